@@ -1,0 +1,52 @@
+// The pipeline: program + target (+ partial Schedule) -> Artifact. One function for all targets.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "codegen/host_code.h"
+#include "ir/program.h"
+#include "plan/schedule.h"
+#include "support/diagnostic.h"
+#include "target/target.h"
+#include "thread/thread_program.h"
+
+namespace tilegen::driver {
+
+struct StageTime {
+  std::string stage;
+  double ms = 0;
+};
+
+// Everything a launch needs, self-contained: the program it came from may be gone.
+struct Artifact {
+  target::Target target;
+  std::shared_ptr<const ir::Program> program;       // parameters, facts, shapes for argument checks
+  plan::Schedule schedule;
+  std::vector<thread::ThreadProgram> kernels;       // run in order
+  std::shared_ptr<codegen::HostCode> host_code;     // host targets
+  std::string llvm_ir, llvm_ir_optimised, assembly; // kept on request
+  std::vector<StageTime> times;
+};
+
+struct CompileOptions {
+  std::optional<plan::Schedule> schedule;  // decisions to take as given
+  bool conversions = true;                 // false: refuse instead of inserting layout conversions
+  bool keep_ir = false;
+  bool keep_assembly = false;
+  bool plan_only = false;                  // stop behind planning (any target); the artifact has only the schedule
+  bool verify = false;                     // verify between stages (tests, fuzzing)
+  // Called after each stage with its name and a text of its result; return is ignored.
+  std::function<void(std::string_view stage, std::string_view text)> dump;
+  // Polled between stages; true cancels.
+  std::function<bool()> cancelled;
+};
+
+Expected<std::shared_ptr<const Artifact>> compile(std::shared_ptr<const ir::Program> program,
+                                                  const target::Target& target, const CompileOptions& options);
+
+}  // namespace tilegen::driver

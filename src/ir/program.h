@@ -1,0 +1,159 @@
+// The tile program: the dataflow, and nothing of how it is done.
+//
+// A Program is built by builder/ or the .tl parser, checked by check/, and immutable from then on. Everything is an
+// index into the arrays below; statements form a tree through Block (ordered list of statement ids).
+//
+// Paths: every kernel, loop, op and buffer has a stable name used by Schedule and diagnostics:
+//   kernel "gemm" ; loop "gemm/ko" (names of its variables joined by '.') ; op "gemm/ko/copy#1" (ordinal of that op
+//   kind in its enclosing block, store = "store#0", if = "if#0") ; buffer "gemm:As" ; parameter "A".
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "ir/expr.h"
+#include "ir/tile_op.h"
+#include "support/diagnostic.h"
+#include "support/id.h"
+#include "support/limits.h"
+
+namespace tilegen::ir {
+
+using BufferId = ObjectId;
+using StmtId = Id<struct StmtTag>;
+using Block = std::vector<StmtId>;
+
+enum class VarKind : uint8_t { dim, scalar, block_index, loop, thread };
+
+// A dim is a symbolic extent of the program's tensors (i64, >= 0); a scalar is a by-value parameter.
+struct Var {
+  std::string name;
+  VarKind kind = VarKind::loop;
+  DType type = DType::i64;
+  // Facts, checked at launch for dims: lower <= value <= upper, value % divisor == 0.
+  int64_t lower = 0;
+  int64_t upper = INT64_MAX;
+  int64_t divisor = 1;
+  SourceLocation location;
+};
+
+enum class MemScope : uint8_t { global, shared, fragment, local };
+const char* scope_name(MemScope s);
+
+// A global tensor parameter (extents and strides may use dims), or an on-chip tile of one kernel (constant extents).
+struct Buffer {
+  std::string name;
+  MemScope scope = MemScope::global;
+  DType type = DType::f32;
+  std::vector<ExprId> shape;     // i64
+  std::vector<ExprId> strides;   // global only, in elements; empty = compact row-major
+  bool read_only = false;        // global only: the program may not write it
+  int kernel = -1;               // on-chip: index of the kernel that owns it
+  SourceLocation location;
+};
+
+// A box of a buffer: per dimension an offset and an extent. Extents are constants; a region may hang over the edge of
+// a global tensor (reads give 0, writes are dropped), never over the edge of an on-chip buffer.
+struct Region {
+  BufferId buffer;
+  std::vector<ExprId> offsets;
+  std::vector<int64_t> extents;
+};
+
+enum class LoopKind : uint8_t { serial, unroll, vectorized, parallel, pipelined };
+const char* loop_kind_name(LoopKind k);
+
+// for var in begin .. begin+extent. Parallel loops may have several variables, all starting at 0 with constant
+// extents; their iterations are independent, and only stores and ifs may stand inside. The others have one variable.
+struct Loop {
+  LoopKind kind = LoopKind::serial;
+  std::vector<VarId> vars;
+  ExprId begin;
+  std::vector<ExprId> extents;
+  int64_t num_stages = 0;  // pipelined: 0 = let the planner choose
+  Block body;
+};
+
+struct Branch {
+  ExprId condition;  // block-uniform unless inside a parallel loop
+  Block then_body;
+  Block else_body;
+};
+
+// One element written; legal inside parallel loops and, for local buffers and uniform values, elsewhere.
+struct Store {
+  BufferId buffer;
+  std::vector<ExprId> indices;
+  ExprId value;
+};
+
+struct TileOp {
+  OpKind kind = OpKind::copy;
+  std::vector<Region> operands;              // in the row's order
+  std::array<int64_t, kMaxAttrs> attrs{};    // in the row's order
+  ExprId value;                              // when the row has one
+
+  bool flag(int slot) const { return attrs[slot] != 0; }
+};
+
+struct Stmt {
+  std::variant<Loop, Branch, Store, TileOp> node;
+  SourceLocation location;
+};
+
+struct Kernel {
+  std::string name;
+  std::vector<ExprId> grid;        // 1..3 extents, slowest first; an extent of 0 launches nothing
+  std::vector<VarId> block_vars;   // same order
+  int64_t threads = 0;             // computing threads; 0 = the planner decides
+  Block body;
+  SourceLocation location;
+};
+
+// A parameter in launch order.
+struct Param {
+  enum class Kind : uint8_t { dim, scalar, tensor } kind = Kind::tensor;
+  VarId var;        // dim, scalar
+  BufferId buffer;  // tensor
+};
+
+struct Program {
+  std::string name;
+  ExprPool exprs;
+  std::vector<Var> vars;
+  std::vector<Buffer> buffers;
+  std::vector<Stmt> stmts;
+  std::vector<Kernel> kernels;  // run in order
+  std::vector<Param> params;
+
+  const Var& var(VarId id) const { return vars[id.value]; }
+  const Buffer& buffer(BufferId id) const { return buffers[id.value]; }
+  const Stmt& stmt(StmtId id) const { return stmts[id.value]; }
+  template <class T>
+  const T* as(StmtId id) const { return std::get_if<T>(&stmts[id.value].node); }
+
+  // Constant extents of an on-chip buffer.
+  std::vector<int64_t> tile_shape(BufferId id) const;
+};
+
+// Path of every statement, loop and op, indexed by StmtId; and of one buffer.
+std::vector<std::string> statement_paths(const Program& p);
+std::string buffer_path(const Program& p, BufferId id);
+
+// Calls visit(stmt id, depth) for every statement of a block in program order, outer before inner.
+template <class Visit>
+void for_each_statement(const Program& p, const Block& block, Visit&& visit, int depth = 0) {
+  for (StmtId id : block) {
+    visit(id, depth);
+    if (const auto* loop = p.as<Loop>(id)) for_each_statement(p, loop->body, visit, depth + 1);
+    if (const auto* branch = p.as<Branch>(id)) {
+      for_each_statement(p, branch->then_body, visit, depth + 1);
+      for_each_statement(p, branch->else_body, visit, depth + 1);
+    }
+  }
+}
+
+}  // namespace tilegen::ir

@@ -1,0 +1,51 @@
+// The table behind ops.def: names, operands and attributes of every tile operation, as plain data.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+
+namespace tilegen::ir {
+
+enum class OpKind : uint8_t { copy, fill, gemm, reduce };  // order of ops.def, asserted in tile_op.cpp
+
+enum class Access : uint8_t { read, write, update };
+enum class AttrType : uint8_t { boolean, integer, enumeration };
+
+struct OperandRow {
+  std::string_view name;
+  Access access;
+};
+struct AttrRow {
+  std::string_view name;
+  AttrType type;
+  std::string_view values;  // enumeration: "first|second"
+};
+constexpr int kMaxAttrs = 6;
+constexpr int kMaxOperands = 4;
+
+struct OpRow {
+  OpKind kind;
+  std::string_view text;
+  std::span<const OperandRow> operands;
+  std::span<const AttrRow> attrs;
+  bool has_value;
+};
+
+const OpRow& op_row(OpKind kind);
+std::span<const OpRow> op_rows();
+std::optional<OpKind> op_from_text(std::string_view text);
+
+// Name of value `v` of an enumeration attribute, or empty; and back, or -1.
+std::string_view attr_value_name(const AttrRow& row, int64_t v);
+int64_t attr_value_from_name(const AttrRow& row, std::string_view name);
+
+// Attribute slots, by op, in ops.def order.
+namespace gemm_attr { enum : int { transpose_a, transpose_b, policy, clear }; }
+namespace reduce_attr { enum : int { kind, axis, accumulate }; }
+enum class WarpPolicy : int64_t { square, full_row, full_col };
+enum class ReduceKind : int64_t { sum, max, min, absmax };
+
+}  // namespace tilegen::ir

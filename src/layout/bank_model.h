@@ -1,0 +1,23 @@
+// Shared-memory bank conflicts of one warp-wide access, from addresses alone.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+namespace tilegen::layout {
+
+struct BankModel {
+  int banks = 32;
+  int bank_bytes = 4;
+};
+
+// Number of wavefronts a warp access takes: lanes' start byte addresses, each touching `bytes` consecutive bytes.
+// Accesses of 8 and 16 bytes are served in halves and quarters of the warp, as NVIDIA's hardware does. Lanes that
+// touch the same word share it. The floor is ceil(distinct bytes touched / (banks * bank_bytes)) per phase.
+int64_t wavefronts(std::span<const int64_t> byte_addresses, int bytes, const BankModel& model = {});
+// Wavefronts beyond the floor of a conflict-free access of that shape.
+int64_t bank_conflicts(std::span<const int64_t> byte_addresses, int bytes, const BankModel& model = {});
+// 128-byte segments touched by a warp-wide global access.
+int64_t global_segments(std::span<const int64_t> byte_addresses, int bytes);
+
+}  // namespace tilegen::layout

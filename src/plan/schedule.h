@@ -1,0 +1,120 @@
+// Schedule: every decision the compiler took for one program and one target, as plain data, with the reason of each.
+//
+// Printable (to_text), JSON both ways, overridable field by field: a Schedule given to compile() is taken as the
+// decision wherever a field is set, and the planner fills what is missing. A full Schedule replays with the planner
+// never called. Names are paths (ir/program.h). Decisions come first in every struct; fields marked *derived* are
+// recorded for the reader, ignored on input and recomputed.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "layout/fragment.h"
+#include "support/diagnostic.h"
+#include "support/limits.h"
+
+namespace tilegen::plan {
+
+// Who decided: the hardware or a matrix atom (strict), a neighbour already pinned (common), the cost model (free), the
+// caller's Schedule (given).
+enum class Origin : uint8_t { strict, common, free, given };
+const char* origin_name(Origin o);
+
+// Layout of one value: a web of definitions and uses of an on-chip buffer. The first web of a buffer is named by the
+// buffer's path ("gemm:acc"), later ones add a tag ("gemm:acc@1").
+struct ValuePlan {
+  std::string value;
+  std::optional<layout::Fragment> fragment;  // fragment and local scope
+  std::optional<layout::Layout> memory;      // shared scope
+  int64_t slots = 1;                         // copies alive at once in a pipelined loop
+  Origin origin = Origin::free;
+  std::string reason;
+};
+
+// How one op (tile op, parallel loop or store) is done.
+enum class Engine : uint8_t { loop, vector_copy, async_copy, mma, micro_kernel, lane_reduce };
+const char* engine_name(Engine e);
+
+struct OpPlan {
+  std::string op;
+  Engine engine = Engine::loop;
+  std::string atom;                          // row of the target's atom table, or empty
+  int64_t warps_m = 1, warps_n = 1;          // gemm: how warps split the tile
+  std::optional<layout::Fragment> iteration; // element-wise work: iteration point -> (thread, register)
+  int64_t vector = 1;                        // elements one access moves
+  bool streaming = false;                    // results bypass the caches
+  std::string reason;
+};
+
+// A pipelined loop. `stages` lists the ops of its body with the stage they run in.
+struct LoopPlan {
+  std::string loop;
+  int64_t num_stages = 1;
+  std::vector<std::pair<std::string, int64_t>> stages;
+  std::string reason;
+};
+
+// Data movement inserted because two ops hold one value differently.
+struct ConversionPlan {
+  std::string value;
+  std::string producer, consumer;            // ops that disagree
+  layout::ConversionKind kind = layout::ConversionKind::none;
+  layout::Fragment from, to;
+  int64_t cost = 0;                          // estimated cycles of the block
+  std::string reason;
+};
+
+// An optimisation that was refused, or anything else a user should know.
+struct Note {
+  std::string path;
+  std::string text;
+};
+
+struct RasterPlan {
+  std::string order = "row_major";           // row_major | column_major | grouped
+  int64_t group = 1;                         // grouped: rows of tiles walked together
+  std::string reason;
+};
+
+// Derived: where each shared tile lies.
+struct MemoryPlan {
+  std::string value;
+  int64_t offset = 0, bytes = 0;
+};
+
+struct KernelSchedule {
+  std::string kernel;
+  std::optional<int64_t> threads;            // computing threads of a block
+  std::optional<RasterPlan> raster;
+  std::vector<OpPlan> ops;
+  std::vector<ValuePlan> values;
+  std::vector<LoopPlan> loops;
+  std::vector<ConversionPlan> conversions;
+  std::vector<MemoryPlan> memory;            // derived
+  std::vector<Note> notes;                   // derived
+};
+
+struct Schedule {
+  std::string target;
+  std::string program_hash;                  // of the program it was made for; empty fits any
+  std::vector<KernelSchedule> kernels;
+
+  const KernelSchedule* find(std::string_view kernel) const;
+};
+
+const OpPlan* find_op(const KernelSchedule& k, std::string_view path);
+const ValuePlan* find_value(const KernelSchedule& k, std::string_view value);
+const LoopPlan* find_loop(const KernelSchedule& k, std::string_view path);
+
+// Readable form, one line per decision with its reason. Deterministic.
+std::string schedule_to_text(const Schedule& s);
+
+// JSON, one object; unknown keys, wrong types, duplicates and depth over 32 are json_error naming the JSON path.
+// from_json(to_json(s)) == s but for derived fields being kept too.
+std::string schedule_to_json(const Schedule& s);
+Expected<Schedule> schedule_from_json(std::string_view text, const Limits& limits);
+
+}  // namespace tilegen::plan

@@ -1,0 +1,36 @@
+// Launch arguments -> parameter slots: solves the program's dims from tensors, checks everything the program states.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "ir/program.h"
+#include "support/diagnostic.h"
+
+namespace tilegen::runtime {
+
+// One argument in Program::params order, converted from tl_arg by capi/.
+struct Argument {
+  enum class Kind : uint8_t {
+    automatic,   // a dim to be solved from tensor arguments
+    pointer,     // a tensor given by its base address; its shape is what the dims say, its strides the program's
+    integer,     // dim or integer scalar
+    floating,    // floating scalar
+    tensor       // described tensor (DLPack): address, dtype, shape, strides, device
+  } kind = Kind::automatic;
+  uint64_t bits = 0;                 // pointer, integer, or a double's bits
+  ir::DType type = ir::DType::none;  // tensor
+  std::vector<int64_t> shape;        // tensor
+  std::vector<int64_t> strides;      // tensor, in elements; empty = compact
+  bool on_host = true;               // tensor: the device can be reached from the host
+  std::string device;                // tensor: for messages
+};
+
+// Slots in Program::params order. Refuses with a launch_* diagnostic that names the parameter, what was expected and
+// what was got. Dims given more than once must agree; an unsolved dim is an error; facts are checked; an empty tensor
+// may have a null address.
+Expected<std::vector<uint64_t>> bind_arguments(const ir::Program& program, std::span<const Argument> arguments);
+
+}  // namespace tilegen::runtime
