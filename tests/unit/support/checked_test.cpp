@@ -35,6 +35,9 @@ TEST(Checked, DivisionNeverTraps) {
   EXPECT_EQ(floor_mod(5, 0), 0);
   EXPECT_EQ(floor_div(INT64_MIN, -1), INT64_MIN);
   EXPECT_EQ(floor_mod(INT64_MIN, -1), 0);
+  EXPECT_EQ(ceil_div(5, 0), 0);
+  EXPECT_EQ(ceil_div(INT64_MIN, 2), INT64_MIN / 2);
+  EXPECT_EQ(ceil_div(INT64_MIN, 3), INT64_MIN / 3);
 }
 
 }  // namespace
