@@ -58,10 +58,7 @@ Value* int_to_float(B& b, DType from, DType to, Value* v) {
     return sign ? b.CreateSIToFP(v, shaped_like(v, t)) : b.CreateUIToFP(v, shaped_like(v, t));
   };
   if (to == DType::f64) return convert(b.getDoubleTy());
-  if (to == DType::f32) return convert(b.getFloatTy());
-  // i8 and u8 are exact in f32; wider ones are rounded once more, so go through f64 and odd rounding.
-  if (ir::dtype_bits(from) <= 8) return round_held(b, to, convert(b.getFloatTy()));
-  return round_held(b, to, narrow_to_odd(b, convert(b.getDoubleTy())));
+  return round_held(b, to, convert(b.getFloatTy()));
 }
 
 Value* float_to_int(B& b, DType to, Value* v) {
