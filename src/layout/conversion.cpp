@@ -28,30 +28,46 @@ std::vector<int64_t> table(const Layout& map, int dim, int output, int64_t exten
 // A set of integers, kept as its distinct values ascending.
 using Values = std::vector<int64_t>;
 
+// Collects values of [lowest, highest]: marks them where the range is dense, sorts them otherwise.
+class DistinctValues {
+ public:
+  DistinctValues(int64_t lowest, int64_t highest, size_t count) : lowest_(lowest) {
+    if (highest - lowest <= static_cast<int64_t>(16 * count + 1024)) seen_.assign(highest - lowest + 1, 0);
+    else values_.reserve(count);
+  }
+  void add(int64_t v) {
+    if (seen_.empty()) values_.push_back(v);
+    else seen_[v - lowest_] = 1;
+  }
+  Values ascending() && {
+    for (size_t i = 0; i < seen_.size(); ++i)
+      if (seen_[i]) values_.push_back(lowest_ + static_cast<int64_t>(i));
+    if (!seen_.empty()) return std::move(values_);
+    std::sort(values_.begin(), values_.end());
+    values_.erase(std::unique(values_.begin(), values_.end()), values_.end());
+    return std::move(values_);
+  }
+
+ private:
+  int64_t lowest_;
+  std::vector<char> seen_;
+  Values values_;
+};
+
 void make_distinct(Values& v) {
-  std::sort(v.begin(), v.end());
-  v.erase(std::unique(v.begin(), v.end()), v.end());
+  const auto [low, high] = std::minmax_element(v.begin(), v.end());
+  DistinctValues set(*low, *high, v.size());
+  for (int64_t x : v) set.add(x);
+  v = std::move(set).ascending();
 }
 
 // Both ascending; so is the result.
 Values sums(const Values& a, const Values& b) {
   if (b.size() == 1 && b[0] == 0) return a;
-  Values out;
-  const int64_t lowest = a.front() + b.front(), range = a.back() + b.back() - lowest + 1;
-  const int64_t pairs = static_cast<int64_t>(a.size() * b.size());
-  if (range <= 16 * pairs + 1024) {  // dense: mark instead of sorting
-    std::vector<char> seen(range, 0);
-    for (int64_t x : a)
-      for (int64_t y : b) seen[x + y - lowest] = 1;
-    for (int64_t i = 0; i < range; ++i)
-      if (seen[i]) out.push_back(lowest + i);
-    return out;
-  }
-  out.reserve(pairs);
+  DistinctValues set(a.front() + b.front(), a.back() + b.back(), a.size() * b.size());
   for (int64_t x : a)
-    for (int64_t y : b) out.push_back(x + y);
-  make_distinct(out);
-  return out;
+    for (int64_t y : b) set.add(x + y);
+  return std::move(set).ascending();
 }
 
 bool all_in(const Values& some, const Values& set) {

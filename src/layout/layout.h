@@ -52,7 +52,9 @@ class Layout {
  public:
   Layout() = default;
 
-  // Refuses (bad_shape) digits that are not a mixed radix system as described above, negative strides, overflow.
+  // Refuses (bad_shape) digits that are not a mixed radix system as described above or do not reach the shape, negative
+  // strides, overflow, and a swizzle that is no involution (shift < bits) or would tear elements apart (element_bytes
+  // must divide 2^base).
   static Expected<Layout> make(std::vector<int64_t> shape, std::vector<Digit> digits, int outputs,
                                Swizzle swizzle = {}, int element_bytes = 1);
   static Layout row_major(std::span<const int64_t> shape);
@@ -76,23 +78,27 @@ class Layout {
   std::vector<int64_t> eval(std::span<const int64_t> index, int64_t replica = 0) const;
   int64_t offset(std::span<const int64_t> index) const;  // outputs() == 1
 
-  // All four are symbolic, decided on digits alone.
-  bool is_injective() const;   // distinct (index, replica) points have distinct coordinates
+  // All four are symbolic, decided on digits alone. The first two speak of points inside the shape.
+  bool is_injective() const;   // distinct (index, replica) points have distinct coordinates; false where the strides are
+                               // so hostile that a bounded search proves nothing
   bool is_bijective() const;   // injective and onto the box of the output extents
-  // Longest run r (a power of two times a divisor where that is all that can be said: exactly the largest r) such that
-  // r elements along `dim`, starting at any multiple of r, have consecutive coordinates in `output` and equal others.
+  // Largest r that divides the padded extent of `dim` such that r elements along it, starting at any multiple of r,
+  // have consecutive coordinates in `output` and equal others; at every point of the padded box, after the swizzle.
+  // Any divisor of it is a legal vector width; a vector may reach into padding.
   int64_t contiguous_run(int dim, int output = 0) const;
-  // Adjacent digits that act as one are merged, extents of 1 dropped. Equal maps on the padded box with the same
-  // padding have equal canonical forms.
+  // Adjacent digits that act as one are merged. Equal maps on the padded box with the same padding, element size and
+  // swizzle have equal canonical forms.
   Layout canonical() const;
   bool equivalent(const Layout& other) const { return canonical() == other.canonical(); }
 
-  // (this after inner): inner's outputs are this layout's dimensions. Needs inner without swizzle or replicas.
+  // (this after inner): inner's outputs are this layout's dimensions. Needs inner without swizzle or replicas, and its
+  // padded box inside this one's. Refused where a digit of inner straddles two digits or sums of digits carry.
   Expected<Layout> compose(const Layout& inner) const;
-  // Needs a bijective layout with one output; the result maps offset -> indices (outputs = rank).
+  // Needs a bijective layout with one output and no swizzle; the result maps offset -> indices (outputs = rank).
   Expected<Layout> inverse() const;
   // Splits this layout (of a tile) by an atom's shape: the result has rank 2*rank, dims (outer..., inner...), where
-  // inner has the atom's shape. Refused when a digit straddles the split.
+  // inner has the atom's shape. Refused when a digit straddles the split, or the atom does not divide the shape (its
+  // padding would become elements).
   Expected<Layout> divide(std::span<const int64_t> atom_shape) const;
   // Splits digits so that every dimension has a boundary at each given weight; refused when radices do not refine.
   Expected<Layout> refine(int dim, int64_t weight) const;
@@ -102,7 +108,8 @@ class Layout {
   // The swizzle set or replaced; refused unless the layout has one output.
   Expected<Layout> with_swizzle(Swizzle s, int element_bytes) const;
 
-  // "(128,32) -> [0: d0/1%128*32 + d1/1%32*1] swizzle(3,4,3)@2" ; parse_layout reads exactly this back.
+  // "(128,32) -> [0: d0/1%128*32 + d1/1%32*1] swizzle(3,4,3)@2"; from_text reads exactly this back. "@2" is the element
+  // size. Replica digits stand last, with the output they add to: "r: o0/1%4*32".
   std::string to_text() const;
   static Expected<Layout> from_text(std::string_view text);
 
