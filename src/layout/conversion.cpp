@@ -1,6 +1,6 @@
-// Coverage and conversion. Thread and register coordinates are sums over dimensions, so a statement about every
-// element splits into one small table per dimension and the set of sums over the tables: exact for padded and
-// non-refining radices too, and linear in the extents rather than in the elements of the tile.
+// Coverage and conversion. Thread and register coordinates are sums over dimensions, so a statement about
+// every element splits into one small table per dimension and the set of sums over the tables: exact for
+// padded and non-refining radices too, and linear in the extents rather than in the elements of the tile.
 #include <algorithm>
 #include <cassert>
 
@@ -19,7 +19,8 @@ std::vector<int64_t> table(const Layout& map, int dim, int output, int64_t exten
     const size_t block = t.size();
     const int64_t stride = d.output == output ? d.stride : 0;
     for (int64_t v = 1; v < d.extent && static_cast<int64_t>(t.size()) < extent; ++v)
-      for (size_t i = 0; i < block && static_cast<int64_t>(t.size()) < extent; ++i) t.push_back(t[i] + v * stride);
+      for (size_t i = 0; i < block && static_cast<int64_t>(t.size()) < extent; ++i)
+        t.push_back(t[i] + v * stride);
   }
   assert(static_cast<int64_t>(t.size()) == extent);
   return t;
@@ -32,12 +33,16 @@ using Values = std::vector<int64_t>;
 class DistinctValues {
  public:
   DistinctValues(int64_t lowest, int64_t highest, size_t count) : lowest_(lowest) {
-    if (highest - lowest <= static_cast<int64_t>(16 * count + 1024)) seen_.assign(highest - lowest + 1, 0);
-    else values_.reserve(count);
+    if (highest - lowest <= static_cast<int64_t>(16 * count + 1024))
+      seen_.assign(highest - lowest + 1, 0);
+    else
+      values_.reserve(count);
   }
   void add(int64_t v) {
-    if (seen_.empty()) values_.push_back(v);
-    else seen_[v - lowest_] = 1;
+    if (seen_.empty())
+      values_.push_back(v);
+    else
+      seen_[v - lowest_] = 1;
   }
   Values ascending() && {
     for (size_t i = 0; i < seen_.size(); ++i)
@@ -158,7 +163,8 @@ bool within_warps(const Coordinate& from, const Coordinate& to, int64_t to_threa
 
 bool same_registers(const Fragment& a, const Fragment& b) {
   for (int k = 0; k < a.rank(); ++k)
-    if (table(a.map(), k, kRegister, a.shape()[k]) != table(b.map(), k, kRegister, b.shape()[k])) return false;
+    if (table(a.map(), k, kRegister, a.shape()[k]) != table(b.map(), k, kRegister, b.shape()[k]))
+      return false;
   return true;
 }
 
@@ -184,11 +190,16 @@ bool Fragment::covers(const Fragment& other, std::span<const int> index_map) con
 
 const char* conversion_name(ConversionKind k) {
   switch (k) {
-    case ConversionKind::none: return "none";
-    case ConversionKind::register_permute: return "register_permute";
-    case ConversionKind::shuffle: return "shuffle";
-    case ConversionKind::shared_bounce: return "shared_bounce";
-    case ConversionKind::replication: return "replication";
+    case ConversionKind::none:
+      return "none";
+    case ConversionKind::register_permute:
+      return "register_permute";
+    case ConversionKind::shuffle:
+      return "shuffle";
+    case ConversionKind::shared_bounce:
+      return "shared_bounce";
+    case ConversionKind::replication:
+      return "replication";
   }
   return "unknown";
 }
@@ -196,9 +207,11 @@ const char* conversion_name(ConversionKind k) {
 ConversionKind classify_conversion(const Fragment& from, const Fragment& to, int64_t warp) {
   assert(from.shape() == to.shape() && warp >= 1);
   const Coordinate have = thread_coordinate(from), ask = thread_coordinate(to);
-  if (sums_within(have, ask)) return same_registers(from, to) ? ConversionKind::none : ConversionKind::register_permute;
+  if (sums_within(have, ask))
+    return same_registers(from, to) ? ConversionKind::none : ConversionKind::register_permute;
   if (to.replicas() > from.replicas()) return ConversionKind::replication;
-  return within_warps(have, ask, to.threads(), warp) ? ConversionKind::shuffle : ConversionKind::shared_bounce;
+  return within_warps(have, ask, to.threads(), warp) ? ConversionKind::shuffle
+                                                     : ConversionKind::shared_bounce;
 }
 
 }  // namespace tilegen::layout

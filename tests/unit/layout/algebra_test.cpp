@@ -1,4 +1,5 @@
-// Compose, invert, divide, refine, permute, canonical: the map is kept point by point, or refused with a reason.
+// Compose, invert, divide, refine, permute, canonical: the map is kept point by point, or refused with a
+// reason.
 #include <gtest/gtest.h>
 
 #include "naive.h"
@@ -100,8 +101,8 @@ TEST(AlgebraRandom, InverseOfEveryBijectionAndOfNothingElse) {
     const Layout l = naive::random_layout(random, 128);
     SCOPED_TRACE(l.to_text());
     auto inverse = l.inverse();
-    const bool possible = l.outputs() == 1 && l.rank() > 0 && l.swizzle().none() && l.replicas() == 1 &&
-                          naive::is_bijective(l);
+    const bool possible =
+        l.outputs() == 1 && l.rank() > 0 && l.swizzle().none() && l.replicas() == 1 && naive::is_bijective(l);
     ASSERT_EQ(static_cast<bool>(inverse), possible);
     if (!inverse) {
       expect_reason(inverse.error());
@@ -111,7 +112,8 @@ TEST(AlgebraRandom, InverseOfEveryBijectionAndOfNothingElse) {
     ++inverted;
     ASSERT_EQ(inverse->shape(), std::vector<int64_t>{l.elements()});
     ASSERT_EQ(inverse->outputs(), l.rank());
-    naive::for_each_point(l.shape(), [&](const Point& x) { EXPECT_EQ(inverse->eval(Point{l.offset(x)}), x); });
+    naive::for_each_point(l.shape(),
+                          [&](const Point& x) { EXPECT_EQ(inverse->eval(Point{l.offset(x)}), x); });
     auto round = l.compose(*inverse);
     ASSERT_TRUE(round) << round.error().to_text();
     for (int64_t o = 0; o < l.elements(); ++o) ASSERT_EQ(round->offset(Point{o}), o);
@@ -120,13 +122,15 @@ TEST(AlgebraRandom, InverseOfEveryBijectionAndOfNothingElse) {
   EXPECT_GT(refused, 500);
 }
 
-// Splits every digit of `outer` at random and hands the pieces to random dimensions of a new layout: always composable.
+// Splits every digit of `outer` at random and hands the pieces to random dimensions of a new layout: always
+// composable.
 Layout fitting_inner(naive::Random& random, const Layout& outer) {
   std::vector<int64_t> shape(random.range(1, 3), 1);
   std::vector<Digit> digits;
   auto give = [&](int64_t extent, int output, int64_t stride) {
     const int dim = static_cast<int>(random.range(0, static_cast<int64_t>(shape.size()) - 1));
-    digits.push_back({.dim = dim, .extent = extent, .weight = shape[dim], .output = output, .stride = stride});
+    digits.push_back(
+        {.dim = dim, .extent = extent, .weight = shape[dim], .output = output, .stride = stride});
     shape[dim] *= extent;
   };
   std::vector<Digit> pieces = outer.digits();
@@ -190,13 +194,16 @@ TEST(Algebra, ComposeRefusesByName) {
   EXPECT_EQ(message("(12) -> [0: d0/1%12*1]"), "accepted (12) -> [0: d0/1%4*100 + d0/4%3*1]");
   EXPECT_EQ(message("(2) -> [0: d0/1%2*5]"), "accepted (2) -> [0: d0/1%2*101]");
   EXPECT_EQ(message("(6) -> [0: d0/1%6*1]"),
-            "cannot compose dimension 0 (extent 12, digits 4x3) after dimension 0 (extent 6, digits 6): the digit of "
+            "cannot compose dimension 0 (extent 12, digits 4x3) after dimension 0 (extent 6, digits 6): the "
+            "digit of "
             "extent 6 at weight 1 does not fit, the radices do not refine");
   EXPECT_EQ(message("(3,3) -> [0: d0/1%3*1 + d1/1%3*1]"),
-            "cannot compose dimension 0 (extent 12, digits 4x3) after dimension 1 (extent 3, digits 3): the digit of "
+            "cannot compose dimension 0 (extent 12, digits 4x3) after dimension 1 (extent 3, digits 3): the "
+            "digit of "
             "extent 3 at weight 1 does not fit, sums of digits carry across a radix");
   EXPECT_EQ(message("(2) -> [0: d0/1%2*12]"),
-            "cannot compose dimension 0 (extent 12, digits 4x3) after dimension 0 (extent 2, digits 2): the digit of "
+            "cannot compose dimension 0 (extent 12, digits 4x3) after dimension 0 (extent 2, digits 2): the "
+            "digit of "
             "extent 2 at weight 1 does not fit, its stride 12 lies beyond the dimension");
 }
 
@@ -208,7 +215,8 @@ TEST(AlgebraRandom, DivideSplitsByTheAtom) {
     std::vector<int64_t> atom;
     for (int k = 0; k < l.rank(); ++k) {
       int64_t a = random.range(1, l.shape()[k]);
-      if (random.chance(80)) while (l.shape()[k] % a != 0) --a;
+      if (random.chance(80))
+        while (l.shape()[k] % a != 0) --a;
       atom.push_back(a);
     }
     SCOPED_TRACE(l.to_text());
@@ -241,13 +249,16 @@ TEST(AlgebraRandom, DivideSplitsByTheAtom) {
 
 TEST(Algebra, DivideRefusesPaddingAndStraddling) {
   const Layout padded = *Layout::from_text("(10) -> [0: d0/1%4*1 + d0/4%3*4]");
-  EXPECT_EQ(padded.divide(std::vector<int64_t>{4}).error().diagnostics[0].message,
-            "cannot divide dimension 0 (extent 10, digits 4x3) by an atom of extent 4: the atoms would reach into "
-            "padding");
+  EXPECT_EQ(
+      padded.divide(std::vector<int64_t>{4}).error().diagnostics[0].message,
+      "cannot divide dimension 0 (extent 10, digits 4x3) by an atom of extent 4: the atoms would reach into "
+      "padding");
   EXPECT_EQ(padded.divide(std::vector<int64_t>{5}).error().diagnostics[0].message,
-            "no boundary at weight 5 in dimension 0 (extent 10, digits 4x3): the digit of extent 3 at weight 4 straddles "
+            "no boundary at weight 5 in dimension 0 (extent 10, digits 4x3): the digit of extent 3 at weight "
+            "4 straddles "
             "it");
-  EXPECT_EQ(padded.divide(std::vector<int64_t>{2})->to_text(), "(5,2) -> [0: d0/1%2*2 + d0/2%3*4 + d1/1%2*1]");
+  EXPECT_EQ(padded.divide(std::vector<int64_t>{2})->to_text(),
+            "(5,2) -> [0: d0/1%2*2 + d0/2%3*4 + d1/1%2*1]");
 }
 
 }  // namespace

@@ -22,7 +22,8 @@ bool naive_covers(const Fragment& held, const Fragment& asked, const std::vector
         return;
       }
     const Holding have = holding(held, e), ask = holding(asked, i);
-    covered = covered && std::includes(have.threads.begin(), have.threads.end(), ask.threads.begin(), ask.threads.end());
+    covered = covered &&
+              std::includes(have.threads.begin(), have.threads.end(), ask.threads.begin(), ask.threads.end());
   });
   return covered;
 }
@@ -38,13 +39,16 @@ TEST(FragmentRandom, CoversMatchesItsDefinition) {
     if (random.chance(50)) {  // close to covered: a reduction, its axis read at 0, sometimes with copies
       const int axis = static_cast<int>(random.range(0, iteration.rank() - 1));
       held = iteration.reduce(axis, true);
-      for (int k = 0; k < iteration.rank(); ++k) index_map.push_back(random.chance(80) && k != axis ? k : kBroadcast);
+      for (int k = 0; k < iteration.rank(); ++k)
+        index_map.push_back(random.chance(80) && k != axis ? k : kBroadcast);
     } else {
       const int rank = static_cast<int>(random.range(1, 2));
       for (int k = 0; k < rank; ++k) {
-        index_map.push_back(random.chance(25) ? kBroadcast : static_cast<int>(random.range(0, iteration.rank() - 1)));
-        shape.push_back(index_map[k] == kBroadcast ? random.range(1, 4)
-                                                   : std::max<int64_t>(1, iteration.shape()[index_map[k]] + random.range(0, 1)));
+        index_map.push_back(random.chance(25) ? kBroadcast
+                                              : static_cast<int>(random.range(0, iteration.rank() - 1)));
+        shape.push_back(index_map[k] == kBroadcast
+                            ? random.range(1, 4)
+                            : std::max<int64_t>(1, iteration.shape()[index_map[k]] + random.range(0, 1)));
       }
       int64_t elements = 1;
       for (int64_t e : shape) elements *= e;
@@ -78,14 +82,16 @@ ConversionKind naive_conversion(const Fragment& from, const Fragment& to, int64_
   return same_warp ? ConversionKind::shuffle : ConversionKind::shared_bounce;
 }
 
-// A fragment of the same shape whose strides within each output were dealt out anew: often a neighbour of `f`.
+// A fragment of the same shape whose strides within each output were dealt out anew: often a neighbour of
+// `f`.
 Fragment restrided(naive::Random& random, const Fragment& f) {
   std::vector<Digit> digits = f.map().digits();
   const int which = static_cast<int>(random.range(0, 1));
   for (size_t i = 0; i + 1 < digits.size(); ++i)
     for (size_t j = i + 1; j < digits.size(); ++j) {
       Digit &a = digits[i], &b = digits[j];
-      if (a.output == which && b.output == which && a.extent == b.extent && random.chance(40)) std::swap(a.stride, b.stride);
+      if (a.output == which && b.output == which && a.extent == b.extent && random.chance(40))
+        std::swap(a.stride, b.stride);
     }
   if (random.chance(40)) std::erase_if(digits, [](const Digit& d) { return d.dim == kReplica; });
   auto map = Layout::make(f.shape(), digits, 2);
@@ -98,11 +104,13 @@ TEST(FragmentRandom, ConversionMatchesTables) {
   std::map<ConversionKind, int> seen;
   for (int i = 0; i < 8000; ++i) {
     const Fragment from = naive::random_fragment(random, {}, 64);
-    Fragment to = random.chance(60) ? restrided(random, from) : naive::random_fragment(random, from.shape(), 96);
+    Fragment to =
+        random.chance(60) ? restrided(random, from) : naive::random_fragment(random, from.shape(), 96);
     for (int64_t warp : {2, 3, 4, 8}) {
       const ConversionKind kind = classify_conversion(from, to, warp);
       ASSERT_EQ(conversion_name(kind), conversion_name(naive_conversion(from, to, warp)))
-          << from.to_text() << "\n" << to.to_text() << "\nwarp " << warp;
+          << from.to_text() << "\n"
+          << to.to_text() << "\nwarp " << warp;
       ++seen[kind];
     }
   }
@@ -113,19 +121,25 @@ TEST(FragmentRandom, ConversionMatchesTables) {
 
 TEST(Conversion, OfAnAccumulator) {
   const std::vector<int> order{1, 0};
-  const Fragment acc = mma_accumulator().repeat(std::vector<int64_t>{1, 32}, order)
+  const Fragment acc = mma_accumulator()
+                           .repeat(std::vector<int64_t>{1, 32}, order)
                            .repeat_on_thread(std::vector<int64_t>{8, 1}, order);
   ASSERT_EQ(acc.shape(), (std::vector<int64_t>{128, 256}));
   const Fragment rows = Fragment::row_major_vectors(acc.shape(), 256, 8);
   EXPECT_EQ(classify_conversion(acc, acc, 32), ConversionKind::none);
   EXPECT_EQ(classify_conversion(acc, rows, 32), ConversionKind::shared_bounce);
-  EXPECT_EQ(classify_conversion(acc, Fragment::replicated(acc.shape(), 256), 32), ConversionKind::replication);
-  EXPECT_EQ(classify_conversion(Fragment::replicated(acc.shape(), 256), rows, 32), ConversionKind::register_permute);
+  EXPECT_EQ(classify_conversion(acc, Fragment::replicated(acc.shape(), 256), 32),
+            ConversionKind::replication);
+  EXPECT_EQ(classify_conversion(Fragment::replicated(acc.shape(), 256), rows, 32),
+            ConversionKind::register_permute);
   // The same accumulator with its column blocks the slowest registers of all.
-  const Fragment by_row = mma_accumulator().repeat(std::vector<int64_t>{2, 1}, order).repeat(std::vector<int64_t>{1, 4}, order);
-  const Fragment by_column = mma_accumulator().repeat(std::vector<int64_t>{1, 4}, order).repeat(std::vector<int64_t>{2, 1}, order);
+  const Fragment by_row =
+      mma_accumulator().repeat(std::vector<int64_t>{2, 1}, order).repeat(std::vector<int64_t>{1, 4}, order);
+  const Fragment by_column =
+      mma_accumulator().repeat(std::vector<int64_t>{1, 4}, order).repeat(std::vector<int64_t>{2, 1}, order);
   EXPECT_EQ(classify_conversion(by_row, by_column, 32), ConversionKind::register_permute);
-  EXPECT_EQ(classify_conversion(by_row, Fragment::row_major_vectors(by_row.shape(), 32, 2), 32), ConversionKind::shuffle);
+  EXPECT_EQ(classify_conversion(by_row, Fragment::row_major_vectors(by_row.shape(), 32, 2), 32),
+            ConversionKind::shuffle);
 }
 
 }  // namespace

@@ -9,10 +9,9 @@ namespace tilegen::layout::naive {
 
 // lane = 4 * (row % 8) + (col % 8) / 2, register = 2 * (row / 8) + col % 2: the accumulator of mma.m16n8k16.
 inline Fragment mma_accumulator() {
-  auto map = Layout::make({16, 8},
-                          {{0, 8, 1, kThread, 4}, {0, 2, 8, kRegister, 2}, {1, 2, 1, kRegister, 1},
-                           {1, 4, 2, kThread, 1}},
-                          2);
+  auto map = Layout::make(
+      {16, 8},
+      {{0, 8, 1, kThread, 4}, {0, 2, 8, kRegister, 2}, {1, 2, 1, kRegister, 1}, {1, 4, 2, kThread, 1}}, 2);
   EXPECT_TRUE(map);
   auto f = Fragment::make(*map, 32);
   EXPECT_TRUE(f);

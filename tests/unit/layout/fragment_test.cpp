@@ -28,7 +28,8 @@ TEST(Fragment, MmaAccumulator) {
 TEST(Fragment, BlockLayoutOfFigure6) {
   const Fragment base = mma_accumulator().repeat(std::vector<int64_t>{1, 2}, std::vector<int>{0, 1});
   const Fragment warp = base.repeat(std::vector<int64_t>{2, 1}, std::vector<int>{0, 1});
-  const Fragment block = warp.repeat_on_thread(std::vector<int64_t>{4, 1}, std::vector<int>{0, 1}).replicate(2);
+  const Fragment block =
+      warp.repeat_on_thread(std::vector<int64_t>{4, 1}, std::vector<int>{0, 1}).replicate(2);
   EXPECT_EQ(block.shape(), (std::vector<int64_t>{128, 16}));
   EXPECT_EQ(block.threads(), 256);
   EXPECT_EQ(block.registers(), 16);
@@ -43,7 +44,8 @@ TEST(Fragment, BlockLayoutOfFigure6) {
 TEST(Fragment, RepeatOrderDecidesWhichDimensionGrowsFirst) {
   const Fragment base = mma_accumulator();
   const std::vector<int64_t> twice{2, 3};
-  const Fragment rows_first = base.repeat(twice, std::vector<int>{0, 1}), columns_first = base.repeat(twice, std::vector<int>{1, 0});
+  const Fragment rows_first = base.repeat(twice, std::vector<int>{0, 1}),
+                 columns_first = base.repeat(twice, std::vector<int>{1, 0});
   EXPECT_EQ(rows_first.register_of(Point{16, 0}), 4);
   EXPECT_EQ(rows_first.register_of(Point{0, 8}), 8);
   EXPECT_EQ(columns_first.register_of(Point{0, 8}), 4);
@@ -67,7 +69,8 @@ TEST(Fragment, BiasOfFigure7) {
 }
 
 TEST(Fragment, RowStatisticOfAnAccumulator) {
-  const Fragment accumulator = mma_accumulator().repeat(std::vector<int64_t>{1, 16}, std::vector<int>{1, 0})
+  const Fragment accumulator = mma_accumulator()
+                                   .repeat(std::vector<int64_t>{1, 16}, std::vector<int>{1, 0})
                                    .repeat_on_thread(std::vector<int64_t>{8, 1}, std::vector<int>{0, 1});
   const Fragment statistic = accumulator.reduce(1, false);
   EXPECT_EQ(statistic.registers(), 2);
@@ -101,7 +104,8 @@ TEST(FragmentMake, AgreesWithEnumerationOfThePaddedBox) {
   int accepted = 0, refused = 0;
   for (int i = 0; i < 4000; ++i) {
     std::vector<int64_t> shape;
-    auto digits = naive::random_radices(random, static_cast<int>(random.range(1, 3)), 96, random.chance(40), shape);
+    auto digits =
+        naive::random_radices(random, static_cast<int>(random.range(1, 3)), 96, random.chance(40), shape);
     naive::random_strides(random, 2, true, digits);
     auto map = Layout::make(shape, digits, 2);
     ASSERT_TRUE(map);
@@ -127,7 +131,8 @@ TEST(FragmentMake, AgreesWithEnumerationOfThePaddedBox) {
 
 TEST(Fragment, ReplicatedAndSingleThread) {
   const std::vector<int64_t> shape{3, 5};
-  const Fragment all = Fragment::replicated(shape, 6), one = Fragment::single_thread(Layout::padded_row_major(shape, 3));
+  const Fragment all = Fragment::replicated(shape, 6),
+                 one = Fragment::single_thread(Layout::padded_row_major(shape, 3));
   naive::for_each_point(shape, [&](const Point& p) {
     EXPECT_EQ(all.holders(p), (std::vector<int64_t>{0, 1, 2, 3, 4, 5}));
     EXPECT_EQ(all.register_of(p), 5 * p[0] + p[1]);
@@ -183,7 +188,8 @@ TEST(RowMajorVectors, EveryElementOnceInVectorsForAnyShape) {
       for (int64_t t : h.threads) EXPECT_TRUE(held.emplace(std::pair(t, h.reg), p).second);
     });
     ASSERT_EQ(f.map().output_extent(kThread), threads);
-    // Within a quarter (and a partial round) of the registers an even spread would need, when threads can be factored.
+    // Within a quarter (and a partial round) of the registers an even spread would need, when threads can be
+    // factored.
     if ((threads & (threads - 1)) == 0) {
       int64_t vectors = 1;
       for (size_t k = 0; k < shape.size(); ++k)
@@ -195,7 +201,8 @@ TEST(RowMajorVectors, EveryElementOnceInVectorsForAnyShape) {
         rounded *= power;
       }
       ASSERT_GE(f.registers() * threads, vectors);
-      ASSERT_LE(f.registers(), std::max<int64_t>(rounded / threads, 1) * (shape.empty() ? 1 : vector) * 5 / 4 + vector);
+      ASSERT_LE(f.registers(),
+                std::max<int64_t>(rounded / threads, 1) * (shape.empty() ? 1 : vector) * 5 / 4 + vector);
     }
     if (HasFailure()) return;
   }
@@ -245,7 +252,8 @@ TEST(FragmentRandom, RepeatPrimitives) {
       order.push_back(k);
     }
     random.shuffle(order);
-    const Fragment more = f.repeat(times, order), wide = f.repeat_on_thread(times, order), copied = f.replicate(3);
+    const Fragment more = f.repeat(times, order), wide = f.repeat_on_thread(times, order),
+                   copied = f.replicate(3);
     const int64_t repeats = more.map().elements() / f.map().elements();
     ASSERT_EQ(more.threads(), f.threads());
     ASSERT_EQ(more.registers(), f.registers() * repeats);

@@ -36,20 +36,21 @@ TEST(Picture, FragmentGrid) {
 }
 
 TEST(Picture, Svg) {
-  EXPECT_EQ(layout_svg(Layout::row_major(std::vector<int64_t>{1, 2})),
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"170\" height=\"110\" font-family=\"monospace\" "
-            "font-size=\"11\">\n"
-            "<text x=\"4\" y=\"16\" text-anchor=\"start\">(1,2) -&gt; [0: d1/1%2*1]</text>\n"
-            "<text x=\"54\" y=\"44\" text-anchor=\"middle\">0</text>\n"
-            "<text x=\"82\" y=\"44\" text-anchor=\"middle\">1</text>\n"
-            "<text x=\"34\" y=\"64\" text-anchor=\"end\">0</text>\n"
-            "<rect x=\"40\" y=\"50\" width=\"28\" height=\"20\" fill=\"hsl(0,70%,80%)\" stroke=\"#888\"/>\n"
-            "<text x=\"54\" y=\"64\" text-anchor=\"middle\">0</text>\n"
-            "<rect x=\"68\" y=\"50\" width=\"28\" height=\"20\" fill=\"hsl(0,70%,80%)\" stroke=\"#888\"/>\n"
-            "<text x=\"82\" y=\"64\" text-anchor=\"middle\">1</text>\n"
-            "<rect x=\"40\" y=\"82\" width=\"14\" height=\"14\" fill=\"hsl(0,70%,80%)\" stroke=\"#888\"/>\n"
-            "<text x=\"60\" y=\"94\" text-anchor=\"start\">bank 0</text>\n"
-            "</svg>\n");
+  EXPECT_EQ(
+      layout_svg(Layout::row_major(std::vector<int64_t>{1, 2})),
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"170\" height=\"110\" font-family=\"monospace\" "
+      "font-size=\"11\">\n"
+      "<text x=\"4\" y=\"16\" text-anchor=\"start\">(1,2) -&gt; [0: d1/1%2*1]</text>\n"
+      "<text x=\"54\" y=\"44\" text-anchor=\"middle\">0</text>\n"
+      "<text x=\"82\" y=\"44\" text-anchor=\"middle\">1</text>\n"
+      "<text x=\"34\" y=\"64\" text-anchor=\"end\">0</text>\n"
+      "<rect x=\"40\" y=\"50\" width=\"28\" height=\"20\" fill=\"hsl(0,70%,80%)\" stroke=\"#888\"/>\n"
+      "<text x=\"54\" y=\"64\" text-anchor=\"middle\">0</text>\n"
+      "<rect x=\"68\" y=\"50\" width=\"28\" height=\"20\" fill=\"hsl(0,70%,80%)\" stroke=\"#888\"/>\n"
+      "<text x=\"82\" y=\"64\" text-anchor=\"middle\">1</text>\n"
+      "<rect x=\"40\" y=\"82\" width=\"14\" height=\"14\" fill=\"hsl(0,70%,80%)\" stroke=\"#888\"/>\n"
+      "<text x=\"60\" y=\"94\" text-anchor=\"start\">bank 0</text>\n"
+      "</svg>\n");
   const std::string svg = fragment_svg(Fragment::replicated(std::vector<int64_t>{2, 2}, 4));
   size_t boxes = 0;
   for (size_t at = svg.find("<rect"); at != std::string::npos; at = svg.find("<rect", at + 1)) ++boxes;
