@@ -32,6 +32,8 @@ std::string extents_text(std::span<const int64_t> extents) {
   return text + "]";
 }
 
+std::string because(const std::string& why) { return why.empty() ? "" : " (" + why + ")"; }
+
 class Binder {
  public:
   Binder(const ir::Program& program, std::span<const Argument> given)
@@ -46,8 +48,10 @@ class Binder {
   Checked describe_tensor(size_t i);
   void add_stride_equations(size_t i);
   Checked solve_dims();
+  Error contradiction(DiagCode code, const DimSolver::Equation& bad, std::string hint) const;
   Checked check_facts();
   Checked bind_tensor(size_t i);
+  Checked check_strides(size_t i, const std::vector<int64_t>& shape);
   Checked check_compact(size_t i, const std::vector<int64_t>& shape);
 
   const ir::Param& param(size_t i) const { return program_.params[i]; }
@@ -149,6 +153,11 @@ Checked Binder::describe_tensor(size_t i) {
                  tensor_text(i) + " has " + std::to_string(rank) + " dimensions, the argument has " +
                      std::to_string(a.shape.size()) + " " + extents_text(a.shape),
                  "reshape the tensor");
+  if (!a.strides.empty() && a.strides.size() != rank)
+    return error(DiagCode::launch_rank, i,
+                 tensor_text(i) + " has " + std::to_string(rank) + " dimensions, the argument has " +
+                     std::to_string(a.strides.size()) + " strides",
+                 "give one stride per dimension, or none for a compact tensor");
   for (size_t d = 0; d < rank; ++d) {
     const std::string what = "extent " + std::to_string(d) + " of " + tensor_text(i);
     if (a.shape[d] < 0)
@@ -171,37 +180,30 @@ void Binder::add_stride_equations(size_t i) {
     if (a.shape[d] != 1)
       strides_.push_back({b.strides[d], a.strides.empty() ? compact : a.strides[d], i,
                           "stride " + std::to_string(d) + " of " + tensor_text(i)});
-    compact *= a.shape[d];
+    // wraps for a shape that is refused as too large further down
+    compact = static_cast<int64_t>(static_cast<uint64_t>(compact) * static_cast<uint64_t>(a.shape[d]));
   }
 }
 
+Error Binder::contradiction(DiagCode code, const DimSolver::Equation& bad, std::string hint) const {
+  const auto expected = solver_.evaluate(bad.expr);
+  return error(code, bad.param,
+               bad.what + " is " + std::to_string(bad.actual) +
+                   (expected ? ", the program says " + std::to_string(*expected)
+                             : ", which no value of its dimensions gives") +
+                   because(solver_.explain(bad.expr)),
+               std::move(hint));
+}
+
+// Extents come first because they name what contradicts better; a stride may give what another extent was waiting for.
 Checked Binder::solve_dims() {
-  if (const auto bad = solver_.solve(extents_)) {
-    const std::string why = solver_.explain(bad->expr);
-    const auto expected = solver_.evaluate(bad->expr);
-    return error(DiagCode::launch_shape, bad->param,
-                 bad->what + " is " + std::to_string(bad->actual) +
-                     (expected ? ", the program says " + std::to_string(*expected)
-                               : ", which no value of its dimensions gives") +
-                     (why.empty() ? "" : " (" + why + ")"),
-                 "pass tensors whose extents agree");
+  for (size_t before = 0;; before = solver_.known_count()) {
+    if (const auto bad = solver_.solve(extents_))
+      return contradiction(DiagCode::launch_shape, *bad, "pass tensors whose extents agree");
+    if (const auto bad = solver_.solve(strides_))
+      return contradiction(DiagCode::launch_stride, *bad, "copy the tensor into the layout that the program states");
+    if (solver_.known_count() == before) return Unit{};
   }
-  if (const auto bad = solver_.solve(strides_)) {
-    const std::string why = solver_.explain(bad->expr);
-    const auto expected = solver_.evaluate(bad->expr);
-    return error(DiagCode::launch_stride, bad->param,
-                 bad->what + " is " + std::to_string(bad->actual) +
-                     (expected ? ", the program says " + std::to_string(*expected)
-                               : ", which no value of its dimensions gives") +
-                     (why.empty() ? "" : " (" + why + ")"),
-                 "copy the tensor into the layout that the program states");
-  }
-  // A stride may have given what an extent was waiting for.
-  if (const auto bad = solver_.solve(extents_))
-    return error(DiagCode::launch_shape, bad->param,
-                 bad->what + " is " + std::to_string(bad->actual) + ", which contradicts " + solver_.explain(bad->expr),
-                 "pass tensors whose extents agree");
-  return Unit{};
 }
 
 Checked Binder::check_facts() {
@@ -226,10 +228,27 @@ Checked Binder::check_facts() {
   return Unit{};
 }
 
+// Strides that the program states have been compared as equations; here they only have to be usable.
+Checked Binder::check_strides(size_t i, const std::vector<int64_t>& shape) {
+  const ir::Buffer& b = buffer(i);
+  int64_t last = ir::dtype_bytes(b.type);  // of the element with the largest address, in bytes
+  for (size_t d = 0; d < b.strides.size(); ++d) {
+    const auto stride = solver_.evaluate(b.strides[d]);
+    int64_t reach = 0;
+    if (!stride || *stride < 0 || __builtin_mul_overflow(*stride, shape[d] - 1, &reach) ||
+        __builtin_mul_overflow(reach, ir::dtype_bytes(b.type), &reach) || __builtin_add_overflow(last, reach, &last))
+      return error(DiagCode::launch_stride, i,
+                   "stride " + std::to_string(d) + " of " + tensor_text(i) +
+                       (stride ? " would be " + std::to_string(*stride) : " overflows") +
+                       because(solver_.explain(b.strides[d])),
+                   "pass dimensions for which every stride is at least 0 and the tensor fits the address space");
+  }
+  return b.strides.empty() ? check_compact(i, shape) : Unit{};
+}
+
 Checked Binder::check_compact(size_t i, const std::vector<int64_t>& shape) {
   const Argument& a = *arguments_[i];
   if (a.kind != Kind::tensor || a.strides.empty()) return Unit{};
-  if (!buffer(i).strides.empty()) return Unit{};  // checked as equations
   int64_t compact = 1;
   for (size_t d = shape.size(); d-- > 0;) {
     if (shape[d] != 1 && a.strides[d] != compact)
@@ -253,8 +272,8 @@ Checked Binder::bind_tensor(size_t i) {
     if (!extent || *extent < 0)
       return error(DiagCode::launch_shape, i,
                    "extent " + std::to_string(d) + " of " + tensor_text(i) +
-                       (extent ? " would be " + std::to_string(*extent) : " overflows") + " (" +
-                       solver_.explain(b.shape[d]) + ")",
+                       (extent ? " would be " + std::to_string(*extent) : " overflows") +
+                       because(solver_.explain(b.shape[d])),
                    "pass dimensions for which every extent is at least 0");
     shape.push_back(*extent);
     empty |= *extent == 0;
@@ -265,7 +284,7 @@ Checked Binder::bind_tensor(size_t i) {
                    "pass smaller dimensions");
   slots_[i] = address;
   if (empty) return Unit{};
-  if (Checked compact = check_compact(i, shape); !compact) return compact;
+  if (Checked strides = check_strides(i, shape); !strides) return strides;
   if (address == 0)
     return error(DiagCode::launch_kind, i, "the address of " + tensor_text(i) + " is null",
                  "only a tensor without elements may have a null address");

@@ -17,6 +17,7 @@ class DimSolver {
   explicit DimSolver(const ir::Program& program) : program_(program), known_(program.vars.size()) {}
 
   bool is_known(ir::VarId v) const { return known_[v.value].has_value(); }
+  size_t known_count() const { return sources_.size(); }
   int64_t value(ir::VarId v) const { return *known_[v.value]; }
   // Where the value came from: "argument 'm'", "extent 0 of tensor 'A'".
   const std::string& source(ir::VarId v) const { return sources_.at(v.value); }
