@@ -7,6 +7,18 @@ using namespace tilegen::capi;
 namespace tilegen::capi {
 namespace {
 
+tl_severity severity_value(Severity s) {
+  switch (s) {
+    case Severity::note:
+      return TL_SEVERITY_NOTE;
+    case Severity::warning:
+      return TL_SEVERITY_WARNING;
+    case Severity::error:
+      break;
+  }
+  return TL_SEVERITY_ERROR;
+}
+
 tl_status hand_out(Error error, tl_error** out_error) {
   const auto status = static_cast<tl_status>(error.status());
   if (out_error) {
@@ -53,21 +65,6 @@ Error null_argument(std::string_view what) {
   return Error(DiagCode::null_argument, "", std::string(what) + " is NULL", "pass a valid pointer");
 }
 
-namespace {
-
-tl_severity severity_value(Severity s) {
-  switch (s) {
-    case Severity::note:
-      return TL_SEVERITY_NOTE;
-    case Severity::warning:
-      return TL_SEVERITY_WARNING;
-    case Severity::error:
-      break;
-  }
-  return TL_SEVERITY_ERROR;
-}
-
-}  // namespace
 }  // namespace tilegen::capi
 
 extern "C" {

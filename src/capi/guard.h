@@ -44,13 +44,15 @@ R shielded(R fallback, Body&& body) noexcept {
   }
 }
 
+constexpr uint32_t kMaxStruct = 1u << 12;  // a larger struct_size was never set
+
 // Copies a struct out as far as the caller's struct_size says; what the caller knows beyond us is zeroed.
 template <class T>
 Checked fill_struct(T* out, const T& value) {
   const uint32_t size = out->struct_size;
-  if (size < sizeof(T))  // every struct is at its first version
-    return Error(DiagCode::bad_struct_size, "", "struct_size is " + std::to_string(size) + ", the least is " +
-                                                    std::to_string(sizeof(T)),
+  if (size < sizeof(T) || size > kMaxStruct)  // every struct is at its first version
+    return Error(DiagCode::bad_struct_size, "",
+                 "struct_size is " + std::to_string(size) + ", expected " + std::to_string(sizeof(T)) + " or more",
                  "set struct_size to sizeof the struct before the call");
   std::memset(out, 0, size);
   std::memcpy(out, &value, sizeof(T));
@@ -63,14 +65,14 @@ template <class T>
 Expected<T> read_struct(const T* in) {
   const uint32_t size = in->struct_size;
   const auto* bytes = reinterpret_cast<const unsigned char*>(in);
-  bool good = size >= sizeof(T) && size <= (1u << 16);
+  bool good = size >= sizeof(T) && size <= kMaxStruct;
   for (size_t i = sizeof(T); good && i < size; ++i) good = bytes[i] == 0;
   if (!good)
     return Error(DiagCode::bad_struct_size, "",
-                 size < sizeof(T) ? "struct_size is " + std::to_string(size) + ", the least is " +
-                                        std::to_string(sizeof(T))
-                                  : "the struct of " + std::to_string(size) +
-                                        " bytes sets fields that this version of the library does not know",
+                 size < sizeof(T) || size > kMaxStruct
+                     ? "struct_size is " + std::to_string(size) + ", expected " + std::to_string(sizeof(T)) + " or more"
+                     : "the struct of " + std::to_string(size) +
+                           " bytes sets fields that this version of the library does not know",
                  "set struct_size to sizeof the struct and zero what is not used");
   T value;
   std::memcpy(&value, in, sizeof(T));
