@@ -51,5 +51,6 @@ configure_package_config_file(${CMAKE_SOURCE_DIR}/cmake/tilegen-config.cmake.in
 write_basic_package_version_file(${CMAKE_BINARY_DIR}/tilegen-config-version.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${CMAKE_BINARY_DIR}/tilegen-config.cmake ${CMAKE_BINARY_DIR}/tilegen-config-version.cmake
   DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/tilegen)
+file(RELATIVE_PATH TILEGEN_PC_PREFIX "/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/")
 configure_file(${CMAKE_SOURCE_DIR}/cmake/tilegen.pc.in ${CMAKE_BINARY_DIR}/tilegen.pc @ONLY)
 install(FILES ${CMAKE_BINARY_DIR}/tilegen.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

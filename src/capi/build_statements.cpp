@@ -49,12 +49,19 @@ tl_scope give_scope_and_vars(const BuilderCall& c, uint64_t token, const std::ve
   return c.give_scope(token);
 }
 
+// A call that does nothing still defines its outputs.
+void clear(tl_expr* out, uint32_t count) {
+  constexpr uint32_t kSane = 64;
+  for (uint32_t i = 0; out && count <= kSane && i < count; ++i) out[i] = {0};
+}
+
 }  // namespace
 
 extern "C" {
 
 tl_scope tl_begin_kernel(tl_builder* builder, const char* name, uint32_t rank, const tl_expr* grid, int64_t threads,
                          const char* const* names, tl_expr* out_blocks) {
+  clear(out_blocks, rank);
   return on_builder(builder, "tl_begin_kernel", tl_scope{0}, [&](const BuilderCall& c) -> tl_scope {
     const auto text = c.text("name", name);
     const auto extents = c.exprs("grid", rank, grid);
@@ -68,6 +75,7 @@ tl_scope tl_begin_kernel(tl_builder* builder, const char* name, uint32_t rank, c
 
 tl_scope tl_begin_loop(tl_builder* builder, tl_loop_kind kind, tl_expr begin, tl_expr end, int64_t num_stages,
                        const char* name, tl_expr* out_var) {
+  clear(out_var, 1);
   return on_builder(builder, "tl_begin_loop", tl_scope{0}, [&](const BuilderCall& c) -> tl_scope {
     const auto loop = loop_kind(kind);
     if (!loop) {
@@ -84,6 +92,7 @@ tl_scope tl_begin_loop(tl_builder* builder, tl_loop_kind kind, tl_expr begin, tl
 
 tl_scope tl_begin_parallel(tl_builder* builder, uint32_t rank, const int64_t* extents, const char* const* names,
                            tl_expr* out_vars) {
+  clear(out_vars, rank);
   return on_builder(builder, "tl_begin_parallel", tl_scope{0}, [&](const BuilderCall& c) -> tl_scope {
     const auto sizes = c.numbers("extents", rank, extents);
     const auto var_names = c.names(rank, names);
