@@ -115,10 +115,10 @@ void Interpreter::run_kernel(size_t index) {
   evaluator_.begin_step();
   for (ir::ExprId e : kernel.grid) grid.push_back(evaluator_.eval_index(e));
   ops::for_each_index(grid, [&](std::span<const int64_t> block) {
-    if (evaluator_.failed()) return;
     for (size_t d = 0; d < block.size(); ++d) evaluator_.set(kernel.block_vars[d], block[d]);
     for (ir::BufferId b : owned) buffers_[b.value].forget();
     run_block(kernel.body);
+    return !evaluator_.failed();
   });
   for (ir::BufferId b : owned) buffers_[b.value] = Storage();
 }
@@ -164,9 +164,9 @@ void Interpreter::run_parallel(const ir::Loop& loop) {
   evaluator_.begin_step();
   for (ir::ExprId e : loop.extents) extents.push_back(evaluator_.eval_index(e));
   ops::for_each_index(extents, [&](std::span<const int64_t> index) {
-    if (evaluator_.failed()) return;
     for (size_t d = 0; d < index.size(); ++d) evaluator_.set(loop.vars[d], index[d]);
     run_block(loop.body);
+    return !evaluator_.failed();
   });
 }
 

@@ -48,26 +48,28 @@ Storage Storage::on_chip(DType type, std::vector<int64_t> shape) {
 
 void Storage::forget() { std::fill(written_.begin(), written_.end(), 0); }
 
-int64_t Storage::position(std::span<const int64_t> index) const {
-  uint64_t at = 0;
+bool Storage::locate(std::span<const int64_t> index, int64_t* at) const {
+  uint64_t sum = 0;
   for (size_t d = 0; d < index.size(); ++d) {
-    if (index[d] < 0 || index[d] >= shape_[d]) return -1;
-    at += static_cast<uint64_t>(index[d]) * static_cast<uint64_t>(strides_[d]);
+    if (index[d] < 0 || index[d] >= shape_[d]) return false;
+    sum += static_cast<uint64_t>(index[d]) * static_cast<uint64_t>(strides_[d]);
   }
-  return static_cast<int64_t>(at);
+  *at = static_cast<int64_t>(sum);
+  return true;
 }
 
 AccessResult Storage::load(std::span<const int64_t> index, ScalarValue* out) const {
   *out = {type_, 0, 0};
-  const int64_t at = position(index);
+  int64_t at = 0;
+  const bool inside = locate(index, &at);
   if (is_global_) {
-    if (at < 0) return AccessResult::done;
+    if (!inside) return AccessResult::done;
     uint64_t bits = 0;
     std::memcpy(&bits, base_ + at * bytes_, bytes_);
     *out = value_from_bits(type_, bits);
     return AccessResult::done;
   }
-  if (at < 0) return AccessResult::outside;
+  if (!inside) return AccessResult::outside;
   if (is_float_)
     out->f = cells_[at].f;
   else
@@ -76,14 +78,15 @@ AccessResult Storage::load(std::span<const int64_t> index, ScalarValue* out) con
 }
 
 AccessResult Storage::store(std::span<const int64_t> index, ScalarValue value) {
-  const int64_t at = position(index);
+  int64_t at = 0;
+  const bool inside = locate(index, &at);
   if (is_global_) {
-    if (at < 0) return AccessResult::done;
+    if (!inside) return AccessResult::done;
     const uint64_t bits = value_to_bits(value);
     std::memcpy(base_ + at * bytes_, &bits, bytes_);
     return AccessResult::done;
   }
-  if (at < 0) return AccessResult::outside;
+  if (!inside) return AccessResult::outside;
   if (is_float_)
     cells_[at].f = value.f;
   else

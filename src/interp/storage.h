@@ -33,8 +33,8 @@ class Storage {
     int64_t i;
     double f;
   };
-  // Linear position, or -1 when outside. 64-bit wrap-around cannot be reached by an index inside the tensor.
-  int64_t position(std::span<const int64_t> index) const;
+  // False when outside; else the linear position, which is negative in a tensor of negative strides.
+  bool locate(std::span<const int64_t> index, int64_t* at) const;
 
   ir::DType type_ = ir::DType::none;
   bool is_global_ = false;
