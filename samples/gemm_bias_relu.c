@@ -14,88 +14,16 @@
 #include <string.h>
 
 #include "element.h"
+#include "gemm_program.h"
 #include "npy.h"
 #include "options.h"
 #include "runner.h"
 
 struct job {
   int64_t sizes[3]; /* m, n, k */
-  int transpose_a, transpose_b;
-  tl_dtype out_dtype, sum_dtype;
+  struct gemm_spec spec;
   struct npy_array a, b, bias, c;
 };
-
-/* ---------------------------------------------------------------------------------------------- the program
- * -- */
-
-static tl_expr ceil_div(tl_builder* b, tl_expr a, int64_t tile) {
-  return tl_binary(b, TL_FLOORDIV, tl_binary(b, TL_ADD, a, tl_index(b, tile - 1)), tl_index(b, tile));
-}
-
-static tl_expr times(tl_builder* b, tl_expr a, int64_t factor) {
-  return tl_binary(b, TL_MUL, a, tl_index(b, factor));
-}
-
-/* A rows x cols box of a matrix that may be stored transposed. */
-static tl_region box(tl_builder* b, tl_buffer matrix, int transposed, tl_expr row, tl_expr col,
-                     const int64_t* extents) {
-  tl_expr offsets[2];
-  offsets[0] = transposed ? col : row;
-  offsets[1] = transposed ? row : col;
-  return tl_region_of(b, matrix, 2, offsets, extents);
-}
-
-static void build(tl_builder* b, const struct job* job, int gpu) {
-  static const char *const block_names[2] = {"by", "bx"}, *const element_names[2] = {"i", "j"};
-  const int64_t tm = 128, tn = gpu ? 128 : 256, tk = gpu ? 32 : 256; /* on a CPU: what a core's cache holds */
-  const int64_t a_tile[2] = {job->transpose_a ? tk : tm, job->transpose_a ? tm : tk};
-  const int64_t b_tile[2] = {job->transpose_b ? tn : tk, job->transpose_b ? tk : tn};
-  const int64_t c_tile[2] = {tm, tn};
-  const uint32_t flags =
-      (job->transpose_a ? TL_GEMM_TRANSPOSE_A : 0) | (job->transpose_b ? TL_GEMM_TRANSPOSE_B : 0);
-
-  const tl_expr m = tl_dim(b, "m"), n = tl_dim(b, "n"), k = tl_dim(b, "k");
-  const tl_expr a_shape[2] = {job->transpose_a ? k : m, job->transpose_a ? m : k};
-  const tl_expr b_shape[2] = {job->transpose_b ? n : k, job->transpose_b ? k : n};
-  const tl_expr c_shape[2] = {m, n};
-  const tl_buffer A = tl_tensor(b, "A", job->a.dtype, 2, a_shape, NULL, TL_TENSOR_READ_ONLY);
-  const tl_buffer B = tl_tensor(b, "B", job->b.dtype, 2, b_shape, NULL, TL_TENSOR_READ_ONLY);
-  const tl_buffer bias = tl_tensor(b, "bias", job->bias.dtype, 1, &n, NULL, TL_TENSOR_READ_ONLY);
-  const tl_buffer C = tl_tensor(b, "C", job->out_dtype, 2, c_shape, NULL, 0);
-
-  tl_expr grid[2], block[2];
-  tl_scope kernel;
-  grid[0] = ceil_div(b, m, tm);
-  grid[1] = ceil_div(b, n, tn);
-  kernel = tl_begin_kernel(b, "gemm", 2, grid, gpu ? 128 : 0, block_names, block);
-  {
-    const tl_expr row = times(b, block[0], tm), col = times(b, block[1], tn);
-    const tl_buffer As = tl_alloc(b, "As", TL_SCOPE_SHARED, job->a.dtype, 2, a_tile);
-    const tl_buffer Bs = tl_alloc(b, "Bs", TL_SCOPE_SHARED, job->b.dtype, 2, b_tile);
-    const tl_buffer acc = tl_alloc(b, "acc", TL_SCOPE_FRAGMENT, job->sum_dtype, 2, c_tile);
-    const tl_buffer bias_row = tl_alloc(b, "bias_row", TL_SCOPE_FRAGMENT, job->sum_dtype, 1, &tn);
-    const tl_expr zero = element_is_float(job->sum_dtype) ? tl_const_f64(b, job->sum_dtype, 0)
-                                                          : tl_const_i64(b, job->sum_dtype, 0);
-    tl_expr ko, ij[2];
-    tl_scope loop;
-
-    tl_fill(b, tl_whole(b, acc), zero);
-    loop = tl_begin_loop(b, TL_LOOP_PIPELINED, tl_index(b, 0), ceil_div(b, k, tk), gpu ? 3 : 0, "ko", &ko);
-    tl_copy(b, box(b, A, job->transpose_a, row, times(b, ko, tk), a_tile), tl_whole(b, As));
-    tl_copy(b, box(b, B, job->transpose_b, times(b, ko, tk), col, b_tile), tl_whole(b, Bs));
-    tl_gemm(b, tl_whole(b, As), tl_whole(b, Bs), tl_whole(b, acc), flags, TL_POLICY_DEFAULT);
-    tl_end(b, loop);
-
-    tl_copy(b, tl_region_of(b, bias, 1, &col, &tn), tl_whole(b, bias_row));
-    loop = tl_begin_parallel(b, 2, c_tile, element_names, ij);
-    tl_store(b, acc, 2, ij,
-             tl_binary(b, TL_MAX,
-                       tl_binary(b, TL_ADD, tl_load(b, acc, 2, ij), tl_load(b, bias_row, 1, &ij[1])), zero));
-    tl_end(b, loop);
-    tl_copy(b, tl_whole(b, acc), box(b, C, 0, row, col, c_tile));
-  }
-  tl_end(b, kernel);
-}
 
 /* ---------------------------------------------------------------------------------------------- the check --
  */
@@ -104,12 +32,12 @@ enum { PANEL_K = 64, PANEL_N = 512, ROWS = 4 };
 
 static double read_a(const struct job* job, int64_t row, int64_t k) {
   return element_get(job->a.dtype, job->a.data,
-                     (size_t)(job->transpose_a ? k * job->sizes[0] + row : row * job->sizes[2] + k));
+                     (size_t)(job->spec.transpose_a ? k * job->sizes[0] + row : row * job->sizes[2] + k));
 }
 
 static double read_b(const struct job* job, int64_t k, int64_t col) {
   return element_get(job->b.dtype, job->b.data,
-                     (size_t)(job->transpose_b ? col * job->sizes[2] + k : k * job->sizes[1] + col));
+                     (size_t)(job->spec.transpose_b ? col * job->sizes[2] + k : k * job->sizes[1] + col));
 }
 
 /* sums[m][PANEL_N] += A * B for the columns from `col` on, one packed panel of B at a time. */
@@ -143,10 +71,11 @@ static void reference_columns(const struct job* job, const double* a, int64_t co
  * result is rounded once more. Integers must be exact. */
 static double allowed_error(const struct job* job, double a_norm, double b_norm, double bias,
                             double expected) {
-  const double sum = element_rounding(job->sum_dtype) + element_rounding(TL_F64);
-  if (!element_is_float(job->sum_dtype)) return 0;
+  const double sum = element_rounding(job->spec.sum_dtype) + element_rounding(TL_F64);
+  if (!element_is_float(job->spec.sum_dtype)) return 0;
   return ((double)job->sizes[2] + 2) * sum * (a_norm * b_norm + fabs(bias)) +
-         2 * element_rounding(job->out_dtype) * fabs(expected) + ldexp(1.0, -24) * (job->out_dtype == TL_F16);
+         2 * element_rounding(job->spec.out_dtype) * fabs(expected) +
+         ldexp(1.0, -24) * (job->spec.out_dtype == TL_F16);
 }
 
 /* Largest error, and the number of elements that are off by more than rounding explains; -1 when memory is
@@ -199,8 +128,8 @@ done:
 
 static int make_inputs(struct job* job, tl_dtype dtype, uint64_t seed) {
   const int64_t m = job->sizes[0], n = job->sizes[1], k = job->sizes[2];
-  const int64_t a_shape[2] = {job->transpose_a ? k : m, job->transpose_a ? m : k};
-  const int64_t b_shape[2] = {job->transpose_b ? n : k, job->transpose_b ? k : n};
+  const int64_t a_shape[2] = {job->spec.transpose_a ? k : m, job->spec.transpose_a ? m : k};
+  const int64_t b_shape[2] = {job->spec.transpose_b ? n : k, job->spec.transpose_b ? k : n};
   const tl_dtype bias_dtype = element_is_float(dtype) ? dtype : TL_I32;
   if (!npy_make(&job->a, dtype, 2, a_shape) || !npy_make(&job->b, dtype, 2, b_shape) ||
       !npy_make(&job->bias, bias_dtype, 1, &n)) {
@@ -228,13 +157,14 @@ static int read_inputs(struct job* job, const char* a, const char* b, const char
             job->b.rank, job->bias.rank);
     return 0;
   }
-  found[0] = job->a.shape[job->transpose_a ? 1 : 0];
-  found[1] = job->b.shape[job->transpose_b ? 0 : 1];
-  found[2] = job->a.shape[job->transpose_a ? 0 : 1];
-  if (job->b.shape[job->transpose_b ? 1 : 0] != found[2] || job->bias.shape[0] != found[1]) {
+  found[0] = job->a.shape[job->spec.transpose_a ? 1 : 0];
+  found[1] = job->b.shape[job->spec.transpose_b ? 0 : 1];
+  found[2] = job->a.shape[job->spec.transpose_a ? 0 : 1];
+  if (job->b.shape[job->spec.transpose_b ? 1 : 0] != found[2] || job->bias.shape[0] != found[1]) {
     fprintf(stderr, "shapes do not fit: A is %lld x %lld%s, B is %lld x %lld%s, bias has %lld\n",
-            (long long)job->a.shape[0], (long long)job->a.shape[1], job->transpose_a ? " (transposed)" : "",
-            (long long)job->b.shape[0], (long long)job->b.shape[1], job->transpose_b ? " (transposed)" : "",
+            (long long)job->a.shape[0], (long long)job->a.shape[1],
+            job->spec.transpose_a ? " (transposed)" : "", (long long)job->b.shape[0],
+            (long long)job->b.shape[1], job->spec.transpose_b ? " (transposed)" : "",
             (long long)job->bias.shape[0]);
     return 0;
   }
@@ -281,7 +211,8 @@ static int run(struct job* job, const char* target, const char* out, int repeats
     ok = 0;
   }
   if (ok) {
-    build(builder, job, runner_is_gpu(&runner));
+    job->spec.gpu = runner_is_gpu(&runner);
+    gemm_build(builder, &job->spec);
     ok = runner_compile(&runner, builder);
   }
   args[0] = runner_i64(job->sizes[0]);
@@ -295,8 +226,8 @@ static int run(struct job* job, const char* target, const char* out, int repeats
   if (ok) {
     printf("problem   %s %lld x %lld x %lld%s%s -> %s\n", tl_dtype_name(job->a.dtype),
            (long long)job->sizes[0], (long long)job->sizes[1], (long long)job->sizes[2],
-           job->transpose_a ? ", A transposed" : "", job->transpose_b ? ", B transposed" : "",
-           tl_dtype_name(job->out_dtype));
+           job->spec.transpose_a ? ", A transposed" : "", job->spec.transpose_b ? ", B transposed" : "",
+           tl_dtype_name(job->spec.out_dtype));
     printf("time      %.3f ms (median of %d)\nrate      %.1f GFLOP/s\n", ms, samples,
            ms > 0 ? flops / ms * 1e-6 : 0.0);
     wrong = check(job, &max_error);
@@ -333,10 +264,10 @@ int main(int argc, char** argv) {
       {"--b", OPTION_TEXT, &b, "B, a .npy file"},
       {"--bias", OPTION_TEXT, &bias, "bias, a .npy file"},
       {"--out", OPTION_TEXT, &out, "where to write C, a .npy file"},
-      {"--transpose-a", OPTION_FLAG, &job.transpose_a, "A is stored as K x M"},
-      {"--transpose-b", OPTION_FLAG, &job.transpose_b, "B is stored as N x K"},
+      {"--transpose-a", OPTION_FLAG, &job.spec.transpose_a, "A is stored as K x M"},
+      {"--transpose-b", OPTION_FLAG, &job.spec.transpose_b, "B is stored as N x K"},
       {"--dtype", OPTION_DTYPE, &dtype, "of made inputs: f16 bf16 f32 f64 i8"},
-      {"--out-dtype", OPTION_DTYPE, &job.out_dtype, "of C (f32; f64 for f64, i32 for i8)"},
+      {"--out-dtype", OPTION_DTYPE, &job.spec.out_dtype, "of C (f32; f64 for f64, i32 for i8)"},
       {"--target", OPTION_TEXT, &target, "target to compile for (the best present)"},
       {"--seed", OPTION_INT, &seed, "of the random inputs (1)"},
       {"--repeats", OPTION_INT, &repeats, "timed launches at most (20)"}};
@@ -359,10 +290,11 @@ int main(int argc, char** argv) {
     ok = read_inputs(&job, a, b, bias);
   }
   if (ok && !make) {
-    const int64_t* mn = job.sizes;
-    job.sum_dtype = job.a.dtype == TL_F64 ? TL_F64 : element_is_float(job.a.dtype) ? TL_F32 : TL_I32;
-    if (job.out_dtype == 0) job.out_dtype = job.sum_dtype;
-    ok = npy_make(&job.c, job.out_dtype, 2, mn);
+    job.spec.dtype = job.a.dtype;
+    job.spec.bias_dtype = job.bias.dtype;
+    job.spec.sum_dtype = gemm_sum_dtype(job.a.dtype);
+    if (job.spec.out_dtype == 0) job.spec.out_dtype = job.spec.sum_dtype;
+    ok = npy_make(&job.c, job.spec.out_dtype, 2, job.sizes);
     if (!ok) fprintf(stderr, "no memory for C\n");
     ok = ok && run(&job, target, out, (int)repeats);
   }

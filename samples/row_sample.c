@@ -11,47 +11,21 @@
 
 #define MAX_COLS 65536
 
-tl_scope row_sample_kernel(tl_builder* b, const struct row_job* job, const char* name, tl_expr m,
-                           tl_expr* block) {
-  static const char* const names[1] = {"by"};
-  const tl_expr blocks = tl_binary(b, TL_FLOORDIV, tl_binary(b, TL_ADD, m, tl_index(b, job->tile_rows - 1)),
-                                   tl_index(b, job->tile_rows));
-  return tl_begin_kernel(b, name, 1, &blocks, job->threads, names, block);
-}
-
-void row_sample_offsets(tl_builder* b, const struct row_job* job, tl_expr block, tl_expr offsets[2]) {
-  offsets[0] = tl_binary(b, TL_MUL, block, tl_index(b, job->tile_rows));
-  offsets[1] = tl_index(b, 0);
-}
-
-static int64_t clamp(int64_t value, int64_t low, int64_t high) {
-  return value < low ? low : value > high ? high : value;
-}
-
-/* A CPU core keeps its rows in the first-level cache; a GPU block keeps them in registers. */
-static void choose_tile(struct row_job* job, int gpu) {
-  const int64_t vector = gpu ? 128 : 16;
-  const int64_t elements = 8192;
-  job->tile_cols = (job->cols + vector - 1) / vector * vector;
-  job->tile_rows = clamp(elements / job->tile_cols, 1, gpu ? 8 : 64);
-  job->threads = gpu ? 128 : 0;
-}
-
 /* The number of wrong elements, -1 when memory is short. */
 static int64_t check(const struct row_sample* sample, const struct row_job* job, double* max_error) {
-  const size_t cols = (size_t)job->cols;
+  const size_t cols = (size_t)job->spec.cols;
   double *x = malloc(3 * cols * sizeof *x), *y = x + cols, *allowed = y + cols;
   int64_t row, wrong = 0;
   size_t j;
   *max_error = 0;
   if (x == NULL) return -1;
   for (row = 0; row < job->x.shape[0]; ++row) {
-    for (j = 0; j < cols; ++j) x[j] = element_get(job->dtype, job->x.data, (size_t)row * cols + j);
+    for (j = 0; j < cols; ++j) x[j] = element_get(job->spec.dtype, job->x.data, (size_t)row * cols + j);
     sample->reference(job, x, y, allowed);
     for (j = 0; j < cols; ++j) {
-      const double error = fabs(element_get(job->dtype, job->y.data, (size_t)row * cols + j) - y[j]);
-      const double bound = allowed[j] + 2 * element_rounding(job->dtype) * fabs(y[j]) +
-                           (job->dtype == TL_F16 ? ldexp(1.0, -24) : ldexp(1.0, -126));
+      const double error = fabs(element_get(job->spec.dtype, job->y.data, (size_t)row * cols + j) - y[j]);
+      const double bound = allowed[j] + 2 * element_rounding(job->spec.dtype) * fabs(y[j]) +
+                           (job->spec.dtype == TL_F16 ? ldexp(1.0, -24) : ldexp(1.0, -126));
       if (!(error <= bound)) ++wrong; /* NaN counts as wrong */
       if (!(error <= *max_error)) *max_error = error;
     }
@@ -61,11 +35,11 @@ static int64_t check(const struct row_sample* sample, const struct row_job* job,
 }
 
 static int report(const struct row_sample* sample, const struct row_job* job, double ms, int samples) {
-  const double bytes = 2.0 * (double)job->x.count * (double)element_bytes(job->dtype);
+  const double bytes = 2.0 * (double)job->x.count * (double)element_bytes(job->spec.dtype);
   double max_error;
   const int64_t wrong = check(sample, job, &max_error);
   printf("problem   %s of %lld rows x %lld, %s\n", sample->name, (long long)job->x.shape[0],
-         (long long)job->cols, tl_dtype_name(job->dtype));
+         (long long)job->spec.cols, tl_dtype_name(job->spec.dtype));
   printf("time      %.3f ms (median of %d)\nrate      %.2f GB/s\n", ms, samples,
          ms > 0 ? bytes / ms * 1e-6 : 0.0);
   if (wrong < 0) {
@@ -88,24 +62,24 @@ static int run(const struct row_sample* sample, struct row_job* job, const char*
   size_t count = 0;
   double ms = 0;
   int samples = 0, ok = runner_open(&runner, target);
-  if (ok) choose_tile(job, runner_is_gpu(&runner));
+  if (ok) job->spec = row_spec_make(job->x.dtype, job->x.shape[1], runner_is_gpu(&runner));
   if (ok && tl_builder_create(runner.context, sample->name, &builder, &error) != TL_OK) {
     fprintf(stderr, "%s\n", tl_error_message(error));
     tl_error_release(error);
     ok = 0;
   }
   if (ok) {
-    sample->build(builder, job);
+    sample->build(builder, &job->spec);
     ok = runner_compile(&runner, builder);
   }
   args[count++] = runner_i64(job->x.shape[0]);
-  args[count++] = runner_pointer(job->dtype, job->x.data);
+  args[count++] = runner_pointer(job->spec.dtype, job->x.data);
   if (sample->affine) {
-    args[count++] = runner_pointer(job->dtype, job->gamma.data);
-    args[count++] = runner_pointer(job->dtype, job->beta.data);
+    args[count++] = runner_pointer(job->spec.dtype, job->gamma.data);
+    args[count++] = runner_pointer(job->spec.dtype, job->beta.data);
     args[count++] = runner_f64(job->epsilon);
   }
-  args[count++] = runner_pointer(job->dtype, job->y.data);
+  args[count++] = runner_pointer(job->spec.dtype, job->y.data);
   ok = ok && runner_time(&runner, args, count, repeats, &ms, &samples);
   ok = ok && report(sample, job, ms, samples);
   ok = ok && runner_print_schedule(&runner);
@@ -128,26 +102,26 @@ static int make_inputs(const struct row_sample* sample, struct row_job* job, con
     return 0;
   }
   if (in == NULL) {
-    if (!npy_make(&job->x, job->dtype, 2, shape)) return 0;
-    element_random(job->dtype, job->x.data, job->x.count, seed);
+    if (!npy_make(&job->x, job->spec.dtype, 2, shape)) return 0;
+    element_random(job->spec.dtype, job->x.data, job->x.count, seed);
   }
-  job->dtype = job->x.dtype;
-  job->compute = job->dtype == TL_F64 ? TL_F64 : TL_F32;
-  job->cols = job->x.shape[1];
-  if (job->cols < 1 || job->cols > MAX_COLS) {
+  job->spec.dtype = job->x.dtype;
+  job->spec.cols = job->x.shape[1];
+  if (job->spec.cols < 1 || job->spec.cols > MAX_COLS) {
     fprintf(stderr, "%lld columns; from 1 to %d are possible, as a whole row is one tile\n",
-            (long long)job->cols, MAX_COLS);
+            (long long)job->spec.cols, MAX_COLS);
     return 0;
   }
-  if (!npy_make(&job->y, job->dtype, 2, job->x.shape)) return 0;
+  if (!npy_make(&job->y, job->spec.dtype, 2, job->x.shape)) return 0;
   if (!sample->affine) return 1;
-  if (!npy_make(&job->gamma, job->dtype, 1, &job->cols) || !npy_make(&job->beta, job->dtype, 1, &job->cols))
+  if (!npy_make(&job->gamma, job->spec.dtype, 1, &job->spec.cols) ||
+      !npy_make(&job->beta, job->spec.dtype, 1, &job->spec.cols))
     return 0;
-  element_random(job->dtype, job->gamma.data, job->gamma.count, seed + 1);
-  element_random(job->dtype, job->beta.data, job->beta.count, seed + 2);
-  for (i = 0; i < job->cols; ++i)
-    element_set(job->dtype, job->gamma.data, (size_t)i,
-                1 + element_get(job->dtype, job->gamma.data, (size_t)i) / 4);
+  element_random(job->spec.dtype, job->gamma.data, job->gamma.count, seed + 1);
+  element_random(job->spec.dtype, job->beta.data, job->beta.count, seed + 2);
+  for (i = 0; i < job->spec.cols; ++i)
+    element_set(job->spec.dtype, job->gamma.data, (size_t)i,
+                1 + element_get(job->spec.dtype, job->gamma.data, (size_t)i) / 4);
   return 1;
 }
 
@@ -162,17 +136,17 @@ int row_sample_main(const struct row_sample* sample, int argc, char** argv) {
       {"COLS", OPTION_SIZE, &shape[1], "columns of X, 1 to 65536"},
       {"--in", OPTION_TEXT, &in, "X, a .npy file (random)"},
       {"--out", OPTION_TEXT, &out, "where to write Y, a .npy file"},
-      {"--dtype", OPTION_DTYPE, &job.dtype, "of random inputs: f16 bf16 f32 f64 (f32)"},
+      {"--dtype", OPTION_DTYPE, &job.spec.dtype, "of random inputs: f16 bf16 f32 f64 (f32)"},
       {"--target", OPTION_TEXT, &target, "target to compile for (the best present)"},
       {"--seed", OPTION_INT, &seed, "of the random inputs (1)"},
       {"--repeats", OPTION_INT, &repeats, "timed launches at most (20)"}};
   memset(&job, 0, sizeof job);
-  job.dtype = TL_F32;
+  job.spec.dtype = TL_F32;
   job.epsilon = 1e-5;
   if (!options_parse(argc, argv, options, (int)(sizeof options / sizeof *options), sample->about, &exit_code))
     return exit_code;
-  if (!element_is_float(job.dtype)) {
-    fprintf(stderr, "%s needs a floating type, not %s\n", sample->name, tl_dtype_name(job.dtype));
+  if (!element_is_float(job.spec.dtype)) {
+    fprintf(stderr, "%s needs a floating type, not %s\n", sample->name, tl_dtype_name(job.spec.dtype));
     return 2;
   }
   ok = make_inputs(sample, &job, shape, in, (uint64_t)seed) && run(sample, &job, target, (int)repeats);
