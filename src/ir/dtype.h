@@ -31,8 +31,8 @@ inline bool is_integer(DType t) {
 
 // The numerics contract of a cast, shared by every executor: float to narrower float rounds to nearest even and
 // overflows to infinity; float to integer truncates, saturates and takes NaN to 0; integer to narrower integer
-// wraps; anything to bool is `x != 0`; bool to a number is 0 or 1. `value` is exact in a double for every dtype but
-// i64, which goes through cast_int.
+// wraps; anything to bool is `x != 0`; bool to a number is 0 or 1; integer to f32 or f64 rounds to nearest even, integer
+// to f16 or bf16 goes through f32. `value` is exact in a double for every dtype but i64, which eval_cast handles.
 double round_to(DType t, double value);          // floating t only: value rounded to t
 int64_t wrap_to(DType t, int64_t value);         // integer or bool t: value wrapped to t's range
 int64_t saturate_to(DType t, double value);      // integer t: truncated, saturated, NaN -> 0

@@ -65,7 +65,7 @@ class ExprPool {
   // predicate makes the load not happen and give 0.
   ExprId load(ObjectId object, DType t, std::span<const ExprId> indices);
   // Types must already agree as expr_ops.def says; folds constants and the cheap identities (x+0, x*1, x*0 for
-  // integers, min(x,x), select of a constant, nested casts that lose nothing).
+  // integers, min(x,x), (x+c)+d, select of a constant, nested casts that lose nothing, a predicate that is a literal).
   ExprId unary(ExprOp op, ExprId a);
   ExprId binary(ExprOp op, ExprId a, ExprId b);
   ExprId select(ExprId cond, ExprId a, ExprId b);

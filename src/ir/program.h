@@ -6,6 +6,8 @@
 // Paths: every kernel, loop, op and buffer has a stable name used by Schedule and diagnostics:
 //   kernel "gemm" ; loop "gemm/ko" (names of its variables joined by '.') ; op "gemm/ko/copy#1" (ordinal of that op
 //   kind in its enclosing block, store = "store#0", if = "if#0") ; buffer "gemm:As" ; parameter "A".
+//   Inside an if: "gemm/if#0/copy#0", in its else "gemm/if#0.else/copy#0". A second loop of the same variables in one
+//   block is "gemm/ko#1". Paths are unique within a program whose kernels are.
 #pragma once
 
 #include <array>

@@ -142,6 +142,9 @@ std::string print_thread_program(const ThreadProgram& p);
 //  - vectorized and unrolled loops have constant extents; a vectorized body has only Stores
 //  - in_registers memories are indexed by constants, unrolled variables and the lane variable only
 //  - constant indices of sized memories are in range; arena slices are aligned and inside arena_bytes
+//  - statements form a tree (each stands in one place) at most 256 deep; loop variables may be used by sibling loops
+//  - a sized memory is either in registers or has an arena slice; a global one and its parameter name each other
+//  - sides of an mma are all floats or all integers; a lane reduction keeps the type
 std::vector<std::string> verify_thread_program(const ThreadProgram& p);
 
 }  // namespace tilegen::thread

@@ -1,0 +1,154 @@
+#include "ir/dtype.h"
+
+#include <bit>
+#include <cmath>
+#include <iterator>
+#include <limits>
+
+namespace tilegen::ir {
+namespace {
+
+struct DTypeRow {
+  DType type;
+  const char* name;
+  int bits;
+  DTypeKind kind;
+};
+
+constexpr DTypeRow kRows[] = {
+    {DType::none, "none", 0, DTypeKind::none},
+#define TILEGEN_DTYPE(name, value, text, bits, kind) {DType::name, text, bits, DTypeKind::kind},
+#include "ir/dtypes.def"
+#undef TILEGEN_DTYPE
+};
+
+constexpr bool rows_are_in_order() {
+  for (size_t i = 0; i < std::size(kRows); ++i)
+    if (static_cast<size_t>(kRows[i].type) != i) return false;
+  return true;
+}
+static_assert(rows_are_in_order(), "dtypes.def must list the values 1, 2, ... in order");
+
+const DTypeRow& row(DType t) {
+  const auto index = static_cast<size_t>(t);
+  return kRows[index < std::size(kRows) ? index : 0];
+}
+
+constexpr int kDoubleMantissa = 52;
+constexpr int kDoubleBias = 1023;
+constexpr uint64_t kDoubleExponentMask = 0x7ff;
+
+// An IEEE binary format narrower than double.
+struct FloatFormat {
+  int exponent_bits;
+  int mantissa_bits;
+  constexpr int bias() const { return (1 << (exponent_bits - 1)) - 1; }
+  constexpr uint64_t infinity() const { return ((uint64_t{1} << exponent_bits) - 1) << mantissa_bits; }
+  constexpr uint64_t sign() const { return uint64_t{1} << (exponent_bits + mantissa_bits); }
+};
+
+FloatFormat format(DType t) {
+  if (t == DType::f16) return {5, 10};
+  if (t == DType::bf16) return {8, 7};
+  return {8, 23};
+}
+
+// Done on integers, in one rounding, so the result depends neither on the rounding mode of the calling thread nor on a
+// detour over f32. A NaN keeps the leading bits of its payload.
+uint64_t encode(FloatFormat fmt, double value) {
+  const auto bits = std::bit_cast<uint64_t>(value);
+  const uint64_t sign = bits >> 63 ? fmt.sign() : 0;
+  const uint64_t biased = (bits >> kDoubleMantissa) & kDoubleExponentMask;
+  const uint64_t mantissa = bits & ((uint64_t{1} << kDoubleMantissa) - 1);
+  if (biased == kDoubleExponentMask) {
+    if (mantissa == 0) return sign | fmt.infinity();
+    const uint64_t payload = mantissa >> (kDoubleMantissa - fmt.mantissa_bits);
+    return sign | fmt.infinity() | (payload != 0 ? payload : uint64_t{1} << (fmt.mantissa_bits - 1));
+  }
+  if (biased == 0) return sign;  // a denormal double is far below half of the smallest narrow denormal
+
+  const uint64_t significand = mantissa | uint64_t{1} << kDoubleMantissa;
+  const int exponent = static_cast<int>(biased) - kDoubleBias;
+  const int smallest = 1 - fmt.bias();
+  const int dropped = kDoubleMantissa - fmt.mantissa_bits + (exponent < smallest ? smallest - exponent : 0);
+  if (dropped > kDoubleMantissa + 1) return sign;  // below half of the smallest denormal
+  uint64_t kept = significand >> dropped;
+  const uint64_t rest = significand & ((uint64_t{1} << dropped) - 1);
+  const uint64_t half = uint64_t{1} << (dropped - 1);
+  if (rest > half || (rest == half && (kept & 1) != 0)) ++kept;
+  // The hidden bit of `kept` adds one to the exponent field, and a carry out of the mantissa another: both are right.
+  const uint64_t base = exponent < smallest ? 0 : static_cast<uint64_t>(exponent - smallest) << fmt.mantissa_bits;
+  const uint64_t field = base + kept;
+  return sign | (field < fmt.infinity() ? field : fmt.infinity());
+}
+
+double decode(FloatFormat fmt, uint64_t bits) {
+  const uint64_t sign = (bits & fmt.sign()) != 0 ? uint64_t{1} << 63 : 0;
+  const uint64_t mantissa = bits & ((uint64_t{1} << fmt.mantissa_bits) - 1);
+  const uint64_t biased = (bits & fmt.infinity()) >> fmt.mantissa_bits;
+  const uint64_t wide_mantissa = mantissa << (kDoubleMantissa - fmt.mantissa_bits);
+  if (biased == fmt.infinity() >> fmt.mantissa_bits)
+    return std::bit_cast<double>(sign | kDoubleExponentMask << kDoubleMantissa | wide_mantissa);
+  if (biased == 0) {
+    const double magnitude = std::ldexp(static_cast<double>(mantissa), 1 - fmt.bias() - fmt.mantissa_bits);
+    return std::bit_cast<double>(std::bit_cast<uint64_t>(magnitude) | sign);
+  }
+  const uint64_t wide_exponent = biased - static_cast<uint64_t>(fmt.bias()) + kDoubleBias;
+  return std::bit_cast<double>(sign | wide_exponent << kDoubleMantissa | wide_mantissa);
+}
+
+}  // namespace
+
+int dtype_bits(DType t) { return row(t).bits; }
+DTypeKind dtype_kind(DType t) { return row(t).kind; }
+const char* dtype_name(DType t) { return row(t).name; }
+
+std::optional<DType> dtype_from_name(std::string_view name) {
+  for (size_t i = 1; i < std::size(kRows); ++i)
+    if (name == kRows[i].name) return kRows[i].type;
+  return std::nullopt;
+}
+
+bool dtype_valid(uint32_t public_value) { return public_value >= 1 && public_value < std::size(kRows); }
+
+double round_to(DType t, double value) {
+  if (t == DType::f64) return value;
+  if (t == DType::f32 && value == value) return static_cast<double>(static_cast<float>(value));
+  return decode(format(t), encode(format(t), value));
+}
+
+int64_t wrap_to(DType t, int64_t value) {
+  switch (t) {
+    case DType::i8:
+      return static_cast<int8_t>(value);
+    case DType::u8:
+      return static_cast<uint8_t>(value);
+    case DType::i32:
+      return static_cast<int32_t>(value);
+    case DType::boolean:
+      return value != 0;
+    default:
+      return value;
+  }
+}
+
+int64_t saturate_to(DType t, double value) {
+  if (value != value) return 0;
+  const int bits = dtype_bits(t);
+  const bool is_unsigned = dtype_kind(t) == DTypeKind::unsigned_int;
+  const double low = is_unsigned ? 0.0 : -std::ldexp(1.0, bits - 1);
+  const double end = std::ldexp(1.0, is_unsigned ? bits : bits - 1);  // one past the largest value
+  if (value <= low) return is_unsigned ? 0 : std::numeric_limits<int64_t>::min() >> (64 - bits);
+  if (value >= end) return std::numeric_limits<int64_t>::max() >> (is_unsigned ? 63 - bits : 64 - bits);
+  return static_cast<int64_t>(value);
+}
+
+uint64_t float_to_bits(DType t, double value) {
+  return t == DType::f64 ? std::bit_cast<uint64_t>(value) : encode(format(t), value);
+}
+
+double float_from_bits(DType t, uint64_t bits) {
+  return t == DType::f64 ? std::bit_cast<double>(bits) : decode(format(t), bits);
+}
+
+}  // namespace tilegen::ir

@@ -1,0 +1,363 @@
+// The hash-consed pool and the folding done when a node is made. A fold must give the value the evaluation rules give
+// for every input: floats fold only where the identity is exact for -0, infinities and NaN.
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+#include <iterator>
+
+#include "ir/expr.h"
+#include "support/checked.h"
+
+namespace tilegen::ir {
+namespace {
+
+struct OpTableRow {
+  int arity;
+  ExprClass cls;
+  const char* text;
+};
+
+constexpr OpTableRow kOps[] = {
+#define TILEGEN_EXPR_OP(name, arity, cls, text) {arity, ExprClass::cls, text},
+#include "ir/expr_ops.def"
+#undef TILEGEN_EXPR_OP
+};
+
+const OpTableRow& op_table_row(ExprOp op) { return kOps[static_cast<size_t>(op)]; }
+
+constexpr int kMaxDepth = 65535;
+
+uint64_t mix(uint64_t h, uint64_t v) {
+  h ^= v + 0x9e3779b97f4a7c15ull + (h << 6) + (h >> 2);
+  return h * 0xff51afd7ed558ccdull;
+}
+
+uint64_t hash_node(const ExprNode& n, std::span<const ExprId> indices) {
+  uint64_t h = mix(static_cast<uint64_t>(n.op), static_cast<uint64_t>(n.type));
+  h = mix(h, uint64_t{n.a.value} << 32 | n.b.value);
+  h = mix(h, uint64_t{n.c.value} << 32 | n.object.value);
+  h = mix(h, static_cast<uint64_t>(n.imm));
+  for (ExprId id : indices) h = mix(h, id.value);
+  return h ^ h >> 32;
+}
+
+ScalarValue value_of(const ExprNode& n) {
+  if (n.op == ExprOp::const_float) return {n.type, 0, n.float_value()};
+  return {n.type, n.imm, 0};
+}
+
+// The value of a literal operand, in the form the identities ask about.
+struct Literal {
+  bool is_int = false;
+  bool is_float = false;
+  int64_t i = 0;
+  double f = 0;
+
+  explicit Literal(const ExprNode& n) {
+    is_int = n.op == ExprOp::const_int;
+    is_float = n.op == ExprOp::const_float;
+    if (is_int) i = n.imm;
+    if (is_float) f = n.float_value();
+  }
+  bool equals(int64_t v) const { return is_int && i == v; }
+  bool is_one() const { return equals(1) || (is_float && f == 1.0); }
+  bool is_minus_zero() const { return is_float && f == 0 && std::signbit(f); }
+  bool is_plus_zero() const { return is_float && f == 0 && !std::signbit(f); }
+  bool all_ones(DType t) const { return is_int && i == wrap_to(t, -1); }
+};
+
+// The constant a fold yields, an operand it yields, or nothing.
+struct Fold {
+  enum class Kind { none, left, right, integer } kind = Kind::none;
+  int64_t value = 0;
+};
+constexpr Fold kNoFold{};
+constexpr Fold kLeft{Fold::Kind::left};
+constexpr Fold kRight{Fold::Kind::right};
+constexpr Fold constant(int64_t v) { return {Fold::Kind::integer, v}; }
+
+// Identities with a literal on one side.
+Fold fold_literal(ExprOp op, DType t, const Literal& a, const Literal& b) {
+  switch (op) {
+    case ExprOp::add:
+      if (b.equals(0) || b.is_minus_zero()) return kLeft;
+      if (a.equals(0) || a.is_minus_zero()) return kRight;
+      break;
+    case ExprOp::sub:
+      if (b.equals(0) || b.is_plus_zero()) return kLeft;
+      break;
+    case ExprOp::mul:
+      if (b.is_one()) return kLeft;
+      if (a.is_one()) return kRight;
+      if (a.equals(0) || b.equals(0)) return constant(0);
+      break;
+    case ExprOp::div:
+      if (b.is_one()) return kLeft;
+      break;
+    case ExprOp::floordiv:
+      if (b.equals(1)) return kLeft;
+      if (a.equals(0) || b.equals(0)) return constant(0);
+      break;
+    case ExprOp::floormod:
+      if (a.equals(0) || b.equals(0) || b.equals(1)) return constant(0);
+      break;
+    case ExprOp::bit_and:
+    case ExprOp::logical_and:
+      if (a.equals(0) || b.equals(0)) return constant(0);
+      if (b.all_ones(t)) return kLeft;
+      if (a.all_ones(t)) return kRight;
+      break;
+    case ExprOp::bit_or:
+    case ExprOp::logical_or:
+      if (b.all_ones(t) || a.equals(0)) return kRight;
+      if (a.all_ones(t) || b.equals(0)) return kLeft;
+      break;
+    case ExprOp::bit_xor:
+      if (b.equals(0)) return kLeft;
+      if (a.equals(0)) return kRight;
+      break;
+    case ExprOp::shl:
+    case ExprOp::shr:
+      if (b.equals(0)) return kLeft;
+      if (a.equals(0)) return constant(0);
+      break;
+    default:
+      break;
+  }
+  return kNoFold;
+}
+
+// Identities of an operation on one value twice. `floating` is about the operands.
+Fold fold_same(ExprOp op, bool floating) {
+  switch (op) {
+    case ExprOp::min:
+    case ExprOp::max:
+    case ExprOp::bit_and:
+    case ExprOp::bit_or:
+    case ExprOp::logical_and:
+    case ExprOp::logical_or:
+      return kLeft;
+    case ExprOp::lt:
+      return constant(0);  // false for a NaN too
+    case ExprOp::bit_xor:
+      return constant(0);
+    case ExprOp::sub:
+    case ExprOp::floormod:
+    case ExprOp::ne:
+      return floating ? kNoFold : constant(0);
+    case ExprOp::le:
+    case ExprOp::eq:
+      return floating ? kNoFold : constant(1);
+    default:
+      return kNoFold;
+  }
+}
+
+// Every value of `from` is a value of `to`, and both are seen alike by any further cast. Widening an integer to a float
+// is left out: the float saturates where the integer wraps.
+bool widens(DType from, DType to) {
+  if (from == to || is_bool(from)) return true;
+  if (is_float(from) && is_float(to))
+    return to == DType::f64 || (to == DType::f32 && dtype_bits(from) == 16);
+  if (!is_integer(from) || !is_integer(to)) return false;
+  return dtype_bits(to) > dtype_bits(from) && (dtype_kind(to) == DTypeKind::signed_int ||
+                                               dtype_kind(from) == DTypeKind::unsigned_int);
+}
+
+[[maybe_unused]] bool operand_fits(ExprOp op, DType t) {
+  switch (expr_class(op)) {
+    case ExprClass::arith:
+      return is_float(t) || is_integer(t);
+    case ExprClass::integer:
+      return is_integer(t);
+    case ExprClass::math:
+      return is_float(t);
+    case ExprClass::logic:
+      return is_bool(t);
+    default:
+      return t != DType::none;
+  }
+}
+
+}  // namespace
+
+int expr_arity(ExprOp op) { return op_table_row(op).arity; }
+ExprClass expr_class(ExprOp op) { return op_table_row(op).cls; }
+const char* expr_text(ExprOp op) { return op_table_row(op).text; }
+size_t expr_op_count() { return std::size(kOps); }
+
+std::span<const ExprId> ExprPool::indices(ExprId load) const {
+  const ExprNode& n = nodes_[load.value];
+  return {indices_.data() + n.first_index, n.index_count};
+}
+
+ExprId ExprPool::intern(ExprNode n, std::span<const ExprId> indices) {
+  const uint64_t hash = hash_node(n, indices);
+  const auto [first, last] = table_.equal_range(hash);
+  for (auto it = first; it != last; ++it) {
+    const ExprId id{static_cast<size_t>(it->second)};
+    const ExprNode& m = nodes_[id.value];
+    if (m.op == n.op && m.type == n.type && m.a == n.a && m.b == n.b && m.c == n.c && m.imm == n.imm &&
+        m.object == n.object && std::ranges::equal(this->indices(id), indices))
+      return id;
+  }
+  int depth = 0;
+  const auto deepen = [&](ExprId id) {
+    if (id.valid()) depth = std::max<int>(depth, nodes_[id.value].depth);
+  };
+  deepen(n.a), deepen(n.b), deepen(n.c);
+  for (ExprId id : indices) deepen(id);
+  n.depth = static_cast<uint16_t>(std::min(depth + 1, kMaxDepth));
+
+  const std::vector<ExprId> copied(indices.begin(), indices.end());  // `indices` may be a slice of indices_
+  n.first_index = static_cast<uint32_t>(indices_.size());
+  n.index_count = static_cast<uint32_t>(copied.size());
+  indices_.insert(indices_.end(), copied.begin(), copied.end());
+  const ExprId id(nodes_.size());
+  nodes_.push_back(n);
+  table_.emplace(hash, id.value);
+  return id;
+}
+
+ExprId ExprPool::const_int(int64_t v, DType t) {
+  assert(is_integer(t) || is_bool(t));
+  ExprNode n;
+  n.op = ExprOp::const_int;
+  n.type = t;
+  n.imm = wrap_to(t, v);
+  return intern(n);
+}
+
+ExprId ExprPool::const_float(double v, DType t) {
+  assert(is_float(t));
+  ExprNode n;
+  n.op = ExprOp::const_float;
+  n.type = t;
+  n.imm = std::bit_cast<int64_t>(round_to(t, v));
+  return intern(n);
+}
+
+ExprId ExprPool::const_number(double v, DType t) {
+  if (is_float(t)) return const_float(v, t);
+  return const_int(is_bool(t) ? v != 0 : saturate_to(t, v), t);
+}
+
+ExprId ExprPool::var(VarId v, DType t) {
+  ExprNode n;
+  n.op = ExprOp::var;
+  n.type = t;
+  n.imm = v.value;
+  return intern(n);
+}
+
+ExprId ExprPool::load(ObjectId object, DType t, std::span<const ExprId> indices) {
+  // Only a predicate is a bool: element indices are i64.
+  if (indices.size() == 2 && is_bool(type(indices[1]))) {
+    int64_t holds = 0;
+    if (is_const_int(indices[1], &holds)) {
+      if (holds == 0) return const_number(0, t);
+      indices = indices.first(1);
+    }
+  }
+  ExprNode n;
+  n.op = ExprOp::load;
+  n.type = t;
+  n.object = object;
+  return intern(n, indices);
+}
+
+ExprId ExprPool::unary(ExprOp op, ExprId a) {
+  const ExprNode x = nodes_[a.value];
+  assert(expr_arity(op) == 1 && op != ExprOp::cast && operand_fits(op, x.type));
+  if (is_const(a)) {
+    const ScalarValue v = eval_unary(op, x.type, value_of(x));
+    return is_float(x.type) ? const_float(v.f, x.type) : const_int(v.i, x.type);
+  }
+  const bool cancels = op == ExprOp::neg || op == ExprOp::logical_not || op == ExprOp::bit_not;
+  if (cancels && x.op == op) return x.a;
+  const bool idempotent = op == ExprOp::abs || op == ExprOp::floor || op == ExprOp::ceil;
+  if (idempotent && x.op == op) return a;
+  ExprNode n;
+  n.op = op;
+  n.type = x.type;
+  n.a = a;
+  return intern(n);
+}
+
+ExprId ExprPool::binary(ExprOp op, ExprId a, ExprId b) {
+  const ExprNode x = nodes_[a.value], y = nodes_[b.value];
+  assert(expr_arity(op) == 2 && x.type == y.type && operand_fits(op, x.type));
+  const DType t = expr_class(op) == ExprClass::compare ? DType::boolean : x.type;
+  if (is_const(a) && is_const(b)) {
+    const ScalarValue v = eval_binary(op, t, value_of(x), value_of(y));
+    return is_float(t) ? const_float(v.f, t) : const_int(v.i, t);
+  }
+  const Literal right(y);
+  Fold fold = a == b ? fold_same(op, is_float(x.type)) : fold_literal(op, t, Literal(x), right);
+  if (fold.kind == Fold::Kind::left) return a;
+  if (fold.kind == Fold::Kind::right) return b;
+  if (fold.kind == Fold::Kind::integer) return const_int(fold.value, t);
+  // (x + c) + d and (x * c) * d, which hold for wrapping integers only.
+  if ((op == ExprOp::add || op == ExprOp::mul) && x.op == op && right.is_int && is_const_int(x.b))
+    return binary(op, x.a, binary(op, x.b, b));
+  ExprNode n;
+  n.op = op;
+  n.type = t;
+  n.a = a;
+  n.b = b;
+  return intern(n);
+}
+
+ExprId ExprPool::select(ExprId cond, ExprId a, ExprId b) {
+  assert(is_bool(type(cond)) && type(a) == type(b));
+  int64_t holds = 0;
+  if (a == b) return a;
+  if (is_const_int(cond, &holds)) return holds != 0 ? a : b;
+  ExprNode n;
+  n.op = ExprOp::select;
+  n.type = type(a);
+  n.a = cond;
+  n.b = a;
+  n.c = b;
+  return intern(n);
+}
+
+ExprId ExprPool::cast(DType t, ExprId a) {
+  const ExprNode x = nodes_[a.value];
+  if (x.type == t) return a;
+  if (is_const(a)) {
+    const ScalarValue v = eval_cast(t, value_of(x));
+    return is_float(t) ? const_float(v.f, t) : const_int(v.i, t);
+  }
+  if (x.op == ExprOp::cast && widens(type(x.a), x.type)) return cast(t, x.a);
+  ExprNode n;
+  n.op = ExprOp::cast;
+  n.type = t;
+  n.a = a;
+  return intern(n);
+}
+
+ExprId ExprPool::ceildiv(ExprId a, ExprId b) {
+  int64_t divisor = 0;
+  if (is_const_int(b, &divisor) && divisor > 0) return floordiv(add(a, divisor - 1), b);
+  return unary(ExprOp::neg, floordiv(unary(ExprOp::neg, a), b));
+}
+
+bool ExprPool::is_const(ExprId id) const {
+  const ExprOp op = nodes_[id.value].op;
+  return op == ExprOp::const_int || op == ExprOp::const_float;
+}
+
+bool ExprPool::is_const_int(ExprId id, int64_t* out) const {
+  const ExprNode& n = nodes_[id.value];
+  if (n.op != ExprOp::const_int) return false;
+  if (out != nullptr) *out = n.imm;
+  return true;
+}
+
+bool ExprPool::is_true(ExprId id) const {
+  const ExprNode& n = nodes_[id.value];
+  return n.op == ExprOp::const_int && is_bool(n.type) && n.imm == 1;
+}
+
+}  // namespace tilegen::ir

@@ -1,0 +1,63 @@
+#include <cassert>
+
+#include "ir/expr.h"
+
+namespace tilegen::ir {
+
+// Post-order with a stack of our own: the pools may be one and the same, and substitution may make an expression deeper
+// than the limit on what a program may state. Nodes are copied out, since making a node moves the arrays.
+ExprId ExprRewriter::rewrite(ExprId root) {
+  std::vector<ExprId> todo{root};
+  while (!todo.empty()) {
+    const ExprId id = todo.back();
+    if (memo_.contains(id)) {
+      todo.pop_back();
+      continue;
+    }
+    const ExprNode n = (*from_)[id];
+    const bool is_load = n.op == ExprOp::load;
+    const auto from_indices = is_load ? from_->indices(id) : std::span<const ExprId>();
+    bool ready = true;
+    const auto need = [&](ExprId operand) {
+      if (!operand.valid() || memo_.contains(operand)) return;
+      todo.push_back(operand);
+      ready = false;
+    };
+    for (ExprId index : from_indices) need(index);
+    need(n.c), need(n.b), need(n.a);
+    if (!ready) continue;
+    todo.pop_back();
+
+    const auto done = [&](ExprId operand) { return memo_.at(operand); };
+    ExprId result;
+    switch (n.op) {
+      case ExprOp::const_int:
+        result = to_->const_int(n.imm, n.type);
+        break;
+      case ExprOp::const_float:
+        result = to_->const_float(n.float_value(), n.type);
+        break;
+      case ExprOp::var:
+        result = rewrite_var(n);
+        break;
+      case ExprOp::load: {
+        std::vector<ExprId> indices;
+        for (ExprId index : from_indices) indices.push_back(done(index));
+        result = rewrite_load(n, indices);
+        break;
+      }
+      case ExprOp::cast:
+        result = to_->cast(n.type, done(n.a));
+        break;
+      case ExprOp::select:
+        result = to_->select(done(n.a), done(n.b), done(n.c));
+        break;
+      default:
+        result = expr_arity(n.op) == 1 ? to_->unary(n.op, done(n.a)) : to_->binary(n.op, done(n.a), done(n.b));
+    }
+    memo_[id] = result;
+  }
+  return memo_.at(root);
+}
+
+}  // namespace tilegen::ir

@@ -1,0 +1,103 @@
+#include "ir/program.h"
+
+#include <cassert>
+#include <map>
+
+namespace tilegen::ir {
+namespace {
+
+class PathWriter {
+ public:
+  PathWriter(const Program& p, std::vector<std::string>& paths) : p_(p), paths_(paths) {}
+
+  // Loops and ops share one counter per name, so that a loop variable called "copy" cannot take an op's path.
+  // Recursion is bounded by Limits::nesting.
+  void write_block(const Block& block, const std::string& prefix) {
+    std::map<std::string, int> used;
+    for (StmtId id : block) {
+      const bool is_loop = p_.as<Loop>(id) != nullptr;
+      const std::string name = base_name(id);
+      const int ordinal = used[name]++;
+      std::string path = prefix + "/" + name;
+      if (!is_loop || ordinal > 0) path += "#" + std::to_string(ordinal);
+      if (const auto* loop = p_.as<Loop>(id)) write_block(loop->body, path);
+      if (const auto* branch = p_.as<Branch>(id)) {
+        write_block(branch->then_body, path);
+        write_block(branch->else_body, path + ".else");
+      }
+      paths_[id.value] = std::move(path);
+    }
+  }
+
+ private:
+  std::string base_name(StmtId id) const {
+    if (const auto* loop = p_.as<Loop>(id)) {
+      std::string name;
+      for (VarId v : loop->vars) name += (name.empty() ? "" : ".") + p_.var(v).name;
+      return name;
+    }
+    if (const auto* op = p_.as<TileOp>(id)) return std::string(op_row(op->kind).text);
+    return p_.as<Branch>(id) != nullptr ? "if" : "store";
+  }
+
+  const Program& p_;
+  std::vector<std::string>& paths_;
+};
+
+}  // namespace
+
+const char* scope_name(MemScope s) {
+  switch (s) {
+    case MemScope::global:
+      return "global";
+    case MemScope::shared:
+      return "shared";
+    case MemScope::fragment:
+      return "fragment";
+    case MemScope::local:
+      return "local";
+  }
+  return "unknown";
+}
+
+const char* loop_kind_name(LoopKind k) {
+  switch (k) {
+    case LoopKind::serial:
+      return "serial";
+    case LoopKind::unroll:
+      return "unroll";
+    case LoopKind::vectorized:
+      return "vectorized";
+    case LoopKind::parallel:
+      return "parallel";
+    case LoopKind::pipelined:
+      return "pipelined";
+  }
+  return "unknown";
+}
+
+std::vector<int64_t> Program::tile_shape(BufferId id) const {
+  std::vector<int64_t> shape;
+  for (ExprId extent : buffer(id).shape) {
+    int64_t value = 0;
+    [[maybe_unused]] const bool constant = exprs.is_const_int(extent, &value);
+    assert(constant && "an on-chip buffer has constant extents");
+    shape.push_back(value);
+  }
+  return shape;
+}
+
+std::vector<std::string> statement_paths(const Program& p) {
+  std::vector<std::string> paths(p.stmts.size());
+  PathWriter writer(p, paths);
+  for (const Kernel& kernel : p.kernels) writer.write_block(kernel.body, kernel.name);
+  return paths;
+}
+
+std::string buffer_path(const Program& p, BufferId id) {
+  const Buffer& buffer = p.buffer(id);
+  if (buffer.kernel < 0) return buffer.name;
+  return p.kernels[static_cast<size_t>(buffer.kernel)].name + ":" + buffer.name;
+}
+
+}  // namespace tilegen::ir

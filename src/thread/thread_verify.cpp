@@ -1,0 +1,216 @@
+// The thread program's invariants as rules. Reports, never repairs; every rule has a test that breaks it.
+#include <bit>
+
+#include "support/checked.h"
+#include "thread/expr_verifier.h"
+#include "thread/thread_expr_text.h"
+#include "thread/thread_program.h"
+
+namespace tilegen::thread {
+namespace {
+
+using ir::DType;
+using ir::ExprId;
+
+constexpr int kMaxNesting = 256;
+
+class Verifier {
+ public:
+  explicit Verifier(const ThreadProgram& p) : p_(p), exprs_(p, problems_), visited_(p.stmts.size()) {}
+
+  std::vector<std::string> run() {
+    check_header();
+    for (size_t i = 0; i < p_.params.size(); ++i) check_param(p_.params[i], i);
+    for (ExprId extent : p_.grid) exprs_.check_launch_expr(extent, "grid extent");
+    for (ir::VarId var : p_.block_vars) define(var, ir::VarKind::block_index, "block variable");
+    if (p_.thread_var.valid()) define(p_.thread_var, ir::VarKind::thread, "thread variable");
+    for (size_t i = 0; i < p_.memories.size(); ++i) check_memory(p_.memories[i], i);
+    check_block(p_.body, 1);
+    return std::move(problems_);
+  }
+
+ private:
+  void report(const std::string& text) { exprs_.report(text); }
+
+  void check_header() {
+    bool legal_name = !p_.name.empty();
+    for (char c : p_.name)
+      legal_name = legal_name && ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_');
+    if (!legal_name) report("kernel name '" + p_.name + "' is not of the form [A-Za-z0-9_]+");
+    if (p_.grid.empty() || p_.grid.size() > 3) report("the grid has " + std::to_string(p_.grid.size()) + " extents");
+    if (p_.grid.size() != p_.block_vars.size()) report("the grid and the block variables differ in number");
+    if (p_.threads < 1) report("a block has " + std::to_string(p_.threads) + " threads");
+    if (p_.thread_var.valid() != (p_.threads > 1)) report("a thread variable belongs to blocks of several threads only");
+    if (p_.arena_bytes < 0) report("the arena has a negative size");
+  }
+
+  bool define(ir::VarId var, ir::VarKind kind, const std::string& what, bool fixed = false) {
+    if (!exprs_.enter_scope(var, fixed)) return false;
+    if (p_.vars[var.value].kind != kind) report(what + " " + var_text(p_, var) + " is a variable of another kind");
+    return true;
+  }
+
+  void check_param(const Param& param, size_t index) {
+    if (param.kind != Param::Kind::tensor) {
+      const bool is_dim = param.kind == Param::Kind::dim;
+      if (!define(param.var, is_dim ? ir::VarKind::dim : ir::VarKind::scalar, "parameter")) return;
+      if (p_.vars[param.var.value].type != param.type || (is_dim && param.type != DType::i64))
+        report("parameter " + param.name + " differs in type from its variable");
+      return;
+    }
+    if (!exprs_.check_memory(param.memory, "parameter " + param.name)) return;
+    const Memory& m = p_.memory(param.memory);
+    if (m.space != Space::global || m.param != static_cast<int>(index))
+      report("parameter " + param.name + " and memory " + m.name + " do not name each other");
+    if (m.type != param.type) report("parameter " + param.name + " differs in type from its memory");
+  }
+
+  void check_memory(const Memory& m, size_t index) {
+    const int64_t element = ir::dtype_bytes(m.type);
+    if (element == 0) return report("memory " + m.name + " has no element type");
+    if (m.alignment < element || !std::has_single_bit(static_cast<uint64_t>(m.alignment)))
+      report("memory " + m.name + " is aligned to " + std::to_string(m.alignment) +
+             " bytes; expected a power of two of at least its element size");
+    if (m.in_registers && m.space != Space::local) report("memory " + m.name + " is in registers but not local");
+    if (m.space == Space::global) {
+      const bool bound = m.param >= 0 && static_cast<size_t>(m.param) < p_.params.size() &&
+                         p_.params[static_cast<size_t>(m.param)].kind == Param::Kind::tensor &&
+                         p_.params[static_cast<size_t>(m.param)].memory == MemoryId(index);
+      if (!bound) report("global memory " + m.name + " is no tensor parameter");
+      if (m.elements != 0 || m.arena_offset >= 0) report("global memory " + m.name + " has a size or a place of its own");
+      return;
+    }
+    if (m.param >= 0) report("memory " + m.name + " is a parameter but not global");
+    if (m.elements <= 0) report("memory " + m.name + " has no elements");
+    if (m.in_registers == (m.arena_offset >= 0))
+      report("memory " + m.name + " must have either registers or a slice of the arena");
+    if (m.arena_offset >= 0) check_slice(m, element);
+  }
+
+  void check_slice(const Memory& m, int64_t element) {
+    if (m.alignment > 0 && m.arena_offset % m.alignment != 0)
+      report("memory " + m.name + " lies at " + std::to_string(m.arena_offset) + ", which is not aligned to " +
+             std::to_string(m.alignment));
+    const auto bytes = checked_mul(m.elements, element);
+    const auto end = bytes ? checked_add(m.arena_offset, *bytes) : std::nullopt;
+    if (!end || *end > p_.arena_bytes)
+      report("memory " + m.name + " ends outside the arena of " + std::to_string(p_.arena_bytes) + " bytes");
+  }
+
+  void check_block(const Block& block, int nesting) {
+    if (nesting > kMaxNesting && !block.empty()) return report("statements nest deeper than " + std::to_string(kMaxNesting));
+    for (StmtId id : block) {
+      if (id.value >= p_.stmts.size()) {
+        report("statement id out of range");
+        continue;
+      }
+      const Stmt& stmt = p_.stmts[id.value];
+      exprs_.set_origin(stmt.origin);
+      if (visited_[id.value]) {
+        report("a statement stands in two places");
+        continue;
+      }
+      visited_[id.value] = true;
+      std::visit([&](const auto& node) { check(node, nesting); }, stmt.node);
+    }
+  }
+
+  void check(const Loop& loop, int nesting) {
+    exprs_.check(loop.extent, DType::i64, "loop extent");
+    if (loop.form != LoopForm::serial) check_constant_extent(loop);
+    if (loop.form == LoopForm::vectorized)
+      for (StmtId id : loop.body)
+        if (id.value < p_.stmts.size() && !std::holds_alternative<Store>(p_.stmts[id.value].node))
+          report("the vectorized loop over " + var_text(p_, loop.var) + " holds something else than stores");
+    const bool defined = define(loop.var, ir::VarKind::loop, "loop variable", loop.form != LoopForm::serial);
+    if (defined && p_.vars[loop.var.value].type != DType::i64) report("loop variable " + var_text(p_, loop.var) + " is not i64");
+    check_block(loop.body, nesting + 1);
+    if (defined) exprs_.leave_scope(loop.var);
+  }
+
+  void check_constant_extent(const Loop& loop) {
+    int64_t extent = 0;
+    if (loop.extent.valid() && loop.extent.value < p_.exprs.size() && p_.exprs.is_const_int(loop.extent, &extent)) {
+      if (extent < 1) report("the loop over " + var_text(p_, loop.var) + " has extent " + std::to_string(extent));
+      return;
+    }
+    report("the extent of the unrolled or vectorized loop over " + var_text(p_, loop.var) + " is not a constant");
+  }
+
+  void check(const Branch& branch, int nesting) {
+    exprs_.check(branch.condition, DType::boolean, "condition");
+    check_block(branch.then_body, nesting + 1);
+    check_block(branch.else_body, nesting + 1);
+  }
+
+  // A memory that is written, at an index.
+  bool check_target(MemoryId id, ExprId index, int64_t span, const std::string& what) {
+    if (!exprs_.check_memory(id, what)) return false;
+    if (p_.memory(id).read_only) report(what + ": " + p_.memory(id).name + " is read-only");
+    exprs_.check_index(id, index, span, what);
+    return true;
+  }
+
+  bool check_source(MemoryId id, ExprId index, int64_t span, const std::string& what) {
+    if (!exprs_.check_memory(id, what)) return false;
+    exprs_.check_index(id, index, span, what);
+    return true;
+  }
+
+  void check(const Store& store, int) {
+    if (store.predicate.valid()) exprs_.check(store.predicate, DType::boolean, "store predicate");
+    if (!check_target(store.memory, store.index, 1, "store")) return;
+    exprs_.check(store.value, p_.memory(store.memory).type, "value stored to " + p_.memory(store.memory).name);
+  }
+
+  void check(const LaneReduce& r, int) {
+    if (r.width < 1) return report("a reduction over " + std::to_string(r.width) + " lanes");
+    const bool target = check_target(r.dst, r.dst_index, 1, "reduction target");
+    const bool source = check_source(r.src, r.src_index, r.width, "reduction source");
+    if (target && source && p_.memory(r.dst).type != p_.memory(r.src).type)
+      report("a reduction from " + p_.memory(r.src).name + " to " + p_.memory(r.dst).name + " changes the type");
+  }
+
+  void check(const HostMma& m, int) {
+    if (m.mr < 1 || m.nr < 1 || m.pack < 1 || m.k < m.pack || m.k % m.pack != 0)
+      return report("an mma of " + std::to_string(m.mr) + "x" + std::to_string(m.nr) + "x" + std::to_string(m.k) +
+                    " with pack " + std::to_string(m.pack));
+    if (m.a_row < 0 || m.a_k < 0 || m.b_k < 0 || m.c_row < 0) return report("an mma with a negative stride");
+    const int64_t steps = m.k / m.pack - 1;
+    const bool a = check_source(m.a, m.a_index, span(m.mr - 1, m.a_row, steps, m.a_k, m.pack), "mma A");
+    const bool b = check_source(m.b, m.b_index, span(steps, m.b_k, 0, 0, int64_t{m.nr} * m.pack), "mma B");
+    const bool c = check_target(m.c, m.c_index, span(m.mr - 1, m.c_row, 0, 0, m.nr), "mma C");
+    if (!a || !b || !c) return;
+    const bool floating = ir::is_float(p_.memory(m.c).type);
+    if (ir::is_float(p_.memory(m.a).type) != floating || ir::is_float(p_.memory(m.b).type) != floating)
+      report("an mma mixes floats and integers");
+  }
+
+  // Elements from the first to the last touched; INT64_MAX, which fits no memory, when that overflows.
+  static int64_t span(int64_t n, int64_t stride, int64_t n2, int64_t stride2, int64_t run) {
+    const auto x = checked_mul(n, stride), y = checked_mul(n2, stride2);
+    const auto sum = x && y ? checked_add(*x, *y) : std::nullopt;
+    const auto end = sum ? checked_add(*sum, run) : std::nullopt;
+    return end ? *end : INT64_MAX;
+  }
+
+  void check(const Prefetch& prefetch, int) {
+    if (prefetch.locality < 0 || prefetch.locality > 3) report("a prefetch with locality " + std::to_string(prefetch.locality));
+    if (!exprs_.check_memory(prefetch.memory, "prefetch")) return;
+    exprs_.check(prefetch.index, DType::i64, "prefetch index");
+    if (p_.memory(prefetch.memory).in_registers) report("a prefetch of registers " + p_.memory(prefetch.memory).name);
+  }
+
+  void check(const Barrier&, int) {}
+
+  const ThreadProgram& p_;
+  std::vector<std::string> problems_;
+  ExprVerifier exprs_;
+  std::vector<bool> visited_;
+};
+
+}  // namespace
+
+std::vector<std::string> verify_thread_program(const ThreadProgram& p) { return Verifier(p).run(); }
+
+}  // namespace tilegen::thread
