@@ -472,8 +472,8 @@ TL_API void tl_dim_fact(tl_builder *builder, tl_expr dim, int64_t lower, int64_t
 /** A by-value parameter. */
 TL_API tl_expr tl_scalar(tl_builder *builder, const char *name, tl_dtype dtype);
 
-/** A tensor in global memory. `shape` holds `rank` i64 expressions over constants and dimensions, slowest first. `strides`,
- *  in elements, likewise, or NULL for compact row-major. `flags`: TL_TENSOR_READ_ONLY or 0. */
+/** A tensor in global memory. `shape` holds `rank` i64 expressions over constants, dimensions and scalars, slowest first.
+ *  `strides`, in elements, likewise, or NULL for compact row-major. `flags`: TL_TENSOR_READ_ONLY or 0. */
 TL_API tl_buffer tl_tensor(tl_builder *builder, const char *name, tl_dtype dtype, uint32_t rank, const tl_expr *shape,
                            const tl_expr *strides, uint32_t flags);
 
@@ -536,7 +536,7 @@ TL_API void tl_end(tl_builder *builder, tl_scope scope);
 
 /* Statements of the innermost scope. */
 
-/** An on-chip tile of constant shape; directly inside the kernel, before its statements.
+/** An on-chip tile of constant shape, alive as long as its kernel; called directly inside the kernel.
  *  (Paper: T.alloc_shared, T.alloc_fragment, T.alloc_local.) */
 TL_API tl_buffer tl_alloc(tl_builder *builder, const char *name, tl_mem_scope scope, tl_dtype dtype, uint32_t rank,
                           const int64_t *shape);

@@ -1,29 +1,10 @@
 #include "builder/builder.h"
 
-#include <algorithm>
-#include <iterator>
-
 #include "check/check_program.h"
+#include "ir/text.h"
+#include "ir/text_grammar.h"
 
 namespace tilegen::builder {
-namespace {
-
-constexpr size_t kMaxName = 128;
-
-bool letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
-bool digit(char c) { return c >= '0' && c <= '9'; }
-
-// Words that mean something else where the text form expects the name of a variable or buffer.
-bool reserved(std::string_view name) {
-  static constexpr std::string_view kWords[] = {
-      "tl",         "program",   "dim",      "scalar", "tensor", "strides", "readonly", "divisible", "kernel",
-      "grid",       "threads",   "alloc",    "serial", "unroll", "stages",  "if",       "else",      "in",
-      "vectorized", "pipelined", "parallel", "true",   "false",  "inf",     "nan",      "and",       "or"};
-  return std::find(std::begin(kWords), std::end(kWords), name) != std::end(kWords) ||
-         ir::op_from_text(name).has_value();
-}
-
-}  // namespace
 
 Builder::Builder(std::string_view name, const Limits& limits) : limits_(limits) {
   if (check_name("tl_builder_create", name)) program_.name = name;
@@ -51,20 +32,18 @@ bool Builder::ready(std::string_view call) {
 }
 
 bool Builder::check_name(std::string_view call, std::string_view name) {
-  const bool good = !name.empty() && name.size() <= kMaxName && letter(name[0]) &&
-                    std::all_of(name.begin(), name.end(), [](char c) { return letter(c) || digit(c); });
-  if (good) return true;
+  if (ir::text::is_plain_name(name)) return true;
   std::string shown(name.substr(0, 32));
   for (char& c : shown)
     if (static_cast<unsigned char>(c) < 0x20 || static_cast<unsigned char>(c) >= 0x7f) c = '?';
   fail(DiagCode::bad_name, call, "'" + shown + (name.size() > 32 ? "..." : "") + "' cannot be a name",
-       "use a letter or _ followed by letters, digits and _, at most " + std::to_string(kMaxName) + " characters");
+       "use a letter or _ followed by letters, digits and _, at most " + std::to_string(ir::kMaxNameLength) + " characters");
   return false;
 }
 
 bool Builder::declare(std::string_view call, std::string_view name, std::string_view what) {
   if (!check_name(call, name)) return false;
-  if (reserved(name)) {
+  if (ir::text::is_reserved(name)) {
     fail(DiagCode::bad_name, call, "'" + std::string(name) + "' is a word of the language",
          "choose another name, e.g. '" + std::string(name) + "_'");
     return false;

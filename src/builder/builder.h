@@ -99,7 +99,7 @@ class Builder {
   bool check_buffer(std::string_view call, std::string_view what, ir::BufferId id);
   bool check_region(std::string_view call, std::string_view what, const ir::Region& r);
   bool check_rank(std::string_view call, std::string_view what, size_t rank);
-  bool check_leaves(std::string_view call, std::string_view what, ir::ExprId id, bool scalars_too);
+  bool check_leaves(std::string_view call, std::string_view what, ir::ExprId id);
   bool check_operands(std::string_view call, std::initializer_list<ir::ExprId> operands);
   bool check_names(std::string_view call, std::span<const std::string_view> names, size_t count);
   bool check_attrs(std::string_view call, const ir::OpRow& row, std::span<const int64_t> attrs);

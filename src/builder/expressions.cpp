@@ -78,7 +78,7 @@ bool Builder::check_indices(std::string_view call, ir::BufferId buffer, std::spa
 }
 
 // Launch-time quantities are evaluated without a kernel, so they cannot read memory or loop variables.
-bool Builder::check_leaves(std::string_view call, std::string_view what, ir::ExprId root, bool scalars_too) {
+bool Builder::check_leaves(std::string_view call, std::string_view what, ir::ExprId root) {
   const ir::ExprPool& pool = program_.exprs;
   std::unordered_set<ir::ExprId> seen;
   std::vector<ir::ExprId> todo{root};
@@ -88,12 +88,12 @@ bool Builder::check_leaves(std::string_view call, std::string_view what, ir::Exp
     if (!id || !seen.insert(id).second) continue;
     const ir::ExprNode& n = pool[id];
     const ir::VarKind kind = n.op == ir::ExprOp::var ? program_.var(n.var()).kind : ir::VarKind::dim;
-    if (n.op == ir::ExprOp::load || (kind != ir::VarKind::dim && !(scalars_too && kind == ir::VarKind::scalar))) {
+    if (n.op == ir::ExprOp::load || (kind != ir::VarKind::dim && kind != ir::VarKind::scalar)) {
       fail(DiagCode::bad_shape, call,
            std::string(what) + " depends on " +
                (n.op == ir::ExprOp::load ? "an element of a buffer" : "'" + program_.var(n.var()).name + "'") +
                ", which is not known at launch",
-           scalars_too ? "use constants, dimensions and scalars" : "use constants and dimensions");
+           "use constants, dimensions and scalars");
       return false;
     }
     todo.insert(todo.end(), {n.a, n.b, n.c});

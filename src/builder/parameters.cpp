@@ -80,17 +80,16 @@ ir::BufferId Builder::tensor(std::string_view name, ir::DType type, std::span<co
   }
   for (size_t i = 0; i < shape.size(); ++i) {
     const std::string which = what + " extent " + std::to_string(i);
-    if (!check_index(kCall, which, shape[i]) || !check_leaves(kCall, which, shape[i], false)) return {};
-    int64_t extent = 1;
-    if (program_.exprs.is_const_int(shape[i], &extent) && extent < 1) {
-      fail(DiagCode::bad_shape, kCall, which + " is " + std::to_string(extent),
-           "give an extent of at least 1; a tensor that may be empty has a symbolic extent (tl_dim)");
+    if (!check_index(kCall, which, shape[i]) || !check_leaves(kCall, which, shape[i])) return {};
+    int64_t extent = 0;
+    if (program_.exprs.is_const_int(shape[i], &extent) && extent < 0) {
+      fail(DiagCode::bad_shape, kCall, which + " is " + std::to_string(extent), "give an extent of at least 0");
       return {};
     }
   }
   for (size_t i = 0; i < strides.size(); ++i) {
     const std::string which = what + " stride " + std::to_string(i);
-    if (!check_index(kCall, which, strides[i]) || !check_leaves(kCall, which, strides[i], false)) return {};
+    if (!check_index(kCall, which, strides[i]) || !check_leaves(kCall, which, strides[i])) return {};
     int64_t stride = 0;
     if (program_.exprs.is_const_int(strides[i], &stride) && stride < 0) {
       fail(DiagCode::bad_shape, kCall, which + " is " + std::to_string(stride),

@@ -81,12 +81,12 @@ uint64_t Builder::begin_kernel(std::string_view name, std::span<const ir::ExprId
     return 0;
   }
   if (!check_name(kCall, name)) return 0;
-  for (const ir::Kernel& k : program_.kernels)
-    if (k.name == name) {
-      fail(DiagCode::duplicate_name, kCall, "the program already has a kernel '" + std::string(name) + "'",
-           "give each kernel its own name");
-      return 0;
-    }
+  if (visible_.contains(name)) {
+    fail(DiagCode::duplicate_name, kCall,
+         "the program already has a " + visible_.find(name)->second + " '" + std::string(name) + "'",
+         "give each kernel a name of its own");
+    return 0;
+  }
   if (grid.empty() || grid.size() > kMaxGrid || out_block_vars.size() < grid.size()) {
     fail(DiagCode::rank_mismatch, kCall, "the grid has " + std::to_string(grid.size()) + " extents",
          "give 1 to 3 extents; fold further ones together");
@@ -95,7 +95,7 @@ uint64_t Builder::begin_kernel(std::string_view name, std::span<const ir::ExprId
   if (!check_names(kCall, names, grid.size())) return 0;
   for (size_t i = 0; i < grid.size(); ++i) {
     const std::string what = "grid extent " + std::to_string(i);
-    if (!check_index(kCall, what, grid[i]) || !check_leaves(kCall, what, grid[i], true)) return 0;
+    if (!check_index(kCall, what, grid[i]) || !check_leaves(kCall, what, grid[i])) return 0;
     int64_t extent = 0;
     if (program_.exprs.is_const_int(grid[i], &extent) && extent < 0) {
       fail(DiagCode::bad_shape, kCall, what + " is " + std::to_string(extent), "give an extent of at least 0");
@@ -107,6 +107,7 @@ uint64_t Builder::begin_kernel(std::string_view name, std::span<const ir::ExprId
          "give 1 to " + std::to_string(kMaxThreads) + ", or 0 to let the planner decide");
     return 0;
   }
+  visible_.emplace(std::string(name), "kernel");  // for good: no other kernel may take it
   Frame frame;
   frame.first_name = names_.size();
   frame.what = "kernel '" + std::string(name) + "'";

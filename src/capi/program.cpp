@@ -10,7 +10,7 @@ using namespace tilegen::capi;
 
 namespace {
 
-Checked check(const ir::Program& program, const Limits& limits) {
+Checked no_errors(const ir::Program& program, const Limits& limits) {
   Error error;
   for (Diagnostic& d : check::check_program(program, limits))
     if (d.severity == Severity::error) error.diagnostics.push_back(std::move(d));
@@ -30,7 +30,7 @@ tl_status tl_program_parse(const tl_context* context, const char* text, size_t s
     if (!text || !out_program) return null_argument(text ? "out_program" : "text");
     auto parsed = ir::parse_program({text, size}, file_name ? file_name : "", context->limits);
     if (!parsed) return parsed.error();
-    if (Checked good = check(*parsed, context->limits); !good) return good;
+    if (Checked good = no_errors(*parsed, context->limits); !good) return good;
     auto made = std::make_unique<tl_program>();
     made->program = std::make_shared<const ir::Program>(std::move(*parsed));
     *out_program = made.release();

@@ -128,6 +128,7 @@ Checked Binder::bind_scalar(size_t i) {
     return error(DiagCode::launch_dtype, i,
                  std::to_string(value) + " is not a value of " + ir::dtype_name(t) + ", the type of '" + name(i) + "'",
                  "pass a value in range, or declare the scalar wider");
+  solver_.set(param(i).var, value, "argument '" + name(i) + "'");  // an extent may be made of it
   const int bits = ir::dtype_bits(t);
   slots_[i] = bits == 64 ? a.bits : a.bits & ((uint64_t{1} << bits) - 1);
   return Unit{};

@@ -87,11 +87,10 @@ DimSolver::Affine DimSolver::affine_form(ir::ExprId root) const {
     Affine f;
     if (n.op == ir::ExprOp::const_int) {
       f.constant = n.imm;
+    } else if (n.op == ir::ExprOp::var && is_known(n.var())) {
+      f.constant = value(n.var());
     } else if (n.op == ir::ExprOp::var && program_.var(n.var()).kind == ir::VarKind::dim) {
-      if (is_known(n.var()))
-        f.constant = value(n.var());
-      else
-        f.terms.emplace_back(n.var(), 1);
+      f.terms.emplace_back(n.var(), 1);
     } else if (ir::expr_arity(n.op) == 0) {
       f.affine = false;
     } else {

@@ -1,4 +1,5 @@
-// Solves a program's dims from equations "expression over dims = number", one unknown at a time.
+// Solves a program's dims from equations "expression over dims and integer scalars = number", one unknown at a time.
+// Scalars are set beforehand.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +33,7 @@ class DimSolver {
   // Solves what can be solved; the first equation that cannot hold is returned.
   std::optional<Equation> solve(const std::vector<Equation>& equations);
 
-  // Value of an expression whose dims are known; none where it overflows or reads anything but dims.
+  // Value of an expression whose dims are known; none where it overflows or reads anything else.
   std::optional<int64_t> evaluate(ir::ExprId root) const;
 
   // "m = 128 from extent 0 of tensor 'A', n = ..." of the dims that an expression uses.
