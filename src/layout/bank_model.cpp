@@ -39,7 +39,8 @@ PhaseCost access_cost(std::span<const int64_t> addresses, int bytes, const BankM
   // As many lanes per phase as the banks can serve at once: all 32 up to 4 bytes, 16 at 8, 8 at 16.
   const size_t lanes = std::max(1, model.banks * model.bank_bytes / std::max(bytes, model.bank_bytes));
   for (size_t first = 0; first < addresses.size(); first += lanes) {
-    const PhaseCost phase = phase_cost(addresses.subspan(first, std::min(lanes, addresses.size() - first)), bytes, model);
+    const PhaseCost phase =
+        phase_cost(addresses.subspan(first, std::min(lanes, addresses.size() - first)), bytes, model);
     sum.taken += phase.taken;
     sum.floor += phase.floor;
   }

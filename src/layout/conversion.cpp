@@ -1,6 +1,6 @@
-// Coverage and conversion. Thread and register coordinates are sums over dimensions, so a statement about every
-// element splits into one small table per dimension and the set of sums over the tables: exact for padded and
-// non-refining radices too, and linear in the extents rather than in the elements of the tile.
+// Coverage and conversion. Thread and register coordinates are sums over dimensions, so a statement about
+// every element splits into one small table per dimension and the set of sums over the tables: exact for
+// padded and non-refining radices too, and linear in the extents rather than in the elements of the tile.
 #include <algorithm>
 #include <cassert>
 
@@ -19,7 +19,8 @@ std::vector<int64_t> table(const Layout& map, int dim, int output, int64_t exten
     const size_t block = t.size();
     const int64_t stride = d.output == output ? d.stride : 0;
     for (int64_t v = 1; v < d.extent && static_cast<int64_t>(t.size()) < extent; ++v)
-      for (size_t i = 0; i < block && static_cast<int64_t>(t.size()) < extent; ++i) t.push_back(t[i] + v * stride);
+      for (size_t i = 0; i < block && static_cast<int64_t>(t.size()) < extent; ++i)
+        t.push_back(t[i] + v * stride);
   }
   assert(static_cast<int64_t>(t.size()) == extent);
   return t;
@@ -28,30 +29,50 @@ std::vector<int64_t> table(const Layout& map, int dim, int output, int64_t exten
 // A set of integers, kept as its distinct values ascending.
 using Values = std::vector<int64_t>;
 
+// Collects values of [lowest, highest]: marks them where the range is dense, sorts them otherwise.
+class DistinctValues {
+ public:
+  DistinctValues(int64_t lowest, int64_t highest, size_t count) : lowest_(lowest) {
+    if (highest - lowest <= static_cast<int64_t>(16 * count + 1024))
+      seen_.assign(highest - lowest + 1, 0);
+    else
+      values_.reserve(count);
+  }
+  void add(int64_t v) {
+    if (seen_.empty())
+      values_.push_back(v);
+    else
+      seen_[v - lowest_] = 1;
+  }
+  Values ascending() && {
+    for (size_t i = 0; i < seen_.size(); ++i)
+      if (seen_[i]) values_.push_back(lowest_ + static_cast<int64_t>(i));
+    if (!seen_.empty()) return std::move(values_);
+    std::sort(values_.begin(), values_.end());
+    values_.erase(std::unique(values_.begin(), values_.end()), values_.end());
+    return std::move(values_);
+  }
+
+ private:
+  int64_t lowest_;
+  std::vector<char> seen_;
+  Values values_;
+};
+
 void make_distinct(Values& v) {
-  std::sort(v.begin(), v.end());
-  v.erase(std::unique(v.begin(), v.end()), v.end());
+  const auto [low, high] = std::minmax_element(v.begin(), v.end());
+  DistinctValues set(*low, *high, v.size());
+  for (int64_t x : v) set.add(x);
+  v = std::move(set).ascending();
 }
 
 // Both ascending; so is the result.
 Values sums(const Values& a, const Values& b) {
   if (b.size() == 1 && b[0] == 0) return a;
-  Values out;
-  const int64_t lowest = a.front() + b.front(), range = a.back() + b.back() - lowest + 1;
-  const int64_t pairs = static_cast<int64_t>(a.size() * b.size());
-  if (range <= 16 * pairs + 1024) {  // dense: mark instead of sorting
-    std::vector<char> seen(range, 0);
-    for (int64_t x : a)
-      for (int64_t y : b) seen[x + y - lowest] = 1;
-    for (int64_t i = 0; i < range; ++i)
-      if (seen[i]) out.push_back(lowest + i);
-    return out;
-  }
-  out.reserve(pairs);
+  DistinctValues set(a.front() + b.front(), a.back() + b.back(), a.size() * b.size());
   for (int64_t x : a)
-    for (int64_t y : b) out.push_back(x + y);
-  make_distinct(out);
-  return out;
+    for (int64_t y : b) set.add(x + y);
+  return std::move(set).ascending();
 }
 
 bool all_in(const Values& some, const Values& set) {
@@ -142,7 +163,8 @@ bool within_warps(const Coordinate& from, const Coordinate& to, int64_t to_threa
 
 bool same_registers(const Fragment& a, const Fragment& b) {
   for (int k = 0; k < a.rank(); ++k)
-    if (table(a.map(), k, kRegister, a.shape()[k]) != table(b.map(), k, kRegister, b.shape()[k])) return false;
+    if (table(a.map(), k, kRegister, a.shape()[k]) != table(b.map(), k, kRegister, b.shape()[k]))
+      return false;
   return true;
 }
 
@@ -168,11 +190,16 @@ bool Fragment::covers(const Fragment& other, std::span<const int> index_map) con
 
 const char* conversion_name(ConversionKind k) {
   switch (k) {
-    case ConversionKind::none: return "none";
-    case ConversionKind::register_permute: return "register_permute";
-    case ConversionKind::shuffle: return "shuffle";
-    case ConversionKind::shared_bounce: return "shared_bounce";
-    case ConversionKind::replication: return "replication";
+    case ConversionKind::none:
+      return "none";
+    case ConversionKind::register_permute:
+      return "register_permute";
+    case ConversionKind::shuffle:
+      return "shuffle";
+    case ConversionKind::shared_bounce:
+      return "shared_bounce";
+    case ConversionKind::replication:
+      return "replication";
   }
   return "unknown";
 }
@@ -180,9 +207,11 @@ const char* conversion_name(ConversionKind k) {
 ConversionKind classify_conversion(const Fragment& from, const Fragment& to, int64_t warp) {
   assert(from.shape() == to.shape() && warp >= 1);
   const Coordinate have = thread_coordinate(from), ask = thread_coordinate(to);
-  if (sums_within(have, ask)) return same_registers(from, to) ? ConversionKind::none : ConversionKind::register_permute;
+  if (sums_within(have, ask))
+    return same_registers(from, to) ? ConversionKind::none : ConversionKind::register_permute;
   if (to.replicas() > from.replicas()) return ConversionKind::replication;
-  return within_warps(have, ask, to.threads(), warp) ? ConversionKind::shuffle : ConversionKind::shared_bounce;
+  return within_warps(have, ask, to.threads(), warp) ? ConversionKind::shuffle
+                                                     : ConversionKind::shared_bounce;
 }
 
 }  // namespace tilegen::layout

@@ -43,9 +43,9 @@ void reweigh_replicas(std::vector<Digit>& digits) {
 
 Expected<Fragment> Fragment::make(Layout map, int64_t threads) {
   if (map.outputs() != 2 || !map.swizzle().none())
-    return refuse_layout("a fragment map needs the two outputs thread and register and no swizzle, got " +
-                             map.to_text(),
-                         "swizzles belong to memory layouts");
+    return refuse_layout(
+        "a fragment map needs the two outputs thread and register and no swizzle, got " + map.to_text(),
+        "swizzles belong to memory layouts");
   if (threads < 1 || map.output_extent(kThread) > threads)
     return refuse_layout("digits reach thread " + std::to_string(map.output_extent(kThread) - 1) + " of " +
                              std::to_string(threads) + " threads",
@@ -86,8 +86,8 @@ Fragment Fragment::single_thread(const Layout& registers) {
 
 namespace {
 
-// Chooses how many threads go along each dimension. Fewest registers first; among choices within a quarter of the
-// fewest the one with most threads on the last dimensions, where memory is contiguous.
+// Chooses how many threads go along each dimension. Fewest registers first; among choices within a quarter of
+// the fewest the one with most threads on the last dimensions, where memory is contiguous.
 class ThreadSplit {
  public:
   ThreadSplit(std::vector<int64_t> extents, int64_t threads) : extents_(std::move(extents)) {
@@ -153,8 +153,10 @@ class ThreadSplit {
 Fragment Fragment::row_major_vectors(std::span<const int64_t> shape, int64_t threads, int64_t vector) {
   assert(threads >= 1 && vector >= 1);
   std::vector<int64_t> extents(shape.begin(), shape.end());  // in vectors
-  if (extents.empty()) vector = 1;
-  else extents.back() = ceil_div(extents.back(), vector);
+  if (extents.empty())
+    vector = 1;
+  else
+    extents.back() = ceil_div(extents.back(), vector);
   const std::vector<int64_t> along = ThreadSplit(extents, threads).along();
 
   std::vector<Digit> digits;
@@ -167,13 +169,20 @@ Fragment Fragment::row_major_vectors(std::span<const int64_t> shape, int64_t thr
       weight = vector;
     }
     const int64_t rounds = ceil_div(extents[i], along[i]);
-    digits.push_back({.dim = k, .extent = along[i], .weight = weight, .output = kThread, .stride = thread_stride});
-    digits.push_back({.dim = k, .extent = rounds, .weight = weight * along[i], .output = kRegister,
+    digits.push_back(
+        {.dim = k, .extent = along[i], .weight = weight, .output = kThread, .stride = thread_stride});
+    digits.push_back({.dim = k,
+                      .extent = rounds,
+                      .weight = weight * along[i],
+                      .output = kRegister,
                       .stride = register_stride});
     thread_stride *= along[i];
     register_stride *= rounds;
   }
-  digits.push_back({.dim = kReplica, .extent = threads / thread_stride, .weight = 1, .output = kThread,
+  digits.push_back({.dim = kReplica,
+                    .extent = threads / thread_stride,
+                    .weight = 1,
+                    .output = kThread,
                     .stride = thread_stride});
   return must(Layout::make({shape.begin(), shape.end()}, std::move(digits), 2), threads);
 }
@@ -181,8 +190,9 @@ Fragment Fragment::row_major_vectors(std::span<const int64_t> shape, int64_t thr
 namespace {
 
 // New most significant digits of each dimension on one output; returns the factor by which that output grows.
-int64_t append_repeats(const Layout& map, std::span<const int64_t> multipliers, std::span<const int> dim_order,
-                       int output, int64_t stride, std::vector<int64_t>& shape, std::vector<Digit>& digits) {
+int64_t append_repeats(const Layout& map, std::span<const int64_t> multipliers,
+                       std::span<const int> dim_order, int output, int64_t stride,
+                       std::vector<int64_t>& shape, std::vector<Digit>& digits) {
   assert(static_cast<int>(multipliers.size()) == map.rank() && dim_order.size() == multipliers.size());
   int64_t grown = 1;
   std::vector<bool> seen(multipliers.size(), false);
@@ -191,7 +201,8 @@ int64_t append_repeats(const Layout& map, std::span<const int64_t> multipliers, 
     seen[k] = true;
     if (multipliers[k] == 1) continue;
     assert(map.padded_extent(k) == shape[k] && "padding cannot be repeated");
-    digits.push_back({.dim = k, .extent = multipliers[k], .weight = shape[k], .output = output, .stride = stride});
+    digits.push_back(
+        {.dim = k, .extent = multipliers[k], .weight = shape[k], .output = output, .stride = stride});
     shape[k] *= multipliers[k];
     stride *= multipliers[k];
     grown *= multipliers[k];
@@ -208,7 +219,8 @@ Fragment Fragment::repeat(std::span<const int64_t> multipliers, std::span<const 
   return must(Layout::make(std::move(new_shape), std::move(digits), 2), threads_);
 }
 
-Fragment Fragment::repeat_on_thread(std::span<const int64_t> multipliers, std::span<const int> dim_order) const {
+Fragment Fragment::repeat_on_thread(std::span<const int64_t> multipliers,
+                                    std::span<const int> dim_order) const {
   std::vector<int64_t> new_shape = shape();
   std::vector<Digit> digits = map_.digits();
   const int64_t grown = append_repeats(map_, multipliers, dim_order, kThread, threads_, new_shape, digits);
@@ -218,7 +230,8 @@ Fragment Fragment::repeat_on_thread(std::span<const int64_t> multipliers, std::s
 Fragment Fragment::replicate(int64_t copies) const {
   assert(copies >= 1);
   std::vector<Digit> digits = map_.digits();
-  digits.push_back({.dim = kReplica, .extent = copies, .weight = replicas(), .output = kThread, .stride = threads_});
+  digits.push_back(
+      {.dim = kReplica, .extent = copies, .weight = replicas(), .output = kThread, .stride = threads_});
   return must(Layout::make(shape(), std::move(digits), 2), threads_ * copies);
 }
 
@@ -229,7 +242,8 @@ void compact_registers(std::vector<Digit>& digits) {
   std::vector<Digit*> order;
   for (Digit& d : digits)
     if (d.output == kRegister && d.stride != 0) order.push_back(&d);
-  std::stable_sort(order.begin(), order.end(), [](const Digit* a, const Digit* b) { return a->stride < b->stride; });
+  std::stable_sort(order.begin(), order.end(),
+                   [](const Digit* a, const Digit* b) { return a->stride < b->stride; });
   int64_t stride = 1;
   for (Digit* d : order) {
     d->stride = stride;
@@ -242,8 +256,10 @@ void compact_registers(std::vector<Digit>& digits) {
 Fragment Fragment::reduce(int axis, bool keep_dim) const {
   assert(axis >= 0 && axis < rank());
   std::vector<int64_t> new_shape = shape();
-  if (keep_dim) new_shape[axis] = 1;
-  else new_shape.erase(new_shape.begin() + axis);
+  if (keep_dim)
+    new_shape[axis] = 1;
+  else
+    new_shape.erase(new_shape.begin() + axis);
   std::vector<Digit> digits, replicas;
   for (Digit d : map_.digits()) {
     if (d.dim == kReplica || (d.dim == axis && d.output == kThread && d.stride != 0)) {
@@ -254,7 +270,8 @@ Fragment Fragment::reduce(int axis, bool keep_dim) const {
       digits.push_back(d);
     }
   }
-  std::stable_sort(replicas.begin(), replicas.end(), [](const Digit& a, const Digit& b) { return a.stride < b.stride; });
+  std::stable_sort(replicas.begin(), replicas.end(),
+                   [](const Digit& a, const Digit& b) { return a.stride < b.stride; });
   digits.insert(digits.end(), replicas.begin(), replicas.end());
   reweigh_replicas(digits);
   compact_registers(digits);

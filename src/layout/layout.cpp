@@ -17,22 +17,24 @@ int64_t Swizzle::apply(int64_t byte_address) const {
 
 namespace {
 
-std::string dim_name(int dim) { return dim == kReplica ? "the replica index" : "dimension " + std::to_string(dim); }
+std::string dim_name(int dim) {
+  return dim == kReplica ? "the replica index" : "dimension " + std::to_string(dim);
+}
 
 // Replicas sort behind every dimension.
 int sort_key(int dim) { return dim == kReplica ? INT32_MAX : dim; }
 
 std::optional<Error> check_digit(const Digit& d, int rank, int outputs) {
   if (d.dim != kReplica && (d.dim < 0 || d.dim >= rank))
-    return refuse_layout("a digit names dimension " + std::to_string(d.dim) + " of a layout of rank " +
-                             std::to_string(rank),
-                         "number dimensions from 0 to rank - 1");
+    return refuse_layout(
+        "a digit names dimension " + std::to_string(d.dim) + " of a layout of rank " + std::to_string(rank),
+        "number dimensions from 0 to rank - 1");
   if (d.extent < 1)
     return refuse_layout("a digit of " + dim_name(d.dim) + " has extent " + std::to_string(d.extent),
                          "digit extents are at least 1");
   if (d.output < 0 || d.output >= outputs)
-    return refuse_layout("a digit of " + dim_name(d.dim) + " adds to output " + std::to_string(d.output) + " of " +
-                             std::to_string(outputs),
+    return refuse_layout("a digit of " + dim_name(d.dim) + " adds to output " + std::to_string(d.output) +
+                             " of " + std::to_string(outputs),
                          "number outputs from 0");
   if (d.stride < 0)
     return refuse_layout("a digit of " + dim_name(d.dim) + " has stride " + std::to_string(d.stride),
@@ -42,7 +44,8 @@ std::optional<Error> check_digit(const Digit& d, int rank, int outputs) {
 
 std::optional<Error> check_swizzle(const Swizzle& s, int outputs, int element_bytes) {
   if (element_bytes < 1)
-    return refuse_layout("element size " + std::to_string(element_bytes) + " bytes", "use a size of at least 1 byte");
+    return refuse_layout("element size " + std::to_string(element_bytes) + " bytes",
+                         "use a size of at least 1 byte");
   if (s.none()) return std::nullopt;
   if (outputs != 1)
     return refuse_layout("a swizzle on a layout of " + std::to_string(outputs) + " outputs",
@@ -61,16 +64,18 @@ std::optional<Error> check_swizzle(const Swizzle& s, int outputs, int element_by
 
 // Digits are sorted: within a dimension each weight is the product of the extents before it.
 std::optional<Error> check_radices(const std::vector<int64_t>& shape, const std::vector<Digit>& digits) {
-  std::vector<int64_t> next(shape.size() + 1, 1);  // weight expected next; the last entry is the replica index
+  std::vector<int64_t> next(shape.size() + 1,
+                            1);  // weight expected next; the last entry is the replica index
   for (const Digit& d : digits) {
     int64_t& expected = d.dim == kReplica ? next.back() : next[d.dim];
     if (d.weight != expected)
       return refuse_layout("digits of " + dim_name(d.dim) + " are no mixed radix system: a digit of extent " +
-                               std::to_string(d.extent) + " has weight " + std::to_string(d.weight) + ", expected " +
-                               std::to_string(expected),
+                               std::to_string(d.extent) + " has weight " + std::to_string(d.weight) +
+                               ", expected " + std::to_string(expected),
                            "each weight is the product of the extents of the digits below it");
     auto product = checked_mul(expected, d.extent);
-    if (!product) return refuse_layout("digit extents of " + dim_name(d.dim) + " overflow", "use smaller extents");
+    if (!product)
+      return refuse_layout("digit extents of " + dim_name(d.dim) + " overflow", "use smaller extents");
     expected = *product;
   }
   for (size_t k = 0; k < shape.size(); ++k)
@@ -92,7 +97,8 @@ std::optional<Error> check_extents(const std::vector<Digit>& digits, int outputs
                            "use smaller strides or extents");
     reach[d.output] = *sum;
   }
-  if (!checked_product(reach)) return refuse_layout("the box of the outputs overflows", "use smaller strides");
+  if (!checked_product(reach))
+    return refuse_layout("the box of the outputs overflows", "use smaller strides");
   return std::nullopt;
 }
 
@@ -105,18 +111,21 @@ Layout must(Expected<Layout> l) {
 
 std::string describe_dim(const Layout& l, int dim) {
   std::string text = dim_name(dim);
-  if (dim != kReplica) text += " (extent " + std::to_string(l.shape()[dim]) + ", digits ";
-  else text += " (digits ";
+  if (dim != kReplica)
+    text += " (extent " + std::to_string(l.shape()[dim]) + ", digits ";
+  else
+    text += " (digits ";
   std::string digits;
   for (const Digit& d : l.digits())
     if (d.dim == dim) digits += (digits.empty() ? "" : "x") + std::to_string(d.extent);
   return text + (digits.empty() ? "none" : digits) + ")";
 }
 
-Expected<Layout> Layout::make(std::vector<int64_t> shape, std::vector<Digit> digits, int outputs, Swizzle swizzle,
-                              int element_bytes) {
+Expected<Layout> Layout::make(std::vector<int64_t> shape, std::vector<Digit> digits, int outputs,
+                              Swizzle swizzle, int element_bytes) {
   if (outputs < 1)
-    return refuse_layout("a layout of " + std::to_string(outputs) + " outputs", "a layout has at least one output");
+    return refuse_layout("a layout of " + std::to_string(outputs) + " outputs",
+                         "a layout has at least one output");
   for (size_t k = 0; k < shape.size(); ++k)
     if (shape[k] < 1)
       return refuse_layout("dimension " + std::to_string(k) + " has extent " + std::to_string(shape[k]),
@@ -162,7 +171,9 @@ std::vector<int> counting(size_t n, bool reversed) {
 
 }  // namespace
 
-Layout Layout::row_major(std::span<const int64_t> shape) { return compact(shape, counting(shape.size(), true), 0); }
+Layout Layout::row_major(std::span<const int64_t> shape) {
+  return compact(shape, counting(shape.size(), true), 0);
+}
 
 Layout Layout::column_major(std::span<const int64_t> shape) {
   return compact(shape, counting(shape.size(), false), 0);

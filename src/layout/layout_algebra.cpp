@@ -25,8 +25,10 @@ class Composer {
   Composer(const Layout& outer, const Layout& inner) : outer_(outer.canonical()), inner_(inner) {
     rungs_.resize(outer_.rank());
     for (const Digit& d : outer_.digits()) {
-      if (d.dim == kReplica) digits_.push_back(d);
-      else rungs_[d.dim].push_back({d});
+      if (d.dim == kReplica)
+        digits_.push_back(d);
+      else
+        rungs_[d.dim].push_back({d});
     }
   }
 
@@ -56,7 +58,8 @@ class Composer {
         // The part that exactly fills the rung goes here, the rest starts at the next rung.
         const auto [rung, count] = parts.front();
         const int64_t room = rungs_[k][rung].digit.extent;
-        if (room % count != 0 || d.extent % (room / count) != 0) return refuse(d, k, "the radices do not refine");
+        if (room % count != 0 || d.extent % (room / count) != 0)
+          return refuse(d, k, "the radices do not refine");
         fits = room / count;
       }
       if (auto error = emit({d.dim, fits, d.weight, k, d.stride}, parts)) return error;
@@ -75,7 +78,8 @@ class Composer {
       const int64_t count = stride / digit.weight % digit.extent;
       if (count != 0) parts.emplace_back(r, count);
     }
-    if (rungs_[k].empty() || stride >= rungs_[k].back().digit.weight * rungs_[k].back().digit.extent) parts.clear();
+    if (rungs_[k].empty() || stride >= rungs_[k].back().digit.weight * rungs_[k].back().digit.extent)
+      parts.clear();
     return parts;
   }
 
@@ -87,7 +91,8 @@ class Composer {
       r.used += (d.extent - 1) * count;
       if (r.used >= r.digit.extent) return refuse(d, d.output, "sums of digits carry across a radix");
       if (r.digit.stride == 0) continue;
-      if (stride != 0 && r.digit.output != output) return refuse(d, d.output, "one digit would add to two outputs");
+      if (stride != 0 && r.digit.output != output)
+        return refuse(d, d.output, "one digit would add to two outputs");
       output = r.digit.output;
       auto term = checked_mul(r.digit.stride, count);
       auto sum = term ? checked_add(stride, *term) : std::nullopt;
@@ -99,8 +104,8 @@ class Composer {
   }
 
   Error refuse(const Digit& d, int k, const std::string& why) const {
-    return refuse_layout("cannot compose " + describe_dim(outer_, k) + " after " + describe_dim(inner_, d.dim) + ": " +
-                             digit_name(d) + " does not fit, " + why,
+    return refuse_layout("cannot compose " + describe_dim(outer_, k) + " after " +
+                             describe_dim(inner_, d.dim) + ": " + digit_name(d) + " does not fit, " + why,
                          "choose extents whose radices divide each other");
   }
 
@@ -153,8 +158,8 @@ Expected<Layout> Layout::refine(int dim, int64_t weight) const {
     }
     const int64_t low = weight / d.weight;
     if (weight % d.weight != 0 || d.extent % low != 0)
-      return refuse_layout("no boundary at weight " + std::to_string(weight) + " in " + describe_dim(*this, dim) + ": " +
-                               digit_name(d) + " straddles it",
+      return refuse_layout("no boundary at weight " + std::to_string(weight) + " in " +
+                               describe_dim(*this, dim) + ": " + digit_name(d) + " straddles it",
                            "use a weight that divides, or is divided by, the radices");
     digits.push_back({d.dim, low, d.weight, d.output, d.stride});
     digits.push_back({d.dim, d.extent / low, weight, d.output, d.stride * low});
@@ -172,8 +177,8 @@ Expected<Layout> Layout::divide(std::span<const int64_t> atom_shape) const {
   for (int k = 0; k < rank(); ++k) {
     const int64_t atom = atom_shape[k];
     if (atom < 1 || shape_[k] % atom != 0)
-      return refuse_layout("cannot divide " + describe_dim(*this, k) + " by an atom of extent " + std::to_string(atom) +
-                               ": the atoms would reach into padding",
+      return refuse_layout("cannot divide " + describe_dim(*this, k) + " by an atom of extent " +
+                               std::to_string(atom) + ": the atoms would reach into padding",
                            "use an extent that divides the dimension");
     shape[k] = shape_[k] / atom;
     shape[rank() + k] = atom;
@@ -185,8 +190,10 @@ Expected<Layout> Layout::divide(std::span<const int64_t> atom_shape) const {
   for (Digit& d : digits) {
     if (d.dim == kReplica) continue;
     const int64_t atom = atom_shape[d.dim];
-    if (d.weight < atom) d.dim += rank();
-    else d.weight /= atom;
+    if (d.weight < atom)
+      d.dim += rank();
+    else
+      d.weight /= atom;
   }
   return make(std::move(shape), std::move(digits), outputs_, swizzle_, element_bytes_);
 }

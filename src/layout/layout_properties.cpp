@@ -22,9 +22,9 @@ std::vector<Digit> effective_digits(const Layout& l, Domain domain) {
 
 namespace {
 
-// Two points collide when the difference of their digits, not all zero, has a zero sum of stride * difference in every
-// output. The search assigns differences output by output, from the largest stride down; what is left must stay
-// within what the smaller strides can still take back.
+// Two points collide when the difference of their digits, not all zero, has a zero sum of stride * difference
+// in every output. The search assigns differences output by output, from the largest stride down; what is
+// left must stay within what the smaller strides can still take back.
 class CollisionSearch {
  public:
   CollisionSearch(const Layout& l, Domain domain, bool broadcast_allowed) {
@@ -51,7 +51,8 @@ class CollisionSearch {
   bool run() { return broadcast_ || search(0, 0, false); }
 
  private:
-  // A top digit that the shape cuts in the middle: its last value goes with the low indices below `rest` only.
+  // A top digit that the shape cuts in the middle: its last value goes with the low indices below `rest`
+  // only.
   struct RaggedTop {
     int dim;
     int64_t weight, last, rest;
@@ -69,16 +70,18 @@ class CollisionSearch {
     }
   }
 
-  // Of two points whose top digits differ by all of `last`, the upper one sits in the cut part: its low index is at
-  // least the sum of the positive differences below.
+  // Of two points whose top digits differ by all of `last`, the upper one sits in the cut part: its low index
+  // is at least the sum of the positive differences below.
   bool fits_ragged_tops() const {
     for (const RaggedTop& top : ragged_) {
       int64_t difference = 0, up = 0, down = 0;
       for (size_t i = 0; i < digits_.size(); ++i) {
         const Digit& d = digits_[i];
         if (d.dim != top.dim) continue;
-        if (d.weight == top.weight) difference = delta_[i];
-        else (delta_[i] > 0 ? up : down) += std::abs(delta_[i]) * d.weight;
+        if (d.weight == top.weight)
+          difference = delta_[i];
+        else
+          (delta_[i] > 0 ? up : down) += std::abs(delta_[i]) * d.weight;
       }
       if (difference == top.last && up >= top.rest) return false;
       if (difference == -top.last && down >= top.rest) return false;
@@ -110,7 +113,8 @@ class CollisionSearch {
   int64_t steps_ = 0;
 };
 
-// XOR maps [0, bytes) onto itself when the block of addresses that `bytes` ends in is closed under its XOR value.
+// XOR maps [0, bytes) onto itself when the block of addresses that `bytes` ends in is closed under its XOR
+// value.
 bool swizzle_keeps_box(const Swizzle& s, int64_t bytes) {
   if (s.none()) return true;
   const int64_t block = int64_t{1} << (s.base + s.bits);
@@ -196,7 +200,8 @@ int64_t Layout::contiguous_run(int dim, int output) const {
   if (reach <= int64_t{1} << (swizzle_.base + swizzle_.shift)) return straight;  // no source bit is ever set
   // Beyond the reach of the layout a longer period changes nothing.
   int64_t period = 1;
-  while (period < reach && period < int64_t{1} << (swizzle_.base + swizzle_.shift + swizzle_.bits)) period *= 2;
+  while (period < reach && period < int64_t{1} << (swizzle_.base + swizzle_.shift + swizzle_.bits))
+    period *= 2;
   period /= element_bytes_;
   for (int64_t parts = 1; parts < straight; ++parts)
     if (straight % parts == 0 && swizzle_keeps_runs(*this, dim, straight, straight / parts, period))

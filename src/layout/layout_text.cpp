@@ -1,9 +1,8 @@
 // The text form of layouts and fragments. One grammar, printed and read back exactly:
-//   layout   = "(" [ n { "," n } ] ")" "->" "[" part { ";" part } "]" [ "swizzle(" b "," b "," b ")" ] [ "@" bytes ]
-//   part     = output ":" terms | "r" ":" replica-terms
-//   terms    = "0" | term { "+" term }          term = "d" dim "/" weight "%" extent "*" stride
-//   replica terms name the output they add to:  "o" output "/" weight "%" extent "*" stride
-//   fragment = "threads" n ":" layout
+//   layout   = "(" [ n { "," n } ] ")" "->" "[" part { ";" part } "]" [ "swizzle(" b "," b "," b ")" ] [ "@"
+//   bytes ] part     = output ":" terms | "r" ":" replica-terms terms    = "0" | term { "+" term } term = "d"
+//   dim "/" weight "%" extent "*" stride replica terms name the output they add to:  "o" output "/" weight
+//   "%" extent "*" stride fragment = "threads" n ":" layout
 #include "layout/fragment.h"
 
 namespace tilegen::layout {
@@ -13,8 +12,8 @@ namespace {
 void append_digit(std::string& text, bool& first, char letter, int number, const Digit& d) {
   if (!first) text += " + ";
   first = false;
-  text += letter + std::to_string(number) + "/" + std::to_string(d.weight) + "%" + std::to_string(d.extent) + "*" +
-          std::to_string(d.stride);
+  text += letter + std::to_string(number) + "/" + std::to_string(d.weight) + "%" + std::to_string(d.extent) +
+          "*" + std::to_string(d.stride);
 }
 
 // A cursor over the text; blanks are skipped before every token. After the first failure everything fails.
@@ -23,7 +22,10 @@ class Reader {
   explicit Reader(std::string_view text) : text_(text) {}
 
   bool failed() const { return !error_.empty(); }
-  bool at_end() { skip(); return at_ == text_.size(); }
+  bool at_end() {
+    skip();
+    return at_ == text_.size();
+  }
 
   bool try_token(std::string_view token) {
     skip();
@@ -163,7 +165,9 @@ Expected<Layout> Layout::from_text(std::string_view text) {
   return read_layout(in);
 }
 
-std::string Fragment::to_text() const { return "threads " + std::to_string(threads_) + " : " + map_.to_text(); }
+std::string Fragment::to_text() const {
+  return "threads " + std::to_string(threads_) + " : " + map_.to_text();
+}
 
 Expected<Fragment> Fragment::from_text(std::string_view text) {
   Reader in(text);

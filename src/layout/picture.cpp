@@ -14,7 +14,8 @@ struct Window {
   int64_t rows = 1, columns = 1;              // of the tile
   int64_t shown_rows = 1, shown_columns = 1;  // of the picture
 
-  Window(const std::vector<int64_t>& shape, int max_rows, int max_columns) : rank(static_cast<int>(shape.size())) {
+  Window(const std::vector<int64_t>& shape, int max_rows, int max_columns)
+      : rank(static_cast<int>(shape.size())) {
     if (rank >= 1) columns = shape[rank - 1];
     if (rank >= 2) rows = shape[rank - 2];
     shown_rows = std::min<int64_t>(rows, std::max(max_rows, 1));
@@ -31,8 +32,8 @@ struct Window {
     std::string text;
     if (rank > 2) text += "the last two of " + std::to_string(rank) + " dimensions, at index 0 of the others";
     if (shown_rows < rows || shown_columns < columns)
-      text += (text.empty() ? "" : "; ") + std::to_string(shown_rows) + " x " + std::to_string(shown_columns) + " of " +
-              std::to_string(rows) + " x " + std::to_string(columns);
+      text += (text.empty() ? "" : "; ") + std::to_string(shown_rows) + " x " +
+              std::to_string(shown_columns) + " of " + std::to_string(rows) + " x " + std::to_string(columns);
     return text;
   }
 };
@@ -99,27 +100,33 @@ std::string grid(const std::string& title, const Window& w, const CellOf& cell_o
 std::string escaped(const std::string& text) {
   std::string out;
   for (char c : text) {
-    if (c == '<') out += "&lt;";
-    else if (c == '>') out += "&gt;";
-    else if (c == '&') out += "&amp;";
-    else out += c;
+    if (c == '<')
+      out += "&lt;";
+    else if (c == '>')
+      out += "&gt;";
+    else if (c == '&')
+      out += "&amp;";
+    else
+      out += c;
   }
   return out;
 }
 
 // Neighbouring numbers get hues far apart (the golden angle).
 std::string colour(int64_t group) {
-  return "hsl(" + std::to_string(group * 137 % 360) + ",70%," + std::to_string(group / 360 % 2 ? 65 : 80) + "%)";
+  return "hsl(" + std::to_string(group * 137 % 360) + ",70%," + std::to_string(group / 360 % 2 ? 65 : 80) +
+         "%)";
 }
 
 std::string svg_text(int64_t x, int64_t y, const char* anchor, const std::string& text) {
-  return "<text x=\"" + std::to_string(x) + "\" y=\"" + std::to_string(y) + "\" text-anchor=\"" + anchor + "\">" +
-         escaped(text) + "</text>\n";
+  return "<text x=\"" + std::to_string(x) + "\" y=\"" + std::to_string(y) + "\" text-anchor=\"" + anchor +
+         "\">" + escaped(text) + "</text>\n";
 }
 
 std::string svg_box(int64_t x, int64_t y, int64_t width, int64_t height, int64_t group) {
-  return "<rect x=\"" + std::to_string(x) + "\" y=\"" + std::to_string(y) + "\" width=\"" + std::to_string(width) +
-         "\" height=\"" + std::to_string(height) + "\" fill=\"" + colour(group) + "\" stroke=\"#888\"/>\n";
+  return "<rect x=\"" + std::to_string(x) + "\" y=\"" + std::to_string(y) + "\" width=\"" +
+         std::to_string(width) + "\" height=\"" + std::to_string(height) + "\" fill=\"" + colour(group) +
+         "\" stroke=\"#888\"/>\n";
 }
 
 std::string svg(const std::string& title, const char* group_name, const Window& w, const CellOf& cell_of) {
@@ -147,7 +154,8 @@ std::string svg(const std::string& title, const char* group_name, const Window& 
     if (entry == kLegendEntries) break;
     const int64_t x = kLeft + static_cast<int64_t>(entry % kLegendColumns) * kLegendWidth;
     if (entry != 0 && entry % kLegendColumns == 0) y += kHeight;
-    body += svg_box(x, y, 14, 14, group) + svg_text(x + 20, y + 12, "start", group_name + std::to_string(group));
+    body +=
+        svg_box(x, y, 14, 14, group) + svg_text(x + 20, y + 12, "start", group_name + std::to_string(group));
     ++entry;
   }
   y += kHeight;
@@ -160,7 +168,8 @@ std::string svg(const std::string& title, const char* group_name, const Window& 
   }
   const int64_t legend_columns = static_cast<int64_t>(std::min(groups.size(), kLegendColumns));
   const int64_t full_width = std::max({kLeft + w.shown_columns * width, kLeft + legend_columns * kLegendWidth,
-                                       7 * static_cast<int64_t>(title.size()) + 8}) + 8;
+                                       7 * static_cast<int64_t>(title.size()) + 8}) +
+                             8;
   return "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" + std::to_string(full_width) + "\" height=\"" +
          std::to_string(y + 8) + "\" font-family=\"monospace\" font-size=\"11\">\n" + body + "</svg>\n";
 }

@@ -26,15 +26,17 @@ TEST(LayoutMake, RefusesWhatIsNoMixedRadixSystem) {
   EXPECT_EQ(refused({8}, {{1, 8, 1, 0, 1}}), "a digit names dimension 1 of a layout of rank 1");
   EXPECT_EQ(refused({8}, {{0, 8, 1, 1, 1}}), "a digit of dimension 0 adds to output 1 of 1");
   EXPECT_EQ(refused({8}, {{0, 8, 1, 0, INT64_MAX / 4}}), "coordinates of output 0 overflow");
-  EXPECT_EQ(refused({INT64_MAX}, {{0, INT64_MAX, 1, 0, 0}, {kReplica, 4, 1, 0, 0}}), "the padded box overflows");
+  EXPECT_EQ(refused({INT64_MAX}, {{0, INT64_MAX, 1, 0, 0}, {kReplica, 4, 1, 0, 0}}),
+            "the padded box overflows");
   EXPECT_EQ(refused({8}, {{0, INT64_MAX / 2, 1, 0, 0}, {0, 4, INT64_MAX / 2, 0, 0}}),
             "digit extents of dimension 0 overflow");
   EXPECT_EQ(refused({8}, {{0, 8, 1, 0, 1}}, 0), "a layout of 0 outputs");
 }
 
 TEST(LayoutMake, DropsExtentOneAndSorts) {
-  auto l = Layout::make({4, 1, 6}, {{2, 3, 2, 0, 4}, {kReplica, 2, 1, 0, 100}, {1, 1, 1, 0, 9}, {0, 4, 1, 0, 12},
-                                    {2, 2, 1, 0, 1}}, 1);
+  auto l = Layout::make(
+      {4, 1, 6},
+      {{2, 3, 2, 0, 4}, {kReplica, 2, 1, 0, 100}, {1, 1, 1, 0, 9}, {0, 4, 1, 0, 12}, {2, 2, 1, 0, 1}}, 1);
   ASSERT_TRUE(l);
   ASSERT_EQ(l->digits().size(), 4u);
   EXPECT_EQ(l->digits()[0].dim, 0);
@@ -160,7 +162,11 @@ TEST(LayoutInjective, AnswersForHostileStridesInBoundedTime) {
   std::vector<int64_t> shape;
   naive::Random random(3);
   for (int k = 0; k < 24; ++k) {
-    digits.push_back({.dim = k, .extent = 4, .weight = 1, .output = 0, .stride = random.range(int64_t{1} << 45, int64_t{1} << 46)});
+    digits.push_back({.dim = k,
+                      .extent = 4,
+                      .weight = 1,
+                      .output = 0,
+                      .stride = random.range(int64_t{1} << 45, int64_t{1} << 46)});
     shape.push_back(4);
   }
   auto l = Layout::make(shape, digits, 1);

@@ -82,7 +82,8 @@ inline bool is_bijective(const Layout& l) {
   return inside && points == box && static_cast<int64_t>(seen.size()) == box;
 }
 
-// Largest divisor r of the padded extent such that aligned runs of r are consecutive in `output`, equal in the others.
+// Largest divisor r of the padded extent such that aligned runs of r are consecutive in `output`, equal in
+// the others.
 inline int64_t contiguous_run(const Layout& l, int dim, int output) {
   const int64_t extent = l.padded_extent(dim);
   auto holds = [&](int64_t r) {
@@ -107,10 +108,14 @@ inline int64_t contiguous_run(const Layout& l, int dim, int output) {
 class Random {
  public:
   explicit Random(uint64_t seed) : engine_(seed) {}
-  int64_t range(int64_t low, int64_t high) { return std::uniform_int_distribution<int64_t>(low, high)(engine_); }
+  int64_t range(int64_t low, int64_t high) {
+    return std::uniform_int_distribution<int64_t>(low, high)(engine_);
+  }
   bool chance(int percent) { return range(1, 100) <= percent; }
   template <class T>
-  void shuffle(std::vector<T>& v) { std::shuffle(v.begin(), v.end(), engine_); }
+  void shuffle(std::vector<T>& v) {
+    std::shuffle(v.begin(), v.end(), engine_);
+  }
 
  private:
   std::mt19937_64 engine_;
@@ -181,7 +186,8 @@ inline Layout random_layout(Random& random, int64_t box = 256) {
 inline Fragment random_fragment(Random& random, std::vector<int64_t> want_shape = {}, int64_t box = 96) {
   for (;;) {
     std::vector<int64_t> shape;
-    const int rank = want_shape.empty() ? static_cast<int>(random.range(1, 3)) : static_cast<int>(want_shape.size());
+    const int rank =
+        want_shape.empty() ? static_cast<int>(random.range(1, 3)) : static_cast<int>(want_shape.size());
     auto digits = random_radices(random, rank, box, random.chance(50), shape);
     if (!want_shape.empty()) {
       bool fits = true;
