@@ -47,7 +47,7 @@ bool Parser::parse_header() {
   advance();
   if (!expect("program", "behind 'tl 1'")) return false;
   Token name;
-  if (!parse_name(name, "the program's name")) return false;
+  if (!parse_name(name, "the program's name", NameUse::other)) return false;
   program_.name = name.text;
   return true;
 }
@@ -168,7 +168,7 @@ bool Parser::parse_kernel() {
     return limit(DiagCode::limit_nodes, token_,
                  "a program has at most " + std::to_string(limits_.statements) + " kernels", "split the program");
   Token name;
-  if (!parse_name(name, "the kernel's name")) return false;
+  if (!parse_name(name, "the kernel's name", NameUse::other)) return false;
   declare(name, SymbolKind::kernel, static_cast<uint32_t>(program_.kernels.size()));
   size_t mark = declared_.size();
   Kernel kernel;

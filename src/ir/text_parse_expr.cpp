@@ -68,6 +68,7 @@ bool Parser::parse_operand(ExprStacks& s, bool& complete) {
         if (!parse_special_float(id, literal, true)) return false;
       } else if (literal.hex) {
         error(DiagCode::syntax_error, literal, "exact bits carry their sign and take no '-'", "set the highest bit");
+        if (!parse_bits(id, literal)) return false;
       } else {
         id = make_literal(literal, true);
       }
@@ -131,7 +132,8 @@ bool Parser::open_call(ExprStacks& s, const Token& name) {
   Pending call{Kind::call, name};
   if (name.text == "cast") {
     call.kind = Kind::cast;
-    if (!parse_dtype(call.type) || !expect(",", "and the value to cast")) return false;
+    bool known = dtype_from_name(token_.text).has_value();  // without a type the rest would only raise more errors
+    if (!parse_dtype(call.type) || !known || !expect(",", "and the value to cast")) return false;
   } else if (name.text == "ceildiv") {
     call.kind = Kind::ceildiv;
   } else if (std::optional<ExprOp> op = function_from_text(name.text)) {

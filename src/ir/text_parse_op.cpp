@@ -22,7 +22,9 @@ bool Parser::parse_tile_op(OpKind kind) {
     if (!expect("->", "and what " + std::string(row.text) + " writes")) return false;
     if (!parse_operands(row, op, std::span(order.back, order.back_count))) return false;
   }
-  if (accept("{") && !parse_attributes(row, op)) return false;
+  in_attributes_ = accept("{");
+  if (in_attributes_ && !parse_attributes(row, op)) return false;
+  in_attributes_ = false;
   return add_statement(at, std::move(op)).valid();
 }
 
@@ -85,7 +87,7 @@ bool Parser::parse_attributes(const OpRow& row, TileOp& op) {
   std::array<bool, kMaxAttrs> given{};
   do {
     Token name;
-    if (!parse_name(name, "the name of an attribute of " + std::string(row.text))) return false;
+    if (!parse_name(name, "the name of an attribute of " + std::string(row.text), NameUse::other)) return false;
     auto found = std::find_if(row.attrs.begin(), row.attrs.end(), [&](const AttrRow& a) { return a.name == name.text; });
     if (found == row.attrs.end()) {
       unknown_attribute(row, name);

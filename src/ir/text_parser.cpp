@@ -2,6 +2,7 @@
 #include "ir/text_parser.h"
 
 #include <charconv>
+#include <utility>
 
 #include "ir/text.h"
 #include "support/spelling.h"
@@ -24,10 +25,16 @@ bool Parser::expect(std::string_view symbol_or_word, std::string_view where) {
   return expected(what, "write '" + std::string(symbol_or_word) + "' here");
 }
 
-// Requires a name that can be declared; reserved words are refused by the caller where they matter.
-bool Parser::parse_name(Token& out, std::string_view what) {
-  if (token_.kind != TokenKind::name)
+bool Parser::parse_name(Token& out, std::string_view what, NameUse use) {
+  // A reserved word on the next line is the next statement; on this one it is a badly chosen name.
+  bool reserved = use == NameUse::value && token_.kind == TokenKind::name && is_reserved(token_.text);
+  if (reserved && !token_.first_on_line) {
+    error(DiagCode::bad_name, token_,
+          describe(token_) + " is a word of the language and cannot name a variable or buffer",
+          "choose another name, for example '" + std::string(token_.text) + "_'");
+  } else if (reserved || token_.kind != TokenKind::name) {
     return expected(what, "a name starts with a letter or '_' and goes on with letters, digits and '_'");
+  }
   if (token_.text.size() > kMaxNameLength) {
     error(DiagCode::bad_name, token_,
           std::string(what) + " has " + std::to_string(token_.text.size()) + " characters; at most " +
@@ -76,13 +83,8 @@ bool Parser::parse_dtype(DType& out) {
   return true;
 }
 
-// Reports a name that is taken or reserved; the older owner keeps it.
+// Reports a name that is taken; the older owner keeps it.
 bool Parser::declare(const Token& name, SymbolKind kind, uint32_t id) {
-  if (kind != SymbolKind::kernel && is_reserved(name.text)) {
-    error(DiagCode::bad_name, name, describe(name) + " is a word of the language and cannot name a variable or buffer",
-          "choose another name, for example '" + std::string(name.text) + "_'");
-    return false;
-  }
   const Symbol* old = find(name.text);
   if (kind == SymbolKind::kernel && old == nullptr) {
     auto it = kernels_.find(name.text);
@@ -186,14 +188,17 @@ bool Parser::starts_declaration(const Token& t) {
 // declared since `scope_mark` live until the first dropped block closes, or on when there is none.
 void Parser::recover(const Token& start, size_t scope_mark) {
   int opened = 0;
+  bool in_attributes = std::exchange(in_attributes_, false);
   bool skip = !token_.first_on_line || (token_.line == start.line && token_.column == start.column);
   for (; token_.kind != TokenKind::end; advance()) {
-    bool resumable = !open_.empty() || starts_declaration(token_);
+    bool resumable = open_.empty() ? starts_declaration(token_) : token_.kind == TokenKind::name || token_.is("}");
     if (token_.first_on_line && !skip && resumable) break;
     skip = false;
     if (token_.is("{")) ++opened;
     if (token_.is("}") && opened > 0) {
       --opened;
+    } else if (token_.is("}") && in_attributes) {
+      in_attributes = false;
     } else if (token_.is("}") && !open_.empty()) {
       break;
     }

@@ -117,7 +117,8 @@ class Parser {
   void advance();
   bool accept(std::string_view symbol_or_word);
   bool expect(std::string_view symbol_or_word, std::string_view where);
-  bool parse_name(Token& out, std::string_view what);
+  enum class NameUse : uint8_t { value, other };  // variables and buffers cannot have reserved names
+  bool parse_name(Token& out, std::string_view what, NameUse use = NameUse::value);
   bool parse_int(int64_t& out, std::string_view what);
   bool parse_dtype(DType& out);
   bool declare(const Token& name, SymbolKind kind, uint32_t id);
@@ -147,6 +148,7 @@ class Parser {
   std::vector<std::string_view> declared_;  // keys of symbols_, in order of declaration
   std::vector<OpenBlock> open_;
   bool statement_seen_ = false;  // in the current kernel
+  bool in_attributes_ = false;   // the "}" ahead closes an attribute list
 };
 
 }  // namespace tilegen::ir::text

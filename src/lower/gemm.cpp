@@ -10,19 +10,6 @@ int64_t offset_of(const plan::ValuePlan& v, std::vector<int64_t> index) {
   return v.memory ? v.memory->offset(index) : v.fragment->map().eval(index)[layout::kRegister];
 }
 
-// Where rows and columns of a matrix operand lie in its buffer: the last two dimensions, swapped when transposed.
-struct MatrixView {
-  size_t rank = 2;
-  bool transpose = false;
-  template <class T>
-  std::vector<T> at(T row, T col, T zero) const {
-    std::vector<T> index(rank, zero);
-    index[rank - 2] = transpose ? col : row;
-    index[rank - 1] = transpose ? row : col;
-    return index;
-  }
-};
-
 }  // namespace
 
 void OpLowering::contract(int a, int b, int c, bool clear) {
@@ -42,12 +29,14 @@ void OpLowering::contract_micro_kernel(int a, int b, int c, bool clear) {
   }
   const ops::GemmShape s = ops::gemm_shape(k_.p_, *tile_op_);
   auto buffer = [&](int i) { return tile_op_->operands[static_cast<size_t>(i)].buffer; };
-  auto rank = [&](int i) { return k_.p_.buffer(buffer(i)).shape.size(); };
-  const MatrixView va{rank(a), tile_op_->flag(ir::gemm_attr::transpose_a)},
-      vb{rank(b), tile_op_->flag(ir::gemm_attr::transpose_b)}, vc{rank(c), false};
+  auto matrix = [&](int i, bool transpose) {
+    return ops::matrix_dims(k_.p_, tile_op_->operands[static_cast<size_t>(i)], transpose);
+  };
+  const ops::MatrixDims va = matrix(a, tile_op_->flag(ir::gemm_attr::transpose_a)),
+                        vb = matrix(b, tile_op_->flag(ir::gemm_attr::transpose_b)), vc = matrix(c, false);
   const plan::ValuePlan &pa = k_.value_plan(buffer(a)), &pb = k_.value_plan(buffer(b)), &pc = k_.value_plan(buffer(c));
   const int64_t pack = tile->atom->pack;
-  auto step = [&](const plan::ValuePlan& v, const MatrixView& m, int64_t row, int64_t col) {
+  auto step = [&](const plan::ValuePlan& v, const ops::MatrixDims& m, int64_t row, int64_t col) {
     return offset_of(v, m.at<int64_t>(row, col, 0)) - offset_of(v, m.at<int64_t>(0, 0, 0));
   };
 
@@ -92,9 +81,11 @@ void OpLowering::contract_loops(int a, int b, int c, bool clear) {
   // Narrow floats accumulate in f32 and are rounded once, as the micro-kernels and tensor cores do.
   const ir::DType acc_type = ir::is_float(s.c) && ir::dtype_bits(s.c) < 32 ? ir::DType::f32 : s.c;
   auto buffer = [&](int i) { return tile_op_->operands[static_cast<size_t>(i)].buffer; };
-  auto rank = [&](int i) { return k_.p_.buffer(buffer(i)).shape.size(); };
-  const MatrixView va{rank(a), tile_op_->flag(ir::gemm_attr::transpose_a)},
-      vb{rank(b), tile_op_->flag(ir::gemm_attr::transpose_b)}, vc{rank(c), false};
+  auto matrix = [&](int i, bool transpose) {
+    return ops::matrix_dims(k_.p_, tile_op_->operands[static_cast<size_t>(i)], transpose);
+  };
+  const ops::MatrixDims va = matrix(a, tile_op_->flag(ir::gemm_attr::transpose_a)),
+                        vb = matrix(b, tile_op_->flag(ir::gemm_attr::transpose_b)), vc = matrix(c, false);
   thread::Memory m;
   m.name = "sum" + std::to_string(k_.out_.memories.size());
   m.space = thread::Space::local;

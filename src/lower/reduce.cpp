@@ -1,9 +1,10 @@
 // Reductions for a block of one thread: the register digits of the source become loops. Where the unit digit belongs to the
 // reduced axis, lanes accumulate and are combined at the end; where it belongs to a kept dimension, each lane owns a result.
 #include <algorithm>
-#include <limits>
+#include <cmath>
 
 #include "lower/kernel_lowering.h"
+#include "ops/op.h"
 
 namespace tilegen::lower {
 
@@ -74,17 +75,11 @@ void OpLowering::reduce(int src, int dst, ReduceKind kind, int axis, bool accumu
   // Result of this kept point, in dst's terms.
   auto result_index = [&](std::span<const ExprId> point) {
     const ir::Region& r = tile_op_->operands[static_cast<size_t>(dst)];
-    const bool keep = r.extents.size() == extents.size();
     std::vector<ExprId> indices;
-    size_t k = 0;
-    for (size_t d = 0; d < r.offsets.size(); ++d) {
-      if (!keep && static_cast<int>(k) == axis) ++k;
-      ExprId at = keep && static_cast<int>(d) == axis ? e.const_int(0)
-                  : k < extents.size()                ? point[k]
-                                                      : e.const_int(0);
-      indices.push_back(e.add(k_.lower_expr(r.offsets[d]), at));
-      ++k;
-    }
+    for (ExprId offset : r.offsets) indices.push_back(k_.lower_expr(offset));
+    const std::vector<int> to = ops::reduce_dst_dims(*tile_op_);
+    for (size_t d = 0; d < to.size(); ++d)
+      if (to[d] >= 0) indices[static_cast<size_t>(to[d])] = e.add(indices[static_cast<size_t>(to[d])], point[d]);
     return indices;
   };
   auto source = [&]() {

@@ -36,6 +36,14 @@ std::vector<OperandAccess> accesses(const ir::TileOp&) {
   return {{kSrc, ir::Access::read}, {kDst, ir::Access::write}};
 }
 
+// ---- lowering ----
+
+void lower(const ir::TileOp&, LowerSink& sink) {
+  sink.for_each_point(kDst, [&](std::span<const ir::ExprId> point) {
+    return sink.exprs().cast(sink.type(kDst), sink.load(kSrc, point));
+  });
+}
+
 // ---- reference meaning ----
 
 void reference(const ir::TileOp& op, ReferenceSink& sink) {
@@ -52,6 +60,6 @@ void reference(const ir::TileOp& op, ReferenceSink& sink) {
 }  // namespace
 
 extern const TileOpDef copy_op;
-const TileOpDef copy_op = {ir::OpKind::copy, check, accesses, reference};
+const TileOpDef copy_op = {ir::OpKind::copy, check, accesses, lower, reference};
 
 }  // namespace tilegen::ops

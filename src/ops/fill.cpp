@@ -26,6 +26,13 @@ void check(const ir::Program& p, const ir::TileOp& op, const std::string& path, 
 
 std::vector<OperandAccess> accesses(const ir::TileOp&) { return {{kDst, ir::Access::write}}; }
 
+// ---- lowering ----
+
+void lower(const ir::TileOp&, LowerSink& sink) {
+  const ir::ExprId value = sink.value();
+  sink.for_each_point(kDst, [&](std::span<const ir::ExprId>) { return value; });
+}
+
 // ---- reference meaning ----
 
 void reference(const ir::TileOp&, ReferenceSink& sink) {
@@ -36,6 +43,6 @@ void reference(const ir::TileOp&, ReferenceSink& sink) {
 }  // namespace
 
 extern const TileOpDef fill_op;
-const TileOpDef fill_op = {ir::OpKind::fill, check, accesses, reference};
+const TileOpDef fill_op = {ir::OpKind::fill, check, accesses, lower, reference};
 
 }  // namespace tilegen::ops

@@ -106,6 +106,10 @@ std::vector<OperandAccess> accesses(const ir::TileOp& op) {
           {kC, op.flag(ir::gemm_attr::clear) ? ir::Access::write : ir::Access::update}};
 }
 
+// ---- lowering ----
+
+void lower(const ir::TileOp& op, LowerSink& sink) { sink.contract(kA, kB, kC, op.flag(ir::gemm_attr::clear)); }
+
 // ---- reference meaning ----
 //
 // k ascends. f16 and bf16 operands: products and sums in f32, starting from the old C, one rounding to C's type at
@@ -189,6 +193,6 @@ void reference(const ir::TileOp& op, ReferenceSink& sink) {
 }  // namespace
 
 extern const TileOpDef gemm_op;
-const TileOpDef gemm_op = {ir::OpKind::gemm, check, accesses, reference};
+const TileOpDef gemm_op = {ir::OpKind::gemm, check, accesses, lower, reference};
 
 }  // namespace tilegen::ops

@@ -4,7 +4,7 @@
 #include <cassert>
 #include <cmath>
 
-#include "ops/element_view.h"
+#include "ops/op.h"
 
 namespace tilegen::ops {
 
@@ -27,36 +27,15 @@ Layout checked_layout(std::vector<int64_t> shape, std::vector<Digit> digits) {
   return *l;
 }
 
-// Operand regions may have unit dimensions in front; `row` and `col` name the two that matter.
-struct Matrix {
-  std::vector<int64_t> shape;
-  int row = 0, col = 1;
-};
-Matrix matrix_of(const ir::Program& p, const ir::Region& r, bool transpose) {
-  Matrix m;
-  m.shape = p.tile_shape(r.buffer);
-  std::vector<int> dims;
-  for (size_t d = 0; d < m.shape.size(); ++d)
-    if (m.shape.size() == 2 || r.extents[d] != 1) dims.push_back(static_cast<int>(d));
-  while (dims.size() < 2)  // a 1 x n or m x 1 matrix inside a higher rank
-    for (int d = static_cast<int>(m.shape.size()) - 1; d >= 0 && dims.size() < 2; --d)
-      if (std::find(dims.begin(), dims.end(), d) == dims.end()) dims.insert(dims.begin(), d);
-  m.row = dims[dims.size() - 2];
-  m.col = dims[dims.size() - 1];
-  if (transpose) std::swap(m.row, m.col);
-  return m;
-}
-
 // ---- host ------------------------------------------------------------------------------------------------------
 
-// Cycles of one k step per multiply-add, from issue limits: two FMA pipes, two loads a cycle, and accumulators enough to
-// hide the FMA latency.
-double cost_per_mac(const MicroKernelAtom& atom, int64_t mr, int64_t nr, int64_t lanes) {
-  constexpr double kFmaLatency = 4;
+// Cycles of one k step per multiply-add, from issue limits: two FMA pipes, two loads a cycle, accumulators enough to hide
+// the FMA latency; loads cost a little even when they fit beside the FMAs.
+double cost_per_mac(int64_t mr, int64_t nr, int64_t lanes) {
+  constexpr double kFmaLatency = 4, kLoadWeight = 0.1;
   double vectors = static_cast<double>(nr) / static_cast<double>(lanes);
-  double fmas = static_cast<double>(mr) * vectors;
-  double cycles = std::max({fmas / 2, (static_cast<double>(mr) + vectors) / 2, kFmaLatency});
-  (void)atom;
+  double fmas = static_cast<double>(mr) * vectors, loads = static_cast<double>(mr) + vectors;
+  double cycles = std::max({fmas / 2, loads / 2, kFmaLatency}) + kLoadWeight * loads;
   return cycles / (static_cast<double>(mr) * static_cast<double>(nr));
 }
 
@@ -78,7 +57,7 @@ MicroTile best_tile(const MicroKernelAtom& atom, int64_t m, int64_t n) {
     if (n % nr != 0) continue;
     for (int64_t mr = 1; mr <= m && mr <= atom.registers; ++mr) {
       if (m % mr != 0 || !fits_registers(atom, mr, nr)) continue;
-      double cost = cost_per_mac(atom, mr, nr, vector_lanes(atom, nr));
+      double cost = cost_per_mac(mr, nr, vector_lanes(atom, nr));
       if (cost < best_cost - 1e-12) {
         best_cost = cost;
         best = {&atom, mr, nr};
@@ -90,7 +69,7 @@ MicroTile best_tile(const MicroKernelAtom& atom, int64_t m, int64_t n) {
 
 // Row of A: plain row-major when one k is taken at a time (the micro-kernel broadcasts single elements, any constant
 // strides serve); `pack` consecutive k adjacent otherwise.
-Layout host_a(const Matrix& a, int64_t m, int64_t k, int64_t pack) {
+Layout host_a(const MatrixDims& a, int64_t m, int64_t k, int64_t pack) {
   if (pack == 1) return Layout::row_major(a.shape);
   // (k / pack, m, k % pack) when stored k-major, (m, k) when stored m-major: pack elements of one row stay together.
   if (a.col > a.row) return Layout::row_major(a.shape);
@@ -100,7 +79,7 @@ Layout host_a(const Matrix& a, int64_t m, int64_t k, int64_t pack) {
 }
 
 // B as packed panels of nr columns: (n / nr, k / pack, n % nr, k % pack).
-Layout host_b(const Matrix& b, int64_t n, int64_t k, int64_t nr, int64_t pack) {
+Layout host_b(const MatrixDims& b, int64_t n, int64_t k, int64_t nr, int64_t pack) {
   return checked_layout(b.shape, {{b.row, pack, 1, 0, 1},
                                   {b.row, k / pack, pack, 0, nr * pack},
                                   {b.col, nr, 1, 0, pack},
@@ -108,7 +87,7 @@ Layout host_b(const Matrix& b, int64_t n, int64_t k, int64_t nr, int64_t pack) {
 }
 
 // C as tiles of mr x nr, one behind the other: what the micro-kernel loads and stores is contiguous.
-Layout host_c(const Matrix& c, int64_t m, int64_t n, int64_t mr, int64_t nr) {
+Layout host_c(const MatrixDims& c, int64_t m, int64_t n, int64_t mr, int64_t nr) {
   return checked_layout(c.shape, {{c.row, mr, 1, 0, nr},
                                   {c.row, m / mr, mr, 0, mr * nr},
                                   {c.col, nr, 1, 0, 1},
@@ -141,9 +120,9 @@ Expected<GemmPlan> plan_host(const ir::Program& p, const TileOp& op, const GemmS
   auto tile = pick_micro_tile(s, t, given, path, loc);
   if (!tile) return tile.error();
   const int64_t pack = tile->atom->pack;
-  Matrix a = matrix_of(p, op.operands[0], op.flag(ir::gemm_attr::transpose_a));
-  Matrix b = matrix_of(p, op.operands[1], op.flag(ir::gemm_attr::transpose_b));
-  Matrix c = matrix_of(p, op.operands[2], false);
+  MatrixDims a = matrix_dims(p, op.operands[0], op.flag(ir::gemm_attr::transpose_a));
+  MatrixDims b = matrix_dims(p, op.operands[1], op.flag(ir::gemm_attr::transpose_b));
+  MatrixDims c = matrix_dims(p, op.operands[2], false);
   GemmPlan plan;
   plan.engine = plan::Engine::micro_kernel;
   plan.atom = tile->atom->name + ":" + number(tile->mr) + "x" + number(tile->nr);
@@ -194,7 +173,7 @@ std::optional<WarpGrid> warp_grid(const GemmShape& s, const MmaAtom& atom, int64
 
 // Two-dimensional fragment of an m x n tile spread over the dimensions of a buffer that may be transposed or have unit
 // dimensions in front.
-Fragment place(const Fragment& f, const Matrix& m) {
+Fragment place(const Fragment& f, const MatrixDims& m) {
   std::vector<Digit> digits;
   for (Digit d : f.map().digits()) {
     if (d.dim != layout::kReplica) d.dim = d.dim == 0 ? m.row : m.col;
@@ -209,7 +188,7 @@ Fragment place(const Fragment& f, const Matrix& m) {
 
 // Swizzled rows for ldmatrix: the widest XOR atom the contiguous extent fills, so that eight rows of 16 bytes fall into
 // distinct banks.
-Layout nvidia_shared(const Matrix& m, ir::DType type) {
+Layout nvidia_shared(const MatrixDims& m, ir::DType type) {
   Layout plain = Layout::row_major(m.shape);
   int bytes = ir::dtype_bytes(type);
   int64_t row_bytes = m.shape.back() * bytes;
@@ -238,9 +217,9 @@ GemmPlan nvidia_layouts(const ir::Program& p, const TileOp& op, const GemmShape&
   plan.warps_m = g.m;
   plan.warps_n = g.n;
   plan.c = place(atom.c_layout.repeat(c_reps, n_fastest).repeat_on_thread(by_warps, n_fastest),
-                 matrix_of(p, op.operands[2], false));
-  Matrix a = matrix_of(p, op.operands[0], op.flag(ir::gemm_attr::transpose_a));
-  Matrix b = matrix_of(p, op.operands[1], op.flag(ir::gemm_attr::transpose_b));
+                 matrix_dims(p, op.operands[2], false));
+  MatrixDims a = matrix_dims(p, op.operands[0], op.flag(ir::gemm_attr::transpose_a));
+  MatrixDims b = matrix_dims(p, op.operands[1], op.flag(ir::gemm_attr::transpose_b));
   if (p.buffer(op.operands[0].buffer).scope == ir::MemScope::shared)
     plan.a_memory = nvidia_shared(a, s.a);
   else
@@ -293,10 +272,20 @@ Expected<GemmPlan> plan_nvidia(const ir::Program& p, const TileOp& op, const Gem
 
 }  // namespace
 
+MatrixDims matrix_dims(const ir::Program& p, const ir::Region& r, bool transpose) {
+  MatrixDims m;
+  m.shape = p.tile_shape(r.buffer);
+  const std::vector<int> dims = matched_dims(r, 2);
+  m.row = dims[0];
+  m.col = dims[1];
+  if (transpose) std::swap(m.row, m.col);
+  return m;
+}
+
 GemmShape gemm_shape(const ir::Program& p, const TileOp& op) {
-  Matrix a = matrix_of(p, op.operands[0], op.flag(ir::gemm_attr::transpose_a));
-  Matrix c = matrix_of(p, op.operands[2], false);
-  auto at = [](const Matrix& m, int dim) { return m.shape[static_cast<size_t>(dim)]; };
+  MatrixDims a = matrix_dims(p, op.operands[0], op.flag(ir::gemm_attr::transpose_a));
+  MatrixDims c = matrix_dims(p, op.operands[2], false);
+  auto at = [](const MatrixDims& m, int dim) { return m.shape[static_cast<size_t>(dim)]; };
   return {at(c, c.row), at(c, c.col), at(a, a.col), p.buffer(op.operands[0].buffer).type,
           p.buffer(op.operands[1].buffer).type, p.buffer(op.operands[2].buffer).type};
 }

@@ -19,6 +19,21 @@ struct GemmShape {
 };
 GemmShape gemm_shape(const ir::Program& p, const ir::TileOp& op);
 
+// Which buffer dimensions of a gemm operand are the rows and columns of its matrix, after `transpose`; the others have
+// extent 1.
+struct MatrixDims {
+  std::vector<int64_t> shape;
+  int row = 0, col = 1;
+  template <class T>
+  std::vector<T> at(T r, T c, T zero) const {
+    std::vector<T> index(shape.size(), zero);
+    index[static_cast<size_t>(row)] = r;
+    index[static_cast<size_t>(col)] = c;
+    return index;
+  }
+};
+MatrixDims matrix_dims(const ir::Program& p, const ir::Region& r, bool transpose);
+
 // Register tile of a host micro-kernel, the "8x32" of an atom name "fma.f32:8x32".
 struct MicroTile {
   const target::MicroKernelAtom* atom = nullptr;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "ir/program.h"
+#include "ops/lower_sink.h"
 #include "ops/reference_sink.h"
 #include "support/diagnostic.h"
 
@@ -25,6 +26,7 @@ struct TileOpDef {
   // What is read and written; an `update` operand whose old value is dropped (gemm clear, reduce without accumulate)
   // reports write.
   std::vector<OperandAccess> (*accesses)(const ir::TileOp& op);
+  void (*lower)(const ir::TileOp& op, LowerSink& sink);
   void (*reference)(const ir::TileOp& op, ReferenceSink& sink);
 };
 

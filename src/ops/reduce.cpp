@@ -107,6 +107,13 @@ std::vector<OperandAccess> accesses(const ir::TileOp& op) {
           {kDst, op.flag(ir::reduce_attr::accumulate) ? ir::Access::update : ir::Access::write}};
 }
 
+// ---- lowering ----
+
+void lower(const ir::TileOp& op, LowerSink& sink) {
+  sink.reduce(kSrc, kDst, reduce_kind(op), static_cast<int>(op.attrs[ir::reduce_attr::axis]),
+              op.flag(ir::reduce_attr::accumulate));
+}
+
 // ---- reference meaning ----
 //
 // Each element is cast to dst's type, then combined along ascending axis with the language's own add, max, min and
@@ -167,6 +174,6 @@ void reference(const ir::TileOp& op, ReferenceSink& sink) {
 }  // namespace
 
 extern const TileOpDef reduce_op;
-const TileOpDef reduce_op = {ir::OpKind::reduce, check, accesses, reference};
+const TileOpDef reduce_op = {ir::OpKind::reduce, check, accesses, lower, reference};
 
 }  // namespace tilegen::ops

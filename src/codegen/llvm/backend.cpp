@@ -1,0 +1,136 @@
+#include "codegen/llvm/backend.h"
+
+#include <mutex>
+
+#include <llvm/Config/llvm-config.h>
+#include <llvm/IR/DiagnosticInfo.h>
+#include <llvm/IR/DiagnosticPrinter.h>
+#include <llvm/MC/MCSubtargetInfo.h>
+#include <llvm/MC/TargetRegistry.h>
+#include <llvm/Support/ErrorHandling.h>
+#include <llvm/Support/TargetSelect.h>
+#include <llvm/Support/raw_ostream.h>
+
+#include "codegen/host_code.h"
+
+namespace tilegen::codegen {
+namespace {
+
+// Thrown by the fatal error handler through LLVM's frames; caught in run_guarded only.
+struct FatalError {
+  std::string message;
+};
+
+[[noreturn]] void on_fatal_error(void*, const char* reason, bool) {
+  throw FatalError{reason ? reason : "unknown fatal error"};
+}
+
+void collect(const llvm::DiagnosticInfo* info, void* sink) {
+  if (info->getSeverity() != llvm::DS_Error) return;
+  std::string& errors = *static_cast<std::string*>(sink);
+  llvm::raw_string_ostream stream(errors);
+  llvm::DiagnosticPrinterRawOStream printer(stream);
+  if (!errors.empty()) stream << "; ";
+  info->print(printer);
+}
+
+std::string joined_features(const target::Target& target) {
+  std::string out;
+  for (const std::string& f : target.features) {
+    if (f.empty()) continue;
+    if (!out.empty()) out += ',';
+    if (f[0] != '+' && f[0] != '-') out += '+';
+    out += f;
+  }
+  return out;
+}
+
+// LLVM prints a warning to stderr for names it does not know and goes on; we refuse before.
+std::optional<std::string> unknown_cpu_or_feature(const llvm::Target& t, const char* triple, const std::string& cpu,
+                                                  const std::vector<std::string>& features) {
+  std::unique_ptr<llvm::MCSubtargetInfo> info(t.createMCSubtargetInfo(triple, "", ""));
+  if (!info->isCPUStringValid(cpu)) return "LLVM knows no cpu '" + cpu + "'";
+  for (const std::string& f : features) {
+    if (f.empty()) continue;
+    llvm::StringRef name = f[0] == '+' || f[0] == '-' ? llvm::StringRef(f).drop_front() : llvm::StringRef(f);
+    bool known = false;
+    for (const llvm::SubtargetFeatureKV& kv : info->getAllProcessorFeatures()) known |= name == kv.Key;
+    if (!known) return "LLVM knows no cpu feature '" + f + "'";
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+void ensure_backend() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    llvm::install_fatal_error_handler(on_fatal_error);
+    LLVMInitializeX86TargetInfo();
+    LLVMInitializeX86Target();
+    LLVMInitializeX86TargetMC();
+    LLVMInitializeX86AsmPrinter();
+  });
+}
+
+std::optional<std::string> run_guarded(const std::function<void()>& work) {
+  try {
+    work();
+    return std::nullopt;
+  } catch (const FatalError& e) {
+    return e.message;
+  }
+}
+
+void collect_diagnostics(llvm::LLVMContext& context, std::string& errors) {
+  context.setDiagnosticHandlerCallBack(collect, &errors);
+}
+
+HostFeatures host_features(const llvm::TargetMachine& machine) {
+  const llvm::MCSubtargetInfo& sub = *machine.getMCSubtargetInfo();
+  auto has = [&](const char* f) { return sub.checkFeatures(std::string("+") + f); };
+  HostFeatures f;
+  f.fma = has("fma");
+  f.f16c = has("f16c");
+  f.avx512 = has("avx512f") && has("avx512bw") && has("avx512dq") && has("avx512vl");
+  f.avx512_bf16 = f.avx512 && has("avx512bf16");
+  f.avx512_vnni = f.avx512 && has("avx512vnni");
+  f.avx_vnni = has("avxvnni");
+  f.vector_bits = f.avx512 ? 512 : has("avx2") ? 256 : 128;
+  return f;
+}
+
+Expected<std::unique_ptr<llvm::TargetMachine>> make_target_machine(const target::Target& target) {
+  ensure_backend();
+  const char* triple = "x86_64-unknown-linux-gnu";
+  std::string why;
+  const llvm::Target* t = llvm::TargetRegistry::lookupTarget(triple, why);
+  if (!t) return backend_error({}, why);
+  llvm::TargetOptions options;
+  options.AllowFPOpFusion = llvm::FPOpFusion::Fast;
+  options.EnableMachineFunctionSplitter = false;
+  std::string cpu = target.cpu.empty() ? "x86-64-v3" : target.cpu;
+  if (auto bad = unknown_cpu_or_feature(*t, triple, cpu, target.features)) return backend_error({}, *bad);
+  std::unique_ptr<llvm::TargetMachine> machine(
+      t->createTargetMachine(triple, cpu, joined_features(target), options, llvm::Reloc::PIC_,
+                             llvm::CodeModel::Small, llvm::CodeGenOptLevel::Default, /*JIT=*/true));
+  if (!machine) return backend_error({}, "no code generator for cpu '" + cpu + "'");
+  return machine;
+}
+
+Error backend_error(const std::string& kernel, std::string message) {
+  return Error(DiagCode::backend_failure, kernel, std::move(message),
+               "compile with keep_ir to see the code handed to LLVM, and report it with the program text");
+}
+
+std::string backend_description() {
+  ensure_backend();
+  std::string out = "LLVM " LLVM_VERSION_STRING "; targets";
+  for (const llvm::Target& t : llvm::TargetRegistry::targets()) {
+    std::string name = t.getName();
+    if (name == "x86-64") out += " X86";
+  }
+  return out;
+}
+
+}  // namespace tilegen::codegen

@@ -1,0 +1,128 @@
+// compile_host: emit, verify, optimise, generate, link. One context per compile; a fatal error of LLVM abandons it.
+#include <chrono>
+
+#include <llvm/IR/Verifier.h>
+#include <llvm/Transforms/Utils/Cloning.h>
+#include <llvm/Support/raw_ostream.h>
+
+#include "codegen/host_code.h"
+#include "codegen/llvm/backend.h"
+#include "codegen/llvm/emitter.h"
+#include "codegen/llvm/machine_code.h"
+#include "codegen/llvm/optimise.h"
+#include "support/worker.h"
+
+namespace tilegen::codegen {
+namespace {
+
+// Everything of LLVM that one compile owns, in order of construction.
+struct Compile {
+  std::string errors;  // reported through the context
+  llvm::LLVMContext context;
+  std::unique_ptr<llvm::TargetMachine> machine;
+  std::unique_ptr<llvm::Module> module;
+  std::unique_ptr<Optimiser> optimiser;
+  MachineCodeEmitter object, assembly;
+};
+
+class Clock {
+ public:
+  // Milliseconds since the last call.
+  double lap() {
+    auto now = std::chrono::steady_clock::now();
+    double ms = std::chrono::duration<double, std::milli>(now - last_).count();
+    last_ = now;
+    return ms;
+  }
+
+ private:
+  std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
+};
+
+std::string module_text(const llvm::Module& m) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  m.print(stream, nullptr);
+  return text;
+}
+
+std::string names_of(std::span<const thread::ThreadProgram> kernels) {
+  std::string names;
+  for (const thread::ThreadProgram& k : kernels) names += (names.empty() ? "" : ", ") + k.name;
+  return names;
+}
+
+// Entries are numbered so that two kernels of one name do not collide.
+std::string symbol_of(const thread::ThreadProgram& kernel, size_t index) {
+  return kernel.name + "_" + std::to_string(index);
+}
+
+std::optional<Error> emit_module(Compile& c, std::span<const thread::ThreadProgram> kernels, bool verify) {
+  c.module = std::make_unique<llvm::Module>("tilegen", c.context);
+  c.module->setTargetTriple(c.machine->getTargetTriple().str());
+  c.module->setDataLayout(c.machine->createDataLayout());
+  HostFeatures features = host_features(*c.machine);
+  for (size_t i = 0; i < kernels.size(); ++i) {
+    KernelEmitter emitter(*c.module, kernels[i], features, symbol_of(kernels[i], i));
+    if (auto why = emitter.emit()) return backend_error(kernels[i].name, *why);
+  }
+  if (!verify) return std::nullopt;
+  std::string broken;
+  llvm::raw_string_ostream stream(broken);
+  if (llvm::verifyModule(*c.module, &stream)) return backend_error(names_of(kernels), "invalid LLVM IR: " + broken);
+  return std::nullopt;
+}
+
+std::optional<Error> generate(Compile& c, std::span<const thread::ThreadProgram> kernels,
+                              const HostCodegenOptions& options, HostCodeResult& result) {
+  Clock clock;
+  collect_diagnostics(c.context, c.errors);
+  if (auto error = emit_module(c, kernels, options.verify)) return error;
+  result.emit_ms = clock.lap();
+  if (options.keep_ir) result.llvm_ir = module_text(*c.module);
+  clock.lap();
+  c.optimiser = std::make_unique<Optimiser>(*c.machine);
+  c.optimiser->run(*c.module);
+  result.optimise_ms = clock.lap();
+  if (options.keep_ir) result.llvm_ir_optimised = module_text(*c.module);
+  if (options.keep_assembly) {
+    std::unique_ptr<llvm::Module> copy = llvm::CloneModule(*c.module);
+    if (!c.assembly.run(*c.machine, *copy, llvm::CodeGenFileType::AssemblyFile))
+      return backend_error(names_of(kernels), "the target writes no assembly");
+    result.assembly.assign(c.assembly.bytes().begin(), c.assembly.bytes().end());
+  }
+  clock.lap();
+  if (!c.object.run(*c.machine, *c.module, llvm::CodeGenFileType::ObjectFile))
+    return backend_error(names_of(kernels), "the target writes no object files");
+  if (!c.errors.empty()) return backend_error(names_of(kernels), c.errors);
+  std::vector<std::string> symbols;
+  for (size_t i = 0; i < kernels.size(); ++i) symbols.push_back(symbol_of(kernels[i], i));
+  llvm::StringRef bytes(c.object.bytes().data(), c.object.bytes().size());
+  auto code = load_object(bytes, symbols);
+  if (!code) return code.error();
+  result.code = *code;
+  result.codegen_ms = clock.lap();
+  return std::nullopt;
+}
+
+}  // namespace
+
+Expected<HostCodeResult> compile_host(std::span<const thread::ThreadProgram> kernels, const target::Target& target,
+                                      const HostCodegenOptions& options) {
+  auto machine = make_target_machine(target);
+  if (!machine) return machine.error();
+  HostCodeResult result;
+  std::optional<Error> failure;
+  Checked ran = run_on_big_stack([&] {
+    auto* compile = new Compile;
+    compile->machine = std::move(*machine);
+    std::optional<std::string> fatal = run_guarded([&] { failure = generate(*compile, kernels, options, result); });
+    if (fatal) failure = backend_error(names_of(kernels), "LLVM: " + *fatal);
+    else delete compile;  // after a fatal error its objects are in no state to be destroyed
+  });
+  if (!ran) return ran.error();
+  if (failure) return *failure;
+  return result;
+}
+
+}  // namespace tilegen::codegen

@@ -1,0 +1,129 @@
+// Expressions: sharing, leaves, lane-zero values, masks. Operators are in emit_arith.cpp.
+#include <llvm/IR/Intrinsics.h>
+
+#include "codegen/llvm/emitter.h"
+#include "codegen/llvm/types.h"
+
+namespace tilegen::codegen {
+
+using ir::ExprId;
+using ir::ExprNode;
+using ir::ExprOp;
+using llvm::Value;
+
+Value* KernelEmitter::splat(Value* v, int64_t lanes) {
+  if (lanes <= 1 || v->getType()->isVectorTy()) return v;
+  return b_.CreateVectorSplat(static_cast<unsigned>(lanes), v);
+}
+
+void KernelEmitter::match_lanes(Value*& a, Value*& b) {
+  int64_t lanes = std::max(lane_count(a), lane_count(b));
+  a = splat(a, lanes);
+  b = splat(b, lanes);
+}
+
+Value* KernelEmitter::lane_zero(ExprId e) {
+  if (!lane_var_.valid()) return value(e);
+  bool outer = lane_zero_mode_;
+  lane_zero_mode_ = !lanes_.form(e).uniform() || outer;  // a uniform value is the same in both modes: share it
+  Value* v = value(e);
+  lane_zero_mode_ = outer;
+  return v;
+}
+
+// Affine indices are a scalar plus a constant vector; only the rest needs vector arithmetic.
+Value* KernelEmitter::index_vector(ExprId e) {
+  LaneForm form = lanes_.form(e);
+  if (!form.affine) return splat(value(e), width_);
+  std::vector<llvm::Constant*> steps;
+  for (int64_t i = 0; i < width_; ++i)
+    steps.push_back(b_.getInt64(static_cast<uint64_t>(i) * static_cast<uint64_t>(form.stride)));
+  return b_.CreateAdd(splat(lane_zero(e), width_), llvm::ConstantVector::get(steps));
+}
+
+KernelEmitter::Emitted KernelEmitter::emit_expr(ExprId e) {
+  uint64_t key = uint64_t{e.value} * 2 + (lane_zero_mode_ ? 1 : 0);
+  if (auto it = memo_.find(key); it != memo_.end()) return it->second;
+  Emitted r = compute_expr(e);
+  if (llvm::isa<llvm::Constant>(r.value) && r.level == 0) return r;
+  int keep = std::max(r.level, scopes_.back().region);
+  memo_.emplace(key, Emitted{r.value, r.level});
+  scopes_[static_cast<size_t>(keep)].keys.push_back(key);
+  return r;
+}
+
+KernelEmitter::Emitted KernelEmitter::compute_expr(ExprId e) {
+  const ExprNode& n = exprs_[e];
+  switch (n.op) {
+    case ExprOp::const_int:
+    case ExprOp::const_float: return {emit_const(n), 0};
+    case ExprOp::var: return emit_var(n);
+    case ExprOp::load: return emit_load(e);
+    default: break;
+  }
+  // An affine value of the lane is cheaper as a scalar plus a constant vector than computed lane by lane.
+  if (lane_var_.valid() && !lane_zero_mode_ && n.type == ir::DType::i64) {
+    LaneForm form = lanes_.form(e);
+    if (form.affine && form.stride != 0) return {index_vector(e), std::max(bound_[lane_var_.value].level, statement_level_)};
+  }
+  Emitted a = emit_expr(n.a);
+  int arity = ir::expr_arity(n.op);
+  if (arity == 1) return {emit_unary(n, a.value), a.level};
+  Emitted b = emit_expr(n.b);
+  if (arity == 2) return {emit_binary(n, a.value, b.value), std::max(a.level, b.level)};
+  Emitted c = emit_expr(n.c);
+  int level = std::max({a.level, b.level, c.level});
+  int64_t lanes = lane_count(a.value);
+  Value* x = splat(b.value, lanes);
+  Value* y = splat(c.value, lanes);
+  match_lanes(x, y);
+  return {b_.CreateSelect(a.value, x, y), level};
+}
+
+KernelEmitter::Emitted KernelEmitter::emit_var(const ExprNode& n) {
+  const Bound& v = bound_[n.var().value];
+  if (!v.value) {
+    refuse("variable '" + program_.vars[n.var().value].name + "' is used outside its loop");
+    return {llvm::PoisonValue::get(held_type(context_, n.type)), 0};
+  }
+  if (n.var() != lane_var_ || lane_zero_mode_) return {v.value, v.level};
+  std::vector<llvm::Constant*> steps;
+  for (int64_t i = 0; i < width_; ++i) steps.push_back(b_.getInt64(static_cast<uint64_t>(i)));
+  return {b_.CreateAdd(splat(v.value, width_), llvm::ConstantVector::get(steps)), v.level};
+}
+
+Value* KernelEmitter::emit_const(const ExprNode& n) {
+  llvm::Type* t = held_type(context_, n.type);
+  if (ir::is_float(n.type)) {
+    double v = n.float_value();
+    return t->isFloatTy() ? llvm::ConstantFP::get(context_, llvm::APFloat(static_cast<float>(v)))
+                          : llvm::ConstantFP::get(context_, llvm::APFloat(v));
+  }
+  return llvm::ConstantInt::get(t, static_cast<uint64_t>(n.imm) & llvm::maskTrailingOnes<uint64_t>(t->getIntegerBitWidth()));
+}
+
+// lane-affine comparisons with distance 1 become `lane < clamp(limit)` on bytes instead of 64-bit lanes.
+Value* KernelEmitter::emit_mask(ExprId predicate) {
+  const ExprNode& n = exprs_[predicate];
+  if (n.op == ExprOp::logical_and && !lanes_.form(predicate).uniform()) {
+    Value* a = emit_mask(n.a);
+    Value* b = emit_mask(n.b);
+    return b_.CreateAnd(a, b);
+  }
+  if ((n.op == ExprOp::lt || n.op == ExprOp::le) && exprs_.type(n.a) == ir::DType::i64 && width_ <= 64) {
+    LaneForm a = lanes_.form(n.a), b = lanes_.form(n.b);
+    if (a.affine && b.affine && a.stride - b.stride == 1) {
+      // a0 + lane < b0  <=>  lane < b0 - a0; the difference saturates, the clamp then hides by how much
+      Value* room = b_.CreateBinaryIntrinsic(llvm::Intrinsic::ssub_sat, lane_zero(n.b), lane_zero(n.a));
+      if (n.op == ExprOp::le) room = b_.CreateBinaryIntrinsic(llvm::Intrinsic::sadd_sat, room, b_.getInt64(1));
+      room = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, room, b_.getInt64(0));
+      room = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, room, b_.getInt64(static_cast<uint64_t>(width_)));
+      std::vector<llvm::Constant*> lanes;
+      for (int64_t i = 0; i < width_; ++i) lanes.push_back(b_.getInt8(static_cast<uint8_t>(i)));
+      return b_.CreateICmpULT(llvm::ConstantVector::get(lanes), splat(b_.CreateTrunc(room, b_.getInt8Ty()), width_));
+    }
+  }
+  return splat(value(predicate), width_);
+}
+
+}  // namespace tilegen::codegen

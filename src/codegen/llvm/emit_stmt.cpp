@@ -1,0 +1,242 @@
+// Statements: loops, branches, stores, lane reductions, prefetches.
+#include <llvm/IR/Intrinsics.h>
+
+#include "codegen/llvm/emitter.h"
+#include "codegen/llvm/types.h"
+
+namespace tilegen::codegen {
+namespace {
+
+// Wider vectorized loops run in pieces, so that one value never takes more than a few machine registers.
+constexpr int64_t kMaxLanes = 64;
+
+}  // namespace
+
+using llvm::Value;
+using namespace thread;
+
+void KernelEmitter::emit_body(const Block& body) {
+  for (StmtId id : body) {
+    if (!refusal_.empty()) return;
+    emit_stmt(program_.stmts[id.value]);
+  }
+}
+
+void KernelEmitter::emit_stmt(const Stmt& s) {
+  if (auto* loop = std::get_if<Loop>(&s.node)) return emit_loop(*loop);
+  if (auto* branch = std::get_if<Branch>(&s.node)) return emit_branch(*branch);
+  if (std::holds_alternative<Barrier>(s.node)) return;  // one thread meets itself
+  int outer = statement_level_;
+  statement_level_ = open_scope(false);
+  if (auto* store = std::get_if<Store>(&s.node)) emit_store(*store);
+  else if (auto* reduce = std::get_if<LaneReduce>(&s.node)) emit_lane_reduce(*reduce);
+  else if (auto* mma = std::get_if<HostMma>(&s.node)) emit_mma(*mma);
+  else if (auto* prefetch = std::get_if<Prefetch>(&s.node)) emit_prefetch(*prefetch);
+  close_scope();
+  statement_level_ = outer;
+}
+
+void KernelEmitter::emit_loop(const Loop& loop) {
+  int64_t extent = 0;
+  bool constant = exprs_.is_const_int(loop.extent, &extent);
+  if (constant && extent <= 0) return;
+  if (loop.form != LoopForm::serial && !constant)
+    return refuse("an unrolled or vectorized loop needs a constant extent");
+  if (loop.form == LoopForm::vectorized && extent > 1) return emit_vector_loop(loop);
+  if (loop.form == LoopForm::unrolled || (constant && extent == 1)) return emit_unrolled_loop(loop);
+  emit_serial_loop(loop);
+}
+
+void KernelEmitter::emit_serial_loop(const Loop& loop) {
+  int outer = statement_level_;
+  statement_level_ = open_scope(false);
+  Value* extent = value(loop.extent);
+  close_scope();
+  statement_level_ = outer;
+  CountedLoop l = begin_counted_loop(extent, program_.vars[loop.var.value].name.c_str());
+  open_scope(true);
+  bind(loop.var, l.index);
+  emit_body(loop.body);
+  close_scope();
+  end_counted_loop(l);
+}
+
+void KernelEmitter::emit_unrolled_loop(const Loop& loop) {
+  int64_t extent = 0;
+  exprs_.is_const_int(loop.extent, &extent);
+  for (int64_t i = 0; i < extent && refusal_.empty(); ++i) {
+    open_scope(false);
+    bind(loop.var, b_.getInt64(i));
+    emit_body(loop.body);
+    close_scope();
+  }
+}
+
+void KernelEmitter::emit_vector_loop(const Loop& loop) {
+  int64_t extent = 0;
+  exprs_.is_const_int(loop.extent, &extent);
+  int64_t whole = extent / kMaxLanes, rest = extent % kMaxLanes;
+  if (whole == 1 && rest == 0) whole = 0, rest = extent;
+  if (whole > 0) {
+    CountedLoop l = begin_counted_loop(b_.getInt64(whole), "lanes");
+    open_scope(true);
+    emit_lanes(loop, b_.CreateMul(l.index, b_.getInt64(kMaxLanes)), kMaxLanes, kMaxLanes);
+    close_scope();
+    end_counted_loop(l);
+  }
+  if (rest > 0) emit_lanes(loop, b_.getInt64(whole * kMaxLanes), rest, whole * kMaxLanes);
+}
+
+void KernelEmitter::emit_lanes(const Loop& loop, Value* base, int64_t width, int64_t base_divisor) {
+  if (lane_var_.valid()) return refuse("vectorized loops do not nest");
+  lane_var_ = loop.var;
+  width_ = width;
+  lanes_.enter(loop.var, width, base_divisor);
+  open_scope(false);
+  bind(loop.var, base);
+  if (Value* aligned = streaming_condition(loop.body)) {
+    llvm::BasicBlock* bypass = llvm::BasicBlock::Create(context_, "bypass", function_);
+    llvm::BasicBlock* plain = llvm::BasicBlock::Create(context_, "plain", function_);
+    llvm::BasicBlock* next = llvm::BasicBlock::Create(context_, "next", function_);
+    b_.CreateCondBr(aligned, bypass, plain);
+    for (llvm::BasicBlock* side : {bypass, plain}) {
+      b_.SetInsertPoint(side);
+      streaming_now_ = side == bypass;
+      open_scope(true);
+      emit_body(loop.body);
+      close_scope();
+      b_.CreateBr(next);
+    }
+    streaming_now_ = false;
+    streamed_ = true;
+    b_.SetInsertPoint(next);
+  } else {
+    emit_body(loop.body);
+  }
+  close_scope();
+  lanes_.leave();
+  lane_var_ = ir::VarId();
+  width_ = 1;
+}
+
+KernelEmitter::CountedLoop KernelEmitter::begin_counted_loop(Value* extent, const char* name) {
+  CountedLoop l;
+  l.extent = extent;
+  llvm::BasicBlock* before = b_.GetInsertBlock();
+  l.body = llvm::BasicBlock::Create(context_, name, function_);
+  l.exit = llvm::BasicBlock::Create(context_, std::string(name) + ".end", function_);
+  auto* constant = llvm::dyn_cast<llvm::ConstantInt>(extent);
+  if (constant && constant->getSExtValue() > 0) b_.CreateBr(l.body);
+  else b_.CreateCondBr(b_.CreateICmpSGT(extent, b_.getInt64(0)), l.body, l.exit);
+  b_.SetInsertPoint(l.body);
+  l.index = b_.CreatePHI(b_.getInt64Ty(), 2, name);
+  l.index->addIncoming(b_.getInt64(0), before);
+  return l;
+}
+
+void KernelEmitter::end_counted_loop(const CountedLoop& l) {
+  Value* next = b_.CreateAdd(l.index, b_.getInt64(1), "", /*HasNUW=*/true, /*HasNSW=*/true);
+  l.index->addIncoming(next, b_.GetInsertBlock());
+  b_.CreateCondBr(b_.CreateICmpSLT(next, l.extent), l.body, l.exit);
+  b_.SetInsertPoint(l.exit);
+}
+
+void KernelEmitter::emit_branch(const Branch& branch) {
+  int outer = statement_level_;
+  statement_level_ = open_scope(false);
+  Value* condition = value(branch.condition);
+  close_scope();
+  statement_level_ = outer;
+  if (auto* known = llvm::dyn_cast<llvm::ConstantInt>(condition))
+    return emit_body(known->isOne() ? branch.then_body : branch.else_body);
+  llvm::BasicBlock* then = llvm::BasicBlock::Create(context_, "then", function_);
+  llvm::BasicBlock* next = llvm::BasicBlock::Create(context_, "next", function_);
+  llvm::BasicBlock* otherwise =
+      branch.else_body.empty() ? next : llvm::BasicBlock::Create(context_, "else", function_);
+  b_.CreateCondBr(condition, then, otherwise);
+  auto side = [&](llvm::BasicBlock* block, const Block& body) {
+    b_.SetInsertPoint(block);
+    open_scope(true);
+    emit_body(body);
+    close_scope();
+    b_.CreateBr(next);
+  };
+  side(then, branch.then_body);
+  if (otherwise != next) side(otherwise, branch.else_body);
+  b_.SetInsertPoint(next);
+}
+
+void KernelEmitter::emit_prefetch(const Prefetch& prefetch) {
+  Value* pointer = element_pointer(prefetch.memory, value(prefetch.index));
+  b_.CreateIntrinsic(llvm::Intrinsic::prefetch, {pointer->getType()},
+                     {pointer, b_.getInt32(0), b_.getInt32(std::clamp(prefetch.locality, 0, 3)), b_.getInt32(1)});
+}
+
+namespace {
+
+Value* combine(Builder& b, Combine how, ir::DType t, Value* x, Value* y) {
+  bool is_signed = ir::dtype_kind(t) == ir::DTypeKind::signed_int;
+  if (ir::is_float(t)) {
+    if (how == Combine::sum) return b.CreateFAdd(x, y);
+    return how == Combine::max ? float_max(b, x, y) : float_min(b, x, y);
+  }
+  if (how == Combine::sum) return b.CreateAdd(x, y);
+  using namespace llvm::Intrinsic;
+  auto id = how == Combine::max ? (is_signed ? smax : umax) : (is_signed ? smin : umin);
+  return b.CreateBinaryIntrinsic(id, x, y);
+}
+
+// Folds the upper half onto the lower until one lane is left: a tree, so sums are as accurate as pairwise ones.
+Value* reduce_lanes(Builder& b, Combine how, ir::DType t, Value* v) {
+  auto part = [&](int64_t from, int64_t count) -> Value* {
+    if (count == 1) return b.CreateExtractElement(v, static_cast<uint64_t>(from));
+    std::vector<int> pick;
+    for (int64_t i = 0; i < count; ++i) pick.push_back(static_cast<int>(from + i));
+    return b.CreateShuffleVector(v, pick);
+  };
+  Value* odd = nullptr;
+  for (int64_t lanes = lane_count(v); lanes > 1; lanes /= 2) {
+    if (lanes % 2) {
+      Value* last = part(lanes - 1, 1);
+      odd = odd ? combine(b, how, t, odd, last) : last;
+    }
+    v = combine(b, how, t, part(0, lanes / 2), part(lanes / 2, lanes / 2));
+  }
+  return odd ? combine(b, how, t, v, odd) : v;
+}
+
+}  // namespace
+
+// f16 and bf16 are combined in f32 and rounded once at the end: the order, hence where roundings fall, is ours.
+void KernelEmitter::emit_lane_reduce(const LaneReduce& r) {
+  const Memory& src = program_.memory(r.src);
+  const Memory& dst = program_.memory(r.dst);
+  if (src.type != dst.type) return refuse("a lane reduction between different types");
+  if (ir::is_bool(src.type)) return refuse("a lane reduction of bool");
+  ir::DType t = src.type;
+  Place from = place(r.src, r.src_index);
+  int64_t piece = std::min<int64_t>(r.width, kMaxLanes);
+  Value* total = nullptr;
+  Value* scalar = nullptr;
+  for (int64_t at = 0; at < r.width; at += piece) {
+    int64_t lanes = std::min(piece, r.width - at);
+    Place p = from;
+    if (at > 0) {
+      p.pointer = b_.CreateConstGEP1_64(storage_type(context_, t), from.pointer, at);
+      p.align = llvm::commonAlignment(from.align, at * ir::dtype_bytes(t));
+    }
+    Value* v = from_storage(b_, t, load_contiguous(p, r.src, lanes, nullptr));
+    if (lanes == piece) total = total ? combine(b_, r.combine, t, total, v) : v;
+    else scalar = lanes > 1 ? reduce_lanes(b_, r.combine, t, v) : v;
+  }
+  Value* result = piece > 1 ? reduce_lanes(b_, r.combine, t, total) : total;
+  if (scalar) result = combine(b_, r.combine, t, result, scalar);
+  Place to = place(r.dst, r.dst_index);
+  if (r.accumulate) {
+    Value* old = from_storage(b_, t, load_scalar(to, r.dst, nullptr));
+    result = combine(b_, r.combine, t, old, result);
+  }
+  store_scalar(to, r.dst, to_storage(b_, t, round_held(b_, t, result)), nullptr);
+}
+
+}  // namespace tilegen::codegen

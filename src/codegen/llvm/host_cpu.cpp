@@ -1,0 +1,47 @@
+#include "codegen/host_cpu.h"
+
+#include <llvm/ADT/StringMap.h>
+#include <llvm/TargetParser/Host.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+namespace tilegen::codegen {
+namespace {
+
+int64_t cache_bytes(int name) {
+  long v = sysconf(name);
+  return v > 0 ? v : 0;
+}
+
+HostCpu ask() {
+  HostCpu cpu;
+  cpu.name = llvm::sys::getHostCPUName().str();
+  auto flags = llvm::sys::getHostCPUFeatures();
+  for (const auto& f : flags) cpu.features.push_back((f.second ? "+" : "-") + f.first().str());
+  std::sort(cpu.features.begin(), cpu.features.end());
+  auto has = [&](const char* f) { return flags.lookup(f); };
+  cpu.avx2 = has("avx2");
+  cpu.fma = has("fma");
+  cpu.f16c = has("f16c");
+  cpu.avx512f = has("avx512f");
+  cpu.avx512bw = has("avx512bw");
+  cpu.avx512dq = has("avx512dq");
+  cpu.avx512vl = has("avx512vl");
+  cpu.avx512_bf16 = has("avx512bf16");
+  cpu.avx512_vnni = has("avx512vnni");
+  cpu.avx_vnni = has("avxvnni");
+  cpu.l1_bytes = cache_bytes(_SC_LEVEL1_DCACHE_SIZE);
+  cpu.l2_bytes = cache_bytes(_SC_LEVEL2_CACHE_SIZE);
+  cpu.l3_bytes = cache_bytes(_SC_LEVEL3_CACHE_SIZE);
+  return cpu;
+}
+
+}  // namespace
+
+const HostCpu& host_cpu() {
+  static const HostCpu cpu = ask();
+  return cpu;
+}
+
+}  // namespace tilegen::codegen

@@ -1,0 +1,96 @@
+#include "codegen/llvm/math_parts.h"
+
+#include <llvm/IR/Intrinsics.h>
+#include <llvm/IR/IntrinsicsX86.h>
+
+#include "codegen/llvm/types.h"
+
+namespace tilegen::codegen::math {
+
+using llvm::Value;
+
+llvm::Type* Parts::integer_type() {
+  llvm::Type* i = is_double() ? b_.getInt64Ty() : b_.getInt32Ty();
+  auto* v = llvm::dyn_cast<llvm::VectorType>(type_);
+  return v ? llvm::VectorType::get(i, v->getElementCount()) : i;
+}
+
+Value* Parts::integer(int64_t v) { return llvm::ConstantInt::getSigned(integer_type(), v); }
+
+Value* Parts::fma(Value* a, Value* b, Value* c) {
+  if (!features_.fma) return b_.CreateFAdd(b_.CreateFMul(a, b), c);
+  return b_.CreateIntrinsic(llvm::Intrinsic::fma, {type_}, {a, b, c});
+}
+
+Value* Parts::polynomial(Value* x, std::initializer_list<double> coefficients) {
+  Value* p = nullptr;
+  for (double c : coefficients) p = p ? fma(p, x, number(c)) : number(c);
+  return p;
+}
+
+Value* Parts::nearest(Value* x) { return b_.CreateUnaryIntrinsic(llvm::Intrinsic::roundeven, x); }
+Value* Parts::magnitude(Value* x) { return b_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, x); }
+Value* Parts::with_sign_of(Value* m, Value* sign) {
+  return b_.CreateBinaryIntrinsic(llvm::Intrinsic::copysign, m, sign);
+}
+
+Value* Parts::clamp(Value* x, double low, double high) {
+  x = b_.CreateSelect(b_.CreateFCmpOLT(x, number(low)), number(low), x);
+  return b_.CreateSelect(b_.CreateFCmpOGT(x, number(high)), number(high), x);
+}
+
+Value* Parts::bits(Value* x) { return b_.CreateBitCast(x, integer_type()); }
+Value* Parts::from_bits(Value* i) { return b_.CreateBitCast(i, type_); }
+
+// Adding 1.5 * 2^mantissa leaves an integral value in the low mantissa bits; works where no conversion to 64-bit
+// integers exists.
+Value* Parts::to_integer(Value* integral) {
+  Value* magic = number(is_double() ? 0x1.8p52 : 0x1.8p23);
+  return b_.CreateSub(bits(b_.CreateFAdd(integral, magic)), bits(magic));
+}
+
+Value* Parts::from_integer(Value* i) {
+  Value* magic = number(is_double() ? 0x1.8p52 : 0x1.8p23);
+  return b_.CreateFSub(from_bits(b_.CreateAdd(i, bits(magic))), magic);
+}
+
+// The instruction for this exists on whole 512-bit registers.
+Value* Parts::scale_native(Value* x, Value* n) {
+  const int64_t lanes = lane_count(x), whole = is_double() ? 8 : 16;
+  if (!features_.avx512 || lanes < whole || lanes % whole != 0) return nullptr;
+  auto id = is_double() ? llvm::Intrinsic::x86_avx512_mask_scalef_pd_512 : llvm::Intrinsic::x86_avx512_mask_scalef_ps_512;
+  Value* all = is_double() ? b_.getInt8(0xff) : static_cast<Value*>(b_.getInt16(0xffff));
+  auto part = [&](Value* v, int64_t at) {
+    std::vector<int> pick;
+    for (int64_t i = 0; i < whole; ++i) pick.push_back(static_cast<int>(at + i));
+    return lanes == whole ? v : b_.CreateShuffleVector(v, pick);
+  };
+  std::vector<Value*> pieces;
+  for (int64_t at = 0; at < lanes; at += whole) {
+    Value* p = part(x, at);
+    pieces.push_back(b_.CreateIntrinsic(id, {}, {p, part(n, at), p, all, b_.getInt32(4)}));
+  }
+  Value* joined = pieces[0];
+  for (size_t i = 1; i < pieces.size(); ++i) {
+    std::vector<int> order;
+    const int64_t have = lane_count(joined);
+    for (int64_t l = 0; l < have + whole; ++l) order.push_back(static_cast<int>(l));
+    // a shuffle takes operands of one length: pad the piece first
+    std::vector<int> pad;
+    for (int64_t l = 0; l < have; ++l) pad.push_back(l < whole ? static_cast<int>(l) : -1);
+    joined = b_.CreateShuffleVector(joined, b_.CreateShuffleVector(pieces[i], pad), order);
+  }
+  return joined;
+}
+
+// Two factors, because 2^n alone may not be representable; the first product is exact.
+Value* Parts::scale(Value* x, Value* n) {
+  if (Value* v = scale_native(x, n)) return v;
+  const int64_t bias = is_double() ? 1023 : 127, mantissa = is_double() ? 52 : 23;
+  Value* whole = to_integer(n);
+  Value* half = b_.CreateAShr(whole, integer(1));
+  auto power = [&](Value* e) { return from_bits(b_.CreateShl(b_.CreateAdd(e, integer(bias)), integer(mantissa))); };
+  return b_.CreateFMul(b_.CreateFMul(x, power(half)), power(b_.CreateSub(whole, half)));
+}
+
+}  // namespace tilegen::codegen::math

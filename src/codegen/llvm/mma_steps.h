@@ -1,0 +1,63 @@
+// How one accumulation step of a matrix atom multiplies, by element types, pack and what the processor has:
+//   f64, f32                       one fma
+//   f16, bf16 -> f32               widened to f32, one fma per k (bf16 pairs: one dot product where the machine has it)
+//   u8*i8, i8*u8, i8*i8 -> i32     pack 4: dot product of bytes where the machine has it (i8*i8 through +128)
+//   other integers -> i32          widened to i32, multiply and add
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <llvm/IR/IRBuilder.h>
+
+#include "codegen/llvm/backend.h"
+#include "ir/dtype.h"
+
+namespace tilegen::codegen {
+
+struct MmaTypes {
+  ir::DType a, b, c;
+};
+
+// Why no step exists for these types, if none does.
+std::optional<std::string> mma_refusal(const MmaTypes& t);
+
+class MmaSteps {
+ public:
+  // The k elements of one step: one value per k (widened), or one value for all of them (dot product form).
+  using Operand = std::vector<llvm::Value*>;
+
+  MmaSteps(llvm::IRBuilder<>& b, const HostFeatures& f, MmaTypes types, int64_t lanes, int pack);
+
+  llvm::Value* zero();
+  // From what was loaded: lanes * pack elements of B; pack elements of A, spread over the lanes.
+  Operand column(llvm::Value* loaded);
+  Operand row(llvm::Value* loaded);
+  llvm::Value* multiply_add(const Operand& row, const Operand& column, llvm::Value* acc);
+
+  // i8*i8 as u8*i8 adds 128 to every A: the surplus, 128 * (sum of a column), is summed beside and taken off at the end.
+  void begin(size_t columns);
+  void next_columns(const std::vector<Operand>& columns);
+  std::vector<llvm::Value*>& corrections() { return corrections_; }
+  llvm::Value* finish(llvm::Value* acc, size_t column);
+
+ private:
+  enum class Form { widened, bf16_dot, byte_dot };
+  llvm::Value* widen(llvm::Value* v, ir::DType t);
+  llvm::Value* spread(llvm::Value* scalar);
+  Operand widened(llvm::Value* loaded, ir::DType t, int64_t count);
+  llvm::Value* dot_bytes(llvm::Value* acc, llvm::Value* unsigned_bytes, llvm::Value* signed_bytes);
+
+  llvm::IRBuilder<>& b_;
+  HostFeatures features_;
+  MmaTypes types_;
+  int64_t lanes_;
+  int pack_;
+  Form form_ = Form::widened;
+  bool swap_ = false;          // byte_dot: B is the unsigned operand
+  bool offset_ = false;        // byte_dot of i8*i8
+  std::vector<llvm::Value*> corrections_;
+};
+
+}  // namespace tilegen::codegen

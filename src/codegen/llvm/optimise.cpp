@@ -1,0 +1,50 @@
+#include "codegen/llvm/optimise.h"
+
+#include <llvm/Passes/PassBuilder.h>
+#include <llvm/Transforms/InstCombine/InstCombine.h>
+#include <llvm/Transforms/Scalar/DCE.h>
+#include <llvm/Transforms/Scalar/EarlyCSE.h>
+#include <llvm/Transforms/Scalar/GVN.h>
+#include <llvm/Transforms/Scalar/LICM.h>
+#include <llvm/Transforms/Scalar/LoopPassManager.h>
+#include <llvm/Transforms/Scalar/SROA.h>
+#include <llvm/Transforms/Scalar/SimplifyCFG.h>
+
+namespace tilegen::codegen {
+
+struct Optimiser::Passes {
+  llvm::LoopAnalysisManager loops;
+  llvm::FunctionAnalysisManager functions;
+  llvm::CGSCCAnalysisManager calls;
+  llvm::ModuleAnalysisManager modules;
+  llvm::FunctionPassManager pipeline;
+};
+
+Optimiser::Optimiser(llvm::TargetMachine& machine) : passes_(std::make_unique<Passes>()) {
+  llvm::PassBuilder builder(&machine);
+  builder.registerModuleAnalyses(passes_->modules);
+  builder.registerCGSCCAnalyses(passes_->calls);
+  builder.registerFunctionAnalyses(passes_->functions);
+  builder.registerLoopAnalyses(passes_->loops);
+  builder.crossRegisterProxies(passes_->loops, passes_->functions, passes_->calls, passes_->modules);
+
+  llvm::FunctionPassManager& p = passes_->pipeline;
+  p.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
+  p.addPass(llvm::EarlyCSEPass(/*UseMemorySSA=*/true));
+  p.addPass(llvm::InstCombinePass());
+  p.addPass(llvm::SimplifyCFGPass());
+  llvm::LICMOptions hoist;
+  p.addPass(llvm::createFunctionToLoopPassAdaptor(llvm::LICMPass(hoist), /*UseMemorySSA=*/true));
+  p.addPass(llvm::EarlyCSEPass(/*UseMemorySSA=*/true));
+  p.addPass(llvm::InstCombinePass());
+  p.addPass(llvm::SimplifyCFGPass());
+}
+
+Optimiser::~Optimiser() = default;
+
+void Optimiser::run(llvm::Module& module) {
+  for (llvm::Function& f : module)
+    if (!f.isDeclaration()) passes_->pipeline.run(f, passes_->functions);
+}
+
+}  // namespace tilegen::codegen

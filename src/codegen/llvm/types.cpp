@@ -1,0 +1,145 @@
+#include "codegen/llvm/types.h"
+
+#include <llvm/IR/Intrinsics.h>
+
+namespace tilegen::codegen {
+namespace {
+
+using ir::DType;
+using llvm::Type;
+using llvm::Value;
+using B = llvm::IRBuilder<>;
+
+Value* bits_of(B& b, Value* v) {
+  Type* i = v->getType()->getScalarType()->isDoubleTy() ? b.getInt64Ty() : b.getInt32Ty();
+  return b.CreateBitCast(v, shaped_like(v, i));
+}
+Value* floats_of(B& b, Value* bits) {
+  Type* f = bits->getType()->getScalarType()->isIntegerTy(64) ? b.getDoubleTy() : b.getFloatTy();
+  return b.CreateBitCast(bits, shaped_like(bits, f));
+}
+
+// Nearest-even on the upper half of the f32 pattern. Integer arithmetic because the native conversion flushes
+// denormals, which the contract does not allow, and exists on few machines. NaN keeps its sign and turns quiet.
+Value* round_to_bf16(B& b, Value* v) {
+  Value* bits = bits_of(b, v);
+  Value* even = b.CreateAnd(b.CreateLShr(bits, 16), 1);
+  Value* rounded = b.CreateAdd(b.CreateAdd(bits, llvm::ConstantInt::get(bits->getType(), 0x7fff)), even);
+  Value* quiet = b.CreateOr(bits, 0x00400000);
+  Value* out = b.CreateSelect(b.CreateFCmpUNO(v, v), quiet, rounded);
+  return floats_of(b, b.CreateAnd(out, 0xffff0000));
+}
+
+// f64 -> f32 rounded to odd, so that a second rounding to a type at least two bits narrower is the correct one.
+Value* narrow_to_odd(B& b, Value* v) {
+  Value* near = b.CreateFPTrunc(v, shaped_like(v, b.getFloatTy()));
+  Value* back = b.CreateFPExt(near, v->getType());
+  Value* inexact = b.CreateFCmpONE(back, v);
+  Value* above = b.CreateFCmpOGT(b.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, back),
+                                 b.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, v));
+  Value* bits = bits_of(b, near);
+  Value* truncated = b.CreateSelect(above, b.CreateSub(bits, llvm::ConstantInt::get(bits->getType(), 1)), bits);
+  return floats_of(b, b.CreateSelect(inexact, b.CreateOr(truncated, 1), bits));
+}
+
+bool held_as_double(Value* v) { return v->getType()->getScalarType()->isDoubleTy(); }
+bool is_signed(DType t) { return ir::dtype_kind(t) == ir::DTypeKind::signed_int; }
+
+Value* float_to_float(B& b, DType to, Value* v) {
+  if (to == DType::f64) return held_as_double(v) ? v : b.CreateFPExt(v, shaped_like(v, b.getDoubleTy()));
+  if (!held_as_double(v)) return round_held(b, to, v);
+  if (to == DType::f32) return b.CreateFPTrunc(v, shaped_like(v, b.getFloatTy()));
+  return round_held(b, to, narrow_to_odd(b, v));
+}
+
+Value* int_to_float(B& b, DType from, DType to, Value* v) {
+  bool sign = is_signed(from);
+  auto convert = [&](Type* t) {
+    return sign ? b.CreateSIToFP(v, shaped_like(v, t)) : b.CreateUIToFP(v, shaped_like(v, t));
+  };
+  if (to == DType::f64) return convert(b.getDoubleTy());
+  return round_held(b, to, convert(b.getFloatTy()));
+}
+
+Value* float_to_int(B& b, DType to, Value* v) {
+  Type* t = shaped_like(v, held_type(b.getContext(), to));
+  auto id = is_signed(to) ? llvm::Intrinsic::fptosi_sat : llvm::Intrinsic::fptoui_sat;
+  return b.CreateIntrinsic(id, {t, v->getType()}, {v});
+}
+
+bool never_nan(Value* v) {
+  auto* c = llvm::dyn_cast<llvm::Constant>(v);
+  if (c && v->getType()->isVectorTy()) c = c->getSplatValue();
+  auto* f = llvm::dyn_cast_or_null<llvm::ConstantFP>(c);
+  return f && !f->isNaN();
+}
+
+// The compare picks y when either is NaN, so only a NaN y needs another look.
+Value* select_float(B& b, llvm::CmpInst::Predicate wins, Value* x, Value* y) {
+  if (never_nan(x)) std::swap(x, y);
+  Value* v = b.CreateSelect(b.CreateFCmp(wins, x, y), x, y);
+  return never_nan(y) ? v : b.CreateSelect(b.CreateFCmpUNO(y, y), x, v);
+}
+
+}  // namespace
+
+Value* float_min(B& b, Value* x, Value* y) { return select_float(b, llvm::CmpInst::FCMP_OLT, x, y); }
+Value* float_max(B& b, Value* x, Value* y) { return select_float(b, llvm::CmpInst::FCMP_OGT, x, y); }
+
+Type* storage_type(llvm::LLVMContext& c, DType t) {
+  switch (t) {
+    case DType::f16: return Type::getHalfTy(c);
+    case DType::f32: return Type::getFloatTy(c);
+    case DType::f64: return Type::getDoubleTy(c);
+    default: return Type::getIntNTy(c, ir::dtype_bits(t));
+  }
+}
+
+Type* held_type(llvm::LLVMContext& c, DType t) {
+  if (ir::is_bool(t)) return Type::getInt1Ty(c);
+  if (t == DType::f64) return Type::getDoubleTy(c);
+  if (ir::is_float(t)) return Type::getFloatTy(c);
+  return Type::getIntNTy(c, ir::dtype_bits(t));
+}
+
+Value* from_storage(B& b, DType t, Value* v) {
+  switch (t) {
+    case DType::f16: return b.CreateFPExt(v, shaped_like(v, b.getFloatTy()));
+    case DType::bf16: return floats_of(b, b.CreateShl(b.CreateZExt(v, shaped_like(v, b.getInt32Ty())), 16));
+    case DType::boolean: return b.CreateICmpNE(v, llvm::Constant::getNullValue(v->getType()));
+    default: return v;
+  }
+}
+
+Value* to_storage(B& b, DType t, Value* v) {
+  switch (t) {
+    case DType::f16: return b.CreateFPTrunc(v, shaped_like(v, b.getHalfTy()));
+    case DType::bf16: return b.CreateTrunc(b.CreateLShr(bits_of(b, v), 16), shaped_like(v, b.getInt16Ty()));
+    case DType::boolean: return b.CreateZExt(v, shaped_like(v, b.getInt8Ty()));
+    default: return v;
+  }
+}
+
+Value* round_held(B& b, DType t, Value* v) {
+  if (t == DType::bf16) return round_to_bf16(b, v);
+  if (t == DType::f16)
+    return b.CreateFPExt(b.CreateFPTrunc(v, shaped_like(v, b.getHalfTy())), v->getType());
+  return v;
+}
+
+Value* cast_held(B& b, DType from, DType to, Value* v) {
+  if (from == to) return v;
+  if (ir::is_bool(to)) {
+    Value* zero = llvm::Constant::getNullValue(v->getType());
+    return ir::is_float(from) ? b.CreateFCmpUNE(v, zero) : b.CreateICmpNE(v, zero);
+  }
+  if (ir::is_bool(from)) {
+    Type* t = shaped_like(v, held_type(b.getContext(), to));
+    return ir::is_float(to) ? b.CreateUIToFP(v, t) : b.CreateZExt(v, t);
+  }
+  if (ir::is_float(from)) return ir::is_float(to) ? float_to_float(b, to, v) : float_to_int(b, to, v);
+  if (ir::is_float(to)) return int_to_float(b, from, to, v);
+  return b.CreateIntCast(v, shaped_like(v, held_type(b.getContext(), to)), is_signed(from));
+}
+
+}  // namespace tilegen::codegen

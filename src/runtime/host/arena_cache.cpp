@@ -1,0 +1,41 @@
+#include "runtime/host/arena_cache.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+namespace tilegen::runtime {
+namespace {
+
+constexpr size_t kHugePage = size_t{2} << 20;
+
+struct Arena {
+  void* memory = nullptr;
+  size_t bytes = 0;
+  ~Arena() { std::free(memory); }
+};
+
+thread_local Arena t_arena;
+
+}  // namespace
+
+void* thread_arena(int64_t bytes) {
+  // a kernel without an arena still gets a valid address
+  size_t wanted = static_cast<size_t>(std::max<int64_t>(bytes, 64));
+  Arena& a = t_arena;
+  if (wanted <= a.bytes) return a.memory;
+  const bool huge = wanted >= kHugePage;
+  const size_t unit = huge ? kHugePage : 4096;
+  if (wanted > SIZE_MAX - unit) return nullptr;
+  wanted = (wanted + unit - 1) / unit * unit;
+  void* fresh = std::aligned_alloc(huge ? kHugePage : 64, wanted);
+  if (!fresh) return nullptr;
+  if (huge) madvise(fresh, wanted, MADV_HUGEPAGE);  // a wish: panels walk many pages
+  std::free(a.memory);
+  a.memory = fresh;
+  a.bytes = wanted;
+  return fresh;
+}
+
+}  // namespace tilegen::runtime

@@ -1,0 +1,102 @@
+// HostMma against a naive loop, over shapes, element types and packs, on every target this machine runs.
+#include "kernel_builder.h"
+
+namespace tilegen::codegen::test {
+namespace {
+
+struct Case {
+  DType a, b, c;
+  int mr, nr, k, pack;
+  bool clear;
+};
+
+void check(const Case& q, const target::Target& target) {
+  SCOPED_TRACE(std::string(ir::dtype_name(q.a)) + "*" + ir::dtype_name(q.b) + "->" + ir::dtype_name(q.c) + " mr=" +
+               std::to_string(q.mr) + " nr=" + std::to_string(q.nr) + " k=" + std::to_string(q.k) +
+               " pack=" + std::to_string(q.pack) + " " + target.name);
+  KernelBuilder kb;
+  MemoryId a = kb.tensor("A", q.a), b = kb.tensor("B", q.b), c = kb.tensor("C", q.c);
+  thread::HostMma m;
+  m.mr = q.mr, m.nr = q.nr, m.k = q.k, m.pack = q.pack;
+  m.a = a, m.b = b, m.c = c;
+  m.a_index = kb.i(3), m.b_index = kb.i(5), m.c_index = kb.i(2);
+  m.a_row = q.k + q.pack, m.a_k = q.pack, m.b_k = q.nr * q.pack + 1, m.c_row = q.nr + 3;
+  m.clear = q.clear;
+  kb.p.body = {kb.p.add(m, "gemm")};
+  Compiled code(kb.p, target);
+  ASSERT_TRUE(code);
+
+  size_t an = 3 + q.mr * (q.k + q.pack), bn = 5 + (q.k / q.pack + 1) * m.b_k, cn = 2 + q.mr * m.c_row;
+  Elements A(q.a, an), B(q.b, bn), C(q.c, cn);
+  std::mt19937_64 random(q.mr * 131 + q.nr * 7 + q.k);
+  auto fill = [&](Elements& e, size_t n) {
+    for (size_t x = 0; x < n; ++x) {
+      if (ir::is_float(e.type())) e.set(x, {e.type(), 0, static_cast<double>(static_cast<int>(random() % 17) - 8) / 4});
+      else e.set(x, {e.type(), ir::wrap_to(e.type(), static_cast<int64_t>(random())), 0});
+    }
+  };
+  fill(A, an), fill(B, bn), fill(C, cn);
+  std::vector<double> want_f(cn);
+  std::vector<int64_t> want_i(cn);
+  for (size_t x = 0; x < cn; ++x) want_f[x] = C.get(x).f, want_i[x] = C.get(x).i;
+  for (int i = 0; i < q.mr; ++i)
+    for (int j = 0; j < q.nr; ++j) {
+      size_t at = 2 + i * m.c_row + j;
+      double f = q.clear ? 0 : want_f[at];
+      uint64_t n = q.clear ? 0 : static_cast<uint64_t>(want_i[at]);
+      for (int k = 0; k < q.k; ++k) {
+        auto x = A.get(3 + i * m.a_row + (k / q.pack) * m.a_k + k % q.pack);
+        auto y = B.get(5 + (k / q.pack) * m.b_k + j * q.pack + k % q.pack);
+        f += x.f * y.f;  // small multiples of 1/16: exact in every order
+        n += static_cast<uint64_t>(x.i) * static_cast<uint64_t>(y.i);
+      }
+      want_f[at] = ir::is_float(q.c) ? ir::round_to(q.c, f) : 0;
+      want_i[at] = ir::is_float(q.c) ? 0 : ir::wrap_to(q.c, static_cast<int64_t>(n));
+    }
+  code.run({A.slot(), B.slot(), C.slot()});
+  for (size_t x = 0; x < cn; ++x) {
+    ASSERT_EQ(C.get(x).f, want_f[x]) << "element " << x;
+    ASSERT_EQ(C.get(x).i, want_i[x]) << "element " << x;
+  }
+}
+
+TEST(MatrixAtom, Shapes) {
+  for (const auto& t : runnable_targets())
+    for (int mr : {1, 3, 6, 14})
+      for (int nr : {1, 3, 6, 8, 16, 24, 32, 48})
+        for (int k : {1, 2, 5, 32}) check({DType::f32, DType::f32, DType::f32, mr, nr, k, 1, k % 2 == 0}, t);
+}
+
+TEST(MatrixAtom, Types) {
+  using D = DType;
+  for (const auto& t : runnable_targets())
+    for (int nr : {4, 16, 32, 5})
+      for (bool clear : {false, true}) {
+        check({D::f64, D::f64, D::f64, 4, nr, 12, 1, clear}, t);
+        check({D::f16, D::f16, D::f32, 4, nr, 12, 1, clear}, t);
+        check({D::f16, D::f16, D::f16, 4, nr, 12, 1, clear}, t);
+        check({D::f16, D::f16, D::f32, 4, nr, 12, 2, clear}, t);
+        check({D::bf16, D::bf16, D::f32, 4, nr, 12, 1, clear}, t);
+        check({D::bf16, D::bf16, D::f32, 4, nr, 12, 2, clear}, t);
+        check({D::bf16, D::f32, D::f32, 4, nr, 12, 1, clear}, t);
+        check({D::i32, D::i32, D::i32, 4, nr, 12, 1, clear}, t);
+        for (int pack : {1, 4})
+          for (D a : {D::i8, D::u8})
+            for (D b : {D::i8, D::u8}) check({a, b, D::i32, 4, nr, 24, pack, clear}, t);
+      }
+}
+
+TEST(MatrixAtom, RefusesMixedTypes) {
+  KernelBuilder kb;
+  thread::HostMma m;
+  m.a = kb.tensor("A", DType::f32), m.b = kb.tensor("B", DType::i8), m.c = kb.tensor("C", DType::f32);
+  m.a_index = m.b_index = m.c_index = kb.i(0);
+  kb.p.body = {kb.p.add(m, "gemm")};
+  auto r = compile_host({&kb.p, 1}, this_machine(), {});
+  ASSERT_FALSE(r);
+  EXPECT_EQ(r.error().diagnostics[0].code, DiagCode::backend_failure);
+  EXPECT_NE(r.error().to_text().find("f32 by i8"), std::string::npos) << r.error().to_text();
+}
+
+}  // namespace
+}  // namespace tilegen::codegen::test
