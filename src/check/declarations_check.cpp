@@ -105,8 +105,8 @@ void DeclarationCheck::check_dim(const ir::Var& v) {
     return;
   }
   const int64_t rest = v.lower % v.divisor;
-  const auto first = rest == 0 ? v.lower : checked_add(v.lower, v.divisor - rest).value_or(INT64_MAX);
-  if (v.upper < first)
+  const auto first = rest == 0 ? std::optional(v.lower) : checked_add(v.lower, v.divisor - rest);
+  if (!first || v.upper < *first)
     error("dim " + v.name + ": no value is >= " + std::to_string(v.lower) + ", <= " + std::to_string(v.upper) +
               " and divisible by " + std::to_string(v.divisor),
           "loosen one of the facts");

@@ -81,8 +81,8 @@ Value* KernelEmitter::emit_float_binary(const ExprNode& n, Value* a, Value* b) {
     case ExprOp::sub: return rounded(b_.CreateFSub(a, b));
     case ExprOp::mul: return rounded(b_.CreateFMul(a, b));
     case ExprOp::div: return rounded(b_.CreateFDiv(a, b));
-    case ExprOp::min: return b_.CreateMinNum(a, b);
-    case ExprOp::max: return b_.CreateMaxNum(a, b);
+    case ExprOp::min: return float_min(b_, a, b);
+    case ExprOp::max: return float_max(b_, a, b);
     default: break;
   }
   refuse(std::string("no host code for operation '") + ir::expr_text(n.op) + "' on floats");

@@ -178,7 +178,7 @@ Value* combine(Builder& b, Combine how, ir::DType t, Value* x, Value* y) {
   bool is_signed = ir::dtype_kind(t) == ir::DTypeKind::signed_int;
   if (ir::is_float(t)) {
     if (how == Combine::sum) return b.CreateFAdd(x, y);
-    return how == Combine::max ? b.CreateMaxNum(x, y) : b.CreateMinNum(x, y);
+    return how == Combine::max ? float_max(b, x, y) : float_min(b, x, y);
   }
   if (how == Combine::sum) return b.CreateAdd(x, y);
   using namespace llvm::Intrinsic;
@@ -186,20 +186,23 @@ Value* combine(Builder& b, Combine how, ir::DType t, Value* x, Value* y) {
   return b.CreateBinaryIntrinsic(id, x, y);
 }
 
+// Folds the upper half onto the lower until one lane is left: a tree, so sums are as accurate as pairwise ones.
 Value* reduce_lanes(Builder& b, Combine how, ir::DType t, Value* v) {
-  bool is_signed = ir::dtype_kind(t) == ir::DTypeKind::signed_int;
-  if (ir::is_float(t)) {
-    if (how == Combine::max) return b.CreateFPMaxReduce(v);
-    if (how == Combine::min) return b.CreateFPMinReduce(v);
-    // The order of a reduction is unspecified but fixed: let the adds form a tree.
-    llvm::IRBuilderBase::FastMathFlagGuard guard(b);
-    llvm::FastMathFlags flags = b.getFastMathFlags();
-    flags.setAllowReassoc();
-    b.setFastMathFlags(flags);
-    return b.CreateFAddReduce(llvm::ConstantFP::getNegativeZero(v->getType()->getScalarType()), v);
+  auto part = [&](int64_t from, int64_t count) -> Value* {
+    if (count == 1) return b.CreateExtractElement(v, static_cast<uint64_t>(from));
+    std::vector<int> pick;
+    for (int64_t i = 0; i < count; ++i) pick.push_back(static_cast<int>(from + i));
+    return b.CreateShuffleVector(v, pick);
+  };
+  Value* odd = nullptr;
+  for (int64_t lanes = lane_count(v); lanes > 1; lanes /= 2) {
+    if (lanes % 2) {
+      Value* last = part(lanes - 1, 1);
+      odd = odd ? combine(b, how, t, odd, last) : last;
+    }
+    v = combine(b, how, t, part(0, lanes / 2), part(lanes / 2, lanes / 2));
   }
-  if (how == Combine::sum) return b.CreateAddReduce(v);
-  return how == Combine::max ? b.CreateIntMaxReduce(v, is_signed) : b.CreateIntMinReduce(v, is_signed);
+  return odd ? combine(b, how, t, v, odd) : v;
 }
 
 }  // namespace

@@ -23,7 +23,7 @@ Value* emit_exp(Builder& b, const HostFeatures& f, Value* x) {
     n = p.nearest(b.CreateFMul(x, p.number(kLog2e)));
     r = p.fma(n, p.number(-0x1.62e4p-1), x);
     r = p.fma(n, p.number(-0x1.7f7d1cp-20), r);
-    q = p.polynomial(r, {0x1.6d1606p-10, 0x1.12106cp-7, 0x1.555516p-5, 0x1.5554d8p-3, 0x1p-1});
+    q = p.polynomial(r, {0x1.a12a42p-13, 0x1.6d4920p-10, 0x1.1110e0p-7, 0x1.5554e4p-5, 0x1.555556p-3, 0x1p-1});
   }
   Value* tail = p.fma(b.CreateFMul(r, r), q, r);
   return p.scale(b.CreateFAdd(tail, p.number(1)), n);

@@ -67,7 +67,24 @@ Value* float_to_int(B& b, DType to, Value* v) {
   return b.CreateIntrinsic(id, {t, v->getType()}, {v});
 }
 
+bool never_nan(Value* v) {
+  auto* c = llvm::dyn_cast<llvm::Constant>(v);
+  if (c && v->getType()->isVectorTy()) c = c->getSplatValue();
+  auto* f = llvm::dyn_cast_or_null<llvm::ConstantFP>(c);
+  return f && !f->isNaN();
+}
+
+// The compare picks y when either is NaN, so only a NaN y needs another look.
+Value* select_float(B& b, llvm::CmpInst::Predicate wins, Value* x, Value* y) {
+  if (never_nan(x)) std::swap(x, y);
+  Value* v = b.CreateSelect(b.CreateFCmp(wins, x, y), x, y);
+  return never_nan(y) ? v : b.CreateSelect(b.CreateFCmpUNO(y, y), x, v);
+}
+
 }  // namespace
+
+Value* float_min(B& b, Value* x, Value* y) { return select_float(b, llvm::CmpInst::FCMP_OLT, x, y); }
+Value* float_max(B& b, Value* x, Value* y) { return select_float(b, llvm::CmpInst::FCMP_OGT, x, y); }
 
 Type* storage_type(llvm::LLVMContext& c, DType t) {
   switch (t) {

@@ -30,6 +30,11 @@ llvm::Value* to_storage(llvm::IRBuilder<>& b, ir::DType t, llvm::Value* v);
 // in their own width.
 llvm::Value* round_held(llvm::IRBuilder<>& b, ir::DType t, llvm::Value* v);
 
+// min and max of the language: a NaN operand is ignored. Spelled as compares and selects, because the LLVM intrinsics
+// may turn into library calls for half.
+llvm::Value* float_min(llvm::IRBuilder<>& b, llvm::Value* x, llvm::Value* y);
+llvm::Value* float_max(llvm::IRBuilder<>& b, llvm::Value* x, llvm::Value* y);
+
 // dtype.h's contract of a cast between held values.
 llvm::Value* cast_held(llvm::IRBuilder<>& b, ir::DType from, ir::DType to, llvm::Value* v);
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <bit>
+#include <functional>
 #include <cstring>
 #include <random>
 #include <vector>
