@@ -1,5 +1,7 @@
 #include "target/host/host.h"
 
+#include <utility>
+
 namespace tilegen::target::host {
 
 using ir::DType;
@@ -13,7 +15,11 @@ std::vector<MicroKernelAtom> micro_kernels(const CpuFacts& f) {
   const int f32 = bytes / 4, f64 = bytes / 8;
   std::vector<MicroKernelAtom> rows;
   if (f.avx512_bf16) rows.push_back({"dpbf16ps", DType::bf16, DType::bf16, DType::f32, f32, registers, 2, 4 * f32});
-  if (f.avx512_vnni) rows.push_back({"vpdpbusd", DType::u8, DType::i8, DType::i32, f32, registers, 4, 8 * f32});
+  // Bytes of one sign on both sides go through the mixed-sign instruction with an offset (u8 x u8 has no such form).
+  if (f.avx512_vnni)
+    for (auto [a, b] : {std::pair{DType::u8, DType::i8}, {DType::i8, DType::u8}, {DType::i8, DType::i8}})
+      rows.push_back({"vpdpbusd." + std::string(ir::dtype_name(a)) + "." + ir::dtype_name(b), a, b, DType::i32, f32,
+                      registers, 4, 8 * f32});
   rows.push_back({"fma.f32", DType::f32, DType::f32, DType::f32, f32, registers, 1, 2 * f32});
   rows.push_back({"fma.f64", DType::f64, DType::f64, DType::f64, f64, registers, 1, 2 * f64});
   rows.push_back({"fma.f32.f16", DType::f16, DType::f16, DType::f32, f32, registers, 1, f32});
