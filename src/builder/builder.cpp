@@ -37,7 +37,8 @@ bool Builder::check_name(std::string_view call, std::string_view name) {
   for (char& c : shown)
     if (static_cast<unsigned char>(c) < 0x20 || static_cast<unsigned char>(c) >= 0x7f) c = '?';
   fail(DiagCode::bad_name, call, "'" + shown + (name.size() > 32 ? "..." : "") + "' cannot be a name",
-       "use a letter or _ followed by letters, digits and _, at most " + std::to_string(ir::kMaxNameLength) + " characters");
+       "use a letter or _ followed by letters, digits and _, at most " + std::to_string(ir::kMaxNameLength) +
+           " characters");
   return false;
 }
 
@@ -51,7 +52,8 @@ bool Builder::declare(std::string_view call, std::string_view name, std::string_
   auto [it, fresh] = visible_.emplace(std::string(name), std::string(what));
   if (!fresh) {
     fail(DiagCode::duplicate_name, call,
-         "the " + std::string(what) + " '" + std::string(name) + "' would hide a " + it->second + " of that name",
+         "the " + std::string(what) + " '" + std::string(name) + "' would hide a " + it->second +
+             " of that name",
          "give it a name that is not visible here");
     return false;
   }
@@ -60,7 +62,8 @@ bool Builder::declare(std::string_view call, std::string_view name, std::string_
 }
 
 ir::VarId Builder::add_var(std::string_view call, std::string_view name, ir::VarKind kind, ir::DType type) {
-  static constexpr const char* kWhat[] = {"dimension", "scalar", "block index", "loop variable", "thread index"};
+  static constexpr const char* kWhat[] = {"dimension", "scalar", "block index", "loop variable",
+                                          "thread index"};
   if (!declare(call, name, kWhat[static_cast<size_t>(kind)])) return {};
   ir::Var v;
   v.name = name;
@@ -84,10 +87,11 @@ Expected<std::shared_ptr<const ir::Program>> Builder::finish() {
   constexpr std::string_view kCall = "tl_builder_finish";
   if (ready(kCall)) {
     for (const Frame& frame : frames_) {
-      std::string place = frame.opened.known()
-                              ? " (opened at " + frame.opened.file + ":" + std::to_string(frame.opened.line) + ")"
-                              : "";
-      fail(DiagCode::scope_mismatch, kCall, "the " + frame.what + place + " was never ended", "call tl_end for it");
+      std::string place = frame.opened.known() ? " (opened at " + frame.opened.file + ":" +
+                                                     std::to_string(frame.opened.line) + ")"
+                                               : "";
+      fail(DiagCode::scope_mismatch, kCall, "the " + frame.what + place + " was never ended",
+           "call tl_end for it");
     }
     if (frames_.empty() && program_.kernels.empty())
       fail(DiagCode::misplaced_statement, kCall, "the program '" + program_.name + "' has no kernel",

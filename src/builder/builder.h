@@ -1,8 +1,8 @@
 // The sticky builder behind the C API: makes Programs, nothing else.
 //
-// After the first error every call is a cheap no-op that returns an invalid id; finish() reports all diagnostics. Every
-// argument is checked here (ids in range, live scopes, types), so nothing a caller passes can crash the process.
-// A builder serves one thread at a time.
+// After the first error every call is a cheap no-op that returns an invalid id; finish() reports all
+// diagnostics. Every argument is checked here (ids in range, live scopes, types), so nothing a caller passes
+// can crash the process. A builder serves one thread at a time.
 #pragma once
 
 #include <map>
@@ -50,12 +50,12 @@ class Builder {
   // The variable an expression consists of, or an invalid id.
   ir::VarId as_var(ir::ExprId id) const;
 
-  // Scopes: begin_* returns a token, end(token) must match the innermost open one. Token 0 = none (failed builder).
-  // `names` is empty or as long as the variables; an empty name stands for a made-up one.
+  // Scopes: begin_* returns a token, end(token) must match the innermost open one. Token 0 = none (failed
+  // builder). `names` is empty or as long as the variables; an empty name stands for a made-up one.
   uint64_t begin_kernel(std::string_view name, std::span<const ir::ExprId> grid, int64_t threads,
                         std::span<ir::VarId> out_block_vars, std::span<const std::string_view> names = {});
-  uint64_t begin_loop(ir::LoopKind kind, ir::ExprId begin, ir::ExprId end, int64_t num_stages, std::string_view var_name,
-                      ir::VarId* out_var);
+  uint64_t begin_loop(ir::LoopKind kind, ir::ExprId begin, ir::ExprId end, int64_t num_stages,
+                      std::string_view var_name, ir::VarId* out_var);
   uint64_t begin_parallel(std::span<const int64_t> extents, std::span<ir::VarId> out_vars,
                           std::span<const std::string_view> names = {});
   uint64_t begin_if(ir::ExprId condition);
@@ -63,11 +63,13 @@ class Builder {
   void end(uint64_t token);
 
   // Statements of the innermost scope.
-  ir::BufferId alloc(std::string_view name, ir::MemScope scope, ir::DType type, std::span<const int64_t> shape);
+  ir::BufferId alloc(std::string_view name, ir::MemScope scope, ir::DType type,
+                     std::span<const int64_t> shape);
   // extents empty = whole buffer (offsets must be empty too)
   std::optional<ir::Region> region(ir::BufferId buffer, std::span<const ir::ExprId> offsets,
                                    std::span<const int64_t> extents);
-  void tile_op(ir::OpKind kind, std::span<const ir::Region> operands, std::span<const int64_t> attrs, ir::ExprId value);
+  void tile_op(ir::OpKind kind, std::span<const ir::Region> operands, std::span<const int64_t> attrs,
+               ir::ExprId value);
   void store(ir::BufferId buffer, std::span<const ir::ExprId> indices, ir::ExprId value);
 
   // Hands the program over after check_program. The builder is spent.
@@ -77,14 +79,14 @@ class Builder {
   struct Frame {
     enum class Kind : uint8_t { kernel, loop, parallel, branch } kind = Kind::kernel;
     uint64_t token = 0;
-    ir::StmtId stmt;              // none for a kernel
-    ir::Block body;               // of the branch being filled
-    ir::Block then_body;          // branch: set once begin_else ran
+    ir::StmtId stmt;      // none for a kernel
+    ir::Block body;       // of the branch being filled
+    ir::Block then_body;  // branch: set once begin_else ran
     bool in_else = false;
-    int64_t unroll = 1;           // copies of this body that unrolled loops make
-    size_t first_name = 0;        // names_ to forget when it ends
+    int64_t unroll = 1;     // copies of this body that unrolled loops make
+    size_t first_name = 0;  // names_ to forget when it ends
     SourceLocation opened;
-    std::string what;             // "kernel 'gemm'"
+    std::string what;  // "kernel 'gemm'"
   };
 
   // Usable for a call that builds something; a spent builder fails here.
@@ -111,7 +113,8 @@ class Builder {
 
   ir::VarId add_var(std::string_view call, std::string_view name, ir::VarKind kind, ir::DType type);
   ir::VarId add_inner_var(std::string_view call, std::string_view name, ir::VarKind kind);
-  ir::StmtId add_statement(std::string_view call, std::variant<ir::Loop, ir::Branch, ir::Store, ir::TileOp> node);
+  ir::StmtId add_statement(std::string_view call,
+                           std::variant<ir::Loop, ir::Branch, ir::Store, ir::TileOp> node);
   uint64_t open(Frame frame);
   void close_frame();
   int current_kernel() const { return static_cast<int>(program_.kernels.size()) - 1; }
@@ -123,7 +126,7 @@ class Builder {
   std::vector<Diagnostic> diagnostics_;
   SourceLocation location_;
   std::vector<Frame> frames_;
-  std::vector<std::string> names_;                    // visible ones, in order of declaration
+  std::vector<std::string> names_;                           // visible ones, in order of declaration
   std::map<std::string, std::string, std::less<>> visible_;  // name -> what it names
   uint64_t next_token_ = 1;
   uint64_t made_up_names_ = 0;

@@ -43,7 +43,8 @@ std::string quoted(ir::ExprOp op) { return std::string("'") + ir::expr_text(op) 
 
 bool Builder::check_dtype(std::string_view call, ir::DType t) {
   if (ir::dtype_valid(static_cast<uint32_t>(t))) return true;
-  fail(DiagCode::bad_enum, call, "there is no dtype " + std::to_string(static_cast<uint32_t>(t)), "use a TL_* dtype");
+  fail(DiagCode::bad_enum, call, "there is no dtype " + std::to_string(static_cast<uint32_t>(t)),
+       "use a TL_* dtype");
   return false;
 }
 
@@ -67,8 +68,8 @@ bool Builder::check_indices(std::string_view call, ir::BufferId buffer, std::spa
   const size_t rank = program_.buffer(buffer).shape.size();
   if (indices.size() != rank) {
     fail(DiagCode::rank_mismatch, call,
-         buffer_text(buffer) + " has " + std::to_string(rank) + " dimensions, " + std::to_string(indices.size()) +
-             " indices were given",
+         buffer_text(buffer) + " has " + std::to_string(rank) + " dimensions, " +
+             std::to_string(indices.size()) + " indices were given",
          "give one index per dimension");
     return false;
   }
@@ -89,11 +90,12 @@ bool Builder::check_leaves(std::string_view call, std::string_view what, ir::Exp
     const ir::ExprNode& n = pool[id];
     const ir::VarKind kind = n.op == ir::ExprOp::var ? program_.var(n.var()).kind : ir::VarKind::dim;
     if (n.op == ir::ExprOp::load || (kind != ir::VarKind::dim && kind != ir::VarKind::scalar)) {
-      fail(DiagCode::bad_shape, call,
-           std::string(what) + " depends on " +
-               (n.op == ir::ExprOp::load ? "an element of a buffer" : "'" + program_.var(n.var()).name + "'") +
-               ", which is not known at launch",
-           "use constants, dimensions and scalars");
+      fail(
+          DiagCode::bad_shape, call,
+          std::string(what) + " depends on " +
+              (n.op == ir::ExprOp::load ? "an element of a buffer" : "'" + program_.var(n.var()).name + "'") +
+              ", which is not known at launch",
+          "use constants, dimensions and scalars");
       return false;
     }
     todo.insert(todo.end(), {n.a, n.b, n.c});
@@ -114,7 +116,8 @@ bool Builder::check_operands(std::string_view call, std::initializer_list<ir::Ex
     }
   }
   if (static_cast<int64_t>(program_.exprs.size()) < limits_.expr_nodes) return true;
-  fail(DiagCode::limit_nodes, call, "the program has more than " + std::to_string(limits_.expr_nodes) + " expressions",
+  fail(DiagCode::limit_nodes, call,
+       "the program has more than " + std::to_string(limits_.expr_nodes) + " expressions",
        "use loops instead of repeating expressions");
   return false;
 }
@@ -150,7 +153,8 @@ ir::ExprId Builder::var(ir::VarId v) {
   constexpr std::string_view kCall = "tl_var";
   if (!ready(kCall) || !check_operands(kCall, {})) return {};
   if (v.value >= program_.vars.size()) {
-    fail(DiagCode::stale_handle, kCall, "this is not a variable of this builder", "pass what a begin call returned");
+    fail(DiagCode::stale_handle, kCall, "this is not a variable of this builder",
+         "pass what a begin call returned");
     return {};
   }
   return program_.exprs.var(v, program_.var(v).type);
@@ -222,7 +226,8 @@ ir::ExprId Builder::select(ir::ExprId cond, ir::ExprId a, ir::ExprId b) {
   }
   if (pool.type(a) != pool.type(b)) {
     fail(DiagCode::dtype_mismatch, kCall,
-         std::string("the choices are ") + ir::dtype_name(pool.type(a)) + " and " + ir::dtype_name(pool.type(b)),
+         std::string("the choices are ") + ir::dtype_name(pool.type(a)) + " and " +
+             ir::dtype_name(pool.type(b)),
          "cast one of them; nothing is converted silently");
     return {};
   }

@@ -14,7 +14,8 @@ bool Builder::before_kernels(std::string_view call) {
 
 bool Builder::room_for_buffer(std::string_view call) {
   if (static_cast<int64_t>(program_.buffers.size()) < limits_.buffers) return true;
-  fail(DiagCode::limit_nodes, call, "the program has more than " + std::to_string(limits_.buffers) + " buffers",
+  fail(DiagCode::limit_nodes, call,
+       "the program has more than " + std::to_string(limits_.buffers) + " buffers",
        "split the program, or raise the limit 'buffers' of the context");
   return false;
 }
@@ -26,7 +27,8 @@ bool Builder::check_rank(std::string_view call, std::string_view what, size_t ra
   }
   if (static_cast<int64_t>(rank) <= limits_.rank) return true;
   fail(DiagCode::limit_nesting, call,
-       std::string(what) + " has " + std::to_string(rank) + " dimensions, the most is " + std::to_string(limits_.rank),
+       std::string(what) + " has " + std::to_string(rank) + " dimensions, the most is " +
+           std::to_string(limits_.rank),
        "fold dimensions together");
   return false;
 }
@@ -43,12 +45,13 @@ void Builder::dim_fact(ir::VarId dim, int64_t lower, int64_t upper, int64_t divi
   constexpr std::string_view kCall = "tl_dim_fact";
   if (!ready(kCall)) return;
   if (dim.value >= program_.vars.size() || program_.var(dim).kind != ir::VarKind::dim)
-    return fail(DiagCode::stale_handle, kCall, "the expression is not a dimension", "pass what tl_dim returned");
+    return fail(DiagCode::stale_handle, kCall, "the expression is not a dimension",
+                "pass what tl_dim returned");
   ir::Var& v = program_.vars[dim.value];
   if (lower < 0 || upper < lower)
     return fail(DiagCode::bad_attribute, kCall,
-                "no value of '" + v.name + "' is >= " + std::to_string(lower) + " and <= " + std::to_string(upper) +
-                    " and >= 0",
+                "no value of '" + v.name + "' is >= " + std::to_string(lower) +
+                    " and <= " + std::to_string(upper) + " and >= 0",
                 "give 0 <= lower <= upper");
   if (divisor < 1)
     return fail(DiagCode::bad_attribute, kCall,
@@ -69,12 +72,14 @@ ir::VarId Builder::scalar(std::string_view name, ir::DType type) {
 ir::BufferId Builder::tensor(std::string_view name, ir::DType type, std::span<const ir::ExprId> shape,
                              std::span<const ir::ExprId> strides, bool read_only) {
   constexpr std::string_view kCall = "tl_tensor";
-  if (!ready(kCall) || !before_kernels(kCall) || !check_dtype(kCall, type) || !room_for_buffer(kCall)) return {};
+  if (!ready(kCall) || !before_kernels(kCall) || !check_dtype(kCall, type) || !room_for_buffer(kCall))
+    return {};
   const std::string what = "tensor '" + std::string(name) + "'";
   if (!check_rank(kCall, what, shape.size())) return {};
   if (!strides.empty() && strides.size() != shape.size()) {
     fail(DiagCode::rank_mismatch, kCall,
-         what + " has " + std::to_string(shape.size()) + " extents and " + std::to_string(strides.size()) + " strides",
+         what + " has " + std::to_string(shape.size()) + " extents and " + std::to_string(strides.size()) +
+             " strides",
          "give one stride per extent, or none for a compact tensor");
     return {};
   }
@@ -83,7 +88,8 @@ ir::BufferId Builder::tensor(std::string_view name, ir::DType type, std::span<co
     if (!check_index(kCall, which, shape[i]) || !check_leaves(kCall, which, shape[i])) return {};
     int64_t extent = 0;
     if (program_.exprs.is_const_int(shape[i], &extent) && extent < 0) {
-      fail(DiagCode::bad_shape, kCall, which + " is " + std::to_string(extent), "give an extent of at least 0");
+      fail(DiagCode::bad_shape, kCall, which + " is " + std::to_string(extent),
+           "give an extent of at least 0");
       return {};
     }
   }

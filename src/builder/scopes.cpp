@@ -15,7 +15,8 @@ constexpr size_t kMaxGrid = 3;
 
 bool Builder::inside_kernel(std::string_view call) {
   if (!frames_.empty()) return true;
-  fail(DiagCode::misplaced_statement, call, "there is no open kernel", "call it between tl_begin_kernel and its tl_end");
+  fail(DiagCode::misplaced_statement, call, "there is no open kernel",
+       "call it between tl_begin_kernel and its tl_end");
   return false;
 }
 
@@ -36,7 +37,8 @@ bool Builder::room_for_scope(std::string_view call) {
   // the kernel itself does not count
   if (static_cast<int64_t>(frames_.size()) <= limits_.nesting) return true;
   fail(DiagCode::limit_nesting, call,
-       "loops and ifs are nested more than " + std::to_string(limits_.nesting) + " deep", "flatten the program");
+       "loops and ifs are nested more than " + std::to_string(limits_.nesting) + " deep",
+       "flatten the program");
   return false;
 }
 
@@ -98,7 +100,8 @@ uint64_t Builder::begin_kernel(std::string_view name, std::span<const ir::ExprId
     if (!check_index(kCall, what, grid[i]) || !check_leaves(kCall, what, grid[i])) return 0;
     int64_t extent = 0;
     if (program_.exprs.is_const_int(grid[i], &extent) && extent < 0) {
-      fail(DiagCode::bad_shape, kCall, what + " is " + std::to_string(extent), "give an extent of at least 0");
+      fail(DiagCode::bad_shape, kCall, what + " is " + std::to_string(extent),
+           "give an extent of at least 0");
       return 0;
     }
   }
@@ -132,14 +135,17 @@ uint64_t Builder::begin_loop(ir::LoopKind kind, ir::ExprId begin, ir::ExprId end
   constexpr std::string_view kCall = "tl_begin_loop";
   if (!ready(kCall) || !inside_kernel(kCall) || !outside_parallel(kCall) || !room_for_scope(kCall)) return 0;
   if (kind > ir::LoopKind::pipelined || kind == ir::LoopKind::parallel) {
-    fail(DiagCode::bad_enum, kCall, "there is no such kind of loop", "use a tl_loop_kind, or tl_begin_parallel");
+    fail(DiagCode::bad_enum, kCall, "there is no such kind of loop",
+         "use a tl_loop_kind, or tl_begin_parallel");
     return 0;
   }
-  if (!check_index(kCall, "begin", begin) || !check_index(kCall, "end", end) || !check_operands(kCall, {begin, end}))
+  if (!check_index(kCall, "begin", begin) || !check_index(kCall, "end", end) ||
+      !check_operands(kCall, {begin, end}))
     return 0;
   if (num_stages < 0 || num_stages > kMaxStages || (num_stages > 0 && kind != ir::LoopKind::pipelined)) {
     fail(DiagCode::bad_attribute, kCall,
-         "a " + std::string(ir::loop_kind_name(kind)) + " loop cannot have " + std::to_string(num_stages) + " stages",
+         "a " + std::string(ir::loop_kind_name(kind)) + " loop cannot have " + std::to_string(num_stages) +
+             " stages",
          "give 0, or 1 to " + std::to_string(kMaxStages) + " for a pipelined loop");
     return 0;
   }
@@ -154,7 +160,8 @@ uint64_t Builder::begin_loop(ir::LoopKind kind, ir::ExprId begin, ir::ExprId end
   if ((replicated && !constant) || (constant && extent < 0)) {
     fail(DiagCode::bad_shape, kCall,
          constant ? "the loop would run " + std::to_string(extent) + " times"
-                  : "the trip count of a loop of kind " + std::string(ir::loop_kind_name(kind)) + " is not constant",
+                  : "the trip count of a loop of kind " + std::string(ir::loop_kind_name(kind)) +
+                        " is not constant",
          constant ? "let end be at least begin" : "use a serial loop, or constant bounds");
     return 0;
   }
@@ -223,7 +230,8 @@ uint64_t Builder::begin_parallel(std::span<const int64_t> extents, std::span<ir:
 
 uint64_t Builder::begin_if(ir::ExprId condition) {
   constexpr std::string_view kCall = "tl_begin_if";
-  if (!ready(kCall) || !inside_kernel(kCall) || !room_for_scope(kCall) || !check_expr(kCall, "the condition", condition))
+  if (!ready(kCall) || !inside_kernel(kCall) || !room_for_scope(kCall) ||
+      !check_expr(kCall, "the condition", condition))
     return 0;
   if (!ir::is_bool(program_.exprs.type(condition))) {
     fail(DiagCode::dtype_mismatch, kCall,

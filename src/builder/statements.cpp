@@ -28,15 +28,17 @@ bool Builder::check_buffer(std::string_view call, std::string_view what, ir::Buf
 
 bool Builder::check_region(std::string_view call, std::string_view what, const ir::Region& r) {
   if (!check_buffer(call, what, r.buffer)) return false;
-  if (r.extents.size() == program_.buffer(r.buffer).shape.size() && r.offsets.size() == r.extents.size()) return true;
+  if (r.extents.size() == program_.buffer(r.buffer).shape.size() && r.offsets.size() == r.extents.size())
+    return true;
   fail(DiagCode::rank_mismatch, call,
-       std::string(what) + " has " + std::to_string(r.extents.size()) + " dimensions, its " + buffer_text(r.buffer) +
-           " has " + std::to_string(program_.buffer(r.buffer).shape.size()),
+       std::string(what) + " has " + std::to_string(r.extents.size()) + " dimensions, its " +
+           buffer_text(r.buffer) + " has " + std::to_string(program_.buffer(r.buffer).shape.size()),
        "make regions with tl_region_of");
   return false;
 }
 
-ir::BufferId Builder::alloc(std::string_view name, ir::MemScope scope, ir::DType type, std::span<const int64_t> shape) {
+ir::BufferId Builder::alloc(std::string_view name, ir::MemScope scope, ir::DType type,
+                            std::span<const int64_t> shape) {
   constexpr std::string_view kCall = "tl_alloc";
   if (!ready(kCall) || !inside_kernel(kCall) || !check_dtype(kCall, type) || !room_for_buffer(kCall) ||
       !check_operands(kCall, {}))
@@ -58,7 +60,8 @@ ir::BufferId Builder::alloc(std::string_view name, ir::MemScope scope, ir::DType
   if (!check_rank(kCall, what, shape.size())) return {};
   for (size_t i = 0; i < shape.size(); ++i)
     if (shape[i] < 1) {
-      fail(DiagCode::bad_shape, kCall, what + " extent " + std::to_string(i) + " is " + std::to_string(shape[i]),
+      fail(DiagCode::bad_shape, kCall,
+           what + " extent " + std::to_string(i) + " is " + std::to_string(shape[i]),
            "give extents of at least 1");
       return {};
     }
@@ -93,7 +96,8 @@ std::optional<ir::Region> Builder::region(ir::BufferId buffer, std::span<const i
     for (ir::ExprId e : b.shape) {
       int64_t extent = 0;
       if (!program_.exprs.is_const_int(e, &extent)) {
-        fail(DiagCode::bad_shape, kCall, buffer_text(buffer) + " has a symbolic extent, so there is no whole of it",
+        fail(DiagCode::bad_shape, kCall,
+             buffer_text(buffer) + " has a symbolic extent, so there is no whole of it",
              "give offsets and constant extents");
         return {};
       }
@@ -129,7 +133,8 @@ std::optional<ir::Region> Builder::region(ir::BufferId buffer, std::span<const i
 
 bool Builder::check_attrs(std::string_view call, const ir::OpRow& row, std::span<const int64_t> attrs) {
   if (attrs.size() > row.attrs.size()) {
-    fail(DiagCode::bad_attribute, call, "'" + std::string(row.text) + "' has fewer attributes", "pass those it has");
+    fail(DiagCode::bad_attribute, call, "'" + std::string(row.text) + "' has fewer attributes",
+         "pass those it has");
     return false;
   }
   for (size_t i = 0; i < attrs.size(); ++i) {

@@ -16,13 +16,15 @@ uint32_t next_serial() {
 }
 
 using ir::ExprOp;
-constexpr ExprOp kUnary[] = {ExprOp::neg,   ExprOp::abs,  ExprOp::exp,     ExprOp::exp2,  ExprOp::log,
-                             ExprOp::log2,  ExprOp::sqrt, ExprOp::rsqrt,   ExprOp::tanh,  ExprOp::erf,
-                             ExprOp::sigmoid, ExprOp::floor, ExprOp::ceil, ExprOp::logical_not, ExprOp::bit_not};
-constexpr ExprOp kBinary[] = {ExprOp::add,        ExprOp::sub,       ExprOp::mul,     ExprOp::div,    ExprOp::floordiv,
-                              ExprOp::floormod,   ExprOp::min,       ExprOp::max,     ExprOp::lt,     ExprOp::le,
-                              ExprOp::eq,         ExprOp::ne,        ExprOp::logical_and, ExprOp::logical_or,
-                              ExprOp::bit_and,    ExprOp::bit_or,    ExprOp::bit_xor, ExprOp::shl,    ExprOp::shr};
+constexpr ExprOp kUnary[] = {ExprOp::neg,  ExprOp::abs,         ExprOp::exp,     ExprOp::exp2,
+                             ExprOp::log,  ExprOp::log2,        ExprOp::sqrt,    ExprOp::rsqrt,
+                             ExprOp::tanh, ExprOp::erf,         ExprOp::sigmoid, ExprOp::floor,
+                             ExprOp::ceil, ExprOp::logical_not, ExprOp::bit_not};
+constexpr ExprOp kBinary[] = {ExprOp::add,         ExprOp::sub,        ExprOp::mul,     ExprOp::div,
+                              ExprOp::floordiv,    ExprOp::floormod,   ExprOp::min,     ExprOp::max,
+                              ExprOp::lt,          ExprOp::le,         ExprOp::eq,      ExprOp::ne,
+                              ExprOp::logical_and, ExprOp::logical_or, ExprOp::bit_and, ExprOp::bit_or,
+                              ExprOp::bit_xor,     ExprOp::shl,        ExprOp::shr};
 static_assert(std::size(kUnary) == TL_BIT_NOT && kUnary[TL_SIGMOID - 1] == ExprOp::sigmoid);
 static_assert(TL_ADD + std::size(kBinary) == TL_GT && kBinary[TL_SHR - TL_ADD] == ExprOp::shr &&
               kBinary[TL_LT - TL_ADD] == ExprOp::lt);
@@ -60,7 +62,8 @@ void tl_builder_set_location(tl_builder* builder, const char* file, uint32_t lin
 
 tl_status tl_builder_status(const tl_builder* builder) {
   if (!builder) return TL_INVALID_HANDLE;
-  if (builder->builder.failed()) return static_cast<tl_status>(diag_status(builder->builder.diagnostics()[0].code));
+  if (builder->builder.failed())
+    return static_cast<tl_status>(diag_status(builder->builder.diagnostics()[0].code));
   return builder->out_of_memory ? TL_LIMIT_EXCEEDED : TL_OK;
 }
 
@@ -100,8 +103,8 @@ tl_expr tl_scalar(tl_builder* builder, const char* name, tl_dtype dtype) {
   });
 }
 
-tl_buffer tl_tensor(tl_builder* builder, const char* name, tl_dtype dtype, uint32_t rank, const tl_expr* shape,
-                    const tl_expr* strides, uint32_t flags) {
+tl_buffer tl_tensor(tl_builder* builder, const char* name, tl_dtype dtype, uint32_t rank,
+                    const tl_expr* shape, const tl_expr* strides, uint32_t flags) {
   return on_builder(builder, "tl_tensor", tl_buffer{0}, [&](const BuilderCall& c) -> tl_buffer {
     const auto text = c.text("name", name);
     const auto type = c.dtype(dtype);

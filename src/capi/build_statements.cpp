@@ -44,7 +44,8 @@ static_assert(TL_POLICY_SQUARE - 1 == static_cast<int>(ir::WarpPolicy::square) &
               TL_POLICY_FULL_COL - 1 == static_cast<int>(ir::WarpPolicy::full_col));
 
 // Hands the variables of a scope out, or none for each when it was not opened.
-tl_scope give_scope_and_vars(const BuilderCall& c, uint64_t token, const std::vector<ir::VarId>& vars, tl_expr* out) {
+tl_scope give_scope_and_vars(const BuilderCall& c, uint64_t token, const std::vector<ir::VarId>& vars,
+                             tl_expr* out) {
   for (size_t i = 0; i < vars.size(); ++i) out[i] = token != 0 ? c.give_var(vars[i]) : tl_expr{0};
   return c.give_scope(token);
 }
@@ -59,8 +60,8 @@ void clear(tl_expr* out, uint32_t count) {
 
 extern "C" {
 
-tl_scope tl_begin_kernel(tl_builder* builder, const char* name, uint32_t rank, const tl_expr* grid, int64_t threads,
-                         const char* const* names, tl_expr* out_blocks) {
+tl_scope tl_begin_kernel(tl_builder* builder, const char* name, uint32_t rank, const tl_expr* grid,
+                         int64_t threads, const char* const* names, tl_expr* out_blocks) {
   clear(out_blocks, rank);
   return on_builder(builder, "tl_begin_kernel", tl_scope{0}, [&](const BuilderCall& c) -> tl_scope {
     const auto text = c.text("name", name);
@@ -90,8 +91,8 @@ tl_scope tl_begin_loop(tl_builder* builder, tl_loop_kind kind, tl_expr begin, tl
   });
 }
 
-tl_scope tl_begin_parallel(tl_builder* builder, uint32_t rank, const int64_t* extents, const char* const* names,
-                           tl_expr* out_vars) {
+tl_scope tl_begin_parallel(tl_builder* builder, uint32_t rank, const int64_t* extents,
+                           const char* const* names, tl_expr* out_vars) {
   clear(out_vars, rank);
   return on_builder(builder, "tl_begin_parallel", tl_scope{0}, [&](const BuilderCall& c) -> tl_scope {
     const auto sizes = c.numbers("extents", rank, extents);
@@ -145,7 +146,8 @@ tl_region tl_region_of(tl_builder* builder, tl_buffer buffer, uint32_t rank, con
     const auto of = c.buffer("buffer", buffer);
     const auto at = c.exprs("offsets", rank, offsets);
     const auto sizes = c.numbers("extents", rank, extents);
-    if (!c.failed() && rank == 0) c.fail(DiagCode::rank_mismatch, "the region has no dimensions", "use tl_whole");
+    if (!c.failed() && rank == 0)
+      c.fail(DiagCode::rank_mismatch, "the region has no dimensions", "use tl_whole");
     return c.failed() ? tl_region{0} : c.give(c->region(of, at, sizes));
   });
 }
@@ -172,12 +174,14 @@ void tl_fill(tl_builder* builder, tl_region dst, tl_expr value) {
   });
 }
 
-void tl_gemm(tl_builder* builder, tl_region a, tl_region b, tl_region c_region, uint32_t flags, tl_warp_policy policy) {
+void tl_gemm(tl_builder* builder, tl_region a, tl_region b, tl_region c_region, uint32_t flags,
+             tl_warp_policy policy) {
   on_builder(builder, "tl_gemm", [&](const BuilderCall& c) {
     const ir::Region operands[] = {c.region("a", a), c.region("b", b), c.region("c", c_region)};
     if (!c.known_flags(flags, TL_GEMM_TRANSPOSE_A | TL_GEMM_TRANSPOSE_B | TL_GEMM_CLEAR)) return;
     if (policy > TL_POLICY_FULL_COL)
-      return c.fail(DiagCode::bad_enum, "there is no warp policy " + std::to_string(policy), "use a tl_warp_policy");
+      return c.fail(DiagCode::bad_enum, "there is no warp policy " + std::to_string(policy),
+                    "use a tl_warp_policy");
     int64_t attrs[4] = {};
     attrs[ir::gemm_attr::transpose_a] = (flags & TL_GEMM_TRANSPOSE_A) != 0;
     attrs[ir::gemm_attr::transpose_b] = (flags & TL_GEMM_TRANSPOSE_B) != 0;
@@ -187,12 +191,14 @@ void tl_gemm(tl_builder* builder, tl_region a, tl_region b, tl_region c_region, 
   });
 }
 
-void tl_reduce(tl_builder* builder, tl_region src, tl_region dst, tl_reduce_kind kind, uint32_t axis, uint32_t flags) {
+void tl_reduce(tl_builder* builder, tl_region src, tl_region dst, tl_reduce_kind kind, uint32_t axis,
+               uint32_t flags) {
   on_builder(builder, "tl_reduce", [&](const BuilderCall& c) {
     const ir::Region operands[] = {c.region("src", src), c.region("dst", dst)};
     if (!c.known_flags(flags, TL_REDUCE_ACCUMULATE)) return;
     if (kind < TL_REDUCE_SUM || kind > TL_REDUCE_ABSMAX)
-      return c.fail(DiagCode::bad_enum, "there is no reduction " + std::to_string(kind), "use a tl_reduce_kind");
+      return c.fail(DiagCode::bad_enum, "there is no reduction " + std::to_string(kind),
+                    "use a tl_reduce_kind");
     int64_t attrs[3] = {};
     attrs[ir::reduce_attr::kind] = kind - TL_REDUCE_SUM;
     attrs[ir::reduce_attr::axis] = axis;

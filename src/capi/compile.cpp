@@ -105,15 +105,16 @@ tl_status tl_compile(const tl_context* context, const tl_program* program, const
 void tl_artifact_retain(tl_artifact* artifact) { retain(artifact); }
 void tl_artifact_release(tl_artifact* artifact) { release(artifact); }
 
-tl_status tl_artifact_section(const tl_artifact* artifact, tl_section section, const char** out_data, size_t* out_size,
-                              tl_error** out_error) {
+tl_status tl_artifact_section(const tl_artifact* artifact, tl_section section, const char** out_data,
+                              size_t* out_size, tl_error** out_error) {
   return guard("tl_artifact_section", out_error, [&]() -> Checked {
     if (out_data) *out_data = "";
     if (out_size) *out_size = 0;
     if (!artifact) return null_argument("artifact");
     if (!out_data || !out_size) return null_argument(out_data ? "out_size" : "out_data");
     if (section < TL_SECTION_TILE_IR || section >= tl_artifact::kSections)
-      return Error(DiagCode::bad_enum, "", "there is no section " + std::to_string(section), "use a tl_section");
+      return Error(DiagCode::bad_enum, "", "there is no section " + std::to_string(section),
+                   "use a tl_section");
     std::call_once(artifact->made[section],
                    [&] { artifact->text[section] = section_text(*artifact->artifact, section); });
     *out_data = artifact->text[section].c_str();
@@ -122,9 +123,12 @@ tl_status tl_artifact_section(const tl_artifact* artifact, tl_section section, c
   });
 }
 
-size_t tl_artifact_stage_count(const tl_artifact* artifact) { return artifact ? artifact->artifact->times.size() : 0; }
+size_t tl_artifact_stage_count(const tl_artifact* artifact) {
+  return artifact ? artifact->artifact->times.size() : 0;
+}
 
-tl_status tl_artifact_stage(const tl_artifact* artifact, size_t index, const char** out_name, double* out_ms) {
+tl_status tl_artifact_stage(const tl_artifact* artifact, size_t index, const char** out_name,
+                            double* out_ms) {
   return guard("tl_artifact_stage", nullptr, [&]() -> Checked {
     if (!artifact || !out_name || !out_ms) return null_argument("an argument");
     if (index >= artifact->artifact->times.size())

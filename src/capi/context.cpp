@@ -13,11 +13,16 @@ struct LimitRow {
   std::string_view name;
   int64_t Limits::*field;
 };
-constexpr LimitRow kLimits[] = {{"text_bytes", &Limits::text_bytes},       {"expr_nodes", &Limits::expr_nodes},
-                                {"expr_depth", &Limits::expr_depth},       {"statements", &Limits::statements},
-                                {"buffers", &Limits::buffers},             {"nesting", &Limits::nesting},
-                                {"rank", &Limits::rank},                   {"tile_elements", &Limits::tile_elements},
-                                {"unroll", &Limits::unroll},               {"diagnostics", &Limits::diagnostics}};
+constexpr LimitRow kLimits[] = {{"text_bytes", &Limits::text_bytes},
+                                {"expr_nodes", &Limits::expr_nodes},
+                                {"expr_depth", &Limits::expr_depth},
+                                {"statements", &Limits::statements},
+                                {"buffers", &Limits::buffers},
+                                {"nesting", &Limits::nesting},
+                                {"rank", &Limits::rank},
+                                {"tile_elements", &Limits::tile_elements},
+                                {"unroll", &Limits::unroll},
+                                {"diagnostics", &Limits::diagnostics}};
 static_assert(sizeof(Limits) == std::size(kLimits) * sizeof(int64_t), "a limit has no row");
 
 Expected<int64_t Limits::*> find_limit(const char* name) {
@@ -27,7 +32,8 @@ Expected<int64_t Limits::*> find_limit(const char* name) {
     if (row.name == name) return row.field;
     known += (known.empty() ? "" : ", ") + std::string(row.name);
   }
-  return Error(DiagCode::unknown_option, "", "there is no limit '" + std::string(name) + "'", "the limits are " + known);
+  return Error(DiagCode::unknown_option, "", "there is no limit '" + std::string(name) + "'",
+               "the limits are " + known);
 }
 
 }  // namespace
@@ -46,19 +52,21 @@ tl_status tl_context_create(tl_context** out_context, tl_error** out_error) {
 void tl_context_retain(tl_context* context) { retain(context); }
 void tl_context_release(tl_context* context) { release(context); }
 
-tl_status tl_context_set_log(tl_context* context, tl_log_level level, tl_log_fn fn, tl_drop_fn drop, void* user,
-                             tl_error** out_error) {
+tl_status tl_context_set_log(tl_context* context, tl_log_level level, tl_log_fn fn, tl_drop_fn drop,
+                             void* user, tl_error** out_error) {
   return guard("tl_context_set_log", out_error, [&]() -> Checked {
     if (!context) return null_argument("context");
     if (level > TL_LOG_DEBUG)
-      return Error(DiagCode::bad_enum, "", "there is no log level " + std::to_string(level), "use a TL_LOG_* level");
+      return Error(DiagCode::bad_enum, "", "there is no log level " + std::to_string(level),
+                   "use a TL_LOG_* level");
     context->log_to.set(fn, drop, user);
     context->log_level = level;
     return Unit{};
   });
 }
 
-tl_status tl_context_set_dump(tl_context* context, tl_dump_fn fn, tl_drop_fn drop, void* user, tl_error** out_error) {
+tl_status tl_context_set_dump(tl_context* context, tl_dump_fn fn, tl_drop_fn drop, void* user,
+                              tl_error** out_error) {
   return guard("tl_context_set_dump", out_error, [&]() -> Checked {
     if (!context) return null_argument("context");
     context->dump_to.set(fn, drop, user);
@@ -83,15 +91,16 @@ tl_status tl_context_set_limit(tl_context* context, const char* name, int64_t va
     int64_t& limit = context->limits.**field;
     if (value < 1 || value > limit)
       return Error(DiagCode::unknown_option, "",
-                   "the limit '" + std::string(name) + "' is " + std::to_string(limit) + " and cannot become " +
-                       std::to_string(value),
+                   "the limit '" + std::string(name) + "' is " + std::to_string(limit) +
+                       " and cannot become " + std::to_string(value),
                    "limits can only be lowered, to 1 or more");
     limit = value;
     return Unit{};
   });
 }
 
-tl_status tl_context_get_limit(const tl_context* context, const char* name, int64_t* out_value, tl_error** out_error) {
+tl_status tl_context_get_limit(const tl_context* context, const char* name, int64_t* out_value,
+                               tl_error** out_error) {
   return guard("tl_context_get_limit", out_error, [&]() -> Checked {
     if (out_value) *out_value = 0;
     if (!context || !out_value) return null_argument(context ? "out_value" : "context");

@@ -1,5 +1,5 @@
-// Layout of a DLPack tensor description (version 1), declared from its specification: the C ABI that array libraries
-// share. Only what is read here; managed tensors are never taken.
+// Layout of a DLPack tensor description (version 1), declared from its specification: the C ABI that array
+// libraries share. Only what is read here; managed tensors are never taken.
 #pragma once
 
 #include <cstddef>
@@ -31,12 +31,19 @@ struct DLTensor {
 }  // extern "C"
 
 static_assert(sizeof(DLTensor) == 48 && offsetof(DLTensor, device) == 8 && offsetof(DLTensor, ndim) == 16 &&
-              offsetof(DLTensor, dtype) == 20 && offsetof(DLTensor, shape) == 24 && offsetof(DLTensor, strides) == 32 &&
-              offsetof(DLTensor, byte_offset) == 40);
+              offsetof(DLTensor, dtype) == 20 && offsetof(DLTensor, shape) == 24 &&
+              offsetof(DLTensor, strides) == 32 && offsetof(DLTensor, byte_offset) == 40);
 
 namespace tilegen::capi::dl {
 
-enum DeviceType : int32_t { kCpu = 1, kCuda = 2, kCudaHost = 3, kRocm = 10, kRocmHost = 11, kCudaManaged = 13 };
+enum DeviceType : int32_t {
+  kCpu = 1,
+  kCuda = 2,
+  kCudaHost = 3,
+  kRocm = 10,
+  kRocmHost = 11,
+  kCudaManaged = 13
+};
 enum TypeCode : uint8_t { kInt = 0, kUInt = 1, kFloat = 2, kBfloat = 4, kBool = 6 };
 
 }  // namespace tilegen::capi::dl

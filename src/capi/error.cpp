@@ -46,8 +46,10 @@ tl_status publish(const char* call, Error error, tl_error** out_error) noexcept 
 
 tl_status publish_out_of_memory(const char* call, tl_error** out_error) noexcept {
   try {
-    return publish(call, Error(DiagCode::limit_memory, call, "the process is out of memory", "free memory and try again"),
-                   out_error);
+    return publish(
+        call,
+        Error(DiagCode::limit_memory, call, "the process is out of memory", "free memory and try again"),
+        out_error);
   } catch (...) {
     return TL_LIMIT_EXCEEDED;
   }
@@ -55,7 +57,8 @@ tl_status publish_out_of_memory(const char* call, tl_error** out_error) noexcept
 
 tl_status publish_defect(const char* call, const char* what, tl_error** out_error) noexcept {
   try {
-    return publish(call, Error(DiagCode::internal_error, call, what, "please report it with the program"), out_error);
+    return publish(call, Error(DiagCode::internal_error, call, what, "please report it with the program"),
+                   out_error);
   } catch (...) {
     return TL_INTERNAL;
   }

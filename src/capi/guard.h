@@ -1,5 +1,5 @@
-// The wall between C callers and C++: every entry point runs inside guard() or shielded(), so nothing is thrown at a
-// caller, and every failure becomes a status and an error object.
+// The wall between C callers and C++: every entry point runs inside guard() or shielded(), so nothing is
+// thrown at a caller, and every failure becomes a status and an error object.
 #pragma once
 
 #include <cstring>
@@ -51,16 +51,18 @@ template <class T>
 Checked fill_struct(T* out, const T& value) {
   const uint32_t size = out->struct_size;
   if (size < sizeof(T) || size > kMaxStruct)  // every struct is at its first version
-    return Error(DiagCode::bad_struct_size, "",
-                 "struct_size is " + std::to_string(size) + ", expected " + std::to_string(sizeof(T)) + " or more",
-                 "set struct_size to sizeof the struct before the call");
+    return Error(
+        DiagCode::bad_struct_size, "",
+        "struct_size is " + std::to_string(size) + ", expected " + std::to_string(sizeof(T)) + " or more",
+        "set struct_size to sizeof the struct before the call");
   std::memset(out, 0, size);
   std::memcpy(out, &value, sizeof(T));
   out->struct_size = size;
   return Unit{};
 }
 
-// Copies a struct in. A tail that this version does not know must be zero: it would ask for something we cannot do.
+// Copies a struct in. A tail that this version does not know must be zero: it would ask for something we
+// cannot do.
 template <class T>
 Expected<T> read_struct(const T* in) {
   const uint32_t size = in->struct_size;
@@ -70,7 +72,8 @@ Expected<T> read_struct(const T* in) {
   if (!good)
     return Error(DiagCode::bad_struct_size, "",
                  size < sizeof(T) || size > kMaxStruct
-                     ? "struct_size is " + std::to_string(size) + ", expected " + std::to_string(sizeof(T)) + " or more"
+                     ? "struct_size is " + std::to_string(size) + ", expected " + std::to_string(sizeof(T)) +
+                           " or more"
                      : "the struct of " + std::to_string(size) +
                            " bytes sets fields that this version of the library does not know",
                  "set struct_size to sizeof the struct and zero what is not used");

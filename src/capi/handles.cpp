@@ -33,7 +33,8 @@ std::optional<uint32_t> BuilderCall::index(std::string_view what, HandleKind kin
     fail(DiagCode::stale_handle, expected + " of this builder, it belongs to another",
          "values cannot be shared between builders; make it anew");
   else
-    fail(DiagCode::stale_handle, expected + ", it is " + kind_text(actual <= HandleKind::scope ? actual : HandleKind::none),
+    fail(DiagCode::stale_handle,
+         expected + ", it is " + kind_text(actual <= HandleKind::scope ? actual : HandleKind::none),
          "pass a value of the right kind");
   return std::nullopt;
 }
@@ -62,7 +63,8 @@ bool BuilderCall::countable(std::string_view what, uint32_t count) const {
 bool BuilderCall::known_flags(uint32_t flags, uint32_t known) const {
   if (failed()) return false;
   if ((flags & ~known) == 0) return true;
-  fail(DiagCode::bad_enum, "flags " + std::to_string(flags) + " have unknown bits", "combine the flags of this call");
+  fail(DiagCode::bad_enum, "flags " + std::to_string(flags) + " have unknown bits",
+       "combine the flags of this call");
   return false;
 }
 
@@ -79,14 +81,16 @@ ir::BufferId BuilderCall::buffer(std::string_view what, tl_buffer h) const {
 ir::Region BuilderCall::region(std::string_view what, tl_region h) const {
   const auto i = index(what, HandleKind::region, h.bits);
   if (i && *i < b_->regions.size()) return b_->regions[*i];
-  if (i) fail(DiagCode::stale_handle, std::string(what) + " is not a region of this builder", "use tl_region_of");
+  if (i)
+    fail(DiagCode::stale_handle, std::string(what) + " is not a region of this builder", "use tl_region_of");
   return {};
 }
 
 uint64_t BuilderCall::scope(tl_scope h) const {
   const auto i = index("the scope", HandleKind::scope, h.bits);
   if (i && *i < b_->scopes.size()) return b_->scopes[*i];
-  if (i) fail(DiagCode::stale_handle, "the scope is not one of this builder", "pass what a begin call returned");
+  if (i)
+    fail(DiagCode::stale_handle, "the scope is not one of this builder", "pass what a begin call returned");
   return 0;
 }
 
@@ -98,7 +102,8 @@ ir::DType BuilderCall::dtype(tl_dtype value) const {
   return ir::DType::none;
 }
 
-std::vector<ir::ExprId> BuilderCall::exprs(std::string_view what, uint32_t count, const tl_expr* values) const {
+std::vector<ir::ExprId> BuilderCall::exprs(std::string_view what, uint32_t count,
+                                           const tl_expr* values) const {
   if (!countable(what, count) || (count > 0 && !given(what, values))) return {};
   std::vector<ir::ExprId> ids;
   for (uint32_t i = 0; i < count && !failed(); ++i)
@@ -106,7 +111,8 @@ std::vector<ir::ExprId> BuilderCall::exprs(std::string_view what, uint32_t count
   return ids;
 }
 
-std::vector<int64_t> BuilderCall::numbers(std::string_view what, uint32_t count, const int64_t* values) const {
+std::vector<int64_t> BuilderCall::numbers(std::string_view what, uint32_t count,
+                                          const int64_t* values) const {
   if (!countable(what, count) || (count > 0 && !given(what, values))) return {};
   return std::vector<int64_t>(values, values + count);
 }
@@ -114,14 +120,16 @@ std::vector<int64_t> BuilderCall::numbers(std::string_view what, uint32_t count,
 std::vector<std::string_view> BuilderCall::names(uint32_t count, const char* const* values) const {
   if (!values || !countable("names", count)) return {};
   std::vector<std::string_view> all;
-  for (uint32_t i = 0; i < count; ++i) all.push_back(values[i] ? std::string_view(values[i]) : std::string_view());
+  for (uint32_t i = 0; i < count; ++i)
+    all.push_back(values[i] ? std::string_view(values[i]) : std::string_view());
   return all;
 }
 
 tl_region BuilderCall::give(std::optional<ir::Region> r) const {
   if (!r) return {0};
   if (static_cast<int64_t>(b_->regions.size()) >= b_->builder.limits().expr_nodes) {
-    fail(DiagCode::limit_nodes, "the program has more than " + std::to_string(b_->regions.size()) + " regions",
+    fail(DiagCode::limit_nodes,
+         "the program has more than " + std::to_string(b_->regions.size()) + " regions",
          "use loops instead of repeating statements");
     return {0};
   }

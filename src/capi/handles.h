@@ -1,5 +1,5 @@
-// The 64-bit values that name things inside a builder: serial of the builder (24 bits), kind (8), index (32). The serial
-// makes a value of another builder recognisable, the kind one that was cast from another type.
+// The 64-bit values that name things inside a builder: serial of the builder (24 bits), kind (8), index (32).
+// The serial makes a value of another builder recognisable, the kind one that was cast from another type.
 #pragma once
 
 #include <optional>
@@ -18,8 +18,8 @@ constexpr uint64_t pack_handle(uint32_t serial, HandleKind kind, uint32_t index)
   return uint64_t{serial} << 40 | uint64_t{static_cast<uint8_t>(kind)} << 32 | index;
 }
 
-// One call on a builder: decodes handles, reports what is wrong with them under the call's name. Every method gives
-// an invalid value once the builder has failed, so a call may decode all of its arguments and go on.
+// One call on a builder: decodes handles, reports what is wrong with them under the call's name. Every method
+// gives an invalid value once the builder has failed, so a call may decode all of its arguments and go on.
 class BuilderCall {
  public:
   BuilderCall(tl_builder* b, const char* call) : b_(b), call_(call) {}
@@ -30,7 +30,7 @@ class BuilderCall {
     b_->builder.fail(code, call_, std::move(message), std::move(hint));
   }
 
-  std::string_view text(std::string_view what, const char* s) const;      // required
+  std::string_view text(std::string_view what, const char* s) const;  // required
   ir::ExprId expr(std::string_view what, tl_expr h) const;
   ir::BufferId buffer(std::string_view what, tl_buffer h) const;
   ir::Region region(std::string_view what, tl_region h) const;

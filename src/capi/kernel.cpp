@@ -35,7 +35,8 @@ Checked runs_here(const target::Target& t) {
   const target::Target& host = host_device().target;
   std::string missing;
   for (const std::string& f : t.features)
-    if (!f.empty() && f[0] == '+' && std::find(host.features.begin(), host.features.end(), f) == host.features.end())
+    if (!f.empty() && f[0] == '+' &&
+        std::find(host.features.begin(), host.features.end(), f) == host.features.end())
       missing += (missing.empty() ? "" : ", ") + f.substr(1);
   if (missing.empty() && t.vector_bytes > host.vector_bytes)
     missing = std::to_string(8 * t.vector_bytes) + "-bit vectors";
@@ -51,7 +52,8 @@ Checked loadable(const driver::Artifact& artifact, size_t ordinal) {
                  "see tl_device_count; device 0 is the host");
   if (!artifact.target.is_host())
     return Error(DiagCode::device_absent, "",
-                 "the artifact is for " + artifact.target.name + ", device 0 is the host", "compile for 'host'");
+                 "the artifact is for " + artifact.target.name + ", device 0 is the host",
+                 "compile for 'host'");
   if (Checked here = runs_here(artifact.target); !here) return here;
   if (!artifact.host_code)
     return Error(DiagCode::target_unsupported, "", "the artifact has a schedule and no code",
@@ -64,7 +66,8 @@ Expected<int> max_threads(const tl_launch* launch) {
   auto value = read_struct(launch);
   if (!value) return value.error();
   if (value->stream)
-    return Error(DiagCode::launch_device, "", "the host has no streams, launch.stream is set", "set stream to NULL");
+    return Error(DiagCode::launch_device, "", "the host has no streams, launch.stream is set",
+                 "set stream to NULL");
   return static_cast<int>(std::min<uint32_t>(value->max_threads, 1u << 16));
 }
 
@@ -78,7 +81,8 @@ tl_status tl_device_describe(size_t ordinal, tl_device_info* out_info) {
   return guard("tl_device_describe", nullptr, [&]() -> Checked {
     if (!out_info) return null_argument("out_info");
     if (ordinal >= tl_device_count())
-      return Error(DiagCode::device_absent, "", "there is no device " + std::to_string(ordinal), "see tl_device_count");
+      return Error(DiagCode::device_absent, "", "there is no device " + std::to_string(ordinal),
+                   "see tl_device_count");
     tl_device_info info{};
     info.kind = TL_DEVICE_HOST;
     info.cores = static_cast<uint32_t>(runtime::host_threads());

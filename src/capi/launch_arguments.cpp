@@ -93,9 +93,10 @@ Expected<Argument> convert(const tl_arg& arg, size_t index) {
     case TL_ARG_TENSOR: {
       auto described = describe(reinterpret_cast<const DLTensor*>(arg.payload), index);
       if (described && arg.dtype != 0 && described->type != a.type)
-        return Error(DiagCode::launch_dtype, "",
-                     argument_text(index) + " is said to be " + ir::dtype_name(a.type) + ", its tensor is not",
-                     "set dtype to that of the tensor, or to 0");
+        return Error(
+            DiagCode::launch_dtype, "",
+            argument_text(index) + " is said to be " + ir::dtype_name(a.type) + ", its tensor is not",
+            "set dtype to that of the tensor, or to 0");
       return described;
     }
   }
@@ -111,7 +112,8 @@ Checked countable(size_t count) {
 
 }  // namespace
 
-Expected<std::vector<uint64_t>> bind_launch_arguments(const ir::Program& program, const tl_arg* args, size_t count) {
+Expected<std::vector<uint64_t>> bind_launch_arguments(const ir::Program& program, const tl_arg* args,
+                                                      size_t count) {
   if (count > 0 && !args) return null_argument("args");
   if (Checked sane = countable(count); !sane) return sane.error();
   std::vector<Argument> arguments;

@@ -10,7 +10,9 @@
 
 namespace tilegen::capi {
 
-Expected<std::vector<uint64_t>> bind_launch_arguments(const ir::Program& program, const tl_arg* args, size_t count);
-Expected<std::vector<uint64_t>> bind_tensors(const ir::Program& program, const DLTensor* const* tensors, size_t count);
+Expected<std::vector<uint64_t>> bind_launch_arguments(const ir::Program& program, const tl_arg* args,
+                                                      size_t count);
+Expected<std::vector<uint64_t>> bind_tensors(const ir::Program& program, const DLTensor* const* tensors,
+                                             size_t count);
 
 }  // namespace tilegen::capi

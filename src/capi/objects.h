@@ -47,7 +47,9 @@ class Callback {
   }
   explicit operator bool() const { return fn_ != nullptr; }
   template <class... Args>
-  auto operator()(Args... args) const { return fn_(user_, args...); }
+  auto operator()(Args... args) const {
+    return fn_(user_, args...);
+  }
 
  private:
   void drop() {

@@ -27,12 +27,14 @@ constexpr OptionRow flag_row(const char* name, const char* def, bool affects, bo
 
 constexpr OptionRow kOptions[] = {
     {TL_OPTION_STR, "schedule_json", "", true,
-     "decisions to take as given, in the form of TL_SECTION_SCHEDULE_JSON; the planner fills what is missing", nullptr,
-     nullptr, &OptionValues::schedule_json},
+     "decisions to take as given, in the form of TL_SECTION_SCHEDULE_JSON; the planner fills what is missing",
+     nullptr, nullptr, &OptionValues::schedule_json},
     flag_row("conversions", "true", true, &OptionValues::conversions,
              "false: refuse a program that needs layout conversions instead of inserting them"),
-    flag_row("keep_ir", "false", false, &OptionValues::keep_ir, "keep LLVM IR, before and after optimisation"),
-    flag_row("keep_assembly", "false", false, &OptionValues::keep_assembly, "keep the assembly of the target"),
+    flag_row("keep_ir", "false", false, &OptionValues::keep_ir,
+             "keep LLVM IR, before and after optimisation"),
+    flag_row("keep_assembly", "false", false, &OptionValues::keep_assembly,
+             "keep the assembly of the target"),
     flag_row("plan_only", "false", true, &OptionValues::plan_only,
              "stop behind planning: the artifact has a schedule and no code"),
     flag_row("verify", "false", false, &OptionValues::verify, "verify between stages"),
@@ -52,9 +54,10 @@ Expected<const OptionRow*> find_option(const tl_options* options, const char* na
     known += (known.empty() ? "" : ", ") + std::string(row.name);
     if (std::string_view(row.name) != name) continue;
     if (row.type == type) return &row;
-    return Error(DiagCode::unknown_option, "",
-                 "the option '" + std::string(name) + "' is " + type_text(row.type) + ", not " + type_text(type),
-                 std::string("use the setter for ") + type_text(row.type));
+    return Error(
+        DiagCode::unknown_option, "",
+        "the option '" + std::string(name) + "' is " + type_text(row.type) + ", not " + type_text(type),
+        std::string("use the setter for ") + type_text(row.type));
   }
   return Error(DiagCode::unknown_option, "", "there is no option '" + std::string(name) + "'",
                "the options are " + known);
@@ -81,7 +84,8 @@ tl_status tl_options_set_i64(tl_options* options, const char* name, int64_t valu
     if (!row) return row.error();
     if (value < 0)
       return Error(DiagCode::unknown_option, "",
-                   "the option '" + std::string(name) + "' cannot be " + std::to_string(value), "give 0 or more");
+                   "the option '" + std::string(name) + "' cannot be " + std::to_string(value),
+                   "give 0 or more");
     options->values.*(*row)->number = value;
     return Unit{};
   });
@@ -93,7 +97,8 @@ tl_status tl_options_set_bool(tl_options* options, const char* name, int32_t val
     if (!row) return row.error();
     if (value != 0 && value != 1)
       return Error(DiagCode::unknown_option, "",
-                   "the option '" + std::string(name) + "' cannot be " + std::to_string(value), "give 0 or 1");
+                   "the option '" + std::string(name) + "' cannot be " + std::to_string(value),
+                   "give 0 or 1");
     options->values.*(*row)->flag = value != 0;
     return Unit{};
   });
@@ -115,7 +120,8 @@ tl_status tl_option_describe(size_t index, tl_option_info* out_info) {
   return guard("tl_option_describe", nullptr, [&]() -> Checked {
     if (!out_info) return null_argument("out_info");
     if (index >= std::size(kOptions))
-      return Error(DiagCode::unknown_option, "", "there is no option " + std::to_string(index), "see tl_option_count");
+      return Error(DiagCode::unknown_option, "", "there is no option " + std::to_string(index),
+                   "see tl_option_count");
     const OptionRow& row = kOptions[index];
     tl_option_info info{};
     info.type = row.type;

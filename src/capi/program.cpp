@@ -60,9 +60,13 @@ const char* tl_program_hash(const tl_program* program) {
   });
 }
 
-const char* tl_program_name(const tl_program* program) { return program ? program->program->name.c_str() : ""; }
+const char* tl_program_name(const tl_program* program) {
+  return program ? program->program->name.c_str() : "";
+}
 
-size_t tl_program_param_count(const tl_program* program) { return program ? program->program->params.size() : 0; }
+size_t tl_program_param_count(const tl_program* program) {
+  return program ? program->program->params.size() : 0;
+}
 
 tl_status tl_program_param(const tl_program* program, size_t index, tl_param_info* out_info) {
   return guard("tl_program_param", nullptr, [&]() -> Checked {

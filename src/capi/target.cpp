@@ -81,7 +81,8 @@ tl_status tl_target_to_json(const tl_target* target, tl_blob** out_json, tl_erro
   });
 }
 
-tl_status tl_target_get_i64(const tl_target* target, const char* name, int64_t* out_value, tl_error** out_error) {
+tl_status tl_target_get_i64(const tl_target* target, const char* name, int64_t* out_value,
+                            tl_error** out_error) {
   return guard("tl_target_get_i64", out_error, [&]() -> Checked {
     if (out_value) *out_value = 0;
     if (!target) return null_argument("target");

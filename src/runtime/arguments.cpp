@@ -65,9 +65,10 @@ class Binder {
     return Error(code, name(i), std::move(message), std::move(hint));
   }
   Error wrong_kind(size_t i, const char* expected, std::string hint) const {
-    return error(DiagCode::launch_kind, i,
-                 std::string("expected ") + expected + " for '" + name(i) + "', got " + kind_text(arguments_[i]->kind),
-                 std::move(hint));
+    return error(
+        DiagCode::launch_kind, i,
+        std::string("expected ") + expected + " for '" + name(i) + "', got " + kind_text(arguments_[i]->kind),
+        std::move(hint));
   }
 
   const ir::Program& program_;
@@ -88,8 +89,8 @@ Checked Binder::match_parameters() {
     for (size_t i = 0; i < all; ++i) names += (i == 0 ? "" : ", ") + name(i);
     return Error(DiagCode::launch_arity, program_.name,
                  "expected " + std::to_string(all) + " arguments (" + names + ")" +
-                     (dims == 0 ? "" : ", or " + std::to_string(all - dims) + " without the dimensions") + ", got " +
-                     std::to_string(given_.size()),
+                     (dims == 0 ? "" : ", or " + std::to_string(all - dims) + " without the dimensions") +
+                     ", got " + std::to_string(given_.size()),
                  "pass one argument per parameter, in the order they were declared");
   }
   size_t next = 0;
@@ -104,7 +105,8 @@ Checked Binder::bind_dim(size_t i) {
   const Argument& a = *arguments_[i];
   if (a.kind == Kind::automatic) return Unit{};
   if (a.kind != Kind::integer)
-    return wrong_kind(i, "an integer", "a dimension is TL_ARG_I64, or TL_ARG_AUTO to solve it from the tensors");
+    return wrong_kind(i, "an integer",
+                      "a dimension is TL_ARG_I64, or TL_ARG_AUTO to solve it from the tensors");
   solver_.set(param(i).var, static_cast<int64_t>(a.bits), "argument '" + name(i) + "'");
   return Unit{};
 }
@@ -116,18 +118,20 @@ Checked Binder::bind_scalar(size_t i) {
     return wrong_kind(i, "a floating number", "pass TL_ARG_F64 with the bits of a double");
   if (!ir::is_float(t) && a.kind != Kind::integer) return wrong_kind(i, "an integer", "pass TL_ARG_I64");
   if (a.type != ir::DType::none && a.type != t)
-    return error(DiagCode::launch_dtype, i,
-                 "scalar '" + name(i) + "' is " + ir::dtype_name(t) + ", the argument says " + ir::dtype_name(a.type),
-                 "pass the program's dtype, or 0");
+    return error(
+        DiagCode::launch_dtype, i,
+        "scalar '" + name(i) + "' is " + ir::dtype_name(t) + ", the argument says " + ir::dtype_name(a.type),
+        "pass the program's dtype, or 0");
   if (ir::is_float(t)) {
     slots_[i] = ir::float_to_bits(t, ir::round_to(t, std::bit_cast<double>(a.bits)));
     return Unit{};
   }
   const auto value = static_cast<int64_t>(a.bits);
   if (ir::wrap_to(t, value) != value)
-    return error(DiagCode::launch_dtype, i,
-                 std::to_string(value) + " is not a value of " + ir::dtype_name(t) + ", the type of '" + name(i) + "'",
-                 "pass a value in range, or declare the scalar wider");
+    return error(
+        DiagCode::launch_dtype, i,
+        std::to_string(value) + " is not a value of " + ir::dtype_name(t) + ", the type of '" + name(i) + "'",
+        "pass a value in range, or declare the scalar wider");
   solver_.set(param(i).var, value, "argument '" + name(i) + "'");  // an extent may be made of it
   const int bits = ir::dtype_bits(t);
   slots_[i] = bits == 64 ? a.bits : a.bits & ((uint64_t{1} << bits) - 1);
@@ -140,13 +144,15 @@ Checked Binder::describe_tensor(size_t i) {
   if (a.kind != Kind::pointer && a.kind != Kind::tensor)
     return wrong_kind(i, "a tensor", "pass TL_ARG_TENSOR or TL_ARG_POINTER");
   if ((a.kind == Kind::tensor || a.type != ir::DType::none) && a.type != b.type)
-    return error(DiagCode::launch_dtype, i,
-                 tensor_text(i) + " is " + ir::dtype_name(b.type) + ", the argument is " +
-                     (a.type == ir::DType::none ? "of a type the language does not have" : ir::dtype_name(a.type)),
-                 "convert the tensor, or build the program for that dtype");
+    return error(
+        DiagCode::launch_dtype, i,
+        tensor_text(i) + " is " + ir::dtype_name(b.type) + ", the argument is " +
+            (a.type == ir::DType::none ? "of a type the language does not have" : ir::dtype_name(a.type)),
+        "convert the tensor, or build the program for that dtype");
   if (a.kind == Kind::pointer) return Unit{};
   if (!a.on_host)
-    return error(DiagCode::launch_device, i, tensor_text(i) + " lives on " + a.device + ", the kernel runs on the host",
+    return error(DiagCode::launch_device, i,
+                 tensor_text(i) + " lives on " + a.device + ", the kernel runs on the host",
                  "copy the tensor to host memory");
   const size_t rank = b.shape.size();
   if (a.shape.size() != rank)
@@ -196,13 +202,15 @@ Error Binder::contradiction(DiagCode code, const DimSolver::Equation& bad, std::
                std::move(hint));
 }
 
-// Extents come first because they name what contradicts better; a stride may give what another extent was waiting for.
+// Extents come first because they name what contradicts better; a stride may give what another extent was
+// waiting for.
 Checked Binder::solve_dims() {
   for (size_t before = 0;; before = solver_.known_count()) {
     if (const auto bad = solver_.solve(extents_))
       return contradiction(DiagCode::launch_shape, *bad, "pass tensors whose extents agree");
     if (const auto bad = solver_.solve(strides_))
-      return contradiction(DiagCode::launch_stride, *bad, "copy the tensor into the layout that the program states");
+      return contradiction(DiagCode::launch_stride, *bad,
+                           "copy the tensor into the layout that the program states");
     if (solver_.known_count() == before) return Unit{};
   }
 }
@@ -211,14 +219,16 @@ Checked Binder::check_facts() {
   for (size_t i = 0; i < program_.params.size(); ++i) {
     if (param(i).kind != ir::Param::Kind::dim) continue;
     if (!solver_.is_known(param(i).var))
-      return error(DiagCode::launch_kind, i, "dimension '" + name(i) + "' cannot be found from the tensors given",
+      return error(DiagCode::launch_kind, i,
+                   "dimension '" + name(i) + "' cannot be found from the tensors given",
                    "pass it as TL_ARG_I64");
     const ir::Var& v = var(i);
     const int64_t value = solver_.value(param(i).var);
     std::string broken;
     if (value < v.lower) broken = "at least " + std::to_string(v.lower);
     if (value > v.upper) broken = "at most " + std::to_string(v.upper);
-    if (broken.empty() && floor_mod(value, v.divisor) != 0) broken = "divisible by " + std::to_string(v.divisor);
+    if (broken.empty() && floor_mod(value, v.divisor) != 0)
+      broken = "divisible by " + std::to_string(v.divisor);
     if (!broken.empty())
       return error(DiagCode::launch_fact, i,
                    "'" + v.name + "' is " + std::to_string(value) + " (from " + solver_.source(param(i).var) +
@@ -237,12 +247,14 @@ Checked Binder::check_strides(size_t i, const std::vector<int64_t>& shape) {
     const auto stride = solver_.evaluate(b.strides[d]);
     int64_t reach = 0;
     if (!stride || *stride < 0 || __builtin_mul_overflow(*stride, shape[d] - 1, &reach) ||
-        __builtin_mul_overflow(reach, ir::dtype_bytes(b.type), &reach) || __builtin_add_overflow(last, reach, &last))
-      return error(DiagCode::launch_stride, i,
-                   "stride " + std::to_string(d) + " of " + tensor_text(i) +
-                       (stride ? " would be " + std::to_string(*stride) : " overflows") +
-                       because(solver_.explain(b.strides[d])),
-                   "pass dimensions for which every stride is at least 0 and the tensor fits the address space");
+        __builtin_mul_overflow(reach, ir::dtype_bytes(b.type), &reach) ||
+        __builtin_add_overflow(last, reach, &last))
+      return error(
+          DiagCode::launch_stride, i,
+          "stride " + std::to_string(d) + " of " + tensor_text(i) +
+              (stride ? " would be " + std::to_string(*stride) : " overflows") +
+              because(solver_.explain(b.strides[d])),
+          "pass dimensions for which every stride is at least 0 and the tensor fits the address space");
   }
   return b.strides.empty() ? check_compact(i, shape) : Unit{};
 }
@@ -254,7 +266,8 @@ Checked Binder::check_compact(size_t i, const std::vector<int64_t>& shape) {
   for (size_t d = shape.size(); d-- > 0;) {
     if (shape[d] != 1 && a.strides[d] != compact)
       return error(DiagCode::launch_stride, i,
-                   "stride " + std::to_string(d) + " of " + tensor_text(i) + " is " + std::to_string(a.strides[d]) +
+                   "stride " + std::to_string(d) + " of " + tensor_text(i) + " is " +
+                       std::to_string(a.strides[d]) +
                        ", the program says the tensor is compact, so it would be " + std::to_string(compact),
                    "make the tensor contiguous, or declare its strides in the program");
     compact *= shape[d];
@@ -281,7 +294,8 @@ Checked Binder::bind_tensor(size_t i) {
   }
   for (int64_t extent : shape)
     if (!empty && __builtin_mul_overflow(bytes, extent, &bytes))
-      return error(DiagCode::launch_shape, i, tensor_text(i) + " of " + extents_text(shape) + " overflows 64 bits",
+      return error(DiagCode::launch_shape, i,
+                   tensor_text(i) + " of " + extents_text(shape) + " overflows 64 bits",
                    "pass smaller dimensions");
   slots_[i] = address;
   if (empty) return Unit{};
@@ -319,7 +333,8 @@ Expected<std::vector<uint64_t>> Binder::bind() {
 
 }  // namespace
 
-Expected<std::vector<uint64_t>> bind_arguments(const ir::Program& program, std::span<const Argument> arguments) {
+Expected<std::vector<uint64_t>> bind_arguments(const ir::Program& program,
+                                               std::span<const Argument> arguments) {
   Expected<std::vector<uint64_t>> slots = Binder(program, arguments).bind();
   if (!slots)
     for (Diagnostic& d : slots.error().diagnostics) d.stage = "launch";

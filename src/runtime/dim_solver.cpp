@@ -28,7 +28,8 @@ void DimSolver::set(ir::VarId v, int64_t value, std::string source) {
   sources_[v.value] = std::move(source);
 }
 
-DimSolver::Affine DimSolver::combine(const ir::ExprNode& n, const Affine& a, const Affine& b, const Affine& c) const {
+DimSolver::Affine DimSolver::combine(const ir::ExprNode& n, const Affine& a, const Affine& b,
+                                     const Affine& c) const {
   Affine r;
   r.affine = false;
   const bool constants = a.is_constant() && (ir::expr_arity(n.op) < 2 || b.is_constant()) &&
@@ -39,9 +40,9 @@ DimSolver::Affine DimSolver::combine(const ir::ExprNode& n, const Affine& a, con
     if (n.type != ir::DType::i64 && n.type != ir::DType::boolean) return r;
     const ir::ScalarValue x{ir::DType::i64, a.constant, 0}, y{ir::DType::i64, b.constant, 0};
     r.affine = true;
-    r.constant = n.op == ir::ExprOp::cast        ? ir::eval_cast(n.type, x).i
-                 : ir::expr_arity(n.op) == 1     ? ir::eval_unary(n.op, n.type, x).i
-                                                 : ir::eval_binary(n.op, n.type, x, y).i;
+    r.constant = n.op == ir::ExprOp::cast    ? ir::eval_cast(n.type, x).i
+                 : ir::expr_arity(n.op) == 1 ? ir::eval_unary(n.op, n.type, x).i
+                                             : ir::eval_binary(n.op, n.type, x, y).i;
     return r;
   }
   if (!linear || !a.affine || !b.affine) return r;
@@ -113,8 +114,8 @@ std::string DimSolver::explain(ir::ExprId root) const {
   for (ir::ExprId id : parts_of(program_.exprs, root)) {
     const ir::ExprNode& n = program_.exprs[id];
     if (n.op != ir::ExprOp::var || !is_known(n.var())) continue;
-    text += (text.empty() ? "" : ", ") + program_.var(n.var()).name + " = " + std::to_string(value(n.var())) + " from " +
-            source(n.var());
+    text += (text.empty() ? "" : ", ") + program_.var(n.var()).name + " = " + std::to_string(value(n.var())) +
+            " from " + source(n.var());
   }
   return text;
 }

@@ -1,5 +1,5 @@
-// Solves a program's dims from equations "expression over dims and integer scalars = number", one unknown at a time.
-// Scalars are set beforehand.
+// Solves a program's dims from equations "expression over dims and integer scalars = number", one unknown at
+// a time. Scalars are set beforehand.
 #pragma once
 
 #include <cstdint>
