@@ -41,8 +41,12 @@ TEST_P(Replay, EachDeletedFieldIsInferredAgain) {
     EXPECT_EQ(infer::infer_layouts_calls(), before + 1);
     const plan::ValuePlan* inferred = plan::find_value(again->kernels[0], full.values[v].value);
     ASSERT_NE(inferred, nullptr);
-    if (full.values[v].fragment) EXPECT_TRUE(inferred->fragment->equivalent(*full.values[v].fragment)) << inferred->value;
-    if (full.values[v].memory) EXPECT_TRUE(inferred->memory->equivalent(*full.values[v].memory)) << inferred->value;
+    if (full.values[v].fragment) {
+      EXPECT_TRUE(inferred->fragment->equivalent(*full.values[v].fragment)) << inferred->value;
+    }
+    if (full.values[v].memory) {
+      EXPECT_TRUE(inferred->memory->equivalent(*full.values[v].memory)) << inferred->value;
+    }
   }
   for (size_t o = 0; o < full.ops.size(); ++o) {
     plan::Schedule given = planned_;
