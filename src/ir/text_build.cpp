@@ -1,4 +1,5 @@
-// Literals, and the checks that stand between the text and the ExprPool, which takes well-typed operands only.
+// Literals, and the checks that stand between the text and the ExprPool, which takes well-typed operands
+// only.
 #include <charconv>
 #include <cmath>
 #include <limits>
@@ -21,20 +22,29 @@ std::string range_text(DType t) {
 // What an operator of this class asks of its operands, or empty when `t` will do.
 std::string_view refusal(ExprClass cls, DType t) {
   switch (cls) {
-    case ExprClass::arith: return is_float(t) || is_integer(t) ? "" : "numbers";
-    case ExprClass::integer: return is_integer(t) ? "" : "integers";
-    case ExprClass::math: return is_float(t) ? "" : "floating-point numbers";
-    case ExprClass::logic: return is_bool(t) ? "" : "bool";
-    default: return "";
+    case ExprClass::arith:
+      return is_float(t) || is_integer(t) ? "" : "numbers";
+    case ExprClass::integer:
+      return is_integer(t) ? "" : "integers";
+    case ExprClass::math:
+      return is_float(t) ? "" : "floating-point numbers";
+    case ExprClass::logic:
+      return is_bool(t) ? "" : "bool";
+    default:
+      return "";
   }
 }
 
 std::string refusal_hint(ExprOp op, DType t) {
-  if (op == ExprOp::div && is_integer(t)) return "divide integers with //, or cast(f32, ...) the operands first";
+  if (op == ExprOp::div && is_integer(t))
+    return "divide integers with //, or cast(f32, ...) the operands first";
   switch (expr_class(op)) {
-    case ExprClass::math: return "cast(f32, ...) the operand first";
-    case ExprClass::logic: return is_integer(t) ? "compare with 0 first, or use & | ^ for bits" : "compare first";
-    default: return is_float(t) ? "cast(i64, ...) the operand first" : "use and, or, not and select for bool";
+    case ExprClass::math:
+      return "cast(f32, ...) the operand first";
+    case ExprClass::logic:
+      return is_integer(t) ? "compare with 0 first, or use & | ^ for bits" : "compare first";
+    default:
+      return is_float(t) ? "cast(i64, ...) the operand first" : "use and, or, not and select for bool";
   }
 }
 
@@ -62,7 +72,8 @@ ExprId Parser::make_literal(const Token& t, bool negative) {
     std::optional<DType> named = dtype_from_name(t.suffix);
     if (!named || is_bool(*named)) {
       NearestName nearest(t.suffix);
-      for (DType d : {DType::f16, DType::bf16, DType::f32, DType::f64, DType::i8, DType::u8, DType::i32, DType::i64})
+      for (DType d :
+           {DType::f16, DType::bf16, DType::f32, DType::f64, DType::i8, DType::u8, DType::i32, DType::i64})
         nearest.offer(dtype_name(d));
       error(DiagCode::syntax_error, t, "expected a numeric type behind the digits, found " + describe(t),
             nearest.hint("write the type right behind the digits, for example 1.5f32 or 7i32"));
@@ -73,7 +84,8 @@ ExprId Parser::make_literal(const Token& t, bool negative) {
   if (is_float(type)) return make_float(t, negative, type);
   if (t.fractional) {
     std::string digits = std::string(t.body.substr(0, 20));
-    error(DiagCode::syntax_error, t, "expected an integer of type " + type_name(type) + ", found " + describe(t),
+    error(DiagCode::syntax_error, t,
+          "expected an integer of type " + type_name(type) + ", found " + describe(t),
           "a floating-point literal carries its type, for example " + digits + "f32");
     return {};
   }
@@ -108,7 +120,8 @@ ExprId Parser::make_float(const Token& t, bool negative, DType type) {
   v = round_to(type, v);
   if (!fits || std::isinf(v)) {
     error(DiagCode::syntax_error, t, describe(t) + " does not fit " + type_name(type),
-          "write inf:" + type_name(type) + " for infinity and 0.0" + type_name(type) + " for a vanishing value");
+          "write inf:" + type_name(type) + " for infinity and 0.0" + type_name(type) +
+              " for a vanishing value");
     return {};
   }
   return room_for_node(1, t) ? program_.exprs.const_float(negative ? -v : v, type) : ExprId();
@@ -124,7 +137,8 @@ bool Parser::parse_special_float(ExprId& out, const Token& word, bool negative) 
           "use a floating type, for example " + std::string(word.text) + ":f32");
     return true;
   }
-  double v = word.text == "inf" ? std::numeric_limits<double>::infinity() : std::numeric_limits<double>::quiet_NaN();
+  double v =
+      word.text == "inf" ? std::numeric_limits<double>::infinity() : std::numeric_limits<double>::quiet_NaN();
   if (room_for_node(1, word)) out = program_.exprs.const_float(negative ? -v : v, type);
   return true;
 }
@@ -192,8 +206,8 @@ ExprId Parser::make_load(BufferId buffer, std::span<const ExprId> indices, const
 bool Parser::operand_fits(ExprOp op, DType t, const Token& at) {
   std::string_view wanted = refusal(expr_class(op), t);
   if (wanted.empty()) return true;
-  error(DiagCode::dtype_mismatch, at, describe(at) + " takes " + std::string(wanted) + ", found " + type_name(t),
-        refusal_hint(op, t));
+  error(DiagCode::dtype_mismatch, at,
+        describe(at) + " takes " + std::string(wanted) + ", found " + type_name(t), refusal_hint(op, t));
   return false;
 }
 
@@ -226,7 +240,8 @@ ExprId Parser::make_select(ExprId c, ExprId a, ExprId b, const Token& at) {
   if (!c.valid() || !a.valid() || !b.valid()) return {};
   const ExprPool& pool = program_.exprs;
   if (!is_bool(pool.type(c))) {
-    error(DiagCode::dtype_mismatch, at, "the condition of select has type " + type_name(pool.type(c)) + ", not bool",
+    error(DiagCode::dtype_mismatch, at,
+          "the condition of select has type " + type_name(pool.type(c)) + ", not bool",
           "compare it with something, for example select(x != 0, a, b)");
     return {};
   }
@@ -243,7 +258,8 @@ ExprId Parser::make_cast(DType type, ExprId a, const Token& at) {
 ExprId Parser::make_ceildiv(ExprId a, ExprId b, const Token& at) {
   if (!a.valid() || !b.valid()) return {};
   const ExprPool& pool = program_.exprs;
-  if (!types_agree(pool.type(a), pool.type(b), at) || !operand_fits(ExprOp::floordiv, pool.type(a), at)) return {};
+  if (!types_agree(pool.type(a), pool.type(b), at) || !operand_fits(ExprOp::floordiv, pool.type(a), at))
+    return {};
   if (pool.type(a) != DType::i64) {
     error(DiagCode::dtype_mismatch, at, "ceildiv takes i64, found " + type_name(pool.type(a)),
           "write cast(i64, ...) around the operands");

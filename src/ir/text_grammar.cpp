@@ -14,15 +14,16 @@ struct InfixRow {
   Level level;
 };
 constexpr std::array<InfixRow, 19> kInfix = {{
-    {"or", kOr},      {"and", kAnd},     {"<", kCompare}, {"<=", kCompare}, {"==", kCompare},
-    {"!=", kCompare}, {"|", kBits},      {"^", kBits},    {"&", kBits},     {"<<", kShift},
-    {">>", kShift},   {"+", kSum},       {"-", kSum},     {"*", kProduct},  {"/", kProduct},
-    {"//", kProduct}, {"%", kProduct},   {">", kCompare}, {">=", kCompare},
+    {"or", kOr},      {"and", kAnd},   {"<", kCompare}, {"<=", kCompare}, {"==", kCompare},
+    {"!=", kCompare}, {"|", kBits},    {"^", kBits},    {"&", kBits},     {"<<", kShift},
+    {">>", kShift},   {"+", kSum},     {"-", kSum},     {"*", kProduct},  {"/", kProduct},
+    {"//", kProduct}, {"%", kProduct}, {">", kCompare}, {">=", kCompare},
 }};
 
-constexpr std::string_view kWords[] = {"alloc", "kernel", "if", "else", "true", "false", "inf", "nan", "and", "or"};
-constexpr LoopKind kLoopKinds[] = {LoopKind::serial, LoopKind::unroll, LoopKind::vectorized, LoopKind::parallel,
-                                   LoopKind::pipelined};
+constexpr std::string_view kWords[] = {"alloc", "kernel", "if",  "else", "true",
+                                       "false", "inf",    "nan", "and",  "or"};
+constexpr LoopKind kLoopKinds[] = {LoopKind::serial, LoopKind::unroll, LoopKind::vectorized,
+                                   LoopKind::parallel, LoopKind::pipelined};
 
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 

@@ -1,4 +1,5 @@
-// What the printer and the parser of the text form must agree on: operator levels, function names, reserved words.
+// What the printer and the parser of the text form must agree on: operator levels, function names, reserved
+// words.
 #pragma once
 
 #include <optional>

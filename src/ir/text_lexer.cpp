@@ -7,7 +7,8 @@
 namespace tilegen::ir::text {
 namespace {
 
-constexpr std::array<std::string_view, 10> kTwoCharSymbols = {":+", "->", "..", "//", "<=", ">=", "==", "!=", "<<", ">>"};
+constexpr std::array<std::string_view, 10> kTwoCharSymbols = {
+    ":+", "->", "..", "//", "<=", ">=", "==", "!=", "<<", ">>"};
 constexpr std::string_view kOneCharSymbols = "()[]{},:=+-*/%<>&|^";
 
 // Locale-independent, and defined for every byte.
@@ -95,8 +96,10 @@ std::string describe(const Token& t) {
   std::string shown(t.text.substr(0, kShown));
   if (t.text.size() > kShown) shown += "...";
   switch (t.kind) {
-    case TokenKind::end: return "end of text";
-    case TokenKind::number: return "number " + shown;
+    case TokenKind::end:
+      return "end of text";
+    case TokenKind::number:
+      return "number " + shown;
     case TokenKind::bad:
       if (t.text[0] < ' ' || t.text[0] > '~') {
         char hex[16];
@@ -105,7 +108,8 @@ std::string describe(const Token& t) {
       }
       return "'" + shown + "'";
     case TokenKind::name:
-    case TokenKind::symbol: return "'" + shown + "'";
+    case TokenKind::symbol:
+      return "'" + shown + "'";
   }
   return shown;
 }

@@ -11,11 +11,11 @@ enum class TokenKind : uint8_t { end, name, number, symbol, bad };
 
 struct Token {
   TokenKind kind = TokenKind::end;
-  std::string_view text;       // the whole token; of a bad one, its first byte
-  std::string_view body;       // number: the part before the suffix
-  std::string_view suffix;     // number: letters and digits glued behind it
-  bool fractional = false;     // number: has a point or an exponent
-  bool hex = false;            // number: 0x...; body is the digits behind 0x
+  std::string_view text;    // the whole token; of a bad one, its first byte
+  std::string_view body;    // number: the part before the suffix
+  std::string_view suffix;  // number: letters and digits glued behind it
+  bool fractional = false;  // number: has a point or an exponent
+  bool hex = false;         // number: 0x...; body is the digits behind 0x
   bool first_on_line = false;
   uint32_t line = 1;
   uint32_t column = 1;
@@ -42,7 +42,8 @@ class Lexer {
   uint32_t last_token_line_ = 0;
 };
 
-// "'word'", "number 12", "end of text", "byte 0xff": how a message names what stands in the text. Long tokens are cut.
+// "'word'", "number 12", "end of text", "byte 0xff": how a message names what stands in the text. Long tokens
+// are cut.
 std::string describe(const Token& t);
 
 }  // namespace tilegen::ir::text

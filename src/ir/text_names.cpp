@@ -61,7 +61,8 @@ class Namer {
     size_t scope_mark = 0;
   };
 
-  // The first free of name, name_1, name_2, ... A suffixed name also keeps clear of every name the program uses.
+  // The first free of name, name_1, name_2, ... A suffixed name also keeps clear of every name the program
+  // uses.
   template <class Taken>
   std::string free_name(const std::string& name, bool reserved_matters, const Taken& taken) const {
     std::string plain = with_plain_characters(name);

@@ -13,8 +13,8 @@ struct NameTable {
   std::vector<std::string> vars, buffers, kernels;  // by id
 };
 
-// Names that break the rules of text.h are changed, in program order, so that they read back to the same structure. A
-// table of a program that follows the rules holds exactly the program's names.
+// Names that break the rules of text.h are changed, in program order, so that they read back to the same
+// structure. A table of a program that follows the rules holds exactly the program's names.
 NameTable printable_names(const Program& p);
 
 }  // namespace tilegen::ir::text

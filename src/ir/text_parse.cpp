@@ -61,7 +61,8 @@ void Parser::parse_top_level() {
           "declare dims, scalars and tensors before the first kernel");
   }
   if (static_cast<int64_t>(program_.params.size()) >= limits_.buffers && !token_.is("kernel")) {
-    limit(DiagCode::limit_nodes, token_, "a program has at most " + std::to_string(limits_.buffers) + " parameters",
+    limit(DiagCode::limit_nodes, token_,
+          "a program has at most " + std::to_string(limits_.buffers) + " parameters",
           "declare fewer dims, scalars and tensors");
   } else if (accept("dim")) {
     ok = parse_dim();
@@ -125,10 +126,12 @@ bool Parser::parse_tensor() {
   buffer.name = name.text;
   buffer.scope = MemScope::global;
   buffer.location = location(name);
-  bool ok = expect(":", "and the tensor's type") && parse_dtype(buffer.type) && expect("[", "and the tensor's shape") &&
+  bool ok = expect(":", "and the tensor's type") && parse_dtype(buffer.type) &&
+            expect("[", "and the tensor's shape") &&
             parse_exprs("]", buffer.shape, "an extent of the tensor");
   if (ok && accept("strides")) {
-    ok = expect("[", "and the tensor's strides") && parse_exprs("]", buffer.strides, "a stride of the tensor");
+    ok =
+        expect("[", "and the tensor's strides") && parse_exprs("]", buffer.strides, "a stride of the tensor");
     if (ok && buffer.strides.size() != buffer.shape.size()) {
       error(DiagCode::rank_mismatch, name,
             "tensor " + describe(name) + " has " + std::to_string(buffer.shape.size()) + " extents and " +
@@ -150,7 +153,8 @@ bool Parser::parse_grid(Kernel& kernel, std::vector<Token>& names) {
   do {
     Token name;
     ExprId extent;
-    if (!parse_name(name, "the name of a block variable") || !expect(":", "and the grid's extent")) return false;
+    if (!parse_name(name, "the name of a block variable") || !expect(":", "and the grid's extent"))
+      return false;
     if (names.size() == kMaxGridRank) {
       error(DiagCode::syntax_error, name, "a grid has 1 to 3 extents, this one has more",
             "fold several dimensions into one and split the block variable with // and %");
@@ -166,7 +170,8 @@ bool Parser::parse_grid(Kernel& kernel, std::vector<Token>& names) {
 bool Parser::parse_kernel() {
   if (static_cast<int64_t>(program_.kernels.size()) >= limits_.statements)
     return limit(DiagCode::limit_nodes, token_,
-                 "a program has at most " + std::to_string(limits_.statements) + " kernels", "split the program");
+                 "a program has at most " + std::to_string(limits_.statements) + " kernels",
+                 "split the program");
   Token name;
   if (!parse_name(name, "the kernel's name", NameUse::other)) return false;
   declare(name, SymbolKind::kernel, static_cast<uint32_t>(program_.kernels.size()));

@@ -60,7 +60,9 @@ void Parser::close_block() {
   forget_since(closed.scope_mark);
   advance();
   switch (closed.kind) {
-    case BlockKind::kernel: program_.kernels.back().body = std::move(closed.body); break;
+    case BlockKind::kernel:
+      program_.kernels.back().body = std::move(closed.body);
+      break;
     case BlockKind::loop:
       std::get<Loop>(program_.stmts[closed.stmt.value].node).body = std::move(closed.body);
       break;
@@ -70,7 +72,8 @@ void Parser::close_block() {
     case BlockKind::else_body:
       std::get<Branch>(program_.stmts[closed.stmt.value].node).else_body = std::move(closed.body);
       break;
-    case BlockKind::discarded: break;
+    case BlockKind::discarded:
+      break;
   }
   Token behind = token_;
   if (token_.is("else") && !open_.empty() && !parse_else(closed)) recover(behind, declared_.size());
@@ -92,11 +95,13 @@ bool Parser::parse_alloc() {
   Token name;
   if (!parse_name(name, "the buffer's name")) return false;
   if (open_.size() > 1 || statement_seen_) {
-    error(DiagCode::misplaced_statement, name, "the buffer " + describe(name) + " is allocated behind a statement",
+    error(DiagCode::misplaced_statement, name,
+          "the buffer " + describe(name) + " is allocated behind a statement",
           "move the alloc to the top of the kernel");
   }
   if (static_cast<int64_t>(program_.buffers.size()) >= limits_.buffers)
-    return limit(DiagCode::limit_nodes, name, "a program has at most " + std::to_string(limits_.buffers) + " buffers",
+    return limit(DiagCode::limit_nodes, name,
+                 "a program has at most " + std::to_string(limits_.buffers) + " buffers",
                  "reuse buffers, or split the program");
   Buffer buffer;
   buffer.name = name.text;
@@ -131,7 +136,8 @@ bool Parser::parse_scope(MemScope& out) {
 
 bool Parser::room_for_rank(size_t dimensions, const Token& at) {
   if (static_cast<int64_t>(dimensions) < limits_.rank) return true;
-  return limit(DiagCode::limit_nodes, at, "at most " + std::to_string(limits_.rank) + " dimensions are allowed",
+  return limit(DiagCode::limit_nodes, at,
+               "at most " + std::to_string(limits_.rank) + " dimensions are allowed",
                "fold dimensions together");
 }
 
@@ -244,8 +250,8 @@ bool Parser::parse_if() {
   if (!parse_expr(branch.condition)) return false;
   if (branch.condition.valid() && !is_bool(program_.exprs.type(branch.condition))) {
     error(DiagCode::dtype_mismatch, condition_at,
-          std::string("the condition of an if has type ") + dtype_name(program_.exprs.type(branch.condition)) +
-              ", not bool",
+          std::string("the condition of an if has type ") +
+              dtype_name(program_.exprs.type(branch.condition)) + ", not bool",
           "compare it with something, for example 'if x != 0'");
   }
   StmtId id = add_statement(at, std::move(branch));

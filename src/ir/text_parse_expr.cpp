@@ -9,11 +9,11 @@ struct Parser::Pending {
   enum class Kind : uint8_t { infix, minus, paren, call, cast, ceildiv, unknown_call, load };
   Kind kind;
   Token at;
-  Infix infix{};               // infix
-  ExprOp op{};                 // call
-  DType type = DType::none;    // cast
-  BufferId buffer{};           // load; invalid = unknown name, already reported
-  size_t base = 0;             // bracket: operands below it
+  Infix infix{};             // infix
+  ExprOp op{};               // call
+  DType type = DType::none;  // cast
+  BufferId buffer{};         // load; invalid = unknown name, already reported
+  size_t base = 0;           // bracket: operands below it
 
   bool bracket() const { return kind != Kind::infix && kind != Kind::minus; }
 };
@@ -35,7 +35,8 @@ bool Parser::parse_expr(ExprId& out) {
     // Behind an operand: close what closes here, then go on with an operator, a further argument, or end.
     while (s.brackets > 0 && (token_.is(")") || token_.is("]")))
       if (!close_bracket(s)) return false;
-    if (std::optional<Infix> infix = infix_from_text(token_.text); infix && token_.kind != TokenKind::number) {
+    if (std::optional<Infix> infix = infix_from_text(token_.text);
+        infix && token_.kind != TokenKind::number) {
       if (!parse_infix(s, *infix)) return false;
       continue;
     }
@@ -67,7 +68,8 @@ bool Parser::parse_operand(ExprStacks& s, bool& complete) {
       if (literal.kind == TokenKind::name) {
         if (!parse_special_float(id, literal, true)) return false;
       } else if (literal.hex) {
-        error(DiagCode::syntax_error, literal, "exact bits carry their sign and take no '-'", "set the highest bit");
+        error(DiagCode::syntax_error, literal, "exact bits carry their sign and take no '-'",
+              "set the highest bit");
         if (!parse_bits(id, literal)) return false;
       } else {
         id = make_literal(literal, true);
@@ -77,7 +79,8 @@ bool Parser::parse_operand(ExprStacks& s, bool& complete) {
       return true;
     }
     if (static_cast<int64_t>(s.pending.size()) > limits_.expr_depth * kPrimary)
-      return limit(DiagCode::limit_nesting, at, "too many operators wait for an operand", "split the expression");
+      return limit(DiagCode::limit_nesting, at, "too many operators wait for an operand",
+                   "split the expression");
     s.pending.push_back({Kind::minus, at});
     return true;
   }
@@ -97,7 +100,8 @@ bool Parser::parse_operand(ExprStacks& s, bool& complete) {
     complete = true;
     return true;
   }
-  if (token_.kind == TokenKind::name && !token_.is("and") && !token_.is("or")) return parse_named_operand(s, complete);
+  if (token_.kind == TokenKind::name && !token_.is("and") && !token_.is("or"))
+    return parse_named_operand(s, complete);
   return expected("an expression", "write a literal, a name, a function call, or '('");
 }
 
@@ -106,11 +110,12 @@ bool Parser::parse_named_operand(ExprStacks& s, bool& complete) {
   advance();
   complete = true;
   if (name.text == "true" || name.text == "false") {
-    s.operands.push_back(room_for_node(1, name) ? program_.exprs.const_int(name.text == "true", DType::boolean)
-                                                : ExprId());
+    s.operands.push_back(
+        room_for_node(1, name) ? program_.exprs.const_int(name.text == "true", DType::boolean) : ExprId());
     return true;
   }
-  if (name.text == "inf" || name.text == "nan") return parse_special_float(s.operands.emplace_back(), name, false);
+  if (name.text == "inf" || name.text == "nan")
+    return parse_special_float(s.operands.emplace_back(), name, false);
   if (token_.is("(")) {
     complete = false;
     return open_call(s, name);
@@ -132,7 +137,8 @@ bool Parser::open_call(ExprStacks& s, const Token& name) {
   Pending call{Kind::call, name};
   if (name.text == "cast") {
     call.kind = Kind::cast;
-    bool known = dtype_from_name(token_.text).has_value();  // without a type the rest would only raise more errors
+    bool known =
+        dtype_from_name(token_.text).has_value();  // without a type the rest would only raise more errors
     if (!parse_dtype(call.type) || !known || !expect(",", "and the value to cast")) return false;
   } else if (name.text == "ceildiv") {
     call.kind = Kind::ceildiv;
@@ -171,7 +177,8 @@ bool Parser::parse_infix(ExprStacks& s, const Infix& infix) {
     int top_level = top.kind == Kind::minus ? static_cast<int>(kPrimary) : infix_level(top.infix.op);
     if (top_level < level) break;
     if (top_level == kCompare && level == kCompare) {
-      error(DiagCode::syntax_error, at, "comparisons do not chain: " + describe(at) + " follows " + describe(top.at),
+      error(DiagCode::syntax_error, at,
+            "comparisons do not chain: " + describe(at) + " follows " + describe(top.at),
             "join two comparisons with 'and', or use parentheses");
       return false;
     }

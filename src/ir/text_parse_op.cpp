@@ -30,7 +30,8 @@ bool Parser::parse_tile_op(OpKind kind) {
 
 bool Parser::parse_operands(const OpRow& row, TileOp& op, std::span<const int> slots) {
   for (size_t i = 0; i < slots.size(); ++i) {
-    std::string what = std::string(row.text) + "'s operand '" + std::string(row.operands[slots[i]].name) + "'";
+    std::string what =
+        std::string(row.text) + "'s operand '" + std::string(row.operands[slots[i]].name) + "'";
     if (i > 0 && !expect(",", "and " + what)) return false;
     if (!parse_region(op.operands[slots[i]], what)) return false;
   }
@@ -58,7 +59,8 @@ bool Parser::parse_ranges(Region& region) {
     int64_t extent = 1;
     if (!room_for_rank(region.offsets.size(), token_) || !parse_index(offset, "an offset")) return false;
     if (!token_.is(":+"))
-      return expected("':+' and the extent of the region", "write a range as 'offset :+ extent', for example i * 64 :+ 64");
+      return expected("':+' and the extent of the region",
+                      "write a range as 'offset :+ extent', for example i * 64 :+ 64");
     advance();
     if (!parse_int(extent, "a constant extent")) return false;
     region.offsets.push_back(offset);
@@ -74,7 +76,8 @@ void Parser::whole_buffer(Region& region, const Token& at) {
     ExprId shape = program_.buffer(region.buffer).shape[d];
     if (shape.valid() && !program_.exprs.is_const_int(shape, &extent)) {
       error(DiagCode::bad_shape, at,
-            "the whole of " + describe(at) + " is named, but its extent " + std::to_string(d) + " is not constant",
+            "the whole of " + describe(at) + " is named, but its extent " + std::to_string(d) +
+                " is not constant",
             "name a box of it: " + std::string(at.text) + "[offset :+ extent, ...]");
       return;
     }
@@ -87,8 +90,10 @@ bool Parser::parse_attributes(const OpRow& row, TileOp& op) {
   std::array<bool, kMaxAttrs> given{};
   do {
     Token name;
-    if (!parse_name(name, "the name of an attribute of " + std::string(row.text), NameUse::other)) return false;
-    auto found = std::find_if(row.attrs.begin(), row.attrs.end(), [&](const AttrRow& a) { return a.name == name.text; });
+    if (!parse_name(name, "the name of an attribute of " + std::string(row.text), NameUse::other))
+      return false;
+    auto found = std::find_if(row.attrs.begin(), row.attrs.end(),
+                              [&](const AttrRow& a) { return a.name == name.text; });
     if (found == row.attrs.end()) {
       unknown_attribute(row, name);
       if (accept("=")) {
@@ -99,7 +104,8 @@ bool Parser::parse_attributes(const OpRow& row, TileOp& op) {
     }
     size_t slot = static_cast<size_t>(found - row.attrs.begin());
     if (given[slot])
-      error(DiagCode::duplicate_name, name, "the attribute " + describe(name) + " is given twice", "remove one of them");
+      error(DiagCode::duplicate_name, name, "the attribute " + describe(name) + " is given twice",
+            "remove one of them");
     given[slot] = true;
     if (!parse_attribute_value(*found, name, op.attrs[slot])) return false;
   } while (accept(","));

@@ -140,7 +140,8 @@ void Parser::unknown_name(const Token& name, std::string_view what, bool buffers
     bool is_buffer = symbols_.at(candidate).kind == SymbolKind::buffer;
     if (is_buffer ? buffers : variables) nearest.offer(candidate);
   }
-  error(DiagCode::unknown_name, name, "expected " + std::string(what) + ", found the unknown name " + describe(name),
+  error(DiagCode::unknown_name, name,
+        "expected " + std::string(what) + ", found the unknown name " + describe(name),
         nearest.hint("declare it before it is used"));
 }
 
@@ -183,15 +184,17 @@ bool Parser::starts_declaration(const Token& t) {
   return t.is("dim") || t.is("scalar") || t.is("tensor") || t.is("kernel");
 }
 
-// Goes on behind a syntax error: at the next token that stands first on a line (outside kernels: a declaration), or at the "}" that closes the block around
-// the statement. Blocks opened on the way are read and dropped. `start` is the statement's first token; names
-// declared since `scope_mark` live until the first dropped block closes, or on when there is none.
+// Goes on behind a syntax error: at the next token that stands first on a line (outside kernels: a
+// declaration), or at the "}" that closes the block around the statement. Blocks opened on the way are read
+// and dropped. `start` is the statement's first token; names declared since `scope_mark` live until the first
+// dropped block closes, or on when there is none.
 void Parser::recover(const Token& start, size_t scope_mark) {
   int opened = 0;
   bool in_attributes = std::exchange(in_attributes_, false);
   bool skip = !token_.first_on_line || (token_.line == start.line && token_.column == start.column);
   for (; token_.kind != TokenKind::end; advance()) {
-    bool resumable = open_.empty() ? starts_declaration(token_) : token_.kind == TokenKind::name || token_.is("}");
+    bool resumable =
+        open_.empty() ? starts_declaration(token_) : token_.kind == TokenKind::name || token_.is("}");
     if (token_.first_on_line && !skip && resumable) break;
     skip = false;
     if (token_.is("{")) ++opened;

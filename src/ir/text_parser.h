@@ -1,8 +1,9 @@
 // The parser behind parse_program. One object reads one text.
 //
-// Nothing here recurses on the input: statements nest in `open_`, expressions in two stacks of parse_expr. After an
-// error an invalid ExprId (a poisoned expression) or a discarded block takes the place of what was wrong, and parsing
-// goes on to find more errors; poison never reaches the ExprPool and a program with an error is never returned.
+// Nothing here recurses on the input: statements nest in `open_`, expressions in two stacks of parse_expr.
+// After an error an invalid ExprId (a poisoned expression) or a discarded block takes the place of what was
+// wrong, and parsing goes on to find more errors; poison never reaches the ExprPool and a program with an
+// error is never returned.
 #pragma once
 
 #include <array>
@@ -37,8 +38,8 @@ class Parser {
   enum class BlockKind : uint8_t { kernel, loop, then_body, else_body, discarded };
   struct OpenBlock {
     BlockKind kind;
-    StmtId stmt;         // loop, then_body, else_body
-    size_t scope_mark;   // names declared since are forgotten when the block closes
+    StmtId stmt;        // loop, then_body, else_body
+    size_t scope_mark;  // names declared since are forgotten when the block closes
     Token opened;
     Block body;
   };

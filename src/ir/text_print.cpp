@@ -14,7 +14,8 @@ constexpr size_t kMaxMessageBytes = 4 << 10;
 
 class ProgramPrinter {
  public:
-  explicit ProgramPrinter(const Program& p) : p_(p), names_(printable_names(p)), exprs_(p, &names_, kMaxExprBytes) {}
+  explicit ProgramPrinter(const Program& p)
+      : p_(p), names_(printable_names(p)), exprs_(p, &names_, kMaxExprBytes) {}
 
   std::string run() {
     out_ = "tl 1 program " + names_.program + "\n";
@@ -70,7 +71,8 @@ class ProgramPrinter {
     out_ += "\nkernel " + names_.kernels[k] + " grid (";
     for (size_t i = 0; i < kernel.grid.size(); ++i) {
       if (i > 0) out_ += ", ";
-      out_ += (i < kernel.block_vars.size() ? names_.vars[kernel.block_vars[i].value] : std::string("?")) + ": ";
+      out_ +=
+          (i < kernel.block_vars.size() ? names_.vars[kernel.block_vars[i].value] : std::string("?")) + ": ";
       exprs_.print(out_, kernel.grid[i]);
     }
     out_ += ')';
@@ -83,7 +85,8 @@ class ProgramPrinter {
 
   void print_alloc(BufferId id) {
     const Buffer& b = p_.buffer(id);
-    out_ += "  alloc " + names_.buffers[id.value] + ": " + scope_name(b.scope) + " " + dtype_name(b.type) + "[";
+    out_ +=
+        "  alloc " + names_.buffers[id.value] + ": " + scope_name(b.scope) + " " + dtype_name(b.type) + "[";
     exprs_.print_list(out_, b.shape);
     out_ += "]\n";
   }
@@ -131,7 +134,8 @@ class ProgramPrinter {
 
   void print_loop_head(const Loop& loop) {
     out_ += loop_kind_name(loop.kind);
-    for (size_t i = 0; i < loop.vars.size(); ++i) out_ += (i > 0 ? ", " : " ") + names_.vars[loop.vars[i].value];
+    for (size_t i = 0; i < loop.vars.size(); ++i)
+      out_ += (i > 0 ? ", " : " ") + names_.vars[loop.vars[i].value];
     out_ += " in ";
     if (loop.kind == LoopKind::parallel) {
       exprs_.print_list(out_, loop.extents);
@@ -147,7 +151,8 @@ class ProgramPrinter {
     int64_t first = 0, count = 0;
     bool starts_constant = begin.valid() && p_.exprs.is_const_int(begin, &first);
     std::optional<int64_t> end;
-    if (starts_constant && extent.valid() && p_.exprs.is_const_int(extent, &count)) end = checked_add(first, count);
+    if (starts_constant && extent.valid() && p_.exprs.is_const_int(extent, &count))
+      end = checked_add(first, count);
     bool difference = extent.valid() && p_.exprs[extent].op == ExprOp::sub && p_.exprs[extent].b == begin;
     if (end) {
       out_ += " .. " + std::to_string(*end);
@@ -192,7 +197,8 @@ class ProgramPrinter {
     out_ += row.name;
     if (row.type == AttrType::boolean) return;
     out_ += '=';
-    std::string_view named = row.type == AttrType::enumeration ? attr_value_name(row, value) : std::string_view();
+    std::string_view named =
+        row.type == AttrType::enumeration ? attr_value_name(row, value) : std::string_view();
     out_ += named.empty() ? std::to_string(value) : std::string(named);
   }
 

@@ -10,7 +10,8 @@ namespace {
 
 std::string nan_text(DType t, double v) {
   uint64_t bits = float_to_bits(t, v);
-  if (bits == float_to_bits(t, std::numeric_limits<double>::quiet_NaN())) return std::string("nan:") + dtype_name(t);
+  if (bits == float_to_bits(t, std::numeric_limits<double>::quiet_NaN()))
+    return std::string("nan:") + dtype_name(t);
   char digits[24];
   std::snprintf(digits, sizeof digits, "0x%0*llx:", dtype_bits(t) / 4, static_cast<unsigned long long>(bits));
   return std::string(digits) + dtype_name(t);
@@ -20,9 +21,11 @@ std::string float_text(DType t, double v) {
   if (std::isnan(v)) return nan_text(t, v);
   if (std::isinf(v)) return std::string(v < 0 ? "-inf:" : "inf:") + dtype_name(t);
   char digits[64];
-  // Every value of a type narrower than f64 is a float exactly, whose shortest digits are fewer than the double's.
-  std::to_chars_result r = t == DType::f64 ? std::to_chars(digits, digits + sizeof digits, v)
-                                           : std::to_chars(digits, digits + sizeof digits, static_cast<float>(v));
+  // Every value of a type narrower than f64 is a float exactly, whose shortest digits are fewer than the
+  // double's.
+  std::to_chars_result r = t == DType::f64
+                               ? std::to_chars(digits, digits + sizeof digits, v)
+                               : std::to_chars(digits, digits + sizeof digits, static_cast<float>(v));
   std::string text(digits, r.ptr);
   if (text.find_first_of(".e") == std::string::npos) text += ".0";
   return text + dtype_name(t);
@@ -122,7 +125,8 @@ bool ExprPrinter::is_whole(const Region& r) const {
   for (size_t d = 0; d < b.shape.size(); ++d) {
     int64_t offset = 0, extent = 0;
     if (!r.offsets[d].valid() || !p_.exprs.is_const_int(r.offsets[d], &offset) || offset != 0) return false;
-    if (!b.shape[d].valid() || !p_.exprs.is_const_int(b.shape[d], &extent) || extent != r.extents[d]) return false;
+    if (!b.shape[d].valid() || !p_.exprs.is_const_int(b.shape[d], &extent) || extent != r.extents[d])
+      return false;
   }
   return true;
 }

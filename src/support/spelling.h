@@ -6,15 +6,15 @@
 
 namespace tilegen {
 
-// Keeps the offered candidate nearest to a wanted name. A candidate counts when at most a third of the longer of the two
-// names must change (at least one letter may). Of equals the one offered first stays.
+// Keeps the offered candidate nearest to a wanted name. A candidate counts when at most a third of the longer
+// of the two names must change (at least one letter may). Of equals the one offered first stays.
 class NearestName {
  public:
   explicit NearestName(std::string_view wanted) : wanted_(wanted) {}
   void offer(std::string_view candidate);
 
-  std::string_view found() const { return best_; }              // empty: none is near
-  std::string hint(std::string_view otherwise) const;           // "did you mean 'x'?" or `otherwise`
+  std::string_view found() const { return best_; }     // empty: none is near
+  std::string hint(std::string_view otherwise) const;  // "did you mean 'x'?" or `otherwise`
 
  private:
   std::string_view wanted_;

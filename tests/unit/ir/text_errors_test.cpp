@@ -45,11 +45,13 @@ TEST(TextErrors, Program) {
       {"tl 1 program t\ndim n\n", syntax_error, 3, 1, "a kernel"},
       {"tl 1 program t\nkernal k grid (b: 1) {}", syntax_error, 2, 1, "did you mean 'kernel'?"},
       {"tl 1 program t\nkernel k grid (b: 1) {}\n}", syntax_error, 3, 1, "remove this '}'"},
-      {"tl 1 program t\nkernel k grid (b: 1) {}\ndim n", misplaced_statement, 3, 1, "before the first kernel"},
+      {"tl 1 program t\nkernel k grid (b: 1) {}\ndim n", misplaced_statement, 3, 1,
+       "before the first kernel"},
       {"tl 1 program t\nkernel k grid (b: 1) {\n", syntax_error, 3, 1, "opened at line 2, column 22"},
-      {"tl 1 program t\nkernel k grid (b: 1) {\nserial i in 0 .. 4 {\n}\nkernel l grid (b: 1) { }", syntax_error, 5, 1,
-       "before the kernel"},
-      {"tl 1 program t\nkernel k grid (b: 1) {}\nkernel k grid (b: 1) {}", duplicate_name, 3, 8, "line 2, column 8"},
+      {"tl 1 program t\nkernel k grid (b: 1) {\nserial i in 0 .. 4 {\n}\nkernel l grid (b: 1) { }",
+       syntax_error, 5, 1, "before the kernel"},
+      {"tl 1 program t\nkernel k grid (b: 1) {}\nkernel k grid (b: 1) {}", duplicate_name, 3, 8,
+       "line 2, column 8"},
       {"tl 1 program t\ndim k\nkernel k grid (b: 1) {}", duplicate_name, 3, 8, "line 2, column 5"},
       {"tl 1 program t\nkernel k {}", syntax_error, 2, 10, "expected 'grid'"},
       {"tl 1 program t\nkernel k grid () {}", syntax_error, 2, 16, "block variable"},
@@ -261,8 +263,9 @@ TEST(TextErrors, SeveralMistakesAreReportedAtOnce) {
   std::vector<std::pair<std::string, uint32_t>> found;
   for (const Diagnostic& d : p.error().diagnostics) found.emplace_back(diag_name(d.code), d.location.line);
   const std::vector<std::pair<std::string, uint32_t>> wanted = {
-      {"syntax_error", 3},   {"syntax_error", 4}, {"unknown_name", 6},   {"syntax_error", 7}, {"syntax_error", 8},
-      {"dtype_mismatch", 9}, {"unknown_name", 11}, {"dtype_mismatch", 12}, {"unknown_name", 13}, {"syntax_error", 15}};
+      {"syntax_error", 3},  {"syntax_error", 4},   {"unknown_name", 6},  {"syntax_error", 7},
+      {"syntax_error", 8},  {"dtype_mismatch", 9}, {"unknown_name", 11}, {"dtype_mismatch", 12},
+      {"unknown_name", 13}, {"syntax_error", 15}};
   EXPECT_EQ(found, wanted) << p.error().to_text();
 }
 
@@ -282,7 +285,8 @@ TEST(TextErrors, ReadsOneWholeMessage) {
   Expected<Program> p = parse_program(std::string(kBefore) + "  cpoy A -> S\n}\n", "a.tl", Limits());
   ASSERT_FALSE(p);
   EXPECT_EQ(p.error().diagnostics[0].to_text(),
-            "a.tl:9:3: error [unknown_name] k: expected a statement, found the unknown operation 'cpoy' (did you mean "
+            "a.tl:9:3: error [unknown_name] k: expected a statement, found the unknown operation 'cpoy' (did "
+            "you mean "
             "'copy'?)");
 }
 

@@ -1,4 +1,5 @@
-// Broken texts of every kind: the parser returns a program that prints and reads back, or diagnostics; never anything else.
+// Broken texts of every kind: the parser returns a program that prints and reads back, or diagnostics; never
+// anything else.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -48,25 +49,68 @@ class Mutator {
   size_t pick(size_t n) { return n == 0 ? 0 : std::uniform_int_distribution<size_t>(0, n - 1)(random_); }
 
   void mutate(std::string& text) {
-    static const std::string pieces[] = {"{", "}", "(", ")", "[", "]", ",", ":", ":+", "->", "..", "=", "==", "-", "0",
-                                         "9223372036854775807", "0x7e01:f16", "inf:f32", "1.5f32", "i", "A", "copy",
-                                         "kernel k grid (b: 1) {", "if ", "else {", "alloc ", "\n", ";", "\xff", "true"};
+    static const std::string pieces[] = {"{",
+                                         "}",
+                                         "(",
+                                         ")",
+                                         "[",
+                                         "]",
+                                         ",",
+                                         ":",
+                                         ":+",
+                                         "->",
+                                         "..",
+                                         "=",
+                                         "==",
+                                         "-",
+                                         "0",
+                                         "9223372036854775807",
+                                         "0x7e01:f16",
+                                         "inf:f32",
+                                         "1.5f32",
+                                         "i",
+                                         "A",
+                                         "copy",
+                                         "kernel k grid (b: 1) {",
+                                         "if ",
+                                         "else {",
+                                         "alloc ",
+                                         "\n",
+                                         ";",
+                                         "\xff",
+                                         "true"};
     size_t at = pick(text.size() + 1), length = 1 + pick(12);
     switch (pick(7)) {
-      case 0: text.erase(at, length); break;
-      case 1: text.insert(at, pieces[pick(std::size(pieces))]); break;
-      case 2: text.replace(at, length, pieces[pick(std::size(pieces))]); break;
-      case 3: if (at < text.size()) text[at] = static_cast<char>(pick(256)); break;
-      case 4: text.insert(pick(text.size() + 1), text.substr(at, 1 + pick(200))); break;  // repeat a stretch elsewhere
-      case 5: text.resize(at); break;
-      case 6: swap_words(text); break;
+      case 0:
+        text.erase(at, length);
+        break;
+      case 1:
+        text.insert(at, pieces[pick(std::size(pieces))]);
+        break;
+      case 2:
+        text.replace(at, length, pieces[pick(std::size(pieces))]);
+        break;
+      case 3:
+        if (at < text.size()) text[at] = static_cast<char>(pick(256));
+        break;
+      case 4:
+        text.insert(pick(text.size() + 1), text.substr(at, 1 + pick(200)));
+        break;  // repeat a stretch elsewhere
+      case 5:
+        text.resize(at);
+        break;
+      case 6:
+        swap_words(text);
+        break;
     }
   }
 
   // Exchanges two words, which keeps most texts close to the grammar.
   void swap_words(std::string& text) {
     auto word_at = [&](size_t at) {
-      auto is_word = [&](size_t i) { return std::isalnum(static_cast<unsigned char>(text[i])) || text[i] == '_'; };
+      auto is_word = [&](size_t i) {
+        return std::isalnum(static_cast<unsigned char>(text[i])) || text[i] == '_';
+      };
       size_t first = at, last = at;
       while (first > 0 && is_word(first - 1)) --first;
       while (last < text.size() && is_word(last)) ++last;
@@ -109,14 +153,18 @@ TEST(TextFuzz, RandomBytes) {
 
 TEST(TextFuzz, RandomTokens) {
   static const char* const tokens[] = {
-      "tl", "1", "program", "t", "dim", "n", "scalar", "x", ":", "f32", "tensor", "A", "[", "]", "strides", "readonly",
-      "kernel", "grid", "(", ")", "{", "}", "alloc", "shared", "serial", "in", "..", ":+", "parallel", "if", "else",
-      "copy", "fill", "gemm", "reduce", "->", ",", "=", "+", "-", "*", "/", "//", "%", "<", "<=", "and", "or", "not",
-      "max", "select", "cast", "0", "64", "1.5f32", "true", "inf", "nan", "0x7e00", ">=", "divisible", "stages", "\n"};
+      "tl",     "1",        "program", "t",    "dim",    "n",       "scalar",    "x",      ":",
+      "f32",    "tensor",   "A",       "[",    "]",      "strides", "readonly",  "kernel", "grid",
+      "(",      ")",        "{",       "}",    "alloc",  "shared",  "serial",    "in",     "..",
+      ":+",     "parallel", "if",      "else", "copy",   "fill",    "gemm",      "reduce", "->",
+      ",",      "=",        "+",       "-",    "*",      "/",       "//",        "%",      "<",
+      "<=",     "and",      "or",      "not",  "max",    "select",  "cast",      "0",      "64",
+      "1.5f32", "true",     "inf",     "nan",  "0x7e00", ">=",      "divisible", "stages", "\n"};
   std::mt19937 random(kSeed);
   for (int i = 0; i < 2000; ++i) {
     std::string text = "tl 1 program t\ndim n\nscalar x: f32\ntensor A: f32[n]\nkernel k grid (b: n) {\n";
-    for (size_t n = random() % 80; n > 0; --n) text += std::string(tokens[random() % std::size(tokens)]) + " ";
+    for (size_t n = random() % 80; n > 0; --n)
+      text += std::string(tokens[random() % std::size(tokens)]) + " ";
     survives(text);
     survives(text + "\n}");
     if (HasFailure()) FAIL() << text;

@@ -18,8 +18,10 @@ Program parsed(std::string_view text) {
 
 // One kernel around the given statements, with a buffer of every kind to use in them.
 std::string kernel_text(const std::string& body) {
-  return "tl 1 program t\ndim n\ndim m\nscalar x: f32\nscalar c: i32\nscalar yes: bool\ntensor A: f32[n, 64]\n"
-         "tensor V: i32[n]\n\nkernel k grid (b: n) {\n  alloc S: shared f32[64, 64]\n  alloc R: fragment f32[64, 64]\n" +
+  return "tl 1 program t\ndim n\ndim m\nscalar x: f32\nscalar c: i32\nscalar yes: bool\ntensor A: f32[n, "
+         "64]\n"
+         "tensor V: i32[n]\n\nkernel k grid (b: n) {\n  alloc S: shared f32[64, 64]\n  alloc R: fragment "
+         "f32[64, 64]\n" +
          body + "}\n";
 }
 
@@ -97,8 +99,9 @@ TEST(TextRoundTrip, GemmHasTheStructureItsTextShows) {
 }
 
 TEST(TextRoundTrip, StatementsKnowWhereTheyStand) {
-  Program p = parsed("tl 1 program t\ntensor A: f32[8]\nkernel k grid (b: 1) {\n  alloc S: shared f32[8]\n"
-                     "  copy A -> S\n  serial i in 0 .. 4 { fill S, 0.0f32\n    S[i] = 1.0f32 }\n}\n");
+  Program p = parsed(
+      "tl 1 program t\ntensor A: f32[8]\nkernel k grid (b: 1) {\n  alloc S: shared f32[8]\n"
+      "  copy A -> S\n  serial i in 0 .. 4 { fill S, 0.0f32\n    S[i] = 1.0f32 }\n}\n");
   ASSERT_EQ(p.stmts.size(), 4u);
   auto at = [&](size_t i) { return std::pair(p.stmts[i].location.line, p.stmts[i].location.column); };
   EXPECT_EQ(at(0), std::pair(5u, 3u));
@@ -119,14 +122,23 @@ TEST(TextRoundTrip, SugarReadsAsItsCanonicalForm) {
 
 TEST(TextRoundTrip, LoopBounds) {
   const std::pair<const char*, const char*> cases[] = {
-      {"0 .. 8", "0 .. 8"},         {"2 .. 10", "2 .. 10"},         {"2 :+ 8", "2 .. 10"},
-      {"0 :+ n", "0 .. n"},         {"m .. n", "m .. n"},           {"m :+ n", "m :+ n"},
-      {"m :+ n - m", "m .. n"},     {"1 .. n", "1 .. n"},           {"1 :+ n", "1 :+ n"},
-      {"m .. m + 4", "m .. m + 4"}, {"-4 .. 4", "-4 .. 4"},         {"n .. n", "n :+ 0"},
+      {"0 .. 8", "0 .. 8"},
+      {"2 .. 10", "2 .. 10"},
+      {"2 :+ 8", "2 .. 10"},
+      {"0 :+ n", "0 .. n"},
+      {"m .. n", "m .. n"},
+      {"m :+ n", "m :+ n"},
+      {"m :+ n - m", "m .. n"},
+      {"1 .. n", "1 .. n"},
+      {"1 :+ n", "1 :+ n"},
+      {"m .. m + 4", "m .. m + 4"},
+      {"-4 .. 4", "-4 .. 4"},
+      {"n .. n", "n :+ 0"},
       {"1 :+ 9223372036854775807", "1 :+ 9223372036854775807"},
   };
   for (auto [given, wanted] : cases)
-    EXPECT_EQ(canonical("serial i in " + std::string(given) + " {\n  }"), "serial i in " + std::string(wanted) + " {\n  }");
+    EXPECT_EQ(canonical("serial i in " + std::string(given) + " {\n  }"),
+              "serial i in " + std::string(wanted) + " {\n  }");
 }
 
 TEST(TextRoundTrip, Expressions) {
@@ -163,10 +175,20 @@ TEST(TextRoundTrip, Expressions) {
 
 TEST(TextRoundTrip, Literals) {
   const std::pair<const char*, const char*> cases[] = {
-      {"1.5f32", "1.5f32"},         {"1f32", "1.0f32"},         {"1e3f32", "1000.0f32"},   {"1e30f32", "1e+30f32"},
-      {"1e-5f32", "1e-05f32"},      {"-0.0f32", "-0.0f32"},     {"inf:f32", "inf:f32"},    {"-inf:f32", "-inf:f32"},
-      {"nan:f32", "nan:f32"},       {"0.1f32", "0.1f32"},       {"16777217f32", "16777216.0f32"},
-      {"1.401298464324817e-45f32", "1e-45f32"}, {"0x3f800000:f32", "1.0f32"}, {"0x7fc00000:f32", "nan:f32"},
+      {"1.5f32", "1.5f32"},
+      {"1f32", "1.0f32"},
+      {"1e3f32", "1000.0f32"},
+      {"1e30f32", "1e+30f32"},
+      {"1e-5f32", "1e-05f32"},
+      {"-0.0f32", "-0.0f32"},
+      {"inf:f32", "inf:f32"},
+      {"-inf:f32", "-inf:f32"},
+      {"nan:f32", "nan:f32"},
+      {"0.1f32", "0.1f32"},
+      {"16777217f32", "16777216.0f32"},
+      {"1.401298464324817e-45f32", "1e-45f32"},
+      {"0x3f800000:f32", "1.0f32"},
+      {"0x7fc00000:f32", "nan:f32"},
   };
   for (auto [given, wanted] : cases)
     EXPECT_EQ(canonical("fill R, " + std::string(given)), "fill R, " + std::string(wanted));
@@ -178,7 +200,8 @@ TEST(TextRoundTrip, EveryNarrowFloatIsExact) {
     Program p;
     p.name = "t";
     std::vector<ExprId> values;
-    std::string text = std::string("tl 1 program t\ntensor A: ") + dtype_name(t) + "[1]\nkernel k grid (b: 1) {\n";
+    std::string text =
+        std::string("tl 1 program t\ntensor A: ") + dtype_name(t) + "[1]\nkernel k grid (b: 1) {\n";
     for (uint64_t bits = 0; bits < 65536; bits += 7) {
       values.push_back(p.exprs.const_float(float_from_bits(t, bits), t));
       text += "A[0] = " + print_expr(p, values.back()) + "\n";
@@ -191,9 +214,15 @@ TEST(TextRoundTrip, EveryNarrowFloatIsExact) {
 }
 
 TEST(TextRoundTrip, WideFloatsAreExact) {
-  const double wide[] = {0.1, 1e308, std::numeric_limits<double>::denorm_min(), std::numeric_limits<double>::max(), -1.0 / 3};
-  const float narrow[] = {0.1f, std::numeric_limits<float>::denorm_min(), std::numeric_limits<float>::max(),
-                          std::nextafterf(1.0f, 2.0f), 8388609.0f, 1.17549421e-38f, -3.4e-41f};
+  const double wide[] = {0.1, 1e308, std::numeric_limits<double>::denorm_min(),
+                         std::numeric_limits<double>::max(), -1.0 / 3};
+  const float narrow[] = {0.1f,
+                          std::numeric_limits<float>::denorm_min(),
+                          std::numeric_limits<float>::max(),
+                          std::nextafterf(1.0f, 2.0f),
+                          8388609.0f,
+                          1.17549421e-38f,
+                          -3.4e-41f};
   Program p;
   std::vector<ExprId> values;
   for (double v : wide) values.push_back(p.exprs.const_float(v, DType::f64));
@@ -206,8 +235,8 @@ TEST(TextRoundTrip, WideFloatsAreExact) {
 }
 
 TEST(TextRoundTrip, IntegerLimitsOfEveryType) {
-  for (const char* v : {"-128i8", "127i8", "0u8", "255u8", "-2147483648i32", "2147483647i32", "-9223372036854775808",
-                        "9223372036854775807", "true", "false", "7i64"}) {
+  for (const char* v : {"-128i8", "127i8", "0u8", "255u8", "-2147483648i32", "2147483647i32",
+                        "-9223372036854775808", "9223372036854775807", "true", "false", "7i64"}) {
     std::string wanted = std::string(v) == "7i64" ? "7" : v;
     EXPECT_EQ(canonical("fill R, " + std::string(v)), "fill R, " + wanted);
   }
@@ -215,7 +244,8 @@ TEST(TextRoundTrip, IntegerLimitsOfEveryType) {
 
 // These hashes are part of every cache key: they may change only together with the version of the text form.
 TEST(TextHash, IsTheSameEverywhere) {
-  EXPECT_EQ(program_hash(parsed("tl 1 program t\nkernel k grid (b: 1) { }")), "847437ed5b0a8958c9f1abaf9758e434");
+  EXPECT_EQ(program_hash(parsed("tl 1 program t\nkernel k grid (b: 1) { }")),
+            "847437ed5b0a8958c9f1abaf9758e434");
   EXPECT_EQ(program_hash(parsed(text_sample("gemm"))), "6a73bccd04e49c4b3e6e284d28ec415a");
 }
 
@@ -223,7 +253,8 @@ TEST(TextHash, SeesMeaningAndNotSpelling) {
   std::string base = kernel_text("copy S -> R\n");
   std::string hash = program_hash(parsed(base));
   EXPECT_EQ(program_hash(parsed(kernel_text("  ; a remark\n\n copy  S[0:+64, 0:+64]->R"))), hash);
-  for (const char* other : {"copy R -> S\n", "copy S[0 :+ 64, 0 :+ 32] -> R[0 :+ 64, 0 :+ 32]\n", "copy S -> R\ncopy S -> R\n", ""})
+  for (const char* other : {"copy R -> S\n", "copy S[0 :+ 64, 0 :+ 32] -> R[0 :+ 64, 0 :+ 32]\n",
+                            "copy S -> R\ncopy S -> R\n", ""})
     EXPECT_NE(program_hash(parsed(kernel_text(other))), hash) << other;
 }
 
@@ -283,7 +314,8 @@ TEST_F(MadeProgram, CollidingNamesGetSuffixesAndReadBack) {
   Kernel& k = kernel("A", b);
   BufferId tile = buffer("i", 0);
   StmtId deep = loop(inner, {store(a2, i), store(tile, inner)});
-  k.body = {loop(i, {deep}), loop(sibling, {store(word, sibling)}), loop(odd, {store(taken, odd), store(a, odd)})};
+  k.body = {loop(i, {deep}), loop(sibling, {store(word, sibling)}),
+            loop(odd, {store(taken, odd), store(a, odd)})};
   kernel("A", var("b", VarKind::block_index));
 
   std::string text = print_program(p);
@@ -320,7 +352,8 @@ TEST_F(MadeProgram, CollidingNamesGetSuffixesAndReadBack) {
 
 TEST_F(MadeProgram, LongAndEmptyNamesReadBack) {
   p.name = "";
-  BufferId a = buffer(std::string(500, 'a'), -1), b = buffer(std::string(500, 'a') + "b", -1), c = buffer("", -1);
+  BufferId a = buffer(std::string(500, 'a'), -1), b = buffer(std::string(500, 'a') + "b", -1),
+           c = buffer("", -1);
   VarId block = var("\xff\n", VarKind::block_index);
   kernel("if", block).body = {store(a, block), store(b, block), store(c, block)};
   std::string text = print_program(p);
@@ -338,7 +371,8 @@ TEST_F(MadeProgram, MessagesShowNamesAsGiven) {
   EXPECT_EQ(print_expr(p, ExprId()), "?");
 }
 
-// Shared nodes are written once per use: the text of a doubling chain is exponential, and says so before it is printed.
+// Shared nodes are written once per use: the text of a doubling chain is exponential, and says so before it
+// is printed.
 TEST_F(MadeProgram, SharedExpressionsAreCountedAndCut) {
   ExprId e = p.exprs.var(var("x", VarKind::dim));
   for (int i = 0; i < 60; ++i) e = p.exprs.mul(e, e);

@@ -23,7 +23,8 @@ inline std::vector<TextSample> text_samples() {
     samples.push_back({entry.path().stem().string(),
                        std::string(std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>())});
   }
-  std::sort(samples.begin(), samples.end(), [](const TextSample& a, const TextSample& b) { return a.name < b.name; });
+  std::sort(samples.begin(), samples.end(),
+            [](const TextSample& a, const TextSample& b) { return a.name < b.name; });
   return samples;
 }
 
