@@ -3,6 +3,7 @@
 #include <chrono>
 
 #include "ir/text.h"
+#include "lower/fuse_loops.h"
 #include "lower/lower_kernel.h"
 #include "schedule/plan_program.h"
 
@@ -76,6 +77,7 @@ Expected<std::shared_ptr<const Artifact>> compile(std::shared_ptr<const ir::Prog
     for (size_t k = 0; k < program->kernels.size(); ++k) {
       auto lowered = lower::lower_kernel(*program, static_cast<int>(k), artifact->schedule.kernels[k], target);
       if (!lowered) return lowered.error();
+      lower::fuse_loops(*lowered);
       list.push_back(std::move(*lowered));
     }
     return list;
