@@ -89,6 +89,12 @@ void KernelEmitter::emit_vector_loop(const Loop& loop) {
 
 void KernelEmitter::emit_lanes(const Loop& loop, Value* base, int64_t width, int64_t base_divisor) {
   if (lane_var_.valid()) return refuse("vectorized loops do not nest");
+  if (width == 1) {  // what is left of a very wide loop
+    open_scope(false);
+    bind(loop.var, base);
+    emit_body(loop.body);
+    return close_scope();
+  }
   lane_var_ = loop.var;
   width_ = width;
   lanes_.enter(loop.var, width, base_divisor);
