@@ -1,13 +1,17 @@
 // The sticky builder behind the C API: makes Programs, nothing else.
 //
-// After the first error every call is a cheap no-op that returns an invalid id; finish() reports all diagnostics. Every
-// argument is checked here (ids in range, live scopes, types), so nothing a caller passes can crash the process.
-// A builder serves one thread at a time.
+// After the first error every call is a cheap no-op that returns an invalid id; finish() reports all
+// diagnostics. Every argument is checked here (ids in range, live scopes, types), so nothing a caller passes
+// can crash the process. A builder serves one thread at a time.
 #pragma once
 
+#include <map>
 #include <memory>
+#include <optional>
 #include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "ir/program.h"
 #include "support/limits.h"
@@ -19,7 +23,10 @@ class Builder {
   Builder(std::string_view name, const Limits& limits);
 
   bool failed() const { return !diagnostics_.empty(); }
+  const std::vector<Diagnostic>& diagnostics() const { return diagnostics_; }
+  const Limits& limits() const { return limits_; }
   void set_location(SourceLocation loc) { location_ = std::move(loc); }
+  // Records an error of `call` at the current location. Those behind the first are consequences.
   void fail(DiagCode code, std::string_view call, std::string message, std::string hint);
 
   // Parameters, before the first kernel.
@@ -38,31 +45,92 @@ class Builder {
   ir::ExprId binary(ir::ExprOp op, ir::ExprId a, ir::ExprId b);
   ir::ExprId select(ir::ExprId cond, ir::ExprId a, ir::ExprId b);
   ir::ExprId cast(ir::DType t, ir::ExprId a);
+  // none for an id that is not one of this builder's
+  ir::DType type_of(ir::ExprId id) const;
+  // The variable an expression consists of, or an invalid id.
+  ir::VarId as_var(ir::ExprId id) const;
 
-  // Scopes: begin_* returns a token, end(token) must match the innermost open one. Token 0 = none (failed builder).
+  // Scopes: begin_* returns a token, end(token) must match the innermost open one. Token 0 = none (failed
+  // builder). `names` is empty or as long as the variables; an empty name stands for a made-up one.
   uint64_t begin_kernel(std::string_view name, std::span<const ir::ExprId> grid, int64_t threads,
-                        std::span<ir::VarId> out_block_vars);
-  uint64_t begin_loop(ir::LoopKind kind, ir::ExprId begin, ir::ExprId end, int64_t num_stages, std::string_view var_name,
-                      ir::VarId* out_var);
-  uint64_t begin_parallel(std::span<const int64_t> extents, std::span<ir::VarId> out_vars);
+                        std::span<ir::VarId> out_block_vars, std::span<const std::string_view> names = {});
+  uint64_t begin_loop(ir::LoopKind kind, ir::ExprId begin, ir::ExprId end, int64_t num_stages,
+                      std::string_view var_name, ir::VarId* out_var);
+  uint64_t begin_parallel(std::span<const int64_t> extents, std::span<ir::VarId> out_vars,
+                          std::span<const std::string_view> names = {});
   uint64_t begin_if(ir::ExprId condition);
   void begin_else(uint64_t if_token);
   void end(uint64_t token);
 
   // Statements of the innermost scope.
-  ir::BufferId alloc(std::string_view name, ir::MemScope scope, ir::DType type, std::span<const int64_t> shape);
+  ir::BufferId alloc(std::string_view name, ir::MemScope scope, ir::DType type,
+                     std::span<const int64_t> shape);
   // extents empty = whole buffer (offsets must be empty too)
   std::optional<ir::Region> region(ir::BufferId buffer, std::span<const ir::ExprId> offsets,
                                    std::span<const int64_t> extents);
-  void tile_op(ir::OpKind kind, std::span<const ir::Region> operands, std::span<const int64_t> attrs, ir::ExprId value);
+  void tile_op(ir::OpKind kind, std::span<const ir::Region> operands, std::span<const int64_t> attrs,
+               ir::ExprId value);
   void store(ir::BufferId buffer, std::span<const ir::ExprId> indices, ir::ExprId value);
 
   // Hands the program over after check_program. The builder is spent.
   Expected<std::shared_ptr<const ir::Program>> finish();
 
  private:
+  struct Frame {
+    enum class Kind : uint8_t { kernel, loop, parallel, branch } kind = Kind::kernel;
+    uint64_t token = 0;
+    ir::StmtId stmt;      // none for a kernel
+    ir::Block body;       // of the branch being filled
+    ir::Block then_body;  // branch: set once begin_else ran
+    bool in_else = false;
+    int64_t unroll = 1;     // copies of this body that unrolled loops make
+    size_t first_name = 0;  // names_ to forget when it ends
+    SourceLocation opened;
+    std::string what;  // "kernel 'gemm'"
+  };
+
+  // Usable for a call that builds something; a spent builder fails here.
+  bool ready(std::string_view call);
+  bool check_name(std::string_view call, std::string_view name);
+  // check_name + not reserved + not visible; then visible until the frame ends.
+  bool declare(std::string_view call, std::string_view name, std::string_view what);
+  bool check_dtype(std::string_view call, ir::DType t);
+  bool check_expr(std::string_view call, std::string_view what, ir::ExprId id);
+  bool check_index(std::string_view call, std::string_view what, ir::ExprId id);
+  bool check_indices(std::string_view call, ir::BufferId buffer, std::span<const ir::ExprId> indices);
+  bool check_buffer(std::string_view call, std::string_view what, ir::BufferId id);
+  bool check_region(std::string_view call, std::string_view what, const ir::Region& r);
+  bool check_rank(std::string_view call, std::string_view what, size_t rank);
+  bool check_leaves(std::string_view call, std::string_view what, ir::ExprId id);
+  bool check_operands(std::string_view call, std::initializer_list<ir::ExprId> operands);
+  bool check_names(std::string_view call, std::span<const std::string_view> names, size_t count);
+  bool check_attrs(std::string_view call, const ir::OpRow& row, std::span<const int64_t> attrs);
+  bool before_kernels(std::string_view call);
+  bool inside_kernel(std::string_view call);
+  bool outside_parallel(std::string_view call);
+  bool room_for_buffer(std::string_view call);
+  bool room_for_scope(std::string_view call);
+
+  ir::VarId add_var(std::string_view call, std::string_view name, ir::VarKind kind, ir::DType type);
+  ir::VarId add_inner_var(std::string_view call, std::string_view name, ir::VarKind kind);
+  ir::StmtId add_statement(std::string_view call,
+                           std::variant<ir::Loop, ir::Branch, ir::Store, ir::TileOp> node);
+  uint64_t open(Frame frame);
+  void close_frame();
+  int current_kernel() const { return static_cast<int>(program_.kernels.size()) - 1; }
+  bool in_parallel() const;
+  std::string buffer_text(ir::BufferId id) const;
+
+  Limits limits_;
+  ir::Program program_;
   std::vector<Diagnostic> diagnostics_;
   SourceLocation location_;
+  std::vector<Frame> frames_;
+  std::vector<std::string> names_;                           // visible ones, in order of declaration
+  std::map<std::string, std::string, std::less<>> visible_;  // name -> what it names
+  uint64_t next_token_ = 1;
+  uint64_t made_up_names_ = 0;
+  bool spent_ = false;
 };
 
 }  // namespace tilegen::builder

@@ -1,31 +1,52 @@
 // The .tl text form.
 //
-// print_program(parse_program(t)) is stable, and parse_program(print_program(p)) gives a program equal to p: same
-// canonical text and same hash. The canonical form renames nothing the user named but fixes spacing, number and
-// operator spelling; source locations are not part of it.
+// print_program(parse_program(t)) is stable, and parse_program(print_program(p)) gives a program equal to p:
+// same canonical text and same hash. The canonical form renames nothing the user named but fixes spacing,
+// number and operator spelling; source locations are not part of it.
 //
-// Grammar (comments run from ';' to the end of the line):
+// Grammar. White space separates and means nothing else; a comment runs from ';' to the end of the line.
 //   program   := "tl" "1" "program" NAME decl* kernel+
-//   decl      := "dim" NAME fact*                          fact := ">=" INT | "<=" INT | "divisible" INT
+//   decl      := "dim" NAME fact*                fact := ">=" int | "<=" int | "divisible" int
 //              | "scalar" NAME ":" DTYPE
-//              | "tensor" NAME ":" DTYPE "[" expr,* "]" ["strides" "[" expr,* "]"] ["readonly"]
-//   kernel    := "kernel" NAME "grid" "(" (NAME ":" expr),* ")" ["threads" INT] "{" item* "}"
-//   item      := "alloc" NAME ":" SCOPE DTYPE "[" INT,* "]" | stmt          (allocs stand at the top of a kernel)
-//   stmt      := LOOPKIND NAME "in" expr ".." expr ["stages" INT] "{" stmt* "}"      serial unroll vectorized pipelined
-//              | "parallel" NAME,* "in" INT,* "{" stmt* "}"
+//              | "tensor" NAME ":" DTYPE "[" exprs "]" ["strides" "[" exprs "]"] ["readonly"]
+//   kernel    := "kernel" NAME "grid" "(" block ("," block)* ")" ["threads" int] "{" alloc* stmt* "}"
+//   block     := NAME ":" expr                   at most three
+//   alloc     := "alloc" NAME ":" ("shared" | "fragment" | "local") DTYPE "[" ints "]"
+//   stmt      := LOOP NAME "in" expr (".." | ":+") expr ["stages" int] "{" stmt* "}"
+//              | "parallel" NAME ("," NAME)* "in" int ("," int)* "{" stmt* "}"
 //              | "if" expr "{" stmt* "}" ["else" "{" stmt* "}"]
-//              | NAME "[" expr,* "]" "=" expr
-//              | OP region ("," region)* ["," expr] ["->" region,*] ["{" attr,* "}"]
-//   region    := NAME [ "[" range,* "]" ]        range := expr ":+" INT          a bare NAME is the whole buffer
-//   attr      := NAME | NAME "=" (INT | NAME)
-// In `a .. b` b is exclusive. Read operands stand before "->", written and updated ones behind it; fill prints as
-// `fill C, 0.0f32` with its destination first.
-// Literals carry their type unless it is i64 or bool: 1.5f32, 7i32, 0x7e00:f16 (exact bits, used for NaN), true.
-// inf and nan are spelled inf:f32, nan:f32. Infix precedence, loosest first: or, and, compare, | ^ &, << >>, + -,
-// * / // %; unary minus is neg(x); calls: exp(x), max(a,b), select(c,a,b), cast(f32, x).
+//              | NAME "[" exprs "]" "=" expr
+//              | OP regions ["," expr] ["->" regions] ["{" attr ("," attr)* "}"]
+//   region    := NAME [ "[" range ("," range)* "]" ]      range := expr ":+" int
+//   attr      := NAME | NAME "=" (int | NAME)             a bare NAME sets a boolean attribute
+// LOOP is serial, unroll, vectorized or pipelined; OP the text of a row of ops.def. exprs, ints and regions
+// are comma-separated lists (exprs and ints may be empty); int := ["-"] DIGITS.
+//
+// Loops: `a .. b` runs from a to b, b excluded; `a :+ n` runs n times from a. Canonical is `..` when both
+// ends are constants, when a is 0, or when the extent is literally b - a; else `:+`.
+// Ops: read operands stand before "->", written and updated ones behind it. An op that reads nothing has no
+// "->" and lists what it writes first: `fill C, 0.0f32`. Attributes at their default are not printed.
+// Regions: a bare NAME is the whole buffer; its shape must then be constant.
+//
+// Expressions, loosest first: or, and, compare (does not chain), | ^ &, << >>, + -, * / // %, unary minus.
+// All infix operators associate to the left. `a > b` and `a >= b` are read as `b < a` and `b <= a`; -x as
+// neg(x).
+//   primary   := LITERAL | NAME | NAME "[" exprs "]" | "(" expr ")"
+//              | FUNCTION "(" expr ("," expr)* ")" | "cast" "(" DTYPE "," expr ")"
+// FUNCTION is the text of a row of expr_ops.def that is a word: neg(x), exp(x), max(a, b), select(c, a, b),
+// ...; ceildiv(a, b) is read as the expression ExprPool::ceildiv makes.
+// Literals carry their type unless it is i64 or bool: 7, -7, 7i32, 1.5f32, 2.0f16, true. Special floats:
+// inf:f32, -inf:f32, nan:f32, and 0x7e01:f16 for exact bits (printed only for a NaN that is not the usual
+// one).
+//
+// Names: [A-Za-z_][A-Za-z0-9_]*, at most kMaxNameLength long. Dims, scalars, tensors and kernels share one
+// name space per program. Inside a kernel, buffers, block variables and loop variables may shadow nothing in
+// scope; loops that do not contain each other may reuse a name. Words that start a statement or stand as an
+// operand (if, else, alloc, kernel, the loop kinds, the op names, and, or, true, false, inf, nan) cannot name
+// a variable or buffer. A program made elsewhere may break these rules; it is printed with "_" for bad
+// characters and the first free of "_1", "_2", ... appended.
 #pragma once
 
-#include <array>
 #include <string>
 #include <string_view>
 
@@ -33,16 +54,27 @@
 
 namespace tilegen::ir {
 
+constexpr size_t kMaxNameLength = 128;
+
+// Requires written_nodes(p) to be moderate; an expression is cut with "..." after 16 MiB of text.
 std::string print_program(const Program& p);
+// One expression or region with the names as given, for messages. Cut with "..." after 4 KiB.
 std::string print_expr(const Program& p, ExprId id);
 std::string print_region(const Program& p, const Region& r);
 
-// Bounded in bytes, nodes and nesting; uses no recursion. Only syntax and names are checked here; the caller runs
-// check_program. `file` names the source in locations.
+// Expression nodes the text of `p` writes. Text is a tree while the pool shares nodes, so this can be
+// exponential in the pool's size; whoever makes programs must hold it to Limits::expr_nodes. Saturates.
+uint64_t written_nodes(const Program& p);
+
+// Bounded in bytes, nodes and nesting; uses no recursion. Checks syntax, names, ranks of accesses and the
+// types inside expressions, so that every id of the result is valid and every expression well typed; the
+// caller runs check_program. Reports up to Limits::diagnostics errors, resuming at the next line after a
+// syntax error, and stops at the first limit_* error. `file` names the source in locations; lines and columns
+// count from 1, columns in bytes.
 Expected<Program> parse_program(std::string_view text, std::string_view file, const Limits& limits);
 
-// 128-bit hash of the canonical text, as 32 hex digits. Stable across processes, machines and library versions that
-// share the text version.
+// 128-bit hash of the canonical text, as 32 hex digits. Stable across processes, machines and library
+// versions that share the text version.
 std::string program_hash(const Program& p);
 
 }  // namespace tilegen::ir

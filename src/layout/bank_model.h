@@ -11,9 +11,10 @@ struct BankModel {
   int bank_bytes = 4;
 };
 
-// Number of wavefronts a warp access takes: lanes' start byte addresses, each touching `bytes` consecutive bytes.
-// Accesses of 8 and 16 bytes are served in halves and quarters of the warp, as NVIDIA's hardware does. Lanes that
-// touch the same word share it. The floor is ceil(distinct bytes touched / (banks * bank_bytes)) per phase.
+// Number of wavefronts a warp access takes: lanes' start byte addresses, each touching `bytes` consecutive
+// bytes. Accesses of 8 and 16 bytes are served in halves and quarters of the warp, as NVIDIA's hardware does.
+// Lanes that touch the same word share it. The floor is ceil(distinct bytes touched / (banks * bank_bytes))
+// per phase.
 int64_t wavefronts(std::span<const int64_t> byte_addresses, int bytes, const BankModel& model = {});
 // Wavefronts beyond the floor of a conflict-free access of that shape.
 int64_t bank_conflicts(std::span<const int64_t> byte_addresses, int bytes, const BankModel& model = {});

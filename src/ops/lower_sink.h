@@ -1,13 +1,31 @@
 // What an op's lowering is written against; implemented by lower/.
 #pragma once
 
-#include "ir/program.h"
+#include <functional>
+#include <span>
+
+#include "ir/expr.h"
+#include "ir/tile_op.h"
 
 namespace tilegen::ops {
 
 class LowerSink {
  public:
   virtual ~LowerSink() = default;
+  // Value to store for one point of the op's iteration box, as an expression of the thread program.
+  using PointValue = std::function<ir::ExprId(std::span<const ir::ExprId> point)>;
+
+  virtual ir::ExprPool& exprs() = 0;
+  virtual ir::DType type(int operand) const = 0;
+  // Element of operand `operand` at a point of the iteration box; out-of-tensor reads give 0.
+  virtual ir::ExprId load(int operand, std::span<const ir::ExprId> point) = 0;
+  virtual ir::ExprId value() = 0;  // the op's scalar expression
+  // operand[point] = value(point) for every point, under the op's planned iteration layout.
+  virtual void for_each_point(int operand, const PointValue& value) = 0;
+  // dst = kind over `axis` of src.
+  virtual void reduce(int src, int dst, ir::ReduceKind kind, int axis, bool accumulate) = 0;
+  // c = a * b (+ c) with the planned atom.
+  virtual void contract(int a, int b, int c, bool clear) = 0;
 };
 
 }  // namespace tilegen::ops

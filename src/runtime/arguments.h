@@ -1,4 +1,5 @@
-// Launch arguments -> parameter slots: solves the program's dims from tensors, checks everything the program states.
+// Launch arguments -> parameter slots: solves the program's dims from tensors, checks everything the program
+// states.
 #pragma once
 
 #include <cstdint>
@@ -11,26 +12,30 @@
 
 namespace tilegen::runtime {
 
-// One argument in Program::params order, converted from tl_arg by capi/.
+// One argument, converted from tl_arg by capi/.
 struct Argument {
   enum class Kind : uint8_t {
-    automatic,   // a dim to be solved from tensor arguments
-    pointer,     // a tensor given by its base address; its shape is what the dims say, its strides the program's
-    integer,     // dim or integer scalar
-    floating,    // floating scalar
-    tensor       // described tensor (DLPack): address, dtype, shape, strides, device
+    automatic,  // a dim to be solved from tensor arguments
+    pointer,  // a tensor given by its base address; its shape is what the dims say, its strides the program's
+    integer,  // dim or integer scalar
+    floating,  // floating scalar
+    tensor     // described tensor (DLPack): address, dtype, shape, strides, device
   } kind = Kind::automatic;
-  uint64_t bits = 0;                 // pointer, integer, or a double's bits
-  ir::DType type = ir::DType::none;  // tensor
-  std::vector<int64_t> shape;        // tensor
-  std::vector<int64_t> strides;      // tensor, in elements; empty = compact
-  bool on_host = true;               // tensor: the device can be reached from the host
-  std::string device;                // tensor: for messages
+  uint64_t bits = 0;  // pointer, integer, or a double's bits
+  ir::DType type =
+      ir::DType::none;           // tensor; elsewhere none, or what the caller believes, to have it checked
+  std::vector<int64_t> shape;    // tensor
+  std::vector<int64_t> strides;  // tensor, in elements; empty = compact
+  bool on_host = true;           // tensor: the device can be reached from the host
+  std::string device;            // tensor: for messages
 };
 
-// Slots in Program::params order. Refuses with a launch_* diagnostic that names the parameter, what was expected and
-// what was got. Dims given more than once must agree; an unsolved dim is an error; facts are checked; an empty tensor
-// may have a null address.
-Expected<std::vector<uint64_t>> bind_arguments(const ir::Program& program, std::span<const Argument> arguments);
+// Slots in Program::params order. `arguments` are in that order too: one per parameter, or one per tensor and
+// scalar with every dim automatic. Refuses with a launch_* diagnostic that names the parameter, what was
+// expected and what was got. Dims given more than once must agree; an unsolved dim is an error; facts are
+// checked; an empty tensor may have a null address. Strides of dimensions of extent 1 and of empty tensors
+// mean nothing and are not looked at. A scalar's slot holds its bits in the low bytes, zero above.
+Expected<std::vector<uint64_t>> bind_arguments(const ir::Program& program,
+                                               std::span<const Argument> arguments);
 
 }  // namespace tilegen::runtime

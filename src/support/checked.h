@@ -38,6 +38,8 @@ constexpr int64_t floor_mod(int64_t a, int64_t b) {
   int64_t r = a % b;
   return (r != 0 && ((r < 0) != (b < 0))) ? r + b : r;
 }
-constexpr int64_t ceil_div(int64_t a, int64_t b) { return -floor_div(-a, b); }
+constexpr int64_t ceil_div(int64_t a, int64_t b) {
+  return floor_div(a, b) + (floor_mod(a, b) != 0 ? 1 : 0);
+}
 
 }  // namespace tilegen

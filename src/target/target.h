@@ -47,6 +47,7 @@ struct Target {
   bool async_copy = false;       // global -> shared without registers
   std::string cpu;               // LLVM cpu name
   std::vector<std::string> features;  // LLVM feature flags
+  int64_t l1_bytes = 32 << 10, l2_bytes = 512 << 10;  // host: data caches of one core, for the cost model
   std::vector<MmaAtom> mma;
   std::vector<MicroKernelAtom> micro_kernels;
 
@@ -57,10 +58,13 @@ struct Target {
 Expected<Target> find_target(std::string_view name);
 std::vector<std::string> target_names();
 
-// Description and back; a target so read is used as it is (compiling needs no device).
+// Description for tools and bug reports.
 std::string target_to_json(const Target& t);
 
-namespace host { Target this_machine(); Target x86_64(std::string_view level); }
+namespace host {
+Target this_machine();                   // defined where the CPU can be asked (codegen/host_cpu.cpp)
+Target x86_64(std::string_view level);   // "x86-64-v3" (AVX2) or "x86-64-v4" (AVX-512)
+}
 namespace nvidia { Target sm(int version); }
 
 }  // namespace tilegen::target

@@ -98,7 +98,7 @@ class Verifier {
   }
 
   void check_block(const Block& block, int nesting) {
-    if (nesting > kMaxNesting) return report("statements nest deeper than " + std::to_string(kMaxNesting));
+    if (nesting > kMaxNesting && !block.empty()) return report("statements nest deeper than " + std::to_string(kMaxNesting));
     for (StmtId id : block) {
       if (id.value >= p_.stmts.size()) {
         report("statement id out of range");

@@ -1,0 +1,56 @@
+# libtilegen.so: the C entry points over the core. Exactly the functions of include/tilelang.h are exported; LLVM and
+# the C++ runtime are inside and hidden, so that the library can live beside any other copy of them in one process.
+find_package(Python3 COMPONENTS Interpreter REQUIRED)
+
+set(TILEGEN_HEADER ${CMAKE_SOURCE_DIR}/include/tilelang.h)
+set(TILEGEN_SYMBOL_MAP ${CMAKE_BINARY_DIR}/tilegen.map)
+add_custom_command(
+  OUTPUT ${TILEGEN_SYMBOL_MAP}
+  COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/scripts/gen_symbols.py ${TILEGEN_HEADER} -o ${TILEGEN_SYMBOL_MAP}
+  DEPENDS ${TILEGEN_HEADER} ${CMAKE_SOURCE_DIR}/scripts/gen_symbols.py
+  COMMENT "Symbol map from tilelang.h")
+add_custom_target(tilegen_symbol_map DEPENDS ${TILEGEN_SYMBOL_MAP})
+
+add_library(tilegen SHARED ${TILEGEN_CAPI_SOURCES})
+add_library(tilegen::tilegen ALIAS tilegen)
+add_dependencies(tilegen tilegen_symbol_map)
+target_include_directories(tilegen PUBLIC $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/include>
+                                          $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+target_link_libraries(tilegen PRIVATE $<BUILD_INTERFACE:tilegen_core> $<BUILD_INTERFACE:tilegen_flags>)
+target_compile_definitions(tilegen PRIVATE TILEGEN_VERSION="${PROJECT_VERSION}")
+set_target_properties(tilegen PROPERTIES
+  SOVERSION 0
+  VERSION ${PROJECT_VERSION}
+  PUBLIC_HEADER ${TILEGEN_HEADER}
+  LINK_DEPENDS ${TILEGEN_SYMBOL_MAP})
+target_link_options(tilegen PRIVATE
+  -Wl,--version-script=${TILEGEN_SYMBOL_MAP} -Wl,--exclude-libs,ALL -Wl,-Bsymbolic -Wl,--gc-sections -Wl,--as-needed
+  -Wl,-z,relro -Wl,-z,now -Wl,-z,nodelete -Wl,-z,noexecstack -Wl,--build-id=sha1)
+if(NOT TILEGEN_SANITIZE)
+  # The sanitizers' run-time is resolved by the executable.
+  target_link_options(tilegen PRIVATE -Wl,-z,defs -static-libstdc++ -static-libgcc)
+endif()
+
+# The commit shows in tl_build_info; without git it reads "unknown".
+execute_process(COMMAND git -C ${CMAKE_SOURCE_DIR} rev-parse --short=12 HEAD OUTPUT_VARIABLE _commit
+                OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+if(NOT _commit)
+  set(_commit unknown)
+endif()
+set_source_files_properties(${CMAKE_SOURCE_DIR}/src/capi/library.cpp PROPERTIES
+  COMPILE_DEFINITIONS TILEGEN_COMMIT="${_commit}")
+
+include(CMakePackageConfigHelpers)
+install(TARGETS tilegen EXPORT tilegen-targets
+  LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
+  PUBLIC_HEADER DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(EXPORT tilegen-targets NAMESPACE tilegen:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/tilegen)
+configure_package_config_file(${CMAKE_SOURCE_DIR}/cmake/tilegen-config.cmake.in
+  ${CMAKE_BINARY_DIR}/tilegen-config.cmake INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/tilegen)
+# Until 1.0 a minor version may break its clients.
+write_basic_package_version_file(${CMAKE_BINARY_DIR}/tilegen-config-version.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${CMAKE_BINARY_DIR}/tilegen-config.cmake ${CMAKE_BINARY_DIR}/tilegen-config-version.cmake
+  DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/tilegen)
+file(RELATIVE_PATH TILEGEN_PC_PREFIX "/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/")
+configure_file(${CMAKE_SOURCE_DIR}/cmake/tilegen.pc.in ${CMAKE_BINARY_DIR}/tilegen.pc @ONLY)
+install(FILES ${CMAKE_BINARY_DIR}/tilegen.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

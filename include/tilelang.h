@@ -1,0 +1,675 @@
+/* tilelang.h: the C interface of libtilegen, a compiler of tile programs.
+ *
+ * A client describes what moves and what is computed over tiles (tl_builder), compiles the program for a
+ * target (tl_compile), loads and launches it (tl_kernel). The language is the TileLang paper's
+ * (arXiv 2504.17577). This header is the single source of truth: symbol list, raw bindings and reference pages
+ * are generated from it.
+ *
+ * RULES THAT HOLD FOR EVERY FUNCTION
+ *   Errors     A fallible call returns a tl_status (0 = TL_OK) and ends in a nullable `tl_error **out_error`.
+ *              On failure *out_error receives an error that the caller releases; on success it is set to
+ *              NULL. Output parameters are set to NULL / zero on failure. No call prints, exits, aborts or
+ *              throws on user input.
+ *   Ownership  tl_context, tl_target, tl_program, tl_artifact, tl_kernel, tl_error and tl_blob are reference
+ *              counted: the creating call hands out one reference, *_retain adds one, *_release drops one.
+ *              tl_options and tl_builder have one owner and *_destroy. NULL is accepted by all of these and
+ *              ignored. Objects hold references to what they need, so release order is free. Nothing is ever
+ *              passed to free().
+ *   Strings    Inputs are NUL-terminated UTF-8 and copied. Returned `const char *` belong to the object they
+ *              came from (or to the library for ever where no object is involved) and live as long as it.
+ *              Buffers are (pointer, size) pairs.
+ *   Threads    An object passed by pointer to const may be used by any number of threads at once; one passed
+ *              by pointer to non-const by one thread at a time. retain / release may be called from any
+ *              thread. No state is thread-local.
+ *   Callbacks  Run on a thread of the library or of the caller, with no lock held; they must not unwind
+ *              through the library and must not use the object they are set on. `drop(user)`, if given, is
+ *              called once when the callback is replaced or its owner dies.
+ *   Structs    Public structs start with `struct_size`, set by the caller to sizeof. They only ever grow at
+ *              the end. The library never reads or writes behind struct_size.
+ *   Enums      Are 32-bit integers; 0 is never a valid value unless it is listed; unknown values are errors.
+ *   Sizes      Extents, offsets and strides count elements; sizes count bytes; times are milliseconds.
+ *   Names      Of programs, kernels, parameters, tiles and loop variables: [A-Za-z_][A-Za-z0-9_]*, at most
+ *              128 characters.
+ *   Lifecycle  All functions are since 0.1 and "unstable": until 1.0 a minor version may change them.
+ *              "[stable]" marks those that will not change.
+ */
+#ifndef TILELANG_H
+#define TILELANG_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(__GNUC__)
+#define TL_API __attribute__((visibility("default")))
+#else
+#define TL_API
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define TL_VERSION_MAJOR 0
+#define TL_VERSION_MINOR 1
+#define TL_VERSION_PATCH 0
+/* major * 10000 + minor * 100 + patch of the header that a client was compiled with. */
+#define TL_API_VERSION 100
+
+/* DLPack's tensor description; include dlpack.h to fill one. */
+struct DLTensor;
+
+/* -------------------------------------------------------------------------------- objects -- */
+
+typedef struct tl_context tl_context;   /* callbacks and limits; parent of everything a client makes */
+typedef struct tl_error tl_error;       /* one or more diagnostics, the first being the cause */
+typedef struct tl_blob tl_blob;         /* bytes handed to the caller */
+typedef struct tl_options tl_options;   /* compile options by name */
+typedef struct tl_target tl_target;     /* what a device can do */
+typedef struct tl_builder tl_builder;   /* makes one program */
+typedef struct tl_program tl_program;   /* an immutable tile program */
+typedef struct tl_artifact tl_artifact; /* a compiled program and every decision taken for it */
+typedef struct tl_kernel tl_kernel;     /* an artifact loaded on a device, ready to launch */
+
+/* Things inside a builder are values of 64 bits (index, kind and builder). All bits zero is "none". They
+ * may be copied and forgotten freely; a value of another builder, of another kind or none is reported,
+ * never followed. */
+typedef struct tl_expr { uint64_t bits; } tl_expr;     /* a constant, dimension, loop variable, a + b */
+typedef struct tl_buffer { uint64_t bits; } tl_buffer; /* a tensor parameter or an on-chip tile */
+typedef struct tl_region { uint64_t bits; } tl_region; /* a box of a buffer */
+typedef struct tl_scope { uint64_t bits; } tl_scope;   /* an open kernel, loop or if */
+
+/* -------------------------------------------------------------------------------- enums -- */
+
+/* Result of a call. The thousands are the category, the rest the detail. */
+typedef int32_t tl_status;
+enum {
+  TL_OK = 0,
+  TL_INVALID_ARGUMENT = 1000, /* an argument of a call is wrong */
+  TL_INVALID_HANDLE = 1001,   /* a handle is null, stale, foreign or of the wrong kind */
+  TL_LAUNCH_ARGUMENT = 1002,  /* a launch argument does not fit the kernel's parameter */
+  TL_INVALID_PROGRAM = 2000,  /* the tile program is not valid */
+  TL_PARSE_ERROR = 2001,      /* the text is not a valid tile program */
+  TL_INVALID_SCHEDULE = 2002, /* the schedule does not fit the program or contradicts itself */
+  TL_UNSUPPORTED = 3000,      /* the target cannot do what the program asks for */
+  TL_UNKNOWN_TARGET = 3001,   /* no target of that name */
+  TL_LIMIT_EXCEEDED = 4000,   /* a limit of the library was exceeded */
+  TL_CANCELLED = 5000,        /* the caller cancelled the work */
+  TL_BACKEND = 6000,          /* the code generator failed */
+  TL_DRIVER = 7000,           /* the device driver reported an error or is absent */
+  TL_IO = 8000,               /* a file could not be read or written */
+  TL_INTERNAL = 9000          /* a defect of the library; please report it */
+};
+
+/* Element types. A bool is stored as one byte, 0 or 1. */
+typedef uint32_t tl_dtype;
+enum {
+  TL_F16 = 1,
+  TL_BF16 = 2,
+  TL_F32 = 3,
+  TL_F64 = 4,
+  TL_I8 = 5,
+  TL_U8 = 6,
+  TL_I32 = 7,
+  TL_I64 = 8,
+  TL_BOOL = 9
+};
+
+/* Where a buffer lives. Tensors are global; tiles are allocated in one of the others. */
+typedef uint32_t tl_mem_scope;
+enum {
+  TL_SCOPE_GLOBAL = 1,
+  TL_SCOPE_SHARED = 2,   /* one per block, visible to all of its threads */
+  TL_SCOPE_FRAGMENT = 3, /* one per block, spread over the registers of its threads */
+  TL_SCOPE_LOCAL = 4     /* one per block, replicated or private as the planner finds; small scalars */
+};
+
+typedef uint32_t tl_loop_kind;
+enum {
+  TL_LOOP_SERIAL = 1,
+  TL_LOOP_UNROLL = 2,
+  TL_LOOP_VECTORIZED = 3,
+  TL_LOOP_PIPELINED = 4 /* iterations may overlap; the planner finds stages */
+};
+
+/* Operations of one operand; see tl_unary. */
+typedef uint32_t tl_unary_op;
+enum {
+  TL_NEG = 1,
+  TL_ABS = 2,
+  TL_EXP = 3,
+  TL_EXP2 = 4,
+  TL_LOG = 5,
+  TL_LOG2 = 6,
+  TL_SQRT = 7,
+  TL_RSQRT = 8,
+  TL_TANH = 9,
+  TL_ERF = 10,
+  TL_SIGMOID = 11,
+  TL_FLOOR = 12,
+  TL_CEIL = 13,
+  TL_NOT = 14,    /* bool */
+  TL_BIT_NOT = 15 /* integers */
+};
+
+/* Operations of two operands; see tl_binary. */
+typedef uint32_t tl_binary_op;
+enum {
+  TL_ADD = 101,
+  TL_SUB = 102,
+  TL_MUL = 103,
+  TL_DIV = 104,      /* floating types */
+  TL_FLOORDIV = 105, /* integers, rounds to minus infinity; by zero gives 0 */
+  TL_FLOORMOD = 106, /* integers, sign of the divisor; by zero gives 0 */
+  TL_MIN = 107,      /* a NaN operand is ignored */
+  TL_MAX = 108,
+  TL_LT = 109, /* comparisons give a bool */
+  TL_LE = 110,
+  TL_EQ = 111,
+  TL_NE = 112,
+  TL_AND = 113, /* bool */
+  TL_OR = 114,
+  TL_BIT_AND = 115, /* integers */
+  TL_BIT_OR = 116,
+  TL_BIT_XOR = 117,
+  TL_SHL = 118, /* amount taken modulo the width */
+  TL_SHR = 119, /* arithmetic for signed types */
+  TL_GT = 120,
+  TL_GE = 121
+};
+
+typedef uint32_t tl_reduce_kind;
+enum {
+  TL_REDUCE_SUM = 1,
+  TL_REDUCE_MAX = 2,
+  TL_REDUCE_MIN = 3,
+  TL_REDUCE_ABSMAX = 4
+};
+
+/* How the warps of a block share the output tile of a gemm. 0 is the same as TL_POLICY_SQUARE. */
+typedef uint32_t tl_warp_policy;
+enum {
+  TL_POLICY_DEFAULT = 0,
+  TL_POLICY_SQUARE = 1,
+  TL_POLICY_FULL_ROW = 2, /* all warps along the rows */
+  TL_POLICY_FULL_COL = 3
+};
+
+/* Bits of `flags` arguments. */
+enum {
+  TL_TENSOR_READ_ONLY = 1, /* tl_tensor: the program may not write it */
+  TL_GEMM_TRANSPOSE_A = 1, /* tl_gemm: A is given as k x m */
+  TL_GEMM_TRANSPOSE_B = 2, /* tl_gemm: B is given as n x k */
+  TL_GEMM_CLEAR = 4,       /* tl_gemm: C = A * B, the old C is dropped */
+  TL_REDUCE_ACCUMULATE = 1 /* tl_reduce: the old destination is one more term */
+};
+
+typedef uint32_t tl_severity;
+enum {
+  TL_SEVERITY_NOTE = 1,
+  TL_SEVERITY_WARNING = 2,
+  TL_SEVERITY_ERROR = 3
+};
+
+typedef uint32_t tl_log_level;
+enum {
+  TL_LOG_OFF = 0,
+  TL_LOG_ERROR = 1,
+  TL_LOG_WARNING = 2,
+  TL_LOG_INFO = 3,
+  TL_LOG_DEBUG = 4
+};
+
+typedef uint32_t tl_option_type;
+enum {
+  TL_OPTION_I64 = 1,
+  TL_OPTION_BOOL = 2,
+  TL_OPTION_STR = 3
+};
+
+/* Parts of an artifact. */
+typedef uint32_t tl_section;
+enum {
+  TL_SECTION_TILE_IR = 1,           /* the program, canonical .tl text */
+  TL_SECTION_SCHEDULE_TEXT = 2,     /* every decision with its reason */
+  TL_SECTION_SCHEDULE_JSON = 3,     /* the same, to edit and hand back as option "schedule_json" */
+  TL_SECTION_THREAD_PROGRAM = 4,    /* what one thread does */
+  TL_SECTION_LLVM_IR = 5,           /* option "keep_ir" */
+  TL_SECTION_LLVM_IR_OPTIMISED = 6, /* option "keep_ir" */
+  TL_SECTION_ASSEMBLY = 7           /* option "keep_assembly" */
+};
+
+typedef uint32_t tl_param_kind;
+enum {
+  TL_PARAM_DIM = 1,
+  TL_PARAM_SCALAR = 2,
+  TL_PARAM_TENSOR = 3
+};
+
+/* What a tl_arg carries; see tl_arg. */
+typedef uint32_t tl_arg_kind;
+enum {
+  TL_ARG_AUTO = 1,    /* a dimension to be solved from the tensors */
+  TL_ARG_POINTER = 2, /* a tensor by its base address; shape and strides as the program states them */
+  TL_ARG_I64 = 3,     /* a dimension or an integer or bool scalar */
+  TL_ARG_F64 = 4,     /* a floating scalar: payload holds the bits of a double */
+  TL_ARG_TENSOR = 5   /* a tensor by `const struct DLTensor *` */
+};
+
+typedef uint32_t tl_device_kind;
+enum {
+  TL_DEVICE_HOST = 1
+};
+
+/* -------------------------------------------------------------------------------- structs -- */
+
+/* One message. Strings belong to the error and are never NULL ("" where there is nothing to say). */
+typedef struct tl_diagnostic {
+  uint32_t struct_size;
+  tl_severity severity;
+  tl_status status;
+  int32_t consequence; /* 1: follows from an earlier error of the same object */
+  uint32_t line;       /* 0: unknown */
+  uint32_t column;
+  const char *code;    /* stable name, e.g. "shape_mismatch" */
+  const char *message; /* what is wrong and why, with the user's names and shapes */
+  const char *hint;    /* a way out */
+  const char *op;      /* path of the operation ("gemm/ko/copy#1") or function called ("tl_copy") */
+  const char *stage;   /* who noticed, e.g. "builder", "check", "layout" */
+  const char *file;
+} tl_diagnostic;
+
+/* One row of the option table. Strings belong to the library. */
+typedef struct tl_option_info {
+  uint32_t struct_size;
+  tl_option_type type;
+  const char *name;
+  const char *summary;
+  const char *default_value; /* as text */
+  int32_t affects_code;      /* 1: two values may give different artifacts */
+  int32_t reserved;
+} tl_option_info;
+
+/* One parameter of a program, in launch order. Strings belong to the program. */
+typedef struct tl_param_info {
+  uint32_t struct_size;
+  tl_param_kind kind;
+  tl_dtype dtype;
+  uint32_t rank;     /* tensors */
+  int32_t read_only; /* tensors */
+  int32_t reserved;
+  const char *name;
+} tl_param_info;
+
+/* One device. Strings belong to the library. */
+typedef struct tl_device_info {
+  uint32_t struct_size;
+  tl_device_kind kind;
+  uint32_t cores; /* host: threads a launch uses by default */
+  uint32_t reserved;
+  const char *name;     /* e.g. "host (sapphirerapids)" */
+  const char *target;   /* name to hand to tl_target_parse */
+  const char *features; /* comma-separated, as LLVM spells them */
+} tl_device_info;
+
+/* How to launch. NULL in its place means all defaults. */
+typedef struct tl_launch {
+  uint32_t struct_size;
+  uint32_t max_threads; /* host: threads to use at most, 0 = all cores */
+  void *stream;         /* GPU stream; must be NULL for the host */
+} tl_launch;
+
+/* One launch argument. Frozen: 16 bytes for ever. `payload` is an address, an int64_t or the bits of a
+ * double, by kind. `dtype` is 0 or, to have it checked, the element type the caller believes in. */
+typedef struct tl_arg {
+  tl_arg_kind kind;
+  tl_dtype dtype;
+  uint64_t payload;
+} tl_arg;
+
+/* -------------------------------------------------------------------------------- callbacks -- */
+
+typedef void (*tl_log_fn)(void *user, tl_log_level level, const char *stage, const char *message);
+/* A compiler stage and the text of its result, NUL-terminated behind `size`, which lives during the call. */
+typedef void (*tl_dump_fn)(void *user, const char *stage, const char *text, size_t size);
+/* Asked between compiler stages; non-zero cancels with TL_CANCELLED. */
+typedef int32_t (*tl_cancel_fn)(void *user);
+typedef void (*tl_drop_fn)(void *user);
+
+/* -------------------------------------------------------------------------------- library -- */
+
+/** TL_API_VERSION of the library that is loaded. Compare with the header's. [stable] */
+TL_API uint32_t tilelang_api_version(void);
+
+/** Version, build id and back end of the library as one JSON object. */
+TL_API const char *tl_build_info(void);
+
+/** Name of a status ("ok", "invalid_argument"); "unknown" for a value that is not in the table. [stable] */
+TL_API const char *tl_status_name(tl_status status);
+
+/** Name of a dtype ("f16"), "" for an unknown value. */
+TL_API const char *tl_dtype_name(tl_dtype dtype);
+
+/** Bits of one element in memory, 0 for an unknown value. */
+TL_API uint32_t tl_dtype_bits(tl_dtype dtype);
+
+/* -------------------------------------------------------------------------------- context -- */
+
+/** Makes a context with no callbacks and default limits. It may be shared by all threads once its setters
+ *  ran. */
+TL_API tl_status tl_context_create(tl_context **out_context, tl_error **out_error);
+TL_API void tl_context_retain(tl_context *context);
+TL_API void tl_context_release(tl_context *context);
+
+/** Sends messages of `level` and more severe ones to `fn`; NULL switches logging off. `drop` may be NULL.
+ *  Not to be called while another thread uses the context. On failure `drop` is not called. */
+TL_API tl_status tl_context_set_log(tl_context *context, tl_log_level level, tl_log_fn fn, tl_drop_fn drop,
+                                    void *user,
+                                    tl_error **out_error);
+
+/** Hands the result of every compiler stage to `fn`; NULL switches it off. */
+TL_API tl_status tl_context_set_dump(tl_context *context, tl_dump_fn fn, tl_drop_fn drop, void *user,
+                                     tl_error **out_error);
+
+/** Asks `fn` between compiler stages whether to stop; NULL switches it off. */
+TL_API tl_status tl_context_set_cancel(tl_context *context, tl_cancel_fn fn, tl_drop_fn drop, void *user,
+                                       tl_error **out_error);
+
+/** Lowers a limit: "text_bytes", "expr_nodes", "expr_depth", "statements", "buffers", "nesting", "rank",
+ *  "tile_elements", "unroll", "diagnostics". Raising one above its present value, or a value below 1, is
+ *  refused. Holds for builders and parses begun afterwards. */
+TL_API tl_status tl_context_set_limit(tl_context *context, const char *name, int64_t value,
+                                      tl_error **out_error);
+
+/** Present value of a limit. */
+TL_API tl_status tl_context_get_limit(const tl_context *context, const char *name, int64_t *out_value,
+                                      tl_error **out_error);
+
+/* -------------------------------------------------------------------------------- errors -- */
+
+/** Reference counting. */
+TL_API void tl_error_retain(tl_error *error);
+TL_API void tl_error_release(tl_error *error);
+
+/** Status of the first diagnostic, which is what the failing call returned. TL_OK for NULL. [stable] */
+TL_API tl_status tl_error_status(const tl_error *error);
+
+/** All diagnostics as text, one per line; "" for NULL. [stable] */
+TL_API const char *tl_error_message(const tl_error *error);
+
+/** Number of diagnostics; 0 for NULL. */
+TL_API size_t tl_error_count(const tl_error *error);
+
+/** Fills *out_diagnostic (struct_size set by the caller) with diagnostic `index`. Its strings belong to the
+ *  error. */
+TL_API tl_status tl_error_diagnostic(const tl_error *error, size_t index, tl_diagnostic *out_diagnostic);
+
+/* -------------------------------------------------------------------------------- blobs -- */
+
+/** Reference counting. */
+TL_API void tl_blob_retain(tl_blob *blob);
+TL_API void tl_blob_release(tl_blob *blob);
+
+/** The bytes, followed by a NUL that is not counted. "" for NULL. */
+TL_API const char *tl_blob_data(const tl_blob *blob);
+TL_API size_t tl_blob_size(const tl_blob *blob);
+
+/* -------------------------------------------------------------------------------- options -- */
+
+/** Compile options, all at their defaults. */
+TL_API tl_status tl_options_create(tl_options **out_options, tl_error **out_error);
+TL_API void tl_options_destroy(tl_options *options);
+
+/** Sets one option. An unknown name or a wrong type is TL_INVALID_ARGUMENT; the message lists the names. */
+TL_API tl_status tl_options_set_i64(tl_options *options, const char *name, int64_t value,
+                                    tl_error **out_error);
+TL_API tl_status tl_options_set_bool(tl_options *options, const char *name, int32_t value,
+                                     tl_error **out_error);
+TL_API tl_status tl_options_set_str(tl_options *options, const char *name, const char *value,
+                                    tl_error **out_error);
+
+/** The option table: number of rows, and row `index`. */
+TL_API size_t tl_option_count(void);
+TL_API tl_status tl_option_describe(size_t index, tl_option_info *out_info);
+
+/* -------------------------------------------------------------------------------- targets -- */
+
+/** Names of the targets that this library can plan for; "" behind the end. */
+TL_API size_t tl_target_count(void);
+TL_API const char *tl_target_name_at(size_t index);
+
+/** A target by name: "host" (this machine), "x86-64-v3", "sm_80", ... An unknown name is TL_UNKNOWN_TARGET
+ *  and the message lists the known ones. No device is needed. */
+TL_API tl_status tl_target_parse(const char *name, tl_target **out_target, tl_error **out_error);
+
+/** The best target that this library can compile for and run on this machine. */
+TL_API tl_status tl_target_best(const tl_context *context, tl_target **out_target, tl_error **out_error);
+TL_API void tl_target_retain(tl_target *target);
+TL_API void tl_target_release(tl_target *target);
+
+/** Name of a target; "" for NULL. */
+TL_API const char *tl_target_name(const tl_target *target);
+
+/** The whole description as JSON. */
+TL_API tl_status tl_target_to_json(const tl_target *target, tl_blob **out_json, tl_error **out_error);
+
+/** One number of a target: "warp", "max_threads", "default_threads", "shared_bytes",
+ *  "registers_per_thread", "vector_bytes", "async_copy" (0 or 1). */
+TL_API tl_status tl_target_get_i64(const tl_target *target, const char *name, int64_t *out_value,
+                                   tl_error **out_error);
+
+/* -------------------------------------------------------------------------------- builder --
+ * A builder is sticky: after the first mistake every call is a no-op that returns none, and tl_builder_finish
+ * reports what went wrong and where. So nothing needs checking in between. */
+
+/** Begins a program of that name. */
+TL_API tl_status tl_builder_create(const tl_context *context, const char *name, tl_builder **out_builder,
+                                   tl_error **out_error);
+TL_API void tl_builder_destroy(tl_builder *builder);
+
+/** Source place of what is built from now on, for diagnostics. `file` NULL or line 0: unknown. */
+TL_API void tl_builder_set_location(tl_builder *builder, const char *file, uint32_t line, uint32_t column);
+
+/** Status of the first mistake so far; TL_OK while there is none. */
+TL_API tl_status tl_builder_status(const tl_builder *builder);
+
+/** Ends the program, checks it as a whole and hands it out. The builder is spent, whatever the result;
+ *  destroy it. */
+TL_API tl_status tl_builder_finish(tl_builder *builder, tl_program **out_program, tl_error **out_error);
+
+/* Parameters, in launch order, before the first kernel. */
+
+/** A symbolic extent: i64, >= 0, known at launch. */
+TL_API tl_expr tl_dim(tl_builder *builder, const char *name);
+
+/** States what is known of a dimension: lower <= value <= upper and value % divisor == 0. Checked at
+ *  launch, used to drop guards. Use 0, INT64_MAX, 1 for "nothing". */
+TL_API void tl_dim_fact(tl_builder *builder, tl_expr dim, int64_t lower, int64_t upper, int64_t divisor);
+
+/** A by-value parameter. */
+TL_API tl_expr tl_scalar(tl_builder *builder, const char *name, tl_dtype dtype);
+
+/** A tensor in global memory. `shape` holds `rank` i64 expressions over constants, dimensions and scalars,
+ *  slowest first. `strides`, in elements, likewise, or NULL for compact row-major. `flags`:
+ *  TL_TENSOR_READ_ONLY or 0. */
+TL_API tl_buffer tl_tensor(tl_builder *builder, const char *name, tl_dtype dtype, uint32_t rank,
+                           const tl_expr *shape,
+                           const tl_expr *strides, uint32_t flags);
+
+/* Expressions. Operand types must agree; nothing is converted silently. Constants are folded. */
+
+/** An integer or bool literal; `value` must fit the type. */
+TL_API tl_expr tl_const_i64(tl_builder *builder, tl_dtype dtype, int64_t value);
+
+/** A floating literal, rounded to the type. */
+TL_API tl_expr tl_const_f64(tl_builder *builder, tl_dtype dtype, double value);
+
+/** Short for tl_const_i64(builder, TL_I64, value): extents, offsets, indices. */
+TL_API tl_expr tl_index(tl_builder *builder, int64_t value);
+
+/** op(a). Arithmetic: any number; exp .. ceil: floating; TL_NOT: bool; TL_BIT_NOT: integers. */
+TL_API tl_expr tl_unary(tl_builder *builder, tl_unary_op op, tl_expr a);
+
+/** a op b, both of one type, which is the result's, or bool for comparisons. */
+TL_API tl_expr tl_binary(tl_builder *builder, tl_binary_op op, tl_expr a, tl_expr b);
+
+/** a where `condition` (bool) holds, else b. */
+TL_API tl_expr tl_select(tl_builder *builder, tl_expr condition, tl_expr a, tl_expr b);
+
+/** Converts. To a narrower float: nearest even; float to integer: truncates and saturates, NaN gives 0;
+ *  integers wrap; to bool: x != 0. */
+TL_API tl_expr tl_cast(tl_builder *builder, tl_dtype dtype, tl_expr a);
+
+/** One element of a buffer; `rank` i64 indices. Outside a tensor it reads 0. */
+TL_API tl_expr tl_load(tl_builder *builder, tl_buffer buffer, uint32_t rank, const tl_expr *indices);
+
+/** Type of an expression; 0 for none. */
+TL_API tl_dtype tl_expr_dtype(tl_builder *builder, tl_expr expr);
+
+/* Scopes. Each begin is closed by tl_end with the scope it returned, innermost first. */
+
+/** Opens a kernel whose grid has `rank` (1 to 3) i64 extents over constants, dimensions and scalars,
+ *  slowest first. `threads`: computing threads of a block, 0 = the planner decides. `names`: of the block
+ *  indices, or NULL. `out_blocks` receives `rank` block indices. Kernels of a program run in order. (Paper:
+ *  T.Kernel.) */
+TL_API tl_scope tl_begin_kernel(tl_builder *builder, const char *name, uint32_t rank, const tl_expr *grid,
+                                int64_t threads, const char *const *names, tl_expr *out_blocks);
+
+/** Opens `for var in begin .. end` (end exclusive). `num_stages`: pipelined loops, 0 = the planner decides;
+ *  0 for the other kinds. Unrolled and vectorized loops need a constant trip count. `name` may be NULL.
+ *  (Paper: T.serial, T.unroll, T.vectorized, T.Pipelined.) */
+TL_API tl_scope tl_begin_loop(tl_builder *builder, tl_loop_kind kind, tl_expr begin, tl_expr end,
+                              int64_t num_stages,
+                              const char *name, tl_expr *out_var);
+
+/** Opens a loop nest of `rank` constant extents whose iterations are independent; the planner maps them to
+ *  threads. Only stores, ifs and loads may stand inside. `names` may be NULL. (Paper: T.Parallel.) */
+TL_API tl_scope tl_begin_parallel(tl_builder *builder, uint32_t rank, const int64_t *extents,
+                                  const char *const *names,
+                                  tl_expr *out_vars);
+
+/** Opens the branch taken when `condition` (bool) holds. Outside parallel loops it must be the same for the
+ *  block. */
+TL_API tl_scope tl_begin_if(tl_builder *builder, tl_expr condition);
+
+/** Ends the first branch of an open if and begins the other. */
+TL_API void tl_begin_else(tl_builder *builder, tl_scope if_scope);
+
+/** Closes a scope, which must be the innermost open one. */
+TL_API void tl_end(tl_builder *builder, tl_scope scope);
+
+/* Statements of the innermost scope. */
+
+/** An on-chip tile of constant shape, alive as long as its kernel; called directly inside the kernel.
+ *  (Paper: T.alloc_shared, T.alloc_fragment, T.alloc_local.) */
+TL_API tl_buffer tl_alloc(tl_builder *builder, const char *name, tl_mem_scope scope, tl_dtype dtype,
+                          uint32_t rank,
+                          const int64_t *shape);
+
+/** The box at `offsets` (i64 expressions, the same for the block) of constant `extents`. It may hang over
+ *  the edge of a tensor: reads give 0 there, writes are dropped. */
+TL_API tl_region tl_region_of(tl_builder *builder, tl_buffer buffer, uint32_t rank, const tl_expr *offsets,
+                              const int64_t *extents);
+
+/** The whole of an on-chip tile, or of a tensor of constant shape. */
+TL_API tl_region tl_whole(tl_builder *builder, tl_buffer buffer);
+
+/** dst = src, converted where the types differ. Shapes agree up to dimensions of extent 1. (Paper: T.copy.) */
+TL_API void tl_copy(tl_builder *builder, tl_region src, tl_region dst);
+
+/** dst = value, of dst's type. (Paper: T.fill, T.clear.) */
+TL_API void tl_fill(tl_builder *builder, tl_region dst, tl_expr value);
+
+/** C += A * B, A being m x k, B k x n, C m x n, accumulated in C's type. `flags`: TL_GEMM_* bits. (Paper:
+ *  T.gemm.) */
+TL_API void tl_gemm(tl_builder *builder, tl_region a, tl_region b, tl_region c, uint32_t flags,
+                    tl_warp_policy policy);
+
+/** dst = kind over dimension `axis` of src; dst has src's shape without that dimension, or with extent 1
+ *  there. `flags`: TL_REDUCE_ACCUMULATE or 0. (Paper: T.reduce_*.) */
+TL_API void tl_reduce(tl_builder *builder, tl_region src, tl_region dst, tl_reduce_kind kind, uint32_t axis,
+                      uint32_t flags);
+
+/** buffer[indices] = value, of the buffer's type. Inside parallel loops, or elsewhere to local tiles. A
+ *  write outside a tensor is dropped. */
+TL_API void tl_store(tl_builder *builder, tl_buffer buffer, uint32_t rank, const tl_expr *indices,
+                     tl_expr value);
+
+/* -------------------------------------------------------------------------------- programs -- */
+
+/** Reads the .tl text form and checks the program. `file_name` (may be NULL) stands in diagnostics; no file
+ *  is read. */
+TL_API tl_status tl_program_parse(const tl_context *context, const char *text, size_t size,
+                                  const char *file_name,
+                                  tl_program **out_program, tl_error **out_error);
+TL_API void tl_program_retain(tl_program *program);
+TL_API void tl_program_release(tl_program *program);
+
+/** The canonical text; parsing it gives an equal program. */
+TL_API tl_status tl_program_print(const tl_program *program, tl_blob **out_text, tl_error **out_error);
+
+/** 32 hex digits that identify the canonical text, on every machine; "" for NULL. */
+TL_API const char *tl_program_hash(const tl_program *program);
+
+/** Name of the program; "" for NULL. */
+TL_API const char *tl_program_name(const tl_program *program);
+
+/** Parameters in launch order: how many, and number `index`. */
+TL_API size_t tl_program_param_count(const tl_program *program);
+TL_API tl_status tl_program_param(const tl_program *program, size_t index, tl_param_info *out_info);
+
+/** Runs the program by interpretation, slowly, on host tensors: the reference for compiled code. Arguments
+ *  as for tl_kernel_launch. Also reports reads of on-chip elements that nobody wrote and indices outside
+ *  on-chip tiles. */
+TL_API tl_status tl_interpret(const tl_program *program, const tl_arg *args, size_t count,
+                              tl_error **out_error);
+
+/* -------------------------------------------------------------------------------- compiling -- */
+
+/** Compiles. `options` may be NULL. Re-entrant. A program that the target cannot run is TL_UNSUPPORTED or,
+ *  where it needs too much memory, TL_LIMIT_EXCEEDED. */
+TL_API tl_status tl_compile(const tl_context *context, const tl_program *program, const tl_target *target,
+                            const tl_options *options, tl_artifact **out_artifact, tl_error **out_error);
+TL_API void tl_artifact_retain(tl_artifact *artifact);
+TL_API void tl_artifact_release(tl_artifact *artifact);
+
+/** Text of one section, NUL-terminated behind *out_size, owned by the artifact. A section that was not
+ *  asked for by the options is empty. */
+TL_API tl_status tl_artifact_section(const tl_artifact *artifact, tl_section section, const char **out_data,
+                                     size_t *out_size, tl_error **out_error);
+
+/** Compiler stages that ran: how many, and name and milliseconds of number `index`. */
+TL_API size_t tl_artifact_stage_count(const tl_artifact *artifact);
+TL_API tl_status tl_artifact_stage(const tl_artifact *artifact, size_t index, const char **out_name,
+                                   double *out_ms);
+
+/* -------------------------------------------------------------------------------- running -- */
+
+/** Devices of this machine: how many, and number `ordinal`. Device 0 is the host. */
+TL_API size_t tl_device_count(void);
+TL_API tl_status tl_device_describe(size_t ordinal, tl_device_info *out_info);
+
+/** Loads an artifact on a device of its target's kind. */
+TL_API tl_status tl_kernel_load(const tl_context *context, const tl_artifact *artifact, size_t ordinal,
+                                tl_kernel **out_kernel, tl_error **out_error);
+TL_API void tl_kernel_retain(tl_kernel *kernel);
+TL_API void tl_kernel_release(tl_kernel *kernel);
+
+/** Runs all kernels of the program in order. `args`: one per parameter in launch order, where dimensions
+ *  may be TL_ARG_AUTO; or one per tensor and scalar, with every dimension solved from the tensors.
+ *  Everything the program states is checked first (rank, dtype, extents, strides, alignment, facts);
+ *  overlap of tensors is not. On the host the call returns when the work is done. Tensors are borrowed for
+ *  the time of the work. `launch` may be NULL. */
+TL_API tl_status tl_kernel_launch(const tl_kernel *kernel, const tl_launch *launch, const tl_arg *args,
+                                  size_t count,
+                                  tl_error **out_error);
+
+/** The same for a program whose parameters are tensors and dimensions solved from them. */
+TL_API tl_status tl_kernel_launch_dlpack(const tl_kernel *kernel, const tl_launch *launch,
+                                         const struct DLTensor *const *tensors, size_t count,
+                                         tl_error **out_error);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* TILELANG_H */

@@ -1,0 +1,120 @@
+// Parameters of a program: dimensions, scalars, tensors.
+#include <string>
+
+#include "builder/builder.h"
+
+namespace tilegen::builder {
+
+bool Builder::before_kernels(std::string_view call) {
+  if (program_.kernels.empty()) return true;
+  fail(DiagCode::misplaced_statement, call, "parameters are declared before the first kernel",
+       "move the call in front of tl_begin_kernel");
+  return false;
+}
+
+bool Builder::room_for_buffer(std::string_view call) {
+  if (static_cast<int64_t>(program_.buffers.size()) < limits_.buffers) return true;
+  fail(DiagCode::limit_nodes, call,
+       "the program has more than " + std::to_string(limits_.buffers) + " buffers",
+       "split the program, or raise the limit 'buffers' of the context");
+  return false;
+}
+
+bool Builder::check_rank(std::string_view call, std::string_view what, size_t rank) {
+  if (rank == 0) {
+    fail(DiagCode::rank_mismatch, call, std::string(what) + " has no dimensions", "give it at least one");
+    return false;
+  }
+  if (static_cast<int64_t>(rank) <= limits_.rank) return true;
+  fail(DiagCode::limit_nesting, call,
+       std::string(what) + " has " + std::to_string(rank) + " dimensions, the most is " +
+           std::to_string(limits_.rank),
+       "fold dimensions together");
+  return false;
+}
+
+ir::VarId Builder::dim(std::string_view name) {
+  constexpr std::string_view kCall = "tl_dim";
+  if (!ready(kCall) || !before_kernels(kCall)) return {};
+  const ir::VarId v = add_var(kCall, name, ir::VarKind::dim, ir::DType::i64);
+  if (v) program_.params.push_back({ir::Param::Kind::dim, v, {}});
+  return v;
+}
+
+void Builder::dim_fact(ir::VarId dim, int64_t lower, int64_t upper, int64_t divisor) {
+  constexpr std::string_view kCall = "tl_dim_fact";
+  if (!ready(kCall)) return;
+  if (dim.value >= program_.vars.size() || program_.var(dim).kind != ir::VarKind::dim)
+    return fail(DiagCode::stale_handle, kCall, "the expression is not a dimension",
+                "pass what tl_dim returned");
+  ir::Var& v = program_.vars[dim.value];
+  if (lower < 0 || upper < lower)
+    return fail(DiagCode::bad_attribute, kCall,
+                "no value of '" + v.name + "' is >= " + std::to_string(lower) +
+                    " and <= " + std::to_string(upper) + " and >= 0",
+                "give 0 <= lower <= upper");
+  if (divisor < 1)
+    return fail(DiagCode::bad_attribute, kCall,
+                "'" + v.name + "' cannot be divisible by " + std::to_string(divisor), "give a divisor >= 1");
+  v.lower = lower;
+  v.upper = upper;
+  v.divisor = divisor;
+}
+
+ir::VarId Builder::scalar(std::string_view name, ir::DType type) {
+  constexpr std::string_view kCall = "tl_scalar";
+  if (!ready(kCall) || !before_kernels(kCall) || !check_dtype(kCall, type)) return {};
+  const ir::VarId v = add_var(kCall, name, ir::VarKind::scalar, type);
+  if (v) program_.params.push_back({ir::Param::Kind::scalar, v, {}});
+  return v;
+}
+
+ir::BufferId Builder::tensor(std::string_view name, ir::DType type, std::span<const ir::ExprId> shape,
+                             std::span<const ir::ExprId> strides, bool read_only) {
+  constexpr std::string_view kCall = "tl_tensor";
+  if (!ready(kCall) || !before_kernels(kCall) || !check_dtype(kCall, type) || !room_for_buffer(kCall))
+    return {};
+  const std::string what = "tensor '" + std::string(name) + "'";
+  if (!check_rank(kCall, what, shape.size())) return {};
+  if (!strides.empty() && strides.size() != shape.size()) {
+    fail(DiagCode::rank_mismatch, kCall,
+         what + " has " + std::to_string(shape.size()) + " extents and " + std::to_string(strides.size()) +
+             " strides",
+         "give one stride per extent, or none for a compact tensor");
+    return {};
+  }
+  for (size_t i = 0; i < shape.size(); ++i) {
+    const std::string which = what + " extent " + std::to_string(i);
+    if (!check_index(kCall, which, shape[i]) || !check_leaves(kCall, which, shape[i])) return {};
+    int64_t extent = 0;
+    if (program_.exprs.is_const_int(shape[i], &extent) && extent < 0) {
+      fail(DiagCode::bad_shape, kCall, which + " is " + std::to_string(extent),
+           "give an extent of at least 0");
+      return {};
+    }
+  }
+  for (size_t i = 0; i < strides.size(); ++i) {
+    const std::string which = what + " stride " + std::to_string(i);
+    if (!check_index(kCall, which, strides[i]) || !check_leaves(kCall, which, strides[i])) return {};
+    int64_t stride = 0;
+    if (program_.exprs.is_const_int(strides[i], &stride) && stride < 0) {
+      fail(DiagCode::bad_shape, kCall, which + " is " + std::to_string(stride),
+           "negative strides are not supported; reverse the index instead");
+      return {};
+    }
+  }
+  if (!declare(kCall, name, "tensor")) return {};
+  ir::Buffer b;
+  b.name = name;
+  b.type = type;
+  b.shape.assign(shape.begin(), shape.end());
+  b.strides.assign(strides.begin(), strides.end());
+  b.read_only = read_only;
+  b.location = location_;
+  program_.buffers.push_back(std::move(b));
+  const ir::BufferId id(program_.buffers.size() - 1);
+  program_.params.push_back({ir::Param::Kind::tensor, {}, id});
+  return id;
+}
+
+}  // namespace tilegen::builder

@@ -1,0 +1,205 @@
+// Tiles, regions, tile operations and stores.
+#include <string>
+
+#include "builder/builder.h"
+#include "support/checked.h"
+
+namespace tilegen::builder {
+
+std::string Builder::buffer_text(ir::BufferId id) const {
+  const ir::Buffer& b = program_.buffer(id);
+  return std::string(b.scope == ir::MemScope::global ? "tensor" : "tile") + " '" + b.name + "'";
+}
+
+bool Builder::check_buffer(std::string_view call, std::string_view what, ir::BufferId id) {
+  if (id.value >= program_.buffers.size()) {
+    fail(DiagCode::stale_handle, call, std::string(what) + " is not a buffer of this builder",
+         "pass what tl_tensor or tl_alloc of the same builder returned");
+    return false;
+  }
+  const ir::Buffer& b = program_.buffer(id);
+  if (b.kernel < 0 || (b.kernel == current_kernel() && !frames_.empty())) return true;
+  fail(DiagCode::out_of_scope, call,
+       buffer_text(id) + " belongs to kernel '" + program_.kernels[static_cast<size_t>(b.kernel)].name +
+           "', which has ended",
+       "allocate a tile in this kernel, or pass values between kernels through a tensor");
+  return false;
+}
+
+bool Builder::check_region(std::string_view call, std::string_view what, const ir::Region& r) {
+  if (!check_buffer(call, what, r.buffer)) return false;
+  if (r.extents.size() == program_.buffer(r.buffer).shape.size() && r.offsets.size() == r.extents.size())
+    return true;
+  fail(DiagCode::rank_mismatch, call,
+       std::string(what) + " has " + std::to_string(r.extents.size()) + " dimensions, its " +
+           buffer_text(r.buffer) + " has " + std::to_string(program_.buffer(r.buffer).shape.size()),
+       "make regions with tl_region_of");
+  return false;
+}
+
+ir::BufferId Builder::alloc(std::string_view name, ir::MemScope scope, ir::DType type,
+                            std::span<const int64_t> shape) {
+  constexpr std::string_view kCall = "tl_alloc";
+  if (!ready(kCall) || !inside_kernel(kCall) || !check_dtype(kCall, type) || !room_for_buffer(kCall) ||
+      !check_operands(kCall, {}))
+    return {};
+  if (frames_.size() != 1) {
+    fail(DiagCode::misplaced_statement, kCall,
+         "a tile is allocated directly in its kernel, not inside the " + frames_.back().what,
+         "move the call in front of the loop; a tile lives as long as its kernel");
+    return {};
+  }
+  if (scope != ir::MemScope::shared && scope != ir::MemScope::fragment && scope != ir::MemScope::local) {
+    const bool known = scope == ir::MemScope::global;
+    fail(known ? DiagCode::scope_not_allowed : DiagCode::bad_enum, kCall,
+         known ? "a tile cannot be allocated in global memory" : "there is no such memory scope",
+         "use TL_SCOPE_SHARED, TL_SCOPE_FRAGMENT or TL_SCOPE_LOCAL; pass global memory as a tensor");
+    return {};
+  }
+  const std::string what = "tile '" + std::string(name) + "'";
+  if (!check_rank(kCall, what, shape.size())) return {};
+  for (size_t i = 0; i < shape.size(); ++i)
+    if (shape[i] < 1) {
+      fail(DiagCode::bad_shape, kCall,
+           what + " extent " + std::to_string(i) + " is " + std::to_string(shape[i]),
+           "give extents of at least 1");
+      return {};
+    }
+  const auto elements = checked_product(shape);
+  if (!elements || *elements > limits_.tile_elements) {
+    fail(DiagCode::limit_memory, kCall,
+         what + " has more than " + std::to_string(limits_.tile_elements) + " elements", "use smaller tiles");
+    return {};
+  }
+  if (!declare(kCall, name, "tile")) return {};
+  ir::Buffer b;
+  b.name = name;
+  b.scope = scope;
+  b.type = type;
+  for (int64_t extent : shape) b.shape.push_back(program_.exprs.const_int(extent));
+  b.kernel = current_kernel();
+  b.location = location_;
+  program_.buffers.push_back(std::move(b));
+  return ir::BufferId(program_.buffers.size() - 1);
+}
+
+std::optional<ir::Region> Builder::region(ir::BufferId buffer, std::span<const ir::ExprId> offsets,
+                                          std::span<const int64_t> extents) {
+  constexpr std::string_view kCall = "tl_region_of";
+  if (!ready(kCall) || !inside_kernel(kCall) || !check_buffer(kCall, "the buffer", buffer) ||
+      !check_operands(kCall, {}))
+    return {};
+  const ir::Buffer& b = program_.buffer(buffer);
+  ir::Region r;
+  r.buffer = buffer;
+  if (extents.empty() && offsets.empty()) {
+    for (ir::ExprId e : b.shape) {
+      int64_t extent = 0;
+      if (!program_.exprs.is_const_int(e, &extent)) {
+        fail(DiagCode::bad_shape, kCall,
+             buffer_text(buffer) + " has a symbolic extent, so there is no whole of it",
+             "give offsets and constant extents");
+        return {};
+      }
+      r.extents.push_back(extent);
+      r.offsets.push_back(program_.exprs.const_int(0));
+    }
+    return r;
+  }
+  if (extents.size() != b.shape.size() || offsets.size() != b.shape.size()) {
+    fail(DiagCode::rank_mismatch, kCall,
+         buffer_text(buffer) + " has " + std::to_string(b.shape.size()) + " dimensions, " +
+             std::to_string(offsets.size()) + " offsets and " + std::to_string(extents.size()) +
+             " extents were given",
+         "give one of each per dimension");
+    return {};
+  }
+  for (size_t i = 0; i < extents.size(); ++i) {
+    if (!check_index(kCall, "offset " + std::to_string(i), offsets[i])) return {};
+    if (extents[i] < 1) {
+      fail(DiagCode::bad_shape, kCall, "extent " + std::to_string(i) + " is " + std::to_string(extents[i]),
+           "give extents of at least 1");
+      return {};
+    }
+  }
+  if (!checked_product(extents)) {
+    fail(DiagCode::overflow, kCall, "the number of elements of the region overflows", "use smaller extents");
+    return {};
+  }
+  r.offsets.assign(offsets.begin(), offsets.end());
+  r.extents.assign(extents.begin(), extents.end());
+  return r;
+}
+
+bool Builder::check_attrs(std::string_view call, const ir::OpRow& row, std::span<const int64_t> attrs) {
+  if (attrs.size() > row.attrs.size()) {
+    fail(DiagCode::bad_attribute, call, "'" + std::string(row.text) + "' has fewer attributes",
+         "pass those it has");
+    return false;
+  }
+  for (size_t i = 0; i < attrs.size(); ++i) {
+    const ir::AttrRow& a = row.attrs[i];
+    const bool good = a.type == ir::AttrType::boolean       ? attrs[i] == 0 || attrs[i] == 1
+                      : a.type == ir::AttrType::enumeration ? !ir::attr_value_name(a, attrs[i]).empty()
+                                                            : true;
+    if (good) continue;
+    fail(DiagCode::bad_attribute, call,
+         "attribute '" + std::string(a.name) + "' has no value " + std::to_string(attrs[i]),
+         a.type == ir::AttrType::boolean ? "give 0 or 1" : "give one of " + std::string(a.values));
+    return false;
+  }
+  return true;
+}
+
+void Builder::tile_op(ir::OpKind kind, std::span<const ir::Region> operands, std::span<const int64_t> attrs,
+                      ir::ExprId value) {
+  if (static_cast<size_t>(kind) >= ir::op_rows().size())
+    return fail(DiagCode::bad_enum, "tl_builder", "there is no such tile operation", "use one of ops.def");
+  const ir::OpRow& row = ir::op_row(kind);
+  const std::string call = "tl_" + std::string(row.text);
+  if (!ready(call) || !inside_kernel(call) || !outside_parallel(call)) return;
+  if (operands.size() != row.operands.size())
+    return fail(DiagCode::rank_mismatch, call,
+                std::to_string(operands.size()) + " operands were given, it takes " +
+                    std::to_string(row.operands.size()),
+                "pass each operand once");
+  for (size_t i = 0; i < operands.size(); ++i) {
+    const std::string what = "operand '" + std::string(row.operands[i].name) + "'";
+    if (!check_region(call, what, operands[i])) return;
+    if (row.operands[i].access != ir::Access::read && program_.buffer(operands[i].buffer).read_only)
+      return fail(DiagCode::write_to_input, call,
+                  what + " writes " + buffer_text(operands[i].buffer) + ", which is read-only",
+                  "declare the tensor without TL_TENSOR_READ_ONLY");
+  }
+  if (!check_attrs(call, row, attrs)) return;
+  if (row.has_value && !check_expr(call, "the value", value)) return;
+  ir::TileOp op;
+  op.kind = kind;
+  op.operands.assign(operands.begin(), operands.end());
+  for (size_t i = 0; i < attrs.size(); ++i) op.attrs[i] = attrs[i];
+  if (row.has_value) op.value = value;
+  add_statement(call, std::move(op));
+}
+
+void Builder::store(ir::BufferId buffer, std::span<const ir::ExprId> indices, ir::ExprId value) {
+  constexpr std::string_view kCall = "tl_store";
+  if (!ready(kCall) || !inside_kernel(kCall) || !check_buffer(kCall, "the buffer", buffer) ||
+      !check_indices(kCall, buffer, indices) || !check_expr(kCall, "the value", value))
+    return;
+  const ir::Buffer& b = program_.buffer(buffer);
+  if (b.read_only)
+    return fail(DiagCode::write_to_input, kCall, buffer_text(buffer) + " is read-only",
+                "declare the tensor without TL_TENSOR_READ_ONLY");
+  if (program_.exprs.type(value) != b.type)
+    return fail(DiagCode::dtype_mismatch, kCall,
+                buffer_text(buffer) + " holds " + ir::dtype_name(b.type) + ", the value is " +
+                    ir::dtype_name(program_.exprs.type(value)),
+                "cast the value");
+  ir::Store s;
+  s.buffer = buffer;
+  s.indices.assign(indices.begin(), indices.end());
+  s.value = value;
+  add_statement(kCall, std::move(s));
+}
+
+}  // namespace tilegen::builder

@@ -1,0 +1,219 @@
+// Builder calls: scopes and statements.
+#include "capi/handles.h"
+
+using namespace tilegen;
+using namespace tilegen::capi;
+
+namespace {
+
+// Public values start at 1 because 0 is never valid.
+std::optional<ir::LoopKind> loop_kind(tl_loop_kind kind) {
+  switch (kind) {
+    case TL_LOOP_SERIAL:
+      return ir::LoopKind::serial;
+    case TL_LOOP_UNROLL:
+      return ir::LoopKind::unroll;
+    case TL_LOOP_VECTORIZED:
+      return ir::LoopKind::vectorized;
+    case TL_LOOP_PIPELINED:
+      return ir::LoopKind::pipelined;
+  }
+  return std::nullopt;
+}
+
+std::optional<ir::MemScope> mem_scope(tl_mem_scope scope) {
+  switch (scope) {
+    case TL_SCOPE_GLOBAL:
+      return ir::MemScope::global;
+    case TL_SCOPE_SHARED:
+      return ir::MemScope::shared;
+    case TL_SCOPE_FRAGMENT:
+      return ir::MemScope::fragment;
+    case TL_SCOPE_LOCAL:
+      return ir::MemScope::local;
+  }
+  return std::nullopt;
+}
+
+static_assert(TL_REDUCE_SUM - 1 == static_cast<int>(ir::ReduceKind::sum) &&
+              TL_REDUCE_MAX - 1 == static_cast<int>(ir::ReduceKind::max) &&
+              TL_REDUCE_MIN - 1 == static_cast<int>(ir::ReduceKind::min) &&
+              TL_REDUCE_ABSMAX - 1 == static_cast<int>(ir::ReduceKind::absmax));
+static_assert(TL_POLICY_SQUARE - 1 == static_cast<int>(ir::WarpPolicy::square) &&
+              TL_POLICY_FULL_ROW - 1 == static_cast<int>(ir::WarpPolicy::full_row) &&
+              TL_POLICY_FULL_COL - 1 == static_cast<int>(ir::WarpPolicy::full_col));
+
+// Hands the variables of a scope out, or none for each when it was not opened.
+tl_scope give_scope_and_vars(const BuilderCall& c, uint64_t token, const std::vector<ir::VarId>& vars,
+                             tl_expr* out) {
+  for (size_t i = 0; i < vars.size(); ++i) out[i] = token != 0 ? c.give_var(vars[i]) : tl_expr{0};
+  return c.give_scope(token);
+}
+
+// A call that does nothing still defines its outputs.
+void clear(tl_expr* out, uint32_t count) {
+  constexpr uint32_t kSane = 64;
+  for (uint32_t i = 0; out && count <= kSane && i < count; ++i) out[i] = {0};
+}
+
+}  // namespace
+
+extern "C" {
+
+tl_scope tl_begin_kernel(tl_builder* builder, const char* name, uint32_t rank, const tl_expr* grid,
+                         int64_t threads, const char* const* names, tl_expr* out_blocks) {
+  clear(out_blocks, rank);
+  return on_builder(builder, "tl_begin_kernel", tl_scope{0}, [&](const BuilderCall& c) -> tl_scope {
+    const auto text = c.text("name", name);
+    const auto extents = c.exprs("grid", rank, grid);
+    const auto var_names = c.names(rank, names);
+    if (!c.given("out_blocks", out_blocks)) return {0};
+    std::vector<ir::VarId> vars(rank);
+    const uint64_t token = c->begin_kernel(text, extents, threads, vars, var_names);
+    return give_scope_and_vars(c, token, vars, out_blocks);
+  });
+}
+
+tl_scope tl_begin_loop(tl_builder* builder, tl_loop_kind kind, tl_expr begin, tl_expr end, int64_t num_stages,
+                       const char* name, tl_expr* out_var) {
+  clear(out_var, 1);
+  return on_builder(builder, "tl_begin_loop", tl_scope{0}, [&](const BuilderCall& c) -> tl_scope {
+    const auto loop = loop_kind(kind);
+    if (!loop) {
+      c.fail(DiagCode::bad_enum, "there is no loop kind " + std::to_string(kind), "use a tl_loop_kind");
+      return {0};
+    }
+    const auto from = c.expr("begin", begin), to = c.expr("end", end);
+    if (!c.given("out_var", out_var)) return {0};
+    std::vector<ir::VarId> var(1);
+    const uint64_t token = c->begin_loop(*loop, from, to, num_stages, name ? name : "", &var[0]);
+    return give_scope_and_vars(c, token, var, out_var);
+  });
+}
+
+tl_scope tl_begin_parallel(tl_builder* builder, uint32_t rank, const int64_t* extents,
+                           const char* const* names, tl_expr* out_vars) {
+  clear(out_vars, rank);
+  return on_builder(builder, "tl_begin_parallel", tl_scope{0}, [&](const BuilderCall& c) -> tl_scope {
+    const auto sizes = c.numbers("extents", rank, extents);
+    const auto var_names = c.names(rank, names);
+    if (!c.given("out_vars", out_vars)) return {0};
+    std::vector<ir::VarId> vars(rank);
+    const uint64_t token = c->begin_parallel(sizes, vars, var_names);
+    return give_scope_and_vars(c, token, vars, out_vars);
+  });
+}
+
+tl_scope tl_begin_if(tl_builder* builder, tl_expr condition) {
+  return on_builder(builder, "tl_begin_if", tl_scope{0}, [&](const BuilderCall& c) -> tl_scope {
+    const auto cond = c.expr("condition", condition);
+    return c.failed() ? tl_scope{0} : c.give_scope(c->begin_if(cond));
+  });
+}
+
+void tl_begin_else(tl_builder* builder, tl_scope if_scope) {
+  on_builder(builder, "tl_begin_else", [&](const BuilderCall& c) {
+    const uint64_t token = c.scope(if_scope);
+    if (!c.failed()) c->begin_else(token);
+  });
+}
+
+void tl_end(tl_builder* builder, tl_scope scope) {
+  on_builder(builder, "tl_end", [&](const BuilderCall& c) {
+    const uint64_t token = c.scope(scope);
+    if (!c.failed()) c->end(token);
+  });
+}
+
+tl_buffer tl_alloc(tl_builder* builder, const char* name, tl_mem_scope scope, tl_dtype dtype, uint32_t rank,
+                   const int64_t* shape) {
+  return on_builder(builder, "tl_alloc", tl_buffer{0}, [&](const BuilderCall& c) -> tl_buffer {
+    const auto text = c.text("name", name);
+    const auto where = mem_scope(scope);
+    if (!where) {
+      c.fail(DiagCode::bad_enum, "there is no memory scope " + std::to_string(scope), "use a tl_mem_scope");
+      return {0};
+    }
+    const auto type = c.dtype(dtype);
+    const auto extents = c.numbers("shape", rank, shape);
+    return c.failed() ? tl_buffer{0} : c.give(c->alloc(text, *where, type, extents));
+  });
+}
+
+tl_region tl_region_of(tl_builder* builder, tl_buffer buffer, uint32_t rank, const tl_expr* offsets,
+                       const int64_t* extents) {
+  return on_builder(builder, "tl_region_of", tl_region{0}, [&](const BuilderCall& c) -> tl_region {
+    const auto of = c.buffer("buffer", buffer);
+    const auto at = c.exprs("offsets", rank, offsets);
+    const auto sizes = c.numbers("extents", rank, extents);
+    if (!c.failed() && rank == 0)
+      c.fail(DiagCode::rank_mismatch, "the region has no dimensions", "use tl_whole");
+    return c.failed() ? tl_region{0} : c.give(c->region(of, at, sizes));
+  });
+}
+
+tl_region tl_whole(tl_builder* builder, tl_buffer buffer) {
+  return on_builder(builder, "tl_whole", tl_region{0}, [&](const BuilderCall& c) -> tl_region {
+    const auto of = c.buffer("buffer", buffer);
+    return c.failed() ? tl_region{0} : c.give(c->region(of, {}, {}));
+  });
+}
+
+void tl_copy(tl_builder* builder, tl_region src, tl_region dst) {
+  on_builder(builder, "tl_copy", [&](const BuilderCall& c) {
+    const ir::Region operands[] = {c.region("src", src), c.region("dst", dst)};
+    if (!c.failed()) c->tile_op(ir::OpKind::copy, operands, {}, {});
+  });
+}
+
+void tl_fill(tl_builder* builder, tl_region dst, tl_expr value) {
+  on_builder(builder, "tl_fill", [&](const BuilderCall& c) {
+    const ir::Region operands[] = {c.region("dst", dst)};
+    const auto what = c.expr("value", value);
+    if (!c.failed()) c->tile_op(ir::OpKind::fill, operands, {}, what);
+  });
+}
+
+void tl_gemm(tl_builder* builder, tl_region a, tl_region b, tl_region c_region, uint32_t flags,
+             tl_warp_policy policy) {
+  on_builder(builder, "tl_gemm", [&](const BuilderCall& c) {
+    const ir::Region operands[] = {c.region("a", a), c.region("b", b), c.region("c", c_region)};
+    if (!c.known_flags(flags, TL_GEMM_TRANSPOSE_A | TL_GEMM_TRANSPOSE_B | TL_GEMM_CLEAR)) return;
+    if (policy > TL_POLICY_FULL_COL)
+      return c.fail(DiagCode::bad_enum, "there is no warp policy " + std::to_string(policy),
+                    "use a tl_warp_policy");
+    int64_t attrs[4] = {};
+    attrs[ir::gemm_attr::transpose_a] = (flags & TL_GEMM_TRANSPOSE_A) != 0;
+    attrs[ir::gemm_attr::transpose_b] = (flags & TL_GEMM_TRANSPOSE_B) != 0;
+    attrs[ir::gemm_attr::policy] = policy == TL_POLICY_DEFAULT ? 0 : policy - TL_POLICY_SQUARE;
+    attrs[ir::gemm_attr::clear] = (flags & TL_GEMM_CLEAR) != 0;
+    c->tile_op(ir::OpKind::gemm, operands, attrs, {});
+  });
+}
+
+void tl_reduce(tl_builder* builder, tl_region src, tl_region dst, tl_reduce_kind kind, uint32_t axis,
+               uint32_t flags) {
+  on_builder(builder, "tl_reduce", [&](const BuilderCall& c) {
+    const ir::Region operands[] = {c.region("src", src), c.region("dst", dst)};
+    if (!c.known_flags(flags, TL_REDUCE_ACCUMULATE)) return;
+    if (kind < TL_REDUCE_SUM || kind > TL_REDUCE_ABSMAX)
+      return c.fail(DiagCode::bad_enum, "there is no reduction " + std::to_string(kind),
+                    "use a tl_reduce_kind");
+    int64_t attrs[3] = {};
+    attrs[ir::reduce_attr::kind] = kind - TL_REDUCE_SUM;
+    attrs[ir::reduce_attr::axis] = axis;
+    attrs[ir::reduce_attr::accumulate] = (flags & TL_REDUCE_ACCUMULATE) != 0;
+    c->tile_op(ir::OpKind::reduce, operands, attrs, {});
+  });
+}
+
+void tl_store(tl_builder* builder, tl_buffer buffer, uint32_t rank, const tl_expr* indices, tl_expr value) {
+  on_builder(builder, "tl_store", [&](const BuilderCall& c) {
+    const auto to = c.buffer("buffer", buffer);
+    const auto at = c.exprs("indices", rank, indices);
+    const auto what = c.expr("value", value);
+    if (!c.failed()) c->store(to, at, what);
+  });
+}
+
+}  // extern "C"

@@ -1,0 +1,143 @@
+// Compiling, and what an artifact shows.
+#include <chrono>
+#include <cstdio>
+
+#include "capi/guard.h"
+#include "driver/compile.h"
+#include "ir/text.h"
+#include "plan/schedule.h"
+#include "thread/thread_program.h"
+
+using namespace tilegen;
+using namespace tilegen::capi;
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+Expected<driver::CompileOptions> convert(const tl_context& context, const OptionValues& values) {
+  driver::CompileOptions o;
+  o.conversions = values.conversions;
+  o.keep_ir = values.keep_ir;
+  o.keep_assembly = values.keep_assembly;
+  o.plan_only = values.plan_only;
+  o.verify = values.verify;
+  if (!values.schedule_json.empty()) {
+    auto schedule = plan::schedule_from_json(values.schedule_json, context.limits);
+    if (!schedule) return schedule.error();
+    o.schedule = std::move(*schedule);
+  }
+  if (context.dump_to)
+    o.dump = [&context](std::string_view stage, std::string_view text) {
+      const std::string name(stage), bytes(text);
+      context.dump_to(name.c_str(), bytes.c_str(), bytes.size());
+    };
+  const auto deadline = values.timeout_ms > 0 && values.timeout_ms < (int64_t{1} << 40)
+                            ? Clock::now() + std::chrono::milliseconds(values.timeout_ms)
+                            : Clock::time_point::max();
+  if (context.ask_cancel || deadline != Clock::time_point::max())
+    o.cancelled = [&context, deadline] {
+      return (context.ask_cancel && context.ask_cancel() != 0) || Clock::now() >= deadline;
+    };
+  return o;
+}
+
+void report(const tl_context& context, const driver::Artifact& artifact, Clock::time_point start) {
+  char line[64];
+  for (const driver::StageTime& t : artifact.times) {
+    std::snprintf(line, sizeof line, "%.3f ms", t.ms);
+    context.log(TL_LOG_DEBUG, t.stage.c_str(), line);
+  }
+  std::snprintf(line, sizeof line, " in %.3f ms",
+                std::chrono::duration<double, std::milli>(Clock::now() - start).count());
+  context.log(TL_LOG_INFO, "compile", artifact.program->name + " for " + artifact.target.name + line);
+}
+
+std::string section_text(const driver::Artifact& a, tl_section section) {
+  switch (section) {
+    case TL_SECTION_TILE_IR:
+      return ir::print_program(*a.program);
+    case TL_SECTION_SCHEDULE_TEXT:
+      return plan::schedule_to_text(a.schedule);
+    case TL_SECTION_SCHEDULE_JSON:
+      return plan::schedule_to_json(a.schedule);
+    case TL_SECTION_THREAD_PROGRAM: {
+      std::string text;
+      for (const thread::ThreadProgram& k : a.kernels) text += thread::print_thread_program(k);
+      return text;
+    }
+    case TL_SECTION_LLVM_IR:
+      return a.llvm_ir;
+    case TL_SECTION_LLVM_IR_OPTIMISED:
+      return a.llvm_ir_optimised;
+    case TL_SECTION_ASSEMBLY:
+      return a.assembly;
+  }
+  return {};
+}
+
+}  // namespace
+
+extern "C" {
+
+tl_status tl_compile(const tl_context* context, const tl_program* program, const tl_target* target,
+                     const tl_options* options, tl_artifact** out_artifact, tl_error** out_error) {
+  return guard("tl_compile", out_error, [&]() -> Checked {
+    if (out_artifact) *out_artifact = nullptr;
+    if (!context || !program) return null_argument(context ? "program" : "context");
+    if (!target || !out_artifact) return null_argument(target ? "out_artifact" : "target");
+    const auto start = Clock::now();
+    auto converted = convert(*context, options ? options->values : OptionValues());
+    if (!converted) return converted.error();
+    auto compiled = driver::compile(program->program, target->target, *converted);
+    if (!compiled) {
+      context->log(TL_LOG_ERROR, "compile", compiled.error().to_text());
+      return compiled.error();
+    }
+    report(*context, **compiled, start);
+    auto made = std::make_unique<tl_artifact>();
+    made->artifact = std::move(*compiled);
+    *out_artifact = made.release();
+    return Unit{};
+  });
+}
+
+void tl_artifact_retain(tl_artifact* artifact) { retain(artifact); }
+void tl_artifact_release(tl_artifact* artifact) { release(artifact); }
+
+tl_status tl_artifact_section(const tl_artifact* artifact, tl_section section, const char** out_data,
+                              size_t* out_size, tl_error** out_error) {
+  return guard("tl_artifact_section", out_error, [&]() -> Checked {
+    if (out_data) *out_data = "";
+    if (out_size) *out_size = 0;
+    if (!artifact) return null_argument("artifact");
+    if (!out_data || !out_size) return null_argument(out_data ? "out_size" : "out_data");
+    if (section < TL_SECTION_TILE_IR || section >= tl_artifact::kSections)
+      return Error(DiagCode::bad_enum, "", "there is no section " + std::to_string(section),
+                   "use a tl_section");
+    std::call_once(artifact->made[section],
+                   [&] { artifact->text[section] = section_text(*artifact->artifact, section); });
+    *out_data = artifact->text[section].c_str();
+    *out_size = artifact->text[section].size();
+    return Unit{};
+  });
+}
+
+size_t tl_artifact_stage_count(const tl_artifact* artifact) {
+  return artifact ? artifact->artifact->times.size() : 0;
+}
+
+tl_status tl_artifact_stage(const tl_artifact* artifact, size_t index, const char** out_name,
+                            double* out_ms) {
+  return guard("tl_artifact_stage", nullptr, [&]() -> Checked {
+    if (!artifact || !out_name || !out_ms) return null_argument("an argument");
+    if (index >= artifact->artifact->times.size())
+      return Error(DiagCode::bad_enum, "", "there is no stage " + std::to_string(index),
+                   "count them with tl_artifact_stage_count");
+    *out_name = artifact->artifact->times[index].stage.c_str();
+    *out_ms = artifact->artifact->times[index].ms;
+    return Unit{};
+  });
+}
+
+}  // extern "C"

@@ -1,0 +1,112 @@
+// Errors and blobs: what the caller reads after a call.
+#include "capi/guard.h"
+
+using namespace tilegen;
+using namespace tilegen::capi;
+
+namespace tilegen::capi {
+namespace {
+
+tl_severity severity_value(Severity s) {
+  switch (s) {
+    case Severity::note:
+      return TL_SEVERITY_NOTE;
+    case Severity::warning:
+      return TL_SEVERITY_WARNING;
+    case Severity::error:
+      break;
+  }
+  return TL_SEVERITY_ERROR;
+}
+
+tl_status hand_out(Error error, tl_error** out_error) {
+  const auto status = static_cast<tl_status>(error.status());
+  if (out_error) {
+    auto made = std::make_unique<tl_error>();
+    made->text = error.to_text();
+    made->error = std::move(error);
+    *out_error = made.release();
+  }
+  return status;
+}
+
+}  // namespace
+
+tl_status publish(const char* call, Error error, tl_error** out_error) noexcept {
+  try {
+    for (Diagnostic& d : error.diagnostics) {
+      if (d.op.empty()) d.op = call;
+      if (d.stage.empty()) d.stage = "api";
+    }
+    return hand_out(std::move(error), out_error);
+  } catch (...) {
+    return TL_LIMIT_EXCEEDED;  // no memory for the words
+  }
+}
+
+tl_status publish_out_of_memory(const char* call, tl_error** out_error) noexcept {
+  try {
+    return publish(
+        call,
+        Error(DiagCode::limit_memory, call, "the process is out of memory", "free memory and try again"),
+        out_error);
+  } catch (...) {
+    return TL_LIMIT_EXCEEDED;
+  }
+}
+
+tl_status publish_defect(const char* call, const char* what, tl_error** out_error) noexcept {
+  try {
+    return publish(call, Error(DiagCode::internal_error, call, what, "please report it with the program"),
+                   out_error);
+  } catch (...) {
+    return TL_INTERNAL;
+  }
+}
+
+Error null_argument(std::string_view what) {
+  return Error(DiagCode::null_argument, "", std::string(what) + " is NULL", "pass a valid pointer");
+}
+
+}  // namespace tilegen::capi
+
+extern "C" {
+
+void tl_error_retain(tl_error* error) { retain(error); }
+void tl_error_release(tl_error* error) { release(error); }
+
+tl_status tl_error_status(const tl_error* error) {
+  return error ? static_cast<tl_status>(error->error.status()) : TL_OK;
+}
+const char* tl_error_message(const tl_error* error) { return error ? error->text.c_str() : ""; }
+size_t tl_error_count(const tl_error* error) { return error ? error->error.diagnostics.size() : 0; }
+
+tl_status tl_error_diagnostic(const tl_error* error, size_t index, tl_diagnostic* out_diagnostic) {
+  return guard("tl_error_diagnostic", nullptr, [&]() -> Checked {
+    if (!error || !out_diagnostic) return null_argument("an argument");
+    if (index >= error->error.diagnostics.size())
+      return Error(DiagCode::bad_enum, "", "there is no diagnostic " + std::to_string(index),
+                   "count them with tl_error_count");
+    const Diagnostic& d = error->error.diagnostics[index];
+    tl_diagnostic value{};
+    value.severity = severity_value(d.severity);
+    value.status = static_cast<tl_status>(diag_status(d.code));
+    value.consequence = d.consequence ? 1 : 0;
+    value.line = d.location.line;
+    value.column = d.location.column;
+    value.code = diag_name(d.code);
+    value.message = d.message.c_str();
+    value.hint = d.hint.c_str();
+    value.op = d.op.c_str();
+    value.stage = d.stage.c_str();
+    value.file = d.location.file.c_str();
+    return fill_struct(out_diagnostic, value);
+  });
+}
+
+void tl_blob_retain(tl_blob* blob) { retain(blob); }
+void tl_blob_release(tl_blob* blob) { release(blob); }
+const char* tl_blob_data(const tl_blob* blob) { return blob ? blob->bytes.c_str() : ""; }
+size_t tl_blob_size(const tl_blob* blob) { return blob ? blob->bytes.size() : 0; }
+
+}  // extern "C"

@@ -1,0 +1,85 @@
+// The wall between C callers and C++: every entry point runs inside guard() or shielded(), so nothing is
+// thrown at a caller, and every failure becomes a status and an error object.
+#pragma once
+
+#include <cstring>
+#include <new>
+#include <string>
+#include <utility>
+
+#include "capi/objects.h"
+
+namespace tilegen::capi {
+
+// Hands an error out and returns its status. Diagnostics without an op or a stage get `call` and "api".
+tl_status publish(const char* call, Error error, tl_error** out_error) noexcept;
+tl_status publish_out_of_memory(const char* call, tl_error** out_error) noexcept;
+tl_status publish_defect(const char* call, const char* what, tl_error** out_error) noexcept;
+
+Error null_argument(std::string_view what);
+
+// `body` returns Checked.
+template <class Body>
+tl_status guard(const char* call, tl_error** out_error, Body&& body) noexcept {
+  if (out_error) *out_error = nullptr;
+  try {
+    Checked result = body();
+    return result ? TL_OK : publish(call, std::move(result.error()), out_error);
+  } catch (const std::bad_alloc&) {
+    return publish_out_of_memory(call, out_error);
+  } catch (const std::exception& e) {
+    return publish_defect(call, e.what(), out_error);
+  } catch (...) {
+    return publish_defect(call, "unknown exception", out_error);
+  }
+}
+
+// For calls that report nothing: the fallback stands in for what could not be made.
+template <class R, class Body>
+R shielded(R fallback, Body&& body) noexcept {
+  try {
+    return body();
+  } catch (...) {
+    return fallback;
+  }
+}
+
+constexpr uint32_t kMaxStruct = 1u << 12;  // a larger struct_size was never set
+
+// Copies a struct out as far as the caller's struct_size says; what the caller knows beyond us is zeroed.
+template <class T>
+Checked fill_struct(T* out, const T& value) {
+  const uint32_t size = out->struct_size;
+  if (size < sizeof(T) || size > kMaxStruct)  // every struct is at its first version
+    return Error(
+        DiagCode::bad_struct_size, "",
+        "struct_size is " + std::to_string(size) + ", expected " + std::to_string(sizeof(T)) + " or more",
+        "set struct_size to sizeof the struct before the call");
+  std::memset(out, 0, size);
+  std::memcpy(out, &value, sizeof(T));
+  out->struct_size = size;
+  return Unit{};
+}
+
+// Copies a struct in. A tail that this version does not know must be zero: it would ask for something we
+// cannot do.
+template <class T>
+Expected<T> read_struct(const T* in) {
+  const uint32_t size = in->struct_size;
+  const auto* bytes = reinterpret_cast<const unsigned char*>(in);
+  bool good = size >= sizeof(T) && size <= kMaxStruct;
+  for (size_t i = sizeof(T); good && i < size; ++i) good = bytes[i] == 0;
+  if (!good)
+    return Error(DiagCode::bad_struct_size, "",
+                 size < sizeof(T) || size > kMaxStruct
+                     ? "struct_size is " + std::to_string(size) + ", expected " + std::to_string(sizeof(T)) +
+                           " or more"
+                     : "the struct of " + std::to_string(size) +
+                           " bytes sets fields that this version of the library does not know",
+                 "set struct_size to sizeof the struct and zero what is not used");
+  T value;
+  std::memcpy(&value, in, sizeof(T));
+  return value;
+}
+
+}  // namespace tilegen::capi

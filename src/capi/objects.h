@@ -1,0 +1,132 @@
+// What the opaque types of tilelang.h are. Reference counts start at one, the creator's.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "builder/builder.h"
+#include "driver/compile.h"
+#include "ir/program.h"
+#include "support/diagnostic.h"
+#include "support/limits.h"
+#include "target/target.h"
+#include "tilelang.h"
+
+namespace tilegen::capi {
+
+struct RefCounted {
+  std::atomic<uint64_t> references{1};
+};
+
+template <class T>
+void retain(T* object) noexcept {
+  if (object) object->references.fetch_add(1, std::memory_order_relaxed);
+}
+template <class T>
+void release(T* object) noexcept {
+  if (object && object->references.fetch_sub(1, std::memory_order_acq_rel) == 1) delete object;
+}
+
+// A function of the host with its user pointer; dropped once, when replaced or with its owner.
+template <class Fn>
+class Callback {
+ public:
+  Callback() = default;
+  Callback(const Callback&) = delete;
+  Callback& operator=(const Callback&) = delete;
+  ~Callback() { drop(); }
+  void set(Fn fn, tl_drop_fn drop_fn, void* user) {
+    drop();
+    fn_ = fn;
+    drop_ = drop_fn;
+    user_ = user;
+  }
+  explicit operator bool() const { return fn_ != nullptr; }
+  template <class... Args>
+  auto operator()(Args... args) const {
+    return fn_(user_, args...);
+  }
+
+ private:
+  void drop() {
+    if (drop_) drop_(user_);
+    drop_ = nullptr;
+  }
+  Fn fn_ = nullptr;
+  tl_drop_fn drop_ = nullptr;
+  void* user_ = nullptr;
+};
+
+// Values of the option table; the rows are in options.cpp.
+struct OptionValues {
+  std::string schedule_json;
+  bool conversions = true;
+  bool keep_ir = false;
+  bool keep_assembly = false;
+  bool plan_only = false;
+  bool verify = false;
+  int64_t timeout_ms = 0;
+};
+
+}  // namespace tilegen::capi
+
+struct tl_context : tilegen::capi::RefCounted {
+  tilegen::Limits limits;
+  tl_log_level log_level = TL_LOG_OFF;
+  tilegen::capi::Callback<tl_log_fn> log_to;
+  tilegen::capi::Callback<tl_dump_fn> dump_to;
+  tilegen::capi::Callback<tl_cancel_fn> ask_cancel;
+
+  void log(tl_log_level level, const char* stage, const std::string& message) const {
+    if (log_to && level <= log_level) log_to(level, stage, message.c_str());
+  }
+};
+
+struct tl_error : tilegen::capi::RefCounted {
+  tilegen::Error error;
+  std::string text;
+};
+
+struct tl_blob : tilegen::capi::RefCounted {
+  std::string bytes;
+};
+
+struct tl_options {
+  tilegen::capi::OptionValues values;
+};
+
+struct tl_target : tilegen::capi::RefCounted {
+  tilegen::target::Target target;
+};
+
+struct tl_program : tilegen::capi::RefCounted {
+  std::shared_ptr<const tilegen::ir::Program> program;
+  mutable std::once_flag hashed;
+  mutable std::string hash;
+};
+
+struct tl_artifact : tilegen::capi::RefCounted {
+  static constexpr int kSections = TL_SECTION_ASSEMBLY + 1;
+  std::shared_ptr<const tilegen::driver::Artifact> artifact;
+  mutable std::once_flag made[kSections];
+  mutable std::string text[kSections];
+};
+
+struct tl_kernel : tilegen::capi::RefCounted {
+  std::shared_ptr<const tilegen::driver::Artifact> artifact;
+};
+
+struct tl_builder {
+  tl_builder(std::string_view name, const tilegen::Limits& limits, uint32_t serial_number)
+      : builder(name, limits), serial(serial_number) {}
+
+  tilegen::builder::Builder builder;
+  uint32_t serial;                           // 1 .. 2^24-1, part of every value handed out
+  std::vector<tilegen::ir::Region> regions;  // what tl_region indexes
+  std::vector<uint64_t> scopes;              // what tl_scope indexes: the builder's tokens
+  bool out_of_memory = false;
+};

@@ -1,0 +1,21 @@
+// The "host" target: this machine's CPU as LLVM sees it. Defined here because only code generation may ask LLVM.
+#include "codegen/host_cpu.h"
+#include "target/host/host.h"
+
+namespace tilegen::target::host {
+
+Target this_machine() {
+  const codegen::HostCpu& cpu = codegen::host_cpu();
+  CpuFacts facts;
+  facts.cpu = cpu.name;
+  facts.features = cpu.features;
+  facts.avx512 = cpu.vector_bits() == 512;
+  facts.avx512_bf16 = facts.avx512 && cpu.avx512_bf16;
+  facts.avx512_vnni = facts.avx512 && cpu.avx512_vnni;
+  facts.avx_vnni = cpu.avx_vnni;
+  if (cpu.l1_bytes > 0) facts.l1_bytes = cpu.l1_bytes;
+  if (cpu.l2_bytes > 0) facts.l2_bytes = cpu.l2_bytes;
+  return from_facts("host", facts);
+}
+
+}  // namespace tilegen::target::host

@@ -1,0 +1,113 @@
+#include "infer/access_cost.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace tilegen::infer {
+
+using layout::Digit;
+using layout::Fragment;
+using layout::kRegister;
+using layout::kReplica;
+using layout::kThread;
+
+namespace {
+
+int buffer_dim_walking(const ops::ElementAccess& a, int iteration_dim) {
+  for (size_t d = 0; d < a.dim_of.size(); ++d)
+    if (a.dim_of[d] == iteration_dim) return static_cast<int>(d);
+  return -1;
+}
+
+bool irregular(const ops::ElementAccess& a) {
+  return std::find(a.dim_of.begin(), a.dim_of.end(), ops::kIrregularIndex) != a.dim_of.end();
+}
+
+// Consecutive elements along `dim` of the buffer that lie side by side, 0 when none do.
+int64_t memory_run(const ir::Program& p, const ops::ElementAccess& a, int value, int dim, const KnownLayouts& known) {
+  const ir::Buffer& b = p.buffer(a.buffer);
+  if (value < 0) {
+    if (dim + 1 != static_cast<int>(b.shape.size())) return 1;
+    return b.strides.empty() || p.exprs.is_const_int(b.strides.back()) ? INT64_MAX : 1;
+  }
+  const auto& memory = known.memories[static_cast<size_t>(value)];
+  if (memory) return memory->contiguous_run(dim);
+  const auto& fragment = known.fragments[static_cast<size_t>(value)];
+  if (fragment) return fragment->map().contiguous_run(dim, kRegister);
+  return INT64_MAX;
+}
+
+const Digit* vector_digit(const Fragment& iteration) {
+  for (const Digit& d : iteration.map().digits())
+    if (d.dim != kReplica && d.output == kRegister && d.stride == 1 && d.weight == 1) return &d;
+  return nullptr;
+}
+
+int64_t widest_bytes(const ir::Program& p, const KernelOp& op) {
+  int64_t bytes = 1;
+  for (const ops::ElementAccess& a : op.view.accesses) bytes = std::max<int64_t>(bytes, ir::dtype_bytes(p.buffer(a.buffer).type));
+  return bytes;
+}
+
+int64_t points(const Fragment& f) { return f.map().elements(); }
+
+}  // namespace
+
+int vector_dim(const Fragment& iteration) {
+  const Digit* d = vector_digit(iteration);
+  return d ? d->dim : -1;
+}
+
+int64_t vector_width(const ir::Program& p, const KernelOp& op, const Fragment& iteration, const KnownLayouts& known,
+                     const target::Target& t) {
+  const Digit* digit = vector_digit(iteration);
+  if (!digit) return 1;
+  int64_t limit = t.vector_bytes / widest_bytes(p, op);
+  if (t.is_host()) return std::min<int64_t>(limit, static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(digit->extent))));
+  int64_t width = digit->extent;
+  for (size_t i = 0; i < op.view.accesses.size(); ++i) {
+    const ops::ElementAccess& a = op.view.accesses[i];
+    const ir::Buffer& b = p.buffer(a.buffer);
+    if (b.scope == ir::MemScope::fragment || b.scope == ir::MemScope::local) continue;  // registers
+    int dim = buffer_dim_walking(a, digit->dim);
+    if (dim < 0) continue;
+    width = std::min(width, irregular(a) ? 1 : memory_run(p, a, op.accesses[i].value, dim, known));
+  }
+  while (width > limit || (width > 1 && digit->extent % width != 0)) --width;
+  // Only powers of two are machine accesses.
+  while ((width & (width - 1)) != 0 || digit->extent % width != 0) --width;
+  return std::max<int64_t>(width, 1);
+}
+
+double access_cost(const ir::Program& p, const KernelOp& op, const Fragment& iteration, const KnownLayouts& known,
+                   const target::Target& t) {
+  const int64_t width = vector_width(p, op, iteration, known, t);
+  const int dim = vector_dim(iteration);
+  const double accesses = static_cast<double>(points(iteration) * iteration.replicas()) / static_cast<double>(width);
+  double cost = accesses;  // loop and address work
+  for (size_t i = 0; i < op.view.accesses.size(); ++i) {
+    const ops::ElementAccess& a = op.view.accesses[i];
+    const ir::Buffer& b = p.buffer(a.buffer);
+    const bool global = b.scope == ir::MemScope::global;
+    const bool registers = b.scope == ir::MemScope::fragment || b.scope == ir::MemScope::local;
+    if (registers && !t.is_host()) continue;
+    int walked = dim < 0 ? -1 : buffer_dim_walking(a, dim);
+    if (t.is_host()) {
+      bool contiguous = walked < 0 || (!irregular(a) && memory_run(p, a, op.accesses[i].value, walked, known) >= width);
+      cost += accesses * (contiguous ? 1.0 : static_cast<double>(width) * (a.write ? 1.2 : 1.0));
+      continue;
+    }
+    // Segments of one warp access: lanes that continue the vector's run share 128-byte lines.
+    int64_t run = walked < 0 ? 1 : width;
+    for (const Digit& d : iteration.map().digits())
+      if (d.dim == dim && d.output == kThread && d.weight == run) run *= std::min<int64_t>(d.extent, t.warp);
+    if (walked >= 0 && global) run = std::min(run, memory_run(p, a, op.accesses[i].value, walked, known));
+    double bytes = static_cast<double>(ir::dtype_bytes(b.type));
+    double warp_bytes = static_cast<double>(t.warp * width) * bytes;
+    double segments = std::max(1.0, warp_bytes / std::min(128.0, static_cast<double>(std::max<int64_t>(run, 1)) * bytes));
+    cost += accesses / t.warp * segments * (global ? 8.0 : 1.0);
+  }
+  return cost + static_cast<double>(iteration.registers());
+}
+
+}  // namespace tilegen::infer

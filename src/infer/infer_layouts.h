@@ -1,0 +1,48 @@
+// Layout inference: constraints of the ops -> a layout per value, an iteration layout per op, and the conversions that make
+// them meet (paper section 4.2).
+//
+// requires: collected ops; the gemms' plans (atoms and operand layouts); the block's computing threads.
+// ensures: every on-chip value has a layout over the threads; every element-wise op and reduction has an iteration layout;
+//   wherever an op needs a value otherwise than it is held, a ConversionPlan stands between them.
+// why here: behind engines, atoms and threads, which constrain it; before stages and slots, which need its bytes.
+// refuses: conversion_refused when conversions are switched off; schedule_illegal for given layouts that do not fit;
+//   target_unsupported for accesses that cannot be distributed over threads.
+//
+// Levels, in order: given (the caller's Schedule) and strict (matrix atoms, thread-private buffers) pin values; common
+// spreads from pinned values through the ops that touch them; free tries roots for what is left and keeps the cheapest by
+// memory transactions and registers.
+#pragma once
+
+#include <map>
+#include <vector>
+
+#include "infer/kernel_ops.h"
+#include "ops/gemm_plan.h"
+#include "plan/schedule.h"
+#include "target/target.h"
+
+namespace tilegen::infer {
+
+struct InferInput {
+  const ir::Program& program;
+  const KernelOps& ops;
+  const target::Target& target;
+  int64_t threads = 1;
+  const std::map<size_t, ops::GemmPlan>& gemms;  // by index into ops.ops
+  const plan::KernelSchedule* given = nullptr;
+  bool conversions = true;
+};
+
+struct InferResult {
+  std::vector<plan::ValuePlan> values;        // parallel to KernelOps::values
+  std::vector<plan::OpPlan> ops;              // parallel to KernelOps::ops; gemms hold their engine and atom
+  std::vector<plan::ConversionPlan> conversions;
+  std::vector<plan::Note> notes;
+};
+
+Expected<InferResult> infer_layouts(const InferInput& input);
+
+// How often infer_layouts ran in this process; lets a test assert that a full Schedule replays without it.
+int64_t infer_layouts_calls();
+
+}  // namespace tilegen::infer

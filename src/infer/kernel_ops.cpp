@@ -1,0 +1,225 @@
+#include "infer/kernel_ops.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+
+namespace tilegen::infer {
+
+using ir::BufferId;
+using ir::Program;
+using ir::StmtId;
+
+namespace {
+
+// Which web each buffer is in at a program point; absent = nothing written yet.
+using Reaching = std::map<BufferId, int>;
+
+class WebBuilder {
+ public:
+  WebBuilder(const Program& p, KernelOps& out, const std::vector<std::string>& paths)
+      : p_(p), out_(out), paths_(paths) {}
+
+  void block(const ir::Block& b, Reaching& state, int depth) {
+    for (StmtId id : b) statement(id, state, depth);
+  }
+
+  // Numbers the surviving webs in order of first appearance and writes them into the ops.
+  void finish() {
+    std::map<int, int> number;
+    std::map<BufferId, int> per_buffer;
+    for (KernelOp& op : out_.ops) {
+      for (OpAccess& a : op.accesses) {
+        if (a.value < 0) continue;
+        int root = find(a.value);
+        auto [it, fresh] = number.try_emplace(root, static_cast<int>(out_.values.size()));
+        if (fresh) {
+          const ir::Buffer& buffer = p_.buffer(a.buffer);
+          int ordinal = per_buffer[a.buffer]++;
+          std::string name = ir::buffer_path(p_, a.buffer);
+          if (ordinal > 0) name += "@" + std::to_string(ordinal);
+          out_.values.push_back({a.buffer, std::move(name), buffer.scope, p_.tile_shape(a.buffer)});
+        }
+        a.value = it->second;
+      }
+    }
+  }
+
+ private:
+  int find(int web) {
+    while (parent_[static_cast<size_t>(web)] != web) web = parent_[static_cast<size_t>(web)];
+    return web;
+  }
+  int fresh() {
+    parent_.push_back(static_cast<int>(parent_.size()));
+    return parent_.back();
+  }
+  int join(int a, int b) {
+    a = find(a);
+    b = find(b);
+    parent_[static_cast<size_t>(std::max(a, b))] = std::min(a, b);
+    return std::min(a, b);
+  }
+  void merge(Reaching& into, const Reaching& other) {
+    for (auto [buffer, web] : other) {
+      auto [it, fresh_entry] = into.try_emplace(buffer, web);
+      if (!fresh_entry) it->second = join(it->second, web);
+    }
+  }
+
+  bool on_chip(BufferId b) const { return p_.buffer(b).scope != ir::MemScope::global; }
+
+  void use(Reaching& state, OpAccess& a) {
+    auto it = state.find(a.buffer);
+    if (it == state.end()) {
+      it = state.emplace(a.buffer, fresh()).first;
+      exposed_.push_back({a.buffer, it->second});
+    }
+    a.value = find(it->second);
+  }
+  void define(Reaching& state, OpAccess& a, bool whole) {
+    if (whole || !state.count(a.buffer)) state[a.buffer] = fresh();
+    use(state, a);
+  }
+
+  bool covers_buffer(const ir::Region& r) const {
+    std::vector<int64_t> shape = p_.tile_shape(r.buffer);
+    for (size_t d = 0; d < shape.size(); ++d) {
+      int64_t offset = 1;
+      if (r.extents[d] != shape[d] || !p_.exprs.is_const_int(r.offsets[d], &offset) || offset != 0) return false;
+    }
+    return true;
+  }
+
+  // A parallel store covers its buffer when each dimension is walked by a variable of its own over the full extent, at
+  // the top level of the loop body.
+  bool covers_buffer(const ops::ElementView& view, const ops::ElementAccess& a) const {
+    std::vector<int64_t> shape = p_.tile_shape(a.buffer);
+    std::vector<bool> used(view.extents.size(), false);
+    for (size_t d = 0; d < shape.size(); ++d) {
+      if (a.dim_of[d] == ops::kUniformIndex && shape[d] == 1) continue;
+      if (a.dim_of[d] < 0 || a.offset[d] != 0) return false;
+      size_t k = static_cast<size_t>(a.dim_of[d]);
+      if (used[k] || view.extents[k] != shape[d]) return false;
+      used[k] = true;
+    }
+    return true;
+  }
+
+  bool guarded_store(StmtId id, BufferId buffer) const {
+    const auto* loop = p_.as<ir::Loop>(id);
+    if (!loop) return false;
+    for (StmtId s : loop->body)
+      if (const auto* store = p_.as<ir::Store>(s); store && store->buffer == buffer) return false;
+    return true;
+  }
+
+  void tile_op(StmtId id, const ir::TileOp& op, Reaching& state, KernelOp& record) {
+    const auto& rows = ir::op_row(op.kind).operands;
+    for (size_t i = 0; i < rows.size(); ++i) {
+      const ir::Region& region = op.operands[i];
+      bool drops_old = rows[i].access == ir::Access::update && drops_old_value(op);
+      OpAccess a{region.buffer, -1, rows[i].access != ir::Access::write && !drops_old,
+                 rows[i].access != ir::Access::read, static_cast<int>(i)};
+      record.accesses.push_back(a);
+    }
+    if (auto view = ops::element_view(p_, id)) record.view = std::move(*view);
+    for (OpAccess& a : record.accesses)
+      if (a.read && on_chip(a.buffer)) use(state, a);
+    for (OpAccess& a : record.accesses)
+      if (a.write && on_chip(a.buffer))
+        define(state, a, !a.read && covers_buffer(op.operands[static_cast<size_t>(a.operand)]));
+  }
+
+  static bool drops_old_value(const ir::TileOp& op) {
+    if (op.kind == ir::OpKind::gemm) return op.flag(ir::gemm_attr::clear);
+    if (op.kind == ir::OpKind::reduce) return !op.flag(ir::reduce_attr::accumulate);
+    return false;
+  }
+
+  void element(StmtId id, Reaching& state, KernelOp& record) {
+    record.view = *ops::element_view(p_, id);
+    std::map<BufferId, bool> reads;
+    for (const ops::ElementAccess& a : record.view.accesses)
+      if (!a.write) reads[a.buffer] = true;
+    for (const ops::ElementAccess& a : record.view.accesses)
+      record.accesses.push_back({a.buffer, -1, !a.write, a.write, -1});
+    for (OpAccess& a : record.accesses)
+      if (a.read && on_chip(a.buffer)) use(state, a);
+    for (size_t i = 0; i < record.accesses.size(); ++i) {
+      OpAccess& a = record.accesses[i];
+      if (!a.write || !on_chip(a.buffer)) continue;
+      bool whole = !reads.count(a.buffer) && !guarded_store(id, a.buffer) &&
+                   covers_buffer(record.view, record.view.accesses[i]) && first_write(record, i);
+      define(state, a, whole);
+    }
+  }
+
+  static bool first_write(const KernelOp& record, size_t i) {
+    for (size_t k = 0; k < i; ++k)
+      if (record.accesses[k].write && record.accesses[k].buffer == record.accesses[i].buffer) return false;
+    return true;
+  }
+
+  void statement(StmtId id, Reaching& state, int depth) {
+    const ir::Stmt& s = p_.stmt(id);
+    if (const auto* loop = p_.as<ir::Loop>(id); loop && loop->kind != ir::LoopKind::parallel) {
+      // What reaches the body's end reaches its start; zero trips leave the state before the loop.
+      Reaching body = state;
+      size_t first_exposed = exposed_.size();
+      block(loop->body, body, depth + 1);
+      for (size_t i = first_exposed; i < exposed_.size(); ++i)
+        if (auto it = body.find(exposed_[i].first); it != body.end()) join(exposed_[i].second, it->second);
+      merge(state, body);
+      return;
+    }
+    if (const auto* branch = p_.as<ir::Branch>(id)) {
+      Reaching then_state = state, else_state = state;
+      block(branch->then_body, then_state, depth);
+      block(branch->else_body, else_state, depth);
+      state = std::move(then_state);
+      merge(state, else_state);
+      return;
+    }
+    KernelOp record;
+    record.stmt = id;
+    record.path = paths_[id.value];
+    record.location = s.location;
+    record.depth = depth;
+    if (const auto* op = p_.as<ir::TileOp>(id)) {
+      record.form = op->kind == ir::OpKind::gemm     ? OpForm::gemm
+                    : op->kind == ir::OpKind::reduce ? OpForm::reduce
+                                                     : OpForm::element;
+      tile_op(id, *op, state, record);
+    } else {
+      element(id, state, record);
+    }
+    out_.ops.push_back(std::move(record));
+  }
+
+  const Program& p_;
+  KernelOps& out_;
+  const std::vector<std::string>& paths_;
+  std::vector<int> parent_;
+  std::vector<std::pair<BufferId, int>> exposed_;  // webs that begin with a use: earlier iterations may feed them
+};
+
+}  // namespace
+
+int KernelOps::value_of(const KernelOp& op, BufferId buffer) const {
+  for (const OpAccess& a : op.accesses)
+    if (a.buffer == buffer) return a.value;
+  return -1;
+}
+
+KernelOps collect_kernel_ops(const Program& p, int kernel) {
+  KernelOps out;
+  std::vector<std::string> paths = ir::statement_paths(p);
+  WebBuilder builder(p, out, paths);
+  Reaching state;
+  builder.block(p.kernels[static_cast<size_t>(kernel)].body, state, 0);
+  builder.finish();
+  return out;
+}
+
+}  // namespace tilegen::infer

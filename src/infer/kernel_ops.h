@@ -1,0 +1,54 @@
+// A kernel as layout inference sees it: its ops in program order, and for every access to an on-chip buffer the value it
+// reads or writes.
+//
+// A value is a web: definitions and uses of one buffer that must live in the same place because some use may see any of
+// those definitions. A definition that overwrites the whole buffer starts a new web, so a buffer reused for something else
+// may be laid out anew, and a conversion has a place to stand.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "ir/program.h"
+#include "ops/element_view.h"
+
+namespace tilegen::infer {
+
+struct Value {
+  ir::BufferId buffer;
+  std::string name;  // "kernel:buffer", "kernel:buffer@1", ...
+  ir::MemScope scope = ir::MemScope::shared;
+  std::vector<int64_t> shape;
+};
+
+enum class OpForm : uint8_t { element, gemm, reduce };
+
+struct OpAccess {
+  ir::BufferId buffer;
+  int value = -1;      // index into KernelOps::values, or -1 for a global tensor
+  bool read = false, write = false;
+  int operand = -1;    // tile ops: operand number
+};
+
+struct KernelOp {
+  ir::StmtId stmt;
+  OpForm form = OpForm::element;
+  std::string path;
+  SourceLocation location;
+  ops::ElementView view;           // element form; accesses parallel to `accesses`
+  std::vector<OpAccess> accesses;
+  int depth = 0;                   // loops around it
+};
+
+struct KernelOps {
+  std::vector<Value> values;
+  std::vector<KernelOp> ops;       // program order
+
+  // Value an op's access to `buffer` means, or -1; where reads and writes of one buffer by one op are different values
+  // (never: they are joined), the first.
+  int value_of(const KernelOp& op, ir::BufferId buffer) const;
+};
+
+KernelOps collect_kernel_ops(const ir::Program& p, int kernel);
+
+}  // namespace tilegen::infer

@@ -1,0 +1,103 @@
+#include "interp/evaluator.h"
+
+#include <array>
+
+namespace tilegen::interp {
+
+using ir::ExprId;
+using ir::ExprNode;
+using ir::ExprOp;
+using ir::ScalarValue;
+
+namespace {
+
+// Buffers of more dimensions than this need a heap-allocated index; the language allows no more than Limits::rank.
+constexpr size_t kInlineRank = 8;
+
+std::string element_text(const ir::Program& p, ir::BufferId buffer, std::span<const int64_t> index) {
+  std::string text = p.buffer(buffer).name + "[";
+  for (size_t d = 0; d < index.size(); ++d) text += (d ? ", " : "") + std::to_string(index[d]);
+  return text + "]";
+}
+
+}  // namespace
+
+Evaluator::Evaluator(const ir::Program& program, std::vector<Storage>& buffers)
+    : program_(program),
+      buffers_(buffers),
+      vars_(program.vars.size()),
+      values_(program.exprs.size()),
+      stamps_(program.exprs.size(), 0) {}
+
+ScalarValue Evaluator::eval(ExprId id) {
+  const ExprNode& n = program_.exprs[id];
+  switch (n.op) {
+    case ExprOp::const_int: return {n.type, n.imm, 0};
+    case ExprOp::const_float: return {n.type, 0, n.float_value()};
+    case ExprOp::var: return vars_[n.var().value];
+    default: break;
+  }
+  if (stamps_[id.value] == step_) return values_[id.value];
+  const ScalarValue value = eval_node(n, id);
+  stamps_[id.value] = step_;
+  values_[id.value] = value;
+  return value;
+}
+
+ScalarValue Evaluator::eval_node(const ExprNode& n, ExprId id) {
+  switch (n.op) {
+    case ExprOp::load: return eval_load(n, id);
+    case ExprOp::select: return eval(eval(n.a).i != 0 ? n.b : n.c);
+    case ExprOp::logical_and: {
+      const ScalarValue a = eval(n.a);
+      return a.i == 0 ? a : eval(n.b);
+    }
+    case ExprOp::logical_or: {
+      const ScalarValue a = eval(n.a);
+      return a.i != 0 ? a : eval(n.b);
+    }
+    case ExprOp::cast: return ir::eval_cast(n.type, eval(n.a));
+    default: break;
+  }
+  const ScalarValue a = eval(n.a);
+  if (ir::expr_arity(n.op) == 1) return ir::eval_unary(n.op, n.type, a);
+  return ir::eval_binary(n.op, n.type, a, eval(n.b));
+}
+
+ScalarValue Evaluator::eval_load(const ExprNode& n, ExprId id) {
+  const std::span<const ExprId> indices = program_.exprs.indices(id);
+  std::array<int64_t, kInlineRank> fixed;
+  std::vector<int64_t> grown(indices.size() > kInlineRank ? indices.size() : 0);
+  int64_t* index = grown.empty() ? fixed.data() : grown.data();
+  for (size_t d = 0; d < indices.size(); ++d) index[d] = eval(indices[d]).i;
+  if (failed()) return {n.type, 0, 0};
+  return load(n.object, std::span<const int64_t>(index, indices.size()));
+}
+
+ScalarValue Evaluator::load(ir::BufferId buffer, std::span<const int64_t> index) {
+  ScalarValue value;
+  const AccessResult result = buffers_[buffer.value].load(index, &value);
+  if (result != AccessResult::done) record(result, buffer, index);
+  return value;
+}
+
+void Evaluator::store(ir::BufferId buffer, std::span<const int64_t> index, ScalarValue value) {
+  const AccessResult result = buffers_[buffer.value].store(index, value);
+  if (result != AccessResult::done) record(result, buffer, index);
+}
+
+void Evaluator::record(AccessResult result, ir::BufferId buffer, std::span<const int64_t> index) {
+  if (fault_) return;
+  const std::string element = element_text(program_, buffer, index);
+  if (result == AccessResult::unwritten) {
+    fault_ = Fault{DiagCode::uninitialised_read, element + " is read before anything wrote it",
+                   "fill or copy into " + program_.buffer(buffer).name + " first"};
+    return;
+  }
+  std::string extents;
+  for (int64_t e : buffers_[buffer.value].shape()) extents += (extents.empty() ? "" : ", ") + std::to_string(e);
+  fault_ = Fault{DiagCode::index_out_of_bounds, element + " is outside the buffer's extents [" + extents + "]",
+                 "guard the access with an if, or make the buffer larger"};
+}
+
+}  // namespace tilegen::interp

@@ -1,0 +1,55 @@
+// Evaluates expressions against the variables and buffers of the running block.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "interp/storage.h"
+#include "support/diagnostic.h"
+
+namespace tilegen::interp {
+
+// What went wrong, still without the statement it happened in.
+struct Fault {
+  DiagCode code = DiagCode::internal_error;
+  std::string message;
+  std::string hint;
+};
+
+// Only what a result needs is evaluated: the side a select does not take, and the second operand of an `and` or `or`
+// decided by the first, may name elements that do not exist. Values are kept per node within one step, so a shared
+// subexpression costs once.
+class Evaluator {
+ public:
+  Evaluator(const ir::Program& program, std::vector<Storage>& buffers);
+
+  void set(ir::VarId var, ir::ScalarValue value) { vars_[var.value] = value; }
+  void set(ir::VarId var, int64_t value) { vars_[var.value] = {ir::DType::i64, value, 0}; }
+
+  void begin_step() { ++step_; }  // variables or buffers changed: forget the values of nodes
+  ir::ScalarValue eval(ir::ExprId id);
+  int64_t eval_index(ir::ExprId id) { return eval(id).i; }
+
+  ir::ScalarValue load(ir::BufferId buffer, std::span<const int64_t> index);
+  void store(ir::BufferId buffer, std::span<const int64_t> index, ir::ScalarValue value);
+
+  // The first fault stays; values after it mean nothing.
+  bool failed() const { return fault_.has_value(); }
+  const std::optional<Fault>& fault() const { return fault_; }
+
+ private:
+  ir::ScalarValue eval_node(const ir::ExprNode& n, ir::ExprId id);
+  ir::ScalarValue eval_load(const ir::ExprNode& n, ir::ExprId id);
+  void record(AccessResult result, ir::BufferId buffer, std::span<const int64_t> index);
+
+  const ir::Program& program_;
+  std::vector<Storage>& buffers_;
+  std::vector<ir::ScalarValue> vars_;
+  std::vector<ir::ScalarValue> values_;
+  std::vector<uint64_t> stamps_;
+  uint64_t step_ = 1;
+  std::optional<Fault> fault_;
+};
+
+}  // namespace tilegen::interp

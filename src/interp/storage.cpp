@@ -1,0 +1,98 @@
+#include "interp/storage.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace tilegen::interp {
+
+using ir::DType;
+using ir::ScalarValue;
+
+ScalarValue value_from_bits(DType type, uint64_t bits) {
+  if (ir::is_float(type)) return {type, 0, ir::float_from_bits(type, bits)};
+  if (ir::is_bool(type)) return {type, (bits & 0xff) != 0, 0};
+  return {type, ir::wrap_to(type, static_cast<int64_t>(bits)), 0};
+}
+
+uint64_t value_to_bits(ScalarValue value) {
+  return ir::is_float(value.type) ? ir::float_to_bits(value.type, value.f) : static_cast<uint64_t>(value.i);
+}
+
+Storage Storage::global(DType type, std::vector<int64_t> shape, std::vector<int64_t> strides, std::byte* base) {
+  Storage s;
+  s.type_ = type;
+  s.is_global_ = true;
+  s.is_float_ = ir::is_float(type);
+  s.bytes_ = ir::dtype_bytes(type);
+  s.shape_ = std::move(shape);
+  s.strides_ = std::move(strides);
+  s.base_ = base;
+  return s;
+}
+
+Storage Storage::on_chip(DType type, std::vector<int64_t> shape) {
+  Storage s;
+  s.type_ = type;
+  s.is_float_ = ir::is_float(type);
+  s.shape_ = std::move(shape);
+  s.strides_.resize(s.shape_.size());
+  int64_t elements = 1;
+  for (size_t d = s.shape_.size(); d-- > 0;) {
+    s.strides_[d] = elements;
+    elements *= s.shape_[d];
+  }
+  s.cells_.resize(elements);
+  s.written_.resize(elements);
+  return s;
+}
+
+void Storage::forget() { std::fill(written_.begin(), written_.end(), 0); }
+
+bool Storage::locate(std::span<const int64_t> index, int64_t* at) const {
+  uint64_t sum = 0;
+  for (size_t d = 0; d < index.size(); ++d) {
+    if (index[d] < 0 || index[d] >= shape_[d]) return false;
+    sum += static_cast<uint64_t>(index[d]) * static_cast<uint64_t>(strides_[d]);
+  }
+  *at = static_cast<int64_t>(sum);
+  return true;
+}
+
+AccessResult Storage::load(std::span<const int64_t> index, ScalarValue* out) const {
+  *out = {type_, 0, 0};
+  int64_t at = 0;
+  const bool inside = locate(index, &at);
+  if (is_global_) {
+    if (!inside) return AccessResult::done;
+    uint64_t bits = 0;
+    std::memcpy(&bits, base_ + at * bytes_, bytes_);
+    *out = value_from_bits(type_, bits);
+    return AccessResult::done;
+  }
+  if (!inside) return AccessResult::outside;
+  if (is_float_)
+    out->f = cells_[at].f;
+  else
+    out->i = cells_[at].i;
+  return written_[at] ? AccessResult::done : AccessResult::unwritten;
+}
+
+AccessResult Storage::store(std::span<const int64_t> index, ScalarValue value) {
+  int64_t at = 0;
+  const bool inside = locate(index, &at);
+  if (is_global_) {
+    if (!inside) return AccessResult::done;
+    const uint64_t bits = value_to_bits(value);
+    std::memcpy(base_ + at * bytes_, &bits, bytes_);
+    return AccessResult::done;
+  }
+  if (!inside) return AccessResult::outside;
+  if (is_float_)
+    cells_[at].f = value.f;
+  else
+    cells_[at].i = value.i;
+  written_[at] = 1;
+  return AccessResult::done;
+}
+
+}  // namespace tilegen::interp

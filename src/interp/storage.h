@@ -1,0 +1,53 @@
+// The elements of one buffer while a program is interpreted.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "ir/expr.h"
+#include "ir/program.h"
+
+namespace tilegen::interp {
+
+enum class AccessResult : uint8_t { done, outside, unwritten };
+
+// A global tensor is the caller's memory: reads outside its extents give 0, writes there are dropped. An on-chip
+// buffer is a plain array of the running block, each element a number in its dtype's exact range and a mark saying
+// that something wrote it.
+class Storage {
+ public:
+  Storage() = default;
+  static Storage global(ir::DType type, std::vector<int64_t> shape, std::vector<int64_t> strides, std::byte* base);
+  static Storage on_chip(ir::DType type, std::vector<int64_t> shape);
+
+  ir::DType type() const { return type_; }
+  std::span<const int64_t> shape() const { return shape_; }
+  AccessResult load(std::span<const int64_t> index, ir::ScalarValue* out) const;
+  AccessResult store(std::span<const int64_t> index, ir::ScalarValue value);
+  void forget();  // a new block starts: no on-chip element is written
+
+ private:
+  union Cell {
+    int64_t i;
+    double f;
+  };
+  // False when outside; else the linear position, which is negative in a tensor of negative strides.
+  bool locate(std::span<const int64_t> index, int64_t* at) const;
+
+  ir::DType type_ = ir::DType::none;
+  bool is_global_ = false;
+  bool is_float_ = false;
+  int bytes_ = 0;
+  std::vector<int64_t> shape_, strides_;
+  std::byte* base_ = nullptr;
+  std::vector<Cell> cells_;
+  std::vector<uint8_t> written_;
+};
+
+// One element in memory: bits in the dtype's format, low bits first.
+ir::ScalarValue value_from_bits(ir::DType type, uint64_t bits);
+uint64_t value_to_bits(ir::ScalarValue value);
+
+}  // namespace tilegen::interp

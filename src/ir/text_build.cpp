@@ -1,0 +1,273 @@
+// Literals, and the checks that stand between the text and the ExprPool, which takes well-typed operands
+// only.
+#include <charconv>
+#include <cmath>
+#include <limits>
+
+#include "ir/text_parser.h"
+#include "support/spelling.h"
+
+namespace tilegen::ir::text {
+namespace {
+
+std::string type_name(DType t) { return dtype_name(t); }
+
+std::string range_text(DType t) {
+  int bits = dtype_bits(t);
+  if (dtype_kind(t) == DTypeKind::unsigned_int) return "0 to " + std::to_string((uint64_t{1} << bits) - 1);
+  int64_t lowest = std::numeric_limits<int64_t>::min() >> (64 - bits);
+  return std::to_string(lowest) + " to " + std::to_string(-(lowest + 1));
+}
+
+// What an operator of this class asks of its operands, or empty when `t` will do.
+std::string_view refusal(ExprClass cls, DType t) {
+  switch (cls) {
+    case ExprClass::arith:
+      return is_float(t) || is_integer(t) ? "" : "numbers";
+    case ExprClass::integer:
+      return is_integer(t) ? "" : "integers";
+    case ExprClass::math:
+      return is_float(t) ? "" : "floating-point numbers";
+    case ExprClass::logic:
+      return is_bool(t) ? "" : "bool";
+    default:
+      return "";
+  }
+}
+
+std::string refusal_hint(ExprOp op, DType t) {
+  if (op == ExprOp::div && is_integer(t))
+    return "divide integers with //, or cast(f32, ...) the operands first";
+  switch (expr_class(op)) {
+    case ExprClass::math:
+      return "cast(f32, ...) the operand first";
+    case ExprClass::logic:
+      return is_integer(t) ? "compare with 0 first, or use & | ^ for bits" : "compare first";
+    default:
+      return is_float(t) ? "cast(i64, ...) the operand first" : "use and, or, not and select for bool";
+  }
+}
+
+}  // namespace
+
+ExprId Parser::constant(int64_t v, const Token& at) {
+  return room_for_node(1, at) ? program_.exprs.const_int(v) : ExprId();
+}
+
+bool Parser::room_for_node(int depth, const Token& at) {
+  if (depth > limits_.expr_depth)
+    return limit(DiagCode::limit_nesting, at,
+                 "an expression nests deeper than " + std::to_string(limits_.expr_depth) + " levels",
+                 "store a part of it in a local buffer first");
+  if (static_cast<int64_t>(program_.exprs.size()) >= limits_.expr_nodes)
+    return limit(DiagCode::limit_nodes, at,
+                 "a program has at most " + std::to_string(limits_.expr_nodes) + " expression nodes",
+                 "use loops, or split the program");
+  return !stopped_;
+}
+
+ExprId Parser::make_literal(const Token& t, bool negative) {
+  DType type = DType::i64;
+  if (!t.suffix.empty()) {
+    std::optional<DType> named = dtype_from_name(t.suffix);
+    if (!named || is_bool(*named)) {
+      NearestName nearest(t.suffix);
+      for (DType d :
+           {DType::f16, DType::bf16, DType::f32, DType::f64, DType::i8, DType::u8, DType::i32, DType::i64})
+        nearest.offer(dtype_name(d));
+      error(DiagCode::syntax_error, t, "expected a numeric type behind the digits, found " + describe(t),
+            nearest.hint("write the type right behind the digits, for example 1.5f32 or 7i32"));
+      return {};
+    }
+    type = *named;
+  }
+  if (is_float(type)) return make_float(t, negative, type);
+  if (t.fractional) {
+    std::string digits = std::string(t.body.substr(0, 20));
+    error(DiagCode::syntax_error, t,
+          "expected an integer of type " + type_name(type) + ", found " + describe(t),
+          "a floating-point literal carries its type, for example " + digits + "f32");
+    return {};
+  }
+  return make_integer(t, negative, type);
+}
+
+ExprId Parser::make_integer(const Token& t, bool negative, DType type) {
+  std::string digits = (negative ? "-" : "") + std::string(t.body);
+  int64_t v = 0;
+  auto [end, failed] = std::from_chars(digits.data(), digits.data() + digits.size(), v);
+  if (failed != std::errc() || wrap_to(type, v) != v) {
+    error(DiagCode::syntax_error, t,
+          std::string(negative ? "negative " : "") + describe(t) + " does not fit " + type_name(type),
+          "the range of " + type_name(type) + " is " + range_text(type));
+    return {};
+  }
+  return room_for_node(1, t) ? program_.exprs.const_int(v, type) : ExprId();
+}
+
+ExprId Parser::make_float(const Token& t, bool negative, DType type) {
+  const char* first = t.body.data();
+  const char* last = first + t.body.size();
+  double v = 0;
+  bool fits;
+  if (type == DType::f32) {  // through float: rounding twice could miss the nearest one
+    float f = 0;
+    fits = std::from_chars(first, last, f).ec == std::errc();
+    v = f;
+  } else {
+    fits = std::from_chars(first, last, v).ec == std::errc();
+  }
+  v = round_to(type, v);
+  if (!fits || std::isinf(v)) {
+    error(DiagCode::syntax_error, t, describe(t) + " does not fit " + type_name(type),
+          "write inf:" + type_name(type) + " for infinity and 0.0" + type_name(type) +
+              " for a vanishing value");
+    return {};
+  }
+  return room_for_node(1, t) ? program_.exprs.const_float(negative ? -v : v, type) : ExprId();
+}
+
+bool Parser::parse_special_float(ExprId& out, const Token& word, bool negative) {
+  if (!expect(":", "and the type of " + describe(word))) return false;
+  Token at = token_;
+  DType type = DType::f32;
+  if (!parse_dtype(type)) return false;
+  if (!is_float(type)) {
+    error(DiagCode::dtype_mismatch, at, describe(word) + " has no value of type " + type_name(type),
+          "use a floating type, for example " + std::string(word.text) + ":f32");
+    return true;
+  }
+  double v =
+      word.text == "inf" ? std::numeric_limits<double>::infinity() : std::numeric_limits<double>::quiet_NaN();
+  if (room_for_node(1, word)) out = program_.exprs.const_float(negative ? -v : v, type);
+  return true;
+}
+
+// 0x....:f16
+bool Parser::parse_bits(ExprId& out, const Token& number) {
+  if (!expect(":", "and the type of the bits")) return false;
+  Token at = token_;
+  DType type = DType::f32;
+  if (!parse_dtype(type)) return false;
+  if (!is_float(type)) {
+    error(DiagCode::dtype_mismatch, at, "exact bits have a floating type, not " + type_name(type),
+          "write integers in decimal");
+    return true;
+  }
+  uint64_t bits = 0;
+  auto [end, failed] = std::from_chars(number.body.data(), number.body.data() + number.body.size(), bits, 16);
+  bool too_wide = dtype_bits(type) < 64 && bits >> dtype_bits(type) != 0;
+  if (failed != std::errc() || !number.suffix.empty() || too_wide) {
+    error(DiagCode::syntax_error, number, describe(number) + " is not a bit pattern of " + type_name(type),
+          "give " + std::to_string(dtype_bits(type) / 4) + " hexadecimal digits");
+    return true;
+  }
+  if (room_for_node(1, number)) out = program_.exprs.const_float(float_from_bits(type, bits), type);
+  return true;
+}
+
+ExprId Parser::make_variable(const Token& name) {
+  const Symbol* symbol = find(name.text);
+  if (symbol == nullptr) {
+    unknown_name(name, "a variable", false, true);
+    return {};
+  }
+  if (symbol->kind != SymbolKind::variable) {
+    error(DiagCode::syntax_error, name, "expected a value, found the whole buffer " + describe(name),
+          "read one element of it: " + std::string(name.text) + "[...]");
+    return {};
+  }
+  VarId id(symbol->id);
+  return room_for_node(1, name) ? program_.exprs.var(id, program_.var(id).type) : ExprId();
+}
+
+bool Parser::require_index(ExprId& id, std::string_view what, const Token& at) {
+  if (!id.valid()) return false;
+  DType t = program_.exprs.type(id);
+  if (t == DType::i64) return true;
+  error(DiagCode::dtype_mismatch, at, std::string(what) + " has type " + type_name(t) + ", not i64",
+        "write cast(i64, ...) around it");
+  id = ExprId();
+  return false;
+}
+
+ExprId Parser::make_load(BufferId buffer, std::span<const ExprId> indices, const Token& at) {
+  check_rank(buffer, indices.size(), at);
+  bool ok = program_.buffer(buffer).shape.size() == indices.size();
+  int depth = 0;
+  for (ExprId id : indices) {
+    ok &= require_index(id, "an index of " + describe(at), at);
+    if (id.valid()) depth = std::max<int>(depth, program_.exprs[id].depth);
+  }
+  if (!ok || !room_for_node(depth + 1, at)) return {};
+  return program_.exprs.load(buffer, program_.buffer(buffer).type, indices);
+}
+
+bool Parser::operand_fits(ExprOp op, DType t, const Token& at) {
+  std::string_view wanted = refusal(expr_class(op), t);
+  if (wanted.empty()) return true;
+  error(DiagCode::dtype_mismatch, at,
+        describe(at) + " takes " + std::string(wanted) + ", found " + type_name(t), refusal_hint(op, t));
+  return false;
+}
+
+bool Parser::types_agree(DType a, DType b, const Token& at) {
+  if (a == b) return true;
+  DType wider = is_float(b) && !is_float(a) ? b : a;
+  error(DiagCode::dtype_mismatch, at,
+        "the operands of " + describe(at) + " have types " + type_name(a) + " and " + type_name(b) +
+            "; both must have the same",
+        "write cast(" + type_name(wider) + ", ...) around the " + type_name(wider == a ? b : a) + " operand");
+  return false;
+}
+
+ExprId Parser::make_unary(ExprOp op, ExprId a, const Token& at) {
+  if (!a.valid()) return {};
+  const ExprPool& pool = program_.exprs;
+  if (!operand_fits(op, pool.type(a), at) || !room_for_node(pool[a].depth + 1, at)) return {};
+  return program_.exprs.unary(op, a);
+}
+
+ExprId Parser::make_binary(ExprOp op, ExprId a, ExprId b, const Token& at) {
+  if (!a.valid() || !b.valid()) return {};
+  const ExprPool& pool = program_.exprs;
+  if (!types_agree(pool.type(a), pool.type(b), at) || !operand_fits(op, pool.type(a), at)) return {};
+  if (!room_for_node(std::max(pool[a].depth, pool[b].depth) + 1, at)) return {};
+  return program_.exprs.binary(op, a, b);
+}
+
+ExprId Parser::make_select(ExprId c, ExprId a, ExprId b, const Token& at) {
+  if (!c.valid() || !a.valid() || !b.valid()) return {};
+  const ExprPool& pool = program_.exprs;
+  if (!is_bool(pool.type(c))) {
+    error(DiagCode::dtype_mismatch, at,
+          "the condition of select has type " + type_name(pool.type(c)) + ", not bool",
+          "compare it with something, for example select(x != 0, a, b)");
+    return {};
+  }
+  int depth = std::max({pool[c].depth, pool[a].depth, pool[b].depth}) + 1;
+  if (!types_agree(pool.type(a), pool.type(b), at) || !room_for_node(depth, at)) return {};
+  return program_.exprs.select(c, a, b);
+}
+
+ExprId Parser::make_cast(DType type, ExprId a, const Token& at) {
+  if (!a.valid() || !room_for_node(program_.exprs[a].depth + 1, at)) return {};
+  return program_.exprs.cast(type, a);
+}
+
+ExprId Parser::make_ceildiv(ExprId a, ExprId b, const Token& at) {
+  if (!a.valid() || !b.valid()) return {};
+  const ExprPool& pool = program_.exprs;
+  if (!types_agree(pool.type(a), pool.type(b), at) || !operand_fits(ExprOp::floordiv, pool.type(a), at))
+    return {};
+  if (pool.type(a) != DType::i64) {
+    error(DiagCode::dtype_mismatch, at, "ceildiv takes i64, found " + type_name(pool.type(a)),
+          "write cast(i64, ...) around the operands");
+    return {};
+  }
+  constexpr int kLevels = 3;  // it is made of up to three operations
+  if (!room_for_node(std::max(pool[a].depth, pool[b].depth) + kLevels, at)) return {};
+  return program_.exprs.ceildiv(a, b);
+}
+
+}  // namespace tilegen::ir::text

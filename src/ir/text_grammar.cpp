@@ -1,0 +1,84 @@
+#include "ir/text_grammar.h"
+
+#include <algorithm>
+#include <array>
+
+#include "ir/program.h"
+#include "ir/text.h"
+
+namespace tilegen::ir::text {
+namespace {
+
+struct InfixRow {
+  std::string_view text;
+  Level level;
+};
+constexpr std::array<InfixRow, 19> kInfix = {{
+    {"or", kOr},      {"and", kAnd},   {"<", kCompare}, {"<=", kCompare}, {"==", kCompare},
+    {"!=", kCompare}, {"|", kBits},    {"^", kBits},    {"&", kBits},     {"<<", kShift},
+    {">>", kShift},   {"+", kSum},     {"-", kSum},     {"*", kProduct},  {"/", kProduct},
+    {"//", kProduct}, {"%", kProduct}, {">", kCompare}, {">=", kCompare},
+}};
+
+constexpr std::string_view kWords[] = {"alloc", "kernel", "if",  "else", "true",
+                                       "false", "inf",    "nan", "and",  "or"};
+constexpr LoopKind kLoopKinds[] = {LoopKind::serial, LoopKind::unroll, LoopKind::vectorized,
+                                   LoopKind::parallel, LoopKind::pipelined};
+
+bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
+
+}  // namespace
+
+Level infix_level(ExprOp op) {
+  if (expr_arity(op) != 2) return kPrimary;
+  for (const InfixRow& row : kInfix)
+    if (row.text == expr_text(op)) return row.level;
+  return kPrimary;
+}
+
+std::optional<Infix> infix_from_text(std::string_view text) {
+  if (text == ">") return Infix{ExprOp::lt, true};
+  if (text == ">=") return Infix{ExprOp::le, true};
+  for (size_t i = 0; i < expr_op_count(); ++i) {
+    ExprOp op = static_cast<ExprOp>(i);
+    if (text == expr_text(op) && infix_level(op) != kPrimary) return Infix{op, false};
+  }
+  return std::nullopt;
+}
+
+std::optional<ExprOp> function_from_text(std::string_view text) {
+  if (text.empty()) return std::nullopt;
+  for (size_t i = 0; i < expr_op_count(); ++i) {
+    ExprOp op = static_cast<ExprOp>(i);
+    if (text == expr_text(op) && op != ExprOp::cast && infix_level(op) == kPrimary) return op;
+  }
+  return std::nullopt;
+}
+
+bool is_plain_name(std::string_view name) {
+  if (name.empty() || name.size() > kMaxNameLength || !is_letter(name[0])) return false;
+  return std::all_of(name.begin(), name.end(), [](char c) { return is_letter(c) || (c >= '0' && c <= '9'); });
+}
+
+bool is_reserved(std::string_view name) {
+  if (std::find(std::begin(kWords), std::end(kWords), name) != std::end(kWords)) return true;
+  for (LoopKind k : kLoopKinds)
+    if (name == loop_kind_name(k)) return true;
+  return op_from_text(name).has_value();
+}
+
+OperandOrder operand_order(const OpRow& row) {
+  OperandOrder order;
+  bool reads = std::any_of(row.operands.begin(), row.operands.end(),
+                           [](const OperandRow& o) { return o.access == Access::read; });
+  for (int i = 0; i < static_cast<int>(row.operands.size()); ++i) {
+    if (row.operands[i].access == Access::read || !reads) {
+      order.front[order.front_count++] = i;
+    } else {
+      order.back[order.back_count++] = i;
+    }
+  }
+  return order;
+}
+
+}  // namespace tilegen::ir::text

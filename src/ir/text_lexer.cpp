@@ -1,0 +1,117 @@
+#include "ir/text_lexer.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+
+namespace tilegen::ir::text {
+namespace {
+
+constexpr std::array<std::string_view, 10> kTwoCharSymbols = {
+    ":+", "->", "..", "//", "<=", ">=", "==", "!=", "<<", ">>"};
+constexpr std::string_view kOneCharSymbols = "()[]{},:=+-*/%<>&|^";
+
+// Locale-independent, and defined for every byte.
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
+bool is_word(char c) { return is_letter(c) || is_digit(c); }
+bool is_hex_digit(char c) { return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); }
+
+}  // namespace
+
+void Lexer::skip_blanks() {
+  while (pos_ < text_.size()) {
+    char c = text_[pos_];
+    if (c == '\n') {
+      ++line_;
+      line_start_ = ++pos_;
+    } else if (c == ' ' || c == '\t' || c == '\r') {
+      ++pos_;
+    } else if (c == ';') {
+      pos_ = std::min(text_.find('\n', pos_), text_.size());
+    } else {
+      return;
+    }
+  }
+}
+
+void Lexer::read_number(Token& t) {
+  size_t start = pos_;
+  if (peek() == '0' && (peek(1) == 'x' || peek(1) == 'X')) {
+    t.hex = true;
+    start = pos_ += 2;
+    while (is_hex_digit(peek())) ++pos_;
+  } else {
+    while (is_digit(peek())) ++pos_;
+    if (peek() == '.' && is_digit(peek(1))) {  // `0..n` is a range, not a number with a point
+      t.fractional = true;
+      ++pos_;
+      while (is_digit(peek())) ++pos_;
+    }
+    if (peek() == 'e' || peek() == 'E') {
+      size_t sign = peek(1) == '+' || peek(1) == '-' ? 1 : 0;
+      if (is_digit(peek(1 + sign))) {
+        t.fractional = true;
+        pos_ += 1 + sign;
+        while (is_digit(peek())) ++pos_;
+      }
+    }
+  }
+  t.body = text_.substr(start, pos_ - start);
+  size_t suffix = pos_;
+  while (is_word(peek())) ++pos_;
+  t.suffix = text_.substr(suffix, pos_ - suffix);
+}
+
+Token Lexer::next() {
+  skip_blanks();
+  Token t;
+  t.line = line_;
+  t.column = static_cast<uint32_t>(pos_ - line_start_ + 1);
+  t.first_on_line = line_ != last_token_line_;
+  last_token_line_ = line_;
+  if (pos_ >= text_.size()) return t;
+  size_t start = pos_;
+  char c = text_[pos_];
+  if (is_letter(c)) {
+    t.kind = TokenKind::name;
+    while (is_word(peek())) ++pos_;
+  } else if (is_digit(c)) {
+    t.kind = TokenKind::number;
+    read_number(t);
+  } else if (std::find(kTwoCharSymbols.begin(), kTwoCharSymbols.end(), text_.substr(pos_, 2)) !=
+             kTwoCharSymbols.end()) {
+    t.kind = TokenKind::symbol;
+    pos_ += 2;
+  } else {
+    t.kind = kOneCharSymbols.find(c) != std::string_view::npos ? TokenKind::symbol : TokenKind::bad;
+    ++pos_;
+  }
+  t.text = text_.substr(start, pos_ - start);
+  return t;
+}
+
+std::string describe(const Token& t) {
+  constexpr size_t kShown = 40;
+  std::string shown(t.text.substr(0, kShown));
+  if (t.text.size() > kShown) shown += "...";
+  switch (t.kind) {
+    case TokenKind::end:
+      return "end of text";
+    case TokenKind::number:
+      return "number " + shown;
+    case TokenKind::bad:
+      if (t.text[0] < ' ' || t.text[0] > '~') {
+        char hex[16];
+        std::snprintf(hex, sizeof hex, "byte 0x%02x", static_cast<unsigned char>(t.text[0]));
+        return hex;
+      }
+      return "'" + shown + "'";
+    case TokenKind::name:
+    case TokenKind::symbol:
+      return "'" + shown + "'";
+  }
+  return shown;
+}
+
+}  // namespace tilegen::ir::text

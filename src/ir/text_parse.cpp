@@ -1,0 +1,201 @@
+// Program level of the text form: header, declarations, kernels.
+#include "ir/text.h"
+#include "ir/text_parser.h"
+#include "support/hash.h"
+#include "support/spelling.h"
+
+namespace tilegen::ir::text {
+
+Expected<Program> Parser::run() {
+  if (static_cast<int64_t>(bytes_) > limits_.text_bytes) {
+    limit(DiagCode::limit_bytes, token_,
+          "the text has " + std::to_string(bytes_) + " bytes; at most " + std::to_string(limits_.text_bytes) +
+              " are read",
+          "split the program, or raise the limit when the text is trusted");
+  }
+  advance();
+  if (!parse_header()) recover(token_, 0);
+  while (token_.kind != TokenKind::end) {
+    if (open_.empty()) {
+      parse_top_level();
+    } else if (token_.is("}")) {
+      close_block();
+    } else {
+      parse_item();
+    }
+  }
+  if (!open_.empty()) {
+    const Token& at = open_.back().opened;
+    expected("'}' to close the block opened at line " + std::to_string(at.line) + ", column " +
+                 std::to_string(at.column),
+             "add the missing '}'");
+  } else if (program_.kernels.empty() && diagnostics_.empty()) {
+    expected("a kernel", "a program ends with at least one 'kernel NAME grid (...) { ... }'");
+  }
+  if (!diagnostics_.empty()) {
+    Error e;
+    e.diagnostics = std::move(diagnostics_);
+    return e;
+  }
+  return std::move(program_);
+}
+
+bool Parser::parse_header() {
+  if (!expect("tl", "at the start of the text")) return false;
+  if (token_.kind != TokenKind::number || token_.text != "1")
+    return expected("the version 1 of the text form", "the first line is 'tl 1 program NAME'");
+  advance();
+  if (!expect("program", "behind 'tl 1'")) return false;
+  Token name;
+  if (!parse_name(name, "the program's name", NameUse::other)) return false;
+  program_.name = name.text;
+  return true;
+}
+
+void Parser::parse_top_level() {
+  Token start = token_;
+  size_t mark = declared_.size();
+  bool ok = false;
+  if (!program_.kernels.empty() && starts_declaration(token_) && !token_.is("kernel")) {
+    error(DiagCode::misplaced_statement, token_, describe(token_) + " stands behind a kernel",
+          "declare dims, scalars and tensors before the first kernel");
+  }
+  if (static_cast<int64_t>(program_.params.size()) >= limits_.buffers && !token_.is("kernel")) {
+    limit(DiagCode::limit_nodes, token_,
+          "a program has at most " + std::to_string(limits_.buffers) + " parameters",
+          "declare fewer dims, scalars and tensors");
+  } else if (accept("dim")) {
+    ok = parse_dim();
+  } else if (accept("scalar")) {
+    ok = parse_scalar();
+  } else if (accept("tensor")) {
+    ok = parse_tensor();
+  } else if (accept("kernel")) {
+    ok = parse_kernel();
+  } else if (token_.is("}")) {
+    expected("'dim', 'scalar', 'tensor' or 'kernel'", "every open block is closed already; remove this '}'");
+  } else {
+    NearestName nearest(token_.text);
+    for (std::string_view word : {"dim", "scalar", "tensor", "kernel"}) nearest.offer(word);
+    expected("'dim', 'scalar', 'tensor' or 'kernel'", nearest.hint("declare parameters, then kernels"));
+  }
+  if (!ok) recover(start, mark);
+}
+
+bool Parser::parse_dim() {
+  Token name;
+  if (!parse_name(name, "the dim's name")) return false;
+  Var var;
+  var.name = name.text;
+  var.kind = VarKind::dim;
+  var.location = location(name);
+  VarId id(program_.vars.size());
+  declare(name, SymbolKind::variable, id.value);
+  program_.vars.push_back(var);
+  program_.params.push_back({Param::Kind::dim, id, {}});
+  for (;;) {
+    int64_t* fact = nullptr;
+    if (token_.is(">=")) fact = &program_.vars.back().lower;
+    if (token_.is("<=")) fact = &program_.vars.back().upper;
+    if (token_.is("divisible")) fact = &program_.vars.back().divisor;
+    if (fact == nullptr) return true;
+    advance();
+    if (!parse_int(*fact, "the number of the fact")) return false;
+  }
+}
+
+bool Parser::parse_scalar() {
+  Token name;
+  if (!parse_name(name, "the scalar's name")) return false;
+  Var var;
+  var.name = name.text;
+  var.kind = VarKind::scalar;
+  var.location = location(name);
+  VarId id(program_.vars.size());
+  declare(name, SymbolKind::variable, id.value);
+  bool ok = expect(":", "and the scalar's type") && parse_dtype(var.type);
+  program_.vars.push_back(std::move(var));
+  program_.params.push_back({Param::Kind::scalar, id, {}});
+  return ok;
+}
+
+bool Parser::parse_tensor() {
+  Token name;
+  if (!parse_name(name, "the tensor's name")) return false;
+  Buffer buffer;
+  buffer.name = name.text;
+  buffer.scope = MemScope::global;
+  buffer.location = location(name);
+  bool ok = expect(":", "and the tensor's type") && parse_dtype(buffer.type) &&
+            expect("[", "and the tensor's shape") &&
+            parse_exprs("]", buffer.shape, "an extent of the tensor");
+  if (ok && accept("strides")) {
+    ok =
+        expect("[", "and the tensor's strides") && parse_exprs("]", buffer.strides, "a stride of the tensor");
+    if (ok && buffer.strides.size() != buffer.shape.size()) {
+      error(DiagCode::rank_mismatch, name,
+            "tensor " + describe(name) + " has " + std::to_string(buffer.shape.size()) + " extents and " +
+                std::to_string(buffer.strides.size()) + " strides",
+            "give one stride per extent, or none for a compact tensor");
+    }
+  }
+  if (ok) buffer.read_only = accept("readonly");
+  BufferId id(program_.buffers.size());
+  declare(name, SymbolKind::buffer, id.value);
+  program_.buffers.push_back(std::move(buffer));
+  program_.params.push_back({Param::Kind::tensor, {}, id});
+  return ok;
+}
+
+bool Parser::parse_grid(Kernel& kernel, std::vector<Token>& names) {
+  constexpr size_t kMaxGridRank = 3;
+  if (!expect("grid", "behind the kernel's name") || !expect("(", "and the grid's extents")) return false;
+  do {
+    Token name;
+    ExprId extent;
+    if (!parse_name(name, "the name of a block variable") || !expect(":", "and the grid's extent"))
+      return false;
+    if (names.size() == kMaxGridRank) {
+      error(DiagCode::syntax_error, name, "a grid has 1 to 3 extents, this one has more",
+            "fold several dimensions into one and split the block variable with // and %");
+      return false;
+    }
+    if (!parse_index(extent, "a grid extent")) return false;
+    names.push_back(name);
+    kernel.grid.push_back(extent);
+  } while (accept(","));
+  return expect(")", "or ',' and a further grid extent");
+}
+
+bool Parser::parse_kernel() {
+  if (static_cast<int64_t>(program_.kernels.size()) >= limits_.statements)
+    return limit(DiagCode::limit_nodes, token_,
+                 "a program has at most " + std::to_string(limits_.statements) + " kernels",
+                 "split the program");
+  Token name;
+  if (!parse_name(name, "the kernel's name", NameUse::other)) return false;
+  declare(name, SymbolKind::kernel, static_cast<uint32_t>(program_.kernels.size()));
+  size_t mark = declared_.size();
+  Kernel kernel;
+  kernel.name = name.text;
+  kernel.location = location(name);
+  std::vector<Token> names;
+  bool ok = parse_grid(kernel, names);
+  for (const Token& var : names) kernel.block_vars.push_back(add_loop_var(var, VarKind::block_index));
+  if (ok && accept("threads")) ok = parse_int(kernel.threads, "the number of threads");
+  program_.kernels.push_back(std::move(kernel));
+  statement_seen_ = false;
+  return ok && open_block(BlockKind::kernel, StmtId(), mark);
+}
+
+}  // namespace tilegen::ir::text
+
+namespace tilegen::ir {
+
+Expected<Program> parse_program(std::string_view text, std::string_view file, const Limits& limits) {
+  return text::Parser(text, file, limits).run();
+}
+
+std::string program_hash(const Program& p) { return stable_hash(print_program(p)); }
+
+}  // namespace tilegen::ir

@@ -1,0 +1,280 @@
+// Blocks and statements of the text form, except tile operations.
+#include <array>
+
+#include "ir/text_parser.h"
+#include "support/spelling.h"
+
+namespace tilegen::ir::text {
+namespace {
+
+constexpr std::array<LoopKind, 4> kSingleVarLoops = {LoopKind::serial, LoopKind::unroll, LoopKind::vectorized,
+                                                     LoopKind::pipelined};
+constexpr std::array<MemScope, 3> kTileScopes = {MemScope::shared, MemScope::fragment, MemScope::local};
+
+}  // namespace
+
+void Parser::parse_item() {
+  Token start = token_;
+  size_t mark = declared_.size();
+  bool ok = false;
+  if (token_.kind != TokenKind::name) {
+    expected("a statement or '}'", "a statement starts with an op, a loop, 'if', or the buffer it stores to");
+  } else if (token_.is("kernel")) {
+    ok = close_dangling_blocks();
+  } else if (accept("alloc")) {
+    ok = parse_alloc();
+  } else {
+    statement_seen_ = true;
+    ok = parse_statement();
+  }
+  if (!ok) recover(start, mark);
+}
+
+// A kernel cannot stand in a block: the '}' before it are missing.
+bool Parser::close_dangling_blocks() {
+  const Token& at = open_.back().opened;
+  expected("'}' to close the block opened at line " + std::to_string(at.line) + ", column " +
+               std::to_string(at.column),
+           "add the missing '}' before the kernel");
+  while (!open_.empty()) {
+    forget_since(open_.back().scope_mark);
+    open_.pop_back();
+  }
+  return true;
+}
+
+bool Parser::open_block(BlockKind kind, StmtId stmt, size_t scope_mark) {
+  OpenBlock block{kind, stmt, scope_mark, token_, {}};
+  if (static_cast<int64_t>(open_.size()) > limits_.nesting)  // the kernel's own block is not counted
+    return limit(DiagCode::limit_nesting, token_,
+                 "loops and ifs nest deeper than " + std::to_string(limits_.nesting) + " levels",
+                 "flatten the loops, or split the kernel");
+  if (kind != BlockKind::discarded && !expect("{", "to open the block")) return false;
+  open_.push_back(std::move(block));
+  return true;
+}
+
+void Parser::close_block() {
+  OpenBlock closed = std::move(open_.back());
+  open_.pop_back();
+  forget_since(closed.scope_mark);
+  advance();
+  switch (closed.kind) {
+    case BlockKind::kernel:
+      program_.kernels.back().body = std::move(closed.body);
+      break;
+    case BlockKind::loop:
+      std::get<Loop>(program_.stmts[closed.stmt.value].node).body = std::move(closed.body);
+      break;
+    case BlockKind::then_body:
+      std::get<Branch>(program_.stmts[closed.stmt.value].node).then_body = std::move(closed.body);
+      break;
+    case BlockKind::else_body:
+      std::get<Branch>(program_.stmts[closed.stmt.value].node).else_body = std::move(closed.body);
+      break;
+    case BlockKind::discarded:
+      break;
+  }
+  Token behind = token_;
+  if (token_.is("else") && !open_.empty() && !parse_else(closed)) recover(behind, declared_.size());
+}
+
+bool Parser::parse_else(const OpenBlock& closed) {
+  if (closed.kind == BlockKind::discarded) {
+    advance();
+    bool opens = accept("{");
+    return opens && open_block(BlockKind::discarded, StmtId(), declared_.size());
+  }
+  if (closed.kind != BlockKind::then_body)
+    return expected("a statement or '}'", "'else' follows only the '}' of an 'if'");
+  advance();
+  return open_block(BlockKind::else_body, closed.stmt, declared_.size());
+}
+
+bool Parser::parse_alloc() {
+  Token name;
+  if (!parse_name(name, "the buffer's name")) return false;
+  if (open_.size() > 1 || statement_seen_) {
+    error(DiagCode::misplaced_statement, name,
+          "the buffer " + describe(name) + " is allocated behind a statement",
+          "move the alloc to the top of the kernel");
+  }
+  if (static_cast<int64_t>(program_.buffers.size()) >= limits_.buffers)
+    return limit(DiagCode::limit_nodes, name,
+                 "a program has at most " + std::to_string(limits_.buffers) + " buffers",
+                 "reuse buffers, or split the program");
+  Buffer buffer;
+  buffer.name = name.text;
+  buffer.location = location(name);
+  buffer.kernel = static_cast<int>(program_.kernels.size()) - 1;
+  bool ok = expect(":", "and the buffer's scope") && parse_scope(buffer.scope) && parse_dtype(buffer.type) &&
+            expect("[", "and the buffer's shape");
+  if (ok && !accept("]")) {
+    do {
+      int64_t extent = 1;
+      Token at = token_;
+      ok = room_for_rank(buffer.shape.size(), at) && parse_int(extent, "an extent of the buffer");
+      if (ok) buffer.shape.push_back(constant(extent, at));
+    } while (ok && accept(","));
+    ok = ok && expect("]", "or ',' and a further extent");
+  }
+  declare(name, SymbolKind::buffer, static_cast<uint32_t>(program_.buffers.size()));
+  program_.buffers.push_back(std::move(buffer));
+  return ok;
+}
+
+bool Parser::parse_scope(MemScope& out) {
+  NearestName nearest(token_.text);
+  for (MemScope s : kTileScopes) {
+    out = s;
+    if (accept(scope_name(s))) return true;
+    nearest.offer(scope_name(s));
+  }
+  return expected("the scope 'shared', 'fragment' or 'local'",
+                  nearest.hint("global memory comes in through 'tensor' parameters"));
+}
+
+bool Parser::room_for_rank(size_t dimensions, const Token& at) {
+  if (static_cast<int64_t>(dimensions) < limits_.rank) return true;
+  return limit(DiagCode::limit_nodes, at,
+               "at most " + std::to_string(limits_.rank) + " dimensions are allowed",
+               "fold dimensions together");
+}
+
+VarId Parser::add_loop_var(const Token& name, VarKind kind) {
+  Var var;
+  var.name = name.text;
+  var.kind = kind;
+  var.location = location(name);
+  VarId id(program_.vars.size());
+  program_.vars.push_back(std::move(var));
+  declare(name, SymbolKind::variable, id.value);
+  return id;
+}
+
+StmtId Parser::add_statement(const Token& at, std::variant<Loop, Branch, Store, TileOp> node) {
+  if (static_cast<int64_t>(program_.stmts.size()) >= limits_.statements) {
+    limit(DiagCode::limit_nodes, at,
+          "a program has at most " + std::to_string(limits_.statements) + " statements", "split the program");
+    return {};
+  }
+  StmtId id(program_.stmts.size());
+  program_.stmts.push_back({std::move(node), location(at)});
+  open_.back().body.push_back(id);
+  return id;
+}
+
+bool Parser::parse_statement() {
+  for (LoopKind kind : kSingleVarLoops)
+    if (token_.is(loop_kind_name(kind))) return parse_loop(kind);
+  if (token_.is(loop_kind_name(LoopKind::parallel))) return parse_parallel();
+  if (token_.is("if")) return parse_if();
+  if (token_.is("else")) return expected("a statement or '}'", "'else' follows only the '}' of an 'if'");
+  if (std::optional<OpKind> op = op_from_text(token_.text)) return parse_tile_op(*op);
+  Token name = token_;
+  advance();
+  if (token_.is("[") || token_.is("=")) return parse_store(name);
+  NearestName nearest(name.text);
+  for (const OpRow& row : op_rows()) nearest.offer(row.text);
+  for (LoopKind kind : kSingleVarLoops) nearest.offer(loop_kind_name(kind));
+  for (std::string_view word : {"parallel", "if", "alloc"}) nearest.offer(word);
+  error(DiagCode::unknown_name, name, "expected a statement, found the unknown operation " + describe(name),
+        nearest.hint("a statement starts with an op, a loop, 'if', or the buffer it stores to"));
+  return false;
+}
+
+bool Parser::parse_loop(LoopKind kind) {
+  Token at = token_;
+  advance();
+  Token name;
+  Loop loop;
+  loop.kind = kind;
+  if (!parse_name(name, "the loop variable")) return false;
+  size_t mark = declared_.size();
+  bool ok = expect("in", "behind the loop variable") && parse_bounds(loop);
+  if (ok && accept("stages")) ok = parse_int(loop.num_stages, "the number of stages");
+  loop.vars.push_back(add_loop_var(name, VarKind::loop));  // behind the bounds: they cannot use it
+  if (!ok) return false;
+  StmtId id = add_statement(at, std::move(loop));
+  return id.valid() && open_block(BlockKind::loop, id, mark);
+}
+
+bool Parser::parse_bounds(Loop& loop) {
+  if (!parse_index(loop.begin, "the loop's begin")) return false;
+  bool by_extent = token_.is(":+");
+  Token at = token_;
+  if (!by_extent && !token_.is(".."))
+    return expected("'..' and the loop's end, or ':+' and its extent", "write the bounds as 'in 0 .. n'");
+  advance();
+  ExprId second;
+  if (!parse_index(second, by_extent ? "the loop's extent" : "the loop's end")) return false;
+  loop.extents.push_back(by_extent ? second : make_binary(ExprOp::sub, second, loop.begin, at));
+  return true;
+}
+
+bool Parser::parse_parallel() {
+  Token at = token_;
+  advance();
+  std::vector<Token> names;
+  Loop loop;
+  loop.kind = LoopKind::parallel;
+  do {
+    if (!room_for_rank(names.size(), token_)) return false;
+    if (!parse_name(names.emplace_back(), "the loop variable")) return false;
+  } while (accept(","));
+  size_t mark = declared_.size();
+  for (const Token& name : names) loop.vars.push_back(add_loop_var(name, VarKind::loop));
+  if (!expect("in", "or ',' and a further loop variable")) return false;
+  loop.begin = constant(0, at);
+  do {
+    int64_t extent = 1;
+    Token extent_at = token_;
+    if (!room_for_rank(loop.extents.size(), token_) || !parse_int(extent, "a constant extent")) return false;
+    loop.extents.push_back(constant(extent, extent_at));
+  } while (accept(","));
+  if (loop.extents.size() != loop.vars.size()) {
+    error(DiagCode::rank_mismatch, at,
+          "a parallel loop with " + std::to_string(loop.vars.size()) + " variables has " +
+              std::to_string(loop.extents.size()) + " extents",
+          "give one extent per variable");
+  }
+  StmtId id = add_statement(at, std::move(loop));
+  return id.valid() && open_block(BlockKind::loop, id, mark);
+}
+
+bool Parser::parse_if() {
+  Token at = token_;
+  advance();
+  Branch branch;
+  Token condition_at = token_;
+  if (!parse_expr(branch.condition)) return false;
+  if (branch.condition.valid() && !is_bool(program_.exprs.type(branch.condition))) {
+    error(DiagCode::dtype_mismatch, condition_at,
+          std::string("the condition of an if has type ") +
+              dtype_name(program_.exprs.type(branch.condition)) + ", not bool",
+          "compare it with something, for example 'if x != 0'");
+  }
+  StmtId id = add_statement(at, std::move(branch));
+  return id.valid() && open_block(BlockKind::then_body, id, declared_.size());
+}
+
+bool Parser::parse_store(const Token& name) {
+  Store store;
+  store.buffer = find_buffer(name);
+  if (!expect("[", "and the indices of the element to store to")) return false;
+  if (!parse_exprs("]", store.indices, "an index")) return false;
+  if (!expect("=", "and the value to store") || !parse_expr(store.value)) return false;
+  if (store.buffer.valid()) check_rank(store.buffer, store.indices.size(), name);
+  return add_statement(name, std::move(store)).valid();
+}
+
+void Parser::check_rank(BufferId buffer, size_t given, const Token& at) {
+  size_t rank = program_.buffer(buffer).shape.size();
+  if (rank == given) return;
+  error(DiagCode::rank_mismatch, at,
+        "buffer " + describe(at) + " has " + std::to_string(rank) + " dimensions, " + std::to_string(given) +
+            (given == 1 ? " is given" : " are given"),
+        "give one index per dimension");
+}
+
+}  // namespace tilegen::ir::text

@@ -1,0 +1,271 @@
+// Expressions of the text form, by operator precedence over two explicit stacks.
+#include "ir/text_parser.h"
+#include "support/spelling.h"
+
+namespace tilegen::ir::text {
+
+// An operator or an open bracket that waits for its right-hand side.
+struct Parser::Pending {
+  enum class Kind : uint8_t { infix, minus, paren, call, cast, ceildiv, unknown_call, load };
+  Kind kind;
+  Token at;
+  Infix infix{};             // infix
+  ExprOp op{};               // call
+  DType type = DType::none;  // cast
+  BufferId buffer{};         // load; invalid = unknown name, already reported
+  size_t base = 0;           // bracket: operands below it
+
+  bool bracket() const { return kind != Kind::infix && kind != Kind::minus; }
+};
+
+struct Parser::ExprStacks {
+  std::vector<ExprId> operands;
+  std::vector<Pending> pending;
+  int64_t brackets = 0;
+};
+
+using Kind = Parser::Pending::Kind;
+
+bool Parser::parse_expr(ExprId& out) {
+  ExprStacks s;
+  for (;;) {
+    bool complete = false;
+    while (!complete)
+      if (!parse_operand(s, complete)) return false;
+    // Behind an operand: close what closes here, then go on with an operator, a further argument, or end.
+    while (s.brackets > 0 && (token_.is(")") || token_.is("]")))
+      if (!close_bracket(s)) return false;
+    if (std::optional<Infix> infix = infix_from_text(token_.text);
+        infix && token_.kind != TokenKind::number) {
+      if (!parse_infix(s, *infix)) return false;
+      continue;
+    }
+    if (s.brackets == 0) break;
+    reduce_to_bracket(s);
+    const Pending& open = s.pending.back();
+    if (!token_.is(",") || open.kind == Kind::paren)
+      return expected(std::string(open.kind == Kind::load ? "']'" : "')'") +
+                          (open.kind == Kind::paren ? "" : " or ','") + " or an operator",
+                      "the bracket opened at line " + std::to_string(open.at.line) + ", column " +
+                          std::to_string(open.at.column) + " is still open");
+    advance();
+  }
+  while (!s.pending.empty()) reduce(s);
+  if (stopped_) return false;
+  out = s.operands.back();
+  return true;
+}
+
+// Reads up to one operand; `complete` stays false behind an opening bracket or a unary minus.
+bool Parser::parse_operand(ExprStacks& s, bool& complete) {
+  Token at = token_;
+  if (token_.is("-")) {
+    advance();
+    if (token_.kind == TokenKind::number || token_.is("inf") || token_.is("nan")) {
+      ExprId id;
+      Token literal = token_;
+      advance();
+      if (literal.kind == TokenKind::name) {
+        if (!parse_special_float(id, literal, true)) return false;
+      } else if (literal.hex) {
+        error(DiagCode::syntax_error, literal, "exact bits carry their sign and take no '-'",
+              "set the highest bit");
+        if (!parse_bits(id, literal)) return false;
+      } else {
+        id = make_literal(literal, true);
+      }
+      s.operands.push_back(id);
+      complete = true;
+      return true;
+    }
+    if (static_cast<int64_t>(s.pending.size()) > limits_.expr_depth * kPrimary)
+      return limit(DiagCode::limit_nesting, at, "too many operators wait for an operand",
+                   "split the expression");
+    s.pending.push_back({Kind::minus, at});
+    return true;
+  }
+  if (token_.is("(")) {
+    advance();
+    return push_bracket(s, {Kind::paren, at});
+  }
+  if (token_.kind == TokenKind::number) {
+    advance();
+    ExprId id;
+    if (at.hex) {
+      if (!parse_bits(id, at)) return false;
+    } else {
+      id = make_literal(at, false);
+    }
+    s.operands.push_back(id);
+    complete = true;
+    return true;
+  }
+  if (token_.kind == TokenKind::name && !token_.is("and") && !token_.is("or"))
+    return parse_named_operand(s, complete);
+  return expected("an expression", "write a literal, a name, a function call, or '('");
+}
+
+bool Parser::parse_named_operand(ExprStacks& s, bool& complete) {
+  Token name = token_;
+  advance();
+  complete = true;
+  if (name.text == "true" || name.text == "false") {
+    s.operands.push_back(
+        room_for_node(1, name) ? program_.exprs.const_int(name.text == "true", DType::boolean) : ExprId());
+    return true;
+  }
+  if (name.text == "inf" || name.text == "nan")
+    return parse_special_float(s.operands.emplace_back(), name, false);
+  if (token_.is("(")) {
+    complete = false;
+    return open_call(s, name);
+  }
+  if (token_.is("[")) {
+    Pending load{Kind::load, name};
+    load.buffer = find_buffer(name);
+    advance();
+    if (!push_bracket(s, std::move(load))) return false;
+    complete = token_.is("]");
+    return !complete || close_bracket(s);
+  }
+  s.operands.push_back(make_variable(name));
+  return true;
+}
+
+bool Parser::open_call(ExprStacks& s, const Token& name) {
+  advance();
+  Pending call{Kind::call, name};
+  if (name.text == "cast") {
+    call.kind = Kind::cast;
+    bool known =
+        dtype_from_name(token_.text).has_value();  // without a type the rest would only raise more errors
+    if (!parse_dtype(call.type) || !known || !expect(",", "and the value to cast")) return false;
+  } else if (name.text == "ceildiv") {
+    call.kind = Kind::ceildiv;
+  } else if (std::optional<ExprOp> op = function_from_text(name.text)) {
+    call.op = *op;
+  } else {
+    call.kind = Kind::unknown_call;
+    NearestName nearest(name.text);
+    for (size_t i = 0; i < expr_op_count(); ++i) {
+      const char* text = expr_text(static_cast<ExprOp>(i));
+      if (function_from_text(text)) nearest.offer(text);
+    }
+    nearest.offer("cast");
+    nearest.offer("ceildiv");
+    error(DiagCode::unknown_name, name, "expected a function, found the unknown name " + describe(name),
+          nearest.hint("functions are the words of the expression table, such as exp, max, select or cast"));
+  }
+  return push_bracket(s, std::move(call));
+}
+
+bool Parser::push_bracket(ExprStacks& s, Pending p) {
+  if (++s.brackets > limits_.expr_depth)
+    return limit(DiagCode::limit_nesting, p.at,
+                 "an expression nests deeper than " + std::to_string(limits_.expr_depth) + " levels",
+                 "store a part of it in a local buffer first");
+  p.base = s.operands.size();
+  s.pending.push_back(std::move(p));
+  return true;
+}
+
+bool Parser::parse_infix(ExprStacks& s, const Infix& infix) {
+  Token at = token_;
+  int level = infix_level(infix.op);
+  while (!s.pending.empty() && !s.pending.back().bracket()) {
+    const Pending& top = s.pending.back();
+    int top_level = top.kind == Kind::minus ? static_cast<int>(kPrimary) : infix_level(top.infix.op);
+    if (top_level < level) break;
+    if (top_level == kCompare && level == kCompare) {
+      error(DiagCode::syntax_error, at,
+            "comparisons do not chain: " + describe(at) + " follows " + describe(top.at),
+            "join two comparisons with 'and', or use parentheses");
+      return false;
+    }
+    reduce(s);
+  }
+  Pending p{Kind::infix, at};
+  p.infix = infix;
+  s.pending.push_back(std::move(p));
+  advance();
+  return true;
+}
+
+// Applies the operator on top of the stack.
+void Parser::reduce(ExprStacks& s) {
+  Pending top = std::move(s.pending.back());
+  s.pending.pop_back();
+  ExprId right = s.operands.back();
+  if (top.kind == Kind::minus) {
+    s.operands.back() = make_unary(ExprOp::neg, right, top.at);
+    return;
+  }
+  s.operands.pop_back();
+  ExprId left = s.operands.back();
+  if (top.infix.swapped) std::swap(left, right);
+  s.operands.back() = make_binary(top.infix.op, left, right, top.at);
+}
+
+void Parser::reduce_to_bracket(ExprStacks& s) {
+  while (!s.pending.back().bracket()) reduce(s);
+}
+
+bool Parser::close_bracket(ExprStacks& s) {
+  reduce_to_bracket(s);
+  Pending top = std::move(s.pending.back());
+  s.pending.pop_back();
+  --s.brackets;
+  std::string_view close = top.kind == Kind::load ? "]" : ")";
+  if (!expect(close, "to close the bracket opened at line " + std::to_string(top.at.line) + ", column " +
+                         std::to_string(top.at.column)))
+    return false;
+  if (top.kind == Kind::paren) return true;
+  std::span<const ExprId> args = std::span<const ExprId>(s.operands).subspan(top.base);
+  int arity = -1;
+  if (top.kind == Kind::call) arity = expr_arity(top.op);
+  if (top.kind == Kind::cast) arity = 1;
+  if (top.kind == Kind::ceildiv) arity = 2;
+  ExprId result;
+  if (arity >= 0 && static_cast<int>(args.size()) != arity) {
+    int shown = top.kind == Kind::cast ? 1 : 0;  // the type counts for the reader
+    error(DiagCode::syntax_error, top.at,
+          describe(top.at) + " takes " + std::to_string(arity + shown) + " arguments, found " +
+              std::to_string(args.size() + shown),
+          "give exactly " + std::to_string(arity + shown));
+  } else if (top.kind == Kind::load) {
+    if (top.buffer.valid()) result = make_load(top.buffer, args, top.at);
+  } else if (top.kind == Kind::cast) {
+    result = make_cast(top.type, args[0], top.at);
+  } else if (top.kind == Kind::ceildiv) {
+    result = make_ceildiv(args[0], args[1], top.at);
+  } else if (arity == 1) {
+    result = make_unary(top.op, args[0], top.at);
+  } else if (arity == 2) {
+    result = make_binary(top.op, args[0], args[1], top.at);
+  } else if (arity == 3) {
+    result = make_select(args[0], args[1], args[2], top.at);
+  }
+  s.operands.resize(top.base);
+  s.operands.push_back(result);
+  return true;
+}
+
+// A comma-separated list up to `close`, which is consumed.
+bool Parser::parse_exprs(std::string_view close, std::vector<ExprId>& out, std::string_view what) {
+  if (accept(close)) return true;
+  do {
+    ExprId id;
+    if (!room_for_rank(out.size(), token_) || !parse_index(id, what)) return false;
+    out.push_back(id);
+  } while (accept(","));
+  return expect(close, "or ',' and " + std::string(what));
+}
+
+bool Parser::parse_index(ExprId& out, std::string_view what) {
+  Token at = token_;
+  if (!parse_expr(out)) return false;
+  require_index(out, what, at);
+  return true;
+}
+
+}  // namespace tilegen::ir::text

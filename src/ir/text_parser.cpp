@@ -1,0 +1,215 @@
+// Tokens, names and errors of the text parser.
+#include "ir/text_parser.h"
+
+#include <charconv>
+#include <utility>
+
+#include "ir/text.h"
+#include "support/spelling.h"
+
+namespace tilegen::ir::text {
+
+void Parser::advance() {
+  if (!stopped_) token_ = lexer_.next();
+}
+
+bool Parser::accept(std::string_view symbol_or_word) {
+  if (!token_.is(symbol_or_word)) return false;
+  advance();
+  return true;
+}
+
+bool Parser::expect(std::string_view symbol_or_word, std::string_view where) {
+  if (accept(symbol_or_word)) return true;
+  std::string what = "'" + std::string(symbol_or_word) + "' " + std::string(where);
+  return expected(what, "write '" + std::string(symbol_or_word) + "' here");
+}
+
+bool Parser::parse_name(Token& out, std::string_view what, NameUse use) {
+  // A reserved word on the next line is the next statement; on this one it is a badly chosen name.
+  bool reserved = use == NameUse::value && token_.kind == TokenKind::name && is_reserved(token_.text);
+  if (reserved && !token_.first_on_line) {
+    error(DiagCode::bad_name, token_,
+          describe(token_) + " is a word of the language and cannot name a variable or buffer",
+          "choose another name, for example '" + std::string(token_.text) + "_'");
+  } else if (reserved || token_.kind != TokenKind::name) {
+    return expected(what, "a name starts with a letter or '_' and goes on with letters, digits and '_'");
+  }
+  if (token_.text.size() > kMaxNameLength) {
+    error(DiagCode::bad_name, token_,
+          std::string(what) + " has " + std::to_string(token_.text.size()) + " characters; at most " +
+              std::to_string(kMaxNameLength) + " are allowed",
+          "shorten the name");
+    return false;
+  }
+  out = token_;
+  advance();
+  return true;
+}
+
+bool Parser::parse_int(int64_t& out, std::string_view what) {
+  bool negative = accept("-");
+  if (token_.kind != TokenKind::number) return expected(what, "write a plain integer such as 128");
+  if (token_.hex || token_.fractional || !token_.suffix.empty())
+    return expected(what, "write a plain decimal integer without point or type suffix");
+  std::string digits = (negative ? "-" : "") + std::string(token_.body);
+  auto [end, failed] = std::from_chars(digits.data(), digits.data() + digits.size(), out);
+  if (failed != std::errc()) {
+    error(DiagCode::syntax_error, token_, "integer " + describe(token_).substr(7) + " does not fit 64 bits",
+          "the range is -9223372036854775808 to 9223372036854775807");
+    out = 1;
+  }
+  advance();
+  return true;
+}
+
+bool Parser::parse_dtype(DType& out) {
+  if (token_.kind != TokenKind::name) return expected("an element type", "write a type such as f32");
+  if (std::optional<DType> type = dtype_from_name(token_.text)) {
+    out = *type;
+  } else {
+    NearestName nearest(token_.text);
+    std::string all;
+#define TILEGEN_DTYPE(name, value, text, bits, kind) \
+  nearest.offer(text);                               \
+  all += all.empty() ? text : ", " text;
+#include "ir/dtypes.def"
+#undef TILEGEN_DTYPE
+    error(DiagCode::unknown_name, token_, "expected an element type, found " + describe(token_),
+          nearest.hint("the types are " + all));
+    out = DType::f32;
+  }
+  advance();
+  return true;
+}
+
+// Reports a name that is taken; the older owner keeps it.
+bool Parser::declare(const Token& name, SymbolKind kind, uint32_t id) {
+  const Symbol* old = find(name.text);
+  if (kind == SymbolKind::kernel && old == nullptr) {
+    auto it = kernels_.find(name.text);
+    if (it != kernels_.end()) old = &it->second;
+  }
+  if (old != nullptr) {
+    error(DiagCode::duplicate_name, name,
+          describe(name) + " is already declared at line " + std::to_string(old->line) + ", column " +
+              std::to_string(old->column),
+          "choose a name that is not in use here");
+    return false;
+  }
+  Symbol symbol{kind, id, name.line, name.column};
+  if (kind == SymbolKind::kernel) {
+    kernels_.emplace(name.text, symbol);
+  } else {
+    symbols_.emplace(name.text, symbol);
+    declared_.push_back(name.text);
+  }
+  return true;
+}
+
+const Parser::Symbol* Parser::find(std::string_view name) const {
+  auto it = symbols_.find(name);
+  return it == symbols_.end() ? nullptr : &it->second;
+}
+
+void Parser::forget_since(size_t scope_mark) {
+  while (declared_.size() > scope_mark) {
+    symbols_.erase(declared_.back());
+    declared_.pop_back();
+  }
+}
+
+// The buffer of that name, or an invalid id after an error.
+BufferId Parser::find_buffer(const Token& name) {
+  const Symbol* symbol = find(name.text);
+  if (symbol == nullptr) {
+    unknown_name(name, "a tensor or buffer", true, false);
+    return {};
+  }
+  if (symbol->kind != SymbolKind::buffer) {
+    error(DiagCode::syntax_error, name, "expected a tensor or buffer, found the variable " + describe(name),
+          "a variable stands alone, without '[...]', and only inside expressions");
+    return {};
+  }
+  return BufferId(symbol->id);
+}
+
+void Parser::unknown_name(const Token& name, std::string_view what, bool buffers, bool variables) {
+  NearestName nearest(name.text);
+  for (std::string_view candidate : declared_) {
+    bool is_buffer = symbols_.at(candidate).kind == SymbolKind::buffer;
+    if (is_buffer ? buffers : variables) nearest.offer(candidate);
+  }
+  error(DiagCode::unknown_name, name,
+        "expected " + std::string(what) + ", found the unknown name " + describe(name),
+        nearest.hint("declare it before it is used"));
+}
+
+// Always false, so that a caller can return it.
+bool Parser::expected(std::string_view what, std::string_view hint) {
+  error(DiagCode::syntax_error, token_, "expected " + std::string(what) + ", found " + describe(token_),
+        std::string(hint));
+  return false;
+}
+
+void Parser::error(DiagCode code, const Token& at, std::string message, std::string hint) {
+  if (stopped_) return;
+  Diagnostic d;
+  d.code = code;
+  d.op = open_.empty() || program_.kernels.empty() ? program_.name : program_.kernels.back().name;
+  d.message = std::move(message);
+  d.hint = std::move(hint);
+  d.location = location(at);
+  d.stage = "parse";
+  diagnostics_.push_back(std::move(d));
+  if (static_cast<int64_t>(diagnostics_.size()) >= limits_.diagnostics) limit_reached();
+}
+
+bool Parser::limit(DiagCode code, const Token& at, std::string message, std::string hint) {
+  error(code, at, std::move(message), std::move(hint));
+  limit_reached();
+  return false;
+}
+
+// Everything that reads on sees the end of the text.
+void Parser::limit_reached() {
+  stopped_ = true;
+  Token end;
+  end.line = token_.line;
+  end.column = token_.column;
+  token_ = end;
+}
+
+bool Parser::starts_declaration(const Token& t) {
+  return t.is("dim") || t.is("scalar") || t.is("tensor") || t.is("kernel");
+}
+
+// Goes on behind a syntax error: at the next token that stands first on a line (outside kernels: a
+// declaration), or at the "}" that closes the block around the statement. Blocks opened on the way are read
+// and dropped. `start` is the statement's first token; names declared since `scope_mark` live until the first
+// dropped block closes, or on when there is none.
+void Parser::recover(const Token& start, size_t scope_mark) {
+  int opened = 0;
+  bool in_attributes = std::exchange(in_attributes_, false);
+  bool skip = !token_.first_on_line || (token_.line == start.line && token_.column == start.column);
+  for (; token_.kind != TokenKind::end; advance()) {
+    bool resumable =
+        open_.empty() ? starts_declaration(token_) : token_.kind == TokenKind::name || token_.is("}");
+    if (token_.first_on_line && !skip && resumable) break;
+    skip = false;
+    if (token_.is("{")) ++opened;
+    if (token_.is("}") && opened > 0) {
+      --opened;
+    } else if (token_.is("}") && in_attributes) {
+      in_attributes = false;
+    } else if (token_.is("}") && !open_.empty()) {
+      break;
+    }
+  }
+  for (; opened > 0 && !stopped_; --opened) {
+    open_block(BlockKind::discarded, StmtId(), scope_mark);
+    scope_mark = declared_.size();
+  }
+}
+
+}  // namespace tilegen::ir::text

@@ -1,0 +1,155 @@
+// The parser behind parse_program. One object reads one text.
+//
+// Nothing here recurses on the input: statements nest in `open_`, expressions in two stacks of parse_expr.
+// After an error an invalid ExprId (a poisoned expression) or a discarded block takes the place of what was
+// wrong, and parsing goes on to find more errors; poison never reaches the ExprPool and a program with an
+// error is never returned.
+#pragma once
+
+#include <array>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "ir/program.h"
+#include "ir/text_grammar.h"
+#include "ir/text_lexer.h"
+
+namespace tilegen::ir::text {
+
+class Parser {
+ public:
+  Parser(std::string_view text, std::string_view file, const Limits& limits)
+      : lexer_(text), file_(file), limits_(limits), bytes_(text.size()) {}
+  Expected<Program> run();
+
+  struct Pending;     // operators and brackets an expression has open
+  struct ExprStacks;  // both defined in text_parse_expr.cpp
+
+ private:
+  enum class SymbolKind : uint8_t { variable, buffer, kernel };
+  struct Symbol {
+    SymbolKind kind;
+    uint32_t id;
+    uint32_t line, column;
+  };
+  enum class BlockKind : uint8_t { kernel, loop, then_body, else_body, discarded };
+  struct OpenBlock {
+    BlockKind kind;
+    StmtId stmt;        // loop, then_body, else_body
+    size_t scope_mark;  // names declared since are forgotten when the block closes
+    Token opened;
+    Block body;
+  };
+
+  // text_parse.cpp: program, declarations, kernels
+  bool parse_header();
+  void parse_top_level();
+  bool parse_dim();
+  bool parse_scalar();
+  bool parse_tensor();
+  bool parse_kernel();
+  bool parse_grid(Kernel& kernel, std::vector<Token>& names);
+
+  // text_parse_block.cpp: blocks and statements
+  void parse_item();
+  void close_block();
+  bool close_dangling_blocks();
+  bool parse_alloc();
+  bool parse_scope(MemScope& out);
+  bool room_for_rank(size_t dimensions, const Token& at);
+  void check_rank(BufferId buffer, size_t given, const Token& at);
+  bool parse_statement();
+  bool parse_loop(LoopKind kind);
+  bool parse_bounds(Loop& loop);
+  bool parse_parallel();
+  bool parse_if();
+  bool parse_store(const Token& name);
+  bool parse_else(const OpenBlock& closed);
+  bool open_block(BlockKind kind, StmtId stmt, size_t scope_mark);
+  StmtId add_statement(const Token& at, std::variant<Loop, Branch, Store, TileOp> node);
+  VarId add_loop_var(const Token& name, VarKind kind);
+
+  // text_parse_op.cpp: tile operations
+  bool parse_tile_op(OpKind kind);
+  bool parse_operands(const OpRow& row, TileOp& op, std::span<const int> slots);
+  bool parse_region(Region& region, std::string_view what);
+  bool parse_ranges(Region& region);
+  void whole_buffer(Region& region, const Token& at);
+  bool parse_attributes(const OpRow& row, TileOp& op);
+  bool parse_attribute_value(const AttrRow& row, const Token& name, int64_t& value);
+  void unknown_attribute(const OpRow& row, const Token& name);
+
+  // text_parse_expr.cpp: expressions
+  bool parse_expr(ExprId& out);
+  bool parse_operand(ExprStacks& s, bool& complete);
+  bool parse_named_operand(ExprStacks& s, bool& complete);
+  bool parse_infix(ExprStacks& s, const Infix& infix);
+  bool open_call(ExprStacks& s, const Token& name);
+  bool push_bracket(ExprStacks& s, Pending p);
+  bool close_bracket(ExprStacks& s);
+  void reduce_to_bracket(ExprStacks& s);
+  void reduce(ExprStacks& s);
+  bool parse_exprs(std::string_view close, std::vector<ExprId>& out, std::string_view what);
+  bool parse_index(ExprId& out, std::string_view what);
+
+  // text_build.cpp: literals and checked construction of nodes; an invalid id is poison
+  ExprId make_literal(const Token& t, bool negative);
+  ExprId make_integer(const Token& t, bool negative, DType type);
+  ExprId make_float(const Token& t, bool negative, DType type);
+  bool parse_special_float(ExprId& out, const Token& word, bool negative);
+  bool parse_bits(ExprId& out, const Token& number);
+  ExprId make_variable(const Token& name);
+  ExprId make_load(BufferId buffer, std::span<const ExprId> indices, const Token& at);
+  ExprId make_unary(ExprOp op, ExprId a, const Token& at);
+  ExprId make_binary(ExprOp op, ExprId a, ExprId b, const Token& at);
+  ExprId make_select(ExprId c, ExprId a, ExprId b, const Token& at);
+  ExprId make_cast(DType type, ExprId a, const Token& at);
+  ExprId make_ceildiv(ExprId a, ExprId b, const Token& at);
+  bool require_index(ExprId& id, std::string_view what, const Token& at);
+  bool operand_fits(ExprOp op, DType t, const Token& at);
+  bool types_agree(DType a, DType b, const Token& at);
+  bool room_for_node(int depth, const Token& at);
+  ExprId constant(int64_t v, const Token& at);
+
+  // text_parser.cpp: tokens, names, errors
+  void advance();
+  bool accept(std::string_view symbol_or_word);
+  bool expect(std::string_view symbol_or_word, std::string_view where);
+  enum class NameUse : uint8_t { value, other };  // variables and buffers cannot have reserved names
+  bool parse_name(Token& out, std::string_view what, NameUse use = NameUse::value);
+  bool parse_int(int64_t& out, std::string_view what);
+  bool parse_dtype(DType& out);
+  bool declare(const Token& name, SymbolKind kind, uint32_t id);
+  const Symbol* find(std::string_view name) const;
+  BufferId find_buffer(const Token& name);
+  void forget_since(size_t scope_mark);
+  bool expected(std::string_view what, std::string_view hint);
+  void unknown_name(const Token& name, std::string_view what, bool buffers, bool variables);
+  void error(DiagCode code, const Token& at, std::string message, std::string hint);
+  bool limit(DiagCode code, const Token& at, std::string message, std::string hint);
+  void limit_reached();
+  static bool starts_declaration(const Token& t);
+  void recover(const Token& start, size_t scope_mark);
+  SourceLocation location(const Token& at) const { return {std::string(file_), at.line, at.column}; }
+  bool stopped() const { return stopped_; }
+
+  Lexer lexer_;
+  std::string_view file_;
+  Limits limits_;
+  size_t bytes_;
+  Token token_;
+  bool stopped_ = false;
+  std::vector<Diagnostic> diagnostics_;
+  Program program_;
+  std::unordered_map<std::string_view, Symbol> symbols_;
+  std::unordered_map<std::string_view, Symbol> kernels_;
+  std::vector<std::string_view> declared_;  // keys of symbols_, in order of declaration
+  std::vector<OpenBlock> open_;
+  bool statement_seen_ = false;  // in the current kernel
+  bool in_attributes_ = false;   // the "}" ahead closes an attribute list
+};
+
+}  // namespace tilegen::ir::text

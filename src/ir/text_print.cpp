@@ -1,0 +1,270 @@
+// Printing of whole programs. Nothing here recurses: open blocks stand on a stack.
+#include <algorithm>
+
+#include "ir/text.h"
+#include "ir/text_print_expr.h"
+#include "support/checked.h"
+
+namespace tilegen::ir {
+namespace text {
+namespace {
+
+constexpr size_t kMaxExprBytes = 16 << 20;
+constexpr size_t kMaxMessageBytes = 4 << 10;
+
+class ProgramPrinter {
+ public:
+  explicit ProgramPrinter(const Program& p)
+      : p_(p), names_(printable_names(p)), exprs_(p, &names_, kMaxExprBytes) {}
+
+  std::string run() {
+    out_ = "tl 1 program " + names_.program + "\n";
+    for (const Param& param : p_.params) {
+      if (param.kind == Param::Kind::tensor) {
+        print_tensor(param.buffer);
+      } else {
+        print_variable(param.var);
+      }
+    }
+    for (size_t k = 0; k < p_.kernels.size(); ++k) print_kernel(k);
+    return std::move(out_);
+  }
+
+ private:
+  struct OpenBlock {
+    const Block* block;
+    size_t next;
+    const Block* else_body;  // still to come
+  };
+
+  void print_variable(VarId id) {
+    const Var& v = p_.var(id);
+    out_ += v.kind == VarKind::dim ? "dim " : "scalar ";
+    out_ += names_.vars[id.value];
+    if (v.kind == VarKind::dim) {
+      const Var defaults;
+      if (v.lower != defaults.lower) out_ += " >= " + std::to_string(v.lower);
+      if (v.upper != defaults.upper) out_ += " <= " + std::to_string(v.upper);
+      if (v.divisor != defaults.divisor) out_ += " divisible " + std::to_string(v.divisor);
+    } else {
+      out_ += std::string(": ") + dtype_name(v.type);
+    }
+    out_ += '\n';
+  }
+
+  void print_tensor(BufferId id) {
+    const Buffer& b = p_.buffer(id);
+    out_ += "tensor " + names_.buffers[id.value] + ": " + dtype_name(b.type) + "[";
+    exprs_.print_list(out_, b.shape);
+    out_ += ']';
+    if (!b.strides.empty()) {
+      out_ += " strides [";
+      exprs_.print_list(out_, b.strides);
+      out_ += ']';
+    }
+    if (b.read_only) out_ += " readonly";
+    out_ += '\n';
+  }
+
+  void print_kernel(size_t k) {
+    const Kernel& kernel = p_.kernels[k];
+    out_ += "\nkernel " + names_.kernels[k] + " grid (";
+    for (size_t i = 0; i < kernel.grid.size(); ++i) {
+      if (i > 0) out_ += ", ";
+      out_ +=
+          (i < kernel.block_vars.size() ? names_.vars[kernel.block_vars[i].value] : std::string("?")) + ": ";
+      exprs_.print(out_, kernel.grid[i]);
+    }
+    out_ += ')';
+    if (kernel.threads != 0) out_ += " threads " + std::to_string(kernel.threads);
+    out_ += " {\n";
+    for (size_t b = 0; b < p_.buffers.size(); ++b)
+      if (p_.buffers[b].kernel == static_cast<int>(k)) print_alloc(BufferId(b));
+    print_body(kernel.body);
+  }
+
+  void print_alloc(BufferId id) {
+    const Buffer& b = p_.buffer(id);
+    out_ +=
+        "  alloc " + names_.buffers[id.value] + ": " + scope_name(b.scope) + " " + dtype_name(b.type) + "[";
+    exprs_.print_list(out_, b.shape);
+    out_ += "]\n";
+  }
+
+  // The statements of a kernel and its closing brace.
+  void print_body(const Block& body) {
+    open_.push_back({&body, 0, nullptr});
+    while (!open_.empty()) {
+      OpenBlock& top = open_.back();
+      if (top.next < top.block->size()) {
+        print_statement((*top.block)[top.next++]);
+        continue;
+      }
+      out_.append(2 * (open_.size() - 1), ' ');
+      if (top.else_body != nullptr) {
+        out_ += "} else {\n";
+        top = {top.else_body, 0, nullptr};
+      } else {
+        out_ += "}\n";
+        open_.pop_back();
+      }
+    }
+  }
+
+  void print_statement(StmtId id) {
+    out_.append(2 * open_.size(), ' ');
+    if (const auto* loop = p_.as<Loop>(id)) {
+      print_loop_head(*loop);
+      open_.push_back({&loop->body, 0, nullptr});
+    } else if (const auto* branch = p_.as<Branch>(id)) {
+      out_ += "if ";
+      exprs_.print(out_, branch->condition);
+      out_ += " {";
+      open_.push_back({&branch->then_body, 0, branch->else_body.empty() ? nullptr : &branch->else_body});
+    } else if (const auto* store = p_.as<Store>(id)) {
+      out_ += names_.buffers[store->buffer.value] + "[";
+      exprs_.print_list(out_, store->indices);
+      out_ += "] = ";
+      exprs_.print(out_, store->value);
+    } else {
+      print_tile_op(*p_.as<TileOp>(id));
+    }
+    out_ += '\n';
+  }
+
+  void print_loop_head(const Loop& loop) {
+    out_ += loop_kind_name(loop.kind);
+    for (size_t i = 0; i < loop.vars.size(); ++i)
+      out_ += (i > 0 ? ", " : " ") + names_.vars[loop.vars[i].value];
+    out_ += " in ";
+    if (loop.kind == LoopKind::parallel) {
+      exprs_.print_list(out_, loop.extents);
+    } else {
+      print_bounds(loop.begin, loop.extents.empty() ? ExprId() : loop.extents[0]);
+    }
+    if (loop.num_stages != 0) out_ += " stages " + std::to_string(loop.num_stages);
+    out_ += " {";
+  }
+
+  void print_bounds(ExprId begin, ExprId extent) {
+    exprs_.print(out_, begin);
+    int64_t first = 0, count = 0;
+    bool starts_constant = begin.valid() && p_.exprs.is_const_int(begin, &first);
+    std::optional<int64_t> end;
+    if (starts_constant && extent.valid() && p_.exprs.is_const_int(extent, &count))
+      end = checked_add(first, count);
+    bool difference = extent.valid() && p_.exprs[extent].op == ExprOp::sub && p_.exprs[extent].b == begin;
+    if (end) {
+      out_ += " .. " + std::to_string(*end);
+    } else if (starts_constant && first == 0) {
+      out_ += " .. ";
+      exprs_.print(out_, extent);
+    } else if (difference) {
+      out_ += " .. ";
+      exprs_.print(out_, p_.exprs[extent].a);
+    } else {
+      out_ += " :+ ";
+      exprs_.print(out_, extent);
+    }
+  }
+
+  void print_tile_op(const TileOp& op) {
+    const OpRow& row = op_row(op.kind);
+    const OperandOrder order = operand_order(row);
+    out_ += row.text;
+    for (int i = 0; i < order.front_count; ++i) print_operand(i == 0 ? " " : ", ", op, order.front[i]);
+    if (row.has_value) {
+      out_ += ", ";
+      exprs_.print(out_, op.value);
+    }
+    for (int i = 0; i < order.back_count; ++i) print_operand(i == 0 ? " -> " : ", ", op, order.back[i]);
+    bool any = false;
+    for (size_t i = 0; i < row.attrs.size(); ++i) {
+      if (op.attrs[i] == 0) continue;
+      out_ += any ? ", " : " {";
+      any = true;
+      print_attribute(row.attrs[i], op.attrs[i]);
+    }
+    if (any) out_ += '}';
+  }
+
+  void print_operand(const char* before, const TileOp& op, int slot) {
+    out_ += before;
+    exprs_.print_region(out_, slot < static_cast<int>(op.operands.size()) ? op.operands[slot] : Region());
+  }
+
+  void print_attribute(const AttrRow& row, int64_t value) {
+    out_ += row.name;
+    if (row.type == AttrType::boolean) return;
+    out_ += '=';
+    std::string_view named =
+        row.type == AttrType::enumeration ? attr_value_name(row, value) : std::string_view();
+    out_ += named.empty() ? std::to_string(value) : std::string(named);
+  }
+
+  const Program& p_;
+  NameTable names_;
+  ExprPrinter exprs_;
+  std::string out_;
+  std::vector<OpenBlock> open_;
+};
+
+// Sizes of all expressions as trees: operands come before their users, so one sweep does.
+std::vector<uint64_t> tree_sizes(const ExprPool& pool) {
+  constexpr uint64_t kMost = uint64_t{1} << 48;  // sums of a few of these cannot overflow
+  std::vector<uint64_t> sizes(pool.size());
+  for (size_t i = 0; i < pool.size(); ++i) {
+    const ExprNode& n = pool[ExprId(i)];
+    uint64_t size = 1;
+    auto add = [&](ExprId id) {
+      if (id.valid()) size = std::min(kMost, size + sizes[id.value]);
+    };
+    add(n.a), add(n.b), add(n.c);
+    if (n.op == ExprOp::load)
+      for (ExprId id : pool.indices(ExprId(i))) add(id);
+    sizes[i] = size;
+  }
+  return sizes;
+}
+
+}  // namespace
+}  // namespace text
+
+std::string print_program(const Program& p) { return text::ProgramPrinter(p).run(); }
+
+std::string print_expr(const Program& p, ExprId id) {
+  std::string out;
+  text::ExprPrinter(p, nullptr, text::kMaxMessageBytes).print(out, id);
+  return out;
+}
+
+std::string print_region(const Program& p, const Region& r) {
+  std::string out;
+  text::ExprPrinter(p, nullptr, text::kMaxMessageBytes).print_region(out, r);
+  return out;
+}
+
+uint64_t written_nodes(const Program& p) {
+  const std::vector<uint64_t> sizes = text::tree_sizes(p.exprs);
+  uint64_t total = 0;
+  auto add = [&](ExprId id) {
+    if (id.valid() && __builtin_add_overflow(total, sizes[id.value], &total)) total = UINT64_MAX;
+  };
+  auto add_all = [&](const std::vector<ExprId>& ids) {
+    for (ExprId id : ids) add(id);
+  };
+  for (const Buffer& b : p.buffers) add_all(b.shape), add_all(b.strides);
+  for (const Kernel& k : p.kernels) add_all(k.grid);
+  for (const Stmt& s : p.stmts) {
+    if (const auto* loop = std::get_if<Loop>(&s.node)) add(loop->begin), add_all(loop->extents);
+    if (const auto* branch = std::get_if<Branch>(&s.node)) add(branch->condition);
+    if (const auto* store = std::get_if<Store>(&s.node)) add_all(store->indices), add(store->value);
+    if (const auto* op = std::get_if<TileOp>(&s.node)) {
+      add(op->value);
+      for (const Region& r : op->operands) add_all(r.offsets);
+    }
+  }
+  return total;
+}
+
+}  // namespace tilegen::ir

@@ -1,0 +1,115 @@
+// Expressions and addresses: program variables and element loads rewritten for the thread program.
+#include "lower/kernel_lowering.h"
+
+namespace tilegen::lower {
+
+using ir::ExprOp;
+
+// Rewrites a program expression under the variables' current meaning.
+class ExprLowering final : public ir::ExprRewriter {
+ public:
+  explicit ExprLowering(KernelLowering& k) : ExprRewriter(k.p_.exprs, k.out_.exprs), k_(k) {}
+
+ protected:
+  ExprId rewrite_var(const ir::ExprNode& n) override {
+    auto it = k_.vars_.find(n.var());
+    return it == k_.vars_.end() ? to_->const_int(0, n.type) : it->second;
+  }
+  ExprId rewrite_load(const ir::ExprNode& n, std::span<const ExprId> indices) override {
+    return k_.load_element(n.object, indices, false);
+  }
+
+ private:
+  KernelLowering& k_;
+};
+
+ExprId KernelLowering::lower_expr(ExprId program_expr) { return ExprLowering(*this).rewrite(program_expr); }
+
+ExprId KernelLowering::both(ExprId a, ExprId b) {
+  if (!a || (a && out_.exprs.is_true(a))) return b && out_.exprs.is_true(b) ? ExprId() : b;
+  if (!b || out_.exprs.is_true(b)) return a;
+  return out_.exprs.logical_and(a, b);
+}
+
+int KernelLowering::value_of(ir::BufferId buffer) {
+  int v = current_ ? ops_.value_of(*current_, buffer) : -1;
+  if (v >= 0) return v;
+  // Conditions and bounds between ops: unambiguous when the buffer is one value.
+  int found = -1, count = 0;
+  for (size_t i = 0; i < ops_.values.size(); ++i)
+    if (ops_.values[i].buffer == buffer) {
+      found = static_cast<int>(i);
+      ++count;
+    }
+  if (count == 1) return found;
+  fail(DiagCode::target_unsupported, origin_, "buffer '" + p_.buffer(buffer).name + "' is read between operations while it "
+       "holds different values in different places", "read it through a buffer that is written once");
+  return -1;
+}
+
+MemoryId KernelLowering::memory_of(ir::BufferId buffer) {
+  if (auto it = globals_.find(buffer); it != globals_.end()) return it->second;
+  return values_[static_cast<size_t>(value_of(buffer))];
+}
+
+ExprId KernelLowering::layout_index(const layout::Layout& l, int output, std::span<const ExprId> indices) {
+  ir::ExprPool& e = out_.exprs;
+  ExprId sum = e.const_int(0);
+  for (const layout::Digit& d : l.digits()) {
+    if (d.output != output || d.dim == layout::kReplica || d.stride == 0) continue;
+    ExprId digit = e.floordiv(indices[static_cast<size_t>(d.dim)], e.const_int(d.weight));
+    // The top digit needs no modulus: indices stay inside the padded extent.
+    if (d.weight * d.extent < l.padded_extent(d.dim)) digit = e.floormod(digit, e.const_int(d.extent));
+    sum = e.add(sum, e.mul(digit, d.stride));
+  }
+  return simplified(sum);
+}
+
+ExprId KernelLowering::memory_index(ir::BufferId buffer, std::span<const ExprId> indices) {
+  const ir::Buffer& b = p_.buffer(buffer);
+  ir::ExprPool& e = out_.exprs;
+  if (b.scope != ir::MemScope::global) {
+    const plan::ValuePlan& v = value_plan(buffer);
+    if (v.memory) return layout_index(*v.memory, 0, indices);
+    return layout_index(v.fragment->map(), layout::kRegister, indices);
+  }
+  ExprId sum = e.const_int(0);
+  ExprId stride = e.const_int(1);
+  for (size_t d = b.shape.size(); d-- > 0;) {
+    if (!b.strides.empty()) stride = lower_expr(b.strides[d]);
+    sum = e.add(sum, e.mul(indices[d], stride));
+    if (b.strides.empty() && d > 0) stride = e.mul(stride, lower_expr(b.shape[d]));
+  }
+  return simplified(sum);
+}
+
+ExprId KernelLowering::bounds_predicate(ir::BufferId buffer, std::span<const ExprId> indices) {
+  const ir::Buffer& b = p_.buffer(buffer);
+  if (b.scope != ir::MemScope::global) return ExprId();
+  ir::ExprPool& e = out_.exprs;
+  ExprId predicate;
+  for (size_t d = 0; d < b.shape.size(); ++d) {
+    ExprId index = simplified(indices[d]);
+    ExprId low = e.le(e.const_int(0), index), high = e.lt(index, lower_expr(b.shape[d]));
+    if (!arith::prove(ctx_, low)) predicate = both(predicate, simplified(low));
+    if (!arith::prove(ctx_, high)) predicate = both(predicate, simplified(high));
+  }
+  return predicate;
+}
+
+ExprId KernelLowering::load_element(ir::BufferId buffer, std::span<const ExprId> indices, bool inside) {
+  if (p_.buffer(buffer).scope != ir::MemScope::global && value_of(buffer) < 0)
+    return out_.exprs.const_number(0, p_.buffer(buffer).type);  // reported; the program is dropped
+  ExprId predicate = store_predicate(buffer, indices, ExprId(), inside);
+  std::vector<ExprId> operands = {memory_index(buffer, indices)};
+  if (predicate) operands.push_back(predicate);
+  return out_.exprs.load(memory_of(buffer), p_.buffer(buffer).type, operands);
+}
+
+ExprId KernelLowering::store_predicate(ir::BufferId buffer, std::span<const ExprId> indices, ExprId predicate,
+                                       bool inside) {
+  if (inside) return predicate;
+  return both(predicate, bounds_predicate(buffer, indices));
+}
+
+}  // namespace tilegen::lower

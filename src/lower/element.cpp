@@ -1,0 +1,139 @@
+// Element-wise ops: copies, fills, parallel loops, lone stores.
+#include <algorithm>
+
+#include "lower/kernel_lowering.h"
+
+namespace tilegen::lower {
+
+using ops::ElementAccess;
+
+ir::DType OpLowering::type(int operand) const {
+  return k_.p_.buffer(tile_op_->operands[static_cast<size_t>(operand)].buffer).type;
+}
+
+ExprId OpLowering::value() { return k_.lower_expr(tile_op_->value); }
+
+std::vector<ExprId> OpLowering::element_at(int operand, std::span<const ExprId> point) const {
+  const ir::Region& r = tile_op_->operands[static_cast<size_t>(operand)];
+  const ElementAccess& a = op_.view.accesses[static_cast<size_t>(operand)];
+  std::vector<ExprId> indices;
+  for (size_t d = 0; d < r.offsets.size(); ++d) {
+    ExprId offset = k_.lower_expr(r.offsets[d]);
+    indices.push_back(a.dim_of[d] < 0 ? offset : k_.out_.exprs.add(offset, point[static_cast<size_t>(a.dim_of[d])]));
+  }
+  return indices;
+}
+
+ExprId OpLowering::load(int operand, std::span<const ExprId> point) {
+  return k_.load_element(tile_op_->operands[static_cast<size_t>(operand)].buffer, element_at(operand, point), k_.interior_);
+}
+
+std::vector<int64_t> OpLowering::iteration_extents() const {
+  return op_.form == infer::OpForm::element ? op_.view.extents : tile_op_->operands[0].extents;
+}
+
+// Condition, free of iteration variables, under which a tile op's whole regions are in bounds: their first and last points
+// are. Invalid when that is proven anyway.
+ExprId OpLowering::interior_condition() {
+  if (!tile_op_ || op_.form != infer::OpForm::element) return ExprId();
+  ir::ExprPool& e = k_.out_.exprs;
+  ExprId condition;
+  std::vector<ExprId> origin(op_.view.extents.size(), e.const_int(0));
+  for (size_t i = 0; i < tile_op_->operands.size(); ++i) {
+    const ir::Buffer& b = k_.p_.buffer(tile_op_->operands[i].buffer);
+    if (b.scope != ir::MemScope::global) continue;
+    const ElementAccess& a = op_.view.accesses[i];
+    std::vector<ExprId> corner = element_at(static_cast<int>(i), origin);
+    for (size_t d = 0; d < b.shape.size(); ++d) {
+      int64_t extent = a.dim_of[d] < 0 ? 1 : op_.view.extents[static_cast<size_t>(a.dim_of[d])];
+      ExprId first = k_.simplified(corner[d]);
+      ExprId low = e.le(e.const_int(0), first), high = e.le(e.add(first, extent), k_.lower_expr(b.shape[d]));
+      if (!arith::prove(k_.ctx_, low)) condition = k_.both(condition, k_.simplified(low));
+      if (!arith::prove(k_.ctx_, high)) condition = k_.both(condition, k_.simplified(high));
+    }
+  }
+  return condition;
+}
+
+void OpLowering::emit_nest(const layout::Fragment& iteration, int64_t vector, const EmitPoint& emit) {
+  auto emit_once = [&](thread::Block& out) {
+    auto mark = k_.ctx_.mark();
+    Nest nest = k_.make_nest(iteration, vector, iteration_extents());
+    thread::Block body;
+    emit(nest, body);
+    thread::Block loops = k_.wrap(nest, 0, nest.loops.size(), std::move(body), op_.path);
+    out.insert(out.end(), loops.begin(), loops.end());
+    k_.ctx_.rollback(mark);
+  };
+  ExprId interior = interior_condition();
+  if (!interior) return emit_once(out_);
+  thread::Branch branch{interior, {}, {}};
+  k_.interior_ = true;
+  emit_once(branch.then_body);
+  k_.interior_ = false;
+  emit_once(branch.else_body);
+  out_.push_back(k_.out_.add(std::move(branch), op_.path));
+}
+
+void OpLowering::for_each_point(int operand, const PointValue& value) {
+  ir::BufferId dst = tile_op_->operands[static_cast<size_t>(operand)].buffer;
+  emit_nest(*plan_.iteration, plan_.vector, [&](const Nest& nest, thread::Block& body) {
+    std::vector<ExprId> indices = element_at(operand, nest.point);
+    ExprId predicate = k_.store_predicate(dst, indices, k_.both(ExprId(), nest.inside), k_.interior_);
+    body.push_back(k_.out_.add(
+        thread::Store{k_.memory_of(dst), k_.memory_index(dst, indices), value(nest.point), predicate, plan_.streaming},
+        op_.path));
+  });
+}
+
+ExprId OpLowering::frozen_condition(const Nest& nest, ExprId condition, thread::Block& body) {
+  ir::ExprPool& e = k_.out_.exprs;
+  bool vector = !nest.loops.empty() && nest.loops.back().form == thread::LoopForm::vectorized;
+  thread::Memory m;
+  m.name = "condition" + std::to_string(k_.out_.memories.size());
+  m.space = thread::Space::local;
+  m.type = ir::DType::boolean;
+  m.elements = vector ? nest.loops.back().extent : 1;
+  m.alignment = vector ? nest.loops.back().extent : 1;
+  m.in_registers = true;
+  MemoryId memory = k_.out_.add_memory(std::move(m));
+  ExprId lane = vector ? e.var(nest.loops.back().var) : e.const_int(0);
+  body.push_back(k_.out_.add(thread::Store{memory, lane, condition, ExprId(), false}, op_.path));
+  return e.load(memory, ir::DType::boolean, std::vector<ExprId>{lane});
+}
+
+void OpLowering::parallel_loop() {
+  const auto* loop = k_.p_.as<ir::Loop>(op_.stmt);
+  const auto* lone = k_.p_.as<ir::Store>(op_.stmt);
+  emit_nest(*plan_.iteration, plan_.vector, [&](const Nest& nest, thread::Block& body) {
+    if (loop)
+      for (size_t i = 0; i < loop->vars.size(); ++i) k_.vars_[loop->vars[i]] = nest.point[i];
+    ir::ExprPool& e = k_.out_.exprs;
+    auto emit_store = [&](const ir::Store& s, ExprId condition) {
+      std::vector<ExprId> indices;
+      for (ExprId index : s.indices) indices.push_back(k_.simplified(k_.lower_expr(index)));
+      ExprId predicate = k_.store_predicate(s.buffer, indices, condition, false);
+      body.push_back(k_.out_.add(thread::Store{k_.memory_of(s.buffer), k_.memory_index(s.buffer, indices),
+                                               k_.lower_expr(s.value), predicate, plan_.streaming},
+                                 op_.path));
+    };
+    std::function<void(const ir::Block&, ExprId)> statements = [&](const ir::Block& b, ExprId condition) {
+      for (ir::StmtId id : b) {
+        if (const auto* store = k_.p_.as<ir::Store>(id)) {
+          emit_store(*store, condition);
+        } else if (const auto* branch = k_.p_.as<ir::Branch>(id)) {
+          ExprId taken = frozen_condition(nest, k_.simplified(k_.lower_expr(branch->condition)), body);
+          statements(branch->then_body, k_.both(condition, taken));
+          statements(branch->else_body, k_.both(condition, e.unary(ir::ExprOp::logical_not, taken)));
+        }
+      }
+    };
+    ExprId inside = k_.both(ExprId(), nest.inside);
+    if (lone)
+      emit_store(*lone, inside);
+    else
+      statements(loop->body, inside);
+  });
+}
+
+}  // namespace tilegen::lower

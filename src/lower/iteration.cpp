@@ -1,0 +1,62 @@
+// Iteration layouts -> loop nests. Register digits become loops, slowest first; the unit digit becomes the vector.
+#include <algorithm>
+
+#include "lower/kernel_lowering.h"
+#include "support/checked.h"
+
+namespace tilegen::lower {
+
+using layout::Digit;
+
+Nest KernelLowering::make_nest(const layout::Fragment& iteration, int64_t vector, const std::vector<int64_t>& extents) {
+  ir::ExprPool& e = out_.exprs;
+  std::vector<Digit> digits;
+  for (const Digit& d : iteration.map().digits())
+    if (d.dim != layout::kReplica && d.output == layout::kRegister) digits.push_back(d);
+  std::sort(digits.begin(), digits.end(), [](const Digit& a, const Digit& b) { return a.stride > b.stride; });
+
+  Nest nest;
+  nest.point.assign(extents.size(), e.const_int(0));
+  nest.inside = e.const_int(1, ir::DType::boolean);
+  auto loop = [&](int64_t extent, thread::LoopForm form, const char* name) {
+    VarId var = out_.add_var(name + std::to_string(out_.vars.size()), ir::VarKind::loop);
+    ctx_.bind(var, 0, extent - 1);
+    nest.loops.push_back({var, extent, form});
+    return e.var(var);
+  };
+  std::vector<int64_t> reach(extents.size(), 1);  // points the digits of a dimension reach
+  for (const Digit& d : digits) {
+    size_t dim = static_cast<size_t>(d.dim);
+    bool is_vector = vector > 1 && &d == &digits.back() && d.stride == 1 && d.weight == 1;
+    int64_t extent = d.extent;
+    ExprId value;
+    if (is_vector) {
+      int64_t chunks = ceil_div(d.extent, vector);
+      ExprId chunk = chunks > 1 ? e.mul(loop(chunks, thread::LoopForm::serial, "i"), vector) : e.const_int(0);
+      value = e.add(chunk, loop(vector, thread::LoopForm::vectorized, "lane"));
+      extent = chunks * vector;
+      if (extent != d.extent) nest.inside = e.logical_and(nest.inside, e.lt(value, e.const_int(d.extent)));
+    } else {
+      value = loop(d.extent, thread::LoopForm::serial, "i");
+    }
+    nest.point[dim] = e.add(nest.point[dim], e.mul(value, d.weight));
+    reach[dim] += (d.extent - 1) * d.weight;
+  }
+  for (size_t k = 0; k < extents.size(); ++k) {
+    nest.point[k] = simplified(nest.point[k]);
+    if (reach[k] > extents[k]) nest.inside = e.logical_and(nest.inside, e.lt(nest.point[k], e.const_int(extents[k])));
+  }
+  return nest;
+}
+
+thread::Block KernelLowering::wrap(const Nest& nest, size_t first, size_t last, thread::Block body,
+                                   const std::string& origin) {
+  for (size_t i = last; i-- > first;) {
+    const NestLoop& l = nest.loops[i];
+    thread::StmtId id = out_.add(thread::Loop{l.var, out_.exprs.const_int(l.extent), l.form, std::move(body)}, origin);
+    body = {id};
+  }
+  return body;
+}
+
+}  // namespace tilegen::lower

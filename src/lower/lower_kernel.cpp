@@ -1,0 +1,159 @@
+#include "lower/lower_kernel.h"
+
+#include "lower/kernel_lowering.h"
+#include "ops/op.h"
+
+namespace tilegen::lower {
+
+using ir::ExprOp;
+
+KernelLowering::KernelLowering(const ir::Program& p, int kernel, const plan::KernelSchedule& s, const target::Target& t)
+    : p_(p),
+      kernel_index_(kernel),
+      kernel_(p.kernels[static_cast<size_t>(kernel)]),
+      schedule_(s),
+      target_(t),
+      ops_(infer::collect_kernel_ops(p, kernel)),
+      paths_(ir::statement_paths(p)),
+      ctx_(out_.exprs) {
+  for (const infer::KernelOp& op : ops_.ops) op_of_[op.stmt] = &op;
+}
+
+void KernelLowering::fail(DiagCode code, const std::string& op, std::string message, std::string hint) {
+  if (!failed()) error_ = Error(code, op, std::move(message), std::move(hint), current_ ? current_->location : kernel_.location);
+}
+
+void KernelLowering::declare_parameters() {
+  out_.name = kernel_.name;
+  out_.threads = *schedule_.threads;
+  for (const ir::Param& param : p_.params) {
+    if (param.kind == ir::Param::Kind::tensor) continue;
+    const ir::Var& v = p_.var(param.var);
+    VarId var = out_.add_var(v.name, v.kind);
+    out_.vars[var.value].type = v.type;
+    out_.vars[var.value].lower = v.lower;
+    out_.vars[var.value].upper = v.upper;
+    out_.vars[var.value].divisor = v.divisor;
+    vars_[param.var] = out_.exprs.var(var, v.type);
+    if (v.kind == ir::VarKind::dim) ctx_.bind(var, v.lower, v.upper, v.divisor);
+  }
+  for (const ir::Param& param : p_.params) {
+    thread::Param slot;
+    if (param.kind == ir::Param::Kind::tensor) {
+      const ir::Buffer& b = p_.buffer(param.buffer);
+      thread::Memory m;
+      m.name = b.name;
+      m.space = thread::Space::global;
+      m.type = b.type;
+      m.alignment = ir::dtype_bytes(b.type);
+      m.read_only = b.read_only;
+      m.param = static_cast<int>(out_.params.size());
+      slot = {thread::Param::Kind::tensor, b.name, b.type, VarId(), out_.add_memory(std::move(m))};
+      globals_[param.buffer] = slot.memory;
+    } else {
+      const ir::Var& v = p_.var(param.var);
+      slot.kind = v.kind == ir::VarKind::dim ? thread::Param::Kind::dim : thread::Param::Kind::scalar;
+      slot.name = v.name;
+      slot.type = v.type;
+      slot.var = out_.exprs[vars_[param.var]].var();
+    }
+    out_.params.push_back(std::move(slot));
+  }
+  for (size_t d = 0; d < kernel_.grid.size(); ++d) {
+    ExprId extent = simplified(lower_expr(kernel_.grid[d]));
+    VarId var = out_.add_var(p_.var(kernel_.block_vars[d]).name, ir::VarKind::block_index);
+    arith::Interval range = arith::range_of(ctx_, extent);
+    ctx_.bind(var, 0, range.hi == arith::Interval::kMax ? range.hi : range.hi - 1);
+    ctx_.assume(out_.exprs.lt(out_.exprs.var(var), extent));
+    out_.grid.push_back(extent);
+    out_.block_vars.push_back(var);
+    vars_[kernel_.block_vars[d]] = out_.exprs.var(var);
+  }
+}
+
+void KernelLowering::declare_values() {
+  for (size_t v = 0; v < ops_.values.size(); ++v) {
+    const plan::ValuePlan& plan = schedule_.values[v];
+    const ir::Buffer& b = p_.buffer(ops_.values[v].buffer);
+    thread::Memory m;
+    m.name = plan.value;
+    m.type = b.type;
+    m.space = plan.memory ? thread::Space::shared : thread::Space::local;
+    m.elements = plan.memory ? plan.memory->output_extent(0) : plan.fragment->registers();
+    m.alignment = std::max(target_.vector_bytes, 16);
+    for (const plan::MemoryPlan& place : schedule_.memory)
+      if (place.value == plan.value) {
+        m.arena_offset = place.offset;
+        out_.arena_bytes = std::max(out_.arena_bytes, place.offset + place.bytes);
+      }
+    values_.push_back(out_.add_memory(std::move(m)));
+  }
+}
+
+void KernelLowering::block(const ir::Block& b, thread::Block& out) {
+  for (ir::StmtId id : b) {
+    if (failed()) return;
+    statement(id, out);
+  }
+}
+
+void KernelLowering::statement(ir::StmtId id, thread::Block& out) {
+  const std::string& path = paths_[id.value];
+  origin_ = path;
+  if (const auto* loop = p_.as<ir::Loop>(id); loop && loop->kind != ir::LoopKind::parallel)
+    return serial_loop(*loop, out, path);
+  if (const auto* b = p_.as<ir::Branch>(id)) return branch(*b, out, path);
+  current_ = op_of_.at(id);
+  const plan::OpPlan* plan = plan::find_op(schedule_, path);
+  OpLowering lowering(*this, *current_, *plan, out);
+  if (const auto* op = p_.as<ir::TileOp>(id))
+    ops::op_def(op->kind).lower(*op, lowering);
+  else
+    lowering.parallel_loop();
+  current_ = nullptr;
+}
+
+void KernelLowering::serial_loop(const ir::Loop& loop, thread::Block& out, const std::string& origin) {
+  ir::ExprPool& e = out_.exprs;
+  ExprId begin = lower_expr(loop.begin), extent = simplified(lower_expr(loop.extents[0]));
+  VarId var = out_.add_var(p_.var(loop.vars[0]).name, ir::VarKind::loop);
+  auto mark = ctx_.mark();
+  arith::Interval range = arith::range_of(ctx_, extent);
+  ctx_.bind(var, 0, range.hi == arith::Interval::kMax ? range.hi : range.hi - 1);
+  ctx_.assume(e.lt(e.var(var), extent));
+  vars_[loop.vars[0]] = e.add(begin, e.var(var));
+  thread::Loop lowered{var, extent, thread::LoopForm::serial, {}};
+  if (loop.kind == ir::LoopKind::unroll && e.is_const_int(extent)) lowered.form = thread::LoopForm::unrolled;
+  block(loop.body, lowered.body);
+  ctx_.rollback(mark);
+  out.push_back(out_.add(std::move(lowered), origin));
+}
+
+void KernelLowering::branch(const ir::Branch& b, thread::Block& out, const std::string& origin) {
+  thread::Branch lowered{simplified(lower_expr(b.condition)), {}, {}};
+  auto mark = ctx_.mark();
+  ctx_.assume(lowered.condition);
+  block(b.then_body, lowered.then_body);
+  ctx_.rollback(mark);
+  block(b.else_body, lowered.else_body);
+  out.push_back(out_.add(std::move(lowered), origin));
+}
+
+Expected<thread::ThreadProgram> KernelLowering::run() {
+  if (!target_.is_host())
+    return Error(DiagCode::target_unsupported, kernel_.name,
+                 "code for " + target_.name + " is not generated by this version; only its schedule is planned",
+                 "compile for a host target, or stop behind planning", kernel_.location);
+  declare_parameters();
+  declare_values();
+  block(kernel_.body, out_.body);
+  if (failed()) return std::move(error_);
+  return std::move(out_);
+}
+
+Expected<thread::ThreadProgram> lower_kernel(const ir::Program& p, int kernel, const plan::KernelSchedule& schedule,
+                                             const target::Target& target) {
+  return KernelLowering(p, kernel, schedule, target).run();
+}
+
+}  // namespace tilegen::lower

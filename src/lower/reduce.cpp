@@ -1,0 +1,169 @@
+// Reductions for a block of one thread: the register digits of the source become loops. Where the unit digit belongs to the
+// reduced axis, lanes accumulate and are combined at the end; where it belongs to a kept dimension, each lane owns a result.
+#include <algorithm>
+#include <cmath>
+
+#include "lower/kernel_lowering.h"
+#include "ops/op.h"
+
+namespace tilegen::lower {
+
+using ir::DType;
+using ir::ExprOp;
+using ir::ReduceKind;
+
+namespace {
+
+ExprId identity(ir::ExprPool& e, ReduceKind kind, DType t) {
+  if (kind == ReduceKind::sum || kind == ReduceKind::absmax) return e.const_number(0, t);
+  bool lowest = kind == ReduceKind::max;
+  if (ir::is_float(t)) return e.const_float(lowest ? -INFINITY : INFINITY, t);
+  if (ir::dtype_kind(t) == ir::DTypeKind::unsigned_int || ir::is_bool(t))
+    return e.const_int(lowest ? 0 : (ir::is_bool(t) ? 1 : 255), t);
+  int bits = ir::dtype_bits(t);
+  int64_t high = bits == 64 ? INT64_MAX : (int64_t{1} << (bits - 1)) - 1;
+  return e.const_int(lowest ? -high - 1 : high, t);
+}
+
+ExprId combine(ir::ExprPool& e, ReduceKind kind, ExprId a, ExprId b) {
+  switch (kind) {
+    case ReduceKind::sum: return e.binary(ExprOp::add, a, b);
+    case ReduceKind::min: return e.binary(ExprOp::min, a, b);
+    case ReduceKind::max:
+    case ReduceKind::absmax: return e.binary(ExprOp::max, a, b);
+  }
+  return a;
+}
+
+thread::Combine lane_combine(ReduceKind kind) {
+  return kind == ReduceKind::sum ? thread::Combine::sum : kind == ReduceKind::min ? thread::Combine::min : thread::Combine::max;
+}
+
+}  // namespace
+
+// Independent partial results per lane hide the latency of the combining instruction.
+constexpr int64_t kPartials = 4;
+
+void OpLowering::reduce(int src, int dst, ReduceKind kind, int axis, bool accumulate) {
+  ir::ExprPool& e = k_.out_.exprs;
+  const DType acc_type = type(dst);
+  const std::vector<int64_t> extents = iteration_extents();
+  const int64_t lanes = k_.target_.vector_bytes / std::max(ir::dtype_bytes(acc_type), ir::dtype_bytes(type(src)));
+  auto mark = k_.ctx_.mark();
+  Nest nest = k_.make_nest(*plan_.iteration, lanes, extents);
+  const bool vectorized = !nest.loops.empty() && nest.loops.back().form == thread::LoopForm::vectorized;
+  const int64_t width = vectorized ? nest.loops.back().extent : 1;
+  const ExprId lane = vectorized ? e.var(nest.loops.back().var) : e.const_int(0);
+
+  // Loops over kept dimensions go outside, those over the axis inside, each in its old order.
+  std::vector<NestLoop> kept, reduced;
+  for (size_t i = 0; i + (vectorized ? 1 : 0) < nest.loops.size(); ++i)
+    (arith::depends_on(e, nest.point[static_cast<size_t>(axis)], nest.loops[i].var) ? reduced : kept).push_back(nest.loops[i]);
+  const bool lanes_reduce =
+      vectorized && arith::depends_on(e, nest.point[static_cast<size_t>(axis)], nest.loops.back().var);
+
+  thread::Memory m;
+  m.name = "partial" + std::to_string(k_.out_.memories.size());
+  m.space = thread::Space::local;
+  m.type = acc_type;
+  const int64_t partials = lanes_reduce && !reduced.empty() && reduced.back().extent % kPartials == 0 ? kPartials : 1;
+  m.elements = width * partials;
+  m.alignment = std::max<int64_t>(width * ir::dtype_bytes(acc_type), 1);
+  m.in_registers = true;
+  const MemoryId acc = k_.out_.add_memory(std::move(m));
+
+  // Result of this kept point, in dst's terms.
+  auto result_index = [&](std::span<const ExprId> point) {
+    const ir::Region& r = tile_op_->operands[static_cast<size_t>(dst)];
+    std::vector<ExprId> indices;
+    for (ExprId offset : r.offsets) indices.push_back(k_.lower_expr(offset));
+    const std::vector<int> to = ops::reduce_dst_dims(*tile_op_);
+    for (size_t d = 0; d < to.size(); ++d)
+      if (to[d] >= 0) indices[static_cast<size_t>(to[d])] = e.add(indices[static_cast<size_t>(to[d])], point[d]);
+    return indices;
+  };
+  auto source = [&]() {
+    const ir::Region& r = tile_op_->operands[static_cast<size_t>(src)];
+    std::vector<ExprId> indices;
+    for (size_t d = 0; d < r.offsets.size(); ++d)
+      indices.push_back(k_.simplified(e.add(k_.lower_expr(r.offsets[d]), nest.point[d])));
+    ExprId v = e.cast(acc_type, k_.load_element(r.buffer, indices, false));
+    return kind == ReduceKind::absmax ? e.unary(ExprOp::abs, v) : v;
+  };
+  auto in_lanes = [&](thread::Block body) {
+    if (!vectorized) return body;
+    return k_.wrap(nest, nest.loops.size() - 1, nest.loops.size(), std::move(body), op_.path);
+  };
+  auto slot = [&](ExprId partial) { return k_.simplified(e.add(e.mul(partial, width), lane)); };
+  auto store = [&](MemoryId mem, ExprId index, ExprId value, ExprId predicate) {
+    return k_.out_.add(thread::Store{mem, index, value, predicate, false}, op_.path);
+  };
+  auto load_acc = [&](ExprId index) { return e.load(acc, acc_type, std::vector<ExprId>{index}); };
+
+  const ir::BufferId dst_buffer = tile_op_->operands[static_cast<size_t>(dst)].buffer;
+  std::vector<ExprId> at = result_index(nest.point);
+  const ExprId inside = k_.both(ExprId(), nest.inside);
+  // A kept point of padding has no result; padding along the axis contributes the identity.
+  const ExprId result_inside = lanes_reduce ? ExprId() : inside;
+  const ExprId dst_predicate = k_.store_predicate(dst_buffer, at, result_inside, false);
+  const ExprId dst_index = k_.memory_index(dst_buffer, at);
+  const MemoryId dst_memory = k_.memory_of(dst_buffer);
+
+  thread::Block body;
+  const bool seeded = accumulate && !lanes_reduce;
+  for (int64_t u = 0; u < partials; ++u) {
+    ExprId start = identity(e, kind, acc_type);
+    if (seeded) start = k_.load_element(dst_buffer, at, false);
+    thread::Block init = in_lanes({store(acc, slot(e.const_int(u)), start, ExprId())});
+    body.insert(body.end(), init.begin(), init.end());
+  }
+
+  // Innermost reduced loop split into kPartials unrolled steps.
+  ExprId partial = e.const_int(0);
+  if (partials > 1) {
+    NestLoop inner = reduced.back();
+    NestLoop outer{k_.out_.add_var("i" + std::to_string(k_.out_.vars.size()), ir::VarKind::loop), inner.extent / partials,
+                   thread::LoopForm::serial};
+    NestLoop step{k_.out_.add_var("u" + std::to_string(k_.out_.vars.size()), ir::VarKind::loop), partials,
+                  thread::LoopForm::unrolled};
+    k_.ctx_.bind(outer.var, 0, outer.extent - 1);
+    k_.ctx_.bind(step.var, 0, partials - 1);
+    partial = e.var(step.var);
+    ExprId whole = e.add(e.mul(e.var(outer.var), partials), partial);
+    struct Substitute final : ir::ExprRewriter {
+      Substitute(ir::ExprPool& pool, VarId var, ExprId value) : ExprRewriter(pool, pool), var_(var), value_(value) {}
+      ExprId rewrite_var(const ir::ExprNode& n) override { return n.var() == var_ ? value_ : to_->var(n.var(), n.type); }
+      VarId var_;
+      ExprId value_;
+    } substitute(e, inner.var, whole);
+    for (ExprId& p : nest.point) p = k_.simplified(substitute.rewrite(p));
+    nest.inside = substitute.rewrite(nest.inside);
+    reduced.back() = outer;
+    reduced.push_back(step);
+  }
+  ExprId value = source();
+  if (ExprId in = k_.both(ExprId(), nest.inside); in && lanes_reduce) value = e.select(in, value, identity(e, kind, acc_type));
+  thread::Block step = in_lanes({store(acc, slot(partial), combine(e, kind, load_acc(slot(partial)), value), ExprId())});
+  Nest inner_loops{reduced, {}, {}};
+  thread::Block loops = k_.wrap(inner_loops, 0, reduced.size(), std::move(step), op_.path);
+  body.insert(body.end(), loops.begin(), loops.end());
+
+  for (int64_t u = 1; u < partials; ++u) {
+    thread::Block join = in_lanes({store(acc, lane, combine(e, kind, load_acc(lane), load_acc(slot(e.const_int(u)))), ExprId())});
+    body.insert(body.end(), join.begin(), join.end());
+  }
+  if (lanes_reduce) {
+    thread::StmtId final_step = k_.out_.add(
+        thread::LaneReduce{lane_combine(kind), dst_memory, dst_index, acc, e.const_int(0), width, accumulate}, op_.path);
+    body.push_back(final_step);
+  } else {
+    thread::Block result = in_lanes({store(dst_memory, dst_index, load_acc(lane), dst_predicate)});
+    body.insert(body.end(), result.begin(), result.end());
+  }
+  Nest outer_loops{kept, {}, {}};
+  thread::Block all = k_.wrap(outer_loops, 0, kept.size(), std::move(body), op_.path);
+  out_.insert(out_.end(), all.begin(), all.end());
+  k_.ctx_.rollback(mark);
+}
+
+}  // namespace tilegen::lower

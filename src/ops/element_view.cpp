@@ -1,0 +1,210 @@
+#include "ops/element_view.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "support/checked.h"
+
+namespace tilegen::ops {
+
+using ir::BufferId;
+using ir::ExprId;
+using ir::ExprNode;
+using ir::ExprOp;
+using ir::Program;
+using ir::VarId;
+
+namespace {
+
+// index = sum(coefficient * iteration variable) + rest, with rest free of iteration variables.
+struct LinearIndex {
+  bool linear = true;
+  std::vector<int64_t> coefficient;
+  std::optional<int64_t> constant = 0;  // of the rest, when the rest is a constant
+};
+
+class LinearReader {
+ public:
+  LinearReader(const Program& p, const std::vector<VarId>& vars) : p_(p), vars_(vars) {}
+
+  LinearIndex read(ExprId id) const {
+    const ExprNode& n = p_.exprs[id];
+    LinearIndex r;
+    r.coefficient.assign(vars_.size(), 0);
+    switch (n.op) {
+      case ExprOp::const_int:
+        r.constant = n.imm;
+        return r;
+      case ExprOp::var: {
+        auto it = std::find(vars_.begin(), vars_.end(), n.var());
+        if (it == vars_.end())
+          r.constant.reset();
+        else
+          r.coefficient[static_cast<size_t>(it - vars_.begin())] = 1;
+        return r;
+      }
+      case ExprOp::add:
+      case ExprOp::sub:
+        return combine(read(n.a), read(n.b), n.op == ExprOp::add ? 1 : -1);
+      case ExprOp::mul: {
+        LinearIndex a = read(n.a), b = read(n.b);
+        if (uniform(a) && !a.constant && uniform(b)) break;
+        if (uniform(b) && b.constant) return scale(std::move(a), *b.constant);
+        if (uniform(a) && a.constant) return scale(std::move(b), *a.constant);
+        break;
+      }
+      default:
+        break;
+    }
+    r.constant.reset();
+    r.linear = !mentions(id);
+    return r;
+  }
+
+  bool mentions(ExprId id) const {
+    const ExprNode& n = p_.exprs[id];
+    if (n.op == ExprOp::var) return std::find(vars_.begin(), vars_.end(), n.var()) != vars_.end();
+    for (ExprId operand : {n.a, n.b, n.c})
+      if (operand && mentions(operand)) return true;
+    if (n.op == ExprOp::load)
+      for (ExprId index : p_.exprs.indices(id))
+        if (mentions(index)) return true;
+    return false;
+  }
+
+ private:
+  static bool uniform(const LinearIndex& i) {
+    return i.linear && std::all_of(i.coefficient.begin(), i.coefficient.end(), [](int64_t c) { return c == 0; });
+  }
+  static LinearIndex combine(LinearIndex a, const LinearIndex& b, int64_t sign) {
+    a.linear = a.linear && b.linear;
+    for (size_t i = 0; i < a.coefficient.size(); ++i) a.coefficient[i] += sign * b.coefficient[i];
+    if (a.constant && b.constant)
+      a.constant = checked_add(*a.constant, sign * *b.constant);
+    else
+      a.constant.reset();
+    return a;
+  }
+  static LinearIndex scale(LinearIndex a, int64_t factor) {
+    for (int64_t& c : a.coefficient) c *= factor;
+    if (a.constant) a.constant = checked_mul(*a.constant, factor);
+    return a;
+  }
+
+  const Program& p_;
+  const std::vector<VarId>& vars_;
+};
+
+ElementAccess access_of(const LinearReader& reader, BufferId buffer, std::span<const ExprId> indices, bool write) {
+  ElementAccess a{buffer, write, {}, {}};
+  for (ExprId index : indices) {
+    LinearIndex linear = reader.read(index);
+    int dim = kUniformIndex, used = 0;
+    for (size_t k = 0; k < linear.coefficient.size(); ++k) {
+      if (linear.coefficient[k] == 0) continue;
+      ++used;
+      dim = linear.coefficient[k] == 1 ? static_cast<int>(k) : kIrregularIndex;
+    }
+    if (used > 1 || !linear.linear) dim = kIrregularIndex;
+    a.dim_of.push_back(dim);
+    a.offset.push_back(linear.linear && linear.constant ? *linear.constant : ElementAccess::kUnknownOffset);
+  }
+  return a;
+}
+
+class ViewBuilder {
+ public:
+  ViewBuilder(const Program& p, const std::vector<VarId>& vars, ElementView& view)
+      : p_(p), reader_(p, vars), view_(view) {}
+
+  void statement(ir::StmtId id) {
+    if (const auto* store = p_.as<ir::Store>(id)) {
+      loads(store->value);
+      for (ExprId index : store->indices) loads(index);
+      view_.accesses.push_back(access_of(reader_, store->buffer, store->indices, true));
+    } else if (const auto* branch = p_.as<ir::Branch>(id)) {
+      loads(branch->condition);
+      for (ir::StmtId s : branch->then_body) statement(s);
+      for (ir::StmtId s : branch->else_body) statement(s);
+    }
+  }
+
+ private:
+  void loads(ExprId id) {
+    const ExprNode& n = p_.exprs[id];
+    for (ExprId operand : {n.a, n.b, n.c})
+      if (operand) loads(operand);
+    if (n.op != ExprOp::load) return;
+    for (ExprId index : p_.exprs.indices(id)) loads(index);
+    ElementAccess a = access_of(reader_, n.object, p_.exprs.indices(id), false);
+    auto same = [&](const ElementAccess& o) {
+      return !o.write && o.buffer == a.buffer && o.dim_of == a.dim_of && o.offset == a.offset;
+    };
+    if (std::none_of(view_.accesses.begin(), view_.accesses.end(), same)) view_.accesses.push_back(std::move(a));
+  }
+
+  const Program& p_;
+  LinearReader reader_;
+  ElementView& view_;
+};
+
+ElementAccess region_access(const Program& p, const ir::Region& r, const std::vector<int>& dim_of, bool write) {
+  ElementAccess a{r.buffer, write, dim_of, {}};
+  for (ExprId offset : r.offsets) {
+    int64_t value = 0;
+    a.offset.push_back(p.exprs.is_const_int(offset, &value) ? value : ElementAccess::kUnknownOffset);
+  }
+  return a;
+}
+
+}  // namespace
+
+RegionMatch match_regions(const Program& p, const std::vector<ir::Region>& regions) {
+  (void)p;
+  RegionMatch match;
+  // Equal extents match dimension by dimension; otherwise the dimensions of extent 1 are left out everywhere.
+  bool same = true;
+  for (const ir::Region& r : regions) same = same && r.extents == regions[0].extents;
+  for (int64_t e : regions[0].extents)
+    if (same || e != 1) match.extents.push_back(e);
+  for (const ir::Region& r : regions) {
+    std::vector<int> dims;
+    int next = 0;
+    for (int64_t e : r.extents) dims.push_back(same || e != 1 ? next++ : kUniformIndex);
+    match.dim_of.push_back(std::move(dims));
+  }
+  return match;
+}
+
+std::optional<ElementView> element_view(const Program& p, ir::StmtId stmt) {
+  ElementView view;
+  if (const auto* op = p.as<ir::TileOp>(stmt)) {
+    if (op->kind != ir::OpKind::copy && op->kind != ir::OpKind::fill) return std::nullopt;
+    RegionMatch match = match_regions(p, op->operands);
+    view.extents = match.extents;
+    const auto& operands = ir::op_row(op->kind).operands;
+    for (size_t i = 0; i < op->operands.size(); ++i)
+      view.accesses.push_back(
+          region_access(p, op->operands[i], match.dim_of[i], operands[i].access == ir::Access::write));
+    return view;
+  }
+  if (const auto* loop = p.as<ir::Loop>(stmt)) {
+    if (loop->kind != ir::LoopKind::parallel) return std::nullopt;
+    for (ExprId extent : loop->extents) {
+      int64_t value = 0;
+      p.exprs.is_const_int(extent, &value);
+      view.extents.push_back(value);
+    }
+    ViewBuilder builder(p, loop->vars, view);
+    for (ir::StmtId s : loop->body) builder.statement(s);
+    return view;
+  }
+  if (p.as<ir::Store>(stmt)) {
+    const std::vector<VarId> none;
+    ViewBuilder(p, none, view).statement(stmt);
+    return view;
+  }
+  return std::nullopt;
+}
+
+}  // namespace tilegen::ops

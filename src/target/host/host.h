@@ -1,0 +1,21 @@
+// Host targets: what a CPU can do, from a short description of its vector units.
+#pragma once
+
+#include "target/target.h"
+
+namespace tilegen::target::host {
+
+// What the tables below need to know of a CPU. Filled by codegen/ for this machine, by name for generic levels.
+struct CpuFacts {
+  std::string cpu;                    // LLVM's name
+  std::vector<std::string> features;  // LLVM's "+avx2" flags
+  bool avx512 = false;                // f, bw, dq, vl
+  bool avx512_bf16 = false;
+  bool avx512_vnni = false;
+  bool avx_vnni = false;
+  int64_t l1_bytes = 32 << 10, l2_bytes = 512 << 10;
+};
+
+Target from_facts(std::string name, const CpuFacts& facts);
+
+}  // namespace tilegen::target::host

@@ -1,0 +1,124 @@
+// NVIDIA targets: limits from the CUDA programming guide (table "Technical Specifications per Compute Capability"), atoms
+// from the PTX ISA ("Matrix Fragments for mma").
+#include <cassert>
+#include <initializer_list>
+
+#include "target/target.h"
+
+namespace tilegen::target::nvidia {
+
+using ir::DType;
+using layout::Digit;
+using layout::Fragment;
+using layout::kRegister;
+using layout::kReplica;
+using layout::kThread;
+using layout::Layout;
+
+namespace {
+
+// A digit of dimension `dim`; weights follow from the order in the list, per dimension.
+struct D {
+  int dim;
+  int64_t extent;
+  int output;
+  int64_t stride;
+};
+
+Fragment over_lanes(std::vector<int64_t> shape, std::initializer_list<D> list) {
+  std::vector<Digit> digits;
+  std::vector<int64_t> weight(shape.size() + 1, 1);
+  for (const D& d : list) {
+    int64_t& w = weight[d.dim == kReplica ? shape.size() : static_cast<size_t>(d.dim)];
+    digits.push_back({d.dim, d.extent, w, d.output, d.stride});
+    w *= d.extent;
+  }
+  auto map = Layout::make(std::move(shape), std::move(digits), 2);
+  assert(map && "atom table row is not a layout");
+  auto fragment = Fragment::make(*map, 32);
+  assert(fragment && "atom table row is not a fragment");
+  return *fragment;
+}
+
+// In all rows: lane = 4 * g + t.
+Fragment c_16x8() {
+  return over_lanes({16, 8}, {{0, 8, kThread, 4}, {0, 2, kRegister, 2}, {1, 2, kRegister, 1}, {1, 4, kThread, 1}});
+}
+
+MmaAtom m16n8k16(const char* name, DType in, DType out) {
+  return {name, 16, 8, 16, in, in, out,
+          over_lanes({16, 16}, {{0, 8, kThread, 4}, {0, 2, kRegister, 2},
+                                {1, 2, kRegister, 1}, {1, 4, kThread, 1}, {1, 2, kRegister, 4}}),
+          over_lanes({16, 8}, {{0, 2, kRegister, 1}, {0, 4, kThread, 1}, {0, 2, kRegister, 2}, {1, 8, kThread, 4}}),
+          c_16x8(), 16};
+}
+
+MmaAtom m16n8k32(const char* name, DType a, DType b) {
+  return {name, 16, 8, 32, a, b, DType::i32,
+          over_lanes({16, 32}, {{0, 8, kThread, 4}, {0, 2, kRegister, 4},
+                                {1, 4, kRegister, 1}, {1, 4, kThread, 1}, {1, 2, kRegister, 8}}),
+          over_lanes({32, 8}, {{0, 4, kRegister, 1}, {0, 4, kThread, 1}, {0, 2, kRegister, 4}, {1, 8, kThread, 4}}),
+          c_16x8(), 16};
+}
+
+MmaAtom m8n8k4_f64() {
+  return {"mma.m8n8k4.f64", 8, 8, 4, DType::f64, DType::f64, DType::f64,
+          over_lanes({8, 4}, {{0, 8, kThread, 4}, {1, 4, kThread, 1}}),
+          over_lanes({4, 8}, {{0, 4, kThread, 1}, {1, 8, kThread, 4}}),
+          over_lanes({8, 8}, {{0, 8, kThread, 4}, {1, 2, kRegister, 1}, {1, 4, kThread, 1}}), 32};
+}
+
+// Plain multiply-add, one element of C a lane: the form of last resort, exact in every type.
+MmaAtom fma(const char* name, DType in, DType out) {
+  return {name, 8, 4, 1, in, in, out,
+          over_lanes({8, 1}, {{0, 8, kThread, 4}, {kReplica, 4, kThread, 1}}),
+          over_lanes({1, 4}, {{1, 4, kThread, 1}, {kReplica, 8, kThread, 4}}),
+          over_lanes({8, 4}, {{0, 8, kThread, 4}, {1, 4, kThread, 1}}), 2};
+}
+
+std::vector<MmaAtom> ampere_atoms() {
+  return {
+      m16n8k16("mma.m16n8k16.f32.f16", DType::f16, DType::f32),
+      m16n8k16("mma.m16n8k16.f16.f16", DType::f16, DType::f16),
+      m16n8k16("mma.m16n8k16.f32.bf16", DType::bf16, DType::f32),
+      m16n8k32("mma.m16n8k32.s32.s8.s8", DType::i8, DType::i8),
+      m16n8k32("mma.m16n8k32.s32.u8.u8", DType::u8, DType::u8),
+      m16n8k32("mma.m16n8k32.s32.s8.u8", DType::i8, DType::u8),
+      m16n8k32("mma.m16n8k32.s32.u8.s8", DType::u8, DType::i8),
+      m8n8k4_f64(),
+      fma("fma.f32", DType::f32, DType::f32),
+      fma("fma.f16.f32", DType::f16, DType::f32),
+      fma("fma.bf16.f32", DType::bf16, DType::f32),
+      fma("fma.f64", DType::f64, DType::f64),
+  };
+}
+
+struct Row {
+  int version;
+  int64_t shared_bytes;
+};
+constexpr Row kRows[] = {{80, 163 * 1024}, {89, 99 * 1024}, {90, 227 * 1024}};
+
+}  // namespace
+
+Target sm(int version) {
+  for (const Row& row : kRows) {
+    if (row.version != version) continue;
+    Target t;
+    t.name = "sm_" + std::to_string(version);
+    t.kind = Kind::nvidia;
+    t.warp = 32;
+    t.default_threads = 128;
+    t.max_threads = 1024;
+    t.shared_bytes = row.shared_bytes;
+    t.registers_per_thread = 255;
+    t.vector_bytes = 16;
+    t.async_copy = true;
+    t.cpu = t.name;
+    t.mma = ampere_atoms();
+    return t;
+  }
+  return {};
+}
+
+}  // namespace tilegen::target::nvidia

@@ -1,0 +1,31 @@
+"""The README says what is true: its example compiles and runs, its test command is what CI runs, its links exist.
+
+check_readme.py SOURCE WORK COMPILER LIBRARY"""
+import pathlib
+import re
+import subprocess
+import sys
+
+source, work, compiler, library = (pathlib.Path(argument) for argument in sys.argv[1:5])
+readme = (source / "README.md").read_text()
+
+commands = re.findall(r"^    (bash scripts/\S+)$", readme, re.M)
+assert commands == ["bash scripts/run_main_job", "bash scripts/test"], f"the two commands are {commands}"
+ci = (source / ".ci/run").read_text()
+assert f"exec {commands[1]} " in ci, ".ci/run does not call the README's test command"
+
+for page in [source / "README.md", source / "CONTRIBUTING.md", *sorted((source / "docs").glob("*.md"))]:
+    for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text()):
+        assert (page.parent / link).exists(), f"{page.name} links to {link}, which is not there"
+
+examples = re.findall(r"^```c\n(.*?)^```", readme, re.M | re.S)
+assert len(examples) == 1, f"{len(examples)} C examples"
+work.mkdir(parents=True, exist_ok=True)
+(work / "readme_example.c").write_text(examples[0])
+subprocess.run(
+    [compiler, "-std=c99", "-pedantic-errors", "-Wall", "-Wextra", "-Werror", f"-I{source / 'include'}",
+     *sys.argv[5:], work / "readme_example.c", "-o", work / "readme_example", library, f"-Wl,-rpath,{library.parent}"],
+    check=True)
+output = subprocess.run([work / "readme_example"], check=True, capture_output=True, text=True).stdout
+assert output == "c[0] = 100, expected 100\n", output
+print(output, end="")

@@ -1,0 +1,67 @@
+#!/usr/bin/env bash
+# The command line tool from the outside.   check_tool.sh TILEGEN PROGRAMS WORK
+set -euo pipefail
+tilegen=$1 programs=$2 work=$3
+rm -rf "$work"
+mkdir -p "$work"
+cd "$work"
+program=$programs/scaled_rows.tl
+
+# says STATUS TEXT COMMAND...: ends with the status, and its output has the text.
+says() {
+  local status=$1 text=$2 got=0
+  shift 2
+  "$@" >log 2>&1 || got=$?
+  if [ $got -ne "$status" ] || ! grep -q -- "$text" log; then
+    printf 'status %d, expected %d and "%s": %s\n' $got "$status" "$text" "$*"
+    cat log
+    exit 1
+  fi
+}
+
+says 2 "usage\|devices" "$tilegen"
+says 0 "tilegen run FILE" "$tilegen" help
+says 2 "no command 'fly'" "$tilegen" fly
+says 0 "^device 0" "$tilegen" devices
+says 0 "sm_80" "$tilegen" devices
+
+# run: random data, files, saved results, refusals
+says 0 "^Y  *right" "$tilegen" run "$program" --m 37 --s 2.5
+says 0 "^Y  *right" "$tilegen" run "$program" --m 0 --s 1
+mkdir saved
+says 0 "^Y  *right" "$tilegen" run "$program" --X 5x48 --s -1 --save saved
+says 0 "^Y  *right" "$tilegen" run "$program" --X saved/Y.npy --s 3
+says 1 "scalar s has no value" "$tilegen" run "$program" --m 3
+says 1 "dimension m is not known" "$tilegen" run "$program" --s 1
+says 1 "given as 5x47 but must be 5x48" "$tilegen" run "$program" --X 5x47 --s 1
+says 1 "neither an option nor a parameter" "$tilegen" run "$program" --m 3 --s 1 --q 4
+says 1 "cannot be read" "$tilegen" run absent.tl
+printf 'tl 1 program broken\nkernel k grid(b: 1) { copy A -> B }\n' >broken.tl
+says 1 "broken.tl:2:" "$tilegen" show broken.tl
+
+# show: every form, and text that reads back as itself
+for what in text schedule schedule-json layouts thread llvm llvm-opt asm; do
+  "$tilegen" show "$program" --what $what >$what.out
+  [ -s $what.out ] || { echo "--what $what printed nothing"; exit 1; }
+done
+"$tilegen" show text.out --what text | cmp - text.out
+"$tilegen" show - --what text <text.out | cmp - text.out
+grep -q 'rows:x' layouts.out
+grep -q 'define' llvm.out
+says 2 "there is no form 'bytecode'" "$tilegen" show "$program" --what bytecode
+says 0 "sm_80" "$tilegen" show "$program" --target sm_80 --what schedule
+says 1 "sm_1" "$tilegen" show "$program" --target sm_1
+mkdir pictures
+"$tilegen" show "$program" --what layouts --svg pictures >/dev/null
+ls pictures/*.svg >/dev/null
+head -c 200 "$(ls pictures/*.svg | head -1)" | grep -q '<svg'
+
+# compile: a full schedule replays to itself; a wrong one is refused
+says 0 "in all" "$tilegen" compile "$program" --schedule-out full.json --emit asm -o out.s
+[ -s out.s ]
+says 0 "in all" "$tilegen" compile "$program" --schedule full.json --schedule-out again.json
+cmp full.json again.json
+sed 's/"rows:x"/"rows:absent"/' full.json >wrong.json
+says 1 "rows:absent" "$tilegen" compile "$program" --schedule wrong.json
+says 1 "JSON\|json" "$tilegen" compile "$program" --schedule "$program"
+echo "all right"

@@ -1,0 +1,338 @@
+// Concrete simplifications, in and out as text.
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "arith/prove.h"
+#include "arith/simplify.h"
+#include "expression_sampler.h"
+
+namespace tilegen::arith {
+namespace {
+
+using ir::DType;
+using ir::ExprId;
+using ir::ExprOp;
+using testing::expression_text;
+
+// Expressions with operators, so that a test reads like what it is about.
+struct X {
+  ir::ExprPool* pool;
+  ExprId id;
+};
+X bin(ExprOp op, X a, X b) { return {a.pool, a.pool->binary(op, a.id, b.id)}; }
+X num(X like, int64_t v) { return {like.pool, like.pool->const_int(v)}; }
+X operator+(X a, X b) { return bin(ExprOp::add, a, b); }
+X operator-(X a, X b) { return bin(ExprOp::sub, a, b); }
+X operator*(X a, X b) { return bin(ExprOp::mul, a, b); }
+X operator/(X a, X b) { return bin(ExprOp::floordiv, a, b); }
+X operator%(X a, X b) { return bin(ExprOp::floormod, a, b); }
+X operator<(X a, X b) { return bin(ExprOp::lt, a, b); }
+X operator<=(X a, X b) { return bin(ExprOp::le, a, b); }
+X operator==(X a, X b) { return bin(ExprOp::eq, a, b); }
+X operator!=(X a, X b) { return bin(ExprOp::ne, a, b); }
+X operator&&(X a, X b) { return bin(ExprOp::logical_and, a, b); }
+X operator||(X a, X b) { return bin(ExprOp::logical_or, a, b); }
+X operator^(X a, X b) { return bin(ExprOp::bit_xor, a, b); }
+X operator&(X a, X b) { return bin(ExprOp::bit_and, a, b); }
+X operator|(X a, X b) { return bin(ExprOp::bit_or, a, b); }
+X operator!(X a) { return {a.pool, a.pool->unary(ExprOp::logical_not, a.id)}; }
+X min(X a, X b) { return bin(ExprOp::min, a, b); }
+X max(X a, X b) { return bin(ExprOp::max, a, b); }
+X select(X c, X a, X b) { return {c.pool, c.pool->select(c.id, a.id, b.id)}; }
+#define NUMERIC(op)                                                         \
+  [[maybe_unused]] X operator op(X a, int64_t b) { return a op num(a, b); } \
+  [[maybe_unused]] X operator op(int64_t a, X b) { return num(b, a) op b; }
+NUMERIC(+) NUMERIC(-) NUMERIC(*) NUMERIC(/) NUMERIC(%) NUMERIC(<) NUMERIC(<=) NUMERIC(==) NUMERIC(!=) NUMERIC(^)
+NUMERIC(&) NUMERIC(|)
+#undef NUMERIC
+
+class Simplify : public ::testing::Test {
+ protected:
+  X var(const std::string& name, int64_t lo, int64_t hi, int64_t divisor = 1) {
+    X v = data(name);
+    ctx.bind(ir::VarId(names.size() - 1), lo, hi, divisor);
+    return v;
+  }
+  X digit(const std::string& name, int64_t extent) { return var(name, 0, extent - 1); }
+  X dim(const std::string& name, int64_t divisor = 1) { return var(name, 1, INT64_MAX, divisor); }
+  X data(const std::string& name) {
+    names.push_back(name);
+    return {&pool, pool.var(ir::VarId(names.size() - 1))};
+  }
+  ir::VarId id(X v) { return pool[v.id].var(); }
+  std::string text(ExprId e) { return expression_text(pool, e, names); }
+  std::string of(X x) { return text(simplify(ctx, x.id)); }
+  bool proves(X x) { return prove(ctx, x.id); }
+
+  ir::ExprPool pool;
+  Context ctx{pool};
+  std::vector<std::string> names;
+};
+
+TEST_F(Simplify, RecoversMixedRadixDigits) {
+  X i1 = digit("i1", 16), i0 = digit("i0", 8), i = i1 * 8 + i0;
+  EXPECT_EQ(of(i / 8), "i1");
+  EXPECT_EQ(of(i % 8), "i0");
+  EXPECT_EQ(of(i / 4), "i1*2 + (i0 // 4)");
+  EXPECT_EQ(of(i / 16), "i1 // 2");
+  EXPECT_EQ(of((i / 8) * 8 + i % 8), "i1*8 + i0");
+  EXPECT_EQ(of((i % 16) / 8), "i1 % 2");
+  X i01 = digit("i01", 2), i00 = digit("i00", 4), j = i1 * 8 + i00 * 2 + i01;
+  EXPECT_EQ(of((j / 2) % 4), "i00");
+  EXPECT_EQ(of(j % 2), "i01");
+  EXPECT_EQ(of(j / 8), "i1");
+  EXPECT_EQ(of((j % 8) / 2), "i00");
+}
+
+TEST_F(Simplify, FlattensTileAddresses) {
+  X m1 = digit("m1", 4), m0 = digit("m0", 32), k = digit("k", 64), address = (m1 * 32 + m0) * 64 + k;
+  EXPECT_EQ(of(address), "m1*2048 + m0*64 + k");
+  EXPECT_EQ(of(address / 64), "m1*32 + m0");
+  EXPECT_EQ(of(address % 64), "k");
+  EXPECT_EQ(of(address / 2048), "m1");
+  EXPECT_EQ(of((address / 64) % 32), "m0");
+  EXPECT_EQ(of(address % 8), "k % 8");
+  EXPECT_EQ(of((address / 8) % 8), "k // 8");
+  EXPECT_EQ(of(address / 128), "m1*16 + (m0 // 2)");
+}
+
+TEST_F(Simplify, MergesNestedDivisions) {
+  X x = dim("x");
+  EXPECT_EQ(of((x / 4) / 8), "x // 32");
+  EXPECT_EQ(of((x / 4 + 3) / 8), "(x + 12) // 32");
+  EXPECT_EQ(of((x % 32) % 8), "x % 8");
+  EXPECT_EQ(of((x % 32) / 8), "(x // 8) % 4");
+  EXPECT_EQ(of((x + 9) / 8), "((x + 1) // 8) + 1");
+  EXPECT_EQ(of((x * 12) / 8), "x + (x // 2)");
+  EXPECT_EQ(of((x * 12) % 8), "(x % 2)*4");
+  EXPECT_EQ(of(x - (x / 8) * 8), "x % 8");
+  EXPECT_EQ(of((x / 8) * 8 + x % 8), "x");
+  EXPECT_EQ(of(((x / 4) % 8) * 4 + x % 4), "x % 32");
+  EXPECT_EQ(of((x / 32) * 8 + (x / 4) % 8), "x // 4");
+  EXPECT_EQ(of((0 - x) / 8), "neg((x + 7) // 8)");
+  EXPECT_EQ(of((0 - x) % 8), "7 - ((x + 7) % 8)");
+  EXPECT_EQ(of(x / -8), "neg((x + 7) // 8)");
+  EXPECT_EQ(of(x / 0), "0");
+  EXPECT_EQ(of((x % 32 + 64) % 32), "x % 32");
+}
+
+TEST_F(Simplify, UsesDivisibility) {
+  X n = dim("n", 128), r = digit("r", 128), m = dim("m");
+  EXPECT_EQ(of((n + r) % 128), "r");
+  EXPECT_EQ(of((n + r) / 128), "n // 128");
+  EXPECT_EQ(of(((n + 127) / 128) * 128), "n");
+  EXPECT_EQ(of(n % 64), "0");
+  EXPECT_EQ(of(n % 256), "n % 256");
+  EXPECT_EQ(of(X{&pool, pool.ceildiv(m.id, pool.const_int(128))}), "(m + 127) // 128");
+  EXPECT_EQ(divisor_of(ctx, (n * 2 + r * 64).id), 64);
+  EXPECT_EQ(divisor_of(ctx, (n / 16).id), 8);
+  EXPECT_EQ(divisor_of(ctx, (n % 96).id), 32);
+  EXPECT_EQ(divisor_of(ctx, (m - m).id), 0);
+  EXPECT_EQ(divisor_of(ctx, min(n, m * 64).id), 64);
+  ctx.assume((m % 16 == 0).id);
+  EXPECT_EQ(of(m % 8), "0");
+  EXPECT_EQ(of((m / 16) * 16), "m");
+}
+
+TEST_F(Simplify, DividesBySymbols) {
+  X n = dim("n"), i = dim("i"), j = dim("j");
+  EXPECT_EQ(of((i * n + j) % n), "j % n");
+  EXPECT_EQ(of((i * n + j) / n), "i + (j // n)");
+  ctx.assume((j < n).id);
+  EXPECT_EQ(of((i * n + j) % n), "j");
+  EXPECT_EQ(of((i * n + j) / n), "i");
+  EXPECT_EQ(of((i + 1) * n - i * n), "n");
+}
+
+TEST_F(Simplify, FoldsExtremaAndSelect) {
+  X a = digit("a", 8), b = var("b", 8, 20), n = dim("n");
+  EXPECT_EQ(of(min(a, b)), "a");
+  EXPECT_EQ(of(max(a, b)), "b");
+  EXPECT_EQ(of(min(n, n + a)), "n");
+  EXPECT_EQ(of(min(n, a)), of(min(a, n)));
+  EXPECT_EQ(of(select(a < 8, n, b)), "n");
+  EXPECT_EQ(of(select(a < 4, n + 1 - 1, n)), "n");
+  EXPECT_EQ(of(select(!(a == 4), n, b)), "select(a != 4, n, b)");
+  EXPECT_EQ(of({&pool, pool.unary(ExprOp::abs, (a - 9).id)}), "9 - a");
+}
+
+TEST_F(Simplify, DecidesAndReducesComparisons) {
+  X i = digit("i", 16), j = digit("j", 8), n = dim("n"), m = dim("m", 8);
+  EXPECT_EQ(of(i * 8 + j < 128), "true");
+  EXPECT_EQ(of(i * 8 + j < 64), "i < 8");
+  EXPECT_EQ(of(i * 8 + j < 60), "i*8 + j < 60");
+  EXPECT_EQ(of(i * 8 + j < m), "i*8 < m");
+  EXPECT_EQ(of(i + 8 < n + 8), "i < n");
+  EXPECT_EQ(of(i * 4 <= n * 4 + 3), "i <= n");
+  EXPECT_EQ(of(8 <= i), "8 <= i");
+  EXPECT_EQ(of(i - n < 0), "i < n");
+  EXPECT_EQ(of(i * 2 == 7), "false");
+  EXPECT_EQ(of(i * 2 != j * 2 + 1), "true");
+  EXPECT_EQ(of(i * 2 == 6), "i == 3");
+  EXPECT_EQ(of(j == i), of(i == j));
+  EXPECT_EQ(of(i == 16), "false");
+  EXPECT_EQ(of(!(i < n)), "n <= i");
+}
+
+TEST_F(Simplify, ReducesJunctions) {
+  X i = digit("i", 16), n = dim("n"), k = dim("k");
+  EXPECT_EQ(of(i < 16 && i < n), "i < n");
+  EXPECT_EQ(of(i < n && i < n + 4), "i < n");
+  EXPECT_EQ(of(i < n || i < n + 4), "i <= n + 3");
+  EXPECT_EQ(of(i < n && n <= i), "false");
+  EXPECT_EQ(of(i < n || n <= i), "true");
+  EXPECT_EQ(of(i < n && (i < k && i < n)), "(i < n) and (i < k)");
+  EXPECT_EQ(of(i == 3 && i < 4), "i == 3");
+}
+
+TEST_F(Simplify, KeepsSwizzledAddressesAffineBelowTheSwizzle) {
+  X row = digit("row", 64), chunk = digit("chunk", 8), lane = digit("lane", 16);
+  X address = row * 128 + chunk * 16 + lane;
+  EXPECT_EQ(of((address / 128) % 8), "row % 8");
+  EXPECT_EQ(of(address ^ (((address / 128) & 7) * 16)), "row*128 + lane + ((chunk*16) ^ ((row % 8)*16))");
+  X n = dim("n");
+  EXPECT_EQ(of(n & 7), "n % 8");
+  EXPECT_EQ(of(n & 48), "(n % 64) - (n % 16)");
+  EXPECT_EQ(of(row * 16 | lane), "row*16 + lane");
+  auto split = split_affine(ctx, (address ^ (((address / 128) & 7) * 16)).id, id(lane));
+  ASSERT_TRUE(split);
+  EXPECT_EQ(split->stride, 1);
+}
+
+TEST_F(Simplify, WorksBelowLoadsCastsAndFloats) {
+  X i = digit("i", 8);
+  auto load = [&](DType t, X index) {
+    ExprId indices[] = {index.id};
+    return X{&pool, pool.load(ir::ObjectId(0), t, indices)};
+  };
+  X f = load(DType::f32, (i + 8) / 8), g = load(DType::f32, (i * 3) % 3);
+  EXPECT_EQ(of(f + g * f), "m0[1] + m0[0]*m0[1]");
+  EXPECT_EQ(of({&pool, pool.cast(DType::f32, ((i + 8) - i).id)}), "8.000000");
+  EXPECT_EQ(of({&pool, pool.cast(DType::i64, load(DType::i32, i - i).id)}) , "i64(m0[0])");
+  ExprId guarded[] = {(i * 2).id, (i < 8).id};
+  EXPECT_EQ(of({&pool, pool.load(ir::ObjectId(0), DType::f16, guarded)}), "m0[i*2]");
+  X u = load(DType::u8, i);
+  EXPECT_EQ(of(X{&pool, pool.cast(DType::i64, u.id)} < 256), "true");
+}
+
+TEST_F(Simplify, LeavesDataThatMayWrapAlone) {
+  X h = data("h"), i = digit("i", 8);
+  EXPECT_EQ(of((h * 6) / 6), "(h*6) // 6");
+  EXPECT_EQ(of((h * 6) % 3), "(h*6) % 3");
+  EXPECT_EQ(of((h * 16) % 16), "0");
+  EXPECT_EQ(of(h < h + 1), "h < h + 1");
+  EXPECT_EQ(of(h + i - h), "i");
+  EXPECT_FALSE(proves(h <= h + i));
+  EXPECT_TRUE(proves(h <= h));
+  EXPECT_EQ(of((h % 8) / 8), "0");
+  EXPECT_EQ(range_of(ctx, (h + 1).id), Interval::whole());
+}
+
+TEST_F(Simplify, ProvesGuardsFromGridBounds) {
+  X M = dim("M", 128), N = dim("N"), by = dim("by"), r = digit("r", 128);
+  ctx.bind(id(by), 0, INT64_MAX);
+  EXPECT_FALSE(proves(by * 128 + r < M));
+  Context::Mark mark = ctx.mark();
+  ctx.assume((by < X{&pool, pool.ceildiv(M.id, pool.const_int(128))}).id);
+  EXPECT_TRUE(proves(by * 128 + r < M));
+  EXPECT_TRUE(proves(by * 128 < M));
+  ctx.rollback(mark);
+  EXPECT_FALSE(proves(by * 128 + r < M));
+  ctx.assume((by < X{&pool, pool.ceildiv(N.id, pool.const_int(128))}).id);
+  EXPECT_TRUE(proves(by * 128 < N));
+  EXPECT_FALSE(proves(by * 128 + r < N));
+}
+
+TEST_F(Simplify, AssumptionsHoldUntilRolledBack) {
+  X i = dim("i"), j = digit("j", 32), n = dim("n"), k = dim("k");
+  Context::Mark outer = ctx.mark();
+  ctx.assume((i < n && j < 20).id);
+  EXPECT_EQ(range_of(ctx, j.id), (Interval{0, 19}));
+  EXPECT_EQ(of(i < n + j), "true");
+  Context::Mark inner = ctx.mark();
+  ctx.assume((n <= k).id);
+  EXPECT_TRUE(proves(i < k));
+  EXPECT_TRUE(proves(i * 2 + 2 <= k * 2));
+  EXPECT_EQ(of(min(i, k)), "i");
+  ctx.rollback(inner);
+  EXPECT_FALSE(proves(i < k));
+  EXPECT_TRUE(proves(i < n));
+  ctx.bind(id(j), 5, 5);
+  EXPECT_EQ(of(j + 1), "6");
+  ctx.rollback(outer);
+  EXPECT_FALSE(proves(i < n));
+  EXPECT_EQ(range_of(ctx, j.id), (Interval{0, 31}));
+  ctx.assume((i == n * 2).id);
+  EXPECT_TRUE(proves(n < i));
+  ctx.assume((i % 2 == j % 2 || n < k).id);
+  EXPECT_TRUE(proves(i % 2 == j % 2 || n < k));
+}
+
+TEST_F(Simplify, RangesAreTight) {
+  X a = digit("a", 8), n = var("n", 0, 1000, 8);
+  EXPECT_EQ(range_of(ctx, (a * 4 + 3).id), (Interval{3, 31}));
+  EXPECT_EQ(range_of(ctx, (a - a + 2).id), Interval::point(2));
+  EXPECT_EQ(range_of(ctx, n.id), (Interval{0, 1000}));
+  EXPECT_EQ(range_of(ctx, (n / 8).id), (Interval{0, 125}));
+  EXPECT_EQ(range_of(ctx, ((a + 8) % 16).id), (Interval{8, 15}));
+  EXPECT_EQ(range_of(ctx, (a < 8).id), Interval::point(1));
+  EXPECT_EQ(range_of(ctx, select(a < n, a, a + 1).id), (Interval{0, 8}));
+}
+
+TEST_F(Simplify, SplitsAffineExpressions) {
+  X v = digit("v", 4), i = digit("i", 32), stride = dim("stride"), n = dim("n", 4);
+  auto split = split_affine(ctx, ((i + v * 2) * stride + v * 3 + 7).id, id(v));
+  ASSERT_TRUE(split);
+  EXPECT_EQ(text(split->coefficient), "stride*2 + 3");
+  EXPECT_EQ(text(split->rest), "i*stride + 7");
+  EXPECT_FALSE(split->stride);
+  split = split_affine(ctx, (i * 4 + v).id, id(v));
+  ASSERT_TRUE(split);
+  EXPECT_EQ(split->stride, 1);
+  EXPECT_EQ(text(split->rest), "i*4");
+  split = split_affine(ctx, ((n + v) / 4 + v * 8).id, id(v));  // v never carries out of the quotient
+  ASSERT_TRUE(split);
+  EXPECT_EQ(split->stride, 8);
+  EXPECT_FALSE(split_affine(ctx, (v * v).id, id(v)));
+  EXPECT_FALSE(split_affine(ctx, (v / 2).id, id(v)));
+  split = split_affine(ctx, (i + 1).id, id(v));
+  ASSERT_TRUE(split);
+  EXPECT_EQ(split->stride, 0);
+
+  auto affine = to_affine(ctx, (i * 4 + v + 9).id);
+  ASSERT_TRUE(affine);
+  EXPECT_EQ(affine->constant, 9);
+  EXPECT_EQ(affine->terms.at(i.id), 4);
+  EXPECT_EQ(affine->terms.at(v.id), 1);
+  EXPECT_EQ(text(from_affine(ctx, *affine)), "i*4 + v + 9");
+  EXPECT_FALSE(to_affine(ctx, pool.const_float(1.0, DType::f32)));
+}
+
+// Deep and wide expressions answer within the budget, unchanged at worst.
+TEST_F(Simplify, IsBoundedOnHostileInput) {
+  X x = dim("x"), y = dim("y");
+  X deep = x;
+  for (int i = 0; i < 240; i++) deep = i % 3 == 0 ? deep + y * i : i % 3 == 1 ? (deep / 3) ^ y : (deep % 1000003) * 5;
+  X wide = x;
+  for (int i = 0; i < 200; i++) wide = wide + min(x / (i + 2), y % (i + 3)) * (i + 1);
+  X square = x + 1;
+  for (int i = 0; i < 40; i++) square = square * (x + y + i);
+  X huge = x * INT64_MAX + INT64_MAX;
+  for (X e : {deep, wide, square, huge * 3}) {
+    ExprId s = simplify(ctx, e.id);
+    EXPECT_EQ(pool.type(s), DType::i64);
+    EXPECT_FALSE(proves(e < 0 - e * e));
+    range_of(ctx, e.id);
+    EXPECT_GE(divisor_of(ctx, e.id), 1);
+  }
+  ctx.set_step_budget(3);
+  X again = wide + deep;  // nothing remembered helps here
+  EXPECT_EQ(simplify(ctx, again.id), again.id);
+  EXPECT_FALSE(proves(x % 4 + y % 4 < 7));
+  ctx.set_step_budget(60000);
+  EXPECT_TRUE(proves(x % 4 + y % 4 < 7));
+}
+
+}  // namespace
+}  // namespace tilegen::arith

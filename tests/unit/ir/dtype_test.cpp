@@ -1,0 +1,182 @@
+#include "ir/dtype.h"
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <random>
+#include <vector>
+
+namespace tilegen::ir {
+namespace {
+
+constexpr double kInf = std::numeric_limits<double>::infinity();
+
+struct Narrow {
+  DType type;
+  int exponent_bits, mantissa_bits;
+  uint64_t infinity() const { return ((uint64_t{1} << exponent_bits) - 1) << mantissa_bits; }
+};
+constexpr Narrow kNarrow[] = {{DType::f16, 5, 10}, {DType::bf16, 8, 7}};
+
+// The value of a finite pattern straight from the definition of the format.
+double defined_value(const Narrow& n, uint64_t bits) {
+  const auto field = static_cast<int>((bits & n.infinity()) >> n.mantissa_bits);
+  const double mantissa = static_cast<double>(bits & ((uint64_t{1} << n.mantissa_bits) - 1));
+  const int bias = (1 << (n.exponent_bits - 1)) - 1;
+  const double one = std::ldexp(1.0, n.mantissa_bits);
+  const double magnitude = field == 0 ? std::ldexp(mantissa, 1 - bias - n.mantissa_bits)
+                                      : std::ldexp(one + mantissa, field - bias - n.mantissa_bits);
+  return bits >> 15 != 0 ? -magnitude : magnitude;
+}
+
+// Rounding by search: among all non-negative patterns the two around |x|, then the nearer, then the even one. Long
+// double has 64 bits, so the distances are exact.
+uint64_t slow_bits(const Narrow& n, const std::vector<double>& values, double x) {
+  const uint64_t sign = std::signbit(x) ? 0x8000 : 0;
+  const double m = std::fabs(x);
+  const auto above = static_cast<uint64_t>(std::upper_bound(values.begin(), values.end(), m) - values.begin());
+  const uint64_t low = above - 1;  // values[low] <= m
+  if (low == n.infinity()) return sign | low;
+  // For rounding, infinity stands where the next finite value would.
+  const long double high = above == n.infinity() ? 2.0L * values[low] - values[low - 1] : values[above];
+  const long double down = static_cast<long double>(m) - values[low], up = high - m;
+  if (down != up) return sign | (down < up ? low : above);
+  return sign | (low % 2 == 0 ? low : above);
+}
+
+std::vector<double> non_negative_values(const Narrow& n) {
+  std::vector<double> values;
+  for (uint64_t bits = 0; bits < n.infinity(); ++bits) values.push_back(defined_value(n, bits));
+  values.push_back(kInf);
+  return values;
+}
+
+TEST(DTypeTable, Rows) {
+  EXPECT_EQ(dtype_bits(DType::bf16), 16);
+  EXPECT_EQ(dtype_bytes(DType::i64), 8);
+  EXPECT_EQ(dtype_bytes(DType::boolean), 1);
+  EXPECT_EQ(dtype_bits(DType::none), 0);
+  EXPECT_EQ(dtype_kind(DType::u8), DTypeKind::unsigned_int);
+  EXPECT_FALSE(dtype_valid(0));
+  EXPECT_TRUE(dtype_valid(9));
+  EXPECT_FALSE(dtype_valid(10));
+  for (uint32_t v = 1; dtype_valid(v); ++v) {
+    const auto t = static_cast<DType>(v);
+    EXPECT_EQ(dtype_from_name(dtype_name(t)), t);
+  }
+  EXPECT_EQ(dtype_from_name("none"), std::nullopt);
+  EXPECT_EQ(dtype_from_name("f8"), std::nullopt);
+}
+
+TEST(DTypeConversion, EveryNarrowPatternComesBack) {
+  for (const Narrow& n : kNarrow)
+    for (uint64_t bits = 0; bits < 65536; ++bits) {
+      const double v = float_from_bits(n.type, bits);
+      ASSERT_EQ(float_to_bits(n.type, v), bits) << dtype_name(n.type);
+      const uint64_t magnitude = bits & 0x7fff;
+      ASSERT_EQ(std::signbit(v), bits >> 15 != 0);
+      if (magnitude < n.infinity())
+        ASSERT_EQ(v, defined_value(n, bits));
+      else
+        ASSERT_TRUE(magnitude == n.infinity() ? std::isinf(v) : std::isnan(v)) << bits;
+    }
+}
+
+TEST(DTypeConversion, NarrowRoundingAgreesWithSearch) {
+  std::mt19937_64 random(7);
+  for (const Narrow& n : kNarrow) {
+    const std::vector<double> values = non_negative_values(n);
+    const auto check = [&](double x) {
+      ASSERT_EQ(float_to_bits(n.type, x), slow_bits(n, values, x)) << dtype_name(n.type) << " of " << std::hexfloat << x;
+      ASSERT_EQ(round_to(n.type, x), float_from_bits(n.type, slow_bits(n, values, x)));
+    };
+    // Any double, and doubles whose exponents fit the type.
+    for (int i = 0; i < 20000; ++i) {
+      const double x = std::bit_cast<double>(random());
+      if (std::isfinite(x)) check(x);
+      const double unit = std::ldexp(static_cast<double>(random() >> 11), -52);
+      const int range = 1 << (n.exponent_bits - 1);
+      check(std::ldexp(random() % 2 == 0 ? unit : -unit, static_cast<int>(random() % (3 * range)) - 2 * range));
+    }
+    // Ties, and a hair to both sides of them: where rounding twice goes wrong.
+    for (uint64_t bits = 0; bits + 1 < n.infinity(); ++bits) {
+      const double tie = (values[bits] + values[bits + 1]) / 2;
+      check(tie), check(-tie);
+      check(std::nextafter(tie, kInf)), check(std::nextafter(tie, -kInf));
+    }
+    const double edge = values[n.infinity() - 1] + (values[n.infinity() - 1] - values[n.infinity() - 2]) / 2;
+    check(edge), check(std::nextafter(edge, 0.0)), check(kInf), check(-kInf), check(0.0), check(-0.0);
+    check(std::numeric_limits<double>::denorm_min()), check(std::numeric_limits<double>::max());
+  }
+}
+
+TEST(DTypeConversion, SingleAgreesWithTheMachine) {
+  std::mt19937_64 random(11);
+  const auto check = [](double x) {
+    const auto expected = static_cast<float>(x);
+    ASSERT_EQ(float_to_bits(DType::f32, x), std::bit_cast<uint32_t>(expected)) << std::hexfloat << x;
+    ASSERT_EQ(round_to(DType::f32, x), static_cast<double>(expected));
+  };
+  for (int i = 0; i < 200000; ++i) {
+    const double x = std::bit_cast<double>(random());
+    if (std::isfinite(x)) check(x);
+    const auto pattern = static_cast<uint32_t>(random());
+    const double exact = float_from_bits(DType::f32, pattern);
+    ASSERT_EQ(float_to_bits(DType::f32, exact), pattern);
+    if (!std::isfinite(exact)) continue;
+    ASSERT_EQ(exact, static_cast<double>(std::bit_cast<float>(pattern)));
+    check(exact);
+    const double next = float_from_bits(DType::f32, pattern + 1);
+    if (std::isfinite(next)) check((exact + next) / 2), check(std::nextafter((exact + next) / 2, 0.0));
+  }
+  check(kInf), check(-kInf), check(0.0), check(-0.0), check(3.5e38), check(1e-46);
+}
+
+TEST(DTypeConversion, NaNsKeepTheirLeadingBitsAndNeverBecomeInfinity) {
+  EXPECT_EQ(float_to_bits(DType::f16, std::bit_cast<double>(uint64_t{0x7ff0000000000001})), 0x7e00u);
+  EXPECT_EQ(float_to_bits(DType::bf16, std::bit_cast<double>(uint64_t{0xfff8000000000000})), 0xffc0u);
+  EXPECT_TRUE(std::isnan(round_to(DType::f32, std::bit_cast<double>(uint64_t{0x7ff0000000000001}))));
+  EXPECT_EQ(float_to_bits(DType::f64, 1.5), std::bit_cast<uint64_t>(1.5));
+  EXPECT_EQ(float_from_bits(DType::f64, std::bit_cast<uint64_t>(-2.25)), -2.25);
+}
+
+TEST(DTypeConversion, IntegersWrap) {
+  for (int64_t v = -1000; v <= 1000; ++v) {
+    EXPECT_EQ(wrap_to(DType::u8, v), ((v % 256) + 256) % 256);
+    EXPECT_EQ(wrap_to(DType::i8, v), ((v + 128) % 256 + 256) % 256 - 128);
+    EXPECT_EQ(wrap_to(DType::boolean, v), v != 0);
+  }
+  EXPECT_EQ(wrap_to(DType::boolean, 256), 1);
+  EXPECT_EQ(wrap_to(DType::i32, int64_t{1} << 31), -(int64_t{1} << 31));
+  EXPECT_EQ(wrap_to(DType::i64, INT64_MIN), INT64_MIN);
+}
+
+TEST(DTypeConversion, FloatsSaturateAndTruncate) {
+  struct Range {
+    DType type;
+    int64_t low, high;
+  };
+  for (const Range& r : {Range{DType::i8, -128, 127}, Range{DType::u8, 0, 255}, Range{DType::i32, INT32_MIN, INT32_MAX},
+                         Range{DType::i64, INT64_MIN, INT64_MAX}}) {
+    EXPECT_EQ(saturate_to(r.type, 1e30), r.high);
+    EXPECT_EQ(saturate_to(r.type, kInf), r.high);
+    EXPECT_EQ(saturate_to(r.type, -1e30), r.low);
+    EXPECT_EQ(saturate_to(r.type, -kInf), r.low);
+    EXPECT_EQ(saturate_to(r.type, std::numeric_limits<double>::quiet_NaN()), 0);
+    EXPECT_EQ(saturate_to(r.type, 3.99), 3);
+    EXPECT_EQ(saturate_to(r.type, -0.99), 0);
+    EXPECT_EQ(saturate_to(r.type, -3.99), r.low == 0 ? 0 : -3);
+    if (r.type == DType::i64) continue;
+    EXPECT_EQ(saturate_to(r.type, static_cast<double>(r.high) + 0.5), r.high);
+    EXPECT_EQ(saturate_to(r.type, static_cast<double>(r.low) - 0.5), r.low);
+    EXPECT_EQ(saturate_to(r.type, static_cast<double>(r.low)), r.low);
+  }
+  EXPECT_EQ(saturate_to(DType::i64, 0x1p63), INT64_MAX);
+  EXPECT_EQ(saturate_to(DType::i64, -0x1p63), INT64_MIN);
+  EXPECT_EQ(saturate_to(DType::i64, 0x1.fffffffffffffp62), int64_t{0x7ffffffffffffc00});
+}
+
+}  // namespace
+}  // namespace tilegen::ir

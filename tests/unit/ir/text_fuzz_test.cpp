@@ -1,0 +1,175 @@
+// Broken texts of every kind: the parser returns a program that prints and reads back, or diagnostics; never
+// anything else.
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "ir/text.h"
+#include "text_samples.h"
+
+namespace tilegen::ir {
+namespace {
+
+constexpr uint32_t kSeed = 20240607;
+
+// Returns whether the text was a program.
+bool survives(const std::string& text) {
+  Expected<Program> p = parse_program(text, "fuzz.tl", Limits());
+  if (!p) {
+    EXPECT_FALSE(p.error().diagnostics.empty());
+    EXPECT_LE(p.error().diagnostics.size(), static_cast<size_t>(Limits().diagnostics));
+    for (const Diagnostic& d : p.error().diagnostics) {
+      EXPECT_NE(d.location.line, 0u);
+      EXPECT_FALSE(d.message.empty());
+      EXPECT_FALSE(d.hint.empty());
+    }
+    return false;
+  }
+  std::string printed = print_program(*p);
+  Expected<Program> again = parse_program(printed, "again.tl", Limits());
+  EXPECT_TRUE(again) << again.error().to_text() << "\n" << printed;
+  if (again) {
+    EXPECT_EQ(print_program(*again), printed);
+    EXPECT_EQ(statement_paths(*again).size(), p->stmts.size());
+  }
+  return true;
+}
+
+class Mutator {
+ public:
+  explicit Mutator(std::vector<TextSample> samples) : samples_(std::move(samples)) {}
+
+  std::string next() {
+    std::string text = samples_[pick(samples_.size())].text;
+    for (size_t n = 1 + pick(3); n > 0; --n) mutate(text);
+    return text;
+  }
+
+ private:
+  size_t pick(size_t n) { return n == 0 ? 0 : std::uniform_int_distribution<size_t>(0, n - 1)(random_); }
+
+  void mutate(std::string& text) {
+    static const std::string pieces[] = {"{",
+                                         "}",
+                                         "(",
+                                         ")",
+                                         "[",
+                                         "]",
+                                         ",",
+                                         ":",
+                                         ":+",
+                                         "->",
+                                         "..",
+                                         "=",
+                                         "==",
+                                         "-",
+                                         "0",
+                                         "9223372036854775807",
+                                         "0x7e01:f16",
+                                         "inf:f32",
+                                         "1.5f32",
+                                         "i",
+                                         "A",
+                                         "copy",
+                                         "kernel k grid (b: 1) {",
+                                         "if ",
+                                         "else {",
+                                         "alloc ",
+                                         "\n",
+                                         ";",
+                                         "\xff",
+                                         "true"};
+    size_t at = pick(text.size() + 1), length = 1 + pick(12);
+    switch (pick(7)) {
+      case 0:
+        text.erase(at, length);
+        break;
+      case 1:
+        text.insert(at, pieces[pick(std::size(pieces))]);
+        break;
+      case 2:
+        text.replace(at, length, pieces[pick(std::size(pieces))]);
+        break;
+      case 3:
+        if (at < text.size()) text[at] = static_cast<char>(pick(256));
+        break;
+      case 4:
+        text.insert(pick(text.size() + 1), text.substr(at, 1 + pick(200)));
+        break;  // repeat a stretch elsewhere
+      case 5:
+        text.resize(at);
+        break;
+      case 6:
+        swap_words(text);
+        break;
+    }
+  }
+
+  // Exchanges two words, which keeps most texts close to the grammar.
+  void swap_words(std::string& text) {
+    auto word_at = [&](size_t at) {
+      auto is_word = [&](size_t i) {
+        return std::isalnum(static_cast<unsigned char>(text[i])) || text[i] == '_';
+      };
+      size_t first = at, last = at;
+      while (first > 0 && is_word(first - 1)) --first;
+      while (last < text.size() && is_word(last)) ++last;
+      return std::pair(first, last - first);
+    };
+    if (text.empty()) return;
+    auto a = word_at(pick(text.size())), b = word_at(pick(text.size()));
+    if (a.first > b.first) std::swap(a, b);
+    if (a.first + a.second > b.first) return;
+    std::string left = text.substr(a.first, a.second), right = text.substr(b.first, b.second);
+    text.replace(b.first, b.second, left);
+    text.replace(a.first, a.second, right);
+  }
+
+  std::vector<TextSample> samples_;
+  std::mt19937 random_{kSeed};
+};
+
+TEST(TextFuzz, MutatedSamples) {
+  Mutator mutator(text_samples());
+  int programs = 0;
+  for (int i = 0; i < 2000; ++i) {
+    std::string text = mutator.next();
+    programs += survives(text);
+    if (HasFailure()) FAIL() << "mutation " << i << "\n" << text;
+  }
+  EXPECT_GT(programs, 50);    // the mutations stay near the language,
+  EXPECT_LT(programs, 1500);  // but leave it
+}
+
+TEST(TextFuzz, RandomBytes) {
+  std::mt19937 random(kSeed);
+  for (int i = 0; i < 2000; ++i) {
+    std::string text(random() % 300, '\0');
+    for (char& c : text) c = static_cast<char>(random());
+    EXPECT_FALSE(survives(text));
+    EXPECT_FALSE(survives("tl 1 program t\nkernel k grid (b: 1) {\n" + text));
+  }
+}
+
+TEST(TextFuzz, RandomTokens) {
+  static const char* const tokens[] = {
+      "tl",     "1",        "program", "t",    "dim",    "n",       "scalar",    "x",      ":",
+      "f32",    "tensor",   "A",       "[",    "]",      "strides", "readonly",  "kernel", "grid",
+      "(",      ")",        "{",       "}",    "alloc",  "shared",  "serial",    "in",     "..",
+      ":+",     "parallel", "if",      "else", "copy",   "fill",    "gemm",      "reduce", "->",
+      ",",      "=",        "+",       "-",    "*",      "/",       "//",        "%",      "<",
+      "<=",     "and",      "or",      "not",  "max",    "select",  "cast",      "0",      "64",
+      "1.5f32", "true",     "inf",     "nan",  "0x7e00", ">=",      "divisible", "stages", "\n"};
+  std::mt19937 random(kSeed);
+  for (int i = 0; i < 2000; ++i) {
+    std::string text = "tl 1 program t\ndim n\nscalar x: f32\ntensor A: f32[n]\nkernel k grid (b: n) {\n";
+    for (size_t n = random() % 80; n > 0; --n)
+      text += std::string(tokens[random() % std::size(tokens)]) + " ";
+    survives(text);
+    survives(text + "\n}");
+    if (HasFailure()) FAIL() << text;
+  }
+}
+
+}  // namespace
+}  // namespace tilegen::ir

@@ -1,0 +1,396 @@
+// What is printed reads back to the same program.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "ir/text.h"
+#include "text_samples.h"
+
+namespace tilegen::ir {
+namespace {
+
+Program parsed(std::string_view text) {
+  Expected<Program> p = parse_program(text, "test.tl", Limits());
+  EXPECT_TRUE(p) << p.error().to_text() << "\n" << text;
+  return p ? *p : Program();
+}
+
+// One kernel around the given statements, with a buffer of every kind to use in them.
+std::string kernel_text(const std::string& body) {
+  return "tl 1 program t\ndim n\ndim m\nscalar x: f32\nscalar c: i32\nscalar yes: bool\ntensor A: f32[n, "
+         "64]\n"
+         "tensor V: i32[n]\n\nkernel k grid (b: n) {\n  alloc S: shared f32[64, 64]\n  alloc R: fragment "
+         "f32[64, 64]\n" +
+         body + "}\n";
+}
+
+// The canonical text of one statement.
+std::string canonical(const std::string& statement) {
+  std::string text = print_program(parsed(kernel_text(statement + "\n")));
+  std::string before = kernel_text("");
+  before.resize(before.size() - 2);
+  EXPECT_EQ(text.substr(0, before.size()), before);
+  std::string body = text.substr(before.size());
+  return body.substr(2, body.size() - 5);  // indent; newline and brace
+}
+
+TEST(TextRoundTrip, EverySampleIsStableAndHashesAlike) {
+  std::vector<TextSample> samples = text_samples();
+  ASSERT_GE(samples.size(), 12u);
+  for (const TextSample& s : samples) {
+    SCOPED_TRACE(s.name);
+    Program p = parsed(s.text);
+    std::string text = print_program(p);
+    Program again = parsed(text);
+    EXPECT_EQ(print_program(again), text);
+    EXPECT_EQ(program_hash(again), program_hash(p));
+    EXPECT_EQ(program_hash(p).size(), 32u);
+    EXPECT_EQ(again.stmts.size(), p.stmts.size());
+    EXPECT_EQ(again.buffers.size(), p.buffers.size());
+    EXPECT_EQ(again.vars.size(), p.vars.size());
+    EXPECT_EQ(statement_paths(again), statement_paths(p));
+    EXPECT_EQ(written_nodes(again), written_nodes(p));
+  }
+}
+
+// A sample without sugar is its own canonical text, but for the comment on top.
+TEST(TextRoundTrip, CanonicalSamplesPrintAsTheyStand) {
+  for (const char* name : {"gemm", "softmax", "layernorm", "rmsnorm"}) {
+    std::string text = text_sample(name);
+    EXPECT_EQ(print_program(parsed(text)), text.substr(text.find("tl 1 "))) << name;
+  }
+}
+
+TEST(TextRoundTrip, GemmHasTheStructureItsTextShows) {
+  Program p = parsed(text_sample("gemm_bias_relu"));
+  EXPECT_EQ(p.name, "gemm_bias_relu");
+  ASSERT_EQ(p.params.size(), 7u);
+  EXPECT_EQ(p.params[0].kind, Param::Kind::dim);
+  EXPECT_EQ(p.params[3].kind, Param::Kind::tensor);
+  EXPECT_TRUE(p.buffer(p.params[3].buffer).read_only);
+  EXPECT_FALSE(p.buffer(p.params[6].buffer).read_only);
+  ASSERT_EQ(p.kernels.size(), 1u);
+  const Kernel& k = p.kernels[0];
+  EXPECT_EQ(k.threads, 128);
+  ASSERT_EQ(k.grid.size(), 2u);
+  EXPECT_EQ(print_expr(p, k.grid[0]), "(m + 127) // 128");
+  EXPECT_EQ(p.var(k.block_vars[1]).name, "bx");
+  EXPECT_EQ(p.var(k.block_vars[1]).kind, VarKind::block_index);
+  ASSERT_EQ(k.body.size(), 5u);
+  const Loop* loop = p.as<Loop>(k.body[2]);
+  ASSERT_NE(loop, nullptr);
+  EXPECT_EQ(loop->kind, LoopKind::pipelined);
+  EXPECT_EQ(loop->num_stages, 3);
+  ASSERT_EQ(loop->body.size(), 3u);
+  const TileOp* copy = p.as<TileOp>(loop->body[0]);
+  ASSERT_NE(copy, nullptr);
+  EXPECT_EQ(print_region(p, copy->operands[0]), "A[by * 128 :+ 128, ko * 32 :+ 32]");
+  EXPECT_EQ(print_region(p, copy->operands[1]), "As");
+  EXPECT_EQ(copy->operands[1].extents, (std::vector<int64_t>{128, 32}));
+  const Loop* epilogue = p.as<Loop>(k.body[3]);
+  ASSERT_NE(epilogue, nullptr);
+  EXPECT_EQ(epilogue->kind, LoopKind::parallel);
+  ASSERT_EQ(epilogue->extents.size(), 2u);
+  EXPECT_TRUE(p.exprs.is_const_int(epilogue->begin));
+  const Store* store = p.as<Store>(epilogue->body[0]);
+  ASSERT_NE(store, nullptr);
+  EXPECT_EQ(print_expr(p, store->value), "max(acc[i, j] + bias_tile[j], 0.0f32)");
+}
+
+TEST(TextRoundTrip, StatementsKnowWhereTheyStand) {
+  Program p = parsed(
+      "tl 1 program t\ntensor A: f32[8]\nkernel k grid (b: 1) {\n  alloc S: shared f32[8]\n"
+      "  copy A -> S\n  serial i in 0 .. 4 { fill S, 0.0f32\n    S[i] = 1.0f32 }\n}\n");
+  ASSERT_EQ(p.stmts.size(), 4u);
+  auto at = [&](size_t i) { return std::pair(p.stmts[i].location.line, p.stmts[i].location.column); };
+  EXPECT_EQ(at(0), std::pair(5u, 3u));
+  EXPECT_EQ(at(1), std::pair(6u, 3u));
+  EXPECT_EQ(at(2), std::pair(6u, 24u));
+  EXPECT_EQ(at(3), std::pair(7u, 5u));
+  EXPECT_EQ(p.stmts[0].location.file, "test.tl");
+  EXPECT_EQ(p.buffers[0].location.line, 2u);
+  EXPECT_EQ(p.kernels[0].location.column, 8u);
+}
+
+TEST(TextRoundTrip, SugarReadsAsItsCanonicalForm) {
+  EXPECT_EQ(canonical("copy A[0:+64,0:+64]->S"), "copy A[0 :+ 64, 0 :+ 64] -> S");
+  EXPECT_EQ(canonical("copy S[0 :+ 64, 0 :+ 64] -> R"), "copy S -> R");
+  EXPECT_EQ(canonical("gemm S, S -> R { clear , transpose_a=true, policy=square, transpose_b=false }"),
+            "gemm S, S -> R {transpose_a, clear}");
+}
+
+TEST(TextRoundTrip, LoopBounds) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"0 .. 8", "0 .. 8"},
+      {"2 .. 10", "2 .. 10"},
+      {"2 :+ 8", "2 .. 10"},
+      {"0 :+ n", "0 .. n"},
+      {"m .. n", "m .. n"},
+      {"m :+ n", "m :+ n"},
+      {"m :+ n - m", "m .. n"},
+      {"1 .. n", "1 .. n"},
+      {"1 :+ n", "1 :+ n"},
+      {"m .. m + 4", "m .. m + 4"},
+      {"-4 .. 4", "-4 .. 4"},
+      {"n .. n", "n :+ 0"},
+      {"1 :+ 9223372036854775807", "1 :+ 9223372036854775807"},
+  };
+  for (auto [given, wanted] : cases)
+    EXPECT_EQ(canonical("serial i in " + std::string(given) + " {\n  }"),
+              "serial i in " + std::string(wanted) + " {\n  }");
+}
+
+TEST(TextRoundTrip, Expressions) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"c+c*c", "c + c * c"},
+      {"(c+c)*c", "(c + c) * c"},
+      {"c-(c-1i32)", "c - (c - 1i32)"},
+      {"c-c*c-1i32", "c - c * c - 1i32"},
+      {"c // (c * 2i32)", "c // (c * 2i32)"},
+      {"c * 2i32 // c % 3i32", "c * 2i32 // c % 3i32"},
+      {"-c", "neg(c)"},
+      {"-c * c", "neg(c) * c"},
+      {"-(c * c)", "neg(c * c)"},
+      {"- 5i32 - -6i32 - c", "1i32 - c"},
+      {"c - -5i32", "c - -5i32"},
+      {"((((c))))", "c"},
+      {"c << 1i32 + c", "c << 1i32 + c"},
+      {"(c << 1i32) + c", "(c << 1i32) + c"},
+      {"c & 3i32 | c", "c & 3i32 | c"},
+      {"c & (3i32 | c)", "c & (3i32 | c)"},
+      {"select(c > 3i32 and 5i32 >= c, c, min(c, 2i32))", "select(3i32 < c and c <= 5i32, c, min(c, 2i32))"},
+      {"select((c < 1i32) == (c < 2i32), c, 0i32)", "select((c < 1i32) == (c < 2i32), c, 0i32)"},
+      {"select(yes or yes and c == c, c, 0i32)", "select(yes, c, 0i32)"},
+      {"select((yes or c < 1i32) and not(yes), c, 0i32)", "select((yes or c < 1i32) and not(yes), c, 0i32)"},
+      {"cast(i32, x)", "cast(i32, x)"},
+      {"cast(i32, V[cast(i64, c)])", "V[cast(i64, c)]"},
+      {"cast(i32, A[b, b - 1])", "cast(i32, A[b, b - 1])"},
+      {"cast(i32, ceildiv(n, m))", "cast(i32, neg(neg(n) // m))"},
+      {"bit_not(c) ^ abs(c)", "bit_not(c) ^ abs(c)"},
+  };
+  for (auto [given, wanted] : cases)
+    EXPECT_EQ(canonical("V[b] = " + std::string(given)), "V[b] = " + std::string(wanted));
+}
+
+TEST(TextRoundTrip, Literals) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"1.5f32", "1.5f32"},
+      {"1f32", "1.0f32"},
+      {"1e3f32", "1000.0f32"},
+      {"1e30f32", "1e+30f32"},
+      {"1e-5f32", "1e-05f32"},
+      {"-0.0f32", "-0.0f32"},
+      {"inf:f32", "inf:f32"},
+      {"-inf:f32", "-inf:f32"},
+      {"nan:f32", "nan:f32"},
+      {"0.1f32", "0.1f32"},
+      {"16777217f32", "16777216.0f32"},
+      {"1.401298464324817e-45f32", "1e-45f32"},
+      {"0x3f800000:f32", "1.0f32"},
+      {"0x7fc00000:f32", "nan:f32"},
+  };
+  for (auto [given, wanted] : cases)
+    EXPECT_EQ(canonical("fill R, " + std::string(given)), "fill R, " + std::string(wanted));
+}
+
+// Every bit pattern of the 16-bit types, and edge values of the wide ones, survive printing and reading.
+TEST(TextRoundTrip, EveryNarrowFloatIsExact) {
+  for (DType t : {DType::f16, DType::bf16}) {
+    Program p;
+    p.name = "t";
+    std::vector<ExprId> values;
+    std::string text =
+        std::string("tl 1 program t\ntensor A: ") + dtype_name(t) + "[1]\nkernel k grid (b: 1) {\n";
+    for (uint64_t bits = 0; bits < 65536; bits += 7) {
+      values.push_back(p.exprs.const_float(float_from_bits(t, bits), t));
+      text += "A[0] = " + print_expr(p, values.back()) + "\n";
+    }
+    Program back = parsed(text + "}\n");
+    ASSERT_EQ(back.stmts.size(), values.size());
+    for (size_t i = 0; i < values.size(); ++i)
+      EXPECT_EQ(back.exprs[back.as<Store>(StmtId(i))->value].imm, p.exprs[values[i]].imm) << i;
+  }
+}
+
+TEST(TextRoundTrip, WideFloatsAreExact) {
+  const double wide[] = {0.1, 1e308, std::numeric_limits<double>::denorm_min(),
+                         std::numeric_limits<double>::max(), -1.0 / 3};
+  const float narrow[] = {0.1f,
+                          std::numeric_limits<float>::denorm_min(),
+                          std::numeric_limits<float>::max(),
+                          std::nextafterf(1.0f, 2.0f),
+                          8388609.0f,
+                          1.17549421e-38f,
+                          -3.4e-41f};
+  Program p;
+  std::vector<ExprId> values;
+  for (double v : wide) values.push_back(p.exprs.const_float(v, DType::f64));
+  for (float v : narrow) values.push_back(p.exprs.const_float(v, DType::f32));
+  std::string text = "tl 1 program t\ntensor A: f32[1]\nkernel k grid (b: 1) {\n";
+  for (ExprId v : values) text += "A[0] = " + print_expr(p, v) + "\n";
+  Program back = parsed(text + "}\n");
+  for (size_t i = 0; i < values.size(); ++i)
+    EXPECT_EQ(back.exprs[back.as<Store>(StmtId(i))->value].imm, p.exprs[values[i]].imm) << i;
+}
+
+TEST(TextRoundTrip, IntegerLimitsOfEveryType) {
+  for (const char* v : {"-128i8", "127i8", "0u8", "255u8", "-2147483648i32", "2147483647i32",
+                        "-9223372036854775808", "9223372036854775807", "true", "false", "7i64"}) {
+    std::string wanted = std::string(v) == "7i64" ? "7" : v;
+    EXPECT_EQ(canonical("fill R, " + std::string(v)), "fill R, " + wanted);
+  }
+}
+
+// These hashes are part of every cache key: they may change only together with the version of the text form.
+TEST(TextHash, IsTheSameEverywhere) {
+  EXPECT_EQ(program_hash(parsed("tl 1 program t\nkernel k grid (b: 1) { }")),
+            "847437ed5b0a8958c9f1abaf9758e434");
+  EXPECT_EQ(program_hash(parsed(text_sample("gemm"))), "6a73bccd04e49c4b3e6e284d28ec415a");
+}
+
+TEST(TextHash, SeesMeaningAndNotSpelling) {
+  std::string base = kernel_text("copy S -> R\n");
+  std::string hash = program_hash(parsed(base));
+  EXPECT_EQ(program_hash(parsed(kernel_text("  ; a remark\n\n copy  S[0:+64, 0:+64]->R"))), hash);
+  for (const char* other : {"copy R -> S\n", "copy S[0 :+ 64, 0 :+ 32] -> R[0 :+ 64, 0 :+ 32]\n",
+                            "copy S -> R\ncopy S -> R\n", ""})
+    EXPECT_NE(program_hash(parsed(kernel_text(other))), hash) << other;
+}
+
+// ---- programs made without the parser, whose names the text form cannot take as they are ----
+
+struct MadeProgram : ::testing::Test {
+  Program p;
+
+  BufferId buffer(std::string name, int kernel) {
+    Buffer b;
+    b.name = std::move(name);
+    b.kernel = kernel;
+    b.scope = kernel < 0 ? MemScope::global : MemScope::fragment;
+    b.shape = {p.exprs.const_int(8)};
+    p.buffers.push_back(b);
+    BufferId id(p.buffers.size() - 1);
+    if (kernel < 0) p.params.push_back({Param::Kind::tensor, {}, id});
+    return id;
+  }
+  VarId var(std::string name, VarKind kind) {
+    Var v;
+    v.name = std::move(name);
+    v.kind = kind;
+    p.vars.push_back(v);
+    return VarId(p.vars.size() - 1);
+  }
+  StmtId add(std::variant<Loop, Branch, Store, TileOp> node) {
+    p.stmts.push_back({std::move(node), {}});
+    return StmtId(p.stmts.size() - 1);
+  }
+  StmtId loop(VarId v, Block body) {
+    Loop l;
+    l.vars = {v};
+    l.begin = p.exprs.const_int(0);
+    l.extents = {p.exprs.const_int(8)};
+    l.body = std::move(body);
+    return add(std::move(l));
+  }
+  StmtId store(BufferId b, VarId index) {
+    return add(Store{b, {p.exprs.var(index)}, p.exprs.const_float(1, DType::f32)});
+  }
+  Kernel& kernel(std::string name, VarId block) {
+    Kernel k;
+    k.name = std::move(name);
+    k.grid = {p.exprs.const_int(1)};
+    k.block_vars = {block};
+    p.kernels.push_back(std::move(k));
+    return p.kernels.back();
+  }
+};
+
+TEST_F(MadeProgram, CollidingNamesGetSuffixesAndReadBack) {
+  p.name = "2 fast";
+  BufferId a = buffer("A", -1), a2 = buffer("A", -1), taken = buffer("A_1", -1), word = buffer("copy", -1);
+  VarId b = var("A", VarKind::block_index), i = var("i", VarKind::loop), inner = var("i", VarKind::loop);
+  VarId sibling = var("i", VarKind::loop), odd = var("x-y", VarKind::loop);
+  Kernel& k = kernel("A", b);
+  BufferId tile = buffer("i", 0);
+  StmtId deep = loop(inner, {store(a2, i), store(tile, inner)});
+  k.body = {loop(i, {deep}), loop(sibling, {store(word, sibling)}),
+            loop(odd, {store(taken, odd), store(a, odd)})};
+  kernel("A", var("b", VarKind::block_index));
+
+  std::string text = print_program(p);
+  EXPECT_EQ(text,
+            "tl 1 program _2_fast\n"
+            "tensor A: f32[8]\n"
+            "tensor A_2: f32[8]\n"
+            "tensor A_1: f32[8]\n"
+            "tensor copy_1: f32[8]\n"
+            "\n"
+            "kernel A_3 grid (A_3: 1) {\n"
+            "  alloc i: fragment f32[8]\n"
+            "  serial i_1 in 0 .. 8 {\n"
+            "    serial i_2 in 0 .. 8 {\n"
+            "      A_2[i_1] = 1.0f32\n"
+            "      i[i_2] = 1.0f32\n"
+            "    }\n"
+            "  }\n"
+            "  serial i_1 in 0 .. 8 {\n"
+            "    copy_1[i_1] = 1.0f32\n"
+            "  }\n"
+            "  serial x_y in 0 .. 8 {\n"
+            "    A_1[x_y] = 1.0f32\n"
+            "    A[x_y] = 1.0f32\n"
+            "  }\n"
+            "}\n"
+            "\n"
+            "kernel A_4 grid (b: 1) {\n"
+            "}\n");
+  Program back = parsed(text);
+  EXPECT_EQ(print_program(back), text);
+  EXPECT_EQ(program_hash(back), program_hash(p));
+}
+
+TEST_F(MadeProgram, LongAndEmptyNamesReadBack) {
+  p.name = "";
+  BufferId a = buffer(std::string(500, 'a'), -1), b = buffer(std::string(500, 'a') + "b", -1),
+           c = buffer("", -1);
+  VarId block = var("\xff\n", VarKind::block_index);
+  kernel("if", block).body = {store(a, block), store(b, block), store(c, block)};
+  std::string text = print_program(p);
+  EXPECT_EQ(print_program(parsed(text)), text);
+  EXPECT_EQ(parsed(text).kernels[0].name, "if");
+}
+
+TEST_F(MadeProgram, MessagesShowNamesAsGiven) {
+  BufferId a = buffer("A", -1);
+  VarId v = var("i", VarKind::loop);
+  ExprId index[] = {p.exprs.add(p.exprs.var(v), 1)};
+  EXPECT_EQ(print_expr(p, p.exprs.load(a, DType::f32, index)), "A[i + 1]");
+  EXPECT_EQ(print_region(p, {a, {p.exprs.const_int(0)}, {8}}), "A");
+  EXPECT_EQ(print_region(p, {a, {index[0]}, {4}}), "A[i + 1 :+ 4]");
+  EXPECT_EQ(print_expr(p, ExprId()), "?");
+}
+
+// Shared nodes are written once per use: the text of a doubling chain is exponential, and says so before it
+// is printed.
+TEST_F(MadeProgram, SharedExpressionsAreCountedAndCut) {
+  ExprId e = p.exprs.var(var("x", VarKind::dim));
+  for (int i = 0; i < 60; ++i) e = p.exprs.mul(e, e);
+  BufferId a = buffer("A", -1);
+  EXPECT_LE(written_nodes(p), 1u);
+  add(Store{a, {e}, p.exprs.const_float(1, DType::f32)});
+  EXPECT_GT(written_nodes(p), uint64_t{1} << 40);
+  std::string text = print_expr(p, e);
+  EXPECT_LT(text.size(), 8192u);
+  EXPECT_EQ(text.substr(text.size() - 3), "...");
+}
+
+TEST_F(MadeProgram, DeepExpressionsPrintWithoutRecursion) {
+  ExprId e = p.exprs.var(var("x", VarKind::dim));
+  for (int i = 0; i < 400; ++i) e = p.exprs.binary(ExprOp::sub, p.exprs.const_int(i + 2), e);
+  std::string text = print_expr(p, e);
+  EXPECT_EQ(text.substr(0, 20), "401 - (400 - (399 - ");
+}
+
+}  // namespace
+}  // namespace tilegen::ir

@@ -1,0 +1,11 @@
+// The commands of the tool; each takes the arguments behind its name and returns the exit status.
+#pragma once
+
+namespace tool {
+
+int devices_command(int argc, char** argv);
+int run_command(int argc, char** argv);
+int compile_command(int argc, char** argv);
+int show_command(int argc, char** argv);
+
+}  // namespace tool

@@ -1,0 +1,129 @@
+#include "library.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+
+namespace tool {
+
+void fail(const std::string& message) {
+  std::fprintf(stderr, "tilegen: %s\n", message.c_str());
+  std::exit(1);
+}
+
+void fail_usage(const std::string& message) {
+  std::fprintf(stderr, "tilegen: %s\n`tilegen help` lists commands and options\n", message.c_str());
+  std::exit(2);
+}
+
+void require(tl_status status, tl_error* error, std::string_view what) {
+  if (status == TL_OK) return;
+  std::string message(what);
+  message += " failed (";
+  message += tl_status_name(status);
+  message += ")\n";
+  message += tl_error_message(error);
+  tl_error_release(error);
+  while (!message.empty() && message.back() == '\n') message.pop_back();
+  fail(message);
+}
+
+Context make_context() {
+  tl_context* context = nullptr;
+  tl_error* error = nullptr;
+  require(tl_context_create(&context, &error), error, "making a context");
+  return Context(context);
+}
+
+Target find_target(const Context& context, const std::string& name) {
+  tl_target* target = nullptr;
+  tl_error* error = nullptr;
+  if (name.empty())
+    require(tl_target_best(context.get(), &target, &error), error, "looking for a device");
+  else
+    require(tl_target_parse(name.c_str(), &target, &error), error, "choosing the target");
+  return Target(target);
+}
+
+Program read_program(const Context& context, const std::string& path) {
+  const std::string text = read_file(path);
+  const char* shown = path == "-" ? "standard input" : path.c_str();
+  tl_program* program = nullptr;
+  tl_error* error = nullptr;
+  require(tl_program_parse(context.get(), text.data(), text.size(), shown, &program, &error), error,
+          "reading the program");
+  return Program(program);
+}
+
+Options make_options() {
+  tl_options* options = nullptr;
+  tl_error* error = nullptr;
+  require(tl_options_create(&options, &error), error, "making options");
+  return Options(options);
+}
+
+Artifact compile(const Context& context, const Program& program, const Target& target,
+                 const Options& options) {
+  tl_artifact* artifact = nullptr;
+  tl_error* error = nullptr;
+  require(tl_compile(context.get(), program.get(), target.get(), options.get(), &artifact, &error), error,
+          "compiling");
+  return Artifact(artifact);
+}
+
+std::string section(const Artifact& artifact, tl_section section) {
+  const char* data = nullptr;
+  size_t size = 0;
+  tl_error* error = nullptr;
+  require(tl_artifact_section(artifact.get(), section, &data, &size, &error), error, "reading the artifact");
+  return std::string(data, size);
+}
+
+std::string program_text(const Program& program) {
+  tl_blob* blob = nullptr;
+  tl_error* error = nullptr;
+  require(tl_program_print(program.get(), &blob, &error), error, "printing the program");
+  const Blob owner(blob);
+  return std::string(tl_blob_data(blob), tl_blob_size(blob));
+}
+
+std::vector<tl_param_info> parameters(const Program& program) {
+  std::vector<tl_param_info> out(tl_program_param_count(program.get()));
+  for (size_t i = 0; i < out.size(); ++i) {
+    out[i].struct_size = sizeof out[i];
+    require(tl_program_param(program.get(), i, &out[i]), nullptr, "reading the parameters");
+  }
+  return out;
+}
+
+bool has_option(std::string_view name) {
+  for (size_t i = 0; i < tl_option_count(); ++i) {
+    tl_option_info info{};
+    info.struct_size = sizeof info;
+    if (tl_option_describe(i, &info) == TL_OK && name == info.name) return true;
+  }
+  return false;
+}
+
+std::string read_file(const std::string& path) {
+  if (path == "-") return std::string(std::istreambuf_iterator<char>(std::cin), {});
+  std::ifstream file(path, std::ios::binary);
+  std::string bytes(std::istreambuf_iterator<char>(file), {});
+  if (!file.is_open() || file.bad()) fail(path + ": cannot be read");
+  return bytes;
+}
+
+void write_file(const std::string& path, std::string_view bytes) {
+  if (path == "-") {
+    std::fwrite(bytes.data(), 1, bytes.size(), stdout);
+    return;
+  }
+  std::ofstream file(path, std::ios::binary);
+  file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  file.close();
+  if (!file) fail(path + ": cannot be written");
+}
+
+}  // namespace tool

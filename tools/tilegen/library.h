@@ -1,0 +1,54 @@
+// The C API as the command line tool uses it: owning handles, and failures that end the program with the
+// diagnostics.
+#pragma once
+
+#include <tilelang.h>
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tool {
+
+// Prints "tilegen: message" on stderr and ends with status 1 (2 for a wrong command line).
+[[noreturn]] void fail(const std::string& message);
+[[noreturn]] void fail_usage(const std::string& message);
+
+// Ends the program with the library's diagnostics unless `status` is TL_OK.
+void require(tl_status status, tl_error* error, std::string_view what);
+
+template <auto release>
+struct Releaser {
+  template <class T>
+  void operator()(T* p) const {
+    release(p);
+  }
+};
+template <class T, auto release>
+using Handle = std::unique_ptr<T, Releaser<release>>;
+using Context = Handle<tl_context, tl_context_release>;
+using Target = Handle<tl_target, tl_target_release>;
+using Program = Handle<tl_program, tl_program_release>;
+using Options = Handle<tl_options, tl_options_destroy>;
+using Artifact = Handle<tl_artifact, tl_artifact_release>;
+using Kernel = Handle<tl_kernel, tl_kernel_release>;
+using Blob = Handle<tl_blob, tl_blob_release>;
+
+Context make_context();
+Target find_target(const Context& context, const std::string& name);    // "" = the best of this machine
+Program read_program(const Context& context, const std::string& path);  // "-" = standard input
+Options make_options();
+Artifact compile(const Context& context, const Program& program, const Target& target,
+                 const Options& options);
+std::string section(const Artifact& artifact, tl_section section);
+std::string program_text(const Program& program);
+std::vector<tl_param_info> parameters(const Program& program);
+
+// True when the option table has a row of that name.
+bool has_option(std::string_view name);
+
+std::string read_file(const std::string& path);
+void write_file(const std::string& path, std::string_view bytes);  // "-" = standard output
+
+}  // namespace tool

@@ -1,0 +1,55 @@
+// tilegen: compile, run and look at tile programs in .tl files.
+#include <cstdio>
+#include <cstring>
+
+#include "commands.h"
+#include "library.h"
+
+namespace {
+
+constexpr char kHelp[] =
+    R"(tilegen: compile, run and look at tile programs (.tl files; - is standard input)
+
+  tilegen devices                     devices of this machine, and targets that can be planned for
+  tilegen run FILE [options]          run a program and compare the result with the interpreter
+      --NAME VALUE                    a parameter of the program: a number for a dim or scalar, for a tensor a
+                                      .npy file or a shape such as 128x64. Without a file a tensor is random
+      --target T                      the best of this machine when left out
+      --schedule S.json               decisions to take as given
+      --seed N  --repeats N           of random data (1); timed launches at most (20)
+      --tolerance X                   largest relative difference (by dtype)
+      --save DIR                      write what the program wrote as DIR/NAME.npy
+      --no-check                      do not interpret
+  tilegen compile FILE [options]      compile, print the time of each stage
+      --target T  --schedule S.json   as above
+      --schedule-out S.json           write every decision, to edit and give back
+      --emit WHAT  -o OUT             write a form of the result (see show; asm when left out)
+  tilegen show FILE [options]         print a form of the result
+      --target T  --schedule S.json   as above
+      --what WHAT                     text schedule schedule-json layouts thread llvm llvm-opt asm
+      --svg DIR                       with layouts: a picture of each as DIR/VALUE.svg
+  tilegen help | version
+)";
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  static constexpr struct {
+    const char* name;
+    int (*run)(int, char**);
+  } kCommands[] = {{"devices", tool::devices_command},
+                   {"run", tool::run_command},
+                   {"compile", tool::compile_command},
+                   {"show", tool::show_command}};
+  if (argc < 2 || !std::strcmp(argv[1], "help") || !std::strcmp(argv[1], "--help")) {
+    std::fputs(kHelp, argc < 2 ? stderr : stdout);
+    return argc < 2 ? 2 : 0;
+  }
+  if (!std::strcmp(argv[1], "version") || !std::strcmp(argv[1], "--version")) {
+    std::printf("%s\n", tl_build_info());
+    return 0;
+  }
+  for (const auto& command : kCommands)
+    if (!std::strcmp(argv[1], command.name)) return command.run(argc - 2, argv + 2);
+  tool::fail_usage(std::string("there is no command '") + argv[1] + "'");
+}

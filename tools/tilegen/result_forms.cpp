@@ -1,0 +1,45 @@
+#include "result_forms.h"
+
+namespace tool {
+
+namespace {
+
+constexpr ResultForm kForms[] = {
+    {"text", TL_SECTION_TILE_IR, nullptr},
+    {"schedule", TL_SECTION_SCHEDULE_TEXT, nullptr},
+    {"schedule-json", TL_SECTION_SCHEDULE_JSON, nullptr},
+    {"layouts", TL_SECTION_SCHEDULE_JSON, nullptr},
+    {"thread", TL_SECTION_THREAD_PROGRAM, nullptr},
+    {"llvm", TL_SECTION_LLVM_IR, "keep_ir"},
+    {"llvm-opt", TL_SECTION_LLVM_IR_OPTIMISED, "keep_ir"},
+    {"asm", TL_SECTION_ASSEMBLY, "keep_assembly"},
+};
+
+}  // namespace
+
+const ResultForm& result_form(const std::string& name) {
+  std::string names;
+  for (const ResultForm& form : kForms) {
+    if (name == form.name) return form;
+    names += names.empty() ? "" : ", ";
+    names += form.name;
+  }
+  fail_usage("there is no form '" + name + "'; there are " + names);
+}
+
+Artifact compile_file(const Context& context, const Program& program, const CommandLine& line,
+                      const ResultForm* form, bool plan_only) {
+  const Target target = find_target(context, line.get_or("target", ""));
+  const Options options = make_options();
+  tl_error* error = nullptr;
+  if (form && form->option)
+    require(tl_options_set_bool(options.get(), form->option, 1, &error), error, "setting an option");
+  if (plan_only && has_option("plan_only"))
+    require(tl_options_set_bool(options.get(), "plan_only", 1, &error), error, "setting an option");
+  if (const auto schedule = line.get("schedule"))
+    require(tl_options_set_str(options.get(), "schedule_json", read_file(*schedule).c_str(), &error), error,
+            "giving the schedule");
+  return compile(context, program, target, options);
+}
+
+}  // namespace tool

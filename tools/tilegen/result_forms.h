@@ -1,0 +1,25 @@
+// The forms a compilation can be shown or written in.
+#pragma once
+
+#include <string>
+
+#include "command_line.h"
+#include "library.h"
+
+namespace tool {
+
+struct ResultForm {
+  const char* name;  // as in --what
+  tl_section section;
+  const char* option;  // compile option that asks for it, or nullptr
+};
+
+const ResultForm& result_form(
+    const std::string& name);  // an unknown name ends the program, listing the names
+
+// --target, --schedule and what `form` needs (nullptr: machine code only); `plan_only` stops behind planning
+// where the library offers it, so that targets without a code generator can be shown.
+Artifact compile_file(const Context& context, const Program& program, const CommandLine& line,
+                      const ResultForm* form, bool plan_only);
+
+}  // namespace tool

@@ -1,0 +1,135 @@
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+
+#include "command_line.h"
+#include "commands.h"
+#include "element.h"
+#include "library.h"
+#include "result_forms.h"
+#include "run_arguments.h"
+
+namespace tool {
+
+namespace {
+
+struct Difference {
+  double absolute = 0, relative = 0;  // largest; relative to 1 + |expected|
+  int64_t wrong = 0, first_wrong = -1;
+};
+
+double default_tolerance(tl_dtype dtype) {
+  switch (dtype) {
+    case TL_F64:
+      return 1e-12;
+    case TL_F32:
+      return 1e-5;
+    case TL_F16:
+      return 2e-3;
+    case TL_BF16:
+      return 2e-2;
+    default:
+      return 0;
+  }
+}
+
+Difference compare(const Tensor& expected, const Tensor& actual, double tolerance) {
+  Difference out;
+  for (int64_t i = 0; i < expected.elements(); ++i) {
+    const double e = element_get(expected.dtype, expected.storage.data(), expected.position(i));
+    const double a = element_get(actual.dtype, actual.storage.data(), actual.position(i));
+    if (e == a || (std::isnan(e) && std::isnan(a))) continue;
+    const double absolute = std::fabs(e - a), relative = absolute / (1 + std::fabs(e));
+    if (!(relative <= tolerance) && out.wrong++ == 0) out.first_wrong = i;
+    if (!(absolute <= out.absolute)) out.absolute = absolute;
+    if (!(relative <= out.relative)) out.relative = relative;
+  }
+  return out;
+}
+
+// One launch gives the results; further ones, on tensors that are thrown away, the time.
+double launch_and_time(const Kernel& kernel, RunArguments& arguments, int repeats) {
+  tl_error* error = nullptr;
+  std::vector<tl_arg> args = arguments.launch_arguments();
+  require(tl_kernel_launch(kernel.get(), nullptr, args.data(), args.size(), &error), error, "launching");
+  RunArguments copy = arguments;
+  args = copy.launch_arguments();
+  std::vector<double> times;
+  const auto begin = std::chrono::steady_clock::now();
+  do {
+    const auto start = std::chrono::steady_clock::now();
+    require(tl_kernel_launch(kernel.get(), nullptr, args.data(), args.size(), &error), error, "launching");
+    times.push_back(
+        std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count());
+  } while (static_cast<int>(times.size()) < repeats &&
+           std::chrono::steady_clock::now() - begin < std::chrono::milliseconds(500));
+  std::nth_element(times.begin(), times.begin() + static_cast<long>(times.size() / 2), times.end());
+  return times[times.size() / 2];
+}
+
+bool report(const Tensor& expected, const Tensor& actual, const CommandLine& line) {
+  const auto given = line.get("tolerance");
+  const double tolerance = given ? std::strtod(given->c_str(), nullptr) : default_tolerance(expected.dtype);
+  const Difference d = compare(expected, actual, tolerance);
+  std::printf("%-10s %s at most %.3g from the interpreter (relative %.3g, allowed %.3g)\n",
+              expected.name.c_str(), d.wrong ? "WRONG" : "right", d.absolute, d.relative, tolerance);
+  if (d.wrong)
+    std::printf("           %lld of %lld elements; element %lld is %.9g, expected %.9g\n",
+                static_cast<long long>(d.wrong), static_cast<long long>(expected.elements()),
+                static_cast<long long>(d.first_wrong),
+                element_get(actual.dtype, actual.storage.data(), actual.position(d.first_wrong)),
+                element_get(expected.dtype, expected.storage.data(), expected.position(d.first_wrong)));
+  return d.wrong == 0;
+}
+
+// Every option must be one of the command or name a parameter of the program.
+void check_names(const CommandLine& line, const std::vector<tl_param_info>& parameters) {
+  static const std::set<std::string> kOwn = {"target",    "schedule", "seed",    "repeats",
+                                             "tolerance", "save",     "no-check"};
+  std::string names;
+  for (const tl_param_info& p : parameters) names += (names.empty() ? "" : ", ") + std::string(p.name);
+  for (const auto& [name, value] : line.values()) {
+    const bool parameter =
+        std::any_of(parameters.begin(), parameters.end(), [&](const auto& p) { return name == p.name; });
+    if (!parameter && !kOwn.count(name))
+      fail("--" + name + " is neither an option nor a parameter (" + names + ")");
+  }
+}
+
+}  // namespace
+
+int run_command(int argc, char** argv) {
+  const CommandLine line(argc, argv, {"no-check"}, {});
+  const Context context = make_context();
+  const Program program = read_program(context, line.file());
+  check_names(line, parameters(program));
+  RunArguments arguments =
+      make_arguments(program, line, std::strtoull(line.get_or("seed", "1").c_str(), nullptr, 10));
+  RunArguments expected = arguments;
+
+  const Artifact artifact = compile_file(context, program, line, nullptr, false);
+  tl_kernel* loaded = nullptr;
+  tl_error* error = nullptr;
+  require(tl_kernel_load(context.get(), artifact.get(), 0, &loaded, &error), error, "loading");
+  const Kernel kernel(loaded);
+  const double ms =
+      launch_and_time(kernel, arguments, std::max(1, std::atoi(line.get_or("repeats", "20").c_str())));
+  std::printf("time       %.3f ms\n", ms);
+
+  bool right = true;
+  if (!line.has("no-check")) {
+    const std::vector<tl_arg> args = expected.launch_arguments();
+    require(tl_interpret(program.get(), args.data(), args.size(), &error), error, "interpreting");
+    for (size_t i = 0; i < expected.tensors.size(); ++i)
+      if (!expected.tensors[i].read_only)
+        right = report(expected.tensors[i], arguments.tensors[i], line) && right;
+  }
+  if (const auto folder = line.get("save"))
+    for (const Tensor& tensor : arguments.tensors)
+      if (!tensor.read_only) save_tensor(tensor, *folder + "/" + tensor.name + ".npy");
+  return right ? 0 : 1;
+}
+
+}  // namespace tool

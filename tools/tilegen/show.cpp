@@ -1,0 +1,27 @@
+#include "command_line.h"
+#include "commands.h"
+#include "layout_listing.h"
+#include "library.h"
+#include "result_forms.h"
+
+namespace tool {
+
+int show_command(int argc, char** argv) {
+  const CommandLine line(argc, argv, {}, {"target", "schedule", "what", "svg"});
+  const ResultForm& form = result_form(line.get_or("what", "schedule"));
+  const bool layouts = std::string("layouts") == form.name;
+  if (line.has("svg") && !layouts) fail_usage("--svg belongs to --what layouts");
+  const Context context = make_context();
+  const Program program = read_program(context, line.file());
+  if (form.section == TL_SECTION_TILE_IR) {  // needs no target
+    write_file("-", program_text(program));
+    return 0;
+  }
+  const bool planned = form.section == TL_SECTION_SCHEDULE_TEXT || form.section == TL_SECTION_SCHEDULE_JSON;
+  const Artifact artifact = compile_file(context, program, line, &form, planned);
+  const std::string text = section(artifact, form.section);
+  write_file("-", layouts ? list_layouts(text, line.get_or("svg", "")) : text);
+  return 0;
+}
+
+}  // namespace tool
