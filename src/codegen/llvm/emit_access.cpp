@@ -113,7 +113,7 @@ KernelEmitter::Emitted KernelEmitter::emit_load(ir::ExprId e) {
   const ir::ExprNode& n = exprs_[e];
   std::span<const ir::ExprId> indices = exprs_.indices(e);
   ir::ExprId index = indices[0];
-  ir::ExprId predicate = indices.size() > 1 && !exprs_.is_true(indices[1]) ? indices[1] : ir::ExprId();
+  ir::ExprId predicate = indices.size() > 1 ? needed(indices[1]) : ir::ExprId();
   LaneForm form = lanes_.form(index);
   bool uniform_predicate = !predicate.valid() || lanes_.form(predicate).uniform();
   bool scalar = !lane_var_.valid() || lane_zero_mode_ || (form.uniform() && uniform_predicate);
@@ -187,7 +187,7 @@ void KernelEmitter::scatter(MemoryId memory, ir::ExprId index, Value* storage, V
 
 void KernelEmitter::emit_store(const thread::Store& s) {
   const Memory& m = program_.memory(s.memory);
-  bool guarded = s.predicate.valid() && !exprs_.is_true(s.predicate);
+  bool guarded = needed(s.predicate).valid();
   if (!lane_var_.valid()) {
     Value* condition = guarded ? value(s.predicate) : nullptr;
     Value* v = to_storage(b_, m.type, value(s.value));
@@ -216,31 +216,6 @@ void KernelEmitter::emit_store(const thread::Store& s) {
     return store_contiguous(p, s.memory, reversed(b_, v), mask ? reversed(b_, mask) : nullptr, false);
   }
   scatter(s.memory, s.index, v, mask);
-}
-
-bool KernelEmitter::may_stream(const thread::Store& s) {
-  if (!s.streaming || (s.predicate.valid() && !exprs_.is_true(s.predicate))) return false;
-  LaneForm form = lanes_.form(s.index);
-  int64_t bytes = width_ * ir::dtype_bytes(program_.memory(s.memory).type);
-  return form.affine && form.stride == 1 && bytes % (features_.vector_bits / 8) == 0;
-}
-
-// True at run time when every streaming store of the body meets the alignment that bypassing the caches asks for.
-Value* KernelEmitter::streaming_condition(const thread::Block& body) {
-  Value* bits = nullptr;
-  for (thread::StmtId id : body) {
-    auto* s = std::get_if<thread::Store>(&program_.stmts[id.value].node);
-    if (!s || !may_stream(*s)) continue;
-    int outer = statement_level_;
-    statement_level_ = open_scope(false);
-    Value* address = b_.CreatePtrToInt(place(s->memory, s->index).pointer, b_.getInt64Ty());
-    close_scope();
-    statement_level_ = outer;
-    bits = bits ? b_.CreateOr(bits, address) : address;
-  }
-  if (!bits) return nullptr;
-  uint64_t low = static_cast<uint64_t>(features_.vector_bits / 8 - 1);
-  return b_.CreateICmpEQ(b_.CreateAnd(bits, low), b_.getInt64(0));
 }
 
 }  // namespace tilegen::codegen

@@ -25,7 +25,7 @@ void KernelEmitter::match_lanes(Value*& a, Value*& b) {
 Value* KernelEmitter::lane_zero(ExprId e) {
   if (!lane_var_.valid()) return value(e);
   bool outer = lane_zero_mode_;
-  lane_zero_mode_ = !lanes_.form(e).uniform() || outer;  // a uniform value is the same in both modes: share it
+  lane_zero_mode_ = true;
   Value* v = value(e);
   lane_zero_mode_ = outer;
   return v;
@@ -42,9 +42,17 @@ Value* KernelEmitter::index_vector(ExprId e) {
 }
 
 KernelEmitter::Emitted KernelEmitter::emit_expr(ExprId e) {
+  // What the lane variable does not occur in is the same in both modes and shared; what occurs but does not matter
+  // is taken at lane 0.
+  const LaneForm form = lanes_.form(e);
+  const bool outer = lane_zero_mode_;
+  lane_zero_mode_ = form.of_lane && (outer || form.uniform());
   uint64_t key = uint64_t{e.value} * 2 + (lane_zero_mode_ ? 1 : 0);
-  if (auto it = memo_.find(key); it != memo_.end()) return it->second;
-  Emitted r = compute_expr(e);
+  auto known = memo_.find(key);
+  Emitted r = known != memo_.end() ? known->second : compute_expr(e);
+  const bool computed = known == memo_.end();
+  lane_zero_mode_ = outer;
+  if (!computed) return r;
   if (llvm::isa<llvm::Constant>(r.value) && r.level == 0) return r;
   int keep = std::max(r.level, scopes_.back().region);
   memo_.emplace(key, Emitted{r.value, r.level});

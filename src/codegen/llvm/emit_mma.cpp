@@ -1,8 +1,7 @@
 // The register-tiled micro-kernel. C lives in SSA values (mr rows of vectors) across the loop over k; each step loads
 // every vector of B once and broadcasts every element of A once.
-#include "codegen/llvm/mma_steps.h"
-
 #include "codegen/llvm/emitter.h"
+#include "codegen/llvm/mma_steps.h"
 #include "codegen/llvm/types.h"
 
 namespace tilegen::codegen {
@@ -19,13 +18,132 @@ int64_t lanes_for(int nr, int64_t register_lanes) {
   return lanes;
 }
 
-// Steps per trip of the loop: enough to hide its own instructions, few enough to stay in the decoded cache.
+// Steps per trip of the loop: enough to hide the loop's own instructions, few enough to stay small.
 int64_t unroll_for(int64_t steps, int64_t products) {
   int64_t u = products >= 16 ? 2 : products >= 8 ? 4 : 8;
   return std::min(u, steps);
 }
 
+int64_t lanes_of_atom(const HostMma& m, const MmaTypes& t, const HostFeatures& f) {
+  return lanes_for(m.nr, f.vector_bits / (8 * std::max(4, ir::dtype_bytes(t.c))));
+}
+
 }  // namespace
+
+class MmaEmitter {
+ public:
+  MmaEmitter(KernelEmitter& k, const HostMma& m, MmaTypes t)
+      : k_(k), b_(k.b_), m_(m), types_(t), lanes_(lanes_of_atom(m, t, k.features_)), vectors_(m.nr / lanes_),
+        step_(k.b_, k.features_, t, lanes_, m.pack) {}
+
+  void emit() {
+    a_ = k_.place(m_.a, m_.a_index);
+    panel_ = k_.place(m_.b, m_.b_index);
+    c_ = k_.place(m_.c, m_.c_index);
+    load_tile();
+    if (step_.biased()) take_off_bias();
+    run(acc_, [&](Value* a, Value* b, int64_t at) { multiply(a, b, at); });
+    store_tile();
+  }
+
+ private:
+  using Place = KernelEmitter::Place;
+  using Values = std::vector<Value*>;
+
+  llvm::Type* storage(ir::DType t) { return storage_type(k_.context_, t); }
+  Value* offset(ir::DType t, Value* p, int64_t elements) {
+    return elements ? b_.CreateConstGEP1_64(storage(t), p, static_cast<uint64_t>(elements)) : p;
+  }
+  Value*& acc(int64_t i, int64_t v) { return acc_[static_cast<size_t>(i * vectors_ + v)]; }
+
+  Place c_place(int64_t i, int64_t v) {
+    int64_t at = i * m_.c_row + v * lanes_;
+    return {offset(types_.c, c_.pointer, at),
+            llvm::commonAlignment(c_.align, static_cast<uint64_t>(at * ir::dtype_bytes(types_.c)))};
+  }
+  void load_tile() {
+    acc_.resize(static_cast<size_t>(m_.mr * vectors_));
+    for (int64_t i = 0; i < m_.mr; ++i)
+      for (int64_t v = 0; v < vectors_; ++v)
+        acc(i, v) = m_.clear ? step_.zero()
+                             : from_storage(b_, types_.c, k_.load_contiguous(c_place(i, v), m_.c, lanes_, nullptr));
+  }
+  void store_tile() {
+    for (int64_t i = 0; i < m_.mr; ++i)
+      for (int64_t v = 0; v < vectors_; ++v) {
+        Value* r = to_storage(b_, types_.c, round_held(b_, types_.c, acc(i, v)));
+        k_.store_contiguous(c_place(i, v), m_.c, r, nullptr, false);
+      }
+  }
+
+  llvm::Align element_align(ir::DType t) { return llvm::Align(static_cast<uint64_t>(ir::dtype_bytes(t))); }
+  MmaSteps::Operand column(Value* b, int64_t at, int64_t v) {
+    Place p{offset(types_.b, b, at * m_.b_k + v * lanes_ * m_.pack), element_align(types_.b)};
+    return step_.column(k_.load_contiguous(p, m_.b, lanes_ * m_.pack, nullptr));
+  }
+  void multiply(Value* a, Value* b, int64_t at) {
+    std::vector<MmaSteps::Operand> columns;
+    for (int64_t v = 0; v < vectors_; ++v) columns.push_back(column(b, at, v));
+    for (int64_t i = 0; i < m_.mr; ++i) {
+      Place p{offset(types_.a, a, i * m_.a_row + at * m_.a_k), element_align(types_.a)};
+      MmaSteps::Operand row = step_.row(k_.load_contiguous(p, m_.a, m_.pack, nullptr));
+      for (int64_t v = 0; v < vectors_; ++v) acc(i, v) = step_.multiply_add(row, columns[static_cast<size_t>(v)], acc(i, v));
+    }
+  }
+  void take_off_bias() {
+    Values sums(static_cast<size_t>(vectors_), step_.zero());
+    run(sums, [&](Value*, Value* b, int64_t at) {
+      for (int64_t v = 0; v < vectors_; ++v) {
+        Value*& s = sums[static_cast<size_t>(v)];
+        s = step_.add_bias(s, column(b, at, v));
+      }
+    });
+    for (int64_t i = 0; i < m_.mr; ++i)
+      for (int64_t v = 0; v < vectors_; ++v) acc(i, v) = b_.CreateSub(acc(i, v), sums[static_cast<size_t>(v)]);
+  }
+
+  // body(a, b, n) for every step, a and b pointing `n` steps before the panels' elements; `carried` lives in registers
+  // across the loop.
+  template <class Body>
+  void run(Values& carried, Body body) {
+    const int64_t steps = m_.k / m_.pack;
+    const int64_t unroll = unroll_for(steps, m_.mr * vectors_);
+    const int64_t trips = steps / unroll;
+    Value *a = a_.pointer, *b = panel_.pointer;
+    if (trips > 1) {
+      llvm::BasicBlock* before = b_.GetInsertBlock();
+      KernelEmitter::CountedLoop loop = k_.begin_counted_loop(b_.getInt64(static_cast<uint64_t>(trips)), "k");
+      auto phi = [&](Value* first) {
+        auto* p = b_.CreatePHI(first->getType(), 2);
+        p->addIncoming(first, before);
+        return p;
+      };
+      llvm::PHINode* a_at = phi(a);
+      llvm::PHINode* b_at = phi(b);
+      std::vector<llvm::PHINode*> phis;
+      for (Value*& v : carried) phis.push_back(phi(v)), v = phis.back();
+      for (int64_t u = 0; u < unroll; ++u) body(a_at, b_at, u);
+      a = offset(types_.a, a_at, unroll * m_.a_k);
+      b = offset(types_.b, b_at, unroll * m_.b_k);
+      llvm::BasicBlock* latch = b_.GetInsertBlock();
+      a_at->addIncoming(a, latch);
+      b_at->addIncoming(b, latch);
+      for (size_t n = 0; n < phis.size(); ++n) phis[n]->addIncoming(carried[n], latch);
+      k_.end_counted_loop(loop);
+    }
+    const int64_t left = trips > 1 ? steps - trips * unroll : steps;
+    for (int64_t u = 0; u < left; ++u) body(a, b, u);
+  }
+
+  KernelEmitter& k_;
+  Builder& b_;
+  const HostMma& m_;
+  MmaTypes types_;
+  int64_t lanes_, vectors_;
+  MmaSteps step_;
+  Place a_, panel_, c_;
+  Values acc_;
+};
 
 void KernelEmitter::emit_mma(const HostMma& m) {
   MmaTypes types{program_.memory(m.a).type, program_.memory(m.b).type, program_.memory(m.c).type};
@@ -33,93 +151,7 @@ void KernelEmitter::emit_mma(const HostMma& m) {
   if (m.mr < 1 || m.nr < 1 || m.k < 1 || m.pack < 1 || m.k % m.pack != 0)
     return refuse("a matrix atom of mr=" + std::to_string(m.mr) + " nr=" + std::to_string(m.nr) +
                   " k=" + std::to_string(m.k) + " pack=" + std::to_string(m.pack));
-  const int64_t lanes = lanes_for(m.nr, features_.vector_bits / (8 * std::max(4, ir::dtype_bytes(types.c))));
-  const int64_t vectors = m.nr / lanes;
-  const int64_t steps = m.k / m.pack;
-  MmaSteps step(b_, features_, types, lanes, m.pack);
-
-  Place a = place(m.a, m.a_index), b = place(m.b, m.b_index), c = place(m.c, m.c_index);
-  llvm::Type* a_type = storage_type(context_, types.a);
-  llvm::Type* b_type = storage_type(context_, types.b);
-  llvm::Type* c_type = storage_type(context_, types.c);
-  auto element_align = [](ir::DType t) { return llvm::Align(static_cast<uint64_t>(ir::dtype_bytes(t))); };
-  auto c_place = [&](int64_t i, int64_t v) {
-    int64_t offset = i * m.c_row + v * lanes;
-    return Place{b_.CreateConstGEP1_64(c_type, c.pointer, static_cast<uint64_t>(offset)),
-                 llvm::commonAlignment(c.align, static_cast<uint64_t>(offset * ir::dtype_bytes(types.c)))};
-  };
-
-  std::vector<Value*> acc(static_cast<size_t>(m.mr * vectors));
-  for (int64_t i = 0; i < m.mr; ++i)
-    for (int64_t v = 0; v < vectors; ++v) {
-      Value*& r = acc[static_cast<size_t>(i * vectors + v)];
-      r = m.clear ? step.zero() : from_storage(b_, types.c, load_contiguous(c_place(i, v), m.c, lanes, nullptr));
-    }
-
-  // One accumulation step at pointers a0, b0.
-  auto run_step = [&](Value* a0, Value* b0, int64_t at) {
-    std::vector<MmaSteps::Operand> columns;
-    for (int64_t v = 0; v < vectors; ++v) {
-      int64_t offset = at * m.b_k + v * lanes * m.pack;
-      Place p{b_.CreateConstGEP1_64(b_type, b0, static_cast<uint64_t>(offset)), element_align(types.b)};
-      columns.push_back(step.column(load_contiguous(p, m.b, lanes * m.pack, nullptr)));
-    }
-    step.next_columns(columns);
-    for (int64_t i = 0; i < m.mr; ++i) {
-      int64_t offset = i * m.a_row + at * m.a_k;
-      Place p{b_.CreateConstGEP1_64(a_type, a0, static_cast<uint64_t>(offset)), element_align(types.a)};
-      MmaSteps::Operand row = step.row(load_contiguous(p, m.a, m.pack, nullptr));
-      for (int64_t v = 0; v < vectors; ++v) {
-        Value*& r = acc[static_cast<size_t>(i * vectors + v)];
-        r = step.multiply_add(row, columns[static_cast<size_t>(v)], r);
-      }
-    }
-  };
-
-  step.begin(static_cast<size_t>(vectors));
-  const int64_t unroll = unroll_for(steps, m.mr * vectors);
-  const int64_t trips = steps / unroll;
-  if (trips > 1) {
-    llvm::BasicBlock* before = b_.GetInsertBlock();
-    CountedLoop loop = begin_counted_loop(b_.getInt64(static_cast<uint64_t>(trips)), "k");
-    auto carried = [&](Value* first) {
-      auto* phi = b_.CreatePHI(first->getType(), 2);
-      phi->addIncoming(first, before);
-      return phi;
-    };
-    llvm::PHINode* a_at = carried(a.pointer);
-    llvm::PHINode* b_at = carried(b.pointer);
-    std::vector<llvm::PHINode*> carried_values;
-    auto each_value = [&](auto&& f) {
-      for (Value*& r : acc) f(r);
-      for (Value*& r : step.corrections()) f(r);
-    };
-    each_value([&](Value*& r) { carried_values.push_back(carried(r)), r = carried_values.back(); });
-    for (int64_t u = 0; u < unroll; ++u) run_step(a_at, b_at, u);
-    Value* a_next = b_.CreateConstGEP1_64(a_type, a_at, static_cast<uint64_t>(unroll * m.a_k));
-    Value* b_next = b_.CreateConstGEP1_64(b_type, b_at, static_cast<uint64_t>(unroll * m.b_k));
-    llvm::BasicBlock* latch = b_.GetInsertBlock();
-    a_at->addIncoming(a_next, latch);
-    b_at->addIncoming(b_next, latch);
-    size_t n = 0;
-    each_value([&](Value*& r) { carried_values[n++]->addIncoming(r, latch); });
-    end_counted_loop(loop);
-    a.pointer = a_next;
-    b.pointer = b_next;
-  } else {
-    for (int64_t u = 0; u < unroll; ++u) run_step(a.pointer, b.pointer, u);
-    if (steps > unroll) {
-      a.pointer = b_.CreateConstGEP1_64(a_type, a.pointer, static_cast<uint64_t>(unroll * m.a_k));
-      b.pointer = b_.CreateConstGEP1_64(b_type, b.pointer, static_cast<uint64_t>(unroll * m.b_k));
-    }
-  }
-  for (int64_t u = 0; u < steps - trips * unroll; ++u) run_step(a.pointer, b.pointer, u);
-
-  for (int64_t i = 0; i < m.mr; ++i)
-    for (int64_t v = 0; v < vectors; ++v) {
-      Value* r = step.finish(acc[static_cast<size_t>(i * vectors + v)], static_cast<size_t>(v));
-      store_contiguous(c_place(i, v), m.c, to_storage(b_, types.c, round_held(b_, types.c, r)), nullptr, false);
-    }
+  MmaEmitter(*this, m, types).emit();
 }
 
 }  // namespace tilegen::codegen

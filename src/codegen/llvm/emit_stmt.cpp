@@ -89,30 +89,18 @@ void KernelEmitter::emit_vector_loop(const Loop& loop) {
 
 void KernelEmitter::emit_lanes(const Loop& loop, Value* base, int64_t width, int64_t base_divisor) {
   if (lane_var_.valid()) return refuse("vectorized loops do not nest");
+  if (width == 1) {  // what is left of a very wide loop
+    open_scope(false);
+    bind(loop.var, base);
+    emit_body(loop.body);
+    return close_scope();
+  }
   lane_var_ = loop.var;
   width_ = width;
   lanes_.enter(loop.var, width, base_divisor);
   open_scope(false);
   bind(loop.var, base);
-  if (Value* aligned = streaming_condition(loop.body)) {
-    llvm::BasicBlock* bypass = llvm::BasicBlock::Create(context_, "bypass", function_);
-    llvm::BasicBlock* plain = llvm::BasicBlock::Create(context_, "plain", function_);
-    llvm::BasicBlock* next = llvm::BasicBlock::Create(context_, "next", function_);
-    b_.CreateCondBr(aligned, bypass, plain);
-    for (llvm::BasicBlock* side : {bypass, plain}) {
-      b_.SetInsertPoint(side);
-      streaming_now_ = side == bypass;
-      open_scope(true);
-      emit_body(loop.body);
-      close_scope();
-      b_.CreateBr(next);
-    }
-    streaming_now_ = false;
-    streamed_ = true;
-    b_.SetInsertPoint(next);
-  } else {
-    emit_body(loop.body);
-  }
+  emit_versions(loop.body);
   close_scope();
   lanes_.leave();
   lane_var_ = ir::VarId();
@@ -147,22 +135,25 @@ void KernelEmitter::emit_branch(const Branch& branch) {
   Value* condition = value(branch.condition);
   close_scope();
   statement_level_ = outer;
-  if (auto* known = llvm::dyn_cast<llvm::ConstantInt>(condition))
-    return emit_body(known->isOne() ? branch.then_body : branch.else_body);
-  llvm::BasicBlock* then = llvm::BasicBlock::Create(context_, "then", function_);
+  emit_either(condition, [&] { emit_body(branch.then_body); }, [&] { emit_body(branch.else_body); });
+}
+
+void KernelEmitter::emit_either(Value* condition, const std::function<void()>& then,
+                                const std::function<void()>& otherwise) {
+  if (auto* known = llvm::dyn_cast<llvm::ConstantInt>(condition)) return known->isOne() ? then() : otherwise();
+  llvm::BasicBlock* yes = llvm::BasicBlock::Create(context_, "then", function_);
+  llvm::BasicBlock* no = llvm::BasicBlock::Create(context_, "else", function_);
   llvm::BasicBlock* next = llvm::BasicBlock::Create(context_, "next", function_);
-  llvm::BasicBlock* otherwise =
-      branch.else_body.empty() ? next : llvm::BasicBlock::Create(context_, "else", function_);
-  b_.CreateCondBr(condition, then, otherwise);
-  auto side = [&](llvm::BasicBlock* block, const Block& body) {
+  b_.CreateCondBr(condition, yes, no);
+  auto side = [&](llvm::BasicBlock* block, const std::function<void()>& body) {
     b_.SetInsertPoint(block);
     open_scope(true);
-    emit_body(body);
+    body();
     close_scope();
     b_.CreateBr(next);
   };
-  side(then, branch.then_body);
-  if (otherwise != next) side(otherwise, branch.else_body);
+  side(yes, then);
+  side(no, otherwise);
   b_.SetInsertPoint(next);
 }
 

@@ -8,9 +8,11 @@
 // carries the scope level of the innermost variable it depends on, and is forgotten when that scope closes.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include <llvm/IR/IRBuilder.h>
@@ -74,6 +76,16 @@ class KernelEmitter {
   void emit_unrolled_loop(const thread::Loop& loop);
   void emit_vector_loop(const thread::Loop& loop);
   void emit_lanes(const thread::Loop& loop, llvm::Value* base, int64_t width, int64_t base_divisor);
+  // Bodies of a vectorized loop, chosen at run time (emit_versions.cpp).
+  void emit_versions(const thread::Block& body);
+  void emit_streaming_versions(const thread::Block& body);
+  void emit_either(llvm::Value* condition, const std::function<void()>& then, const std::function<void()>& otherwise);
+  llvm::Value* all_lanes_condition(const thread::Block& body);
+  void collect_predicates(ir::ExprId e, std::vector<ir::ExprId>& predicates, std::unordered_set<ir::ExprId>& seen);
+  llvm::Value* holds_for_all_lanes(ir::ExprId predicate);
+  bool reads_memory(ir::ExprId e, std::unordered_set<ir::ExprId>& seen) const;
+  // The predicate, or none when it is known to hold here.
+  ir::ExprId needed(ir::ExprId predicate) const;
   // Opens `for (i = 0; i < extent; ++i)`; the caller fills the body and calls end_counted_loop.
   struct CountedLoop {
     llvm::BasicBlock* body = nullptr;
@@ -153,6 +165,7 @@ class KernelEmitter {
   int64_t width_ = 1;
   bool lane_zero_mode_ = false;
   int statement_level_ = 0;                     // loads live no longer than the statement that asked
+  std::unordered_set<ir::ExprId> assumed_;      // predicates the version being emitted may take for true
   bool streaming_now_ = false;
   bool streamed_ = false;                       // a fence is due before returning
 };

@@ -11,7 +11,7 @@ using ir::ExprId;
 using ir::ExprNode;
 using ir::ExprOp;
 
-constexpr LaneForm kVarying{false, 0};
+constexpr LaneForm kVarying{false, 0, false};
 
 int64_t gcd(int64_t a, int64_t b) {
   if (a == INT64_MIN || b == INT64_MIN) return 1;
@@ -32,8 +32,21 @@ LaneForm LaneAnalysis::form(ExprId e) {
   if (!lane_.valid()) return {};
   if (auto it = forms_.find(e); it != forms_.end()) return it->second;
   LaneForm f = compute_form(e);
+  f.of_lane = mentions_lane(e);
   forms_.emplace(e, f);
   return f;
+}
+
+bool LaneAnalysis::mentions_lane(ExprId e) {
+  const ExprNode& n = (*exprs_)[e];
+  if (n.op == ExprOp::var) return n.var() == lane_;
+  if (n.op == ExprOp::load) {
+    for (ExprId i : exprs_->indices(e))
+      if (form(i).of_lane) return true;
+    return false;
+  }
+  const int arity = ir::expr_arity(n.op);
+  return (arity > 0 && form(n.a).of_lane) || (arity > 1 && form(n.b).of_lane) || (arity > 2 && form(n.c).of_lane);
 }
 
 LaneForm LaneAnalysis::compute_form(ExprId e) {
@@ -43,7 +56,7 @@ LaneForm LaneAnalysis::compute_form(ExprId e) {
     case ExprOp::const_float:
       return {};
     case ExprOp::var:
-      return n.var() == lane_ ? LaneForm{true, 1} : LaneForm{};
+      return n.var() == lane_ ? LaneForm{true, 1, true} : LaneForm{};
     case ExprOp::load:
       for (ExprId i : exprs_->indices(e))
         if (!form(i).uniform()) return kVarying;
@@ -81,7 +94,7 @@ LaneForm LaneAnalysis::compute_form(ExprId e) {
       break;
     default: break;
   }
-  return stride ? LaneForm{true, *stride} : kVarying;
+  return stride ? LaneForm{true, *stride, true} : kVarying;
 }
 
 bool LaneAnalysis::quotient_uniform(ExprId e, int64_t d) {

@@ -17,6 +17,7 @@ namespace tilegen::codegen {
 struct LaneForm {
   bool affine = true;
   int64_t stride = 0;
+  bool of_lane = false;  // the lane variable occurs in it (a uniform value may still be one: lane // 64)
   bool uniform() const { return affine && stride == 0; }
 };
 
@@ -36,6 +37,7 @@ class LaneAnalysis {
 
  private:
   LaneForm compute_form(ir::ExprId e);
+  bool mentions_lane(ir::ExprId e);
   std::optional<LaneForm> divided_form(const ir::ExprNode& n);
   int64_t compute_divisor(ir::ExprId e);
   bool compute_non_negative(ir::ExprId e);

@@ -116,18 +116,8 @@ Value* MmaSteps::multiply_add(const Operand& row, const Operand& column, Value* 
   return acc;
 }
 
-void MmaSteps::begin(size_t columns) {
-  if (offset_) corrections_.assign(columns, zero());
-}
-
-void MmaSteps::next_columns(const std::vector<Operand>& columns) {
-  if (!offset_) return;
-  Value* all_128 = spread(b_.getInt32(0x80808080));
-  for (size_t v = 0; v < columns.size(); ++v) corrections_[v] = dot_bytes(corrections_[v], all_128, columns[v][0]);
-}
-
-Value* MmaSteps::finish(Value* acc, size_t column) {
-  return offset_ ? b_.CreateSub(acc, corrections_[column]) : acc;
+Value* MmaSteps::add_bias(Value* sum, const Operand& column) {
+  return dot_bytes(sum, spread(b_.getInt32(0x80808080)), column[0]);
 }
 
 }  // namespace tilegen::codegen

@@ -36,11 +36,10 @@ class MmaSteps {
   Operand row(llvm::Value* loaded);
   llvm::Value* multiply_add(const Operand& row, const Operand& column, llvm::Value* acc);
 
-  // i8*i8 as u8*i8 adds 128 to every A: the surplus, 128 * (sum of a column), is summed beside and taken off at the end.
-  void begin(size_t columns);
-  void next_columns(const std::vector<Operand>& columns);
-  std::vector<llvm::Value*>& corrections() { return corrections_; }
-  llvm::Value* finish(llvm::Value* acc, size_t column);
+  // i8*i8 as u8*i8 adds 128 to every A. What that adds to a column of C, 128 times the sum of the column of B, is
+  // summed up and taken off before the loop, which keeps the loop free of further accumulators.
+  bool biased() const { return offset_; }
+  llvm::Value* add_bias(llvm::Value* sum, const Operand& column);
 
  private:
   enum class Form { widened, bf16_dot, byte_dot };
@@ -57,7 +56,6 @@ class MmaSteps {
   Form form_ = Form::widened;
   bool swap_ = false;          // byte_dot: B is the unsigned operand
   bool offset_ = false;        // byte_dot of i8*i8
-  std::vector<llvm::Value*> corrections_;
 };
 
 }  // namespace tilegen::codegen

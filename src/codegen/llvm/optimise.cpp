@@ -1,10 +1,8 @@
 #include "codegen/llvm/optimise.h"
 
 #include <llvm/Passes/PassBuilder.h>
-#include <llvm/Transforms/InstCombine/InstCombine.h>
-#include <llvm/Transforms/Scalar/DCE.h>
 #include <llvm/Transforms/Scalar/EarlyCSE.h>
-#include <llvm/Transforms/Scalar/GVN.h>
+#include <llvm/Transforms/Scalar/InstSimplifyPass.h>
 #include <llvm/Transforms/Scalar/LICM.h>
 #include <llvm/Transforms/Scalar/LoopPassManager.h>
 #include <llvm/Transforms/Scalar/SROA.h>
@@ -31,12 +29,12 @@ Optimiser::Optimiser(llvm::TargetMachine& machine) : passes_(std::make_unique<Pa
   llvm::FunctionPassManager& p = passes_->pipeline;
   p.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
   p.addPass(llvm::EarlyCSEPass(/*UseMemorySSA=*/true));
-  p.addPass(llvm::InstCombinePass());
+  p.addPass(llvm::InstSimplifyPass());
   p.addPass(llvm::SimplifyCFGPass());
   llvm::LICMOptions hoist;
   p.addPass(llvm::createFunctionToLoopPassAdaptor(llvm::LICMPass(hoist), /*UseMemorySSA=*/true));
   p.addPass(llvm::EarlyCSEPass(/*UseMemorySSA=*/true));
-  p.addPass(llvm::InstCombinePass());
+  p.addPass(llvm::InstSimplifyPass());
   p.addPass(llvm::SimplifyCFGPass());
 }
 

@@ -62,27 +62,27 @@ void check(const Case& q, const target::Target& target) {
 
 TEST(MatrixAtom, Shapes) {
   for (const auto& t : runnable_targets())
-    for (int mr : {1, 3, 6, 14})
-      for (int nr : {1, 3, 6, 8, 16, 24, 32, 48})
-        for (int k : {1, 2, 5, 32}) check({DType::f32, DType::f32, DType::f32, mr, nr, k, 1, k % 2 == 0}, t);
+    for (int mr : {1, 6, 14})
+      for (int nr : {1, 6, 24, 32})
+        for (int k : {1, 5, 32}) check({DType::f32, DType::f32, DType::f32, mr, nr, k, 1, k % 2 == 0}, t);
 }
 
 TEST(MatrixAtom, Types) {
   using D = DType;
   for (const auto& t : runnable_targets())
-    for (int nr : {4, 16, 32, 5})
-      for (bool clear : {false, true}) {
-        check({D::f64, D::f64, D::f64, 4, nr, 12, 1, clear}, t);
-        check({D::f16, D::f16, D::f32, 4, nr, 12, 1, clear}, t);
-        check({D::f16, D::f16, D::f16, 4, nr, 12, 1, clear}, t);
-        check({D::f16, D::f16, D::f32, 4, nr, 12, 2, clear}, t);
-        check({D::bf16, D::bf16, D::f32, 4, nr, 12, 1, clear}, t);
-        check({D::bf16, D::bf16, D::f32, 4, nr, 12, 2, clear}, t);
-        check({D::bf16, D::f32, D::f32, 4, nr, 12, 1, clear}, t);
-        check({D::i32, D::i32, D::i32, 4, nr, 12, 1, clear}, t);
-        for (int pack : {1, 4})
-          for (D a : {D::i8, D::u8})
-            for (D b : {D::i8, D::u8}) check({a, b, D::i32, 4, nr, 24, pack, clear}, t);
+    for (int nr : {5, 16, 24}) {
+      const bool clear = nr == 16;
+      check({D::f64, D::f64, D::f64, 4, nr, 12, 1, clear}, t);
+      check({D::f16, D::f16, D::f32, 4, nr, 12, 1, clear}, t);
+      check({D::f16, D::f16, D::f16, 4, nr, 12, 1, clear}, t);
+      check({D::f16, D::f16, D::f32, 4, nr, 12, 2, clear}, t);
+      check({D::bf16, D::bf16, D::f32, 4, nr, 12, 1, clear}, t);
+      check({D::bf16, D::bf16, D::f32, 4, nr, 12, 2, clear}, t);
+      check({D::bf16, D::f32, D::f32, 4, nr, 12, 1, clear}, t);
+      check({D::i32, D::i32, D::i32, 4, nr, 12, 1, clear}, t);
+      for (int pack : {1, 4})
+        for (D a : {D::i8, D::u8})
+          for (D b : {D::i8, D::u8}) check({a, b, D::i32, 4, nr, 24, pack, clear}, t);
       }
 }
 
