@@ -178,14 +178,15 @@ bool LoopRaces::check_store(const Access& store) {
   }
   if (table_.iterations() <= kMaxEnumeratedIterations) return true;
   // Too large to enumerate: certain only when a variable occurs nowhere.
-  for (ir::VarId v : loop_.vars) {
+  for (size_t d = 0; d < loop_.vars.size(); ++d) {
+    const ir::VarId v = loop_.vars[d];
     bool used = false;
     walk_.start();
     const auto look = [&](ExprId, const ExprNode& n) { used |= n.op == ExprOp::var && n.var() == v; };
     for (ExprId e : store.indices) walk_.visit(e, look);
     for (const Condition& c : store.conditions) walk_.visit(c.expr, look);
     int64_t extent = 0;
-    p_.exprs.is_const_int(loop_.extents[&v - loop_.vars.data()], &extent);
+    p_.exprs.is_const_int(loop_.extents[d], &extent);
     if (used || extent == 1) continue;
     ctx_.error(DiagCode::parallel_race, store.stmt,
                "the index of " + p_.buffer(store.buffer).name + " does not use " + p_.var(v).name +
