@@ -32,6 +32,7 @@ struct ValuePlan {
   int64_t slots = 1;                         // copies alive at once in a pipelined loop
   Origin origin = Origin::free;
   std::string reason;
+  bool operator==(const ValuePlan&) const = default;
 };
 
 // How one op (tile op, parallel loop or store) is done.
@@ -47,6 +48,7 @@ struct OpPlan {
   int64_t vector = 1;                        // elements one access moves
   bool streaming = false;                    // results bypass the caches
   std::string reason;
+  bool operator==(const OpPlan&) const = default;
 };
 
 // A pipelined loop. `stages` lists the ops of its body with the stage they run in.
@@ -55,6 +57,7 @@ struct LoopPlan {
   int64_t num_stages = 1;
   std::vector<std::pair<std::string, int64_t>> stages;
   std::string reason;
+  bool operator==(const LoopPlan&) const = default;
 };
 
 // Data movement inserted because two ops hold one value differently.
@@ -65,24 +68,28 @@ struct ConversionPlan {
   layout::Fragment from, to;
   int64_t cost = 0;                          // estimated cycles of the block
   std::string reason;
+  bool operator==(const ConversionPlan&) const = default;
 };
 
 // An optimisation that was refused, or anything else a user should know.
 struct Note {
   std::string path;
   std::string text;
+  bool operator==(const Note&) const = default;
 };
 
 struct RasterPlan {
   std::string order = "row_major";           // row_major | column_major | grouped
   int64_t group = 1;                         // grouped: rows of tiles walked together
   std::string reason;
+  bool operator==(const RasterPlan&) const = default;
 };
 
 // Derived: where each shared tile lies.
 struct MemoryPlan {
   std::string value;
   int64_t offset = 0, bytes = 0;
+  bool operator==(const MemoryPlan&) const = default;
 };
 
 struct KernelSchedule {
@@ -95,6 +102,7 @@ struct KernelSchedule {
   std::vector<ConversionPlan> conversions;
   std::vector<MemoryPlan> memory;            // derived
   std::vector<Note> notes;                   // derived
+  bool operator==(const KernelSchedule&) const = default;
 };
 
 struct Schedule {
@@ -103,6 +111,7 @@ struct Schedule {
   std::vector<KernelSchedule> kernels;
 
   const KernelSchedule* find(std::string_view kernel) const;
+  bool operator==(const Schedule&) const = default;
 };
 
 const OpPlan* find_op(const KernelSchedule& k, std::string_view path);
@@ -112,7 +121,10 @@ const LoopPlan* find_loop(const KernelSchedule& k, std::string_view path);
 // Readable form, one line per decision with its reason. Deterministic.
 std::string schedule_to_text(const Schedule& s);
 
-// JSON, one object; unknown keys, wrong types, duplicates and depth over 32 are json_error naming the JSON path.
+// JSON, one object, keys named like the fields; layouts and fragments are strings in their text form. A key may be left
+// out where the field has a default, but the names of things and the engine of an op may not. Unknown keys, wrong types,
+// duplicates (of keys, or of an op, value, loop or kernel in its list) and depth over 32 are json_error naming the JSON
+// path.
 // from_json(to_json(s)) == s but for derived fields being kept too.
 std::string schedule_to_json(const Schedule& s);
 Expected<Schedule> schedule_from_json(std::string_view text, const Limits& limits);

@@ -48,7 +48,7 @@ TEST(FragmentRandom, CoversMatchesItsDefinition) {
                                               : static_cast<int>(random.range(0, iteration.rank() - 1)));
         shape.push_back(index_map[k] == kBroadcast
                             ? random.range(1, 4)
-                            : std::max<int64_t>(1, iteration.shape()[index_map[k]] + random.range(0, 1)));
+                            : std::max<int64_t>(1, iteration.shape()[index_map[k]] + random.range(-1, 1)));
       }
       int64_t elements = 1;
       for (int64_t e : shape) elements *= e;

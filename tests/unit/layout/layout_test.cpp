@@ -157,6 +157,31 @@ TEST(LayoutText, RefusesOtherText) {
   EXPECT_EQ(*spaced, Layout::row_major(std::vector<int64_t>{4}));
 }
 
+TEST(LayoutInjective, ShapesThatCutTheTopDigit) {
+  // Index 5 would meet index 2, but the shape ends at 4.
+  EXPECT_TRUE(Layout::from_text("(5) -> [0: d0/1%2*1 + d0/2%2*3 + d0/4%2*2]")->is_injective());
+  EXPECT_FALSE(Layout::from_text("(6) -> [0: d0/1%2*1 + d0/2%2*3 + d0/4%2*2]")->is_injective());
+  naive::Random random(5);
+  int injective = 0, cut = 0;
+  for (int i = 0; i < 6000; ++i) {
+    std::vector<int64_t> shape;
+    auto digits =
+        naive::random_radices(random, static_cast<int>(random.range(1, 2)), 48, random.chance(20), shape);
+    for (Digit& d : digits) d.stride = random.range(1, 24);
+    int64_t reach = 1;
+    for (const Digit& d : digits)
+      if (d.dim == 0) reach *= d.extent;
+    shape[0] = random.range(1, reach);
+    auto l = Layout::make(shape, digits, 1);
+    ASSERT_TRUE(l);
+    ASSERT_EQ(l->is_injective(), naive::is_injective(*l)) << l->to_text();
+    injective += l->is_injective();
+    cut += shape[0] < reach;
+  }
+  EXPECT_GT(injective, 1500);
+  EXPECT_GT(cut, 3000);
+}
+
 TEST(LayoutInjective, AnswersForHostileStridesInBoundedTime) {
   std::vector<Digit> digits;
   std::vector<int64_t> shape;

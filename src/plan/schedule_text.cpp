@@ -1,0 +1,178 @@
+// A Schedule for people. One line per decision: what, how, and behind "--" why; columns are aligned within a section.
+// Layouts that have a name (row-major, padded) are shown by it, others in full on a line of their own below.
+//
+//   kernel gemm  128 threads, raster grouped by 8 -- neighbouring blocks share B
+//     ops
+//       gemm/ko/copy#0  async_copy  vector 8                -- 16 bytes per thread
+//       gemm/ko/gemm#0  mma         m16n8k16.f16 warps 2x2  -- fewest shared loads
+//     memory  49152 bytes
+//       gemm:As  [0, 24576)  24576 bytes
+#include <algorithm>
+
+#include "plan/schedule.h"
+
+namespace tilegen::plan {
+namespace {
+
+std::string one_line(std::string s) {
+  std::replace_if(s.begin(), s.end(), [](char c) { return c == '\n' || c == '\r' || c == '\t'; }, ' ');
+  return s;
+}
+
+std::string shape_text(const std::vector<int64_t>& shape) {
+  std::string s;
+  for (int64_t e : shape) s += (s.empty() ? "" : "x") + std::to_string(e);
+  return s.empty() ? "scalar" : s;
+}
+
+std::string plural(int64_t n, const char* what) {
+  return std::to_string(n) + " " + what + (n == 1 ? "" : "s");
+}
+
+// Lines of one section: cells, the reason, and lines that belong below.
+class Table {
+ public:
+  struct Row {
+    std::vector<std::string> cells;
+    std::string reason;
+    std::vector<std::string> below;
+  };
+  void add(Row row) {
+    for (std::string& c : row.cells) c = one_line(std::move(c));
+    rows_.push_back(std::move(row));
+  }
+
+  void print(std::string& out, const std::string& title) const {
+    if (rows_.empty()) return;
+    out += "  " + title + "\n";
+    std::vector<size_t> widths;
+    for (const Row& r : rows_) {
+      widths.resize(std::max(widths.size(), r.cells.size()), 0);
+      for (size_t i = 0; i < r.cells.size(); i++) widths[i] = std::max(widths[i], r.cells[i].size());
+    }
+    for (const Row& r : rows_) {
+      std::string line = "   ";
+      for (size_t i = 0; i < widths.size(); i++) {
+        std::string cell = i < r.cells.size() ? r.cells[i] : "";
+        if (widths[i] != 0) line += (i ? "  " : " ") + cell + std::string(widths[i] - cell.size(), ' ');
+      }
+      if (!r.reason.empty()) line += "  -- " + one_line(r.reason);
+      line.erase(line.find_last_not_of(' ') + 1);
+      out += line + "\n";
+      for (const std::string& b : r.below) out += "      " + one_line(b) + "\n";
+    }
+  }
+
+ private:
+  std::vector<Row> rows_;
+};
+
+// A name for the common memory layouts, or empty.
+std::string layout_name(const layout::Layout& l) {
+  if (l.outputs() != 1) return {};
+  std::string swizzle;
+  if (const layout::Swizzle& s = l.swizzle(); !s.none())
+    swizzle = " swizzle(" + std::to_string(s.bits) + "," + std::to_string(s.base) + "," + std::to_string(s.shift) + ")";
+  const layout::Layout canonical = l.canonical();
+  auto same_digits = [&](const layout::Layout& other) { return canonical.digits() == other.canonical().digits(); };
+  if (same_digits(layout::Layout::row_major(l.shape()))) return "row-major" + swizzle;
+  if (same_digits(layout::Layout::column_major(l.shape()))) return "column-major" + swizzle;
+  if (l.rank() < 2 || l.elements() > (int64_t{1} << 40)) return {};
+  for (int64_t pad : {1, 2, 4, 8, 16, 32, 64})
+    if (same_digits(layout::Layout::padded_row_major(l.shape(), pad)))
+      return "row-major, rows padded by " + std::to_string(pad) + swizzle;
+  return {};
+}
+
+std::string fragment_summary(const layout::Fragment& f) {
+  std::string s = shape_text(f.shape()) + " over " + plural(f.threads(), "thread") + ", " +
+                  plural(f.registers(), "register") + " each";
+  if (f.replicas() > 1) s += ", " + std::to_string(f.replicas()) + " replicas";
+  return s;
+}
+
+std::string kernel_line(const KernelSchedule& k) {
+  std::string s = "kernel " + k.kernel + "  " + (k.threads ? plural(*k.threads, "thread") : "threads open");
+  if (!k.raster) return one_line(s) + ", raster open\n";
+  const RasterPlan& r = *k.raster;
+  s += ", raster " + r.order + (r.order == "grouped" ? " by " + std::to_string(r.group) : "");
+  if (!r.reason.empty()) s += " -- " + r.reason;
+  return one_line(s) + "\n";
+}
+
+Table::Row op_row(const OpPlan& o) {
+  std::string how = o.atom;
+  auto also = [&](const std::string& s) { how += (how.empty() ? "" : ", ") + s; };
+  if (o.warps_m * o.warps_n != 1) also("warps " + std::to_string(o.warps_m) + "x" + std::to_string(o.warps_n));
+  if (o.vector != 1) also("vector " + std::to_string(o.vector));
+  if (o.streaming) also("streaming");
+  Table::Row row{{o.op, engine_name(o.engine), how}, o.reason, {}};
+  if (o.iteration) row.below = {fragment_summary(*o.iteration), o.iteration->to_text()};
+  return row;
+}
+
+Table::Row value_row(const ValuePlan& v) {
+  std::string what = "open", slots = v.slots == 1 ? "" : plural(v.slots, "slot");
+  Table::Row row;
+  if (v.fragment) {
+    what = "fragment " + fragment_summary(*v.fragment);
+    row.below = {v.fragment->to_text()};
+  } else if (v.memory) {
+    std::string name = layout_name(*v.memory);
+    what = "memory " + shape_text(v.memory->shape()) + (name.empty() ? "" : " " + name);
+    if (name.empty()) row.below = {v.memory->to_text()};
+  }
+  row.cells = {v.value, origin_name(v.origin), slots, what};
+  row.reason = v.reason;
+  return row;
+}
+
+Table::Row loop_row(const LoopPlan& l) {
+  std::string stages;
+  for (const auto& [op, stage] : l.stages) stages += (stages.empty() ? "" : "  ") + std::to_string(stage) + ": " + op;
+  Table::Row row{{l.loop, plural(l.num_stages, "stage")}, l.reason, {}};
+  if (!stages.empty()) row.below = {stages};
+  return row;
+}
+
+Table::Row conversion_row(const ConversionPlan& c) {
+  return {{c.value, layout::conversion_name(c.kind), c.producer + " -> " + c.consumer, plural(c.cost, "cycle")},
+          c.reason,
+          {"from " + c.from.to_text(), "to   " + c.to.to_text()}};
+}
+
+void print_kernel(std::string& out, const KernelSchedule& k) {
+  out += "\n" + kernel_line(k);
+  Table ops, values, loops, conversions, memory, notes;
+  for (const OpPlan& o : k.ops) ops.add(op_row(o));
+  for (const ValuePlan& v : k.values) values.add(value_row(v));
+  for (const LoopPlan& l : k.loops) loops.add(loop_row(l));
+  for (const ConversionPlan& c : k.conversions) conversions.add(conversion_row(c));
+  uint64_t end = 0;  // unsigned: a hand-written schedule may hold any sizes
+  for (const MemoryPlan& m : k.memory) {
+    uint64_t last = static_cast<uint64_t>(m.offset) + static_cast<uint64_t>(m.bytes);
+    end = std::max(end, last);
+    memory.add({{m.value, "[" + std::to_string(m.offset) + ", " + std::to_string(last) + ")", plural(m.bytes, "byte")},
+                "",
+                {}});
+  }
+  for (const Note& n : k.notes) notes.add({{n.path, n.text}, "", {}});
+  ops.print(out, "ops");
+  values.print(out, "values");
+  loops.print(out, "loops");
+  conversions.print(out, "conversions");
+  memory.print(out, "memory  " + std::to_string(end) + " bytes");
+  notes.print(out, "notes");
+}
+
+}  // namespace
+
+std::string schedule_to_text(const Schedule& s) {
+  std::string out = "schedule for " + (s.target.empty() ? "any target" : one_line(s.target));
+  if (!s.program_hash.empty()) out += ", program " + one_line(s.program_hash);
+  out += "\n";
+  for (const KernelSchedule& k : s.kernels) print_kernel(out, k);
+  return out;
+}
+
+}  // namespace tilegen::plan

@@ -1,0 +1,50 @@
+// Plans as text: every program of tests/files/plan and the sample programs, for a GPU and for a host of each vector width.
+// The expected text stands beside the program as NAME.<target>.plan; TILEGEN_BLESS=1 writes it anew.
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+
+#include "plan_support.h"
+
+namespace tilegen::schedule {
+namespace {
+
+std::vector<std::filesystem::path> programs() {
+  std::vector<std::filesystem::path> list;
+  for (const auto& entry : std::filesystem::directory_iterator(source_path("tests/files/plan")))
+    if (entry.path().extension() == ".tl") list.push_back(entry.path());
+  std::sort(list.begin(), list.end());
+  return list;
+}
+
+class PlanFile : public ::testing::TestWithParam<std::tuple<std::filesystem::path, const char*>> {};
+
+TEST_P(PlanFile, IsAsWritten) {
+  const auto& [path, target] = GetParam();
+  auto program = program_from(read_file(path.string()));
+  ASSERT_TRUE(program);
+  auto schedule = plan_for(*program, target);
+  std::string got = schedule ? plan::schedule_to_text(*schedule) : schedule.error().to_text() + "\n";
+  std::filesystem::path golden = path;
+  golden.replace_extension(std::string(".") + target + ".plan");
+  if (std::getenv("TILEGEN_BLESS")) {
+    std::ofstream(golden, std::ios::binary) << got;
+    return;
+  }
+  EXPECT_EQ(got, read_file(golden.string())) << "TILEGEN_BLESS=1 rewrites the file when the change is meant";
+}
+
+std::string test_name(const ::testing::TestParamInfo<PlanFile::ParamType>& info) {
+  std::string name = std::get<0>(info.param).stem().string() + "_" + std::get<1>(info.param);
+  for (char& c : name)
+    if (!isalnum(static_cast<unsigned char>(c))) c = '_';
+  return name;
+}
+
+INSTANTIATE_TEST_SUITE_P(All, PlanFile,
+                         ::testing::Combine(::testing::ValuesIn(programs()),
+                                            ::testing::Values("sm_80", "x86-64-v3", "x86-64-v4")),
+                         test_name);
+
+}  // namespace
+}  // namespace tilegen::schedule

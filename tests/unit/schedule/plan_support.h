@@ -1,0 +1,51 @@
+// Programs from text and their plans, for the planning tests.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <memory>
+#include <sstream>
+#include <string>
+
+#include "check/check_program.h"
+#include "ir/text.h"
+#include "plan/schedule.h"
+#include "schedule/plan_program.h"
+#include "target/target.h"
+
+namespace tilegen::schedule {
+
+inline std::string read_file(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  EXPECT_TRUE(in.good()) << path;
+  std::stringstream s;
+  s << in.rdbuf();
+  return s.str();
+}
+
+inline std::string source_path(const std::string& relative) { return std::string(TILEGEN_SOURCE_DIR) + "/" + relative; }
+
+// A checked program; a failure is reported with its diagnostics.
+inline std::shared_ptr<const ir::Program> program_from(const std::string& text) {
+  auto p = ir::parse_program(text, "test.tl", Limits{});
+  if (!p) {
+    ADD_FAILURE() << p.error().to_text();
+    return nullptr;
+  }
+  for (const Diagnostic& d : check::check_program(*p, Limits{})) ADD_FAILURE() << d.to_text();
+  return std::make_shared<const ir::Program>(std::move(*p));
+}
+
+inline target::Target target_named(const std::string& name) {
+  auto t = target::find_target(name);
+  EXPECT_TRUE(static_cast<bool>(t)) << name;
+  return *t;
+}
+
+inline Expected<plan::Schedule> plan_for(const ir::Program& p, const std::string& target,
+                                         const plan::Schedule* given = nullptr, bool conversions = true) {
+  return plan_program(p, target_named(target), {given, conversions});
+}
+
+}  // namespace tilegen::schedule
