@@ -84,8 +84,9 @@ ExprId KernelLowering::memory_index(ir::BufferId buffer, std::span<const ExprId>
 }
 
 ExprId KernelLowering::bounds_predicate(ir::BufferId buffer, std::span<const ExprId> indices) {
+  // On-chip indices are checked in range where that is decidable; what is left (the untaken side of a select, padding
+  // lanes) must not leave the buffer either.
   const ir::Buffer& b = p_.buffer(buffer);
-  if (b.scope != ir::MemScope::global) return ExprId();
   ir::ExprPool& e = out_.exprs;
   ExprId predicate;
   for (size_t d = 0; d < b.shape.size(); ++d) {
