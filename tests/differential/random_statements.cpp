@@ -18,12 +18,6 @@ bool converts(DType from, DType to) {
   return ir::is_bool(from) || (ir::dtype_bits(from) == 8 && tile_cap(to) >= 255);
 }
 
-std::string whole(const std::vector<int64_t>& extents) {
-  std::string text = "[";
-  for (size_t d = 0; d < extents.size(); ++d) text += (d ? ", 0 :+ " : "0 :+ ") + std::to_string(extents[d]);
-  return text + "]";
-}
-
 }  // namespace
 
 bool Generator::affordable(int64_t elements) {
@@ -156,8 +150,9 @@ constexpr GemmTypes kGemmTypes[] = {
 
 void Generator::gemm() {
   const GemmTypes types = r_.pick(std::span<const GemmTypes>(kGemmTypes));
-  const int64_t m = random_tile_extent(), n = random_tile_extent();
-  const int64_t k = types.c == DType::f16 ? r_.between(1, 31) : random_tile_extent();
+  const auto extent = [&] { return options_.even_gemms ? r_.pick<int64_t>({16, 32, 64}) : random_tile_extent(); };
+  const int64_t m = extent(), n = extent();
+  const int64_t k = types.c == DType::f16 ? (options_.even_gemms ? 16 : r_.between(1, 31)) : extent();
   if (!affordable(m * n * k / 4)) return;
   const bool ta = r_.chance(2), tb = r_.chance(2), clear = r_.chance(3);
   const auto scope = [&] { return r_.chance(3) ? MemScope::fragment : MemScope::shared; };
@@ -190,7 +185,8 @@ void Generator::gemm() {
 // The loop every product over a long k is written as.
 void Generator::gemm_loop() {
   const GemmTypes types = kGemmTypes[r_.between(1, 8)];
-  const int64_t m = random_tile_extent(), n = random_tile_extent(), k = random_tile_extent(), trips = r_.between(0, 4);
+  const auto extent = [&] { return options_.even_gemms ? r_.pick<int64_t>({16, 32, 64}) : random_tile_extent(); };
+  const int64_t m = extent(), n = extent(), k = extent(), trips = r_.between(0, 4);
   if (k * trips > 200 || !affordable((m + n) * k * trips + m * n * k * trips / 4)) return;
   std::vector<const Tensor*> sources;
   for (const Tensor& t : tensors_)
