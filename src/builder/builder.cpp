@@ -86,7 +86,8 @@ ir::VarId Builder::add_inner_var(std::string_view call, std::string_view name, i
 Expected<std::shared_ptr<const ir::Program>> Builder::finish() {
   constexpr std::string_view kCall = "tl_builder_finish";
   if (ready(kCall)) {
-    for (const Frame& frame : frames_) {
+    for (size_t i = frames_.size(); i-- > 0;) {
+      const Frame& frame = frames_[i];
       std::string place = frame.opened.known() ? " (opened at " + frame.opened.file + ":" +
                                                      std::to_string(frame.opened.line) + ")"
                                                : "";

@@ -92,6 +92,14 @@ TEST(ObjectErrors, Compiling) {
   expect_failure("cancelled_by_caller.callback", [&](tl_error** e) { return c.compile(nullptr, e); });
 }
 
+// A plain f32 product has no tensor instruction on that target.
+TEST(ObjectErrors, NoInstruction) {
+  Compiled c("sm_80");
+  ASSERT_TRUE(c.program && c.target);
+  const Options plan_only = options_with("plan_only", nullptr);
+  expect_failure("no_atom.f32", [&](tl_error** e) { return c.compile(plan_only.get(), e); });
+}
+
 TEST(ObjectErrors, Loading) {
   Compiled c;
   ASSERT_TRUE(c.program && c.target);
