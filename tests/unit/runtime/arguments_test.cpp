@@ -15,7 +15,7 @@ namespace {
 using Kind = Argument::Kind;
 
 ir::Program parse(const std::string& declarations) {
-  const std::string text = "tl 1 program p\n" + declarations + "kernel k grid(b: 1) {\n}\n";
+  const std::string text = "tl 1 program p\n" + declarations + "kernel k grid(block: 1) {\n}\n";
   auto program = ir::parse_program(text, "p.tl", Limits());
   EXPECT_TRUE(program) << (program ? "" : program.error().to_text());
   return program ? std::move(*program) : ir::Program();
@@ -23,7 +23,8 @@ ir::Program parse(const std::string& declarations) {
 
 alignas(64) char memory[64];
 
-Argument tensor(ir::DType t, std::vector<int64_t> shape, std::vector<int64_t> strides = {}, void* at = memory) {
+Argument tensor(ir::DType t, std::vector<int64_t> shape, std::vector<int64_t> strides = {},
+                void* at = memory) {
   Argument a;
   a.kind = Kind::tensor;
   a.bits = reinterpret_cast<uint64_t>(at);
@@ -95,7 +96,8 @@ TEST(Arguments, LinearEquationsAreSolved) {
 TEST(Arguments, OtherEquationsWait) {
   const ir::Program p = parse("dim m\ntensor A: f32[(m + 7) // 8]\ntensor B: f32[m]\n");
   EXPECT_EQ(bind(p, {tensor(ir::DType::f32, {2}), tensor(ir::DType::f32, {10})}), (Slots{10, kAt, kAt}));
-  expect_refusal(p, {tensor(ir::DType::f32, {3}), tensor(ir::DType::f32, {10})}, "extent 0 of tensor 'A' is 3");
+  expect_refusal(p, {tensor(ir::DType::f32, {3}), tensor(ir::DType::f32, {10})},
+                 "extent 0 of tensor 'A' is 3");
   expect_refusal(parse("dim m\ntensor A: f32[m // 8]\n"), {tensor(ir::DType::f32, {3})},
                  "[launch_kind] m: dimension 'm' cannot be found");
 }
@@ -104,7 +106,8 @@ TEST(Arguments, StridesGiveDims) {
   const ir::Program p = parse("dim m\ndim ld\ntensor A: f32[m, 4] strides [ld, 1]\n");
   EXPECT_EQ(bind(p, {tensor(ir::DType::f32, {3, 4}, {10, 1})}), (Slots{3, 10, kAt}));
   EXPECT_EQ(bind(p, {tensor(ir::DType::f32, {3, 4})}), (Slots{3, 4, kAt}));  // compact
-  expect_refusal(p, {tensor(ir::DType::f32, {3, 4}, {10, 2})}, "[launch_stride] A: stride 1 of tensor 'A' is 2");
+  expect_refusal(p, {tensor(ir::DType::f32, {3, 4}, {10, 2})},
+                 "[launch_stride] A: stride 1 of tensor 'A' is 2");
   // A row alone has no row stride to speak of, so nothing says what ld is.
   expect_refusal(p, {tensor(ir::DType::f32, {1, 4}, {10, 1})}, "[launch_kind] ld");
 }
@@ -131,7 +134,8 @@ TEST(Arguments, EmptyTensorsMayBeNull) {
 }
 
 TEST(Arguments, ScalarsAreTheirBits) {
-  const ir::Program p = parse("scalar h: f16\nscalar f: f32\nscalar d: f64\nscalar i: i8\nscalar b: bool\nscalar l: i64\n");
+  const ir::Program p =
+      parse("scalar h: f16\nscalar f: f32\nscalar d: f64\nscalar i: i8\nscalar b: bool\nscalar l: i64\n");
   EXPECT_EQ(bind(p, {floating(1.0), floating(-2.0), floating(0.5), integer(-1), integer(1), integer(-1)}),
             (Slots{0x3c00, 0xc0000000u, std::bit_cast<uint64_t>(0.5), 0xff, 1, ~uint64_t{0}}));
   const auto with = [&](Argument i, Argument b) {
@@ -150,7 +154,8 @@ TEST(Arguments, FactsAreChecked) {
   EXPECT_EQ(bind(p, {tensor(ir::DType::f32, {64})}), (Slots{64, kAt}));
   expect_refusal(p, {tensor(ir::DType::f32, {0})}, "at least 8");
   expect_refusal(p, {tensor(ir::DType::f32, {72})}, "at most 64");
-  expect_refusal(p, {tensor(ir::DType::f32, {12})}, "'m' is 12 (from extent 0 of tensor 'A'), the program says it is divisible by 8");
+  expect_refusal(p, {tensor(ir::DType::f32, {12})},
+                 "'m' is 12 (from extent 0 of tensor 'A'), the program says it is divisible by 8");
   const ir::Program plain = parse("dim m\ntensor A: f32[m]\n");
   expect_refusal(plain, {integer(-1), pointer()}, "[launch_fact] m: 'm' is -1");
 }
@@ -159,7 +164,8 @@ TEST(Arguments, ShapesOfPointersAreEvaluated) {
   const ir::Program p = parse("dim m\ntensor A: f32[m - 4, m * m]\n");
   EXPECT_EQ(bind(p, {integer(5), pointer()}), (Slots{5, kAt}));
   expect_refusal(p, {integer(3), pointer()}, "extent 0 of tensor 'A' would be -1");
-  expect_refusal(p, {integer(int64_t{1} << 40), pointer()}, "[launch_shape] A: extent 1 of tensor 'A' overflows");
+  expect_refusal(p, {integer(int64_t{1} << 40), pointer()},
+                 "[launch_shape] A: extent 1 of tensor 'A' overflows");
   expect_refusal(p, {integer(int64_t{1} << 31), pointer()}, "overflows 64 bits");
 }
 
@@ -184,7 +190,8 @@ TEST(Arguments, MisalignedAndForeignTensors) {
   far.on_host = false;
   far.device = "cuda:0";
   expect_refusal(p, {pointer(), far}, "[launch_device] B: tensor 'B' lives on cuda:0");
-  expect_refusal(p, {pointer(), tensor(ir::DType::u8, {4})}, "[launch_dtype] B: tensor 'B' is i8, the argument is u8");
+  expect_refusal(p, {pointer(), tensor(ir::DType::u8, {4})},
+                 "[launch_dtype] B: tensor 'B' is i8, the argument is u8");
   expect_refusal(p, {pointer(), tensor(ir::DType::none, {4})}, "a type the language does not have");
   expect_refusal(p, {pointer(), tensor(ir::DType::i8, {4, 1})}, "[launch_rank]");
   expect_refusal(p, {pointer(), tensor(ir::DType::i8, {-4})}, "[launch_shape]");
