@@ -54,7 +54,6 @@ class Analyzer {
 
  private:
   struct DigitView;  // (value // base) % modulus as an atom
-  struct Division;   // one quotient or remainder being worked out
 
   bool step() { return --steps_ > 0; }
 
@@ -78,6 +77,8 @@ class Analyzer {
   // division.cpp
   Sum quotient(const Sum& a, int64_t c);
   Sum remainder(const Sum& a, int64_t c);
+  Sum without_multiples(const Sum& s, int64_t c);
+  std::optional<Sum> irreducible_remainder(const Sum& rest, int64_t c, bool power_of_two);
   Sum symbolic_division(ir::ExprOp op, const Sum& a, const Sum& b);
   bool drop_low_part(Sum& rest, int64_t c, Sum* dropped);
   bool unwrap_remainders(Sum& rest, int64_t c);

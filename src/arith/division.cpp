@@ -177,6 +177,29 @@ bool Analyzer::unwrap_remainders(Sum& rest, int64_t c) {
   return false;
 }
 
+// The same modulo c, with coefficients below c in magnitude.
+Sum Analyzer::without_multiples(const Sum& s, int64_t c) {
+  Sum r;
+  for (const Term& t : s.terms) {
+    int64_t g = gcd_of(c, t.coeff), d = atom_divisor(t.atom);
+    if (t.coeff % c != 0 && (d == 0 || d % (c / g) != 0)) r.terms.push_back({t.atom, t.coeff % c});
+  }
+  r.constant = floor_mod(s.constant, c);
+  return r;
+}
+
+// Of a rest that no rule reduces further: -x % c == c - 1 - (x + c - 1) % c, else an atom.
+std::optional<Sum> Analyzer::irreducible_remainder(const Sum& rest, int64_t c, bool power_of_two) {
+  if (!is_exact(rest) && !power_of_two) return std::nullopt;
+  if (all_negative(rest) && is_exact(rest)) {
+    std::optional<Sum> mirrored = add_scaled(Sum::of_constant(c - 1), rest, -1);
+    std::optional<Sum> r = mirrored ? add_scaled(Sum::of_constant(c - 1), remainder(*mirrored, c), -1) : std::nullopt;
+    if (r) return r;
+  }
+  ExprId x = build(rest);
+  return atom_unless_folded(ExprOp::floormod, pool_.floormod(x, pool_.const_int(c)));
+}
+
 Sum Analyzer::remainder(const Sum& a, int64_t c) {
   if (c == 0 || c == 1 || c == -1) return Sum{};
   auto as_atom = [&](const Sum& s, int64_t d) {
@@ -196,13 +219,7 @@ Sum Analyzer::remainder(const Sum& a, int64_t c) {
   Sum out, rest = a, last;
   int64_t scale = 1;
   for (int round = 0; round < kMaxRounds; round++) {
-    Sum reduced;
-    for (const Term& t : rest.terms) {
-      int64_t g = gcd_of(c, t.coeff), d = atom_divisor(t.atom);
-      if (t.coeff % c != 0 && (d == 0 || d % (c / g) != 0)) reduced.terms.push_back({t.atom, t.coeff % c});
-    }
-    reduced.constant = floor_mod(rest.constant, c);
-    rest = std::move(reduced);
+    rest = without_multiples(rest, c);
     if (!is_exact(rest)) break;
     if (rest.terms.empty()) {
       last.constant = rest.constant;
@@ -237,17 +254,12 @@ Sum Analyzer::remainder(const Sum& a, int64_t c) {
     break;
   }
   if (!rest.terms.empty()) {
-    std::optional<Sum> mirrored = all_negative(rest) && is_exact(rest) ? scaled(rest, -1) : std::nullopt;
-    if (mirrored) mirrored = add_scaled(*mirrored, Sum::of_constant(c - 1), 1);
-    if (mirrored) {  // -x % c == c - 1 - (x + c - 1) % c
-      std::optional<Sum> r = add_scaled(Sum::of_constant(c - 1), remainder(*mirrored, c), -1);
-      last = r ? std::move(*r) : as_atom(rest, c);
-    } else if (is_exact(rest) || power_of_two) {
-      last = as_atom(rest, c);
-    } else {
+    std::optional<Sum> r = irreducible_remainder(rest, c, power_of_two);
+    if (!r) {
       depth_--;
       return as_atom(a, original_c);
     }
+    last = std::move(*r);
   }
   depth_--;
   std::optional<Sum> sum = add_scaled(out, last, scale);

@@ -1,5 +1,6 @@
-// Indices and regions of on-chip buffers. An error is certain: either no value of the index is inside, or the access
-// always runs with its loops and the ends of the index's range are attained. Global tensors have no bad index.
+// Indices and regions of on-chip buffers. An error is certain: either no value of the index is inside, or the
+// access always runs with its loops and the ends of the index's range are attained. Global tensors have no
+// bad index.
 #include "check/context.h"
 #include "check/expr_walk.h"
 #include "check/index_form.h"
@@ -16,7 +17,8 @@ using ir::StmtId;
 
 class BoundsCheck {
  public:
-  explicit BoundsCheck(CheckContext& ctx) : ctx_(ctx), p_(ctx.program), walk_(ctx.program), forms_(ctx.program) {}
+  explicit BoundsCheck(CheckContext& ctx)
+      : ctx_(ctx), p_(ctx.program), walk_(ctx.program), forms_(ctx.program) {}
 
   void run();
 
@@ -53,7 +55,8 @@ void BoundsCheck::run() {
 // False when the body never runs.
 bool BoundsCheck::bind_counter(ir::VarId var, Bounds begin, Bounds extent) {
   if (extent.range.hi <= 0) return false;
-  const Interval last = arith::interval_add(arith::interval_add(begin.range, extent.range), Interval::point(-1));
+  const Interval last =
+      arith::interval_add(arith::interval_add(begin.range, extent.range), Interval::point(-1));
   const bool attained = begin.range.is_point() && extent.range.is_point();
   forms_.bind(var, {{begin.range.lo, std::max(last.hi, begin.range.lo)}, attained});
   return true;
@@ -113,7 +116,8 @@ std::string range_text(Interval r) {
   return lo + " to " + (r.hi == Interval::kMax ? "inf" : std::to_string(r.hi));
 }
 
-void BoundsCheck::check_element(StmtId id, ir::BufferId buffer, std::span<const ExprId> indices, bool guarded) {
+void BoundsCheck::check_element(StmtId id, ir::BufferId buffer, std::span<const ExprId> indices,
+                                bool guarded) {
   const ir::Buffer& b = p_.buffer(buffer);
   if (b.scope == ir::MemScope::global) return;
   const std::vector<int64_t> shape = p_.tile_shape(buffer);
@@ -121,8 +125,8 @@ void BoundsCheck::check_element(StmtId id, ir::BufferId buffer, std::span<const 
     const Bounds at = forms_.bounds(indices[d]);
     if (!outside(at, 1, shape[d], guarded)) continue;
     ctx_.error(DiagCode::index_out_of_bounds, id,
-               "index " + std::to_string(d) + " of " + b.name + " is " + range_text(at.range) + ", legal is 0 to " +
-                   std::to_string(shape[d] - 1),
+               "index " + std::to_string(d) + " of " + b.name + " is " + range_text(at.range) +
+                   ", legal is 0 to " + std::to_string(shape[d] - 1),
                "guard the access with an if, or make the buffer larger");
     return;
   }
@@ -136,9 +140,9 @@ void BoundsCheck::check_region(StmtId id, const ir::Region& r, bool guarded) {
     const Bounds at = forms_.bounds(r.offsets[d]);
     if (!outside(at, r.extents[d], shape[d], guarded)) continue;
     ctx_.error(DiagCode::index_out_of_bounds, id,
-               "dimension " + std::to_string(d) + " of the region of " + b.name + " starts at " + range_text(at.range) +
-                   " with extent " + std::to_string(r.extents[d]) + ", the buffer's extent is " +
-                   std::to_string(shape[d]),
+               "dimension " + std::to_string(d) + " of the region of " + b.name + " starts at " +
+                   range_text(at.range) + " with extent " + std::to_string(r.extents[d]) +
+                   ", the buffer's extent is " + std::to_string(shape[d]),
                "only regions of global tensors may hang over the edge; make the region smaller");
     return;
   }

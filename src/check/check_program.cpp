@@ -4,8 +4,8 @@
 
 namespace tilegen::check {
 
-// Sizes and declarations come first because the rest recurses over the program and asks for constant extents. From
-// there on a statement found wrong is left alone by later parts, so that one mistake gives one message.
+// Sizes and declarations come first because the rest recurses over the program and asks for constant extents.
+// From there on a statement found wrong is left alone by later parts, so that one mistake gives one message.
 std::vector<Diagnostic> check_program(const ir::Program& program, const Limits& limits) {
   CheckContext ctx(program, limits);
   check_sizes(ctx);

@@ -1,5 +1,5 @@
-// What the parts of check_program share: the program, where diagnostics go, and which statements are already known to
-// be wrong.
+// What the parts of check_program share: the program, where diagnostics go, and which statements are already
+// known to be wrong.
 #pragma once
 
 #include <string>
@@ -19,9 +19,11 @@ struct CheckContext {
   std::vector<bool> broken;        // by StmtId: later parts do not look at it
   std::vector<Diagnostic> out;
 
-  CheckContext(const ir::Program& p, const Limits& l) : program(p), limits(l), broken(p.stmts.size(), false) {}
+  CheckContext(const ir::Program& p, const Limits& l)
+      : program(p), limits(l), broken(p.stmts.size(), false) {}
 
-  void error(DiagCode code, std::string op, const SourceLocation& location, std::string message, std::string hint) {
+  void error(DiagCode code, std::string op, const SourceLocation& location, std::string message,
+             std::string hint) {
     Diagnostic d;
     d.code = code;
     d.op = std::move(op);

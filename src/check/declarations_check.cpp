@@ -55,13 +55,15 @@ void check_sizes(CheckContext& ctx) {
   int64_t depth = 0;
   for (size_t i = 0; i < p.exprs.size(); ++i) depth = std::max<int64_t>(depth, p.exprs[ExprId(i)].depth);
   if (depth > limits.expr_depth)
-    ctx.error(DiagCode::limit_nesting, p.name, {}, above_limit("operators nested in one expression", depth, limits.expr_depth),
+    ctx.error(DiagCode::limit_nesting, p.name, {},
+              above_limit("operators nested in one expression", depth, limits.expr_depth),
               "store a part of the expression in a local buffer");
   for (const ir::Kernel& kernel : p.kernels) {
     const int64_t nesting = deepest_nesting(p, kernel);
     if (nesting > limits.nesting)
       ctx.error(DiagCode::limit_nesting, kernel.name, kernel.location,
-                above_limit("loops and ifs around one statement", nesting, limits.nesting), "nest less deeply");
+                above_limit("loops and ifs around one statement", nesting, limits.nesting),
+                "nest less deeply");
   }
 }
 
@@ -84,7 +86,8 @@ class DeclarationCheck {
   void check_tensor(const ir::Buffer& b);
   void check_tile(const ir::Buffer& b, const std::string& path);
   void check_kernel(const ir::Kernel& k);
-  bool check_launch_value(ExprId e, const std::string& what, const std::string& path, const SourceLocation& loc);
+  bool check_launch_value(ExprId e, const std::string& what, const std::string& path,
+                          const SourceLocation& loc);
 
   CheckContext& ctx_;
   const ir::Program& p_;
@@ -97,18 +100,20 @@ void DeclarationCheck::check_dim(const ir::Var& v) {
   };
   if (v.type != ir::DType::i64) error("dim " + v.name + " is " + ir::dtype_name(v.type), "a dim is i64");
   if (v.divisor < 1) {
-    error("dim " + v.name + ": divisor " + std::to_string(v.divisor) + " is not positive", "a divisor is at least 1");
+    error("dim " + v.name + ": divisor " + std::to_string(v.divisor) + " is not positive",
+          "a divisor is at least 1");
     return;
   }
   if (v.lower < 0) {
-    error("dim " + v.name + ": lower bound " + std::to_string(v.lower) + " is negative", "an extent is at least 0");
+    error("dim " + v.name + ": lower bound " + std::to_string(v.lower) + " is negative",
+          "an extent is at least 0");
     return;
   }
   const int64_t rest = v.lower % v.divisor;
   const auto first = rest == 0 ? std::optional(v.lower) : checked_add(v.lower, v.divisor - rest);
   if (!first || v.upper < *first)
-    error("dim " + v.name + ": no value is >= " + std::to_string(v.lower) + ", <= " + std::to_string(v.upper) +
-              " and divisible by " + std::to_string(v.divisor),
+    error("dim " + v.name + ": no value is >= " + std::to_string(v.lower) +
+              ", <= " + std::to_string(v.upper) + " and divisible by " + std::to_string(v.divisor),
           "loosen one of the facts");
 }
 
@@ -158,7 +163,8 @@ void DeclarationCheck::check_buffer(ir::BufferId id) {
     return;
   }
   if (b.type == ir::DType::none)
-    ctx_.error(DiagCode::dtype_mismatch, path, b.location, b.name + " has no element type", "give it a dtype");
+    ctx_.error(DiagCode::dtype_mismatch, path, b.location, b.name + " has no element type",
+               "give it a dtype");
   is_global ? check_tensor(b) : check_tile(b, path);
 }
 
@@ -172,7 +178,8 @@ void DeclarationCheck::check_tensor(const ir::Buffer& b) {
   int64_t bytes = ir::dtype_bytes(b.type);
   for (size_t d = 0; d < b.shape.size(); ++d) {
     int64_t extent = 0;
-    if (!check_launch_value(b.shape[d], "extent " + std::to_string(d) + " of " + b.name, b.name, b.location)) return;
+    if (!check_launch_value(b.shape[d], "extent " + std::to_string(d) + " of " + b.name, b.name, b.location))
+      return;
     if (!p_.exprs.is_const_int(b.shape[d], &extent)) continue;
     if (extent < 0) {
       ctx_.error(DiagCode::bad_shape, b.name, b.location,
@@ -195,7 +202,8 @@ void DeclarationCheck::check_tile(const ir::Buffer& b, const std::string& path) 
     ctx_.error(code, path, b.location, std::move(message), std::move(hint));
   };
   if (b.read_only || !b.strides.empty())
-    error(DiagCode::scope_not_allowed, b.name + " is on-chip and has " + (b.read_only ? "a readonly mark" : "strides"),
+    error(DiagCode::scope_not_allowed,
+          b.name + " is on-chip and has " + (b.read_only ? "a readonly mark" : "strides"),
           "only global tensors have those");
   int64_t elements = 1;
   for (size_t d = 0; d < b.shape.size(); ++d) {
@@ -228,14 +236,14 @@ void DeclarationCheck::check_kernel(const ir::Kernel& k) {
     ctx_.error(DiagCode::bad_shape, k.name, k.location, std::move(message), std::move(hint));
   };
   if (k.grid.empty() || k.grid.size() > 3 || k.block_vars.size() != k.grid.size())
-    error("the grid has " + std::to_string(k.grid.size()) + " extents and " + std::to_string(k.block_vars.size()) +
-              " variables, expected 1 to 3 of each",
+    error("the grid has " + std::to_string(k.grid.size()) + " extents and " +
+              std::to_string(k.block_vars.size()) + " variables, expected 1 to 3 of each",
           "merge grid dimensions and split the index with // and %");
   for (size_t d = 0; d < k.grid.size(); ++d) {
     const std::string what = "grid extent " + std::to_string(d);
     int64_t extent = 0;
-    if (check_launch_value(k.grid[d], what, k.name, k.location) && p_.exprs.is_const_int(k.grid[d], &extent) &&
-        extent < 0)
+    if (check_launch_value(k.grid[d], what, k.name, k.location) &&
+        p_.exprs.is_const_int(k.grid[d], &extent) && extent < 0)
       error(what + " is " + std::to_string(extent), "grid extents are at least 0");
   }
   if (k.threads < 0) error("threads is " + std::to_string(k.threads), "0 lets the planner choose");

@@ -25,8 +25,8 @@ void for_each_root(const ir::Program& p, ir::StmtId id, Visit&& visit) {
   }
 }
 
-// Visits each node reachable from a root once per start(). `always_only` leaves out what a select, `and` or `or` may
-// skip.
+// Visits each node reachable from a root once per start(). `always_only` leaves out what a select, `and` or
+// `or` may skip.
 class ExprWalk {
  public:
   explicit ExprWalk(const ir::Program& p) : program_(p), seen_(p.exprs.size(), 0) {}
@@ -55,7 +55,8 @@ class ExprWalk {
       return;
     }
     const int arity = ir::expr_arity(n.op);
-    const bool skips = n.op == ir::ExprOp::select || n.op == ir::ExprOp::logical_and || n.op == ir::ExprOp::logical_or;
+    const bool skips =
+        n.op == ir::ExprOp::select || n.op == ir::ExprOp::logical_and || n.op == ir::ExprOp::logical_or;
     if (arity > 0) pending_.push_back(n.a);
     if (always_only && skips) return;
     if (arity > 1) pending_.push_back(n.b);

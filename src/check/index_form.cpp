@@ -16,11 +16,16 @@ constexpr size_t kMaxTerms = 32;
 
 Interval type_range(DType t) {
   switch (t) {
-    case DType::boolean: return Interval::boolean();
-    case DType::i8: return {-128, 127};
-    case DType::u8: return {0, 255};
-    case DType::i32: return {INT32_MIN, INT32_MAX};
-    default: return Interval::whole();
+    case DType::boolean:
+      return Interval::boolean();
+    case DType::i8:
+      return {-128, 127};
+    case DType::u8:
+      return {0, 255};
+    case DType::i32:
+      return {INT32_MIN, INT32_MAX};
+    default:
+      return Interval::whole();
   }
 }
 
@@ -39,8 +44,11 @@ Sum IndexForms::linear_node(ExprId e) {
   if (n.type != DType::i64) return Sum::of_atom(e);
   std::optional<Sum> s;
   switch (n.op) {
-    case ExprOp::const_int: return Sum::of_constant(n.imm);
-    case ExprOp::neg: s = arith::scaled(linear(n.a), -1); break;
+    case ExprOp::const_int:
+      return Sum::of_constant(n.imm);
+    case ExprOp::neg:
+      s = arith::scaled(linear(n.a), -1);
+      break;
     case ExprOp::add:
     case ExprOp::sub: {
       const Sum a = linear(n.a);
@@ -50,16 +58,20 @@ Sum IndexForms::linear_node(ExprId e) {
     case ExprOp::mul: {
       const Sum a = linear(n.a);
       const Sum& b = linear(n.b);
-      if (b.is_constant()) s = arith::scaled(a, b.constant);
-      else if (a.is_constant()) s = arith::scaled(b, a.constant);
+      if (b.is_constant())
+        s = arith::scaled(a, b.constant);
+      else if (a.is_constant())
+        s = arith::scaled(b, a.constant);
       break;
     }
-    default: break;
+    default:
+      break;
   }
   return s ? *s : Sum::of_atom(e);
 }
 
-// Ends of a sum are attained together when every term is a variable of its own, or when there is one term only.
+// Ends of a sum are attained together when every term is a variable of its own, or when there is one term
+// only.
 Bounds IndexForms::bounds(ExprId e) {
   if (pool_[e].type != DType::i64) return atom_bounds(e);
   const Sum s = linear(e);
@@ -95,27 +107,36 @@ Bounds IndexForms::compute_atom_bounds(ExprId atom) {
       // Division by a positive constant is monotone: the ends stay attained.
       const Bounds a = bounds(n.a), b = bounds(n.b);
       const bool monotone = b.range.is_point() && b.range.lo > 0;
-      return {arith::intersect(arith::interval_floordiv(a.range, b.range), unknown.range), a.attained && monotone};
+      return {arith::intersect(arith::interval_floordiv(a.range, b.range), unknown.range),
+              a.attained && monotone};
     }
     case ExprOp::floormod: {
       const Bounds a = bounds(n.a), b = bounds(n.b);
       if (b.range.is_point() && a.range.lo >= 0 && a.range.hi < b.range.lo) return a;
       return {arith::intersect(arith::interval_floormod(a.range, b.range), unknown.range), false};
     }
-    case ExprOp::min: return both(arith::interval_min);
-    case ExprOp::max: return both(arith::interval_max);
-    case ExprOp::bit_and: return both(arith::interval_bit_and);
-    case ExprOp::bit_or: return both(arith::interval_bit_or);
-    case ExprOp::bit_xor: return both(arith::interval_bit_xor);
-    case ExprOp::shr: return both(arith::interval_shr);
-    case ExprOp::select: return {arith::hull(bounds(n.b).range, bounds(n.c).range), false};
+    case ExprOp::min:
+      return both(arith::interval_min);
+    case ExprOp::max:
+      return both(arith::interval_max);
+    case ExprOp::bit_and:
+      return both(arith::interval_bit_and);
+    case ExprOp::bit_or:
+      return both(arith::interval_bit_or);
+    case ExprOp::bit_xor:
+      return both(arith::interval_bit_xor);
+    case ExprOp::shr:
+      return both(arith::interval_shr);
+    case ExprOp::select:
+      return {arith::hull(bounds(n.b).range, bounds(n.c).range), false};
     case ExprOp::cast: {
       const DType from = pool_.type(n.a);
       if (!ir::is_integer(from) && !ir::is_bool(from)) return unknown;
       const Bounds a = bounds(n.a);
       return a.range.within(unknown.range) ? a : unknown;
     }
-    default: return unknown;
+    default:
+      return unknown;
   }
 }
 

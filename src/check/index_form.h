@@ -1,8 +1,8 @@
 // Linear form and bounds of index expressions of a program that must not change.
 //
-// Unlike arith/, which proves facts under assumptions and may add expressions to the pool, this asks one more thing of
-// a range: whether its ends are attained by some iteration, because only then is "out of range" an error rather than a
-// suspicion.
+// Unlike arith/, which proves facts under assumptions and may add expressions to the pool, this asks one more
+// thing of a range: whether its ends are attained by some iteration, because only then is "out of range" an
+// error rather than a suspicion.
 #pragma once
 
 #include <unordered_map>

@@ -1,9 +1,9 @@
-// Reads of on-chip buffers that no write can have reached. Buffers are taken whole: a partly written buffer counts as
-// written; the interpreter finds the rest.
+// Reads of on-chip buffers that no write can have reached. Buffers are taken whole: a partly written buffer
+// counts as written; the interpreter finds the rest.
 //
-// A statement of a loop also runs in the first iteration, where nothing later in the body has happened yet, so program
-// order alone decides. Only behind a guard (an if, a select, an inner loop whose trip count varies) may a read wait for
-// a later iteration; there the writes of the whole loop count.
+// A statement of a loop also runs in the first iteration, where nothing later in the body has happened yet,
+// so program order alone decides. Only behind a guard (an if, a select, an inner loop whose trip count
+// varies) may a read wait for a later iteration; there the writes of the whole loop count.
 #include <algorithm>
 
 #include "check/context.h"
@@ -69,10 +69,10 @@ class InitCheck {
   CheckContext& ctx_;
   const ir::Program& p_;
   ExprWalk walk_;
-  std::vector<bool> written_;       // by BufferId: a write may have happened
-  std::vector<int> from_later_;     // by BufferId: guarded loops that write it
-  std::vector<BufferList> loops_;   // what each enclosing repeating loop writes
-  size_t guarded_loops_ = 0;        // how many of them have a guard between them and here
+  std::vector<bool> written_;      // by BufferId: a write may have happened
+  std::vector<int> from_later_;    // by BufferId: guarded loops that write it
+  std::vector<BufferList> loops_;  // what each enclosing repeating loop writes
+  size_t guarded_loops_ = 0;       // how many of them have a guard between them and here
 };
 
 BufferList InitCheck::writes_of(const ir::Block& block) const {
@@ -93,7 +93,8 @@ BufferList InitCheck::writes_of(const ir::Block& block) const {
 // Does a later iteration see what an earlier one wrote? Not in parallel loops: iterations are independent.
 bool InitCheck::repeats(const ir::Loop& loop) const {
   int64_t extent = 0;
-  return loop.kind != ir::LoopKind::parallel && (!p_.exprs.is_const_int(loop.extents[0], &extent) || extent > 1);
+  return loop.kind != ir::LoopKind::parallel &&
+         (!p_.exprs.is_const_int(loop.extents[0], &extent) || extent > 1);
 }
 
 bool InitCheck::trips_vary(const ir::Loop& loop) {
@@ -159,10 +160,12 @@ void InitCheck::check_loads(StmtId id, bool always_only) {
 void InitCheck::check_op(StmtId id, const ir::TileOp& op) {
   const std::vector<ops::OperandAccess> accesses = ops::op_def(op.kind).accesses(op);
   for (const ops::OperandAccess& a : accesses) {
-    if (a.access == ir::Access::read) read(id, op.operands[a.operand].buffer, "fill it or copy into it first");
+    if (a.access == ir::Access::read)
+      read(id, op.operands[a.operand].buffer, "fill it or copy into it first");
     if (a.access == ir::Access::update)
       read(id, op.operands[a.operand].buffer,
-           op.kind == ir::OpKind::gemm ? "fill it with 0 first, or set clear" : "fill it first, or drop accumulate");
+           op.kind == ir::OpKind::gemm ? "fill it with 0 first, or set clear"
+                                       : "fill it first, or drop accumulate");
   }
   for (const ops::OperandAccess& a : accesses)
     if (a.access != ir::Access::read) write(op.operands[a.operand].buffer);

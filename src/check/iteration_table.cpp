@@ -15,7 +15,8 @@ namespace {
 constexpr int64_t kMaxEvaluations = 1 << 23;
 }
 
-IterationTable::IterationTable(const ir::Program& p, IndexForms& forms, Scratch& scratch, const ir::Loop& loop)
+IterationTable::IterationTable(const ir::Program& p, IndexForms& forms, Scratch& scratch,
+                               const ir::Loop& loop)
     : p_(p), forms_(forms), scratch_(scratch), loop_(loop), point_(loop.vars.size(), 0) {
   for (ExprId e : loop.extents) {
     int64_t extent = 0;
@@ -52,7 +53,8 @@ bool IterationTable::has_fixed_part(const Access& access) {
   return std::any_of(fixed.begin(), fixed.end(), [](const Sum& s) { return !s.terms.empty(); });
 }
 
-// Nodes in ascending order are in evaluation order. False when a leaf is neither a constant nor a loop variable.
+// Nodes in ascending order are in evaluation order. False when a leaf is neither a constant nor a loop
+// variable.
 bool IterationTable::collect(ExprId e, std::vector<ExprId>* order) const {
   bool closed = true;
   scratch_.walk.start();
@@ -69,15 +71,23 @@ void IterationTable::evaluate(const std::vector<ExprId>& order) {
     const ExprNode& n = p_.exprs[id];
     ir::ScalarValue& v = values[id.value];
     switch (n.op) {
-      case ExprOp::const_int: v = {n.type, n.imm, 0}; break;
-      case ExprOp::const_float: v = {n.type, 0, n.float_value()}; break;
+      case ExprOp::const_int:
+        v = {n.type, n.imm, 0};
+        break;
+      case ExprOp::const_float:
+        v = {n.type, 0, n.float_value()};
+        break;
       case ExprOp::var: {
         const auto at = std::find(loop_.vars.begin(), loop_.vars.end(), n.var()) - loop_.vars.begin();
         v = {n.type, point_[at], 0};
         break;
       }
-      case ExprOp::select: v = values[values[n.a.value].i != 0 ? n.b.value : n.c.value]; break;
-      case ExprOp::cast: v = ir::eval_cast(n.type, values[n.a.value]); break;
+      case ExprOp::select:
+        v = values[values[n.a.value].i != 0 ? n.b.value : n.c.value];
+        break;
+      case ExprOp::cast:
+        v = ir::eval_cast(n.type, values[n.a.value]);
+        break;
       default:
         v = ir::expr_arity(n.op) == 1 ? ir::eval_unary(n.op, n.type, values[n.a.value])
                                       : ir::eval_binary(n.op, n.type, values[n.a.value], values[n.b.value]);
@@ -92,7 +102,8 @@ bool IterationTable::advance() {
 }
 
 std::optional<std::vector<TouchedElement>> IterationTable::touched(const Access& access) {
-  if (iterations_ > kMaxEnumeratedIterations || access.indices.size() > kMaxEnumeratedRank) return std::nullopt;
+  if (iterations_ > kMaxEnumeratedIterations || access.indices.size() > kMaxEnumeratedRank)
+    return std::nullopt;
   std::vector<ExprId> order;
   std::vector<Sum> sums;  // per dimension: the terms that change inside the loop
   for (ExprId e : access.indices) {
@@ -122,8 +133,9 @@ std::optional<std::vector<TouchedElement>> IterationTable::touched(const Access&
     evaluate(order);
     TouchedElement touched;
     touched.iteration = iteration++;
-    const bool runs = std::all_of(conditions.begin(), conditions.end(),
-                                  [&](const Condition& c) { return (values[c.expr.value].i != 0) == c.holds; });
+    const bool runs = std::all_of(conditions.begin(), conditions.end(), [&](const Condition& c) {
+      return (values[c.expr.value].i != 0) == c.holds;
+    });
     if (!runs) continue;
     for (size_t d = 0; d < sums.size(); ++d) {
       uint64_t at = static_cast<uint64_t>(sums[d].constant);

@@ -57,11 +57,12 @@ class IterationTable {
   int64_t iterations() const { return iterations_; }
   bool depends_on_loop(ir::ExprId e) const;
 
-  // The part of an index that does not change inside the loop: two accesses are comparable when theirs are equal.
+  // The part of an index that does not change inside the loop: two accesses are comparable when theirs are
+  // equal.
   std::vector<arith::Sum> fixed_part(const Access& access);
   bool has_fixed_part(const Access& access);
-  // Elements touched, fixed parts left out, sorted. Nothing when an index or a condition that depends on the loop
-  // also depends on something else, or when the work is too large.
+  // Elements touched, fixed parts left out, sorted. Nothing when an index or a condition that depends on the
+  // loop also depends on something else, or when the work is too large.
   std::optional<std::vector<TouchedElement>> touched(const Access& access);
 
   std::string iteration_text(uint32_t iteration) const;  // "i=0, j=1"

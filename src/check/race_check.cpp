@@ -1,9 +1,10 @@
-// Iterations of a parallel loop must be independent: no element is written by one iteration and touched by another.
+// Iterations of a parallel loop must be independent: no element is written by one iteration and touched by
+// another.
 //
-// Stores: the index vector must be injective in the loop's variables, by a mixed-radix argument on its linear form or
-// by enumeration of a loop of at most 65536 iterations. What neither decides (indices read from memory, guards that
-// depend on more than the loop) is allowed. Loads of a buffer that the loop stores must use the store's index; another
-// index is allowed only when enumeration shows that no element is shared.
+// Stores: the index vector must be injective in the loop's variables, by a mixed-radix argument on its linear
+// form or by enumeration of a loop of at most 65536 iterations. What neither decides (indices read from
+// memory, guards that depend on more than the loop) is allowed. Loads of a buffer that the loop stores must
+// use the store's index; another index is allowed only when enumeration shows that no element is shared.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -120,8 +121,8 @@ void LoopRaces::check_buffer(const std::vector<const Access*>& accesses) {
   }
 }
 
-// Marks the loop variables that one index determines: coefficients in ascending order, each larger than all that the
-// smaller ones can add up to.
+// Marks the loop variables that one index determines: coefficients in ascending order, each larger than all
+// that the smaller ones can add up to.
 bool LoopRaces::settle_dimension(const Sum& index, std::set<ir::VarId>* settled) const {
   struct Digit {
     uint64_t coeff, extent;
@@ -177,14 +178,15 @@ bool LoopRaces::check_store(const Access& store) {
   }
   if (table_.iterations() <= kMaxEnumeratedIterations) return true;
   // Too large to enumerate: certain only when a variable occurs nowhere.
-  for (ir::VarId v : loop_.vars) {
+  for (size_t d = 0; d < loop_.vars.size(); ++d) {
+    const ir::VarId v = loop_.vars[d];
     bool used = false;
     walk_.start();
     const auto look = [&](ExprId, const ExprNode& n) { used |= n.op == ExprOp::var && n.var() == v; };
     for (ExprId e : store.indices) walk_.visit(e, look);
     for (const Condition& c : store.conditions) walk_.visit(c.expr, look);
     int64_t extent = 0;
-    p_.exprs.is_const_int(loop_.extents[&v - loop_.vars.data()], &extent);
+    p_.exprs.is_const_int(loop_.extents[d], &extent);
     if (used || extent == 1) continue;
     ctx_.error(DiagCode::parallel_race, store.stmt,
                "the index of " + p_.buffer(store.buffer).name + " does not use " + p_.var(v).name +
@@ -241,7 +243,8 @@ void LoopRaces::report(const Access& at, const Access& store, const Access& othe
   const std::string first = "(" + table_.iteration_text(x.iteration) + ")";
   const std::string second = "(" + table_.iteration_text(y.iteration) + ")";
   if (other.is_write)
-    ctx_.error(DiagCode::parallel_race, at.stmt, "iterations " + first + " and " + second + " both write " + element,
+    ctx_.error(DiagCode::parallel_race, at.stmt,
+               "iterations " + first + " and " + second + " both write " + element,
                "use every loop variable in the index, or reduce with a reduce op");
   else
     ctx_.error(DiagCode::parallel_race, at.stmt,

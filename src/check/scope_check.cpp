@@ -1,5 +1,5 @@
-// Where things may stand: statements inside parallel loops and outside, variables under their loops, buffers in their
-// kernel, writes to read-only tensors.
+// Where things may stand: statements inside parallel loops and outside, variables under their loops, buffers
+// in their kernel, writes to read-only tensors.
 #include <algorithm>
 
 #include "check/context.h"
@@ -84,7 +84,8 @@ void ScopeCheck::check_loop(StmtId id, const ir::Loop& loop) {
   check_loop_form(id, loop);
   const int64_t unrolled_outside = unrolled_;
   int64_t extent = 0;
-  if (loop.kind == LoopKind::unroll && loop.extents.size() == 1 && p_.exprs.is_const_int(loop.extents[0], &extent)) {
+  if (loop.kind == LoopKind::unroll && loop.extents.size() == 1 &&
+      p_.exprs.is_const_int(loop.extents[0], &extent)) {
     unrolled_ = checked_mul(unrolled_, std::max<int64_t>(extent, 1)).value_or(INT64_MAX);
     if (unrolled_ > ctx_.limits.unroll && unrolled_outside <= ctx_.limits.unroll)
       ctx_.error(DiagCode::limit_unroll, id,
@@ -118,7 +119,8 @@ void ScopeCheck::check_loop_form(StmtId id, const ir::Loop& loop) {
                "nest loops, or use a parallel loop");
     return;
   }
-  if ((loop.kind == LoopKind::unroll || loop.kind == LoopKind::vectorized) && !p_.exprs.is_const_int(loop.extents[0]))
+  if ((loop.kind == LoopKind::unroll || loop.kind == LoopKind::vectorized) &&
+      !p_.exprs.is_const_int(loop.extents[0]))
     ctx_.error(DiagCode::bad_shape, id, "the extent of a loop of kind " + kind + " is not a constant",
                "use a serial loop");
 }
@@ -150,7 +152,8 @@ void ScopeCheck::check_parallel_form(StmtId id, const ir::Loop& loop) {
   }
   if (product > ctx_.limits.tile_elements)
     ctx_.error(DiagCode::bad_shape, id,
-               "the parallel loop has more iterations than the limit of " + std::to_string(ctx_.limits.tile_elements),
+               "the parallel loop has more iterations than the limit of " +
+                   std::to_string(ctx_.limits.tile_elements),
                "spread the work over blocks");
 }
 
@@ -167,9 +170,10 @@ void ScopeCheck::check_store(StmtId id, const ir::Store& store) {
 bool ScopeCheck::check_owner(StmtId id, ir::BufferId buffer) {
   const ir::Buffer& b = p_.buffer(buffer);
   if (b.scope == MemScope::global || b.kernel == kernel_) return true;
-  ctx_.error(DiagCode::out_of_scope, id,
-             b.name + " belongs to kernel " + p_.kernels[b.kernel].name + ", not to " + p_.kernels[kernel_].name,
-             "allocate a buffer in this kernel, or pass the data through a global tensor");
+  ctx_.error(
+      DiagCode::out_of_scope, id,
+      b.name + " belongs to kernel " + p_.kernels[b.kernel].name + ", not to " + p_.kernels[kernel_].name,
+      "allocate a buffer in this kernel, or pass the data through a global tensor");
   return false;
 }
 
@@ -180,13 +184,15 @@ void ScopeCheck::check_written(StmtId id, ir::BufferId buffer) {
                "declare it without readonly, or write another tensor");
 }
 
-// Outside parallel loops an expression has one value per block; an element of a fragment lives in one thread only.
+// Outside parallel loops an expression has one value per block; an element of a fragment lives in one thread
+// only.
 void ScopeCheck::check_expressions(StmtId id) {
   walk_.start();
   for_each_root(p_, id, [&](ExprId root) {
     walk_.visit(root, [&](ExprId, const ExprNode& n) {
       if (n.op == ExprOp::var && !live_[n.var().value])
-        ctx_.error(DiagCode::out_of_scope, id, "variable " + p_.var(n.var()).name + " is used outside its loop or kernel",
+        ctx_.error(DiagCode::out_of_scope, id,
+                   "variable " + p_.var(n.var()).name + " is used outside its loop or kernel",
                    "use it inside the loop that defines it");
       if (n.op != ExprOp::load || !check_owner(id, n.object)) return;
       const ir::Buffer& b = p_.buffer(n.object);

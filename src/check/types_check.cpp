@@ -1,4 +1,5 @@
-// Types and ranks of expressions and statements, then each tile op by its own rules.
+// Types and ranks at the leaves of expressions and in statements, then each tile op by its own rules.
+// Operators need no look: an ExprPool makes none whose operands do not fit.
 #include "check/context.h"
 #include "check/expr_walk.h"
 #include "ops/op.h"
@@ -7,7 +8,6 @@ namespace tilegen::check {
 namespace {
 
 using ir::DType;
-using ir::ExprClass;
 using ir::ExprId;
 using ir::ExprNode;
 using ir::ExprOp;
@@ -27,10 +27,8 @@ class TypeCheck {
   void check_statement(StmtId id);
   void check_node(StmtId id, ExprId e, const ExprNode& n);
   void check_load(StmtId id, ExprId e, const ExprNode& n);
-  void check_operands(StmtId id, const ExprNode& n);
   void check_access(StmtId id, ir::BufferId buffer, std::span<const ExprId> indices);
   void expect(StmtId id, ExprId e, DType type, const std::string& what);
-  void mismatch(StmtId id, const ExprNode& n, const std::string& expected);
 
   CheckContext& ctx_;
   const ir::Program& p_;
@@ -72,9 +70,10 @@ void TypeCheck::check_statement(StmtId id) {
 void TypeCheck::expect(StmtId id, ExprId e, DType type, const std::string& what) {
   const DType got = e.valid() ? p_.exprs.type(e) : DType::none;
   if (got == type) return;
-  ctx_.error(DiagCode::dtype_mismatch, id,
-             what + " is " + (e.valid() ? ir::dtype_name(got) : "missing") + ", expected " + ir::dtype_name(type),
-             std::string("cast it to ") + ir::dtype_name(type));
+  ctx_.error(
+      DiagCode::dtype_mismatch, id,
+      what + " is " + (e.valid() ? ir::dtype_name(got) : "missing") + ", expected " + ir::dtype_name(type),
+      std::string("cast it to ") + ir::dtype_name(type));
 }
 
 void TypeCheck::check_access(StmtId id, ir::BufferId buffer, std::span<const ExprId> indices) {
@@ -93,11 +92,10 @@ void TypeCheck::check_node(StmtId id, ExprId e, const ExprNode& n) {
   } else if (n.op == ExprOp::var) {
     const ir::Var& v = p_.var(n.var());
     if (v.type != n.type)
-      ctx_.error(DiagCode::dtype_mismatch, id,
-                 "variable " + v.name + " is " + ir::dtype_name(v.type) + " and used as " + ir::dtype_name(n.type),
-                 std::string("cast it to ") + ir::dtype_name(n.type));
-  } else if (ir::expr_arity(n.op) > 0) {
-    check_operands(id, n);
+      ctx_.error(
+          DiagCode::dtype_mismatch, id,
+          "variable " + v.name + " is " + ir::dtype_name(v.type) + " and used as " + ir::dtype_name(n.type),
+          std::string("cast it to ") + ir::dtype_name(n.type));
   }
 }
 
@@ -106,50 +104,9 @@ void TypeCheck::check_load(StmtId id, ExprId e, const ExprNode& n) {
   const ir::Buffer& b = p_.buffer(n.object);
   if (b.type != n.type)
     ctx_.error(DiagCode::dtype_mismatch, id,
-               "an element of " + b.name + " is " + ir::dtype_name(b.type) + " and used as " + ir::dtype_name(n.type),
+               "an element of " + b.name + " is " + ir::dtype_name(b.type) + " and used as " +
+                   ir::dtype_name(n.type),
                std::string("cast it to ") + ir::dtype_name(n.type));
-}
-
-void TypeCheck::mismatch(StmtId id, const ExprNode& n, const std::string& expected) {
-  std::string operands;
-  const ExprId ids[] = {n.a, n.b, n.c};
-  for (int i = 0; i < ir::expr_arity(n.op); ++i)
-    operands += (i ? ", " : "") + std::string(ir::dtype_name(p_.exprs.type(ids[i])));
-  ctx_.error(DiagCode::dtype_mismatch, id,
-             std::string("operator ") + ir::expr_text(n.op) + " has operands " + operands + " and result " +
-                 ir::dtype_name(n.type) + ", expected " + expected,
-             "cast the operands");
-}
-
-void TypeCheck::check_operands(StmtId id, const ExprNode& n) {
-  const int arity = ir::expr_arity(n.op);
-  const DType a = p_.exprs.type(n.a);
-  const DType b = arity > 1 ? p_.exprs.type(n.b) : a;
-  const bool same = a == b;
-  switch (ir::expr_class(n.op)) {
-    case ExprClass::arith:
-      if (!same || n.type != a || ir::is_bool(a)) mismatch(id, n, "one numeric type");
-      break;
-    case ExprClass::integer:
-      if (!same || n.type != a || !ir::is_integer(a)) mismatch(id, n, "one integer type");
-      break;
-    case ExprClass::math:
-      if (!same || n.type != a || !ir::is_float(a)) mismatch(id, n, "one floating type");
-      break;
-    case ExprClass::compare:
-      if (!same || !ir::is_bool(n.type)) mismatch(id, n, "operands of one type and a bool result");
-      break;
-    case ExprClass::logic:
-      if (!same || !ir::is_bool(a) || !ir::is_bool(n.type)) mismatch(id, n, "bool");
-      break;
-    case ExprClass::select: {
-      const DType c = p_.exprs.type(n.c);
-      if (!ir::is_bool(a) || b != c || n.type != b) mismatch(id, n, "a bool and two operands of the result's type");
-      break;
-    }
-    case ExprClass::cast:
-    case ExprClass::leaf: break;
-  }
 }
 
 }  // namespace

@@ -11,7 +11,8 @@ using ir::ScalarValue;
 
 namespace {
 
-// Buffers of more dimensions than this need a heap-allocated index; the language allows no more than Limits::rank.
+// Buffers of more dimensions than this need a heap-allocated index; the language allows no more than
+// Limits::rank.
 constexpr size_t kInlineRank = 8;
 
 std::string element_text(const ir::Program& p, ir::BufferId buffer, std::span<const int64_t> index) {
@@ -32,10 +33,14 @@ Evaluator::Evaluator(const ir::Program& program, std::vector<Storage>& buffers)
 ScalarValue Evaluator::eval(ExprId id) {
   const ExprNode& n = program_.exprs[id];
   switch (n.op) {
-    case ExprOp::const_int: return {n.type, n.imm, 0};
-    case ExprOp::const_float: return {n.type, 0, n.float_value()};
-    case ExprOp::var: return vars_[n.var().value];
-    default: break;
+    case ExprOp::const_int:
+      return {n.type, n.imm, 0};
+    case ExprOp::const_float:
+      return {n.type, 0, n.float_value()};
+    case ExprOp::var:
+      return vars_[n.var().value];
+    default:
+      break;
   }
   if (stamps_[id.value] == step_) return values_[id.value];
   const ScalarValue value = eval_node(n, id);
@@ -46,8 +51,10 @@ ScalarValue Evaluator::eval(ExprId id) {
 
 ScalarValue Evaluator::eval_node(const ExprNode& n, ExprId id) {
   switch (n.op) {
-    case ExprOp::load: return eval_load(n, id);
-    case ExprOp::select: return eval(eval(n.a).i != 0 ? n.b : n.c);
+    case ExprOp::load:
+      return eval_load(n, id);
+    case ExprOp::select:
+      return eval(eval(n.a).i != 0 ? n.b : n.c);
     case ExprOp::logical_and: {
       const ScalarValue a = eval(n.a);
       return a.i == 0 ? a : eval(n.b);
@@ -56,8 +63,10 @@ ScalarValue Evaluator::eval_node(const ExprNode& n, ExprId id) {
       const ScalarValue a = eval(n.a);
       return a.i != 0 ? a : eval(n.b);
     }
-    case ExprOp::cast: return ir::eval_cast(n.type, eval(n.a));
-    default: break;
+    case ExprOp::cast:
+      return ir::eval_cast(n.type, eval(n.a));
+    default:
+      break;
   }
   const ScalarValue a = eval(n.a);
   if (ir::expr_arity(n.op) == 1) return ir::eval_unary(n.op, n.type, a);
@@ -95,9 +104,11 @@ void Evaluator::record(AccessResult result, ir::BufferId buffer, std::span<const
     return;
   }
   std::string extents;
-  for (int64_t e : buffers_[buffer.value].shape()) extents += (extents.empty() ? "" : ", ") + std::to_string(e);
-  fault_ = Fault{DiagCode::index_out_of_bounds, element + " is outside the buffer's extents [" + extents + "]",
-                 "guard the access with an if, or make the buffer larger"};
+  for (int64_t e : buffers_[buffer.value].shape())
+    extents += (extents.empty() ? "" : ", ") + std::to_string(e);
+  fault_ =
+      Fault{DiagCode::index_out_of_bounds, element + " is outside the buffer's extents [" + extents + "]",
+            "guard the access with an if, or make the buffer larger"};
 }
 
 }  // namespace tilegen::interp

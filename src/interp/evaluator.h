@@ -17,9 +17,9 @@ struct Fault {
   std::string hint;
 };
 
-// Only what a result needs is evaluated: the side a select does not take, and the second operand of an `and` or `or`
-// decided by the first, may name elements that do not exist. Values are kept per node within one step, so a shared
-// subexpression costs once.
+// Only what a result needs is evaluated: the side a select does not take, and the second operand of an `and`
+// or `or` decided by the first, may name elements that do not exist. Values are kept per node within one
+// step, so a shared subexpression costs once.
 class Evaluator {
  public:
   Evaluator(const ir::Program& program, std::vector<Storage>& buffers);

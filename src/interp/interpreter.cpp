@@ -1,5 +1,5 @@
-// Kernels in order, blocks in row-major order, statements one after another; the iterations of a parallel loop run in
-// row-major order too, which is one of the orders the language allows.
+// Kernels in order, blocks in row-major order, statements one after another; the iterations of a parallel
+// loop run in row-major order too, which is one of the orders the language allows.
 #include "interp/interpreter.h"
 
 #include <bit>
@@ -58,7 +58,8 @@ Checked Interpreter::bind_tensor(ir::BufferId id, uint64_t address) {
       stride = *next;
     }
   }
-  buffers_[id.value] = Storage::global(b.type, std::move(shape), std::move(strides), std::bit_cast<std::byte*>(address));
+  buffers_[id.value] =
+      Storage::global(b.type, std::move(shape), std::move(strides), std::bit_cast<std::byte*>(address));
   return Unit{};
 }
 

@@ -18,7 +18,8 @@ uint64_t value_to_bits(ScalarValue value) {
   return ir::is_float(value.type) ? ir::float_to_bits(value.type, value.f) : static_cast<uint64_t>(value.i);
 }
 
-Storage Storage::global(DType type, std::vector<int64_t> shape, std::vector<int64_t> strides, std::byte* base) {
+Storage Storage::global(DType type, std::vector<int64_t> shape, std::vector<int64_t> strides,
+                        std::byte* base) {
   Storage s;
   s.type_ = type;
   s.is_global_ = true;

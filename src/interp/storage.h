@@ -13,13 +13,14 @@ namespace tilegen::interp {
 
 enum class AccessResult : uint8_t { done, outside, unwritten };
 
-// A global tensor is the caller's memory: reads outside its extents give 0, writes there are dropped. An on-chip
-// buffer is a plain array of the running block, each element a number in its dtype's exact range and a mark saying
-// that something wrote it.
+// A global tensor is the caller's memory: reads outside its extents give 0, writes there are dropped. An
+// on-chip buffer is a plain array of the running block, each element a number in its dtype's exact range and
+// a mark saying that something wrote it.
 class Storage {
  public:
   Storage() = default;
-  static Storage global(ir::DType type, std::vector<int64_t> shape, std::vector<int64_t> strides, std::byte* base);
+  static Storage global(ir::DType type, std::vector<int64_t> shape, std::vector<int64_t> strides,
+                        std::byte* base);
   static Storage on_chip(ir::DType type, std::vector<int64_t> shape);
 
   ir::DType type() const { return type_; }

@@ -84,8 +84,9 @@ ExprId KernelLowering::memory_index(ir::BufferId buffer, std::span<const ExprId>
 }
 
 ExprId KernelLowering::bounds_predicate(ir::BufferId buffer, std::span<const ExprId> indices) {
+  // On-chip indices are checked in range where that is decidable; what is left (the untaken side of a select, padding
+  // lanes) must not leave the buffer either.
   const ir::Buffer& b = p_.buffer(buffer);
-  if (b.scope != ir::MemScope::global) return ExprId();
   ir::ExprPool& e = out_.exprs;
   ExprId predicate;
   for (size_t d = 0; d < b.shape.size(); ++d) {
@@ -110,6 +111,15 @@ ExprId KernelLowering::store_predicate(ir::BufferId buffer, std::span<const Expr
                                        bool inside) {
   if (inside) return predicate;
   return both(predicate, bounds_predicate(buffer, indices));
+}
+
+ExprId KernelLowering::streaming_condition(const plan::OpPlan& plan, ir::BufferId buffer) {
+  const ir::Buffer& b = p_.buffer(buffer);
+  if (!plan.streaming || b.scope != ir::MemScope::global) return ExprId();
+  ir::ExprPool& e = out_.exprs;
+  ExprId bytes = e.const_int(ir::dtype_bytes(b.type));
+  for (ExprId extent : b.shape) bytes = e.mul(bytes, lower_expr(extent));
+  return simplified(e.le(e.const_int(target_.streaming_bytes), bytes));
 }
 
 }  // namespace tilegen::lower

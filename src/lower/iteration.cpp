@@ -8,6 +8,9 @@ namespace tilegen::lower {
 
 using layout::Digit;
 
+// Vectors of one pass of the innermost loop: independent work that hides latencies, and less loop overhead.
+constexpr int64_t kUnroll = 4;
+
 Nest KernelLowering::make_nest(const layout::Fragment& iteration, int64_t vector, const std::vector<int64_t>& extents) {
   ir::ExprPool& e = out_.exprs;
   std::vector<Digit> digits;
@@ -32,8 +35,14 @@ Nest KernelLowering::make_nest(const layout::Fragment& iteration, int64_t vector
     ExprId value;
     if (is_vector) {
       int64_t chunks = ceil_div(d.extent, vector);
-      ExprId chunk = chunks > 1 ? e.mul(loop(chunks, thread::LoopForm::serial, "i"), vector) : e.const_int(0);
-      value = e.add(chunk, loop(vector, thread::LoopForm::vectorized, "lane"));
+      ExprId chunk = e.const_int(0);
+      if (chunks >= 2 * kUnroll && chunks % kUnroll == 0) {
+        chunk = e.mul(loop(chunks / kUnroll, thread::LoopForm::serial, "i"), kUnroll);
+        chunk = e.add(chunk, loop(kUnroll, thread::LoopForm::unrolled, "u"));
+      } else if (chunks > 1) {
+        chunk = loop(chunks, thread::LoopForm::serial, "i");
+      }
+      value = e.add(e.mul(chunk, vector), loop(vector, thread::LoopForm::vectorized, "lane"));
       extent = chunks * vector;
       if (extent != d.extent) nest.inside = e.logical_and(nest.inside, e.lt(value, e.const_int(d.extent)));
     } else {

@@ -41,9 +41,6 @@ thread::Combine lane_combine(ReduceKind kind) {
 
 }  // namespace
 
-// Independent partial results per lane hide the latency of the combining instruction.
-constexpr int64_t kPartials = 4;
-
 void OpLowering::reduce(int src, int dst, ReduceKind kind, int axis, bool accumulate) {
   ir::ExprPool& e = k_.out_.exprs;
   const DType acc_type = type(dst);
@@ -66,7 +63,9 @@ void OpLowering::reduce(int src, int dst, ReduceKind kind, int axis, bool accumu
   m.name = "partial" + std::to_string(k_.out_.memories.size());
   m.space = thread::Space::local;
   m.type = acc_type;
-  const int64_t partials = lanes_reduce && !reduced.empty() && reduced.back().extent % kPartials == 0 ? kPartials : 1;
+  // Vectors of the unrolled innermost loop accumulate apart: independent sums hide the latency of the combining instruction.
+  const bool unrolled = lanes_reduce && !reduced.empty() && reduced.back().form == thread::LoopForm::unrolled;
+  const int64_t partials = unrolled ? reduced.back().extent : 1;
   m.elements = width * partials;
   m.alignment = std::max<int64_t>(width * ir::dtype_bytes(acc_type), 1);
   m.in_registers = true;
@@ -96,7 +95,7 @@ void OpLowering::reduce(int src, int dst, ReduceKind kind, int axis, bool accumu
   };
   auto slot = [&](ExprId partial) { return k_.simplified(e.add(e.mul(partial, width), lane)); };
   auto store = [&](MemoryId mem, ExprId index, ExprId value, ExprId predicate) {
-    return k_.out_.add(thread::Store{mem, index, value, predicate, false}, op_.path);
+    return k_.out_.add(thread::Store{mem, index, value, predicate, false, ExprId()}, op_.path);
   };
   auto load_acc = [&](ExprId index) { return e.load(acc, acc_type, std::vector<ExprId>{index}); };
 
@@ -118,29 +117,7 @@ void OpLowering::reduce(int src, int dst, ReduceKind kind, int axis, bool accumu
     body.insert(body.end(), init.begin(), init.end());
   }
 
-  // Innermost reduced loop split into kPartials unrolled steps.
-  ExprId partial = e.const_int(0);
-  if (partials > 1) {
-    NestLoop inner = reduced.back();
-    NestLoop outer{k_.out_.add_var("i" + std::to_string(k_.out_.vars.size()), ir::VarKind::loop), inner.extent / partials,
-                   thread::LoopForm::serial};
-    NestLoop step{k_.out_.add_var("u" + std::to_string(k_.out_.vars.size()), ir::VarKind::loop), partials,
-                  thread::LoopForm::unrolled};
-    k_.ctx_.bind(outer.var, 0, outer.extent - 1);
-    k_.ctx_.bind(step.var, 0, partials - 1);
-    partial = e.var(step.var);
-    ExprId whole = e.add(e.mul(e.var(outer.var), partials), partial);
-    struct Substitute final : ir::ExprRewriter {
-      Substitute(ir::ExprPool& pool, VarId var, ExprId value) : ExprRewriter(pool, pool), var_(var), value_(value) {}
-      ExprId rewrite_var(const ir::ExprNode& n) override { return n.var() == var_ ? value_ : to_->var(n.var(), n.type); }
-      VarId var_;
-      ExprId value_;
-    } substitute(e, inner.var, whole);
-    for (ExprId& p : nest.point) p = k_.simplified(substitute.rewrite(p));
-    nest.inside = substitute.rewrite(nest.inside);
-    reduced.back() = outer;
-    reduced.push_back(step);
-  }
+  const ExprId partial = unrolled ? e.var(reduced.back().var) : e.const_int(0);
   ExprId value = source();
   if (ExprId in = k_.both(ExprId(), nest.inside); in && lanes_reduce) value = e.select(in, value, identity(e, kind, acc_type));
   thread::Block step = in_lanes({store(acc, slot(partial), combine(e, kind, load_acc(slot(partial)), value), ExprId())});

@@ -24,9 +24,10 @@ void check(const ir::Program& p, const ir::TileOp& op, const std::string& path, 
   const Region& dst = op.operands[kDst];
   const MatchedPair dims = matched_pair(src, dst);
   if (pick(src.extents, dims.a) != pick(dst.extents, dims.b))
-    report.error(DiagCode::shape_mismatch,
-                 "src " + operand_text(p, src) + " and dst " + operand_text(p, dst) + " have different extents",
-                 "give both regions the same extents; dimensions of extent 1 may be left out when the ranks differ");
+    report.error(
+        DiagCode::shape_mismatch,
+        "src " + operand_text(p, src) + " and dst " + operand_text(p, dst) + " have different extents",
+        "give both regions the same extents; dimensions of extent 1 may be left out when the ranks differ");
   check_no_overlap(p, op, report);
 }
 

@@ -53,9 +53,10 @@ void check_no_overlap(const ir::Program& p, const ir::TileOp& op, const Reporter
     for (size_t r = 0; r < row.operands.size(); ++r) {
       if (r == w || !provably_overlap(p, op.operands[w], op.operands[r])) continue;
       report.error(DiagCode::parallel_race,
-                   std::string(row.operands[w].name) + " " + ir::print_region(p, op.operands[w]) + " overlaps " +
-                       std::string(row.operands[r].name) + " " + ir::print_region(p, op.operands[r]) +
-                       "; the elements of one " + std::string(row.text) + " have no order",
+                   std::string(row.operands[w].name) + " " + ir::print_region(p, op.operands[w]) +
+                       " overlaps " + std::string(row.operands[r].name) + " " +
+                       ir::print_region(p, op.operands[r]) + "; the elements of one " +
+                       std::string(row.text) + " have no order",
                    "write to a buffer of its own and copy it back");
     }
   }

@@ -11,9 +11,9 @@
 
 namespace tilegen::ops {
 
-std::string extents_text(std::span<const int64_t> extents);                 // "[128, 32]"
-std::string region_text(const ir::Program& p, const ir::Region& r);         // "As[128, 32]"
-std::string operand_text(const ir::Program& p, const ir::Region& r);        // "As[128, 32] (f16, shared)"
+std::string extents_text(std::span<const int64_t> extents);           // "[128, 32]"
+std::string region_text(const ir::Program& p, const ir::Region& r);   // "As[128, 32]"
+std::string operand_text(const ir::Program& p, const ir::Region& r);  // "As[128, 32] (f16, shared)"
 
 // Where an op's check writes: one op's path and location, filled into every diagnostic.
 struct Reporter {
@@ -24,8 +24,8 @@ struct Reporter {
   void error(DiagCode code, std::string message, std::string hint) const;
 };
 
-// Reports a written operand that provably overlaps another operand of the same op: the elements of one op have no
-// order, so such an op has no meaning.
+// Reports a written operand that provably overlaps another operand of the same op: the elements of one op
+// have no order, so such an op has no meaning.
 void check_no_overlap(const ir::Program& p, const ir::TileOp& op, const Reporter& report);
 
 }  // namespace tilegen::ops

@@ -14,9 +14,11 @@ struct TypeRow {
   DType a, b, c;
 };
 constexpr TypeRow kTypes[] = {
-    {DType::f16, DType::f16, DType::f16}, {DType::f16, DType::f16, DType::f32}, {DType::bf16, DType::bf16, DType::f32},
-    {DType::f32, DType::f32, DType::f32}, {DType::f64, DType::f64, DType::f64}, {DType::i8, DType::i8, DType::i32},
-    {DType::i8, DType::u8, DType::i32},   {DType::u8, DType::i8, DType::i32},   {DType::u8, DType::u8, DType::i32},
+    {DType::f16, DType::f16, DType::f16},   {DType::f16, DType::f16, DType::f32},
+    {DType::bf16, DType::bf16, DType::f32}, {DType::f32, DType::f32, DType::f32},
+    {DType::f64, DType::f64, DType::f64},   {DType::i8, DType::i8, DType::i32},
+    {DType::i8, DType::u8, DType::i32},     {DType::u8, DType::i8, DType::i32},
+    {DType::u8, DType::u8, DType::i32},
 };
 
 // The dimensions of one operand's region that hold its rows and columns, as stored.
@@ -51,11 +53,12 @@ void check_types(const ir::Program& p, const ir::TileOp& op, const Reporter& rep
   const DType c = p.buffer(op.operands[kC].buffer).type;
   for (const TypeRow& row : kTypes)
     if (row.a == a && row.b == b && row.c == c) return;
-  report.error(DiagCode::dtype_mismatch,
-               std::string("no gemm of ") + ir::dtype_name(a) + " x " + ir::dtype_name(b) + " into " +
-                   ir::dtype_name(c),
-               "legal: f16 x f16 into f16 or f32, bf16 x bf16 into f32, f32 x f32 into f32, f64 x f64 into f64, "
-               "i8 or u8 x i8 or u8 into i32");
+  report.error(
+      DiagCode::dtype_mismatch,
+      std::string("no gemm of ") + ir::dtype_name(a) + " x " + ir::dtype_name(b) + " into " +
+          ir::dtype_name(c),
+      "legal: f16 x f16 into f16 or f32, bf16 x bf16 into f32, f32 x f32 into f32, f64 x f64 into f64, "
+      "i8 or u8 x i8 or u8 into i32");
 }
 
 void check_shapes(const ir::Program& p, const ir::TileOp& op, const Reporter& report) {
@@ -79,10 +82,11 @@ void check_shapes(const ir::Program& p, const ir::TileOp& op, const Reporter& re
   const auto differ = [&](const char* dim, const char* x, int64_t ex, const char* y, int64_t ey) {
     if (ex == ey) return;
     report.error(DiagCode::shape_mismatch,
-                 std::string("a ") + region_text(p, op.operands[kA]) + ", b " + region_text(p, op.operands[kB]) +
-                     ", c " + region_text(p, op.operands[kC]) + ": " + dim + " is " + std::to_string(ex) + " in " + x +
-                     " and " + std::to_string(ey) + " in " + y,
-                 "a is m x k, b is k x n, c is m x n; transpose_a and transpose_b say that a or b is stored transposed");
+                 std::string("a ") + region_text(p, op.operands[kA]) + ", b " +
+                     region_text(p, op.operands[kB]) + ", c " + region_text(p, op.operands[kC]) + ": " + dim +
+                     " is " + std::to_string(ex) + " in " + x + " and " + std::to_string(ey) + " in " + y,
+                 "a is m x k, b is k x n, c is m x n; transpose_a and transpose_b say that a or b is stored "
+                 "transposed");
   };
   differ("k", "a", ka, "b", kb);
   differ("m", "a", m, "c", cm);
@@ -112,8 +116,9 @@ void lower(const ir::TileOp& op, LowerSink& sink) { sink.contract(kA, kB, kC, op
 
 // ---- reference meaning ----
 //
-// k ascends. f16 and bf16 operands: products and sums in f32, starting from the old C, one rounding to C's type at
-// the end of the op. f32, f64: products and sums in that type. i8, u8: products and sums in i32, which wraps.
+// k ascends. f16 and bf16 operands: products and sums in f32, starting from the old C, one rounding to C's
+// type at the end of the op. f32, f64: products and sums in that type. i8, u8: products and sums in i32,
+// which wraps.
 
 struct Matrix {
   std::vector<double> f;
@@ -121,7 +126,8 @@ struct Matrix {
   int64_t rows = 0, cols = 0;
 };
 
-// Row-major copy of an operand, transposed on the way when asked, so that the inner loop touches plain arrays.
+// Row-major copy of an operand, transposed on the way when asked, so that the inner loop touches plain
+// arrays.
 Matrix read_matrix(const ir::TileOp& op, int operand, bool transpose, ReferenceSink& sink) {
   const MatrixDims d = matrix_dims(op.operands[operand]);
   const std::span<const int64_t> extents = sink.extents(operand);

@@ -1,5 +1,5 @@
-// Row-major walk over a box of indices, without allocation per point. A visitor that returns bool stops the walk with
-// false.
+// Row-major walk over a box of indices, without allocation per point. A visitor that returns bool stops the
+// walk with false.
 #pragma once
 
 #include <cstdint>

@@ -7,8 +7,8 @@
 
 namespace tilegen::ops {
 
-// Dimensions other than the axis keep their order. With src's rank dst has extent 1 at the axis; with one less the
-// axis is gone; with any other rank dimensions of extent 1 are left out on both sides.
+// Dimensions other than the axis keep their order. With src's rank dst has extent 1 at the axis; with one
+// less the axis is gone; with any other rank dimensions of extent 1 are left out on both sides.
 std::vector<int> reduce_dst_dims(const ir::TileOp& op) {
   const std::vector<int64_t>& src = op.operands[0].extents;
   const std::vector<int64_t>& dst = op.operands[1].extents;
@@ -44,7 +44,9 @@ using ir::DType;
 using ir::ReduceKind;
 enum : int { kSrc, kDst };
 
-ReduceKind reduce_kind(const ir::TileOp& op) { return static_cast<ReduceKind>(op.attrs[ir::reduce_attr::kind]); }
+ReduceKind reduce_kind(const ir::TileOp& op) {
+  return static_cast<ReduceKind>(op.attrs[ir::reduce_attr::kind]);
+}
 
 // ---- signature check ----
 
@@ -59,7 +61,8 @@ void check_types(const ir::Program& p, const ir::TileOp& op, const Reporter& rep
   const DType dst = p.buffer(op.operands[kDst].buffer).type;
   const ReduceKind kind = reduce_kind(op);
   if (kind == ReduceKind::sum && ir::is_bool(src))
-    report.error(DiagCode::dtype_mismatch, "src " + operand_text(p, op.operands[kSrc]) + ": a bool has no sum",
+    report.error(DiagCode::dtype_mismatch,
+                 "src " + operand_text(p, op.operands[kSrc]) + ": a bool has no sum",
                  "copy it into an i32 buffer first, or use max (any) or min (all)");
   if (kind == ReduceKind::absmax && !ir::is_float(src) && ir::dtype_kind(src) != ir::DTypeKind::signed_int)
     report.error(DiagCode::dtype_mismatch,
@@ -94,8 +97,8 @@ void check(const ir::Program& p, const ir::TileOp& op, const std::string& path, 
   }
   if (reduce_dst_dims(op).empty())
     report.error(DiagCode::shape_mismatch,
-                 "dst " + operand_text(p, dst) + " does not fit src " + operand_text(p, src) + " without axis " +
-                     std::to_string(axis),
+                 "dst " + operand_text(p, dst) + " does not fit src " + operand_text(p, src) +
+                     " without axis " + std::to_string(axis),
                  "dst has src's extents without the axis, or with extent 1 there");
   check_no_overlap(p, op, report);
 }
@@ -116,8 +119,8 @@ void lower(const ir::TileOp& op, LowerSink& sink) {
 
 // ---- reference meaning ----
 //
-// Each element is cast to dst's type, then combined along ascending axis with the language's own add, max, min and
-// abs, so a NaN is ignored by max, min and absmax and poisons a sum.
+// Each element is cast to dst's type, then combined along ascending axis with the language's own add, max,
+// min and abs, so a NaN is ignored by max, min and absmax and poisons a sum.
 
 int64_t lowest_integer(DType type) {
   if (ir::dtype_kind(type) != ir::DTypeKind::signed_int) return 0;
@@ -140,9 +143,12 @@ ir::ScalarValue initial(ReduceKind kind, DType type) {
 ir::ScalarValue combine(ReduceKind kind, DType type, ir::ScalarValue acc, ir::ScalarValue v) {
   if (ir::is_bool(type)) return {type, kind == ReduceKind::min ? (acc.i & v.i) : (acc.i | v.i), 0};
   switch (kind) {
-    case ReduceKind::sum: return ir::eval_binary(ir::ExprOp::add, type, acc, v);
-    case ReduceKind::min: return ir::eval_binary(ir::ExprOp::min, type, acc, v);
-    case ReduceKind::max: return ir::eval_binary(ir::ExprOp::max, type, acc, v);
+    case ReduceKind::sum:
+      return ir::eval_binary(ir::ExprOp::add, type, acc, v);
+    case ReduceKind::min:
+      return ir::eval_binary(ir::ExprOp::min, type, acc, v);
+    case ReduceKind::max:
+      return ir::eval_binary(ir::ExprOp::max, type, acc, v);
     case ReduceKind::absmax:
       return ir::eval_binary(ir::ExprOp::max, type, acc, ir::eval_unary(ir::ExprOp::abs, type, v));
   }

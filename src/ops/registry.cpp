@@ -33,13 +33,14 @@ constexpr bool rows_stand_in_enum_order() {
 static_assert(std::size(kDefs) == std::size(kKinds), "every row of ops.def has its definition");
 static_assert(rows_stand_in_enum_order(), "OpKind follows ops.def");
 
-bool check_region(const ir::Program& p, const ir::OperandRow& row, const ir::Region& r, const Reporter& report) {
+bool check_region(const ir::Program& p, const ir::OperandRow& row, const ir::Region& r,
+                  const Reporter& report) {
   const ir::Buffer& b = p.buffer(r.buffer);
   const std::string name = std::string(row.name) + " " + b.name;
   if (r.offsets.size() != b.shape.size() || r.extents.size() != b.shape.size()) {
     report.error(DiagCode::rank_mismatch,
-                 name + ": the region has " + std::to_string(r.extents.size()) + " dimensions, the buffer has " +
-                     std::to_string(b.shape.size()),
+                 name + ": the region has " + std::to_string(r.extents.size()) +
+                     " dimensions, the buffer has " + std::to_string(b.shape.size()),
                  "give one offset and one extent per dimension of the buffer");
     return false;
   }
@@ -56,7 +57,8 @@ bool check_region(const ir::Program& p, const ir::OperandRow& row, const ir::Reg
 }
 
 bool check_attribute(const ir::AttrRow& row, int64_t value, const Reporter& report) {
-  const bool ok = row.type == ir::AttrType::integer || (row.type == ir::AttrType::boolean && (value == 0 || value == 1)) ||
+  const bool ok = row.type == ir::AttrType::integer ||
+                  (row.type == ir::AttrType::boolean && (value == 0 || value == 1)) ||
                   (row.type == ir::AttrType::enumeration && !ir::attr_value_name(row, value).empty());
   if (ok) return true;
   const std::string legal = row.type == ir::AttrType::boolean ? "0 or 1" : std::string(row.values);
@@ -70,8 +72,8 @@ bool check_attribute(const ir::AttrRow& row, int64_t value, const Reporter& repo
 
 const TileOpDef& op_def(ir::OpKind kind) { return *kDefs[static_cast<size_t>(kind)]; }
 
-bool check_signature(const ir::Program& p, const ir::TileOp& op, const std::string& path, const SourceLocation& loc,
-                     std::vector<Diagnostic>& out) {
+bool check_signature(const ir::Program& p, const ir::TileOp& op, const std::string& path,
+                     const SourceLocation& loc, std::vector<Diagnostic>& out) {
   const ir::OpRow& row = ir::op_row(op.kind);
   const Reporter report{path, loc, out};
   const std::string text(row.text);
@@ -83,7 +85,8 @@ bool check_signature(const ir::Program& p, const ir::TileOp& op, const std::stri
     return false;
   }
   bool ok = true;
-  for (size_t i = 0; i < row.operands.size(); ++i) ok &= check_region(p, row.operands[i], op.operands[i], report);
+  for (size_t i = 0; i < row.operands.size(); ++i)
+    ok &= check_region(p, row.operands[i], op.operands[i], report);
   for (size_t i = 0; i < row.attrs.size(); ++i) ok &= check_attribute(row.attrs[i], op.attrs[i], report);
   if (op.value.valid() != row.has_value) {
     report.error(DiagCode::bad_attribute, text + (row.has_value ? " needs a value" : " takes no value"),
@@ -106,7 +109,8 @@ std::vector<int> matched_dims(const ir::Region& r, size_t rank) {
 }
 
 MatchedPair matched_pair(const ir::Region& a, const ir::Region& b) {
-  if (a.extents.size() == b.extents.size()) return {matched_dims(a, a.extents.size()), matched_dims(b, b.extents.size())};
+  if (a.extents.size() == b.extents.size())
+    return {matched_dims(a, a.extents.size()), matched_dims(b, b.extents.size())};
   return {matched_dims(a, 0), matched_dims(b, 0)};
 }
 

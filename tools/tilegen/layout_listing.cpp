@@ -38,14 +38,13 @@ std::vector<NamedLayout> collect(const Json& kernel) {
 
 }  // namespace
 
-std::string list_layouts(const std::string& schedule_json, const std::string& svg_folder) {
+std::string list_layouts(const std::string& schedule_json) {
   const Json schedule = Json::parse(schedule_json, nullptr, false);
   if (schedule.is_discarded()) fail("the library gave a schedule that is no JSON");
   std::string out;
   for (const Json& kernel : schedule.value("kernels", Json::array()))
     for (const NamedLayout& layout : collect(kernel))
       out += layout.name + "  " + layout.role + "\n    " + layout.text + "\n";
-  if (!svg_folder.empty()) fail("this library cannot draw layouts");
   return out;
 }
 

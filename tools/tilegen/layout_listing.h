@@ -5,7 +5,7 @@
 
 namespace tool {
 
-// One line per value, op and conversion that has a layout. With a folder, a picture of each goes there.
-std::string list_layouts(const std::string& schedule_json, const std::string& svg_folder);
+// One line per value, op and conversion that has a layout.
+std::string list_layouts(const std::string& schedule_json);
 
 }  // namespace tool

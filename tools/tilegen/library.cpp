@@ -18,7 +18,7 @@ void fail_usage(const std::string& message) {
   std::exit(2);
 }
 
-void require(tl_status status, tl_error* error, std::string_view what) {
+void require(tl_status status, tl_error* const& error, std::string_view what) {
   if (status == TL_OK) return;
   std::string message(what);
   message += " failed (";

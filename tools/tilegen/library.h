@@ -15,8 +15,9 @@ namespace tool {
 [[noreturn]] void fail(const std::string& message);
 [[noreturn]] void fail_usage(const std::string& message);
 
-// Ends the program with the library's diagnostics unless `status` is TL_OK.
-void require(tl_status status, tl_error* error, std::string_view what);
+// Ends the program with the library's diagnostics unless `status` is TL_OK. `error` is a reference because
+// the call that sets it usually stands in the first argument.
+void require(tl_status status, tl_error* const& error, std::string_view what);
 
 template <auto release>
 struct Releaser {

@@ -27,7 +27,6 @@ constexpr char kHelp[] =
   tilegen show FILE [options]         print a form of the result
       --target T  --schedule S.json   as above
       --what WHAT                     text schedule schedule-json layouts thread llvm llvm-opt asm
-      --svg DIR                       with layouts: a picture of each as DIR/VALUE.svg
   tilegen help | version
 )";
 

@@ -7,10 +7,9 @@
 namespace tool {
 
 int show_command(int argc, char** argv) {
-  const CommandLine line(argc, argv, {}, {"target", "schedule", "what", "svg"});
+  const CommandLine line(argc, argv, {}, {"target", "schedule", "what"});
   const ResultForm& form = result_form(line.get_or("what", "schedule"));
   const bool layouts = std::string("layouts") == form.name;
-  if (line.has("svg") && !layouts) fail_usage("--svg belongs to --what layouts");
   const Context context = make_context();
   const Program program = read_program(context, line.file());
   if (form.section == TL_SECTION_TILE_IR) {  // needs no target
@@ -20,7 +19,7 @@ int show_command(int argc, char** argv) {
   const bool planned = form.section == TL_SECTION_SCHEDULE_TEXT || form.section == TL_SECTION_SCHEDULE_JSON;
   const Artifact artifact = compile_file(context, program, line, &form, planned);
   const std::string text = section(artifact, form.section);
-  write_file("-", layouts ? list_layouts(text, line.get_or("svg", "")) : text);
+  write_file("-", layouts ? list_layouts(text) : text);
   return 0;
 }
 

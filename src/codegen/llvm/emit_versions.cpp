@@ -127,14 +127,20 @@ bool KernelEmitter::may_stream(const thread::Store& s) {
   return form.affine && form.stride == 1 && bytes % (features_.vector_bits / 8) == 0;
 }
 
-// True at run time when every streaming store of the body meets the alignment that bypassing the caches asks for.
+// True at run time when every streaming store of the body is wanted and meets the alignment that bypassing the caches asks
+// for.
 Value* KernelEmitter::streaming_condition(const thread::Block& body) {
   Value* bits = nullptr;
+  Value* wanted = nullptr;
   for (thread::StmtId id : body) {
     auto* s = std::get_if<thread::Store>(&program_.stmts[id.value].node);
     if (!s || !may_stream(*s)) continue;
     int outer = statement_level_;
     statement_level_ = open_scope(false);
+    if (s->streaming_if.valid()) {
+      Value* here = value(s->streaming_if);
+      wanted = wanted ? b_.CreateAnd(wanted, here) : here;
+    }
     Value* address = b_.CreatePtrToInt(place(s->memory, s->index).pointer, b_.getInt64Ty());
     close_scope();
     statement_level_ = outer;
@@ -142,7 +148,8 @@ Value* KernelEmitter::streaming_condition(const thread::Block& body) {
   }
   if (!bits) return nullptr;
   uint64_t low = static_cast<uint64_t>(features_.vector_bits / 8 - 1);
-  return b_.CreateICmpEQ(b_.CreateAnd(bits, low), b_.getInt64(0));
+  Value* aligned = b_.CreateICmpEQ(b_.CreateAnd(bits, low), b_.getInt64(0));
+  return wanted ? b_.CreateAnd(wanted, aligned) : aligned;
 }
 
 }  // namespace tilegen::codegen

@@ -7,15 +7,14 @@ namespace tilegen::check {
 namespace {
 
 TEST(BoundsCheck, Accepts) {
-  for (const char* body : {
-           "parallel i in 64 { if i < 63 { S[i + 1] = 0.0f32 } } }",
-           "fill S, 0.0f32 parallel i in 64 { V[i] = select(i < 32, S[i * 2], 0.0f32) } }",
-           "fill S, 0.0f32 serial i in 0 .. N { L[0] = cast(i64, S[i]) } }",
-           "fill S, 0.0f32 parallel i in 256 { C[0, i] = S[i % 64] } }",
-           "serial i in 0 .. 2 { fill As[i * 32 :+ 32, 0 :+ 64], 0.0f16 } }",
-           "serial i in 0 .. 0 { fill S[i + 60 :+ 32], 0.0f32 } }",
-           "fill S, 0.0f32 L[0] = cast(i64, S[N]) }",
-           "fill S, 0.0f32 parallel i in 64 { V[i] = S[i // 8 * 8 + 7 - i % 8] } }"})
+  for (const char* body :
+       {"parallel i in 64 { if i < 63 { S[i + 1] = 0.0f32 } } }",
+        "fill S, 0.0f32 parallel i in 64 { V[i] = select(i < 32, S[i * 2], 0.0f32) } }",
+        "fill S, 0.0f32 serial i in 0 .. N { L[0] = cast(i64, S[i]) } }",
+        "fill S, 0.0f32 parallel i in 256 { C[0, i] = S[i % 64] } }",
+        "serial i in 0 .. 2 { fill As[i * 32 :+ 32, 0 :+ 64], 0.0f16 } }",
+        "serial i in 0 .. 0 { fill S[i + 60 :+ 32], 0.0f32 } }", "fill S, 0.0f32 L[0] = cast(i64, S[N]) }",
+        "fill S, 0.0f32 parallel i in 64 { V[i] = S[i // 8 * 8 + 7 - i % 8] } }"})
     EXPECT_EQ(diagnose(body), "") << body;
 }
 

@@ -7,7 +7,8 @@ namespace {
 using ir::DType;
 
 constexpr const char* kSmall =
-    "tl 1 program t dim N scalar s: f32 tensor A: f32[N, 8]\nkernel k grid(x: 4) {\n alloc S: shared f32[4, 8]\n"
+    "tl 1 program t dim N scalar s: f32 tensor A: f32[N, 8]\nkernel k grid(x: 4) {\n alloc S: shared f32[4, "
+    "8]\n"
     " serial i in 0 .. 2 { if x == 0 { fill S, s + s * s } } copy A[0 :+ 4, 0 :+ 8] -> S }";
 
 struct Small {
@@ -65,9 +66,10 @@ TEST(Dims, Facts) {
   EXPECT_EQ(s.diagnosed(), "");
   s.dim().lower = INT64_MAX - 1;
   s.dim().upper = INT64_MAX;
-  EXPECT_EQ(s.diagnosed(),
-            "t.tl:1:20: error [bad_shape] N: dim N: no value is >= 9223372036854775806, <= 9223372036854775807 and "
-            "divisible by 16 (loosen one of the facts)");
+  EXPECT_EQ(
+      s.diagnosed(),
+      "t.tl:1:20: error [bad_shape] N: dim N: no value is >= 9223372036854775806, <= 9223372036854775807 and "
+      "divisible by 16 (loosen one of the facts)");
 }
 
 TEST(Dims, AreI64) {
@@ -79,8 +81,7 @@ TEST(Dims, AreI64) {
 TEST(Tensors, Shape) {
   Small s;
   s.tensor().shape[1] = s.number(-8);
-  EXPECT_EQ(s.diagnosed(),
-            "t.tl:1:43: error [bad_shape] A: extent 1 of A is -8 (extents are at least 0)");
+  EXPECT_EQ(s.diagnosed(), "t.tl:1:43: error [bad_shape] A: extent 1 of A is -8 (extents are at least 0)");
   s.tensor().shape[1] = s.number(INT64_MAX / 4);
   s.tensor().shape[0] = s.number(2);
   EXPECT_EQ(s.diagnosed(),
@@ -124,8 +125,9 @@ TEST(Tensors, Strides) {
 TEST(Buffers, HaveATypeAndAKernel) {
   Small s;
   s.tile().kernel = 1;
-  EXPECT_EQ(s.diagnosed(),
-            "t.tl:3:8: error [out_of_scope] S: shared buffer S belongs to no kernel (allocate it inside a kernel)");
+  EXPECT_EQ(
+      s.diagnosed(),
+      "t.tl:3:8: error [out_of_scope] S: shared buffer S belongs to no kernel (allocate it inside a kernel)");
   s.tile().kernel = 0;
   s.tile().type = DType::none;
   EXPECT_EQ(s.diagnosed(), "t.tl:3:8: error [dtype_mismatch] k:S: S has no element type (give it a dtype)");
@@ -135,19 +137,23 @@ TEST(Tiles, Extents) {
   Small s;
   s.tile().shape[0] = s.p.exprs.var(ir::VarId(0));
   EXPECT_EQ(s.diagnosed(),
-            "t.tl:3:8: error [bad_shape] k:S: extent 0 of S is not a constant (on-chip buffers have constant extents)");
+            "t.tl:3:8: error [bad_shape] k:S: extent 0 of S is not a constant (on-chip buffers have constant "
+            "extents)");
   s.tile().shape[0] = s.number(0);
-  EXPECT_EQ(s.diagnosed(), "t.tl:3:8: error [bad_shape] k:S: extent 0 of S is 0 (on-chip extents are at least 1)");
+  EXPECT_EQ(s.diagnosed(),
+            "t.tl:3:8: error [bad_shape] k:S: extent 0 of S is 0 (on-chip extents are at least 1)");
   s.tile().shape[0] = s.number(1 << 22);
   EXPECT_EQ(s.diagnosed(),
             "t.tl:3:8: error [bad_shape] k:S: S is too large; elements: 33554432, the limit is 16777216 "
             "(make the tile smaller)");
   s.tile().shape[0] = s.number(INT64_MAX / 2);
   EXPECT_EQ(s.diagnosed(),
-            "t.tl:3:8: error [overflow] k:S: the number of elements of S does not fit 64 bits (make the tile smaller)");
+            "t.tl:3:8: error [overflow] k:S: the number of elements of S does not fit 64 bits (make the tile "
+            "smaller)");
   s.tile().shape.assign(9, s.number(1));
-  EXPECT_EQ(s.diagnosed(),
-            "t.tl:3:8: error [bad_shape] k:S: S has 9 dimensions, expected 1 to 8 (merge or drop dimensions)");
+  EXPECT_EQ(
+      s.diagnosed(),
+      "t.tl:3:8: error [bad_shape] k:S: S has 9 dimensions, expected 1 to 8 (merge or drop dimensions)");
 }
 
 TEST(Tiles, HaveNoTensorMarks) {
@@ -159,7 +165,8 @@ TEST(Tiles, HaveNoTensorMarks) {
   s.tile().read_only = false;
   s.tile().strides = {s.number(8), s.number(1)};
   EXPECT_EQ(s.diagnosed(),
-            "t.tl:3:8: error [scope_not_allowed] k:S: S is on-chip and has strides (only global tensors have those)");
+            "t.tl:3:8: error [scope_not_allowed] k:S: S is on-chip and has strides (only global tensors have "
+            "those)");
 }
 
 TEST(Grids, Form) {

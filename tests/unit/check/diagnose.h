@@ -30,6 +30,8 @@ inline std::string diagnose(const ir::Program& program, const Limits& limits = {
 }
 
 // `body` is what follows the declarations of a kernel, its closing brace included.
-inline std::string diagnose(const std::string& body) { return diagnose(parsed(kDeclarations + (" " + body))); }
+inline std::string diagnose(const std::string& body) {
+  return diagnose(parsed(kDeclarations + (" " + body)));
+}
 
 }  // namespace tilegen::check

@@ -7,12 +7,12 @@ namespace tilegen::check {
 namespace {
 
 TEST(InitCheck, Accepts) {
-  for (const char* body : {
-           "fill As, 0.0f16 fill Bs, 0.0f16 gemm As, Bs -> Cf {clear} }",
-           "if N < 5 { fill S, 0.0f32 } copy S -> C[0 :+ 1, 0 :+ 64] }",
-           "serial i in 0 .. 4 { if i > 0 { copy S -> C[0 :+ 1, 0 :+ 64] } fill S, 0.0f32 } }",
-           "serial i in 0 .. 4 { serial j in 0 .. i { L[1] = L[0] } L[0] = i } }",
-           "serial i in 0 .. 4 { L[1] = select(i > 0, L[0], 0) L[0] = i } }"})
+  for (const char* body :
+       {"fill As, 0.0f16 fill Bs, 0.0f16 gemm As, Bs -> Cf {clear} }",
+        "if N < 5 { fill S, 0.0f32 } copy S -> C[0 :+ 1, 0 :+ 64] }",
+        "serial i in 0 .. 4 { if i > 0 { copy S -> C[0 :+ 1, 0 :+ 64] } fill S, 0.0f32 } }",
+        "serial i in 0 .. 4 { serial j in 0 .. i { L[1] = L[0] } L[0] = i } }",
+        "serial i in 0 .. 4 { L[1] = select(i > 0, L[0], 0) L[0] = i } }"})
     EXPECT_EQ(diagnose(body), "") << body;
 }
 
@@ -77,9 +77,10 @@ TEST(InitCheck, UninitOnce) {
 }
 
 TEST(InitCheck, UninitGuard) {
-  EXPECT_EQ(diagnose("serial i in 0 .. 4 { if x == 0 { serial j in 0 .. 2 { copy S -> C[0 :+ 1, 0 :+ 64] } } } }"),
-            "t.tl:6:56: error [uninitialised_read] k/i/if#0/j/copy#0: S (shared) is read before anything"
-            " wrote it (fill it or copy into it first)");
+  EXPECT_EQ(
+      diagnose("serial i in 0 .. 4 { if x == 0 { serial j in 0 .. 2 { copy S -> C[0 :+ 1, 0 :+ 64] } } } }"),
+      "t.tl:6:56: error [uninitialised_read] k/i/if#0/j/copy#0: S (shared) is read before anything"
+      " wrote it (fill it or copy into it first)");
 }
 
 TEST(InitCheck, UninitGuardedInner) {

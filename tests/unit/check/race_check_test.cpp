@@ -7,19 +7,18 @@ namespace tilegen::check {
 namespace {
 
 TEST(RaceCheck, Accepts) {
-  for (const char* body : {
-           "fill S, 0.0f32 parallel i in 32 { S[i] = S[i + 32] } }",
-           "parallel i, j in 64, 64 { if j == 3 { S[i] = 0.0f32 } } }",
-           "parallel i in 32 { if x == 0 { S[i] = 0.0f32 } else { S[i + 1] = 1.0f32 } } }",
-           "parallel i in 4096 { C[i // 64, i % 64] = 0.0f32 } }",
-           "parallel i, j in 8, 8 { S[i + j * 8] = 0.0f32 } }",
-           "fill V, 0.0f32 parallel i in 64 { V[i] = V[i] + 1.0f32 } }",
-           "parallel i in 64 { S[cast(i64, R[i]) % 64] = 0.0f32 } }",
-           "parallel i, j in 64, 64 { C[63 - j, i] = 0.0f32 } }",
-           "parallel i in 32 { As[0, i] = 0.0f16 As[1, i] = 0.0f16 } }",
-           "parallel i in 64 { S[63 - i] = 0.0f32 } }",
-           "parallel i, j in 8, 8 { C[0, i * N + j] = 0.0f32 } }",
-           "parallel i in 64 { if i < N { S[0] = 0.0f32 } } }"})
+  for (const char* body :
+       {"fill S, 0.0f32 parallel i in 32 { S[i] = S[i + 32] } }",
+        "parallel i, j in 64, 64 { if j == 3 { S[i] = 0.0f32 } } }",
+        "parallel i in 32 { if x == 0 { S[i] = 0.0f32 } else { S[i + 1] = 1.0f32 } } }",
+        "parallel i in 4096 { C[i // 64, i % 64] = 0.0f32 } }",
+        "parallel i, j in 8, 8 { S[i + j * 8] = 0.0f32 } }",
+        "fill V, 0.0f32 parallel i in 64 { V[i] = V[i] + 1.0f32 } }",
+        "parallel i in 64 { S[cast(i64, R[i]) % 64] = 0.0f32 } }",
+        "parallel i, j in 64, 64 { C[63 - j, i] = 0.0f32 } }",
+        "parallel i in 32 { As[0, i] = 0.0f16 As[1, i] = 0.0f16 } }",
+        "parallel i in 64 { S[63 - i] = 0.0f32 } }", "parallel i, j in 8, 8 { C[0, i * N + j] = 0.0f32 } }",
+        "parallel i in 64 { if i < N { S[0] = 0.0f32 } } }"})
     EXPECT_EQ(diagnose(body), "") << body;
 }
 

@@ -39,28 +39,6 @@ TEST(Expressions, Accepts) {
   EXPECT_EQ(q.value(q.p.exprs.select(q.flag(), q.s(), q.p.exprs.cast(DType::f32, q.n()))), "");
 }
 
-TEST(Expressions, OperandTypes) {
-  StoreProgram q;
-  ir::ExprPool& e = q.p.exprs;
-  const auto to_f32 = [&](ExprId x) { return e.cast(DType::f32, x); };
-  EXPECT_EQ(q.value(e.binary(ExprOp::add, q.s(), q.n())),
-            kAt + "operator + has operands f32, i32 and result f32, expected one numeric type (cast the operands)");
-  EXPECT_EQ(q.value(to_f32(e.binary(ExprOp::add, q.flag(), q.flag()))),
-            kAt + "operator + has operands bool, bool and result bool, expected one numeric type (cast the operands)");
-  EXPECT_EQ(q.value(e.binary(ExprOp::floormod, q.s(), q.s())),
-            kAt + "operator % has operands f32, f32 and result f32, expected one integer type (cast the operands)");
-  EXPECT_EQ(q.value(to_f32(e.unary(ExprOp::exp, q.n()))),
-            kAt + "operator exp has operands i32 and result i32, expected one floating type (cast the operands)");
-  EXPECT_EQ(q.value(to_f32(e.binary(ExprOp::lt, q.s(), q.n()))),
-            kAt + "operator < has operands f32, i32 and result bool, expected operands of one type and a bool result "
-                  "(cast the operands)");
-  EXPECT_EQ(q.value(to_f32(e.binary(ExprOp::logical_and, q.flag(), q.n()))),
-            kAt + "operator and has operands bool, i32 and result bool, expected bool (cast the operands)");
-  EXPECT_EQ(q.value(e.select(q.flag(), q.s(), q.n())),
-            kAt + "operator select has operands bool, f32, i32 and result f32, expected a bool and two operands of "
-                  "the result's type (cast the operands)");
-}
-
 TEST(Expressions, Leaves) {
   StoreProgram q;
   ir::ExprPool& e = q.p.exprs;
@@ -110,14 +88,14 @@ TEST(Statements, LoopForms) {
                  "(stages belong to pipelined loops and are at least 0 (0: the planner chooses))");
   q.loop().num_stages = 0;
   q.loop().begin = q.p.exprs.const_int(1);
-  EXPECT_EQ(diagnose(q.p),
-            at + "[bad_shape] k/i: a parallel loop starts at another value than 0 "
-                 "(start at 0 and add the offset to the indices)");
+  EXPECT_EQ(diagnose(q.p), at + "[bad_shape] k/i: a parallel loop starts at another value than 0 "
+                                "(start at 0 and add the offset to the indices)");
   q.loop().begin = q.p.exprs.const_int(0);
   q.loop().extents.push_back(q.p.exprs.const_int(2));
   EXPECT_EQ(diagnose(q.p),
-            at + "[rank_mismatch] k/i: a parallel loop has 1 variables and 2 extents, expected 1 to 8 of each "
-                 "(merge variables and split the index with // and %)");
+            at +
+                "[rank_mismatch] k/i: a parallel loop has 1 variables and 2 extents, expected 1 to 8 of each "
+                "(merge variables and split the index with // and %)");
   q.loop().kind = ir::LoopKind::serial;
   EXPECT_EQ(diagnose(q.p),
             at + "[rank_mismatch] k/i: a serial loop has 1 variables and 2 extents, expected one of each "
@@ -133,8 +111,8 @@ TEST(Statements, LoopForms) {
 }
 
 TEST(Statements, ConditionsAreBool) {
-  ir::Program p = parsed(
-      "tl 1 program t tensor B: i32[64]\nkernel k grid(x: 4) {\n if x < 2 { fill B, 0i32 } }");
+  ir::Program p =
+      parsed("tl 1 program t tensor B: i32[64]\nkernel k grid(x: 4) {\n if x < 2 { fill B, 0i32 } }");
   for (ir::Stmt& s : p.stmts)
     if (auto* branch = std::get_if<ir::Branch>(&s.node)) branch->condition = p.exprs.const_int(1);
   EXPECT_EQ(diagnose(p),
@@ -166,12 +144,13 @@ TEST(Signatures, Regions) {
   ir::Region& a = q.op(ir::OpKind::gemm).operands[0];
   a.extents[0] = 0;
   EXPECT_EQ(diagnose(q.p),
-            kGemm + "[bad_shape] k/gemm#0: a S: extent 0 of dimension 0 of the region is not positive "
-                    "(region extents are positive constants)");
+            kGemm +
+                "[bad_shape] k/gemm#0: a S: extent 0 of dimension 0 of the region is not positive "
+                "(region extents are positive constants)");
   a.extents = {8};
-  EXPECT_EQ(diagnose(q.p),
-            kGemm + "[rank_mismatch] k/gemm#0: a S: the region has 1 dimensions, the buffer has 2 "
-                    "(give one offset and one extent per dimension of the buffer)");
+  EXPECT_EQ(diagnose(q.p), kGemm +
+                               "[rank_mismatch] k/gemm#0: a S: the region has 1 dimensions, the buffer has 2 "
+                               "(give one offset and one extent per dimension of the buffer)");
   a.extents = {8, 8};
   a.offsets[1] = q.p.exprs.const_int(0, DType::i32);
   EXPECT_EQ(diagnose(q.p),
@@ -187,10 +166,11 @@ TEST(Signatures, AttributesAndValues) {
   q.op(ir::OpKind::fill).value = ExprId();
   EXPECT_EQ(diagnose(q.p),
             "t.tl:4:42: error [bad_attribute] k/fill#0: fill needs a value (pass a scalar expression)\n" +
-                kGemm + "[bad_attribute] k/gemm#0: attribute policy has no value 3 "
-                        "(legal: square|full_row|full_col)\n" +
-                kGemm + "[bad_attribute] k/gemm#0: attribute clear has no value 2 (legal: 0 or 1)\n" +
-                kGemm + "[bad_attribute] k/gemm#0: gemm takes no value (leave the value out)");
+                kGemm +
+                "[bad_attribute] k/gemm#0: attribute policy has no value 3 "
+                "(legal: square|full_row|full_col)\n" +
+                kGemm + "[bad_attribute] k/gemm#0: attribute clear has no value 2 (legal: 0 or 1)\n" + kGemm +
+                "[bad_attribute] k/gemm#0: gemm takes no value (leave the value out)");
 }
 
 }  // namespace

@@ -11,14 +11,17 @@ struct TypeCase {
   DType a, b, c;
 };
 constexpr TypeCase kCases[] = {
-    {DType::f16, DType::f16, DType::f16}, {DType::f16, DType::f16, DType::f32}, {DType::bf16, DType::bf16, DType::f32},
-    {DType::f32, DType::f32, DType::f32}, {DType::f64, DType::f64, DType::f64}, {DType::i8, DType::i8, DType::i32},
-    {DType::i8, DType::u8, DType::i32},   {DType::u8, DType::i8, DType::i32},   {DType::u8, DType::u8, DType::i32},
+    {DType::f16, DType::f16, DType::f16},   {DType::f16, DType::f16, DType::f32},
+    {DType::bf16, DType::bf16, DType::f32}, {DType::f32, DType::f32, DType::f32},
+    {DType::f64, DType::f64, DType::f64},   {DType::i8, DType::i8, DType::i32},
+    {DType::i8, DType::u8, DType::i32},     {DType::u8, DType::i8, DType::i32},
+    {DType::u8, DType::u8, DType::i32},
 };
 constexpr int kM = 5, kN = 7, kK = 6;
 
 std::string shape(int rows, int cols, bool transposed) {
-  return "[" + std::to_string(transposed ? cols : rows) + ", " + std::to_string(transposed ? rows : cols) + "]";
+  return "[" + std::to_string(transposed ? cols : rows) + ", " + std::to_string(transposed ? rows : cols) +
+         "]";
 }
 
 std::string program_text(const TypeCase& t, bool ta, bool tb, bool clear) {
@@ -129,18 +132,21 @@ TEST(Gemm, TiledLoopOverARaggedProblem) {
   fill_pattern(&a, 1);
   fill_pattern(&b, 2);
   run_text(
-      "tl 1 program t dim M dim N dim K tensor A: f32[M, K] readonly tensor B: f32[K, N] readonly tensor C: f32[M, N]"
+      "tl 1 program t dim M dim N dim K tensor A: f32[M, K] readonly tensor B: f32[K, N] readonly tensor C: "
+      "f32[M, N]"
       " kernel gemm grid(by: (M + 15) // 16, bx: (N + 15) // 16) threads 128 {"
       " alloc As: shared f32[16, 8] alloc Bs: shared f32[8, 16] alloc Cf: fragment f32[16, 16]"
       " fill Cf, 0.0f32"
       " pipelined ko in 0 .. (K + 7) // 8 stages 2 {"
-      "  copy A[by * 16 :+ 16, ko * 8 :+ 8] -> As copy B[ko * 8 :+ 8, bx * 16 :+ 16] -> Bs gemm As, Bs -> Cf }"
+      "  copy A[by * 16 :+ 16, ko * 8 :+ 8] -> As copy B[ko * 8 :+ 8, bx * 16 :+ 16] -> Bs gemm As, Bs -> Cf "
+      "}"
       " copy Cf -> C[by * 16 :+ 16, bx * 16 :+ 16] }",
       {m, n, k, a.slot(), b.slot(), c.slot()});
   for (int64_t i = 0; i < m; ++i) {
     for (int64_t j = 0; j < n; ++j) {
       float sum = 0;
-      for (int64_t x = 0; x < k; ++x) sum += static_cast<float>(a.at(i * k + x)) * static_cast<float>(b.at(x * n + j));
+      for (int64_t x = 0; x < k; ++x)
+        sum += static_cast<float>(a.at(i * k + x)) * static_cast<float>(b.at(x * n + j));
       ASSERT_EQ(c.at(i * n + j), sum) << i << ", " << j;
     }
   }

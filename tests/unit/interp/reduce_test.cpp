@@ -13,12 +13,15 @@ constexpr double kInf = std::numeric_limits<double>::infinity();
 
 std::string program_text(DType src, const std::string& src_shape, DType dst, const std::string& dst_shape,
                          const std::string& attrs) {
-  const std::string s = std::string(ir::dtype_name(src)) + src_shape, d = std::string(ir::dtype_name(dst)) + dst_shape;
-  return "tl 1 program t tensor A: " + s + " tensor B: " + d + " kernel k grid(x: 1) { alloc Af: fragment " + s +
-         " alloc Bf: fragment " + d + " copy A -> Af copy B -> Bf reduce Af -> Bf {" + attrs + "} copy Bf -> B }";
+  const std::string s = std::string(ir::dtype_name(src)) + src_shape,
+                    d = std::string(ir::dtype_name(dst)) + dst_shape;
+  return "tl 1 program t tensor A: " + s + " tensor B: " + d + " kernel k grid(x: 1) { alloc Af: fragment " +
+         s + " alloc Bf: fragment " + d + " copy A -> Af copy B -> Bf reduce Af -> Bf {" + attrs +
+         "} copy Bf -> B }";
 }
 
-std::vector<double> reduce_rows(DType src, std::vector<double> values, DType dst, double old, const std::string& attrs) {
+std::vector<double> reduce_rows(DType src, std::vector<double> values, DType dst, double old,
+                                const std::string& attrs) {
   Tensor a(src, values.size()), b(dst, 1, old);
   for (size_t i = 0; i < values.size(); ++i) a.set(i, values[i]);
   run_text(program_text(src, "[1, " + std::to_string(values.size()) + "]", dst, "[1]", attrs + ", axis=1"),
@@ -44,7 +47,8 @@ TEST(Reduce, ExtremaOfIntegersStartAtTheTypesEnds) {
   EXPECT_EQ(reduce_rows(DType::i8, {-128, -128}, DType::i8, 5, "kind=max"), one(-128));
   EXPECT_EQ(reduce_rows(DType::u8, {255, 255}, DType::u8, 5, "kind=min"), one(255));
   EXPECT_EQ(reduce_rows(DType::i32, {2147483647}, DType::i32, 5, "kind=min"), one(2147483647));
-  EXPECT_EQ(reduce_rows(DType::i64, {-9007199254740992.0}, DType::i64, 5, "kind=max"), one(-9007199254740992.0));
+  EXPECT_EQ(reduce_rows(DType::i64, {-9007199254740992.0}, DType::i64, 5, "kind=max"),
+            one(-9007199254740992.0));
   EXPECT_EQ(reduce_rows(DType::boolean, {0, 1, 0}, DType::boolean, 0, "kind=max"), one(1));
   EXPECT_EQ(reduce_rows(DType::boolean, {1, 1}, DType::boolean, 0, "kind=min"), one(1));
 }
@@ -79,7 +83,8 @@ TEST(Reduce, EveryAxisAndDestinationForm) {
       std::string shape;
       std::vector<double> expected;
       for (int d = 0; d < 3; ++d)
-        if (d != axis || keep) shape += (shape.empty() ? "" : ", ") + std::to_string(d == axis ? 1 : extents[d]);
+        if (d != axis || keep)
+          shape += (shape.empty() ? "" : ", ") + std::to_string(d == axis ? 1 : extents[d]);
       for (int at = 0; at < 24; ++at) {
         if (at / strides[axis] % extents[axis] != 0) continue;
         double sum = 0;
@@ -87,7 +92,8 @@ TEST(Reduce, EveryAxisAndDestinationForm) {
         expected.push_back(sum);
       }
       Tensor b(DType::i32, expected.size());
-      run_text(program_text(DType::i32, "[2, 3, 4]", DType::i32, "[" + shape + "]", "axis=" + std::to_string(axis)),
+      run_text(program_text(DType::i32, "[2, 3, 4]", DType::i32, "[" + shape + "]",
+                            "axis=" + std::to_string(axis)),
                {a.slot(), b.slot()});
       EXPECT_EQ(b.values(), expected) << "axis " << axis << (keep ? " kept" : "");
     }

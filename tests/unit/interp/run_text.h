@@ -17,7 +17,8 @@ namespace tilegen::interp {
 // A tensor in memory, read and written as doubles.
 class Tensor {
  public:
-  Tensor(ir::DType type, size_t elements, double value = 0) : type_(type), bytes_(elements * ir::dtype_bytes(type)) {
+  Tensor(ir::DType type, size_t elements, double value = 0)
+      : type_(type), bytes_(elements * ir::dtype_bytes(type)) {
     for (size_t i = 0; i < elements; ++i) set(i, value);
   }
   size_t size() const { return bytes_.size() / ir::dtype_bytes(type_); }

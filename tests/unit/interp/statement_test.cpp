@@ -1,4 +1,5 @@
-// Copies with overhang and casts, loops, ifs, stores, strides, zero extents, and the faults the interpreter finds.
+// Copies with overhang and casts, loops, ifs, stores, strides, zero extents, and the faults the interpreter
+// finds.
 #include <cmath>
 #include <limits>
 
@@ -33,12 +34,13 @@ TEST(Copy, CastsFollowTheNumericsContract) {
     Tensor a(from, v.size()), b(to, v.size());
     for (size_t i = 0; i < v.size(); ++i) a.set(i, v[i]);
     const std::string n = "[" + std::to_string(v.size()) + "]";
-    run_text(std::string("tl 1 program t tensor A: ") + ir::dtype_name(from) + n + " tensor B: " + ir::dtype_name(to) +
-                 n + " kernel k grid(x: 1) { copy A -> B }",
+    run_text(std::string("tl 1 program t tensor A: ") + ir::dtype_name(from) + n +
+                 " tensor B: " + ir::dtype_name(to) + n + " kernel k grid(x: 1) { copy A -> B }",
              {a.slot(), b.slot()});
     return b.values();
   };
-  EXPECT_EQ(cast(DType::f32, {1.9, -1.9, 300, -300, nan, inf}, DType::i8), (Values{1, -1, 127, -128, 0, 127}));
+  EXPECT_EQ(cast(DType::f32, {1.9, -1.9, 300, -300, nan, inf}, DType::i8),
+            (Values{1, -1, 127, -128, 0, 127}));
   EXPECT_EQ(cast(DType::f32, {1.9, -1.9, 300, nan}, DType::u8), (Values{1, 0, 255, 0}));
   EXPECT_EQ(cast(DType::i32, {300, -1, 128}, DType::i8), (Values{44, -1, -128}));
   EXPECT_EQ(cast(DType::i32, {0, 5, -1}, DType::boolean), (Values{0, 1, 1}));
@@ -61,7 +63,8 @@ TEST(Copy, FollowsStrides) {
   // A is the transposed view of 3 x 2 data with a row pitch of 5.
   Tensor a = counting(DType::i32, 15), b(DType::i32, 6);
   run_text(
-      "tl 1 program t dim P tensor A: i32[2, 3] strides [1, P] tensor B: i32[2, 3] kernel k grid(x: 1) { copy A -> B }",
+      "tl 1 program t dim P tensor A: i32[2, 3] strides [1, P] tensor B: i32[2, 3] kernel k grid(x: 1) { "
+      "copy A -> B }",
       {5, a.slot(), b.slot()});
   EXPECT_EQ(b.values(), (Values{0, 5, 10, 1, 6, 11}));
 }
@@ -69,7 +72,8 @@ TEST(Copy, FollowsStrides) {
 TEST(Fill, WritesTheScalar) {
   Tensor b(DType::f16, 4, 3);
   run_text(
-      "tl 1 program t scalar s: f32 tensor B: f16[4] kernel k grid(x: 1) { fill B[1 :+ 8], cast(f16, s * 2.0f32) }",
+      "tl 1 program t scalar s: f32 tensor B: f16[4] kernel k grid(x: 1) { fill B[1 :+ 8], cast(f16, s * "
+      "2.0f32) }",
       {std::bit_cast<uint32_t>(1.25f), b.slot()});
   EXPECT_EQ(b.values(), (Values{3, 2.5, 2.5, 2.5}));
 }
@@ -120,11 +124,12 @@ TEST(Expressions, RoundAfterEveryOperation) {
 TEST(Expressions, SharedSubexpressionsCostOnce) {
   // Doubling 200 times by a shared operand: 2^200 evaluations without sharing.
   Tensor a(DType::f64, 1, 1), b(DType::f64, 1);
-  ir::Program program = checked_program(
-      "tl 1 program t tensor A: f64[1] tensor B: f64[1] kernel k grid(x: 1) { B[0] = A[0] }");
+  ir::Program program =
+      checked_program("tl 1 program t tensor A: f64[1] tensor B: f64[1] kernel k grid(x: 1) { B[0] = A[0] }");
   for (ir::Stmt& s : program.stmts)
     if (auto* store = std::get_if<ir::Store>(&s.node))
-      for (int i = 0; i < 200; ++i) store->value = program.exprs.binary(ir::ExprOp::add, store->value, store->value);
+      for (int i = 0; i < 200; ++i)
+        store->value = program.exprs.binary(ir::ExprOp::add, store->value, store->value);
   ASSERT_TRUE(interpret(program, std::vector<uint64_t>{a.slot(), b.slot()}));
   EXPECT_EQ(b.at(0), std::ldexp(1.0, 200));
 }
@@ -132,7 +137,8 @@ TEST(Expressions, SharedSubexpressionsCostOnce) {
 TEST(ZeroExtents, EmptyTensorsAndGridsAreLegal) {
   Tensor b(DType::f32, 4, 7);
   run_text(
-      "tl 1 program t dim N tensor A: f32[N, 4] tensor B: f32[4] kernel k grid(x: 1) { alloc S: shared f32[2, 4]"
+      "tl 1 program t dim N tensor A: f32[N, 4] tensor B: f32[4] kernel k grid(x: 1) { alloc S: shared "
+      "f32[2, 4]"
       " alloc R: fragment f32[4] copy A[0 :+ 2, 0 :+ 4] -> S reduce S -> R copy R -> B }"
       " kernel none grid(x: N, y: 3) { fill B, 5.0f32 }",
       {0, 0, b.slot()});
@@ -187,16 +193,20 @@ TEST(Faults, OnlyWhatIsNeededIsEvaluated) {
 
 TEST(Faults, WrongNumberOfParameters) {
   Tensor b(DType::f32, 1);
-  EXPECT_EQ(fault_of("tl 1 program t dim N tensor B: f32[1] kernel k grid(x: 1) { fill B, 0.0f32 }", {1}),
-            "error [launch_arity] t: expected 2 parameters, got 1 (pass one slot per parameter of the program)");
+  EXPECT_EQ(
+      fault_of("tl 1 program t dim N tensor B: f32[1] kernel k grid(x: 1) { fill B, 0.0f32 }", {1}),
+      "error [launch_arity] t: expected 2 parameters, got 1 (pass one slot per parameter of the program)");
 }
 
 TEST(Faults, SizeOverflow) {
   Tensor b(DType::f32, 1);
-  EXPECT_EQ(fault_of("tl 1 program t dim N tensor B: f32[N, N, N] kernel k grid(x: 1) { fill B[0 :+ 1, 0 :+ 1, 0 :+ 1],"
-                     " 0.0f32 }",
-                     {uint64_t{1} << 40, b.slot()}),
-            "test.tl:1:29: error [overflow] B: the size of tensor B does not fit 64 bits (pass smaller dimensions)");
+  EXPECT_EQ(
+      fault_of(
+          "tl 1 program t dim N tensor B: f32[N, N, N] kernel k grid(x: 1) { fill B[0 :+ 1, 0 :+ 1, 0 :+ 1],"
+          " 0.0f32 }",
+          {uint64_t{1} << 40, b.slot()}),
+      "test.tl:1:29: error [overflow] B: the size of tensor B does not fit 64 bits (pass smaller "
+      "dimensions)");
 }
 
 }  // namespace

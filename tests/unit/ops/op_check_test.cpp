@@ -7,8 +7,7 @@ namespace tilegen::check {
 namespace {
 
 TEST(OpCheck, Accepts) {
-  for (const char* body : {
-           "fill S, 1.0f32 copy S[0 :+ 32] -> S[32 :+ 32] }"})
+  for (const char* body : {"fill S, 1.0f32 copy S[0 :+ 32] -> S[32 :+ 32] }"})
     EXPECT_EQ(diagnose(body), "") << body;
 }
 
@@ -60,14 +59,16 @@ TEST(OpCheck, GemmK) {
 }
 
 TEST(OpCheck, GemmMn) {
-  EXPECT_EQ(diagnose("fill As, 0.0f16 fill Bs, 0.0f16 fill Cf, 0.0f32 gemm As[0 :+ 32, 0 :+ 64], Bs[0 :+ 64, 0 :+ 16]"
-                     " -> Cf }"),
-            "t.tl:6:50: error [shape_mismatch] k/gemm#0: a As[32, 64], b Bs[64, 16], c Cf[64, 64]: m is 32"
-            " in a and 64 in c (a is m x k, b is k x n, c is m x n; transpose_a and transpose_b say that a"
-            " or b is stored transposed)\n"
-            "t.tl:6:50: error [shape_mismatch] k/gemm#0: a As[32, 64], b Bs[64, 16], c Cf[64, 64]: n is 16"
-            " in b and 64 in c (a is m x k, b is k x n, c is m x n; transpose_a and transpose_b say that a"
-            " or b is stored transposed)");
+  EXPECT_EQ(
+      diagnose(
+          "fill As, 0.0f16 fill Bs, 0.0f16 fill Cf, 0.0f32 gemm As[0 :+ 32, 0 :+ 64], Bs[0 :+ 64, 0 :+ 16]"
+          " -> Cf }"),
+      "t.tl:6:50: error [shape_mismatch] k/gemm#0: a As[32, 64], b Bs[64, 16], c Cf[64, 64]: m is 32"
+      " in a and 64 in c (a is m x k, b is k x n, c is m x n; transpose_a and transpose_b say that a"
+      " or b is stored transposed)\n"
+      "t.tl:6:50: error [shape_mismatch] k/gemm#0: a As[32, 64], b Bs[64, 16], c Cf[64, 64]: n is 16"
+      " in b and 64 in c (a is m x k, b is k x n, c is m x n; transpose_a and transpose_b say that a"
+      " or b is stored transposed)");
 }
 
 TEST(OpCheck, GemmRank) {

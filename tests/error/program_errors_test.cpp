@@ -1,0 +1,66 @@
+// Mistakes that show when the program is looked at as a whole, or when it is run.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "golden.h"
+
+namespace tilegen::test {
+namespace {
+
+Failure parse_failure(const std::string& text) {
+  const Context context = make_context();
+  tl_program* program = nullptr;
+  tl_error* error = nullptr;
+  tl_program_parse(context.get(), text.data(), text.size(), "p.tl", &program, &error);
+  tl_program_release(program);
+  return Failure(error);
+}
+
+std::string kernel(const std::string& body) {
+  return "tl 1 program p\ndim n\ntensor A: f32[n, 32]\ntensor B: f32[n, 32]\nkernel k grid(b: n) {\n" + body + "}\n";
+}
+
+TEST(ProgramErrors, Text) {
+  expect_golden("syntax_error.statement", parse_failure(kernel("  copy A[b, 0 :+ ] -> B\n")));
+  expect_golden("unknown_name.buffer", parse_failure(kernel("  copy Z[b :+ 1, 0 :+ 32] -> B[b :+ 1, 0 :+ 32]\n")));
+}
+
+TEST(ProgramErrors, Meaning) {
+  expect_golden("shape_mismatch.copy", parse_failure(kernel("  copy A[b :+ 1, 0 :+ 32] -> B[b :+ 1, 0 :+ 16]\n")));
+  expect_golden("shape_mismatch.gemm",
+                parse_failure(kernel("  alloc x: shared f32[16, 32]\n  alloc y: shared f32[16, 32]\n"
+                                     "  alloc z: fragment f32[16, 16]\n  fill x, 0.0f32\n  fill y, 0.0f32\n"
+                                     "  gemm x, y -> z {clear}\n")));
+  expect_golden("index_out_of_bounds.tile",
+                parse_failure(kernel("  alloc t: shared f32[8]\n  fill t, 0.0f32\n  parallel i in 8 {\n"
+                                     "    A[b, i] = t[i + 1]\n  }\n")));
+  expect_golden("parallel_race.store",
+                parse_failure(kernel("  parallel i in 32 {\n    A[b, 0] = cast(f32, i)\n  }\n")));
+  expect_golden("uninitialised_read.tile",
+                parse_failure(kernel("  alloc t: fragment f32[32]\n  copy t -> A[b :+ 1, 0 :+ 32]\n")));
+}
+
+TEST(ProgramErrors, BuiltOutOfScope) {
+  const Context context = make_context();
+  const Builder builder = make_builder(context, "p");
+  tl_builder* b = builder.get();
+  tl_builder_set_location(b, "user.c", 42, 7);
+  const tl_expr shape[] = {tl_index(b, 64)}, grid[] = {tl_index(b, 1)};
+  const tl_buffer A = tl_tensor(b, "A", TL_I64, 1, shape, nullptr, 0);
+  tl_expr block, i, j;
+  const tl_scope k = tl_begin_kernel(b, "k", 1, grid, 0, nullptr, &block);
+  const tl_scope loop = tl_begin_loop(b, TL_LOOP_SERIAL, tl_index(b, 0), tl_index(b, 4), 0, "i", &i);
+  tl_end(b, loop);
+  const int64_t extent = 64;
+  const tl_scope p = tl_begin_parallel(b, 1, &extent, nullptr, &j);
+  tl_store(b, A, 1, &j, i);  // i has no value here
+  tl_end(b, p);
+  tl_end(b, k);
+  Failure failure;
+  finish(builder, nullptr, &failure);
+  expect_golden("out_of_scope.variable", failure);
+}
+
+}  // namespace
+}  // namespace tilegen::test
