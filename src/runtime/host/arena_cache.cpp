@@ -9,7 +9,8 @@ namespace tilegen::runtime {
 namespace {
 
 constexpr size_t kHugePage = size_t{2} << 20;
-constexpr size_t kLargest = size_t{1} << 40;  // beyond what any machine gives one thread; keeps sizes from wrapping
+constexpr size_t kLargest = size_t{1}
+                            << 40;  // beyond what any machine gives one thread; keeps sizes from wrapping
 
 struct Arena {
   void* memory = nullptr;

@@ -5,9 +5,9 @@
 #include <unistd.h>
 
 #include <atomic>
-#include <set>
 #include <mutex>
 #include <numeric>
+#include <set>
 #include <thread>
 #include <vector>
 
