@@ -16,7 +16,7 @@ bool Builder::room_for_buffer(std::string_view call) {
   if (static_cast<int64_t>(program_.buffers.size()) < limits_.buffers) return true;
   fail(DiagCode::limit_nodes, call,
        "the program has more than " + std::to_string(limits_.buffers) + " buffers",
-       "split the program, or raise the limit 'buffers' of the context");
+       "use tiles again, or split the program");
   return false;
 }
 

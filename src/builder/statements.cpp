@@ -85,9 +85,9 @@ ir::BufferId Builder::alloc(std::string_view name, ir::MemScope scope, ir::DType
 
 std::optional<ir::Region> Builder::region(ir::BufferId buffer, std::span<const ir::ExprId> offsets,
                                           std::span<const int64_t> extents) {
-  constexpr std::string_view kCall = "tl_region_of";
-  if (!ready(kCall) || !inside_kernel(kCall) || !check_buffer(kCall, "the buffer", buffer) ||
-      !check_operands(kCall, {}))
+  const std::string_view call = extents.empty() && offsets.empty() ? "tl_whole" : "tl_region_of";
+  if (!ready(call) || !inside_kernel(call) || !check_buffer(call, "the buffer", buffer) ||
+      !check_operands(call, {}))
     return {};
   const ir::Buffer& b = program_.buffer(buffer);
   ir::Region r;
@@ -96,7 +96,7 @@ std::optional<ir::Region> Builder::region(ir::BufferId buffer, std::span<const i
     for (ir::ExprId e : b.shape) {
       int64_t extent = 0;
       if (!program_.exprs.is_const_int(e, &extent)) {
-        fail(DiagCode::bad_shape, kCall,
+        fail(DiagCode::bad_shape, call,
              buffer_text(buffer) + " has a symbolic extent, so there is no whole of it",
              "give offsets and constant extents");
         return {};
@@ -107,7 +107,7 @@ std::optional<ir::Region> Builder::region(ir::BufferId buffer, std::span<const i
     return r;
   }
   if (extents.size() != b.shape.size() || offsets.size() != b.shape.size()) {
-    fail(DiagCode::rank_mismatch, kCall,
+    fail(DiagCode::rank_mismatch, call,
          buffer_text(buffer) + " has " + std::to_string(b.shape.size()) + " dimensions, " +
              std::to_string(offsets.size()) + " offsets and " + std::to_string(extents.size()) +
              " extents were given",
@@ -115,15 +115,15 @@ std::optional<ir::Region> Builder::region(ir::BufferId buffer, std::span<const i
     return {};
   }
   for (size_t i = 0; i < extents.size(); ++i) {
-    if (!check_index(kCall, "offset " + std::to_string(i), offsets[i])) return {};
+    if (!check_index(call, "offset " + std::to_string(i), offsets[i])) return {};
     if (extents[i] < 1) {
-      fail(DiagCode::bad_shape, kCall, "extent " + std::to_string(i) + " is " + std::to_string(extents[i]),
+      fail(DiagCode::bad_shape, call, "extent " + std::to_string(i) + " is " + std::to_string(extents[i]),
            "give extents of at least 1");
       return {};
     }
   }
   if (!checked_product(extents)) {
-    fail(DiagCode::overflow, kCall, "the number of elements of the region overflows", "use smaller extents");
+    fail(DiagCode::overflow, call, "the number of elements of the region overflows", "use smaller extents");
     return {};
   }
   r.offsets.assign(offsets.begin(), offsets.end());

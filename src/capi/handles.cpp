@@ -54,7 +54,7 @@ bool BuilderCall::countable(std::string_view what, uint32_t count) const {
   if (failed()) return false;
   if (count <= b_->builder.limits().rank) return true;
   fail(DiagCode::limit_nesting,
-       std::to_string(count) + " " + std::string(what) + " were given, the most is " +
+       "'" + std::string(what) + "' has " + std::to_string(count) + " elements, the most is " +
            std::to_string(b_->builder.limits().rank),
        "fold dimensions together");
   return false;

@@ -15,6 +15,7 @@ Target this_machine() {
   facts.avx_vnni = cpu.avx_vnni;
   if (cpu.l1_bytes > 0) facts.l1_bytes = cpu.l1_bytes;
   if (cpu.l2_bytes > 0) facts.l2_bytes = cpu.l2_bytes;
+  if (cpu.l3_bytes > 0) facts.l3_bytes = cpu.l3_bytes;
   return from_facts("host", facts);
 }
 

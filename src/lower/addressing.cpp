@@ -119,4 +119,13 @@ ExprId KernelLowering::store_predicate(ir::BufferId buffer, std::span<const Expr
   return both(predicate, bounds_predicate(buffer, indices));
 }
 
+ExprId KernelLowering::streaming_condition(const plan::OpPlan& plan, ir::BufferId buffer) {
+  const ir::Buffer& b = p_.buffer(buffer);
+  if (!plan.streaming || b.scope != ir::MemScope::global) return ExprId();
+  ir::ExprPool& e = out_.exprs;
+  ExprId bytes = e.const_int(ir::dtype_bytes(b.type));
+  for (ExprId extent : b.shape) bytes = e.mul(bytes, lower_expr(extent));
+  return simplified(e.le(e.const_int(target_.streaming_bytes), bytes));
+}
+
 }  // namespace tilegen::lower

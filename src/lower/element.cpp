@@ -84,7 +84,8 @@ void OpLowering::for_each_point(int operand, const PointValue& value) {
     no_padding_ = k_.both(ExprId(), nest.inside);
     ExprId predicate = k_.store_predicate(dst, indices, no_padding_, k_.interior_);
     body.push_back(k_.out_.add(
-        thread::Store{k_.memory_of(dst), k_.memory_index(dst, indices), value(nest.point), predicate, plan_.streaming},
+        thread::Store{k_.memory_of(dst), k_.memory_index(dst, indices), value(nest.point), predicate, plan_.streaming,
+                      k_.streaming_condition(plan_, dst)},
         op_.path));
   });
 }
@@ -101,7 +102,7 @@ ExprId OpLowering::frozen_condition(const Nest& nest, ExprId condition, thread::
   m.in_registers = true;
   MemoryId memory = k_.out_.add_memory(std::move(m));
   ExprId lane = vector ? e.var(nest.loops.back().var) : e.const_int(0);
-  body.push_back(k_.out_.add(thread::Store{memory, lane, condition, ExprId(), false}, op_.path));
+  body.push_back(k_.out_.add(thread::Store{memory, lane, condition, ExprId(), false, ExprId()}, op_.path));
   return e.load(memory, ir::DType::boolean, std::vector<ExprId>{lane});
 }
 
@@ -117,7 +118,8 @@ void OpLowering::parallel_loop() {
       for (ExprId index : s.indices) indices.push_back(k_.simplified(k_.lower_expr(index)));
       ExprId predicate = k_.store_predicate(s.buffer, indices, condition, false);
       body.push_back(k_.out_.add(thread::Store{k_.memory_of(s.buffer), k_.memory_index(s.buffer, indices),
-                                               k_.lower_expr(s.value), predicate, plan_.streaming},
+                                               k_.lower_expr(s.value), predicate, plan_.streaming,
+                                               k_.streaming_condition(plan_, s.buffer)},
                                  op_.path));
     };
     std::function<void(const ir::Block&, ExprId)> statements = [&](const ir::Block& b, ExprId condition) {

@@ -6,6 +6,8 @@
 #include <optional>
 #include <set>
 
+#include "lower/perfect_nest.h"
+
 namespace tilegen::lower {
 
 using ir::ExprId;
@@ -74,45 +76,6 @@ class AccessCollector {
   std::set<ExprId> seen_;
 };
 
-// A perfect nest: loops with one child each, the innermost holding stores only.
-struct PerfectNest {
-  std::vector<StmtId> loops;  // outermost first
-  Block stores;
-};
-
-std::optional<PerfectNest> perfect_nest(const ThreadProgram& p, StmtId id) {
-  PerfectNest nest;
-  for (;;) {
-    const auto* loop = std::get_if<thread::Loop>(&p.stmts[id.value].node);
-    if (!loop) return std::nullopt;
-    nest.loops.push_back(id);
-    if (loop->body.size() == 1 && std::get_if<thread::Loop>(&p.stmts[loop->body[0].value].node)) {
-      id = loop->body[0];
-      continue;
-    }
-    for (StmtId s : loop->body)
-      if (!std::get_if<thread::Store>(&p.stmts[s.value].node)) return std::nullopt;
-    nest.stores = loop->body;
-    return nest;
-  }
-}
-
-// Rewrites the variables of one nest to those of another.
-class Rename final : public ir::ExprRewriter {
- public:
-  Rename(ir::ExprPool& pool, std::map<VarId, VarId> map) : ExprRewriter(pool, pool), map_(std::move(map)) {}
-  ExprId operator()(ExprId id) { return id ? rewrite(id) : id; }
-
- protected:
-  ExprId rewrite_var(const ir::ExprNode& n) override {
-    auto it = map_.find(n.var());
-    return to_->var(it == map_.end() ? n.var() : it->second, n.type);
-  }
-
- private:
-  std::map<VarId, VarId> map_;
-};
-
 class LoopFuser {
  public:
   explicit LoopFuser(ThreadProgram& p) : p_(p) {}
@@ -147,7 +110,7 @@ class LoopFuser {
     if (!second) return false;
     for (size_t k = i; k-- > 0;) {
       auto first = perfect_nest(p_, b[k]);
-      if (first && same_loops(*first, *second)) {
+      if (first && same_loops(p_, *first, *second)) {
         if (!movable_before(b, k, i)) return false;
         if (!merge(*first, *second)) return false;
         StmtId nest = b[k];
@@ -159,16 +122,6 @@ class LoopFuser {
       if (i - k > kReach) return false;
     }
     return false;
-  }
-
-  bool same_loops(const PerfectNest& a, const PerfectNest& b) const {
-    if (a.loops.size() != b.loops.size()) return false;
-    for (size_t l = 0; l < a.loops.size(); ++l) {
-      const auto& x = std::get<thread::Loop>(p_.stmts[a.loops[l].value].node);
-      const auto& y = std::get<thread::Loop>(p_.stmts[b.loops[l].value].node);
-      if (x.form != y.form || x.extent != y.extent) return false;
-    }
-    return true;
   }
 
   // Statements between k and i exchange places with b[k] when they share no memory that either writes.
@@ -191,11 +144,7 @@ class LoopFuser {
   }
 
   bool merge(const PerfectNest& a, const PerfectNest& b) {
-    std::map<VarId, VarId> map;
-    for (size_t l = 0; l < a.loops.size(); ++l)
-      map[std::get<thread::Loop>(p_.stmts[b.loops[l].value].node).var] =
-          std::get<thread::Loop>(p_.stmts[a.loops[l].value].node).var;
-    Rename rename(p_.exprs, std::move(map));
+    VarSubstitution rename(p_.exprs, loop_variables(p_, b, a));
     std::vector<thread::Store> renamed;
     for (StmtId s : b.stores) {
       thread::Store store = std::get<thread::Store>(p_.stmts[s.value].node);

@@ -106,14 +106,14 @@ void OpLowering::contract_loops(int a, int b, int c, bool clear) {
   auto element = [&](int operand, std::vector<ExprId> index) {
     return e.cast(acc_type, k_.load_element(buffer(operand), index, false));
   };
-  auto store_acc = [&](ExprId v) { return k_.out_.add(thread::Store{acc, zero, v, ExprId(), false}, op_.path); };
+  auto store_acc = [&](ExprId v) { return k_.out_.add(thread::Store{acc, zero, v, ExprId(), false, ExprId()}, op_.path); };
   const ExprId sum = e.load(acc, acc_type, std::vector<ExprId>{zero});
   thread::Block body = {store_acc(clear ? e.const_number(0, acc_type) : element(c, vc.at(i, j, zero)))};
   ExprId product = e.binary(ir::ExprOp::mul, element(a, va.at(i, k, zero)), element(b, vb.at(k, j, zero)));
   thread::Block inner = k_.wrap(nest, 2, 3, {store_acc(e.binary(ir::ExprOp::add, sum, product))}, op_.path);
   body.insert(body.end(), inner.begin(), inner.end());
   body.push_back(k_.out_.add(thread::Store{k_.memory_of(buffer(c)), k_.memory_index(buffer(c), vc.at(i, j, zero)),
-                                           e.cast(s.c, sum), ExprId(), false},
+                                           e.cast(s.c, sum), ExprId(), false, ExprId()},
                              op_.path));
   thread::Block loops = k_.wrap(nest, 0, 2, std::move(body), op_.path);
   out_.insert(out_.end(), loops.begin(), loops.end());

@@ -98,7 +98,7 @@ void OpLowering::reduce(int src, int dst, ReduceKind kind, int axis, bool accumu
   };
   auto slot = [&](ExprId partial) { return k_.simplified(e.add(e.mul(partial, width), lane)); };
   auto store = [&](MemoryId mem, ExprId index, ExprId value, ExprId predicate) {
-    return k_.out_.add(thread::Store{mem, index, value, predicate, false}, op_.path);
+    return k_.out_.add(thread::Store{mem, index, value, predicate, false, ExprId()}, op_.path);
   };
   auto load_acc = [&](ExprId index) { return e.load(acc, acc_type, std::vector<ExprId>{index}); };
 

@@ -144,6 +144,22 @@ void plan_copy_engines(const ir::Program& p, const KernelOps& ops, const target:
   }
 }
 
+// On the host, results that the program never reads again need not displace the caches' contents.
+void plan_streaming(const ir::Program& p, const KernelOps& ops, const target::Target& t, const KernelSchedule* given,
+                    infer::InferResult& r) {
+  if (t.streaming_bytes == 0) return;
+  std::set<ir::BufferId> read;
+  for (int k = 0; k < static_cast<int>(p.kernels.size()); ++k)
+    for (const KernelOp& op : infer::collect_kernel_ops(p, k).ops)
+      for (const infer::OpAccess& a : op.accesses)
+        if (a.read) read.insert(a.buffer);
+  for (size_t i = 0; i < ops.ops.size(); ++i) {
+    if (given && plan::find_op(*given, ops.ops[i].path)) continue;
+    for (const infer::OpAccess& a : ops.ops[i].accesses)
+      if (a.write && a.value < 0 && !read.count(a.buffer)) r.ops[i].streaming = true;
+  }
+}
+
 plan::RasterPlan plan_raster(const ir::Kernel& k, const KernelSchedule* given) {
   if (given && given->raster) return *given->raster;
   plan::RasterPlan r;
@@ -173,6 +189,7 @@ Expected<KernelSchedule> plan_kernel(const ir::Program& p, int index, const targ
           : infer::infer_layouts({p, ops, t, *threads, *gemms, given, conversions});
   if (!layouts) return layouts.error();
   plan_copy_engines(p, ops, t, *layouts);
+  plan_streaming(p, ops, t, given, *layouts);
 
   std::vector<int64_t> bytes = value_bytes(p, ops, layouts->values, t);
   PipelineResult pipelines = plan_pipelines(p, index, ops, t, bytes, given);

@@ -45,6 +45,7 @@ struct Target {
   int registers_per_thread = 0;  // 32-bit registers; 0 = local memory is addressable (host)
   int vector_bytes = 16;         // widest plain memory access of a thread
   bool async_copy = false;       // global -> shared without registers
+  int64_t streaming_bytes = 0;   // host: results of at least this size bypass the caches when nothing reads them again
   std::string cpu;               // LLVM cpu name
   std::vector<std::string> features;  // LLVM feature flags
   int64_t l1_bytes = 32 << 10, l2_bytes = 512 << 10;  // host: data caches of one core, for the cost model

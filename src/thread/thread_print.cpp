@@ -116,6 +116,7 @@ class Printer {
     std::string text = at(store.memory, store.index) + " = " + expr_text(p_, store.value);
     if (store.predicate.valid()) text += " if " + expr_text(p_, store.predicate);
     if (store.streaming) text += " streaming";
+    if (store.streaming && store.streaming_if.valid()) text += " if " + expr_text(p_, store.streaming_if);
     line(indent, text, origin);
   }
 

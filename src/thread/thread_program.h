@@ -61,6 +61,7 @@ struct Store {
   ir::ExprId value;
   ir::ExprId predicate;        // optional
   bool streaming = false;      // the line will not be read again soon: bypass the caches where the target can
+  ir::ExprId streaming_if;     // optional, uniform: only when it holds
 };
 
 // dst[dst_index] = combine over `width` lanes of src[src_index .. +width) ; with `accumulate` the old dst too.

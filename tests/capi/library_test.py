@@ -33,9 +33,11 @@ def main() -> int:
         bad.append(f"needs {sorted(needed - ALLOWED)}")
     if re.findall(r"\(SONAME\).*\[(.*)\]", dynamic) != ["libtilegen.so.0"]:
         bad.append("SONAME is not libtilegen.so.0")
-    for flag in ("NODELETE", "NOW", "SYMBOLIC"):
+    for flag in ("NODELETE", "NOW"):
         if not re.search(rf"FLAGS.*\b{flag}\b", dynamic) and f"({flag})" not in dynamic:
             bad.append(f"flag {flag} is missing")
+    if rebound := sorted(set(re.findall(r"\b((?:tl_|tilelang_)\w+)", run("readelf", "-rW", library)))):
+        bad.append(f"calls of its own functions can be taken over by another library: {rebound}")
     if re.search(r"RPATH|RUNPATH|TEXTREL", dynamic):
         bad.append("has a RPATH, RUNPATH or TEXTREL")
     segments = run("readelf", "-lW", library)

@@ -225,7 +225,8 @@ TEST(Misuse, UnknownEnumsAreReported) {
   for (uint32_t bad : {0u, 1u, 100u, 122u, 0xffffffffu})
     expect_bad_enum([&](tl_builder* b, tl_expr e, tl_region) { tl_binary(b, bad, e, e); });
   for (uint32_t bad : {0u, 5u, 0xffffffffu})
-    expect_bad_enum([&](tl_builder* b, tl_expr e, tl_region) { tl_begin_loop(b, bad, e, e, 0, nullptr, &e); });
+    expect_bad_enum(
+        [&](tl_builder* b, tl_expr e, tl_region) { tl_begin_loop(b, bad, e, e, 0, nullptr, &e); });
   for (uint32_t bad : {0u, 5u, 0xffffffffu})
     expect_bad_enum([&](tl_builder* b, tl_expr, tl_region) {
       const int64_t shape[] = {8};

@@ -25,11 +25,12 @@ Target make_target(const char* name) {
   return tl_target_parse(name, &target, nullptr) == TL_OK ? Target(target) : nullptr;
 }
 
-tl_status compile(const Context& context, const Program& program, const Target& target, const Options& options,
-                  Artifact* artifact, Failure* failure) {
+tl_status compile(const Context& context, const Program& program, const Target& target,
+                  const Options& options, Artifact* artifact, Failure* failure) {
   tl_artifact* made = nullptr;
   tl_error* error = nullptr;
-  const tl_status status = tl_compile(context.get(), program.get(), target.get(), options.get(), &made, &error);
+  const tl_status status =
+      tl_compile(context.get(), program.get(), target.get(), options.get(), &made, &error);
   artifact->reset(made);
   failure->reset(error);
   return status;
@@ -42,9 +43,7 @@ Options make_options() {
 }
 
 int dropped = 0;
-void count_drop(void* user) {
-  dropped += *static_cast<int*>(user);
-}
+void count_drop(void* user) { dropped += *static_cast<int*>(user); }
 
 TEST(Context, CallbacksAreDroppedOnce) {
   dropped = 0;
@@ -64,8 +63,8 @@ TEST(Context, CallbacksAreDroppedOnce) {
 
 TEST(Context, LimitsOnlyGoDown) {
   const Context context = make_context();
-  for (const char* name : {"text_bytes", "expr_nodes", "expr_depth", "statements", "buffers", "nesting", "rank",
-                           "tile_elements", "unroll", "diagnostics"}) {
+  for (const char* name : {"text_bytes", "expr_nodes", "expr_depth", "statements", "buffers", "nesting",
+                           "rank", "tile_elements", "unroll", "diagnostics"}) {
     int64_t value = 0, now = 0;
     ASSERT_EQ(tl_context_get_limit(context.get(), name, &value, nullptr), TL_OK);
     EXPECT_GT(value, 1);
@@ -159,7 +158,9 @@ TEST(Errors, LocationsAndCodesReachTheCaller) {
   EXPECT_STREQ(d.stage, "builder");
   EXPECT_EQ(d.severity, static_cast<tl_severity>(TL_SEVERITY_ERROR));
   EXPECT_EQ(d.consequence, 0);
-  EXPECT_EQ(std::string(tl_error_message(failure.get())).find("model.py:12:3: error [rank_mismatch] tl_tensor: "), 0u);
+  EXPECT_EQ(
+      std::string(tl_error_message(failure.get())).find("model.py:12:3: error [rank_mismatch] tl_tensor: "),
+      0u);
 }
 
 TEST(Parse, ErrorsNameTheFile) {
@@ -167,7 +168,8 @@ TEST(Parse, ErrorsNameTheFile) {
   const std::string text = "tl 1 program p\nkernel k grid(b: 1) {\n  nonsense\n}\n";
   tl_program* program = nullptr;
   tl_error* error = nullptr;
-  EXPECT_EQ(tl_program_parse(context.get(), text.data(), text.size(), "p.tl", &program, &error), TL_PARSE_ERROR);
+  EXPECT_EQ(tl_program_parse(context.get(), text.data(), text.size(), "p.tl", &program, &error),
+            TL_PARSE_ERROR);
   const Failure failure(error);
   EXPECT_STREQ(first(failure).file, "p.tl");
   EXPECT_EQ(first(failure).line, 3u);
@@ -215,13 +217,16 @@ TEST(Compile, ScheduleGoesOutAndBackIn) {
   Failure failure;
   const Options options = make_options();
   ASSERT_EQ(tl_options_set_bool(options.get(), "plan_only", 1, nullptr), TL_OK);
-  ASSERT_EQ(compile(context, program, host, options, &planned, &failure), TL_OK) << tl_error_message(failure.get());
+  ASSERT_EQ(compile(context, program, host, options, &planned, &failure), TL_OK)
+      << tl_error_message(failure.get());
   const char *json = nullptr, *again = nullptr;
   size_t size = 0, again_size = 0;
   ASSERT_EQ(tl_artifact_section(planned.get(), TL_SECTION_SCHEDULE_JSON, &json, &size, nullptr), TL_OK);
   ASSERT_EQ(tl_options_set_str(options.get(), "schedule_json", json, nullptr), TL_OK);
-  ASSERT_EQ(compile(context, program, host, options, &replayed, &failure), TL_OK) << tl_error_message(failure.get());
-  ASSERT_EQ(tl_artifact_section(replayed.get(), TL_SECTION_SCHEDULE_JSON, &again, &again_size, nullptr), TL_OK);
+  ASSERT_EQ(compile(context, program, host, options, &replayed, &failure), TL_OK)
+      << tl_error_message(failure.get());
+  ASSERT_EQ(tl_artifact_section(replayed.get(), TL_SECTION_SCHEDULE_JSON, &again, &again_size, nullptr),
+            TL_OK);
   EXPECT_GT(size, 2u);
   EXPECT_EQ(std::string(again), json);
   ASSERT_EQ(tl_options_set_str(options.get(), "schedule_json", "{", nullptr), TL_OK);
@@ -255,7 +260,8 @@ TEST(Launch, StreamOnTheHostIsRefused) {
   ASSERT_EQ(tl_kernel_load(context.get(), artifact.get(), 0, &loaded, nullptr), TL_OK);
   const Kernel kernel(loaded);
   tl_launch launch{};
-  EXPECT_EQ(tl_kernel_launch(kernel.get(), &launch, nullptr, 0, nullptr), TL_INVALID_ARGUMENT);  // no struct_size
+  EXPECT_EQ(tl_kernel_launch(kernel.get(), &launch, nullptr, 0, nullptr),
+            TL_INVALID_ARGUMENT);  // no struct_size
   launch.struct_size = sizeof launch;
   launch.stream = &launch;
   EXPECT_EQ(tl_kernel_launch(kernel.get(), &launch, nullptr, 0, nullptr), TL_LAUNCH_ARGUMENT);

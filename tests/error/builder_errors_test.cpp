@@ -111,9 +111,7 @@ TEST(BuilderErrors, Placement) {
     tl_begin_loop(s.b, TL_LOOP_SERIAL, s.one, s.n, 0, "i", &i);
     tl_end(s.b, s.kernel);
   });
-  inside("scope_mismatch.open", [](Scene& s) {
-    tl_begin_if(s.b, s.yes);
-  });
+  inside("scope_mismatch.open", [](Scene& s) { tl_begin_if(s.b, s.yes); });
   inside("scope_mismatch.second_else", [](Scene& s) {
     const tl_scope branch = tl_begin_if(s.b, s.yes);
     tl_begin_else(s.b, branch);
@@ -145,7 +143,8 @@ TEST(BuilderErrors, Shapes) {
     tl_expr i;
     tl_begin_loop(s.b, TL_LOOP_UNROLL, s.one, s.n, 0, "i", &i);
   });
-  outside("rank_mismatch.no_dimensions", [](Scene& s) { tl_tensor(s.b, "B", TL_F32, 0, nullptr, nullptr, 0); });
+  outside("rank_mismatch.no_dimensions",
+          [](Scene& s) { tl_tensor(s.b, "B", TL_F32, 0, nullptr, nullptr, 0); });
   outside("rank_mismatch.grid", [](Scene& s) {
     const tl_expr grid[] = {s.n, s.n, s.n, s.n};
     tl_expr blocks[4];

@@ -73,7 +73,8 @@ TEST(LimitErrors, Text) {
   const std::string text = "tl 1 program p ; and a comment that is too long\n";
   tl_program* program = nullptr;
   tl_error* error = nullptr;
-  EXPECT_EQ(tl_program_parse(context.get(), text.data(), text.size(), "p.tl", &program, &error), TL_LIMIT_EXCEEDED);
+  EXPECT_EQ(tl_program_parse(context.get(), text.data(), text.size(), "p.tl", &program, &error),
+            TL_LIMIT_EXCEEDED);
   expect_golden("limit_bytes.text", Failure(error));
 }
 
@@ -85,7 +86,8 @@ TEST(LimitErrors, DiagnosticsAreCapped) {
   text += "}\n";
   tl_program* program = nullptr;
   tl_error* error = nullptr;
-  EXPECT_EQ(tl_program_parse(context.get(), text.data(), text.size(), "p.tl", &program, &error), TL_PARSE_ERROR);
+  EXPECT_EQ(tl_program_parse(context.get(), text.data(), text.size(), "p.tl", &program, &error),
+            TL_PARSE_ERROR);
   const Failure failure(error);
   EXPECT_LE(tl_error_count(failure.get()), 4u);  // the last may say that there are more
   EXPECT_GE(tl_error_count(failure.get()), 2u);

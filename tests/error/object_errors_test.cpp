@@ -40,9 +40,12 @@ TEST(ObjectErrors, Options) {
   tl_options* made = nullptr;
   ASSERT_EQ(tl_options_create(&made, nullptr), TL_OK);
   const Options options(made);
-  expect_failure("unknown_option.name", [&](tl_error** e) { return tl_options_set_bool(made, "fast", 1, e); });
-  expect_failure("unknown_option.type", [&](tl_error** e) { return tl_options_set_i64(made, "keep_ir", 1, e); });
-  expect_failure("unknown_option.value", [&](tl_error** e) { return tl_options_set_bool(made, "keep_ir", 7, e); });
+  expect_failure("unknown_option.name",
+                 [&](tl_error** e) { return tl_options_set_bool(made, "fast", 1, e); });
+  expect_failure("unknown_option.type",
+                 [&](tl_error** e) { return tl_options_set_i64(made, "keep_ir", 1, e); });
+  expect_failure("unknown_option.value",
+                 [&](tl_error** e) { return tl_options_set_bool(made, "keep_ir", 7, e); });
 }
 
 struct Compiled {
@@ -77,7 +80,8 @@ struct Compiled {
 Options options_with(const char* name, const char* value) {
   tl_options* options = nullptr;
   tl_options_create(&options, nullptr);
-  EXPECT_EQ(value ? tl_options_set_str(options, name, value, nullptr) : tl_options_set_bool(options, name, 1, nullptr),
+  EXPECT_EQ(value ? tl_options_set_str(options, name, value, nullptr)
+                  : tl_options_set_bool(options, name, 1, nullptr),
             TL_OK);
   return Options(options);
 }
@@ -90,6 +94,20 @@ TEST(ObjectErrors, Compiling) {
   const auto yes = [](void*) -> int32_t { return 1; };
   tl_context_set_cancel(c.context.get(), yes, nullptr, nullptr, nullptr);
   expect_failure("cancelled_by_caller.callback", [&](tl_error** e) { return c.compile(nullptr, e); });
+}
+
+// The smallest int8 instruction of that target is 32 deep.
+TEST(ObjectErrors, NoInstruction) {
+  const std::string text =
+      "tl 1 program p\ntensor A: i8[16, 16]\ntensor C: i32[16, 16]\nkernel k grid(g: 1) threads 32 {\n"
+      "  alloc x: shared i8[16, 16]\n  alloc z: fragment i32[16, 16]\n  copy A -> x\n"
+      "  gemm x, x -> z {clear}\n  copy z -> C\n}\n";
+  Compiled c("sm_80");
+  tl_program* program = nullptr;
+  ASSERT_EQ(tl_program_parse(c.context.get(), text.data(), text.size(), "p.tl", &program, nullptr), TL_OK);
+  c.program.reset(program);
+  const Options plan_only = options_with("plan_only", nullptr);
+  expect_failure("no_atom.depth", [&](tl_error** e) { return c.compile(plan_only.get(), e); });
 }
 
 TEST(ObjectErrors, Loading) {

@@ -18,16 +18,19 @@ Failure parse_failure(const std::string& text) {
 }
 
 std::string kernel(const std::string& body) {
-  return "tl 1 program p\ndim n\ntensor A: f32[n, 32]\ntensor B: f32[n, 32]\nkernel k grid(b: n) {\n" + body + "}\n";
+  return "tl 1 program p\ndim n\ntensor A: f32[n, 32]\ntensor B: f32[n, 32]\nkernel k grid(b: n) {\n" + body +
+         "}\n";
 }
 
 TEST(ProgramErrors, Text) {
   expect_golden("syntax_error.statement", parse_failure(kernel("  copy A[b, 0 :+ ] -> B\n")));
-  expect_golden("unknown_name.buffer", parse_failure(kernel("  copy Z[b :+ 1, 0 :+ 32] -> B[b :+ 1, 0 :+ 32]\n")));
+  expect_golden("unknown_name.buffer",
+                parse_failure(kernel("  copy Z[b :+ 1, 0 :+ 32] -> B[b :+ 1, 0 :+ 32]\n")));
 }
 
 TEST(ProgramErrors, Meaning) {
-  expect_golden("shape_mismatch.copy", parse_failure(kernel("  copy A[b :+ 1, 0 :+ 32] -> B[b :+ 1, 0 :+ 16]\n")));
+  expect_golden("shape_mismatch.copy",
+                parse_failure(kernel("  copy A[b :+ 1, 0 :+ 32] -> B[b :+ 1, 0 :+ 16]\n")));
   expect_golden("shape_mismatch.gemm",
                 parse_failure(kernel("  alloc x: shared f32[16, 32]\n  alloc y: shared f32[16, 32]\n"
                                      "  alloc z: fragment f32[16, 16]\n  fill x, 0.0f32\n  fill y, 0.0f32\n"

@@ -48,6 +48,7 @@ Target from_facts(std::string name, const CpuFacts& facts) {
   t.features = facts.features;
   t.l1_bytes = facts.l1_bytes;
   t.l2_bytes = facts.l2_bytes;
+  t.streaming_bytes = facts.l3_bytes / 2;
   t.micro_kernels = micro_kernels(facts);
   return t;
 }

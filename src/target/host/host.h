@@ -13,7 +13,7 @@ struct CpuFacts {
   bool avx512_bf16 = false;
   bool avx512_vnni = false;
   bool avx_vnni = false;
-  int64_t l1_bytes = 32 << 10, l2_bytes = 512 << 10;
+  int64_t l1_bytes = 32 << 10, l2_bytes = 512 << 10, l3_bytes = 8 << 20;
 };
 
 Target from_facts(std::string name, const CpuFacts& facts);

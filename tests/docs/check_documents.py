@@ -1,6 +1,7 @@
-"""The README says what is true: its example compiles and runs, its test command is what CI runs, its links exist.
+"""The documents say what is true: the README's example compiles and runs, its test command is what CI runs, links lead
+somewhere, the tree of docs/design.md is the tree.
 
-check_readme.py SOURCE WORK COMPILER LIBRARY"""
+check_documents.py SOURCE WORK COMPILER LIBRARY"""
 import pathlib
 import re
 import subprocess
@@ -17,6 +18,10 @@ assert f"exec {commands[1]} " in ci, ".ci/run does not call the README's test co
 for page in [source / "README.md", source / "CONTRIBUTING.md", *sorted((source / "docs").glob("*.md"))]:
     for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text()):
         assert (page.parent / link).exists(), f"{page.name} links to {link}, which is not there"
+
+listed = set(re.findall(r"^\| `src/(\w+)` \|", (source / "docs/design.md").read_text(), re.M))
+present = {folder.name for folder in (source / "src").iterdir() if any(folder.rglob("*.cpp")) or any(folder.rglob("*.h"))}
+assert listed == present, f"docs/design.md lists {listed - present} too much and {present - listed} not"
 
 examples = re.findall(r"^```c\n(.*?)^```", readme, re.M | re.S)
 assert len(examples) == 1, f"{len(examples)} C examples"

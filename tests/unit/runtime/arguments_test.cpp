@@ -1,0 +1,220 @@
+#include "runtime/arguments.h"
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cstdint>
+#include <limits>
+#include <string>
+
+#include "ir/text.h"
+
+namespace tilegen::runtime {
+namespace {
+
+using Kind = Argument::Kind;
+
+ir::Program parse(const std::string& declarations) {
+  const std::string text = "tl 1 program p\n" + declarations + "kernel k grid(block: 1) {\n}\n";
+  auto program = ir::parse_program(text, "p.tl", Limits());
+  EXPECT_TRUE(program) << (program ? "" : program.error().to_text());
+  return program ? std::move(*program) : ir::Program();
+}
+
+alignas(64) char memory[64];
+
+Argument tensor(ir::DType t, std::vector<int64_t> shape, std::vector<int64_t> strides = {},
+                void* at = memory) {
+  Argument a;
+  a.kind = Kind::tensor;
+  a.bits = reinterpret_cast<uint64_t>(at);
+  a.type = t;
+  a.shape = std::move(shape);
+  a.strides = std::move(strides);
+  return a;
+}
+Argument pointer(void* at = memory) {
+  Argument a;
+  a.kind = Kind::pointer;
+  a.bits = reinterpret_cast<uint64_t>(at);
+  return a;
+}
+Argument integer(int64_t v) {
+  Argument a;
+  a.kind = Kind::integer;
+  a.bits = static_cast<uint64_t>(v);
+  return a;
+}
+Argument floating(double v) {
+  Argument a;
+  a.kind = Kind::floating;
+  a.bits = std::bit_cast<uint64_t>(v);
+  return a;
+}
+
+using Slots = std::vector<uint64_t>;
+
+Slots bind(const ir::Program& p, const std::vector<Argument>& arguments) {
+  auto slots = bind_arguments(p, arguments);
+  EXPECT_TRUE(slots) << (slots ? "" : slots.error().to_text());
+  return slots ? *slots : Slots();
+}
+
+std::string refusal(const ir::Program& p, const std::vector<Argument>& arguments) {
+  const auto slots = bind_arguments(p, arguments);
+  if (slots) return "accepted";
+  EXPECT_EQ(slots.error().status(), StatusCode::launch_argument);
+  EXPECT_EQ(slots.error().diagnostics[0].stage, "launch");
+  EXPECT_FALSE(slots.error().diagnostics[0].hint.empty());
+  return slots.error().to_text();
+}
+
+void expect_refusal(const ir::Program& p, const std::vector<Argument>& arguments, const std::string& part) {
+  const std::string text = refusal(p, arguments);
+  EXPECT_NE(text.find(part), std::string::npos) << text;
+}
+
+const uint64_t kAt = reinterpret_cast<uint64_t>(memory);
+
+TEST(Arguments, DimsAreSolvedFromExtents) {
+  const ir::Program p = parse("dim m\ndim n\ntensor A: f32[m, n]\n");
+  EXPECT_EQ(bind(p, {tensor(ir::DType::f32, {3, 5})}), (Slots{3, 5, kAt}));
+  EXPECT_EQ(bind(p, {Argument(), Argument(), tensor(ir::DType::f32, {3, 5})}), (Slots{3, 5, kAt}));
+  EXPECT_EQ(bind(p, {integer(3), Argument(), tensor(ir::DType::f32, {3, 5})}), (Slots{3, 5, kAt}));
+  expect_refusal(p, {integer(4), Argument(), tensor(ir::DType::f32, {3, 5})}, "(m = 4 from argument 'm')");
+}
+
+TEST(Arguments, LinearEquationsAreSolved) {
+  const ir::Program p = parse("dim m\ndim n\ntensor A: f32[2 * m + 1]\ntensor B: f32[m + 3 * n]\n");
+  EXPECT_EQ(bind(p, {tensor(ir::DType::f32, {9}), tensor(ir::DType::f32, {10})}), (Slots{4, 2, kAt, kAt}));
+  expect_refusal(p, {tensor(ir::DType::f32, {8}), tensor(ir::DType::f32, {10})},
+                 "[launch_shape] A: extent 0 of tensor 'A' is 8, which no value of its dimensions gives");
+  expect_refusal(p, {tensor(ir::DType::f32, {9}), tensor(ir::DType::f32, {1})}, "no value of its dimensions");
+}
+
+// A quotient gives no unique dim; it is checked once the dim is known.
+TEST(Arguments, OtherEquationsWait) {
+  const ir::Program p = parse("dim m\ntensor A: f32[(m + 7) // 8]\ntensor B: f32[m]\n");
+  EXPECT_EQ(bind(p, {tensor(ir::DType::f32, {2}), tensor(ir::DType::f32, {10})}), (Slots{10, kAt, kAt}));
+  expect_refusal(p, {tensor(ir::DType::f32, {3}), tensor(ir::DType::f32, {10})},
+                 "extent 0 of tensor 'A' is 3");
+  expect_refusal(parse("dim m\ntensor A: f32[m // 8]\n"), {tensor(ir::DType::f32, {3})},
+                 "[launch_kind] m: dimension 'm' cannot be found");
+}
+
+TEST(Arguments, StridesGiveDims) {
+  const ir::Program p = parse("dim m\ndim ld\ntensor A: f32[m, 4] strides [ld, 1]\n");
+  EXPECT_EQ(bind(p, {tensor(ir::DType::f32, {3, 4}, {10, 1})}), (Slots{3, 10, kAt}));
+  EXPECT_EQ(bind(p, {tensor(ir::DType::f32, {3, 4})}), (Slots{3, 4, kAt}));  // compact
+  expect_refusal(p, {tensor(ir::DType::f32, {3, 4}, {10, 2})},
+                 "[launch_stride] A: stride 1 of tensor 'A' is 2");
+  // A row alone has no row stride to speak of, so nothing says what ld is.
+  expect_refusal(p, {tensor(ir::DType::f32, {1, 4}, {10, 1})}, "[launch_kind] ld");
+}
+
+TEST(Arguments, ExtentThatWaitsForAStride) {
+  const ir::Program p = parse("dim m\ndim ld\ntensor A: f32[2, m + ld] strides [ld, 1]\n");
+  EXPECT_EQ(bind(p, {tensor(ir::DType::f32, {2, 7}, {5, 1})}), (Slots{2, 5, kAt}));
+}
+
+TEST(Arguments, CompactTensorsMustBe) {
+  const ir::Program p = parse("dim m\ntensor A: f32[m, 4]\n");
+  EXPECT_EQ(bind(p, {tensor(ir::DType::f32, {3, 4}, {4, 1})}), (Slots{3, kAt}));
+  EXPECT_EQ(bind(p, {tensor(ir::DType::f32, {1, 4}, {99, 1})}), (Slots{1, kAt}));  // meaningless stride
+  EXPECT_EQ(bind(p, {tensor(ir::DType::f32, {0, 4}, {99, 7})}), (Slots{0, kAt}));
+  expect_refusal(p, {tensor(ir::DType::f32, {3, 4}, {5, 1})}, "so it would be 4");
+  expect_refusal(p, {tensor(ir::DType::f32, {3, 4}, {5})}, "[launch_rank]");
+}
+
+TEST(Arguments, EmptyTensorsMayBeNull) {
+  const ir::Program p = parse("dim m\ntensor A: f32[m, 4]\n");
+  EXPECT_EQ(bind(p, {tensor(ir::DType::f32, {0, 4}, {}, nullptr)}), (Slots{0, 0}));
+  EXPECT_EQ(bind(p, {integer(0), pointer(nullptr)}), (Slots{0, 0}));
+  expect_refusal(p, {integer(1), pointer(nullptr)}, "[launch_kind] A: the address of tensor 'A' is null");
+}
+
+TEST(Arguments, ScalarsAreTheirBits) {
+  const ir::Program p =
+      parse("scalar h: f16\nscalar f: f32\nscalar d: f64\nscalar i: i8\nscalar b: bool\nscalar l: i64\n");
+  EXPECT_EQ(bind(p, {floating(1.0), floating(-2.0), floating(0.5), integer(-1), integer(1), integer(-1)}),
+            (Slots{0x3c00, 0xc0000000u, std::bit_cast<uint64_t>(0.5), 0xff, 1, ~uint64_t{0}}));
+  const auto with = [&](Argument i, Argument b) {
+    return std::vector<Argument>{floating(0), floating(0), floating(0), i, b, integer(0)};
+  };
+  expect_refusal(p, with(integer(128), integer(0)), "[launch_dtype] i: 128 is not a value of i8");
+  expect_refusal(p, with(integer(0), integer(2)), "[launch_dtype] b");
+  expect_refusal(p, with(floating(1), integer(0)), "[launch_kind] i: expected an integer");
+  Argument typed = integer(3);
+  typed.type = ir::DType::i32;
+  expect_refusal(p, with(typed, integer(0)), "the argument says i32");
+}
+
+TEST(Arguments, FactsAreChecked) {
+  const ir::Program p = parse("dim m >= 8 <= 64 divisible 8\ntensor A: f32[m]\n");
+  EXPECT_EQ(bind(p, {tensor(ir::DType::f32, {64})}), (Slots{64, kAt}));
+  expect_refusal(p, {tensor(ir::DType::f32, {0})}, "at least 8");
+  expect_refusal(p, {tensor(ir::DType::f32, {72})}, "at most 64");
+  expect_refusal(p, {tensor(ir::DType::f32, {12})},
+                 "'m' is 12 (from extent 0 of tensor 'A'), the program says it is divisible by 8");
+  const ir::Program plain = parse("dim m\ntensor A: f32[m]\n");
+  expect_refusal(plain, {integer(-1), pointer()}, "[launch_fact] m: 'm' is -1");
+}
+
+TEST(Arguments, ShapesOfPointersAreEvaluated) {
+  const ir::Program p = parse("dim m\ntensor A: f32[m - 4, m * m]\n");
+  EXPECT_EQ(bind(p, {integer(5), pointer()}), (Slots{5, kAt}));
+  expect_refusal(p, {integer(3), pointer()}, "extent 0 of tensor 'A' would be -1");
+  expect_refusal(p, {integer(int64_t{1} << 40), pointer()},
+                 "[launch_shape] A: extent 1 of tensor 'A' overflows");
+  expect_refusal(p, {integer(int64_t{1} << 31), pointer()}, "overflows 64 bits");
+}
+
+TEST(Arguments, StridesOfPointersAreEvaluated) {
+  const ir::Program p = parse("dim m\ndim ld\ntensor A: f32[m] strides [ld - 8]\n");
+  EXPECT_EQ(bind(p, {integer(5), integer(8), pointer()}), (Slots{5, 8, kAt}));
+  expect_refusal(p, {integer(5), integer(7), pointer()}, "stride 0 of tensor 'A' would be -1");
+  expect_refusal(p, {integer(5), integer(int64_t{1} << 62), pointer()}, "[launch_stride]");
+}
+
+TEST(Arguments, ScalarsMayStandInExtents) {
+  const ir::Program p = parse("scalar rows: i64\ntensor A: f32[rows, 2]\n");
+  EXPECT_EQ(bind(p, {integer(3), tensor(ir::DType::f32, {3, 2})}), (Slots{3, kAt}));
+  expect_refusal(p, {integer(4), tensor(ir::DType::f32, {3, 2})}, "the program says 4");
+}
+
+TEST(Arguments, MisalignedAndForeignTensors) {
+  const ir::Program p = parse("tensor A: f32[4]\ntensor B: i8[4]\n");
+  EXPECT_EQ(bind(p, {pointer(), pointer(memory + 1)}), (Slots{kAt, kAt + 1}));
+  expect_refusal(p, {pointer(memory + 2), pointer()}, "[launch_alignment] A");
+  Argument far = tensor(ir::DType::i8, {4});
+  far.on_host = false;
+  far.device = "cuda:0";
+  expect_refusal(p, {pointer(), far}, "[launch_device] B: tensor 'B' lives on cuda:0");
+  expect_refusal(p, {pointer(), tensor(ir::DType::u8, {4})},
+                 "[launch_dtype] B: tensor 'B' is i8, the argument is u8");
+  expect_refusal(p, {pointer(), tensor(ir::DType::none, {4})}, "a type the language does not have");
+  expect_refusal(p, {pointer(), tensor(ir::DType::i8, {4, 1})}, "[launch_rank]");
+  expect_refusal(p, {pointer(), tensor(ir::DType::i8, {-4})}, "[launch_shape]");
+  expect_refusal(p, {pointer()}, "[launch_arity] p: expected 2 arguments (A, B), got 1");
+}
+
+// Hostile descriptions must not overflow anything on the way to their refusal.
+TEST(Arguments, HugeExtents) {
+  const ir::Program p = parse("dim m\ndim n\ndim ld\ntensor A: f64[m, n, 3] strides [ld, 3, 1]\n");
+  const int64_t big = std::numeric_limits<int64_t>::max();
+  expect_refusal(p, {tensor(ir::DType::f64, {big, big, 3})}, "launch_");
+  expect_refusal(p, {tensor(ir::DType::f64, {big, big, big}, {big, big, big})}, "launch_");
+}
+
+// Doubling forty times is a tree of 2^40 leaves over 40 nodes.
+TEST(Arguments, SharedSubexpressionsCostOnce) {
+  ir::Program p = parse("dim m\ntensor A: f32[m]\n");
+  ir::ExprId e = p.buffers[0].shape[0];
+  for (int i = 0; i < 40; ++i) e = p.exprs.binary(ir::ExprOp::max, p.exprs.add(e, e), e);
+  p.buffers[0].shape[0] = e;
+  EXPECT_EQ(bind(p, {integer(0), tensor(ir::DType::f32, {0})}), (Slots{0, kAt}));
+  expect_refusal(p, {tensor(ir::DType::f32, {0})}, "cannot be found");
+}
+
+}  // namespace
+}  // namespace tilegen::runtime
