@@ -41,16 +41,18 @@ set_source_files_properties(${CMAKE_SOURCE_DIR}/src/capi/library.cpp PROPERTIES
   COMPILE_DEFINITIONS TILEGEN_COMMIT="${_commit}")
 
 include(CMakePackageConfigHelpers)
+# Everything a client needs is the component "library"; tools install themselves.
 install(TARGETS tilegen EXPORT tilegen-targets
-  LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
-  PUBLIC_HEADER DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
-install(EXPORT tilegen-targets NAMESPACE tilegen:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/tilegen)
+  LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library NAMELINK_COMPONENT library
+  PUBLIC_HEADER DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT library)
+install(EXPORT tilegen-targets NAMESPACE tilegen:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/tilegen
+  COMPONENT library)
 configure_package_config_file(${CMAKE_SOURCE_DIR}/cmake/tilegen-config.cmake.in
   ${CMAKE_BINARY_DIR}/tilegen-config.cmake INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/tilegen)
 # Until 1.0 a minor version may break its clients.
 write_basic_package_version_file(${CMAKE_BINARY_DIR}/tilegen-config-version.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${CMAKE_BINARY_DIR}/tilegen-config.cmake ${CMAKE_BINARY_DIR}/tilegen-config-version.cmake
-  DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/tilegen)
+  DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/tilegen COMPONENT library)
 file(RELATIVE_PATH TILEGEN_PC_PREFIX "/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/")
 configure_file(${CMAKE_SOURCE_DIR}/cmake/tilegen.pc.in ${CMAKE_BINARY_DIR}/tilegen.pc @ONLY)
-install(FILES ${CMAKE_BINARY_DIR}/tilegen.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+install(FILES ${CMAKE_BINARY_DIR}/tilegen.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT library)

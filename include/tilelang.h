@@ -2,8 +2,8 @@
  *
  * A client describes what moves and what is computed over tiles (tl_builder), compiles the program for a
  * target (tl_compile), loads and launches it (tl_kernel). The language is the TileLang paper's
- * (arXiv 2504.17577). This header is the single source of truth: symbol list, raw bindings and reference pages
- * are generated from it.
+ * (arXiv 2504.17577). This header is the single source of truth: symbol list, raw bindings and reference
+ * pages are generated from it.
  *
  * RULES THAT HOLD FOR EVERY FUNCTION
  *   Errors     A fallible call returns a tl_status (0 = TL_OK) and ends in a nullable `tl_error **out_error`.
@@ -525,7 +525,8 @@ TL_API tl_expr tl_load(tl_builder *builder, tl_buffer buffer, uint32_t rank, con
 /** Type of an expression; 0 for none. */
 TL_API tl_dtype tl_expr_dtype(tl_builder *builder, tl_expr expr);
 
-/* Scopes. Each begin is closed by tl_end with the scope it returned, innermost first. */
+/* Scopes. Each begin is closed by tl_end with the scope it returned, innermost first. A begin that fails sets
+ * the variables it would have handed out to none. */
 
 /** Opens a kernel whose grid has `rank` (1 to 3) i64 extents over constants, dimensions and scalars,
  *  slowest first. `threads`: computing threads of a block, 0 = the planner decides. `names`: of the block
@@ -573,7 +574,7 @@ TL_API tl_region tl_region_of(tl_builder *builder, tl_buffer buffer, uint32_t ra
 /** The whole of an on-chip tile, or of a tensor of constant shape. */
 TL_API tl_region tl_whole(tl_builder *builder, tl_buffer buffer);
 
-/** dst = src, converted where the types differ. Shapes agree up to dimensions of extent 1. (Paper: T.copy.) */
+/** dst = src, converted where types differ. Shapes agree up to dimensions of extent 1. (Paper: T.copy.) */
 TL_API void tl_copy(tl_builder *builder, tl_region src, tl_region dst);
 
 /** dst = value, of dst's type. (Paper: T.fill, T.clear.) */

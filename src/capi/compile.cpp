@@ -6,6 +6,7 @@
 #include "driver/compile.h"
 #include "ir/text.h"
 #include "plan/schedule.h"
+#include "support/worker.h"
 #include "thread/thread_program.h"
 
 using namespace tilegen;
@@ -89,7 +90,11 @@ tl_status tl_compile(const tl_context* context, const tl_program* program, const
     const auto start = Clock::now();
     auto converted = convert(*context, options ? options->values : OptionValues());
     if (!converted) return converted.error();
-    auto compiled = driver::compile(program->program, target->target, *converted);
+    std::optional<Expected<std::shared_ptr<const driver::Artifact>>> done;
+    Checked ran = run_on_big_stack(
+        [&] { done.emplace(driver::compile(program->program, target->target, *converted)); });
+    if (!ran) return ran.error();
+    auto& compiled = *done;
     if (!compiled) {
       context->log(TL_LOG_ERROR, "compile", compiled.error().to_text());
       return compiled.error();

@@ -1,5 +1,6 @@
 // One context, one program, many threads: compiles and launches give the same artifact and the same numbers.
 #include <gtest/gtest.h>
+#include <pthread.h>
 
 #include <string>
 #include <thread>
@@ -76,6 +77,32 @@ TEST(Concurrency, CompilesAndLaunchesAtOnce) {
     for (int k = 0; k < kK; ++k) sum += static_cast<float>(k % 7) * static_cast<float>(k * kN % 5);
     return sum;
   }());
+}
+
+// What a fiber or a musl thread has.
+TEST(Concurrency, CompilesOnASmallStack) {
+  const Context context = make_context();
+  struct Call {
+    const Context& context;
+    Outcome outcome;
+  } call{context, {}};
+  pthread_attr_t attributes;
+  ASSERT_EQ(pthread_attr_init(&attributes), 0);
+  ASSERT_EQ(pthread_attr_setstacksize(&attributes, 128 << 10), 0);
+  pthread_t thread;
+  const auto run = [](void* argument) -> void* {
+    auto* c = static_cast<Call*>(argument);
+    const Builder b = make_builder(c->context, "matmul");
+    build_gemm(b.get());
+    Program program;
+    c->outcome.status = finish(b, &program);
+    if (program) c->outcome = compile_and_run(c->context.get(), program.get());
+    return nullptr;
+  };
+  ASSERT_EQ(pthread_create(&thread, &attributes, run, &call), 0);
+  pthread_join(thread, nullptr);
+  pthread_attr_destroy(&attributes);
+  EXPECT_EQ(call.outcome.status, TL_OK);
 }
 
 TEST(Concurrency, BuildersOfSeveralThreadsDoNotMix) {

@@ -4,7 +4,7 @@ set -eu
 build=$1 source=$2 work=$3 cc=$4
 rm -rf "$work"
 mkdir -p "$work/client"
-cmake --install "$build" --prefix "$work/tree" >"$work/install.log"
+cmake --install "$build" --component library --prefix "$work/tree" >"$work/install.log"
 cp "$source/tests/capi/c_consumer.c" "$source/tests/capi/programs.h" "$work/client/"
 cd "$work/client"
 
