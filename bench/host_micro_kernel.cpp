@@ -1,5 +1,6 @@
-// Speed of the matrix atom alone: C[mr x nr] += A[mr x k] * B[k x nr] from packed panels that stay in the caches, by
-// tile shape, and where compile time goes. The peak is measured with the same instruction on registers alone.
+// Speed of the matrix atom alone: C[mr x nr] += A[mr x k] * B[k x nr] from packed panels that stay in the
+// caches, by tile shape, and where compile time goes. The peak is measured with the same instruction on
+// registers alone.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -65,8 +66,8 @@ double peak_gflops_512() {
           ".irp n, 0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15\n"
           "vfmadd231ps %%zmm30, %%zmm31, %%zmm\\n\n"
           ".endr" ::
-              : "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12",
-                "xmm13", "xmm14", "xmm15");
+              : "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10",
+                "xmm11", "xmm12", "xmm13", "xmm14", "xmm15");
     best = std::max(best, 2.0 * 16 * 16 * kSteps / (seconds() - from) * 1e-9);
   }
   return best;
@@ -92,7 +93,8 @@ void measure(const Shape& s, const target::Target& target, bool show_assembly) {
   void* a = aligned(s.mr * s.k * ir::dtype_bytes(s.in));
   void* b = aligned(s.nr * s.k * ir::dtype_bytes(s.in));
   void* c = aligned(s.mr * s.nr * ir::dtype_bytes(s.out));
-  uint64_t params[] = {reinterpret_cast<uint64_t>(a), reinterpret_cast<uint64_t>(b), reinterpret_cast<uint64_t>(c)};
+  uint64_t params[] = {reinterpret_cast<uint64_t>(a), reinterpret_cast<uint64_t>(b),
+                       reinterpret_cast<uint64_t>(c)};
   int64_t grid[] = {1};
   auto entry = r->code->entry(0);
   const double flops = 2.0 * s.mr * s.nr * static_cast<double>(s.k);
@@ -103,9 +105,11 @@ void measure(const Shape& s, const target::Target& target, bool show_assembly) {
     for (int64_t i = 0; i < runs; ++i) entry(params, grid, 0, 1, nullptr);
     best = std::min(best, (seconds() - from) / static_cast<double>(runs));
   }
-  std::printf("%-4s %2dx%-3d k=%-5ld pack=%d %9.1f GFLOP/s   compile %.1f ms (emit %.2f optimise %.2f generate %.2f)\n",
-              ir::dtype_name(s.in), s.mr, s.nr, static_cast<long>(s.k), s.pack, flops / best * 1e-9, compile_ms, r->emit_ms,
-              r->optimise_ms, r->codegen_ms);
+  std::printf(
+      "%-4s %2dx%-3d k=%-5ld pack=%d %9.1f GFLOP/s   compile %.1f ms (emit %.2f optimise %.2f generate "
+      "%.2f)\n",
+      ir::dtype_name(s.in), s.mr, s.nr, static_cast<long>(s.k), s.pack, flops / best * 1e-9, compile_ms,
+      r->emit_ms, r->optimise_ms, r->codegen_ms);
   std::free(a), std::free(b), std::free(c);
 }
 
@@ -116,9 +120,10 @@ int main(int argc, char** argv) {
   target.cpu = codegen::host_cpu().name;
   target.features = codegen::host_cpu().features;
   if (argc > 1 && std::string(argv[1]) == "v3") target.cpu = "x86-64-v3", target.features.clear();
-  std::printf("%s\n%s, %d-bit vectors, L1 %ld L2 %ld L3 %ld\n", codegen::backend_description().c_str(), target.cpu.c_str(),
-              codegen::host_cpu().vector_bits(), static_cast<long>(codegen::host_cpu().l1_bytes),
-              static_cast<long>(codegen::host_cpu().l2_bytes), static_cast<long>(codegen::host_cpu().l3_bytes));
+  std::printf(
+      "%s\n%s, %d-bit vectors, L1 %ld L2 %ld L3 %ld\n", codegen::backend_description().c_str(),
+      target.cpu.c_str(), codegen::host_cpu().vector_bits(), static_cast<long>(codegen::host_cpu().l1_bytes),
+      static_cast<long>(codegen::host_cpu().l2_bytes), static_cast<long>(codegen::host_cpu().l3_bytes));
   if (codegen::host_cpu().avx512f) std::printf("peak from registers, f32: %.1f GFLOP/s\n", peak_gflops_512());
   if (argc > 3) {
     measure({std::atoi(argv[2]), std::atoi(argv[3]), 256, DType::f32, DType::f32, 1}, target, true);
@@ -126,7 +131,8 @@ int main(int argc, char** argv) {
   }
   for (int nr : {16, 32, 48, 64})
     for (int mr : {4, 6, 8, 9, 12, 13, 14, 24, 28})
-      if (mr * nr / 16 <= 30 && mr * nr / 16 >= 6) measure({mr, nr, 256, DType::f32, DType::f32, 1}, target, false);
+      if (mr * nr / 16 <= 30 && mr * nr / 16 >= 6)
+        measure({mr, nr, 256, DType::f32, DType::f32, 1}, target, false);
   for (int64_t k : {32, 64, 128, 512, 1024}) measure({14, 32, k, DType::f32, DType::f32, 1}, target, false);
   measure({14, 16, 256, DType::f64, DType::f64, 1}, target, false);
   measure({14, 32, 256, DType::f16, DType::f32, 1}, target, false);

@@ -1,6 +1,5 @@
 #include "builder/builder.h"
 
-#include "check/check_program.h"
 #include "ir/text.h"
 #include "ir/text_grammar.h"
 
@@ -83,7 +82,7 @@ ir::VarId Builder::add_inner_var(std::string_view call, std::string_view name, i
   return add_var(call, made_up, kind, ir::DType::i64);
 }
 
-Expected<std::shared_ptr<const ir::Program>> Builder::finish() {
+Expected<std::shared_ptr<const ir::Program>> Builder::finish(ProgramCheck check) {
   constexpr std::string_view kCall = "tl_builder_finish";
   if (ready(kCall)) {
     for (size_t i = frames_.size(); i-- > 0;) {
@@ -100,7 +99,7 @@ Expected<std::shared_ptr<const ir::Program>> Builder::finish() {
   }
   spent_ = true;
   if (!failed())
-    for (Diagnostic& d : check::check_program(program_, limits_))
+    for (Diagnostic& d : check(program_, limits_))
       if (d.severity == Severity::error) diagnostics_.push_back(std::move(d));
   if (failed()) {
     Error error;

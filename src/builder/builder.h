@@ -18,6 +18,8 @@
 
 namespace tilegen::builder {
 
+using ProgramCheck = std::vector<Diagnostic> (*)(const ir::Program&, const Limits&);
+
 class Builder {
  public:
   Builder(std::string_view name, const Limits& limits);
@@ -72,8 +74,9 @@ class Builder {
                ir::ExprId value);
   void store(ir::BufferId buffer, std::span<const ir::ExprId> indices, ir::ExprId value);
 
-  // Hands the program over after check_program. The builder is spent.
-  Expected<std::shared_ptr<const ir::Program>> finish();
+  // Hands the program over once `check` (check::check_program, a later stage of the road) finds no error. The builder is
+  // spent.
+  Expected<std::shared_ptr<const ir::Program>> finish(ProgramCheck check);
 
  private:
   struct Frame {

@@ -1,6 +1,7 @@
 // Builder calls: life, parameters, expressions.
 #include <iterator>
 
+#include "check/check_program.h"
 #include "capi/handles.h"
 
 using namespace tilegen;
@@ -72,7 +73,7 @@ tl_status tl_builder_finish(tl_builder* builder, tl_program** out_program, tl_er
     if (out_program) *out_program = nullptr;
     if (!builder || !out_program) return null_argument(builder ? "out_program" : "builder");
     if (builder->out_of_memory && !builder->builder.failed()) throw std::bad_alloc();
-    auto finished = builder->builder.finish();
+    auto finished = builder->builder.finish(check::check_program);
     if (!finished) return finished.error();
     auto made = std::make_unique<tl_program>();
     made->program = std::move(*finished);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <set>
 
 namespace tilegen::infer {
 
@@ -43,6 +44,10 @@ class WebBuilder {
         a.value = it->second;
       }
     }
+    for (auto& [where, value] : out_.scalar_reads) {
+      auto it = number.find(find(value));
+      value = it == number.end() ? -1 : it->second;  // -1: no op ever touches what is read
+    }
   }
 
  private:
@@ -80,6 +85,24 @@ class WebBuilder {
   void define(Reaching& state, OpAccess& a, bool whole) {
     if (whole || !state.count(a.buffer)) state[a.buffer] = fresh();
     use(state, a);
+  }
+
+  void scalar(StmtId id, ir::ExprId root, Reaching& state) {
+    std::vector<ir::ExprId> pending = {root};
+    std::set<ir::ExprId> seen;
+    while (!pending.empty()) {
+      const ir::ExprId e = pending.back();
+      pending.pop_back();
+      if (!e.valid() || !seen.insert(e).second) continue;
+      const ir::ExprNode& n = p_.exprs[e];
+      pending.insert(pending.end(), {n.a, n.b, n.c});
+      if (n.op != ir::ExprOp::load) continue;
+      for (ir::ExprId index : p_.exprs.indices(e)) pending.push_back(index);
+      if (!on_chip(n.object)) continue;
+      OpAccess a{n.object, -1, true, false, -1};
+      use(state, a);
+      out_.scalar_reads[{id, n.object}] = a.value;
+    }
   }
 
   bool covers_buffer(const ir::Region& r) const {
@@ -124,6 +147,9 @@ class WebBuilder {
       record.accesses.push_back(a);
     }
     if (auto view = ops::element_view(p_, id)) record.view = std::move(*view);
+    for (const ir::Region& region : op.operands)
+      for (ir::ExprId offset : region.offsets) scalar(id, offset, state);
+    scalar(id, op.value, state);
     for (OpAccess& a : record.accesses)
       if (a.read && on_chip(a.buffer)) use(state, a);
     for (OpAccess& a : record.accesses)
@@ -164,6 +190,8 @@ class WebBuilder {
   void statement(StmtId id, Reaching& state, int depth) {
     const ir::Stmt& s = p_.stmt(id);
     if (const auto* loop = p_.as<ir::Loop>(id); loop && loop->kind != ir::LoopKind::parallel) {
+      scalar(id, loop->begin, state);
+      scalar(id, loop->extents[0], state);
       // What reaches the body's end reaches its start; zero trips leave the state before the loop.
       Reaching body = state;
       size_t first_exposed = exposed_.size();
@@ -174,6 +202,7 @@ class WebBuilder {
       return;
     }
     if (const auto* branch = p_.as<ir::Branch>(id)) {
+      scalar(id, branch->condition, state);
       Reaching then_state = state, else_state = state;
       block(branch->then_body, then_state, depth);
       block(branch->else_body, else_state, depth);

@@ -6,7 +6,9 @@
 // may be laid out anew, and a conversion has a place to stand.
 #pragma once
 
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "ir/program.h"
@@ -43,6 +45,8 @@ struct KernelOp {
 struct KernelOps {
   std::vector<Value> values;
   std::vector<KernelOp> ops;       // program order
+  // Which value of a buffer the scalars of a statement read: conditions, loop bounds, region offsets, fill values.
+  std::map<std::pair<ir::StmtId, ir::BufferId>, int> scalar_reads;
 
   // Value an op's access to `buffer` means, or -1; where reads and writes of one buffer by one op are different values
   // (never: they are joined), the first.

@@ -16,7 +16,11 @@ class ExprLowering final : public ir::ExprRewriter {
     return it == k_.vars_.end() ? to_->const_int(0, n.type) : it->second;
   }
   ExprId rewrite_load(const ir::ExprNode& n, std::span<const ExprId> indices) override {
-    return k_.load_element(n.object, indices, false);
+    auto read = k_.ops_.scalar_reads.find({k_.statement_, n.object});
+    k_.scalar_value_ = read == k_.ops_.scalar_reads.end() ? -1 : read->second;
+    ExprId element = k_.load_element(n.object, indices, false);
+    k_.scalar_value_ = -1;
+    return element;
   }
 
  private:
@@ -32,9 +36,10 @@ ExprId KernelLowering::both(ExprId a, ExprId b) {
 }
 
 int KernelLowering::value_of(ir::BufferId buffer) {
+  if (scalar_value_ >= 0) return scalar_value_;
   int v = current_ ? ops_.value_of(*current_, buffer) : -1;
   if (v >= 0) return v;
-  // Conditions and bounds between ops: unambiguous when the buffer is one value.
+  // A scalar of what no op touches.
   int found = -1, count = 0;
   for (size_t i = 0; i < ops_.values.size(); ++i)
     if (ops_.values[i].buffer == buffer) {
@@ -98,10 +103,11 @@ ExprId KernelLowering::bounds_predicate(ir::BufferId buffer, std::span<const Exp
   return predicate;
 }
 
-ExprId KernelLowering::load_element(ir::BufferId buffer, std::span<const ExprId> indices, bool inside) {
+ExprId KernelLowering::load_element(ir::BufferId buffer, std::span<const ExprId> indices, bool inside,
+                                    ExprId predicate) {
   if (p_.buffer(buffer).scope != ir::MemScope::global && value_of(buffer) < 0)
     return out_.exprs.const_number(0, p_.buffer(buffer).type);  // reported; the program is dropped
-  ExprId predicate = store_predicate(buffer, indices, ExprId(), inside);
+  predicate = store_predicate(buffer, indices, predicate, inside);
   std::vector<ExprId> operands = {memory_index(buffer, indices)};
   if (predicate) operands.push_back(predicate);
   return out_.exprs.load(memory_of(buffer), p_.buffer(buffer).type, operands);

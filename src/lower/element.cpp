@@ -25,7 +25,9 @@ std::vector<ExprId> OpLowering::element_at(int operand, std::span<const ExprId> 
 }
 
 ExprId OpLowering::load(int operand, std::span<const ExprId> point) {
-  return k_.load_element(tile_op_->operands[static_cast<size_t>(operand)].buffer, element_at(operand, point), k_.interior_);
+  // Elsewhere bounds alone keep padding lanes out of memory.
+  return k_.load_element(tile_op_->operands[static_cast<size_t>(operand)].buffer, element_at(operand, point), k_.interior_,
+                         k_.interior_ ? no_padding_ : ExprId());
 }
 
 std::vector<int64_t> OpLowering::iteration_extents() const {
@@ -79,7 +81,8 @@ void OpLowering::for_each_point(int operand, const PointValue& value) {
   ir::BufferId dst = tile_op_->operands[static_cast<size_t>(operand)].buffer;
   emit_nest(*plan_.iteration, plan_.vector, [&](const Nest& nest, thread::Block& body) {
     std::vector<ExprId> indices = element_at(operand, nest.point);
-    ExprId predicate = k_.store_predicate(dst, indices, k_.both(ExprId(), nest.inside), k_.interior_);
+    no_padding_ = k_.both(ExprId(), nest.inside);
+    ExprId predicate = k_.store_predicate(dst, indices, no_padding_, k_.interior_);
     body.push_back(k_.out_.add(
         thread::Store{k_.memory_of(dst), k_.memory_index(dst, indices), value(nest.point), predicate, plan_.streaming,
                       k_.streaming_condition(plan_, dst)},

@@ -58,8 +58,8 @@ class KernelLowering {
   ExprId memory_index(ir::BufferId buffer, std::span<const ExprId> indices);
   ExprId bounds_predicate(ir::BufferId buffer, std::span<const ExprId> indices);
   ExprId layout_index(const layout::Layout& l, int output, std::span<const ExprId> indices);
-  // `inside`: the element is known to be in bounds.
-  ExprId load_element(ir::BufferId buffer, std::span<const ExprId> indices, bool inside);
+  // `inside`: the element is known to be in bounds wherever `predicate` holds.
+  ExprId load_element(ir::BufferId buffer, std::span<const ExprId> indices, bool inside, ExprId predicate = ExprId());
   ExprId store_predicate(ir::BufferId buffer, std::span<const ExprId> indices, ExprId predicate, bool inside);
   // Value the op being lowered means by an on-chip buffer; -1 and an error when that cannot be told.
   int value_of(ir::BufferId buffer);
@@ -90,6 +90,8 @@ class KernelLowering {
   std::map<ir::BufferId, MemoryId> globals_;
   std::vector<MemoryId> values_;                       // by value index
   const infer::KernelOp* current_ = nullptr;           // op being lowered: decides which value a buffer means
+  ir::StmtId statement_;                               // statement being lowered: decides which value its scalars read
+  int scalar_value_ = -1;                              // while a scalar is lowered: the value it reads
   std::string origin_;
   bool interior_ = false;                              // the tile op's regions are known to be in bounds
   Error error_;
@@ -130,6 +132,7 @@ class OpLowering final : public ops::LowerSink {
   const plan::OpPlan& plan_;
   thread::Block& out_;
   const ir::TileOp* tile_op_;
+  ExprId no_padding_;                           // of the point being emitted; invalid: no point is padding
   std::map<int, std::vector<int>> region_dims_;  // operand -> buffer dimension's iteration dimension
 };
 

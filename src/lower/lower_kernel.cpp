@@ -100,6 +100,7 @@ void KernelLowering::block(const ir::Block& b, thread::Block& out) {
 void KernelLowering::statement(ir::StmtId id, thread::Block& out) {
   const std::string& path = paths_[id.value];
   origin_ = path;
+  statement_ = id;
   if (const auto* loop = p_.as<ir::Loop>(id); loop && loop->kind != ir::LoopKind::parallel)
     return serial_loop(*loop, out, path);
   if (const auto* b = p_.as<ir::Branch>(id)) return branch(*b, out, path);
@@ -116,6 +117,7 @@ void KernelLowering::statement(ir::StmtId id, thread::Block& out) {
 void KernelLowering::serial_loop(const ir::Loop& loop, thread::Block& out, const std::string& origin) {
   ir::ExprPool& e = out_.exprs;
   ExprId begin = lower_expr(loop.begin), extent = simplified(lower_expr(loop.extents[0]));
+  if (int64_t trips = 0; e.is_const_int(extent, &trips) && trips <= 0) return;
   VarId var = out_.add_var(p_.var(loop.vars[0]).name, ir::VarKind::loop);
   auto mark = ctx_.mark();
   arith::Interval range = arith::range_of(ctx_, extent);

@@ -26,6 +26,7 @@ ExprId identity(ir::ExprPool& e, ReduceKind kind, DType t) {
 }
 
 ExprId combine(ir::ExprPool& e, ReduceKind kind, ExprId a, ExprId b) {
+  if (ir::is_bool(e.type(a))) return e.binary(kind == ReduceKind::min ? ExprOp::logical_and : ExprOp::logical_or, a, b);
   switch (kind) {
     case ReduceKind::sum: return e.binary(ExprOp::add, a, b);
     case ReduceKind::min: return e.binary(ExprOp::min, a, b);
@@ -45,7 +46,9 @@ void OpLowering::reduce(int src, int dst, ReduceKind kind, int axis, bool accumu
   ir::ExprPool& e = k_.out_.exprs;
   const DType acc_type = type(dst);
   const std::vector<int64_t> extents = iteration_extents();
-  const int64_t lanes = k_.target_.vector_bytes / std::max(ir::dtype_bytes(acc_type), ir::dtype_bytes(type(src)));
+  // Lanes of bools cannot be combined.
+  const int64_t lanes =
+      ir::is_bool(acc_type) ? 1 : k_.target_.vector_bytes / std::max(ir::dtype_bytes(acc_type), ir::dtype_bytes(type(src)));
   auto mark = k_.ctx_.mark();
   Nest nest = k_.make_nest(*plan_.iteration, lanes, extents);
   const bool vectorized = !nest.loops.empty() && nest.loops.back().form == thread::LoopForm::vectorized;

@@ -1,4 +1,4 @@
-"""docs/language.md: the example program runs right, and every operation and expression function of the tables is named.
+"""docs/language.md: the example program runs right, and every word of the tables is named.
 
 check_language.py SOURCE WORK TILEGEN"""
 import pathlib
@@ -9,7 +9,8 @@ import sys
 source, work, tilegen = (pathlib.Path(argument) for argument in sys.argv[1:4])
 page = (source / "docs/language.md").read_text()
 
-for table, row in (("ops.def", r'^TILEGEN_TILE_OP\(\w+, "(\w+)"'), ("expr_ops.def", r'^TILEGEN_EXPR_OP\(\w+, \d, \w+, "(\w+)"\)'),
+for table, row in (("ops.def", r'^TILEGEN_TILE_OP\(\w+, "(\w+)"'),
+                   ("expr_ops.def", r'^TILEGEN_EXPR_OP\(\w+, \d, \w+, "(\w+)"\)'),
                    ("dtypes.def", r'^TILEGEN_DTYPE\(\w+, \d+, "(\w+)"')):
     for word in re.findall(row, (source / "src/ir" / table).read_text(), re.M):
         assert re.search(rf"\b{word}\b", page), f"'{word}' of {table} is not in docs/language.md"
@@ -19,6 +20,7 @@ assert len(programs) == 1, f"{len(programs)} programs"
 work.mkdir(parents=True, exist_ok=True)
 path = work / "language_example.tl"
 path.write_text(programs[0])
-run = subprocess.run([tilegen, "run", path, "--m", "50", "--n", "40", "--k", "70"], capture_output=True, text=True)
+command = [tilegen, "run", path, "--m", "50", "--n", "40", "--k", "70"]
+run = subprocess.run(command, capture_output=True, text=True)
 print(run.stdout, run.stderr)
 assert run.returncode == 0 and re.search(r"^C +right", run.stdout, re.M)

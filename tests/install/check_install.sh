@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs the library into an empty prefix and builds a sample against it, once through find_package and once through
-# pkg-config, far away from the source tree's headers.   check_install.sh SOURCE BUILD WORK
+# Installs the library into an empty prefix and builds a sample against it, once through find_package and once
+# through pkg-config, far away from the source tree's headers.   check_install.sh SOURCE BUILD WORK
 set -euo pipefail
 source=$1 build=$2 work=$3
 prefix=$work/prefix
@@ -25,10 +25,10 @@ grep ': right$' "$work/cmake_run.log"
 echo "pkg-config:"
 export PKG_CONFIG_PATH
 PKG_CONFIG_PATH=$(dirname "$(find "$prefix" -name tilegen.pc)")
-mapfile -t parts < <(cd "$work/samples" && ls element.c npy.c options.c runner.c gemm_program.c gemm_bias_relu.c)
+parts=(element.c npy.c options.c runner.c gemm_program.c gemm_bias_relu.c)
 cd "$work/samples"
 # shellcheck disable=SC2046 # the flags are words
-${CC:-cc} -std=c99 -pedantic-errors -O1 $(pkg-config --cflags tilegen) "${parts[@]}" $(pkg-config --libs tilegen) -lm \
-  -o "$work/by_pkg_config"
+${CC:-cc} -std=c99 -pedantic-errors -O1 $(pkg-config --cflags tilegen) "${parts[@]}" \
+  $(pkg-config --libs tilegen) -lm -o "$work/by_pkg_config"
 LD_LIBRARY_PATH=$(dirname "$library") "$work/by_pkg_config" 40 50 60 --repeats 1 >"$work/pkg_run.log"
 grep ': right$' "$work/pkg_run.log"

@@ -8,7 +8,7 @@ mkdir -p "$work"
 # Shows a sample's output only when it fails.
 passes() {
   "$@" >"$work/log" 2>&1 || { printf 'failed: %s\n' "$*"; cat "$work/log"; exit 1; }
-  grep -q ': right$' "$work/log" || { printf 'did not say that it was right: %s\n' "$*"; cat "$work/log"; exit 1; }
+  grep -q ': right$' "$work/log" || { printf 'did not say "right": %s\n' "$*"; cat "$work/log"; exit 1; }
 }
 # Must end with the status and mention the text.
 refuses() {

@@ -46,7 +46,8 @@ std::string joined_features(const target::Target& target) {
 }
 
 // LLVM prints a warning to stderr for names it does not know and goes on; we refuse before.
-std::optional<std::string> unknown_cpu_or_feature(const llvm::Target& t, const char* triple, const std::string& cpu,
+std::optional<std::string> unknown_cpu_or_feature(const llvm::Target& t, const char* triple,
+                                                  const std::string& cpu,
                                                   const std::vector<std::string>& features) {
   std::unique_ptr<llvm::MCSubtargetInfo> info(t.createMCSubtargetInfo(triple, "", ""));
   if (!info->isCPUStringValid(cpu)) return "LLVM knows no cpu '" + cpu + "'";

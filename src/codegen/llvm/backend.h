@@ -16,8 +16,9 @@ namespace tilegen::codegen {
 // Registers the targets and the fatal error handler, once per process.
 void ensure_backend();
 
-// Runs `work`; an LLVM fatal error inside becomes the returned message instead of ending the process. LLVM's own
-// frames are not unwound cleanly, so whatever LLVM objects `work` used must be abandoned (leaked), not destroyed.
+// Runs `work`; an LLVM fatal error inside becomes the returned message instead of ending the process. LLVM's
+// own frames are not unwound cleanly, so whatever LLVM objects `work` used must be abandoned (leaked), not
+// destroyed.
 std::optional<std::string> run_guarded(const std::function<void()>& work);
 
 // Collects what LLVM reports through a context (by default an error there ends the process).
@@ -27,7 +28,7 @@ void collect_diagnostics(llvm::LLVMContext& context, std::string& errors);
 struct HostFeatures {
   int vector_bits = 128;
   bool fma = false, f16c = false;
-  bool avx512 = false;         // F, BW, DQ and VL
+  bool avx512 = false;  // F, BW, DQ and VL
   bool avx512_bf16 = false;
   bool avx512_vnni = false;
   bool avx_vnni = false;

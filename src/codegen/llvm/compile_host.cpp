@@ -1,9 +1,10 @@
-// compile_host: emit, verify, optimise, generate, link. One context per compile; a fatal error of LLVM abandons it.
+// compile_host: emit, verify, optimise, generate, link. One context per compile; a fatal error of LLVM
+// abandons it.
 #include <chrono>
 
 #include <llvm/IR/Verifier.h>
-#include <llvm/Transforms/Utils/Cloning.h>
 #include <llvm/Support/raw_ostream.h>
+#include <llvm/Transforms/Utils/Cloning.h>
 
 #include "codegen/host_code.h"
 #include "codegen/llvm/backend.h"
@@ -69,7 +70,8 @@ std::optional<Error> emit_module(Compile& c, std::span<const thread::ThreadProgr
   if (!verify) return std::nullopt;
   std::string broken;
   llvm::raw_string_ostream stream(broken);
-  if (llvm::verifyModule(*c.module, &stream)) return backend_error(names_of(kernels), "invalid LLVM IR: " + broken);
+  if (llvm::verifyModule(*c.module, &stream))
+    return backend_error(names_of(kernels), "invalid LLVM IR: " + broken);
   return std::nullopt;
 }
 
@@ -107,8 +109,8 @@ std::optional<Error> generate(Compile& c, std::span<const thread::ThreadProgram>
 
 }  // namespace
 
-Expected<HostCodeResult> compile_host(std::span<const thread::ThreadProgram> kernels, const target::Target& target,
-                                      const HostCodegenOptions& options) {
+Expected<HostCodeResult> compile_host(std::span<const thread::ThreadProgram> kernels,
+                                      const target::Target& target, const HostCodegenOptions& options) {
   auto machine = make_target_machine(target);
   if (!machine) return machine.error();
   HostCodeResult result;
@@ -116,9 +118,12 @@ Expected<HostCodeResult> compile_host(std::span<const thread::ThreadProgram> ker
   Checked ran = run_on_big_stack([&] {
     auto* compile = new Compile;
     compile->machine = std::move(*machine);
-    std::optional<std::string> fatal = run_guarded([&] { failure = generate(*compile, kernels, options, result); });
-    if (fatal) failure = backend_error(names_of(kernels), "LLVM: " + *fatal);
-    else delete compile;  // after a fatal error its objects are in no state to be destroyed
+    std::optional<std::string> fatal =
+        run_guarded([&] { failure = generate(*compile, kernels, options, result); });
+    if (fatal)
+      failure = backend_error(names_of(kernels), "LLVM: " + *fatal);
+    else
+      delete compile;  // after a fatal error its objects are in no state to be destroyed
   });
   if (!ran) return ran.error();
   if (failure) return *failure;

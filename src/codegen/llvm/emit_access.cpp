@@ -1,5 +1,5 @@
-// Loads and stores. In a vectorized loop the form of the index decides: the same element for all lanes, consecutive
-// elements (forwards or backwards), a constant distance, or anything (gather, scatter).
+// Loads and stores. In a vectorized loop the form of the index decides: the same element for all lanes,
+// consecutive elements (forwards or backwards), a constant distance, or anything (gather, scatter).
 #include <llvm/IR/Intrinsics.h>
 
 #include "codegen/llvm/emitter.h"
@@ -67,7 +67,8 @@ Value* KernelEmitter::load_contiguous(const Place& p, MemoryId memory, int64_t l
   return b_.CreateBitCast(load, type);
 }
 
-void KernelEmitter::store_contiguous(const Place& p, MemoryId memory, Value* storage, Value* mask, bool nontemporal) {
+void KernelEmitter::store_contiguous(const Place& p, MemoryId memory, Value* storage, Value* mask,
+                                     bool nontemporal) {
   if (!mask) {
     auto* store = b_.CreateAlignedStore(storage, p.pointer, p.align);
     tag(store, memory);
@@ -81,7 +82,8 @@ void KernelEmitter::store_contiguous(const Place& p, MemoryId memory, Value* sto
   tag(b_.CreateMaskedStore(b_.CreateBitCast(storage, moved), p.pointer, p.align, mask), memory);
 }
 
-// One element, or 0 where the condition is false; a one-lane masked load keeps the block whole until code generation.
+// One element, or 0 where the condition is false; a one-lane masked load keeps the block whole until code
+// generation.
 Value* KernelEmitter::load_scalar(const Place& p, MemoryId memory, Value* condition) {
   llvm::Type* type = storage_type(context_, program_.memory(memory).type);
   if (!condition) {
@@ -141,8 +143,8 @@ KernelEmitter::Emitted KernelEmitter::emit_load(ir::ExprId e) {
   return {from_storage(b_, n.type, v), statement_level_};
 }
 
-// A constant distance without a mask is loaded lane by lane from one base, which is what hardware gathers do inside
-// and needs no vector of addresses.
+// A constant distance without a mask is loaded lane by lane from one base, which is what hardware gathers do
+// inside and needs no vector of addresses.
 Value* KernelEmitter::gather(MemoryId memory, ir::ExprId index, Value* mask) {
   ir::DType t = program_.memory(memory).type;
   llvm::Type* element = storage_type(context_, t);
@@ -161,8 +163,8 @@ Value* KernelEmitter::gather(MemoryId memory, ir::ExprId index, Value* mask) {
   Value* pointers = b_.CreateGEP(element, bases_[memory.value], index_vector(index));
   llvm::Type* type = lanes_of(element, width_);
   if (!mask) mask = llvm::Constant::getAllOnesValue(lanes_of(b_.getInt1Ty(), width_));
-  auto* load = b_.CreateMaskedGather(type, pointers, llvm::Align(static_cast<uint64_t>(ir::dtype_bytes(t))), mask,
-                                     llvm::Constant::getNullValue(type));
+  auto* load = b_.CreateMaskedGather(type, pointers, llvm::Align(static_cast<uint64_t>(ir::dtype_bytes(t))),
+                                     mask, llvm::Constant::getNullValue(type));
   tag(load, memory);
   return load;
 }
@@ -176,7 +178,8 @@ void KernelEmitter::scatter(MemoryId memory, ir::ExprId index, Value* storage, V
     Value* base = element_pointer(memory, lane_zero(index));
     for (int64_t i = form.stride == 0 ? width_ - 1 : 0; i < width_; ++i) {
       Value* p = b_.CreateConstGEP1_64(element, base, static_cast<uint64_t>(i * form.stride));
-      tag(b_.CreateAlignedStore(b_.CreateExtractElement(storage, static_cast<uint64_t>(i)), p, align), memory);
+      tag(b_.CreateAlignedStore(b_.CreateExtractElement(storage, static_cast<uint64_t>(i)), p, align),
+          memory);
     }
     return;
   }
@@ -194,8 +197,8 @@ void KernelEmitter::emit_store(const thread::Store& s) {
     return store_scalar(place(s.memory, s.index), s.memory, v, condition);
   }
   LaneForm form = lanes_.form(s.index);
-  bool uniform = form.uniform() && lanes_.form(s.value).uniform() &&
-                 (!guarded || lanes_.form(s.predicate).uniform());
+  bool uniform =
+      form.uniform() && lanes_.form(s.value).uniform() && (!guarded || lanes_.form(s.predicate).uniform());
   if (uniform) {
     Value* condition = guarded ? lane_zero(s.predicate) : nullptr;
     Value* v = to_storage(b_, m.type, value(s.value));
@@ -211,7 +214,8 @@ void KernelEmitter::emit_store(const thread::Store& s) {
   }
   if (form.affine && form.stride == -1) {
     Place p = place(s.memory, s.index);
-    p.pointer = b_.CreateConstGEP1_64(storage_type(context_, m.type), p.pointer, static_cast<uint64_t>(1 - width_));
+    p.pointer =
+        b_.CreateConstGEP1_64(storage_type(context_, m.type), p.pointer, static_cast<uint64_t>(1 - width_));
     p.align = llvm::Align(static_cast<uint64_t>(ir::dtype_bytes(m.type)));
     return store_contiguous(p, s.memory, reversed(b_, v), mask ? reversed(b_, mask) : nullptr, false);
   }

@@ -32,32 +32,48 @@ const llvm::ConstantInt* uniform_constant(Value* v) {
 Value* KernelEmitter::emit_unary(const ExprNode& n, Value* a) {
   DType from = exprs_.type(n.a);
   switch (n.op) {
-    case ExprOp::cast: return cast_held(b_, from, n.type, a);
-    case ExprOp::neg: return ir::is_float(n.type) ? b_.CreateFNeg(a) : b_.CreateNeg(a);
+    case ExprOp::cast:
+      return cast_held(b_, from, n.type, a);
+    case ExprOp::neg:
+      return ir::is_float(n.type) ? b_.CreateFNeg(a) : b_.CreateNeg(a);
     case ExprOp::abs:
       if (ir::is_float(n.type)) return b_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, a);
       return signed_type(n.type) ? b_.CreateBinaryIntrinsic(llvm::Intrinsic::abs, a, b_.getFalse()) : a;
     case ExprOp::logical_not:
-    case ExprOp::bit_not: return b_.CreateNot(a);
-    default: return round_held(b_, n.type, emit_math(n, a));
+    case ExprOp::bit_not:
+      return b_.CreateNot(a);
+    default:
+      return round_held(b_, n.type, emit_math(n, a));
   }
 }
 
 Value* KernelEmitter::emit_math(const ExprNode& n, Value* a) {
   switch (n.op) {
-    case ExprOp::exp: return math::emit_exp(b_, features_, a);
-    case ExprOp::exp2: return math::emit_exp2(b_, features_, a);
-    case ExprOp::log: return math::emit_log(b_, features_, a);
-    case ExprOp::log2: return math::emit_log2(b_, features_, a);
-    case ExprOp::tanh: return math::emit_tanh(b_, features_, a);
-    case ExprOp::erf: return math::emit_erf(b_, features_, a);
-    case ExprOp::sigmoid: return math::emit_sigmoid(b_, features_, a);
-    case ExprOp::sqrt: return b_.CreateUnaryIntrinsic(llvm::Intrinsic::sqrt, a);
+    case ExprOp::exp:
+      return math::emit_exp(b_, features_, a);
+    case ExprOp::exp2:
+      return math::emit_exp2(b_, features_, a);
+    case ExprOp::log:
+      return math::emit_log(b_, features_, a);
+    case ExprOp::log2:
+      return math::emit_log2(b_, features_, a);
+    case ExprOp::tanh:
+      return math::emit_tanh(b_, features_, a);
+    case ExprOp::erf:
+      return math::emit_erf(b_, features_, a);
+    case ExprOp::sigmoid:
+      return math::emit_sigmoid(b_, features_, a);
+    case ExprOp::sqrt:
+      return b_.CreateUnaryIntrinsic(llvm::Intrinsic::sqrt, a);
     case ExprOp::rsqrt:
-      return b_.CreateFDiv(llvm::ConstantFP::get(a->getType(), 1.0), b_.CreateUnaryIntrinsic(llvm::Intrinsic::sqrt, a));
-    case ExprOp::floor: return b_.CreateUnaryIntrinsic(llvm::Intrinsic::floor, a);
-    case ExprOp::ceil: return b_.CreateUnaryIntrinsic(llvm::Intrinsic::ceil, a);
-    default: break;
+      return b_.CreateFDiv(llvm::ConstantFP::get(a->getType(), 1.0),
+                           b_.CreateUnaryIntrinsic(llvm::Intrinsic::sqrt, a));
+    case ExprOp::floor:
+      return b_.CreateUnaryIntrinsic(llvm::Intrinsic::floor, a);
+    case ExprOp::ceil:
+      return b_.CreateUnaryIntrinsic(llvm::Intrinsic::ceil, a);
+    default:
+      break;
   }
   refuse(std::string("no host code for operation '") + ir::expr_text(n.op) + "'");
   return a;
@@ -67,9 +83,12 @@ Value* KernelEmitter::emit_binary(const ExprNode& n, Value* a, Value* b) {
   match_lanes(a, b);
   DType operand = exprs_.type(n.a);
   switch (ir::expr_class(n.op)) {
-    case ir::ExprClass::compare: return emit_compare(n.op, operand, a, b);
-    case ir::ExprClass::logic: return n.op == ExprOp::logical_and ? b_.CreateAnd(a, b) : b_.CreateOr(a, b);
-    default: break;
+    case ir::ExprClass::compare:
+      return emit_compare(n.op, operand, a, b);
+    case ir::ExprClass::logic:
+      return n.op == ExprOp::logical_and ? b_.CreateAnd(a, b) : b_.CreateOr(a, b);
+    default:
+      break;
   }
   return ir::is_float(n.type) ? emit_float_binary(n, a, b) : emit_int_binary(n, a, b);
 }
@@ -77,13 +96,20 @@ Value* KernelEmitter::emit_binary(const ExprNode& n, Value* a, Value* b) {
 Value* KernelEmitter::emit_float_binary(const ExprNode& n, Value* a, Value* b) {
   auto rounded = [&](Value* v) { return round_held(b_, n.type, v); };
   switch (n.op) {
-    case ExprOp::add: return rounded(b_.CreateFAdd(a, b));
-    case ExprOp::sub: return rounded(b_.CreateFSub(a, b));
-    case ExprOp::mul: return rounded(b_.CreateFMul(a, b));
-    case ExprOp::div: return rounded(b_.CreateFDiv(a, b));
-    case ExprOp::min: return float_min(b_, a, b);
-    case ExprOp::max: return float_max(b_, a, b);
-    default: break;
+    case ExprOp::add:
+      return rounded(b_.CreateFAdd(a, b));
+    case ExprOp::sub:
+      return rounded(b_.CreateFSub(a, b));
+    case ExprOp::mul:
+      return rounded(b_.CreateFMul(a, b));
+    case ExprOp::div:
+      return rounded(b_.CreateFDiv(a, b));
+    case ExprOp::min:
+      return float_min(b_, a, b);
+    case ExprOp::max:
+      return float_max(b_, a, b);
+    default:
+      break;
   }
   refuse(std::string("no host code for operation '") + ir::expr_text(n.op) + "' on floats");
   return a;
@@ -91,22 +117,36 @@ Value* KernelEmitter::emit_float_binary(const ExprNode& n, Value* a, Value* b) {
 
 Value* KernelEmitter::emit_int_binary(const ExprNode& n, Value* a, Value* b) {
   bool sign = signed_type(n.type);
-  auto amount = [&] { return b_.CreateAnd(b, number_like(b, static_cast<uint64_t>(ir::dtype_bits(n.type) - 1))); };
+  auto amount = [&] {
+    return b_.CreateAnd(b, number_like(b, static_cast<uint64_t>(ir::dtype_bits(n.type) - 1)));
+  };
   using namespace llvm::Intrinsic;
   switch (n.op) {
-    case ExprOp::add: return b_.CreateAdd(a, b);
-    case ExprOp::sub: return b_.CreateSub(a, b);
-    case ExprOp::mul: return b_.CreateMul(a, b);
-    case ExprOp::min: return b_.CreateBinaryIntrinsic(sign ? smin : umin, a, b);
-    case ExprOp::max: return b_.CreateBinaryIntrinsic(sign ? smax : umax, a, b);
-    case ExprOp::bit_and: return b_.CreateAnd(a, b);
-    case ExprOp::bit_or: return b_.CreateOr(a, b);
-    case ExprOp::bit_xor: return b_.CreateXor(a, b);
-    case ExprOp::shl: return b_.CreateShl(a, amount());
-    case ExprOp::shr: return sign ? b_.CreateAShr(a, amount()) : b_.CreateLShr(a, amount());
+    case ExprOp::add:
+      return b_.CreateAdd(a, b);
+    case ExprOp::sub:
+      return b_.CreateSub(a, b);
+    case ExprOp::mul:
+      return b_.CreateMul(a, b);
+    case ExprOp::min:
+      return b_.CreateBinaryIntrinsic(sign ? smin : umin, a, b);
+    case ExprOp::max:
+      return b_.CreateBinaryIntrinsic(sign ? smax : umax, a, b);
+    case ExprOp::bit_and:
+      return b_.CreateAnd(a, b);
+    case ExprOp::bit_or:
+      return b_.CreateOr(a, b);
+    case ExprOp::bit_xor:
+      return b_.CreateXor(a, b);
+    case ExprOp::shl:
+      return b_.CreateShl(a, amount());
+    case ExprOp::shr:
+      return sign ? b_.CreateAShr(a, amount()) : b_.CreateLShr(a, amount());
     case ExprOp::floordiv:
-    case ExprOp::floormod: return emit_division(n, a, b);
-    default: break;
+    case ExprOp::floormod:
+      return emit_division(n, a, b);
+    default:
+      break;
   }
   refuse(std::string("no host code for operation '") + ir::expr_text(n.op) + "' on integers");
   return a;
@@ -115,18 +155,26 @@ Value* KernelEmitter::emit_int_binary(const ExprNode& n, Value* a, Value* b) {
 Value* KernelEmitter::emit_compare(ExprOp op, DType type, Value* a, Value* b) {
   if (ir::is_float(type)) {
     switch (op) {
-      case ExprOp::lt: return b_.CreateFCmpOLT(a, b);
-      case ExprOp::le: return b_.CreateFCmpOLE(a, b);
-      case ExprOp::eq: return b_.CreateFCmpOEQ(a, b);
-      default: return b_.CreateFCmpUNE(a, b);
+      case ExprOp::lt:
+        return b_.CreateFCmpOLT(a, b);
+      case ExprOp::le:
+        return b_.CreateFCmpOLE(a, b);
+      case ExprOp::eq:
+        return b_.CreateFCmpOEQ(a, b);
+      default:
+        return b_.CreateFCmpUNE(a, b);
     }
   }
   bool sign = signed_type(type);
   switch (op) {
-    case ExprOp::lt: return sign ? b_.CreateICmpSLT(a, b) : b_.CreateICmpULT(a, b);
-    case ExprOp::le: return sign ? b_.CreateICmpSLE(a, b) : b_.CreateICmpULE(a, b);
-    case ExprOp::eq: return b_.CreateICmpEQ(a, b);
-    default: return b_.CreateICmpNE(a, b);
+    case ExprOp::lt:
+      return sign ? b_.CreateICmpSLT(a, b) : b_.CreateICmpULT(a, b);
+    case ExprOp::le:
+      return sign ? b_.CreateICmpSLE(a, b) : b_.CreateICmpULE(a, b);
+    case ExprOp::eq:
+      return b_.CreateICmpEQ(a, b);
+    default:
+      return b_.CreateICmpNE(a, b);
   }
 }
 

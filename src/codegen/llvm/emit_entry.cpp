@@ -12,8 +12,8 @@ using thread::Memory;
 using thread::Space;
 
 std::optional<std::string> KernelEmitter::emit() {
-  if (program_.threads != 1) return "a host kernel has one thread per block, this one has " +
-                                    std::to_string(program_.threads);
+  if (program_.threads != 1)
+    return "a host kernel has one thread per block, this one has " + std::to_string(program_.threads);
   create_function();
   open_scope(true);
   bind_params();
@@ -69,21 +69,23 @@ void KernelEmitter::create_memories() {
     if (m.space == Space::global) {
       if (!bases_[i] && m.param >= 0 && static_cast<size_t>(m.param) < program_.params.size())
         bases_[i] = b_.CreateAlignedLoad(
-            b_.getPtrTy(), b_.CreateConstGEP1_64(b_.getInt64Ty(), function_->getArg(0), m.param), llvm::Align(8), m.name);
+            b_.getPtrTy(), b_.CreateConstGEP1_64(b_.getInt64Ty(), function_->getArg(0), m.param),
+            llvm::Align(8), m.name);
     } else if (m.in_registers || m.arena_offset < 0) {
       auto* type = llvm::ArrayType::get(storage_type(context_, m.type), static_cast<uint64_t>(m.elements));
       auto* slot = b_.CreateAlloca(type, nullptr, m.name);
       slot->setAlignment(llvm::Align(64));
       bases_[i] = slot;
     } else {
-      bases_[i] = b_.CreateConstGEP1_64(b_.getInt8Ty(), arena_, static_cast<uint64_t>(m.arena_offset), m.name);
+      bases_[i] =
+          b_.CreateConstGEP1_64(b_.getInt8Ty(), arena_, static_cast<uint64_t>(m.arena_offset), m.name);
     }
     if (!bases_[i]) refuse("memory '" + m.name + "' has no parameter");
   }
 }
 
-// Slices of the arena with no byte in common do not alias each other, and nothing in the arena aliases a parameter.
-// Parameters may alias one another.
+// Slices of the arena with no byte in common do not alias each other, and nothing in the arena aliases a
+// parameter. Parameters may alias one another.
 void KernelEmitter::create_alias_scopes() {
   size_t n = program_.memories.size();
   scope_of_.assign(n, nullptr);
@@ -98,8 +100,10 @@ void KernelEmitter::create_alias_scopes() {
   llvm::MDNode* global = md.createAnonymousAliasScope(domain, "global");
   for (size_t i = 0; i < n; ++i) {
     const Memory& m = program_.memories[i];
-    if (m.space == Space::global) scopes[i] = global;
-    else if (in_arena(m)) scopes[i] = md.createAnonymousAliasScope(domain, m.name);
+    if (m.space == Space::global)
+      scopes[i] = global;
+    else if (in_arena(m))
+      scopes[i] = md.createAnonymousAliasScope(domain, m.name);
     if (scopes[i]) scope_of_[i] = llvm::MDNode::get(context_, {scopes[i]});
   }
   for (size_t i = 0; i < n; ++i) {

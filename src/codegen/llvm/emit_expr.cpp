@@ -42,8 +42,8 @@ Value* KernelEmitter::index_vector(ExprId e) {
 }
 
 KernelEmitter::Emitted KernelEmitter::emit_expr(ExprId e) {
-  // What the lane variable does not occur in is the same in both modes and shared; what occurs but does not matter
-  // is taken at lane 0.
+  // What the lane variable does not occur in is the same in both modes and shared; what occurs but does not
+  // matter is taken at lane 0.
   const LaneForm form = lanes_.form(e);
   const bool outer = lane_zero_mode_;
   lane_zero_mode_ = form.of_lane && (outer || form.uniform());
@@ -64,15 +64,20 @@ KernelEmitter::Emitted KernelEmitter::compute_expr(ExprId e) {
   const ExprNode& n = exprs_[e];
   switch (n.op) {
     case ExprOp::const_int:
-    case ExprOp::const_float: return {emit_const(n), 0};
-    case ExprOp::var: return emit_var(n);
-    case ExprOp::load: return emit_load(e);
-    default: break;
+    case ExprOp::const_float:
+      return {emit_const(n), 0};
+    case ExprOp::var:
+      return emit_var(n);
+    case ExprOp::load:
+      return emit_load(e);
+    default:
+      break;
   }
   // An affine value of the lane is cheaper as a scalar plus a constant vector than computed lane by lane.
   if (lane_var_.valid() && !lane_zero_mode_ && n.type == ir::DType::i64) {
     LaneForm form = lanes_.form(e);
-    if (form.affine && form.stride != 0) return {index_vector(e), std::max(bound_[lane_var_.value].level, statement_level_)};
+    if (form.affine && form.stride != 0)
+      return {index_vector(e), std::max(bound_[lane_var_.value].level, statement_level_)};
   }
   Emitted a = emit_expr(n.a);
   int arity = ir::expr_arity(n.op);
@@ -107,7 +112,8 @@ Value* KernelEmitter::emit_const(const ExprNode& n) {
     return t->isFloatTy() ? llvm::ConstantFP::get(context_, llvm::APFloat(static_cast<float>(v)))
                           : llvm::ConstantFP::get(context_, llvm::APFloat(v));
   }
-  return llvm::ConstantInt::get(t, static_cast<uint64_t>(n.imm) & llvm::maskTrailingOnes<uint64_t>(t->getIntegerBitWidth()));
+  return llvm::ConstantInt::get(
+      t, static_cast<uint64_t>(n.imm) & llvm::maskTrailingOnes<uint64_t>(t->getIntegerBitWidth()));
 }
 
 // lane-affine comparisons with distance 1 become `lane < clamp(limit)` on bytes instead of 64-bit lanes.
@@ -123,12 +129,15 @@ Value* KernelEmitter::emit_mask(ExprId predicate) {
     if (a.affine && b.affine && a.stride - b.stride == 1) {
       // a0 + lane < b0  <=>  lane < b0 - a0; the difference saturates, the clamp then hides by how much
       Value* room = b_.CreateBinaryIntrinsic(llvm::Intrinsic::ssub_sat, lane_zero(n.b), lane_zero(n.a));
-      if (n.op == ExprOp::le) room = b_.CreateBinaryIntrinsic(llvm::Intrinsic::sadd_sat, room, b_.getInt64(1));
+      if (n.op == ExprOp::le)
+        room = b_.CreateBinaryIntrinsic(llvm::Intrinsic::sadd_sat, room, b_.getInt64(1));
       room = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, room, b_.getInt64(0));
-      room = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, room, b_.getInt64(static_cast<uint64_t>(width_)));
+      room =
+          b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, room, b_.getInt64(static_cast<uint64_t>(width_)));
       std::vector<llvm::Constant*> lanes;
       for (int64_t i = 0; i < width_; ++i) lanes.push_back(b_.getInt8(static_cast<uint8_t>(i)));
-      return b_.CreateICmpULT(llvm::ConstantVector::get(lanes), splat(b_.CreateTrunc(room, b_.getInt8Ty()), width_));
+      return b_.CreateICmpULT(llvm::ConstantVector::get(lanes),
+                              splat(b_.CreateTrunc(room, b_.getInt8Ty()), width_));
     }
   }
   return splat(value(predicate), width_);

@@ -1,5 +1,5 @@
-// The register-tiled micro-kernel. C lives in SSA values (mr rows of vectors) across the loop over k; each step loads
-// every vector of B once and broadcasts every element of A once.
+// The register-tiled micro-kernel. C lives in SSA values (mr rows of vectors) across the loop over k; each
+// step loads every vector of B once and broadcasts every element of A once.
 #include "codegen/llvm/emitter.h"
 #include "codegen/llvm/mma_steps.h"
 #include "codegen/llvm/types.h"
@@ -33,7 +33,12 @@ int64_t lanes_of_atom(const HostMma& m, const MmaTypes& t, const HostFeatures& f
 class MmaEmitter {
  public:
   MmaEmitter(KernelEmitter& k, const HostMma& m, MmaTypes t)
-      : k_(k), b_(k.b_), m_(m), types_(t), lanes_(lanes_of_atom(m, t, k.features_)), vectors_(m.nr / lanes_),
+      : k_(k),
+        b_(k.b_),
+        m_(m),
+        types_(t),
+        lanes_(lanes_of_atom(m, t, k.features_)),
+        vectors_(m.nr / lanes_),
         step_(k.b_, k.features_, t, lanes_, m.pack) {}
 
   void emit() {
@@ -65,8 +70,9 @@ class MmaEmitter {
     acc_.resize(static_cast<size_t>(m_.mr * vectors_));
     for (int64_t i = 0; i < m_.mr; ++i)
       for (int64_t v = 0; v < vectors_; ++v)
-        acc(i, v) = m_.clear ? step_.zero()
-                             : from_storage(b_, types_.c, k_.load_contiguous(c_place(i, v), m_.c, lanes_, nullptr));
+        acc(i, v) =
+            m_.clear ? step_.zero()
+                     : from_storage(b_, types_.c, k_.load_contiguous(c_place(i, v), m_.c, lanes_, nullptr));
   }
   void store_tile() {
     for (int64_t i = 0; i < m_.mr; ++i)
@@ -87,7 +93,8 @@ class MmaEmitter {
     for (int64_t i = 0; i < m_.mr; ++i) {
       Place p{offset(types_.a, a, i * m_.a_row + at * m_.a_k), element_align(types_.a)};
       MmaSteps::Operand row = step_.row(k_.load_contiguous(p, m_.a, m_.pack, nullptr));
-      for (int64_t v = 0; v < vectors_; ++v) acc(i, v) = step_.multiply_add(row, columns[static_cast<size_t>(v)], acc(i, v));
+      for (int64_t v = 0; v < vectors_; ++v)
+        acc(i, v) = step_.multiply_add(row, columns[static_cast<size_t>(v)], acc(i, v));
     }
   }
   void take_off_bias() {
@@ -99,11 +106,12 @@ class MmaEmitter {
       }
     });
     for (int64_t i = 0; i < m_.mr; ++i)
-      for (int64_t v = 0; v < vectors_; ++v) acc(i, v) = b_.CreateSub(acc(i, v), sums[static_cast<size_t>(v)]);
+      for (int64_t v = 0; v < vectors_; ++v)
+        acc(i, v) = b_.CreateSub(acc(i, v), sums[static_cast<size_t>(v)]);
   }
 
-  // body(a, b, n) for every step, a and b pointing `n` steps before the panels' elements; `carried` lives in registers
-  // across the loop.
+  // body(a, b, n) for every step, a and b pointing `n` steps before the panels' elements; `carried` lives in
+  // registers across the loop.
   template <class Body>
   void run(Values& carried, Body body) {
     const int64_t steps = m_.k / m_.pack;

@@ -28,10 +28,14 @@ void KernelEmitter::emit_stmt(const Stmt& s) {
   if (std::holds_alternative<Barrier>(s.node)) return;  // one thread meets itself
   int outer = statement_level_;
   statement_level_ = open_scope(false);
-  if (auto* store = std::get_if<Store>(&s.node)) emit_store(*store);
-  else if (auto* reduce = std::get_if<LaneReduce>(&s.node)) emit_lane_reduce(*reduce);
-  else if (auto* mma = std::get_if<HostMma>(&s.node)) emit_mma(*mma);
-  else if (auto* prefetch = std::get_if<Prefetch>(&s.node)) emit_prefetch(*prefetch);
+  if (auto* store = std::get_if<Store>(&s.node))
+    emit_store(*store);
+  else if (auto* reduce = std::get_if<LaneReduce>(&s.node))
+    emit_lane_reduce(*reduce);
+  else if (auto* mma = std::get_if<HostMma>(&s.node))
+    emit_mma(*mma);
+  else if (auto* prefetch = std::get_if<Prefetch>(&s.node))
+    emit_prefetch(*prefetch);
   close_scope();
   statement_level_ = outer;
 }
@@ -114,8 +118,10 @@ KernelEmitter::CountedLoop KernelEmitter::begin_counted_loop(Value* extent, cons
   l.body = llvm::BasicBlock::Create(context_, name, function_);
   l.exit = llvm::BasicBlock::Create(context_, std::string(name) + ".end", function_);
   auto* constant = llvm::dyn_cast<llvm::ConstantInt>(extent);
-  if (constant && constant->getSExtValue() > 0) b_.CreateBr(l.body);
-  else b_.CreateCondBr(b_.CreateICmpSGT(extent, b_.getInt64(0)), l.body, l.exit);
+  if (constant && constant->getSExtValue() > 0)
+    b_.CreateBr(l.body);
+  else
+    b_.CreateCondBr(b_.CreateICmpSGT(extent, b_.getInt64(0)), l.body, l.exit);
   b_.SetInsertPoint(l.body);
   l.index = b_.CreatePHI(b_.getInt64Ty(), 2, name);
   l.index->addIncoming(b_.getInt64(0), before);
@@ -135,12 +141,14 @@ void KernelEmitter::emit_branch(const Branch& branch) {
   Value* condition = value(branch.condition);
   close_scope();
   statement_level_ = outer;
-  emit_either(condition, [&] { emit_body(branch.then_body); }, [&] { emit_body(branch.else_body); });
+  emit_either(
+      condition, [&] { emit_body(branch.then_body); }, [&] { emit_body(branch.else_body); });
 }
 
 void KernelEmitter::emit_either(Value* condition, const std::function<void()>& then,
                                 const std::function<void()>& otherwise) {
-  if (auto* known = llvm::dyn_cast<llvm::ConstantInt>(condition)) return known->isOne() ? then() : otherwise();
+  if (auto* known = llvm::dyn_cast<llvm::ConstantInt>(condition))
+    return known->isOne() ? then() : otherwise();
   llvm::BasicBlock* yes = llvm::BasicBlock::Create(context_, "then", function_);
   llvm::BasicBlock* no = llvm::BasicBlock::Create(context_, "else", function_);
   llvm::BasicBlock* next = llvm::BasicBlock::Create(context_, "next", function_);
@@ -159,8 +167,9 @@ void KernelEmitter::emit_either(Value* condition, const std::function<void()>& t
 
 void KernelEmitter::emit_prefetch(const Prefetch& prefetch) {
   Value* pointer = element_pointer(prefetch.memory, value(prefetch.index));
-  b_.CreateIntrinsic(llvm::Intrinsic::prefetch, {pointer->getType()},
-                     {pointer, b_.getInt32(0), b_.getInt32(std::clamp(prefetch.locality, 0, 3)), b_.getInt32(1)});
+  b_.CreateIntrinsic(
+      llvm::Intrinsic::prefetch, {pointer->getType()},
+      {pointer, b_.getInt32(0), b_.getInt32(std::clamp(prefetch.locality, 0, 3)), b_.getInt32(1)});
 }
 
 namespace {
@@ -177,7 +186,8 @@ Value* combine(Builder& b, Combine how, ir::DType t, Value* x, Value* y) {
   return b.CreateBinaryIntrinsic(id, x, y);
 }
 
-// Folds the upper half onto the lower until one lane is left: a tree, so sums are as accurate as pairwise ones.
+// Folds the upper half onto the lower until one lane is left: a tree, so sums are as accurate as pairwise
+// ones.
 Value* reduce_lanes(Builder& b, Combine how, ir::DType t, Value* v) {
   auto part = [&](int64_t from, int64_t count) -> Value* {
     if (count == 1) return b.CreateExtractElement(v, static_cast<uint64_t>(from));
@@ -198,7 +208,8 @@ Value* reduce_lanes(Builder& b, Combine how, ir::DType t, Value* v) {
 
 }  // namespace
 
-// f16 and bf16 are combined in f32 and rounded once at the end: the order, hence where roundings fall, is ours.
+// f16 and bf16 are combined in f32 and rounded once at the end: the order, hence where roundings fall, is
+// ours.
 void KernelEmitter::emit_lane_reduce(const LaneReduce& r) {
   const Memory& src = program_.memory(r.src);
   const Memory& dst = program_.memory(r.dst);
@@ -217,8 +228,10 @@ void KernelEmitter::emit_lane_reduce(const LaneReduce& r) {
       p.align = llvm::commonAlignment(from.align, at * ir::dtype_bytes(t));
     }
     Value* v = from_storage(b_, t, load_contiguous(p, r.src, lanes, nullptr));
-    if (lanes == piece) total = total ? combine(b_, r.combine, t, total, v) : v;
-    else scalar = lanes > 1 ? reduce_lanes(b_, r.combine, t, v) : v;
+    if (lanes == piece)
+      total = total ? combine(b_, r.combine, t, total, v) : v;
+    else
+      scalar = lanes > 1 ? reduce_lanes(b_, r.combine, t, v) : v;
   }
   Value* result = piece > 1 ? reduce_lanes(b_, r.combine, t, total) : total;
   if (scalar) result = combine(b_, r.combine, t, result, scalar);

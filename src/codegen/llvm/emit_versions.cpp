@@ -72,7 +72,8 @@ Value* KernelEmitter::all_lanes_condition(const thread::Block& body) {
   return all;
 }
 
-void KernelEmitter::collect_predicates(ExprId e, std::vector<ExprId>& predicates, std::unordered_set<ExprId>& seen) {
+void KernelEmitter::collect_predicates(ExprId e, std::vector<ExprId>& predicates,
+                                       std::unordered_set<ExprId>& seen) {
   if (!seen.insert(e).second) return;
   const ExprNode& n = exprs_[e];
   if (n.op == ExprOp::load) {
@@ -87,8 +88,8 @@ void KernelEmitter::collect_predicates(ExprId e, std::vector<ExprId>& predicates
   if (arity > 2) collect_predicates(n.c, predicates, seen);
 }
 
-// A difference of affine forms is largest at one end of the lanes; that lane speaks for all. Predicates that read
-// memory are not judged: the read might itself need guarding.
+// A difference of affine forms is largest at one end of the lanes; that lane speaks for all. Predicates that
+// read memory are not judged: the read might itself need guarding.
 Value* KernelEmitter::holds_for_all_lanes(ExprId predicate) {
   const ExprNode& n = exprs_[predicate];
   if (n.op == ExprOp::logical_and) {
@@ -104,7 +105,8 @@ Value* KernelEmitter::holds_for_all_lanes(ExprId predicate) {
   if (!a.affine || !b.affine) return nullptr;
   int64_t lane = a.stride > b.stride ? width_ - 1 : 0;
   auto at_lane = [&](ExprId e, int64_t stride) {
-    return b_.CreateAdd(lane_zero(e), b_.getInt64(static_cast<uint64_t>(lane) * static_cast<uint64_t>(stride)));
+    return b_.CreateAdd(lane_zero(e),
+                        b_.getInt64(static_cast<uint64_t>(lane) * static_cast<uint64_t>(stride)));
   };
   Value* x = at_lane(n.a, a.stride);
   Value* y = at_lane(n.b, b.stride);
@@ -127,8 +129,8 @@ bool KernelEmitter::may_stream(const thread::Store& s) {
   return form.affine && form.stride == 1 && bytes % (features_.vector_bits / 8) == 0;
 }
 
-// True at run time when every streaming store of the body is wanted and meets the alignment that bypassing the caches asks
-// for.
+// True at run time when every streaming store of the body is wanted and meets the alignment that bypassing
+// the caches asks for.
 Value* KernelEmitter::streaming_condition(const thread::Block& body) {
   Value* bits = nullptr;
   Value* wanted = nullptr;

@@ -18,8 +18,8 @@ KernelEmitter::KernelEmitter(llvm::Module& module, const thread::ThreadProgram& 
   b_.setFastMathFlags(contract);
 }
 
-// A new region is code that does not dominate what follows its parent's scope: a loop body, one side of a branch.
-// Statements and unrolled iterations open scopes too, only to limit how long values are remembered.
+// A new region is code that does not dominate what follows its parent's scope: a loop body, one side of a
+// branch. Statements and unrolled iterations open scopes too, only to limit how long values are remembered.
 int KernelEmitter::open_scope(bool new_region) {
   Scope s;
   s.region = new_region || scopes_.empty() ? static_cast<int>(scopes_.size()) : scopes_.back().region;

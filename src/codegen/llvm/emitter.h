@@ -1,11 +1,13 @@
 // One thread program -> one LLVM function with HostEntry's signature.
 //
-// Values. Inside a `vectorized` loop of width W an expression is emitted either uniform (a scalar) or per lane
-// (<W x T>); outside everything is scalar. f16 and bf16 values are *held* as f32 already rounded to their type, and
-// bool as i1; only loads and stores see the storage type (half, i16 bits, i8).
+// Values. Inside a `vectorized` loop of width W an expression is emitted either uniform (a scalar) or per
+// lane
+// (<W x T>); outside everything is scalar. f16 and bf16 values are *held* as f32 already rounded to their
+// type, and bool as i1; only loads and stores see the storage type (half, i16 bits, i8).
 //
-// Shared expressions are emitted once per region of the control flow that dominates their uses: each emitted value
-// carries the scope level of the innermost variable it depends on, and is forgotten when that scope closes.
+// Shared expressions are emitted once per region of the control flow that dominates their uses: each emitted
+// value carries the scope level of the innermost variable it depends on, and is forgotten when that scope
+// closes.
 #pragma once
 
 #include <functional>
@@ -45,8 +47,8 @@ class KernelEmitter {
     int level = 0;
   };
   struct Scope {
-    std::vector<uint64_t> keys;    // memo entries that end with this scope
-    int region = 0;                // outermost scope whose code dominates what is emitted here
+    std::vector<uint64_t> keys;  // memo entries that end with this scope
+    int region = 0;              // outermost scope whose code dominates what is emitted here
   };
   struct Place {
     llvm::Value* pointer = nullptr;
@@ -79,9 +81,11 @@ class KernelEmitter {
   // Bodies of a vectorized loop, chosen at run time (emit_versions.cpp).
   void emit_versions(const thread::Block& body);
   void emit_streaming_versions(const thread::Block& body);
-  void emit_either(llvm::Value* condition, const std::function<void()>& then, const std::function<void()>& otherwise);
+  void emit_either(llvm::Value* condition, const std::function<void()>& then,
+                   const std::function<void()>& otherwise);
   llvm::Value* all_lanes_condition(const thread::Block& body);
-  void collect_predicates(ir::ExprId e, std::vector<ir::ExprId>& predicates, std::unordered_set<ir::ExprId>& seen);
+  void collect_predicates(ir::ExprId e, std::vector<ir::ExprId>& predicates,
+                          std::unordered_set<ir::ExprId>& seen);
   llvm::Value* holds_for_all_lanes(ir::ExprId predicate);
   bool reads_memory(ir::ExprId e, std::unordered_set<ir::ExprId>& seen) const;
   // The predicate, or none when it is known to hold here.
@@ -154,20 +158,20 @@ class KernelEmitter {
   llvm::Function* function_ = nullptr;
   llvm::BasicBlock* entry_ = nullptr;
   llvm::Value* arena_ = nullptr;
-  std::vector<Bound> bound_;                    // by VarId
-  std::vector<llvm::Value*> bases_;             // by MemoryId
+  std::vector<Bound> bound_;                             // by VarId
+  std::vector<llvm::Value*> bases_;                      // by MemoryId
   std::vector<llvm::MDNode*> scope_of_, disjoint_from_;  // by MemoryId, null when nothing is known
   std::vector<Scope> scopes_;
   std::unordered_map<uint64_t, Emitted> memo_;  // key: expression * 2 + lane-zero mode
 
   LaneAnalysis lanes_;
-  ir::VarId lane_var_;                          // valid inside a vectorized loop
+  ir::VarId lane_var_;  // valid inside a vectorized loop
   int64_t width_ = 1;
   bool lane_zero_mode_ = false;
-  int statement_level_ = 0;                     // loads live no longer than the statement that asked
-  std::unordered_set<ir::ExprId> assumed_;      // predicates the version being emitted may take for true
+  int statement_level_ = 0;                 // loads live no longer than the statement that asked
+  std::unordered_set<ir::ExprId> assumed_;  // predicates the version being emitted may take for true
   bool streaming_now_ = false;
-  bool streamed_ = false;                       // a fence is due before returning
+  bool streamed_ = false;  // a fence is due before returning
 };
 
 }  // namespace tilegen::codegen

@@ -46,7 +46,8 @@ bool LaneAnalysis::mentions_lane(ExprId e) {
     return false;
   }
   const int arity = ir::expr_arity(n.op);
-  return (arity > 0 && form(n.a).of_lane) || (arity > 1 && form(n.b).of_lane) || (arity > 2 && form(n.c).of_lane);
+  return (arity > 0 && form(n.a).of_lane) || (arity > 1 && form(n.b).of_lane) ||
+         (arity > 2 && form(n.c).of_lane);
 }
 
 LaneForm LaneAnalysis::compute_form(ExprId e) {
@@ -73,26 +74,39 @@ LaneForm LaneAnalysis::compute_form(ExprId e) {
   std::optional<int64_t> stride;
   int64_t k = 0;
   switch (n.op) {
-    case ExprOp::add: stride = checked_add(a.stride, b.stride); break;
-    case ExprOp::sub: stride = checked_sub(a.stride, b.stride); break;
-    case ExprOp::neg: stride = checked_sub(0, a.stride); break;
+    case ExprOp::add:
+      stride = checked_add(a.stride, b.stride);
+      break;
+    case ExprOp::sub:
+      stride = checked_sub(a.stride, b.stride);
+      break;
+    case ExprOp::neg:
+      stride = checked_sub(0, a.stride);
+      break;
     case ExprOp::mul:
-      if (exprs_->is_const_int(n.b, &k)) stride = checked_mul(a.stride, k);
-      else if (exprs_->is_const_int(n.a, &k)) stride = checked_mul(b.stride, k);
+      if (exprs_->is_const_int(n.b, &k))
+        stride = checked_mul(a.stride, k);
+      else if (exprs_->is_const_int(n.a, &k))
+        stride = checked_mul(b.stride, k);
       break;
     case ExprOp::floordiv:
       if (exprs_->is_const_int(n.b, &k) && k > 0) {
-        if (quotient_uniform(n.a, k)) stride = 0;
-        else if (a.stride % k == 0) stride = a.stride / k;
+        if (quotient_uniform(n.a, k))
+          stride = 0;
+        else if (a.stride % k == 0)
+          stride = a.stride / k;
       }
       break;
     case ExprOp::floormod:
       if (exprs_->is_const_int(n.b, &k) && k > 0) {
-        if (quotient_uniform(n.a, k)) stride = a.stride;
-        else if (a.stride % k == 0) stride = 0;
+        if (quotient_uniform(n.a, k))
+          stride = a.stride;
+        else if (a.stride % k == 0)
+          stride = 0;
       }
       break;
-    default: break;
+    default:
+      break;
   }
   return stride ? LaneForm{true, *stride, true} : kVarying;
 }
@@ -108,7 +122,8 @@ bool LaneAnalysis::quotient_uniform(ExprId e, int64_t d) {
   return last && *last >= 0 && *last < d;
 }
 
-// Adds to `constant` (kept in [0, d)) what is known of sign * e modulo d, lane part left out; false if unknown.
+// Adds to `constant` (kept in [0, d)) what is known of sign * e modulo d, lane part left out; false if
+// unknown.
 bool LaneAnalysis::split(ExprId e, int64_t sign, int64_t d, int64_t& constant) {
   const ExprNode& n = (*exprs_)[e];
   if (n.op == ExprOp::add || n.op == ExprOp::sub)
@@ -139,24 +154,28 @@ int64_t LaneAnalysis::compute_divisor(ExprId e) {
       const ir::Var& v = program_->vars[n.var().value];
       return v.kind == ir::VarKind::dim && v.divisor > 0 ? v.divisor : 1;
     }
-    case ExprOp::neg: return divisor(n.a);
+    case ExprOp::neg:
+      return divisor(n.a);
     case ExprOp::add:
     case ExprOp::sub:
     case ExprOp::min:
     case ExprOp::max:
       return gcd(divisor(n.a), divisor(n.b));
-    case ExprOp::select: return gcd(divisor(n.b), divisor(n.c));
+    case ExprOp::select:
+      return gcd(divisor(n.b), divisor(n.c));
     case ExprOp::mul: {
       int64_t a = divisor(n.a), b = divisor(n.b);
       auto p = checked_mul(a, b);
       return p ? *p : std::max(a, b);
     }
-    case ExprOp::floormod: return gcd(divisor(n.a), divisor(n.b));
+    case ExprOp::floormod:
+      return gcd(divisor(n.a), divisor(n.b));
     case ExprOp::floordiv: {
       int64_t k = 0, a = divisor(n.a);
       return exprs_->is_const_int(n.b, &k) && k > 0 && a % k == 0 ? a / k : 1;
     }
-    default: return 1;
+    default:
+      return 1;
   }
 }
 
@@ -174,22 +193,30 @@ bool LaneAnalysis::compute_non_negative(ExprId e) {
   int64_t k = 0;
   bool index = n.type == ir::DType::i64;
   switch (n.op) {
-    case ExprOp::const_int: return n.imm >= 0;
+    case ExprOp::const_int:
+      return n.imm >= 0;
     case ExprOp::var: {
       const ir::Var& v = program_->vars[n.var().value];
       return v.kind != ir::VarKind::scalar && v.lower >= 0;
     }
     case ExprOp::add:
-    case ExprOp::mul: return index && non_negative(n.a) && non_negative(n.b);
-    case ExprOp::floordiv: return non_negative(n.a) && non_negative(n.b);
-    case ExprOp::floormod: return exprs_->is_const_int(n.b, &k) && k >= 0;
-    case ExprOp::min: return non_negative(n.a) && non_negative(n.b);
-    case ExprOp::max: return non_negative(n.a) || non_negative(n.b);
-    case ExprOp::select: return non_negative(n.b) && non_negative(n.c);
+    case ExprOp::mul:
+      return index && non_negative(n.a) && non_negative(n.b);
+    case ExprOp::floordiv:
+      return non_negative(n.a) && non_negative(n.b);
+    case ExprOp::floormod:
+      return exprs_->is_const_int(n.b, &k) && k >= 0;
+    case ExprOp::min:
+      return non_negative(n.a) && non_negative(n.b);
+    case ExprOp::max:
+      return non_negative(n.a) || non_negative(n.b);
+    case ExprOp::select:
+      return non_negative(n.b) && non_negative(n.c);
     case ExprOp::cast:
       return ir::is_bool(exprs_->type(n.a)) || exprs_->type(n.a) == ir::DType::u8 ||
              (index && ir::is_integer(exprs_->type(n.a)) && non_negative(n.a));
-    default: return false;
+    default:
+      return false;
   }
 }
 

@@ -1,8 +1,8 @@
 // What is known of an index expression without running it: how it changes from lane to lane, what divides it,
 // whether it can be negative. Structural and linear in the expression; "unknown" is always a legal answer.
 //
-// requires: index arithmetic does not wrap (the language's rule for i64 indices); loop and block variables, and dims,
-// start at 0 or more.
+// requires: index arithmetic does not wrap (the language's rule for i64 indices); loop and block variables,
+// and dims, start at 0 or more.
 #pragma once
 
 #include <cstdint>
@@ -25,8 +25,8 @@ class LaneAnalysis {
  public:
   explicit LaneAnalysis(const thread::ThreadProgram& program) : program_(&program), exprs_(&program.exprs) {}
 
-  // Begins a loop of `width` lanes over `lane_var`; forgets the previous one. The variable's value at lane 0 is a
-  // multiple of `base_divisor` (0: it is 0).
+  // Begins a loop of `width` lanes over `lane_var`; forgets the previous one. The variable's value at lane 0
+  // is a multiple of `base_divisor` (0: it is 0).
   void enter(ir::VarId lane_var, int64_t width, int64_t base_divisor = 0);
   void leave() { enter(ir::VarId(), 1); }
 

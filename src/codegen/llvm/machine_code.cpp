@@ -15,16 +15,16 @@
 namespace tilegen::codegen {
 namespace {
 
-// One anonymous mapping for the sections of one object, code pages first, so that they reach each other with 32-bit
-// displacements. Becomes read-only, code executable, once relocated.
+// One anonymous mapping for the sections of one object, code pages first, so that they reach each other with
+// 32-bit displacements. Becomes read-only, code executable, once relocated.
 class CodeMemory final : public llvm::RuntimeDyld::MemoryManager {
  public:
   ~CodeMemory() override {
     if (base_) munmap(base_, size_);
   }
   bool needsToReserveAllocationSpace() override { return true; }
-  void reserveAllocationSpace(uintptr_t code, llvm::Align code_align, uintptr_t ro, llvm::Align ro_align, uintptr_t rw,
-                              llvm::Align rw_align) override {
+  void reserveAllocationSpace(uintptr_t code, llvm::Align code_align, uintptr_t ro, llvm::Align ro_align,
+                              uintptr_t rw, llvm::Align rw_align) override {
     size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
     auto pages = [&](size_t bytes) { return (bytes + page - 1) / page * page; };
     code_size_ = pages(code + code_align.value() + 64);
@@ -96,17 +96,21 @@ bool MachineCodeEmitter::run(llvm::TargetMachine& machine, llvm::Module& module,
   return true;
 }
 
-Expected<std::shared_ptr<HostCode>> load_object(llvm::StringRef object, const std::vector<std::string>& symbols) {
+Expected<std::shared_ptr<HostCode>> load_object(llvm::StringRef object,
+                                                const std::vector<std::string>& symbols) {
   auto parsed = llvm::object::ObjectFile::createObjectFile(llvm::MemoryBufferRef(object, "kernel"));
-  if (!parsed) return backend_error({}, "LLVM wrote an object it cannot read: " + llvm::toString(parsed.takeError()));
+  if (!parsed)
+    return backend_error({}, "LLVM wrote an object it cannot read: " + llvm::toString(parsed.takeError()));
   auto code = std::make_shared<LoadedCode>();
   NoSymbols resolver;
   llvm::RuntimeDyld linker(code->memory, resolver);
   linker.loadObject(**parsed);
   if (!code->memory.mapped()) return backend_error({}, "no memory for the machine code");
   linker.resolveRelocations();
-  if (!resolver.missing.empty()) return backend_error({}, "kernel code refers to outside functions: " + resolver.missing);
-  if (linker.hasError()) return backend_error({}, "machine code cannot be linked: " + linker.getErrorString().str());
+  if (!resolver.missing.empty())
+    return backend_error({}, "kernel code refers to outside functions: " + resolver.missing);
+  if (linker.hasError())
+    return backend_error({}, "machine code cannot be linked: " + linker.getErrorString().str());
   for (const std::string& s : symbols) {
     auto symbol = linker.getSymbol(s);
     if (!symbol) return backend_error({}, "entry '" + s + "' is missing from the machine code");

@@ -1,5 +1,6 @@
-// LLVM module -> object bytes -> executable memory of this process. Nothing is registered globally: no unwind tables,
-// no debugger hooks, and an external symbol is an error, so the code depends on nothing outside itself.
+// LLVM module -> object bytes -> executable memory of this process. Nothing is registered globally: no unwind
+// tables, no debugger hooks, and an external symbol is an error, so the code depends on nothing outside
+// itself.
 #pragma once
 
 #include <memory>
@@ -30,6 +31,7 @@ class MachineCodeEmitter {
 };
 
 // Maps an object into memory and looks up its entries.
-Expected<std::shared_ptr<HostCode>> load_object(llvm::StringRef object, const std::vector<std::string>& symbols);
+Expected<std::shared_ptr<HostCode>> load_object(llvm::StringRef object,
+                                                const std::vector<std::string>& symbols);
 
 }  // namespace tilegen::codegen

@@ -1,6 +1,6 @@
-// Mathematical functions as straight vectorisable IR: no calls, no tables, no branches. Arguments are float or double,
-// scalar or vector; f16 and bf16 go through float. NaN gives NaN, infinities and zeros give their limits, results
-// overflow to infinity and underflow through the denormals to zero.
+// Mathematical functions as straight vectorisable IR: no calls, no tables, no branches. Arguments are float
+// or double, scalar or vector; f16 and bf16 go through float. NaN gives NaN, infinities and zeros give their
+// limits, results overflow to infinity and underflow through the denormals to zero.
 //
 // Largest error in units of the last place (measured, then rounded up; tests hold it):
 //              f32    f64
@@ -12,7 +12,8 @@
 //   erf        1.5    1.5
 //   sigmoid    2.5    2
 //   sqrt, floor, ceil are exact (correctly rounded); rsqrt is 1 / sqrt(x): 1.5 in both.
-// f16 and bf16: the float result rounded, so at most the neighbour of the correctly rounded value, and that rarely.
+// f16 and bf16: the float result rounded, so at most the neighbour of the correctly rounded value, and that
+// rarely.
 #pragma once
 
 #include <llvm/IR/IRBuilder.h>

@@ -1,5 +1,5 @@
-// exp, exp2, sigmoid, tanh. e^x = 2^n * e^r with n = round(x / ln 2), |r| <= ln(2)/2; the polynomials are Chebyshev
-// fits of the remainder behind the leading exact terms.
+// exp, exp2, sigmoid, tanh. e^x = 2^n * e^r with n = round(x / ln 2), |r| <= ln(2)/2; the polynomials are
+// Chebyshev fits of the remainder behind the leading exact terms.
 #include "codegen/llvm/math_parts.h"
 
 namespace tilegen::codegen::math {
@@ -15,15 +15,16 @@ Value* emit_exp(Builder& b, const HostFeatures& f, Value* x) {
     n = p.nearest(b.CreateFMul(x, p.number(kLog2e)));
     r = p.fma(n, p.number(-0x1.62e42fefa2000p-1), x);
     r = p.fma(n, p.number(-0x1.9ef35793c7673p-41), r);
-    q = p.polynomial(r, {0x1.af3ce42b12b24p-26, 0x1.2894f52583578p-22, 0x1.71de0be2b5e96p-19, 0x1.a019b621f9d08p-16,
-                         0x1.a01a01a83ba17p-13, 0x1.6c16c1794e1dcp-10, 0x1.1111111110918p-7, 0x1.5555555553b6cp-5,
-                         0x1.5555555555556p-3, 0x1p-1});
+    q = p.polynomial(r, {0x1.af3ce42b12b24p-26, 0x1.2894f52583578p-22, 0x1.71de0be2b5e96p-19,
+                         0x1.a019b621f9d08p-16, 0x1.a01a01a83ba17p-13, 0x1.6c16c1794e1dcp-10,
+                         0x1.1111111110918p-7, 0x1.5555555553b6cp-5, 0x1.5555555555556p-3, 0x1p-1});
   } else {
     x = p.clamp(x, -104, 89);
     n = p.nearest(b.CreateFMul(x, p.number(kLog2e)));
     r = p.fma(n, p.number(-0x1.62e4p-1), x);
     r = p.fma(n, p.number(-0x1.7f7d1cp-20), r);
-    q = p.polynomial(r, {0x1.a12a42p-13, 0x1.6d4920p-10, 0x1.1110e0p-7, 0x1.5554e4p-5, 0x1.555556p-3, 0x1p-1});
+    q = p.polynomial(r,
+                     {0x1.a12a42p-13, 0x1.6d4920p-10, 0x1.1110e0p-7, 0x1.5554e4p-5, 0x1.555556p-3, 0x1p-1});
   }
   Value* tail = p.fma(b.CreateFMul(r, r), q, r);
   return p.scale(b.CreateFAdd(tail, p.number(1)), n);
@@ -36,14 +37,16 @@ Value* emit_exp2(Builder& b, const HostFeatures& f, Value* x) {
     x = p.clamp(x, -1076, 1025);
     n = p.nearest(x);
     Value* r = b.CreateFSub(x, n);
-    q = p.polynomial(r, {0x1.c4a37e478b25dp-36, 0x1.e9ed48b35dbf1p-32, 0x1.e4cf105a3a015p-28, 0x1.b524eb29e2f30p-24,
-                         0x1.62c02242d24bcp-20, 0x1.ffcbfc6de821dp-17, 0x1.430912f86b79ap-13, 0x1.5d87fe78a3ef9p-10,
-                         0x1.3b2ab6fba4e79p-7, 0x1.c6b08d704a0c6p-5, 0x1.ebfbdff82c58fp-3, 0x1.62e42fefa39efp-1, 1});
+    q = p.polynomial(
+        r, {0x1.c4a37e478b25dp-36, 0x1.e9ed48b35dbf1p-32, 0x1.e4cf105a3a015p-28, 0x1.b524eb29e2f30p-24,
+            0x1.62c02242d24bcp-20, 0x1.ffcbfc6de821dp-17, 0x1.430912f86b79ap-13, 0x1.5d87fe78a3ef9p-10,
+            0x1.3b2ab6fba4e79p-7, 0x1.c6b08d704a0c6p-5, 0x1.ebfbdff82c58fp-3, 0x1.62e42fefa39efp-1, 1});
   } else {
     x = p.clamp(x, -151, 129);
     n = p.nearest(x);
     Value* r = b.CreateFSub(x, n);
-    q = p.polynomial(r, {0x1.44149ap-13, 0x1.5f0a1cp-10, 0x1.3b2a52p-7, 0x1.c6af6ap-5, 0x1.ebfbep-3, 0x1.62e43p-1, 1});
+    q = p.polynomial(
+        r, {0x1.44149ap-13, 0x1.5f0a1cp-10, 0x1.3b2a52p-7, 0x1.c6af6ap-5, 0x1.ebfbep-3, 0x1.62e43p-1, 1});
   }
   return p.scale(q, n);
 }
@@ -61,12 +64,13 @@ Value* emit_tanh(Builder& b, const HostFeatures& f, Value* x) {
   Parts p(b, f, x);
   Value* m = p.magnitude(x);
   Value* z = b.CreateFMul(x, x);
-  Value* q = p.is_double()
-                 ? p.polynomial(z, {0x1.b33642a122cddp-18, -0x1.05bbdae896297p-15, 0x1.8445870f6fe41p-14,
-                                    -0x1.f243823c8c981p-13, 0x1.3526e9ed54da1p-11, -0x1.7d9f6f23e8682p-10,
-                                    0x1.d6d39ae3905e2p-9, -0x1.226e3473dce5cp-7, 0x1.664f487e0a749p-6,
-                                    -0x1.ba1ba1ba0f126p-5, 0x1.11111111110a8p-3, -0x1.5555555555555p-2})
-                 : p.polynomial(z, {-0x1.8f8de4p-8, 0x1.58048ep-6, -0x1.b9258ap-5, 0x1.110e1cp-3, -0x1.555552p-2});
+  Value* q =
+      p.is_double()
+          ? p.polynomial(z, {0x1.b33642a122cddp-18, -0x1.05bbdae896297p-15, 0x1.8445870f6fe41p-14,
+                             -0x1.f243823c8c981p-13, 0x1.3526e9ed54da1p-11, -0x1.7d9f6f23e8682p-10,
+                             0x1.d6d39ae3905e2p-9, -0x1.226e3473dce5cp-7, 0x1.664f487e0a749p-6,
+                             -0x1.ba1ba1ba0f126p-5, 0x1.11111111110a8p-3, -0x1.5555555555555p-2})
+          : p.polynomial(z, {-0x1.8f8de4p-8, 0x1.58048ep-6, -0x1.b9258ap-5, 0x1.110e1cp-3, -0x1.555552p-2});
   Value* small = p.fma(b.CreateFMul(z, m), q, m);
   Value* e = emit_exp(b, f, b.CreateFAdd(m, m));
   Value* large = b.CreateFSub(p.number(1), b.CreateFDiv(p.number(2), b.CreateFAdd(e, p.number(1))));

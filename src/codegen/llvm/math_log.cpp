@@ -36,13 +36,15 @@ Reduced reduce(Parts& p, Value* x) {
   if (wide) {  // log(1 + r) = r - h + s * (h + R(s^2)), h = r^2 / 2, s = r / (2 + r)
     Value* s = b.CreateFDiv(r, b.CreateFAdd(r, p.number(2)));
     Value* z = b.CreateFMul(s, s);
-    Value* series = b.CreateFMul(z, p.polynomial(z, {0x1.2b5b5fb2eac92p-3, 0x1.39fe208c33457p-3, 0x1.7462b69705382p-3,
-                                                     0x1.c71c62debf86bp-3, 0x1.2492492df6947p-2, 0x1.99999999952b2p-2,
-                                                     0x1.5555555555558p-1}));
+    Value* series =
+        b.CreateFMul(z, p.polynomial(z, {0x1.2b5b5fb2eac92p-3, 0x1.39fe208c33457p-3, 0x1.7462b69705382p-3,
+                                         0x1.c71c62debf86bp-3, 0x1.2492492df6947p-2, 0x1.99999999952b2p-2,
+                                         0x1.5555555555558p-1}));
     out.tail = p.fma(s, b.CreateFAdd(half_square, series), b.CreateFNeg(half_square));
   } else {
-    Value* series = p.polynomial(r, {0x1.1d8ea6p-4, -0x1.d635bcp-4, 0x1.dea282p-4, -0x1.fcf4c6p-4, 0x1.23d21ap-3,
-                                     -0x1.555b4ap-3, 0x1.999d5ap-3, -0x1.fffffcp-3, 0x1.555554p-2});
+    Value* series =
+        p.polynomial(r, {0x1.1d8ea6p-4, -0x1.d635bcp-4, 0x1.dea282p-4, -0x1.fcf4c6p-4, 0x1.23d21ap-3,
+                         -0x1.555b4ap-3, 0x1.999d5ap-3, -0x1.fffffcp-3, 0x1.555554p-2});
     Value* cube = b.CreateFMul(b.CreateFMul(r, r), r);
     out.tail = p.fma(cube, series, b.CreateFNeg(half_square));
   }
@@ -55,7 +57,8 @@ Value* special(Parts& p, Value* x, Value* result) {
   const double inf = std::numeric_limits<double>::infinity();
   result = b.CreateSelect(b.CreateFCmpOEQ(x, p.number(inf)), x, result);
   result = b.CreateSelect(b.CreateFCmpOEQ(x, p.number(0)), p.number(-inf), result);
-  return b.CreateSelect(b.CreateFCmpULT(x, p.number(0)), p.number(std::numeric_limits<double>::quiet_NaN()), result);
+  return b.CreateSelect(b.CreateFCmpULT(x, p.number(0)), p.number(std::numeric_limits<double>::quiet_NaN()),
+                        result);
 }
 
 }  // namespace

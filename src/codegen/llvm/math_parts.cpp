@@ -42,8 +42,8 @@ Value* Parts::clamp(Value* x, double low, double high) {
 Value* Parts::bits(Value* x) { return b_.CreateBitCast(x, integer_type()); }
 Value* Parts::from_bits(Value* i) { return b_.CreateBitCast(i, type_); }
 
-// Adding 1.5 * 2^mantissa leaves an integral value in the low mantissa bits; works where no conversion to 64-bit
-// integers exists.
+// Adding 1.5 * 2^mantissa leaves an integral value in the low mantissa bits; works where no conversion to
+// 64-bit integers exists.
 Value* Parts::to_integer(Value* integral) {
   Value* magic = number(is_double() ? 0x1.8p52 : 0x1.8p23);
   return b_.CreateSub(bits(b_.CreateFAdd(integral, magic)), bits(magic));
@@ -58,7 +58,8 @@ Value* Parts::from_integer(Value* i) {
 Value* Parts::scale_native(Value* x, Value* n) {
   const int64_t lanes = lane_count(x), whole = is_double() ? 8 : 16;
   if (!features_.avx512 || lanes < whole || lanes % whole != 0) return nullptr;
-  auto id = is_double() ? llvm::Intrinsic::x86_avx512_mask_scalef_pd_512 : llvm::Intrinsic::x86_avx512_mask_scalef_ps_512;
+  auto id = is_double() ? llvm::Intrinsic::x86_avx512_mask_scalef_pd_512
+                        : llvm::Intrinsic::x86_avx512_mask_scalef_ps_512;
   Value* all = is_double() ? b_.getInt8(0xff) : static_cast<Value*>(b_.getInt16(0xffff));
   auto part = [&](Value* v, int64_t at) {
     std::vector<int> pick;
@@ -89,7 +90,9 @@ Value* Parts::scale(Value* x, Value* n) {
   const int64_t bias = is_double() ? 1023 : 127, mantissa = is_double() ? 52 : 23;
   Value* whole = to_integer(n);
   Value* half = b_.CreateAShr(whole, integer(1));
-  auto power = [&](Value* e) { return from_bits(b_.CreateShl(b_.CreateAdd(e, integer(bias)), integer(mantissa))); };
+  auto power = [&](Value* e) {
+    return from_bits(b_.CreateShl(b_.CreateAdd(e, integer(bias)), integer(mantissa)));
+  };
   return b_.CreateFMul(b_.CreateFMul(x, power(half)), power(b_.CreateSub(whole, half)));
 }
 

@@ -15,16 +15,18 @@ std::optional<std::string> mma_refusal(const MmaTypes& t) {
   bool integers = ir::is_integer(t.a) && ir::is_integer(t.b) && (t.c == DType::i32 || t.c == DType::i64);
   bool narrowing = ir::dtype_bits(t.c) < ir::dtype_bits(t.a) || ir::dtype_bits(t.c) < ir::dtype_bits(t.b);
   if ((floats || integers) && !narrowing) return std::nullopt;
-  return std::string("no matrix atom multiplies ") + ir::dtype_name(t.a) + " by " + ir::dtype_name(t.b) + " into " +
-         ir::dtype_name(t.c);
+  return std::string("no matrix atom multiplies ") + ir::dtype_name(t.a) + " by " + ir::dtype_name(t.b) +
+         " into " + ir::dtype_name(t.c);
 }
 
 MmaSteps::MmaSteps(llvm::IRBuilder<>& b, const HostFeatures& f, MmaTypes types, int64_t lanes, int pack)
     : b_(b), features_(f), types_(types), lanes_(lanes), pack_(pack) {
   bool full = lanes == 16 || lanes == 8 || lanes == 4;
-  if (types.a == DType::bf16 && types.b == DType::bf16 && types.c == DType::f32 && pack == 2 && f.avx512_bf16 && full)
+  if (types.a == DType::bf16 && types.b == DType::bf16 && types.c == DType::f32 && pack == 2 &&
+      f.avx512_bf16 && full)
     form_ = Form::bf16_dot;
-  bool bytes = ir::dtype_bits(types.a) == 8 && ir::dtype_bits(types.b) == 8 && types.c == DType::i32 && pack == 4;
+  bool bytes =
+      ir::dtype_bits(types.a) == 8 && ir::dtype_bits(types.b) == 8 && types.c == DType::i32 && pack == 4;
   bool have_dot = f.avx512_vnni || (f.avx_vnni && lanes <= 8);
   bool both_unsigned = types.a == DType::u8 && types.b == DType::u8;
   if (bytes && have_dot && full && !both_unsigned) {
@@ -106,12 +108,16 @@ Value* MmaSteps::multiply_add(const Operand& row, const Operand& column, Value* 
               : lanes_ == 8 ? llvm::Intrinsic::x86_avx512bf16_dpbf16ps_256
                             : llvm::Intrinsic::x86_avx512bf16_dpbf16ps_128;
     llvm::Type* pairs = llvm::FixedVectorType::get(b_.getBFloatTy(), static_cast<unsigned>(lanes_ * 2));
-    return b_.CreateIntrinsic(id, {}, {acc, b_.CreateBitCast(row[0], pairs), b_.CreateBitCast(column[0], pairs)});
+    return b_.CreateIntrinsic(id, {},
+                              {acc, b_.CreateBitCast(row[0], pairs), b_.CreateBitCast(column[0], pairs)});
   }
   for (size_t q = 0; q < row.size(); ++q) {
-    if (!ir::is_float(types_.c)) acc = b_.CreateAdd(acc, b_.CreateMul(row[q], column[q]));
-    else if (features_.fma) acc = b_.CreateIntrinsic(llvm::Intrinsic::fma, {acc->getType()}, {row[q], column[q], acc});
-    else acc = b_.CreateFAdd(acc, b_.CreateFMul(row[q], column[q]));
+    if (!ir::is_float(types_.c))
+      acc = b_.CreateAdd(acc, b_.CreateMul(row[q], column[q]));
+    else if (features_.fma)
+      acc = b_.CreateIntrinsic(llvm::Intrinsic::fma, {acc->getType()}, {row[q], column[q], acc});
+    else
+      acc = b_.CreateFAdd(acc, b_.CreateFMul(row[q], column[q]));
   }
   return acc;
 }

@@ -1,5 +1,6 @@
-// The lean pass pipeline of host kernels. The emitter already vectorises and unrolls, so what is left is promotion of
-// register memories, sharing, hoisting and clean-up; the loop and SLP vectorisers would only cost time.
+// The lean pass pipeline of host kernels. The emitter already vectorises and unrolls, so what is left is
+// promotion of register memories, sharing, hoisting and clean-up; the loop and SLP vectorisers would only
+// cost time.
 #pragma once
 
 #include <memory>

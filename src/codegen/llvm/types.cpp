@@ -20,7 +20,8 @@ Value* floats_of(B& b, Value* bits) {
 }
 
 // Nearest-even on the upper half of the f32 pattern. Integer arithmetic because the native conversion flushes
-// denormals, which the contract does not allow, and exists on few machines. NaN keeps its sign and turns quiet.
+// denormals, which the contract does not allow, and exists on few machines. NaN keeps its sign and turns
+// quiet.
 Value* round_to_bf16(B& b, Value* v) {
   Value* bits = bits_of(b, v);
   Value* even = b.CreateAnd(b.CreateLShr(bits, 16), 1);
@@ -30,7 +31,8 @@ Value* round_to_bf16(B& b, Value* v) {
   return floats_of(b, b.CreateAnd(out, 0xffff0000));
 }
 
-// f64 -> f32 rounded to odd, so that a second rounding to a type at least two bits narrower is the correct one.
+// f64 -> f32 rounded to odd, so that a second rounding to a type at least two bits narrower is the correct
+// one.
 Value* narrow_to_odd(B& b, Value* v) {
   Value* near = b.CreateFPTrunc(v, shaped_like(v, b.getFloatTy()));
   Value* back = b.CreateFPExt(near, v->getType());
@@ -38,7 +40,8 @@ Value* narrow_to_odd(B& b, Value* v) {
   Value* above = b.CreateFCmpOGT(b.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, back),
                                  b.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, v));
   Value* bits = bits_of(b, near);
-  Value* truncated = b.CreateSelect(above, b.CreateSub(bits, llvm::ConstantInt::get(bits->getType(), 1)), bits);
+  Value* truncated =
+      b.CreateSelect(above, b.CreateSub(bits, llvm::ConstantInt::get(bits->getType(), 1)), bits);
   return floats_of(b, b.CreateSelect(inexact, b.CreateOr(truncated, 1), bits));
 }
 
@@ -88,10 +91,14 @@ Value* float_max(B& b, Value* x, Value* y) { return select_float(b, llvm::CmpIns
 
 Type* storage_type(llvm::LLVMContext& c, DType t) {
   switch (t) {
-    case DType::f16: return Type::getHalfTy(c);
-    case DType::f32: return Type::getFloatTy(c);
-    case DType::f64: return Type::getDoubleTy(c);
-    default: return Type::getIntNTy(c, ir::dtype_bits(t));
+    case DType::f16:
+      return Type::getHalfTy(c);
+    case DType::f32:
+      return Type::getFloatTy(c);
+    case DType::f64:
+      return Type::getDoubleTy(c);
+    default:
+      return Type::getIntNTy(c, ir::dtype_bits(t));
   }
 }
 
@@ -104,26 +111,33 @@ Type* held_type(llvm::LLVMContext& c, DType t) {
 
 Value* from_storage(B& b, DType t, Value* v) {
   switch (t) {
-    case DType::f16: return b.CreateFPExt(v, shaped_like(v, b.getFloatTy()));
-    case DType::bf16: return floats_of(b, b.CreateShl(b.CreateZExt(v, shaped_like(v, b.getInt32Ty())), 16));
-    case DType::boolean: return b.CreateICmpNE(v, llvm::Constant::getNullValue(v->getType()));
-    default: return v;
+    case DType::f16:
+      return b.CreateFPExt(v, shaped_like(v, b.getFloatTy()));
+    case DType::bf16:
+      return floats_of(b, b.CreateShl(b.CreateZExt(v, shaped_like(v, b.getInt32Ty())), 16));
+    case DType::boolean:
+      return b.CreateICmpNE(v, llvm::Constant::getNullValue(v->getType()));
+    default:
+      return v;
   }
 }
 
 Value* to_storage(B& b, DType t, Value* v) {
   switch (t) {
-    case DType::f16: return b.CreateFPTrunc(v, shaped_like(v, b.getHalfTy()));
-    case DType::bf16: return b.CreateTrunc(b.CreateLShr(bits_of(b, v), 16), shaped_like(v, b.getInt16Ty()));
-    case DType::boolean: return b.CreateZExt(v, shaped_like(v, b.getInt8Ty()));
-    default: return v;
+    case DType::f16:
+      return b.CreateFPTrunc(v, shaped_like(v, b.getHalfTy()));
+    case DType::bf16:
+      return b.CreateTrunc(b.CreateLShr(bits_of(b, v), 16), shaped_like(v, b.getInt16Ty()));
+    case DType::boolean:
+      return b.CreateZExt(v, shaped_like(v, b.getInt8Ty()));
+    default:
+      return v;
   }
 }
 
 Value* round_held(B& b, DType t, Value* v) {
   if (t == DType::bf16) return round_to_bf16(b, v);
-  if (t == DType::f16)
-    return b.CreateFPExt(b.CreateFPTrunc(v, shaped_like(v, b.getHalfTy())), v->getType());
+  if (t == DType::f16) return b.CreateFPExt(b.CreateFPTrunc(v, shaped_like(v, b.getHalfTy())), v->getType());
   return v;
 }
 

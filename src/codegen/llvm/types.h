@@ -26,12 +26,12 @@ inline llvm::Type* shaped_like(const llvm::Value* like, llvm::Type* element) {
 llvm::Value* from_storage(llvm::IRBuilder<>& b, ir::DType t, llvm::Value* v);
 llvm::Value* to_storage(llvm::IRBuilder<>& b, ir::DType t, llvm::Value* v);
 
-// A float (f16, bf16) or double/float (f32) rounded to `t`, nearest even, still held. Identity for f32 and f64 held
-// in their own width.
+// A float (f16, bf16) or double/float (f32) rounded to `t`, nearest even, still held. Identity for f32 and
+// f64 held in their own width.
 llvm::Value* round_held(llvm::IRBuilder<>& b, ir::DType t, llvm::Value* v);
 
-// min and max of the language: a NaN operand is ignored. Spelled as compares and selects, because the LLVM intrinsics
-// may turn into library calls for half.
+// min and max of the language: a NaN operand is ignored. Spelled as compares and selects, because the LLVM
+// intrinsics may turn into library calls for half.
 llvm::Value* float_min(llvm::IRBuilder<>& b, llvm::Value* x, llvm::Value* y);
 llvm::Value* float_max(llvm::IRBuilder<>& b, llvm::Value* x, llvm::Value* y);
 

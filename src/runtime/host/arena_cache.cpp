@@ -9,6 +9,8 @@ namespace tilegen::runtime {
 namespace {
 
 constexpr size_t kHugePage = size_t{2} << 20;
+constexpr size_t kLargest = size_t{1}
+                            << 40;  // beyond what any machine gives one thread; keeps sizes from wrapping
 
 struct Arena {
   void* memory = nullptr;
@@ -27,7 +29,7 @@ void* thread_arena(int64_t bytes) {
   if (wanted <= a.bytes) return a.memory;
   const bool huge = wanted >= kHugePage;
   const size_t unit = huge ? kHugePage : 4096;
-  if (wanted > SIZE_MAX - unit) return nullptr;
+  if (wanted > kLargest) return nullptr;
   wanted = (wanted + unit - 1) / unit * unit;
   void* fresh = std::aligned_alloc(huge ? kHugePage : 64, wanted);
   if (!fresh) return nullptr;

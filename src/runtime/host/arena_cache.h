@@ -5,8 +5,8 @@
 
 namespace tilegen::runtime {
 
-// At least `bytes` of 64-byte aligned memory of the calling thread, valid until its next call; null when memory cannot
-// be had. Contents are whatever the last kernel left. Freed when the thread ends.
+// At least `bytes` of 64-byte aligned memory of the calling thread, valid until its next call; null when
+// memory cannot be had. Contents are whatever the last kernel left. Freed when the thread ends.
 void* thread_arena(int64_t bytes);
 
 }  // namespace tilegen::runtime

@@ -27,13 +27,20 @@ struct Evaluator {
   ScalarValue eval(ir::ExprId id) const {
     const ir::ExprNode& n = kernel.exprs[id];
     switch (n.op) {
-      case ExprOp::const_int: return {n.type, n.imm, 0};
-      case ExprOp::const_float: return {n.type, 0, n.float_value()};
-      case ExprOp::var: return param_value(n.var(), n.type);
-      case ExprOp::load: return {n.type, 0, 0};  // a grid reads parameters only
-      case ExprOp::cast: return ir::eval_cast(n.type, eval(n.a));
-      case ExprOp::select: return eval(n.a).i ? eval(n.b) : eval(n.c);
-      default: break;
+      case ExprOp::const_int:
+        return {n.type, n.imm, 0};
+      case ExprOp::const_float:
+        return {n.type, 0, n.float_value()};
+      case ExprOp::var:
+        return param_value(n.var(), n.type);
+      case ExprOp::load:
+        return {n.type, 0, 0};  // a grid reads parameters only
+      case ExprOp::cast:
+        return ir::eval_cast(n.type, eval(n.a));
+      case ExprOp::select:
+        return eval(n.a).i ? eval(n.b) : eval(n.c);
+      default:
+        break;
     }
     if (ir::expr_arity(n.op) == 1) return ir::eval_unary(n.op, n.type, eval(n.a));
     return ir::eval_binary(n.op, n.type, eval(n.a), eval(n.b));

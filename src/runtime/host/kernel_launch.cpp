@@ -9,7 +9,8 @@
 namespace tilegen::runtime {
 namespace {
 
-// Chunks per thread: enough to even out blocks of different length, few enough that handing out costs nothing.
+// Chunks per thread: enough to even out blocks of different length, few enough that handing out costs
+// nothing.
 constexpr int64_t kChunksPerThread = 16;
 
 class KernelTask final : public PoolTask {
@@ -30,20 +31,21 @@ class KernelTask final : public PoolTask {
 
 }  // namespace
 
-Checked launch_kernel(const thread::ThreadProgram& kernel, codegen::HostEntry entry, std::span<const uint64_t> params,
-                      int max_threads) {
+Checked launch_kernel(const thread::ThreadProgram& kernel, codegen::HostEntry entry,
+                      std::span<const uint64_t> params, int max_threads) {
   if (params.size() != kernel.params.size())
     return Error(DiagCode::internal_error, kernel.name,
-                 "the kernel takes " + std::to_string(kernel.params.size()) + " parameter slots, the launch gives " +
-                     std::to_string(params.size()));
+                 "the kernel takes " + std::to_string(kernel.params.size()) +
+                     " parameter slots, the launch gives " + std::to_string(params.size()));
   auto grid = evaluate_grid(kernel, params);
   if (!grid) return grid.error();
   if (grid->blocks == 0) return Unit{};
   KernelTask task(entry, params.data(), grid->extents.data(), kernel.arena_bytes);
   if (!task.prepare())
-    return Error(DiagCode::limit_memory, kernel.name,
-                 "no memory for the " + std::to_string(kernel.arena_bytes) + " bytes of tiles each thread needs",
-                 "use smaller tiles or free memory");
+    return Error(
+        DiagCode::limit_memory, kernel.name,
+        "no memory for the " + std::to_string(kernel.arena_bytes) + " bytes of tiles each thread needs",
+        "use smaller tiles or free memory");
   int64_t chunk = std::max<int64_t>(1, grid->blocks / (kChunksPerThread * std::max(1, max_threads)));
   run_on_pool(task, grid->blocks, chunk, max_threads);
   return Unit{};

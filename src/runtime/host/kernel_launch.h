@@ -10,7 +10,7 @@
 
 namespace tilegen::runtime {
 
-Checked launch_kernel(const thread::ThreadProgram& kernel, codegen::HostEntry entry, std::span<const uint64_t> params,
-                      int max_threads);
+Checked launch_kernel(const thread::ThreadProgram& kernel, codegen::HostEntry entry,
+                      std::span<const uint64_t> params, int max_threads);
 
 }  // namespace tilegen::runtime

@@ -15,14 +15,15 @@
 namespace tilegen::runtime {
 namespace {
 
-// How often an idle thread looks again before it sleeps: tens of microseconds, which covers back-to-back launches.
+// How often an idle thread looks again before it sleeps: tens of microseconds, which covers back-to-back
+// launches.
 constexpr int kSpins = 1000;
 
 struct Job {
   PoolTask* task = nullptr;
   int64_t count = 0, chunk = 1;
-  int helpers_wanted = 0;            // under the pool's mutex
-  int helpers_inside = 0;            // under the pool's mutex
+  int helpers_wanted = 0;  // under the pool's mutex
+  int helpers_inside = 0;  // under the pool's mutex
   std::atomic<int64_t> next{0};
   std::atomic<int64_t> done{0};
 
@@ -51,8 +52,10 @@ class Pool {
       jobs_.push_back(&job);
       open_.fetch_add(1, std::memory_order_release);
     }
-    if (threads == 2) wake_.notify_one();
-    else wake_.notify_all();
+    if (threads == 2)
+      wake_.notify_one();
+    else
+      wake_.notify_all();
     job.work();
     for (int i = 0; i < kSpins && job.done.load(std::memory_order_acquire) < count; ++i) _mm_pause();
     std::unique_lock lock(mutex_);

@@ -1,3 +1,4 @@
+#include "check/check_program.h"
 #include "builder/builder.h"
 
 #include <gtest/gtest.h>
@@ -53,7 +54,7 @@ void build_everything(Builder& b) {
 TEST(Builder, MakesTheProgramThatItsTextSays) {
   Builder b("scaled", Limits());
   build_everything(b);
-  const auto built = b.finish();
+  const auto built = b.finish(check::check_program);
   ASSERT_TRUE(built) << built.error().to_text();
   const std::string expected =
       "tl 1 program scaled\n"
@@ -91,7 +92,7 @@ TEST(Builder, LoopsThatDoNotContainEachOtherMayShareAName) {
   for (int round = 0; round < 2; ++round) b.end(b.begin_loop(ir::LoopKind::serial, one, four, 0, "i", &v));
   b.end(b.begin_loop(ir::LoopKind::serial, one, four, 0, "", &v));
   b.end(kernel);
-  const auto built = b.finish();
+  const auto built = b.finish(check::check_program);
   ASSERT_TRUE(built) << built.error().to_text();
   EXPECT_EQ((*built)->stmts.size(), 3u);
 }
@@ -102,7 +103,7 @@ TEST(Builder, OnlyTheFirstErrorIsACause) {
   ir::VarId v;
   b.begin_kernel("k", grid, 0, {&v, 1});
   b.begin_loop(ir::LoopKind::serial, grid[0], grid[0], 0, "i", &v);
-  const auto failed = b.finish();  // two scopes are open
+  const auto failed = b.finish(check::check_program);  // two scopes are open
   ASSERT_FALSE(failed);
   ASSERT_EQ(failed.error().diagnostics.size(), 2u);
   EXPECT_FALSE(failed.error().diagnostics[0].consequence);
@@ -116,7 +117,7 @@ TEST(Builder, DiagnosticsAreCapped) {
   limits.diagnostics = 5;
   Builder b("p", limits);
   for (int i = 0; i < 100; ++i) b.fail(DiagCode::bad_name, "test", "again", "stop");
-  const auto failed = b.finish();
+  const auto failed = b.finish(check::check_program);
   ASSERT_FALSE(failed);
   EXPECT_EQ(failed.error().diagnostics.size(), 5u);
 }

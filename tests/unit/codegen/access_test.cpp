@@ -1,5 +1,5 @@
-// Vectorised loads and stores by the form of their index: consecutive, backwards, strided, divided, gathered, uniform;
-// with and without predicates; every type.
+// Vectorised loads and stores by the form of their index: consecutive, backwards, strided, divided, gathered,
+// uniform; with and without predicates; every type.
 #include "kernel_builder.h"
 
 namespace tilegen::codegen::test {
@@ -7,7 +7,7 @@ namespace {
 
 using thread::LoopForm;
 
-constexpr DType kTypes[] = {DType::f16, DType::bf16, DType::f32, DType::f64, DType::i8,
+constexpr DType kTypes[] = {DType::f16, DType::bf16, DType::f32, DType::f64,    DType::i8,
                             DType::u8,  DType::i32,  DType::i64, DType::boolean};
 
 struct Shape {
@@ -20,26 +20,36 @@ struct Shape {
 std::vector<Shape> shapes() {
   auto e = [](KernelBuilder& kb) -> ir::ExprPool& { return kb.p.exprs; };
   return {
-      {"consecutive", [=](auto& kb, ExprId l, ExprId) { return e(kb).add(l, 5); }, [](int64_t l, auto&) { return l + 5; }},
-      {"backwards", [=](auto& kb, ExprId l, ExprId) { return e(kb).sub(kb.i(70), l); }, [](int64_t l, auto&) { return 70 - l; }},
-      {"every third", [=](auto& kb, ExprId l, ExprId) { return e(kb).add(e(kb).mul(l, 3), 1); }, [](int64_t l, auto&) { return 3 * l + 1; }},
-      {"uniform", [=](auto& kb, ExprId, ExprId) { return kb.i(9); }, [](int64_t, auto&) { return int64_t{9}; }},
-      {"halves", [=](auto& kb, ExprId l, ExprId) { return e(kb).floordiv(l, kb.i(2)); }, [](int64_t l, auto&) { return l / 2; }},
-      {"wrapped", [=](auto& kb, ExprId l, ExprId) { return e(kb).floormod(e(kb).add(l, 3), kb.i(8)); }, [](int64_t l, auto&) { return (l + 3) % 8; }},
-      {"within one row", [=](auto& kb, ExprId l, ExprId) {
+      {"consecutive", [=](auto& kb, ExprId l, ExprId) { return e(kb).add(l, 5); },
+       [](int64_t l, auto&) { return l + 5; }},
+      {"backwards", [=](auto& kb, ExprId l, ExprId) { return e(kb).sub(kb.i(70), l); },
+       [](int64_t l, auto&) { return 70 - l; }},
+      {"every third", [=](auto& kb, ExprId l, ExprId) { return e(kb).add(e(kb).mul(l, 3), 1); },
+       [](int64_t l, auto&) { return 3 * l + 1; }},
+      {"uniform", [=](auto& kb, ExprId, ExprId) { return kb.i(9); },
+       [](int64_t, auto&) { return int64_t{9}; }},
+      {"halves", [=](auto& kb, ExprId l, ExprId) { return e(kb).floordiv(l, kb.i(2)); },
+       [](int64_t l, auto&) { return l / 2; }},
+      {"wrapped", [=](auto& kb, ExprId l, ExprId) { return e(kb).floormod(e(kb).add(l, 3), kb.i(8)); },
+       [](int64_t l, auto&) { return (l + 3) % 8; }},
+      {"within one row",
+       [=](auto& kb, ExprId l, ExprId) {
          ExprId flat = e(kb).add(l, 128);  // 128 + lane stays in row 1 of rows of 128
          return e(kb).add(e(kb).mul(e(kb).floordiv(flat, kb.i(128)), 2), e(kb).floormod(flat, kb.i(128)));
-       }, [](int64_t l, auto&) { return 2 + l; }},
-      {"looked up", [=](auto&, ExprId, ExprId t) { return t; }, [](int64_t l, auto& t) { return t[static_cast<size_t>(l)]; }},
+       },
+       [](int64_t l, auto&) { return 2 + l; }},
+      {"looked up", [=](auto&, ExprId, ExprId t) { return t; },
+       [](int64_t l, auto& t) { return t[static_cast<size_t>(l)]; }},
   };
 }
 
 constexpr int64_t kSpan = 256;
 
 // Loads by the shape, stores consecutively; then loads consecutively, stores by the shape.
-void check(DType t, const Shape& s, int64_t width, int predicate, bool store_side, const target::Target& target) {
-  SCOPED_TRACE(std::string(ir::dtype_name(t)) + " " + s.name + " width " + std::to_string(width) + " predicate " +
-               std::to_string(predicate) + (store_side ? " store " : " load ") + target.name);
+void check(DType t, const Shape& s, int64_t width, int predicate, bool store_side,
+           const target::Target& target) {
+  SCOPED_TRACE(std::string(ir::dtype_name(t)) + " " + s.name + " width " + std::to_string(width) +
+               " predicate " + std::to_string(predicate) + (store_side ? " store " : " load ") + target.name);
   KernelBuilder kb;
   auto& e = kb.p.exprs;
   MemoryId in = kb.tensor("in", t), out = kb.tensor("out", t), table = kb.tensor("table", DType::i64);
@@ -47,7 +57,10 @@ void check(DType t, const Shape& s, int64_t width, int predicate, bool store_sid
   ExprId n = kb.scalar("n", DType::i64, true);
   ir::VarId lane = kb.loop_var("lane");
   ExprId l = kb.var(lane), at = s.build(kb, l, kb.load(table, l));
-  ExprId p = predicate == 1 ? e.lt(l, n) : predicate == 2 ? kb.load(flags, l) : predicate == 3 ? e.lt(kb.i(3), n) : ExprId();
+  ExprId p = predicate == 1   ? e.lt(l, n)
+             : predicate == 2 ? kb.load(flags, l)
+             : predicate == 3 ? e.lt(kb.i(3), n)
+                              : ExprId();
   ExprId from = store_side ? l : at, to = store_side ? at : l;
   // the predicate guards the side under test; on the load side everything is stored, so that the zeros show
   auto store = kb.store(out, to, kb.load(in, from, store_side ? ExprId() : p), store_side ? p : ExprId());
@@ -59,12 +72,16 @@ void check(DType t, const Shape& s, int64_t width, int predicate, bool store_sid
   for (int64_t k = 0; k < width; ++k) lookup[static_cast<size_t>(k)] = (k * 37 + 11) % kSpan;
   Elements x(t, kSpan), y(t, kSpan), want(t, kSpan), f(DType::boolean, kSpan);
   for (size_t k = 0; k < kSpan; ++k) {
-    x.set(k, random_value(t, random)), y.set(k, random_value(t, random)), f.set(k, random_value(DType::boolean, random));
+    x.set(k, random_value(t, random)), y.set(k, random_value(t, random)),
+        f.set(k, random_value(DType::boolean, random));
     want.set_bits(k, y.bits(k));
   }
   for (int64_t limit : {int64_t{0}, int64_t{3}, width - 1, width + 4}) {
     for (int64_t k = 0; k < width; ++k) {
-      bool on = predicate == 1 ? k < limit : predicate == 2 ? f.get(static_cast<size_t>(k)).i != 0 : predicate == 3 ? 3 < limit : true;
+      bool on = predicate == 1   ? k < limit
+                : predicate == 2 ? f.get(static_cast<size_t>(k)).i != 0
+                : predicate == 3 ? 3 < limit
+                                 : true;
       int64_t where = s.index(k, lookup);
       if (store_side && on) want.set(static_cast<size_t>(where), x.get(static_cast<size_t>(k)));
       if (!store_side) {
@@ -74,8 +91,9 @@ void check(DType t, const Shape& s, int64_t width, int predicate, bool store_sid
     }
     code.run({x.slot(), y.slot(), slot(lookup.data()), f.slot(), static_cast<uint64_t>(limit)});
     for (size_t k = 0; k < kSpan; ++k)
-      ASSERT_TRUE(same(y.get(k), want.get(k))) << "element " << k << " limit " << limit << " got " << y.get(k).f << "/"
-                                               << y.get(k).i << " want " << want.get(k).f << "/" << want.get(k).i;
+      ASSERT_TRUE(same(y.get(k), want.get(k)))
+          << "element " << k << " limit " << limit << " got " << y.get(k).f << "/" << y.get(k).i << " want "
+          << want.get(k).f << "/" << want.get(k).i;
   }
 }
 
@@ -97,7 +115,8 @@ TEST(Access, UniformStoreOfVaryingValueKeepsTheLastLane) {
   KernelBuilder kb;
   MemoryId in = kb.tensor("in", DType::f32), out = kb.tensor("out", DType::f32);
   ir::VarId lane = kb.loop_var("lane");
-  kb.p.body = {kb.loop(LoopForm::vectorized, lane, kb.i(8), {kb.store(out, kb.i(0), kb.load(in, kb.var(lane)))})};
+  kb.p.body = {
+      kb.loop(LoopForm::vectorized, lane, kb.i(8), {kb.store(out, kb.i(0), kb.load(in, kb.var(lane)))})};
   Compiled code(kb.p, this_machine());
   ASSERT_TRUE(code);
   float x[8] = {1, 2, 3, 4, 5, 6, 7, 8}, y = 0;
@@ -157,8 +176,8 @@ TEST(Access, OverlappingArenaSlices) {
   MemoryId a = kb.arena("a", DType::i32, 16), b = kb.arena("b", DType::i32, 16);
   kb.p.memories[b.value].arena_offset = kb.p.memories[a.value].arena_offset;
   auto& e = kb.p.exprs;
-  kb.p.body = {kb.store(a, kb.i(1), e.const_int(7, DType::i32)), kb.store(b, kb.i(1), e.const_int(9, DType::i32)),
-               kb.store(out, kb.i(0), kb.load(a, kb.i(1)))};
+  kb.p.body = {kb.store(a, kb.i(1), e.const_int(7, DType::i32)),
+               kb.store(b, kb.i(1), e.const_int(9, DType::i32)), kb.store(out, kb.i(0), kb.load(a, kb.i(1)))};
   Compiled code(kb.p, this_machine());
   ASSERT_TRUE(code);
   int32_t got = 0;
@@ -212,10 +231,12 @@ TEST(LaneReduce, EveryTypeAndWidth) {
         for (ExprOp op : {ExprOp::add, ExprOp::max, ExprOp::min})
           for (bool accumulate : {false, true}) {
             ir::ScalarValue want = x.get(3);
-            for (int64_t k = 1; k < w; ++k) want = ir::eval_binary(op, t, want, x.get(static_cast<size_t>(3 + k)));
+            for (int64_t k = 1; k < w; ++k)
+              want = ir::eval_binary(op, t, want, x.get(static_cast<size_t>(3 + k)));
             if (accumulate) want = ir::eval_binary(op, t, want, {t, 1, 1.0});
-            EXPECT_TRUE(same(y.get(at), want)) << ir::dtype_name(t) << " width " << w << " " << ir::expr_text(op) << " got "
-                                               << y.get(at).f << "/" << y.get(at).i << " want " << want.f << "/" << want.i;
+            EXPECT_TRUE(same(y.get(at), want))
+                << ir::dtype_name(t) << " width " << w << " " << ir::expr_text(op) << " got " << y.get(at).f
+                << "/" << y.get(at).i << " want " << want.f << "/" << want.i;
             ++at;
           }
     }

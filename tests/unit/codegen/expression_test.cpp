@@ -1,5 +1,5 @@
-// Every operator of expr_ops.def with an exact contract, over every type, scalar and vectorised, against ir's one
-// evaluation step; casts between all types; and the same on bool.
+// Every operator of expr_ops.def with an exact contract, over every type, scalar and vectorised, against ir's
+// one evaluation step; casts between all types; and the same on bool.
 #include "kernel_builder.h"
 
 namespace tilegen::codegen::test {
@@ -8,7 +8,7 @@ namespace {
 using thread::LoopForm;
 
 constexpr int kCount = 512;
-constexpr DType kTypes[] = {DType::f16, DType::bf16, DType::f32, DType::f64, DType::i8,
+constexpr DType kTypes[] = {DType::f16, DType::bf16, DType::f32, DType::f64,    DType::i8,
                             DType::u8,  DType::i32,  DType::i64, DType::boolean};
 constexpr ExprOp kOps[] = {
 #define TILEGEN_EXPR_OP(name, arity, cls, text) ExprOp::name,
@@ -18,28 +18,44 @@ constexpr ExprOp kOps[] = {
 
 bool exact(ExprOp op) {
   switch (op) {
-    case ExprOp::exp: case ExprOp::exp2: case ExprOp::log: case ExprOp::log2: case ExprOp::rsqrt:
-    case ExprOp::tanh: case ExprOp::erf: case ExprOp::sigmoid: return false;
-    default: return true;
+    case ExprOp::exp:
+    case ExprOp::exp2:
+    case ExprOp::log:
+    case ExprOp::log2:
+    case ExprOp::rsqrt:
+    case ExprOp::tanh:
+    case ExprOp::erf:
+    case ExprOp::sigmoid:
+      return false;
+    default:
+      return true;
   }
 }
 
 bool takes(ExprOp op, DType t) {
   switch (ir::expr_class(op)) {
-    case ir::ExprClass::arith: return !ir::is_bool(t);
-    case ir::ExprClass::integer: return ir::is_integer(t);
-    case ir::ExprClass::compare: return true;
-    case ir::ExprClass::logic: return ir::is_bool(t);
-    case ir::ExprClass::math: return ir::is_float(t);
-    case ir::ExprClass::select: return true;
-    default: return false;
+    case ir::ExprClass::arith:
+      return !ir::is_bool(t);
+    case ir::ExprClass::integer:
+      return ir::is_integer(t);
+    case ir::ExprClass::compare:
+      return true;
+    case ir::ExprClass::logic:
+      return ir::is_bool(t);
+    case ir::ExprClass::math:
+      return ir::is_float(t);
+    case ir::ExprClass::select:
+      return true;
+    default:
+      return false;
   }
 }
 
 // out_k[i] = value_k(x[i], y[i], z[i]) for several expressions in one kernel; lanes of 16 or one by one.
 class ExpressionRun {
  public:
-  ExpressionRun(DType in, LoopForm form, const target::Target& target) : in_(in), form_(form), target_(target) {
+  ExpressionRun(DType in, LoopForm form, const target::Target& target)
+      : in_(in), form_(form), target_(target) {
     x_ = kb_.tensor("x", in), y_ = kb_.tensor("y", in), z_ = kb_.tensor("z", DType::boolean);
     v_ = kb_.loop_var("v"), lane_ = kb_.loop_var("lane");
     at_ = kb_.p.exprs.add(kb_.p.exprs.mul(kb_.var(v_), 16), kb_.var(lane_));
@@ -76,9 +92,9 @@ class ExpressionRun {
     for (size_t k = 0; k < outs_.size(); ++k)
       for (size_t i = 0; i < kCount; ++i) {
         ir::ScalarValue want = outs_[k].expect(x.get(i), y.get(i), z.get(i)), have = got[k].get(i);
-        ASSERT_TRUE(same(have, want)) << outs_[k].name << " of " << x.get(i).i << "/" << x.get(i).f << " and " << y.get(i).i
-                                      << "/" << y.get(i).f << " got " << have.i << "/" << have.f << " want " << want.i
-                                      << "/" << want.f;
+        ASSERT_TRUE(same(have, want))
+            << outs_[k].name << " of " << x.get(i).i << "/" << x.get(i).f << " and " << y.get(i).i << "/"
+            << y.get(i).f << " got " << have.i << "/" << have.f << " want " << want.i << "/" << want.f;
         if (ir::is_bool(outs_[k].type)) {
           ASSERT_LE(got[k].bits(i), 1u);
         }
@@ -106,7 +122,8 @@ void each_setting(const std::function<void(DType, LoopForm, const target::Target
   for (const auto& target : runnable_targets())
     for (LoopForm form : {LoopForm::serial, LoopForm::vectorized})
       for (DType t : kTypes) {
-        SCOPED_TRACE(std::string(ir::dtype_name(t)) + " " + target.name + (form == LoopForm::serial ? " scalar" : " vector"));
+        SCOPED_TRACE(std::string(ir::dtype_name(t)) + " " + target.name +
+                     (form == LoopForm::serial ? " scalar" : " vector"));
         f(t, form, target);
       }
 }
@@ -118,9 +135,11 @@ TEST(Expression, EveryOperator) {
       if (!takes(op, t) || !exact(op)) continue;
       auto& e = run.exprs();
       if (op == ExprOp::select)
-        run.add("select", e.select(run.z(), run.x(), run.y()), [](auto x, auto y, auto z) { return z.i ? x : y; });
+        run.add("select", e.select(run.z(), run.x(), run.y()),
+                [](auto x, auto y, auto z) { return z.i ? x : y; });
       else if (ir::expr_arity(op) == 1)
-        run.add(ir::expr_text(op), e.unary(op, run.x()), [=](auto x, auto, auto) { return ir::eval_unary(op, t, x); });
+        run.add(ir::expr_text(op), e.unary(op, run.x()),
+                [=](auto x, auto, auto) { return ir::eval_unary(op, t, x); });
       else {
         DType r = ir::expr_class(op) == ir::ExprClass::compare ? DType::boolean : t;
         run.add(ir::expr_text(op), e.binary(op, run.x(), run.y()),
@@ -150,8 +169,9 @@ TEST(Expression, DivisionByConstants) {
       if (ir::wrap_to(t, d) != d) continue;
       for (ExprOp op : {ExprOp::floordiv, ExprOp::floormod})
         run.add(std::string(ir::expr_text(op)) + " by " + std::to_string(d),
-                run.exprs().binary(op, run.x(), run.exprs().const_int(d, t)),
-                [=](auto x, auto, auto) { return ir::eval_binary(op, t, x, {t, d, 0}); });
+                run.exprs().binary(op, run.x(), run.exprs().const_int(d, t)), [=](auto x, auto, auto) {
+                  return ir::eval_binary(op, t, x, {t, d, 0});
+                });
     }
     run.run();
   });
@@ -164,8 +184,9 @@ TEST(Expression, SharedAcrossStatements) {
   ExprId n = kb.scalar("n", DType::i64, true);
   auto& e = kb.p.exprs;
   ExprId shared = e.mul(e.add(n, 3), e.add(n, 5));
-  auto branch = kb.p.add(thread::Branch{e.lt(n, kb.i(10)), {kb.store(out, kb.i(0), shared)},
-                                        {kb.store(out, kb.i(1), shared)}}, "");
+  auto branch = kb.p.add(
+      thread::Branch{e.lt(n, kb.i(10)), {kb.store(out, kb.i(0), shared)}, {kb.store(out, kb.i(1), shared)}},
+      "");
   kb.p.body = {branch, kb.store(out, kb.i(2), shared)};
   Compiled code(kb.p, this_machine());
   ASSERT_TRUE(code);

@@ -11,7 +11,8 @@ thread::ThreadProgram add_one(int64_t amount) {
   KernelBuilder kb("add");
   MemoryId x = kb.tensor("x", DType::f32);
   ir::VarId lane = kb.loop_var("lane");
-  ExprId v = kb.p.exprs.add(kb.load(x, kb.var(lane)), kb.p.exprs.const_float(static_cast<double>(amount), DType::f32));
+  ExprId v = kb.p.exprs.add(kb.load(x, kb.var(lane)),
+                            kb.p.exprs.const_float(static_cast<double>(amount), DType::f32));
   kb.p.body = {kb.loop(thread::LoopForm::vectorized, lane, kb.i(16), {kb.store(x, kb.var(lane), v)})};
   return kb.p;
 }
@@ -115,7 +116,8 @@ TEST(Compile, Description) {
   EXPECT_NE(backend_description().find("LLVM 19"), std::string::npos);
   EXPECT_NE(backend_description().find("X86"), std::string::npos);
   EXPECT_FALSE(host_cpu().name.empty());
-  EXPECT_TRUE(host_cpu().vector_bits() == 128 || host_cpu().vector_bits() == 256 || host_cpu().vector_bits() == 512);
+  EXPECT_TRUE(host_cpu().vector_bits() == 128 || host_cpu().vector_bits() == 256 ||
+              host_cpu().vector_bits() == 512);
 }
 
 }  // namespace

@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <bit>
-#include <functional>
 #include <cstring>
+#include <functional>
 #include <random>
 #include <vector>
 
@@ -107,7 +107,8 @@ struct KernelBuilder {
     if (predicate.valid()) at.push_back(predicate);
     return p.exprs.load(m, p.memory(m).type, at);
   }
-  thread::StmtId store(MemoryId m, ExprId index, ExprId value, ExprId predicate = {}, bool streaming = false) {
+  thread::StmtId store(MemoryId m, ExprId index, ExprId value, ExprId predicate = {},
+                       bool streaming = false) {
     return p.add(thread::Store{m, index, value, predicate, streaming}, "");
   }
   thread::StmtId loop(thread::LoopForm form, ir::VarId v, ExprId extent, thread::Block body) {
@@ -138,7 +139,8 @@ class Compiled {
   }
   void run_blocks(std::vector<uint64_t> params, std::vector<int64_t> grid, int64_t first, int64_t last) {
     auto at = reinterpret_cast<uintptr_t>(arena_.data());
-    result_.code->entry(0)(params.data(), grid.data(), first, last, reinterpret_cast<void*>((at + 63) / 64 * 64));
+    result_.code->entry(0)(params.data(), grid.data(), first, last,
+                           reinterpret_cast<void*>((at + 63) / 64 * 64));
   }
 
  private:
@@ -147,7 +149,9 @@ class Compiled {
 };
 
 template <class T>
-uint64_t slot(T* p) { return reinterpret_cast<uint64_t>(p); }
+uint64_t slot(T* p) {
+  return reinterpret_cast<uint64_t>(p);
+}
 
 // Typed elements in a byte buffer, read and written through the dtype contract.
 class Elements {
@@ -182,14 +186,18 @@ inline ir::ScalarValue random_value(DType t, std::mt19937_64& random) {
   uint64_t r = random();
   if (ir::is_bool(t)) return {t, static_cast<int64_t>(r & 1), 0};
   if (ir::is_float(t)) {
-    static const double special[] = {0.0, -0.0, 1, -1, INFINITY, -INFINITY, NAN, 1e-40, -3e38, 65504, 0.5, 1e-7};
+    static const double special[] = {0.0, -0.0,  1,     -1,    INFINITY, -INFINITY,
+                                     NAN, 1e-40, -3e38, 65504, 0.5,      1e-7};
     double v = r % 4 == 0 ? special[(r >> 8) % std::size(special)]
-               : r % 4 == 1 ? ir::float_from_bits(t, random() & ((uint64_t{1} << (ir::dtype_bits(t) - 1) << 1) - 1))
-                            : static_cast<double>(static_cast<int64_t>(random()) >> 32) / (1 << 24);
+               : r % 4 == 1
+                   ? ir::float_from_bits(t, random() & ((uint64_t{1} << (ir::dtype_bits(t) - 1) << 1) - 1))
+                   : static_cast<double>(static_cast<int64_t>(random()) >> 32) / (1 << 24);
     return {t, 0, ir::round_to(t, v)};
   }
-  static const int64_t special[] = {0, 1, -1, 2, -2, 3, 7, INT64_MIN, INT64_MAX, INT32_MIN, INT32_MAX, -128, 127};
-  int64_t v = r % 2 ? special[(r >> 8) % std::size(special)] : static_cast<int64_t>(random()) >> (random() % 64);
+  static const int64_t special[] = {0,         1,         -1,        2,         -2,   3,  7,
+                                    INT64_MIN, INT64_MAX, INT32_MIN, INT32_MAX, -128, 127};
+  int64_t v =
+      r % 2 ? special[(r >> 8) % std::size(special)] : static_cast<int64_t>(random()) >> (random() % 64);
   return {t, ir::wrap_to(t, v), 0};
 }
 

@@ -29,7 +29,8 @@ TEST(Loop, VectorisedWithMaskedTail) {
   for (const auto& t : runnable_targets())
     for (int64_t n : {0, 1, 15, 16, 17, 100}) {
       KernelBuilder kb;
-      MemoryId x = kb.tensor("x", DType::f32), y = kb.tensor("y", DType::f32), out = kb.tensor("out", DType::f32);
+      MemoryId x = kb.tensor("x", DType::f32), y = kb.tensor("y", DType::f32),
+               out = kb.tensor("out", DType::f32);
       ExprId dim = kb.scalar("n", DType::i64, true), s = kb.scalar("s", DType::f32);
       ir::VarId v = kb.loop_var("v"), lane = kb.loop_var("lane");
       auto& e = kb.p.exprs;
@@ -54,7 +55,8 @@ TEST(Loop, UnrolledOverRegisters) {
   MemoryId acc = kb.registers("acc", DType::f32, 8);
   ir::VarId i = kb.loop_var("i"), k = kb.loop_var("k"), j = kb.loop_var("j"), q = kb.loop_var("q");
   auto& e = kb.p.exprs;
-  auto zero = kb.loop(LoopForm::unrolled, i, kb.i(8), {kb.store(acc, kb.var(i), e.const_float(0, DType::f32))});
+  auto zero =
+      kb.loop(LoopForm::unrolled, i, kb.i(8), {kb.store(acc, kb.var(i), e.const_float(0, DType::f32))});
   ExprId at = e.add(e.mul(kb.var(k), 8), kb.var(j));
   auto add = kb.loop(LoopForm::unrolled, j, kb.i(8),
                      {kb.store(acc, kb.var(j), e.add(kb.load(acc, kb.var(j)), kb.load(x, at)))});
@@ -65,7 +67,8 @@ TEST(Loop, UnrolledOverRegisters) {
   keep.keep_ir = true;
   Compiled code(kb.p, this_machine(), keep);
   ASSERT_TRUE(code);
-  EXPECT_EQ(code.result().llvm_ir_optimised.find("alloca"), std::string::npos) << "the array stays out of registers";
+  EXPECT_EQ(code.result().llvm_ir_optimised.find("alloca"), std::string::npos)
+      << "the array stays out of registers";
   std::vector<float> in(80), got(8);
   for (int k2 = 0; k2 < 80; ++k2) in[k2] = k2;
   code.run({slot(in.data()), slot(got.data())});
@@ -81,8 +84,10 @@ TEST(Loop, SerialWithRuntimeExtentBranchAndArena) {
   auto& e = kb.p.exprs;
   ExprId odd = e.binary(ExprOp::eq, e.floormod(kb.var(i), kb.i(2)), kb.i(1));
   ExprId square = e.cast(DType::i32, e.mul(kb.var(i), kb.var(i)));
-  auto branch = kb.p.add(thread::Branch{odd, {kb.store(tmp, kb.var(i), square)},
-                                        {kb.store(tmp, kb.var(i), e.const_int(-1, DType::i32))}}, "");
+  auto branch = kb.p.add(
+      thread::Branch{
+          odd, {kb.store(tmp, kb.var(i), square)}, {kb.store(tmp, kb.var(i), e.const_int(-1, DType::i32))}},
+      "");
   kb.p.body = {kb.loop(LoopForm::serial, i, n, {branch}), kb.p.add(thread::Barrier{}, ""),
                kb.loop(LoopForm::serial, j, n, {kb.store(out, kb.var(j), kb.load(tmp, kb.var(j)))})};
   Compiled code(kb.p, this_machine());

@@ -50,7 +50,10 @@ double ulps(T got, long double want) {
   if (got == rounded) return 0;
   if (std::isinf(got) || std::isinf(rounded)) {
     // one place beyond the largest finite value is infinity
-    return std::abs(static_cast<long double>(std::isinf(got) ? rounded : got)) == std::numeric_limits<T>::max() ? 1 : 1e30;
+    return std::abs(static_cast<long double>(std::isinf(got) ? rounded : got)) ==
+                   std::numeric_limits<T>::max()
+               ? 1
+               : 1e30;
   }
   using L = std::numeric_limits<T>;
   int exponent = std::max(want == 0 ? L::min_exponent - 1 : std::ilogb(want), L::min_exponent - 1);
@@ -61,12 +64,15 @@ double ulps(T got, long double want) {
 template <class T>
 std::vector<T> samples(size_t random_count) {
   using L = std::numeric_limits<T>;
-  std::vector<T> s{0, -T(0), 1, -1, L::infinity(), -L::infinity(), L::quiet_NaN(), L::max(), L::lowest(), L::min(),
-                   -L::min(), L::denorm_min(), -L::denorm_min(), T(0.5), T(0.75), T(88.7), T(88.73), T(-87.4), T(-103.9),
-                   T(-104.1), T(-149), T(-149.5), T(-150.5), T(127.99), T(128), T(709.7), T(709.79), T(-745.1), T(-745.2),
-                   T(1023.9), T(1024), T(-1074.5), T(-1075.5)};
+  std::vector<T> s{
+      0,         -T(0),       1,         -1,         L::infinity(),   -L::infinity(),   L::quiet_NaN(),
+      L::max(),  L::lowest(), L::min(),  -L::min(),  L::denorm_min(), -L::denorm_min(), T(0.5),
+      T(0.75),   T(88.7),     T(88.73),  T(-87.4),   T(-103.9),       T(-104.1),        T(-149),
+      T(-149.5), T(-150.5),   T(127.99), T(128),     T(709.7),        T(709.79),        T(-745.1),
+      T(-745.2), T(1023.9),   T(1024),   T(-1074.5), T(-1075.5)};
   std::mt19937_64 random(7);
-  for (T around : {T(0), T(0.625), T(0.92), T(1), T(-1), T(4), T(6), T(9), T(0.70710678118654752), T(1.4142135623730951)}) {
+  for (T around : {T(0), T(0.625), T(0.92), T(1), T(-1), T(4), T(6), T(9), T(0.70710678118654752),
+                   T(1.4142135623730951)}) {
     T up = around, down = around;
     for (int i = 0; i < 200; ++i) {
       s.push_back(up = std::nextafter(up, L::infinity()));
@@ -78,10 +84,18 @@ std::vector<T> samples(size_t random_count) {
     uint64_t r = random();
     double unit = static_cast<double>(random() >> 11) / 9007199254740992.0;  // [0, 1)
     switch (r % 4) {
-      case 0: s.push_back(std::bit_cast<T>(static_cast<Bits>(random()))); break;            // any pattern
-      case 1: s.push_back(static_cast<T>((unit - 0.5) * 20)); break;
-      case 2: s.push_back(static_cast<T>((unit - 0.5) * 2 * (sizeof(T) == 4 ? 110 : 760))); break;
-      default: s.push_back(static_cast<T>(1 + (unit - 0.5) / (1 << (r >> 8) % 20))); break;  // near 1
+      case 0:
+        s.push_back(std::bit_cast<T>(static_cast<Bits>(random())));
+        break;  // any pattern
+      case 1:
+        s.push_back(static_cast<T>((unit - 0.5) * 20));
+        break;
+      case 2:
+        s.push_back(static_cast<T>((unit - 0.5) * 2 * (sizeof(T) == 4 ? 110 : 760)));
+        break;
+      default:
+        s.push_back(static_cast<T>(1 + (unit - 0.5) / (1 << (r >> 8) % 20)));
+        break;  // near 1
     }
   }
   while (s.size() % 16) s.push_back(1);
@@ -91,7 +105,8 @@ std::vector<T> samples(size_t random_count) {
 template <class T>
 void check(const Function& f, const target::Target& target, bool vector, size_t count) {
   constexpr DType t = sizeof(T) == 4 ? DType::f32 : DType::f64;
-  SCOPED_TRACE(std::string(ir::expr_text(f.op)) + " " + ir::dtype_name(t) + (vector ? " vector " : " scalar ") + target.name);
+  SCOPED_TRACE(std::string(ir::expr_text(f.op)) + " " + ir::dtype_name(t) +
+               (vector ? " vector " : " scalar ") + target.name);
   Compiled code(program(f.op, t, vector), target);
   ASSERT_TRUE(code);
   std::vector<T> x = samples<T>(count), got(x.size());
@@ -103,8 +118,8 @@ void check(const Function& f, const target::Target& target, bool vector, size_t 
     if (u > worst) worst = u, where = x[i];
   }
   if (getenv("TILEGEN_SHOW_ULPS"))
-    std::printf("%-8s %s %s %-10s worst %.3f ulp at %a\n", ir::expr_text(f.op), ir::dtype_name(t), vector ? "vector" : "scalar",
-                target.name.c_str(), worst, static_cast<double>(where));
+    std::printf("%-8s %s %s %-10s worst %.3f ulp at %a\n", ir::expr_text(f.op), ir::dtype_name(t),
+                vector ? "vector" : "scalar", target.name.c_str(), worst, static_cast<double>(where));
   EXPECT_LE(worst, (sizeof(T) == 4 ? f.float_ulps : f.double_ulps)) << "at " << std::hexfloat << where;
 }
 

@@ -11,8 +11,8 @@ struct Case {
 };
 
 void check(const Case& q, const target::Target& target) {
-  SCOPED_TRACE(std::string(ir::dtype_name(q.a)) + "*" + ir::dtype_name(q.b) + "->" + ir::dtype_name(q.c) + " mr=" +
-               std::to_string(q.mr) + " nr=" + std::to_string(q.nr) + " k=" + std::to_string(q.k) +
+  SCOPED_TRACE(std::string(ir::dtype_name(q.a)) + "*" + ir::dtype_name(q.b) + "->" + ir::dtype_name(q.c) +
+               " mr=" + std::to_string(q.mr) + " nr=" + std::to_string(q.nr) + " k=" + std::to_string(q.k) +
                " pack=" + std::to_string(q.pack) + " " + target.name);
   KernelBuilder kb;
   MemoryId a = kb.tensor("A", q.a), b = kb.tensor("B", q.b), c = kb.tensor("C", q.c);
@@ -31,8 +31,10 @@ void check(const Case& q, const target::Target& target) {
   std::mt19937_64 random(q.mr * 131 + q.nr * 7 + q.k);
   auto fill = [&](Elements& e, size_t n) {
     for (size_t x = 0; x < n; ++x) {
-      if (ir::is_float(e.type())) e.set(x, {e.type(), 0, static_cast<double>(static_cast<int>(random() % 17) - 8) / 4});
-      else e.set(x, {e.type(), ir::wrap_to(e.type(), static_cast<int64_t>(random())), 0});
+      if (ir::is_float(e.type()))
+        e.set(x, {e.type(), 0, static_cast<double>(static_cast<int>(random() % 17) - 8) / 4});
+      else
+        e.set(x, {e.type(), ir::wrap_to(e.type(), static_cast<int64_t>(random())), 0});
     }
   };
   fill(A, an), fill(B, bn), fill(C, cn);
@@ -83,7 +85,7 @@ TEST(MatrixAtom, Types) {
       for (int pack : {1, 4})
         for (D a : {D::i8, D::u8})
           for (D b : {D::i8, D::u8}) check({a, b, D::i32, 4, nr, 24, pack, clear}, t);
-      }
+    }
 }
 
 TEST(MatrixAtom, RefusesMixedTypes) {

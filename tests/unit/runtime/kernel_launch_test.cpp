@@ -27,7 +27,8 @@ thread::ThreadProgram two_dims() {
   s.type = ir::DType::f32;
   s.var = p.add_var("s", ir::VarKind::scalar);
   p.params.push_back(s);
-  p.grid = {p.exprs.ceildiv(p.exprs.var(p.params[0].var), p.exprs.const_int(4)), p.exprs.var(p.params[1].var)};
+  p.grid = {p.exprs.ceildiv(p.exprs.var(p.params[0].var), p.exprs.const_int(4)),
+            p.exprs.var(p.params[1].var)};
   return p;
 }
 

@@ -1,0 +1,131 @@
+// Random programs through planning for a GPU: a schedule or a diagnostic with a way out, always the same one, and one
+// that does not depend on what things are called.
+#include <gtest/gtest.h>
+
+#include <cctype>
+#include <map>
+
+#include "fault_guard.h"
+#include "ir/text.h"
+#include "random_program.h"
+#include "schedule/plan_program.h"
+#include "shrink.h"
+
+namespace tilegen::differential {
+namespace {
+
+constexpr const char* kTarget = "sm_80";
+
+ir::Program parsed(const std::string& text) {
+  auto p = ir::parse_program(text, "case.tl", Limits());
+  EXPECT_TRUE(p) << p.error().to_text() << text;
+  return p ? std::move(*p) : ir::Program();
+}
+
+struct Plan {
+  bool made = false;
+  std::string text;  // of the schedule or of the refusal
+  std::string defect;
+};
+
+Plan plan_of(const ir::Program& p) {
+  Plan plan;
+  const auto crash = crash_of([&] {
+    const auto target = target::find_target(kTarget);
+    const auto schedule = schedule::plan_program(p, *target, {});
+    plan.made = static_cast<bool>(schedule);
+    if (plan.made) {
+      plan.text = plan::schedule_to_text(*schedule);
+      return;
+    }
+    plan.text = schedule.error().to_text();
+    for (const Diagnostic& d : schedule.error().diagnostics)
+      if (d.hint.empty() || d.message.empty() || d.code == DiagCode::internal_error) plan.defect = "a refusal without a way out: " + d.to_text();
+  });
+  if (crash) plan.defect = "planning ends in " + *crash;
+  return plan;
+}
+
+// New names for everything, in another alphabetical order, all as long as each other.
+std::map<std::string, std::string> rename_all(ir::Program& p) {
+  std::map<std::string, std::string> old_of;
+  int next = 9000;
+  std::map<std::string, std::string> given;  // loops that do not contain each other may share a name
+  const auto rename = [&](std::string& name) {
+    auto& fresh = given[name];
+    if (fresh.empty()) fresh = "q" + std::to_string(next--) + "z";
+    old_of[fresh] = name;
+    name = fresh;
+  };
+  for (ir::Var& v : p.vars) rename(v.name);
+  for (ir::Buffer& b : p.buffers) rename(b.name);
+  for (ir::Kernel& k : p.kernels) rename(k.name);
+  return old_of;
+}
+
+std::string with_old_names(const std::string& text, const std::map<std::string, std::string>& old_of) {
+  std::string out;
+  for (size_t i = 0; i < text.size();) {
+    size_t end = i;
+    while (end < text.size() && (std::isalnum(static_cast<unsigned char>(text[end])) || text[end] == '_')) ++end;
+    const std::string word = text.substr(i, std::max<size_t>(end - i, 1));
+    auto at = old_of.find(word);
+    out += at == old_of.end() ? word : at->second;
+    i += word.size();
+  }
+  return out;
+}
+
+// Columns are padded to the longest name.
+std::string without_spaces(const std::string& text) {
+  std::string out;
+  for (char c : text)
+    if (c != ' ') out += c;
+  return out;
+}
+
+std::string defect_of(const Case& c) {
+  ir::Program p = parsed(c.text);
+  const Plan first = plan_of(p);
+  if (!first.defect.empty()) return first.defect;
+  if (plan_of(p).text != first.text) return "planning twice gives two plans";
+  const auto old_of = rename_all(p);
+  const Plan renamed = plan_of(p);
+  if (!renamed.defect.empty()) return "renamed: " + renamed.defect;
+  const std::string back = with_old_names(renamed.text, old_of);
+  if (without_spaces(back) != without_spaces(first.text))
+    return "the plan depends on names\n" + first.text + "\nrenamed:\n" + back;
+  return {};
+}
+
+// Most programs multiply only tiles that tensor instructions have; of the others many are refused.
+RandomProgramOptions options_of(uint64_t seed) {
+  RandomProgramOptions options;
+  options.even_gemms = seed % 4 != 0;
+  options.budget = 1000000;  // nothing runs
+  return options;
+}
+
+TEST(Planning, RandomPrograms) {
+  const uint64_t count = long_run() ? 2000 : 150;
+  uint64_t made = 0, defects = 0;
+  for (uint64_t seed = 1; seed <= count && defects < 3; ++seed) {
+    const Case c = random_case(seed, options_of(seed));
+    const Subject subject(c.text);
+    if (!subject.invalid().empty()) continue;
+    made += plan_of(subject.program()).made;
+    const std::string defect = defect_of(c);
+    if (defect.empty()) continue;
+    ++defects;
+    const std::string kind = defect.substr(0, 20);
+    const Case small = shrink(c, [&](const Case& x) { return defect_of(x).substr(0, 20) == kind; }, 1500);
+    ADD_FAILURE() << "seed " << seed << ": " << defect.substr(0, 200) << "\nsmallest such program:\n"
+                  << small.text << defect_of(small);
+  }
+  if (defects == 0) {
+    EXPECT_GE(made * 3, count) << "too few programs are planned for this to be a test";
+  }
+}
+
+}  // namespace
+}  // namespace tilegen::differential

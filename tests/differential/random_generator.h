@@ -1,0 +1,139 @@
+// The state behind random_case: what is declared, what is in scope, how much work was spent.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "random_program.h"
+
+namespace tilegen::differential {
+
+using ir::DType;
+using ir::MemScope;
+
+double tile_cap(DType t);       // largest magnitude a tile or tensor of a floating type keeps
+double exact_limit(DType t);    // whole numbers up to here are exact
+std::string number_text(DType t, int64_t v);
+
+struct Expr {
+  std::string text;
+  double bound = 0;  // floating: largest magnitude
+};
+
+struct Extent {
+  std::string text;
+  int64_t value = 0;
+};
+
+struct Tile {
+  std::string name;
+  MemScope scope = MemScope::shared;
+  DType type = DType::f32;
+  std::vector<int64_t> shape;
+  bool written = false;  // every element, on every path to here
+};
+
+struct Tensor {
+  std::string name;
+  DType type = DType::f32;
+  std::vector<Extent> shape;
+  std::vector<int> grid_of;  // output of this kernel: grid variable that walks the dimension, or -1
+  bool readable = true;      // inputs, and outputs of kernels before
+};
+
+// A variable an index may use: its values are 0 .. extent-1 when extent > 0, anything when 0.
+struct IndexVar {
+  std::string name;
+  int64_t extent = 0;
+};
+
+struct GridVar {
+  std::string name;
+  Extent extent;
+  int64_t tile = 1;
+  std::string dim;  // behind ceildiv, else empty
+  int64_t dim_value = 0;
+};
+
+class Generator {
+ public:
+  Generator(uint64_t seed, const RandomProgramOptions& options) : r_(seed), options_(options) {}
+  Case run(uint64_t seed);
+
+ private:
+  // random_program.cpp: declarations and kernels
+  void declare_dims();
+  void declare_inputs();
+  Extent random_extent();
+  std::string declare_tensor(Tensor t, bool read_only);
+  void kernel(int index);
+  void grid();
+  void make_output(DType type, bool extra_dimension);
+  void observe_tiles();
+  Tile* tile_of(std::vector<int64_t> shape, DType type, MemScope scope);
+  Tile* any_tile(bool (*fits)(const Tile&), bool needs_written);
+  void ensure_written(Tile& t);
+  std::string fresh(const char* prefix) { return prefix + std::to_string(names_++); }
+  DType random_type() {
+    return r_.pick({DType::f32, DType::f32, DType::f32, DType::f16, DType::bf16, DType::f64, DType::i32, DType::i32,
+                    DType::i8, DType::u8, DType::i64, DType::boolean});
+  }
+  int64_t random_tile_extent() { return r_.pick<int64_t>({1, 2, 3, 4, 5, 7, 8, 8, 9, 12, 16, 16, 17, 24, 31, 32, 33}); }
+
+  // random_statements.cpp
+  void statements(int count, int depth);
+  void statement(int depth);
+  void copy_in();
+  void copy_out();
+  void copy_tiles();
+  void fill();
+  void gemm();
+  void gemm_loop();
+  void reduce();
+  void parallel();
+  void parallel_store(Tile* target, Tensor* output);
+  void uniform_store();
+  void branch(int depth);
+  void loop(int depth);
+  void clamp(const Tile& t);
+  bool affordable(int64_t elements);
+  std::string own_region(const Tensor& o, const std::vector<int64_t>& extents, bool as_indices,
+                         const std::vector<std::string>& points);
+  std::vector<int64_t> own_extents(const Tensor& o);
+  void line(const std::string& text) { body_ += std::string(static_cast<size_t>(indent_) * 2, ' ') + text + "\n"; }
+
+  // random_expr.cpp
+  Expr expr(DType t, int depth);
+  Expr leaf(DType t);
+  Expr float_expr(DType t, int depth);
+  Expr int_expr(DType t, int depth);
+  Expr bool_expr(int depth);
+  Expr converted(DType t, int depth);
+  Expr bounded(Expr e, DType t, double bound);
+  Expr load_tile(const Tile& t);
+  Expr load_tensor(const Tensor& t);
+  std::string index(int depth);             // any i64
+  std::string offset(int64_t step);         // any uniform i64, mostly a multiple of step
+  std::string index_within(int64_t extent); // 0 .. extent-1
+
+  Random r_;
+  RandomProgramOptions options_;
+  int names_ = 0;
+  int indent_ = 1;
+  std::string declarations_, kernels_, allocs_, body_;
+  std::map<std::string, int64_t> dim_values_;
+  std::vector<std::string> dims_;
+  std::vector<std::pair<std::string, DType>> scalars_;
+  std::vector<Tensor> tensors_;
+  std::vector<Tile> tiles_;
+  std::vector<GridVar> grid_;
+  std::vector<IndexVar> vars_;
+  bool in_parallel_ = false;
+  std::vector<std::string> hidden_;     // tiles and tensors the running parallel loop stores
+  std::vector<Expr> same_element_;      // of them, what may be read (with its type in same_type_)
+  std::vector<DType> same_type_;
+  int64_t multiplier_ = 1;              // how often a statement here runs
+  int64_t spent_ = 0;
+};
+
+}  // namespace tilegen::differential

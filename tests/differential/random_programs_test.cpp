@@ -1,0 +1,61 @@
+// Random programs on every executor.
+//   TILEGEN_LONG=1    2000 programs instead of 150
+//   TILEGEN_SEED=n    only that program
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <iostream>
+
+#include "random_program.h"
+#include "shrink.h"
+
+namespace tilegen::differential {
+namespace {
+
+using Kind = Outcome::Kind;
+
+// The smallest case that fails in the same way.
+std::string smallest(const Case& c, Kind kind) {
+  const Case small = shrink(c, [&](const Case& x) { return compare_executors(x).kind == kind; }, 600);
+  return to_text(small) + compare_executors(small).text;
+}
+
+TEST(RandomPrograms, ExecutorsAgree) {
+  uint64_t first = 1, count = long_run() ? 2000 : 150;
+  if (const char* seed = std::getenv("TILEGEN_SEED")) first = std::strtoull(seed, nullptr, 10), count = 1;
+  uint64_t invalid = 0, refused = 0, defects = 0;
+  for (uint64_t seed = first; seed < first + count && defects < 3; ++seed) {
+    const Case c = random_case(seed);
+    if (count == 1) std::cout << to_text(c);
+    const Outcome o = compare_executors(c);
+    invalid += o.kind == Kind::invalid;
+    refused += o.kind == Kind::refused;
+    if (count == 1 || (o.kind == Kind::invalid && std::getenv("TILEGEN_SHOW_INVALID")))
+      std::cout << "seed " << seed << " " << kind_name(o.kind) << " " << o.text << "\n";
+    if (!o.is_defect()) continue;
+    ++defects;
+    ADD_FAILURE() << "seed " << seed << ": " << kind_name(o.kind) << ": " << o.text << "\nsmallest such program:\n"
+                  << smallest(c, o.kind);
+  }
+  RecordProperty("invalid", static_cast<int>(invalid));
+  EXPECT_LE(invalid * 20, count) << "the generator makes too many programs that may not run";
+  EXPECT_LE(refused * 20, count);
+}
+
+TEST(RandomPrograms, AreAFunctionOfTheSeed) {
+  EXPECT_EQ(random_case(7).text, random_case(7).text);
+  EXPECT_NE(random_case(7).text, random_case(8).text);
+}
+
+// Several threads share the blocks of a launch.
+TEST(RandomPrograms, ThreadsAgree) {
+  for (uint64_t seed = 1; seed <= 6; ++seed) {
+    Case c = random_case(seed + 1000);
+    c.launch.max_threads = 4;
+    const Outcome o = compare_executors(c);
+    EXPECT_FALSE(o.is_defect()) << to_text(c) << o.text;
+  }
+}
+
+}  // namespace
+}  // namespace tilegen::differential

@@ -1,0 +1,450 @@
+#include <algorithm>
+#include <numeric>
+
+#include "random_generator.h"
+
+namespace tilegen::differential {
+
+namespace {
+
+int64_t product(const std::vector<int64_t>& shape) {
+  return std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
+}
+
+// May an element of `from` be converted to `to` without leaving what a buffer of `to` keeps?
+bool converts(DType from, DType to) {
+  if (!ir::is_float(to)) return true;
+  if (ir::is_float(from)) return tile_cap(from) <= tile_cap(to);
+  return ir::is_bool(from) || (ir::dtype_bits(from) == 8 && tile_cap(to) >= 255);
+}
+
+}  // namespace
+
+bool Generator::affordable(int64_t elements) {
+  const int64_t cost = elements * multiplier_;
+  if (multiplier_ > options_.budget || spent_ + cost > options_.budget) return false;
+  spent_ += cost;
+  return true;
+}
+
+// Extents of the part of an output that belongs to one block.
+std::vector<int64_t> Generator::own_extents(const Tensor& o) {
+  std::vector<int64_t> extents;
+  for (size_t d = 0; d < o.shape.size(); ++d)
+    extents.push_back(o.grid_of[d] >= 0 ? grid_[static_cast<size_t>(o.grid_of[d])].tile : std::max<int64_t>(o.shape[d].value, 1));
+  return extents;
+}
+
+// A region of these extents inside the block's own part, or the element at `points` of it.
+std::string Generator::own_region(const Tensor& o, const std::vector<int64_t>& extents, bool as_indices,
+                                  const std::vector<std::string>& points) {
+  const std::vector<int64_t> own = own_extents(o);
+  std::string text = o.name + "[";
+  for (size_t d = 0; d < own.size(); ++d) {
+    std::string at;
+    if (o.grid_of[d] >= 0) at = grid_[static_cast<size_t>(o.grid_of[d])].name + " * " + std::to_string(own[d]) + " + ";
+    at += as_indices ? points[d] : std::to_string(r_.between(0, own[d] - extents[d]));
+    text += (d ? ", " : "") + at + (as_indices ? "" : " :+ " + std::to_string(extents[d]));
+  }
+  return text + "]";
+}
+
+void Generator::clamp(const Tile& t) {
+  std::string vars, extents, index;
+  for (size_t d = 0; d < t.shape.size(); ++d) {
+    const std::string v = fresh("v"), comma = d ? ", " : "";
+    vars += comma + v;
+    index += comma + v;
+    extents += comma + std::to_string(t.shape[d]);
+  }
+  const std::string element = t.name + "[" + index + "]";
+  line("parallel " + vars + " in " + extents + " {");
+  ++indent_;
+  line(element + " = " + bounded({element, 1e30}, t.type, tile_cap(t.type)).text);
+  --indent_;
+  line("}");
+}
+
+void Generator::copy_in() {
+  std::vector<const Tensor*> sources;
+  for (const Tensor& t : tensors_)
+    if (t.readable) sources.push_back(&t);
+  const Tensor& x = *sources[static_cast<size_t>(r_.below(static_cast<int64_t>(sources.size())))];
+  std::vector<int64_t> extents, kept;
+  for (size_t d = 0; d < x.shape.size(); ++d) {
+    extents.push_back(d + 3 < x.shape.size() ? 1 : random_tile_extent());
+    if (d + 3 >= x.shape.size()) kept.push_back(extents.back());
+  }
+  if (!affordable(product(extents))) return;
+  const DType type = r_.chance(3) ? random_type() : x.type;
+  Tile* t = tile_of(x.shape.size() > 3 ? kept : extents, converts(x.type, type) ? type : x.type,
+                    r_.pick({MemScope::shared, MemScope::shared, MemScope::fragment, MemScope::local}));
+  if (!t) return;
+  std::string region = x.name + "[";
+  for (size_t d = 0; d < extents.size(); ++d)
+    region += (d ? ", " : "") + offset(extents[d]) + " :+ " + std::to_string(extents[d]);
+  line("copy " + region + "] -> " + t->name);
+  t->written = true;
+}
+
+void Generator::copy_out() {
+  std::vector<Tensor*> outputs;
+  for (Tensor& t : tensors_)
+    if (!t.readable) outputs.push_back(&t);
+  if (outputs.empty()) return;
+  const Tensor& o = *outputs[static_cast<size_t>(r_.below(static_cast<int64_t>(outputs.size())))];
+  std::vector<int64_t> extents = own_extents(o);
+  if (extents.size() > 4) return;
+  for (int64_t& e : extents)
+    if (r_.chance(4)) e = r_.between(1, e);
+  if (!affordable(product(extents))) return;
+  const DType type = r_.chance(3) ? random_type() : o.type;
+  Tile* t = tile_of(extents, converts(type, o.type) ? type : o.type, r_.pick({MemScope::shared, MemScope::fragment}));
+  if (!t) return;
+  ensure_written(*t);
+  line("copy " + t->name + " -> " + own_region(o, extents, false, {}));
+}
+
+void Generator::copy_tiles() {
+  Tile* src = any_tile([](const Tile&) { return true; }, true);
+  if (!src || !affordable(product(src->shape))) return;
+  const Tile from = *src;
+  std::vector<int64_t> extents = from.shape;
+  const bool partial = r_.chance(3);
+  if (partial)
+    for (int64_t& e : extents) e = r_.between(1, e);
+  const DType type = r_.chance(2) ? from.type : random_type();
+  Tile* dst = tile_of(r_.chance(2) && partial ? from.shape : extents, converts(from.type, type) ? type : from.type,
+                      r_.pick({MemScope::shared, MemScope::fragment, MemScope::local}));
+  if (!dst || dst->name == from.name) return;
+  if (dst->shape != extents) ensure_written(*dst);
+  std::string a, b;
+  for (size_t d = 0; d < extents.size(); ++d) {
+    const std::string comma = d ? ", " : "", e = " :+ " + std::to_string(extents[d]);
+    a += comma + std::to_string(r_.between(0, from.shape[d] - extents[d])) + e;
+    b += comma + std::to_string(r_.between(0, dst->shape[d] - extents[d])) + e;
+  }
+  line("copy " + from.name + "[" + a + "] -> " + dst->name + "[" + b + "]");
+  if (dst->shape == extents) dst->written = true;
+}
+
+void Generator::fill() {
+  Tile* t = any_tile([](const Tile&) { return true; }, false);
+  if (!t || !affordable(product(t->shape))) return;
+  hidden_ = {t->name};
+  line("fill " + t->name + ", " + bounded(expr(t->type, r_.chance(2) ? 0 : 2), t->type, tile_cap(t->type)).text);
+  hidden_.clear();
+  t->written = true;
+}
+
+namespace {
+struct GemmTypes {
+  DType a, b, c;
+};
+constexpr GemmTypes kGemmTypes[] = {
+    {DType::f16, DType::f16, DType::f16}, {DType::f16, DType::f16, DType::f32}, {DType::bf16, DType::bf16, DType::f32},
+    {DType::f32, DType::f32, DType::f32}, {DType::f64, DType::f64, DType::f64}, {DType::i8, DType::i8, DType::i32},
+    {DType::i8, DType::u8, DType::i32},   {DType::u8, DType::i8, DType::i32},   {DType::u8, DType::u8, DType::i32},
+};
+}  // namespace
+
+void Generator::gemm() {
+  const GemmTypes types = r_.pick(std::span<const GemmTypes>(kGemmTypes));
+  const auto extent = [&] { return options_.even_gemms ? r_.pick<int64_t>({16, 32, 64}) : random_tile_extent(); };
+  const int64_t m = extent(), n = extent();
+  const int64_t k = types.c == DType::f16 ? (options_.even_gemms ? 16 : r_.between(1, 31)) : extent();
+  if (!affordable(m * n * k / 4)) return;
+  const bool ta = r_.chance(2), tb = r_.chance(2), clear = r_.chance(3);
+  const auto scope = [&] { return r_.chance(3) ? MemScope::fragment : MemScope::shared; };
+  const std::vector<int64_t> shapes[] = {ta ? std::vector{k, m} : std::vector{m, k}, tb ? std::vector{n, k} : std::vector{k, n}, {m, n}};
+  const DType dtypes[] = {types.a, types.b, types.c};
+  std::string names[3];
+  for (int i = 0; i < 3; ++i) {
+    Tile* t = tile_of(shapes[i], dtypes[i], i == 2 ? MemScope::fragment : scope());
+    if (!t) return;
+    names[i] = t->name;
+    for (int j = 0; j < i; ++j)
+      if (names[j] == names[i] && i == 2) return;
+  }
+  const auto find = [&](const std::string& name) -> Tile& {
+    return *std::find_if(tiles_.begin(), tiles_.end(), [&](const Tile& t) { return t.name == name; });
+  };
+  for (int i = 0; i < 3; ++i)
+    if (i < 2 || !clear) ensure_written(find(names[i]));
+  std::string attrs;
+  const auto add = [&](const char* a) { attrs += (attrs.empty() ? " {" : ", ") + std::string(a); };
+  if (ta) add("transpose_a");
+  if (tb) add("transpose_b");
+  if (clear) add("clear");
+  if (r_.chance(4)) add("policy=full_row");
+  line("gemm " + names[0] + ", " + names[1] + " -> " + names[2] + attrs + (attrs.empty() ? "" : "}"));
+  find(names[2]).written = true;
+  if (ir::is_float(types.c)) clamp(find(names[2]));
+}
+
+// The loop every product over a long k is written as.
+void Generator::gemm_loop() {
+  const GemmTypes types = kGemmTypes[r_.between(1, 8)];
+  const auto extent = [&] { return options_.even_gemms ? r_.pick<int64_t>({16, 32, 64}) : random_tile_extent(); };
+  const int64_t m = extent(), n = extent(), k = extent(), trips = r_.between(0, 4);
+  if (k * trips > 200 || !affordable((m + n) * k * trips + m * n * k * trips / 4)) return;
+  std::vector<const Tensor*> sources;
+  for (const Tensor& t : tensors_)
+    if (t.readable && t.shape.size() == 2) sources.push_back(&t);
+  if (sources.empty()) return;
+  const auto source = [&](DType to) -> const Tensor* {
+    const Tensor* t = sources[static_cast<size_t>(r_.below(static_cast<int64_t>(sources.size())))];
+    return converts(t->type, to) ? t : nullptr;
+  };
+  const Tensor *x = source(types.a), *y = source(types.b);
+  if (!x || !y || tiles_.size() > 10) return;
+  const bool tb = r_.chance(2);
+  const std::string a = fresh("t"), b = fresh("t"), c = fresh("t"), v = fresh("v");
+  tiles_.push_back({a, MemScope::shared, types.a, {m, k}, false});
+  tiles_.push_back({b, MemScope::shared, types.b, tb ? std::vector{n, k} : std::vector{k, n}, false});
+  tiles_.push_back({c, MemScope::fragment, types.c, {m, n}, false});
+  for (const std::string* name : {&a, &b, &c}) {
+    const Tile& t = *std::find_if(tiles_.begin(), tiles_.end(), [&](const Tile& x) { return x.name == *name; });
+    allocs_ += "  alloc " + t.name + ": " + ir::scope_name(t.scope) + " " + ir::dtype_name(t.type) + "[" +
+               std::to_string(t.shape[0]) + ", " + std::to_string(t.shape[1]) + "]\n";
+  }
+  const std::string ks = std::to_string(k), step = v + " * " + ks + " :+ " + ks;
+  const std::string rows = offset(m) + " :+ " + std::to_string(m), cols = offset(n) + " :+ " + std::to_string(n);
+  line("fill " + c + ", " + number_text(types.c, 0));
+  line("pipelined " + v + " in 0 .. " + std::to_string(trips) + (r_.chance(2) ? " stages " + std::to_string(r_.between(1, 4)) : "") + " {");
+  ++indent_;
+  line("copy " + x->name + "[" + rows + ", " + step + "] -> " + a);
+  line("copy " + y->name + "[" + (tb ? cols + ", " + step : step + ", " + cols) + "] -> " + b);
+  line("gemm " + a + ", " + b + " -> " + c + (tb ? " {transpose_b}" : ""));
+  --indent_;
+  line("}");
+  tiles_.back().written = true;
+  if (ir::is_float(types.c)) clamp(tiles_.back());
+}
+
+void Generator::reduce() {
+  Tile* src = any_tile([](const Tile&) { return true; }, true);
+  if (!src || !affordable(product(src->shape))) return;
+  const Tile from = *src;
+  const auto axis = static_cast<size_t>(r_.below(static_cast<int64_t>(from.shape.size())));
+  const int64_t length = from.shape[axis];
+  std::vector<int64_t> shape = from.shape;
+  if (shape.size() == 1 || r_.chance(2))
+    shape[axis] = 1;
+  else
+    shape.erase(shape.begin() + static_cast<ptrdiff_t>(axis));
+  std::vector<const char*> kinds = {"max", "min"};
+  if (!ir::is_bool(from.type)) kinds.insert(kinds.end(), {"sum", "sum"});
+  if (ir::is_float(from.type) || ir::dtype_kind(from.type) == ir::DTypeKind::signed_int) kinds.push_back("absmax");
+  const std::string kind = r_.pick(std::span<const char* const>(kinds));
+  DType to = from.type;
+  if (ir::is_float(to) && ir::dtype_bits(to) == 16 && r_.chance(2)) to = DType::f32;
+  if (ir::is_integer(to) && ir::dtype_bits(to) == 8 && r_.chance(2)) to = DType::i32;
+  if (kind == "sum" && ir::is_float(to) && static_cast<double>(length + 1) * tile_cap(to) > exact_limit(to)) return;
+  Tile* dst = tile_of(shape, to, r_.pick({MemScope::fragment, MemScope::fragment, MemScope::shared, MemScope::local}));
+  if (!dst || dst->name == from.name) return;
+  const bool accumulate = r_.chance(3);
+  if (accumulate) ensure_written(*dst);
+  std::string attrs = "{kind=" + kind + ", axis=" + std::to_string(axis) + (accumulate ? ", accumulate}" : "}");
+  line("reduce " + from.name + " -> " + dst->name + " " + attrs);
+  dst->written = true;
+  if (kind == "sum" && ir::is_float(to)) clamp(*dst);
+}
+
+// ---- parallel loops ----
+
+void Generator::parallel() {
+  std::vector<Tensor*> outputs;
+  for (Tensor& t : tensors_)
+    if (!t.readable && t.grid_of.size() <= 4) outputs.push_back(&t);
+  Tensor* output = !outputs.empty() && r_.chance(3) ? outputs[static_cast<size_t>(r_.below(static_cast<int64_t>(outputs.size())))] : nullptr;
+  Tile* target = nullptr;
+  if (!output) {
+    const size_t rank = static_cast<size_t>(r_.pick<int64_t>({1, 2, 2, 2, 3}));
+    std::vector<int64_t> shape;
+    for (size_t d = 0; d < rank; ++d) shape.push_back(random_tile_extent());
+    if (rank == 3) shape[0] = r_.between(1, 4);
+    target = r_.chance(2) ? any_tile([](const Tile& t) { return t.scope != MemScope::local; }, false) : nullptr;
+    if (!target) target = tile_of(shape, random_type(), r_.pick({MemScope::shared, MemScope::fragment, MemScope::fragment}));
+    if (!target) return;
+  }
+  if (!affordable(3 * product(output ? own_extents(*output) : target->shape))) return;
+  parallel_store(target, output);
+}
+
+void Generator::parallel_store(Tile* target, Tensor* output) {
+  const std::vector<int64_t> shape = output ? own_extents(*output) : target->shape;
+  std::vector<int64_t> extents = shape;
+  const bool partial = !output && r_.chance(5);
+  if (partial && target) {
+    ensure_written(*target);
+    for (int64_t& e : extents) e = r_.between(1, e);
+  }
+  const bool conditional = r_.chance(4);
+  if (target && conditional) ensure_written(*target);
+  // Loop variables in a random order of the target's dimensions.
+  std::vector<size_t> order(shape.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  for (size_t i = order.size(); i > 1; --i)
+    if (r_.chance(4)) std::swap(order[i - 1], order[static_cast<size_t>(r_.below(static_cast<int64_t>(i)))]);
+  const size_t outer_vars = vars_.size();
+  std::vector<std::string> points(shape.size());
+  std::string vars, ranges;
+  for (size_t i = 0; i < order.size(); ++i) {
+    const size_t d = order[i];
+    const std::string v = fresh("v");
+    vars += (i ? ", " : "") + v;
+    ranges += (i ? ", " : "") + std::to_string(extents[d]);
+    vars_.push_back({v, extents[d]});
+    const int64_t slack = r_.between(0, shape[d] - extents[d]);
+    points[d] = r_.chance(8) ? std::to_string(slack + extents[d] - 1) + " - " + v : slack ? v + " + " + std::to_string(slack) : v;
+  }
+  const DType type = output ? output->type : target->type;
+  std::string element;
+  if (output) {
+    element = own_region(*output, {}, true, points);
+  } else {
+    element = target->name + "[";
+    for (size_t d = 0; d < points.size(); ++d) element += (d ? ", " : "") + points[d];
+    element += "]";
+  }
+  hidden_ = {output ? output->name : target->name};
+  if (target && target->written && r_.chance(2)) {
+    same_element_ = {{element, tile_cap(type)}};
+    same_type_ = {type};
+  }
+  in_parallel_ = true;
+  line("parallel " + vars + " in " + ranges + " {");
+  ++indent_;
+  const auto store = [&] {
+    line(element + " = " + bounded(expr(type, static_cast<int>(r_.between(0, 3))), type, tile_cap(type)).text);
+  };
+  if (conditional) {
+    line("if " + bool_expr(2).text + " {");
+    ++indent_;
+    store();
+    --indent_;
+    if (r_.chance(2)) {
+      line("} else {");
+      ++indent_;
+      store();
+      --indent_;
+    }
+    line("}");
+  } else {
+    store();
+    if (r_.chance(4)) store();
+  }
+  --indent_;
+  line("}");
+  in_parallel_ = false;
+  hidden_.clear();
+  same_element_.clear();
+  same_type_.clear();
+  vars_.resize(outer_vars);
+  if (target && !partial && !conditional) target->written = true;
+}
+
+// One element of a local tile or of an output.
+void Generator::uniform_store() {
+  if (!affordable(2)) return;
+  std::vector<Tensor*> outputs;
+  for (Tensor& t : tensors_)
+    if (!t.readable) outputs.push_back(&t);
+  if (!outputs.empty() && r_.chance(3)) {
+    Tensor& o = *outputs[static_cast<size_t>(r_.below(static_cast<int64_t>(outputs.size())))];
+    std::vector<std::string> points;
+    for (int64_t e : own_extents(o)) points.push_back(std::to_string(r_.below(e)));
+    line(own_region(o, {}, true, points) + " = " + bounded(expr(o.type, 2), o.type, tile_cap(o.type)).text);
+    return;
+  }
+  Tile* t = tile_of({r_.between(1, 6)}, random_type(), MemScope::local);
+  if (!t || t->scope != MemScope::local) return;
+  ensure_written(*t);
+  line(t->name + "[" + index_within(t->shape[0]) + "] = " + bounded(expr(t->type, 2), t->type, tile_cap(t->type)).text);
+}
+
+// ---- control flow ----
+
+void Generator::branch(int depth) {
+  line("if " + bool_expr(2).text + " {");
+  ++indent_;
+  std::vector<bool> before;
+  for (const Tile& t : tiles_) before.push_back(t.written);
+  const auto restore = [&] {
+    for (size_t i = 0; i < tiles_.size(); ++i) tiles_[i].written = i < before.size() && before[i];
+  };
+  statements(static_cast<int>(r_.between(1, 2)), depth + 1);
+  restore();
+  --indent_;
+  if (r_.chance(2)) {
+    line("} else {");
+    ++indent_;
+    statements(static_cast<int>(r_.between(1, 2)), depth + 1);
+    restore();
+    --indent_;
+  }
+  line("}");
+}
+
+void Generator::loop(int depth) {
+  static const char* const kinds[] = {"serial", "serial", "unroll", "pipelined", "pipelined", "vectorized"};
+  const std::string kind = kinds[r_.below(6)], v = fresh("v");
+  const bool constant = kind == "unroll" || kind == "vectorized";
+  std::string begin = r_.chance(3) ? r_.pick({"1", "-2", "3"}) : "0", range;
+  int64_t trips = r_.between(0, 4), extent = begin == "0" ? trips : 0;
+  if (constant || r_.chance(2)) {
+    range = begin + " :+ " + std::to_string(trips);
+  } else if (!dims_.empty() && r_.chance(2)) {
+    const std::string d = r_.pick(std::span<const std::string>(dims_));
+    const int64_t step = r_.pick<int64_t>({8, 16, 32});
+    trips = (dim_values_[d] + step - 1) / step;
+    extent = 0;
+    range = begin + " :+ ceildiv(" + d + ", " + std::to_string(step) + ")";
+  } else {
+    trips = 3;
+    extent = 0;
+    range = begin + " :+ " + expr(DType::i64, 1).text + " % 4";
+  }
+  const int64_t outer = multiplier_;
+  multiplier_ *= std::max<int64_t>(trips, 1);
+  if (multiplier_ > options_.budget / 8) {
+    multiplier_ = outer;
+    return;
+  }
+  line(kind + " " + v + " in " + range + (kind == "pipelined" && r_.chance(2) ? " stages " + std::to_string(r_.between(1, 4)) : "") + " {");
+  ++indent_;
+  vars_.push_back({v, extent});
+  std::vector<bool> before;
+  for (const Tile& t : tiles_) before.push_back(t.written);
+  if (kind == "vectorized")
+    uniform_store();
+  else
+    statements(static_cast<int>(r_.between(1, 3)), depth + 1);
+  for (size_t i = 0; i < tiles_.size(); ++i) tiles_[i].written = i < before.size() && before[i];
+  vars_.pop_back();
+  --indent_;
+  line("}");
+  multiplier_ = outer;
+}
+
+void Generator::statements(int count, int depth) {
+  for (int i = 0; i < count; ++i) statement(depth);
+}
+
+void Generator::statement(int depth) {
+  const int64_t choice = r_.below(depth < 3 ? 22 : 17);
+  if (choice < 3) return copy_in();
+  if (choice < 5) return copy_out();
+  if (choice < 6) return copy_tiles();
+  if (choice < 7) return fill();
+  if (choice < 9) return gemm();
+  if (choice < 10) return gemm_loop();
+  if (choice < 12) return reduce();
+  if (choice < 16) return parallel();
+  if (choice < 17) return uniform_store();
+  if (choice < 19) return branch(depth);
+  return loop(depth);
+}
+
+}  // namespace tilegen::differential

@@ -1,0 +1,85 @@
+// Every program of regressions/ on all executors. A file states its launches in comments:
+//   ; launch n=8 m=3 seed=2 data=specials
+// data is integers, specials, reals or bits; floats are compared exactly unless "ulps=k" is given.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "executors.h"
+#include "schedule/plan_program.h"
+
+namespace tilegen::differential {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::vector<fs::path> programs() {
+  std::vector<fs::path> list;
+  for (const auto& entry : fs::directory_iterator(fs::path(TILEGEN_SOURCE_DIR) / "tests/differential/regressions"))
+    if (entry.path().extension() == ".tl") list.push_back(entry.path());
+  std::sort(list.begin(), list.end());
+  return list;
+}
+
+Data data_of(const std::string& name) {
+  return name == "specials" ? Data::integers_specials : name == "reals" ? Data::reals : name == "bits" ? Data::bit_patterns : Data::integers;
+}
+
+std::vector<Launch> launches(const std::string& text) {
+  std::vector<Launch> list;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.rfind("; launch", 0) != 0) continue;
+    Launch launch;
+    std::istringstream words(line.substr(8));
+    for (std::string word; words >> word;) {
+      const size_t eq = word.find('=');
+      const std::string name = word.substr(0, eq), value = word.substr(eq + 1);
+      if (name == "seed")
+        launch.seed = std::stoull(value);
+      else if (name == "data")
+        launch.data = data_of(value);
+      else if (name == "ulps")
+        launch.bound = Bound::of_ulps(std::stod(value));
+      else
+        launch.dims[name] = std::stoll(value);
+    }
+    list.push_back(std::move(launch));
+  }
+  return list;
+}
+
+TEST(Regressions, ExecutorsAgree) {
+  const std::vector<fs::path> files = programs();
+  ASSERT_FALSE(files.empty());
+  for (const fs::path& file : files) {
+    std::stringstream text;
+    text << std::ifstream(file).rdbuf();
+    Subject subject(text.str());
+    EXPECT_EQ(subject.invalid(), "") << file;
+    const std::vector<Launch> list = launches(text.str());
+    EXPECT_FALSE(list.empty()) << file << " states no launch";
+    for (const Launch& launch : list) {
+      const Outcome o = subject.compare(launch);
+      EXPECT_EQ(o.kind, Outcome::Kind::agree) << file << " " << kind_name(o.kind) << ": " << o.text;
+    }
+  }
+}
+
+TEST(Regressions, PlanForAGpuOrSayWhy) {
+  const auto target = target::find_target("sm_80");
+  ASSERT_TRUE(target);
+  for (const fs::path& file : programs()) {
+    std::stringstream text;
+    text << std::ifstream(file).rdbuf();
+    const Subject subject(text.str());
+    if (!subject.invalid().empty()) continue;
+    const auto schedule = schedule::plan_program(subject.program(), *target, {});
+    EXPECT_TRUE(schedule || !schedule.error().diagnostics[0].hint.empty()) << file;
+  }
+}
+
+}  // namespace
+}  // namespace tilegen::differential
