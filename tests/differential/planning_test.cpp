@@ -98,10 +98,10 @@ std::string defect_of(const Case& c) {
   return {};
 }
 
-// Most programs multiply only tiles that tensor instructions have; of the others many are refused.
+// Of programs that do not care what a GPU can do most are refused.
 RandomProgramOptions options_of(uint64_t seed) {
   RandomProgramOptions options;
-  options.even_gemms = seed % 4 != 0;
+  options.for_gpu = seed % 4 != 0;
   options.budget = 1000000;  // nothing runs
   return options;
 }
@@ -123,7 +123,7 @@ TEST(Planning, RandomPrograms) {
                   << small.text << defect_of(small);
   }
   if (defects == 0) {
-    EXPECT_GE(made * 3, count) << "too few programs are planned for this to be a test";
+    EXPECT_GE(made * 5, count * 2) << "too few programs are planned for this to be a test";
   }
 }
 

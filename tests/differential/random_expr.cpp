@@ -86,6 +86,19 @@ Expr Generator::load_tile(const Tile& t) {
   return {text + "]", tile_cap(t.type)};
 }
 
+Expr Generator::load_plainly(const Tile& t) {
+  std::string text = t.name + "[";
+  for (size_t d = 0; d < t.shape.size(); ++d) {
+    std::vector<std::string> fitting;
+    for (const IndexVar& v : vars_)
+      if (v.extent == t.shape[d] && v.name[0] == 'v') fitting.push_back(v.name);
+    if (fitting.empty() && t.shape[d] == 1) fitting.push_back("0");
+    if (fitting.empty()) return {};
+    text += (d ? ", " : "") + r_.pick(std::span<const std::string>(fitting));
+  }
+  return {text + "]", tile_cap(t.type)};
+}
+
 // Anywhere, also outside, where a tensor reads 0.
 Expr Generator::load_tensor(const Tensor& t) {
   std::string text = t.name + "[";
@@ -100,7 +113,8 @@ Expr Generator::leaf(DType t) {
   std::vector<Expr> options;
   for (const Tile& tile : tiles_)
     if (tile.type == t && tile.written && !hidden(tile.name) && (in_parallel_ || tile.scope != MemScope::fragment))
-      options.push_back(load_tile(tile));
+      options.push_back(options_.for_gpu && tile.scope == MemScope::fragment ? load_plainly(tile) : load_tile(tile));
+  std::erase_if(options, [](const Expr& e) { return e.text.empty(); });
   for (size_t i = 0; i < same_element_.size(); ++i)
     if (same_type_[i] == t)
       for (int k = 0; k < 2; ++k) options.push_back(same_element_[i]);

@@ -1,6 +1,7 @@
 // The state behind random_case: what is declared, what is in scope, how much work was spent.
 #pragma once
 
+#include <array>
 #include <string>
 #include <vector>
 
@@ -88,6 +89,7 @@ class Generator {
   void copy_tiles();
   void fill();
   void gemm();
+  std::array<int64_t, 3> gemm_extents(int64_t max_k);
   void gemm_loop();
   void reduce();
   void parallel();
@@ -111,6 +113,7 @@ class Generator {
   Expr converted(DType t, int depth);
   Expr bounded(Expr e, DType t, double bound);
   Expr load_tile(const Tile& t);
+  Expr load_plainly(const Tile& t);         // by loop variables over whole extents; no text where there are none
   Expr load_tensor(const Tensor& t);
   std::string index(int depth);             // any i64
   std::string offset(int64_t step);         // any uniform i64, mostly a multiple of step

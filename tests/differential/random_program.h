@@ -12,7 +12,7 @@ namespace tilegen::differential {
 struct RandomProgramOptions {
   int64_t budget = 150000;  // elements touched by one launch, roughly: bounds the interpreter's time
   int max_statements = 14;  // of one kernel
-  bool even_gemms = false;  // extents of products that tensor instructions have
+  bool for_gpu = false;     // mostly what a GPU plan serves: products of whole instructions, fragments indexed plainly
 };
 
 Case random_case(uint64_t seed, const RandomProgramOptions& options = {});

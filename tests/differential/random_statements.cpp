@@ -148,11 +148,15 @@ constexpr GemmTypes kGemmTypes[] = {
 };
 }  // namespace
 
+std::array<int64_t, 3> Generator::gemm_extents(int64_t max_k) {
+  if (options_.for_gpu)
+    return {r_.pick<int64_t>({32, 64}), r_.pick<int64_t>({16, 32, 64}), max_k < 32 ? 16 : r_.pick<int64_t>({32, 64})};
+  return {random_tile_extent(), random_tile_extent(), std::min(random_tile_extent(), max_k)};
+}
+
 void Generator::gemm() {
   const GemmTypes types = r_.pick(std::span<const GemmTypes>(kGemmTypes));
-  const auto extent = [&] { return options_.even_gemms ? r_.pick<int64_t>({16, 32, 64}) : random_tile_extent(); };
-  const int64_t m = extent(), n = extent();
-  const int64_t k = types.c == DType::f16 ? (options_.even_gemms ? 16 : r_.between(1, 31)) : extent();
+  const auto [m, n, k] = gemm_extents(types.c == DType::f16 ? 31 : 64);
   if (!affordable(m * n * k / 4)) return;
   const bool ta = r_.chance(2), tb = r_.chance(2), clear = r_.chance(3);
   const auto scope = [&] { return r_.chance(3) ? MemScope::fragment : MemScope::shared; };
@@ -185,8 +189,8 @@ void Generator::gemm() {
 // The loop every product over a long k is written as.
 void Generator::gemm_loop() {
   const GemmTypes types = kGemmTypes[r_.between(1, 8)];
-  const auto extent = [&] { return options_.even_gemms ? r_.pick<int64_t>({16, 32, 64}) : random_tile_extent(); };
-  const int64_t m = extent(), n = extent(), k = extent(), trips = r_.between(0, 4);
+  const auto [m, n, k] = gemm_extents(64);
+  const int64_t trips = r_.between(0, 4);
   if (k * trips > 200 || !affordable((m + n) * k * trips + m * n * k * trips / 4)) return;
   std::vector<const Tensor*> sources;
   for (const Tensor& t : tensors_)
@@ -275,7 +279,8 @@ void Generator::parallel() {
 void Generator::parallel_store(Tile* target, Tensor* output) {
   const std::vector<int64_t> shape = output ? own_extents(*output) : target->shape;
   std::vector<int64_t> extents = shape;
-  const bool partial = !output && r_.chance(5);
+  const bool plain = options_.for_gpu && target && target->scope == MemScope::fragment;
+  const bool partial = !output && !plain && r_.chance(5);
   if (partial && target) {
     ensure_written(*target);
     for (int64_t& e : extents) e = r_.between(1, e);
@@ -297,7 +302,7 @@ void Generator::parallel_store(Tile* target, Tensor* output) {
     ranges += (i ? ", " : "") + std::to_string(extents[d]);
     vars_.push_back({v, extents[d]});
     const int64_t slack = r_.between(0, shape[d] - extents[d]);
-    points[d] = r_.chance(8) ? std::to_string(slack + extents[d] - 1) + " - " + v : slack ? v + " + " + std::to_string(slack) : v;
+    points[d] = !plain && r_.chance(8) ? std::to_string(slack + extents[d] - 1) + " - " + v : slack ? v + " + " + std::to_string(slack) : v;
   }
   const DType type = output ? output->type : target->type;
   std::string element;
