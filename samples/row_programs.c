@@ -4,7 +4,7 @@
 
 /* A CPU core keeps the rows of a block in its first-level cache, a GPU block keeps them in registers. */
 struct row_spec row_spec_make(tl_dtype dtype, int64_t cols, int gpu) {
-  const int64_t vector = gpu ? 128 : 16, elements = 8192, most = gpu ? 8 : 64;
+  const int64_t vector = gpu ? 128 : 16, elements = 4096, most = gpu ? 8 : 64;
   struct row_spec spec;
   spec.dtype = dtype;
   spec.compute = dtype == TL_F64 ? TL_F64 : TL_F32;
@@ -108,11 +108,16 @@ static void centre(tl_builder* b, const struct row_spec* spec, const struct fram
   tl_end(b, loop);
 }
 
+/* Element of a row of parameters in the type the program computes in; 0 beyond its end. */
+static tl_expr parameter(tl_builder* b, const struct row_spec* spec, tl_buffer row, tl_expr col) {
+  return tl_cast(b, spec->compute, tl_load(b, row, 1, &col));
+}
+
 void layernorm_build(tl_builder* b, const struct row_spec* spec) {
   static const char* const names[1] = {"i"};
-  const tl_expr m = tl_dim(b, "m"), n = tl_index(b, spec->cols), zero = tl_index(b, 0);
+  const tl_expr m = tl_dim(b, "m"), n = tl_index(b, spec->cols);
   tl_expr shape[2], epsilon, ij[2], value;
-  tl_buffer X, gamma, beta, Y, squares, sum, scale, gamma_row, beta_row;
+  tl_buffer X, gamma, beta, Y, squares, sum, scale;
   struct frame f;
   tl_scope loop;
   shape[0] = m;
@@ -126,12 +131,8 @@ void layernorm_build(tl_builder* b, const struct row_spec* spec) {
   squares = tl_alloc(b, "squares", TL_SCOPE_FRAGMENT, spec->compute, 2, f.tile);
   sum = row_values(b, spec, "sum");
   scale = row_values(b, spec, "scale");
-  gamma_row = tl_alloc(b, "gamma_row", TL_SCOPE_FRAGMENT, spec->compute, 1, &f.tile[1]);
-  beta_row = tl_alloc(b, "beta_row", TL_SCOPE_FRAGMENT, spec->compute, 1, &f.tile[1]);
 
   tl_copy(b, tl_region_of(b, X, 2, f.origin, f.tile), tl_whole(b, f.x));
-  tl_copy(b, tl_region_of(b, gamma, 1, &zero, &f.tile[1]), tl_whole(b, gamma_row));
-  tl_copy(b, tl_region_of(b, beta, 1, &zero, &f.tile[1]), tl_whole(b, beta_row));
   tl_reduce(b, tl_whole(b, f.x), tl_whole(b, sum), TL_REDUCE_SUM, 1, 0);
   centre(b, spec, &f, sum, squares);
   tl_reduce(b, tl_whole(b, squares), tl_whole(b, scale), TL_REDUCE_SUM, 1, 0);
@@ -141,8 +142,8 @@ void layernorm_build(tl_builder* b, const struct row_spec* spec) {
   tl_end(b, loop);
   loop = each(b, &f, ij);
   value = tl_binary(b, TL_MUL, tl_load(b, f.x, 2, ij), tl_load(b, scale, 1, &ij[0]));
-  value = tl_binary(b, TL_MUL, value, tl_load(b, gamma_row, 1, &ij[1]));
-  tl_store(b, f.x, 2, ij, tl_binary(b, TL_ADD, value, tl_load(b, beta_row, 1, &ij[1])));
+  value = tl_binary(b, TL_MUL, value, parameter(b, spec, gamma, ij[1]));
+  tl_store(b, f.x, 2, ij, tl_binary(b, TL_ADD, value, parameter(b, spec, beta, ij[1])));
   tl_end(b, loop);
   tl_copy(b, tl_whole(b, f.x), tl_region_of(b, Y, 2, f.origin, f.tile));
   tl_end(b, f.kernel);

@@ -3,6 +3,7 @@
 #include <chrono>
 
 #include "ir/text.h"
+#include "lower/forward_stores.h"
 #include "lower/fuse_loops.h"
 #include "lower/lower_kernel.h"
 #include "lower/prefetch_blocks.h"
@@ -79,6 +80,7 @@ Expected<std::shared_ptr<const Artifact>> compile(std::shared_ptr<const ir::Prog
       auto lowered = lower::lower_kernel(*program, static_cast<int>(k), artifact->schedule.kernels[k], target);
       if (!lowered) return lowered.error();
       lower::fuse_loops(*lowered);
+      lower::forward_stores(*lowered);
       lower::prefetch_blocks(*lowered);
       list.push_back(std::move(*lowered));
     }

@@ -1,11 +1,11 @@
 #include "lower/fuse_loops.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <map>
 #include <optional>
 #include <set>
 
+#include "lower/accesses.h"
 #include "lower/perfect_nest.h"
 
 namespace tilegen::lower {
@@ -18,63 +18,6 @@ using thread::StmtId;
 using thread::ThreadProgram;
 
 namespace {
-
-struct Access {
-  MemoryId memory;
-  ExprId index;  // invalid: anywhere
-  bool write = false;
-};
-
-void loads_of(const ir::ExprPool& e, ExprId id, std::set<ExprId>& seen, std::vector<Access>& out) {
-  if (!id || !seen.insert(id).second) return;
-  const ir::ExprNode& n = e[id];
-  for (ExprId operand : {n.a, n.b, n.c}) loads_of(e, operand, seen, out);
-  if (n.op != ir::ExprOp::load) return;
-  for (ExprId index : e.indices(id)) loads_of(e, index, seen, out);
-  out.push_back({n.object, e.indices(id)[0], false});
-}
-
-class AccessCollector {
- public:
-  explicit AccessCollector(const ThreadProgram& p) : p_(p) {}
-
-  void statement(StmtId id) {
-    const auto& node = p_.stmts[id.value].node;
-    if (const auto* s = std::get_if<thread::Store>(&node)) {
-      for (ExprId x : {s->index, s->value, s->predicate}) loads_of(p_.exprs, x, seen_, accesses);
-      accesses.push_back({s->memory, s->index, true});
-    } else if (const auto* l = std::get_if<thread::Loop>(&node)) {
-      loads_of(p_.exprs, l->extent, seen_, accesses);
-      for (StmtId s : l->body) statement(s);
-    } else if (const auto* b = std::get_if<thread::Branch>(&node)) {
-      loads_of(p_.exprs, b->condition, seen_, accesses);
-      for (StmtId s : b->then_body) statement(s);
-      for (StmtId s : b->else_body) statement(s);
-    } else if (const auto* r = std::get_if<thread::LaneReduce>(&node)) {
-      for (ExprId x : {r->dst_index, r->src_index}) loads_of(p_.exprs, x, seen_, accesses);
-      accesses.push_back({r->src, ExprId(), false});
-      accesses.push_back({r->dst, ExprId(), true});
-      if (r->accumulate) accesses.push_back({r->dst, ExprId(), false});
-    } else if (const auto* m = std::get_if<thread::HostMma>(&node)) {
-      for (ExprId x : {m->a_index, m->b_index, m->c_index}) loads_of(p_.exprs, x, seen_, accesses);
-      accesses.push_back({m->a, ExprId(), false});
-      accesses.push_back({m->b, ExprId(), false});
-      accesses.push_back({m->c, ExprId(), true});
-      accesses.push_back({m->c, ExprId(), false});
-    } else if (const auto* f = std::get_if<thread::Prefetch>(&node)) {
-      loads_of(p_.exprs, f->index, seen_, accesses);
-    } else {
-      barrier = true;
-    }
-  }
-
-  std::vector<Access> accesses;
-  bool barrier = false;
-
- private:
-  const ThreadProgram& p_;
-  std::set<ExprId> seen_;
-};
 
 class LoopFuser {
  public:
@@ -126,14 +69,12 @@ class LoopFuser {
 
   // Statements between k and i exchange places with b[k] when they share no memory that either writes.
   bool movable_before(const Block& b, size_t k, size_t i) const {
-    AccessCollector nest(p_);
-    nest.statement(b[k]);
+    const StatementAccesses nest = accesses_of(p_, b[k]);
     for (size_t s = k + 1; s < i; ++s) {
-      AccessCollector between(p_);
-      between.statement(b[s]);
+      const StatementAccesses between = accesses_of(p_, b[s]);
       if (between.barrier) return false;
-      for (const Access& x : nest.accesses)
-        for (const Access& y : between.accesses)
+      for (const Access& x : nest.list)
+        for (const Access& y : between.list)
           if ((x.write || y.write) && may_alias(x.memory, y.memory)) return false;
     }
     return true;
@@ -160,72 +101,23 @@ class LoopFuser {
     return true;
   }
 
-  // index = sum(coefficient * variable) + what no loop of the nest changes, with the coefficients a mixed radix system: each
-  // point of the nest has an element of its own.
-  bool injective(const PerfectNest& nest, ExprId index) const {
-    std::map<VarId, int64_t> coefficients;
-    for (StmtId l : nest.loops) coefficients[std::get<thread::Loop>(p_.stmts[l.value].node).var] = 0;
-    if (!linear(index, 1, coefficients)) return false;
-    std::vector<std::pair<int64_t, int64_t>> digits;  // coefficient, extent
-    for (StmtId l : nest.loops) {
-      const auto& loop = std::get<thread::Loop>(p_.stmts[l.value].node);
-      int64_t extent = 0;
-      if (!p_.exprs.is_const_int(loop.extent, &extent)) return false;
-      if (extent > 1) digits.push_back({std::abs(coefficients[loop.var]), extent});
-    }
-    std::sort(digits.begin(), digits.end());
-    int64_t reach = 0;  // largest offset of the smaller digits
-    for (auto [coefficient, extent] : digits) {
-      if (coefficient <= reach) return false;
-      reach += coefficient * (extent - 1);
-    }
-    return true;
-  }
-
-  bool linear(ExprId id, int64_t scale, std::map<VarId, int64_t>& coefficients) const {
-    const ir::ExprNode& n = p_.exprs[id];
-    int64_t factor = 0;
-    switch (n.op) {
-      case ir::ExprOp::const_int: return true;
-      case ir::ExprOp::var:
-        if (auto it = coefficients.find(n.var()); it != coefficients.end()) it->second += scale;
-        return true;
-      case ir::ExprOp::add: return linear(n.a, scale, coefficients) && linear(n.b, scale, coefficients);
-      case ir::ExprOp::sub: return linear(n.a, scale, coefficients) && linear(n.b, -scale, coefficients);
-      case ir::ExprOp::mul:
-        if (p_.exprs.is_const_int(n.b, &factor)) return linear(n.a, scale * factor, coefficients);
-        if (p_.exprs.is_const_int(n.a, &factor)) return linear(n.b, scale * factor, coefficients);
-        break;
-      default: break;
-    }
-    return !mentions(id, coefficients);
-  }
-
-  bool mentions(ExprId id, const std::map<VarId, int64_t>& vars) const {
-    const ir::ExprNode& n = p_.exprs[id];
-    if (n.op == ir::ExprOp::var) return vars.count(n.var()) > 0;
-    for (ExprId operand : {n.a, n.b, n.c})
-      if (operand && mentions(operand, vars)) return true;
-    if (n.op == ir::ExprOp::load)
-      for (ExprId index : p_.exprs.indices(id))
-        if (mentions(index, vars)) return true;
-    return false;
-  }
-
   // Every conflicting pair touches the same element in the same iteration, and no other iteration touches it.
   bool pointwise(const PerfectNest& a, const std::vector<thread::Store>& b) const {
-    AccessCollector first(p_);
-    for (StmtId s : a.stores) first.statement(s);
+    std::vector<Access> first;
+    for (StmtId s : a.stores) {
+      StatementAccesses of = accesses_of(p_, s);
+      first.insert(first.end(), of.list.begin(), of.list.end());
+    }
     std::vector<Access> second;
     std::set<ExprId> seen;
     for (const thread::Store& s : b) {
-      for (ExprId x : {s.index, s.value, s.predicate}) loads_of(p_.exprs, x, seen, second);
+      for (ExprId x : {s.index, s.value, s.predicate}) collect_loads(p_.exprs, x, seen, second);
       second.push_back({s.memory, s.index, true});
     }
-    for (const Access& x : first.accesses)
+    for (const Access& x : first)
       for (const Access& y : second) {
         if (!(x.write || y.write) || !may_alias(x.memory, y.memory)) continue;
-        if (x.memory != y.memory || x.index != y.index || !injective(a, x.index)) return false;
+        if (x.memory != y.memory || x.index != y.index || !injective(p_, a, x.index)) return false;
       }
     return true;
   }

@@ -1,9 +1,46 @@
 #include "lower/perfect_nest.h"
 
+#include <algorithm>
+#include <cstdlib>
+
 namespace tilegen::lower {
 
 using thread::StmtId;
 using thread::ThreadProgram;
+
+namespace {
+
+bool mentions(const ThreadProgram& p, ir::ExprId id, const std::map<ir::VarId, int64_t>& vars) {
+  const ir::ExprNode& n = p.exprs[id];
+  if (n.op == ir::ExprOp::var) return vars.count(n.var()) > 0;
+  for (ir::ExprId operand : {n.a, n.b, n.c})
+    if (operand && mentions(p, operand, vars)) return true;
+  if (n.op == ir::ExprOp::load)
+    for (ir::ExprId index : p.exprs.indices(id))
+      if (mentions(p, index, vars)) return true;
+  return false;
+}
+
+bool linear(const ThreadProgram& p, ir::ExprId id, int64_t scale, std::map<ir::VarId, int64_t>& coefficients) {
+  const ir::ExprNode& n = p.exprs[id];
+  int64_t factor = 0;
+  switch (n.op) {
+    case ir::ExprOp::const_int: return true;
+    case ir::ExprOp::var:
+      if (auto it = coefficients.find(n.var()); it != coefficients.end()) it->second += scale;
+      return true;
+    case ir::ExprOp::add: return linear(p, n.a, scale, coefficients) && linear(p, n.b, scale, coefficients);
+    case ir::ExprOp::sub: return linear(p, n.a, scale, coefficients) && linear(p, n.b, -scale, coefficients);
+    case ir::ExprOp::mul:
+      if (p.exprs.is_const_int(n.b, &factor)) return linear(p, n.a, scale * factor, coefficients);
+      if (p.exprs.is_const_int(n.a, &factor)) return linear(p, n.b, scale * factor, coefficients);
+      break;
+    default: break;
+  }
+  return !mentions(p, id, coefficients);
+}
+
+}  // namespace
 
 std::optional<PerfectNest> perfect_nest(const ThreadProgram& p, StmtId id) {
   PerfectNest nest;
@@ -28,6 +65,26 @@ bool same_loops(const ThreadProgram& p, const PerfectNest& a, const PerfectNest&
     const auto& x = std::get<thread::Loop>(p.stmts[a.loops[l].value].node);
     const auto& y = std::get<thread::Loop>(p.stmts[b.loops[l].value].node);
     if (x.form != y.form || x.extent != y.extent) return false;
+  }
+  return true;
+}
+
+bool injective(const ThreadProgram& p, const PerfectNest& nest, ir::ExprId index) {
+  std::map<ir::VarId, int64_t> coefficients;
+  for (StmtId l : nest.loops) coefficients[std::get<thread::Loop>(p.stmts[l.value].node).var] = 0;
+  if (!linear(p, index, 1, coefficients)) return false;
+  std::vector<std::pair<int64_t, int64_t>> digits;  // coefficient, extent
+  for (StmtId l : nest.loops) {
+    const auto& loop = std::get<thread::Loop>(p.stmts[l.value].node);
+    int64_t extent = 0;
+    if (!p.exprs.is_const_int(loop.extent, &extent)) return false;
+    if (extent > 1) digits.push_back({std::abs(coefficients[loop.var]), extent});
+  }
+  std::sort(digits.begin(), digits.end());
+  int64_t reach = 0;  // largest offset of the smaller digits
+  for (auto [coefficient, extent] : digits) {
+    if (coefficient <= reach) return false;
+    reach += coefficient * (extent - 1);
   }
   return true;
 }

@@ -19,6 +19,10 @@ std::optional<PerfectNest> perfect_nest(const thread::ThreadProgram& p, thread::
 // Same forms and extents, loop by loop.
 bool same_loops(const thread::ThreadProgram& p, const PerfectNest& a, const PerfectNest& b);
 
+// index = sum(coefficient * loop variable) + what no loop of the nest changes, with the coefficients a mixed radix system:
+// each point of the nest has an element of its own.
+bool injective(const thread::ThreadProgram& p, const PerfectNest& nest, ir::ExprId index);
+
 // Replaces variables by expressions of the same pool.
 class VarSubstitution final : public ir::ExprRewriter {
  public:

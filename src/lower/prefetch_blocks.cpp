@@ -16,6 +16,7 @@ namespace {
 struct NestFacts {
   std::vector<ExprId> global_loads;
   int work = 0;
+  bool global = false;  // reads or writes global memory at all
 };
 
 int work_of(const ir::ExprNode& n) {
@@ -28,14 +29,19 @@ void collect(const ThreadProgram& p, ExprId id, std::set<ExprId>& seen, NestFact
   const ir::ExprNode& n = p.exprs[id];
   facts.work += work_of(n);
   for (ExprId operand : {n.a, n.b, n.c}) collect(p, operand, seen, facts);
-  if (n.op == ir::ExprOp::load && p.memory(n.object).space == thread::Space::global && n.index_count == 1)
-    facts.global_loads.push_back(id);
+  if (n.op != ir::ExprOp::load || p.memory(n.object).space != thread::Space::global) return;
+  facts.global = true;
+  if (n.index_count == 1) facts.global_loads.push_back(id);
 }
 
 NestFacts facts_of(const ThreadProgram& p, const PerfectNest& nest) {
   NestFacts facts;
   std::set<ExprId> seen;
-  for (thread::StmtId s : nest.stores) collect(p, std::get<thread::Store>(p.stmts[s.value].node).value, seen, facts);
+  for (thread::StmtId s : nest.stores) {
+    const auto& store = std::get<thread::Store>(p.stmts[s.value].node);
+    collect(p, store.value, seen, facts);
+    facts.global = facts.global || p.memory(store.memory).space == thread::Space::global;
+  }
   return facts;
 }
 
@@ -47,7 +53,7 @@ bool reads_memory(const ThreadProgram& p, ExprId id) {
   return false;
 }
 
-constexpr int kMinimumWork = 8;  // a nest lighter than this is itself bound by memory
+constexpr int kMinimumWork = 8;  // a nest on global memory lighter than this is itself bound by memory
 
 }  // namespace
 
@@ -60,12 +66,12 @@ void prefetch_blocks(ThreadProgram& p) {
     NestFacts reads = facts_of(p, *reader);
     if (reads.global_loads.empty()) continue;
     std::optional<PerfectNest> carrier;
-    int most_work = kMinimumWork;
+    int most_work = 0;
     for (size_t k = i + 1; k < count; ++k) {
       auto nest = perfect_nest(p, p.body[k]);
       if (!nest || !same_loops(p, *reader, *nest)) continue;
       NestFacts facts = facts_of(p, *nest);
-      if (facts.work <= most_work) continue;
+      if (facts.work <= most_work || (facts.global && facts.work < kMinimumWork)) continue;
       most_work = facts.work;
       carrier = std::move(nest);
     }

@@ -8,6 +8,9 @@ namespace tilegen::schedule {
 
 namespace {
 
+// Host tiles of a power of two of bytes, one right behind the other, would fall into the same cache sets.
+constexpr int64_t kHostSkew = 192;
+
 // Swizzled tiles start at a repeat of their pattern; others at the widest access.
 int64_t alignment_of(const plan::ValuePlan& v, const target::Target& t) {
   if (v.memory && !v.memory->swizzle().none()) return int64_t{1} << (v.memory->swizzle().bits + v.memory->swizzle().base + 3);
@@ -42,6 +45,7 @@ Expected<std::vector<plan::MemoryPlan>> plan_memory(const ir::Program& p, const 
     offset = ceil_div(offset, align) * align;
     plan.push_back({values[v].value, offset, bytes[v] * values[v].slots});
     offset += bytes[v] * values[v].slots;
+    if (target.is_host()) offset += kHostSkew;
   }
   if (offset <= target.shared_bytes) return plan;
   auto largest = std::max_element(plan.begin(), plan.end(), [](auto& a, auto& b) { return a.bytes < b.bytes; });

@@ -85,7 +85,7 @@ class Player {
   }
   void statement() {
     if (scopes_.empty()) return begin();
-    const tl_expr at[] = {expr_of(TL_I64), expr_of(TL_I64)};
+    const tl_expr at[4] = {expr_of(TL_I64), expr_of(TL_I64)};  // as long as any rank that is read
     const int64_t extents[] = {extent(), extent()};
     switch (pick(6)) {
       case 0:

@@ -17,14 +17,14 @@ constexpr ResultForm kForms[] = {
 
 }  // namespace
 
-const ResultForm& result_form(const std::string& name) {
+const ResultForm& result_form(std::string_view name) {
   std::string names;
   for (const ResultForm& form : kForms) {
     if (name == form.name) return form;
     names += names.empty() ? "" : ", ";
     names += form.name;
   }
-  fail_usage("there is no form '" + name + "'; there are " + names);
+  fail_usage("there is no form '" + std::string(name) + "'; there are " + names);
 }
 
 Artifact compile_file(const Context& context, const Program& program, const CommandLine& line,

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "command_line.h"
 #include "library.h"
@@ -14,8 +15,8 @@ struct ResultForm {
   const char* option;  // compile option that asks for it, or nullptr
 };
 
-const ResultForm& result_form(
-    const std::string& name);  // an unknown name ends the program, listing the names
+// An unknown name ends the program, listing the names.
+const ResultForm& result_form(std::string_view name);
 
 // --target, --schedule and what `form` needs (nullptr: machine code only); `plan_only` stops behind planning
 // where the library offers it, so that targets without a code generator can be shown.

@@ -1,0 +1,70 @@
+#include "lower/accesses.h"
+
+namespace tilegen::lower {
+
+using ir::ExprId;
+using thread::StmtId;
+using thread::ThreadProgram;
+
+void collect_loads(const ir::ExprPool& e, ExprId id, std::set<ExprId>& seen, std::vector<Access>& out) {
+  if (!id || !seen.insert(id).second) return;
+  const ir::ExprNode& n = e[id];
+  for (ExprId operand : {n.a, n.b, n.c}) collect_loads(e, operand, seen, out);
+  if (n.op != ir::ExprOp::load) return;
+  for (ExprId index : e.indices(id)) collect_loads(e, index, seen, out);
+  out.push_back({n.object, e.indices(id)[0], false});
+}
+
+namespace {
+
+class AccessCollector {
+ public:
+  explicit AccessCollector(const ThreadProgram& p) : p_(p) {}
+
+  void statement(StmtId id) {
+    const auto& node = p_.stmts[id.value].node;
+    if (const auto* s = std::get_if<thread::Store>(&node)) {
+      for (ExprId x : {s->index, s->value, s->predicate}) collect_loads(p_.exprs, x, seen_, accesses);
+      accesses.push_back({s->memory, s->index, true});
+    } else if (const auto* l = std::get_if<thread::Loop>(&node)) {
+      collect_loads(p_.exprs, l->extent, seen_, accesses);
+      for (StmtId s : l->body) statement(s);
+    } else if (const auto* b = std::get_if<thread::Branch>(&node)) {
+      collect_loads(p_.exprs, b->condition, seen_, accesses);
+      for (StmtId s : b->then_body) statement(s);
+      for (StmtId s : b->else_body) statement(s);
+    } else if (const auto* r = std::get_if<thread::LaneReduce>(&node)) {
+      for (ExprId x : {r->dst_index, r->src_index}) collect_loads(p_.exprs, x, seen_, accesses);
+      accesses.push_back({r->src, ExprId(), false});
+      accesses.push_back({r->dst, ExprId(), true});
+      if (r->accumulate) accesses.push_back({r->dst, ExprId(), false});
+    } else if (const auto* m = std::get_if<thread::HostMma>(&node)) {
+      for (ExprId x : {m->a_index, m->b_index, m->c_index}) collect_loads(p_.exprs, x, seen_, accesses);
+      accesses.push_back({m->a, ExprId(), false});
+      accesses.push_back({m->b, ExprId(), false});
+      accesses.push_back({m->c, ExprId(), true});
+      accesses.push_back({m->c, ExprId(), false});
+    } else if (const auto* f = std::get_if<thread::Prefetch>(&node)) {
+      collect_loads(p_.exprs, f->index, seen_, accesses);
+    } else {
+      barrier = true;
+    }
+  }
+
+  std::vector<Access> accesses;
+  bool barrier = false;
+
+ private:
+  const ThreadProgram& p_;
+  std::set<ExprId> seen_;
+};
+
+}  // namespace
+
+StatementAccesses accesses_of(const ThreadProgram& p, StmtId id) {
+  AccessCollector collector(p);
+  collector.statement(id);
+  return {std::move(collector.accesses), collector.barrier};
+}
+
+}  // namespace tilegen::lower
