@@ -65,6 +65,17 @@ TEST(LimitErrors, Builder) {
     tl_begin_loop(in.b, TL_LOOP_UNROLL, in.zero, four, 0, "i", &i);
     tl_begin_loop(in.b, TL_LOOP_UNROLL, in.zero, four, 0, "j", &i);
   });
+  // Shared nodes are written once per use: 40 doublings are 41 nodes and a text of 2^40.
+  expect_limit("limit_nodes.text", "expr_nodes", 4096, [](const Inside& in) {
+    const int64_t extent = 1;
+    tl_buffer t = tl_alloc(in.b, "t", TL_SCOPE_LOCAL, TL_I64, 1, &extent);
+    tl_expr i, e;
+    tl_scope loop = tl_begin_loop(in.b, TL_LOOP_SERIAL, in.zero, in.two, 0, "i", &i);
+    e = i;
+    for (int d = 0; d < 40; ++d) e = tl_binary(in.b, TL_BIT_XOR, tl_binary(in.b, TL_MUL, e, e), e);
+    tl_store(in.b, t, 1, &in.zero, e);
+    tl_end(in.b, loop);
+  });
 }
 
 TEST(LimitErrors, Text) {
