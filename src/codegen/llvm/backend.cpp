@@ -67,7 +67,7 @@ void ensure_backend() {
   static std::once_flag once;
   std::call_once(once, [] {
     llvm::install_fatal_error_handler(on_fatal_error);
-#define TILEGEN_BACKEND(name)       \
+#define TILEGEN_BACKEND(name)         \
   LLVMInitialize##name##TargetInfo(); \
   LLVMInitialize##name##Target();     \
   LLVMInitialize##name##TargetMC();   \
