@@ -113,7 +113,7 @@ Expr Generator::leaf(DType t) {
   std::vector<Expr> options;
   for (const Tile& tile : tiles_)
     if (tile.type == t && tile.written && !hidden(tile.name) && (in_parallel_ || tile.scope != MemScope::fragment))
-      options.push_back(options_.for_gpu && tile.scope == MemScope::fragment ? load_plainly(tile) : load_tile(tile));
+      options.push_back((options_.for_gpu && tile.scope == MemScope::fragment) || (chaining_ && in_parallel_ && !r_.chance(6)) ? load_plainly(tile) : load_tile(tile));
   std::erase_if(options, [](const Expr& e) { return e.text.empty(); });
   for (size_t i = 0; i < same_element_.size(); ++i)
     if (same_type_[i] == t)

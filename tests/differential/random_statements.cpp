@@ -274,6 +274,38 @@ void Generator::reduce() {
   if (kind == "sum" && ir::is_float(to)) clamp(*dst);
 }
 
+// Element-wise steps over one shape, one behind the other: what loop fusion and store forwarding look for.
+void Generator::chain() {
+  std::vector<Tensor*> outputs;
+  for (Tensor& t : tensors_)
+    if (!t.readable && t.grid_of.size() <= 3 && product(own_extents(t)) <= 2048) outputs.push_back(&t);
+  if (outputs.empty()) return;
+  Tensor& o = *outputs[static_cast<size_t>(r_.below(static_cast<int64_t>(outputs.size())))];
+  const std::vector<int64_t> shape = own_extents(o);
+  chaining_ = true;
+  std::string last;
+  for (int64_t steps = r_.between(2, 5); steps > 0 && affordable(2 * product(shape)); --steps) {
+    const DType type = steps == 1 ? o.type : r_.chance(2) ? o.type : random_type();
+    Tile* t = tile_of(shape, type, r_.pick({MemScope::fragment, MemScope::fragment, MemScope::fragment, MemScope::shared}));
+    if (!t) break;
+    Tile* from = any_tile([](const Tile&) { return true; }, true);
+    if (from && from->shape == shape && from->name != t->name && converts(from->type, t->type) && r_.chance(2)) {
+      line("copy " + from->name + " -> " + t->name);
+      t->written = true;
+    } else if (!t->written && r_.chance(3)) {
+      ensure_written(*t);
+    } else {
+      parallel_store(t, nullptr);
+    }
+    if (t->type == o.type) last = t->name;
+  }
+  if (!last.empty() && r_.chance(2))
+    line("copy " + last + " -> " + own_region(o, shape, false, {}));
+  else
+    parallel_store(nullptr, &o);
+  chaining_ = false;
+}
+
 // ---- parallel loops ----
 
 void Generator::parallel() {
@@ -476,6 +508,7 @@ void Generator::statements(int count, int depth) {
 }
 
 void Generator::statement(int depth) {
+  if (r_.chance(7)) return chain();
   const int64_t choice = r_.below(depth < 3 ? 22 : 17);
   if (choice < 3) return copy_in();
   if (choice < 5) return copy_out();
