@@ -67,4 +67,13 @@ StatementAccesses accesses_of(const ThreadProgram& p, StmtId id) {
   return {std::move(collector.accesses), collector.barrier};
 }
 
+bool may_alias(const ThreadProgram& p, thread::MemoryId a, thread::MemoryId b) {
+  if (a == b) return true;
+  const thread::Memory &x = p.memory(a), &y = p.memory(b);
+  if (x.space == thread::Space::global || y.space == thread::Space::global) return x.space == y.space;
+  if (x.arena_offset < 0 || y.arena_offset < 0) return false;
+  return x.arena_offset < y.arena_offset + y.elements * ir::dtype_bytes(y.type) &&
+         y.arena_offset < x.arena_offset + x.elements * ir::dtype_bytes(x.type);
+}
+
 }  // namespace tilegen::lower

@@ -23,4 +23,7 @@ struct StatementAccesses {
 };
 StatementAccesses accesses_of(const thread::ThreadProgram& p, thread::StmtId id);
 
+// Whether elements of the two may share bytes: tensors of the caller, overlapping slices of the arena.
+bool may_alias(const thread::ThreadProgram& p, thread::MemoryId a, thread::MemoryId b);
+
 }  // namespace tilegen::lower

@@ -23,7 +23,8 @@ class ReplaceLoad final : public ir::ExprRewriter {
 
  protected:
   ExprId rewrite_load(const ir::ExprNode& n, std::span<const ExprId> indices) override {
-    return n.object == memory_ && indices[0] == index_ ? value_ : to_->load(n.object, n.type, indices);
+    if (n.object != memory_ || indices[0] != index_) return to_->load(n.object, n.type, indices);
+    return indices.size() > 1 ? to_->select(indices[1], value_, to_->const_number(0, n.type)) : value_;
   }
 
  private:
@@ -55,7 +56,7 @@ class Forwarder {
   bool read_behind(size_t position, MemoryId memory) const {
     for (size_t k = position + 1; k < p_.body.size(); ++k)
       for (const Access& a : accesses_of(p_, p_.body[k]).list)
-        if (!a.write && a.memory == memory) return true;
+        if (!a.write && may_alias(p_, a.memory, memory)) return true;
     return false;
   }
 
@@ -65,24 +66,28 @@ class Forwarder {
     if (memory.space == thread::Space::global || memory.in_registers || candidate.predicate) return false;
     if (read_behind(position, candidate.memory) || !injective(p_, nest, candidate.index)) return false;
 
+    // An index that is read from memory must mean one element throughout.
     std::set<ExprId> seen;
     std::vector<Access> inputs;
+    collect_loads(p_.exprs, candidate.index, seen, inputs);
+    for (const Access& input : inputs)
+      for (StmtId store : nest.stores)
+        if (may_alias(p_, store_at(store).memory, input.memory)) return false;
+    seen.clear();
+    inputs.clear();
     collect_loads(p_.exprs, candidate.value, seen, inputs);
     // Readers in front of the store see the old value; at another index they could mean another iteration's.
     for (size_t k = 0; k <= s; ++k)
-      for (const Access& a : accesses_of(p_, nest.stores[k]).list)
-        if (!a.write && a.memory == candidate.memory && a.index != candidate.index) return false;
+      if (reads_elsewhere(nest.stores[k], candidate)) return false;
     for (size_t k = s + 1; k < nest.stores.size(); ++k) {
       const thread::Store& later = store_at(nest.stores[k]);
       // The value must still mean the same where it is used, and no second store may hide behind this one.
       for (const Access& input : inputs)
-        if (may_be(later.memory, input.memory)) {
+        if (may_alias(p_, later.memory, input.memory)) {
           for (size_t u = k + 1; u < nest.stores.size(); ++u)
             if (reads(nest.stores[u], candidate.memory)) return false;
         }
-      if (later.memory == candidate.memory) return false;
-      for (const Access& a : accesses_of(p_, nest.stores[k]).list)
-        if (!a.write && a.memory == candidate.memory && a.index != candidate.index) return false;
+      if (may_alias(p_, later.memory, candidate.memory) || reads_elsewhere(nest.stores[k], candidate)) return false;
     }
     ReplaceLoad replace(p_.exprs, candidate.memory, candidate.index, candidate.value);
     for (size_t k = s + 1; k < nest.stores.size(); ++k) {
@@ -101,8 +106,13 @@ class Forwarder {
     return false;
   }
 
-  bool may_be(MemoryId a, MemoryId b) const {
-    return a == b || (p_.memory(a).space == thread::Space::global && p_.memory(b).space == thread::Space::global);
+  // Reads of what the candidate writes by another index or another name.
+  bool reads_elsewhere(StmtId id, const thread::Store& candidate) const {
+    for (const Access& a : accesses_of(p_, id).list)
+      if (!a.write && may_alias(p_, a.memory, candidate.memory) &&
+          (a.memory != candidate.memory || a.index != candidate.index))
+        return true;
+    return false;
   }
 
   ThreadProgram& p_;

@@ -13,7 +13,6 @@ namespace tilegen::lower {
 using ir::ExprId;
 using ir::VarId;
 using thread::Block;
-using thread::MemoryId;
 using thread::StmtId;
 using thread::ThreadProgram;
 
@@ -75,13 +74,9 @@ class LoopFuser {
       if (between.barrier) return false;
       for (const Access& x : nest.list)
         for (const Access& y : between.list)
-          if ((x.write || y.write) && may_alias(x.memory, y.memory)) return false;
+          if ((x.write || y.write) && may_alias(p_, x.memory, y.memory)) return false;
     }
     return true;
-  }
-
-  bool may_alias(MemoryId a, MemoryId b) const {
-    return a == b || (p_.memory(a).space == thread::Space::global && p_.memory(b).space == thread::Space::global);
   }
 
   bool merge(const PerfectNest& a, const PerfectNest& b) {
@@ -92,6 +87,7 @@ class LoopFuser {
       store.index = rename(store.index);
       store.value = rename(store.value);
       store.predicate = rename(store.predicate);
+      store.streaming_if = rename(store.streaming_if);
       renamed.push_back(store);
     }
     if (!pointwise(a, renamed)) return false;
@@ -110,13 +106,17 @@ class LoopFuser {
     }
     std::vector<Access> second;
     std::set<ExprId> seen;
+    // What an extent reads is read by both: the loops are the same.
+    for (StmtId l : a.loops) collect_loads(p_.exprs, std::get<thread::Loop>(p_.stmts[l.value].node).extent, seen, second);
+    first.insert(first.end(), second.begin(), second.end());
+    seen.clear();
     for (const thread::Store& s : b) {
       for (ExprId x : {s.index, s.value, s.predicate}) collect_loads(p_.exprs, x, seen, second);
       second.push_back({s.memory, s.index, true});
     }
     for (const Access& x : first)
       for (const Access& y : second) {
-        if (!(x.write || y.write) || !may_alias(x.memory, y.memory)) continue;
+        if (!(x.write || y.write) || !may_alias(p_, x.memory, y.memory)) continue;
         if (x.memory != y.memory || x.index != y.index || !injective(p_, a, x.index)) return false;
       }
     return true;

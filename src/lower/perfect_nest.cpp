@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <set>
+
+#include "support/checked.h"
 
 namespace tilegen::lower {
 
@@ -10,30 +13,44 @@ using thread::ThreadProgram;
 
 namespace {
 
-bool mentions(const ThreadProgram& p, ir::ExprId id, const std::map<ir::VarId, int64_t>& vars) {
-  const ir::ExprNode& n = p.exprs[id];
-  if (n.op == ir::ExprOp::var) return vars.count(n.var()) > 0;
-  for (ir::ExprId operand : {n.a, n.b, n.c})
-    if (operand && mentions(p, operand, vars)) return true;
-  if (n.op == ir::ExprOp::load)
-    for (ir::ExprId index : p.exprs.indices(id))
-      if (mentions(p, index, vars)) return true;
+bool mentions(const ThreadProgram& p, ir::ExprId root, const std::map<ir::VarId, int64_t>& vars) {
+  std::set<ir::ExprId> seen;
+  std::vector<ir::ExprId> todo = {root};
+  while (!todo.empty()) {
+    const ir::ExprId id = todo.back();
+    todo.pop_back();
+    if (!id || !seen.insert(id).second) continue;
+    const ir::ExprNode& n = p.exprs[id];
+    if (n.op == ir::ExprOp::var && vars.count(n.var()) > 0) return true;
+    todo.insert(todo.end(), {n.a, n.b, n.c});
+    if (n.op == ir::ExprOp::load)
+      for (ir::ExprId index : p.exprs.indices(id)) todo.push_back(index);
+  }
   return false;
 }
 
+// False also where the coefficients overflow.
 bool linear(const ThreadProgram& p, ir::ExprId id, int64_t scale, std::map<ir::VarId, int64_t>& coefficients) {
   const ir::ExprNode& n = p.exprs[id];
   int64_t factor = 0;
   switch (n.op) {
     case ir::ExprOp::const_int: return true;
     case ir::ExprOp::var:
-      if (auto it = coefficients.find(n.var()); it != coefficients.end()) it->second += scale;
+      if (auto it = coefficients.find(n.var()); it != coefficients.end()) {
+        auto sum = checked_add(it->second, scale);
+        if (!sum) return false;
+        it->second = *sum;
+      }
       return true;
     case ir::ExprOp::add: return linear(p, n.a, scale, coefficients) && linear(p, n.b, scale, coefficients);
-    case ir::ExprOp::sub: return linear(p, n.a, scale, coefficients) && linear(p, n.b, -scale, coefficients);
+    case ir::ExprOp::sub:
+      return scale != INT64_MIN && linear(p, n.a, scale, coefficients) && linear(p, n.b, -scale, coefficients);
     case ir::ExprOp::mul:
-      if (p.exprs.is_const_int(n.b, &factor)) return linear(p, n.a, scale * factor, coefficients);
-      if (p.exprs.is_const_int(n.a, &factor)) return linear(p, n.b, scale * factor, coefficients);
+      for (auto [constant, other] : {std::pair{n.b, n.a}, {n.a, n.b}}) {
+        if (!p.exprs.is_const_int(constant, &factor)) continue;
+        auto product = checked_mul(scale, factor);
+        return product && linear(p, other, *product, coefficients);
+      }
       break;
     default: break;
   }
@@ -78,13 +95,17 @@ bool injective(const ThreadProgram& p, const PerfectNest& nest, ir::ExprId index
     const auto& loop = std::get<thread::Loop>(p.stmts[l.value].node);
     int64_t extent = 0;
     if (!p.exprs.is_const_int(loop.extent, &extent)) return false;
+    if (coefficients[loop.var] == INT64_MIN) return false;
     if (extent > 1) digits.push_back({std::abs(coefficients[loop.var]), extent});
   }
   std::sort(digits.begin(), digits.end());
   int64_t reach = 0;  // largest offset of the smaller digits
   for (auto [coefficient, extent] : digits) {
     if (coefficient <= reach) return false;
-    reach += coefficient * (extent - 1);
+    auto span = checked_mul(coefficient, extent - 1);
+    auto end = span ? checked_add(reach, *span) : std::nullopt;
+    if (!end) return false;
+    reach = *end;
   }
   return true;
 }

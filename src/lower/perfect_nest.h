@@ -20,7 +20,7 @@ std::optional<PerfectNest> perfect_nest(const thread::ThreadProgram& p, thread::
 bool same_loops(const thread::ThreadProgram& p, const PerfectNest& a, const PerfectNest& b);
 
 // index = sum(coefficient * loop variable) + what no loop of the nest changes, with the coefficients a mixed radix system:
-// each point of the nest has an element of its own.
+// each point of the nest has an element of its own. Memory that the index reads must not change while the nest runs.
 bool injective(const thread::ThreadProgram& p, const PerfectNest& nest, ir::ExprId index);
 
 // Replaces variables by expressions of the same pool.

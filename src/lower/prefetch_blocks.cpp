@@ -81,6 +81,7 @@ void prefetch_blocks(ThreadProgram& p) {
     const auto& innermost = std::get<thread::Loop>(p.stmts[reader->loops.back().value].node);
     if (innermost.form != thread::LoopForm::vectorized) continue;
     map[innermost.var] = p.exprs.const_int(0);
+    VarSubstitution here(p.exprs, map);
     map[p.block_vars.back()] = p.exprs.add(p.exprs.var(p.block_vars.back()), int64_t{1});
     VarSubstitution ahead(p.exprs, std::move(map));
     thread::Block added;
@@ -88,7 +89,7 @@ void prefetch_blocks(ThreadProgram& p) {
       ExprId index = p.exprs.indices(load)[0];
       if (reads_memory(p, index)) continue;
       ExprId next = ahead(index);
-      if (next == index) continue;
+      if (next == here(index)) continue;  // the next block reads the same tile
       added.push_back(p.add(thread::Prefetch{p.exprs[load].object, next, 2}, p.stmts[p.body[i].value].origin));
     }
     auto& parent = std::get<thread::Loop>(p.stmts[carrier->loops[carrier->loops.size() - 2].value].node);

@@ -1,0 +1,89 @@
+// Thread programs as text: every program of tests/files/lower, for a host of each vector width, behind the steps of a compile.
+// The expected text stands beside the program as NAME.<target>.thread; TILEGEN_BLESS=1 writes it anew.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "check/check_program.h"
+#include "ir/text.h"
+#include "lower/forward_stores.h"
+#include "lower/fuse_loops.h"
+#include "lower/lower_kernel.h"
+#include "lower/prefetch_blocks.h"
+#include "schedule/plan_program.h"
+
+namespace tilegen::lower {
+namespace {
+
+std::filesystem::path folder() { return std::filesystem::path(TILEGEN_SOURCE_DIR) / "tests/files/lower"; }
+
+std::vector<std::string> programs() {
+  std::vector<std::string> list;
+  for (const auto& entry : std::filesystem::directory_iterator(folder()))
+    if (entry.path().extension() == ".tl") list.push_back(entry.path().stem().string());
+  std::sort(list.begin(), list.end());
+  return list;
+}
+
+std::string read_file(const std::filesystem::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  EXPECT_TRUE(in.good()) << path;
+  std::stringstream s;
+  s << in.rdbuf();
+  return s.str();
+}
+
+void expect_legal(const thread::ThreadProgram& p, const char* step) {
+  for (const std::string& broken : thread::verify_thread_program(p)) ADD_FAILURE() << "behind " << step << ": " << broken;
+}
+
+class ThreadFile : public ::testing::TestWithParam<std::tuple<std::string, const char*>> {};
+
+TEST_P(ThreadFile, IsAsWritten) {
+  const auto& [name, target_name] = GetParam();
+  auto program = ir::parse_program(read_file(folder() / (name + ".tl")), name + ".tl", Limits{});
+  ASSERT_TRUE(program) << program.error().to_text();
+  for (const Diagnostic& d : check::check_program(*program, Limits{})) ADD_FAILURE() << d.to_text();
+  auto target = target::find_target(target_name);
+  ASSERT_TRUE(target);
+  auto schedule = schedule::plan_program(*program, *target, {});
+  ASSERT_TRUE(schedule) << schedule.error().to_text();
+  std::string got;
+  for (size_t k = 0; k < program->kernels.size(); ++k) {
+    auto lowered = lower_kernel(*program, static_cast<int>(k), schedule->kernels[k], *target);
+    ASSERT_TRUE(lowered) << lowered.error().to_text();
+    expect_legal(*lowered, "lower_kernel");
+    fuse_loops(*lowered);
+    expect_legal(*lowered, "fuse_loops");
+    forward_stores(*lowered);
+    expect_legal(*lowered, "forward_stores");
+    prefetch_blocks(*lowered);
+    expect_legal(*lowered, "prefetch_blocks");
+    got += thread::print_thread_program(*lowered);
+  }
+  const std::filesystem::path golden = folder() / (name + "." + target_name + ".thread");
+  if (std::getenv("TILEGEN_BLESS")) {
+    std::ofstream(golden, std::ios::binary) << got;
+    return;
+  }
+  EXPECT_EQ(got, read_file(golden)) << "TILEGEN_BLESS=1 rewrites the file when the change is meant";
+}
+
+std::string test_name(const ::testing::TestParamInfo<ThreadFile::ParamType>& info) {
+  std::string name = std::get<0>(info.param) + "_" + std::get<1>(info.param);
+  for (char& c : name)
+    if (!isalnum(static_cast<unsigned char>(c))) c = '_';
+  return name;
+}
+
+INSTANTIATE_TEST_SUITE_P(All, ThreadFile,
+                         ::testing::Combine(::testing::ValuesIn(programs()),
+                                            ::testing::Values("x86-64-v3", "x86-64-v4")),
+                         test_name);
+
+}  // namespace
+}  // namespace tilegen::lower
