@@ -45,10 +45,14 @@ double floating(Random& r, DType t, Data data, double magnitude) {
       break;
   }
   if (r.chance(3))
-    return r.pick({kInf, -kInf, kNan, 0.0, -0.0, 1.0, -1.0, 0.5, 1e-5, 127.0, 128.0, 255.5, -128.5, 32767.5, 65504.0,
-                   65520.0, 2147483647.0, 2147483648.0, -2147483649.0, 9.2233720368547758e18, 3e38, 1e-38, 6e-8, 1e-45});
+    return r.pick({kInf,    -kInf,        kNan,         0.0,           -0.0,
+                   1.0,     -1.0,         0.5,          1e-5,          127.0,
+                   128.0,   255.5,        -128.5,       32767.5,       65504.0,
+                   65520.0, 2147483647.0, 2147483648.0, -2147483649.0, 9.2233720368547758e18,
+                   3e38,    1e-38,        6e-8,         1e-45});
   if (r.chance(2)) return std::ldexp(2 * r.unit() - 1, static_cast<int>(r.between(-12, 12)));
-  return ir::float_from_bits(t, r.bits() & (ir::dtype_bits(t) == 64 ? ~uint64_t{0} : (uint64_t{1} << ir::dtype_bits(t)) - 1));
+  return ir::float_from_bits(
+      t, r.bits() & (ir::dtype_bits(t) == 64 ? ~uint64_t{0} : (uint64_t{1} << ir::dtype_bits(t)) - 1));
 }
 
 }  // namespace
@@ -57,7 +61,8 @@ uint64_t random_element(Random& r, DType t, Data data, double magnitude) {
   if (ir::is_float(t)) return ir::float_to_bits(t, ir::round_to(t, floating(r, t, data, magnitude)));
   if (ir::is_bool(t)) return r.bits() & 1;
   const uint64_t bits = r.bits();
-  if (ir::dtype_bits(t) == 8 || r.chance(8)) return bits & (ir::dtype_bits(t) == 64 ? ~uint64_t{0} : (uint64_t{1} << ir::dtype_bits(t)) - 1);
+  if (ir::dtype_bits(t) == 8 || r.chance(8))
+    return bits & (ir::dtype_bits(t) == 64 ? ~uint64_t{0} : (uint64_t{1} << ir::dtype_bits(t)) - 1);
   return static_cast<uint64_t>(r.between(-100, 100)) & (ir::dtype_bits(t) == 64 ? ~uint64_t{0} : 0xffffffffu);
 }
 

@@ -9,7 +9,8 @@
 
 namespace tilegen::differential {
 
-// What floating elements hold. Integer types: the narrow ones their whole range, the wide ones mostly small numbers.
+// What floating elements hold. Integer types: the narrow ones their whole range, the wide ones mostly small
+// numbers.
 enum class Data : uint8_t {
   integers,           // whole numbers up to a magnitude: sums and products stay exact
   integers_specials,  // and now and then an infinity, a NaN or a zero of either sign
@@ -17,7 +18,8 @@ enum class Data : uint8_t {
   bit_patterns        // anything: special values and random bits, subnormals among them
 };
 
-// The largest magnitude of Data::integers unless told otherwise, small enough for sums of some hundred products.
+// The largest magnitude of Data::integers unless told otherwise, small enough for sums of some hundred
+// products.
 double default_magnitude(ir::DType t);
 
 class Random {
@@ -30,9 +32,13 @@ class Random {
   bool chance(int64_t of) { return below(of) == 0; }
   double unit() { return static_cast<double>(bits() >> 11) * 0x1p-53; }
   template <class T>
-  const T& pick(std::span<const T> list) { return list[static_cast<size_t>(below(static_cast<int64_t>(list.size())))]; }
+  const T& pick(std::span<const T> list) {
+    return list[static_cast<size_t>(below(static_cast<int64_t>(list.size())))];
+  }
   template <class T>
-  T pick(std::initializer_list<T> list) { return list.begin()[below(static_cast<int64_t>(list.size()))]; }
+  T pick(std::initializer_list<T> list) {
+    return list.begin()[below(static_cast<int64_t>(list.size()))];
+  }
 
  private:
   uint64_t state_;

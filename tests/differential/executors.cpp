@@ -26,10 +26,14 @@ constexpr int64_t kMaxTensorBytes = int64_t{1} << 24;
 
 double epsilon(DType t) {
   switch (t) {
-    case DType::f16: return 0x1p-10;
-    case DType::bf16: return 0x1p-7;
-    case DType::f32: return 0x1p-23;
-    default: return 0x1p-52;
+    case DType::f16:
+      return 0x1p-10;
+    case DType::bf16:
+      return 0x1p-7;
+    case DType::f32:
+      return 0x1p-23;
+    default:
+      return 0x1p-52;
   }
 }
 
@@ -55,7 +59,8 @@ struct Tensor {
   }
   uint64_t element(std::span<const std::byte> memory, int64_t at) const {
     uint64_t bits = 0;
-    std::memcpy(&bits, &memory[static_cast<size_t>(at * ir::dtype_bytes(type))], static_cast<size_t>(ir::dtype_bytes(type)));
+    std::memcpy(&bits, &memory[static_cast<size_t>(at * ir::dtype_bytes(type))],
+                static_cast<size_t>(ir::dtype_bytes(type)));
     return bits;
   }
   std::string element_name(int64_t linear) const {
@@ -146,7 +151,8 @@ std::string Memory::bind_tensor(const ir::Program& p, const ir::Param& param, co
   if (t.strides.empty()) {
     t.strides.resize(t.shape.size());
     int64_t stride = 1;
-    for (size_t d = t.shape.size(); d-- > 0; stride *= std::max<int64_t>(t.shape[d], 1)) t.strides[d] = stride;
+    for (size_t d = t.shape.size(); d-- > 0; stride *= std::max<int64_t>(t.shape[d], 1))
+      t.strides[d] = stride;
   }
   int64_t span = 1;
   for (size_t d = 0; d < t.shape.size(); ++d) {
@@ -197,8 +203,8 @@ std::string Memory::compare(const std::vector<GuardedMemory>& expected, const st
       for (int64_t b = 0; b < bytes; ++b) is_element[static_cast<size_t>(at * bytes + b)] = true;
       const uint64_t x = t.element(want, at), y = t.element(have, at);
       if (!elements_agree(t.type, x, y, bound))
-        return t.element_name(k) + " is " + value_text(t.type, y) + ", expected " + value_text(t.type, x) + " (was " +
-               value_text(t.type, t.element(t.initial, at)) + ")";
+        return t.element_name(k) + " is " + value_text(t.type, y) + ", expected " + value_text(t.type, x) +
+               " (was " + value_text(t.type, t.element(t.initial, at)) + ")";
     }
     for (size_t k = 0; k < want.size(); ++k)
       if (!is_element[k] && want[k] != have[k]) return "padding inside tensor " + t.name + " was written";
@@ -216,18 +222,24 @@ Bound Bound::of_sum(DType type, int64_t terms, double largest) {
 std::string to_text(const Case& c) {
   std::string text = c.text + "; launched with";
   for (const auto& [name, value] : c.launch.dims) text += " " + name + "=" + std::to_string(value);
-  return text + " seed=" + std::to_string(c.launch.seed) + " data=" + std::to_string(static_cast<int>(c.launch.data)) +
-         "\n";
+  return text + " seed=" + std::to_string(c.launch.seed) +
+         " data=" + std::to_string(static_cast<int>(c.launch.data)) + "\n";
 }
 
 const char* kind_name(Kind k) {
   switch (k) {
-    case Kind::agree: return "agree";
-    case Kind::invalid: return "invalid";
-    case Kind::refused: return "refused";
-    case Kind::differ: return "differ";
-    case Kind::rejected: return "rejected";
-    case Kind::crashed: return "crashed";
+    case Kind::agree:
+      return "agree";
+    case Kind::invalid:
+      return "invalid";
+    case Kind::refused:
+      return "refused";
+    case Kind::differ:
+      return "differ";
+    case Kind::rejected:
+      return "rejected";
+    case Kind::crashed:
+      return "crashed";
   }
   return "?";
 }
@@ -253,7 +265,8 @@ bool long_run() {
   return value && std::string(value) == "1";
 }
 
-Subject::Subject(std::string text) : text_(std::move(text)) {
+Subject::Subject(std::string text, std::vector<std::string> targets)
+    : text_(std::move(text)), targets_(targets.empty() ? executable_targets() : std::move(targets)) {
   const Limits limits;
   auto parsed = ir::parse_program(text_, "case.tl", limits);
   if (!parsed) {
@@ -268,7 +281,7 @@ void Subject::compile() {
   compiled_ = true;
   driver::CompileOptions options;
   options.verify = true;
-  for (const std::string& name : executable_targets()) {
+  for (const std::string& name : targets_) {
     Executable e;
     e.target = name;
     const auto crash = crash_of([&] {
@@ -281,8 +294,9 @@ void Subject::compile() {
       if (artifact)
         e.artifact = *artifact;
       else
-        e.failed = {artifact.error().diagnostics[0].code == DiagCode::limit_memory ? Kind::refused : Kind::rejected,
-                    name + ": " + artifact.error().to_text()};
+        e.failed = {
+            artifact.error().diagnostics[0].code == DiagCode::limit_memory ? Kind::refused : Kind::rejected,
+            name + ": " + artifact.error().to_text()};
     });
     if (crash) e.failed = {Kind::crashed, name + ": compiling ends in " + *crash};
     executables_.push_back(std::move(e));
@@ -315,11 +329,12 @@ Outcome Subject::compare(const Launch& launch) {
     else if (const auto fault = crash_of(run))
       return {Kind::crashed, e.target + ": the kernel ends in " + *fault};
     if (outcome.kind != Kind::agree) return outcome;
-    if (std::string d = memory.compare(expected, got, launch.bound); !d.empty()) return {Kind::differ, e.target + ": " + d};
+    if (std::string d = memory.compare(expected, got, launch.bound); !d.empty())
+      return {Kind::differ, e.target + ": " + d};
   }
   return outcome;
 }
 
-Outcome compare_executors(const Case& c) { return Subject(c.text).compare(c.launch); }
+Outcome compare_executors(const Case& c) { return Subject(c.text, c.targets).compare(c.launch); }
 
 }  // namespace tilegen::differential

@@ -1,8 +1,9 @@
 // Runs one program on every executor this machine has and compares what is in memory afterwards.
 //
-// Executors: the interpreter (the oracle); machine code for "host" and for "x86-64-v3", both through the whole pipeline
-// with verification between its stages. Compared is all memory of every tensor: elements by a bound, everything that
-// is no element (padding between strides, the zones around the tensor) for not being touched.
+// Executors: the interpreter (the oracle); machine code for "host" and for "x86-64-v3", both through the
+// whole pipeline with verification between its stages. Compared is all memory of every tensor: elements by a
+// bound, everything that is no element (padding between strides, the zones around the tensor) for not being
+// touched.
 #pragma once
 
 #include <cstdint>
@@ -18,16 +19,18 @@
 
 namespace tilegen::differential {
 
-// How far floating elements may be apart: absolute + ulps * (unit in the last place of the larger, in the tensor's
-// type). Integers and bools are always compared exactly, -0 equals +0, a NaN equals a NaN, an infinity only itself.
+// How far floating elements may be apart: absolute + ulps * (unit in the last place of the larger, in the
+// tensor's type). Integers and bools are always compared exactly, -0 equals +0, a NaN equals a NaN, an
+// infinity only itself.
 struct Bound {
   double absolute = 0;
   double ulps = 0;
 
   static Bound exact() { return {}; }
   static Bound of_ulps(double n) { return {0, n}; }
-  // Two sums of `terms` products or elements of at most `largest` each in any order, accumulated in `type`: each is
-  // within terms * eps * (sum of magnitudes) of the exact one. And a rounding of the result to the tensor's type.
+  // Two sums of `terms` products or elements of at most `largest` each in any order, accumulated in `type`:
+  // each is within terms * eps * (sum of magnitudes) of the exact one. And a rounding of the result to the
+  // tensor's type.
   static Bound of_sum(ir::DType type, int64_t terms, double largest);
 };
 
@@ -37,20 +40,22 @@ struct Launch {
   Data data = Data::integers;
   double magnitude = 0;  // of floating data, 0 = by type
   Bound bound;
-  int max_threads = 1;   // more than 1 and a fault in a kernel kills the process
+  int max_threads = 1;  // more than 1 and a fault in a kernel kills the process
 };
 
 // Text, so that a failure prints itself.
 struct Case {
   std::string text;
   Launch launch;
+  std::vector<std::string> targets = {};  // empty: all this machine runs
 };
 std::string to_text(const Case& c);
 
 struct Outcome {
   enum class Kind : uint8_t {
     agree,
-    invalid,   // not a program that may run: parse, check or interpreter error, or a size this test will not run
+    invalid,   // not a program that may run: parse, check or interpreter error, or a size this test will not
+               // run
     refused,   // a target has a stated limit (limit_memory)
     differ,    // everything below is a defect
     rejected,  // compilation of a checked program failed
@@ -64,7 +69,7 @@ const char* kind_name(Outcome::Kind k);
 // A program compiled once for each executor and run on any number of launches.
 class Subject {
  public:
-  explicit Subject(std::string text);
+  explicit Subject(std::string text, std::vector<std::string> targets = {});
 
   // Parse or check errors; empty when there are none.
   const std::string& invalid() const { return invalid_; }
@@ -80,6 +85,7 @@ class Subject {
   void compile();
 
   std::string text_, invalid_;
+  std::vector<std::string> targets_;
   std::shared_ptr<const ir::Program> program_;
   std::vector<Executable> executables_;
   bool compiled_ = false;
@@ -87,7 +93,8 @@ class Subject {
 
 Outcome compare_executors(const Case& c);
 
-// Targets whose code this machine runs. "host" always; more when TILEGEN_TARGETS lists them, separated by commas.
+// Targets whose code this machine runs. "host" always; more when TILEGEN_TARGETS lists them, separated by
+// commas.
 const std::vector<std::string>& executable_targets();
 
 // TILEGEN_LONG=1 asks for the long form of a test.

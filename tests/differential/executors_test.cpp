@@ -65,13 +65,14 @@ kernel k grid (b: 1) {
   }
   copy t -> Y
 }
-)", {}});
+)",
+                                               {}});
   EXPECT_EQ(unwritten.kind, Kind::invalid);
   EXPECT_NE(unwritten.text.find("uninitialised_read"), std::string::npos) << unwritten.text;
 }
 
-// What a data race between blocks leaves depends on the order in which they run: the one thing here that the executors
-// may see differently, and so a program on which they must be caught disagreeing with a forged expectation.
+// Executors compute functions without an exact form each within a bound, so some of 4096 values differ in their last bits:
+// compared exactly they must be seen to differ, compared by the bound to agree.
 TEST(Executors, ADifferenceIsReportedWithItsElement) {
   Launch inexact;
   inexact.data = Data::reals;

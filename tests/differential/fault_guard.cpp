@@ -12,8 +12,9 @@ struct Signal {
   int number;
   const char* name;
 };
-constexpr std::array kSignals = {Signal{SIGSEGV, "SIGSEGV"}, Signal{SIGBUS, "SIGBUS"}, Signal{SIGFPE, "SIGFPE"},
-                                 Signal{SIGILL, "SIGILL"}, Signal{SIGABRT, "SIGABRT"}};
+constexpr std::array kSignals = {Signal{SIGSEGV, "SIGSEGV"}, Signal{SIGBUS, "SIGBUS"},
+                                 Signal{SIGFPE, "SIGFPE"}, Signal{SIGILL, "SIGILL"},
+                                 Signal{SIGABRT, "SIGABRT"}};
 thread_local sigjmp_buf* active = nullptr;
 
 void handle(int number) {

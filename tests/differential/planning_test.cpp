@@ -1,5 +1,5 @@
-// Random programs through planning for a GPU: a schedule or a diagnostic with a way out, always the same one, and one
-// that does not depend on what things are called.
+// Random programs through planning for a GPU: a schedule or a diagnostic with a way out, always the same one,
+// and one that does not depend on what things are called.
 #include <gtest/gtest.h>
 
 #include <cctype>
@@ -40,7 +40,8 @@ Plan plan_of(const ir::Program& p) {
     }
     plan.text = schedule.error().to_text();
     for (const Diagnostic& d : schedule.error().diagnostics)
-      if (d.hint.empty() || d.message.empty() || d.code == DiagCode::internal_error) plan.defect = "a refusal without a way out: " + d.to_text();
+      if (d.hint.empty() || d.message.empty() || d.code == DiagCode::internal_error)
+        plan.defect = "a refusal without a way out: " + d.to_text();
   });
   if (crash) plan.defect = "planning ends in " + *crash;
   return plan;
@@ -67,7 +68,8 @@ std::string with_old_names(const std::string& text, const std::map<std::string, 
   std::string out;
   for (size_t i = 0; i < text.size();) {
     size_t end = i;
-    while (end < text.size() && (std::isalnum(static_cast<unsigned char>(text[end])) || text[end] == '_')) ++end;
+    while (end < text.size() && (std::isalnum(static_cast<unsigned char>(text[end])) || text[end] == '_'))
+      ++end;
     const std::string word = text.substr(i, std::max<size_t>(end - i, 1));
     auto at = old_of.find(word);
     out += at == old_of.end() ? word : at->second;
@@ -108,7 +110,8 @@ std::string replay_defect(const ir::Program& p, const char* target_name) {
     if (!replayed)
       defect = "the replay is refused: " + replayed.error().to_text();
     else if (decisions(*replayed) != decisions(*schedule))
-      defect = "the replay differs\n" + plan::schedule_to_text(*schedule) + "\nreplayed:\n" + plan::schedule_to_text(*replayed);
+      defect = "the replay differs\n" + plan::schedule_to_text(*schedule) + "\nreplayed:\n" +
+               plan::schedule_to_text(*replayed);
   });
   if (crash) return "replaying ends in " + *crash;
   return defect.empty() ? defect : std::string(target_name) + ": " + defect;
@@ -150,7 +153,8 @@ TEST(Planning, RandomPrograms) {
     if (defect.empty()) continue;
     ++defects;
     const std::string kind = defect.substr(0, 20);
-    const Case small = shrink(c, [&](const Case& x) { return defect_of(x).substr(0, 20) == kind; }, 1500);
+    const Case small = shrink(
+        c, [&](const Case& x) { return defect_of(x).substr(0, 20) == kind; }, 1500);
     ADD_FAILURE() << "seed " << seed << ": " << defect.substr(0, 200) << "\nsmallest such program:\n"
                   << small.text << defect_of(small);
   }

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <numeric>
 
 #include "random_generator.h"
 
@@ -8,10 +9,14 @@ double tile_cap(DType t) { return ir::dtype_bits(t) == 16 ? 8 : 256; }
 
 double exact_limit(DType t) {
   switch (t) {
-    case DType::f16: return 2048;
-    case DType::bf16: return 256;
-    case DType::f32: return 0x1p24;
-    default: return 0x1p50;
+    case DType::f16:
+      return 2048;
+    case DType::bf16:
+      return 256;
+    case DType::f32:
+      return 0x1p24;
+    default:
+      return 0x1p50;
   }
 }
 
@@ -23,10 +28,21 @@ std::string number_text(DType t, int64_t v) {
   return v < 0 ? "(" + text + ")" : text;
 }
 
+int64_t product(const std::vector<int64_t>& shape) {
+  return std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
+}
+
+bool converts(DType from, DType to) {
+  if (!ir::is_float(to)) return true;
+  if (ir::is_float(from)) return tile_cap(from) <= tile_cap(to);
+  return ir::is_bool(from) || (ir::dtype_bits(from) == 8 && tile_cap(to) >= 255);
+}
+
 Expr Generator::bounded(Expr e, DType t, double bound) {
   if (e.bound <= bound) return e;
   const auto limit = static_cast<int64_t>(bound);
-  if (r_.chance(2)) return {"min(max(" + e.text + ", " + number_text(t, -limit) + "), " + number_text(t, limit) + ")", bound};
+  if (r_.chance(2))
+    return {"min(max(" + e.text + ", " + number_text(t, -limit) + "), " + number_text(t, limit) + ")", bound};
   return {"max(" + number_text(t, -limit) + ", min(" + number_text(t, limit) + ", " + e.text + "))", bound};
 }
 
@@ -40,18 +56,26 @@ std::string Generator::index(int depth) {
   }
   const std::string a = index(depth - 1), b = index(depth - 1);
   switch (r_.below(7)) {
-    case 0: return "(" + a + " + " + b + ")";
-    case 1: return "(" + a + " - " + b + ")";
-    case 2: return "(" + a + " * " + std::to_string(r_.between(1, 5)) + ")";
-    case 3: return "(" + a + " // " + std::to_string(r_.between(1, 5)) + ")";
-    case 4: return "(" + a + " % " + std::to_string(r_.between(1, 9)) + ")";
-    case 5: return "min(" + a + ", " + b + ")";
-    default: return "max(" + a + ", " + b + ")";
+    case 0:
+      return "(" + a + " + " + b + ")";
+    case 1:
+      return "(" + a + " - " + b + ")";
+    case 2:
+      return "(" + a + " * " + std::to_string(r_.between(1, 5)) + ")";
+    case 3:
+      return "(" + a + " // " + std::to_string(r_.between(1, 5)) + ")";
+    case 4:
+      return "(" + a + " % " + std::to_string(r_.between(1, 9)) + ")";
+    case 5:
+      return "min(" + a + ", " + b + ")";
+    default:
+      return "max(" + a + ", " + b + ")";
   }
 }
 
 std::string Generator::offset(int64_t step) {
-  if (vars_.empty() || r_.chance(5)) return r_.chance(6) ? "-" + std::to_string(r_.between(1, 5)) : std::to_string(r_.between(0, 12));
+  if (vars_.empty() || r_.chance(5))
+    return r_.chance(6) ? "-" + std::to_string(r_.between(1, 5)) : std::to_string(r_.between(0, 12));
   if (r_.chance(8)) return index(2);
   std::string text = r_.pick(std::span<const IndexVar>(vars_)).name;
   if (step > 1) text += " * " + std::to_string(step);
@@ -67,11 +91,16 @@ std::string Generator::index_within(int64_t extent) {
     const IndexVar& v = *fitting[static_cast<size_t>(r_.below(static_cast<int64_t>(fitting.size())))];
     const std::string n = std::to_string(extent), slack = std::to_string(r_.between(0, extent - v.extent));
     switch (r_.below(8)) {
-      case 0: return std::to_string(extent - 1) + " - " + v.name;
-      case 1: return v.name + " // 2";
-      case 2: return "(" + v.name + " + " + std::to_string(r_.between(1, 5)) + ") % " + n;
-      case 3: return v.name + " + " + slack;
-      default: return v.name;
+      case 0:
+        return std::to_string(extent - 1) + " - " + v.name;
+      case 1:
+        return v.name + " // 2";
+      case 2:
+        return "(" + v.name + " + " + std::to_string(r_.between(1, 5)) + ") % " + n;
+      case 3:
+        return v.name + " + " + slack;
+      default:
+        return v.name;
     }
   }
   if (r_.chance(3)) return std::to_string(r_.below(extent));
@@ -102,7 +131,8 @@ Expr Generator::load_plainly(const Tile& t) {
 // Anywhere, also outside, where a tensor reads 0.
 Expr Generator::load_tensor(const Tensor& t) {
   std::string text = t.name + "[";
-  for (size_t d = 0; d < t.shape.size(); ++d) text += (d ? ", " : "") + (r_.chance(5) ? index(2) : offset(r_.pick<int64_t>({1, 1, 8})));
+  for (size_t d = 0; d < t.shape.size(); ++d)
+    text += (d ? ", " : "") + (r_.chance(5) ? index(2) : offset(r_.pick<int64_t>({1, 1, 8})));
   return {text + "]", tile_cap(t.type)};
 }
 
@@ -115,11 +145,17 @@ DType Generator::type_at_hand() {
 }
 
 Expr Generator::leaf(DType t) {
-  const auto hidden = [&](const std::string& name) { return std::find(hidden_.begin(), hidden_.end(), name) != hidden_.end(); };
+  const auto hidden = [&](const std::string& name) {
+    return std::find(hidden_.begin(), hidden_.end(), name) != hidden_.end();
+  };
   std::vector<Expr> options;
   for (const Tile& tile : tiles_)
-    if (tile.type == t && tile.written && !hidden(tile.name) && (in_parallel_ || tile.scope != MemScope::fragment))
-      options.push_back((options_.for_gpu && tile.scope == MemScope::fragment) || (chaining_ && in_parallel_ && !r_.chance(6)) ? load_plainly(tile) : load_tile(tile));
+    if (tile.type == t && tile.written && !hidden(tile.name) &&
+        (in_parallel_ || tile.scope != MemScope::fragment))
+      options.push_back((options_.for_gpu && tile.scope == MemScope::fragment) ||
+                                (chaining_ && in_parallel_ && !r_.chance(6))
+                            ? load_plainly(tile)
+                            : load_tile(tile));
   std::erase_if(options, [](const Expr& e) { return e.text.empty(); });
   for (size_t i = 0; i < same_element_.size(); ++i)
     if (same_type_[i] == t)
@@ -131,7 +167,9 @@ Expr Generator::leaf(DType t) {
   // Where nothing of this type can be read, mostly a number made from the indices.
   if (options.empty() && !vars_.empty() && !ir::is_bool(t) && !r_.chance(3))
     return {std::string("cast(") + ir::dtype_name(t) + ", " + index(1) + " % 7)", 7};
-  const int64_t constant = ir::is_bool(t) ? r_.below(2) : t == DType::u8 ? r_.between(0, 255) : r_.between(-6, 6);
+  const int64_t constant = ir::is_bool(t)   ? r_.below(2)
+                           : t == DType::u8 ? r_.between(0, 255)
+                                            : r_.between(-6, 6);
   options.push_back({number_text(t, constant), 6});
   if (t == DType::i64) options.push_back({index(1), 0});
   return options[static_cast<size_t>(r_.below(static_cast<int64_t>(options.size())))];
@@ -166,16 +204,22 @@ Expr Generator::converted(DType t, int depth) {
 Expr Generator::float_expr(DType t, int depth) {
   Expr a = expr(t, depth - 1);
   switch (r_.below(9)) {
-    case 0: return {"abs(" + a.text + ")", a.bound};
-    case 1: return {"neg(" + a.text + ")", a.bound};
-    case 2: return {(r_.chance(2) ? "floor(" : "ceil(") + a.text + ")", a.bound};
-    default: break;
+    case 0:
+      return {"abs(" + a.text + ")", a.bound};
+    case 1:
+      return {"neg(" + a.text + ")", a.bound};
+    case 2:
+      return {(r_.chance(2) ? "floor(" : "ceil(") + a.text + ")", a.bound};
+    default:
+      break;
   }
   Expr b = expr(t, depth - 1);
   const double limit = exact_limit(t);
   switch (r_.below(6)) {
-    case 0: return {"min(" + a.text + ", " + b.text + ")", std::max(a.bound, b.bound)};
-    case 1: return {"max(" + a.text + ", " + b.text + ")", std::max(a.bound, b.bound)};
+    case 0:
+      return {"min(" + a.text + ", " + b.text + ")", std::max(a.bound, b.bound)};
+    case 1:
+      return {"max(" + a.text + ", " + b.text + ")", std::max(a.bound, b.bound)};
     case 2:
       while (a.bound * b.bound > limit) {
         Expr& larger = a.bound > b.bound ? a : b;
@@ -194,10 +238,14 @@ Expr Generator::float_expr(DType t, int depth) {
 Expr Generator::int_expr(DType t, int depth) {
   const std::string a = expr(t, depth - 1).text;
   switch (r_.below(12)) {
-    case 0: return {"abs(" + a + ")"};
-    case 1: return {"neg(" + a + ")"};
-    case 2: return {"bit_not(" + a + ")"};
-    default: break;
+    case 0:
+      return {"abs(" + a + ")"};
+    case 1:
+      return {"neg(" + a + ")"};
+    case 2:
+      return {"bit_not(" + a + ")"};
+    default:
+      break;
   }
   const std::string b = expr(t, depth - 1).text;
   static const char* const infix[] = {"+", "-", "*", "+", "-", "*", "//", "%", "&", "|", "^", "<<", ">>"};
@@ -208,7 +256,9 @@ Expr Generator::int_expr(DType t, int depth) {
 }
 
 Expr Generator::bool_expr(int depth) {
-  if (depth <= 0) return r_.chance(2) ? leaf(DType::boolean) : Expr{"(" + index(1) + r_.pick({" < ", " == ", " <= "}) + index(1) + ")"};
+  if (depth <= 0)
+    return r_.chance(2) ? leaf(DType::boolean)
+                        : Expr{"(" + index(1) + r_.pick({" < ", " == ", " <= "}) + index(1) + ")"};
   if (r_.chance(3)) {
     const std::string a = bool_expr(depth - 1).text;
     if (r_.chance(3)) return {"not(" + a + ")"};

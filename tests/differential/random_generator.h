@@ -12,9 +12,12 @@ namespace tilegen::differential {
 using ir::DType;
 using ir::MemScope;
 
-double tile_cap(DType t);       // largest magnitude a tile or tensor of a floating type keeps
-double exact_limit(DType t);    // whole numbers up to here are exact
+double tile_cap(DType t);     // largest magnitude a tile or tensor of a floating type keeps
+double exact_limit(DType t);  // whole numbers up to here are exact
 std::string number_text(DType t, int64_t v);
+bool converts(DType from,
+              DType to);  // may an element become `to` without leaving what a buffer of `to` keeps?
+int64_t product(const std::vector<int64_t>& shape);
 
 struct Expr {
   std::string text;
@@ -76,10 +79,12 @@ class Generator {
   void ensure_written(Tile& t);
   std::string fresh(const char* prefix) { return prefix + std::to_string(names_++); }
   DType random_type() {
-    return r_.pick({DType::f32, DType::f32, DType::f32, DType::f16, DType::bf16, DType::f64, DType::i32, DType::i32,
-                    DType::i8, DType::u8, DType::i64, DType::boolean});
+    return r_.pick({DType::f32, DType::f32, DType::f32, DType::f16, DType::bf16, DType::f64, DType::i32,
+                    DType::i32, DType::i8, DType::u8, DType::i64, DType::boolean});
   }
-  int64_t random_tile_extent() { return r_.pick<int64_t>({1, 2, 3, 4, 5, 7, 8, 8, 9, 12, 16, 16, 17, 24, 31, 32, 33}); }
+  int64_t random_tile_extent() {
+    return r_.pick<int64_t>({1, 2, 3, 4, 5, 7, 8, 8, 9, 12, 16, 16, 17, 24, 31, 32, 33});
+  }
 
   // random_statements.cpp
   void statements(int count, int depth);
@@ -103,7 +108,9 @@ class Generator {
   std::string own_region(const Tensor& o, const std::vector<int64_t>& extents, bool as_indices,
                          const std::vector<std::string>& points);
   std::vector<int64_t> own_extents(const Tensor& o);
-  void line(const std::string& text) { body_ += std::string(static_cast<size_t>(indent_) * 2, ' ') + text + "\n"; }
+  void line(const std::string& text) {
+    body_ += std::string(static_cast<size_t>(indent_) * 2, ' ') + text + "\n";
+  }
 
   // random_expr.cpp
   Expr expr(DType t, int depth);
@@ -115,11 +122,11 @@ class Generator {
   Expr converted(DType t, int depth);
   Expr bounded(Expr e, DType t, double bound);
   Expr load_tile(const Tile& t);
-  Expr load_plainly(const Tile& t);         // by loop variables over whole extents; no text where there are none
+  Expr load_plainly(const Tile& t);  // by loop variables over whole extents; no text where there are none
   Expr load_tensor(const Tensor& t);
-  std::string index(int depth);             // any i64
-  std::string offset(int64_t step);         // any uniform i64, mostly a multiple of step
-  std::string index_within(int64_t extent); // 0 .. extent-1
+  std::string index(int depth);              // any i64
+  std::string offset(int64_t step);          // any uniform i64, mostly a multiple of step
+  std::string index_within(int64_t extent);  // 0 .. extent-1
 
   Random r_;
   RandomProgramOptions options_;
@@ -134,11 +141,11 @@ class Generator {
   std::vector<GridVar> grid_;
   std::vector<IndexVar> vars_;
   bool in_parallel_ = false;
-  bool chaining_ = false;               // tiles are mostly read at the loop's own point
-  std::vector<std::string> hidden_;     // tiles and tensors the running parallel loop stores
-  std::vector<Expr> same_element_;      // of them, what may be read (with its type in same_type_)
+  bool chaining_ = false;            // tiles are mostly read at the loop's own point
+  std::vector<std::string> hidden_;  // tiles and tensors the running parallel loop stores
+  std::vector<Expr> same_element_;   // of them, what may be read (with its type in same_type_)
   std::vector<DType> same_type_;
-  int64_t multiplier_ = 1;              // how often a statement here runs
+  int64_t multiplier_ = 1;  // how often a statement here runs
   int64_t spent_ = 0;
 };
 

@@ -52,10 +52,14 @@ Extent Generator::random_extent() {
   const std::string d = r_.pick(std::span<const std::string>(dims_));
   const int64_t v = dim_values_[d];
   switch (r_.below(6)) {
-    case 0: return {d + " + 1", v + 1};
-    case 1: return {d + " * 2", v * 2};
-    case 2: return {"ceildiv(" + d + ", 4)", (v + 3) / 4};
-    default: return {d, v};
+    case 0:
+      return {d + " + 1", v + 1};
+    case 1:
+      return {d + " * 2", v * 2};
+    case 2:
+      return {"ceildiv(" + d + ", 4)", (v + 3) / 4};
+    default:
+      return {d, v};
   }
 }
 
@@ -87,7 +91,8 @@ void Generator::declare_inputs() {
     Tensor t;
     t.name = fresh("x");
     t.type = random_type();
-    for (int64_t rank = r_.pick<int64_t>({1, 2, 2, 2, 3}); rank > 0; --rank) t.shape.push_back(random_extent());
+    for (int64_t rank = r_.pick<int64_t>({1, 2, 2, 2, 3}); rank > 0; --rank)
+      t.shape.push_back(random_extent());
     declare_tensor(std::move(t), !r_.chance(4));
   }
 }
@@ -103,7 +108,8 @@ void Generator::grid() {
     if (!dims_.empty() && r_.chance(2)) {
       g.dim = r_.pick(std::span<const std::string>(dims_));
       g.dim_value = dim_values_[g.dim];
-      g.extent = {"ceildiv(" + g.dim + ", " + std::to_string(g.tile) + ")", (g.dim_value + g.tile - 1) / g.tile};
+      g.extent = {"ceildiv(" + g.dim + ", " + std::to_string(g.tile) + ")",
+                  (g.dim_value + g.tile - 1) / g.tile};
     } else {
       const int64_t n = r_.between(1, 3);
       g.extent = {std::to_string(n), n};
@@ -149,7 +155,8 @@ Tile* Generator::tile_of(std::vector<int64_t> shape, DType type, MemScope scope)
   if (tiles_.size() >= kMaxTiles || elements > 4096) return nullptr;
   tiles_.reserve(kMaxTiles + 8);  // pointers to tiles stay good while a statement is made
   const std::string name = fresh("t");
-  allocs_ += "  alloc " + name + ": " + ir::scope_name(scope) + " " + ir::dtype_name(type) + "[" + list_text(shape) + "]\n";
+  allocs_ += "  alloc " + name + ": " + ir::scope_name(scope) + " " + ir::dtype_name(type) + "[" +
+             list_text(shape) + "]\n";
   tiles_.push_back({name, scope, type, std::move(shape), false});
   return &tiles_.back();
 }
@@ -193,8 +200,8 @@ void Generator::ensure_written(Tile& t) {
   t.written = true;
 }
 
-// Tiles go to tensors of their own, so that what went wrong does not stay unseen. Not always all of them: tiles that
-// nothing reads any more are what some optimisations look for.
+// Tiles go to tensors of their own, so that what went wrong does not stay unseen. Not always all of them:
+// tiles that nothing reads any more are what some optimisations look for.
 void Generator::observe_tiles() {
   const bool all = r_.chance(2);
   for (const Tile& t : tiles_) {
@@ -227,7 +234,8 @@ void Generator::kernel(int index) {
   statements(static_cast<int>(r_.between(2, options_.max_statements)), 0);
   observe_tiles();
   std::string header = "kernel k" + std::to_string(index) + " grid (";
-  for (size_t i = 0; i < grid_.size(); ++i) header += (i ? ", " : "") + grid_[i].name + ": " + grid_[i].extent.text;
+  for (size_t i = 0; i < grid_.size(); ++i)
+    header += (i ? ", " : "") + grid_[i].name + ": " + grid_[i].extent.text;
   if (body_.empty()) {
     const Tensor& o = tensors_.back();
     std::vector<std::string> points(o.shape.size(), "0");

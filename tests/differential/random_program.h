@@ -1,8 +1,9 @@
 // Seeded random tile programs, well typed and free of undefined reads, each with the dims to launch it.
 //
-// Every floating value is a whole number small enough that no operation rounds (inputs may also hold infinities and NaNs):
-// a buffer of a floating type never keeps more than tile_cap(type), and an expression's magnitude is followed while it
-// is made. So all executors must agree exactly, whatever order they sum in and whatever they contract.
+// Every floating value is a whole number small enough that no operation rounds (inputs may also hold
+// infinities and NaNs): a buffer of a floating type never keeps more than tile_cap(type), and an expression's
+// magnitude is followed while it is made. So all executors must agree exactly, whatever order they sum in and
+// whatever they contract.
 #pragma once
 
 #include "executors.h"
@@ -12,7 +13,8 @@ namespace tilegen::differential {
 struct RandomProgramOptions {
   int64_t budget = 150000;  // elements touched by one launch, roughly: bounds the interpreter's time
   int max_statements = 14;  // of one kernel
-  bool for_gpu = false;     // mostly what a GPU plan serves: products of whole instructions, fragments indexed plainly
+  bool for_gpu =
+      false;  // mostly what a GPU plan serves: products of whole instructions, fragments indexed plainly
 };
 
 Case random_case(uint64_t seed, const RandomProgramOptions& options = {});

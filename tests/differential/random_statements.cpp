@@ -5,21 +5,6 @@
 
 namespace tilegen::differential {
 
-namespace {
-
-int64_t product(const std::vector<int64_t>& shape) {
-  return std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
-}
-
-// May an element of `from` be converted to `to` without leaving what a buffer of `to` keeps?
-bool converts(DType from, DType to) {
-  if (!ir::is_float(to)) return true;
-  if (ir::is_float(from)) return tile_cap(from) <= tile_cap(to);
-  return ir::is_bool(from) || (ir::dtype_bits(from) == 8 && tile_cap(to) >= 255);
-}
-
-}  // namespace
-
 bool Generator::affordable(int64_t elements) {
   const int64_t cost = elements * multiplier_;
   if (multiplier_ > options_.budget || spent_ + cost > options_.budget) return false;
@@ -31,7 +16,8 @@ bool Generator::affordable(int64_t elements) {
 std::vector<int64_t> Generator::own_extents(const Tensor& o) {
   std::vector<int64_t> extents;
   for (size_t d = 0; d < o.shape.size(); ++d)
-    extents.push_back(o.grid_of[d] >= 0 ? grid_[static_cast<size_t>(o.grid_of[d])].tile : std::max<int64_t>(o.shape[d].value, 1));
+    extents.push_back(o.grid_of[d] >= 0 ? grid_[static_cast<size_t>(o.grid_of[d])].tile
+                                        : std::max<int64_t>(o.shape[d].value, 1));
   return extents;
 }
 
@@ -42,7 +28,8 @@ std::string Generator::own_region(const Tensor& o, const std::vector<int64_t>& e
   std::string text = o.name + "[";
   for (size_t d = 0; d < own.size(); ++d) {
     std::string at;
-    if (o.grid_of[d] >= 0) at = grid_[static_cast<size_t>(o.grid_of[d])].name + " * " + std::to_string(own[d]) + " + ";
+    if (o.grid_of[d] >= 0)
+      at = grid_[static_cast<size_t>(o.grid_of[d])].name + " * " + std::to_string(own[d]) + " + ";
     at += as_indices ? points[d] : std::to_string(r_.between(0, own[d] - extents[d]));
     text += (d ? ", " : "") + at + (as_indices ? "" : " :+ " + std::to_string(extents[d]));
   }
@@ -99,7 +86,8 @@ void Generator::copy_out() {
     if (r_.chance(4)) e = r_.between(1, e);
   if (!affordable(product(extents))) return;
   const DType type = r_.chance(3) ? random_type() : o.type;
-  Tile* t = tile_of(extents, converts(type, o.type) ? type : o.type, r_.pick({MemScope::shared, MemScope::fragment}));
+  Tile* t = tile_of(extents, converts(type, o.type) ? type : o.type,
+                    r_.pick({MemScope::shared, MemScope::fragment}));
   if (!t) return;
   ensure_written(*t);
   line("copy " + t->name + " -> " + own_region(o, extents, false, {}));
@@ -114,8 +102,9 @@ void Generator::copy_tiles() {
   if (partial)
     for (int64_t& e : extents) e = r_.between(1, e);
   const DType type = r_.chance(2) ? from.type : random_type();
-  Tile* dst = tile_of(r_.chance(2) && partial ? from.shape : extents, converts(from.type, type) ? type : from.type,
-                      r_.pick({MemScope::shared, MemScope::fragment, MemScope::local}));
+  Tile* dst =
+      tile_of(r_.chance(2) && partial ? from.shape : extents, converts(from.type, type) ? type : from.type,
+              r_.pick({MemScope::shared, MemScope::fragment, MemScope::local}));
   if (!dst || dst->name == from.name) return;
   if (dst->shape != extents) ensure_written(*dst);
   std::string a, b;
@@ -138,11 +127,13 @@ void Generator::fill() {
     ensure_written(*t);
     for (size_t d = 0; d < t->shape.size(); ++d) {
       const int64_t e = r_.between(1, t->shape[d]);
-      region += (d ? ", " : "[") + std::to_string(r_.between(0, t->shape[d] - e)) + " :+ " + std::to_string(e);
+      region +=
+          (d ? ", " : "[") + std::to_string(r_.between(0, t->shape[d] - e)) + " :+ " + std::to_string(e);
     }
     region += "]";
   }
-  line("fill " + t->name + region + ", " + bounded(expr(t->type, r_.chance(2) ? 0 : 2), t->type, tile_cap(t->type)).text);
+  line("fill " + t->name + region + ", " +
+       bounded(expr(t->type, r_.chance(2) ? 0 : 2), t->type, tile_cap(t->type)).text);
   hidden_.clear();
   t->written = true;
 }
@@ -152,15 +143,18 @@ struct GemmTypes {
   DType a, b, c;
 };
 constexpr GemmTypes kGemmTypes[] = {
-    {DType::f16, DType::f16, DType::f16}, {DType::f16, DType::f16, DType::f32}, {DType::bf16, DType::bf16, DType::f32},
-    {DType::f32, DType::f32, DType::f32}, {DType::f64, DType::f64, DType::f64}, {DType::i8, DType::i8, DType::i32},
-    {DType::i8, DType::u8, DType::i32},   {DType::u8, DType::i8, DType::i32},   {DType::u8, DType::u8, DType::i32},
+    {DType::f16, DType::f16, DType::f16},   {DType::f16, DType::f16, DType::f32},
+    {DType::bf16, DType::bf16, DType::f32}, {DType::f32, DType::f32, DType::f32},
+    {DType::f64, DType::f64, DType::f64},   {DType::i8, DType::i8, DType::i32},
+    {DType::i8, DType::u8, DType::i32},     {DType::u8, DType::i8, DType::i32},
+    {DType::u8, DType::u8, DType::i32},
 };
 }  // namespace
 
 std::array<int64_t, 3> Generator::gemm_extents(int64_t max_k) {
   if (options_.for_gpu)
-    return {r_.pick<int64_t>({32, 64}), r_.pick<int64_t>({16, 32, 64}), max_k < 32 ? 16 : r_.pick<int64_t>({32, 64})};
+    return {r_.pick<int64_t>({32, 64}), r_.pick<int64_t>({16, 32, 64}),
+            max_k < 32 ? 16 : r_.pick<int64_t>({32, 64})};
   if (r_.chance(3)) {  // square: a result is often the next one's operand
     const int64_t e = r_.pick<int64_t>({4, 8, 12, 16, 24});
     return {e, e, e};
@@ -174,7 +168,8 @@ void Generator::gemm() {
   if (!affordable(m * n * k / 4)) return;
   const bool ta = r_.chance(2), tb = r_.chance(2), clear = r_.chance(3);
   const auto scope = [&] { return r_.chance(2) ? MemScope::fragment : MemScope::shared; };
-  const std::vector<int64_t> shapes[] = {ta ? std::vector{k, m} : std::vector{m, k}, tb ? std::vector{n, k} : std::vector{k, n}, {m, n}};
+  const std::vector<int64_t> shapes[] = {
+      ta ? std::vector{k, m} : std::vector{m, k}, tb ? std::vector{n, k} : std::vector{k, n}, {m, n}};
   const DType dtypes[] = {types.a, types.b, types.c};
   std::string names[3];
   for (int i = 0; i < 3; ++i) {
@@ -222,14 +217,17 @@ void Generator::gemm_loop() {
   tiles_.push_back({b, MemScope::shared, types.b, tb ? std::vector{n, k} : std::vector{k, n}, false});
   tiles_.push_back({c, MemScope::fragment, types.c, {m, n}, false});
   for (const std::string* name : {&a, &b, &c}) {
-    const Tile& t = *std::find_if(tiles_.begin(), tiles_.end(), [&](const Tile& x) { return x.name == *name; });
+    const Tile& t =
+        *std::find_if(tiles_.begin(), tiles_.end(), [&](const Tile& x) { return x.name == *name; });
     allocs_ += "  alloc " + t.name + ": " + ir::scope_name(t.scope) + " " + ir::dtype_name(t.type) + "[" +
                std::to_string(t.shape[0]) + ", " + std::to_string(t.shape[1]) + "]\n";
   }
   const std::string ks = std::to_string(k), step = v + " * " + ks + " :+ " + ks;
-  const std::string rows = offset(m) + " :+ " + std::to_string(m), cols = offset(n) + " :+ " + std::to_string(n);
+  const std::string rows = offset(m) + " :+ " + std::to_string(m),
+                    cols = offset(n) + " :+ " + std::to_string(n);
   line("fill " + c + ", " + number_text(types.c, 0));
-  line("pipelined " + v + " in 0 .. " + std::to_string(trips) + (r_.chance(2) ? " stages " + std::to_string(r_.between(1, 4)) : "") + " {");
+  line("pipelined " + v + " in 0 .. " + std::to_string(trips) +
+       (r_.chance(2) ? " stages " + std::to_string(r_.between(1, 4)) : "") + " {");
   ++indent_;
   line("copy " + x->name + "[" + rows + ", " + step + "] -> " + a);
   line("copy " + y->name + "[" + (tb ? cols + ", " + step : step + ", " + cols) + "] -> " + b);
@@ -249,7 +247,8 @@ void Generator::reduce() {
   if (r_.chance(3)) {
     for (size_t d = 0; d < from.shape.size(); ++d) {
       const int64_t e = r_.between(1, from.shape[d]);
-      region += (d ? ", " : "[") + std::to_string(r_.between(0, from.shape[d] - e)) + " :+ " + std::to_string(e);
+      region +=
+          (d ? ", " : "[") + std::to_string(r_.between(0, from.shape[d] - e)) + " :+ " + std::to_string(e);
       from.shape[d] = e;
     }
     region += "]";
@@ -262,185 +261,24 @@ void Generator::reduce() {
     shape.erase(shape.begin() + static_cast<ptrdiff_t>(axis));
   std::vector<const char*> kinds = {"max", "min"};
   if (!ir::is_bool(from.type)) kinds.insert(kinds.end(), {"sum", "sum"});
-  if (ir::is_float(from.type) || ir::dtype_kind(from.type) == ir::DTypeKind::signed_int) kinds.push_back("absmax");
+  if (ir::is_float(from.type) || ir::dtype_kind(from.type) == ir::DTypeKind::signed_int)
+    kinds.push_back("absmax");
   const std::string kind = r_.pick(std::span<const char* const>(kinds));
   DType to = from.type;
   if (ir::is_float(to) && ir::dtype_bits(to) == 16 && r_.chance(2)) to = DType::f32;
   if (ir::is_integer(to) && ir::dtype_bits(to) == 8 && r_.chance(2)) to = DType::i32;
-  if (kind == "sum" && ir::is_float(to) && static_cast<double>(length + 1) * tile_cap(to) > exact_limit(to)) return;
-  Tile* dst = tile_of(shape, to, r_.pick({MemScope::fragment, MemScope::fragment, MemScope::shared, MemScope::local}));
+  if (kind == "sum" && ir::is_float(to) && static_cast<double>(length + 1) * tile_cap(to) > exact_limit(to))
+    return;
+  Tile* dst = tile_of(shape, to,
+                      r_.pick({MemScope::fragment, MemScope::fragment, MemScope::shared, MemScope::local}));
   if (!dst || dst->name == from.name) return;
   const bool accumulate = r_.chance(3);
   if (accumulate) ensure_written(*dst);
-  std::string attrs = "{kind=" + kind + ", axis=" + std::to_string(axis) + (accumulate ? ", accumulate}" : "}");
+  std::string attrs =
+      "{kind=" + kind + ", axis=" + std::to_string(axis) + (accumulate ? ", accumulate}" : "}");
   line("reduce " + from.name + region + " -> " + dst->name + " " + attrs);
   dst->written = true;
   if (kind == "sum" && ir::is_float(to)) clamp(*dst);
-}
-
-// Element-wise steps over one shape, one behind the other: what loop fusion and store forwarding look for.
-void Generator::chain() {
-  std::vector<Tensor*> outputs;
-  for (Tensor& t : tensors_)
-    if (!t.readable && t.grid_of.size() <= 3 && product(own_extents(t)) <= 2048) outputs.push_back(&t);
-  if (outputs.empty()) return;
-  Tensor& o = *outputs[static_cast<size_t>(r_.below(static_cast<int64_t>(outputs.size())))];
-  const std::vector<int64_t> shape = own_extents(o);
-  chaining_ = true;
-  std::string last;
-  for (int64_t steps = r_.between(2, 5); steps > 0 && affordable(2 * product(shape)); --steps) {
-    const DType type = steps == 1 ? o.type : r_.chance(2) ? o.type : random_type();
-    Tile* t = tile_of(shape, type, r_.pick({MemScope::fragment, MemScope::fragment, MemScope::fragment, MemScope::shared}));
-    if (!t) break;
-    Tile* from = any_tile([](const Tile&) { return true; }, true);
-    if (from && from->shape == shape && from->name != t->name && converts(from->type, t->type) && r_.chance(2)) {
-      line("copy " + from->name + " -> " + t->name);
-      t->written = true;
-    } else if (!t->written && r_.chance(3)) {
-      ensure_written(*t);
-    } else {
-      parallel_store(t, nullptr);
-    }
-    if (t->type == o.type) last = t->name;
-  }
-  if (!last.empty() && r_.chance(2))
-    line("copy " + last + " -> " + own_region(o, shape, false, {}));
-  else
-    parallel_store(nullptr, &o);
-  chaining_ = false;
-}
-
-// ---- parallel loops ----
-
-void Generator::parallel() {
-  std::vector<Tensor*> outputs;
-  for (Tensor& t : tensors_)
-    if (!t.readable && t.grid_of.size() <= 4) outputs.push_back(&t);
-  Tensor* output = !outputs.empty() && r_.chance(3) ? outputs[static_cast<size_t>(r_.below(static_cast<int64_t>(outputs.size())))] : nullptr;
-  Tile* target = nullptr;
-  if (!output) {
-    const size_t rank = static_cast<size_t>(r_.pick<int64_t>({1, 2, 2, 2, 3}));
-    std::vector<int64_t> shape;
-    for (size_t d = 0; d < rank; ++d) shape.push_back(random_tile_extent());
-    if (rank == 3) shape[0] = r_.between(1, 4);
-    target = r_.chance(2) ? any_tile([](const Tile& t) { return t.scope != MemScope::local; }, false) : nullptr;
-    if (!target) target = tile_of(shape, random_type(), r_.pick({MemScope::shared, MemScope::fragment, MemScope::fragment}));
-    if (!target) return;
-  }
-  if (!affordable(3 * product(output ? own_extents(*output) : target->shape))) return;
-  parallel_store(target, output);
-}
-
-void Generator::parallel_store(Tile* target, Tensor* output) {
-  const std::vector<int64_t> shape = output ? own_extents(*output) : target->shape;
-  std::vector<int64_t> extents = shape;
-  const bool plain = options_.for_gpu && target && target->scope == MemScope::fragment;
-  const bool partial = !output && !plain && r_.chance(5);
-  if (partial && target) {
-    ensure_written(*target);
-    for (int64_t& e : extents) e = r_.between(1, e);
-  }
-  const bool conditional = r_.chance(4);
-  if (target && conditional) ensure_written(*target);
-  // Loop variables in a random order of the target's dimensions.
-  std::vector<size_t> order(shape.size());
-  std::iota(order.begin(), order.end(), size_t{0});
-  for (size_t i = order.size(); i > 1; --i)
-    if (r_.chance(4)) std::swap(order[i - 1], order[static_cast<size_t>(r_.below(static_cast<int64_t>(i)))]);
-  const size_t outer_vars = vars_.size();
-  std::vector<std::string> points(shape.size());
-  std::string vars, ranges;
-  for (size_t i = 0; i < order.size(); ++i) {
-    const size_t d = order[i];
-    const std::string v = fresh("v");
-    vars += (i ? ", " : "") + v;
-    ranges += (i ? ", " : "") + std::to_string(extents[d]);
-    vars_.push_back({v, extents[d]});
-    const int64_t slack = r_.between(0, shape[d] - extents[d]);
-    points[d] = !plain && r_.chance(8) ? std::to_string(slack + extents[d] - 1) + " - " + v : slack ? v + " + " + std::to_string(slack) : v;
-  }
-  const DType type = output ? output->type : target->type;
-  std::string element;
-  if (output) {
-    element = own_region(*output, {}, true, points);
-  } else {
-    element = target->name + "[";
-    for (size_t d = 0; d < points.size(); ++d) element += (d ? ", " : "") + points[d];
-    element += "]";
-  }
-  // Now and then a second tile is written along.
-  Tile* second = !output && !partial && r_.chance(3) ? tile_of(shape, random_type(), r_.pick({MemScope::shared, MemScope::fragment})) : nullptr;
-  if (second && (second->name == target->name || (conditional && !second->written))) second = nullptr;
-  const std::string second_element = second ? second->name + element.substr(element.find('[')) : "";
-  hidden_ = {output ? output->name : target->name};
-  if (second) hidden_.push_back(second->name);
-  if (target && target->written && r_.chance(2)) {
-    same_element_ = {{element, tile_cap(type)}};
-    same_type_ = {type};
-  }
-  in_parallel_ = true;
-  line("parallel " + vars + " in " + ranges + " {");
-  ++indent_;
-  const auto store_to = [&](const std::string& at, DType t) {
-    line(at + " = " + bounded(expr(t, static_cast<int>(r_.between(0, 3))), t, tile_cap(t)).text);
-  };
-  const auto store = [&] {
-    store_to(element, type);
-    if (second) store_to(second_element, second->type);
-  };
-  if (conditional) {
-    line("if " + bool_expr(2).text + " {");
-    ++indent_;
-    const bool nested = r_.chance(3);
-    if (nested) {
-      line("if " + bool_expr(1).text + " {");
-      ++indent_;
-    }
-    store();
-    if (nested) {
-      --indent_;
-      line("}");
-    }
-    --indent_;
-    if (r_.chance(2)) {
-      line("} else {");
-      ++indent_;
-      store();
-      --indent_;
-    }
-    line("}");
-  } else {
-    store();
-    if (r_.chance(4)) store();
-  }
-  --indent_;
-  line("}");
-  in_parallel_ = false;
-  hidden_.clear();
-  same_element_.clear();
-  same_type_.clear();
-  vars_.resize(outer_vars);
-  if (target && !partial && !conditional) target->written = true;
-  if (second && !conditional) second->written = true;
-}
-
-// One element of a local tile or of an output.
-void Generator::uniform_store() {
-  if (!affordable(2)) return;
-  std::vector<Tensor*> outputs;
-  for (Tensor& t : tensors_)
-    if (!t.readable) outputs.push_back(&t);
-  if (!outputs.empty() && r_.chance(3)) {
-    Tensor& o = *outputs[static_cast<size_t>(r_.below(static_cast<int64_t>(outputs.size())))];
-    std::vector<std::string> points;
-    for (int64_t e : own_extents(o)) points.push_back(std::to_string(r_.below(e)));
-    line(own_region(o, {}, true, points) + " = " + bounded(expr(o.type, 2), o.type, tile_cap(o.type)).text);
-    return;
-  }
-  Tile* t = tile_of({r_.between(1, 6)}, random_type(), MemScope::local);
-  if (!t || t->scope != MemScope::local) return;
-  ensure_written(*t);
-  line(t->name + "[" + index_within(t->shape[0]) + "] = " + bounded(expr(t->type, 2), t->type, tile_cap(t->type)).text);
 }
 
 // ---- control flow ----
@@ -491,7 +329,8 @@ void Generator::loop(int depth) {
     multiplier_ = outer;
     return;
   }
-  line(kind + " " + v + " in " + range + (kind == "pipelined" && r_.chance(2) ? " stages " + std::to_string(r_.between(1, 4)) : "") + " {");
+  line(kind + " " + v + " in " + range +
+       (kind == "pipelined" && r_.chance(2) ? " stages " + std::to_string(r_.between(1, 4)) : "") + " {");
   ++indent_;
   vars_.push_back({v, extent});
   std::vector<bool> before;

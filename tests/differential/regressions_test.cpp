@@ -17,14 +17,18 @@ namespace fs = std::filesystem;
 
 std::vector<fs::path> programs() {
   std::vector<fs::path> list;
-  for (const auto& entry : fs::directory_iterator(fs::path(TILEGEN_SOURCE_DIR) / "tests/differential/regressions"))
+  for (const auto& entry :
+       fs::directory_iterator(fs::path(TILEGEN_SOURCE_DIR) / "tests/differential/regressions"))
     if (entry.path().extension() == ".tl") list.push_back(entry.path());
   std::sort(list.begin(), list.end());
   return list;
 }
 
 Data data_of(const std::string& name) {
-  return name == "specials" ? Data::integers_specials : name == "reals" ? Data::reals : name == "bits" ? Data::bit_patterns : Data::integers;
+  return name == "specials" ? Data::integers_specials
+         : name == "reals"  ? Data::reals
+         : name == "bits"   ? Data::bit_patterns
+                            : Data::integers;
 }
 
 std::vector<Launch> launches(const std::string& text) {

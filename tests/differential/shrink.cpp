@@ -42,7 +42,8 @@ bool find_statement(Program& p, ir::Block& block, const std::function<bool(ir::B
     if (auto* loop = std::get_if<ir::Loop>(&s.node))
       if (find_statement(p, loop->body, visit)) return true;
     if (auto* branch = std::get_if<ir::Branch>(&s.node))
-      if (find_statement(p, branch->then_body, visit) || find_statement(p, branch->else_body, visit)) return true;
+      if (find_statement(p, branch->then_body, visit) || find_statement(p, branch->else_body, visit))
+        return true;
   }
   return false;
 }
@@ -68,7 +69,8 @@ bool empty_kernel(Program& p, size_t site) {
 }
 
 bool delete_statement(Program& p, size_t site) {
-  return at_statement(p, site, [](ir::Block& b, size_t i) { b.erase(b.begin() + static_cast<ptrdiff_t>(i)); });
+  return at_statement(p, site,
+                      [](ir::Block& b, size_t i) { b.erase(b.begin() + static_cast<ptrdiff_t>(i)); });
 }
 
 void splice(ir::Block& block, size_t at, const ir::Block& body) {
@@ -87,10 +89,14 @@ ExprId rebuild(ir::ExprPool& e, ExprId root, ExprId from, ExprId to) {
     return e.load(n.object, n.type, indices);
   }
   switch (ir::expr_arity(n.op)) {
-    case 1: return n.op == ExprOp::cast ? e.cast(n.type, inner(n.a)) : e.unary(n.op, inner(n.a));
-    case 2: return e.binary(n.op, inner(n.a), inner(n.b));
-    case 3: return e.select(inner(n.a), inner(n.b), inner(n.c));
-    default: return root;
+    case 1:
+      return n.op == ExprOp::cast ? e.cast(n.type, inner(n.a)) : e.unary(n.op, inner(n.a));
+    case 2:
+      return e.binary(n.op, inner(n.a), inner(n.b));
+    case 3:
+      return e.select(inner(n.a), inner(n.b), inner(n.c));
+    default:
+      return root;
   }
 }
 
@@ -196,7 +202,10 @@ struct Number {
 // Whole numbers behind the header that are no part of a name or of a fraction; "2.0f32" is left alone.
 std::vector<Number> numbers(const std::string& text) {
   std::vector<Number> list;
-  const auto word = [&](size_t i) { return i < text.size() && (std::isalnum(static_cast<unsigned char>(text[i])) || text[i] == '_' || text[i] == '.'); };
+  const auto word = [&](size_t i) {
+    return i < text.size() &&
+           (std::isalnum(static_cast<unsigned char>(text[i])) || text[i] == '_' || text[i] == '.');
+  };
   for (size_t i = text.find('\n'); i != std::string::npos && i < text.size(); ++i) {
     if (!word(i)) continue;
     size_t end = i, digits = i;
@@ -274,9 +283,11 @@ class Shrinker {
         dropped = attempt_text(best_.text.substr(0, at) + best_.text.substr(end));
       if (!dropped && starts("kernel "))
         if (const size_t close = best_.text.find("\n}", at); close != std::string::npos)
-          dropped = attempt_text(best_.text.substr(0, at) + best_.text.substr(std::min(close + 3, best_.text.size())));
+          dropped = attempt_text(best_.text.substr(0, at) +
+                                 best_.text.substr(std::min(close + 3, best_.text.size())));
       for (const char* tail : {" strides", " readonly", " divisible", " >=", " <="})
-        if (const size_t cut = line.find(tail); !dropped && cut != std::string::npos && !starts("kernel") && line[0] != ' ')
+        if (const size_t cut = line.find(tail);
+            !dropped && cut != std::string::npos && !starts("kernel") && line[0] != ' ')
           dropped = attempt_text(best_.text.substr(0, at + cut) + best_.text.substr(end - 1));
       if (dropped)
         progress = true;

@@ -11,7 +11,9 @@
 namespace tilegen::differential {
 namespace {
 
-ir::Program parsed(const std::string& text) { return std::move(*ir::parse_program(text, "case.tl", Limits())); }
+ir::Program parsed(const std::string& text) {
+  return std::move(*ir::parse_program(text, "case.tl", Limits()));
+}
 
 int64_t statements_of(const Case& c) {
   int64_t n = 0;
@@ -43,7 +45,8 @@ TEST(Shrink, FindsTheOneStatementThatMatters) {
     const Case small = shrink(c, has_wide_sum, 4000);
     EXPECT_TRUE(has_wide_sum(small)) << small.text;
     EXPECT_TRUE(Subject(small.text).invalid().empty()) << Subject(small.text).invalid();
-    EXPECT_LE(statements_of(small), 4) << small.text;  // what writes the source, the reduction, perhaps a loop and its store
+    EXPECT_LE(statements_of(small), 4)
+        << small.text;  // what writes the source, the reduction, perhaps a loop and its store
     EXPECT_LE(std::count(small.text.begin(), small.text.end(), '\n'), 14) << small.text;
   }
 }
@@ -72,9 +75,12 @@ kernel first grid (b: ceildiv(n, 16)) threads 128 {
 kernel second grid (b: 1) {
   Y[0, 0] = 1.0f32
 }
-)", {{{"n", 64}, {"unused", 9}}}};
+)",
+                  {{{"n", 64}, {"unused", 9}}}};
   // "Fails" while some exp stands in a program launched with n >= 6.
-  const auto fails = [](const Case& x) { return x.text.find("exp(") != std::string::npos && x.launch.dims.at("n") >= 6; };
+  const auto fails = [](const Case& x) {
+    return x.text.find("exp(") != std::string::npos && x.launch.dims.at("n") >= 6;
+  };
   const Case small = shrink(c, fails);
   EXPECT_EQ(small.launch.dims.at("n"), 6);
   EXPECT_EQ(small.text.find("unused"), std::string::npos);

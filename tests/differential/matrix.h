@@ -1,0 +1,56 @@
+// Writing and running the programs of the feature tables: one table per feature, each program compiled once
+// and launched on several ragged shapes. A failure prints the program and the launch that disagree.
+//   TILEGEN_LONG=1    the whole product of the tables instead of a sample
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "executors.h"
+
+namespace tilegen::differential {
+
+using ir::DType;
+using Strings = std::vector<std::string>;
+
+// "$name" becomes its value; values may hold names that stand later in the list.
+inline std::string replaced(std::string text,
+                            const std::vector<std::pair<std::string, std::string>>& values) {
+  for (const auto& [name, value] : values)
+    for (size_t at = 0; (at = text.find("$" + name, at)) != std::string::npos;)
+      text.replace(at, name.size() + 1, value);
+  return text;
+}
+
+inline void expect_agree(Subject& subject, const std::string& text, const Launch& launch) {
+  const Outcome o = subject.compare(launch);
+  EXPECT_EQ(o.kind, Outcome::Kind::agree) << kind_name(o.kind) << ": " << o.text << "\n"
+                                          << to_text({text, launch});
+}
+
+inline void expect_agree(const std::string& text, const std::vector<Launch>& launches) {
+  Subject subject(text);
+  for (const Launch& launch : launches) {
+    expect_agree(subject, text, launch);
+    if (testing::Test::HasFailure()) return;
+  }
+}
+
+inline std::vector<Launch> seeds(std::initializer_list<uint64_t> list, Data data = Data::integers) {
+  std::vector<Launch> launches;
+  for (uint64_t seed : list) {
+    Launch l;
+    l.seed = seed;
+    l.data = data;
+    launches.push_back(l);
+  }
+  return launches;
+}
+
+inline constexpr DType kAll[] = {DType::f16, DType::bf16, DType::f32, DType::f64,    DType::i8,
+                                 DType::u8,  DType::i32,  DType::i64, DType::boolean};
+
+}  // namespace tilegen::differential

@@ -1,0 +1,181 @@
+// Element-wise loops: every operator and function over special values, and every form of index.
+#include <algorithm>
+#include <array>
+
+#include "matrix.h"
+
+namespace tilegen::differential {
+namespace {
+
+struct Function {
+  const char* text;
+  double ulps;      // the stated bound of one executor, doubled; 0 = exact
+  double absolute;  // stated near 0 and at saturation
+};
+
+// The interpreter computes in double; the stated bounds are for the f32 result, rounded once more for narrow
+// types.
+TEST(Expressions, MathFunctions) {
+  const Function functions[] = {
+      {"exp(x)", 4, 0},   {"exp2(x)", 4, 0},    {"log(x)", 4, 0},    {"log2(x)", 4, 0},
+      {"rsqrt(x)", 4, 0}, {"tanh(x)", 8, 1e-7}, {"erf(x)", 8, 1e-7}, {"sigmoid(x)", 8, 1e-7},
+      {"sqrt(x)", 0, 0},  {"floor(x)", 0, 0},   {"ceil(x)", 0, 0},   {"abs(x)", 0, 0},
+      {"neg(x)", 0, 0},   {"x / y", 0, 0},      {"x + y", 0, 0},     {"x - y", 0, 0},
+      {"x * y", 0, 0},    {"min(x, y)", 0, 0},  {"max(x, y)", 0, 0}};
+  for (const std::string type : {"f32", "f64", "f16", "bf16"}) {
+    // Exact ones share a program.
+    std::vector<std::pair<Strings, Function>> programs = {{{}, {"", 0, 0}}};
+    for (const Function& f : functions) {
+      if (f.ulps == 0)
+        programs[0].first.push_back(f.text);
+      else
+        programs.push_back({{f.text}, f});
+    }
+    for (const auto& [texts, f] : programs) {
+      std::string declarations, stores;
+      for (size_t i = 0; i < texts.size(); ++i) {
+        const std::string y = "Y" + std::to_string(i);
+        declarations += "tensor " + y + ": " + type + "[2001]\n";
+        stores += "      " + y + "[b * 512 + i] = " + replaced(texts[i], {}) + "\n";
+      }
+      for (const auto& [from, to] :
+           {std::pair<std::string, std::string>{"x", "A[b * 512 + i]"}, {"y", "B[b * 512 + i]"}})
+        for (size_t at = 0; (at = stores.find(from, at)) != std::string::npos; ++at) {
+          const bool word = !std::isalpha(static_cast<unsigned char>(stores[at - 1])) &&
+                            !std::isalnum(static_cast<unsigned char>(stores[at + 1]));
+          if (word) stores.replace(at, 1, to), at += to.size();
+        }
+      const std::string text =
+          "tl 1 program math\ntensor A: " + type + "[2001] readonly\ntensor B: " + type +
+          "[2001] readonly\n" + declarations +
+          "kernel k grid (b: 4) {\n  parallel i in 512 {\n    if b * 512 + i < 2001 {\n" + stores +
+          "    }\n  }\n}\n";
+      for (Launch l : seeds({3, 4}, Data::bit_patterns)) {
+        l.bound = {2 * f.absolute, f.ulps == 0 ? 0 : type == "f32" || type == "f64" ? 2 * f.ulps : 1};
+        expect_agree(text, {l});
+      }
+      if (HasFailure()) return;
+    }
+  }
+}
+
+TEST(Expressions, IntegerOperators) {
+  for (const std::string type : {"i8", "u8", "i32", "i64"}) {
+    const Strings ops = {"x + y",
+                         "x - y",
+                         "x * y",
+                         "x // y",
+                         "x % y",
+                         "x & y",
+                         "x | y",
+                         "x ^ y",
+                         "x << y",
+                         "x >> y",
+                         "min(x, y)",
+                         "max(x, y)",
+                         "abs(x)",
+                         "neg(x)",
+                         "bit_not(x)",
+                         "x // 3$s",
+                         "x % 7$s",
+                         "x // 8$s",
+                         "x % 16$s",
+                         "(x << 3$s) + (y >> 2$s)",
+                         "select(x < y, x, y)",
+                         "select(x <= y or x == 3$s, x * x, y)"};
+    const std::string suffix = type == "i64" ? "" : type;
+    std::string declarations, stores;
+    for (size_t i = 0; i < ops.size(); ++i) {
+      declarations += "tensor Y" + std::to_string(i) + ": " + type + "[333]\n";
+      std::string value = replaced(ops[i], {{"s", suffix}}), out;
+      for (size_t at = 0; at < value.size(); ++at) {
+        const bool alone =
+            (at == 0 || !std::isalpha(static_cast<unsigned char>(value[at - 1]))) &&
+            (at + 1 == value.size() || !std::isalpha(static_cast<unsigned char>(value[at + 1])));
+        out += alone && value[at] == 'x'   ? "A[i]"
+               : alone && value[at] == 'y' ? "B[i]"
+                                           : std::string(1, value[at]);
+      }
+      stores += "    Y" + std::to_string(i) + "[i] = " + out + "\n";
+    }
+    expect_agree("tl 1 program integers\ntensor A: " + type + "[333] readonly\ntensor B: " + type +
+                     "[333] readonly\n" + declarations + "kernel k grid (b: 1) {\n  parallel i in 333 {\n" +
+                     stores + "  }\n}\n",
+                 seeds({1, 2, 3}));
+    if (HasFailure()) return;
+  }
+}
+
+TEST(Expressions, ComparisonsAndSelects) {
+  for (DType t : kAll)
+    expect_agree(replaced(R"(tl 1 program compare
+tensor A: $t[500] readonly
+tensor B: $t[500] readonly
+tensor M: bool[6, 500]
+tensor S: $t[500]
+tensor N: i32[500]
+
+kernel k grid (b: 1) {
+  parallel i in 500 {
+    M[0, i] = A[i] < B[i]
+    M[1, i] = A[i] <= B[i]
+    M[2, i] = A[i] == B[i]
+    M[3, i] = A[i] != B[i]
+    M[4, i] = not(A[i] < B[i]) and B[i] != B[i]
+    M[5, i] = A[i] == A[i] or B[i] < A[i]
+    if A[i] < B[i] or i % 7 == 3 {
+      S[i] = select(B[i] == A[i], A[i], B[i])
+      N[i] = cast(i32, A[i])
+    } else {
+      if cast(bool, A[i]) {
+        S[i] = A[i]
+      } else {
+        N[i] = N[i] ^ cast(i32, i)
+      }
+    }
+  }
+}
+)",
+                          {{"t", ir::dtype_name(t)}}),
+                 seeds({1, 2, 3}, Data::bit_patterns));
+}
+
+// Indices that are no plain variable: reversed, strided, divided, gathered, broadcast.
+TEST(Expressions, IndexForms) {
+  for (const std::string type : {"f32", "i8", "f16", "i64", "bool"})
+    for (const std::string scope : {"shared", "fragment"})
+      expect_agree(replaced(R"(tl 1 program indices
+dim n
+tensor P: i32[100] readonly
+tensor X: $t[n, 100] readonly
+tensor Y: $t[8, n, 100]
+
+kernel k grid (b: n) {
+  alloc x: $s $t[100]
+  alloc y: $s $t[4, 25]
+  copy X[b :+ 1, 0 :+ 100] -> x
+  parallel i, j in 4, 25 {
+    y[i, j] = x[i * 25 + j]
+  }
+  parallel i in 100 {
+    Y[0, b, i] = x[99 - i]
+    Y[1, b, 99 - i] = x[i]
+    Y[2, b, i] = x[i // 3 + i % 3]
+    Y[3, b, i] = x[(i * 7 + 3) % 100]
+    Y[4, b, i] = X[b, i * 2 - 20]
+    Y[5, b, i] = y[i % 4, i // 4]
+    Y[6, b, i] = x[cast(i64, max(0i32, min(P[i], 99i32)))]
+    Y[7, b, i] = X[cast(i64, P[i]), i]
+  }
+}
+)",
+                            {{"t", type}, {"s", scope}}),
+                   [] {
+                     std::vector<Launch> l = seeds({1, 2});
+                     l[0].dims = l[1].dims = {{"n", 5}};
+                     return l;
+                   }());
+}
+
+}  // namespace
+}  // namespace tilegen::differential

@@ -1,0 +1,188 @@
+// Products: types, transposes, ragged shapes, tile sizes, operands in shared memory and fragments.
+#include <algorithm>
+#include <array>
+
+#include "matrix.h"
+
+namespace tilegen::differential {
+namespace {
+
+struct GemmTypes {
+  DType a, b, c;
+};
+constexpr GemmTypes kGemmTypes[] = {
+    {DType::f16, DType::f16, DType::f16},   {DType::f16, DType::f16, DType::f32},
+    {DType::bf16, DType::bf16, DType::f32}, {DType::f32, DType::f32, DType::f32},
+    {DType::f64, DType::f64, DType::f64},   {DType::i8, DType::i8, DType::i32},
+    {DType::i8, DType::u8, DType::i32},     {DType::u8, DType::i8, DType::i32},
+    {DType::u8, DType::u8, DType::i32},
+};
+
+struct GemmCase {
+  GemmTypes types;
+  bool ta = false, tb = false, clear = false;
+  std::string a_scope = "shared", b_scope = "shared";
+  int64_t m = 64, n = 64, k = 32;  // tile
+};
+
+// With `clear` the sum over k is kept in a second tile, so that what clear drops would show.
+std::string gemm_text(const GemmCase& g) {
+  const std::string name_a = ir::dtype_name(g.types.a), name_b = ir::dtype_name(g.types.b),
+                    name_c = ir::dtype_name(g.types.c);
+  const std::string zero = std::string(ir::is_float(g.types.c) ? "0.0" : "0") + name_c;
+  return replaced(
+      R"(tl 1 program gemm
+dim m
+dim n
+dim k
+tensor A: $ta[$ashape] readonly
+tensor B: $tb[$bshape] readonly
+tensor C: $tc[m, n]
+
+kernel gemm grid (by: ceildiv(m, $M), bx: ceildiv(n, $N)) {
+  alloc a: $sa $ta[$atile]
+  alloc b: $sb $tb[$btile]
+  alloc c: fragment $tc[$M, $N]
+  alloc total: fragment $tc[$M, $N]
+  copy C[by * $M :+ $M, bx * $N :+ $N] -> c
+  fill total, $zero
+  pipelined ko in 0 .. ceildiv(k, $K) stages 2 {
+    copy A[$aregion] -> a
+    copy B[$bregion] -> b
+    gemm a, b -> c$attrs
+    $sum
+  }
+  $last
+  copy c -> C[by * $M :+ $M, bx * $N :+ $N]
+}
+)",
+      {{"ashape", g.ta ? "k, m" : "m, k"},
+       {"bshape", g.tb ? "n, k" : "k, n"},
+       {"atile", g.ta ? "$K, $M" : "$M, $K"},
+       {"btile", g.tb ? "$N, $K" : "$K, $N"},
+       {"aregion", g.ta ? "ko * $K :+ $K, by * $M :+ $M" : "by * $M :+ $M, ko * $K :+ $K"},
+       {"bregion", g.tb ? "bx * $N :+ $N, ko * $K :+ $K" : "ko * $K :+ $K, bx * $N :+ $N"},
+       {"attrs", std::string() + (g.ta || g.tb || g.clear ? " {" : "") + (g.ta ? "transpose_a" : "") +
+                     (g.ta && (g.tb || g.clear) ? ", " : "") + (g.tb ? "transpose_b" : "") +
+                     (g.tb && g.clear ? ", " : "") + (g.clear ? "clear" : "") +
+                     (g.ta || g.tb || g.clear ? "}" : "")},
+       {"sum", g.clear ? "parallel i, j in $M, $N {\n      total[i, j] = total[i, j] + c[i, j]\n    }" : ""},
+       {"last", g.clear ? "copy total -> c" : ""},
+       {"zero", zero},
+       {"sa", g.a_scope},
+       {"sb", g.b_scope},
+       {"ta", name_a},
+       {"tb", name_b},
+       {"tc", name_c},
+       {"M", std::to_string(g.m)},
+       {"N", std::to_string(g.n)},
+       {"K", std::to_string(g.k)}});
+}
+
+Launch gemm_launch(const GemmCase& g, int64_t m, int64_t n, int64_t k, uint64_t seed, Data data) {
+  Launch l;
+  l.dims = {{"m", m}, {"n", n}, {"k", k}};
+  l.seed = seed;
+  l.data = data;
+  // Whole numbers whose sums C's type holds exactly; f16 sums are kept below 2048.
+  l.magnitude = data == Data::reals               ? 1
+                : g.types.c == DType::f16         ? 2
+                : ir::dtype_bits(g.types.a) == 16 ? 8
+                                                  : 32;
+  if (data == Data::reals && ir::is_float(g.types.c)) {
+    // Products of numbers up to 1, and the old C; f16 also rounds once per tile of k.
+    l.bound = Bound::of_sum(g.types.c, k + g.k + 2, 1);
+  }
+  return l;
+}
+
+void run_gemm(const GemmCase& g, const std::vector<std::array<int64_t, 3>>& shapes, bool reals) {
+  const std::string text = gemm_text(g);
+  Subject subject(text);
+  uint64_t seed = 1;
+  for (const auto& [m, n, k] : shapes) {
+    expect_agree(subject, text, gemm_launch(g, m, n, k, seed++, Data::integers));
+    if (reals && ir::is_float(g.types.c))
+      expect_agree(subject, text, gemm_launch(g, m, n, k, seed++, Data::reals));
+    if (testing::Test::HasFailure()) return;
+  }
+}
+
+TEST(Gemm, TypesAndTransposes) {
+  int at = 0;
+  for (const GemmTypes& types : kGemmTypes)
+    for (int flags = 0; flags < 8; ++flags, ++at) {
+      if (!long_run() && flags != at % 8 && flags != 3 && flags != 4) continue;
+      const GemmCase g{types, (flags & 1) != 0, (flags & 2) != 0, (flags & 4) != 0};
+      run_gemm(g, {{33, 17, 64}, {64, 64, 3}}, true);
+    }
+}
+
+TEST(Gemm, RaggedShapes) {
+  const int64_t extents[] = {0, 1, 3, 17, 31, 64, 65, 100, 130};
+  for (const GemmTypes& types : {kGemmTypes[1], kGemmTypes[3], kGemmTypes[5]}) {
+    std::vector<std::array<int64_t, 3>> shapes;
+    for (size_t i = 0; i < std::size(extents); ++i) {
+      const auto e = [&](size_t step) { return extents[(i * step + step) % std::size(extents)]; };
+      shapes.push_back({extents[i], e(2), e(4)});
+    }
+    run_gemm({types}, shapes, false);
+  }
+}
+
+TEST(Gemm, TileSizes) {
+  const std::array<int64_t, 3> tiles[] = {{48, 80, 16}, {80, 48, 20}, {100, 100, 10}, {1, 64, 32},
+                                          {64, 1, 32},  {3, 5, 7},    {128, 32, 64},  {17, 33, 9},
+                                          {8, 24, 1},   {96, 96, 4},  {1, 1, 1},      {31, 130, 12}};
+  int at = 0;
+  for (const auto& [m, n, k] : tiles)
+    for (size_t t = 0; t < std::size(kGemmTypes); ++t, ++at) {
+      if (!long_run() && t != static_cast<size_t>(at / 9) % 9 && t != static_cast<size_t>(at / 9 + 4) % 9)
+        continue;
+      const GemmCase g{kGemmTypes[t], at % 2 == 1, at % 3 == 1, false, "shared", "shared", m, n, k};
+      run_gemm(g, {{m + 5, n + 3, 2 * k + 1}}, false);
+    }
+}
+
+TEST(Gemm, OperandsInFragments) {
+  for (size_t t = 0; t < std::size(kGemmTypes); ++t)
+    for (int where = 1; where < 4; ++where) {
+      if (!long_run() && where != static_cast<int>(t) % 3 + 1) continue;
+      const GemmCase g{kGemmTypes[t],
+                       t % 2 == 1,
+                       t % 4 < 2,
+                       false,
+                       where & 1 ? "fragment" : "shared",
+                       where & 2 ? "fragment" : "shared",
+                       32,
+                       48,
+                       16};
+      run_gemm(g, {{40, 50, 33}}, false);
+    }
+}
+
+// Dimensions of extent 1 around the matrices.
+TEST(Gemm, MatricesAmongMoreDimensions) {
+  for (const std::string type : {"f32", "f64"})
+    expect_agree(replaced(R"(tl 1 program regions
+tensor A: $t[40, 60] readonly
+tensor B: $t[60, 50] readonly
+tensor C: $t[2, 40, 50]
+
+kernel k grid (g: 1) {
+  alloc a: shared $t[40, 1, 60]
+  alloc b: shared $t[1, 60, 50]
+  alloc c: fragment $t[1, 40, 50]
+  copy A -> a
+  copy B -> b
+  copy C[1 :+ 1, 0 :+ 40, 0 :+ 50] -> c
+  gemm a, b -> c
+  copy c -> C[0 :+ 1, 0 :+ 40, 0 :+ 50]
+}
+)",
+                          {{"t", type}}),
+                 seeds({1, 2}));
+}
+
+}  // namespace
+}  // namespace tilegen::differential

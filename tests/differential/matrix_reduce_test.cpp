@@ -1,0 +1,98 @@
+// Reductions: kinds, types, axes, shapes, with and without the old value.
+#include <algorithm>
+#include <array>
+
+#include "matrix.h"
+
+namespace tilegen::differential {
+namespace {
+
+struct ReduceTypes {
+  DType from, to;
+};
+
+std::string reduce_text(ReduceTypes t, const std::vector<int64_t>& shape, size_t axis,
+                        const std::string& kind, bool keep, bool accumulate, const std::string& from_scope,
+                        const std::string& to_scope) {
+  std::string from, to;
+  for (size_t d = 0; d < shape.size(); ++d) {
+    from += (d ? ", " : "") + std::to_string(shape[d]);
+    if (d != axis) to += (to.empty() ? "" : ", ") + std::to_string(shape[d]);
+    if (d == axis && keep) to += (to.empty() ? "1" : ", 1");
+  }
+  return replaced(R"(tl 1 program reduce
+tensor X: $from[$shape] readonly
+tensor Y: $to[$kept]
+
+kernel k grid (g: 1) {
+  alloc x: $fs $from[$shape]
+  alloc y: $ts $to[$kept]
+  copy X -> x
+  copy Y -> y
+  reduce x -> y {kind=$kind, axis=$axis$acc}
+  copy y -> Y
+}
+)",
+                  {{"from", ir::dtype_name(t.from)},
+                   {"to", ir::dtype_name(t.to)},
+                   {"shape", from},
+                   {"kept", to},
+                   {"fs", from_scope},
+                   {"ts", to_scope},
+                   {"kind", kind},
+                   {"axis", std::to_string(axis)},
+                   {"acc", accumulate ? ", accumulate" : ""}});
+}
+
+TEST(Reduce, KindsTypesAxesShapes) {
+  std::vector<ReduceTypes> types = {
+      {DType::f16, DType::f32}, {DType::bf16, DType::f32}, {DType::i8, DType::i32}, {DType::u8, DType::i32}};
+  for (DType t : kAll) types.push_back({t, t});
+  const std::vector<std::vector<int64_t>> shapes = {{5, 37}, {64, 128}, {1, 1},     {3, 7, 33},
+                                                    {16, 1}, {1, 100},  {2, 16, 8}, {31, 4}};
+  const char* const scopes[] = {"fragment", "shared", "fragment", "local"};
+  int at = 0;
+  for (const ReduceTypes& t : types)
+    for (const std::string kind : {"sum", "max", "min", "absmax"}) {
+      if (ir::is_bool(t.from) && (kind == "sum" || kind == "absmax")) continue;
+      if (kind == "absmax" && t.from == DType::u8) continue;
+      for (const auto& shape : shapes)
+        for (size_t axis = 0; axis < shape.size(); ++axis, ++at) {
+          if (!long_run() && at % 9 != 0) continue;
+          const bool keep = at % 2 == 0, accumulate = at % 3 == 0;
+          const std::string text =
+              reduce_text(t, shape, axis, kind, keep, accumulate, scopes[at % 3], scopes[(at / 3) % 4]);
+          const int64_t length = shape[axis] + 1;
+          Launch whole;
+          whole.seed = static_cast<uint64_t>(at);
+          whole.magnitude = t.to == DType::f16 ? 8 : t.to == DType::bf16 ? 1 : 0;
+          if (kind != "sum") whole.data = Data::bit_patterns;  // exact whatever the values
+          Launch reals = whole;
+          reals.data = Data::reals;
+          if (kind == "sum") reals.bound = Bound::of_sum(t.to, length, 8);
+          expect_agree(text, {whole, reals});
+          if (HasFailure()) return;
+        }
+    }
+}
+
+TEST(Reduce, VectorToOneElement) {
+  for (int64_t n : {1, 2, 15, 16, 17, 128, 1000})
+    for (const std::string kind : {"sum", "max"})
+      expect_agree(replaced(R"(tl 1 program p
+tensor X: f32[$n] readonly
+tensor Y: f32[1]
+kernel k grid (g: 1) {
+  alloc x: fragment f32[$n]
+  alloc y: fragment f32[1]
+  copy X -> x
+  reduce x -> y {kind=$kind}
+  copy y -> Y
+}
+)",
+                            {{"n", std::to_string(n)}, {"kind", kind}}),
+                   seeds({1, 2}));
+}
+
+}  // namespace
+}  // namespace tilegen::differential
