@@ -77,23 +77,25 @@ void Inference::pin_strict() {
     const KernelOp& op = ops_.ops[i];
     const std::string why = "operand layout of " + gemm.atom;
     if (failed()) return;
-    strict_fragment(op, op.accesses[2].value, gemm.c, why, true);
+    strict_fragment(i, op.accesses[2].value, gemm.c, why, true);
     for (int side = 0; side < 2; ++side) {
       int v = op.accesses[static_cast<size_t>(side)].value;
       const auto& f = side == 0 ? gemm.a_fragment : gemm.b_fragment;
       const auto& m = side == 0 ? gemm.a_memory : gemm.b_memory;
-      if (f) strict_fragment(op, v, *f, why, false);
+      if (f) strict_fragment(i, v, *f, why, false);
       if (m) strict_memory(i, v, *m, why);
     }
   }
 }
 
-void Inference::strict_fragment(const KernelOp& op, int v, const Fragment& want, const std::string& why, bool accumulator) {
+void Inference::strict_fragment(size_t op_index, int v, const Fragment& want, const std::string& why, bool accumulator) {
+  const KernelOp& op = ops_.ops[op_index];
   if (!pinned(state_, v)) {
     pin(state_, v, want.canonical(), Origin::strict, why, op.path);
     return;
   }
   if (fragment(state_, v).equivalent(want)) return;
+  if (in_.target.is_host()) return use_loop(op_index, v, want.to_text(), fragment(state_, v).to_text());
   if (!accumulator) return;  // a conversion is made when the op is finished
   fail(DiagCode::schedule_illegal, op.path,
        "accumulator '" + ops_.values[static_cast<size_t>(v)].name + "' is held as " + fragment(state_, v).to_text() +
@@ -109,11 +111,15 @@ void Inference::strict_memory(size_t op_index, int v, const Layout& want, const 
   }
   if (have->equivalent(want)) return;
   if (!in_.target.is_host()) return;  // ldmatrix and plain loads read any layout; conflicts are counted, not refused
+  use_loop(op_index, v, want.to_text(), have->to_text());
+}
+
+void Inference::use_loop(size_t op_index, int v, const std::string& want, const std::string& have) {
   fallback_to_loop_.insert(op_index);
   result_.notes.push_back({ops_.ops[op_index].path,
-                           "micro-kernel not used: it wants '" + ops_.values[static_cast<size_t>(v)].name + "' as " +
-                               want.to_text() + ", but " + state_.pinned_by[static_cast<size_t>(v)] + " pinned it as " +
-                               have->to_text() + "; copy the tile into a second buffer to have both at full speed"});
+                           "micro-kernel not used: it wants '" + ops_.values[static_cast<size_t>(v)].name + "' as " + want +
+                               ", but " + state_.pinned_by[static_cast<size_t>(v)] + " pinned it as " + have +
+                               "; copy the tile into a second buffer to have both at full speed"});
 }
 
 namespace {

@@ -54,8 +54,10 @@ class Inference {
 
   // strict: what instructions demand (infer_layouts.cpp)
   void pin_strict();
-  void strict_fragment(const KernelOp& op, int v, const layout::Fragment& want, const std::string& why, bool accumulator);
+  void strict_fragment(size_t op_index, int v, const layout::Fragment& want, const std::string& why, bool accumulator);
   void strict_memory(size_t op_index, int v, const layout::Layout& want, const std::string& why);
+  // Host: the gemm cannot have its operand as the micro-kernel walks it.
+  void use_loop(size_t op_index, int v, const std::string& want, const std::string& have);
 
   // common: from pinned values through the ops that touch them (infer_spread.cpp)
   std::vector<int64_t> iteration_extents(const KernelOp& op) const;

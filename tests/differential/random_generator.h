@@ -108,6 +108,7 @@ class Generator {
   // random_expr.cpp
   Expr expr(DType t, int depth);
   Expr leaf(DType t);
+  DType type_at_hand();
   Expr float_expr(DType t, int depth);
   Expr int_expr(DType t, int depth);
   Expr bool_expr(int depth);
