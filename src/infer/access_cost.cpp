@@ -28,7 +28,8 @@ int64_t memory_run(const ir::Program& p, const ops::ElementAccess& a, int value,
   const ir::Buffer& b = p.buffer(a.buffer);
   if (value < 0) {
     if (dim + 1 != static_cast<int>(b.shape.size())) return 1;
-    return b.strides.empty() || p.exprs.is_const_int(b.strides.back()) ? INT64_MAX : 1;
+    int64_t stride = 1;
+    return b.strides.empty() || (p.exprs.is_const_int(b.strides.back(), &stride) && stride == 1) ? INT64_MAX : 1;
   }
   const auto& memory = known.memories[static_cast<size_t>(value)];
   if (memory) return memory->contiguous_run(dim);

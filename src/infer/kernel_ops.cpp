@@ -83,8 +83,8 @@ class WebBuilder {
     a.value = find(it->second);
   }
   void define(Reaching& state, OpAccess& a, bool whole) {
-    if (whole || !state.count(a.buffer)) state[a.buffer] = fresh();
-    use(state, a);
+    if (whole) state[a.buffer] = fresh();
+    use(state, a);  // a part is written over what is there, be it from an earlier iteration
   }
 
   void scalar(StmtId id, ir::ExprId root, Reaching& state) {
