@@ -65,7 +65,7 @@ MmaAtom m8n8k4_f64() {
   return {"mma.m8n8k4.f64", 8, 8, 4, DType::f64, DType::f64, DType::f64,
           over_lanes({8, 4}, {{0, 8, kThread, 4}, {1, 4, kThread, 1}}),
           over_lanes({4, 8}, {{0, 4, kThread, 1}, {1, 8, kThread, 4}}),
-          over_lanes({8, 8}, {{0, 8, kThread, 4}, {1, 2, kRegister, 1}, {1, 4, kThread, 1}}), 32};
+          over_lanes({8, 8}, {{0, 8, kThread, 4}, {1, 2, kRegister, 1}, {1, 4, kThread, 1}}), 8};
 }
 
 // Plain multiply-add, one element of C a lane: the form of last resort, exact in every type.
