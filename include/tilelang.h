@@ -595,6 +595,22 @@ TL_API void tl_reduce(tl_builder *builder, tl_region src, tl_region dst, tl_redu
 TL_API void tl_store(tl_builder *builder, tl_buffer buffer, uint32_t rank, const tl_expr *indices,
                      tl_expr value);
 
+/* --------------------------------------------------------------------------------- layouts -- */
+
+/** Forms of a layout's picture. */
+typedef uint32_t tl_picture;
+enum {
+  TL_PICTURE_TEXT = 1, /* a grid of cells */
+  TL_PICTURE_SVG = 2   /* the same, coloured by bank or by thread */
+};
+
+/** Draws a layout for people. `layout` is its text as it stands in a schedule: a memory layout shows the
+ *  offset in every cell, a fragment the thread and register ("T5:R2", "+n" for n further holders). Ranks
+ *  above 2 show their last two dimensions. Errors: TL_PARSE_ERROR, TL_INVALID_ARGUMENT. (Paper figures 6
+ *  and 7.) */
+TL_API tl_status tl_layout_draw(const char *layout, tl_picture form, tl_blob **out_picture,
+                                tl_error **out_error);
+
 /* -------------------------------------------------------------------------------- programs -- */
 
 /** Reads the .tl text form and checks the program. `file_name` (may be NULL) stands in diagnostics; no file

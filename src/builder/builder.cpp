@@ -98,6 +98,12 @@ Expected<std::shared_ptr<const ir::Program>> Builder::finish(ProgramCheck check)
            "open one with tl_begin_kernel");
   }
   spent_ = true;
+  // Shared expressions are written out as trees: a small program may have an enormous text.
+  if (!failed() && ir::written_nodes(program_) > static_cast<uint64_t>(limits_.expr_nodes))
+    fail(DiagCode::limit_nodes, kCall,
+         "the text of program '" + program_.name + "' would write more than " + std::to_string(limits_.expr_nodes) +
+             " expression nodes",
+         "keep intermediate values in a local buffer instead of one large expression");
   if (!failed())
     for (Diagnostic& d : check(program_, limits_))
       if (d.severity == Severity::error) diagnostics_.push_back(std::move(d));

@@ -1,4 +1,5 @@
-// The "host" target: this machine's CPU as LLVM sees it. Defined here because only code generation may ask LLVM.
+// The "host" target: this machine's CPU as LLVM sees it. Defined here because only code generation may ask
+// LLVM.
 #include "codegen/host_cpu.h"
 #include "target/host/host.h"
 

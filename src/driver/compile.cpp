@@ -21,11 +21,13 @@ class Stages {
   template <class Run>
   auto run(const char* name, Run&& body) -> decltype(body()) {
     if (options_.cancelled && options_.cancelled())
-      return Error(DiagCode::cancelled_by_caller, name, "the cancel callback asked to stop before stage '" +
-                       std::string(name) + "'", "compile again to have the result");
+      return Error(DiagCode::cancelled_by_caller, name,
+                   "the cancel callback asked to stop before stage '" + std::string(name) + "'",
+                   "compile again to have the result");
     auto start = std::chrono::steady_clock::now();
     auto result = body();
-    times_.push_back({name, std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count()});
+    times_.push_back(
+        {name, std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count()});
     if (!result)
       for (Diagnostic& d : result.error().diagnostics)
         if (d.stage.empty()) d.stage = name;
@@ -46,8 +48,8 @@ Checked verify(const std::vector<thread::ThreadProgram>& kernels) {
   for (const thread::ThreadProgram& k : kernels) {
     std::vector<std::string> broken = thread::verify_thread_program(k);
     if (!broken.empty())
-      return Error(DiagCode::internal_error, k.name, "the thread program breaks an invariant: " + broken.front(),
-                   "please report this program");
+      return Error(DiagCode::internal_error, k.name,
+                   "the thread program breaks an invariant: " + broken.front(), "please report this program");
   }
   return Unit{};
 }
@@ -55,7 +57,8 @@ Checked verify(const std::vector<thread::ThreadProgram>& kernels) {
 }  // namespace
 
 Expected<std::shared_ptr<const Artifact>> compile(std::shared_ptr<const ir::Program> program,
-                                                  const target::Target& target, const CompileOptions& options) {
+                                                  const target::Target& target,
+                                                  const CompileOptions& options) {
   auto artifact = std::make_shared<Artifact>();
   artifact->target = target;
   artifact->program = program;
@@ -77,7 +80,8 @@ Expected<std::shared_ptr<const Artifact>> compile(std::shared_ptr<const ir::Prog
   auto kernels = stages.run("lower", [&]() -> Expected<std::vector<thread::ThreadProgram>> {
     std::vector<thread::ThreadProgram> list;
     for (size_t k = 0; k < program->kernels.size(); ++k) {
-      auto lowered = lower::lower_kernel(*program, static_cast<int>(k), artifact->schedule.kernels[k], target);
+      auto lowered =
+          lower::lower_kernel(*program, static_cast<int>(k), artifact->schedule.kernels[k], target);
       if (!lowered) return lowered.error();
       lower::fuse_loops(*lowered);
       lower::forward_stores(*lowered);

@@ -25,11 +25,11 @@ struct StageTime {
 // Everything a launch needs, self-contained: the program it came from may be gone.
 struct Artifact {
   target::Target target;
-  std::shared_ptr<const ir::Program> program;       // parameters, facts, shapes for argument checks
+  std::shared_ptr<const ir::Program> program;  // parameters, facts, shapes for argument checks
   plan::Schedule schedule;
-  std::vector<thread::ThreadProgram> kernels;       // run in order
-  std::shared_ptr<codegen::HostCode> host_code;     // host targets
-  std::string llvm_ir, llvm_ir_optimised, assembly; // kept on request
+  std::vector<thread::ThreadProgram> kernels;        // run in order
+  std::shared_ptr<codegen::HostCode> host_code;      // host targets
+  std::string llvm_ir, llvm_ir_optimised, assembly;  // kept on request
   std::vector<StageTime> times;
 };
 
@@ -38,8 +38,8 @@ struct CompileOptions {
   bool conversions = true;                 // false: refuse instead of inserting layout conversions
   bool keep_ir = false;
   bool keep_assembly = false;
-  bool plan_only = false;                  // stop behind planning (any target); the artifact has only the schedule
-  bool verify = false;                     // verify between stages (tests, fuzzing)
+  bool plan_only = false;  // stop behind planning (any target); the artifact has only the schedule
+  bool verify = false;     // verify between stages (tests, fuzzing)
   // Called after each stage with its name and a text of its result; return is ignored.
   std::function<void(std::string_view stage, std::string_view text)> dump;
   // Polled between stages; true cancels.
@@ -47,6 +47,7 @@ struct CompileOptions {
 };
 
 Expected<std::shared_ptr<const Artifact>> compile(std::shared_ptr<const ir::Program> program,
-                                                  const target::Target& target, const CompileOptions& options);
+                                                  const target::Target& target,
+                                                  const CompileOptions& options);
 
 }  // namespace tilegen::driver

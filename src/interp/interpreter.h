@@ -1,8 +1,9 @@
-// Reference interpreter of the tile program: slow, sequential, obviously right. The oracle of every other executor.
+// Reference interpreter of the tile program: slow, sequential, obviously right. The oracle of every other
+// executor.
 //
-// Values are kept per element in their dtype's exact representation; each operation follows ir/expr.h and the op's
-// reference meaning. Blocks run one after another in row-major order. Reading an on-chip element nobody wrote, and
-// indexing an on-chip buffer out of range, are errors with the user's location.
+// Values are kept per element in their dtype's exact representation; each operation follows ir/expr.h and the
+// op's reference meaning. Blocks run one after another in row-major order. Reading an on-chip element nobody
+// wrote, and indexing an on-chip buffer out of range, are errors with the user's location.
 #pragma once
 
 #include <cstdint>

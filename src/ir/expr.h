@@ -1,11 +1,11 @@
 // Scalar expressions, shared by the tile program and the thread program.
 //
-// Nodes live in an ExprPool, hash-consed and constant-folded at creation; an operand always has a smaller id than
-// its user, so a pass may be one forward sweep over ids. Operand chains are bounded by Limits::expr_depth, which
-// makes recursion over an expression safe. All index arithmetic is i64.
+// Nodes live in an ExprPool, hash-consed and constant-folded at creation; an operand always has a smaller id
+// than its user, so a pass may be one forward sweep over ids. Operand chains are bounded by
+// Limits::expr_depth, which makes recursion over an expression safe. All index arithmetic is i64.
 //
-// Evaluation rules (every executor): an operation on f16 or bf16 is computed as if in f32 and rounded to the type
-// after each operation; integers wrap; contraction of mul+add to a fused form is allowed for floats.
+// Evaluation rules (every executor): an operation on f16 or bf16 is computed as if in f32 and rounded to the
+// type after each operation; integers wrap; contraction of mul+add to a fused form is allowed for floats.
 #pragma once
 
 #include <bit>
@@ -23,7 +23,8 @@ namespace tilegen::ir {
 
 using ExprId = Id<struct ExprTag>;
 using VarId = Id<struct VarTag>;
-using ObjectId = Id<struct ObjectTag>;  // what a load names: a Buffer of a Program, a Memory of a ThreadProgram
+using ObjectId =
+    Id<struct ObjectTag>;  // what a load names: a Buffer of a Program, a Memory of a ThreadProgram
 
 enum class ExprOp : uint8_t {
 #define TILEGEN_EXPR_OP(name, arity, cls, text) name,
@@ -41,9 +42,9 @@ struct ExprNode {
   ExprOp op = ExprOp::const_int;
   DType type = DType::none;
   uint16_t depth = 1;
-  ExprId a, b, c;          // operands by arity
-  int64_t imm = 0;         // literal (float: bits of the double) or variable id
-  ObjectId object;         // load
+  ExprId a, b, c;                             // operands by arity
+  int64_t imm = 0;                            // literal (float: bits of the double) or variable id
+  ObjectId object;                            // load
   uint32_t first_index = 0, index_count = 0;  // load: slice of the pool's index array
 
   double float_value() const { return std::bit_cast<double>(imm); }
@@ -57,15 +58,16 @@ class ExprPool {
   DType type(ExprId id) const { return nodes_[id.value].type; }
   std::span<const ExprId> indices(ExprId load) const;
 
-  ExprId const_int(int64_t v, DType t = DType::i64);      // wrapped to t
-  ExprId const_float(double v, DType t);                  // rounded to t
-  ExprId const_number(double v, DType t);                 // either, by t
+  ExprId const_int(int64_t v, DType t = DType::i64);  // wrapped to t
+  ExprId const_float(double v, DType t);              // rounded to t
+  ExprId const_number(double v, DType t);             // either, by t
   ExprId var(VarId v, DType t = DType::i64);
-  // `indices` of a thread-program load are {linear element index} or {linear element index, predicate}: a false
-  // predicate makes the load not happen and give 0.
+  // `indices` of a thread-program load are {linear element index} or {linear element index, predicate}: a
+  // false predicate makes the load not happen and give 0.
   ExprId load(ObjectId object, DType t, std::span<const ExprId> indices);
-  // Types must already agree as expr_ops.def says; folds constants and the cheap identities (x+0, x*1, x*0 for
-  // integers, min(x,x), (x+c)+d, select of a constant, nested casts that lose nothing, a predicate that is a literal).
+  // Types must already agree as expr_ops.def says; folds constants and the cheap identities (x+0, x*1, x*0
+  // for integers, min(x,x), (x+c)+d, select of a constant, nested casts that lose nothing, a predicate that
+  // is a literal).
   ExprId unary(ExprOp op, ExprId a);
   ExprId binary(ExprOp op, ExprId a, ExprId b);
   ExprId select(ExprId cond, ExprId a, ExprId b);
@@ -85,8 +87,8 @@ class ExprPool {
   ExprId logical_and(ExprId a, ExprId b) { return binary(ExprOp::logical_and, a, b); }
 
   bool is_const(ExprId id) const;
-  bool is_const_int(ExprId id, int64_t* out = nullptr) const;   // integer or bool literal
-  bool is_true(ExprId id) const;                                // the bool literal 1
+  bool is_const_int(ExprId id, int64_t* out = nullptr) const;  // integer or bool literal
+  bool is_true(ExprId id) const;                               // the bool literal 1
 
  private:
   ExprId intern(ExprNode n, std::span<const ExprId> indices = {});
@@ -95,9 +97,9 @@ class ExprPool {
   std::unordered_multimap<uint64_t, uint32_t> table_;
 };
 
-// Copies `root` (and what it needs) from one pool into another, replacing leaves on the way: `leaf` may return an
-// id of `to` for any var or load of `from`, or an invalid id to have it copied as it is (its indices rewritten).
-// `memo` carries shared nodes across calls with the same substitution.
+// Copies `root` (and what it needs) from one pool into another, replacing leaves on the way: `leaf` may
+// return an id of `to` for any var or load of `from`, or an invalid id to have it copied as it is (its
+// indices rewritten). `memo` carries shared nodes across calls with the same substitution.
 class ExprRewriter {
  public:
   ExprRewriter(const ExprPool& from, ExprPool& to) : from_(&from), to_(&to) {}
@@ -117,7 +119,8 @@ class ExprRewriter {
   std::unordered_map<ExprId, ExprId> memo_;
 };
 
-// One scalar evaluation step shared by the folder and the reference interpreter: integers in `i`, floats in `f`.
+// One scalar evaluation step shared by the folder and the reference interpreter: integers in `i`, floats in
+// `f`.
 struct ScalarValue {
   DType type = DType::none;
   int64_t i = 0;

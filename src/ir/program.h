@@ -1,13 +1,13 @@
 // The tile program: the dataflow, and nothing of how it is done.
 //
-// A Program is built by builder/ or the .tl parser, checked by check/, and immutable from then on. Everything is an
-// index into the arrays below; statements form a tree through Block (ordered list of statement ids).
+// A Program is built by builder/ or the .tl parser, checked by check/, and immutable from then on. Everything
+// is an index into the arrays below; statements form a tree through Block (ordered list of statement ids).
 //
 // Paths: every kernel, loop, op and buffer has a stable name used by Schedule and diagnostics:
-//   kernel "gemm" ; loop "gemm/ko" (names of its variables joined by '.') ; op "gemm/ko/copy#1" (ordinal of that op
-//   kind in its enclosing block, store = "store#0", if = "if#0") ; buffer "gemm:As" ; parameter "A".
-//   Inside an if: "gemm/if#0/copy#0", in its else "gemm/if#0.else/copy#0". A second loop of the same variables in one
-//   block is "gemm/ko#1". Paths are unique within a program whose kernels are.
+//   kernel "gemm" ; loop "gemm/ko" (names of its variables joined by '.') ; op "gemm/ko/copy#1" (ordinal of
+//   that op kind in its enclosing block, store = "store#0", if = "if#0") ; buffer "gemm:As" ; parameter "A".
+//   Inside an if: "gemm/if#0/copy#0", in its else "gemm/if#0.else/copy#0". A second loop of the same
+//   variables in one block is "gemm/ko#1". Paths are unique within a program whose kernels are.
 #pragma once
 
 #include <array>
@@ -45,20 +45,21 @@ struct Var {
 enum class MemScope : uint8_t { global, shared, fragment, local };
 const char* scope_name(MemScope s);
 
-// A global tensor parameter (extents and strides may use dims), or an on-chip tile of one kernel (constant extents).
+// A global tensor parameter (extents and strides may use dims), or an on-chip tile of one kernel (constant
+// extents).
 struct Buffer {
   std::string name;
   MemScope scope = MemScope::global;
   DType type = DType::f32;
-  std::vector<ExprId> shape;     // i64
-  std::vector<ExprId> strides;   // global only, in elements; empty = compact row-major
-  bool read_only = false;        // global only: the program may not write it
-  int kernel = -1;               // on-chip: index of the kernel that owns it
+  std::vector<ExprId> shape;    // i64
+  std::vector<ExprId> strides;  // global only, in elements; empty = compact row-major
+  bool read_only = false;       // global only: the program may not write it
+  int kernel = -1;              // on-chip: index of the kernel that owns it
   SourceLocation location;
 };
 
-// A box of a buffer: per dimension an offset and an extent. Extents are constants; a region may hang over the edge of
-// a global tensor (reads give 0, writes are dropped), never over the edge of an on-chip buffer.
+// A box of a buffer: per dimension an offset and an extent. Extents are constants; a region may hang over the
+// edge of a global tensor (reads give 0, writes are dropped), never over the edge of an on-chip buffer.
 struct Region {
   BufferId buffer;
   std::vector<ExprId> offsets;
@@ -68,8 +69,9 @@ struct Region {
 enum class LoopKind : uint8_t { serial, unroll, vectorized, parallel, pipelined };
 const char* loop_kind_name(LoopKind k);
 
-// for var in begin .. begin+extent. Parallel loops may have several variables, all starting at 0 with constant
-// extents; their iterations are independent, and only stores and ifs may stand inside. The others have one variable.
+// for var in begin .. begin+extent. Parallel loops may have several variables, all starting at 0 with
+// constant extents; their iterations are independent, and only stores and ifs may stand inside. The others
+// have one variable.
 struct Loop {
   LoopKind kind = LoopKind::serial;
   std::vector<VarId> vars;
@@ -94,9 +96,9 @@ struct Store {
 
 struct TileOp {
   OpKind kind = OpKind::copy;
-  std::vector<Region> operands;              // in the row's order
-  std::array<int64_t, kMaxAttrs> attrs{};    // in the row's order
-  ExprId value;                              // when the row has one
+  std::vector<Region> operands;            // in the row's order
+  std::array<int64_t, kMaxAttrs> attrs{};  // in the row's order
+  ExprId value;                            // when the row has one
 
   bool flag(int slot) const { return attrs[slot] != 0; }
 };
@@ -108,9 +110,9 @@ struct Stmt {
 
 struct Kernel {
   std::string name;
-  std::vector<ExprId> grid;        // 1..3 extents, slowest first; an extent of 0 launches nothing
-  std::vector<VarId> block_vars;   // same order
-  int64_t threads = 0;             // computing threads; 0 = the planner decides
+  std::vector<ExprId> grid;       // 1..3 extents, slowest first; an extent of 0 launches nothing
+  std::vector<VarId> block_vars;  // same order
+  int64_t threads = 0;            // computing threads; 0 = the planner decides
   Block body;
   SourceLocation location;
 };
@@ -135,7 +137,9 @@ struct Program {
   const Buffer& buffer(BufferId id) const { return buffers[id.value]; }
   const Stmt& stmt(StmtId id) const { return stmts[id.value]; }
   template <class T>
-  const T* as(StmtId id) const { return std::get_if<T>(&stmts[id.value].node); }
+  const T* as(StmtId id) const {
+    return std::get_if<T>(&stmts[id.value].node);
+  }
 
   // Constant extents of an on-chip buffer.
   std::vector<int64_t> tile_shape(BufferId id) const;

@@ -43,8 +43,12 @@ std::string_view attr_value_name(const AttrRow& row, int64_t v);
 int64_t attr_value_from_name(const AttrRow& row, std::string_view name);
 
 // Attribute slots, by op, in ops.def order.
-namespace gemm_attr { enum : int { transpose_a, transpose_b, policy, clear }; }
-namespace reduce_attr { enum : int { kind, axis, accumulate }; }
+namespace gemm_attr {
+enum : int { transpose_a, transpose_b, policy, clear };
+}
+namespace reduce_attr {
+enum : int { kind, axis, accumulate };
+}
 enum class WarpPolicy : int64_t { square, full_row, full_col };
 enum class ReduceKind : int64_t { sum, max, min, absmax };
 

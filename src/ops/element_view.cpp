@@ -74,7 +74,8 @@ class LinearReader {
 
  private:
   static bool uniform(const LinearIndex& i) {
-    return i.linear && std::all_of(i.coefficient.begin(), i.coefficient.end(), [](int64_t c) { return c == 0; });
+    return i.linear &&
+           std::all_of(i.coefficient.begin(), i.coefficient.end(), [](int64_t c) { return c == 0; });
   }
   static LinearIndex combine(LinearIndex a, const LinearIndex& b, int64_t sign) {
     a.linear = a.linear && b.linear;
@@ -95,7 +96,8 @@ class LinearReader {
   const std::vector<VarId>& vars_;
 };
 
-ElementAccess access_of(const LinearReader& reader, BufferId buffer, std::span<const ExprId> indices, bool write) {
+ElementAccess access_of(const LinearReader& reader, BufferId buffer, std::span<const ExprId> indices,
+                        bool write) {
   ElementAccess a{buffer, write, {}, {}};
   for (ExprId index : indices) {
     LinearIndex linear = reader.read(index);
@@ -140,7 +142,8 @@ class ViewBuilder {
     auto same = [&](const ElementAccess& o) {
       return !o.write && o.buffer == a.buffer && o.dim_of == a.dim_of && o.offset == a.offset;
     };
-    if (std::none_of(view_.accesses.begin(), view_.accesses.end(), same)) view_.accesses.push_back(std::move(a));
+    if (std::none_of(view_.accesses.begin(), view_.accesses.end(), same))
+      view_.accesses.push_back(std::move(a));
   }
 
   const Program& p_;
@@ -148,7 +151,8 @@ class ViewBuilder {
   ElementView& view_;
 };
 
-ElementAccess region_access(const Program& p, const ir::Region& r, const std::vector<int>& dim_of, bool write) {
+ElementAccess region_access(const Program& p, const ir::Region& r, const std::vector<int>& dim_of,
+                            bool write) {
   ElementAccess a{r.buffer, write, dim_of, {}};
   for (ExprId offset : r.offsets) {
     int64_t value = 0;

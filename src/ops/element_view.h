@@ -1,5 +1,5 @@
-// Element-wise work seen uniformly: a copy, a fill, a parallel loop and a lone store are all an iteration box and a list of
-// accesses with affine index maps. Layout inference and lowering reason about this view only.
+// Element-wise work seen uniformly: a copy, a fill, a parallel loop and a lone store are all an iteration box
+// and a list of accesses with affine index maps. Layout inference and lowering reason about this view only.
 #pragma once
 
 #include <optional>
@@ -9,14 +9,15 @@
 
 namespace tilegen::ops {
 
-constexpr int kUniformIndex = -1;    // the buffer dimension's index is the same for all iterations
-constexpr int kIrregularIndex = -2;  // anything but one iteration variable with coefficient 1, plus a uniform offset
+constexpr int kUniformIndex = -1;  // the buffer dimension's index is the same for all iterations
+constexpr int kIrregularIndex =
+    -2;  // anything but one iteration variable with coefficient 1, plus a uniform offset
 
 struct ElementAccess {
   ir::BufferId buffer;
   bool write = false;
-  std::vector<int> dim_of;            // per buffer dimension: iteration dimension, or one of the constants above
-  std::vector<int64_t> offset;        // per buffer dimension: constant offset; kUnknownOffset when not constant
+  std::vector<int> dim_of;      // per buffer dimension: iteration dimension, or one of the constants above
+  std::vector<int64_t> offset;  // per buffer dimension: constant offset; kUnknownOffset when not constant
 
   static constexpr int64_t kUnknownOffset = INT64_MIN;
 };
@@ -29,11 +30,12 @@ struct ElementView {
 // View of a copy, fill, parallel loop or store; nothing for other statements.
 std::optional<ElementView> element_view(const ir::Program& p, ir::StmtId stmt);
 
-// The iteration dimensions of a copy or fill: for each region the buffer dimension an iteration dimension walks, in order.
-// Regions of different rank are matched on their dimensions of extent > 1.
+// The iteration dimensions of a copy or fill: for each region the buffer dimension an iteration dimension
+// walks, in order. Regions of different rank are matched on their dimensions of extent > 1.
 struct RegionMatch {
   std::vector<int64_t> extents;
-  std::vector<std::vector<int>> dim_of;  // per operand, per buffer dimension: iteration dimension or kUniformIndex
+  std::vector<std::vector<int>>
+      dim_of;  // per operand, per buffer dimension: iteration dimension or kUniformIndex
 };
 RegionMatch match_regions(const ir::Program& p, const std::vector<ir::Region>& regions);
 

@@ -27,10 +27,11 @@ Layout checked_layout(std::vector<int64_t> shape, std::vector<Digit> digits) {
   return *l;
 }
 
-// ---- host ------------------------------------------------------------------------------------------------------
+// ---- host
+// ------------------------------------------------------------------------------------------------------
 
-// Cycles of one k step per multiply-add, from issue limits: two FMA pipes, two loads a cycle, accumulators enough to hide
-// the FMA latency; loads cost a little even when they fit beside the FMAs.
+// Cycles of one k step per multiply-add, from issue limits: two FMA pipes, two loads a cycle, accumulators
+// enough to hide the FMA latency; loads cost a little even when they fit beside the FMAs.
 double cost_per_mac(int64_t mr, int64_t nr, int64_t lanes) {
   constexpr double kFmaLatency = 4, kLoadWeight = 0.1;
   double vectors = static_cast<double>(nr) / static_cast<double>(lanes);
@@ -67,15 +68,15 @@ MicroTile best_tile(const MicroKernelAtom& atom, int64_t m, int64_t n) {
   return best;
 }
 
-// Row of A: plain row-major when one k is taken at a time (the micro-kernel broadcasts single elements, any constant
-// strides serve); `pack` consecutive k adjacent otherwise.
+// Row of A: plain row-major when one k is taken at a time (the micro-kernel broadcasts single elements, any
+// constant strides serve); `pack` consecutive k adjacent otherwise.
 Layout host_a(const MatrixDims& a, int64_t m, int64_t k, int64_t pack) {
   if (pack == 1) return Layout::row_major(a.shape);
-  // (k / pack, m, k % pack) when stored k-major, (m, k) when stored m-major: pack elements of one row stay together.
+  // (k / pack, m, k % pack) when stored k-major, (m, k) when stored m-major: pack elements of one row stay
+  // together.
   if (a.col > a.row) return Layout::row_major(a.shape);
-  return checked_layout(a.shape, {{a.row, m, 1, 0, pack},
-                                  {a.col, pack, 1, 0, 1},
-                                  {a.col, k / pack, pack, 0, m * pack}});
+  return checked_layout(
+      a.shape, {{a.row, m, 1, 0, pack}, {a.col, pack, 1, 0, 1}, {a.col, k / pack, pack, 0, m * pack}});
 }
 
 // B as packed panels of nr columns: (n / nr, k / pack, n % nr, k % pack).
@@ -98,21 +99,23 @@ Expected<MicroTile> pick_micro_tile(const GemmShape& s, const Target& t, const p
                                     const std::string& path, const SourceLocation& loc) {
   if (given && !given->atom.empty()) {
     auto tile = micro_tile_from_name(t, given->atom);
-    if (!tile || tile->atom->a != s.a || tile->atom->b != s.b || tile->atom->c != s.c || s.m % tile->mr != 0 ||
-        s.n % tile->nr != 0 || s.k % tile->atom->pack != 0)
+    if (!tile || tile->atom->a != s.a || tile->atom->b != s.b || tile->atom->c != s.c ||
+        s.m % tile->mr != 0 || s.n % tile->nr != 0 || s.k % tile->atom->pack != 0)
       return Error(DiagCode::schedule_illegal, path,
-                   "the schedule gives atom '" + given->atom + "', which does not fit a " + number(s.m) + "x" + number(s.n) +
-                       "x" + number(s.k) + " gemm of " + ir::dtype_name(s.a) + " and " + ir::dtype_name(s.b) + " into " +
-                       ir::dtype_name(s.c) + " on " + t.name,
+                   "the schedule gives atom '" + given->atom + "', which does not fit a " + number(s.m) +
+                       "x" + number(s.n) + "x" + number(s.k) + " gemm of " + ir::dtype_name(s.a) + " and " +
+                       ir::dtype_name(s.b) + " into " + ir::dtype_name(s.c) + " on " + t.name,
                    "leave the atom out to let the planner choose, or give a tile that divides the gemm", loc);
     return *tile;
   }
   for (const MicroKernelAtom& atom : t.micro_kernels)
-    if (atom.a == s.a && atom.b == s.b && atom.c == s.c && s.k % atom.pack == 0) return best_tile(atom, s.m, s.n);
+    if (atom.a == s.a && atom.b == s.b && atom.c == s.c && s.k % atom.pack == 0)
+      return best_tile(atom, s.m, s.n);
   return Error(DiagCode::no_atom, path,
                std::string("no micro-kernel of ") + t.name + " multiplies " + ir::dtype_name(s.a) + " by " +
                    ir::dtype_name(s.b) + " into " + ir::dtype_name(s.c),
-               "use a type combination listed in docs/language.md, or cast the operands while copying them", loc);
+               "use a type combination listed in docs/language.md, or cast the operands while copying them",
+               loc);
 }
 
 Expected<GemmPlan> plan_host(const ir::Program& p, const TileOp& op, const GemmShape& s, const Target& t,
@@ -137,12 +140,14 @@ Expected<GemmPlan> plan_host(const ir::Program& p, const TileOp& op, const GemmS
   else
     plan.b_fragment = Fragment::single_thread(lb);
   int64_t lanes = vector_lanes(*tile->atom, tile->nr);
-  plan.reason = "register tile of " + number(tile->mr * tile->nr / lanes) + " accumulators of " + number(lanes) +
-                " lanes; fewest cycles per multiply-add among the tiles that divide " + number(s.m) + "x" + number(s.n);
+  plan.reason = "register tile of " + number(tile->mr * tile->nr / lanes) + " accumulators of " +
+                number(lanes) + " lanes; fewest cycles per multiply-add among the tiles that divide " +
+                number(s.m) + "x" + number(s.n);
   return plan;
 }
 
-// ---- NVIDIA ----------------------------------------------------------------------------------------------------
+// ---- NVIDIA
+// ----------------------------------------------------------------------------------------------------
 
 struct WarpGrid {
   int64_t m = 1, n = 1;
@@ -152,8 +157,10 @@ bool grid_divides(const GemmShape& s, const MmaAtom& atom, int64_t wm, int64_t w
   return s.m % (wm * atom.m) == 0 && s.n % (wn * atom.n) == 0;
 }
 
-// square: least operand traffic per warp, that is the smallest tile_m + tile_n; full_row: all warps along m; full_col: along n.
-std::optional<WarpGrid> warp_grid(const GemmShape& s, const MmaAtom& atom, int64_t warps, ir::WarpPolicy policy) {
+// square: least operand traffic per warp, that is the smallest tile_m + tile_n; full_row: all warps along m;
+// full_col: along n.
+std::optional<WarpGrid> warp_grid(const GemmShape& s, const MmaAtom& atom, int64_t warps,
+                                  ir::WarpPolicy policy) {
   std::optional<WarpGrid> best;
   int64_t best_cost = INT64_MAX;
   for (int64_t wm = 1; wm <= warps; ++wm) {
@@ -171,8 +178,8 @@ std::optional<WarpGrid> warp_grid(const GemmShape& s, const MmaAtom& atom, int64
   return best;
 }
 
-// Two-dimensional fragment of an m x n tile spread over the dimensions of a buffer that may be transposed or have unit
-// dimensions in front.
+// Two-dimensional fragment of an m x n tile spread over the dimensions of a buffer that may be transposed or
+// have unit dimensions in front.
 Fragment place(const Fragment& f, const MatrixDims& m) {
   std::vector<Digit> digits;
   for (Digit d : f.map().digits()) {
@@ -186,8 +193,8 @@ Fragment place(const Fragment& f, const MatrixDims& m) {
   return *placed;
 }
 
-// Swizzled rows for ldmatrix: the widest XOR atom the contiguous extent fills, so that eight rows of 16 bytes fall into
-// distinct banks.
+// Swizzled rows for ldmatrix: the widest XOR atom the contiguous extent fills, so that eight rows of 16 bytes
+// fall into distinct banks.
 Layout nvidia_shared(const MatrixDims& m, ir::DType type) {
   Layout plain = Layout::row_major(m.shape);
   int bytes = ir::dtype_bytes(type);
@@ -204,12 +211,12 @@ Layout nvidia_shared(const MatrixDims& m, ir::DType type) {
   return swizzled ? *swizzled : plain;
 }
 
-GemmPlan nvidia_layouts(const ir::Program& p, const TileOp& op, const GemmShape& s, const MmaAtom& atom, WarpGrid g,
-                        int64_t threads) {
+GemmPlan nvidia_layouts(const ir::Program& p, const TileOp& op, const GemmShape& s, const MmaAtom& atom,
+                        WarpGrid g, int64_t threads) {
   const std::vector<int> n_fastest = {1, 0};
   const std::vector<int64_t> by_warps = {g.m, g.n}, by_m = {g.m, 1}, by_n = {1, g.n};
-  const std::vector<int64_t> c_reps = {s.m / g.m / atom.m, s.n / g.n / atom.n}, a_reps = {c_reps[0], s.k / atom.k},
-                             b_reps = {s.k / atom.k, c_reps[1]};
+  const std::vector<int64_t> c_reps = {s.m / g.m / atom.m, s.n / g.n / atom.n},
+                             a_reps = {c_reps[0], s.k / atom.k}, b_reps = {s.k / atom.k, c_reps[1]};
   (void)threads;
   GemmPlan plan;
   plan.engine = plan::Engine::mma;
@@ -223,16 +230,19 @@ GemmPlan nvidia_layouts(const ir::Program& p, const TileOp& op, const GemmShape&
   if (p.buffer(op.operands[0].buffer).scope == ir::MemScope::shared)
     plan.a_memory = nvidia_shared(a, s.a);
   else
-    plan.a_fragment = place(atom.a_layout.repeat(a_reps, n_fastest).replicate(g.n).repeat_on_thread(by_m, n_fastest), a);
+    plan.a_fragment =
+        place(atom.a_layout.repeat(a_reps, n_fastest).replicate(g.n).repeat_on_thread(by_m, n_fastest), a);
   if (p.buffer(op.operands[1].buffer).scope == ir::MemScope::shared)
     plan.b_memory = nvidia_shared(b, s.b);
   else
-    plan.b_fragment = place(atom.b_layout.repeat(b_reps, n_fastest).repeat_on_thread(by_n, n_fastest).replicate(g.m), b);
+    plan.b_fragment =
+        place(atom.b_layout.repeat(b_reps, n_fastest).repeat_on_thread(by_n, n_fastest).replicate(g.m), b);
   return plan;
 }
 
-Expected<GemmPlan> plan_nvidia(const ir::Program& p, const TileOp& op, const GemmShape& s, const Target& t, int64_t threads,
-                               const plan::OpPlan* given, const std::string& path, const SourceLocation& loc) {
+Expected<GemmPlan> plan_nvidia(const ir::Program& p, const TileOp& op, const GemmShape& s, const Target& t,
+                               int64_t threads, const plan::OpPlan* given, const std::string& path,
+                               const SourceLocation& loc) {
   const bool given_atom = given && !given->atom.empty();
   auto policy = static_cast<ir::WarpPolicy>(op.attrs[ir::gemm_attr::policy]);
   const int64_t warps = threads / t.warp;
@@ -251,23 +261,27 @@ Expected<GemmPlan> plan_nvidia(const ir::Program& p, const TileOp& op, const Gem
     }
     if (!grid) continue;
     GemmPlan plan = nvidia_layouts(p, op, s, atom, *grid, threads);
-    plan.reason = "first row of " + t.name + "'s table whose shape " + number(atom.m) + "x" + number(atom.n) + "x" +
-                  number(atom.k) + " divides the tile over " + number(warps) + " warps";
+    plan.reason = "first row of " + t.name + "'s table whose shape " + number(atom.m) + "x" + number(atom.n) +
+                  "x" + number(atom.k) + " divides the tile over " + number(warps) + " warps";
     return plan;
   }
-  std::string what = number(s.m) + "x" + number(s.n) + "x" + number(s.k) + " gemm of " + ir::dtype_name(s.a) + " and " +
-                     ir::dtype_name(s.b) + " into " + ir::dtype_name(s.c);
+  std::string what = number(s.m) + "x" + number(s.n) + "x" + number(s.k) + " gemm of " + ir::dtype_name(s.a) +
+                     " and " + ir::dtype_name(s.b) + " into " + ir::dtype_name(s.c);
   if (given_atom || (given && given->warps_m * given->warps_n > 1))
     return Error(DiagCode::schedule_illegal, path,
-                 "the schedule's atom '" + given->atom + "' with " + number(given->warps_m) + "x" + number(given->warps_n) +
-                     " warps cannot do a " + what + " with " + number(warps) + " warps",
+                 "the schedule's atom '" + given->atom + "' with " + number(given->warps_m) + "x" +
+                     number(given->warps_n) + " warps cannot do a " + what + " with " + number(warps) +
+                     " warps",
                  "leave atom and warps out to let the planner choose", loc);
   if (tried.empty())
     return Error(DiagCode::no_atom, path, "no instruction of " + t.name + " does a " + what,
-                 "use a type combination listed in docs/language.md, or cast the operands while copying them", loc);
-  return Error(DiagCode::no_atom, path,
-               "a " + what + " cannot be split over " + number(warps) + " warps with " + tried,
-               "use a tile whose m, n and k are multiples of the instruction's, or other `threads`, or policy square", loc);
+                 "use a type combination listed in docs/language.md, or cast the operands while copying them",
+                 loc);
+  return Error(
+      DiagCode::no_atom, path,
+      "a " + what + " cannot be split over " + number(warps) + " warps with " + tried,
+      "use a tile whose m, n and k are multiples of the instruction's, or other `threads`, or policy square",
+      loc);
 }
 
 }  // namespace
@@ -286,8 +300,12 @@ GemmShape gemm_shape(const ir::Program& p, const TileOp& op) {
   MatrixDims a = matrix_dims(p, op.operands[0], op.flag(ir::gemm_attr::transpose_a));
   MatrixDims c = matrix_dims(p, op.operands[2], false);
   auto at = [](const MatrixDims& m, int dim) { return m.shape[static_cast<size_t>(dim)]; };
-  return {at(c, c.row), at(c, c.col), at(a, a.col), p.buffer(op.operands[0].buffer).type,
-          p.buffer(op.operands[1].buffer).type, p.buffer(op.operands[2].buffer).type};
+  return {at(c, c.row),
+          at(c, c.col),
+          at(a, a.col),
+          p.buffer(op.operands[0].buffer).type,
+          p.buffer(op.operands[1].buffer).type,
+          p.buffer(op.operands[2].buffer).type};
 }
 
 std::optional<MicroTile> micro_tile_from_name(const Target& t, std::string_view name) {
@@ -310,7 +328,8 @@ std::optional<MicroTile> micro_tile_from_name(const Target& t, std::string_view 
 }
 
 Expected<GemmPlan> plan_gemm(const ir::Program& p, const TileOp& op, const Target& target, int64_t threads,
-                             const plan::OpPlan* given, const std::string& path, const SourceLocation& location) {
+                             const plan::OpPlan* given, const std::string& path,
+                             const SourceLocation& location) {
   for (size_t i = 0; i < op.operands.size(); ++i)
     if (op.operands[i].extents != p.tile_shape(op.operands[i].buffer))
       return Error(DiagCode::target_unsupported, path,

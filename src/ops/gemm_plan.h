@@ -2,7 +2,8 @@
 //
 // requires: a checked gemm; its target and the block's computing threads.
 // ensures: layouts over whole buffers; on GPUs the warp grid divides the tile exactly.
-// refuses (no_atom, schedule_illegal): no row of the target's tables fits; a given atom or warp split is illegal.
+// refuses (no_atom, schedule_illegal): no row of the target's tables fits; a given atom or warp split is
+// illegal.
 #pragma once
 
 #include <optional>
@@ -19,8 +20,8 @@ struct GemmShape {
 };
 GemmShape gemm_shape(const ir::Program& p, const ir::TileOp& op);
 
-// Which buffer dimensions of a gemm operand are the rows and columns of its matrix, after `transpose`; the others have
-// extent 1.
+// Which buffer dimensions of a gemm operand are the rows and columns of its matrix, after `transpose`; the
+// others have extent 1.
 struct MatrixDims {
   std::vector<int64_t> shape;
   int row = 0, col = 1;
@@ -52,7 +53,8 @@ struct GemmPlan {
 };
 
 // `given` may fix the atom and the warp split.
-Expected<GemmPlan> plan_gemm(const ir::Program& p, const ir::TileOp& op, const target::Target& target, int64_t threads,
-                             const plan::OpPlan* given, const std::string& path, const SourceLocation& location);
+Expected<GemmPlan> plan_gemm(const ir::Program& p, const ir::TileOp& op, const target::Target& target,
+                             int64_t threads, const plan::OpPlan* given, const std::string& path,
+                             const SourceLocation& location);
 
 }  // namespace tilegen::ops

@@ -1,5 +1,5 @@
-// A tile operation's behaviour: one TileOpDef per row of ir/ops.def, one file each, in this order: signature check,
-// access regions, reference meaning. The reference meaning is written against ops/reference_sink.h.
+// A tile operation's behaviour: one TileOpDef per row of ir/ops.def, one file each, in this order: signature
+// check, access regions, reference meaning. The reference meaning is written against ops/reference_sink.h.
 #pragma once
 
 #include <string>
@@ -21,10 +21,10 @@ struct OperandAccess {
 struct TileOpDef {
   ir::OpKind kind;
   // Shapes, dtypes, scopes and attributes of one op; appends what is wrong.
-  void (*check)(const ir::Program& p, const ir::TileOp& op, const std::string& path, const SourceLocation& loc,
-                std::vector<Diagnostic>& out);
-  // What is read and written; an `update` operand whose old value is dropped (gemm clear, reduce without accumulate)
-  // reports write.
+  void (*check)(const ir::Program& p, const ir::TileOp& op, const std::string& path,
+                const SourceLocation& loc, std::vector<Diagnostic>& out);
+  // What is read and written; an `update` operand whose old value is dropped (gemm clear, reduce without
+  // accumulate) reports write.
   std::vector<OperandAccess> (*accesses)(const ir::TileOp& op);
   void (*lower)(const ir::TileOp& op, LowerSink& sink);
   void (*reference)(const ir::TileOp& op, ReferenceSink& sink);
@@ -32,23 +32,26 @@ struct TileOpDef {
 
 const TileOpDef& op_def(ir::OpKind kind);
 
-// What the row of ops.def itself demands: number of operands, attribute ranges, presence of a value, regions of their
-// buffer's rank with positive extents. False when something is wrong; TileOpDef::check may run only when true.
-bool check_signature(const ir::Program& p, const ir::TileOp& op, const std::string& path, const SourceLocation& loc,
-                     std::vector<Diagnostic>& out);
+// What the row of ops.def itself demands: number of operands, attribute ranges, presence of a value, regions
+// of their buffer's rank with positive extents. False when something is wrong; TileOpDef::check may run only
+// when true.
+bool check_signature(const ir::Program& p, const ir::TileOp& op, const std::string& path,
+                     const SourceLocation& loc, std::vector<Diagnostic>& out);
 
-// The dimensions of a region that matter when shapes are matched against `rank` dimensions: dimensions of extent 1
-// are left out, first ones first, until `rank` are left. Longer than `rank` when more extents are above 1.
+// The dimensions of a region that matter when shapes are matched against `rank` dimensions: dimensions of
+// extent 1 are left out, first ones first, until `rank` are left. Longer than `rank` when more extents are
+// above 1.
 std::vector<int> matched_dims(const ir::Region& r, size_t rank);
 
-// Dimensions of two regions that correspond, position by position: all when the ranks agree, else those of extent > 1.
+// Dimensions of two regions that correspond, position by position: all when the ranks agree, else those of
+// extent > 1.
 struct MatchedPair {
   std::vector<int> a, b;
 };
 MatchedPair matched_pair(const ir::Region& a, const ir::Region& b);
 
-// For every dimension of a reduce's source: the destination's dimension, or -1 (the axis; dimensions of extent 1 the
-// destination left out). Empty when the shapes do not fit.
+// For every dimension of a reduce's source: the destination's dimension, or -1 (the axis; dimensions of
+// extent 1 the destination left out). Empty when the shapes do not fit.
 std::vector<int> reduce_dst_dims(const ir::TileOp& op);
 
 }  // namespace tilegen::ops

@@ -1,9 +1,10 @@
-// Schedule: every decision the compiler took for one program and one target, as plain data, with the reason of each.
+// Schedule: every decision the compiler took for one program and one target, as plain data, with the reason
+// of each.
 //
-// Printable (to_text), JSON both ways, overridable field by field: a Schedule given to compile() is taken as the
-// decision wherever a field is set, and the planner fills what is missing. A full Schedule replays with the planner
-// never called. Names are paths (ir/program.h). Decisions come first in every struct; fields marked *derived* are
-// recorded for the reader, ignored on input and recomputed.
+// Printable (to_text), JSON both ways, overridable field by field: a Schedule given to compile() is taken as
+// the decision wherever a field is set, and the planner fills what is missing. A full Schedule replays with
+// the planner never called. Names are paths (ir/program.h). Decisions come first in every struct; fields
+// marked *derived* are recorded for the reader, ignored on input and recomputed.
 #pragma once
 
 #include <map>
@@ -18,13 +19,13 @@
 
 namespace tilegen::plan {
 
-// Who decided: the hardware or a matrix atom (strict), a neighbour already pinned (common), the cost model (free), the
-// caller's Schedule (given).
+// Who decided: the hardware or a matrix atom (strict), a neighbour already pinned (common), the cost model
+// (free), the caller's Schedule (given).
 enum class Origin : uint8_t { strict, common, free, given };
 const char* origin_name(Origin o);
 
-// Layout of one value: a web of definitions and uses of an on-chip buffer. The first web of a buffer is named by the
-// buffer's path ("gemm:acc"), later ones add a tag ("gemm:acc@1").
+// Layout of one value: a web of definitions and uses of an on-chip buffer. The first web of a buffer is named
+// by the buffer's path ("gemm:acc"), later ones add a tag ("gemm:acc@1").
 struct ValuePlan {
   std::string value;
   std::optional<layout::Fragment> fragment;  // fragment and local scope
@@ -42,11 +43,11 @@ const char* engine_name(Engine e);
 struct OpPlan {
   std::string op;
   Engine engine = Engine::loop;
-  std::string atom;                          // row of the target's atom table, or empty
-  int64_t warps_m = 1, warps_n = 1;          // gemm: how warps split the tile
-  std::optional<layout::Fragment> iteration; // element-wise work: iteration point -> (thread, register)
-  int64_t vector = 1;                        // elements one access moves
-  bool streaming = false;                    // results bypass the caches
+  std::string atom;                           // row of the target's atom table, or empty
+  int64_t warps_m = 1, warps_n = 1;           // gemm: how warps split the tile
+  std::optional<layout::Fragment> iteration;  // element-wise work: iteration point -> (thread, register)
+  int64_t vector = 1;                         // elements one access moves
+  bool streaming = false;                     // results bypass the caches
   std::string reason;
   bool operator==(const OpPlan&) const = default;
 };
@@ -63,10 +64,10 @@ struct LoopPlan {
 // Data movement inserted because two ops hold one value differently.
 struct ConversionPlan {
   std::string value;
-  std::string producer, consumer;            // ops that disagree
+  std::string producer, consumer;  // ops that disagree
   layout::ConversionKind kind = layout::ConversionKind::none;
   layout::Fragment from, to;
-  int64_t cost = 0;                          // estimated cycles of the block
+  int64_t cost = 0;  // estimated cycles of the block
   std::string reason;
   bool operator==(const ConversionPlan&) const = default;
 };
@@ -79,8 +80,8 @@ struct Note {
 };
 
 struct RasterPlan {
-  std::string order = "row_major";           // row_major | column_major | grouped
-  int64_t group = 1;                         // grouped: rows of tiles walked together
+  std::string order = "row_major";  // row_major | column_major | grouped
+  int64_t group = 1;                // grouped: rows of tiles walked together
   std::string reason;
   bool operator==(const RasterPlan&) const = default;
 };
@@ -94,20 +95,20 @@ struct MemoryPlan {
 
 struct KernelSchedule {
   std::string kernel;
-  std::optional<int64_t> threads;            // computing threads of a block
+  std::optional<int64_t> threads;  // computing threads of a block
   std::optional<RasterPlan> raster;
   std::vector<OpPlan> ops;
   std::vector<ValuePlan> values;
   std::vector<LoopPlan> loops;
   std::vector<ConversionPlan> conversions;
-  std::vector<MemoryPlan> memory;            // derived
-  std::vector<Note> notes;                   // derived
+  std::vector<MemoryPlan> memory;  // derived
+  std::vector<Note> notes;         // derived
   bool operator==(const KernelSchedule&) const = default;
 };
 
 struct Schedule {
   std::string target;
-  std::string program_hash;                  // of the program it was made for; empty fits any
+  std::string program_hash;  // of the program it was made for; empty fits any
   std::vector<KernelSchedule> kernels;
 
   const KernelSchedule* find(std::string_view kernel) const;
@@ -121,11 +122,11 @@ const LoopPlan* find_loop(const KernelSchedule& k, std::string_view path);
 // Readable form, one line per decision with its reason. Deterministic.
 std::string schedule_to_text(const Schedule& s);
 
-// JSON, one object, keys named like the fields; layouts and fragments are strings in their text form. A key may be left
-// out where the field has a default, but the names of things and the engine of an op may not. Unknown keys, wrong types,
-// duplicates (of keys, or of an op, value, loop or kernel in its list) and depth over 32 are json_error naming the JSON
-// path.
-// from_json(to_json(s)) == s but for derived fields being kept too.
+// JSON, one object, keys named like the fields; layouts and fragments are strings in their text form. A key
+// may be left out where the field has a default, but the names of things and the engine of an op may not.
+// Unknown keys, wrong types, duplicates (of keys, or of an op, value, loop or kernel in its list) and depth
+// over 32 are json_error naming the JSON path. from_json(to_json(s)) == s but for derived fields being kept
+// too.
 std::string schedule_to_json(const Schedule& s);
 Expected<Schedule> schedule_from_json(std::string_view text, const Limits& limits);
 

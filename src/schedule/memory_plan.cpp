@@ -13,7 +13,8 @@ constexpr int64_t kHostSkew = 192;
 
 // Swizzled tiles start at a repeat of their pattern; others at the widest access.
 int64_t alignment_of(const plan::ValuePlan& v, const target::Target& t) {
-  if (v.memory && !v.memory->swizzle().none()) return int64_t{1} << (v.memory->swizzle().bits + v.memory->swizzle().base + 3);
+  if (v.memory && !v.memory->swizzle().none())
+    return int64_t{1} << (v.memory->swizzle().bits + v.memory->swizzle().base + 3);
   return std::max(t.vector_bytes, 16);
 }
 
@@ -48,11 +49,12 @@ Expected<std::vector<plan::MemoryPlan>> plan_memory(const ir::Program& p, const 
     if (target.is_host()) offset += kHostSkew;
   }
   if (offset <= target.shared_bytes) return plan;
-  auto largest = std::max_element(plan.begin(), plan.end(), [](auto& a, auto& b) { return a.bytes < b.bytes; });
+  auto largest =
+      std::max_element(plan.begin(), plan.end(), [](auto& a, auto& b) { return a.bytes < b.bytes; });
   return Error(DiagCode::limit_memory, kernel,
-               "the kernel's tiles take " + std::to_string(offset) + " bytes of on-chip memory; " + target.name + " has " +
-                   std::to_string(target.shared_bytes) + " (largest: " + largest->value + " with " +
-                   std::to_string(largest->bytes) + ")",
+               "the kernel's tiles take " + std::to_string(offset) + " bytes of on-chip memory; " +
+                   target.name + " has " + std::to_string(target.shared_bytes) +
+                   " (largest: " + largest->value + " with " + std::to_string(largest->bytes) + ")",
                "use smaller tiles or fewer stages");
 }
 

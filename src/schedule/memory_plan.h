@@ -1,4 +1,5 @@
-// Where the on-chip values of a kernel lie: offsets in the block's arena (host: every value; GPU: the shared ones).
+// Where the on-chip values of a kernel lie: offsets in the block's arena (host: every value; GPU: the shared
+// ones).
 #pragma once
 
 #include "infer/kernel_ops.h"

@@ -14,7 +14,13 @@ class LoopPlanner {
  public:
   LoopPlanner(const ir::Program& p, const infer::KernelOps& ops, const target::Target& t,
               const std::vector<int64_t>& bytes, const plan::KernelSchedule* given, PipelineResult& out)
-      : p_(p), ops_(ops), target_(t), bytes_(bytes), given_(given), out_(out), paths_(ir::statement_paths(p)) {}
+      : p_(p),
+        ops_(ops),
+        target_(t),
+        bytes_(bytes),
+        given_(given),
+        out_(out),
+        paths_(ir::statement_paths(p)) {}
 
   void loop(ir::StmtId id, const ir::Loop& loop) {
     plan::LoopPlan plan;
@@ -57,13 +63,15 @@ class LoopPlanner {
     return body;
   }
 
-  // A copy global -> shared whose offsets read nothing the loop writes, into a tile no other op of the loop writes.
+  // A copy global -> shared whose offsets read nothing the loop writes, into a tile no other op of the loop
+  // writes.
   bool runs_ahead(const infer::KernelOp& op, const std::vector<const infer::KernelOp*>& body,
                   const std::set<ir::BufferId>& written) const {
     const auto* tile_op = p_.as<ir::TileOp>(op.stmt);
     if (!tile_op || tile_op->kind != ir::OpKind::copy) return false;
     ir::BufferId src = tile_op->operands[0].buffer, dst = tile_op->operands[1].buffer;
-    if (p_.buffer(src).scope != ir::MemScope::global || p_.buffer(dst).scope != ir::MemScope::shared) return false;
+    if (p_.buffer(src).scope != ir::MemScope::global || p_.buffer(dst).scope != ir::MemScope::shared)
+      return false;
     if (written.count(src)) return false;
     int writers = 0;
     for (const auto* other : body)
@@ -71,7 +79,8 @@ class LoopPlanner {
     return writers == 1;
   }
 
-  int64_t fitting_stages(const ir::Loop& loop, const std::vector<const infer::KernelOp*>& ahead, plan::LoopPlan& plan) {
+  int64_t fitting_stages(const ir::Loop& loop, const std::vector<const infer::KernelOp*>& ahead,
+                         plan::LoopPlan& plan) {
     if (ahead.empty()) {
       plan.reason = "no copy from global to shared memory can run ahead";
       out_.notes.push_back({plan.loop, "not pipelined: " + plan.reason});
@@ -84,7 +93,8 @@ class LoopPlanner {
         if (a.write && a.value >= 0) ring += bytes_[static_cast<size_t>(a.value)];
     int64_t stages = wanted;
     while (stages > 1 && total + (stages - 1) * ring > target_.shared_bytes) --stages;
-    plan.reason = (loop.num_stages > 0 ? "asked for" : "default") + std::string(" ") + std::to_string(wanted) + " stages";
+    plan.reason = (loop.num_stages > 0 ? "asked for" : "default") + std::string(" ") +
+                  std::to_string(wanted) + " stages";
     if (stages < wanted) {
       std::string why = std::to_string(wanted) + " stages of " + std::to_string(ring) + " bytes and " +
                         std::to_string(total - ring) + " bytes of other tiles exceed " +

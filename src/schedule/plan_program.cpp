@@ -29,8 +29,8 @@ Expected<int64_t> plan_threads(const ir::Kernel& k, const target::Target& t, con
 
 using GemmPlans = std::map<size_t, ops::GemmPlan>;
 
-Expected<GemmPlans> plan_gemms(const ir::Program& p, const KernelOps& ops, const target::Target& t, int64_t threads,
-                               const KernelSchedule* given) {
+Expected<GemmPlans> plan_gemms(const ir::Program& p, const KernelOps& ops, const target::Target& t,
+                               int64_t threads, const KernelSchedule* given) {
   GemmPlans plans;
   for (size_t i = 0; i < ops.ops.size(); ++i) {
     const KernelOp& op = ops.ops[i];
@@ -53,12 +53,14 @@ Checked check_names(const KernelSchedule& given, const ir::Program& p, int kerne
     if (const auto* loop = p.as<ir::Loop>(id); loop && loop->kind == ir::LoopKind::pipelined)
       loop_names.insert(paths[id.value]);
   });
-  auto refuse = [&](const char* what, const std::string& name, const std::set<std::string>& known) -> Checked {
+  auto refuse = [&](const char* what, const std::string& name,
+                    const std::set<std::string>& known) -> Checked {
     std::string list;
     for (const std::string& k : known) list += (list.empty() ? "" : ", ") + k;
-    return Error(DiagCode::schedule_mismatch, given.kernel, std::string("the schedule names ") + what + " '" + name +
-                     "', which the kernel does not have",
-                 std::string("known: ") + (list.empty() ? "none" : list));
+    return Error(
+        DiagCode::schedule_mismatch, given.kernel,
+        std::string("the schedule names ") + what + " '" + name + "', which the kernel does not have",
+        std::string("known: ") + (list.empty() ? "none" : list));
   };
   for (const auto& o : given.ops)
     if (!op_names.count(o.op)) return refuse("op", o.op, op_names);
@@ -93,9 +95,12 @@ Expected<infer::InferResult> replay(const ir::Program& p, const KernelOps& ops, 
     plan::ValuePlan plan = *plan::find_value(given, v.name);
     plan.slots = 1;
     bool registers = v.scope == ir::MemScope::fragment || v.scope == ir::MemScope::local;
-    if (registers != plan.fragment.has_value() || (plan.fragment ? plan.fragment->shape() : plan.memory->shape()) != v.shape ||
-        (plan.fragment && plan.fragment->threads() != threads) || (plan.memory && !plan.memory->is_injective()))
-      return illegal(v.name, "the given layout does not fit the buffer's scope, its shape or the block's threads");
+    if (registers != plan.fragment.has_value() ||
+        (plan.fragment ? plan.fragment->shape() : plan.memory->shape()) != v.shape ||
+        (plan.fragment && plan.fragment->threads() != threads) ||
+        (plan.memory && !plan.memory->is_injective()))
+      return illegal(v.name,
+                     "the given layout does not fit the buffer's scope, its shape or the block's threads");
     r.values.push_back(std::move(plan));
   }
   for (size_t i = 0; i < ops.ops.size(); ++i) {
@@ -104,7 +109,8 @@ Expected<infer::InferResult> replay(const ir::Program& p, const KernelOps& ops, 
     if (op.form == infer::OpForm::gemm && plan.engine != plan::Engine::loop) {
       const ops::GemmPlan& g = gemms.at(i);
       auto fits = [&](int operand, const std::optional<layout::Layout>& m, const layout::Fragment* f) {
-        const plan::ValuePlan& v = r.values[static_cast<size_t>(op.accesses[static_cast<size_t>(operand)].value)];
+        const plan::ValuePlan& v =
+            r.values[static_cast<size_t>(op.accesses[static_cast<size_t>(operand)].value)];
         if (m && threads == 1) return v.memory && v.memory->equivalent(*m);
         if (f && (threads == 1 || operand == 2)) return v.fragment && v.fragment->equivalent(*f);
         return true;
@@ -114,7 +120,8 @@ Expected<infer::InferResult> replay(const ir::Program& p, const KernelOps& ops, 
         return illegal(op.path, "an operand's given layout is not the one atom '" + g.atom + "' works on");
     } else if (op.form == infer::OpForm::element && plan.iteration &&
                (plan.iteration->shape() != op.view.extents || plan.iteration->threads() != threads)) {
-      return illegal(op.path, "the given iteration layout does not fit the op's extents or the block's threads");
+      return illegal(op.path,
+                     "the given iteration layout does not fit the op's extents or the block's threads");
     }
     r.ops.push_back(std::move(plan));
   }
@@ -123,30 +130,34 @@ Expected<infer::InferResult> replay(const ir::Program& p, const KernelOps& ops, 
   return r;
 }
 
-// Copies between global and shared memory: asynchronous where the target can and 4, 8 or 16 bytes move at once.
-void plan_copy_engines(const ir::Program& p, const KernelOps& ops, const target::Target& t, infer::InferResult& r) {
+// Copies between global and shared memory: asynchronous where the target can and 4, 8 or 16 bytes move at
+// once.
+void plan_copy_engines(const ir::Program& p, const KernelOps& ops, const target::Target& t,
+                       infer::InferResult& r) {
   for (size_t i = 0; i < ops.ops.size(); ++i) {
     const KernelOp& op = ops.ops[i];
     const auto* tile_op = p.as<ir::TileOp>(op.stmt);
     if (!tile_op || tile_op->kind != ir::OpKind::copy) continue;
     plan::OpPlan& plan = r.ops[i];
     plan.engine = plan::Engine::vector_copy;
-    const ir::Buffer &src = p.buffer(tile_op->operands[0].buffer), &dst = p.buffer(tile_op->operands[1].buffer);
+    const ir::Buffer &src = p.buffer(tile_op->operands[0].buffer),
+                     &dst = p.buffer(tile_op->operands[1].buffer);
     if (!t.async_copy || src.scope != ir::MemScope::global || dst.scope != ir::MemScope::shared) continue;
     int64_t bytes = plan.vector * ir::dtype_bytes(src.type);
     if (src.type == dst.type && (bytes == 4 || bytes == 8 || bytes == 16))
       plan.engine = plan::Engine::async_copy;
     else
       r.notes.push_back({op.path, src.type != dst.type ? "no asynchronous copy: the copy casts " +
-                                                             std::string(ir::dtype_name(src.type)) + " to " + ir::dtype_name(dst.type)
+                                                             std::string(ir::dtype_name(src.type)) + " to " +
+                                                             ir::dtype_name(dst.type)
                                                        : "no asynchronous copy: " + std::to_string(bytes) +
                                                              " bytes a thread, cp.async moves 4, 8 or 16"});
   }
 }
 
 // On the host, results that the program never reads again need not displace the caches' contents.
-void plan_streaming(const ir::Program& p, const KernelOps& ops, const target::Target& t, const KernelSchedule* given,
-                    infer::InferResult& r) {
+void plan_streaming(const ir::Program& p, const KernelOps& ops, const target::Target& t,
+                    const KernelSchedule* given, infer::InferResult& r) {
   if (t.streaming_bytes == 0) return;
   std::set<ir::BufferId> read;
   for (int k = 0; k < static_cast<int>(p.kernels.size()); ++k)
@@ -163,12 +174,13 @@ void plan_streaming(const ir::Program& p, const KernelOps& ops, const target::Ta
 plan::RasterPlan plan_raster(const ir::Kernel& k, const KernelSchedule* given) {
   if (given && given->raster) return *given->raster;
   plan::RasterPlan r;
-  r.reason = k.grid.size() < 2 ? "one grid dimension" : "neighbouring blocks share the operand of the slower dimension";
+  r.reason = k.grid.size() < 2 ? "one grid dimension"
+                               : "neighbouring blocks share the operand of the slower dimension";
   return r;
 }
 
-Expected<KernelSchedule> plan_kernel(const ir::Program& p, int index, const target::Target& t, const KernelSchedule* given,
-                                     bool conversions) {
+Expected<KernelSchedule> plan_kernel(const ir::Program& p, int index, const target::Target& t,
+                                     const KernelSchedule* given, bool conversions) {
   const ir::Kernel& kernel = p.kernels[static_cast<size_t>(index)];
   KernelOps ops = infer::collect_kernel_ops(p, index);
   if (given)
@@ -210,14 +222,17 @@ Expected<KernelSchedule> plan_kernel(const ir::Program& p, int index, const targ
 
 }  // namespace
 
-Expected<plan::Schedule> plan_program(const ir::Program& p, const target::Target& target, const PlanOptions& options) {
+Expected<plan::Schedule> plan_program(const ir::Program& p, const target::Target& target,
+                                      const PlanOptions& options) {
   plan::Schedule s;
   s.target = target.name;
   if (options.given) {
     for (const KernelSchedule& g : options.given->kernels)
-      if (std::none_of(p.kernels.begin(), p.kernels.end(), [&](const ir::Kernel& k) { return k.name == g.kernel; }))
-        return Error(DiagCode::schedule_mismatch, g.kernel, "the schedule names kernel '" + g.kernel +
-                         "', which the program does not have", "use the schedule of this program");
+      if (std::none_of(p.kernels.begin(), p.kernels.end(),
+                       [&](const ir::Kernel& k) { return k.name == g.kernel; }))
+        return Error(DiagCode::schedule_mismatch, g.kernel,
+                     "the schedule names kernel '" + g.kernel + "', which the program does not have",
+                     "use the schedule of this program");
   }
   for (size_t k = 0; k < p.kernels.size(); ++k) {
     const KernelSchedule* given = options.given ? options.given->find(p.kernels[k].name) : nullptr;

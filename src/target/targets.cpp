@@ -1,12 +1,14 @@
-// Names of targets. "host" is filled by whoever knows this machine's CPU (codegen/ sets it at start-up of a compile),
-// since only code generation may ask LLVM.
+// Names of targets. "host" is filled by whoever knows this machine's CPU (codegen/ sets it at start-up of a
+// compile), since only code generation may ask LLVM.
 #include <nlohmann/json.hpp>
 
 #include "target/target.h"
 
 namespace tilegen::target {
 
-std::vector<std::string> target_names() { return {"host", "x86-64-v3", "x86-64-v4", "sm_80", "sm_89", "sm_90"}; }
+std::vector<std::string> target_names() {
+  return {"host", "x86-64-v3", "x86-64-v4", "sm_80", "sm_89", "sm_90"};
+}
 
 Expected<Target> find_target(std::string_view name) {
   if (name == "host") return host::this_machine();

@@ -23,6 +23,6 @@ find_package(tilegen 0.1 REQUIRED)
 add_executable(by_cmake c_consumer.c)
 target_link_libraries(by_cmake PRIVATE tilegen::tilegen m)
 END
-cmake -S . -B b -DCMAKE_PREFIX_PATH="$work/tree" >"$work/cmake.log"
+cmake -G Ninja -S . -B b -DCMAKE_PREFIX_PATH="$work/tree" >"$work/cmake.log"
 cmake --build b >>"$work/cmake.log"
 ./b/by_cmake

@@ -192,9 +192,9 @@ tensor B: $t[60, 50] readonly
 tensor C: $t[2, 40, 50]
 
 kernel k grid (g: 1) {
-  alloc a: shared $t[40, 60]
+  alloc a: shared $t[40, 1, 60]
   alloc b: shared $t[1, 60, 50]
-  alloc c: fragment $t[40, 1, 50]
+  alloc c: fragment $t[1, 40, 50]
   copy A -> a
   copy B -> b
   copy C[1 :+ 1, 0 :+ 40, 0 :+ 50] -> c
@@ -354,6 +354,36 @@ kernel k grid (by: ceildiv(m, $M) + 2, bx: ceildiv(n, $N) + 2) {
       expect_agree(program, launches);
       if (HasFailure()) return;
     }
+}
+
+// Enough data for stores that bypass the caches, on several threads.
+TEST(Copy, LargeTensors) {
+  const char* text = R"(tl 1 program large
+dim n
+tensor X: $t[n, 1024] readonly
+tensor Y: $t[n, 1024]
+tensor Z: $t[n, 1024]
+
+kernel k grid (b: ceildiv(n, 16)) {
+  alloc x: fragment $t[16, 1024]
+  copy X[b * 16 :+ 16, 0 :+ 1024] -> x
+  parallel i, j in 16, 1024 {
+    x[i, j] = x[i, j] + X[b * 16 + i, 1023 - j]
+  }
+  copy x -> Y[b * 16 :+ 16, 0 :+ 1024]
+  parallel i, j in 16, 1024 {
+    Z[b * 16 + i, j] = x[i, j] - X[b * 16 + i, j]
+  }
+}
+)";
+  for (const std::string type : {"f32", "i8", "f16"}) {
+    Launch l;
+    l.dims = {{"n", 100}};
+    Launch threads = l;
+    threads.max_threads = 4;
+    threads.seed = 2;
+    expect_agree(replaced(text, {{"t", type}}), {l, threads});
+  }
 }
 
 TEST(Copy, StridesAndTransposes) {

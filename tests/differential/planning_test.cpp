@@ -84,8 +84,40 @@ std::string without_spaces(const std::string& text) {
   return out;
 }
 
+// The decisions; notes tell how they were come by.
+std::string decisions(plan::Schedule s) {
+  for (plan::KernelSchedule& k : s.kernels) k.notes.clear();
+  return plan::schedule_to_json(s);
+}
+
+// A whole schedule, written and read back, is taken as it is.
+std::string replay_defect(const ir::Program& p, const char* target_name) {
+  std::string defect;
+  const auto crash = crash_of([&] {
+    const auto target = target::find_target(target_name);
+    const auto schedule = schedule::plan_program(p, *target, {});
+    if (!schedule) return;
+    const auto read = plan::schedule_from_json(plan::schedule_to_json(*schedule), Limits());
+    if (!read) {
+      defect = "its JSON is refused: " + read.error().to_text();
+      return;
+    }
+    schedule::PlanOptions options;
+    options.given = &*read;
+    const auto replayed = schedule::plan_program(p, *target, options);
+    if (!replayed)
+      defect = "the replay is refused: " + replayed.error().to_text();
+    else if (decisions(*replayed) != decisions(*schedule))
+      defect = "the replay differs\n" + plan::schedule_to_text(*schedule) + "\nreplayed:\n" + plan::schedule_to_text(*replayed);
+  });
+  if (crash) return "replaying ends in " + *crash;
+  return defect.empty() ? defect : std::string(target_name) + ": " + defect;
+}
+
 std::string defect_of(const Case& c) {
   ir::Program p = parsed(c.text);
+  for (const char* target : {"host", kTarget})
+    if (std::string defect = replay_defect(p, target); !defect.empty()) return defect;
   const Plan first = plan_of(p);
   if (!first.defect.empty()) return first.defect;
   if (plan_of(p).text != first.text) return "planning twice gives two plans";

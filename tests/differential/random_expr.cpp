@@ -108,12 +108,18 @@ Expr Generator::load_tensor(const Tensor& t) {
 
 // ---- values ----
 
+// Mostly one of which there is something to read.
+DType Generator::type_at_hand() {
+  if (!tiles_.empty() && !r_.chance(3)) return r_.pick(std::span<const Tile>(tiles_)).type;
+  return random_type();
+}
+
 Expr Generator::leaf(DType t) {
   const auto hidden = [&](const std::string& name) { return std::find(hidden_.begin(), hidden_.end(), name) != hidden_.end(); };
   std::vector<Expr> options;
   for (const Tile& tile : tiles_)
     if (tile.type == t && tile.written && !hidden(tile.name) && (in_parallel_ || tile.scope != MemScope::fragment))
-      options.push_back(options_.for_gpu && tile.scope == MemScope::fragment ? load_plainly(tile) : load_tile(tile));
+      options.push_back((options_.for_gpu && tile.scope == MemScope::fragment) || (chaining_ && in_parallel_ && !r_.chance(6)) ? load_plainly(tile) : load_tile(tile));
   std::erase_if(options, [](const Expr& e) { return e.text.empty(); });
   for (size_t i = 0; i < same_element_.size(); ++i)
     if (same_type_[i] == t)
@@ -122,6 +128,9 @@ Expr Generator::leaf(DType t) {
     if (tensor.type == t && tensor.readable && r_.chance(2)) options.push_back(load_tensor(tensor));
   for (const auto& [name, type] : scalars_)
     if (type == t) options.push_back({name, tile_cap(t)});
+  // Where nothing of this type can be read, mostly a number made from the indices.
+  if (options.empty() && !vars_.empty() && !ir::is_bool(t) && !r_.chance(3))
+    return {std::string("cast(") + ir::dtype_name(t) + ", " + index(1) + " % 7)", 7};
   const int64_t constant = ir::is_bool(t) ? r_.below(2) : t == DType::u8 ? r_.between(0, 255) : r_.between(-6, 6);
   options.push_back({number_text(t, constant), 6});
   if (t == DType::i64) options.push_back({index(1), 0});
@@ -141,7 +150,7 @@ Expr Generator::expr(DType t, int depth) {
 
 // A value of another type, cast to t.
 Expr Generator::converted(DType t, int depth) {
-  const DType from = random_type();
+  const DType from = type_at_hand();
   Expr e = expr(from, depth);
   const std::string cast = std::string("cast(") + ir::dtype_name(t) + ", ";
   if (!ir::is_float(t)) return {cast + e.text + ")", 0};
@@ -205,7 +214,7 @@ Expr Generator::bool_expr(int depth) {
     if (r_.chance(3)) return {"not(" + a + ")"};
     return {"(" + a + r_.pick({" and ", " or "}) + bool_expr(depth - 1).text + ")"};
   }
-  const DType t = random_type();
+  const DType t = type_at_hand();
   const Expr a = expr(t, depth - 1), b = expr(t, depth - 1);
   return {"(" + a.text + r_.pick({" < ", " <= ", " == ", " != ", " > ", " >= "}) + b.text + ")"};
 }

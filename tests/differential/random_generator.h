@@ -92,6 +92,7 @@ class Generator {
   std::array<int64_t, 3> gemm_extents(int64_t max_k);
   void gemm_loop();
   void reduce();
+  void chain();
   void parallel();
   void parallel_store(Tile* target, Tensor* output);
   void uniform_store();
@@ -107,6 +108,7 @@ class Generator {
   // random_expr.cpp
   Expr expr(DType t, int depth);
   Expr leaf(DType t);
+  DType type_at_hand();
   Expr float_expr(DType t, int depth);
   Expr int_expr(DType t, int depth);
   Expr bool_expr(int depth);
@@ -132,6 +134,7 @@ class Generator {
   std::vector<GridVar> grid_;
   std::vector<IndexVar> vars_;
   bool in_parallel_ = false;
+  bool chaining_ = false;               // tiles are mostly read at the loop's own point
   std::vector<std::string> hidden_;     // tiles and tensors the running parallel loop stores
   std::vector<Expr> same_element_;      // of them, what may be read (with its type in same_type_)
   std::vector<DType> same_type_;

@@ -1,6 +1,6 @@
 // Random programs on every executor.
 //   TILEGEN_LONG=1    2000 programs instead of 150
-//   TILEGEN_SEED=n    only that program
+//   TILEGEN_SEED=n    only that program, or TILEGEN_COUNT=m of them from there
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -23,6 +23,7 @@ std::string smallest(const Case& c, Kind kind) {
 TEST(RandomPrograms, ExecutorsAgree) {
   uint64_t first = 1, count = long_run() ? 2000 : 150;
   if (const char* seed = std::getenv("TILEGEN_SEED")) first = std::strtoull(seed, nullptr, 10), count = 1;
+  if (const char* asked = std::getenv("TILEGEN_COUNT")) count = std::strtoull(asked, nullptr, 10);
   uint64_t invalid = 0, refused = 0, defects = 0;
   for (uint64_t seed = first; seed < first + count && defects < 3; ++seed) {
     const Case c = random_case(seed);

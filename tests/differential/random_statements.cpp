@@ -132,7 +132,17 @@ void Generator::fill() {
   Tile* t = any_tile([](const Tile&) { return true; }, false);
   if (!t || !affordable(product(t->shape))) return;
   hidden_ = {t->name};
-  line("fill " + t->name + ", " + bounded(expr(t->type, r_.chance(2) ? 0 : 2), t->type, tile_cap(t->type)).text);
+  std::string region;
+  const bool partial = r_.chance(3);
+  if (partial) {
+    ensure_written(*t);
+    for (size_t d = 0; d < t->shape.size(); ++d) {
+      const int64_t e = r_.between(1, t->shape[d]);
+      region += (d ? ", " : "[") + std::to_string(r_.between(0, t->shape[d] - e)) + " :+ " + std::to_string(e);
+    }
+    region += "]";
+  }
+  line("fill " + t->name + region + ", " + bounded(expr(t->type, r_.chance(2) ? 0 : 2), t->type, tile_cap(t->type)).text);
   hidden_.clear();
   t->written = true;
 }
@@ -229,8 +239,17 @@ void Generator::gemm_loop() {
 void Generator::reduce() {
   Tile* src = any_tile([](const Tile&) { return true; }, true);
   if (!src || !affordable(product(src->shape))) return;
-  const Tile from = *src;
+  Tile from = *src;
   const auto axis = static_cast<size_t>(r_.below(static_cast<int64_t>(from.shape.size())));
+  std::string region;
+  if (r_.chance(3)) {
+    for (size_t d = 0; d < from.shape.size(); ++d) {
+      const int64_t e = r_.between(1, from.shape[d]);
+      region += (d ? ", " : "[") + std::to_string(r_.between(0, from.shape[d] - e)) + " :+ " + std::to_string(e);
+      from.shape[d] = e;
+    }
+    region += "]";
+  }
   const int64_t length = from.shape[axis];
   std::vector<int64_t> shape = from.shape;
   if (shape.size() == 1 || r_.chance(2))
@@ -250,9 +269,41 @@ void Generator::reduce() {
   const bool accumulate = r_.chance(3);
   if (accumulate) ensure_written(*dst);
   std::string attrs = "{kind=" + kind + ", axis=" + std::to_string(axis) + (accumulate ? ", accumulate}" : "}");
-  line("reduce " + from.name + " -> " + dst->name + " " + attrs);
+  line("reduce " + from.name + region + " -> " + dst->name + " " + attrs);
   dst->written = true;
   if (kind == "sum" && ir::is_float(to)) clamp(*dst);
+}
+
+// Element-wise steps over one shape, one behind the other: what loop fusion and store forwarding look for.
+void Generator::chain() {
+  std::vector<Tensor*> outputs;
+  for (Tensor& t : tensors_)
+    if (!t.readable && t.grid_of.size() <= 3 && product(own_extents(t)) <= 2048) outputs.push_back(&t);
+  if (outputs.empty()) return;
+  Tensor& o = *outputs[static_cast<size_t>(r_.below(static_cast<int64_t>(outputs.size())))];
+  const std::vector<int64_t> shape = own_extents(o);
+  chaining_ = true;
+  std::string last;
+  for (int64_t steps = r_.between(2, 5); steps > 0 && affordable(2 * product(shape)); --steps) {
+    const DType type = steps == 1 ? o.type : r_.chance(2) ? o.type : random_type();
+    Tile* t = tile_of(shape, type, r_.pick({MemScope::fragment, MemScope::fragment, MemScope::fragment, MemScope::shared}));
+    if (!t) break;
+    Tile* from = any_tile([](const Tile&) { return true; }, true);
+    if (from && from->shape == shape && from->name != t->name && converts(from->type, t->type) && r_.chance(2)) {
+      line("copy " + from->name + " -> " + t->name);
+      t->written = true;
+    } else if (!t->written && r_.chance(3)) {
+      ensure_written(*t);
+    } else {
+      parallel_store(t, nullptr);
+    }
+    if (t->type == o.type) last = t->name;
+  }
+  if (!last.empty() && r_.chance(2))
+    line("copy " + last + " -> " + own_region(o, shape, false, {}));
+  else
+    parallel_store(nullptr, &o);
+  chaining_ = false;
 }
 
 // ---- parallel loops ----
@@ -313,7 +364,12 @@ void Generator::parallel_store(Tile* target, Tensor* output) {
     for (size_t d = 0; d < points.size(); ++d) element += (d ? ", " : "") + points[d];
     element += "]";
   }
+  // Now and then a second tile is written along.
+  Tile* second = !output && !partial && r_.chance(3) ? tile_of(shape, random_type(), r_.pick({MemScope::shared, MemScope::fragment})) : nullptr;
+  if (second && (second->name == target->name || (conditional && !second->written))) second = nullptr;
+  const std::string second_element = second ? second->name + element.substr(element.find('[')) : "";
   hidden_ = {output ? output->name : target->name};
+  if (second) hidden_.push_back(second->name);
   if (target && target->written && r_.chance(2)) {
     same_element_ = {{element, tile_cap(type)}};
     same_type_ = {type};
@@ -321,13 +377,26 @@ void Generator::parallel_store(Tile* target, Tensor* output) {
   in_parallel_ = true;
   line("parallel " + vars + " in " + ranges + " {");
   ++indent_;
+  const auto store_to = [&](const std::string& at, DType t) {
+    line(at + " = " + bounded(expr(t, static_cast<int>(r_.between(0, 3))), t, tile_cap(t)).text);
+  };
   const auto store = [&] {
-    line(element + " = " + bounded(expr(type, static_cast<int>(r_.between(0, 3))), type, tile_cap(type)).text);
+    store_to(element, type);
+    if (second) store_to(second_element, second->type);
   };
   if (conditional) {
     line("if " + bool_expr(2).text + " {");
     ++indent_;
+    const bool nested = r_.chance(3);
+    if (nested) {
+      line("if " + bool_expr(1).text + " {");
+      ++indent_;
+    }
     store();
+    if (nested) {
+      --indent_;
+      line("}");
+    }
     --indent_;
     if (r_.chance(2)) {
       line("} else {");
@@ -348,6 +417,7 @@ void Generator::parallel_store(Tile* target, Tensor* output) {
   same_type_.clear();
   vars_.resize(outer_vars);
   if (target && !partial && !conditional) target->written = true;
+  if (second && !conditional) second->written = true;
 }
 
 // One element of a local tile or of an output.
@@ -438,6 +508,7 @@ void Generator::statements(int count, int depth) {
 }
 
 void Generator::statement(int depth) {
+  if (r_.chance(7)) return chain();
   const int64_t choice = r_.below(depth < 3 ? 22 : 17);
   if (choice < 3) return copy_in();
   if (choice < 5) return copy_out();

@@ -101,8 +101,8 @@ void replace_var(Program& p, const ir::Block& block, ir::VarId var, ExprId value
   });
 }
 
-// Five ways to make one statement plainer.
-constexpr size_t kFlattenings = 5;
+// Ways to make one statement plainer.
+constexpr size_t kFlattenings = 5 + ir::kMaxAttrs;
 bool flatten(Program& p, size_t site) {
   return at_statement(p, site / kFlattenings, [&](ir::Block& b, size_t i) {
     ir::Stmt& s = p.stmts[b[i].value];
@@ -138,6 +138,9 @@ bool flatten(Program& p, size_t site) {
           loop->extents.pop_back();
           replace_var(p, ir::Block(loop->body), v, p.exprs.const_int(0));
         }
+        break;
+      default:
+        if (auto* op = std::get_if<ir::TileOp>(&s.node)) op->attrs[site % kFlattenings - 5] = 0;
         break;
     }
   });

@@ -67,6 +67,28 @@ TEST(LimitErrors, Builder) {
   });
 }
 
+// Shared nodes are written once per use: 40 doublings are some 80 nodes and a text of 2^40.
+TEST(LimitErrors, WrittenText) {
+  const Context context = make_context();
+  const Builder builder = make_builder(context, "p");
+  tl_builder* b = builder.get();
+  tl_builder_set_location(b, "user.c", 42, 7);
+  const int64_t extent = 1;
+  const tl_expr zero = tl_index(b, 0), one = tl_index(b, 1);
+  tl_expr block, i;
+  const tl_scope kernel = tl_begin_kernel(b, "k", 1, &one, 0, nullptr, &block);
+  const tl_buffer t = tl_alloc(b, "t", TL_SCOPE_LOCAL, TL_I64, 1, &extent);
+  const tl_scope loop = tl_begin_loop(b, TL_LOOP_SERIAL, zero, tl_index(b, 2), 0, "i", &i);
+  tl_expr e = i;
+  for (int d = 0; d < 40; ++d) e = tl_binary(b, TL_BIT_XOR, tl_binary(b, TL_MUL, e, e), i);
+  tl_store(b, t, 1, &zero, e);
+  tl_end(b, loop);
+  tl_end(b, kernel);
+  Failure failure;
+  EXPECT_EQ(finish(builder, nullptr, &failure), TL_LIMIT_EXCEEDED);
+  expect_golden("limit_nodes.text", failure);
+}
+
 TEST(LimitErrors, Text) {
   const Context context = make_context();
   ASSERT_EQ(tl_context_set_limit(context.get(), "text_bytes", 20, nullptr), TL_OK);

@@ -40,13 +40,18 @@ printf 'tl 1 program broken\nkernel k grid(b: 1) { copy A -> B }\n' >broken.tl
 says 1 "broken.tl:2:" "$tilegen" show broken.tl
 
 # show: every form, and text that reads back as itself
-for what in text schedule schedule-json layouts thread llvm llvm-opt asm; do
+for what in text schedule schedule-json layouts pictures thread llvm llvm-opt asm; do
   "$tilegen" show "$program" --what $what >$what.out
   [ -s $what.out ] || { echo "--what $what printed nothing"; exit 1; }
 done
 "$tilegen" show text.out --what text | cmp - text.out
 "$tilegen" show - --what text <text.out | cmp - text.out
 grep -q 'rows:x' layouts.out
+grep -q 'R0' pictures.out
+mkdir drawn
+says 0 "pictures in drawn" "$tilegen" show "$program" --what layouts --svg drawn
+for svg in drawn/*.svg; do grep -q '</svg>' "$svg"; done
+says 2 "goes with" "$tilegen" show "$program" --what text --svg drawn
 grep -q 'define' llvm.out
 says 2 "there is no form 'bytecode'" "$tilegen" show "$program" --what bytecode
 says 0 "sm_80" "$tilegen" show "$program" --target sm_80 --what schedule

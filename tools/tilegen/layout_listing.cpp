@@ -36,16 +36,35 @@ std::vector<NamedLayout> collect(const Json& kernel) {
   return out;
 }
 
-}  // namespace
-
-std::string list_layouts(const std::string& schedule_json) {
+std::vector<NamedLayout> all_layouts(const std::string& schedule_json) {
   const Json schedule = Json::parse(schedule_json, nullptr, false);
   if (schedule.is_discarded()) fail("the library gave a schedule that is no JSON");
-  std::string out;
+  std::vector<NamedLayout> out;
   for (const Json& kernel : schedule.value("kernels", Json::array()))
-    for (const NamedLayout& layout : collect(kernel))
-      out += layout.name + "  " + layout.role + "\n    " + layout.text + "\n";
+    for (NamedLayout& layout : collect(kernel)) out.push_back(std::move(layout));
   return out;
+}
+
+}  // namespace
+
+std::string list_layouts(const std::string& schedule_json, bool pictures) {
+  std::string out;
+  for (const NamedLayout& layout : all_layouts(schedule_json)) {
+    out += layout.name + "  " + layout.role + "\n    " + layout.text + "\n";
+    if (pictures) out += draw(layout.text, TL_PICTURE_TEXT) + "\n";
+  }
+  return out;
+}
+
+int write_pictures(const std::string& schedule_json, const std::string& folder) {
+  int count = 0;
+  for (const NamedLayout& layout : all_layouts(schedule_json)) {
+    std::string name = layout.name + "." + layout.role;
+    for (char& c : name)
+      if (!isalnum(static_cast<unsigned char>(c)) && c != '.') c = '_';
+    write_file(folder + "/" + std::to_string(count++) + "." + name + ".svg", draw(layout.text, TL_PICTURE_SVG));
+  }
+  return count;
 }
 
 }  // namespace tool

@@ -89,6 +89,14 @@ std::string program_text(const Program& program) {
   return std::string(tl_blob_data(blob), tl_blob_size(blob));
 }
 
+std::string draw(const std::string& layout, tl_picture form) {
+  tl_blob* blob = nullptr;
+  tl_error* error = nullptr;
+  require(tl_layout_draw(layout.c_str(), form, &blob, &error), error, "drawing a layout");
+  const Blob owner(blob);
+  return std::string(tl_blob_data(blob), tl_blob_size(blob));
+}
+
 std::vector<tl_param_info> parameters(const Program& program) {
   std::vector<tl_param_info> out(tl_program_param_count(program.get()));
   for (size_t i = 0; i < out.size(); ++i) {

@@ -44,6 +44,7 @@ Artifact compile(const Context& context, const Program& program, const Target& t
                  const Options& options);
 std::string section(const Artifact& artifact, tl_section section);
 std::string program_text(const Program& program);
+std::string draw(const std::string& layout, tl_picture form);
 std::vector<tl_param_info> parameters(const Program& program);
 
 // True when the option table has a row of that name.

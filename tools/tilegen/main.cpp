@@ -26,7 +26,8 @@ constexpr char kHelp[] =
       --emit WHAT  -o OUT             write a form of the result (see show; asm when left out)
   tilegen show FILE [options]         print a form of the result
       --target T  --schedule S.json   as above
-      --what WHAT                     text schedule schedule-json layouts thread llvm llvm-opt asm
+      --what WHAT                     text schedule schedule-json layouts pictures thread llvm llvm-opt asm
+      --svg DIR                       with layouts or pictures: an SVG of each layout too
   tilegen help | version
 )";
 

@@ -9,6 +9,7 @@ constexpr ResultForm kForms[] = {
     {"schedule", TL_SECTION_SCHEDULE_TEXT, nullptr},
     {"schedule-json", TL_SECTION_SCHEDULE_JSON, nullptr},
     {"layouts", TL_SECTION_SCHEDULE_JSON, nullptr},
+    {"pictures", TL_SECTION_SCHEDULE_JSON, nullptr},
     {"thread", TL_SECTION_THREAD_PROGRAM, nullptr},
     {"llvm", TL_SECTION_LLVM_IR, "keep_ir"},
     {"llvm-opt", TL_SECTION_LLVM_IR_OPTIMISED, "keep_ir"},

@@ -1,3 +1,5 @@
+#include <cstdio>
+
 #include "command_line.h"
 #include "commands.h"
 #include "layout_listing.h"
@@ -7,9 +9,11 @@
 namespace tool {
 
 int show_command(int argc, char** argv) {
-  const CommandLine line(argc, argv, {}, {"target", "schedule", "what"});
+  const CommandLine line(argc, argv, {}, {"target", "schedule", "what", "svg"});
   const ResultForm& form = result_form(line.get_or("what", "schedule"));
-  const bool layouts = std::string("layouts") == form.name;
+  const bool pictures = std::string("pictures") == form.name, layouts = pictures || std::string("layouts") == form.name;
+  const std::optional<std::string> folder = line.get("svg");
+  if (folder && !layouts) fail_usage("--svg goes with --what layouts or --what pictures");
   const Context context = make_context();
   const Program program = read_program(context, line.file());
   if (form.section == TL_SECTION_TILE_IR) {  // needs no target
@@ -19,7 +23,8 @@ int show_command(int argc, char** argv) {
   const bool planned = form.section == TL_SECTION_SCHEDULE_TEXT || form.section == TL_SECTION_SCHEDULE_JSON;
   const Artifact artifact = compile_file(context, program, line, &form, planned);
   const std::string text = section(artifact, form.section);
-  write_file("-", layouts ? list_layouts(text) : text);
+  write_file("-", layouts ? list_layouts(text, pictures) : text);
+  if (folder) std::printf("%d pictures in %s\n", write_pictures(text, *folder), folder->c_str());
   return 0;
 }
 

@@ -67,10 +67,15 @@ void ensure_backend() {
   static std::once_flag once;
   std::call_once(once, [] {
     llvm::install_fatal_error_handler(on_fatal_error);
-    LLVMInitializeX86TargetInfo();
-    LLVMInitializeX86Target();
-    LLVMInitializeX86TargetMC();
-    LLVMInitializeX86AsmPrinter();
+#define TILEGEN_BACKEND(name)         \
+  LLVMInitialize##name##TargetInfo(); \
+  LLVMInitialize##name##Target();     \
+  LLVMInitialize##name##TargetMC();   \
+  LLVMInitialize##name##AsmPrinter();
+    TILEGEN_BACKEND(X86)
+    TILEGEN_BACKEND(NVPTX)
+    TILEGEN_BACKEND(AMDGPU)
+#undef TILEGEN_BACKEND
   });
 }
 
@@ -128,8 +133,10 @@ std::string backend_description() {
   ensure_backend();
   std::string out = "LLVM " LLVM_VERSION_STRING "; targets";
   for (const llvm::Target& t : llvm::TargetRegistry::targets()) {
-    std::string name = t.getName();
+    const llvm::StringRef name = t.getName();
     if (name == "x86-64") out += " X86";
+    if (name == "nvptx64") out += " NVPTX";
+    if (name == "amdgcn") out += " AMDGPU";
   }
   return out;
 }

@@ -14,12 +14,14 @@ std::vector<MicroKernelAtom> micro_kernels(const CpuFacts& f) {
   const int registers = f.avx512 ? 32 : 16;
   const int f32 = bytes / 4, f64 = bytes / 8;
   std::vector<MicroKernelAtom> rows;
-  if (f.avx512_bf16) rows.push_back({"dpbf16ps", DType::bf16, DType::bf16, DType::f32, f32, registers, 2, 4 * f32});
-  // Bytes of one sign on both sides go through the mixed-sign instruction with an offset (u8 x u8 has no such form).
+  if (f.avx512_bf16)
+    rows.push_back({"dpbf16ps", DType::bf16, DType::bf16, DType::f32, f32, registers, 2, 4 * f32});
+  // Bytes of one sign on both sides go through the mixed-sign instruction with an offset (u8 x u8 has no such
+  // form).
   if (f.avx512_vnni)
     for (auto [a, b] : {std::pair{DType::u8, DType::i8}, {DType::i8, DType::u8}, {DType::i8, DType::i8}})
-      rows.push_back({"vpdpbusd." + std::string(ir::dtype_name(a)) + "." + ir::dtype_name(b), a, b, DType::i32, f32,
-                      registers, 4, 8 * f32});
+      rows.push_back({"vpdpbusd." + std::string(ir::dtype_name(a)) + "." + ir::dtype_name(b), a, b,
+                      DType::i32, f32, registers, 4, 8 * f32});
   rows.push_back({"fma.f32", DType::f32, DType::f32, DType::f32, f32, registers, 1, 2 * f32});
   rows.push_back({"fma.f64", DType::f64, DType::f64, DType::f64, f64, registers, 1, 2 * f64});
   rows.push_back({"fma.f32.f16", DType::f16, DType::f16, DType::f32, f32, registers, 1, f32});
@@ -27,8 +29,8 @@ std::vector<MicroKernelAtom> micro_kernels(const CpuFacts& f) {
   rows.push_back({"fma.f16", DType::f16, DType::f16, DType::f16, f32, registers, 1, f32});
   for (DType a : {DType::i8, DType::u8})
     for (DType b : {DType::i8, DType::u8})
-      rows.push_back({"mul.i32." + std::string(ir::dtype_name(a)) + "." + ir::dtype_name(b), a, b, DType::i32, f32,
-                      registers, 1, f32});
+      rows.push_back({"mul.i32." + std::string(ir::dtype_name(a)) + "." + ir::dtype_name(b), a, b, DType::i32,
+                      f32, registers, 1, f32});
   return rows;
 }
 
@@ -41,7 +43,8 @@ Target from_facts(std::string name, const CpuFacts& facts) {
   t.warp = 1;
   t.default_threads = 1;
   t.max_threads = 1;
-  t.shared_bytes = int64_t{256} << 20;  // the arena of a block; tiles should fit the caches, nothing forces them to
+  t.shared_bytes =
+      int64_t{256} << 20;  // the arena of a block; tiles should fit the caches, nothing forces them to
   t.registers_per_thread = 0;
   t.vector_bytes = facts.avx512 ? 64 : 32;
   t.cpu = facts.cpu;

@@ -5,7 +5,8 @@
 
 namespace tilegen::target::host {
 
-// What the tables below need to know of a CPU. Filled by codegen/ for this machine, by name for generic levels.
+// What the tables below need to know of a CPU. Filled by codegen/ for this machine, by name for generic
+// levels.
 struct CpuFacts {
   std::string cpu;                    // LLVM's name
   std::vector<std::string> features;  // LLVM's "+avx2" flags

@@ -1,5 +1,5 @@
-// NVIDIA targets: limits from the CUDA programming guide (table "Technical Specifications per Compute Capability"), atoms
-// from the PTX ISA ("Matrix Fragments for mma").
+// NVIDIA targets: limits from the CUDA programming guide (table "Technical Specifications per Compute
+// Capability"), atoms from the PTX ISA ("Matrix Fragments for mma").
 #include <cassert>
 #include <initializer_list>
 
@@ -40,7 +40,8 @@ Fragment over_lanes(std::vector<int64_t> shape, std::initializer_list<D> list) {
   return *fragment;
 }
 
-// In all rows: lane = 4 * g + t.
+// Rows of a table read better as rows. In all of them lane = 4 * g + t.
+// clang-format off
 Fragment c_16x8() {
   return over_lanes({16, 8}, {{0, 8, kThread, 4}, {0, 2, kRegister, 2}, {1, 2, kRegister, 1}, {1, 4, kThread, 1}});
 }
@@ -75,6 +76,8 @@ MmaAtom fma(const char* name, DType in, DType out) {
           over_lanes({1, 4}, {{1, 4, kThread, 1}, {kReplica, 8, kThread, 4}}),
           over_lanes({8, 4}, {{0, 8, kThread, 4}, {1, 4, kThread, 1}}), 2};
 }
+
+// clang-format on
 
 std::vector<MmaAtom> ampere_atoms() {
   return {

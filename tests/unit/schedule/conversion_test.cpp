@@ -1,4 +1,5 @@
-// Each kind of layout conversion is forced by a program, recorded in the plan, and refused by name when switched off.
+// Each kind of layout conversion is forced by a program, recorded in the plan, and refused by name when
+// switched off.
 #include "plan_support.h"
 
 namespace tilegen::schedule {
@@ -41,17 +42,19 @@ TEST_P(ForcedConversion, IsRecordedAndRefusedWhenOff) {
   EXPECT_FALSE(d.hint.empty());
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Kinds, ForcedConversion,
-    ::testing::Values(
-        Forced{"convert_shuffle.tl", ConversionKind::shuffle, "chain:s", "chain/gemm#0", "chain/gemm#1"},
-        Forced{"convert_shared_bounce.tl", ConversionKind::shared_bounce, "mixed:rows", "mixed/gemm#0", "mixed/i.j"},
-        Forced{"convert_replication.tl", ConversionKind::replication, "statistic:total", "statistic/reduce#0",
-               "statistic/i.j"}),
-    [](const auto& info) { return std::string(layout::conversion_name(info.param.kind)); });
+INSTANTIATE_TEST_SUITE_P(Kinds, ForcedConversion,
+                         ::testing::Values(Forced{"convert_shuffle.tl", ConversionKind::shuffle, "chain:s",
+                                                  "chain/gemm#0", "chain/gemm#1"},
+                                           Forced{"convert_shared_bounce.tl", ConversionKind::shared_bounce,
+                                                  "mixed:rows", "mixed/gemm#0", "mixed/i.j"},
+                                           Forced{"convert_replication.tl", ConversionKind::replication,
+                                                  "statistic:total", "statistic/reduce#0", "statistic/i.j"}),
+                         [](const auto& info) {
+                           return std::string(layout::conversion_name(info.param.kind));
+                         });
 
-// A thread keeps its elements but in other registers than the matrix instruction reads: forced by giving the operand a
-// layout whose registers are reversed.
+// A thread keeps its elements but in other registers than the matrix instruction reads: forced by giving the
+// operand a layout whose registers are reversed.
 TEST(ForcedConversion, RegisterPermute) {
   auto program = program_from(read_file(source_path("tests/files/plan/chained_gemm.tl")));
   ASSERT_TRUE(program);

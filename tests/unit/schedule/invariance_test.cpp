@@ -1,4 +1,5 @@
-// Plans depend on what a program does, not on what things are called nor on the order of independent statements.
+// Plans depend on what a program does, not on what things are called nor on the order of independent
+// statements.
 #include <algorithm>
 #include <filesystem>
 #include <map>
@@ -42,7 +43,8 @@ TEST_P(Renamed, PlanIsUnchanged) {
       auto b = plan_for(renamed(*program), GetParam());
       ASSERT_EQ(static_cast<bool>(a), static_cast<bool>(b)) << entry.path();
       if (!a) continue;
-      EXPECT_EQ(words(plan::schedule_to_text(*a)), words(without(plan::schedule_to_text(*b), "_zz"))) << entry.path();
+      EXPECT_EQ(words(plan::schedule_to_text(*a)), words(without(plan::schedule_to_text(*b), "_zz")))
+          << entry.path();
     }
   }
 }
@@ -60,17 +62,22 @@ std::multiset<std::string> op_decisions(const plan::KernelSchedule& k) {
 }
 std::map<std::string, std::string> value_layouts(const plan::KernelSchedule& k) {
   std::map<std::string, std::string> map;
-  for (const plan::ValuePlan& v : k.values) map[v.value] = v.fragment ? v.fragment->to_text() : v.memory->to_text();
+  for (const plan::ValuePlan& v : k.values)
+    map[v.value] = v.fragment ? v.fragment->to_text() : v.memory->to_text();
   return map;
 }
 
 TEST(Permuted, IndependentCopiesAndAllocationsMayBeSwapped) {
-  const std::string head = "tl 1 program p\ntensor A: f16[128, 64] readonly\ntensor B: f16[64, 128] readonly\n"
-                           "tensor bias: f32[128] readonly\ntensor D: f32[128, 128]\nkernel k grid (b: 1) threads 128 {\n";
+  const std::string head =
+      "tl 1 program p\ntensor A: f16[128, 64] readonly\ntensor B: f16[64, 128] readonly\n"
+      "tensor bias: f32[128] readonly\ntensor D: f32[128, 128]\nkernel k grid (b: 1) threads 128 {\n";
   const std::string allocs[2] = {
-      "alloc As: shared f16[128, 64]\nalloc Bs: shared f16[64, 128]\nalloc d: fragment f32[128]\nalloc c: fragment f32[128, 128]\n",
-      "alloc c: fragment f32[128, 128]\nalloc d: fragment f32[128]\nalloc Bs: shared f16[64, 128]\nalloc As: shared f16[128, 64]\n"};
-  const std::string copies[2] = {"copy A -> As\ncopy B -> Bs\ncopy bias -> d\n", "copy bias -> d\ncopy B -> Bs\ncopy A -> As\n"};
+      "alloc As: shared f16[128, 64]\nalloc Bs: shared f16[64, 128]\nalloc d: fragment f32[128]\nalloc c: "
+      "fragment f32[128, 128]\n",
+      "alloc c: fragment f32[128, 128]\nalloc d: fragment f32[128]\nalloc Bs: shared f16[64, 128]\nalloc As: "
+      "shared f16[128, 64]\n"};
+  const std::string copies[2] = {"copy A -> As\ncopy B -> Bs\ncopy bias -> d\n",
+                                 "copy bias -> d\ncopy B -> Bs\ncopy A -> As\n"};
   const std::string tail =
       "gemm As, Bs -> c {clear}\nparallel i, j in 128, 128 { c[i, j] = c[i, j] + d[j] }\ncopy c -> D\n}\n";
   for (const char* target : {"sm_80", "x86-64-v4"}) {

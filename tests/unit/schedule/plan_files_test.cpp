@@ -1,5 +1,6 @@
-// Plans as text: every program of tests/files/plan and the sample programs, for a GPU and for a host of each vector width.
-// The expected text stands beside the program as NAME.<target>.plan; TILEGEN_BLESS=1 writes it anew.
+// Plans as text: every program of tests/files/plan and the sample programs, for a GPU and for a host of each
+// vector width. The expected text stands beside the program as NAME.<target>.plan; TILEGEN_BLESS=1 writes it
+// anew.
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>

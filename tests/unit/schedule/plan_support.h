@@ -24,7 +24,9 @@ inline std::string read_file(const std::string& path) {
   return s.str();
 }
 
-inline std::string source_path(const std::string& relative) { return std::string(TILEGEN_SOURCE_DIR) + "/" + relative; }
+inline std::string source_path(const std::string& relative) {
+  return std::string(TILEGEN_SOURCE_DIR) + "/" + relative;
+}
 
 // A checked program; a failure is reported with its diagnostics.
 inline std::shared_ptr<const ir::Program> program_from(const std::string& text) {

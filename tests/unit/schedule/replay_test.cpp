@@ -1,5 +1,5 @@
-// A Schedule is data: a full one replays without inference, a field left out is inferred again, a field changed is obeyed or
-// refused with the reason.
+// A Schedule is data: a full one replays without inference, a field left out is inferred again, a field
+// changed is obeyed or refused with the reason.
 #include "infer/infer_layouts.h"
 #include "lower/lower_kernel.h"
 #include "plan_support.h"
@@ -78,7 +78,8 @@ TEST_P(Replay, UnknownNamesAreRefused) {
 TEST_P(Replay, IllegalFieldsAreRefused) {
   plan::Schedule given = planned_;
   for (plan::ValuePlan& v : given.kernels[0].values)
-    if (v.value == "figure7:c") v.fragment = layout::Fragment::replicated(v.fragment->shape(), v.fragment->threads() * 2);
+    if (v.value == "figure7:c")
+      v.fragment = layout::Fragment::replicated(v.fragment->shape(), v.fragment->threads() * 2);
   auto r = plan_for(*program_, GetParam(), &given);
   ASSERT_FALSE(static_cast<bool>(r));
   EXPECT_EQ(r.error().diagnostics[0].code, DiagCode::schedule_illegal);

@@ -1,0 +1,163 @@
+// The end of inference: every op gets its iteration layout, every disagreement its conversion.
+#include <algorithm>
+#include <cmath>
+
+#include "infer/inference.h"
+#include "infer/projection.h"
+
+namespace tilegen::infer {
+
+using ir::Program;
+using layout::ConversionKind;
+using layout::Fragment;
+using layout::Layout;
+using plan::Origin;
+
+void Inference::finish_op(size_t index) {
+  const KernelOp& op = ops_.ops[index];
+  plan::OpPlan& plan = result_.ops[index];
+  plan.op = op.path;
+  if (op.form == OpForm::gemm) return finish_gemm(index, plan);
+  plan.engine = op.form == OpForm::reduce ? plan::Engine::lane_reduce : plan::Engine::loop;
+  Fragment iteration = op.form == OpForm::reduce ? reduce_iteration(index) : element_iteration(index, plan);
+  plan.iteration = iteration;
+  if (op.form == OpForm::element) {
+    plan.vector = vector_width(p_, op, iteration, state_.known, in_.target);
+    if (const plan::OpPlan* g = given(index); g && g->vector > 0 && g->vector < plan.vector) plan.vector = g->vector;
+  }
+  if (in_.threads > 1) {
+    if (op.form == OpForm::reduce)
+      reduce_conversions(op, iteration);
+    else
+      element_conversions(op, iteration);
+  }
+}
+
+const plan::OpPlan* Inference::given(size_t index) const {
+  return in_.given ? plan::find_op(*in_.given, ops_.ops[index].path) : nullptr;
+}
+
+void Inference::finish_gemm(size_t index, plan::OpPlan& plan) {
+  const ops::GemmPlan& gemm = in_.gemms.at(index);
+  const KernelOp& op = ops_.ops[index];
+  plan.engine = fallback_to_loop_.count(index) ? plan::Engine::loop : gemm.engine;
+  plan.atom = plan.engine == plan::Engine::loop ? "" : gemm.atom;
+  plan.warps_m = gemm.warps_m;
+  plan.warps_n = gemm.warps_n;
+  plan.reason = plan.engine == plan::Engine::loop ? "operand layouts contradict another op's (see notes)" : gemm.reason;
+  for (int side = 0; side < 2; ++side) {
+    const auto& want = side == 0 ? gemm.a_fragment : gemm.b_fragment;
+    int v = op.accesses[static_cast<size_t>(side)].value;
+    if (want) convert(v, fragment(state_, v), *want, state_.pinned_by[static_cast<size_t>(v)], op.path, op.location, true);
+  }
+}
+
+Fragment Inference::reduce_iteration(size_t index) {
+  if (iteration_[index]) return *iteration_[index];
+  const KernelOp& op = ops_.ops[index];
+  int src = op.accesses[0].value;
+  if (distributed(src) && fragment(state_, src).shape() == iteration_extents(op)) return fragment(state_, src);
+  return candidates(op).front();
+}
+
+Fragment Inference::element_iteration(size_t index, plan::OpPlan& plan) {
+  const KernelOp& op = ops_.ops[index];
+  if (iteration_[index]) {
+    plan.reason = "given";
+    return *iteration_[index];
+  }
+  int root = root_access(state_, op);
+  if (root >= 0) {
+    int v = op.accesses[static_cast<size_t>(root)].value;
+    plan.reason = "threads follow " + ops_.values[static_cast<size_t>(v)].name;
+    return *pull_back(fragment(state_, v), op.view.accesses[static_cast<size_t>(root)], op.view.extents);
+  }
+  std::vector<Fragment> list = candidates(op);
+  size_t best = 0;
+  double best_cost = INFINITY;
+  for (size_t i = 0; i < list.size(); ++i) {
+    double cost = cost_of(state_, index, list[i]);
+    if (cost < best_cost - 1e-9) {
+      best_cost = cost;
+      best = i;
+    }
+  }
+  plan.reason = "fewest memory transactions of " + std::to_string(list.size()) + " candidates";
+  return list[best];
+}
+
+void Inference::element_conversions(const KernelOp& op, const Fragment& iteration) {
+  for (size_t i = 0; i < op.view.accesses.size() && !failed(); ++i) {
+    int v = op.accesses[i].value;
+    if (!distributed(v)) continue;
+    const ops::ElementAccess& a = op.view.accesses[i];
+    const Fragment& held = fragment(state_, v);
+    const std::string& name = ops_.values[static_cast<size_t>(v)].name;
+    auto needed = project(iteration, a, ops_.values[static_cast<size_t>(v)].shape);
+    if (!needed) {
+      bool everywhere = held.replicas() == in_.threads;
+      if (everywhere && (!a.write || iteration.replicas() == in_.threads)) continue;
+      fail(DiagCode::target_unsupported, op.path,
+           "buffer '" + name + "' is held as " + held.to_text() + ", and its index cannot be followed to a thread",
+           "index fragments by the loop's own variables over their whole extents, or go through a shared buffer",
+           op.location);
+      return;
+    }
+    if (a.write)
+      convert(v, *needed, held, op.path, state_.pinned_by[static_cast<size_t>(v)], op.location, false);
+    else if (!held.covers(iteration, index_map(a)))
+      convert(v, held, *needed, state_.pinned_by[static_cast<size_t>(v)], op.path, op.location, false);
+  }
+}
+
+void Inference::reduce_conversions(const KernelOp& op, const Fragment& iteration) {
+  int dst = op.accesses[1].value;
+  if (!distributed(dst)) return;
+  auto made = reduced(op, iteration);
+  if (!made) {
+    if (fragment(state_, dst).replicas() == in_.threads) return;
+    fail(DiagCode::target_unsupported, op.path, "the result goes to a part of a distributed buffer",
+         "reduce into a whole fragment and copy it", op.location);
+    return;
+  }
+  convert(dst, *made, fragment(state_, dst), op.path, state_.pinned_by[static_cast<size_t>(dst)], op.location, false);
+}
+
+void Inference::convert(int v, const Fragment& from, const Fragment& to, const std::string& producer, const std::string& consumer, const SourceLocation& loc, bool registers_matter) {
+  if (from.equivalent(to) || in_.threads == 1) return;
+  ConversionKind kind = layout::classify_conversion(from, to, in_.target.warp);
+  if (kind == ConversionKind::none || (kind == ConversionKind::register_permute && !registers_matter)) return;
+  const Value& value = ops_.values[static_cast<size_t>(v)];
+  if (!in_.conversions) {
+    fail(DiagCode::conversion_refused, consumer,
+         "value '" + value.name + "' is made by " + producer + " as " + from.to_text() + " but " + consumer +
+             " needs it as " + to.to_text() + " (a " + layout::conversion_name(kind) + ")",
+         "allow layout conversions, or give both ops the same warp policy", loc);
+    return;
+  }
+  plan::ConversionPlan c;
+  c.value = value.name;
+  c.producer = producer;
+  c.consumer = consumer;
+  c.kind = kind;
+  c.from = from.canonical();
+  c.to = to.canonical();
+  c.cost = conversion_cost(kind, to, ir::dtype_bytes(p_.buffer(value.buffer).type));
+  c.reason = std::string(layout::conversion_name(kind)) + ": the two ops hold the value on different " +
+             (kind == ConversionKind::register_permute ? "registers" : "threads");
+  result_.conversions.push_back(std::move(c));
+}
+
+int64_t Inference::conversion_cost(ConversionKind kind, const Fragment& to, int bytes) {
+  int64_t words = (to.registers() * bytes + 3) / 4;
+  switch (kind) {
+    case ConversionKind::none: return 0;
+    case ConversionKind::register_permute: return words;
+    case ConversionKind::shuffle: return 4 * words;
+    case ConversionKind::replication: return 6 * words;
+    case ConversionKind::shared_bounce: return 8 * words + 60;
+  }
+  return 0;
+}
+
+}  // namespace tilegen::infer

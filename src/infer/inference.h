@@ -1,0 +1,111 @@
+// The inference itself, shared by the files of this stage. Not used outside it.
+#pragma once
+
+#include <set>
+
+#include "infer/access_cost.h"
+#include "infer/infer_layouts.h"
+
+namespace tilegen::infer {
+
+// What is decided so far; copied to try a root.
+struct State {
+  KnownLayouts known;
+  std::vector<plan::Origin> origin;          // by value
+  std::vector<std::string> reason;     // by value
+  std::vector<std::string> pinned_by;  // by value: op path
+};
+
+class Inference {
+ public:
+  explicit Inference(const InferInput& in) : in_(in), p_(in.program), ops_(in.ops) {
+    size_t n = ops_.values.size();
+    state_.known.fragments.resize(n);
+    state_.known.memories.resize(n);
+    state_.origin.resize(n, plan::Origin::free);
+    state_.reason.resize(n);
+    state_.pinned_by.resize(n);
+    result_.ops.resize(ops_.ops.size());
+    iteration_.resize(ops_.ops.size());
+  }
+  Expected<InferResult> run();
+ private:
+  bool failed() const { return !error_.diagnostics.empty(); }
+  void fail(DiagCode code, const std::string& op, std::string message, std::string hint, SourceLocation loc) {
+    if (!failed()) error_ = Error(code, op, std::move(message), std::move(hint), std::move(loc));
+  }
+  bool distributed(int v) const {
+    if (v < 0) return false;
+    ir::MemScope s = ops_.values[static_cast<size_t>(v)].scope;
+    return s == ir::MemScope::fragment || s == ir::MemScope::local;
+  }
+  bool pinned(const State& s, int v) const { return s.known.fragments[static_cast<size_t>(v)].has_value(); }
+  const layout::Fragment& fragment(const State& s, int v) const { return *s.known.fragments[static_cast<size_t>(v)]; }
+  void pin(State& s, int v, layout::Fragment f, plan::Origin o, std::string reason, const std::string& by) {
+    s.known.fragments[static_cast<size_t>(v)] = std::move(f);
+    s.origin[static_cast<size_t>(v)] = o;
+    s.reason[static_cast<size_t>(v)] = std::move(reason);
+    s.pinned_by[static_cast<size_t>(v)] = by;
+  }
+
+  // given: what the caller fixed (infer_layouts.cpp)
+  void take_given();
+  void pin_memory(int v, layout::Layout l, plan::Origin o, std::string reason, const std::string& by);
+
+  // strict: what instructions demand (infer_layouts.cpp)
+  void pin_strict();
+  void strict_fragment(size_t op_index, int v, const layout::Fragment& want, const std::string& why, bool accumulator);
+  void strict_memory(size_t op_index, int v, const layout::Layout& want, const std::string& why);
+  // Host: the gemm cannot have its operand as the micro-kernel walks it.
+  void use_loop(size_t op_index, int v, const std::string& want, const std::string& have);
+
+  // common: from pinned values through the ops that touch them (infer_spread.cpp)
+  std::vector<int64_t> iteration_extents(const KernelOp& op) const;
+  // Pinned access whose layout says most about the iterations: most dimensions walked, then strictness, then order.
+  int root_access(const State& s, const KernelOp& op) const;
+  // Pins what the op's iteration layout says of its other values; true when something was pinned.
+  bool spread(State& s, const KernelOp& op, const layout::Fragment& iteration, plan::Origin origin);
+  bool propagate_op(State& s, size_t index);
+  // layout::Layout of a reduction's result when the source's iterations are `src`; nothing for parts of buffers.
+  std::optional<layout::Fragment> reduced(const KernelOp& op, const layout::Fragment& src) const;
+  void propagate(State& s);
+
+  // free: roots for what is left (infer_spread.cpp)
+  // Row-major iteration with the vector along `dim`.
+  std::optional<layout::Fragment> vectors_along(const std::vector<int64_t>& extents, int dim, int64_t vector) const;
+  std::vector<layout::Fragment> candidates(const KernelOp& op) const;
+  double cost_of(const State& s, size_t index, const layout::Fragment& iteration) const;
+  // Cost of every op whose iteration layout follows from `s`.
+  double total_cost(const State& s) const;
+  // Tries `iteration` at op `index`; the state it leads to.
+  std::optional<State> try_root(size_t index, const layout::Fragment& iteration);
+  void free_values();
+  bool touches_unpinned(const KernelOp& op) const;
+  void shared_rest();
+
+  // finish: iteration layouts and conversions (infer_finish.cpp)
+  void finish_op(size_t index);
+  const plan::OpPlan* given(size_t index) const;
+  void finish_gemm(size_t index, plan::OpPlan& plan);
+  layout::Fragment reduce_iteration(size_t index);
+  layout::Fragment element_iteration(size_t index, plan::OpPlan& plan);
+  void element_conversions(const KernelOp& op, const layout::Fragment& iteration);
+  void reduce_conversions(const KernelOp& op, const layout::Fragment& iteration);
+  // Element-wise code addresses registers freely, so only movement between threads counts there; a matrix atom takes its
+  // registers in one order (`registers_matter`).
+  void convert(int v, const layout::Fragment& from, const layout::Fragment& to, const std::string& producer, const std::string& consumer,
+               const SourceLocation& loc, bool registers_matter);
+  // Cycles of a block: a move per register, a shuffle per register, or a trip through shared memory with two barriers.
+  static int64_t conversion_cost(layout::ConversionKind kind, const layout::Fragment& to, int bytes);
+
+  const InferInput& in_;
+  const ir::Program& p_;
+  const KernelOps& ops_;
+  State state_;
+  std::vector<std::optional<layout::Fragment>> iteration_;  // given, by op
+  std::set<size_t> fallback_to_loop_;
+  InferResult result_;
+  Error error_;
+};
+
+}  // namespace tilegen::infer
