@@ -125,7 +125,9 @@ ExprId KernelLowering::streaming_condition(const plan::OpPlan& plan, ir::BufferI
   ir::ExprPool& e = out_.exprs;
   ExprId bytes = e.const_int(ir::dtype_bytes(b.type));
   for (ExprId extent : b.shape) bytes = e.mul(bytes, lower_expr(extent));
-  return simplified(e.le(e.const_int(target_.streaming_bytes), bytes));
+  ExprId large = simplified(e.le(e.const_int(target_.streaming_bytes), bytes));
+  int64_t known = 1;
+  return e.is_const_int(large, &known) && known == 0 ? ExprId() : large;
 }
 
 }  // namespace tilegen::lower

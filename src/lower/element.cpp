@@ -83,9 +83,10 @@ void OpLowering::for_each_point(int operand, const PointValue& value) {
     std::vector<ExprId> indices = element_at(operand, nest.point);
     no_padding_ = k_.both(ExprId(), nest.inside);
     ExprId predicate = k_.store_predicate(dst, indices, no_padding_, k_.interior_);
+    ExprId streaming = k_.streaming_condition(plan_, dst);
     body.push_back(k_.out_.add(
-        thread::Store{k_.memory_of(dst), k_.memory_index(dst, indices), value(nest.point), predicate, plan_.streaming,
-                      k_.streaming_condition(plan_, dst)},
+        thread::Store{k_.memory_of(dst), k_.memory_index(dst, indices), value(nest.point), predicate, streaming.valid(),
+                      streaming},
         op_.path));
   });
 }
@@ -117,9 +118,9 @@ void OpLowering::parallel_loop() {
       std::vector<ExprId> indices;
       for (ExprId index : s.indices) indices.push_back(k_.simplified(k_.lower_expr(index)));
       ExprId predicate = k_.store_predicate(s.buffer, indices, condition, false);
+      ExprId streaming = k_.streaming_condition(plan_, s.buffer);
       body.push_back(k_.out_.add(thread::Store{k_.memory_of(s.buffer), k_.memory_index(s.buffer, indices),
-                                               k_.lower_expr(s.value), predicate, plan_.streaming,
-                                               k_.streaming_condition(plan_, s.buffer)},
+                                               k_.lower_expr(s.value), predicate, streaming.valid(), streaming},
                                  op_.path));
     };
     std::function<void(const ir::Block&, ExprId)> statements = [&](const ir::Block& b, ExprId condition) {

@@ -65,7 +65,8 @@ class KernelLowering {
   int value_of(ir::BufferId buffer);
   MemoryId memory_of(ir::BufferId buffer);
   const plan::ValuePlan& value_plan(ir::BufferId b) { return schedule_.values[static_cast<size_t>(value_of(b))]; }
-  // A planned streaming store pays when the tensor is larger than the target's caches: a condition on its size, or invalid.
+  // A planned streaming store pays when the tensor is larger than the target's caches: a condition on its size; invalid for
+  // tensors known to be small and for tiles, which are never streamed.
   ExprId streaming_condition(const plan::OpPlan& plan, ir::BufferId buffer);
   ExprId both(ExprId a, ExprId b);              // conjunction; an invalid id is "true"
 
