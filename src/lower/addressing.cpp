@@ -47,8 +47,11 @@ int KernelLowering::value_of(ir::BufferId buffer) {
       ++count;
     }
   if (count == 1) return found;
-  fail(DiagCode::target_unsupported, origin_, "buffer '" + p_.buffer(buffer).name + "' is read between operations while it "
-       "holds different values in different places", "read it through a buffer that is written once");
+  fail(DiagCode::target_unsupported, origin_,
+       "buffer '" + p_.buffer(buffer).name +
+           "' is read between operations while it "
+           "holds different values in different places",
+       "read it through a buffer that is written once");
   return -1;
 }
 
@@ -89,8 +92,8 @@ ExprId KernelLowering::memory_index(ir::BufferId buffer, std::span<const ExprId>
 }
 
 ExprId KernelLowering::bounds_predicate(ir::BufferId buffer, std::span<const ExprId> indices) {
-  // On-chip indices are checked in range where that is decidable; what is left (the untaken side of a select, padding
-  // lanes) must not leave the buffer either.
+  // On-chip indices are checked in range where that is decidable; what is left (the untaken side of a select,
+  // padding lanes) must not leave the buffer either.
   const ir::Buffer& b = p_.buffer(buffer);
   ir::ExprPool& e = out_.exprs;
   ExprId predicate;

@@ -87,7 +87,8 @@ class Forwarder {
           for (size_t u = k + 1; u < nest.stores.size(); ++u)
             if (reads(nest.stores[u], candidate.memory)) return false;
         }
-      if (may_alias(p_, later.memory, candidate.memory) || reads_elsewhere(nest.stores[k], candidate)) return false;
+      if (may_alias(p_, later.memory, candidate.memory) || reads_elsewhere(nest.stores[k], candidate))
+        return false;
     }
     ReplaceLoad replace(p_.exprs, candidate.memory, candidate.index, candidate.value);
     for (size_t k = s + 1; k < nest.stores.size(); ++k) {
