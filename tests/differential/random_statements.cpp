@@ -161,6 +161,10 @@ constexpr GemmTypes kGemmTypes[] = {
 std::array<int64_t, 3> Generator::gemm_extents(int64_t max_k) {
   if (options_.for_gpu)
     return {r_.pick<int64_t>({32, 64}), r_.pick<int64_t>({16, 32, 64}), max_k < 32 ? 16 : r_.pick<int64_t>({32, 64})};
+  if (r_.chance(3)) {  // square: a result is often the next one's operand
+    const int64_t e = r_.pick<int64_t>({4, 8, 12, 16, 24});
+    return {e, e, e};
+  }
   return {random_tile_extent(), random_tile_extent(), std::min(random_tile_extent(), max_k)};
 }
 
@@ -169,7 +173,7 @@ void Generator::gemm() {
   const auto [m, n, k] = gemm_extents(types.c == DType::f16 ? 31 : 64);
   if (!affordable(m * n * k / 4)) return;
   const bool ta = r_.chance(2), tb = r_.chance(2), clear = r_.chance(3);
-  const auto scope = [&] { return r_.chance(3) ? MemScope::fragment : MemScope::shared; };
+  const auto scope = [&] { return r_.chance(2) ? MemScope::fragment : MemScope::shared; };
   const std::vector<int64_t> shapes[] = {ta ? std::vector{k, m} : std::vector{m, k}, tb ? std::vector{n, k} : std::vector{k, n}, {m, n}};
   const DType dtypes[] = {types.a, types.b, types.c};
   std::string names[3];

@@ -198,14 +198,15 @@ Value* KernelEmitter::emit_division(const ExprNode& n, Value* a, Value* b) {
     if (quotient) return b_.CreateAdd(q, b_.CreateSExt(below, q->getType()));
     return b_.CreateSelect(below, b_.CreateAdd(r, b), r);
   }
+  // LLVM 19 takes a select's arm for never chosen when any lane of it divides by zero; behind a freeze it cannot look.
   Value* is_zero = b_.CreateICmpEQ(b, zero_like(b));
   if (unsigned_ok) {
-    Value* safe = b_.CreateSelect(is_zero, number_like(b, 1), b);
+    Value* safe = b_.CreateFreeze(b_.CreateSelect(is_zero, number_like(b, 1), b));
     Value* v = quotient ? b_.CreateUDiv(a, safe) : b_.CreateURem(a, safe);
     return quotient ? b_.CreateSelect(is_zero, zero_like(v), v) : b_.CreateSelect(is_zero, zero_like(v), v);
   }
   Value* minus_one = b_.CreateICmpEQ(b, llvm::Constant::getAllOnesValue(b->getType()));
-  Value* safe = b_.CreateSelect(b_.CreateOr(is_zero, minus_one), number_like(b, 1), b);
+  Value* safe = b_.CreateFreeze(b_.CreateSelect(b_.CreateOr(is_zero, minus_one), number_like(b, 1), b));
   Value* q = b_.CreateSDiv(a, safe);
   Value* r = b_.CreateSub(a, b_.CreateMul(q, safe));
   Value* differs = b_.CreateICmpSLT(b_.CreateXor(r, safe), zero_like(r));
