@@ -64,6 +64,7 @@ class Forwarder {
     const thread::Store candidate = store_at(nest.stores[s]);
     const thread::Memory& memory = p_.memory(candidate.memory);
     if (memory.space == thread::Space::global || memory.in_registers || candidate.predicate) return false;
+    if (p_.exprs[candidate.value].depth > kDeepest) return false;
     if (read_behind(position, candidate.memory) || !injective(p_, nest, candidate.index)) return false;
 
     // An index that is read from memory must mean one element throughout.
@@ -116,6 +117,8 @@ class Forwarder {
     return false;
   }
 
+  // A long chain of steps is cut here and there: code generation recurses over expressions.
+  static constexpr int kDeepest = 1024;
   ThreadProgram& p_;
 };
 
