@@ -24,11 +24,14 @@ bool irregular(const ops::ElementAccess& a) {
 }
 
 // Consecutive elements along `dim` of the buffer that lie side by side, 0 when none do.
-int64_t memory_run(const ir::Program& p, const ops::ElementAccess& a, int value, int dim, const KnownLayouts& known) {
+int64_t memory_run(const ir::Program& p, const ops::ElementAccess& a, int value, int dim,
+                   const KnownLayouts& known) {
   const ir::Buffer& b = p.buffer(a.buffer);
   if (value < 0) {
     if (dim + 1 != static_cast<int>(b.shape.size())) return 1;
-    return b.strides.empty() || p.exprs.is_const_int(b.strides.back()) ? INT64_MAX : 1;
+    int64_t stride = 1;
+    return b.strides.empty() || (p.exprs.is_const_int(b.strides.back(), &stride) && stride == 1) ? INT64_MAX
+                                                                                                 : 1;
   }
   const auto& memory = known.memories[static_cast<size_t>(value)];
   if (memory) return memory->contiguous_run(dim);
@@ -45,7 +48,8 @@ const Digit* vector_digit(const Fragment& iteration) {
 
 int64_t widest_bytes(const ir::Program& p, const KernelOp& op) {
   int64_t bytes = 1;
-  for (const ops::ElementAccess& a : op.view.accesses) bytes = std::max<int64_t>(bytes, ir::dtype_bytes(p.buffer(a.buffer).type));
+  for (const ops::ElementAccess& a : op.view.accesses)
+    bytes = std::max<int64_t>(bytes, ir::dtype_bytes(p.buffer(a.buffer).type));
   return bytes;
 }
 
@@ -58,12 +62,14 @@ int vector_dim(const Fragment& iteration) {
   return d ? d->dim : -1;
 }
 
-int64_t vector_width(const ir::Program& p, const KernelOp& op, const Fragment& iteration, const KnownLayouts& known,
-                     const target::Target& t) {
+int64_t vector_width(const ir::Program& p, const KernelOp& op, const Fragment& iteration,
+                     const KnownLayouts& known, const target::Target& t) {
   const Digit* digit = vector_digit(iteration);
   if (!digit) return 1;
   int64_t limit = t.vector_bytes / widest_bytes(p, op);
-  if (t.is_host()) return std::min<int64_t>(limit, static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(digit->extent))));
+  if (t.is_host())
+    return std::min<int64_t>(limit,
+                             static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(digit->extent))));
   int64_t width = digit->extent;
   for (size_t i = 0; i < op.view.accesses.size(); ++i) {
     const ops::ElementAccess& a = op.view.accesses[i];
@@ -79,11 +85,12 @@ int64_t vector_width(const ir::Program& p, const KernelOp& op, const Fragment& i
   return std::max<int64_t>(width, 1);
 }
 
-double access_cost(const ir::Program& p, const KernelOp& op, const Fragment& iteration, const KnownLayouts& known,
-                   const target::Target& t) {
+double access_cost(const ir::Program& p, const KernelOp& op, const Fragment& iteration,
+                   const KnownLayouts& known, const target::Target& t) {
   const int64_t width = vector_width(p, op, iteration, known, t);
   const int dim = vector_dim(iteration);
-  const double accesses = static_cast<double>(points(iteration) * iteration.replicas()) / static_cast<double>(width);
+  const double accesses =
+      static_cast<double>(points(iteration) * iteration.replicas()) / static_cast<double>(width);
   double cost = accesses;  // loop and address work
   for (size_t i = 0; i < op.view.accesses.size(); ++i) {
     const ops::ElementAccess& a = op.view.accesses[i];
@@ -93,7 +100,8 @@ double access_cost(const ir::Program& p, const KernelOp& op, const Fragment& ite
     if (registers && !t.is_host()) continue;
     int walked = dim < 0 ? -1 : buffer_dim_walking(a, dim);
     if (t.is_host()) {
-      bool contiguous = walked < 0 || (!irregular(a) && memory_run(p, a, op.accesses[i].value, walked, known) >= width);
+      bool contiguous =
+          walked < 0 || (!irregular(a) && memory_run(p, a, op.accesses[i].value, walked, known) >= width);
       cost += accesses * (contiguous ? 1.0 : static_cast<double>(width) * (a.write ? 1.2 : 1.0));
       continue;
     }
@@ -104,7 +112,8 @@ double access_cost(const ir::Program& p, const KernelOp& op, const Fragment& ite
     if (walked >= 0 && global) run = std::min(run, memory_run(p, a, op.accesses[i].value, walked, known));
     double bytes = static_cast<double>(ir::dtype_bytes(b.type));
     double warp_bytes = static_cast<double>(t.warp * width) * bytes;
-    double segments = std::max(1.0, warp_bytes / std::min(128.0, static_cast<double>(std::max<int64_t>(run, 1)) * bytes));
+    double segments =
+        std::max(1.0, warp_bytes / std::min(128.0, static_cast<double>(std::max<int64_t>(run, 1)) * bytes));
     cost += accesses / t.warp * segments * (global ? 8.0 : 1.0);
   }
   return cost + static_cast<double>(iteration.registers());

@@ -13,8 +13,9 @@ struct KnownLayouts {
   std::vector<std::optional<layout::Layout>> memories;     // by value
 };
 
-// Elements one access of the op moves: along the register digit of weight 1 and stride 1, as far as every memory access
-// is contiguous there (GPU) or as many lanes as the widest type leaves (host, where strided lanes are gathered).
+// Elements one access of the op moves: along the register digit of weight 1 and stride 1, as far as every
+// memory access is contiguous there (GPU) or as many lanes as the widest type leaves (host, where strided
+// lanes are gathered).
 int64_t vector_width(const ir::Program& p, const KernelOp& op, const layout::Fragment& iteration,
                      const KnownLayouts& known, const target::Target& t);
 
@@ -22,7 +23,7 @@ int64_t vector_width(const ir::Program& p, const KernelOp& op, const layout::Fra
 int vector_dim(const layout::Fragment& iteration);
 
 // Estimated cycles of a block: memory transactions weighted by level, plus registers held.
-double access_cost(const ir::Program& p, const KernelOp& op, const layout::Fragment& iteration, const KnownLayouts& known,
-                   const target::Target& t);
+double access_cost(const ir::Program& p, const KernelOp& op, const layout::Fragment& iteration,
+                   const KnownLayouts& known, const target::Target& t);
 
 }  // namespace tilegen::infer

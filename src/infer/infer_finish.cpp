@@ -23,7 +23,8 @@ void Inference::finish_op(size_t index) {
   plan.iteration = iteration;
   if (op.form == OpForm::element) {
     plan.vector = vector_width(p_, op, iteration, state_.known, in_.target);
-    if (const plan::OpPlan* g = given(index); g && g->vector > 0 && g->vector < plan.vector) plan.vector = g->vector;
+    if (const plan::OpPlan* g = given(index); g && g->vector > 0 && g->vector < plan.vector)
+      plan.vector = g->vector;
   }
   if (in_.threads > 1) {
     if (op.form == OpForm::reduce)
@@ -44,11 +45,14 @@ void Inference::finish_gemm(size_t index, plan::OpPlan& plan) {
   plan.atom = plan.engine == plan::Engine::loop ? "" : gemm.atom;
   plan.warps_m = gemm.warps_m;
   plan.warps_n = gemm.warps_n;
-  plan.reason = plan.engine == plan::Engine::loop ? "operand layouts contradict another op's (see notes)" : gemm.reason;
+  plan.reason =
+      plan.engine == plan::Engine::loop ? "operand layouts contradict another op's (see notes)" : gemm.reason;
   for (int side = 0; side < 2; ++side) {
     const auto& want = side == 0 ? gemm.a_fragment : gemm.b_fragment;
     int v = op.accesses[static_cast<size_t>(side)].value;
-    if (want) convert(v, fragment(state_, v), *want, state_.pinned_by[static_cast<size_t>(v)], op.path, op.location, true);
+    if (want)
+      convert(v, fragment(state_, v), *want, state_.pinned_by[static_cast<size_t>(v)], op.path, op.location,
+              true);
   }
 }
 
@@ -56,7 +60,8 @@ Fragment Inference::reduce_iteration(size_t index) {
   if (iteration_[index]) return *iteration_[index];
   const KernelOp& op = ops_.ops[index];
   int src = op.accesses[0].value;
-  if (distributed(src) && fragment(state_, src).shape() == iteration_extents(op)) return fragment(state_, src);
+  if (distributed(src) && fragment(state_, src).shape() == iteration_extents(op))
+    return fragment(state_, src);
   return candidates(op).front();
 }
 
@@ -98,8 +103,10 @@ void Inference::element_conversions(const KernelOp& op, const Fragment& iteratio
       bool everywhere = held.replicas() == in_.threads;
       if (everywhere && (!a.write || iteration.replicas() == in_.threads)) continue;
       fail(DiagCode::target_unsupported, op.path,
-           "buffer '" + name + "' is held as " + held.to_text() + ", and its index cannot be followed to a thread",
-           "index fragments by the loop's own variables over their whole extents, or go through a shared buffer",
+           "buffer '" + name + "' is held as " + held.to_text() +
+               ", and its index cannot be followed to a thread",
+           "index fragments by the loop's own variables over their whole extents, or go through a shared "
+           "buffer",
            op.location);
       return;
     }
@@ -120,10 +127,12 @@ void Inference::reduce_conversions(const KernelOp& op, const Fragment& iteration
          "reduce into a whole fragment and copy it", op.location);
     return;
   }
-  convert(dst, *made, fragment(state_, dst), op.path, state_.pinned_by[static_cast<size_t>(dst)], op.location, false);
+  convert(dst, *made, fragment(state_, dst), op.path, state_.pinned_by[static_cast<size_t>(dst)], op.location,
+          false);
 }
 
-void Inference::convert(int v, const Fragment& from, const Fragment& to, const std::string& producer, const std::string& consumer, const SourceLocation& loc, bool registers_matter) {
+void Inference::convert(int v, const Fragment& from, const Fragment& to, const std::string& producer,
+                        const std::string& consumer, const SourceLocation& loc, bool registers_matter) {
   if (from.equivalent(to) || in_.threads == 1) return;
   ConversionKind kind = layout::classify_conversion(from, to, in_.target.warp);
   if (kind == ConversionKind::none || (kind == ConversionKind::register_permute && !registers_matter)) return;
@@ -151,11 +160,16 @@ void Inference::convert(int v, const Fragment& from, const Fragment& to, const s
 int64_t Inference::conversion_cost(ConversionKind kind, const Fragment& to, int bytes) {
   int64_t words = (to.registers() * bytes + 3) / 4;
   switch (kind) {
-    case ConversionKind::none: return 0;
-    case ConversionKind::register_permute: return words;
-    case ConversionKind::shuffle: return 4 * words;
-    case ConversionKind::replication: return 6 * words;
-    case ConversionKind::shared_bounce: return 8 * words + 60;
+    case ConversionKind::none:
+      return 0;
+    case ConversionKind::register_permute:
+      return words;
+    case ConversionKind::shuffle:
+      return 4 * words;
+    case ConversionKind::replication:
+      return 6 * words;
+    case ConversionKind::shared_bounce:
+      return 8 * words + 60;
   }
   return 0;
 }

@@ -35,11 +35,13 @@ void Inference::take_given() {
     if (!g) continue;
     const std::vector<int64_t>& shape = ops_.values[v].shape;
     bool fragment_scope = distributed(static_cast<int>(v));
-    if ((g->fragment && (!fragment_scope || g->fragment->shape() != shape || g->fragment->threads() != in_.threads)) ||
+    if ((g->fragment &&
+         (!fragment_scope || g->fragment->shape() != shape || g->fragment->threads() != in_.threads)) ||
         (g->memory && (fragment_scope || g->memory->shape() != shape || !g->memory->is_injective()))) {
       fail(DiagCode::schedule_illegal, ops_.values[v].name,
            "the given layout " + (g->fragment ? g->fragment->to_text() : g->memory->to_text()) +
-               " does not fit the buffer's shape and scope or the block's " + std::to_string(in_.threads) + " threads",
+               " does not fit the buffer's shape and scope or the block's " + std::to_string(in_.threads) +
+               " threads",
            "leave the value out to have it inferred", p_.buffer(ops_.values[v].buffer).location);
       return;
     }
@@ -51,8 +53,8 @@ void Inference::take_given() {
     if (!g || !g->iteration) continue;
     if (g->iteration->shape() != iteration_extents(ops_.ops[i]) || g->iteration->threads() != in_.threads) {
       fail(DiagCode::schedule_illegal, ops_.ops[i].path,
-           "the given iteration layout " + g->iteration->to_text() + " does not fit the op's extents or the block's " +
-               std::to_string(in_.threads) + " threads",
+           "the given iteration layout " + g->iteration->to_text() +
+               " does not fit the op's extents or the block's " + std::to_string(in_.threads) + " threads",
            "leave `iteration` out to have it inferred", ops_.ops[i].location);
       return;
     }
@@ -71,8 +73,8 @@ void Inference::pin_memory(int v, Layout l, Origin o, std::string reason, const 
 void Inference::pin_strict() {
   for (size_t v = 0; v < ops_.values.size(); ++v)
     if (ops_.values[v].scope == ir::MemScope::local && !pinned(state_, static_cast<int>(v)))
-      pin(state_, static_cast<int>(v), Fragment::replicated(ops_.values[v].shape, in_.threads), Origin::strict,
-          "a local buffer is private to each thread", "");
+      pin(state_, static_cast<int>(v), Fragment::replicated(ops_.values[v].shape, in_.threads),
+          Origin::strict, "a local buffer is private to each thread", "");
   for (const auto& [i, gemm] : in_.gemms) {
     const KernelOp& op = ops_.ops[i];
     const std::string why = "operand layout of " + gemm.atom;
@@ -88,7 +90,8 @@ void Inference::pin_strict() {
   }
 }
 
-void Inference::strict_fragment(size_t op_index, int v, const Fragment& want, const std::string& why, bool accumulator) {
+void Inference::strict_fragment(size_t op_index, int v, const Fragment& want, const std::string& why,
+                                bool accumulator) {
   const KernelOp& op = ops_.ops[op_index];
   if (!pinned(state_, v)) {
     pin(state_, v, want.canonical(), Origin::strict, why, op.path);
@@ -98,8 +101,9 @@ void Inference::strict_fragment(size_t op_index, int v, const Fragment& want, co
   if (in_.target.is_host()) return use_loop(op_index, v, want.to_text(), fragment(state_, v).to_text());
   if (!accumulator) return;  // a conversion is made when the op is finished
   fail(DiagCode::schedule_illegal, op.path,
-       "accumulator '" + ops_.values[static_cast<size_t>(v)].name + "' is held as " + fragment(state_, v).to_text() +
-           " (" + state_.pinned_by[static_cast<size_t>(v)] + ") but " + why + " is " + want.to_text(),
+       "accumulator '" + ops_.values[static_cast<size_t>(v)].name + "' is held as " +
+           fragment(state_, v).to_text() + " (" + state_.pinned_by[static_cast<size_t>(v)] + ") but " + why +
+           " is " + want.to_text(),
        "give both gemms the same warp policy and types, or accumulate into separate buffers", op.location);
 }
 
@@ -110,16 +114,18 @@ void Inference::strict_memory(size_t op_index, int v, const Layout& want, const 
     return;
   }
   if (have->equivalent(want)) return;
-  if (!in_.target.is_host()) return;  // ldmatrix and plain loads read any layout; conflicts are counted, not refused
+  if (!in_.target.is_host())
+    return;  // ldmatrix and plain loads read any layout; conflicts are counted, not refused
   use_loop(op_index, v, want.to_text(), have->to_text());
 }
 
 void Inference::use_loop(size_t op_index, int v, const std::string& want, const std::string& have) {
   fallback_to_loop_.insert(op_index);
-  result_.notes.push_back({ops_.ops[op_index].path,
-                           "micro-kernel not used: it wants '" + ops_.values[static_cast<size_t>(v)].name + "' as " + want +
-                               ", but " + state_.pinned_by[static_cast<size_t>(v)] + " pinned it as " + have +
-                               "; copy the tile into a second buffer to have both at full speed"});
+  result_.notes.push_back(
+      {ops_.ops[op_index].path, "micro-kernel not used: it wants '" +
+                                    ops_.values[static_cast<size_t>(v)].name + "' as " + want + ", but " +
+                                    state_.pinned_by[static_cast<size_t>(v)] + " pinned it as " + have +
+                                    "; copy the tile into a second buffer to have both at full speed"});
 }
 
 namespace {

@@ -1,16 +1,18 @@
-// Layout inference: constraints of the ops -> a layout per value, an iteration layout per op, and the conversions that make
-// them meet (paper section 4.2).
+// Layout inference: constraints of the ops -> a layout per value, an iteration layout per op, and the
+// conversions that make them meet (paper section 4.2).
 //
 // requires: collected ops; the gemms' plans (atoms and operand layouts); the block's computing threads.
-// ensures: every on-chip value has a layout over the threads; every element-wise op and reduction has an iteration layout;
+// ensures: every on-chip value has a layout over the threads; every element-wise op and reduction has an
+// iteration layout;
 //   wherever an op needs a value otherwise than it is held, a ConversionPlan stands between them.
-// why here: behind engines, atoms and threads, which constrain it; before stages and slots, which need its bytes.
-// refuses: conversion_refused when conversions are switched off; schedule_illegal for given layouts that do not fit;
+// why here: behind engines, atoms and threads, which constrain it; before stages and slots, which need its
+// bytes. refuses: conversion_refused when conversions are switched off; schedule_illegal for given layouts
+// that do not fit;
 //   target_unsupported for accesses that cannot be distributed over threads.
 //
-// Levels, in order: given (the caller's Schedule) and strict (matrix atoms, thread-private buffers) pin values; common
-// spreads from pinned values through the ops that touch them; free tries roots for what is left and keeps the cheapest by
-// memory transactions and registers.
+// Levels, in order: given (the caller's Schedule) and strict (matrix atoms, thread-private buffers) pin
+// values; common spreads from pinned values through the ops that touch them; free tries roots for what is
+// left and keeps the cheapest by memory transactions and registers.
 #pragma once
 
 #include <map>
@@ -34,8 +36,8 @@ struct InferInput {
 };
 
 struct InferResult {
-  std::vector<plan::ValuePlan> values;        // parallel to KernelOps::values
-  std::vector<plan::OpPlan> ops;              // parallel to KernelOps::ops; gemms hold their engine and atom
+  std::vector<plan::ValuePlan> values;  // parallel to KernelOps::values
+  std::vector<plan::OpPlan> ops;        // parallel to KernelOps::ops; gemms hold their engine and atom
   std::vector<plan::ConversionPlan> conversions;
   std::vector<plan::Note> notes;
 };

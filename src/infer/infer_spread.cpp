@@ -1,4 +1,5 @@
-// The common and free levels: pinned layouts spread through the ops, and the cheapest root is found for what is left.
+// The common and free levels: pinned layouts spread through the ops, and the cheapest root is found for what
+// is left.
 #include <algorithm>
 #include <cmath>
 
@@ -26,7 +27,8 @@ int Inference::root_access(const State& s, const KernelOp& op) const {
     if (!distributed(v) || !pinned(s, v)) continue;
     const ops::ElementAccess& a = op.view.accesses[i];
     if (!pull_back(fragment(s, v), a, op.view.extents)) continue;
-    int dims = static_cast<int>(std::count_if(a.dim_of.begin(), a.dim_of.end(), [](int k) { return k >= 0; }));
+    int dims =
+        static_cast<int>(std::count_if(a.dim_of.begin(), a.dim_of.end(), [](int k) { return k >= 0; }));
     Origin o = s.origin[static_cast<size_t>(v)];
     if (dims > best_dims || (dims == best_dims && o < best_origin)) {
       best = static_cast<int>(i);
@@ -56,8 +58,9 @@ bool Inference::propagate_op(State& s, size_t index) {
     if (iteration_[index]) return spread(s, op, *iteration_[index], Origin::common);
     int root = root_access(s, op);
     if (root < 0) return false;
-    return spread(s, op, *pull_back(fragment(s, op.accesses[static_cast<size_t>(root)].value),
-                                    op.view.accesses[static_cast<size_t>(root)], op.view.extents),
+    return spread(s, op,
+                  *pull_back(fragment(s, op.accesses[static_cast<size_t>(root)].value),
+                             op.view.accesses[static_cast<size_t>(root)], op.view.extents),
                   Origin::common);
   }
   if (op.form == OpForm::reduce) {
@@ -65,8 +68,8 @@ bool Inference::propagate_op(State& s, size_t index) {
     if (!distributed(src) || !distributed(dst) || !pinned(s, src) || pinned(s, dst)) return false;
     auto f = reduced(op, fragment(s, src));
     if (!f) return false;
-    pin(s, dst, std::move(*f), Origin::common, "row statistic held beside " + ops_.values[static_cast<size_t>(src)].name,
-        op.path);
+    pin(s, dst, std::move(*f), Origin::common,
+        "row statistic held beside " + ops_.values[static_cast<size_t>(src)].name, op.path);
     return true;
   }
   return false;
@@ -90,7 +93,8 @@ void Inference::propagate(State& s) {
   }
 }
 
-std::optional<Fragment> Inference::vectors_along(const std::vector<int64_t>& extents, int dim, int64_t vector) const {
+std::optional<Fragment> Inference::vectors_along(const std::vector<int64_t>& extents, int dim,
+                                                 int64_t vector) const {
   std::vector<int> order;  // new dimension i is old order[i]: `dim` last
   for (int d = 0; d < static_cast<int>(extents.size()); ++d)
     if (d != dim) order.push_back(d);
@@ -193,7 +197,8 @@ void Inference::free_values() {
       state_.reason[v] += "; cheapest root: " + best_root;
       continue;
     }
-    // No op can spread a layout to it (parts or irregular indices only): one thread's row-major, or a copy per thread.
+    // No op can spread a layout to it (parts or irregular indices only): one thread's row-major, or a copy
+    // per thread.
     pin(state_, static_cast<int>(v), Fragment::replicated(ops_.values[v].shape, in_.threads), Origin::free,
         "only parts or computed indices of it are used; every thread holds a copy", "");
     propagate(state_);

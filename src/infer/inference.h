@@ -11,7 +11,7 @@ namespace tilegen::infer {
 // What is decided so far; copied to try a root.
 struct State {
   KnownLayouts known;
-  std::vector<plan::Origin> origin;          // by value
+  std::vector<plan::Origin> origin;    // by value
   std::vector<std::string> reason;     // by value
   std::vector<std::string> pinned_by;  // by value: op path
 };
@@ -29,6 +29,7 @@ class Inference {
     iteration_.resize(ops_.ops.size());
   }
   Expected<InferResult> run();
+
  private:
   bool failed() const { return !error_.diagnostics.empty(); }
   void fail(DiagCode code, const std::string& op, std::string message, std::string hint, SourceLocation loc) {
@@ -40,7 +41,9 @@ class Inference {
     return s == ir::MemScope::fragment || s == ir::MemScope::local;
   }
   bool pinned(const State& s, int v) const { return s.known.fragments[static_cast<size_t>(v)].has_value(); }
-  const layout::Fragment& fragment(const State& s, int v) const { return *s.known.fragments[static_cast<size_t>(v)]; }
+  const layout::Fragment& fragment(const State& s, int v) const {
+    return *s.known.fragments[static_cast<size_t>(v)];
+  }
   void pin(State& s, int v, layout::Fragment f, plan::Origin o, std::string reason, const std::string& by) {
     s.known.fragments[static_cast<size_t>(v)] = std::move(f);
     s.origin[static_cast<size_t>(v)] = o;
@@ -54,25 +57,29 @@ class Inference {
 
   // strict: what instructions demand (infer_layouts.cpp)
   void pin_strict();
-  void strict_fragment(size_t op_index, int v, const layout::Fragment& want, const std::string& why, bool accumulator);
+  void strict_fragment(size_t op_index, int v, const layout::Fragment& want, const std::string& why,
+                       bool accumulator);
   void strict_memory(size_t op_index, int v, const layout::Layout& want, const std::string& why);
   // Host: the gemm cannot have its operand as the micro-kernel walks it.
   void use_loop(size_t op_index, int v, const std::string& want, const std::string& have);
 
   // common: from pinned values through the ops that touch them (infer_spread.cpp)
   std::vector<int64_t> iteration_extents(const KernelOp& op) const;
-  // Pinned access whose layout says most about the iterations: most dimensions walked, then strictness, then order.
+  // Pinned access whose layout says most about the iterations: most dimensions walked, then strictness, then
+  // order.
   int root_access(const State& s, const KernelOp& op) const;
   // Pins what the op's iteration layout says of its other values; true when something was pinned.
   bool spread(State& s, const KernelOp& op, const layout::Fragment& iteration, plan::Origin origin);
   bool propagate_op(State& s, size_t index);
-  // layout::Layout of a reduction's result when the source's iterations are `src`; nothing for parts of buffers.
+  // layout::Layout of a reduction's result when the source's iterations are `src`; nothing for parts of
+  // buffers.
   std::optional<layout::Fragment> reduced(const KernelOp& op, const layout::Fragment& src) const;
   void propagate(State& s);
 
   // free: roots for what is left (infer_spread.cpp)
   // Row-major iteration with the vector along `dim`.
-  std::optional<layout::Fragment> vectors_along(const std::vector<int64_t>& extents, int dim, int64_t vector) const;
+  std::optional<layout::Fragment> vectors_along(const std::vector<int64_t>& extents, int dim,
+                                                int64_t vector) const;
   std::vector<layout::Fragment> candidates(const KernelOp& op) const;
   double cost_of(const State& s, size_t index, const layout::Fragment& iteration) const;
   // Cost of every op whose iteration layout follows from `s`.
@@ -91,11 +98,12 @@ class Inference {
   layout::Fragment element_iteration(size_t index, plan::OpPlan& plan);
   void element_conversions(const KernelOp& op, const layout::Fragment& iteration);
   void reduce_conversions(const KernelOp& op, const layout::Fragment& iteration);
-  // Element-wise code addresses registers freely, so only movement between threads counts there; a matrix atom takes its
-  // registers in one order (`registers_matter`).
-  void convert(int v, const layout::Fragment& from, const layout::Fragment& to, const std::string& producer, const std::string& consumer,
-               const SourceLocation& loc, bool registers_matter);
-  // Cycles of a block: a move per register, a shuffle per register, or a trip through shared memory with two barriers.
+  // Element-wise code addresses registers freely, so only movement between threads counts there; a matrix
+  // atom takes its registers in one order (`registers_matter`).
+  void convert(int v, const layout::Fragment& from, const layout::Fragment& to, const std::string& producer,
+               const std::string& consumer, const SourceLocation& loc, bool registers_matter);
+  // Cycles of a block: a move per register, a shuffle per register, or a trip through shared memory with two
+  // barriers.
   static int64_t conversion_cost(layout::ConversionKind kind, const layout::Fragment& to, int bytes);
 
   const InferInput& in_;

@@ -83,8 +83,8 @@ class WebBuilder {
     a.value = find(it->second);
   }
   void define(Reaching& state, OpAccess& a, bool whole) {
-    if (whole || !state.count(a.buffer)) state[a.buffer] = fresh();
-    use(state, a);
+    if (whole) state[a.buffer] = fresh();
+    use(state, a);  // a part is written over what is there, be it from an earlier iteration
   }
 
   void scalar(StmtId id, ir::ExprId root, Reaching& state) {
@@ -109,13 +109,14 @@ class WebBuilder {
     std::vector<int64_t> shape = p_.tile_shape(r.buffer);
     for (size_t d = 0; d < shape.size(); ++d) {
       int64_t offset = 1;
-      if (r.extents[d] != shape[d] || !p_.exprs.is_const_int(r.offsets[d], &offset) || offset != 0) return false;
+      if (r.extents[d] != shape[d] || !p_.exprs.is_const_int(r.offsets[d], &offset) || offset != 0)
+        return false;
     }
     return true;
   }
 
-  // A parallel store covers its buffer when each dimension is walked by a variable of its own over the full extent, at
-  // the top level of the loop body.
+  // A parallel store covers its buffer when each dimension is walked by a variable of its own over the full
+  // extent, at the top level of the loop body.
   bool covers_buffer(const ops::ElementView& view, const ops::ElementAccess& a) const {
     std::vector<int64_t> shape = p_.tile_shape(a.buffer);
     std::vector<bool> used(view.extents.size(), false);
@@ -230,7 +231,8 @@ class WebBuilder {
   KernelOps& out_;
   const std::vector<std::string>& paths_;
   std::vector<int> parent_;
-  std::vector<std::pair<BufferId, int>> exposed_;  // webs that begin with a use: earlier iterations may feed them
+  std::vector<std::pair<BufferId, int>>
+      exposed_;  // webs that begin with a use: earlier iterations may feed them
 };
 
 }  // namespace

@@ -1,9 +1,9 @@
-// A kernel as layout inference sees it: its ops in program order, and for every access to an on-chip buffer the value it
-// reads or writes.
+// A kernel as layout inference sees it: its ops in program order, and for every access to an on-chip buffer
+// the value it reads or writes.
 //
-// A value is a web: definitions and uses of one buffer that must live in the same place because some use may see any of
-// those definitions. A definition that overwrites the whole buffer starts a new web, so a buffer reused for something else
-// may be laid out anew, and a conversion has a place to stand.
+// A value is a web: definitions and uses of one buffer that must live in the same place because some use may
+// see any of those definitions. A definition that overwrites the whole buffer starts a new web, so a buffer
+// reused for something else may be laid out anew, and a conversion has a place to stand.
 #pragma once
 
 #include <map>
@@ -27,9 +27,9 @@ enum class OpForm : uint8_t { element, gemm, reduce };
 
 struct OpAccess {
   ir::BufferId buffer;
-  int value = -1;      // index into KernelOps::values, or -1 for a global tensor
+  int value = -1;  // index into KernelOps::values, or -1 for a global tensor
   bool read = false, write = false;
-  int operand = -1;    // tile ops: operand number
+  int operand = -1;  // tile ops: operand number
 };
 
 struct KernelOp {
@@ -37,19 +37,20 @@ struct KernelOp {
   OpForm form = OpForm::element;
   std::string path;
   SourceLocation location;
-  ops::ElementView view;           // element form; accesses parallel to `accesses`
+  ops::ElementView view;  // element form; accesses parallel to `accesses`
   std::vector<OpAccess> accesses;
-  int depth = 0;                   // loops around it
+  int depth = 0;  // loops around it
 };
 
 struct KernelOps {
   std::vector<Value> values;
-  std::vector<KernelOp> ops;       // program order
-  // Which value of a buffer the scalars of a statement read: conditions, loop bounds, region offsets, fill values.
+  std::vector<KernelOp> ops;  // program order
+  // Which value of a buffer the scalars of a statement read: conditions, loop bounds, region offsets, fill
+  // values.
   std::map<std::pair<ir::StmtId, ir::BufferId>, int> scalar_reads;
 
-  // Value an op's access to `buffer` means, or -1; where reads and writes of one buffer by one op are different values
-  // (never: they are joined), the first.
+  // Value an op's access to `buffer` means, or -1; where reads and writes of one buffer by one op are
+  // different values (never: they are joined), the first.
   int value_of(const KernelOp& op, ir::BufferId buffer) const;
 };
 

@@ -15,7 +15,8 @@ std::optional<Fragment> compacted(std::vector<int64_t> shape, std::vector<Digit>
   std::vector<Digit*> registers;
   for (Digit& d : digits)
     if (d.output == kRegister) registers.push_back(&d);
-  std::stable_sort(registers.begin(), registers.end(), [](const Digit* a, const Digit* b) { return a->stride < b->stride; });
+  std::stable_sort(registers.begin(), registers.end(),
+                   [](const Digit* a, const Digit* b) { return a->stride < b->stride; });
   int64_t stride = 1;
   for (Digit* d : registers) {
     d->stride = stride;
@@ -25,7 +26,8 @@ std::optional<Fragment> compacted(std::vector<int64_t> shape, std::vector<Digit>
   std::vector<Digit*> replicas;
   for (Digit& d : digits)
     if (d.dim == kReplica) replicas.push_back(&d);
-  std::stable_sort(replicas.begin(), replicas.end(), [](const Digit* a, const Digit* b) { return a->stride < b->stride; });
+  std::stable_sort(replicas.begin(), replicas.end(),
+                   [](const Digit* a, const Digit* b) { return a->stride < b->stride; });
   int64_t weight = 1;
   for (Digit* d : replicas) {
     d->weight = weight;
@@ -71,7 +73,8 @@ std::optional<Fragment> pull_back(const Fragment& held, const ops::ElementAccess
   for (size_t d = 0; d < held.shape().size(); ++d) {
     int k = access.dim_of[d];
     if (k == ops::kUniformIndex && held.shape()[d] == 1) continue;
-    if (k < 0 || access.offset[d] != 0 || extents[static_cast<size_t>(k)] != held.shape()[d] || walked[static_cast<size_t>(k)])
+    if (k < 0 || access.offset[d] != 0 || extents[static_cast<size_t>(k)] != held.shape()[d] ||
+        walked[static_cast<size_t>(k)])
       return std::nullopt;
     walked[static_cast<size_t>(k)] = true;
   }

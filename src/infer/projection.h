@@ -9,14 +9,14 @@
 
 namespace tilegen::infer {
 
-// Layout of the buffer as the iterations need it: the digits of an iteration dimension go to the buffer dimension it walks;
-// iteration dimensions the buffer does not have become replicas (threads) or vanish (registers). Nothing when an index is
-// irregular or walks a part of the buffer only.
+// Layout of the buffer as the iterations need it: the digits of an iteration dimension go to the buffer
+// dimension it walks; iteration dimensions the buffer does not have become replicas (threads) or vanish
+// (registers). Nothing when an index is irregular or walks a part of the buffer only.
 std::optional<layout::Fragment> project(const layout::Fragment& iteration, const ops::ElementAccess& access,
                                         std::span<const int64_t> shape);
 
-// Iteration layout in which every thread runs the points whose element it holds: the reverse. Iteration dimensions the
-// buffer does not have are walked by registers, outermost.
+// Iteration layout in which every thread runs the points whose element it holds: the reverse. Iteration
+// dimensions the buffer does not have are walked by registers, outermost.
 std::optional<layout::Fragment> pull_back(const layout::Fragment& held, const ops::ElementAccess& access,
                                           std::span<const int64_t> extents);
 
@@ -24,6 +24,7 @@ std::optional<layout::Fragment> pull_back(const layout::Fragment& held, const op
 std::vector<int> index_map(const ops::ElementAccess& access);
 
 // Registers renumbered so that they are dense, in the order of their strides; replica weights likewise.
-std::optional<layout::Fragment> compacted(std::vector<int64_t> shape, std::vector<layout::Digit> digits, int64_t threads);
+std::optional<layout::Fragment> compacted(std::vector<int64_t> shape, std::vector<layout::Digit> digits,
+                                          int64_t threads);
 
 }  // namespace tilegen::infer

@@ -15,7 +15,8 @@ struct Access {
 };
 
 // Loads below an expression; `seen` skips what was visited before.
-void collect_loads(const ir::ExprPool& e, ir::ExprId id, std::set<ir::ExprId>& seen, std::vector<Access>& out);
+void collect_loads(const ir::ExprPool& e, ir::ExprId id, std::set<ir::ExprId>& seen,
+                   std::vector<Access>& out);
 
 struct StatementAccesses {
   std::vector<Access> list;

@@ -47,8 +47,11 @@ int KernelLowering::value_of(ir::BufferId buffer) {
       ++count;
     }
   if (count == 1) return found;
-  fail(DiagCode::target_unsupported, origin_, "buffer '" + p_.buffer(buffer).name + "' is read between operations while it "
-       "holds different values in different places", "read it through a buffer that is written once");
+  fail(DiagCode::target_unsupported, origin_,
+       "buffer '" + p_.buffer(buffer).name +
+           "' is read between operations while it "
+           "holds different values in different places",
+       "read it through a buffer that is written once");
   return -1;
 }
 
@@ -89,8 +92,8 @@ ExprId KernelLowering::memory_index(ir::BufferId buffer, std::span<const ExprId>
 }
 
 ExprId KernelLowering::bounds_predicate(ir::BufferId buffer, std::span<const ExprId> indices) {
-  // On-chip indices are checked in range where that is decidable; what is left (the untaken side of a select, padding
-  // lanes) must not leave the buffer either.
+  // On-chip indices are checked in range where that is decidable; what is left (the untaken side of a select,
+  // padding lanes) must not leave the buffer either.
   const ir::Buffer& b = p_.buffer(buffer);
   ir::ExprPool& e = out_.exprs;
   ExprId predicate;
@@ -125,7 +128,9 @@ ExprId KernelLowering::streaming_condition(const plan::OpPlan& plan, ir::BufferI
   ir::ExprPool& e = out_.exprs;
   ExprId bytes = e.const_int(ir::dtype_bytes(b.type));
   for (ExprId extent : b.shape) bytes = e.mul(bytes, lower_expr(extent));
-  return simplified(e.le(e.const_int(target_.streaming_bytes), bytes));
+  ExprId large = simplified(e.le(e.const_int(target_.streaming_bytes), bytes));
+  int64_t known = 1;
+  return e.is_const_int(large, &known) && known == 0 ? ExprId() : large;
 }
 
 }  // namespace tilegen::lower

@@ -19,23 +19,24 @@ std::vector<ExprId> OpLowering::element_at(int operand, std::span<const ExprId> 
   std::vector<ExprId> indices;
   for (size_t d = 0; d < r.offsets.size(); ++d) {
     ExprId offset = k_.lower_expr(r.offsets[d]);
-    indices.push_back(a.dim_of[d] < 0 ? offset : k_.out_.exprs.add(offset, point[static_cast<size_t>(a.dim_of[d])]));
+    indices.push_back(a.dim_of[d] < 0 ? offset
+                                      : k_.out_.exprs.add(offset, point[static_cast<size_t>(a.dim_of[d])]));
   }
   return indices;
 }
 
 ExprId OpLowering::load(int operand, std::span<const ExprId> point) {
   // Elsewhere bounds alone keep padding lanes out of memory.
-  return k_.load_element(tile_op_->operands[static_cast<size_t>(operand)].buffer, element_at(operand, point), k_.interior_,
-                         k_.interior_ ? no_padding_ : ExprId());
+  return k_.load_element(tile_op_->operands[static_cast<size_t>(operand)].buffer, element_at(operand, point),
+                         k_.interior_, k_.interior_ ? no_padding_ : ExprId());
 }
 
 std::vector<int64_t> OpLowering::iteration_extents() const {
   return op_.form == infer::OpForm::element ? op_.view.extents : tile_op_->operands[0].extents;
 }
 
-// Condition, free of iteration variables, under which a tile op's whole regions are in bounds: their first and last points
-// are. Invalid when that is proven anyway.
+// Condition, free of iteration variables, under which a tile op's whole regions are in bounds: their first
+// and last points are. Invalid when that is proven anyway.
 ExprId OpLowering::interior_condition() {
   if (!tile_op_ || op_.form != infer::OpForm::element) return ExprId();
   ir::ExprPool& e = k_.out_.exprs;
@@ -83,10 +84,10 @@ void OpLowering::for_each_point(int operand, const PointValue& value) {
     std::vector<ExprId> indices = element_at(operand, nest.point);
     no_padding_ = k_.both(ExprId(), nest.inside);
     ExprId predicate = k_.store_predicate(dst, indices, no_padding_, k_.interior_);
-    body.push_back(k_.out_.add(
-        thread::Store{k_.memory_of(dst), k_.memory_index(dst, indices), value(nest.point), predicate, plan_.streaming,
-                      k_.streaming_condition(plan_, dst)},
-        op_.path));
+    ExprId streaming = k_.streaming_condition(plan_, dst);
+    body.push_back(k_.out_.add(thread::Store{k_.memory_of(dst), k_.memory_index(dst, indices),
+                                             value(nest.point), predicate, streaming.valid(), streaming},
+                               op_.path));
   });
 }
 
@@ -117,10 +118,11 @@ void OpLowering::parallel_loop() {
       std::vector<ExprId> indices;
       for (ExprId index : s.indices) indices.push_back(k_.simplified(k_.lower_expr(index)));
       ExprId predicate = k_.store_predicate(s.buffer, indices, condition, false);
-      body.push_back(k_.out_.add(thread::Store{k_.memory_of(s.buffer), k_.memory_index(s.buffer, indices),
-                                               k_.lower_expr(s.value), predicate, plan_.streaming,
-                                               k_.streaming_condition(plan_, s.buffer)},
-                                 op_.path));
+      ExprId streaming = k_.streaming_condition(plan_, s.buffer);
+      body.push_back(
+          k_.out_.add(thread::Store{k_.memory_of(s.buffer), k_.memory_index(s.buffer, indices),
+                                    k_.lower_expr(s.value), predicate, streaming.valid(), streaming},
+                      op_.path));
     };
     std::function<void(const ir::Block&, ExprId)> statements = [&](const ir::Block& b, ExprId condition) {
       for (ir::StmtId id : b) {

@@ -64,6 +64,7 @@ class Forwarder {
     const thread::Store candidate = store_at(nest.stores[s]);
     const thread::Memory& memory = p_.memory(candidate.memory);
     if (memory.space == thread::Space::global || memory.in_registers || candidate.predicate) return false;
+    if (p_.exprs[candidate.value].depth > kDeepest) return false;
     if (read_behind(position, candidate.memory) || !injective(p_, nest, candidate.index)) return false;
 
     // An index that is read from memory must mean one element throughout.
@@ -87,7 +88,8 @@ class Forwarder {
           for (size_t u = k + 1; u < nest.stores.size(); ++u)
             if (reads(nest.stores[u], candidate.memory)) return false;
         }
-      if (may_alias(p_, later.memory, candidate.memory) || reads_elsewhere(nest.stores[k], candidate)) return false;
+      if (may_alias(p_, later.memory, candidate.memory) || reads_elsewhere(nest.stores[k], candidate))
+        return false;
     }
     ReplaceLoad replace(p_.exprs, candidate.memory, candidate.index, candidate.value);
     for (size_t k = s + 1; k < nest.stores.size(); ++k) {
@@ -115,6 +117,8 @@ class Forwarder {
     return false;
   }
 
+  // A long chain of steps is cut here and there: code generation recurses over expressions.
+  static constexpr int kDeepest = 1024;
   ThreadProgram& p_;
 };
 

@@ -107,7 +107,8 @@ class LoopFuser {
     std::vector<Access> second;
     std::set<ExprId> seen;
     // What an extent reads is read by both: the loops are the same.
-    for (StmtId l : a.loops) collect_loads(p_.exprs, std::get<thread::Loop>(p_.stmts[l.value].node).extent, seen, second);
+    for (StmtId l : a.loops)
+      collect_loads(p_.exprs, std::get<thread::Loop>(p_.stmts[l.value].node).extent, seen, second);
     first.insert(first.end(), second.begin(), second.end());
     seen.clear();
     for (const thread::Store& s : b) {

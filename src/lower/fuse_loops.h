@@ -1,11 +1,15 @@
-// Fuses neighbouring loop nests of a thread program, so that element-wise steps over one tile pass over memory once.
+// Fuses neighbouring loop nests of a thread program, so that element-wise steps over one tile pass over
+// memory once.
 //
 // requires: a verified thread program.
-// ensures: the same results; statements keep their origin; nests of one shape that depend on each other only point by point
+// ensures: the same results; statements keep their origin; nests of one shape that depend on each other only
+// point by point
 //   become one nest.
-// why here: behind lowering, which writes one nest per operation; in front of code generation, which keeps values of one
+// why here: behind lowering, which writes one nest per operation; in front of code generation, which keeps
+// values of one
 //   iteration in registers.
-// refuses (silently, it is a derived step): nests of different loops, accesses to one memory at different points, writes to
+// refuses (silently, it is a derived step): nests of different loops, accesses to one memory at different
+// points, writes to
 //   global memory beside other global accesses (tensors may alias).
 #pragma once
 

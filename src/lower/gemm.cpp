@@ -1,4 +1,5 @@
-// Gemms for a block of one thread: micro-kernels over the register tiles of C, or plain loops where no atom applies.
+// Gemms for a block of one thread: micro-kernels over the register tiles of C, or plain loops where no atom
+// applies.
 #include "lower/kernel_lowering.h"
 #include "ops/gemm_plan.h"
 
@@ -23,8 +24,8 @@ void OpLowering::contract_micro_kernel(int a, int b, int c, bool clear) {
   ir::ExprPool& e = k_.out_.exprs;
   auto tile = ops::micro_tile_from_name(k_.target_, plan_.atom);
   if (!tile) {
-    k_.fail(DiagCode::schedule_illegal, op_.path, "atom '" + plan_.atom + "' is not one of " + k_.target_.name,
-            "plan the program for this target");
+    k_.fail(DiagCode::schedule_illegal, op_.path,
+            "atom '" + plan_.atom + "' is not one of " + k_.target_.name, "plan the program for this target");
     return;
   }
   const ops::GemmShape s = ops::gemm_shape(k_.p_, *tile_op_);
@@ -34,7 +35,8 @@ void OpLowering::contract_micro_kernel(int a, int b, int c, bool clear) {
   };
   const ops::MatrixDims va = matrix(a, tile_op_->flag(ir::gemm_attr::transpose_a)),
                         vb = matrix(b, tile_op_->flag(ir::gemm_attr::transpose_b)), vc = matrix(c, false);
-  const plan::ValuePlan &pa = k_.value_plan(buffer(a)), &pb = k_.value_plan(buffer(b)), &pc = k_.value_plan(buffer(c));
+  const plan::ValuePlan &pa = k_.value_plan(buffer(a)), &pb = k_.value_plan(buffer(b)),
+                        &pc = k_.value_plan(buffer(c));
   const int64_t pack = tile->atom->pack;
   auto step = [&](const plan::ValuePlan& v, const ops::MatrixDims& m, int64_t row, int64_t col) {
     return offset_of(v, m.at<int64_t>(row, col, 0)) - offset_of(v, m.at<int64_t>(0, 0, 0));
@@ -64,7 +66,8 @@ void OpLowering::contract_micro_kernel(int a, int b, int c, bool clear) {
     return e.mul(e.var(var), scale);
   };
   // A panel of B stays in the nearest cache while the tiles of one column of C pass by.
-  const ExprId column = loop(s.n / tile->nr, tile->nr), row = loop(s.m / tile->mr, tile->mr), zero = e.const_int(0);
+  const ExprId column = loop(s.n / tile->nr, tile->nr), row = loop(s.m / tile->mr, tile->mr),
+               zero = e.const_int(0);
   mma.a_index = k_.memory_index(buffer(a), va.at(row, zero, zero));
   mma.b_index = k_.memory_index(buffer(b), vb.at(zero, column, zero));
   mma.c_index = k_.memory_index(buffer(c), vc.at(row, column, zero));
@@ -106,15 +109,18 @@ void OpLowering::contract_loops(int a, int b, int c, bool clear) {
   auto element = [&](int operand, std::vector<ExprId> index) {
     return e.cast(acc_type, k_.load_element(buffer(operand), index, false));
   };
-  auto store_acc = [&](ExprId v) { return k_.out_.add(thread::Store{acc, zero, v, ExprId(), false, ExprId()}, op_.path); };
+  auto store_acc = [&](ExprId v) {
+    return k_.out_.add(thread::Store{acc, zero, v, ExprId(), false, ExprId()}, op_.path);
+  };
   const ExprId sum = e.load(acc, acc_type, std::vector<ExprId>{zero});
   thread::Block body = {store_acc(clear ? e.const_number(0, acc_type) : element(c, vc.at(i, j, zero)))};
   ExprId product = e.binary(ir::ExprOp::mul, element(a, va.at(i, k, zero)), element(b, vb.at(k, j, zero)));
   thread::Block inner = k_.wrap(nest, 2, 3, {store_acc(e.binary(ir::ExprOp::add, sum, product))}, op_.path);
   body.insert(body.end(), inner.begin(), inner.end());
-  body.push_back(k_.out_.add(thread::Store{k_.memory_of(buffer(c)), k_.memory_index(buffer(c), vc.at(i, j, zero)),
-                                           e.cast(s.c, sum), ExprId(), false, ExprId()},
-                             op_.path));
+  body.push_back(
+      k_.out_.add(thread::Store{k_.memory_of(buffer(c)), k_.memory_index(buffer(c), vc.at(i, j, zero)),
+                                e.cast(s.c, sum), ExprId(), false, ExprId()},
+                  op_.path));
   thread::Block loops = k_.wrap(nest, 0, 2, std::move(body), op_.path);
   out_.insert(out_.end(), loops.begin(), loops.end());
   k_.ctx_.rollback(mark);

@@ -1,4 +1,5 @@
-// Iteration layouts -> loop nests. Register digits become loops, slowest first; the unit digit becomes the vector.
+// Iteration layouts -> loop nests. Register digits become loops, slowest first; the unit digit becomes the
+// vector.
 #include <algorithm>
 
 #include "lower/kernel_lowering.h"
@@ -11,7 +12,8 @@ using layout::Digit;
 // Vectors of one pass of the innermost loop: independent work that hides latencies, and less loop overhead.
 constexpr int64_t kUnroll = 4;
 
-Nest KernelLowering::make_nest(const layout::Fragment& iteration, int64_t vector, const std::vector<int64_t>& extents) {
+Nest KernelLowering::make_nest(const layout::Fragment& iteration, int64_t vector,
+                               const std::vector<int64_t>& extents) {
   ir::ExprPool& e = out_.exprs;
   std::vector<Digit> digits;
   for (const Digit& d : iteration.map().digits())
@@ -53,7 +55,8 @@ Nest KernelLowering::make_nest(const layout::Fragment& iteration, int64_t vector
   }
   for (size_t k = 0; k < extents.size(); ++k) {
     nest.point[k] = simplified(nest.point[k]);
-    if (reach[k] > extents[k]) nest.inside = e.logical_and(nest.inside, e.lt(nest.point[k], e.const_int(extents[k])));
+    if (reach[k] > extents[k])
+      nest.inside = e.logical_and(nest.inside, e.lt(nest.point[k], e.const_int(extents[k])));
   }
   return nest;
 }
@@ -62,7 +65,8 @@ thread::Block KernelLowering::wrap(const Nest& nest, size_t first, size_t last, 
                                    const std::string& origin) {
   for (size_t i = last; i-- > first;) {
     const NestLoop& l = nest.loops[i];
-    thread::StmtId id = out_.add(thread::Loop{l.var, out_.exprs.const_int(l.extent), l.form, std::move(body)}, origin);
+    thread::StmtId id =
+        out_.add(thread::Loop{l.var, out_.exprs.const_int(l.extent), l.form, std::move(body)}, origin);
     body = {id};
   }
   return body;

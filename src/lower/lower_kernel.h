@@ -1,9 +1,10 @@
-// Tile program + Schedule -> thread program: loops bound to registers and vector lanes, predicates, addresses, atoms.
+// Tile program + Schedule -> thread program: loops bound to registers and vector lanes, predicates,
+// addresses, atoms.
 //
 // requires: a checked program; a complete KernelSchedule made by (or accepted by) planning for this target.
-// ensures: a thread program that verify_thread_program accepts; nothing is decided here that the schedule says.
-// why here: last stage before code generation; the only one that knows addresses.
-// refuses: target_unsupported for what this target's lowering cannot express; limit_unroll.
+// ensures: a thread program that verify_thread_program accepts; nothing is decided here that the schedule
+// says. why here: last stage before code generation; the only one that knows addresses. refuses:
+// target_unsupported for what this target's lowering cannot express; limit_unroll.
 #pragma once
 
 #include "ir/program.h"
@@ -13,7 +14,8 @@
 
 namespace tilegen::lower {
 
-Expected<thread::ThreadProgram> lower_kernel(const ir::Program& p, int kernel, const plan::KernelSchedule& schedule,
+Expected<thread::ThreadProgram> lower_kernel(const ir::Program& p, int kernel,
+                                             const plan::KernelSchedule& schedule,
                                              const target::Target& target);
 
 }  // namespace tilegen::lower

@@ -30,11 +30,13 @@ bool mentions(const ThreadProgram& p, ir::ExprId root, const std::map<ir::VarId,
 }
 
 // False also where the coefficients overflow.
-bool linear(const ThreadProgram& p, ir::ExprId id, int64_t scale, std::map<ir::VarId, int64_t>& coefficients) {
+bool linear(const ThreadProgram& p, ir::ExprId id, int64_t scale,
+            std::map<ir::VarId, int64_t>& coefficients) {
   const ir::ExprNode& n = p.exprs[id];
   int64_t factor = 0;
   switch (n.op) {
-    case ir::ExprOp::const_int: return true;
+    case ir::ExprOp::const_int:
+      return true;
     case ir::ExprOp::var:
       if (auto it = coefficients.find(n.var()); it != coefficients.end()) {
         auto sum = checked_add(it->second, scale);
@@ -42,9 +44,11 @@ bool linear(const ThreadProgram& p, ir::ExprId id, int64_t scale, std::map<ir::V
         it->second = *sum;
       }
       return true;
-    case ir::ExprOp::add: return linear(p, n.a, scale, coefficients) && linear(p, n.b, scale, coefficients);
+    case ir::ExprOp::add:
+      return linear(p, n.a, scale, coefficients) && linear(p, n.b, scale, coefficients);
     case ir::ExprOp::sub:
-      return scale != INT64_MIN && linear(p, n.a, scale, coefficients) && linear(p, n.b, -scale, coefficients);
+      return scale != INT64_MIN && linear(p, n.a, scale, coefficients) &&
+             linear(p, n.b, -scale, coefficients);
     case ir::ExprOp::mul:
       for (auto [constant, other] : {std::pair{n.b, n.a}, {n.a, n.b}}) {
         if (!p.exprs.is_const_int(constant, &factor)) continue;
@@ -52,7 +56,8 @@ bool linear(const ThreadProgram& p, ir::ExprId id, int64_t scale, std::map<ir::V
         return product && linear(p, other, *product, coefficients);
       }
       break;
-    default: break;
+    default:
+      break;
   }
   return !mentions(p, id, coefficients);
 }
@@ -115,7 +120,8 @@ ir::ExprId VarSubstitution::rewrite_var(const ir::ExprNode& n) {
   return it == map_.end() ? to_->var(n.var(), n.type) : it->second;
 }
 
-std::map<ir::VarId, ir::ExprId> loop_variables(ThreadProgram& p, const PerfectNest& from, const PerfectNest& to) {
+std::map<ir::VarId, ir::ExprId> loop_variables(ThreadProgram& p, const PerfectNest& from,
+                                               const PerfectNest& to) {
   std::map<ir::VarId, ir::ExprId> map;
   for (size_t l = 0; l < from.loops.size(); ++l)
     map[std::get<thread::Loop>(p.stmts[from.loops[l].value].node).var] =

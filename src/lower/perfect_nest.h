@@ -19,8 +19,9 @@ std::optional<PerfectNest> perfect_nest(const thread::ThreadProgram& p, thread::
 // Same forms and extents, loop by loop.
 bool same_loops(const thread::ThreadProgram& p, const PerfectNest& a, const PerfectNest& b);
 
-// index = sum(coefficient * loop variable) + what no loop of the nest changes, with the coefficients a mixed radix system:
-// each point of the nest has an element of its own. Memory that the index reads must not change while the nest runs.
+// index = sum(coefficient * loop variable) + what no loop of the nest changes, with the coefficients a mixed
+// radix system: each point of the nest has an element of its own. Memory that the index reads must not change
+// while the nest runs.
 bool injective(const thread::ThreadProgram& p, const PerfectNest& nest, ir::ExprId index);
 
 // Replaces variables by expressions of the same pool.
@@ -39,6 +40,7 @@ class VarSubstitution final : public ir::ExprRewriter {
 };
 
 // The variables of `from`'s loops read as those of `to`'s.
-std::map<ir::VarId, ir::ExprId> loop_variables(thread::ThreadProgram& p, const PerfectNest& from, const PerfectNest& to);
+std::map<ir::VarId, ir::ExprId> loop_variables(thread::ThreadProgram& p, const PerfectNest& from,
+                                               const PerfectNest& to);
 
 }  // namespace tilegen::lower

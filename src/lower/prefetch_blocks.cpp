@@ -20,7 +20,8 @@ struct NestFacts {
 };
 
 int work_of(const ir::ExprNode& n) {
-  if (ir::expr_class(n.op) == ir::ExprClass::math) return n.op == ir::ExprOp::sqrt || n.op == ir::ExprOp::div ? 4 : 12;
+  if (ir::expr_class(n.op) == ir::ExprClass::math)
+    return n.op == ir::ExprOp::sqrt || n.op == ir::ExprOp::div ? 4 : 12;
   return ir::expr_arity(n.op) > 0 && ir::is_float(n.type) ? 1 : 0;
 }
 
@@ -90,7 +91,8 @@ void prefetch_blocks(ThreadProgram& p) {
       if (reads_memory(p, index)) continue;
       ExprId next = ahead(index);
       if (next == here(index)) continue;  // the next block reads the same tile
-      added.push_back(p.add(thread::Prefetch{p.exprs[load].object, next, 2}, p.stmts[p.body[i].value].origin));
+      added.push_back(
+          p.add(thread::Prefetch{p.exprs[load].object, next, 2}, p.stmts[p.body[i].value].origin));
     }
     auto& parent = std::get<thread::Loop>(p.stmts[carrier->loops[carrier->loops.size() - 2].value].node);
     parent.body.insert(parent.body.begin(), added.begin(), added.end());

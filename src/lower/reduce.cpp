@@ -1,5 +1,6 @@
-// Reductions for a block of one thread: the register digits of the source become loops. Where the unit digit belongs to the
-// reduced axis, lanes accumulate and are combined at the end; where it belongs to a kept dimension, each lane owns a result.
+// Reductions for a block of one thread: the register digits of the source become loops. Where the unit digit
+// belongs to the reduced axis, lanes accumulate and are combined at the end; where it belongs to a kept
+// dimension, each lane owns a result.
 #include <algorithm>
 #include <cmath>
 
@@ -26,18 +27,24 @@ ExprId identity(ir::ExprPool& e, ReduceKind kind, DType t) {
 }
 
 ExprId combine(ir::ExprPool& e, ReduceKind kind, ExprId a, ExprId b) {
-  if (ir::is_bool(e.type(a))) return e.binary(kind == ReduceKind::min ? ExprOp::logical_and : ExprOp::logical_or, a, b);
+  if (ir::is_bool(e.type(a)))
+    return e.binary(kind == ReduceKind::min ? ExprOp::logical_and : ExprOp::logical_or, a, b);
   switch (kind) {
-    case ReduceKind::sum: return e.binary(ExprOp::add, a, b);
-    case ReduceKind::min: return e.binary(ExprOp::min, a, b);
+    case ReduceKind::sum:
+      return e.binary(ExprOp::add, a, b);
+    case ReduceKind::min:
+      return e.binary(ExprOp::min, a, b);
     case ReduceKind::max:
-    case ReduceKind::absmax: return e.binary(ExprOp::max, a, b);
+    case ReduceKind::absmax:
+      return e.binary(ExprOp::max, a, b);
   }
   return a;
 }
 
 thread::Combine lane_combine(ReduceKind kind) {
-  return kind == ReduceKind::sum ? thread::Combine::sum : kind == ReduceKind::min ? thread::Combine::min : thread::Combine::max;
+  return kind == ReduceKind::sum   ? thread::Combine::sum
+         : kind == ReduceKind::min ? thread::Combine::min
+                                   : thread::Combine::max;
 }
 
 }  // namespace
@@ -48,7 +55,9 @@ void OpLowering::reduce(int src, int dst, ReduceKind kind, int axis, bool accumu
   const std::vector<int64_t> extents = iteration_extents();
   // Lanes of bools cannot be combined.
   const int64_t lanes =
-      ir::is_bool(acc_type) ? 1 : k_.target_.vector_bytes / std::max(ir::dtype_bytes(acc_type), ir::dtype_bytes(type(src)));
+      ir::is_bool(acc_type)
+          ? 1
+          : k_.target_.vector_bytes / std::max(ir::dtype_bytes(acc_type), ir::dtype_bytes(type(src)));
   auto mark = k_.ctx_.mark();
   Nest nest = k_.make_nest(*plan_.iteration, lanes, extents);
   const bool vectorized = !nest.loops.empty() && nest.loops.back().form == thread::LoopForm::vectorized;
@@ -58,7 +67,8 @@ void OpLowering::reduce(int src, int dst, ReduceKind kind, int axis, bool accumu
   // Loops over kept dimensions go outside, those over the axis inside, each in its old order.
   std::vector<NestLoop> kept, reduced;
   for (size_t i = 0; i + (vectorized ? 1 : 0) < nest.loops.size(); ++i)
-    (arith::depends_on(e, nest.point[static_cast<size_t>(axis)], nest.loops[i].var) ? reduced : kept).push_back(nest.loops[i]);
+    (arith::depends_on(e, nest.point[static_cast<size_t>(axis)], nest.loops[i].var) ? reduced : kept)
+        .push_back(nest.loops[i]);
   const bool lanes_reduce =
       vectorized && arith::depends_on(e, nest.point[static_cast<size_t>(axis)], nest.loops.back().var);
 
@@ -66,7 +76,8 @@ void OpLowering::reduce(int src, int dst, ReduceKind kind, int axis, bool accumu
   m.name = "partial" + std::to_string(k_.out_.memories.size());
   m.space = thread::Space::local;
   m.type = acc_type;
-  // Vectors of the unrolled innermost loop accumulate apart: independent sums hide the latency of the combining instruction.
+  // Vectors of the unrolled innermost loop accumulate apart: independent sums hide the latency of the
+  // combining instruction.
   const bool unrolled = lanes_reduce && !reduced.empty() && reduced.back().form == thread::LoopForm::unrolled;
   const int64_t partials = unrolled ? reduced.back().extent : 1;
   m.elements = width * partials;
@@ -81,7 +92,8 @@ void OpLowering::reduce(int src, int dst, ReduceKind kind, int axis, bool accumu
     for (ExprId offset : r.offsets) indices.push_back(k_.lower_expr(offset));
     const std::vector<int> to = ops::reduce_dst_dims(*tile_op_);
     for (size_t d = 0; d < to.size(); ++d)
-      if (to[d] >= 0) indices[static_cast<size_t>(to[d])] = e.add(indices[static_cast<size_t>(to[d])], point[d]);
+      if (to[d] >= 0)
+        indices[static_cast<size_t>(to[d])] = e.add(indices[static_cast<size_t>(to[d])], point[d]);
     return indices;
   };
   auto source = [&]() {
@@ -122,19 +134,23 @@ void OpLowering::reduce(int src, int dst, ReduceKind kind, int axis, bool accumu
 
   const ExprId partial = unrolled ? e.var(reduced.back().var) : e.const_int(0);
   ExprId value = source();
-  if (ExprId in = k_.both(ExprId(), nest.inside); in && lanes_reduce) value = e.select(in, value, identity(e, kind, acc_type));
-  thread::Block step = in_lanes({store(acc, slot(partial), combine(e, kind, load_acc(slot(partial)), value), ExprId())});
+  if (ExprId in = k_.both(ExprId(), nest.inside); in && lanes_reduce)
+    value = e.select(in, value, identity(e, kind, acc_type));
+  thread::Block step =
+      in_lanes({store(acc, slot(partial), combine(e, kind, load_acc(slot(partial)), value), ExprId())});
   Nest inner_loops{reduced, {}, {}};
   thread::Block loops = k_.wrap(inner_loops, 0, reduced.size(), std::move(step), op_.path);
   body.insert(body.end(), loops.begin(), loops.end());
 
   for (int64_t u = 1; u < partials; ++u) {
-    thread::Block join = in_lanes({store(acc, lane, combine(e, kind, load_acc(lane), load_acc(slot(e.const_int(u)))), ExprId())});
+    thread::Block join = in_lanes(
+        {store(acc, lane, combine(e, kind, load_acc(lane), load_acc(slot(e.const_int(u)))), ExprId())});
     body.insert(body.end(), join.begin(), join.end());
   }
   if (lanes_reduce) {
     thread::StmtId final_step = k_.out_.add(
-        thread::LaneReduce{lane_combine(kind), dst_memory, dst_index, acc, e.const_int(0), width, accumulate}, op_.path);
+        thread::LaneReduce{lane_combine(kind), dst_memory, dst_index, acc, e.const_int(0), width, accumulate},
+        op_.path);
     body.push_back(final_step);
   } else {
     thread::Block result = in_lanes({store(dst_memory, dst_index, load_acc(lane), dst_predicate)});

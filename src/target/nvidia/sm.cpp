@@ -40,78 +40,44 @@ Fragment over_lanes(std::vector<int64_t> shape, std::initializer_list<D> list) {
   return *fragment;
 }
 
-// In all rows: lane = 4 * g + t.
+// Rows of a table read better as rows. In all of them lane = 4 * g + t.
+// clang-format off
 Fragment c_16x8() {
-  return over_lanes({16, 8},
-                    {{0, 8, kThread, 4}, {0, 2, kRegister, 2}, {1, 2, kRegister, 1}, {1, 4, kThread, 1}});
+  return over_lanes({16, 8}, {{0, 8, kThread, 4}, {0, 2, kRegister, 2}, {1, 2, kRegister, 1}, {1, 4, kThread, 1}});
 }
 
 MmaAtom m16n8k16(const char* name, DType in, DType out) {
-  return {name,
-          16,
-          8,
-          16,
-          in,
-          in,
-          out,
-          over_lanes({16, 16}, {{0, 8, kThread, 4},
-                                {0, 2, kRegister, 2},
-                                {1, 2, kRegister, 1},
-                                {1, 4, kThread, 1},
-                                {1, 2, kRegister, 4}}),
-          over_lanes({16, 8},
-                     {{0, 2, kRegister, 1}, {0, 4, kThread, 1}, {0, 2, kRegister, 2}, {1, 8, kThread, 4}}),
-          c_16x8(),
-          16};
+  return {name, 16, 8, 16, in, in, out,
+          over_lanes({16, 16}, {{0, 8, kThread, 4}, {0, 2, kRegister, 2},
+                                {1, 2, kRegister, 1}, {1, 4, kThread, 1}, {1, 2, kRegister, 4}}),
+          over_lanes({16, 8}, {{0, 2, kRegister, 1}, {0, 4, kThread, 1}, {0, 2, kRegister, 2}, {1, 8, kThread, 4}}),
+          c_16x8(), 16};
 }
 
 MmaAtom m16n8k32(const char* name, DType a, DType b) {
-  return {name,
-          16,
-          8,
-          32,
-          a,
-          b,
-          DType::i32,
-          over_lanes({16, 32}, {{0, 8, kThread, 4},
-                                {0, 2, kRegister, 4},
-                                {1, 4, kRegister, 1},
-                                {1, 4, kThread, 1},
-                                {1, 2, kRegister, 8}}),
-          over_lanes({32, 8},
-                     {{0, 4, kRegister, 1}, {0, 4, kThread, 1}, {0, 2, kRegister, 4}, {1, 8, kThread, 4}}),
-          c_16x8(),
-          16};
+  return {name, 16, 8, 32, a, b, DType::i32,
+          over_lanes({16, 32}, {{0, 8, kThread, 4}, {0, 2, kRegister, 4},
+                                {1, 4, kRegister, 1}, {1, 4, kThread, 1}, {1, 2, kRegister, 8}}),
+          over_lanes({32, 8}, {{0, 4, kRegister, 1}, {0, 4, kThread, 1}, {0, 2, kRegister, 4}, {1, 8, kThread, 4}}),
+          c_16x8(), 16};
 }
 
 MmaAtom m8n8k4_f64() {
-  return {"mma.m8n8k4.f64",
-          8,
-          8,
-          4,
-          DType::f64,
-          DType::f64,
-          DType::f64,
+  return {"mma.m8n8k4.f64", 8, 8, 4, DType::f64, DType::f64, DType::f64,
           over_lanes({8, 4}, {{0, 8, kThread, 4}, {1, 4, kThread, 1}}),
           over_lanes({4, 8}, {{0, 4, kThread, 1}, {1, 8, kThread, 4}}),
-          over_lanes({8, 8}, {{0, 8, kThread, 4}, {1, 2, kRegister, 1}, {1, 4, kThread, 1}}),
-          32};
+          over_lanes({8, 8}, {{0, 8, kThread, 4}, {1, 2, kRegister, 1}, {1, 4, kThread, 1}}), 8};
 }
 
 // Plain multiply-add, one element of C a lane: the form of last resort, exact in every type.
 MmaAtom fma(const char* name, DType in, DType out) {
-  return {name,
-          8,
-          4,
-          1,
-          in,
-          in,
-          out,
+  return {name, 8, 4, 1, in, in, out,
           over_lanes({8, 1}, {{0, 8, kThread, 4}, {kReplica, 4, kThread, 1}}),
           over_lanes({1, 4}, {{1, 4, kThread, 1}, {kReplica, 8, kThread, 4}}),
-          over_lanes({8, 4}, {{0, 8, kThread, 4}, {1, 4, kThread, 1}}),
-          2};
+          over_lanes({8, 4}, {{0, 8, kThread, 4}, {1, 4, kThread, 1}}), 2};
 }
+
+// clang-format on
 
 std::vector<MmaAtom> ampere_atoms() {
   return {

@@ -82,6 +82,25 @@ TEST_F(ForwardStores, AnUpdateOfWhatItReads) {
 )");
 }
 
+TEST_F(ForwardStores, ALongChainIsCutHereAndThere) {
+  constexpr int kSteps = 60, kDepth = 200;
+  Block stores;
+  MemoryId last = X;
+  for (int s = 0; s < kSteps; ++s) {
+    ExprId value = load(last, a);
+    for (int d = 0; d < kDepth; ++d) value = p.exprs.binary(d % 2 ? ExprOp::max : ExprOp::min, value, c(d));
+    last = tile("step" + std::to_string(s));
+    stores.push_back(store(last, a, value));
+  }
+  stores.push_back(store(Y, a, load(last, a)));
+  forward({nest(i, v, std::move(stores))});
+  const auto& outer = std::get<thread::Loop>(p.stmts[p.body[0].value].node);
+  const auto& inner = std::get<thread::Loop>(p.stmts[outer.body[0].value].node);
+  EXPECT_LT(inner.body.size(), 15u);
+  EXPECT_GT(inner.body.size(), 5u);
+  for (StmtId id : inner.body) EXPECT_LT(p.exprs[std::get<thread::Store>(p.stmts[id.value].node).value].depth, 1500);
+}
+
 // ---- what must stay
 
 TEST_F(ForwardStores, GlobalMemoryAndRegistersAndPredicates) {

@@ -1,4 +1,5 @@
-// Thread programs as text: every program of tests/files/lower, for a host of each vector width, behind the steps of a compile.
+// Thread programs as text: every program of tests/files/lower, for a host of each vector width (the bf16
+// product also for one with dot products), behind the steps of a compile.
 // The expected text stands beside the program as NAME.<target>.thread; TILEGEN_BLESS=1 writes it anew.
 #include <gtest/gtest.h>
 
@@ -15,6 +16,7 @@
 #include "lower/lower_kernel.h"
 #include "lower/prefetch_blocks.h"
 #include "schedule/plan_program.h"
+#include "target/host/host.h"
 
 namespace tilegen::lower {
 namespace {
@@ -37,6 +39,18 @@ std::string read_file(const std::filesystem::path& path) {
   return s.str();
 }
 
+// A named target, or a CPU with the dot products of AVX-512.
+target::Target target_named(const std::string& name) {
+  if (name == "avx512-dot") {
+    target::host::CpuFacts facts;
+    facts.avx512 = facts.avx512_bf16 = facts.avx512_vnni = true;
+    return target::host::from_facts(name, facts);
+  }
+  auto target = target::find_target(name);
+  EXPECT_TRUE(target) << name;
+  return target ? *target : target::Target();
+}
+
 void expect_legal(const thread::ThreadProgram& p, const char* step) {
   for (const std::string& broken : thread::verify_thread_program(p)) ADD_FAILURE() << "behind " << step << ": " << broken;
 }
@@ -48,13 +62,12 @@ TEST_P(ThreadFile, IsAsWritten) {
   auto program = ir::parse_program(read_file(folder() / (name + ".tl")), name + ".tl", Limits{});
   ASSERT_TRUE(program) << program.error().to_text();
   for (const Diagnostic& d : check::check_program(*program, Limits{})) ADD_FAILURE() << d.to_text();
-  auto target = target::find_target(target_name);
-  ASSERT_TRUE(target);
-  auto schedule = schedule::plan_program(*program, *target, {});
+  const target::Target target = target_named(target_name);
+  auto schedule = schedule::plan_program(*program, target, {});
   ASSERT_TRUE(schedule) << schedule.error().to_text();
   std::string got;
   for (size_t k = 0; k < program->kernels.size(); ++k) {
-    auto lowered = lower_kernel(*program, static_cast<int>(k), schedule->kernels[k], *target);
+    auto lowered = lower_kernel(*program, static_cast<int>(k), schedule->kernels[k], target);
     ASSERT_TRUE(lowered) << lowered.error().to_text();
     expect_legal(*lowered, "lower_kernel");
     fuse_loops(*lowered);
@@ -84,6 +97,8 @@ INSTANTIATE_TEST_SUITE_P(All, ThreadFile,
                          ::testing::Combine(::testing::ValuesIn(programs()),
                                             ::testing::Values("x86-64-v3", "x86-64-v4")),
                          test_name);
+INSTANTIATE_TEST_SUITE_P(DotProducts, ThreadFile,
+                         ::testing::Combine(::testing::Values("gemm_bf16"), ::testing::Values("avx512-dot")), test_name);
 
 }  // namespace
 }  // namespace tilegen::lower

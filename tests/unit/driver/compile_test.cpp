@@ -1,0 +1,243 @@
+// The pipeline as a whole: its stages, hooks and options, and what an artifact keeps alive.
+#include "driver/compile.h"
+
+#include <gtest/gtest.h>
+
+#include "ir/text.h"
+#include "runtime/host/host_runtime.h"
+
+namespace tilegen::driver {
+namespace {
+
+const char* const kTwoKernels = R"(tl 1 program p
+dim n <= 4096
+tensor X: f32[n] readonly
+tensor Y: f32[n]
+tensor total: f32[1]
+
+kernel scale grid (b: ceildiv(n, 64)) {
+  alloc x: fragment f32[64]
+  copy X[b * 64 :+ 64] -> x
+  parallel i in 64 {
+    x[i] = x[i] * 2.0f32
+  }
+  copy x -> Y[b * 64 :+ 64]
+}
+
+kernel add_up grid (b: 1) {
+  alloc y: fragment f32[64]
+  alloc sum: fragment f32[1]
+  fill sum, 0.0f32
+  serial t in 0 .. ceildiv(n, 64) {
+    copy Y[t * 64 :+ 64] -> y
+    reduce y -> sum {axis=0, accumulate}
+  }
+  copy sum -> total
+}
+)";
+
+std::shared_ptr<const ir::Program> program(const std::string& text = kTwoKernels) {
+  auto p = ir::parse_program(text, "test.tl", Limits{});
+  if (!p) {
+    ADD_FAILURE() << p.error().to_text();
+    return nullptr;
+  }
+  return std::make_shared<const ir::Program>(std::move(*p));
+}
+
+target::Target target_named(const char* name) { return *target::find_target(name); }
+
+std::vector<std::string> stages_of(const Artifact& a) {
+  std::vector<std::string> names;
+  for (const StageTime& t : a.times) names.push_back(t.stage);
+  return names;
+}
+
+uint64_t slot(const void* p) { return reinterpret_cast<uint64_t>(p); }
+
+TEST(Compile, TimesOfEveryStage) {
+  CompileOptions options;
+  auto plain = compile(program(), target_named("host"), options);
+  ASSERT_TRUE(plain) << plain.error().to_text();
+  EXPECT_EQ(stages_of(**plain),
+            (std::vector<std::string>{"plan", "lower", "generate", "generate.emit", "generate.optimise", "generate.codegen"}));
+  options.verify = true;
+  auto verified = compile(program(), target_named("host"), options);
+  ASSERT_TRUE(verified) << verified.error().to_text();
+  EXPECT_EQ(stages_of(**verified), (std::vector<std::string>{"plan", "lower", "verify", "generate", "generate.emit",
+                                                             "generate.optimise", "generate.codegen"}));
+  double whole = 0, parts = 0;
+  for (const StageTime& t : (*verified)->times) {
+    EXPECT_GE(t.ms, 0) << t.stage;
+    if (t.stage == "generate") whole = t.ms;
+    if (t.stage.rfind("generate.", 0) == 0) parts += t.ms;
+  }
+  EXPECT_GT(parts, 0);
+  EXPECT_LE(parts, whole);
+}
+
+TEST(Compile, TheDumpCallbackSeesEveryStageInOrder) {
+  CompileOptions options;
+  std::vector<std::pair<std::string, std::string>> seen;
+  options.dump = [&](std::string_view stage, std::string_view text) { seen.emplace_back(stage, text); };
+  auto p = program();
+  auto a = compile(p, target_named("host"), options);
+  ASSERT_TRUE(a) << a.error().to_text();
+  std::vector<std::string> names;
+  for (const auto& [stage, text] : seen) {
+    names.push_back(stage);
+    EXPECT_FALSE(text.empty()) << stage;
+  }
+  ASSERT_EQ(names, (std::vector<std::string>{"program", "schedule", "thread", "llvm", "llvm-opt"}));
+  EXPECT_EQ(seen[0].second, ir::print_program(*p));
+  EXPECT_EQ(seen[1].second, plan::schedule_to_text((*a)->schedule));
+  EXPECT_EQ(seen[2].second, thread::print_thread_program((*a)->kernels[0]) + thread::print_thread_program((*a)->kernels[1]));
+  EXPECT_EQ(seen[3].second, (*a)->llvm_ir);
+  EXPECT_EQ(seen[4].second, (*a)->llvm_ir_optimised);
+  EXPECT_NE(seen[3].second, seen[4].second);
+}
+
+TEST(Compile, IrAndAssemblyAreKeptOnRequestOnly) {
+  auto plain = compile(program(), target_named("host"), {});
+  ASSERT_TRUE(plain);
+  EXPECT_TRUE((*plain)->llvm_ir.empty() && (*plain)->llvm_ir_optimised.empty() && (*plain)->assembly.empty());
+  CompileOptions options;
+  options.keep_ir = options.keep_assembly = true;
+  auto kept = compile(program(), target_named("host"), options);
+  ASSERT_TRUE(kept);
+  EXPECT_NE((*kept)->llvm_ir.find("scale"), std::string::npos);
+  EXPECT_NE((*kept)->llvm_ir_optimised.find("add_up"), std::string::npos);
+  EXPECT_NE((*kept)->assembly.find("scale"), std::string::npos);
+}
+
+TEST(Compile, CancellationIsAskedForInFrontOfEveryStage) {
+  const char* const stages[] = {"plan", "lower", "verify", "generate"};
+  for (int allowed = 0; allowed < 4; ++allowed) {
+    CompileOptions options;
+    options.verify = true;
+    int polls = 0;
+    std::vector<std::string> dumped;
+    options.cancelled = [&] { return polls++ == allowed; };
+    options.dump = [&](std::string_view stage, std::string_view) { dumped.emplace_back(stage); };
+    auto a = compile(program(), target_named("host"), options);
+    ASSERT_FALSE(a) << allowed;
+    const Diagnostic& d = a.error().diagnostics.at(0);
+    EXPECT_EQ(d.code, DiagCode::cancelled_by_caller);
+    EXPECT_EQ(d.op, stages[allowed]);
+    EXPECT_FALSE(d.hint.empty());
+    EXPECT_EQ(polls, allowed + 1);  // nothing is asked behind it
+    EXPECT_EQ(dumped.size(), std::min<size_t>(static_cast<size_t>(allowed) + 1, 3));
+  }
+  CompileOptions options;
+  int polls = 0;
+  options.cancelled = [&] { return ++polls, false; };
+  EXPECT_TRUE(compile(program(), target_named("host"), options));
+  EXPECT_EQ(polls, 3);
+}
+
+TEST(Compile, PlanOnlyStopsBehindPlanningForAnyTarget) {
+  for (const std::string& name : target::target_names()) {
+    CompileOptions options;
+    options.plan_only = true;
+    std::vector<std::string> dumped;
+    options.dump = [&](std::string_view stage, std::string_view) { dumped.emplace_back(stage); };
+    auto a = compile(program(), target_named(name.c_str()), options);
+    ASSERT_TRUE(a) << name << ": " << a.error().to_text();
+    EXPECT_EQ((*a)->schedule.kernels.size(), 2u);
+    EXPECT_EQ((*a)->schedule.target, name);
+    EXPECT_TRUE((*a)->kernels.empty());
+    EXPECT_EQ((*a)->host_code, nullptr);
+    EXPECT_EQ(stages_of(**a), std::vector<std::string>{"plan"});
+    EXPECT_EQ(dumped, (std::vector<std::string>{"program", "schedule"}));
+  }
+}
+
+TEST(Compile, AnUnsupportedTargetSaysSoWithAWayOut) {
+  auto a = compile(program(), target_named("sm_90"), {});
+  ASSERT_FALSE(a);
+  const Diagnostic& d = a.error().diagnostics.at(0);
+  EXPECT_EQ(d.code, DiagCode::target_unsupported);
+  EXPECT_EQ(d.op, "scale");
+  EXPECT_EQ(d.stage, "lower");
+  EXPECT_NE(d.message.find("sm_90"), std::string::npos) << d.message;
+  EXPECT_NE(d.hint.find("host"), std::string::npos) << d.hint;
+  EXPECT_TRUE(d.location.known());
+}
+
+TEST(Compile, AScheduleIsTakenFromTheOptions) {
+  CompileOptions options;
+  auto planned = compile(program(), target_named("host"), options);
+  ASSERT_TRUE(planned);
+  plan::Schedule schedule = (*planned)->schedule;
+  ASSERT_GT(schedule.kernels[0].ops[1].vector, 4);
+  schedule.kernels[0].ops[1].vector = 4;
+  options.schedule = schedule;
+  options.verify = true;
+  auto given = compile(program(), target_named("host"), options);
+  ASSERT_TRUE(given) << given.error().to_text();
+  EXPECT_EQ((*given)->schedule.kernels[0].ops[1].vector, 4);
+  EXPECT_NE(thread::print_thread_program((*given)->kernels[0]), thread::print_thread_program((*planned)->kernels[0]));
+  EXPECT_EQ(thread::print_thread_program((*given)->kernels[1]), thread::print_thread_program((*planned)->kernels[1]));
+
+  // One made for another program's kernels is refused in planning.
+  options.schedule->kernels[0].ops[1].iteration = layout::Fragment::row_major_vectors(std::vector<int64_t>{32}, 1, 1);
+  auto refused = compile(program(), target_named("host"), options);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().diagnostics[0].code, DiagCode::schedule_illegal);
+  EXPECT_EQ(refused.error().diagnostics[0].stage, "plan");
+}
+
+TEST(Compile, AnArtifactOutlivesTheProgramHandle) {
+  auto p = program();
+  std::weak_ptr<const ir::Program> watch = p;
+  auto a = compile(p, target_named("host"), {});
+  ASSERT_TRUE(a) << a.error().to_text();
+  p.reset();
+  EXPECT_FALSE(watch.expired());  // the artifact keeps what it needs
+  const int64_t n = 100;
+  std::vector<float> x(n), y(n, -1);
+  float total = -1;
+  for (int64_t i = 0; i < n; ++i) x[static_cast<size_t>(i)] = static_cast<float>(i);
+  const uint64_t params[] = {static_cast<uint64_t>(n), slot(x.data()), slot(y.data()), slot(&total)};
+  ASSERT_TRUE(runtime::run_host(**a, params, 1));
+  for (int64_t i = 0; i < n; ++i) EXPECT_EQ(y[static_cast<size_t>(i)], static_cast<float>(2 * i));
+  EXPECT_EQ(total, static_cast<float>(n * (n - 1)));
+  *a = nullptr;
+  EXPECT_TRUE(watch.expired());
+}
+
+TEST(Compile, IsDeterministic) {
+  CompileOptions options;
+  options.keep_ir = options.keep_assembly = true;
+  auto first = compile(program(), target_named("x86-64-v3"), options);
+  auto second = compile(program(), target_named("x86-64-v3"), options);
+  ASSERT_TRUE(first && second);
+  EXPECT_EQ((*first)->schedule, (*second)->schedule);
+  EXPECT_EQ((*first)->llvm_ir, (*second)->llvm_ir);
+  EXPECT_EQ((*first)->llvm_ir_optimised, (*second)->llvm_ir_optimised);
+  EXPECT_EQ((*first)->assembly, (*second)->assembly);
+  for (size_t k = 0; k < 2; ++k)
+    EXPECT_EQ(thread::print_thread_program((*first)->kernels[k]), thread::print_thread_program((*second)->kernels[k]));
+}
+
+TEST(Compile, AnErrorNamesItsStage) {
+  auto a = compile(program(R"(tl 1 program p
+tensor A: f64[8, 8] readonly
+tensor C: f32[8, 8]
+
+kernel k grid (b: 1) {
+  alloc a: shared f64[8, 8]
+  alloc c: fragment f32[8, 8]
+  copy A -> a
+  gemm a, a -> c {clear}
+  copy c -> C
+}
+)"), target_named("host"), {});
+  ASSERT_FALSE(a);
+  EXPECT_EQ(a.error().diagnostics.at(0).code, DiagCode::no_atom);
+  EXPECT_EQ(a.error().diagnostics.at(0).stage, "plan");
+  EXPECT_EQ(a.error().diagnostics.at(0).op, "k/gemm#0");
+}
+
+}  // namespace
+}  // namespace tilegen::driver
