@@ -47,7 +47,37 @@ class AccessCollector {
     } else if (const auto* f = std::get_if<thread::Prefetch>(&node)) {
       collect_loads(p_.exprs, f->index, seen_, accesses);
     } else {
-      barrier = true;
+      warp_level(node);
+    }
+  }
+
+  // Statements of blocks with several threads.
+  void warp_level(const thread::StmtNode& node) {
+    auto loads = [&](std::initializer_list<ExprId> list) {
+      for (ExprId x : list) collect_loads(p_.exprs, x, seen_, accesses);
+    };
+    auto moves = [&](thread::MemoryId dst, thread::MemoryId src) {
+      accesses.push_back({src, ExprId(), false});
+      accesses.push_back({dst, ExprId(), true});
+    };
+    if (const auto* c = std::get_if<thread::AsyncCopy>(&node)) {
+      loads({c->dst_index, c->src_index, c->predicate});
+      moves(c->dst, c->src);
+    } else if (const auto* s = std::get_if<thread::Shuffle>(&node)) {
+      loads({s->dst_index, s->value, s->lane});
+      accesses.push_back({s->dst, s->dst_index, true});
+    } else if (const auto* l = std::get_if<thread::LoadMatrix>(&node)) {
+      loads({l->dst_index, l->src_index});
+      moves(l->dst, l->src);
+    } else if (const auto* m = std::get_if<thread::StoreMatrix>(&node)) {
+      loads({m->dst_index, m->src_index});
+      moves(m->dst, m->src);
+    } else if (const auto* w = std::get_if<thread::WarpMma>(&node)) {
+      loads({w->a_index, w->b_index, w->c_index});
+      for (thread::MemoryId read : {w->a, w->b, w->c}) accesses.push_back({read, ExprId(), false});
+      accesses.push_back({w->c, ExprId(), true});
+    } else {
+      barrier = true;  // barriers, commits and waits order what stands around them
     }
   }
 

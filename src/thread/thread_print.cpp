@@ -42,8 +42,11 @@ class Printer {
       const auto var = i < p_.block_vars.size() ? p_.block_vars[i] : ir::VarId();
       out_ += (i > 0 ? ", " : " ") + var_text(p_, var) + ": " + expr_text(p_, p_.grid[i]);
     }
+    if (p_.min_blocks > 1) out_ += "\nmin_blocks " + std::to_string(p_.min_blocks);
     out_ += "\nparams\n";
     for (const Param& param : p_.params) print_param(param);
+    if (!p_.guards.empty()) out_ += "guards\n";
+    for (const Guard& guard : p_.guards) print_guard(guard);
     out_ += "memories\n";
     for (const Memory& memory : p_.memories) print_memory(memory);
     out_ += "body\n";
@@ -61,9 +64,16 @@ class Printer {
     out_ += "\n";
   }
 
+  void print_guard(const Guard& guard) {
+    const bool known = guard.param >= 0 && static_cast<size_t>(guard.param) < p_.params.size();
+    out_ += "  " + (known ? p_.params[static_cast<size_t>(guard.param)].name : "?") + " is a multiple of " +
+            std::to_string(guard.divisor) + "\n";
+  }
+
   void print_memory(const Memory& m) {
     out_ += std::string("  ") + space_name(m.space) + " " + m.name + ": " + ir::dtype_name(m.type);
     if (m.elements > 0) out_ += "[" + std::to_string(m.elements) + "]";
+    if (m.slots > 1) out_ += " slots " + std::to_string(m.slots);
     out_ += " align " + std::to_string(m.alignment);
     if (m.arena_offset >= 0) out_ += " arena@" + std::to_string(m.arena_offset);
     if (m.in_registers) out_ += " registers";
@@ -141,7 +151,53 @@ class Printer {
          origin);
   }
 
-  void print(const Barrier&, int indent, const std::string& origin) { line(indent, "barrier", origin); }
+  void print(const Barrier& barrier, int indent, const std::string& origin) {
+    std::string text = barrier.arrive_only ? "arrive" : "barrier";
+    if (barrier.id != 0 || barrier.threads != 0)
+      text += " " + std::to_string(barrier.id) + " threads " + std::to_string(barrier.threads);
+    line(indent, text, origin);
+  }
+
+  void print(const AsyncCopy& copy, int indent, const std::string& origin) {
+    std::string text = "async_copy " + std::to_string(copy.bytes) + " bytes " + at(copy.dst, copy.dst_index) + " = " +
+                       at(copy.src, copy.src_index);
+    if (copy.predicate.valid()) text += " if " + expr_text(p_, copy.predicate) + " else 0";
+    line(indent, text, origin);
+  }
+
+  void print(const AsyncCommit&, int indent, const std::string& origin) { line(indent, "async_commit", origin); }
+
+  void print(const AsyncWait& wait, int indent, const std::string& origin) {
+    line(indent, "async_wait pending " + std::to_string(wait.pending), origin);
+  }
+
+  void print(const Shuffle& shuffle, int indent, const std::string& origin) {
+    const bool butterfly = shuffle.mode == Shuffle::Mode::butterfly;
+    line(indent,
+         at(shuffle.dst, shuffle.dst_index) + " = shuffle " + (butterfly ? "lane ^ " : "lane ") +
+             expr_text(p_, shuffle.lane) + " of " + expr_text(p_, shuffle.value),
+         origin);
+  }
+
+  void print(const LoadMatrix& load, int indent, const std::string& origin) {
+    line(indent,
+         at(load.dst, load.dst_index) + " = load_matrix x" + std::to_string(load.matrices) +
+             (load.transpose ? " transposed " : " ") + at(load.src, load.src_index),
+         origin);
+  }
+
+  void print(const StoreMatrix& store, int indent, const std::string& origin) {
+    line(indent,
+         "store_matrix x" + std::to_string(store.matrices) + (store.transpose ? " transposed " : " ") +
+             at(store.dst, store.dst_index) + " = " + at(store.src, store.src_index),
+         origin);
+  }
+
+  void print(const WarpMma& mma, int indent, const std::string& origin) {
+    line(indent,
+         mma.atom + " " + at(mma.c, mma.c_index) + " += " + at(mma.a, mma.a_index) + " * " + at(mma.b, mma.b_index),
+         origin);
+  }
 
   const ThreadProgram& p_;
   std::string out_;

@@ -14,7 +14,7 @@ const char* space_name(Space s) {
   return "unknown";
 }
 
-StmtId ThreadProgram::add(std::variant<Loop, Branch, Store, LaneReduce, HostMma, Prefetch, Barrier> node,
+StmtId ThreadProgram::add(StmtNode node,
                           std::string origin) {
   stmts.push_back({std::move(node), std::move(origin)});
   return StmtId(stmts.size() - 1);

@@ -32,14 +32,17 @@ struct Memory {
   int64_t elements = 0;       // 0 for global: known at launch only
   int64_t alignment = 0;      // bytes the base is known to be aligned to (>= element size)
   int64_t arena_offset = -1;  // bytes, when it lives in the arena
-  bool in_registers = false;  // local: every index is a constant after unrolling
+  int64_t slots = 1;          // shared: copies alive at once, one behind the other: slot s begins at s * elements / slots
+  bool in_registers = false;  // local: every index is a constant after unrolling; on GPUs always
   bool read_only = false;
   int param = -1;  // global: index into ThreadProgram::params
 };
 
 // How a loop runs. serial: as written. unrolled: fully, at emission (extent is a constant). vectorized: the
 // variable is the SIMD lane (host) or the elements of one wide access (GPU); extent is a constant; the body
-// holds only Stores.
+// holds only Stores. On GPUs a load or store in it whose index is lane + (the same for all lanes) and whose predicate is
+// the same for all lanes is one access of extent * element bytes, in parts of at most 16 bytes, and the address must be
+// aligned to the size of a part; any other access goes element by element.
 enum class LoopForm : uint8_t { serial, unrolled, vectorized };
 
 struct Loop {
@@ -101,12 +104,80 @@ struct Prefetch {
   int locality = 2;  // 3 = nearest cache
 };
 
-// All threads of the block meet; shared memory written before is visible behind. A no-op where a block has
-// one thread.
-struct Barrier {};
+// `threads` threads of the block (0: all of them) meet at hardware barrier `id` (bar.sync); shared memory written before
+// is visible behind. With `arrive_only` the thread does not wait (bar.arrive). A no-op where a block has one thread.
+struct Barrier {
+  int id = 0;
+  int64_t threads = 0;  // multiple of the warp
+  bool arrive_only = false;
+};
+
+// cp.async: `bytes` (4, 8 or 16) from global src[src_index ..) to shared dst[dst_index ..) of the same type, both
+// aligned to `bytes`. Where the predicate does not hold the source is not read and zeros are written. The bytes land
+// some time before the AsyncWait that covers their group returns; until then neither side may be touched.
+struct AsyncCopy {
+  MemoryId dst;
+  ir::ExprId dst_index;
+  MemoryId src;
+  ir::ExprId src_index;
+  int bytes = 16;
+  ir::ExprId predicate;  // optional
+};
+// Closes the group of this thread's copies issued since the last commit (it may be empty).
+struct AsyncCommit {};
+// Waits until at most `pending` of this thread's newest groups are unfinished. The bytes of finished groups are then
+// visible to this thread; to others behind the next Barrier.
+struct AsyncWait {
+  int64_t pending = 0;
+};
+
+// dst[dst_index] = `value` as computed by another lane of the warp: lane (own ^ `lane`) for butterfly, lane `lane`
+// for indexed. 32-bit and smaller types.
+struct Shuffle {
+  enum class Mode : uint8_t { butterfly, indexed } mode = Mode::butterfly;
+  MemoryId dst;
+  ir::ExprId dst_index;
+  ir::ExprId value;
+  ir::ExprId lane;  // i64; butterfly: the same for all lanes
+};
+
+// ldmatrix: `matrices` (1, 2 or 4) 8x8 matrices of 16-bit units (one element of 2 bytes, two of 1, half of one of 4) from
+// shared memory into registers. Lane 8*i + r holds in src_index the first element of row r of matrix i (lanes beyond are
+// ignored); rows are 16 bytes, 16-byte aligned. Lane l receives units 2*(l%4) and 2*(l%4)+1 of row l/4 of matrix i
+// (transposed: units l/4 of rows 2*(l%4) and 2*(l%4)+1, 2-byte elements only) as the elements
+// [dst_index + i*e, dst_index + (i+1)*e), e = 4 / element bytes.
+struct LoadMatrix {
+  MemoryId dst;
+  ir::ExprId dst_index;
+  MemoryId src;
+  ir::ExprId src_index;
+  int matrices = 4;
+  bool transpose = false;
+};
+// stmatrix: the reverse, registers to shared memory (targets that have it); 2-byte elements.
+struct StoreMatrix {
+  MemoryId dst;
+  ir::ExprId dst_index;  // shared: the lane's row
+  MemoryId src;
+  ir::ExprId src_index;  // registers
+  int matrices = 4;
+  bool transpose = false;
+};
+
+// One matrix instruction of a warp, a row of the target's table: C += A * B on registers, each operand's elements
+// consecutive in the order of the atom's fragment.
+struct WarpMma {
+  std::string atom;
+  MemoryId a, b, c;
+  ir::ExprId a_index, b_index, c_index;
+  int a_registers = 0, b_registers = 0, c_registers = 0;  // elements a lane holds of each operand
+};
+
+using StmtNode = std::variant<Loop, Branch, Store, LaneReduce, HostMma, Prefetch, Barrier, AsyncCopy, AsyncCommit,
+                              AsyncWait, Shuffle, LoadMatrix, StoreMatrix, WarpMma>;
 
 struct Stmt {
-  std::variant<Loop, Branch, Store, LaneReduce, HostMma, Prefetch, Barrier> node;
+  StmtNode node;
   std::string origin;  // path of the user's operation
 };
 
@@ -118,6 +189,14 @@ struct Param {
   ir::DType type = ir::DType::i64;
   ir::VarId var;    // dim, scalar
   MemoryId memory;  // tensor
+};
+
+// What a launch must see hold before it runs this form of the kernel; otherwise it takes the next variant.
+// The parameter's value (a dim), or its address (a tensor), is a multiple of `divisor`.
+struct Guard {
+  int param = -1;  // index into ThreadProgram::params
+  int64_t divisor = 1;
+  bool operator==(const Guard&) const = default;
 };
 
 struct ThreadProgram {
@@ -132,10 +211,11 @@ struct ThreadProgram {
   ir::VarId thread_var;  // invalid when threads == 1
   int64_t threads = 1;
   int64_t arena_bytes = 0;
+  int64_t min_blocks = 1;     // blocks of a multiprocessor that registers should allow for (GPU)
+  std::vector<Guard> guards;  // facts the code relies on: alignments and divisors that the program does not promise
   Block body;
 
-  StmtId add(std::variant<Loop, Branch, Store, LaneReduce, HostMma, Prefetch, Barrier> node,
-             std::string origin);
+  StmtId add(StmtNode node, std::string origin);
   ir::VarId add_var(std::string name, ir::VarKind kind);
   MemoryId add_memory(Memory m);
   const Memory& memory(MemoryId id) const { return memories[id.value]; }
@@ -156,6 +236,9 @@ std::string print_thread_program(const ThreadProgram& p);
 //  - a sized memory is either in registers or has an arena slice; a global one and its parameter name each
 //  other
 //  - sides of an mma are all floats or all integers; a lane reduction keeps the type
+//  - async copies go from global to shared memory of one type, 4, 8 or 16 bytes, a whole number of elements; matrix loads
+//  from shared memory to registers, matrix stores the other way; warp-level statements stand in blocks of whole warps
+//  - guards name parameters and divisors of at least 1
 std::vector<std::string> verify_thread_program(const ThreadProgram& p);
 
 }  // namespace tilegen::thread

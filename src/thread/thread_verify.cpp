@@ -1,4 +1,5 @@
 // The thread program's invariants as rules. Reports, never repairs; every rule has a test that breaks it.
+#include <algorithm>
 #include <bit>
 
 #include "support/checked.h"
@@ -25,6 +26,7 @@ class Verifier {
     for (ir::VarId var : p_.block_vars) define(var, ir::VarKind::block_index, "block variable");
     if (p_.thread_var.valid()) define(p_.thread_var, ir::VarKind::thread, "thread variable");
     for (size_t i = 0; i < p_.memories.size(); ++i) check_memory(p_.memories[i], i);
+    for (const Guard& guard : p_.guards) check_guard(guard);
     check_block(p_.body, 1);
     return std::move(problems_);
   }
@@ -42,6 +44,14 @@ class Verifier {
     if (p_.threads < 1) report("a block has " + std::to_string(p_.threads) + " threads");
     if (p_.thread_var.valid() != (p_.threads > 1)) report("a thread variable belongs to blocks of several threads only");
     if (p_.arena_bytes < 0) report("the arena has a negative size");
+    if (p_.min_blocks < 1) report("a multiprocessor holds " + std::to_string(p_.min_blocks) + " blocks");
+  }
+
+  void check_guard(const Guard& guard) {
+    if (guard.param < 0 || static_cast<size_t>(guard.param) >= p_.params.size()) return report("a guard of no parameter");
+    const Param& param = p_.params[static_cast<size_t>(guard.param)];
+    if (param.kind == Param::Kind::scalar) report("a guard on the scalar " + param.name);
+    if (guard.divisor < 1) report("a guard on " + param.name + " with divisor " + std::to_string(guard.divisor));
   }
 
   bool define(ir::VarId var, ir::VarKind kind, const std::string& what, bool fixed = false) {
@@ -84,6 +94,8 @@ class Verifier {
     if (m.elements <= 0) report("memory " + m.name + " has no elements");
     if (m.in_registers == (m.arena_offset >= 0))
       report("memory " + m.name + " must have either registers or a slice of the arena");
+    if (m.slots < 1 || m.elements % std::max<int64_t>(m.slots, 1) != 0)
+      report("memory " + m.name + " does not split into " + std::to_string(m.slots) + " slots");
     if (m.arena_offset >= 0) check_slice(m, element);
   }
 
@@ -201,7 +213,82 @@ class Verifier {
     if (p_.memory(prefetch.memory).in_registers) report("a prefetch of registers " + p_.memory(prefetch.memory).name);
   }
 
-  void check(const Barrier&, int) {}
+  void check(const Barrier& barrier, int) {
+    constexpr int kBarriers = 16, kWarp = 32;
+    if (barrier.id < 0 || barrier.id >= kBarriers) report("barrier " + std::to_string(barrier.id) + " does not exist");
+    if (barrier.threads < 0 || barrier.threads > p_.threads || barrier.threads % kWarp != 0)
+      report("a barrier of " + std::to_string(barrier.threads) + " threads");
+  }
+
+  void check(const AsyncCopy& copy, int) {
+    if (copy.bytes != 4 && copy.bytes != 8 && copy.bytes != 16)
+      return report("an async copy of " + std::to_string(copy.bytes) + " bytes");
+    if (copy.predicate.valid()) exprs_.check(copy.predicate, DType::boolean, "async copy predicate");
+    if (!exprs_.check_memory(copy.src, "async copy source") || !exprs_.check_memory(copy.dst, "async copy target")) return;
+    const Memory &src = p_.memory(copy.src), &dst = p_.memory(copy.dst);
+    if (src.space != Space::global || dst.space != Space::shared || src.type != dst.type)
+      return report("an async copy from " + src.name + " to " + dst.name +
+                    "; expected global to shared memory of one type");
+    const int64_t element = ir::dtype_bytes(src.type);
+    if (element == 0 || copy.bytes % element != 0) return report("an async copy of part of an element of " + src.name);
+    check_target(copy.dst, copy.dst_index, copy.bytes / element, "async copy target");
+    check_source(copy.src, copy.src_index, copy.bytes / element, "async copy source");
+  }
+
+  void check(const AsyncCommit&, int) {}
+  void check(const AsyncWait& wait, int) {
+    if (wait.pending < 0) report("a wait for " + std::to_string(wait.pending) + " pending groups");
+  }
+
+  void check_warp_level(const std::string& what) {
+    constexpr int64_t kWarp = 32;
+    if (p_.threads % kWarp != 0) report(what + " in a block of " + std::to_string(p_.threads) + " threads");
+  }
+
+  void check(const Shuffle& shuffle, int) {
+    check_warp_level("a shuffle");
+    exprs_.check(shuffle.lane, DType::i64, "shuffle lane");
+    if (!check_target(shuffle.dst, shuffle.dst_index, 1, "shuffle target")) return;
+    const Memory& dst = p_.memory(shuffle.dst);
+    if (!dst.in_registers) report("a shuffle into " + dst.name + ", which is not in registers");
+    if (ir::dtype_bytes(dst.type) > 4) report("a shuffle of " + std::string(ir::dtype_name(dst.type)));
+    exprs_.check(shuffle.value, dst.type, "shuffled value");
+  }
+
+  // Rows of a matrix in shared memory and the registers they come from or go to.
+  void check_matrix(MemoryId rows, ExprId row, MemoryId registers, ExprId reg, int matrices, bool transpose, bool load) {
+    const std::string what = load ? "matrix load" : "matrix store";
+    check_warp_level("a " + what);
+    if (matrices != 1 && matrices != 2 && matrices != 4) return report("a " + what + " of " + std::to_string(matrices));
+    if (!exprs_.check_memory(rows, what) || !exprs_.check_memory(registers, what)) return;
+    const Memory &shared = p_.memory(rows), &local = p_.memory(registers);
+    if (shared.space != Space::shared || !local.in_registers || shared.type != local.type)
+      return report("a " + what + " between " + shared.name + " and " + local.name +
+                    "; expected shared memory and registers of one type");
+    const int64_t element = ir::dtype_bytes(shared.type);
+    if (element < 1 || element > 4 || ((transpose || !load) && element != 2))
+      return report("a " + what + " of " + ir::dtype_name(shared.type));
+    const int64_t span = matrices * 4 / element, row_elements = 16 / element;
+    if (load ? check_target(registers, reg, span, what) : check_source(registers, reg, span, what))
+      load ? check_source(rows, row, row_elements, what) : check_target(rows, row, row_elements, what);
+  }
+  void check(const LoadMatrix& m, int) {
+    check_matrix(m.src, m.src_index, m.dst, m.dst_index, m.matrices, m.transpose, true);
+  }
+  void check(const StoreMatrix& m, int) {
+    check_matrix(m.dst, m.dst_index, m.src, m.src_index, m.matrices, m.transpose, false);
+  }
+
+  void check(const WarpMma& m, int) {
+    check_warp_level("a matrix instruction");
+    if (m.a_registers < 1 || m.b_registers < 1 || m.c_registers < 1) return report(m.atom + " without registers");
+    const bool a = check_source(m.a, m.a_index, m.a_registers, m.atom + " A");
+    const bool b = check_source(m.b, m.b_index, m.b_registers, m.atom + " B");
+    const bool c = check_target(m.c, m.c_index, m.c_registers, m.atom + " C");
+    if (!a || !b || !c) return;
+    for (MemoryId id : {m.a, m.b, m.c})
+      if (!p_.memory(id).in_registers) report(m.atom + " on " + p_.memory(id).name + ", which is not in registers");
+  }
 
   const ThreadProgram& p_;
   std::vector<std::string> problems_;

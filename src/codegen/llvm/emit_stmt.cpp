@@ -36,6 +36,8 @@ void KernelEmitter::emit_stmt(const Stmt& s) {
     emit_mma(*mma);
   else if (auto* prefetch = std::get_if<Prefetch>(&s.node))
     emit_prefetch(*prefetch);
+  else
+    refuse("the program holds statements of GPU blocks");
   close_scope();
   statement_level_ = outer;
 }
