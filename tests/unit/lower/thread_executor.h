@@ -88,6 +88,13 @@ class ThreadExecutor {
   void run(const thread::HostMma&) {}
   void run(const thread::Prefetch&) {}
   void run(const thread::Barrier&) {}
+  void run(const thread::AsyncCopy&) {}  // these and the next stand in programs for GPUs only
+  void run(const thread::AsyncCommit&) {}
+  void run(const thread::AsyncWait&) {}
+  void run(const thread::Shuffle&) {}
+  void run(const thread::LoadMatrix&) {}
+  void run(const thread::StoreMatrix&) {}
+  void run(const thread::WarpMma&) {}
 
   void store(const thread::Store& s, ir::VarId lane, int64_t lanes) {
     std::vector<std::pair<int64_t, int64_t>> writes;
