@@ -78,7 +78,7 @@ ExprId KernelLowering::memory_index(ir::BufferId buffer, std::span<const ExprId>
   ir::ExprPool& e = out_.exprs;
   if (b.scope != ir::MemScope::global) {
     const plan::ValuePlan& v = value_plan(buffer);
-    if (v.memory) return layout_index(*v.memory, 0, indices);
+    if (v.memory) return in_slot(value_of(buffer), swizzled(*v.memory, layout_index(*v.memory, 0, indices)));
     return layout_index(v.fragment->map(), layout::kRegister, indices);
   }
   ExprId sum = e.const_int(0);
@@ -110,6 +110,7 @@ ExprId KernelLowering::load_element(ir::BufferId buffer, std::span<const ExprId>
                                     ExprId predicate) {
   if (p_.buffer(buffer).scope != ir::MemScope::global && value_of(buffer) < 0)
     return out_.exprs.const_number(0, p_.buffer(buffer).type);  // reported; the program is dropped
+  if (in_thread_registers(buffer)) return load_register(held(value_of(buffer)), indices);
   predicate = store_predicate(buffer, indices, predicate, inside);
   std::vector<ExprId> operands = {memory_index(buffer, indices)};
   if (predicate) operands.push_back(predicate);
