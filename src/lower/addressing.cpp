@@ -97,11 +97,17 @@ ExprId KernelLowering::bounds_predicate(ir::BufferId buffer, std::span<const Exp
   const ir::Buffer& b = p_.buffer(buffer);
   ir::ExprPool& e = out_.exprs;
   ExprId predicate;
+  const bool tensor = b.scope == ir::MemScope::global;
+  if (tensor && tensors_in_bounds_) return predicate;
   for (size_t d = 0; d < b.shape.size(); ++d) {
-    ExprId index = simplified(indices[d]);
-    ExprId low = e.le(e.const_int(0), index), high = e.lt(index, lower_expr(b.shape[d]));
-    if (!arith::prove(ctx_, low)) predicate = both(predicate, simplified(low));
-    if (!arith::prove(ctx_, high)) predicate = both(predicate, simplified(high));
+    const ExprId index = simplified(indices[d]), extent = lower_expr(b.shape[d]);
+    auto require = [&](ExprId condition, Bound bound) {
+      if (arith::prove(ctx_, condition)) return;
+      predicate = both(predicate, simplified(condition));
+      if (tensor && gpu()) bounds_.push_back(bound);
+    };
+    require(e.le(e.const_int(0), index), {index, ExprId()});
+    require(e.lt(index, extent), {index, extent});
   }
   return predicate;
 }

@@ -29,45 +29,64 @@ void OpLowering::store_from_thread(const Nest& nest, ir::BufferId buffer, std::s
 
 // Widths from the planned one down: the first whose wide accesses are all known to be aligned is taken.
 void OpLowering::emit_thread_nest(const layout::Fragment& iteration, int64_t vector, const EmitPoint& emit) {
-  for (int64_t width = vector; !k_.failed(); width /= 2) {
-    const size_t stmts = k_.out_.stmts.size(), vars = k_.out_.vars.size(), memories = k_.out_.memories.size();
-    thread::Block block;
-    const Attempt attempt = try_thread_nest(iteration, width, emit, block);
-    if (width > 1 && (!attempt.legal || !attempt.wide) && !k_.failed()) {
-      if (attempt.legal) width = 2;  // no access gains from a vector
-      k_.out_.stmts.resize(stmts);
-      k_.out_.vars.resize(vars);
-      k_.fixed_vars_.erase(k_.fixed_vars_.lower_bound(VarId(vars)), k_.fixed_vars_.end());
-      k_.out_.memories.resize(memories);
-      continue;
-    }
-    out_.insert(out_.end(), block.begin(), block.end());
-    return;
+  for (int64_t width = vector; width > 1 && !k_.failed(); width /= 2)
+    if (emit_vectors(iteration, width, emit)) return;
+  if (k_.failed()) return;
+  const Attempt plain = try_thread_nest(iteration, 1, emit);
+  out_.insert(out_.end(), plain.block.begin(), plain.block.end());
+}
+
+// Predicates that are the same for a whole vector stay on the accesses. Where they are not, the block takes one of two
+// paths: all in bounds and wide, or element by element.
+bool OpLowering::emit_vectors(const layout::Fragment& iteration, int64_t vector, const EmitPoint& emit) {
+  thread::ThreadProgram& out = k_.out_;
+  const size_t stmts = out.stmts.size(), vars = out.vars.size(), memories = out.memories.size();
+  auto drop = [&] {  // what refused attempts have left
+    out.stmts.resize(stmts);
+    out.vars.resize(vars);
+    out.memories.resize(memories);
+    k_.fixed_vars_.erase(k_.fixed_vars_.lower_bound(VarId(vars)), k_.fixed_vars_.end());
+  };
+  Attempt attempt = try_thread_nest(iteration, vector, emit);
+  if (!attempt.lane_bounds || !attempt.interior) {
+    const bool taken = attempt.legal && attempt.wide;
+    if (taken) out_.insert(out_.end(), attempt.block.begin(), attempt.block.end());
+    if (!taken) drop();
+    return taken;
   }
+  drop();
+  k_.tensors_in_bounds_ = true;
+  Attempt inside = try_thread_nest(iteration, vector, emit);
+  k_.tensors_in_bounds_ = false;
+  if (!inside.legal || !inside.wide) {
+    drop();
+    return false;
+  }
+  Attempt edge = try_thread_nest(iteration, 1, emit);
+  out_.push_back(out.add(thread::Branch{attempt.interior, std::move(inside.block), std::move(edge.block)}, op_.path));
+  return true;
 }
 
 OpLowering::Attempt OpLowering::try_thread_nest(const layout::Fragment& iteration, int64_t vector,
-                                                const EmitPoint& emit, thread::Block& out) {
+                                                const EmitPoint& emit) {
   auto mark = k_.ctx_.mark();
   const bool serial = !k_.options_.assume_aligned && !touches_registers();
+  k_.bounds_.clear();
   Nest nest = k_.make_thread_nest(iteration, vector, iteration_extents(), serial);
   thread::Block body;
   emit(nest, body);
   Attempt result;
   if (vector > 1) inspect_vector(nest, body, result);
+  if (result.lane_bounds) result.interior = k_.interior_of_bounds(nest);
   k_.finish_thread_nest(nest, body);
-  thread::Block loops = k_.wrap(nest, 0, nest.loops.size(), std::move(body), op_.path);
-  out.insert(out.end(), loops.begin(), loops.end());
+  result.block = k_.wrap(nest, 0, nest.loops.size(), std::move(body), op_.path);
   k_.ctx_.rollback(mark);
   return result;
 }
 
 void OpLowering::inspect_vector(const Nest& nest, const thread::Block& body, Attempt& result) {
   ir::ExprPool& e = k_.out_.exprs;
-  if (nest.loops.empty() || nest.loops.back().form != thread::LoopForm::vectorized) {
-    result.wide = false;
-    return;
-  }
+  if (nest.loops.empty() || nest.loops.back().form != thread::LoopForm::vectorized) return;
   const VarId lane = nest.loops.back().var;
   const int64_t width = nest.loops.back().extent;
   auto access = [&](MemoryId id, ExprId index, ExprId predicate) {

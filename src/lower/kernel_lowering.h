@@ -115,6 +115,19 @@ class KernelLowering {
   void declare_linear_grid();
   void replace_block_indices();
 
+  // gpu_alignment.cpp
+  void assume_alignment();
+  std::map<ir::BufferId, int64_t> planned_vectors() const;
+  bool want_multiple(ExprId stride, int64_t divisor, std::map<VarId, int64_t>& wanted);
+
+  // gpu_interior.cpp
+  struct Bound {  // 0 <= index, or index < extent where there is one; a dimension of a tensor
+    ExprId index, extent;
+  };
+  std::optional<ExprId> hardest_case(const Bound& bound, const Nest& nest);
+  // Condition, the same for the whole block, under which every recorded bound holds; invalid when none can be told.
+  ExprId interior_of_bounds(const Nest& nest);
+
   // gpu_iteration.cpp
   struct ThreadDigit {
     layout::Digit digit;
@@ -175,6 +188,8 @@ class KernelLowering {
   int scalar_value_ = -1;                     // while a scalar is lowered: the value it reads
   std::string origin_;
   bool interior_ = false;  // the tile op's regions are known to be in bounds
+  bool tensors_in_bounds_ = false;  // GPU: so are all accesses to tensors
+  std::vector<Bound> bounds_;       // GPU: bounds of tensors that accesses were predicated with
   std::map<VarId, ExprId> block_indices_;  // GPU: program block index -> expression of the one block variable
   std::set<VarId> fixed_vars_;             // GPU: constants after unrolling, and vector lanes
   std::map<int, Held> converted_;          // GPU: values the op being lowered sees in another form
@@ -217,14 +232,16 @@ class OpLowering final : public ops::LowerSink {
 
   // gpu_element.cpp
   void emit_thread_nest(const layout::Fragment& iteration, int64_t vector, const EmitPoint& emit);
-  // One attempt with vectors of `vector` elements, appended to `out`.
+  // The nest with vectors of `vector` elements.
   struct Attempt {
+    thread::Block block;
     bool legal = true;         // every wide access is aligned
     bool wide = false;         // there is one
     bool lane_bounds = false;  // predicates differ between the lanes of a vector
+    ExprId interior;           // the block's accesses to tensors are all in bounds; invalid: not told
   };
-  Attempt try_thread_nest(const layout::Fragment& iteration, int64_t vector, const EmitPoint& emit,
-                          thread::Block& out);
+  Attempt try_thread_nest(const layout::Fragment& iteration, int64_t vector, const EmitPoint& emit);
+  bool emit_vectors(const layout::Fragment& iteration, int64_t vector, const EmitPoint& emit);
   void inspect_vector(const Nest& nest, const thread::Block& body, Attempt& result);
   void store_from_thread(const Nest& nest, ir::BufferId buffer, std::span<const ExprId> indices, ExprId value,
                          ExprId condition, thread::Block& body);

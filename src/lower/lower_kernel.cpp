@@ -159,6 +159,7 @@ void KernelLowering::branch(const ir::Branch& b, thread::Block& out, const std::
 
 Expected<thread::ThreadProgram> KernelLowering::run() {
   declare_parameters();
+  if (gpu() && options_.assume_aligned) assume_alignment();
   gpu() ? declare_linear_grid() : declare_grid();
   declare_values();
   block(kernel_.body, out_.body);

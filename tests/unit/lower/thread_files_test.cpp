@@ -109,7 +109,7 @@ INSTANTIATE_TEST_SUITE_P(All, ThreadFile,
                          test_name);
 INSTANTIATE_TEST_SUITE_P(Gpu, ThreadFile,
                          ::testing::Combine(::testing::Values("branch_changes_condition", "elementwise_ragged",
-                                                              "strided_tensors"),
+                                                              "strided_tensors", "wide_stores"),
                                             ::testing::Values("sm_80")),
                          test_name);
 INSTANTIATE_TEST_SUITE_P(DotProducts, ThreadFile,
