@@ -25,8 +25,13 @@ void OpLowering::store_from_thread(const Nest& nest, ir::BufferId buffer, std::s
     return;
   }
   ExprId predicate = k_.both(k_.both(ExprId(), nest.inside), condition);
-  predicate = k_.store_predicate(buffer, indices, predicate, tile_op_ && k_.interior_);
-  predicate = k_.both(nest.writer, predicate);
+  auto mark = k_.ctx_.mark();
+  if (predicate) k_.ctx_.assume(predicate);  // bounds that the user has checked need no second check
+  const ExprId bounds = k_.bounds_predicate(buffer, indices);
+  k_.ctx_.rollback(mark);
+  predicate = k_.both(nest.writer, k_.both(predicate, bounds));
+  int64_t known = 1;
+  if (predicate && k_.out_.exprs.is_const_int(k_.simplified(predicate), &known) && known == 0) return;
   body.push_back(k_.out_.add(
       thread::Store{k_.memory_of(buffer), k_.memory_index(buffer, indices), value, predicate, false, ExprId()}, op_.path));
 }

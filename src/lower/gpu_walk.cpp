@@ -32,9 +32,9 @@ bool KernelLowering::emit_vectors(const Walk& walk, int64_t width, const EmitPoi
     return taken;
   }
   drop();
-  tensors_in_bounds_ = true;
+  assumed_interior_ = attempt.interior;
   Attempt inside = try_walk(walk, width, emit);
-  tensors_in_bounds_ = false;
+  assumed_interior_ = ExprId();
   if (!inside.legal || !inside.wide) {
     drop();
     return false;
@@ -47,6 +47,7 @@ bool KernelLowering::emit_vectors(const Walk& walk, int64_t width, const EmitPoi
 KernelLowering::Attempt KernelLowering::try_walk(const Walk& walk, int64_t width, const EmitPoint& emit) {
   auto mark = ctx_.mark();
   bounds_.clear();
+  if (assumed_interior_) ctx_.assume(assumed_interior_);
   Nest nest = make_thread_nest(walk.iteration, width, walk.iteration.shape(), walk.serial);
   thread::Block body;
   emit(nest, body);

@@ -129,6 +129,8 @@ class KernelLowering {
   struct Bound {  // 0 <= index, or index < extent where there is one; a dimension of a tensor
     ExprId index, extent;
   };
+  // Stores that depend on a condition of the user's: a bound like those of tensors where it compares indices.
+  void record_condition(ExprId condition);
   std::optional<ExprId> hardest_case(const Bound& bound, const Nest& nest);
   // Condition, the same for the whole block, under which every recorded bound holds; invalid when none can be told.
   ExprId interior_of_bounds(const Nest& nest);
@@ -226,7 +228,7 @@ class KernelLowering {
   int scalar_value_ = -1;                     // while a scalar is lowered: the value it reads
   std::string origin_;
   bool interior_ = false;  // the tile op's regions are known to be in bounds
-  bool tensors_in_bounds_ = false;  // GPU: so are all accesses to tensors
+  ExprId assumed_interior_;         // GPU: condition under which all accesses to tensors are in bounds; holds here
   std::vector<Bound> bounds_;       // GPU: bounds of tensors that accesses were predicated with
   std::map<VarId, ExprId> block_indices_;  // GPU: program block index -> expression of the one block variable
   std::set<VarId> fixed_vars_;             // GPU: constants after unrolling, and vector lanes
@@ -272,6 +274,7 @@ class OpLowering final : public ops::LowerSink {
   ExprId interior_condition();
   // The condition's value per vector lane, computed before the stores it guards may change what it reads.
   ExprId frozen_condition(const Nest& nest, ExprId condition, thread::Block& body);
+  bool reads_what_is_written(ExprId condition) const;
   void contract_micro_kernel(int a, int b, int c, bool clear);
   void contract_loops(int a, int b, int c, bool clear);
 
