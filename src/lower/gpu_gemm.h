@@ -28,7 +28,6 @@ class OperandAddresses {
   bool aligned(int64_t row, int64_t k, int64_t elements);
 
  private:
-  friend class KernelLowering;
   struct Base {
     ExprId index;
     std::vector<int64_t> values;  // by thread
