@@ -96,6 +96,7 @@ Expected<std::shared_ptr<const Artifact>> compile(std::shared_ptr<const ir::Prog
   });
   if (!kernels) return kernels.error();
   artifact->kernels = std::move(*kernels);
+  for (size_t k = 0; k < artifact->kernels.size(); ++k) artifact->forms.push_back({k, 1});
   stages.dump("thread", [&] {
     std::string text;
     for (const thread::ThreadProgram& k : artifact->kernels) text += thread::print_thread_program(k);
