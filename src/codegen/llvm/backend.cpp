@@ -92,10 +92,10 @@ void collect_diagnostics(llvm::LLVMContext& context, std::string& errors) {
   context.setDiagnosticHandlerCallBack(collect, &errors);
 }
 
-HostFeatures host_features(const llvm::TargetMachine& machine) {
+MachineFeatures host_features(const llvm::TargetMachine& machine) {
   const llvm::MCSubtargetInfo& sub = *machine.getMCSubtargetInfo();
   auto has = [&](const char* f) { return sub.checkFeatures(std::string("+") + f); };
-  HostFeatures f;
+  MachineFeatures f;
   f.fma = has("fma");
   f.f16c = has("f16c");
   f.avx512 = has("avx512f") && has("avx512bw") && has("avx512dq") && has("avx512vl");

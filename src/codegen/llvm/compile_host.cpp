@@ -8,7 +8,7 @@
 
 #include "codegen/host_code.h"
 #include "codegen/llvm/backend.h"
-#include "codegen/llvm/emitter.h"
+#include "codegen/llvm/host_emitter.h"
 #include "codegen/llvm/machine_code.h"
 #include "codegen/llvm/optimise.h"
 #include "support/worker.h"
@@ -62,9 +62,9 @@ std::optional<Error> emit_module(Compile& c, std::span<const thread::ThreadProgr
   c.module = std::make_unique<llvm::Module>("tilegen", c.context);
   c.module->setTargetTriple(c.machine->getTargetTriple().str());
   c.module->setDataLayout(c.machine->createDataLayout());
-  HostFeatures features = host_features(*c.machine);
+  MachineFeatures features = host_features(*c.machine);
   for (size_t i = 0; i < kernels.size(); ++i) {
-    KernelEmitter emitter(*c.module, kernels[i], features, symbol_of(kernels[i], i));
+    HostEmitter emitter(*c.module, kernels[i], features, symbol_of(kernels[i], i));
     if (auto why = emitter.emit()) return backend_error(kernels[i].name, *why);
   }
   if (!verify) return std::nullopt;
