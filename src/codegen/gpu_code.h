@@ -1,6 +1,6 @@
 // Thread programs of GPU blocks to PTX, through LLVM. The only door other folders use to the NVPTX code generator.
 //
-// requires: verified thread programs for an NVIDIA target; their names differ (a name is the kernel's symbol).
+// requires: verified thread programs for an NVIDIA target; the kernels' symbols differ.
 // ensures: one `.entry` per program, in order. Parameters are 8-byte slots in the order of ThreadProgram::params: a
 // tensor's address, a dim as i64, a scalar in the low bytes. The linear block index is ctaid.x (with several grid
 // extents x is the last one, then y, z); a block has `threads` threads in x. Shared memory is the dynamic one,
@@ -11,6 +11,7 @@
 
 #include <span>
 #include <string>
+#include <vector>
 
 #include "support/diagnostic.h"
 #include "target/target.h"
@@ -19,6 +20,7 @@
 namespace tilegen::codegen {
 
 struct GpuCodegenOptions {
+  std::vector<std::string> symbols;  // one per kernel; empty: the programs' names
   bool keep_ir = false;  // fill llvm_ir (before optimisation) and llvm_ir_optimised
   bool verify = true;    // LLVM's module verifier before optimisation
 };

@@ -39,6 +39,9 @@ MachineFeatures host_features(const llvm::TargetMachine& machine);
 
 Expected<std::unique_ptr<llvm::TargetMachine>> make_target_machine(const target::Target& target);
 
+// For NVIDIA targets: `ptx` is the PTX version times 10.
+Expected<std::unique_ptr<llvm::TargetMachine>> make_gpu_machine(const target::Target& target, int ptx);
+
 Error backend_error(const std::string& kernel, std::string message);
 
 }  // namespace tilegen::codegen
