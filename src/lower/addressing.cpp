@@ -98,7 +98,7 @@ ExprId KernelLowering::bounds_predicate(ir::BufferId buffer, std::span<const Exp
   ir::ExprPool& e = out_.exprs;
   ExprId predicate;
   const bool tensor = b.scope == ir::MemScope::global;
-  if (tensor && tensors_in_bounds_) return predicate;
+  if (tensor && assumed_interior_) return predicate;
   for (size_t d = 0; d < b.shape.size(); ++d) {
     const ExprId index = simplified(indices[d]), extent = lower_expr(b.shape[d]);
     auto require = [&](ExprId condition, Bound bound) {

@@ -1,6 +1,7 @@
 // Element-wise ops: copies, fills, parallel loops, lone stores.
 #include <algorithm>
 
+#include "lower/accesses.h"
 #include "lower/kernel_lowering.h"
 
 namespace tilegen::lower {
@@ -115,6 +116,18 @@ ExprId OpLowering::frozen_condition(const Nest& nest, ExprId condition, thread::
   return e.load(memory, ir::DType::boolean, std::vector<ExprId>{lane});
 }
 
+bool OpLowering::reads_what_is_written(ExprId condition) const {
+  std::set<MemoryId> written;
+  for (const infer::OpAccess& a : op_.accesses)
+    if (a.write) written.insert(k_.memory_of(a.buffer));
+  std::set<ExprId> seen;
+  std::vector<Access> loads;
+  collect_loads(k_.out_.exprs, condition, seen, loads);
+  return std::any_of(loads.begin(), loads.end(), [&](const Access& a) {
+    return std::any_of(written.begin(), written.end(), [&](MemoryId m) { return may_alias(k_.out_, m, a.memory); });
+  });
+}
+
 void OpLowering::parallel_loop() {
   const auto* loop = k_.p_.as<ir::Loop>(op_.stmt);
   const auto* lone = k_.p_.as<ir::Store>(op_.stmt);
@@ -132,7 +145,11 @@ void OpLowering::parallel_loop() {
         if (const auto* store = k_.p_.as<ir::Store>(id)) {
           emit_store(*store, condition);
         } else if (const auto* branch = k_.p_.as<ir::Branch>(id)) {
-          ExprId taken = frozen_condition(nest, k_.simplified(k_.lower_expr(branch->condition)), body);
+          ExprId taken = k_.simplified(k_.lower_expr(branch->condition));
+          if (!k_.gpu() || reads_what_is_written(taken))
+            taken = frozen_condition(nest, taken, body);
+          else
+            k_.record_condition(taken);
           statements(branch->then_body, k_.both(condition, taken));
           statements(branch->else_body, k_.both(condition, e.unary(ir::ExprOp::logical_not, taken)));
         }

@@ -5,6 +5,17 @@
 
 namespace tilegen::lower {
 
+void KernelLowering::record_condition(ExprId condition) {
+  ir::ExprPool& e = out_.exprs;
+  const ir::ExprNode n = e[condition];
+  if (n.op == ir::ExprOp::logical_and) {
+    record_condition(n.a);
+    record_condition(n.b);
+  } else if ((n.op == ir::ExprOp::lt || n.op == ir::ExprOp::le) && e.type(n.a) == ir::DType::i64) {
+    bounds_.push_back({simplified(e.sub(n.a, n.b)), e.const_int(n.op == ir::ExprOp::lt ? 0 : 1)});
+  }
+}
+
 // The bound at the point of the nest where it is hardest to keep; nothing when that depends on more than the nest's
 // variables. Indices grow or fall along every variable of the nest, so that point is a corner of its box.
 std::optional<ExprId> KernelLowering::hardest_case(const Bound& bound, const Nest& nest) {

@@ -19,6 +19,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <set>
 
 #include "arith/context.h"
@@ -28,6 +29,7 @@
 #include "lower/lower_kernel.h"
 #include "ops/element_view.h"
 #include "ops/lower_sink.h"
+#include "schedule/exchange_plan.h"
 
 namespace tilegen::lower {
 
@@ -60,6 +62,8 @@ struct Held {
   const layout::Fragment* fragment = nullptr;
 };
 
+using EmitPoint = std::function<void(const Nest&, thread::Block&)>;
+
 class KernelLowering {
  public:
   KernelLowering(const ir::Program& p, int kernel, const plan::KernelSchedule& s, const target::Target& t,
@@ -69,6 +73,7 @@ class KernelLowering {
  private:
   friend class OpLowering;
   friend class ExprLowering;
+  friend class BlockReduction;
 
   // lower_kernel.cpp
   void declare_parameters();
@@ -124,6 +129,8 @@ class KernelLowering {
   struct Bound {  // 0 <= index, or index < extent where there is one; a dimension of a tensor
     ExprId index, extent;
   };
+  // Stores that depend on a condition of the user's: a bound like those of tensors where it compares indices.
+  void record_condition(ExprId condition);
   std::optional<ExprId> hardest_case(const Bound& bound, const Nest& nest);
   // Condition, the same for the whole block, under which every recorded bound holds; invalid when none can be told.
   ExprId interior_of_bounds(const Nest& nest);
@@ -143,6 +150,39 @@ class KernelLowering {
                         bool serial);
   // Digit variables replaced by what they stand for, in the stores of `body` and below its loops.
   void finish_thread_nest(const Nest& nest, const thread::Block& body);
+
+  // gpu_walk.cpp
+  struct Walk {
+    layout::Fragment iteration;
+    int64_t vector = 1;   // widest vector to try
+    bool serial = false;  // loops that need not be unrolled are not
+    std::string origin;
+  };
+  // The loops over the points that one thread walks, around what `emit` puts into their body.
+  void emit_walk(const Walk& walk, const EmitPoint& emit, thread::Block& out);
+  // The walk with vectors of one width.
+  struct Attempt {
+    thread::Block block;
+    bool legal = true;         // every wide access is aligned
+    bool wide = false;         // there is one
+    bool lane_bounds = false;  // predicates differ between the lanes of a vector
+    ExprId interior;           // the block's accesses to tensors are all in bounds; invalid: not told
+  };
+  Attempt try_walk(const Walk& walk, int64_t width, const EmitPoint& emit);
+  bool emit_vectors(const Walk& walk, int64_t width, const EmitPoint& emit, thread::Block& out);
+  void inspect_vector(const Nest& nest, const thread::Block& body, Attempt& result);
+
+  // gpu_exchange.cpp
+  MemoryId scratch(const std::string& path, ir::DType type, int64_t elements);
+  void barrier(thread::Block& out, const std::string& origin);
+  // to = from, element by element; every holder in `to` has it then.
+  void exchange(const Held& from, const Held& to, const std::string& path, thread::Block& out);
+  void exchange_lanes(const Held& from, const Held& to, const std::string& path, thread::Block& out);
+  void exchange_scratch(const Held& from, const Held& to, const std::string& path, thread::Block& out);
+  // The planned conversions in front of an op and behind it; between the two held() gives the op's forms.
+  void begin_conversions(const infer::KernelOp& op, thread::Block& out);
+  void end_conversions(const infer::KernelOp& op, thread::Block& out);
+  void spread_scalars(ir::StmtId id, thread::Block& out);
 
   // gpu_registers.cpp
   bool in_thread_registers(ir::BufferId buffer) const {
@@ -188,11 +228,19 @@ class KernelLowering {
   int scalar_value_ = -1;                     // while a scalar is lowered: the value it reads
   std::string origin_;
   bool interior_ = false;  // the tile op's regions are known to be in bounds
-  bool tensors_in_bounds_ = false;  // GPU: so are all accesses to tensors
+  ExprId assumed_interior_;         // GPU: condition under which all accesses to tensors are in bounds; holds here
   std::vector<Bound> bounds_;       // GPU: bounds of tensors that accesses were predicated with
   std::map<VarId, ExprId> block_indices_;  // GPU: program block index -> expression of the one block variable
   std::set<VarId> fixed_vars_;             // GPU: constants after unrolling, and vector lanes
   std::map<int, Held> converted_;          // GPU: values the op being lowered sees in another form
+  std::map<int, Held> scalar_forms_;       // GPU: values the statement's scalars see in another form
+  struct ActiveConversion {
+    int value = -1;
+    Held form;
+    bool behind = false;
+  };
+  std::vector<ActiveConversion> op_conversions_;            // of the op being lowered
+  std::vector<std::unique_ptr<layout::Fragment>> forms_;    // what Held of conversions points to
   std::map<int, ExprId> slots_;            // GPU: slot of a value that statements mean; absent: 0
   Error error_;
 };
@@ -219,7 +267,6 @@ class OpLowering final : public ops::LowerSink {
   std::vector<int64_t> iteration_extents() const;
   // Emits the nest around `emit(point, predicate, stores)`, twice (interior and edge) where bounds can be
   // told for the whole box at once.
-  using EmitPoint = std::function<void(const Nest&, thread::Block&)>;
   void emit_nest(const layout::Fragment& iteration, int64_t vector, const EmitPoint& emit);
   // buffer[indices] = value where `condition` holds and the point is no padding.
   void store_element(const Nest& nest, ir::BufferId buffer, std::span<const ExprId> indices, ExprId value,
@@ -227,25 +274,15 @@ class OpLowering final : public ops::LowerSink {
   ExprId interior_condition();
   // The condition's value per vector lane, computed before the stores it guards may change what it reads.
   ExprId frozen_condition(const Nest& nest, ExprId condition, thread::Block& body);
+  bool reads_what_is_written(ExprId condition) const;
   void contract_micro_kernel(int a, int b, int c, bool clear);
   void contract_loops(int a, int b, int c, bool clear);
 
   // gpu_element.cpp
   void emit_thread_nest(const layout::Fragment& iteration, int64_t vector, const EmitPoint& emit);
-  // The nest with vectors of `vector` elements.
-  struct Attempt {
-    thread::Block block;
-    bool legal = true;         // every wide access is aligned
-    bool wide = false;         // there is one
-    bool lane_bounds = false;  // predicates differ between the lanes of a vector
-    ExprId interior;           // the block's accesses to tensors are all in bounds; invalid: not told
-  };
-  Attempt try_thread_nest(const layout::Fragment& iteration, int64_t vector, const EmitPoint& emit);
-  bool emit_vectors(const layout::Fragment& iteration, int64_t vector, const EmitPoint& emit);
-  void inspect_vector(const Nest& nest, const thread::Block& body, Attempt& result);
   void store_from_thread(const Nest& nest, ir::BufferId buffer, std::span<const ExprId> indices, ExprId value,
                          ExprId condition, thread::Block& body);
-  bool touches_registers() const;
+  void check_holders(const layout::Fragment& iteration);
 
   // gpu_reduce.cpp
   void reduce_in_block(int src, int dst, ir::ReduceKind kind, int axis, bool accumulate);
@@ -261,6 +298,7 @@ class OpLowering final : public ops::LowerSink {
   const ir::TileOp* tile_op_;
   ExprId no_padding_;                            // of the point being emitted; invalid: no point is padding
   std::map<int, std::vector<int>> region_dims_;  // operand -> buffer dimension's iteration dimension
+  std::set<int> some_hold_;  // GPU: values whose elements more threads compute than hold
 };
 
 }  // namespace tilegen::lower

@@ -113,17 +113,20 @@ void KernelLowering::statement(ir::StmtId id, thread::Block& out) {
   const std::string& path = paths_[id.value];
   origin_ = path;
   statement_ = id;
+  if (gpu()) spread_scalars(id, out);
   if (const auto* loop = p_.as<ir::Loop>(id); loop && loop->kind != ir::LoopKind::parallel)
     return gpu() && loop->kind == ir::LoopKind::pipelined ? pipelined_loop(*loop, out, path)
                                                           : serial_loop(*loop, out, path);
   if (const auto* b = p_.as<ir::Branch>(id)) return branch(*b, out, path);
   current_ = op_of_.at(id);
   const plan::OpPlan* plan = plan::find_op(schedule_, path);
+  if (gpu()) begin_conversions(*current_, out);
   OpLowering lowering(*this, *current_, *plan, out);
   if (const auto* op = p_.as<ir::TileOp>(id))
     ops::op_def(op->kind).lower(*op, lowering);
   else
     lowering.parallel_loop();
+  if (gpu()) end_conversions(*current_, out);
   current_ = nullptr;
 }
 

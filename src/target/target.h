@@ -10,6 +10,7 @@
 #include "ir/dtype.h"
 #include "layout/fragment.h"
 #include "support/diagnostic.h"
+#include "target/mma_meaning.h"
 
 namespace tilegen::target {
 
@@ -23,6 +24,7 @@ struct MmaAtom {
   ir::DType a = ir::DType::none, b = ir::DType::none, c = ir::DType::none;
   layout::Fragment a_layout, b_layout, c_layout;  // over the lanes of one warp
   int cycles = 0;                                 // issue cycles per warp, for the cost model
+  MmaMeaning meaning;                             // what it computes on the gathered matrices
 };
 
 // A family of register-tiled micro-kernels of one host vector unit: C[mr x nr] += A[mr x K] * B[K x nr], nr a

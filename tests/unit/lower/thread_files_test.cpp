@@ -109,7 +109,8 @@ INSTANTIATE_TEST_SUITE_P(All, ThreadFile,
                          test_name);
 INSTANTIATE_TEST_SUITE_P(Gpu, ThreadFile,
                          ::testing::Combine(::testing::Values("branch_changes_condition", "elementwise_ragged",
-                                                              "strided_tensors", "wide_stores"),
+                                                              "strided_tensors", "wide_stores", "row_softmax",
+                                                              "reduce_both_axes", "streamed_beside_kept"),
                                             ::testing::Values("sm_80")),
                          test_name);
 INSTANTIATE_TEST_SUITE_P(DotProducts, ThreadFile,
