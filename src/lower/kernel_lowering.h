@@ -73,6 +73,8 @@ class KernelLowering {
  private:
   friend class OpLowering;
   friend class ExprLowering;
+  friend class OperandAddresses;
+  friend class GemmLowering;
   friend class BlockReduction;
 
   // lower_kernel.cpp
@@ -242,6 +244,7 @@ class KernelLowering {
   std::vector<ActiveConversion> op_conversions_;            // of the op being lowered
   std::vector<std::unique_ptr<layout::Fragment>> forms_;    // what Held of conversions points to
   std::map<int, ExprId> slots_;            // GPU: slot of a value that statements mean; absent: 0
+  bool groups_closed_by_loop_ = false;     // GPU: async copies being lowered belong to a pipelined loop's group
   Error error_;
 };
 
@@ -283,6 +286,9 @@ class OpLowering final : public ops::LowerSink {
   void store_from_thread(const Nest& nest, ir::BufferId buffer, std::span<const ExprId> indices, ExprId value,
                          ExprId condition, thread::Block& body);
   void check_holders(const layout::Fragment& iteration);
+  // The op's fragment operand is a part of a buffer that is spread over threads.
+  bool walks_part();
+  void emit_part(int operand, const PointValue& value);
 
   // gpu_reduce.cpp
   void reduce_in_block(int src, int dst, ir::ReduceKind kind, int axis, bool accumulate);
@@ -290,13 +296,14 @@ class OpLowering final : public ops::LowerSink {
   // gpu_gemm.cpp, gpu_async.cpp
   void contract_warp_mma(int a, int b, int c, bool clear);
   bool async_copy_points(int operand);
+  std::optional<thread::Block> async_copies(int src, int dst, int64_t width, bool& edges, ExprId* interior);
 
   KernelLowering& k_;
   const infer::KernelOp& op_;
   const plan::OpPlan& plan_;
   thread::Block& out_;
   const ir::TileOp* tile_op_;
-  ExprId no_padding_;                            // of the point being emitted; invalid: no point is padding
+  ExprId no_padding_;  // loads of the point being emitted need it; invalid: nothing beyond bounds
   std::map<int, std::vector<int>> region_dims_;  // operand -> buffer dimension's iteration dimension
   std::set<int> some_hold_;  // GPU: values whose elements more threads compute than hold
 };
