@@ -103,16 +103,17 @@ std::vector<MmaAtom> ampere_atoms() {
     DType a, b, c;
     MmaMeaning meaning;
   };
-  using meaning::dot_i32, meaning::fma_f32, meaning::fma_f64;
-  const Types types[] = {{"fma.f32", DType::f32, DType::f32, DType::f32, fma_f32},
-                         {"fma.f32.f16", DType::f16, DType::f16, DType::f32, fma_f32},
-                         {"fma.f32.bf16", DType::bf16, DType::bf16, DType::f32, fma_f32},
-                         {"fma.f64", DType::f64, DType::f64, DType::f64, fma_f64},
-                         {"fma.s32.s8.s8", DType::i8, DType::i8, DType::i32, dot_i32},
-                         {"fma.s32.u8.u8", DType::u8, DType::u8, DType::i32, dot_i32},
-                         {"fma.s32.s8.u8", DType::i8, DType::u8, DType::i32, dot_i32},
-                         {"fma.s32.u8.s8", DType::u8, DType::i8, DType::i32, dot_i32}};
-  for (const Types& t : types) {
+  const Types plain[] = {
+      {"fma.f32", DType::f32, DType::f32, DType::f32, meaning::fma_f32},
+      {"fma.f32.f16", DType::f16, DType::f16, DType::f32, meaning::fma_f32},
+      {"fma.f32.bf16", DType::bf16, DType::bf16, DType::f32, meaning::fma_f32},
+      {"fma.f64", DType::f64, DType::f64, DType::f64, meaning::fma_f64},
+      {"fma.s32.s8.s8", DType::i8, DType::i8, DType::i32, meaning::dot_i32},
+      {"fma.s32.u8.u8", DType::u8, DType::u8, DType::i32, meaning::dot_i32},
+      {"fma.s32.s8.u8", DType::i8, DType::u8, DType::i32, meaning::dot_i32},
+      {"fma.s32.u8.s8", DType::u8, DType::i8, DType::i32, meaning::dot_i32},
+  };
+  for (const Types& t : plain) {
     atoms.push_back(fma_4x4(t.name, t.a, t.b, t.c, t.meaning));
     atoms.push_back(fma_1x1(t.name, t.a, t.b, t.c, t.meaning));
   }
