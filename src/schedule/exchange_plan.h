@@ -63,6 +63,7 @@ std::vector<int> scattered_scalars(const infer::KernelOps& ops, ir::StmtId stmt,
 // Scratch slices a kernel needs: named "<path>.scratch", one per statement. Their uses do not overlap in time.
 struct Scratch {
   std::string name;
+  std::string statement;  // path
   int64_t bytes = 0;
 };
 std::string scratch_name(const std::string& path);

@@ -140,7 +140,7 @@ TEST(GemmPlan, WarpGridsCoverTheTile) {
             const int64_t warps = threads / 32;
             const std::string what = std::string(types) + " " + policy + " " + std::to_string(m) + "x" + std::to_string(n) +
                                      " warps " + std::to_string(warps);
-            // Every tile is done; without copies where some split divides it.
+            // Every tile is done; without copies where a split over all warps divides it, unless few warps do it by tensor core.
             bool divided = false;
             for (const target::MmaAtom& atom : t.mma) {
               if (atom.a != gemm_shape(g.program, *g.op).a || atom.b != gemm_shape(g.program, *g.op).b ||
@@ -156,7 +156,7 @@ TEST(GemmPlan, WarpGridsCoverTheTile) {
             if (policy == std::string("full_row")) EXPECT_EQ(planned->warps_n, 1) << what;
             if (policy == std::string("full_col")) EXPECT_EQ(planned->warps_m, 1) << what;
             const int64_t copies = warps / (planned->warps_m * planned->warps_n);
-            if (divided) EXPECT_EQ(copies, 1) << what;
+            if (divided && !planned->atom.starts_with("mma.")) EXPECT_EQ(copies, 1) << what;
             EXPECT_EQ(planned->c.shape(), (std::vector<int64_t>{m, n})) << what;
             EXPECT_EQ(planned->c.threads(), threads) << what;
             EXPECT_EQ(planned->c.registers() * threads, m * n * copies) << what;
