@@ -27,10 +27,6 @@ MemoryId KernelLowering::scratch(const std::string& path, ir::DType type, int64_
   return out_.add_memory(std::move(m));
 }
 
-void KernelLowering::barrier(thread::Block& out, const std::string& origin) {
-  out.push_back(out_.add(thread::Barrier{}, origin));
-}
-
 void KernelLowering::exchange(const Held& from, const Held& to, const std::string& path, thread::Block& out) {
   switch (schedule::exchange_for(*from.fragment, *to.fragment, target_, out_.memory(from.memory).type)) {
     case Exchange::registers:
@@ -52,7 +48,6 @@ void KernelLowering::exchange_scratch(const Held& from, const Held& to, const st
   const layout::Layout place = schedule::exchange_layout(from.fragment->shape(), type);
   const MemoryId slice = scratch(path, type, place.output_extent(0));
   const int64_t vector = target_.vector_bytes / ir::dtype_bytes(type);
-  barrier(out, path);
   emit_walk({*from.fragment, vector, false, path},
             [&](const Nest& nest, thread::Block& body) {
               const ExprId predicate = both(nest.writer, both(ExprId(), nest.inside));
@@ -61,7 +56,6 @@ void KernelLowering::exchange_scratch(const Held& from, const Held& to, const st
                                       path));
             },
             out);
-  barrier(out, path);
   emit_walk({*to.fragment, vector, false, path},
             [&](const Nest& nest, thread::Block& body) {
               std::vector<ExprId> load = {layout_index(place, 0, nest.point)};

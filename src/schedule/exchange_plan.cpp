@@ -128,12 +128,14 @@ ReductionExchange reduction_exchange(const ir::Program& p, const infer::KernelOp
 
 namespace {
 
-// Whether every element of the value is certain to be overwritten is not asked: an op that may leave some is given the
-// old ones.
-bool may_keep_elements(const ir::Program& p, const infer::KernelOp& op) {
+// A loop that writes the buffer under conditions only leaves some elements as they were.
+bool may_keep_elements(const ir::Program& p, const infer::KernelOp& op, ir::BufferId buffer) {
   const auto* loop = p.as<ir::Loop>(op.stmt);
   if (!loop) return !p.as<ir::TileOp>(op.stmt);
-  return std::any_of(loop->body.begin(), loop->body.end(), [&](ir::StmtId s) { return p.as<ir::Branch>(s); });
+  return std::none_of(loop->body.begin(), loop->body.end(), [&](ir::StmtId s) {
+    const auto* store = p.as<ir::Store>(s);
+    return store && store->buffer == buffer;
+  });
 }
 
 }  // namespace
@@ -161,7 +163,7 @@ std::vector<OpConversion> conversions_of(const ir::Program& p, const infer::Kern
   }
   for (OpConversion& c : list)
     for (const infer::OpAccess& a : op.accesses)
-      if (c.behind && a.value == c.value && (a.read || may_keep_elements(p, op))) c.before = true;
+      if (c.behind && a.value == c.value && (a.read || may_keep_elements(p, op, a.buffer))) c.before = true;
   (void)ops;
   return list;
 }
