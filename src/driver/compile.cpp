@@ -1,7 +1,10 @@
 #include "driver/compile.h"
 
+#include <algorithm>
 #include <chrono>
+#include <span>
 
+#include "codegen/gpu_code.h"
 #include "ir/text.h"
 #include "lower/forward_stores.h"
 #include "lower/fuse_loops.h"
@@ -54,6 +57,86 @@ Checked verify(const std::vector<thread::ThreadProgram>& kernels) {
   return Unit{};
 }
 
+// A name for another form of `kernel` that no kernel of the program has.
+std::string form_name(const ir::Program& program, const std::string& kernel) {
+  std::string name = kernel + "__v1";
+  const auto taken = [&](const ir::Kernel& k) { return k.name == name; };
+  while (std::any_of(program.kernels.begin(), program.kernels.end(), taken)) name += '_';
+  return name;
+}
+
+struct Lowered {
+  std::vector<thread::ThreadProgram> kernels;
+  std::vector<FormRange> forms;
+};
+
+// The host has one form of each kernel. A GPU has a second one, without wide accesses, where the first relies on
+// more than the program promises.
+Expected<Lowered> lower_program(const ir::Program& program, const plan::Schedule& schedule,
+                                const target::Target& target) {
+  Lowered out;
+  for (size_t k = 0; k < program.kernels.size(); ++k) {
+    const auto lower = [&](bool assume_aligned) {
+      return lower::lower_kernel(program, static_cast<int>(k), schedule.kernels[k], target, {assume_aligned});
+    };
+    auto first = lower(true);
+    if (!first) return first.error();
+    if (target.is_host()) {
+      lower::fuse_loops(*first);
+      lower::forward_stores(*first);
+      lower::prefetch_blocks(*first);
+    }
+    out.forms.push_back({out.kernels.size(), 1});
+    const bool guarded = !first->guards.empty();
+    out.kernels.push_back(std::move(*first));
+    if (!guarded) continue;
+    auto second = lower(false);
+    if (!second) return second.error();
+    second->name = form_name(program, second->name);
+    out.forms.back().count = 2;
+    out.kernels.push_back(std::move(*second));
+  }
+  return out;
+}
+
+struct Generated {
+  std::shared_ptr<codegen::HostCode> host_code;
+  std::string ptx, llvm_ir, llvm_ir_optimised, assembly;
+  double emit_ms = 0, optimise_ms = 0, codegen_ms = 0;
+};
+
+Expected<Generated> generate(std::span<const thread::ThreadProgram> kernels, const target::Target& target,
+                             const CompileOptions& options) {
+  const bool keep_ir = options.keep_ir || static_cast<bool>(options.dump);
+  Generated out;
+  const auto take = [&out](auto& code) {
+    out.llvm_ir = std::move(code->llvm_ir);
+    out.llvm_ir_optimised = std::move(code->llvm_ir_optimised);
+    out.emit_ms = code->emit_ms;
+    out.optimise_ms = code->optimise_ms;
+    out.codegen_ms = code->codegen_ms;
+  };
+  if (target.is_host()) {
+    codegen::HostCodegenOptions host;
+    host.keep_ir = keep_ir;
+    host.keep_assembly = options.keep_assembly;
+    auto code = codegen::compile_host(kernels, target, host);
+    if (!code) return code.error();
+    take(code);
+    out.host_code = std::move(code->code);
+    out.assembly = std::move(code->assembly);
+  } else {
+    codegen::GpuCodegenOptions gpu;
+    gpu.keep_ir = keep_ir;
+    auto code = codegen::compile_ptx(kernels, target, gpu);
+    if (!code) return code.error();
+    take(code);
+    out.ptx = std::move(code->ptx);
+    if (options.keep_assembly) out.assembly = out.ptx;
+  }
+  return out;
+}
+
 }  // namespace
 
 Expected<std::shared_ptr<const Artifact>> compile(std::shared_ptr<const ir::Program> program,
@@ -77,43 +160,29 @@ Expected<std::shared_ptr<const Artifact>> compile(std::shared_ptr<const ir::Prog
   if (options.plan_only) return std::shared_ptr<const Artifact>(artifact);
 
   // lower: thread programs
-  auto kernels = stages.run("lower", [&]() -> Expected<std::vector<thread::ThreadProgram>> {
-    std::vector<thread::ThreadProgram> list;
-    for (size_t k = 0; k < program->kernels.size(); ++k) {
-      auto lowered =
-          lower::lower_kernel(*program, static_cast<int>(k), artifact->schedule.kernels[k], target);
-      if (!lowered) return lowered.error();
-      lower::fuse_loops(*lowered);
-      lower::forward_stores(*lowered);
-      lower::prefetch_blocks(*lowered);
-      list.push_back(std::move(*lowered));
-    }
-    return list;
-  });
-  if (!kernels) return kernels.error();
-  artifact->kernels = std::move(*kernels);
+  auto lowered = stages.run("lower", [&] { return lower_program(*program, artifact->schedule, target); });
+  if (!lowered) return lowered.error();
+  artifact->kernels = std::move(lowered->kernels);
+  artifact->forms = std::move(lowered->forms);
   stages.dump("thread", [&] {
     std::string text;
     for (const thread::ThreadProgram& k : artifact->kernels) text += thread::print_thread_program(k);
     return text;
   });
-  if (options.verify)
+  if (options.verify || !target.is_host())
     if (Checked ok = stages.run("verify", [&] { return verify(artifact->kernels); }); !ok) return ok.error();
 
-  // generate: machine code
-  auto code = stages.run("generate", [&] {
-    codegen::HostCodegenOptions host;
-    host.keep_ir = options.keep_ir || static_cast<bool>(options.dump);
-    host.keep_assembly = options.keep_assembly;
-    return codegen::compile_host(artifact->kernels, target, host);
-  });
+  // generate: machine code, or PTX
+  auto code = stages.run("generate", [&] { return generate(artifact->kernels, target, options); });
   if (!code) return code.error();
-  artifact->host_code = code->code;
+  artifact->host_code = std::move(code->host_code);
+  artifact->ptx = std::move(code->ptx);
   artifact->times.push_back({"generate.emit", code->emit_ms});
   artifact->times.push_back({"generate.optimise", code->optimise_ms});
   artifact->times.push_back({"generate.codegen", code->codegen_ms});
   stages.dump("llvm", [&] { return code->llvm_ir; });
   stages.dump("llvm-opt", [&] { return code->llvm_ir_optimised; });
+  if (!artifact->ptx.empty()) stages.dump("ptx", [&] { return artifact->ptx; });
   artifact->llvm_ir = std::move(code->llvm_ir);
   artifact->llvm_ir_optimised = std::move(code->llvm_ir_optimised);
   artifact->assembly = std::move(code->assembly);

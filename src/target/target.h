@@ -10,6 +10,7 @@
 #include "ir/dtype.h"
 #include "layout/fragment.h"
 #include "support/diagnostic.h"
+#include "target/mma_meaning.h"
 
 namespace tilegen::target {
 
@@ -23,6 +24,7 @@ struct MmaAtom {
   ir::DType a = ir::DType::none, b = ir::DType::none, c = ir::DType::none;
   layout::Fragment a_layout, b_layout, c_layout;  // over the lanes of one warp
   int cycles = 0;                                 // issue cycles per warp, for the cost model
+  MmaMeaning meaning;                             // what it computes on the gathered matrices
 };
 
 // A family of register-tiled micro-kernels of one host vector unit: C[mr x nr] += A[mr x K] * B[K x nr], nr a
@@ -43,6 +45,7 @@ struct Target {
   int default_threads = 1;
   int max_threads = 1;           // of one block
   int64_t shared_bytes = 0;      // per block
+  int multiprocessors = 1;       // of the generation's usual part, for the cost model
   int registers_per_thread = 0;  // 32-bit registers; 0 = local memory is addressable (host)
   int vector_bytes = 16;         // widest plain memory access of a thread
   bool async_copy = false;       // global -> shared without registers

@@ -1,0 +1,82 @@
+#include "sim/access_costs.h"
+
+#include <algorithm>
+#include <array>
+
+#include "sim/bytecode.h"
+
+namespace tilegen::sim {
+
+namespace {
+
+constexpr int kBanks = 32, kBankBytes = 4, kSectorBytes = 32;
+constexpr int kMostUnits = kLanes * 16;
+
+// The distinct units of `unit` bytes that the lanes touch.
+struct Units {
+  std::array<int64_t, kMostUnits> at;
+  int count = 0;
+
+  // Lanes mostly ascend, so that sorting is rarely needed.
+  void collect(const int64_t* addresses, uint32_t lanes, int first, int last, int bytes, int64_t unit) {
+    count = 0;
+    bool ascending = true;
+    for (int l = first; l < last; ++l) {
+      if ((lanes >> l & 1) == 0) continue;
+      for (int64_t u = addresses[l] / unit; u <= (addresses[l] + bytes - 1) / unit; ++u) {
+        if (count > 0 && at[count - 1] == u) continue;
+        ascending = ascending && (count == 0 || at[count - 1] < u);
+        at[count++] = u;
+      }
+    }
+    if (ascending) return;
+    std::sort(at.begin(), at.begin() + count);
+    count = static_cast<int>(std::unique(at.begin(), at.begin() + count) - at.begin());
+  }
+};
+
+int64_t distinct_bytes(const int64_t* addresses, uint32_t lanes, int first, int last, int bytes) {
+  std::array<int64_t, kLanes> starts;
+  int count = 0;
+  for (int l = first; l < last; ++l)
+    if (lanes >> l & 1) starts[count++] = addresses[l];
+  if (!std::is_sorted(starts.begin(), starts.begin() + count)) std::sort(starts.begin(), starts.begin() + count);
+  int64_t total = 0, end = INT64_MIN;
+  for (int i = 0; i < count; ++i) {
+    const int64_t from = std::max(starts[i], end);
+    end = std::max(end, starts[i] + bytes);
+    total += std::max<int64_t>(0, end - from);
+  }
+  return total;
+}
+
+int64_t ceil_to(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+}  // namespace
+
+AccessCost shared_cost(const int64_t* offsets, uint32_t lanes, int bytes) {
+  AccessCost cost;
+  const int phase = std::max(1, kBanks * kBankBytes / std::max(bytes, kBankBytes));
+  Units words;
+  for (int first = 0; first < kLanes; first += phase) {
+    const int last = std::min(kLanes, first + phase);
+    words.collect(offsets, lanes, first, last, bytes, kBankBytes);
+    std::array<uint16_t, kBanks> of_bank{};
+    int64_t taken = 0;
+    for (int i = 0; i < words.count; ++i) {
+      uint16_t& n = of_bank[static_cast<size_t>(words.at[i] % kBanks)];
+      taken = std::max<int64_t>(taken, ++n);
+    }
+    cost.taken += taken;
+    cost.least += ceil_to(distinct_bytes(offsets, lanes, first, last, bytes), kBanks * kBankBytes);
+  }
+  return cost;
+}
+
+AccessCost global_cost(const int64_t* addresses, uint32_t lanes, int bytes) {
+  Units sectors;
+  sectors.collect(addresses, lanes, 0, kLanes, bytes, kSectorBytes);
+  return {sectors.count, ceil_to(distinct_bytes(addresses, lanes, 0, kLanes, bytes), kSectorBytes)};
+}
+
+}  // namespace tilegen::sim

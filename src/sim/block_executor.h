@@ -1,0 +1,196 @@
+// Runs blocks one after another on one thread of the host: warps, their masks and stacks, barriers, async copies.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <memory>
+#include <random>
+#include <vector>
+
+#include "sim/bytecode.h"
+#include "sim/findings.h"
+#include "sim/global_history.h"
+#include "sim/lanes.h"
+#include "sim/ordering.h"
+#include "sim/shared_history.h"
+#include "sim/simulator.h"
+
+namespace tilegen::sim {
+
+// A memory of the program as a launch sees it.
+struct MemoryView {
+  thread::Space space = thread::Space::global;
+  ir::DType type = ir::DType::none;
+  int element = 1;  // bytes
+  bool in_registers = false;
+  int64_t elements = 0;
+  int64_t arena_offset = 0;
+  uint32_t first_register = 0;
+  uint64_t address = 0;          // global
+  int64_t begin = 0, end = 0;    // global: bytes relative to the address
+  bool watched = false;          // global: some parameter that the kernel writes overlaps it
+};
+
+// What all blocks share.
+struct Launch {
+  const Bytecode* code = nullptr;
+  const SimOptions* options = nullptr;
+  std::vector<MemoryView> memories;
+  std::vector<Cell> uniform;  // with dims and scalars
+  std::vector<int64_t> grid;
+  GlobalHistory* global = nullptr;
+  int granule = 4;  // of the shared history
+};
+
+// Sums of one access, by access number.
+struct AccessSum {
+  int64_t requests = 0, bytes = 0, transactions = 0, least = 0;
+};
+
+class BlockExecutor {
+ public:
+  explicit BlockExecutor(const Launch& launch);
+  void run(int64_t block);
+
+  const FindingSink& findings() const { return findings_; }
+  const std::vector<AccessSum>& accesses() const { return sums_; }
+  const Counters& counters() const { return counters_; }
+
+ private:
+  // What a warp returns to behind a loop or branch. `mask`: the lanes that entered; `other`: those of the else.
+  struct Frame {
+    uint32_t mask = 0, other = 0;
+    int64_t iteration = 0;
+    bool uniform = true;
+    std::array<int64_t, kLanes> extent;  // [0] when uniform
+  };
+  enum class State : uint8_t { ready, waiting, done };
+  struct Warp {
+    int index = 0;
+    uint32_t all = 0, mask = 0;  // lanes that exist; that run now
+    uint32_t pc = 0;
+    State state = State::ready;
+    int barrier = 0;
+    int64_t statements = 0;
+    std::vector<Cell> uniform, kept, registers;
+    std::vector<uint32_t> written;  // lanes by register
+    std::vector<Frame> frames;
+    size_t depth = 0;
+    std::array<uint32_t, kLanes> commits{};
+    std::vector<uint32_t> copies;  // into copies_, oldest first
+    Values values;
+  };
+  struct BarrierState {
+    int64_t expected = 0, arrived = 0;
+    std::vector<int> waiting;
+    std::vector<uint32_t> clock;
+    uint32_t first_stmt = kNothing;
+  };
+  struct Copy {
+    uint32_t pending = 0, fetched = 0;  // lanes: not yet waited for; with a true predicate
+    uint32_t dst_access = 0, src_access = 0;
+    int bytes = 0;
+    std::array<int64_t, kLanes> to;     // arena bytes
+    std::array<uint64_t, kLanes> from;
+    std::array<uint32_t, kLanes> group;
+  };
+  // Addresses of an access: arena bytes or absolute addresses, of the lanes in `lanes`.
+  struct Addresses {
+    uint32_t lanes = 0;
+    std::array<int64_t, kLanes> at;
+  };
+
+  // block_executor.cpp
+  void begin_block(int64_t block);
+  void end_block();
+  Warp* next_warp();
+  void run_warp(Warp& w, int64_t quantum);
+  void step(Warp& w, const Step& s);
+  void run_segment(Warp& w, uint32_t segment);
+  void enter_loop(Warp& w, const Step& s);
+  void next_iteration(Warp& w, const Step& s);
+  bool start_iteration(Warp& w, const Step& begin);
+  void branch(Warp& w, const Step& s);
+  Frame& push(Warp& w);
+  uint32_t true_lanes(const Warp& w, Ref r, uint32_t among) const;
+
+  // barriers.cpp
+  void barrier(Warp& w, const Step& s);
+  void complete(BarrierState& b);
+  void report_stuck();
+  bool converged(Warp& w, const Step& s, FindingKind kind);
+
+  // memory_access.cpp
+  void load(Warp& w, const Instr& n);
+  void store(Warp& w, const Step& s);
+  void wide_store(Warp& w, const Step& s);
+  void write_lanes(Warp& w, uint32_t access, uint32_t lanes, Operand index, Operand value, bool check);
+  Addresses locate(Warp& w, uint32_t access, uint32_t lanes, Operand index, bool check);
+  std::byte* pointer(const MemoryView& m, int64_t at) {
+    return m.space == thread::Space::global ? std::bit_cast<std::byte*>(at) : arena_.data() + at;
+  }
+  void check_alignment(Warp& w, uint32_t access, const Addresses& a, int64_t bytes);
+  void count_access(uint32_t access, const MemoryView& m, const Addresses& a, int64_t bytes);
+  void check_history(Warp& w, uint32_t access, const MemoryView& m, const Addresses& a, int64_t bytes, bool whole_warp);
+  void report_shared(const Trouble& t, uint32_t access, int thread, int64_t at);
+  SharedHistory::Actor actor(const Warp& w, int lane, uint32_t access) const;
+  void access_finding(FindingKind kind, uint32_t access, int thread, int64_t element, std::string detail,
+                      uint32_t other = kNothing, int64_t other_thread = -1);
+  const Cell* read_register(Warp& w, uint32_t access, uint32_t lanes, const MemoryView& m, int64_t index);
+  static Cell* write_register(Warp& w, uint32_t lanes, const MemoryView& m, int64_t index);
+  bool register_range(Warp& w, uint32_t access, const MemoryView& m, int64_t index, int64_t count);
+
+  // async_copies.cpp
+  void async_copy(Warp& w, const Step& s);
+  void async_commit(Warp& w);
+  void async_wait(Warp& w, const Step& s);
+  void land(Warp& w, Copy& c, uint32_t id, uint32_t lanes);
+  void move(Copy& c, int lane);
+  void global_access(const Warp& w, uint32_t access, int lane, uint64_t address, int64_t bytes, bool write);
+  void check_sources(const Warp& w, uint32_t access, int lane, uint64_t address, int64_t bytes);
+
+  // warp_instructions.cpp
+  void shuffle(Warp& w, const Step& s);
+  void lane_reduce(Warp& w, const Step& s);
+  void matrices(Warp& w, const Step& s, bool load);
+  void mma(Warp& w, const Step& s);
+  void gather(Warp& w, uint32_t access, const MemoryView& m, int64_t index, const std::vector<uint32_t>& table, double* to);
+
+  template <class Node>
+  const Node& node(const Step& s) const {
+    return std::get<Node>(program_.stmts[s.stmt].node);
+  }
+  const MemoryView& memory(thread::MemoryId id) const { return launch_.memories[id.value]; }
+  int thread_of(const Warp& w, int lane) const { return w.index * kLanes + lane; }
+  int first_thread(const Warp& w, uint32_t lanes) const { return thread_of(w, lanes ? __builtin_ctz(lanes) : 0); }
+  int64_t scalar(const Warp& w, Ref r) const { return w.values.at(r)->i; }
+
+  const Launch& launch_;
+  const Bytecode& code_;
+  const thread::ThreadProgram& program_;
+  const SimOptions& options_;
+  std::vector<Warp> warps_;
+  std::vector<Cell> temporaries_;
+  std::vector<std::byte> arena_;
+  std::array<BarrierState, 16> barriers_;
+  std::vector<Copy> copies_;
+  std::vector<uint32_t> free_copies_;
+  int64_t watched_sources_ = 0;  // async copies in flight from tensors that the kernel writes
+  Ordering order_;
+  SharedHistory history_;
+  FindingSink findings_;
+  std::vector<AccessSum> sums_;
+  Counters counters_;
+  std::mt19937_64 random_;
+  int64_t block_ = 0;
+  int turn_ = 0;
+  int64_t lane_element_ = 0;  // of the vectorized loop
+  struct WideElement {
+    uint32_t lanes = 0;
+    std::array<Cell, kLanes> index, value;
+  };
+  std::vector<WideElement> wide_;
+  bool abandoned_ = false;
+};
+
+}  // namespace tilegen::sim

@@ -1,0 +1,245 @@
+#include "sim/compile_program.h"
+
+#include "layout/fragment.h"
+#include "sim/expr_compiler.h"
+
+namespace tilegen::sim {
+
+using thread::AsyncCopy;
+using thread::Barrier;
+using thread::Branch;
+using thread::Loop;
+using thread::LoopForm;
+using thread::Store;
+using thread::StmtId;
+
+namespace {
+
+// Matrix element, row-major, that a lane holds in a register. Of the lanes that hold copies each names it.
+std::vector<uint32_t> element_table(const layout::Fragment& f) {
+  std::vector<uint32_t> table(static_cast<size_t>(f.registers()) * kLanes, kNothing);
+  const int64_t rows = f.shape()[0], columns = f.shape()[1];
+  for (int64_t i = 0; i < rows; ++i)
+    for (int64_t j = 0; j < columns; ++j) {
+      const int64_t at[] = {i, j};
+      for (int64_t lane : f.holders(at))
+        table[static_cast<size_t>(f.register_of(at) * kLanes + lane)] = static_cast<uint32_t>(i * columns + j);
+    }
+  return table;
+}
+
+class ProgramCompiler {
+ public:
+  ProgramCompiler(const thread::ThreadProgram& p, const target::Target& t) : p_(p), target_(t), exprs_(p, out_) {}
+
+  Expected<Bytecode> run() {
+    for (const thread::Memory& m : p_.memories) {
+      out_.register_base.push_back(out_.registers);
+      if (m.in_registers) out_.registers += static_cast<uint32_t>(m.elements);
+    }
+    compile(p_.body);
+    add(StepKind::end);
+    exprs_.finish();
+    if (!refusal_.diagnostics.empty()) return refusal_;
+    return std::move(out_);
+  }
+
+ private:
+  Step& add(StepKind kind) {
+    Step step;
+    step.kind = kind;
+    step.stmt = stmt_;
+    out_.steps.push_back(step);
+    return out_.steps.back();
+  }
+  uint32_t here() const { return static_cast<uint32_t>(out_.steps.size()); }
+
+  void compile(const thread::Block& block) {
+    for (StmtId id : block) {
+      stmt_ = id.value;
+      std::visit([&](const auto& node) { compile(node); }, p_.stmts[id.value].node);
+    }
+  }
+
+  // Begins a statement with a segment of its own.
+  Step& open(StepKind kind) {
+    const uint32_t segment = exprs_.add_segment();
+    exprs_.begin_statement(stmt_, segment);
+    Step& step = add(kind);
+    step.segment = segment;
+    return step;
+  }
+  void close(Step& s) {
+    exprs_.end_statement({&s.x, &s.y, &s.z});
+    if (s.segment != kNothing && out_.segments[s.segment].empty()) s.segment = kNothing;
+  }
+
+  void compile(const Loop& loop) {
+    if (loop.form == LoopForm::vectorized) return compile_lanes(loop);
+    const uint32_t stmt = stmt_;
+    const uint32_t begin = here();
+    Step& step = open(StepKind::loop_begin);
+    step.x = exprs_.use(loop.extent);
+    step.variable = {Ref::Space::uniform, out_.variables[loop.var.value]};
+    close(step);
+    const uint32_t iteration = exprs_.add_loop_segment();
+    out_.steps[begin].lane_segment = iteration;
+    exprs_.enter_loop(loop.var, iteration);
+    compile(loop.body);
+    exprs_.leave_loop();
+    stmt_ = stmt;
+    out_.steps[begin].jump = here();
+    Step& end = add(StepKind::loop_end);
+    end.jump = begin;
+  }
+
+  void compile_lanes(const Loop& loop) {
+    int64_t extent = 1;
+    p_.exprs.is_const_int(loop.extent, &extent);
+    for (StmtId id : loop.body) {
+      stmt_ = id.value;
+      const auto& store = std::get<Store>(p_.stmts[id.value].node);
+      Step& step = open(StepKind::wide_store);
+      step.lane_segment = exprs_.add_segment();
+      step.extent = extent;
+      step.variable = {Ref::Space::uniform, out_.variables[loop.var.value]};
+      exprs_.begin_lanes(loop.var, step.lane_segment, extent);
+      operands(step, store, extent);
+    }
+  }
+
+  void operands(Step& step, const Store& store, int64_t extent) {
+    step.y = exprs_.use(store.value);
+    step.x = exprs_.use(store.index);
+    step.z = exprs_.use(store.predicate);
+    const bool wide = extent > 1 && exprs_.runs_along_lanes(store.index) &&
+                      (!store.predicate.valid() || !exprs_.depends_on_lanes(store.predicate));
+    step.width = wide ? extent : 1;
+    step.access = exprs_.add_access(store.memory, "store", true, step.width);
+    close(step);
+  }
+  void compile(const Store& store) { operands(open(StepKind::store), store, 1); }
+
+  void compile(const Branch& branch) {
+    const uint32_t stmt = stmt_;
+    const uint32_t begin = here();
+    Step& step = open(StepKind::branch);
+    step.x = exprs_.use(branch.condition);
+    close(step);
+    compile(branch.then_body);
+    stmt_ = stmt;
+    const uint32_t middle = here();
+    out_.steps[begin].jump = middle;
+    add(StepKind::branch_else);
+    compile(branch.else_body);
+    stmt_ = stmt;
+    out_.steps[middle].jump = here();
+    add(StepKind::branch_end);
+  }
+
+  void compile(const thread::LaneReduce& r) {
+    if (!p_.memory(r.dst).in_registers || !p_.memory(r.src).in_registers)
+      return refuse("a lane reduction outside registers", "reduce in registers");
+    Step& step = open(StepKind::lane_reduce);
+    step.x = exprs_.use(r.dst_index);
+    step.y = exprs_.use(r.src_index);
+    step.access = exprs_.add_access(r.dst, "store", true, 1);
+    step.access2 = exprs_.add_access(r.src, "load", false, r.width);
+    close(step);
+  }
+
+  void compile(const thread::HostMma&) { refuse("a host micro-kernel", "simulate a program lowered for a GPU target"); }
+  void compile(const thread::Prefetch&) {}  // changes nothing
+  void compile(const Barrier&) { add(StepKind::barrier); }
+  void compile(const thread::AsyncCommit&) { add(StepKind::async_commit); }
+  void compile(const thread::AsyncWait&) { add(StepKind::async_wait); }
+
+  void compile(const AsyncCopy& copy) {
+    Step& step = open(StepKind::async_copy);
+    step.x = exprs_.use(copy.dst_index);
+    step.y = exprs_.use(copy.src_index);
+    step.z = exprs_.use(copy.predicate);
+    const int64_t width = copy.bytes / ir::dtype_bytes(p_.memory(copy.dst).type);
+    step.access = exprs_.add_access(copy.dst, "async copy", true, width);
+    step.access2 = exprs_.add_access(copy.src, "async copy", false, width);
+    close(step);
+  }
+
+  void compile(const thread::Shuffle& shuffle) {
+    Step& step = open(StepKind::shuffle);
+    step.x = exprs_.use(shuffle.dst_index);
+    step.y = exprs_.use(shuffle.value);
+    step.z = exprs_.use(shuffle.lane);
+    step.access = exprs_.add_access(shuffle.dst, "shuffle", true, 1);
+    close(step);
+  }
+
+  void matrices(StepKind kind, thread::MemoryId registers, ir::ExprId reg, thread::MemoryId rows, ir::ExprId row, int count) {
+    const bool load = kind == StepKind::load_matrix;
+    const int64_t element = ir::dtype_bytes(p_.memory(rows).type);
+    Step& step = open(kind);
+    step.x = exprs_.use(reg);
+    step.y = exprs_.use(row);
+    step.access = exprs_.add_access(registers, load ? "matrix load" : "matrix store", load, count * 4 / element);
+    step.access2 = exprs_.add_access(rows, load ? "matrix load" : "matrix store", !load, 16 / element);
+    close(step);
+  }
+  void compile(const thread::LoadMatrix& m) {
+    matrices(StepKind::load_matrix, m.dst, m.dst_index, m.src, m.src_index, m.matrices);
+  }
+  void compile(const thread::StoreMatrix& m) {
+    matrices(StepKind::store_matrix, m.src, m.src_index, m.dst, m.dst_index, m.matrices);
+  }
+
+  void compile(const thread::WarpMma& m) {
+    const uint32_t atom = find_atom(m);
+    Step& step = open(StepKind::mma);
+    step.x = exprs_.use(m.a_index);
+    step.y = exprs_.use(m.b_index);
+    step.z = exprs_.use(m.c_index);
+    step.atom = atom;
+    step.access_a = exprs_.add_access(m.a, "matrix instruction", false, m.a_registers);
+    step.access_b = exprs_.add_access(m.b, "matrix instruction", false, m.b_registers);
+    step.access = exprs_.add_access(m.c, "matrix instruction", true, m.c_registers);
+    close(step);
+  }
+
+  uint32_t find_atom(const thread::WarpMma& m) {
+    for (uint32_t i = 0; i < out_.atoms.size(); ++i)
+      if (out_.atoms[i].atom->name == m.atom) return i;
+    for (const target::MmaAtom& atom : target_.mma) {
+      if (atom.name != m.atom) continue;
+      AtomTables tables{&atom, element_table(atom.a_layout), element_table(atom.b_layout), element_table(atom.c_layout)};
+      const auto fits = [](const std::vector<uint32_t>& table, int registers) {
+        return table.size() == static_cast<size_t>(registers) * kLanes;
+      };
+      if (!fits(tables.a, m.a_registers) || !fits(tables.b, m.b_registers) || !fits(tables.c, m.c_registers) ||
+          p_.memory(m.a).type != atom.a || p_.memory(m.b).type != atom.b || p_.memory(m.c).type != atom.c)
+        refuse(m.atom + " with operands of other types or register counts than its row", "use the row's fragments");
+      out_.atoms.push_back(std::move(tables));
+      return static_cast<uint32_t>(out_.atoms.size() - 1);
+    }
+    refuse(m.atom, "target " + target_.name + " has no such matrix instruction");
+    return kNothing;
+  }
+
+  void refuse(const std::string& what, const std::string& hint) {
+    if (refusal_.diagnostics.empty())
+      refusal_ = Error(DiagCode::target_unsupported, p_.stmts[stmt_].origin, "the simulator cannot run " + what, hint);
+  }
+
+  const thread::ThreadProgram& p_;
+  const target::Target& target_;
+  Bytecode out_;
+  ExprCompiler exprs_;
+  uint32_t stmt_ = 0;
+  Error refusal_;
+};
+
+}  // namespace
+
+Expected<Bytecode> compile_program(const thread::ThreadProgram& program, const target::Target& target) {
+  return ProgramCompiler(program, target).run();
+}
+
+}  // namespace tilegen::sim

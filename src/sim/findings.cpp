@@ -1,0 +1,136 @@
+#include "sim/findings.h"
+
+#include <iterator>
+
+namespace tilegen::sim {
+
+namespace {
+
+struct KindRow {
+  const char *name, *summary;
+};
+constexpr KindRow kKinds[] = {
+#define TILEGEN_FINDING(name, summary) {#name, summary},
+#include "sim/findings.def"
+#undef TILEGEN_FINDING
+};
+
+const char* barrier_text(const thread::Barrier& b) { return b.arrive_only ? "arrival at barrier " : "barrier "; }
+
+// What a statement does, in a few words.
+std::string action_of(const Bytecode& code, uint32_t access, uint32_t stmt) {
+  if (access != kNothing) {
+    const Access& a = code.accesses[access];
+    const std::string direction = a.write ? "write of " : "read of ";
+    const std::string memory = code.program->memory(a.memory).name;
+    const std::string action = a.action;
+    return direction + memory + (action == "load" || action == "store" ? "" : " (" + action + ")");
+  }
+  if (stmt == kNothing) return {};
+  const auto& node = code.program->stmts[stmt].node;
+  if (const auto* b = std::get_if<thread::Barrier>(&node)) return barrier_text(*b) + std::to_string(b->id);
+  if (std::holds_alternative<thread::Shuffle>(node)) return "shuffle";
+  if (std::holds_alternative<thread::LoadMatrix>(node)) return "matrix load";
+  if (std::holds_alternative<thread::StoreMatrix>(node)) return "matrix store";
+  if (const auto* m = std::get_if<thread::WarpMma>(&node)) return m->atom;
+  return "statement";
+}
+
+Site site_of(const Bytecode& code, uint32_t access, uint32_t stmt, const SimOptions& options) {
+  Site site;
+  if (access != kNothing) stmt = code.accesses[access].stmt;
+  if (stmt == kNothing) return site;
+  site.op = code.program->stmts[stmt].origin;
+  site.action = action_of(code, access, stmt);
+  if (options.locate) site.location = options.locate(site.op);
+  return site;
+}
+
+std::string place_text(const Finding& f) {
+  return f.memory.empty() ? std::string() : f.memory + "[" + std::to_string(f.element) + "]";
+}
+
+std::string thread_text(int64_t thread, int64_t block) {
+  return "thread " + std::to_string(thread) + " of block " + std::to_string(block);
+}
+
+std::string message_of(const Finding& f, const std::string& detail) {
+  const std::string who = thread_text(f.thread, f.block);
+  if (f.kind == FindingKind::data_race) {
+    const bool same_block = f.other_block == f.block;
+    return f.site.action + " at " + place_text(f) + " by " + who + " is not ordered with the " + f.other.action + " by " +
+           thread_text(f.other_thread, f.other_block) + " at " + f.other.op +
+           (same_block ? ": no barrier stands between them" : ": nothing orders two blocks");
+  }
+  std::string text = f.site.action + (f.memory.empty() ? "" : " at " + place_text(f)) + " by " + who + ": " + detail;
+  if (!f.other.op.empty()) text += " (" + f.other.action + " at " + f.other.op + ")";
+  return text;
+}
+
+bool before(const Event& a, const Event& b) {
+  return std::tie(a.block, a.thread, a.element, a.other_block, a.other_thread) <
+         std::tie(b.block, b.thread, b.element, b.other_block, b.other_thread);
+}
+
+}  // namespace
+
+const char* finding_name(FindingKind k) { return kKinds[static_cast<size_t>(k)].name; }
+const char* finding_summary(FindingKind k) { return kKinds[static_cast<size_t>(k)].summary; }
+size_t finding_kind_count() { return std::size(kKinds); }
+
+std::string Finding::to_text() const {
+  std::string text;
+  if (site.location.known())
+    text = (site.location.file.empty() ? "" : site.location.file + ":") + std::to_string(site.location.line) + ":" +
+           std::to_string(site.location.column) + ": ";
+  text += std::string(finding_name(kind)) + ": " + site.op + ": " + message;
+  if (count > 1) text += " (" + std::to_string(count) + " times)";
+  return text;
+}
+
+void FindingSink::report(Event event) {
+  // Which of two unordered accesses came second depends on the schedule; the finding does not.
+  if (event.kind == FindingKind::data_race && event.other_access < event.access) {
+    std::swap(event.access, event.other_access);
+    std::swap(event.block, event.other_block);
+    std::swap(event.thread, event.other_thread);
+  }
+  add({event.access, event.stmt, event.other_access, event.other_stmt, event.kind}, event, 1);
+}
+
+void FindingSink::add(const Key& key, const Event& event, int64_t count) {
+  auto [at, fresh] = events_.try_emplace(key, Counted{event, 0});
+  if (!fresh && before(event, at->second.first)) at->second.first = event;
+  at->second.count += count;
+}
+
+void FindingSink::merge(const FindingSink& other) {
+  for (const auto& [key, counted] : other.events_) add(key, counted.first, counted.count);
+}
+
+std::vector<Finding> FindingSink::finish(const Bytecode& code, const SimOptions& options, int64_t* dropped) const {
+  std::vector<Finding> list;
+  *dropped = 0;
+  for (const auto& [key, counted] : events_) {
+    if (static_cast<int64_t>(list.size()) >= options.max_findings) {
+      ++*dropped;
+      continue;
+    }
+    const Event& e = counted.first;
+    Finding f;
+    f.kind = e.kind;
+    f.kernel = code.program->name;
+    f.site = site_of(code, e.access, e.stmt, options);
+    f.other = site_of(code, e.other_access, e.other_stmt, options);
+    f.block = e.block, f.thread = e.thread, f.warp = e.thread / kLanes;
+    f.other_block = e.other_block, f.other_thread = e.other_thread;
+    if (e.access != kNothing) f.memory = code.program->memory(code.accesses[e.access].memory).name;
+    f.element = e.element;
+    f.count = counted.count;
+    f.message = message_of(f, e.detail);
+    list.push_back(std::move(f));
+  }
+  return list;
+}
+
+}  // namespace tilegen::sim

@@ -1,0 +1,138 @@
+#include "sim/shared_history.h"
+
+namespace tilegen::sim {
+
+SharedHistory::SharedHistory(int64_t bytes, int granule)
+    : granule_(granule), cells_(static_cast<size_t>((bytes + granule - 1) / granule)) {}
+
+Trouble SharedHistory::check_writer(const Cell& c, const Actor& by) const {
+  const int thread = c.thread & ~kWholeWarp;
+  if (!alive(c.epoch) || (c.thread == by.thread && !by.whole_warp)) return {};
+  if (c.epoch <= by.order->seen(by.warp())[thread >> 5]) return {};
+  return {Conflict::race, c.access, thread};
+}
+
+bool SharedHistory::unordered_reader(const Reader& r, const Actor& by) const {
+  if (!alive(r.epoch) || r.epoch <= by.order->seen(by.warp())[r.warp]) return false;
+  return r.warp != by.warp() || by.whole_warp || r.lane != (by.thread & 31);
+}
+
+Trouble SharedHistory::check_readers(const Cell& c, const Actor& by) const {
+  const auto trouble = [&](const Reader& r) {
+    int lane = r.lane == kSeveral ? 0 : r.lane;
+    if (r.lane == kSeveral && r.warp == by.warp() && (by.thread & 31) == 0) lane = 1;
+    return Trouble{Conflict::race, r.access, r.warp * 32 + lane};
+  };
+  for (const Reader& r : c.readers)
+    if (unordered_reader(r, by)) return trouble(r);
+  if (c.has_more != 0)
+    for (const Reader& r : more_[c.more])
+      if (unordered_reader(r, by)) return trouble(r);
+  return {};
+}
+
+// False when the slot belongs to a reader that must be kept beside this one.
+bool SharedHistory::place_reader(Reader& r, const Actor& by) const {
+  const uint32_t epoch = by.order->epoch(by.warp());
+  const uint8_t lane = by.whole_warp ? kSeveral : static_cast<uint8_t>(by.thread & 31);
+  const uint32_t* seen = by.order->seen(by.warp());
+  if (alive(r.epoch) && r.epoch > seen[r.warp]) {
+    if (r.warp != by.warp()) return false;
+    r.lane = r.lane == lane ? lane : kSeveral;
+    r.epoch = epoch;
+    r.access = by.access;
+    return true;
+  }
+  r = {epoch, by.access, static_cast<uint8_t>(by.warp()), lane};
+  return true;
+}
+
+void SharedHistory::add_reader(Cell& c, const Actor& by) {
+  // The warp's own entry, wherever it is, before an empty one: a warp has one entry.
+  const auto mine = [&](const Reader& r) { return r.warp == by.warp() && alive(r.epoch); };
+  for (Reader& r : c.readers)
+    if (mine(r)) return void(place_reader(r, by));
+  if (c.has_more != 0)
+    for (Reader& r : more_[c.more])
+      if (mine(r)) return void(place_reader(r, by));
+  for (Reader& r : c.readers)
+    if (place_reader(r, by)) return;
+  if (c.has_more == 0) {
+    if (free_more_.empty()) {
+      free_more_.push_back(static_cast<uint32_t>(more_.size()));
+      more_.emplace_back();
+    }
+    c.more = free_more_.back();
+    free_more_.pop_back();
+    more_[c.more].clear();
+    c.has_more = 1;
+  }
+  for (Reader& r : more_[c.more])
+    if (place_reader(r, by)) return;
+  Reader fresh;
+  place_reader(fresh, by);
+  more_[c.more].push_back(fresh);
+}
+
+void SharedHistory::clear_readers(Cell& c) {
+  c.readers[0].epoch = c.readers[1].epoch = 0;
+  if (c.has_more != 0) free_more_.push_back(c.more);
+  c.has_more = 0;
+}
+
+Trouble SharedHistory::read(const Actor& by, int64_t offset, int64_t bytes, int64_t* at) {
+  Trouble first;
+  for (int64_t o = offset; o < offset + bytes; o += granule_) {
+    Cell& c = cells_[static_cast<size_t>(o / granule_)];
+    Trouble t;
+    if (c.copy != 0)
+      t.conflict = Conflict::in_flight;
+    else if (!alive(c.epoch))
+      t.conflict = Conflict::unwritten;
+    else if (t = check_writer(c, by); t.conflict == Conflict::none && c.memory != by.memory)
+      t = {Conflict::foreign, c.access, c.thread & ~kWholeWarp};
+    add_reader(c, by);
+    if (first.conflict == Conflict::none && t.conflict != Conflict::none) first = t, *at = o;
+  }
+  return first;
+}
+
+Trouble SharedHistory::write(const Actor& by, int64_t offset, int64_t bytes, int64_t* at) {
+  Trouble first;
+  const uint32_t epoch = by.order->epoch(by.warp());
+  for (int64_t o = offset; o < offset + bytes; o += granule_) {
+    Cell& c = cells_[static_cast<size_t>(o / granule_)];
+    Trouble t;
+    if (c.copy != 0)
+      t.conflict = Conflict::in_flight;
+    else if (t = check_writer(c, by); t.conflict == Conflict::none)
+      t = check_readers(c, by);
+    c.epoch = epoch, c.access = by.access, c.memory = by.memory, c.thread = writer(by);
+    clear_readers(c);
+    if (first.conflict == Conflict::none && t.conflict != Conflict::none) first = t, *at = o;
+  }
+  return first;
+}
+
+Trouble SharedHistory::launch(const Actor& by, int64_t offset, int64_t bytes, uint32_t copy, int64_t* at) {
+  const Trouble t = write(by, offset, bytes, at);
+  for (int64_t o = offset; o < offset + bytes; o += granule_) cells_[static_cast<size_t>(o / granule_)].copy = copy;
+  return t;
+}
+
+void SharedHistory::land(const Actor& by, int64_t offset, int64_t bytes, uint32_t copy) {
+  const uint32_t epoch = by.order->epoch(by.warp());
+  for (int64_t o = offset; o < offset + bytes; o += granule_) {
+    Cell& c = cells_[static_cast<size_t>(o / granule_)];
+    if (c.copy != copy) continue;  // another copy was started on top, which was reported
+    c.copy = 0;
+    c.epoch = epoch, c.access = by.access, c.memory = by.memory, c.thread = writer(by);
+    clear_readers(c);
+  }
+}
+
+void SharedHistory::forget(int64_t offset, int64_t bytes) {
+  for (int64_t o = offset; o < offset + bytes; o += granule_) cells_[static_cast<size_t>(o / granule_)].copy = 0;
+}
+
+}  // namespace tilegen::sim

@@ -1,0 +1,81 @@
+// Who last wrote and read each granule of a block's shared memory, and what is on its way there.
+//
+// A granule is as large as the smallest element of the arena's memories, so that every access covers whole granules.
+// Of the readers since the last write one per warp is kept, and none that a later reader is ordered behind: a write that is
+// ordered behind the later one is ordered behind both.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "sim/ordering.h"
+
+namespace tilegen::sim {
+
+enum class Conflict : uint8_t { none, race, unwritten, foreign, in_flight };
+
+struct Trouble {
+  Conflict conflict = Conflict::none;
+  uint32_t other_access = 0xffffffffu;
+  int64_t other_thread = -1;
+};
+
+class SharedHistory {
+ public:
+  SharedHistory(int64_t bytes, int granule);
+
+  int granule() const { return granule_; }
+  void begin_block(const Ordering& order) { first_epoch_ = order.first_epoch(); }
+
+  struct Actor {
+    int thread = 0;
+    uint32_t access = 0;
+    uint32_t memory = 0;
+    const Ordering* order = nullptr;
+    bool whole_warp = false;  // all lanes take part; `thread` is one of them
+    int warp() const { return thread >> 5; }
+  };
+  // One thread touches [offset, offset + bytes). The first trouble found is returned, with its byte offset in `at`.
+  Trouble read(const Actor& by, int64_t offset, int64_t bytes, int64_t* at);
+  Trouble write(const Actor& by, int64_t offset, int64_t bytes, int64_t* at);
+  // An async copy writes there from now on; `copy` (not 0) names it until landed().
+  Trouble launch(const Actor& by, int64_t offset, int64_t bytes, uint32_t copy, int64_t* at);
+  void land(const Actor& by, int64_t offset, int64_t bytes, uint32_t copy);
+  // The copies named here never land: the block is over.
+  void forget(int64_t offset, int64_t bytes);
+  uint32_t copy_at(int64_t offset) const { return cells_[offset / granule_].copy; }
+
+ private:
+  static constexpr uint8_t kSeveral = 255;         // lanes
+  static constexpr uint16_t kWholeWarp = 1 << 15;  // beside a thread number
+  struct Reader {
+    uint32_t epoch = 0, access = 0;
+    uint8_t warp = 0, lane = 0;
+  };
+  struct Cell {
+    uint32_t epoch = 0, access = 0, memory = 0;  // of the last write; epoch 0: none
+    uint16_t thread = 0;                         // with kWholeWarp
+    uint16_t has_more = 0;
+    Reader readers[2];
+    uint32_t more = 0;  // into more_
+    uint32_t copy = 0;  // in flight to here
+  };
+
+  bool alive(uint32_t epoch) const { return epoch >= first_epoch_; }
+  static uint16_t writer(const Actor& by) { return static_cast<uint16_t>(by.thread | (by.whole_warp ? kWholeWarp : 0)); }
+  Trouble check_writer(const Cell& c, const Actor& by) const;
+  Trouble check_readers(const Cell& c, const Actor& by) const;
+  bool unordered_reader(const Reader& r, const Actor& by) const;
+  void add_reader(Cell& c, const Actor& by);
+  bool place_reader(Reader& r, const Actor& by) const;
+  void clear_readers(Cell& c);
+
+  int granule_;
+  uint32_t first_epoch_ = 1;
+  std::vector<Cell> cells_;
+  std::vector<std::vector<Reader>> more_;
+  std::vector<uint32_t> free_more_;
+};
+
+}  // namespace tilegen::sim

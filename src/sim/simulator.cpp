@@ -1,0 +1,189 @@
+#include "sim/simulator.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <memory>
+#include <thread>
+
+#include "sim/block_executor.h"
+#include "sim/compile_program.h"
+#include "support/checked.h"
+
+namespace tilegen::sim {
+
+using thread::Param;
+using thread::Space;
+
+namespace {
+
+Cell scalar_of(ir::DType type, uint64_t slot) {
+  std::byte bytes[sizeof slot];
+  std::memcpy(bytes, &slot, sizeof slot);
+  return decode_one(type, bytes);
+}
+
+// Memories that the program writes, tensors only.
+std::vector<bool> written_memories(const Bytecode& code) {
+  std::vector<bool> written(code.program->memories.size());
+  for (const Access& a : code.accesses)
+    if (a.write) written[a.memory.value] = true;
+  return written;
+}
+
+MemoryView view_of(const Bytecode& code, size_t id, std::span<const uint64_t> params, std::span<const TensorExtent> extents) {
+  const thread::Memory& m = code.program->memories[id];
+  MemoryView v;
+  v.space = m.space;
+  v.type = m.type;
+  v.element = ir::dtype_bytes(m.type);
+  v.in_registers = m.in_registers;
+  v.elements = m.elements;
+  v.arena_offset = m.arena_offset;
+  v.first_register = code.register_base[id];
+  if (m.space == Space::global) {
+    v.address = params[static_cast<size_t>(m.param)];
+    v.begin = extents[static_cast<size_t>(m.param)].begin;
+    v.end = extents[static_cast<size_t>(m.param)].end;
+  }
+  return v;
+}
+
+class Simulation {
+ public:
+  Simulation(const Bytecode& code, std::span<const uint64_t> params, std::span<const TensorExtent> extents,
+             const SimOptions& options)
+      : code_(code), program_(*code.program), options_(options) {
+    launch_.code = &code;
+    launch_.options = &options;
+    launch_.uniform = code.uniform;
+    for (size_t i = 0; i < params.size(); ++i) {
+      const Param& p = program_.params[i];
+      if (p.kind != Param::Kind::tensor) launch_.uniform[code.variables[p.var.value]] = scalar_of(p.type, params[i]);
+    }
+    for (size_t m = 0; m < program_.memories.size(); ++m) launch_.memories.push_back(view_of(code, m, params, extents));
+    watch_tensors();
+    launch_.granule = 16;
+    for (const thread::Memory& m : program_.memories)
+      if (m.arena_offset >= 0) launch_.granule = std::min(launch_.granule, ir::dtype_bytes(m.type));
+  }
+
+  // Extents of the grid, over dims and scalars: no thread is needed.
+  int64_t blocks() {
+    int64_t total = 1;
+    for (ir::ExprId e : program_.grid) {
+      const int64_t extent = std::max<int64_t>(0, launch_value(e));
+      launch_.grid.push_back(std::max<int64_t>(extent, 1));
+      const auto next = checked_mul(total, extent);
+      total = next ? *next : INT64_MAX;
+    }
+    return total;
+  }
+
+  SimResult run() {
+    const int64_t total = blocks();
+    const int64_t cores = std::max<int64_t>(1, std::thread::hardware_concurrency());
+    const int64_t wanted = options_.workers > 0 ? options_.workers : cores;
+    const auto workers = static_cast<size_t>(std::clamp<int64_t>(total, 1, wanted));
+    std::vector<std::unique_ptr<BlockExecutor>> executors;
+    for (size_t i = 0; i < workers; ++i) executors.push_back(std::make_unique<BlockExecutor>(launch_));
+    std::atomic<int64_t> next{0};
+    const auto work = [&](size_t i) {
+      for (int64_t b = next++; b < total; b = next++) executors[i]->run(b);
+    };
+    std::vector<std::thread> threads;
+    for (size_t i = 1; i < workers; ++i) threads.emplace_back(work, i);
+    work(0);
+    for (std::thread& t : threads) t.join();
+    return collect(executors);
+  }
+
+ private:
+  void watch_tensors() {
+    const std::vector<bool> written = written_memories(code_);
+    std::vector<GlobalHistory::Range> ranges;
+    for (size_t m = 0; m < launch_.memories.size(); ++m) {
+      const MemoryView& v = launch_.memories[m];
+      if (v.space == Space::global && v.end > v.begin)
+        ranges.push_back({v.address + static_cast<uint64_t>(v.begin), v.address + static_cast<uint64_t>(v.end), v.element,
+                          written[m]});
+    }
+    global_ = std::make_unique<GlobalHistory>(std::move(ranges));
+    launch_.global = global_.get();
+    for (MemoryView& v : launch_.memories)
+      v.watched = v.space == Space::global && v.end > v.begin && global_->watches(v.address + static_cast<uint64_t>(v.begin));
+  }
+
+  int64_t launch_value(ir::ExprId id) {
+    const ir::ExprNode& n = program_.exprs[id];
+    if (n.op == ir::ExprOp::const_int) return n.imm;
+    if (n.op == ir::ExprOp::var) return launch_.uniform[code_.variables[n.var().value]].i;
+    const auto scalar = [&](ir::ExprId e) { return ir::ScalarValue{program_.exprs.type(e), launch_value(e), 0}; };
+    if (n.op == ir::ExprOp::select) return launch_value(n.a) != 0 ? launch_value(n.b) : launch_value(n.c);
+    if (n.op == ir::ExprOp::cast) return ir::eval_cast(n.type, scalar(n.a)).i;
+    if (ir::expr_arity(n.op) == 1) return ir::eval_unary(n.op, n.type, scalar(n.a)).i;
+    return ir::eval_binary(n.op, n.type, scalar(n.a), scalar(n.b)).i;
+  }
+
+  SimResult collect(const std::vector<std::unique_ptr<BlockExecutor>>& executors) const {
+    SimResult result;
+    FindingSink all;
+    std::vector<AccessSum> sums(code_.accesses.size());
+    Counters& c = result.counters;
+    for (const auto& e : executors) {
+      all.merge(e->findings());
+      for (size_t i = 0; i < sums.size(); ++i) {
+        const AccessSum& s = e->accesses()[i];
+        sums[i].requests += s.requests, sums[i].bytes += s.bytes;
+        sums[i].transactions += s.transactions, sums[i].least += s.least;
+      }
+      const Counters& k = e->counters();
+      c.statements += k.statements, c.matrix_instructions += k.matrix_instructions;
+      c.barriers += k.barriers, c.shuffles += k.shuffles;
+      c.shared_bytes += k.shared_bytes, c.global_bytes += k.global_bytes, c.async_bytes += k.async_bytes;
+    }
+    for (size_t i = 0; i < sums.size(); ++i) {
+      const Access& a = code_.accesses[i];
+      const thread::Memory& m = program_.memory(a.memory);
+      if (m.in_registers) continue;
+      AccessCount count{program_.stmts[a.stmt].origin, m.name, m.space, a.action, sums[i].requests,
+                        sums[i].bytes, sums[i].transactions, sums[i].least, {}};
+      if (options_.locate) count.location = options_.locate(count.op);
+      c.accesses.push_back(std::move(count));
+    }
+    result.findings = all.finish(code_, options_, &result.dropped);
+    return result;
+  }
+
+  const Bytecode& code_;
+  const thread::ThreadProgram& program_;
+  const SimOptions& options_;
+  Launch launch_;
+  std::unique_ptr<GlobalHistory> global_;
+};
+
+}  // namespace
+
+bool guards_hold(const thread::ThreadProgram& program, std::span<const uint64_t> params) {
+  for (const thread::Guard& g : program.guards)
+    if (params[static_cast<size_t>(g.param)] % static_cast<uint64_t>(g.divisor) != 0) return false;
+  return true;
+}
+
+Expected<SimResult> simulate(const thread::ThreadProgram& program, const target::Target& target,
+                             std::span<const uint64_t> params, std::span<const TensorExtent> extents,
+                             const SimOptions& options) {
+  if (params.size() != program.params.size() || extents.size() != params.size())
+    return Error(DiagCode::launch_arity, program.name,
+                 "expected " + std::to_string(program.params.size()) + " parameters and extents, got " +
+                     std::to_string(params.size()) + " and " + std::to_string(extents.size()),
+                 "pass one of each per parameter of the kernel");
+  if (!guards_hold(program, params))
+    return Error(DiagCode::launch_fact, program.name, "a guard of this form of the kernel does not hold",
+                 "launch the form without guards");
+  auto code = compile_program(program, target);
+  if (!code) return code.error();
+  return Simulation(*code, params, extents, options).run();
+}
+
+}  // namespace tilegen::sim

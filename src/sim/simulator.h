@@ -1,0 +1,114 @@
+// The simulator of the thread program: runs a GPU kernel on the host, block by block, and judges it.
+//
+// Warps run in lock-step with active masks; shared memory, registers, barriers, async copies and matrix
+// instructions follow src/thread/thread_program.h and the atom table. Host memory stands for global memory.
+//
+// The checks do not compare values. Two accesses to one element by different threads, one of them a write, must
+// be ordered by barriers (of one block); else they race, whatever they wrote and in whatever order they ran. Lanes of
+// a warp are threads like any others: nothing orders them but a barrier.
+//
+// requires: a program that verify_thread_program accepts, for a target with warps of 32 lanes, params as a launch
+// passes them, and memory that nobody else touches meanwhile.
+// ensures: no access outside the extents given, whatever the program does; with findings, the values in memory are
+// those of one legal order of execution as far as that exists.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "support/diagnostic.h"
+#include "target/target.h"
+#include "thread/thread_program.h"
+
+namespace tilegen::sim {
+
+enum class FindingKind : uint8_t {
+#define TILEGEN_FINDING(name, summary) name,
+#include "sim/findings.def"
+#undef TILEGEN_FINDING
+};
+const char* finding_name(FindingKind k);     // "data_race"
+const char* finding_summary(FindingKind k);  // one line for the reference docs
+size_t finding_kind_count();
+
+// A place in the program: the user's operation, and what it did there.
+struct Site {
+  std::string op;      // path, e.g. "gemm/ko/copy#1"
+  std::string action;  // "write of As", "barrier 1"
+  SourceLocation location;
+};
+
+struct Finding {
+  FindingKind kind = FindingKind::data_race;
+  std::string kernel;
+  Site site;
+  Site other;  // the other access of a race; else empty
+  int64_t block = 0, warp = 0, thread = 0;
+  int64_t other_block = -1, other_thread = -1;
+  std::string memory;    // empty: none is concerned
+  int64_t element = -1;  // index within the memory
+  std::string message;   // what is wrong, with these names
+  int64_t count = 1;     // how often it happened at these sites
+
+  std::string to_text() const;  // "file:line:col: data_race: op: message (3 times)"
+};
+
+// What one access of the program cost, summed over all warps. `least` is what the same bytes cost at best.
+struct AccessCount {
+  std::string op, memory;
+  thread::Space space = thread::Space::global;
+  std::string action;            // "load", "store", "async copy", "matrix load", "matrix store"
+  int64_t requests = 0;          // warp-wide accesses
+  int64_t bytes = 0;             // of all lanes
+  int64_t transactions = 0;      // shared: wavefronts; global: sectors of 32 bytes
+  int64_t least = 0;
+  SourceLocation location;
+};
+
+struct Counters {
+  std::vector<AccessCount> accesses;  // in program order
+  int64_t statements = 0;             // executed, per warp
+  int64_t matrix_instructions = 0, barriers = 0, shuffles = 0;
+  int64_t shared_bytes = 0, global_bytes = 0, async_bytes = 0;
+};
+
+enum class WarpOrder : uint8_t { round_robin, reversed, random };
+
+struct SimOptions {
+  WarpOrder order = WarpOrder::round_robin;
+  uint64_t seed = 1;         // of the random order
+  int64_t switch_every = 16;  // statements a warp runs before another may
+  bool async_latest = true;  // async copies move their bytes when they are waited for; else when issued
+  bool check_races = true;
+  bool count = true;       // fill Counters::accesses
+  int workers = 0;         // threads to run blocks on; 0: all cores
+  int64_t max_findings = 64;
+  int64_t max_statements = 0;  // per warp; 0: no bound. Passing it is the finding `too_long`
+  std::function<SourceLocation(const std::string& path)> locate;  // optional: where an operation stands
+};
+
+// What a tensor parameter may touch: bytes [begin, end) relative to its address.
+struct TensorExtent {
+  int64_t begin = 0, end = 0;
+};
+
+struct SimResult {
+  std::vector<Finding> findings;  // in a fixed order, duplicates collapsed
+  int64_t dropped = 0;            // kinds of findings beyond max_findings
+  Counters counters;
+};
+
+// `params` one 8-byte slot per ThreadProgram::params; `extents` the same length, read for tensors. Refuses
+// (target_unsupported) statements that no target with warps has, atoms that the target lacks, and a guard that does not
+// hold (launch_fact).
+Expected<SimResult> simulate(const thread::ThreadProgram& program, const target::Target& target,
+                             std::span<const uint64_t> params, std::span<const TensorExtent> extents,
+                             const SimOptions& options);
+
+// True when the guards of this variant hold for a launch with these parameters.
+bool guards_hold(const thread::ThreadProgram& program, std::span<const uint64_t> params);
+
+}  // namespace tilegen::sim

@@ -1,0 +1,161 @@
+// Instructions that all lanes of a warp execute together: shuffles, matrix loads and stores, matrix instructions.
+#include <algorithm>
+#include <cstring>
+
+#include "sim/block_executor.h"
+
+namespace tilegen::sim {
+
+using thread::Space;
+
+namespace {
+
+uint32_t bit(int lane) { return uint32_t{1} << lane; }
+
+constexpr int kRows = 8;        // of one matrix
+constexpr int kRowBytes = 16;
+constexpr int kLaneBytes = 4;   // of one matrix that a lane holds
+
+}  // namespace
+
+void BlockExecutor::shuffle(Warp& w, const Step& s) {
+  const auto& n = node<thread::Shuffle>(s);
+  converged(w, s, FindingKind::divergent_instruction);
+  ++counters_.shuffles;
+  const Operand value = w.values.operand(s.y), lane = w.values.operand(s.z);
+  const auto finding = [&](FindingKind kind, int at, std::string detail) {
+    Event e;
+    e.kind = kind;
+    e.stmt = s.stmt;
+    e.block = block_;
+    e.thread = thread_of(w, at);
+    e.detail = std::move(detail);
+    findings_.report(std::move(e));
+  };
+  std::array<Cell, kLanes> result{};
+  const int first = std::countr_zero(w.mask);
+  for (int l = 0; l < kLanes; ++l) {
+    if ((w.mask & bit(l)) == 0) continue;
+    int64_t from = lane[l].i;
+    if (n.mode == thread::Shuffle::Mode::butterfly) {
+      if (from != lane[first].i)
+        finding(FindingKind::divergent_operand, l, "the lane mask of a butterfly differs from that of lane " + std::to_string(first));
+      from ^= l;
+    }
+    if (from < 0 || from >= kLanes) {
+      finding(FindingKind::out_of_bounds, l, "lane " + std::to_string(from) + " does not exist");
+      from &= kLanes - 1;
+    }
+    result[static_cast<size_t>(l)] = value[static_cast<int>(from)];
+  }
+  write_lanes(w, s.access, w.mask, w.values.operand(s.x), {result.data(), 1}, true);
+}
+
+void BlockExecutor::lane_reduce(Warp& w, const Step& s) {
+  const auto& n = node<thread::LaneReduce>(s);
+  const MemoryView &dst = memory(n.dst), &src = memory(n.src);
+  const int64_t to = scalar(w, s.x), from = scalar(w, s.y);
+  if (!register_range(w, s.access, dst, to, 1) || !register_range(w, s.access2, src, from, n.width)) return;
+  const ir::ExprOp op = n.combine == thread::Combine::sum   ? ir::ExprOp::add
+                        : n.combine == thread::Combine::max ? ir::ExprOp::max
+                                                            : ir::ExprOp::min;
+  const bool floating = ir::is_float(dst.type);
+  const auto scalar_of = [&](Cell c) {
+    return floating ? ir::ScalarValue{dst.type, 0, c.f} : ir::ScalarValue{dst.type, c.i, 0};
+  };
+  std::array<Cell, kLanes> result{};
+  for (int64_t i = n.accumulate ? -1 : 0; i < n.width; ++i) {
+    const Cell* x = i < 0 ? read_register(w, s.access, w.mask, dst, to) : read_register(w, s.access2, w.mask, src, from + i);
+    for (int l = 0; l < kLanes; ++l) {
+      Cell& r = result[static_cast<size_t>(l)];
+      const bool first = i == (n.accumulate ? -1 : 0);
+      if (first) {
+        r = x[l];
+        continue;
+      }
+      const ir::ScalarValue v = ir::eval_binary(op, dst.type, scalar_of(r), scalar_of(x[l]));
+      floating ? void(r.f = v.f) : void(r.i = v.i);
+    }
+  }
+  write_lanes(w, s.access, w.mask, w.values.operand(s.x), {result.data(), 1}, true);
+}
+
+// Matrix i, row r is named by lane 8 * i + r; lane l holds the four bytes from 4 * (l % 4) of row l / 4, or, transposed,
+// unit l / 4 of the rows 2 * (l % 4) and the next.
+void BlockExecutor::matrices(Warp& w, const Step& s, bool load) {
+  converged(w, s, FindingKind::divergent_instruction);
+  const auto& stmt = program_.stmts[s.stmt].node;
+  const bool transpose = load ? std::get<thread::LoadMatrix>(stmt).transpose : std::get<thread::StoreMatrix>(stmt).transpose;
+  const int count = load ? std::get<thread::LoadMatrix>(stmt).matrices : std::get<thread::StoreMatrix>(stmt).matrices;
+  const MemoryView& registers = memory(code_.accesses[s.access].memory);
+  const MemoryView& shared = memory(code_.accesses[s.access2].memory);
+  const int per_lane = kLaneBytes / shared.element;
+  const int64_t first = scalar(w, s.x);
+  if (!register_range(w, s.access, registers, first, int64_t{count} * per_lane)) return;
+  const uint32_t rows = count * kRows >= kLanes ? 0xffffffffu : bit(count * kRows) - 1;
+  const Addresses a = locate(w, s.access2, rows & w.mask, w.values.operand(s.y), true);
+  check_alignment(w, s.access2, a, kRowBytes);
+  count_access(s.access2, shared, a, kRowBytes);
+  check_history(w, s.access2, shared, a, kRowBytes, true);
+  for (int i = 0; i < count; ++i)
+    for (int e = 0; e < per_lane; ++e) {
+      const int64_t index = first + int64_t{i} * per_lane + e;
+      const Cell* from = load ? nullptr : read_register(w, s.access, w.mask, registers, index);
+      Cell* to = load ? write_register(w, w.mask, registers, index) : nullptr;
+      for (int l = 0; l < kLanes; ++l) {
+        if ((w.mask & bit(l)) == 0) continue;
+        const int row = kRows * i + (transpose ? 2 * (l % 4) + e : l / 4);
+        const int64_t byte = transpose ? int64_t{l / 4} * shared.element : kLaneBytes * (l % 4) + int64_t{e} * shared.element;
+        if ((a.lanes & bit(row)) == 0) {
+          if (load) to[l].i = 0;
+          continue;
+        }
+        std::byte* at = arena_.data() + a.at[static_cast<size_t>(row)] + byte;
+        if (load)
+          to[l] = decode_one(shared.type, at);
+        else
+          encode_one(shared.type, from[l], at);
+      }
+    }
+}
+
+void BlockExecutor::gather(Warp& w, uint32_t access, const MemoryView& m, int64_t index, const std::vector<uint32_t>& table,
+                           double* to) {
+  const bool floating = ir::is_float(m.type);
+  for (size_t r = 0; r * kLanes < table.size(); ++r) {
+    const Cell* from = read_register(w, access, w.mask, m, index + static_cast<int64_t>(r));
+    const uint32_t* at = &table[r * kLanes];
+    for (int l = 0; l < kLanes; ++l)
+      if (at[l] != kNothing) to[at[l]] = floating ? from[l].f : static_cast<double>(from[l].i);
+  }
+}
+
+void BlockExecutor::mma(Warp& w, const Step& s) {
+  const auto& n = node<thread::WarpMma>(s);
+  converged(w, s, FindingKind::divergent_instruction);
+  ++counters_.matrix_instructions;
+  const AtomTables& tables = code_.atoms[s.atom];
+  const target::MmaAtom& atom = *tables.atom;
+  const MemoryView &ma = memory(n.a), &mb = memory(n.b), &mc = memory(n.c);
+  const int64_t ia = scalar(w, s.x), ib = scalar(w, s.y), ic = scalar(w, s.z);
+  if (!register_range(w, s.access_a, ma, ia, n.a_registers) || !register_range(w, s.access_b, mb, ib, n.b_registers) ||
+      !register_range(w, s.access, mc, ic, n.c_registers))
+    return;
+  constexpr size_t kMost = 1024;  // elements of one operand
+  std::array<double, kMost> a, b, c;
+  gather(w, s.access_a, ma, ia, tables.a, a.data());
+  gather(w, s.access_b, mb, ib, tables.b, b.data());
+  gather(w, s.access, mc, ic, tables.c, c.data());
+  atom.meaning({atom.m, atom.n, atom.k}, a.data(), b.data(), c.data());
+  const bool floating = ir::is_float(mc.type);
+  for (int r = 0; r < n.c_registers; ++r) {
+    Cell* to = write_register(w, w.mask, mc, ic + r);
+    const uint32_t* at = &tables.c[static_cast<size_t>(r) * kLanes];
+    for (int l = 0; l < kLanes; ++l) {
+      if ((w.mask & bit(l)) == 0 || at[l] == kNothing) continue;
+      floating ? void(to[l].f = c[at[l]]) : void(to[l].i = static_cast<int64_t>(c[at[l]]));
+    }
+  }
+}
+
+}  // namespace tilegen::sim
