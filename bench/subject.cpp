@@ -4,7 +4,8 @@
 
 namespace bench {
 
-Subject::Subject(const tool::Context& context, const char* name, const Build& build) {
+Subject::Subject(const tool::Context& context, const char* name, const Build& build, const char* target,
+                 size_t device) {
   tl_builder* builder = nullptr;
   tl_program* program = nullptr;
   tl_kernel* kernel = nullptr;
@@ -15,14 +16,14 @@ Subject::Subject(const tool::Context& context, const char* name, const Build& bu
   tl_builder_destroy(builder);
   tool::require(status, error, "building the program");
   const tool::Program owner(program);
-  artifact_ = tool::compile(context, owner, tool::find_target(context, "host"), tool::make_options());
-  tool::require(tl_kernel_load(context.get(), artifact_.get(), 0, &kernel, &error), error, "loading");
+  artifact_ = tool::compile(context, owner, tool::find_target(context, target), tool::make_options());
+  tool::require(tl_kernel_load(context.get(), artifact_.get(), device, &kernel, &error), error, "loading");
   kernel_.reset(kernel);
 }
 
-void Subject::launch() const {
+void Subject::launch(const tl_launch* how) const {
   tl_error* error = nullptr;
-  tool::require(tl_kernel_launch(kernel_.get(), nullptr, arguments_.data(), arguments_.size(), &error), error,
+  tool::require(tl_kernel_launch(kernel_.get(), how, arguments_.data(), arguments_.size(), &error), error,
                 "launching");
 }
 

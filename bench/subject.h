@@ -1,4 +1,4 @@
-// A tile program compiled for the host, ready to be timed.
+// A tile program compiled for a target, ready to be timed.
 #pragma once
 
 #include <functional>
@@ -11,10 +11,11 @@ namespace bench {
 class Subject {
  public:
   using Build = std::function<void(tl_builder*)>;
-  Subject(const tool::Context& context, const char* name, const Build& build);
+  Subject(const tool::Context& context, const char* name, const Build& build, const char* target = "host",
+          size_t device = 0);
 
   void set_arguments(std::vector<tl_arg> arguments) { arguments_ = std::move(arguments); }
-  void launch() const;
+  void launch(const tl_launch* how = nullptr) const;
   const tool::Artifact& artifact() const { return artifact_; }
 
  private:

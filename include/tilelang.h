@@ -235,7 +235,8 @@ enum {
   TL_SECTION_THREAD_PROGRAM = 4,    /* what one thread does */
   TL_SECTION_LLVM_IR = 5,           /* option "keep_ir" */
   TL_SECTION_LLVM_IR_OPTIMISED = 6, /* option "keep_ir" */
-  TL_SECTION_ASSEMBLY = 7           /* option "keep_assembly" */
+  TL_SECTION_ASSEMBLY = 7,          /* option "keep_assembly"; for NVIDIA targets the PTX */
+  TL_SECTION_PTX = 8                /* NVIDIA targets: the code that the driver compiles when it is loaded */
 };
 
 typedef uint32_t tl_param_kind;
@@ -257,7 +258,8 @@ enum {
 
 typedef uint32_t tl_device_kind;
 enum {
-  TL_DEVICE_HOST = 1
+  TL_DEVICE_HOST = 1,
+  TL_DEVICE_CUDA = 2
 };
 
 /* -------------------------------------------------------------------------------- structs -- */
@@ -304,19 +306,47 @@ typedef struct tl_param_info {
 typedef struct tl_device_info {
   uint32_t struct_size;
   tl_device_kind kind;
-  uint32_t cores; /* host: threads a launch uses by default */
+  uint32_t cores; /* host: threads a launch uses by default; CUDA: multiprocessors */
   uint32_t reserved;
-  const char *name;     /* e.g. "host (sapphirerapids)" */
-  const char *target;   /* name to hand to tl_target_parse */
-  const char *features; /* comma-separated, as LLVM spells them */
+  const char *name;        /* e.g. "host (sapphirerapids)", "NVIDIA H200" */
+  const char *target;      /* name to hand to tl_target_parse; "" where no target fits the device */
+  const char *features;    /* host: comma-separated, as LLVM spells them; CUDA: "capability 9.0" */
+  uint64_t memory_bytes;   /* CUDA; 0 for the host */
+  uint32_t driver_ordinal; /* CUDA: the driver's number of the device, DLPack's device_id */
+  uint32_t driver_version; /* CUDA: 1000 * major + 10 * minor of the CUDA version that the driver supports */
 } tl_device_info;
+
+/* One form of one kernel of a loaded program. A kernel may have several forms, of which a launch takes the
+ * first whose guards hold. Numbers are -1 where they are not known. Strings belong to the tl_kernel. */
+typedef struct tl_kernel_info {
+  uint32_t struct_size;
+  uint32_t kernel;    /* which kernel of the program, in launch order */
+  uint32_t variant;   /* which form of it, in the order they are tried */
+  uint32_t threads;   /* of a block */
+  const char *name;   /* of the form, which is its symbol in the code */
+  const char *guards; /* "A % 16 == 0, m % 8 == 0": addresses in bytes, dimensions; "" for none */
+  int32_t measured;   /* 1: the device's driver said so; 0: not loaded yet, from the device's limits */
+  int32_t registers;  /* 32-bit registers of a thread */
+  int32_t max_threads;               /* of a block, for this code */
+  int32_t blocks_per_multiprocessor; /* that run at once */
+  int64_t local_bytes;               /* of a thread: spilled registers */
+  int64_t static_shared_bytes;       /* of a block */
+  int64_t dynamic_shared_bytes;      /* of a block; host: working memory of a thread */
+  const char *log;   /* what the driver's compiler said when the code was first loaded; "" before */
+  double compile_ms; /* of all stages of tl_compile */
+  double load_ms;    /* of the first load: the driver's compilation */
+} tl_kernel_info;
 
 /* How to launch. NULL in its place means all defaults. */
 typedef struct tl_launch {
   uint32_t struct_size;
   uint32_t max_threads; /* host: threads to use at most, 0 = all cores */
-  void *stream;         /* GPU stream; must be NULL for the host */
+  void *stream;         /* CUDA: a CUstream (cudaStream_t), NULL = the default stream; NULL for the host */
 } tl_launch;
+
+/* For tl_kernel_load: a device that the artifact is for. On CUDA the one of the context that is current on
+ * this thread, else the first. */
+#define TL_DEVICE_ANY ((size_t)-1)
 
 /* One launch argument. Frozen: 16 bytes for ever. `payload` is an address, an int64_t or the bits of a
  * double, by kind. `dtype` is 0 or, to have it checked, the element type the caller believes in. */
@@ -438,10 +468,12 @@ TL_API size_t tl_target_count(void);
 TL_API const char *tl_target_name_at(size_t index);
 
 /** A target by name: "host" (this machine), "x86-64-v3", "sm_80", ... An unknown name is TL_UNKNOWN_TARGET
- *  and the message lists the known ones. No device is needed. */
+ *  and the message lists the known ones. No device is needed. "cuda" and "cuda:1" stand for the target of
+ *  this machine's first and second CUDA device, and are TL_DRIVER where there is none. */
 TL_API tl_status tl_target_parse(const char *name, tl_target **out_target, tl_error **out_error);
 
-/** The best target that this library can compile for and run on this machine. */
+/** The best target that this library can compile for and run on this machine: that of the first CUDA device,
+ *  else "host". A kernel for a CUDA device takes tensors in its memory (tl_device_allocate). */
 TL_API tl_status tl_target_best(const tl_context *context, tl_target **out_target, tl_error **out_error);
 TL_API void tl_target_retain(tl_target *target);
 TL_API void tl_target_release(tl_target *target);
@@ -661,21 +693,47 @@ TL_API tl_status tl_artifact_stage(const tl_artifact *artifact, size_t index, co
 
 /* -------------------------------------------------------------------------------- running -- */
 
-/** Devices of this machine: how many, and number `ordinal`. Device 0 is the host. */
+/** Devices of this machine: how many, and number `ordinal`. Device 0 is the host, then come the CUDA devices
+ *  in the driver's order. The driver is looked for once, on the first call that needs it. */
 TL_API size_t tl_device_count(void);
 TL_API tl_status tl_device_describe(size_t ordinal, tl_device_info *out_info);
 
-/** Loads an artifact on a device of its target's kind. */
+/** Memory of a device: allocated (NULL for 0 bytes), freed (NULL is ignored), copied between host and device
+ *  in either direction. A copy runs behind the work of `stream` and returns when the bytes are there;
+ *  tl_device_wait returns when the work of `stream` is done. Device 0 is the host, whose `stream` is
+ *  ignored. Meant for tools and small clients: tensors of any origin can be launched on. */
+TL_API tl_status tl_device_allocate(size_t ordinal, size_t bytes, void **out_memory, tl_error **out_error);
+TL_API tl_status tl_device_free(size_t ordinal, void *memory, tl_error **out_error);
+TL_API tl_status tl_device_copy(size_t ordinal, void *to, const void *from, size_t bytes, void *stream,
+                                tl_error **out_error);
+TL_API tl_status tl_device_wait(size_t ordinal, void *stream, tl_error **out_error);
+
+/** Makes an artifact ready for device `ordinal`, or for TL_DEVICE_ANY. A device that the artifact is not for
+ *  is TL_DRIVER. On CUDA the code itself is loaded later, by tl_kernel_prepare or the first launch. */
 TL_API tl_status tl_kernel_load(const tl_context *context, const tl_artifact *artifact, size_t ordinal,
                                 tl_kernel **out_kernel, tl_error **out_error);
 TL_API void tl_kernel_retain(tl_kernel *kernel);
+
+/** On CUDA a kernel must live until its work, and the graphs it was captured in, are done. */
 TL_API void tl_kernel_release(tl_kernel *kernel);
+
+/** Brings everything a launch needs in place. On CUDA: loads the code in the context that is current on this
+ *  thread if that is one of the kernel's device, else in the device's primary context. A launch does the
+ *  same when it is the first; call this to choose the moment, and before the capture of a graph. */
+TL_API tl_status tl_kernel_prepare(const tl_kernel *kernel, tl_error **out_error);
+
+/** What the code needs of the device: number of forms over all kernels, and number `index`. */
+TL_API size_t tl_kernel_form_count(const tl_kernel *kernel);
+TL_API tl_status tl_kernel_describe(const tl_kernel *kernel, size_t index, tl_kernel_info *out_info,
+                                    tl_error **out_error);
 
 /** Runs all kernels of the program in order. `args`: one per parameter in launch order, where dimensions
  *  may be TL_ARG_AUTO; or one per tensor and scalar, with every dimension solved from the tensors.
- *  Everything the program states is checked first (rank, dtype, extents, strides, alignment, facts);
- *  overlap of tensors is not. On the host the call returns when the work is done. Tensors are borrowed for
- *  the time of the work. `launch` may be NULL. */
+ *  Everything the program states is checked first (rank, dtype, device, extents, strides, alignment,
+ *  facts); overlap of tensors is not. On the host the call returns when the work is done, on CUDA when it
+ *  stands in the stream: nothing is allocated, locked or waited for once the kernel is prepared, so launches
+ *  can be captured in a graph. Tensors are borrowed for the time of the work. `launch` may be NULL. A kernel
+ *  that fails on the device shows in a later call, and its context is lost. */
 TL_API tl_status tl_kernel_launch(const tl_kernel *kernel, const tl_launch *launch, const tl_arg *args,
                                   size_t count,
                                   tl_error **out_error);

@@ -73,6 +73,8 @@ std::string section_text(const driver::Artifact& a, tl_section section) {
       return a.llvm_ir_optimised;
     case TL_SECTION_ASSEMBLY:
       return a.assembly;
+    case TL_SECTION_PTX:
+      return a.ptx;
   }
   return {};
 }

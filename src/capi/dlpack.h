@@ -36,14 +36,6 @@ static_assert(sizeof(DLTensor) == 48 && offsetof(DLTensor, device) == 8 && offse
 
 namespace tilegen::capi::dl {
 
-enum DeviceType : int32_t {
-  kCpu = 1,
-  kCuda = 2,
-  kCudaHost = 3,
-  kRocm = 10,
-  kRocmHost = 11,
-  kCudaManaged = 13
-};
 enum TypeCode : uint8_t { kInt = 0, kUInt = 1, kFloat = 2, kBfloat = 4, kBool = 6 };
 
 }  // namespace tilegen::capi::dl

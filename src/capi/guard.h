@@ -47,16 +47,17 @@ R shielded(R fallback, Body&& body) noexcept {
 constexpr uint32_t kMaxStruct = 1u << 12;  // a larger struct_size was never set
 
 // Copies a struct out as far as the caller's struct_size says; what the caller knows beyond us is zeroed.
+// `first_version` is the size the struct had when it came into the header; a caller compiled then still fits.
 template <class T>
-Checked fill_struct(T* out, const T& value) {
+Checked fill_struct(T* out, const T& value, size_t first_version = sizeof(T)) {
   const uint32_t size = out->struct_size;
-  if (size < sizeof(T) || size > kMaxStruct)  // every struct is at its first version
+  if (size < first_version || size > kMaxStruct)
     return Error(
         DiagCode::bad_struct_size, "",
-        "struct_size is " + std::to_string(size) + ", expected " + std::to_string(sizeof(T)) + " or more",
+        "struct_size is " + std::to_string(size) + ", expected " + std::to_string(first_version) + " or more",
         "set struct_size to sizeof the struct before the call");
   std::memset(out, 0, size);
-  std::memcpy(out, &value, sizeof(T));
+  std::memcpy(out, &value, size < sizeof(T) ? size : sizeof(T));
   out->struct_size = size;
   return Unit{};
 }

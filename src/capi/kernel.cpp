@@ -1,97 +1,44 @@
-// Devices, and kernels loaded on them.
+// Kernels loaded on a device.
 #include <algorithm>
 
 #include "capi/guard.h"
 #include "capi/launch_arguments.h"
-#include "runtime/host/host_runtime.h"
 
 using namespace tilegen;
 using namespace tilegen::capi;
 
 namespace {
 
-struct HostDevice {
-  target::Target target;
-  std::string name, features;
-};
-
-HostDevice describe_host() {
-  HostDevice host;
-  auto found = target::find_target("host");
-  if (!found) return host;
-  host.target = std::move(*found);
-  host.name = "host (" + host.target.cpu + ")";
-  for (const std::string& f : host.target.features) host.features += (host.features.empty() ? "" : ",") + f;
-  return host;
-}
-
-const HostDevice& host_device() {
-  static const HostDevice host = describe_host();
-  return host;
-}
-
-// Code for a wider machine would die on its first instruction, so it is refused when it is loaded.
-Checked runs_here(const target::Target& t) {
-  const target::Target& host = host_device().target;
-  std::string missing;
-  for (const std::string& f : t.features)
-    if (!f.empty() && f[0] == '+' &&
-        std::find(host.features.begin(), host.features.end(), f) == host.features.end())
-      missing += (missing.empty() ? "" : ", ") + f.substr(1);
-  if (missing.empty() && t.vector_bytes > host.vector_bytes)
-    missing = std::to_string(8 * t.vector_bytes) + "-bit vectors";
-  if (missing.empty()) return Unit{};
-  return Error(DiagCode::device_absent, "",
-               "the artifact is for " + t.name + ", this machine (" + host.cpu + ") lacks " + missing,
-               "compile for the target 'host'");
-}
-
-Checked loadable(const driver::Artifact& artifact, size_t ordinal) {
-  if (ordinal >= tl_device_count())
-    return Error(DiagCode::device_absent, "", "there is no device " + std::to_string(ordinal),
-                 "see tl_device_count; device 0 is the host");
-  if (!artifact.target.is_host())
-    return Error(DiagCode::device_absent, "",
-                 "the artifact is for " + artifact.target.name + ", device 0 is the host",
-                 "compile for 'host'");
-  if (Checked here = runs_here(artifact.target); !here) return here;
-  if (!artifact.host_code)
-    return Error(DiagCode::target_unsupported, "", "the artifact has a schedule and no code",
-                 "compile without the option 'plan_only'");
-  return Unit{};
-}
-
-Expected<int> max_threads(const tl_launch* launch) {
-  if (!launch) return 0;
+Expected<runtime::LaunchOptions> launch_options(const tl_launch* launch) {
+  runtime::LaunchOptions options;
+  if (!launch) return options;
   auto value = read_struct(launch);
   if (!value) return value.error();
-  if (value->stream)
-    return Error(DiagCode::launch_device, "", "the host has no streams, launch.stream is set",
-                 "set stream to NULL");
-  return static_cast<int>(std::min<uint32_t>(value->max_threads, 1u << 16));
+  options.max_threads = static_cast<int>(std::min<uint32_t>(value->max_threads, 1u << 16));
+  options.stream = value->stream;
+  return options;
+}
+
+// The stages of a compilation; those with a dot are parts of others.
+double compile_ms(const driver::Artifact& artifact) {
+  double sum = 0;
+  for (const driver::StageTime& t : artifact.times)
+    if (t.stage.find('.') == std::string::npos) sum += t.ms;
+  return sum;
+}
+
+// A copy of `text` that lives as long as the kernel; equal texts share one.
+const char* keep(const tl_kernel& kernel, std::string text) {
+  std::lock_guard lock(kernel.describing);
+  for (const std::string& kept : kernel.descriptions)
+    if (kept == text) return kept.c_str();
+  kernel.descriptions.push_back(std::move(text));
+  return kernel.descriptions.back().c_str();
 }
 
 }  // namespace
 
 extern "C" {
-
-size_t tl_device_count(void) { return 1; }
-
-tl_status tl_device_describe(size_t ordinal, tl_device_info* out_info) {
-  return guard("tl_device_describe", nullptr, [&]() -> Checked {
-    if (!out_info) return null_argument("out_info");
-    if (ordinal >= tl_device_count())
-      return Error(DiagCode::device_absent, "", "there is no device " + std::to_string(ordinal),
-                   "see tl_device_count");
-    tl_device_info info{};
-    info.kind = TL_DEVICE_HOST;
-    info.cores = static_cast<uint32_t>(runtime::host_threads());
-    info.name = host_device().name.c_str();
-    info.target = "host";
-    info.features = host_device().features.c_str();
-    return fill_struct(out_info, info);
-  });
-}
 
 tl_status tl_kernel_load(const tl_context* context, const tl_artifact* artifact, size_t ordinal,
                          tl_kernel** out_kernel, tl_error** out_error) {
@@ -99,9 +46,10 @@ tl_status tl_kernel_load(const tl_context* context, const tl_artifact* artifact,
     if (out_kernel) *out_kernel = nullptr;
     if (!context) return null_argument("context");
     if (!artifact || !out_kernel) return null_argument(artifact ? "out_kernel" : "artifact");
-    if (Checked good = loadable(*artifact->artifact, ordinal); !good) return good;
+    auto loaded = runtime::load(artifact->artifact, ordinal);
+    if (!loaded) return loaded.error();
     auto made = std::make_unique<tl_kernel>();
-    made->artifact = artifact->artifact;
+    made->executable = std::move(*loaded);
     *out_kernel = made.release();
     return Unit{};
   });
@@ -110,15 +58,57 @@ tl_status tl_kernel_load(const tl_context* context, const tl_artifact* artifact,
 void tl_kernel_retain(tl_kernel* kernel) { retain(kernel); }
 void tl_kernel_release(tl_kernel* kernel) { release(kernel); }
 
+tl_status tl_kernel_prepare(const tl_kernel* kernel, tl_error** out_error) {
+  return guard("tl_kernel_prepare", out_error, [&]() -> Checked {
+    if (!kernel) return null_argument("kernel");
+    return kernel->executable->prepare();
+  });
+}
+
+size_t tl_kernel_form_count(const tl_kernel* kernel) {
+  return kernel ? kernel->executable->artifact().kernels.size() : 0;
+}
+
+tl_status tl_kernel_describe(const tl_kernel* kernel, size_t index, tl_kernel_info* out_info,
+                             tl_error** out_error) {
+  return guard("tl_kernel_describe", out_error, [&]() -> Checked {
+    if (!kernel || !out_info) return null_argument(kernel ? "out_info" : "kernel");
+    auto rows = kernel->executable->info();
+    if (!rows) return rows.error();
+    if (index >= rows->size())
+      return Error(DiagCode::bad_enum, "", "there is no form " + std::to_string(index),
+                   "count them with tl_kernel_form_count");
+    const runtime::FormInfo& row = (*rows)[index];
+    tl_kernel_info info{};
+    info.kernel = static_cast<uint32_t>(row.kernel);
+    info.variant = static_cast<uint32_t>(row.variant);
+    info.threads = static_cast<uint32_t>(row.program->threads);
+    info.name = row.program->name.c_str();
+    info.guards = keep(*kernel, row.guards);
+    info.measured = row.measured ? 1 : 0;
+    info.registers = row.registers;
+    info.max_threads = row.max_threads;
+    info.blocks_per_multiprocessor = row.blocks_per_multiprocessor;
+    info.local_bytes = row.local_bytes;
+    info.static_shared_bytes = row.static_shared_bytes;
+    info.dynamic_shared_bytes = row.dynamic_shared_bytes;
+    info.log = keep(*kernel, kernel->executable->load_log());
+    info.compile_ms = compile_ms(kernel->executable->artifact());
+    info.load_ms = kernel->executable->load_ms();
+    return fill_struct(out_info, info);
+  });
+}
+
 tl_status tl_kernel_launch(const tl_kernel* kernel, const tl_launch* launch, const tl_arg* args, size_t count,
                            tl_error** out_error) {
   return guard("tl_kernel_launch", out_error, [&]() -> Checked {
     if (!kernel) return null_argument("kernel");
-    auto threads = max_threads(launch);
-    if (!threads) return threads.error();
-    auto slots = bind_launch_arguments(*kernel->artifact->program, args, count);
-    if (!slots) return slots.error();
-    return runtime::run_host(*kernel->artifact, *slots, *threads);
+    auto options = launch_options(launch);
+    if (!options) return options.error();
+    if (Checked sane = check_argument_array(args, count, "args"); !sane) return sane;
+    LaunchArguments arguments(count);
+    if (Checked ok = convert_arguments(args, arguments); !ok) return ok;
+    return kernel->executable->launch(arguments, *options);
   });
 }
 
@@ -126,11 +116,12 @@ tl_status tl_kernel_launch_dlpack(const tl_kernel* kernel, const tl_launch* laun
                                   const struct DLTensor* const* tensors, size_t count, tl_error** out_error) {
   return guard("tl_kernel_launch_dlpack", out_error, [&]() -> Checked {
     if (!kernel) return null_argument("kernel");
-    auto threads = max_threads(launch);
-    if (!threads) return threads.error();
-    auto slots = bind_tensors(*kernel->artifact->program, tensors, count);
-    if (!slots) return slots.error();
-    return runtime::run_host(*kernel->artifact, *slots, *threads);
+    auto options = launch_options(launch);
+    if (!options) return options.error();
+    if (Checked sane = check_argument_array(tensors, count, "tensors"); !sane) return sane;
+    LaunchArguments arguments(count);
+    if (Checked ok = convert_tensors(tensors, arguments); !ok) return ok;
+    return kernel->executable->launch(arguments, *options);
   });
 }
 

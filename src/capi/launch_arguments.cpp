@@ -37,66 +37,51 @@ ir::DType dtype_of(const DLDataType& t) {
   return ir::DType::none;
 }
 
-bool host_reaches(int32_t device_type) {
-  return device_type == dl::kCpu || device_type == dl::kCudaHost || device_type == dl::kRocmHost ||
-         device_type == dl::kCudaManaged;
-}
-
-std::string device_text(const DLDevice& d) {
-  const std::string kind = d.device_type == dl::kCuda   ? "cuda"
-                           : d.device_type == dl::kRocm ? "rocm"
-                                                        : "device type " + std::to_string(d.device_type);
-  return kind + ":" + std::to_string(d.device_id);
-}
-
 std::string argument_text(size_t index) { return "argument " + std::to_string(index); }
 
-Expected<Argument> describe(const DLTensor* t, size_t index) {
+Checked describe(const DLTensor* t, size_t index, Argument& a) {
   if (!t) return null_argument(argument_text(index));
   if (t->ndim < 0 || t->ndim > kMaxRank)
     return Error(DiagCode::launch_rank, "",
                  argument_text(index) + " has " + std::to_string(t->ndim) + " dimensions",
                  "the description may be corrupt");
   if (t->ndim > 0 && !t->shape) return null_argument("the shape of " + argument_text(index));
-  Argument a;
   a.kind = Argument::Kind::tensor;
   a.bits = reinterpret_cast<uint64_t>(t->data);
   if (t->data) a.bits += t->byte_offset;
   a.type = dtype_of(t->dtype);
-  a.shape.assign(t->shape, t->shape + t->ndim);
-  if (t->strides) a.strides.assign(t->strides, t->strides + t->ndim);
-  a.on_host = host_reaches(t->device.device_type);
-  a.device = device_text(t->device);
-  return a;
+  a.shape = {t->shape, static_cast<size_t>(t->ndim)};
+  if (t->strides) a.strides = {t->strides, static_cast<size_t>(t->ndim)};
+  a.place = {t->device.device_type, t->device.device_id};
+  return Unit{};
 }
 
-Expected<Argument> convert(const tl_arg& arg, size_t index) {
+Checked convert(const tl_arg& arg, size_t index, Argument& a) {
   if (arg.dtype != 0 && !ir::dtype_valid(arg.dtype))
     return Error(DiagCode::bad_enum, "", argument_text(index) + " has no dtype " + std::to_string(arg.dtype),
                  "use a tl_dtype, or 0");
-  Argument a;
   a.bits = arg.payload;
   a.type = static_cast<ir::DType>(arg.dtype);
   switch (arg.kind) {
     case TL_ARG_AUTO:
       a.kind = Argument::Kind::automatic;
-      return a;
+      return Unit{};
     case TL_ARG_POINTER:
       a.kind = Argument::Kind::pointer;
-      return a;
+      return Unit{};
     case TL_ARG_I64:
       a.kind = Argument::Kind::integer;
-      return a;
+      return Unit{};
     case TL_ARG_F64:
       a.kind = Argument::Kind::floating;
-      return a;
+      return Unit{};
     case TL_ARG_TENSOR: {
-      auto described = describe(reinterpret_cast<const DLTensor*>(arg.payload), index);
-      if (described && arg.dtype != 0 && described->type != a.type)
-        return Error(
-            DiagCode::launch_dtype, "",
-            argument_text(index) + " is said to be " + ir::dtype_name(a.type) + ", its tensor is not",
-            "set dtype to that of the tensor, or to 0");
+      const ir::DType said = a.type;
+      Checked described = describe(reinterpret_cast<const DLTensor*>(arg.payload), index, a);
+      if (described && arg.dtype != 0 && a.type != said)
+        return Error(DiagCode::launch_dtype, "",
+                     argument_text(index) + " is said to be " + ir::dtype_name(said) + ", its tensor is not",
+                     "set dtype to that of the tensor, or to 0");
       return described;
     }
   }
@@ -104,38 +89,25 @@ Expected<Argument> convert(const tl_arg& arg, size_t index) {
                "use a tl_arg_kind");
 }
 
-Checked countable(size_t count) {
+}  // namespace
+
+Checked check_argument_array(const void* array, size_t count, const char* name) {
+  if (count > 0 && !array) return null_argument(name);
   if (count <= kMaxArguments) return Unit{};
   return Error(DiagCode::launch_arity, "", std::to_string(count) + " arguments were given",
                "pass one argument per parameter");
 }
 
-}  // namespace
-
-Expected<std::vector<uint64_t>> bind_launch_arguments(const ir::Program& program, const tl_arg* args,
-                                                      size_t count) {
-  if (count > 0 && !args) return null_argument("args");
-  if (Checked sane = countable(count); !sane) return sane.error();
-  std::vector<Argument> arguments;
-  for (size_t i = 0; i < count; ++i) {
-    auto a = convert(args[i], i);
-    if (!a) return a.error();
-    arguments.push_back(std::move(*a));
-  }
-  return runtime::bind_arguments(program, arguments);
+Checked convert_arguments(const tl_arg* args, std::span<Argument> out) {
+  for (size_t i = 0; i < out.size(); ++i)
+    if (Checked ok = convert(args[i], i, out[i]); !ok) return ok;
+  return Unit{};
 }
 
-Expected<std::vector<uint64_t>> bind_tensors(const ir::Program& program, const DLTensor* const* tensors,
-                                             size_t count) {
-  if (count > 0 && !tensors) return null_argument("tensors");
-  if (Checked sane = countable(count); !sane) return sane.error();
-  std::vector<Argument> arguments;
-  for (size_t i = 0; i < count; ++i) {
-    auto a = describe(tensors[i], i);
-    if (!a) return a.error();
-    arguments.push_back(std::move(*a));
-  }
-  return runtime::bind_arguments(program, arguments);
+Checked convert_tensors(const DLTensor* const* tensors, std::span<Argument> out) {
+  for (size_t i = 0; i < out.size(); ++i)
+    if (Checked ok = describe(tensors[i], i, out[i]); !ok) return ok;
+  return Unit{};
 }
 
 }  // namespace tilegen::capi

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -11,6 +12,7 @@
 #include "builder/builder.h"
 #include "driver/compile.h"
 #include "ir/program.h"
+#include "runtime/executable.h"
 #include "support/diagnostic.h"
 #include "support/limits.h"
 #include "target/target.h"
@@ -110,14 +112,16 @@ struct tl_program : tilegen::capi::RefCounted {
 };
 
 struct tl_artifact : tilegen::capi::RefCounted {
-  static constexpr int kSections = TL_SECTION_ASSEMBLY + 1;
+  static constexpr int kSections = TL_SECTION_PTX + 1;
   std::shared_ptr<const tilegen::driver::Artifact> artifact;
   mutable std::once_flag made[kSections];
   mutable std::string text[kSections];
 };
 
 struct tl_kernel : tilegen::capi::RefCounted {
-  std::shared_ptr<const tilegen::driver::Artifact> artifact;
+  std::unique_ptr<tilegen::runtime::Executable> executable;
+  mutable std::mutex describing;                // of what stands below
+  mutable std::deque<std::string> descriptions;  // strings handed out by tl_kernel_describe
 };
 
 struct tl_builder {

@@ -3,6 +3,7 @@
 #include <string_view>
 
 #include "capi/guard.h"
+#include "runtime/devices.h"
 
 using namespace tilegen;
 using namespace tilegen::capi;
@@ -28,8 +29,7 @@ constexpr NumberRow kNumbers[] = {
     {"async_copy", [](const target::Target& t) -> int64_t { return t.async_copy ? 1 : 0; }},
 };
 
-Checked make_target(std::string_view name, tl_target** out_target) {
-  auto found = target::find_target(name);
+Checked make_target(Expected<target::Target> found, tl_target** out_target) {
   if (!found) return found.error();
   auto made = std::make_unique<tl_target>();
   made->target = std::move(*found);
@@ -53,7 +53,7 @@ tl_status tl_target_parse(const char* name, tl_target** out_target, tl_error** o
   return guard("tl_target_parse", out_error, [&]() -> Checked {
     if (out_target) *out_target = nullptr;
     if (!name || !out_target) return null_argument(name ? "out_target" : "name");
-    return make_target(name, out_target);
+    return make_target(runtime::find_target(name), out_target);
   });
 }
 
@@ -61,7 +61,7 @@ tl_status tl_target_best(const tl_context* context, tl_target** out_target, tl_e
   return guard("tl_target_best", out_error, [&]() -> Checked {
     if (out_target) *out_target = nullptr;
     if (!context || !out_target) return null_argument(context ? "out_target" : "context");
-    return make_target("host", out_target);  // the only device that this library runs on
+    return make_target(runtime::best_target(), out_target);
   });
 }
 

@@ -22,13 +22,21 @@ struct StageTime {
   double ms = 0;
 };
 
+// The forms of one kernel of the program among Artifact::kernels, in the order in which a launch tries their
+// guards.
+struct FormRange {
+  size_t first = 0, count = 1;
+};
+
 // Everything a launch needs, self-contained: the program it came from may be gone.
 struct Artifact {
   target::Target target;
   std::shared_ptr<const ir::Program> program;  // parameters, facts, shapes for argument checks
   plan::Schedule schedule;
-  std::vector<thread::ThreadProgram> kernels;        // run in order
+  std::vector<thread::ThreadProgram> kernels;        // every form of every kernel; a name is a symbol of the code
+  std::vector<FormRange> forms;                      // one per kernel of the program, in launch order
   std::shared_ptr<codegen::HostCode> host_code;      // host targets
+  std::string ptx;                                   // NVIDIA targets
   std::string llvm_ir, llvm_ir_optimised, assembly;  // kept on request
   std::vector<StageTime> times;
 };

@@ -46,11 +46,16 @@ const Digit* vector_digit(const Fragment& iteration) {
   return nullptr;
 }
 
-int64_t widest_bytes(const ir::Program& p, const KernelOp& op) {
-  int64_t bytes = 1;
-  for (const ops::ElementAccess& a : op.view.accesses)
-    bytes = std::max<int64_t>(bytes, ir::dtype_bytes(p.buffer(a.buffer).type));
-  return bytes;
+// Of what one access moves. On a GPU registers are no memory: only where nothing else is touched do they count.
+int64_t widest_bytes(const ir::Program& p, const KernelOp& op, const target::Target& t) {
+  int64_t any = 1, memory = 0;
+  for (const ops::ElementAccess& a : op.view.accesses) {
+    const ir::Buffer& b = p.buffer(a.buffer);
+    any = std::max<int64_t>(any, ir::dtype_bytes(b.type));
+    if (b.scope == ir::MemScope::global || b.scope == ir::MemScope::shared)
+      memory = std::max<int64_t>(memory, ir::dtype_bytes(b.type));
+  }
+  return t.is_host() || memory == 0 ? any : memory;
 }
 
 int64_t points(const Fragment& f) { return f.map().elements(); }
@@ -66,7 +71,7 @@ int64_t vector_width(const ir::Program& p, const KernelOp& op, const Fragment& i
                      const KnownLayouts& known, const target::Target& t) {
   const Digit* digit = vector_digit(iteration);
   if (!digit) return 1;
-  int64_t limit = t.vector_bytes / widest_bytes(p, op);
+  int64_t limit = t.vector_bytes / widest_bytes(p, op, t);
   if (t.is_host())
     return std::min<int64_t>(limit,
                              static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(digit->extent))));

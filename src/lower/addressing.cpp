@@ -78,7 +78,7 @@ ExprId KernelLowering::memory_index(ir::BufferId buffer, std::span<const ExprId>
   ir::ExprPool& e = out_.exprs;
   if (b.scope != ir::MemScope::global) {
     const plan::ValuePlan& v = value_plan(buffer);
-    if (v.memory) return layout_index(*v.memory, 0, indices);
+    if (v.memory) return in_slot(value_of(buffer), swizzled(*v.memory, layout_index(*v.memory, 0, indices)));
     return layout_index(v.fragment->map(), layout::kRegister, indices);
   }
   ExprId sum = e.const_int(0);
@@ -97,11 +97,17 @@ ExprId KernelLowering::bounds_predicate(ir::BufferId buffer, std::span<const Exp
   const ir::Buffer& b = p_.buffer(buffer);
   ir::ExprPool& e = out_.exprs;
   ExprId predicate;
+  const bool tensor = b.scope == ir::MemScope::global;
+  if (tensor && assumed_interior_) return predicate;
   for (size_t d = 0; d < b.shape.size(); ++d) {
-    ExprId index = simplified(indices[d]);
-    ExprId low = e.le(e.const_int(0), index), high = e.lt(index, lower_expr(b.shape[d]));
-    if (!arith::prove(ctx_, low)) predicate = both(predicate, simplified(low));
-    if (!arith::prove(ctx_, high)) predicate = both(predicate, simplified(high));
+    const ExprId index = simplified(indices[d]), extent = lower_expr(b.shape[d]);
+    auto require = [&](ExprId condition, Bound bound) {
+      if (arith::prove(ctx_, condition)) return;
+      predicate = both(predicate, simplified(condition));
+      if (tensor && gpu()) bounds_.push_back(bound);
+    };
+    require(e.le(e.const_int(0), index), {index, ExprId()});
+    require(e.lt(index, extent), {index, extent});
   }
   return predicate;
 }
@@ -110,6 +116,7 @@ ExprId KernelLowering::load_element(ir::BufferId buffer, std::span<const ExprId>
                                     ExprId predicate) {
   if (p_.buffer(buffer).scope != ir::MemScope::global && value_of(buffer) < 0)
     return out_.exprs.const_number(0, p_.buffer(buffer).type);  // reported; the program is dropped
+  if (in_thread_registers(buffer)) return load_register(held(value_of(buffer)), indices);
   predicate = store_predicate(buffer, indices, predicate, inside);
   std::vector<ExprId> operands = {memory_index(buffer, indices)};
   if (predicate) operands.push_back(predicate);

@@ -1,6 +1,7 @@
 // Element-wise ops: copies, fills, parallel loops, lone stores.
 #include <algorithm>
 
+#include "lower/accesses.h"
 #include "lower/kernel_lowering.h"
 
 namespace tilegen::lower {
@@ -59,6 +60,7 @@ ExprId OpLowering::interior_condition() {
 }
 
 void OpLowering::emit_nest(const layout::Fragment& iteration, int64_t vector, const EmitPoint& emit) {
+  if (k_.gpu()) return emit_thread_nest(iteration, vector, emit);
   auto emit_once = [&](thread::Block& out) {
     auto mark = k_.ctx_.mark();
     Nest nest = k_.make_nest(iteration, vector, iteration_extents());
@@ -79,16 +81,23 @@ void OpLowering::emit_nest(const layout::Fragment& iteration, int64_t vector, co
 }
 
 void OpLowering::for_each_point(int operand, const PointValue& value) {
+  if (plan_.engine == plan::Engine::async_copy && k_.gpu() && async_copy_points(operand)) return;
   ir::BufferId dst = tile_op_->operands[static_cast<size_t>(operand)].buffer;
   emit_nest(*plan_.iteration, plan_.vector, [&](const Nest& nest, thread::Block& body) {
-    std::vector<ExprId> indices = element_at(operand, nest.point);
     no_padding_ = k_.both(ExprId(), nest.inside);
-    ExprId predicate = k_.store_predicate(dst, indices, no_padding_, k_.interior_);
-    ExprId streaming = k_.streaming_condition(plan_, dst);
-    body.push_back(k_.out_.add(thread::Store{k_.memory_of(dst), k_.memory_index(dst, indices),
-                                             value(nest.point), predicate, streaming.valid(), streaming},
-                               op_.path));
+    store_element(nest, dst, element_at(operand, nest.point), value(nest.point), ExprId(), body);
   });
+}
+
+void OpLowering::store_element(const Nest& nest, ir::BufferId buffer, std::span<const ExprId> indices, ExprId value,
+                               ExprId condition, thread::Block& body) {
+  if (k_.gpu()) return store_from_thread(nest, buffer, indices, value, condition, body);
+  ExprId predicate = k_.both(k_.both(ExprId(), nest.inside), condition);
+  predicate = k_.store_predicate(buffer, indices, predicate, tile_op_ && k_.interior_);
+  ExprId streaming = k_.streaming_condition(plan_, buffer);
+  body.push_back(k_.out_.add(thread::Store{k_.memory_of(buffer), k_.memory_index(buffer, indices), value, predicate,
+                                           streaming.valid(), streaming},
+                             op_.path));
 }
 
 ExprId OpLowering::frozen_condition(const Nest& nest, ExprId condition, thread::Block& body) {
@@ -107,6 +116,18 @@ ExprId OpLowering::frozen_condition(const Nest& nest, ExprId condition, thread::
   return e.load(memory, ir::DType::boolean, std::vector<ExprId>{lane});
 }
 
+bool OpLowering::reads_what_is_written(ExprId condition) const {
+  std::set<MemoryId> written;
+  for (const infer::OpAccess& a : op_.accesses)
+    if (a.write) written.insert(k_.memory_of(a.buffer));
+  std::set<ExprId> seen;
+  std::vector<Access> loads;
+  collect_loads(k_.out_.exprs, condition, seen, loads);
+  return std::any_of(loads.begin(), loads.end(), [&](const Access& a) {
+    return std::any_of(written.begin(), written.end(), [&](MemoryId m) { return may_alias(k_.out_, m, a.memory); });
+  });
+}
+
 void OpLowering::parallel_loop() {
   const auto* loop = k_.p_.as<ir::Loop>(op_.stmt);
   const auto* lone = k_.p_.as<ir::Store>(op_.stmt);
@@ -117,29 +138,27 @@ void OpLowering::parallel_loop() {
     auto emit_store = [&](const ir::Store& s, ExprId condition) {
       std::vector<ExprId> indices;
       for (ExprId index : s.indices) indices.push_back(k_.simplified(k_.lower_expr(index)));
-      ExprId predicate = k_.store_predicate(s.buffer, indices, condition, false);
-      ExprId streaming = k_.streaming_condition(plan_, s.buffer);
-      body.push_back(
-          k_.out_.add(thread::Store{k_.memory_of(s.buffer), k_.memory_index(s.buffer, indices),
-                                    k_.lower_expr(s.value), predicate, streaming.valid(), streaming},
-                      op_.path));
+      store_element(nest, s.buffer, indices, k_.lower_expr(s.value), condition, body);
     };
     std::function<void(const ir::Block&, ExprId)> statements = [&](const ir::Block& b, ExprId condition) {
       for (ir::StmtId id : b) {
         if (const auto* store = k_.p_.as<ir::Store>(id)) {
           emit_store(*store, condition);
         } else if (const auto* branch = k_.p_.as<ir::Branch>(id)) {
-          ExprId taken = frozen_condition(nest, k_.simplified(k_.lower_expr(branch->condition)), body);
+          ExprId taken = k_.simplified(k_.lower_expr(branch->condition));
+          if (!k_.gpu() || reads_what_is_written(taken))
+            taken = frozen_condition(nest, taken, body);
+          else
+            k_.record_condition(taken);
           statements(branch->then_body, k_.both(condition, taken));
           statements(branch->else_body, k_.both(condition, e.unary(ir::ExprOp::logical_not, taken)));
         }
       }
     };
-    ExprId inside = k_.both(ExprId(), nest.inside);
     if (lone)
-      emit_store(*lone, inside);
+      emit_store(*lone, ExprId());
     else
-      statements(loop->body, inside);
+      statements(loop->body, ExprId());
   });
 }
 

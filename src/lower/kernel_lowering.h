@@ -1,7 +1,25 @@
 // State of lowering one kernel, shared by the files of this folder. Not used outside it.
+//
+// Blocks of one thread (host) and blocks of many (GPU) share statements, expressions and the walk over an op's points;
+// what differs stands in functions of its own: files named gpu_* belong to GPUs alone.
+//
+// A GPU op is emitted in terms of digit variables: Nest::thread_digits names one variable per thread digit of the
+// iteration layout, bound to its range, so that index arithmetic sees independent digits instead of quotients of the
+// thread index. finish_thread_nest() replaces them by expressions of the thread variable. Register indices lose every
+// digit variable on the way; one that does not is a choice among registers (gpu_registers.cpp).
+//
+// What plugs in:
+//  - matrix products: OpLowering::contract_warp_mma (gpu_gemm.cpp), for Engine::mma. Registers of an operand in the
+//    layout the atom wants: KernelLowering::held; elements of shared tiles: memory_index.
+//  - asynchronous copies: OpLowering::async_copy_points (gpu_async.cpp), for Engine::async_copy. emit_nest walks the
+//    points; false says that the plain copy shall be emitted.
+//  - pipelined loops: KernelLowering::pipelined_loop (gpu_pipeline.cpp). While the body of a stage is lowered, `slots_`
+//    says which slot of a value its statements mean; without an entry slot 0.
+//  - barriers: planted by a pass over the finished program.
 #pragma once
 
 #include <map>
+#include <memory>
 #include <set>
 
 #include "arith/context.h"
@@ -11,6 +29,7 @@
 #include "lower/lower_kernel.h"
 #include "ops/element_view.h"
 #include "ops/lower_sink.h"
+#include "schedule/exchange_plan.h"
 
 namespace tilegen::lower {
 
@@ -30,19 +49,35 @@ struct Nest {
   std::vector<NestLoop> loops;
   std::vector<ExprId> point;  // per iteration dimension
   ExprId inside;              // bool: the point is no padding; a true literal when it never is
+
+  // GPU: digit variable -> expression of the thread variable. Threads that no digit reaches walk the points of another.
+  std::map<VarId, ExprId> thread_digits;
+  // GPU: of the threads that walk this point, the one that writes to memory; invalid when there is only one.
+  ExprId writer;
 };
+
+// GPU: where the registers of a fragment are and how its elements are spread over threads and registers.
+struct Held {
+  MemoryId memory;
+  const layout::Fragment* fragment = nullptr;
+};
+
+using EmitPoint = std::function<void(const Nest&, thread::Block&)>;
 
 class KernelLowering {
  public:
-  KernelLowering(const ir::Program& p, int kernel, const plan::KernelSchedule& s, const target::Target& t);
+  KernelLowering(const ir::Program& p, int kernel, const plan::KernelSchedule& s, const target::Target& t,
+                 const LowerOptions& options);
   Expected<thread::ThreadProgram> run();
 
  private:
   friend class OpLowering;
   friend class ExprLowering;
+  friend class BlockReduction;
 
   // lower_kernel.cpp
   void declare_parameters();
+  void declare_grid();
   void declare_values();
   void block(const ir::Block& b, thread::Block& out);
   void statement(ir::StmtId id, thread::Block& out);
@@ -80,6 +115,98 @@ class KernelLowering {
   thread::Block wrap(const Nest& nest, size_t first, size_t last, thread::Block body,
                      const std::string& origin);
 
+  // gpu_grid.cpp: one linear block index; the program's indices are expressions of it, put in at the end.
+  bool gpu() const { return !target_.is_host(); }
+  void declare_linear_grid();
+  void replace_block_indices();
+
+  // gpu_alignment.cpp
+  void assume_alignment();
+  std::map<ir::BufferId, int64_t> planned_vectors() const;
+  bool want_multiple(ExprId stride, int64_t divisor, std::map<VarId, int64_t>& wanted);
+
+  // gpu_interior.cpp
+  struct Bound {  // 0 <= index, or index < extent where there is one; a dimension of a tensor
+    ExprId index, extent;
+  };
+  // Stores that depend on a condition of the user's: a bound like those of tensors where it compares indices.
+  void record_condition(ExprId condition);
+  std::optional<ExprId> hardest_case(const Bound& bound, const Nest& nest);
+  // Condition, the same for the whole block, under which every recorded bound holds; invalid when none can be told.
+  ExprId interior_of_bounds(const Nest& nest);
+
+  // gpu_iteration.cpp
+  struct ThreadDigit {
+    layout::Digit digit;
+    ExprId value;  // expression of the thread variable, inside the digit's extent for every thread
+  };
+  struct ThreadDigits {
+    std::vector<ThreadDigit> digits;  // by descending stride
+    ExprId reached;                   // the thread is one that the digits reach; invalid: all are
+  };
+  ThreadDigits thread_digits(const layout::Fragment& f);
+  // Register digits become loops (unrolled, or serial where no register depends on them), the unit digit a vector.
+  Nest make_thread_nest(const layout::Fragment& iteration, int64_t vector, const std::vector<int64_t>& extents,
+                        bool serial);
+  // Digit variables replaced by what they stand for, in the stores of `body` and below its loops.
+  void finish_thread_nest(const Nest& nest, const thread::Block& body);
+
+  // gpu_walk.cpp
+  struct Walk {
+    layout::Fragment iteration;
+    int64_t vector = 1;   // widest vector to try
+    bool serial = false;  // loops that need not be unrolled are not
+    std::string origin;
+  };
+  // The loops over the points that one thread walks, around what `emit` puts into their body.
+  void emit_walk(const Walk& walk, const EmitPoint& emit, thread::Block& out);
+  // The walk with vectors of one width.
+  struct Attempt {
+    thread::Block block;
+    bool legal = true;         // every wide access is aligned
+    bool wide = false;         // there is one
+    bool lane_bounds = false;  // predicates differ between the lanes of a vector
+    ExprId interior;           // the block's accesses to tensors are all in bounds; invalid: not told
+  };
+  Attempt try_walk(const Walk& walk, int64_t width, const EmitPoint& emit);
+  bool emit_vectors(const Walk& walk, int64_t width, const EmitPoint& emit, thread::Block& out);
+  void inspect_vector(const Nest& nest, const thread::Block& body, Attempt& result);
+
+  // gpu_exchange.cpp
+  MemoryId scratch(const std::string& path, ir::DType type, int64_t elements);
+  void barrier(thread::Block& out, const std::string& origin);
+  // to = from, element by element; every holder in `to` has it then.
+  void exchange(const Held& from, const Held& to, const std::string& path, thread::Block& out);
+  void exchange_lanes(const Held& from, const Held& to, const std::string& path, thread::Block& out);
+  void exchange_scratch(const Held& from, const Held& to, const std::string& path, thread::Block& out);
+  // The planned conversions in front of an op and behind it; between the two held() gives the op's forms.
+  void begin_conversions(const infer::KernelOp& op, thread::Block& out);
+  void end_conversions(const infer::KernelOp& op, thread::Block& out);
+  void spread_scalars(ir::StmtId id, thread::Block& out);
+
+  // gpu_registers.cpp
+  bool in_thread_registers(ir::BufferId buffer) const {
+    return gpu() && p_.buffer(buffer).scope != ir::MemScope::global && p_.buffer(buffer).scope != ir::MemScope::shared;
+  }
+  Held held(int value);
+  ExprId load_register(const Held& from, std::span<const ExprId> indices);
+  // memory[register of the element] = value where `predicate` holds (invalid: always).
+  void store_register(const Held& to, std::span<const ExprId> indices, ExprId value, ExprId predicate,
+                      thread::Block& out, const std::string& origin);
+  // Index of an element's register, kept in range where the element may be none of the fragment's; `inside` (invalid:
+  // always) is when it is one.
+  ExprId register_index(const layout::Fragment& f, std::span<const ExprId> indices, ExprId* inside);
+  bool fixed_index(ExprId index) const;
+  // This thread holds the element.
+  ExprId holds(const layout::Fragment& f, std::span<const ExprId> indices);
+  MemoryId add_registers(const std::string& name, ir::DType type, int64_t elements);
+  ExprId swizzled(const layout::Layout& l, ExprId index);
+  // Element `index` of the slot that the statements being lowered mean.
+  ExprId in_slot(int value, ExprId index);
+
+  // gpu_pipeline.cpp
+  void pipelined_loop(const ir::Loop& loop, thread::Block& out, const std::string& origin);
+
   // element.cpp, reduce.cpp, gemm.cpp: bodies of OpLowering
 
   const ir::Program& p_;
@@ -87,6 +214,7 @@ class KernelLowering {
   const ir::Kernel& kernel_;
   const plan::KernelSchedule& schedule_;
   const target::Target& target_;
+  const LowerOptions options_;
   infer::KernelOps ops_;
   std::vector<std::string> paths_;
   std::map<ir::StmtId, const infer::KernelOp*> op_of_;
@@ -100,6 +228,20 @@ class KernelLowering {
   int scalar_value_ = -1;                     // while a scalar is lowered: the value it reads
   std::string origin_;
   bool interior_ = false;  // the tile op's regions are known to be in bounds
+  ExprId assumed_interior_;         // GPU: condition under which all accesses to tensors are in bounds; holds here
+  std::vector<Bound> bounds_;       // GPU: bounds of tensors that accesses were predicated with
+  std::map<VarId, ExprId> block_indices_;  // GPU: program block index -> expression of the one block variable
+  std::set<VarId> fixed_vars_;             // GPU: constants after unrolling, and vector lanes
+  std::map<int, Held> converted_;          // GPU: values the op being lowered sees in another form
+  std::map<int, Held> scalar_forms_;       // GPU: values the statement's scalars see in another form
+  struct ActiveConversion {
+    int value = -1;
+    Held form;
+    bool behind = false;
+  };
+  std::vector<ActiveConversion> op_conversions_;            // of the op being lowered
+  std::vector<std::unique_ptr<layout::Fragment>> forms_;    // what Held of conversions points to
+  std::map<int, ExprId> slots_;            // GPU: slot of a value that statements mean; absent: 0
   Error error_;
 };
 
@@ -125,13 +267,29 @@ class OpLowering final : public ops::LowerSink {
   std::vector<int64_t> iteration_extents() const;
   // Emits the nest around `emit(point, predicate, stores)`, twice (interior and edge) where bounds can be
   // told for the whole box at once.
-  using EmitPoint = std::function<void(const Nest&, thread::Block&)>;
   void emit_nest(const layout::Fragment& iteration, int64_t vector, const EmitPoint& emit);
+  // buffer[indices] = value where `condition` holds and the point is no padding.
+  void store_element(const Nest& nest, ir::BufferId buffer, std::span<const ExprId> indices, ExprId value,
+                     ExprId condition, thread::Block& body);
   ExprId interior_condition();
   // The condition's value per vector lane, computed before the stores it guards may change what it reads.
   ExprId frozen_condition(const Nest& nest, ExprId condition, thread::Block& body);
+  bool reads_what_is_written(ExprId condition) const;
   void contract_micro_kernel(int a, int b, int c, bool clear);
   void contract_loops(int a, int b, int c, bool clear);
+
+  // gpu_element.cpp
+  void emit_thread_nest(const layout::Fragment& iteration, int64_t vector, const EmitPoint& emit);
+  void store_from_thread(const Nest& nest, ir::BufferId buffer, std::span<const ExprId> indices, ExprId value,
+                         ExprId condition, thread::Block& body);
+  void check_holders(const layout::Fragment& iteration);
+
+  // gpu_reduce.cpp
+  void reduce_in_block(int src, int dst, ir::ReduceKind kind, int axis, bool accumulate);
+
+  // gpu_gemm.cpp, gpu_async.cpp
+  void contract_warp_mma(int a, int b, int c, bool clear);
+  bool async_copy_points(int operand);
 
   KernelLowering& k_;
   const infer::KernelOp& op_;
@@ -140,6 +298,7 @@ class OpLowering final : public ops::LowerSink {
   const ir::TileOp* tile_op_;
   ExprId no_padding_;                            // of the point being emitted; invalid: no point is padding
   std::map<int, std::vector<int>> region_dims_;  // operand -> buffer dimension's iteration dimension
+  std::set<int> some_hold_;  // GPU: values whose elements more threads compute than hold
 };
 
 }  // namespace tilegen::lower

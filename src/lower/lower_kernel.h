@@ -14,8 +14,15 @@
 
 namespace tilegen::lower {
 
+// GPU targets only.
+struct LowerOptions {
+  // Rely on facts the program does not promise (16-byte aligned tensors, row pitches that are multiples of a vector),
+  // recorded as guards of the result. Without: no guards, element accesses, small code.
+  bool assume_aligned = true;
+};
+
 Expected<thread::ThreadProgram> lower_kernel(const ir::Program& p, int kernel,
                                              const plan::KernelSchedule& schedule,
-                                             const target::Target& target);
+                                             const target::Target& target, const LowerOptions& options = {});
 
 }  // namespace tilegen::lower

@@ -2,44 +2,17 @@
 // belongs to the reduced axis, lanes accumulate and are combined at the end; where it belongs to a kept
 // dimension, each lane owns a result.
 #include <algorithm>
-#include <cmath>
 
 #include "lower/kernel_lowering.h"
+#include "lower/reduction_math.h"
 #include "ops/op.h"
 
 namespace tilegen::lower {
 
 using ir::DType;
-using ir::ExprOp;
 using ir::ReduceKind;
 
 namespace {
-
-ExprId identity(ir::ExprPool& e, ReduceKind kind, DType t) {
-  if (kind == ReduceKind::sum || kind == ReduceKind::absmax) return e.const_number(0, t);
-  bool lowest = kind == ReduceKind::max;
-  if (ir::is_float(t)) return e.const_float(lowest ? -INFINITY : INFINITY, t);
-  if (ir::dtype_kind(t) == ir::DTypeKind::unsigned_int || ir::is_bool(t))
-    return e.const_int(lowest ? 0 : (ir::is_bool(t) ? 1 : 255), t);
-  int bits = ir::dtype_bits(t);
-  int64_t high = bits == 64 ? INT64_MAX : (int64_t{1} << (bits - 1)) - 1;
-  return e.const_int(lowest ? -high - 1 : high, t);
-}
-
-ExprId combine(ir::ExprPool& e, ReduceKind kind, ExprId a, ExprId b) {
-  if (ir::is_bool(e.type(a)))
-    return e.binary(kind == ReduceKind::min ? ExprOp::logical_and : ExprOp::logical_or, a, b);
-  switch (kind) {
-    case ReduceKind::sum:
-      return e.binary(ExprOp::add, a, b);
-    case ReduceKind::min:
-      return e.binary(ExprOp::min, a, b);
-    case ReduceKind::max:
-    case ReduceKind::absmax:
-      return e.binary(ExprOp::max, a, b);
-  }
-  return a;
-}
 
 thread::Combine lane_combine(ReduceKind kind) {
   return kind == ReduceKind::sum   ? thread::Combine::sum
@@ -50,6 +23,7 @@ thread::Combine lane_combine(ReduceKind kind) {
 }  // namespace
 
 void OpLowering::reduce(int src, int dst, ReduceKind kind, int axis, bool accumulate) {
+  if (k_.gpu()) return reduce_in_block(src, dst, kind, axis, accumulate);
   ir::ExprPool& e = k_.out_.exprs;
   const DType acc_type = type(dst);
   const std::vector<int64_t> extents = iteration_extents();
@@ -102,7 +76,7 @@ void OpLowering::reduce(int src, int dst, ReduceKind kind, int axis, bool accumu
     for (size_t d = 0; d < r.offsets.size(); ++d)
       indices.push_back(k_.simplified(e.add(k_.lower_expr(r.offsets[d]), nest.point[d])));
     ExprId v = e.cast(acc_type, k_.load_element(r.buffer, indices, false));
-    return kind == ReduceKind::absmax ? e.unary(ExprOp::abs, v) : v;
+    return reduction_term(e, kind, v);
   };
   auto in_lanes = [&](thread::Block body) {
     if (!vectorized) return body;
@@ -126,7 +100,7 @@ void OpLowering::reduce(int src, int dst, ReduceKind kind, int axis, bool accumu
   thread::Block body;
   const bool seeded = accumulate && !lanes_reduce;
   for (int64_t u = 0; u < partials; ++u) {
-    ExprId start = identity(e, kind, acc_type);
+    ExprId start = reduction_identity(e, kind, acc_type);
     if (seeded) start = k_.load_element(dst_buffer, at, false);
     thread::Block init = in_lanes({store(acc, slot(e.const_int(u)), start, ExprId())});
     body.insert(body.end(), init.begin(), init.end());
@@ -135,16 +109,16 @@ void OpLowering::reduce(int src, int dst, ReduceKind kind, int axis, bool accumu
   const ExprId partial = unrolled ? e.var(reduced.back().var) : e.const_int(0);
   ExprId value = source();
   if (ExprId in = k_.both(ExprId(), nest.inside); in && lanes_reduce)
-    value = e.select(in, value, identity(e, kind, acc_type));
+    value = e.select(in, value, reduction_identity(e, kind, acc_type));
   thread::Block step =
-      in_lanes({store(acc, slot(partial), combine(e, kind, load_acc(slot(partial)), value), ExprId())});
+      in_lanes({store(acc, slot(partial), reduction_combine(e, kind, load_acc(slot(partial)), value), ExprId())});
   Nest inner_loops{reduced, {}, {}};
   thread::Block loops = k_.wrap(inner_loops, 0, reduced.size(), std::move(step), op_.path);
   body.insert(body.end(), loops.begin(), loops.end());
 
   for (int64_t u = 1; u < partials; ++u) {
     thread::Block join = in_lanes(
-        {store(acc, lane, combine(e, kind, load_acc(lane), load_acc(slot(e.const_int(u)))), ExprId())});
+        {store(acc, lane, reduction_combine(e, kind, load_acc(lane), load_acc(slot(e.const_int(u)))), ExprId())});
     body.insert(body.end(), join.begin(), join.end());
   }
   if (lanes_reduce) {

@@ -36,8 +36,8 @@ std::string because(const std::string& why) { return why.empty() ? "" : " (" + w
 
 class Binder {
  public:
-  Binder(const ir::Program& program, std::span<const Argument> given)
-      : program_(program), given_(given), solver_(program) {}
+  Binder(const ir::Program& program, std::span<const Argument> given, const MemoryReach& device)
+      : program_(program), given_(given), device_(device), solver_(program) {}
 
   Expected<std::vector<uint64_t>> bind();
 
@@ -73,6 +73,7 @@ class Binder {
 
   const ir::Program& program_;
   std::span<const Argument> given_;
+  MemoryReach device_;
   std::vector<const Argument*> arguments_;  // one per parameter
   DimSolver solver_;
   std::vector<DimSolver::Equation> extents_, strides_;
@@ -150,10 +151,11 @@ Checked Binder::describe_tensor(size_t i) {
             (a.type == ir::DType::none ? "of a type the language does not have" : ir::dtype_name(a.type)),
         "convert the tensor, or build the program for that dtype");
   if (a.kind == Kind::pointer) return Unit{};
-  if (!a.on_host)
+  if (!device_.reaches(a.place))
     return error(DiagCode::launch_device, i,
-                 tensor_text(i) + " lives on " + a.device + ", the kernel runs on the host",
-                 "copy the tensor to host memory");
+                 tensor_text(i) + " lives on " + place_text(a.place) + ", the kernel runs on " +
+                     reach_text(device_),
+                 device_.cuda ? "copy the tensor to that device" : "copy the tensor to host memory");
   const size_t rank = b.shape.size();
   if (a.shape.size() != rank)
     return error(DiagCode::launch_rank, i,
@@ -334,8 +336,9 @@ Expected<std::vector<uint64_t>> Binder::bind() {
 }  // namespace
 
 Expected<std::vector<uint64_t>> bind_arguments(const ir::Program& program,
-                                               std::span<const Argument> arguments) {
-  Expected<std::vector<uint64_t>> slots = Binder(program, arguments).bind();
+                                               std::span<const Argument> arguments,
+                                               const MemoryReach& device) {
+  Expected<std::vector<uint64_t>> slots = Binder(program, arguments, device).bind();
   if (!slots)
     for (Diagnostic& d : slots.error().diagnostics) d.stage = "launch";
   return slots;

@@ -4,15 +4,15 @@
 
 #include <cstdint>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "ir/program.h"
+#include "runtime/memory_place.h"
 #include "support/diagnostic.h"
 
 namespace tilegen::runtime {
 
-// One argument, converted from tl_arg by capi/.
+// One argument, converted from tl_arg by capi/. Shapes and strides belong to the caller.
 struct Argument {
   enum class Kind : uint8_t {
     automatic,  // a dim to be solved from tensor arguments
@@ -24,10 +24,9 @@ struct Argument {
   uint64_t bits = 0;  // pointer, integer, or a double's bits
   ir::DType type =
       ir::DType::none;           // tensor; elsewhere none, or what the caller believes, to have it checked
-  std::vector<int64_t> shape;    // tensor
-  std::vector<int64_t> strides;  // tensor, in elements; empty = compact
-  bool on_host = true;           // tensor: the device can be reached from the host
-  std::string device;            // tensor: for messages
+  std::span<const int64_t> shape;    // tensor
+  std::span<const int64_t> strides;  // tensor, in elements; empty = compact
+  MemoryPlace place;                 // tensor
 };
 
 // Slots in Program::params order. `arguments` are in that order too: one per parameter, or one per tensor and
@@ -35,7 +34,9 @@ struct Argument {
 // expected and what was got. Dims given more than once must agree; an unsolved dim is an error; facts are
 // checked; an empty tensor may have a null address. Strides of dimensions of extent 1 and of empty tensors
 // mean nothing and are not looked at. A scalar's slot holds its bits in the low bytes, zero above.
+// Complete, and slow: argument_plan.h is what a launch asks first.
 Expected<std::vector<uint64_t>> bind_arguments(const ir::Program& program,
-                                               std::span<const Argument> arguments);
+                                               std::span<const Argument> arguments,
+                                               const MemoryReach& device = {});
 
 }  // namespace tilegen::runtime

@@ -36,6 +36,7 @@ std::vector<int64_t> value_bytes(const ir::Program& p, const infer::KernelOps& o
 
 Expected<std::vector<plan::MemoryPlan>> plan_memory(const ir::Program& p, const infer::KernelOps& ops,
                                                     const std::vector<plan::ValuePlan>& values,
+                                                    const std::vector<Scratch>& scratch,
                                                     const target::Target& target, const std::string& kernel) {
   std::vector<int64_t> bytes = value_bytes(p, ops, values, target);
   std::vector<plan::MemoryPlan> plan;
@@ -47,6 +48,12 @@ Expected<std::vector<plan::MemoryPlan>> plan_memory(const ir::Program& p, const 
     plan.push_back({values[v].value, offset, bytes[v] * values[v].slots});
     offset += bytes[v] * values[v].slots;
     if (target.is_host()) offset += kHostSkew;
+  }
+  const int64_t align = std::max(target.vector_bytes, 16);
+  const int64_t behind = ceil_div(offset, align) * align;
+  for (const Scratch& s : scratch) {
+    plan.push_back({s.name, behind, s.bytes});
+    offset = std::max(offset, behind + s.bytes);
   }
   if (offset <= target.shared_bytes) return plan;
   auto largest =

@@ -4,6 +4,7 @@
 
 #include "infer/kernel_ops.h"
 #include "plan/schedule.h"
+#include "schedule/exchange_plan.h"
 #include "target/target.h"
 
 namespace tilegen::schedule {
@@ -12,9 +13,11 @@ namespace tilegen::schedule {
 std::vector<int64_t> value_bytes(const ir::Program& p, const infer::KernelOps& ops,
                                  const std::vector<plan::ValuePlan>& values, const target::Target& target);
 
+// Scratch slices share the bytes behind the values: a slice is used by one statement at a time.
 // Refuses limit_memory when the target's shared memory is exceeded, naming the largest tiles.
 Expected<std::vector<plan::MemoryPlan>> plan_memory(const ir::Program& p, const infer::KernelOps& ops,
                                                     const std::vector<plan::ValuePlan>& values,
+                                                    const std::vector<Scratch>& scratch,
                                                     const target::Target& target, const std::string& kernel);
 
 }  // namespace tilegen::schedule

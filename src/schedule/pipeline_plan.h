@@ -23,7 +23,8 @@ struct PipelineResult {
   std::vector<plan::Note> notes;
 };
 
-// `bytes` of one slot of every value, by value index (0 for values in registers).
+// `bytes` of one slot of every value, by value index (0 for values in registers); entries behind those of the values
+// are other uses of on-chip memory.
 PipelineResult plan_pipelines(const ir::Program& p, int kernel, const infer::KernelOps& ops,
                               const target::Target& target, const std::vector<int64_t>& bytes,
                               const plan::KernelSchedule* given);

@@ -8,6 +8,7 @@
 #include "ops/gemm_plan.h"
 #include "schedule/memory_plan.h"
 #include "schedule/pipeline_plan.h"
+#include "schedule/raster_plan.h"
 
 namespace tilegen::schedule {
 
@@ -171,14 +172,6 @@ void plan_streaming(const ir::Program& p, const KernelOps& ops, const target::Ta
   }
 }
 
-plan::RasterPlan plan_raster(const ir::Kernel& k, const KernelSchedule* given) {
-  if (given && given->raster) return *given->raster;
-  plan::RasterPlan r;
-  r.reason = k.grid.size() < 2 ? "one grid dimension"
-                               : "neighbouring blocks share the operand of the slower dimension";
-  return r;
-}
-
 Expected<KernelSchedule> plan_kernel(const ir::Program& p, int index, const target::Target& t,
                                      const KernelSchedule* given, bool conversions) {
   const ir::Kernel& kernel = p.kernels[static_cast<size_t>(index)];
@@ -203,13 +196,17 @@ Expected<KernelSchedule> plan_kernel(const ir::Program& p, int index, const targ
   plan_copy_engines(p, ops, t, *layouts);
   plan_streaming(p, ops, t, given, *layouts);
 
+  const std::vector<Scratch> scratch = plan_scratch(p, ops, layouts->values, layouts->ops, layouts->conversions, t);
   std::vector<int64_t> bytes = value_bytes(p, ops, layouts->values, t);
+  int64_t scratch_bytes = 0;
+  for (const Scratch& s : scratch) scratch_bytes = std::max(scratch_bytes, s.bytes);
+  bytes.push_back(scratch_bytes);
   PipelineResult pipelines = plan_pipelines(p, index, ops, t, bytes, given);
   for (auto [value, slots] : pipelines.slots) layouts->values[static_cast<size_t>(value)].slots = slots;
-  auto memory = plan_memory(p, ops, layouts->values, t, kernel.name);
+  auto memory = plan_memory(p, ops, layouts->values, scratch, t, kernel.name);
   if (!memory) return memory.error();
 
-  s.raster = plan_raster(kernel, given);
+  s.raster = plan_raster(p, kernel, t, given);
   s.ops = std::move(layouts->ops);
   s.values = std::move(layouts->values);
   s.conversions = std::move(layouts->conversions);

@@ -29,6 +29,7 @@ std::string target_to_json(const Target& t) {
   j["warp"] = t.warp;
   j["max_threads"] = t.max_threads;
   j["shared_bytes"] = t.shared_bytes;
+  j["multiprocessors"] = t.multiprocessors;
   j["registers_per_thread"] = t.registers_per_thread;
   j["vector_bytes"] = t.vector_bytes;
   j["async_copy"] = t.async_copy;

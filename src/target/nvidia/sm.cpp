@@ -99,8 +99,9 @@ std::vector<MmaAtom> ampere_atoms() {
 struct Row {
   int version;
   int64_t shared_bytes;
+  int multiprocessors;
 };
-constexpr Row kRows[] = {{80, 163 * 1024}, {89, 99 * 1024}, {90, 227 * 1024}};
+constexpr Row kRows[] = {{80, 163 * 1024, 108}, {89, 99 * 1024, 128}, {90, 227 * 1024, 132}};
 
 }  // namespace
 
@@ -114,6 +115,7 @@ Target sm(int version) {
     t.default_threads = 128;
     t.max_threads = 1024;
     t.shared_bytes = row.shared_bytes;
+    t.multiprocessors = row.multiprocessors;
     t.registers_per_thread = 255;
     t.vector_bytes = 16;
     t.async_copy = true;

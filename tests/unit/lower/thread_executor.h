@@ -85,9 +85,9 @@ class ThreadExecutor {
       if (const int64_t* at = element(r.src, from + l)) sum += *at;
     if (int64_t* at = element(r.dst, to)) *at = sum + (r.accumulate ? *at : 0);
   }
-  void run(const thread::HostMma&) {}
-  void run(const thread::Prefetch&) {}
-  void run(const thread::Barrier&) {}
+  template <class Node>
+    requires std::is_class_v<Node>
+  void run(const Node&) {}  // matrix atoms, hints, and what blocks of one thread do not have
 
   void store(const thread::Store& s, ir::VarId lane, int64_t lanes) {
     std::vector<std::pair<int64_t, int64_t>> writes;

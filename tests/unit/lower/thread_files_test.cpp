@@ -1,5 +1,6 @@
 // Thread programs as text: every program of tests/files/lower, for a host of each vector width (the bf16
-// product also for one with dot products), behind the steps of a compile.
+// product also for one with dot products), behind the steps of a compile; some for a GPU, with and without the facts
+// that a launch has to check.
 // The expected text stands beside the program as NAME.<target>.thread; TILEGEN_BLESS=1 writes it anew.
 #include <gtest/gtest.h>
 
@@ -70,6 +71,15 @@ TEST_P(ThreadFile, IsAsWritten) {
     auto lowered = lower_kernel(*program, static_cast<int>(k), schedule->kernels[k], target);
     ASSERT_TRUE(lowered) << lowered.error().to_text();
     expect_legal(*lowered, "lower_kernel");
+    if (!target.is_host()) {
+      got += thread::print_thread_program(*lowered);
+      auto small = lower_kernel(*program, static_cast<int>(k), schedule->kernels[k], target, {.assume_aligned = false});
+      ASSERT_TRUE(small) << small.error().to_text();
+      expect_legal(*small, "lower_kernel without assumptions");
+      EXPECT_TRUE(small->guards.empty());
+      if (!lowered->guards.empty()) got += "\nwithout assumptions: " + thread::print_thread_program(*small);
+      continue;
+    }
     fuse_loops(*lowered);
     expect_legal(*lowered, "fuse_loops");
     forward_stores(*lowered);
@@ -96,6 +106,12 @@ std::string test_name(const ::testing::TestParamInfo<ThreadFile::ParamType>& inf
 INSTANTIATE_TEST_SUITE_P(All, ThreadFile,
                          ::testing::Combine(::testing::ValuesIn(programs()),
                                             ::testing::Values("x86-64-v3", "x86-64-v4")),
+                         test_name);
+INSTANTIATE_TEST_SUITE_P(Gpu, ThreadFile,
+                         ::testing::Combine(::testing::Values("branch_changes_condition", "elementwise_ragged",
+                                                              "strided_tensors", "wide_stores", "row_softmax",
+                                                              "reduce_both_axes", "streamed_beside_kept"),
+                                            ::testing::Values("sm_80")),
                          test_name);
 INSTANTIATE_TEST_SUITE_P(DotProducts, ThreadFile,
                          ::testing::Combine(::testing::Values("gemm_bf16"), ::testing::Values("avx512-dot")), test_name);

@@ -4,6 +4,7 @@
 
 #include <bit>
 #include <cstdint>
+#include <deque>
 #include <limits>
 #include <string>
 
@@ -23,14 +24,20 @@ ir::Program parse(const std::string& declarations) {
 
 alignas(64) char memory[64];
 
+// Arguments borrow their shapes.
+std::span<const int64_t> kept(std::vector<int64_t> extents) {
+  static std::deque<std::vector<int64_t>> all;
+  return all.emplace_back(std::move(extents));
+}
+
 Argument tensor(ir::DType t, std::vector<int64_t> shape, std::vector<int64_t> strides = {},
                 void* at = memory) {
   Argument a;
   a.kind = Kind::tensor;
   a.bits = reinterpret_cast<uint64_t>(at);
   a.type = t;
-  a.shape = std::move(shape);
-  a.strides = std::move(strides);
+  a.shape = kept(std::move(shape));
+  a.strides = kept(std::move(strides));
   return a;
 }
 Argument pointer(void* at = memory) {
@@ -187,8 +194,7 @@ TEST(Arguments, MisalignedAndForeignTensors) {
   EXPECT_EQ(bind(p, {pointer(), pointer(memory + 1)}), (Slots{kAt, kAt + 1}));
   expect_refusal(p, {pointer(memory + 2), pointer()}, "[launch_alignment] A");
   Argument far = tensor(ir::DType::i8, {4});
-  far.on_host = false;
-  far.device = "cuda:0";
+  far.place = {MemoryPlace::cuda, 0};
   expect_refusal(p, {pointer(), far}, "[launch_device] B: tensor 'B' lives on cuda:0");
   expect_refusal(p, {pointer(), tensor(ir::DType::u8, {4})},
                  "[launch_dtype] B: tensor 'B' is i8, the argument is u8");

@@ -1,0 +1,9 @@
+"""libtilegen for Python: tile programs built or read from text, compiled and launched on PyTorch tensors and NumPy
+arrays. Only ctypes and the shared library are needed."""
+from ._library import Diagnostic, Error
+from .builder import Buffer, Builder, Expr
+from .program import Artifact, Context, Kernel, Launch, Program, Target, build_info, devices
+from .types import DType, bf16, boolean, dtype_of, f16, f32, f64, i8, i32, i64, u8
+
+__all__ = ["Artifact", "Buffer", "Builder", "Context", "DType", "Diagnostic", "Error", "Expr", "Kernel", "Launch", "Program",
+           "Target", "bf16", "boolean", "build_info", "devices", "dtype_of", "f16", "f32", "f64", "i8", "i32", "i64", "u8"]

@@ -1,0 +1,346 @@
+"""Raw declarations of libtilegen, one to one from include/tilelang.h by scripts/gen_python.py."""
+from ctypes import (CFUNCTYPE, POINTER, Structure, c_char_p, c_double, c_int32, c_int64, c_size_t, c_uint8,
+                    c_uint16, c_uint32, c_uint64, c_void_p)
+
+
+class DLDevice(Structure):
+    _fields_ = [("device_type", c_int32), ("device_id", c_int32)]
+
+
+class DLDataType(Structure):
+    _fields_ = [("code", c_uint8), ("bits", c_uint8), ("lanes", c_uint16)]
+
+
+class DLTensor(Structure):
+    _fields_ = [("data", c_void_p), ("device", DLDevice), ("ndim", c_int32), ("dtype", DLDataType),
+                ("shape", POINTER(c_int64)), ("strides", POINTER(c_int64)), ("byte_offset", c_uint64)]
+
+
+TL_VERSION_MAJOR = 0
+TL_VERSION_MINOR = 1
+TL_VERSION_PATCH = 0
+TL_API_VERSION = 100
+
+TL_OK = 0
+TL_INVALID_ARGUMENT = 1000
+TL_INVALID_HANDLE = 1001
+TL_LAUNCH_ARGUMENT = 1002
+TL_INVALID_PROGRAM = 2000
+TL_PARSE_ERROR = 2001
+TL_INVALID_SCHEDULE = 2002
+TL_UNSUPPORTED = 3000
+TL_UNKNOWN_TARGET = 3001
+TL_LIMIT_EXCEEDED = 4000
+TL_CANCELLED = 5000
+TL_BACKEND = 6000
+TL_DRIVER = 7000
+TL_IO = 8000
+TL_INTERNAL = 9000
+
+TL_F16 = 1
+TL_BF16 = 2
+TL_F32 = 3
+TL_F64 = 4
+TL_I8 = 5
+TL_U8 = 6
+TL_I32 = 7
+TL_I64 = 8
+TL_BOOL = 9
+
+TL_SCOPE_GLOBAL = 1
+TL_SCOPE_SHARED = 2
+TL_SCOPE_FRAGMENT = 3
+TL_SCOPE_LOCAL = 4
+
+TL_LOOP_SERIAL = 1
+TL_LOOP_UNROLL = 2
+TL_LOOP_VECTORIZED = 3
+TL_LOOP_PIPELINED = 4
+
+TL_NEG = 1
+TL_ABS = 2
+TL_EXP = 3
+TL_EXP2 = 4
+TL_LOG = 5
+TL_LOG2 = 6
+TL_SQRT = 7
+TL_RSQRT = 8
+TL_TANH = 9
+TL_ERF = 10
+TL_SIGMOID = 11
+TL_FLOOR = 12
+TL_CEIL = 13
+TL_NOT = 14
+TL_BIT_NOT = 15
+
+TL_ADD = 101
+TL_SUB = 102
+TL_MUL = 103
+TL_DIV = 104
+TL_FLOORDIV = 105
+TL_FLOORMOD = 106
+TL_MIN = 107
+TL_MAX = 108
+TL_LT = 109
+TL_LE = 110
+TL_EQ = 111
+TL_NE = 112
+TL_AND = 113
+TL_OR = 114
+TL_BIT_AND = 115
+TL_BIT_OR = 116
+TL_BIT_XOR = 117
+TL_SHL = 118
+TL_SHR = 119
+TL_GT = 120
+TL_GE = 121
+
+TL_REDUCE_SUM = 1
+TL_REDUCE_MAX = 2
+TL_REDUCE_MIN = 3
+TL_REDUCE_ABSMAX = 4
+
+TL_POLICY_DEFAULT = 0
+TL_POLICY_SQUARE = 1
+TL_POLICY_FULL_ROW = 2
+TL_POLICY_FULL_COL = 3
+
+TL_TENSOR_READ_ONLY = 1
+TL_GEMM_TRANSPOSE_A = 1
+TL_GEMM_TRANSPOSE_B = 2
+TL_GEMM_CLEAR = 4
+TL_REDUCE_ACCUMULATE = 1
+
+TL_SEVERITY_NOTE = 1
+TL_SEVERITY_WARNING = 2
+TL_SEVERITY_ERROR = 3
+
+TL_LOG_OFF = 0
+TL_LOG_ERROR = 1
+TL_LOG_WARNING = 2
+TL_LOG_INFO = 3
+TL_LOG_DEBUG = 4
+
+TL_OPTION_I64 = 1
+TL_OPTION_BOOL = 2
+TL_OPTION_STR = 3
+
+TL_SECTION_TILE_IR = 1
+TL_SECTION_SCHEDULE_TEXT = 2
+TL_SECTION_SCHEDULE_JSON = 3
+TL_SECTION_THREAD_PROGRAM = 4
+TL_SECTION_LLVM_IR = 5
+TL_SECTION_LLVM_IR_OPTIMISED = 6
+TL_SECTION_ASSEMBLY = 7
+
+TL_PARAM_DIM = 1
+TL_PARAM_SCALAR = 2
+TL_PARAM_TENSOR = 3
+
+TL_ARG_AUTO = 1
+TL_ARG_POINTER = 2
+TL_ARG_I64 = 3
+TL_ARG_F64 = 4
+TL_ARG_TENSOR = 5
+
+TL_DEVICE_HOST = 1
+
+TL_PICTURE_TEXT = 1
+TL_PICTURE_SVG = 2
+
+tl_log_fn = CFUNCTYPE(None, c_void_p, c_uint32, c_char_p, c_char_p)
+tl_dump_fn = CFUNCTYPE(None, c_void_p, c_char_p, c_char_p, c_size_t)
+tl_cancel_fn = CFUNCTYPE(c_int32, c_void_p)
+tl_drop_fn = CFUNCTYPE(None, c_void_p)
+
+
+class tl_expr(Structure):
+    _fields_ = [
+        ("bits", c_uint64),
+    ]
+
+
+class tl_buffer(Structure):
+    _fields_ = [
+        ("bits", c_uint64),
+    ]
+
+
+class tl_region(Structure):
+    _fields_ = [
+        ("bits", c_uint64),
+    ]
+
+
+class tl_scope(Structure):
+    _fields_ = [
+        ("bits", c_uint64),
+    ]
+
+
+class tl_diagnostic(Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("severity", c_uint32),
+        ("status", c_int32),
+        ("consequence", c_int32),
+        ("line", c_uint32),
+        ("column", c_uint32),
+        ("code", c_char_p),
+        ("message", c_char_p),
+        ("hint", c_char_p),
+        ("op", c_char_p),
+        ("stage", c_char_p),
+        ("file", c_char_p),
+    ]
+
+
+class tl_option_info(Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("type", c_uint32),
+        ("name", c_char_p),
+        ("summary", c_char_p),
+        ("default_value", c_char_p),
+        ("affects_code", c_int32),
+        ("reserved", c_int32),
+    ]
+
+
+class tl_param_info(Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("kind", c_uint32),
+        ("dtype", c_uint32),
+        ("rank", c_uint32),
+        ("read_only", c_int32),
+        ("reserved", c_int32),
+        ("name", c_char_p),
+    ]
+
+
+class tl_device_info(Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("kind", c_uint32),
+        ("cores", c_uint32),
+        ("reserved", c_uint32),
+        ("name", c_char_p),
+        ("target", c_char_p),
+        ("features", c_char_p),
+    ]
+
+
+class tl_launch(Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("max_threads", c_uint32),
+        ("stream", c_void_p),
+    ]
+
+
+class tl_arg(Structure):
+    _fields_ = [
+        ("kind", c_uint32),
+        ("dtype", c_uint32),
+        ("payload", c_uint64),
+    ]
+
+
+# name: (result, (argument types...))
+FUNCTIONS = {
+    "tilelang_api_version": (c_uint32, ()),
+    "tl_build_info": (c_char_p, ()),
+    "tl_status_name": (c_char_p, (c_int32,)),
+    "tl_dtype_name": (c_char_p, (c_uint32,)),
+    "tl_dtype_bits": (c_uint32, (c_uint32,)),
+    "tl_context_create": (c_int32, (POINTER(c_void_p), POINTER(c_void_p),)),
+    "tl_context_retain": (None, (c_void_p,)),
+    "tl_context_release": (None, (c_void_p,)),
+    "tl_context_set_log": (c_int32, (c_void_p, c_uint32, tl_log_fn, tl_drop_fn, c_void_p, POINTER(c_void_p),)),
+    "tl_context_set_dump": (c_int32, (c_void_p, tl_dump_fn, tl_drop_fn, c_void_p, POINTER(c_void_p),)),
+    "tl_context_set_cancel": (c_int32, (c_void_p, tl_cancel_fn, tl_drop_fn, c_void_p, POINTER(c_void_p),)),
+    "tl_context_set_limit": (c_int32, (c_void_p, c_char_p, c_int64, POINTER(c_void_p),)),
+    "tl_context_get_limit": (c_int32, (c_void_p, c_char_p, POINTER(c_int64), POINTER(c_void_p),)),
+    "tl_error_retain": (None, (c_void_p,)),
+    "tl_error_release": (None, (c_void_p,)),
+    "tl_error_status": (c_int32, (c_void_p,)),
+    "tl_error_message": (c_char_p, (c_void_p,)),
+    "tl_error_count": (c_size_t, (c_void_p,)),
+    "tl_error_diagnostic": (c_int32, (c_void_p, c_size_t, POINTER(tl_diagnostic),)),
+    "tl_blob_retain": (None, (c_void_p,)),
+    "tl_blob_release": (None, (c_void_p,)),
+    "tl_blob_data": (c_char_p, (c_void_p,)),
+    "tl_blob_size": (c_size_t, (c_void_p,)),
+    "tl_options_create": (c_int32, (POINTER(c_void_p), POINTER(c_void_p),)),
+    "tl_options_destroy": (None, (c_void_p,)),
+    "tl_options_set_i64": (c_int32, (c_void_p, c_char_p, c_int64, POINTER(c_void_p),)),
+    "tl_options_set_bool": (c_int32, (c_void_p, c_char_p, c_int32, POINTER(c_void_p),)),
+    "tl_options_set_str": (c_int32, (c_void_p, c_char_p, c_char_p, POINTER(c_void_p),)),
+    "tl_option_count": (c_size_t, ()),
+    "tl_option_describe": (c_int32, (c_size_t, POINTER(tl_option_info),)),
+    "tl_target_count": (c_size_t, ()),
+    "tl_target_name_at": (c_char_p, (c_size_t,)),
+    "tl_target_parse": (c_int32, (c_char_p, POINTER(c_void_p), POINTER(c_void_p),)),
+    "tl_target_best": (c_int32, (c_void_p, POINTER(c_void_p), POINTER(c_void_p),)),
+    "tl_target_retain": (None, (c_void_p,)),
+    "tl_target_release": (None, (c_void_p,)),
+    "tl_target_name": (c_char_p, (c_void_p,)),
+    "tl_target_to_json": (c_int32, (c_void_p, POINTER(c_void_p), POINTER(c_void_p),)),
+    "tl_target_get_i64": (c_int32, (c_void_p, c_char_p, POINTER(c_int64), POINTER(c_void_p),)),
+    "tl_builder_create": (c_int32, (c_void_p, c_char_p, POINTER(c_void_p), POINTER(c_void_p),)),
+    "tl_builder_destroy": (None, (c_void_p,)),
+    "tl_builder_set_location": (None, (c_void_p, c_char_p, c_uint32, c_uint32,)),
+    "tl_builder_status": (c_int32, (c_void_p,)),
+    "tl_builder_finish": (c_int32, (c_void_p, POINTER(c_void_p), POINTER(c_void_p),)),
+    "tl_dim": (tl_expr, (c_void_p, c_char_p,)),
+    "tl_dim_fact": (None, (c_void_p, tl_expr, c_int64, c_int64, c_int64,)),
+    "tl_scalar": (tl_expr, (c_void_p, c_char_p, c_uint32,)),
+    "tl_tensor": (tl_buffer, (c_void_p, c_char_p, c_uint32, c_uint32, POINTER(tl_expr), POINTER(tl_expr), c_uint32,)),
+    "tl_const_i64": (tl_expr, (c_void_p, c_uint32, c_int64,)),
+    "tl_const_f64": (tl_expr, (c_void_p, c_uint32, c_double,)),
+    "tl_index": (tl_expr, (c_void_p, c_int64,)),
+    "tl_unary": (tl_expr, (c_void_p, c_uint32, tl_expr,)),
+    "tl_binary": (tl_expr, (c_void_p, c_uint32, tl_expr, tl_expr,)),
+    "tl_select": (tl_expr, (c_void_p, tl_expr, tl_expr, tl_expr,)),
+    "tl_cast": (tl_expr, (c_void_p, c_uint32, tl_expr,)),
+    "tl_load": (tl_expr, (c_void_p, tl_buffer, c_uint32, POINTER(tl_expr),)),
+    "tl_expr_dtype": (c_uint32, (c_void_p, tl_expr,)),
+    "tl_begin_kernel": (tl_scope, (c_void_p, c_char_p, c_uint32, POINTER(tl_expr), c_int64, POINTER(c_char_p), POINTER(tl_expr),)),
+    "tl_begin_loop": (tl_scope, (c_void_p, c_uint32, tl_expr, tl_expr, c_int64, c_char_p, POINTER(tl_expr),)),
+    "tl_begin_parallel": (tl_scope, (c_void_p, c_uint32, POINTER(c_int64), POINTER(c_char_p), POINTER(tl_expr),)),
+    "tl_begin_if": (tl_scope, (c_void_p, tl_expr,)),
+    "tl_begin_else": (None, (c_void_p, tl_scope,)),
+    "tl_end": (None, (c_void_p, tl_scope,)),
+    "tl_alloc": (tl_buffer, (c_void_p, c_char_p, c_uint32, c_uint32, c_uint32, POINTER(c_int64),)),
+    "tl_region_of": (tl_region, (c_void_p, tl_buffer, c_uint32, POINTER(tl_expr), POINTER(c_int64),)),
+    "tl_whole": (tl_region, (c_void_p, tl_buffer,)),
+    "tl_copy": (None, (c_void_p, tl_region, tl_region,)),
+    "tl_fill": (None, (c_void_p, tl_region, tl_expr,)),
+    "tl_gemm": (None, (c_void_p, tl_region, tl_region, tl_region, c_uint32, c_uint32,)),
+    "tl_reduce": (None, (c_void_p, tl_region, tl_region, c_uint32, c_uint32, c_uint32,)),
+    "tl_store": (None, (c_void_p, tl_buffer, c_uint32, POINTER(tl_expr), tl_expr,)),
+    "tl_layout_draw": (c_int32, (c_char_p, c_uint32, POINTER(c_void_p), POINTER(c_void_p),)),
+    "tl_program_parse": (c_int32, (c_void_p, c_char_p, c_size_t, c_char_p, POINTER(c_void_p), POINTER(c_void_p),)),
+    "tl_program_retain": (None, (c_void_p,)),
+    "tl_program_release": (None, (c_void_p,)),
+    "tl_program_print": (c_int32, (c_void_p, POINTER(c_void_p), POINTER(c_void_p),)),
+    "tl_program_hash": (c_char_p, (c_void_p,)),
+    "tl_program_name": (c_char_p, (c_void_p,)),
+    "tl_program_param_count": (c_size_t, (c_void_p,)),
+    "tl_program_param": (c_int32, (c_void_p, c_size_t, POINTER(tl_param_info),)),
+    "tl_interpret": (c_int32, (c_void_p, POINTER(tl_arg), c_size_t, POINTER(c_void_p),)),
+    "tl_compile": (c_int32, (c_void_p, c_void_p, c_void_p, c_void_p, POINTER(c_void_p), POINTER(c_void_p),)),
+    "tl_artifact_retain": (None, (c_void_p,)),
+    "tl_artifact_release": (None, (c_void_p,)),
+    "tl_artifact_section": (c_int32, (c_void_p, c_uint32, POINTER(c_char_p), POINTER(c_size_t), POINTER(c_void_p),)),
+    "tl_artifact_stage_count": (c_size_t, (c_void_p,)),
+    "tl_artifact_stage": (c_int32, (c_void_p, c_size_t, POINTER(c_char_p), POINTER(c_double),)),
+    "tl_device_count": (c_size_t, ()),
+    "tl_device_describe": (c_int32, (c_size_t, POINTER(tl_device_info),)),
+    "tl_kernel_load": (c_int32, (c_void_p, c_void_p, c_size_t, POINTER(c_void_p), POINTER(c_void_p),)),
+    "tl_kernel_retain": (None, (c_void_p,)),
+    "tl_kernel_release": (None, (c_void_p,)),
+    "tl_kernel_launch": (c_int32, (c_void_p, POINTER(tl_launch), POINTER(tl_arg), c_size_t, POINTER(c_void_p),)),
+    "tl_kernel_launch_dlpack": (c_int32, (c_void_p, POINTER(tl_launch), POINTER(POINTER(DLTensor)), c_size_t, POINTER(c_void_p),)),
+}

@@ -1,0 +1,262 @@
+"""Builds tile programs. The same statements as the C interface, with operators and `with` blocks.
+
+    b = Builder("scale")
+    n = b.dim("n")
+    x, y = b.tensor("X", f32, [n]), b.tensor("Y", f32, [n])
+    with b.kernel("scale", [(n + 1023) // 1024]) as block:
+        tile = b.fragment("tile", f32, [1024])
+        b.copy(x[block * 1024 : 1024], tile)
+        with b.parallel(1024) as i:
+            b.store(tile, i, tile(i) * 2.0)
+        b.copy(tile, y[block * 1024 : 1024])
+    program = b.finish()
+
+A box of a buffer is written buffer[offset : extent, ...]; the slice's second part is the extent, not the end. A plain
+index takes one row of the dimension. buffer(i, j) is one element.
+"""
+import contextlib
+import ctypes
+
+from . import _header as h
+from ._library import call, lib
+from .program import Program
+from .types import boolean, dtype_of, f16, bf16, f32, f64, i64, ALL
+
+_FLOATS = (f16, bf16, f32, f64)
+
+
+class Expr:
+    """A scalar of the program: a constant, a dimension, a loop variable, or what is computed from them."""
+
+    def __init__(self, builder, raw):
+        self.builder, self.raw = builder, raw
+
+    @property
+    def dtype(self):
+        value = lib.tl_expr_dtype(self.builder.handle, self.raw)
+        return next((t for t in ALL if t.value == value), None)
+
+    def _binary(self, op, other, swapped=False):
+        other = self.builder.expr(other, self.dtype)
+        a, b = (other, self) if swapped else (self, other)
+        return Expr(self.builder, lib.tl_binary(self.builder.handle, op, a.raw, b.raw))
+
+    def _unary(self, op):
+        return Expr(self.builder, lib.tl_unary(self.builder.handle, op, self.raw))
+
+    def __add__(self, o): return self._binary(h.TL_ADD, o)
+    def __radd__(self, o): return self._binary(h.TL_ADD, o, True)
+    def __sub__(self, o): return self._binary(h.TL_SUB, o)
+    def __rsub__(self, o): return self._binary(h.TL_SUB, o, True)
+    def __mul__(self, o): return self._binary(h.TL_MUL, o)
+    def __rmul__(self, o): return self._binary(h.TL_MUL, o, True)
+    def __truediv__(self, o): return self._binary(h.TL_DIV, o)
+    def __rtruediv__(self, o): return self._binary(h.TL_DIV, o, True)
+    def __floordiv__(self, o): return self._binary(h.TL_FLOORDIV, o)
+    def __rfloordiv__(self, o): return self._binary(h.TL_FLOORDIV, o, True)
+    def __mod__(self, o): return self._binary(h.TL_FLOORMOD, o)
+    def __lt__(self, o): return self._binary(h.TL_LT, o)
+    def __le__(self, o): return self._binary(h.TL_LE, o)
+    def __gt__(self, o): return self._binary(h.TL_GT, o)
+    def __ge__(self, o): return self._binary(h.TL_GE, o)
+    def __and__(self, o): return self._binary(h.TL_AND if self.dtype is boolean else h.TL_BIT_AND, o)
+    def __or__(self, o): return self._binary(h.TL_OR if self.dtype is boolean else h.TL_BIT_OR, o)
+    def __xor__(self, o): return self._binary(h.TL_BIT_XOR, o)
+    def __lshift__(self, o): return self._binary(h.TL_SHL, o)
+    def __rshift__(self, o): return self._binary(h.TL_SHR, o)
+    def __neg__(self): return self._unary(h.TL_NEG)
+    def __abs__(self): return self._unary(h.TL_ABS)
+    def __invert__(self): return self._unary(h.TL_NOT if self.dtype is boolean else h.TL_BIT_NOT)
+    def equals(self, o): return self._binary(h.TL_EQ, o)
+    def differs(self, o): return self._binary(h.TL_NE, o)
+
+    def __bool__(self):
+        raise TypeError("an expression of a tile program has no truth value while the program is built; use select or "
+                        "Builder.branch")
+
+
+class Region:
+    def __init__(self, raw):
+        self.raw = raw
+
+
+class Buffer:
+    """A tensor parameter or an on-chip tile."""
+
+    def __init__(self, builder, raw, shape, dtype):
+        self.builder, self.raw, self.shape, self.dtype = builder, raw, list(shape), dtype
+
+    def __getitem__(self, box):
+        b, box = self.builder, box if isinstance(box, tuple) else (box,)
+        offsets, extents = [], []
+        for part in box:
+            if isinstance(part, slice):
+                offsets.append(b.expr(0 if part.start is None else part.start, i64))
+                extents.append(part.stop)
+            else:
+                offsets.append(b.expr(part, i64))
+                extents.append(1)
+        if not all(isinstance(e, int) for e in extents):
+            raise TypeError("a box is written [offset : extent] with constant extents")
+        n = len(offsets)
+        raw = lib.tl_region_of(b.handle, self.raw, n, (h.tl_expr * n)(*(o.raw for o in offsets)),
+                               (ctypes.c_int64 * n)(*extents))
+        return Region(raw)
+
+    def __call__(self, *indices):
+        return self.builder.load(self, *indices)
+
+
+class Builder:
+    def __init__(self, name, context=None):
+        handle = ctypes.c_void_p()
+        from .program import default_context
+        self.context = context or default_context()
+        call("tl_builder_create", self.context.handle, name.encode(), ctypes.byref(handle))
+        self.handle = handle
+
+    def __del__(self):
+        if getattr(self, "handle", None):
+            lib.tl_builder_destroy(self.handle)
+
+    def finish(self):
+        """Checks the program and returns it; raises Error with every diagnostic."""
+        program = ctypes.c_void_p()
+        call("tl_builder_finish", self.handle, ctypes.byref(program))
+        return Program(program, self.context)
+
+    # Expressions.
+
+    def expr(self, value, dtype=None):
+        """An Expr of an Expr or a number; numbers take `dtype`, else i64 or f32."""
+        if isinstance(value, Expr):
+            return value
+        dtype = dtype or (boolean if isinstance(value, bool) else i64 if isinstance(value, int) else f32)
+        if dtype in _FLOATS:
+            return Expr(self, lib.tl_const_f64(self.handle, dtype.value, float(value)))
+        return Expr(self, lib.tl_const_i64(self.handle, dtype.value, int(value)))
+
+    def unary(self, op, a):
+        return a._unary(op)
+
+    def exp(self, a): return a._unary(h.TL_EXP)
+    def exp2(self, a): return a._unary(h.TL_EXP2)
+    def log(self, a): return a._unary(h.TL_LOG)
+    def log2(self, a): return a._unary(h.TL_LOG2)
+    def sqrt(self, a): return a._unary(h.TL_SQRT)
+    def rsqrt(self, a): return a._unary(h.TL_RSQRT)
+    def tanh(self, a): return a._unary(h.TL_TANH)
+    def erf(self, a): return a._unary(h.TL_ERF)
+    def sigmoid(self, a): return a._unary(h.TL_SIGMOID)
+    def floor(self, a): return a._unary(h.TL_FLOOR)
+    def ceil(self, a): return a._unary(h.TL_CEIL)
+    def min(self, a, b): return a._binary(h.TL_MIN, b)
+    def max(self, a, b): return a._binary(h.TL_MAX, b)
+
+    def select(self, condition, a, b):
+        a, b = (self.expr(a, b.dtype), b) if isinstance(b, Expr) else (a, self.expr(b, a.dtype))
+        return Expr(self, lib.tl_select(self.handle, condition.raw, a.raw, b.raw))
+
+    def cast(self, a, dtype):
+        return Expr(self, lib.tl_cast(self.handle, dtype_of(dtype).value, a.raw))
+
+    def load(self, buffer, *indices):
+        raw = [self.expr(i, i64).raw for i in indices]
+        return Expr(self, lib.tl_load(self.handle, buffer.raw, len(raw), (h.tl_expr * len(raw))(*raw)))
+
+    # Parameters.
+
+    def dim(self, name, lower=0, upper=2**63 - 1, divisor=1):
+        """A symbolic extent, with what is known of it."""
+        e = Expr(self, lib.tl_dim(self.handle, name.encode()))
+        if (lower, upper, divisor) != (0, 2**63 - 1, 1):
+            lib.tl_dim_fact(self.handle, e.raw, lower, upper, divisor)
+        return e
+
+    def scalar(self, name, dtype):
+        return Expr(self, lib.tl_scalar(self.handle, name.encode(), dtype_of(dtype).value))
+
+    def tensor(self, name, dtype, shape, strides=None, read_only=False):
+        dtype, n = dtype_of(dtype), len(shape)
+        exprs = lambda list_: (h.tl_expr * n)(*(self.expr(e, i64).raw for e in list_))
+        raw = lib.tl_tensor(self.handle, name.encode(), dtype.value, n, exprs(shape), exprs(strides) if strides else None,
+                            h.TL_TENSOR_READ_ONLY if read_only else 0)
+        return Buffer(self, raw, shape, dtype)
+
+    # Scopes.
+
+    @contextlib.contextmanager
+    def _scope(self, raw, value):
+        yield value
+        lib.tl_end(self.handle, raw)
+
+    def kernel(self, name, grid, threads=0, names=None):
+        """Opens a kernel; gives its block index, or a list of them for a grid of several dimensions."""
+        n = len(grid)
+        blocks = (h.tl_expr * n)()
+        given = (ctypes.c_char_p * n)(*(s.encode() for s in names)) if names else None
+        raw = lib.tl_begin_kernel(self.handle, name.encode(), n, (h.tl_expr * n)(*(self.expr(g, i64).raw for g in grid)),
+                                  threads, given, blocks)
+        out = [Expr(self, h.tl_expr(b.bits)) for b in blocks]
+        return self._scope(raw, out[0] if n == 1 else out)
+
+    def _loop(self, kind, begin, end, stages, name):
+        var = h.tl_expr()
+        raw = lib.tl_begin_loop(self.handle, kind, self.expr(begin, i64).raw, self.expr(end, i64).raw, stages,
+                                name.encode() if name else None, ctypes.byref(var))
+        return self._scope(raw, Expr(self, var))
+
+    def serial(self, begin, end, name=None): return self._loop(h.TL_LOOP_SERIAL, begin, end, 0, name)
+    def unroll(self, begin, end, name=None): return self._loop(h.TL_LOOP_UNROLL, begin, end, 0, name)
+
+    def pipelined(self, begin, end, stages=0, name=None):
+        return self._loop(h.TL_LOOP_PIPELINED, begin, end, stages, name)
+
+    def parallel(self, *extents, names=None):
+        n = len(extents)
+        variables = (h.tl_expr * n)()
+        given = (ctypes.c_char_p * n)(*(s.encode() for s in names)) if names else None
+        raw = lib.tl_begin_parallel(self.handle, n, (ctypes.c_int64 * n)(*extents), given, variables)
+        out = [Expr(self, h.tl_expr(v.bits)) for v in variables]
+        return self._scope(raw, out[0] if n == 1 else out)
+
+    def branch(self, condition):
+        """with b.branch(c) as otherwise: ...; otherwise() begins the other branch."""
+        raw = lib.tl_begin_if(self.handle, condition.raw)
+        return self._scope(raw, lambda: lib.tl_begin_else(self.handle, raw))
+
+    # Tiles and statements.
+
+    def alloc(self, name, scope, dtype, shape):
+        dtype, n = dtype_of(dtype), len(shape)
+        raw = lib.tl_alloc(self.handle, name.encode(), scope, dtype.value, n, (ctypes.c_int64 * n)(*shape))
+        return Buffer(self, raw, shape, dtype)
+
+    def shared(self, name, dtype, shape): return self.alloc(name, h.TL_SCOPE_SHARED, dtype, shape)
+    def fragment(self, name, dtype, shape): return self.alloc(name, h.TL_SCOPE_FRAGMENT, dtype, shape)
+    def local(self, name, dtype, shape): return self.alloc(name, h.TL_SCOPE_LOCAL, dtype, shape)
+
+    def _region(self, r):
+        return r.raw if isinstance(r, Region) else lib.tl_whole(self.handle, r.raw)
+
+    def copy(self, src, dst):
+        lib.tl_copy(self.handle, self._region(src), self._region(dst))
+
+    def fill(self, dst, value):
+        dtype = dst.dtype if isinstance(dst, Buffer) else None
+        lib.tl_fill(self.handle, self._region(dst), self.expr(value, dtype).raw)
+
+    def gemm(self, a, b, c, transpose_a=False, transpose_b=False, clear=False, policy=h.TL_POLICY_DEFAULT):
+        flags = (h.TL_GEMM_TRANSPOSE_A * transpose_a | h.TL_GEMM_TRANSPOSE_B * transpose_b | h.TL_GEMM_CLEAR * clear)
+        lib.tl_gemm(self.handle, self._region(a), self._region(b), self._region(c), flags, policy)
+
+    def reduce(self, kind, src, dst, axis, accumulate=False):
+        """kind: "sum", "max", "min" or "absmax"."""
+        kinds = {"sum": h.TL_REDUCE_SUM, "max": h.TL_REDUCE_MAX, "min": h.TL_REDUCE_MIN, "absmax": h.TL_REDUCE_ABSMAX}
+        lib.tl_reduce(self.handle, self._region(src), self._region(dst), kinds[kind], axis,
+                      h.TL_REDUCE_ACCUMULATE if accumulate else 0)
+
+    def store(self, buffer, *indices_and_value):
+        *indices, value = indices_and_value
+        raw = [self.expr(i, i64).raw for i in indices]
+        lib.tl_store(self.handle, buffer.raw, len(raw), (h.tl_expr * len(raw))(*raw), self.expr(value, buffer.dtype).raw)

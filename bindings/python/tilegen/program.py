@@ -1,0 +1,254 @@
+"""Programs, targets, compiled artifacts and kernels ready to launch."""
+import ctypes
+import json
+
+from . import _header as h
+from ._library import call, lib, take_blob
+from .tensors import Described, describe
+from .types import dtype_of
+
+
+class _Handle:
+    """Owns one reference to an object of the library."""
+    _release = None
+
+    def __init__(self, handle):
+        self.handle = handle
+
+    def __del__(self):
+        if getattr(self, "handle", None):
+            getattr(lib, self._release)(self.handle)
+            self.handle = None
+
+
+class Context(_Handle):
+    _release = "tl_context_release"
+
+    def __init__(self):
+        handle = ctypes.c_void_p()
+        call("tl_context_create", ctypes.byref(handle))
+        super().__init__(handle)
+
+
+_default = None
+
+
+def default_context():
+    global _default
+    if _default is None:
+        _default = Context()
+    return _default
+
+
+class Target(_Handle):
+    """What a device can do: Target("sm_90"), Target("host"). Without a name the best that this machine can run."""
+    _release = "tl_target_release"
+
+    def __init__(self, name=None):
+        handle = ctypes.c_void_p()
+        if name is None:
+            call("tl_target_best", default_context().handle, ctypes.byref(handle))
+        else:
+            call("tl_target_parse", name.encode(), ctypes.byref(handle))
+        super().__init__(handle)
+
+    @property
+    def name(self):
+        return lib.tl_target_name(self.handle).decode()
+
+    def __repr__(self):
+        return f"Target({self.name!r})"
+
+    def describe(self):
+        blob = ctypes.c_void_p()
+        call("tl_target_to_json", self.handle, ctypes.byref(blob))
+        return json.loads(take_blob(blob))
+
+
+def build_info():
+    """Version, build id and back end of the library."""
+    return json.loads(lib.tl_build_info())
+
+
+def devices():
+    """What this machine has, as dictionaries; a device's place in the list is its ordinal."""
+    out = []
+    for i in range(lib.tl_device_count()):
+        info = h.tl_device_info(struct_size=ctypes.sizeof(h.tl_device_info))
+        lib.tl_device_describe(i, ctypes.byref(info))
+        out.append({"kind": info.kind, "cores": info.cores, "name": info.name.decode(), "target": info.target.decode(),
+                    "features": info.features.decode()})
+    return out
+
+
+class Program(_Handle):
+    """An immutable tile program; Program.parse reads the .tl text form."""
+    _release = "tl_program_release"
+
+    def __init__(self, handle, context):
+        super().__init__(handle)
+        self.context = context
+
+    @classmethod
+    def parse(cls, text, file_name=None, context=None):
+        context, data, handle = context or default_context(), text.encode(), ctypes.c_void_p()
+        call("tl_program_parse", context.handle, data, len(data), file_name.encode() if file_name else None,
+             ctypes.byref(handle))
+        return cls(handle, context)
+
+    @property
+    def name(self):
+        return lib.tl_program_name(self.handle).decode()
+
+    @property
+    def hash(self):
+        return lib.tl_program_hash(self.handle).decode()
+
+    def __str__(self):
+        blob = ctypes.c_void_p()
+        call("tl_program_print", self.handle, ctypes.byref(blob))
+        return take_blob(blob)
+
+    def parameters(self):
+        """Launch parameters in order, as tl_param_info."""
+        out = []
+        for i in range(lib.tl_program_param_count(self.handle)):
+            info = h.tl_param_info(struct_size=ctypes.sizeof(h.tl_param_info))
+            lib.tl_program_param(self.handle, i, ctypes.byref(info))
+            out.append(info)
+        return out
+
+    def interpret(self, *arguments):
+        """Runs on host tensors by interpretation: slow, the reference for compiled code."""
+        bound = Arguments(self, arguments)
+        call("tl_interpret", self.handle, bound.raw, bound.count)
+
+    def compile(self, target=None, **options):
+        """Compiles for a Target or a target's name; options as tl_option_describe lists them. A dict given as `schedule`
+        becomes schedule_json."""
+        target = target if isinstance(target, Target) else Target(target)
+        if "schedule" in options:
+            options["schedule_json"] = json.dumps(options.pop("schedule"))
+        raw = ctypes.c_void_p()
+        call("tl_options_create", ctypes.byref(raw))
+        try:
+            for name, value in options.items():
+                kind = "bool" if isinstance(value, bool) else "i64" if isinstance(value, int) else "str"
+                value = value.encode() if kind == "str" else int(value)
+                call("tl_options_set_" + kind, raw, name.encode(), value)
+            artifact = ctypes.c_void_p()
+            call("tl_compile", self.context.handle, self.handle, target.handle, raw, ctypes.byref(artifact))
+        finally:
+            lib.tl_options_destroy(raw)
+        return Artifact(artifact, self, target)
+
+
+class Artifact(_Handle):
+    """A compiled program and every decision taken for it."""
+    _release = "tl_artifact_release"
+
+    def __init__(self, handle, program, target):
+        super().__init__(handle)
+        self.program, self.target = program, target
+
+    def section(self, name):
+        """Text of a section by the end of its constant's name: "schedule_text", "thread_program", "ptx"."""
+        data, size = ctypes.c_char_p(), ctypes.c_size_t()
+        call("tl_artifact_section", self.handle, getattr(h, "TL_SECTION_" + name.upper()), ctypes.byref(data),
+             ctypes.byref(size))
+        return (data.value or b"").decode()
+
+    @property
+    def schedule(self):
+        return json.loads(self.section("schedule_json"))
+
+    def stages(self):
+        """{stage: milliseconds} of the compilation."""
+        out = {}
+        for i in range(lib.tl_artifact_stage_count(self.handle)):
+            name, ms = ctypes.c_char_p(), ctypes.c_double()
+            lib.tl_artifact_stage(self.handle, i, ctypes.byref(name), ctypes.byref(ms))
+            out[name.value.decode()] = ms.value
+        return out
+
+    def load(self, device=None):
+        """The Kernel on a device of the target's kind: an ordinal of devices(), or the first that fits."""
+        if device is None:
+            wanted = h.TL_DEVICE_CUDA if self.target.name.startswith("sm_") else h.TL_DEVICE_HOST
+            device = next((i for i, d in enumerate(devices()) if d["kind"] == wanted), 0)
+        kernel = ctypes.c_void_p()
+        call("tl_kernel_load", self.program.context.handle, self.handle, device, ctypes.byref(kernel))
+        return Kernel(kernel, self.program)
+
+
+class Arguments:
+    """Launch arguments in the library's form, with what they point to."""
+
+    def __init__(self, program, values):
+        parameters = program.parameters()
+        solved = [p for p in parameters if p.kind != h.TL_PARAM_DIM]
+        if len(values) == len(solved):
+            parameters = solved
+        elif len(values) != len(parameters):
+            raise TypeError(f"{program.name} takes {len(solved)} tensors and scalars, or all {len(parameters)} parameters; "
+                            f"got {len(values)}")
+        self.count, self.kept = len(values), []
+        self.raw = (h.tl_arg * max(self.count, 1))()
+        for slot, parameter, value in zip(self.raw, parameters, values):
+            self._set(slot, parameter, value)
+
+    def _set(self, slot, parameter, value):
+        if parameter.kind == h.TL_PARAM_TENSOR:
+            described = value if isinstance(value, Described) else describe(value)
+            self.kept.append(described)
+            slot.kind, slot.payload = h.TL_ARG_TENSOR, ctypes.addressof(described.raw)
+        elif value is None:
+            slot.kind = h.TL_ARG_AUTO
+        elif isinstance(value, float) or parameter.dtype in (h.TL_F16, h.TL_BF16, h.TL_F32, h.TL_F64):
+            slot.kind = h.TL_ARG_F64
+            slot.payload = ctypes.c_uint64.from_buffer_copy(ctypes.c_double(float(value))).value
+        else:
+            slot.kind, slot.payload = h.TL_ARG_I64, int(value) & (2**64 - 1)
+
+
+def _current_stream(bound):
+    """PyTorch's current stream when the tensors are its own on a CUDA device; else the default stream."""
+    for described in bound.kept:
+        if described.raw.device.device_type == 2 and hasattr(described.owner, "data_ptr"):
+            import torch
+            return torch.cuda.current_stream(described.owner.device).cuda_stream
+    return None
+
+
+class Launch:
+    """A kernel with its arguments bound: calling it only launches."""
+
+    def __init__(self, kernel, arguments, stream):
+        self.kernel, self.arguments, self.stream = kernel, Arguments(kernel.program, arguments), stream
+        self.options = h.tl_launch(struct_size=ctypes.sizeof(h.tl_launch))
+
+    def __call__(self):
+        stream = self.stream if self.stream is not None else _current_stream(self.arguments)
+        self.options.stream = stream
+        error = ctypes.c_void_p()
+        status = lib.tl_kernel_launch(self.kernel.handle, ctypes.byref(self.options), self.arguments.raw,
+                                      self.arguments.count, ctypes.byref(error))
+        if status != h.TL_OK:
+            from ._library import error_from
+            raise error_from(error, status)
+
+
+class Kernel(_Handle):
+    """Ready to launch. kernel(X, Y, 2.0) takes one argument per tensor and scalar, or per parameter; on a GPU the call
+    returns at once, the work is done on `stream`, by default PyTorch's current one."""
+    _release = "tl_kernel_release"
+
+    def __init__(self, handle, program):
+        super().__init__(handle)
+        self.program = program
+
+    def bind(self, *arguments, stream=None):
+        return Launch(self, arguments, stream)
+
+    def __call__(self, *arguments, stream=None):
+        Launch(self, arguments, stream)()

@@ -1,0 +1,47 @@
+"""Element types, and how they are called elsewhere."""
+from . import _header as h
+
+
+class DType:
+    """An element type. `name` is libtilegen's; `code` and `bits` are DLPack's."""
+
+    def __init__(self, value, name, code, bits):
+        self.value, self.name, self.code, self.bits = value, name, code, bits
+
+    def __repr__(self):
+        return "tilegen." + self.name
+
+
+_INT, _UINT, _FLOAT, _BFLOAT, _BOOL = 0, 1, 2, 4, 6  # DLPack type codes
+
+f16 = DType(h.TL_F16, "f16", _FLOAT, 16)
+bf16 = DType(h.TL_BF16, "bf16", _BFLOAT, 16)
+f32 = DType(h.TL_F32, "f32", _FLOAT, 32)
+f64 = DType(h.TL_F64, "f64", _FLOAT, 64)
+i8 = DType(h.TL_I8, "i8", _INT, 8)
+u8 = DType(h.TL_U8, "u8", _UINT, 8)
+i32 = DType(h.TL_I32, "i32", _INT, 32)
+i64 = DType(h.TL_I64, "i64", _INT, 64)
+boolean = DType(h.TL_BOOL, "bool", _BOOL, 8)
+
+ALL = (f16, bf16, f32, f64, i8, u8, i32, i64, boolean)
+
+# NumPy's and PyTorch's names, behind "torch." where they have it.
+_FOREIGN = {
+    "float16": f16, "half": f16, "bfloat16": bf16, "float32": f32, "float": f32, "float64": f64, "double": f64,
+    "int8": i8, "uint8": u8, "int32": i32, "int": i32, "int64": i64, "long": i64, "bool": boolean, "bool_": boolean,
+}
+
+
+def dtype_of(foreign):
+    """DType of a DType, a NumPy dtype, a PyTorch dtype or a name."""
+    if isinstance(foreign, DType):
+        return foreign
+    name = getattr(foreign, "name", None) or str(foreign)
+    name = name.removeprefix("torch.")
+    for own in ALL:
+        if own.name == name:
+            return own
+    if name not in _FOREIGN:
+        raise TypeError(f"no element type of libtilegen for {foreign!r}")
+    return _FOREIGN[name]

@@ -1,0 +1,66 @@
+// Element-wise ops of a block of many threads.
+#include <algorithm>
+
+#include "infer/projection.h"
+#include "lower/kernel_lowering.h"
+
+namespace tilegen::lower {
+
+void OpLowering::emit_thread_nest(const layout::Fragment& iteration, int64_t vector, const EmitPoint& emit) {
+  check_holders(iteration);
+  if (k_.failed()) return;
+  const bool registers = std::any_of(op_.accesses.begin(), op_.accesses.end(),
+                                     [&](const infer::OpAccess& a) { return k_.in_thread_registers(a.buffer); });
+  k_.emit_walk({iteration, vector, !registers && !k_.options_.assume_aligned, op_.path}, emit, out_);
+}
+
+void OpLowering::store_from_thread(const Nest& nest, ir::BufferId buffer, std::span<const ExprId> indices, ExprId value,
+                                   ExprId condition, thread::Block& body) {
+  if (k_.in_thread_registers(buffer)) {
+    const int v = k_.value_of(buffer);
+    if (v < 0) return;  // reported
+    // Every thread that walks the point writes its copy; padding has registers of its own.
+    if (some_hold_.count(v)) condition = k_.both(condition, k_.holds(*k_.held(v).fragment, indices));
+    k_.store_register(k_.held(v), indices, value, condition, body, op_.path);
+    return;
+  }
+  ExprId predicate = k_.both(k_.both(ExprId(), nest.inside), condition);
+  auto mark = k_.ctx_.mark();
+  if (predicate) k_.ctx_.assume(predicate);  // bounds that the user has checked need no second check
+  const ExprId bounds = k_.bounds_predicate(buffer, indices);
+  k_.ctx_.rollback(mark);
+  predicate = k_.both(nest.writer, k_.both(predicate, bounds));
+  int64_t known = 1;
+  if (predicate && k_.out_.exprs.is_const_int(k_.simplified(predicate), &known) && known == 0) return;
+  body.push_back(k_.out_.add(
+      thread::Store{k_.memory_of(buffer), k_.memory_index(buffer, indices), value, predicate, false, ExprId()}, op_.path));
+}
+
+// Planning has put conversions where threads need what they do not hold; a schedule that was given may not have.
+void OpLowering::check_holders(const layout::Fragment& iteration) {
+  for (size_t i = 0; i < op_.view.accesses.size(); ++i) {
+    const int v = op_.accesses[i].value;
+    if (v < 0 || !k_.in_thread_registers(op_.accesses[i].buffer)) continue;
+    const ops::ElementAccess& a = op_.view.accesses[i];
+    const Held h = k_.held(v);
+    const auto needed = infer::project(iteration, a, h.fragment->shape());
+    const bool everywhere = h.fragment->replicas() == h.fragment->threads();
+    bool held = needed ? h.fragment->covers(iteration, infer::index_map(a)) : everywhere;
+    if (!held && needed && a.write) {
+      // More threads compute the element than hold it: the holders write.
+      std::vector<int> same;
+      for (int d = 0; d < h.fragment->rank(); ++d) same.push_back(d);
+      held = needed->covers(*h.fragment, same);
+      some_hold_.insert(v);
+    }
+    if (a.write && !needed) held = held && iteration.replicas() == iteration.threads();
+    if (held) continue;
+    return k_.fail(DiagCode::schedule_illegal, op_.path,
+                   "threads that run this op do not hold the elements of '" + k_.p_.buffer(a.buffer).name +
+                       "' it accesses: the value is held as " + h.fragment->to_text() + ", the op runs as " +
+                       iteration.to_text(),
+                   "leave the op's iteration or the value's layout out of the schedule to have them planned");
+  }
+}
+
+}  // namespace tilegen::lower

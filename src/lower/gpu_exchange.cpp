@@ -1,0 +1,198 @@
+// Values handed from one layout over threads and registers to another.
+#include <algorithm>
+
+#include "lower/kernel_lowering.h"
+
+namespace tilegen::lower {
+
+using layout::Fragment;
+using schedule::Exchange;
+
+// The slice of shared memory planned for a statement, seen as elements of `type`.
+MemoryId KernelLowering::scratch(const std::string& path, ir::DType type, int64_t elements) {
+  thread::Memory m;
+  m.name = schedule::scratch_name(path);
+  m.space = thread::Space::shared;
+  m.type = type;
+  m.elements = elements;
+  m.alignment = 16;
+  for (const plan::MemoryPlan& place : schedule_.memory) {
+    if (place.value != m.name || place.bytes < elements * ir::dtype_bytes(type)) continue;
+    m.arena_offset = place.offset;
+    out_.arena_bytes = std::max(out_.arena_bytes, place.offset + place.bytes);
+  }
+  if (m.arena_offset < 0)
+    fail(DiagCode::schedule_illegal, path, "the schedule has no " + std::to_string(elements) + " elements of scratch for it",
+         "plan the program for this target");
+  return out_.add_memory(std::move(m));
+}
+
+void KernelLowering::barrier(thread::Block& out, const std::string& origin) {
+  out.push_back(out_.add(thread::Barrier{}, origin));
+}
+
+void KernelLowering::exchange(const Held& from, const Held& to, const std::string& path, thread::Block& out) {
+  switch (schedule::exchange_for(*from.fragment, *to.fragment, target_, out_.memory(from.memory).type)) {
+    case Exchange::registers:
+      return emit_walk({*to.fragment, 1, false, path},
+                       [&](const Nest& nest, thread::Block& body) {
+                         store_register(to, nest.point, load_register(from, nest.point), ExprId(), body, path);
+                       },
+                       out);
+    case Exchange::lanes:
+      return exchange_lanes(from, to, path, out);
+    case Exchange::scratch:
+      return exchange_scratch(from, to, path, out);
+  }
+}
+
+void KernelLowering::exchange_scratch(const Held& from, const Held& to, const std::string& path, thread::Block& out) {
+  ir::ExprPool& e = out_.exprs;
+  const ir::DType type = out_.memory(from.memory).type;
+  const layout::Layout place = schedule::exchange_layout(from.fragment->shape(), type);
+  const MemoryId slice = scratch(path, type, place.output_extent(0));
+  const int64_t vector = target_.vector_bytes / ir::dtype_bytes(type);
+  barrier(out, path);
+  emit_walk({*from.fragment, vector, false, path},
+            [&](const Nest& nest, thread::Block& body) {
+              const ExprId predicate = both(nest.writer, both(ExprId(), nest.inside));
+              body.push_back(out_.add(thread::Store{slice, layout_index(place, 0, nest.point),
+                                                    load_register(from, nest.point), predicate, false, ExprId()},
+                                      path));
+            },
+            out);
+  barrier(out, path);
+  emit_walk({*to.fragment, vector, false, path},
+            [&](const Nest& nest, thread::Block& body) {
+              std::vector<ExprId> load = {layout_index(place, 0, nest.point)};
+              if (const ExprId inside = both(ExprId(), nest.inside)) load.push_back(inside);
+              store_register(to, nest.point, e.load(slice, type, load), ExprId(), body, path);
+            },
+            out);
+}
+
+namespace {
+
+// Every value of a set of digits, one after the other; false behind the last.
+bool next(std::vector<int64_t>& values, const std::vector<layout::Digit>& digits) {
+  for (size_t i = digits.size(); i-- > 0;) {
+    if (++values[i] < digits[i].extent) return true;
+    values[i] = 0;
+  }
+  return false;
+}
+
+}  // namespace
+
+// One register of `to` after the other. The lane that holds its element differs by thread; where the register it has
+// there differs too, each candidate is passed round and the right one kept.
+void KernelLowering::exchange_lanes(const Held& from, const Held& to, const std::string& path, thread::Block& out) {
+  ir::ExprPool& e = out_.exprs;
+  const ir::DType type = out_.memory(from.memory).type;
+  const ThreadDigits threads = thread_digits(*to.fragment), sources = thread_digits(*from.fragment);
+  std::vector<layout::Digit> registers, spread;
+  for (const layout::Digit& d : to.fragment->map().digits()) {
+    if (d.dim == layout::kReplica) continue;
+    (d.output == layout::kThread && d.stride > 0 ? spread : registers).push_back(d);
+  }
+  auto mark = ctx_.mark();
+  Nest nest;
+  std::vector<ExprId> own(static_cast<size_t>(to.fragment->rank()), e.const_int(0));
+  for (const ThreadDigit& t : threads.digits) {
+    if (t.digit.dim == layout::kReplica) continue;
+    const VarId var = out_.add_var("t" + std::to_string(out_.vars.size()), ir::VarKind::loop);
+    ctx_.bind(var, 0, t.digit.extent - 1);
+    nest.thread_digits[var] = t.value;
+    ExprId& at = own[static_cast<size_t>(t.digit.dim)];
+    at = e.add(at, e.mul(e.var(var), t.digit.weight));
+  }
+  const MemoryId passed = add_registers("passed", type, 1);
+  thread::Block body;
+  std::vector<int64_t> value(registers.size(), 0);
+  do {
+    std::vector<ExprId> point = own;
+    std::vector<int64_t> base(point.size(), 0);
+    for (size_t i = 0; i < registers.size(); ++i) base[static_cast<size_t>(registers[i].dim)] += value[i] * registers[i].weight;
+    for (size_t d = 0; d < point.size(); ++d) point[d] = simplified(e.add(point[d], base[d]));
+    ExprId lane = e.const_int(0);
+    for (const ThreadDigit& s : sources.digits) {
+      const layout::Digit& d = s.digit;
+      if (d.stride >= target_.warp) continue;
+      ExprId digit = s.value;
+      if (d.dim != layout::kReplica)
+        digit = e.floormod(e.floordiv(point[static_cast<size_t>(d.dim)], e.const_int(d.weight)), e.const_int(d.extent));
+      if (d.stride * d.extent > target_.warp) digit = e.floormod(digit, e.const_int(target_.warp / d.stride));
+      lane = e.add(lane, e.mul(digit, d.stride));
+    }
+    lane = simplified(lane);
+    ExprId inside;
+    const ExprId source = register_index(*from.fragment, point, &inside);
+    std::set<int64_t> candidates;
+    std::vector<int64_t> thread(spread.size(), 0);
+    do {
+      std::vector<int64_t> at = base;
+      for (size_t i = 0; i < spread.size(); ++i) at[static_cast<size_t>(spread[i].dim)] += thread[i] * spread[i].weight;
+      bool padding = false;
+      for (size_t d = 0; d < at.size(); ++d) padding = padding || at[d] >= from.fragment->shape()[d];
+      if (!padding) candidates.insert(from.fragment->register_of(at));
+    } while (next(thread, spread));
+    for (int64_t r : candidates) {
+      const ExprId element = e.load(from.memory, type, std::vector<ExprId>{e.const_int(r)});
+      body.push_back(out_.add(thread::Shuffle{thread::Shuffle::Mode::indexed, passed, e.const_int(0), element, lane}, path));
+      const ExprId mine = candidates.size() == 1
+                              ? ExprId()
+                              : simplified(e.binary(ir::ExprOp::eq, source, e.const_int(r)));
+      store_register(to, point, e.load(passed, type, std::vector<ExprId>{e.const_int(0)}), mine, body, path);
+    }
+  } while (next(value, registers));
+  finish_thread_nest(nest, body);
+  ctx_.rollback(mark);
+  out.insert(out.end(), body.begin(), body.end());
+}
+
+// Brings what the op takes in another form into registers of its own; `end_conversions` brings back what it made.
+void KernelLowering::begin_conversions(const infer::KernelOp& op, thread::Block& out) {
+  converted_.clear();
+  if (op.form == infer::OpForm::reduce) return;
+  for (schedule::OpConversion& c :
+       schedule::conversions_of(p_, ops_, op, schedule_.values, schedule_.conversions)) {
+    const Held held_as = held(c.value);
+    forms_.push_back(std::make_unique<Fragment>(std::move(c.form)));
+    const thread::Memory& m = out_.memory(held_as.memory);
+    const ir::DType type = m.type;
+    const Held form = {add_registers(m.name + ".as", type, forms_.back()->registers()), forms_.back().get()};
+    if (c.before) exchange(held_as, form, op.path, out);
+    op_conversions_.push_back({c.value, form, c.behind});
+  }
+  for (const ActiveConversion& c : op_conversions_) converted_[c.value] = c.form;
+}
+
+void KernelLowering::end_conversions(const infer::KernelOp& op, thread::Block& out) {
+  converted_.clear();
+  for (const ActiveConversion& c : op_conversions_)
+    if (c.behind) exchange(c.form, held(c.value), op.path, out);
+  op_conversions_.clear();
+}
+
+// Scalars are read by every thread: elements that only some hold are handed to all in front of the statement.
+void KernelLowering::spread_scalars(ir::StmtId id, thread::Block& out) {
+  constexpr int64_t kMostElements = 64;
+  scalar_forms_.clear();
+  for (int v : schedule::scattered_scalars(ops_, id, schedule_.values)) {
+    const Held from = held(v);
+    const thread::Memory& m = out_.memory(from.memory);
+    const ir::DType type = m.type;
+    const std::string name = m.name;
+    if (from.fragment->map().elements() > kMostElements)
+      return fail(DiagCode::target_unsupported, paths_[id.value],
+                  "a scalar is read from '" + name + "', whose " + std::to_string(from.fragment->map().elements()) +
+                      " elements are spread over the block's threads",
+                  "keep the scalar in a buffer of its own or in shared memory");
+    forms_.push_back(std::make_unique<Fragment>(Fragment::replicated(from.fragment->shape(), from.fragment->threads())));
+    const Held everywhere = {add_registers(name + ".all", type, forms_.back()->registers()), forms_.back().get()};
+    exchange(from, everywhere, paths_[id.value], out);
+    scalar_forms_[v] = everywhere;
+  }
+}
+
+}  // namespace tilegen::lower

@@ -1,0 +1,68 @@
+// The grid of a GPU kernel: one linear block index, the program's block indices as expressions of it, in the order in
+// which the schedule walks the tiles.
+#include "lower/kernel_lowering.h"
+#include "lower/perfect_nest.h"
+#include "lower/statement_exprs.h"
+
+namespace tilegen::lower {
+
+// While the kernel is lowered the program's block indices are variables of their own, so that facts about them are
+// facts about variables; replace_block_indices() puts the expressions in.
+void KernelLowering::declare_linear_grid() {
+  ir::ExprPool& e = out_.exprs;
+  out_.min_blocks = 1;
+  if (out_.threads > 1) {
+    out_.thread_var = out_.add_var("tid", ir::VarKind::thread);
+    ctx_.bind(out_.thread_var, 0, out_.threads - 1);
+  }
+  declare_grid();
+  const size_t rank = out_.grid.size();
+  if (rank < 2) return;
+  const std::vector<ExprId> extent = out_.grid;
+  const std::vector<VarId> index = out_.block_vars;
+  ExprId blocks = extent[0];
+  for (size_t d = 1; d < rank; ++d) blocks = e.mul(blocks, extent[d]);
+  const VarId linear = out_.add_var("block", ir::VarKind::block_index);
+  out_.grid = {simplified(blocks)};
+  out_.block_vars = {linear};
+  arith::Interval range = arith::range_of(ctx_, out_.grid[0]);
+  ctx_.bind(linear, 0, range.hi == arith::Interval::kMax ? range.hi : range.hi - 1);
+
+  const std::string order = schedule_.raster ? schedule_.raster->order : "row_major";
+  const int64_t group = schedule_.raster ? schedule_.raster->group : 1;
+  ExprId rest = e.var(linear);
+  std::vector<ExprId> value(rank);
+  // The dimension walked fastest comes off first; what is left over belongs to the slower ones.
+  auto take = [&](size_t d, bool last) {
+    value[d] = last ? rest : e.floormod(rest, extent[d]);
+    if (!last) rest = e.floordiv(rest, extent[d]);
+  };
+  if (order == "column_major") {
+    for (size_t d = 0; d < rank; ++d) take(d, d + 1 == rank);
+  } else if (order == "grouped" && group > 1) {
+    // Within bands of `group` rows of tiles the row index moves fastest; the last band may be narrower.
+    const ExprId rows = extent[rank - 2], columns = extent[rank - 1];
+    ExprId tile = rest;
+    if (rank == 3) {
+      value[0] = e.floordiv(rest, e.mul(rows, columns));
+      tile = e.floormod(rest, e.mul(rows, columns));
+    }
+    const ExprId band_blocks = e.mul(columns, group);
+    const ExprId first = e.mul(e.floordiv(tile, band_blocks), group);
+    const ExprId height = e.binary(ir::ExprOp::min, e.const_int(group), e.sub(rows, first));
+    const ExprId within = e.floormod(tile, band_blocks);
+    value[rank - 2] = e.add(first, e.floormod(within, height));
+    value[rank - 1] = e.floordiv(within, height);
+  } else {
+    for (size_t d = rank; d-- > 0;) take(d, d == 0);
+  }
+  for (size_t d = 0; d < rank; ++d) block_indices_[index[d]] = simplified(value[d]);
+}
+
+void KernelLowering::replace_block_indices() {
+  if (block_indices_.empty()) return;
+  VarSubstitution replace(out_.exprs, block_indices_);
+  for_each_expr_below(out_, out_.body, [&](ExprId& e) { e = replace(e); });
+}
+
+}  // namespace tilegen::lower

@@ -1,0 +1,61 @@
+// The bounds of an op's accesses, taken together for the whole block: where vectors would need a predicate per element,
+// blocks inside the tensors take a path without predicates.
+#include "lower/kernel_lowering.h"
+#include "lower/perfect_nest.h"
+
+namespace tilegen::lower {
+
+void KernelLowering::record_condition(ExprId condition) {
+  ir::ExprPool& e = out_.exprs;
+  const ir::ExprNode n = e[condition];
+  if (n.op == ir::ExprOp::logical_and) {
+    record_condition(n.a);
+    record_condition(n.b);
+  } else if ((n.op == ir::ExprOp::lt || n.op == ir::ExprOp::le) && e.type(n.a) == ir::DType::i64) {
+    bounds_.push_back({simplified(e.sub(n.a, n.b)), e.const_int(n.op == ir::ExprOp::lt ? 0 : 1)});
+  }
+}
+
+// The bound at the point of the nest where it is hardest to keep; nothing when that depends on more than the nest's
+// variables. Indices grow or fall along every variable of the nest, so that point is a corner of its box.
+std::optional<ExprId> KernelLowering::hardest_case(const Bound& bound, const Nest& nest) {
+  ir::ExprPool& e = out_.exprs;
+  ExprId index = bound.index;
+  auto settle = [&](VarId var) {
+    if (!arith::depends_on(e, index, var)) return true;
+    const auto split = arith::split_affine(ctx_, index, var);
+    if (!split || !split->stride) return false;
+    const bool last = (*split->stride > 0) == bound.extent.valid();
+    const int64_t at = last ? ctx_.facts_of(var)->range.hi : 0;
+    index = simplified(e.add(split->rest, e.const_int(*split->stride * at)));
+    return !arith::depends_on(e, index, var);
+  };
+  for (const NestLoop& l : nest.loops)
+    if (!settle(l.var)) return std::nullopt;
+  for (const auto& [var, value] : nest.thread_digits)
+    if (!settle(var)) return std::nullopt;
+  std::vector<ExprId> todo = {index};
+  while (!todo.empty()) {
+    const ir::ExprNode& n = e[todo.back()];
+    todo.pop_back();
+    if (n.op == ir::ExprOp::load) return std::nullopt;
+    for (ExprId operand : {n.a, n.b, n.c})
+      if (operand) todo.push_back(operand);
+  }
+  return simplified(bound.extent ? e.lt(index, bound.extent) : e.le(e.const_int(0), index));
+}
+
+ExprId KernelLowering::interior_of_bounds(const Nest& nest) {
+  std::set<ExprId> seen;
+  ExprId condition;
+  for (const Bound& b : bounds_) {
+    const auto hardest = hardest_case(b, nest);
+    if (!hardest) return ExprId();
+    if (seen.insert(*hardest).second) condition = both(condition, *hardest);
+  }
+  int64_t known = 1;
+  if (condition && out_.exprs.is_const_int(condition, &known)) return ExprId();
+  return condition;
+}
+
+}  // namespace tilegen::lower

@@ -1,0 +1,149 @@
+// Elements of fragments: which register of this thread holds one.
+#include <algorithm>
+#include <bit>
+
+#include "lower/kernel_lowering.h"
+
+namespace tilegen::lower {
+
+using layout::Digit;
+
+namespace {
+
+// A register chosen at run time is a choice among all of them; beyond this many a trip through memory is better.
+constexpr int64_t kMostChoices = 64;
+
+}  // namespace
+
+Held KernelLowering::held(int value) {
+  if (scalar_value_ >= 0)
+    if (auto it = scalar_forms_.find(value); it != scalar_forms_.end()) return it->second;
+  if (auto it = converted_.find(value); it != converted_.end()) return it->second;
+  return {values_[static_cast<size_t>(value)], &*schedule_.values[static_cast<size_t>(value)].fragment};
+}
+
+MemoryId KernelLowering::add_registers(const std::string& name, ir::DType type, int64_t elements) {
+  thread::Memory m;
+  m.name = name + std::to_string(out_.memories.size());
+  m.space = thread::Space::local;
+  m.type = type;
+  m.elements = elements;
+  m.alignment = 16;
+  m.in_registers = true;
+  return out_.add_memory(std::move(m));
+}
+
+bool KernelLowering::fixed_index(ExprId index) const {
+  const ir::ExprNode& n = out_.exprs[index];
+  if (n.op == ir::ExprOp::load) return false;
+  if (n.op == ir::ExprOp::var) return fixed_vars_.count(n.var()) > 0;
+  for (ExprId operand : {n.a, n.b, n.c})
+    if (operand && !fixed_index(operand)) return false;
+  return true;
+}
+
+ExprId KernelLowering::register_index(const layout::Fragment& f, std::span<const ExprId> indices, ExprId* inside) {
+  ir::ExprPool& e = out_.exprs;
+  for (size_t d = 0; d < indices.size(); ++d) {
+    const ExprId low = e.le(e.const_int(0), indices[d]);
+    const ExprId high = e.lt(indices[d], e.const_int(f.map().padded_extent(static_cast<int>(d))));
+    if (!arith::prove(ctx_, low)) *inside = both(*inside, simplified(low));
+    if (!arith::prove(ctx_, high)) *inside = both(*inside, simplified(high));
+  }
+  ExprId index = layout_index(f.map(), layout::kRegister, indices);
+  if (*inside) {
+    index = e.binary(ir::ExprOp::max, index, e.const_int(0));
+    index = simplified(e.binary(ir::ExprOp::min, index, e.const_int(f.registers() - 1)));
+  }
+  return index;
+}
+
+ExprId KernelLowering::load_register(const Held& from, std::span<const ExprId> indices) {
+  ir::ExprPool& e = out_.exprs;
+  const ir::DType type = out_.memory(from.memory).type;
+  ExprId inside;
+  const ExprId index = register_index(*from.fragment, indices, &inside);
+  auto load = [&](ExprId at) { return e.load(from.memory, type, std::vector<ExprId>{at}); };
+  ExprId value;
+  if (fixed_index(index)) {
+    value = load(index);
+  } else {
+    const int64_t registers = from.fragment->registers();
+    if (registers > kMostChoices) {
+      fail(DiagCode::target_unsupported, origin_,
+           "an element of '" + out_.memory(from.memory).name + "' is chosen at run time among the " +
+               std::to_string(registers) + " registers of a thread",
+           "copy it into a shared buffer first, or index it by the loop's own variables");
+      return e.const_number(0, type);
+    }
+    // Halves the choices bit by bit of the index.
+    std::vector<ExprId> choices;
+    for (int64_t r = 0; r < registers; ++r) choices.push_back(load(e.const_int(r)));
+    for (int64_t bit = 1; choices.size() > 1; bit *= 2) {
+      const ExprId odd = simplified(e.binary(
+          ir::ExprOp::ne, e.floormod(e.floordiv(index, e.const_int(bit)), e.const_int(2)), e.const_int(0)));
+      std::vector<ExprId> next;
+      for (size_t i = 0; i < choices.size(); i += 2)
+        next.push_back(i + 1 < choices.size() ? e.select(odd, choices[i + 1], choices[i]) : choices[i]);
+      choices = std::move(next);
+    }
+    value = choices[0];
+  }
+  return inside ? e.select(inside, value, e.const_number(0, type)) : value;
+}
+
+void KernelLowering::store_register(const Held& to, std::span<const ExprId> indices, ExprId value, ExprId predicate,
+                                    thread::Block& out, const std::string& origin) {
+  ir::ExprPool& e = out_.exprs;
+  ExprId inside;
+  const ExprId index = register_index(*to.fragment, indices, &inside);
+  predicate = both(predicate, inside);
+  auto store = [&](ExprId at, ExprId when) {
+    out.push_back(out_.add(thread::Store{to.memory, at, value, when, false, ExprId()}, origin));
+  };
+  if (fixed_index(index)) return store(index, predicate);
+  const int64_t registers = to.fragment->registers();
+  if (registers > kMostChoices)
+    return fail(DiagCode::target_unsupported, origin,
+                "an element of '" + out_.memory(to.memory).name + "' is chosen at run time among the " +
+                    std::to_string(registers) + " registers of a thread",
+                "write it through a shared buffer, or index it by the loop's own variables");
+  for (int64_t r = 0; r < registers; ++r)
+    store(e.const_int(r), both(predicate, simplified(e.binary(ir::ExprOp::eq, index, e.const_int(r)))));
+}
+
+// The digits of the element against those of this thread.
+ExprId KernelLowering::holds(const layout::Fragment& f, std::span<const ExprId> indices) {
+  ir::ExprPool& e = out_.exprs;
+  const ThreadDigits threads = thread_digits(f);
+  ExprId condition = threads.reached;
+  for (const ThreadDigit& t : threads.digits) {
+    if (t.digit.dim == layout::kReplica) continue;
+    ExprId digit = e.floordiv(indices[static_cast<size_t>(t.digit.dim)], e.const_int(t.digit.weight));
+    if (t.digit.weight * t.digit.extent < f.map().padded_extent(t.digit.dim))
+      digit = e.floormod(digit, e.const_int(t.digit.extent));
+    condition = both(condition, e.binary(ir::ExprOp::eq, simplified(digit), t.value));
+  }
+  return condition;
+}
+
+// Bits [base + shift, ..) of the byte address go into bits [base, ..); elements are powers of two of bytes, so the
+// same holds of element indices with the positions counted in elements.
+ExprId KernelLowering::swizzled(const layout::Layout& l, ExprId index) {
+  const layout::Swizzle& s = l.swizzle();
+  if (s.none()) return index;
+  ir::ExprPool& e = out_.exprs;
+  const int element_bits = std::countr_zero(static_cast<uint64_t>(l.element_bytes()));
+  const int64_t low = int64_t{1} << (s.base - element_bits), high = low << s.shift;
+  const ExprId key = e.floormod(e.floordiv(index, e.const_int(high)), e.const_int(int64_t{1} << s.bits));
+  return simplified(e.binary(ir::ExprOp::bit_xor, index, e.mul(key, low)));
+}
+
+ExprId KernelLowering::in_slot(int value, ExprId index) {
+  auto slot = slots_.find(value);
+  if (slot == slots_.end()) return index;
+  const thread::Memory& m = out_.memory(values_[static_cast<size_t>(value)]);
+  return simplified(out_.exprs.add(index, out_.exprs.mul(slot->second, m.elements / m.slots)));
+}
+
+}  // namespace tilegen::lower

@@ -1,0 +1,42 @@
+#include "lower/reduction_math.h"
+
+#include <cmath>
+
+namespace tilegen::lower {
+
+using ir::DType;
+using ir::ExprId;
+using ir::ExprOp;
+using ir::ReduceKind;
+
+ExprId reduction_identity(ir::ExprPool& e, ReduceKind kind, DType t) {
+  if (kind == ReduceKind::sum || kind == ReduceKind::absmax) return e.const_number(0, t);
+  bool lowest = kind == ReduceKind::max;
+  if (ir::is_float(t)) return e.const_float(lowest ? -INFINITY : INFINITY, t);
+  if (ir::dtype_kind(t) == ir::DTypeKind::unsigned_int || ir::is_bool(t))
+    return e.const_int(lowest ? 0 : (ir::is_bool(t) ? 1 : 255), t);
+  int bits = ir::dtype_bits(t);
+  int64_t high = bits == 64 ? INT64_MAX : (int64_t{1} << (bits - 1)) - 1;
+  return e.const_int(lowest ? -high - 1 : high, t);
+}
+
+ExprId reduction_combine(ir::ExprPool& e, ReduceKind kind, ExprId a, ExprId b) {
+  if (ir::is_bool(e.type(a)))
+    return e.binary(kind == ReduceKind::min ? ExprOp::logical_and : ExprOp::logical_or, a, b);
+  switch (kind) {
+    case ReduceKind::sum:
+      return e.binary(ExprOp::add, a, b);
+    case ReduceKind::min:
+      return e.binary(ExprOp::min, a, b);
+    case ReduceKind::max:
+    case ReduceKind::absmax:
+      return e.binary(ExprOp::max, a, b);
+  }
+  return a;
+}
+
+ExprId reduction_term(ir::ExprPool& e, ReduceKind kind, ExprId element) {
+  return kind == ReduceKind::absmax ? e.unary(ExprOp::abs, element) : element;
+}
+
+}  // namespace tilegen::lower

@@ -1,0 +1,57 @@
+// What a launch asks of its arguments, compiled once per program: the usual launch is checked and bound without
+// allocation and without text. Whatever the plan cannot settle, or finds wrong, is left to bind_arguments, which
+// knows every case and every message.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "runtime/arguments.h"
+#include "runtime/scalar_code.h"
+
+namespace tilegen::runtime {
+
+class ArgumentPlan {
+ public:
+  explicit ArgumentPlan(const ir::Program& program);
+
+  // Fills one slot per parameter as bind_arguments does. False: not settled here, ask bind_arguments; what it
+  // accepts and what this accepts give the same slots.
+  bool bind(std::span<const Argument> arguments, const MemoryReach& device, std::span<uint64_t> slots) const;
+
+ private:
+  // An extent or a stride: scale * dim + offset, or a root of code_ that is compared once all dims are known.
+  struct Extent {
+    int dim = -1;   // parameter; -1: the constant `offset`
+    int root = -1;  // of code_
+    int64_t scale = 0, offset = 0;
+  };
+  struct Tensor {
+    size_t param = 0;
+    ir::DType type = ir::DType::f32;
+    int64_t element = 4;  // bytes
+    size_t rank = 0;
+    size_t extents = 0;   // first in extents_
+    bool strided = false;
+    size_t strides = 0;   // first in extents_
+  };
+  struct Param {
+    ir::Param::Kind kind = ir::Param::Kind::tensor;
+    ir::DType type = ir::DType::i64;
+    int64_t lower = 0, upper = 0, divisor = 1;
+  };
+  static constexpr size_t kMaxParams = 64, kMaxRoots = 64;
+
+  class Binding;
+  void add_extents(const ir::Program& program, const std::vector<ir::ExprId>& list,
+                   const std::vector<int>& slot_of, std::vector<ir::ExprId>& roots);
+
+  bool usable_ = false;
+  size_t dims_ = 0;
+  std::vector<Param> params_;
+  std::vector<Tensor> tensors_;
+  std::vector<Extent> extents_;
+  std::optional<ScalarCode> code_;
+};
+
+}  // namespace tilegen::runtime

@@ -1,0 +1,277 @@
+#include "runtime/cuda/cuda_executable.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "runtime/cuda/contexts.h"
+#include "runtime/cuda/loaded_module.h"
+#include "runtime/kernel_form.h"
+
+namespace tilegen::runtime::cuda {
+namespace {
+
+class CudaExecutable final : public Executable {
+ public:
+  CudaExecutable(const Driver& driver, std::shared_ptr<const driver::Artifact> artifact, int ordinal)
+      : Executable(std::move(artifact), MemoryReach{true, ordinal}),
+        driver_(driver),
+        device_(driver.devices()[static_cast<size_t>(ordinal)]),
+        forms_(kernel_forms(this->artifact())) {}
+  ~CudaExecutable() override;
+
+  Checked prepare() override;
+  Expected<std::vector<FormInfo>> info() const override;
+  std::string load_log() const override {
+    const LoadedModule* first = first_.load(std::memory_order_acquire);
+    return first ? first->log() : "";
+  }
+  double load_ms() const override {
+    const LoadedModule* first = first_.load(std::memory_order_acquire);
+    return first ? first->load_ms() : 0;
+  }
+
+ protected:
+  Checked run(std::span<const uint64_t> slots, const LaunchOptions& options) const override;
+
+ private:
+  // What a launch does while `current` is current: which module it takes, and whether its context must be made
+  // current first.
+  struct Route {
+    CuContext current = nullptr;
+    uint64_t id = 0;
+    bool push = false;
+    const LoadedModule* module = nullptr;
+    const Route* next = nullptr;
+  };
+  struct Launch {
+    const thread::ThreadProgram* program = nullptr;
+    const LoadedFunction* function = nullptr;
+    unsigned grid[3] = {1, 1, 1};
+    bool empty = false;
+  };
+
+  const Route* find(CuContext current, uint64_t id) const {
+    for (const Route* r = routes_.load(std::memory_order_acquire); r; r = r->next)
+      if (r->current == current && r->id == id) return r;
+    return nullptr;
+  }
+  Expected<const Route*> route(const std::optional<CuStream>& stream) const;
+  Expected<const Route*> make_route(CuContext current, uint64_t id) const;
+  Expected<const LoadedModule*> module_in(ContextState& state, bool push) const;
+  Checked not_capturing(CuStream stream) const;
+  Checked plan(size_t kernel, std::span<const uint64_t> slots, const LoadedModule& module, Launch& out) const;
+  Checked launch_all(const LoadedModule& module, std::span<const uint64_t> slots, CuStream stream) const;
+  int estimated_blocks(const thread::ThreadProgram& program) const;
+
+  const Driver& driver_;
+  const Device& device_;
+  std::vector<std::vector<KernelForm>> forms_;
+  mutable std::mutex mutex_;  // of growing what stands below
+  mutable std::vector<std::unique_ptr<LoadedModule>> modules_;
+  mutable std::atomic<const Route*> routes_{nullptr};
+  mutable std::atomic<const LoadedModule*> first_{nullptr};
+};
+
+CudaExecutable::~CudaExecutable() {
+  for (const Route* r = routes_.load(); r;) delete std::exchange(r, r->next);
+}
+
+// `stream` is the one to launch on, where this is for a launch.
+Expected<const CudaExecutable::Route*> CudaExecutable::route(const std::optional<CuStream>& stream) const {
+  CuContext current = nullptr;
+  if (const CuResult result = driver_.api().context_current(&current); result != kCuSuccess)
+    return call_failed(driver_, nullptr, result, "asking for the current context");
+  const uint64_t id = driver_.contexts().id_of(current);
+  if (const Route* known = find(current, id)) return known;
+  std::lock_guard lock(mutex_);
+  if (const Route* known = find(current, id)) return known;
+  if (stream)
+    if (Checked ok = not_capturing(*stream); !ok) return ok.error();
+  return make_route(current, id);
+}
+
+// A load inside a capture would fail, or worse, spoil the capture.
+Checked CudaExecutable::not_capturing(CuStream stream) const {
+  if (!driver_.api().stream_capturing) return Unit{};
+  int status = 0;
+  const CuResult result = driver_.api().stream_capturing(stream, &status);
+  const bool refused = result >= kCuStreamCaptureUnsupported && result <= kCuStreamCaptureWrongThread;
+  if (!refused && (result != kCuSuccess || status == 0)) return Unit{};
+  return Error(DiagCode::driver_failure, artifact().program->kernels.front().name,
+               "the stream is being captured and the kernel is not loaded in this context yet",
+               "call tl_kernel_prepare before the capture begins");
+}
+
+Expected<const CudaExecutable::Route*> CudaExecutable::make_route(CuContext current, uint64_t id) const {
+  auto state = driver_.contexts().choose(current, device_);
+  if (!state) return state.error();
+  auto made = std::make_unique<Route>();
+  made->current = current;
+  made->id = id;
+  made->push = (*state)->context != current;
+  auto module = module_in(**state, made->push);
+  if (!module) return module.error();
+  made->module = *module;
+  made->next = routes_.load(std::memory_order_relaxed);
+  routes_.store(made.get(), std::memory_order_release);
+  return made.release();
+}
+
+Expected<const LoadedModule*> CudaExecutable::module_in(ContextState& state, bool push) const {
+  for (const auto& m : modules_)
+    if (&m->state() == &state) return m.get();
+  if (state.broken.load() != kCuSuccess)
+    return context_broken(driver_, state, "loading '" + artifact().program->name + "'");
+  std::optional<ContextScope> scope;
+  if (push) {
+    scope.emplace(driver_, state.context);
+    if (scope->result() != kCuSuccess)
+      return call_failed(driver_, &state, scope->result(), "switching to " + device_.text());
+  }
+  auto loaded = LoadedModule::load(driver_, state, artifact());
+  if (!loaded) return loaded.error();
+  modules_.push_back(std::move(*loaded));
+  const LoadedModule* none = nullptr;
+  first_.compare_exchange_strong(none, modules_.back().get());
+  return modules_.back().get();
+}
+
+Checked CudaExecutable::prepare() {
+  auto ready = route(std::nullopt);
+  if (!ready) return ready.error();
+  const ContextState& state = (*ready)->module->state();
+  if (state.broken.load() != kCuSuccess)
+    return context_broken(driver_, state, "preparing '" + artifact().program->name + "'");
+  return Unit{};
+}
+
+Checked CudaExecutable::plan(size_t kernel, std::span<const uint64_t> slots, const LoadedModule& module,
+                             Launch& out) const {
+  const std::vector<KernelForm>& forms = forms_[kernel];
+  auto form = choose_form(forms, artifact().program->kernels[kernel].name, slots);
+  if (!form) return form.error();
+  auto grid = (*form)->grid(slots);
+  if (!grid) return grid.error();
+  out.program = &(*form)->program();
+  const size_t index = artifact().forms[kernel].first + static_cast<size_t>(*form - forms.data());
+  out.function = &module.functions()[index];
+  out.empty = grid->blocks == 0;
+  if (out.empty) return Unit{};
+  const size_t rank = out.program->grid.size();
+  for (size_t d = 0; d < rank; ++d) {  // x is the last extent
+    const int64_t extent = grid->extents[rank - 1 - d];
+    if (extent > device_.max_grid[d])
+      return Error(DiagCode::launch_limit, artifact().program->kernels[kernel].name,
+                   "the grid has " + std::to_string(extent) + " blocks along " + "xyz"[d] + ", " +
+                       device_.text() + " launches at most " + std::to_string(device_.max_grid[d]),
+                   "launch with smaller dimensions, or use larger tiles");
+    out.grid[d] = static_cast<unsigned>(extent);
+  }
+  return Unit{};
+}
+
+Checked CudaExecutable::launch_all(const LoadedModule& module, std::span<const uint64_t> slots,
+                                   CuStream stream) const {
+  ContextState& state = module.state();
+  Launch launch;
+  if (forms_.size() > 1)  // what does not fit launches nothing
+    for (size_t k = 0; k < forms_.size(); ++k)
+      if (Checked ok = plan(k, slots, module, launch); !ok) return ok;
+  size_t bytes = slots.size_bytes();
+  void* extra[] = {kLaunchParamBuffer, const_cast<uint64_t*>(slots.data()), kLaunchParamBufferSize, &bytes,
+                   kLaunchParamEnd};
+  for (size_t k = 0; k < forms_.size(); ++k) {
+    if (Checked ok = plan(k, slots, module, launch); !ok) return ok;
+    if (launch.empty) continue;
+    const CuResult result = driver_.api().launch(
+        launch.function->function, launch.grid[0], launch.grid[1], launch.grid[2],
+        static_cast<unsigned>(launch.program->threads), 1, 1, static_cast<unsigned>(launch.program->arena_bytes),
+        stream, nullptr, extra);
+    if (result != kCuSuccess)
+      return call_failed(driver_, &state, result,
+                         "launching '" + launch.program->name + "' on " + device_.text(), launch.program->name);
+    state.last_kernel.store(launch.function->name, std::memory_order_relaxed);
+  }
+  return Unit{};
+}
+
+Checked CudaExecutable::run(std::span<const uint64_t> slots, const LaunchOptions& options) const {
+  const auto stream = static_cast<CuStream>(options.stream);
+  auto found = route(stream);
+  if (!found) return found.error();
+  const Route& way = **found;
+  const ContextState& state = way.module->state();
+  if (state.broken.load(std::memory_order_relaxed) != kCuSuccess)
+    return context_broken(driver_, state, "launching '" + artifact().program->name + "'");
+  if (!way.push) return launch_all(*way.module, slots, stream);
+  ContextScope scope(driver_, state.context);
+  if (scope.result() != kCuSuccess)
+    return call_failed(driver_, &way.module->state(), scope.result(), "switching to " + device_.text());
+  return launch_all(*way.module, slots, stream);
+}
+
+// From the device's limits alone: registers are not known before the code is loaded.
+int CudaExecutable::estimated_blocks(const thread::ThreadProgram& program) const {
+  const int64_t threads = std::max<int64_t>(32, (program.threads + 31) / 32 * 32);
+  const int64_t shared = program.arena_bytes + device_.reserved_shared;
+  int64_t blocks = std::min<int64_t>(device_.blocks_per_multiprocessor,
+                                     device_.threads_per_multiprocessor / threads);
+  if (shared > 0) blocks = std::min<int64_t>(blocks, device_.shared_per_multiprocessor / shared);
+  return static_cast<int>(blocks);
+}
+
+Expected<std::vector<FormInfo>> CudaExecutable::info() const {
+  const LoadedModule* module = first_.load(std::memory_order_acquire);
+  std::optional<ContextScope> scope;
+  if (module) {
+    scope.emplace(driver_, module->state().context);
+    if (scope->result() != kCuSuccess) module = nullptr;  // gone: what the tables say is left
+  }
+  std::vector<FormInfo> rows;
+  for (size_t k = 0; k < forms_.size(); ++k)
+    for (size_t v = 0; v < forms_[k].size(); ++v) {
+      FormInfo row;
+      row.kernel = k;
+      row.variant = v;
+      row.program = &forms_[k][v].program();
+      row.guards = forms_[k][v].guards_text();
+      row.dynamic_shared_bytes = row.program->arena_bytes;
+      row.blocks_per_multiprocessor = estimated_blocks(*row.program);
+      if (module) {
+        const LoadedFunction& f = module->functions()[artifact().forms[k].first + v];
+        row.measured = true;
+        row.registers = f.registers;
+        row.local_bytes = f.local_bytes;
+        row.static_shared_bytes = f.static_shared;
+        row.max_threads = f.max_threads;
+        const CuResult result = driver_.api().occupancy(
+            &row.blocks_per_multiprocessor, f.function, static_cast<int>(row.program->threads),
+            static_cast<size_t>(row.program->arena_bytes));
+        if (result != kCuSuccess)
+          return call_failed(driver_, &module->state(), result, "asking for the occupancy of '" + row.program->name + "'",
+                             row.program->name);
+      }
+      rows.push_back(std::move(row));
+    }
+  return rows;
+}
+
+}  // namespace
+
+Expected<std::unique_ptr<Executable>> load_on_cuda(const Driver& driver,
+                                                   std::shared_ptr<const driver::Artifact> artifact,
+                                                   int ordinal) {
+  if (artifact->ptx.empty())
+    return Error(DiagCode::target_unsupported, "", "the artifact has a schedule and no code",
+                 "compile without the option 'plan_only'");
+  return std::unique_ptr<Executable>(new CudaExecutable(driver, std::move(artifact), ordinal));
+}
+
+Expected<std::unique_ptr<Executable>> load_on_cuda(std::shared_ptr<const driver::Artifact> artifact,
+                                                   int ordinal) {
+  auto driver = machine_driver();
+  if (!driver) return driver.error();
+  return load_on_cuda(**driver, std::move(artifact), ordinal);
+}
+
+}  // namespace tilegen::runtime::cuda

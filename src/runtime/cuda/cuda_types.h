@@ -1,0 +1,80 @@
+// The part of the CUDA driver's interface that is used here, declared from its documentation: no CUDA header is
+// needed to build, no CUDA library to start.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace tilegen::runtime::cuda {
+
+using CuResult = int32_t;
+using CuDevice = int32_t;
+using CuPointer = uint64_t;
+using CuContext = struct CuContextTag*;
+using CuModule = struct CuModuleTag*;
+using CuFunction = struct CuFunctionTag*;
+using CuStream = struct CuStreamTag*;
+
+enum : CuResult {
+  kCuSuccess = 0,
+  kCuInvalidValue = 1,
+  kCuOutOfMemory = 2,
+  kCuNoDevice = 100,
+  kCuInvalidContext = 201,
+  kCuNoBinaryForGpu = 209,
+  kCuEccUncorrectable = 214,
+  kCuInvalidPtx = 218,
+  kCuJitCompilerNotFound = 221,
+  kCuUnsupportedPtxVersion = 222,
+  kCuJitDisabled = 223,
+  kCuContained = 226,
+  kCuInvalidHandle = 400,
+  kCuIllegalAddress = 700,
+  kCuLaunchOutOfResources = 701,
+  kCuLaunchTimeout = 702,
+  kCuContextIsDestroyed = 709,
+  kCuAssert = 710,
+  kCuHardwareStackError = 714,
+  kCuTensorMemoryLeak = 721,
+  kCuSystemDriverMismatch = 803,
+  kCuStreamCaptureUnsupported = 900,
+  kCuStreamCaptureWrongThread = 908
+};
+
+enum CuDeviceAttribute : int32_t {
+  kMaxThreadsPerBlock = 1,
+  kMaxGridX = 5,
+  kMaxGridY = 6,
+  kMaxGridZ = 7,
+  kMultiprocessors = 16,
+  kMaxThreadsPerMultiprocessor = 39,
+  kCapabilityMajor = 75,
+  kCapabilityMinor = 76,
+  kMaxSharedPerMultiprocessor = 81,
+  kMaxSharedPerBlockOptIn = 97,
+  kMaxBlocksPerMultiprocessor = 106,
+  kReservedSharedPerBlock = 111
+};
+
+enum CuFunctionAttribute : int32_t {
+  kFunctionMaxThreads = 0,
+  kFunctionSharedBytes = 1,
+  kFunctionLocalBytes = 3,
+  kFunctionRegisters = 4,
+  kFunctionMaxDynamicShared = 8
+};
+
+enum CuJitOption : int32_t {
+  kJitInfoLogBuffer = 3,
+  kJitInfoLogBufferSize = 4,
+  kJitErrorLogBuffer = 5,
+  kJitErrorLogBufferSize = 6,
+  kJitLogVerbose = 12
+};
+
+// Marks of cuLaunchKernel's `extra` list: the parameters as one buffer.
+inline void* const kLaunchParamEnd = nullptr;
+inline void* const kLaunchParamBuffer = reinterpret_cast<void*>(uintptr_t{1});
+inline void* const kLaunchParamBufferSize = reinterpret_cast<void*>(uintptr_t{2});
+
+}  // namespace tilegen::runtime::cuda

@@ -1,0 +1,110 @@
+#include "runtime/cuda/loaded_module.h"
+
+#include <chrono>
+#include <cstring>
+
+namespace tilegen::runtime::cuda {
+namespace {
+
+constexpr size_t kLogBytes = size_t{1} << 16;
+constexpr int64_t kSharedWithoutAsking = 48 << 10;
+constexpr size_t kMaxParameterBytes = 4096;
+
+std::string text_of(const std::vector<char>& log) {
+  std::string text(log.data(), strnlen(log.data(), log.size()));
+  while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.pop_back();
+  return text;
+}
+
+void* as_option(uintptr_t value) { return reinterpret_cast<void*>(value); }
+
+}  // namespace
+
+Expected<std::unique_ptr<LoadedModule>> LoadedModule::load(const Driver& driver, ContextState& state,
+                                                           const driver::Artifact& artifact) {
+  std::unique_ptr<LoadedModule> module(new LoadedModule(driver, state));
+  if (Checked ok = module->compile(artifact); !ok) return ok.error();
+  for (const thread::ThreadProgram& kernel : artifact.kernels)
+    if (Checked ok = module->find(kernel); !ok) return ok.error();
+  return module;
+}
+
+Checked LoadedModule::compile(const driver::Artifact& artifact) {
+  std::vector<char> info(kLogBytes), errors(kLogBytes);
+  CuJitOption names[] = {kJitInfoLogBuffer, kJitInfoLogBufferSize, kJitErrorLogBuffer, kJitErrorLogBufferSize,
+                         kJitLogVerbose};
+  void* values[] = {info.data(), as_option(kLogBytes - 1), errors.data(), as_option(kLogBytes - 1), as_option(1)};
+  const auto start = std::chrono::steady_clock::now();
+  const CuResult result =
+      driver_.api().module_load(&module_, artifact.ptx.c_str(), std::size(names), names, values);
+  load_ms_ = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+  log_ = text_of(info);
+  if (result == kCuSuccess) return Unit{};
+  module_ = nullptr;
+  const std::string words = text_of(errors);
+  Error error = call_failed(driver_, &state_, result,
+                            "loading the code for " + artifact.target.name + " on " + state_.device->text(),
+                            artifact.program->kernels.front().name);
+  if (!words.empty()) error.diagnostics.front().message += "; the driver's compiler says: " + words;
+  return error;
+}
+
+Checked LoadedModule::find(const thread::ThreadProgram& kernel) {
+  LoadedFunction f;
+  f.name = driver_.contexts().intern(kernel.name);
+  const Entries& api = driver_.api();
+  CuResult result = api.module_function(&f.function, module_, kernel.name.c_str());
+  const std::pair<CuFunctionAttribute, int*> numbers[] = {{kFunctionRegisters, &f.registers},
+                                                          {kFunctionLocalBytes, &f.local_bytes},
+                                                          {kFunctionSharedBytes, &f.static_shared},
+                                                          {kFunctionMaxThreads, &f.max_threads}};
+  for (const auto& [attribute, number] : numbers)
+    if (result == kCuSuccess) result = api.function_attribute(number, attribute, f.function);
+  if (result != kCuSuccess)
+    return call_failed(driver_, &state_, result, "looking up kernel '" + kernel.name + "'", kernel.name);
+  if (Checked ok = allow(kernel, f); !ok) return ok;
+  if (f.static_shared + kernel.arena_bytes > kSharedWithoutAsking) {
+    result = api.function_set(f.function, kFunctionMaxDynamicShared, static_cast<int>(kernel.arena_bytes));
+    if (result != kCuSuccess)
+      return call_failed(driver_, &state_, result,
+                         "asking for " + std::to_string(kernel.arena_bytes) + " bytes of shared memory",
+                         kernel.name);
+  }
+  functions_.push_back(f);
+  return Unit{};
+}
+
+// The driver would refuse these launches too, without saying which number is too large.
+Checked LoadedModule::allow(const thread::ThreadProgram& kernel, const LoadedFunction& f) const {
+  const Device& device = *state_.device;
+  const int64_t shared = f.static_shared + kernel.arena_bytes;
+  if (shared > device.shared_bytes)
+    return Error(DiagCode::limit_memory, kernel.name,
+                 "a block needs " + std::to_string(shared) + " bytes of shared memory, " + device.text() +
+                     " has " + std::to_string(device.shared_bytes),
+                 "use smaller tiles or fewer stages, or compile for 'cuda'");
+  if (kernel.threads > f.max_threads)
+    return Error(DiagCode::launch_limit, kernel.name,
+                 "a block has " + std::to_string(kernel.threads) + " threads, with " +
+                     std::to_string(f.registers) + " registers each " + device.text() + " can run " +
+                     std::to_string(f.max_threads),
+                 "use fewer threads or smaller tiles");
+  if (kernel.params.size() * sizeof(uint64_t) > kMaxParameterBytes)
+    return Error(DiagCode::launch_limit, kernel.name,
+                 std::to_string(kernel.params.size()) + " parameters are more than the " +
+                     std::to_string(kMaxParameterBytes / sizeof(uint64_t)) + " that a launch can pass",
+                 "split the program");
+  return Unit{};
+}
+
+LoadedModule::~LoadedModule() {
+  if (!module_) return;
+  // A context of the caller may be gone, and its modules with it; only one we hold, or one the driver still knows
+  // by its number, is touched.
+  const bool alive = state_.primary || (state_.id != 0 && driver_.contexts().id_of(state_.context) == state_.id);
+  if (!alive) return;
+  ContextScope scope(driver_, state_.context);
+  if (scope.result() == kCuSuccess) driver_.api().module_unload(module_);
+}
+
+}  // namespace tilegen::runtime::cuda

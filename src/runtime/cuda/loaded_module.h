@@ -1,0 +1,47 @@
+// An artifact's PTX loaded in one context: compiled by the driver, its functions looked up and made ready for the
+// shared memory they need.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "driver/compile.h"
+#include "runtime/cuda/contexts.h"
+
+namespace tilegen::runtime::cuda {
+
+struct LoadedFunction {
+  CuFunction function = nullptr;
+  const char* name = nullptr;  // lives for ever
+  int registers = 0, local_bytes = 0, static_shared = 0, max_threads = 0;
+};
+
+class LoadedModule {
+ public:
+  // The context must be current. Refuses: driver_failure with the compiler's words, limit_memory and launch_limit
+  // for what the device does not have.
+  static Expected<std::unique_ptr<LoadedModule>> load(const Driver& driver, ContextState& state,
+                                                      const driver::Artifact& artifact);
+  ~LoadedModule();
+
+  ContextState& state() const { return state_; }
+  const std::vector<LoadedFunction>& functions() const { return functions_; }  // as Artifact::kernels
+  const std::string& log() const { return log_; }
+  double load_ms() const { return load_ms_; }
+
+ private:
+  LoadedModule(const Driver& driver, ContextState& state) : driver_(driver), state_(state) {}
+  Checked compile(const driver::Artifact& artifact);
+  Checked find(const thread::ThreadProgram& kernel);
+  Checked allow(const thread::ThreadProgram& kernel, const LoadedFunction& f) const;
+
+  const Driver& driver_;
+  ContextState& state_;
+  CuModule module_ = nullptr;
+  std::vector<LoadedFunction> functions_;
+  std::string log_;
+  double load_ms_ = 0;
+};
+
+}  // namespace tilegen::runtime::cuda

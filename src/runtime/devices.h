@@ -1,0 +1,39 @@
+// The devices of this machine: the host, then its CUDA devices.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "support/diagnostic.h"
+#include "target/target.h"
+
+namespace tilegen::runtime {
+
+struct DeviceInfo {
+  target::Kind kind = target::Kind::host;
+  int driver_ordinal = 0;       // CUDA: the driver's number
+  std::string name;             // "host (znver4)", "NVIDIA H200"
+  std::string target_name;      // best target of the device; "" where this library has none
+  std::string features;         // host: as LLVM spells them; CUDA: "capability 9.0"
+  int cores = 0;                // host: threads a launch uses; CUDA: multiprocessors
+  int64_t memory_bytes = 0;     // CUDA
+  int driver_version = 0;       // CUDA: 1000 * major + 10 * minor
+};
+
+// Asked once; the host is first.
+const std::vector<DeviceInfo>& devices();
+
+// Number `ordinal`, or any for kAnyDevice, as the device for code of `target`. Refuses: device_absent for a number
+// without device or one of another kind or generation; the driver's reason where there is no CUDA device at all.
+Expected<const DeviceInfo*> find_device(const target::Target& target, size_t ordinal);
+
+// Target by name as target::find_target knows it, and "cuda" and "cuda:N": the best target of a device of this
+// machine. Refuses: no_such_target; driver_absent, device_absent.
+Expected<target::Target> find_target(std::string_view name);
+
+// The best target of this machine: that of the first CUDA device it has one for, else the host.
+Expected<target::Target> best_target();
+
+}  // namespace tilegen::runtime

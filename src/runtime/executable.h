@@ -1,0 +1,77 @@
+// An artifact on a device, ready to launch: the one interface behind which the host, CUDA devices (and whatever
+// else runs thread programs) stand.
+//
+// requires: an artifact with code for the device. ensures: launch() checks its arguments against the program,
+// chooses each kernel's form, and runs the kernels in order; it may be called by any number of threads at once
+// and, once prepared, takes no lock and allocates nothing of its own. refuses: launch_* for arguments, the
+// device's own diagnostics for the rest.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "driver/compile.h"
+#include "runtime/argument_plan.h"
+
+namespace tilegen::runtime {
+
+struct LaunchOptions {
+  int max_threads = 0;     // host: 0 = all cores
+  void* stream = nullptr;  // CUDA: a CUstream; null is the context's legacy default stream
+};
+
+// What one form of one kernel needs. Numbers are -1 where they are not known.
+struct FormInfo {
+  size_t kernel = 0;   // of the program, in order
+  size_t variant = 0;  // 0 is tried first
+  const thread::ThreadProgram* program = nullptr;
+  std::string guards;  // what it relies on
+  bool measured = false;  // true: the device said so; false: from tables
+  int registers = -1;     // of a thread
+  int64_t local_bytes = -1;  // of a thread, spilled or addressed
+  int64_t static_shared_bytes = 0, dynamic_shared_bytes = 0;
+  int max_threads = -1;  // of a block of this code
+  int blocks_per_multiprocessor = -1;
+};
+
+class Executable {
+ public:
+  virtual ~Executable() = default;
+
+  const driver::Artifact& artifact() const { return *artifact_; }
+
+  // Brings everything a launch needs in place (CUDA: in the context that is current).
+  virtual Checked prepare() = 0;
+
+  Checked launch(std::span<const Argument> arguments, const LaunchOptions& options) const;
+
+  // One row per form, kernels in order, each kernel's forms in the order they are tried.
+  virtual Expected<std::vector<FormInfo>> info() const = 0;
+
+  // What the device's compiler said when the code was first loaded, and how long that took. "" before.
+  virtual std::string load_log() const { return {}; }
+  virtual double load_ms() const { return 0; }
+
+ protected:
+  Executable(std::shared_ptr<const driver::Artifact> artifact, MemoryReach reach)
+      : artifact_(std::move(artifact)), plan_(*artifact_->program), reach_(reach) {}
+
+  // Kernels on checked slots, one per parameter.
+  virtual Checked run(std::span<const uint64_t> slots, const LaunchOptions& options) const = 0;
+
+ private:
+  std::shared_ptr<const driver::Artifact> artifact_;
+  ArgumentPlan plan_;
+  MemoryReach reach_;
+};
+
+// Any device that fits the artifact: for CUDA the one of the current context, else the first.
+inline constexpr size_t kAnyDevice = static_cast<size_t>(-1);
+
+// Puts an artifact on device `ordinal` of devices(). Refuses: device_absent and driver_* where the device is not
+// there or not able, target_unsupported for an artifact without code.
+Expected<std::unique_ptr<Executable>> load(std::shared_ptr<const driver::Artifact> artifact, size_t ordinal);
+
+}  // namespace tilegen::runtime

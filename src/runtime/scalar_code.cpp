@@ -1,0 +1,114 @@
+#include "runtime/scalar_code.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+
+namespace tilegen::runtime {
+namespace {
+
+using ir::DType;
+using ir::ExprOp;
+
+bool computes(DType t) { return t == DType::i64 || t == DType::boolean; }
+
+}  // namespace
+
+std::optional<ScalarCode> ScalarCode::compile(const ir::ExprPool& pool, std::span<const ir::ExprId> roots,
+                                              const std::function<int(ir::VarId)>& slot_of) {
+  // Operands have smaller ids than their users: the sorted set of reachable ids is an order of evaluation.
+  std::map<uint32_t, uint16_t> place;
+  std::vector<ir::ExprId> todo(roots.begin(), roots.end());
+  while (!todo.empty()) {
+    const ir::ExprId id = todo.back();
+    todo.pop_back();
+    if (!id || !place.emplace(id.value, 0).second) continue;
+    if (place.size() > kMaxSteps) return std::nullopt;
+    const ir::ExprNode& n = pool[id];
+    todo.insert(todo.end(), {n.a, n.b, n.c});
+  }
+  ScalarCode code;
+  for (auto& [id, step_index] : place) {
+    const ir::ExprNode& n = pool[ir::ExprId(static_cast<size_t>(id))];
+    Step step;
+    step.op = n.op;
+    step.type = n.type;
+    step.imm = n.imm;
+    if (n.op == ExprOp::var) {
+      const int slot = slot_of(n.var());
+      if (slot < 0 || ir::is_float(n.type)) return std::nullopt;
+      step.imm = slot;
+    } else if (n.op == ExprOp::load || n.op == ExprOp::const_float || ir::is_float(n.type)) {
+      return std::nullopt;
+    } else if (n.op != ExprOp::const_int && !computes(n.type)) {
+      return std::nullopt;
+    }
+    // A cast may widen any integer; everything else works on i64 and bool.
+    for (ir::ExprId operand : {n.a, n.b, n.c})
+      if (operand && n.op != ExprOp::cast && !computes(pool[operand].type)) return std::nullopt;
+    if (n.a) step.a = place.at(n.a.value);
+    if (n.b) step.b = place.at(n.b.value);
+    if (n.c) step.c = place.at(n.c.value);
+    step_index = static_cast<uint16_t>(code.steps_.size());
+    code.steps_.push_back(step);
+  }
+  for (ir::ExprId root : roots) code.roots_.push_back(place.at(root.value));
+  return code;
+}
+
+// The operations that extents and grids are made of; false for the others.
+bool ScalarCode::plain(const Step& step, const int64_t* values, int64_t* out, bool* exact) {
+  const int64_t a = values[step.a], b = values[step.b];
+  switch (step.op) {
+    case ExprOp::add:
+      *exact &= !__builtin_add_overflow(a, b, out);
+      return true;
+    case ExprOp::sub:
+      *exact &= !__builtin_sub_overflow(a, b, out);
+      return true;
+    case ExprOp::mul:
+      *exact &= !__builtin_mul_overflow(a, b, out);
+      return true;
+    case ExprOp::floordiv:
+      if (a < 0 || b <= 0) return false;
+      *out = a / b;
+      return true;
+    case ExprOp::floormod:
+      if (a < 0 || b <= 0) return false;
+      *out = a % b;
+      return true;
+    case ExprOp::min:
+      *out = std::min(a, b);
+      return true;
+    case ExprOp::max:
+      *out = std::max(a, b);
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool ScalarCode::run(std::span<const int64_t> slots, std::span<int64_t> out) const {
+  int64_t values[kMaxSteps];
+  bool exact = true;
+  for (size_t i = 0; i < steps_.size(); ++i) {
+    const Step& s = steps_[i];
+    if (s.op == ExprOp::const_int) {
+      values[i] = s.imm;
+    } else if (s.op == ExprOp::var) {
+      const int64_t v = slots[static_cast<size_t>(s.imm)];
+      values[i] = s.type == DType::i64 ? v : ir::wrap_to(s.type, v);
+    } else if (s.op == ExprOp::select) {
+      values[i] = values[s.a] != 0 ? values[s.b] : values[s.c];
+    } else if (s.type != DType::i64 || !plain(s, values, &values[i], &exact)) {
+      const ir::ScalarValue x{DType::i64, values[s.a], 0}, y{DType::i64, values[s.b], 0};
+      values[i] = s.op == ExprOp::cast            ? ir::eval_cast(s.type, x).i
+                  : ir::expr_arity(s.op) == 1 ? ir::eval_unary(s.op, s.type, x).i
+                                              : ir::eval_binary(s.op, s.type, x, y).i;
+    }
+  }
+  for (size_t r = 0; r < roots_.size(); ++r) out[r] = values[roots_[r]];
+  return exact;
+}
+
+}  // namespace tilegen::runtime

@@ -1,0 +1,227 @@
+#include "schedule/exchange_plan.h"
+
+#include <algorithm>
+#include <bit>
+#include <numeric>
+#include <set>
+#include <tuple>
+
+#include "infer/projection.h"
+#include "ops/op.h"
+
+namespace tilegen::schedule {
+
+using layout::Digit;
+using layout::Fragment;
+using layout::kReplica;
+using layout::kThread;
+
+namespace {
+
+constexpr int kShuffleBytes = 4;
+
+bool power_of_two(int64_t v) { return v > 0 && (v & (v - 1)) == 0; }
+
+std::vector<Digit> thread_digits(const Fragment& f) {
+  std::vector<Digit> list;
+  for (const Digit& d : f.map().digits())
+    if (d.output == kThread && d.stride > 0) list.push_back(d);
+  std::sort(list.begin(), list.end(), [](const Digit& a, const Digit& b) { return a.stride < b.stride; });
+  return list;
+}
+
+// One bit of a thread number: the dimension and weight it stands for.
+using ThreadBit = std::tuple<int64_t, int, int64_t>;  // stride, dim, weight
+
+std::optional<std::set<ThreadBit>> thread_bits(const Fragment& f) {
+  std::set<ThreadBit> bits;
+  for (const Digit& d : thread_digits(f)) {
+    if (!power_of_two(d.stride) || !power_of_two(d.extent)) return std::nullopt;
+    for (int64_t b = 1; b < d.extent; b *= 2) bits.insert({d.stride * b, d.dim, d.weight * b});
+  }
+  return bits;
+}
+
+std::vector<int> identity_map(const Fragment& f) {
+  std::vector<int> map(static_cast<size_t>(f.rank()));
+  std::iota(map.begin(), map.end(), 0);
+  return map;
+}
+
+}  // namespace
+
+// Lanes: every bit of `from`'s threads above the lanes stands for what it stands for in `to` (or for a copy), so the
+// element's holder that differs from the asking thread in lane bits only is of its warp.
+Exchange exchange_for(const Fragment& from, const Fragment& to, const target::Target& t, ir::DType type) {
+  if (from.covers(to, identity_map(from))) return Exchange::registers;
+  if (ir::dtype_bytes(type) > kShuffleBytes) return Exchange::scratch;
+  const auto have = thread_bits(from), want = thread_bits(to);
+  if (!have || !want) return Exchange::scratch;
+  std::set<int64_t> held_by;
+  for (const ThreadBit& bit : *have) {
+    held_by.insert(std::get<0>(bit));
+    if (std::get<0>(bit) >= t.warp && std::get<1>(bit) != kReplica && !want->count(bit)) return Exchange::scratch;
+  }
+  for (const ThreadBit& bit : *want)  // a warp that holds nothing cannot ask its own lanes
+    if (std::get<0>(bit) >= t.warp && !held_by.count(std::get<0>(bit))) return Exchange::scratch;
+  return Exchange::lanes;
+}
+
+// Rows a vector apart from a multiple of the banks, so that neighbouring rows do not meet in one bank.
+layout::Layout exchange_layout(std::span<const int64_t> shape, ir::DType type) {
+  constexpr int64_t kBankBytes = 128, kVectorBytes = 16;
+  const int64_t bytes = ir::dtype_bytes(type);
+  if (shape.size() < 2 || shape.back() * bytes % kBankBytes != 0) return layout::Layout::row_major(shape);
+  return layout::Layout::padded_row_major(shape, kVectorBytes / bytes);
+}
+
+std::optional<Fragment> result_fragment(const ir::Program& p, const infer::KernelOp& op, const Fragment& iteration) {
+  const auto& tile_op = *p.as<ir::TileOp>(op.stmt);
+  const ir::Region& dst = tile_op.operands[1];
+  const std::vector<int64_t> shape = p.tile_shape(dst.buffer);
+  if (shape != dst.extents) return std::nullopt;
+  const Fragment made = iteration.reduce(static_cast<int>(tile_op.attrs[ir::reduce_attr::axis]), true);
+  const std::vector<int> to = ops::reduce_dst_dims(tile_op);
+  std::vector<Digit> digits;
+  for (Digit d : made.map().digits()) {
+    if (d.dim != kReplica) d.dim = to[static_cast<size_t>(d.dim)];
+    if (d.dim < 0 && d.dim != kReplica) return std::nullopt;
+    digits.push_back(d);
+  }
+  auto map = layout::Layout::make(shape, std::move(digits), 2);
+  if (!map) return std::nullopt;
+  auto f = Fragment::make(*map, iteration.threads());
+  return f ? std::optional<Fragment>(*f) : std::nullopt;
+}
+
+ReductionExchange reduction_exchange(const ir::Program& p, const infer::KernelOp& op, const Fragment& iteration,
+                                     const plan::ValuePlan& dst, const target::Target& t) {
+  const auto& tile_op = *p.as<ir::TileOp>(op.stmt);
+  const int axis = static_cast<int>(tile_op.attrs[ir::reduce_attr::axis]);
+  const bool shuffles = ir::dtype_bytes(p.buffer(tile_op.operands[1].buffer).type) <= kShuffleBytes;
+  ReductionExchange x;
+  for (size_t d = 0; d < iteration.shape().size(); ++d)
+    if (static_cast<int>(d) != axis) x.results *= iteration.shape()[d];
+
+  const std::vector<Digit> digits = thread_digits(iteration);
+  for (const Digit& d : digits) {
+    if (d.dim != axis) continue;
+    int64_t reached = 1;
+    // Flipping a bit of the thread changes this digit alone when nothing above carries into it.
+    bool separate = shuffles && power_of_two(d.stride) && power_of_two(d.extent);
+    for (const Digit& other : digits)
+      if (other.stride > d.stride && other.stride % (d.stride * d.extent) != 0) separate = false;
+    for (; separate && reached < d.extent && d.stride * reached < t.warp; reached *= 2)
+      x.butterflies.push_back(d.stride * reached);
+    x.partials.push_back({d, reached});
+    x.parts *= d.extent / reached;
+  }
+  if (x.parts > 1) x.through_scratch = true;
+  if (dst.fragment && dst.fragment->threads() > 1 && !x.through_scratch) {
+    const auto made = result_fragment(p, op, iteration);
+    const bool direct = made ? made->covers(*dst.fragment, identity_map(*made))
+                             : iteration.reduce(axis, true).replicas() == iteration.threads();
+    x.through_scratch = !direct;
+  }
+  return x;
+}
+
+namespace {
+
+// Whether every element of the value is certain to be overwritten is not asked: an op that may leave some is given the
+// old ones.
+bool may_keep_elements(const ir::Program& p, const infer::KernelOp& op) {
+  const auto* loop = p.as<ir::Loop>(op.stmt);
+  if (!loop) return !p.as<ir::TileOp>(op.stmt);
+  return std::any_of(loop->body.begin(), loop->body.end(), [&](ir::StmtId s) { return p.as<ir::Branch>(s); });
+}
+
+}  // namespace
+
+std::vector<OpConversion> conversions_of(const ir::Program& p, const infer::KernelOps& ops, const infer::KernelOp& op,
+                                         const std::vector<plan::ValuePlan>& values,
+                                         const std::vector<plan::ConversionPlan>& conversions) {
+  std::vector<OpConversion> list;
+  for (const plan::ConversionPlan& c : conversions) {
+    const bool consumes = c.consumer == op.path, produces = c.producer == op.path;
+    if (!consumes && !produces) continue;
+    for (size_t v = 0; v < values.size(); ++v) {
+      if (values[v].value != c.value || !values[v].fragment) continue;
+      const bool reads = consumes && values[v].fragment->equivalent(c.from);
+      const bool writes = !reads && produces && values[v].fragment->equivalent(c.to);
+      if (!reads && !writes) continue;
+      const Fragment& form = reads ? c.to : c.from;
+      auto same = std::find_if(list.begin(), list.end(), [&](const OpConversion& o) {
+        return o.value == static_cast<int>(v) && o.form.equivalent(form);
+      });
+      if (same == list.end()) same = list.insert(list.end(), {static_cast<int>(v), form, false, false});
+      same->before |= reads;
+      same->behind |= writes;
+    }
+  }
+  for (OpConversion& c : list)
+    for (const infer::OpAccess& a : op.accesses)
+      if (c.behind && a.value == c.value && (a.read || may_keep_elements(p, op))) c.before = true;
+  (void)ops;
+  return list;
+}
+
+std::vector<int> scattered_scalars(const infer::KernelOps& ops, ir::StmtId stmt,
+                                   const std::vector<plan::ValuePlan>& values) {
+  std::vector<int> list;
+  for (const auto& [key, value] : ops.scalar_reads) {
+    if (key.first != stmt || value < 0) continue;
+    const auto& f = values[static_cast<size_t>(value)].fragment;
+    if (f && f->replicas() != f->threads()) list.push_back(value);
+  }
+  return list;
+}
+
+std::string scratch_name(const std::string& path) { return path + ".scratch"; }
+
+std::vector<Scratch> plan_scratch(const ir::Program& p, const infer::KernelOps& ops,
+                                  const std::vector<plan::ValuePlan>& values, const std::vector<plan::OpPlan>& plans,
+                                  const std::vector<plan::ConversionPlan>& conversions, const target::Target& t) {
+  std::vector<Scratch> list;
+  if (t.is_host()) return list;
+  const std::vector<std::string> paths = ir::statement_paths(p);
+  auto need = [&](const std::string& path, int64_t bytes) {
+    if (bytes == 0) return;
+    const std::string name = scratch_name(path);
+    auto it = std::find_if(list.begin(), list.end(), [&](const Scratch& s) { return s.name == name; });
+    if (it == list.end()) it = list.insert(list.end(), {name, 0});
+    it->bytes = std::max(it->bytes, bytes);
+  };
+  auto type_of = [&](int v) { return p.buffer(ops.values[static_cast<size_t>(v)].buffer).type; };
+  auto value_bytes = [&](int v) {
+    const auto& shape = ops.values[static_cast<size_t>(v)].shape;
+    return exchange_layout(shape, type_of(v)).output_extent(0) * ir::dtype_bytes(type_of(v));
+  };
+  for (size_t i = 0; i < ops.ops.size(); ++i) {
+    const infer::KernelOp& op = ops.ops[i];
+    if (op.form == infer::OpForm::reduce && plans[i].iteration) {
+      const int dst = op.accesses[1].value;
+      const auto x = reduction_exchange(p, op, *plans[i].iteration, values[static_cast<size_t>(dst)], t);
+      need(op.path, x.scratch_elements() * ir::dtype_bytes(type_of(dst)));
+      continue;  // the results go to dst's holders on the way
+    }
+    for (const OpConversion& c : conversions_of(p, ops, op, values, conversions)) {
+      const Fragment& held = *values[static_cast<size_t>(c.value)].fragment;
+      const bool scratch =
+          (c.before && exchange_for(held, c.form, t, type_of(c.value)) == Exchange::scratch) ||
+          (c.behind && exchange_for(c.form, held, t, type_of(c.value)) == Exchange::scratch);
+      if (scratch) need(op.path, value_bytes(c.value));
+    }
+  }
+  std::set<ir::StmtId> readers;
+  for (const auto& [key, value] : ops.scalar_reads) readers.insert(key.first);
+  for (ir::StmtId stmt : readers)
+    for (int v : scattered_scalars(ops, stmt, values)) {
+      const Fragment& f = *values[static_cast<size_t>(v)].fragment;
+      const Fragment everywhere = Fragment::replicated(f.shape(), f.threads());
+      if (exchange_for(f, everywhere, t, type_of(v)) == Exchange::scratch) need(paths[stmt.value], value_bytes(v));
+    }
+  return list;
+}
+
+}  // namespace tilegen::schedule

@@ -1,0 +1,73 @@
+// How the threads of a block exchange elements of fragments: in their own registers, between the lanes of a warp, or
+// through a scratch slice of shared memory. Planning asks for the bytes, lowering for the way; both ask here.
+#pragma once
+
+#include <optional>
+#include <span>
+
+#include "infer/kernel_ops.h"
+#include "plan/schedule.h"
+#include "target/target.h"
+
+namespace tilegen::schedule {
+
+enum class Exchange : uint8_t {
+  registers,  // every thread holds what it needs
+  lanes,      // shuffles: a lane of the own warp holds it, told by the lane's own digits
+  scratch,
+};
+// For a value held as `from` and needed as `to`.
+Exchange exchange_for(const layout::Fragment& from, const layout::Fragment& to, const target::Target& t,
+                      ir::DType type);
+
+// Where the elements of a value lie in its scratch slice.
+layout::Layout exchange_layout(std::span<const int64_t> shape, ir::DType type);
+
+// How the threads of a reduction's axis come together, behind what each has combined on its own.
+struct ReductionExchange {
+  std::vector<int64_t> butterflies;  // lane masks
+  // Thread digits of the axis, by ascending stride, and the part of each that butterflies do not reach.
+  struct Partial {
+    layout::Digit digit;
+    int64_t reached = 1;  // digit value % reached is done by butterflies
+  };
+  std::vector<Partial> partials;
+  int64_t parts = 1;  // partial results per element of the result: product of digit extent / reached
+  bool through_scratch = false;
+  int64_t results = 1;  // elements of the result
+  int64_t scratch_elements() const { return through_scratch ? parts * results : 0; }
+};
+// Layout of the partial results in dst's terms: thread digits of the axis are replicas. Nothing for maps that dst's
+// shape does not take (a part of dst).
+std::optional<layout::Fragment> result_fragment(const ir::Program& p, const infer::KernelOp& op,
+                                                const layout::Fragment& iteration);
+ReductionExchange reduction_exchange(const ir::Program& p, const infer::KernelOp& op,
+                                     const layout::Fragment& iteration, const plan::ValuePlan& dst,
+                                     const target::Target& t);
+
+// A conversion as an op sees it: in front of it the value goes from how it is held to how the op takes it, behind it
+// from how the op made it to how it is held.
+struct OpConversion {
+  int value = -1;
+  layout::Fragment form;  // the op's
+  bool before = false, behind = false;
+};
+std::vector<OpConversion> conversions_of(const ir::Program& p, const infer::KernelOps& ops, const infer::KernelOp& op,
+                                         const std::vector<plan::ValuePlan>& values,
+                                         const std::vector<plan::ConversionPlan>& conversions);
+
+// Values that a statement's scalars read and that not every thread holds.
+std::vector<int> scattered_scalars(const infer::KernelOps& ops, ir::StmtId stmt,
+                                   const std::vector<plan::ValuePlan>& values);
+
+// Scratch slices a kernel needs: named "<path>.scratch", one per statement. Their uses do not overlap in time.
+struct Scratch {
+  std::string name;
+  int64_t bytes = 0;
+};
+std::string scratch_name(const std::string& path);
+std::vector<Scratch> plan_scratch(const ir::Program& p, const infer::KernelOps& ops,
+                                  const std::vector<plan::ValuePlan>& values, const std::vector<plan::OpPlan>& plans,
+                                  const std::vector<plan::ConversionPlan>& conversions, const target::Target& t);
+
+}  // namespace tilegen::schedule

@@ -1,0 +1,66 @@
+#include "schedule/raster_plan.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "arith/prove.h"
+
+namespace tilegen::schedule {
+
+namespace {
+
+// Bytes that one block reads from places that one of the two fastest block indices decides alone.
+struct SharedReads {
+  int64_t row_panel = 0;     // the same for blocks of one row of tiles
+  int64_t column_panel = 0;  // the same for blocks of one column
+};
+
+SharedReads shared_reads(const ir::Program& p, const ir::Kernel& kernel) {
+  const size_t rank = kernel.block_vars.size();
+  const ir::VarId row = kernel.block_vars[rank - 2], column = kernel.block_vars[rank - 1];
+  SharedReads reads;
+  ir::for_each_statement(p, kernel.body, [&](ir::StmtId id, int) {
+    const auto* op = p.as<ir::TileOp>(id);
+    if (!op || op->kind != ir::OpKind::copy) return;
+    const ir::Region& source = op->operands[0];
+    const ir::Buffer& buffer = p.buffer(source.buffer);
+    if (buffer.scope != ir::MemScope::global) return;
+    bool by_row = false, by_column = false;
+    for (ir::ExprId offset : source.offsets) {
+      by_row |= arith::depends_on(p.exprs, offset, row);
+      by_column |= arith::depends_on(p.exprs, offset, column);
+    }
+    if (by_row == by_column) return;
+    int64_t bytes = ir::dtype_bytes(buffer.type);
+    for (int64_t extent : source.extents) bytes *= extent;
+    (by_row ? reads.row_panel : reads.column_panel) += bytes;
+  });
+  return reads;
+}
+
+}  // namespace
+
+plan::RasterPlan plan_raster(const ir::Program& p, const ir::Kernel& kernel, const target::Target& target,
+                             const plan::KernelSchedule* given) {
+  if (given && given->raster) return *given->raster;
+  plan::RasterPlan plan;
+  if (kernel.grid.size() < 2) {
+    plan.reason = "one grid dimension";
+    return plan;
+  }
+  plan.reason = "neighbouring blocks share the operand of the slower dimension";
+  if (target.multiprocessors < 2) return plan;
+  const SharedReads reads = shared_reads(p, kernel);
+  if (reads.row_panel == 0 || reads.column_panel == 0) return plan;
+  const double rows = std::sqrt(static_cast<double>(target.multiprocessors) * static_cast<double>(reads.column_panel) /
+                                static_cast<double>(reads.row_panel));
+  plan.group = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(std::max(rows, 1.0))));
+  if (plan.group == 1) return plan;
+  plan.order = "grouped";
+  plan.reason = std::to_string(target.multiprocessors) + " blocks at once read least when they cover about " +
+                std::to_string(plan.group) + " rows of tiles";
+  return plan;
+}
+
+}  // namespace tilegen::schedule

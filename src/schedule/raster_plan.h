@@ -1,0 +1,21 @@
+// The order in which a grid's blocks walk the tiles of the result.
+//
+// requires: a checked kernel.
+// ensures: a RasterPlan with its reason; a given one is taken as it is.
+// why here: nothing else depends on it; it needs the regions that a block reads, not how they are laid out.
+//
+// Rule: blocks that run at the same time should share what they read. Where a copy's place depends on one of the two
+// fastest block indices only, blocks along the other one share it. A wave of W blocks that covers G rows reads
+// G row panels and W / G column panels; that is least for G = sqrt(W * column bytes / row bytes).
+#pragma once
+
+#include "plan/schedule.h"
+#include "ir/program.h"
+#include "target/target.h"
+
+namespace tilegen::schedule {
+
+plan::RasterPlan plan_raster(const ir::Program& p, const ir::Kernel& kernel, const target::Target& target,
+                             const plan::KernelSchedule* given);
+
+}  // namespace tilegen::schedule

@@ -1,0 +1,128 @@
+"""The Python binding end to end on the host: build, print, parse, compile, launch, and what goes wrong."""
+import array
+import unittest
+
+import tilegen as tg
+from tilegen import f32, i64
+
+try:
+    import numpy
+except ImportError:
+    numpy = None
+
+
+def scale_program():
+    b = tg.Builder("scale")
+    n = b.dim("n")
+    factor = b.scalar("factor", f32)
+    x, y = b.tensor("X", f32, [n], read_only=True), b.tensor("Y", f32, [n])
+    with b.kernel("scale", [(n + 255) // 256]) as block:
+        tile = b.fragment("tile", f32, [256])
+        b.copy(x[block * 256 : 256], tile)
+        with b.parallel(256) as i:
+            b.store(tile, i, b.max(tile(i), 0.0) * factor)
+        b.copy(tile, y[block * 256 : 256])
+    return b.finish()
+
+
+def floats(values):
+    return array.array("f", values)
+
+
+class Building(unittest.TestCase):
+    def test_text_round_trip(self):
+        program = scale_program()
+        again = tg.Program.parse(str(program))
+        self.assertEqual(again.hash, program.hash)
+        self.assertEqual([p.name for p in program.parameters()], [b"n", b"factor", b"X", b"Y"])
+
+    def test_scopes_and_operators(self):
+        b = tg.Builder("rows")
+        m = b.dim("m", divisor=4)
+        x, y = b.tensor("X", f32, [m, 8]), b.tensor("Y", f32, [m])
+        with b.kernel("rows", [m // 4], threads=32, names=["row"]) as row:
+            tile, total = b.fragment("tile", f32, [4, 8]), b.fragment("total", f32, [4])
+            b.fill(total, 1.0)
+            with b.serial(0, 2) as _:
+                b.copy(x[row * 4 : 4, 0 : 8], tile)
+                b.reduce("sum", tile, total, axis=1, accumulate=True)
+            b.copy(total, y[row * 4 : 4])
+        program = b.finish()
+        x_data, y_data = memoryview(floats(range(32))).cast("B").cast("f", [4, 8]), floats([0] * 4)
+        program.compile("host").load()(x_data, y_data)
+        self.assertEqual(list(y_data), [1 + 2 * sum(range(8 * r, 8 * r + 8)) for r in range(4)])
+
+    def test_an_expression_is_no_truth_value(self):
+        b = tg.Builder("p")
+        with self.assertRaises(TypeError):
+            bool(b.dim("n") < 4)
+
+    def test_a_mistake_is_an_exception_with_diagnostics(self):
+        b = tg.Builder("p")
+        n = b.dim("n")
+        with b.kernel("k", [n]):
+            tile = b.fragment("t", f32, [4])
+            b.copy(tile, b.fragment("u", f32, [5]))
+        with self.assertRaises(tg.Error) as caught:
+            b.finish()
+        self.assertTrue(caught.exception.diagnostics[0].code)
+        self.assertTrue(caught.exception.diagnostics[0].hint)
+
+
+class Launching(unittest.TestCase):
+    def test_host_and_interpreter_agree(self):
+        program = scale_program()
+        kernel = program.compile("host").load()
+        x = floats(i - 150 for i in range(300))
+        want = [max(v, 0.0) * 2.5 for v in x]
+        for run in (lambda y: kernel(2.5, x, y), lambda y: kernel(None, 2.5, x, y), kernel.bind(2.5, x, z := floats([0] * 300))):
+            y = floats([0] * 300)
+            if isinstance(run, tg.Launch):
+                run()
+                y = z
+            else:
+                run(y)
+            self.assertEqual(list(y), want)
+        y = floats([0] * 300)
+        program.interpret(2.5, x, y)
+        self.assertEqual(list(y), want)
+
+    def test_a_wrong_argument_names_the_parameter(self):
+        kernel = scale_program().compile("host").load()
+        with self.assertRaisesRegex(tg.Error, "'Y'"):
+            kernel(1.0, floats([1] * 8), floats([1] * 7))
+        with self.assertRaises(TypeError):
+            kernel(1.0)
+        with self.assertRaises(TypeError):
+            kernel(1.0, "text", "text")
+
+    def test_sections_stages_and_schedule(self):
+        program = scale_program()
+        artifact = program.compile("host")
+        self.assertIn("plan", artifact.stages())
+        self.assertIn("kernel scale", artifact.section("schedule_text"))
+        replayed = program.compile("host", schedule=artifact.schedule)
+        self.assertEqual(replayed.section("thread_program"), artifact.section("thread_program"))
+        with self.assertRaises(tg.Error):
+            program.compile("host", no_such_option=1)
+        with self.assertRaises(tg.Error):
+            program.compile("no_such_target")
+
+    @unittest.skipIf(numpy is None, "NumPy is not installed")
+    def test_numpy_strides(self):
+        b = tg.Builder("transpose")
+        m, n, s = b.dim("m"), b.dim("n"), b.dim("s")
+        x, y = b.tensor("X", f32, [m, n], strides=[s, 1]), b.tensor("Y", f32, [n, m])
+        with b.kernel("transpose", [(m + 15) // 16, (n + 15) // 16]) as (i, j):
+            tile = b.fragment("tile", f32, [16, 16])
+            b.copy(x[i * 16 : 16, j * 16 : 16], tile)
+            with b.parallel(16, 16) as (r, c):
+                b.store(y, j * 16 + c, i * 16 + r, tile(r, c))
+        wide = numpy.random.rand(20, 50).astype(numpy.float32)
+        out = numpy.zeros((33, 20), numpy.float32)
+        b.finish().compile("host").load()(wide[:, :33], out)
+        numpy.testing.assert_array_equal(out, wide[:, :33].T)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,212 @@
+// GPU thread programs, run in lockstep, against the interpreter on random inputs; ragged sizes included.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <random>
+#include <sstream>
+
+#include "check/check_program.h"
+#include "interp/interpreter.h"
+#include "ir/text.h"
+#include "lockstep_block.h"
+#include "lower/lower_kernel.h"
+#include "schedule/plan_program.h"
+
+namespace tilegen::lower {
+namespace {
+
+struct Case {
+  const char* file;            // below tests/files
+  std::vector<int64_t> dims;   // dims and scalars, in parameter order
+  const char* name;
+};
+
+ir::Program load_program(const std::string& file) {
+  const auto path = std::filesystem::path(TILEGEN_SOURCE_DIR) / "tests/files" / file;
+  std::ifstream in(path, std::ios::binary);
+  EXPECT_TRUE(in.good()) << path;
+  std::stringstream s;
+  s << in.rdbuf();
+  auto program = ir::parse_program(s.str(), file, Limits{});
+  EXPECT_TRUE(program) << program.error().to_text();
+  if (!program) return {};
+  for (const Diagnostic& d : check::check_program(*program, Limits{})) ADD_FAILURE() << d.to_text();
+  return std::move(*program);
+}
+
+int64_t launch_value(const ir::ExprPool& e, ir::ExprId id, const std::map<ir::VarId, int64_t>& vars) {
+  const ir::ExprNode& n = e[id];
+  if (n.op == ir::ExprOp::const_int) return n.imm;
+  if (n.op == ir::ExprOp::var) return vars.at(n.var());
+  const ir::ScalarValue a{ir::DType::i64, launch_value(e, n.a, vars), 0};
+  if (ir::expr_arity(n.op) == 1) return ir::eval_unary(n.op, n.type, a).i;
+  return ir::eval_binary(n.op, n.type, a, {ir::DType::i64, launch_value(e, n.b, vars), 0}).i;
+}
+
+// The arguments of a launch with random tensors.
+struct Arguments {
+  std::vector<uint64_t> slots;
+  std::vector<std::vector<std::byte>> tensors;  // by parameter; empty for others
+  std::vector<ir::ScalarValue> values;
+
+  Arguments(const ir::Program& p, const std::vector<int64_t>& dims, uint32_t seed) {
+    std::mt19937 random(seed);
+    std::map<ir::VarId, int64_t> vars;
+    size_t next = 0;
+    for (const ir::Param& param : p.params) {
+      if (param.kind == ir::Param::Kind::tensor) continue;
+      vars[param.var] = dims.at(next++);
+    }
+    for (const ir::Param& param : p.params) {
+      tensors.emplace_back();
+      values.emplace_back();
+      if (param.kind != ir::Param::Kind::tensor) {
+        const ir::DType type = p.var(param.var).type;
+        const int64_t v = vars[param.var];
+        values.back() = {type, v, static_cast<double>(v)};
+        slots.push_back(interp::value_to_bits(values.back()));
+        continue;
+      }
+      const ir::Buffer& b = p.buffer(param.buffer);
+      int64_t elements = 1;
+      if (b.strides.empty()) {
+        for (ir::ExprId extent : b.shape) elements *= launch_value(p.exprs, extent, vars);
+      } else {
+        for (size_t d = 0; d < b.shape.size(); ++d)
+          elements += (launch_value(p.exprs, b.shape[d], vars) - 1) * launch_value(p.exprs, b.strides[d], vars);
+      }
+      fill(b.type, elements, random);
+      slots.push_back(std::bit_cast<uint64_t>(tensors.back().data()));
+    }
+  }
+
+ private:
+  void fill(ir::DType type, int64_t elements, std::mt19937& random) {
+    const size_t bytes = static_cast<size_t>(ir::dtype_bytes(type));
+    tensors.back().resize(static_cast<size_t>(elements) * bytes);
+    for (int64_t i = 0; i < elements; ++i) {
+      ir::ScalarValue v{type, static_cast<int64_t>(random() % 17) - 8, (static_cast<int>(random() % 257) - 128) / 64.0};
+      if (ir::is_bool(type)) v.i &= 1;
+      if (type == ir::DType::u8) v.i += 8;
+      const uint64_t bits = interp::value_to_bits(v);
+      std::memcpy(&tensors.back()[static_cast<size_t>(i) * bytes], &bits, bytes);
+    }
+  }
+};
+
+double tolerance(ir::DType t) {
+  switch (t) {
+    case ir::DType::f16: return 4e-3;
+    case ir::DType::bf16: return 3e-2;
+    case ir::DType::f32: return 2e-5;
+    case ir::DType::f64: return 1e-12;
+    default: return 0;
+  }
+}
+
+void expect_equal(const ir::Program& p, const Arguments& got, const Arguments& want) {
+  for (size_t i = 0; i < p.params.size(); ++i) {
+    if (p.params[i].kind != ir::Param::Kind::tensor) continue;
+    const ir::Buffer& b = p.buffer(p.params[i].buffer);
+    const size_t bytes = static_cast<size_t>(ir::dtype_bytes(b.type));
+    int wrong = 0;
+    for (size_t e = 0; e * bytes < want.tensors[i].size() && wrong < 3; ++e) {
+      uint64_t x = 0, y = 0;
+      std::memcpy(&x, &got.tensors[i][e * bytes], bytes);
+      std::memcpy(&y, &want.tensors[i][e * bytes], bytes);
+      const ir::ScalarValue g = interp::value_from_bits(b.type, x), w = interp::value_from_bits(b.type, y);
+      const bool same = ir::is_float(b.type)
+                            ? (std::isnan(g.f) && std::isnan(w.f)) || g.f == w.f ||
+                                  std::abs(g.f - w.f) <= tolerance(b.type) * std::max(1.0, std::abs(w.f))
+                            : g.i == w.i;
+      if (same) continue;
+      ++wrong;
+      ADD_FAILURE() << b.name << "[" << e << "] is " << (ir::is_float(b.type) ? g.f : static_cast<double>(g.i))
+                    << ", expected " << (ir::is_float(b.type) ? w.f : static_cast<double>(w.i));
+    }
+  }
+}
+
+bool guards_hold(const thread::ThreadProgram& t, const Arguments& a) {
+  for (const thread::Guard& g : t.guards) {
+    const size_t i = static_cast<size_t>(g.param);
+    if (t.params[i].kind == thread::Param::Kind::dim && a.values[i].i % g.divisor != 0) return false;
+  }
+  return true;
+}
+
+// One launch with each form of the kernels whose guards hold. Returns how often wide accesses were made.
+int64_t run_lowered(const ir::Program& p, const target::Target& target, const plan::Schedule& schedule,
+                    const std::vector<int64_t>& dims, bool assume_aligned, bool* ran) {
+  Arguments got(p, dims, 7), want(p, dims, 7);
+  int64_t wide = 0;
+  *ran = true;
+  for (size_t k = 0; k < p.kernels.size(); ++k) {
+    auto lowered = lower_kernel(p, static_cast<int>(k), schedule.kernels[k], target, {.assume_aligned = assume_aligned});
+    if (!lowered) {
+      ADD_FAILURE() << lowered.error().to_text();
+      return 0;
+    }
+    for (const std::string& broken : thread::verify_thread_program(*lowered)) ADD_FAILURE() << broken;
+    if (!guards_hold(*lowered, got)) {
+      *ran = false;
+      return 0;
+    }
+    std::vector<test::LockstepBlock::Argument> arguments;
+    for (size_t i = 0; i < got.slots.size(); ++i)
+      arguments.push_back({got.tensors[i].data(), static_cast<int64_t>(got.tensors[i].size()), got.values[i]});
+    test::LockstepBlock block(*lowered, std::move(arguments));
+    for (const std::string& fault : block.run()) ADD_FAILURE() << fault;
+    wide += block.wide_accesses();
+    if (testing::Test::HasFailure()) {
+      ADD_FAILURE() << thread::print_thread_program(*lowered);
+      return wide;
+    }
+  }
+  const Checked outcome = interp::interpret(p, want.slots);
+  EXPECT_TRUE(outcome) << outcome.error().to_text();
+  expect_equal(p, got, want);
+  return wide;
+}
+
+class GpuProgram : public ::testing::TestWithParam<Case> {};
+
+TEST_P(GpuProgram, ComputesWhatTheInterpreterDoes) {
+  const ir::Program p = load_program(GetParam().file);
+  ASSERT_FALSE(HasFailure());
+  const target::Target target = *target::find_target("sm_80");
+  auto schedule = schedule::plan_program(p, target, {});
+  ASSERT_TRUE(schedule) << schedule.error().to_text();
+  bool ran = false;
+  run_lowered(p, target, *schedule, GetParam().dims, true, &ran);
+  run_lowered(p, target, *schedule, GetParam().dims, false, &ran);
+  EXPECT_TRUE(ran) << "the form without assumptions runs always";
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, GpuProgram,
+    ::testing::Values(Case{"lower/elementwise_ragged.tl", {1000}, "ragged_aligned"},
+                      Case{"lower/elementwise_ragged.tl", {769}, "ragged_odd"},
+                      Case{"lower/branch_changes_condition.tl", {}, "branches"},
+                      Case{"lower/strided_tensors.tl", {32, 72}, "strided"},
+                      Case{"lower/strided_tensors.tl", {16, 65}, "strided_odd_pitch"},
+                      Case{"lower/wide_stores.tl", {20, 136}, "wide"},
+                      Case{"lower/wide_stores.tl", {17, 131}, "wide_odd"},
+                      Case{"lower/row_softmax.tl", {3}, "row_softmax"},
+                      Case{"lower/reduce_both_axes.tl", {48}, "both_axes"},
+                      Case{"lower/streamed_beside_kept.tl", {128}, "streamed"},
+                      Case{"plan/softmax.tl", {2}, "softmax"}, Case{"plan/layernorm.tl", {2, 1}, "layernorm"},
+                      Case{"text/all_dtypes.tl", {130, 1, 2, 3, 4, 5, 6, 7, 8, 1}, "all_dtypes"},
+                      Case{"text/all_dtypes.tl", {128, 1, 2, 3, 4, 5, 6, 7, 8, 1}, "all_dtypes_whole"},
+                      Case{"text/elementwise_add.tl", {33, 132}, "add"}, Case{"text/elementwise_add.tl", {33, 131}, "add_odd"},
+                      Case{"text/elementwise_gelu.tl", {1033}, "gelu"}, Case{"text/expressions.tl", {200, 2, 3, 4, 1}, "expressions"},
+                      Case{"text/loops_and_branches.tl", {128, 70, 1, 3}, "loops_and_branches"},
+                      Case{"text/rmsnorm.tl", {2, 1}, "rmsnorm"}, Case{"text/row_reductions.tl", {10}, "row_reductions"},
+                      Case{"text/strided.tl", {20, 68, 72}, "strided_tiles"}, Case{"text/transpose.tl", {40, 36}, "transpose"},
+                      Case{"text/transpose.tl", {33, 37}, "transpose_odd"}),
+    [](const auto& info) { return info.param.name; });
+
+}  // namespace
+}  // namespace tilegen::lower
