@@ -103,7 +103,7 @@ def cases(rows, cols):
     for threads in (128, 256, 512):
         for name, tensors in (("softmax", []), ("layernorm", [gamma, beta]), ("rmsnorm", [gamma])):
             kernel = getattr(programs, name)(cols, threads).compile("cuda").load()
-            info(kernel, f"{name} {threads}")
+            show_forms(kernel, f"{name} {threads}")
             order = (lambda i: [x[i], y[i], *tensors])
             bound = [kernel.bind(*order(i)) for i in range(sets)]
             add(name, f"ours {threads}", 2 * size, lambda i, bound=bound: bound[i]())
@@ -115,11 +115,10 @@ def cases(rows, cols):
     return out, sets, y
 
 
-def info(kernel, label):
-    try:
-        print(f"    {label}: {kernel.info()}", flush=True)
-    except Exception as e:  # noqa: BLE001
-        print(f"    {label}: no info ({e})", flush=True)
+def show_forms(kernel, label):
+    for form in kernel.prepare().forms():
+        print(f"    {label}: {form['name']} registers {form['registers']} local {form['local_bytes']} shared "
+              f"{form['dynamic_shared_bytes']} blocks {form['blocks_per_multiprocessor']} load {form['load_ms']:.0f} ms", flush=True)
 
 
 def main():

@@ -102,6 +102,7 @@ void Inference::element_conversions(const KernelOp& op, const Fragment& iteratio
     if (!needed) {
       bool everywhere = held.replicas() == in_.threads;
       if (everywhere && (!a.write || iteration.replicas() == in_.threads)) continue;
+      if (part_of_fragment(p_, op) == static_cast<int>(i)) continue;
       fail(DiagCode::target_unsupported, op.path,
            "buffer '" + name + "' is held as " + held.to_text() +
                ", and its index cannot be followed to a thread",

@@ -92,6 +92,29 @@ std::optional<Fragment> pull_back(const Fragment& held, const ops::ElementAccess
   return compacted({extents.begin(), extents.end()}, std::move(digits), held.threads());
 }
 
+int part_of_fragment(const ir::Program& p, const KernelOp& op) {
+  const auto* tile_op = p.as<ir::TileOp>(op.stmt);
+  if (!tile_op || op.form != OpForm::element) return -1;
+  int part = -1;
+  for (size_t i = 0; i < op.view.accesses.size(); ++i) {
+    const ops::ElementAccess& a = op.view.accesses[i];
+    const ir::MemScope scope = p.buffer(a.buffer).scope;
+    if (scope != ir::MemScope::fragment && scope != ir::MemScope::local) continue;
+    if (part >= 0) return -1;
+    part = static_cast<int>(i);
+  }
+  if (part < 0) return -1;
+  const ops::ElementAccess& a = op.view.accesses[static_cast<size_t>(part)];
+  const std::vector<int64_t> shape = p.tile_shape(a.buffer);
+  bool whole = true;
+  for (size_t d = 0; d < shape.size(); ++d) {
+    if (a.dim_of[d] == ops::kIrregularIndex) return -1;
+    const int64_t extent = a.dim_of[d] < 0 ? 1 : op.view.extents[static_cast<size_t>(a.dim_of[d])];
+    whole = whole && extent == shape[d];
+  }
+  return whole ? -1 : part;
+}
+
 std::vector<int> index_map(const ops::ElementAccess& access) {
   std::vector<int> map;
   for (int k : access.dim_of) map.push_back(k < 0 ? layout::kBroadcast : k);

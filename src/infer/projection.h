@@ -4,6 +4,7 @@
 #include <optional>
 #include <span>
 
+#include "infer/kernel_ops.h"
 #include "layout/fragment.h"
 #include "ops/element_view.h"
 
@@ -19,6 +20,10 @@ std::optional<layout::Fragment> project(const layout::Fragment& iteration, const
 // dimensions the buffer does not have are walked by registers, outermost.
 std::optional<layout::Fragment> pull_back(const layout::Fragment& held, const ops::ElementAccess& access,
                                           std::span<const int64_t> extents);
+
+// Operand of a copy or fill that is a part of a fragment, where no other operand is a fragment: threads then walk what
+// they hold of the fragment, not the op's points. -1 when there is none.
+int part_of_fragment(const ir::Program& p, const KernelOp& op);
 
 // For each buffer dimension the iteration dimension it reads, in Fragment::covers' terms.
 std::vector<int> index_map(const ops::ElementAccess& access);

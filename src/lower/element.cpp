@@ -29,7 +29,7 @@ std::vector<ExprId> OpLowering::element_at(int operand, std::span<const ExprId> 
 ExprId OpLowering::load(int operand, std::span<const ExprId> point) {
   // Elsewhere bounds alone keep padding lanes out of memory.
   return k_.load_element(tile_op_->operands[static_cast<size_t>(operand)].buffer, element_at(operand, point),
-                         k_.interior_, k_.interior_ ? no_padding_ : ExprId());
+                         k_.interior_, k_.interior_ || k_.gpu() ? no_padding_ : ExprId());
 }
 
 std::vector<int64_t> OpLowering::iteration_extents() const {
@@ -82,9 +82,10 @@ void OpLowering::emit_nest(const layout::Fragment& iteration, int64_t vector, co
 
 void OpLowering::for_each_point(int operand, const PointValue& value) {
   if (plan_.engine == plan::Engine::async_copy && k_.gpu() && async_copy_points(operand)) return;
+  if (k_.gpu() && walks_part()) return emit_part(operand, value);
   ir::BufferId dst = tile_op_->operands[static_cast<size_t>(operand)].buffer;
   emit_nest(*plan_.iteration, plan_.vector, [&](const Nest& nest, thread::Block& body) {
-    no_padding_ = k_.both(ExprId(), nest.inside);
+    if (!k_.gpu()) no_padding_ = k_.both(ExprId(), nest.inside);
     store_element(nest, dst, element_at(operand, nest.point), value(nest.point), ExprId(), body);
   });
 }

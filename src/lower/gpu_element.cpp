@@ -36,6 +36,52 @@ void OpLowering::store_from_thread(const Nest& nest, ir::BufferId buffer, std::s
       thread::Store{k_.memory_of(buffer), k_.memory_index(buffer, indices), value, predicate, false, ExprId()}, op_.path));
 }
 
+bool OpLowering::walks_part() {
+  const int part = infer::part_of_fragment(k_.p_, op_);
+  if (part < 0) return false;
+  const layout::Fragment& f = *k_.held(op_.accesses[static_cast<size_t>(part)].value).fragment;
+  return f.replicas() != f.threads();
+}
+
+// operand[point] = value(point) where one operand is a box inside a fragment: every thread walks the elements it holds
+// and skips those outside the box.
+void OpLowering::emit_part(int operand, const PointValue& value) {
+  ir::ExprPool& e = k_.out_.exprs;
+  const int part = infer::part_of_fragment(k_.p_, op_);
+  const ops::ElementAccess& a = op_.view.accesses[static_cast<size_t>(part)];
+  const ir::Region& box = tile_op_->operands[static_cast<size_t>(part)];
+  const Held h = k_.held(op_.accesses[static_cast<size_t>(part)].value);
+  const ir::BufferId dst = tile_op_->operands[static_cast<size_t>(operand)].buffer;
+  int64_t bytes = 1;
+  for (const ir::Region& r : tile_op_->operands)
+    if (!k_.in_thread_registers(r.buffer)) bytes = std::max<int64_t>(bytes, ir::dtype_bytes(k_.p_.buffer(r.buffer).type));
+  const auto emit = [&](const Nest& walk, thread::Block& body) {
+    std::vector<ExprId> point(op_.view.extents.size(), e.const_int(0));
+    ExprId inside = k_.both(ExprId(), walk.inside);
+    for (size_t d = 0; d < box.offsets.size(); ++d) {
+      const ExprId at = k_.simplified(e.sub(walk.point[d], k_.lower_expr(box.offsets[d])));
+      if (a.dim_of[d] >= 0) point[static_cast<size_t>(a.dim_of[d])] = at;
+      const ExprId low = e.le(e.const_int(0), at), high = e.lt(at, e.const_int(box.extents[d]));
+      if (!arith::prove(k_.ctx_, low)) inside = k_.both(inside, k_.simplified(low));
+      if (!arith::prove(k_.ctx_, high)) inside = k_.both(inside, k_.simplified(high));
+    }
+    auto mark = k_.ctx_.mark();
+    if (inside) k_.ctx_.assume(inside);
+    no_padding_ = inside;
+    const ExprId element = value(point);
+    no_padding_ = ExprId();
+    if (operand == part) {
+      k_.store_register(h, walk.point, element, inside, body, op_.path);
+    } else {
+      Nest nest = walk;
+      nest.inside = inside ? inside : e.const_int(1, ir::DType::boolean);
+      store_from_thread(nest, dst, element_at(operand, point), element, ExprId(), body);
+    }
+    k_.ctx_.rollback(mark);
+  };
+  k_.emit_walk({*h.fragment, k_.target_.vector_bytes / bytes, false, op_.path}, emit, out_);
+}
+
 // Planning has put conversions where threads need what they do not hold; a schedule that was given may not have.
 void OpLowering::check_holders(const layout::Fragment& iteration) {
   for (size_t i = 0; i < op_.view.accesses.size(); ++i) {

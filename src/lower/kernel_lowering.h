@@ -283,6 +283,9 @@ class OpLowering final : public ops::LowerSink {
   void store_from_thread(const Nest& nest, ir::BufferId buffer, std::span<const ExprId> indices, ExprId value,
                          ExprId condition, thread::Block& body);
   void check_holders(const layout::Fragment& iteration);
+  // The op's fragment operand is a part of a buffer that is spread over threads.
+  bool walks_part();
+  void emit_part(int operand, const PointValue& value);
 
   // gpu_reduce.cpp
   void reduce_in_block(int src, int dst, ir::ReduceKind kind, int axis, bool accumulate);
@@ -296,7 +299,7 @@ class OpLowering final : public ops::LowerSink {
   const plan::OpPlan& plan_;
   thread::Block& out_;
   const ir::TileOp* tile_op_;
-  ExprId no_padding_;                            // of the point being emitted; invalid: no point is padding
+  ExprId no_padding_;  // loads of the point being emitted need it; invalid: nothing beyond bounds
   std::map<int, std::vector<int>> region_dims_;  // operand -> buffer dimension's iteration dimension
   std::set<int> some_hold_;  // GPU: values whose elements more threads compute than hold
 };

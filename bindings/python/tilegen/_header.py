@@ -132,6 +132,7 @@ TL_SECTION_THREAD_PROGRAM = 4
 TL_SECTION_LLVM_IR = 5
 TL_SECTION_LLVM_IR_OPTIMISED = 6
 TL_SECTION_ASSEMBLY = 7
+TL_SECTION_PTX = 8
 
 TL_PARAM_DIM = 1
 TL_PARAM_SCALAR = 2
@@ -144,6 +145,7 @@ TL_ARG_F64 = 4
 TL_ARG_TENSOR = 5
 
 TL_DEVICE_HOST = 1
+TL_DEVICE_CUDA = 2
 
 TL_PICTURE_TEXT = 1
 TL_PICTURE_SVG = 2
@@ -228,6 +230,30 @@ class tl_device_info(Structure):
         ("name", c_char_p),
         ("target", c_char_p),
         ("features", c_char_p),
+        ("memory_bytes", c_uint64),
+        ("driver_ordinal", c_uint32),
+        ("driver_version", c_uint32),
+    ]
+
+
+class tl_kernel_info(Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("kernel", c_uint32),
+        ("variant", c_uint32),
+        ("threads", c_uint32),
+        ("name", c_char_p),
+        ("guards", c_char_p),
+        ("measured", c_int32),
+        ("registers", c_int32),
+        ("max_threads", c_int32),
+        ("blocks_per_multiprocessor", c_int32),
+        ("local_bytes", c_int64),
+        ("static_shared_bytes", c_int64),
+        ("dynamic_shared_bytes", c_int64),
+        ("log", c_char_p),
+        ("compile_ms", c_double),
+        ("load_ms", c_double),
     ]
 
 
@@ -338,9 +364,16 @@ FUNCTIONS = {
     "tl_artifact_stage": (c_int32, (c_void_p, c_size_t, POINTER(c_char_p), POINTER(c_double),)),
     "tl_device_count": (c_size_t, ()),
     "tl_device_describe": (c_int32, (c_size_t, POINTER(tl_device_info),)),
+    "tl_device_allocate": (c_int32, (c_size_t, c_size_t, POINTER(c_void_p), POINTER(c_void_p),)),
+    "tl_device_free": (c_int32, (c_size_t, c_void_p, POINTER(c_void_p),)),
+    "tl_device_copy": (c_int32, (c_size_t, c_void_p, c_void_p, c_size_t, c_void_p, POINTER(c_void_p),)),
+    "tl_device_wait": (c_int32, (c_size_t, c_void_p, POINTER(c_void_p),)),
     "tl_kernel_load": (c_int32, (c_void_p, c_void_p, c_size_t, POINTER(c_void_p), POINTER(c_void_p),)),
     "tl_kernel_retain": (None, (c_void_p,)),
     "tl_kernel_release": (None, (c_void_p,)),
+    "tl_kernel_prepare": (c_int32, (c_void_p, POINTER(c_void_p),)),
+    "tl_kernel_form_count": (c_size_t, (c_void_p,)),
+    "tl_kernel_describe": (c_int32, (c_void_p, c_size_t, POINTER(tl_kernel_info), POINTER(c_void_p),)),
     "tl_kernel_launch": (c_int32, (c_void_p, POINTER(tl_launch), POINTER(tl_arg), c_size_t, POINTER(c_void_p),)),
     "tl_kernel_launch_dlpack": (c_int32, (c_void_p, POINTER(tl_launch), POINTER(POINTER(DLTensor)), c_size_t, POINTER(c_void_p),)),
 }

@@ -8,6 +8,9 @@ from .tensors import Described, describe
 from .types import dtype_of
 
 
+_ANY_DEVICE = ctypes.c_size_t(-1).value  # TL_DEVICE_ANY
+
+
 class _Handle:
     """Owns one reference to an object of the library."""
     _release = None
@@ -172,12 +175,10 @@ class Artifact(_Handle):
         return out
 
     def load(self, device=None):
-        """The Kernel on a device of the target's kind: an ordinal of devices(), or the first that fits."""
-        if device is None:
-            wanted = h.TL_DEVICE_CUDA if self.target.name.startswith("sm_") else h.TL_DEVICE_HOST
-            device = next((i for i, d in enumerate(devices()) if d["kind"] == wanted), 0)
+        """The Kernel on a device: an ordinal of devices(), or the one that fits best."""
         kernel = ctypes.c_void_p()
-        call("tl_kernel_load", self.program.context.handle, self.handle, device, ctypes.byref(kernel))
+        call("tl_kernel_load", self.program.context.handle, self.handle, _ANY_DEVICE if device is None else device,
+             ctypes.byref(kernel))
         return Kernel(kernel, self.program)
 
 
@@ -246,6 +247,21 @@ class Kernel(_Handle):
     def __init__(self, handle, program):
         super().__init__(handle)
         self.program = program
+
+    def prepare(self):
+        """Loads the code now rather than at the first launch; needed before the capture of a graph."""
+        call("tl_kernel_prepare", self.handle)
+        return self
+
+    def forms(self):
+        """What the code needs of the device, one dictionary for each form of each kernel; see tl_kernel_info."""
+        out = []
+        for i in range(lib.tl_kernel_form_count(self.handle)):
+            info = h.tl_kernel_info(struct_size=ctypes.sizeof(h.tl_kernel_info))
+            call("tl_kernel_describe", self.handle, i, ctypes.byref(info))
+            fields = {name: getattr(info, name) for name, _ in info._fields_ if name != "struct_size"}
+            out.append({name: v.decode() if isinstance(v, bytes) else v for name, v in fields.items()})
+        return out
 
     def bind(self, *arguments, stream=None):
         return Launch(self, arguments, stream)

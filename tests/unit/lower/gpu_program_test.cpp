@@ -171,6 +171,8 @@ int64_t run_lowered(const ir::Program& p, const target::Target& target, const pl
   return wide;
 }
 
+std::ostream& operator<<(std::ostream& out, const Case& c) { return out << c.name; }
+
 class GpuProgram : public ::testing::TestWithParam<Case> {};
 
 TEST_P(GpuProgram, ComputesWhatTheInterpreterDoes) {
@@ -204,7 +206,8 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{"text/elementwise_gelu.tl", {1033}, "gelu"}, Case{"text/expressions.tl", {200, 2, 3, 4, 1}, "expressions"},
                       Case{"text/loops_and_branches.tl", {128, 70, 1, 3}, "loops_and_branches"},
                       Case{"text/rmsnorm.tl", {2, 1}, "rmsnorm"}, Case{"text/row_reductions.tl", {10}, "row_reductions"},
-                      Case{"text/strided.tl", {20, 68, 72}, "strided_tiles"}, Case{"text/transpose.tl", {40, 36}, "transpose"},
+                      Case{"text/strided.tl", {20, 68, 72}, "strided_tiles"},
+                      Case{"text/strided.tl", {20, 68, 80}, "strided_tiles_pitch"}, Case{"lower/fragment_parts.tl", {}, "fragment_parts"}, Case{"text/transpose.tl", {40, 36}, "transpose"},
                       Case{"text/transpose.tl", {33, 37}, "transpose_odd"}),
     [](const auto& info) { return info.param.name; });
 
