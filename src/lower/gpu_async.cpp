@@ -1,9 +1,96 @@
-// Copies from global to shared memory that run beside the block's other work.
+// Copies from global to shared memory that run beside the block's other work: cp.async per vector, zeros where the
+// source is outside its tensor.
+//
+// The copies of an op make one group, closed right behind them; inside a pipelined loop the loop closes it. The wait is
+// not emitted here: planting barriers puts it in front of the first use.
+#include <algorithm>
+
 #include "lower/kernel_lowering.h"
 
 namespace tilegen::lower {
 
+namespace {
+
+constexpr int64_t kLeastBytes = 4, kMostBytes = 16;  // of one cp.async
+
+}  // namespace
+
+// Copies of `width` elements; nothing where that is not known to be legal. `edges`: there were predicates.
+std::optional<thread::Block> OpLowering::async_copies(int src, int dst, int64_t width, bool& edges, ExprId* interior) {
+  ir::ExprPool& e = k_.out_.exprs;
+  const ir::BufferId from = tile_op_->operands[static_cast<size_t>(src)].buffer,
+                     to = tile_op_->operands[static_cast<size_t>(dst)].buffer;
+  auto mark = k_.ctx_.mark();
+  k_.bounds_.clear();
+  if (k_.assumed_interior_) k_.ctx_.assume(k_.assumed_interior_);
+  Nest nest = k_.make_thread_nest(*plan_.iteration, width, plan_.iteration->shape(), false);
+  const bool vector = !nest.loops.empty() && nest.loops.back().form == thread::LoopForm::vectorized;
+  const VarId lane = vector ? nest.loops.back().var : VarId();
+  const auto source = element_at(src, nest.point), target = element_at(dst, nest.point);
+  const ExprId predicate = k_.bounds_predicate(from, source);
+  ExprId src_index = k_.memory_index(from, source), dst_index = k_.memory_index(to, target);
+  const MemoryId src_memory = k_.memory_of(from), dst_memory = k_.memory_of(to);
+  const int64_t bytes = width * ir::dtype_bytes(k_.out_.memory(src_memory).type);
+  auto first = [&](MemoryId m, ExprId index) {
+    ExprId rest = index;
+    if (vector) {
+      const auto split = arith::split_affine(k_.ctx_, index, lane);
+      if (!split || !split->stride || *split->stride != 1) return ExprId();
+      rest = split->rest;
+    }
+    const bool aligned = k_.out_.memory(m).alignment % bytes == 0 &&
+                         arith::divisor_of(k_.ctx_, rest) * ir::dtype_bytes(k_.out_.memory(m).type) % bytes == 0;
+    return aligned ? rest : ExprId();
+  };
+  src_index = first(src_memory, src_index);
+  dst_index = first(dst_memory, dst_index);
+  const bool by_lane = vector && ((predicate && arith::depends_on(e, predicate, lane)) ||
+                                  arith::depends_on(e, nest.inside, lane));
+  const bool legal = src_index && dst_index && (vector || width == 1) && !by_lane;
+  std::optional<thread::Block> result;
+  if (legal) {
+    edges = predicate.valid();
+    *interior = edges ? k_.interior_of_bounds(nest) : ExprId();
+    thread::Block body = {k_.out_.add(
+        thread::AsyncCopy{dst_memory, dst_index, src_memory, src_index, static_cast<int>(bytes), predicate}, op_.path)};
+    // Padding and copies of other threads are not copied at all.
+    if (const ExprId own = k_.both(nest.writer, k_.both(ExprId(), nest.inside)))
+      body = {k_.out_.add(thread::Branch{own, std::move(body), {}}, op_.path)};
+    k_.finish_thread_nest(nest, body);
+    result = k_.wrap(nest, 0, nest.loops.size() - (vector ? 1 : 0), std::move(body), op_.path);
+  }
+  k_.ctx_.rollback(mark);
+  return result;
+}
+
 // Emits operand[point] = source for every point as asynchronous copies; false when the plain copy shall be emitted.
-bool OpLowering::async_copy_points(int) { return false; }
+bool OpLowering::async_copy_points(int dst) {
+  const int src = 1 - dst;
+  const ir::DType type = k_.p_.buffer(tile_op_->operands[static_cast<size_t>(src)].buffer).type;
+  for (int64_t width = plan_.vector; width >= 1; width /= 2) {
+    const int64_t bytes = width * ir::dtype_bytes(type);
+    if (bytes > kMostBytes) continue;
+    if (bytes < kLeastBytes) break;
+    bool edges = false;
+    ExprId interior, nothing;
+    const size_t stmts = k_.out_.stmts.size();
+    auto copies = async_copies(src, dst, width, edges, &interior);
+    if (!copies) {
+      k_.out_.stmts.resize(stmts);
+      continue;
+    }
+    if (edges && interior) {
+      // Blocks inside the tensors need no predicates.
+      k_.assumed_interior_ = interior;
+      auto inside = async_copies(src, dst, width, edges, &nothing);
+      k_.assumed_interior_ = ExprId();
+      if (inside) copies = thread::Block{k_.out_.add(thread::Branch{interior, std::move(*inside), std::move(*copies)}, op_.path)};
+    }
+    out_.insert(out_.end(), copies->begin(), copies->end());
+    if (!k_.groups_closed_by_loop_) out_.push_back(k_.out_.add(thread::AsyncCommit{}, op_.path));
+    return true;
+  }
+  return false;
+}
 
 }  // namespace tilegen::lower

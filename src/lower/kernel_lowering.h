@@ -73,6 +73,8 @@ class KernelLowering {
  private:
   friend class OpLowering;
   friend class ExprLowering;
+  friend class OperandAddresses;
+  friend class GemmLowering;
   friend class BlockReduction;
 
   // lower_kernel.cpp
@@ -242,6 +244,7 @@ class KernelLowering {
   std::vector<ActiveConversion> op_conversions_;            // of the op being lowered
   std::vector<std::unique_ptr<layout::Fragment>> forms_;    // what Held of conversions points to
   std::map<int, ExprId> slots_;            // GPU: slot of a value that statements mean; absent: 0
+  bool groups_closed_by_loop_ = false;     // GPU: async copies being lowered belong to a pipelined loop's group
   Error error_;
 };
 
@@ -293,6 +296,7 @@ class OpLowering final : public ops::LowerSink {
   // gpu_gemm.cpp, gpu_async.cpp
   void contract_warp_mma(int a, int b, int c, bool clear);
   bool async_copy_points(int operand);
+  std::optional<thread::Block> async_copies(int src, int dst, int64_t width, bool& edges, ExprId* interior);
 
   KernelLowering& k_;
   const infer::KernelOp& op_;

@@ -1,6 +1,7 @@
 #include "lower/lower_kernel.h"
 
 #include "lower/kernel_lowering.h"
+#include "lower/plant_barriers.h"
 #include "ops/op.h"
 
 namespace tilegen::lower {
@@ -168,6 +169,8 @@ Expected<thread::ThreadProgram> KernelLowering::run() {
   block(kernel_.body, out_.body);
   if (gpu() && !failed()) replace_block_indices();
   if (failed()) return std::move(error_);
+  if (gpu())
+    if (Checked planted = plant_barriers(out_); !planted) return planted.error();
   return std::move(out_);
 }
 

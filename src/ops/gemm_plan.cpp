@@ -146,144 +146,6 @@ Expected<GemmPlan> plan_host(const ir::Program& p, const TileOp& op, const GemmS
   return plan;
 }
 
-// ---- NVIDIA
-// ----------------------------------------------------------------------------------------------------
-
-struct WarpGrid {
-  int64_t m = 1, n = 1;
-};
-
-bool grid_divides(const GemmShape& s, const MmaAtom& atom, int64_t wm, int64_t wn) {
-  return s.m % (wm * atom.m) == 0 && s.n % (wn * atom.n) == 0;
-}
-
-// square: least operand traffic per warp, that is the smallest tile_m + tile_n; full_row: all warps along m;
-// full_col: along n.
-std::optional<WarpGrid> warp_grid(const GemmShape& s, const MmaAtom& atom, int64_t warps,
-                                  ir::WarpPolicy policy) {
-  std::optional<WarpGrid> best;
-  int64_t best_cost = INT64_MAX;
-  for (int64_t wm = 1; wm <= warps; ++wm) {
-    if (warps % wm != 0) continue;
-    int64_t wn = warps / wm;
-    if (policy == ir::WarpPolicy::full_row && wn != 1) continue;
-    if (policy == ir::WarpPolicy::full_col && wm != 1) continue;
-    if (!grid_divides(s, atom, wm, wn)) continue;
-    int64_t cost = s.m / wm + s.n / wn;
-    if (cost < best_cost) {
-      best_cost = cost;
-      best = WarpGrid{wm, wn};
-    }
-  }
-  return best;
-}
-
-// Two-dimensional fragment of an m x n tile spread over the dimensions of a buffer that may be transposed or
-// have unit dimensions in front.
-Fragment place(const Fragment& f, const MatrixDims& m) {
-  std::vector<Digit> digits;
-  for (Digit d : f.map().digits()) {
-    if (d.dim != layout::kReplica) d.dim = d.dim == 0 ? m.row : m.col;
-    digits.push_back(d);
-  }
-  auto map = Layout::make(m.shape, std::move(digits), 2);
-  assert(map);
-  auto placed = Fragment::make(*map, f.threads());
-  assert(placed);
-  return *placed;
-}
-
-// Swizzled rows for ldmatrix: the widest XOR atom the contiguous extent fills, so that eight rows of 16 bytes
-// fall into distinct banks.
-Layout nvidia_shared(const MatrixDims& m, ir::DType type) {
-  Layout plain = Layout::row_major(m.shape);
-  int bytes = ir::dtype_bytes(type);
-  int64_t row_bytes = m.shape.back() * bytes;
-  layout::Swizzle s;
-  if (row_bytes % 128 == 0)
-    s = {3, 4, 3};
-  else if (row_bytes % 64 == 0)
-    s = {2, 4, 3};
-  else if (row_bytes % 32 == 0)
-    s = {1, 4, 3};
-  if (s.none()) return plain;
-  auto swizzled = plain.with_swizzle(s, bytes);
-  return swizzled ? *swizzled : plain;
-}
-
-GemmPlan nvidia_layouts(const ir::Program& p, const TileOp& op, const GemmShape& s, const MmaAtom& atom,
-                        WarpGrid g, int64_t threads) {
-  const std::vector<int> n_fastest = {1, 0};
-  const std::vector<int64_t> by_warps = {g.m, g.n}, by_m = {g.m, 1}, by_n = {1, g.n};
-  const std::vector<int64_t> c_reps = {s.m / g.m / atom.m, s.n / g.n / atom.n},
-                             a_reps = {c_reps[0], s.k / atom.k}, b_reps = {s.k / atom.k, c_reps[1]};
-  (void)threads;
-  GemmPlan plan;
-  plan.engine = plan::Engine::mma;
-  plan.atom = atom.name;
-  plan.warps_m = g.m;
-  plan.warps_n = g.n;
-  plan.c = place(atom.c_layout.repeat(c_reps, n_fastest).repeat_on_thread(by_warps, n_fastest),
-                 matrix_dims(p, op.operands[2], false));
-  MatrixDims a = matrix_dims(p, op.operands[0], op.flag(ir::gemm_attr::transpose_a));
-  MatrixDims b = matrix_dims(p, op.operands[1], op.flag(ir::gemm_attr::transpose_b));
-  if (p.buffer(op.operands[0].buffer).scope == ir::MemScope::shared)
-    plan.a_memory = nvidia_shared(a, s.a);
-  else
-    plan.a_fragment =
-        place(atom.a_layout.repeat(a_reps, n_fastest).replicate(g.n).repeat_on_thread(by_m, n_fastest), a);
-  if (p.buffer(op.operands[1].buffer).scope == ir::MemScope::shared)
-    plan.b_memory = nvidia_shared(b, s.b);
-  else
-    plan.b_fragment =
-        place(atom.b_layout.repeat(b_reps, n_fastest).repeat_on_thread(by_n, n_fastest).replicate(g.m), b);
-  return plan;
-}
-
-Expected<GemmPlan> plan_nvidia(const ir::Program& p, const TileOp& op, const GemmShape& s, const Target& t,
-                               int64_t threads, const plan::OpPlan* given, const std::string& path,
-                               const SourceLocation& loc) {
-  const bool given_atom = given && !given->atom.empty();
-  auto policy = static_cast<ir::WarpPolicy>(op.attrs[ir::gemm_attr::policy]);
-  const int64_t warps = threads / t.warp;
-  std::string tried;
-  for (const MmaAtom& atom : t.mma) {
-    if (atom.a != s.a || atom.b != s.b || atom.c != s.c) continue;
-    if (given_atom && atom.name != given->atom) continue;
-    tried += (tried.empty() ? "" : ", ") + atom.name;
-    if (s.k % atom.k != 0) continue;
-    std::optional<WarpGrid> grid;
-    if (given && given->warps_m * given->warps_n > 1) {
-      if (given->warps_m * given->warps_n == warps && grid_divides(s, atom, given->warps_m, given->warps_n))
-        grid = WarpGrid{given->warps_m, given->warps_n};
-    } else {
-      grid = warp_grid(s, atom, warps, policy);
-    }
-    if (!grid) continue;
-    GemmPlan plan = nvidia_layouts(p, op, s, atom, *grid, threads);
-    plan.reason = "first row of " + t.name + "'s table whose shape " + number(atom.m) + "x" + number(atom.n) +
-                  "x" + number(atom.k) + " divides the tile over " + number(warps) + " warps";
-    return plan;
-  }
-  std::string what = number(s.m) + "x" + number(s.n) + "x" + number(s.k) + " gemm of " + ir::dtype_name(s.a) +
-                     " and " + ir::dtype_name(s.b) + " into " + ir::dtype_name(s.c);
-  if (given_atom || (given && given->warps_m * given->warps_n > 1))
-    return Error(DiagCode::schedule_illegal, path,
-                 "the schedule's atom '" + given->atom + "' with " + number(given->warps_m) + "x" +
-                     number(given->warps_n) + " warps cannot do a " + what + " with " + number(warps) +
-                     " warps",
-                 "leave atom and warps out to let the planner choose", loc);
-  if (tried.empty())
-    return Error(DiagCode::no_atom, path, "no instruction of " + t.name + " does a " + what,
-                 "use a type combination listed in docs/language.md, or cast the operands while copying them",
-                 loc);
-  return Error(
-      DiagCode::no_atom, path,
-      "a " + what + " cannot be split over " + number(warps) + " warps with " + tried,
-      "use a tile whose m, n and k are multiples of the instruction's, or other `threads`, or policy square",
-      loc);
-}
-
 }  // namespace
 
 MatrixDims matrix_dims(const ir::Program& p, const ir::Region& r, bool transpose) {
@@ -299,10 +161,12 @@ MatrixDims matrix_dims(const ir::Program& p, const ir::Region& r, bool transpose
 GemmShape gemm_shape(const ir::Program& p, const TileOp& op) {
   MatrixDims a = matrix_dims(p, op.operands[0], op.flag(ir::gemm_attr::transpose_a));
   MatrixDims c = matrix_dims(p, op.operands[2], false);
-  auto at = [](const MatrixDims& m, int dim) { return m.shape[static_cast<size_t>(dim)]; };
-  return {at(c, c.row),
-          at(c, c.col),
-          at(a, a.col),
+  auto at = [&](int operand, int dim) {
+    return op.operands[static_cast<size_t>(operand)].extents[static_cast<size_t>(dim)];
+  };
+  return {at(2, c.row),
+          at(2, c.col),
+          at(0, a.col),
           p.buffer(op.operands[0].buffer).type,
           p.buffer(op.operands[1].buffer).type,
           p.buffer(op.operands[2].buffer).type};
@@ -330,7 +194,7 @@ std::optional<MicroTile> micro_tile_from_name(const Target& t, std::string_view 
 Expected<GemmPlan> plan_gemm(const ir::Program& p, const TileOp& op, const Target& target, int64_t threads,
                              const plan::OpPlan* given, const std::string& path,
                              const SourceLocation& location) {
-  for (size_t i = 0; i < op.operands.size(); ++i)
+  for (size_t i = 0; i < op.operands.size() && target.is_host(); ++i)
     if (op.operands[i].extents != p.tile_shape(op.operands[i].buffer))
       return Error(DiagCode::target_unsupported, path,
                    "operand " + std::string(ir::op_row(op.kind).operands[i].name) + " is a part of buffer '" +
@@ -338,7 +202,7 @@ Expected<GemmPlan> plan_gemm(const ir::Program& p, const TileOp& op, const Targe
                    "give gemm whole buffers: allocate the part as a buffer of its own and copy it", location);
   GemmShape s = gemm_shape(p, op);
   return target.is_host() ? plan_host(p, op, s, target, given, path, location)
-                          : plan_nvidia(p, op, s, target, threads, given, path, location);
+                          : plan_nvidia_gemm(p, op, s, target, threads, given, path, location);
 }
 
 }  // namespace tilegen::ops

@@ -91,6 +91,11 @@ bool elements_agree(DType t, uint64_t a, uint64_t b, const Bound& bound) {
   return std::fabs(x - y) <= bound.absolute + bound.ulps * ulp(t, std::max(std::fabs(x), std::fabs(y)));
 }
 
+// What a GPU's planning and lowering may refuse of a legal program, with a way out.
+bool is_gpu_limit(DiagCode code) {
+  return code == DiagCode::target_unsupported || code == DiagCode::no_atom || code == DiagCode::limit_unroll;
+}
+
 // Parameter slots and tensors of one launch.
 class Memory {
  public:
@@ -291,12 +296,14 @@ void Subject::compile() {
         return;
       }
       auto artifact = driver::compile(program_, *target, options);
-      if (artifact)
-        e.artifact = *artifact;
-      else
-        e.failed = {
-            artifact.error().diagnostics[0].code == DiagCode::limit_memory ? Kind::refused : Kind::rejected,
-            name + ": " + artifact.error().to_text()};
+      if (!artifact) {
+        const DiagCode code = artifact.error().diagnostics[0].code;
+        const bool refused = code == DiagCode::limit_memory || (!target->is_host() && is_gpu_limit(code));
+        e.failed = {refused ? Kind::refused : Kind::rejected, name + ": " + artifact.error().to_text()};
+        return;
+      }
+      e.artifact = *artifact;
+      if (target->kind == target::Kind::nvidia) e.cuda = std::make_shared<CudaRun>(e.artifact);
     });
     if (crash) e.failed = {Kind::crashed, name + ": compiling ends in " + *crash};
     executables_.push_back(std::move(e));
@@ -319,8 +326,14 @@ Outcome Subject::compare(const Launch& launch) {
   if (!compiled_) compile();
   for (const Executable& e : executables_) {
     if (e.failed.kind != Kind::agree) return e.failed;
-    const std::vector<GuardedMemory> got = memory.fresh(at_end);
+    std::vector<GuardedMemory> got = memory.fresh(at_end);
     const auto run = [&] {
+      if (e.cuda) {
+        // Every third launch on addresses that are aligned to elements only.
+        const std::string error = e.cuda->launch(memory.slots(got), got, launch.seed % 3 == 0);
+        if (!error.empty()) outcome = {Kind::rejected, e.target + ": " + error};
+        return;
+      }
       if (Checked ran = runtime::run_host(*e.artifact, memory.slots(got), launch.max_threads); !ran)
         outcome = {Kind::rejected, e.target + ": " + ran.error().to_text()};
     };

@@ -1,7 +1,8 @@
 // Runs one program on every executor this machine has and compares what is in memory afterwards.
 //
 // Executors: the interpreter (the oracle); machine code for "host" and for "x86-64-v3", both through the
-// whole pipeline with verification between its stages. Compared is all memory of every tensor: elements by a
+// whole pipeline with verification between its stages; NVIDIA code on the first CUDA device when TILEGEN_TARGETS
+// names its target. Compared is all memory of every tensor: elements by a
 // bound, everything that is no element (padding between strides, the zones around the tensor) for not being
 // touched.
 #pragma once
@@ -13,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "cuda_run.h"
 #include "data.h"
 #include "driver/compile.h"
 #include "ir/program.h"
@@ -80,7 +82,8 @@ class Subject {
   struct Executable {
     std::string target;
     std::shared_ptr<const driver::Artifact> artifact;
-    Outcome failed;  // kind agree: compiled
+    std::shared_ptr<CudaRun> cuda;  // NVIDIA targets
+    Outcome failed;                 // kind agree: compiled
   };
   void compile();
 

@@ -3,6 +3,7 @@
 // data is integers, specials, reals or bits; floats are compared exactly unless "ulps=k" is given.
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -15,10 +16,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// TILEGEN_TEST_DATA names the folder where the program runs away from its source tree.
+fs::path folder() {
+  const char* data = std::getenv("TILEGEN_TEST_DATA");
+  return data ? fs::path(data) / "regressions" : fs::path(TILEGEN_SOURCE_DIR) / "tests/differential/regressions";
+}
+
 std::vector<fs::path> programs() {
   std::vector<fs::path> list;
-  for (const auto& entry :
-       fs::directory_iterator(fs::path(TILEGEN_SOURCE_DIR) / "tests/differential/regressions"))
+  for (const auto& entry : fs::directory_iterator(folder()))
     if (entry.path().extension() == ".tl") list.push_back(entry.path());
   std::sort(list.begin(), list.end());
   return list;

@@ -210,7 +210,7 @@ Context* make_context(State& s, int device) {
 }
 
 // Names and parameter counts of the `.entry` declarations of a PTX text.
-std::map<std::string, size_t> entries_of(const std::string& ptx) {
+[[maybe_unused]] std::map<std::string, size_t> entries_of(const std::string& ptx) {
   std::map<std::string, size_t> found;
   for (size_t at = ptx.find(".entry"); at != std::string::npos; at = ptx.find(".entry", at + 1)) {
     size_t begin = at + 6;

@@ -7,6 +7,7 @@
 #include <llvm/IR/DiagnosticPrinter.h>
 #include <llvm/MC/MCSubtargetInfo.h>
 #include <llvm/MC/TargetRegistry.h>
+#include <llvm/Support/CommandLine.h>
 #include <llvm/Support/ErrorHandling.h>
 #include <llvm/Support/TargetSelect.h>
 #include <llvm/Support/raw_ostream.h>
@@ -76,6 +77,9 @@ void ensure_backend() {
     TILEGEN_BACKEND(NVPTX)
     TILEGEN_BACKEND(AMDGPU)
 #undef TILEGEN_BACKEND
+    // Addresses of shared memory in 32 bits. LLVM takes this from its command line only.
+    if (llvm::cl::Option* o = llvm::cl::getRegisteredOptions().lookup("nvptx-short-ptr"))
+      o->addOccurrence(0, "nvptx-short-ptr", "true");
   });
 }
 
@@ -92,10 +96,10 @@ void collect_diagnostics(llvm::LLVMContext& context, std::string& errors) {
   context.setDiagnosticHandlerCallBack(collect, &errors);
 }
 
-HostFeatures host_features(const llvm::TargetMachine& machine) {
+MachineFeatures host_features(const llvm::TargetMachine& machine) {
   const llvm::MCSubtargetInfo& sub = *machine.getMCSubtargetInfo();
   auto has = [&](const char* f) { return sub.checkFeatures(std::string("+") + f); };
-  HostFeatures f;
+  MachineFeatures f;
   f.fma = has("fma");
   f.f16c = has("f16c");
   f.avx512 = has("avx512f") && has("avx512bw") && has("avx512dq") && has("avx512vl");
@@ -121,6 +125,22 @@ Expected<std::unique_ptr<llvm::TargetMachine>> make_target_machine(const target:
       t->createTargetMachine(triple, cpu, joined_features(target), options, llvm::Reloc::PIC_,
                              llvm::CodeModel::Small, llvm::CodeGenOptLevel::Default, /*JIT=*/true));
   if (!machine) return backend_error({}, "no code generator for cpu '" + cpu + "'");
+  return machine;
+}
+
+Expected<std::unique_ptr<llvm::TargetMachine>> make_gpu_machine(const target::Target& target, int ptx) {
+  ensure_backend();
+  const char* triple = "nvptx64-nvidia-cuda";
+  std::string why;
+  const llvm::Target* t = llvm::TargetRegistry::lookupTarget(triple, why);
+  if (!t) return backend_error({}, why);
+  std::vector<std::string> features{"+ptx" + std::to_string(ptx)};
+  if (auto bad = unknown_cpu_or_feature(*t, triple, target.cpu, features)) return backend_error({}, *bad);
+  llvm::TargetOptions options;
+  options.AllowFPOpFusion = llvm::FPOpFusion::Fast;
+  std::unique_ptr<llvm::TargetMachine> machine(t->createTargetMachine(
+      triple, target.cpu, features[0], options, llvm::Reloc::PIC_, std::nullopt, llvm::CodeGenOptLevel::Default));
+  if (!machine) return backend_error({}, "no code generator for '" + target.cpu + "'");
   return machine;
 }
 

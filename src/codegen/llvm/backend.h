@@ -25,17 +25,22 @@ std::optional<std::string> run_guarded(const std::function<void()>& work);
 void collect_diagnostics(llvm::LLVMContext& context, std::string& errors);
 
 // What the emitters may rely on.
-struct HostFeatures {
+struct MachineFeatures {
   int vector_bits = 128;
   bool fma = false, f16c = false;
   bool avx512 = false;  // F, BW, DQ and VL
   bool avx512_bf16 = false;
   bool avx512_vnni = false;
   bool avx_vnni = false;
+  bool native_bf16 = false;    // one instruction rounds f32 to bf16, denormals and all
+  bool native_minmax = false;  // minnum and maxnum of f32 and f64 are instructions
 };
-HostFeatures host_features(const llvm::TargetMachine& machine);
+MachineFeatures host_features(const llvm::TargetMachine& machine);
 
 Expected<std::unique_ptr<llvm::TargetMachine>> make_target_machine(const target::Target& target);
+
+// For NVIDIA targets: `ptx` is the PTX version times 10.
+Expected<std::unique_ptr<llvm::TargetMachine>> make_gpu_machine(const target::Target& target, int ptx);
 
 Error backend_error(const std::string& kernel, std::string message);
 

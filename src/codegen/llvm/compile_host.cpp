@@ -1,14 +1,11 @@
 // compile_host: emit, verify, optimise, generate, link. One context per compile; a fatal error of LLVM
 // abandons it.
-#include <chrono>
-
-#include <llvm/IR/Verifier.h>
-#include <llvm/Support/raw_ostream.h>
 #include <llvm/Transforms/Utils/Cloning.h>
 
 #include "codegen/host_code.h"
 #include "codegen/llvm/backend.h"
-#include "codegen/llvm/emitter.h"
+#include "codegen/llvm/compile_steps.h"
+#include "codegen/llvm/host_emitter.h"
 #include "codegen/llvm/machine_code.h"
 #include "codegen/llvm/optimise.h"
 #include "support/worker.h"
@@ -26,33 +23,6 @@ struct Compile {
   MachineCodeEmitter object, assembly;
 };
 
-class Clock {
- public:
-  // Milliseconds since the last call.
-  double lap() {
-    auto now = std::chrono::steady_clock::now();
-    double ms = std::chrono::duration<double, std::milli>(now - last_).count();
-    last_ = now;
-    return ms;
-  }
-
- private:
-  std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
-};
-
-std::string module_text(const llvm::Module& m) {
-  std::string text;
-  llvm::raw_string_ostream stream(text);
-  m.print(stream, nullptr);
-  return text;
-}
-
-std::string names_of(std::span<const thread::ThreadProgram> kernels) {
-  std::string names;
-  for (const thread::ThreadProgram& k : kernels) names += (names.empty() ? "" : ", ") + k.name;
-  return names;
-}
-
 // Entries are numbered so that two kernels of one name do not collide.
 std::string symbol_of(const thread::ThreadProgram& kernel, size_t index) {
   return kernel.name + "_" + std::to_string(index);
@@ -62,17 +32,12 @@ std::optional<Error> emit_module(Compile& c, std::span<const thread::ThreadProgr
   c.module = std::make_unique<llvm::Module>("tilegen", c.context);
   c.module->setTargetTriple(c.machine->getTargetTriple().str());
   c.module->setDataLayout(c.machine->createDataLayout());
-  HostFeatures features = host_features(*c.machine);
+  MachineFeatures features = host_features(*c.machine);
   for (size_t i = 0; i < kernels.size(); ++i) {
-    KernelEmitter emitter(*c.module, kernels[i], features, symbol_of(kernels[i], i));
+    HostEmitter emitter(*c.module, kernels[i], features, symbol_of(kernels[i], i));
     if (auto why = emitter.emit()) return backend_error(kernels[i].name, *why);
   }
-  if (!verify) return std::nullopt;
-  std::string broken;
-  llvm::raw_string_ostream stream(broken);
-  if (llvm::verifyModule(*c.module, &stream))
-    return backend_error(names_of(kernels), "invalid LLVM IR: " + broken);
-  return std::nullopt;
+  return verify ? invalid_module(*c.module, kernels) : std::nullopt;
 }
 
 std::optional<Error> generate(Compile& c, std::span<const thread::ThreadProgram> kernels,
@@ -83,7 +48,7 @@ std::optional<Error> generate(Compile& c, std::span<const thread::ThreadProgram>
   result.emit_ms = clock.lap();
   if (options.keep_ir) result.llvm_ir = module_text(*c.module);
   clock.lap();
-  c.optimiser = std::make_unique<Optimiser>(*c.machine);
+  c.optimiser = std::make_unique<Optimiser>(*c.machine, Optimiser::Pipeline::host);
   c.optimiser->run(*c.module);
   result.optimise_ms = clock.lap();
   if (options.keep_ir) result.llvm_ir_optimised = module_text(*c.module);

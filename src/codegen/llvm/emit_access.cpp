@@ -2,7 +2,7 @@
 // consecutive elements (forwards or backwards), a constant distance, or anything (gather, scatter).
 #include <llvm/IR/Intrinsics.h>
 
-#include "codegen/llvm/emitter.h"
+#include "codegen/llvm/host_emitter.h"
 #include "codegen/llvm/types.h"
 
 namespace tilegen::codegen {
@@ -30,11 +30,11 @@ llvm::Type* lanes_of(llvm::Type* t, int64_t lanes) {
 
 }  // namespace
 
-Value* KernelEmitter::element_pointer(MemoryId memory, Value* index) {
+Value* HostEmitter::element_pointer(MemoryId memory, Value* index) {
   return b_.CreateGEP(storage_type(context_, program_.memory(memory).type), bases_[memory.value], index);
 }
 
-llvm::Align KernelEmitter::alignment(MemoryId memory, ir::ExprId index) {
+llvm::Align HostEmitter::alignment(MemoryId memory, ir::ExprId index) {
   const Memory& m = program_.memory(memory);
   uint64_t element = static_cast<uint64_t>(ir::dtype_bytes(m.type));
   uint64_t base = std::max<uint64_t>(m.alignment > 0 ? static_cast<uint64_t>(m.alignment) : 0, element);
@@ -44,16 +44,16 @@ llvm::Align KernelEmitter::alignment(MemoryId memory, ir::ExprId index) {
   return llvm::Align(step == 0 ? base : std::min(base, step & (0 - step)));
 }
 
-KernelEmitter::Place KernelEmitter::place(MemoryId memory, ir::ExprId index) {
+HostEmitter::Place HostEmitter::place(MemoryId memory, ir::ExprId index) {
   return {element_pointer(memory, lane_zero(index)), alignment(memory, index)};
 }
 
-void KernelEmitter::tag(llvm::Instruction* access, MemoryId memory) {
+void HostEmitter::tag(llvm::Instruction* access, MemoryId memory) {
   if (auto* s = scope_of_[memory.value]) access->setMetadata(llvm::LLVMContext::MD_alias_scope, s);
   if (auto* n = disjoint_from_[memory.value]) access->setMetadata(llvm::LLVMContext::MD_noalias, n);
 }
 
-Value* KernelEmitter::load_contiguous(const Place& p, MemoryId memory, int64_t lanes, Value* mask) {
+Value* HostEmitter::load_contiguous(const Place& p, MemoryId memory, int64_t lanes, Value* mask) {
   ir::DType t = program_.memory(memory).type;
   llvm::Type* type = lanes_of(storage_type(context_, t), lanes);
   if (!mask) {
@@ -67,7 +67,7 @@ Value* KernelEmitter::load_contiguous(const Place& p, MemoryId memory, int64_t l
   return b_.CreateBitCast(load, type);
 }
 
-void KernelEmitter::store_contiguous(const Place& p, MemoryId memory, Value* storage, Value* mask,
+void HostEmitter::store_contiguous(const Place& p, MemoryId memory, Value* storage, Value* mask,
                                      bool nontemporal) {
   if (!mask) {
     auto* store = b_.CreateAlignedStore(storage, p.pointer, p.align);
@@ -84,7 +84,7 @@ void KernelEmitter::store_contiguous(const Place& p, MemoryId memory, Value* sto
 
 // One element, or 0 where the condition is false; a one-lane masked load keeps the block whole until code
 // generation.
-Value* KernelEmitter::load_scalar(const Place& p, MemoryId memory, Value* condition) {
+Value* HostEmitter::load_scalar(const Place& p, MemoryId memory, Value* condition) {
   llvm::Type* type = storage_type(context_, program_.memory(memory).type);
   if (!condition) {
     auto* load = b_.CreateAlignedLoad(type, p.pointer, p.align);
@@ -99,7 +99,7 @@ Value* KernelEmitter::load_scalar(const Place& p, MemoryId memory, Value* condit
   return b_.CreateExtractElement(load, uint64_t{0});
 }
 
-void KernelEmitter::store_scalar(const Place& p, MemoryId memory, Value* storage, Value* condition) {
+void HostEmitter::store_scalar(const Place& p, MemoryId memory, Value* storage, Value* condition) {
   if (!condition) {
     tag(b_.CreateAlignedStore(storage, p.pointer, p.align), memory);
     return;
@@ -111,7 +111,7 @@ void KernelEmitter::store_scalar(const Place& p, MemoryId memory, Value* storage
   tag(b_.CreateMaskedStore(one(storage), p.pointer, p.align, one(condition)), memory);
 }
 
-KernelEmitter::Emitted KernelEmitter::emit_load(ir::ExprId e) {
+HostEmitter::Emitted HostEmitter::emit_load(ir::ExprId e) {
   const ir::ExprNode& n = exprs_[e];
   std::span<const ir::ExprId> indices = exprs_.indices(e);
   ir::ExprId index = indices[0];
@@ -145,7 +145,7 @@ KernelEmitter::Emitted KernelEmitter::emit_load(ir::ExprId e) {
 
 // A constant distance without a mask is loaded lane by lane from one base, which is what hardware gathers do
 // inside and needs no vector of addresses.
-Value* KernelEmitter::gather(MemoryId memory, ir::ExprId index, Value* mask) {
+Value* HostEmitter::gather(MemoryId memory, ir::ExprId index, Value* mask) {
   ir::DType t = program_.memory(memory).type;
   llvm::Type* element = storage_type(context_, t);
   LaneForm form = lanes_.form(index);
@@ -169,7 +169,7 @@ Value* KernelEmitter::gather(MemoryId memory, ir::ExprId index, Value* mask) {
   return load;
 }
 
-void KernelEmitter::scatter(MemoryId memory, ir::ExprId index, Value* storage, Value* mask) {
+void HostEmitter::scatter(MemoryId memory, ir::ExprId index, Value* storage, Value* mask) {
   ir::DType t = program_.memory(memory).type;
   llvm::Type* element = storage_type(context_, t);
   llvm::Align align(static_cast<uint64_t>(ir::dtype_bytes(t)));
@@ -188,7 +188,7 @@ void KernelEmitter::scatter(MemoryId memory, ir::ExprId index, Value* storage, V
   tag(b_.CreateMaskedScatter(storage, pointers, align, mask), memory);
 }
 
-void KernelEmitter::emit_store(const thread::Store& s) {
+void HostEmitter::emit_store(const thread::Store& s) {
   const Memory& m = program_.memory(s.memory);
   bool guarded = needed(s.predicate).valid();
   if (!lane_var_.valid()) {

@@ -2,7 +2,7 @@
 #include <llvm/IR/Intrinsics.h>
 #include <llvm/IR/IntrinsicsX86.h>
 
-#include "codegen/llvm/emitter.h"
+#include "codegen/llvm/host_emitter.h"
 #include "codegen/llvm/types.h"
 
 namespace tilegen::codegen {
@@ -11,7 +11,7 @@ using llvm::Value;
 using thread::Memory;
 using thread::Space;
 
-std::optional<std::string> KernelEmitter::emit() {
+std::optional<std::string> HostEmitter::emit() {
   if (program_.threads != 1)
     return "a host kernel has one thread per block, this one has " + std::to_string(program_.threads);
   create_function();
@@ -24,11 +24,10 @@ std::optional<std::string> KernelEmitter::emit() {
   if (streamed_) b_.CreateIntrinsic(llvm::Intrinsic::x86_sse_sfence, {}, {});
   b_.CreateRetVoid();
   close_scope();
-  if (!refusal_.empty()) return refusal_;
-  return std::nullopt;
+  return refusal();
 }
 
-void KernelEmitter::create_function() {
+void HostEmitter::create_function() {
   llvm::Type* ptr = b_.getPtrTy();
   llvm::Type* i64 = b_.getInt64Ty();
   auto* type = llvm::FunctionType::get(b_.getVoidTy(), {ptr, ptr, i64, i64, ptr}, false);
@@ -47,7 +46,7 @@ void KernelEmitter::create_function() {
   b_.SetInsertPoint(entry_);
 }
 
-void KernelEmitter::bind_params() {
+void HostEmitter::bind_params() {
   bases_.assign(program_.memories.size(), nullptr);
   Value* params = function_->getArg(0);
   for (size_t i = 0; i < program_.params.size(); ++i) {
@@ -63,7 +62,7 @@ void KernelEmitter::bind_params() {
   }
 }
 
-void KernelEmitter::create_memories() {
+void HostEmitter::create_memories() {
   for (size_t i = 0; i < program_.memories.size(); ++i) {
     const Memory& m = program_.memories[i];
     if (m.space == Space::global) {
@@ -86,7 +85,7 @@ void KernelEmitter::create_memories() {
 
 // Slices of the arena with no byte in common do not alias each other, and nothing in the arena aliases a
 // parameter. Parameters may alias one another.
-void KernelEmitter::create_alias_scopes() {
+void HostEmitter::create_alias_scopes() {
   size_t n = program_.memories.size();
   scope_of_.assign(n, nullptr);
   disjoint_from_.assign(n, nullptr);
@@ -121,7 +120,7 @@ void KernelEmitter::create_alias_scopes() {
   }
 }
 
-void KernelEmitter::emit_block_loop() {
+void HostEmitter::emit_block_loop() {
   std::vector<Value*> grid;
   for (size_t i = 0; i < program_.grid.size(); ++i)
     grid.push_back(b_.CreateAlignedLoad(b_.getInt64Ty(),
@@ -137,7 +136,7 @@ void KernelEmitter::emit_block_loop() {
   end_counted_loop(loop);
 }
 
-void KernelEmitter::bind_block_vars(Value* linear, const std::vector<Value*>& grid) {
+void HostEmitter::bind_block_vars(Value* linear, const std::vector<Value*>& grid) {
   for (size_t i = program_.block_vars.size(); i-- > 0;) {
     if (i == 0) {
       bind(program_.block_vars[i], linear);

@@ -1,7 +1,7 @@
-// Expressions: sharing, leaves, lane-zero values, masks. Operators are in emit_arith.cpp.
+// Expressions: sharing, leaves, lane-zero values, masks. Operators are in operators.cpp.
 #include <llvm/IR/Intrinsics.h>
 
-#include "codegen/llvm/emitter.h"
+#include "codegen/llvm/host_emitter.h"
 #include "codegen/llvm/types.h"
 
 namespace tilegen::codegen {
@@ -11,18 +11,18 @@ using ir::ExprNode;
 using ir::ExprOp;
 using llvm::Value;
 
-Value* KernelEmitter::splat(Value* v, int64_t lanes) {
+Value* HostEmitter::splat(Value* v, int64_t lanes) {
   if (lanes <= 1 || v->getType()->isVectorTy()) return v;
   return b_.CreateVectorSplat(static_cast<unsigned>(lanes), v);
 }
 
-void KernelEmitter::match_lanes(Value*& a, Value*& b) {
+void HostEmitter::match_lanes(Value*& a, Value*& b) {
   int64_t lanes = std::max(lane_count(a), lane_count(b));
   a = splat(a, lanes);
   b = splat(b, lanes);
 }
 
-Value* KernelEmitter::lane_zero(ExprId e) {
+Value* HostEmitter::lane_zero(ExprId e) {
   if (!lane_var_.valid()) return value(e);
   bool outer = lane_zero_mode_;
   lane_zero_mode_ = true;
@@ -32,7 +32,7 @@ Value* KernelEmitter::lane_zero(ExprId e) {
 }
 
 // Affine indices are a scalar plus a constant vector; only the rest needs vector arithmetic.
-Value* KernelEmitter::index_vector(ExprId e) {
+Value* HostEmitter::index_vector(ExprId e) {
   LaneForm form = lanes_.form(e);
   if (!form.affine) return splat(value(e), width_);
   std::vector<llvm::Constant*> steps;
@@ -41,7 +41,7 @@ Value* KernelEmitter::index_vector(ExprId e) {
   return b_.CreateAdd(splat(lane_zero(e), width_), llvm::ConstantVector::get(steps));
 }
 
-KernelEmitter::Emitted KernelEmitter::emit_expr(ExprId e) {
+HostEmitter::Emitted HostEmitter::emit_expr(ExprId e) {
   // What the lane variable does not occur in is the same in both modes and shared; what occurs but does not
   // matter is taken at lane 0.
   const LaneForm form = lanes_.form(e);
@@ -53,19 +53,16 @@ KernelEmitter::Emitted KernelEmitter::emit_expr(ExprId e) {
   const bool computed = known == memo_.end();
   lane_zero_mode_ = outer;
   if (!computed) return r;
-  if (llvm::isa<llvm::Constant>(r.value) && r.level == 0) return r;
-  int keep = std::max(r.level, scopes_.back().region);
-  memo_.emplace(key, Emitted{r.value, r.level});
-  scopes_[static_cast<size_t>(keep)].keys.push_back(key);
+  remember(key, r);
   return r;
 }
 
-KernelEmitter::Emitted KernelEmitter::compute_expr(ExprId e) {
+HostEmitter::Emitted HostEmitter::compute_expr(ExprId e) {
   const ExprNode& n = exprs_[e];
   switch (n.op) {
     case ExprOp::const_int:
     case ExprOp::const_float:
-      return {emit_const(n), 0};
+      return {constant(n), 0};
     case ExprOp::var:
       return emit_var(n);
     case ExprOp::load:
@@ -81,9 +78,14 @@ KernelEmitter::Emitted KernelEmitter::compute_expr(ExprId e) {
   }
   Emitted a = emit_expr(n.a);
   int arity = ir::expr_arity(n.op);
-  if (arity == 1) return {emit_unary(n, a.value), a.level};
+  if (arity == 1) return {ops_.unary(n.op, exprs_.type(n.a), n.type, a.value), a.level};
   Emitted b = emit_expr(n.b);
-  if (arity == 2) return {emit_binary(n, a.value, b.value), std::max(a.level, b.level)};
+  if (arity == 2) {
+    match_lanes(a.value, b.value);
+    const bool division = n.op == ExprOp::floordiv || n.op == ExprOp::floormod;
+    const bool non_negative = division && lanes_.non_negative(n.a) && lanes_.non_negative(n.b);
+    return {ops_.binary(n.op, exprs_.type(n.a), n.type, a.value, b.value, non_negative), std::max(a.level, b.level)};
+  }
   Emitted c = emit_expr(n.c);
   int level = std::max({a.level, b.level, c.level});
   int64_t lanes = lane_count(a.value);
@@ -93,7 +95,7 @@ KernelEmitter::Emitted KernelEmitter::compute_expr(ExprId e) {
   return {b_.CreateSelect(a.value, x, y), level};
 }
 
-KernelEmitter::Emitted KernelEmitter::emit_var(const ExprNode& n) {
+HostEmitter::Emitted HostEmitter::emit_var(const ExprNode& n) {
   const Bound& v = bound_[n.var().value];
   if (!v.value) {
     refuse("variable '" + program_.vars[n.var().value].name + "' is used outside its loop");
@@ -105,19 +107,8 @@ KernelEmitter::Emitted KernelEmitter::emit_var(const ExprNode& n) {
   return {b_.CreateAdd(splat(v.value, width_), llvm::ConstantVector::get(steps)), v.level};
 }
 
-Value* KernelEmitter::emit_const(const ExprNode& n) {
-  llvm::Type* t = held_type(context_, n.type);
-  if (ir::is_float(n.type)) {
-    double v = n.float_value();
-    return t->isFloatTy() ? llvm::ConstantFP::get(context_, llvm::APFloat(static_cast<float>(v)))
-                          : llvm::ConstantFP::get(context_, llvm::APFloat(v));
-  }
-  return llvm::ConstantInt::get(
-      t, static_cast<uint64_t>(n.imm) & llvm::maskTrailingOnes<uint64_t>(t->getIntegerBitWidth()));
-}
-
 // lane-affine comparisons with distance 1 become `lane < clamp(limit)` on bytes instead of 64-bit lanes.
-Value* KernelEmitter::emit_mask(ExprId predicate) {
+Value* HostEmitter::emit_mask(ExprId predicate) {
   const ExprNode& n = exprs_[predicate];
   if (n.op == ExprOp::logical_and && !lanes_.form(predicate).uniform()) {
     Value* a = emit_mask(n.a);

@@ -1,6 +1,6 @@
 // The register-tiled micro-kernel. C lives in SSA values (mr rows of vectors) across the loop over k; each
 // step loads every vector of B once and broadcasts every element of A once.
-#include "codegen/llvm/emitter.h"
+#include "codegen/llvm/host_emitter.h"
 #include "codegen/llvm/mma_steps.h"
 #include "codegen/llvm/types.h"
 
@@ -24,7 +24,7 @@ int64_t unroll_for(int64_t steps, int64_t products) {
   return std::min(u, steps);
 }
 
-int64_t lanes_of_atom(const HostMma& m, const MmaTypes& t, const HostFeatures& f) {
+int64_t lanes_of_atom(const HostMma& m, const MmaTypes& t, const MachineFeatures& f) {
   return lanes_for(m.nr, f.vector_bits / (8 * std::max(4, ir::dtype_bytes(t.c))));
 }
 
@@ -32,7 +32,7 @@ int64_t lanes_of_atom(const HostMma& m, const MmaTypes& t, const HostFeatures& f
 
 class MmaEmitter {
  public:
-  MmaEmitter(KernelEmitter& k, const HostMma& m, MmaTypes t)
+  MmaEmitter(HostEmitter& k, const HostMma& m, MmaTypes t)
       : k_(k),
         b_(k.b_),
         m_(m),
@@ -52,7 +52,7 @@ class MmaEmitter {
   }
 
  private:
-  using Place = KernelEmitter::Place;
+  using Place = HostEmitter::Place;
   using Values = std::vector<Value*>;
 
   llvm::Type* storage(ir::DType t) { return storage_type(k_.context_, t); }
@@ -77,7 +77,7 @@ class MmaEmitter {
   void store_tile() {
     for (int64_t i = 0; i < m_.mr; ++i)
       for (int64_t v = 0; v < vectors_; ++v) {
-        Value* r = to_storage(b_, types_.c, round_held(b_, types_.c, acc(i, v)));
+        Value* r = to_storage(b_, types_.c, round_held(b_, k_.features_, types_.c, acc(i, v)));
         k_.store_contiguous(c_place(i, v), m_.c, r, nullptr, false);
       }
   }
@@ -120,7 +120,7 @@ class MmaEmitter {
     Value *a = a_.pointer, *b = panel_.pointer;
     if (trips > 1) {
       llvm::BasicBlock* before = b_.GetInsertBlock();
-      KernelEmitter::CountedLoop loop = k_.begin_counted_loop(b_.getInt64(static_cast<uint64_t>(trips)), "k");
+      HostEmitter::CountedLoop loop = k_.begin_counted_loop(b_.getInt64(static_cast<uint64_t>(trips)), "k");
       auto phi = [&](Value* first) {
         auto* p = b_.CreatePHI(first->getType(), 2);
         p->addIncoming(first, before);
@@ -143,7 +143,7 @@ class MmaEmitter {
     for (int64_t u = 0; u < left; ++u) body(a, b, u);
   }
 
-  KernelEmitter& k_;
+  HostEmitter& k_;
   Builder& b_;
   const HostMma& m_;
   MmaTypes types_;
@@ -153,7 +153,7 @@ class MmaEmitter {
   Values acc_;
 };
 
-void KernelEmitter::emit_mma(const HostMma& m) {
+void HostEmitter::emit_mma(const HostMma& m) {
   MmaTypes types{program_.memory(m.a).type, program_.memory(m.b).type, program_.memory(m.c).type};
   if (auto why = mma_refusal(types)) return refuse(*why);
   if (m.mr < 1 || m.nr < 1 || m.k < 1 || m.pack < 1 || m.k % m.pack != 0)

@@ -1,7 +1,7 @@
 // Statements: loops, branches, stores, lane reductions, prefetches.
 #include <llvm/IR/Intrinsics.h>
 
-#include "codegen/llvm/emitter.h"
+#include "codegen/llvm/host_emitter.h"
 #include "codegen/llvm/types.h"
 
 namespace tilegen::codegen {
@@ -15,50 +15,18 @@ constexpr int64_t kMaxLanes = 64;
 using llvm::Value;
 using namespace thread;
 
-void KernelEmitter::emit_body(const Block& body) {
-  for (StmtId id : body) {
-    if (!refusal_.empty()) return;
-    emit_stmt(program_.stmts[id.value]);
-  }
-}
-
-void KernelEmitter::emit_stmt(const Stmt& s) {
-  if (auto* loop = std::get_if<Loop>(&s.node)) return emit_loop(*loop);
-  if (auto* branch = std::get_if<Branch>(&s.node)) return emit_branch(*branch);
+void HostEmitter::emit_statement(const Stmt& s) {
   if (std::holds_alternative<Barrier>(s.node)) return;  // one thread meets itself
-  int outer = statement_level_;
-  statement_level_ = open_scope(false);
-  if (auto* store = std::get_if<Store>(&s.node))
-    emit_store(*store);
-  else if (auto* reduce = std::get_if<LaneReduce>(&s.node))
-    emit_lane_reduce(*reduce);
-  else if (auto* mma = std::get_if<HostMma>(&s.node))
-    emit_mma(*mma);
-  else if (auto* prefetch = std::get_if<Prefetch>(&s.node))
-    emit_prefetch(*prefetch);
-  else
-    refuse("the program holds statements of GPU blocks");
-  close_scope();
-  statement_level_ = outer;
+  if (auto* store = std::get_if<Store>(&s.node)) return emit_store(*store);
+  if (auto* reduce = std::get_if<LaneReduce>(&s.node)) return emit_lane_reduce(*reduce);
+  if (auto* mma = std::get_if<HostMma>(&s.node)) return emit_mma(*mma);
+  if (auto* prefetch = std::get_if<Prefetch>(&s.node)) return emit_prefetch(*prefetch);
+  refuse("the program holds statements of GPU blocks");
 }
 
-void KernelEmitter::emit_loop(const Loop& loop) {
-  int64_t extent = 0;
-  bool constant = exprs_.is_const_int(loop.extent, &extent);
-  if (constant && extent <= 0) return;
-  if (loop.form != LoopForm::serial && !constant)
-    return refuse("an unrolled or vectorized loop needs a constant extent");
-  if (loop.form == LoopForm::vectorized && extent > 1) return emit_vector_loop(loop);
-  if (loop.form == LoopForm::unrolled || (constant && extent == 1)) return emit_unrolled_loop(loop);
-  emit_serial_loop(loop);
-}
-
-void KernelEmitter::emit_serial_loop(const Loop& loop) {
-  int outer = statement_level_;
-  statement_level_ = open_scope(false);
-  Value* extent = value(loop.extent);
-  close_scope();
-  statement_level_ = outer;
+void HostEmitter::emit_serial_loop(const Loop& loop) {
+  Value* extent = nullptr;
+  in_statement([&] { extent = value(loop.extent); });
   CountedLoop l = begin_counted_loop(extent, program_.vars[loop.var.value].name.c_str());
   open_scope(true);
   bind(loop.var, l.index);
@@ -67,18 +35,7 @@ void KernelEmitter::emit_serial_loop(const Loop& loop) {
   end_counted_loop(l);
 }
 
-void KernelEmitter::emit_unrolled_loop(const Loop& loop) {
-  int64_t extent = 0;
-  exprs_.is_const_int(loop.extent, &extent);
-  for (int64_t i = 0; i < extent && refusal_.empty(); ++i) {
-    open_scope(false);
-    bind(loop.var, b_.getInt64(i));
-    emit_body(loop.body);
-    close_scope();
-  }
-}
-
-void KernelEmitter::emit_vector_loop(const Loop& loop) {
+void HostEmitter::emit_vector_loop(const Loop& loop) {
   int64_t extent = 0;
   exprs_.is_const_int(loop.extent, &extent);
   int64_t whole = extent / kMaxLanes, rest = extent % kMaxLanes;
@@ -93,7 +50,7 @@ void KernelEmitter::emit_vector_loop(const Loop& loop) {
   if (rest > 0) emit_lanes(loop, b_.getInt64(whole * kMaxLanes), rest, whole * kMaxLanes);
 }
 
-void KernelEmitter::emit_lanes(const Loop& loop, Value* base, int64_t width, int64_t base_divisor) {
+void HostEmitter::emit_lanes(const Loop& loop, Value* base, int64_t width, int64_t base_divisor) {
   if (lane_var_.valid()) return refuse("vectorized loops do not nest");
   if (width == 1) {  // what is left of a very wide loop
     open_scope(false);
@@ -113,41 +70,14 @@ void KernelEmitter::emit_lanes(const Loop& loop, Value* base, int64_t width, int
   width_ = 1;
 }
 
-KernelEmitter::CountedLoop KernelEmitter::begin_counted_loop(Value* extent, const char* name) {
-  CountedLoop l;
-  l.extent = extent;
-  llvm::BasicBlock* before = b_.GetInsertBlock();
-  l.body = llvm::BasicBlock::Create(context_, name, function_);
-  l.exit = llvm::BasicBlock::Create(context_, std::string(name) + ".end", function_);
-  auto* constant = llvm::dyn_cast<llvm::ConstantInt>(extent);
-  if (constant && constant->getSExtValue() > 0)
-    b_.CreateBr(l.body);
-  else
-    b_.CreateCondBr(b_.CreateICmpSGT(extent, b_.getInt64(0)), l.body, l.exit);
-  b_.SetInsertPoint(l.body);
-  l.index = b_.CreatePHI(b_.getInt64Ty(), 2, name);
-  l.index->addIncoming(b_.getInt64(0), before);
-  return l;
-}
-
-void KernelEmitter::end_counted_loop(const CountedLoop& l) {
-  Value* next = b_.CreateAdd(l.index, b_.getInt64(1), "", /*HasNUW=*/true, /*HasNSW=*/true);
-  l.index->addIncoming(next, b_.GetInsertBlock());
-  b_.CreateCondBr(b_.CreateICmpSLT(next, l.extent), l.body, l.exit);
-  b_.SetInsertPoint(l.exit);
-}
-
-void KernelEmitter::emit_branch(const Branch& branch) {
-  int outer = statement_level_;
-  statement_level_ = open_scope(false);
-  Value* condition = value(branch.condition);
-  close_scope();
-  statement_level_ = outer;
+void HostEmitter::emit_branch(const Branch& branch) {
+  Value* condition = nullptr;
+  in_statement([&] { condition = value(branch.condition); });
   emit_either(
       condition, [&] { emit_body(branch.then_body); }, [&] { emit_body(branch.else_body); });
 }
 
-void KernelEmitter::emit_either(Value* condition, const std::function<void()>& then,
+void HostEmitter::emit_either(Value* condition, const std::function<void()>& then,
                                 const std::function<void()>& otherwise) {
   if (auto* known = llvm::dyn_cast<llvm::ConstantInt>(condition))
     return known->isOne() ? then() : otherwise();
@@ -167,7 +97,7 @@ void KernelEmitter::emit_either(Value* condition, const std::function<void()>& t
   b_.SetInsertPoint(next);
 }
 
-void KernelEmitter::emit_prefetch(const Prefetch& prefetch) {
+void HostEmitter::emit_prefetch(const Prefetch& prefetch) {
   Value* pointer = element_pointer(prefetch.memory, value(prefetch.index));
   b_.CreateIntrinsic(
       llvm::Intrinsic::prefetch, {pointer->getType()},
@@ -176,11 +106,11 @@ void KernelEmitter::emit_prefetch(const Prefetch& prefetch) {
 
 namespace {
 
-Value* combine(Builder& b, Combine how, ir::DType t, Value* x, Value* y) {
+Value* combine(Builder& b, const MachineFeatures& f, Combine how, ir::DType t, Value* x, Value* y) {
   bool is_signed = ir::dtype_kind(t) == ir::DTypeKind::signed_int;
   if (ir::is_float(t)) {
     if (how == Combine::sum) return b.CreateFAdd(x, y);
-    return how == Combine::max ? float_max(b, x, y) : float_min(b, x, y);
+    return how == Combine::max ? float_max(b, f, x, y) : float_min(b, f, x, y);
   }
   if (how == Combine::sum) return b.CreateAdd(x, y);
   using namespace llvm::Intrinsic;
@@ -190,7 +120,7 @@ Value* combine(Builder& b, Combine how, ir::DType t, Value* x, Value* y) {
 
 // Folds the upper half onto the lower until one lane is left: a tree, so sums are as accurate as pairwise
 // ones.
-Value* reduce_lanes(Builder& b, Combine how, ir::DType t, Value* v) {
+Value* reduce_lanes(Builder& b, const MachineFeatures& f, Combine how, ir::DType t, Value* v) {
   auto part = [&](int64_t from, int64_t count) -> Value* {
     if (count == 1) return b.CreateExtractElement(v, static_cast<uint64_t>(from));
     std::vector<int> pick;
@@ -201,18 +131,18 @@ Value* reduce_lanes(Builder& b, Combine how, ir::DType t, Value* v) {
   for (int64_t lanes = lane_count(v); lanes > 1; lanes /= 2) {
     if (lanes % 2) {
       Value* last = part(lanes - 1, 1);
-      odd = odd ? combine(b, how, t, odd, last) : last;
+      odd = odd ? combine(b, f, how, t, odd, last) : last;
     }
-    v = combine(b, how, t, part(0, lanes / 2), part(lanes / 2, lanes / 2));
+    v = combine(b, f, how, t, part(0, lanes / 2), part(lanes / 2, lanes / 2));
   }
-  return odd ? combine(b, how, t, v, odd) : v;
+  return odd ? combine(b, f, how, t, v, odd) : v;
 }
 
 }  // namespace
 
 // f16 and bf16 are combined in f32 and rounded once at the end: the order, hence where roundings fall, is
 // ours.
-void KernelEmitter::emit_lane_reduce(const LaneReduce& r) {
+void HostEmitter::emit_lane_reduce(const LaneReduce& r) {
   const Memory& src = program_.memory(r.src);
   const Memory& dst = program_.memory(r.dst);
   if (src.type != dst.type) return refuse("a lane reduction between different types");
@@ -231,18 +161,18 @@ void KernelEmitter::emit_lane_reduce(const LaneReduce& r) {
     }
     Value* v = from_storage(b_, t, load_contiguous(p, r.src, lanes, nullptr));
     if (lanes == piece)
-      total = total ? combine(b_, r.combine, t, total, v) : v;
+      total = total ? combine(b_, features_, r.combine, t, total, v) : v;
     else
-      scalar = lanes > 1 ? reduce_lanes(b_, r.combine, t, v) : v;
+      scalar = lanes > 1 ? reduce_lanes(b_, features_, r.combine, t, v) : v;
   }
-  Value* result = piece > 1 ? reduce_lanes(b_, r.combine, t, total) : total;
-  if (scalar) result = combine(b_, r.combine, t, result, scalar);
+  Value* result = piece > 1 ? reduce_lanes(b_, features_, r.combine, t, total) : total;
+  if (scalar) result = combine(b_, features_, r.combine, t, result, scalar);
   Place to = place(r.dst, r.dst_index);
   if (r.accumulate) {
     Value* old = from_storage(b_, t, load_scalar(to, r.dst, nullptr));
-    result = combine(b_, r.combine, t, old, result);
+    result = combine(b_, features_, r.combine, t, old, result);
   }
-  store_scalar(to, r.dst, to_storage(b_, t, round_held(b_, t, result)), nullptr);
+  store_scalar(to, r.dst, to_storage(b_, t, round_held(b_, features_, t, result)), nullptr);
 }
 
 }  // namespace tilegen::codegen

@@ -2,7 +2,7 @@
 //  - all lanes take part (the usual case): no masks, whole vectors;
 //  - and every streaming store is aligned: the stores bypass the caches;
 //  - otherwise: masked.
-#include "codegen/llvm/emitter.h"
+#include "codegen/llvm/host_emitter.h"
 
 namespace tilegen::codegen {
 
@@ -11,7 +11,7 @@ using ir::ExprNode;
 using ir::ExprOp;
 using llvm::Value;
 
-void KernelEmitter::emit_versions(const thread::Block& body) {
+void HostEmitter::emit_versions(const thread::Block& body) {
   Value* all = all_lanes_condition(body);  // fills assumed_
   if (!all) return emit_streaming_versions(body);
   std::unordered_set<ExprId> assumed = std::move(assumed_);
@@ -26,7 +26,7 @@ void KernelEmitter::emit_versions(const thread::Block& body) {
       [&] { emit_body(body); });
 }
 
-void KernelEmitter::emit_streaming_versions(const thread::Block& body) {
+void HostEmitter::emit_streaming_versions(const thread::Block& body) {
   Value* aligned = streaming_condition(body);
   if (!aligned) return emit_body(body);
   streamed_ = true;
@@ -40,13 +40,13 @@ void KernelEmitter::emit_streaming_versions(const thread::Block& body) {
       [&] { emit_body(body); });
 }
 
-ExprId KernelEmitter::needed(ExprId predicate) const {
+ExprId HostEmitter::needed(ExprId predicate) const {
   if (!predicate.valid() || exprs_.is_true(predicate) || assumed_.contains(predicate)) return ExprId();
   return predicate;
 }
 
 // Whether all predicates that can be judged as a whole hold; null when there is none of that kind.
-Value* KernelEmitter::all_lanes_condition(const thread::Block& body) {
+Value* HostEmitter::all_lanes_condition(const thread::Block& body) {
   std::vector<ExprId> predicates;
   std::unordered_set<ExprId> seen;
   for (thread::StmtId id : body) {
@@ -72,7 +72,7 @@ Value* KernelEmitter::all_lanes_condition(const thread::Block& body) {
   return all;
 }
 
-void KernelEmitter::collect_predicates(ExprId e, std::vector<ExprId>& predicates,
+void HostEmitter::collect_predicates(ExprId e, std::vector<ExprId>& predicates,
                                        std::unordered_set<ExprId>& seen) {
   if (!seen.insert(e).second) return;
   const ExprNode& n = exprs_[e];
@@ -90,7 +90,7 @@ void KernelEmitter::collect_predicates(ExprId e, std::vector<ExprId>& predicates
 
 // A difference of affine forms is largest at one end of the lanes; that lane speaks for all. Predicates that
 // read memory are not judged: the read might itself need guarding.
-Value* KernelEmitter::holds_for_all_lanes(ExprId predicate) {
+Value* HostEmitter::holds_for_all_lanes(ExprId predicate) {
   const ExprNode& n = exprs_[predicate];
   if (n.op == ExprOp::logical_and) {
     Value* a = holds_for_all_lanes(n.a);
@@ -113,7 +113,7 @@ Value* KernelEmitter::holds_for_all_lanes(ExprId predicate) {
   return n.op == ExprOp::lt ? b_.CreateICmpSLT(x, y) : b_.CreateICmpSLE(x, y);
 }
 
-bool KernelEmitter::reads_memory(ExprId e, std::unordered_set<ExprId>& seen) const {
+bool HostEmitter::reads_memory(ExprId e, std::unordered_set<ExprId>& seen) const {
   if (!seen.insert(e).second) return false;
   const ExprNode& n = exprs_[e];
   if (n.op == ExprOp::load) return true;
@@ -122,7 +122,7 @@ bool KernelEmitter::reads_memory(ExprId e, std::unordered_set<ExprId>& seen) con
          (arity > 2 && reads_memory(n.c, seen));
 }
 
-bool KernelEmitter::may_stream(const thread::Store& s) {
+bool HostEmitter::may_stream(const thread::Store& s) {
   if (!s.streaming || needed(s.predicate).valid()) return false;
   LaneForm form = lanes_.form(s.index);
   int64_t bytes = width_ * ir::dtype_bytes(program_.memory(s.memory).type);
@@ -131,7 +131,7 @@ bool KernelEmitter::may_stream(const thread::Store& s) {
 
 // True at run time when every streaming store of the body is wanted and meets the alignment that bypassing
 // the caches asks for.
-Value* KernelEmitter::streaming_condition(const thread::Block& body) {
+Value* HostEmitter::streaming_condition(const thread::Block& body) {
   Value* bits = nullptr;
   Value* wanted = nullptr;
   for (thread::StmtId id : body) {

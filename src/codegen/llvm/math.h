@@ -24,12 +24,12 @@ namespace tilegen::codegen::math {
 
 using Builder = llvm::IRBuilder<>;
 
-llvm::Value* emit_exp(Builder& b, const HostFeatures& f, llvm::Value* x);
-llvm::Value* emit_exp2(Builder& b, const HostFeatures& f, llvm::Value* x);
-llvm::Value* emit_log(Builder& b, const HostFeatures& f, llvm::Value* x);
-llvm::Value* emit_log2(Builder& b, const HostFeatures& f, llvm::Value* x);
-llvm::Value* emit_tanh(Builder& b, const HostFeatures& f, llvm::Value* x);
-llvm::Value* emit_erf(Builder& b, const HostFeatures& f, llvm::Value* x);
-llvm::Value* emit_sigmoid(Builder& b, const HostFeatures& f, llvm::Value* x);
+llvm::Value* emit_exp(Builder& b, const MachineFeatures& f, llvm::Value* x);
+llvm::Value* emit_exp2(Builder& b, const MachineFeatures& f, llvm::Value* x);
+llvm::Value* emit_log(Builder& b, const MachineFeatures& f, llvm::Value* x);
+llvm::Value* emit_log2(Builder& b, const MachineFeatures& f, llvm::Value* x);
+llvm::Value* emit_tanh(Builder& b, const MachineFeatures& f, llvm::Value* x);
+llvm::Value* emit_erf(Builder& b, const MachineFeatures& f, llvm::Value* x);
+llvm::Value* emit_sigmoid(Builder& b, const MachineFeatures& f, llvm::Value* x);
 
 }  // namespace tilegen::codegen::math

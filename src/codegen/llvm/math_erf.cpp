@@ -8,7 +8,7 @@ using llvm::Value;
 
 namespace {
 
-Value* erfc_float(Parts& p, const HostFeatures& f, Value* m) {
+Value* erfc_float(Parts& p, const MachineFeatures& f, Value* m) {
   Value* t = p.clamp(m, 0.92, 4);
   Value* log_erfc =
       p.polynomial(t, {0x1.b9314p-20, -0x1.835e5p-15, 0x1.3963c6p-11, -0x1.382f88p-8, 0x1.b10bbap-6,
@@ -16,7 +16,7 @@ Value* erfc_float(Parts& p, const HostFeatures& f, Value* m) {
   return emit_exp(p.builder(), f, log_erfc);
 }
 
-Value* erfc_double(Parts& p, const HostFeatures& f, Value* m) {
+Value* erfc_double(Parts& p, const MachineFeatures& f, Value* m) {
   llvm::IRBuilder<>& b = p.builder();
   Value* t = p.clamp(m, 1, 6);
   Value* u = b.CreateFDiv(b.CreateFSub(t, p.number(3)), b.CreateFAdd(t, p.number(3)));
@@ -32,7 +32,7 @@ Value* erfc_double(Parts& p, const HostFeatures& f, Value* m) {
 
 }  // namespace
 
-Value* emit_erf(Builder& b, const HostFeatures& f, Value* x) {
+Value* emit_erf(Builder& b, const MachineFeatures& f, Value* x) {
   Parts p(b, f, x);
   const bool wide = p.is_double();
   Value* m = p.magnitude(x);

@@ -6,7 +6,7 @@ namespace tilegen::codegen::math {
 
 using llvm::Value;
 
-Value* emit_exp(Builder& b, const HostFeatures& f, Value* x) {
+Value* emit_exp(Builder& b, const MachineFeatures& f, Value* x) {
   Parts p(b, f, x);
   constexpr double kLog2e = 0x1.71547652b82fep+0;
   Value *r, *n, *q;
@@ -30,7 +30,7 @@ Value* emit_exp(Builder& b, const HostFeatures& f, Value* x) {
   return p.scale(b.CreateFAdd(tail, p.number(1)), n);
 }
 
-Value* emit_exp2(Builder& b, const HostFeatures& f, Value* x) {
+Value* emit_exp2(Builder& b, const MachineFeatures& f, Value* x) {
   Parts p(b, f, x);
   Value *n, *q;
   if (p.is_double()) {
@@ -52,7 +52,7 @@ Value* emit_exp2(Builder& b, const HostFeatures& f, Value* x) {
 }
 
 // Through e^-|x|, which neither overflows nor loses the small results of a very negative x.
-Value* emit_sigmoid(Builder& b, const HostFeatures& f, Value* x) {
+Value* emit_sigmoid(Builder& b, const MachineFeatures& f, Value* x) {
   Parts p(b, f, x);
   Value* e = emit_exp(b, f, b.CreateFNeg(p.magnitude(x)));
   Value* over = b.CreateSelect(b.CreateFCmpOLT(x, p.number(0)), e, p.number(1));
@@ -60,7 +60,7 @@ Value* emit_sigmoid(Builder& b, const HostFeatures& f, Value* x) {
 }
 
 // Odd polynomial near 0; 1 - 2 / (e^2|x| + 1) elsewhere, which is 1 when the exponential overflows.
-Value* emit_tanh(Builder& b, const HostFeatures& f, Value* x) {
+Value* emit_tanh(Builder& b, const MachineFeatures& f, Value* x) {
   Parts p(b, f, x);
   Value* m = p.magnitude(x);
   Value* z = b.CreateFMul(x, x);

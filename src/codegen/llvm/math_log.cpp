@@ -63,7 +63,7 @@ Value* special(Parts& p, Value* x, Value* result) {
 
 }  // namespace
 
-Value* emit_log(Builder& b, const HostFeatures& f, Value* x) {
+Value* emit_log(Builder& b, const MachineFeatures& f, Value* x) {
   Parts p(b, f, x);
   Reduced t = reduce(p, x);
   const bool wide = p.is_double();
@@ -73,7 +73,7 @@ Value* emit_log(Builder& b, const HostFeatures& f, Value* x) {
 }
 
 // log2(m) = (r + tail) * log2(e), the product with r kept exact by the low part of the constant.
-Value* emit_log2(Builder& b, const HostFeatures& f, Value* x) {
+Value* emit_log2(Builder& b, const MachineFeatures& f, Value* x) {
   Parts p(b, f, x);
   Reduced t = reduce(p, x);
   const bool wide = p.is_double();

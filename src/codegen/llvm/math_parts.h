@@ -11,7 +11,7 @@ namespace tilegen::codegen::math {
 // Arithmetic in the type of one argument, so that the formulas below read like formulas.
 class Parts {
  public:
-  Parts(Builder& b, const HostFeatures& f, llvm::Value* like) : b_(b), features_(f), type_(like->getType()) {}
+  Parts(Builder& b, const MachineFeatures& f, llvm::Value* like) : b_(b), features_(f), type_(like->getType()) {}
 
   Builder& builder() { return b_; }
   bool is_double() const { return type_->getScalarType()->isDoubleTy(); }
@@ -37,7 +37,7 @@ class Parts {
   llvm::Type* integer_type();
 
   Builder& b_;
-  const HostFeatures& features_;
+  const MachineFeatures& features_;
   llvm::Type* type_;
 };
 

@@ -19,7 +19,7 @@ std::optional<std::string> mma_refusal(const MmaTypes& t) {
          " into " + ir::dtype_name(t.c);
 }
 
-MmaSteps::MmaSteps(llvm::IRBuilder<>& b, const HostFeatures& f, MmaTypes types, int64_t lanes, int pack)
+MmaSteps::MmaSteps(llvm::IRBuilder<>& b, const MachineFeatures& f, MmaTypes types, int64_t lanes, int pack)
     : b_(b), features_(f), types_(types), lanes_(lanes), pack_(pack) {
   bool full = lanes == 16 || lanes == 8 || lanes == 4;
   if (types.a == DType::bf16 && types.b == DType::bf16 && types.c == DType::f32 && pack == 2 &&
@@ -46,7 +46,7 @@ Value* MmaSteps::spread(Value* scalar) {
   return lanes_ > 1 ? b_.CreateVectorSplat(static_cast<unsigned>(lanes_), scalar) : scalar;
 }
 
-Value* MmaSteps::widen(Value* v, DType t) { return cast_held(b_, t, types_.c, from_storage(b_, t, v)); }
+Value* MmaSteps::widen(Value* v, DType t) { return cast_held(b_, features_, t, types_.c, from_storage(b_, t, v)); }
 
 // `count` groups of pack elements -> pack values of `count` elements in C's type.
 MmaSteps::Operand MmaSteps::widened(Value* loaded, DType t, int64_t count) {

@@ -28,7 +28,7 @@ class MmaSteps {
   // The k elements of one step: one value per k (widened), or one value for all of them (dot product form).
   using Operand = std::vector<llvm::Value*>;
 
-  MmaSteps(llvm::IRBuilder<>& b, const HostFeatures& f, MmaTypes types, int64_t lanes, int pack);
+  MmaSteps(llvm::IRBuilder<>& b, const MachineFeatures& f, MmaTypes types, int64_t lanes, int pack);
 
   llvm::Value* zero();
   // From what was loaded: lanes * pack elements of B; pack elements of A, spread over the lanes.
@@ -49,7 +49,7 @@ class MmaSteps {
   llvm::Value* dot_bytes(llvm::Value* acc, llvm::Value* unsigned_bytes, llvm::Value* signed_bytes);
 
   llvm::IRBuilder<>& b_;
-  HostFeatures features_;
+  MachineFeatures features_;
   MmaTypes types_;
   int64_t lanes_;
   int pack_;

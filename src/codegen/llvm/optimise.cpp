@@ -1,6 +1,8 @@
 #include "codegen/llvm/optimise.h"
 
 #include <llvm/Passes/PassBuilder.h>
+#include <llvm/Transforms/InstCombine/InstCombine.h>
+#include <llvm/Transforms/Scalar/ADCE.h>
 #include <llvm/Transforms/Scalar/EarlyCSE.h>
 #include <llvm/Transforms/Scalar/InstSimplifyPass.h>
 #include <llvm/Transforms/Scalar/LICM.h>
@@ -16,17 +18,13 @@ struct Optimiser::Passes {
   llvm::CGSCCAnalysisManager calls;
   llvm::ModuleAnalysisManager modules;
   llvm::FunctionPassManager pipeline;
+
+  void add_host();
+  void add_gpu();
 };
 
-Optimiser::Optimiser(llvm::TargetMachine& machine) : passes_(std::make_unique<Passes>()) {
-  llvm::PassBuilder builder(&machine);
-  builder.registerModuleAnalyses(passes_->modules);
-  builder.registerCGSCCAnalyses(passes_->calls);
-  builder.registerFunctionAnalyses(passes_->functions);
-  builder.registerLoopAnalyses(passes_->loops);
-  builder.crossRegisterProxies(passes_->loops, passes_->functions, passes_->calls, passes_->modules);
-
-  llvm::FunctionPassManager& p = passes_->pipeline;
+void Optimiser::Passes::add_host() {
+  llvm::FunctionPassManager& p = pipeline;
   p.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
   p.addPass(llvm::EarlyCSEPass(/*UseMemorySSA=*/true));
   p.addPass(llvm::InstSimplifyPass());
@@ -36,6 +34,28 @@ Optimiser::Optimiser(llvm::TargetMachine& machine) : passes_(std::make_unique<Pa
   p.addPass(llvm::EarlyCSEPass(/*UseMemorySSA=*/true));
   p.addPass(llvm::InstSimplifyPass());
   p.addPass(llvm::SimplifyCFGPass());
+}
+
+void Optimiser::Passes::add_gpu() {
+  llvm::FunctionPassManager& p = pipeline;
+  p.addPass(llvm::EarlyCSEPass(/*UseMemorySSA=*/true));
+  p.addPass(llvm::InstCombinePass());
+  llvm::LICMOptions hoist;
+  p.addPass(llvm::createFunctionToLoopPassAdaptor(llvm::LICMPass(hoist), /*UseMemorySSA=*/true));
+  p.addPass(llvm::EarlyCSEPass(/*UseMemorySSA=*/true));
+  p.addPass(llvm::ADCEPass());
+  p.addPass(llvm::SimplifyCFGPass());
+}
+
+Optimiser::Optimiser(llvm::TargetMachine& machine, Pipeline pipeline) : passes_(std::make_unique<Passes>()) {
+  llvm::PassBuilder builder(&machine);
+  builder.registerModuleAnalyses(passes_->modules);
+  builder.registerCGSCCAnalyses(passes_->calls);
+  builder.registerFunctionAnalyses(passes_->functions);
+  builder.registerLoopAnalyses(passes_->loops);
+  builder.crossRegisterProxies(passes_->loops, passes_->functions, passes_->calls, passes_->modules);
+
+  pipeline == Pipeline::host ? passes_->add_host() : passes_->add_gpu();
 }
 
 Optimiser::~Optimiser() = default;

@@ -1,6 +1,5 @@
-// The lean pass pipeline of host kernels. The emitter already vectorises and unrolls, so what is left is
-// promotion of register memories, sharing, hoisting and clean-up; the loop and SLP vectorisers would only
-// cost time.
+// Lean pass pipelines. The emitters already vectorise and unroll, so what is left is promotion of register
+// memories (host), sharing, hoisting and clean-up; the vectorisers and unrollers would only cost time.
 #pragma once
 
 #include <memory>
@@ -13,7 +12,8 @@ namespace tilegen::codegen {
 // Owns the analyses of one compile. After a fatal error it must be leaked with the module.
 class Optimiser {
  public:
-  explicit Optimiser(llvm::TargetMachine& machine);
+  enum class Pipeline { host, gpu };
+  Optimiser(llvm::TargetMachine& machine, Pipeline pipeline);
   ~Optimiser();
   void run(llvm::Module& module);
 

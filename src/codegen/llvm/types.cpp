@@ -19,10 +19,11 @@ Value* floats_of(B& b, Value* bits) {
   return b.CreateBitCast(bits, shaped_like(bits, f));
 }
 
-// Nearest-even on the upper half of the f32 pattern. Integer arithmetic because the native conversion flushes
+// Nearest-even on the upper half of the f32 pattern. Integer arithmetic on x86, where the native conversion flushes
 // denormals, which the contract does not allow, and exists on few machines. NaN keeps its sign and turns
 // quiet.
-Value* round_to_bf16(B& b, Value* v) {
+Value* round_to_bf16(B& b, const MachineFeatures& f, Value* v) {
+  if (f.native_bf16) return b.CreateFPExt(b.CreateFPTrunc(v, shaped_like(v, b.getBFloatTy())), v->getType());
   Value* bits = bits_of(b, v);
   Value* even = b.CreateAnd(b.CreateLShr(bits, 16), 1);
   Value* rounded = b.CreateAdd(b.CreateAdd(bits, llvm::ConstantInt::get(bits->getType(), 0x7fff)), even);
@@ -48,20 +49,20 @@ Value* narrow_to_odd(B& b, Value* v) {
 bool held_as_double(Value* v) { return v->getType()->getScalarType()->isDoubleTy(); }
 bool is_signed(DType t) { return ir::dtype_kind(t) == ir::DTypeKind::signed_int; }
 
-Value* float_to_float(B& b, DType to, Value* v) {
+Value* float_to_float(B& b, const MachineFeatures& f, DType to, Value* v) {
   if (to == DType::f64) return held_as_double(v) ? v : b.CreateFPExt(v, shaped_like(v, b.getDoubleTy()));
-  if (!held_as_double(v)) return round_held(b, to, v);
+  if (!held_as_double(v)) return round_held(b, f, to, v);
   if (to == DType::f32) return b.CreateFPTrunc(v, shaped_like(v, b.getFloatTy()));
-  return round_held(b, to, narrow_to_odd(b, v));
+  return round_held(b, f, to, narrow_to_odd(b, v));
 }
 
-Value* int_to_float(B& b, DType from, DType to, Value* v) {
+Value* int_to_float(B& b, const MachineFeatures& f, DType from, DType to, Value* v) {
   bool sign = is_signed(from);
   auto convert = [&](Type* t) {
     return sign ? b.CreateSIToFP(v, shaped_like(v, t)) : b.CreateUIToFP(v, shaped_like(v, t));
   };
   if (to == DType::f64) return convert(b.getDoubleTy());
-  return round_held(b, to, convert(b.getFloatTy()));
+  return round_held(b, f, to, convert(b.getFloatTy()));
 }
 
 Value* float_to_int(B& b, DType to, Value* v) {
@@ -86,8 +87,14 @@ Value* select_float(B& b, llvm::CmpInst::Predicate wins, Value* x, Value* y) {
 
 }  // namespace
 
-Value* float_min(B& b, Value* x, Value* y) { return select_float(b, llvm::CmpInst::FCMP_OLT, x, y); }
-Value* float_max(B& b, Value* x, Value* y) { return select_float(b, llvm::CmpInst::FCMP_OGT, x, y); }
+Value* float_min(B& b, const MachineFeatures& f, Value* x, Value* y) {
+  if (f.native_minmax) return b.CreateMinNum(x, y);
+  return select_float(b, llvm::CmpInst::FCMP_OLT, x, y);
+}
+Value* float_max(B& b, const MachineFeatures& f, Value* x, Value* y) {
+  if (f.native_minmax) return b.CreateMaxNum(x, y);
+  return select_float(b, llvm::CmpInst::FCMP_OGT, x, y);
+}
 
 Type* storage_type(llvm::LLVMContext& c, DType t) {
   switch (t) {
@@ -135,13 +142,13 @@ Value* to_storage(B& b, DType t, Value* v) {
   }
 }
 
-Value* round_held(B& b, DType t, Value* v) {
-  if (t == DType::bf16) return round_to_bf16(b, v);
+Value* round_held(B& b, const MachineFeatures& f, DType t, Value* v) {
+  if (t == DType::bf16) return round_to_bf16(b, f, v);
   if (t == DType::f16) return b.CreateFPExt(b.CreateFPTrunc(v, shaped_like(v, b.getHalfTy())), v->getType());
   return v;
 }
 
-Value* cast_held(B& b, DType from, DType to, Value* v) {
+Value* cast_held(B& b, const MachineFeatures& f, DType from, DType to, Value* v) {
   if (from == to) return v;
   if (ir::is_bool(to)) {
     Value* zero = llvm::Constant::getNullValue(v->getType());
@@ -151,8 +158,8 @@ Value* cast_held(B& b, DType from, DType to, Value* v) {
     Type* t = shaped_like(v, held_type(b.getContext(), to));
     return ir::is_float(to) ? b.CreateUIToFP(v, t) : b.CreateZExt(v, t);
   }
-  if (ir::is_float(from)) return ir::is_float(to) ? float_to_float(b, to, v) : float_to_int(b, to, v);
-  if (ir::is_float(to)) return int_to_float(b, from, to, v);
+  if (ir::is_float(from)) return ir::is_float(to) ? float_to_float(b, f, to, v) : float_to_int(b, to, v);
+  if (ir::is_float(to)) return int_to_float(b, f, from, to, v);
   return b.CreateIntCast(v, shaped_like(v, held_type(b.getContext(), to)), is_signed(from));
 }
 

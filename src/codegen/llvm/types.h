@@ -3,6 +3,7 @@
 
 #include <llvm/IR/IRBuilder.h>
 
+#include "codegen/llvm/backend.h"
 #include "ir/dtype.h"
 
 namespace tilegen::codegen {
@@ -28,14 +29,14 @@ llvm::Value* to_storage(llvm::IRBuilder<>& b, ir::DType t, llvm::Value* v);
 
 // A float (f16, bf16) or double/float (f32) rounded to `t`, nearest even, still held. Identity for f32 and
 // f64 held in their own width.
-llvm::Value* round_held(llvm::IRBuilder<>& b, ir::DType t, llvm::Value* v);
+llvm::Value* round_held(llvm::IRBuilder<>& b, const MachineFeatures& f, ir::DType t, llvm::Value* v);
 
-// min and max of the language: a NaN operand is ignored. Spelled as compares and selects, because the LLVM
-// intrinsics may turn into library calls for half.
-llvm::Value* float_min(llvm::IRBuilder<>& b, llvm::Value* x, llvm::Value* y);
-llvm::Value* float_max(llvm::IRBuilder<>& b, llvm::Value* x, llvm::Value* y);
+// min and max of the language: a NaN operand is ignored. One instruction where the machine has it, else compares
+// and selects, because the LLVM intrinsics may turn into library calls.
+llvm::Value* float_min(llvm::IRBuilder<>& b, const MachineFeatures& f, llvm::Value* x, llvm::Value* y);
+llvm::Value* float_max(llvm::IRBuilder<>& b, const MachineFeatures& f, llvm::Value* x, llvm::Value* y);
 
 // dtype.h's contract of a cast between held values.
-llvm::Value* cast_held(llvm::IRBuilder<>& b, ir::DType from, ir::DType to, llvm::Value* v);
+llvm::Value* cast_held(llvm::IRBuilder<>& b, const MachineFeatures& f, ir::DType from, ir::DType to, llvm::Value* v);
 
 }  // namespace tilegen::codegen

@@ -69,9 +69,17 @@ MmaAtom m8n8k4_f64() {
           over_lanes({8, 8}, {{0, 8, kThread, 4}, {1, 2, kRegister, 1}, {1, 4, kThread, 1}}), 8, meaning::fma_f64};
 }
 
-// Plain multiply-add, one element of C a lane: the form of last resort, exact in every type.
-MmaAtom fma(const char* name, DType in, DType out, MmaMeaning meaning) {
-  return {name, 8, 4, 1, in, in, out,
+// Plain multiply-adds, exact in every type: for types without a matrix instruction, and for tiles that none divides.
+// A lane holds 4x4 elements of C, so that operands can be read four at a time, or one.
+MmaAtom fma_4x4(const std::string& name, DType a, DType b, DType out, MmaMeaning meaning) {
+  return {name + ":4x4", 32, 16, 1, a, b, out,
+          over_lanes({32, 1}, {{0, 4, kRegister, 1}, {0, 8, kThread, 4}, {kReplica, 4, kThread, 1}}),
+          over_lanes({1, 16}, {{1, 4, kRegister, 1}, {1, 4, kThread, 1}, {kReplica, 8, kThread, 4}}),
+          over_lanes({32, 16}, {{0, 4, kRegister, 4}, {0, 8, kThread, 4}, {1, 4, kRegister, 1}, {1, 4, kThread, 1}}), 16, meaning};
+}
+
+MmaAtom fma_1x1(const std::string& name, DType a, DType b, DType out, MmaMeaning meaning) {
+  return {name + ":1x1", 8, 4, 1, a, b, out,
           over_lanes({8, 1}, {{0, 8, kThread, 4}, {kReplica, 4, kThread, 1}}),
           over_lanes({1, 4}, {{1, 4, kThread, 1}, {kReplica, 8, kThread, 4}}),
           over_lanes({8, 4}, {{0, 8, kThread, 4}, {1, 4, kThread, 1}}), 2, meaning};
@@ -80,7 +88,7 @@ MmaAtom fma(const char* name, DType in, DType out, MmaMeaning meaning) {
 // clang-format on
 
 std::vector<MmaAtom> ampere_atoms() {
-  return {
+  std::vector<MmaAtom> atoms = {
       m16n8k16("mma.m16n8k16.f32.f16", DType::f16, DType::f32, meaning::dot_f32),
       m16n8k16("mma.m16n8k16.f16.f16", DType::f16, DType::f16, meaning::dot_f16),
       m16n8k16("mma.m16n8k16.f32.bf16", DType::bf16, DType::f32, meaning::dot_f32),
@@ -89,11 +97,27 @@ std::vector<MmaAtom> ampere_atoms() {
       m16n8k32("mma.m16n8k32.s32.s8.u8", DType::i8, DType::u8),
       m16n8k32("mma.m16n8k32.s32.u8.s8", DType::u8, DType::i8),
       m8n8k4_f64(),
-      fma("fma.f32", DType::f32, DType::f32, meaning::fma_f32),
-      fma("fma.f16.f32", DType::f16, DType::f32, meaning::fma_f32),
-      fma("fma.bf16.f32", DType::bf16, DType::f32, meaning::fma_f32),
-      fma("fma.f64", DType::f64, DType::f64, meaning::fma_f64),
   };
+  struct Types {
+    const char* name;
+    DType a, b, c;
+    MmaMeaning meaning;
+  };
+  const Types plain[] = {
+      {"fma.f32", DType::f32, DType::f32, DType::f32, meaning::fma_f32},
+      {"fma.f32.f16", DType::f16, DType::f16, DType::f32, meaning::fma_f32},
+      {"fma.f32.bf16", DType::bf16, DType::bf16, DType::f32, meaning::fma_f32},
+      {"fma.f64", DType::f64, DType::f64, DType::f64, meaning::fma_f64},
+      {"fma.s32.s8.s8", DType::i8, DType::i8, DType::i32, meaning::dot_i32},
+      {"fma.s32.u8.u8", DType::u8, DType::u8, DType::i32, meaning::dot_i32},
+      {"fma.s32.s8.u8", DType::i8, DType::u8, DType::i32, meaning::dot_i32},
+      {"fma.s32.u8.s8", DType::u8, DType::i8, DType::i32, meaning::dot_i32},
+  };
+  for (const Types& t : plain) {
+    atoms.push_back(fma_4x4(t.name, t.a, t.b, t.c, t.meaning));
+    atoms.push_back(fma_1x1(t.name, t.a, t.b, t.c, t.meaning));
+  }
+  return atoms;
 }
 
 struct Row {

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "ir/text.h"
 #include "runtime/host/host_runtime.h"
 
@@ -152,16 +154,44 @@ TEST(Compile, PlanOnlyStopsBehindPlanningForAnyTarget) {
   }
 }
 
-TEST(Compile, AnUnsupportedTargetSaysSoWithAWayOut) {
-  auto a = compile(program(), target_named("sm_90"), {});
-  ASSERT_FALSE(a);
-  const Diagnostic& d = a.error().diagnostics.at(0);
-  EXPECT_EQ(d.code, DiagCode::target_unsupported);
-  EXPECT_EQ(d.op, "scale");
-  EXPECT_EQ(d.stage, "lower");
-  EXPECT_NE(d.message.find("sm_90"), std::string::npos) << d.message;
-  EXPECT_NE(d.hint.find("host"), std::string::npos) << d.hint;
-  EXPECT_TRUE(d.location.known());
+// A kernel whose first form relies on more than the program promises has a second one, in the same code.
+TEST(Compile, AGpuTargetGivesPtxWithEveryForm) {
+  CompileOptions options;
+  std::vector<std::string> dumped;
+  options.dump = [&](std::string_view stage, std::string_view) { dumped.emplace_back(stage); };
+  options.keep_assembly = true;
+  auto a = compile(program(), target_named("sm_90"), options);
+  ASSERT_TRUE(a) << a.error().to_text();
+  EXPECT_EQ(stages_of(**a), (std::vector<std::string>{"plan", "lower", "verify", "generate", "generate.emit",
+                                                      "generate.optimise", "generate.codegen"}));
+  EXPECT_EQ(dumped, (std::vector<std::string>{"program", "schedule", "thread", "llvm", "llvm-opt", "ptx"}));
+  ASSERT_EQ((*a)->forms.size(), 2u);
+  size_t next = 0;
+  for (size_t k = 0; k < 2; ++k) {
+    const FormRange& range = (*a)->forms[k];
+    EXPECT_EQ(range.first, next);
+    ASSERT_EQ(range.count, 2u) << (*a)->program->kernels[k].name;
+    next += range.count;
+    EXPECT_EQ((*a)->kernels[range.first].name, (*a)->program->kernels[k].name);
+    EXPECT_FALSE((*a)->kernels[range.first].guards.empty());
+    EXPECT_EQ((*a)->kernels[range.first + 1].name, (*a)->program->kernels[k].name + "__v1");
+    EXPECT_TRUE((*a)->kernels[range.first + 1].guards.empty());
+  }
+  ASSERT_EQ((*a)->kernels.size(), next);
+  for (const thread::ThreadProgram& k : (*a)->kernels)
+    EXPECT_NE((*a)->ptx.find(".entry " + k.name + "("), std::string::npos) << k.name;
+  EXPECT_EQ((*a)->assembly, (*a)->ptx);
+  EXPECT_EQ((*a)->host_code, nullptr);
+}
+
+TEST(Compile, TheNameOfAFormIsNoKernels) {
+  std::string text = kTwoKernels;
+  text.replace(text.find("add_up"), 6, "scale__v1");
+  auto a = compile(program(text), target_named("sm_80"), {});
+  ASSERT_TRUE(a) << a.error().to_text();
+  std::set<std::string> names;
+  for (const thread::ThreadProgram& k : (*a)->kernels) EXPECT_TRUE(names.insert(k.name).second) << k.name;
+  EXPECT_EQ(names.count("scale__v1_"), 1u);
 }
 
 TEST(Compile, AScheduleIsTakenFromTheOptions) {

@@ -6,9 +6,12 @@
 #include <cstdint>
 #include <deque>
 #include <limits>
+#include <random>
 #include <string>
 
 #include "ir/text.h"
+#include "runtime/argument_plan.h"
+#include "runtime/dim_solver.h"
 
 namespace tilegen::runtime {
 namespace {
@@ -61,15 +64,25 @@ Argument floating(double v) {
 
 using Slots = std::vector<uint64_t>;
 
+// The plan may leave a launch to the binder; what it settles itself must come out the same.
+void expect_plan_agrees(const ir::Program& p, const std::vector<Argument>& arguments, const Slots* expected) {
+  Slots planned(p.params.size(), ~uint64_t{0});
+  if (!ArgumentPlan(p).bind(arguments, {}, planned)) return;
+  ASSERT_TRUE(expected) << "the plan accepts what the binder refuses";
+  EXPECT_EQ(planned, *expected);
+}
+
 Slots bind(const ir::Program& p, const std::vector<Argument>& arguments) {
   auto slots = bind_arguments(p, arguments);
   EXPECT_TRUE(slots) << (slots ? "" : slots.error().to_text());
+  if (slots) expect_plan_agrees(p, arguments, &*slots);
   return slots ? *slots : Slots();
 }
 
 std::string refusal(const ir::Program& p, const std::vector<Argument>& arguments) {
   const auto slots = bind_arguments(p, arguments);
   if (slots) return "accepted";
+  expect_plan_agrees(p, arguments, nullptr);
   EXPECT_EQ(slots.error().status(), StatusCode::launch_argument);
   EXPECT_EQ(slots.error().diagnostics[0].stage, "launch");
   EXPECT_FALSE(slots.error().diagnostics[0].hint.empty());
@@ -220,6 +233,70 @@ TEST(Arguments, SharedSubexpressionsCostOnce) {
   p.buffers[0].shape[0] = e;
   EXPECT_EQ(bind(p, {integer(0), tensor(ir::DType::f32, {0})}), (Slots{0, kAt}));
   expect_refusal(p, {tensor(ir::DType::f32, {0})}, "cannot be found");
+}
+
+// Launches of these kinds must not reach the binder, which allocates.
+TEST(ArgumentPlan, SettlesTheUsualLaunches) {
+  const auto settles = [](const std::string& declarations, const std::vector<Argument>& arguments) {
+    const ir::Program p = parse(declarations);
+    Slots slots(p.params.size());
+    const bool settled = ArgumentPlan(p).bind(arguments, {}, slots);
+    if (settled) {
+      EXPECT_EQ(slots, bind(p, arguments)) << declarations;
+    }
+    return settled;
+  };
+  const auto f32 = ir::DType::f32;
+  EXPECT_TRUE(settles("dim m\ndim n\ntensor A: f32[m, n]\n", {tensor(f32, {3, 5})}));
+  EXPECT_TRUE(settles("dim m\ndim n\ntensor A: f32[m, n]\n", {integer(3), integer(5), pointer()}));
+  EXPECT_TRUE(settles("dim m\ntensor A: f32[2 * m + 1, 4]\n", {tensor(f32, {9, 4}, {4, 1})}));
+  EXPECT_TRUE(settles("dim m\ntensor A: f32[10 - m]\n", {tensor(f32, {3})}));
+  EXPECT_TRUE(settles("dim m\ntensor A: f32[(m + 7) // 8]\ntensor B: f32[m]\n",
+                      {tensor(f32, {2}), tensor(f32, {10})}));
+  EXPECT_TRUE(settles("dim m\ndim ld\ntensor A: f32[m, 4] strides [ld, 1]\n", {tensor(f32, {3, 4}, {10, 1})}));
+  EXPECT_TRUE(settles("dim m\ndim ld\ntensor A: f32[m, 4] strides [ld, 1]\n",
+                      {integer(3), integer(10), pointer()}));
+  EXPECT_TRUE(settles("dim m >= 8 <= 64 divisible 8\nscalar s: f32\nscalar c: i8\ntensor A: f32[m]\n",
+                      {floating(2.5), integer(-3), tensor(f32, {16})}));
+  EXPECT_TRUE(settles("scalar rows: i64\ntensor A: f32[rows, 2]\n", {integer(3), tensor(f32, {3, 2})}));
+  EXPECT_TRUE(settles("dim m\ntensor A: f32[m, 4]\n", {tensor(f32, {0, 4}, {}, nullptr)}));
+  EXPECT_FALSE(settles("dim m\ntensor A: f32[m // 8]\n", {tensor(f32, {3})}));
+}
+
+// Random extents and arguments, right and wrong ones, through both.
+TEST(ArgumentPlan, AgreesWithTheBinder) {
+  std::mt19937 random(1);
+  const auto pick = [&](const auto& list) { return list[random() % std::size(list)]; };
+  const char* const kExtents[] = {"m", "n", "4", "m + 1", "2 * n", "m - n", "(m + 3) // 4", "max(m, n)", "3 * m - 6"};
+  const int64_t kNumbers[] = {0, 1, 2, 3, 4, 5, 6, 8, 12, -1, int64_t{1} << 62};
+  int settled = 0;
+  for (int round = 0; round < 20000; ++round) {
+    std::string text = "dim m\ndim n divisible 2\ntensor A: f32[";
+    text += std::string(pick(kExtents)) + ", " + pick(kExtents) + "]\ntensor B: f32[" + pick(kExtents) + "]";
+    if (random() % 3 == 0) text += " strides [" + std::string(pick(kExtents)) + "]";
+    const ir::Program p = parse(text + "\n");
+    const int64_t m = pick(kNumbers), n = pick(kNumbers);
+    const auto extent = [&](size_t buffer, size_t d) {
+      DimSolver solver(p);
+      solver.set(p.params[0].var, m, "");
+      solver.set(p.params[1].var, n, "");
+      const auto value = solver.evaluate(p.buffers[buffer].shape[d]);
+      return value && random() % 16 != 0 ? *value : pick(kNumbers);
+    };
+    std::vector<Argument> args;
+    if (random() % 2) args = {random() % 2 ? integer(m) : Argument(), random() % 2 ? integer(n) : Argument()};
+    args.push_back(random() % 4 ? tensor(ir::DType::f32, {extent(0, 0), extent(0, 1)}) : pointer());
+    std::vector<int64_t> strides;
+    if (random() % 2) strides = {pick(kNumbers)};
+    args.push_back(random() % 4 ? tensor(ir::DType::f32, {extent(1, 0)}, strides) : pointer());
+    Slots planned(p.params.size());
+    if (!ArgumentPlan(p).bind(args, {}, planned)) continue;
+    ++settled;
+    const auto slots = bind_arguments(p, args);
+    ASSERT_TRUE(slots) << text << ": " << slots.error().to_text();
+    ASSERT_EQ(planned, *slots) << text;
+  }
+  EXPECT_GT(settled, 500);
 }
 
 }  // namespace

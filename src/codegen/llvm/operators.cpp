@@ -1,14 +1,13 @@
-// Operators on held values, scalar or vector.
+#include "codegen/llvm/operators.h"
+
 #include <llvm/IR/Intrinsics.h>
 
-#include "codegen/llvm/emitter.h"
 #include "codegen/llvm/math.h"
 #include "codegen/llvm/types.h"
 
 namespace tilegen::codegen {
 
 using ir::DType;
-using ir::ExprNode;
 using ir::ExprOp;
 using llvm::Value;
 
@@ -29,26 +28,30 @@ const llvm::ConstantInt* uniform_constant(Value* v) {
 
 }  // namespace
 
-Value* KernelEmitter::emit_unary(const ExprNode& n, Value* a) {
-  DType from = exprs_.type(n.a);
-  switch (n.op) {
+Value* Operators::unknown(ExprOp op, const char* on, Value* a) {
+  if (!refusal_) refusal_ = std::string("no code for operation '") + ir::expr_text(op) + "'" + on;
+  return a;
+}
+
+Value* Operators::unary(ExprOp op, DType from, DType to, Value* a) {
+  switch (op) {
     case ExprOp::cast:
-      return cast_held(b_, from, n.type, a);
+      return cast_held(b_, features_, from, to, a);
     case ExprOp::neg:
-      return ir::is_float(n.type) ? b_.CreateFNeg(a) : b_.CreateNeg(a);
+      return ir::is_float(to) ? b_.CreateFNeg(a) : b_.CreateNeg(a);
     case ExprOp::abs:
-      if (ir::is_float(n.type)) return b_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, a);
-      return signed_type(n.type) ? b_.CreateBinaryIntrinsic(llvm::Intrinsic::abs, a, b_.getFalse()) : a;
+      if (ir::is_float(to)) return b_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, a);
+      return signed_type(to) ? b_.CreateBinaryIntrinsic(llvm::Intrinsic::abs, a, b_.getFalse()) : a;
     case ExprOp::logical_not:
     case ExprOp::bit_not:
       return b_.CreateNot(a);
     default:
-      return round_held(b_, n.type, emit_math(n, a));
+      return round_held(b_, features_, to, function(op, a));
   }
 }
 
-Value* KernelEmitter::emit_math(const ExprNode& n, Value* a) {
-  switch (n.op) {
+Value* Operators::function(ExprOp op, Value* a) {
+  switch (op) {
     case ExprOp::exp:
       return math::emit_exp(b_, features_, a);
     case ExprOp::exp2:
@@ -75,27 +78,24 @@ Value* KernelEmitter::emit_math(const ExprNode& n, Value* a) {
     default:
       break;
   }
-  refuse(std::string("no host code for operation '") + ir::expr_text(n.op) + "'");
-  return a;
+  return unknown(op, "", a);
 }
 
-Value* KernelEmitter::emit_binary(const ExprNode& n, Value* a, Value* b) {
-  match_lanes(a, b);
-  DType operand = exprs_.type(n.a);
-  switch (ir::expr_class(n.op)) {
+Value* Operators::binary(ExprOp op, DType operand, DType result, Value* a, Value* b, bool non_negative) {
+  switch (ir::expr_class(op)) {
     case ir::ExprClass::compare:
-      return emit_compare(n.op, operand, a, b);
+      return compare(op, operand, a, b);
     case ir::ExprClass::logic:
-      return n.op == ExprOp::logical_and ? b_.CreateAnd(a, b) : b_.CreateOr(a, b);
+      return op == ExprOp::logical_and ? b_.CreateAnd(a, b) : b_.CreateOr(a, b);
     default:
       break;
   }
-  return ir::is_float(n.type) ? emit_float_binary(n, a, b) : emit_int_binary(n, a, b);
+  return ir::is_float(result) ? on_floats(op, result, a, b) : on_integers(op, result, a, b, non_negative);
 }
 
-Value* KernelEmitter::emit_float_binary(const ExprNode& n, Value* a, Value* b) {
-  auto rounded = [&](Value* v) { return round_held(b_, n.type, v); };
-  switch (n.op) {
+Value* Operators::on_floats(ExprOp op, DType t, Value* a, Value* b) {
+  auto rounded = [&](Value* v) { return round_held(b_, features_, t, v); };
+  switch (op) {
     case ExprOp::add:
       return rounded(b_.CreateFAdd(a, b));
     case ExprOp::sub:
@@ -105,23 +105,22 @@ Value* KernelEmitter::emit_float_binary(const ExprNode& n, Value* a, Value* b) {
     case ExprOp::div:
       return rounded(b_.CreateFDiv(a, b));
     case ExprOp::min:
-      return float_min(b_, a, b);
+      return float_min(b_, features_, a, b);
     case ExprOp::max:
-      return float_max(b_, a, b);
+      return float_max(b_, features_, a, b);
     default:
       break;
   }
-  refuse(std::string("no host code for operation '") + ir::expr_text(n.op) + "' on floats");
-  return a;
+  return unknown(op, " on floats", a);
 }
 
-Value* KernelEmitter::emit_int_binary(const ExprNode& n, Value* a, Value* b) {
-  bool sign = signed_type(n.type);
+Value* Operators::on_integers(ExprOp op, DType t, Value* a, Value* b, bool non_negative) {
+  bool sign = signed_type(t);
   auto amount = [&] {
-    return b_.CreateAnd(b, number_like(b, static_cast<uint64_t>(ir::dtype_bits(n.type) - 1)));
+    return b_.CreateAnd(b, number_like(b, static_cast<uint64_t>(ir::dtype_bits(t) - 1)));
   };
   using namespace llvm::Intrinsic;
-  switch (n.op) {
+  switch (op) {
     case ExprOp::add:
       return b_.CreateAdd(a, b);
     case ExprOp::sub:
@@ -144,15 +143,14 @@ Value* KernelEmitter::emit_int_binary(const ExprNode& n, Value* a, Value* b) {
       return sign ? b_.CreateAShr(a, amount()) : b_.CreateLShr(a, amount());
     case ExprOp::floordiv:
     case ExprOp::floormod:
-      return emit_division(n, a, b);
+      return division(op, t, a, b, non_negative);
     default:
       break;
   }
-  refuse(std::string("no host code for operation '") + ir::expr_text(n.op) + "' on integers");
-  return a;
+  return unknown(op, " on integers", a);
 }
 
-Value* KernelEmitter::emit_compare(ExprOp op, DType type, Value* a, Value* b) {
+Value* Operators::compare(ExprOp op, DType type, Value* a, Value* b) {
   if (ir::is_float(type)) {
     switch (op) {
       case ExprOp::lt:
@@ -178,43 +176,47 @@ Value* KernelEmitter::emit_compare(ExprOp op, DType type, Value* a, Value* b) {
   }
 }
 
+// The divisor is a constant above 0.
+Value* Operators::by_constant(bool quotient, DType t, Value* a, Value* b, bool non_negative) {
+  const llvm::APInt& d = uniform_constant(b)->getValue();
+  if (d.isPowerOf2()) {  // an arithmetic shift floors, a mask is the floored remainder
+    if (!quotient) return b_.CreateAnd(a, number_like(a, d.getZExtValue() - 1));
+    Value* shift = number_like(a, d.logBase2());
+    return signed_type(t) && !non_negative ? b_.CreateAShr(a, shift) : b_.CreateLShr(a, shift);
+  }
+  if (!signed_type(t) || non_negative) return quotient ? b_.CreateUDiv(a, b) : b_.CreateURem(a, b);
+  Value* q = b_.CreateSDiv(a, b);
+  Value* r = b_.CreateSub(a, b_.CreateMul(q, b));
+  Value* below = b_.CreateICmpSLT(r, zero_like(r));
+  if (quotient) return b_.CreateAdd(q, b_.CreateSExt(below, q->getType()));
+  return b_.CreateSelect(below, b_.CreateAdd(r, b), r);
+}
+
 // Floored division and its remainder; a zero divisor gives 0 and nothing traps.
-Value* KernelEmitter::emit_division(const ExprNode& n, Value* a, Value* b) {
-  bool quotient = n.op == ExprOp::floordiv;
-  bool unsigned_ok = !signed_type(n.type) || (lanes_.non_negative(n.a) && lanes_.non_negative(n.b));
+Value* Operators::division(ExprOp op, DType t, Value* a, Value* b, bool non_negative, bool non_zero) {
+  bool quotient = op == ExprOp::floordiv;
+  bool unsigned_ok = !signed_type(t) || non_negative;
   const llvm::ConstantInt* constant = uniform_constant(b);
   if (constant && constant->isZero()) return zero_like(a);
-  if (constant && (!signed_type(n.type) || !constant->isNegative())) {
-    const llvm::APInt& d = constant->getValue();
-    if (d.isPowerOf2()) {  // an arithmetic shift floors, a mask is the floored remainder
-      if (!quotient) return b_.CreateAnd(a, number_like(a, d.getZExtValue() - 1));
-      Value* shift = number_like(a, d.logBase2());
-      return signed_type(n.type) ? b_.CreateAShr(a, shift) : b_.CreateLShr(a, shift);
-    }
-    if (unsigned_ok) return quotient ? b_.CreateUDiv(a, b) : b_.CreateURem(a, b);
-    Value* q = b_.CreateSDiv(a, b);
-    Value* r = b_.CreateSub(a, b_.CreateMul(q, b));
-    Value* below = b_.CreateICmpSLT(r, zero_like(r));
-    if (quotient) return b_.CreateAdd(q, b_.CreateSExt(below, q->getType()));
-    return b_.CreateSelect(below, b_.CreateAdd(r, b), r);
-  }
+  if (constant && (!signed_type(t) || !constant->isNegative()))
+    return by_constant(quotient, t, a, b, non_negative);
   // LLVM 19 takes a select's arm for never chosen when any lane of it divides by zero; behind a freeze it cannot look.
-  Value* is_zero = b_.CreateICmpEQ(b, zero_like(b));
+  Value* is_zero = non_zero ? nullptr : b_.CreateICmpEQ(b, zero_like(b));
+  auto unless_zero = [&](Value* v) { return is_zero ? b_.CreateSelect(is_zero, zero_like(v), v) : v; };
   if (unsigned_ok) {
-    Value* safe = b_.CreateFreeze(b_.CreateSelect(is_zero, number_like(b, 1), b));
-    Value* v = quotient ? b_.CreateUDiv(a, safe) : b_.CreateURem(a, safe);
-    return quotient ? b_.CreateSelect(is_zero, zero_like(v), v) : b_.CreateSelect(is_zero, zero_like(v), v);
+    Value* safe = is_zero ? b_.CreateFreeze(b_.CreateSelect(is_zero, number_like(b, 1), b)) : b;
+    return unless_zero(quotient ? b_.CreateUDiv(a, safe) : b_.CreateURem(a, safe));
   }
   Value* minus_one = b_.CreateICmpEQ(b, llvm::Constant::getAllOnesValue(b->getType()));
-  Value* safe = b_.CreateFreeze(b_.CreateSelect(b_.CreateOr(is_zero, minus_one), number_like(b, 1), b));
+  Value* as_one = is_zero ? b_.CreateOr(is_zero, minus_one) : minus_one;
+  Value* safe = b_.CreateFreeze(b_.CreateSelect(as_one, number_like(b, 1), b));
   Value* q = b_.CreateSDiv(a, safe);
   Value* r = b_.CreateSub(a, b_.CreateMul(q, safe));
   Value* differs = b_.CreateICmpSLT(b_.CreateXor(r, safe), zero_like(r));
   Value* off = b_.CreateAnd(b_.CreateICmpNE(r, zero_like(r)), differs);
   if (quotient) {
     q = b_.CreateAdd(q, b_.CreateSExt(off, q->getType()));
-    q = b_.CreateSelect(minus_one, b_.CreateNeg(a), q);
-    return b_.CreateSelect(is_zero, zero_like(q), q);
+    return unless_zero(b_.CreateSelect(minus_one, b_.CreateNeg(a), q));
   }
   // a divisor of 0 or -1 ran as 1, whose remainder is the wanted 0
   return b_.CreateSelect(off, b_.CreateAdd(r, b), r);

@@ -1,55 +1,34 @@
 // One thread program -> one LLVM function with HostEntry's signature.
 //
-// Values. Inside a `vectorized` loop of width W an expression is emitted either uniform (a scalar) or per
-// lane
-// (<W x T>); outside everything is scalar. f16 and bf16 values are *held* as f32 already rounded to their
-// type, and bool as i1; only loads and stores see the storage type (half, i16 bits, i8).
-//
-// Shared expressions are emitted once per region of the control flow that dominates their uses: each emitted
-// value carries the scope level of the innermost variable it depends on, and is forgotten when that scope
-// closes.
+// Inside a `vectorized` loop of width W an expression is emitted either uniform (a scalar) or per lane
+// (<W x T>); outside everything is scalar.
 #pragma once
 
 #include <functional>
 #include <optional>
 #include <string>
-#include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
-#include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/MDBuilder.h>
-#include <llvm/IR/Module.h>
 
-#include "codegen/llvm/backend.h"
 #include "codegen/llvm/lane_analysis.h"
-#include "thread/thread_program.h"
+#include "codegen/llvm/program_emitter.h"
 
 namespace tilegen::codegen {
 
 using Builder = llvm::IRBuilder<>;
 
-class KernelEmitter {
+class HostEmitter : private ProgramEmitter {
  public:
-  KernelEmitter(llvm::Module& module, const thread::ThreadProgram& program, const HostFeatures& features,
-                std::string symbol);
+  HostEmitter(llvm::Module& module, const thread::ThreadProgram& program, const MachineFeatures& features,
+              std::string symbol)
+      : ProgramEmitter(module, program, program.exprs, features, std::move(symbol)), lanes_(program) {}
 
   // Emits the function; a message when the program asks for something this emitter cannot do.
   std::optional<std::string> emit();
 
  private:
-  struct Bound {
-    llvm::Value* value = nullptr;  // scalar; for the lane variable its value at lane 0
-    int level = 0;
-  };
-  struct Emitted {
-    llvm::Value* value = nullptr;
-    int level = 0;
-  };
-  struct Scope {
-    std::vector<uint64_t> keys;  // memo entries that end with this scope
-    int region = 0;              // outermost scope whose code dominates what is emitted here
-  };
   struct Place {
     llvm::Value* pointer = nullptr;
     llvm::Align align;
@@ -63,20 +42,11 @@ class KernelEmitter {
   void emit_block_loop();
   void bind_block_vars(llvm::Value* linear, const std::vector<llvm::Value*>& grid);
 
-  // scopes and names (emitter.cpp)
-  int open_scope(bool new_region);
-  void close_scope();
-  void bind(ir::VarId var, llvm::Value* value) { bound_[var.value] = {value, level()}; }
-  int level() const { return static_cast<int>(scopes_.size()) - 1; }
-  void refuse(std::string message);
-
   // statements (emit_stmt.cpp)
-  void emit_body(const thread::Block& body);
-  void emit_stmt(const thread::Stmt& s);
-  void emit_loop(const thread::Loop& loop);
-  void emit_serial_loop(const thread::Loop& loop);
-  void emit_unrolled_loop(const thread::Loop& loop);
-  void emit_vector_loop(const thread::Loop& loop);
+  void emit_statement(const thread::Stmt& s) override;
+  void emit_serial_loop(const thread::Loop& loop) override;
+  void emit_vector_loop(const thread::Loop& loop) override;
+  void emit_branch(const thread::Branch& branch) override;
   void emit_lanes(const thread::Loop& loop, llvm::Value* base, int64_t width, int64_t base_divisor);
   // Bodies of a vectorized loop, chosen at run time (emit_versions.cpp).
   void emit_versions(const thread::Block& body);
@@ -90,16 +60,6 @@ class KernelEmitter {
   bool reads_memory(ir::ExprId e, std::unordered_set<ir::ExprId>& seen) const;
   // The predicate, or none when it is known to hold here.
   ir::ExprId needed(ir::ExprId predicate) const;
-  // Opens `for (i = 0; i < extent; ++i)`; the caller fills the body and calls end_counted_loop.
-  struct CountedLoop {
-    llvm::BasicBlock* body = nullptr;
-    llvm::BasicBlock* exit = nullptr;
-    llvm::PHINode* index = nullptr;
-    llvm::Value* extent = nullptr;
-  };
-  CountedLoop begin_counted_loop(llvm::Value* extent, const char* name);
-  void end_counted_loop(const CountedLoop& loop);
-  void emit_branch(const thread::Branch& branch);
   void emit_store(const thread::Store& store);
   void emit_lane_reduce(const thread::LaneReduce& reduce);
   void emit_prefetch(const thread::Prefetch& prefetch);
@@ -124,21 +84,13 @@ class KernelEmitter {
   bool may_stream(const thread::Store& store);
   llvm::Value* streaming_condition(const thread::Block& body);
 
-  // expressions (emit_expr.cpp, emit_arith.cpp)
+  // expressions (emit_expr.cpp)
   llvm::Value* value(ir::ExprId e) { return emit_expr(e).value; }
   llvm::Value* lane_zero(ir::ExprId e);     // value at lane 0, a scalar
   llvm::Value* index_vector(ir::ExprId e);  // <W x i64>
   Emitted emit_expr(ir::ExprId e);
   Emitted compute_expr(ir::ExprId e);
   Emitted emit_var(const ir::ExprNode& n);
-  llvm::Value* emit_const(const ir::ExprNode& n);
-  llvm::Value* emit_unary(const ir::ExprNode& n, llvm::Value* a);
-  llvm::Value* emit_math(const ir::ExprNode& n, llvm::Value* a);
-  llvm::Value* emit_binary(const ir::ExprNode& n, llvm::Value* a, llvm::Value* b);
-  llvm::Value* emit_float_binary(const ir::ExprNode& n, llvm::Value* a, llvm::Value* b);
-  llvm::Value* emit_int_binary(const ir::ExprNode& n, llvm::Value* a, llvm::Value* b);
-  llvm::Value* emit_compare(ir::ExprOp op, ir::DType type, llvm::Value* a, llvm::Value* b);
-  llvm::Value* emit_division(const ir::ExprNode& n, llvm::Value* a, llvm::Value* b);
   llvm::Value* splat(llvm::Value* v, int64_t lanes);
   void match_lanes(llvm::Value*& a, llvm::Value*& b);
 
@@ -146,29 +98,15 @@ class KernelEmitter {
   void emit_mma(const thread::HostMma& mma);
   friend class MmaEmitter;
 
-  llvm::Module& module_;
-  llvm::LLVMContext& context_;
-  const thread::ThreadProgram& program_;
-  const ir::ExprPool& exprs_;
-  HostFeatures features_;
-  std::string symbol_;
-  std::string refusal_;
-  Builder b_;
-
-  llvm::Function* function_ = nullptr;
   llvm::BasicBlock* entry_ = nullptr;
   llvm::Value* arena_ = nullptr;
-  std::vector<Bound> bound_;                             // by VarId
   std::vector<llvm::Value*> bases_;                      // by MemoryId
   std::vector<llvm::MDNode*> scope_of_, disjoint_from_;  // by MemoryId, null when nothing is known
-  std::vector<Scope> scopes_;
-  std::unordered_map<uint64_t, Emitted> memo_;  // key: expression * 2 + lane-zero mode
 
   LaneAnalysis lanes_;
   ir::VarId lane_var_;  // valid inside a vectorized loop
   int64_t width_ = 1;
   bool lane_zero_mode_ = false;
-  int statement_level_ = 0;                 // loads live no longer than the statement that asked
   std::unordered_set<ir::ExprId> assumed_;  // predicates the version being emitted may take for true
   bool streaming_now_ = false;
   bool streamed_ = false;  // a fence is due before returning

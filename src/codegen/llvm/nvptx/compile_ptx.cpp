@@ -1,0 +1,121 @@
+// compile_ptx: emit, verify, optimise, generate. One context per compile; a fatal error of LLVM abandons it.
+#include <charconv>
+#include <set>
+
+#include "codegen/gpu_code.h"
+#include "codegen/llvm/backend.h"
+#include "codegen/llvm/compile_steps.h"
+#include "codegen/llvm/machine_code.h"
+#include "codegen/llvm/nvptx/gpu_emitter.h"
+#include "codegen/llvm/optimise.h"
+#include "support/worker.h"
+
+namespace tilegen::codegen {
+namespace {
+
+using Kernels = std::span<const thread::ThreadProgram>;
+
+// Least PTX version that serves an architecture; instructions may ask for more (matrix_rows.h).
+struct Architecture {
+  int sm, ptx;
+};
+constexpr Architecture kArchitectures[] = {{80, 70}, {86, 71}, {87, 74}, {89, 78}, {90, 78}};
+
+const Architecture* find_architecture(const target::Target& target) {
+  std::string_view name = target.cpu;
+  if (!name.starts_with("sm_")) return nullptr;
+  int sm = 0;
+  std::from_chars(name.data() + 3, name.data() + name.size(), sm);
+  for (const Architecture& a : kArchitectures)
+    if (a.sm == sm && name == "sm_" + std::to_string(sm)) return &a;
+  return nullptr;
+}
+
+int least_ptx(const Architecture& architecture, Kernels kernels) {
+  int ptx = architecture.ptx;
+  for (const thread::ThreadProgram& k : kernels)
+    for (const thread::Stmt& s : k.stmts) {
+      if (auto* mma = std::get_if<thread::WarpMma>(&s.node))
+        if (const MatrixRow* row = find_matrix_row(mma->atom)) ptx = std::max(ptx, row->ptx);
+      if (std::holds_alternative<thread::StoreMatrix>(s.node)) ptx = std::max(ptx, 78);
+    }
+  return ptx;
+}
+
+// Everything of LLVM that one compile owns, in order of construction.
+struct Compile {
+  std::string errors;  // reported through the context
+  llvm::LLVMContext context;
+  std::unique_ptr<llvm::TargetMachine> machine;
+  std::unique_ptr<llvm::Module> module;
+  std::unique_ptr<Optimiser> optimiser;
+  MachineCodeEmitter assembly;
+};
+
+std::optional<Error> emit_module(Compile& c, Kernels kernels, int sm, const GpuCodegenOptions& options) {
+  c.module = std::make_unique<llvm::Module>("tilegen", c.context);
+  c.module->setTargetTriple(c.machine->getTargetTriple().str());
+  c.module->setDataLayout(c.machine->createDataLayout());
+  MachineFeatures features;
+  features.fma = features.native_bf16 = features.native_minmax = true;
+  std::set<std::string> symbols;
+  for (size_t i = 0; i < kernels.size(); ++i) {
+    std::string symbol = options.symbols.empty() ? kernels[i].name : options.symbols[i];
+    if (!symbols.insert(symbol).second) return backend_error(symbol, "two kernels of one symbol");
+    IndexFacts facts(kernels[i]);
+    GpuEmitter emitter(*c.module, kernels[i], facts, features, sm, symbol);
+    if (auto why = emitter.emit()) {
+      const std::string& origin = emitter.refused_origin();
+      return backend_error(origin.empty() ? kernels[i].name : origin, *why);
+    }
+  }
+  return options.verify ? invalid_module(*c.module, kernels) : std::nullopt;
+}
+
+std::optional<Error> generate(Compile& c, Kernels kernels, int sm, const GpuCodegenOptions& options, PtxResult& result) {
+  Clock clock;
+  collect_diagnostics(c.context, c.errors);
+  if (auto error = emit_module(c, kernels, sm, options)) return error;
+  result.emit_ms = clock.lap();
+  if (options.keep_ir) result.llvm_ir = module_text(*c.module);
+  clock.lap();
+  c.optimiser = std::make_unique<Optimiser>(*c.machine, Optimiser::Pipeline::gpu);
+  c.optimiser->run(*c.module);
+  result.optimise_ms = clock.lap();
+  if (options.keep_ir) result.llvm_ir_optimised = module_text(*c.module);
+  clock.lap();
+  if (!c.assembly.run(*c.machine, *c.module, llvm::CodeGenFileType::AssemblyFile))
+    return backend_error(names_of(kernels), "the target writes no assembly");
+  if (!c.errors.empty()) return backend_error(names_of(kernels), c.errors);
+  result.ptx.assign(c.assembly.bytes().begin(), c.assembly.bytes().end());
+  result.codegen_ms = clock.lap();
+  return std::nullopt;
+}
+
+}  // namespace
+
+Expected<PtxResult> compile_ptx(Kernels kernels, const target::Target& target, const GpuCodegenOptions& options) {
+  const Architecture* architecture = find_architecture(target);
+  if (!architecture) return backend_error(names_of(kernels), "no PTX for target '" + target.cpu + "'");
+  if (!options.symbols.empty() && options.symbols.size() != kernels.size())
+    return backend_error(names_of(kernels), "as many symbols as kernels are needed");
+  auto machine = make_gpu_machine(target, least_ptx(*architecture, kernels));
+  if (!machine) return machine.error();
+  PtxResult result;
+  std::optional<Error> failure;
+  Checked ran = run_on_big_stack([&] {
+    auto* compile = new Compile;
+    compile->machine = std::move(*machine);
+    std::optional<std::string> fatal =
+        run_guarded([&] { failure = generate(*compile, kernels, architecture->sm, options, result); });
+    if (fatal)
+      failure = backend_error(names_of(kernels), "LLVM: " + *fatal);
+    else
+      delete compile;  // after a fatal error its objects are in no state to be destroyed
+  });
+  if (!ran) return ran.error();
+  if (failure) return *failure;
+  return result;
+}
+
+}  // namespace tilegen::codegen

@@ -1,0 +1,133 @@
+// Statements that decide what runs: loops and branches, with the register memories they change.
+#include <llvm/IR/IntrinsicsNVPTX.h>
+
+#include "codegen/llvm/nvptx/gpu_emitter.h"
+
+namespace tilegen::codegen {
+
+using llvm::Value;
+using namespace thread;
+
+void GpuEmitter::emit_statement(const Stmt& s) {
+  wide_loads_.clear();
+  const bool fine = !refused();
+  if (auto* store = std::get_if<Store>(&s.node))
+    lane_var_.valid() ? emit_vector_store(*store) : emit_store(*store);
+  else if (auto* barrier = std::get_if<Barrier>(&s.node))
+    emit_barrier(*barrier);
+  else if (auto* copy = std::get_if<AsyncCopy>(&s.node))
+    emit_async_copy(*copy);
+  else if (std::holds_alternative<AsyncCommit>(s.node))
+    b_.CreateIntrinsic(llvm::Intrinsic::nvvm_cp_async_commit_group, {}, {});
+  else if (auto* wait = std::get_if<AsyncWait>(&s.node))
+    b_.CreateIntrinsic(llvm::Intrinsic::nvvm_cp_async_wait_group, {}, {b_.getInt32(static_cast<uint32_t>(wait->pending))});
+  else if (auto* shuffle = std::get_if<Shuffle>(&s.node))
+    emit_shuffle(*shuffle);
+  else if (auto* load = std::get_if<LoadMatrix>(&s.node))
+    emit_load_matrix(*load);
+  else if (auto* matrix = std::get_if<StoreMatrix>(&s.node))
+    emit_store_matrix(*matrix);
+  else if (auto* mma = std::get_if<WarpMma>(&s.node))
+    emit_mma(*mma);
+  else if (std::holds_alternative<HostMma>(s.node))
+    refuse("a matrix atom of the host has no GPU code");
+  else if (std::holds_alternative<LaneReduce>(s.node))
+    refuse("a reduction over SIMD lanes has no GPU code");
+  else
+    refuse("a prefetch has no GPU code");
+  if (fine && refused()) refused_origin_ = s.origin;
+}
+
+void GpuEmitter::emit_vector_loop(const Loop& loop) {
+  if (lane_var_.valid()) return refuse("vectorized loops do not nest");
+  exprs_.is_const_int(loop.extent, &width_);
+  lane_var_ = loop.var;
+  emit_body(loop.body);
+  lane_var_ = ir::VarId();
+  width_ = 1;
+}
+
+RegisterFile::Values GpuEmitter::merged(const RegisterFile::Values& a, llvm::BasicBlock* from_a,
+                                        const RegisterFile::Values& b, llvm::BasicBlock* from_b) {
+  RegisterFile::Values out;
+  for (size_t i = 0; i < a.size(); ++i) {
+    if (a[i] == b[i]) {
+      out.push_back(a[i]);
+      continue;
+    }
+    llvm::PHINode* phi = b_.CreatePHI(a[i]->getType(), 2);
+    phi->addIncoming(a[i], from_a);
+    phi->addIncoming(b[i], from_b);
+    out.push_back(phi);
+  }
+  return out;
+}
+
+void GpuEmitter::emit_serial_loop(const Loop& loop) {
+  Value* extent = nullptr;
+  in_statement([&] { extent = value(loop.extent); });
+  const bool narrow = facts_.range_of_var(loop.var).hi < INT32_MAX && facts_.narrow(loop.extent);
+  extent = resized(extent, narrow ? 32 : 64, loop.extent);
+  const RegisterFile::Memories changed = registers_.written(loop.body);
+  const RegisterFile::Values before = registers_.values(changed);
+  const RegisterFile::State outside = registers_.state();
+  CountedLoop l = begin_counted_loop(extent, program_.vars[loop.var.value].name.c_str());
+  std::vector<llvm::PHINode*> phis;
+  for (Value* v : before) {
+    phis.push_back(b_.CreatePHI(v->getType(), 2));
+    phis.back()->addIncoming(v, l.before);
+  }
+  registers_.assign(changed, {phis.begin(), phis.end()});
+  open_scope(true);
+  bind(loop.var, l.index);
+  emit_body(loop.body);
+  close_scope();
+  const RegisterFile::Values after = registers_.values(changed);
+  llvm::BasicBlock* latch = b_.GetInsertBlock();
+  for (size_t i = 0; i < phis.size(); ++i) phis[i]->addIncoming(after[i], latch);
+  end_counted_loop(l);
+  registers_.restore(outside);
+  registers_.assign(changed, l.may_be_empty ? merged(before, l.before, after, latch) : after);
+}
+
+void GpuEmitter::emit_branch(const Branch& branch) {
+  Value* condition = nullptr;
+  in_statement([&] { condition = value(branch.condition); });
+  if (auto* known = llvm::dyn_cast<llvm::ConstantInt>(condition))
+    return emit_body(known->isOne() ? branch.then_body : branch.else_body);
+  RegisterFile::Memories changed = registers_.written(branch.then_body);
+  changed.merge(registers_.written(branch.else_body));
+  const RegisterFile::Values before = registers_.values(changed);
+  const RegisterFile::State outside = registers_.state();
+  llvm::BasicBlock* origin = b_.GetInsertBlock();
+  llvm::BasicBlock* next = llvm::BasicBlock::Create(context_, "next");
+  struct Side {
+    llvm::BasicBlock* entry = nullptr;
+    llvm::BasicBlock* end = nullptr;
+    RegisterFile::Values values;
+  };
+  auto emit_side = [&](const Block& body, const char* name) {
+    if (body.empty()) return Side{next, origin, before};
+    Side side;
+    side.entry = llvm::BasicBlock::Create(context_, name, function_);
+    b_.SetInsertPoint(side.entry);
+    registers_.restore(outside);
+    open_scope(true);
+    emit_body(body);
+    close_scope();
+    side.values = registers_.values(changed);
+    side.end = b_.GetInsertBlock();
+    b_.CreateBr(next);
+    return side;
+  };
+  Side yes = emit_side(branch.then_body, "then");
+  Side no = emit_side(branch.else_body, "else");
+  next->insertInto(function_);
+  b_.SetInsertPoint(origin);
+  b_.CreateCondBr(condition, yes.entry, no.entry);
+  b_.SetInsertPoint(next);
+  registers_.restore(outside);
+  registers_.assign(changed, merged(yes.values, yes.end, no.values, no.end));
+}
+
+}  // namespace tilegen::codegen

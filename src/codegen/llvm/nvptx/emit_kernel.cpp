@@ -1,0 +1,122 @@
+// The kernel around a body: parameters, launch registers, shared memory.
+#include <llvm/IR/IntrinsicsNVPTX.h>
+#include <llvm/IR/MDBuilder.h>
+
+#include "codegen/llvm/nvptx/gpu_emitter.h"
+#include "codegen/llvm/types.h"
+
+namespace tilegen::codegen {
+
+using llvm::Value;
+using thread::Memory;
+using thread::Space;
+
+namespace {
+
+constexpr unsigned kGlobal = 1, kShared = 3;  // address spaces
+constexpr uint64_t kSharedAlignment = 1024;   // whole repeats of any swizzle
+
+llvm::Align alignment_of(const Memory& m) {
+  uint64_t known = static_cast<uint64_t>(std::max<int64_t>(m.alignment, ir::dtype_bytes(m.type)));
+  return llvm::Align(std::min<uint64_t>(known & (0 - known), 4096));
+}
+
+}  // namespace
+
+GpuEmitter::GpuEmitter(llvm::Module& module, const thread::ThreadProgram& program, IndexFacts& facts,
+                       const MachineFeatures& features, int sm, std::string symbol)
+    : ProgramEmitter(module, program, facts.pool(), features, std::move(symbol)),
+      facts_(facts),
+      sm_(sm),
+      packing_(b_),
+      registers_(program, b_, packing_) {}
+
+std::optional<std::string> GpuEmitter::emit() {
+  for (const Memory& m : program_.memories)
+    if (m.space == Space::local && !m.in_registers)
+      return "local memory '" + m.name + "' is not in registers, which a GPU kernel needs";
+  create_function();
+  open_scope(true);
+  bind_params();
+  bind_launch_vars();
+  emit_body(program_.body);
+  b_.CreateRetVoid();
+  close_scope();
+  return refusal();
+}
+
+void GpuEmitter::create_function() {
+  std::vector<llvm::Type*> types;
+  for (const thread::Param& p : program_.params)
+    types.push_back(p.kind == thread::Param::Kind::tensor ? static_cast<llvm::Type*>(b_.getPtrTy(kGlobal))
+                                                          : b_.getInt64Ty());
+  auto* type = llvm::FunctionType::get(b_.getVoidTy(), types, false);
+  function_ = llvm::Function::Create(type, llvm::GlobalValue::ExternalLinkage, symbol_, module_);
+  function_->addFnAttr(llvm::Attribute::NoUnwind);
+  function_->addFnAttr("no-builtins");
+  llvm::NamedMDNode* annotations = module_.getOrInsertNamedMetadata("nvvm.annotations");
+  auto annotate = [&](const char* name, int64_t value) {
+    annotations->addOperand(llvm::MDNode::get(
+        context_, {llvm::ConstantAsMetadata::get(function_), llvm::MDString::get(context_, name),
+                   llvm::ConstantAsMetadata::get(b_.getInt32(static_cast<uint32_t>(value)))}));
+  };
+  annotate("kernel", 1);
+  annotate("maxntidx", program_.threads);
+  annotate("minctasm", std::max<int64_t>(program_.min_blocks, 1));
+  b_.SetInsertPoint(llvm::BasicBlock::Create(context_, "entry", function_));
+  if (program_.arena_bytes == 0) return;
+  shared_ = module_.getGlobalVariable("shared_memory");
+  if (shared_) return;
+  auto* bytes = llvm::ArrayType::get(b_.getInt8Ty(), 0);
+  shared_ = new llvm::GlobalVariable(module_, bytes, /*isConstant=*/false, llvm::GlobalValue::ExternalLinkage, nullptr,
+                                     "shared_memory", nullptr, llvm::GlobalValue::NotThreadLocal, kShared);
+  shared_->setAlignment(llvm::Align(kSharedAlignment));
+}
+
+void GpuEmitter::bind_params() {
+  bases_.assign(program_.memories.size(), nullptr);
+  for (size_t i = 0; i < program_.params.size(); ++i) {
+    const thread::Param& p = program_.params[i];
+    llvm::Argument* slot = function_->getArg(static_cast<unsigned>(i));
+    slot->setName(p.name);
+    if (p.kind == thread::Param::Kind::tensor) {
+      slot->addAttr(llvm::Attribute::getWithAlignment(context_, alignment_of(program_.memory(p.memory))));
+      bases_[p.memory.value] = slot;
+      continue;
+    }
+    ir::DType t = p.kind == thread::Param::Kind::dim ? ir::DType::i64 : p.type;
+    Value* bits = b_.CreateTrunc(slot, b_.getIntNTy(static_cast<unsigned>(ir::dtype_bits(t))));
+    bind(p.var, packing_.from_element_bits(t, bits));
+  }
+  for (size_t i = 0; i < program_.memories.size(); ++i) {
+    const Memory& m = program_.memories[i];
+    if (m.space != Space::global || bases_[i]) continue;
+    if (m.param < 0 || static_cast<size_t>(m.param) >= program_.params.size())
+      return refuse("memory '" + m.name + "' has no parameter");
+    bases_[i] = function_->getArg(static_cast<unsigned>(m.param));
+  }
+}
+
+// A register of 0 .. count - 1.
+Value* GpuEmitter::launch_register(llvm::Intrinsic::ID id, int64_t count) {
+  llvm::CallInst* call = b_.CreateIntrinsic(id, {}, {});
+  llvm::MDBuilder md(context_);
+  call->setMetadata(llvm::LLVMContext::MD_range,
+                    md.createRange(llvm::APInt(32, 0), llvm::APInt(32, static_cast<uint64_t>(count))));
+  return call;
+}
+
+void GpuEmitter::bind_launch_vars() {
+  using namespace llvm::Intrinsic;
+  constexpr ID kBlock[] = {nvvm_read_ptx_sreg_ctaid_x, nvvm_read_ptx_sreg_ctaid_y, nvvm_read_ptx_sreg_ctaid_z};
+  const size_t n = program_.block_vars.size();
+  if (n > std::size(kBlock)) return refuse("a grid of more than 3 extents");
+  for (size_t i = 0; i < n; ++i) {
+    ir::VarId v = program_.block_vars[i];
+    bind(v, launch_register(kBlock[n - 1 - i], facts_.range_of_var(v).hi + 1));
+  }
+  if (program_.thread_var.valid())
+    bind(program_.thread_var, launch_register(nvvm_read_ptx_sreg_tid_x, program_.threads));
+}
+
+}  // namespace tilegen::codegen

@@ -1,0 +1,161 @@
+// Matrix instructions of a warp: ldmatrix, stmatrix, mma.
+#include <llvm/IR/Intrinsics.h>
+#include <llvm/IR/IntrinsicsNVPTX.h>
+
+#include "codegen/llvm/nvptx/gpu_emitter.h"
+
+namespace tilegen::codegen {
+
+using llvm::Value;
+using namespace thread;
+
+std::optional<int64_t> GpuEmitter::first_word(MemoryId memory, ir::ExprId index) {
+  const Memory& m = program_.memory(memory);
+  auto at = constant_index(index);
+  if (!at) return std::nullopt;
+  if (*at % word_elements(m.type) == 0) return *at / word_elements(m.type);
+  refuse("a matrix operand that starts inside a register, at element " + std::to_string(*at) + " of '" + m.name + "'");
+  return std::nullopt;
+}
+
+void GpuEmitter::emit_load_matrix(const LoadMatrix& load) {
+  using namespace llvm::Intrinsic;
+  static constexpr ID kIds[2][3] = {
+      {nvvm_ldmatrix_sync_aligned_m8n8_x1_b16, nvvm_ldmatrix_sync_aligned_m8n8_x2_b16,
+       nvvm_ldmatrix_sync_aligned_m8n8_x4_b16},
+      {nvvm_ldmatrix_sync_aligned_m8n8_x1_trans_b16, nvvm_ldmatrix_sync_aligned_m8n8_x2_trans_b16,
+       nvvm_ldmatrix_sync_aligned_m8n8_x4_trans_b16}};
+  const int size = load.matrices == 1 ? 0 : load.matrices == 2 ? 1 : 2;
+  Value* from = pointer(place(load.src, load.src_index));
+  auto word = first_word(load.dst, load.dst_index);
+  if (!word) return;
+  Value* v = convergent(b_.CreateIntrinsic(kIds[load.transpose][size], {from->getType()}, {from}));
+  for (int i = 0; i < load.matrices; ++i)
+    registers_.set_register(load.dst, *word + i,
+                            load.matrices > 1 ? b_.CreateExtractValue(v, static_cast<unsigned>(i)) : v);
+}
+
+void GpuEmitter::emit_store_matrix(const StoreMatrix& store) {
+  if (sm_ < 90) return refuse("stmatrix needs sm_90");
+  Place to = place(store.dst, store.dst_index);
+  auto word = first_word(store.src, store.src_index);
+  if (!word) return;
+  std::string text = "stmatrix.sync.aligned.m8n8.x" + std::to_string(store.matrices);
+  text += store.transpose ? ".trans.shared.b16 [$0+$1], {" : ".shared.b16 [$0+$1], {";
+  std::string constraints = "r,n";
+  Values operands{to.pointer, b_.getInt32(static_cast<uint32_t>(to.offset))};
+  for (int i = 0; i < store.matrices; ++i) {
+    text += (i ? ", $" : "$") + std::to_string(2 + i);
+    constraints += ",r";
+    operands.push_back(packing_.bits(registers_.get_register(store.src, *word + i)));
+  }
+  convergent(assembly(b_.getVoidTy(), text + "};", constraints + ",~{memory}", operands));
+}
+
+namespace {
+
+llvm::Type* type_of(llvm::IRBuilder<>& b, MatrixWord w) {
+  switch (w) {
+    case MatrixWord::half2:
+      return llvm::FixedVectorType::get(b.getHalfTy(), 2);
+    case MatrixWord::f32:
+      return b.getFloatTy();
+    case MatrixWord::f64:
+      return b.getDoubleTy();
+    default:
+      return b.getInt32Ty();
+  }
+}
+
+Value* operand_of(llvm::IRBuilder<>& b, MatrixWord w, Value* v) {
+  if (w == MatrixWord::tf32) return b.CreateIntrinsic(llvm::Intrinsic::nvvm_f2tf32_rna, {}, {v});
+  return b.CreateBitCast(v, type_of(b, w));
+}
+
+char constraint_of(MatrixWord w) { return w == MatrixWord::f32 ? 'f' : w == MatrixWord::f64 ? 'd' : 'r'; }
+
+// "mnemonic {d...}, {a...}, {b...}, {c...};" with one constraint for each register.
+std::pair<std::string, std::string> assembly_of(const MatrixRow& row) {
+  std::string text(row.instruction), constraints;
+  int next = 0;
+  auto list = [&](int count, const char* prefix, MatrixWord w) {
+    text += next ? ", {" : " {";
+    for (int i = 0; i < count; ++i, ++next) {
+      text += (i ? ", $" : "$") + std::to_string(next);
+      constraints += (next ? "," : "") + std::string(prefix) + constraint_of(w);
+    }
+    text += "}";
+  };
+  list(row.c, "=", row.c_word);
+  list(row.a, "", row.a_word);
+  list(row.b, "", row.a_word);
+  list(row.c, "", row.c_word);
+  return {text + ";", constraints};
+}
+
+llvm::Function* declaration(llvm::Module& module, std::string_view name) {
+  llvm::StringRef text(name.data(), name.size());
+  llvm::Intrinsic::ID id = llvm::Function::lookupIntrinsicID(text);
+  return id == llvm::Intrinsic::not_intrinsic ? nullptr : llvm::Intrinsic::getDeclaration(&module, id);
+}
+
+}  // namespace
+
+// C += A * B, one element of each a lane.
+void GpuEmitter::emit_fma(const WarpMma& mma) {
+  auto a = constant_index(mma.a_index), b = constant_index(mma.b_index), c = constant_index(mma.c_index);
+  if (!a || !b || !c) return;
+  if (mma.a_registers != 1 || mma.b_registers != 1 || mma.c_registers != 1)
+    return refuse("atom '" + mma.atom + "' takes one element of each operand");
+  ir::DType t = program_.memory(mma.c).type;
+  auto operand = [&](MemoryId m, int64_t at) {
+    return ops_.unary(ir::ExprOp::cast, program_.memory(m).type, t, registers_.get(m, at));
+  };
+  Value* x = operand(mma.a, *a);
+  Value* y = operand(mma.b, *b);
+  Value* old = registers_.get(mma.c, *c);
+  Value* sum = ir::is_float(t) ? b_.CreateIntrinsic(llvm::Intrinsic::fma, {x->getType()}, {x, y, old})
+                               : b_.CreateAdd(b_.CreateMul(x, y), old);
+  registers_.set(mma.c, *c, sum);
+}
+
+GpuEmitter::Values GpuEmitter::mma_operands(const MatrixRow& row, const WarpMma& mma) {
+  Values operands;
+  auto add = [&](MemoryId m, ir::ExprId index, int elements, int registers, MatrixWord w) {
+    if (elements != registers * word_elements(program_.memory(m).type))
+      return refuse("atom '" + mma.atom + "' takes " + std::to_string(registers) + " registers, '" +
+                    program_.memory(m).name + "' gives " + std::to_string(elements) + " elements");
+    auto word = first_word(m, index);
+    for (int i = 0; word && i < registers; ++i)
+      operands.push_back(operand_of(b_, w, registers_.get_register(m, *word + i)));
+  };
+  add(mma.a, mma.a_index, mma.a_registers, row.a, row.a_word);
+  add(mma.b, mma.b_index, mma.b_registers, row.b, row.a_word);
+  add(mma.c, mma.c_index, mma.c_registers, row.c, row.c_word);
+  return operands;
+}
+
+void GpuEmitter::emit_mma(const WarpMma& mma) {
+  if (is_fma_atom(mma.atom)) return emit_fma(mma);
+  const MatrixRow* row = find_matrix_row(mma.atom);
+  if (!row) return refuse("no instruction for matrix atom '" + mma.atom + "'");
+  if (sm_ < row->sm) return refuse("matrix atom '" + mma.atom + "' needs sm_" + std::to_string(row->sm));
+  Values operands = mma_operands(*row, mma);
+  if (refused()) return;
+  llvm::CallInst* call = nullptr;
+  if (llvm::Function* f = declaration(module_, row->intrinsic)) {
+    call = b_.CreateCall(f, operands);
+  } else {
+    if (row->instruction.empty()) return refuse("LLVM has no instruction for matrix atom '" + mma.atom + "'");
+    auto [text, constraints] = assembly_of(*row);
+    std::vector<llvm::Type*> results(static_cast<size_t>(row->c), type_of(b_, row->c_word));
+    call = assembly(llvm::StructType::get(context_, results), text, constraints, operands);
+    call->setDoesNotAccessMemory();
+  }
+  convergent(call);
+  auto word = first_word(mma.c, mma.c_index);
+  for (int i = 0; word && i < row->c; ++i)
+    registers_.set_register(mma.c, *word + i, b_.CreateExtractValue(call, static_cast<unsigned>(i)));
+}
+
+}  // namespace tilegen::codegen

@@ -1,0 +1,63 @@
+// Barriers, asynchronous copies, shuffles.
+#include <llvm/IR/IntrinsicsNVPTX.h>
+
+#include "codegen/llvm/nvptx/gpu_emitter.h"
+
+namespace tilegen::codegen {
+
+using llvm::Value;
+using namespace thread;
+
+llvm::CallInst* GpuEmitter::convergent(llvm::CallInst* call) {
+  call->setConvergent();
+  return call;
+}
+
+void GpuEmitter::emit_barrier(const Barrier& barrier) {
+  auto number = [&](int64_t v) { return b_.getInt32(static_cast<uint32_t>(v)); };
+  if (barrier.id == 0 && barrier.threads == 0 && !barrier.arrive_only) {
+    b_.CreateIntrinsic(llvm::Intrinsic::nvvm_barrier0, {}, {});
+    return;
+  }
+  // LLVM passes the numbers of its intrinsic in registers, which makes ptxas reserve all barriers.
+  const char* text = barrier.arrive_only ? "bar.arrive $0, $1;" : "bar.sync $0, $1;";
+  int64_t threads = barrier.threads ? barrier.threads : (program_.threads + 31) / 32 * 32;
+  convergent(assembly(b_.getVoidTy(), text, "n,n,~{memory}", {number(barrier.id), number(threads)}));
+}
+
+// LLVM's intrinsics cannot take a 32-bit shared and a 64-bit global address together.
+void GpuEmitter::emit_async_copy(const AsyncCopy& copy) {
+  Condition c = condition(copy.predicate);
+  Place to = place(copy.dst, copy.dst_index), from = place(copy.src, copy.src_index);
+  std::string text = copy.bytes == 16 ? "cp.async.cg" : "cp.async.ca";
+  std::string constraints = "r,n,l,n";
+  text += ".shared.global [$0+$1], [$2+$3], " + std::to_string(copy.bytes);
+  Values operands{to.pointer, b_.getInt32(static_cast<uint32_t>(to.offset)), from.pointer,
+                  b_.getInt32(static_cast<uint32_t>(from.offset))};
+  Value* bytes = b_.getInt32(static_cast<uint32_t>(copy.bytes));
+  if (c.value || c.never) {
+    text += ", $4";
+    constraints += ",r";
+    operands.push_back(c.never ? b_.getInt32(0) : b_.CreateSelect(c.value, bytes, b_.getInt32(0)));
+  }
+  assembly(b_.getVoidTy(), text + ";", constraints + ",~{memory}", operands);
+}
+
+// Everything travels as 32 bits; f16 and bf16 in the f32 they are held in.
+void GpuEmitter::emit_shuffle(const Shuffle& shuffle) {
+  ir::DType t = program_.memory(shuffle.dst).type;
+  if (ir::dtype_bytes(t) > 4) return refuse("a shuffle of 8-byte elements");
+  Value* held = value(shuffle.value);
+  llvm::Type* type = held->getType();
+  Value* bits = type->isFloatTy() ? b_.CreateBitCast(held, b_.getInt32Ty()) : b_.CreateZExt(held, b_.getInt32Ty());
+  Value* lane = resized(value(shuffle.lane), 32, shuffle.lane);
+  auto id = shuffle.mode == Shuffle::Mode::butterfly ? llvm::Intrinsic::nvvm_shfl_sync_bfly_i32
+                                                     : llvm::Intrinsic::nvvm_shfl_sync_idx_i32;
+  Value* got = b_.CreateIntrinsic(id, {}, {b_.getInt32(0xffffffff), bits, lane, b_.getInt32(31)});
+  got = type->isFloatTy() ? b_.CreateBitCast(got, type) : b_.CreateTrunc(got, type);
+  Store store;
+  store.memory = shuffle.dst;
+  store_element(store, shuffle.dst_index, got, {});
+}
+
+}  // namespace tilegen::codegen

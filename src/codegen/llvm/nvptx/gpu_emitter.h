@@ -1,0 +1,132 @@
+// One thread program of a GPU block -> one LLVM kernel for NVPTX.
+//
+// Everything is scalar: a `vectorized` loop is emitted element by element, with its contiguous loads and stores as wide
+// accesses (emit_access.cpp). Local memories are SSA values (register_file.h). An i64 expression whose range fits i32 is
+// emitted in 32 bits; addresses are sums ordered by what they depend on, so that loops keep only their own part
+// (emit_address.cpp). Accesses under a predicate are predicated instructions, so that code stays in one block.
+#pragma once
+
+#include <array>
+#include <unordered_map>
+
+#include "codegen/llvm/nvptx/index_facts.h"
+#include "codegen/llvm/nvptx/matrix_rows.h"
+#include "codegen/llvm/nvptx/packing.h"
+#include "codegen/llvm/nvptx/register_file.h"
+#include "codegen/llvm/program_emitter.h"
+
+namespace tilegen::codegen {
+
+class GpuEmitter : private ProgramEmitter {
+ public:
+  // `facts` are those of `program`. `sm` is 80, 89, ...
+  GpuEmitter(llvm::Module& module, const thread::ThreadProgram& program, IndexFacts& facts,
+             const MachineFeatures& features, int sm, std::string symbol);
+
+  // Emits the kernel; a message when the program asks for something this emitter cannot do.
+  std::optional<std::string> emit();
+  const std::string& refused_origin() const { return refused_origin_; }
+
+ private:
+  // A place in memory: `offset` bytes behind `pointer`.
+  struct Place {
+    llvm::Value* pointer = nullptr;
+    int64_t offset = 0;
+  };
+  // Part of a sum: scale * value, the value i32 or i64.
+  struct Summand {
+    llvm::Value* value = nullptr;
+    int64_t scale = 1;
+    int level = 0;
+    arith::Interval range;  // of the value
+  };
+  // When an access happens: where `value` holds (null: always), or never.
+  struct Condition {
+    llvm::Value* value = nullptr;
+    bool never = false;
+    int level = 0;
+  };
+  using Values = std::vector<llvm::Value*>;
+
+  // the kernel (emit_kernel.cpp)
+  void create_function();
+  void bind_params();
+  void bind_launch_vars();
+  llvm::Value* launch_register(llvm::Intrinsic::ID id, int64_t count);
+
+  // statements (emit_control.cpp, emit_sync.cpp, emit_matrix.cpp)
+  void emit_statement(const thread::Stmt& s) override;
+  void emit_serial_loop(const thread::Loop& loop) override;
+  void emit_vector_loop(const thread::Loop& loop) override;
+  void emit_branch(const thread::Branch& branch) override;
+  RegisterFile::Values merged(const RegisterFile::Values& a, llvm::BasicBlock* from_a, const RegisterFile::Values& b,
+                              llvm::BasicBlock* from_b);
+  void emit_store(const thread::Store& store);
+  void emit_vector_store(const thread::Store& store);
+  void emit_barrier(const thread::Barrier& barrier);
+  void emit_async_copy(const thread::AsyncCopy& copy);
+  void emit_shuffle(const thread::Shuffle& shuffle);
+  void emit_load_matrix(const thread::LoadMatrix& load);
+  void emit_store_matrix(const thread::StoreMatrix& store);
+  void emit_mma(const thread::WarpMma& mma);
+  Values mma_operands(const MatrixRow& row, const thread::WarpMma& mma);
+  void emit_fma(const thread::WarpMma& mma);
+  // First word of a register memory's slice that matrix instructions use as words.
+  std::optional<int64_t> first_word(thread::MemoryId memory, ir::ExprId index);
+
+  // memory (emit_access.cpp, emit_address.cpp)
+  Emitted emit_load(ir::ExprId e);
+  Values load_wide(thread::MemoryId memory, const Place& at, int64_t count, const Condition& condition);
+  void store_wide(const thread::Store& store, const Place& at, const Values& held, const Condition& condition);
+  llvm::Value* load_element(thread::MemoryId memory, ir::ExprId index, const Condition& condition);
+  void store_element(const thread::Store& store, ir::ExprId index, llvm::Value* held, const Condition& condition);
+  Values load_words(const Place& at, const thread::Memory& m, int64_t bytes, llvm::Value* condition);
+  void store_words(const Place& at, const thread::Memory& m, int64_t bytes, Values words, llvm::Value* condition,
+                   bool streaming);
+  Condition condition(ir::ExprId predicate);  // of no predicate: always
+  Condition uniform_condition(ir::ExprId predicate) {
+    return condition(predicate.valid() ? facts_.simplified(predicate) : predicate);
+  }
+  bool uniform(ir::ExprId e);  // the same for all lanes, as nothing is
+  // The address of the element at lane 0 when `index` is lane + (the same for all lanes).
+  std::optional<Place> contiguous(thread::MemoryId memory, ir::ExprId index);
+  Place place(thread::MemoryId memory, ir::ExprId index);
+  Place place(thread::MemoryId memory, const arith::Affine& index);
+  llvm::Value* pointer(const Place& at);  // with its offset
+  std::vector<Summand> summands(const arith::Affine& index, int64_t scale);
+  void add_dim_products(const std::vector<std::pair<ir::ExprId, Summand>>& products, std::vector<Summand>& out);
+  llvm::Value* sum_narrow(const std::vector<Summand>& parts);
+  Summand sum_level(const std::vector<Summand>& parts);
+  arith::Interval range_of_sum(const std::vector<Summand>& parts);
+  std::optional<int64_t> constant_index(ir::ExprId e);
+
+  // expressions (emit_values.cpp)
+  llvm::Value* value(ir::ExprId e) { return emit_expr(e).value; }
+  Emitted emit_expr(ir::ExprId e);
+  Emitted compute_expr(ir::ExprId e);
+  Emitted emit_var(const ir::ExprNode& n, ir::ExprId e);
+  Emitted emit_index_unary(const ir::ExprNode& n, ir::ExprId e);
+  Emitted emit_index_binary(const ir::ExprNode& n, ir::ExprId e);
+  llvm::Value* index_operation(const ir::ExprNode& n, ir::ExprId e, llvm::Value* a, llvm::Value* b);
+  llvm::Value* modular(const ir::ExprNode& n, ir::ExprId e, llvm::Value* a, llvm::Value* b);
+  unsigned index_bits(ir::ExprId e) { return facts_.narrow(e) ? 32 : 64; }
+  llvm::Value* resized(llvm::Value* v, unsigned bits, bool non_negative);
+  llvm::Value* resized(llvm::Value* v, unsigned bits, ir::ExprId e);
+
+  llvm::CallInst* assembly(llvm::Type* result, const llvm::Twine& text, const llvm::Twine& constraints,
+                           llvm::ArrayRef<llvm::Value*> operands);
+  llvm::CallInst* convergent(llvm::CallInst* call);
+
+  IndexFacts& facts_;
+  int sm_;
+  Packing packing_;
+  RegisterFile registers_;
+  llvm::GlobalVariable* shared_ = nullptr;  // the block's dynamic shared memory
+  Values bases_;                            // by MemoryId, of global memories
+  ir::VarId lane_var_;                      // valid inside a vectorized loop
+  int64_t width_ = 1;
+  std::unordered_map<ir::ExprId, Values> wide_loads_;  // of the statement: elements by lane
+  std::string refused_origin_;
+};
+
+}  // namespace tilegen::codegen

@@ -1,0 +1,97 @@
+#include "codegen/llvm/nvptx/index_facts.h"
+
+#include "arith/simplify.h"
+
+namespace tilegen::codegen {
+
+using arith::Interval;
+using ir::ExprId;
+using ir::ExprOp;
+
+namespace {
+
+constexpr int64_t kGridX = INT32_MAX, kGridYZ = 65535;  // most blocks of a launch, by dimension
+
+}  // namespace
+
+IndexFacts::IndexFacts(const thread::ThreadProgram& program)
+    : program_(program), pool_(program.exprs), context_(pool_) {
+  for (size_t i = 0; i < program.vars.size(); ++i) {
+    const ir::Var& v = program.vars[i];
+    if (v.kind == ir::VarKind::dim) bind(ir::VarId(i), v.lower, v.upper, v.divisor);
+  }
+  if (program.thread_var.valid()) bind(program.thread_var, 0, program.threads - 1, 1);
+  for (size_t i = 0; i < program.block_vars.size(); ++i) {
+    int64_t limit = i + 1 == program.block_vars.size() ? kGridX : kGridYZ;
+    Interval extent = i < program.grid.size() ? range(program.grid[i]) : Interval::whole();
+    bind(program.block_vars[i], 0, std::min(limit, std::max<int64_t>(extent.hi, 1)) - 1, 1);
+  }
+  // A variable may serve several loops, and its range decides that of others: the second round sees all of it.
+  bind_loops(program.body);
+  bind_loops(program.body);
+}
+
+void IndexFacts::bind(ir::VarId v, int64_t lo, int64_t hi, int64_t divisor) {
+  context_.bind(v, lo, hi, std::max<int64_t>(divisor, 1));
+  ranges_.clear();
+}
+
+void IndexFacts::bind_loops(const thread::Block& body) {
+  for (thread::StmtId id : body) {
+    const thread::StmtNode& node = program_.stmts[id.value].node;
+    if (auto* branch = std::get_if<thread::Branch>(&node)) {
+      bind_loops(branch->then_body);
+      bind_loops(branch->else_body);
+    } else if (auto* loop = std::get_if<thread::Loop>(&node)) {
+      int64_t extent = range(loop->extent).hi;
+      int64_t last = extent == Interval::kMax ? extent : std::max<int64_t>(extent, 1) - 1;
+      auto known = context_.facts_of(loop->var);
+      bind(loop->var, 0, known ? std::max(known->range.hi, last) : last, 1);
+      bind_loops(loop->body);
+    }
+  }
+}
+
+Interval IndexFacts::range(ExprId e) {
+  if (auto it = ranges_.find(e); it != ranges_.end()) return it->second;
+  Interval r = arith::range_of(context_, e);
+  ranges_.emplace(e, r);
+  return r;
+}
+
+Interval IndexFacts::range_of_var(ir::VarId v) const {
+  auto facts = context_.facts_of(v);
+  return facts ? facts->range : Interval::whole();
+}
+
+bool IndexFacts::narrow(ExprId e) { return range(e).within({INT32_MIN, INT32_MAX}); }
+
+const arith::Affine& IndexFacts::affine(ExprId e) {
+  auto it = affines_.find(e);
+  if (it != affines_.end()) return it->second;
+  auto a = arith::to_affine(context_, e);
+  if (!a) a = arith::Affine{{{e, 1}}, 0};
+  return affines_.emplace(e, std::move(*a)).first->second;
+}
+
+ExprId IndexFacts::simplified(ExprId e) {
+  if (auto it = simplified_.find(e); it != simplified_.end()) return it->second;
+  ExprId s = arith::simplify(context_, e);
+  simplified_.emplace(e, s);
+  return s;
+}
+
+bool IndexFacts::depends_on(ExprId e, ir::VarId v) {
+  if (v != asked_) dependent_.clear(), asked_ = v;
+  if (auto it = dependent_.find(e); it != dependent_.end()) return it->second;
+  bool yes = arith::depends_on(pool_, e, v);
+  dependent_.emplace(e, yes);
+  return yes;
+}
+
+bool IndexFacts::is_dim(ExprId e) const {
+  const ir::ExprNode& n = pool_[e];
+  return n.op == ExprOp::var && program_.vars[n.var().value].kind == ir::VarKind::dim;
+}
+
+}  // namespace tilegen::codegen

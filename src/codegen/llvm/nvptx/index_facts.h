@@ -1,0 +1,46 @@
+// What is known of the integer expressions of a GPU thread program: ranges of its variables from the launch limits,
+// the facts of dims and the extents of loops, and through them ranges and linear forms of everything built on them.
+//
+// Owns a copy of the program's expressions, because linear forms speak of expressions that are built on the way.
+// Nodes of the pool may move whenever a question is asked: copy a node before asking.
+#pragma once
+
+#include <cstdint>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "arith/interval.h"
+#include "arith/prove.h"
+#include "thread/thread_program.h"
+
+namespace tilegen::codegen {
+
+class IndexFacts {
+ public:
+  explicit IndexFacts(const thread::ThreadProgram& program);
+
+  const ir::ExprPool& pool() const { return pool_; }
+  arith::Interval range(ir::ExprId e);
+  arith::Interval range_of_var(ir::VarId v) const;
+  // The value lies within i32 (u32 values beyond do not count).
+  bool narrow(ir::ExprId e);
+  const arith::Affine& affine(ir::ExprId e);  // of an i64 expression
+  ir::ExprId simplified(ir::ExprId e);
+  bool depends_on(ir::ExprId e, ir::VarId v);
+  bool is_dim(ir::ExprId e) const;  // a variable that is a dim
+
+ private:
+  void bind_loops(const thread::Block& body);
+  void bind(ir::VarId v, int64_t lo, int64_t hi, int64_t divisor);
+
+  const thread::ThreadProgram& program_;
+  ir::ExprPool pool_;
+  arith::Context context_;
+  std::unordered_map<ir::ExprId, arith::Interval> ranges_;
+  std::unordered_map<ir::ExprId, arith::Affine> affines_;
+  std::unordered_map<ir::ExprId, ir::ExprId> simplified_;
+  ir::VarId asked_;                                   // the variable `dependent_` speaks of
+  std::unordered_map<ir::ExprId, bool> dependent_;
+};
+
+}  // namespace tilegen::codegen

@@ -1,0 +1,48 @@
+// Addresses of a matrix operand's elements in shared memory, for all threads at once and cheap to compute: one expression
+// of the thread index, then constants, added or XORed, for the tiles and k steps of the unrolled code.
+#pragma once
+
+#include <vector>
+
+#include "lower/kernel_lowering.h"
+#include "ops/gemm_plan.h"
+
+namespace tilegen::lower {
+
+class OperandAddresses {
+ public:
+  // Where the operand lies: `row0`, `k0` is the first element of the region used (row: along m or n).
+  struct Place {
+    const layout::Layout* layout = nullptr;
+    ops::MatrixDims dims;
+    int side = 0;
+    ExprId row0, k0;
+    int64_t rows = 0;  // of the region: rows beyond are replaced by the last
+  };
+  // `row`, `k`: what a thread's place adds to the coordinates, expressions of the thread variable.
+  OperandAddresses(KernelLowering& lowering, const Place& place, ExprId row, ExprId k);
+
+  // Element (thread's row + row, thread's k + k + step * loop variable), as an index into the slot.
+  ExprId at(int64_t row, int64_t k, ExprId loop = ExprId(), int64_t step = 0);
+  // Every thread's element lies at a multiple of `elements`, and `elements` along the contiguous dimension follow it.
+  bool aligned(int64_t row, int64_t k, int64_t elements);
+
+ private:
+  struct Base {
+    ExprId index;
+    std::vector<int64_t> values;  // by thread
+  };
+  std::vector<int64_t> values(int64_t row, int64_t k) const;
+  ExprId general(int64_t row, int64_t k, ExprId further_k);
+  std::vector<ExprId> coordinates(ExprId row, ExprId k) const;
+
+  KernelLowering& lowering_;
+  Place place_;
+  ExprId row_, k_;
+  std::vector<int64_t> thread_row_, thread_k_;
+  int64_t row_offset_ = 0, k_offset_ = 0;
+  bool fixed_ = true;  // the region's place is a constant
+  std::vector<Base> bases_;
+};
+
+}  // namespace tilegen::lower

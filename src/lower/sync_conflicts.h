@@ -1,0 +1,74 @@
+// Whether two accesses to memory that threads share can meet in one element, and by different threads: the questions
+// of barrier planting. "clash" is always a legal answer, the others are proofs.
+//
+// An access inside loops stands for one execution per iteration; a Binding says which one is meant. Slots of a
+// memory are compared as expressions (iteration i + 2 writes slot (i + 2) % 3 while i reads i % 3); what happens
+// within a slot by enumerating threads and the iterations of small loops, up to a bound.
+#pragma once
+
+#include <map>
+#include <set>
+#include <tuple>
+#include <vector>
+
+#include "arith/context.h"
+#include "thread/index_program.h"
+#include "thread/sync_accesses.h"
+
+namespace tilegen::lower {
+
+struct OpenLoop {
+  ir::VarId var;
+  int64_t extent = -1;  // -1: not a constant
+  bool operator==(const OpenLoop&) const = default;
+};
+
+// Which iteration of a loop an access belongs to: the one `value` before the current one, number `value`, or any.
+struct Binding {
+  enum class Kind : uint8_t { any, back, at } kind = Kind::any;
+  int64_t value = 0;
+  auto operator<=>(const Binding&) const = default;
+};
+using Bindings = std::vector<Binding>;
+
+// One access of a statement, wherever it is executed.
+struct AccessClass {
+  thread::SyncAccess access;
+  std::vector<OpenLoop> loops;  // those around that the access depends on, outermost first
+  ir::ExprId slot;              // of a memory with slots, where it can be told
+  ir::ExprId within;            // index without the slot's part; invalid: anywhere in it
+};
+
+enum class Meeting : uint8_t {
+  disjoint,     // no element in common
+  same_thread,  // whatever they share belongs to one thread
+  clash
+};
+
+class ConflictOracle {
+ public:
+  explicit ConflictOracle(thread::ThreadProgram& p);
+
+  // Id of the class; equal accesses share one.
+  int add(const thread::SyncAccess& access, const std::vector<OpenLoop>& around);
+  const AccessClass& operator[](int id) const { return classes_[static_cast<size_t>(id)]; }
+
+  Meeting meeting(int a, const Bindings& a_at, int b, const Bindings& b_at);
+
+ private:
+  using Key = std::tuple<int, Bindings, int, Bindings>;
+
+  ir::ExprId slot_of(const thread::SyncAccess& a);
+  ir::ExprId bound_slot(const AccessClass& c, const Bindings& at);
+  bool slots_differ(ir::ExprId a, ir::ExprId b);
+  Meeting compare(int a, const Bindings& a_at, int b, const Bindings& b_at);
+  Meeting enumerate(const AccessClass& a, const Bindings& a_at, const AccessClass& b, const Bindings& b_at);
+
+  thread::ThreadProgram& p_;
+  arith::Context ctx_;
+  std::vector<AccessClass> classes_;
+  std::map<Key, Meeting> known_;
+  std::map<std::pair<ir::ExprId, ir::ExprId>, bool> slot_answers_;
+};
+
+}  // namespace tilegen::lower

@@ -1,0 +1,48 @@
+// Integer expressions compiled for evaluation at many points: indices and conditions of a thread program.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "ir/expr.h"
+
+namespace tilegen::thread {
+
+// Values of variables, by VarId; absent = unknown.
+class PointValues {
+ public:
+  explicit PointValues(size_t vars) : values_(vars) {}
+  void set(ir::VarId v, int64_t value) { values_[v.value] = value; }
+  void clear(ir::VarId v) { values_[v.value].reset(); }
+  const std::optional<int64_t>& operator[](ir::VarId v) const { return values_[v.value]; }
+
+ private:
+  std::vector<std::optional<int64_t>> values_;
+};
+
+// One expression. Loads and floating-point operations are unknown; so is what depends on them, but for conjunctions
+// and selections that the known side decides.
+class IndexProgram {
+ public:
+  IndexProgram(const ir::ExprPool& pool, ir::ExprId root);
+  std::optional<int64_t> eval(const PointValues& at) const;
+  const std::vector<ir::VarId>& vars() const { return vars_; }  // ascending
+  bool reads_memory() const { return reads_memory_; }
+  bool depends_on(ir::VarId v) const;
+
+ private:
+  struct Step {
+    ir::ExprOp op;
+    ir::DType type, operand_type;
+    int a = -1, b = -1, c = -1;
+    int64_t imm = 0;
+  };
+  std::optional<int64_t> run(const Step& s, const PointValues& at) const;
+
+  std::vector<Step> steps_;
+  std::vector<ir::VarId> vars_;
+  bool reads_memory_ = false;
+  mutable std::vector<std::optional<int64_t>> values_;
+};
+
+}  // namespace tilegen::thread

@@ -1,0 +1,37 @@
+// Which statement touches which memory that threads of a block share: all that the planter of barriers and their
+// verifier have in common.
+#pragma once
+
+#include <vector>
+
+#include "thread/thread_program.h"
+
+namespace tilegen::thread {
+
+struct SyncAccess {
+  MemoryId memory;
+  ir::ExprId index;      // first element
+  int64_t count = 1;     // consecutive elements
+  ir::ExprId predicate;  // optional
+  ir::VarId lane;        // of a wide store, with its extent: index and predicate depend on it
+  int64_t lanes = 1;
+  bool write = false;
+  bool async = false;        // happens some time before the AsyncWait that covers it
+  bool collective = false;   // of the warp: what a lane addresses reaches other lanes
+  int64_t row_lanes = 0;     // collective: lanes from 0 on that address something; 0 = all
+};
+
+// Accesses to shared memory and to tensors that the program may write. `id` is no serial or unrolled loop; of a branch
+// only the condition counts.
+std::vector<SyncAccess> sync_accesses(const ThreadProgram& p, StmtId id);
+// The extent of a loop.
+std::vector<SyncAccess> sync_accesses(const ThreadProgram& p, const Loop& loop);
+
+// Whether elements of the two may share bytes. Tensors of one launch do not overlap.
+bool may_overlap(const ThreadProgram& p, MemoryId a, MemoryId b);
+
+inline bool is_block_barrier(const ThreadProgram& p, const Barrier& b) {
+  return !b.arrive_only && (b.threads == 0 || b.threads == p.threads);
+}
+
+}  // namespace tilegen::thread

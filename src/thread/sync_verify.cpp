@@ -1,0 +1,301 @@
+#include "thread/sync_verify.h"
+
+#include <algorithm>
+#include <set>
+#include <unordered_map>
+
+#include "thread/index_program.h"
+#include "thread/sync_accesses.h"
+
+namespace tilegen::thread {
+
+using ir::ExprId;
+using ir::VarId;
+
+namespace {
+
+constexpr int64_t kNobody = -1, kMany = -2, kSynchronous = -1;
+constexpr int64_t kLongestLoop = 512;      // iterations of one loop that are looked at
+constexpr int64_t kMostSteps = 4'000'000;  // thread steps of one walk
+constexpr size_t kMostHazards = 16;
+
+// What happened to one unit of memory last.
+struct Cell {
+  int64_t writer = kNobody, write_epoch = -1, write_group = kSynchronous, write_instance = -1;
+  int64_t reader = kNobody, read_epoch = -1, read_instance = -1;
+  StmtId write_stmt, read_stmt;
+};
+
+struct Groups {
+  int64_t open = 0;                    // number of the group being filled
+  std::vector<int64_t> finished_epoch;  // of closed groups: epoch of the wait that saw them done, or -1
+};
+
+class Walk {
+ public:
+  Walk(const ThreadProgram& p, int64_t unit, bool taken, std::vector<std::string>& hazards,
+       std::set<std::pair<StmtId, StmtId>>& seen)
+      : p_(p),
+        unit_(unit),
+        taken_(taken),
+        hazards_(hazards),
+        seen_(seen),
+        values_(p.vars.size()),
+        groups_(static_cast<size_t>(p.threads)),
+        cells_(static_cast<size_t>(p.arena_bytes / unit + 1)) {}
+
+  PointValues& values() { return values_; }
+
+  // False when the walk was given up: too many steps, or a loop longer than is looked at.
+  bool run() {
+    std::vector<bool> all(static_cast<size_t>(p_.threads), true);
+    return block(p_.body, all);
+  }
+
+ private:
+  const IndexProgram& compiled(ExprId e) {
+    auto it = programs_.find(e);
+    if (it == programs_.end()) it = programs_.emplace(e, IndexProgram(p_.exprs, e)).first;
+    return it->second;
+  }
+  std::optional<int64_t> value(ExprId e, int64_t thread) {
+    if (p_.thread_var.valid()) values_.set(p_.thread_var, thread);
+    return compiled(e).eval(values_);
+  }
+  bool holds(ExprId condition, int64_t thread) { return value(condition, thread).value_or(taken_) != 0; }
+
+  bool block(const Block& b, const std::vector<bool>& active) {
+    for (StmtId id : b)
+      if (!statement(id, active)) return false;
+    return true;
+  }
+
+  bool statement(StmtId id, const std::vector<bool>& active) {
+    const StmtNode& node = p_.stmts[id.value].node;
+    if (const auto* loop = std::get_if<Loop>(&node); loop && loop->form != LoopForm::vectorized)
+      return serial(id, *loop, active);
+    if (const auto* branch = std::get_if<Branch>(&node)) {
+      touch(id, sync_accesses(p_, id), active);
+      std::vector<bool> then_active = active, else_active = active;
+      bool any_then = false, any_else = false;
+      for (size_t t = 0; t < active.size(); ++t) {
+        if (!active[t]) continue;
+        const bool yes = holds(branch->condition, static_cast<int64_t>(t));
+        then_active[t] = yes;
+        else_active[t] = !yes;
+        (yes ? any_then : any_else) = true;
+      }
+      return (!any_then || block(branch->then_body, then_active)) &&
+             (!any_else || block(branch->else_body, else_active));
+    }
+    if (const auto* barrier = std::get_if<Barrier>(&node)) {
+      if (!is_block_barrier(p_, *barrier)) return true;
+      if (std::find(active.begin(), active.end(), false) != active.end())
+        hazard(id, id, "a barrier that not all threads of the block reach");
+      ++epoch_;
+      return true;
+    }
+    if (std::holds_alternative<AsyncCommit>(node)) {
+      for (size_t t = 0; t < active.size(); ++t)
+        if (active[t]) {
+          groups_[t].finished_epoch.push_back(-1);
+          ++groups_[t].open;
+        }
+      return true;
+    }
+    if (const auto* wait = std::get_if<AsyncWait>(&node)) {
+      for (size_t t = 0; t < active.size(); ++t)
+        for (int64_t g = 0; active[t] && g < groups_[t].open - wait->pending; ++g)
+          if (int64_t& epoch = groups_[t].finished_epoch[static_cast<size_t>(g)]; epoch < 0) epoch = epoch_;
+      return true;
+    }
+    auto it = accesses_.find(id);
+    if (it == accesses_.end()) it = accesses_.emplace(id, sync_accesses(p_, id)).first;
+    touch(id, it->second, active);
+    return steps_ < kMostSteps;
+  }
+
+  bool serial(StmtId id, const Loop& loop, const std::vector<bool>& active) {
+    touch(id, sync_accesses(p_, loop), active);
+    std::vector<int64_t> trips(active.size(), 0);
+    int64_t longest = 0;
+    for (size_t t = 0; t < active.size(); ++t)
+      if (active[t]) longest = std::max(longest, trips[t] = value(loop.extent, static_cast<int64_t>(t)).value_or(1));
+    if (longest > kLongestLoop) return false;
+    for (int64_t i = 0; i < longest; ++i) {
+      std::vector<bool> inside = active;
+      for (size_t t = 0; t < active.size(); ++t) inside[t] = active[t] && i < trips[t];
+      values_.set(loop.var, i);
+      if (!block(loop.body, inside)) return false;
+    }
+    values_.clear(loop.var);
+    return true;
+  }
+
+  void touch(StmtId id, const std::vector<SyncAccess>& accesses, const std::vector<bool>& active) {
+    ++instance_;
+    for (bool write : {false, true})
+      for (const SyncAccess& a : accesses) {
+        if (a.write != write || !watched(a.memory)) continue;
+        for (size_t t = 0; t < active.size(); ++t) {
+          const auto thread = static_cast<int64_t>(t);
+          if (!active[t] || (a.row_lanes > 0 && thread % 32 >= a.row_lanes)) continue;
+          for (int64_t lane = 0; lane < a.lanes; ++lane) {
+            if (a.lane.valid()) values_.set(a.lane, lane);
+            access(id, a, thread);
+          }
+        }
+      }
+  }
+
+  bool watched(MemoryId m) const { return p_.memory(m).space == Space::shared; }
+
+  void access(StmtId id, const SyncAccess& a, int64_t thread) {
+    ++steps_;
+    if (a.predicate.valid() && !holds(a.predicate, thread)) return;
+    const Memory& m = p_.memory(a.memory);
+    const int64_t bytes = ir::dtype_bytes(m.type);
+    const auto index = value(a.index, thread);
+    const int64_t first = index.value_or(0), count = index ? a.count : m.elements;
+    if (first < 0 || first + count > m.elements) {
+      hazard(id, id, "an index outside of " + m.name + ": " + std::to_string(first));
+      return;
+    }
+    const int64_t begin = (m.arena_offset + first * bytes) / unit_;
+    const int64_t end = (m.arena_offset + (first + count) * bytes + unit_ - 1) / unit_;
+    for (int64_t c = begin; c < end; ++c) {
+      Cell& cell = cells_[static_cast<size_t>(c)];
+      if (a.write)
+        write(id, a, thread, cell);
+      else
+        read(id, a, thread, cell);
+    }
+  }
+
+  bool write_is_visible(const Cell& cell, int64_t thread) const {
+    if (cell.writer == kNobody) return true;
+    if (cell.write_group == kSynchronous) return cell.writer == thread || cell.write_epoch < epoch_;
+    if (cell.writer == kMany) return false;
+    const Groups& g = groups_[static_cast<size_t>(cell.writer)];
+    if (cell.write_group >= g.open) return false;
+    const int64_t done = g.finished_epoch[static_cast<size_t>(cell.write_group)];
+    return done >= 0 && (cell.writer == thread || done < epoch_);
+  }
+
+  void read(StmtId id, const SyncAccess& a, int64_t thread, Cell& cell) {
+    const int64_t who = a.collective ? kMany : thread;
+    if (!write_is_visible(cell, who)) clash(id, cell.write_stmt, a, thread, cell.writer, "reads what", "writes");
+    if (cell.read_epoch < epoch_)
+      cell.reader = who;
+    else if (cell.reader != who)
+      cell.reader = kMany;
+    cell.read_epoch = epoch_;
+    cell.read_instance = instance_;
+    cell.read_stmt = id;
+  }
+
+  void write(StmtId id, const SyncAccess& a, int64_t thread, Cell& cell) {
+    const int64_t who = a.collective ? kMany : thread;
+    if (cell.write_instance != instance_ && !write_is_visible(cell, who))
+      clash(id, cell.write_stmt, a, thread, cell.writer, "writes what", "writes");
+    if (cell.reader != kNobody && cell.read_epoch == epoch_ && (cell.reader != who || who == kMany) &&
+        cell.read_instance != instance_)
+      clash(id, cell.read_stmt, a, thread, cell.reader, "writes what", "reads");
+    const bool copies = !a.async && cell.write_instance == instance_ && cell.writer != who;
+    cell.writer = copies ? kMany : who;
+    cell.write_epoch = epoch_;
+    cell.write_group = a.async ? groups_[static_cast<size_t>(thread)].open : kSynchronous;
+    cell.write_instance = instance_;
+    cell.write_stmt = id;
+  }
+
+  static std::string thread_text(int64_t thread) {
+    return thread == kMany ? "several threads" : "thread " + std::to_string(thread);
+  }
+  void clash(StmtId id, StmtId other, const SyncAccess& a, int64_t thread, int64_t other_thread, const char* verb,
+             const char* other_verb) {
+    hazard(id, other, thread_text(thread) + " " + verb + " " + thread_text(other_thread) + " " + other_verb + " in " +
+                          p_.memory(a.memory).name + " with no barrier" +
+                          (p_.stmts[other.value].node.index() == StmtNode(AsyncCopy{}).index() ? " behind a wait" : "") +
+                          " in between");
+  }
+  void hazard(StmtId id, StmtId other, const std::string& text) {
+    if (!seen_.insert({id, other}).second || hazards_.size() >= kMostHazards) return;
+    const std::string &x = p_.stmts[id.value].origin, &y = p_.stmts[other.value].origin;
+    hazards_.push_back(x + (id == other || x == y ? "" : " behind " + y) + ": " + text);
+  }
+
+  const ThreadProgram& p_;
+  const int64_t unit_;  // bytes of a cell
+  const bool taken_;    // what unknown conditions are
+  std::vector<std::string>& hazards_;
+  std::set<std::pair<StmtId, StmtId>>& seen_;
+  PointValues values_;
+  std::vector<Groups> groups_;  // by thread
+  std::vector<Cell> cells_;
+  std::unordered_map<ExprId, IndexProgram> programs_;
+  std::unordered_map<StmtId, std::vector<SyncAccess>> accesses_;
+  int64_t epoch_ = 0, instance_ = 0, steps_ = 0;
+};
+
+// Dims for which loops run `trips` times, as far as that can be had dim by dim.
+class Lengths {
+ public:
+  explicit Lengths(const ThreadProgram& p) : p_(p) {
+    for (const Stmt& s : p.stmts)
+      if (const auto* loop = std::get_if<Loop>(&s.node); loop && !p.exprs.is_const(loop->extent))
+        extents_.emplace_back(p.exprs, loop->extent);
+  }
+
+  // `large`: a dim that no loop depends on is.
+  void choose(int64_t trips, bool large, PointValues& values) const {
+    for (const Param& param : p_.params)
+      if (param.kind == Param::Kind::scalar && ir::is_integer(param.type)) values.set(param.var, 1);
+    for (VarId block : p_.block_vars) values.set(block, 0);
+    for (const Param& param : p_.params)
+      if (param.kind == Param::Kind::dim) values.set(param.var, dim(param.var, trips, large));
+  }
+
+ private:
+  int64_t dim(VarId var, int64_t trips, bool large) const {
+    const ir::Var& v = p_.vars[var.value];
+    const int64_t step = std::max<int64_t>(v.divisor, 1);
+    const int64_t first = (std::max<int64_t>(v.lower, 0) + step - 1) / step * step;
+    PointValues at(p_.vars.size());
+    for (VarId block : p_.block_vars) at.set(block, 0);
+    constexpr int64_t kTries = 2048;
+    for (int64_t i = 0, d = first; i < kTries && d <= v.upper; ++i, d += step) {
+      at.set(var, d);
+      for (const IndexProgram& extent : extents_)
+        if (extent.depends_on(var) && extent.eval(at) == trips) return d;
+    }
+    return std::min<int64_t>(v.upper, first + (large ? 1024 : 1) * step);
+  }
+
+  const ThreadProgram& p_;
+  std::vector<IndexProgram> extents_;
+};
+
+}  // namespace
+
+std::vector<std::string> verify_synchronization(const ThreadProgram& p) {
+  std::vector<std::string> hazards;
+  if (p.threads <= 1 || p.arena_bytes == 0) return hazards;
+  int64_t unit = 8, slots = 1;
+  for (const Memory& m : p.memories) {
+    if (m.space != Space::shared) continue;
+    unit = std::min<int64_t>(unit, ir::dtype_bytes(m.type));
+    slots = std::max(slots, m.slots);
+  }
+  const Lengths lengths(p);
+  std::set<std::pair<StmtId, StmtId>> seen;
+  for (int64_t trips : {int64_t{0}, int64_t{1}, int64_t{2}, slots, slots + 2})
+    for (bool taken : {true, false}) {
+      Walk walk(p, unit, taken, hazards, seen);
+      lengths.choose(trips, taken, walk.values());
+      walk.run();
+    }
+  return hazards;
+}
+
+}  // namespace tilegen::thread
