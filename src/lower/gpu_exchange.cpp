@@ -168,25 +168,4 @@ void KernelLowering::end_conversions(const infer::KernelOp& op, thread::Block& o
   op_conversions_.clear();
 }
 
-// Scalars are read by every thread: elements that only some hold are handed to all in front of the statement.
-void KernelLowering::spread_scalars(ir::StmtId id, thread::Block& out) {
-  constexpr int64_t kMostElements = 64;
-  scalar_forms_.clear();
-  for (int v : schedule::scattered_scalars(ops_, id, schedule_.values)) {
-    const Held from = held(v);
-    const thread::Memory& m = out_.memory(from.memory);
-    const ir::DType type = m.type;
-    const std::string name = m.name;
-    if (from.fragment->map().elements() > kMostElements)
-      return fail(DiagCode::target_unsupported, paths_[id.value],
-                  "a scalar is read from '" + name + "', whose " + std::to_string(from.fragment->map().elements()) +
-                      " elements are spread over the block's threads",
-                  "keep the scalar in a buffer of its own or in shared memory");
-    forms_.push_back(std::make_unique<Fragment>(Fragment::replicated(from.fragment->shape(), from.fragment->threads())));
-    const Held everywhere = {add_registers(name + ".all", type, forms_.back()->registers()), forms_.back().get()};
-    exchange(from, everywhere, paths_[id.value], out);
-    scalar_forms_[v] = everywhere;
-  }
-}
-
 }  // namespace tilegen::lower

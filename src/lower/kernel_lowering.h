@@ -183,7 +183,6 @@ class KernelLowering {
   // The planned conversions in front of an op and behind it; between the two held() gives the op's forms.
   void begin_conversions(const infer::KernelOp& op, thread::Block& out);
   void end_conversions(const infer::KernelOp& op, thread::Block& out);
-  void spread_scalars(ir::StmtId id, thread::Block& out);
 
   // gpu_registers.cpp
   bool in_thread_registers(ir::BufferId buffer) const {
@@ -235,7 +234,6 @@ class KernelLowering {
   std::map<VarId, ExprId> block_indices_;  // GPU: program block index -> expression of the one block variable
   std::set<VarId> fixed_vars_;             // GPU: constants after unrolling, and vector lanes
   std::map<int, Held> converted_;          // GPU: values the op being lowered sees in another form
-  std::map<int, Held> scalar_forms_;       // GPU: values the statement's scalars see in another form
   struct ActiveConversion {
     int value = -1;
     Held form;

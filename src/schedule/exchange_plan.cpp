@@ -168,17 +168,6 @@ std::vector<OpConversion> conversions_of(const ir::Program& p, const infer::Kern
   return list;
 }
 
-std::vector<int> scattered_scalars(const infer::KernelOps& ops, ir::StmtId stmt,
-                                   const std::vector<plan::ValuePlan>& values) {
-  std::vector<int> list;
-  for (const auto& [key, value] : ops.scalar_reads) {
-    if (key.first != stmt || value < 0) continue;
-    const auto& f = values[static_cast<size_t>(value)].fragment;
-    if (f && f->replicas() != f->threads()) list.push_back(value);
-  }
-  return list;
-}
-
 std::string scratch_name(const std::string& path) { return path + ".scratch"; }
 
 std::vector<Scratch> plan_scratch(const ir::Program& p, const infer::KernelOps& ops,
@@ -186,7 +175,6 @@ std::vector<Scratch> plan_scratch(const ir::Program& p, const infer::KernelOps& 
                                   const std::vector<plan::ConversionPlan>& conversions, const target::Target& t) {
   std::vector<Scratch> list;
   if (t.is_host()) return list;
-  const std::vector<std::string> paths = ir::statement_paths(p);
   auto need = [&](const std::string& path, int64_t bytes) {
     if (bytes == 0) return;
     const std::string name = scratch_name(path);
@@ -215,14 +203,6 @@ std::vector<Scratch> plan_scratch(const ir::Program& p, const infer::KernelOps& 
       if (scratch) need(op.path, value_bytes(c.value));
     }
   }
-  std::set<ir::StmtId> readers;
-  for (const auto& [key, value] : ops.scalar_reads) readers.insert(key.first);
-  for (ir::StmtId stmt : readers)
-    for (int v : scattered_scalars(ops, stmt, values)) {
-      const Fragment& f = *values[static_cast<size_t>(v)].fragment;
-      const Fragment everywhere = Fragment::replicated(f.shape(), f.threads());
-      if (exchange_for(f, everywhere, t, type_of(v)) == Exchange::scratch) need(paths[stmt.value], value_bytes(v));
-    }
   return list;
 }
 

@@ -211,9 +211,27 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{"text/rmsnorm.tl", {2, 1}, "rmsnorm"}, Case{"text/row_reductions.tl", {10}, "row_reductions"},
                       Case{"text/strided.tl", {20, 68, 72}, "strided_tiles"},
                       Case{"text/strided.tl", {20, 68, 80}, "strided_tiles_pitch"}, Case{"lower/fragment_parts.tl", {}, "fragment_parts"},
-                      Case{"lower/copies_of_points.tl", {}, "copies_of_points"}, Case{"text/transpose.tl", {40, 36}, "transpose"},
+                      Case{"lower/copies_of_points.tl", {}, "copies_of_points"},
+                      Case{"lower/scalars_from_tiles.tl", {}, "scalars_from_tiles"}, Case{"text/transpose.tl", {40, 36}, "transpose"},
                       Case{"text/transpose.tl", {33, 37}, "transpose_odd"}),
     [](const auto& info) { return info.param.name; });
+
+TEST(GpuProgram, AnyOrderOfBlocks) {
+  const target::Target target = *target::find_target("sm_80");
+  for (const char* file : {"lower/wide_stores.tl", "lower/grid_of_three.tl"}) {
+    const ir::Program p = load_program(file);
+    auto schedule = schedule::plan_program(p, target, {});
+    ASSERT_TRUE(schedule) << schedule.error().to_text();
+    for (const auto& [order, group] : {std::pair("row_major", 1), {"column_major", 1}, {"grouped", 2}, {"grouped", 3}, {"grouped", 64}}) {
+      schedule->kernels[0].raster->order = order;
+      schedule->kernels[0].raster->group = group;
+      bool ran = false;
+      run_lowered(p, target, *schedule, {67, 264}, true, &ran);
+      EXPECT_TRUE(ran);
+      ASSERT_FALSE(HasFailure()) << file << ", " << order << " " << group;
+    }
+  }
+}
 
 // A fragment over `threads` threads with random digits: every dimension's powers of two go to threads or registers in
 // any order, the threads left over hold copies, hold nothing, or stand between.
