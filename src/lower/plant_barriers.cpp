@@ -304,15 +304,15 @@ class Planter {
   // One iteration later. What lies further back than slots reach counts as any iteration.
   void age(State& state, const OpenLoop& loop) {
     state = rebound(state, loop, [&](Binding& b) {
-      if (b.kind != Binding::Kind::back) return true;
-      if (++b.value > back_) b = {};
-      return loop.extent < 0 || b.value < loop.extent;
+      if (b.kind == Binding::Kind::back && ++b.value > back_) b.kind = Binding::Kind::far;
+      const bool relative = b.kind == Binding::Kind::back || b.kind == Binding::Kind::far;
+      return !relative || loop.extent < 0 || b.value < loop.extent;
     });
   }
   State from_numbers(const State& state, const OpenLoop& loop, int64_t now) {
     return rebound(state, loop, [&](Binding& b) {
       if (b.kind == Binding::Kind::at) b = Binding{Binding::Kind::back, now - b.value};
-      if (b.kind == Binding::Kind::back && b.value > back_) b = {};
+      if (b.kind == Binding::Kind::back && b.value > back_) b.kind = Binding::Kind::far;
       return true;
     });
   }

@@ -24,9 +24,10 @@ struct OpenLoop {
   bool operator==(const OpenLoop&) const = default;
 };
 
-// Which iteration of a loop an access belongs to: the one `value` before the current one, number `value`, or any.
+// Which iteration of a loop an access belongs to: the one `value` before the current one, one at least as far back,
+// number `value`, or any.
 struct Binding {
-  enum class Kind : uint8_t { any, back, at } kind = Kind::any;
+  enum class Kind : uint8_t { any, back, far, at } kind = Kind::any;
   int64_t value = 0;
   auto operator<=>(const Binding&) const = default;
 };

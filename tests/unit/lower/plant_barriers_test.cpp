@@ -242,6 +242,16 @@ TEST(PlantBarriers, CopyOfAnotherThreadTakesWaitAndBarrier) {
   EXPECT_EQ(m.waits(m.p.body), 1);
 }
 
+TEST(PlantBarriers, ManyCopiesInALoopDoNotWaitForEachOther) {
+  Maker m;
+  MemoryId s = m.shared("s", 64 * 32);
+  auto at = [&](ExprId i) { return m.p.exprs.add(m.p.exprs.mul(i, 64), m.t); };
+  m.p.body = {m.loop(m.c(32), [&](ExprId i) { return Block{m.copy(s, at(i))}; }, thread::LoopForm::unrolled),
+              m.read(s, m.p.exprs.sub(m.c(63), m.t))};
+  EXPECT_EQ(m.plant(true), 1);
+  EXPECT_EQ(m.waits(m.p.body), 1);
+}
+
 // The shape that pipeline lowering emits.
 void pipeline(Maker& m, int64_t stages, bool wait) {
   ir::ExprPool& e = m.p.exprs;
