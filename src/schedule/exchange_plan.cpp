@@ -179,7 +179,7 @@ std::vector<Scratch> plan_scratch(const ir::Program& p, const infer::KernelOps& 
     if (bytes == 0) return;
     const std::string name = scratch_name(path);
     auto it = std::find_if(list.begin(), list.end(), [&](const Scratch& s) { return s.name == name; });
-    if (it == list.end()) it = list.insert(list.end(), {name, 0});
+    if (it == list.end()) it = list.insert(list.end(), {name, path, 0});
     it->bytes = std::max(it->bytes, bytes);
   };
   auto type_of = [&](int v) { return p.buffer(ops.values[static_cast<size_t>(v)].buffer).type; };

@@ -59,6 +59,7 @@ std::vector<OpConversion> conversions_of(const ir::Program& p, const infer::Kern
 // Scratch slices a kernel needs: named "<path>.scratch", one per statement. Their uses do not overlap in time.
 struct Scratch {
   std::string name;
+  std::string statement;  // path
   int64_t bytes = 0;
 };
 std::string scratch_name(const std::string& path);
