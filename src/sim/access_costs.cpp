@@ -9,21 +9,22 @@ namespace tilegen::sim {
 
 namespace {
 
-constexpr int kBanks = 32, kBankBytes = 4, kSectorBytes = 32;
+constexpr int kBanks = 32, kBankBits = 2, kBankBytes = 1 << kBankBits;
+constexpr int kSectorBits = 5, kSectorBytes = 1 << kSectorBits;
 constexpr int kMostUnits = kLanes * 16;
 
-// The distinct units of `unit` bytes that the lanes touch.
+// The distinct units of 2^`unit_bits` bytes that the lanes touch.
 struct Units {
   std::array<int64_t, kMostUnits> at;
   int count = 0;
 
   // Lanes mostly ascend, so that sorting is rarely needed.
-  void collect(const int64_t* addresses, uint32_t lanes, int first, int last, int bytes, int64_t unit) {
+  void collect(const int64_t* addresses, uint32_t lanes, int first, int last, int bytes, int unit_bits) {
     count = 0;
     bool ascending = true;
     for (int l = first; l < last; ++l) {
       if ((lanes >> l & 1) == 0) continue;
-      for (int64_t u = addresses[l] / unit; u <= (addresses[l] + bytes - 1) / unit; ++u) {
+      for (int64_t u = addresses[l] >> unit_bits; u <= (addresses[l] + bytes - 1) >> unit_bits; ++u) {
         if (count > 0 && at[count - 1] == u) continue;
         ascending = ascending && (count == 0 || at[count - 1] < u);
         at[count++] = u;
@@ -60,7 +61,7 @@ AccessCost shared_cost(const int64_t* offsets, uint32_t lanes, int bytes) {
   Units words;
   for (int first = 0; first < kLanes; first += phase) {
     const int last = std::min(kLanes, first + phase);
-    words.collect(offsets, lanes, first, last, bytes, kBankBytes);
+    words.collect(offsets, lanes, first, last, bytes, kBankBits);
     std::array<uint16_t, kBanks> of_bank{};
     int64_t taken = 0;
     for (int i = 0; i < words.count; ++i) {
@@ -75,7 +76,7 @@ AccessCost shared_cost(const int64_t* offsets, uint32_t lanes, int bytes) {
 
 AccessCost global_cost(const int64_t* addresses, uint32_t lanes, int bytes) {
   Units sectors;
-  sectors.collect(addresses, lanes, 0, kLanes, bytes, kSectorBytes);
+  sectors.collect(addresses, lanes, 0, kLanes, bytes, kSectorBits);
   return {sectors.count, ceil_to(distinct_bytes(addresses, lanes, 0, kLanes, bytes), kSectorBytes)};
 }
 

@@ -1,5 +1,6 @@
 #include "sim/findings.h"
 
+#include <array>
 #include <iterator>
 
 namespace tilegen::sim {
@@ -108,26 +109,40 @@ void FindingSink::merge(const FindingSink& other) {
   for (const auto& [key, counted] : other.events_) add(key, counted.first, counted.count);
 }
 
+Finding FindingSink::finding_of(const Event& e, const Bytecode& code, const SimOptions& options) {
+  Finding f;
+  f.kind = e.kind;
+  f.kernel = code.program->name;
+  f.site = site_of(code, e.access, e.stmt, options);
+  f.other = site_of(code, e.other_access, e.other_stmt, options);
+  f.block = e.block, f.thread = e.thread, f.warp = e.thread / kLanes;
+  f.other_block = e.other_block, f.other_thread = e.other_thread;
+  if (e.access != kNothing) f.memory = code.program->memory(code.accesses[e.access].memory).name;
+  f.element = e.element;
+  f.message = message_of(f, e.detail);
+  return f;
+}
+
 std::vector<Finding> FindingSink::finish(const Bytecode& code, const SimOptions& options, int64_t* dropped) const {
   std::vector<Finding> list;
   *dropped = 0;
+  // One operation may be several statements, which are the same to the user.
+  std::map<std::array<std::string, 6>, size_t> known;
   for (const auto& [key, counted] : events_) {
+    Finding f = finding_of(counted.first, code, options);
+    const std::array<std::string, 6> seen = {finding_name(f.kind), f.site.op,      f.site.action,
+                                             f.other.op,           f.other.action, f.memory};
+    const auto [at, fresh] = known.try_emplace(seen, list.size());
+    if (!fresh) {
+      if (at->second < list.size()) list[at->second].count += counted.count;
+      continue;
+    }
     if (static_cast<int64_t>(list.size()) >= options.max_findings) {
+      at->second = SIZE_MAX;
       ++*dropped;
       continue;
     }
-    const Event& e = counted.first;
-    Finding f;
-    f.kind = e.kind;
-    f.kernel = code.program->name;
-    f.site = site_of(code, e.access, e.stmt, options);
-    f.other = site_of(code, e.other_access, e.other_stmt, options);
-    f.block = e.block, f.thread = e.thread, f.warp = e.thread / kLanes;
-    f.other_block = e.other_block, f.other_thread = e.other_thread;
-    if (e.access != kNothing) f.memory = code.program->memory(code.accesses[e.access].memory).name;
-    f.element = e.element;
     f.count = counted.count;
-    f.message = message_of(f, e.detail);
     list.push_back(std::move(f));
   }
   return list;

@@ -34,6 +34,7 @@ class FindingSink {
     int64_t count = 0;
   };
   using Key = std::tuple<uint32_t, uint32_t, uint32_t, uint32_t, FindingKind>;
+  static Finding finding_of(const Event& event, const Bytecode& code, const SimOptions& options);
   void add(const Key& key, const Event& event, int64_t count);
   std::map<Key, Counted> events_;
 };

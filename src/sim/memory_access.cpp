@@ -91,7 +91,10 @@ void BlockExecutor::count_access(uint32_t access, const MemoryView& m, const Add
   (m.space == Space::global ? counters_.global_bytes : counters_.shared_bytes) += total;
   if (!options_.count || a.lanes == 0) return;
   const auto part = static_cast<int>(part_of(bytes));
+  // Tensors count as if they began at a sector, so that the host's addresses do not show.
   std::array<int64_t, kLanes> shifted = a.at;
+  if (m.space == Space::global)
+    for (int64_t& s : shifted) s -= static_cast<int64_t>(m.address);
   for (int64_t done = 0; done < bytes; done += part) {
     const AccessCost cost = m.space == Space::global ? global_cost(shifted.data(), a.lanes, part)
                                                      : shared_cost(shifted.data(), a.lanes, part);

@@ -1,0 +1,57 @@
+// Every mutant of a pipelined matrix product dies.
+#include "mutants.h"
+
+#include <iostream>
+
+#include "gemm_program.h"
+
+namespace tilegen::sim::test {
+namespace {
+
+TEST(SimMutants, AllMutantsOfAMatrixProductAreKilled) {
+  for (int64_t stages : {2, 3}) {
+    const GemmProgram g(6, stages);
+    const std::vector<Mutant> mutants = mutants_of(g.p);
+    const MutantReport report = judge_mutants(mutants, [](const thread::ThreadProgram& p) {
+      GemmData data(6 * 32);
+      const Arguments arguments = data.arguments();
+      auto result = simulate(p, sm80(), arguments.slots, arguments.extents, {});
+      EXPECT_TRUE(static_cast<bool>(result));
+      MutantOutcome outcome;
+      for (const Finding& f : result->findings) outcome.findings.push_back(f.kind);
+      outcome.values_differ = data.c != data.expected;
+      return outcome;
+    });
+    std::cout << report.to_text();
+    EXPECT_EQ(report.survivors(), 0);
+    for (Mutation m : {Mutation::barrier_removed, Mutation::wait_weakened, Mutation::slots_reduced, Mutation::swizzle_dropped,
+                       Mutation::predicate_removed, Mutation::commit_removed}) {
+      ASSERT_EQ(report.rows.count(m), 1u) << mutation_name(m);
+      EXPECT_GT(report.rows.at(m).mutants, 0) << mutation_name(m);
+    }
+    // What is a matter of order is found as such, not by luck with the values.
+    EXPECT_EQ(report.rows.at(Mutation::barrier_removed).by_values, 0);
+    EXPECT_EQ(report.rows.at(Mutation::wait_weakened).by_values, 0);
+    EXPECT_EQ(report.rows.at(Mutation::slots_reduced).by_values, 0);
+  }
+}
+
+TEST(SimMutants, TheHarnessKnowsSurvivors) {
+  GpuProgram g(32);
+  const MemoryId out = g.tensor("Out", DType::i32);
+  g.store(out, g.thread(), cast(DType::i32, g.thread()));
+  g.barrier();  // nothing needs it
+  const MutantReport report = judge_mutants(mutants_of(g.p), [](const thread::ThreadProgram& p) {
+    std::vector<int32_t> v(32);
+    const Arguments arguments = Arguments().tensor(v);
+    return MutantOutcome{simulate(p, sm80(), arguments.slots, arguments.extents, {})->findings.empty()
+                             ? std::vector<FindingKind>()
+                             : std::vector<FindingKind>{FindingKind::data_race},
+                         false};
+  });
+  EXPECT_EQ(report.survivors(), 1) << report.to_text();
+  EXPECT_NE(report.to_text().find("survives: barrier"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace tilegen::sim::test
