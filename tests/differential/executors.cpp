@@ -260,9 +260,6 @@ const std::vector<std::string>& executable_targets() {
         if (name != "host") list.push_back(name);
     } else if (cpu.avx2 && cpu.fma && cpu.f16c) {
       list.push_back("x86-64-v3");
-      list.push_back("sim:sm_80");
-    } else {
-      list.push_back("sim:sm_80");
     }
     return list;
   }();
