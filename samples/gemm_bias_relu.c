@@ -218,11 +218,9 @@ static int run(struct job* job, const char* target, const char* out, int repeats
   args[0] = runner_i64(job->sizes[0]);
   args[1] = runner_i64(job->sizes[1]);
   args[2] = runner_i64(job->sizes[2]);
-  args[3] = runner_pointer(job->a.dtype, job->a.data);
-  args[4] = runner_pointer(job->b.dtype, job->b.data);
-  args[5] = runner_pointer(job->bias.dtype, job->bias.data);
-  args[6] = runner_pointer(job->c.dtype, job->c.data);
-  ok = ok && runner_time(&runner, args, 7, repeats, &ms, &samples);
+  ok = ok && runner_array(&runner, &args[3], &job->a) && runner_array(&runner, &args[4], &job->b);
+  ok = ok && runner_array(&runner, &args[5], &job->bias) && runner_array(&runner, &args[6], &job->c);
+  ok = ok && runner_time(&runner, args, 7, repeats, &ms, &samples) && runner_fetch(&runner);
   if (ok) {
     printf("problem   %s %lld x %lld x %lld%s%s -> %s\n", tl_dtype_name(job->a.dtype),
            (long long)job->sizes[0], (long long)job->sizes[1], (long long)job->sizes[2],

@@ -73,14 +73,14 @@ static int run(const struct row_sample* sample, struct row_job* job, const char*
     ok = runner_compile(&runner, builder);
   }
   args[count++] = runner_i64(job->x.shape[0]);
-  args[count++] = runner_pointer(job->spec.dtype, job->x.data);
+  ok = ok && runner_array(&runner, &args[count++], &job->x);
   if (sample->affine) {
-    args[count++] = runner_pointer(job->spec.dtype, job->gamma.data);
-    args[count++] = runner_pointer(job->spec.dtype, job->beta.data);
+    ok = ok && runner_array(&runner, &args[count++], &job->gamma);
+    ok = ok && runner_array(&runner, &args[count++], &job->beta);
     args[count++] = runner_f64(job->epsilon);
   }
-  args[count++] = runner_pointer(job->spec.dtype, job->y.data);
-  ok = ok && runner_time(&runner, args, count, repeats, &ms, &samples);
+  ok = ok && runner_array(&runner, &args[count++], &job->y);
+  ok = ok && runner_time(&runner, args, count, repeats, &ms, &samples) && runner_fetch(&runner);
   ok = ok && report(sample, job, ms, samples);
   ok = ok && runner_print_schedule(&runner);
   runner_close(&runner);

@@ -6,6 +6,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "element.h"
+
 #define MAX_SAMPLES 200
 
 static int report(const char* what, tl_error* error) {
@@ -37,13 +39,13 @@ int runner_is_gpu(const struct runner* runner) {
   return tl_target_get_i64(runner->target, "warp", &warp, NULL) == TL_OK && warp > 1;
 }
 
-/* The first device that runs code for this target by name, else device 0: loading tells what does not fit. */
-static size_t find_device(const tl_target* target) {
+/* The first device of the target's kind; where there is none, loading on device 0 tells what is missing. */
+static size_t find_device(const struct runner* runner) {
   size_t i;
-  for (i = 0; i < tl_device_count(); ++i) {
+  for (i = 1; runner_is_gpu(runner) && i < tl_device_count(); ++i) {
     tl_device_info info;
     info.struct_size = sizeof info;
-    if (tl_device_describe(i, &info) == TL_OK && strcmp(info.target, tl_target_name(target)) == 0) return i;
+    if (tl_device_describe(i, &info) == TL_OK && info.kind == TL_DEVICE_CUDA) return i;
   }
   return 0;
 }
@@ -61,12 +63,13 @@ int runner_compile(struct runner* runner, tl_builder* builder) {
   compiled = now_ms() - start;
   tl_program_release(program);
   if (status != TL_OK) return report("compiling", error);
-  runner->device = find_device(runner->target);
+  runner->device = find_device(runner);
   if (tl_kernel_load(runner->context, runner->artifact, runner->device, &runner->kernel, &error) != TL_OK)
     return report("loading", error);
   info.struct_size = sizeof info;
   if (tl_device_describe(runner->device, &info) == TL_OK)
-    printf("device    %s, %u threads\n", info.name, (unsigned)info.cores);
+    printf("device    %s, %u %s\n", info.name, (unsigned)info.cores,
+           info.kind == TL_DEVICE_HOST ? "threads" : "multiprocessors");
   printf("target    %s\ncompiled  in %.1f ms\n", tl_target_name(runner->target), compiled);
   return 1;
 }
@@ -76,21 +79,69 @@ static int compare_doubles(const void* a, const void* b) {
   return (x > y) - (x < y);
 }
 
+int runner_array(struct runner* runner, tl_arg* arg, const struct npy_array* array) {
+  const size_t bytes = array->count * element_bytes(array->dtype);
+  tl_error* error = NULL;
+  void* memory = array->data;
+  if (runner->device != 0) {
+    if (runner->array_count == RUNNER_ARRAYS) {
+      fprintf(stderr, "a sample has at most %d arrays\n", RUNNER_ARRAYS);
+      return 0;
+    }
+    if (tl_device_allocate(runner->device, bytes, &memory, &error) != TL_OK)
+      return report("allocating device memory", error);
+    runner->arrays[runner->array_count] = array;
+    runner->memory[runner->array_count++] = memory;
+    if (tl_device_copy(runner->device, memory, array->data, bytes, NULL, &error) != TL_OK)
+      return report("copying to the device", error);
+  }
+  arg->kind = TL_ARG_POINTER;
+  arg->dtype = array->dtype;
+  arg->payload = (uint64_t)(uintptr_t)memory;
+  return 1;
+}
+
+int runner_fetch(const struct runner* runner) {
+  tl_error* error = NULL;
+  int i;
+  for (i = 0; i < runner->array_count; ++i) {
+    const struct npy_array* array = runner->arrays[i];
+    if (tl_device_copy(runner->device, array->data, runner->memory[i], array->count * element_bytes(array->dtype),
+                       NULL, &error) != TL_OK)
+      return report("copying from the device", error);
+  }
+  return 1;
+}
+
+static int launch(const struct runner* runner, const tl_arg* args, size_t count, int launches) {
+  tl_error* error = NULL;
+  int i;
+  for (i = 0; i < launches; ++i)
+    if (tl_kernel_launch(runner->kernel, NULL, args, count, &error) != TL_OK) return report("launching", error);
+  if (tl_device_wait(runner->device, NULL, &error) != TL_OK) return report("running", error);
+  return 1;
+}
+
+/* A GPU is waited for at the end of a sample, which takes a while: short kernels are launched several times in
+ * one, until it lasts a fifth of a millisecond. */
 int runner_time(const struct runner* runner, const tl_arg* args, size_t count, int repeats, double* median_ms,
                 int* samples) {
   double times[MAX_SAMPLES], begin;
-  tl_error* error = NULL;
-  int taken = 0;
-  if (tl_kernel_launch(runner->kernel, NULL, args, count, &error) != TL_OK) return report("launching", error);
+  int taken = 0, launches = 1;
+  if (!launch(runner, args, count, 1)) return 0;
   if (repeats > MAX_SAMPLES) repeats = MAX_SAMPLES;
   if (repeats < 1) repeats = 1;
   begin = now_ms();
   do {
     const double start = now_ms();
-    if (tl_kernel_launch(runner->kernel, NULL, args, count, &error) != TL_OK)
-      return report("launching", error);
-    times[taken++] = now_ms() - start;
-  } while (taken < repeats && now_ms() - begin < 500.0);
+    double ms;
+    if (!launch(runner, args, count, launches)) return 0;
+    ms = now_ms() - start;
+    if (runner->device != 0 && ms < 0.2 && launches < 1000)
+      launches *= 2;
+    else
+      times[taken++] = ms / launches;
+  } while (taken == 0 || (taken < repeats && now_ms() - begin < 500.0));
   qsort(times, (size_t)taken, sizeof *times, compare_doubles);
   *median_ms = times[taken / 2];
   *samples = taken;
@@ -108,19 +159,13 @@ int runner_print_schedule(const struct runner* runner) {
 }
 
 void runner_close(struct runner* runner) {
+  int i;
+  for (i = 0; i < runner->array_count; ++i) tl_device_free(runner->device, runner->memory[i], NULL);
   tl_kernel_release(runner->kernel);
   tl_artifact_release(runner->artifact);
   tl_target_release(runner->target);
   tl_context_release(runner->context);
   memset(runner, 0, sizeof *runner);
-}
-
-tl_arg runner_pointer(tl_dtype dtype, const void* data) {
-  tl_arg arg;
-  arg.kind = TL_ARG_POINTER;
-  arg.dtype = dtype;
-  arg.payload = (uint64_t)(uintptr_t)data;
-  return arg;
 }
 
 tl_arg runner_i64(int64_t value) {

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "infer/projection.h"
+#include "lower/accesses.h"
 #include "lower/kernel_lowering.h"
 
 namespace tilegen::lower {
@@ -11,7 +12,23 @@ void OpLowering::emit_thread_nest(const layout::Fragment& iteration, int64_t vec
   if (k_.failed()) return;
   const bool registers = std::any_of(op_.accesses.begin(), op_.accesses.end(),
                                      [&](const infer::OpAccess& a) { return k_.in_thread_registers(a.buffer); });
-  k_.emit_walk({iteration, vector, !registers && !k_.options_.assume_aligned, op_.path}, emit, out_);
+  k_.emit_walk({iteration, vector, !registers && !k_.options_.assume_aligned, op_.path},
+               [&](const Nest& nest, thread::Block& body) {
+                 written_.clear();
+                 emit(nest, body);
+               },
+               out_);
+}
+
+// Threads with copies of a point read on their own what one of them writes: reading and writing need a barrier between
+// them, so they may not be parts of one store, nor lanes of one vector.
+bool OpLowering::reads_written(ExprId value) {
+  std::set<ExprId> seen;
+  std::vector<Access> loads;
+  collect_loads(k_.out_.exprs, value, seen, loads);
+  const bool reads = std::any_of(loads.begin(), loads.end(), [&](const Access& a) { return written_.count(a.memory); });
+  k_.staged_ = k_.staged_ || reads;
+  return reads;
 }
 
 void OpLowering::store_from_thread(const Nest& nest, ir::BufferId buffer, std::span<const ExprId> indices, ExprId value,
@@ -20,6 +37,7 @@ void OpLowering::store_from_thread(const Nest& nest, ir::BufferId buffer, std::s
     const int v = k_.value_of(buffer);
     if (v < 0) return;  // reported
     // Every thread that walks the point writes its copy; padding has registers of its own.
+    reads_written(value);
     if (some_hold_.count(v)) condition = k_.both(condition, k_.holds(*k_.held(v).fragment, indices));
     k_.store_register(k_.held(v), indices, value, condition, body, op_.path);
     return;
@@ -32,8 +50,17 @@ void OpLowering::store_from_thread(const Nest& nest, ir::BufferId buffer, std::s
   predicate = k_.both(nest.writer, k_.both(predicate, bounds));
   int64_t known = 1;
   if (predicate && k_.out_.exprs.is_const_int(k_.simplified(predicate), &known) && known == 0) return;
+  const MemoryId memory = k_.memory_of(buffer);
+  if (nest.writer) written_.insert(memory);
+  if (reads_written(value)) {
+    const ir::DType type = k_.out_.memory(memory).type;
+    const MemoryId staged = k_.add_registers("staged", type, 1);
+    const ExprId zero = k_.out_.exprs.const_int(0);
+    body.push_back(k_.out_.add(thread::Store{staged, zero, value, ExprId(), false, ExprId()}, op_.path));
+    value = k_.out_.exprs.load(staged, type, std::vector<ExprId>{zero});
+  }
   body.push_back(k_.out_.add(
-      thread::Store{k_.memory_of(buffer), k_.memory_index(buffer, indices), value, predicate, false, ExprId()}, op_.path));
+      thread::Store{memory, k_.memory_index(buffer, indices), value, predicate, false, ExprId()}, op_.path));
 }
 
 bool OpLowering::walks_part() {

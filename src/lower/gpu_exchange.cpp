@@ -27,10 +27,6 @@ MemoryId KernelLowering::scratch(const std::string& path, ir::DType type, int64_
   return out_.add_memory(std::move(m));
 }
 
-void KernelLowering::barrier(thread::Block& out, const std::string& origin) {
-  out.push_back(out_.add(thread::Barrier{}, origin));
-}
-
 void KernelLowering::exchange(const Held& from, const Held& to, const std::string& path, thread::Block& out) {
   switch (schedule::exchange_for(*from.fragment, *to.fragment, target_, out_.memory(from.memory).type)) {
     case Exchange::registers:
@@ -52,7 +48,6 @@ void KernelLowering::exchange_scratch(const Held& from, const Held& to, const st
   const layout::Layout place = schedule::exchange_layout(from.fragment->shape(), type);
   const MemoryId slice = scratch(path, type, place.output_extent(0));
   const int64_t vector = target_.vector_bytes / ir::dtype_bytes(type);
-  barrier(out, path);
   emit_walk({*from.fragment, vector, false, path},
             [&](const Nest& nest, thread::Block& body) {
               const ExprId predicate = both(nest.writer, both(ExprId(), nest.inside));
@@ -61,7 +56,6 @@ void KernelLowering::exchange_scratch(const Held& from, const Held& to, const st
                                       path));
             },
             out);
-  barrier(out, path);
   emit_walk({*to.fragment, vector, false, path},
             [&](const Nest& nest, thread::Block& body) {
               std::vector<ExprId> load = {layout_index(place, 0, nest.point)};
@@ -172,27 +166,6 @@ void KernelLowering::end_conversions(const infer::KernelOp& op, thread::Block& o
   for (const ActiveConversion& c : op_conversions_)
     if (c.behind) exchange(c.form, held(c.value), op.path, out);
   op_conversions_.clear();
-}
-
-// Scalars are read by every thread: elements that only some hold are handed to all in front of the statement.
-void KernelLowering::spread_scalars(ir::StmtId id, thread::Block& out) {
-  constexpr int64_t kMostElements = 64;
-  scalar_forms_.clear();
-  for (int v : schedule::scattered_scalars(ops_, id, schedule_.values)) {
-    const Held from = held(v);
-    const thread::Memory& m = out_.memory(from.memory);
-    const ir::DType type = m.type;
-    const std::string name = m.name;
-    if (from.fragment->map().elements() > kMostElements)
-      return fail(DiagCode::target_unsupported, paths_[id.value],
-                  "a scalar is read from '" + name + "', whose " + std::to_string(from.fragment->map().elements()) +
-                      " elements are spread over the block's threads",
-                  "keep the scalar in a buffer of its own or in shared memory");
-    forms_.push_back(std::make_unique<Fragment>(Fragment::replicated(from.fragment->shape(), from.fragment->threads())));
-    const Held everywhere = {add_registers(name + ".all", type, forms_.back()->registers()), forms_.back().get()};
-    exchange(from, everywhere, paths_[id.value], out);
-    scalar_forms_[v] = everywhere;
-  }
 }
 
 }  // namespace tilegen::lower

@@ -174,7 +174,6 @@ class BlockReduction {
     scratch_ = k_.scratch(op_.path, type_, x_.scratch_elements());
     ExprId part;
     const ExprId writer = partial_writer(&part);
-    k_.barrier(out_, op_.path);
     k_.emit_walk({partial_, 1, false, op_.path},
                  [&](const Nest& nest, thread::Block& body) {
                    const ExprId at = k_.simplified(e_.add(e_.mul(part, x_.results), result_number(nest.point)));
@@ -182,7 +181,6 @@ class BlockReduction {
                                         k_.both(writer, k_.both(ExprId(), nest.inside))));
                  },
                  out_);
-    k_.barrier(out_, op_.path);
   }
 
   // Combines the partial results of one element into `sum_`.

@@ -16,8 +16,6 @@ constexpr int64_t kMostChoices = 64;
 }  // namespace
 
 Held KernelLowering::held(int value) {
-  if (scalar_value_ >= 0)
-    if (auto it = scalar_forms_.find(value); it != scalar_forms_.end()) return it->second;
   if (auto it = converted_.find(value); it != converted_.end()) return it->second;
   return {values_[static_cast<size_t>(value)], &*schedule_.values[static_cast<size_t>(value)].fragment};
 }

@@ -47,12 +47,14 @@ bool KernelLowering::emit_vectors(const Walk& walk, int64_t width, const EmitPoi
 KernelLowering::Attempt KernelLowering::try_walk(const Walk& walk, int64_t width, const EmitPoint& emit) {
   auto mark = ctx_.mark();
   bounds_.clear();
+  staged_ = false;
   if (assumed_interior_) ctx_.assume(assumed_interior_);
   Nest nest = make_thread_nest(walk.iteration, width, walk.iteration.shape(), walk.serial);
   thread::Block body;
   emit(nest, body);
   Attempt result;
   if (width > 1) inspect_vector(nest, body, result);
+  if (staged_) result.legal = false;  // a barrier stands between the elements of a vector
   if (result.lane_bounds) result.interior = interior_of_bounds(nest);
   finish_thread_nest(nest, body);
   result.block = wrap(nest, 0, nest.loops.size(), std::move(body), walk.origin);

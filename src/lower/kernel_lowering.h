@@ -176,7 +176,6 @@ class KernelLowering {
 
   // gpu_exchange.cpp
   MemoryId scratch(const std::string& path, ir::DType type, int64_t elements);
-  void barrier(thread::Block& out, const std::string& origin);
   // to = from, element by element; every holder in `to` has it then.
   void exchange(const Held& from, const Held& to, const std::string& path, thread::Block& out);
   void exchange_lanes(const Held& from, const Held& to, const std::string& path, thread::Block& out);
@@ -184,7 +183,6 @@ class KernelLowering {
   // The planned conversions in front of an op and behind it; between the two held() gives the op's forms.
   void begin_conversions(const infer::KernelOp& op, thread::Block& out);
   void end_conversions(const infer::KernelOp& op, thread::Block& out);
-  void spread_scalars(ir::StmtId id, thread::Block& out);
 
   // gpu_registers.cpp
   bool in_thread_registers(ir::BufferId buffer) const {
@@ -232,10 +230,10 @@ class KernelLowering {
   bool interior_ = false;  // the tile op's regions are known to be in bounds
   ExprId assumed_interior_;         // GPU: condition under which all accesses to tensors are in bounds; holds here
   std::vector<Bound> bounds_;       // GPU: bounds of tensors that accesses were predicated with
+  bool staged_ = false;             // GPU: an element is read by all of its copies' threads before one writes it
   std::map<VarId, ExprId> block_indices_;  // GPU: program block index -> expression of the one block variable
   std::set<VarId> fixed_vars_;             // GPU: constants after unrolling, and vector lanes
   std::map<int, Held> converted_;          // GPU: values the op being lowered sees in another form
-  std::map<int, Held> scalar_forms_;       // GPU: values the statement's scalars see in another form
   struct ActiveConversion {
     int value = -1;
     Held form;
@@ -285,6 +283,7 @@ class OpLowering final : public ops::LowerSink {
   void emit_thread_nest(const layout::Fragment& iteration, int64_t vector, const EmitPoint& emit);
   void store_from_thread(const Nest& nest, ir::BufferId buffer, std::span<const ExprId> indices, ExprId value,
                          ExprId condition, thread::Block& body);
+  bool reads_written(ExprId value);
   void check_holders(const layout::Fragment& iteration);
   // The op's fragment operand is a part of a buffer that is spread over threads.
   bool walks_part();
@@ -305,6 +304,7 @@ class OpLowering final : public ops::LowerSink {
   const ir::TileOp* tile_op_;
   ExprId no_padding_;  // loads of the point being emitted need it; invalid: nothing beyond bounds
   std::map<int, std::vector<int>> region_dims_;  // operand -> buffer dimension's iteration dimension
+  std::set<MemoryId> written_;  // GPU: by one thread of several that walk the point, so far
   std::set<int> some_hold_;  // GPU: values whose elements more threads compute than hold
 };
 

@@ -114,7 +114,6 @@ void KernelLowering::statement(ir::StmtId id, thread::Block& out) {
   const std::string& path = paths_[id.value];
   origin_ = path;
   statement_ = id;
-  if (gpu()) spread_scalars(id, out);
   if (const auto* loop = p_.as<ir::Loop>(id); loop && loop->kind != ir::LoopKind::parallel)
     return gpu() && loop->kind == ir::LoopKind::pipelined ? pipelined_loop(*loop, out, path)
                                                           : serial_loop(*loop, out, path);

@@ -20,7 +20,8 @@ namespace {
 
 // Evaluations one comparison may take.
 constexpr int64_t kEvaluations = 65536;
-constexpr int32_t kNobody = -1, kMany = -2;
+constexpr int64_t kMostTogether = 64;  // iterations of common loops looked at one by one
+constexpr int32_t kMany = -2;
 
 std::optional<Binding> binding_of(const AccessClass& c, const Bindings& at, VarId var) {
   for (size_t i = 0; i < c.loops.size(); ++i)
@@ -140,7 +141,7 @@ Meeting ConflictOracle::compare(int a, const Bindings& a_at, int b, const Bindin
   if (x.access.memory != y.access.memory) return Meeting::clash;
   if (slots_differ(bound_slot(x, a_at), bound_slot(y, b_at))) return Meeting::disjoint;
   if (x.access.collective || y.access.collective) return Meeting::clash;
-  return enumerate(x, a_at, y, b_at);
+  return enumerate(a, a_at, b, b_at);
 }
 
 namespace {
@@ -170,99 +171,132 @@ int64_t points(const std::vector<Range>& ranges) {
   return n;
 }
 
-// One side of a comparison: its index within the slot, and the variables it runs over by itself.
-struct Side {
-  const AccessClass& c;
-  IndexProgram index;
-  IndexProgram predicate;
-  std::vector<Range> own;
-  int64_t slot_elements;  // 0: no slots
+}  // namespace
 
-  Side(const thread::ThreadProgram& p, const AccessClass& cls)
-      : c(cls), index(p.exprs, cls.within), predicate(p.exprs, cls.access.predicate) {
-    const thread::Memory& m = p.memory(cls.access.memory);
-    slot_elements = m.slots > 1 ? m.elements / m.slots : 0;
-    if (p.thread_var.valid()) own.push_back({p.thread_var, p.threads});
-    if (cls.access.lane.valid()) own.push_back({cls.access.lane, cls.access.lanes});
+// Elements that the access touches under an assignment of some of its loop variables, each with the thread that does;
+// all other variables run over their range. Nothing when that cannot be told or takes too long.
+const ConflictOracle::Footprint* ConflictOracle::footprint(int id, const std::map<VarId, int64_t>& assigned) {
+  auto [it, fresh] = footprints_.try_emplace({id, assigned});
+  std::optional<Footprint>& result = it->second;
+  if (!fresh) return result ? &*result : nullptr;
+  const AccessClass& c = (*this)[id];
+  const IndexProgram index(p_.exprs, c.within), predicate(p_.exprs, c.access.predicate);
+  const thread::Memory& m = p_.memory(c.access.memory);
+  const int64_t slot_elements = m.slots > 1 ? m.elements / m.slots : 0;
+  PointValues values(p_.vars.size());
+  std::vector<Range> ranges;
+  if (p_.thread_var.valid()) ranges.push_back({p_.thread_var, p_.threads});
+  if (c.access.lane.valid()) ranges.push_back({c.access.lane, c.access.lanes});
+  for (const OpenLoop& l : c.loops) {
+    if (!index.depends_on(l.var) && !predicate.depends_on(l.var)) continue;
+    if (auto at = assigned.find(l.var); at != assigned.end())
+      values.set(l.var, at->second);
+    else if (l.extent < 0)
+      return nullptr;
+    else
+      ranges.push_back({l.var, l.extent});
   }
-  bool uses(VarId v) const { return index.depends_on(v) || predicate.depends_on(v); }
-};
+  if (points(ranges) * c.access.count > kEvaluations) return nullptr;
+  Footprint elements;
+  const bool complete = for_each_point(ranges, values, [&] {
+    if (c.access.predicate.valid() && predicate.eval(values) == 0) return true;
+    const auto first = index.eval(values);
+    if (!first) return false;
+    const int32_t thread = p_.thread_var.valid() ? static_cast<int32_t>(*values[p_.thread_var]) : 0;
+    for (int64_t i = 0; i < c.access.count; ++i) {
+      int64_t element = *first + i;
+      if (slot_elements > 0) element = ((element % slot_elements) + slot_elements) % slot_elements;
+      elements.emplace_back(element, thread);
+    }
+    return true;
+  });
+  if (!complete) return nullptr;
+  std::sort(elements.begin(), elements.end());
+  size_t kept = 0;
+  for (const auto& [element, thread] : elements) {
+    if (kept > 0 && elements[kept - 1].first == element) {
+      if (elements[kept - 1].second != thread) elements[kept - 1].second = kMany;
+    } else {
+      elements[kept++] = {element, thread};
+    }
+  }
+  elements.resize(kept);
+  result = std::move(elements);
+  return &*result;
+}
+
+namespace {
+
+Meeting meet(const std::vector<std::pair<int64_t, int32_t>>& a, const std::vector<std::pair<int64_t, int32_t>>& b) {
+  Meeting result = Meeting::disjoint;
+  for (size_t i = 0, k = 0; i < a.size() && k < b.size();) {
+    if (a[i].first < b[k].first) {
+      ++i;
+    } else if (b[k].first < a[i].first) {
+      ++k;
+    } else {
+      if (a[i].second != b[k].second || a[i].second == kMany) return Meeting::clash;
+      result = Meeting::same_thread;
+      ++i;
+      ++k;
+    }
+  }
+  return result;
+}
 
 }  // namespace
 
 // Loops that both stand in, at known distances, are walked together; everything else apart. Different slots are
 // looked at as if they were one.
-Meeting ConflictOracle::enumerate(const AccessClass& a, const Bindings& a_at, const AccessClass& b,
-                                  const Bindings& b_at) {
-  Side sides[2] = {Side(p_, a), Side(p_, b)};
+Meeting ConflictOracle::enumerate(int a, const Bindings& a_at, int b, const Bindings& b_at) {
+  const int id[2] = {a, b};
   const Bindings* at[2] = {&a_at, &b_at};
   std::vector<Range> common;
-  std::map<VarId, int64_t> offset[2];  // of a common variable
-  PointValues values(p_.vars.size());
-  std::map<VarId, int64_t> fixed[2];
+  std::map<VarId, int64_t> fixed[2], back[2];
+  auto inside = [&](const AccessClass& c, VarId v) {
+    for (ExprId x : {c.within, c.access.predicate})
+      if (x.valid() && arith::depends_on(p_.exprs, x, v)) return true;
+    return false;
+  };
   for (int s = 0; s < 2; ++s) {
-    const AccessClass& c = sides[s].c;
+    const AccessClass& c = (*this)[id[s]];
     for (size_t i = 0; i < c.loops.size(); ++i) {
       const OpenLoop& l = c.loops[i];
-      if (!sides[s].uses(l.var)) continue;
+      if (!inside(c, l.var)) continue;
       const Binding own = (*at[s])[i];
-      const auto other = binding_of(sides[1 - s].c, *at[1 - s], l.var);
+      const auto other = binding_of((*this)[id[1 - s]], *at[1 - s], l.var);
       if (own.kind == Binding::Kind::at) {
         fixed[s][l.var] = own.value;
-      } else if (l.extent < 0) {
-        return Meeting::clash;
-      } else if (own.kind == Binding::Kind::back && other && other->kind == Binding::Kind::back) {
-        offset[s][l.var] = own.value;
+      } else if (l.extent >= 0 && own.kind == Binding::Kind::back && other && other->kind == Binding::Kind::back &&
+                 inside((*this)[id[1 - s]], l.var)) {
+        back[s][l.var] = own.value;
         if (s == 0) common.push_back({l.var, l.extent});
-      } else {
-        sides[s].own.push_back({l.var, l.extent});
       }
     }
   }
-  const int64_t evaluations = points(common) * (points(sides[0].own) + points(sides[1].own));
-  if (evaluations > kEvaluations) return Meeting::clash;
-
+  if (points(common) > kMostTogether) {
+    common.clear();
+    back[0].clear();
+    back[1].clear();
+  }
   Meeting result = Meeting::disjoint;
-  std::unordered_map<int64_t, int32_t> owner;
-  auto run = [&](int s) {
-    Side& side = sides[s];
-    std::vector<std::optional<int64_t>> saved;
-    for (const Range& r : common) {
-      saved.push_back(values[r.var]);
-      values.set(r.var, *values[r.var] - offset[s][r.var]);
-      if (*values[r.var] < 0) {  // there is no such iteration
-        for (size_t i = 0; i < saved.size(); ++i) values.set(common[i].var, *saved[i]);
-        return true;
+  PointValues values(p_.vars.size());
+  const bool told = for_each_point(common, values, [&] {
+    const Footprint* print[2];
+    for (int s = 0; s < 2; ++s) {
+      std::map<VarId, int64_t> assigned = fixed[s];
+      for (const Range& r : common) {
+        const int64_t iteration = *values[r.var] - back[s][r.var];
+        if (iteration < 0) return true;  // there is no such iteration
+        assigned[r.var] = iteration;
       }
+      print[s] = footprint(id[s], assigned);
+      if (!print[s]) return false;
     }
-    for (auto [var, v] : fixed[s]) values.set(var, v);
-    const bool complete = for_each_point(side.own, values, [&] {
-      if (side.c.access.predicate.valid() && side.predicate.eval(values) == 0) return true;
-      auto index = side.index.eval(values);
-      if (!index) return false;
-      const int32_t thread = p_.thread_var.valid() ? static_cast<int32_t>(*values[p_.thread_var]) : 0;
-      for (int64_t i = 0; i < side.c.access.count; ++i) {
-        int64_t element = *index + i;
-        if (side.slot_elements > 0) element = ((element % side.slot_elements) + side.slot_elements) % side.slot_elements;
-        if (s == 0) {
-          auto [it, fresh] = owner.try_emplace(element, thread);
-          if (!fresh && it->second != thread) it->second = kMany;
-        } else if (auto it = owner.find(element); it != owner.end()) {
-          if (it->second != thread) return false;
-          result = Meeting::same_thread;
-        }
-      }
-      return true;
-    });
-    for (size_t i = 0; i < saved.size(); ++i) values.set(common[i].var, *saved[i]);
-    for (auto [var, v] : fixed[s]) values.clear(var);
-    return complete;
-  };
-  const bool proven = for_each_point(common, values, [&] {
-    owner.clear();
-    return run(0) && run(1);
+    result = std::max(result, meet(*print[0], *print[1]));
+    return result != Meeting::clash;
   });
-  return proven ? result : Meeting::clash;
+  return told ? result : Meeting::clash;
 }
 
 }  // namespace tilegen::lower

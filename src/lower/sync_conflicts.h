@@ -7,6 +7,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <set>
 #include <tuple>
 #include <vector>
@@ -62,12 +63,16 @@ class ConflictOracle {
   ir::ExprId bound_slot(const AccessClass& c, const Bindings& at);
   bool slots_differ(ir::ExprId a, ir::ExprId b);
   Meeting compare(int a, const Bindings& a_at, int b, const Bindings& b_at);
-  Meeting enumerate(const AccessClass& a, const Bindings& a_at, const AccessClass& b, const Bindings& b_at);
+  Meeting enumerate(int a, const Bindings& a_at, int b, const Bindings& b_at);
+
+  using Footprint = std::vector<std::pair<int64_t, int32_t>>;  // element, thread; ascending, each element once
+  const Footprint* footprint(int id, const std::map<ir::VarId, int64_t>& assigned);
 
   thread::ThreadProgram& p_;
   arith::Context ctx_;
   std::vector<AccessClass> classes_;
   std::map<Key, Meeting> known_;
+  std::map<std::pair<int, std::map<ir::VarId, int64_t>>, std::optional<Footprint>> footprints_;
   std::map<std::pair<ir::ExprId, ir::ExprId>, bool> slot_answers_;
 };
 

@@ -9,6 +9,9 @@
 namespace tilegen::runtime {
 
 Checked Executable::launch(std::span<const Argument> arguments, const LaunchOptions& options) const {
+  if (options.stream && !reach_.cuda)
+    return Error(DiagCode::launch_device, "", "the host has no streams, launch.stream is set",
+                 "set stream to NULL");
   InlineArray<uint64_t, 64> slots(artifact_->program->params.size());
   if (plan_.bind(arguments, reach_, slots)) return run(slots, options);
   auto bound = bind_arguments(*artifact_->program, arguments, reach_);

@@ -128,12 +128,14 @@ ReductionExchange reduction_exchange(const ir::Program& p, const infer::KernelOp
 
 namespace {
 
-// Whether every element of the value is certain to be overwritten is not asked: an op that may leave some is given the
-// old ones.
-bool may_keep_elements(const ir::Program& p, const infer::KernelOp& op) {
+// A loop that writes the buffer under conditions only leaves some elements as they were.
+bool may_keep_elements(const ir::Program& p, const infer::KernelOp& op, ir::BufferId buffer) {
   const auto* loop = p.as<ir::Loop>(op.stmt);
   if (!loop) return !p.as<ir::TileOp>(op.stmt);
-  return std::any_of(loop->body.begin(), loop->body.end(), [&](ir::StmtId s) { return p.as<ir::Branch>(s); });
+  return std::none_of(loop->body.begin(), loop->body.end(), [&](ir::StmtId s) {
+    const auto* store = p.as<ir::Store>(s);
+    return store && store->buffer == buffer;
+  });
 }
 
 }  // namespace
@@ -161,19 +163,8 @@ std::vector<OpConversion> conversions_of(const ir::Program& p, const infer::Kern
   }
   for (OpConversion& c : list)
     for (const infer::OpAccess& a : op.accesses)
-      if (c.behind && a.value == c.value && (a.read || may_keep_elements(p, op))) c.before = true;
+      if (c.behind && a.value == c.value && (a.read || may_keep_elements(p, op, a.buffer))) c.before = true;
   (void)ops;
-  return list;
-}
-
-std::vector<int> scattered_scalars(const infer::KernelOps& ops, ir::StmtId stmt,
-                                   const std::vector<plan::ValuePlan>& values) {
-  std::vector<int> list;
-  for (const auto& [key, value] : ops.scalar_reads) {
-    if (key.first != stmt || value < 0) continue;
-    const auto& f = values[static_cast<size_t>(value)].fragment;
-    if (f && f->replicas() != f->threads()) list.push_back(value);
-  }
   return list;
 }
 
@@ -184,12 +175,11 @@ std::vector<Scratch> plan_scratch(const ir::Program& p, const infer::KernelOps& 
                                   const std::vector<plan::ConversionPlan>& conversions, const target::Target& t) {
   std::vector<Scratch> list;
   if (t.is_host()) return list;
-  const std::vector<std::string> paths = ir::statement_paths(p);
   auto need = [&](const std::string& path, int64_t bytes) {
     if (bytes == 0) return;
     const std::string name = scratch_name(path);
     auto it = std::find_if(list.begin(), list.end(), [&](const Scratch& s) { return s.name == name; });
-    if (it == list.end()) it = list.insert(list.end(), {name, 0});
+    if (it == list.end()) it = list.insert(list.end(), {name, path, 0});
     it->bytes = std::max(it->bytes, bytes);
   };
   auto type_of = [&](int v) { return p.buffer(ops.values[static_cast<size_t>(v)].buffer).type; };
@@ -213,14 +203,6 @@ std::vector<Scratch> plan_scratch(const ir::Program& p, const infer::KernelOps& 
       if (scratch) need(op.path, value_bytes(c.value));
     }
   }
-  std::set<ir::StmtId> readers;
-  for (const auto& [key, value] : ops.scalar_reads) readers.insert(key.first);
-  for (ir::StmtId stmt : readers)
-    for (int v : scattered_scalars(ops, stmt, values)) {
-      const Fragment& f = *values[static_cast<size_t>(v)].fragment;
-      const Fragment everywhere = Fragment::replicated(f.shape(), f.threads());
-      if (exchange_for(f, everywhere, t, type_of(v)) == Exchange::scratch) need(paths[stmt.value], value_bytes(v));
-    }
   return list;
 }
 

@@ -56,13 +56,10 @@ std::vector<OpConversion> conversions_of(const ir::Program& p, const infer::Kern
                                          const std::vector<plan::ValuePlan>& values,
                                          const std::vector<plan::ConversionPlan>& conversions);
 
-// Values that a statement's scalars read and that not every thread holds.
-std::vector<int> scattered_scalars(const infer::KernelOps& ops, ir::StmtId stmt,
-                                   const std::vector<plan::ValuePlan>& values);
-
 // Scratch slices a kernel needs: named "<path>.scratch", one per statement. Their uses do not overlap in time.
 struct Scratch {
   std::string name;
+  std::string statement;  // path
   int64_t bytes = 0;
 };
 std::string scratch_name(const std::string& path);

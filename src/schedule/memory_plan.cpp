@@ -1,6 +1,7 @@
 #include "schedule/memory_plan.h"
 
 #include <algorithm>
+#include <map>
 
 #include "support/checked.h"
 
@@ -11,11 +12,105 @@ namespace {
 // Host tiles of a power of two of bytes, one right behind the other, would fall into the same cache sets.
 constexpr int64_t kHostSkew = 192;
 
-// Swizzled tiles start at a repeat of their pattern; others at the widest access.
+// Swizzled tiles start at a repeat of their pattern, others of GPUs where the banks of shared memory begin.
 int64_t alignment_of(const plan::ValuePlan& v, const target::Target& t) {
-  if (v.memory && !v.memory->swizzle().none())
-    return int64_t{1} << (v.memory->swizzle().bits + v.memory->swizzle().base + 3);
-  return std::max(t.vector_bytes, 16);
+  constexpr int64_t kBanks = 128;
+  if (t.is_host()) return std::max(t.vector_bytes, 16);
+  if (!v.memory || v.memory->swizzle().none()) return kBanks;
+  const layout::Swizzle& s = v.memory->swizzle();
+  return std::max(kBanks, int64_t{1} << std::min(s.bits + s.base + s.shift, 10));
+}
+
+// Statements at which something must keep its bytes, numbered in program order.
+struct Life {
+  int64_t first = INT64_MAX, last = -1;
+  void touch(int64_t from, int64_t to) {
+    first = std::min(first, from);
+    last = std::max(last, to);
+  }
+  bool meets(const Life& o) const { return first <= o.last && o.first <= last; }
+};
+
+// Where the statements of a kernel stand.
+class Positions {
+ public:
+  Positions(const ir::Program& p, int kernel) : paths_(ir::statement_paths(p)) {
+    walk(p, p.kernels[static_cast<size_t>(kernel)].body, {INT64_MAX, -1});
+  }
+  // What is used in a loop lives as long as the outermost one: iterations follow each other, and copies run ahead.
+  Life around(ir::StmtId s) const {
+    const Life loop = outer_.at(s);
+    return loop.last >= 0 ? loop : at(s);
+  }
+  Life at(ir::StmtId s) const { return {number_.at(s), number_.at(s)}; }
+  ir::StmtId named(const std::string& path) const {
+    for (const auto& [id, number] : number_)
+      if (paths_[id.value] == path) return id;
+    return ir::StmtId();
+  }
+
+ private:
+  void walk(const ir::Program& p, const ir::Block& block, Life outer) {
+    for (ir::StmtId id : block) {
+      number_[id] = next_++;
+      outer_[id] = outer;
+      if (const auto* loop = p.as<ir::Loop>(id); loop && loop->kind != ir::LoopKind::parallel) {
+        Life inside = outer;
+        if (outer.last < 0) inside = {number_[id], number_[id] + statements(p, loop->body)};
+        outer_[id] = inside;
+        walk(p, loop->body, inside);
+      }
+      if (const auto* branch = p.as<ir::Branch>(id)) {
+        walk(p, branch->then_body, outer);
+        walk(p, branch->else_body, outer);
+      }
+    }
+  }
+  static int64_t statements(const ir::Program& p, const ir::Block& block) {
+    int64_t n = 0;
+    ir::for_each_statement(p, block, [&](ir::StmtId, int) { ++n; });
+    return n;
+  }
+
+  std::vector<std::string> paths_;
+  std::map<ir::StmtId, int64_t> number_;
+  std::map<ir::StmtId, Life> outer_;
+  int64_t next_ = 0;
+};
+
+struct Request {
+  std::string name;
+  int64_t bytes = 0, align = 16, offset = 0;
+  Life life;
+};
+
+// The largest first, each at the lowest place that is free while it lives.
+void place(std::vector<Request>& requests) {
+  std::vector<Request*> order;
+  for (Request& r : requests) order.push_back(&r);
+  std::stable_sort(order.begin(), order.end(), [](const Request* a, const Request* b) { return a->bytes > b->bytes; });
+  for (size_t i = 0; i < order.size(); ++i) {
+    Request& r = *order[i];
+    bool moved = true;
+    while (moved) {
+      moved = false;
+      for (size_t k = 0; k < i; ++k) {
+        const Request& o = *order[k];
+        if (!o.life.meets(r.life) || r.offset >= o.offset + o.bytes || o.offset >= r.offset + r.bytes) continue;
+        r.offset = ceil_div(o.offset + o.bytes, r.align) * r.align;
+        moved = true;
+      }
+    }
+  }
+}
+
+// Host: every value has a place of its own, in order.
+void place_in_a_row(std::vector<Request>& requests) {
+  int64_t offset = 0;
+  for (Request& r : requests) {
+    r.offset = ceil_div(offset, r.align) * r.align;
+    offset = r.offset + r.bytes + kHostSkew;
+  }
 }
 
 }  // namespace
@@ -34,32 +129,54 @@ std::vector<int64_t> value_bytes(const ir::Program& p, const infer::KernelOps& o
   return bytes;
 }
 
-Expected<std::vector<plan::MemoryPlan>> plan_memory(const ir::Program& p, const infer::KernelOps& ops,
+std::vector<plan::MemoryPlan> place_values(const ir::Program& p, int kernel, const infer::KernelOps& ops,
+                                           const std::vector<plan::ValuePlan>& values,
+                                           const std::vector<Scratch>& scratch, const target::Target& target) {
+  const std::vector<int64_t> bytes = value_bytes(p, ops, values, target);
+  std::vector<Life> lives(values.size());
+  const Positions positions(p, kernel);
+  for (const infer::KernelOp& op : ops.ops)
+    for (const infer::OpAccess& a : op.accesses)
+      if (a.value >= 0) {
+        const Life l = positions.around(op.stmt);
+        lives[static_cast<size_t>(a.value)].touch(l.first, l.last);
+      }
+  for (const auto& [where, value] : ops.scalar_reads)
+    if (value >= 0) {
+      const Life l = positions.around(where.first);
+      lives[static_cast<size_t>(value)].touch(l.first, l.last);
+    }
+  std::vector<Request> requests;
+  for (size_t v = 0; v < values.size(); ++v)
+    if (bytes[v] > 0)
+      requests.push_back({values[v].value, bytes[v] * values[v].slots, alignment_of(values[v], target), 0, lives[v]});
+  for (const Scratch& s : scratch) {
+    const ir::StmtId stmt = positions.named(s.statement);
+    requests.push_back({s.name, s.bytes, std::max<int64_t>(target.vector_bytes, 16), 0,
+                        stmt ? positions.at(stmt) : Life{0, INT64_MAX}});
+  }
+  target.is_host() ? place_in_a_row(requests) : place(requests);
+  std::vector<plan::MemoryPlan> plan;
+  for (Request& r : requests) plan.push_back({std::move(r.name), r.offset, r.bytes});
+  return plan;
+}
+
+int64_t arena_bytes(const std::vector<plan::MemoryPlan>& plan) {
+  int64_t end = 0;
+  for (const plan::MemoryPlan& m : plan) end = std::max(end, m.offset + m.bytes);
+  return end;
+}
+
+Expected<std::vector<plan::MemoryPlan>> plan_memory(const ir::Program& p, int kernel, const infer::KernelOps& ops,
                                                     const std::vector<plan::ValuePlan>& values,
                                                     const std::vector<Scratch>& scratch,
-                                                    const target::Target& target, const std::string& kernel) {
-  std::vector<int64_t> bytes = value_bytes(p, ops, values, target);
-  std::vector<plan::MemoryPlan> plan;
-  int64_t offset = 0;
-  for (size_t v = 0; v < values.size(); ++v) {
-    if (bytes[v] == 0) continue;
-    int64_t align = alignment_of(values[v], target);
-    offset = ceil_div(offset, align) * align;
-    plan.push_back({values[v].value, offset, bytes[v] * values[v].slots});
-    offset += bytes[v] * values[v].slots;
-    if (target.is_host()) offset += kHostSkew;
-  }
-  const int64_t align = std::max(target.vector_bytes, 16);
-  const int64_t behind = ceil_div(offset, align) * align;
-  for (const Scratch& s : scratch) {
-    plan.push_back({s.name, behind, s.bytes});
-    offset = std::max(offset, behind + s.bytes);
-  }
-  if (offset <= target.shared_bytes) return plan;
+                                                    const target::Target& target) {
+  std::vector<plan::MemoryPlan> plan = place_values(p, kernel, ops, values, scratch, target);
+  if (arena_bytes(plan) <= target.shared_bytes) return plan;
   auto largest =
       std::max_element(plan.begin(), plan.end(), [](auto& a, auto& b) { return a.bytes < b.bytes; });
-  return Error(DiagCode::limit_memory, kernel,
-               "the kernel's tiles take " + std::to_string(offset) + " bytes of on-chip memory; " +
+  return Error(DiagCode::limit_memory, p.kernels[static_cast<size_t>(kernel)].name,
+               "the kernel's tiles take " + std::to_string(arena_bytes(plan)) + " bytes of on-chip memory; " +
                    target.name + " has " + std::to_string(target.shared_bytes) +
                    " (largest: " + largest->value + " with " + std::to_string(largest->bytes) + ")",
                "use smaller tiles or fewer stages");

@@ -6,9 +6,11 @@
 // overlap on a target that has no asynchronous copy; stages that do not fit shared memory.
 //
 // Rule: a copy from global to shared memory that depends on nothing computed in the loop runs num_stages - 1
-// iterations ahead (stage 0); everything else runs in the last stage.
+// iterations ahead (stage 0); everything else runs in the last stage. Such a copy stands directly in the loop's body,
+// fills its tile, and the tile is read behind it and in this loop only: then every iteration may have a slot of its own.
 #pragma once
 
+#include <functional>
 #include <map>
 
 #include "infer/kernel_ops.h"
@@ -23,10 +25,12 @@ struct PipelineResult {
   std::vector<plan::Note> notes;
 };
 
-// `bytes` of one slot of every value, by value index (0 for values in registers); entries behind those of the values
-// are other uses of on-chip memory.
+// Bytes of the block's arena when values have these slots.
+using ArenaBytes = std::function<int64_t(const std::map<int, int64_t>& slots)>;
+
+// `bytes` of one slot of every value, by value index (0 for values in registers).
 PipelineResult plan_pipelines(const ir::Program& p, int kernel, const infer::KernelOps& ops,
                               const target::Target& target, const std::vector<int64_t>& bytes,
-                              const plan::KernelSchedule* given);
+                              const ArenaBytes& arena, const plan::KernelSchedule* given);
 
 }  // namespace tilegen::schedule

@@ -197,13 +197,14 @@ Expected<KernelSchedule> plan_kernel(const ir::Program& p, int index, const targ
   plan_streaming(p, ops, t, given, *layouts);
 
   const std::vector<Scratch> scratch = plan_scratch(p, ops, layouts->values, layouts->ops, layouts->conversions, t);
-  std::vector<int64_t> bytes = value_bytes(p, ops, layouts->values, t);
-  int64_t scratch_bytes = 0;
-  for (const Scratch& s : scratch) scratch_bytes = std::max(scratch_bytes, s.bytes);
-  bytes.push_back(scratch_bytes);
-  PipelineResult pipelines = plan_pipelines(p, index, ops, t, bytes, given);
+  const auto arena = [&](const std::map<int, int64_t>& slots) {
+    std::vector<plan::ValuePlan> values = layouts->values;
+    for (auto [value, count] : slots) values[static_cast<size_t>(value)].slots = count;
+    return arena_bytes(place_values(p, index, ops, values, scratch, t));
+  };
+  PipelineResult pipelines = plan_pipelines(p, index, ops, t, value_bytes(p, ops, layouts->values, t), arena, given);
   for (auto [value, slots] : pipelines.slots) layouts->values[static_cast<size_t>(value)].slots = slots;
-  auto memory = plan_memory(p, ops, layouts->values, scratch, t, kernel.name);
+  auto memory = plan_memory(p, index, ops, layouts->values, scratch, t);
   if (!memory) return memory.error();
 
   s.raster = plan_raster(p, kernel, t, given);

@@ -39,6 +39,7 @@ IndexProgram::IndexProgram(const ir::ExprPool& pool, ExprId root) {
       s.imm = n.imm;
       if (n.a.valid()) s.operand_type = pool.type(n.a);
     }
+    s.index = n.type == ir::DType::i64 && s.operand_type == ir::DType::i64 && s.b >= 0 && s.c < 0;
     if (n.op == ExprOp::var) vars_.push_back(n.var());
     place[id] = static_cast<int>(steps_.size());
     steps_.push_back(s);
@@ -49,31 +50,63 @@ IndexProgram::IndexProgram(const ir::ExprPool& pool, ExprId root) {
 
 bool IndexProgram::depends_on(ir::VarId v) const { return std::binary_search(vars_.begin(), vars_.end(), v); }
 
-std::optional<int64_t> IndexProgram::run(const Step& s, const PointValues& at) const {
-  auto value = [&](int i) -> const std::optional<int64_t>& { return values_[static_cast<size_t>(i)]; };
-  if (s.op == ExprOp::var) return at[ir::VarId(static_cast<uint32_t>(s.imm))];
-  if (s.op == ExprOp::load || ir::is_float(s.type)) return std::nullopt;
-  if (s.op == ExprOp::const_int) return s.imm;
-  if (ir::is_float(s.operand_type)) return std::nullopt;
+// The operations that indices are made of; the rest goes the general way.
+IndexProgram::Value IndexProgram::run(const Step& s, const PointValues& at) const {
+  if (s.op == ExprOp::var) {
+    const auto& v = at[ir::VarId(static_cast<size_t>(s.imm))];
+    return v ? Value{*v, true} : Value{};
+  }
+  if (s.op == ExprOp::const_int) return {s.imm, true};
+  if (!s.index) return run_other(s);
+  const Value a = values_[static_cast<size_t>(s.a)], b = values_[static_cast<size_t>(s.b)];
+  if (!a.known || !b.known) return {};
+  auto wrap = [](uint64_t v) { return Value{static_cast<int64_t>(v), true}; };
+  const uint64_t x = static_cast<uint64_t>(a.v), y = static_cast<uint64_t>(b.v);
+  switch (s.op) {
+    case ExprOp::add:
+      return wrap(x + y);
+    case ExprOp::sub:
+      return wrap(x - y);
+    case ExprOp::mul:
+      return wrap(x * y);
+    case ExprOp::bit_xor:
+      return wrap(x ^ y);
+    case ExprOp::floordiv:
+      if (a.v >= 0 && b.v > 0) return {a.v / b.v, true};
+      break;
+    case ExprOp::floormod:
+      if (a.v >= 0 && b.v > 0) return {a.v % b.v, true};
+      break;
+    default:
+      break;
+  }
+  return run_other(s);
+}
+
+IndexProgram::Value IndexProgram::run_other(const Step& s) const {
+  auto value = [&](int i) { return values_[static_cast<size_t>(i)]; };
+  auto is = [&](int i, int64_t v) { return value(i).known && value(i).v == v; };
+  if (s.op == ExprOp::load || ir::is_float(s.type) || ir::is_float(s.operand_type)) return {};
   if (s.op == ExprOp::logical_and || s.op == ExprOp::logical_or) {
     const int64_t decides = s.op == ExprOp::logical_or;
-    if (value(s.a) == decides || value(s.b) == decides) return decides;
+    if (is(s.a, decides) || is(s.b, decides)) return {decides, true};
   }
   if (s.op == ExprOp::select) {
-    if (!value(s.a)) return value(s.b) == value(s.c) ? value(s.b) : std::nullopt;
-    return *value(s.a) ? value(s.b) : value(s.c);
+    if (value(s.a).known) return value(s.a).v ? value(s.b) : value(s.c);
+    return value(s.b).known && is(s.c, value(s.b).v) ? value(s.b) : Value{};
   }
-  if (!value(s.a) || (s.b >= 0 && !value(s.b))) return std::nullopt;
-  const ir::ScalarValue a{s.operand_type, *value(s.a), 0};
-  if (s.op == ExprOp::cast) return ir::eval_cast(s.type, a).i;
-  if (s.b < 0) return ir::eval_unary(s.op, s.type, a).i;
-  return ir::eval_binary(s.op, s.type, a, {s.operand_type, *value(s.b), 0}).i;
+  if (!value(s.a).known || (s.b >= 0 && !value(s.b).known)) return {};
+  const ir::ScalarValue a{s.operand_type, value(s.a).v, 0};
+  if (s.op == ExprOp::cast) return {ir::eval_cast(s.type, a).i, true};
+  if (s.b < 0) return {ir::eval_unary(s.op, s.type, a).i, true};
+  return {ir::eval_binary(s.op, s.type, a, {s.operand_type, value(s.b).v, 0}).i, true};
 }
 
 std::optional<int64_t> IndexProgram::eval(const PointValues& at) const {
   if (steps_.empty()) return std::nullopt;
   for (size_t i = 0; i < steps_.size(); ++i) values_[i] = run(steps_[i], at);
-  return values_.back();
+  if (!values_.back().known) return std::nullopt;
+  return values_.back().v;
 }
 
 }  // namespace tilegen::thread

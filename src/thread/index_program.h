@@ -31,18 +31,24 @@ class IndexProgram {
   bool depends_on(ir::VarId v) const;
 
  private:
+  struct Value {
+    int64_t v = 0;
+    bool known = false;
+  };
   struct Step {
     ir::ExprOp op;
     ir::DType type, operand_type;
     int a = -1, b = -1, c = -1;
     int64_t imm = 0;
+    bool index = false;  // i64 arithmetic
   };
-  std::optional<int64_t> run(const Step& s, const PointValues& at) const;
+  Value run(const Step& s, const PointValues& at) const;
+  Value run_other(const Step& s) const;
 
   std::vector<Step> steps_;
   std::vector<ir::VarId> vars_;
   bool reads_memory_ = false;
-  mutable std::vector<std::optional<int64_t>> values_;
+  mutable std::vector<Value> values_;
 };
 
 }  // namespace tilegen::thread

@@ -135,6 +135,9 @@ static void compile_and_run(const tl_context *context, const tl_program *program
   double ms = -1;
   tl_section section;
   OK(tl_target_best(context, &target, &error));
+  CHECK(tl_target_name(target)[0] != 0);
+  tl_target_release(target);
+  OK(tl_target_parse("host", &target, &error));
   OK(tl_options_create(&options, &error));
   for (i = 0; i < sizeof keep / sizeof keep[0]; ++i) OK(tl_options_set_bool(options, keep[i], 1, &error));
   OK(tl_compile(context, program, target, options, &artifact, &error));
@@ -144,13 +147,35 @@ static void compile_and_run(const tl_context *context, const tl_program *program
   }
   CHECK(tl_artifact_stage_count(artifact) > 0);
   CHECK(tl_artifact_stage(artifact, 0, &name, &ms) == TL_OK && name[0] != 0 && ms >= 0);
-  OK(tl_kernel_load(context, artifact, 0, &kernel, &error));
+  OK(tl_kernel_load(context, artifact, TL_DEVICE_ANY, &kernel, &error));
+  OK(tl_kernel_prepare(kernel, &error));
+  for (i = 0; i < tl_kernel_form_count(kernel); ++i) {
+    tl_kernel_info info;
+    memset(&info, 0, sizeof info);
+    info.struct_size = sizeof info;
+    OK(tl_kernel_describe(kernel, i, &info, &error));
+    CHECK(info.name[0] != 0 && info.threads > 0 && info.compile_ms > 0);
+  }
+  CHECK(i > 0);
   /* Children keep what they need: release order is free. */
   tl_artifact_release(artifact);
   tl_options_destroy(options);
   tl_target_release(target);
   if (kernel) launch(kernel);
   tl_kernel_release(kernel);
+}
+
+static void device_memory(void) {
+  char in[16] = "copied", out[16] = "";
+  void *memory = NULL;
+  tl_error *error = NULL;
+  CHECK(tl_device_count() >= 1);
+  OK(tl_device_allocate(0, sizeof in, &memory, &error));
+  OK(tl_device_copy(0, memory, in, sizeof in, NULL, &error));
+  OK(tl_device_copy(0, out, memory, sizeof out, NULL, &error));
+  OK(tl_device_wait(0, NULL, &error));
+  CHECK(strcmp(in, out) == 0);
+  OK(tl_device_free(0, memory, &error));
 }
 
 int main(void) {
@@ -175,6 +200,7 @@ int main(void) {
     CHECK(result_is_right());
     compile_and_run(context, program);
   }
+  device_memory();
   tl_program_release(program);
   tl_context_release(context);
   return failures != 0;

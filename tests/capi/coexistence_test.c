@@ -50,7 +50,7 @@ static void compile_once(void) {
   void (*context_release)(tl_context *);
   tl_status (*parse)(const tl_context *, const char *, size_t, const char *, tl_program **, tl_error **);
   void (*program_release)(tl_program *);
-  tl_status (*best)(const tl_context *, tl_target **, tl_error **);
+  tl_status (*find_target)(const char *, tl_target **, tl_error **);
   void (*target_release)(tl_target *);
   tl_status (*compile)(const tl_context *, const tl_program *, const tl_target *, const tl_options *, tl_artifact **,
                        tl_error **);
@@ -70,7 +70,7 @@ static void compile_once(void) {
   int i;
   find("tl_context_create", &context_create), find("tl_context_release", &context_release);
   find("tl_program_parse", &parse), find("tl_program_release", &program_release);
-  find("tl_target_best", &best), find("tl_target_release", &target_release);
+  find("tl_target_parse", &find_target), find("tl_target_release", &target_release);
   find("tl_compile", &compile), find("tl_artifact_release", &artifact_release);
   find("tl_kernel_load", &load), find("tl_kernel_release", &kernel_release);
   find("tl_kernel_launch", &launch), find("tl_error_message", &message);
@@ -83,7 +83,7 @@ static void compile_once(void) {
   args[2].kind = TL_ARG_POINTER, args[2].payload = (uint64_t)(uintptr_t)y;
   if (context_create(&context, &error) != TL_OK ||
       parse(context, program_text, strlen(program_text), "scale.tl", &program, &error) != TL_OK ||
-      best(context, &target, &error) != TL_OK || compile(context, program, target, NULL, &artifact, &error) != TL_OK ||
+      find_target("host", &target, &error) != TL_OK || compile(context, program, target, NULL, &artifact, &error) != TL_OK ||
       load(context, artifact, 0, &kernel, &error) != TL_OK || launch(kernel, NULL, args, 3, &error) != TL_OK)
     fail("compile and launch", message(error));
   for (i = 0; i < 100 && !failures; ++i)

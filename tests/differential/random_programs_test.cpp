@@ -1,6 +1,7 @@
 // Random programs on every executor.
 //   TILEGEN_LONG=1    2000 programs instead of 150
 //   TILEGEN_SEED=n    only that program, or TILEGEN_COUNT=m of them from there
+//   TILEGEN_SHOW_INVALID=1   why programs may not run or a target refuses them
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -35,7 +36,8 @@ TEST(RandomPrograms, ExecutorsAgree) {
     const Outcome o = compare_executors(c);
     invalid += o.kind == Kind::invalid;
     refused += o.kind == Kind::refused;
-    if (count == 1 || (o.kind == Kind::invalid && std::getenv("TILEGEN_SHOW_INVALID")))
+    const bool told = o.kind == Kind::invalid || o.kind == Kind::refused;
+    if (count == 1 || (told && std::getenv("TILEGEN_SHOW_INVALID")))
       std::cout << "seed " << seed << " " << kind_name(o.kind) << " " << o.text << "\n";
     if (!o.is_defect()) continue;
     ++defects;

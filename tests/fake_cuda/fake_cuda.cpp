@@ -178,8 +178,7 @@ void read_environment(State& s) {
 }();
 
 // Counts a call; what it must give at once, or success.
-int enter(State& s, const char* name) {
-  const size_t i = index_of(name);
+int enter(State& s, size_t i) {
   ++s.calls[i];
   if (s.capturing && !kFunctions[i].in_capture) {
     ++s.forbidden;
@@ -195,10 +194,11 @@ int enter(State& s, const char* name) {
   return f.result;
 }
 
-#define ENTER()                                  \
-  State& s = state();                            \
-  std::unique_lock<std::mutex> lock(s.mutex);    \
-  if (const int r = enter(s, __func__)) return r
+#define ENTER()                                           \
+  State& s = state();                                     \
+  static const size_t function_index = index_of(__func__); \
+  std::unique_lock<std::mutex> lock(s.mutex);             \
+  if (const int r = enter(s, function_index)) return r
 
 Context* current() { return t_stack.empty() ? nullptr : t_stack.back(); }
 
@@ -381,7 +381,7 @@ FAKE_API int cuStreamIsCapturing(void* stream, int* status) {
 FAKE_API int cuModuleLoadDataEx(void** module, const void* image, unsigned count, const int* names, void** values) {
   State& s = state();
   std::unique_lock<std::mutex> lock(s.mutex);
-  const int failed = enter(s, __func__);
+  const int failed = enter(s, index_of(__func__));
   const std::string text(static_cast<const char*>(image));
   bool verbose = false;
   std::array<char*, 2> buffer{};

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# The command line tool from the outside.   check_tool.sh TILEGEN PROGRAMS WORK
+# The command line tool from the outside.   check_tool.sh TILEGEN PROGRAMS WORK FAKE_CUDA
 set -euo pipefail
-tilegen=$1 programs=$2 work=$3
+tilegen=$1 programs=$2 work=$3 fake=$4
 rm -rf "$work"
 mkdir -p "$work"
 cd "$work"
@@ -23,6 +23,7 @@ says 2 "usage\|devices" "$tilegen"
 says 0 "tilegen run FILE" "$tilegen" help
 says 2 "no command 'fly'" "$tilegen" fly
 says 0 "^device 0" "$tilegen" devices
+says 0 "^no CUDA .*driver_absent" env TILEGEN_CUDA_DRIVER=/nowhere/libcuda.so.1 "$tilegen" devices
 says 0 "sm_80" "$tilegen" devices
 
 # run: random data, files, saved results, refusals
@@ -65,4 +66,27 @@ cmp full.json again.json
 sed 's/"rows:x"/"rows:absent"/' full.json >wrong.json
 says 1 "rows:absent" "$tilegen" compile "$program" --schedule wrong.json
 says 1 "JSON\|json" "$tilegen" compile "$program" --schedule "$program"
+# GPU targets: PTX without a device; devices, copies and launches on a stand-in for the driver, which computes nothing
+says 0 "in all" "$tilegen" compile "$program" --target sm_90 -o out.ptx
+grep -q '^.target sm_90' out.ptx
+says 0 "in all" "$tilegen" compile "$program" --target sm_80 --emit ptx -o out.ptx
+grep -q '^.visible .entry rows(' out.ptx
+says 0 "^.target sm_89" "$tilegen" show "$program" --target sm_89 --what ptx
+says 1 "no form 'ptx'" "$tilegen" show "$program" --target host --what ptx
+nowhere=(env TILEGEN_CUDA_DRIVER=/nowhere/libcuda.so.1)
+says 1 "driver_absent" "${nowhere[@]}" "$tilegen" run "$program" --target sm_90 --m 3 --s 1
+says 1 "driver_absent" "${nowhere[@]}" "$tilegen" run "$program" --target cuda --m 3 --s 1
+says 0 "^Y  *right" "${nowhere[@]}" "$tilegen" run "$program" --m 3 --s 1
+cuda=(env TILEGEN_CUDA_DRIVER="$fake")
+says 0 "^device 2   Fake L4" "${cuda[@]}" TILEGEN_FAKE_CUDA=devices=2 "$tilegen" devices
+says 0 "driver   CUDA 12.8" "${cuda[@]}" "$tilegen" devices
+says 0 "^  target   sm_89" "${cuda[@]}" TILEGEN_FAKE_CUDA=capability=89 "$tilegen" devices
+says 0 "^no CUDA .*10.2, 11.0 or newer" "${cuda[@]}" TILEGEN_FAKE_CUDA=version=10020 "$tilegen" devices
+says 0 "^no CUDA .*device_absent" "${cuda[@]}" TILEGEN_FAKE_CUDA=devices=0 "$tilegen" devices
+says 1 "oldest supported is 8.0" "${cuda[@]}" TILEGEN_FAKE_CUDA=capability=75 "$tilegen" compile "$program" --target cuda
+says 0 "form       rows: .*32 registers" "${cuda[@]}" "$tilegen" run "$program" --m 3 --s 1 --no-check --forms
+says 0 "^time" "${cuda[@]}" "$tilegen" run "$program" --X saved/Y.npy --s 1 --no-check --target cuda --save .
+[ "$(stat -c %s Y.npy)" -eq "$(stat -c %s saved/Y.npy)" ]
+says 1 "^Y  *WRONG" "${cuda[@]}" "$tilegen" run "$program" --m 3 --s 1 --target sm_90
+says 1 "CUDA_ERROR_OUT_OF_MEMORY" "${cuda[@]}" TILEGEN_FAKE_CUDA=fail=cuMemAlloc_v2:2 "$tilegen" run "$program" --m 3 --s 1
 echo "all right"

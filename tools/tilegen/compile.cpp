@@ -16,7 +16,11 @@ int compile_command(int argc, char** argv) {
   const Artifact artifact = compile_file(context, program, line, form, false);
   if (const auto path = line.get("schedule-out"))
     write_file(*path, section(artifact, TL_SECTION_SCHEDULE_JSON));
-  if (form) write_file(*line.get("o"), section(artifact, form->section));
+  if (form) {
+    const std::string text = section(artifact, form->section);
+    if (text.empty()) fail(std::string("for this target there is no form '") + form->name + "'");
+    write_file(*line.get("o"), text);
+  }
 
   std::FILE* report = line.get_or("o", "") == "-" ? stderr : stdout;
   double total = 0;

@@ -14,12 +14,13 @@ constexpr char kHelp[] =
   tilegen run FILE [options]          run a program and compare the result with the interpreter
       --NAME VALUE                    a parameter of the program: a number for a dim or scalar, for a tensor a
                                       .npy file or a shape such as 128x64. Without a file a tensor is random
-      --target T                      the best of this machine when left out
+      --target T                      the best of this machine when left out; "cuda" is its first CUDA device
       --schedule S.json               decisions to take as given
       --seed N  --repeats N           of random data (1); timed launches at most (20)
       --tolerance X                   largest relative difference (by dtype)
       --save DIR                      write what the program wrote as DIR/NAME.npy
       --no-check                      do not interpret
+      --forms                         print what each form of each kernel needs of the device
   tilegen compile FILE [options]      compile, print the time of each stage
       --target T  --schedule S.json   as above
       --schedule-out S.json           write every decision, to edit and give back
@@ -27,6 +28,7 @@ constexpr char kHelp[] =
   tilegen show FILE [options]         print a form of the result
       --target T  --schedule S.json   as above
       --what WHAT                     text schedule schedule-json layouts pictures thread llvm llvm-opt asm
+                                      ptx (NVIDIA targets)
       --svg DIR                       with layouts or pictures: an SVG of each layout too
   tilegen help | version
 )";

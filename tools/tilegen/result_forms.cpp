@@ -14,6 +14,7 @@ constexpr ResultForm kForms[] = {
     {"llvm", TL_SECTION_LLVM_IR, "keep_ir"},
     {"llvm-opt", TL_SECTION_LLVM_IR_OPTIMISED, "keep_ir"},
     {"asm", TL_SECTION_ASSEMBLY, "keep_assembly"},
+    {"ptx", TL_SECTION_PTX, nullptr},
 };
 
 }  // namespace

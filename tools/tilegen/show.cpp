@@ -23,6 +23,7 @@ int show_command(int argc, char** argv) {
   const bool planned = form.section == TL_SECTION_SCHEDULE_TEXT || form.section == TL_SECTION_SCHEDULE_JSON;
   const Artifact artifact = compile_file(context, program, line, &form, planned);
   const std::string text = section(artifact, form.section);
+  if (text.empty()) fail(std::string("for this target there is no form '") + form.name + "'");
   write_file("-", layouts ? list_layouts(text, pictures) : text);
   if (folder) std::printf("%d pictures in %s\n", write_pictures(text, *folder), folder->c_str());
   return 0;

@@ -49,9 +49,6 @@ class HostExecutable final : public Executable {
 
  protected:
   Checked run(std::span<const uint64_t> slots, const LaunchOptions& options) const override {
-    if (options.stream)
-      return Error(DiagCode::launch_device, "", "the host has no streams, launch.stream is set",
-                   "set stream to NULL");
     return run_host(artifact(), slots, options.max_threads);
   }
 };

@@ -75,7 +75,7 @@ MmaAtom fma_4x4(const std::string& name, DType a, DType b, DType out, MmaMeaning
   return {name + ":4x4", 32, 16, 1, a, b, out,
           over_lanes({32, 1}, {{0, 4, kRegister, 1}, {0, 8, kThread, 4}, {kReplica, 4, kThread, 1}}),
           over_lanes({1, 16}, {{1, 4, kRegister, 1}, {1, 4, kThread, 1}, {kReplica, 8, kThread, 4}}),
-          over_lanes({32, 16}, {{0, 4, kRegister, 4}, {0, 8, kThread, 4}, {1, 4, kRegister, 1}, {1, 4, kThread, 1}}), 16, meaning};
+          over_lanes({32, 16}, {{0, 4, kRegister, 4}, {0, 8, kThread, 4}, {1, 4, kRegister, 1}, {1, 4, kThread, 1}}), 32, meaning};
 }
 
 MmaAtom fma_1x1(const std::string& name, DType a, DType b, DType out, MmaMeaning meaning) {

@@ -1,7 +1,8 @@
-// GPU thread programs, run in lockstep, against the interpreter on random inputs; ragged sizes included.
+// GPU thread programs, run by the simulator, against the interpreter on random inputs; ragged sizes included.
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <random>
@@ -9,10 +10,11 @@
 
 #include "check/check_program.h"
 #include "interp/interpreter.h"
+#include "interp/storage.h"
 #include "ir/text.h"
-#include "lockstep_block.h"
 #include "lower/lower_kernel.h"
 #include "schedule/plan_program.h"
+#include "sim/simulator.h"
 
 namespace tilegen::lower {
 namespace {
@@ -129,46 +131,40 @@ void expect_equal(const ir::Program& p, const Arguments& got, const Arguments& w
   }
 }
 
-bool guards_hold(const thread::ThreadProgram& t, const Arguments& a) {
-  for (const thread::Guard& g : t.guards) {
-    const size_t i = static_cast<size_t>(g.param);
-    if (t.params[i].kind == thread::Param::Kind::dim && a.values[i].i % g.divisor != 0) return false;
-  }
-  return true;
-}
-
-// One launch with each form of the kernels whose guards hold. Returns how often wide accesses were made.
-int64_t run_lowered(const ir::Program& p, const target::Target& target, const plan::Schedule& schedule,
-                    const std::vector<int64_t>& dims, bool assume_aligned, bool* ran) {
+// One launch of the kernels in one form, where its guards hold. With `gaps` some threads hold nothing of a value: they
+// read what nobody wrote, and nothing comes of it.
+void run_lowered(const ir::Program& p, const target::Target& target, const plan::Schedule& schedule,
+                    const std::vector<int64_t>& dims, bool assume_aligned, bool* ran, bool gaps = false) {
   Arguments got(p, dims, 7), want(p, dims, 7);
-  int64_t wide = 0;
   *ran = true;
   for (size_t k = 0; k < p.kernels.size(); ++k) {
     auto lowered = lower_kernel(p, static_cast<int>(k), schedule.kernels[k], target, {.assume_aligned = assume_aligned});
     if (!lowered) {
       ADD_FAILURE() << lowered.error().to_text();
-      return 0;
+      return;
     }
     for (const std::string& broken : thread::verify_thread_program(*lowered)) ADD_FAILURE() << broken;
-    if (!guards_hold(*lowered, got)) {
+    if (!sim::guards_hold(*lowered, got.slots)) {
       *ran = false;
-      return 0;
+      return;
     }
-    std::vector<test::LockstepBlock::Argument> arguments;
-    for (size_t i = 0; i < got.slots.size(); ++i)
-      arguments.push_back({got.tensors[i].data(), static_cast<int64_t>(got.tensors[i].size()), got.values[i]});
-    test::LockstepBlock block(*lowered, std::move(arguments));
-    for (const std::string& fault : block.run()) ADD_FAILURE() << fault;
-    wide += block.wide_accesses();
+    std::vector<sim::TensorExtent> extents;
+    for (const auto& tensor : got.tensors) extents.push_back({0, static_cast<int64_t>(tensor.size())});
+    auto ran_it = sim::simulate(*lowered, target, got.slots, extents, {});
+    if (!ran_it) {
+      ADD_FAILURE() << ran_it.error().to_text();
+      return;
+    }
+    for (const sim::Finding& f : ran_it->findings)
+      if (!gaps || f.kind != sim::FindingKind::uninitialised_read) ADD_FAILURE() << f.to_text();
     if (testing::Test::HasFailure()) {
       ADD_FAILURE() << thread::print_thread_program(*lowered);
-      return wide;
+      return;
     }
   }
   const Checked outcome = interp::interpret(p, want.slots);
   EXPECT_TRUE(outcome) << outcome.error().to_text();
   expect_equal(p, got, want);
-  return wide;
 }
 
 std::ostream& operator<<(std::ostream& out, const Case& c) { return out << c.name; }
@@ -200,6 +196,13 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{"lower/reduce_both_axes.tl", {48}, "both_axes"},
                       Case{"lower/streamed_beside_kept.tl", {128}, "streamed"},
                       Case{"plan/softmax.tl", {2}, "softmax"}, Case{"plan/layernorm.tl", {2, 1}, "layernorm"},
+                      Case{"plan/convert_replication.tl", {}, "convert_replication"},
+                      Case{"plan/convert_shared_bounce.tl", {}, "convert_shared_bounce"},
+                      Case{"plan/convert_shuffle.tl", {}, "convert_shuffle"},
+                      Case{"plan/bias_replication.tl", {}, "bias_replication"},
+                      Case{"plan/chained_gemm.tl", {130}, "chained_gemm"},
+                      Case{"plan/gemm_bias_relu.tl", {136, 136, 72}, "gemm_bias_relu"},
+                      Case{"plan/flash_attention.tl", {70, 128, 1}, "flash_attention"},
                       Case{"text/all_dtypes.tl", {130, 1, 2, 3, 4, 5, 6, 7, 8, 1}, "all_dtypes"},
                       Case{"text/all_dtypes.tl", {128, 1, 2, 3, 4, 5, 6, 7, 8, 1}, "all_dtypes_whole"},
                       Case{"text/elementwise_add.tl", {33, 132}, "add"}, Case{"text/elementwise_add.tl", {33, 131}, "add_odd"},
@@ -207,9 +210,117 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{"text/loops_and_branches.tl", {128, 70, 1, 3}, "loops_and_branches"},
                       Case{"text/rmsnorm.tl", {2, 1}, "rmsnorm"}, Case{"text/row_reductions.tl", {10}, "row_reductions"},
                       Case{"text/strided.tl", {20, 68, 72}, "strided_tiles"},
-                      Case{"text/strided.tl", {20, 68, 80}, "strided_tiles_pitch"}, Case{"lower/fragment_parts.tl", {}, "fragment_parts"}, Case{"text/transpose.tl", {40, 36}, "transpose"},
+                      Case{"text/strided.tl", {20, 68, 80}, "strided_tiles_pitch"}, Case{"lower/fragment_parts.tl", {}, "fragment_parts"},
+                      Case{"lower/copies_of_points.tl", {}, "copies_of_points"},
+                      Case{"lower/scalars_from_tiles.tl", {}, "scalars_from_tiles"}, Case{"text/transpose.tl", {40, 36}, "transpose"},
                       Case{"text/transpose.tl", {33, 37}, "transpose_odd"}),
     [](const auto& info) { return info.param.name; });
+
+TEST(GpuProgram, AnyOrderOfBlocks) {
+  const target::Target target = *target::find_target("sm_80");
+  for (const char* file : {"lower/wide_stores.tl", "lower/grid_of_three.tl"}) {
+    const ir::Program p = load_program(file);
+    auto schedule = schedule::plan_program(p, target, {});
+    ASSERT_TRUE(schedule) << schedule.error().to_text();
+    for (const auto& [order, group] : {std::pair("row_major", 1), {"column_major", 1}, {"grouped", 2}, {"grouped", 3}, {"grouped", 64}}) {
+      schedule->kernels[0].raster->order = order;
+      schedule->kernels[0].raster->group = group;
+      bool ran = false;
+      run_lowered(p, target, *schedule, {67, 264}, true, &ran);
+      EXPECT_TRUE(ran);
+      ASSERT_FALSE(HasFailure()) << file << ", " << order << " " << group;
+    }
+  }
+}
+
+// A fragment over `threads` threads with random digits: every dimension's powers of two go to threads or registers in
+// any order, the threads left over hold copies, hold nothing, or stand between.
+layout::Fragment random_fragment(const std::vector<int64_t>& shape, int64_t threads, std::mt19937& random) {
+  std::vector<layout::Digit> digits;
+  for (size_t d = 0; d < shape.size(); ++d)
+    for (int64_t weight = 1; weight < shape[d]; weight *= 2)
+      digits.push_back({static_cast<int>(d), 2, weight, layout::kRegister, 0});
+  std::vector<size_t> order(digits.size());
+  for (size_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::shuffle(order.begin(), order.end(), random);
+  int64_t thread = 1, reg = 1, copies = 1;
+  for (size_t i : order) {
+    const uint32_t pick = random() % 8;
+    if (pick == 0 && thread < threads) {  // a copy, or a gap
+      if (random() % 2) {
+        digits.push_back({layout::kReplica, 2, copies, layout::kThread, thread});
+        copies *= 2;
+      }
+      thread *= 2;
+    }
+    const bool to_thread = pick < 6 && thread < threads;
+    digits[i].output = to_thread ? layout::kThread : layout::kRegister;
+    digits[i].stride = to_thread ? thread : reg;
+    (to_thread ? thread : reg) *= 2;
+  }
+  if (thread < threads && random() % 4)
+    digits.push_back({layout::kReplica, threads / thread, copies, layout::kThread, thread});
+  auto map = layout::Layout::make(shape, std::move(digits), 2);
+  EXPECT_TRUE(map) << map.error().to_text();
+  auto f = layout::Fragment::make(*map, threads);
+  EXPECT_TRUE(f) << f.error().to_text();
+  return *f;
+}
+
+// Values handed through fragments whose layouts were drawn at random: every conversion, reductions over any digits.
+void run_random_layouts(const char* type, const std::string& kind, uint32_t seed) {
+  const std::string t = type;
+  const ir::Program p = [&] {
+    const std::string text = "tl 1 program random\ntensor X: " + t + "[16, 32] readonly\ntensor Y: " + t +
+                             "[16, 32]\ntensor R: " + t + "[16]\ntensor C: " + t + "[1, 32]\n" +
+                             "kernel k grid (b: 1) threads 128 {\n"
+                             "  alloc x: fragment " + t + "[16, 32]\n  alloc y: fragment " + t + "[16, 32]\n"
+                             "  alloc z: fragment " + t + "[32, 16]\n"
+                             "  alloc r: fragment " + t + "[16]\n  alloc c: fragment " + t + "[1, 32]\n"
+                             "  alloc l: local " + t + "[4]\n"
+                             "  copy X -> x\n"
+                             "  parallel i, j in 16, 32 {\n    y[i, j] = x[i, j]\n  }\n"
+                             "  reduce x -> r { kind = " + kind + ", axis = 1 }\n"
+                             "  reduce y -> c { kind = " + kind + ", axis = 0 }\n"
+                             "  reduce y -> r { kind = " + kind + ", axis = 1, accumulate }\n"
+                             "  parallel i, j in 16, 32 {\n    if x[i, j] < r[i] {\n      y[i, j] = c[0, j]\n    }\n"
+                             "    z[j, i] = x[i, j]\n  }\n"
+                             "  parallel i, j in 32, 16 {\n    x[j, i] = z[i, j] + y[j, i]\n  }\n"
+                             "  copy x -> Y\n  copy r -> R\n  copy c -> C\n}\n";
+    auto parsed = ir::parse_program(text, "random.tl", Limits{});
+    EXPECT_TRUE(parsed) << parsed.error().to_text();
+    return std::move(*parsed);
+  }();
+  std::mt19937 random(seed);
+  const target::Target target = *target::find_target("sm_80");
+  auto planned = schedule::plan_program(p, target, {});
+  ASSERT_TRUE(planned) << planned.error().to_text();
+  plan::Schedule given;
+  given.target = planned->target;
+  given.kernels.push_back({});
+  given.kernels[0].kernel = "k";
+  for (const plan::ValuePlan& v : planned->kernels[0].values) {
+    if (!v.fragment || v.value == "k:l" || random() % 4 == 0) continue;
+    plan::ValuePlan fixed;
+    fixed.value = v.value;
+    fixed.fragment = random_fragment(v.fragment->shape(), 128, random);
+    given.kernels[0].values.push_back(std::move(fixed));
+  }
+  schedule::PlanOptions options;
+  options.given = &given;
+  auto schedule = schedule::plan_program(p, target, options);
+  ASSERT_TRUE(schedule) << schedule.error().to_text();
+  bool ran = false;
+  run_lowered(p, target, *schedule, {}, true, &ran, true);
+  EXPECT_TRUE(ran);
+  if (testing::Test::HasFailure()) ADD_FAILURE() << "seed " << seed << "\n" << plan::schedule_to_text(*schedule);
+}
+
+TEST(GpuProgram, AnyLayoutsOfItsValues) {
+  const std::pair<const char*, const char*> forms[] = {{"f32", "sum"}, {"i32", "max"}, {"f64", "absmax"}, {"f16", "min"}};
+  for (uint32_t seed = 1; seed <= 30 && !HasFailure(); ++seed)
+    run_random_layouts(forms[seed % 4].first, forms[seed % 4].second, seed);
+}
 
 }  // namespace
 }  // namespace tilegen::lower

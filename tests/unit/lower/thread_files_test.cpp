@@ -18,6 +18,7 @@
 #include "lower/prefetch_blocks.h"
 #include "schedule/plan_program.h"
 #include "target/host/host.h"
+#include "thread/sync_verify.h"
 
 namespace tilegen::lower {
 namespace {
@@ -40,6 +41,12 @@ std::string read_file(const std::filesystem::path& path) {
   return s.str();
 }
 
+// Some programs stand with the plans.
+std::string source_of(const std::string& name) {
+  const std::filesystem::path own = folder() / (name + ".tl");
+  return read_file(std::filesystem::exists(own) ? own : folder().parent_path() / "plan" / (name + ".tl"));
+}
+
 // A named target, or a CPU with the dot products of AVX-512.
 target::Target target_named(const std::string& name) {
   if (name == "avx512-dot") {
@@ -53,6 +60,7 @@ target::Target target_named(const std::string& name) {
 }
 
 void expect_legal(const thread::ThreadProgram& p, const char* step) {
+  for (const std::string& hazard : thread::verify_synchronization(p)) ADD_FAILURE() << "behind " << step << ": " << hazard;
   for (const std::string& broken : thread::verify_thread_program(p)) ADD_FAILURE() << "behind " << step << ": " << broken;
 }
 
@@ -60,7 +68,7 @@ class ThreadFile : public ::testing::TestWithParam<std::tuple<std::string, const
 
 TEST_P(ThreadFile, IsAsWritten) {
   const auto& [name, target_name] = GetParam();
-  auto program = ir::parse_program(read_file(folder() / (name + ".tl")), name + ".tl", Limits{});
+  auto program = ir::parse_program(source_of(name), name + ".tl", Limits{});
   ASSERT_TRUE(program) << program.error().to_text();
   for (const Diagnostic& d : check::check_program(*program, Limits{})) ADD_FAILURE() << d.to_text();
   const target::Target target = target_named(target_name);
@@ -110,7 +118,16 @@ INSTANTIATE_TEST_SUITE_P(All, ThreadFile,
 INSTANTIATE_TEST_SUITE_P(Gpu, ThreadFile,
                          ::testing::Combine(::testing::Values("branch_changes_condition", "elementwise_ragged",
                                                               "strided_tensors", "wide_stores", "row_softmax",
-                                                              "reduce_both_axes", "streamed_beside_kept"),
+                                                              "reduce_both_axes", "streamed_beside_kept",
+                                                              "fragment_parts", "copies_of_points", "convert_shuffle",
+                                                              "convert_replication", "convert_shared_bounce",
+                                                              "bias_replication"),
+                                            ::testing::Values("sm_80")),
+                         test_name);
+INSTANTIATE_TEST_SUITE_P(GpuOnly, ThreadFile,
+                         ::testing::Combine(::testing::Values("gpu/gemm_f16_nn", "gpu/gemm_f16_nt", "gpu/gemm_f16_tn",
+                                                              "gpu/gemm_f16_tt", "gpu/gemm_i8_nt", "gpu/gemm_f64",
+                                                              "gpu/gemm_f32", "gpu/chained_gemm"),
                                             ::testing::Values("sm_80")),
                          test_name);
 INSTANTIATE_TEST_SUITE_P(DotProducts, ThreadFile,

@@ -2,6 +2,8 @@
 #include <charconv>
 #include <set>
 
+#include <llvm/IR/OptBisect.h>
+
 #include "codegen/gpu_code.h"
 #include "codegen/llvm/backend.h"
 #include "codegen/llvm/compile_steps.h"
@@ -42,9 +44,20 @@ int least_ptx(const Architecture& architecture, Kernels kernels) {
   return ptx;
 }
 
+// Passes of LLVM's code generator that make these kernels slower: strength reduction of loops gives every shared address
+// of an unrolled body an induction variable of its own.
+class PassChoice final : public llvm::OptPassGate {
+ public:
+  bool isEnabled() const override { return true; }
+  bool shouldRunPass(const llvm::StringRef pass, llvm::StringRef) override {
+    return pass != "Loop Strength Reduction";
+  }
+};
+
 // Everything of LLVM that one compile owns, in order of construction.
 struct Compile {
   std::string errors;  // reported through the context
+  PassChoice passes;
   llvm::LLVMContext context;
   std::unique_ptr<llvm::TargetMachine> machine;
   std::unique_ptr<llvm::Module> module;
@@ -75,6 +88,7 @@ std::optional<Error> emit_module(Compile& c, Kernels kernels, int sm, const GpuC
 std::optional<Error> generate(Compile& c, Kernels kernels, int sm, const GpuCodegenOptions& options, PtxResult& result) {
   Clock clock;
   collect_diagnostics(c.context, c.errors);
+  c.context.setOptPassGate(c.passes);
   if (auto error = emit_module(c, kernels, sm, options)) return error;
   result.emit_ms = clock.lap();
   if (options.keep_ir) result.llvm_ir = module_text(*c.module);

@@ -190,7 +190,7 @@ void GpuEmitter::store_element(const thread::Store& s, ExprId index, Value* held
 
 GpuEmitter::Condition GpuEmitter::condition(ExprId predicate) {
   if (!predicate.valid()) return {};
-  Emitted e = emit_expr(predicate);
+  Emitted e = emit_expr(facts_.simplified(predicate));
   auto* known = llvm::dyn_cast<llvm::ConstantInt>(e.value);
   if (!known) return {e.value, false, e.level};
   return {nullptr, known->isZero(), e.level};
@@ -206,7 +206,7 @@ GpuEmitter::Emitted GpuEmitter::emit_load(ExprId e) {
     auto known = wide_loads_.find(e);
     if (known != wide_loads_.end()) return {known->second[position], lane.level};
     if (auto at = contiguous(n.object, index)) {
-      Values all = load_wide(n.object, *at, width_, uniform_condition(predicate));
+      Values all = load_wide(n.object, *at, width_, condition(predicate));
       return {wide_loads_.emplace(e, std::move(all)).first->second[position], lane.level};
     }
   }
@@ -235,7 +235,7 @@ void GpuEmitter::emit_vector_store(const thread::Store& s) {
   each_lane([&](size_t) { held.push_back(value(s.value)); });
   if (refused()) return;
   if (!registers_.owns(s.memory) && uniform(s.predicate))
-    if (auto at = contiguous(s.memory, s.index)) return store_wide(s, *at, held, uniform_condition(s.predicate));
+    if (auto at = contiguous(s.memory, s.index)) return store_wide(s, *at, held, condition(s.predicate));
   each_lane([&](size_t i) { store_element(s, s.index, held[i], condition(s.predicate)); });
 }
 

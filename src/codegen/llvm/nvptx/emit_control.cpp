@@ -1,6 +1,8 @@
 // Statements that decide what runs: loops and branches, with the register memories they change.
 #include <llvm/IR/IntrinsicsNVPTX.h>
 
+#include <bit>
+
 #include "codegen/llvm/nvptx/gpu_emitter.h"
 
 namespace tilegen::codegen {
@@ -63,6 +65,33 @@ RegisterFile::Values GpuEmitter::merged(const RegisterFile::Values& a, llvm::Bas
   return out;
 }
 
+std::optional<GpuEmitter::Emitted> GpuEmitter::rotating_counter(const ir::ExprNode& n) {
+  int64_t modulus = 0;
+  if (n.op != ir::ExprOp::floormod || !exprs_.is_const_int(n.b, &modulus) || modulus <= 1 || modulus > INT32_MAX)
+    return std::nullopt;
+  const arith::Affine form = facts_.affine(n.a);
+  if (form.terms.size() != 1 || form.terms.begin()->second != 1) return std::nullopt;
+  const ir::ExprNode atom = exprs_[form.terms.begin()->first];
+  if (atom.op != ir::ExprOp::var || std::has_single_bit(static_cast<uint64_t>(modulus))) return std::nullopt;
+  for (OpenLoop& loop : loops_) {
+    if (loop.var != atom.var()) continue;
+    const int64_t first = ((form.constant % modulus) + modulus) % modulus;
+    llvm::PHINode* v = llvm::PHINode::Create(b_.getInt32Ty(), 2, "slot", loop.blocks.body->begin());
+    v->addIncoming(b_.getInt32(static_cast<uint32_t>(first)), loop.blocks.before);
+    loop.counters.push_back({v, modulus});
+    return Emitted{v, bound_[loop.var.value].level};
+  }
+  return std::nullopt;
+}
+
+void GpuEmitter::advance_counters(const OpenLoop& loop) {
+  for (const Counter& c : loop.counters) {
+    Value* next = b_.CreateAdd(c.value, b_.getInt32(1), "", true, true);
+    Value* wraps = b_.CreateICmpEQ(next, b_.getInt32(static_cast<uint32_t>(c.modulus)));
+    c.value->addIncoming(b_.CreateSelect(wraps, b_.getInt32(0), next), b_.GetInsertBlock());
+  }
+}
+
 void GpuEmitter::emit_serial_loop(const Loop& loop) {
   Value* extent = nullptr;
   in_statement([&] { extent = value(loop.extent); });
@@ -78,11 +107,14 @@ void GpuEmitter::emit_serial_loop(const Loop& loop) {
     phis.back()->addIncoming(v, l.before);
   }
   registers_.assign(changed, {phis.begin(), phis.end()});
+  loops_.push_back({loop.var, l, {}});
   open_scope(true);
   bind(loop.var, l.index);
   emit_body(loop.body);
   close_scope();
   const RegisterFile::Values after = registers_.values(changed);
+  advance_counters(loops_.back());
+  loops_.pop_back();
   llvm::BasicBlock* latch = b_.GetInsertBlock();
   for (size_t i = 0; i < phis.size(); ++i) phis[i]->addIncoming(after[i], latch);
   end_counted_loop(l);

@@ -40,6 +40,16 @@ class GpuEmitter : private ProgramEmitter {
     int level = 0;
     arith::Interval range;  // of the value
   };
+  // (variable of a serial loop + constant) % modulus, counted along instead of divided.
+  struct Counter {
+    llvm::PHINode* value = nullptr;
+    int64_t modulus = 1;
+  };
+  struct OpenLoop {
+    ir::VarId var;
+    CountedLoop blocks;
+    std::vector<Counter> counters;
+  };
   // When an access happens: where `value` holds (null: always), or never.
   struct Condition {
     llvm::Value* value = nullptr;
@@ -59,6 +69,8 @@ class GpuEmitter : private ProgramEmitter {
   void emit_serial_loop(const thread::Loop& loop) override;
   void emit_vector_loop(const thread::Loop& loop) override;
   void emit_branch(const thread::Branch& branch) override;
+  std::optional<Emitted> rotating_counter(const ir::ExprNode& n);
+  void advance_counters(const OpenLoop& loop);
   RegisterFile::Values merged(const RegisterFile::Values& a, llvm::BasicBlock* from_a, const RegisterFile::Values& b,
                               llvm::BasicBlock* from_b);
   void emit_store(const thread::Store& store);
@@ -84,9 +96,6 @@ class GpuEmitter : private ProgramEmitter {
   void store_words(const Place& at, const thread::Memory& m, int64_t bytes, Values words, llvm::Value* condition,
                    bool streaming);
   Condition condition(ir::ExprId predicate);  // of no predicate: always
-  Condition uniform_condition(ir::ExprId predicate) {
-    return condition(predicate.valid() ? facts_.simplified(predicate) : predicate);
-  }
   bool uniform(ir::ExprId e);  // the same for all lanes, as nothing is
   // The address of the element at lane 0 when `index` is lane + (the same for all lanes).
   std::optional<Place> contiguous(thread::MemoryId memory, ir::ExprId index);
@@ -125,6 +134,7 @@ class GpuEmitter : private ProgramEmitter {
   Values bases_;                            // by MemoryId, of global memories
   ir::VarId lane_var_;                      // valid inside a vectorized loop
   int64_t width_ = 1;
+  std::vector<OpenLoop> loops_;  // serial loops being emitted, outermost first
   std::unordered_map<ir::ExprId, Values> wide_loads_;  // of the statement: elements by lane
   std::string refused_origin_;
 };

@@ -1,0 +1,81 @@
+#!/usr/bin/env python3
+"""Runs every test of gpu_tests in a process of its own, several at once, each watched by a time limit: a kernel that hangs
+or breaks its context takes down only its own test.   run_gpu_tests.py GPU_TESTS [--target sm_90] [--filter PATTERN]
+
+Further programs of the random test are spread over processes with --random COUNT. Ends on a summary; exit status 1 when
+anything failed. Standard library only.
+"""
+import argparse
+import concurrent.futures
+import os
+import subprocess
+import sys
+import time
+
+
+def tests_of(program, pattern):
+    out = subprocess.run([program, "--gtest_list_tests", f"--gtest_filter={pattern}"], check=True, capture_output=True,
+                         text=True).stdout
+    suite, names = "", []
+    for line in out.splitlines():
+        if not line.startswith(" "):
+            suite = line.split()[0] if line.strip() else ""
+        elif line.strip():
+            names.append(suite + line.split()[0])
+    return [n for n in names if "." in n]
+
+
+def run(job):
+    name, command, environment, limit = job
+    start = time.time()
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=limit, env=environment, errors="replace")
+        status, text = done.returncode, done.stdout + done.stderr
+    except subprocess.TimeoutExpired as e:
+        partial = e.stdout or b""
+        status, text = "time limit", partial.decode(errors="replace") if isinstance(partial, bytes) else partial
+    return name, status, text, time.time() - start
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("program")
+    parser.add_argument("--target", default="sm_90")
+    parser.add_argument("--filter", default="*-RandomPrograms.*")
+    parser.add_argument("--random", type=int, default=0, help="random programs to run")
+    parser.add_argument("--chunk", type=int, default=50, help="random programs of one process")
+    parser.add_argument("--first", type=int, default=1, help="first seed")
+    parser.add_argument("--jobs", type=int, default=8)
+    parser.add_argument("--limit", type=float, default=150, help="seconds of one process")
+    parser.add_argument("--lines", type=int, default=25, help="lines shown of a failure")
+    parser.add_argument("--log", help="file for the whole output")
+    args = parser.parse_args()
+    base = dict(os.environ, TILEGEN_TARGETS=args.target)
+    jobs = [(name, [args.program, "--gtest_filter=" + name], base, args.limit) for name in tests_of(args.program, args.filter)]
+    for seed in range(args.first, args.first + args.random, args.chunk):
+        count = min(args.chunk, args.first + args.random - seed)
+        environment = dict(base, TILEGEN_SEED=str(seed), TILEGEN_COUNT=str(count), TILEGEN_ALL_TARGETS="1")
+        jobs.append((f"random {seed}..{seed + count - 1}",
+                     [args.program, "--gtest_filter=RandomPrograms.ExecutorsAgree"], environment, args.limit))
+    failed, skipped, start = [], 0, time.time()
+    log = open(args.log, "w", encoding="utf-8") if args.log else None
+    with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
+        for name, status, text, seconds in pool.map(run, jobs):
+            if log:
+                log.write(f"==== {name}: {status}, {seconds:.1f} s\n{text}\n")
+            skipped += "[  SKIPPED ]" in text
+            if status != 0:
+                failed.append(name)
+                shown = [line for line in text.splitlines() if line.strip() and not line.startswith(("[---", "[===", "Note:",
+                                                                                                     "Running main"))]
+                print(f"FAILED {name} ({status}, {seconds:.1f} s)", *("    " + line[:300] for line in shown[:args.lines]), sep="\n",
+                      flush=True)
+    print(f"{len(jobs)} tests, {len(jobs) - len(failed)} passed ({skipped} of them skipped), {len(failed)} failed, "
+          f"{time.time() - start:.0f} s")
+    for name in failed:
+        print("  failed:", name)
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,299 @@
+// Matrix products, asynchronous copies and software pipelines on the simulator, against the interpreter: every type,
+// operand orientation and place, ragged sizes, trip counts around the number of stages, tiles that no instruction divides.
+#include <gtest/gtest.h>
+
+#include "check/check_program.h"
+#include "ir/text.h"
+#include "simulated_launch.h"
+
+namespace tilegen::lower {
+namespace {
+
+struct Types {
+  const char *a, *b, *c;
+};
+
+struct Case {
+  Types types{"f16", "f16", "f32"};
+  int64_t m = 64, n = 64, k = 32;  // tile
+  int64_t threads = 128, stages = 2;
+  bool transpose_a = false, transpose_b = false;
+  const char* policy = "square";
+  bool clear = false;  // C is dropped: the sum over the last block alone
+  std::string name() const {
+    return std::string(types.a) + "_" + types.b + "_" + types.c + "_" + std::to_string(m) + "x" + std::to_string(n) + "x" +
+           std::to_string(k) + "_t" + std::to_string(threads) + "_s" + std::to_string(stages) + "_" +
+           (transpose_a ? "t" : "n") + (transpose_b ? "t" : "n") + "_" + policy + (clear ? "_clear" : "");
+  }
+};
+
+std::string number(int64_t v) { return std::to_string(v); }
+
+std::string text_of(const Case& c) {
+  const std::string m = number(c.m), n = number(c.n), k = number(c.k);
+  const std::string rows = "by * " + m + " :+ " + m, cols = "bx * " + n + " :+ " + n, depth = "ko * " + k + " :+ " + k;
+  const std::string zero = std::string(c.types.c) == "i32" ? "0i32" : std::string("0.0") + c.types.c;
+  return "tl 1 program p dim m dim n dim k\n"
+         "tensor A: " + std::string(c.types.a) + (c.transpose_a ? "[k, m]" : "[m, k]") + " readonly\n" +
+         "tensor B: " + c.types.b + (c.transpose_b ? "[n, k]" : "[k, n]") + " readonly\n" +
+         "tensor D: " + c.types.c + "[m, n]\n" +
+         "kernel gemm grid (by: ceildiv(m, " + m + "), bx: ceildiv(n, " + n + ")) threads " + number(c.threads) + " {\n" +
+         "alloc As: shared " + c.types.a + (c.transpose_a ? "[" + k + ", " + m + "]" : "[" + m + ", " + k + "]") + "\n" +
+         "alloc Bs: shared " + c.types.b + (c.transpose_b ? "[" + n + ", " + k + "]" : "[" + k + ", " + n + "]") + "\n" +
+         "alloc acc: fragment " + c.types.c + "[" + m + ", " + n + "]\n" +
+         "fill acc, " + zero + "\n" +
+         "pipelined ko in 0 .. ceildiv(k, " + k + ") stages " + number(c.stages) + " {\n" +
+         "copy A[" + (c.transpose_a ? depth + ", " + rows : rows + ", " + depth) + "] -> As\n" +
+         "copy B[" + (c.transpose_b ? cols + ", " + depth : depth + ", " + cols) + "] -> Bs\n" +
+         "gemm As, Bs -> acc {" + (c.transpose_a ? "transpose_a, " : "") + (c.transpose_b ? "transpose_b, " : "") +
+         "policy=" + c.policy + (c.clear ? ", clear" : "") + "}\n}\n" +
+         "copy acc -> D[" + rows + ", " + cols + "]\n}\n";
+}
+
+ir::Program parse(const std::string& text) {
+  auto program = ir::parse_program(text, "test.tl", Limits{});
+  EXPECT_TRUE(program) << program.error().to_text();
+  if (!program) return {};
+  for (const Diagnostic& d : check::check_program(*program, Limits{})) ADD_FAILURE() << d.to_text();
+  return std::move(*program);
+}
+
+plan::Schedule plan_for(const ir::Program& p, const target::Target& target) {
+  auto schedule = schedule::plan_program(p, target, {});
+  EXPECT_TRUE(schedule) << schedule.error().to_text();
+  return schedule ? std::move(*schedule) : plan::Schedule{};
+}
+
+std::ostream& operator<<(std::ostream& out, const Case& c) { return out << c.name(); }
+
+class GpuGemm : public ::testing::TestWithParam<Case> {};
+
+// Aligned sizes run the form with vectors and async copies, odd ones the other.
+TEST_P(GpuGemm, ComputesWhatTheInterpreterDoes) {
+  const Case& c = GetParam();
+  const ir::Program p = parse(text_of(c));
+  ASSERT_FALSE(HasFailure());
+  const target::Target target = *target::find_target("sm_80");
+  const plan::Schedule schedule = plan_for(p, target);
+  ASSERT_FALSE(HasFailure());
+  bool aligned = false;
+  for (int64_t trips : {0, 1, 2, 3, 5})
+    aligned = test::run_simulated(p, target, schedule, {c.m + 16, c.n + 16, trips * c.k - (trips > 1 ? std::min<int64_t>(16, c.k - 1) : 0)}, true) || aligned;
+  EXPECT_TRUE(aligned) << "no launch took the form with vectors";
+  test::run_simulated(p, target, schedule, {c.m - 1, c.n + 3, 2 * c.k - 3}, false);
+}
+
+std::vector<Case> cases() {
+  std::vector<Case> list;
+  const Types types[] = {{"f16", "f16", "f32"}, {"bf16", "bf16", "f32"}, {"f16", "f16", "f16"}, {"i8", "i8", "i32"},
+                         {"u8", "i8", "i32"},   {"f64", "f64", "f64"},   {"f32", "f32", "f32"}};
+  for (const Types& t : types)
+    for (bool ta : {false, true})
+      for (bool tb : {false, true}) {
+        Case c;
+        c.types = t;
+        c.transpose_a = ta;
+        c.transpose_b = tb;
+        list.push_back(c);
+      }
+  for (int64_t stages : {1, 3, 4}) list.push_back({.stages = stages});
+  for (const char* policy : {"full_row", "full_col"}) list.push_back({.policy = policy});
+  // Rows of 256, 192 and 96 bytes, small tiles, one warp, more warps than the tile has use for.
+  list.push_back({.m = 32, .n = 128, .k = 64});
+  list.push_back({.m = 96, .n = 96, .k = 16, .transpose_b = true});
+  list.push_back({.m = 48, .n = 48, .k = 48, .threads = 32});
+  list.push_back({.m = 16, .n = 8, .k = 16});
+  list.push_back({.m = 16, .n = 24, .k = 16, .threads = 64});
+  list.push_back({.m = 64, .n = 64, .k = 128, .threads = 256});
+  list.push_back({.clear = true});
+  // No instruction divides these.
+  list.push_back({.m = 24, .n = 20, .k = 12});
+  list.push_back({.m = 20, .n = 12, .k = 5, .transpose_b = true});
+  list.push_back({.types = {"i8", "i8", "i32"}, .m = 24, .n = 12, .k = 20});
+  list.push_back({.types = {"f32", "f32", "f32"}, .m = 36, .n = 20, .k = 7, .threads = 64});
+  list.push_back({.types = {"f32", "f32", "f32"}, .m = 128, .n = 128, .k = 16, .threads = 256, .stages = 3});
+  return list;
+}
+
+INSTANTIATE_TEST_SUITE_P(All, GpuGemm, ::testing::ValuesIn(cases()), [](const auto& info) { return info.param.name(); });
+
+TEST(GpuGemm, TripCountsAroundTheStages) {
+  const target::Target target = *target::find_target("sm_80");
+  for (int64_t stages : {1, 2, 3, 4}) {
+    Case c{.m = 32, .n = 32, .k = 16, .threads = 64, .stages = stages};
+    const ir::Program p = parse(text_of(c));
+    const plan::Schedule schedule = plan_for(p, target);
+    for (int64_t trips = 0; trips <= 7; ++trips)
+      EXPECT_TRUE(test::run_simulated(p, target, schedule, {32, 32, trips * 16}, true)) << stages << " " << trips;
+  }
+}
+
+// Shared memory must be read without bank conflicts whatever the orientation and the length of its rows.
+TEST(GpuGemm, MatrixLoadsAreFreeOfBankConflicts) {
+  const target::Target target = *target::find_target("sm_80");
+  for (const char* type : {"f16", "i8"})
+    for (bool ta : {false, true})
+      for (bool tb : {false, true})
+        for (int64_t k : {16, 32, 64, 96, 128}) {
+          const bool bytes = std::string(type) == "i8";
+          if (bytes && (ta || !tb || k == 16)) continue;  // 8-bit rows along m or n are read by elements
+          Case c{.types = {type, type, bytes ? "i32" : "f32"}, .m = 64, .n = 96, .k = k, .stages = 1,
+                 .transpose_a = ta, .transpose_b = tb};
+          const ir::Program p = parse(text_of(c));
+          const plan::Schedule schedule = plan_for(p, target);
+          ASSERT_FALSE(HasFailure());
+          sim::Counters counters;
+          ASSERT_TRUE(test::run_simulated(p, target, schedule, {64, 96, k}, true, &counters));
+          int64_t loads = 0;
+          for (const sim::AccessCount& a : counters.accesses) {
+            if (a.action == "matrix load") {
+              ++loads;
+              EXPECT_EQ(a.transactions, a.least) << c.name() << " " << a.memory;
+            }
+            if (a.action == "async copy" && a.space == thread::Space::shared)
+              EXPECT_EQ(a.transactions, a.least) << c.name() << " " << a.memory;
+          }
+          EXPECT_GT(loads, 0) << c.name();
+        }
+}
+
+void expect_simulated(const char* text, const std::vector<int64_t>& dims) {
+  const ir::Program p = parse(text);
+  ASSERT_FALSE(testing::Test::HasFailure());
+  const target::Target target = *target::find_target("sm_80");
+  const plan::Schedule schedule = plan_for(p, target);
+  ASSERT_FALSE(testing::Test::HasFailure());
+  test::run_simulated(p, target, schedule, dims, true);
+  test::run_simulated(p, target, schedule, dims, false);
+}
+
+TEST(GpuGemm, PartsOfBuffers) {
+  expect_simulated(R"(
+tl 1 program p
+tensor A: f16[64, 64] readonly
+tensor B: f16[64, 64] readonly
+tensor D: f32[64, 64]
+kernel parts grid (b: 1) threads 64 {
+  alloc As: shared f16[64, 64]
+  alloc Bs: shared f16[64, 64]
+  alloc acc: fragment f32[64, 64]
+  copy A -> As
+  copy B -> Bs
+  fill acc, 0.0f32
+  serial q in 0 .. 4 {
+    gemm As[0 :+ 32, q * 16 :+ 16], Bs[q * 16 :+ 16, 0 :+ 64] -> acc[0 :+ 32, 0 :+ 64]
+  }
+  gemm As[32 :+ 32, 0 :+ 64], Bs -> acc[32 :+ 32, 0 :+ 64]
+  copy acc -> D
+})",
+                   {});
+}
+
+TEST(GpuGemm, ChainedProducts) {
+  expect_simulated(R"(
+tl 1 program p
+tensor A: f16[64, 32] readonly
+tensor B: f16[32, 48] readonly
+tensor E: f16[48, 32] readonly
+tensor D: f32[64, 32]
+kernel chain grid (b: 1) threads 128 {
+  alloc As: shared f16[64, 32]
+  alloc Bs: shared f16[32, 48]
+  alloc Es: shared f16[48, 32]
+  alloc s: fragment f32[64, 48]
+  alloc h: fragment f16[64, 48]
+  alloc acc: fragment f32[64, 32]
+  copy A -> As
+  copy B -> Bs
+  copy E -> Es
+  gemm As, Bs -> s { policy = full_row, clear }
+  copy s -> h
+  gemm h, Es -> acc { policy = full_row, clear }
+  copy acc -> D
+})",
+                   {});
+}
+
+// The value of the last iteration is read behind the loop; another tile is read before it is copied.
+TEST(GpuPipeline, ValuesThatLiveAcrossIterations) {
+  expect_simulated(R"(
+tl 1 program p
+dim n
+tensor A: f32[n, 128] readonly
+tensor D: f32[2, 128]
+kernel last grid (b: 1) threads 64 {
+  alloc now: shared f32[128]
+  alloc before: shared f32[128]
+  alloc sum: fragment f32[128]
+  fill sum, 0.0f32
+  fill now, 0.0f32
+  fill before, 0.0f32
+  pipelined i in 0 .. n stages 3 {
+    parallel j in 128 {
+      sum[j] = sum[j] + before[127 - j]
+    }
+    copy A[i :+ 1, 0 :+ 128] -> before
+    copy A[i :+ 1, 0 :+ 128] -> now
+  }
+  parallel j in 128 {
+    D[0, j] = sum[j]
+    D[1, j] = now[127 - j]
+  }
+})",
+                   {5});
+}
+
+TEST(GpuPipeline, NestedLoopsAndGuards) {
+  expect_simulated(R"(
+tl 1 program p
+dim n
+dim r
+tensor A: f32[r * n, 128] readonly
+tensor D: f32[r, 128]
+kernel rows grid (b: 1) threads 64 {
+  alloc s: shared f32[128]
+  alloc sum: fragment f32[128]
+  serial o in 0 .. r {
+    fill sum, 0.0f32
+    pipelined i in 0 .. n stages 3 {
+      copy A[o * n + i :+ 1, 0 :+ 128] -> s
+      if i != 2 {
+        parallel j in 128 {
+          sum[j] = sum[j] + s[127 - j]
+        }
+      }
+    }
+    parallel j in 128 {
+      D[o, j] = sum[j]
+    }
+  }
+})",
+                   {5, 3});
+}
+
+TEST(GpuPipeline, CopiesUnderConditionsDoNotRunAhead) {
+  expect_simulated(R"(
+tl 1 program p
+dim n
+tensor A: f32[n, 128] readonly
+tensor D: f32[128]
+kernel guarded grid (b: 1) threads 64 {
+  alloc s: shared f32[128]
+  alloc sum: fragment f32[128]
+  fill sum, 0.0f32
+  fill s, 0.0f32
+  pipelined i in 0 .. n stages 2 {
+    if i % 2 == 0 {
+      copy A[i :+ 1, 0 :+ 128] -> s
+    }
+    parallel j in 128 {
+      sum[j] = sum[j] + s[127 - j]
+    }
+  }
+  copy sum -> D
+})",
+                   {5});
+}
+
+}  // namespace
+}  // namespace tilegen::lower
