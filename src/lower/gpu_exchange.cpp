@@ -155,6 +155,7 @@ void KernelLowering::begin_conversions(const infer::KernelOp& op, thread::Block&
     const thread::Memory& m = out_.memory(held_as.memory);
     const ir::DType type = m.type;
     const Held form = {add_registers(m.name + ".as", type, forms_.back()->registers()), forms_.back().get()};
+    clear_unheld(form, out, op.path);
     if (c.before) exchange(held_as, form, op.path, out);
     op_conversions_.push_back({c.value, form, c.behind});
   }

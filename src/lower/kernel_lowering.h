@@ -197,6 +197,8 @@ class KernelLowering {
   // always) is when it is one.
   ExprId register_index(const layout::Fragment& f, std::span<const ExprId> indices, ExprId* inside);
   bool fixed_index(ExprId index) const;
+  // Registers that hold no element of the fragment get a value.
+  void clear_unheld(const Held& h, thread::Block& out, const std::string& origin);
   // This thread holds the element.
   ExprId holds(const layout::Fragment& f, std::span<const ExprId> indices);
   MemoryId add_registers(const std::string& name, ir::DType type, int64_t elements);
