@@ -109,7 +109,7 @@ class Planter {
     if (loop.extent == 1) return;
     State state;
     plant_between(body, state, uniform);
-    for (int64_t n = 0; n <= back_ + 1; ++n) {
+    for (int64_t n = 0; n <= reach(loop) + 1; ++n) {
       age(state, loop);
       const State before = state;
       plant_between(body, state, uniform);
@@ -270,7 +270,7 @@ class Planter {
     if (loop.extent < 0 || n < loop.extent) {
       state = from_numbers(state, loop, n);
       current_[loop.var] = {Binding::Kind::back, 0};
-      for (int64_t k = 0; k <= 2 * back_; ++k) {
+      for (int64_t k = 0; k <= 2 * reach(loop); ++k) {
         const State before = state;
         need = std::max(need, meet(id, state));
       need = std::max(need, walk(body, state));
@@ -305,14 +305,14 @@ class Planter {
   void age(State& state, const OpenLoop& loop) {
     state = rebound(state, loop, [&](Binding& b) {
       if (b.kind != Binding::Kind::back) return true;
-      if (++b.value > back_) b = {};
+      if (++b.value > reach(loop)) b = {};
       return loop.extent < 0 || b.value < loop.extent;
     });
   }
   State from_numbers(const State& state, const OpenLoop& loop, int64_t now) {
     return rebound(state, loop, [&](Binding& b) {
       if (b.kind == Binding::Kind::at) b = Binding{Binding::Kind::back, now - b.value};
-      if (b.kind == Binding::Kind::back && b.value > back_) b = {};
+      if (b.kind == Binding::Kind::back && b.value > reach(loop)) b = {};
       return true;
     });
   }
@@ -321,6 +321,12 @@ class Planter {
       b = {};
       return true;
     });
+  }
+  // How many iterations back an access is told apart. Short loops, unrolled copies above all, are told apart to their
+  // end: each iteration has elements of its own, and "any iteration" would clash with them.
+  int64_t reach(const OpenLoop& loop) const {
+    constexpr int64_t kShort = 64;
+    return loop.extent >= 0 && loop.extent <= kShort ? std::max(back_, loop.extent) : back_;
   }
   OpenLoop open_loop(const thread::Loop& loop) const {
     int64_t extent = -1;
@@ -393,7 +399,7 @@ class Planter {
 
   ThreadProgram& p_;
   ConflictOracle oracle_;
-  int64_t back_ = 3;  // iterations told apart
+  int64_t back_ = 3;  // iterations told apart in long loops
   std::vector<OpenLoop> around_;
   std::map<ir::VarId, Binding> current_;
   std::unordered_map<StmtId, Leaf> leaves_;

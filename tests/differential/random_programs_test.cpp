@@ -50,6 +50,33 @@ TEST(RandomPrograms, ExecutorsAgree) {
   EXPECT_LE(refused * 20, count);
 }
 
+// Programs that a GPU plan serves, lowered for one and simulated: the same values, and no finding.
+//   TILEGEN_SIM_COUNT=n  that many of them
+TEST(RandomPrograms, SimulatedGpuAgrees) {
+  uint64_t first = 1, count = long_run() ? 1000 : 100;
+  if (const char* seed = std::getenv("TILEGEN_SEED")) first = std::strtoull(seed, nullptr, 10), count = 1;
+  if (const char* asked = std::getenv("TILEGEN_SIM_COUNT")) count = std::strtoull(asked, nullptr, 10);
+  RandomProgramOptions options;
+  options.for_gpu = true;
+  options.budget = 40000;
+  uint64_t refused = 0, invalid = 0, defects = 0;
+  for (uint64_t seed = first; seed < first + count && defects < 3; ++seed) {
+    Case c = random_case(seed, options);
+    c.targets = {"sim:sm_80"};
+    const Outcome o = compare_executors(c);
+    refused += o.kind == Kind::refused;
+    invalid += o.kind == Kind::invalid;
+    if (count == 1 || (o.kind == Kind::refused && std::getenv("TILEGEN_SHOW_REFUSED")))
+      std::cout << to_text(c) << "seed " << seed << " " << kind_name(o.kind) << " " << o.text << "\n";
+    if (!o.is_defect()) continue;
+    ++defects;
+    ADD_FAILURE() << "seed " << seed << ": " << kind_name(o.kind) << ": " << o.text
+                  << "\nsmallest such program:\n"
+                  << smallest(c, o.kind);
+  }
+  std::cout << count << " programs: " << refused << " refused, " << invalid << " invalid\n";
+}
+
 TEST(RandomPrograms, AreAFunctionOfTheSeed) {
   EXPECT_EQ(random_case(7).text, random_case(7).text);
   EXPECT_NE(random_case(7).text, random_case(8).text);

@@ -32,8 +32,8 @@ struct MachineFeatures {
   bool avx512_bf16 = false;
   bool avx512_vnni = false;
   bool avx_vnni = false;
-  bool native_bf16 = false;    // one instruction rounds f32 to bf16, denormals and all
-  bool native_minmax = false;  // minnum and maxnum of f32 and f64 are instructions
+  bool nvptx = false;        // rounding to bf16, minnum, maxnum, saturating casts and 2^x are instructions
+  bool approximate = false;  // of the function being emitted: its f32 result is rounded to 16 bits, a few ulps do
 };
 MachineFeatures host_features(const llvm::TargetMachine& machine);
 

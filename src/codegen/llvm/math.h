@@ -12,6 +12,8 @@
 //   erf        1.5    1.5
 //   sigmoid    2.5    2
 //   sqrt, floor, ceil are exact (correctly rounded); rsqrt is 1 / sqrt(x): 1.5 in both.
+// On NVPTX exp and rsqrt of f32 start from the approximate instructions; so do all functions whose result is rounded
+// to 16 bits (`approximate`), which is far from being visible there.
 // f16 and bf16: the float result rounded, so at most the neighbour of the correctly rounded value, and that
 // rarely.
 #pragma once
@@ -30,6 +32,7 @@ llvm::Value* emit_log(Builder& b, const MachineFeatures& f, llvm::Value* x);
 llvm::Value* emit_log2(Builder& b, const MachineFeatures& f, llvm::Value* x);
 llvm::Value* emit_tanh(Builder& b, const MachineFeatures& f, llvm::Value* x);
 llvm::Value* emit_erf(Builder& b, const MachineFeatures& f, llvm::Value* x);
+llvm::Value* emit_rsqrt(Builder& b, const MachineFeatures& f, llvm::Value* x);
 llvm::Value* emit_sigmoid(Builder& b, const MachineFeatures& f, llvm::Value* x);
 
 }  // namespace tilegen::codegen::math

@@ -13,7 +13,7 @@ Value* erfc_float(Parts& p, const MachineFeatures& f, Value* m) {
   Value* log_erfc =
       p.polynomial(t, {0x1.b9314p-20, -0x1.835e5p-15, 0x1.3963c6p-11, -0x1.382f88p-8, 0x1.b10bbap-6,
                        -0x1.c2f26ep-4, -0x1.437d32p-1, -0x1.2157400p+0, 0x1.5001dep-12});
-  return emit_exp(p.builder(), f, log_erfc);
+  return emit_exp_polynomial(p.builder(), f, log_erfc);
 }
 
 Value* erfc_double(Parts& p, const MachineFeatures& f, Value* m) {
@@ -26,7 +26,7 @@ Value* erfc_double(Parts& p, const MachineFeatures& f, Value* m) {
           0x1.ef1bde5d498e2p-10, 0x1.4b884ed34fb0bp-9, -0x1.8574c40be9dbbp-6, 0x1.17ca2877d32f2p-4,
           -0x1.e88b803a49511p-4, 0x1.098366a5b4984p-3, -0x1.85a15c58aa5d4p-5, -0x1.15c084bb9e8f5p-3,
           0x1.40c522d7e4987p+0});
-  Value* e = emit_exp(b, f, b.CreateFNeg(b.CreateFMul(t, t)));
+  Value* e = emit_exp_polynomial(b, f, b.CreateFNeg(b.CreateFMul(t, t)));
   return b.CreateFDiv(b.CreateFMul(e, q), p.fma(t, p.number(2), p.number(1)));
 }
 

@@ -1,12 +1,43 @@
 // exp, exp2, sigmoid, tanh. e^x = 2^n * e^r with n = round(x / ln 2), |r| <= ln(2)/2; the polynomials are
 // Chebyshev fits of the remainder behind the leading exact terms.
+#include <llvm/IR/IntrinsicsNVPTX.h>
+
 #include "codegen/llvm/math_parts.h"
 
 namespace tilegen::codegen::math {
 
 using llvm::Value;
 
+namespace {
+
+// 2^x, within 2 ulps; of f32 denormals and all.
+Value* approximate_exp2(Builder& b, Value* x) {
+  return b.CreateIntrinsic(llvm::Intrinsic::nvvm_ex2_approx_f, {}, {x});
+}
+
+// e^x = 2^n * 2^f. n is kept where 2^n is a normal number; what lies beyond stays in f, so that overflow, denormals
+// and infinities come out of the instruction and the last multiplication.
+Value* exp_nvptx(Builder& b, const MachineFeatures& features, Value* x) {
+  Parts p(b, features, x);
+  Value* scaled = b.CreateFMul(x, p.number(0x1.715476p+0));
+  if (features.approximate) return approximate_exp2(b, scaled);
+  Value* n = p.nearest(scaled);
+  n = b.CreateMaxNum(b.CreateMinNum(n, p.number(127)), p.number(-126));
+  Value* f = p.fma(x, p.number(0x1.715476p+0), b.CreateFNeg(n));
+  f = p.fma(x, p.number(0x1.4ae0cp-26), f);
+  Value* power = p.from_bits(b.CreateShl(b.CreateAdd(p.to_integer(n), p.integer(127)), p.integer(23)));
+  return b.CreateFMul(b.CreateIntrinsic(llvm::Intrinsic::nvvm_ex2_approx_ftz_f, {}, {f}), power);
+}
+
+}  // namespace
+
 Value* emit_exp(Builder& b, const MachineFeatures& f, Value* x) {
+  if (f.nvptx && x->getType()->isFloatTy()) return exp_nvptx(b, f, x);
+  return emit_exp_polynomial(b, f, x);
+}
+
+Value* emit_exp_polynomial(Builder& b, const MachineFeatures& f, Value* x) {
+  if (f.approximate) return emit_exp(b, f, x);
   Parts p(b, f, x);
   constexpr double kLog2e = 0x1.71547652b82fep+0;
   Value *r, *n, *q;
@@ -31,6 +62,7 @@ Value* emit_exp(Builder& b, const MachineFeatures& f, Value* x) {
 }
 
 Value* emit_exp2(Builder& b, const MachineFeatures& f, Value* x) {
+  if (f.approximate) return approximate_exp2(b, x);
   Parts p(b, f, x);
   Value *n, *q;
   if (p.is_double()) {
@@ -72,9 +104,20 @@ Value* emit_tanh(Builder& b, const MachineFeatures& f, Value* x) {
                              -0x1.ba1ba1ba0f126p-5, 0x1.11111111110a8p-3, -0x1.5555555555555p-2})
           : p.polynomial(z, {-0x1.8f8de4p-8, 0x1.58048ep-6, -0x1.b9258ap-5, 0x1.110e1cp-3, -0x1.555552p-2});
   Value* small = p.fma(b.CreateFMul(z, m), q, m);
-  Value* e = emit_exp(b, f, b.CreateFAdd(m, m));
+  Value* e = emit_exp_polynomial(b, f, b.CreateFAdd(m, m));
   Value* large = b.CreateFSub(p.number(1), b.CreateFDiv(p.number(2), b.CreateFAdd(e, p.number(1))));
   return p.with_sign_of(b.CreateSelect(b.CreateFCmpOLT(m, p.number(0.625)), small, large), x);
+}
+
+// The instruction and one step of Newton's; where the step is not a number (0, infinities) the instruction is exact.
+Value* emit_rsqrt(Builder& b, const MachineFeatures& f, Value* x) {
+  Parts p(b, f, x);
+  if (!f.nvptx || p.is_double()) return b.CreateFDiv(p.number(1), b.CreateUnaryIntrinsic(llvm::Intrinsic::sqrt, x));
+  Value* y = b.CreateIntrinsic(llvm::Intrinsic::nvvm_rsqrt_approx_f, {}, {x});
+  if (f.approximate) return y;
+  Value* error = p.fma(b.CreateFNeg(b.CreateFMul(x, y)), y, p.number(1));
+  Value* better = p.fma(b.CreateFMul(y, p.number(0.5)), error, y);
+  return b.CreateSelect(b.CreateFCmpOLT(p.magnitude(error), p.number(1)), better, y);
 }
 
 }  // namespace tilegen::codegen::math

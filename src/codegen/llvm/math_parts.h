@@ -8,6 +8,9 @@
 
 namespace tilegen::codegen::math {
 
+// exp from arithmetic alone, which is more accurate than instructions that approximate it.
+llvm::Value* emit_exp_polynomial(Builder& b, const MachineFeatures& f, llvm::Value* x);
+
 // Arithmetic in the type of one argument, so that the formulas below read like formulas.
 class Parts {
  public:

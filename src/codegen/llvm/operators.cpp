@@ -46,31 +46,32 @@ Value* Operators::unary(ExprOp op, DType from, DType to, Value* a) {
     case ExprOp::bit_not:
       return b_.CreateNot(a);
     default:
-      return round_held(b_, features_, to, function(op, a));
+      return round_held(b_, features_, to, function(op, to, a));
   }
 }
 
-Value* Operators::function(ExprOp op, Value* a) {
+Value* Operators::function(ExprOp op, DType t, Value* a) {
+  MachineFeatures f = features_;
+  f.approximate = f.nvptx && ir::dtype_bits(t) == 16;
   switch (op) {
     case ExprOp::exp:
-      return math::emit_exp(b_, features_, a);
+      return math::emit_exp(b_, f, a);
     case ExprOp::exp2:
-      return math::emit_exp2(b_, features_, a);
+      return math::emit_exp2(b_, f, a);
     case ExprOp::log:
-      return math::emit_log(b_, features_, a);
+      return math::emit_log(b_, f, a);
     case ExprOp::log2:
-      return math::emit_log2(b_, features_, a);
+      return math::emit_log2(b_, f, a);
     case ExprOp::tanh:
-      return math::emit_tanh(b_, features_, a);
+      return math::emit_tanh(b_, f, a);
     case ExprOp::erf:
-      return math::emit_erf(b_, features_, a);
+      return math::emit_erf(b_, f, a);
     case ExprOp::sigmoid:
-      return math::emit_sigmoid(b_, features_, a);
+      return math::emit_sigmoid(b_, f, a);
     case ExprOp::sqrt:
       return b_.CreateUnaryIntrinsic(llvm::Intrinsic::sqrt, a);
     case ExprOp::rsqrt:
-      return b_.CreateFDiv(llvm::ConstantFP::get(a->getType(), 1.0),
-                           b_.CreateUnaryIntrinsic(llvm::Intrinsic::sqrt, a));
+      return math::emit_rsqrt(b_, f, a);
     case ExprOp::floor:
       return b_.CreateUnaryIntrinsic(llvm::Intrinsic::floor, a);
     case ExprOp::ceil:

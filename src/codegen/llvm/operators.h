@@ -27,7 +27,7 @@ class Operators {
   const std::optional<std::string>& refusal() const { return refusal_; }
 
  private:
-  llvm::Value* function(ir::ExprOp op, llvm::Value* a);
+  llvm::Value* function(ir::ExprOp op, ir::DType t, llvm::Value* a);
   llvm::Value* on_floats(ir::ExprOp op, ir::DType t, llvm::Value* a, llvm::Value* b);
   llvm::Value* on_integers(ir::ExprOp op, ir::DType t, llvm::Value* a, llvm::Value* b, bool non_negative);
   llvm::Value* compare(ir::ExprOp op, ir::DType t, llvm::Value* a, llvm::Value* b);

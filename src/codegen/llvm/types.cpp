@@ -1,6 +1,7 @@
 #include "codegen/llvm/types.h"
 
 #include <llvm/IR/Intrinsics.h>
+#include <llvm/IR/IntrinsicsNVPTX.h>
 
 namespace tilegen::codegen {
 namespace {
@@ -23,7 +24,7 @@ Value* floats_of(B& b, Value* bits) {
 // denormals, which the contract does not allow, and exists on few machines. NaN keeps its sign and turns
 // quiet.
 Value* round_to_bf16(B& b, const MachineFeatures& f, Value* v) {
-  if (f.native_bf16) return b.CreateFPExt(b.CreateFPTrunc(v, shaped_like(v, b.getBFloatTy())), v->getType());
+  if (f.nvptx) return b.CreateFPExt(b.CreateFPTrunc(v, shaped_like(v, b.getBFloatTy())), v->getType());
   Value* bits = bits_of(b, v);
   Value* even = b.CreateAnd(b.CreateLShr(bits, 16), 1);
   Value* rounded = b.CreateAdd(b.CreateAdd(bits, llvm::ConstantInt::get(bits->getType(), 0x7fff)), even);
@@ -65,7 +66,22 @@ Value* int_to_float(B& b, const MachineFeatures& f, DType from, DType to, Value*
   return round_held(b, f, to, convert(b.getFloatTy()));
 }
 
-Value* float_to_int(B& b, DType to, Value* v) {
+// The conversions of NVPTX saturate and take NaN to 0; narrower types saturate once more.
+Value* float_to_int_nvptx(B& b, DType to, Value* v) {
+  using namespace llvm::Intrinsic;
+  const bool wide = ir::dtype_bits(to) == 64, from_double = held_as_double(v);
+  Value* i = b.CreateIntrinsic(wide ? (from_double ? nvvm_d2ll_rz : nvvm_f2ll_rz) : (from_double ? nvvm_d2i_rz : nvvm_f2i_rz),
+                               {}, {v});
+  if (ir::dtype_bits(to) >= 32) return i;
+  const int64_t bits = ir::dtype_bits(to), low = is_signed(to) ? -(int64_t{1} << (bits - 1)) : 0;
+  const int64_t high = low + (int64_t{1} << bits) - 1;
+  i = b.CreateBinaryIntrinsic(smax, i, llvm::ConstantInt::getSigned(i->getType(), low));
+  i = b.CreateBinaryIntrinsic(smin, i, llvm::ConstantInt::getSigned(i->getType(), high));
+  return b.CreateTrunc(i, held_type(b.getContext(), to));
+}
+
+Value* float_to_int(B& b, const MachineFeatures& f, DType to, Value* v) {
+  if (f.nvptx) return float_to_int_nvptx(b, to, v);
   Type* t = shaped_like(v, held_type(b.getContext(), to));
   auto id = is_signed(to) ? llvm::Intrinsic::fptosi_sat : llvm::Intrinsic::fptoui_sat;
   return b.CreateIntrinsic(id, {t, v->getType()}, {v});
@@ -88,11 +104,11 @@ Value* select_float(B& b, llvm::CmpInst::Predicate wins, Value* x, Value* y) {
 }  // namespace
 
 Value* float_min(B& b, const MachineFeatures& f, Value* x, Value* y) {
-  if (f.native_minmax) return b.CreateMinNum(x, y);
+  if (f.nvptx) return b.CreateMinNum(x, y);
   return select_float(b, llvm::CmpInst::FCMP_OLT, x, y);
 }
 Value* float_max(B& b, const MachineFeatures& f, Value* x, Value* y) {
-  if (f.native_minmax) return b.CreateMaxNum(x, y);
+  if (f.nvptx) return b.CreateMaxNum(x, y);
   return select_float(b, llvm::CmpInst::FCMP_OGT, x, y);
 }
 
@@ -158,7 +174,7 @@ Value* cast_held(B& b, const MachineFeatures& f, DType from, DType to, Value* v)
     Type* t = shaped_like(v, held_type(b.getContext(), to));
     return ir::is_float(to) ? b.CreateUIToFP(v, t) : b.CreateZExt(v, t);
   }
-  if (ir::is_float(from)) return ir::is_float(to) ? float_to_float(b, f, to, v) : float_to_int(b, to, v);
+  if (ir::is_float(from)) return ir::is_float(to) ? float_to_float(b, f, to, v) : float_to_int(b, f, to, v);
   if (ir::is_float(to)) return int_to_float(b, f, from, to, v);
   return b.CreateIntCast(v, shaped_like(v, held_type(b.getContext(), to)), is_signed(from));
 }

@@ -111,7 +111,7 @@ TEST(GpuAccess, SharedMemoryAndBarrier) {
       kb.loop(LoopForm::vectorized, l2, kb.i(4), {kb.store(x, e.add(mine, kb.var(l2)), kb.load(s, e.add(theirs, kb.var(l2))))}),
   };
   PtxResult r = compile_gpu(kb.p);
-  EXPECT_HAS(r.ptx, ".extern .shared .align 1024 .b8 shared_memory[];");
+  EXPECT_HAS(r.ptx, ".extern .shared .align 1024 .b8 $shared_memory[];");
   EXPECT_HAS(r.ptx, "st.shared.v4.u32 \t[%r");
   EXPECT_HAS(r.ptx, "ld.shared.v4.u32");
   EXPECT_HAS(r.ptx, "bar.sync \t0;");

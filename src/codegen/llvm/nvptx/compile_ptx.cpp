@@ -70,7 +70,7 @@ std::optional<Error> emit_module(Compile& c, Kernels kernels, int sm, const GpuC
   c.module->setTargetTriple(c.machine->getTargetTriple().str());
   c.module->setDataLayout(c.machine->createDataLayout());
   MachineFeatures features;
-  features.fma = features.native_bf16 = features.native_minmax = true;
+  features.fma = features.nvptx = true;
   std::set<std::string> symbols;
   for (size_t i = 0; i < kernels.size(); ++i) {
     std::string symbol = options.symbols.empty() ? kernels[i].name : options.symbols[i];

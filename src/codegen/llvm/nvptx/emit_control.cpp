@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "codegen/llvm/nvptx/gpu_emitter.h"
+#include "support/checked.h"
 
 namespace tilegen::codegen {
 
@@ -75,11 +76,14 @@ std::optional<GpuEmitter::Emitted> GpuEmitter::rotating_counter(const ir::ExprNo
   if (atom.op != ir::ExprOp::var || std::has_single_bit(static_cast<uint64_t>(modulus))) return std::nullopt;
   for (OpenLoop& loop : loops_) {
     if (loop.var != atom.var()) continue;
-    const int64_t first = ((form.constant % modulus) + modulus) % modulus;
+    const int64_t first = floor_mod(form.constant, modulus);
+    const int level = bound_[loop.var.value].level;
+    for (const Counter& c : loop.counters)
+      if (c.first == first && c.modulus == modulus) return Emitted{c.value, level};
     llvm::PHINode* v = llvm::PHINode::Create(b_.getInt32Ty(), 2, "slot", loop.blocks.body->begin());
     v->addIncoming(b_.getInt32(static_cast<uint32_t>(first)), loop.blocks.before);
-    loop.counters.push_back({v, modulus});
-    return Emitted{v, bound_[loop.var.value].level};
+    loop.counters.push_back({v, first, modulus});
+    return Emitted{v, level};
   }
   return std::nullopt;
 }

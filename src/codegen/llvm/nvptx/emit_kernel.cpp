@@ -15,6 +15,7 @@ namespace {
 
 constexpr unsigned kGlobal = 1, kShared = 3;  // address spaces
 constexpr uint64_t kSharedAlignment = 1024;   // whole repeats of any swizzle
+constexpr const char* kSharedName = "$shared_memory";  // no kernel is called that
 
 llvm::Align alignment_of(const Memory& m) {
   uint64_t known = static_cast<uint64_t>(std::max<int64_t>(m.alignment, ir::dtype_bytes(m.type)));
@@ -65,11 +66,11 @@ void GpuEmitter::create_function() {
   annotate("minctasm", std::max<int64_t>(program_.min_blocks, 1));
   b_.SetInsertPoint(llvm::BasicBlock::Create(context_, "entry", function_));
   if (program_.arena_bytes == 0) return;
-  shared_ = module_.getGlobalVariable("shared_memory");
+  shared_ = module_.getGlobalVariable(kSharedName);
   if (shared_) return;
   auto* bytes = llvm::ArrayType::get(b_.getInt8Ty(), 0);
   shared_ = new llvm::GlobalVariable(module_, bytes, /*isConstant=*/false, llvm::GlobalValue::ExternalLinkage, nullptr,
-                                     "shared_memory", nullptr, llvm::GlobalValue::NotThreadLocal, kShared);
+                                     kSharedName, nullptr, llvm::GlobalValue::NotThreadLocal, kShared);
   shared_->setAlignment(llvm::Align(kSharedAlignment));
 }
 

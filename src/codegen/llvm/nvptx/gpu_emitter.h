@@ -43,7 +43,7 @@ class GpuEmitter : private ProgramEmitter {
   // (variable of a serial loop + constant) % modulus, counted along instead of divided.
   struct Counter {
     llvm::PHINode* value = nullptr;
-    int64_t modulus = 1;
+    int64_t first = 0, modulus = 1;
   };
   struct OpenLoop {
     ir::VarId var;

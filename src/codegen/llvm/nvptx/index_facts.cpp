@@ -1,5 +1,7 @@
 #include "codegen/llvm/nvptx/index_facts.h"
 
+#include <numeric>
+
 #include "arith/simplify.h"
 
 namespace tilegen::codegen {
@@ -18,7 +20,7 @@ IndexFacts::IndexFacts(const thread::ThreadProgram& program)
     : program_(program), pool_(program.exprs), context_(pool_) {
   for (size_t i = 0; i < program.vars.size(); ++i) {
     const ir::Var& v = program.vars[i];
-    if (v.kind == ir::VarKind::dim) bind(ir::VarId(i), v.lower, v.upper, v.divisor);
+    if (v.kind == ir::VarKind::dim) bind(ir::VarId(i), v.lower, v.upper, std::lcm(v.divisor, guarded_divisor(ir::VarId(i))));
   }
   if (program.thread_var.valid()) bind(program.thread_var, 0, program.threads - 1, 1);
   for (size_t i = 0; i < program.block_vars.size(); ++i) {
@@ -29,6 +31,16 @@ IndexFacts::IndexFacts(const thread::ThreadProgram& program)
   // A variable may serve several loops, and its range decides that of others: the second round sees all of it.
   bind_loops(program.body);
   bind_loops(program.body);
+}
+
+// What the launch has looked at before it chose this form of the kernel.
+int64_t IndexFacts::guarded_divisor(ir::VarId v) const {
+  int64_t divisor = 1;
+  for (const thread::Guard& g : program_.guards) {
+    const thread::Param& p = program_.params[static_cast<size_t>(g.param)];
+    if (p.kind == thread::Param::Kind::dim && p.var == v) divisor = std::lcm(divisor, g.divisor);
+  }
+  return divisor;
 }
 
 void IndexFacts::bind(ir::VarId v, int64_t lo, int64_t hi, int64_t divisor) {

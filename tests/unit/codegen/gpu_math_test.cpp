@@ -1,0 +1,80 @@
+// Functions and casts of GPU kernels: instructions where the numerics contract lets them, no calls, all types.
+#include "gpu_kernel_builder.h"
+
+namespace tilegen::codegen::test {
+namespace {
+
+// y[t] = op(x[t]) or op(x[t], y[t]).
+thread::ThreadProgram function(ExprOp op, DType t) {
+  GpuBuilder kb(256, "function");
+  MemoryId x = kb.tensor("x", t), y = kb.tensor("y", t);
+  auto& e = kb.p.exprs;
+  ExprId a = kb.load(x, kb.tid()), b = kb.load(y, kb.tid());
+  ExprId v = ir::expr_arity(op) == 2 ? e.binary(op, a, b) : e.unary(op, a);
+  kb.p.body = {kb.store(y, kb.tid(), ir::is_bool(e.type(v)) ? e.cast(t, v) : v)};
+  return kb.p;
+}
+
+thread::ThreadProgram cast(DType from, DType to) {
+  GpuBuilder kb(256, "cast");
+  MemoryId x = kb.tensor("x", from), y = kb.tensor("y", to);
+  kb.p.body = {kb.store(y, kb.tid(), kb.p.exprs.cast(to, kb.load(x, kb.tid())))};
+  return kb.p;
+}
+
+const DType kAll[] = {DType::f16, DType::bf16, DType::f32, DType::f64, DType::i8,
+                      DType::u8,  DType::i32,  DType::i64, DType::boolean};
+
+TEST(GpuMath, FunctionsOfAllFloats) {
+  std::vector<thread::ThreadProgram> all;
+  for (DType t : {DType::f16, DType::bf16, DType::f32, DType::f64})
+    for (ExprOp op : {ExprOp::neg,     ExprOp::abs,  ExprOp::exp,   ExprOp::exp2,  ExprOp::log, ExprOp::log2,
+                      ExprOp::tanh,    ExprOp::erf,  ExprOp::sqrt,  ExprOp::rsqrt, ExprOp::add, ExprOp::div,
+                      ExprOp::sigmoid, ExprOp::min,  ExprOp::max,   ExprOp::floor, ExprOp::sub, ExprOp::ceil,
+                      ExprOp::mul,     ExprOp::lt,   ExprOp::le,    ExprOp::eq,    ExprOp::ne}) {
+      all.push_back(function(op, t));
+      PtxResult r = compile_gpu(all.back());
+      EXPECT_LACKS(r.ptx, "call");
+      EXPECT_LACKS(r.ptx, "bra");
+    }
+  ASSEMBLES_OR_SKIP(all);
+}
+
+TEST(GpuMath, OperatorsOfAllIntegers) {
+  std::vector<thread::ThreadProgram> all;
+  for (DType t : {DType::i8, DType::u8, DType::i32, DType::i64})
+    for (ExprOp op : {ExprOp::neg, ExprOp::abs, ExprOp::bit_not, ExprOp::add, ExprOp::sub, ExprOp::mul, ExprOp::floordiv,
+                      ExprOp::floormod, ExprOp::min, ExprOp::max, ExprOp::bit_and, ExprOp::bit_or, ExprOp::bit_xor,
+                      ExprOp::shl, ExprOp::shr, ExprOp::lt, ExprOp::le, ExprOp::eq, ExprOp::ne})
+      all.push_back(function(op, t));
+  ASSEMBLES_OR_SKIP(all);
+}
+
+TEST(GpuMath, Casts) {
+  std::vector<thread::ThreadProgram> all;
+  for (DType from : kAll)
+    for (DType to : kAll) all.push_back(cast(from, to));
+  EXPECT_HAS(compile_gpu(cast(DType::f32, DType::bf16)).ptx, "cvt.rn.bf16.f32");
+  EXPECT_HAS(compile_gpu(cast(DType::f32, DType::f16)).ptx, "cvt.rn.f16.f32");
+  EXPECT_HAS(compile_gpu(cast(DType::f64, DType::i32)).ptx, "cvt.rzi.s32.f64");
+  EXPECT_LACKS(compile_gpu(cast(DType::f32, DType::i32)).ptx, "setp");
+  ASSEMBLES_OR_SKIP(all);
+}
+
+// Exact where the contract says exact, and cheap where it leaves room.
+TEST(GpuMath, Instructions) {
+  auto text = [](ExprOp op, DType t) { return compile_gpu(function(op, t)).ptx; };
+  EXPECT_HAS(text(ExprOp::sqrt, DType::f32), "sqrt.rn.f32");
+  EXPECT_HAS(text(ExprOp::div, DType::f32), "div.rn.f32");
+  EXPECT_HAS(text(ExprOp::div, DType::f64), "div.rn.f64");
+  EXPECT_HAS(text(ExprOp::max, DType::f32), "max.f32");
+  EXPECT_HAS(text(ExprOp::min, DType::f64), "min.f64");
+  EXPECT_HAS(text(ExprOp::exp, DType::f32), "ex2.approx.ftz.f32");
+  EXPECT_LACKS(text(ExprOp::exp2, DType::f32), "ex2.approx");
+  EXPECT_HAS(text(ExprOp::exp2, DType::f16), "ex2.approx.f32");
+  EXPECT_HAS(text(ExprOp::add, DType::f16), "add.f16");
+  EXPECT_LACKS(text(ExprOp::tanh, DType::f32), "ex2.approx");
+}
+
+}  // namespace
+}  // namespace tilegen::codegen::test
