@@ -9,16 +9,32 @@
 
 #include "random_program.h"
 #include "shrink.h"
+#include "sim/simulator.h"
 
 namespace tilegen::differential {
 namespace {
 
 using Kind = Outcome::Kind;
 
+// What failed, without names and numbers: the diagnostic, and the simulator's finding.
+std::string way_of_failing(const Outcome& o) {
+  std::string way = kind_name(o.kind);
+  const size_t code = o.text.find("error [");
+  if (o.kind != Kind::rejected || code == std::string::npos) return way;
+  way += o.text.substr(code, o.text.find(']', code) - code);
+  for (size_t k = 0; k < sim::finding_kind_count(); ++k) {
+    const std::string name = std::string(": ") + sim::finding_name(static_cast<sim::FindingKind>(k)) + ": ";
+    if (o.text.find(name) != std::string::npos) way += name;
+  }
+  // Blocks that write one element are the program's fault.
+  return way + (o.text.find("nothing orders two blocks") != std::string::npos ? "blocks" : "");
+}
+
 // The smallest case that fails in the same way.
-std::string smallest(const Case& c, Kind kind) {
+std::string smallest(const Case& c, const Outcome& failed) {
+  const std::string way = way_of_failing(failed);
   const Case small = shrink(
-      c, [&](const Case& x) { return compare_executors(x).kind == kind; }, 600);
+      c, [&](const Case& x) { return way_of_failing(compare_executors(x)) == way; }, 600);
   return to_text(small) + compare_executors(small).text;
 }
 
@@ -43,7 +59,7 @@ TEST(RandomPrograms, ExecutorsAgree) {
     ++defects;
     ADD_FAILURE() << "seed " << seed << ": " << kind_name(o.kind) << ": " << o.text
                   << "\nsmallest such program:\n"
-                  << smallest(c, o.kind);
+                  << smallest(c, o);
   }
   RecordProperty("invalid", static_cast<int>(invalid));
   EXPECT_LE(invalid * 20, count) << "the generator makes too many programs that may not run";
@@ -72,7 +88,7 @@ TEST(RandomPrograms, SimulatedGpuAgrees) {
     ++defects;
     ADD_FAILURE() << "seed " << seed << ": " << kind_name(o.kind) << ": " << o.text
                   << "\nsmallest such program:\n"
-                  << smallest(c, o.kind);
+                  << smallest(c, o);
   }
   std::cout << count << " programs: " << refused << " refused, " << invalid << " invalid\n";
 }
