@@ -89,7 +89,7 @@ class Planter {
     }
     const auto* loop = as<thread::Loop>(id);
     const bool inside = uniform && !varies(loop->extent);
-    const OpenLoop open = open_loop(*loop);
+    const OpenLoop open = open_loop(id);
     Block body = loop->body;
     around_.push_back(open);
     current_[open.var] = {Binding::Kind::back, 0};
@@ -243,6 +243,7 @@ class Planter {
 
   Need between(const Outstanding& earlier, const Outstanding& later) {
     if (!oracle_[earlier.access].access.write && !oracle_[later.access].access.write) return Need::nothing;
+    if (oracle_.same_points(earlier.access, earlier.at, later.access, later.at)) return Need::nothing;
     const Meeting m = oracle_.meeting(earlier.access, earlier.at, later.access, later.at);
     if (m == Meeting::disjoint) return Need::nothing;
     if (earlier.in_flight) return Need::wait;
@@ -252,7 +253,7 @@ class Planter {
   // The first iterations by their number, as what stands in front of a pipelined loop fills slots by number; then
   // by their distance.
   Need walk_loop(StmtId id, State& state) {
-    const OpenLoop loop = open_loop(*as<thread::Loop>(id));
+    const OpenLoop loop = open_loop(id);
     const Block body = as<thread::Loop>(id)->body;
     Need need = Need::nothing;
     State after;
@@ -322,10 +323,11 @@ class Planter {
       return true;
     });
   }
-  OpenLoop open_loop(const thread::Loop& loop) const {
+  OpenLoop open_loop(StmtId id) const {
+    const auto& loop = std::get<thread::Loop>(p_.stmts[id.value].node);
     int64_t extent = -1;
     p_.exprs.is_const_int(loop.extent, &extent);
-    return {loop.var, extent};
+    return {loop.var, extent, p_.stmts[id.value].origin};
   }
 
   // ---- facts about statements
@@ -342,31 +344,30 @@ class Planter {
       const auto list = loop && loop->form != thread::LoopForm::vectorized ? thread::sync_accesses(p_, *loop)
                                                                            : thread::sync_accesses(p_, id);
       for (const thread::SyncAccess& a : list)
-        if (shared_by_accesses(a)) leaf.classes.push_back(oracle_.add(a, around_));
+        if (shared_by_accesses(a)) leaf.classes.push_back(oracle_.add(a, around_, p_.stmts[id.value].origin));
       std::sort(leaf.classes.begin(), leaf.classes.end());
       leaf.classes.erase(std::unique(leaf.classes.begin(), leaf.classes.end()), leaf.classes.end());
     }
     return leaf.classes;
   }
 
-  // Tensors that are only read, or only written once, need no look at their indices.
+  // Tensors that are only read need no look at their indices.
   bool shared_by_accesses(const thread::SyncAccess& a) {
     if (p_.memory(a.memory).space == thread::Space::shared) return true;
-    if (tensor_uses_.empty()) count_tensor_uses(p_.body);
-    const auto [reads, writes] = tensor_uses_[a.memory];
-    return reads > 0 && writes > 0;
+    if (written_tensors_.empty()) find_written_tensors(p_.body);
+    return written_tensors_.count(a.memory) > 0;
   }
-  void count_tensor_uses(const Block& block) {
-    tensor_uses_.try_emplace(thread::MemoryId());
+  void find_written_tensors(const Block& block) {
+    written_tensors_.insert(thread::MemoryId());
     for (StmtId id : block) {
       const auto* loop = as<thread::Loop>(id);
       const bool inner = loop && loop->form != thread::LoopForm::vectorized;
       for (const auto& a : inner ? thread::sync_accesses(p_, *loop) : thread::sync_accesses(p_, id))
-        ++(a.write ? tensor_uses_[a.memory].second : tensor_uses_[a.memory].first);
-      if (inner) count_tensor_uses(loop->body);
+        if (a.write) written_tensors_.insert(a.memory);
+      if (inner) find_written_tensors(loop->body);
       if (const auto* b = as<thread::Branch>(id)) {
-        count_tensor_uses(b->then_body);
-        count_tensor_uses(b->else_body);
+        find_written_tensors(b->then_body);
+        find_written_tensors(b->else_body);
       }
     }
   }
@@ -384,7 +385,7 @@ class Planter {
     } else {
       const Block body = as<thread::Loop>(id)->body;
       any = !classes_of(id).empty();
-      around_.push_back(open_loop(*as<thread::Loop>(id)));
+      around_.push_back(open_loop(id));
       for (StmtId s : body) any = touches_memory(s) || any;
       around_.pop_back();
     }
@@ -398,7 +399,7 @@ class Planter {
   std::map<ir::VarId, Binding> current_;
   std::unordered_map<StmtId, Leaf> leaves_;
   std::unordered_map<StmtId, bool> touches_;
-  std::map<thread::MemoryId, std::pair<int, int>> tensor_uses_;
+  std::set<thread::MemoryId> written_tensors_;
   std::set<StmtId> planted_;
   std::optional<Error> error_;
 };
