@@ -18,6 +18,8 @@ void Inference::finish_op(size_t index) {
   const KernelOp& op = ops_.ops[index];
   plan::OpPlan& plan = result_.ops[index];
   plan.op = op.path;
+  for (const auto& [access, why] : in_memory_.accesses)
+    if (access.first == index) plan.through_memory.push_back(ops_.values[static_cast<size_t>(access.second)].name);
   if (op.form == OpForm::gemm) return finish_gemm(index, plan);
   plan.engine = op.form == OpForm::reduce ? plan::Engine::lane_reduce : plan::Engine::loop;
   Fragment iteration = op.form == OpForm::reduce ? reduce_iteration(index) : element_iteration(index, plan);
@@ -61,7 +63,7 @@ Fragment Inference::reduce_iteration(size_t index) {
   if (iteration_[index]) return *iteration_[index];
   const KernelOp& op = ops_.ops[index];
   int src = op.accesses[0].value;
-  if (distributed(src) && fragment(state_, src).shape() == iteration_extents(op))
+  if (distributed(op, src) && fragment(state_, src).shape() == iteration_extents(op))
     return fragment(state_, src);
   return candidates(op).front();
 }
@@ -99,7 +101,7 @@ Fragment Inference::element_iteration(size_t index, plan::OpPlan& plan) {
 void Inference::element_conversions(const KernelOp& op, const Fragment& iteration) {
   for (size_t i = 0; i < op.view.accesses.size() && !failed(); ++i) {
     int v = op.accesses[i].value;
-    if (!distributed(v)) continue;
+    if (!distributed(op, v)) continue;
     const ops::ElementAccess& a = op.view.accesses[i];
     const Fragment& held = fragment(state_, v);
     if (too_many_choices(op, iteration, i))
@@ -108,7 +110,7 @@ void Inference::element_conversions(const KernelOp& op, const Fragment& iteratio
     auto needed = project(iteration, a, ops_.values[static_cast<size_t>(v)].shape);
     if (!needed) {
       if (everywhere(v) && (!a.write || iteration.replicas() == in_.threads)) continue;
-      const bool walked = !everywhere(v) && part_of_fragment(p_, op, [&](int other) { return distributed(other); }) ==
+      const bool walked = !everywhere(v) && part_of_fragment(p_, op, [&](int other) { return distributed(op, other); }) ==
                                                 static_cast<int>(i);
       if (walked) continue;
       return cannot_hold(op, v, "indexes it in a way that cannot be followed to a thread",
@@ -123,7 +125,7 @@ void Inference::element_conversions(const KernelOp& op, const Fragment& iteratio
 
 void Inference::reduce_conversions(const KernelOp& op, const Fragment& iteration) {
   const int src = op.accesses[0].value, dst = op.accesses[1].value;
-  if (distributed(src)) {
+  if (distributed(op, src)) {
     const Fragment& held = fragment(state_, src);
     std::vector<int> same(static_cast<size_t>(held.rank()));
     std::iota(same.begin(), same.end(), 0);
@@ -132,7 +134,7 @@ void Inference::reduce_conversions(const KernelOp& op, const Fragment& iteration
       return cannot_hold(op, src, whole ? "reduces elements that its threads do not hold" : "reduces a part of it",
                          "copy the part into a fragment of its own");
   }
-  if (!distributed(dst)) return;
+  if (!distributed(op, dst)) return;
   auto made = reduced(op, iteration);
   if (!made) {
     if (everywhere(dst)) return;

@@ -23,7 +23,11 @@ Expected<InferResult> Inference::run() {
     for (size_t i = 0; i < ops_.ops.size() && !failed(); ++i) finish_op(i);
   }
   if (failed()) return std::move(error_);
-  for (const auto& [v, why] : in_memory_)
+  for (const auto& [access, why] : in_memory_.accesses)
+    result_.notes.push_back({ops_.ops[access.first].path,
+                             "works on a copy of '" + ops_.values[static_cast<size_t>(access.second)].name +
+                                 "' in shared memory: it " + why});
+  for (const auto& [v, why] : in_memory_.values)
     result_.notes.push_back({ops_.values[static_cast<size_t>(v)].name, "held in shared memory: " + why});
   for (size_t v = 0; v < ops_.values.size(); ++v)
     result_.values.push_back({ops_.values[v].name, state_.known.fragments[v], state_.known.memories[v], 1,
@@ -139,11 +143,12 @@ std::atomic<int64_t> g_calls{0};
 Expected<InferResult> infer_layouts(const InferInput& input) {
   g_calls.fetch_add(1, std::memory_order_relaxed);
   InMemory in_memory = given_in_memory(input);
-  for (;;) {  // every round moves a value to memory
+  for (;;) {  // every round moves a value or an op's copy of one to memory
     Inference inference(input, in_memory);
     auto result = inference.run();
     if (inference.unheld().empty()) return result;
-    in_memory.insert(inference.unheld().begin(), inference.unheld().end());
+    in_memory.values.insert(inference.unheld().values.begin(), inference.unheld().values.end());
+    in_memory.accesses.insert(inference.unheld().accesses.begin(), inference.unheld().accesses.end());
   }
 }
 

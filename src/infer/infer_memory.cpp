@@ -17,7 +17,7 @@ InMemory given_in_memory(const InferInput& in) {
     const Value& value = in.ops.values[v];
     const plan::ValuePlan* g = plan::find_value(*in.given, value.name);
     if (g && g->memory && !g->fragment && (value.scope == ir::MemScope::fragment || value.scope == ir::MemScope::local))
-      list[static_cast<int>(v)] = "the schedule says so";
+      list.values[static_cast<int>(v)] = "the schedule says so";
   }
   return list;
 }
@@ -30,7 +30,7 @@ bool Inference::works_on_registers(int v) const {
 }
 
 void Inference::pin_in_memory() {
-  for (const auto& [v, why] : in_memory_) {
+  for (const auto& [v, why] : in_memory_.values) {
     const Value& value = ops_.values[static_cast<size_t>(v)];
     if (works_on_registers(v))
       fail(DiagCode::schedule_illegal, value.name, "the given layout is in memory, but a gemm works on its registers",
@@ -41,16 +41,19 @@ void Inference::pin_in_memory() {
 }
 
 void Inference::cannot_hold(const KernelOp& op, int v, const std::string& why, const std::string& hint) {
-  const size_t i = static_cast<size_t>(v);
-  const bool given = state_.origin[i] == Origin::given;
-  if (!in_.target.is_host() && !given && !works_on_registers(v)) {
-    unheld_[v] = op.path + " " + why;
+  const size_t i = static_cast<size_t>(v), index = static_cast<size_t>(&op - ops_.ops.data());
+  const bool stays = state_.origin[i] == Origin::given || works_on_registers(v);
+  if (!in_.target.is_host() && (!stays || in_.conversions)) {
+    if (stays)
+      unheld_.accesses[{index, v}] = why;
+    else
+      unheld_.values[v] = op.path + " " + why;
     fail(DiagCode::target_unsupported, op.path, "held in memory", "", op.location);
     return;
   }
-  fail(given ? DiagCode::schedule_illegal : DiagCode::target_unsupported, op.path,
-       "buffer '" + ops_.values[i].name + "' is held as " + fragment(state_, v).to_text() + " (" +
-           (given ? "given" : state_.reason[i]) + "), and the operation " + why,
+  fail(in_.conversions ? DiagCode::target_unsupported : DiagCode::conversion_refused, op.path,
+       "buffer '" + ops_.values[i].name + "' is held as " + fragment(state_, v).to_text() + " (" + state_.reason[i] +
+           "), and the operation " + why,
        hint + ", or go through a shared buffer", op.location);
 }
 
@@ -82,7 +85,7 @@ std::optional<Fragment> Inference::iteration_of_copies(const KernelOp& op) const
   for (size_t i = 0; i < op.view.accesses.size(); ++i) {
     const int v = op.accesses[i].value;
     const ops::ElementAccess& a = op.view.accesses[i];
-    if (!distributed(v)) {
+    if (!distributed(op, v)) {
       if (a.write) return std::nullopt;
       continue;
     }

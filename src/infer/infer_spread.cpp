@@ -24,7 +24,7 @@ int Inference::root_access(const State& s, const KernelOp& op) const {
   Origin best_origin = Origin::free;
   for (size_t i = 0; i < op.view.accesses.size(); ++i) {
     int v = op.accesses[i].value;
-    if (!distributed(v) || !pinned(s, v)) continue;
+    if (!distributed(op, v) || !pinned(s, v)) continue;
     const ops::ElementAccess& a = op.view.accesses[i];
     if (!pull_back(fragment(s, v), a, op.view.extents)) continue;
     int dims =
@@ -46,7 +46,7 @@ bool Inference::spread(State& s, const KernelOp& op, const Fragment& iteration, 
   bool changed = false;
   for (size_t i = 0; i < op.view.accesses.size(); ++i) {
     int v = op.accesses[i].value;
-    if (!distributed(v) || pinned(s, v)) continue;
+    if (!distributed(op, v) || pinned(s, v)) continue;
     auto f = project(iteration, op.view.accesses[i], ops_.values[static_cast<size_t>(v)].shape);
     if (!f) continue;
     pin(s, v, std::move(*f), origin, "as " + op.path + " needs it", op.path);
@@ -68,7 +68,7 @@ bool Inference::propagate_op(State& s, size_t index) {
   }
   if (op.form == OpForm::reduce) {
     int src = op.accesses[0].value, dst = op.accesses[1].value;
-    if (!distributed(src) || !distributed(dst) || !pinned(s, src) || pinned(s, dst)) return false;
+    if (!distributed(op, src) || !distributed(op, dst) || !pinned(s, src) || pinned(s, dst)) return false;
     auto f = reduced(op, fragment(s, src));
     if (!f) return false;
     pin(s, dst, std::move(*f), Origin::common,
@@ -159,12 +159,12 @@ std::optional<State> Inference::try_root(size_t index, const Fragment& iteration
   } else {
     int src = op.accesses[0].value, dst = op.accesses[1].value;
     bool changed = false;
-    if (distributed(src) && !pinned(trial, src)) {
+    if (distributed(op, src) && !pinned(trial, src)) {
       if (iteration.shape() != ops_.values[static_cast<size_t>(src)].shape) return std::nullopt;
       pin(trial, src, iteration.canonical(), Origin::free, "as " + op.path + " reads it", op.path);
       changed = true;
     }
-    if (distributed(dst) && !pinned(trial, dst))
+    if (distributed(op, dst) && !pinned(trial, dst))
       if (auto f = reduced(op, iteration)) {
         pin(trial, dst, std::move(*f), Origin::free, "result of " + op.path, op.path);
         changed = true;
@@ -210,7 +210,7 @@ void Inference::free_values() {
 
 bool Inference::touches_unpinned(const KernelOp& op) const {
   return std::any_of(op.accesses.begin(), op.accesses.end(),
-                     [&](const OpAccess& a) { return distributed(a.value) && !pinned(state_, a.value); });
+                     [&](const OpAccess& a) { return distributed(op, a.value) && !pinned(state_, a.value); });
 }
 
 void Inference::shared_rest() {

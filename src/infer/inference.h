@@ -9,8 +9,13 @@
 namespace tilegen::infer {
 
 // Values of register scopes that are held in shared memory instead, and why.
-using InMemory = std::map<int, std::string>;
-// Those that the given schedule places there.
+struct InMemory {
+  std::map<int, std::string> values;
+  // Those that must stay in registers: an op works on a copy in memory.
+  std::map<std::pair<size_t, int>, std::string> accesses;  // index of the op, value
+  bool empty() const { return values.empty() && accesses.empty(); }
+};
+// What the given schedule places there.
 InMemory given_in_memory(const InferInput& in);
 
 // What is decided so far; copied to try a root.
@@ -44,9 +49,13 @@ class Inference {
     if (!failed()) error_ = Error(code, op, std::move(message), std::move(hint), std::move(loc));
   }
   bool distributed(int v) const {
-    if (v < 0 || in_memory_.count(v)) return false;
+    if (v < 0 || in_memory_.values.count(v)) return false;
     ir::MemScope s = ops_.values[static_cast<size_t>(v)].scope;
     return s == ir::MemScope::fragment || s == ir::MemScope::local;
+  }
+  // The op works on registers of the value.
+  bool distributed(const KernelOp& op, int v) const {
+    return distributed(v) && !in_memory_.accesses.count({static_cast<size_t>(&op - ops_.ops.data()), v});
   }
   bool everywhere(int v) const { return fragment(state_, v).replicas() == in_.threads; }
   bool pinned(const State& s, int v) const { return s.known.fragments[static_cast<size_t>(v)].has_value(); }

@@ -57,7 +57,9 @@ int KernelLowering::value_of(ir::BufferId buffer) {
 
 MemoryId KernelLowering::memory_of(ir::BufferId buffer) {
   if (auto it = globals_.find(buffer); it != globals_.end()) return it->second;
-  return values_[static_cast<size_t>(value_of(buffer))];
+  const int v = value_of(buffer);
+  if (auto copy = copies_.find(v); copy != copies_.end()) return copy->second.memory;
+  return values_[static_cast<size_t>(v)];
 }
 
 ExprId KernelLowering::layout_index(const layout::Layout& l, int output, std::span<const ExprId> indices) {

@@ -65,7 +65,7 @@ void OpLowering::store_from_thread(const Nest& nest, ir::BufferId buffer, std::s
 
 int OpLowering::part_of_fragment() const {
   return infer::part_of_fragment(k_.p_, op_, [&](int value) {
-    return k_.schedule_.values[static_cast<size_t>(value)].fragment.has_value();
+    return k_.plan_of_value(value).fragment.has_value();
   });
 }
 

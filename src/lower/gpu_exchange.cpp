@@ -8,10 +8,10 @@ namespace tilegen::lower {
 using layout::Fragment;
 using schedule::Exchange;
 
-// The slice of shared memory planned for a statement, seen as elements of `type`.
-MemoryId KernelLowering::scratch(const std::string& path, ir::DType type, int64_t elements) {
+// A slice of shared memory planned for a statement, seen as elements of `type`.
+MemoryId KernelLowering::slice(const std::string& name, const std::string& path, ir::DType type, int64_t elements) {
   thread::Memory m;
-  m.name = schedule::scratch_name(path);
+  m.name = name;
   m.space = thread::Space::shared;
   m.type = type;
   m.elements = elements;
@@ -25,6 +25,10 @@ MemoryId KernelLowering::scratch(const std::string& path, ir::DType type, int64_
     fail(DiagCode::schedule_illegal, path, "the schedule has no " + std::to_string(elements) + " elements of scratch for it",
          "plan the program for this target");
   return out_.add_memory(std::move(m));
+}
+
+MemoryId KernelLowering::scratch(const std::string& path, ir::DType type, int64_t elements) {
+  return slice(schedule::scratch_name(path), path, type, elements);
 }
 
 void KernelLowering::exchange(const Held& from, const Held& to, const std::string& path, thread::Block& out) {
@@ -42,27 +46,37 @@ void KernelLowering::exchange(const Held& from, const Held& to, const std::strin
   }
 }
 
-void KernelLowering::exchange_scratch(const Held& from, const Held& to, const std::string& path, thread::Block& out) {
-  ir::ExprPool& e = out_.exprs;
-  const ir::DType type = out_.memory(from.memory).type;
-  const layout::Layout place = schedule::exchange_layout(from.fragment->shape(), type);
-  const MemoryId slice = scratch(path, type, place.output_extent(0));
-  const int64_t vector = target_.vector_bytes / ir::dtype_bytes(type);
+void KernelLowering::put_in_memory(const Held& from, const layout::Layout& place, MemoryId memory,
+                                   const std::string& path, thread::Block& out) {
+  const int64_t vector = target_.vector_bytes / ir::dtype_bytes(out_.memory(memory).type);
   emit_walk({*from.fragment, vector, false, path},
             [&](const Nest& nest, thread::Block& body) {
               const ExprId predicate = both(nest.writer, both(ExprId(), nest.inside));
-              body.push_back(out_.add(thread::Store{slice, layout_index(place, 0, nest.point),
+              body.push_back(out_.add(thread::Store{memory, layout_index(place, 0, nest.point),
                                                     load_register(from, nest.point), predicate, false, ExprId()},
                                       path));
             },
             out);
-  emit_walk({*to.fragment, vector, false, path},
+}
+
+void KernelLowering::fetch_from_memory(const Held& to, const layout::Layout& place, MemoryId memory,
+                                       const std::string& path, thread::Block& out) {
+  const ir::DType type = out_.memory(memory).type;
+  emit_walk({*to.fragment, target_.vector_bytes / ir::dtype_bytes(type), false, path},
             [&](const Nest& nest, thread::Block& body) {
               std::vector<ExprId> load = {layout_index(place, 0, nest.point)};
               if (const ExprId inside = both(ExprId(), nest.inside)) load.push_back(inside);
-              store_register(to, nest.point, e.load(slice, type, load), ExprId(), body, path);
+              store_register(to, nest.point, out_.exprs.load(memory, type, load), ExprId(), body, path);
             },
             out);
+}
+
+void KernelLowering::exchange_scratch(const Held& from, const Held& to, const std::string& path, thread::Block& out) {
+  const ir::DType type = out_.memory(from.memory).type;
+  const layout::Layout place = schedule::exchange_layout(from.fragment->shape(), type);
+  const MemoryId memory = scratch(path, type, place.output_extent(0));
+  put_in_memory(from, place, memory, path, out);
+  fetch_from_memory(to, place, memory, path, out);
 }
 
 namespace {
@@ -149,6 +163,32 @@ void KernelLowering::exchange_lanes(const Held& from, const Held& to, const std:
   finish_thread_nest(nest, body);
   ctx_.rollback(mark);
   out.insert(out.end(), body.begin(), body.end());
+}
+
+void KernelLowering::begin_copies(const infer::KernelOp& op, const plan::OpPlan& plan, thread::Block& out) {
+  for (const infer::OpAccess& a : op.accesses) {
+    if (a.value < 0 || copies_.count(a.value)) continue;
+    const plan::ValuePlan& value = schedule_.values[static_cast<size_t>(a.value)];
+    if (!value.fragment || std::find(plan.through_memory.begin(), plan.through_memory.end(), value.value) ==
+                               plan.through_memory.end())
+      continue;
+    const ir::DType type = p_.buffer(a.buffer).type;
+    Copy copy{schedule::copy_in_memory(value, type), MemoryId()};
+    copy.memory = slice(schedule::copy_name(op.path, value.value), op.path, type, copy.plan.memory->output_extent(0));
+    put_in_memory(held(a.value), *copy.plan.memory, copy.memory, op.path, out);
+    copies_[a.value] = std::move(copy);
+  }
+}
+
+void KernelLowering::end_copies(const infer::KernelOp& op, thread::Block& out) {
+  const std::map<int, Copy> copies = std::move(copies_);
+  copies_.clear();
+  for (const auto& [value, copy] : copies) {
+    const bool written = std::any_of(op.accesses.begin(), op.accesses.end(), [&](const infer::OpAccess& a) {
+      return a.value == value && a.write;
+    });
+    if (written) fetch_from_memory(held(value), *copy.plan.memory, copy.memory, op.path, out);
+  }
 }
 
 // Brings what the op takes in another form into registers of its own; `end_conversions` brings back what it made.

@@ -166,6 +166,12 @@ class BlockReduction {
       return k_.store_register(dst, indices, value, mine, body, op_.path);
     }
     const ExprId predicate = k_.both(nest.writer, k_.both(ExprId(), nest.inside));
+    if (accumulate_ && nest.writer) {
+      // Threads with copies of the result read what one of them writes: a barrier goes in between.
+      const MemoryId staged = k_.add_registers("staged", type_, 1);
+      body.push_back(store(staged, e_.const_int(0), value));
+      value = load(staged, e_.const_int(0));
+    }
     body.push_back(store(k_.memory_of(dst_buffer_), k_.memory_index(dst_buffer_, indices), value, predicate));
   }
 

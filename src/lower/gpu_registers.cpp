@@ -15,7 +15,7 @@ bool KernelLowering::in_thread_registers(ir::BufferId buffer) {
   const ir::MemScope scope = p_.buffer(buffer).scope;
   if (!gpu() || scope == ir::MemScope::global || scope == ir::MemScope::shared) return false;
   const int v = value_of(buffer);
-  return v < 0 || schedule_.values[static_cast<size_t>(v)].fragment.has_value();
+  return v < 0 || plan_of_value(v).fragment.has_value();
 }
 
 Held KernelLowering::held(int value) {

@@ -103,8 +103,11 @@ class KernelLowering {
   // Value the op being lowered means by an on-chip buffer; -1 and an error when that cannot be told.
   int value_of(ir::BufferId buffer);
   MemoryId memory_of(ir::BufferId buffer);
-  const plan::ValuePlan& value_plan(ir::BufferId b) {
-    return schedule_.values[static_cast<size_t>(value_of(b))];
+  // As the op being lowered sees the value.
+  const plan::ValuePlan& value_plan(ir::BufferId b) { return plan_of_value(value_of(b)); }
+  const plan::ValuePlan& plan_of_value(int value) const {
+    auto copy = copies_.find(value);
+    return copy == copies_.end() ? schedule_.values[static_cast<size_t>(value)] : copy->second.plan;
   }
   // A planned streaming store pays when the tensor is larger than the target's caches: a condition on its
   // size; invalid for tensors known to be small and for tiles, which are never streamed.
@@ -176,6 +179,12 @@ class KernelLowering {
 
   // gpu_exchange.cpp
   MemoryId scratch(const std::string& path, ir::DType type, int64_t elements);
+  MemoryId slice(const std::string& name, const std::string& path, ir::DType type, int64_t elements);
+  // Every element of a fragment from its registers to memory, and back to all that hold it.
+  void put_in_memory(const Held& from, const layout::Layout& place, MemoryId memory, const std::string& path,
+                     thread::Block& out);
+  void fetch_from_memory(const Held& to, const layout::Layout& place, MemoryId memory, const std::string& path,
+                         thread::Block& out);
   // to = from, element by element; every holder in `to` has it then.
   void exchange(const Held& from, const Held& to, const std::string& path, thread::Block& out);
   void exchange_lanes(const Held& from, const Held& to, const std::string& path, thread::Block& out);
@@ -183,6 +192,9 @@ class KernelLowering {
   // The planned conversions in front of an op and behind it; between the two held() gives the op's forms.
   void begin_conversions(const infer::KernelOp& op, thread::Block& out);
   void end_conversions(const infer::KernelOp& op, thread::Block& out);
+  // The same for what the op works on in memory.
+  void begin_copies(const infer::KernelOp& op, const plan::OpPlan& plan, thread::Block& out);
+  void end_copies(const infer::KernelOp& op, thread::Block& out);
 
   // gpu_registers.cpp
   // What the op being lowered means by the buffer is spread over the threads' registers.
@@ -235,6 +247,11 @@ class KernelLowering {
   std::map<VarId, ExprId> block_indices_;  // GPU: program block index -> expression of the one block variable
   std::set<VarId> fixed_vars_;             // GPU: constants after unrolling, and vector lanes
   std::map<int, Held> converted_;          // GPU: values the op being lowered sees in another form
+  struct Copy {
+    plan::ValuePlan plan;
+    MemoryId memory;
+  };
+  std::map<int, Copy> copies_;             // GPU: values that the op being lowered works on in memory
   struct ActiveConversion {
     int value = -1;
     Held form;

@@ -121,11 +121,13 @@ void KernelLowering::statement(ir::StmtId id, thread::Block& out) {
   current_ = op_of_.at(id);
   const plan::OpPlan* plan = plan::find_op(schedule_, path);
   if (gpu()) begin_conversions(*current_, out);
+  if (gpu()) begin_copies(*current_, *plan, out);
   OpLowering lowering(*this, *current_, *plan, out);
   if (const auto* op = p_.as<ir::TileOp>(id))
     ops::op_def(op->kind).lower(*op, lowering);
   else
     lowering.parallel_loop();
+  if (gpu()) end_copies(*current_, out);
   if (gpu()) end_conversions(*current_, out);
   current_ = nullptr;
 }

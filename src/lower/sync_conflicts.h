@@ -70,6 +70,8 @@ class ConflictOracle {
   using Key = std::tuple<int, Bindings, int, Bindings>;
 
   ir::ExprId slot_of(const thread::SyncAccess& a);
+  // Ranges of the two indices, as far as they differ, have no element in common.
+  bool apart(int a, const Bindings& a_at, int b, const Bindings& b_at);
   ir::ExprId bound_slot(const AccessClass& c, const Bindings& at);
   bool slots_differ(ir::ExprId a, ir::ExprId b);
   Meeting compare(int a, const Bindings& a_at, int b, const Bindings& b_at);

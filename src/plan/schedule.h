@@ -48,6 +48,8 @@ struct OpPlan {
   std::optional<layout::Fragment> iteration;  // element-wise work: iteration point -> (thread, register)
   int64_t vector = 1;                         // elements one access moves
   bool streaming = false;                     // results bypass the caches
+  // Fragments whose elements the op finds in shared memory: put there in front of it, fetched from there behind it.
+  std::vector<std::string> through_memory;
   std::string reason;
   bool operator==(const OpPlan&) const = default;
 };

@@ -50,6 +50,12 @@ void write_op(JsonWriter& w, const OpPlan& o) {
   if (o.iteration) w.member("iteration", o.iteration->to_text());
   write_unless(w, "vector", o.vector, 1);
   if (o.streaming) w.flag("streaming", true);
+  if (!o.through_memory.empty()) {
+    w.key("through_memory");
+    w.begin_array();
+    for (const std::string& v : o.through_memory) w.value(v);
+    w.end_array();
+  }
   write_optional(w, "reason", o.reason);
 }
 
@@ -155,7 +161,7 @@ std::optional<T> read_layout(const JsonCursor& c, const char* what) {
 
 OpPlan read_op(JsonCursor c, UniqueNames& names) {
   OpPlan o;
-  c = c.object({"op", "engine", "atom", "warps_m", "warps_n", "iteration", "vector", "streaming", "reason"});
+  c = c.object({"op", "engine", "atom", "warps_m", "warps_n", "iteration", "vector", "streaming", "through_memory", "reason"});
   if (!c) return o;
   o.op = names.read(c.required("op"));
   o.engine = read_enum(c.required("engine"), kEngines, engine_name, o.engine);
@@ -165,6 +171,7 @@ OpPlan read_op(JsonCursor c, UniqueNames& names) {
   o.iteration = read_layout<layout::Fragment>(c.optional("iteration"), "fragment");
   o.vector = c.optional("vector").integer(1, 1024, 1);
   o.streaming = c.optional("streaming").boolean();
+  for (const JsonCursor& item : c.optional("through_memory").array()) o.through_memory.push_back(item.string());
   o.reason = c.optional("reason").string();
   return o;
 }

@@ -106,6 +106,7 @@ Table::Row op_row(const OpPlan& o) {
   if (o.warps_m * o.warps_n != 1) also("warps " + std::to_string(o.warps_m) + "x" + std::to_string(o.warps_n));
   if (o.vector != 1) also("vector " + std::to_string(o.vector));
   if (o.streaming) also("streaming");
+  for (const std::string& v : o.through_memory) also(v + " through memory");
   Table::Row row{{o.op, engine_name(o.engine), how}, o.reason, {}};
   if (o.iteration) row.below = {fragment_summary(*o.iteration), o.iteration->to_text()};
   return row;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <map>
 #include <numeric>
 #include <set>
 #include <tuple>
@@ -170,18 +171,27 @@ std::vector<OpConversion> conversions_of(const ir::Program& p, const infer::Kern
 
 std::string scratch_name(const std::string& path) { return path + ".scratch"; }
 
+std::string copy_name(const std::string& path, const std::string& value) { return path + "." + value; }
+
+plan::ValuePlan copy_in_memory(const plan::ValuePlan& held, ir::DType type) {
+  plan::ValuePlan copy = held;
+  copy.memory = exchange_layout(held.fragment->shape(), type);
+  copy.fragment.reset();
+  return copy;
+}
+
 std::vector<Scratch> plan_scratch(const ir::Program& p, const infer::KernelOps& ops,
                                   const std::vector<plan::ValuePlan>& values, const std::vector<plan::OpPlan>& plans,
                                   const std::vector<plan::ConversionPlan>& conversions, const target::Target& t) {
   std::vector<Scratch> list;
   if (t.is_host()) return list;
-  auto need = [&](const std::string& path, int64_t bytes) {
+  auto need_named = [&](const std::string& name, const std::string& path, int64_t bytes) {
     if (bytes == 0) return;
-    const std::string name = scratch_name(path);
     auto it = std::find_if(list.begin(), list.end(), [&](const Scratch& s) { return s.name == name; });
     if (it == list.end()) it = list.insert(list.end(), {name, path, 0});
     it->bytes = std::max(it->bytes, bytes);
   };
+  auto need = [&](const std::string& path, int64_t bytes) { need_named(scratch_name(path), path, bytes); };
   auto type_of = [&](int v) { return p.buffer(ops.values[static_cast<size_t>(v)].buffer).type; };
   auto value_bytes = [&](int v) {
     const auto& shape = ops.values[static_cast<size_t>(v)].shape;
@@ -189,9 +199,19 @@ std::vector<Scratch> plan_scratch(const ir::Program& p, const infer::KernelOps& 
   };
   for (size_t i = 0; i < ops.ops.size(); ++i) {
     const infer::KernelOp& op = ops.ops[i];
+    std::map<int, plan::ValuePlan> copies;
+    for (const infer::OpAccess& a : op.accesses) {
+      if (a.value < 0) continue;
+      const plan::ValuePlan& held = values[static_cast<size_t>(a.value)];
+      const auto& through = plans[i].through_memory;
+      if (!held.fragment || std::find(through.begin(), through.end(), held.value) == through.end()) continue;
+      copies[a.value] = copy_in_memory(held, type_of(a.value));
+      need_named(copy_name(op.path, held.value), op.path, value_bytes(a.value));
+    }
     if (op.form == infer::OpForm::reduce && plans[i].iteration) {
       const int dst = op.accesses[1].value;
-      const auto x = reduction_exchange(p, op, *plans[i].iteration, values[static_cast<size_t>(dst)], t);
+      const auto x = reduction_exchange(
+          p, op, *plans[i].iteration, copies.count(dst) ? copies.at(dst) : values[static_cast<size_t>(dst)], t);
       need(op.path, x.scratch_elements() * ir::dtype_bytes(type_of(dst)));
       continue;  // the results go to dst's holders on the way
     }
