@@ -10,6 +10,18 @@ using layout::Fragment;
 using layout::Layout;
 using plan::Origin;
 
+void Inference::find_unrolled(const ir::Block& block, bool inside) {
+  for (ir::StmtId id : block) {
+    if (inside) in_unrolled_.insert(id);
+    if (const auto* loop = p_.as<ir::Loop>(id); loop && loop->kind != ir::LoopKind::parallel)
+      find_unrolled(loop->body, inside || loop->kind == ir::LoopKind::unroll);
+    if (const auto* branch = p_.as<ir::Branch>(id)) {
+      find_unrolled(branch->then_body, inside);
+      find_unrolled(branch->else_body, inside);
+    }
+  }
+}
+
 InMemory given_in_memory(const InferInput& in) {
   InMemory list;
   if (!in.given || in.threads == 1) return list;
@@ -71,7 +83,7 @@ bool Inference::too_many_choices(const KernelOp& op, const Fragment& iteration, 
     if (held.shape()[d] == 1 || threads_walk(held, static_cast<int>(d))) continue;
     const int k = a.dim_of[d];
     // Offsets that are no constants may be the variables of unrolled loops.
-    const bool told = a.offset[d] != ops::ElementAccess::kUnknownOffset || op.depth > 0;
+    const bool told = a.offset[d] != ops::ElementAccess::kUnknownOffset || in_unrolled_.count(op.stmt) > 0;
     if (k == ops::kUniformIndex ? !told : threads_walk(iteration, k == ops::kIrregularIndex ? -1 : k)) return true;
   }
   return false;

@@ -38,6 +38,7 @@ class Inference {
     state_.pinned_by.resize(n);
     result_.ops.resize(ops_.ops.size());
     iteration_.resize(ops_.ops.size());
+    for (const ir::Kernel& k : p_.kernels) find_unrolled(k.body, false);
   }
   Expected<InferResult> run();
   // Values that an access keeps out of registers; run() has no result then.
@@ -79,6 +80,7 @@ class Inference {
   void cannot_hold(const KernelOp& op, int v, const std::string& why, const std::string& hint);
   // The access takes a register that is told at run time only, of more than can be chosen among.
   bool too_many_choices(const KernelOp& op, const layout::Fragment& iteration, size_t access) const;
+  void find_unrolled(const ir::Block& block, bool inside);
   bool works_on_registers(int v) const;  // a matrix atom does
 
   // strict: what instructions demand (infer_layouts.cpp)
@@ -139,6 +141,7 @@ class Inference {
   const KernelOps& ops_;
   const InMemory& in_memory_;
   InMemory unheld_;
+  std::set<ir::StmtId> in_unrolled_;  // statements inside of unrolled loops
   State state_;
   std::vector<std::optional<layout::Fragment>> iteration_;  // given, by op
   std::set<size_t> fallback_to_loop_;

@@ -113,6 +113,10 @@ class GemmLowering {
       s.slot = k_.in_slot(value, e_.const_int(0));
     } else {
       s.held = k_.held(value);
+      if (tile_op_.operands[0].buffer == tile_op_.operands[1].buffer) {  // each side takes it in its own form
+        const auto plan = ops::plan_gemm(k_.p_, tile_op_, k_.target_, k_.out_.threads, &plan_, op_.path, op_.location);
+        if (plan) s.held = k_.held_as(value, *(index == 0 ? plan->a_fragment : plan->b_fragment));
+      }
     }
     return s;
   }

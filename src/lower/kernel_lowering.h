@@ -200,6 +200,8 @@ class KernelLowering {
   // What the op being lowered means by the buffer is spread over the threads' registers.
   bool in_thread_registers(ir::BufferId buffer);
   Held held(int value);
+  // Where an op that takes a value in several forms finds the given one.
+  Held held_as(int value, const layout::Fragment& form);
   ExprId load_register(const Held& from, std::span<const ExprId> indices);
   // memory[register of the element] = value where `predicate` holds (invalid: always).
   void store_register(const Held& to, std::span<const ExprId> indices, ExprId value, ExprId predicate,

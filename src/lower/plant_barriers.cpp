@@ -109,7 +109,7 @@ class Planter {
     if (loop.extent == 1) return;
     State state;
     plant_between(body, state, uniform);
-    for (int64_t n = 0; n <= back_ + 1; ++n) {
+    for (int64_t n = 0; n <= back_ + 1 && (loop.extent < 0 || n + 1 < loop.extent); ++n) {
       age(state, loop);
       const State before = state;
       plant_between(body, state, uniform);
@@ -271,10 +271,10 @@ class Planter {
     if (loop.extent < 0 || n < loop.extent) {
       state = from_numbers(state, loop, n);
       current_[loop.var] = {Binding::Kind::back, 0};
-      for (int64_t k = 0; k <= 2 * back_; ++k) {
+      for (int64_t k = 0; k <= 2 * back_ && (loop.extent < 0 || n + k < loop.extent); ++k) {
         const State before = state;
         need = std::max(need, meet(id, state));
-      need = std::max(need, walk(body, state));
+        need = std::max(need, walk(body, state));
         add_to(after, released(state, loop));
         age(state, loop);
         if (state == before) break;

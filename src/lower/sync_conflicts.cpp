@@ -169,6 +169,7 @@ Meeting ConflictOracle::compare(int a, const Bindings& a_at, int b, const Bindin
 bool ConflictOracle::apart(int a, const Bindings& a_at, int b, const Bindings& b_at) {
   const AccessClass &x = (*this)[a], &y = (*this)[b];
   if (!x.within || !y.within) return false;
+  if (p_.memory(x.access.memory).slots > 1 && (!x.slot || !y.slot)) return false;  // `within` is then the whole index
   auto mark = ctx_.mark();
   std::map<VarId, std::optional<int64_t>> distance;  // iterations between the two; none: told by no number
   for (const AccessClass* c : {&x, &y}) {

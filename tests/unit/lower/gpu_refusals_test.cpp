@@ -34,7 +34,11 @@ TEST(GpuRefusals, RegistersChosenAtRunTime) {
   const Diagnostic d = refusal(
       "tl 1 program t\ntensor X: i32[128] readonly\ntensor Y: i32[128]\nkernel k grid (b: 1) threads 128 {\n"
       "  alloc l: local i32[128]\n  fill l, 0i32\n  serial i in 0 .. 100 {\n    l[i] = 1i32\n  }\n"
-      "  parallel i in 128 {\n    Y[i] = X[i] + l[3]\n  }\n}\n");
+      "  parallel i in 128 {\n    Y[i] = X[i] + l[3]\n  }\n}\n",
+      [](plan::KernelSchedule& k) {
+        k.values[0].memory.reset();
+        k.values[0].fragment = layout::Fragment::replicated(std::vector<int64_t>{128}, 128);
+      });
   EXPECT_EQ(d.code, DiagCode::target_unsupported);
   EXPECT_EQ(d.op, "k/i/store#0");
   EXPECT_NE(d.message.find("128 registers"), std::string::npos) << d.message;
@@ -45,7 +49,11 @@ TEST(GpuRefusals, APartOfAFragmentIsReduced) {
   const Diagnostic d = refusal(
       "tl 1 program t\ntensor X: f32[32, 64] readonly\ntensor Y: f32[32]\nkernel k grid (b: 1) threads 128 {\n"
       "  alloc x: fragment f32[32, 64]\n  alloc r: fragment f32[32]\n  copy X -> x\n"
-      "  reduce x[0 :+ 32, 8 :+ 16] -> r { axis = 1 }\n  copy r -> Y\n}\n");
+      "  reduce x[0 :+ 32, 8 :+ 16] -> r { axis = 1 }\n  copy r -> Y\n}\n",
+      [](plan::KernelSchedule& k) {
+        k.values[0].memory.reset();
+        k.values[0].fragment = layout::Fragment::row_major_vectors(std::vector<int64_t>{32, 64}, 128, 1);
+      });
   EXPECT_EQ(d.code, DiagCode::target_unsupported);
   EXPECT_EQ(d.op, "k/reduce#0");
   EXPECT_NE(d.message.find("a part of fragment 'x'"), std::string::npos) << d.message;
