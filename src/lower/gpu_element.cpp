@@ -51,7 +51,11 @@ void OpLowering::store_from_thread(const Nest& nest, ir::BufferId buffer, std::s
   int64_t known = 1;
   if (predicate && k_.out_.exprs.is_const_int(k_.simplified(predicate), &known) && known == 0) return;
   const MemoryId memory = k_.memory_of(buffer);
-  if (nest.writer) written_.insert(memory);
+  if (nest.writer) {
+    written_.insert(memory);
+    // What one thread writes the others read, here or in a condition.
+    for (const infer::OpAccess& a : op_.accesses) k_.staged_ = k_.staged_ || (a.read && a.buffer == buffer);
+  }
   if (reads_written(value)) {
     const ir::DType type = k_.out_.memory(memory).type;
     const MemoryId staged = k_.add_registers("staged", type, 1);

@@ -23,7 +23,11 @@ void KernelLowering::declare_linear_grid() {
   ExprId blocks = extent[0];
   for (size_t d = 1; d < rank; ++d) blocks = e.mul(blocks, extent[d]);
   const VarId linear = out_.add_var("block", ir::VarKind::block_index);
-  out_.grid = {simplified(blocks)};
+  // Under what is known of the dims alone: that there are blocks is not known yet.
+  arith::Context dims(e);
+  for (size_t v = 0; v < out_.vars.size(); ++v)
+    if (const ir::Var& dim = out_.vars[v]; dim.kind == ir::VarKind::dim) dims.bind(VarId(v), dim.lower, dim.upper, dim.divisor);
+  out_.grid = {arith::simplify(dims, blocks)};
   out_.block_vars = {linear};
   arith::Interval range = arith::range_of(ctx_, out_.grid[0]);
   ctx_.bind(linear, 0, range.hi == arith::Interval::kMax ? range.hi : range.hi - 1);

@@ -65,13 +65,14 @@ class Planter {
 
   // ---- planning: children first, then what stands between them
 
-  void plan_block(Block& block, bool uniform) {
+  // `before`: accesses that the block's own statement makes in front of it.
+  void plan_block(Block& block, bool uniform, const State& before = {}) {
     for (StmtId id : block) plan_children(id, uniform);
-    State state;
+    State state = before;
     plant_between(block, state, uniform);
     drop_redundant(block, [&] {
-      State empty;
-      return walk(block, empty) == Need::nothing;
+      State again = before;
+      return walk(block, again) == Need::nothing;
     });
   }
 
@@ -80,8 +81,10 @@ class Planter {
     if (const auto* branch = as<thread::Branch>(id)) {
       const bool inside = uniform && !varies(branch->condition);
       Block then_body = branch->then_body, else_body = branch->else_body;
-      plan_block(then_body, inside);
-      plan_block(else_body, inside);
+      State condition;
+      meet(id, condition);
+      plan_block(then_body, inside, condition);
+      plan_block(else_body, inside, condition);
       auto* again = as<thread::Branch>(id);
       again->then_body = std::move(then_body);
       again->else_body = std::move(else_body);
@@ -93,8 +96,10 @@ class Planter {
     Block body = loop->body;
     around_.push_back(open);
     current_[open.var] = {Binding::Kind::back, 0};
-    plan_block(body, inside);
-    plan_carried(body, open, inside);
+    State extent;
+    meet(id, extent);
+    plan_block(body, inside, extent);
+    plan_carried(body, open, inside, extent);
     current_.erase(open.var);
     around_.pop_back();
     as<thread::Loop>(id)->body = body;
@@ -105,9 +110,9 @@ class Planter {
   }
 
   // Walks the body as one iteration behind the other until nothing changes.
-  void plan_carried(Block& body, const OpenLoop& loop, bool uniform) {
+  void plan_carried(Block& body, const OpenLoop& loop, bool uniform, const State& before) {
     if (loop.extent == 1) return;
-    State state;
+    State state = before;
     plant_between(body, state, uniform);
     for (int64_t n = 0; n <= back_ + 1 && (loop.extent < 0 || n + 1 < loop.extent); ++n) {
       age(state, loop);
@@ -255,7 +260,7 @@ class Planter {
   Need walk_loop(StmtId id, State& state) {
     const OpenLoop loop = open_loop(id);
     const Block body = as<thread::Loop>(id)->body;
-    Need need = Need::nothing;
+    Need need = meet(id, state);  // the extent is taken once
     State after;
     if (loop.extent < 0) after = state;
     int64_t numbered = std::any_of(state.begin(), state.end(), [](auto& s) { return s.first.in_flight; }) ? back_ : 0;
@@ -264,7 +269,6 @@ class Planter {
     int64_t n = 0;
     for (; n < numbered; ++n) {
       current_[loop.var] = {Binding::Kind::at, n};
-      need = std::max(need, meet(id, state));
       need = std::max(need, walk(body, state));
       if (loop.extent < 0 || n + 1 == loop.extent) add_to(after, released(state, loop));
     }
@@ -273,7 +277,6 @@ class Planter {
       current_[loop.var] = {Binding::Kind::back, 0};
       for (int64_t k = 0; k <= 2 * back_ && (loop.extent < 0 || n + k < loop.extent); ++k) {
         const State before = state;
-        need = std::max(need, meet(id, state));
         need = std::max(need, walk(body, state));
         add_to(after, released(state, loop));
         age(state, loop);

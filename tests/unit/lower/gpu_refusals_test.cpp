@@ -38,6 +38,7 @@ TEST(GpuRefusals, RegistersChosenAtRunTime) {
       [](plan::KernelSchedule& k) {
         k.values[0].memory.reset();
         k.values[0].fragment = layout::Fragment::replicated(std::vector<int64_t>{128}, 128);
+        k.ops[0].iteration = k.values[0].fragment;
       });
   EXPECT_EQ(d.code, DiagCode::target_unsupported);
   EXPECT_EQ(d.op, "k/i/store#0");
@@ -53,6 +54,7 @@ TEST(GpuRefusals, APartOfAFragmentIsReduced) {
       [](plan::KernelSchedule& k) {
         k.values[0].memory.reset();
         k.values[0].fragment = layout::Fragment::row_major_vectors(std::vector<int64_t>{32, 64}, 128, 1);
+        k.ops[0].iteration = k.values[0].fragment;
       });
   EXPECT_EQ(d.code, DiagCode::target_unsupported);
   EXPECT_EQ(d.op, "k/reduce#0");
