@@ -21,6 +21,7 @@ Expected<InferResult> Inference::run() {
     free_values();
     shared_rest();
     for (size_t i = 0; i < ops_.ops.size() && !failed(); ++i) finish_op(i);
+    check_scalars();
   }
   if (failed()) return std::move(error_);
   for (const auto& [access, why] : in_memory_.accesses)

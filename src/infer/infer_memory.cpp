@@ -53,20 +53,73 @@ void Inference::pin_in_memory() {
 }
 
 void Inference::cannot_hold(const KernelOp& op, int v, const std::string& why, const std::string& hint) {
-  const size_t i = static_cast<size_t>(v), index = static_cast<size_t>(&op - ops_.ops.data());
+  cannot_hold(op.path, op.location, static_cast<size_t>(&op - ops_.ops.data()), v, why, hint);
+}
+
+// Matrix atoms and given layouts keep their registers: an op then works on a copy, which a scalar cannot.
+void Inference::cannot_hold(const std::string& path, const SourceLocation& where, std::optional<size_t> op, int v,
+                            const std::string& why, const std::string& hint) {
+  const size_t i = static_cast<size_t>(v);
   const bool stays = state_.origin[i] == Origin::given || works_on_registers(v);
-  if (!in_.target.is_host() && (!stays || in_.conversions)) {
+  if (!in_.target.is_host() && (!stays || (op && in_.conversions))) {
     if (stays)
-      unheld_.accesses[{index, v}] = why;
+      unheld_.accesses[{*op, v}] = why;
     else
-      unheld_.values[v] = op.path + " " + why;
-    fail(DiagCode::target_unsupported, op.path, "held in memory", "", op.location);
+      unheld_.values[v] = path + " " + why;
+    fail(DiagCode::target_unsupported, path, "held in memory", "", where);
     return;
   }
-  fail(in_.conversions ? DiagCode::target_unsupported : DiagCode::conversion_refused, op.path,
+  fail(in_.conversions ? DiagCode::target_unsupported : DiagCode::conversion_refused, path,
        "buffer '" + ops_.values[i].name + "' is held as " + fragment(state_, v).to_text() + " (" + state_.reason[i] +
            "), and the operation " + why,
-       hint + ", or go through a shared buffer", op.location);
+       hint + ", or go through a shared buffer", where);
+}
+
+namespace {
+
+std::vector<ir::ExprId> scalars_of(const ir::Program& p, ir::StmtId id) {
+  if (const auto* loop = p.as<ir::Loop>(id)) return {loop->begin, loop->extents[0]};
+  if (const auto* branch = p.as<ir::Branch>(id)) return {branch->condition};
+  std::vector<ir::ExprId> list;
+  if (const auto* op = p.as<ir::TileOp>(id)) {
+    list.push_back(op->value);
+    for (const ir::Region& r : op->operands) list.insert(list.end(), r.offsets.begin(), r.offsets.end());
+  }
+  return list;
+}
+
+// Some element of the buffer that is read is not told by a constant index.
+bool reads_any_element(const ir::Program& p, std::vector<ir::ExprId> todo, ir::BufferId buffer) {
+  std::set<ir::ExprId> seen;
+  while (!todo.empty()) {
+    const ir::ExprId at = todo.back();
+    todo.pop_back();
+    if (!at.valid() || !seen.insert(at).second) continue;
+    const ir::ExprNode& n = p.exprs[at];
+    todo.insert(todo.end(), {n.a, n.b, n.c});
+    if (n.op != ir::ExprOp::load) continue;
+    for (ir::ExprId index : p.exprs.indices(at)) {
+      todo.push_back(index);
+      if (n.object == buffer && !p.exprs.is_const_int(index)) return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+void Inference::check_scalars() {
+  std::vector<std::string> paths;
+  for (const auto& [where, v] : ops_.scalar_reads) {
+    if (failed() || !distributed(v) || in_.target.is_host()) continue;
+    const bool chosen = fragment(state_, v).registers() > kMostRegisterChoices && !in_unrolled_.count(where.first) &&
+                        reads_any_element(p_, scalars_of(p_, where.first), where.second);
+    if (everywhere(v) && !chosen) continue;
+    if (paths.empty()) paths = ir::statement_paths(p_);
+    cannot_hold(paths[where.first.value], p_.stmt(where.first).location, std::nullopt, v,
+                chosen ? "reads one of its elements, told at run time" : "reads it in every thread",
+                "keep what scalars read in a small local buffer");
+  }
 }
 
 bool Inference::too_many_choices(const KernelOp& op, const Fragment& iteration, size_t access) const {

@@ -78,8 +78,12 @@ class Inference {
   void pin_in_memory();
   // The access makes it impossible to hold the value in registers: it goes to memory, or that is refused.
   void cannot_hold(const KernelOp& op, int v, const std::string& why, const std::string& hint);
+  void cannot_hold(const std::string& path, const SourceLocation& where, std::optional<size_t> op, int v,
+                   const std::string& why, const std::string& hint);
   // The access takes a register that is told at run time only, of more than can be chosen among.
   bool too_many_choices(const KernelOp& op, const layout::Fragment& iteration, size_t access) const;
+  // Conditions, bounds, offsets and fill values: every thread reads them.
+  void check_scalars();
   void find_unrolled(const ir::Block& block, bool inside);
   bool works_on_registers(int v) const;  // a matrix atom does
 
