@@ -108,7 +108,8 @@ void Inference::strict_fragment(size_t op_index, int v, const Fragment& want, co
   }
   if (fragment(state_, v).equivalent(want)) return;
   if (in_.target.is_host()) return use_loop(op_index, v, want.to_text(), fragment(state_, v).to_text());
-  if (!accumulator) return;  // a conversion is made when the op is finished
+  // A conversion is made when the op is finished.
+  if (!accumulator || state_.origin[static_cast<size_t>(v)] != Origin::given) return;
   fail(DiagCode::schedule_illegal, op.path,
        "accumulator '" + ops_.values[static_cast<size_t>(v)].name + "' is held as " +
            fragment(state_, v).to_text() + " (" + state_.pinned_by[static_cast<size_t>(v)] + ") but " + why +

@@ -15,7 +15,9 @@ void OpLowering::emit_thread_nest(const layout::Fragment& iteration, int64_t vec
   k_.emit_walk({iteration, vector, !registers && !k_.options_.assume_aligned, op_.path},
                [&](const Nest& nest, thread::Block& body) {
                  written_.clear();
+                 k_.walked_ = k_.both(ExprId(), nest.inside);
                  emit(nest, body);
+                 k_.walked_ = ExprId();
                },
                out_);
 }

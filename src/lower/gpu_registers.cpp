@@ -36,7 +36,7 @@ MemoryId KernelLowering::add_registers(const std::string& name, ir::DType type, 
 
 // Threads may hold fewer elements than they have registers, or none; they compute on all registers all the same, and
 // code generation must not see that as something that does not happen.
-void KernelLowering::clear_unheld(const Held& h, thread::Block& out, const std::string& origin) {
+void KernelLowering::clear_unheld(const Held& h, thread::Block& out, const std::string& origin, bool all) {
   ir::ExprPool& e = out_.exprs;
   const layout::Layout& map = h.fragment->map();
   bool unheld = false;
@@ -45,12 +45,36 @@ void KernelLowering::clear_unheld(const Held& h, thread::Block& out, const std::
   int64_t holders = 1;
   for (const Digit& d : map.digits())
     if (d.output == layout::kThread && d.stride > 0) holders *= d.extent;
-  if (!unheld && holders == h.fragment->threads()) return;
+  if (!all && !unheld && holders == h.fragment->threads()) return;
   const thread::Memory& m = out_.memory(h.memory);
   const ExprId zero = e.const_number(0, m.type), extent = e.const_int(m.elements);
   const VarId var = out_.add_var("i" + std::to_string(out_.vars.size()), ir::VarKind::loop);
   const thread::StmtId store = out_.add(thread::Store{h.memory, e.var(var), zero, ExprId(), false, ExprId()}, origin);
   out.push_back(out_.add(thread::Loop{var, extent, thread::LoopForm::unrolled, {store}}, origin));
+}
+
+std::set<int> KernelLowering::moved_unwritten() const {
+  std::set<int> moved;
+  for (const infer::KernelOp& op : ops_.ops) {
+    for (const auto& c : schedule::conversions_of(p_, ops_, op, schedule_.values, schedule_.conversions))
+      if (c.before) moved.insert(c.value);
+    const plan::OpPlan* plan = plan::find_op(schedule_, op.path);
+    for (const infer::OpAccess& a : op.accesses)
+      if (a.value >= 0 && plan && !plan->through_memory.empty()) moved.insert(a.value);
+  }
+  // The first op writes all of it, and always runs.
+  for (auto it = moved.begin(); it != moved.end();) {
+    const auto first = std::find_if(ops_.ops.begin(), ops_.ops.end(), [&](const infer::KernelOp& op) {
+      return std::any_of(op.accesses.begin(), op.accesses.end(), [&](const auto& a) { return a.value == *it; });
+    });
+    const auto* op = p_.as<ir::TileOp>(first->stmt);
+    bool whole = op && std::find(kernel_.body.begin(), kernel_.body.end(), first->stmt) != kernel_.body.end();
+    for (const infer::OpAccess& a : first->accesses)
+      if (whole && a.value == *it)
+        whole = a.write && !a.read && op->operands[static_cast<size_t>(a.operand)].extents == p_.tile_shape(a.buffer);
+    it = whole ? moved.erase(it) : std::next(it);
+  }
+  return moved;
 }
 
 bool KernelLowering::fixed_index(ExprId index) const {

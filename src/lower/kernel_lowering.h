@@ -210,8 +210,10 @@ class KernelLowering {
   // always) is when it is one.
   ExprId register_index(const layout::Fragment& f, std::span<const ExprId> indices, ExprId* inside);
   bool fixed_index(ExprId index) const;
-  // Registers that hold no element of the fragment get a value.
-  void clear_unheld(const Held& h, thread::Block& out, const std::string& origin);
+  // Registers that hold no element of the fragment get a value; so do all that may be moved before they are written.
+  void clear_unheld(const Held& h, thread::Block& out, const std::string& origin, bool all = false);
+  // Values that are moved as a whole to another layout or to memory, with nothing that must have written them before.
+  std::set<int> moved_unwritten() const;
   // This thread holds the element.
   ExprId holds(const layout::Fragment& f, std::span<const ExprId> indices);
   MemoryId add_registers(const std::string& name, ir::DType type, int64_t elements);
@@ -246,6 +248,7 @@ class KernelLowering {
   ExprId assumed_interior_;         // GPU: condition under which all accesses to tensors are in bounds; holds here
   std::vector<Bound> bounds_;       // GPU: bounds of tensors that accesses were predicated with
   bool staged_ = false;             // GPU: an element is read by all of its copies' threads before one writes it
+  ExprId walked_;                          // GPU: loads of tensors need it, the point is no padding; invalid: it is none
   std::map<VarId, ExprId> block_indices_;  // GPU: program block index -> expression of the one block variable
   std::set<VarId> fixed_vars_;             // GPU: constants after unrolling, and vector lanes
   std::map<int, Held> converted_;          // GPU: values the op being lowered sees in another form

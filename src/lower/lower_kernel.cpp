@@ -167,8 +167,10 @@ Expected<thread::ThreadProgram> KernelLowering::run() {
   if (gpu() && options_.assume_aligned) assume_alignment();
   gpu() ? declare_linear_grid() : declare_grid();
   declare_values();
+  const std::set<int> moved = gpu() ? moved_unwritten() : std::set<int>();
   for (size_t v = 0; gpu() && v < ops_.values.size(); ++v)
-    if (schedule_.values[v].fragment) clear_unheld(held(static_cast<int>(v)), out_.body, kernel_.name);
+    if (schedule_.values[v].fragment)
+      clear_unheld(held(static_cast<int>(v)), out_.body, kernel_.name, moved.count(static_cast<int>(v)) > 0);
   block(kernel_.body, out_.body);
   if (gpu() && !failed()) replace_block_indices();
   if (failed()) return std::move(error_);

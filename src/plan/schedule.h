@@ -29,7 +29,7 @@ const char* origin_name(Origin o);
 struct ValuePlan {
   std::string value;
   std::optional<layout::Fragment> fragment;  // fragment and local scope
-  std::optional<layout::Layout> memory;      // shared scope
+  std::optional<layout::Layout> memory;      // shared scope, and what registers cannot hold
   int64_t slots = 1;                         // copies alive at once in a pipelined loop
   Origin origin = Origin::free;
   std::string reason;
@@ -48,9 +48,9 @@ struct OpPlan {
   std::optional<layout::Fragment> iteration;  // element-wise work: iteration point -> (thread, register)
   int64_t vector = 1;                         // elements one access moves
   bool streaming = false;                     // results bypass the caches
+  std::string reason;
   // Fragments whose elements the op finds in shared memory: put there in front of it, fetched from there behind it.
   std::vector<std::string> through_memory;
-  std::string reason;
   bool operator==(const OpPlan&) const = default;
 };
 

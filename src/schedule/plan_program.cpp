@@ -114,7 +114,10 @@ Expected<infer::InferResult> replay(const ir::Program& p, const KernelOps& ops, 
         const plan::ValuePlan& v =
             r.values[static_cast<size_t>(op.accesses[static_cast<size_t>(operand)].value)];
         if (m && threads == 1) return v.memory && v.memory->equivalent(*m);
-        if (f && (threads == 1 || operand == 2)) return v.fragment && v.fragment->equivalent(*f);
+        const bool converted = std::any_of(given.conversions.begin(), given.conversions.end(), [&](const auto& c) {
+          return c.value == v.value && c.producer == op.path;
+        });
+        if (f && (threads == 1 || (operand == 2 && !converted))) return v.fragment && v.fragment->equivalent(*f);
         return true;
       };
       if (!fits(0, g.a_memory, g.a_fragment ? &*g.a_fragment : nullptr) ||

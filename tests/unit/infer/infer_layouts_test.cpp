@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "check/check_program.h"
 #include "ir/text.h"
 #include "ops/gemm_plan.h"
@@ -190,8 +192,8 @@ kernel k grid (b: 1) threads 128 {
   EXPECT_TRUE(Inferred(text, nullptr, true, "x86-64-v4").result().conversions.empty());
 }
 
-TEST(InferLayouts, TwoAccumulatorsOfOneValueMustAgree) {
-  Inferred k(R"(tl 1 program p
+TEST(InferLayouts, TwoAccumulatorsOfOneValueAreConverted) {
+  const std::string text = R"(tl 1 program p
 tensor A: f16[64, 64] readonly
 tensor B: f16[64, 64] readonly
 tensor D: f32[64, 64]
@@ -206,11 +208,107 @@ kernel k grid (b: 1) threads 128 {
   gemm As, Bs -> x {policy=full_col}
   copy x -> D
 }
-)");
-  ASSERT_FALSE(k.error().diagnostics.empty());
-  EXPECT_EQ(k.error().diagnostics[0].code, DiagCode::schedule_illegal);
-  EXPECT_EQ(k.error().diagnostics[0].op, "k/gemm#1");
-  EXPECT_FALSE(k.error().diagnostics[0].hint.empty());
+)";
+  Inferred k(text);
+  ASSERT_TRUE(k.error().diagnostics.empty()) << k.error().to_text();
+  ASSERT_EQ(k.result().conversions.size(), 2u);  // in front of the second product and behind it
+  EXPECT_EQ(k.result().conversions[0].consumer, "k/gemm#1");
+  EXPECT_EQ(k.result().conversions[1].producer, "k/gemm#1");
+  EXPECT_EQ(k.result().conversions[1].to, k.fragment("x"));
+
+  Inferred strict(text, nullptr, false);
+  ASSERT_FALSE(strict.error().diagnostics.empty());
+  EXPECT_EQ(strict.error().diagnostics[0].code, DiagCode::conversion_refused);
+  EXPECT_EQ(strict.error().diagnostics[0].op, "k/gemm#1");
+  EXPECT_FALSE(strict.error().diagnostics[0].hint.empty());
+}
+
+// Fragments and local buffers of one kernel: which are in registers, which in shared memory.
+const std::string kHeld = R"(tl 1 program p
+tensor X: f32[4, 32] readonly
+tensor Y: f32[4, 32]
+tensor Z: f32[4]
+
+kernel k grid (b: 1) threads 128 {
+  alloc followed: fragment f32[4, 32]
+  alloc turned: fragment f32[4, 32]
+  alloc scalar: local f32[1]
+  alloc small: local f32[8]
+  alloc scattered: local f32[32]
+  alloc chosen: local i64[100]
+  alloc part: fragment f32[4]
+  copy X -> followed
+  copy X -> turned
+  fill scalar, 2.0f32
+  copy X[0 :+ 1, 0 :+ 4] -> small[2 :+ 4]
+  parallel i, j in 4, 32 {
+    Y[i, j] = followed[i, j] + turned[3 - i, 31 - j] * scalar[0] + small[3]
+  }
+  parallel j in 32 {
+    scattered[31 - j] = X[0, j]
+    Y[1, j] = 1.0f32
+  }
+  copy scattered -> Y[0 :+ 1, 0 :+ 32]
+  fill chosen, 3
+  serial i in 0 .. 100 {
+    if chosen[i] < 3 {
+      fill followed, 0.0f32
+    }
+  }
+  reduce turned[0 :+ 4, 0 :+ 16] -> part {axis=1}
+  copy part -> Z
+}
+)";
+
+TEST(InferLayouts, WhatRegistersCannotHoldIsInMemory) {
+  Inferred k(kHeld);
+  ASSERT_TRUE(k.error().diagnostics.empty()) << k.error().to_text();
+  for (const char* name : {"followed", "scalar", "small", "part"}) {
+    EXPECT_TRUE(k.value(name).fragment) << name;
+    EXPECT_FALSE(k.value(name).memory) << name;
+  }
+  for (const char* name : {"turned", "scattered", "chosen"}) {
+    EXPECT_TRUE(k.value(name).memory) << name;
+    EXPECT_FALSE(k.value(name).fragment) << name;
+    const auto& notes = k.result().notes;
+    EXPECT_TRUE(std::any_of(notes.begin(), notes.end(), [&](const plan::Note& n) {
+      return n.path == std::string("k:") + name && n.text.find("shared memory: k/") != std::string::npos;
+    })) << name;
+  }
+  EXPECT_EQ(k.op("copy#2").iteration->replicas(), 128);  // every thread fills its own copy of `small`
+}
+
+TEST(InferLayouts, NothingIsInMemoryOnTheHost) {
+  Inferred k(kHeld, nullptr, true, "x86-64-v3");
+  ASSERT_TRUE(k.error().diagnostics.empty()) << k.error().to_text();
+  for (const plan::ValuePlan& v : k.result().values) EXPECT_TRUE(v.fragment) << v.value;
+}
+
+TEST(InferLayouts, AMatrixAtomKeepsItsRegisters) {
+  const std::string text = R"(tl 1 program p
+tensor A: f16[64, 64] readonly
+tensor D: f32[64, 64]
+
+kernel k grid (b: 1) threads 128 {
+  alloc a: shared f16[64, 64]
+  alloc x: fragment f32[64, 64]
+  copy A -> a
+  gemm a, a -> x {clear}
+  parallel i, j in 64, 64 {
+    D[i, j] = x[63 - i, j]
+  }
+}
+)";
+  Inferred k(text);
+  ASSERT_TRUE(k.error().diagnostics.empty()) << k.error().to_text();
+  EXPECT_TRUE(k.fragment("x").equivalent(k.gemm().c));
+  EXPECT_EQ(k.op("i.j").through_memory, std::vector<std::string>{"k:x"});
+  EXPECT_TRUE(k.op("gemm#0").through_memory.empty());
+
+  Inferred strict(text, nullptr, false);
+  ASSERT_FALSE(strict.error().diagnostics.empty());
+  EXPECT_EQ(strict.error().diagnostics[0].code, DiagCode::conversion_refused);
+  EXPECT_EQ(strict.error().diagnostics[0].op, "k/i.j");
 }
 
 TEST(InferLayouts, AGivenLayoutComesFirst) {

@@ -29,9 +29,9 @@ Schedule full_schedule() {
   k.threads = 128;
   k.raster = RasterPlan{"grouped", 8, "neighbouring blocks share B"};
   k.ops = {
-      {"gemm/ko/copy#0", Engine::async_copy, "cp_async_16", 1, 1, std::nullopt, 8, false, "16 bytes per thread"},
-      {"gemm/ko/gemm#0", Engine::mma, "mma_m16n8k16_f16", 2, 2, std::nullopt, 1, false, "fewest shared loads"},
-      {"gemm/i.j/store#0", Engine::loop, "", 1, 1, acc, 4, true, "rows are contiguous"},
+      {"gemm/ko/copy#0", Engine::async_copy, "cp_async_16", 1, 1, std::nullopt, 8, false, "16 bytes per thread", {}},
+      {"gemm/ko/gemm#0", Engine::mma, "mma_m16n8k16_f16", 2, 2, std::nullopt, 1, false, "fewest shared loads", {}},
+      {"gemm/i.j/store#0", Engine::loop, "", 1, 1, acc, 4, true, "rows are contiguous", {"gemm:acc@1"}},
   };
   k.values = {
       {"gemm:As", std::nullopt, swizzled(), 3, Origin::strict, "free of bank conflicts"},
@@ -234,9 +234,9 @@ TEST(ScheduleText, ReadsWell) {
 
 kernel gemm  128 threads, raster grouped by 8 -- neighbouring blocks share B
   ops
-    gemm/ko/copy#0    async_copy  cp_async_16, vector 8        -- 16 bytes per thread
-    gemm/ko/gemm#0    mma         mma_m16n8k16_f16, warps 2x2  -- fewest shared loads
-    gemm/i.j/store#0  loop        vector 4, streaming          -- rows are contiguous
+    gemm/ko/copy#0    async_copy  cp_async_16, vector 8                           -- 16 bytes per thread
+    gemm/ko/gemm#0    mma         mma_m16n8k16_f16, warps 2x2                     -- fewest shared loads
+    gemm/i.j/store#0  loop        vector 4, streaming, gemm:acc@1 through memory  -- rows are contiguous
       64x64 over 128 threads, 32 registers each
       threads 128 : (64,64) -> [0: d0/1%8*16 + d1/4%16*1; 1: d0/8%8*4 + d1/1%4*1]
   values
