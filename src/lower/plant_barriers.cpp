@@ -38,6 +38,10 @@ class Planter {
  public:
   explicit Planter(ThreadProgram& p) : p_(p), oracle_(p) {
     for (const thread::Memory& m : p.memories) back_ = std::max(back_, m.slots + 2);
+    // Barriers that lowering put are needed as far as accesses say so.
+    for (size_t i = 0; i < p.stmts.size(); ++i)
+      if (const auto* b = as<thread::Barrier>(StmtId(i)); b && b->id == 0 && thread::is_block_barrier(p, *b))
+        planted_.insert(StmtId(i));
   }
 
   Checked run() {
@@ -137,7 +141,7 @@ class Planter {
   // Puts what is needed in front of block[i]; false, and nothing is done, when that does not help.
   bool order(Block& block, size_t& i, State& state, Need need) {
     State behind = state;
-    const std::vector<StmtId> ordered = ordering(need, block[i]);
+    const std::vector<StmtId> ordered = ordering(need, state, block[i]);
     for (StmtId s : ordered) walk(s, behind);
     if (walk(block[i], behind) != Need::nothing) return false;
     block.insert(block.begin() + static_cast<long>(i), ordered.begin(), ordered.end());
@@ -146,11 +150,12 @@ class Planter {
     return true;
   }
 
-  std::vector<StmtId> ordering(Need need, StmtId before) {
+  std::vector<StmtId> ordering(Need need, const State& state, StmtId before) {
     const std::string origin = p_.stmts[before.value].origin;
     std::vector<StmtId> s;
     if (need == Need::wait) {
-      s.push_back(p_.add(thread::AsyncCommit{}, origin));
+      const bool open = std::any_of(state.begin(), state.end(), [](auto& o) { return o.first.in_flight && o.second == 0; });
+      if (open) s.push_back(p_.add(thread::AsyncCommit{}, origin));
       s.push_back(p_.add(thread::AsyncWait{0}, origin));
     }
     s.push_back(p_.add(thread::Barrier{}, origin));

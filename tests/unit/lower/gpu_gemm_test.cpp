@@ -249,6 +249,20 @@ TEST(GpuGemm, ProgramsOfOtherTests) {
   }
 }
 
+TEST(GpuGemm, ThreadsAreChosenByRegisters) {
+  const target::Target target = *target::find_target("sm_80");
+  const std::pair<int64_t, int64_t> sizes[] = {{128, 128}, {128, 256}, {256, 256}};
+  const int64_t threads[] = {128, 256, 512};
+  for (size_t i = 0; i < 3; ++i) {
+    Case c{.m = sizes[i].first, .n = sizes[i].second, .threads = 128};
+    std::string text = text_of(c);
+    text.erase(text.find("threads 128 "), 12);
+    const plan::Schedule schedule = plan_for(parse(text), target);
+    ASSERT_FALSE(HasFailure());
+    EXPECT_EQ(schedule.kernels[0].threads, threads[i]);
+  }
+}
+
 // The value of the last iteration is read behind the loop; another tile is read before it is copied.
 TEST(GpuPipeline, ValuesThatLiveAcrossIterations) {
   expect_simulated(R"(
