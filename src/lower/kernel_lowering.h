@@ -230,6 +230,7 @@ class KernelLowering {
   int scalar_value_ = -1;                     // while a scalar is lowered: the value it reads
   std::string origin_;
   bool interior_ = false;  // the tile op's regions are known to be in bounds
+  ExprId no_padding_;      // GPU: the point being walked is no padding; invalid: it never is, or none is walked
   ExprId assumed_interior_;         // GPU: condition under which all accesses to tensors are in bounds; holds here
   std::vector<Bound> bounds_;       // GPU: bounds of tensors that accesses were predicated with
   bool staged_ = false;             // GPU: an element is read by all of its copies' threads before one writes it
