@@ -44,11 +44,6 @@ Difference compare(const Tensor& expected, const Tensor& actual, double toleranc
   return out;
 }
 
-void launch(const Kernel& kernel, const std::vector<tl_arg>& args) {
-  tl_error* error = nullptr;
-  require(tl_kernel_launch(kernel.get(), nullptr, args.data(), args.size(), &error), error, "launching");
-}
-
 double tolerance_of(tl_dtype dtype, const CommandLine& line) {
   const auto given = line.get("tolerance");
   return given ? std::strtod(given->c_str(), nullptr) : default_tolerance(dtype);

@@ -1,13 +1,11 @@
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 
 #include "command_line.h"
 #include "commands.h"
 #include "device_tensors.h"
-#include "element.h"
 #include "library.h"
 #include "result_comparison.h"
 #include "result_forms.h"
@@ -16,6 +14,11 @@
 namespace tool {
 
 namespace {
+
+void launch(const Kernel& kernel, const std::vector<tl_arg>& args) {
+  tl_error* error = nullptr;
+  require(tl_kernel_launch(kernel.get(), nullptr, args.data(), args.size(), &error), error, "launching");
+}
 
 // One launch gives the results; further ones the time. On a GPU as many launches stand between two looks at the
 // clock as fill a fifth of a millisecond, since looking waits for the device.
