@@ -45,6 +45,11 @@ Value* GpuEmitter::resized(Value* v, unsigned bits, ExprId e) {
   return resized(v, bits, facts_.range(e).lo >= 0);
 }
 
+Value* GpuEmitter::held_value(ExprId e) {
+  Value* v = value(e);
+  return is_index(exprs_.type(e)) ? resized(v, 64, e) : v;
+}
+
 GpuEmitter::Emitted GpuEmitter::emit_expr(ExprId e) {
   if (auto known = memo_.find(e.value); known != memo_.end()) return known->second;
   Emitted r = compute_expr(e);
@@ -62,8 +67,10 @@ GpuEmitter::Emitted GpuEmitter::compute_expr(ExprId e) {
       return {constant(n), 0};
     case ExprOp::var:
       return emit_var(n, e);
-    case ExprOp::load:
-      return emit_load(e);
+    case ExprOp::load: {
+      Emitted v = emit_load(e);
+      return {is_index(n.type) ? resized(v.value, index_bits(e), e) : v.value, v.level};
+    }
     default:
       break;
   }

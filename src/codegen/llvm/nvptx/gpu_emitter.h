@@ -111,6 +111,7 @@ class GpuEmitter : private ProgramEmitter {
 
   // expressions (emit_values.cpp)
   llvm::Value* value(ir::ExprId e) { return emit_expr(e).value; }
+  llvm::Value* held_value(ir::ExprId e);  // in the type memories hold: i64 in 64 bits
   Emitted emit_expr(ir::ExprId e);
   Emitted compute_expr(ir::ExprId e);
   Emitted emit_var(const ir::ExprNode& n, ir::ExprId e);
