@@ -58,6 +58,8 @@ TEST(GpuMath, Casts) {
   EXPECT_HAS(compile_gpu(cast(DType::f32, DType::f16)).ptx, "cvt.rn.f16.f32");
   EXPECT_HAS(compile_gpu(cast(DType::f64, DType::i32)).ptx, "cvt.rzi.s32.f64");
   EXPECT_LACKS(compile_gpu(cast(DType::f32, DType::i32)).ptx, "setp");
+  for (DType from : kAll)
+    EXPECT_HAS(compile_gpu(cast(from, DType::i64)).ptx, "st.global.u64");
   ASSEMBLES_OR_SKIP(all);
 }
 

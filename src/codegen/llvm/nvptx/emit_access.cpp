@@ -218,7 +218,7 @@ GpuEmitter::Emitted GpuEmitter::emit_load(ExprId e) {
 void GpuEmitter::emit_store(const thread::Store& s) {
   Condition c = condition(s.predicate);
   if (c.never) return;
-  store_element(s, s.index, value(s.value), c);
+  store_element(s, s.index, held_value(s.value), c);
 }
 
 // All lanes are computed before the first is stored.
@@ -232,7 +232,7 @@ void GpuEmitter::emit_vector_store(const thread::Store& s) {
     }
   };
   Values held;
-  each_lane([&](size_t) { held.push_back(value(s.value)); });
+  each_lane([&](size_t) { held.push_back(held_value(s.value)); });
   if (refused()) return;
   if (!registers_.owns(s.memory) && uniform(s.predicate))
     if (auto at = contiguous(s.memory, s.index)) return store_wide(s, *at, held, condition(s.predicate));

@@ -40,6 +40,7 @@ std::optional<std::string> GpuEmitter::emit() {
   open_scope(true);
   bind_params();
   bind_launch_vars();
+  if (!refused()) emit_early_divisions();
   emit_body(program_.body);
   b_.CreateRetVoid();
   close_scope();

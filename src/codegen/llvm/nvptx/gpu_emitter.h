@@ -7,6 +7,7 @@
 #pragma once
 
 #include <array>
+#include <set>
 #include <unordered_map>
 
 #include "codegen/llvm/nvptx/index_facts.h"
@@ -63,6 +64,10 @@ class GpuEmitter : private ProgramEmitter {
   void bind_params();
   void bind_launch_vars();
   llvm::Value* launch_register(llvm::Intrinsic::ID id, int64_t count);
+  // Divisions by dims that depend on the launch alone, before branches and loops could repeat them (emit_early.cpp).
+  void emit_early_divisions();
+  void collect_early(const thread::Block& body, std::set<ir::ExprId>& divisions);
+  void collect_divisions(ir::ExprId e, std::set<ir::ExprId>& divisions, std::unordered_map<ir::ExprId, bool>& known);
 
   // statements (emit_control.cpp, emit_sync.cpp, emit_matrix.cpp)
   void emit_statement(const thread::Stmt& s) override;
@@ -111,12 +116,14 @@ class GpuEmitter : private ProgramEmitter {
 
   // expressions (emit_values.cpp)
   llvm::Value* value(ir::ExprId e) { return emit_expr(e).value; }
+  llvm::Value* held_value(ir::ExprId e);  // in the type memories hold: i64 in 64 bits
   Emitted emit_expr(ir::ExprId e);
   Emitted compute_expr(ir::ExprId e);
   Emitted emit_var(const ir::ExprNode& n, ir::ExprId e);
   Emitted emit_index_unary(const ir::ExprNode& n, ir::ExprId e);
   Emitted emit_index_binary(const ir::ExprNode& n, ir::ExprId e);
   llvm::Value* index_operation(const ir::ExprNode& n, ir::ExprId e, llvm::Value* a, llvm::Value* b);
+  llvm::Value* divided_narrow(const ir::ExprNode& n, ir::ExprId e, llvm::Value* a, llvm::Value* b);
   llvm::Value* modular(const ir::ExprNode& n, ir::ExprId e, llvm::Value* a, llvm::Value* b);
   unsigned index_bits(ir::ExprId e) { return facts_.narrow(e) ? 32 : 64; }
   llvm::Value* resized(llvm::Value* v, unsigned bits, bool non_negative);
