@@ -77,6 +77,15 @@ Fragment Inference::element_iteration(size_t index, plan::OpPlan& plan) {
     plan.reason = "threads follow " + ops_.values[static_cast<size_t>(v)].name;
     return *pull_back(fragment(state_, v), op.view.accesses[static_cast<size_t>(root)], op.view.extents);
   }
+  // What every thread holds a copy of, every thread writes.
+  const bool everywhere = std::any_of(op.accesses.begin(), op.accesses.end(), [&](const OpAccess& a) {
+    return a.write && distributed(a.value) && pinned(state_, a.value) &&
+           fragment(state_, a.value).replicas() == in_.threads;
+  });
+  if (everywhere && in_.threads > 1) {
+    plan.reason = "every thread writes its own copy";
+    return Fragment::replicated(op.view.extents, in_.threads);
+  }
   std::vector<Fragment> list = candidates(op);
   size_t best = 0;
   double best_cost = INFINITY;
