@@ -16,16 +16,19 @@ Value* approximate_exp2(Builder& b, Value* x) {
 }
 
 // e^x = 2^n * 2^f. n is kept where 2^n is a normal number; what lies beyond stays in f, so that overflow, denormals
-// and infinities come out of the instruction and the last multiplication.
+// and infinities come out of the instruction and the last multiplication. n is rounded and its exponent field made by
+// adding 1.5 * 2^23, after a saturation that is free of charge.
 Value* exp_nvptx(Builder& b, const MachineFeatures& features, Value* x) {
   Parts p(b, features, x);
-  Value* scaled = b.CreateFMul(x, p.number(0x1.715476p+0));
-  if (features.approximate) return approximate_exp2(b, scaled);
-  Value* n = p.nearest(scaled);
-  n = b.CreateMaxNum(b.CreateMinNum(n, p.number(127)), p.number(-126));
+  constexpr double kLog2e = 0x1.71547652b82fep+0, kLow = -126, kSteps = 253, kBias = 127, kMagic = 0x1.8p23;
+  if (features.approximate) return approximate_exp2(b, b.CreateFMul(x, p.number(kLog2e)));
+  Value* part = p.fma(x, p.number(kLog2e / kSteps), p.number(-kLow / kSteps));
+  part = b.CreateIntrinsic(llvm::Intrinsic::nvvm_saturate_f, {}, {part});
+  Value* biased = p.fma(part, p.number(kSteps), p.number(kMagic + kLow + kBias));
+  Value* n = b.CreateFSub(biased, p.number(kMagic + kBias));
   Value* f = p.fma(x, p.number(0x1.715476p+0), b.CreateFNeg(n));
   f = p.fma(x, p.number(0x1.4ae0cp-26), f);
-  Value* power = p.from_bits(b.CreateShl(b.CreateAdd(p.to_integer(n), p.integer(127)), p.integer(23)));
+  Value* power = p.from_bits(b.CreateShl(p.bits(biased), p.integer(23)));
   return b.CreateFMul(b.CreateIntrinsic(llvm::Intrinsic::nvvm_ex2_approx_ftz_f, {}, {f}), power);
 }
 

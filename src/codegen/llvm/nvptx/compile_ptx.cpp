@@ -10,7 +10,6 @@
 #include "codegen/llvm/machine_code.h"
 #include "codegen/llvm/nvptx/gpu_emitter.h"
 #include "codegen/llvm/optimise.h"
-#include "support/worker.h"
 
 namespace tilegen::codegen {
 namespace {
@@ -116,18 +115,10 @@ Expected<PtxResult> compile_ptx(Kernels kernels, const target::Target& target, c
   auto machine = make_gpu_machine(target, least_ptx(*architecture, kernels));
   if (!machine) return machine.error();
   PtxResult result;
-  std::optional<Error> failure;
-  Checked ran = run_on_big_stack([&] {
-    auto* compile = new Compile;
-    compile->machine = std::move(*machine);
-    std::optional<std::string> fatal =
-        run_guarded([&] { failure = generate(*compile, kernels, architecture->sm, options, result); });
-    if (fatal)
-      failure = backend_error(names_of(kernels), "LLVM: " + *fatal);
-    else
-      delete compile;  // after a fatal error its objects are in no state to be destroyed
-  });
-  if (!ran) return ran.error();
+  auto compile = std::make_unique<Compile>();
+  compile->machine = std::move(*machine);
+  auto failure = run_compile(std::move(compile), kernels,
+                             [&](Compile& c) { return generate(c, kernels, architecture->sm, options, result); });
   if (failure) return *failure;
   return result;
 }
