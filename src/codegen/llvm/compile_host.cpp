@@ -80,8 +80,8 @@ Expected<HostCodeResult> compile_host(std::span<const thread::ThreadProgram> ker
   HostCodeResult result;
   auto compile = std::make_unique<Compile>();
   compile->machine = std::move(*machine);
-  auto failure =
-      run_compile(std::move(compile), kernels, [&](Compile& c) { return generate(c, kernels, options, result); });
+  auto failure = run_compile(std::move(compile), kernels,
+                             [&](Compile& c) { return generate(c, kernels, options, result); });
   if (failure) return *failure;
   return result;
 }

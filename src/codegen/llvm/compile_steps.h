@@ -35,8 +35,8 @@ std::string names_of(std::span<const thread::ThreadProgram> kernels);  // "a, b"
 // What LLVM's verifier finds.
 std::optional<Error> invalid_module(const llvm::Module& m, std::span<const thread::ThreadProgram> kernels);
 
-// Runs `work` on what one compile owns of LLVM, on a big stack. After a fatal error of LLVM the objects are in no state
-// to be destroyed and stay behind.
+// Runs `work` on what one compile owns of LLVM, on a big stack. After a fatal error of LLVM the objects are
+// in no state to be destroyed and stay behind.
 template <class Owned, class Work>
 std::optional<Error> run_compile(std::unique_ptr<Owned> owned, std::span<const thread::ThreadProgram> kernels,
                                  const Work& work) {

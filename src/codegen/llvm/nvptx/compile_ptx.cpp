@@ -43,8 +43,8 @@ int least_ptx(const Architecture& architecture, Kernels kernels) {
   return ptx;
 }
 
-// Passes of LLVM's code generator that make these kernels slower: strength reduction of loops gives every shared address
-// of an unrolled body an induction variable of its own.
+// Passes of LLVM's code generator that make these kernels slower: strength reduction of loops gives every
+// shared address of an unrolled body an induction variable of its own.
 class PassChoice final : public llvm::OptPassGate {
  public:
   bool isEnabled() const override { return true; }
@@ -84,7 +84,8 @@ std::optional<Error> emit_module(Compile& c, Kernels kernels, int sm, const GpuC
   return options.verify ? invalid_module(*c.module, kernels) : std::nullopt;
 }
 
-std::optional<Error> generate(Compile& c, Kernels kernels, int sm, const GpuCodegenOptions& options, PtxResult& result) {
+std::optional<Error> generate(Compile& c, Kernels kernels, int sm, const GpuCodegenOptions& options,
+                              PtxResult& result) {
   Clock clock;
   collect_diagnostics(c.context, c.errors);
   c.context.setOptPassGate(c.passes);
@@ -107,7 +108,8 @@ std::optional<Error> generate(Compile& c, Kernels kernels, int sm, const GpuCode
 
 }  // namespace
 
-Expected<PtxResult> compile_ptx(Kernels kernels, const target::Target& target, const GpuCodegenOptions& options) {
+Expected<PtxResult> compile_ptx(Kernels kernels, const target::Target& target,
+                                const GpuCodegenOptions& options) {
   const Architecture* architecture = find_architecture(target);
   if (!architecture) return backend_error(names_of(kernels), "no PTX for target '" + target.cpu + "'");
   if (!options.symbols.empty() && options.symbols.size() != kernels.size())
@@ -117,8 +119,9 @@ Expected<PtxResult> compile_ptx(Kernels kernels, const target::Target& target, c
   PtxResult result;
   auto compile = std::make_unique<Compile>();
   compile->machine = std::move(*machine);
-  auto failure = run_compile(std::move(compile), kernels,
-                             [&](Compile& c) { return generate(c, kernels, architecture->sm, options, result); });
+  auto failure = run_compile(std::move(compile), kernels, [&](Compile& c) {
+    return generate(c, kernels, architecture->sm, options, result);
+  });
   if (failure) return *failure;
   return result;
 }
