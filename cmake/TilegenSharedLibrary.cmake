@@ -22,6 +22,7 @@ set_target_properties(tilegen PROPERTIES
   SOVERSION 0
   VERSION ${PROJECT_VERSION}
   PUBLIC_HEADER ${TILEGEN_HEADER}
+  SKIP_BUILD_RPATH ON  # it needs none: everything is inside
   LINK_DEPENDS ${TILEGEN_SYMBOL_MAP})
 target_link_options(tilegen PRIVATE
   -Wl,--version-script=${TILEGEN_SYMBOL_MAP} -Wl,--exclude-libs,ALL -Wl,-Bsymbolic -Wl,--gc-sections -Wl,--as-needed

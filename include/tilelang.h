@@ -332,7 +332,8 @@ typedef struct tl_kernel_info {
   int64_t local_bytes;               /* of a thread: spilled registers */
   int64_t static_shared_bytes;       /* of a block */
   int64_t dynamic_shared_bytes;      /* of a block; host: working memory of a thread */
-  const char *log;   /* what the driver's compiler said when the code was first loaded; "" before */
+  const char *log;   /* what the driver's compiler said when the code was first loaded; "" before. Simulated
+                        targets: findings and counters of the last launch, as JSON */
   double compile_ms; /* of all stages of tl_compile */
   double load_ms;    /* of the first load: the driver's compilation */
 } tl_kernel_info;
@@ -468,8 +469,10 @@ TL_API size_t tl_target_count(void);
 TL_API const char *tl_target_name_at(size_t index);
 
 /** A target by name: "host" (this machine), "x86-64-v3", "sm_80", ... An unknown name is TL_UNKNOWN_TARGET
- *  and the message lists the known ones. No device is needed. "cuda" and "cuda:1" stand for the target of
- *  this machine's first and second CUDA device, and are TL_DRIVER where there is none. */
+ *  and the message lists the known ones. No device is needed. "sim:sm_80" is sm_80 with the simulator in
+ *  place of a device: launches run on the host's memory and fail with what the simulator finds. "cuda" and
+ *  "cuda:1" stand for the target of this machine's first and second CUDA device, and are TL_DRIVER where
+ *  there is none. */
 TL_API tl_status tl_target_parse(const char *name, tl_target **out_target, tl_error **out_error);
 
 /** The best target that this library can compile for and run on this machine: that of the first CUDA device,

@@ -16,6 +16,31 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+// How launches of a simulated target run.
+Checked convert_simulation(const OptionValues& values, sim::SimOptions& out) {
+  struct Order {
+    const char* name;
+    sim::WarpOrder order;
+  };
+  constexpr Order kOrders[] = {{"round_robin", sim::WarpOrder::round_robin},
+                               {"reversed", sim::WarpOrder::reversed},
+                               {"random", sim::WarpOrder::random}};
+  bool known = false;
+  for (const Order& o : kOrders)
+    if (values.simulator_order == o.name) out.order = o.order, known = true;
+  if (!known)
+    return Error(DiagCode::unknown_option, "",
+                 "the option 'simulator_order' cannot be '" + values.simulator_order + "'",
+                 "the orders are round_robin, reversed, random");
+  if (values.simulator_async != "latest" && values.simulator_async != "earliest")
+    return Error(DiagCode::unknown_option, "",
+                 "the option 'simulator_async' cannot be '" + values.simulator_async + "'",
+                 "give latest or earliest");
+  out.async_latest = values.simulator_async == "latest";
+  out.seed = static_cast<uint64_t>(values.simulator_seed);
+  return Unit{};
+}
+
 Expected<driver::CompileOptions> convert(const tl_context& context, const OptionValues& values) {
   driver::CompileOptions o;
   o.conversions = values.conversions;
@@ -23,6 +48,7 @@ Expected<driver::CompileOptions> convert(const tl_context& context, const Option
   o.keep_assembly = values.keep_assembly;
   o.plan_only = values.plan_only;
   o.verify = values.verify;
+  if (Checked ok = convert_simulation(values, o.simulation); !ok) return ok.error();
   if (!values.schedule_json.empty()) {
     auto schedule = plan::schedule_from_json(values.schedule_json, context.limits);
     if (!schedule) return schedule.error();

@@ -71,6 +71,9 @@ struct OptionValues {
   bool keep_assembly = false;
   bool plan_only = false;
   bool verify = false;
+  std::string simulator_order = "round_robin";
+  std::string simulator_async = "latest";
+  int64_t simulator_seed = 1;
   int64_t timeout_ms = 0;
 };
 

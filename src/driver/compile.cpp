@@ -172,6 +172,9 @@ Expected<std::shared_ptr<const Artifact>> compile(std::shared_ptr<const ir::Prog
   if (options.verify || !target.is_host())
     if (Checked ok = stages.run("verify", [&] { return verify(artifact->kernels); }); !ok) return ok.error();
 
+  artifact->simulation = options.simulation;
+  if (target.simulated) return std::shared_ptr<const Artifact>(artifact);  // the thread programs are what runs
+
   // generate: machine code, or PTX
   auto code = stages.run("generate", [&] { return generate(artifact->kernels, target, options); });
   if (!code) return code.error();

@@ -11,6 +11,7 @@
 #include "codegen/host_code.h"
 #include "ir/program.h"
 #include "plan/schedule.h"
+#include "sim/simulator.h"
 #include "support/diagnostic.h"
 #include "target/target.h"
 #include "thread/thread_program.h"
@@ -38,6 +39,7 @@ struct Artifact {
   std::shared_ptr<codegen::HostCode> host_code;      // host targets
   std::string ptx;                                   // NVIDIA targets
   std::string llvm_ir, llvm_ir_optimised, assembly;  // kept on request
+  sim::SimOptions simulation;  // of simulated targets: how launches run
   std::vector<StageTime> times;
 };
 
@@ -48,6 +50,7 @@ struct CompileOptions {
   bool keep_assembly = false;
   bool plan_only = false;  // stop behind planning (any target); the artifact has only the schedule
   bool verify = false;     // verify between stages (tests, fuzzing)
+  sim::SimOptions simulation;
   // Called after each stage with its name and a text of its result; return is ignored.
   std::function<void(std::string_view stage, std::string_view text)> dump;
   // Polled between stages; true cancels.

@@ -29,6 +29,9 @@ int Inference::root_access(const State& s, const KernelOp& op) const {
     if (!pull_back(fragment(s, v), a, op.view.extents)) continue;
     int dims =
         static_cast<int>(std::count_if(a.dim_of.begin(), a.dim_of.end(), [](int k) { return k >= 0; }));
+    // What all points share says nothing about where they run.
+    const bool several = std::any_of(op.view.extents.begin(), op.view.extents.end(), [](int64_t n) { return n > 1; });
+    if (dims == 0 && several && in_.threads > 1) continue;
     Origin o = s.origin[static_cast<size_t>(v)];
     if (dims > best_dims || (dims == best_dims && o < best_origin)) {
       best = static_cast<int>(i);

@@ -76,6 +76,21 @@ bool next(std::vector<int64_t>& values, const std::vector<layout::Digit>& digits
   return false;
 }
 
+// Registers that hold the elements at `base` plus any values of the digits.
+std::set<int64_t> registers_of(const Fragment& f, const std::vector<layout::Digit>& digits,
+                               const std::vector<int64_t>& base) {
+  std::set<int64_t> registers;
+  std::vector<int64_t> value(digits.size(), 0);
+  do {
+    std::vector<int64_t> at = base;
+    for (size_t i = 0; i < digits.size(); ++i) at[static_cast<size_t>(digits[i].dim)] += value[i] * digits[i].weight;
+    bool padding = false;
+    for (size_t d = 0; d < at.size(); ++d) padding = padding || at[d] >= f.shape()[d];
+    if (!padding) registers.insert(f.register_of(at));
+  } while (next(value, digits));
+  return registers;
+}
+
 }  // namespace
 
 // One register of `to` after the other. The lane that holds its element differs by thread; where the register it has
@@ -121,15 +136,7 @@ void KernelLowering::exchange_lanes(const Held& from, const Held& to, const std:
     lane = simplified(lane);
     ExprId inside;
     const ExprId source = register_index(*from.fragment, point, &inside);
-    std::set<int64_t> candidates;
-    std::vector<int64_t> thread(spread.size(), 0);
-    do {
-      std::vector<int64_t> at = base;
-      for (size_t i = 0; i < spread.size(); ++i) at[static_cast<size_t>(spread[i].dim)] += thread[i] * spread[i].weight;
-      bool padding = false;
-      for (size_t d = 0; d < at.size(); ++d) padding = padding || at[d] >= from.fragment->shape()[d];
-      if (!padding) candidates.insert(from.fragment->register_of(at));
-    } while (next(thread, spread));
+    const std::set<int64_t> candidates = registers_of(*from.fragment, spread, base);
     for (int64_t r : candidates) {
       const ExprId element = e.load(from.memory, type, std::vector<ExprId>{e.const_int(r)});
       body.push_back(out_.add(thread::Shuffle{thread::Shuffle::Mode::indexed, passed, e.const_int(0), element, lane}, path));
@@ -155,6 +162,7 @@ void KernelLowering::begin_conversions(const infer::KernelOp& op, thread::Block&
     const thread::Memory& m = out_.memory(held_as.memory);
     const ir::DType type = m.type;
     const Held form = {add_registers(m.name + ".as", type, forms_.back()->registers()), forms_.back().get()};
+    clear_unheld(form, out, op.path);
     if (c.before) exchange(held_as, form, op.path, out);
     op_conversions_.push_back({c.value, form, c.behind});
   }

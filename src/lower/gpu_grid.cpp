@@ -59,10 +59,22 @@ void KernelLowering::declare_linear_grid() {
   for (size_t d = 0; d < rank; ++d) block_indices_[index[d]] = simplified(value[d]);
 }
 
+// Computed once, in registers at the kernel's begin: they hold divisions, which code generation would not move out of
+// loops.
 void KernelLowering::replace_block_indices() {
   if (block_indices_.empty()) return;
-  VarSubstitution replace(out_.exprs, block_indices_);
-  for_each_expr_below(out_, out_.body, [&](ExprId& e) { e = replace(e); });
+  ir::ExprPool& e = out_.exprs;
+  const MemoryId indices = add_registers("block_index", ir::DType::i64, static_cast<int64_t>(block_indices_.size()));
+  thread::Block begin;
+  std::map<VarId, ExprId> loads;
+  for (const auto& [var, index] : block_indices_) {
+    const ExprId at = e.const_int(static_cast<int64_t>(begin.size()));
+    begin.push_back(out_.add(thread::Store{indices, at, index, ExprId(), false, ExprId()}, kernel_.name));
+    loads[var] = e.load(indices, ir::DType::i64, std::vector<ExprId>{at});
+  }
+  VarSubstitution replace(e, loads);
+  for_each_expr_below(out_, out_.body, [&](ExprId& x) { x = replace(x); });
+  out_.body.insert(out_.body.begin(), begin.begin(), begin.end());
 }
 
 }  // namespace tilegen::lower

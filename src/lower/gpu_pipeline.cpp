@@ -56,18 +56,18 @@ void KernelLowering::pipelined_loop(const ir::Loop& loop, thread::Block& out, co
   ir::ExprPool& e = out_.exprs;
   const ExprId begin = lower_expr(loop.begin), extent = simplified(lower_expr(loop.extents[0]));
   if (int64_t trips = 0; e.is_const_int(extent, &trips) && trips <= 0) return;
-  int64_t farthest = 0, nearest = INT64_MAX;
+  std::set<int64_t> distances;
   std::set<int> ring;
   for (const Ahead& a : ahead) {
-    farthest = std::max(farthest, a.distance);
-    nearest = std::min(nearest, a.distance);
+    distances.insert(a.distance);
     ring.insert(a.values.begin(), a.values.end());
   }
+  const int64_t nearest = *distances.begin(), farthest = *distances.rbegin();
   auto slots_of = [&](int value) { return schedule_.values[static_cast<size_t>(value)].slots; };
   const auto saved_slots = slots_;
 
-  // The copies of iteration `i` where there is one; `condition` is when.
-  auto issue = [&](const Ahead& a, ExprId i, thread::Block& to) {
+  // The copies of iteration `i` of all that run `distance` ahead, where there is such an iteration.
+  auto issue = [&](int64_t distance, ExprId i, thread::Block& to) {
     auto mark = ctx_.mark();
     const ExprId exists = simplified(e.lt(i, extent));
     int64_t known = 1;
@@ -75,10 +75,13 @@ void KernelLowering::pipelined_loop(const ir::Loop& loop, thread::Block& out, co
     if (decided && known == 0) return;
     ctx_.assume(exists);
     vars_[loop.vars[0]] = e.add(begin, i);
-    for (int v : a.values) slots_[v] = simplified(e.floormod(i, e.const_int(slots_of(v))));
     thread::Block copies;
     groups_closed_by_loop_ = true;
-    statement(a.stmt, copies);
+    for (const Ahead& a : ahead) {
+      if (a.distance != distance) continue;
+      for (int v : a.values) slots_[v] = simplified(e.floormod(i, e.const_int(slots_of(v))));
+      statement(a.stmt, copies);
+    }
     groups_closed_by_loop_ = false;
     ctx_.rollback(mark);
     if (decided || copies.empty())
@@ -89,8 +92,8 @@ void KernelLowering::pipelined_loop(const ir::Loop& loop, thread::Block& out, co
   auto commit = [&](thread::Block& to) { to.push_back(out_.add(thread::AsyncCommit{}, origin)); };
 
   for (int64_t j = 0; j < farthest; ++j) {
-    for (const Ahead& a : ahead)
-      if (const int64_t i = j - (farthest - a.distance); i >= 0) issue(a, e.const_int(i), out);
+    for (int64_t d : distances)
+      if (const int64_t i = j - (farthest - d); i >= 0) issue(d, e.const_int(i), out);
     commit(out);
   }
 
@@ -102,7 +105,7 @@ void KernelLowering::pipelined_loop(const ir::Loop& loop, thread::Block& out, co
   thread::Loop lowered{var, extent, thread::LoopForm::serial, {}};
   auto turn = [&] {
     lowered.body.push_back(out_.add(thread::AsyncWait{nearest - 1}, origin));
-    for (const Ahead& a : ahead) issue(a, e.add(e.var(var), a.distance), lowered.body);
+    for (int64_t d : distances) issue(d, e.add(e.var(var), d), lowered.body);
     commit(lowered.body);
     vars_[loop.vars[0]] = e.add(begin, e.var(var));
     for (int v : ring) slots_[v] = simplified(e.floormod(e.var(var), e.const_int(slots_of(v))));

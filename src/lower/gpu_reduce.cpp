@@ -73,20 +73,58 @@ class BlockReduction {
     for_each_partial([&](ExprId r, thread::Block& body) {
       body.push_back(store(acc_, r, reduction_identity(e_, kind_, type_)));
     });
-    const ir::Region& src = tile_op_.operands[0];
+    const bool memory = !k_.in_thread_registers(tile_op_.operands[0].buffer);
+    const int64_t bytes = ir::dtype_bytes(k_.p_.buffer(tile_op_.operands[0].buffer).type);
+    for (int64_t width = k_.target_.vector_bytes / bytes; memory && width > 1; width /= 2)
+      if (combine_vectors(width)) return;
     k_.emit_walk({iteration_, 1, false, op_.path},
                  [&](const Nest& nest, thread::Block& body) {
-                   std::vector<ExprId> indices;
-                   for (size_t d = 0; d < src.offsets.size(); ++d)
-                     indices.push_back(k_.simplified(e_.add(k_.lower_expr(src.offsets[d]), nest.point[d])));
-                   ExprId v = e_.cast(type_, k_.load_element(src.buffer, indices, false));
-                   v = reduction_term(e_, kind_, v);
-                   if (const ExprId in = k_.both(ExprId(), nest.inside))
-                     v = e_.select(in, v, reduction_identity(e_, kind_, type_));
-                   const ExprId at = acc_index(nest.point);
-                   body.push_back(store(acc_, at, reduction_combine(e_, kind_, load(acc_, at), v)));
+                   body.push_back(combine_into(acc_index(nest.point), source(nest), nest));
                  },
                  out_);
+  }
+  ExprId source(const Nest& nest) {
+    const ir::Region& src = tile_op_.operands[0];
+    std::vector<ExprId> indices;
+    for (size_t d = 0; d < src.offsets.size(); ++d)
+      indices.push_back(k_.simplified(e_.add(k_.lower_expr(src.offsets[d]), nest.point[d])));
+    return k_.load_element(src.buffer, indices, false);
+  }
+  thread::StmtId combine_into(ExprId at, ExprId element, const Nest& nest) {
+    ExprId v = reduction_term(e_, kind_, e_.cast(type_, element));
+    if (const ExprId in = k_.both(ExprId(), nest.inside)) v = e_.select(in, v, reduction_identity(e_, kind_, type_));
+    return store(acc_, at, reduction_combine(e_, kind_, load(acc_, at), v));
+  }
+
+  // Elements are fetched a vector at a time and combined one by one. False where vectors are not legal.
+  bool combine_vectors(int64_t width) {
+    auto mark = k_.ctx_.mark();
+    const Nest nest = k_.make_thread_nest(iteration_, width, iteration_.shape(), false);
+    const bool vector = !nest.loops.empty() && nest.loops.back().form == thread::LoopForm::vectorized;
+    KernelLowering::Attempt attempt;
+    if (vector) {
+      const VarId lane = nest.loops.back().var;
+      const DType type = k_.p_.buffer(tile_op_.operands[0].buffer).type;
+      const ExprId element = source(nest);
+      const MemoryId fetched = k_.add_registers("fetched", type, width);
+      const ExprId at = e_.load(fetched, type, std::vector<ExprId>{e_.var(lane)});
+      thread::Block fetch = {store(fetched, e_.var(lane), element)};
+      k_.inspect_vector(nest, fetch, attempt);
+      if (attempt.wide && attempt.legal) {
+        thread::Block combine = {combine_into(acc_index(nest.point), at, nest)};
+        const size_t inner = nest.loops.size() - 1;
+        Nest one_by_one = nest;
+        one_by_one.loops.back().form = thread::LoopForm::unrolled;
+        thread::Block body = k_.wrap(nest, inner, inner + 1, std::move(fetch), op_.path);
+        combine = k_.wrap(one_by_one, inner, inner + 1, std::move(combine), op_.path);
+        body.insert(body.end(), combine.begin(), combine.end());
+        k_.finish_thread_nest(nest, body);
+        body = k_.wrap(nest, 0, inner, std::move(body), op_.path);
+        out_.insert(out_.end(), body.begin(), body.end());
+      }
+    }
+    k_.ctx_.rollback(mark);
+    return attempt.wide && attempt.legal;
   }
 
   void combine_lanes() {
@@ -121,13 +159,15 @@ class BlockReduction {
   }
 
   void put(const Nest& nest, std::span<const ExprId> indices, ExprId value, thread::Block& body, bool holders_only) {
-    if (accumulate_) value = reduction_combine(e_, kind_, k_.load_element(dst_buffer_, indices, false), value);
+    const ExprId predicate = k_.both(nest.writer, k_.both(ExprId(), nest.inside));
+    // In memory the old result is read by the thread that writes the new one.
+    const ExprId reader = k_.in_thread_registers(dst_buffer_) ? ExprId() : predicate;
+    if (accumulate_) value = reduction_combine(e_, kind_, k_.load_element(dst_buffer_, indices, false, reader), value);
     if (k_.in_thread_registers(dst_buffer_)) {
       const Held dst = k_.held(k_.value_of(dst_buffer_));
       const ExprId mine = holders_only ? k_.holds(*dst.fragment, indices) : ExprId();
       return k_.store_register(dst, indices, value, mine, body, op_.path);
     }
-    const ExprId predicate = k_.both(nest.writer, k_.both(ExprId(), nest.inside));
     body.push_back(store(k_.memory_of(dst_buffer_), k_.memory_index(dst_buffer_, indices), value, predicate));
   }
 

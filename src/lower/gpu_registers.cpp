@@ -31,6 +31,25 @@ MemoryId KernelLowering::add_registers(const std::string& name, ir::DType type, 
   return out_.add_memory(std::move(m));
 }
 
+// Threads may hold fewer elements than they have registers, or none; they compute on all registers all the same, and
+// code generation must not see that as something that does not happen.
+void KernelLowering::clear_unheld(const Held& h, thread::Block& out, const std::string& origin) {
+  ir::ExprPool& e = out_.exprs;
+  const layout::Layout& map = h.fragment->map();
+  bool unheld = false;
+  for (int d = 0; d < h.fragment->rank(); ++d)
+    unheld = unheld || map.padded_extent(d) != map.shape()[static_cast<size_t>(d)];
+  int64_t holders = 1;
+  for (const Digit& d : map.digits())
+    if (d.output == layout::kThread && d.stride > 0) holders *= d.extent;
+  if (!unheld && holders == h.fragment->threads()) return;
+  const thread::Memory& m = out_.memory(h.memory);
+  const ExprId zero = e.const_number(0, m.type), extent = e.const_int(m.elements);
+  const VarId var = out_.add_var("i" + std::to_string(out_.vars.size()), ir::VarKind::loop);
+  const thread::StmtId store = out_.add(thread::Store{h.memory, e.var(var), zero, ExprId(), false, ExprId()}, origin);
+  out.push_back(out_.add(thread::Loop{var, extent, thread::LoopForm::unrolled, {store}}, origin));
+}
+
 bool KernelLowering::fixed_index(ExprId index) const {
   const ir::ExprNode& n = out_.exprs[index];
   if (n.op == ir::ExprOp::load) return false;

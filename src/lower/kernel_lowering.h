@@ -197,6 +197,8 @@ class KernelLowering {
   // always) is when it is one.
   ExprId register_index(const layout::Fragment& f, std::span<const ExprId> indices, ExprId* inside);
   bool fixed_index(ExprId index) const;
+  // Registers that hold no element of the fragment get a value.
+  void clear_unheld(const Held& h, thread::Block& out, const std::string& origin);
   // This thread holds the element.
   ExprId holds(const layout::Fragment& f, std::span<const ExprId> indices);
   MemoryId add_registers(const std::string& name, ir::DType type, int64_t elements);
@@ -228,6 +230,7 @@ class KernelLowering {
   int scalar_value_ = -1;                     // while a scalar is lowered: the value it reads
   std::string origin_;
   bool interior_ = false;  // the tile op's regions are known to be in bounds
+  ExprId no_padding_;      // GPU: the point being walked is no padding; invalid: it never is, or none is walked
   ExprId assumed_interior_;         // GPU: condition under which all accesses to tensors are in bounds; holds here
   std::vector<Bound> bounds_;       // GPU: bounds of tensors that accesses were predicated with
   bool staged_ = false;             // GPU: an element is read by all of its copies' threads before one writes it

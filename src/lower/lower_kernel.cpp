@@ -165,6 +165,8 @@ Expected<thread::ThreadProgram> KernelLowering::run() {
   if (gpu() && options_.assume_aligned) assume_alignment();
   gpu() ? declare_linear_grid() : declare_grid();
   declare_values();
+  for (size_t v = 0; gpu() && v < ops_.values.size(); ++v)
+    if (schedule_.values[v].fragment) clear_unheld(held(static_cast<int>(v)), out_.body, kernel_.name);
   block(kernel_.body, out_.body);
   if (gpu() && !failed()) replace_block_indices();
   if (failed()) return std::move(error_);

@@ -1,6 +1,7 @@
 #include "lower/sync_conflicts.h"
 
 #include <algorithm>
+#include <functional>
 #include <unordered_map>
 
 #include "arith/prove.h"
@@ -65,9 +66,10 @@ ExprId ConflictOracle::slot_of(const SyncAccess& a) {
   return arith::depends_on(p_.exprs, result, p_.thread_var) ? ExprId() : result;
 }
 
-int ConflictOracle::add(const SyncAccess& access, const std::vector<OpenLoop>& around) {
+int ConflictOracle::add(const SyncAccess& access, const std::vector<OpenLoop>& around, const std::string& op) {
   AccessClass c;
   c.access = access;
+  if (p_.memory(access.memory).space == thread::Space::global) c.op = op;
   auto mark = ctx_.mark();
   if (access.lane.valid()) ctx_.bind(access.lane, 0, access.lanes - 1);
   for (const OpenLoop& l : around) ctx_.bind(l.var, 0, l.extent > 0 ? l.extent - 1 : INT64_MAX);
@@ -91,7 +93,7 @@ int ConflictOracle::add(const SyncAccess& access, const std::vector<OpenLoop>& a
     const SyncAccess &x = o.access, &y = c.access;
     return x.memory == y.memory && o.within == c.within && x.predicate == y.predicate && x.count == y.count &&
            x.lane == y.lane && x.write == y.write && x.async == y.async && x.collective == y.collective &&
-           o.slot == c.slot && o.loops == c.loops;
+           o.slot == c.slot && o.loops == c.loops && o.op == c.op;
   };
   for (size_t i = 0; i < classes_.size(); ++i)
     if (same(classes_[i])) return static_cast<int>(i);
@@ -106,7 +108,7 @@ ExprId ConflictOracle::bound_slot(const AccessClass& c, const Bindings& at) {
   for (size_t i = 0; i < c.loops.size(); ++i) {
     const VarId v = c.loops[i].var;
     if (!arith::depends_on(p_.exprs, c.slot, v)) continue;
-    if (at[i].kind == Binding::Kind::any) return ExprId();
+    if (at[i].kind == Binding::Kind::any || at[i].kind == Binding::Kind::far) return ExprId();
     map[v] = at[i].kind == Binding::Kind::at ? p_.exprs.const_int(at[i].value)
                                              : p_.exprs.add(p_.exprs.var(v), -at[i].value);
   }
@@ -251,51 +253,57 @@ Meeting meet(const std::vector<std::pair<int64_t, int32_t>>& a, const std::vecto
 Meeting ConflictOracle::enumerate(int a, const Bindings& a_at, int b, const Bindings& b_at) {
   const int id[2] = {a, b};
   const Bindings* at[2] = {&a_at, &b_at};
-  std::vector<Range> common;
-  std::map<VarId, int64_t> fixed[2], back[2];
-  auto inside = [&](const AccessClass& c, VarId v) {
+  auto inside = [&](int s, VarId v) {
+    const AccessClass& c = (*this)[id[s]];
     for (ExprId x : {c.within, c.access.predicate})
       if (x.valid() && arith::depends_on(p_.exprs, x, v)) return true;
     return false;
   };
+  std::vector<Range> common;  // loops of both
+  std::vector<Binding> distance[2];
+  std::map<VarId, int64_t> fixed[2];
+  for (size_t i = 0; i < (*this)[a].loops.size(); ++i) {
+    const OpenLoop& l = (*this)[a].loops[i];
+    const auto other = binding_of((*this)[b], b_at, l.var);
+    const Binding own = a_at[i];
+    const bool relative = own.kind == Binding::Kind::back || own.kind == Binding::Kind::far;
+    if (l.extent < 0 || !relative || !other || other->kind != Binding::Kind::back || !inside(0, l.var) || !inside(1, l.var))
+      continue;
+    common.push_back({l.var, l.extent});
+    distance[0].push_back(own);
+    distance[1].push_back(*other);
+  }
+  if (points(common) > kMostTogether) common.clear();
   for (int s = 0; s < 2; ++s) {
     const AccessClass& c = (*this)[id[s]];
-    for (size_t i = 0; i < c.loops.size(); ++i) {
-      const OpenLoop& l = c.loops[i];
-      if (!inside(c, l.var)) continue;
-      const Binding own = (*at[s])[i];
-      const auto other = binding_of((*this)[id[1 - s]], *at[1 - s], l.var);
-      if (own.kind == Binding::Kind::at) {
-        fixed[s][l.var] = own.value;
-      } else if (l.extent >= 0 && own.kind == Binding::Kind::back && other && other->kind == Binding::Kind::back &&
-                 inside((*this)[id[1 - s]], l.var)) {
-        back[s][l.var] = own.value;
-        if (s == 0) common.push_back({l.var, l.extent});
-      }
-    }
-  }
-  if (points(common) > kMostTogether) {
-    common.clear();
-    back[0].clear();
-    back[1].clear();
+    for (size_t i = 0; i < c.loops.size(); ++i)
+      if ((*at[s])[i].kind == Binding::Kind::at && inside(s, c.loops[i].var)) fixed[s][c.loops[i].var] = (*at[s])[i].value;
   }
   Meeting result = Meeting::disjoint;
   PointValues values(p_.vars.size());
-  const bool told = for_each_point(common, values, [&] {
-    const Footprint* print[2];
-    for (int s = 0; s < 2; ++s) {
-      std::map<VarId, int64_t> assigned = fixed[s];
-      for (const Range& r : common) {
-        const int64_t iteration = *values[r.var] - back[s][r.var];
-        if (iteration < 0) return true;  // there is no such iteration
-        assigned[r.var] = iteration;
-      }
-      print[s] = footprint(id[s], assigned);
-      if (!print[s]) return false;
-    }
-    result = std::max(result, meet(*print[0], *print[1]));
+  // Iterations of the earlier access that a far distance leaves open are walked too.
+  auto compare_at = [&](const std::map<VarId, int64_t>& earlier) {
+    std::map<VarId, int64_t> later = fixed[1];
+    for (size_t i = 0; i < common.size(); ++i) later[common[i].var] = *values[common[i].var] - distance[1][i].value;
+    for (const Range& r : common)
+      if (later[r.var] < 0) return true;
+    const Footprint *x = footprint(a, earlier), *y = footprint(b, later);
+    if (!x || !y) return false;
+    result = std::max(result, meet(*x, *y));
     return result != Meeting::clash;
-  });
+  };
+  std::function<bool(size_t, std::map<VarId, int64_t>)> earlier_points = [&](size_t i, std::map<VarId, int64_t> chosen) {
+    if (i == common.size()) return compare_at(chosen);
+    const int64_t nearest = *values[common[i].var] - distance[0][i].value;
+    const int64_t farthest = distance[0][i].kind == Binding::Kind::far ? 0 : nearest;
+    for (int64_t v = farthest; v <= nearest; ++v) {
+      if (v < 0) continue;
+      chosen[common[i].var] = v;
+      if (!earlier_points(i + 1, chosen)) return false;
+    }
+    return true;
+  };
+  const bool told = for_each_point(common, values, [&] { return earlier_points(0, fixed[0]); });
   return told ? result : Meeting::clash;
 }
 

@@ -49,6 +49,7 @@ struct GemmPlan {
   layout::Fragment c;
   std::optional<layout::Fragment> a_fragment, b_fragment;  // operands in fragment scope
   std::optional<layout::Layout> a_memory, b_memory;        // operands in shared scope
+  int64_t registers = 0;  // GPUs: 32-bit registers a thread needs for it, accumulators included
   std::string reason;
 };
 

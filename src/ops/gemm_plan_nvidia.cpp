@@ -366,6 +366,7 @@ Expected<GemmPlan> plan_nvidia_gemm(const ir::Program& p, const TileOp& op, cons
                      " and " + ir::dtype_name(s.b) + " into " + ir::dtype_name(s.c);
   if (best.atom) {
     GemmPlan plan = make_plan(p, op, s, *best.atom, best.grid, t);
+    plan.registers = best.cost.registers;
     const WarpTile w = warp_tile(s, *best.atom, best.grid);
     plan.reason = "fewest cycles of what divides the tile over " + number(warps) + " warps (" + considered + "): " +
                   number(w.m * best.atom->m) + "x" + number(w.n * best.atom->n) + " a warp";

@@ -63,6 +63,7 @@ std::vector<DeviceInfo> look() {
 }
 
 bool runs(const DeviceInfo& device, const target::Target& target) {
+  if (target.simulated) return device.kind == target::Kind::host;
   if (device.kind != target.kind) return false;
   return target.is_host() || sm_version(target.name) <= sm_version(device.target_name);
 }

@@ -4,6 +4,7 @@
 #include "runtime/devices.h"
 #include "runtime/host/host_executable.h"
 #include "runtime/inline_array.h"
+#include "runtime/sim/sim_executable.h"
 
 namespace tilegen::runtime {
 
@@ -21,6 +22,7 @@ Checked Executable::launch(std::span<const Argument> arguments, const LaunchOpti
 Expected<std::unique_ptr<Executable>> load(std::shared_ptr<const driver::Artifact> artifact, size_t ordinal) {
   auto device = find_device(artifact->target, ordinal);
   if (!device) return device.error();
+  if (artifact->target.simulated) return load_in_simulator(std::move(artifact));
   if (artifact->target.is_host()) return load_on_host(std::move(artifact));
   return cuda::load_on_cuda(std::move(artifact), (*device)->driver_ordinal);
 }

@@ -282,7 +282,7 @@ Ref ExprCompiler::use(ExprId id) {
 }
 
 // Temporaries are reused behind their last use; what a step reads stays.
-void ExprCompiler::number_segment(uint32_t segment) {
+uint32_t ExprCompiler::number_segment(uint32_t segment, uint32_t used) {
   Segment& code = out_.segments[segment];
   std::unordered_map<uint32_t, size_t> last;
   for (size_t i = 0; i < code.size(); ++i)
@@ -290,7 +290,6 @@ void ExprCompiler::number_segment(uint32_t segment) {
       if (r.at != kNothing) last[r.at] = i;
   for (uint32_t v : lasting_[segment]) last[v] = code.size();
   std::vector<uint32_t> free;
-  uint32_t used = 0;
   for (size_t i = 0; i < code.size(); ++i) {
     Instr& instr = code[i];
     Ref& place = places_[instr.dst.at];
@@ -309,17 +308,19 @@ void ExprCompiler::number_segment(uint32_t segment) {
     }
   }
   out_.temporaries = std::max(out_.temporaries, used);
+  return used;
 }
 
 void ExprCompiler::end_statement(std::initializer_list<Ref*> operands) {
-  number_segment(segment_);
-  if (lane_var_.valid()) number_segment(lane_segment_);
+  // What the statement computes once is read behind what it computes per lane.
+  const uint32_t used = number_segment(segment_, 0);
+  if (lane_var_.valid()) number_segment(lane_segment_, used);
   for (Ref* r : operands) *r = resolved(*r);
   lane_var_ = {};
 }
 
 void ExprCompiler::finish() {
-  for (uint32_t s : lasting_segments_) number_segment(s);
+  for (uint32_t s : lasting_segments_) number_segment(s, 0);
 }
 
 }  // namespace tilegen::sim

@@ -61,7 +61,8 @@ class ExprCompiler {
   void append(uint32_t segment, uint32_t value, Instr instr);
   void note_use(uint32_t value, uint32_t segment);
   uint32_t uniform_slot() { return out_.uniform.push_back({.i = 0}), static_cast<uint32_t>(out_.uniform.size() - 1); }
-  void number_segment(uint32_t segment);
+  // Temporaries from `used` on; returns the first that is free behind.
+  uint32_t number_segment(uint32_t segment, uint32_t used);
   Ref resolved(Ref value) const { return value.at == kNothing ? Ref{} : places_[value.at]; }
 
   const thread::ThreadProgram& p_;

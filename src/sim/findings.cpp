@@ -8,10 +8,10 @@ namespace tilegen::sim {
 namespace {
 
 struct KindRow {
-  const char *name, *summary;
+  const char *name, *summary, *hint;
 };
 constexpr KindRow kKinds[] = {
-#define TILEGEN_FINDING(name, summary) {#name, summary},
+#define TILEGEN_FINDING(name, summary, hint) {#name, summary, hint},
 #include "sim/findings.def"
 #undef TILEGEN_FINDING
 };
@@ -77,6 +77,7 @@ bool before(const Event& a, const Event& b) {
 
 const char* finding_name(FindingKind k) { return kKinds[static_cast<size_t>(k)].name; }
 const char* finding_summary(FindingKind k) { return kKinds[static_cast<size_t>(k)].summary; }
+const char* finding_hint(FindingKind k) { return kKinds[static_cast<size_t>(k)].hint; }
 size_t finding_kind_count() { return std::size(kKinds); }
 
 std::string Finding::to_text() const {

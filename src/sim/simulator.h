@@ -26,12 +26,13 @@
 namespace tilegen::sim {
 
 enum class FindingKind : uint8_t {
-#define TILEGEN_FINDING(name, summary) name,
+#define TILEGEN_FINDING(name, summary, hint) name,
 #include "sim/findings.def"
 #undef TILEGEN_FINDING
 };
 const char* finding_name(FindingKind k);     // "data_race"
 const char* finding_summary(FindingKind k);  // one line for the reference docs
+const char* finding_hint(FindingKind k);     // a way out
 size_t finding_kind_count();
 
 // A place in the program: the user's operation, and what it did there.

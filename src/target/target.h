@@ -39,7 +39,7 @@ struct MicroKernelAtom {
 };
 
 struct Target {
-  std::string name;  // "sm_80", "host", "x86-64-v3", "x86-64-v4"
+  std::string name;  // "sm_80", "sim:sm_80", "host", "x86-64-v3", "x86-64-v4"
   Kind kind = Kind::host;
   int warp = 1;  // lanes of a warp; 1 on the host
   int default_threads = 1;
@@ -56,12 +56,13 @@ struct Target {
   int64_t l1_bytes = 32 << 10, l2_bytes = 512 << 10;  // host: data caches of one core, for the cost model
   std::vector<MmaAtom> mma;
   std::vector<MicroKernelAtom> micro_kernels;
+  bool simulated = false;  // its thread programs are run by the simulator, on the host's memory
 
   bool is_host() const { return kind == Kind::host; }
 };
 
-// "host" (this machine), "x86-64-v3", "x86-64-v4", "sm_80", "sm_89", "sm_90". Unknown names list the known
-// ones.
+// "host" (this machine), "x86-64-v3", "x86-64-v4", "sm_80", "sm_89", "sm_90", and the last three simulated: "sim:sm_80",
+// ... Unknown names list the known ones.
 Expected<Target> find_target(std::string_view name);
 std::vector<std::string> target_names();
 

@@ -7,7 +7,7 @@
 namespace tilegen::target {
 
 std::vector<std::string> target_names() {
-  return {"host", "x86-64-v3", "x86-64-v4", "sm_80", "sm_89", "sm_90"};
+  return {"host", "x86-64-v3", "x86-64-v4", "sm_80", "sm_89", "sm_90", "sim:sm_80", "sim:sm_89", "sim:sm_90"};
 }
 
 Expected<Target> find_target(std::string_view name) {
@@ -16,6 +16,13 @@ Expected<Target> find_target(std::string_view name) {
   if (name == "sm_80") return nvidia::sm(80);
   if (name == "sm_89") return nvidia::sm(89);
   if (name == "sm_90") return nvidia::sm(90);
+  constexpr std::string_view kSimulated = "sim:sm_";
+  if (name.substr(0, kSimulated.size()) == kSimulated)
+    if (auto device = find_target(name.substr(4)); device) {
+      device->name = std::string(name);
+      device->simulated = true;
+      return device;
+    }
   std::string known;
   for (const std::string& n : target_names()) known += (known.empty() ? "" : ", ") + n;
   return Error(DiagCode::no_such_target, std::string(name), "no target is called '" + std::string(name) + "'",

@@ -211,6 +211,19 @@ TEST_F(LaunchTest, InfoIsEstimatedBeforeAndMeasuredBehindTheLoad) {
   EXPECT_EQ(fake().fake_current(), nullptr);
 }
 
+TEST_F(LaunchTest, InfoOutlivesTheContextOfTheFirstLoad) {
+  void* mine = fake().fake_make_context(0);
+  fake().fake_set_current(mine);
+  auto e = executable(one_kernel());
+  ASSERT_TRUE(e->prepare());
+  fake().fake_destroy_context(mine);
+  fake().fake_set_current(nullptr);
+  const auto rows = e->info();
+  ASSERT_TRUE(rows);
+  EXPECT_FALSE((*rows)[0].measured);
+  EXPECT_EQ((*rows)[0].blocks_per_multiprocessor, 16);
+}
+
 TEST_F(LaunchTest, AnArtifactWithoutCodeIsRefused) {
   ArtifactBuilder b;
   b.kernel("scale");

@@ -14,6 +14,7 @@
 #include "ir/text.h"
 #include "runtime/dim_solver.h"
 #include "runtime/host/host_runtime.h"
+#include "runtime/sim/sim_executable.h"
 
 namespace tilegen::differential {
 
@@ -270,6 +271,23 @@ bool long_run() {
   return value && std::string(value) == "1";
 }
 
+namespace {
+
+// Each seed is another order of warps and another time at which async copies land.
+Outcome simulate(const driver::Artifact& artifact, const std::vector<uint64_t>& slots, uint64_t seed) {
+  sim::SimOptions options;
+  options.order = static_cast<sim::WarpOrder>(seed % 3);
+  options.async_latest = seed / 3 % 2 == 0;
+  options.seed = seed;
+  options.workers = 1;
+  auto results = runtime::simulate_artifact(artifact, slots, options);
+  if (!results) return {Kind::rejected, results.error().to_text()};
+  if (Checked clean = runtime::findings_error(*results); !clean) return {Kind::rejected, clean.error().to_text()};
+  return {};
+}
+
+}  // namespace
+
 Subject::Subject(std::string text, std::vector<std::string> targets)
     : text_(std::move(text)), targets_(targets.empty() ? executable_targets() : std::move(targets)) {
   const Limits limits;
@@ -303,7 +321,7 @@ void Subject::compile() {
         return;
       }
       e.artifact = *artifact;
-      if (target->kind == target::Kind::nvidia) e.cuda = std::make_shared<CudaRun>(e.artifact);
+      if (target->kind == target::Kind::nvidia && !target->simulated) e.cuda = std::make_shared<CudaRun>(e.artifact);
     });
     if (crash) e.failed = {Kind::crashed, name + ": compiling ends in " + *crash};
     executables_.push_back(std::move(e));
@@ -332,6 +350,11 @@ Outcome Subject::compare(const Launch& launch) {
         // Every third launch on addresses that are aligned to elements only.
         const std::string error = e.cuda->launch(memory.slots(got), got, launch.seed % 3 == 0);
         if (!error.empty()) outcome = {Kind::rejected, e.target + ": " + error};
+        return;
+      }
+      if (e.artifact->target.simulated) {
+        outcome = simulate(*e.artifact, memory.slots(got), launch.seed);
+        if (outcome.kind == Kind::rejected) outcome.text = e.target + ": " + outcome.text;
         return;
       }
       if (Checked ran = runtime::run_host(*e.artifact, memory.slots(got), launch.max_threads); !ran)

@@ -9,16 +9,32 @@
 
 #include "random_program.h"
 #include "shrink.h"
+#include "sim/simulator.h"
 
 namespace tilegen::differential {
 namespace {
 
 using Kind = Outcome::Kind;
 
+// What failed, without names and numbers: the diagnostic, and the simulator's finding.
+std::string way_of_failing(const Outcome& o) {
+  std::string way = kind_name(o.kind);
+  const size_t code = o.text.find("error [");
+  if (o.kind != Kind::rejected || code == std::string::npos) return way;
+  way += o.text.substr(code, o.text.find(']', code) - code);
+  for (size_t k = 0; k < sim::finding_kind_count(); ++k) {
+    const std::string name = std::string(": ") + sim::finding_name(static_cast<sim::FindingKind>(k)) + ": ";
+    if (o.text.find(name) != std::string::npos) way += name;
+  }
+  // Blocks that write one element are the program's fault.
+  return way + (o.text.find("nothing orders two blocks") != std::string::npos ? "blocks" : "");
+}
+
 // The smallest case that fails in the same way.
-std::string smallest(const Case& c, Kind kind) {
+std::string smallest(const Case& c, const Outcome& failed) {
+  const std::string way = way_of_failing(failed);
   const Case small = shrink(
-      c, [&](const Case& x) { return compare_executors(x).kind == kind; }, 600);
+      c, [&](const Case& x) { return way_of_failing(compare_executors(x)) == way; }, 600);
   return to_text(small) + compare_executors(small).text;
 }
 
@@ -43,11 +59,38 @@ TEST(RandomPrograms, ExecutorsAgree) {
     ++defects;
     ADD_FAILURE() << "seed " << seed << ": " << kind_name(o.kind) << ": " << o.text
                   << "\nsmallest such program:\n"
-                  << smallest(c, o.kind);
+                  << smallest(c, o);
   }
   RecordProperty("invalid", static_cast<int>(invalid));
   EXPECT_LE(invalid * 20, count) << "the generator makes too many programs that may not run";
   EXPECT_LE(refused * 20, count);
+}
+
+// Programs that a GPU plan serves, lowered for one and simulated: the same values, and no finding.
+//   TILEGEN_SIM_COUNT=n  that many of them
+TEST(RandomPrograms, SimulatedGpuAgrees) {
+  uint64_t first = 1, count = long_run() ? 1000 : 100;
+  if (const char* seed = std::getenv("TILEGEN_SEED")) first = std::strtoull(seed, nullptr, 10), count = 1;
+  if (const char* asked = std::getenv("TILEGEN_SIM_COUNT")) count = std::strtoull(asked, nullptr, 10);
+  RandomProgramOptions options;
+  options.for_gpu = true;
+  options.budget = 40000;
+  uint64_t refused = 0, invalid = 0, defects = 0;
+  for (uint64_t seed = first; seed < first + count && defects < 3; ++seed) {
+    Case c = random_case(seed, options);
+    c.targets = {"sim:sm_80"};
+    const Outcome o = compare_executors(c);
+    refused += o.kind == Kind::refused;
+    invalid += o.kind == Kind::invalid;
+    if (count == 1 || (o.kind == Kind::refused && std::getenv("TILEGEN_SHOW_REFUSED")))
+      std::cout << to_text(c) << "seed " << seed << " " << kind_name(o.kind) << " " << o.text << "\n";
+    if (!o.is_defect()) continue;
+    ++defects;
+    ADD_FAILURE() << "seed " << seed << ": " << kind_name(o.kind) << ": " << o.text
+                  << "\nsmallest such program:\n"
+                  << smallest(c, o);
+  }
+  std::cout << count << " programs: " << refused << " refused, " << invalid << " invalid\n";
 }
 
 TEST(RandomPrograms, AreAFunctionOfTheSeed) {

@@ -40,6 +40,19 @@ says 1 "cannot be read" "$tilegen" run absent.tl
 printf 'tl 1 program broken\nkernel k grid(b: 1) { copy A -> B }\n' >broken.tl
 says 1 "broken.tl:2:" "$tilegen" show broken.tl
 
+# check: the simulator, under every order
+says 0 "^order random, async earliest: 0 findings" "$tilegen" check "$program" m=5 s=2 --order all --async all
+says 0 "rows/copy#" "$tilegen" check "$program" --m 37 --s 2.5 --target sm_90
+"$tilegen" check "$program" m=3 s=1 --json >report.json
+python3 -c 'import json; r = json.load(open("report.json"))["runs"][0]; k = r["kernels"][0]
+assert k["findings"] == [] and k["counters"]["global_bytes"] > 0 and r["wrong_values"] == []'
+printf 'tl 1 program racy\ntensor Y: f32[4]\nkernel k grid(b: 2) {\n  parallel i in 4 {\n    Y[i] = cast(f32, b)\n  }\n}\n' >racy.tl
+says 1 "racy.tl:4:3: data_race: k/i: write of Y at Y\[0\]" "$tilegen" check racy.tl --no-values
+says 1 "way out: " "$tilegen" check racy.tl --no-values
+says 2 "one of round_robin" "$tilegen" check "$program" --order up
+says 2 "neither an option" "$tilegen" check "$program" --m 3 --s 1 --repeats 4
+says 1 "sm_1" "$tilegen" check "$program" --m 3 --s 1 --target sm_1
+
 # show: every form, and text that reads back as itself
 for what in text schedule schedule-json layouts pictures thread llvm llvm-opt asm; do
   "$tilegen" show "$program" --what $what >$what.out

@@ -6,6 +6,7 @@ namespace tool {
 int devices_command(int argc, char** argv);
 int run_command(int argc, char** argv);
 int compile_command(int argc, char** argv);
+int check_command(int argc, char** argv);
 int show_command(int argc, char** argv);
 
 }  // namespace tool

@@ -25,6 +25,14 @@ constexpr char kHelp[] =
       --target T  --schedule S.json   as above
       --schedule-out S.json           write every decision, to edit and give back
       --emit WHAT  -o OUT             write a form of the result (see show; asm when left out)
+  tilegen check FILE [options]        run a program on the simulator of a GPU and print what is wrong with it
+      --NAME VALUE or NAME=VALUE      a parameter, as for run
+      --target T                      sm_80 when left out
+      --schedule S.json  --seed N     as above
+      --order O                       of the warps: round_robin, reversed, random, or all (round_robin)
+      --async A                       when async copies land: latest, earliest, or all (latest)
+      --json                          findings and counters as JSON
+      --no-values                     do not interpret and compare
   tilegen show FILE [options]         print a form of the result
       --target T  --schedule S.json   as above
       --what WHAT                     text schedule schedule-json layouts pictures thread llvm llvm-opt asm
@@ -42,6 +50,7 @@ int main(int argc, char** argv) {
   } kCommands[] = {{"devices", tool::devices_command},
                    {"run", tool::run_command},
                    {"compile", tool::compile_command},
+                   {"check", tool::check_command},
                    {"show", tool::show_command}};
   if (argc < 2 || !std::strcmp(argv[1], "help") || !std::strcmp(argv[1], "--help")) {
     std::fputs(kHelp, argc < 2 ? stderr : stdout);

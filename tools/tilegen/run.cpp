@@ -1,54 +1,19 @@
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 
 #include "command_line.h"
 #include "commands.h"
 #include "device_tensors.h"
-#include "element.h"
 #include "library.h"
+#include "result_comparison.h"
 #include "result_forms.h"
 #include "run_arguments.h"
 
 namespace tool {
 
 namespace {
-
-struct Difference {
-  double absolute = 0, relative = 0;  // largest; relative to 1 + |expected|
-  int64_t wrong = 0, first_wrong = -1;
-};
-
-double default_tolerance(tl_dtype dtype) {
-  switch (dtype) {
-    case TL_F64:
-      return 1e-12;
-    case TL_F32:
-      return 1e-5;
-    case TL_F16:
-      return 2e-3;
-    case TL_BF16:
-      return 2e-2;
-    default:
-      return 0;
-  }
-}
-
-Difference compare(const Tensor& expected, const Tensor& actual, double tolerance) {
-  Difference out;
-  for (int64_t i = 0; i < expected.elements(); ++i) {
-    const double e = element_get(expected.dtype, expected.storage.data(), expected.position(i));
-    const double a = element_get(actual.dtype, actual.storage.data(), actual.position(i));
-    if (e == a || (std::isnan(e) && std::isnan(a))) continue;
-    const double absolute = std::fabs(e - a), relative = absolute / (1 + std::fabs(e));
-    if (!(relative <= tolerance) && out.wrong++ == 0) out.first_wrong = i;
-    if (!(absolute <= out.absolute)) out.absolute = absolute;
-    if (!(relative <= out.relative)) out.relative = relative;
-  }
-  return out;
-}
 
 void launch(const Kernel& kernel, const std::vector<tl_arg>& args) {
   tl_error* error = nullptr;
@@ -98,21 +63,6 @@ void print_forms(const Kernel& kernel) {
   }
 }
 
-bool report(const Tensor& expected, const Tensor& actual, const CommandLine& line) {
-  const auto given = line.get("tolerance");
-  const double tolerance = given ? std::strtod(given->c_str(), nullptr) : default_tolerance(expected.dtype);
-  const Difference d = compare(expected, actual, tolerance);
-  std::printf("%-10s %s at most %.3g from the interpreter (relative %.3g, allowed %.3g)\n",
-              expected.name.c_str(), d.wrong ? "WRONG" : "right", d.absolute, d.relative, tolerance);
-  if (d.wrong)
-    std::printf("           %lld of %lld elements; element %lld is %.9g, expected %.9g\n",
-                static_cast<long long>(d.wrong), static_cast<long long>(expected.elements()),
-                static_cast<long long>(d.first_wrong),
-                element_get(actual.dtype, actual.storage.data(), actual.position(d.first_wrong)),
-                element_get(expected.dtype, expected.storage.data(), expected.position(d.first_wrong)));
-  return d.wrong == 0;
-}
-
 // Every option must be one of the command or name a parameter of the program.
 void check_names(const CommandLine& line, const std::vector<tl_param_info>& parameters) {
   static const std::set<std::string> kOwn = {"target",    "schedule", "seed",     "repeats",
@@ -156,7 +106,7 @@ int run_command(int argc, char** argv) {
     require(tl_interpret(program.get(), args.data(), args.size(), &error), error, "interpreting");
     for (size_t i = 0; i < expected.tensors.size(); ++i)
       if (!expected.tensors[i].read_only)
-        right = report(expected.tensors[i], arguments.tensors[i], line) && right;
+        right = report_difference(expected.tensors[i], arguments.tensors[i], line) && right;
   }
   if (const auto folder = line.get("save"))
     for (const Tensor& tensor : arguments.tensors)

@@ -39,6 +39,12 @@ class Contexts {
     return id;
   }
 
+  // Whether a context can still be made current: one we hold, or one the driver still knows by its number. One of
+  // the caller that is gone must not be touched.
+  bool alive(const ContextState& state) const {
+    return state.primary || (state.id != 0 && id_of(state.context) == state.id);
+  }
+
   // The context that work for `device` goes to while `current` is current.
   Expected<ContextState*> choose(CuContext current, const Device& device);
 

@@ -222,10 +222,12 @@ int CudaExecutable::estimated_blocks(const thread::ThreadProgram& program) const
 
 Expected<std::vector<FormInfo>> CudaExecutable::info() const {
   const LoadedModule* module = first_.load(std::memory_order_acquire);
+  if (module && !driver_.contexts().alive(module->state())) module = nullptr;  // the tables are left
   std::optional<ContextScope> scope;
   if (module) {
     scope.emplace(driver_, module->state().context);
-    if (scope->result() != kCuSuccess) module = nullptr;  // gone: what the tables say is left
+    if (scope->result() != kCuSuccess)
+      return call_failed(driver_, &module->state(), scope->result(), "switching to " + device_.text());
   }
   std::vector<FormInfo> rows;
   for (size_t k = 0; k < forms_.size(); ++k)

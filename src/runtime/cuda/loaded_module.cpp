@@ -98,11 +98,8 @@ Checked LoadedModule::allow(const thread::ThreadProgram& kernel, const LoadedFun
 }
 
 LoadedModule::~LoadedModule() {
-  if (!module_) return;
-  // A context of the caller may be gone, and its modules with it; only one we hold, or one the driver still knows
-  // by its number, is touched.
-  const bool alive = state_.primary || (state_.id != 0 && driver_.contexts().id_of(state_.context) == state_.id);
-  if (!alive) return;
+  // The modules of a context go with it.
+  if (!module_ || !driver_.contexts().alive(state_)) return;
   ContextScope scope(driver_, state_.context);
   if (scope.result() == kCuSuccess) driver_.api().module_unload(module_);
 }

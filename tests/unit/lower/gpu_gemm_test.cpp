@@ -2,6 +2,10 @@
 // operand orientation and place, ragged sizes, trip counts around the number of stages, tiles that no instruction divides.
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
 #include "check/check_program.h"
 #include "ir/text.h"
 #include "simulated_launch.h"
@@ -212,6 +216,51 @@ kernel chain grid (b: 1) threads 128 {
   copy acc -> D
 })",
                    {});
+}
+
+// Programs of the plan and language tests with matrix products; sizes ragged where the program allows.
+TEST(GpuGemm, ProgramsOfOtherTests) {
+  const target::Target target = *target::find_target("sm_80");
+  const std::pair<const char*, std::vector<std::vector<int64_t>>> files[] = {
+      {"plan/bias_replication.tl", {{}}},
+      {"plan/chained_gemm.tl", {{}}},
+      {"plan/convert_replication.tl", {{}}},
+      {"plan/convert_shared_bounce.tl", {{}}},
+      {"plan/convert_shuffle.tl", {{}}},
+      {"plan/flash_attention.tl", {{96, 192, 1}, {33, 64, 1}}},
+      {"plan/gemm_bias_relu.tl", {{72, 136, 96}, {65, 67, 35}}},
+      {"text/gemm_int8.tl", {{80, 144, 160, 1}}},
+      {"text/gemm_split_k.tl", {{64, 72, 256}}},
+  };
+  for (const auto& [file, launches] : files) {
+    SCOPED_TRACE(file);
+    std::ifstream in(std::filesystem::path(TILEGEN_SOURCE_DIR) / "tests/files" / file);
+    std::stringstream text;
+    text << in.rdbuf();
+    const ir::Program p = parse(text.str());
+    ASSERT_FALSE(HasFailure());
+    const plan::Schedule schedule = plan_for(p, target);
+    ASSERT_FALSE(HasFailure());
+    for (const auto& dims : launches) {
+      test::run_simulated(p, target, schedule, dims, true);
+      EXPECT_TRUE(test::run_simulated(p, target, schedule, dims, false));
+      ASSERT_FALSE(HasFailure());
+    }
+  }
+}
+
+TEST(GpuGemm, ThreadsAreChosenByRegisters) {
+  const target::Target target = *target::find_target("sm_80");
+  const std::pair<int64_t, int64_t> sizes[] = {{128, 128}, {128, 256}, {256, 256}};
+  const int64_t threads[] = {128, 256, 512};
+  for (size_t i = 0; i < 3; ++i) {
+    Case c{.m = sizes[i].first, .n = sizes[i].second, .threads = 128};
+    std::string text = text_of(c);
+    text.erase(text.find("threads 128 "), 12);
+    const plan::Schedule schedule = plan_for(parse(text), target);
+    ASSERT_FALSE(HasFailure());
+    EXPECT_EQ(schedule.kernels[0].threads, threads[i]);
+  }
 }
 
 // The value of the last iteration is read behind the loop; another tile is read before it is copied.

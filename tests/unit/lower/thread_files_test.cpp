@@ -18,6 +18,7 @@
 #include "lower/prefetch_blocks.h"
 #include "schedule/plan_program.h"
 #include "target/host/host.h"
+#include "thread/sync_verify.h"
 
 namespace tilegen::lower {
 namespace {
@@ -59,6 +60,7 @@ target::Target target_named(const std::string& name) {
 }
 
 void expect_legal(const thread::ThreadProgram& p, const char* step) {
+  for (const std::string& hazard : thread::verify_synchronization(p)) ADD_FAILURE() << "behind " << step << ": " << hazard;
   for (const std::string& broken : thread::verify_thread_program(p)) ADD_FAILURE() << "behind " << step << ": " << broken;
 }
 
@@ -120,6 +122,12 @@ INSTANTIATE_TEST_SUITE_P(Gpu, ThreadFile,
                                                               "fragment_parts", "copies_of_points", "convert_shuffle",
                                                               "convert_replication", "convert_shared_bounce",
                                                               "bias_replication"),
+                                            ::testing::Values("sm_80")),
+                         test_name);
+INSTANTIATE_TEST_SUITE_P(GpuOnly, ThreadFile,
+                         ::testing::Combine(::testing::Values("gpu/gemm_f16_nn", "gpu/gemm_f16_nt", "gpu/gemm_f16_tn",
+                                                              "gpu/gemm_f16_tt", "gpu/gemm_i8_nt", "gpu/gemm_f64",
+                                                              "gpu/gemm_f32", "gpu/chained_gemm"),
                                             ::testing::Values("sm_80")),
                          test_name);
 INSTANTIATE_TEST_SUITE_P(DotProducts, ThreadFile,

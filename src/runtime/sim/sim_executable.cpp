@@ -1,0 +1,150 @@
+#include "runtime/sim/sim_executable.h"
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+
+#include "runtime/dim_solver.h"
+#include "runtime/kernel_form.h"
+#include "sim/report.h"
+
+namespace tilegen::runtime {
+namespace {
+
+// Bytes of each tensor from its first to its last element, strides of either sign.
+std::vector<sim::TensorExtent> tensor_extents(const ir::Program& p, std::span<const uint64_t> slots) {
+  DimSolver dims(p);
+  for (size_t i = 0; i < p.params.size(); ++i) {
+    if (p.params[i].kind == ir::Param::Kind::tensor) continue;
+    const ir::Var& v = p.var(p.params[i].var);
+    if (!ir::is_float(v.type))
+      dims.set(p.params[i].var, ir::wrap_to(v.type, static_cast<int64_t>(slots[i])), v.name);
+  }
+  std::vector<sim::TensorExtent> extents(p.params.size());
+  for (size_t i = 0; i < p.params.size(); ++i) {
+    if (p.params[i].kind != ir::Param::Kind::tensor) continue;
+    const ir::Buffer& b = p.buffer(p.params[i].buffer);
+    int64_t first = 0, last = 0, compact = 1;
+    bool empty = false;
+    for (size_t d = b.shape.size(); d-- > 0;) {
+      const int64_t extent = dims.evaluate(b.shape[d]).value_or(0);
+      const int64_t stride = b.strides.empty() ? compact : dims.evaluate(b.strides[d]).value_or(0);
+      empty |= extent <= 0;
+      (stride < 0 ? first : last) += (extent - 1) * stride;
+      compact *= extent;
+    }
+    const int64_t bytes = ir::dtype_bytes(b.type);
+    if (!empty) extents[i] = {first * bytes, (last + 1) * bytes};
+  }
+  return extents;
+}
+
+sim::SimOptions located(const ir::Program& p, sim::SimOptions options) {
+  auto places = std::make_shared<std::map<std::string, SourceLocation>>();
+  const std::vector<std::string> paths = ir::statement_paths(p);
+  for (size_t s = 0; s < paths.size(); ++s) places->emplace(paths[s], p.stmts[s].location);
+  for (const ir::Kernel& k : p.kernels) places->emplace(k.name, k.location);
+  options.locate = [places](const std::string& path) {
+    const auto at = places->find(path);
+    return at == places->end() ? SourceLocation() : at->second;
+  };
+  return options;
+}
+
+class SimExecutable final : public Executable {
+ public:
+  explicit SimExecutable(std::shared_ptr<const driver::Artifact> artifact)
+      : Executable(std::move(artifact), MemoryReach{}) {}
+
+  Checked prepare() override { return Unit{}; }
+
+  Expected<std::vector<FormInfo>> info() const override {
+    std::vector<FormInfo> rows;
+    const auto forms = kernel_forms(artifact());
+    for (size_t k = 0; k < forms.size(); ++k)
+      for (size_t v = 0; v < forms[k].size(); ++v) {
+        FormInfo row;
+        row.kernel = k;
+        row.variant = v;
+        row.program = &forms[k][v].program();
+        row.guards = forms[k][v].guards_text();
+        row.dynamic_shared_bytes = row.program->arena_bytes;
+        rows.push_back(std::move(row));
+      }
+    return rows;
+  }
+
+  // The report of the last launch.
+  std::string load_log() const override {
+    std::lock_guard lock(mutex_);
+    return report_;
+  }
+
+ protected:
+  Checked run(std::span<const uint64_t> slots, const LaunchOptions& options) const override {
+    if (options.stream)
+      return Error(DiagCode::launch_device, "", "the simulator has no streams, launch.stream is set",
+                   "set stream to NULL");
+    sim::SimOptions how = artifact().simulation;
+    if (options.max_threads > 0) how.workers = options.max_threads;
+    auto results = simulate_artifact(artifact(), slots, how);
+    if (!results) return results.error();
+    std::string report = sim::report_json(*results);
+    {
+      std::lock_guard lock(mutex_);
+      report_ = std::move(report);
+    }
+    return findings_error(*results);
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  mutable std::string report_;
+};
+
+}  // namespace
+
+Expected<std::vector<sim::SimResult>> simulate_artifact(const driver::Artifact& artifact,
+                                                        std::span<const uint64_t> slots,
+                                                        const sim::SimOptions& options) {
+  const sim::SimOptions how = located(*artifact.program, options);
+  const std::vector<sim::TensorExtent> extents = tensor_extents(*artifact.program, slots);
+  std::vector<sim::SimResult> results;
+  const auto forms = kernel_forms(artifact);
+  for (size_t k = 0; k < forms.size(); ++k) {
+    auto form = choose_form(forms[k], artifact.program->kernels[k].name, slots);
+    if (!form) return form.error();
+    auto result = sim::simulate((*form)->program(), artifact.target, slots, extents, how);
+    if (!result) return result.error();
+    results.push_back(std::move(*result));
+    if (!results.back().findings.empty()) break;
+  }
+  return results;
+}
+
+Checked findings_error(const std::vector<sim::SimResult>& results) {
+  Error error;
+  for (const sim::SimResult& r : results)
+    for (const sim::Finding& f : r.findings) {
+      Diagnostic d;
+      d.code = DiagCode::simulator_finding;
+      d.op = f.site.op;
+      d.location = f.site.location;
+      d.message = std::string(sim::finding_name(f.kind)) + ": " + f.message;
+      if (f.count > 1) d.message += " (" + std::to_string(f.count) + " times)";
+      d.hint = sim::finding_hint(f.kind);
+      d.stage = "simulate";
+      error.diagnostics.push_back(std::move(d));
+    }
+  if (error.diagnostics.empty()) return Unit{};
+  return error;
+}
+
+Expected<std::unique_ptr<Executable>> load_in_simulator(std::shared_ptr<const driver::Artifact> artifact) {
+  if (artifact->kernels.empty())
+    return Error(DiagCode::target_unsupported, "", "the artifact has a schedule and no code",
+                 "compile without the option 'plan_only'");
+  return std::unique_ptr<Executable>(new SimExecutable(std::move(artifact)));
+}
+
+}  // namespace tilegen::runtime
