@@ -20,6 +20,7 @@ struct Outstanding {
   int access = 0;  // id of its class
   Bindings at;     // parallel to the class's loops
   bool in_flight = false;
+  bool earlier = false;  // an iteration of a loop of the program has ended since
   auto operator<=>(const Outstanding&) const = default;
 };
 // With the number of commits since an async copy was issued (0 for others).
@@ -46,7 +47,7 @@ class Planter {
 
   Checked run() {
     Block body = p_.body;
-    plan_block(body, true);
+    plan_block(body, true, {});
     p_.body = std::move(body);
     if (error_) return std::move(*error_);
     return Unit{};
@@ -69,13 +70,14 @@ class Planter {
 
   // ---- planning: children first, then what stands between them
 
-  void plan_block(Block& block, bool uniform) {
+  // `before`: what the condition or the extent in front of the block reads.
+  void plan_block(Block& block, bool uniform, const State& before) {
     for (StmtId id : block) plan_children(id, uniform);
-    State state;
+    State state = before;
     plant_between(block, state, uniform);
     drop_redundant(block, [&] {
-      State empty;
-      return walk(block, empty) == Need::nothing;
+      State from = before;
+      return walk(block, from) == Need::nothing;
     });
   }
 
@@ -84,8 +86,10 @@ class Planter {
     if (const auto* branch = as<thread::Branch>(id)) {
       const bool inside = uniform && !varies(branch->condition);
       Block then_body = branch->then_body, else_body = branch->else_body;
-      plan_block(then_body, inside);
-      plan_block(else_body, inside);
+      State condition;
+      meet(id, condition);
+      plan_block(then_body, inside, condition);
+      plan_block(else_body, inside, condition);
       auto* again = as<thread::Branch>(id);
       again->then_body = std::move(then_body);
       again->else_body = std::move(else_body);
@@ -93,12 +97,14 @@ class Planter {
     }
     const auto* loop = as<thread::Loop>(id);
     const bool inside = uniform && !varies(loop->extent);
-    const OpenLoop open = open_loop(*loop);
+    const OpenLoop open = open_loop(id);
     Block body = loop->body;
     around_.push_back(open);
     current_[open.var] = {Binding::Kind::back, 0};
-    plan_block(body, inside);
-    plan_carried(body, open, inside);
+    State extent;
+    meet(id, extent);
+    plan_block(body, inside, extent);
+    plan_carried(body, open, inside, extent);
     current_.erase(open.var);
     around_.pop_back();
     as<thread::Loop>(id)->body = body;
@@ -109,9 +115,8 @@ class Planter {
   }
 
   // Walks the body as one iteration behind the other until nothing changes.
-  void plan_carried(Block& body, const OpenLoop& loop, bool uniform) {
+  void plan_carried(Block& body, const OpenLoop& loop, bool uniform, State state) {
     if (loop.extent == 1) return;
-    State state;
     plant_between(body, state, uniform);
     for (int64_t n = 0; n <= back_ + 1; ++n) {
       age(state, loop);
@@ -247,6 +252,8 @@ class Planter {
   }
 
   Need between(const Outstanding& earlier, const Outstanding& later) {
+    // A store of one operation writes every element of a tensor once.
+    if (earlier.access == later.access && !earlier.earlier && !oracle_[later.access].op.empty()) return Need::nothing;
     if (!oracle_[earlier.access].access.write && !oracle_[later.access].access.write) return Need::nothing;
     const Meeting m = oracle_.meeting(earlier.access, earlier.at, later.access, later.at);
     if (m == Meeting::disjoint) return Need::nothing;
@@ -257,9 +264,9 @@ class Planter {
   // The first iterations by their number, as what stands in front of a pipelined loop fills slots by number; then
   // by their distance.
   Need walk_loop(StmtId id, State& state) {
-    const OpenLoop loop = open_loop(*as<thread::Loop>(id));
+    const OpenLoop loop = open_loop(id);
     const Block body = as<thread::Loop>(id)->body;
-    Need need = Need::nothing;
+    Need need = meet(id, state);
     State after;
     if (loop.extent < 0) after = state;
     int64_t numbered = std::any_of(state.begin(), state.end(), [](auto& s) { return s.first.in_flight; }) ? back_ : 0;
@@ -268,17 +275,16 @@ class Planter {
     int64_t n = 0;
     for (; n < numbered; ++n) {
       current_[loop.var] = {Binding::Kind::at, n};
-      need = std::max(need, meet(id, state));
       need = std::max(need, walk(body, state));
       if (loop.extent < 0 || n + 1 == loop.extent) add_to(after, released(state, loop));
+      state = rebound(state, loop, true, [](Binding&) { return true; });
     }
     if (loop.extent < 0 || n < loop.extent) {
       state = from_numbers(state, loop, n);
       current_[loop.var] = {Binding::Kind::back, 0};
-      for (int64_t k = 0; k <= 2 * back_; ++k) {
+      for (int64_t k = 0; k <= 2 * back_ && (loop.extent < 0 || n + k < loop.extent); ++k) {
         const State before = state;
-        need = std::max(need, meet(id, state));
-      need = std::max(need, walk(body, state));
+        need = std::max(need, walk(body, state));
         add_to(after, released(state, loop));
         age(state, loop);
         if (state == before) break;
@@ -293,12 +299,13 @@ class Planter {
   // ---- iterations
 
   template <class Change>
-  State rebound(const State& state, const OpenLoop& loop, Change&& change) {
+  State rebound(const State& state, const OpenLoop& loop, bool ended, Change&& change) {
     State next;
     for (const auto& [outstanding, commits] : state) {
       Outstanding access = outstanding;
       const auto& loops = oracle_[access.access].loops;
       bool exists = true;
+      if (ended) access.earlier = access.earlier || oracle_[access.access].op != loop.op;
       for (size_t i = 0; i < loops.size(); ++i)
         if (loops[i].var == loop.var) exists = change(access.at[i]) && exists;
       if (exists) add_to(next, {{std::move(access), commits}});
@@ -308,29 +315,30 @@ class Planter {
 
   // One iteration later. What lies further back than slots reach counts as any iteration.
   void age(State& state, const OpenLoop& loop) {
-    state = rebound(state, loop, [&](Binding& b) {
+    state = rebound(state, loop, true, [&](Binding& b) {
       if (b.kind == Binding::Kind::back && ++b.value > back_) b.kind = Binding::Kind::far;
       const bool relative = b.kind == Binding::Kind::back || b.kind == Binding::Kind::far;
       return !relative || loop.extent < 0 || b.value < loop.extent;
     });
   }
   State from_numbers(const State& state, const OpenLoop& loop, int64_t now) {
-    return rebound(state, loop, [&](Binding& b) {
+    return rebound(state, loop, true, [&](Binding& b) {
       if (b.kind == Binding::Kind::at) b = Binding{Binding::Kind::back, now - b.value};
       if (b.kind == Binding::Kind::back && b.value > back_) b.kind = Binding::Kind::far;
       return true;
     });
   }
   State released(const State& state, const OpenLoop& loop) {
-    return rebound(state, loop, [](Binding& b) {
+    return rebound(state, loop, false, [](Binding& b) {
       b = {};
       return true;
     });
   }
-  OpenLoop open_loop(const thread::Loop& loop) const {
+  OpenLoop open_loop(StmtId id) {
+    const auto& loop = *as<thread::Loop>(id);
     int64_t extent = -1;
     p_.exprs.is_const_int(loop.extent, &extent);
-    return {loop.var, extent};
+    return {loop.var, extent, p_.stmts[id.value].origin};
   }
 
   // ---- facts about statements
@@ -347,19 +355,20 @@ class Planter {
       const auto list = loop && loop->form != thread::LoopForm::vectorized ? thread::sync_accesses(p_, *loop)
                                                                            : thread::sync_accesses(p_, id);
       for (const thread::SyncAccess& a : list)
-        if (shared_by_accesses(a)) leaf.classes.push_back(oracle_.add(a, around_));
+        if (shared_by_accesses(a, p_.stmts[id.value].origin)) leaf.classes.push_back(oracle_.add(a, around_, p_.stmts[id.value].origin));
       std::sort(leaf.classes.begin(), leaf.classes.end());
       leaf.classes.erase(std::unique(leaf.classes.begin(), leaf.classes.end()), leaf.classes.end());
     }
     return leaf.classes;
   }
 
-  // Tensors that are only read, or only written once, need no look at their indices.
-  bool shared_by_accesses(const thread::SyncAccess& a) {
+  // Tensors that are only read, or that one statement touches once, need no look at their indices.
+  bool shared_by_accesses(const thread::SyncAccess& a, const std::string& op) {
     if (p_.memory(a.memory).space == thread::Space::shared) return true;
     if (tensor_uses_.empty()) count_tensor_uses(p_.body);
     const auto [reads, writes] = tensor_uses_[a.memory];
-    return reads > 0 && writes > 0;
+    const bool repeated = std::any_of(around_.begin(), around_.end(), [&](const OpenLoop& l) { return l.op != op; });
+    return writes > 0 && (reads + writes > 1 || repeated);
   }
   void count_tensor_uses(const Block& block) {
     tensor_uses_.try_emplace(thread::MemoryId());
@@ -389,7 +398,7 @@ class Planter {
     } else {
       const Block body = as<thread::Loop>(id)->body;
       any = !classes_of(id).empty();
-      around_.push_back(open_loop(*as<thread::Loop>(id)));
+      around_.push_back(open_loop(id));
       for (StmtId s : body) any = touches_memory(s) || any;
       around_.pop_back();
     }

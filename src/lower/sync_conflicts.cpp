@@ -66,9 +66,10 @@ ExprId ConflictOracle::slot_of(const SyncAccess& a) {
   return arith::depends_on(p_.exprs, result, p_.thread_var) ? ExprId() : result;
 }
 
-int ConflictOracle::add(const SyncAccess& access, const std::vector<OpenLoop>& around) {
+int ConflictOracle::add(const SyncAccess& access, const std::vector<OpenLoop>& around, const std::string& op) {
   AccessClass c;
   c.access = access;
+  if (p_.memory(access.memory).space == thread::Space::global) c.op = op;
   auto mark = ctx_.mark();
   if (access.lane.valid()) ctx_.bind(access.lane, 0, access.lanes - 1);
   for (const OpenLoop& l : around) ctx_.bind(l.var, 0, l.extent > 0 ? l.extent - 1 : INT64_MAX);
@@ -92,7 +93,7 @@ int ConflictOracle::add(const SyncAccess& access, const std::vector<OpenLoop>& a
     const SyncAccess &x = o.access, &y = c.access;
     return x.memory == y.memory && o.within == c.within && x.predicate == y.predicate && x.count == y.count &&
            x.lane == y.lane && x.write == y.write && x.async == y.async && x.collective == y.collective &&
-           o.slot == c.slot && o.loops == c.loops;
+           o.slot == c.slot && o.loops == c.loops && o.op == c.op;
   };
   for (size_t i = 0; i < classes_.size(); ++i)
     if (same(classes_[i])) return static_cast<int>(i);

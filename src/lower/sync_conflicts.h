@@ -9,6 +9,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <string>
 #include <tuple>
 #include <vector>
 
@@ -21,6 +22,7 @@ namespace tilegen::lower {
 struct OpenLoop {
   ir::VarId var;
   int64_t extent = -1;  // -1: not a constant
+  std::string op;       // what it was made for
   bool operator==(const OpenLoop&) const = default;
 };
 
@@ -39,6 +41,7 @@ struct AccessClass {
   std::vector<OpenLoop> loops;  // those around that the access depends on, outermost first
   ir::ExprId slot;              // of a memory with slots, where it can be told
   ir::ExprId within;            // index without the slot's part; invalid: anywhere in it
+  std::string op;               // the user's operation; tensors only
 };
 
 enum class Meeting : uint8_t {
@@ -52,7 +55,7 @@ class ConflictOracle {
   explicit ConflictOracle(thread::ThreadProgram& p);
 
   // Id of the class; equal accesses share one.
-  int add(const thread::SyncAccess& access, const std::vector<OpenLoop>& around);
+  int add(const thread::SyncAccess& access, const std::vector<OpenLoop>& around, const std::string& op);
   const AccessClass& operator[](int id) const { return classes_[static_cast<size_t>(id)]; }
 
   Meeting meeting(int a, const Bindings& a_at, int b, const Bindings& b_at);

@@ -242,6 +242,25 @@ TEST(PlantBarriers, CopyOfAnotherThreadTakesWaitAndBarrier) {
   EXPECT_EQ(m.waits(m.p.body), 1);
 }
 
+TEST(PlantBarriers, OneTensorWrittenByTwoOperations) {
+  Maker m;
+  thread::Memory g = m.p.memories[m.tensor.value];
+  g.name = "C";
+  g.read_only = false;
+  g.param = 2;
+  MemoryId c = m.p.add_memory(g);
+  m.p.params.push_back({thread::Param::Kind::tensor, "C", ir::DType::f32, ir::VarId(), c});
+  auto at = [&](ExprId i) { return m.p.exprs.add(m.p.exprs.mul(i, m.p.exprs.var(m.n)), m.t); };
+  auto store = [&](ExprId i, const char* op) {
+    return m.p.add(thread::Store{c, i, m.load(m.reg, m.c(0)), ExprId()}, op);
+  };
+  StmtId walk = m.loop(m.c(4), [&](ExprId i) { return Block{store(at(i), "loop")}; }, thread::LoopForm::unrolled);
+  m.p.body = {walk, store(m.c(0), "second")};
+  m.shared("s", 4);
+  EXPECT_EQ(m.plant(false), 1);  // between the two, none within the walk of the first
+  EXPECT_EQ(m.p.body.size(), 3u);
+}
+
 TEST(PlantBarriers, ManyCopiesInALoopDoNotWaitForEachOther) {
   Maker m;
   MemoryId s = m.shared("s", 64 * 32);
