@@ -8,12 +8,12 @@
 //                   if i + D < n: copies of iteration i + D into slot (i + D) % slots;  commit
 //                   the rest, on slot i % slots
 //
-// Where a product is all that uses the tiles, wait and barrier stand in front of its last instructions instead, and the
-// first loads of the next iteration behind them.
+// Where a product is all that uses the tiles, wait and barrier stand in front of its last instructions
+// instead, and the first loads of the next iteration behind them.
 //
-// A group is committed in every iteration, so that the wait counts right when fewer than D iterations are left. That
-// all threads have read a slot before it is filled again is seen to by the barrier planted behind the wait, which is
-// also what makes everybody's copies visible to everybody.
+// A group is committed in every iteration, so that the wait counts right when fewer than D iterations are
+// left. That all threads have read a slot before it is filled again is seen to by the barrier planted behind
+// the wait, which is also what makes everybody's copies visible to everybody.
 #include <algorithm>
 #include <memory>
 
@@ -32,7 +32,7 @@ struct Ahead {
 
 // What the schedule lets run ahead: copies that stand directly in the loop's body and have slots to write to.
 std::vector<Ahead> copies_ahead(const ir::Loop& loop, const plan::LoopPlan* plan, const infer::KernelOps& ops,
-                                       const plan::KernelSchedule& schedule) {
+                                const plan::KernelSchedule& schedule) {
   std::vector<Ahead> list;
   if (!plan || plan->num_stages < 2) return list;
   for (ir::StmtId id : loop.body)
@@ -57,7 +57,8 @@ std::vector<Ahead> copies_ahead(const ir::Loop& loop, const plan::LoopPlan* plan
 
 class PipelineLowering {
  public:
-  PipelineLowering(KernelLowering& k, const ir::Loop& loop, std::vector<Ahead> ahead, const std::string& origin)
+  PipelineLowering(KernelLowering& k, const ir::Loop& loop, std::vector<Ahead> ahead,
+                   const std::string& origin)
       : k_(k),
         e_(k.out_.exprs),
         loop_(loop),
@@ -175,7 +176,8 @@ class PipelineLowering {
     ir::for_each_statement(k_.p_, one, [&](ir::StmtId s, int) {
       if (auto it = k_.op_of_.find(s); it != k_.op_of_.end())
         for (const infer::OpAccess& a : it->second->accesses) uses = uses || ring_.count(a.value);
-      for (const auto& [where, value] : k_.ops_.scalar_reads) uses = uses || (where.first == s && ring_.count(value));
+      for (const auto& [where, value] : k_.ops_.scalar_reads)
+        uses = uses || (where.first == s && ring_.count(value));
     });
     return uses;
   }
@@ -197,8 +199,8 @@ class PipelineLowering {
     return gemm->possible() ? std::move(gemm) : nullptr;
   }
 
-  // The first k step of iteration i + 1 is loaded in front of the last instructions of iteration i, so that they hide
-  // the wait, the barrier and the loads.
+  // The first k step of iteration i + 1 is loaded in front of the last instructions of iteration i, so that
+  // they hide the wait, the barrier and the loads.
   void around_gemm(StagedGemm& gemm, thread::Block& body) {
     issue_all(body);
     gemm.steps(body, [&] {

@@ -74,7 +74,9 @@ class KernelLowering {
   friend class OpLowering;
   friend class ExprLowering;
   friend class OperandAddresses;
+  friend class GemmState;
   friend class GemmLowering;
+  friend class MultiplyAdds;
   friend class PipelineLowering;
   friend class StagedGemm;
   friend class BlockReduction;

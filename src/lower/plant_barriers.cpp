@@ -138,7 +138,8 @@ class Planter {
         continue;
       }
       if (!uniform) return refuse(block[i]);
-      // Copies in flight may be waited for within the statement with no barrier behind: they are waited for here.
+      // Copies in flight may be waited for within the statement with no barrier behind: they are waited for
+      // here.
       if (!order(block, i, state, need) && !order(block, i, state, Need::wait)) return refuse(block[i]);
     }
   }
@@ -159,7 +160,8 @@ class Planter {
     const std::string origin = p_.stmts[before.value].origin;
     std::vector<StmtId> s;
     if (need == Need::wait) {
-      const bool open = std::any_of(state.begin(), state.end(), [](auto& o) { return o.first.in_flight && o.second == 0; });
+      const bool open =
+          std::any_of(state.begin(), state.end(), [](auto& o) { return o.first.in_flight && o.second == 0; });
       if (open) s.push_back(p_.add(thread::AsyncCommit{}, origin));
       s.push_back(p_.add(thread::AsyncWait{0}, origin));
     }
@@ -211,7 +213,8 @@ class Planter {
 
   Need walk_leaf(StmtId id, State& state) {
     if (const auto* b = as<thread::Barrier>(id)) {
-      if (thread::is_block_barrier(p_, *b)) std::erase_if(state, [](const auto& s) { return !s.first.in_flight; });
+      if (thread::is_block_barrier(p_, *b))
+        std::erase_if(state, [](const auto& s) { return !s.first.in_flight; });
       return Need::nothing;
     }
     if (as<thread::AsyncCommit>(id)) {
@@ -253,7 +256,8 @@ class Planter {
 
   Need between(const Outstanding& earlier, const Outstanding& later) {
     // A store of one operation writes every element of a tensor once.
-    if (earlier.access == later.access && !earlier.earlier && !oracle_[later.access].op.empty()) return Need::nothing;
+    if (earlier.access == later.access && !earlier.earlier && !oracle_[later.access].op.empty())
+      return Need::nothing;
     if (!oracle_[earlier.access].access.write && !oracle_[later.access].access.write) return Need::nothing;
     const Meeting m = oracle_.meeting(earlier.access, earlier.at, later.access, later.at);
     if (m == Meeting::disjoint) return Need::nothing;
@@ -261,15 +265,16 @@ class Planter {
     return m == Meeting::clash ? Need::barrier : Need::nothing;
   }
 
-  // The first iterations by their number, as what stands in front of a pipelined loop fills slots by number; then
-  // by their distance.
+  // The first iterations by their number, as what stands in front of a pipelined loop fills slots by number;
+  // then by their distance.
   Need walk_loop(StmtId id, State& state) {
     const OpenLoop loop = open_loop(id);
     const Block body = as<thread::Loop>(id)->body;
     Need need = meet(id, state);
     State after;
     if (loop.extent < 0) after = state;
-    int64_t numbered = std::any_of(state.begin(), state.end(), [](auto& s) { return s.first.in_flight; }) ? back_ : 0;
+    int64_t numbered =
+        std::any_of(state.begin(), state.end(), [](auto& s) { return s.first.in_flight; }) ? back_ : 0;
     if (loop.extent >= 0) numbered = std::min(numbered, loop.extent);
     around_.push_back(loop);
     int64_t n = 0;
@@ -355,7 +360,8 @@ class Planter {
       const auto list = loop && loop->form != thread::LoopForm::vectorized ? thread::sync_accesses(p_, *loop)
                                                                            : thread::sync_accesses(p_, id);
       for (const thread::SyncAccess& a : list)
-        if (shared_by_accesses(a, p_.stmts[id.value].origin)) leaf.classes.push_back(oracle_.add(a, around_, p_.stmts[id.value].origin));
+        if (shared_by_accesses(a, p_.stmts[id.value].origin))
+          leaf.classes.push_back(oracle_.add(a, around_, p_.stmts[id.value].origin));
       std::sort(leaf.classes.begin(), leaf.classes.end());
       leaf.classes.erase(std::unique(leaf.classes.begin(), leaf.classes.end()), leaf.classes.end());
     }
@@ -367,7 +373,8 @@ class Planter {
     if (p_.memory(a.memory).space == thread::Space::shared) return true;
     if (tensor_uses_.empty()) count_tensor_uses(p_.body);
     const auto [reads, writes] = tensor_uses_[a.memory];
-    const bool repeated = std::any_of(around_.begin(), around_.end(), [&](const OpenLoop& l) { return l.op != op; });
+    const bool repeated =
+        std::any_of(around_.begin(), around_.end(), [&](const OpenLoop& l) { return l.op != op; });
     return writes > 0 && (reads + writes > 1 || repeated);
   }
   void count_tensor_uses(const Block& block) {

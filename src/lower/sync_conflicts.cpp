@@ -66,7 +66,8 @@ ExprId ConflictOracle::slot_of(const SyncAccess& a) {
   return arith::depends_on(p_.exprs, result, p_.thread_var) ? ExprId() : result;
 }
 
-int ConflictOracle::add(const SyncAccess& access, const std::vector<OpenLoop>& around, const std::string& op) {
+int ConflictOracle::add(const SyncAccess& access, const std::vector<OpenLoop>& around,
+                        const std::string& op) {
   AccessClass c;
   c.access = access;
   if (p_.memory(access.memory).space == thread::Space::global) c.op = op;
@@ -175,8 +176,8 @@ int64_t points(const std::vector<Range>& ranges) {
 
 }  // namespace
 
-// Elements that the access touches under an assignment of some of its loop variables, each with the thread that does;
-// all other variables run over their range. Nothing when that cannot be told or takes too long.
+// Elements that the access touches under an assignment of some of its loop variables, each with the thread
+// that does; all other variables run over their range. Nothing when that cannot be told or takes too long.
 const ConflictOracle::Footprint* ConflictOracle::footprint(int id, const std::map<VarId, int64_t>& assigned) {
   auto [it, fresh] = footprints_.try_emplace({id, assigned});
   std::optional<Footprint>& result = it->second;
@@ -229,7 +230,8 @@ const ConflictOracle::Footprint* ConflictOracle::footprint(int id, const std::ma
 
 namespace {
 
-Meeting meet(const std::vector<std::pair<int64_t, int32_t>>& a, const std::vector<std::pair<int64_t, int32_t>>& b) {
+Meeting meet(const std::vector<std::pair<int64_t, int32_t>>& a,
+             const std::vector<std::pair<int64_t, int32_t>>& b) {
   Meeting result = Meeting::disjoint;
   for (size_t i = 0, k = 0; i < a.size() && k < b.size();) {
     if (a[i].first < b[k].first) {
@@ -248,8 +250,8 @@ Meeting meet(const std::vector<std::pair<int64_t, int32_t>>& a, const std::vecto
 
 }  // namespace
 
-// Loops that both stand in, at known distances, are walked together; everything else apart. Different slots are
-// looked at as if they were one.
+// Loops that both stand in, at known distances, are walked together; everything else apart. Different slots
+// are looked at as if they were one.
 Meeting ConflictOracle::enumerate(int a, const Bindings& a_at, int b, const Bindings& b_at) {
   const int id[2] = {a, b};
   const Bindings* at[2] = {&a_at, &b_at};
@@ -267,7 +269,8 @@ Meeting ConflictOracle::enumerate(int a, const Bindings& a_at, int b, const Bind
     const auto other = binding_of((*this)[b], b_at, l.var);
     const Binding own = a_at[i];
     const bool relative = own.kind == Binding::Kind::back || own.kind == Binding::Kind::far;
-    if (l.extent < 0 || !relative || !other || other->kind != Binding::Kind::back || !inside(0, l.var) || !inside(1, l.var))
+    if (l.extent < 0 || !relative || !other || other->kind != Binding::Kind::back || !inside(0, l.var) ||
+        !inside(1, l.var))
       continue;
     common.push_back({l.var, l.extent});
     distance[0].push_back(own);
@@ -277,14 +280,16 @@ Meeting ConflictOracle::enumerate(int a, const Bindings& a_at, int b, const Bind
   for (int s = 0; s < 2; ++s) {
     const AccessClass& c = (*this)[id[s]];
     for (size_t i = 0; i < c.loops.size(); ++i)
-      if ((*at[s])[i].kind == Binding::Kind::at && inside(s, c.loops[i].var)) fixed[s][c.loops[i].var] = (*at[s])[i].value;
+      if ((*at[s])[i].kind == Binding::Kind::at && inside(s, c.loops[i].var))
+        fixed[s][c.loops[i].var] = (*at[s])[i].value;
   }
   Meeting result = Meeting::disjoint;
   PointValues values(p_.vars.size());
   // Iterations of the earlier access that a far distance leaves open are walked too.
   auto compare_at = [&](const std::map<VarId, int64_t>& earlier) {
     std::map<VarId, int64_t> later = fixed[1];
-    for (size_t i = 0; i < common.size(); ++i) later[common[i].var] = *values[common[i].var] - distance[1][i].value;
+    for (size_t i = 0; i < common.size(); ++i)
+      later[common[i].var] = *values[common[i].var] - distance[1][i].value;
     for (const Range& r : common)
       if (later[r.var] < 0) return true;
     const Footprint *x = footprint(a, earlier), *y = footprint(b, later);
@@ -292,17 +297,18 @@ Meeting ConflictOracle::enumerate(int a, const Bindings& a_at, int b, const Bind
     result = std::max(result, meet(*x, *y));
     return result != Meeting::clash;
   };
-  std::function<bool(size_t, std::map<VarId, int64_t>)> earlier_points = [&](size_t i, std::map<VarId, int64_t> chosen) {
-    if (i == common.size()) return compare_at(chosen);
-    const int64_t nearest = *values[common[i].var] - distance[0][i].value;
-    const int64_t farthest = distance[0][i].kind == Binding::Kind::far ? 0 : nearest;
-    for (int64_t v = farthest; v <= nearest; ++v) {
-      if (v < 0) continue;
-      chosen[common[i].var] = v;
-      if (!earlier_points(i + 1, chosen)) return false;
-    }
-    return true;
-  };
+  std::function<bool(size_t, std::map<VarId, int64_t>)> earlier_points =
+      [&](size_t i, std::map<VarId, int64_t> chosen) {
+        if (i == common.size()) return compare_at(chosen);
+        const int64_t nearest = *values[common[i].var] - distance[0][i].value;
+        const int64_t farthest = distance[0][i].kind == Binding::Kind::far ? 0 : nearest;
+        for (int64_t v = farthest; v <= nearest; ++v) {
+          if (v < 0) continue;
+          chosen[common[i].var] = v;
+          if (!earlier_points(i + 1, chosen)) return false;
+        }
+        return true;
+      };
   const bool told = for_each_point(common, values, [&] { return earlier_points(0, fixed[0]); });
   return told ? result : Meeting::clash;
 }

@@ -1,9 +1,9 @@
-// Whether two accesses to memory that threads share can meet in one element, and by different threads: the questions
-// of barrier planting. "clash" is always a legal answer, the others are proofs.
+// Whether two accesses to memory that threads share can meet in one element, and by different threads: the
+// questions of barrier planting. "clash" is always a legal answer, the others are proofs.
 //
-// An access inside loops stands for one execution per iteration; a Binding says which one is meant. Slots of a
-// memory are compared as expressions (iteration i + 2 writes slot (i + 2) % 3 while i reads i % 3); what happens
-// within a slot by enumerating threads and the iterations of small loops, up to a bound.
+// An access inside loops stands for one execution per iteration; a Binding says which one is meant. Slots of
+// a memory are compared as expressions (iteration i + 2 writes slot (i + 2) % 3 while i reads i % 3); what
+// happens within a slot by enumerating threads and the iterations of small loops, up to a bound.
 #pragma once
 
 #include <map>
@@ -26,8 +26,8 @@ struct OpenLoop {
   bool operator==(const OpenLoop&) const = default;
 };
 
-// Which iteration of a loop an access belongs to: the one `value` before the current one, one at least as far back,
-// number `value`, or any.
+// Which iteration of a loop an access belongs to: the one `value` before the current one, one at least as far
+// back, number `value`, or any.
 struct Binding {
   enum class Kind : uint8_t { any, back, far, at } kind = Kind::any;
   int64_t value = 0;
@@ -69,7 +69,8 @@ class ConflictOracle {
   Meeting compare(int a, const Bindings& a_at, int b, const Bindings& b_at);
   Meeting enumerate(int a, const Bindings& a_at, int b, const Bindings& b_at);
 
-  using Footprint = std::vector<std::pair<int64_t, int32_t>>;  // element, thread; ascending, each element once
+  using Footprint =
+      std::vector<std::pair<int64_t, int32_t>>;  // element, thread; ascending, each element once
   const Footprint* footprint(int id, const std::map<ir::VarId, int64_t>& assigned);
 
   thread::ThreadProgram& p_;

@@ -120,17 +120,23 @@ Expected<MicroTile> pick_micro_tile(const GemmShape& s, const Target& t, const p
 
 // Micro-kernels walk whole buffers, packed for them; parts are walked by plain loops.
 GemmPlan plan_parts(const ir::Program& p, const TileOp& op) {
-  auto plain = [&](int operand) { return Layout::row_major(p.tile_shape(op.operands[static_cast<size_t>(operand)].buffer)); };
+  auto plain = [&](int operand) {
+    return Layout::row_major(p.tile_shape(op.operands[static_cast<size_t>(operand)].buffer));
+  };
   auto in_memory = [&](int operand) {
     return p.buffer(op.operands[static_cast<size_t>(operand)].buffer).scope == ir::MemScope::shared;
   };
   GemmPlan plan;
   plan.engine = plan::Engine::loop;
   plan.c = Fragment::single_thread(plain(2));
-  if (in_memory(0)) plan.a_memory = plain(0);
-  else plan.a_fragment = Fragment::single_thread(plain(0));
-  if (in_memory(1)) plan.b_memory = plain(1);
-  else plan.b_fragment = Fragment::single_thread(plain(1));
+  if (in_memory(0))
+    plan.a_memory = plain(0);
+  else
+    plan.a_fragment = Fragment::single_thread(plain(0));
+  if (in_memory(1))
+    plan.b_memory = plain(1);
+  else
+    plan.b_fragment = Fragment::single_thread(plain(1));
   plan.reason = "plain loops: an operand is a part of its buffer, micro-kernels walk whole ones";
   return plan;
 }

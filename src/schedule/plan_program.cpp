@@ -34,8 +34,8 @@ Expected<GemmPlans> plan_gemms(const ir::Program& p, const KernelOps& ops, const
   return plans;
 }
 
-// The fewest threads, from the target's default up, whose registers hold the kernel's fragments and what its gemms need
-// beside their accumulators.
+// The fewest threads, from the target's default up, whose registers hold the kernel's fragments and what its
+// gemms need beside their accumulators.
 int64_t choose_threads(const ir::Program& p, const KernelOps& ops, const target::Target& t) {
   constexpr int64_t kWithoutGemm = 96;  // registers for fragments where nothing needs them to be large
   int64_t fragment_bytes = 0;
@@ -226,13 +226,15 @@ Expected<KernelSchedule> plan_kernel(const ir::Program& p, int index, const targ
   plan_copy_engines(p, ops, t, *layouts);
   plan_streaming(p, ops, t, given, *layouts);
 
-  const std::vector<Scratch> scratch = plan_scratch(p, ops, layouts->values, layouts->ops, layouts->conversions, t);
+  const std::vector<Scratch> scratch =
+      plan_scratch(p, ops, layouts->values, layouts->ops, layouts->conversions, t);
   const auto arena = [&](const std::map<int, int64_t>& slots) {
     std::vector<plan::ValuePlan> values = layouts->values;
     for (auto [value, count] : slots) values[static_cast<size_t>(value)].slots = count;
     return arena_bytes(place_values(p, index, ops, values, scratch, t));
   };
-  PipelineResult pipelines = plan_pipelines(p, index, ops, t, value_bytes(p, ops, layouts->values, t), arena, given);
+  PipelineResult pipelines =
+      plan_pipelines(p, index, ops, t, value_bytes(p, ops, layouts->values, t), arena, given);
   for (auto [value, slots] : pipelines.slots) layouts->values[static_cast<size_t>(value)].slots = slots;
   auto memory = plan_memory(p, index, ops, layouts->values, scratch, t);
   if (!memory) return memory.error();
