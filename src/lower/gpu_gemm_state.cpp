@@ -1,5 +1,7 @@
 #include "lower/gpu_gemm_state.h"
 
+#include <algorithm>
+
 #include "support/checked.h"
 
 namespace tilegen::lower {
@@ -16,6 +18,22 @@ RegisterPlaces register_places(const layout::Fragment& f) {
       places.second[static_cast<size_t>(at[layout::kRegister])] = j;
     }
   return places;
+}
+
+// A value that is both operands may stand in a form for each.
+Held GemmState::operand_form(int value, int index) {
+  int forms = 0;
+  for (const auto& c : k_.op_conversions_) forms += c.value == value;
+  const auto same = [&](const infer::OpAccess& a) { return a.value == value; };
+  if (forms == 0 || std::count_if(op_.accesses.begin(), op_.accesses.end(), same) < 2) return k_.held(value);
+  const auto wanted =
+      ops::plan_gemm(k_.p_, tile_op_, k_.target_, k_.out_.threads, &plan_, op_.path, op_.location);
+  if (!wanted) return k_.held(value);
+  const auto& form = index == 0 ? wanted->a_fragment : wanted->b_fragment;
+  for (const auto& c : k_.op_conversions_)
+    if (c.value == value && c.form.fragment->equivalent(*form)) return c.form;
+  // As it is held: no conversion was made for this side.
+  return {k_.values_[static_cast<size_t>(value)], &*k_.schedule_.values[static_cast<size_t>(value)].fragment};
 }
 
 void GemmState::place_operands(int a, int b) {
@@ -60,7 +78,7 @@ GemmState::Side GemmState::side(int operand, int index, int64_t tiles, ExprId wa
     s.value = value;
     s.slot = k_.in_slot(value, e_.const_int(0));
   } else {
-    s.held = k_.held(value);
+    s.held = operand_form(value, index);
   }
   return s;
 }

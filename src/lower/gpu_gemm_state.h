@@ -67,6 +67,7 @@ class GemmState {
 
   void place_operands(int a, int b);
   void mean_current_slots();
+  Held operand_form(int value, int index);
   Side side(int operand, int index, int64_t tiles, ExprId warp_row);
 
   // ---- registers of fragments

@@ -266,6 +266,26 @@ TEST(GpuGemm, ProgramsOfOtherTests) {
   }
 }
 
+TEST(GpuGemm, OneTileTwice) {
+  for (const char* type : {"f16", "f32"}) {
+    const std::string t = type;
+    expect_simulated(("tl 1 program p tensor A: " + t +
+                      "[32, 32] readonly tensor D: f32[32, 32]\n"
+                      "kernel square grid (b: 1) threads 64 {\n"
+                      "alloc x: fragment " +
+                      t +
+                      "[32, 32]\n"
+                      "alloc s: shared " +
+                      t +
+                      "[32, 32]\n"
+                      "alloc acc: fragment f32[32, 32]\n"
+                      "copy A -> x\ncopy A -> s\ngemm x, x -> acc {clear}\ngemm s, s -> acc "
+                      "{transpose_b}\ncopy acc -> D\n}")
+                         .c_str(),
+                     {});
+  }
+}
+
 TEST(GpuGemm, ThreadsAreChosenByRegisters) {
   const target::Target target = *target::find_target("sm_80");
   const std::pair<int64_t, int64_t> sizes[] = {{128, 128}, {128, 256}, {256, 256}};
