@@ -23,7 +23,8 @@ void KernelLowering::declare_linear_grid() {
   ExprId blocks = extent[0];
   for (size_t d = 1; d < rank; ++d) blocks = e.mul(blocks, extent[d]);
   const VarId linear = out_.add_var("block", ir::VarKind::block_index);
-  out_.grid = {simplified(blocks)};
+  // Not simplified: that there is a block is known here, and must not count on the number of blocks.
+  out_.grid = {blocks};
   out_.block_vars = {linear};
   arith::Interval range = arith::range_of(ctx_, out_.grid[0]);
   ctx_.bind(linear, 0, range.hi == arith::Interval::kMax ? range.hi : range.hi - 1);
