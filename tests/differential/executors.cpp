@@ -266,6 +266,15 @@ const std::vector<std::string>& executable_targets() {
   return names;
 }
 
+const std::vector<std::string>& targets_with_simulator() {
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> list = executable_targets();
+    if (!std::getenv("TILEGEN_TARGETS")) list.push_back("sim:sm_80");
+    return list;
+  }();
+  return names;
+}
+
 bool long_run() {
   const char* value = std::getenv("TILEGEN_LONG");
   return value && std::string(value) == "1";
