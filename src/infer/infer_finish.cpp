@@ -77,11 +77,13 @@ Fragment Inference::element_iteration(size_t index, plan::OpPlan& plan) {
     plan.reason = "threads follow " + ops_.values[static_cast<size_t>(v)].name;
     return *pull_back(fragment(state_, v), op.view.accesses[static_cast<size_t>(root)], op.view.extents);
   }
-  // A part of what every thread holds a copy of is written by every thread.
-  for (size_t i = 0; i < op.view.accesses.size() && in_.threads > 1; ++i) {
-    const int v = op.accesses[i].value;
-    if (!op.view.accesses[i].write || !distributed(v) || fragment(state_, v).replicas() != in_.threads) continue;
-    plan.reason = "every thread holds " + ops_.values[static_cast<size_t>(v)].name;
+  // What every thread holds a copy of, every thread writes.
+  const bool everywhere = std::any_of(op.accesses.begin(), op.accesses.end(), [&](const OpAccess& a) {
+    return a.write && distributed(a.value) && pinned(state_, a.value) &&
+           fragment(state_, a.value).replicas() == in_.threads;
+  });
+  if (everywhere && in_.threads > 1) {
+    plan.reason = "every thread writes its own copy";
     return Fragment::replicated(op.view.extents, in_.threads);
   }
   std::vector<Fragment> list = candidates(op);

@@ -74,8 +74,8 @@ void KernelLowering::inspect_vector(const Nest& nest, const thread::Block& body,
     if (m.in_registers) return;
     const auto split = arith::split_affine(ctx_, index, lane);
     if (!split || !split->stride || *split->stride != 1) return;
-    // Bounds that follow for a whole vector lose the lane when they are simplified.
-    if (predicate && arith::depends_on(e, predicate, lane) && arith::depends_on(e, simplified(predicate), lane)) {
+    // As it will stand: a bound of whole vectors is no longer one of elements.
+    if (predicate && arith::depends_on(e, simplified(predicate), lane)) {
       result.lane_bounds = true;
       return;
     }

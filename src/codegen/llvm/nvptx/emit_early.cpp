@@ -1,4 +1,5 @@
-// Block indices come from divisions by dims, which cost dozens of instructions. Each is emitted once, at the top.
+// Block indices come from divisions by dims, which cost dozens of instructions. Each is emitted once, at the
+// top.
 #include "codegen/llvm/nvptx/gpu_emitter.h"
 
 namespace tilegen::codegen {
@@ -9,13 +10,15 @@ using ir::ExprOp;
 using namespace thread;
 
 // `known` says of each expression whether it depends on the launch alone.
-void GpuEmitter::collect_divisions(ExprId e, std::set<ExprId>& divisions, std::unordered_map<ExprId, bool>& known) {
+void GpuEmitter::collect_divisions(ExprId e, std::set<ExprId>& divisions,
+                                   std::unordered_map<ExprId, bool>& known) {
   if (!e.valid() || known.contains(e)) return;
   const ExprNode n = exprs_[e];
   bool early = n.op != ExprOp::load;
   if (n.op == ExprOp::var) early = bound_[n.var().value].value != nullptr;
   if (n.op == ExprOp::load)
-    for (size_t i = 0; i < exprs_.indices(e).size(); ++i) collect_divisions(exprs_.indices(e)[i], divisions, known);
+    for (size_t i = 0; i < exprs_.indices(e).size(); ++i)
+      collect_divisions(exprs_.indices(e)[i], divisions, known);
   for (ExprId operand : {n.a, n.b, n.c}) {
     collect_divisions(operand, divisions, known);
     early = early && (!operand.valid() || known[operand]);

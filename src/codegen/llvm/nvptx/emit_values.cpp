@@ -86,7 +86,8 @@ GpuEmitter::Emitted GpuEmitter::compute_expr(ExprId e) {
     Emitted a = emit_expr(n.a), b = emit_expr(n.b);
     bool division = n.op == ExprOp::floordiv || n.op == ExprOp::floormod;
     bool non_negative = division && facts_.range(n.a).lo >= 0 && facts_.range(n.b).lo >= 0;
-    return {ops_.binary(n.op, exprs_.type(n.a), n.type, a.value, b.value, non_negative), std::max(a.level, b.level)};
+    return {ops_.binary(n.op, exprs_.type(n.a), n.type, a.value, b.value, non_negative),
+            std::max(a.level, b.level)};
   }
   Emitted a = emit_expr(n.a), b = emit_expr(n.b), c = emit_expr(n.c);
   if (is_index(n.type)) {
@@ -111,7 +112,8 @@ GpuEmitter::Emitted GpuEmitter::emit_index_unary(const ExprNode& n, ExprId e) {
   DType from = exprs_.type(n.a), to = n.type;
   if (n.op == ExprOp::cast) {
     if (is_index(from) && a.value->getType()->isIntegerTy(32)) from = DType::i32;
-    if (is_index(to) && ir::is_float(from)) return {resized(ops_.unary(n.op, from, to, a.value), index_bits(e), e), a.level};
+    if (is_index(to) && ir::is_float(from))
+      return {resized(ops_.unary(n.op, from, to, a.value), index_bits(e), e), a.level};
     if (is_index(to) && index_bits(e) == 32) to = DType::i32;
     return {ops_.unary(n.op, from, to, a.value), a.level};
   }
@@ -129,19 +131,22 @@ GpuEmitter::Emitted GpuEmitter::emit_index_binary(const ExprNode& n, ExprId e) {
   auto* x = llvm::dyn_cast<llvm::ConstantInt>(a.value);
   auto* y = llvm::dyn_cast<llvm::ConstantInt>(b.value);
   if (x && y) {
-    ir::ScalarValue v = ir::eval_binary(n.op, n.type, {DType::i64, x->getSExtValue(), 0}, {DType::i64, y->getSExtValue(), 0});
+    ir::ScalarValue v =
+        ir::eval_binary(n.op, n.type, {DType::i64, x->getSExtValue(), 0}, {DType::i64, y->getSExtValue(), 0});
     if (!is_index(n.type)) return {b_.getInt1(v.i != 0), level};
     return {llvm::ConstantInt::getSigned(b_.getIntNTy(index_bits(e)), v.i), level};
   }
   return {index_operation(n, e, a.value, b.value), level};
 }
 
-// A wide divisor of a narrow value that is never negative may be cut to 31 bits and a sign: the quotient stays.
+// A wide divisor of a narrow value that is never negative may be cut to 31 bits and a sign: the quotient
+// stays.
 Value* GpuEmitter::divided_narrow(const ExprNode& n, ExprId e, Value* a, Value* b) {
   const Interval rb = facts_.range(n.b);
   const bool non_negative = rb.lo >= 0, non_zero = !rb.contains(0);
   Value* cut = b;
-  if (rb.hi > INT32_MAX) cut = b_.CreateSelect(b_.CreateICmpSGT(cut, b_.getInt64(INT32_MAX)), b_.getInt64(INT32_MAX), cut);
+  if (rb.hi > INT32_MAX)
+    cut = b_.CreateSelect(b_.CreateICmpSGT(cut, b_.getInt64(INT32_MAX)), b_.getInt64(INT32_MAX), cut);
   if (rb.lo < -INT32_MAX)
     cut = b_.CreateSelect(b_.CreateICmpSLT(cut, b_.getInt64(-INT32_MAX)), b_.getInt64(-INT32_MAX), cut);
   cut = b_.CreateTrunc(cut, b_.getInt32Ty());
@@ -163,7 +168,8 @@ Value* GpuEmitter::index_operation(const ExprNode& n, ExprId e, Value* a, Value*
   const bool shift = n.op == ExprOp::shl || n.op == ExprOp::shr;
   if (shift) narrow = narrow && rb.within({0, 31});
   bool non_negative = ra.lo >= 0 && rb.lo >= 0;
-  if (n.op == ExprOp::floormod && index_bits(e) == 32 && rb.is_point() && rb.lo > 0 && (rb.lo & (rb.lo - 1)) == 0)
+  if (n.op == ExprOp::floormod && index_bits(e) == 32 && rb.is_point() && rb.lo > 0 &&
+      (rb.lo & (rb.lo - 1)) == 0)
     narrow = true;  // a mask of low bits
   unsigned bits = narrow ? 32 : 64;
   DType type = narrow ? DType::i32 : DType::i64;
@@ -182,7 +188,8 @@ Value* GpuEmitter::index_operation(const ExprNode& n, ExprId e, Value* a, Value*
 Value* GpuEmitter::modular(const ExprNode& n, ExprId e, Value* a, Value* b) {
   unsigned bits = index_bits(e);
   const Interval ra = facts_.range(n.a), rb = facts_.range(n.b);
-  const bool exact = bits == 32 && ra.within(kI32) && rb.within(kI32) && exact_range(n.op, ra, rb).within(kI32);
+  const bool exact =
+      bits == 32 && ra.within(kI32) && rb.within(kI32) && exact_range(n.op, ra, rb).within(kI32);
   const bool unsigned_too = exact && ra.lo >= 0 && rb.lo >= 0 && n.op != ExprOp::sub;
   a = resized(a, bits, n.a);
   b = resized(b, bits, n.b);
