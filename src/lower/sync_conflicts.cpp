@@ -66,10 +66,9 @@ ExprId ConflictOracle::slot_of(const SyncAccess& a) {
   return arith::depends_on(p_.exprs, result, p_.thread_var) ? ExprId() : result;
 }
 
-int ConflictOracle::add(const SyncAccess& access, const std::vector<OpenLoop>& around, const std::string& op) {
+int ConflictOracle::add(const SyncAccess& access, const std::vector<OpenLoop>& around, const std::string& origin) {
   AccessClass c;
   c.access = access;
-  if (p_.memory(access.memory).space == thread::Space::global) c.op = op;
   auto mark = ctx_.mark();
   if (access.lane.valid()) ctx_.bind(access.lane, 0, access.lanes - 1);
   for (const OpenLoop& l : around) ctx_.bind(l.var, 0, l.extent > 0 ? l.extent - 1 : INT64_MAX);
@@ -83,12 +82,18 @@ int ConflictOracle::add(const SyncAccess& access, const std::vector<OpenLoop>& a
   ctx_.rollback(mark);
   // Rows handed around within a warp are told apart by slot only.
   if (access.collective) c.access.index = c.within = c.access.predicate = ExprId();
-  for (const OpenLoop& l : around)
+  const bool tensor = access.write && p_.memory(access.memory).space == thread::Space::global;
+  if (tensor) c.op = origin;
+  auto reads = [&](ExprId x) { return x.valid() && IndexProgram(p_.exprs, x).reads_memory(); };
+  const bool loaded = tensor && (reads(c.within) || reads(c.access.predicate));
+  for (const OpenLoop& l : around) {
+    bool follows = loaded;
     for (ExprId x : {c.slot, c.within, c.access.predicate})
-      if (x.valid() && arith::depends_on(p_.exprs, x, l.var)) {
-        c.loops.push_back(l);
-        break;
-      }
+      follows = follows || (x.valid() && arith::depends_on(p_.exprs, x, l.var));
+    if (!follows && (!tensor || l.origin == origin)) continue;
+    c.loops.push_back(l);
+    c.follows.push_back(follows);
+  }
   auto same = [&](const AccessClass& o) {
     const SyncAccess &x = o.access, &y = c.access;
     return x.memory == y.memory && o.within == c.within && x.predicate == y.predicate && x.count == y.count &&
@@ -99,6 +104,18 @@ int ConflictOracle::add(const SyncAccess& access, const std::vector<OpenLoop>& a
     if (same(classes_[i])) return static_cast<int>(i);
   classes_.push_back(std::move(c));
   return static_cast<int>(classes_.size() - 1);
+}
+
+bool ConflictOracle::same_points(int a, const Bindings& a_at, int b, const Bindings& b_at) const {
+  const AccessClass &x = (*this)[a], &y = (*this)[b];
+  if (x.op.empty() || x.op != y.op || x.access.async || y.access.async) return false;
+  for (size_t i = 0; i < x.loops.size(); ++i) {
+    const OpenLoop& l = x.loops[i];
+    if (l.origin == x.op || (a == b && !x.follows[i])) continue;
+    const auto other = binding_of(y, b_at, l.var);
+    if (!other || *other != a_at[i] || (other->kind != Binding::Kind::back && other->kind != Binding::Kind::at)) return false;
+  }
+  return true;
 }
 
 // The slot with loop variables replaced by the iterations meant; invalid where an iteration is not known.
