@@ -75,6 +75,8 @@ class KernelLowering {
   friend class ExprLowering;
   friend class OperandAddresses;
   friend class GemmLowering;
+  friend class PipelineLowering;
+  friend class StagedGemm;
   friend class BlockReduction;
 
   // lower_kernel.cpp
