@@ -134,6 +134,10 @@ void OpLowering::check_holders(const layout::Fragment& iteration) {
     }
     if (a.write && !needed) held = held && iteration.replicas() == iteration.threads();
     if (held) continue;
+    if (k_.converted_.count(v))
+      return k_.fail(DiagCode::target_unsupported, op_.path,
+                     "it needs '" + k_.p_.buffer(a.buffer).name + "' in two layouts at once",
+                     "copy it into a second buffer, or go through a shared buffer");
     return k_.fail(DiagCode::schedule_illegal, op_.path,
                    "threads that run this op do not hold the elements of '" + k_.p_.buffer(a.buffer).name +
                        "' it accesses: the value is held as " + h.fragment->to_text() + ", the op runs as " +
