@@ -63,8 +63,14 @@ void OpLowering::store_from_thread(const Nest& nest, ir::BufferId buffer, std::s
       thread::Store{memory, k_.memory_index(buffer, indices), value, predicate, false, ExprId()}, op_.path));
 }
 
+int OpLowering::part_of_fragment() const {
+  return infer::part_of_fragment(k_.p_, op_, [&](int value) {
+    return k_.schedule_.values[static_cast<size_t>(value)].fragment.has_value();
+  });
+}
+
 bool OpLowering::walks_part() {
-  const int part = infer::part_of_fragment(k_.p_, op_);
+  const int part = part_of_fragment();
   if (part < 0) return false;
   const layout::Fragment& f = *k_.held(op_.accesses[static_cast<size_t>(part)].value).fragment;
   return f.replicas() != f.threads();
@@ -74,7 +80,7 @@ bool OpLowering::walks_part() {
 // and skips those outside the box.
 void OpLowering::emit_part(int operand, const PointValue& value) {
   ir::ExprPool& e = k_.out_.exprs;
-  const int part = infer::part_of_fragment(k_.p_, op_);
+  const int part = part_of_fragment();
   const ops::ElementAccess& a = op_.view.accesses[static_cast<size_t>(part)];
   const ir::Region& box = tile_op_->operands[static_cast<size_t>(part)];
   const Held h = k_.held(op_.accesses[static_cast<size_t>(part)].value);

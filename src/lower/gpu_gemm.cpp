@@ -4,6 +4,7 @@
 #include "lower/gpu_gemm.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "support/checked.h"
 
@@ -40,21 +41,12 @@ RegisterPlaces register_places(const layout::Fragment& f) {
 class GemmLowering {
  public:
   GemmLowering(KernelLowering& k, const infer::KernelOp& op, const plan::OpPlan& plan, const ir::TileOp& tile_op,
-               const MmaAtom& atom, thread::Block& out)
+               const MmaAtom& atom, thread::Block* out)
       : k_(k), e_(k.out_.exprs), op_(op), plan_(plan), tile_op_(tile_op), atom_(atom), out_(out),
         shape_(ops::gemm_shape(k.p_, tile_op)) {}
 
   void run(int a, int b, int c, bool clear) {
-    const ExprId tid = k_.out_.thread_var.valid() ? e_.var(k_.out_.thread_var) : e_.const_int(0);
-    lane_ = k_.simplified(e_.floormod(tid, e_.const_int(k_.target_.warp)));
-    const ExprId warp = e_.floordiv(tid, e_.const_int(k_.target_.warp));
-    tiles_m_ = ceil_div(shape_.m, plan_.warps_m * atom_.m);
-    tiles_n_ = ceil_div(shape_.n, plan_.warps_n * atom_.n);
-    steps_ = shape_.k / atom_.k;
-    const ExprId warp_m = e_.floormod(e_.floordiv(warp, e_.const_int(plan_.warps_n)), e_.const_int(plan_.warps_m));
-    const ExprId warp_n = e_.floormod(warp, e_.const_int(plan_.warps_n));
-    sides_[0] = side(a, 0, tiles_m_, k_.simplified(e_.mul(warp_m, tiles_m_ * atom_.m)));
-    sides_[1] = side(b, 1, tiles_n_, k_.simplified(e_.mul(warp_n, tiles_n_ * atom_.n)));
+    place_operands(a, b);
     if (k_.failed()) return;
     begin_accumulators(c, clear);
     if (k_.failed()) return;
@@ -62,7 +54,51 @@ class GemmLowering {
     finish_accumulators();
   }
 
+  // ---- in stages
+
+  bool prepare() {
+    const Current current(*this);
+    place_operands(0, 1);
+    if (k_.failed() || ops::is_multiply_add(atom_) || !sides_[0].shared || !sides_[1].shared) return false;
+    // The first step of the next iteration goes where the last one of this does not read.
+    if (steps_ < 2 || steps_ % 2 != 0) return false;
+    a_ = make_loader(sides_[0]);
+    b_ = make_loader(sides_[1]);
+    return true;
+  }
+  void load_first(thread::Block& out) {
+    out_ = &out;
+    mean_current_slots();
+    load_step(a_, 0);
+    load_step(b_, 0);
+  }
+  void staged(thread::Block& out, const std::function<void()>& next) {
+    const Current current(*this);
+    out_ = &out;
+    begin_accumulators(2, tile_op_.flag(ir::gemm_attr::clear));
+    for (int64_t step = 0; step < steps_ && !k_.failed(); ++step) {
+      mean_current_slots();
+      if (step + 1 < steps_) {
+        load_step(a_, step + 1);
+        load_step(b_, step + 1);
+      } else {
+        next();
+        out_ = &out;
+      }
+      multiply(step);
+    }
+    finish_accumulators();
+  }
+
  private:
+  // The op is the one being lowered while this lives.
+  struct Current {
+    explicit Current(GemmLowering& g) : k(g.k_), before(std::exchange(g.k_.current_, &g.op_)) {}
+    ~Current() { k.current_ = before; }
+    KernelLowering& k;
+    const infer::KernelOp* before;
+  };
+
   // One of the two operands.
   struct Side {
     int operand = 0, index = 0;  // of the op; 0 = A, 1 = B
@@ -76,6 +112,7 @@ class GemmLowering {
     // shared
     OperandAddresses::Place place;
     MemoryId memory;
+    int value = -1;
     ExprId slot;  // first element
     // in registers
     Held held;
@@ -83,11 +120,27 @@ class GemmLowering {
 
   template <class Node>
   void emit(Node node) {
-    out_.push_back(k_.out_.add(std::move(node), op_.path));
+    out_->push_back(k_.out_.add(std::move(node), op_.path));
   }
   void store(MemoryId m, ExprId index, ExprId value) { emit(thread::Store{m, index, value, ExprId(), false, ExprId()}); }
   ExprId load(MemoryId m, ExprId index) {
     return e_.load(m, k_.out_.memory(m).type, std::vector<ExprId>{index});
+  }
+
+  void place_operands(int a, int b) {
+    const ExprId tid = k_.out_.thread_var.valid() ? e_.var(k_.out_.thread_var) : e_.const_int(0);
+    lane_ = k_.simplified(e_.floormod(tid, e_.const_int(k_.target_.warp)));
+    const ExprId warp = e_.floordiv(tid, e_.const_int(k_.target_.warp));
+    tiles_m_ = ceil_div(shape_.m, plan_.warps_m * atom_.m);
+    tiles_n_ = ceil_div(shape_.n, plan_.warps_n * atom_.n);
+    steps_ = shape_.k / atom_.k;
+    const ExprId warp_m = e_.floormod(e_.floordiv(warp, e_.const_int(plan_.warps_n)), e_.const_int(plan_.warps_m));
+    const ExprId warp_n = e_.floormod(warp, e_.const_int(plan_.warps_n));
+    sides_[0] = side(a, 0, tiles_m_, k_.simplified(e_.mul(warp_m, tiles_m_ * atom_.m)));
+    sides_[1] = side(b, 1, tiles_n_, k_.simplified(e_.mul(warp_n, tiles_n_ * atom_.n)));
+  }
+  void mean_current_slots() {
+    for (Side& s : sides_) s.slot = k_.in_slot(s.value, e_.const_int(0));
   }
 
   Side side(int operand, int index, int64_t tiles, ExprId warp_row) {
@@ -110,6 +163,7 @@ class GemmLowering {
     if (s.shared) {
       s.place = {&*plan.memory, s.dims, index, s.row0, s.k0, index == 0 ? shape_.m : shape_.n};
       s.memory = k_.values_[static_cast<size_t>(value)];
+      s.value = value;
       s.slot = k_.in_slot(value, e_.const_int(0));
     } else {
       s.held = k_.held(value);
@@ -302,31 +356,36 @@ class GemmLowering {
   }
 
   void instructions() {
-    Loader a = make_loader(sides_[0]), b = make_loader(sides_[1]);
-    load_step(a, 0);
-    load_step(b, 0);
+    a_ = make_loader(sides_[0]);
+    b_ = make_loader(sides_[1]);
+    load_step(a_, 0);
+    load_step(b_, 0);
     for (int64_t step = 0; step < steps_ && !k_.failed(); ++step) {
       if (step + 1 < steps_) {
-        load_step(a, step + 1);
-        load_step(b, step + 1);
+        load_step(a_, step + 1);
+        load_step(b_, step + 1);
       }
-      for (int64_t m = 0; m < tiles_m_; ++m)
-        for (int64_t i = 0; i < tiles_n_; ++i) {
-          const int64_t n = m % 2 == 0 ? i : tiles_n_ - 1 - i;  // the operand used last is used again
-          thread::WarpMma mma;
-          mma.atom = atom_.name;
-          mma.a = sides_[0].shared ? a.registers : sides_[0].held.memory;
-          mma.b = sides_[1].shared ? b.registers : sides_[1].held.memory;
-          mma.c = sum_;
-          mma.a_index = operand_register(a, m, step);
-          mma.b_index = operand_register(b, n, step);
-          mma.c_index = sum_tile(m, n);
-          mma.a_registers = static_cast<int>(atom_.a_layout.registers());
-          mma.b_registers = static_cast<int>(atom_.b_layout.registers());
-          mma.c_registers = static_cast<int>(c_registers_);
-          emit(std::move(mma));
-        }
+      multiply(step);
     }
+  }
+
+  void multiply(int64_t step) {
+    for (int64_t m = 0; m < tiles_m_; ++m)
+      for (int64_t i = 0; i < tiles_n_; ++i) {
+        const int64_t n = m % 2 == 0 ? i : tiles_n_ - 1 - i;  // the operand used last is used again
+        thread::WarpMma mma;
+        mma.atom = atom_.name;
+        mma.a = sides_[0].shared ? a_.registers : sides_[0].held.memory;
+        mma.b = sides_[1].shared ? b_.registers : sides_[1].held.memory;
+        mma.c = sum_;
+        mma.a_index = operand_register(a_, m, step);
+        mma.b_index = operand_register(b_, n, step);
+        mma.c_index = sum_tile(m, n);
+        mma.a_registers = static_cast<int>(atom_.a_layout.registers());
+        mma.b_registers = static_cast<int>(atom_.b_layout.registers());
+        mma.c_registers = static_cast<int>(c_registers_);
+        emit(std::move(mma));
+      }
   }
 
   // ---- multiply-adds
@@ -423,9 +482,9 @@ class GemmLowering {
     auto mark = k_.ctx_.mark();
     k_.ctx_.bind(var, 0, steps_ / depth - 1);
     thread::Block body;
-    std::swap(out_, body);
+    thread::Block* const around = std::exchange(out_, &body);
     products_at(a, b, 0, e_.var(var));
-    std::swap(out_, body);
+    out_ = around;
     k_.ctx_.rollback(mark);
     emit(thread::Loop{var, e_.const_int(steps_ / depth), thread::LoopForm::serial, std::move(body)});
   }
@@ -457,11 +516,12 @@ class GemmLowering {
   const plan::OpPlan& plan_;
   const ir::TileOp& tile_op_;
   const MmaAtom& atom_;
-  thread::Block& out_;
+  thread::Block* out_;
   const ops::GemmShape shape_;
   ExprId lane_;
   int64_t tiles_m_ = 1, tiles_n_ = 1, steps_ = 1;  // atoms of a warp
   Side sides_[2];
+  Loader a_, b_;
   Held c_held_;
   ops::MatrixDims c_dims_;
   ExprId c_row0_, c_col0_;
@@ -470,9 +530,26 @@ class GemmLowering {
   bool rounds_ = false;  // ... which C gets at the end
 };
 
+StagedGemm::StagedGemm(KernelLowering& lowering, const infer::KernelOp& op, const ir::TileOp& tile_op) {
+  const plan::OpPlan* plan = plan::find_op(lowering.schedule_, op.path);
+  const bool moved = std::any_of(lowering.schedule_.conversions.begin(), lowering.schedule_.conversions.end(),
+                                 [&](const plan::ConversionPlan& c) { return c.producer == op.path || c.consumer == op.path; });
+  if (!plan || plan->engine != plan::Engine::mma || moved) return;
+  for (const MmaAtom& atom : lowering.target_.mma) {
+    if (atom.name != plan->atom) continue;
+    gemm_ = std::make_unique<GemmLowering>(lowering, op, *plan, tile_op, atom, nullptr);
+    possible_ = gemm_->prepare();
+  }
+}
+StagedGemm::~StagedGemm() = default;
+
+void StagedGemm::first_step(thread::Block& out) { gemm_->load_first(out); }
+
+void StagedGemm::steps(thread::Block& out, const std::function<void()>& next) { gemm_->staged(out, next); }
+
 void OpLowering::contract_warp_mma(int a, int b, int c, bool clear) {
   for (const MmaAtom& atom : k_.target_.mma)
-    if (atom.name == plan_.atom) return GemmLowering(k_, op_, plan_, *tile_op_, atom, out_).run(a, b, c, clear);
+    if (atom.name == plan_.atom) return GemmLowering(k_, op_, plan_, *tile_op_, atom, &out_).run(a, b, c, clear);
   k_.fail(DiagCode::schedule_illegal, op_.path, "atom '" + plan_.atom + "' is not one of " + k_.target_.name,
           "plan the program for this target");
 }
