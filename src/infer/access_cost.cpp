@@ -19,6 +19,12 @@ int buffer_dim_walking(const ops::ElementAccess& a, int iteration_dim) {
   return -1;
 }
 
+// On a GPU: the access names registers of the thread.
+bool in_registers(const ir::Buffer& b, int value, const KnownLayouts& known) {
+  if (b.scope != ir::MemScope::fragment && b.scope != ir::MemScope::local) return false;
+  return value < 0 || !known.memories[static_cast<size_t>(value)];
+}
+
 bool irregular(const ops::ElementAccess& a) {
   return std::find(a.dim_of.begin(), a.dim_of.end(), ops::kIrregularIndex) != a.dim_of.end();
 }
@@ -47,12 +53,12 @@ const Digit* vector_digit(const Fragment& iteration) {
 }
 
 // Of what one access moves. On a GPU registers are no memory: only where nothing else is touched do they count.
-int64_t widest_bytes(const ir::Program& p, const KernelOp& op, const target::Target& t) {
+int64_t widest_bytes(const ir::Program& p, const KernelOp& op, const KnownLayouts& known, const target::Target& t) {
   int64_t any = 1, memory = 0;
-  for (const ops::ElementAccess& a : op.view.accesses) {
+  for (const OpAccess& a : op.accesses) {
     const ir::Buffer& b = p.buffer(a.buffer);
     any = std::max<int64_t>(any, ir::dtype_bytes(b.type));
-    if (b.scope == ir::MemScope::global || b.scope == ir::MemScope::shared)
+    if (!in_registers(b, a.value, known))
       memory = std::max<int64_t>(memory, ir::dtype_bytes(b.type));
   }
   return t.is_host() || memory == 0 ? any : memory;
@@ -71,7 +77,7 @@ int64_t vector_width(const ir::Program& p, const KernelOp& op, const Fragment& i
                      const KnownLayouts& known, const target::Target& t) {
   const Digit* digit = vector_digit(iteration);
   if (!digit) return 1;
-  int64_t limit = t.vector_bytes / widest_bytes(p, op, t);
+  int64_t limit = t.vector_bytes / widest_bytes(p, op, known, t);
   if (t.is_host())
     return std::min<int64_t>(limit,
                              static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(digit->extent))));
@@ -79,7 +85,7 @@ int64_t vector_width(const ir::Program& p, const KernelOp& op, const Fragment& i
   for (size_t i = 0; i < op.view.accesses.size(); ++i) {
     const ops::ElementAccess& a = op.view.accesses[i];
     const ir::Buffer& b = p.buffer(a.buffer);
-    if (b.scope == ir::MemScope::fragment || b.scope == ir::MemScope::local) continue;  // registers
+    if (in_registers(b, op.accesses[i].value, known)) continue;
     int dim = buffer_dim_walking(a, digit->dim);
     if (dim < 0) continue;
     width = std::min(width, irregular(a) ? 1 : memory_run(p, a, op.accesses[i].value, dim, known));
@@ -101,8 +107,7 @@ double access_cost(const ir::Program& p, const KernelOp& op, const Fragment& ite
     const ops::ElementAccess& a = op.view.accesses[i];
     const ir::Buffer& b = p.buffer(a.buffer);
     const bool global = b.scope == ir::MemScope::global;
-    const bool registers = b.scope == ir::MemScope::fragment || b.scope == ir::MemScope::local;
-    if (registers && !t.is_host()) continue;
+    if (!t.is_host() && in_registers(b, op.accesses[i].value, known)) continue;
     int walked = dim < 0 ? -1 : buffer_dim_walking(a, dim);
     if (t.is_host()) {
       bool contiguous =

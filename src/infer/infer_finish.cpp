@@ -1,6 +1,7 @@
 // The end of inference: every op gets its iteration layout, every disagreement its conversion.
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "infer/inference.h"
 #include "infer/projection.h"
@@ -71,6 +72,10 @@ Fragment Inference::element_iteration(size_t index, plan::OpPlan& plan) {
     plan.reason = "given";
     return *iteration_[index];
   }
+  if (auto copies = iteration_of_copies(op)) {
+    plan.reason = "every thread writes its own copy";
+    return *copies;
+  }
   int root = root_access(state_, op);
   if (root >= 0) {
     int v = op.accesses[static_cast<size_t>(root)].value;
@@ -106,19 +111,17 @@ void Inference::element_conversions(const KernelOp& op, const Fragment& iteratio
     if (!distributed(v)) continue;
     const ops::ElementAccess& a = op.view.accesses[i];
     const Fragment& held = fragment(state_, v);
-    const std::string& name = ops_.values[static_cast<size_t>(v)].name;
+    if (too_many_choices(op, iteration, i))
+      return cannot_hold(op, v, "chooses among " + std::to_string(held.registers()) + " registers of a thread",
+                         "index it by the loop's own variables");
     auto needed = project(iteration, a, ops_.values[static_cast<size_t>(v)].shape);
     if (!needed) {
-      bool everywhere = held.replicas() == in_.threads;
-      if (everywhere && (!a.write || iteration.replicas() == in_.threads)) continue;
-      if (part_of_fragment(p_, op) == static_cast<int>(i)) continue;
-      fail(DiagCode::target_unsupported, op.path,
-           "buffer '" + name + "' is held as " + held.to_text() +
-               ", and its index cannot be followed to a thread",
-           "index fragments by the loop's own variables over their whole extents, or go through a shared "
-           "buffer",
-           op.location);
-      return;
+      if (everywhere(v) && (!a.write || iteration.replicas() == in_.threads)) continue;
+      const bool walked = !everywhere(v) && part_of_fragment(p_, op, [&](int other) { return distributed(other); }) ==
+                                                static_cast<int>(i);
+      if (walked) continue;
+      return cannot_hold(op, v, "indexes it in a way that cannot be followed to a thread",
+                         "index fragments by the loop's own variables over their whole extents");
     }
     if (a.write)
       convert(v, *needed, held, op.path, state_.pinned_by[static_cast<size_t>(v)], op.location, false);
@@ -128,14 +131,21 @@ void Inference::element_conversions(const KernelOp& op, const Fragment& iteratio
 }
 
 void Inference::reduce_conversions(const KernelOp& op, const Fragment& iteration) {
-  int dst = op.accesses[1].value;
+  const int src = op.accesses[0].value, dst = op.accesses[1].value;
+  if (distributed(src)) {
+    const Fragment& held = fragment(state_, src);
+    std::vector<int> same(static_cast<size_t>(held.rank()));
+    std::iota(same.begin(), same.end(), 0);
+    const bool whole = held.shape() == iteration_extents(op);
+    if (whole ? !held.covers(iteration, same) : !everywhere(src) || held.registers() > kMostRegisterChoices)
+      return cannot_hold(op, src, whole ? "reduces elements that its threads do not hold" : "reduces a part of it",
+                         "copy the part into a fragment of its own");
+  }
   if (!distributed(dst)) return;
   auto made = reduced(op, iteration);
   if (!made) {
-    if (fragment(state_, dst).replicas() == in_.threads) return;
-    fail(DiagCode::target_unsupported, op.path, "the result goes to a part of a distributed buffer",
-         "reduce into a whole fragment and copy it", op.location);
-    return;
+    if (everywhere(dst)) return;
+    return cannot_hold(op, dst, "reduces to a part of it", "reduce into a whole fragment and copy it");
   }
   convert(dst, *made, fragment(state_, dst), op.path, state_.pinned_by[static_cast<size_t>(dst)], op.location,
           false);

@@ -14,6 +14,7 @@ using plan::Origin;
 
 Expected<InferResult> Inference::run() {
   take_given();
+  pin_in_memory();
   pin_strict();
   if (!failed()) {
     propagate(state_);
@@ -22,6 +23,8 @@ Expected<InferResult> Inference::run() {
     for (size_t i = 0; i < ops_.ops.size() && !failed(); ++i) finish_op(i);
   }
   if (failed()) return std::move(error_);
+  for (const auto& [v, why] : in_memory_)
+    result_.notes.push_back({ops_.values[static_cast<size_t>(v)].name, "held in shared memory: " + why});
   for (size_t v = 0; v < ops_.values.size(); ++v)
     result_.values.push_back({ops_.values[v].name, state_.known.fragments[v], state_.known.memories[v], 1,
                               state_.origin[v], state_.reason[v]});
@@ -34,7 +37,7 @@ void Inference::take_given() {
     const plan::ValuePlan* g = plan::find_value(*in_.given, ops_.values[v].name);
     if (!g) continue;
     const std::vector<int64_t>& shape = ops_.values[v].shape;
-    bool fragment_scope = distributed(static_cast<int>(v));
+    const bool fragment_scope = distributed(static_cast<int>(v));
     if ((g->fragment &&
          (!fragment_scope || g->fragment->shape() != shape || g->fragment->threads() != in_.threads)) ||
         (g->memory && (fragment_scope || g->memory->shape() != shape || !g->memory->is_injective()))) {
@@ -72,7 +75,8 @@ void Inference::pin_memory(int v, Layout l, Origin o, std::string reason, const 
 
 void Inference::pin_strict() {
   for (size_t v = 0; v < ops_.values.size(); ++v)
-    if (ops_.values[v].scope == ir::MemScope::local && !pinned(state_, static_cast<int>(v)))
+    if (ops_.values[v].scope == ir::MemScope::local && distributed(static_cast<int>(v)) &&
+        !pinned(state_, static_cast<int>(v)))
       pin(state_, static_cast<int>(v), Fragment::replicated(ops_.values[v].shape, in_.threads),
           Origin::strict, "a local buffer is private to each thread", "");
   for (const auto& [i, gemm] : in_.gemms) {
@@ -134,7 +138,13 @@ std::atomic<int64_t> g_calls{0};
 
 Expected<InferResult> infer_layouts(const InferInput& input) {
   g_calls.fetch_add(1, std::memory_order_relaxed);
-  return Inference(input).run();
+  InMemory in_memory = given_in_memory(input);
+  for (;;) {  // every round moves a value to memory
+    Inference inference(input, in_memory);
+    auto result = inference.run();
+    if (inference.unheld().empty()) return result;
+    in_memory.insert(inference.unheld().begin(), inference.unheld().end());
+  }
 }
 
 int64_t infer_layouts_calls() { return g_calls.load(std::memory_order_relaxed); }

@@ -8,11 +8,15 @@
 // why here: behind engines, atoms and threads, which constrain it; before stages and slots, which need its
 // bytes. refuses: conversion_refused when conversions are switched off; schedule_illegal for given layouts
 // that do not fit;
-//   target_unsupported for accesses that cannot be distributed over threads.
+//   target_unsupported for operands of matrix atoms that another access keeps out of registers.
 //
 // Levels, in order: given (the caller's Schedule) and strict (matrix atoms, thread-private buffers) pin
 // values; common spreads from pinned values through the ops that touch them; free tries roots for what is
 // left and keeps the cheapest by memory transactions and registers.
+//
+// A fragment or local buffer that some access makes impossible to hold in registers (an index that cannot be followed to
+// the thread that holds the element, or a choice among too many registers) is held in shared memory instead, with a
+// note. What such an access is depends on the layouts, so inference is repeated with the value in memory.
 #pragma once
 
 #include <map>
@@ -41,6 +45,10 @@ struct InferResult {
   std::vector<plan::ConversionPlan> conversions;
   std::vector<plan::Note> notes;
 };
+
+// On GPUs a register chosen at run time is a choice among all that the thread has of a value; beyond this many a trip
+// through memory is better.
+inline constexpr int64_t kMostRegisterChoices = 64;
 
 Expected<InferResult> infer_layouts(const InferInput& input);
 

@@ -8,6 +8,11 @@
 
 namespace tilegen::infer {
 
+// Values of register scopes that are held in shared memory instead, and why.
+using InMemory = std::map<int, std::string>;
+// Those that the given schedule places there.
+InMemory given_in_memory(const InferInput& in);
+
 // What is decided so far; copied to try a root.
 struct State {
   KnownLayouts known;
@@ -18,7 +23,8 @@ struct State {
 
 class Inference {
  public:
-  explicit Inference(const InferInput& in) : in_(in), p_(in.program), ops_(in.ops) {
+  Inference(const InferInput& in, const InMemory& in_memory)
+      : in_(in), p_(in.program), ops_(in.ops), in_memory_(in_memory) {
     size_t n = ops_.values.size();
     state_.known.fragments.resize(n);
     state_.known.memories.resize(n);
@@ -29,6 +35,8 @@ class Inference {
     iteration_.resize(ops_.ops.size());
   }
   Expected<InferResult> run();
+  // Values that an access keeps out of registers; run() has no result then.
+  const InMemory& unheld() const { return unheld_; }
 
  private:
   bool failed() const { return !error_.diagnostics.empty(); }
@@ -36,10 +44,11 @@ class Inference {
     if (!failed()) error_ = Error(code, op, std::move(message), std::move(hint), std::move(loc));
   }
   bool distributed(int v) const {
-    if (v < 0) return false;
+    if (v < 0 || in_memory_.count(v)) return false;
     ir::MemScope s = ops_.values[static_cast<size_t>(v)].scope;
     return s == ir::MemScope::fragment || s == ir::MemScope::local;
   }
+  bool everywhere(int v) const { return fragment(state_, v).replicas() == in_.threads; }
   bool pinned(const State& s, int v) const { return s.known.fragments[static_cast<size_t>(v)].has_value(); }
   const layout::Fragment& fragment(const State& s, int v) const {
     return *s.known.fragments[static_cast<size_t>(v)];
@@ -54,6 +63,14 @@ class Inference {
   // given: what the caller fixed (infer_layouts.cpp)
   void take_given();
   void pin_memory(int v, layout::Layout l, plan::Origin o, std::string reason, const std::string& by);
+
+  // memory: values that registers cannot hold (infer_memory.cpp)
+  void pin_in_memory();
+  // The access makes it impossible to hold the value in registers: it goes to memory, or that is refused.
+  void cannot_hold(const KernelOp& op, int v, const std::string& why, const std::string& hint);
+  // The access takes a register that is told at run time only, of more than can be chosen among.
+  bool too_many_choices(const KernelOp& op, const layout::Fragment& iteration, size_t access) const;
+  bool works_on_registers(int v) const;  // a matrix atom does
 
   // strict: what instructions demand (infer_layouts.cpp)
   void pin_strict();
@@ -96,6 +113,8 @@ class Inference {
   void finish_gemm(size_t index, plan::OpPlan& plan);
   layout::Fragment reduce_iteration(size_t index);
   layout::Fragment element_iteration(size_t index, plan::OpPlan& plan);
+  // Every thread runs every point: writes to private copies at places that no layout of the points follows.
+  std::optional<layout::Fragment> iteration_of_copies(const KernelOp& op) const;
   void element_conversions(const KernelOp& op, const layout::Fragment& iteration);
   void reduce_conversions(const KernelOp& op, const layout::Fragment& iteration);
   // Element-wise code addresses registers freely, so only movement between threads counts there; a matrix
@@ -109,6 +128,8 @@ class Inference {
   const InferInput& in_;
   const ir::Program& p_;
   const KernelOps& ops_;
+  const InMemory& in_memory_;
+  InMemory unheld_;
   State state_;
   std::vector<std::optional<layout::Fragment>> iteration_;  // given, by op
   std::set<size_t> fallback_to_loop_;

@@ -63,8 +63,14 @@ void OpLowering::store_from_thread(const Nest& nest, ir::BufferId buffer, std::s
       thread::Store{memory, k_.memory_index(buffer, indices), value, predicate, false, ExprId()}, op_.path));
 }
 
+int OpLowering::part_of_fragment() const {
+  return infer::part_of_fragment(k_.p_, op_, [&](int value) {
+    return k_.schedule_.values[static_cast<size_t>(value)].fragment.has_value();
+  });
+}
+
 bool OpLowering::walks_part() {
-  const int part = infer::part_of_fragment(k_.p_, op_);
+  const int part = part_of_fragment();
   if (part < 0) return false;
   const layout::Fragment& f = *k_.held(op_.accesses[static_cast<size_t>(part)].value).fragment;
   return f.replicas() != f.threads();
@@ -74,7 +80,7 @@ bool OpLowering::walks_part() {
 // and skips those outside the box.
 void OpLowering::emit_part(int operand, const PointValue& value) {
   ir::ExprPool& e = k_.out_.exprs;
-  const int part = infer::part_of_fragment(k_.p_, op_);
+  const int part = part_of_fragment();
   const ops::ElementAccess& a = op_.view.accesses[static_cast<size_t>(part)];
   const ir::Region& box = tile_op_->operands[static_cast<size_t>(part)];
   const Held h = k_.held(op_.accesses[static_cast<size_t>(part)].value);
@@ -128,6 +134,10 @@ void OpLowering::check_holders(const layout::Fragment& iteration) {
     }
     if (a.write && !needed) held = held && iteration.replicas() == iteration.threads();
     if (held) continue;
+    if (k_.converted_.count(v))
+      return k_.fail(DiagCode::target_unsupported, op_.path,
+                     "it needs '" + k_.p_.buffer(a.buffer).name + "' in two layouts at once",
+                     "copy it into a second buffer, or go through a shared buffer");
     return k_.fail(DiagCode::schedule_illegal, op_.path,
                    "threads that run this op do not hold the elements of '" + k_.p_.buffer(a.buffer).name +
                        "' it accesses: the value is held as " + h.fragment->to_text() + ", the op runs as " +

@@ -15,15 +15,16 @@ void KernelLowering::declare_linear_grid() {
     out_.thread_var = out_.add_var("tid", ir::VarKind::thread);
     ctx_.bind(out_.thread_var, 0, out_.threads - 1);
   }
+  // Before facts about block indices are known: where they exist there is a block, which a launch must not assume.
+  ExprId blocks = e.const_int(1);
+  for (ExprId x : kernel_.grid) blocks = e.mul(blocks, lower_expr(x));
+  blocks = simplified(blocks);
   declare_grid();
   const size_t rank = out_.grid.size();
   if (rank < 2) return;
   const std::vector<ExprId> extent = out_.grid;
   const std::vector<VarId> index = out_.block_vars;
-  ExprId blocks = extent[0];
-  for (size_t d = 1; d < rank; ++d) blocks = e.mul(blocks, extent[d]);
   const VarId linear = out_.add_var("block", ir::VarKind::block_index);
-  // Not simplified: that there is a block is known here, and must not count on the number of blocks.
   out_.grid = {blocks};
   out_.block_vars = {linear};
   arith::Interval range = arith::range_of(ctx_, out_.grid[0]);

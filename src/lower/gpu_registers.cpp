@@ -2,18 +2,21 @@
 #include <algorithm>
 #include <bit>
 
+#include "infer/infer_layouts.h"
 #include "lower/kernel_lowering.h"
 
 namespace tilegen::lower {
 
 using layout::Digit;
 
-namespace {
+using infer::kMostRegisterChoices;
 
-// A register chosen at run time is a choice among all of them; beyond this many a trip through memory is better.
-constexpr int64_t kMostChoices = 64;
-
-}  // namespace
+bool KernelLowering::in_thread_registers(ir::BufferId buffer) {
+  const ir::MemScope scope = p_.buffer(buffer).scope;
+  if (!gpu() || scope == ir::MemScope::global || scope == ir::MemScope::shared) return false;
+  const int v = value_of(buffer);
+  return v < 0 || schedule_.values[static_cast<size_t>(v)].fragment.has_value();
+}
 
 Held KernelLowering::held(int value) {
   if (auto it = converted_.find(value); it != converted_.end()) return it->second;
@@ -86,7 +89,7 @@ ExprId KernelLowering::load_register(const Held& from, std::span<const ExprId> i
     value = load(index);
   } else {
     const int64_t registers = from.fragment->registers();
-    if (registers > kMostChoices) {
+    if (registers > kMostRegisterChoices) {
       fail(DiagCode::target_unsupported, origin_,
            "an element of '" + out_.memory(from.memory).name + "' is chosen at run time among the " +
                std::to_string(registers) + " registers of a thread",
@@ -120,7 +123,7 @@ void KernelLowering::store_register(const Held& to, std::span<const ExprId> indi
   };
   if (fixed_index(index)) return store(index, predicate);
   const int64_t registers = to.fragment->registers();
-  if (registers > kMostChoices)
+  if (registers > kMostRegisterChoices)
     return fail(DiagCode::target_unsupported, origin,
                 "an element of '" + out_.memory(to.memory).name + "' is chosen at run time among the " +
                     std::to_string(registers) + " registers of a thread",

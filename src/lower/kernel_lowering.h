@@ -189,9 +189,8 @@ class KernelLowering {
   void end_conversions(const infer::KernelOp& op, thread::Block& out);
 
   // gpu_registers.cpp
-  bool in_thread_registers(ir::BufferId buffer) const {
-    return gpu() && p_.buffer(buffer).scope != ir::MemScope::global && p_.buffer(buffer).scope != ir::MemScope::shared;
-  }
+  // What the op being lowered means by the buffer is spread over the threads' registers.
+  bool in_thread_registers(ir::BufferId buffer);
   Held held(int value);
   ExprId load_register(const Held& from, std::span<const ExprId> indices);
   // memory[register of the element] = value where `predicate` holds (invalid: always).
@@ -294,6 +293,7 @@ class OpLowering final : public ops::LowerSink {
   void check_holders(const layout::Fragment& iteration);
   // The op's fragment operand is a part of a buffer that is spread over threads.
   bool walks_part();
+  int part_of_fragment() const;
   void emit_part(int operand, const PointValue& value);
 
   // gpu_reduce.cpp

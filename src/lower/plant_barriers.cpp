@@ -20,7 +20,6 @@ struct Outstanding {
   int access = 0;  // id of its class
   Bindings at;     // parallel to the class's loops
   bool in_flight = false;
-  bool earlier = false;  // an iteration of a loop of the program has ended since
   auto operator<=>(const Outstanding&) const = default;
 };
 // With the number of commits since an async copy was issued (0 for others).
@@ -138,8 +137,7 @@ class Planter {
         continue;
       }
       if (!uniform) return refuse(block[i]);
-      // Copies in flight may be waited for within the statement with no barrier behind: they are waited for
-      // here.
+      // Copies in flight may be waited for within the statement with no barrier behind: they are waited for here.
       if (!order(block, i, state, need) && !order(block, i, state, Need::wait)) return refuse(block[i]);
     }
   }
@@ -160,8 +158,7 @@ class Planter {
     const std::string origin = p_.stmts[before.value].origin;
     std::vector<StmtId> s;
     if (need == Need::wait) {
-      const bool open =
-          std::any_of(state.begin(), state.end(), [](auto& o) { return o.first.in_flight && o.second == 0; });
+      const bool open = std::any_of(state.begin(), state.end(), [](auto& o) { return o.first.in_flight && o.second == 0; });
       if (open) s.push_back(p_.add(thread::AsyncCommit{}, origin));
       s.push_back(p_.add(thread::AsyncWait{0}, origin));
     }
@@ -213,8 +210,7 @@ class Planter {
 
   Need walk_leaf(StmtId id, State& state) {
     if (const auto* b = as<thread::Barrier>(id)) {
-      if (thread::is_block_barrier(p_, *b))
-        std::erase_if(state, [](const auto& s) { return !s.first.in_flight; });
+      if (thread::is_block_barrier(p_, *b)) std::erase_if(state, [](const auto& s) { return !s.first.in_flight; });
       return Need::nothing;
     }
     if (as<thread::AsyncCommit>(id)) {
@@ -255,26 +251,23 @@ class Planter {
   }
 
   Need between(const Outstanding& earlier, const Outstanding& later) {
-    // A store of one operation writes every element of a tensor once.
-    if (earlier.access == later.access && !earlier.earlier && !oracle_[later.access].op.empty())
-      return Need::nothing;
     if (!oracle_[earlier.access].access.write && !oracle_[later.access].access.write) return Need::nothing;
+    if (oracle_.same_points(earlier.access, earlier.at, later.access, later.at)) return Need::nothing;
     const Meeting m = oracle_.meeting(earlier.access, earlier.at, later.access, later.at);
     if (m == Meeting::disjoint) return Need::nothing;
     if (earlier.in_flight) return Need::wait;
     return m == Meeting::clash ? Need::barrier : Need::nothing;
   }
 
-  // The first iterations by their number, as what stands in front of a pipelined loop fills slots by number;
-  // then by their distance.
+  // The first iterations by their number, as what stands in front of a pipelined loop fills slots by number; then
+  // by their distance.
   Need walk_loop(StmtId id, State& state) {
     const OpenLoop loop = open_loop(id);
     const Block body = as<thread::Loop>(id)->body;
     Need need = meet(id, state);
     State after;
     if (loop.extent < 0) after = state;
-    int64_t numbered =
-        std::any_of(state.begin(), state.end(), [](auto& s) { return s.first.in_flight; }) ? back_ : 0;
+    int64_t numbered = std::any_of(state.begin(), state.end(), [](auto& s) { return s.first.in_flight; }) ? back_ : 0;
     if (loop.extent >= 0) numbered = std::min(numbered, loop.extent);
     around_.push_back(loop);
     int64_t n = 0;
@@ -282,7 +275,7 @@ class Planter {
       current_[loop.var] = {Binding::Kind::at, n};
       need = std::max(need, walk(body, state));
       if (loop.extent < 0 || n + 1 == loop.extent) add_to(after, released(state, loop));
-      state = rebound(state, loop, true, [](Binding&) { return true; });
+      state = rebound(state, loop, [](Binding&) { return true; });
     }
     if (loop.extent < 0 || n < loop.extent) {
       state = from_numbers(state, loop, n);
@@ -304,13 +297,12 @@ class Planter {
   // ---- iterations
 
   template <class Change>
-  State rebound(const State& state, const OpenLoop& loop, bool ended, Change&& change) {
+  State rebound(const State& state, const OpenLoop& loop, Change&& change) {
     State next;
     for (const auto& [outstanding, commits] : state) {
       Outstanding access = outstanding;
       const auto& loops = oracle_[access.access].loops;
       bool exists = true;
-      if (ended) access.earlier = access.earlier || oracle_[access.access].op != loop.op;
       for (size_t i = 0; i < loops.size(); ++i)
         if (loops[i].var == loop.var) exists = change(access.at[i]) && exists;
       if (exists) add_to(next, {{std::move(access), commits}});
@@ -320,27 +312,27 @@ class Planter {
 
   // One iteration later. What lies further back than slots reach counts as any iteration.
   void age(State& state, const OpenLoop& loop) {
-    state = rebound(state, loop, true, [&](Binding& b) {
+    state = rebound(state, loop, [&](Binding& b) {
       if (b.kind == Binding::Kind::back && ++b.value > back_) b.kind = Binding::Kind::far;
       const bool relative = b.kind == Binding::Kind::back || b.kind == Binding::Kind::far;
       return !relative || loop.extent < 0 || b.value < loop.extent;
     });
   }
   State from_numbers(const State& state, const OpenLoop& loop, int64_t now) {
-    return rebound(state, loop, true, [&](Binding& b) {
+    return rebound(state, loop, [&](Binding& b) {
       if (b.kind == Binding::Kind::at) b = Binding{Binding::Kind::back, now - b.value};
       if (b.kind == Binding::Kind::back && b.value > back_) b.kind = Binding::Kind::far;
       return true;
     });
   }
   State released(const State& state, const OpenLoop& loop) {
-    return rebound(state, loop, false, [](Binding& b) {
+    return rebound(state, loop, [](Binding& b) {
       b = {};
       return true;
     });
   }
-  OpenLoop open_loop(StmtId id) {
-    const auto& loop = *as<thread::Loop>(id);
+  OpenLoop open_loop(StmtId id) const {
+    const auto& loop = std::get<thread::Loop>(p_.stmts[id.value].node);
     int64_t extent = -1;
     p_.exprs.is_const_int(loop.extent, &extent);
     return {loop.var, extent, p_.stmts[id.value].origin};
@@ -360,34 +352,30 @@ class Planter {
       const auto list = loop && loop->form != thread::LoopForm::vectorized ? thread::sync_accesses(p_, *loop)
                                                                            : thread::sync_accesses(p_, id);
       for (const thread::SyncAccess& a : list)
-        if (shared_by_accesses(a, p_.stmts[id.value].origin))
-          leaf.classes.push_back(oracle_.add(a, around_, p_.stmts[id.value].origin));
+        if (shared_by_accesses(a)) leaf.classes.push_back(oracle_.add(a, around_, p_.stmts[id.value].origin));
       std::sort(leaf.classes.begin(), leaf.classes.end());
       leaf.classes.erase(std::unique(leaf.classes.begin(), leaf.classes.end()), leaf.classes.end());
     }
     return leaf.classes;
   }
 
-  // Tensors that are only read, or that one statement touches once, need no look at their indices.
-  bool shared_by_accesses(const thread::SyncAccess& a, const std::string& op) {
+  // Tensors that are only read need no look at their indices.
+  bool shared_by_accesses(const thread::SyncAccess& a) {
     if (p_.memory(a.memory).space == thread::Space::shared) return true;
-    if (tensor_uses_.empty()) count_tensor_uses(p_.body);
-    const auto [reads, writes] = tensor_uses_[a.memory];
-    const bool repeated =
-        std::any_of(around_.begin(), around_.end(), [&](const OpenLoop& l) { return l.op != op; });
-    return writes > 0 && (reads + writes > 1 || repeated);
+    if (written_tensors_.empty()) find_written_tensors(p_.body);
+    return written_tensors_.count(a.memory) > 0;
   }
-  void count_tensor_uses(const Block& block) {
-    tensor_uses_.try_emplace(thread::MemoryId());
+  void find_written_tensors(const Block& block) {
+    written_tensors_.insert(thread::MemoryId());
     for (StmtId id : block) {
       const auto* loop = as<thread::Loop>(id);
       const bool inner = loop && loop->form != thread::LoopForm::vectorized;
       for (const auto& a : inner ? thread::sync_accesses(p_, *loop) : thread::sync_accesses(p_, id))
-        ++(a.write ? tensor_uses_[a.memory].second : tensor_uses_[a.memory].first);
-      if (inner) count_tensor_uses(loop->body);
+        if (a.write) written_tensors_.insert(a.memory);
+      if (inner) find_written_tensors(loop->body);
       if (const auto* b = as<thread::Branch>(id)) {
-        count_tensor_uses(b->then_body);
-        count_tensor_uses(b->else_body);
+        find_written_tensors(b->then_body);
+        find_written_tensors(b->else_body);
       }
     }
   }
@@ -419,7 +407,7 @@ class Planter {
   std::map<ir::VarId, Binding> current_;
   std::unordered_map<StmtId, Leaf> leaves_;
   std::unordered_map<StmtId, bool> touches_;
-  std::map<thread::MemoryId, std::pair<int, int>> tensor_uses_;
+  std::set<thread::MemoryId> written_tensors_;
   std::set<StmtId> planted_;
   std::optional<Error> error_;
 };

@@ -44,6 +44,12 @@ class Positions {
     return loop.last >= 0 ? loop : at(s);
   }
   Life at(ir::StmtId s) const { return {number_.at(s), number_.at(s)}; }
+  // What a loop's bounds read is read in every iteration.
+  Life of_scalar(ir::StmtId s) const {
+    Life l = around(s);
+    if (auto it = body_.find(s); it != body_.end()) l.touch(it->second.first, it->second.last);
+    return l;
+  }
   ir::StmtId named(const std::string& path) const {
     for (const auto& [id, number] : number_)
       if (paths_[id.value] == path) return id;
@@ -56,8 +62,9 @@ class Positions {
       number_[id] = next_++;
       outer_[id] = outer;
       if (const auto* loop = p.as<ir::Loop>(id); loop && loop->kind != ir::LoopKind::parallel) {
+        body_[id] = {number_[id], number_[id] + statements(p, loop->body)};
         Life inside = outer;
-        if (outer.last < 0) inside = {number_[id], number_[id] + statements(p, loop->body)};
+        if (outer.last < 0) inside = body_[id];
         outer_[id] = inside;
         walk(p, loop->body, inside);
       }
@@ -75,7 +82,7 @@ class Positions {
 
   std::vector<std::string> paths_;
   std::map<ir::StmtId, int64_t> number_;
-  std::map<ir::StmtId, Life> outer_;
+  std::map<ir::StmtId, Life> outer_, body_;
   int64_t next_ = 0;
 };
 
@@ -147,7 +154,7 @@ std::vector<plan::MemoryPlan> place_values(const ir::Program& p, int kernel, con
       }
   for (const auto& [where, value] : ops.scalar_reads)
     if (value >= 0) {
-      const Life l = positions.around(where.first);
+      const Life l = positions.of_scalar(where.first);
       lives[static_cast<size_t>(value)].touch(l.first, l.last);
     }
   std::vector<Request> requests;

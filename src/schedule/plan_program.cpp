@@ -125,8 +125,9 @@ Expected<infer::InferResult> replay(const ir::Program& p, const KernelOps& ops, 
   for (const infer::Value& v : ops.values) {
     plan::ValuePlan plan = *plan::find_value(given, v.name);
     plan.slots = 1;
-    bool registers = v.scope == ir::MemScope::fragment || v.scope == ir::MemScope::local;
-    if (registers != plan.fragment.has_value() ||
+    const bool registers = v.scope == ir::MemScope::fragment || v.scope == ir::MemScope::local;
+    const bool place = registers ? plan.fragment.has_value() != plan.memory.has_value() : plan.memory.has_value();
+    if (!place || (!registers && plan.fragment) || (registers && plan.memory && threads == 1) ||
         (plan.fragment ? plan.fragment->shape() : plan.memory->shape()) != v.shape ||
         (plan.fragment && plan.fragment->threads() != threads) ||
         (plan.memory && !plan.memory->is_injective()))

@@ -98,7 +98,7 @@ Launch gemm_launch(const GemmCase& g, int64_t m, int64_t n, int64_t k, uint64_t 
 
 void run_gemm(const GemmCase& g, const std::vector<std::array<int64_t, 3>>& shapes, bool reals) {
   const std::string text = gemm_text(g);
-  Subject subject(text);
+  Subject subject(text, targets_with_simulator());
   uint64_t seed = 1;
   for (const auto& [m, n, k] : shapes) {
     expect_agree(subject, text, gemm_launch(g, m, n, k, seed++, Data::integers));

@@ -231,7 +231,11 @@ TEST(InferLayouts, AGivenLayoutComesFirst) {
   EXPECT_EQ(other.error().diagnostics[0].op, "k:alone");
 
   given.values[0].fragment.reset();
-  given.values[0].memory = layout::Layout::row_major(std::vector<int64_t>{64, 64});  // a memory layout for registers
+  given.values[0].memory = layout::Layout::row_major(std::vector<int64_t>{64, 64});  // shared memory for a fragment
+  Inferred moved(kGemm, &given);
+  EXPECT_EQ(moved.value("alone").memory, given.values[0].memory);
+  EXPECT_FALSE(moved.value("alone").fragment);
+  given.values[0].memory = layout::Layout::row_major(std::vector<int64_t>{64, 32});
   EXPECT_FALSE(Inferred(kGemm, &given).error().diagnostics.empty());
 }
 
