@@ -157,13 +157,6 @@ void KernelLowering::begin_conversions(const infer::KernelOp& op, thread::Block&
   if (op.form == infer::OpForm::reduce) return;
   for (schedule::OpConversion& c :
        schedule::conversions_of(p_, ops_, op, schedule_.values, schedule_.conversions)) {
-    // held() gives an op one form of each value, and the operands of a product never have the same.
-    const auto uses = std::count_if(op.accesses.begin(), op.accesses.end(),
-                                    [&](const infer::OpAccess& a) { return a.value == c.value; });
-    if (op.form == infer::OpForm::gemm && uses > 1)
-      return fail(DiagCode::target_unsupported, op.path,
-                  "it takes '" + ops_.values[static_cast<size_t>(c.value)].name + "' as two of its operands, in two layouts",
-                  "copy it into a second buffer, or go through a shared buffer");
     const Held held_as = held(c.value);
     forms_.push_back(std::make_unique<Fragment>(std::move(c.form)));
     const thread::Memory& m = out_.memory(held_as.memory);
