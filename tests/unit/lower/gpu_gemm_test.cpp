@@ -286,6 +286,21 @@ TEST(GpuGemm, OneTileTwice) {
   }
 }
 
+TEST(GpuReduce, APartOfAFragment) {
+  expect_simulated(R"(
+tl 1 program t
+tensor X: f32[32, 64] readonly
+tensor Y: f32[32]
+kernel k grid (b: 1) threads 128 {
+  alloc x: fragment f32[32, 64]
+  alloc r: fragment f32[32]
+  copy X -> x
+  reduce x[0 :+ 32, 8 :+ 16] -> r { axis = 1 }
+  copy r -> Y
+})",
+                   {});
+}
+
 TEST(GpuGemm, ThreadsAreChosenByRegisters) {
   const target::Target target = *target::find_target("sm_80");
   const std::pair<int64_t, int64_t> sizes[] = {{128, 128}, {128, 256}, {256, 256}};
