@@ -1,5 +1,5 @@
-// Mechanical defects of lowered programs, under the simulator: each must show, as a finding or in the values. What
-// survives is printed; a barrier or wait that can go without being missed is one too many.
+// Mechanical defects of lowered programs, under the simulator: each must show, as a finding or in the values.
+// What survives is printed; a barrier or wait that can go without being missed is one too many.
 #include "../unit/sim/mutants.h"
 
 #include <gtest/gtest.h>
@@ -18,8 +18,8 @@
 namespace tilegen::differential {
 namespace {
 
-using sim::test::Mutation;
 using sim::test::MutantReport;
+using sim::test::Mutation;
 
 // A program's kernel with random tensors of its shapes for the dims given, in parameter order.
 class LoweredKernel {
@@ -45,7 +45,8 @@ class LoweredKernel {
   const thread::ThreadProgram& kernel() const { return artifact_->kernels[0]; }
 
   // Memory behind a run, and its findings.
-  std::vector<std::vector<uint64_t>> run(const thread::ThreadProgram& p, std::vector<sim::FindingKind>* findings) {
+  std::vector<std::vector<uint64_t>> run(const thread::ThreadProgram& p,
+                                         std::vector<sim::FindingKind>* findings) {
     std::vector<std::vector<uint64_t>> memory(slots_.size());
     for (size_t i = 0; i < slots_.size(); ++i) {
       if (types_[i] == ir::DType::none) continue;
