@@ -316,8 +316,9 @@ typedef struct tl_device_info {
   uint32_t driver_version; /* CUDA: 1000 * major + 10 * minor of the CUDA version that the driver supports */
 } tl_device_info;
 
-/* One form of one kernel of a loaded program. A kernel may have several forms, of which a launch takes the
- * first whose guards hold. Numbers are -1 where they are not known. Strings belong to the tl_kernel. */
+/* One form of one kernel of a loaded program. A launch takes the first form whose guards hold; on CUDA the
+ * form that relies on nothing is compiled and loaded by the first launch that needs it, and listed from then
+ * on. Numbers are -1 where they are not known. Strings belong to the tl_kernel. */
 typedef struct tl_kernel_info {
   uint32_t struct_size;
   uint32_t kernel;    /* which kernel of the program, in launch order */
