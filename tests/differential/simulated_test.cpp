@@ -1,5 +1,6 @@
-// Every program of tests/files on the simulator of each GPU generation against the interpreter: the same values and no
-// finding, on ragged and on round dimensions, under several orders of warps and both times at which copies land.
+// Every program of tests/files on the simulator of each GPU generation against the interpreter: the same
+// values and no finding, on ragged and on round dimensions, under several orders of warps and both times at
+// which copies land.
 //   TILEGEN_LONG=1      more launches
 //   TILEGEN_SHOW=1      what each program came to
 #include <gtest/gtest.h>
@@ -38,7 +39,8 @@ int64_t allowed(const ir::Var& v, int64_t wanted) {
 
 // Launches with each dim near one of a few sizes: other sizes for other dims, so that mixing them up shows.
 std::vector<Launch> launches(const ir::Program& p) {
-  const std::vector<std::vector<int64_t>> sizes = {{77, 45, 139, 33}, {128, 128, 128, 128}, {1, 3, 2, 1}, {160, 64, 96, 192}};
+  const std::vector<std::vector<int64_t>> sizes = {
+      {77, 45, 139, 33}, {128, 128, 128, 128}, {1, 3, 2, 1}, {160, 64, 96, 192}};
   std::vector<Launch> list;
   const size_t count = long_run() ? sizes.size() : 2;
   for (size_t s = 0; s < count; ++s)
@@ -68,13 +70,15 @@ TEST_P(SimulatedFile, AgreesWithTheInterpreter) {
     for (const Launch& launch : launches(subject.program())) {
       const Outcome o = subject.compare(launch);
       ++counts[o.kind];
-      if (std::getenv("TILEGEN_SHOW")) std::cout << file.filename() << ": " << kind_name(o.kind) << " " << o.text << "\n";
-      EXPECT_FALSE(o.is_defect()) << file << " " << kind_name(o.kind) << ": " << o.text << to_text({"", launch});
+      if (std::getenv("TILEGEN_SHOW"))
+        std::cout << file.filename() << ": " << kind_name(o.kind) << " " << o.text << "\n";
+      EXPECT_FALSE(o.is_defect()) << file << " " << kind_name(o.kind) << ": " << o.text
+                                  << to_text({"", launch});
       if (o.kind != Kind::agree) break;
     }
   }
-  std::cout << target << ": " << counts[Kind::agree] << " launches agree, " << counts[Kind::refused] << " programs refused, "
-            << counts[Kind::invalid] << " not run\n";
+  std::cout << target << ": " << counts[Kind::agree] << " launches agree, " << counts[Kind::refused]
+            << " programs refused, " << counts[Kind::invalid] << " not run\n";
   EXPECT_GT(counts[Kind::agree], 20);
   EXPECT_LE(counts[Kind::refused] * 4, counts[Kind::agree]);
 }
