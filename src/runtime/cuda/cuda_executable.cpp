@@ -21,6 +21,10 @@ class CudaExecutable final : public Executable {
 
   Checked prepare() override;
   Expected<std::vector<FormInfo>> info() const override;
+  size_t form_count() const override {
+    const CudaExecutable* other = unguarded_ready_.load(std::memory_order_acquire);
+    return artifact().kernels.size() + (other ? other->form_count() : 0);
+  }
   std::string load_log() const override {
     const LoadedModule* first = first_.load(std::memory_order_acquire);
     return first ? first->log() : "";
