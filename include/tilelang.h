@@ -316,8 +316,9 @@ typedef struct tl_device_info {
   uint32_t driver_version; /* CUDA: 1000 * major + 10 * minor of the CUDA version that the driver supports */
 } tl_device_info;
 
-/* One form of one kernel of a loaded program. A kernel may have several forms, of which a launch takes the
- * first whose guards hold. Numbers are -1 where they are not known. Strings belong to the tl_kernel. */
+/* One form of one kernel of a loaded program. A launch takes the first form whose guards hold; on CUDA the
+ * form that relies on nothing is compiled and loaded by the first launch that needs it, and listed from then
+ * on. Numbers are -1 where they are not known. Strings belong to the tl_kernel. */
 typedef struct tl_kernel_info {
   uint32_t struct_size;
   uint32_t kernel;    /* which kernel of the program, in launch order */
@@ -469,9 +470,10 @@ TL_API size_t tl_target_count(void);
 TL_API const char *tl_target_name_at(size_t index);
 
 /** A target by name: "host" (this machine), "x86-64-v3", "sm_80", ... An unknown name is TL_UNKNOWN_TARGET
- *  and the message lists the known ones. No device is needed. "sim:sm_80" is sm_80 with the simulator in place
- *  of a device: launches run on the host's memory and fail with what the simulator finds. "cuda" and "cuda:1" stand for the target of
- *  this machine's first and second CUDA device, and are TL_DRIVER where there is none. */
+ *  and the message lists the known ones. No device is needed. "sim:sm_80" is sm_80 with the simulator in
+ *  place of a device: launches run on the host's memory and fail with what the simulator finds. "cuda" and
+ *  "cuda:1" stand for the target of this machine's first and second CUDA device, and are TL_DRIVER where
+ *  there is none. */
 TL_API tl_status tl_target_parse(const char *name, tl_target **out_target, tl_error **out_error);
 
 /** The best target that this library can compile for and run on this machine: that of the first CUDA device,

@@ -45,8 +45,10 @@ def softmax(cols, threads=256):
         with b.parallel(1, cols) as (i, j):
             b.store(x, i, j, b.exp(x(i, j) - top(i)))
         b.reduce("sum", x, total, axis=1)
+        with b.parallel(1) as i:
+            b.store(total, i, 1.0 / total(i))
         with b.parallel(1, cols) as (i, j):
-            b.store(x, i, j, x(i, j) / total(i))
+            b.store(x, i, j, x(i, j) * total(i))
         b.copy(x, Y[row:1, 0:cols])
     return b.finish()
 

@@ -66,7 +66,7 @@ tl_status tl_kernel_prepare(const tl_kernel* kernel, tl_error** out_error) {
 }
 
 size_t tl_kernel_form_count(const tl_kernel* kernel) {
-  return kernel ? kernel->executable->artifact().kernels.size() : 0;
+  return kernel ? kernel->executable->form_count() : 0;
 }
 
 tl_status tl_kernel_describe(const tl_kernel* kernel, size_t index, tl_kernel_info* out_info,

@@ -1,12 +1,13 @@
-// Thread programs of GPU blocks to PTX, through LLVM. The only door other folders use to the NVPTX code generator.
+// Thread programs of GPU blocks to PTX, through LLVM. The only door other folders use to the NVPTX code
+// generator.
 //
 // requires: verified thread programs for an NVIDIA target; the kernels' symbols differ.
-// ensures: one `.entry` per program, in order. Parameters are 8-byte slots in the order of ThreadProgram::params: a
-// tensor's address, a dim as i64, a scalar in the low bytes. The linear block index is ctaid.x (with several grid
-// extents x is the last one, then y, z); a block has `threads` threads in x. Shared memory is the dynamic one,
-// arena_bytes of it. The text depends on nothing but the arguments.
-// refuses (backend_failure): host-only statements, atoms the table has no row for, what LLVM rejects; an LLVM fatal
-// error is caught and returned, never an abort.
+// ensures: one `.entry` per program, in order. Parameters are 8-byte slots in the order of
+// ThreadProgram::params: a tensor's address, a dim as i64, a scalar in the low bytes. The linear block index
+// is ctaid.x (with several grid extents x is the last one, then y, z); a block has `threads` threads in x.
+// Shared memory is the dynamic one, arena_bytes of it. The text depends on nothing but the arguments.
+// refuses (backend_failure): host-only statements, atoms the table has no row for, what LLVM rejects; an LLVM
+// fatal error is caught and returned, never an abort.
 #pragma once
 
 #include <span>
@@ -21,8 +22,8 @@ namespace tilegen::codegen {
 
 struct GpuCodegenOptions {
   std::vector<std::string> symbols;  // one per kernel; empty: the programs' names
-  bool keep_ir = false;  // fill llvm_ir (before optimisation) and llvm_ir_optimised
-  bool verify = true;    // LLVM's module verifier before optimisation
+  bool keep_ir = false;              // fill llvm_ir (before optimisation) and llvm_ir_optimised
+  bool verify = true;                // LLVM's module verifier before optimisation
 };
 
 struct PtxResult {

@@ -68,18 +68,19 @@ std::string form_name(const ir::Program& program, const std::string& kernel) {
 struct Lowered {
   std::vector<thread::ThreadProgram> kernels;
   std::vector<FormRange> forms;
+  bool guarded = false;  // some form relies on more than the program promises
 };
 
-// The host has one form of each kernel. A GPU has a second one, without wide accesses, where the first relies on
-// more than the program promises.
+// One form of each kernel. The simulator has a second one at once, without wide accesses, where the first relies on more
+// than the program promises; for a device that is UnguardedCode's.
 Expected<Lowered> lower_program(const ir::Program& program, const plan::Schedule& schedule,
-                                const target::Target& target) {
+                                const target::Target& target, bool assume_aligned) {
   Lowered out;
   for (size_t k = 0; k < program.kernels.size(); ++k) {
-    const auto lower = [&](bool assume_aligned) {
-      return lower::lower_kernel(program, static_cast<int>(k), schedule.kernels[k], target, {assume_aligned});
+    const auto lower = [&](bool aligned) {
+      return lower::lower_kernel(program, static_cast<int>(k), schedule.kernels[k], target, {aligned});
     };
-    auto first = lower(true);
+    auto first = lower(assume_aligned);
     if (!first) return first.error();
     if (target.is_host()) {
       lower::fuse_loops(*first);
@@ -88,8 +89,9 @@ Expected<Lowered> lower_program(const ir::Program& program, const plan::Schedule
     }
     out.forms.push_back({out.kernels.size(), 1});
     const bool guarded = !first->guards.empty();
+    out.guarded |= guarded;
     out.kernels.push_back(std::move(*first));
-    if (!guarded) continue;
+    if (!guarded || !target.simulated) continue;
     auto second = lower(false);
     if (!second) return second.error();
     second->name = form_name(program, second->name);
@@ -139,6 +141,20 @@ Expected<Generated> generate(std::span<const thread::ThreadProgram> kernels, con
 
 }  // namespace
 
+UnguardedCode::UnguardedCode(std::shared_ptr<const ir::Program> program, target::Target target,
+                             plan::Schedule schedule)
+    : program_(std::move(program)), target_(std::move(target)), schedule_(std::move(schedule)) {}
+
+Expected<std::shared_ptr<const Artifact>> UnguardedCode::get() const {
+  std::call_once(made_, [this] {
+    CompileOptions options;
+    options.schedule = schedule_;
+    options.assume_aligned = false;
+    artifact_ = compile(program_, target_, options);
+  });
+  return *artifact_;
+}
+
 Expected<std::shared_ptr<const Artifact>> compile(std::shared_ptr<const ir::Program> program,
                                                   const target::Target& target,
                                                   const CompileOptions& options) {
@@ -160,10 +176,12 @@ Expected<std::shared_ptr<const Artifact>> compile(std::shared_ptr<const ir::Prog
   if (options.plan_only) return std::shared_ptr<const Artifact>(artifact);
 
   // lower: thread programs
-  auto lowered = stages.run("lower", [&] { return lower_program(*program, artifact->schedule, target); });
+  auto lowered = stages.run("lower", [&] { return lower_program(*program, artifact->schedule, target, options.assume_aligned); });
   if (!lowered) return lowered.error();
   artifact->kernels = std::move(lowered->kernels);
   artifact->forms = std::move(lowered->forms);
+  if (lowered->guarded && !target.simulated)
+    artifact->unguarded = std::make_shared<UnguardedCode>(program, target, artifact->schedule);
   stages.dump("thread", [&] {
     std::string text;
     for (const thread::ThreadProgram& k : artifact->kernels) text += thread::print_thread_program(k);

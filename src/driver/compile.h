@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -29,6 +30,25 @@ struct FormRange {
   size_t first = 0, count = 1;
 };
 
+struct Artifact;
+
+// The code for arguments that the guards of an artifact's forms refuse: the same decisions without wide accesses to
+// tensors. Few launches need it, so it is compiled by the first that does, once.
+class UnguardedCode {
+ public:
+  UnguardedCode(std::shared_ptr<const ir::Program> program, target::Target target, plan::Schedule schedule);
+  // May be called by any number of threads; the first one compiles. The artifact has one form of each kernel and no
+  // guards.
+  Expected<std::shared_ptr<const Artifact>> get() const;
+
+ private:
+  std::shared_ptr<const ir::Program> program_;
+  target::Target target_;
+  plan::Schedule schedule_;
+  mutable std::once_flag made_;
+  mutable std::optional<Expected<std::shared_ptr<const Artifact>>> artifact_;
+};
+
 // Everything a launch needs, self-contained: the program it came from may be gone.
 struct Artifact {
   target::Target target;
@@ -38,6 +58,7 @@ struct Artifact {
   std::vector<FormRange> forms;                      // one per kernel of the program, in launch order
   std::shared_ptr<codegen::HostCode> host_code;      // host targets
   std::string ptx;                                   // NVIDIA targets
+  std::shared_ptr<const UnguardedCode> unguarded;    // NVIDIA targets, where a form has guards
   std::string llvm_ir, llvm_ir_optimised, assembly;  // kept on request
   sim::SimOptions simulation;  // of simulated targets: how launches run
   std::vector<StageTime> times;
@@ -50,6 +71,7 @@ struct CompileOptions {
   bool keep_assembly = false;
   bool plan_only = false;  // stop behind planning (any target); the artifact has only the schedule
   bool verify = false;     // verify between stages (tests, fuzzing)
+  bool assume_aligned = true;  // false: the code relies on nothing the program does not promise (GPU targets)
   sim::SimOptions simulation;
   // Called after each stage with its name and a text of its result; return is ignored.
   std::function<void(std::string_view stage, std::string_view text)> dump;

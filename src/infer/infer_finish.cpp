@@ -89,6 +89,15 @@ Fragment Inference::element_iteration(size_t index, plan::OpPlan& plan) {
     plan.reason = "threads follow " + ops_.values[static_cast<size_t>(v)].name;
     return *pull_back(fragment(state_, v), op.view.accesses[static_cast<size_t>(root)], op.view.extents);
   }
+  // What every thread holds a copy of, every thread writes.
+  const bool everywhere = std::any_of(op.accesses.begin(), op.accesses.end(), [&](const OpAccess& a) {
+    return a.write && distributed(op, a.value) && pinned(state_, a.value) &&
+           fragment(state_, a.value).replicas() == in_.threads;
+  });
+  if (everywhere && in_.threads > 1) {
+    plan.reason = "every thread writes its own copy";
+    return Fragment::replicated(op.view.extents, in_.threads);
+  }
   std::vector<Fragment> list = candidates(op);
   size_t best = 0;
   double best_cost = INFINITY;
@@ -104,6 +113,7 @@ Fragment Inference::element_iteration(size_t index, plan::OpPlan& plan) {
 }
 
 void Inference::element_conversions(const KernelOp& op, const Fragment& iteration) {
+  std::map<int, Fragment> forms;  // in which the op takes a value
   for (size_t i = 0; i < op.view.accesses.size() && !failed(); ++i) {
     int v = op.accesses[i].value;
     if (!distributed(op, v)) continue;
@@ -121,6 +131,10 @@ void Inference::element_conversions(const KernelOp& op, const Fragment& iteratio
       return cannot_hold(op, v, "indexes it in a way that cannot be followed to a thread",
                          "index fragments by the loop's own variables over their whole extents");
     }
+    // Conversions give an op one form of a value.
+    const auto [form, first] = forms.try_emplace(v, *needed);
+    if (!first && !form->second.equivalent(*needed) && !(held.covers(iteration, index_map(a)) && !a.write))
+      return cannot_hold(op, v, "takes it in two layouts at once", "copy it into a second buffer");
     if (a.write)
       convert(v, *needed, held, op.path, state_.pinned_by[static_cast<size_t>(v)], op.location, false);
     else if (!held.covers(iteration, index_map(a)))

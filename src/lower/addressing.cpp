@@ -119,8 +119,9 @@ ExprId KernelLowering::load_element(ir::BufferId buffer, std::span<const ExprId>
   if (p_.buffer(buffer).scope != ir::MemScope::global && value_of(buffer) < 0)
     return out_.exprs.const_number(0, p_.buffer(buffer).type);  // reported; the program is dropped
   if (in_thread_registers(buffer)) return load_register(held(value_of(buffer)), indices);
-  if (gpu() && p_.buffer(buffer).scope == ir::MemScope::global) predicate = both(walked_, predicate);
   predicate = store_predicate(buffer, indices, predicate, inside);
+  // Padding would read what belongs to other blocks.
+  if (p_.buffer(buffer).scope == ir::MemScope::global) predicate = both(no_padding_, predicate);
   std::vector<ExprId> operands = {memory_index(buffer, indices)};
   if (predicate) operands.push_back(predicate);
   return out_.exprs.load(memory_of(buffer), p_.buffer(buffer).type, operands);

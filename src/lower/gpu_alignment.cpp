@@ -20,8 +20,6 @@ void collect_vars(const ir::ExprPool& e, ExprId id, std::set<VarId>& out) {
     if (operand) collect_vars(e, operand, out);
 }
 
-int64_t power_of_two_in(int64_t v) { return v & -v; }
-
 }  // namespace
 
 // Largest vector, in elements, that an op's plan moves of each tensor.

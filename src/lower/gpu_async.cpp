@@ -1,8 +1,8 @@
-// Copies from global to shared memory that run beside the block's other work: cp.async per vector, zeros where the
-// source is outside its tensor.
+// Copies from global to shared memory that run beside the block's other work: cp.async per vector, zeros
+// where the source is outside its tensor.
 //
-// The copies of an op make one group, closed right behind them; inside a pipelined loop the loop closes it. The wait is
-// not emitted here: planting barriers puts it in front of the first use.
+// The copies of an op make one group, closed right behind them; inside a pipelined loop the loop closes it.
+// The wait is not emitted here: planting barriers puts it in front of the first use.
 #include <algorithm>
 
 #include "lower/kernel_lowering.h"
@@ -16,7 +16,8 @@ constexpr int64_t kLeastBytes = 4, kMostBytes = 16;  // of one cp.async
 }  // namespace
 
 // Copies of `width` elements; nothing where that is not known to be legal. `edges`: there were predicates.
-std::optional<thread::Block> OpLowering::async_copies(int src, int dst, int64_t width, bool& edges, ExprId* interior) {
+std::optional<thread::Block> OpLowering::async_copies(int src, int dst, int64_t width, bool& edges,
+                                                      ExprId* interior) {
   ir::ExprPool& e = k_.out_.exprs;
   const ir::BufferId from = tile_op_->operands[static_cast<size_t>(src)].buffer,
                      to = tile_op_->operands[static_cast<size_t>(dst)].buffer;
@@ -38,8 +39,9 @@ std::optional<thread::Block> OpLowering::async_copies(int src, int dst, int64_t 
       if (!split || !split->stride || *split->stride != 1) return ExprId();
       rest = split->rest;
     }
-    const bool aligned = k_.out_.memory(m).alignment % bytes == 0 &&
-                         arith::divisor_of(k_.ctx_, rest) * ir::dtype_bytes(k_.out_.memory(m).type) % bytes == 0;
+    const bool aligned =
+        k_.out_.memory(m).alignment % bytes == 0 &&
+        arith::divisor_of(k_.ctx_, rest) * ir::dtype_bytes(k_.out_.memory(m).type) % bytes == 0;
     return aligned ? rest : ExprId();
   };
   src_index = first(src_memory, src_index);
@@ -52,7 +54,8 @@ std::optional<thread::Block> OpLowering::async_copies(int src, int dst, int64_t 
     edges = predicate.valid();
     *interior = edges ? k_.interior_of_bounds(nest) : ExprId();
     thread::Block body = {k_.out_.add(
-        thread::AsyncCopy{dst_memory, dst_index, src_memory, src_index, static_cast<int>(bytes), predicate}, op_.path)};
+        thread::AsyncCopy{dst_memory, dst_index, src_memory, src_index, static_cast<int>(bytes), predicate},
+        op_.path)};
     // Padding and copies of other threads are not copied at all.
     if (const ExprId own = k_.both(nest.writer, k_.both(ExprId(), nest.inside)))
       body = {k_.out_.add(thread::Branch{own, std::move(body), {}}, op_.path)};
@@ -63,7 +66,8 @@ std::optional<thread::Block> OpLowering::async_copies(int src, int dst, int64_t 
   return result;
 }
 
-// Emits operand[point] = source for every point as asynchronous copies; false when the plain copy shall be emitted.
+// Emits operand[point] = source for every point as asynchronous copies; false when the plain copy shall be
+// emitted.
 bool OpLowering::async_copy_points(int dst) {
   const int src = 1 - dst;
   const ir::DType type = k_.p_.buffer(tile_op_->operands[static_cast<size_t>(src)].buffer).type;
@@ -84,7 +88,9 @@ bool OpLowering::async_copy_points(int dst) {
       k_.assumed_interior_ = interior;
       auto inside = async_copies(src, dst, width, edges, &nothing);
       k_.assumed_interior_ = ExprId();
-      if (inside) copies = thread::Block{k_.out_.add(thread::Branch{interior, std::move(*inside), std::move(*copies)}, op_.path)};
+      if (inside)
+        copies = thread::Block{
+            k_.out_.add(thread::Branch{interior, std::move(*inside), std::move(*copies)}, op_.path)};
     }
     out_.insert(out_.end(), copies->begin(), copies->end());
     if (!k_.groups_closed_by_loop_) out_.push_back(k_.out_.add(thread::AsyncCommit{}, op_.path));

@@ -15,9 +15,7 @@ void OpLowering::emit_thread_nest(const layout::Fragment& iteration, int64_t vec
   k_.emit_walk({iteration, vector, !registers && !k_.options_.assume_aligned, op_.path},
                [&](const Nest& nest, thread::Block& body) {
                  written_.clear();
-                 k_.walked_ = k_.both(ExprId(), nest.inside);
                  emit(nest, body);
-                 k_.walked_ = ExprId();
                },
                out_);
 }
@@ -140,6 +138,10 @@ void OpLowering::check_holders(const layout::Fragment& iteration) {
     }
     if (a.write && !needed) held = held && iteration.replicas() == iteration.threads();
     if (held) continue;
+    if (k_.converted_.count(v))
+      return k_.fail(DiagCode::target_unsupported, op_.path,
+                     "it needs '" + k_.p_.buffer(a.buffer).name + "' in two layouts at once",
+                     "copy it into a second buffer, or go through a shared buffer");
     return k_.fail(DiagCode::schedule_illegal, op_.path,
                    "threads that run this op do not hold the elements of '" + k_.p_.buffer(a.buffer).name +
                        "' it accesses: the value is held as " + h.fragment->to_text() + ", the op runs as " +

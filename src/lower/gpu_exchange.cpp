@@ -209,12 +209,6 @@ void KernelLowering::begin_conversions(const infer::KernelOp& op, thread::Block&
   for (const ActiveConversion& c : op_conversions_) converted_[c.value] = c.form;
 }
 
-Held KernelLowering::held_as(int value, const Fragment& form) {
-  for (const ActiveConversion& c : op_conversions_)
-    if (c.value == value && c.form.fragment->equivalent(form)) return c.form;
-  return {values_[static_cast<size_t>(value)], &*schedule_.values[static_cast<size_t>(value)].fragment};
-}
-
 void KernelLowering::end_conversions(const infer::KernelOp& op, thread::Block& out) {
   converted_.clear();
   for (const ActiveConversion& c : op_conversions_)

@@ -1,7 +1,10 @@
-// Addresses of a matrix operand's elements in shared memory, for all threads at once and cheap to compute: one expression
-// of the thread index, then constants, added or XORed, for the tiles and k steps of the unrolled code.
+// Addresses of a matrix operand's elements in shared memory, for all threads at once and cheap to compute:
+// one expression of the thread index, then constants, added or XORed, for the tiles and k steps of the
+// unrolled code.
 #pragma once
 
+#include <functional>
+#include <memory>
 #include <vector>
 
 #include "lower/kernel_lowering.h"
@@ -24,7 +27,8 @@ class OperandAddresses {
 
   // Element (thread's row + row, thread's k + k + step * loop variable), as an index into the slot.
   ExprId at(int64_t row, int64_t k, ExprId loop = ExprId(), int64_t step = 0);
-  // Every thread's element lies at a multiple of `elements`, and `elements` along the contiguous dimension follow it.
+  // Every thread's element lies at a multiple of `elements`, and `elements` along the contiguous dimension
+  // follow it.
   bool aligned(int64_t row, int64_t k, int64_t elements);
 
  private:
@@ -43,6 +47,25 @@ class OperandAddresses {
   int64_t row_offset_ = 0, k_offset_ = 0;
   bool fixed_ = true;  // the region's place is a constant
   std::vector<Base> bases_;
+};
+
+class GemmLowering;
+
+// A product in a loop whose operands' first k step is loaded ahead of the iteration that works on it. What
+// slots of the operands are meant is read from the lowering's state at every call.
+class StagedGemm {
+ public:
+  StagedGemm(KernelLowering& lowering, const infer::KernelOp& op, const ir::TileOp& tile_op);
+  ~StagedGemm();
+  bool possible() const { return possible_; }  // operands in shared memory, registers for two steps in turn
+  void first_step(thread::Block& out);
+  // All instructions; `next` is called in front of the last ones, when all of this iteration's tiles has been
+  // read.
+  void steps(thread::Block& out, const std::function<void()>& next);
+
+ private:
+  std::unique_ptr<GemmLowering> gemm_;
+  bool possible_ = false;
 };
 
 }  // namespace tilegen::lower

@@ -15,19 +15,17 @@ void KernelLowering::declare_linear_grid() {
     out_.thread_var = out_.add_var("tid", ir::VarKind::thread);
     ctx_.bind(out_.thread_var, 0, out_.threads - 1);
   }
+  // Before facts about block indices are known: where they exist there is a block, which a launch must not assume.
+  ExprId blocks = e.const_int(1);
+  for (ExprId x : kernel_.grid) blocks = e.mul(blocks, lower_expr(x));
+  blocks = simplified(blocks);
   declare_grid();
   const size_t rank = out_.grid.size();
   if (rank < 2) return;
   const std::vector<ExprId> extent = out_.grid;
   const std::vector<VarId> index = out_.block_vars;
-  ExprId blocks = extent[0];
-  for (size_t d = 1; d < rank; ++d) blocks = e.mul(blocks, extent[d]);
   const VarId linear = out_.add_var("block", ir::VarKind::block_index);
-  // Under what is known of the dims alone: that there are blocks is not known yet.
-  arith::Context dims(e);
-  for (size_t v = 0; v < out_.vars.size(); ++v)
-    if (const ir::Var& dim = out_.vars[v]; dim.kind == ir::VarKind::dim) dims.bind(VarId(v), dim.lower, dim.upper, dim.divisor);
-  out_.grid = {arith::simplify(dims, blocks)};
+  out_.grid = {blocks};
   out_.block_vars = {linear};
   arith::Interval range = arith::range_of(ctx_, out_.grid[0]);
   ctx_.bind(linear, 0, range.hi == arith::Interval::kMax ? range.hi : range.hi - 1);

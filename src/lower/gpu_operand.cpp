@@ -34,7 +34,8 @@ OperandAddresses::OperandAddresses(KernelLowering& lowering, const Place& place,
 std::vector<int64_t> OperandAddresses::values(int64_t row, int64_t k) const {
   std::vector<int64_t> result;
   for (size_t t = 0; t < thread_row_.size(); ++t) {
-    const int64_t r = row_offset_ + std::min(thread_row_[t] + row, place_.rows - 1), c = k_offset_ + thread_k_[t] + k;
+    const int64_t r = row_offset_ + std::min(thread_row_[t] + row, place_.rows - 1),
+                  c = k_offset_ + thread_k_[t] + k;
     result.push_back(place_.layout->offset(place_.side == 0 ? place_.dims.at<int64_t>(r, c, 0)
                                                             : place_.dims.at<int64_t>(c, r, 0)));
   }

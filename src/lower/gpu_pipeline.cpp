@@ -8,11 +8,16 @@
 //                   if i + D < n: copies of iteration i + D into slot (i + D) % slots;  commit
 //                   the rest, on slot i % slots
 //
-// A group is committed in every iteration, so that the wait counts right when fewer than D iterations are left. That
-// all threads have read a slot before it is filled again is seen to by the barrier planted behind the wait, which is
-// also what makes everybody's copies visible to everybody.
+// Where a product is all that uses the tiles, wait and barrier stand in front of its last instructions
+// instead, and the first loads of the next iteration behind them.
+//
+// A group is committed in every iteration, so that the wait counts right when fewer than D iterations are
+// left. That all threads have read a slot before it is filled again is seen to by the barrier planted behind
+// the wait, which is also what makes everybody's copies visible to everybody.
 #include <algorithm>
+#include <memory>
 
+#include "lower/gpu_gemm.h"
 #include "lower/kernel_lowering.h"
 
 namespace tilegen::lower {
@@ -27,7 +32,7 @@ struct Ahead {
 
 // What the schedule lets run ahead: copies that stand directly in the loop's body and have slots to write to.
 std::vector<Ahead> copies_ahead(const ir::Loop& loop, const plan::LoopPlan* plan, const infer::KernelOps& ops,
-                                       const plan::KernelSchedule& schedule) {
+                                const plan::KernelSchedule& schedule) {
   std::vector<Ahead> list;
   if (!plan || plan->num_stages < 2) return list;
   for (ir::StmtId id : loop.body)
@@ -50,88 +55,183 @@ std::vector<Ahead> copies_ahead(const ir::Loop& loop, const plan::LoopPlan* plan
 
 }  // namespace
 
-void KernelLowering::pipelined_loop(const ir::Loop& loop, thread::Block& out, const std::string& origin) {
-  const std::vector<Ahead> ahead = copies_ahead(loop, plan::find_loop(schedule_, origin), ops_, schedule_);
-  if (ahead.empty()) return serial_loop(loop, out, origin);
-  ir::ExprPool& e = out_.exprs;
-  const ExprId begin = lower_expr(loop.begin), extent = simplified(lower_expr(loop.extents[0]));
-  if (int64_t trips = 0; e.is_const_int(extent, &trips) && trips <= 0) return;
-  int64_t farthest = 0, nearest = INT64_MAX;
-  std::set<int> ring;
-  for (const Ahead& a : ahead) {
-    farthest = std::max(farthest, a.distance);
-    nearest = std::min(nearest, a.distance);
-    ring.insert(a.values.begin(), a.values.end());
+class PipelineLowering {
+ public:
+  PipelineLowering(KernelLowering& k, const ir::Loop& loop, std::vector<Ahead> ahead,
+                   const std::string& origin)
+      : k_(k),
+        e_(k.out_.exprs),
+        loop_(loop),
+        ahead_(std::move(ahead)),
+        origin_(origin),
+        begin_(k.lower_expr(loop.begin)),
+        extent_(k.simplified(k.lower_expr(loop.extents[0]))),
+        saved_slots_(k.slots_) {
+    for (const Ahead& a : ahead_) {
+      distances_.insert(a.distance);
+      ring_.insert(a.values.begin(), a.values.end());
+    }
   }
-  auto slots_of = [&](int value) { return schedule_.values[static_cast<size_t>(value)].slots; };
-  const auto saved_slots = slots_;
 
-  // The copies of iteration `i` where there is one; `condition` is when.
-  auto issue = [&](const Ahead& a, ExprId i, thread::Block& to) {
-    auto mark = ctx_.mark();
-    const ExprId exists = simplified(e.lt(i, extent));
+  void run(thread::Block& out) {
+    if (int64_t trips = 0; e_.is_const_int(extent_, &trips) && trips <= 0) return;
+    const int64_t farthest = *distances_.rbegin();
+    for (int64_t j = 0; j < farthest; ++j) {
+      for (int64_t d : distances_)
+        if (const int64_t i = j - (farthest - d); i >= 0) issue(d, e_.const_int(i), out);
+      emit(thread::AsyncCommit{}, out);
+    }
+    const auto gemm = lone_gemm();
+    if (gemm) {
+      wait(out);
+      load_first(*gemm, e_.const_int(0), out);
+    }
+    const VarId var = k_.out_.add_var(k_.p_.var(loop_.vars[0]).name, ir::VarKind::loop);
+    i_ = e_.var(var);
+    thread::Loop lowered{var, extent_, thread::LoopForm::serial, {}};
+    auto mark = k_.ctx_.mark();
+    const arith::Interval range = arith::range_of(k_.ctx_, extent_);
+    k_.ctx_.bind(var, 0, range.hi == arith::Interval::kMax ? range.hi : range.hi - 1);
+    k_.ctx_.assume(e_.lt(i_, extent_));
+    gemm ? around_gemm(*gemm, lowered.body) : one_behind_the_other(lowered.body);
+    k_.ctx_.rollback(mark);
+    k_.slots_ = saved_slots_;
+    emit(std::move(lowered), out);
+  }
+
+ private:
+  template <class Node>
+  void emit(Node node, thread::Block& to) {
+    to.push_back(k_.out_.add(std::move(node), origin_));
+  }
+  bool runs_ahead(ir::StmtId id) const {
+    return std::any_of(ahead_.begin(), ahead_.end(), [&](const Ahead& a) { return a.stmt == id; });
+  }
+
+  // Statements lowered from here on belong to iteration `i`.
+  void enter(ExprId i) {
+    k_.vars_[loop_.vars[0]] = e_.add(begin_, i);
+    for (int v : ring_) k_.slots_[v] = slot(v, i);
+  }
+  ExprId slot(int value, ExprId i) {
+    return k_.simplified(e_.floormod(i, e_.const_int(k_.schedule_.values[static_cast<size_t>(value)].slots)));
+  }
+
+  // What `body` emits, where there is an iteration `i`.
+  template <class Body>
+  void where_exists(ExprId i, thread::Block& to, Body&& body) {
+    const ExprId exists = k_.simplified(e_.lt(i, extent_));
     int64_t known = 1;
-    const bool decided = e.is_const_int(exists, &known);
+    const bool decided = e_.is_const_int(exists, &known);
     if (decided && known == 0) return;
-    ctx_.assume(exists);
-    vars_[loop.vars[0]] = e.add(begin, i);
-    for (int v : a.values) slots_[v] = simplified(e.floormod(i, e.const_int(slots_of(v))));
-    thread::Block copies;
-    groups_closed_by_loop_ = true;
-    statement(a.stmt, copies);
-    groups_closed_by_loop_ = false;
-    ctx_.rollback(mark);
-    if (decided || copies.empty())
-      to.insert(to.end(), copies.begin(), copies.end());
+    auto mark = k_.ctx_.mark();
+    k_.ctx_.assume(exists);
+    thread::Block inside;
+    body(inside);
+    k_.ctx_.rollback(mark);
+    if (decided || inside.empty())
+      to.insert(to.end(), inside.begin(), inside.end());
     else
-      to.push_back(out_.add(thread::Branch{exists, std::move(copies), {}}, origin));
-  };
-  auto commit = [&](thread::Block& to) { to.push_back(out_.add(thread::AsyncCommit{}, origin)); };
-
-  for (int64_t j = 0; j < farthest; ++j) {
-    for (const Ahead& a : ahead)
-      if (const int64_t i = j - (farthest - a.distance); i >= 0) issue(a, e.const_int(i), out);
-    commit(out);
+      emit(thread::Branch{exists, std::move(inside), {}}, to);
   }
 
-  const VarId var = out_.add_var(p_.var(loop.vars[0]).name, ir::VarKind::loop);
-  auto mark = ctx_.mark();
-  const arith::Interval range = arith::range_of(ctx_, extent);
-  ctx_.bind(var, 0, range.hi == arith::Interval::kMax ? range.hi : range.hi - 1);
-  ctx_.assume(e.lt(e.var(var), extent));
-  thread::Loop lowered{var, extent, thread::LoopForm::serial, {}};
-  auto turn = [&] {
-    lowered.body.push_back(out_.add(thread::AsyncWait{nearest - 1}, origin));
-    for (const Ahead& a : ahead) issue(a, e.add(e.var(var), a.distance), lowered.body);
-    commit(lowered.body);
-    vars_[loop.vars[0]] = e.add(begin, e.var(var));
-    for (int v : ring) slots_[v] = simplified(e.floormod(e.var(var), e.const_int(slots_of(v))));
-  };
-  auto uses_ring = [&](ir::StmtId id) {
+  // The copies of iteration `i` of all that run `distance` ahead.
+  void issue(int64_t distance, ExprId i, thread::Block& to) {
+    where_exists(i, to, [&](thread::Block& copies) {
+      enter(i);
+      k_.groups_closed_by_loop_ = true;
+      for (const Ahead& a : ahead_)
+        if (a.distance == distance) k_.statement(a.stmt, copies);
+      k_.groups_closed_by_loop_ = false;
+    });
+  }
+  void issue_all(thread::Block& to) {
+    for (int64_t d : distances_) issue(d, e_.add(i_, d), to);
+    emit(thread::AsyncCommit{}, to);
+    enter(i_);
+  }
+  void wait(thread::Block& to) { emit(thread::AsyncWait{*distances_.begin() - 1}, to); }
+
+  void one_behind_the_other(thread::Block& body) {
+    enter(i_);
+    bool issued = false;
+    auto turn = [&] {
+      if (issued) return;
+      issued = true;
+      wait(body);
+      issue_all(body);
+    };
+    for (ir::StmtId id : loop_.body) {
+      if (k_.failed()) return;
+      if (runs_ahead(id)) continue;
+      if (uses_ring(id)) turn();
+      k_.statement(id, body);
+    }
+    turn();
+  }
+
+  bool uses_ring(ir::StmtId id) const {
     bool uses = false;
     const ir::Block one = {id};
-    ir::for_each_statement(p_, one, [&](ir::StmtId s, int) {
-      if (auto it = op_of_.find(s); it != op_of_.end())
-        for (const infer::OpAccess& a : it->second->accesses) uses = uses || ring.count(a.value);
-      for (const auto& [where, value] : ops_.scalar_reads) uses = uses || (where.first == s && ring.count(value));
+    ir::for_each_statement(k_.p_, one, [&](ir::StmtId s, int) {
+      if (auto it = k_.op_of_.find(s); it != k_.op_of_.end())
+        for (const infer::OpAccess& a : it->second->accesses) uses = uses || ring_.count(a.value);
+      for (const auto& [where, value] : k_.ops_.scalar_reads)
+        uses = uses || (where.first == s && ring_.count(value));
     });
     return uses;
-  };
-  vars_[loop.vars[0]] = e.add(begin, e.var(var));
-  bool turned = false;
-  for (ir::StmtId id : loop.body) {
-    if (failed()) return;
-    if (std::any_of(ahead.begin(), ahead.end(), [&](const Ahead& a) { return a.stmt == id; })) continue;
-    if (!turned && uses_ring(id)) {
-      turn();
-      turned = true;
-    }
-    statement(id, lowered.body);
   }
-  if (!turned) turn();
-  ctx_.rollback(mark);
-  slots_ = saved_slots;
-  out.push_back(out_.add(std::move(lowered), origin));
+
+  // The product that is all the loop does beside its copies, on tiles that all run equally far ahead.
+  std::unique_ptr<StagedGemm> lone_gemm() {
+    ir::StmtId rest;
+    for (ir::StmtId id : loop_.body) {
+      if (runs_ahead(id)) continue;
+      if (rest) return nullptr;
+      rest = id;
+    }
+    const auto* op = rest ? k_.p_.as<ir::TileOp>(rest) : nullptr;
+    if (!op || op->kind != ir::OpKind::gemm || distances_.size() != 1) return nullptr;
+    const infer::KernelOp& record = *k_.op_of_.at(rest);
+    for (int side : {0, 1})
+      if (!ring_.count(record.accesses[static_cast<size_t>(side)].value)) return nullptr;
+    auto gemm = std::make_unique<StagedGemm>(k_, record, *op);
+    return gemm->possible() ? std::move(gemm) : nullptr;
+  }
+
+  // The first k step of iteration i + 1 is loaded in front of the last instructions of iteration i, so that
+  // they hide the wait, the barrier and the loads.
+  void around_gemm(StagedGemm& gemm, thread::Block& body) {
+    issue_all(body);
+    gemm.steps(body, [&] {
+      wait(body);
+      load_first(gemm, e_.add(i_, 1), body);
+      enter(i_);
+    });
+  }
+  void load_first(StagedGemm& gemm, ExprId i, thread::Block& to) {
+    where_exists(i, to, [&](thread::Block& first) {
+      enter(i);
+      gemm.first_step(first);
+    });
+  }
+
+  KernelLowering& k_;
+  ir::ExprPool& e_;
+  const ir::Loop& loop_;
+  const std::vector<Ahead> ahead_;
+  const std::string& origin_;
+  const ExprId begin_, extent_;
+  const std::map<int, ExprId> saved_slots_;
+  std::set<int64_t> distances_;
+  std::set<int> ring_;
+  ExprId i_;
+};
+
+void KernelLowering::pipelined_loop(const ir::Loop& loop, thread::Block& out, const std::string& origin) {
+  std::vector<Ahead> ahead = copies_ahead(loop, plan::find_loop(schedule_, origin), ops_, schedule_);
+  if (ahead.empty()) return serial_loop(loop, out, origin);
+  PipelineLowering(*this, loop, std::move(ahead), origin).run(out);
 }
 
 }  // namespace tilegen::lower

@@ -159,18 +159,14 @@ class BlockReduction {
   }
 
   void put(const Nest& nest, std::span<const ExprId> indices, ExprId value, thread::Block& body, bool holders_only) {
-    if (accumulate_) value = reduction_combine(e_, kind_, k_.load_element(dst_buffer_, indices, false), value);
+    const ExprId predicate = k_.both(nest.writer, k_.both(ExprId(), nest.inside));
+    // In memory the old result is read by the thread that writes the new one.
+    const ExprId reader = k_.in_thread_registers(dst_buffer_) ? ExprId() : predicate;
+    if (accumulate_) value = reduction_combine(e_, kind_, k_.load_element(dst_buffer_, indices, false, reader), value);
     if (k_.in_thread_registers(dst_buffer_)) {
       const Held dst = k_.held(k_.value_of(dst_buffer_));
       const ExprId mine = holders_only ? k_.holds(*dst.fragment, indices) : ExprId();
       return k_.store_register(dst, indices, value, mine, body, op_.path);
-    }
-    const ExprId predicate = k_.both(nest.writer, k_.both(ExprId(), nest.inside));
-    if (accumulate_ && nest.writer) {
-      // Threads with copies of the result read what one of them writes: a barrier goes in between.
-      const MemoryId staged = k_.add_registers("staged", type_, 1);
-      body.push_back(store(staged, e_.const_int(0), value));
-      value = load(staged, e_.const_int(0));
     }
     body.push_back(store(k_.memory_of(dst_buffer_), k_.memory_index(dst_buffer_, indices), value, predicate));
   }

@@ -51,7 +51,9 @@ KernelLowering::Attempt KernelLowering::try_walk(const Walk& walk, int64_t width
   if (assumed_interior_) ctx_.assume(assumed_interior_);
   Nest nest = make_thread_nest(walk.iteration, width, walk.iteration.shape(), walk.serial);
   thread::Block body;
+  no_padding_ = both(ExprId(), nest.inside);
   emit(nest, body);
+  no_padding_ = ExprId();
   Attempt result;
   if (width > 1) inspect_vector(nest, body, result);
   if (staged_) result.legal = false;  // a barrier stands between the elements of a vector
@@ -72,7 +74,8 @@ void KernelLowering::inspect_vector(const Nest& nest, const thread::Block& body,
     if (m.in_registers) return;
     const auto split = arith::split_affine(ctx_, index, lane);
     if (!split || !split->stride || *split->stride != 1) return;
-    if (predicate && arith::depends_on(e, predicate, lane) && arith::depends_on(e, simplified(predicate), lane)) {
+    // As it will stand: a bound of whole vectors is no longer one of elements.
+    if (predicate && arith::depends_on(e, simplified(predicate), lane)) {
       result.lane_bounds = true;
       return;
     }

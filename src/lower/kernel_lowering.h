@@ -74,7 +74,11 @@ class KernelLowering {
   friend class OpLowering;
   friend class ExprLowering;
   friend class OperandAddresses;
+  friend class GemmState;
   friend class GemmLowering;
+  friend class MultiplyAdds;
+  friend class PipelineLowering;
+  friend class StagedGemm;
   friend class BlockReduction;
 
   // lower_kernel.cpp
@@ -200,8 +204,6 @@ class KernelLowering {
   // What the op being lowered means by the buffer is spread over the threads' registers.
   bool in_thread_registers(ir::BufferId buffer);
   Held held(int value);
-  // Where an op that takes a value in several forms finds the given one.
-  Held held_as(int value, const layout::Fragment& form);
   ExprId load_register(const Held& from, std::span<const ExprId> indices);
   // memory[register of the element] = value where `predicate` holds (invalid: always).
   void store_register(const Held& to, std::span<const ExprId> indices, ExprId value, ExprId predicate,
@@ -245,10 +247,10 @@ class KernelLowering {
   int scalar_value_ = -1;                     // while a scalar is lowered: the value it reads
   std::string origin_;
   bool interior_ = false;  // the tile op's regions are known to be in bounds
+  ExprId no_padding_;      // GPU: the point being walked is no padding; invalid: it never is, or none is walked
   ExprId assumed_interior_;         // GPU: condition under which all accesses to tensors are in bounds; holds here
   std::vector<Bound> bounds_;       // GPU: bounds of tensors that accesses were predicated with
   bool staged_ = false;             // GPU: an element is read by all of its copies' threads before one writes it
-  ExprId walked_;                          // GPU: loads of tensors need it, the point is no padding; invalid: it is none
   std::map<VarId, ExprId> block_indices_;  // GPU: program block index -> expression of the one block variable
   std::set<VarId> fixed_vars_;             // GPU: constants after unrolling, and vector lanes
   std::map<int, Held> converted_;          // GPU: values the op being lowered sees in another form

@@ -1,5 +1,6 @@
 #include "lower/lower_kernel.h"
 
+#include "lower/gpu_occupancy.h"
 #include "lower/kernel_lowering.h"
 #include "lower/plant_barriers.h"
 #include "ops/op.h"
@@ -176,6 +177,7 @@ Expected<thread::ThreadProgram> KernelLowering::run() {
   if (failed()) return std::move(error_);
   if (gpu())
     if (Checked planted = plant_barriers(out_); !planted) return planted.error();
+  if (gpu()) choose_min_blocks(out_, target_);
   return std::move(out_);
 }
 

@@ -38,11 +38,15 @@ class Planter {
  public:
   explicit Planter(ThreadProgram& p) : p_(p), oracle_(p) {
     for (const thread::Memory& m : p.memories) back_ = std::max(back_, m.slots + 2);
+    // Barriers that lowering put are needed as far as accesses say so.
+    for (size_t i = 0; i < p.stmts.size(); ++i)
+      if (const auto* b = as<thread::Barrier>(StmtId(i)); b && b->id == 0 && thread::is_block_barrier(p, *b))
+        planted_.insert(StmtId(i));
   }
 
   Checked run() {
     Block body = p_.body;
-    plan_block(body, true);
+    plan_block(body, true, {});
     p_.body = std::move(body);
     if (error_) return std::move(*error_);
     return Unit{};
@@ -65,14 +69,14 @@ class Planter {
 
   // ---- planning: children first, then what stands between them
 
-  // `before`: accesses that the block's own statement makes in front of it.
-  void plan_block(Block& block, bool uniform, const State& before = {}) {
+  // `before`: what the condition or the extent in front of the block reads.
+  void plan_block(Block& block, bool uniform, const State& before) {
     for (StmtId id : block) plan_children(id, uniform);
     State state = before;
     plant_between(block, state, uniform);
     drop_redundant(block, [&] {
-      State again = before;
-      return walk(block, again) == Need::nothing;
+      State from = before;
+      return walk(block, from) == Need::nothing;
     });
   }
 
@@ -110,9 +114,8 @@ class Planter {
   }
 
   // Walks the body as one iteration behind the other until nothing changes.
-  void plan_carried(Block& body, const OpenLoop& loop, bool uniform, const State& before) {
+  void plan_carried(Block& body, const OpenLoop& loop, bool uniform, State state) {
     if (loop.extent == 1) return;
-    State state = before;
     plant_between(body, state, uniform);
     for (int64_t n = 0; n <= back_ + 1 && (loop.extent < 0 || n + 1 < loop.extent); ++n) {
       age(state, loop);
@@ -142,7 +145,7 @@ class Planter {
   // Puts what is needed in front of block[i]; false, and nothing is done, when that does not help.
   bool order(Block& block, size_t& i, State& state, Need need) {
     State behind = state;
-    const std::vector<StmtId> ordered = ordering(need, block[i]);
+    const std::vector<StmtId> ordered = ordering(need, state, block[i]);
     for (StmtId s : ordered) walk(s, behind);
     if (walk(block[i], behind) != Need::nothing) return false;
     block.insert(block.begin() + static_cast<long>(i), ordered.begin(), ordered.end());
@@ -151,11 +154,12 @@ class Planter {
     return true;
   }
 
-  std::vector<StmtId> ordering(Need need, StmtId before) {
+  std::vector<StmtId> ordering(Need need, const State& state, StmtId before) {
     const std::string origin = p_.stmts[before.value].origin;
     std::vector<StmtId> s;
     if (need == Need::wait) {
-      s.push_back(p_.add(thread::AsyncCommit{}, origin));
+      const bool open = std::any_of(state.begin(), state.end(), [](auto& o) { return o.first.in_flight && o.second == 0; });
+      if (open) s.push_back(p_.add(thread::AsyncCommit{}, origin));
       s.push_back(p_.add(thread::AsyncWait{0}, origin));
     }
     s.push_back(p_.add(thread::Barrier{}, origin));
@@ -260,7 +264,7 @@ class Planter {
   Need walk_loop(StmtId id, State& state) {
     const OpenLoop loop = open_loop(id);
     const Block body = as<thread::Loop>(id)->body;
-    Need need = meet(id, state);  // the extent is taken once
+    Need need = meet(id, state);
     State after;
     if (loop.extent < 0) after = state;
     int64_t numbered = std::any_of(state.begin(), state.end(), [](auto& s) { return s.first.in_flight; }) ? back_ : 0;
@@ -271,6 +275,7 @@ class Planter {
       current_[loop.var] = {Binding::Kind::at, n};
       need = std::max(need, walk(body, state));
       if (loop.extent < 0 || n + 1 == loop.extent) add_to(after, released(state, loop));
+      state = rebound(state, loop, [](Binding&) { return true; });
     }
     if (loop.extent < 0 || n < loop.extent) {
       state = from_numbers(state, loop, n);

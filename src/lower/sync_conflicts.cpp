@@ -1,6 +1,7 @@
 #include "lower/sync_conflicts.h"
 
 #include <algorithm>
+#include <tuple>
 #include <functional>
 #include <unordered_map>
 
@@ -257,14 +258,80 @@ int64_t points(const std::vector<Range>& ranges) {
 
 }  // namespace
 
-// Elements that the access touches under an assignment of some of its loop variables, each with the thread that does;
-// all other variables run over their range. Nothing when that cannot be told or takes too long.
-const ConflictOracle::Footprint* ConflictOracle::footprint(int id, const std::map<VarId, int64_t>& assigned) {
+// The parts of the access's condition that the block's threads and loops decide; others may hold.
+std::vector<ExprId> ConflictOracle::told_conditions(const AccessClass& c) const {
+  std::vector<ExprId> told, open = {c.access.predicate};
+  while (!open.empty()) {
+    const ExprId e = open.back();
+    open.pop_back();
+    if (!e) continue;
+    const ir::ExprNode& n = p_.exprs[e];
+    if (n.op == ExprOp::logical_and) {
+      open.push_back(n.a);
+      open.push_back(n.b);
+      continue;
+    }
+    const IndexProgram program(p_.exprs, e);
+    auto known = [&](VarId v) {
+      return v == p_.thread_var || v == c.access.lane ||
+             std::any_of(c.loops.begin(), c.loops.end(), [&](const OpenLoop& l) { return l.var == v; });
+    };
+    if (!program.reads_memory() && std::all_of(program.vars().begin(), program.vars().end(), known)) told.push_back(e);
+  }
+  return told;
+}
+
+// Elements by which one iteration more of the loop moves everything the access touches; nothing where it does something
+// else to it.
+std::optional<int64_t> ConflictOracle::step_of(int id, VarId loop) {
+  auto [it, fresh] = steps_.try_emplace({id, loop});
+  if (!fresh) return it->second;
+  const AccessClass& c = (*this)[id];
+  for (ExprId condition : told_conditions(c))
+    if (arith::depends_on(p_.exprs, condition, loop)) return std::nullopt;
+  const auto sum = arith::to_affine(ctx_, c.within);
+  if (!sum) return std::nullopt;
+  int64_t step = 0;
+  for (const auto& [atom, coefficient] : sum->terms) {
+    const ir::ExprNode& n = p_.exprs[atom];
+    if (n.op == ExprOp::var && n.var() == loop)
+      step = coefficient;
+    else if (arith::depends_on(p_.exprs, atom, loop))
+      return std::nullopt;
+  }
+  return it->second = step;
+}
+
+// What the access touches under an assignment of some of its loop variables, each element with the thread that does; all
+// other variables run over their range. Nothing when that cannot be told or takes too long.
+ConflictOracle::Touched ConflictOracle::touched(int id, const Assigned& assigned) {
+  Assigned kept;
+  int64_t shift = 0;
+  for (const auto& [var, value] : assigned) {
+    const auto step = step_of(id, var);
+    kept[var] = step ? 0 : value;
+    if (step) shift += *step * value;
+  }
+  const Footprint* base = footprint(id, kept);
+  const thread::Memory& m = p_.memory((*this)[id].access.memory);
+  const int64_t slot_elements = m.slots > 1 ? m.elements / m.slots : 0;
+  const bool wraps = base && !base->empty() && slot_elements > 0 &&
+                     (base->front().first + shift < 0 || base->back().last + shift >= slot_elements);
+  return wraps ? Touched{footprint(id, assigned), 0} : Touched{base, shift};
+}
+
+const ConflictOracle::Footprint* ConflictOracle::footprint(int id, const Assigned& assigned) {
   auto [it, fresh] = footprints_.try_emplace({id, assigned});
   std::optional<Footprint>& result = it->second;
   if (!fresh) return result ? &*result : nullptr;
   const AccessClass& c = (*this)[id];
-  const IndexProgram index(p_.exprs, c.within), predicate(p_.exprs, c.access.predicate);
+  const IndexProgram index(p_.exprs, c.within);
+  std::vector<IndexProgram> conditions;
+  for (ExprId e : told_conditions(c)) conditions.emplace_back(p_.exprs, e);
+  auto depends = [&](VarId v) {
+    return index.depends_on(v) ||
+           std::any_of(conditions.begin(), conditions.end(), [&](const IndexProgram& p) { return p.depends_on(v); });
+  };
   const thread::Memory& m = p_.memory(c.access.memory);
   const int64_t slot_elements = m.slots > 1 ? m.elements / m.slots : 0;
   PointValues values(p_.vars.size());
@@ -272,7 +339,7 @@ const ConflictOracle::Footprint* ConflictOracle::footprint(int id, const std::ma
   if (p_.thread_var.valid()) ranges.push_back({p_.thread_var, p_.threads});
   if (c.access.lane.valid()) ranges.push_back({c.access.lane, c.access.lanes});
   for (const OpenLoop& l : c.loops) {
-    if (!index.depends_on(l.var) && !predicate.depends_on(l.var)) continue;
+    if (!depends(l.var)) continue;
     if (auto at = assigned.find(l.var); at != assigned.end())
       values.set(l.var, at->second);
     else if (l.extent < 0)
@@ -280,55 +347,66 @@ const ConflictOracle::Footprint* ConflictOracle::footprint(int id, const std::ma
     else
       ranges.push_back({l.var, l.extent});
   }
-  if (points(ranges) * c.access.count > kEvaluations) return nullptr;
-  Footprint elements;
+  if (points(ranges) > kEvaluations) return nullptr;
+  Footprint runs;
   const bool complete = for_each_point(ranges, values, [&] {
-    if (c.access.predicate.valid() && predicate.eval(values) == 0) return true;
+    for (const IndexProgram& condition : conditions)
+      if (condition.eval(values) == 0) return true;
     const auto first = index.eval(values);
     if (!first) return false;
     const int32_t thread = p_.thread_var.valid() ? static_cast<int32_t>(*values[p_.thread_var]) : 0;
-    for (int64_t i = 0; i < c.access.count; ++i) {
-      int64_t element = *first + i;
-      if (slot_elements > 0) element = ((element % slot_elements) + slot_elements) % slot_elements;
-      elements.emplace_back(element, thread);
+    if (slot_elements == 0) {
+      runs.push_back({*first, *first + c.access.count - 1, thread});
+      return true;
+    }
+    for (int64_t i = 0, run = 0; i < c.access.count; i += run) {
+      const int64_t at = ((*first + i) % slot_elements + slot_elements) % slot_elements;
+      run = std::min(c.access.count - i, slot_elements - at);
+      runs.push_back({at, at + run - 1, thread});
     }
     return true;
   });
   if (!complete) return nullptr;
-  std::sort(elements.begin(), elements.end());
-  size_t kept = 0;
-  for (const auto& [element, thread] : elements) {
-    if (kept > 0 && elements[kept - 1].first == element) {
-      if (elements[kept - 1].second != thread) elements[kept - 1].second = kMany;
-    } else {
-      elements[kept++] = {element, thread};
-    }
-  }
-  elements.resize(kept);
-  result = std::move(elements);
+  put_in_order(runs);
+  result = std::move(runs);
   return &*result;
 }
 
-namespace {
+// Sorts the runs and joins those that overlap; where they belong to different threads the whole belongs to many.
+void ConflictOracle::put_in_order(Footprint& f) {
+  std::sort(f.begin(), f.end(), [](const Run& a, const Run& b) {
+    return std::tie(a.first, a.last, a.thread) < std::tie(b.first, b.last, b.thread);
+  });
+  Footprint out;
+  for (const Run& r : f) {
+    const bool overlaps = !out.empty() && r.first <= out.back().last;
+    const bool continues = !out.empty() && r.first == out.back().last + 1 && r.thread == out.back().thread;
+    if (!overlaps && !continues) {
+      out.push_back(r);
+      continue;
+    }
+    out.back().last = std::max(out.back().last, r.last);
+    if (out.back().thread != r.thread) out.back().thread = kMany;
+  }
+  f = std::move(out);
+}
 
-Meeting meet(const std::vector<std::pair<int64_t, int32_t>>& a, const std::vector<std::pair<int64_t, int32_t>>& b) {
+Meeting ConflictOracle::meet(Touched a, Touched b) {
   Meeting result = Meeting::disjoint;
-  for (size_t i = 0, k = 0; i < a.size() && k < b.size();) {
-    if (a[i].first < b[k].first) {
+  const Footprint &x = *a.footprint, &y = *b.footprint;
+  for (size_t i = 0, k = 0; i < x.size() && k < y.size();) {
+    if (x[i].last + a.shift < y[k].first + b.shift) {
       ++i;
-    } else if (b[k].first < a[i].first) {
+    } else if (y[k].last + b.shift < x[i].first + a.shift) {
       ++k;
     } else {
-      if (a[i].second != b[k].second || a[i].second == kMany) return Meeting::clash;
+      if (x[i].thread != y[k].thread || x[i].thread == kMany) return Meeting::clash;
       result = Meeting::same_thread;
-      ++i;
-      ++k;
+      x[i].last + a.shift < y[k].last + b.shift ? ++i : ++k;
     }
   }
   return result;
 }
-
-}  // namespace
 
 // Loops that both stand in, at known distances, are walked together; everything else apart. Different slots are
 // looked at as if they were one.
@@ -369,9 +447,9 @@ Meeting ConflictOracle::enumerate(int a, const Bindings& a_at, int b, const Bind
     for (size_t i = 0; i < common.size(); ++i) later[common[i].var] = *values[common[i].var] - distance[1][i].value;
     for (const Range& r : common)
       if (later[r.var] < 0) return true;
-    const Footprint *x = footprint(a, earlier), *y = footprint(b, later);
-    if (!x || !y) return false;
-    result = std::max(result, meet(*x, *y));
+    const Touched x = touched(a, earlier), y = touched(b, later);
+    if (!x.footprint || !y.footprint) return false;
+    result = std::max(result, meet(x, y));
     return result != Meeting::clash;
   };
   std::function<bool(size_t, std::map<VarId, int64_t>)> earlier_points = [&](size_t i, std::map<VarId, int64_t> chosen) {

@@ -77,14 +77,31 @@ class ConflictOracle {
   Meeting compare(int a, const Bindings& a_at, int b, const Bindings& b_at);
   Meeting enumerate(int a, const Bindings& a_at, int b, const Bindings& b_at);
 
-  using Footprint = std::vector<std::pair<int64_t, int32_t>>;  // element, thread; ascending, each element once
-  const Footprint* footprint(int id, const std::map<ir::VarId, int64_t>& assigned);
+  // Elements first .. last that one thread touches, or several (kMany).
+  struct Run {
+    int64_t first = 0, last = 0;
+    int32_t thread = 0;
+  };
+  using Footprint = std::vector<Run>;  // ascending, each element once
+  using Assigned = std::map<ir::VarId, int64_t>;
+  // What an access touches: `shift` elements behind a footprint that is kept.
+  struct Touched {
+    const Footprint* footprint = nullptr;  // null: cannot be told
+    int64_t shift = 0;
+  };
+  static Meeting meet(Touched a, Touched b);
+  static void put_in_order(Footprint& f);
+  Touched touched(int id, const Assigned& assigned);
+  const Footprint* footprint(int id, const Assigned& assigned);
+  std::optional<int64_t> step_of(int id, ir::VarId loop);
+  std::vector<ir::ExprId> told_conditions(const AccessClass& c) const;
 
   thread::ThreadProgram& p_;
   arith::Context ctx_;
   std::vector<AccessClass> classes_;
   std::map<Key, Meeting> known_;
-  std::map<std::pair<int, std::map<ir::VarId, int64_t>>, std::optional<Footprint>> footprints_;
+  std::map<std::pair<int, Assigned>, std::optional<Footprint>> footprints_;
+  std::map<std::pair<int, ir::VarId>, std::optional<int64_t>> steps_;
   std::map<std::pair<ir::ExprId, ir::ExprId>, bool> slot_answers_;
 };
 

@@ -118,8 +118,34 @@ Expected<MicroTile> pick_micro_tile(const GemmShape& s, const Target& t, const p
                loc);
 }
 
+// Micro-kernels walk whole buffers, packed for them; parts are walked by plain loops.
+GemmPlan plan_parts(const ir::Program& p, const TileOp& op) {
+  auto plain = [&](int operand) {
+    return Layout::row_major(p.tile_shape(op.operands[static_cast<size_t>(operand)].buffer));
+  };
+  auto in_memory = [&](int operand) {
+    return p.buffer(op.operands[static_cast<size_t>(operand)].buffer).scope == ir::MemScope::shared;
+  };
+  GemmPlan plan;
+  plan.engine = plan::Engine::loop;
+  plan.c = Fragment::single_thread(plain(2));
+  if (in_memory(0))
+    plan.a_memory = plain(0);
+  else
+    plan.a_fragment = Fragment::single_thread(plain(0));
+  if (in_memory(1))
+    plan.b_memory = plain(1);
+  else
+    plan.b_fragment = Fragment::single_thread(plain(1));
+  plan.reason = "plain loops: an operand is a part of its buffer, micro-kernels walk whole ones";
+  return plan;
+}
+
 Expected<GemmPlan> plan_host(const ir::Program& p, const TileOp& op, const GemmShape& s, const Target& t,
                              const plan::OpPlan* given, const std::string& path, const SourceLocation& loc) {
+  const bool parts = std::any_of(op.operands.begin(), op.operands.end(),
+                                 [&](const ir::Region& r) { return r.extents != p.tile_shape(r.buffer); });
+  if (parts) return plan_parts(p, op);
   auto tile = pick_micro_tile(s, t, given, path, loc);
   if (!tile) return tile.error();
   const int64_t pack = tile->atom->pack;
@@ -194,12 +220,6 @@ std::optional<MicroTile> micro_tile_from_name(const Target& t, std::string_view 
 Expected<GemmPlan> plan_gemm(const ir::Program& p, const TileOp& op, const Target& target, int64_t threads,
                              const plan::OpPlan* given, const std::string& path,
                              const SourceLocation& location) {
-  for (size_t i = 0; i < op.operands.size() && target.is_host(); ++i)
-    if (op.operands[i].extents != p.tile_shape(op.operands[i].buffer))
-      return Error(DiagCode::target_unsupported, path,
-                   "operand " + std::string(ir::op_row(op.kind).operands[i].name) + " is a part of buffer '" +
-                       p.buffer(op.operands[i].buffer).name + "'",
-                   "give gemm whole buffers: allocate the part as a buffer of its own and copy it", location);
   GemmShape s = gemm_shape(p, op);
   return target.is_host() ? plan_host(p, op, s, target, given, path, location)
                           : plan_nvidia_gemm(p, op, s, target, threads, given, path, location);

@@ -20,8 +20,8 @@ struct GemmShape {
 };
 GemmShape gemm_shape(const ir::Program& p, const ir::TileOp& op);
 
-// `shape` is the buffer's, of which a gemm may use a part. Which buffer dimensions of a gemm operand are the rows and columns of its matrix, after `transpose`; the
-// others have extent 1.
+// `shape` is the buffer's, of which a gemm may use a part. Which buffer dimensions of a gemm operand are the
+// rows and columns of its matrix, after `transpose`; the others have extent 1.
 struct MatrixDims {
   std::vector<int64_t> shape;
   int row = 0, col = 1;
@@ -49,6 +49,7 @@ struct GemmPlan {
   layout::Fragment c;
   std::optional<layout::Fragment> a_fragment, b_fragment;  // operands in fragment scope
   std::optional<layout::Layout> a_memory, b_memory;        // operands in shared scope
+  int64_t registers = 0;  // GPUs: 32-bit registers a thread needs for it, accumulators included
   std::string reason;
 };
 
@@ -57,9 +58,9 @@ Expected<GemmPlan> plan_gemm(const ir::Program& p, const ir::TileOp& op, const t
                              int64_t threads, const plan::OpPlan* given, const std::string& path,
                              const SourceLocation& location);
 
-// NVIDIA's part of plan_gemm (gemm_plan_nvidia.cpp): every row of the table and every split over warps is weighed by
-// issue cycles, shared memory traffic and registers. Warps that a small tile has no use for hold copies. Where no atom
-// divides the tile, plain multiply-adds on a padded one do it.
+// NVIDIA's part of plan_gemm (gemm_plan_nvidia.cpp): every row of the table and every split over warps is
+// weighed by issue cycles, shared memory traffic and registers. Warps that a small tile has no use for hold
+// copies. Where no atom divides the tile, plain multiply-adds on a padded one do it.
 Expected<GemmPlan> plan_nvidia_gemm(const ir::Program& p, const ir::TileOp& op, const GemmShape& s,
                                     const target::Target& t, int64_t threads, const plan::OpPlan* given,
                                     const std::string& path, const SourceLocation& location);
@@ -67,12 +68,13 @@ Expected<GemmPlan> plan_nvidia_gemm(const ir::Program& p, const ir::TileOp& op, 
 // Plain multiply-adds on registers in the form of an atom.
 inline bool is_multiply_add(const target::MmaAtom& atom) { return atom.name.starts_with("fma."); }
 
-// An 8x8 matrix of 16-bit units of an atom's operand, as ldmatrix hands it out: rows along m or n, units along k.
+// An 8x8 matrix of 16-bit units of an atom's operand, as ldmatrix hands it out: rows along m or n, units
+// along k.
 struct OperandMatrix {
   int64_t row = 0, k = 0;  // of its first element
 };
-// Matrix i fills registers [i * e, (i + 1) * e) of every lane, e = 4 / element bytes. Empty: the operand does not have
-// that form.
+// Matrix i fills registers [i * e, (i + 1) * e) of every lane, e = 4 / element bytes. Empty: the operand does
+// not have that form.
 std::vector<OperandMatrix> operand_matrices(const target::MmaAtom& atom, int side);
 
 // Whether elements along k lie beside each other in a buffer of this form.

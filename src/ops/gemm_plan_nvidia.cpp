@@ -65,7 +65,7 @@ int64_t load_wavefronts(const MmaAtom& atom, int side) {
 
 Cost cost_of(const GemmShape& s, const MmaAtom& atom, const WarpGrid& g, bool a_shared, bool b_shared,
              const Target& t) {
-  constexpr double kSchedulers = 4;       // of a multiprocessor
+  constexpr double kSchedulers = 4;        // of a multiprocessor
   constexpr int64_t kOtherRegisters = 40;  // addresses, predicates, loop counters
   const WarpTile w = warp_tile(s, atom, g);
   const double warps = static_cast<double>(g.m * g.n * g.copies);
@@ -73,11 +73,14 @@ Cost cost_of(const GemmShape& s, const MmaAtom& atom, const WarpGrid& g, bool a_
   const double loads = static_cast<double>((a_shared ? w.m * load_wavefronts(atom, 0) : 0) +
                                            (b_shared ? w.n * load_wavefronts(atom, 1) : 0)) *
                        static_cast<double>(w.k) * warps;
-  auto words = [](const Fragment& f, ir::DType type) { return ceil_div(f.registers() * ir::dtype_bytes(type), int64_t{4}); };
+  auto words = [](const Fragment& f, ir::DType type) {
+    return ceil_div(f.registers() * ir::dtype_bytes(type), int64_t{4});
+  };
   Cost cost;
   const int64_t accumulators = w.m * w.n * words(atom.c_layout, atom.c);
   const int64_t a = w.m * words(atom.a_layout, atom.a), b = w.n * words(atom.b_layout, atom.b);
-  cost.registers = accumulators + (a_shared ? 2 * a : a * w.k) + (b_shared ? 2 * b : b * w.k) + kOtherRegisters;
+  cost.registers =
+      accumulators + (a_shared ? 2 * a : a * w.k) + (b_shared ? 2 * b : b * w.k) + kOtherRegisters;
   // Loads run beside the instructions but share issue slots with them.
   cost.cycles = std::max(issue, loads) + 0.25 * std::min(issue, loads);
   if (cost.registers > t.registers_per_thread)
@@ -87,14 +90,15 @@ Cost cost_of(const GemmShape& s, const MmaAtom& atom, const WarpGrid& g, bool a_
 
 // ---- layouts
 
-// A fragment of `shape` (a matrix of the extents `rows` x `cols`, which the atoms may overhang) from an atom's: repeated over
-// registers, the second dimension fastest, then over warps. `along[d]`: warps that share dimension d; the others hold copies.
+// A fragment of `shape` (a matrix of the extents `rows` x `cols`, which the atoms may overhang) from an
+// atom's: repeated over registers, the second dimension fastest, then over warps. `along[d]`: warps that
+// share dimension d; the others hold copies.
 struct Spread {
   int64_t reps[2] = {1, 1}, warps[2] = {1, 1};
 };
 
-Fragment spread(const Fragment& atom, const Spread& by, const WarpGrid& g, const MatrixDims& m, const int64_t (&extent)[2],
-                int64_t lanes) {
+Fragment spread(const Fragment& atom, const Spread& by, const WarpGrid& g, const MatrixDims& m,
+                const int64_t (&extent)[2], int64_t lanes) {
   std::vector<Digit> digits = atom.map().digits();
   const int64_t size[2] = {atom.shape()[0], atom.shape()[1]};
   int64_t registers = atom.registers();
@@ -209,14 +213,16 @@ int64_t wavefronts_of(const Layout& l, const std::vector<WarpAccess>& accesses, 
   return sum;
 }
 
-// Rows of 16-byte pieces whose order an XOR changes from row to row, or, where no XOR makes the atom's loads free of
-// bank conflicts, padded rows.
+// Rows of 16-byte pieces whose order an XOR changes from row to row, or, where no XOR makes the atom's loads
+// free of bank conflicts, padded rows.
 Layout shared_layout(const MmaAtom& atom, int side, const MatrixDims& m, ir::DType type) {
   const int bytes = ir::dtype_bytes(type);
   const auto reads = operand_reads(atom, side, m, bytes), writes = row_writes(m, bytes);
   const Layout plain = Layout::row_major(m.shape);
   const int64_t tile_bytes = plain.output_extent(0) * bytes, row_bytes = m.shape.back() * bytes;
-  auto cost = [&](const Layout& l) { return 4 * wavefronts_of(l, reads, bytes) + wavefronts_of(l, writes, bytes); };
+  auto cost = [&](const Layout& l) {
+    return 4 * wavefronts_of(l, reads, bytes) + wavefronts_of(l, writes, bytes);
+  };
   Layout best = plain;
   int64_t best_cost = row_bytes % 16 == 0 ? cost(plain) : INT64_MAX;
   auto consider = [&](const Layout& l) {
@@ -248,10 +254,12 @@ GemmPlan make_plan(const ir::Program& p, const TileOp& op, const GemmShape& s, c
   plan.atom = atom.name;
   plan.warps_m = g.m;
   plan.warps_n = g.n;
-  plan.c = spread(atom.c_layout, {{w.m, w.n}, {g.m, g.n}}, g, matrix_dims(p, op.operands[2], false), {s.m, s.n}, t.warp);
+  plan.c = spread(atom.c_layout, {{w.m, w.n}, {g.m, g.n}}, g, matrix_dims(p, op.operands[2], false),
+                  {s.m, s.n}, t.warp);
   for (int side = 0; side < 2; ++side) {
-    const MatrixDims m = matrix_dims(p, op.operands[static_cast<size_t>(side)],
-                                     op.flag(side == 0 ? ir::gemm_attr::transpose_a : ir::gemm_attr::transpose_b));
+    const MatrixDims m =
+        matrix_dims(p, op.operands[static_cast<size_t>(side)],
+                    op.flag(side == 0 ? ir::gemm_attr::transpose_a : ir::gemm_attr::transpose_b));
     if (p.buffer(op.operands[static_cast<size_t>(side)].buffer).scope == ir::MemScope::shared)
       (side == 0 ? plan.a_memory : plan.b_memory) = shared_layout(atom, side, m, side == 0 ? s.a : s.b);
     else if (side == 0)
@@ -263,7 +271,8 @@ GemmPlan make_plan(const ir::Program& p, const TileOp& op, const GemmShape& s, c
 }
 
 // Registers hold parts of one size only, so that a part's place is known.
-Checked check_parts(const ir::Program& p, const TileOp& op, const std::string& path, const SourceLocation& loc) {
+Checked check_parts(const ir::Program& p, const TileOp& op, const std::string& path,
+                    const SourceLocation& loc) {
   for (size_t i = 0; i < op.operands.size(); ++i) {
     const ir::Region& r = op.operands[i];
     if (p.buffer(r.buffer).scope == ir::MemScope::shared) continue;
@@ -271,10 +280,12 @@ Checked check_parts(const ir::Program& p, const TileOp& op, const std::string& p
     for (size_t d = 0; d < shape.size(); ++d) {
       int64_t offset = 0;
       const bool fixed = p.exprs.is_const_int(r.offsets[d], &offset);
-      if (shape[d] % r.extents[d] == 0 && (shape[d] == r.extents[d] || !fixed || offset % r.extents[d] == 0)) continue;
+      if (shape[d] % r.extents[d] == 0 && (shape[d] == r.extents[d] || !fixed || offset % r.extents[d] == 0))
+        continue;
       return Error(DiagCode::target_unsupported, path,
-                   "operand " + std::string(ir::op_row(op.kind).operands[i].name) + " is a part of fragment '" +
-                       p.buffer(r.buffer).name + "' that does not stand at a multiple of its size",
+                   "operand " + std::string(ir::op_row(op.kind).operands[i].name) +
+                       " is a part of fragment '" + p.buffer(r.buffer).name +
+                       "' that does not stand at a multiple of its size",
                    "give gemm whole fragments: allocate the part as a buffer of its own and copy it", loc);
     }
   }
@@ -324,11 +335,12 @@ std::vector<OperandMatrix> operand_matrices(const MmaAtom& atom, int side) {
   return result;
 }
 
-Expected<GemmPlan> plan_nvidia_gemm(const ir::Program& p, const TileOp& op, const GemmShape& s, const Target& t,
-                                    int64_t threads, const plan::OpPlan* given, const std::string& path,
-                                    const SourceLocation& loc) {
+Expected<GemmPlan> plan_nvidia_gemm(const ir::Program& p, const TileOp& op, const GemmShape& s,
+                                    const Target& t, int64_t threads, const plan::OpPlan* given,
+                                    const std::string& path, const SourceLocation& loc) {
   if (Checked ok = check_parts(p, op, path, loc); !ok) return ok.error();
-  const bool given_atom = given && !given->atom.empty(), given_grid = given && given->warps_m * given->warps_n > 1;
+  const bool given_atom = given && !given->atom.empty(),
+             given_grid = given && given->warps_m * given->warps_n > 1;
   auto policy = static_cast<ir::WarpPolicy>(op.attrs[ir::gemm_attr::policy]);
   const int64_t warps = threads / t.warp;
   const bool a_shared = p.buffer(op.operands[0].buffer).scope == ir::MemScope::shared,
@@ -366,9 +378,10 @@ Expected<GemmPlan> plan_nvidia_gemm(const ir::Program& p, const TileOp& op, cons
                      " and " + ir::dtype_name(s.b) + " into " + ir::dtype_name(s.c);
   if (best.atom) {
     GemmPlan plan = make_plan(p, op, s, *best.atom, best.grid, t);
+    plan.registers = best.cost.registers;
     const WarpTile w = warp_tile(s, *best.atom, best.grid);
-    plan.reason = "fewest cycles of what divides the tile over " + number(warps) + " warps (" + considered + "): " +
-                  number(w.m * best.atom->m) + "x" + number(w.n * best.atom->n) + " a warp";
+    plan.reason = "fewest cycles of what divides the tile over " + number(warps) + " warps (" + considered +
+                  "): " + number(w.m * best.atom->m) + "x" + number(w.n * best.atom->n) + " a warp";
     if (best.grid.copies > 1) plan.reason += ", every one done by " + number(best.grid.copies);
     if (!divides(s, *best.atom, best.grid))
       plan.reason = "no instruction divides a " + what + ": multiply-adds on a padded tile";
@@ -384,9 +397,11 @@ Expected<GemmPlan> plan_nvidia_gemm(const ir::Program& p, const TileOp& op, cons
     return Error(DiagCode::no_atom, path, "no instruction of " + t.name + " does a " + what,
                  "use a type combination listed in docs/language.md, or cast the operands while copying them",
                  loc);
-  return Error(DiagCode::no_atom, path,
-               "a " + what + " cannot be split over " + number(warps) + " warps with " + considered,
-               "use a tile whose m, n and k are multiples of the instruction's, or other `threads`, or policy square", loc);
+  return Error(
+      DiagCode::no_atom, path,
+      "a " + what + " cannot be split over " + number(warps) + " warps with " + considered,
+      "use a tile whose m, n and k are multiples of the instruction's, or other `threads`, or policy square",
+      loc);
 }
 
 }  // namespace tilegen::ops

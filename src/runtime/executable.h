@@ -50,6 +50,9 @@ class Executable {
   // One row per form, kernels in order, each kernel's forms in the order they are tried.
   virtual Expected<std::vector<FormInfo>> info() const = 0;
 
+  // How many rows info() has.
+  virtual size_t form_count() const { return artifact_->kernels.size(); }
+
   // What the device's compiler said when the code was first loaded, and how long that took. "" before.
   virtual std::string load_log() const { return {}; }
   virtual double load_ms() const { return 0; }

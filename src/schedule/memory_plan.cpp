@@ -37,7 +37,8 @@ class Positions {
   Positions(const ir::Program& p, int kernel) : paths_(ir::statement_paths(p)) {
     walk(p, p.kernels[static_cast<size_t>(kernel)].body, {INT64_MAX, -1});
   }
-  // What is used in a loop lives as long as the outermost one: iterations follow each other, and copies run ahead.
+  // What is used in a loop lives as long as the outermost one: iterations follow each other, and copies run
+  // ahead.
   Life around(ir::StmtId s) const {
     const Life loop = outer_.at(s);
     return loop.last >= 0 ? loop : at(s);
@@ -95,7 +96,8 @@ struct Request {
 void place(std::vector<Request>& requests) {
   std::vector<Request*> order;
   for (Request& r : requests) order.push_back(&r);
-  std::stable_sort(order.begin(), order.end(), [](const Request* a, const Request* b) { return a->bytes > b->bytes; });
+  std::stable_sort(order.begin(), order.end(),
+                   [](const Request* a, const Request* b) { return a->bytes > b->bytes; });
   for (size_t i = 0; i < order.size(); ++i) {
     Request& r = *order[i];
     bool moved = true;
@@ -103,7 +105,8 @@ void place(std::vector<Request>& requests) {
       moved = false;
       for (size_t k = 0; k < i; ++k) {
         const Request& o = *order[k];
-        if (!o.life.meets(r.life) || r.offset >= o.offset + o.bytes || o.offset >= r.offset + r.bytes) continue;
+        if (!o.life.meets(r.life) || r.offset >= o.offset + o.bytes || o.offset >= r.offset + r.bytes)
+          continue;
         r.offset = ceil_div(o.offset + o.bytes, r.align) * r.align;
         moved = true;
       }
@@ -138,7 +141,8 @@ std::vector<int64_t> value_bytes(const ir::Program& p, const infer::KernelOps& o
 
 std::vector<plan::MemoryPlan> place_values(const ir::Program& p, int kernel, const infer::KernelOps& ops,
                                            const std::vector<plan::ValuePlan>& values,
-                                           const std::vector<Scratch>& scratch, const target::Target& target) {
+                                           const std::vector<Scratch>& scratch,
+                                           const target::Target& target) {
   const std::vector<int64_t> bytes = value_bytes(p, ops, values, target);
   std::vector<Life> lives(values.size());
   const Positions positions(p, kernel);
@@ -156,7 +160,8 @@ std::vector<plan::MemoryPlan> place_values(const ir::Program& p, int kernel, con
   std::vector<Request> requests;
   for (size_t v = 0; v < values.size(); ++v)
     if (bytes[v] > 0)
-      requests.push_back({values[v].value, bytes[v] * values[v].slots, alignment_of(values[v], target), 0, lives[v]});
+      requests.push_back(
+          {values[v].value, bytes[v] * values[v].slots, alignment_of(values[v], target), 0, lives[v]});
   for (const Scratch& s : scratch) {
     const ir::StmtId stmt = positions.named(s.statement);
     requests.push_back({s.name, s.bytes, std::max<int64_t>(target.vector_bytes, 16), 0,
@@ -174,7 +179,8 @@ int64_t arena_bytes(const std::vector<plan::MemoryPlan>& plan) {
   return end;
 }
 
-Expected<std::vector<plan::MemoryPlan>> plan_memory(const ir::Program& p, int kernel, const infer::KernelOps& ops,
+Expected<std::vector<plan::MemoryPlan>> plan_memory(const ir::Program& p, int kernel,
+                                                    const infer::KernelOps& ops,
                                                     const std::vector<plan::ValuePlan>& values,
                                                     const std::vector<Scratch>& scratch,
                                                     const target::Target& target) {

@@ -65,9 +65,10 @@ class LoopPlanner {
     return body;
   }
 
-  // Whether the copy may run in an earlier iteration; a copy between the right memories that may not is noted.
-  bool runs_ahead(const ir::Loop& loop, const infer::KernelOp& op, const std::vector<const infer::KernelOp*>& body,
-                  const std::set<ir::BufferId>& written) {
+  // Whether the copy may run in an earlier iteration; a copy between the right memories that may not is
+  // noted.
+  bool runs_ahead(const ir::Loop& loop, const infer::KernelOp& op,
+                  const std::vector<const infer::KernelOp*>& body, const std::set<ir::BufferId>& written) {
     const auto* tile_op = p_.as<ir::TileOp>(op.stmt);
     if (!tile_op || tile_op->kind != ir::OpKind::copy) return false;
     ir::BufferId src = tile_op->operands[0].buffer, dst = tile_op->operands[1].buffer;

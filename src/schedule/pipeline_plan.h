@@ -6,8 +6,9 @@
 // overlap on a target that has no asynchronous copy; stages that do not fit shared memory.
 //
 // Rule: a copy from global to shared memory that depends on nothing computed in the loop runs num_stages - 1
-// iterations ahead (stage 0); everything else runs in the last stage. Such a copy stands directly in the loop's body,
-// fills its tile, and the tile is read behind it and in this loop only: then every iteration may have a slot of its own.
+// iterations ahead (stage 0); everything else runs in the last stage. Such a copy stands directly in the
+// loop's body, fills its tile, and the tile is read behind it and in this loop only: then every iteration may
+// have a slot of its own.
 #pragma once
 
 #include <functional>

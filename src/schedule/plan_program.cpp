@@ -18,16 +18,6 @@ using plan::KernelSchedule;
 
 namespace {
 
-Expected<int64_t> plan_threads(const ir::Kernel& k, const target::Target& t, const KernelSchedule* given) {
-  int64_t threads = t.is_host() ? 1 : (k.threads > 0 ? k.threads : t.default_threads);
-  if (given && given->threads) threads = *given->threads;
-  if (threads >= 1 && threads <= t.max_threads && threads % t.warp == 0) return threads;
-  return Error(given && given->threads ? DiagCode::schedule_illegal : DiagCode::target_unsupported, k.name,
-               std::to_string(threads) + " threads are not possible on " + t.name + ": at most " +
-                   std::to_string(t.max_threads) + ", in multiples of " + std::to_string(t.warp),
-               "choose another number of threads, or 0 to let the planner choose", k.location);
-}
-
 using GemmPlans = std::map<size_t, ops::GemmPlan>;
 
 Expected<GemmPlans> plan_gemms(const ir::Program& p, const KernelOps& ops, const target::Target& t,
@@ -42,6 +32,46 @@ Expected<GemmPlans> plan_gemms(const ir::Program& p, const KernelOps& ops, const
     plans.emplace(i, std::move(*plan));
   }
   return plans;
+}
+
+// The fewest threads, from the target's default up, whose registers hold the kernel's fragments and what its
+// gemms need beside their accumulators.
+int64_t choose_threads(const ir::Program& p, const KernelOps& ops, const target::Target& t) {
+  constexpr int64_t kWithoutGemm = 96;  // registers for fragments where nothing needs them to be large
+  int64_t fragment_bytes = 0;
+  for (const infer::Value& v : ops.values) {
+    if (v.scope != ir::MemScope::fragment) continue;
+    int64_t bytes = ir::dtype_bytes(p.buffer(v.buffer).type);
+    for (int64_t extent : v.shape) bytes *= extent;
+    fragment_bytes += bytes;
+  }
+  auto fits = [&](int64_t threads) {
+    const int64_t all = fragment_bytes / (4 * threads);
+    auto gemms = plan_gemms(p, ops, t, threads, nullptr);
+    if (!gemms) return false;
+    if (gemms->empty()) return all <= kWithoutGemm;
+    int64_t most = 0;
+    for (const auto& [index, gemm] : *gemms) {
+      const ir::DType type = p.buffer(ops.ops[index].accesses[2].buffer).type;
+      most = std::max(most, gemm.registers + all - gemm.c.registers() * ir::dtype_bytes(type) / 4);
+    }
+    return most <= t.registers_per_thread;
+  };
+  for (int64_t threads = t.default_threads; threads <= t.max_threads; threads *= 2)
+    if (fits(threads)) return threads;
+  return t.default_threads;
+}
+
+Expected<int64_t> plan_threads(const ir::Program& p, const ir::Kernel& k, const KernelOps& ops,
+                               const target::Target& t, const KernelSchedule* given) {
+  int64_t threads = t.is_host() ? 1 : k.threads;
+  if (threads <= 0 && !(given && given->threads)) threads = choose_threads(p, ops, t);
+  if (given && given->threads) threads = *given->threads;
+  if (threads >= 1 && threads <= t.max_threads && threads % t.warp == 0) return threads;
+  return Error(given && given->threads ? DiagCode::schedule_illegal : DiagCode::target_unsupported, k.name,
+               std::to_string(threads) + " threads are not possible on " + t.name + ": at most " +
+                   std::to_string(t.max_threads) + ", in multiples of " + std::to_string(t.warp),
+               "choose another number of threads, or 0 to let the planner choose", k.location);
 }
 
 // A given schedule may name only what the kernel has.
@@ -185,7 +215,7 @@ Expected<KernelSchedule> plan_kernel(const ir::Program& p, int index, const targ
 
   KernelSchedule s;
   s.kernel = kernel.name;
-  auto threads = plan_threads(kernel, t, given);
+  auto threads = plan_threads(p, kernel, ops, t, given);
   if (!threads) return threads.error();
   s.threads = *threads;
 
@@ -200,13 +230,15 @@ Expected<KernelSchedule> plan_kernel(const ir::Program& p, int index, const targ
   plan_copy_engines(p, ops, t, *layouts);
   plan_streaming(p, ops, t, given, *layouts);
 
-  const std::vector<Scratch> scratch = plan_scratch(p, ops, layouts->values, layouts->ops, layouts->conversions, t);
+  const std::vector<Scratch> scratch =
+      plan_scratch(p, ops, layouts->values, layouts->ops, layouts->conversions, t);
   const auto arena = [&](const std::map<int, int64_t>& slots) {
     std::vector<plan::ValuePlan> values = layouts->values;
     for (auto [value, count] : slots) values[static_cast<size_t>(value)].slots = count;
     return arena_bytes(place_values(p, index, ops, values, scratch, t));
   };
-  PipelineResult pipelines = plan_pipelines(p, index, ops, t, value_bytes(p, ops, layouts->values, t), arena, given);
+  PipelineResult pipelines =
+      plan_pipelines(p, index, ops, t, value_bytes(p, ops, layouts->values, t), arena, given);
   for (auto [value, slots] : pipelines.slots) layouts->values[static_cast<size_t>(value)].slots = slots;
   auto memory = plan_memory(p, index, ops, layouts->values, scratch, t);
   if (!memory) return memory.error();

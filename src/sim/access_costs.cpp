@@ -41,7 +41,8 @@ int64_t distinct_bytes(const int64_t* addresses, uint32_t lanes, int first, int 
   int count = 0;
   for (int l = first; l < last; ++l)
     if (lanes >> l & 1) starts[count++] = addresses[l];
-  if (!std::is_sorted(starts.begin(), starts.begin() + count)) std::sort(starts.begin(), starts.begin() + count);
+  if (!std::is_sorted(starts.begin(), starts.begin() + count))
+    std::sort(starts.begin(), starts.begin() + count);
   int64_t total = 0, end = INT64_MIN;
   for (int i = 0; i < count; ++i) {
     const int64_t from = std::max(starts[i], end);

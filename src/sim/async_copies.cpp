@@ -14,7 +14,8 @@ uint32_t bit(int lane) { return uint32_t{1} << lane; }
 
 }  // namespace
 
-void BlockExecutor::global_access(const Warp& w, uint32_t access, int lane, uint64_t address, int64_t bytes, bool write) {
+void BlockExecutor::global_access(const Warp& w, uint32_t access, int lane, uint64_t address, int64_t bytes,
+                                  bool write) {
   if (write && watched_sources_ > 0) check_sources(w, access, lane, address, bytes);
   if (!options_.check_races || launch_.global == nullptr) return;
   GlobalHistory::Actor by{actor(w, lane, access)};
@@ -43,11 +44,14 @@ void BlockExecutor::check_sources(const Warp& w, uint32_t access, int lane, uint
       for (int l = 0; l < kLanes; ++l) {
         if ((c.pending & c.fetched & bit(l)) == 0) continue;
         const uint64_t from = c.from[static_cast<size_t>(l)];
-        if (from >= address + static_cast<uint64_t>(bytes) || address >= from + static_cast<uint64_t>(c.bytes)) continue;
+        if (from >= address + static_cast<uint64_t>(bytes) ||
+            address >= from + static_cast<uint64_t>(c.bytes))
+          continue;
         const MemoryView& m = memory(code_.accesses[access].memory);
         return access_finding(FindingKind::async_source_changed, access, thread_of(w, lane),
                               static_cast<int64_t>(address - m.address) / m.element,
-                              "an async copy reads it until it is waited for", c.src_access, thread_of(owner, l));
+                              "an async copy reads it until it is waited for", c.src_access,
+                              thread_of(owner, l));
       }
     }
 }
@@ -101,7 +105,8 @@ void BlockExecutor::async_copy(Warp& w, const Step& s) {
 void BlockExecutor::move(Copy& c, int lane) {
   std::byte* to = arena_.data() + c.to[static_cast<size_t>(lane)];
   if (c.fetched & bit(lane))
-    std::memcpy(to, std::bit_cast<const std::byte*>(c.from[static_cast<size_t>(lane)]), static_cast<size_t>(c.bytes));
+    std::memcpy(to, std::bit_cast<const std::byte*>(c.from[static_cast<size_t>(lane)]),
+                static_cast<size_t>(c.bytes));
   else
     std::memset(to, 0, static_cast<size_t>(c.bytes));
 }

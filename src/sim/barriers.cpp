@@ -83,10 +83,11 @@ void BlockExecutor::report_stuck() {
       e.other_stmt = code_.steps[w.pc - 1].stmt;
     }
     e.detail += (e.detail.empty() ? "warp " : ", warp ") + std::to_string(w.index) + " waits at barrier " +
-                std::to_string(w.barrier) + " (" + std::to_string(b.arrived) + " of " + std::to_string(b.expected) +
-                " threads there)";
+                std::to_string(w.barrier) + " (" + std::to_string(b.arrived) + " of " +
+                std::to_string(b.expected) + " threads there)";
   }
-  if (exited > 0) e.detail += ", " + std::to_string(exited) + (exited == 1 ? " warp has exited" : " warps have exited");
+  if (exited > 0)
+    e.detail += ", " + std::to_string(exited) + (exited == 1 ? " warp has exited" : " warps have exited");
   e.kind = several ? FindingKind::deadlock : FindingKind::barrier_abandoned;
   findings_.report(std::move(e));
   abandoned_ = true;

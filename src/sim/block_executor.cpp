@@ -6,7 +6,9 @@ namespace tilegen::sim {
 
 namespace {
 
-uint32_t lanes_below(int64_t n) { return n >= kLanes ? 0xffffffffu : (uint32_t{1} << std::max<int64_t>(n, 0)) - 1; }
+uint32_t lanes_below(int64_t n) {
+  return n >= kLanes ? 0xffffffffu : (uint32_t{1} << std::max<int64_t>(n, 0)) - 1;
+}
 
 int warp_count(const thread::ThreadProgram& p) { return static_cast<int>((p.threads + kLanes - 1) / kLanes); }
 
@@ -72,7 +74,8 @@ void BlockExecutor::run(int64_t block) {
     Warp* w = next_warp();
     if (w == nullptr) break;
     int64_t quantum = std::max<int64_t>(1, options_.switch_every);
-    if (options_.order == WarpOrder::random) quantum = 1 + static_cast<int64_t>(random_() % static_cast<uint64_t>(quantum));
+    if (options_.order == WarpOrder::random)
+      quantum = 1 + static_cast<int64_t>(random_() % static_cast<uint64_t>(quantum));
     run_warp(*w, quantum);
   }
   end_block();
@@ -85,7 +88,8 @@ BlockExecutor::Warp* BlockExecutor::next_warp() {
   if (options_.order == WarpOrder::random) start = static_cast<int>(random_() % static_cast<uint64_t>(n));
   for (int i = 0; i < n; ++i) {
     const int position = (start + i) % n;
-    Warp& w = warps_[static_cast<size_t>(options_.order == WarpOrder::reversed ? n - 1 - position : position)];
+    Warp& w =
+        warps_[static_cast<size_t>(options_.order == WarpOrder::reversed ? n - 1 - position : position)];
     if (w.state != State::ready) continue;
     turn_ = (position + 1) % n;
     return &w;

@@ -1,4 +1,5 @@
-// Runs blocks one after another on one thread of the host: warps, their masks and stacks, barriers, async copies.
+// Runs blocks one after another on one thread of the host: warps, their masks and stacks, barriers, async
+// copies.
 #pragma once
 
 #include <array>
@@ -26,9 +27,9 @@ struct MemoryView {
   int64_t elements = 0;
   int64_t arena_offset = 0;
   uint32_t first_register = 0;
-  uint64_t address = 0;          // global
-  int64_t begin = 0, end = 0;    // global: bytes relative to the address
-  bool watched = false;          // global: some parameter that the kernel writes overlaps it
+  uint64_t address = 0;        // global
+  int64_t begin = 0, end = 0;  // global: bytes relative to the address
+  bool watched = false;        // global: some parameter that the kernel writes overlaps it
 };
 
 // What all blocks share.
@@ -57,7 +58,8 @@ class BlockExecutor {
   const Counters& counters() const { return counters_; }
 
  private:
-  // What a warp returns to behind a loop or branch. `mask`: the lanes that entered; `other`: those of the else.
+  // What a warp returns to behind a loop or branch. `mask`: the lanes that entered; `other`: those of the
+  // else.
   struct Frame {
     uint32_t mask = 0, other = 0;
     int64_t iteration = 0;
@@ -90,7 +92,7 @@ class BlockExecutor {
     uint32_t pending = 0, fetched = 0;  // lanes: not yet waited for; with a true predicate
     uint32_t dst_access = 0, src_access = 0;
     int bytes = 0;
-    std::array<int64_t, kLanes> to;     // arena bytes
+    std::array<int64_t, kLanes> to;  // arena bytes
     std::array<uint64_t, kLanes> from;
     std::array<uint32_t, kLanes> group;
   };
@@ -131,7 +133,8 @@ class BlockExecutor {
   }
   void check_alignment(Warp& w, uint32_t access, const Addresses& a, int64_t bytes);
   void count_access(uint32_t access, const MemoryView& m, const Addresses& a, int64_t bytes);
-  void check_history(Warp& w, uint32_t access, const MemoryView& m, const Addresses& a, int64_t bytes, bool whole_warp);
+  void check_history(Warp& w, uint32_t access, const MemoryView& m, const Addresses& a, int64_t bytes,
+                     bool whole_warp);
   void report_shared(const Trouble& t, uint32_t access, int thread, int64_t at);
   SharedHistory::Actor actor(const Warp& w, int lane, uint32_t access) const;
   void access_finding(FindingKind kind, uint32_t access, int thread, int64_t element, std::string detail,
@@ -154,7 +157,8 @@ class BlockExecutor {
   void lane_reduce(Warp& w, const Step& s);
   void matrices(Warp& w, const Step& s, bool load);
   void mma(Warp& w, const Step& s);
-  void gather(Warp& w, uint32_t access, const MemoryView& m, int64_t index, const std::vector<uint32_t>& table, double* to);
+  void gather(Warp& w, uint32_t access, const MemoryView& m, int64_t index,
+              const std::vector<uint32_t>& table, double* to);
 
   template <class Node>
   const Node& node(const Step& s) const {
@@ -162,7 +166,9 @@ class BlockExecutor {
   }
   const MemoryView& memory(thread::MemoryId id) const { return launch_.memories[id.value]; }
   int thread_of(const Warp& w, int lane) const { return w.index * kLanes + lane; }
-  int first_thread(const Warp& w, uint32_t lanes) const { return thread_of(w, lanes ? __builtin_ctz(lanes) : 0); }
+  int first_thread(const Warp& w, uint32_t lanes) const {
+    return thread_of(w, lanes ? __builtin_ctz(lanes) : 0);
+  }
   int64_t scalar(const Warp& w, Ref r) const { return w.values.at(r)->i; }
 
   const Launch& launch_;

@@ -1,9 +1,9 @@
-// The form of a thread program that the simulator runs: flat steps, with their expressions as instructions over the 32
-// lanes of a warp.
+// The form of a thread program that the simulator runs: flat steps, with their expressions as instructions
+// over the 32 lanes of a warp.
 //
-// An instruction whose value is the same for all lanes (`uniform`) is evaluated once. Expressions without loads are
-// evaluated where their variables change: in the prologue of the warp or at the start of an iteration, not at each
-// use. All operations are total, so evaluating one that is not needed is harmless.
+// An instruction whose value is the same for all lanes (`uniform`) is evaluated once. Expressions without
+// loads are evaluated where their variables change: in the prologue of the warp or at the start of an
+// iteration, not at each use. All operations are total, so evaluating one that is not needed is harmless.
 #pragma once
 
 #include <array>
@@ -25,8 +25,8 @@ union Cell {
   double f;
 };
 
-// Where a value lives. Uniform values and those that outlive their segment belong to a warp; temporaries of a segment
-// are shared by all warps, which change places only between steps.
+// Where a value lives. Uniform values and those that outlive their segment belong to a warp; temporaries of a
+// segment are shared by all warps, which change places only between steps.
 struct Ref {
   enum class Space : uint8_t { none, uniform, kept, temporary };
   Space space = Space::none;
@@ -38,11 +38,36 @@ struct Ref {
 enum class Code : uint8_t {
   general,  // one call of the scalar evaluator per lane
   load,
-  add_i, sub_i, mul_i, div_i, mod_i, div_pow2, mod_pow2, min_i, max_i,
-  lt_i, le_i, eq_i, ne_i, lt_f, le_f, eq_f, ne_f,
-  and_i, or_i, xor_i, not_b, shl_i, shr_i,
-  select, wrap,
-  add_f, sub_f, mul_f, div_f, round,
+  add_i,
+  sub_i,
+  mul_i,
+  div_i,
+  mod_i,
+  div_pow2,
+  mod_pow2,
+  min_i,
+  max_i,
+  lt_i,
+  le_i,
+  eq_i,
+  ne_i,
+  lt_f,
+  le_f,
+  eq_f,
+  ne_f,
+  and_i,
+  or_i,
+  xor_i,
+  not_b,
+  shl_i,
+  shr_i,
+  select,
+  wrap,
+  add_f,
+  sub_f,
+  mul_f,
+  div_f,
+  round,
 };
 
 struct Instr {
@@ -52,7 +77,7 @@ struct Instr {
   ir::DType operand = ir::DType::none;  // of the first operand
   bool uniform = false;
   Ref dst, a, b, c;
-  int64_t imm = 0;       // shift or mask of the power-of-two forms
+  int64_t imm = 0;             // shift or mask of the power-of-two forms
   uint32_t access = kNothing;  // load
 };
 
@@ -66,8 +91,23 @@ struct Access {
 };
 
 enum class StepKind : uint8_t {
-  loop_begin, loop_end, branch, branch_else, branch_end, store, wide_store, lane_reduce, barrier, async_copy,
-  async_commit, async_wait, shuffle, load_matrix, store_matrix, mma, end,
+  loop_begin,
+  loop_end,
+  branch,
+  branch_else,
+  branch_end,
+  store,
+  wide_store,
+  lane_reduce,
+  barrier,
+  async_copy,
+  async_commit,
+  async_wait,
+  shuffle,
+  load_matrix,
+  store_matrix,
+  mma,
+  end,
 };
 
 struct AtomTables {
@@ -80,15 +120,15 @@ struct Step {
   uint32_t stmt = 0;
   uint32_t segment = kNothing;       // evaluated before the step
   uint32_t lane_segment = kNothing;  // wide_store: evaluated for each element; loops: for each iteration
-  uint32_t jump = 0;                 // loop_begin: its end; loop_end: its begin; branch: its else; else: its end
+  uint32_t jump = 0;  // loop_begin: its end; loop_end: its begin; branch: its else; else: its end
   // loop: extent, -; branch: condition; store: index, value, predicate; async: dst, src, predicate;
   // shuffle: dst, value, lane; matrices: registers, rows; mma: a, b, c
   Ref x, y, z;
-  Ref variable;            // loop, wide_store
-  int64_t extent = 0;      // wide_store
-  int64_t width = 1;       // wide_store: elements of one access of the store
-  uint32_t access = kNothing, access2 = kNothing;      // mma: of C
-  uint32_t access_a = kNothing, access_b = kNothing;   // mma
+  Ref variable;                                       // loop, wide_store
+  int64_t extent = 0;                                 // wide_store
+  int64_t width = 1;                                  // wide_store: elements of one access of the store
+  uint32_t access = kNothing, access2 = kNothing;     // mma: of C
+  uint32_t access_a = kNothing, access_b = kNothing;  // mma
   uint32_t atom = kNothing;
 };
 
@@ -100,11 +140,11 @@ struct Bytecode {
   std::vector<Step> steps;
   std::vector<Access> accesses;
   std::vector<AtomTables> atoms;
-  std::vector<Cell> uniform;          // initial values of the uniform space: constants
-  std::vector<uint32_t> variables;    // uniform place of each variable, kNothing for the thread variable
-  uint32_t thread_value = kNothing;   // kept place of the thread variable
-  uint32_t first_thread = kNothing;   // uniform place of the number of lane 0's thread
-  uint32_t kept = 0, temporaries = 0; // sizes of the other spaces
+  std::vector<Cell> uniform;            // initial values of the uniform space: constants
+  std::vector<uint32_t> variables;      // uniform place of each variable, kNothing for the thread variable
+  uint32_t thread_value = kNothing;     // kept place of the thread variable
+  uint32_t first_thread = kNothing;     // uniform place of the number of lane 0's thread
+  uint32_t kept = 0, temporaries = 0;   // sizes of the other spaces
   std::vector<uint32_t> register_base;  // per memory: first element in the register file
   uint32_t registers = 0;
 };

@@ -10,8 +10,8 @@ using thread::Barrier;
 using thread::Branch;
 using thread::Loop;
 using thread::LoopForm;
-using thread::Store;
 using thread::StmtId;
+using thread::Store;
 
 namespace {
 
@@ -23,14 +23,16 @@ std::vector<uint32_t> element_table(const layout::Fragment& f) {
     for (int64_t j = 0; j < columns; ++j) {
       const int64_t at[] = {i, j};
       for (int64_t lane : f.holders(at))
-        table[static_cast<size_t>(f.register_of(at) * kLanes + lane)] = static_cast<uint32_t>(i * columns + j);
+        table[static_cast<size_t>(f.register_of(at) * kLanes + lane)] =
+            static_cast<uint32_t>(i * columns + j);
     }
   return table;
 }
 
 class ProgramCompiler {
  public:
-  ProgramCompiler(const thread::ThreadProgram& p, const target::Target& t) : p_(p), target_(t), exprs_(p, out_) {}
+  ProgramCompiler(const thread::ThreadProgram& p, const target::Target& t)
+      : p_(p), target_(t), exprs_(p, out_) {}
 
   Expected<Bytecode> run() {
     for (const thread::Memory& m : p_.memories) {
@@ -148,7 +150,9 @@ class ProgramCompiler {
     close(step);
   }
 
-  void compile(const thread::HostMma&) { refuse("a host micro-kernel", "simulate a program lowered for a GPU target"); }
+  void compile(const thread::HostMma&) {
+    refuse("a host micro-kernel", "simulate a program lowered for a GPU target");
+  }
   void compile(const thread::Prefetch&) {}  // changes nothing
   void compile(const Barrier&) { add(StepKind::barrier); }
   void compile(const thread::AsyncCommit&) { add(StepKind::async_commit); }
@@ -174,13 +178,15 @@ class ProgramCompiler {
     close(step);
   }
 
-  void matrices(StepKind kind, thread::MemoryId registers, ir::ExprId reg, thread::MemoryId rows, ir::ExprId row, int count) {
+  void matrices(StepKind kind, thread::MemoryId registers, ir::ExprId reg, thread::MemoryId rows,
+                ir::ExprId row, int count) {
     const bool load = kind == StepKind::load_matrix;
     const int64_t element = ir::dtype_bytes(p_.memory(rows).type);
     Step& step = open(kind);
     step.x = exprs_.use(reg);
     step.y = exprs_.use(row);
-    step.access = exprs_.add_access(registers, load ? "matrix load" : "matrix store", load, count * 4 / element);
+    step.access =
+        exprs_.add_access(registers, load ? "matrix load" : "matrix store", load, count * 4 / element);
     step.access2 = exprs_.add_access(rows, load ? "matrix load" : "matrix store", !load, 16 / element);
     close(step);
   }
@@ -209,13 +215,16 @@ class ProgramCompiler {
       if (out_.atoms[i].atom->name == m.atom) return i;
     for (const target::MmaAtom& atom : target_.mma) {
       if (atom.name != m.atom) continue;
-      AtomTables tables{&atom, element_table(atom.a_layout), element_table(atom.b_layout), element_table(atom.c_layout)};
+      AtomTables tables{&atom, element_table(atom.a_layout), element_table(atom.b_layout),
+                        element_table(atom.c_layout)};
       const auto fits = [](const std::vector<uint32_t>& table, int registers) {
         return table.size() == static_cast<size_t>(registers) * kLanes;
       };
-      if (!fits(tables.a, m.a_registers) || !fits(tables.b, m.b_registers) || !fits(tables.c, m.c_registers) ||
-          p_.memory(m.a).type != atom.a || p_.memory(m.b).type != atom.b || p_.memory(m.c).type != atom.c)
-        refuse(m.atom + " with operands of other types or register counts than its row", "use the row's fragments");
+      if (!fits(tables.a, m.a_registers) || !fits(tables.b, m.b_registers) ||
+          !fits(tables.c, m.c_registers) || p_.memory(m.a).type != atom.a || p_.memory(m.b).type != atom.b ||
+          p_.memory(m.c).type != atom.c)
+        refuse(m.atom + " with operands of other types or register counts than its row",
+               "use the row's fragments");
       out_.atoms.push_back(std::move(tables));
       return static_cast<uint32_t>(out_.atoms.size() - 1);
     }
@@ -225,7 +234,8 @@ class ProgramCompiler {
 
   void refuse(const std::string& what, const std::string& hint) {
     if (refusal_.diagnostics.empty())
-      refusal_ = Error(DiagCode::target_unsupported, p_.stmts[stmt_].origin, "the simulator cannot run " + what, hint);
+      refusal_ = Error(DiagCode::target_unsupported, p_.stmts[stmt_].origin,
+                       "the simulator cannot run " + what, hint);
   }
 
   const thread::ThreadProgram& p_;

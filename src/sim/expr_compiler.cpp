@@ -83,7 +83,8 @@ void ExprCompiler::find_facts(ExprId id, NodeFacts& f) {
   }
   std::sort(f.vars.begin(), f.vars.end());
   f.vars.erase(std::unique(f.vars.begin(), f.vars.end()), f.vars.end());
-  if ((n.op == ExprOp::floordiv || n.op == ExprOp::floormod) && is_multiple_of_warp(n.b) && facts(n.a).warp_aligned) {
+  if ((n.op == ExprOp::floordiv || n.op == ExprOp::floormod) && is_multiple_of_warp(n.b) &&
+      facts(n.a).warp_aligned) {
     f.uniform = n.op == ExprOp::floordiv;
     f.warp_aligned = n.op == ExprOp::floormod;
   }
@@ -204,42 +205,71 @@ namespace {
 // Codes with a loop of their own, by operator; kNone: the general form.
 Code integer_code(ExprOp op) {
   switch (op) {
-    case ExprOp::add: return Code::add_i;
-    case ExprOp::sub: return Code::sub_i;
-    case ExprOp::mul: return Code::mul_i;
-    case ExprOp::floordiv: return Code::div_i;
-    case ExprOp::floormod: return Code::mod_i;
-    case ExprOp::min: return Code::min_i;
-    case ExprOp::max: return Code::max_i;
-    case ExprOp::lt: return Code::lt_i;
-    case ExprOp::le: return Code::le_i;
-    case ExprOp::eq: return Code::eq_i;
-    case ExprOp::ne: return Code::ne_i;
+    case ExprOp::add:
+      return Code::add_i;
+    case ExprOp::sub:
+      return Code::sub_i;
+    case ExprOp::mul:
+      return Code::mul_i;
+    case ExprOp::floordiv:
+      return Code::div_i;
+    case ExprOp::floormod:
+      return Code::mod_i;
+    case ExprOp::min:
+      return Code::min_i;
+    case ExprOp::max:
+      return Code::max_i;
+    case ExprOp::lt:
+      return Code::lt_i;
+    case ExprOp::le:
+      return Code::le_i;
+    case ExprOp::eq:
+      return Code::eq_i;
+    case ExprOp::ne:
+      return Code::ne_i;
     case ExprOp::bit_and:
-    case ExprOp::logical_and: return Code::and_i;
+    case ExprOp::logical_and:
+      return Code::and_i;
     case ExprOp::bit_or:
-    case ExprOp::logical_or: return Code::or_i;
-    case ExprOp::bit_xor: return Code::xor_i;
-    case ExprOp::logical_not: return Code::not_b;
-    case ExprOp::shl: return Code::shl_i;
-    case ExprOp::shr: return Code::shr_i;
-    case ExprOp::select: return Code::select;
-    default: return Code::general;
+    case ExprOp::logical_or:
+      return Code::or_i;
+    case ExprOp::bit_xor:
+      return Code::xor_i;
+    case ExprOp::logical_not:
+      return Code::not_b;
+    case ExprOp::shl:
+      return Code::shl_i;
+    case ExprOp::shr:
+      return Code::shr_i;
+    case ExprOp::select:
+      return Code::select;
+    default:
+      return Code::general;
   }
 }
 
 Code float_code(ExprOp op) {
   switch (op) {
-    case ExprOp::add: return Code::add_f;
-    case ExprOp::sub: return Code::sub_f;
-    case ExprOp::mul: return Code::mul_f;
-    case ExprOp::div: return Code::div_f;
-    case ExprOp::lt: return Code::lt_f;
-    case ExprOp::le: return Code::le_f;
-    case ExprOp::eq: return Code::eq_f;
-    case ExprOp::ne: return Code::ne_f;
-    case ExprOp::select: return Code::select;
-    default: return Code::general;
+    case ExprOp::add:
+      return Code::add_f;
+    case ExprOp::sub:
+      return Code::sub_f;
+    case ExprOp::mul:
+      return Code::mul_f;
+    case ExprOp::div:
+      return Code::div_f;
+    case ExprOp::lt:
+      return Code::lt_f;
+    case ExprOp::le:
+      return Code::le_f;
+    case ExprOp::eq:
+      return Code::eq_f;
+    case ExprOp::ne:
+      return Code::ne_f;
+    case ExprOp::select:
+      return Code::select;
+    default:
+      return Code::general;
   }
 }
 
@@ -259,12 +289,13 @@ Instr ExprCompiler::instruction(ExprId id, const ExprNode& n) {
     return instr;
   }
   instr.operand = p_.exprs.type(n.op == ExprOp::select ? n.b : n.a);
-  instr.code = n.op == ExprOp::cast        ? cast_code(instr.operand, n.type)
+  instr.code = n.op == ExprOp::cast          ? cast_code(instr.operand, n.type)
                : ir::is_float(instr.operand) ? float_code(n.op)
                                              : integer_code(n.op);
   int64_t divisor = 0;
   const bool divides = instr.code == Code::div_i || instr.code == Code::mod_i;
-  if (divides && p_.exprs.is_const_int(n.b, &divisor) && divisor > 0 && std::has_single_bit(static_cast<uint64_t>(divisor))) {
+  if (divides && p_.exprs.is_const_int(n.b, &divisor) && divisor > 0 &&
+      std::has_single_bit(static_cast<uint64_t>(divisor))) {
     const bool quotient = instr.code == Code::div_i;
     instr.code = quotient ? Code::div_pow2 : Code::mod_pow2;
     instr.imm = quotient ? std::countr_zero(static_cast<uint64_t>(divisor)) : divisor - 1;

@@ -1,4 +1,5 @@
-// Expressions of a thread program to instructions: where each is evaluated, and whether once per warp or per lane.
+// Expressions of a thread program to instructions: where each is evaluated, and whether once per warp or per
+// lane.
 #pragma once
 
 #include <optional>
@@ -20,8 +21,8 @@ class ExprCompiler {
   uint32_t add_segment();
   uint32_t add_loop_segment() { return lasting_segments_.push_back(add_segment()), lasting_segments_.back(); }
 
-  // A statement begins: expressions with loads go to `segment`; inside a vectorized loop what depends on the lane
-  // variable goes to `lane_segment`.
+  // A statement begins: expressions with loads go to `segment`; inside a vectorized loop what depends on the
+  // lane variable goes to `lane_segment`.
   void begin_statement(uint32_t stmt, uint32_t segment);
   void begin_lanes(ir::VarId var, uint32_t lane_segment, int64_t extent);
   // Gives the temporaries of the statement their places and replaces the value numbers that use() returned.
@@ -60,7 +61,9 @@ class ExprCompiler {
   Instr instruction(ir::ExprId id, const ir::ExprNode& n);
   void append(uint32_t segment, uint32_t value, Instr instr);
   void note_use(uint32_t value, uint32_t segment);
-  uint32_t uniform_slot() { return out_.uniform.push_back({.i = 0}), static_cast<uint32_t>(out_.uniform.size() - 1); }
+  uint32_t uniform_slot() {
+    return out_.uniform.push_back({.i = 0}), static_cast<uint32_t>(out_.uniform.size() - 1);
+  }
   // Temporaries from `used` on; returns the first that is free behind.
   uint32_t number_segment(uint32_t segment, uint32_t used);
   Ref resolved(Ref value) const { return value.at == kNothing ? Ref{} : places_[value.at]; }

@@ -16,7 +16,9 @@ constexpr KindRow kKinds[] = {
 #undef TILEGEN_FINDING
 };
 
-const char* barrier_text(const thread::Barrier& b) { return b.arrive_only ? "arrival at barrier " : "barrier "; }
+const char* barrier_text(const thread::Barrier& b) {
+  return b.arrive_only ? "arrival at barrier " : "barrier ";
+}
 
 // What a statement does, in a few words.
 std::string action_of(const Bytecode& code, uint32_t access, uint32_t stmt) {
@@ -59,11 +61,12 @@ std::string message_of(const Finding& f, const std::string& detail) {
   const std::string who = thread_text(f.thread, f.block);
   if (f.kind == FindingKind::data_race) {
     const bool same_block = f.other_block == f.block;
-    return f.site.action + " at " + place_text(f) + " by " + who + " is not ordered with the " + f.other.action + " by " +
-           thread_text(f.other_thread, f.other_block) + " at " + f.other.op +
+    return f.site.action + " at " + place_text(f) + " by " + who + " is not ordered with the " +
+           f.other.action + " by " + thread_text(f.other_thread, f.other_block) + " at " + f.other.op +
            (same_block ? ": no barrier stands between them" : ": nothing orders two blocks");
   }
-  std::string text = f.site.action + (f.memory.empty() ? "" : " at " + place_text(f)) + " by " + who + ": " + detail;
+  std::string text =
+      f.site.action + (f.memory.empty() ? "" : " at " + place_text(f)) + " by " + who + ": " + detail;
   if (!f.other.op.empty()) text += " (" + f.other.action + " at " + f.other.op + ")";
   return text;
 }
@@ -83,8 +86,8 @@ size_t finding_kind_count() { return std::size(kKinds); }
 std::string Finding::to_text() const {
   std::string text;
   if (site.location.known())
-    text = (site.location.file.empty() ? "" : site.location.file + ":") + std::to_string(site.location.line) + ":" +
-           std::to_string(site.location.column) + ": ";
+    text = (site.location.file.empty() ? "" : site.location.file + ":") + std::to_string(site.location.line) +
+           ":" + std::to_string(site.location.column) + ": ";
   text += std::string(finding_name(kind)) + ": " + site.op + ": " + message;
   if (count > 1) text += " (" + std::to_string(count) + " times)";
   return text;
@@ -124,7 +127,8 @@ Finding FindingSink::finding_of(const Event& e, const Bytecode& code, const SimO
   return f;
 }
 
-std::vector<Finding> FindingSink::finish(const Bytecode& code, const SimOptions& options, int64_t* dropped) const {
+std::vector<Finding> FindingSink::finish(const Bytecode& code, const SimOptions& options,
+                                         int64_t* dropped) const {
   std::vector<Finding> list;
   *dropped = 0;
   // One operation may be several statements, which are the same to the user.

@@ -80,7 +80,8 @@ bool GlobalHistory::find_conflict(const Cell& c, const Actor& by, bool write, Fo
     if (c.thread != by.thread && c.epoch > seen[c.thread >> 5]) return race(c.access, c.thread, block);
   }
   if (!write) return false;
-  if (c.early_block >= 0 && c.early_block != block) return race(c.early_access, c.early_thread, c.early_block);
+  if (c.early_block >= 0 && c.early_block != block)
+    return race(c.early_access, c.early_thread, c.early_block);
   if (c.reader_block < 0) return false;
   for (const Reader& r : c.readers) {
     if (r.epoch == 0) continue;

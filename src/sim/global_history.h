@@ -1,8 +1,8 @@
 // Who wrote and read each element of the tensors that a kernel writes. Shared by the threads that run blocks.
 //
-// Nothing orders two blocks of one launch: an element written by one and touched by another is a race. Within a
-// block barriers order as for shared memory. Tensors that overlap in memory share one history; bytes that no
-// parameter may write have none.
+// Nothing orders two blocks of one launch: an element written by one and touched by another is a race. Within
+// a block barriers order as for shared memory. Tensors that overlap in memory share one history; bytes that
+// no parameter may write have none.
 #pragma once
 
 #include <atomic>

@@ -15,9 +15,9 @@ namespace {
 
 // A binary format narrower than f32, as what rounding to it does to a double.
 struct NarrowFormat {
-  int dropped;        // mantissa bits of a double that it lacks
-  double smallest;    // normal
-  double anchor;      // 1.5 * 2^52 units of its subnormals: adding it rounds to such a unit
+  int dropped;      // mantissa bits of a double that it lacks
+  double smallest;  // normal
+  double anchor;    // 1.5 * 2^52 units of its subnormals: adding it rounds to such a unit
   double largest;
 };
 constexpr NarrowFormat kHalf = {42, 0x1p-14, 0x1.8p28, 65504.0};

@@ -22,8 +22,8 @@ void each_lane(uint32_t lanes, F f) {
 
 }  // namespace
 
-void BlockExecutor::access_finding(FindingKind kind, uint32_t access, int thread, int64_t element, std::string detail,
-                                   uint32_t other, int64_t other_thread) {
+void BlockExecutor::access_finding(FindingKind kind, uint32_t access, int thread, int64_t element,
+                                   std::string detail, uint32_t other, int64_t other_thread) {
   Event e;
   e.kind = kind;
   e.access = access;
@@ -47,7 +47,8 @@ SharedHistory::Actor BlockExecutor::actor(const Warp& w, int lane, uint32_t acce
 }
 
 // Addresses of the lanes that stay within bounds; the others are reported.
-BlockExecutor::Addresses BlockExecutor::locate(Warp& w, uint32_t access, uint32_t lanes, Operand index, bool check) {
+BlockExecutor::Addresses BlockExecutor::locate(Warp& w, uint32_t access, uint32_t lanes, Operand index,
+                                               bool check) {
   const Access& a = code_.accesses[access];
   const MemoryView& m = memory(a.memory);
   const bool global = m.space == Space::global;
@@ -63,8 +64,9 @@ BlockExecutor::Addresses BlockExecutor::locate(Warp& w, uint32_t access, uint32_
       out.lanes |= uint32_t{1} << l;
     } else if (check) {
       access_finding(FindingKind::out_of_bounds, access, thread_of(w, l), i,
-                     std::to_string(width) + (width == 1 ? " element" : " elements") + " from there, but the memory has " +
-                         (low < 0 ? std::to_string(low) + " .. " : "") + std::to_string(high));
+                     std::to_string(width) + (width == 1 ? " element" : " elements") +
+                         " from there, but the memory has " + (low < 0 ? std::to_string(low) + " .. " : "") +
+                         std::to_string(high));
     }
   });
   return out;
@@ -79,8 +81,8 @@ void BlockExecutor::check_alignment(Warp& w, uint32_t access, const Addresses& a
     if (at % part_of(bytes) != 0)
       access_finding(FindingKind::misaligned, access, thread_of(w, l), (at - base) / m.element,
                      "byte address " + std::to_string(m.space == Space::global ? at - base : at) +
-                         (m.space == Space::global ? " of the tensor" : " of shared memory") + " is no multiple of " +
-                         std::to_string(part_of(bytes)));
+                         (m.space == Space::global ? " of the tensor" : " of shared memory") +
+                         " is no multiple of " + std::to_string(part_of(bytes)));
   });
 }
 
@@ -110,12 +112,14 @@ void BlockExecutor::report_shared(const Trouble& t, uint32_t access, int thread,
   const int64_t element = (at - m.arena_offset) / m.element;
   switch (t.conflict) {
     case Conflict::race:
-      return access_finding(FindingKind::data_race, access, thread, element, {}, t.other_access, t.other_thread);
+      return access_finding(FindingKind::data_race, access, thread, element, {}, t.other_access,
+                            t.other_thread);
     case Conflict::unwritten:
-      return access_finding(FindingKind::uninitialised_read, access, thread, element, "nothing has written it in this block");
+      return access_finding(FindingKind::uninitialised_read, access, thread, element,
+                            "nothing has written it in this block");
     case Conflict::foreign:
-      return access_finding(FindingKind::foreign_read, access, thread, element, "these bytes were last written as another tile",
-                            t.other_access, t.other_thread);
+      return access_finding(FindingKind::foreign_read, access, thread, element,
+                            "these bytes were last written as another tile", t.other_access, t.other_thread);
     case Conflict::in_flight: {
       const uint32_t copy = history_.copy_at(at);
       const uint32_t other = copy != 0 ? copies_[(copy - 1) / kLanes].dst_access : kNothing;
@@ -127,8 +131,8 @@ void BlockExecutor::report_shared(const Trouble& t, uint32_t access, int thread,
   }
 }
 
-void BlockExecutor::check_history(Warp& w, uint32_t access, const MemoryView& m, const Addresses& a, int64_t bytes,
-                                  bool whole_warp) {
+void BlockExecutor::check_history(Warp& w, uint32_t access, const MemoryView& m, const Addresses& a,
+                                  int64_t bytes, bool whole_warp) {
   const bool write = code_.accesses[access].write;
   if (m.space == Space::global) {
     if (m.watched)
@@ -149,15 +153,17 @@ void BlockExecutor::check_history(Warp& w, uint32_t access, const MemoryView& m,
   });
 }
 
-bool BlockExecutor::register_range(Warp& w, uint32_t access, const MemoryView& m, int64_t index, int64_t count) {
+bool BlockExecutor::register_range(Warp& w, uint32_t access, const MemoryView& m, int64_t index,
+                                   int64_t count) {
   if (index >= 0 && index <= m.elements - count) return true;
   access_finding(FindingKind::out_of_bounds, access, first_thread(w, w.mask), index,
-                 std::to_string(count) + (count == 1 ? " register" : " registers") + " from there, but there are " +
-                     std::to_string(m.elements));
+                 std::to_string(count) + (count == 1 ? " register" : " registers") +
+                     " from there, but there are " + std::to_string(m.elements));
   return false;
 }
 
-const Cell* BlockExecutor::read_register(Warp& w, uint32_t access, uint32_t lanes, const MemoryView& m, int64_t index) {
+const Cell* BlockExecutor::read_register(Warp& w, uint32_t access, uint32_t lanes, const MemoryView& m,
+                                         int64_t index) {
   const size_t at = m.first_register + static_cast<size_t>(index);
   if (const uint32_t unwritten = lanes & ~w.written[at]; unwritten != 0)
     access_finding(FindingKind::uninitialised_read, access, first_thread(w, unwritten), index,
@@ -197,7 +203,8 @@ void BlockExecutor::load(Warp& w, const Instr& n) {
   each_lane(a.lanes, [&](int l) { to[l] = decode_one(m.type, pointer(m, a.at[static_cast<size_t>(l)])); });
 }
 
-void BlockExecutor::write_lanes(Warp& w, uint32_t access, uint32_t lanes, Operand index, Operand value, bool check) {
+void BlockExecutor::write_lanes(Warp& w, uint32_t access, uint32_t lanes, Operand index, Operand value,
+                                bool check) {
   const MemoryView& m = memory(code_.accesses[access].memory);
   if (lanes == 0) return;
   if (m.in_registers) {

@@ -1,8 +1,8 @@
 // What happens before what among the threads of a block, as vector clocks over warps.
 //
-// A warp's epoch grows when it arrives at a barrier. An access of thread t at epoch e is ordered before what warp w does
-// now when t's warp released e at a barrier that w has waited at since. Lanes of one warp are ordered the same way: by a
-// barrier that their warp waited at.
+// A warp's epoch grows when it arrives at a barrier. An access of thread t at epoch e is ordered before what
+// warp w does now when t's warp released e at a barrier that w has waited at since. Lanes of one warp are
+// ordered the same way: by a barrier that their warp waited at.
 #pragma once
 
 #include <cstddef>
@@ -23,14 +23,15 @@ class Ordering {
   }
   uint32_t first_epoch() const { return first_; }
   uint32_t epoch(int warp) const { return epoch_[warp]; }
-  // Accesses of warp `by` up to this epoch are ordered before those of `warp` now; for its own warp, those of its
-  // other lanes.
+  // Accesses of warp `by` up to this epoch are ordered before those of `warp` now; for its own warp, those of
+  // its other lanes.
   const uint32_t* seen(int warp) const { return &seen_[size_t(warp) * warps_]; }
 
   // `warp` releases what it did into a barrier's clock.
   void release(int warp, std::vector<uint32_t>& clock) {
     clock.resize(warps_, 0);
-    for (int w = 0; w < warps_; ++w) raise(clock[w], w == warp ? epoch_[warp] : seen_[size_t(warp) * warps_ + w]);
+    for (int w = 0; w < warps_; ++w)
+      raise(clock[w], w == warp ? epoch_[warp] : seen_[size_t(warp) * warps_ + w]);
     ++epoch_[warp];
   }
   void acquire(int warp, const std::vector<uint32_t>& clock) {

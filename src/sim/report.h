@@ -8,8 +8,8 @@
 
 namespace tilegen::sim {
 
-// {"kernels": [{"findings": [...], "dropped": n, "counters": {...}}]}: one entry per kernel, every field of Finding and
-// Counters under its name.
+// {"kernels": [{"findings": [...], "dropped": n, "counters": {...}}]}: one entry per kernel, every field of
+// Finding and Counters under its name.
 std::string report_json(std::span<const SimResult> results);
 
 }  // namespace tilegen::sim

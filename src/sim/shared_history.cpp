@@ -116,7 +116,8 @@ Trouble SharedHistory::write(const Actor& by, int64_t offset, int64_t bytes, int
 
 Trouble SharedHistory::launch(const Actor& by, int64_t offset, int64_t bytes, uint32_t copy, int64_t* at) {
   const Trouble t = write(by, offset, bytes, at);
-  for (int64_t o = offset; o < offset + bytes; o += granule_) cells_[static_cast<size_t>(o / granule_)].copy = copy;
+  for (int64_t o = offset; o < offset + bytes; o += granule_)
+    cells_[static_cast<size_t>(o / granule_)].copy = copy;
   return t;
 }
 
@@ -132,7 +133,8 @@ void SharedHistory::land(const Actor& by, int64_t offset, int64_t bytes, uint32_
 }
 
 void SharedHistory::forget(int64_t offset, int64_t bytes) {
-  for (int64_t o = offset; o < offset + bytes; o += granule_) cells_[static_cast<size_t>(o / granule_)].copy = 0;
+  for (int64_t o = offset; o < offset + bytes; o += granule_)
+    cells_[static_cast<size_t>(o / granule_)].copy = 0;
 }
 
 }  // namespace tilegen::sim

@@ -1,8 +1,8 @@
 // Who last wrote and read each granule of a block's shared memory, and what is on its way there.
 //
-// A granule is as large as the smallest element of the arena's memories, so that every access covers whole granules.
-// Of the readers since the last write one per warp is kept, and none that a later reader is ordered behind: a write that is
-// ordered behind the later one is ordered behind both.
+// A granule is as large as the smallest element of the arena's memories, so that every access covers whole
+// granules. Of the readers since the last write one per warp is kept, and none that a later reader is ordered
+// behind: a write that is ordered behind the later one is ordered behind both.
 #pragma once
 
 #include <cstddef>
@@ -36,7 +36,8 @@ class SharedHistory {
     bool whole_warp = false;  // all lanes take part; `thread` is one of them
     int warp() const { return thread >> 5; }
   };
-  // One thread touches [offset, offset + bytes). The first trouble found is returned, with its byte offset in `at`.
+  // One thread touches [offset, offset + bytes). The first trouble found is returned, with its byte offset in
+  // `at`.
   Trouble read(const Actor& by, int64_t offset, int64_t bytes, int64_t* at);
   Trouble write(const Actor& by, int64_t offset, int64_t bytes, int64_t* at);
   // An async copy writes there from now on; `copy` (not 0) names it until landed().
@@ -63,7 +64,9 @@ class SharedHistory {
   };
 
   bool alive(uint32_t epoch) const { return epoch >= first_epoch_; }
-  static uint16_t writer(const Actor& by) { return static_cast<uint16_t>(by.thread | (by.whole_warp ? kWholeWarp : 0)); }
+  static uint16_t writer(const Actor& by) {
+    return static_cast<uint16_t>(by.thread | (by.whole_warp ? kWholeWarp : 0));
+  }
   Trouble check_writer(const Cell& c, const Actor& by) const;
   Trouble check_readers(const Cell& c, const Actor& by) const;
   bool unordered_reader(const Reader& r, const Actor& by) const;

@@ -31,7 +31,8 @@ std::vector<bool> written_memories(const Bytecode& code) {
   return written;
 }
 
-MemoryView view_of(const Bytecode& code, size_t id, std::span<const uint64_t> params, std::span<const TensorExtent> extents) {
+MemoryView view_of(const Bytecode& code, size_t id, std::span<const uint64_t> params,
+                   std::span<const TensorExtent> extents) {
   const thread::Memory& m = code.program->memories[id];
   MemoryView v;
   v.space = m.space;
@@ -59,9 +60,11 @@ class Simulation {
     launch_.uniform = code.uniform;
     for (size_t i = 0; i < params.size(); ++i) {
       const Param& p = program_.params[i];
-      if (p.kind != Param::Kind::tensor) launch_.uniform[code.variables[p.var.value]] = scalar_of(p.type, params[i]);
+      if (p.kind != Param::Kind::tensor)
+        launch_.uniform[code.variables[p.var.value]] = scalar_of(p.type, params[i]);
     }
-    for (size_t m = 0; m < program_.memories.size(); ++m) launch_.memories.push_back(view_of(code, m, params, extents));
+    for (size_t m = 0; m < program_.memories.size(); ++m)
+      launch_.memories.push_back(view_of(code, m, params, extents));
     watch_tensors();
     launch_.granule = 16;
     for (const thread::Memory& m : program_.memories)
@@ -105,20 +108,23 @@ class Simulation {
     for (size_t m = 0; m < launch_.memories.size(); ++m) {
       const MemoryView& v = launch_.memories[m];
       if (v.space == Space::global && v.end > v.begin)
-        ranges.push_back({v.address + static_cast<uint64_t>(v.begin), v.address + static_cast<uint64_t>(v.end), v.element,
-                          written[m]});
+        ranges.push_back({v.address + static_cast<uint64_t>(v.begin),
+                          v.address + static_cast<uint64_t>(v.end), v.element, written[m]});
     }
     global_ = std::make_unique<GlobalHistory>(std::move(ranges));
     launch_.global = global_.get();
     for (MemoryView& v : launch_.memories)
-      v.watched = v.space == Space::global && v.end > v.begin && global_->watches(v.address + static_cast<uint64_t>(v.begin));
+      v.watched = v.space == Space::global && v.end > v.begin &&
+                  global_->watches(v.address + static_cast<uint64_t>(v.begin));
   }
 
   int64_t launch_value(ir::ExprId id) {
     const ir::ExprNode& n = program_.exprs[id];
     if (n.op == ir::ExprOp::const_int) return n.imm;
     if (n.op == ir::ExprOp::var) return launch_.uniform[code_.variables[n.var().value]].i;
-    const auto scalar = [&](ir::ExprId e) { return ir::ScalarValue{program_.exprs.type(e), launch_value(e), 0}; };
+    const auto scalar = [&](ir::ExprId e) {
+      return ir::ScalarValue{program_.exprs.type(e), launch_value(e), 0};
+    };
     if (n.op == ir::ExprOp::select) return launch_value(n.a) != 0 ? launch_value(n.b) : launch_value(n.c);
     if (n.op == ir::ExprOp::cast) return ir::eval_cast(n.type, scalar(n.a)).i;
     if (ir::expr_arity(n.op) == 1) return ir::eval_unary(n.op, n.type, scalar(n.a)).i;
@@ -146,8 +152,9 @@ class Simulation {
       const Access& a = code_.accesses[i];
       const thread::Memory& m = program_.memory(a.memory);
       if (m.in_registers) continue;
-      AccessCount count{program_.stmts[a.stmt].origin, m.name, m.space, a.action, sums[i].requests,
-                        sums[i].bytes, sums[i].transactions, sums[i].least, {}};
+      AccessCount count{
+          program_.stmts[a.stmt].origin, m.name,        m.space, a.action, sums[i].requests, sums[i].bytes,
+          sums[i].transactions,          sums[i].least, {}};
       if (options_.locate) count.location = options_.locate(count.op);
       c.accesses.push_back(std::move(count));
     }

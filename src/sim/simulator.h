@@ -3,14 +3,14 @@
 // Warps run in lock-step with active masks; shared memory, registers, barriers, async copies and matrix
 // instructions follow src/thread/thread_program.h and the atom table. Host memory stands for global memory.
 //
-// The checks do not compare values. Two accesses to one element by different threads, one of them a write, must
-// be ordered by barriers (of one block); else they race, whatever they wrote and in whatever order they ran. Lanes of
-// a warp are threads like any others: nothing orders them but a barrier.
+// The checks do not compare values. Two accesses to one element by different threads, one of them a write,
+// must be ordered by barriers (of one block); else they race, whatever they wrote and in whatever order they
+// ran. Lanes of a warp are threads like any others: nothing orders them but a barrier.
 //
-// requires: a program that verify_thread_program accepts, for a target with warps of 32 lanes, params as a launch
-// passes them, and memory that nobody else touches meanwhile.
-// ensures: no access outside the extents given, whatever the program does; with findings, the values in memory are
-// those of one legal order of execution as far as that exists.
+// requires: a program that verify_thread_program accepts, for a target with warps of 32 lanes, params as a
+// launch passes them, and memory that nobody else touches meanwhile. ensures: no access outside the extents
+// given, whatever the program does; with findings, the values in memory are those of one legal order of
+// execution as far as that exists.
 #pragma once
 
 #include <cstdint>
@@ -61,10 +61,10 @@ struct Finding {
 struct AccessCount {
   std::string op, memory;
   thread::Space space = thread::Space::global;
-  std::string action;            // "load", "store", "async copy", "matrix load", "matrix store"
-  int64_t requests = 0;          // warp-wide accesses
-  int64_t bytes = 0;             // of all lanes
-  int64_t transactions = 0;      // shared: wavefronts; global: sectors of 32 bytes
+  std::string action;        // "load", "store", "async copy", "matrix load", "matrix store"
+  int64_t requests = 0;      // warp-wide accesses
+  int64_t bytes = 0;         // of all lanes
+  int64_t transactions = 0;  // shared: wavefronts; global: sectors of 32 bytes
   int64_t least = 0;
   SourceLocation location;
 };
@@ -80,12 +80,12 @@ enum class WarpOrder : uint8_t { round_robin, reversed, random };
 
 struct SimOptions {
   WarpOrder order = WarpOrder::round_robin;
-  uint64_t seed = 1;         // of the random order
+  uint64_t seed = 1;          // of the random order
   int64_t switch_every = 16;  // statements a warp runs before another may
-  bool async_latest = true;  // async copies move their bytes when they are waited for; else when issued
+  bool async_latest = true;   // async copies move their bytes when they are waited for; else when issued
   bool check_races = true;
-  bool count = true;       // fill Counters::accesses
-  int workers = 0;         // threads to run blocks on; 0: all cores
+  bool count = true;  // fill Counters::accesses
+  int workers = 0;    // threads to run blocks on; 0: all cores
   int64_t max_findings = 64;
   int64_t max_statements = 0;  // per warp; 0: no bound. Passing it is the finding `too_long`
   std::function<SourceLocation(const std::string& path)> locate;  // optional: where an operation stands
@@ -103,8 +103,8 @@ struct SimResult {
 };
 
 // `params` one 8-byte slot per ThreadProgram::params; `extents` the same length, read for tensors. Refuses
-// (target_unsupported) statements that no target with warps has, atoms that the target lacks, and a guard that does not
-// hold (launch_fact).
+// (target_unsupported) statements that no target with warps has, atoms that the target lacks, and a guard
+// that does not hold (launch_fact).
 Expected<SimResult> simulate(const thread::ThreadProgram& program, const target::Target& target,
                              std::span<const uint64_t> params, std::span<const TensorExtent> extents,
                              const SimOptions& options);

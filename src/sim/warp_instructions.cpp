@@ -1,4 +1,5 @@
-// Instructions that all lanes of a warp execute together: shuffles, matrix loads and stores, matrix instructions.
+// Instructions that all lanes of a warp execute together: shuffles, matrix loads and stores, matrix
+// instructions.
 #include <algorithm>
 #include <cstring>
 
@@ -12,9 +13,9 @@ namespace {
 
 uint32_t bit(int lane) { return uint32_t{1} << lane; }
 
-constexpr int kRows = 8;        // of one matrix
+constexpr int kRows = 8;  // of one matrix
 constexpr int kRowBytes = 16;
-constexpr int kLaneBytes = 4;   // of one matrix that a lane holds
+constexpr int kLaneBytes = 4;  // of one matrix that a lane holds
 
 }  // namespace
 
@@ -39,7 +40,8 @@ void BlockExecutor::shuffle(Warp& w, const Step& s) {
     int64_t from = lane[l].i;
     if (n.mode == thread::Shuffle::Mode::butterfly) {
       if (from != lane[first].i)
-        finding(FindingKind::divergent_operand, l, "the lane mask of a butterfly differs from that of lane " + std::to_string(first));
+        finding(FindingKind::divergent_operand, l,
+                "the lane mask of a butterfly differs from that of lane " + std::to_string(first));
       from ^= l;
     }
     if (from < 0 || from >= kLanes) {
@@ -65,7 +67,8 @@ void BlockExecutor::lane_reduce(Warp& w, const Step& s) {
   };
   std::array<Cell, kLanes> result{};
   for (int64_t i = n.accumulate ? -1 : 0; i < n.width; ++i) {
-    const Cell* x = i < 0 ? read_register(w, s.access, w.mask, dst, to) : read_register(w, s.access2, w.mask, src, from + i);
+    const Cell* x = i < 0 ? read_register(w, s.access, w.mask, dst, to)
+                          : read_register(w, s.access2, w.mask, src, from + i);
     for (int l = 0; l < kLanes; ++l) {
       Cell& r = result[static_cast<size_t>(l)];
       const bool first = i == (n.accumulate ? -1 : 0);
@@ -80,13 +83,15 @@ void BlockExecutor::lane_reduce(Warp& w, const Step& s) {
   write_lanes(w, s.access, w.mask, w.values.operand(s.x), {result.data(), 1}, true);
 }
 
-// Matrix i, row r is named by lane 8 * i + r; lane l holds the four bytes from 4 * (l % 4) of row l / 4, or, transposed,
-// unit l / 4 of the rows 2 * (l % 4) and the next.
+// Matrix i, row r is named by lane 8 * i + r; lane l holds the four bytes from 4 * (l % 4) of row l / 4, or,
+// transposed, unit l / 4 of the rows 2 * (l % 4) and the next.
 void BlockExecutor::matrices(Warp& w, const Step& s, bool load) {
   converged(w, s, FindingKind::divergent_instruction);
   const auto& stmt = program_.stmts[s.stmt].node;
-  const bool transpose = load ? std::get<thread::LoadMatrix>(stmt).transpose : std::get<thread::StoreMatrix>(stmt).transpose;
-  const int count = load ? std::get<thread::LoadMatrix>(stmt).matrices : std::get<thread::StoreMatrix>(stmt).matrices;
+  const bool transpose =
+      load ? std::get<thread::LoadMatrix>(stmt).transpose : std::get<thread::StoreMatrix>(stmt).transpose;
+  const int count =
+      load ? std::get<thread::LoadMatrix>(stmt).matrices : std::get<thread::StoreMatrix>(stmt).matrices;
   const MemoryView& registers = memory(code_.accesses[s.access].memory);
   const MemoryView& shared = memory(code_.accesses[s.access2].memory);
   const int per_lane = kLaneBytes / shared.element;
@@ -105,7 +110,8 @@ void BlockExecutor::matrices(Warp& w, const Step& s, bool load) {
       for (int l = 0; l < kLanes; ++l) {
         if ((w.mask & bit(l)) == 0) continue;
         const int row = kRows * i + (transpose ? 2 * (l % 4) + e : l / 4);
-        const int64_t byte = transpose ? int64_t{l / 4} * shared.element : kLaneBytes * (l % 4) + int64_t{e} * shared.element;
+        const int64_t byte =
+            transpose ? int64_t{l / 4} * shared.element : kLaneBytes * (l % 4) + int64_t{e} * shared.element;
         if ((a.lanes & bit(row)) == 0) {
           if (load) to[l].i = 0;
           continue;
@@ -119,8 +125,8 @@ void BlockExecutor::matrices(Warp& w, const Step& s, bool load) {
     }
 }
 
-void BlockExecutor::gather(Warp& w, uint32_t access, const MemoryView& m, int64_t index, const std::vector<uint32_t>& table,
-                           double* to) {
+void BlockExecutor::gather(Warp& w, uint32_t access, const MemoryView& m, int64_t index,
+                           const std::vector<uint32_t>& table, double* to) {
   const bool floating = ir::is_float(m.type);
   for (size_t r = 0; r * kLanes < table.size(); ++r) {
     const Cell* from = read_register(w, access, w.mask, m, index + static_cast<int64_t>(r));
@@ -138,7 +144,8 @@ void BlockExecutor::mma(Warp& w, const Step& s) {
   const target::MmaAtom& atom = *tables.atom;
   const MemoryView &ma = memory(n.a), &mb = memory(n.b), &mc = memory(n.c);
   const int64_t ia = scalar(w, s.x), ib = scalar(w, s.y), ic = scalar(w, s.z);
-  if (!register_range(w, s.access_a, ma, ia, n.a_registers) || !register_range(w, s.access_b, mb, ib, n.b_registers) ||
+  if (!register_range(w, s.access_a, ma, ia, n.a_registers) ||
+      !register_range(w, s.access_b, mb, ib, n.b_registers) ||
       !register_range(w, s.access, mc, ic, n.c_registers))
     return;
   constexpr size_t kMost = 1024;  // elements of one operand

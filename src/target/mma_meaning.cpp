@@ -55,7 +55,8 @@ void fma_f32(MmaExtents e, const double* a, const double* b, double* c) {
 }
 
 void fma_f64(MmaExtents e, const double* a, const double* b, double* c) {
-  rows<double>(e, a, b, c, [](double sum, double x, double y) { return std::fma(x, y, sum); }, same);
+  rows<double>(
+      e, a, b, c, [](double sum, double x, double y) { return std::fma(x, y, sum); }, same);
 }
 
 }  // namespace tilegen::target::meaning

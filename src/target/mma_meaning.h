@@ -1,7 +1,7 @@
 // What a matrix atom computes, once: the abstract machine's side of a row of the atom table.
 //
-// Operands are gathered into plain row-major matrices of doubles, in which every value of an atom's types is exact
-// (i32 included). A meaning adds A[m x k] * B[k x n] to C[m x n] and leaves C in the range of its type.
+// Operands are gathered into plain row-major matrices of doubles, in which every value of an atom's types is
+// exact (i32 included). A meaning adds A[m x k] * B[k x n] to C[m x n] and leaves C in the range of its type.
 #pragma once
 
 namespace tilegen::target {

@@ -45,6 +45,7 @@ struct Target {
   int default_threads = 1;
   int max_threads = 1;           // of one block
   int64_t shared_bytes = 0;      // per block
+  int64_t registers_per_multiprocessor = 0, threads_per_multiprocessor = 0;  // GPUs
   int multiprocessors = 1;       // of the generation's usual part, for the cost model
   int registers_per_thread = 0;  // 32-bit registers; 0 = local memory is addressable (host)
   int vector_bytes = 16;         // widest plain memory access of a thread

@@ -20,8 +20,8 @@ class PointValues {
   std::vector<std::optional<int64_t>> values_;
 };
 
-// One expression. Loads and floating-point operations are unknown; so is what depends on them, but for conjunctions
-// and selections that the known side decides.
+// One expression. Loads and floating-point operations are unknown; so is what depends on them, but for
+// conjunctions and selections that the known side decides.
 class IndexProgram {
  public:
   IndexProgram(const ir::ExprPool& pool, ir::ExprId root);

@@ -31,7 +31,8 @@ class Collector {
     }
   }
 
-  void access(MemoryId memory, ExprId index, int64_t count, ExprId predicate, bool write, bool async = false) {
+  void access(MemoryId memory, ExprId index, int64_t count, ExprId predicate, bool write,
+              bool async = false) {
     SyncAccess a;
     a.memory = memory;
     a.index = index;

@@ -1,5 +1,5 @@
-// Which statement touches which memory that threads of a block share: all that the planter of barriers and their
-// verifier have in common.
+// Which statement touches which memory that threads of a block share: all that the planter of barriers and
+// their verifier have in common.
 #pragma once
 
 #include <vector>
@@ -16,13 +16,13 @@ struct SyncAccess {
   ir::VarId lane;        // of a wide store, with its extent: index and predicate depend on it
   int64_t lanes = 1;
   bool write = false;
-  bool async = false;        // happens some time before the AsyncWait that covers it
-  bool collective = false;   // of the warp: what a lane addresses reaches other lanes
-  int64_t row_lanes = 0;     // collective: lanes from 0 on that address something; 0 = all
+  bool async = false;       // happens some time before the AsyncWait that covers it
+  bool collective = false;  // of the warp: what a lane addresses reaches other lanes
+  int64_t row_lanes = 0;    // collective: lanes from 0 on that address something; 0 = all
 };
 
-// Accesses to shared memory and to tensors that the program may write. `id` is no serial or unrolled loop; of a branch
-// only the condition counts.
+// Accesses to shared memory and to tensors that the program may write. `id` is no serial or unrolled loop; of
+// a branch only the condition counts.
 std::vector<SyncAccess> sync_accesses(const ThreadProgram& p, StmtId id);
 // The extent of a loop.
 std::vector<SyncAccess> sync_accesses(const ThreadProgram& p, const Loop& loop);

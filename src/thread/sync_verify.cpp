@@ -27,7 +27,7 @@ struct Cell {
 };
 
 struct Groups {
-  int64_t open = 0;                    // number of the group being filled
+  int64_t open = 0;                     // number of the group being filled
   std::vector<int64_t> finished_epoch;  // of closed groups: epoch of the wait that saw them done, or -1
 };
 
@@ -120,7 +120,8 @@ class Walk {
     std::vector<int64_t> trips(active.size(), 0);
     int64_t longest = 0;
     for (size_t t = 0; t < active.size(); ++t)
-      if (active[t]) longest = std::max(longest, trips[t] = value(loop.extent, static_cast<int64_t>(t)).value_or(1));
+      if (active[t])
+        longest = std::max(longest, trips[t] = value(loop.extent, static_cast<int64_t>(t)).value_or(1));
     if (longest > kLongestLoop) return false;
     for (int64_t i = 0; i < longest; ++i) {
       std::vector<bool> inside = active;
@@ -184,7 +185,8 @@ class Walk {
 
   void read(StmtId id, const SyncAccess& a, int64_t thread, Cell& cell) {
     const int64_t who = a.collective ? kMany : thread;
-    if (!write_is_visible(cell, who)) clash(id, cell.write_stmt, a, thread, cell.writer, "reads what", "writes");
+    if (!write_is_visible(cell, who))
+      clash(id, cell.write_stmt, a, thread, cell.writer, "reads what", "writes");
     if (cell.read_epoch < epoch_)
       cell.reader = who;
     else if (cell.reader != who)
@@ -212,12 +214,13 @@ class Walk {
   static std::string thread_text(int64_t thread) {
     return thread == kMany ? "several threads" : "thread " + std::to_string(thread);
   }
-  void clash(StmtId id, StmtId other, const SyncAccess& a, int64_t thread, int64_t other_thread, const char* verb,
-             const char* other_verb) {
-    hazard(id, other, thread_text(thread) + " " + verb + " " + thread_text(other_thread) + " " + other_verb + " in " +
-                          p_.memory(a.memory).name + " with no barrier" +
-                          (p_.stmts[other.value].node.index() == StmtNode(AsyncCopy{}).index() ? " behind a wait" : "") +
-                          " in between");
+  void clash(StmtId id, StmtId other, const SyncAccess& a, int64_t thread, int64_t other_thread,
+             const char* verb, const char* other_verb) {
+    hazard(id, other,
+           thread_text(thread) + " " + verb + " " + thread_text(other_thread) + " " + other_verb + " in " +
+               p_.memory(a.memory).name + " with no barrier" +
+               (p_.stmts[other.value].node.index() == StmtNode(AsyncCopy{}).index() ? " behind a wait" : "") +
+               " in between");
   }
   void hazard(StmtId id, StmtId other, const std::string& text) {
     if (!seen_.insert({id, other}).second || hazards_.size() >= kMostHazards) return;

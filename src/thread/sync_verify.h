@@ -1,9 +1,9 @@
-// Whether the barriers and waits of a finished program order what its threads do: the program is walked with concrete
-// numbers, statement by statement for all threads, for every loop length from none to more than the slots of a
-// pipelined loop. Every element remembers who wrote and read it since which barrier.
+// Whether the barriers and waits of a finished program order what its threads do: the program is walked with
+// concrete numbers, statement by statement for all threads, for every loop length from none to more than the
+// slots of a pipelined loop. Every element remembers who wrote and read it since which barrier.
 //
-// Nothing is shared with the planting of barriers but which statement touches which memory. Values are not computed:
-// a condition that depends on loaded data is taken both ways.
+// Nothing is shared with the planting of barriers but which statement touches which memory. Values are not
+// computed: a condition that depends on loaded data is taken both ways.
 #pragma once
 
 #include <string>

@@ -84,7 +84,6 @@ class Cuda : public testing::Test {
   void SetUp() override {
     fake().fake_fail("cuLaunchKernel", 0, 0, 0);
     fake().fake_register("scale", scale);
-    fake().fake_register("scale__v1", scale);
   }
   Context context_ = make_context();
 };
@@ -228,7 +227,7 @@ TEST_F(Cuda, FormsAreDescribed) {
   const Artifact artifact = compile(context_, program, "sm_90");
   Kernel kernel;
   ASSERT_EQ(load(context_, artifact, 1, &kernel), TL_OK);
-  ASSERT_EQ(tl_kernel_form_count(kernel.get()), 2u);
+  ASSERT_EQ(tl_kernel_form_count(kernel.get()), 1u);
   tl_kernel_info info{};
   info.struct_size = sizeof info;
   ASSERT_EQ(tl_kernel_describe(kernel.get(), 0, &info, nullptr), TL_OK);
@@ -241,11 +240,30 @@ TEST_F(Cuda, FormsAreDescribed) {
   EXPECT_GT(info.compile_ms, 0);
   EXPECT_STREQ(info.log, "");
   ASSERT_EQ(tl_kernel_prepare(kernel.get(), nullptr), TL_OK);
+  ASSERT_EQ(tl_kernel_describe(kernel.get(), 0, &info, nullptr), TL_OK);
+  EXPECT_EQ(info.measured, 1);
+
+  // Arguments that the form's guards refuse bring another form, which relies on nothing.
+  void* memory = nullptr;
+  ASSERT_EQ(tl_device_allocate(1, 4096, &memory, nullptr), TL_OK);
+  char* const odd = static_cast<char*>(memory) + 4;
+  const tl_arg args[] = {{TL_ARG_I64, 0, 1},
+                         {TL_ARG_F64, 0, 0},
+                         {TL_ARG_POINTER, 0, reinterpret_cast<uintptr_t>(odd)},
+                         {TL_ARG_POINTER, 0, reinterpret_cast<uintptr_t>(odd + 1024)}};
+  const int launches = fake().fake_launches();
+  for (int i = 0; i < 2; ++i) {
+    tl_error* error = nullptr;
+    ASSERT_EQ(tl_kernel_launch(kernel.get(), nullptr, args, 4, &error), TL_OK) << tl_error_message(error);
+  }
+  EXPECT_EQ(fake().fake_launches(), launches + 2);
+  EXPECT_EQ(tl_device_free(1, memory, nullptr), TL_OK);
+  ASSERT_EQ(tl_kernel_form_count(kernel.get()), 2u);
   ASSERT_EQ(tl_kernel_describe(kernel.get(), 1, &info, nullptr), TL_OK);
   EXPECT_EQ(info.measured, 1);
   EXPECT_EQ(info.registers, 32);
   EXPECT_EQ(info.variant, 1u);
-  EXPECT_STREQ(info.name, "scale__v1");
+  EXPECT_STREQ(info.name, "scale");
   EXPECT_STREQ(info.guards, "");
   EXPECT_EQ(info.threads % 32, 0u);
   EXPECT_NE(std::string(info.log).find("ptxas info"), std::string::npos);

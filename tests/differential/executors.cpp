@@ -266,6 +266,15 @@ const std::vector<std::string>& executable_targets() {
   return names;
 }
 
+const std::vector<std::string>& targets_with_simulator() {
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> list = executable_targets();
+    if (!std::getenv("TILEGEN_TARGETS")) list.push_back("sim:sm_80");
+    return list;
+  }();
+  return names;
+}
+
 bool long_run() {
   const char* value = std::getenv("TILEGEN_LONG");
   return value && std::string(value) == "1";
@@ -354,7 +363,7 @@ Outcome Subject::compare(const Launch& launch) {
       }
       if (e.artifact->target.simulated) {
         outcome = simulate(*e.artifact, memory.slots(got), launch.seed);
-        if (outcome.kind == Kind::rejected) outcome.text = e.target + ": " + outcome.text;
+        if (outcome.kind != Kind::agree) outcome.text = e.target + ": " + outcome.text;
         return;
       }
       if (Checked ran = runtime::run_host(*e.artifact, memory.slots(got), launch.max_threads); !ran)

@@ -65,6 +65,8 @@ struct Outcome {
   } kind = Kind::agree;
   std::string text;
   bool is_defect() const { return kind >= Kind::differ; }
+  // All executors agree, but for a simulated GPU's that says why it does not serve the program.
+  bool is_fine() const { return kind == Kind::agree || (kind == Kind::refused && text.rfind("sim:", 0) == 0); }
 };
 const char* kind_name(Outcome::Kind k);
 
@@ -99,6 +101,10 @@ Outcome compare_executors(const Case& c);
 // Targets whose code this machine runs. "host" always; more when TILEGEN_TARGETS lists them, separated by
 // commas.
 const std::vector<std::string>& executable_targets();
+
+// The same and, last, a simulated GPU, which may refuse what its planning or lowering does not serve. Not where
+// TILEGEN_TARGETS says what to run.
+const std::vector<std::string>& targets_with_simulator();
 
 // TILEGEN_LONG=1 asks for the long form of a test.
 bool long_run();

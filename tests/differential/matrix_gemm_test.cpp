@@ -98,7 +98,7 @@ Launch gemm_launch(const GemmCase& g, int64_t m, int64_t n, int64_t k, uint64_t 
 
 void run_gemm(const GemmCase& g, const std::vector<std::array<int64_t, 3>>& shapes, bool reals) {
   const std::string text = gemm_text(g);
-  Subject subject(text);
+  Subject subject(text, targets_with_simulator());
   uint64_t seed = 1;
   for (const auto& [m, n, k] : shapes) {
     expect_agree(subject, text, gemm_launch(g, m, n, k, seed++, Data::integers));
@@ -159,6 +159,33 @@ TEST(Gemm, OperandsInFragments) {
                        16};
       run_gemm(g, {{40, 50, 33}}, false);
     }
+}
+
+// Parts of tiles: operands at offsets that a loop moves, quarters of C.
+TEST(Gemm, PartsOfBuffers) {
+  for (const std::string type : {"f16", "f32", "f64"})
+    expect_agree(replaced(R"(tl 1 program parts
+tensor A: $t[64, 64] readonly
+tensor B: $t[64, 64] readonly
+tensor C: $t[64, 64]
+
+kernel k grid (g: 1) {
+  alloc a: shared $t[64, 64]
+  alloc b: shared $t[64, 64]
+  alloc c: fragment $t[64, 64]
+  copy A -> a
+  copy B -> b
+  copy C -> c
+  serial q in 0 .. 4 {
+    gemm a[0 :+ 32, q * 16 :+ 16], b[q * 16 :+ 16, 0 :+ 32] -> c[0 :+ 32, 0 :+ 32]
+  }
+  gemm a[32 :+ 32, 0 :+ 64], b[0 :+ 64, 0 :+ 32] -> c[32 :+ 32, 0 :+ 32]
+  gemm a[1 :+ 32, 3 :+ 32], b[5 :+ 32, 7 :+ 32] -> c[32 :+ 32, 32 :+ 32]
+  copy c -> C
+}
+)",
+                          {{"t", type}}),
+                 seeds({1, 2}));
 }
 
 // Dimensions of extent 1 around the matrices.

@@ -131,5 +131,63 @@ TEST_F(LaunchErrors, Goldens) {
   }
 }
 
+// What the simulator finds is the error of the launch: one diagnostic each.
+TEST(SimulatorErrors, BlocksThatWriteOneElement) {
+  const char* const text =
+      "tl 1 program racy\n"
+      "tensor Y: f32[4]\n"
+      "kernel k grid(b: 2) {\n"
+      "  parallel i in 4 {\n"
+      "    Y[i] = cast(f32, b)\n"
+      "  }\n"
+      "}\n";
+  const Context context = make_context();
+  tl_error* error = nullptr;
+  tl_program* parsed = nullptr;
+  ASSERT_EQ(tl_program_parse(context.get(), text, std::strlen(text), "racy.tl", &parsed, &error), TL_OK);
+  const Program program(parsed);
+  tl_target* target = nullptr;
+  ASSERT_EQ(tl_target_parse("sim:sm_80", &target, &error), TL_OK);
+  tl_artifact* artifact = nullptr;
+  ASSERT_EQ(tl_compile(context.get(), program.get(), target, nullptr, &artifact, &error), TL_OK);
+  tl_kernel* kernel = nullptr;
+  ASSERT_EQ(tl_kernel_load(context.get(), artifact, TL_DEVICE_ANY, &kernel, &error), TL_OK);
+  float y[4] = {};
+  tl_arg arg{TL_ARG_POINTER, 0, static_cast<uint64_t>(reinterpret_cast<uintptr_t>(y))};
+  ASSERT_EQ(tl_kernel_launch(kernel, nullptr, &arg, 1, &error), TL_INVALID_PROGRAM);
+  expect_golden("simulator_finding.race", Failure(error));
+  tl_kernel_info info{};
+  info.struct_size = sizeof info;
+  ASSERT_EQ(tl_kernel_describe(kernel, 0, &info, nullptr), TL_OK);
+  EXPECT_NE(std::strstr(info.log, "\"kind\": \"data_race\""), nullptr) << info.log;
+  EXPECT_STREQ(tl_target_name(target), "sim:sm_80");
+  tl_kernel_release(kernel);
+  tl_artifact_release(artifact);
+  tl_target_release(target);
+}
+
+TEST(SimulatorErrors, UnknownWaysToRun) {
+  const Context context = make_context();
+  const char* const text = "tl 1 program p\ntensor Y: f32[4]\nkernel k grid(b: 1) {\n  parallel i in 4 {\n    Y[i] = 0.0f32\n  }\n}\n";
+  tl_error* error = nullptr;
+  tl_program* parsed = nullptr;
+  ASSERT_EQ(tl_program_parse(context.get(), text, std::strlen(text), "p.tl", &parsed, &error), TL_OK)
+      << tl_error_message(error);
+  const Program program(parsed);
+  for (const char* name : {"simulator_order", "simulator_async"}) {
+    tl_target* target = nullptr;
+    tl_options* options = nullptr;
+    tl_artifact* artifact = nullptr;
+    ASSERT_EQ(tl_target_parse("sim:sm_80", &target, &error), TL_OK);
+    ASSERT_EQ(tl_options_create(&options, &error), TL_OK);
+    ASSERT_EQ(tl_options_set_str(options, name, "sideways", &error), TL_OK);
+    EXPECT_EQ(tl_compile(context.get(), program.get(), target, options, &artifact, &error), TL_INVALID_ARGUMENT);
+    EXPECT_NE(std::strstr(tl_error_message(error), "sideways"), nullptr);
+    tl_error_release(error);
+    tl_options_destroy(options);
+    tl_target_release(target);
+  }
+}
+
 }  // namespace
 }  // namespace tilegen::test

@@ -28,8 +28,8 @@ struct Run {
   }
 };
 
-std::vector<std::string> choices(const CommandLine& line, const std::string& name, const std::string& fallback,
-                                 const std::vector<std::string>& all) {
+std::vector<std::string> choices(const CommandLine& line, const std::string& name,
+                                 const std::string& fallback, const std::vector<std::string>& all) {
   const std::string value = line.get_or(name, fallback);
   if (value == "all") return all;
   if (std::find(all.begin(), all.end(), value) != all.end()) return {value};
@@ -38,18 +38,22 @@ std::vector<std::string> choices(const CommandLine& line, const std::string& nam
   fail_usage("--" + name + " is one of " + known + "all; got '" + value + "'");
 }
 
-Artifact compile_for(const Context& context, const Program& program, const CommandLine& line, const Run& run) {
+Artifact compile_for(const Context& context, const Program& program, const CommandLine& line,
+                     const Run& run) {
   const std::string target = line.get_or("target", "sm_80");
   const Options options = make_options();
   tl_error* error = nullptr;
-  require(tl_options_set_str(options.get(), "simulator_order", run.order.c_str(), &error), error, "setting an option");
-  require(tl_options_set_str(options.get(), "simulator_async", run.async.c_str(), &error), error, "setting an option");
+  require(tl_options_set_str(options.get(), "simulator_order", run.order.c_str(), &error), error,
+          "setting an option");
+  require(tl_options_set_str(options.get(), "simulator_async", run.async.c_str(), &error), error,
+          "setting an option");
   const int64_t seed = std::strtoll(line.get_or("seed", "1").c_str(), nullptr, 10);
   require(tl_options_set_i64(options.get(), "simulator_seed", seed, &error), error, "setting an option");
   if (const auto schedule = line.get("schedule"))
     require(tl_options_set_str(options.get(), "schedule_json", read_file(*schedule).c_str(), &error), error,
             "giving the schedule");
-  return compile(context, program, find_target(context, target.rfind("sim:", 0) == 0 ? target : "sim:" + target), options);
+  return compile(context, program,
+                 find_target(context, target.rfind("sim:", 0) == 0 ? target : "sim:" + target), options);
 }
 
 // A launch that fails with findings has a report; any other failure ends the program.
@@ -87,15 +91,16 @@ void print_findings(const Run& run) {
   }
 }
 
-// Accesses of one operation to one memory in one row; of what costs nothing beyond the least only the sum shows.
+// Accesses of one operation to one memory in one row; of what costs nothing beyond the least only the sum
+// shows.
 void print_counters(const Json& report) {
   for (const Json& kernel : report["kernels"]) {
     const Json& c = kernel["counters"];
     std::printf("%lld statements of warps, %lld matrix instructions, %lld barriers, %lld shuffles\n",
                 c["statements"].get<long long>(), c["matrix_instructions"].get<long long>(),
                 c["barriers"].get<long long>(), c["shuffles"].get<long long>());
-    std::printf("%-32s %-14s %-13s %10s %12s %12s %12s\n", "operation", "memory", "access", "requests", "bytes",
-                "transactions", "at least");
+    std::printf("%-32s %-14s %-13s %10s %12s %12s %12s\n", "operation", "memory", "access", "requests",
+                "bytes", "transactions", "at least");
     std::vector<Json> rows;
     for (const Json& a : c["accesses"]) {
       const auto same = [&](const Json& r) {
@@ -112,8 +117,9 @@ void print_counters(const Json& report) {
     for (const Json& r : rows)
       std::printf("%-32s %-14s %-13s %10lld %12lld %12lld %12lld%s\n", r["op"].get<std::string>().c_str(),
                   r["memory"].get<std::string>().c_str(), r["action"].get<std::string>().c_str(),
-                  r["requests"].get<long long>(), r["bytes"].get<long long>(), r["transactions"].get<long long>(),
-                  r["least"].get<long long>(), r["transactions"] > r["least"] ? "  *" : "");
+                  r["requests"].get<long long>(), r["bytes"].get<long long>(),
+                  r["transactions"].get<long long>(), r["least"].get<long long>(),
+                  r["transactions"] > r["least"] ? "  *" : "");
   }
 }
 
@@ -131,7 +137,8 @@ CommandLine parse(int argc, char** argv) {
 }
 
 void check_names(const CommandLine& line, const Program& program) {
-  std::vector<std::string> known = {"target", "schedule", "seed", "order", "async", "json", "no-values", "tolerance"};
+  std::vector<std::string> known = {"target", "schedule", "seed",      "order",
+                                    "async",  "json",     "no-values", "tolerance"};
   for (const tl_param_info& p : parameters(program)) known.push_back(p.name);
   for (const auto& [name, value] : line.values())
     if (std::find(known.begin(), known.end(), name) == known.end())
@@ -147,7 +154,8 @@ int check_command(int argc, char** argv) {
   const Context context = make_context();
   const Program program = read_program(context, line.file());
   check_names(line, program);
-  const RunArguments given = make_arguments(program, line, std::strtoull(line.get_or("seed", "1").c_str(), nullptr, 10));
+  const RunArguments given =
+      make_arguments(program, line, std::strtoull(line.get_or("seed", "1").c_str(), nullptr, 10));
   RunArguments expected = given;
   if (!line.has("no-values")) {
     tl_error* error = nullptr;
@@ -162,7 +170,8 @@ int check_command(int argc, char** argv) {
       RunArguments arguments = given;
       launch(context, compile_for(context, program, line, run), arguments, run);
       for (size_t i = 0; i < arguments.tensors.size() && !line.has("no-values"); ++i)
-        if (!agree(expected.tensors[i], arguments.tensors[i], line)) run.wrong.push_back(arguments.tensors[i].name);
+        if (!agree(expected.tensors[i], arguments.tensors[i], line))
+          run.wrong.push_back(arguments.tensors[i].name);
       bad |= run.findings() > 0 || !run.wrong.empty();
       runs.push_back(std::move(run));
     }

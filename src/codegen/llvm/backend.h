@@ -32,8 +32,8 @@ struct MachineFeatures {
   bool avx512_bf16 = false;
   bool avx512_vnni = false;
   bool avx_vnni = false;
-  bool nvptx = false;        // rounding to bf16, minnum, maxnum, saturating casts and 2^x are instructions
-  bool approximate = false;  // of the function being emitted: its f32 result is rounded to 16 bits, a few ulps do
+  bool nvptx = false;  // rounding to bf16, minnum, maxnum, saturating casts and 2^x are instructions
+  bool approximate = false;  // the function's f32 result is rounded to 16 bits: a few ulps do
 };
 MachineFeatures host_features(const llvm::TargetMachine& machine);
 

@@ -8,7 +8,6 @@
 #include "codegen/llvm/host_emitter.h"
 #include "codegen/llvm/machine_code.h"
 #include "codegen/llvm/optimise.h"
-#include "support/worker.h"
 
 namespace tilegen::codegen {
 namespace {
@@ -79,18 +78,10 @@ Expected<HostCodeResult> compile_host(std::span<const thread::ThreadProgram> ker
   auto machine = make_target_machine(target);
   if (!machine) return machine.error();
   HostCodeResult result;
-  std::optional<Error> failure;
-  Checked ran = run_on_big_stack([&] {
-    auto* compile = new Compile;
-    compile->machine = std::move(*machine);
-    std::optional<std::string> fatal =
-        run_guarded([&] { failure = generate(*compile, kernels, options, result); });
-    if (fatal)
-      failure = backend_error(names_of(kernels), "LLVM: " + *fatal);
-    else
-      delete compile;  // after a fatal error its objects are in no state to be destroyed
-  });
-  if (!ran) return ran.error();
+  auto compile = std::make_unique<Compile>();
+  compile->machine = std::move(*machine);
+  auto failure = run_compile(std::move(compile), kernels,
+                             [&](Compile& c) { return generate(c, kernels, options, result); });
   if (failure) return *failure;
   return result;
 }

@@ -2,13 +2,16 @@
 #pragma once
 
 #include <chrono>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
 
 #include <llvm/IR/Module.h>
 
+#include "codegen/llvm/backend.h"
 #include "support/diagnostic.h"
+#include "support/worker.h"
 #include "thread/thread_program.h"
 
 namespace tilegen::codegen {
@@ -31,5 +34,24 @@ std::string module_text(const llvm::Module& m);
 std::string names_of(std::span<const thread::ThreadProgram> kernels);  // "a, b"
 // What LLVM's verifier finds.
 std::optional<Error> invalid_module(const llvm::Module& m, std::span<const thread::ThreadProgram> kernels);
+
+// Runs `work` on what one compile owns of LLVM, on a big stack. After a fatal error of LLVM the objects are
+// in no state to be destroyed and stay behind.
+template <class Owned, class Work>
+std::optional<Error> run_compile(std::unique_ptr<Owned> owned, std::span<const thread::ThreadProgram> kernels,
+                                 const Work& work) {
+  std::optional<Error> failure;
+  Checked ran = run_on_big_stack([&] {
+    std::optional<std::string> fatal = run_guarded([&] { failure = work(*owned); });
+    if (fatal) {
+      failure = backend_error(names_of(kernels), "LLVM: " + *fatal);
+      static_cast<void>(owned.release());
+    } else {
+      owned.reset();
+    }
+  });
+  if (!ran) return ran.error();
+  return failure;
+}
 
 }  // namespace tilegen::codegen

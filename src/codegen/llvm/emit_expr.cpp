@@ -84,7 +84,8 @@ HostEmitter::Emitted HostEmitter::compute_expr(ExprId e) {
     match_lanes(a.value, b.value);
     const bool division = n.op == ExprOp::floordiv || n.op == ExprOp::floormod;
     const bool non_negative = division && lanes_.non_negative(n.a) && lanes_.non_negative(n.b);
-    return {ops_.binary(n.op, exprs_.type(n.a), n.type, a.value, b.value, non_negative), std::max(a.level, b.level)};
+    return {ops_.binary(n.op, exprs_.type(n.a), n.type, a.value, b.value, non_negative),
+            std::max(a.level, b.level)};
   }
   Emitted c = emit_expr(n.c);
   int level = std::max({a.level, b.level, c.level});

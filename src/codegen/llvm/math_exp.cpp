@@ -15,17 +15,20 @@ Value* approximate_exp2(Builder& b, Value* x) {
   return b.CreateIntrinsic(llvm::Intrinsic::nvvm_ex2_approx_f, {}, {x});
 }
 
-// e^x = 2^n * 2^f. n is kept where 2^n is a normal number; what lies beyond stays in f, so that overflow, denormals
-// and infinities come out of the instruction and the last multiplication.
+// e^x = 2^n * 2^f. n is kept where 2^n is a normal number; what lies beyond stays in f, so that overflow,
+// denormals and infinities come out of the instruction and the last multiplication. n is rounded and its
+// exponent field made by adding 1.5 * 2^23, after a saturation that is free of charge.
 Value* exp_nvptx(Builder& b, const MachineFeatures& features, Value* x) {
   Parts p(b, features, x);
-  Value* scaled = b.CreateFMul(x, p.number(0x1.715476p+0));
-  if (features.approximate) return approximate_exp2(b, scaled);
-  Value* n = p.nearest(scaled);
-  n = b.CreateMaxNum(b.CreateMinNum(n, p.number(127)), p.number(-126));
+  constexpr double kLog2e = 0x1.71547652b82fep+0, kLow = -126, kSteps = 253, kBias = 127, kMagic = 0x1.8p23;
+  if (features.approximate) return approximate_exp2(b, b.CreateFMul(x, p.number(kLog2e)));
+  Value* part = p.fma(x, p.number(kLog2e / kSteps), p.number(-kLow / kSteps));
+  part = b.CreateIntrinsic(llvm::Intrinsic::nvvm_saturate_f, {}, {part});
+  Value* biased = p.fma(part, p.number(kSteps), p.number(kMagic + kLow + kBias));
+  Value* n = b.CreateFSub(biased, p.number(kMagic + kBias));
   Value* f = p.fma(x, p.number(0x1.715476p+0), b.CreateFNeg(n));
   f = p.fma(x, p.number(0x1.4ae0cp-26), f);
-  Value* power = p.from_bits(b.CreateShl(b.CreateAdd(p.to_integer(n), p.integer(127)), p.integer(23)));
+  Value* power = p.from_bits(b.CreateShl(p.bits(biased), p.integer(23)));
   return b.CreateFMul(b.CreateIntrinsic(llvm::Intrinsic::nvvm_ex2_approx_ftz_f, {}, {f}), power);
 }
 
@@ -109,10 +112,12 @@ Value* emit_tanh(Builder& b, const MachineFeatures& f, Value* x) {
   return p.with_sign_of(b.CreateSelect(b.CreateFCmpOLT(m, p.number(0.625)), small, large), x);
 }
 
-// The instruction and one step of Newton's; where the step is not a number (0, infinities) the instruction is exact.
+// The instruction and one step of Newton's; where the step is not a number (0, infinities) the instruction is
+// exact.
 Value* emit_rsqrt(Builder& b, const MachineFeatures& f, Value* x) {
   Parts p(b, f, x);
-  if (!f.nvptx || p.is_double()) return b.CreateFDiv(p.number(1), b.CreateUnaryIntrinsic(llvm::Intrinsic::sqrt, x));
+  if (!f.nvptx || p.is_double())
+    return b.CreateFDiv(p.number(1), b.CreateUnaryIntrinsic(llvm::Intrinsic::sqrt, x));
   Value* y = b.CreateIntrinsic(llvm::Intrinsic::nvvm_rsqrt_approx_f, {}, {x});
   if (f.approximate) return y;
   Value* error = p.fma(b.CreateFNeg(b.CreateFMul(x, y)), y, p.number(1));

@@ -14,7 +14,8 @@ llvm::Value* emit_exp_polynomial(Builder& b, const MachineFeatures& f, llvm::Val
 // Arithmetic in the type of one argument, so that the formulas below read like formulas.
 class Parts {
  public:
-  Parts(Builder& b, const MachineFeatures& f, llvm::Value* like) : b_(b), features_(f), type_(like->getType()) {}
+  Parts(Builder& b, const MachineFeatures& f, llvm::Value* like)
+      : b_(b), features_(f), type_(like->getType()) {}
 
   Builder& builder() { return b_; }
   bool is_double() const { return type_->getScalarType()->isDoubleTy(); }

@@ -117,9 +117,7 @@ Value* Operators::on_floats(ExprOp op, DType t, Value* a, Value* b) {
 
 Value* Operators::on_integers(ExprOp op, DType t, Value* a, Value* b, bool non_negative) {
   bool sign = signed_type(t);
-  auto amount = [&] {
-    return b_.CreateAnd(b, number_like(b, static_cast<uint64_t>(ir::dtype_bits(t) - 1)));
-  };
+  auto amount = [&] { return b_.CreateAnd(b, number_like(b, static_cast<uint64_t>(ir::dtype_bits(t) - 1))); };
   using namespace llvm::Intrinsic;
   switch (op) {
     case ExprOp::add:
@@ -201,7 +199,8 @@ Value* Operators::division(ExprOp op, DType t, Value* a, Value* b, bool non_nega
   if (constant && constant->isZero()) return zero_like(a);
   if (constant && (!signed_type(t) || !constant->isNegative()))
     return by_constant(quotient, t, a, b, non_negative);
-  // LLVM 19 takes a select's arm for never chosen when any lane of it divides by zero; behind a freeze it cannot look.
+  // LLVM 19 takes a select's arm for never chosen when any lane of it divides by zero; behind a freeze it
+  // cannot look.
   Value* is_zero = non_zero ? nullptr : b_.CreateICmpEQ(b, zero_like(b));
   auto unless_zero = [&](Value* v) { return is_zero ? b_.CreateSelect(is_zero, zero_like(v), v) : v; };
   if (unsigned_ok) {

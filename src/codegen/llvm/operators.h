@@ -1,4 +1,5 @@
-// The operators of expressions on held values (types.h), scalar or vector. Operands of one operation have one shape.
+// The operators of expressions on held values (types.h), scalar or vector. Operands of one operation have one
+// shape.
 #pragma once
 
 #include <optional>
@@ -16,7 +17,8 @@ class Operators {
   Operators(llvm::IRBuilder<>& b, const MachineFeatures& f) : b_(b), features_(f) {}
 
   llvm::Value* unary(ir::ExprOp op, ir::DType from, ir::DType to, llvm::Value* a);
-  // `operand` is the type of a and b, `result` that of the value. `non_negative`: both operands are known to be.
+  // `operand` is the type of a and b, `result` that of the value. `non_negative`: both operands are known to
+  // be.
   llvm::Value* binary(ir::ExprOp op, ir::DType operand, ir::DType result, llvm::Value* a, llvm::Value* b,
                       bool non_negative = false);
   // `non_zero`: the divisor is known not to be 0.

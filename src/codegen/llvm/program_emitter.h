@@ -4,8 +4,8 @@
 // value carries the scope level of the innermost variable it depends on, and is forgotten when that scope
 // closes.
 //
-// f16 and bf16 values are *held* as f32 already rounded to their type, and bool as i1; only loads and stores see
-// the storage type (half, i16 bits, i8).
+// f16 and bf16 values are *held* as f32 already rounded to their type, and bool as i1; only loads and stores
+// see the storage type (half, i16 bits, i8).
 #pragma once
 
 #include <functional>

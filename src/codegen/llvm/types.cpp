@@ -20,9 +20,9 @@ Value* floats_of(B& b, Value* bits) {
   return b.CreateBitCast(bits, shaped_like(bits, f));
 }
 
-// Nearest-even on the upper half of the f32 pattern. Integer arithmetic on x86, where the native conversion flushes
-// denormals, which the contract does not allow, and exists on few machines. NaN keeps its sign and turns
-// quiet.
+// Nearest-even on the upper half of the f32 pattern. Integer arithmetic on x86, where the native conversion
+// flushes denormals, which the contract does not allow, and exists on few machines. NaN keeps its sign and
+// turns quiet.
 Value* round_to_bf16(B& b, const MachineFeatures& f, Value* v) {
   if (f.nvptx) return b.CreateFPExt(b.CreateFPTrunc(v, shaped_like(v, b.getBFloatTy())), v->getType());
   Value* bits = bits_of(b, v);
@@ -70,8 +70,9 @@ Value* int_to_float(B& b, const MachineFeatures& f, DType from, DType to, Value*
 Value* float_to_int_nvptx(B& b, DType to, Value* v) {
   using namespace llvm::Intrinsic;
   const bool wide = ir::dtype_bits(to) == 64, from_double = held_as_double(v);
-  Value* i = b.CreateIntrinsic(wide ? (from_double ? nvvm_d2ll_rz : nvvm_f2ll_rz) : (from_double ? nvvm_d2i_rz : nvvm_f2i_rz),
-                               {}, {v});
+  Value* i = b.CreateIntrinsic(
+      wide ? (from_double ? nvvm_d2ll_rz : nvvm_f2ll_rz) : (from_double ? nvvm_d2i_rz : nvvm_f2i_rz), {},
+      {v});
   if (ir::dtype_bits(to) >= 32) return i;
   const int64_t bits = ir::dtype_bits(to), low = is_signed(to) ? -(int64_t{1} << (bits - 1)) : 0;
   const int64_t high = low + (int64_t{1} << bits) - 1;

@@ -31,12 +31,13 @@ llvm::Value* to_storage(llvm::IRBuilder<>& b, ir::DType t, llvm::Value* v);
 // f64 held in their own width.
 llvm::Value* round_held(llvm::IRBuilder<>& b, const MachineFeatures& f, ir::DType t, llvm::Value* v);
 
-// min and max of the language: a NaN operand is ignored. One instruction where the machine has it, else compares
-// and selects, because the LLVM intrinsics may turn into library calls.
+// min and max of the language: a NaN operand is ignored. One instruction where the machine has it, else
+// compares and selects, because the LLVM intrinsics may turn into library calls.
 llvm::Value* float_min(llvm::IRBuilder<>& b, const MachineFeatures& f, llvm::Value* x, llvm::Value* y);
 llvm::Value* float_max(llvm::IRBuilder<>& b, const MachineFeatures& f, llvm::Value* x, llvm::Value* y);
 
 // dtype.h's contract of a cast between held values.
-llvm::Value* cast_held(llvm::IRBuilder<>& b, const MachineFeatures& f, ir::DType from, ir::DType to, llvm::Value* v);
+llvm::Value* cast_held(llvm::IRBuilder<>& b, const MachineFeatures& f, ir::DType from, ir::DType to,
+                       llvm::Value* v);
 
 }  // namespace tilegen::codegen

@@ -21,6 +21,10 @@ class CudaExecutable final : public Executable {
 
   Checked prepare() override;
   Expected<std::vector<FormInfo>> info() const override;
+  size_t form_count() const override {
+    const CudaExecutable* other = unguarded_ready_.load(std::memory_order_acquire);
+    return artifact().kernels.size() + (other ? other->form_count() : 0);
+  }
   std::string load_log() const override {
     const LoadedModule* first = first_.load(std::memory_order_acquire);
     return first ? first->log() : "";
@@ -60,6 +64,8 @@ class CudaExecutable final : public Executable {
   Expected<const LoadedModule*> module_in(ContextState& state, bool push) const;
   Checked not_capturing(CuStream stream) const;
   Checked plan(size_t kernel, std::span<const uint64_t> slots, const LoadedModule& module, Launch& out) const;
+  bool fits(std::span<const uint64_t> slots) const;
+  Expected<const CudaExecutable*> unguarded() const;
   Checked launch_all(const LoadedModule& module, std::span<const uint64_t> slots, CuStream stream) const;
   int estimated_blocks(const thread::ThreadProgram& program) const;
 
@@ -70,6 +76,8 @@ class CudaExecutable final : public Executable {
   mutable std::vector<std::unique_ptr<LoadedModule>> modules_;
   mutable std::atomic<const Route*> routes_{nullptr};
   mutable std::atomic<const LoadedModule*> first_{nullptr};
+  mutable std::unique_ptr<CudaExecutable> unguarded_;  // for arguments that no form here takes
+  mutable std::atomic<const CudaExecutable*> unguarded_ready_{nullptr};
 };
 
 CudaExecutable::~CudaExecutable() {
@@ -195,7 +203,29 @@ Checked CudaExecutable::launch_all(const LoadedModule& module, std::span<const u
   return Unit{};
 }
 
+// Whether every kernel has a form for the arguments.
+bool CudaExecutable::fits(std::span<const uint64_t> slots) const {
+  return std::all_of(forms_.begin(), forms_.end(), [&](const std::vector<KernelForm>& forms) {
+    return std::any_of(forms.begin(), forms.end(), [&](const KernelForm& f) { return f.fits(slots); });
+  });
+}
+
+Expected<const CudaExecutable*> CudaExecutable::unguarded() const {
+  if (const CudaExecutable* ready = unguarded_ready_.load(std::memory_order_acquire)) return ready;
+  auto code = artifact().unguarded->get();
+  if (!code) return code.error();
+  std::lock_guard lock(mutex_);
+  if (!unguarded_) unguarded_ = std::make_unique<CudaExecutable>(driver_, *code, device_.ordinal);
+  unguarded_ready_.store(unguarded_.get(), std::memory_order_release);
+  return unguarded_.get();
+}
+
 Checked CudaExecutable::run(std::span<const uint64_t> slots, const LaunchOptions& options) const {
+  if (artifact().unguarded && !fits(slots)) {
+    auto other = unguarded();
+    if (!other) return other.error();
+    return (*other)->run(slots, options);
+  }
   const auto stream = static_cast<CuStream>(options.stream);
   auto found = route(stream);
   if (!found) return found.error();
@@ -255,6 +285,16 @@ Expected<std::vector<FormInfo>> CudaExecutable::info() const {
       }
       rows.push_back(std::move(row));
     }
+  if (const CudaExecutable* other = unguarded_ready_.load(std::memory_order_acquire)) {
+    scope.reset();
+    auto more = other->info();
+    if (!more) return more.error();
+    for (FormInfo& row : *more) {
+      row.variant = forms_[row.kernel].size();
+      rows.push_back(std::move(row));
+    }
+    std::stable_sort(rows.begin(), rows.end(), [](const FormInfo& a, const FormInfo& b) { return a.kernel < b.kernel; });
+  }
   return rows;
 }
 

@@ -1,5 +1,5 @@
-// An artifact of a simulated target ("sim:sm_80"): launches run its thread programs on host memory and fail with what
-// the simulator finds.
+// An artifact of a simulated target ("sim:sm_80"): launches run its thread programs on host memory and fail
+// with what the simulator finds.
 #pragma once
 
 #include "runtime/executable.h"
@@ -7,8 +7,9 @@
 
 namespace tilegen::runtime {
 
-// Runs the kernels of an artifact in order, each in the first form whose guards hold, on slots as bind_arguments makes
-// them. One result per kernel of the program; a kernel with findings is the last that runs. Needs no code.
+// Runs the kernels of an artifact in order, each in the first form whose guards hold, on slots as
+// bind_arguments makes them. One result per kernel of the program; a kernel with findings is the last that
+// runs. Needs no code.
 Expected<std::vector<sim::SimResult>> simulate_artifact(const driver::Artifact& artifact,
                                                         std::span<const uint64_t> slots,
                                                         const sim::SimOptions& options);

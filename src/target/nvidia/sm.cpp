@@ -124,8 +124,9 @@ struct Row {
   int version;
   int64_t shared_bytes;
   int multiprocessors;
+  int threads_per_multiprocessor;
 };
-constexpr Row kRows[] = {{80, 163 * 1024, 108}, {89, 99 * 1024, 128}, {90, 227 * 1024, 132}};
+constexpr Row kRows[] = {{80, 163 * 1024, 108, 2048}, {89, 99 * 1024, 128, 1536}, {90, 227 * 1024, 132, 2048}};
 
 }  // namespace
 
@@ -140,6 +141,8 @@ Target sm(int version) {
     t.max_threads = 1024;
     t.shared_bytes = row.shared_bytes;
     t.multiprocessors = row.multiprocessors;
+    t.registers_per_multiprocessor = 64 * 1024;
+    t.threads_per_multiprocessor = row.threads_per_multiprocessor;
     t.registers_per_thread = 255;
     t.vector_bytes = 16;
     t.async_copy = true;

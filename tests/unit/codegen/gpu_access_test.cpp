@@ -44,8 +44,8 @@ TEST(GpuAccess, KernelFrame) {
 }
 
 TEST(GpuAccess, WideAccesses) {
-  for (DType t : {DType::f16, DType::bf16, DType::f32, DType::f64, DType::i8, DType::u8, DType::i32, DType::i64,
-                  DType::boolean}) {
+  for (DType t : {DType::f16, DType::bf16, DType::f32, DType::f64, DType::i8, DType::u8, DType::i32,
+                  DType::i64, DType::boolean}) {
     const int64_t lanes = 16 / ir::dtype_bytes(t);
     PtxResult r = compile_gpu(elementwise(t, lanes, false));
     const char* load = lanes == 2 ? "ld.global.v2." : "ld.global.v4.";
@@ -87,28 +87,32 @@ TEST(GpuAccess, Deterministic) {
 
 TEST(GpuAccess, Assembles) {
   std::vector<thread::ThreadProgram> all;
-  for (DType t : {DType::f16, DType::bf16, DType::f32, DType::f64, DType::i8, DType::u8, DType::i32, DType::i64,
-                  DType::boolean})
+  for (DType t : {DType::f16, DType::bf16, DType::f32, DType::f64, DType::i8, DType::u8, DType::i32,
+                  DType::i64, DType::boolean})
     for (bool bounded : {false, true})
-      for (int64_t lanes : {1, 2, 3, 8}) all.push_back(elementwise(t, lanes, bounded, /*streaming=*/lanes == 2));
+      for (int64_t lanes : {1, 2, 3, 8})
+        all.push_back(elementwise(t, lanes, bounded, /*streaming=*/lanes == 2));
   ASSEMBLES_OR_SKIP(all);
 }
 
 // Through shared memory, reversed: a barrier between, 32-bit shared addresses.
 TEST(GpuAccess, SharedMemoryAndBarrier) {
   GpuBuilder kb(128, "reverse");
-  MemoryId x = kb.tensor("x", DType::f32), s = kb.shared("s", DType::f32, 512), other = kb.shared("other", DType::f16, 64);
+  MemoryId x = kb.tensor("x", DType::f32), s = kb.shared("s", DType::f32, 512),
+           other = kb.shared("other", DType::f16, 64);
   kb.align(x, 16);
   auto& e = kb.p.exprs;
   ir::VarId l1 = kb.loop_var("l1"), l2 = kb.loop_var("l2");
   ExprId mine = e.mul(kb.tid(), 4), theirs = e.mul(e.sub(kb.i(127), kb.tid()), 4);
   kb.p.body = {
-      kb.loop(LoopForm::vectorized, l1, kb.i(4), {kb.store(s, e.add(mine, kb.var(l1)), kb.load(x, e.add(mine, kb.var(l1))))}),
+      kb.loop(LoopForm::vectorized, l1, kb.i(4),
+              {kb.store(s, e.add(mine, kb.var(l1)), kb.load(x, e.add(mine, kb.var(l1))))}),
       kb.store(other, e.floormod(kb.tid(), kb.i(64)), e.const_float(1, DType::f16)),
       kb.add(thread::Barrier{}),
       kb.add(thread::Barrier{1, 64}),
       kb.add(thread::Barrier{2, 64, true}),
-      kb.loop(LoopForm::vectorized, l2, kb.i(4), {kb.store(x, e.add(mine, kb.var(l2)), kb.load(s, e.add(theirs, kb.var(l2))))}),
+      kb.loop(LoopForm::vectorized, l2, kb.i(4),
+              {kb.store(x, e.add(mine, kb.var(l2)), kb.load(s, e.add(theirs, kb.var(l2))))}),
   };
   PtxResult r = compile_gpu(kb.p);
   EXPECT_HAS(r.ptx, ".extern .shared .align 1024 .b8 $shared_memory[];");
@@ -143,10 +147,47 @@ TEST(GpuAccess, IndexArithmetic) {
   ASSEMBLES_OR_SKIP(sym.p);
 }
 
+// A value that fits 31 bits is divided in 32 bits by dims of any size, once, however often branches ask for
+// it.
+TEST(GpuAccess, DivisionsByDims) {
+  GpuBuilder kb(64, "blocks");
+  MemoryId x = kb.tensor("x", DType::f32);
+  ExprId n = kb.scalar("n", DType::i64, true), m = kb.scalar("m", DType::i64, true);
+  auto& e = kb.p.exprs;
+  ExprId group = e.floordiv(n, kb.i(128)), row = e.floordiv(kb.block(), group),
+         column = e.floormod(kb.block(), group);
+  ExprId left = e.binary(ExprOp::min, e.sub(m, row), kb.i(8));  // may be negative for all that is known
+  ExprId at = e.add(e.mul(e.floordiv(column, left), n), e.add(e.floormod(column, left), kb.tid()));
+  auto side = [&](double v) { return thread::Block{kb.store(x, at, e.const_float(v, DType::f32))}; };
+  kb.p.grid = {e.mul(m, n)};
+  kb.p.body = {kb.add(thread::Branch{e.lt(m, n), side(1), side(2)})};
+  PtxResult r = compile_gpu(kb.p);
+  EXPECT_EQ(count_of(r.ptx, "div.u32"), 1u) << r.ptx;
+  EXPECT_EQ(count_of(r.ptx, "div.s32"), 1u) << r.ptx;
+  EXPECT_EQ(count_of(r.ptx, "div."), 2u) << r.ptx;
+  EXPECT_LACKS(r.ptx, "rem.");
+  ASSEMBLES_OR_SKIP(kb.p);
+}
+
+// Offsets beyond what an instruction can hold.
+TEST(GpuAccess, FarOffsets) {
+  GpuBuilder kb(64, "far");
+  MemoryId x = kb.tensor("x", DType::f32);
+  ExprId n = kb.scalar("n", DType::i64, true);
+  auto& e = kb.p.exprs;
+  ExprId far = e.add(kb.tid(), kb.i(int64_t{1} << 33));
+  kb.p.body = {kb.store(x, far, kb.load(x, e.add(far, kb.i(4)), e.lt(kb.tid(), n)), e.lt(kb.tid(), n))};
+  PtxResult r = compile_gpu(kb.p);
+  EXPECT_HAS(r.ptx, "34359738368");
+  EXPECT_EQ(count_of(r.ptx, "+0]"), 2u) << r.ptx;
+  ASSEMBLES_OR_SKIP(kb.p);
+}
+
 // Address parts that do not change in the loop stay outside of it.
 TEST(GpuAccess, LoopsKeepTheirOwnPartOfAnAddress) {
   GpuBuilder kb(128, "rows");
-  MemoryId x = kb.tensor("x", DType::f32), y = kb.tensor("y", DType::f32), acc = kb.registers("acc", DType::f32, 4);
+  MemoryId x = kb.tensor("x", DType::f32), y = kb.tensor("y", DType::f32),
+           acc = kb.registers("acc", DType::f32, 4);
   auto& e = kb.p.exprs;
   ExprId n = kb.scalar("n", DType::i64, true), k = kb.scalar("k", DType::i64, true);
   ir::VarId step = kb.loop_var("step"), i = kb.loop_var("i"), j = kb.loop_var("j"), o = kb.loop_var("o");
@@ -162,9 +203,11 @@ TEST(GpuAccess, LoopsKeepTheirOwnPartOfAnAddress) {
   };
   PtxResult r = compile_gpu(kb.p);
   EXPECT_LACKS(r.ptx, ".local");
-  const size_t loop = r.ptx.find("$L__BB0_"), end = r.ptx.find("bra", r.ptx.find("ld.global"));
-  const std::string body = r.ptx.substr(loop, end - loop);
-  EXPECT_EQ(count_of(r.ptx, "ld.global"), 4u) << r.ptx;
+  const size_t first = r.ptx.find("ld.global"), loop = r.ptx.rfind("$L__BB0_", first);
+  const std::string body = r.ptx.substr(loop, r.ptx.find("bra", first) - loop);
+  EXPECT_EQ(count_of(body, "ld.global"), 4u) << r.ptx;
+  EXPECT_LACKS(body, "mul");
+  EXPECT_LE(count_of(body, ";\n"), 4u + 4 + 8) << body;  // loads, sums, a few for addresses and the loop
   ASSEMBLES_OR_SKIP(kb.p);
 }
 
@@ -183,7 +226,8 @@ TEST(GpuAccess, Refusals) {
   target::Target t = gpu(80);
   t.cpu = "sm_12";
   EXPECT_FALSE(compile_ptx({&kb.p, 1}, t, {}));
-  std::vector<thread::ThreadProgram> twice{elementwise(DType::f32, 4, false), elementwise(DType::f32, 4, false)};
+  std::vector<thread::ThreadProgram> twice{elementwise(DType::f32, 4, false),
+                                           elementwise(DType::f32, 4, false)};
   auto clash = compile_ptx(twice, gpu(80), {});
   ASSERT_FALSE(clash);
   EXPECT_HAS(clash.error().to_text(), "symbol");

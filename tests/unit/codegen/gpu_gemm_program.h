@@ -1,5 +1,6 @@
-// A whole f16 matrix product as a thread program, the shape a planned one has: C[m,n] = A[m,k] B[k,n], swizzled tiles in
-// a ring of slots filled by asynchronous copies, matrix loads, m16n8k16 instructions, predicates at the edges.
+// A whole f16 matrix product as a thread program, the shape a planned one has: C[m,n] = A[m,k] B[k,n],
+// swizzled tiles in a ring of slots filled by asynchronous copies, matrix loads, m16n8k16 instructions,
+// predicates at the edges.
 #pragma once
 
 #include "gpu_kernel_builder.h"
@@ -18,7 +19,8 @@ class GemmProgram {
     m_ = kb_.scalar("m", DType::i64, true);
     n_ = kb_.scalar("n", DType::i64, true);
     k_ = kb_.scalar("k", DType::i64, true);
-    for (thread::Param& p : kb_.p.params) kb_.p.vars[p.var.value].divisor = 8, kb_.p.vars[p.var.value].lower = 1;
+    for (thread::Param& p : kb_.p.params)
+      kb_.p.vars[p.var.value].divisor = 8, kb_.p.vars[p.var.value].lower = 1;
     a_ = kb_.tensor("a", DType::f16);
     b_ = kb_.tensor("b", DType::f16);
     c_ = kb_.tensor("c", DType::f16);
@@ -61,17 +63,20 @@ class GemmProgram {
       ExprId at = add(e_.mul(kb_.var(v), threads), kb_.tid());
       ExprId row = e_.floordiv(at, i(row_length / 8)), column = e_.mul(e_.floormod(at, i(row_length / 8)), 8);
       thread::AsyncCopy c = make(row, column);
-      return kb_.loop(thread::LoopForm::unrolled, v, i(rows * row_length / 8 / threads), {kb_.add(c, "main/copy#0")});
+      return kb_.loop(thread::LoopForm::unrolled, v, i(rows * row_length / 8 / threads),
+                      {kb_.add(c, "main/copy#0")});
     };
     auto a = copy("ca", s_.bm, s_.bk, [&](ExprId row, ExprId column) {
-      thread::AsyncCopy c{a_tile_, add(e_.mul(slot, s_.bm * s_.bk), a_place(row, column)), a_,
-                          add(e_.mul(add(m0_, row), k_), add(k0, column)), 16, {}};
+      thread::AsyncCopy c{a_tile_, add(e_.mul(slot, s_.bm * s_.bk), a_place(row, column)),
+                          a_,      add(e_.mul(add(m0_, row), k_), add(k0, column)),
+                          16,      {}};
       c.predicate = s_.edges ? both(e_.lt(add(m0_, row), m_), e_.lt(add(k0, column), k_)) : e_.lt(k0, k_);
       return c;
     });
     auto b = copy("cb", s_.bk, s_.bn, [&](ExprId row, ExprId column) {
-      thread::AsyncCopy c{b_tile_, add(e_.mul(slot, s_.bk * s_.bn), b_place(row, column)), b_,
-                          add(e_.mul(add(k0, row), n_), add(n0_, column)), 16, {}};
+      thread::AsyncCopy c{b_tile_, add(e_.mul(slot, s_.bk * s_.bn), b_place(row, column)),
+                          b_,      add(e_.mul(add(k0, row), n_), add(n0_, column)),
+                          16,      {}};
       c.predicate = s_.edges ? both(e_.lt(add(k0, row), k_), e_.lt(add(n0_, column), n_)) : e_.lt(k0, k_);
       return c;
     });
@@ -80,44 +85,70 @@ class GemmProgram {
 
   thread::StmtId multiply(ExprId slot) {
     ExprId lane = e_.floormod(kb_.tid(), i(32)), warp = e_.floordiv(kb_.tid(), i(32));
-    ExprId wm = e_.mul(e_.floordiv(warp, i(s_.warps_n)), mt_ * 16), wn = e_.mul(e_.floormod(warp, i(s_.warps_n)), nt_ * 8);
+    ExprId wm = e_.mul(e_.floordiv(warp, i(s_.warps_n)), mt_ * 16),
+           wn = e_.mul(e_.floormod(warp, i(s_.warps_n)), nt_ * 8);
     ExprId low = e_.floormod(lane, i(16)), high = e_.mul(e_.floordiv(lane, i(16)), 8);
-    ir::VarId kk = kb_.loop_var("kk"), ia = kb_.loop_var("ia"), ib = kb_.loop_var("ib"), im = kb_.loop_var("im"),
-              in = kb_.loop_var("in");
+    ir::VarId kk = kb_.loop_var("kk"), ia = kb_.loop_var("ia"), ib = kb_.loop_var("ib"),
+              im = kb_.loop_var("im"), in = kb_.loop_var("in");
     ExprId k = e_.mul(kb_.var(kk), 16);
-    thread::LoadMatrix la{a_frag_, e_.mul(kb_.var(ia), 8), a_tile_,
-                          add(e_.mul(slot, s_.bm * s_.bk),
-                              a_place(add(add(wm, e_.mul(kb_.var(ia), 16)), low), add(k, high))), 4, false};
-    thread::LoadMatrix lb{b_frag_, e_.mul(kb_.var(ib), 8), b_tile_,
-                          add(e_.mul(slot, s_.bk * s_.bn),
-                              b_place(add(k, low), add(add(wn, e_.mul(kb_.var(ib), 16)), high))), 4, true};
-    thread::WarpMma mma{"mma.m16n8k16.f32.f16", a_frag_, b_frag_, acc_, e_.mul(kb_.var(im), 8), e_.mul(kb_.var(in), 4),
-                        e_.mul(add(e_.mul(kb_.var(im), nt_), kb_.var(in)), 4), 8, 4, 4};
+    thread::LoadMatrix la{
+        a_frag_,
+        e_.mul(kb_.var(ia), 8),
+        a_tile_,
+        add(e_.mul(slot, s_.bm * s_.bk), a_place(add(add(wm, e_.mul(kb_.var(ia), 16)), low), add(k, high))),
+        4,
+        false};
+    thread::LoadMatrix lb{
+        b_frag_,
+        e_.mul(kb_.var(ib), 8),
+        b_tile_,
+        add(e_.mul(slot, s_.bk * s_.bn), b_place(add(k, low), add(add(wn, e_.mul(kb_.var(ib), 16)), high))),
+        4,
+        true};
+    thread::WarpMma mma{"mma.m16n8k16.f32.f16",
+                        a_frag_,
+                        b_frag_,
+                        acc_,
+                        e_.mul(kb_.var(im), 8),
+                        e_.mul(kb_.var(in), 4),
+                        e_.mul(add(e_.mul(kb_.var(im), nt_), kb_.var(in)), 4),
+                        8,
+                        4,
+                        4};
     using enum thread::LoopForm;
-    return kb_.loop(unrolled, kk, i(s_.bk / 16),
-                    {kb_.loop(unrolled, ia, i(mt_), {kb_.add(la)}), kb_.loop(unrolled, ib, i(nt_ / 2), {kb_.add(lb)}),
-                     kb_.loop(unrolled, im, i(mt_), {kb_.loop(unrolled, in, i(nt_), {kb_.add(mma)})})});
+    return kb_.loop(
+        unrolled, kk, i(s_.bk / 16),
+        {kb_.loop(unrolled, ia, i(mt_), {kb_.add(la)}), kb_.loop(unrolled, ib, i(nt_ / 2), {kb_.add(lb)}),
+         kb_.loop(unrolled, im, i(mt_), {kb_.loop(unrolled, in, i(nt_), {kb_.add(mma)})})});
   }
 
   thread::StmtId epilogue() {
     ExprId lane = e_.floormod(kb_.tid(), i(32)), warp = e_.floordiv(kb_.tid(), i(32));
-    ExprId wm = e_.mul(e_.floordiv(warp, i(s_.warps_n)), mt_ * 16), wn = e_.mul(e_.floormod(warp, i(s_.warps_n)), nt_ * 8);
-    ir::VarId im = kb_.loop_var("om"), in = kb_.loop_var("on"), half = kb_.loop_var("half"), v = kb_.loop_var("pair");
-    ExprId row = add(add(m0_, wm), add(e_.mul(kb_.var(im), 16), add(e_.mul(kb_.var(half), 8), e_.floordiv(lane, i(4)))));
-    ExprId column = add(add(n0_, wn), add(e_.mul(kb_.var(in), 8), add(e_.mul(e_.floormod(lane, i(4)), 2), kb_.var(v))));
-    ExprId from = add(e_.mul(add(e_.mul(kb_.var(im), nt_), kb_.var(in)), 4), add(e_.mul(kb_.var(half), 2), kb_.var(v)));
+    ExprId wm = e_.mul(e_.floordiv(warp, i(s_.warps_n)), mt_ * 16),
+           wn = e_.mul(e_.floormod(warp, i(s_.warps_n)), nt_ * 8);
+    ir::VarId im = kb_.loop_var("om"), in = kb_.loop_var("on"), half = kb_.loop_var("half"),
+              v = kb_.loop_var("pair");
+    ExprId row = add(add(m0_, wm),
+                     add(e_.mul(kb_.var(im), 16), add(e_.mul(kb_.var(half), 8), e_.floordiv(lane, i(4)))));
+    ExprId column =
+        add(add(n0_, wn), add(e_.mul(kb_.var(in), 8), add(e_.mul(e_.floormod(lane, i(4)), 2), kb_.var(v))));
+    ExprId from =
+        add(e_.mul(add(e_.mul(kb_.var(im), nt_), kb_.var(in)), 4), add(e_.mul(kb_.var(half), 2), kb_.var(v)));
     ExprId inside = s_.edges ? both(e_.lt(row, m_), e_.lt(column, n_)) : ExprId();
-    auto store = kb_.store(c_, add(e_.mul(row, n_), column), e_.cast(DType::f16, kb_.load(acc_, from)), inside);
+    auto store =
+        kb_.store(c_, add(e_.mul(row, n_), column), e_.cast(DType::f16, kb_.load(acc_, from)), inside);
     using enum thread::LoopForm;
     auto pair = kb_.loop(vectorized, v, i(2), {store});
-    return kb_.loop(unrolled, im, i(mt_), {kb_.loop(unrolled, half, i(2), {kb_.loop(unrolled, in, i(nt_), {pair})})});
+    return kb_.loop(unrolled, im, i(mt_),
+                    {kb_.loop(unrolled, half, i(2), {kb_.loop(unrolled, in, i(nt_), {pair})})});
   }
 
   void build() {
     using enum thread::LoopForm;
     ir::VarId z = kb_.loop_var("z"), s = kb_.loop_var("s"), step = kb_.loop_var("step");
     thread::Block& body = kb_.p.body;
-    body.push_back(kb_.loop(unrolled, z, i(mt_ * nt_ * 4), {kb_.store(acc_, kb_.var(z), e_.const_float(0, DType::f32))}));
+    body.push_back(kb_.loop(unrolled, z, i(mt_ * nt_ * 4),
+                            {kb_.store(acc_, kb_.var(z), e_.const_float(0, DType::f32))}));
     body.push_back(kb_.loop(unrolled, s, i(s_.stages - 1), copies(kb_.var(s), kb_.var(s))));
     ExprId next = add(kb_.var(step), i(s_.stages - 1));
     thread::Block loop{kb_.add(thread::AsyncWait{s_.stages - 2}), kb_.add(thread::Barrier{})};

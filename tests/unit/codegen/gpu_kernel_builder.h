@@ -42,7 +42,8 @@ struct GpuBuilder : KernelBuilder {
 
 inline target::Target gpu(int sm) { return *target::find_target("sm_" + std::to_string(sm)); }
 
-inline PtxResult compile_gpu(const std::vector<thread::ThreadProgram>& all, int sm = 80, bool keep_ir = false) {
+inline PtxResult compile_gpu(const std::vector<thread::ThreadProgram>& all, int sm = 80,
+                             bool keep_ir = false) {
   GpuCodegenOptions options;
   options.keep_ir = keep_ir;
   for (const thread::ThreadProgram& p : all) {
@@ -64,8 +65,10 @@ inline size_t count_of(const std::string& text, const std::string& part) {
   return n;
 }
 
-#define EXPECT_HAS(text, part) EXPECT_NE((text).find(part), std::string::npos) << "no '" << (part) << "' in\n" << (text)
-#define EXPECT_LACKS(text, part) EXPECT_EQ((text).find(part), std::string::npos) << "'" << (part) << "' in\n" << (text)
+#define EXPECT_HAS(text, part) \
+  EXPECT_NE((text).find(part), std::string::npos) << "no '" << (part) << "' in\n" << (text)
+#define EXPECT_LACKS(text, part) \
+  EXPECT_EQ((text).find(part), std::string::npos) << "'" << (part) << "' in\n" << (text)
 
 // What ptxas -v says; empty where there is no ptxas.
 struct Assembled {
@@ -82,8 +85,9 @@ inline Assembled assemble(const std::string& ptx, int sm) {
   if (!mkdtemp(folder)) return a;
   const std::string base = std::string(folder) + "/k";
   std::ofstream(base + ".ptx") << ptx;
-  a.ok = std::system(("ptxas -v -arch=sm_" + std::to_string(sm) + " " + base + ".ptx -o " + base + ".cubin > " + base +
-                      ".log 2>&1").c_str()) == 0;
+  a.ok = std::system(("ptxas -v -arch=sm_" + std::to_string(sm) + " " + base + ".ptx -o " + base +
+                      ".cubin > " + base + ".log 2>&1")
+                         .c_str()) == 0;
   std::stringstream log;
   log << std::ifstream(base + ".log").rdbuf();
   a.log = log.str();

@@ -1,4 +1,5 @@
-// Functions and casts of GPU kernels: instructions where the numerics contract lets them, no calls, all types.
+// Functions and casts of GPU kernels: instructions where the numerics contract lets them, no calls, all
+// types.
 #include "gpu_kernel_builder.h"
 
 namespace tilegen::codegen::test {
@@ -22,16 +23,16 @@ thread::ThreadProgram cast(DType from, DType to) {
   return kb.p;
 }
 
-const DType kAll[] = {DType::f16, DType::bf16, DType::f32, DType::f64, DType::i8,
+const DType kAll[] = {DType::f16, DType::bf16, DType::f32, DType::f64,    DType::i8,
                       DType::u8,  DType::i32,  DType::i64, DType::boolean};
 
 TEST(GpuMath, FunctionsOfAllFloats) {
   std::vector<thread::ThreadProgram> all;
   for (DType t : {DType::f16, DType::bf16, DType::f32, DType::f64})
-    for (ExprOp op : {ExprOp::neg,     ExprOp::abs,  ExprOp::exp,   ExprOp::exp2,  ExprOp::log, ExprOp::log2,
-                      ExprOp::tanh,    ExprOp::erf,  ExprOp::sqrt,  ExprOp::rsqrt, ExprOp::add, ExprOp::div,
-                      ExprOp::sigmoid, ExprOp::min,  ExprOp::max,   ExprOp::floor, ExprOp::sub, ExprOp::ceil,
-                      ExprOp::mul,     ExprOp::lt,   ExprOp::le,    ExprOp::eq,    ExprOp::ne}) {
+    for (ExprOp op : {ExprOp::neg,     ExprOp::abs, ExprOp::exp,  ExprOp::exp2,  ExprOp::log, ExprOp::log2,
+                      ExprOp::tanh,    ExprOp::erf, ExprOp::sqrt, ExprOp::rsqrt, ExprOp::add, ExprOp::div,
+                      ExprOp::sigmoid, ExprOp::min, ExprOp::max,  ExprOp::floor, ExprOp::sub, ExprOp::ceil,
+                      ExprOp::mul,     ExprOp::lt,  ExprOp::le,   ExprOp::eq,    ExprOp::ne}) {
       all.push_back(function(op, t));
       PtxResult r = compile_gpu(all.back());
       EXPECT_LACKS(r.ptx, "call");
@@ -43,9 +44,10 @@ TEST(GpuMath, FunctionsOfAllFloats) {
 TEST(GpuMath, OperatorsOfAllIntegers) {
   std::vector<thread::ThreadProgram> all;
   for (DType t : {DType::i8, DType::u8, DType::i32, DType::i64})
-    for (ExprOp op : {ExprOp::neg, ExprOp::abs, ExprOp::bit_not, ExprOp::add, ExprOp::sub, ExprOp::mul, ExprOp::floordiv,
-                      ExprOp::floormod, ExprOp::min, ExprOp::max, ExprOp::bit_and, ExprOp::bit_or, ExprOp::bit_xor,
-                      ExprOp::shl, ExprOp::shr, ExprOp::lt, ExprOp::le, ExprOp::eq, ExprOp::ne})
+    for (ExprOp op :
+         {ExprOp::neg, ExprOp::abs, ExprOp::bit_not, ExprOp::add, ExprOp::sub, ExprOp::mul, ExprOp::floordiv,
+          ExprOp::floormod, ExprOp::min, ExprOp::max, ExprOp::bit_and, ExprOp::bit_or, ExprOp::bit_xor,
+          ExprOp::shl, ExprOp::shr, ExprOp::lt, ExprOp::le, ExprOp::eq, ExprOp::ne})
       all.push_back(function(op, t));
   ASSEMBLES_OR_SKIP(all);
 }
@@ -58,6 +60,7 @@ TEST(GpuMath, Casts) {
   EXPECT_HAS(compile_gpu(cast(DType::f32, DType::f16)).ptx, "cvt.rn.f16.f32");
   EXPECT_HAS(compile_gpu(cast(DType::f64, DType::i32)).ptx, "cvt.rzi.s32.f64");
   EXPECT_LACKS(compile_gpu(cast(DType::f32, DType::i32)).ptx, "setp");
+  for (DType from : kAll) EXPECT_HAS(compile_gpu(cast(from, DType::i64)).ptx, "st.global.u64");
   ASSEMBLES_OR_SKIP(all);
 }
 

@@ -23,12 +23,14 @@ thread::ThreadProgram one_atom(const Atom& atom) {
   thread::Block& body = kb.p.body;
   auto each = [&](const char* name, int n, auto make) {
     ir::VarId v = kb.loop_var(name);
-    body.push_back(kb.loop(LoopForm::unrolled, v, kb.i(n), {make(kb.var(v), e.add(e.mul(kb.tid(), n), kb.var(v)))}));
+    body.push_back(
+        kb.loop(LoopForm::unrolled, v, kb.i(n), {make(kb.var(v), e.add(e.mul(kb.tid(), n), kb.var(v)))}));
   };
   each("i", atom.a, [&](ExprId r, ExprId at) { return kb.store(ra, r, kb.load(a, at)); });
   each("j", atom.b, [&](ExprId r, ExprId at) { return kb.store(rb, r, kb.load(b, at)); });
   each("k", atom.c, [&](ExprId r, ExprId) { return kb.store(rc, r, e.const_number(0, atom.out)); });
-  body.push_back(kb.add(thread::WarpMma{atom.name, ra, rb, rc, kb.i(0), kb.i(0), kb.i(0), atom.a, atom.b, atom.c}));
+  body.push_back(
+      kb.add(thread::WarpMma{atom.name, ra, rb, rc, kb.i(0), kb.i(0), kb.i(0), atom.a, atom.b, atom.c}));
   each("l", atom.c, [&](ExprId r, ExprId at) { return kb.store(c, at, kb.load(rc, r)); });
   return kb.p;
 }
@@ -36,8 +38,10 @@ thread::ThreadProgram one_atom(const Atom& atom) {
 const Atom kAtoms[] = {
     {"mma.m16n8k16.f32.f16", DType::f16, DType::f16, DType::f32, 8, 4, 4, "m16n8k16.row.col.f32.f16.f16.f32"},
     {"mma.m16n8k16.f16.f16", DType::f16, DType::f16, DType::f16, 8, 4, 4, "m16n8k16.row.col.f16.f16.f16.f16"},
-    {"mma.m16n8k16.f32.bf16", DType::bf16, DType::bf16, DType::f32, 8, 4, 4, "m16n8k16.row.col.f32.bf16.bf16.f32"},
-    {"mma.m16n8k8.f32.tf32", DType::f32, DType::f32, DType::f32, 4, 2, 4, "m16n8k8.row.col.f32.tf32.tf32.f32"},
+    {"mma.m16n8k16.f32.bf16", DType::bf16, DType::bf16, DType::f32, 8, 4, 4,
+     "m16n8k16.row.col.f32.bf16.bf16.f32"},
+    {"mma.m16n8k8.f32.tf32", DType::f32, DType::f32, DType::f32, 4, 2, 4,
+     "m16n8k8.row.col.f32.tf32.tf32.f32"},
     {"mma.m16n8k32.s32.s8.s8", DType::i8, DType::i8, DType::i32, 16, 8, 4, "m16n8k32.row.col.s32.s8.s8.s32"},
     {"mma.m16n8k32.s32.u8.u8", DType::u8, DType::u8, DType::i32, 16, 8, 4, "m16n8k32.row.col.s32.u8.u8.s32"},
     {"mma.m16n8k32.s32.s8.u8", DType::i8, DType::u8, DType::i32, 16, 8, 4, "m16n8k32.row.col.s32.s8.u8.s32"},
@@ -52,8 +56,14 @@ const Atom kAtoms[] = {
 TEST(GpuMatrix, EveryAtomOfTheTargetsHasAnInstruction) {
   for (int sm : {80, 89, 90})
     for (const target::MmaAtom& row : gpu(sm).mma) {
-      Atom atom{row.name.c_str(), row.a, row.b, row.c, static_cast<int>(row.a_layout.registers()),
-                static_cast<int>(row.b_layout.registers()), static_cast<int>(row.c_layout.registers()), ""};
+      Atom atom{row.name.c_str(),
+                row.a,
+                row.b,
+                row.c,
+                static_cast<int>(row.a_layout.registers()),
+                static_cast<int>(row.b_layout.registers()),
+                static_cast<int>(row.c_layout.registers()),
+                ""};
       if (row.name.starts_with("fma.")) atom.a = atom.b = atom.c = 1;
       EXPECT_FALSE(compile_gpu(one_atom(atom), sm).ptx.empty()) << row.name;
     }
@@ -70,7 +80,8 @@ TEST(GpuMatrix, Atoms) {
   ASSEMBLES_OR_SKIP(all);
 }
 
-// Atoms of 8-bit floats need sm_89 and a newer PTX; until the language has the types their registers are bytes.
+// Atoms of 8-bit floats need sm_89 and a newer PTX; until the language has the types their registers are
+// bytes.
 TEST(GpuMatrix, EightBitFloats) {
   auto p = one_atom({"mma.m16n8k32.f32.e4m3.e5m2", DType::i8, DType::i8, DType::f32, 16, 8, 4, ""});
   auto old = compile_ptx({&p, 1}, gpu(80), {});
@@ -92,7 +103,8 @@ TEST(GpuMatrix, WrongAtoms) {
     return r ? std::string() : r.error().to_text();
   };
   EXPECT_HAS(refusal({"mma.m4n4k4", DType::f16, DType::f16, DType::f32, 8, 4, 4, ""}), "mma.m4n4k4");
-  EXPECT_HAS(refusal({"mma.m16n8k16.f32.f16", DType::f16, DType::f16, DType::f32, 4, 4, 4, ""}), "takes 4 registers");
+  EXPECT_HAS(refusal({"mma.m16n8k16.f32.f16", DType::f16, DType::f16, DType::f32, 4, 4, 4, ""}),
+             "takes 4 registers");
   EXPECT_HAS(refusal({"fma.f32", DType::f32, DType::f32, DType::f32, 2, 1, 1, ""}), "one element");
 }
 
@@ -101,18 +113,21 @@ thread::ThreadProgram matrices(DType t, int count, bool transpose, bool store) {
   GpuBuilder kb(32, "matrices");
   auto& e = kb.p.exprs;
   const int per_register = 4 / ir::dtype_bytes(t), row = 16 / ir::dtype_bytes(t);
-  MemoryId x = kb.tensor("x", t), s = kb.shared("s", t, 32 * row), r = kb.registers("r", t, count * per_register);
+  MemoryId x = kb.tensor("x", t), s = kb.shared("s", t, 32 * row),
+           r = kb.registers("r", t, count * per_register);
   kb.align(x, 16);
   ir::VarId v = kb.loop_var("v"), w = kb.loop_var("w");
   ExprId mine = e.mul(kb.tid(), row);
   kb.p.body = {
-      kb.loop(LoopForm::vectorized, v, kb.i(row), {kb.store(s, e.add(mine, kb.var(v)), kb.load(x, e.add(mine, kb.var(v))))}),
+      kb.loop(LoopForm::vectorized, v, kb.i(row),
+              {kb.store(s, e.add(mine, kb.var(v)), kb.load(x, e.add(mine, kb.var(v))))}),
       kb.add(thread::Barrier{}),
       kb.add(thread::LoadMatrix{r, kb.i(0), s, mine, count, transpose}),
       kb.add(thread::Barrier{}),
       store ? kb.add(thread::StoreMatrix{s, mine, r, kb.i(0), count, transpose})
             : kb.loop(LoopForm::vectorized, w, kb.i(count * per_register),
-                      {kb.store(x, e.add(e.mul(kb.tid(), count * per_register), kb.var(w)), kb.load(r, kb.var(w)))}),
+                      {kb.store(x, e.add(e.mul(kb.tid(), count * per_register), kb.var(w)),
+                                kb.load(r, kb.var(w)))}),
   };
   return kb.p;
 }
@@ -121,7 +136,8 @@ TEST(GpuMatrix, LoadAndStoreMatrices) {
   std::vector<thread::ThreadProgram> all, stores;
   for (int count : {1, 2, 4}) {
     for (bool transpose : {false, true}) {
-      const std::string form = ".aligned.m8n8.x" + std::to_string(count) + (transpose ? ".trans" : "") + ".shared.b16";
+      const std::string form =
+          ".aligned.m8n8.x" + std::to_string(count) + (transpose ? ".trans" : "") + ".shared.b16";
       all.push_back(matrices(DType::f16, count, transpose, false));
       EXPECT_EQ(count_of(compile_gpu(all.back()).ptx, "ldmatrix.sync" + form), 1u);
       stores.push_back(matrices(DType::bf16, count, transpose, true));
@@ -141,13 +157,21 @@ TEST(GpuMatrix, LoadAndStoreMatrices) {
 TEST(GpuMatrix, AsyncCopies) {
   GpuBuilder kb(64, "copies");
   auto& e = kb.p.exprs;
-  MemoryId x = kb.tensor("x", DType::f32), y = kb.tensor("y", DType::f32), s = kb.shared("s", DType::f32, 64 * 4);
+  MemoryId x = kb.tensor("x", DType::f32), y = kb.tensor("y", DType::f32),
+           s = kb.shared("s", DType::f32, 64 * 4);
   kb.align(x, 16);
   ExprId n = kb.scalar("n", DType::i64, true);
   ExprId at = e.mul(kb.tid(), 4);
-  auto copy = [&](int bytes, ExprId predicate) { return kb.add(thread::AsyncCopy{s, at, x, at, bytes, predicate}); };
-  kb.p.body = {copy(16, {}), copy(8, {}),  copy(4, e.lt(at, n)),          kb.add(thread::AsyncCommit{}),
-               kb.add(thread::AsyncWait{1}), kb.add(thread::AsyncWait{0}), kb.add(thread::Barrier{}),
+  auto copy = [&](int bytes, ExprId predicate) {
+    return kb.add(thread::AsyncCopy{s, at, x, at, bytes, predicate});
+  };
+  kb.p.body = {copy(16, {}),
+               copy(8, {}),
+               copy(4, e.lt(at, n)),
+               kb.add(thread::AsyncCommit{}),
+               kb.add(thread::AsyncWait{1}),
+               kb.add(thread::AsyncWait{0}),
+               kb.add(thread::Barrier{}),
                kb.store(y, kb.tid(), kb.load(s, kb.tid()))};
   PtxResult r = compile_gpu(kb.p);
   EXPECT_HAS(r.ptx, "cp.async.cg.shared.global [%r");
@@ -156,7 +180,8 @@ TEST(GpuMatrix, AsyncCopies) {
   EXPECT_HAS(r.ptx, "], 8;");
   EXPECT_HAS(r.ptx, "], 4, %r");
   EXPECT_HAS(r.ptx, "cp.async.commit_group;");
-  const size_t wait = r.ptx.find("cp.async.wait_group 0"), barrier = r.ptx.find("bar.sync"), load = r.ptx.find("ld.shared");
+  const size_t wait = r.ptx.find("cp.async.wait_group 0"), barrier = r.ptx.find("bar.sync"),
+               load = r.ptx.find("ld.shared");
   EXPECT_TRUE(wait < barrier && barrier < load) << r.ptx;
   ASSEMBLES_OR_SKIP(kb.p);
 }
@@ -190,7 +215,8 @@ TEST(GpuMatrix, RegistersAcrossControlFlow) {
   GpuBuilder kb(32, "flow");
   auto& e = kb.p.exprs;
   ExprId n = kb.scalar("n", DType::i64, true);
-  MemoryId x = kb.tensor("x", DType::f16), r = kb.registers("r", DType::f16, 4), s = kb.shared("s", DType::f16, 256);
+  MemoryId x = kb.tensor("x", DType::f16), r = kb.registers("r", DType::f16, 4),
+           s = kb.shared("s", DType::f16, 256);
   ir::VarId step = kb.loop_var("step"), i = kb.loop_var("i"), o = kb.loop_var("o");
   ExprId at = e.add(e.mul(kb.tid(), 4), kb.var(i));
   auto update = kb.loop(LoopForm::unrolled, i, kb.i(4),
@@ -198,7 +224,8 @@ TEST(GpuMatrix, RegistersAcrossControlFlow) {
   auto reload = kb.add(thread::LoadMatrix{r, kb.i(0), s, e.mul(kb.tid(), 8), 2, false});
   thread::Branch branch{e.lt(kb.var(step), kb.i(3)), {update}, {reload}};
   kb.p.body = {kb.loop(LoopForm::serial, step, n, {kb.add(branch)}),
-               kb.loop(LoopForm::vectorized, o, kb.i(4), {kb.store(x, e.add(e.mul(kb.tid(), 4), kb.var(o)), kb.load(r, kb.var(o)))})};
+               kb.loop(LoopForm::vectorized, o, kb.i(4),
+                       {kb.store(x, e.add(e.mul(kb.tid(), 4), kb.var(o)), kb.load(r, kb.var(o)))})};
   PtxResult out = compile_gpu(kb.p, 80, true);
   EXPECT_LACKS(out.ptx, ".local");
   EXPECT_HAS(out.llvm_ir, "phi i32");  // whole registers, because matrix loads write them
@@ -226,14 +253,16 @@ LoopCounts main_loop(const std::string& ptx) {
     if (label.size() > 20 || back == std::string::npos || back < at) continue;
     const std::string body = ptx.substr(at, back - at);
     if (count_of(body, ";\n") > best.instructions)
-      best = {count_of(body, ";\n"), count_of(body, "mma.sync"), count_of(body, "ldmatrix"), count_of(body, "cp.async.cg")};
+      best = {count_of(body, ";\n"), count_of(body, "mma.sync"), count_of(body, "ldmatrix"),
+              count_of(body, "cp.async.cg")};
   }
   return best;
 }
 
 // The shape of a matrix product: nothing but its work in the main loop, no local memory, quick to compile.
 TEST(GpuMatrix, WholeProduct) {
-  for (GemmShape shape : {GemmShape{}, GemmShape{128, 256, 64, 3, 2, 4, false}, GemmShape{128, 256, 64, 3, 2, 4, true}}) {
+  for (GemmShape shape :
+       {GemmShape{}, GemmShape{128, 256, 64, 3, 2, 4, false}, GemmShape{128, 256, 64, 3, 2, 4, true}}) {
     GemmProgram g(shape);
     PtxResult first = compile_gpu(g.program()), r = compile_gpu(g.program());
     EXPECT_EQ(first.ptx, r.ptx);
@@ -244,9 +273,11 @@ TEST(GpuMatrix, WholeProduct) {
     EXPECT_GT(loop.copies, 0u);
     const size_t other = loop.instructions - loop.mma - loop.ldmatrix - loop.copies;
     EXPECT_LT(other, loop.mma + 5 * loop.copies) << r.ptx;
-    std::printf("%lldx%lldx%lld: loop %zu instructions, %zu mma, %zu ldmatrix, %zu copies; emit %.1f optimise %.1f codegen %.1f ms\n",
-                static_cast<long long>(shape.bm), static_cast<long long>(shape.bn), static_cast<long long>(shape.bk),
-                loop.instructions, loop.mma, loop.ldmatrix, loop.copies, r.emit_ms, r.optimise_ms, r.codegen_ms);
+    std::printf(
+        "%lldx%lldx%lld: loop %zu instructions, %zu mma, %zu ldmatrix, %zu copies; emit %.1f optimise %.1f "
+        "codegen %.1f ms\n",
+        static_cast<long long>(shape.bm), static_cast<long long>(shape.bn), static_cast<long long>(shape.bk),
+        loop.instructions, loop.mma, loop.ldmatrix, loop.copies, r.emit_ms, r.optimise_ms, r.codegen_ms);
     ASSEMBLES_OR_SKIP(g.program());
   }
 }

@@ -154,8 +154,8 @@ TEST(Compile, PlanOnlyStopsBehindPlanningForAnyTarget) {
   }
 }
 
-// A kernel whose first form relies on more than the program promises has a second one, in the same code.
-TEST(Compile, AGpuTargetGivesPtxWithEveryForm) {
+// A kernel whose form relies on more than the program promises has another one, made when it is asked for.
+TEST(Compile, AGpuTargetGivesPtx) {
   CompileOptions options;
   std::vector<std::string> dumped;
   options.dump = [&](std::string_view stage, std::string_view) { dumped.emplace_back(stage); };
@@ -165,29 +165,47 @@ TEST(Compile, AGpuTargetGivesPtxWithEveryForm) {
   EXPECT_EQ(stages_of(**a), (std::vector<std::string>{"plan", "lower", "verify", "generate", "generate.emit",
                                                       "generate.optimise", "generate.codegen"}));
   EXPECT_EQ(dumped, (std::vector<std::string>{"program", "schedule", "thread", "llvm", "llvm-opt", "ptx"}));
+  ASSERT_EQ((*a)->kernels.size(), 2u);
   ASSERT_EQ((*a)->forms.size(), 2u);
-  size_t next = 0;
   for (size_t k = 0; k < 2; ++k) {
-    const FormRange& range = (*a)->forms[k];
-    EXPECT_EQ(range.first, next);
-    ASSERT_EQ(range.count, 2u) << (*a)->program->kernels[k].name;
-    next += range.count;
-    EXPECT_EQ((*a)->kernels[range.first].name, (*a)->program->kernels[k].name);
-    EXPECT_FALSE((*a)->kernels[range.first].guards.empty());
-    EXPECT_EQ((*a)->kernels[range.first + 1].name, (*a)->program->kernels[k].name + "__v1");
-    EXPECT_TRUE((*a)->kernels[range.first + 1].guards.empty());
+    EXPECT_EQ((*a)->forms[k].first, k);
+    EXPECT_EQ((*a)->forms[k].count, 1u);
+    EXPECT_EQ((*a)->kernels[k].name, (*a)->program->kernels[k].name);
+    EXPECT_FALSE((*a)->kernels[k].guards.empty());
+    EXPECT_NE((*a)->ptx.find(".entry " + (*a)->kernels[k].name + "("), std::string::npos);
   }
-  ASSERT_EQ((*a)->kernels.size(), next);
-  for (const thread::ThreadProgram& k : (*a)->kernels)
-    EXPECT_NE((*a)->ptx.find(".entry " + k.name + "("), std::string::npos) << k.name;
   EXPECT_EQ((*a)->assembly, (*a)->ptx);
   EXPECT_EQ((*a)->host_code, nullptr);
+
+  ASSERT_NE((*a)->unguarded, nullptr);
+  auto unguarded = (*a)->unguarded->get();
+  ASSERT_TRUE(unguarded) << unguarded.error().to_text();
+  EXPECT_EQ((*unguarded)->unguarded, nullptr);
+  ASSERT_EQ((*unguarded)->kernels.size(), 2u);
+  for (const thread::ThreadProgram& k : (*unguarded)->kernels) EXPECT_TRUE(k.guards.empty()) << k.name;
+  EXPECT_NE((*unguarded)->ptx, (*a)->ptx);
+  EXPECT_EQ(*(*a)->unguarded->get(), *unguarded) << "compiled once";
+}
+
+// The simulator chooses among the forms of one artifact.
+TEST(Compile, ASimulatedTargetHasEveryFormAtOnce) {
+  auto a = compile(program(), target_named("sim:sm_90"), {});
+  ASSERT_TRUE(a) << a.error().to_text();
+  EXPECT_EQ((*a)->unguarded, nullptr);
+  ASSERT_EQ((*a)->forms.size(), 2u);
+  for (size_t k = 0; k < 2; ++k) {
+    const FormRange& range = (*a)->forms[k];
+    ASSERT_EQ(range.count, 2u);
+    EXPECT_FALSE((*a)->kernels[range.first].guards.empty());
+    EXPECT_TRUE((*a)->kernels[range.first + 1].guards.empty());
+    EXPECT_EQ((*a)->kernels[range.first + 1].name, (*a)->program->kernels[k].name + "__v1");
+  }
 }
 
 TEST(Compile, TheNameOfAFormIsNoKernels) {
   std::string text = kTwoKernels;
   text.replace(text.find("add_up"), 6, "scale__v1");
-  auto a = compile(program(text), target_named("sm_80"), {});
+  auto a = compile(program(text), target_named("sim:sm_80"), {});
   ASSERT_TRUE(a) << a.error().to_text();
   std::set<std::string> names;
   for (const thread::ThreadProgram& k : (*a)->kernels) EXPECT_TRUE(names.insert(k.name).second) << k.name;

@@ -263,11 +263,11 @@ kernel k grid (b: 1) threads 128 {
 TEST(InferLayouts, WhatRegistersCannotHoldIsInMemory) {
   Inferred k(kHeld);
   ASSERT_TRUE(k.error().diagnostics.empty()) << k.error().to_text();
-  for (const char* name : {"followed", "scalar", "small", "part"}) {
+  for (const char* name : {"followed", "scalar", "small", "scattered", "part"}) {
     EXPECT_TRUE(k.value(name).fragment) << name;
     EXPECT_FALSE(k.value(name).memory) << name;
   }
-  for (const char* name : {"turned", "scattered", "chosen"}) {
+  for (const char* name : {"turned", "chosen"}) {
     EXPECT_TRUE(k.value(name).memory) << name;
     EXPECT_FALSE(k.value(name).fragment) << name;
     const auto& notes = k.result().notes;

@@ -1,5 +1,6 @@
-// Matrix products, asynchronous copies and software pipelines on the simulator, against the interpreter: every type,
-// operand orientation and place, ragged sizes, trip counts around the number of stages, tiles that no instruction divides.
+// Matrix products, asynchronous copies and software pipelines on the simulator, against the interpreter:
+// every type, operand orientation and place, ragged sizes, trip counts around the number of stages, tiles
+// that no instruction divides.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -25,9 +26,10 @@ struct Case {
   const char* policy = "square";
   bool clear = false;  // C is dropped: the sum over the last block alone
   std::string name() const {
-    return std::string(types.a) + "_" + types.b + "_" + types.c + "_" + std::to_string(m) + "x" + std::to_string(n) + "x" +
-           std::to_string(k) + "_t" + std::to_string(threads) + "_s" + std::to_string(stages) + "_" +
-           (transpose_a ? "t" : "n") + (transpose_b ? "t" : "n") + "_" + policy + (clear ? "_clear" : "");
+    return std::string(types.a) + "_" + types.b + "_" + types.c + "_" + std::to_string(m) + "x" +
+           std::to_string(n) + "x" + std::to_string(k) + "_t" + std::to_string(threads) + "_s" +
+           std::to_string(stages) + "_" + (transpose_a ? "t" : "n") + (transpose_b ? "t" : "n") + "_" +
+           policy + (clear ? "_clear" : "");
   }
 };
 
@@ -35,23 +37,25 @@ std::string number(int64_t v) { return std::to_string(v); }
 
 std::string text_of(const Case& c) {
   const std::string m = number(c.m), n = number(c.n), k = number(c.k);
-  const std::string rows = "by * " + m + " :+ " + m, cols = "bx * " + n + " :+ " + n, depth = "ko * " + k + " :+ " + k;
+  const std::string rows = "by * " + m + " :+ " + m, cols = "bx * " + n + " :+ " + n,
+                    depth = "ko * " + k + " :+ " + k;
   const std::string zero = std::string(c.types.c) == "i32" ? "0i32" : std::string("0.0") + c.types.c;
   return "tl 1 program p dim m dim n dim k\n"
-         "tensor A: " + std::string(c.types.a) + (c.transpose_a ? "[k, m]" : "[m, k]") + " readonly\n" +
+         "tensor A: " +
+         std::string(c.types.a) + (c.transpose_a ? "[k, m]" : "[m, k]") + " readonly\n" +
          "tensor B: " + c.types.b + (c.transpose_b ? "[n, k]" : "[k, n]") + " readonly\n" +
-         "tensor D: " + c.types.c + "[m, n]\n" +
-         "kernel gemm grid (by: ceildiv(m, " + m + "), bx: ceildiv(n, " + n + ")) threads " + number(c.threads) + " {\n" +
-         "alloc As: shared " + c.types.a + (c.transpose_a ? "[" + k + ", " + m + "]" : "[" + m + ", " + k + "]") + "\n" +
-         "alloc Bs: shared " + c.types.b + (c.transpose_b ? "[" + n + ", " + k + "]" : "[" + k + ", " + n + "]") + "\n" +
-         "alloc acc: fragment " + c.types.c + "[" + m + ", " + n + "]\n" +
-         "fill acc, " + zero + "\n" +
-         "pipelined ko in 0 .. ceildiv(k, " + k + ") stages " + number(c.stages) + " {\n" +
-         "copy A[" + (c.transpose_a ? depth + ", " + rows : rows + ", " + depth) + "] -> As\n" +
-         "copy B[" + (c.transpose_b ? cols + ", " + depth : depth + ", " + cols) + "] -> Bs\n" +
-         "gemm As, Bs -> acc {" + (c.transpose_a ? "transpose_a, " : "") + (c.transpose_b ? "transpose_b, " : "") +
-         "policy=" + c.policy + (c.clear ? ", clear" : "") + "}\n}\n" +
-         "copy acc -> D[" + rows + ", " + cols + "]\n}\n";
+         "tensor D: " + c.types.c + "[m, n]\n" + "kernel gemm grid (by: ceildiv(m, " + m +
+         "), bx: ceildiv(n, " + n + ")) threads " + number(c.threads) + " {\n" + "alloc As: shared " +
+         c.types.a + (c.transpose_a ? "[" + k + ", " + m + "]" : "[" + m + ", " + k + "]") + "\n" +
+         "alloc Bs: shared " + c.types.b +
+         (c.transpose_b ? "[" + n + ", " + k + "]" : "[" + k + ", " + n + "]") + "\n" +
+         "alloc acc: fragment " + c.types.c + "[" + m + ", " + n + "]\n" + "fill acc, " + zero + "\n" +
+         "pipelined ko in 0 .. ceildiv(k, " + k + ") stages " + number(c.stages) + " {\n" + "copy A[" +
+         (c.transpose_a ? depth + ", " + rows : rows + ", " + depth) + "] -> As\n" + "copy B[" +
+         (c.transpose_b ? cols + ", " + depth : depth + ", " + cols) + "] -> Bs\n" + "gemm As, Bs -> acc {" +
+         (c.transpose_a ? "transpose_a, " : "") + (c.transpose_b ? "transpose_b, " : "") +
+         "policy=" + c.policy + (c.clear ? ", clear" : "") + "}\n}\n" + "copy acc -> D[" + rows + ", " +
+         cols + "]\n}\n";
 }
 
 ir::Program parse(const std::string& text) {
@@ -82,15 +86,20 @@ TEST_P(GpuGemm, ComputesWhatTheInterpreterDoes) {
   ASSERT_FALSE(HasFailure());
   bool aligned = false;
   for (int64_t trips : {0, 1, 2, 3, 5})
-    aligned = test::run_simulated(p, target, schedule, {c.m + 16, c.n + 16, trips * c.k - (trips > 1 ? std::min<int64_t>(16, c.k - 1) : 0)}, true) || aligned;
+    aligned =
+        test::run_simulated(
+            p, target, schedule,
+            {c.m + 16, c.n + 16, trips * c.k - (trips > 1 ? std::min<int64_t>(16, c.k - 1) : 0)}, true) ||
+        aligned;
   EXPECT_TRUE(aligned) << "no launch took the form with vectors";
   test::run_simulated(p, target, schedule, {c.m - 1, c.n + 3, 2 * c.k - 3}, false);
 }
 
 std::vector<Case> cases() {
   std::vector<Case> list;
-  const Types types[] = {{"f16", "f16", "f32"}, {"bf16", "bf16", "f32"}, {"f16", "f16", "f16"}, {"i8", "i8", "i32"},
-                         {"u8", "i8", "i32"},   {"f64", "f64", "f64"},   {"f32", "f32", "f32"}};
+  const Types types[] = {{"f16", "f16", "f32"}, {"bf16", "bf16", "f32"}, {"f16", "f16", "f16"},
+                         {"i8", "i8", "i32"},   {"u8", "i8", "i32"},     {"f64", "f64", "f64"},
+                         {"f32", "f32", "f32"}};
   for (const Types& t : types)
     for (bool ta : {false, true})
       for (bool tb : {false, true}) {
@@ -119,7 +128,8 @@ std::vector<Case> cases() {
   return list;
 }
 
-INSTANTIATE_TEST_SUITE_P(All, GpuGemm, ::testing::ValuesIn(cases()), [](const auto& info) { return info.param.name(); });
+INSTANTIATE_TEST_SUITE_P(All, GpuGemm, ::testing::ValuesIn(cases()),
+                         [](const auto& info) { return info.param.name(); });
 
 TEST(GpuGemm, TripCountsAroundTheStages) {
   const target::Target target = *target::find_target("sm_80");
@@ -128,7 +138,8 @@ TEST(GpuGemm, TripCountsAroundTheStages) {
     const ir::Program p = parse(text_of(c));
     const plan::Schedule schedule = plan_for(p, target);
     for (int64_t trips = 0; trips <= 7; ++trips)
-      EXPECT_TRUE(test::run_simulated(p, target, schedule, {32, 32, trips * 16}, true)) << stages << " " << trips;
+      EXPECT_TRUE(test::run_simulated(p, target, schedule, {32, 32, trips * 16}, true))
+          << stages << " " << trips;
   }
 }
 
@@ -141,8 +152,13 @@ TEST(GpuGemm, MatrixLoadsAreFreeOfBankConflicts) {
         for (int64_t k : {16, 32, 64, 96, 128}) {
           const bool bytes = std::string(type) == "i8";
           if (bytes && (ta || !tb || k == 16)) continue;  // 8-bit rows along m or n are read by elements
-          Case c{.types = {type, type, bytes ? "i32" : "f32"}, .m = 64, .n = 96, .k = k, .stages = 1,
-                 .transpose_a = ta, .transpose_b = tb};
+          Case c{.types = {type, type, bytes ? "i32" : "f32"},
+                 .m = 64,
+                 .n = 96,
+                 .k = k,
+                 .stages = 1,
+                 .transpose_a = ta,
+                 .transpose_b = tb};
           const ir::Program p = parse(text_of(c));
           const plan::Schedule schedule = plan_for(p, target);
           ASSERT_FALSE(HasFailure());
@@ -154,8 +170,9 @@ TEST(GpuGemm, MatrixLoadsAreFreeOfBankConflicts) {
               ++loads;
               EXPECT_EQ(a.transactions, a.least) << c.name() << " " << a.memory;
             }
-            if (a.action == "async copy" && a.space == thread::Space::shared)
+            if (a.action == "async copy" && a.space == thread::Space::shared) {
               EXPECT_EQ(a.transactions, a.least) << c.name() << " " << a.memory;
+            }
           }
           EXPECT_GT(loads, 0) << c.name();
         }
@@ -246,6 +263,55 @@ TEST(GpuGemm, ProgramsOfOtherTests) {
       EXPECT_TRUE(test::run_simulated(p, target, schedule, dims, false));
       ASSERT_FALSE(HasFailure());
     }
+  }
+}
+
+TEST(GpuGemm, OneTileTwice) {
+  for (const char* type : {"f16", "f32"}) {
+    const std::string t = type;
+    expect_simulated(("tl 1 program p tensor A: " + t +
+                      "[32, 32] readonly tensor D: f32[32, 32]\n"
+                      "kernel square grid (b: 1) threads 64 {\n"
+                      "alloc x: fragment " +
+                      t +
+                      "[32, 32]\n"
+                      "alloc s: shared " +
+                      t +
+                      "[32, 32]\n"
+                      "alloc acc: fragment f32[32, 32]\n"
+                      "copy A -> x\ncopy A -> s\ngemm x, x -> acc {clear}\ngemm s, s -> acc "
+                      "{transpose_b}\ncopy acc -> D\n}")
+                         .c_str(),
+                     {});
+  }
+}
+
+TEST(GpuReduce, APartOfAFragment) {
+  expect_simulated(R"(
+tl 1 program t
+tensor X: f32[32, 64] readonly
+tensor Y: f32[32]
+kernel k grid (b: 1) threads 128 {
+  alloc x: fragment f32[32, 64]
+  alloc r: fragment f32[32]
+  copy X -> x
+  reduce x[0 :+ 32, 8 :+ 16] -> r { axis = 1 }
+  copy r -> Y
+})",
+                   {});
+}
+
+TEST(GpuGemm, ThreadsAreChosenByRegisters) {
+  const target::Target target = *target::find_target("sm_80");
+  const std::pair<int64_t, int64_t> sizes[] = {{128, 128}, {128, 256}, {256, 256}};
+  const int64_t threads[] = {128, 256, 512};
+  for (size_t i = 0; i < 3; ++i) {
+    Case c{.m = sizes[i].first, .n = sizes[i].second, .threads = 128};
+    std::string text = text_of(c);
+    text.erase(text.find("threads 128 "), 12);
+    const plan::Schedule schedule = plan_for(parse(text), target);
+    ASSERT_FALSE(HasFailure());
+    EXPECT_EQ(schedule.kernels[0].threads, threads[i]);
   }
 }
 

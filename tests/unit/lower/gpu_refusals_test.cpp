@@ -46,22 +46,6 @@ TEST(GpuRefusals, RegistersChosenAtRunTime) {
   EXPECT_FALSE(d.hint.empty());
 }
 
-TEST(GpuRefusals, APartOfAFragmentIsReduced) {
-  const Diagnostic d = refusal(
-      "tl 1 program t\ntensor X: f32[32, 64] readonly\ntensor Y: f32[32]\nkernel k grid (b: 1) threads 128 {\n"
-      "  alloc x: fragment f32[32, 64]\n  alloc r: fragment f32[32]\n  copy X -> x\n"
-      "  reduce x[0 :+ 32, 8 :+ 16] -> r { axis = 1 }\n  copy r -> Y\n}\n",
-      [](plan::KernelSchedule& k) {
-        k.values[0].memory.reset();
-        k.values[0].fragment = layout::Fragment::row_major_vectors(std::vector<int64_t>{32, 64}, 128, 1);
-        k.ops[0].iteration = k.values[0].fragment;
-      });
-  EXPECT_EQ(d.code, DiagCode::target_unsupported);
-  EXPECT_EQ(d.op, "k/reduce#0");
-  EXPECT_NE(d.message.find("a part of fragment 'x'"), std::string::npos) << d.message;
-  EXPECT_NE(d.hint.find("shared"), std::string::npos) << d.hint;
-}
-
 TEST(GpuRefusals, AScheduleThatRunsAnOpWhereItsElementsAreNot) {
   const Diagnostic d = refusal(
       "tl 1 program t\ntensor X: f32[32, 64] readonly\ntensor Y: f32[32, 64]\nkernel k grid (b: 1) threads 128 {\n"

@@ -1,5 +1,5 @@
-// Planting and its verifier, on hand-made programs: what misses a barrier is found by the verifier, planting mends it,
-// and no barrier is planted that is not needed.
+// Planting and its verifier, on hand-made programs: what misses a barrier is found by the verifier, planting
+// mends it, and no barrier is planted that is not needed.
 #include "lower/plant_barriers.h"
 
 #include <gtest/gtest.h>
@@ -21,8 +21,8 @@ constexpr int64_t kThreads = 64;
 
 struct Maker {
   thread::ThreadProgram p;
-  ExprId t;       // thread
-  MemoryId reg;   // f32[8]
+  ExprId t;      // thread
+  MemoryId reg;  // f32[8]
   MemoryId tensor;
   ir::VarId n;
 
@@ -67,10 +67,15 @@ struct Maker {
   ExprId c(int64_t v) { return p.exprs.const_int(v); }
   ExprId add(ExprId a, int64_t b) { return p.exprs.add(a, b); }
   ExprId load(MemoryId m, ExprId i) { return p.exprs.load(m, ir::DType::f32, std::vector<ExprId>{i}); }
-  StmtId write(MemoryId m, ExprId i) { return p.add(thread::Store{m, i, load(reg, c(0)), ExprId()}, "write"); }
+  StmtId write(MemoryId m, ExprId i) {
+    return p.add(thread::Store{m, i, load(reg, c(0)), ExprId()}, "write");
+  }
   StmtId read(MemoryId m, ExprId i) { return p.add(thread::Store{reg, c(0), load(m, i), ExprId()}, "read"); }
-  StmtId copy(MemoryId m, ExprId i) { return p.add(thread::AsyncCopy{m, i, tensor, c(0), 4, ExprId()}, "copy"); }
-  StmtId loop(ExprId extent, const std::function<Block(ExprId)>& body, thread::LoopForm form = thread::LoopForm::serial) {
+  StmtId copy(MemoryId m, ExprId i) {
+    return p.add(thread::AsyncCopy{m, i, tensor, c(0), 4, ExprId()}, "copy");
+  }
+  StmtId loop(ExprId extent, const std::function<Block(ExprId)>& body,
+              thread::LoopForm form = thread::LoopForm::serial) {
     const ir::VarId v = p.add_var("i" + std::to_string(p.vars.size()), ir::VarKind::loop);
     Block inside = body(p.exprs.var(v));
     return p.add(thread::Loop{v, extent, form, inside}, "loop");
@@ -81,7 +86,8 @@ struct Maker {
       const auto& node = p.stmts[id.value].node;
       barriers += std::holds_alternative<thread::Barrier>(node);
       if (const auto* l = std::get_if<thread::Loop>(&node)) barriers += count(l->body);
-      if (const auto* x = std::get_if<thread::Branch>(&node)) barriers += count(x->then_body) + count(x->else_body);
+      if (const auto* x = std::get_if<thread::Branch>(&node))
+        barriers += count(x->then_body) + count(x->else_body);
     }
     return barriers;
   }
@@ -132,8 +138,10 @@ TEST(PlantBarriers, StraightCodeGetsTheFewest) {
   Maker m;
   MemoryId s = m.shared("s", 64), u = m.shared("u", 64);
   ExprId other = m.p.exprs.sub(m.c(63), m.t);
-  // s -> read needs one; u is written before that one and read behind it; the second write of s needs another.
-  m.p.body = {m.write(s, m.t), m.write(u, m.t), m.read(s, other), m.read(u, other), m.write(s, m.t), m.read(s, m.t)};
+  // s -> read needs one; u is written before that one and read behind it; the second write of s needs
+  // another.
+  m.p.body = {m.write(s, m.t),  m.write(u, m.t), m.read(s, other),
+              m.read(u, other), m.write(s, m.t), m.read(s, m.t)};
   EXPECT_EQ(m.plant(true), 2);
 }
 
@@ -178,18 +186,21 @@ TEST(PlantBarriers, ElementWiseNestsNeedNone) {
   Maker m;
   MemoryId s = m.shared("s", 512);
   auto at = [&](ExprId i) { return m.p.exprs.add(m.p.exprs.mul(i, 64), m.t); };
-  m.p.body = {m.loop(m.c(8), [&](ExprId i) { return Block{m.write(s, at(i))}; }, thread::LoopForm::unrolled),
-              m.loop(m.p.exprs.var(m.n), [&](ExprId) {
-                return Block{m.loop(m.c(8), [&](ExprId i) { return Block{m.read(s, at(i)), m.write(s, at(i))}; })};
-              })};
+  m.p.body = {
+      m.loop(
+          m.c(8), [&](ExprId i) { return Block{m.write(s, at(i))}; }, thread::LoopForm::unrolled),
+      m.loop(m.p.exprs.var(m.n), [&](ExprId) {
+        return Block{m.loop(m.c(8), [&](ExprId i) { return Block{m.read(s, at(i)), m.write(s, at(i))}; })};
+      })};
   EXPECT_EQ(m.plant(false), 0);
 }
 
 TEST(PlantBarriers, UniformBranchIsPassedByTheBarrierInFront) {
   Maker m;
   MemoryId s = m.shared("s", 64);
-  StmtId guarded = m.p.add(thread::Branch{m.p.exprs.lt(m.c(3), m.p.exprs.var(m.n)),
-                                          {m.read(s, m.p.exprs.sub(m.c(63), m.t))}, {}}, "if");
+  StmtId guarded = m.p.add(
+      thread::Branch{m.p.exprs.lt(m.c(3), m.p.exprs.var(m.n)), {m.read(s, m.p.exprs.sub(m.c(63), m.t))}, {}},
+      "if");
   m.p.body = {m.write(s, m.t), guarded};
   EXPECT_EQ(m.plant(true), 1);
   EXPECT_EQ(m.p.body.size(), 3u);
@@ -207,7 +218,8 @@ TEST(PlantBarriers, HazardInsideDivergentBranchIsRefused) {
   Maker m;
   MemoryId s = m.shared("s", 64);
   ExprId other = m.p.exprs.sub(m.c(31), m.t);
-  m.p.body = {m.p.add(thread::Branch{m.p.exprs.lt(m.t, m.c(32)), {m.write(s, m.t), m.read(s, other)}, {}}, "if")};
+  m.p.body = {
+      m.p.add(thread::Branch{m.p.exprs.lt(m.t, m.c(32)), {m.write(s, m.t), m.read(s, other)}, {}}, "if")};
   EXPECT_FALSE(plant_barriers(m.p));
 }
 
@@ -221,8 +233,10 @@ TEST(PlantBarriers, BarrierThatStandsThereIsUsed) {
 TEST(PlantBarriers, MatrixLoadsReachOtherLanes) {
   Maker m;
   MemoryId s = m.shared("s", 256);
-  m.p.body = {m.write(s, m.p.exprs.mul(m.t, 4)),
-              m.p.add(thread::LoadMatrix{m.reg, m.c(0), s, m.p.exprs.mul(m.p.exprs.floormod(m.t, m.c(32)), 4), 4}, "ld")};
+  m.p.body = {
+      m.write(s, m.p.exprs.mul(m.t, 4)),
+      m.p.add(thread::LoadMatrix{m.reg, m.c(0), s, m.p.exprs.mul(m.p.exprs.floormod(m.t, m.c(32)), 4), 4},
+              "ld")};
   EXPECT_EQ(m.plant(true), 1);
 }
 
@@ -242,11 +256,32 @@ TEST(PlantBarriers, CopyOfAnotherThreadTakesWaitAndBarrier) {
   EXPECT_EQ(m.waits(m.p.body), 1);
 }
 
+TEST(PlantBarriers, OneTensorWrittenByTwoOperations) {
+  Maker m;
+  thread::Memory g = m.p.memories[m.tensor.value];
+  g.name = "C";
+  g.read_only = false;
+  g.param = 2;
+  MemoryId c = m.p.add_memory(g);
+  m.p.params.push_back({thread::Param::Kind::tensor, "C", ir::DType::f32, ir::VarId(), c});
+  auto at = [&](ExprId i) { return m.p.exprs.add(m.p.exprs.mul(i, m.p.exprs.var(m.n)), m.t); };
+  auto store = [&](ExprId i, const char* op) {
+    return m.p.add(thread::Store{c, i, m.load(m.reg, m.c(0)), ExprId()}, op);
+  };
+  StmtId walk = m.loop(
+      m.c(4), [&](ExprId i) { return Block{store(at(i), "loop")}; }, thread::LoopForm::unrolled);
+  m.p.body = {walk, store(m.c(0), "second")};
+  m.shared("s", 4);
+  EXPECT_EQ(m.plant(false), 1);  // between the two, none within the walk of the first
+  EXPECT_EQ(m.p.body.size(), 3u);
+}
+
 TEST(PlantBarriers, ManyCopiesInALoopDoNotWaitForEachOther) {
   Maker m;
   MemoryId s = m.shared("s", 64 * 32);
   auto at = [&](ExprId i) { return m.p.exprs.add(m.p.exprs.mul(i, 64), m.t); };
-  m.p.body = {m.loop(m.c(32), [&](ExprId i) { return Block{m.copy(s, at(i))}; }, thread::LoopForm::unrolled),
+  m.p.body = {m.loop(
+                  m.c(32), [&](ExprId i) { return Block{m.copy(s, at(i))}; }, thread::LoopForm::unrolled),
               m.read(s, m.p.exprs.sub(m.c(63), m.t))};
   EXPECT_EQ(m.plant(true), 1);
   EXPECT_EQ(m.waits(m.p.body), 1);
@@ -258,7 +293,8 @@ void pipeline(Maker& m, int64_t stages, bool wait) {
   MemoryId s = m.shared("s", 64, stages);
   ExprId trips = e.var(m.n);
   for (int64_t k = 0; k + 1 < stages; ++k) {
-    m.p.body.push_back(m.p.add(thread::Branch{e.lt(m.c(k), trips), {m.copy(s, m.add(m.t, k * 64))}, {}}, "first"));
+    m.p.body.push_back(
+        m.p.add(thread::Branch{e.lt(m.c(k), trips), {m.copy(s, m.add(m.t, k * 64))}, {}}, "first"));
     m.p.body.push_back(m.p.add(thread::AsyncCommit{}, "first"));
   }
   m.p.body.push_back(m.loop(trips, [&](ExprId i) {
@@ -319,7 +355,8 @@ TEST(SyncVerify, SlotReadTooEarlyIsFound) {
 TEST(SyncVerify, SlotOverwrittenTooEarlyIsFound) {
   Maker m;
   ir::ExprPool& e = m.p.exprs;
-  // Writes slot (i + 1) % 2 behind the barrier that precedes the reads of slot i % 2, but reads it again after that.
+  // Writes slot (i + 1) % 2 behind the barrier that precedes the reads of slot i % 2, but reads it again
+  // after that.
   MemoryId s = m.shared("s", 64, 2);
   m.p.body = {m.loop(e.var(m.n), [&](ExprId i) {
     ExprId slot = e.mul(e.floormod(i, m.c(2)), 64), next = e.mul(e.floormod(m.add(i, 1), m.c(2)), 64);
@@ -332,7 +369,8 @@ TEST(SyncVerify, SlotOverwrittenTooEarlyIsFound) {
 TEST(SyncVerify, DivergentBarrierIsFound) {
   Maker m;
   m.shared("s", 64);
-  m.p.body = {m.p.add(thread::Branch{m.p.exprs.lt(m.t, m.c(32)), {m.p.add(thread::Barrier{}, "sync")}, {}}, "if")};
+  m.p.body = {
+      m.p.add(thread::Branch{m.p.exprs.lt(m.t, m.c(32)), {m.p.add(thread::Barrier{}, "sync")}, {}}, "if")};
   EXPECT_FALSE(thread::verify_synchronization(m.p).empty());
 }
 

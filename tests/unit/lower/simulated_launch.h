@@ -1,4 +1,5 @@
-// Launches on the simulator: a program lowered for a GPU target, run on random arguments, against the interpreter.
+// Launches on the simulator: a program lowered for a GPU target, run on random arguments, against the
+// interpreter.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -26,8 +27,8 @@ inline int64_t launch_value(const ir::ExprPool& e, ir::ExprId id, const std::map
   return ir::eval_binary(n.op, n.type, a, {ir::DType::i64, launch_value(e, n.b, vars), 0}).i;
 }
 
-// Slots and tensors of a launch; `dims`: dims and scalars in parameter order. Values are small, so that sums are exact
-// enough to compare.
+// Slots and tensors of a launch; `dims`: dims and scalars in parameter order. Values are small, so that sums
+// are exact enough to compare.
 struct LaunchArguments {
   std::vector<uint64_t> slots;
   std::vector<std::vector<std::byte>> tensors;  // by parameter; empty for others
@@ -53,7 +54,8 @@ struct LaunchArguments {
         for (ir::ExprId extent : b.shape) elements *= launch_value(p.exprs, extent, vars);
       else
         for (size_t d = 0; d < b.shape.size(); ++d)
-          elements += (launch_value(p.exprs, b.shape[d], vars) - 1) * launch_value(p.exprs, b.strides[d], vars);
+          elements +=
+              (launch_value(p.exprs, b.shape[d], vars) - 1) * launch_value(p.exprs, b.strides[d], vars);
       fill(b.type, elements, random);
       slots.push_back(std::bit_cast<uint64_t>(tensors.back().data()));
       extents.back() = {0, static_cast<int64_t>(tensors.back().size())};
@@ -65,7 +67,8 @@ struct LaunchArguments {
     const size_t bytes = static_cast<size_t>(ir::dtype_bytes(type));
     tensors.back().resize(static_cast<size_t>(elements) * bytes);
     for (int64_t i = 0; i < elements; ++i) {
-      ir::ScalarValue v{type, static_cast<int64_t>(random() % 17) - 8, (static_cast<int>(random() % 33) - 16) / 16.0};
+      ir::ScalarValue v{type, static_cast<int64_t>(random() % 17) - 8,
+                        (static_cast<int>(random() % 33) - 16) / 16.0};
       if (ir::is_bool(type)) v.i &= 1;
       if (type == ir::DType::u8) v.i += 8;
       const uint64_t bits = interp::value_to_bits(v);
@@ -106,18 +109,21 @@ inline void expect_equal(const ir::Program& p, const LaunchArguments& got, const
                             : g.i == w.i;
       if (same) continue;
       ++wrong;
-      ADD_FAILURE() << b.name << "[" << e << "] is " << (ir::is_float(b.type) ? g.f : static_cast<double>(g.i))
-                    << ", expected " << (ir::is_float(b.type) ? w.f : static_cast<double>(w.i));
+      ADD_FAILURE() << b.name << "[" << e << "] is "
+                    << (ir::is_float(b.type) ? g.f : static_cast<double>(g.i)) << ", expected "
+                    << (ir::is_float(b.type) ? w.f : static_cast<double>(w.i));
     }
   }
 }
 
 // One launch of all kernels; false when a form's guards do not hold for it.
 inline bool run_simulated(const ir::Program& p, const target::Target& target, const plan::Schedule& schedule,
-                          const std::vector<int64_t>& dims, bool assume_aligned, sim::Counters* counters = nullptr) {
+                          const std::vector<int64_t>& dims, bool assume_aligned,
+                          sim::Counters* counters = nullptr) {
   LaunchArguments got(p, dims, 7), want(p, dims, 7);
   for (size_t k = 0; k < p.kernels.size(); ++k) {
-    auto lowered = lower_kernel(p, static_cast<int>(k), schedule.kernels[k], target, {.assume_aligned = assume_aligned});
+    auto lowered =
+        lower_kernel(p, static_cast<int>(k), schedule.kernels[k], target, {.assume_aligned = assume_aligned});
     if (!lowered) {
       ADD_FAILURE() << lowered.error().to_text();
       return true;

@@ -153,10 +153,16 @@ TEST(GemmPlan, WarpGridsCoverTheTile) {
             }
             ASSERT_TRUE(planned) << what << planned.error().to_text();
             EXPECT_EQ(warps % (planned->warps_m * planned->warps_n), 0) << what;
-            if (policy == std::string("full_row")) EXPECT_EQ(planned->warps_n, 1) << what;
-            if (policy == std::string("full_col")) EXPECT_EQ(planned->warps_m, 1) << what;
+            if (policy == std::string("full_row")) {
+              EXPECT_EQ(planned->warps_n, 1) << what;
+            }
+            if (policy == std::string("full_col")) {
+              EXPECT_EQ(planned->warps_m, 1) << what;
+            }
             const int64_t copies = warps / (planned->warps_m * planned->warps_n);
-            if (divided && !planned->atom.starts_with("mma.")) EXPECT_EQ(copies, 1) << what;
+            if (divided && !planned->atom.starts_with("mma.")) {
+              EXPECT_EQ(copies, 1) << what;
+            }
             EXPECT_EQ(planned->c.shape(), (std::vector<int64_t>{m, n})) << what;
             EXPECT_EQ(planned->c.threads(), threads) << what;
             EXPECT_EQ(planned->c.registers() * threads, m * n * copies) << what;

@@ -24,7 +24,7 @@ TEST(SimCosts, SharedCostsAreThoseOfTheBankModel) {
     std::vector<int64_t> addresses(32);
     const int64_t stride = static_cast<int64_t>(random() % 66) * bytes, pattern = random() % 3;
     for (int l = 0; l < 32; ++l)
-      addresses[static_cast<size_t>(l)] = pattern == 0 ? l * stride
+      addresses[static_cast<size_t>(l)] = pattern == 0   ? l * stride
                                           : pattern == 1 ? static_cast<int64_t>(random() % 512) * bytes
                                                          : (l / 4 ^ l % 4) * stride + l % 2 * bytes;
     const AccessCost cost = shared_cost(addresses.data(), 0xffffffffu, bytes);
@@ -55,7 +55,8 @@ TEST(SimCounters, ConflictsOfAColumn) {
   for (const int64_t pitch : {32, 33}) {
     GpuProgram g(32);
     const MemoryId out = g.tensor("Out", DType::f32), tile = g.shared("Tile", DType::f32, 32 * pitch);
-    g.loop(g.i(32), LoopForm::serial, [&](E i) { g.store(tile, i * pitch + g.thread(), g.num(1, DType::f32)); });
+    g.loop(g.i(32), LoopForm::serial,
+           [&](E i) { g.store(tile, i * pitch + g.thread(), g.num(1, DType::f32)); });
     g.barrier();
     g.store(out, g.thread(), g.load(tile, g.thread() * pitch + 3));
     std::vector<float> v(32);
@@ -76,7 +77,8 @@ TEST(SimCounters, MatrixLoadsOfASwizzledTileHaveNoConflicts) {
   GemmData data(4 * 32);
   const SimResult r = run(g, data.arguments());
   for (const char* memory : {"As", "Bs"}) {
-    EXPECT_EQ(access(r, memory, "matrix load").transactions, access(r, memory, "matrix load").least) << memory;
+    EXPECT_EQ(access(r, memory, "matrix load").transactions, access(r, memory, "matrix load").least)
+        << memory;
     EXPECT_EQ(access(r, memory, "async copy").transactions, access(r, memory, "async copy").least) << memory;
     EXPECT_EQ(access(r, memory, "matrix load").requests, 4 * 4 * 8) << memory;
   }
@@ -88,7 +90,8 @@ TEST(SimCounters, MatrixLoadsOfASwizzledTileHaveNoConflicts) {
 TEST(SimCounters, WideAccessesAreCountedByParts) {
   GpuProgram g(32);
   const MemoryId in = g.tensor("In", DType::f64), out = g.tensor("Out", DType::f64);
-  g.loop(g.i(4), LoopForm::vectorized, [&](E v) { g.store(out, g.thread() * 4 + v, g.load(in, g.thread() * 4 + v)); });
+  g.loop(g.i(4), LoopForm::vectorized,
+         [&](E v) { g.store(out, g.thread() * 4 + v, g.load(in, g.thread() * 4 + v)); });
   alignas(16) static double x[128], y[128];
   Arguments a;
   for (double* t : {x, y}) a.slots.push_back(std::bit_cast<uint64_t>(t)), a.extents.push_back({0, sizeof x});
@@ -106,7 +109,8 @@ TEST(SimCounters, AreTheSameWhateverTheSchedule) {
     GemmData data(3 * 32);
     const SimResult r = run(g, data.arguments(), options);
     std::vector<int64_t> all = {r.counters.statements, r.counters.shared_bytes, r.counters.global_bytes};
-    for (const AccessCount& a : r.counters.accesses) all.insert(all.end(), {a.requests, a.transactions, a.least, a.bytes});
+    for (const AccessCount& a : r.counters.accesses)
+      all.insert(all.end(), {a.requests, a.transactions, a.least, a.bytes});
     if (first.empty()) first = all;
     EXPECT_EQ(all, first);
   });

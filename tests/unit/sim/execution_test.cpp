@@ -53,9 +53,8 @@ TEST(SimExecution, LoopsHaveTripCountsPerLane) {
   const MemoryId acc = g.registers("acc", DType::i64, 1);
   g.store(acc, g.i(0), g.i(0));
   g.loop(g.thread() / 3, LoopForm::serial, [&](E outer) {
-    g.loop(g.thread() % 3, LoopForm::serial, [&](E inner) {
-      g.store(acc, g.i(0), g.load(acc, g.i(0)) + outer * 10 + inner);
-    });
+    g.loop(g.thread() % 3, LoopForm::serial,
+           [&](E inner) { g.store(acc, g.i(0), g.load(acc, g.i(0)) + outer * 10 + inner); });
   });
   g.store(out, g.thread(), g.load(acc, g.i(0)));
   std::vector<int64_t> v(32);
@@ -138,13 +137,14 @@ TEST(SimExecution, ShufflesGiveTheValueOfAnotherLane) {
     const MemoryId r = g.registers("r", DType::i32, 1);
     using Mode = thread::Shuffle::Mode;
     const E source = butterfly ? g.i(5) : (g.lane() * 3) % 32;
-    g.add(thread::Shuffle{butterfly ? Mode::butterfly : Mode::indexed, r, g.i(0).id, cast(DType::i32, g.thread() * 2).id,
-                          source.id},
+    g.add(thread::Shuffle{butterfly ? Mode::butterfly : Mode::indexed, r, g.i(0).id,
+                          cast(DType::i32, g.thread() * 2).id, source.id},
           "shuffle");
     g.store(out, g.thread(), g.load(r, g.i(0)));
     std::vector<int32_t> v(64);
     EXPECT_EQ(texts(run(g, Arguments().tensor(v))), "");
-    for (int t = 0; t < 64; ++t) EXPECT_EQ(v[t], 2 * (t / 32 * 32 + (butterfly ? (t % 32) ^ 5 : t % 32 * 3 % 32)));
+    for (int t = 0; t < 64; ++t)
+      EXPECT_EQ(v[t], 2 * (t / 32 * 32 + (butterfly ? (t % 32) ^ 5 : t % 32 * 3 % 32)));
   }
 }
 
@@ -220,10 +220,12 @@ class Operand64 {
       static const double special[] = {0.0, -0.0, 1.0, -1.5, INFINITY, -INFINITY, NAN, 65504.0, 6e-8, 1e-40};
       const uint64_t kind = random_() % 4;
       c.f = kind == 0 ? special[random_() % std::size(special)]
-                      : std::ldexp(static_cast<double>(random_() % 200001) - 100000.0, static_cast<int>(random_() % 40) - 30);
+                      : std::ldexp(static_cast<double>(random_() % 200001) - 100000.0,
+                                   static_cast<int>(random_() % 40) - 30);
       c.f = ir::round_to(t, c.f);
     } else {
-      c.i = ir::wrap_to(t, random_() % 3 == 0 ? static_cast<int64_t>(random_()) : static_cast<int64_t>(random_() % 41) - 20);
+      c.i = ir::wrap_to(t, random_() % 3 == 0 ? static_cast<int64_t>(random_())
+                                              : static_cast<int64_t>(random_() % 41) - 20);
     }
     return c;
   }
@@ -238,11 +240,13 @@ void check_operator(ExprOp o, DType in, DType out, bool constant_operand) {
   const MemoryId ma = g.tensor("A", in), mb = g.tensor("B", in), mo = g.tensor("O", out);
   const E a = g.load(ma, g.thread());
   const E b = constant_operand ? g.num(8, in) : g.load(mb, g.thread());
-  const E value = ir::expr_arity(o) == 1 ? E{a.pool, o == ExprOp::cast ? a.pool->cast(out, a.id) : a.pool->unary(o, a.id)}
-                                         : op(o, a, b);
+  const E value = ir::expr_arity(o) == 1
+                      ? E{a.pool, o == ExprOp::cast ? a.pool->cast(out, a.id) : a.pool->unary(o, a.id)}
+                      : op(o, a, b);
   g.store(mo, g.thread(), value);
   std::vector<uint64_t> va(32), vb(32), vo(32);
-  Operand64 random(static_cast<uint64_t>(o) * 1000 + static_cast<uint64_t>(in) * 10 + static_cast<uint64_t>(out));
+  Operand64 random(static_cast<uint64_t>(o) * 1000 + static_cast<uint64_t>(in) * 10 +
+                   static_cast<uint64_t>(out));
   std::vector<Cell> ca(32), cb(32);
   for (int round = 0; round < 20; ++round) {
     for (int l = 0; l < 32; ++l) {
@@ -257,10 +261,12 @@ void check_operator(ExprOp o, DType in, DType out, bool constant_operand) {
       const auto scalar = [&](Cell c) {
         return ir::is_float(in) ? ir::ScalarValue{in, 0, c.f} : ir::ScalarValue{in, c.i, 0};
       };
-      const ir::ScalarValue expected = o == ExprOp::cast            ? ir::eval_cast(out, scalar(ca[l]))
-                                       : ir::expr_arity(o) == 1 ? ir::eval_unary(o, out, scalar(ca[l]))
-                                                                : ir::eval_binary(o, out, scalar(ca[l]), scalar(cb[l]));
-      const Cell got = decode_one(out, reinterpret_cast<const std::byte*>(vo.data()) + l * ir::dtype_bytes(out));
+      const ir::ScalarValue expected = o == ExprOp::cast ? ir::eval_cast(out, scalar(ca[l]))
+                                       : ir::expr_arity(o) == 1
+                                           ? ir::eval_unary(o, out, scalar(ca[l]))
+                                           : ir::eval_binary(o, out, scalar(ca[l]), scalar(cb[l]));
+      const Cell got =
+          decode_one(out, reinterpret_cast<const std::byte*>(vo.data()) + l * ir::dtype_bytes(out));
       if (ir::is_float(out)) {
         if (expected.f == expected.f)
           EXPECT_EQ(std::bit_cast<uint64_t>(got.f), std::bit_cast<uint64_t>(expected.f))
@@ -268,13 +274,14 @@ void check_operator(ExprOp o, DType in, DType out, bool constant_operand) {
         else
           EXPECT_NE(got.f, got.f);
       } else {
-        EXPECT_EQ(got.i, expected.i) << ir::expr_text(o) << " " << ir::dtype_name(in) << " " << ca[l].i << " " << cb[l].i;
+        EXPECT_EQ(got.i, expected.i) << ir::expr_text(o) << " " << ir::dtype_name(in) << " " << ca[l].i << " "
+                                     << cb[l].i;
       }
     }
   }
 }
 
-const std::vector<DType> kTypes = {DType::f16, DType::bf16, DType::f32, DType::f64, DType::i8,
+const std::vector<DType> kTypes = {DType::f16, DType::bf16, DType::f32, DType::f64,    DType::i8,
                                    DType::u8,  DType::i32,  DType::i64, DType::boolean};
 
 TEST(SimOperators, FollowTheScalarRules) {

@@ -1,41 +1,12 @@
-// Each kind of finding: a program that triggers exactly it, and a twin that differs in one thing and is clean.
-#include <numeric>
+// Findings about accesses: races, reads of nothing, bounds and alignment. Each kind has a program that
+// triggers exactly it, and a twin that differs in one thing and is clean.
+#include <fstream>
+#include <sstream>
 
-#include "gpu_program.h"
+#include "finding_checks.h"
 
 namespace tilegen::sim::test {
 namespace {
-
-// Runs under every schedule and expects one finding each time, the same one; returns the last.
-Finding expect_one(const GpuProgram& g, FindingKind kind, const std::function<Arguments()>& arguments) {
-  Finding last;
-  for_each_schedule([&](const SimOptions& options) {
-    const SimResult r = run(g, arguments(), options);
-    EXPECT_EQ(r.findings.size(), 1u) << texts(r);
-    if (r.findings.size() != 1) return;
-    EXPECT_STREQ(finding_name(r.findings[0].kind), finding_name(kind)) << texts(r);
-    last = r.findings[0];
-  });
-  return last;
-}
-
-void expect_clean(const GpuProgram& g, const std::function<Arguments()>& arguments) {
-  for_each_schedule([&](const SimOptions& options) { EXPECT_EQ(texts(run(g, arguments(), options)), ""); });
-}
-
-// Tensors of 1024 elements of 4 bytes that every run starts anew from.
-struct SimFindings : ::testing::Test {
-  std::vector<int32_t> x, y;
-  std::function<Arguments()> none = [] { return Arguments(); };
-  std::function<Arguments()> one = [this] { return refill(), Arguments().tensor(y); };
-  std::function<Arguments()> two = [this] { return refill(), Arguments().tensor(x).tensor(y); };
-  void refill() {
-    x.resize(1024), y.assign(1024, -1);
-    std::iota(x.begin(), x.end(), 0);
-  }
-};
-
-E as_i32(E e) { return cast(DType::i32, e); }
 
 // ---- races in shared memory
 
@@ -58,7 +29,8 @@ TEST_F(SimFindings, ReadOfWhatAnotherThreadWrites) {
     bool race = false;
     for (const Finding& f : r.findings) {
       race |= f.kind == FindingKind::data_race;
-      EXPECT_TRUE(f.kind == FindingKind::data_race || f.kind == FindingKind::uninitialised_read) << f.to_text();
+      EXPECT_TRUE(f.kind == FindingKind::data_race || f.kind == FindingKind::uninitialised_read)
+          << f.to_text();
     }
     EXPECT_TRUE(race) << texts(r);
   });
@@ -85,7 +57,8 @@ TEST_F(SimFindings, WriteOfWhatAnotherThreadReads) {
   EXPECT_EQ(f.thread + f.other_thread, 63);
   EXPECT_EQ(f.count, 64);
   EXPECT_NE(f.message.find("read of Tile at Tile["), std::string::npos) << f.message;
-  EXPECT_NE(f.message.find("is not ordered with the write of Tile by thread"), std::string::npos) << f.message;
+  EXPECT_NE(f.message.find("is not ordered with the write of Tile by thread"), std::string::npos)
+      << f.message;
 }
 
 TEST_F(SimFindings, EqualValuesWrittenTwiceAreARace) {
@@ -123,7 +96,8 @@ TEST_F(SimFindings, LanesOfAWarpRaceToo) {
 TEST_F(SimFindings, MatrixLoadsReadForTheWholeWarp) {
   const auto build = [](GpuProgram& g, bool barrier) {
     const MemoryId tile = g.shared("Tile", DType::f16, 256), r = g.registers("r", DType::f16, 8);
-    g.loop(g.i(8), LoopForm::vectorized, [&](E v) { g.store(tile, g.thread() * 8 + v, g.num(1, DType::f16)); });
+    g.loop(g.i(8), LoopForm::vectorized,
+           [&](E v) { g.store(tile, g.thread() * 8 + v, g.num(1, DType::f16)); });
     if (barrier) g.barrier();
     g.add(thread::LoadMatrix{r, g.i(0).id, tile, (g.thread() * 8).id, 4, false}, "ldmatrix");
   };
@@ -139,7 +113,8 @@ TEST_F(SimFindings, NamedBarriersOrderOnlyTheirWarps) {
   const auto build = [](GpuProgram& g, int64_t partner) {
     const MemoryId out = g.tensor("Out", DType::i32), tile = g.shared("Tile", DType::i32, 128);
     g.store(tile, g.thread(), as_i32(g.thread()));
-    g.branch(g.warp() < 2, [&] { g.barrier(1, 64); }, [&] { g.barrier(2, 64); });
+    g.branch(
+        g.warp() < 2, [&] { g.barrier(1, 64); }, [&] { g.barrier(2, 64); });
     g.store(out, g.thread(), g.load(tile, g.thread() ^ partner));
   };
   GpuProgram bad(128), good(128);
@@ -196,7 +171,8 @@ TEST_F(SimFindings, ReadOfWhatAnotherBlockWrites) {
   const auto build = [](GpuProgram& g, int64_t from) {
     const MemoryId in = g.tensor("In", DType::i32), out = g.tensor("Out", DType::i32);
     g.store(out, g.block() * 32 + g.thread(), g.load(in, g.thread()), "k/store");
-    g.store(in, g.i(512) + g.block() * 32 + g.thread(), g.load(out, g.i(from) + g.block() * 32 + g.thread()), "k/read");
+    g.store(in, g.i(512) + g.block() * 32 + g.thread(), g.load(out, g.i(from) + g.block() * 32 + g.thread()),
+            "k/read");
   };
   GpuProgram bad(32, 2), good(32, 2);
   build(bad, 32);
@@ -240,8 +216,10 @@ TEST_F(SimFindings, UnwrittenSharedMemory) {
   GpuProgram bad(64, 2), good(64);
   build(bad, 63);
   build(good, 64);
-  bad.p.stmts[bad.p.body.back().value].node =
-      thread::Store{MemoryId(size_t{0}), (bad.block() * 64 + bad.thread()).id, bad.load(MemoryId(size_t{1}), bad.thread()).id, {}};
+  bad.p.stmts[bad.p.body.back().value].node = thread::Store{MemoryId(size_t{0}),
+                                                            (bad.block() * 64 + bad.thread()).id,
+                                                            bad.load(MemoryId(size_t{1}), bad.thread()).id,
+                                                            {}};
   expect_clean(good, one);
   const Finding f = expect_one(bad, FindingKind::uninitialised_read, one);
   EXPECT_EQ(f.element, 63);
@@ -327,9 +305,8 @@ TEST_F(SimFindings, OutsideTheRegisters) {
 TEST_F(SimFindings, MisalignedWideAccess) {
   const auto build = [](GpuProgram& g, int64_t shift) {
     const MemoryId in = g.tensor("In", DType::i32), out = g.tensor("Out", DType::i32);
-    g.loop(g.i(4), LoopForm::vectorized, [&](E v) {
-      g.store(out, g.thread() * 4 + v, g.load(in, g.thread() * 4 + v + shift), "k/copy");
-    });
+    g.loop(g.i(4), LoopForm::vectorized,
+           [&](E v) { g.store(out, g.thread() * 4 + v, g.load(in, g.thread() * 4 + v + shift), "k/copy"); });
   };
   GpuProgram bad(32), good(32), scattered(32);
   build(bad, 2);
@@ -337,7 +314,8 @@ TEST_F(SimFindings, MisalignedWideAccess) {
   alignas(16) static int32_t aligned[2][1024];
   const auto arguments = [] {
     Arguments a;
-    for (auto& t : aligned) a.slots.push_back(std::bit_cast<uint64_t>(&t[0])), a.extents.push_back({0, sizeof t});
+    for (auto& t : aligned)
+      a.slots.push_back(std::bit_cast<uint64_t>(&t[0])), a.extents.push_back({0, sizeof t});
     return a;
   };
   expect_clean(good, arguments);
@@ -347,7 +325,8 @@ TEST_F(SimFindings, MisalignedWideAccess) {
   // Element by element nothing needs more than the element's alignment.
   const MemoryId in = scattered.tensor("In", DType::i32), out = scattered.tensor("Out", DType::i32);
   scattered.loop(scattered.i(4), LoopForm::vectorized, [&](E v) {
-    scattered.store(out, scattered.thread() * 4 + v, scattered.load(in, scattered.thread() * 4 + v * 1 + 2 + v));
+    scattered.store(out, scattered.thread() * 4 + v,
+                    scattered.load(in, scattered.thread() * 4 + v * 1 + 2 + v));
   });
   expect_clean(scattered, arguments);
 }
@@ -366,225 +345,37 @@ TEST_F(SimFindings, MisalignedMatrixRow) {
   expect_one(bad, FindingKind::misaligned, none);
 }
 
-// ---- async copies
-
-struct Pipeline {
-  int64_t pending = 0;
-  bool barrier = true, early_store = false, commit = true, aligned = true;
-};
-
-void pipeline(GpuProgram& g, const Pipeline& how) {
-  const MemoryId in = g.tensor("In", DType::i32), out = g.tensor("Out", DType::i32);
-  const MemoryId tile = g.shared("Tile", DType::i32, 512, 2);
-  for (int64_t s = 0; s < 2; ++s) {
-    g.copy_async(tile, g.i(s * 256) + g.thread() * 4, in, g.i(s * 256) + g.thread() * 4 + (how.aligned ? 0 : 1), 16, "k/copy#0");
-    if (how.commit) g.commit();
-  }
-  if (how.early_store) g.store(in, g.i(3) + g.thread() * 4, as_i32(g.thread()), "k/change");
-  g.wait(how.pending);
-  if (how.barrier) g.barrier();
-  g.store(out, g.thread(), g.load(tile, g.i(255) - g.thread()), "k/read");
-}
-
-struct SimAsync : SimFindings {
-  alignas(16) inline static int32_t memory[2][1024];
-  std::function<Arguments()> arguments = [] {
-    std::iota(memory[0], memory[0] + 1024, 0);
-    Arguments a;
-    for (auto& t : memory) a.slots.push_back(std::bit_cast<uint64_t>(&t[0])), a.extents.push_back({0, sizeof t});
-    return a;
-  };
-  Finding check(const Pipeline& how, FindingKind kind) {
-    GpuProgram g(64);
-    pipeline(g, how);
-    return expect_one(g, kind, arguments);
-  }
-};
-
-TEST_F(SimAsync, WaitedCopiesAreClean) {
-  GpuProgram g(64);
-  pipeline(g, {.pending = 1});  // the first group is all that is read
-  expect_clean(g, arguments);
-  for (int t = 0; t < 64; ++t) EXPECT_EQ(memory[1][t], 255 - t);
-}
-TEST_F(SimAsync, NotWaitedFor) {
-  const Finding f = check({.pending = 2}, FindingKind::async_not_waited);
-  EXPECT_EQ(f.site.op, "k/read");
-  EXPECT_EQ(f.other.op, "k/copy#0");
-  EXPECT_EQ(f.count, 64);
-}
-TEST_F(SimAsync, UncommittedCopiesAreInNoGroup) { check({.pending = 0, .commit = false}, FindingKind::async_not_waited); }
-TEST_F(SimAsync, AWaitOrdersOnlyItsThread) {
-  GpuProgram g(64);
-  pipeline(g, {.pending = 1, .barrier = false});
-  for_each_schedule([&](const SimOptions& options) {
-    const SimResult r = run(g, arguments(), options);
-    bool race = false;
-    for (const Finding& f : r.findings) race |= f.kind == FindingKind::data_race;
-    EXPECT_TRUE(race) << texts(r);  // or, where the reader came first, a copy that was not waited for
-  });
-}
-TEST_F(SimAsync, SourceChangedMeanwhile) {
-  const Finding f = check({.pending = 0, .early_store = true}, FindingKind::async_source_changed);
-  EXPECT_EQ(f.site.op, "k/change");
-}
-TEST_F(SimAsync, MisalignedSource) { EXPECT_EQ(check({.aligned = false}, FindingKind::misaligned).memory, "In"); }
-TEST_F(SimAsync, OverwrittenBeforeItLanded) {
-  const auto build = [](GpuProgram& g, bool wait) {
-    const MemoryId in = g.tensor("In", DType::i32), tile = g.shared("Tile", DType::i32, 128);
-    g.tensor("Out", DType::i32);
-    g.copy_async(tile, g.thread() * 4, in, g.thread() * 4, 16, "k/copy#0");
-    g.commit();
-    if (wait) g.wait(0);
-    g.store(tile, g.thread() * 4 + 1, g.num(0, DType::i32), "k/store");
-  };
-  GpuProgram bad(32), good(32);
-  build(bad, false);
-  build(good, true);
-  expect_clean(good, arguments);
-  EXPECT_EQ(expect_one(bad, FindingKind::async_not_waited, arguments).site.op, "k/store");
-}
-// When bytes arrive is free until the wait: a reader that does not wait sees one or the other.
-TEST_F(SimAsync, EarliestAndLatestDiffer) {
-  GpuProgram g(32);
-  const MemoryId in = g.tensor("In", DType::i32), out = g.tensor("Out", DType::i32), tile = g.shared("Tile", DType::i32, 128);
-  g.loop(g.i(4), LoopForm::vectorized, [&](E v) { g.store(tile, g.thread() * 4 + v, g.num(-7, DType::i32)); });
-  g.copy_async(tile, g.thread() * 4, in, g.thread() * 4, 16, "k/copy#0");
-  g.commit();
-  g.store(out, g.thread(), g.load(tile, g.thread() * 4), "k/read");
-  for (bool latest : {false, true}) {
-    SimOptions options;
-    options.async_latest = latest;
-    EXPECT_EQ(run(g, arguments(), options).findings.size(), 1u);
-    for (int t = 0; t < 32; ++t) EXPECT_EQ(memory[1][t], latest ? -7 : 4 * t);
-  }
-}
-TEST_F(SimAsync, PredicatedCopiesWriteZeros) {
-  GpuProgram g(32);
-  const MemoryId in = g.tensor("In", DType::i32), out = g.tensor("Out", DType::i32), tile = g.shared("Tile", DType::i32, 128);
-  g.add(thread::AsyncCopy{tile, (g.thread() * 4).id, in, (g.thread() * 100).id, 16, (g.thread() < 10).id}, "k/copy#0");
-  g.commit();
-  g.wait(0);
-  g.loop(g.i(4), LoopForm::vectorized, [&](E v) { g.store(out, g.thread() * 4 + v, g.load(tile, g.thread() * 4 + v)); });
-  expect_clean(g, arguments);
-  for (int i = 0; i < 128; ++i) EXPECT_EQ(memory[1][i], i / 4 < 10 ? i / 4 * 100 + i % 4 : 0);
-}
-
-// ---- barriers
-
-TEST_F(SimFindings, DivergentBarrier) {
-  const auto build = [](GpuProgram& g, E condition) { g.branch(condition, [&] { g.barrier(0, 0, false, "k/barrier"); }); };
-  GpuProgram bad(64), good(64);
-  build(bad, bad.lane() < 16);
-  build(good, good.lane() < 32);
-  expect_clean(good, none);
-  EXPECT_EQ(expect_one(bad, FindingKind::divergent_barrier, none).site.op, "k/barrier");
-}
-
-TEST_F(SimFindings, BarrierAbandonedByWarpsThatExit) {
-  const auto build = [](GpuProgram& g, int64_t warps) { g.branch(g.warp() < warps, [&] { g.barrier(0, 0, false, "k/barrier"); }); };
-  GpuProgram bad(96), good(96);
-  build(bad, 2);
-  build(good, 3);
-  expect_clean(good, none);
-  const Finding f = expect_one(bad, FindingKind::barrier_abandoned, none);
-  EXPECT_NE(f.message.find("warp 0 waits at barrier 0 (64 of 96 threads there)"), std::string::npos) << f.message;
-  EXPECT_NE(f.message.find("1 warp has exited"), std::string::npos) << f.message;
-}
-
-TEST_F(SimFindings, DifferentBarriersDeadlock) {
-  const auto build = [](GpuProgram& g, int other) {
-    g.branch(g.warp() < 1, [&] { g.barrier(1, 64, false, "k/one"); }, [&] { g.barrier(other, 64, false, "k/two"); });
-  };
-  GpuProgram bad(64), good(64);
-  build(bad, 2);
-  build(good, 1);
-  expect_clean(good, none);
-  const Finding f = expect_one(bad, FindingKind::deadlock, none);
-  EXPECT_EQ(f.site.op, "k/one");
-  EXPECT_EQ(f.other.op, "k/two");
-  EXPECT_NE(f.message.find("warp 1 waits at barrier 2 (32 of 64 threads there)"), std::string::npos) << f.message;
-}
-
-TEST_F(SimFindings, BarrierCountsDisagree) {
-  const auto build = [](GpuProgram& g, int64_t count) {
-    g.branch(g.warp() == 1, [&] { g.barrier(1, count, false, "k/one"); }, [&] { g.barrier(1, 96, false, "k/two"); });
-  };
-  GpuProgram bad(96), good(96);
-  build(bad, 64);
-  build(good, 96);
-  expect_clean(good, none);
-  for_each_schedule([&](const SimOptions& options) {
-    const SimResult r = run(bad, none(), options);
-    ASSERT_FALSE(r.findings.empty());
-    EXPECT_EQ(r.findings[0].kind, FindingKind::barrier_count) << texts(r);  // that one warp is left over follows from it
-    EXPECT_NE(r.findings[0].other.op, r.findings[0].site.op);
-  });
-}
-
-// ---- warp-wide instructions
-
-TEST_F(SimFindings, DivergentShuffle) {
-  const auto build = [](GpuProgram& g, E condition) {
-    const MemoryId r = g.registers("r", DType::i32, 1);
-    g.branch(condition, [&] {
-      g.add(thread::Shuffle{thread::Shuffle::Mode::butterfly, r, g.i(0).id, as_i32(g.thread()).id, g.i(1).id}, "k/shuffle");
-    });
-  };
-  GpuProgram bad(64), good(64);
-  build(bad, bad.lane() < 16);
-  build(good, good.warp() < 1);
-  expect_clean(good, none);
-  EXPECT_EQ(expect_one(bad, FindingKind::divergent_instruction, none).site.action, "shuffle");
-}
-
-TEST_F(SimFindings, ButterflyMasksDiffer) {
-  const auto build = [](GpuProgram& g, E mask) {
-    const MemoryId r = g.registers("r", DType::i32, 1);
-    g.add(thread::Shuffle{thread::Shuffle::Mode::butterfly, r, g.i(0).id, as_i32(g.thread()).id, mask.id}, "k/shuffle");
-  };
-  GpuProgram bad(64), good(64);
-  build(bad, bad.lane() / 16);
-  build(good, good.warp());
-  expect_clean(good, none);
-  expect_one(bad, FindingKind::divergent_operand, none);
-}
-
-TEST_F(SimFindings, EndlessWork) {
-  GpuProgram g(32);
-  const MemoryId r = g.registers("r", DType::i32, 1);
-  g.loop(g.i(100), LoopForm::serial, [&](E) { g.store(r, g.i(0), as_i32(g.thread())); });
-  SimOptions options;
-  options.max_statements = 1000;
-  EXPECT_EQ(texts(run(g, none(), options)), "");
-  options.max_statements = 100;
-  const SimResult r2 = run(g, none(), options);
-  ASSERT_EQ(r2.findings.size(), 1u);
-  EXPECT_EQ(r2.findings[0].kind, FindingKind::too_long);
-}
-
 // ---- the report
 
 TEST_F(SimFindings, ReportsAreBoundedAndLocated) {
   GpuProgram g(32);
   const MemoryId out = g.tensor("Out", DType::i32);
-  for (int k = 0; k < 10; ++k) g.store(out, g.thread() + 2000, as_i32(g.thread()), "k/store#" + std::to_string(k));
+  for (int k = 0; k < 10; ++k)
+    g.store(out, g.thread() + 2000, as_i32(g.thread()), "k/store#" + std::to_string(k));
   SimOptions options;
   options.max_findings = 4;
-  options.locate = [](const std::string& path) { return SourceLocation{"f.tl", static_cast<uint32_t>(path.back() - '0' + 10), 3}; };
+  options.locate = [](const std::string& path) {
+    return SourceLocation{"f.tl", static_cast<uint32_t>(path.back() - '0' + 10), 3};
+  };
   const SimResult r = run(g, one(), options);
   ASSERT_EQ(r.findings.size(), 4u);
   EXPECT_EQ(r.dropped, 6);
   EXPECT_EQ(r.findings[2].to_text(),
-            "f.tl:12:3: out_of_bounds: k/store#2: write of Out at Out[2000] by thread 0 of block 0: 1 element from there, but "
+            "f.tl:12:3: out_of_bounds: k/store#2: write of Out at Out[2000] by thread 0 of block 0: 1 "
+            "element from there, but "
             "the memory has 1024 (32 times)");
   EXPECT_EQ(r.findings[2].kernel, "kernel");
 }
 
-TEST_F(SimFindings, KindsHaveNamesAndSummaries) {
+TEST_F(SimFindings, EveryKindIsDocumented) {
+  std::stringstream page;
+  page << std::ifstream(TILEGEN_SOURCE_DIR "/docs/simulator.md").rdbuf();
   for (size_t k = 0; k < finding_kind_count(); ++k) {
-    EXPECT_STRNE(finding_name(static_cast<FindingKind>(k)), "");
-    EXPECT_STRNE(finding_summary(static_cast<FindingKind>(k)), "");
+    const auto kind = static_cast<FindingKind>(k);
+    EXPECT_NE(page.str().find(std::string("| `") + finding_name(kind) + "` |"), std::string::npos)
+        << finding_name(kind);
+    EXPECT_STRNE(finding_summary(kind), "");
+    EXPECT_STRNE(finding_hint(kind), "");
   }
 }
 

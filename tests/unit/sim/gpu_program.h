@@ -27,8 +27,8 @@ struct E {
 };
 inline E same(E a, int64_t b) { return {a.pool, a.pool->const_int(b, a.pool->type(a.id))}; }
 inline E op(ExprOp o, E a, E b) { return {a.pool, a.pool->binary(o, a.id, b.id)}; }
-#define TILEGEN_TEST_OPERATOR(symbol, name)                                            \
-  inline E operator symbol(E a, E b) { return op(ExprOp::name, a, b); }                \
+#define TILEGEN_TEST_OPERATOR(symbol, name)                             \
+  inline E operator symbol(E a, E b) { return op(ExprOp::name, a, b); } \
   inline E operator symbol(E a, int64_t b) { return op(ExprOp::name, a, same(a, b)); }
 TILEGEN_TEST_OPERATOR(+, add)
 TILEGEN_TEST_OPERATOR(-, sub)
@@ -76,16 +76,19 @@ struct GpuProgram {
     return {&p.exprs, p.exprs.var(v)};
   }
   // At `offset` of the arena; -1: behind what is there.
-  MemoryId shared(const std::string& name, DType t, int64_t elements, int64_t slots = 1, int64_t offset = -1) {
+  MemoryId shared(const std::string& name, DType t, int64_t elements, int64_t slots = 1,
+                  int64_t offset = -1) {
     thread::Memory m;
-    m.name = name, m.type = t, m.space = thread::Space::shared, m.elements = elements, m.alignment = 128, m.slots = slots;
+    m.name = name, m.type = t, m.space = thread::Space::shared, m.elements = elements, m.alignment = 128,
+    m.slots = slots;
     m.arena_offset = offset >= 0 ? offset : (p.arena_bytes + 127) / 128 * 128;
     p.arena_bytes = std::max(p.arena_bytes, m.arena_offset + elements * ir::dtype_bytes(t));
     return p.add_memory(m);
   }
   MemoryId registers(const std::string& name, DType t, int64_t elements) {
     thread::Memory m;
-    m.name = name, m.type = t, m.space = thread::Space::local, m.elements = elements, m.alignment = 16, m.in_registers = true;
+    m.name = name, m.type = t, m.space = thread::Space::local, m.elements = elements, m.alignment = 16,
+    m.in_registers = true;
     return p.add_memory(m);
   }
 
@@ -112,7 +115,8 @@ struct GpuProgram {
   void barrier(int id = 0, int64_t threads = 0, bool arrive = false, const std::string& origin = "barrier") {
     add(thread::Barrier{id, threads, arrive}, origin);
   }
-  void copy_async(MemoryId dst, E to, MemoryId src, E from, int bytes = 16, const std::string& origin = "copy") {
+  void copy_async(MemoryId dst, E to, MemoryId src, E from, int bytes = 16,
+                  const std::string& origin = "copy") {
     add(thread::AsyncCopy{dst, to.id, src, from.id, bytes, {}}, origin);
   }
   void commit() { add(thread::AsyncCommit{}, "commit"); }
@@ -126,7 +130,8 @@ struct GpuProgram {
     open.pop_back();
     add(std::move(loop), "loop");
   }
-  void branch(E condition, const std::function<void()>& then, const std::function<void()>& otherwise = nullptr) {
+  void branch(E condition, const std::function<void()>& then,
+              const std::function<void()>& otherwise = nullptr) {
     thread::Branch branch{condition.id, {}, {}};
     open.push_back(&branch.then_body);
     then();

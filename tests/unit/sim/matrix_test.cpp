@@ -18,15 +18,13 @@ void check_load_matrix(DType type, int count, bool transpose) {
   const int bytes = ir::dtype_bytes(type), per_row = 16 / bytes, per_lane = 4 / bytes;
   const MemoryId in = g.tensor("In", type), out = g.tensor("Out", type);
   const MemoryId tile = g.shared("Tile", type, 32 * per_row), r = g.registers("r", type, count * per_lane);
-  g.loop(g.i(per_row), LoopForm::serial, [&](E e) {
-    g.store(tile, g.thread() * per_row + e, g.load(in, g.thread() * per_row + e));
-  });
+  g.loop(g.i(per_row), LoopForm::serial,
+         [&](E e) { g.store(tile, g.thread() * per_row + e, g.load(in, g.thread() * per_row + e)); });
   g.barrier();
   const E row = g.lane() * 5 % 32;
   g.add(thread::LoadMatrix{r, g.i(0).id, tile, (row * per_row).id, count, transpose}, "ldmatrix");
-  g.loop(g.i(count * per_lane), LoopForm::unrolled, [&](E e) {
-    g.store(out, g.thread() * (count * per_lane) + e, g.load(r, e));
-  });
+  g.loop(g.i(count * per_lane), LoopForm::unrolled,
+         [&](E e) { g.store(out, g.thread() * (count * per_lane) + e, g.load(r, e)); });
   std::vector<uint8_t> x(512), y(128 * count);
   for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<uint8_t>((i * 37 + i / 50) % 120);
   EXPECT_EQ(texts(run(g, Arguments().tensor(x).tensor(y))), "");
@@ -37,7 +35,8 @@ void check_load_matrix(DType type, int count, bool transpose) {
         const int matrix_row = transpose ? 2 * (l % 4) + unit : l / 4;
         const int in_row = transpose ? 2 * (l / 4) + byte % 2 : 4 * (l % 4) + byte;
         const uint8_t expected = x[static_cast<size_t>(scattered_row(m, matrix_row) * 16 + in_row)];
-        EXPECT_EQ(y[static_cast<size_t>((l * count + m) * 4 + byte)], expected) << "lane " << l << " matrix " << m;
+        EXPECT_EQ(y[static_cast<size_t>((l * count + m) * 4 + byte)], expected)
+            << "lane " << l << " matrix " << m;
       }
 }
 
@@ -56,12 +55,14 @@ TEST(SimMatrix, StoresReverseLoads) {
     const MemoryId in = g.tensor("In", DType::f16), out = g.tensor("Out", DType::f16);
     const MemoryId from = g.shared("From", DType::f16, 256), to = g.shared("To", DType::f16, 256);
     const MemoryId r = g.registers("r", DType::f16, 8);
-    g.loop(g.i(8), LoopForm::vectorized, [&](E e) { g.store(from, g.thread() * 8 + e, g.load(in, g.thread() * 8 + e)); });
+    g.loop(g.i(8), LoopForm::vectorized,
+           [&](E e) { g.store(from, g.thread() * 8 + e, g.load(in, g.thread() * 8 + e)); });
     g.barrier();
     g.add(thread::LoadMatrix{r, g.i(0).id, from, (g.lane() * 8).id, 4, transpose}, "ldmatrix");
     g.add(thread::StoreMatrix{to, ((g.lane() ^ 3) * 8).id, r, g.i(0).id, 4, transpose}, "stmatrix");
     g.barrier();
-    g.loop(g.i(8), LoopForm::vectorized, [&](E e) { g.store(out, g.thread() * 8 + e, g.load(to, g.thread() * 8 + e)); });
+    g.loop(g.i(8), LoopForm::vectorized,
+           [&](E e) { g.store(out, g.thread() * 8 + e, g.load(to, g.thread() * 8 + e)); });
     std::vector<uint16_t> x(256), y(256);
     for (size_t i = 0; i < x.size(); ++i) x[i] = f16_bits(static_cast<double>(i));
     EXPECT_EQ(texts(run(g, Arguments().tensor(x).tensor(y))), "");
@@ -72,29 +73,37 @@ TEST(SimMatrix, StoresReverseLoads) {
 // Operands through the fragments into one instruction, against a plain triple loop on exact values.
 void check_atom(const target::MmaAtom& atom) {
   GpuProgram g(32);
-  const MemoryId a = g.tensor("A", atom.a), b = g.tensor("B", atom.b), c = g.tensor("C", atom.c), d = g.tensor("D", atom.c);
+  const MemoryId a = g.tensor("A", atom.a), b = g.tensor("B", atom.b), c = g.tensor("C", atom.c),
+                 d = g.tensor("D", atom.c);
   const auto registers = [](const layout::Fragment& f) { return f.registers(); };
-  const MemoryId ra = g.registers("ra", atom.a, registers(atom.a_layout)), rb = g.registers("rb", atom.b, registers(atom.b_layout)),
+  const MemoryId ra = g.registers("ra", atom.a, registers(atom.a_layout)),
+                 rb = g.registers("rb", atom.b, registers(atom.b_layout)),
                  rc = g.registers("rc", atom.c, registers(atom.c_layout));
   // Element [register * 32 + lane] of the arrays is what the lane holds.
   const auto fetch = [&](MemoryId to, MemoryId from, int64_t n) {
     g.loop(g.i(n), LoopForm::unrolled, [&](E u) { g.store(to, u, g.load(from, u * 32 + g.thread())); });
   };
-  fetch(ra, a, registers(atom.a_layout)), fetch(rb, b, registers(atom.b_layout)), fetch(rc, c, registers(atom.c_layout));
-  g.add(thread::WarpMma{atom.name, ra, rb, rc, g.i(0).id, g.i(0).id, g.i(0).id, static_cast<int>(registers(atom.a_layout)),
-                        static_cast<int>(registers(atom.b_layout)), static_cast<int>(registers(atom.c_layout))},
-        "mma");
-  g.loop(g.i(registers(atom.c_layout)), LoopForm::unrolled, [&](E u) { g.store(d, u * 32 + g.thread(), g.load(rc, u)); });
+  fetch(ra, a, registers(atom.a_layout)), fetch(rb, b, registers(atom.b_layout)),
+      fetch(rc, c, registers(atom.c_layout));
+  g.add(
+      thread::WarpMma{atom.name, ra, rb, rc, g.i(0).id, g.i(0).id, g.i(0).id,
+                      static_cast<int>(registers(atom.a_layout)), static_cast<int>(registers(atom.b_layout)),
+                      static_cast<int>(registers(atom.c_layout))},
+      "mma");
+  g.loop(g.i(registers(atom.c_layout)), LoopForm::unrolled,
+         [&](E u) { g.store(d, u * 32 + g.thread(), g.load(rc, u)); });
 
   std::mt19937 random(5);
   const auto matrix = [&](int rows, int columns, DType t, int spread) {
     std::vector<double> v(static_cast<size_t>(rows * columns));
     const bool is_unsigned = ir::dtype_kind(t) == ir::DTypeKind::unsigned_int;
-    for (double& x : v) x = static_cast<double>(static_cast<int>(random() % (2 * spread)) - (is_unsigned ? 0 : spread));
+    for (double& x : v)
+      x = static_cast<double>(static_cast<int>(random() % (2 * spread)) - (is_unsigned ? 0 : spread));
     return v;
   };
   const bool floating = ir::is_float(atom.c);
-  const std::vector<double> ma = matrix(atom.m, atom.k, atom.a, floating ? 8 : 128), mb = matrix(atom.k, atom.n, atom.b, floating ? 8 : 128),
+  const std::vector<double> ma = matrix(atom.m, atom.k, atom.a, floating ? 8 : 128),
+                            mb = matrix(atom.k, atom.n, atom.b, floating ? 8 : 128),
                             mc = matrix(atom.m, atom.n, atom.c, floating ? 64 : 1 << 30);
   const auto pack = [&](const layout::Fragment& f, DType t, const std::vector<double>& m) {
     std::vector<uint64_t> memory(static_cast<size_t>(f.registers()) * 32);
@@ -105,18 +114,20 @@ void check_atom(const target::MmaAtom& atom) {
         Cell cell;
         const double v = m[static_cast<size_t>(i * f.shape()[1] + j)];
         ir::is_float(t) ? void(cell.f = v) : void(cell.i = static_cast<int64_t>(v));
-        for (int64_t lane : f.holders(at)) encode_one(t, cell, bytes + (f.register_of(at) * 32 + lane) * ir::dtype_bytes(t));
+        for (int64_t lane : f.holders(at))
+          encode_one(t, cell, bytes + (f.register_of(at) * 32 + lane) * ir::dtype_bytes(t));
       }
     return memory;
   };
-  std::vector<uint64_t> va = pack(atom.a_layout, atom.a, ma), vb = pack(atom.b_layout, atom.b, mb), vc = pack(atom.c_layout, atom.c, mc),
-                        vd(vc.size());
+  std::vector<uint64_t> va = pack(atom.a_layout, atom.a, ma), vb = pack(atom.b_layout, atom.b, mb),
+                        vc = pack(atom.c_layout, atom.c, mc), vd(vc.size());
   EXPECT_EQ(texts(run(g, Arguments().tensor(va).tensor(vb).tensor(vc).tensor(vd))), "") << atom.name;
   std::vector<double> expected = mc;
   for (int i = 0; i < atom.m; ++i)
     for (int j = 0; j < atom.n; ++j) {
       double sum = mc[static_cast<size_t>(i * atom.n + j)];
-      for (int k = 0; k < atom.k; ++k) sum += ma[static_cast<size_t>(i * atom.k + k)] * mb[static_cast<size_t>(k * atom.n + j)];
+      for (int k = 0; k < atom.k; ++k)
+        sum += ma[static_cast<size_t>(i * atom.k + k)] * mb[static_cast<size_t>(k * atom.n + j)];
       expected[static_cast<size_t>(i * atom.n + j)] =
           floating ? sum : static_cast<double>(static_cast<int32_t>(static_cast<int64_t>(sum)));
     }
@@ -174,7 +185,8 @@ TEST(SimMatrix, OneStepOfABlockIsQuick) {
     for (int i = 0; i < 3; ++i) {
       const auto start = std::chrono::steady_clock::now();
       run(g, data.arguments(), options);
-      best = std::min(best, std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count());
+      best = std::min(
+          best, std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count());
     }
     return best;
   };

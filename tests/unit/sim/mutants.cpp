@@ -31,7 +31,7 @@ class Rebuild {
     } else if (ir::expr_arity(n.op) > 0) {
       const ExprId a = (*this)(n.a), b = (*this)(n.b), c = (*this)(n.c);
       if (a != n.a || b != n.b || c != n.c)
-        made = n.op == ExprOp::cast          ? pool_.cast(n.type, a)
+        made = n.op == ExprOp::cast        ? pool_.cast(n.type, a)
                : ir::expr_arity(n.op) == 1 ? pool_.unary(n.op, a)
                : ir::expr_arity(n.op) == 2 ? pool_.binary(n.op, a, b)
                                            : pool_.select(a, b, c);
@@ -52,12 +52,16 @@ struct Slot {
   thread::MemoryId memory;
 };
 std::vector<Slot> slots_of(thread::StmtNode& node) {
-  if (auto* s = std::get_if<thread::Store>(&node)) return {{&s->index, s->memory}, {&s->value, {}}, {&s->predicate, {}}};
+  if (auto* s = std::get_if<thread::Store>(&node))
+    return {{&s->index, s->memory}, {&s->value, {}}, {&s->predicate, {}}};
   if (auto* s = std::get_if<thread::AsyncCopy>(&node))
     return {{&s->dst_index, s->dst}, {&s->src_index, s->src}, {&s->predicate, {}}};
-  if (auto* s = std::get_if<thread::LoadMatrix>(&node)) return {{&s->dst_index, s->dst}, {&s->src_index, s->src}};
-  if (auto* s = std::get_if<thread::StoreMatrix>(&node)) return {{&s->dst_index, s->dst}, {&s->src_index, s->src}};
-  if (auto* s = std::get_if<thread::Shuffle>(&node)) return {{&s->dst_index, s->dst}, {&s->value, {}}, {&s->lane, {}}};
+  if (auto* s = std::get_if<thread::LoadMatrix>(&node))
+    return {{&s->dst_index, s->dst}, {&s->src_index, s->src}};
+  if (auto* s = std::get_if<thread::StoreMatrix>(&node))
+    return {{&s->dst_index, s->dst}, {&s->src_index, s->src}};
+  if (auto* s = std::get_if<thread::Shuffle>(&node))
+    return {{&s->dst_index, s->dst}, {&s->value, {}}, {&s->lane, {}}};
   if (auto* s = std::get_if<thread::Branch>(&node)) return {{&s->condition, {}}};
   if (auto* s = std::get_if<thread::Loop>(&node)) return {{&s->extent, {}}};
   return {};
@@ -106,7 +110,8 @@ class Mutator {
     return p_.stmts[id.value].origin + " (statement " + std::to_string(id.value) + ")";
   }
   void add(Mutation m, std::string where, ThreadProgram q) {
-    if (print_thread_program(q) != print_thread_program(p_)) list_.push_back({m, std::move(where), std::move(q)});
+    if (print_thread_program(q) != print_thread_program(p_))
+      list_.push_back({m, std::move(where), std::move(q)});
   }
 
   void remove(Mutation m, StmtId id) {
@@ -150,15 +155,19 @@ class Mutator {
   // Without the XOR of the index itself; and of the indices of loads of shared memory.
   void drop_swizzles(StmtId id) {
     ThreadProgram q = p_;
-    Rebuild plain(q.exprs, [&q](ExprId e) { return q.exprs[e].op == ExprOp::bit_xor ? q.exprs[e].a : ExprId(); });
-    const auto shared = [&](thread::MemoryId m) { return m.valid() && q.memory(m).space == thread::Space::shared; };
+    Rebuild plain(q.exprs,
+                  [&q](ExprId e) { return q.exprs[e].op == ExprOp::bit_xor ? q.exprs[e].a : ExprId(); });
+    const auto shared = [&](thread::MemoryId m) {
+      return m.valid() && q.memory(m).space == thread::Space::shared;
+    };
     Rebuild loads(q.exprs, [&](ExprId e) {
       if (q.exprs[e].op != ExprOp::load || !shared(q.exprs[e].object)) return ExprId();
       std::vector<ExprId> indices(q.exprs.indices(e).begin(), q.exprs.indices(e).end());
       indices[0] = plain(indices[0]);
       return q.exprs.load(q.exprs[e].object, q.exprs[e].type, indices);
     });
-    for (const Slot& s : slots_of(q.stmts[id.value].node)) *s.id = shared(s.memory) ? plain(*s.id) : loads(*s.id);
+    for (const Slot& s : slots_of(q.stmts[id.value].node))
+      *s.id = shared(s.memory) ? plain(*s.id) : loads(*s.id);
     add(Mutation::swizzle_dropped, place(id), std::move(q));
   }
 

@@ -12,7 +12,7 @@ namespace tilegen::sim::test {
 
 enum class Mutation : uint8_t {
   barrier_removed,
-  wait_weakened,      // one more group may be unfinished
+  wait_weakened,  // one more group may be unfinished
   commit_removed,
   slots_reduced,      // the last slot of a memory falls onto the first, for all accesses
   predicate_removed,  // of one store, load or async copy; or one branch is always taken
@@ -26,7 +26,8 @@ struct Mutant {
   thread::ThreadProgram program;
 };
 
-// Every mutant of `p`; programs that do not differ from it are left out. At most `limit` of each kind, spread evenly.
+// Every mutant of `p`; programs that do not differ from it are left out. At most `limit` of each kind, spread
+// evenly.
 std::vector<Mutant> mutants_of(const thread::ThreadProgram& p, size_t limit = 64);
 
 struct MutantReport {
@@ -45,6 +46,7 @@ struct MutantOutcome {
   std::vector<FindingKind> findings;
   bool values_differ = false;
 };
-MutantReport judge_mutants(const std::vector<Mutant>& mutants, const std::function<MutantOutcome(const thread::ThreadProgram&)>& run);
+MutantReport judge_mutants(const std::vector<Mutant>& mutants,
+                           const std::function<MutantOutcome(const thread::ThreadProgram&)>& run);
 
 }  // namespace tilegen::sim::test

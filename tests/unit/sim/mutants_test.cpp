@@ -24,8 +24,8 @@ TEST(SimMutants, AllMutantsOfAMatrixProductAreKilled) {
     });
     std::cout << report.to_text();
     EXPECT_EQ(report.survivors(), 0);
-    for (Mutation m : {Mutation::barrier_removed, Mutation::wait_weakened, Mutation::slots_reduced, Mutation::swizzle_dropped,
-                       Mutation::predicate_removed, Mutation::commit_removed}) {
+    for (Mutation m : {Mutation::barrier_removed, Mutation::wait_weakened, Mutation::slots_reduced,
+                       Mutation::swizzle_dropped, Mutation::predicate_removed, Mutation::commit_removed}) {
       ASSERT_EQ(report.rows.count(m), 1u) << mutation_name(m);
       EXPECT_GT(report.rows.at(m).mutants, 0) << mutation_name(m);
     }

@@ -1,4 +1,5 @@
-// The invariants of statements that only blocks of many threads have: each test breaks one and expects its report.
+// The invariants of statements that only blocks of many threads have: each test breaks one and expects its
+// report.
 #include <gtest/gtest.h>
 
 #include "thread/thread_program.h"
@@ -23,7 +24,8 @@ struct GpuVerifyTest : ::testing::Test {
   }
   MemoryId tensor(const char* name, DType type, bool read_only) {
     Memory m;
-    m.name = name, m.type = type, m.alignment = 16, m.read_only = read_only, m.param = static_cast<int>(p.params.size());
+    m.name = name, m.type = type, m.alignment = 16, m.read_only = read_only,
+    m.param = static_cast<int>(p.params.size());
     const MemoryId id = p.add_memory(m);
     p.params.push_back({Param::Kind::tensor, name, type, {}, id});
     return id;
@@ -37,7 +39,8 @@ struct GpuVerifyTest : ::testing::Test {
   }
   MemoryId registers(const char* name, DType type, int64_t elements) {
     Memory m;
-    m.name = name, m.space = Space::local, m.type = type, m.elements = elements, m.alignment = 16, m.in_registers = true;
+    m.name = name, m.space = Space::local, m.type = type, m.elements = elements, m.alignment = 16,
+    m.in_registers = true;
     return p.add_memory(m);
   }
 
@@ -48,8 +51,10 @@ struct GpuVerifyTest : ::testing::Test {
     p.block_vars = {p.add_var("b", VarKind::block_index)};
     p.grid = {c(4)};
     in = tensor("X", DType::f32, true), out = tensor("Y", DType::f32, false);
-    tile = shared("T", DType::f32, 256), other = shared("Q", DType::i32, 256), halves = shared("H", DType::f16, 512);
-    a = registers("a", DType::f16, 8), b = registers("b", DType::f16, 4), acc = registers("acc", DType::f32, 4);
+    tile = shared("T", DType::f32, 256), other = shared("Q", DType::i32, 256),
+    halves = shared("H", DType::f16, 512);
+    a = registers("a", DType::f16, 8), b = registers("b", DType::f16, 4),
+    acc = registers("acc", DType::f32, 4);
   }
   void append(StmtNode node) { p.body.push_back(p.add(std::move(node), "extra")); }
   void expect_clean() { EXPECT_EQ(verify_thread_program(p), std::vector<std::string>()); }

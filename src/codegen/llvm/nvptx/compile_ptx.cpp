@@ -10,7 +10,6 @@
 #include "codegen/llvm/machine_code.h"
 #include "codegen/llvm/nvptx/gpu_emitter.h"
 #include "codegen/llvm/optimise.h"
-#include "support/worker.h"
 
 namespace tilegen::codegen {
 namespace {
@@ -44,8 +43,8 @@ int least_ptx(const Architecture& architecture, Kernels kernels) {
   return ptx;
 }
 
-// Passes of LLVM's code generator that make these kernels slower: strength reduction of loops gives every shared address
-// of an unrolled body an induction variable of its own.
+// Passes of LLVM's code generator that make these kernels slower: strength reduction of loops gives every
+// shared address of an unrolled body an induction variable of its own.
 class PassChoice final : public llvm::OptPassGate {
  public:
   bool isEnabled() const override { return true; }
@@ -85,7 +84,8 @@ std::optional<Error> emit_module(Compile& c, Kernels kernels, int sm, const GpuC
   return options.verify ? invalid_module(*c.module, kernels) : std::nullopt;
 }
 
-std::optional<Error> generate(Compile& c, Kernels kernels, int sm, const GpuCodegenOptions& options, PtxResult& result) {
+std::optional<Error> generate(Compile& c, Kernels kernels, int sm, const GpuCodegenOptions& options,
+                              PtxResult& result) {
   Clock clock;
   collect_diagnostics(c.context, c.errors);
   c.context.setOptPassGate(c.passes);
@@ -108,7 +108,8 @@ std::optional<Error> generate(Compile& c, Kernels kernels, int sm, const GpuCode
 
 }  // namespace
 
-Expected<PtxResult> compile_ptx(Kernels kernels, const target::Target& target, const GpuCodegenOptions& options) {
+Expected<PtxResult> compile_ptx(Kernels kernels, const target::Target& target,
+                                const GpuCodegenOptions& options) {
   const Architecture* architecture = find_architecture(target);
   if (!architecture) return backend_error(names_of(kernels), "no PTX for target '" + target.cpu + "'");
   if (!options.symbols.empty() && options.symbols.size() != kernels.size())
@@ -116,18 +117,11 @@ Expected<PtxResult> compile_ptx(Kernels kernels, const target::Target& target, c
   auto machine = make_gpu_machine(target, least_ptx(*architecture, kernels));
   if (!machine) return machine.error();
   PtxResult result;
-  std::optional<Error> failure;
-  Checked ran = run_on_big_stack([&] {
-    auto* compile = new Compile;
-    compile->machine = std::move(*machine);
-    std::optional<std::string> fatal =
-        run_guarded([&] { failure = generate(*compile, kernels, architecture->sm, options, result); });
-    if (fatal)
-      failure = backend_error(names_of(kernels), "LLVM: " + *fatal);
-    else
-      delete compile;  // after a fatal error its objects are in no state to be destroyed
+  auto compile = std::make_unique<Compile>();
+  compile->machine = std::move(*machine);
+  auto failure = run_compile(std::move(compile), kernels, [&](Compile& c) {
+    return generate(c, kernels, architecture->sm, options, result);
   });
-  if (!ran) return ran.error();
   if (failure) return *failure;
   return result;
 }

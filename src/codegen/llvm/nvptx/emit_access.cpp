@@ -1,7 +1,7 @@
 // Loads and stores of global and shared memory, and of registers.
 //
-// A predicated access is one inline instruction under a predicate register: what it does not reach is not touched, and
-// the code stays in one block. Others are LLVM's, which may share and hoist them.
+// A predicated access is one inline instruction under a predicate register: what it does not reach is not
+// touched, and the code stays in one block. Others are LLVM's, which may share and hoist them.
 #include <llvm/IR/InlineAsm.h>
 
 #include "codegen/llvm/nvptx/gpu_emitter.h"
@@ -48,8 +48,8 @@ unsigned register_bits(const Shape& s) { return std::max(s.bits, 16u); }
 
 }  // namespace
 
-llvm::CallInst* GpuEmitter::assembly(llvm::Type* result, const llvm::Twine& text, const llvm::Twine& constraints,
-                                     llvm::ArrayRef<Value*> operands) {
+llvm::CallInst* GpuEmitter::assembly(llvm::Type* result, const llvm::Twine& text,
+                                     const llvm::Twine& constraints, llvm::ArrayRef<Value*> operands) {
   std::vector<llvm::Type*> types;
   for (Value* v : operands) types.push_back(v->getType());
   auto* type = llvm::FunctionType::get(result, types, false);
@@ -82,14 +82,18 @@ GpuEmitter::Values GpuEmitter::load_words(const Place& at, const Memory& m, int6
     constraints += std::string("=&") + register_class(s) + ",";
   }
   auto operand = [&](int i) { return "$" + std::to_string(s.count + i); };
-  text += "@" + operand(1) + " ld." + space_prefix(m.space) + type_suffix(s) + " " + register_list(0, s.count) + ", [" +
-          operand(0) + "+" + operand(2) + "]; }";
-  constraints += m.space == Space::shared ? "r,b,n,~{memory}" : "l,b,n,~{memory}";
+  text += "@" + operand(2) + " ld." + space_prefix(m.space) + type_suffix(s) + " " +
+          register_list(0, s.count) + ", [" + operand(0) + "+" + operand(1) + "]; }";
+  constraints += m.space == Space::shared ? "r,n,b,~{memory}" : "l,n,b,~{memory}";
   llvm::Type* word = b_.getIntNTy(register_bits(s));
   llvm::Type* type = word;
-  if (s.count > 1) type = llvm::StructType::get(context_, std::vector<llvm::Type*>(static_cast<size_t>(s.count), word));
-  Value* v = assembly(type, text, constraints, {at.pointer, condition, b_.getInt32(static_cast<uint32_t>(at.offset))});
-  for (int i = 0; i < s.count; ++i) words.push_back(s.count > 1 ? b_.CreateExtractValue(v, static_cast<unsigned>(i)) : v);
+  if (s.count > 1)
+    type = llvm::StructType::get(context_, std::vector<llvm::Type*>(static_cast<size_t>(s.count), word));
+  Values operands = address(at);
+  operands.push_back(condition);
+  Value* v = assembly(type, text, constraints, operands);
+  for (int i = 0; i < s.count; ++i)
+    words.push_back(s.count > 1 ? b_.CreateExtractValue(v, static_cast<unsigned>(i)) : v);
   if (s.bits < 16) words[0] = b_.CreateTrunc(words[0], b_.getIntNTy(s.bits));
   return words;
 }
@@ -100,7 +104,8 @@ void GpuEmitter::store_words(const Place& at, const Memory& m, int64_t bytes, Va
   if (!condition && !streaming) {
     Value* v = words[0];
     if (s.count > 1) {
-      v = llvm::PoisonValue::get(llvm::FixedVectorType::get(b_.getIntNTy(s.bits), static_cast<unsigned>(s.count)));
+      v = llvm::PoisonValue::get(
+          llvm::FixedVectorType::get(b_.getIntNTy(s.bits), static_cast<unsigned>(s.count)));
       for (int i = 0; i < s.count; ++i)
         v = b_.CreateInsertElement(v, words[static_cast<size_t>(i)], static_cast<uint64_t>(i));
     }
@@ -114,9 +119,9 @@ void GpuEmitter::store_words(const Place& at, const Memory& m, int64_t bytes, Va
     text = "@$" + std::to_string(2 + s.count) + " ";
     constraints += ",b";
   }
-  text += std::string("st.") + space_prefix(m.space) + (streaming ? ".cs" : "") + type_suffix(s) + " [$0+$1], " +
-          register_list(2, s.count) + ";";
-  Values operands{at.pointer, b_.getInt32(static_cast<uint32_t>(at.offset))};
+  text += std::string("st.") + space_prefix(m.space) + (streaming ? ".cs" : "") + type_suffix(s) +
+          " [$0+$1], " + register_list(2, s.count) + ";";
+  Values operands = address(at);
   operands.insert(operands.end(), words.begin(), words.end());
   if (condition) operands.push_back(condition);
   assembly(b_.getVoidTy(), text, constraints + ",~{memory}", operands);
@@ -130,7 +135,8 @@ int64_t part_bytes(int64_t bytes) { return std::min<int64_t>(bytes & -bytes, 16)
 }  // namespace
 
 // `count` elements from `at` on, held.
-GpuEmitter::Values GpuEmitter::load_wide(MemoryId memory, const Place& at, int64_t count, const Condition& condition) {
+GpuEmitter::Values GpuEmitter::load_wide(MemoryId memory, const Place& at, int64_t count,
+                                         const Condition& condition) {
   const Memory& m = program_.memory(memory);
   if (condition.never)
     return Values(static_cast<size_t>(count), llvm::Constant::getNullValue(held_type(context_, m.type)));
@@ -143,7 +149,8 @@ GpuEmitter::Values GpuEmitter::load_wide(MemoryId memory, const Place& at, int64
   return held;
 }
 
-void GpuEmitter::store_wide(const thread::Store& s, const Place& at, const Values& held, const Condition& condition) {
+void GpuEmitter::store_wide(const thread::Store& s, const Place& at, const Values& held,
+                            const Condition& condition) {
   if (condition.never) return;
   const Memory& m = program_.memory(s.memory);
   const int64_t size = ir::dtype_bytes(m.type), bytes = static_cast<int64_t>(held.size()) * size;
@@ -157,7 +164,8 @@ void GpuEmitter::store_wide(const thread::Store& s, const Place& at, const Value
       continue;
     }
     Value* plain = b_.CreateNot(streams);
-    store_words(here, m, part, words, condition.value ? b_.CreateAnd(condition.value, streams) : streams, true);
+    store_words(here, m, part, words, condition.value ? b_.CreateAnd(condition.value, streams) : streams,
+                true);
     store_words(here, m, part, words, condition.value ? b_.CreateAnd(condition.value, plain) : plain, false);
   }
 }
@@ -173,10 +181,12 @@ Value* GpuEmitter::load_element(MemoryId memory, ExprId index, const Condition& 
     return llvm::Constant::getNullValue(held_type(context_, m.type));
   }
   Value* v = registers_.get(memory, *at);
-  return condition.value ? b_.CreateSelect(condition.value, v, llvm::Constant::getNullValue(v->getType())) : v;
+  return condition.value ? b_.CreateSelect(condition.value, v, llvm::Constant::getNullValue(v->getType()))
+                         : v;
 }
 
-void GpuEmitter::store_element(const thread::Store& s, ExprId index, Value* held, const Condition& condition) {
+void GpuEmitter::store_element(const thread::Store& s, ExprId index, Value* held,
+                               const Condition& condition) {
   if (condition.never) return;
   const Memory& m = program_.memory(s.memory);
   if (!registers_.owns(s.memory)) return store_wide(s, place(s.memory, index), {held}, condition);
@@ -200,7 +210,8 @@ GpuEmitter::Emitted GpuEmitter::emit_load(ExprId e) {
   const ir::ExprNode n = exprs_[e];
   const ExprId index = exprs_.indices(e)[0];
   const ExprId predicate = exprs_.indices(e).size() > 1 ? exprs_.indices(e)[1] : ExprId();
-  if (lane_var_.valid() && !registers_.owns(n.object) && facts_.depends_on(index, lane_var_) && uniform(predicate)) {
+  if (lane_var_.valid() && !registers_.owns(n.object) && facts_.depends_on(index, lane_var_) &&
+      uniform(predicate)) {
     const Bound& lane = bound_[lane_var_.value];
     auto position = static_cast<size_t>(llvm::cast<llvm::ConstantInt>(lane.value)->getZExtValue());
     auto known = wide_loads_.find(e);
@@ -218,7 +229,7 @@ GpuEmitter::Emitted GpuEmitter::emit_load(ExprId e) {
 void GpuEmitter::emit_store(const thread::Store& s) {
   Condition c = condition(s.predicate);
   if (c.never) return;
-  store_element(s, s.index, value(s.value), c);
+  store_element(s, s.index, held_value(s.value), c);
 }
 
 // All lanes are computed before the first is stored.
@@ -232,7 +243,7 @@ void GpuEmitter::emit_vector_store(const thread::Store& s) {
     }
   };
   Values held;
-  each_lane([&](size_t) { held.push_back(value(s.value)); });
+  each_lane([&](size_t) { held.push_back(held_value(s.value)); });
   if (refused()) return;
   if (!registers_.owns(s.memory) && uniform(s.predicate))
     if (auto at = contiguous(s.memory, s.index)) return store_wide(s, *at, held, condition(s.predicate));

@@ -1,5 +1,5 @@
-// Addresses: the linear form of an index as a sum, what depends on outer scopes first, so that each loop adds only its
-// own part and constants become the offset of the instruction.
+// Addresses: the linear form of an index as a sum, what depends on outer scopes first, so that each loop adds
+// only its own part and constants become the offset of the instruction.
 #include <algorithm>
 #include <map>
 
@@ -21,7 +21,9 @@ namespace {
 
 constexpr Interval kI32{INT32_MIN, INT32_MAX};
 
-int64_t times(int64_t a, int64_t b) { return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b)); }
+int64_t times(int64_t a, int64_t b) {
+  return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
+}
 
 bool by_level(int a, int b) { return a < b; }
 
@@ -34,7 +36,8 @@ std::optional<int64_t> GpuEmitter::constant_index(ExprId e) {
 }
 
 // Products with a dim at one level share the multiplication: (128*by + ty) * n.
-void GpuEmitter::add_dim_products(const std::vector<std::pair<ExprId, Summand>>& products, std::vector<Summand>& out) {
+void GpuEmitter::add_dim_products(const std::vector<std::pair<ExprId, Summand>>& products,
+                                  std::vector<Summand>& out) {
   std::map<std::pair<ExprId, int>, std::vector<Summand>> groups;
   for (const auto& [dim, part] : products) groups[{dim, part.level}].push_back(part);
   for (const auto& [key, parts] : groups) {
@@ -43,7 +46,8 @@ void GpuEmitter::add_dim_products(const std::vector<std::pair<ExprId, Summand>>&
     Summand s;
     s.level = std::max(key.second, dim.level);
     s.range = arith::interval_mul(factor.range, facts_.range(key.first));
-    s.value = b_.CreateMul(resized(factor.value, 64, factor.range.lo >= 0), resized(dim.value, 64, key.first));
+    s.value =
+        b_.CreateMul(resized(factor.value, 64, factor.range.lo >= 0), resized(dim.value, 64, key.first));
     out.push_back(s);
   }
 }
@@ -58,8 +62,10 @@ std::vector<GpuEmitter::Summand> GpuEmitter::summands(const Affine& index, int64
     const ExprNode n = exprs_[atom];
     ExprId factor = atom, dim;
     if (n.op == ExprOp::mul && n.type == ir::DType::i64) {
-      if (facts_.is_dim(n.b)) factor = n.a, dim = n.b;
-      else if (facts_.is_dim(n.a)) factor = n.b, dim = n.a;
+      if (facts_.is_dim(n.b))
+        factor = n.a, dim = n.b;
+      else if (facts_.is_dim(n.a))
+        factor = n.b, dim = n.a;
     }
     Emitted v = emit_expr(factor);
     Summand s{v.value, times(coefficient, scale), v.level, facts_.range(factor)};
@@ -69,11 +75,14 @@ std::vector<GpuEmitter::Summand> GpuEmitter::summands(const Affine& index, int64
       continue;
     }
     if (known) s.range = Interval::point(known->getSExtValue());
-    if (dim.valid()) products.push_back({dim, s});
-    else out.push_back(s);
+    if (dim.valid())
+      products.push_back({dim, s});
+    else
+      out.push_back(s);
   }
   add_dim_products(products, out);
-  std::stable_sort(out.begin(), out.end(), [](const Summand& a, const Summand& b) { return by_level(a.level, b.level); });
+  std::stable_sort(out.begin(), out.end(),
+                   [](const Summand& a, const Summand& b) { return by_level(a.level, b.level); });
   out.push_back({b_.getInt64(static_cast<uint64_t>(constant)), 1, 0, Interval::point(constant)});
   return out;
 }
@@ -159,12 +168,20 @@ GpuEmitter::Place GpuEmitter::place(MemoryId memory, ExprId index) {
 Value* GpuEmitter::pointer(const Place& at) {
   if (at.offset == 0) return at.pointer;
   bool shared = at.pointer->getType()->getPointerAddressSpace() == 3;
-  Value* offset = shared ? b_.getInt32(static_cast<uint32_t>(at.offset)) : b_.getInt64(static_cast<uint64_t>(at.offset));
+  Value* offset =
+      shared ? b_.getInt32(static_cast<uint32_t>(at.offset)) : b_.getInt64(static_cast<uint64_t>(at.offset));
   return b_.CreateGEP(b_.getInt8Ty(), at.pointer, offset);
 }
 
+GpuEmitter::Values GpuEmitter::address(Place at) {
+  constexpr int64_t kLimit = 1 << 30;  // instructions have 32 bits for the offset
+  if (at.offset <= -kLimit || at.offset >= kLimit) at = {pointer(at), 0};
+  return {at.pointer, b_.getInt32(static_cast<uint32_t>(at.offset))};
+}
+
 bool GpuEmitter::uniform(ExprId e) {
-  return !e.valid() || !lane_var_.valid() || !facts_.depends_on(e, lane_var_) || !facts_.depends_on(facts_.simplified(e), lane_var_);
+  return !e.valid() || !lane_var_.valid() || !facts_.depends_on(e, lane_var_) ||
+         !facts_.depends_on(facts_.simplified(e), lane_var_);
 }
 
 std::optional<GpuEmitter::Place> GpuEmitter::contiguous(MemoryId memory, ExprId index) {

@@ -23,7 +23,8 @@ void GpuEmitter::emit_statement(const Stmt& s) {
   else if (std::holds_alternative<AsyncCommit>(s.node))
     b_.CreateIntrinsic(llvm::Intrinsic::nvvm_cp_async_commit_group, {}, {});
   else if (auto* wait = std::get_if<AsyncWait>(&s.node))
-    b_.CreateIntrinsic(llvm::Intrinsic::nvvm_cp_async_wait_group, {}, {b_.getInt32(static_cast<uint32_t>(wait->pending))});
+    b_.CreateIntrinsic(llvm::Intrinsic::nvvm_cp_async_wait_group, {},
+                       {b_.getInt32(static_cast<uint32_t>(wait->pending))});
   else if (auto* shuffle = std::get_if<Shuffle>(&s.node))
     emit_shuffle(*shuffle);
   else if (auto* load = std::get_if<LoadMatrix>(&s.node))
@@ -68,7 +69,8 @@ RegisterFile::Values GpuEmitter::merged(const RegisterFile::Values& a, llvm::Bas
 
 std::optional<GpuEmitter::Emitted> GpuEmitter::rotating_counter(const ir::ExprNode& n) {
   int64_t modulus = 0;
-  if (n.op != ir::ExprOp::floormod || !exprs_.is_const_int(n.b, &modulus) || modulus <= 1 || modulus > INT32_MAX)
+  if (n.op != ir::ExprOp::floormod || !exprs_.is_const_int(n.b, &modulus) || modulus <= 1 ||
+      modulus > INT32_MAX)
     return std::nullopt;
   const arith::Affine form = facts_.affine(n.a);
   if (form.terms.size() != 1 || form.terms.begin()->second != 1) return std::nullopt;

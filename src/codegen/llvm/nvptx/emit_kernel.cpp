@@ -13,8 +13,8 @@ using thread::Space;
 
 namespace {
 
-constexpr unsigned kGlobal = 1, kShared = 3;  // address spaces
-constexpr uint64_t kSharedAlignment = 1024;   // whole repeats of any swizzle
+constexpr unsigned kGlobal = 1, kShared = 3;           // address spaces
+constexpr uint64_t kSharedAlignment = 1024;            // whole repeats of any swizzle
 constexpr const char* kSharedName = "$shared_memory";  // no kernel is called that
 
 llvm::Align alignment_of(const Memory& m) {
@@ -40,6 +40,7 @@ std::optional<std::string> GpuEmitter::emit() {
   open_scope(true);
   bind_params();
   bind_launch_vars();
+  if (!refused()) emit_early_divisions();
   emit_body(program_.body);
   b_.CreateRetVoid();
   close_scope();
@@ -69,8 +70,9 @@ void GpuEmitter::create_function() {
   shared_ = module_.getGlobalVariable(kSharedName);
   if (shared_) return;
   auto* bytes = llvm::ArrayType::get(b_.getInt8Ty(), 0);
-  shared_ = new llvm::GlobalVariable(module_, bytes, /*isConstant=*/false, llvm::GlobalValue::ExternalLinkage, nullptr,
-                                     kSharedName, nullptr, llvm::GlobalValue::NotThreadLocal, kShared);
+  shared_ =
+      new llvm::GlobalVariable(module_, bytes, /*isConstant=*/false, llvm::GlobalValue::ExternalLinkage,
+                               nullptr, kSharedName, nullptr, llvm::GlobalValue::NotThreadLocal, kShared);
   shared_->setAlignment(llvm::Align(kSharedAlignment));
 }
 
@@ -109,7 +111,8 @@ Value* GpuEmitter::launch_register(llvm::Intrinsic::ID id, int64_t count) {
 
 void GpuEmitter::bind_launch_vars() {
   using namespace llvm::Intrinsic;
-  constexpr ID kBlock[] = {nvvm_read_ptx_sreg_ctaid_x, nvvm_read_ptx_sreg_ctaid_y, nvvm_read_ptx_sreg_ctaid_z};
+  constexpr ID kBlock[] = {nvvm_read_ptx_sreg_ctaid_x, nvvm_read_ptx_sreg_ctaid_y,
+                           nvvm_read_ptx_sreg_ctaid_z};
   const size_t n = program_.block_vars.size();
   if (n > std::size(kBlock)) return refuse("a grid of more than 3 extents");
   for (size_t i = 0; i < n; ++i) {

@@ -14,7 +14,8 @@ std::optional<int64_t> GpuEmitter::first_word(MemoryId memory, ir::ExprId index)
   auto at = constant_index(index);
   if (!at) return std::nullopt;
   if (*at % word_elements(m.type) == 0) return *at / word_elements(m.type);
-  refuse("a matrix operand that starts inside a register, at element " + std::to_string(*at) + " of '" + m.name + "'");
+  refuse("a matrix operand that starts inside a register, at element " + std::to_string(*at) + " of '" +
+         m.name + "'");
   return std::nullopt;
 }
 
@@ -43,7 +44,7 @@ void GpuEmitter::emit_store_matrix(const StoreMatrix& store) {
   std::string text = "stmatrix.sync.aligned.m8n8.x" + std::to_string(store.matrices);
   text += store.transpose ? ".trans.shared.b16 [$0+$1], {" : ".shared.b16 [$0+$1], {";
   std::string constraints = "r,n";
-  Values operands{to.pointer, b_.getInt32(static_cast<uint32_t>(to.offset))};
+  Values operands = address(to);
   for (int i = 0; i < store.matrices; ++i) {
     text += (i ? ", $" : "$") + std::to_string(2 + i);
     constraints += ",r";

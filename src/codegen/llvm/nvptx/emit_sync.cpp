@@ -32,8 +32,8 @@ void GpuEmitter::emit_async_copy(const AsyncCopy& copy) {
   std::string text = copy.bytes == 16 ? "cp.async.cg" : "cp.async.ca";
   std::string constraints = "r,n,l,n";
   text += ".shared.global [$0+$1], [$2+$3], " + std::to_string(copy.bytes);
-  Values operands{to.pointer, b_.getInt32(static_cast<uint32_t>(to.offset)), from.pointer,
-                  b_.getInt32(static_cast<uint32_t>(from.offset))};
+  Values operands = address(to);
+  for (Value* v : address(from)) operands.push_back(v);
   Value* bytes = b_.getInt32(static_cast<uint32_t>(copy.bytes));
   if (c.value || c.never) {
     text += ", $4";
@@ -49,7 +49,8 @@ void GpuEmitter::emit_shuffle(const Shuffle& shuffle) {
   if (ir::dtype_bytes(t) > 4) return refuse("a shuffle of 8-byte elements");
   Value* held = value(shuffle.value);
   llvm::Type* type = held->getType();
-  Value* bits = type->isFloatTy() ? b_.CreateBitCast(held, b_.getInt32Ty()) : b_.CreateZExt(held, b_.getInt32Ty());
+  Value* bits =
+      type->isFloatTy() ? b_.CreateBitCast(held, b_.getInt32Ty()) : b_.CreateZExt(held, b_.getInt32Ty());
   Value* lane = resized(value(shuffle.lane), 32, shuffle.lane);
   auto id = shuffle.mode == Shuffle::Mode::butterfly ? llvm::Intrinsic::nvvm_shfl_sync_bfly_i32
                                                      : llvm::Intrinsic::nvvm_shfl_sync_idx_i32;

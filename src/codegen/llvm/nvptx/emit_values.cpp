@@ -45,6 +45,11 @@ Value* GpuEmitter::resized(Value* v, unsigned bits, ExprId e) {
   return resized(v, bits, facts_.range(e).lo >= 0);
 }
 
+Value* GpuEmitter::held_value(ExprId e) {
+  Value* v = value(e);
+  return is_index(exprs_.type(e)) ? resized(v, 64, e) : v;
+}
+
 GpuEmitter::Emitted GpuEmitter::emit_expr(ExprId e) {
   if (auto known = memo_.find(e.value); known != memo_.end()) return known->second;
   Emitted r = compute_expr(e);
@@ -62,8 +67,10 @@ GpuEmitter::Emitted GpuEmitter::compute_expr(ExprId e) {
       return {constant(n), 0};
     case ExprOp::var:
       return emit_var(n, e);
-    case ExprOp::load:
-      return emit_load(e);
+    case ExprOp::load: {
+      Emitted v = emit_load(e);
+      return {is_index(n.type) ? resized(v.value, index_bits(e), e) : v.value, v.level};
+    }
     default:
       break;
   }
@@ -79,7 +86,8 @@ GpuEmitter::Emitted GpuEmitter::compute_expr(ExprId e) {
     Emitted a = emit_expr(n.a), b = emit_expr(n.b);
     bool division = n.op == ExprOp::floordiv || n.op == ExprOp::floormod;
     bool non_negative = division && facts_.range(n.a).lo >= 0 && facts_.range(n.b).lo >= 0;
-    return {ops_.binary(n.op, exprs_.type(n.a), n.type, a.value, b.value, non_negative), std::max(a.level, b.level)};
+    return {ops_.binary(n.op, exprs_.type(n.a), n.type, a.value, b.value, non_negative),
+            std::max(a.level, b.level)};
   }
   Emitted a = emit_expr(n.a), b = emit_expr(n.b), c = emit_expr(n.c);
   if (is_index(n.type)) {
@@ -104,7 +112,8 @@ GpuEmitter::Emitted GpuEmitter::emit_index_unary(const ExprNode& n, ExprId e) {
   DType from = exprs_.type(n.a), to = n.type;
   if (n.op == ExprOp::cast) {
     if (is_index(from) && a.value->getType()->isIntegerTy(32)) from = DType::i32;
-    if (is_index(to) && ir::is_float(from)) return {resized(ops_.unary(n.op, from, to, a.value), index_bits(e), e), a.level};
+    if (is_index(to) && ir::is_float(from))
+      return {resized(ops_.unary(n.op, from, to, a.value), index_bits(e), e), a.level};
     if (is_index(to) && index_bits(e) == 32) to = DType::i32;
     return {ops_.unary(n.op, from, to, a.value), a.level};
   }
@@ -122,29 +131,52 @@ GpuEmitter::Emitted GpuEmitter::emit_index_binary(const ExprNode& n, ExprId e) {
   auto* x = llvm::dyn_cast<llvm::ConstantInt>(a.value);
   auto* y = llvm::dyn_cast<llvm::ConstantInt>(b.value);
   if (x && y) {
-    ir::ScalarValue v = ir::eval_binary(n.op, n.type, {DType::i64, x->getSExtValue(), 0}, {DType::i64, y->getSExtValue(), 0});
+    ir::ScalarValue v =
+        ir::eval_binary(n.op, n.type, {DType::i64, x->getSExtValue(), 0}, {DType::i64, y->getSExtValue(), 0});
     if (!is_index(n.type)) return {b_.getInt1(v.i != 0), level};
     return {llvm::ConstantInt::getSigned(b_.getIntNTy(index_bits(e)), v.i), level};
   }
   return {index_operation(n, e, a.value, b.value), level};
 }
 
+// A wide divisor of a narrow value that is never negative may be cut to 31 bits and a sign: the quotient
+// stays.
+Value* GpuEmitter::divided_narrow(const ExprNode& n, ExprId e, Value* a, Value* b) {
+  const Interval rb = facts_.range(n.b);
+  const bool non_negative = rb.lo >= 0, non_zero = !rb.contains(0);
+  Value* cut = b;
+  if (rb.hi > INT32_MAX)
+    cut = b_.CreateSelect(b_.CreateICmpSGT(cut, b_.getInt64(INT32_MAX)), b_.getInt64(INT32_MAX), cut);
+  if (rb.lo < -INT32_MAX)
+    cut = b_.CreateSelect(b_.CreateICmpSLT(cut, b_.getInt64(-INT32_MAX)), b_.getInt64(-INT32_MAX), cut);
+  cut = b_.CreateTrunc(cut, b_.getInt32Ty());
+  if (non_negative || n.op == ExprOp::floordiv)
+    return resized(ops_.division(n.op, DType::i32, a, cut, non_negative, non_zero), index_bits(e), e);
+  Value* q = ops_.division(ExprOp::floordiv, DType::i32, a, cut, false, non_zero);
+  Value* r = b_.CreateSub(resized(a, 64, true), b_.CreateMul(resized(q, 64, false), b));
+  if (!non_zero) r = b_.CreateSelect(b_.CreateICmpEQ(b, b_.getInt64(0)), b_.getInt64(0), r);
+  return resized(r, index_bits(e), e);
+}
+
 Value* GpuEmitter::index_operation(const ExprNode& n, ExprId e, Value* a, Value* b) {
   if (is_modular(n.op)) return modular(n, e, a, b);
   const Interval ra = facts_.range(n.a), rb = facts_.range(n.b);
+  const bool division = n.op == ExprOp::floordiv || n.op == ExprOp::floormod;
+  if (division && ra.within({0, INT32_MAX - 1}) && !facts_.narrow(n.b)) return divided_narrow(n, e, a, b);
   bool narrow = facts_.narrow(n.a) && facts_.narrow(n.b);
   if (is_index(n.type)) narrow = narrow && facts_.narrow(e);
   const bool shift = n.op == ExprOp::shl || n.op == ExprOp::shr;
   if (shift) narrow = narrow && rb.within({0, 31});
   bool non_negative = ra.lo >= 0 && rb.lo >= 0;
-  if (n.op == ExprOp::floormod && index_bits(e) == 32 && rb.is_point() && rb.lo > 0 && (rb.lo & (rb.lo - 1)) == 0)
+  if (n.op == ExprOp::floormod && index_bits(e) == 32 && rb.is_point() && rb.lo > 0 &&
+      (rb.lo & (rb.lo - 1)) == 0)
     narrow = true;  // a mask of low bits
   unsigned bits = narrow ? 32 : 64;
   DType type = narrow ? DType::i32 : DType::i64;
   a = resized(a, bits, n.a);
   b = resized(b, bits, n.b);
   Value* v = nullptr;
-  if (n.op == ExprOp::floordiv || n.op == ExprOp::floormod)
+  if (division)
     v = ops_.division(n.op, type, a, b, non_negative, !rb.contains(0));
   else if (shift && rb.within({0, static_cast<int64_t>(bits) - 1}))
     v = n.op == ExprOp::shl ? b_.CreateShl(a, b) : ra.lo >= 0 ? b_.CreateLShr(a, b) : b_.CreateAShr(a, b);
@@ -156,7 +188,8 @@ Value* GpuEmitter::index_operation(const ExprNode& n, ExprId e, Value* a, Value*
 Value* GpuEmitter::modular(const ExprNode& n, ExprId e, Value* a, Value* b) {
   unsigned bits = index_bits(e);
   const Interval ra = facts_.range(n.a), rb = facts_.range(n.b);
-  const bool exact = bits == 32 && ra.within(kI32) && rb.within(kI32) && exact_range(n.op, ra, rb).within(kI32);
+  const bool exact =
+      bits == 32 && ra.within(kI32) && rb.within(kI32) && exact_range(n.op, ra, rb).within(kI32);
   const bool unsigned_too = exact && ra.lo >= 0 && rb.lo >= 0 && n.op != ExprOp::sub;
   a = resized(a, bits, n.a);
   b = resized(b, bits, n.b);

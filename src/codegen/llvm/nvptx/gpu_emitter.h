@@ -1,12 +1,14 @@
 // One thread program of a GPU block -> one LLVM kernel for NVPTX.
 //
-// Everything is scalar: a `vectorized` loop is emitted element by element, with its contiguous loads and stores as wide
-// accesses (emit_access.cpp). Local memories are SSA values (register_file.h). An i64 expression whose range fits i32 is
-// emitted in 32 bits; addresses are sums ordered by what they depend on, so that loops keep only their own part
-// (emit_address.cpp). Accesses under a predicate are predicated instructions, so that code stays in one block.
+// Everything is scalar: a `vectorized` loop is emitted element by element, with its contiguous loads and
+// stores as wide accesses (emit_access.cpp). Local memories are SSA values (register_file.h). An i64
+// expression whose range fits i32 is emitted in 32 bits; addresses are sums ordered by what they depend on,
+// so that loops keep only their own part (emit_address.cpp). Accesses under a predicate are predicated
+// instructions, so that code stays in one block.
 #pragma once
 
 #include <array>
+#include <set>
 #include <unordered_map>
 
 #include "codegen/llvm/nvptx/index_facts.h"
@@ -63,6 +65,12 @@ class GpuEmitter : private ProgramEmitter {
   void bind_params();
   void bind_launch_vars();
   llvm::Value* launch_register(llvm::Intrinsic::ID id, int64_t count);
+  // Divisions by dims that depend on the launch alone, before branches and loops could repeat them
+  // (emit_early.cpp).
+  void emit_early_divisions();
+  void collect_early(const thread::Block& body, std::set<ir::ExprId>& divisions);
+  void collect_divisions(ir::ExprId e, std::set<ir::ExprId>& divisions,
+                         std::unordered_map<ir::ExprId, bool>& known);
 
   // statements (emit_control.cpp, emit_sync.cpp, emit_matrix.cpp)
   void emit_statement(const thread::Stmt& s) override;
@@ -71,8 +79,8 @@ class GpuEmitter : private ProgramEmitter {
   void emit_branch(const thread::Branch& branch) override;
   std::optional<Emitted> rotating_counter(const ir::ExprNode& n);
   void advance_counters(const OpenLoop& loop);
-  RegisterFile::Values merged(const RegisterFile::Values& a, llvm::BasicBlock* from_a, const RegisterFile::Values& b,
-                              llvm::BasicBlock* from_b);
+  RegisterFile::Values merged(const RegisterFile::Values& a, llvm::BasicBlock* from_a,
+                              const RegisterFile::Values& b, llvm::BasicBlock* from_b);
   void emit_store(const thread::Store& store);
   void emit_vector_store(const thread::Store& store);
   void emit_barrier(const thread::Barrier& barrier);
@@ -89,21 +97,26 @@ class GpuEmitter : private ProgramEmitter {
   // memory (emit_access.cpp, emit_address.cpp)
   Emitted emit_load(ir::ExprId e);
   Values load_wide(thread::MemoryId memory, const Place& at, int64_t count, const Condition& condition);
-  void store_wide(const thread::Store& store, const Place& at, const Values& held, const Condition& condition);
+  void store_wide(const thread::Store& store, const Place& at, const Values& held,
+                  const Condition& condition);
   llvm::Value* load_element(thread::MemoryId memory, ir::ExprId index, const Condition& condition);
-  void store_element(const thread::Store& store, ir::ExprId index, llvm::Value* held, const Condition& condition);
+  void store_element(const thread::Store& store, ir::ExprId index, llvm::Value* held,
+                     const Condition& condition);
   Values load_words(const Place& at, const thread::Memory& m, int64_t bytes, llvm::Value* condition);
-  void store_words(const Place& at, const thread::Memory& m, int64_t bytes, Values words, llvm::Value* condition,
-                   bool streaming);
+  void store_words(const Place& at, const thread::Memory& m, int64_t bytes, Values words,
+                   llvm::Value* condition, bool streaming);
   Condition condition(ir::ExprId predicate);  // of no predicate: always
-  bool uniform(ir::ExprId e);  // the same for all lanes, as nothing is
+  bool uniform(ir::ExprId e);                 // the same for all lanes, as nothing is
   // The address of the element at lane 0 when `index` is lane + (the same for all lanes).
   std::optional<Place> contiguous(thread::MemoryId memory, ir::ExprId index);
   Place place(thread::MemoryId memory, ir::ExprId index);
   Place place(thread::MemoryId memory, const arith::Affine& index);
   llvm::Value* pointer(const Place& at);  // with its offset
+  // The two operands `[pointer+offset]` of an instruction are made of.
+  Values address(Place at);
   std::vector<Summand> summands(const arith::Affine& index, int64_t scale);
-  void add_dim_products(const std::vector<std::pair<ir::ExprId, Summand>>& products, std::vector<Summand>& out);
+  void add_dim_products(const std::vector<std::pair<ir::ExprId, Summand>>& products,
+                        std::vector<Summand>& out);
   llvm::Value* sum_narrow(const std::vector<Summand>& parts);
   Summand sum_level(const std::vector<Summand>& parts);
   arith::Interval range_of_sum(const std::vector<Summand>& parts);
@@ -111,12 +124,14 @@ class GpuEmitter : private ProgramEmitter {
 
   // expressions (emit_values.cpp)
   llvm::Value* value(ir::ExprId e) { return emit_expr(e).value; }
+  llvm::Value* held_value(ir::ExprId e);  // in the type memories hold: i64 in 64 bits
   Emitted emit_expr(ir::ExprId e);
   Emitted compute_expr(ir::ExprId e);
   Emitted emit_var(const ir::ExprNode& n, ir::ExprId e);
   Emitted emit_index_unary(const ir::ExprNode& n, ir::ExprId e);
   Emitted emit_index_binary(const ir::ExprNode& n, ir::ExprId e);
   llvm::Value* index_operation(const ir::ExprNode& n, ir::ExprId e, llvm::Value* a, llvm::Value* b);
+  llvm::Value* divided_narrow(const ir::ExprNode& n, ir::ExprId e, llvm::Value* a, llvm::Value* b);
   llvm::Value* modular(const ir::ExprNode& n, ir::ExprId e, llvm::Value* a, llvm::Value* b);
   unsigned index_bits(ir::ExprId e) { return facts_.narrow(e) ? 32 : 64; }
   llvm::Value* resized(llvm::Value* v, unsigned bits, bool non_negative);
@@ -134,7 +149,7 @@ class GpuEmitter : private ProgramEmitter {
   Values bases_;                            // by MemoryId, of global memories
   ir::VarId lane_var_;                      // valid inside a vectorized loop
   int64_t width_ = 1;
-  std::vector<OpenLoop> loops_;  // serial loops being emitted, outermost first
+  std::vector<OpenLoop> loops_;                        // serial loops being emitted, outermost first
   std::unordered_map<ir::ExprId, Values> wide_loads_;  // of the statement: elements by lane
   std::string refused_origin_;
 };

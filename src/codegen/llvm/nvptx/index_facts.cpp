@@ -20,7 +20,8 @@ IndexFacts::IndexFacts(const thread::ThreadProgram& program)
     : program_(program), pool_(program.exprs), context_(pool_) {
   for (size_t i = 0; i < program.vars.size(); ++i) {
     const ir::Var& v = program.vars[i];
-    if (v.kind == ir::VarKind::dim) bind(ir::VarId(i), v.lower, v.upper, std::lcm(v.divisor, guarded_divisor(ir::VarId(i))));
+    if (v.kind == ir::VarKind::dim)
+      bind(ir::VarId(i), v.lower, v.upper, std::lcm(v.divisor, guarded_divisor(ir::VarId(i))));
   }
   if (program.thread_var.valid()) bind(program.thread_var, 0, program.threads - 1, 1);
   for (size_t i = 0; i < program.block_vars.size(); ++i) {
@@ -28,7 +29,8 @@ IndexFacts::IndexFacts(const thread::ThreadProgram& program)
     Interval extent = i < program.grid.size() ? range(program.grid[i]) : Interval::whole();
     bind(program.block_vars[i], 0, std::min(limit, std::max<int64_t>(extent.hi, 1)) - 1, 1);
   }
-  // A variable may serve several loops, and its range decides that of others: the second round sees all of it.
+  // A variable may serve several loops, and its range decides that of others: the second round sees all of
+  // it.
   bind_loops(program.body);
   bind_loops(program.body);
 }

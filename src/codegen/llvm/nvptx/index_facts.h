@@ -1,8 +1,9 @@
-// What is known of the integer expressions of a GPU thread program: ranges of its variables from the launch limits,
-// the facts of dims and the extents of loops, and through them ranges and linear forms of everything built on them.
+// What is known of the integer expressions of a GPU thread program: ranges of its variables from the launch
+// limits, the facts of dims and the extents of loops, and through them ranges and linear forms of everything
+// built on them.
 //
-// Owns a copy of the program's expressions, because linear forms speak of expressions that are built on the way.
-// Nodes of the pool may move whenever a question is asked: copy a node before asking.
+// Owns a copy of the program's expressions, because linear forms speak of expressions that are built on the
+// way. Nodes of the pool may move whenever a question is asked: copy a node before asking.
 #pragma once
 
 #include <cstdint>
@@ -40,7 +41,7 @@ class IndexFacts {
   std::unordered_map<ir::ExprId, arith::Interval> ranges_;
   std::unordered_map<ir::ExprId, arith::Affine> affines_;
   std::unordered_map<ir::ExprId, ir::ExprId> simplified_;
-  ir::VarId asked_;                                   // the variable `dependent_` speaks of
+  ir::VarId asked_;  // the variable `dependent_` speaks of
   std::unordered_map<ir::ExprId, bool> dependent_;
 };
 

@@ -1,5 +1,5 @@
-// The matrix instructions of a warp, one row each: how its name in the target's tables becomes an instruction. A new
-// atom of the same kind is a row.
+// The matrix instructions of a warp, one row each: how its name in the target's tables becomes an
+// instruction. A new atom of the same kind is a row.
 #pragma once
 
 #include <string>
@@ -7,7 +7,8 @@
 
 namespace tilegen::codegen {
 
-// What an operand's 32-bit (f64: 64-bit) registers are to LLVM. tf32: f32 values, rounded to tf32 on the way in.
+// What an operand's 32-bit (f64: 64-bit) registers are to LLVM. tf32: f32 values, rounded to tf32 on the way
+// in.
 enum class MatrixWord : uint8_t { i32, half2, f32, f64, tf32 };
 
 struct MatrixRow {

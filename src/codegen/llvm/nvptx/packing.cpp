@@ -48,7 +48,8 @@ Value* Packing::same_word(DType t, std::span<Value* const> held) {
   Value* word = nullptr;
   for (size_t i = 0; i < held.size(); ++i) {
     auto it = origins_.find(held[i]);
-    if (it == origins_.end() || it->second.type != t || it->second.position != static_cast<int>(i)) return nullptr;
+    if (it == origins_.end() || it->second.type != t || it->second.position != static_cast<int>(i))
+      return nullptr;
     if (word && it->second.word != word) return nullptr;
     word = it->second.word;
   }
@@ -94,7 +95,8 @@ Value* Packing::pack_halves(DType t, Value* low, Value* high) {
   auto* ht = llvm::dyn_cast<llvm::FPTruncInst>(h);
   if (lt && ht && lt->getSrcTy()->isFloatTy() && ht->getSrcTy()->isFloatTy()) {
     auto id = t == DType::f16 ? llvm::Intrinsic::nvvm_ff2f16x2_rn : llvm::Intrinsic::nvvm_ff2bf16x2_rn;
-    return b_.CreateBitCast(b_.CreateIntrinsic(id, {}, {ht->getOperand(0), lt->getOperand(0)}), b_.getInt32Ty());
+    return b_.CreateBitCast(b_.CreateIntrinsic(id, {}, {ht->getOperand(0), lt->getOperand(0)}),
+                            b_.getInt32Ty());
   }
   Value* pair = llvm::PoisonValue::get(llvm::FixedVectorType::get(l->getType(), 2));
   pair = b_.CreateInsertElement(b_.CreateInsertElement(pair, l, uint64_t{0}), h, uint64_t{1});
@@ -121,8 +123,10 @@ std::vector<Value*> Packing::elements(DType t, std::span<Value* const> words, in
   if (count == 1 && per_word > 1) return {from_element_bits(t, words[0])};
   std::vector<Value*> held;
   for (Value* w : words) {
-    if (!w->getType()->isIntegerTy(static_cast<unsigned>(8 * word_bytes(t)))) w = b_.CreateZExt(w, word_type(t));
-    for (int i = 0; i < per_word && static_cast<int64_t>(held.size()) < count; ++i) held.push_back(unpack(t, w, i));
+    if (!w->getType()->isIntegerTy(static_cast<unsigned>(8 * word_bytes(t))))
+      w = b_.CreateZExt(w, word_type(t));
+    for (int i = 0; i < per_word && static_cast<int64_t>(held.size()) < count; ++i)
+      held.push_back(unpack(t, w, i));
   }
   return held;
 }

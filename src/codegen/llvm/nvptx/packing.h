@@ -1,7 +1,8 @@
-// Elements in machine words: several held values (types.h) in one 32-bit register, or one 8-byte value in a 64-bit
-// one, in the order of memory.
+// Elements in machine words: several held values (types.h) in one 32-bit register, or one 8-byte value in a
+// 64-bit one, in the order of memory.
 //
-// What was unpacked from a word and is packed again in the same order is the word itself: a copy costs nothing.
+// What was unpacked from a word and is packed again in the same order is the word itself: a copy costs
+// nothing.
 #pragma once
 
 #include <span>

@@ -1,8 +1,8 @@
 // The local memories of a thread as SSA values: what each element holds at the point being emitted.
 //
-// A word (packing.h) is known as a whole, or element by element, or both; it is turned from one into the other when
-// somebody asks. Where control flow joins, memories written on the way get phis: of words for memories that matrix
-// instructions use as such (`packed`), of elements for the others.
+// A word (packing.h) is known as a whole, or element by element, or both; it is turned from one into the
+// other when somebody asks. Where control flow joins, memories written on the way get phis: of words for
+// memories that matrix instructions use as such (`packed`), of elements for the others.
 #pragma once
 
 #include <set>
@@ -20,12 +20,13 @@ class RegisterFile {
   bool owns(thread::MemoryId m) const { return first_word_[m.value] >= 0; }
   llvm::Value* get(thread::MemoryId m, int64_t index);  // held
   void set(thread::MemoryId m, int64_t index, llvm::Value* held);
-  // Machine registers, as matrix instructions take them: words of several elements as i32, other elements as held.
-  // A value to set may be of any type of that size.
+  // Machine registers, as matrix instructions take them: words of several elements as i32, other elements as
+  // held. A value to set may be of any type of that size.
   llvm::Value* get_register(thread::MemoryId m, int64_t word);
   void set_register(thread::MemoryId m, int64_t word, llvm::Value* value);
 
-  // Control flow. `State` is what all registers hold; `Values` what those of some memories hold, in a fixed order.
+  // Control flow. `State` is what all registers hold; `Values` what those of some memories hold, in a fixed
+  // order.
   struct Word {
     llvm::Value* packed = nullptr;
     llvm::Value* element[4] = {};  // known values; one that is missing is in `packed`

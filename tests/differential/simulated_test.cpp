@@ -1,0 +1,89 @@
+// Every program of tests/files on the simulator of each GPU generation against the interpreter: the same
+// values and no finding, on ragged and on round dimensions, under several orders of warps and both times at
+// which copies land.
+//   TILEGEN_LONG=1      more launches
+//   TILEGEN_SHOW=1      what each program came to
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <map>
+#include <sstream>
+
+#include "executors.h"
+
+namespace tilegen::differential {
+namespace {
+
+namespace fs = std::filesystem;
+using Kind = Outcome::Kind;
+
+std::vector<fs::path> programs() {
+  std::vector<fs::path> list;
+  for (const auto& entry : fs::recursive_directory_iterator(fs::path(TILEGEN_SOURCE_DIR) / "tests/files"))
+    if (entry.path().extension() == ".tl") list.push_back(entry.path());
+  std::sort(list.begin(), list.end());
+  return list;
+}
+
+// The value nearest to `wanted` that a dim's facts allow.
+int64_t allowed(const ir::Var& v, int64_t wanted) {
+  int64_t value = std::clamp(wanted, v.lower, v.upper);
+  value = value / v.divisor * v.divisor;
+  if (value < v.lower) value += v.divisor;
+  return value;
+}
+
+// Launches with each dim near one of a few sizes: other sizes for other dims, so that mixing them up shows.
+std::vector<Launch> launches(const ir::Program& p) {
+  const std::vector<std::vector<int64_t>> sizes = {
+      {77, 45, 139, 33}, {128, 128, 128, 128}, {1, 3, 2, 1}, {160, 64, 96, 192}};
+  std::vector<Launch> list;
+  const size_t count = long_run() ? sizes.size() : 2;
+  for (size_t s = 0; s < count; ++s)
+    for (uint64_t seed = 1; seed <= (long_run() ? 6u : 2u); ++seed) {
+      Launch launch;
+      size_t next = 0;
+      for (const ir::Var& v : p.vars)
+        if (v.kind == ir::VarKind::dim) launch.dims[v.name] = allowed(v, sizes[s][next++ % sizes[s].size()]);
+      launch.seed = s * 10 + seed;
+      launch.magnitude = 4;
+      launch.bound = {2e-3, 8};  // sums are exact; functions of them are not
+      list.push_back(std::move(launch));
+    }
+  return list;
+}
+
+class SimulatedFile : public testing::TestWithParam<const char*> {};
+
+TEST_P(SimulatedFile, AgreesWithTheInterpreter) {
+  const std::string target = GetParam();
+  std::map<Kind, int> counts;
+  for (const fs::path& file : programs()) {
+    std::stringstream text;
+    text << std::ifstream(file).rdbuf();
+    Subject subject(text.str(), {target});
+    if (!subject.invalid().empty()) continue;  // files of the parser's tests
+    for (const Launch& launch : launches(subject.program())) {
+      const Outcome o = subject.compare(launch);
+      ++counts[o.kind];
+      if (std::getenv("TILEGEN_SHOW"))
+        std::cout << file.filename() << ": " << kind_name(o.kind) << " " << o.text << "\n";
+      EXPECT_FALSE(o.is_defect()) << file << " " << kind_name(o.kind) << ": " << o.text
+                                  << to_text({"", launch});
+      if (o.kind != Kind::agree) break;
+    }
+  }
+  std::cout << target << ": " << counts[Kind::agree] << " launches agree, " << counts[Kind::refused]
+            << " programs refused, " << counts[Kind::invalid] << " not run\n";
+  EXPECT_GT(counts[Kind::agree], 20);
+  EXPECT_LE(counts[Kind::refused] * 4, counts[Kind::agree]);
+}
+
+INSTANTIATE_TEST_SUITE_P(Targets, SimulatedFile, testing::Values("sim:sm_80", "sim:sm_90"));
+
+}  // namespace
+}  // namespace tilegen::differential

@@ -1,0 +1,137 @@
+#include "one_instruction.h"
+
+#include <algorithm>
+
+#include "codegen/gpu_code.h"
+#include "ir/text.h"
+#include "sim/simulator.h"
+
+namespace tilegen::gpu {
+
+using ir::DType;
+using ir::ExprId;
+using thread::MemoryId;
+
+WarpProgram::WarpProgram(std::string name) {
+  program_.name = std::move(name);
+  program_.threads = 32;
+  program_.grid = {program_.exprs.const_int(1)};
+  program_.block_vars = {program_.add_var("block", ir::VarKind::block_index)};
+  program_.thread_var = program_.add_var("tid", ir::VarKind::thread);
+}
+
+MemoryId WarpProgram::registers(const char* name, DType type, int64_t count) {
+  thread::Memory m;
+  m.name = name;
+  m.space = thread::Space::local;
+  m.type = type;
+  m.elements = count;
+  m.alignment = 16;
+  m.in_registers = true;
+  return program_.add_memory(std::move(m));
+}
+
+MemoryId WarpProgram::shared(const char* name, DType type, int64_t count) {
+  thread::Memory m;
+  m.name = name;
+  m.space = thread::Space::shared;
+  m.type = type;
+  m.elements = count;
+  m.alignment = 16;
+  m.arena_offset = program_.arena_bytes;
+  program_.arena_bytes += (count * ir::dtype_bytes(type) + 127) / 128 * 128;
+  return program_.add_memory(std::move(m));
+}
+
+MemoryId WarpProgram::tensor(const char* name, DType type, int64_t count) {
+  thread::Memory m;
+  m.name = name;
+  m.space = thread::Space::global;
+  m.type = type;
+  m.alignment = 16;
+  m.param = static_cast<int>(program_.params.size());
+  const MemoryId id = program_.add_memory(std::move(m));
+  program_.params.push_back({thread::Param::Kind::tensor, name, type, ir::VarId(), id});
+  counts_.push_back(count);
+  return id;
+}
+
+void WarpProgram::add(thread::StmtNode node) { program_.body.push_back(program_.add(std::move(node), program_.name)); }
+
+void WarpProgram::each(int64_t count, const std::function<thread::StmtNode(ExprId)>& body) {
+  const ir::VarId r = program_.add_var("r" + std::to_string(program_.vars.size()), ir::VarKind::loop);
+  thread::Loop loop{r, program_.exprs.const_int(count), thread::LoopForm::unrolled, {}};
+  loop.body = {program_.add(body(program_.exprs.var(r)), program_.name)};
+  add(std::move(loop));
+}
+
+void WarpProgram::load(MemoryId registers, MemoryId tensor, int64_t count) {
+  each(count, [&](ExprId r) -> thread::StmtNode {
+    ir::ExprPool& e = program_.exprs;
+    const ExprId index = e.add(e.mul(lane(), count), r);
+    const ExprId value = e.load(tensor, program_.memory(tensor).type, std::vector<ExprId>{index});
+    return thread::Store{registers, r, value, ExprId(), false, ExprId()};
+  });
+}
+
+void WarpProgram::store(MemoryId tensor, MemoryId registers, int64_t count) {
+  each(count, [&](ExprId r) -> thread::StmtNode {
+    ir::ExprPool& e = program_.exprs;
+    const ExprId value = e.load(registers, program_.memory(registers).type, std::vector<ExprId>{r});
+    return thread::Store{tensor, e.add(e.mul(lane(), count), r), value, ExprId(), false, ExprId()};
+  });
+}
+
+namespace {
+
+// A tile program with the same parameters, so that the runtime can bind them.
+std::string tile_program(const WarpProgram& p) {
+  std::string text = "tl 1 program " + p.program().name + "\n";
+  for (size_t i = 0; i < p.counts().size(); ++i)
+    text += "tensor " + p.program().params[i].name + ": " + ir::dtype_name(p.program().params[i].type) + "[" +
+            std::to_string(p.counts()[i]) + "]\n";
+  return text + "kernel " + p.program().name + " grid (g: 1) threads 32 {\n  alloc t: fragment f32[32]\n  fill t, 0f32\n}\n";
+}
+
+}  // namespace
+
+std::string run_on_device(const WarpProgram& p, const target::Target& target, Tensors& tensors) {
+  auto ptx = codegen::compile_ptx(std::span(&p.program(), 1), target, {});
+  if (!ptx) return ptx.error().to_text();
+  auto parsed = ir::parse_program(tile_program(p), "one_instruction.tl", Limits());
+  if (!parsed) return parsed.error().to_text();
+  auto artifact = std::make_shared<driver::Artifact>();
+  artifact->target = target;
+  artifact->program = std::make_shared<const ir::Program>(std::move(*parsed));
+  artifact->kernels = {p.program()};
+  artifact->forms = {{0, 1}};
+  artifact->ptx = std::move(ptx->ptx);
+  std::vector<differential::GuardedMemory> memory;
+  std::vector<uint64_t> slots;
+  for (const auto& t : tensors) {
+    memory.emplace_back(t.size(), true);
+    std::copy(t.begin(), t.end(), memory.back().bytes().begin());
+    slots.push_back(memory.back().slot());
+  }
+  differential::CudaRun run(artifact);
+  if (std::string error = run.launch(slots, memory, 0); !error.empty()) return error;
+  for (size_t i = 0; i < tensors.size(); ++i)
+    std::copy(memory[i].bytes().begin(), memory[i].bytes().end(), tensors[i].begin());
+  return {};
+}
+
+std::string run_simulated(const WarpProgram& p, const target::Target& target, Tensors& tensors) {
+  std::vector<uint64_t> slots;
+  std::vector<sim::TensorExtent> extents;
+  for (auto& t : tensors) {
+    slots.push_back(reinterpret_cast<uint64_t>(t.data()));
+    extents.push_back({0, static_cast<int64_t>(t.size())});
+  }
+  auto result = sim::simulate(p.program(), target, slots, extents, {});
+  if (!result) return result.error().to_text();
+  std::string text;
+  for (const sim::Finding& f : result->findings) text += f.to_text() + "\n";
+  return text;
+}
+
+}  // namespace tilegen::gpu

@@ -1,0 +1,48 @@
+// Thread programs of one warp around a single instruction, run on the first CUDA device and on the simulator.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "../differential/cuda_run.h"
+#include "target/target.h"
+#include "thread/thread_program.h"
+
+namespace tilegen::gpu {
+
+// A warp whose lanes load their registers from tensors, execute something, and store their registers to tensors. Element
+// r of lane l stands at l * registers + r.
+class WarpProgram {
+ public:
+  explicit WarpProgram(std::string name);
+
+  ir::ExprPool& exprs() { return program_.exprs; }
+  ir::ExprId lane() { return program_.exprs.var(program_.thread_var); }
+  ir::ExprId at(int64_t i) { return program_.exprs.const_int(i); }
+
+  thread::MemoryId registers(const char* name, ir::DType type, int64_t count);
+  thread::MemoryId shared(const char* name, ir::DType type, int64_t count);
+  thread::MemoryId tensor(const char* name, ir::DType type, int64_t count);
+
+  void add(thread::StmtNode node);
+  // registers[r] = tensor[lane * count + r], and back.
+  void load(thread::MemoryId registers, thread::MemoryId tensor, int64_t count);
+  void store(thread::MemoryId tensor, thread::MemoryId registers, int64_t count);
+
+  const thread::ThreadProgram& program() const { return program_; }
+  const std::vector<int64_t>& counts() const { return counts_; }  // elements of each tensor
+
+ private:
+  void each(int64_t count, const std::function<thread::StmtNode(ir::ExprId r)>& body);
+  thread::ThreadProgram program_;
+  std::vector<int64_t> counts_;
+};
+
+// Memory of every tensor, in order.
+using Tensors = std::vector<std::vector<std::byte>>;
+
+// Both leave the results in `tensors`; an error text, or empty.
+std::string run_on_device(const WarpProgram& p, const target::Target& target, Tensors& tensors);
+std::string run_simulated(const WarpProgram& p, const target::Target& target, Tensors& tensors);
+
+}  // namespace tilegen::gpu
