@@ -25,12 +25,6 @@ constexpr int64_t kEvaluations = 65536;
 constexpr int64_t kMostTogether = 64;  // iterations of common loops looked at one by one
 constexpr int32_t kMany = -2;
 
-std::optional<Binding> binding_of(const AccessClass& c, const Bindings& at, VarId var) {
-  for (size_t i = 0; i < c.loops.size(); ++i)
-    if (c.loops[i].var == var) return at[i];
-  return std::nullopt;
-}
-
 }  // namespace
 
 ConflictOracle::ConflictOracle(thread::ThreadProgram& p) : p_(p), ctx_(p.exprs) {
@@ -113,7 +107,7 @@ bool ConflictOracle::same_points(int a, const Bindings& a_at, int b, const Bindi
   for (size_t i = 0; i < x.loops.size(); ++i) {
     const OpenLoop& l = x.loops[i];
     if (l.origin == x.op || (a == b && !x.follows[i])) continue;
-    const auto other = binding_of(y, b_at, l.var);
+    const auto other = y.binding_of(b_at, l.var);
     if (!other || *other != a_at[i] || (other->kind != Binding::Kind::back && other->kind != Binding::Kind::at)) return false;
   }
   return true;
@@ -163,70 +157,6 @@ Meeting ConflictOracle::compare(int a, const Bindings& a_at, int b, const Bindin
   if (x.access.collective || y.access.collective) return Meeting::clash;
   if (apart(a, a_at, b, b_at)) return Meeting::disjoint;
   return enumerate(a, a_at, b, b_at);
-}
-
-// index = what is the same for all threads and both accesses + coefficient * (iteration of a loop) + what threads and
-// inner loops add, which has a range.
-bool ConflictOracle::apart(int a, const Bindings& a_at, int b, const Bindings& b_at) {
-  const AccessClass &x = (*this)[a], &y = (*this)[b];
-  if (!x.within || !y.within) return false;
-  if (p_.memory(x.access.memory).slots > 1 && (!x.slot || !y.slot)) return false;  // `within` is then the whole index
-  auto mark = ctx_.mark();
-  std::map<VarId, std::optional<int64_t>> distance;  // iterations between the two; none: told by no number
-  for (const AccessClass* c : {&x, &y}) {
-    if (c->access.lane.valid()) {
-      ctx_.bind(c->access.lane, 0, c->access.lanes - 1);
-      distance[c->access.lane] = std::nullopt;
-    }
-    for (const OpenLoop& l : c->loops) {
-      ctx_.bind(l.var, 0, l.extent > 0 ? l.extent - 1 : INT64_MAX);
-      distance[l.var] = std::nullopt;
-    }
-  }
-  distance[p_.thread_var] = std::nullopt;
-  std::set<VarId> further;  // whose distance is the least one
-  for (size_t i = 0; i < x.loops.size(); ++i) {
-    const VarId v = x.loops[i].var;
-    const auto other = binding_of(y, b_at, v);
-    const Binding own = a_at[i];
-    if (!other || other->kind != Binding::Kind::back) continue;
-    if (own.kind == Binding::Kind::back || own.kind == Binding::Kind::far) distance[v] = own.value - other->value;
-    if (own.kind == Binding::Kind::far) further.insert(v);
-  }
-  const auto first = arith::to_affine(ctx_, x.within), second = arith::to_affine(ctx_, y.within);
-  bool result = false;
-  if (first && second) {
-    // The later index less the earlier one.
-    arith::Interval between = arith::Interval::point(second->constant - first->constant);
-    int64_t by_distance = 0;
-    bool told = true, grows = false, falls = false;
-    std::map<ExprId, std::pair<int64_t, int64_t>> terms;
-    for (const auto& [atom, coefficient] : first->terms) terms[atom].first = coefficient;
-    for (const auto& [atom, coefficient] : second->terms) terms[atom].second = coefficient;
-    for (const auto& [atom, factors] : terms) {
-      const ir::ExprNode& n = p_.exprs[atom];
-      bool varies = IndexProgram(p_.exprs, atom).reads_memory();
-      for (const auto& [v, d] : distance) varies = varies || (v.valid() && arith::depends_on(p_.exprs, atom, v));
-      if (!varies) {
-        told = told && factors.first == factors.second;
-        continue;
-      }
-      if (n.op == ExprOp::var && factors.first == factors.second && distance.at(n.var())) {
-        by_distance += factors.first * *distance.at(n.var());
-        if (further.count(n.var())) (factors.first > 0 ? grows : falls) = true;
-        continue;
-      }
-      const arith::Interval range = arith::range_of(ctx_, atom);
-      between = arith::interval_add(between, arith::interval_scale(range, factors.second));
-      between = arith::interval_sub(between, arith::interval_scale(range, factors.first));
-    }
-    const int64_t span = std::max<int64_t>(1, std::max(x.access.count, y.access.count));
-    constexpr int64_t kLarge = int64_t{1} << 40;
-    if (told && std::abs(by_distance) < kLarge && between.lo > -kLarge && between.hi < kLarge)
-      result = (!falls && by_distance + between.lo >= span) || (!grows && by_distance + between.hi <= -span);
-  }
-  ctx_.rollback(mark);
-  return result;
 }
 
 namespace {
@@ -424,7 +354,7 @@ Meeting ConflictOracle::enumerate(int a, const Bindings& a_at, int b, const Bind
   std::map<VarId, int64_t> fixed[2];
   for (size_t i = 0; i < (*this)[a].loops.size(); ++i) {
     const OpenLoop& l = (*this)[a].loops[i];
-    const auto other = binding_of((*this)[b], b_at, l.var);
+    const auto other = (*this)[b].binding_of(b_at, l.var);
     const Binding own = a_at[i];
     const bool relative = own.kind == Binding::Kind::back || own.kind == Binding::Kind::far;
     if (l.extent < 0 || !relative || !other || other->kind != Binding::Kind::back || !inside(0, l.var) || !inside(1, l.var))

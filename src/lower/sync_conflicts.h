@@ -42,6 +42,9 @@ struct AccessClass {
   // Writes to tensors: the user's operation; its loops around count as well, as far as they are the user's.
   std::string op;
   std::vector<bool> follows;  // parallel to loops: the access depends on it
+
+  // The iteration of a loop that `at`, parallel to loops, means; nothing where the loop is not among them.
+  std::optional<Binding> binding_of(const Bindings& at, ir::VarId var) const;
   ir::ExprId slot;              // of a memory with slots, where it can be told
   ir::ExprId within;            // index without the slot's part; invalid: anywhere in it
 };
