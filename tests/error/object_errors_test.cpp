@@ -97,19 +97,6 @@ TEST(ObjectErrors, Compiling) {
 }
 
 // The smallest int8 instruction of that target is 32 deep.
-TEST(ObjectErrors, NoInstruction) {
-  const std::string text =
-      "tl 1 program p\ntensor A: i8[16, 16]\ntensor C: i32[16, 16]\nkernel k grid(g: 1) threads 32 {\n"
-      "  alloc x: shared i8[16, 16]\n  alloc z: fragment i32[16, 16]\n  copy A -> x\n"
-      "  gemm x, x -> z {clear}\n  copy z -> C\n}\n";
-  Compiled c("sm_80");
-  tl_program* program = nullptr;
-  ASSERT_EQ(tl_program_parse(c.context.get(), text.data(), text.size(), "p.tl", &program, nullptr), TL_OK);
-  c.program.reset(program);
-  const Options plan_only = options_with("plan_only", nullptr);
-  expect_failure("no_atom.depth", [&](tl_error** e) { return c.compile(plan_only.get(), e); });
-}
-
 TEST(ObjectErrors, Loading) {
   Compiled c;
   ASSERT_TRUE(c.program && c.target);

@@ -66,13 +66,16 @@ Value* int_to_float(B& b, const MachineFeatures& f, DType from, DType to, Value*
   return round_held(b, f, to, convert(b.getFloatTy()));
 }
 
-// The conversions of NVPTX saturate and take NaN to 0; narrower types saturate once more.
+// The conversions of NVPTX saturate; narrower types saturate once more. From f32 to 32 bits they take NaN to 0, the others
+// take it to the least integer (PTX ISA 9.7.9.21, seen on hardware).
 Value* float_to_int_nvptx(B& b, DType to, Value* v) {
   using namespace llvm::Intrinsic;
   const bool wide = ir::dtype_bits(to) == 64, from_double = held_as_double(v);
   Value* i = b.CreateIntrinsic(
       wide ? (from_double ? nvvm_d2ll_rz : nvvm_f2ll_rz) : (from_double ? nvvm_d2i_rz : nvvm_f2i_rz), {},
       {v});
+  if (wide || from_double)
+    i = b.CreateSelect(b.CreateFCmpUNO(v, v), llvm::ConstantInt::get(i->getType(), 0), i);
   if (ir::dtype_bits(to) >= 32) return i;
   const int64_t bits = ir::dtype_bits(to), low = is_signed(to) ? -(int64_t{1} << (bits - 1)) : 0;
   const int64_t high = low + (int64_t{1} << bits) - 1;
