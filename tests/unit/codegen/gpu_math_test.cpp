@@ -62,7 +62,7 @@ TEST(GpuMath, Casts) {
   EXPECT_LACKS(compile_gpu(cast(DType::f32, DType::i32)).ptx, "setp");
   // NaN becomes 0, which these instructions do not do by themselves.
   EXPECT_HAS(compile_gpu(cast(DType::f32, DType::i64)).ptx, "setp.nan.f32");
-  EXPECT_HAS(compile_gpu(cast(DType::f16, DType::i64)).ptx, "setp.nan.f32");
+  EXPECT_HAS(compile_gpu(cast(DType::f16, DType::i64)).ptx, "setp.nan.f16");
   for (DType to : {DType::i8, DType::u8, DType::i32, DType::i64})
     EXPECT_HAS(compile_gpu(cast(DType::f64, to)).ptx, "setp.nan.f64");
   for (DType from : kAll) EXPECT_HAS(compile_gpu(cast(from, DType::i64)).ptx, "st.global.u64");
