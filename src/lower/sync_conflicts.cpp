@@ -114,8 +114,18 @@ bool ConflictOracle::same_points(int a, const Bindings& a_at, int b, const Bindi
 }
 
 // The slot with loop variables replaced by the iterations meant; invalid where an iteration is not known.
-ExprId ConflictOracle::bound_slot(const AccessClass& c, const Bindings& at) {
+ExprId ConflictOracle::bound_slot(int id, const Bindings& at) {
+  const AccessClass& c = (*this)[id];
   if (!c.slot) return ExprId();
+  auto& known = bound_slots_[id];
+  for (const auto& [bindings, slot] : known)
+    if (bindings == at) return slot;
+  const ExprId slot = make_bound_slot(c, at);
+  known.emplace_back(at, slot);
+  return slot;
+}
+
+ExprId ConflictOracle::make_bound_slot(const AccessClass& c, const Bindings& at) {
   std::map<VarId, ExprId> map;
   for (size_t i = 0; i < c.loops.size(); ++i) {
     const VarId v = c.loops[i].var;
@@ -144,19 +154,25 @@ bool ConflictOracle::slots_differ(ExprId a, ExprId b) {
 }
 
 Meeting ConflictOracle::meeting(int a, const Bindings& a_at, int b, const Bindings& b_at) {
-  auto [it, fresh] = known_.try_emplace(Key{a, a_at, b, b_at}, Meeting::clash);
-  if (fresh) it->second = compare(a, a_at, b, b_at);
-  return it->second;
+  const uint64_t classes = (static_cast<uint64_t>(static_cast<uint32_t>(a)) << 32) | static_cast<uint32_t>(b);
+  for (const Answer& known : known_[classes])
+    if (known.a == a_at && known.b == b_at) return known.meeting;
+  const Meeting meeting = compare(a, a_at, b, b_at);
+  known_[classes].push_back({a_at, b_at, meeting});
+  return meeting;
 }
 
 Meeting ConflictOracle::compare(int a, const Bindings& a_at, int b, const Bindings& b_at) {
   const AccessClass &x = (*this)[a], &y = (*this)[b];
   if (!thread::may_overlap(p_, x.access.memory, y.access.memory)) return Meeting::disjoint;
   if (x.access.memory != y.access.memory) return Meeting::clash;
-  if (slots_differ(bound_slot(x, a_at), bound_slot(y, b_at))) return Meeting::disjoint;
+  if (slots_differ(bound_slot(a, a_at), bound_slot(b, b_at))) return Meeting::disjoint;
   if (x.access.collective || y.access.collective) return Meeting::clash;
-  if (apart(a, a_at, b, b_at)) return Meeting::disjoint;
-  return enumerate(a, a_at, b, b_at);
+  // Tiles are small and their footprints are kept; places in tensors are seldom known by number.
+  const bool tile = p_.memory(x.access.memory).space == thread::Space::shared;
+  if (!tile && apart(a, a_at, b, b_at)) return Meeting::disjoint;
+  const Meeting met = enumerate(a, a_at, b, b_at);
+  return tile && met != Meeting::disjoint && apart(a, a_at, b, b_at) ? Meeting::disjoint : met;
 }
 
 namespace {

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <map>
+#include <unordered_map>
 #include <optional>
 #include <set>
 #include <string>
@@ -70,12 +71,16 @@ class ConflictOracle {
   Meeting meeting(int a, const Bindings& a_at, int b, const Bindings& b_at);
 
  private:
-  using Key = std::tuple<int, Bindings, int, Bindings>;
+  struct Answer {
+    Bindings a, b;
+    Meeting meeting;
+  };
 
   ir::ExprId slot_of(const thread::SyncAccess& a);
   // Ranges of the two indices, as far as they differ, have no element in common.
   bool apart(int a, const Bindings& a_at, int b, const Bindings& b_at);
-  ir::ExprId bound_slot(const AccessClass& c, const Bindings& at);
+  ir::ExprId bound_slot(int id, const Bindings& at);
+  ir::ExprId make_bound_slot(const AccessClass& c, const Bindings& at);
   bool slots_differ(ir::ExprId a, ir::ExprId b);
   Meeting compare(int a, const Bindings& a_at, int b, const Bindings& b_at);
   Meeting enumerate(int a, const Bindings& a_at, int b, const Bindings& b_at);
@@ -102,7 +107,8 @@ class ConflictOracle {
   thread::ThreadProgram& p_;
   arith::Context ctx_;
   std::vector<AccessClass> classes_;
-  std::map<Key, Meeting> known_;
+  std::unordered_map<uint64_t, std::vector<Answer>> known_;  // by the two classes
+  std::unordered_map<int, std::vector<std::pair<Bindings, ir::ExprId>>> bound_slots_;
   std::map<std::pair<int, Assigned>, std::optional<Footprint>> footprints_;
   std::map<std::pair<int, ir::VarId>, std::optional<int64_t>> steps_;
   std::map<std::pair<ir::ExprId, ir::ExprId>, bool> slot_answers_;
