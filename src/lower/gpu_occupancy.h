@@ -5,9 +5,10 @@
 // why here: it needs the registers that lowering declared; the driver's compiler would otherwise spend registers on
 // instructions in flight that more warps hide as well.
 //
-// Rule: a kernel without matrix instructions waits for memory, which warps hide; it should hold its values and a fixed
-// number of registers besides, and as many blocks as that leaves room for. Kernels with matrix instructions are left
-// alone: their accumulators decide.
+// requires also: no matrix products, whose accumulators decide for themselves.
+//
+// Rule: such a kernel waits for memory, which warps hide; it should hold its values and a fixed number of registers
+// besides, and as many blocks as that leaves room for.
 #pragma once
 
 #include "target/target.h"

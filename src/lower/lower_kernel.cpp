@@ -1,5 +1,7 @@
 #include "lower/lower_kernel.h"
 
+#include <algorithm>
+
 #include "lower/gpu_occupancy.h"
 #include "lower/kernel_lowering.h"
 #include "lower/plant_barriers.h"
@@ -177,7 +179,9 @@ Expected<thread::ThreadProgram> KernelLowering::run() {
   if (failed()) return std::move(error_);
   if (gpu())
     if (Checked planted = plant_barriers(out_); !planted) return planted.error();
-  if (gpu()) choose_min_blocks(out_, target_);
+  const bool multiplies = std::any_of(schedule_.ops.begin(), schedule_.ops.end(),
+                                      [](const plan::OpPlan& op) { return op.engine == plan::Engine::mma; });
+  if (gpu() && !multiplies) choose_min_blocks(out_, target_);
   return std::move(out_);
 }
 
