@@ -136,9 +136,6 @@ class Builder:
             return Expr(self, lib.tl_const_f64(self.handle, dtype.value, float(value)))
         return Expr(self, lib.tl_const_i64(self.handle, dtype.value, int(value)))
 
-    def unary(self, op, a):
-        return a._unary(op)
-
     def exp(self, a): return a._unary(h.TL_EXP)
     def exp2(self, a): return a._unary(h.TL_EXP2)
     def log(self, a): return a._unary(h.TL_LOG)

@@ -3,7 +3,7 @@ import ctypes
 import json
 
 from . import _header as h
-from ._library import call, lib, take_blob
+from ._library import call, error_from, lib, take_blob
 from .tensors import Described, describe
 from .types import dtype_of
 
@@ -235,7 +235,6 @@ class Launch:
         status = lib.tl_kernel_launch(self.kernel.handle, ctypes.byref(self.options), self.arguments.raw,
                                       self.arguments.count, ctypes.byref(error))
         if status != h.TL_OK:
-            from ._library import error_from
             raise error_from(error, status)
 
 

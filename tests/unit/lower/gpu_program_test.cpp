@@ -15,6 +15,7 @@
 #include "lower/lower_kernel.h"
 #include "schedule/plan_program.h"
 #include "sim/simulator.h"
+#include "simulated_launch.h"
 
 namespace tilegen::lower {
 namespace {
@@ -38,14 +39,7 @@ ir::Program load_program(const std::string& file) {
   return std::move(*program);
 }
 
-int64_t launch_value(const ir::ExprPool& e, ir::ExprId id, const std::map<ir::VarId, int64_t>& vars) {
-  const ir::ExprNode& n = e[id];
-  if (n.op == ir::ExprOp::const_int) return n.imm;
-  if (n.op == ir::ExprOp::var) return vars.at(n.var());
-  const ir::ScalarValue a{ir::DType::i64, launch_value(e, n.a, vars), 0};
-  if (ir::expr_arity(n.op) == 1) return ir::eval_unary(n.op, n.type, a).i;
-  return ir::eval_binary(n.op, n.type, a, {ir::DType::i64, launch_value(e, n.b, vars), 0}).i;
-}
+using test::launch_value;
 
 // The arguments of a launch with random tensors.
 struct Arguments {
