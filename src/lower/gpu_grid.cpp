@@ -21,7 +21,8 @@ void KernelLowering::declare_linear_grid() {
   blocks = simplified(blocks);
   declare_grid();
   const size_t rank = out_.grid.size();
-  if (rank < 2) return;
+  const bool persistent = specialised() && schedule_.persistence && schedule_.persistence->persistent;
+  if (rank < 2 && !persistent) return;
   const std::vector<ExprId> extent = out_.grid;
   const std::vector<VarId> index = out_.block_vars;
   const VarId linear = out_.add_var("block", ir::VarKind::block_index);
@@ -33,6 +34,14 @@ void KernelLowering::declare_linear_grid() {
   const std::string order = schedule_.raster ? schedule_.raster->order : "row_major";
   const int64_t group = schedule_.raster ? schedule_.raster->group : 1;
   ExprId rest = e.var(linear);
+  if (persistent) {
+    tiles_ = blocks;
+    out_.launched_var = out_.add_var("blocks", ir::VarKind::block_index);
+    tile_var_ = out_.add_var("tile", ir::VarKind::loop);
+    ctx_.bind(out_.launched_var, 1, INT32_MAX);
+    ctx_.bind(tile_var_, 0, range.hi == arith::Interval::kMax ? range.hi : range.hi - 1);
+    rest = e.add(rest, e.mul(e.var(tile_var_), e.var(out_.launched_var)));
+  }
   std::vector<ExprId> value(rank);
   // The dimension walked fastest comes off first; what is left over belongs to the slower ones.
   auto take = [&](size_t d, bool last) {
@@ -63,7 +72,7 @@ void KernelLowering::declare_linear_grid() {
 
 // Computed once, in registers at the kernel's begin: they hold divisions, which code generation would not move out of
 // loops.
-void KernelLowering::replace_block_indices() {
+void KernelLowering::replace_block_indices(thread::Block& body) {
   if (block_indices_.empty()) return;
   ir::ExprPool& e = out_.exprs;
   const MemoryId indices = add_registers("block_index", ir::DType::i64, static_cast<int64_t>(block_indices_.size()));
@@ -75,8 +84,8 @@ void KernelLowering::replace_block_indices() {
     loads[var] = e.load(indices, ir::DType::i64, std::vector<ExprId>{at});
   }
   VarSubstitution replace(e, loads);
-  for_each_expr_below(out_, out_.body, [&](ExprId& x) { x = replace(x); });
-  out_.body.insert(out_.body.begin(), begin.begin(), begin.end());
+  for_each_expr_below(out_, body, [&](ExprId& x) { x = replace(x); });
+  body.insert(body.begin(), begin.begin(), begin.end());
 }
 
 }  // namespace tilegen::lower
