@@ -27,7 +27,8 @@ Expected<GemmPlans> plan_gemms(const ir::Program& p, const KernelOps& ops, const
     const KernelOp& op = ops.ops[i];
     if (op.form != infer::OpForm::gemm) continue;
     const plan::OpPlan* g = given ? plan::find_op(*given, op.path) : nullptr;
-    auto plan = ops::plan_gemm(p, *p.as<ir::TileOp>(op.stmt), t, threads, g, op.path, op.location);
+    auto plan = ops::plan_gemm(p, *p.as<ir::TileOp>(op.stmt), t, threads, g, op.path, op.location,
+                               "its tiles do not come by tensor copies");
     if (!plan) return plan.error();
     plans.emplace(i, std::move(*plan));
   }
