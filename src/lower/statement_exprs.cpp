@@ -1,5 +1,7 @@
 #include "lower/statement_exprs.h"
 
+#include <utility>
+
 namespace tilegen::lower {
 
 using ir::ExprId;
@@ -23,6 +25,25 @@ struct Fields {
   void operator()(thread::LoadMatrix& s) const { all({&s.dst_index, &s.src_index}); }
   void operator()(thread::StoreMatrix& s) const { all({&s.dst_index, &s.src_index}); }
   void operator()(thread::WarpMma& s) const { all({&s.a_index, &s.b_index, &s.c_index}); }
+  void operator()(thread::Roles&) const {}
+  void operator()(thread::OneThread&) const {}
+  void operator()(thread::TransactionArrive& s) const { visit(s.index); }
+  void operator()(thread::TransactionWait& s) const { all({&s.index, &s.parity}); }
+  void operator()(thread::TensorLoad& s) const {
+    all({&s.dst_index, &s.barrier_index});
+    for (ExprId& c : s.coordinates) visit(c);
+  }
+  void operator()(thread::TensorStore& s) const {
+    visit(s.src_index);
+    for (ExprId& c : s.coordinates) visit(c);
+  }
+  void operator()(thread::BulkCommit&) const {}
+  void operator()(thread::BulkWait&) const {}
+  void operator()(thread::ProxyFence&) const {}
+  void operator()(thread::WarpgroupMma& s) const { all({&s.a_index, &s.b_index, &s.c_index, &s.accumulate}); }
+  void operator()(thread::WarpgroupFence&) const {}
+  void operator()(thread::WarpgroupCommit&) const {}
+  void operator()(thread::WarpgroupWait&) const {}
 
  private:
   void all(std::initializer_list<ExprId*> list) const {
@@ -41,12 +62,7 @@ void for_each_expr_below(thread::ThreadProgram& p, const thread::Block& block,
   for (thread::StmtId id : block) {
     thread::StmtNode& node = p.stmts[id.value].node;
     for_each_expr(node, visit);
-    if (const auto* l = std::get_if<thread::Loop>(&node)) {
-      for_each_expr_below(p, l->body, visit);
-    } else if (const auto* b = std::get_if<thread::Branch>(&node)) {
-      for_each_expr_below(p, b->then_body, visit);
-      for_each_expr_below(p, b->else_body, visit);
-    }
+    for (const thread::Block* inside : thread::blocks_inside(std::as_const(node))) for_each_expr_below(p, *inside, visit);
   }
 }
 

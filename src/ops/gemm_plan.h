@@ -11,6 +11,7 @@
 #include "ir/program.h"
 #include "plan/schedule.h"
 #include "target/target.h"
+#include "thread/thread_program.h"
 
 namespace tilegen::ops {
 
@@ -76,6 +77,23 @@ struct OperandMatrix {
 // Matrix i fills registers [i * e, (i + 1) * e) of every lane, e = 4 / element bytes. Empty: the operand does
 // not have that form.
 std::vector<OperandMatrix> operand_matrices(const target::MmaAtom& atom, int side);
+
+// Hopper's part (gemm_plan_warpgroup.cpp): wgmma, where the target has it, both tiles can come by tensor copies inside a
+// pipelined loop (or A is in registers) and the tile divides into rows of 64. Nothing, with a reason, where it is not legal.
+std::optional<GemmPlan> plan_warpgroup_gemm(const ir::Program& p, const ir::TileOp& op, const GemmShape& s,
+                                            const target::Target& t, int64_t threads, const plan::OpPlan* given,
+                                            std::string* reason);
+
+// An operand in shared memory as wgmma addresses it.
+struct WarpgroupOperand {
+  thread::MatrixForm form;
+  std::vector<int64_t> steps;  // elements from the operand's first element to that of each k step
+  int64_t row_stride = 0;      // elements from 64 rows of A (n columns of B) to the next: `rows`
+};
+// `side` 0: A, in parts of 64 rows; 1: B, in parts of `n` columns. `k`: of the instruction. Nothing when the layout is
+// none that the instruction reads.
+std::optional<WarpgroupOperand> warpgroup_operand_form(const layout::Layout& l, const MatrixDims& dims, int side,
+                                                       int element_bytes, int64_t part, int64_t k);
 
 // Whether elements along k lie beside each other in a buffer of this form.
 inline bool k_is_contiguous(const MatrixDims& m, int side) {

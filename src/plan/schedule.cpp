@@ -20,6 +20,8 @@ const char* engine_name(Engine e) {
     case Engine::mma: return "mma";
     case Engine::micro_kernel: return "micro_kernel";
     case Engine::lane_reduce: return "lane_reduce";
+    case Engine::tensor_copy: return "tensor_copy";
+    case Engine::warpgroup_mma: return "warpgroup_mma";
   }
   return "unknown";
 }

@@ -37,7 +37,9 @@ struct ValuePlan {
 };
 
 // How one op (tile op, parallel loop or store) is done.
-enum class Engine : uint8_t { loop, vector_copy, async_copy, mma, micro_kernel, lane_reduce };
+// tensor_copy: the copy engine moves boxes (TMA), between a tensor and a shared tile, or out of a fragment through a
+// staged tile. warpgroup_mma: asynchronous matrix instructions of warpgroups (wgmma).
+enum class Engine : uint8_t { loop, vector_copy, async_copy, mma, micro_kernel, lane_reduce, tensor_copy, warpgroup_mma };
 const char* engine_name(Engine e);
 
 struct OpPlan {
@@ -48,6 +50,7 @@ struct OpPlan {
   std::optional<layout::Fragment> iteration;  // element-wise work: iteration point -> (thread, register)
   int64_t vector = 1;                         // elements one access moves
   bool streaming = false;                     // results bypass the caches
+  int64_t pass_columns = 0;                   // tensor_copy out of a fragment: columns a warpgroup stages at once
   std::string reason;
   // Fragments whose elements the op finds in shared memory: put there in front of it, fetched from there behind it.
   std::vector<std::string> through_memory;
@@ -88,7 +91,34 @@ struct RasterPlan {
   bool operator==(const RasterPlan&) const = default;
 };
 
-// Derived: where each shared tile lies.
+// Tiles that one role fills and another uses, handed over by transaction barriers: one "full" and one "empty" barrier a
+// slot. The values are copied together, used together and given back together.
+struct ChannelPlan {
+  std::string name;
+  std::string loop;                 // the pipelined loop whose iterations fill it; empty: the kernel's body
+  std::vector<std::string> values;  // tiles, each with `slots` slots
+  int64_t slots = 1;
+  bool operator==(const ChannelPlan&) const = default;
+};
+
+// Warps with tasks of their own: `producer_threads` behind the computing threads issue the tensor copies that fill
+// pipelined tiles. 0: no roles, every thread does everything.
+struct RolePlan {
+  int64_t producer_threads = 0;
+  int64_t producer_registers = 0, consumer_registers = 0;  // of a thread; 0: as launched
+  std::string reason;
+  bool operator==(const RolePlan&) const = default;
+};
+
+// Whether blocks walk over several points of the grid, as many as are resident at once.
+struct PersistencePlan {
+  bool persistent = false;
+  std::string reason;
+  bool operator==(const PersistencePlan&) const = default;
+};
+
+// Derived: where each shared tile lies. Barriers of a channel: value "channel:<name>", 16 bytes a slot (full, then empty).
+// The staged tile of a tensor_copy out of a fragment: value "<op>:stage".
 struct MemoryPlan {
   std::string value;
   int64_t offset = 0, bytes = 0;
@@ -99,9 +129,12 @@ struct KernelSchedule {
   std::string kernel;
   std::optional<int64_t> threads;  // computing threads of a block
   std::optional<RasterPlan> raster;
+  std::optional<RolePlan> roles;
+  std::optional<PersistencePlan> persistence;
   std::vector<OpPlan> ops;
   std::vector<ValuePlan> values;
   std::vector<LoopPlan> loops;
+  std::vector<ChannelPlan> channels;
   std::vector<ConversionPlan> conversions;
   std::vector<MemoryPlan> memory;  // derived
   std::vector<Note> notes;         // derived

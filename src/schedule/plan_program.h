@@ -14,9 +14,14 @@
 
 namespace tilegen::schedule {
 
+// What the copy engine may do: what it demands of tensors (aligned bases and strides) holds for some launches only, so a
+// program may be planned again with less.
+enum class TensorCopies : uint8_t { loads_and_stores, loads, none };
+
 struct PlanOptions {
   const plan::Schedule* given = nullptr;
   bool conversions = true;
+  TensorCopies tensor_copies = TensorCopies::loads_and_stores;
 };
 
 Expected<plan::Schedule> plan_program(const ir::Program& p, const target::Target& target,

@@ -153,6 +153,7 @@ class ProgramCompiler {
   void compile(const thread::HostMma&) {
     refuse("a host micro-kernel", "simulate a program lowered for a GPU target");
   }
+  void compile(const auto&) { refuse("this statement", "simulate a program lowered for another target"); }
   void compile(const thread::Prefetch&) {}  // changes nothing
   void compile(const Barrier&) { add(StepKind::barrier); }
   void compile(const thread::AsyncCommit&) { add(StepKind::async_commit); }

@@ -2,6 +2,7 @@
 // architecture number.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -26,6 +27,27 @@ struct MmaAtom {
   int cycles = 0;                                 // issue cycles per warp, for the cost model
   MmaMeaning meaning;                             // what it computes on the gathered matrices
 };
+
+// A family of matrix instructions of a warpgroup (4 warps): D[64 x n] = A[64 x k] * B[k x n] + D, asynchronous; B in
+// shared memory, A there or in registers (PTX ISA, "wgmma.mma_async").
+struct WarpgroupAtom {
+  std::string name;  // "wgmma.k16.f32.f16.f16"
+  int k = 0;
+  ir::DType a = ir::DType::none, b = ir::DType::none, c = ir::DType::none;
+  std::vector<int> widths;  // legal n, ascending
+  bool mn_major = false;    // operands in shared memory may have k as the slow dimension
+  int cycles_per_8 = 0;     // issue cycles of the tensor pipe per 8 columns, for the cost model
+  MmaMeaning meaning;
+};
+// One of them: "wgmma.m64n256k16.f32.f16.f16".
+struct WarpgroupInstruction {
+  const WarpgroupAtom* atom = nullptr;
+  int n = 0;
+};
+std::string warpgroup_instruction_name(const WarpgroupAtom& atom, int n);
+// Accumulator [64 x n] and A operand [64 x k] (of `bytes` bytes an element) in registers, over the 128 threads of a warpgroup.
+layout::Fragment warpgroup_accumulator(int n);
+layout::Fragment warpgroup_operand(int k, int bytes);
 
 // A family of register-tiled micro-kernels of one host vector unit: C[mr x nr] += A[mr x K] * B[K x nr], nr a
 // multiple of `lanes`. `pack` consecutive k share one accumulation step.
@@ -56,16 +78,20 @@ struct Target {
   std::vector<std::string> features;                  // LLVM feature flags
   int64_t l1_bytes = 32 << 10, l2_bytes = 512 << 10;  // host: data caches of one core, for the cost model
   std::vector<MmaAtom> mma;
+  std::vector<WarpgroupAtom> warpgroup_mma;
+  bool tensor_copy = false;  // a copy engine that moves boxes of tensors (TMA), and transaction barriers
   std::vector<MicroKernelAtom> micro_kernels;
   bool simulated = false;  // its thread programs are run by the simulator, on the host's memory
 
   bool is_host() const { return kind == Kind::host; }
 };
 
-// "host" (this machine), "x86-64-v3", "x86-64-v4", "sm_80", "sm_89", "sm_90", and the last three simulated: "sim:sm_80",
-// ... Unknown names list the known ones.
+// "host" (this machine), "x86-64-v3", "x86-64-v4", "sm_80", "sm_89", "sm_90", "sm_90a", and the last four simulated:
+// "sim:sm_80", ... Unknown names list the known ones.
 Expected<Target> find_target(std::string_view name);
 std::vector<std::string> target_names();
+
+std::optional<WarpgroupInstruction> find_warpgroup_atom(const Target& t, std::string_view name);
 
 // Description for tools and bug reports.
 std::string target_to_json(const Target& t);
@@ -75,7 +101,9 @@ Target this_machine();                  // defined where the CPU can be asked (c
 Target x86_64(std::string_view level);  // "x86-64-v3" (AVX2) or "x86-64-v4" (AVX-512)
 }  // namespace host
 namespace nvidia {
-Target sm(int version);
+// `architecture_specific`: with what only this generation has, as "sm_90a" says.
+Target sm(int version, bool architecture_specific = false);
+std::vector<WarpgroupAtom> warpgroup_atoms();
 }
 
 }  // namespace tilegen::target

@@ -7,7 +7,8 @@
 namespace tilegen::target {
 
 std::vector<std::string> target_names() {
-  return {"host", "x86-64-v3", "x86-64-v4", "sm_80", "sm_89", "sm_90", "sim:sm_80", "sim:sm_89", "sim:sm_90"};
+  return {"host", "x86-64-v3", "x86-64-v4", "sm_80", "sm_89", "sm_90", "sm_90a",
+          "sim:sm_80", "sim:sm_89", "sim:sm_90", "sim:sm_90a"};
 }
 
 Expected<Target> find_target(std::string_view name) {
@@ -16,6 +17,7 @@ Expected<Target> find_target(std::string_view name) {
   if (name == "sm_80") return nvidia::sm(80);
   if (name == "sm_89") return nvidia::sm(89);
   if (name == "sm_90") return nvidia::sm(90);
+  if (name == "sm_90a") return nvidia::sm(90, true);
   constexpr std::string_view kSimulated = "sim:sm_";
   if (name.substr(0, kSimulated.size()) == kSimulated)
     if (auto device = find_target(name.substr(4)); device) {
@@ -40,9 +42,11 @@ std::string target_to_json(const Target& t) {
   j["registers_per_thread"] = t.registers_per_thread;
   j["vector_bytes"] = t.vector_bytes;
   j["async_copy"] = t.async_copy;
+  j["tensor_copy"] = t.tensor_copy;
   j["cpu"] = t.cpu;
   j["features"] = t.features;
   for (const MmaAtom& a : t.mma) j["atoms"].push_back(a.name);
+  for (const WarpgroupAtom& a : t.warpgroup_mma) j["atoms"].push_back(a.name);
   for (const MicroKernelAtom& a : t.micro_kernels) j["atoms"].push_back(a.name);
   return j.dump(2);
 }

@@ -98,6 +98,7 @@ class Collector {
     rows(m.dst, m.dst_index, m.matrices, true);
   }
   void operator()(const WarpMma& m) { loads({m.a_index, m.b_index, m.c_index}); }
+  void operator()(const auto&) {}
 
  private:
   void add(SyncAccess a) {

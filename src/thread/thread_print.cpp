@@ -42,6 +42,7 @@ class Printer {
       const auto var = i < p_.block_vars.size() ? p_.block_vars[i] : ir::VarId();
       out_ += (i > 0 ? ", " : " ") + var_text(p_, var) + ": " + expr_text(p_, p_.grid[i]);
     }
+    if (p_.launched_var.valid()) out_ += " persistent over " + var_text(p_, p_.launched_var);
     if (p_.min_blocks > 1) out_ += "\nmin_blocks " + std::to_string(p_.min_blocks);
     out_ += "\nparams\n";
     for (const Param& param : p_.params) print_param(param);
@@ -49,6 +50,12 @@ class Printer {
     for (const Guard& guard : p_.guards) print_guard(guard);
     out_ += "memories\n";
     for (const Memory& memory : p_.memories) print_memory(memory);
+    if (!p_.barriers.empty()) out_ += "barriers\n";
+    for (const TransactionBarriers& b : p_.barriers)
+      out_ += "  " + b.name + "[" + std::to_string(b.count) + "] arrivals " + std::to_string(b.arrivals) + " arena@" +
+              std::to_string(b.arena_offset) + "\n";
+    if (!p_.tensor_maps.empty()) out_ += "tensor_maps\n";
+    for (const TensorMap& map : p_.tensor_maps) print_map(map);
     out_ += "body\n";
     print_block(p_.body, 1);
     return std::move(out_);
@@ -78,8 +85,21 @@ class Printer {
     if (m.arena_offset >= 0) out_ += " arena@" + std::to_string(m.arena_offset);
     if (m.in_registers) out_ += " registers";
     if (m.read_only) out_ += " readonly";
+    if (m.ordered) out_ += " ordered";
     if (m.param >= 0) out_ += " param " + std::to_string(m.param);
     out_ += "\n";
+  }
+
+  void print_map(const TensorMap& map) {
+    const auto list = [](const auto& values, auto&& text) {
+      std::string out;
+      for (const auto& v : values) out += (out.empty() ? "" : ", ") + text(v);
+      return "[" + out + "]";
+    };
+    const auto expr = [&](ir::ExprId e) { return expr_text(p_, e); };
+    out_ += "  " + map.name + ": " + memory_text(p_, map.tensor) + " extents " + list(map.extents, expr) + " strides " +
+            list(map.strides, expr) + " box " + list(map.box, [](int64_t b) { return std::to_string(b); }) + " swizzle " +
+            std::to_string(map.swizzle) + "\n";
   }
 
   void line(int indent, const std::string& text, const std::string& origin = {}) {
@@ -197,6 +217,88 @@ class Printer {
     line(indent,
          mma.atom + " " + at(mma.c, mma.c_index) + " += " + at(mma.a, mma.a_index) + " * " + at(mma.b, mma.b_index),
          origin);
+  }
+
+  void print(const Roles& roles, int indent, const std::string& origin) {
+    for (const Role& role : roles.roles) {
+      std::string text = "role " + role.name + " threads " + std::to_string(role.first_thread) + ".." +
+                         std::to_string(role.first_thread + role.threads);
+      if (role.registers > 0) text += " registers " + std::to_string(role.registers);
+      line(indent, text + " {", origin);
+      print_block(role.body, indent + 1);
+      line(indent, "}");
+    }
+  }
+
+  void print(const OneThread& one, int indent, const std::string& origin) {
+    line(indent, "one_thread {", origin);
+    print_block(one.body, indent + 1);
+    line(indent, "}");
+  }
+
+  std::string barrier(int barriers, ir::ExprId index) const {
+    const bool known = barriers >= 0 && static_cast<size_t>(barriers) < p_.barriers.size();
+    return (known ? p_.barriers[static_cast<size_t>(barriers)].name : "?") + "[" + expr_text(p_, index) + "]";
+  }
+
+  void print(const TransactionArrive& arrive, int indent, const std::string& origin) {
+    line(indent,
+         "arrive " + barrier(arrive.barriers, arrive.index) +
+             (arrive.bytes > 0 ? " expect " + std::to_string(arrive.bytes) + " bytes" : ""),
+         origin);
+  }
+
+  void print(const TransactionWait& wait, int indent, const std::string& origin) {
+    line(indent, "wait " + barrier(wait.barriers, wait.index) + " parity " + expr_text(p_, wait.parity), origin);
+  }
+
+  std::string box(int map, const std::vector<ir::ExprId>& coordinates) const {
+    const bool known = map >= 0 && static_cast<size_t>(map) < p_.tensor_maps.size();
+    std::string text = known ? p_.tensor_maps[static_cast<size_t>(map)].name : "?";
+    for (size_t i = 0; i < coordinates.size(); ++i) text += (i == 0 ? "(" : ", ") + expr_text(p_, coordinates[i]);
+    return text + ")";
+  }
+
+  void print(const TensorLoad& load, int indent, const std::string& origin) {
+    line(indent,
+         "tensor_load " + at(load.dst, load.dst_index) + " = " + box(load.map, load.coordinates) + " to " +
+             barrier(load.barriers, load.barrier_index),
+         origin);
+  }
+
+  void print(const TensorStore& store, int indent, const std::string& origin) {
+    line(indent, "tensor_store " + box(store.map, store.coordinates) + " = " + at(store.src, store.src_index), origin);
+  }
+
+  void print(const BulkCommit&, int indent, const std::string& origin) { line(indent, "bulk_commit", origin); }
+  void print(const BulkWait& wait, int indent, const std::string& origin) {
+    line(indent, "bulk_wait" + std::string(wait.read ? " read" : "") + " pending " + std::to_string(wait.pending), origin);
+  }
+  void print(const ProxyFence&, int indent, const std::string& origin) { line(indent, "proxy_fence", origin); }
+
+  static std::string form(const MatrixForm& f) {
+    return std::string(f.k_major ? " k_major" : " mn_major") + " swizzle " + std::to_string(f.swizzle) + " leading " +
+           std::to_string(f.leading_bytes) + " stride " + std::to_string(f.stride_bytes);
+  }
+  static std::string steps(const std::vector<int64_t>& list) {
+    std::string text;
+    for (int64_t s : list) text += (text.empty() ? "" : ",") + std::to_string(s);
+    return " steps " + text;
+  }
+
+  void print(const WarpgroupMma& m, int indent, const std::string& origin) {
+    const bool shared = m.a.value < p_.memories.size() && p_.memory(m.a).space == Space::shared;
+    std::string text = m.atom + " " + at(m.c, m.c_index);
+    text += m.accumulate.valid() ? " += if " + expr_text(p_, m.accumulate) + " else =" : " +=";
+    text += " " + at(m.a, m.a_index) + steps(m.a_steps) + (shared ? form(m.a_form) : " registers");
+    line(indent, text + " * " + at(m.b, m.b_index) + steps(m.b_steps) + form(m.b_form), origin);
+  }
+  void print(const WarpgroupFence&, int indent, const std::string& origin) { line(indent, "warpgroup_fence", origin); }
+  void print(const WarpgroupCommit&, int indent, const std::string& origin) { line(indent, "warpgroup_commit", origin); }
+  void print(const WarpgroupWait& wait, int indent, const std::string& origin) {
+    std::string text = "warpgroup_wait pending " + std::to_string(wait.pending);
+    for (MemoryId m : wait.registers) text += " " + memory_text(p_, m);
+    line(indent, text, origin);
   }
 
   const ThreadProgram& p_;

@@ -1,5 +1,7 @@
 #include "thread/thread_program.h"
 
+#include <utility>
+
 namespace tilegen::thread {
 
 const char* space_name(Space s) {
@@ -31,6 +33,26 @@ ir::VarId ThreadProgram::add_var(std::string name, ir::VarKind kind) {
 MemoryId ThreadProgram::add_memory(Memory m) {
   memories.push_back(std::move(m));
   return MemoryId(memories.size() - 1);
+}
+
+std::vector<const Block*> blocks_inside(const StmtNode& node) {
+  std::vector<const Block*> blocks;
+  if (const auto* loop = std::get_if<Loop>(&node)) {
+    blocks = {&loop->body};
+  } else if (const auto* branch = std::get_if<Branch>(&node)) {
+    blocks = {&branch->then_body, &branch->else_body};
+  } else if (const auto* one = std::get_if<OneThread>(&node)) {
+    blocks = {&one->body};
+  } else if (const auto* roles = std::get_if<Roles>(&node)) {
+    for (const Role& role : roles->roles) blocks.push_back(&role.body);
+  }
+  return blocks;
+}
+
+std::vector<Block*> blocks_inside(StmtNode& node) {
+  std::vector<Block*> blocks;
+  for (const Block* b : blocks_inside(std::as_const(node))) blocks.push_back(const_cast<Block*>(b));
+  return blocks;
 }
 
 }  // namespace tilegen::thread

@@ -36,6 +36,30 @@ struct Memory {
   bool in_registers = false;  // local: every index is a constant after unrolling; on GPUs always
   bool read_only = false;
   int param = -1;  // global: index into ThreadProgram::params
+  // shared: accesses of different threads or engines are ordered by what lowering put there (transaction barriers, the
+  // barriers around a staged store); planting leaves the memory alone, the simulator and verify_transactions judge it.
+  bool ordered = false;
+};
+
+// An array of transaction barriers (mbarrier) in the block's arena. A phase completes when `arrivals` threads have
+// arrived and all bytes that were announced have landed; the barrier is then in its next phase. All are initialised, and
+// visible to every thread and engine, before the body begins.
+struct TransactionBarriers {
+  std::string name;
+  int64_t count = 1;
+  int64_t arrivals = 1;
+  int64_t arena_offset = -1;  // bytes, a multiple of 8; 8 bytes each
+};
+
+// How the copy engine sees a tensor (CUtensorMap, tiled): made at launch from the launch's arguments, a parameter of the
+// kernel. Elements outside the extents read as zero and are not written.
+struct TensorMap {
+  std::string name;
+  MemoryId tensor;                   // global; its address is the map's, 16-byte aligned
+  std::vector<ir::ExprId> extents;   // elements, innermost first, over dims and scalars; 1 .. 5 dimensions
+  std::vector<ir::ExprId> strides;   // bytes, of dimensions 1, 2, ...: multiples of 16; the innermost is dense
+  std::vector<int64_t> box;          // elements of one copy, innermost first; each at most 256
+  int swizzle = 0;                   // bytes: 0, 32, 64 or 128; the box is at most that wide (any width for 0)
 };
 
 // How a loop runs. serial: as written. unrolled: fully, at emission (extent is a constant). vectorized: the
@@ -173,8 +197,114 @@ struct WarpMma {
   int a_registers = 0, b_registers = 0, c_registers = 0;  // elements a lane holds of each operand
 };
 
-using StmtNode = std::variant<Loop, Branch, Store, LaneReduce, HostMma, Prefetch, Barrier, AsyncCopy, AsyncCommit,
-                              AsyncWait, Shuffle, LoadMatrix, StoreMatrix, WarpMma>;
+// ---- Hopper: warps with different tasks, transaction barriers, the copy engine, matrix instructions of a warpgroup
+//
+// The copy engine (TensorLoad, TensorStore) and WarpgroupMma reach shared memory through the asynchronous proxy: what
+// threads wrote by plain stores they see behind a ProxyFence of the writing threads and a barrier.
+
+// Warps with tasks of their own. Stands once, at the end of the program's body; the roles' threads are consecutive and
+// make up the block. A thread of a role sees the same thread variable as ever.
+struct Role {
+  std::string name;
+  int64_t first_thread = 0, threads = 0;  // multiples of the warp; of a warpgroup (128) where `registers` are asked for
+  int registers = 0;                      // of a thread (setmaxnreg): a multiple of 8 in 24 .. 256; 0: as launched
+  Block body;
+};
+struct Roles {
+  std::vector<Role> roles;
+};
+
+// One thread of every warp that comes by runs the body (elect.sync); the warp is converged here.
+struct OneThread {
+  Block body;
+};
+
+// Each executing thread arrives at barrier `index` of the array; with `bytes` it first announces that many bytes to land.
+struct TransactionArrive {
+  int barriers = -1;  // index into ThreadProgram::barriers
+  ir::ExprId index;
+  int64_t bytes = 0;  // mbarrier.arrive.expect_tx where positive
+};
+// Waits until the phase of parity `parity` (0 or 1) has completed. A fresh barrier is in phase 0: a wait for parity 1
+// passes at once. What was written before the completing arrivals, and bytes that landed, are visible behind it.
+struct TransactionWait {
+  int barriers = -1;
+  ir::ExprId index;
+  ir::ExprId parity;  // i64, the same for the warp
+};
+
+// TMA: the box of `map` at `coordinates` (elements, innermost first; may be negative or beyond the extents) to
+// dst[dst_index ..), or back. In memory the box is dense, innermost first, with 16-byte units XORed by the row as the
+// map's swizzle says (on byte addresses: bits 4.. ^= bits 7.., 1, 2 or 3 of them for 32, 64, 128 bytes). The place is
+// aligned to 128 bytes, to 8 rows of the swizzle where there is one. One thread issues it. A load reports the box's whole bytes to
+// `barriers[barrier_index]` when they have landed; a store belongs to the thread's bulk group.
+struct TensorLoad {
+  int map = -1;  // index into ThreadProgram::tensor_maps
+  std::vector<ir::ExprId> coordinates;
+  MemoryId dst;
+  ir::ExprId dst_index;
+  int barriers = -1;
+  ir::ExprId barrier_index;
+};
+struct TensorStore {
+  int map = -1;
+  std::vector<ir::ExprId> coordinates;
+  MemoryId src;
+  ir::ExprId src_index;
+};
+// Closes the group of this thread's TensorStores since the last commit.
+struct BulkCommit {};
+// Waits until at most `pending` of this thread's newest groups are unfinished; `read`: only until they have read shared memory.
+struct BulkWait {
+  int64_t pending = 0;
+  bool read = false;
+};
+// This thread's plain accesses to shared memory before it come before accesses of the asynchronous proxy behind it.
+struct ProxyFence {};
+
+// How an operand of WarpgroupMma lies in shared memory (PTX ISA, "Asynchronous warpgroup level matrix: shared memory
+// layout"): rows of `swizzle` bytes (128, 64, 32; 0: 8 x 16-byte core matrices), swizzled as TensorLoad does. k_major: a row runs along k,
+// `stride_bytes` from 8 rows to the next 8. Else a row runs along m or n: `stride_bytes` from 8 k to the next 8,
+// `leading_bytes` from one row's worth of m or n to the next.
+struct MatrixForm {
+  int swizzle = 128;
+  bool k_major = true;
+  int64_t leading_bytes = 0, stride_bytes = 0;
+  bool operator==(const MatrixForm&) const = default;
+};
+
+// wgmma of the 4 warps of a warpgroup, all executing it: C[64 x n] += A[64 x k] * B[k x n], one instruction per k step.
+// Step s takes A and B at a_index + a_steps[s] and b_index + b_steps[s] (elements of shared memory; registers when A is
+// in registers). Indices of shared memory are the same for the warpgroup. C's registers, and A's, may not be touched until a WarpgroupWait
+// covers the instruction's group. Where `accumulate` does not hold the first step overwrites C (no expression: it accumulates).
+struct WarpgroupMma {
+  std::string atom;  // "wgmma.m64n256k16.f32.f16.f16": target::find_warpgroup_atom
+  MemoryId a, b, c;
+  ir::ExprId a_index, b_index, c_index;
+  std::vector<int64_t> a_steps, b_steps;
+  MatrixForm a_form, b_form;  // a_form: A in shared memory
+  ir::ExprId accumulate;      // optional, bool, the same for the warpgroup
+};
+// In front of the first WarpgroupMma of a group whose registers (C, A) were touched: orders those accesses before it.
+struct WarpgroupFence {};
+// Closes the group of the warpgroup's products issued since the last commit.
+struct WarpgroupCommit {};
+// Waits until at most `pending` of the newest groups are unfinished. Behind it the values of `registers` are those of
+// finished products: code generation moves no use of them in front of it.
+struct WarpgroupWait {
+  int64_t pending = 0;
+  std::vector<MemoryId> registers;
+};
+
+using StmtNode =
+    std::variant<Loop, Branch, Store, LaneReduce, HostMma, Prefetch, Barrier, AsyncCopy, AsyncCommit, AsyncWait, Shuffle,
+                 LoadMatrix, StoreMatrix, WarpMma, Roles, OneThread, TransactionArrive, TransactionWait, TensorLoad,
+                 TensorStore, BulkCommit, BulkWait, ProxyFence, WarpgroupMma, WarpgroupFence, WarpgroupCommit,
+                 WarpgroupWait>;
+
+// The blocks that stand directly inside a statement, in the order of the text.
+std::vector<const Block*> blocks_inside(const StmtNode& node);
+std::vector<Block*> blocks_inside(StmtNode& node);
 
 struct Stmt {
   StmtNode node;
@@ -208,10 +338,15 @@ struct ThreadProgram {
   std::vector<Param> params;
   std::vector<ir::ExprId> grid;  // 1..3, slowest first, over dims and scalars
   std::vector<ir::VarId> block_vars;
+  // Persistent programs: the number of blocks that were launched, at most grid[0] and at most as many as are resident
+  // at once. The body walks the points block, block + launched, ... of the (one-dimensional) grid itself. Invalid: a block per point.
+  ir::VarId launched_var;
   ir::VarId thread_var;  // invalid when threads == 1
   int64_t threads = 1;
   int64_t arena_bytes = 0;
   int64_t min_blocks = 1;     // blocks of a multiprocessor that registers should allow for (GPU)
+  std::vector<TransactionBarriers> barriers;
+  std::vector<TensorMap> tensor_maps;  // kernel parameters behind `params`
   std::vector<Guard> guards;  // facts the code relies on: alignments and divisors that the program does not promise
   Block body;
 
@@ -239,6 +374,10 @@ std::string print_thread_program(const ThreadProgram& p);
 //  - async copies go from global to shared memory of one type, 4, 8 or 16 bytes, a whole number of elements; matrix loads
 //  from shared memory to registers, matrix stores the other way; warp-level statements stand in blocks of whole warps
 //  - guards name parameters and divisors of at least 1
+//  - Roles stand once, last in the body, and make up the block; their registers, times threads, are no more than the
+//  block is launched with; statements of a warpgroup stand in roles or blocks of whole warpgroups
+//  - transaction barriers and tensor maps that statements name exist; barriers have their place in the arena; places and
+//  boxes of tensor copies fit; the registers of a WarpgroupMma in flight are not touched before the wait that covers it
 std::vector<std::string> verify_thread_program(const ThreadProgram& p);
 
 }  // namespace tilegen::thread

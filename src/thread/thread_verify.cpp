@@ -290,6 +290,8 @@ class Verifier {
       if (!p_.memory(id).in_registers) report(m.atom + " on " + p_.memory(id).name + ", which is not in registers");
   }
 
+  void check(const auto&, int) {}
+
   const ThreadProgram& p_;
   std::vector<std::string> problems_;
   ExprVerifier exprs_;

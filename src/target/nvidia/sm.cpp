@@ -134,7 +134,7 @@ constexpr Row kRows[] = {{80, 163 * 1024, 108, 2048}, {89, 99 * 1024, 128, 1536}
 
 }  // namespace
 
-Target sm(int version) {
+Target sm(int version, bool architecture_specific) {
   for (const Row& row : kRows) {
     if (row.version != version) continue;
     Target t;
@@ -152,6 +152,12 @@ Target sm(int version) {
     t.async_copy = true;
     t.cpu = t.name;
     t.mma = ampere_atoms();
+    if (architecture_specific) {
+      t.name += 'a';
+      t.cpu = t.name;
+      t.warpgroup_mma = warpgroup_atoms();
+      t.tensor_copy = true;
+    }
     return t;
   }
   return {};

@@ -1,0 +1,91 @@
+// Matrix instructions of a warpgroup (PTX ISA, "Asynchronous Warpgroup Level Matrix Instructions"): which there are and
+// where the 128 threads have the elements of A and of the accumulator. In the layouts thread = 32 * warp + 4 * g + t.
+#include <cassert>
+#include <charconv>
+
+#include "target/target.h"
+
+namespace tilegen::target {
+
+using ir::DType;
+using layout::Digit;
+using layout::Fragment;
+using layout::kRegister;
+using layout::kThread;
+using layout::Layout;
+
+namespace {
+
+// Digits of one dimension, least significant first: extent, output and stride.
+struct D {
+  int64_t extent;
+  int output;
+  int64_t stride;
+};
+
+Fragment over_warpgroup(int64_t rows, int64_t columns, std::initializer_list<D> row, std::initializer_list<D> column) {
+  std::vector<Digit> digits;
+  for (int dim : {0, 1}) {
+    int64_t weight = 1;
+    for (const D& d : dim == 0 ? row : column) {
+      if (d.extent > 1) digits.push_back({dim, d.extent, weight, d.output, d.stride});
+      weight *= d.extent;
+    }
+  }
+  auto map = Layout::make({rows, columns}, std::move(digits), 2);
+  assert(map && "a warpgroup operand is not a layout");
+  auto fragment = Fragment::make(*map, 128);
+  assert(fragment && "a warpgroup operand is not a fragment");
+  return *fragment;
+}
+
+std::vector<int> multiples_of_8() {
+  std::vector<int> widths;
+  for (int n = 8; n <= 256; n += 8) widths.push_back(n);
+  return widths;
+}
+
+}  // namespace
+
+Fragment warpgroup_accumulator(int n) {
+  return over_warpgroup(64, n, {{8, kThread, 4}, {2, kRegister, 2}, {4, kThread, 32}},
+                        {{2, kRegister, 1}, {4, kThread, 1}, {n / 8, kRegister, 4}});
+}
+
+Fragment warpgroup_operand(int k, int bytes) {
+  const int64_t word = 4 / bytes;  // elements of a 32-bit register
+  return over_warpgroup(64, k, {{8, kThread, 4}, {2, kRegister, word}, {4, kThread, 32}},
+                        {{word, kRegister, 1}, {4, kThread, 1}, {k / (4 * word), kRegister, 2 * word}});
+}
+
+std::string warpgroup_instruction_name(const WarpgroupAtom& atom, int n) {
+  std::string name = atom.name;  // "wgmma.k16...." -> "wgmma.m64n256k16...."
+  return name.insert(name.find(".k") + 1, "m64n" + std::to_string(n));
+}
+
+std::optional<WarpgroupInstruction> find_warpgroup_atom(const Target& t, std::string_view name) {
+  constexpr std::string_view kBegin = "wgmma.m64n";
+  if (!name.starts_with(kBegin)) return std::nullopt;
+  int n = 0;
+  const char* begin = name.data() + kBegin.size();
+  if (std::from_chars(begin, name.data() + name.size(), n).ec != std::errc()) return std::nullopt;
+  for (const WarpgroupAtom& atom : t.warpgroup_mma)
+    for (int width : atom.widths)
+      if (width == n && warpgroup_instruction_name(atom, n) == name) return WarpgroupInstruction{&atom, n};
+  return std::nullopt;
+}
+
+namespace nvidia {
+
+// The tensor pipe takes 64 x 8 x 16 products of 16-bit numbers in 4 cycles, of 8-bit ones twice as many.
+std::vector<WarpgroupAtom> warpgroup_atoms() {
+  const std::vector<int> all = multiples_of_8();
+  return {
+      {"wgmma.k16.f32.f16.f16", 16, DType::f16, DType::f16, DType::f32, all, true, 4, meaning::dot_f32},
+      {"wgmma.k16.f32.bf16.bf16", 16, DType::bf16, DType::bf16, DType::f32, all, true, 4, meaning::dot_f32},
+  };
+}
+
+}  // namespace nvidia
+
+}  // namespace tilegen::target
