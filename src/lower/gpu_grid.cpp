@@ -6,6 +6,12 @@
 
 namespace tilegen::lower {
 
+namespace {
+
+constexpr int64_t kMostPoints = INT32_MAX;  // of the grid of a launch
+
+}  // namespace
+
 // While the kernel is lowered the program's block indices are variables of their own, so that facts about them are
 // facts about variables; replace_block_indices() puts the expressions in.
 void KernelLowering::declare_linear_grid() {
@@ -41,18 +47,26 @@ void KernelLowering::declare_linear_grid() {
     ctx_.bind(out_.launched_var, 1, INT32_MAX);
     ctx_.bind(tile_var_, 0, range.hi == arith::Interval::kMax ? range.hi : range.hi - 1);
     rest = e.add(rest, e.mul(e.var(tile_var_), e.var(out_.launched_var)));
+    rest = e.binary(ir::ExprOp::min, rest, e.const_int(kMostPoints - 1));
   }
+  // Divided once for every point: in 32 bits where code generation can see that it may. A point exists, so extents are
+  // positive, and a launch has fewer than 2^31 points.
+  const auto narrow = [&](ExprId x, int64_t most) {
+    if (!persistent) return x;
+    return e.binary(ir::ExprOp::min, e.binary(ir::ExprOp::max, x, e.const_int(1)), e.const_int(most));
+  };
   std::vector<ExprId> value(rank);
   // The dimension walked fastest comes off first; what is left over belongs to the slower ones.
   auto take = [&](size_t d, bool last) {
-    value[d] = last ? rest : e.floormod(rest, extent[d]);
-    if (!last) rest = e.floordiv(rest, extent[d]);
+    const ExprId divisor = narrow(extent[d], kMostPoints);
+    value[d] = last ? rest : e.floormod(rest, divisor);
+    if (!last) rest = e.floordiv(rest, divisor);
   };
   if (order == "column_major") {
     for (size_t d = 0; d < rank; ++d) take(d, d + 1 == rank);
   } else if (order == "grouped" && group > 1) {
     // Within bands of `group` rows of tiles the row index moves fastest; the last band may be narrower.
-    const ExprId rows = extent[rank - 2], columns = extent[rank - 1];
+    const ExprId rows = narrow(extent[rank - 2], kMostPoints), columns = narrow(extent[rank - 1], kMostPoints / group);
     ExprId tile = rest;
     if (rank == 3) {
       value[0] = e.floordiv(rest, e.mul(rows, columns));
@@ -67,7 +81,7 @@ void KernelLowering::declare_linear_grid() {
   } else {
     for (size_t d = rank; d-- > 0;) take(d, d == 0);
   }
-  for (size_t d = 0; d < rank; ++d) block_indices_[index[d]] = simplified(value[d]);
+  for (size_t d = 0; d < rank; ++d) block_indices_[index[d]] = persistent ? value[d] : simplified(value[d]);
 }
 
 // Computed once, in registers at the kernel's begin: they hold divisions, which code generation would not move out of
