@@ -19,9 +19,10 @@ using Kernels = std::span<const thread::ThreadProgram>;
 struct Architecture {
   std::string_view name;
   int sm, ptx;
+  int fp8_ptx = 0;  // least that has conversions of 8-bit floats
 };
-constexpr Architecture kArchitectures[] = {{"sm_80", 80, 70}, {"sm_86", 86, 71}, {"sm_87", 87, 74},
-                                           {"sm_89", 89, 78}, {"sm_90", 90, 78}, {"sm_90a", 90, 80}};
+constexpr Architecture kArchitectures[] = {{"sm_80", 80, 70},     {"sm_86", 86, 71},     {"sm_87", 87, 74},
+                                           {"sm_89", 89, 78, 81}, {"sm_90", 90, 78, 78}, {"sm_90a", 90, 80, 80}};
 
 const Architecture* find_architecture(const target::Target& target) {
   for (const Architecture& a : kArchitectures)
@@ -37,6 +38,10 @@ int least_ptx(const Architecture& architecture, Kernels kernels) {
         if (const MatrixRow* row = find_matrix_row(mma->atom)) ptx = std::max(ptx, row->ptx);
       if (std::holds_alternative<thread::StoreMatrix>(s.node)) ptx = std::max(ptx, 78);
     }
+  if (architecture.fp8_ptx > ptx)
+    for (const thread::ThreadProgram& k : kernels)
+      for (size_t id = 0; id < k.exprs.size(); ++id)
+        if (ir::is_storage_only(k.exprs.type(ir::ExprId(id)))) return architecture.fp8_ptx;
   return ptx;
 }
 
@@ -61,19 +66,20 @@ struct Compile {
   MachineCodeEmitter assembly;
 };
 
-std::optional<Error> emit_module(Compile& c, Kernels kernels, const target::Target& target, int sm,
-                                 const GpuCodegenOptions& options) {
+std::optional<Error> emit_module(Compile& c, Kernels kernels, const target::Target& target,
+                                 const Architecture& architecture, const GpuCodegenOptions& options) {
   c.module = std::make_unique<llvm::Module>("tilegen", c.context);
   c.module->setTargetTriple(c.machine->getTargetTriple().str());
   c.module->setDataLayout(c.machine->createDataLayout());
   MachineFeatures features;
   features.fma = features.nvptx = true;
+  features.fp8_pairs = architecture.fp8_ptx > 0;
   std::set<std::string> symbols;
   for (size_t i = 0; i < kernels.size(); ++i) {
     std::string symbol = options.symbols.empty() ? kernels[i].name : options.symbols[i];
     if (!symbols.insert(symbol).second) return backend_error(symbol, "two kernels of one symbol");
     IndexFacts facts(kernels[i]);
-    GpuEmitter emitter(*c.module, kernels[i], facts, features, target, sm, symbol);
+    GpuEmitter emitter(*c.module, kernels[i], facts, features, target, architecture.sm, symbol);
     if (auto why = emitter.emit()) {
       const std::string& origin = emitter.refused_origin();
       return backend_error(origin.empty() ? kernels[i].name : origin, *why);
@@ -82,12 +88,12 @@ std::optional<Error> emit_module(Compile& c, Kernels kernels, const target::Targ
   return options.verify ? invalid_module(*c.module, kernels) : std::nullopt;
 }
 
-std::optional<Error> generate(Compile& c, Kernels kernels, const target::Target& target, int sm,
-                              const GpuCodegenOptions& options, PtxResult& result) {
+std::optional<Error> generate(Compile& c, Kernels kernels, const target::Target& target,
+                              const Architecture& architecture, const GpuCodegenOptions& options, PtxResult& result) {
   Clock clock;
   collect_diagnostics(c.context, c.errors);
   c.context.setOptPassGate(c.passes);
-  if (auto error = emit_module(c, kernels, target, sm, options)) return error;
+  if (auto error = emit_module(c, kernels, target, architecture, options)) return error;
   result.emit_ms = clock.lap();
   if (options.keep_ir) result.llvm_ir = module_text(*c.module);
   clock.lap();
@@ -118,7 +124,7 @@ Expected<PtxResult> compile_ptx(Kernels kernels, const target::Target& target,
   auto compile = std::make_unique<Compile>();
   compile->machine = std::move(*machine);
   auto failure = run_compile(std::move(compile), kernels, [&](Compile& c) {
-    return generate(c, kernels, target, architecture->sm, options, result);
+    return generate(c, kernels, target, *architecture, options, result);
   });
   if (failure) return *failure;
   return result;
