@@ -66,8 +66,8 @@ struct Compile {
   MachineCodeEmitter assembly;
 };
 
-std::optional<Error> emit_module(Compile& c, Kernels kernels, const target::Target& target, const Architecture& architecture,
-                                 const GpuCodegenOptions& options) {
+std::optional<Error> emit_module(Compile& c, Kernels kernels, const target::Target& target,
+                                 const Architecture& architecture, const GpuCodegenOptions& options) {
   c.module = std::make_unique<llvm::Module>("tilegen", c.context);
   c.module->setTargetTriple(c.machine->getTargetTriple().str());
   c.module->setDataLayout(c.machine->createDataLayout());
@@ -88,8 +88,8 @@ std::optional<Error> emit_module(Compile& c, Kernels kernels, const target::Targ
   return options.verify ? invalid_module(*c.module, kernels) : std::nullopt;
 }
 
-std::optional<Error> generate(Compile& c, Kernels kernels, const target::Target& target, const Architecture& architecture,
-                              const GpuCodegenOptions& options, PtxResult& result) {
+std::optional<Error> generate(Compile& c, Kernels kernels, const target::Target& target,
+                              const Architecture& architecture, const GpuCodegenOptions& options, PtxResult& result) {
   Clock clock;
   collect_diagnostics(c.context, c.errors);
   c.context.setOptPassGate(c.passes);
