@@ -8,7 +8,7 @@ namespace tilegen::lower {
 
 namespace {
 
-constexpr int64_t kMostPoints = INT32_MAX;  // of the grid of a launch
+constexpr int64_t kMostPoints = thread::kMostPersistentPoints;
 
 }  // namespace
 
@@ -44,13 +44,13 @@ void KernelLowering::declare_linear_grid() {
     tiles_ = blocks;
     out_.launched_var = out_.add_var("blocks", ir::VarKind::block_index);
     tile_var_ = out_.add_var("tile", ir::VarKind::loop);
-    ctx_.bind(out_.launched_var, 1, INT32_MAX);
+    ctx_.bind(out_.launched_var, 1, thread::kMostResidentBlocks);
     ctx_.bind(tile_var_, 0, range.hi == arith::Interval::kMax ? range.hi : range.hi - 1);
     rest = e.add(rest, e.mul(e.var(tile_var_), e.var(out_.launched_var)));
     rest = e.binary(ir::ExprOp::min, rest, e.const_int(kMostPoints - 1));
   }
   // Divided once for every point: in 32 bits where code generation can see that it may. A point exists, so extents are
-  // positive, and a launch has fewer than 2^31 points.
+  // positive, and the points of a launch are few.
   const auto narrow = [&](ExprId x, int64_t most) {
     if (!persistent) return x;
     return e.binary(ir::ExprOp::min, e.binary(ir::ExprOp::max, x, e.const_int(1)), e.const_int(most));

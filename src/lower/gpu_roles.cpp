@@ -73,7 +73,7 @@ thread::Block KernelLowering::role_body(Role role) {
   block(kernel_.body, body);
   replace_block_indices(body);
   if (tile_var_.valid()) {
-    const ExprId points = e.binary(ir::ExprOp::min, tiles_, e.const_int(INT32_MAX));
+    const ExprId points = e.binary(ir::ExprOp::min, tiles_, e.const_int(thread::kMostPersistentPoints));
     const ExprId extent = simplified(e.ceildiv(e.sub(points, e.var(out_.block_vars[0])), e.var(out_.launched_var)));
     body = {out_.add(thread::Loop{tile_var_, extent, thread::LoopForm::serial, std::move(body)}, kernel_.name)};
   }
