@@ -91,7 +91,9 @@ bool allows(ir::WarpPolicy policy, const Split& x) {
   return policy == ir::WarpPolicy::square || (policy == ir::WarpPolicy::full_row ? x.n == 1 : x.m == 1);
 }
 
-const WarpgroupAtom* atom_for(const Target& t, const GemmShape& s) {
+// 32-bit floats are multiplied as tf32 only, where the program says so.
+const WarpgroupAtom* atom_for(const Target& t, const TileOp& op, const GemmShape& s) {
+  if (s.a == ir::DType::f32 && !op.flag(ir::gemm_attr::tf32)) return nullptr;
   for (const WarpgroupAtom& atom : t.warpgroup_mma)
     if (atom.a == s.a && atom.b == s.b && atom.c == s.c) return &atom;
   return nullptr;
@@ -146,7 +148,7 @@ std::optional<GemmPlan> plan_warpgroup_gemm(const ir::Program& p, const TileOp& 
     if (reason) *reason = std::move(why);
     return std::nullopt;
   };
-  const WarpgroupAtom* atom = atom_for(t, s);
+  const WarpgroupAtom* atom = atom_for(t, op, s);
   if (std::string why = refusal(p, op, s, t, threads, atom); !why.empty()) return refuse(std::move(why));
   const MatrixDims dims[2] = {matrix_dims(p, op.operands[0], op.flag(ir::gemm_attr::transpose_a)),
                               matrix_dims(p, op.operands[1], op.flag(ir::gemm_attr::transpose_b))};

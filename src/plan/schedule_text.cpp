@@ -140,7 +140,7 @@ Table::Row loop_row(const LoopPlan& l) {
 Table::Row channel_row(const ChannelPlan& c) {
   std::string values;
   for (const std::string& v : c.values) values += (values.empty() ? "" : "  ") + v;
-  return {{c.name, "in " + c.loop, plural(c.slots, "slot"), values}, "", {}};
+  return {{c.name, "in " + c.loop, c.slots == 1 ? "" : plural(c.slots, "slot"), values}, "", {}};
 }
 
 // The producer and what blocks walk over, where a schedule says so.
