@@ -1,7 +1,5 @@
 #include "sim/compile_program.h"
 
-#include <tuple>
-
 #include "layout/fragment.h"
 #include "sim/expr_compiler.h"
 
@@ -297,18 +295,18 @@ class ProgramCompiler {
 
   uint32_t find_warpgroup_atom(const thread::WarpgroupMma& m) {
     auto& atoms = out_.warpgroup_atoms;
-    for (uint32_t i = 0; i < atoms.size(); ++i)
-      if (atoms[i].name == m.atom) return i;
     const auto found = target::find_warpgroup_atom(target_, m.atom);
     if (!found) {
       refuse(m.atom, "target " + target_.name + " has no such matrix instruction");
       return kNothing;
     }
     const target::WarpgroupAtom& atom = *found->atom;
-    const auto& [a, b, c] = std::tie(p_.memory(m.a), p_.memory(m.b), p_.memory(m.c));
+    const thread::Memory &a = p_.memory(m.a), &b = p_.memory(m.b), &c = p_.memory(m.c);
     if (a.type != atom.a || b.type != atom.b || c.type != atom.c || b.in_registers || !c.in_registers ||
         m.a_steps.size() != m.b_steps.size())
       refuse(m.atom + " with operands of other types or places than its row", "use the row's operands");
+    for (uint32_t i = 0; i < atoms.size(); ++i)
+      if (atoms[i].name == m.atom) return i;
     atoms.push_back({m.atom, &atom, found->n,
                      element_table(target::warpgroup_operand(atom.k, ir::dtype_bytes(atom.a)), kGroupThreads),
                      element_table(target::warpgroup_accumulator(found->n), kGroupThreads)});

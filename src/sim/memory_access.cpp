@@ -193,7 +193,7 @@ bool BlockExecutor::register_range(Warp& w, uint32_t access, const MemoryView& m
 const Cell* BlockExecutor::read_register(Warp& w, uint32_t access, uint32_t lanes, const MemoryView& m,
                                          int64_t index) {
   const size_t at = m.first_register + static_cast<size_t>(index);
-  if (const uint32_t unwritten = lanes & ~w.written[at]; unwritten != 0)
+  if (const uint32_t unwritten = lanes & ~w.written[at]; unwritten != 0 && w.in_product[at] == 0)
     access_finding(FindingKind::uninitialised_read, access, first_thread(w, unwritten), index,
                    "nothing has written this register of the thread");
   touch_register(w, access, at, lanes, index);
