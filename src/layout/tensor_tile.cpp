@@ -105,4 +105,15 @@ std::optional<TensorTile> tensor_tile(const Layout& l, int inner_dim, int elemen
   return t;
 }
 
+std::optional<Layout> boxed_tile(std::vector<int64_t> shape, int inner_dim, int outer_dim, int element_bytes, int swizzle) {
+  const int64_t inner = shape[static_cast<size_t>(inner_dim)], outer = shape[static_cast<size_t>(outer_dim)];
+  const int64_t row = swizzle / element_bytes;
+  if (outer % kAtomRows != 0 || row == 0 || inner % row != 0) return std::nullopt;
+  std::vector<Digit> digits = {
+      {inner_dim, row, 1, 0, 1}, {outer_dim, outer, 1, 0, row}, {inner_dim, inner / row, row, 0, outer * row}};
+  const Swizzle s{swizzle == 128 ? 3 : swizzle == 64 ? 2 : 1, 4, 3};
+  auto l = Layout::make(std::move(shape), std::move(digits), 1, s, element_bytes);
+  return l ? std::optional<Layout>(*l) : std::nullopt;
+}
+
 }  // namespace tilegen::layout

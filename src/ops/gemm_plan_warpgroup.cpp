@@ -1,6 +1,7 @@
 // Warpgroup split, instruction width and operand layouts of a gemm on wgmma.
 #include <algorithm>
 
+#include "layout/tensor_tile.h"
 #include "ops/gemm_plan.h"
 #include "ops/gemm_spread.h"
 #include "target/role_registers.h"
@@ -48,18 +49,11 @@ int swizzle_width(int64_t inner_bytes) {
   return 0;
 }
 
-Swizzle swizzle_of(int width) { return {width == 128 ? 3 : width == 64 ? 2 : 1, 4, 3}; }
-
 // The operand as boxes of rows of one swizzle width, one box behind the other. `part`: rows of one instruction.
 std::optional<Layout> operand_layout(const Side& s, int64_t part, int bytes) {
-  const int64_t inner = s.extent(s.inner()), outer = s.extent(s.outer());
-  const int width = swizzle_width((s.k_major() ? inner : part) * bytes);
-  if (width == 0 || outer % kAtomRows != 0 || inner * bytes % width != 0) return std::nullopt;
-  const int64_t row = width / bytes;
-  std::vector<Digit> digits = {
-      {s.inner(), row, 1, 0, 1}, {s.outer(), outer, 1, 0, row}, {s.inner(), inner / row, row, 0, outer * row}};
-  auto l = Layout::make(s.dims.shape, std::move(digits), 1, swizzle_of(width), bytes);
-  return l ? std::optional<Layout>(*l) : std::nullopt;
+  const int width = swizzle_width((s.k_major() ? s.extent(s.inner()) : part) * bytes);
+  if (width == 0) return std::nullopt;
+  return layout::boxed_tile(s.dims.shape, s.inner(), s.outer(), bytes, width);
 }
 
 // Instructions of one k step.

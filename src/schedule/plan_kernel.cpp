@@ -54,6 +54,7 @@ class KernelPlanner {
   bool produced_loops_overlap();
   void choose_stores();
   void find_stores();
+  void store_tile(size_t op, plan::ValuePlan& tile);
   void fit_stores();
   void widen_passes();
   Checked check_given_engines() const;
@@ -249,9 +250,8 @@ void KernelPlanner::choose_stores() {
     plan.iteration.reset();
     plan.vector = 1;
     plan.pass_columns = s.pass;
-    plan.reason = s.given ? "given"
-                          : "staged in shared memory, " + std::to_string(s.pass) + " of " +
-                                std::to_string(s.stage.columns) + " columns of a warpgroup at once";
+    plan.reason = "staged in shared memory, " + std::to_string(s.pass) + " of " + std::to_string(s.stage.columns) +
+                  " columns of a warpgroup at once";
   }
 }
 
@@ -266,14 +266,9 @@ void KernelPlanner::find_stores() {
     std::string why = options_.tensor_copies == TensorCopies::loads_and_stores
                           ? store_refusal(p_, ops_, i, layouts_.values, layouts_.conversions)
                           : "planned without them";
-    const plan::ValuePlan& source = layouts_.values[static_cast<size_t>(ops_.ops[i].accesses[0].value)];
+    plan::ValuePlan& source = layouts_.values[static_cast<size_t>(ops_.ops[i].accesses[0].value)];
     if (why.empty() && source.memory) {
-      plan::OpPlan& plan = layouts_.ops[i];
-      plan.engine = Engine::tensor_copy;
-      plan.iteration.reset();
-      plan.vector = 1;
-      plan.reason = "the copy engine stores the tile in boxes";
-      engine_values_.insert(ops_.ops[i].accesses[0].value);
+      store_tile(i, source);
       continue;
     }
     StagedStore s;
@@ -296,6 +291,19 @@ void KernelPlanner::find_stores() {
       notes_.push_back({ops_.ops[i].path, "no tensor copies: " + why});
     }
   }
+}
+
+void KernelPlanner::store_tile(size_t op, plan::ValuePlan& tile) {
+  if (auto boxed = store_tile_layout(p_, ops_.ops[op], tile)) {
+    tile.memory = std::move(*boxed);
+    tile.reason = "boxes of the copy engine: no instruction asks for another form";
+  }
+  plan::OpPlan& plan = layouts_.ops[op];
+  plan.engine = Engine::tensor_copy;
+  plan.iteration.reset();
+  plan.vector = 1;
+  plan.reason = "the copy engine stores the tile in boxes";
+  engine_values_.insert(ops_.ops[op].accesses[0].value);
 }
 
 // Loops keep two stages beside staged stores, or the stores are plain.

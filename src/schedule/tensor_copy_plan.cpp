@@ -297,6 +297,19 @@ std::string store_refusal(const ir::Program& p, const KernelOps& ops, size_t op,
   return store_stage(p, store, *source.fragment, &why) ? "" : why;
 }
 
+std::optional<layout::Layout> store_tile_layout(const ir::Program& p, const KernelOp& op, const plan::ValuePlan& held) {
+  const auto& copy = *p.as<ir::TileOp>(op.stmt);
+  if (held.origin != plan::Origin::free || !held.memory || !held.memory->swizzle().none()) return std::nullopt;
+  const auto dims = ops::tensor_copy_dims(p, copy, nullptr);
+  if (!dims || dims->tile_outer < 0) return std::nullopt;
+  const std::vector<int64_t>& shape = held.memory->shape();
+  if (!held.memory->equivalent(layout::Layout::row_major(shape))) return std::nullopt;
+  const int bytes = ir::dtype_bytes(p.buffer(copy.operands[0].buffer).type);
+  for (int width : {128, 64, 32})
+    if (auto boxed = layout::boxed_tile(shape, dims->tile_inner, dims->tile_outer, bytes, width)) return boxed;
+  return std::nullopt;
+}
+
 plan::KernelSchedule without_tensor_copies(const plan::KernelSchedule& given, const ir::Program& p,
                                            const KernelOps& ops, TensorCopies allowed) {
   plan::KernelSchedule kept = given;

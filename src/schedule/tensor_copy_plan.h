@@ -48,6 +48,10 @@ std::string store_refusal(const ir::Program& p, const infer::KernelOps& ops, siz
                           const std::vector<plan::ValuePlan>& values,
                           const std::vector<plan::ConversionPlan>& conversions);
 
+// How a tile that leaves by the copy should lie for the engine, and for the threads that write it from accumulators; nothing
+// where it may stay as it is. `held`: as inference has it.
+std::optional<layout::Layout> store_tile_layout(const ir::Program& p, const infer::KernelOp& op, const plan::ValuePlan& held);
+
 // What a schedule that was made with tensor copies says beyond them.
 plan::KernelSchedule without_tensor_copies(const plan::KernelSchedule& given, const ir::Program& p,
                                            const infer::KernelOps& ops, TensorCopies allowed);
