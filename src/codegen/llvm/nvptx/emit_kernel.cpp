@@ -25,10 +25,9 @@ llvm::Align alignment_of(const Memory& m) {
 }  // namespace
 
 GpuEmitter::GpuEmitter(llvm::Module& module, const thread::ThreadProgram& program, IndexFacts& facts,
-                       const MachineFeatures& features, int sm, std::string symbol)
+                       const MachineFeatures& features, std::string symbol)
     : ProgramEmitter(module, program, facts.pool(), features, std::move(symbol)),
       facts_(facts),
-      sm_(sm),
       packing_(b_),
       registers_(program, b_, packing_) {}
 

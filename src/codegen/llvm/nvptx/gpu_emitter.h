@@ -21,9 +21,9 @@ namespace tilegen::codegen {
 
 class GpuEmitter : private ProgramEmitter {
  public:
-  // `facts` are those of `program`. `sm` is 80, 89, ...
+  // `facts` are those of `program`.
   GpuEmitter(llvm::Module& module, const thread::ThreadProgram& program, IndexFacts& facts,
-             const MachineFeatures& features, int sm, std::string symbol);
+             const MachineFeatures& features, std::string symbol);
 
   // Emits the kernel; a message when the program asks for something this emitter cannot do.
   std::optional<std::string> emit();
@@ -91,6 +91,7 @@ class GpuEmitter : private ProgramEmitter {
   void emit_mma(const thread::WarpMma& mma);
   Values mma_operands(const MatrixRow& row, const thread::WarpMma& mma);
   void emit_fma(const thread::WarpMma& mma);
+  void emit_byte_dots(const thread::WarpMma& mma);
   // First word of a register memory's slice that matrix instructions use as words.
   std::optional<int64_t> first_word(thread::MemoryId memory, ir::ExprId index);
 
@@ -142,7 +143,6 @@ class GpuEmitter : private ProgramEmitter {
   llvm::CallInst* convergent(llvm::CallInst* call);
 
   IndexFacts& facts_;
-  int sm_;
   Packing packing_;
   RegisterFile registers_;
   llvm::GlobalVariable* shared_ = nullptr;  // the block's dynamic shared memory
