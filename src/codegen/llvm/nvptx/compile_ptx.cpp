@@ -1,6 +1,5 @@
 // compile_ptx: emit, verify, optimise, generate. One context per compile; a fatal error of LLVM abandons it.
 #include <algorithm>
-#include <charconv>
 #include <set>
 
 #include <llvm/IR/OptBisect.h>
