@@ -112,6 +112,45 @@ std::string refusal(const ir::Program& p, const TileOp& op, const GemmShape& s, 
   return "";
 }
 
+// Splits over the warpgroups, rows first, and widths, that divide the tile and that the schedule and the policy allow.
+std::vector<Split> splits(const GemmShape& s, const WarpgroupAtom* atom, int64_t warpgroups, ir::WarpPolicy policy,
+                          const Side& b, const plan::OpPlan* given) {
+  const bool given_atom = given && !given->atom.empty(), given_split = given && given->warps_m * given->warps_n > 1;
+  std::vector<Split> list;
+  for (int64_t m = warpgroups; m >= 1; --m) {
+    Split x{atom, m, warpgroups / m, 0};
+    if (x.m * x.n != warpgroups || s.m % (kRows * x.m) != 0 || s.n % x.n != 0) continue;
+    if (given_split ? given->warps_m != 4 * x.m || given->warps_n != x.n : !allows(policy, x)) continue;
+    for (int width : atom->widths) {
+      x.width = width;
+      if (s.n / x.n % width != 0 || !operand_layout(b, width, ir::dtype_bytes(s.b))) continue;
+      if (given_atom && given->atom != target::warpgroup_instruction_name(*atom, width)) continue;
+      list.push_back(x);
+    }
+  }
+  return list;
+}
+
+struct Choice {
+  std::optional<Split> split;
+  Cost cost;
+  int64_t fewest = 0;  // registers of splits that need too many
+};
+
+Choice cheapest(const std::vector<Split>& splits, const GemmShape& s, bool a_shared, int64_t limit) {
+  Choice best;
+  for (const Split& x : splits) {
+    const Cost c = cost_of(s, x, a_shared);
+    if (c.registers > limit) {
+      best.fewest = best.fewest == 0 ? c.registers : std::min(best.fewest, c.registers);
+    } else if (!best.split || c.cycles < best.cost.cycles) {
+      best.split = x;
+      best.cost = c;
+    }
+  }
+  return best;
+}
+
 GemmPlan make_plan(const ir::Program& p, const TileOp& op, const GemmShape& s, const Split& x,
                    const MatrixDims (&dims)[2]) {
   const int64_t reps = s.m / (kRows * x.m), columns = s.n / x.n;
@@ -148,48 +187,27 @@ std::optional<GemmPlan> plan_warpgroup_gemm(const ir::Program& p, const TileOp& 
                               matrix_dims(p, op.operands[1], op.flag(ir::gemm_attr::transpose_b))};
   const bool a_shared = p.buffer(op.operands[0].buffer).scope == ir::MemScope::shared;
   const Side sides[2] = {side_of(dims[0], 0), side_of(dims[1], 1)};
-  const int bytes[2] = {ir::dtype_bytes(s.a), ir::dtype_bytes(s.b)};
   for (int side = a_shared ? 0 : 1; side < 2; ++side)
     if (!atom->mn_major && !sides[side].k_major())
       return refuse(std::string(side == 0 ? "A" : "B") + " of " + ir::dtype_name(side == 0 ? s.a : s.b) +
                     " must be stored with k as the last dimension");
-  if (a_shared && !operand_layout(sides[0], kRows, bytes[0]))
+  if (a_shared && !operand_layout(sides[0], kRows, ir::dtype_bytes(s.a)))
     return refuse("rows of A are no multiple of 32 bytes");
 
+  const int64_t limit = target::most_consumer_registers(t, threads);
   const auto policy = static_cast<ir::WarpPolicy>(op.attrs[ir::gemm_attr::policy]);
-  const bool given_atom = given && !given->atom.empty(), given_split = given && given->warps_m * given->warps_n > 1;
-  const int64_t warpgroups = threads / kWarpgroup, limit = target::most_consumer_registers(t, threads);
-  Split best;
-  Cost best_cost;
-  int64_t fewest = 0;  // registers, of what would fit otherwise
-  for (int64_t m = warpgroups; m >= 1; --m) {
-    Split x{atom, m, warpgroups / m, 0};
-    if (x.m * x.n != warpgroups || s.m % (kRows * x.m) != 0 || s.n % x.n != 0) continue;
-    if (given_split ? given->warps_m != 4 * x.m || given->warps_n != x.n : !allows(policy, x)) continue;
-    for (int width : atom->widths) {
-      x.width = width;
-      if (s.n / x.n % width != 0 || !operand_layout(sides[1], width, bytes[1])) continue;
-      if (given_atom && given->atom != target::warpgroup_instruction_name(*atom, width)) continue;
-      const Cost c = cost_of(s, x, a_shared);
-      if (c.registers > limit) {
-        fewest = fewest == 0 ? c.registers : std::min(fewest, c.registers);
-        continue;
-      }
-      if (best.atom && c.cycles >= best_cost.cycles) continue;
-      best = x;
-      best_cost = c;
-    }
-  }
-  if (!best.atom && fewest > 0)
-    return refuse("a thread would need " + number(fewest) + " registers of " + number(limit) +
+  const Choice best = cheapest(splits(s, atom, threads / kWarpgroup, policy, sides[1], given), s, a_shared, limit);
+  if (!best.split && best.fewest > 0)
+    return refuse("a thread would need " + number(best.fewest) + " registers of " + number(limit) +
                   "; use more threads or a smaller tile");
-  if (!best.atom)
-    return refuse("no instruction's width divides a " + shape_text(s) + " tile split over " + warpgroups_text(warpgroups) + (given_atom || given_split ? " as the schedule says" : ""));
-  GemmPlan plan = make_plan(p, op, s, best, dims);
-  plan.registers = best_cost.registers;
-  plan.reason = "least shared memory traffic of what divides the tile over " + warpgroups_text(warpgroups) +
-                ": " + number(s.m / best.m) + "x" +
-                number(s.n / best.n) + " a warpgroup";
+  const std::string warpgroups = warpgroups_text(threads / kWarpgroup);
+  if (!best.split)
+    return refuse("no instruction's width divides a " + shape_text(s) + " tile split over " + warpgroups +
+                  (given && (!given->atom.empty() || given->warps_m * given->warps_n > 1) ? " as the schedule says" : ""));
+  GemmPlan plan = make_plan(p, op, s, *best.split, dims);
+  plan.registers = best.cost.registers;
+  plan.reason = "least shared memory traffic of what divides the tile over " + warpgroups + ": " +
+                number(s.m / best.split->m) + "x" + number(s.n / best.split->n) + " a warpgroup";
   return plan;
 }
 

@@ -48,6 +48,7 @@ class KernelPlanner {
  private:
   // Nothing when a product turned out unfit for warpgroups, which is then refused.
   Expected<std::optional<KernelSchedule>> attempt(int64_t threads);
+  Expected<KernelSchedule> assemble(int64_t threads);
   bool refuse(const Refusals& more);
 
   void take_engines();
@@ -128,7 +129,7 @@ Expected<std::optional<KernelSchedule>> KernelPlanner::attempt(int64_t threads) 
                      : infer::infer_layouts({p_, ops_, target_, threads, gemms_, given_, options_.conversions});
   if (!layouts) return layouts.error();
   layouts_ = std::move(*layouts);
-  if (refuse(unfit_layouts(p_, ops_, feeds_, gemms_, layouts_.values))) return std::optional<KernelSchedule>(kAgain);
+  if (refuse(unfit_layouts(p_, ops_, feeds_, gemms_, layouts_))) return std::optional<KernelSchedule>(kAgain);
 
   auto channels = plan_channels(p_, index_, ops_, feeds_, given_);
   if (!channels) return channels.error();
@@ -139,6 +140,13 @@ Expected<std::optional<KernelSchedule>> KernelPlanner::attempt(int64_t threads) 
   if (!produced_loops_overlap()) return std::optional<KernelSchedule>(kAgain);
   if (Checked ok = check_given_engines(); !ok) return ok.error();
 
+  auto schedule = assemble(threads);
+  if (!schedule) return schedule.error();
+  return std::optional<KernelSchedule>(std::move(*schedule));
+}
+
+// What is left once every op, value and loop is decided.
+Expected<KernelSchedule> KernelPlanner::assemble(int64_t threads) {
   KernelSchedule s;
   s.kernel = kernel_.name;
   s.threads = threads;
@@ -170,7 +178,7 @@ Expected<std::optional<KernelSchedule>> KernelPlanner::attempt(int64_t threads) 
     if (!gemm.note.empty()) s.notes.push_back({ops_.ops[op].path, gemm.note});
   for (const std::vector<plan::Note>& more : {layouts_.notes, notes_, pipelines_.notes})
     s.notes.insert(s.notes.end(), more.begin(), more.end());
-  return std::optional<KernelSchedule>(std::move(s));
+  return s;
 }
 
 // Copies of the products' tiles are the engine's, all others are the threads'.

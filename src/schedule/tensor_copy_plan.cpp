@@ -5,6 +5,7 @@
 
 #include "layout/tensor_tile.h"
 #include "ops/tensor_copy.h"
+#include "schedule/exchange_plan.h"
 #include "schedule/run_ahead.h"
 #include "schedule/store_stage.h"
 
@@ -149,13 +150,16 @@ Refusals unfit_products(const ir::Program& p, const KernelOps& ops, const target
 }
 
 Refusals unfit_layouts(const ir::Program& p, const KernelOps& ops, const TensorFeeds& feeds,
-                       const std::map<size_t, ops::GemmPlan>& gemms, const std::vector<plan::ValuePlan>& values) {
+                       const std::map<size_t, ops::GemmPlan>& gemms, const infer::InferResult& layouts) {
+  const std::vector<plan::ValuePlan>& values = layouts.values;
   Refusals unfit;
   for (const auto& [product, feed] : feeds.fed) {
     const ops::GemmPlan& gemm = gemms.at(product);
     if (gemm.engine != Engine::warpgroup_mma) continue;
     const KernelOp& op = ops.ops[product];
     const auto& tile_op = *p.as<ir::TileOp>(op.stmt);
+    for (const OpConversion& c : conversions_of(p, ops, op, values, layouts.conversions))
+      unfit[product] = "'" + values[static_cast<size_t>(c.value)].value + "' is held otherwise";
     for (int side = 0; side < 2; ++side) {
       if (!(side == 0 ? gemm.a_memory : gemm.b_memory)) continue;
       const plan::ValuePlan& v = values[static_cast<size_t>(op.accesses[static_cast<size_t>(side)].value)];
@@ -289,8 +293,7 @@ std::string store_refusal(const ir::Program& p, const KernelOps& ops, size_t op,
   const auto& copy = *p.as<ir::TileOp>(store.stmt);
   if (in_pipelined_loop(p, store.stmt)) return "it stands in a pipelined loop";
   if (std::string why = order_refusal(p, ops, op); !why.empty()) return why;
-  for (const plan::ConversionPlan& c : conversions)
-    if (c.producer == store.path || c.consumer == store.path) return "its source is converted for it";
+  if (!conversions_of(p, ops, store, values, conversions).empty()) return "its source is converted for it";
   const plan::ValuePlan& source = values[static_cast<size_t>(store.accesses[0].value)];
   if (source.memory) return tile_store_refusal(p, store, copy, source);
   std::string why;

@@ -32,12 +32,12 @@ struct TensorFeeds {
 TensorFeeds find_tensor_feeds(const ir::Program& p, int kernel, const infer::KernelOps& ops, const target::Target& t,
                               const plan::KernelSchedule* given, TensorCopies allowed);
 
-// Fed products whose loop has a product that warpgroups do not do, or whose tiles lie as the instruction or the engine
-// cannot have them. Empty: the products can be done as planned.
+// Fed products whose loop has a product that warpgroups do not do, whose tiles lie as the instruction or the engine
+// cannot have them, or whose registers are held otherwise. Empty: the products can be done as planned.
 Refusals unfit_products(const ir::Program& p, const infer::KernelOps& ops, const target::Target& t,
                         const TensorFeeds& feeds, const std::map<size_t, ops::GemmPlan>& gemms);
 Refusals unfit_layouts(const ir::Program& p, const infer::KernelOps& ops, const TensorFeeds& feeds,
-                       const std::map<size_t, ops::GemmPlan>& gemms, const std::vector<plan::ValuePlan>& values);
+                       const std::map<size_t, ops::GemmPlan>& gemms, const infer::InferResult& layouts);
 
 // Channels of the fed products, with one slot. Given ones are taken where they hold what has to be held.
 Expected<std::vector<plan::ChannelPlan>> plan_channels(const ir::Program& p, int kernel, const infer::KernelOps& ops,

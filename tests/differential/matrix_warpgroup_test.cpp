@@ -142,8 +142,8 @@ TEST(WarpgroupProduct, Tiles) {
     int threads, stages;
   };
   const Tile tiles[] = {{64, 64, 64, 128, 2},  {64, 256, 32, 128, 2}, {128, 128, 32, 256, 4}, {192, 96, 64, 384, 2},
-                        {256, 64, 64, 256, 2}, {128, 96, 48, 256, 3}, {128, 160, 16, 256, 2}, {64, 40, 128, 128, 2},
-                        {128, 256, 64, 256, 3}};
+                        {256, 64, 64, 256, 2}, {128, 96, 48, 256, 3}, {128, 160, 16, 256, 2}, {128, 256, 64, 256, 3},
+                        {64, 40, 128, 128, 2}};
   int at = 0;
   for (const Tile& t : tiles) {
     Product g;
@@ -163,7 +163,7 @@ TEST(WarpgroupProduct, Epilogues) {
   g.tensors = "tensor bias: f16[n] readonly\n";
   g.epilogue = R"(parallel i, j in 128, 64 {
     if bx * 64 + j < n {
-      c[i, j] = max(c[i, j] + cast<f32>(bias[bx * 64 + j]), 0.0f32)
+      c[i, j] = max(c[i, j] + cast(f32, bias[bx * 64 + j]), 0.0f32)
     }
   })";
   run_product(g, {{136, 72, 136}, {256, 128, 64}});
@@ -172,7 +172,7 @@ TEST(WarpgroupProduct, Epilogues) {
   g.epilogue = R"(alloc r: fragment f16[128, 64]
   copy R[by * 128 :+ 128, bx * 64 :+ 64] -> r
   parallel i, j in 128, 64 {
-    c[i, j] = c[i, j] * 0.5f32 + cast<f32>(r[i, j])
+    c[i, j] = c[i, j] * 0.5f32 + cast(f32, r[i, j])
   })";
   run_product(g, {{136, 72, 136}, {256, 128, 64}});
 }

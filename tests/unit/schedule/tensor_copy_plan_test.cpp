@@ -394,6 +394,68 @@ TEST(TensorStores, StagesFollowTheAccumulators) {
   EXPECT_EQ(why, "its source is not held as warpgroup instructions leave it");
 }
 
+// Two loops add into one accumulator; the second splits it otherwise.
+TEST(WarpgroupProducts, AnAccumulatorHeldOtherwiseGoesToWarps) {
+  const std::string second =
+      " pipelined kk in 0 .. ceildiv(k, 64) stages 2 {\n copy A[by * 128 :+ 128, kk * 64 :+ 64] -> A2\n"
+      " copy B[kk * 64 :+ 64, bx * 256 :+ 256] -> B2\n gemm A2, B2 -> acc {policy=full_col}\n }\n";
+  auto p = program_from(gemm_text(128, 256, 64, 2, 256, "f16",
+                                  " alloc A2: shared f16[128, 64]\n alloc B2: shared f16[64, 256]\n", second));
+  ASSERT_TRUE(p);
+  const plan::Schedule s = planned(*p);
+  EXPECT_EQ(plan::find_op(s.kernels[0], "gemm/ko/gemm#0")->engine, Engine::warpgroup_mma);
+  EXPECT_EQ(plan::find_op(s.kernels[0], "gemm/kk/gemm#0")->engine, Engine::mma);
+  EXPECT_EQ(note_of(s.kernels[0], "gemm/kk/gemm#0"), "no warpgroup instructions: 'gemm:acc' is held otherwise");
+  ASSERT_EQ(s.kernels[0].channels.size(), 1u);
+  EXPECT_EQ(s.kernels[0].channels[0].name, "gemm/ko");
+}
+
+TEST(WarpgroupProducts, TilesUsedTogetherShareAChannel) {
+  const std::string text =
+      "tl 1 program p\ndim m\ndim n\ndim k\ntensor A: f16[m, k] readonly\ntensor B: f16[k, n] readonly\n"
+      "tensor X: f16[k, n] readonly\ntensor Y: f16[k, m] readonly\ntensor C: f16[m, n]\ntensor D: f16[m, n]\n"
+      "kernel gemm grid (by: ceildiv(m, 64), bx: ceildiv(n, 64)) threads 128 {\n alloc As: shared f16[64, 64]\n"
+      " alloc Bs: shared f16[64, 64]\n alloc Xs: shared f16[64, 64]\n alloc Ys: shared f16[64, 64]\n"
+      " alloc c: fragment f32[64, 64]\n alloc d: fragment f32[64, 64]\n fill c, 0.0f32\n fill d, 0.0f32\n"
+      " pipelined ko in 0 .. ceildiv(k, 64) stages 3 {\n copy A[by * 64 :+ 64, ko * 64 :+ 64] -> As\n"
+      " copy B[ko * 64 :+ 64, bx * 64 :+ 64] -> Bs\n gemm As, Bs -> c\n"
+      " copy X[ko * 64 :+ 64, bx * 64 :+ 64] -> Xs\n copy Y[ko * 64 :+ 64, by * 64 :+ 64] -> Ys\n"
+      " gemm Ys, Xs -> d {transpose_a}\n }\n copy c -> C[by * 64 :+ 64, bx * 64 :+ 64]\n"
+      " copy d -> D[by * 64 :+ 64, bx * 64 :+ 64]\n}\n";
+  auto p = program_from(text);
+  ASSERT_TRUE(p);
+  const plan::KernelSchedule apart = planned(*p).kernels[0];
+  ASSERT_EQ(apart.channels.size(), 2u);
+  EXPECT_EQ(apart.channels[0], (plan::ChannelPlan{"gemm/ko", "gemm/ko", {"gemm:As", "gemm:Bs"}, 3}));
+  EXPECT_EQ(apart.channels[1], (plan::ChannelPlan{"gemm/ko@1", "gemm/ko", {"gemm:Xs", "gemm:Ys"}, 3}));
+  // One tile of both products brings them together.
+  std::string shared = text;
+  shared.replace(shared.find("gemm Ys, Xs"), 11, "gemm Ys, Bs");
+  shared.erase(shared.find(" copy X["), shared.find(" copy Y[") - shared.find(" copy X["));
+  p = program_from(shared);
+  ASSERT_TRUE(p);
+  const plan::KernelSchedule together = planned(*p).kernels[0];
+  ASSERT_EQ(together.channels.size(), 1u);
+  EXPECT_EQ(together.channels[0], (plan::ChannelPlan{"gemm/ko", "gemm/ko", {"gemm:As", "gemm:Bs", "gemm:Ys"}, 3}));
+}
+
+TEST(Persistence, BlocksOfDifferentWorkOrSeveralAtOnceDoNotWalk) {
+  auto p = program_from(gemm_text(64, 64, 32, 2, 128));
+  ASSERT_TRUE(p);
+  plan::KernelSchedule k = planned(*p).kernels[0];
+  EXPECT_GT(k.roles->producer_threads, 0);
+  EXPECT_FALSE(k.persistence->persistent);
+  std::string text = gemm_text(128, 256, 64, 4, 256);
+  EXPECT_TRUE(planned(*program_from(text)).kernels[0].persistence->persistent);
+  text.replace(text.find("0 .. ceildiv(k, 64)"), 19, "0 .. by + 1");
+  p = program_from(text);
+  ASSERT_TRUE(p);
+  k = planned(*p).kernels[0];
+  EXPECT_GT(k.roles->producer_threads, 0);
+  EXPECT_FALSE(k.persistence->persistent);
+  EXPECT_EQ(k.persistence->reason, "blocks have different amounts of work");
+}
+
 TEST(Roles, RegistersAreMovedWhereOneWarpBesideLeavesTooFew) {
   const std::string old = " alloc old: fragment f32[128, 256]\n", add =
       " copy C[by * 128 :+ 128, bx * 256 :+ 256] -> old\n"
