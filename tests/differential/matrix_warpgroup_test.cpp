@@ -17,6 +17,7 @@ struct Product {
   int threads = 256, stages = 3;
   std::string epilogue;  // between the loop and the copy out
   std::string tensors;   // that the epilogue reads
+  std::string allocs;    // that it needs
 };
 
 std::string product_text(const Product& g) {
@@ -34,6 +35,7 @@ kernel gemm grid (by: ceildiv(m, $M), bx: ceildiv(n, $N)) threads $T {
   alloc a: shared $in[$atile]
   alloc b: shared $in[$btile]
   alloc c: fragment f32[$M, $N]
+  $allocs
   fill c, 0.0f32
   pipelined ko in 0 .. ceildiv(k, $K) stages $S {
     copy A[$aregion] -> a
@@ -52,6 +54,7 @@ kernel gemm grid (by: ceildiv(m, $M), bx: ceildiv(n, $N)) threads $T {
        {"bregion", g.tb ? "bx * $N :+ $N, ko * $K :+ $K" : "ko * $K :+ $K, bx * $N :+ $N"},
        {"attrs", attrs},
        {"epilogue", g.epilogue},
+       {"allocs", g.allocs},
        {"tensors", g.tensors},
        {"in", g.in},
        {"out", g.out},
@@ -142,8 +145,8 @@ TEST(WarpgroupProduct, Tiles) {
     int threads, stages;
   };
   const Tile tiles[] = {{64, 64, 64, 128, 2},  {64, 256, 32, 128, 2}, {128, 128, 32, 256, 4}, {192, 96, 64, 384, 2},
-                        {256, 64, 64, 256, 2}, {128, 96, 48, 256, 3}, {128, 160, 16, 256, 2}, {64, 40, 128, 128, 2},
-                        {128, 256, 64, 256, 3}};
+                        {256, 64, 64, 256, 2}, {128, 96, 48, 256, 3}, {128, 160, 16, 256, 2}, {128, 256, 64, 256, 3},
+                        {64, 40, 128, 128, 2}};
   int at = 0;
   for (const Tile& t : tiles) {
     Product g;
@@ -163,16 +166,16 @@ TEST(WarpgroupProduct, Epilogues) {
   g.tensors = "tensor bias: f16[n] readonly\n";
   g.epilogue = R"(parallel i, j in 128, 64 {
     if bx * 64 + j < n {
-      c[i, j] = max(c[i, j] + cast<f32>(bias[bx * 64 + j]), 0.0f32)
+      c[i, j] = max(c[i, j] + cast(f32, bias[bx * 64 + j]), 0.0f32)
     }
   })";
   run_product(g, {{136, 72, 136}, {256, 128, 64}});
   if (HasFailure()) return;
   g.tensors = "tensor R: f16[m, n] readonly\n";
-  g.epilogue = R"(alloc r: fragment f16[128, 64]
-  copy R[by * 128 :+ 128, bx * 64 :+ 64] -> r
+  g.allocs = "alloc r: fragment f16[128, 64]";
+  g.epilogue = R"(copy R[by * 128 :+ 128, bx * 64 :+ 64] -> r
   parallel i, j in 128, 64 {
-    c[i, j] = c[i, j] * 0.5f32 + cast<f32>(r[i, j])
+    c[i, j] = c[i, j] * 0.5f32 + cast(f32, r[i, j])
   })";
   run_product(g, {{136, 72, 136}, {256, 128, 64}});
 }
