@@ -32,6 +32,10 @@ BlockExecutor::BlockExecutor(const Launch& launch)
     w.kept.resize(size_t{code_.kept} * kLanes);
     w.registers.resize(size_t{code_.registers} * kLanes);
     w.written.resize(code_.registers);
+    if (options_.places != nullptr) {
+      w.origins.resize(size_t{code_.registers} * kLanes);
+      w.products.resize(options_.places->ops);
+    }
     w.uniform = launch.uniform;
     w.values = {w.uniform.data(), w.kept.data(), temporaries_.data()};
   }
@@ -58,6 +62,7 @@ void BlockExecutor::begin_block(int64_t block) {
     w.statements = 0;
     w.depth = 0;
     w.commits.fill(0);
+    for (ProductPlaces& p : w.products) p = {};
     w.copies.clear();
     std::fill(w.written.begin(), w.written.end(), 0);
     for (size_t d = 0; d < launch_.grid.size(); ++d)

@@ -72,7 +72,7 @@ class ProgramCompiler {
     return step;
   }
   void close(Step& s) {
-    exprs_.end_statement({&s.x, &s.y, &s.z});
+    exprs_.end_statement({&s.x, &s.y, &s.z, &s.moved, &s.moved_if, &s.times_at});
     if (s.segment != kNothing && out_.segments[s.segment].empty()) s.segment = kNothing;
   }
 
@@ -110,10 +110,40 @@ class ProgramCompiler {
     }
   }
 
+  ir::ExprId uncast(ir::ExprId value) const {
+    while (p_.exprs[value].op == ir::ExprOp::cast) value = p_.exprs[value].a;
+    return value;
+  }
+  bool is_register(ir::ExprId value) const {
+    return p_.exprs[value].op == ir::ExprOp::load && p_.memory(p_.exprs[value].object).in_registers;
+  }
+
+  void note_move(Step& step, ir::ExprId value) {
+    step.moved.at = step.moved_if.at = step.times_at.at = kNothing;
+    value = uncast(value);
+    if (const ir::ExprNode& n = p_.exprs[value]; n.op == ir::ExprOp::add) {
+      const ir::ExprNode& product = p_.exprs[n.b];
+      if (product.op != ir::ExprOp::mul || p_.exprs[n.a].op != ir::ExprOp::load) return;
+      const ir::ExprId a = uncast(product.a), b = uncast(product.b);
+      if (!is_register(a) || !is_register(b)) return;
+      step.moved_from = p_.exprs[a].object.value;
+      step.moved = exprs_.use(p_.exprs.indices(a)[0]);
+      step.times = p_.exprs[b].object.value;
+      step.times_at = exprs_.use(p_.exprs.indices(b)[0]);
+      return;
+    }
+    if (p_.exprs[value].op != ir::ExprOp::load) return;
+    const auto indices = p_.exprs.indices(value);
+    step.moved_from = p_.exprs[value].object.value;
+    step.moved = exprs_.use(indices[0]);
+    if (indices.size() > 1) step.moved_if = exprs_.use(indices[1]);
+  }
+
   void operands(Step& step, const Store& store, int64_t extent) {
     step.y = exprs_.use(store.value);
     step.x = exprs_.use(store.index);
     step.z = exprs_.use(store.predicate);
+    note_move(step, store.value);
     const bool wide = extent > 1 && exprs_.runs_along_lanes(store.index) &&
                       (!store.predicate.valid() || !exprs_.depends_on_lanes(store.predicate));
     step.width = wide ? extent : 1;
