@@ -118,6 +118,14 @@ std::string LaunchMemory::bind_tensor(const ir::Program& p, const ir::Param& par
   return {};
 }
 
+void LaunchMemory::add_zeros() {
+  for (Tensor& t : tensors_)
+    for (int64_t i = 1; i < t.elements; i += 2) {
+      const int64_t bytes = ir::dtype_bytes(t.type);
+      std::memset(&t.initial[static_cast<size_t>(t.offset(i) * bytes)], 0, static_cast<size_t>(bytes));
+    }
+}
+
 std::vector<GuardedMemory> LaunchMemory::fresh(bool at_end) const {
   std::vector<GuardedMemory> memory;
   for (const Tensor& t : tensors_) {

@@ -46,6 +46,8 @@ class LaunchMemory {
  public:
   // An error text, or empty.
   std::string bind(const ir::Program& p, const Launch& launch);
+  // Every other element of each tensor becomes 0.
+  void add_zeros();
   std::vector<GuardedMemory> fresh(bool at_end) const;
   std::vector<uint64_t> slots(const std::vector<GuardedMemory>& memory) const;
   // First difference, or empty.

@@ -20,6 +20,7 @@ namespace {
 
 // One launch of the program, ready to run any of its kernels alone.
 struct Stage {
+  bool further = false;
   LaunchMemory memory;
   std::vector<sim::TensorExtent> extents;
   std::vector<uint64_t> probe_slots;  // to choose forms by
@@ -30,10 +31,11 @@ struct RunResult {
   std::vector<std::vector<std::byte>> bytes;
 };
 
-// A kernel in one form, with the launches that take it and what it comes to there.
+// A kernel in one form, with the launches that take it and what it comes to there; `further` ones are for mutants
+// that survive.
 struct Form {
   const ThreadProgram* program = nullptr;
-  std::vector<const Stage*> stages;
+  std::vector<const Stage*> stages, further;
   std::vector<RunResult> expected;
 };
 
@@ -44,6 +46,7 @@ class Judge {
       : name_(std::move(name)), artifact_(artifact), kernel_(kernel), sample_(sample), tally_(tally) {}
 
   std::string judge(Form& form) {
+    if (form.stages.empty()) form.stages.push_back(form.further[0]);
     for (const Stage* s : form.stages) {
       form.expected.push_back(run(*form.program, *s));
       if (!form.expected.back().findings.empty())
@@ -90,12 +93,14 @@ class Judge {
     const std::string what =
         name_ + " " + form.program->name + ": " + mutation_name(site.mutation) + " " + site.where;
     bool differ = false;
-    for (size_t i = 0; i < form.stages.size(); ++i) {
-      const RunResult result = run(mutant, *form.stages[i]);
+    const auto named = [&](const Stage& s, const RunResult& expected) {
+      const RunResult result = run(mutant, s);
       for (const std::string& f : result.findings) ++row.checks[f];
-      if (!result.findings.empty()) return void(++row.named);
-      differ |= result.bytes != form.expected[i].bytes;
-    }
+      differ |= result.bytes != expected.bytes;
+      return !result.findings.empty();
+    };
+    for (size_t i = 0; i < form.stages.size(); ++i)
+      if (named(*form.stages[i], form.expected[i])) return void(++row.named);
     const bool safe = thread::verify_synchronization(mutant).empty();
     if (!safe) {
       ++row.checks["verify_synchronization"];
@@ -106,6 +111,12 @@ class Judge {
       return void(++row.by_values);
     }
     const std::string proof = proof_of(form, site, mutant);
+    for (size_t i = 0; proof.empty() && i < form.further.size(); ++i) {
+      if (named(*form.further[i], run(*form.program, *form.further[i]))) return void(++row.named);
+      if (!differ) continue;
+      tally_.by_values.push_back(what);
+      return void(++row.by_values);
+    }
     (proof.empty() ? tally_.unproven : tally_.proven).push_back(what + (proof.empty() ? "" : ": " + proof));
     if (proof.empty()) return;
     ++row.proven;
@@ -195,10 +206,19 @@ std::string judge_program(const std::string& name, const std::string& text, cons
   if (!artifact) return {};
   std::vector<std::unique_ptr<Stage>> stages;
   std::string error;
-  for (const Launch& launch : launches) {
+  const auto add = [&](const Launch& launch, bool further) {
     auto stage = std::make_unique<Stage>();
     error = prepare(*program, launch, *stage);
+    stage->further = further;
+    if (further) stage->memory.add_zeros();
     if (error.empty()) stages.push_back(std::move(stage));
+  };
+  for (const Launch& launch : launches) add(launch, false);
+  for (Launch launch : launches) {
+    add(launch, true);
+    // Sizes that forms with wide accesses take.
+    for (auto& [dim, value] : launch.dims) value = (value + 31) / 16 * 16;
+    add(launch, true);
   }
   if (stages.empty()) return name + ": no launch is possible: " + error;
   const auto kernels = runtime::kernel_forms(**artifact);
@@ -209,7 +229,7 @@ std::string judge_program(const std::string& name, const std::string& text, cons
       if (!chosen) continue;
       Form& form = forms[*chosen];
       form.program = &(*chosen)->program();
-      form.stages.push_back(stage.get());
+      (stage->further ? form.further : form.stages).push_back(stage.get());
     }
     Judge judge(name + " " + target, **artifact, k, sample, tally);
     for (auto& [chosen, form] : forms)
