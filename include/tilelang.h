@@ -100,7 +100,9 @@ enum {
   TL_INTERNAL = 9000          /* a defect of the library; please report it */
 };
 
-/* Element types. A bool is stored as one byte, 0 or 1. */
+/* Element types. A bool is stored as one byte, 0 or 1. The last two are the 8-bit floats of the OCP
+ * specification, to keep values in: they are cast, copied, filled, selected and multiplied by tl_gemm, while
+ * other operations want a cast to TL_F32 first. */
 typedef uint32_t tl_dtype;
 enum {
   TL_F16 = 1,
@@ -111,7 +113,9 @@ enum {
   TL_U8 = 6,
   TL_I32 = 7,
   TL_I64 = 8,
-  TL_BOOL = 9
+  TL_BOOL = 9,
+  TL_E4M3 = 10, /* E4M3FN: no infinities, NaN is 0x7f and 0xff, largest value 448 */
+  TL_E5M2 = 11  /* IEEE-like, with infinities, largest finite value 57344 */
 };
 
 /* Where a buffer lives. Tensors are global; tiles are allocated in one of the others. */
@@ -200,6 +204,7 @@ enum {
   TL_GEMM_TRANSPOSE_A = 1, /* tl_gemm: A is given as k x m */
   TL_GEMM_TRANSPOSE_B = 2, /* tl_gemm: B is given as n x k */
   TL_GEMM_CLEAR = 4,       /* tl_gemm: C = A * B, the old C is dropped */
+  TL_GEMM_TF32 = 8,        /* tl_gemm of TL_F32: A and B may be rounded to tf32 (10 bits of mantissa) */
   TL_REDUCE_ACCUMULATE = 1 /* tl_reduce: the old destination is one more term */
 };
 
@@ -551,7 +556,8 @@ TL_API tl_expr tl_binary(tl_builder *builder, tl_binary_op op, tl_expr a, tl_exp
 /** a where `condition` (bool) holds, else b. */
 TL_API tl_expr tl_select(tl_builder *builder, tl_expr condition, tl_expr a, tl_expr b);
 
-/** Converts. To a narrower float: nearest even; float to integer: truncates and saturates, NaN gives 0;
+/** Converts. To a narrower float: nearest even, to TL_E4M3 and TL_E5M2 saturating at the largest finite
+ *  value, infinities too; float to integer: truncates and saturates, NaN gives 0;
  *  integers wrap; to bool: x != 0. */
 TL_API tl_expr tl_cast(tl_builder *builder, tl_dtype dtype, tl_expr a);
 

@@ -10,11 +10,13 @@ namespace {
 bool class_takes(ir::ExprClass cls, ir::DType t) {
   switch (cls) {
     case ir::ExprClass::arith:
-      return !ir::is_bool(t);
+      return !ir::is_bool(t) && !ir::is_storage_only(t);
     case ir::ExprClass::integer:
       return ir::is_integer(t);
     case ir::ExprClass::math:
-      return ir::is_float(t);
+      return ir::is_float(t) && !ir::is_storage_only(t);
+    case ir::ExprClass::compare:
+      return !ir::is_storage_only(t);
     case ir::ExprClass::logic:
       return ir::is_bool(t);
     default:
@@ -32,6 +34,8 @@ const char* class_wants(ir::ExprClass cls) {
       return "a floating type";
     case ir::ExprClass::logic:
       return "a bool";
+    case ir::ExprClass::compare:
+      return "a type that values are computed in";
     default:
       return "a value";
   }
@@ -182,7 +186,7 @@ ir::ExprId Builder::unary(ir::ExprOp op, ir::ExprId a) {
   if (!class_takes(ir::expr_class(op), t)) {
     fail(DiagCode::dtype_mismatch, kCall,
          quoted(op) + " takes " + class_wants(ir::expr_class(op)) + ", not " + ir::dtype_name(t),
-         "cast the operand");
+         ir::is_storage_only(t) ? "cast the operand to f32" : "cast the operand");
     return {};
   }
   return program_.exprs.unary(op, a);
@@ -208,7 +212,8 @@ ir::ExprId Builder::binary(ir::ExprOp op, ir::ExprId a, ir::ExprId b) {
     fail(DiagCode::dtype_mismatch, kCall,
          quoted(op) + " takes " + (ordering ? "numbers" : class_wants(ir::expr_class(op))) + ", not " +
              ir::dtype_name(ta),
-         op == ir::ExprOp::div ? "use TL_FLOORDIV for integers" : "cast the operands");
+         ir::is_storage_only(ta)   ? "cast the operands to f32"
+         : op == ir::ExprOp::div ? "use TL_FLOORDIV for integers" : "cast the operands");
     return {};
   }
   return program_.exprs.binary(op, a, b);

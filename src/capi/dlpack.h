@@ -36,6 +36,15 @@ static_assert(sizeof(DLTensor) == 48 && offsetof(DLTensor, device) == 8 && offse
 
 namespace tilegen::capi::dl {
 
-enum TypeCode : uint8_t { kInt = 0, kUInt = 1, kFloat = 2, kBfloat = 4, kBool = 6 };
+// The 8-bit floats have their codes since DLPack 1.1.
+enum TypeCode : uint8_t {
+  kInt = 0,
+  kUInt = 1,
+  kFloat = 2,
+  kBfloat = 4,
+  kBool = 6,
+  kFloat8E4m3fn = 10,
+  kFloat8E5m2 = 12,
+};
 
 }  // namespace tilegen::capi::dl

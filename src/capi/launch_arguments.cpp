@@ -33,6 +33,10 @@ ir::DType dtype_of(const DLDataType& t) {
       return t.bits == 8 ? ir::DType::u8 : ir::DType::none;
     case dl::kBool:
       return t.bits == 8 ? ir::DType::boolean : ir::DType::none;
+    case dl::kFloat8E4m3fn:
+      return t.bits == 8 ? ir::DType::e4m3 : ir::DType::none;
+    case dl::kFloat8E5m2:
+      return t.bits == 8 ? ir::DType::e5m2 : ir::DType::none;
   }
   return ir::DType::none;
 }

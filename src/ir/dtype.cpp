@@ -38,18 +38,25 @@ constexpr int kDoubleMantissa = 52;
 constexpr int kDoubleBias = 1023;
 constexpr uint64_t kDoubleExponentMask = 0x7ff;
 
-// An IEEE binary format narrower than double.
+// A binary format narrower than double. IEEE's, where `largest` is 0; else what lies beyond the code `largest` becomes
+// that.
 struct FloatFormat {
   int exponent_bits;
   int mantissa_bits;
+  uint64_t largest = 0;
+  bool infinities = true;  // without: all ones are NaN, the other codes of the last exponent are numbers
   constexpr int bias() const { return (1 << (exponent_bits - 1)) - 1; }
-  constexpr uint64_t infinity() const { return ((uint64_t{1} << exponent_bits) - 1) << mantissa_bits; }
+  constexpr uint64_t exponent_mask() const { return ((uint64_t{1} << exponent_bits) - 1) << mantissa_bits; }
+  constexpr uint64_t infinity() const { return infinities ? exponent_mask() : largest; }
+  constexpr uint64_t overflow() const { return largest != 0 ? largest : infinity(); }
   constexpr uint64_t sign() const { return uint64_t{1} << (exponent_bits + mantissa_bits); }
 };
 
 FloatFormat format(DType t) {
   if (t == DType::f16) return {5, 10};
   if (t == DType::bf16) return {8, 7};
+  if (t == DType::e4m3) return {4, 3, 0x7e, false};
+  if (t == DType::e5m2) return {5, 2, 0x7b};
   return {8, 23};
 }
 
@@ -62,6 +69,7 @@ uint64_t encode(FloatFormat fmt, double value) {
   const uint64_t mantissa = bits & ((uint64_t{1} << kDoubleMantissa) - 1);
   if (biased == kDoubleExponentMask) {
     if (mantissa == 0) return sign | fmt.infinity();
+    if (!fmt.infinities) return sign | (fmt.sign() - 1);
     const uint64_t payload = mantissa >> (kDoubleMantissa - fmt.mantissa_bits);
     return sign | fmt.infinity() | (payload != 0 ? payload : uint64_t{1} << (fmt.mantissa_bits - 1));
   }
@@ -79,15 +87,16 @@ uint64_t encode(FloatFormat fmt, double value) {
   // The hidden bit of `kept` adds one to the exponent field, and a carry out of the mantissa another: both are right.
   const uint64_t base = exponent < smallest ? 0 : static_cast<uint64_t>(exponent - smallest) << fmt.mantissa_bits;
   const uint64_t field = base + kept;
-  return sign | (field < fmt.infinity() ? field : fmt.infinity());
+  return sign | (field < fmt.overflow() ? field : fmt.overflow());
 }
 
 double decode(FloatFormat fmt, uint64_t bits) {
   const uint64_t sign = (bits & fmt.sign()) != 0 ? uint64_t{1} << 63 : 0;
   const uint64_t mantissa = bits & ((uint64_t{1} << fmt.mantissa_bits) - 1);
-  const uint64_t biased = (bits & fmt.infinity()) >> fmt.mantissa_bits;
+  const uint64_t biased = (bits & fmt.exponent_mask()) >> fmt.mantissa_bits;
   const uint64_t wide_mantissa = mantissa << (kDoubleMantissa - fmt.mantissa_bits);
-  if (biased == fmt.infinity() >> fmt.mantissa_bits)
+  const bool all_ones = (bits & (fmt.sign() - 1)) == fmt.sign() - 1;
+  if (fmt.infinities ? biased == fmt.exponent_mask() >> fmt.mantissa_bits : all_ones)
     return std::bit_cast<double>(sign | kDoubleExponentMask << kDoubleMantissa | wide_mantissa);
   if (biased == 0) {
     const double magnitude = std::ldexp(static_cast<double>(mantissa), 1 - fmt.bias() - fmt.mantissa_bits);
@@ -114,7 +123,16 @@ bool dtype_valid(uint32_t public_value) { return public_value >= 1 && public_val
 double round_to(DType t, double value) {
   if (t == DType::f64) return value;
   if (t == DType::f32 && value == value) return static_cast<double>(static_cast<float>(value));
-  return decode(format(t), encode(format(t), value));
+  const FloatFormat fmt = format(t);
+  if (fmt.largest != 0 && std::isinf(value)) return std::copysign(decode(fmt, fmt.largest), value);
+  return decode(fmt, encode(fmt, value));
+}
+
+double round_to_tf32(double value) {
+  if (value != value) return value;
+  constexpr uint32_t kHalf = 0x1000;
+  const auto bits = std::bit_cast<uint32_t>(static_cast<float>(value));
+  return static_cast<double>(std::bit_cast<float>(std::isinf(value) ? bits : (bits + kHalf) & ~(2 * kHalf - 1)));
 }
 
 int64_t wrap_to(DType t, int64_t value) {

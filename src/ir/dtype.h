@@ -1,4 +1,6 @@
-// Element types of the tile language. A bool is stored as one byte, 0 or 1.
+// Element types of the tile language. A bool is stored as one byte, 0 or 1. e4m3 and e5m2 are the 8-bit floats of
+// the OCP specification: e4m3 (E4M3FN) has no infinities, one NaN of each sign (0x7f, 0xff) and 448 as its largest
+// value; e5m2 is IEEE-like, with infinities.
 #pragma once
 
 #include <cstdint>
@@ -24,20 +26,28 @@ std::optional<DType> dtype_from_name(std::string_view name);
 bool dtype_valid(uint32_t public_value);
 
 inline bool is_float(DType t) { return dtype_kind(t) == DTypeKind::floating; }
+// Types that values are kept in, never computed in: casts, copies, fills, selections and operands of a gemm.
+inline bool is_storage_only(DType t) { return is_float(t) && dtype_bits(t) == 8; }
 inline bool is_bool(DType t) { return t == DType::boolean; }
 inline bool is_integer(DType t) {
   return dtype_kind(t) == DTypeKind::signed_int || dtype_kind(t) == DTypeKind::unsigned_int;
 }
 
 // The numerics contract of a cast, shared by every executor: float to narrower float rounds to nearest even and
-// overflows to infinity; float to integer truncates, saturates and takes NaN to 0; integer to narrower integer
+// overflows to infinity, or saturates at the largest finite value where the target type is e4m3 or e5m2 (infinities
+// do, too; cvt.rn.satfinite of the PTX ISA); float to integer truncates, saturates and takes NaN to 0; integer to narrower integer
 // wraps; anything to bool is `x != 0`; bool to a number is 0 or 1; integer to f32 or f64 rounds to nearest even, integer
-// to f16 or bf16 goes through f32. `value` is exact in a double for every dtype but i64, which eval_cast handles.
+// to a narrower float goes through f32. `value` is exact in a double for every dtype but i64, which eval_cast handles.
 double round_to(DType t, double value);          // floating t only: value rounded to t
 int64_t wrap_to(DType t, int64_t value);         // integer or bool t: value wrapped to t's range
 int64_t saturate_to(DType t, double value);      // integer t: truncated, saturated, NaN -> 0
 
-// Bit patterns of one element in memory, low bits of the result; floating t only.
+// tf32, what matrix instructions take of an f32: 10 bits of mantissa, nearest with ties away from zero (cvt.rna.tf32
+// of the PTX ISA). Of an f32 value.
+double round_to_tf32(double value);
+
+// Bit patterns of one element in memory, low bits of the result; floating t only. Exact for values of t, its
+// infinities included; others are rounded as by a cast.
 uint64_t float_to_bits(DType t, double value);
 double float_from_bits(DType t, uint64_t bits);
 

@@ -175,6 +175,7 @@ ScalarValue eval_binary(ExprOp op, DType result, ScalarValue a, ScalarValue b) {
 }
 
 ScalarValue eval_cast(DType to, ScalarValue a) {
+  if (to == a.type) return a;  // e5m2 keeps its infinities
   if (is_float(a.type)) {
     if (is_bool(to)) return from_bool(a.f != 0);
     if (is_float(to)) return {to, 0, round_to(to, a.f)};

@@ -158,7 +158,8 @@ Fold fold_same(ExprOp op, bool floating) {
 bool widens(DType from, DType to) {
   if (from == to || is_bool(from)) return true;
   if (is_float(from) && is_float(to))
-    return to == DType::f64 || (to == DType::f32 && dtype_bits(from) == 16);
+    return to == DType::f64 || (to == DType::f32 && dtype_bits(from) < 32) ||
+           (is_storage_only(from) && dtype_bits(to) == 16);
   if (!is_integer(from) || !is_integer(to)) return false;
   return dtype_bits(to) > dtype_bits(from) && (dtype_kind(to) == DTypeKind::signed_int ||
                                                dtype_kind(from) == DTypeKind::unsigned_int);
@@ -167,13 +168,15 @@ bool widens(DType from, DType to) {
 [[maybe_unused]] bool operand_fits(ExprOp op, DType t) {
   switch (expr_class(op)) {
     case ExprClass::arith:
-      return is_float(t) || is_integer(t);
+      return is_integer(t) || (is_float(t) && !is_storage_only(t));
     case ExprClass::integer:
       return is_integer(t);
     case ExprClass::math:
-      return is_float(t);
+      return is_float(t) && !is_storage_only(t);
     case ExprClass::logic:
       return is_bool(t);
+    case ExprClass::compare:
+      return t != DType::none && !is_storage_only(t);
     default:
       return t != DType::none;
   }
@@ -233,7 +236,8 @@ ExprId ExprPool::const_float(double v, DType t) {
   ExprNode n;
   n.op = ExprOp::const_float;
   n.type = t;
-  n.imm = std::bit_cast<int64_t>(round_to(t, v));
+  const bool keeps_infinity = t == DType::e5m2 && std::isinf(v);
+  n.imm = std::bit_cast<int64_t>(keeps_infinity ? v : round_to(t, v));
   return intern(n);
 }
 

@@ -21,6 +21,8 @@ std::string range_text(DType t) {
 
 // What an operator of this class asks of its operands, or empty when `t` will do.
 std::string_view refusal(ExprClass cls, DType t) {
+  const bool computes = cls == ExprClass::arith || cls == ExprClass::math || cls == ExprClass::compare;
+  if (computes && is_storage_only(t)) return "types that values are computed in";
   switch (cls) {
     case ExprClass::arith:
       return is_float(t) || is_integer(t) ? "" : "numbers";
@@ -38,6 +40,7 @@ std::string_view refusal(ExprClass cls, DType t) {
 std::string refusal_hint(ExprOp op, DType t) {
   if (op == ExprOp::div && is_integer(t))
     return "divide integers with //, or cast(f32, ...) the operands first";
+  if (is_storage_only(t)) return "cast(f32, ...) the operands first";
   switch (expr_class(op)) {
     case ExprClass::math:
       return "cast(f32, ...) the operand first";
@@ -71,6 +74,11 @@ ExprId Parser::make_literal(const Token& t, bool negative) {
   if (!t.suffix.empty()) {
     std::optional<DType> named = dtype_from_name(t.suffix);
     if (!named || is_bool(*named)) {
+      if (t.suffix == "m3" || t.suffix == "m2") {  // the lexer took the rest for an exponent
+        error(DiagCode::syntax_error, t, "e4m3 and e5m2 have no decimal literals, found " + describe(t),
+              "write cast(e4m3, 1.5f32), or the bits: 0x3c:e4m3");
+        return {};
+      }
       NearestName nearest(t.suffix);
       for (DType d :
            {DType::f16, DType::bf16, DType::f32, DType::f64, DType::i8, DType::u8, DType::i32, DType::i64})

@@ -8,18 +8,23 @@
 namespace tilegen::ir::text {
 namespace {
 
-std::string nan_text(DType t, double v) {
-  uint64_t bits = float_to_bits(t, v);
-  if (bits == float_to_bits(t, std::numeric_limits<double>::quiet_NaN()))
-    return std::string("nan:") + dtype_name(t);
+std::string bits_text(DType t, double v) {
   char digits[24];
-  std::snprintf(digits, sizeof digits, "0x%0*llx:", dtype_bits(t) / 4, static_cast<unsigned long long>(bits));
+  std::snprintf(digits, sizeof digits, "0x%0*llx:", dtype_bits(t) / 4,
+                static_cast<unsigned long long>(float_to_bits(t, v)));
   return std::string(digits) + dtype_name(t);
+}
+
+std::string nan_text(DType t, double v) {
+  if (float_to_bits(t, v) == float_to_bits(t, std::numeric_limits<double>::quiet_NaN()))
+    return std::string("nan:") + dtype_name(t);
+  return bits_text(t, v);
 }
 
 std::string float_text(DType t, double v) {
   if (std::isnan(v)) return nan_text(t, v);
   if (std::isinf(v)) return std::string(v < 0 ? "-inf:" : "inf:") + dtype_name(t);
+  if (is_storage_only(t)) return bits_text(t, v);  // behind decimal digits the name would read as an exponent
   char digits[64];
   // Every value of a type narrower than f64 is a float exactly, whose shortest digits are fewer than the
   // double's.

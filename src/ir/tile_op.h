@@ -44,7 +44,7 @@ int64_t attr_value_from_name(const AttrRow& row, std::string_view name);
 
 // Attribute slots, by op, in ops.def order.
 namespace gemm_attr {
-enum : int { transpose_a, transpose_b, policy, clear };
+enum : int { transpose_a, transpose_b, policy, clear, tf32 };
 }
 namespace reduce_attr {
 enum : int { kind, axis, accumulate };

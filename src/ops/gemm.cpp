@@ -1,4 +1,7 @@
 // gemm: C = A * B (+ C) on tiles: A and B in shared memory or fragments, C in a fragment.
+#include <algorithm>
+#include <iterator>
+
 #include "ops/describe.h"
 #include "ops/op.h"
 
@@ -18,7 +21,9 @@ constexpr TypeRow kTypes[] = {
     {DType::bf16, DType::bf16, DType::f32}, {DType::f32, DType::f32, DType::f32},
     {DType::f64, DType::f64, DType::f64},   {DType::i8, DType::i8, DType::i32},
     {DType::i8, DType::u8, DType::i32},     {DType::u8, DType::i8, DType::i32},
-    {DType::u8, DType::u8, DType::i32},
+    {DType::u8, DType::u8, DType::i32},     {DType::e4m3, DType::e4m3, DType::f32},
+    {DType::e4m3, DType::e5m2, DType::f32}, {DType::e5m2, DType::e4m3, DType::f32},
+    {DType::e5m2, DType::e5m2, DType::f32},
 };
 
 // The dimensions of one operand's region that hold its rows and columns, as stored.
@@ -51,14 +56,21 @@ void check_types(const ir::Program& p, const ir::TileOp& op, const Reporter& rep
   const DType a = p.buffer(op.operands[kA].buffer).type;
   const DType b = p.buffer(op.operands[kB].buffer).type;
   const DType c = p.buffer(op.operands[kC].buffer).type;
-  for (const TypeRow& row : kTypes)
-    if (row.a == a && row.b == b && row.c == c) return;
+  const auto fits = [&](const TypeRow& row) { return row.a == a && row.b == b && row.c == c; };
+  if (std::any_of(std::begin(kTypes), std::end(kTypes), fits)) {
+    if (op.flag(ir::gemm_attr::tf32) && a != DType::f32)
+      report.error(DiagCode::dtype_mismatch,
+                   std::string("a tf32 gemm of ") + ir::dtype_name(a) + " x " + ir::dtype_name(b) + " into " +
+                       ir::dtype_name(c),
+                   "tf32 says how f32 x f32 into f32 is multiplied; leave it out");
+    return;
+  }
   report.error(
       DiagCode::dtype_mismatch,
       std::string("no gemm of ") + ir::dtype_name(a) + " x " + ir::dtype_name(b) + " into " +
           ir::dtype_name(c),
       "legal: f16 x f16 into f16 or f32, bf16 x bf16 into f32, f32 x f32 into f32, f64 x f64 into f64, "
-      "i8 or u8 x i8 or u8 into i32");
+      "i8 or u8 x i8 or u8 into i32, e4m3 or e5m2 x e4m3 or e5m2 into f32");
 }
 
 void check_shapes(const ir::Program& p, const ir::TileOp& op, const Reporter& report) {
@@ -116,8 +128,8 @@ void lower(const ir::TileOp& op, LowerSink& sink) { sink.contract(kA, kB, kC, op
 
 // ---- reference meaning ----
 //
-// k ascends. f16 and bf16 operands: products and sums in f32, starting from the old C, one rounding to C's
-// type at the end of the op. f32, f64: products and sums in that type. i8, u8: products and sums in i32,
+// k ascends. f16, bf16, e4m3 and e5m2 operands: products and sums in f32, starting from the old C, one rounding to C's
+// type at the end of the op. f32, f64: products and sums in that type; with tf32 both operands are rounded first. i8, u8: products and sums in i32,
 // which wraps.
 
 struct Matrix {
@@ -131,6 +143,7 @@ struct Matrix {
 Matrix read_matrix(const ir::TileOp& op, int operand, bool transpose, ReferenceSink& sink) {
   const MatrixDims d = matrix_dims(op.operands[operand]);
   const std::span<const int64_t> extents = sink.extents(operand);
+  const bool tf32 = op.flag(ir::gemm_attr::tf32);
   Matrix m;
   m.rows = transpose ? extents[d.cols] : extents[d.rows];
   m.cols = transpose ? extents[d.rows] : extents[d.cols];
@@ -142,7 +155,7 @@ Matrix read_matrix(const ir::TileOp& op, int operand, bool transpose, ReferenceS
       index[d.rows] = transpose ? c : r;
       index[d.cols] = transpose ? r : c;
       const ir::ScalarValue v = sink.read(operand, index);
-      m.f[r * m.cols + c] = v.f;
+      m.f[r * m.cols + c] = tf32 ? ir::round_to_tf32(v.f) : v.f;
       m.i[r * m.cols + c] = v.i;
     }
   }

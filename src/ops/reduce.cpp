@@ -51,6 +51,7 @@ ReduceKind reduce_kind(const ir::TileOp& op) {
 // ---- signature check ----
 
 bool accumulates_in(DType src, DType dst) {
+  if (ir::is_storage_only(src)) return false;
   if (src == dst) return true;
   if (src == DType::f16 || src == DType::bf16) return dst == DType::f32;
   return (src == DType::i8 || src == DType::u8) && dst == DType::i32;
@@ -72,7 +73,9 @@ void check_types(const ir::Program& p, const ir::TileOp& op, const Reporter& rep
     report.error(DiagCode::dtype_mismatch,
                  "src " + operand_text(p, op.operands[kSrc]) + " cannot be reduced into dst " +
                      operand_text(p, op.operands[kDst]),
-                 "dst has src's type, or f32 for f16 and bf16, or i32 for i8 and u8");
+                 ir::is_storage_only(src)
+                     ? "copy it into an f32 buffer first"
+                     : "dst has src's type, or f32 for f16 and bf16, or i32 for i8 and u8");
 }
 
 void check(const ir::Program& p, const ir::TileOp& op, const std::string& path, const SourceLocation& loc,

@@ -50,6 +50,10 @@ uint16_t brain_bits(double v) {
 Cell decode_one(DType type, const std::byte* from) {
   Cell c{.i = 0};
   switch (type) {
+    case DType::e4m3:
+    case DType::e5m2:
+      c.f = ir::float_from_bits(type, read<uint8_t>(from));
+      break;
     case DType::f16:
       c.f = half_value(read<uint16_t>(from));
       break;
@@ -83,6 +87,9 @@ Cell decode_one(DType type, const std::byte* from) {
 
 void encode_one(DType type, Cell value, std::byte* to) {
   switch (type) {
+    case DType::e4m3:
+    case DType::e5m2:
+      return write(static_cast<uint8_t>(ir::float_to_bits(type, value.f)), to);
     case DType::f16:
       return write(half_bits(value.f), to);
     case DType::bf16:

@@ -205,6 +205,7 @@ void floating(const Instr& n, const Values& v) {
 double round_value(DType type, double v) {
   if (type == DType::f16) return round_narrow(kHalf, v);
   if (type == DType::bf16) return round_narrow(kBrain, v);
+  if (ir::is_storage_only(type)) return ir::round_to(type, v);
   return type == DType::f32 ? to_f32(v) : v;
 }
 

@@ -28,7 +28,7 @@ struct Values {
 // Any code but load.
 void evaluate(const Instr& instr, const Values& values);
 
-// Rounded to a floating type: ir::round_to, but quick for the narrow types.
+// Rounded to a floating type: ir::round_to, but quick for the 16-bit types.
 double round_value(ir::DType type, double v);
 
 // One element as it lies in memory.

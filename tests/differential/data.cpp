@@ -58,7 +58,7 @@ double floating(Random& r, DType t, Data data, double magnitude) {
 }  // namespace
 
 uint64_t random_element(Random& r, DType t, Data data, double magnitude) {
-  if (ir::is_float(t)) return ir::float_to_bits(t, ir::round_to(t, floating(r, t, data, magnitude)));
+  if (ir::is_float(t)) return ir::float_to_bits(t, floating(r, t, data, magnitude));
   if (ir::is_bool(t)) return r.bits() & 1;
   const uint64_t bits = r.bits();
   if (ir::dtype_bits(t) == 8 || r.chance(8))

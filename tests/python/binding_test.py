@@ -108,6 +108,44 @@ class Launching(unittest.TestCase):
         with self.assertRaises(tg.Error):
             program.compile("no_such_target")
 
+    def test_byte_floats_are_torchs(self):
+        class Device:
+            type, index = "cpu", None
+
+        class Tensor:  # as PyTorch has them
+            device = Device()
+
+            def __init__(self, data, dtype):
+                self.data, self.dtype, self.shape = data, dtype, (len(data),)
+
+            def data_ptr(self): return self.data.buffer_info()[0]
+            def stride(self): return (1,)
+
+        b = tg.Builder("bytes")
+        x, y, z = b.tensor("X", f32, [4], read_only=True), b.tensor("Y", "float8_e4m3fn", [4]), b.tensor("Z", tg.e5m2, [4])
+        with b.kernel("bytes", [1]):
+            tile = b.fragment("tile", tg.e4m3, [4])
+            b.copy(x, tile)
+            b.copy(tile, y)
+            b.copy(tile, z)
+        kernel = b.finish().compile("host").load()
+        y_data, z_data = array.array("B", bytes(4)), array.array("B", bytes(4))
+        kernel(floats([1, -1.5, 1000, 0]), Tensor(y_data, "torch.float8_e4m3fn"), Tensor(z_data, "torch.float8_e5m2"))
+        self.assertEqual(list(y_data), [0x38, 0xbc, 0x7e, 0])
+        self.assertEqual(list(z_data), [0x3c, 0xbe, 0x5f, 0])  # 448, which e5m2 has
+        with self.assertRaisesRegex(tg.Error, "e4m3"):
+            kernel(floats([1, 2, 3, 4]), Tensor(y_data, "torch.float8_e5m2"), Tensor(z_data, "torch.float8_e5m2"))
+
+    def test_tf32_is_a_keyword_of_gemm(self):
+        b = tg.Builder("p")
+        x, y = b.tensor("X", f32, [8, 8]), b.tensor("Y", f32, [8, 8])
+        with b.kernel("k", [1]):
+            tile, total = b.shared("tile", f32, [8, 8]), b.fragment("total", f32, [8, 8])
+            b.copy(x, tile)
+            b.gemm(tile, tile, total, clear=True, tf32=True)
+            b.copy(total, y)
+        self.assertIn("{clear, tf32}", str(b.finish()))
+
     @unittest.skipIf(numpy is None, "NumPy is not installed")
     def test_numpy_strides(self):
         b = tg.Builder("transpose")

@@ -20,9 +20,9 @@ import ctypes
 from . import _header as h
 from ._library import call, lib
 from .program import Program
-from .types import boolean, dtype_of, f16, bf16, f32, f64, i64, ALL
+from .types import boolean, dtype_of, e4m3, e5m2, f16, bf16, f32, f64, i64, ALL
 
-_FLOATS = (f16, bf16, f32, f64)
+_FLOATS = (f16, bf16, f32, f64, e4m3, e5m2)
 
 
 class Expr:
@@ -243,8 +243,11 @@ class Builder:
         dtype = dst.dtype if isinstance(dst, Buffer) else None
         lib.tl_fill(self.handle, self._region(dst), self.expr(value, dtype).raw)
 
-    def gemm(self, a, b, c, transpose_a=False, transpose_b=False, clear=False, policy=h.TL_POLICY_DEFAULT):
-        flags = (h.TL_GEMM_TRANSPOSE_A * transpose_a | h.TL_GEMM_TRANSPOSE_B * transpose_b | h.TL_GEMM_CLEAR * clear)
+    def gemm(self, a, b, c, transpose_a=False, transpose_b=False, clear=False, policy=h.TL_POLICY_DEFAULT,
+             tf32=False):
+        """c += a * b; with tf32 the f32 operands may be rounded to that."""
+        flags = (h.TL_GEMM_TRANSPOSE_A * transpose_a | h.TL_GEMM_TRANSPOSE_B * transpose_b | h.TL_GEMM_CLEAR * clear
+                 | h.TL_GEMM_TF32 * tf32)
         lib.tl_gemm(self.handle, self._region(a), self._region(b), self._region(c), flags, policy)
 
     def reduce(self, kind, src, dst, axis, accumulate=False):

@@ -205,7 +205,7 @@ class Arguments:
             slot.kind, slot.payload = h.TL_ARG_TENSOR, ctypes.addressof(described.raw)
         elif value is None:
             slot.kind = h.TL_ARG_AUTO
-        elif isinstance(value, float) or parameter.dtype in (h.TL_F16, h.TL_BF16, h.TL_F32, h.TL_F64):
+        elif isinstance(value, float) or parameter.dtype in (h.TL_F16, h.TL_BF16, h.TL_F32, h.TL_F64, h.TL_E4M3, h.TL_E5M2):
             slot.kind = h.TL_ARG_F64
             slot.payload = ctypes.c_uint64.from_buffer_copy(ctypes.c_double(float(value))).value
         else:

@@ -12,7 +12,7 @@ class DType:
         return "tilegen." + self.name
 
 
-_INT, _UINT, _FLOAT, _BFLOAT, _BOOL = 0, 1, 2, 4, 6  # DLPack type codes
+_INT, _UINT, _FLOAT, _BFLOAT, _BOOL, _E4M3FN, _E5M2 = 0, 1, 2, 4, 6, 10, 12  # DLPack type codes
 
 f16 = DType(h.TL_F16, "f16", _FLOAT, 16)
 bf16 = DType(h.TL_BF16, "bf16", _BFLOAT, 16)
@@ -23,13 +23,16 @@ u8 = DType(h.TL_U8, "u8", _UINT, 8)
 i32 = DType(h.TL_I32, "i32", _INT, 32)
 i64 = DType(h.TL_I64, "i64", _INT, 64)
 boolean = DType(h.TL_BOOL, "bool", _BOOL, 8)
+e4m3 = DType(h.TL_E4M3, "e4m3", _E4M3FN, 8)
+e5m2 = DType(h.TL_E5M2, "e5m2", _E5M2, 8)
 
-ALL = (f16, bf16, f32, f64, i8, u8, i32, i64, boolean)
+ALL = (f16, bf16, f32, f64, i8, u8, i32, i64, boolean, e4m3, e5m2)
 
 # NumPy's and PyTorch's names, behind "torch." where they have it.
 _FOREIGN = {
     "float16": f16, "half": f16, "bfloat16": bf16, "float32": f32, "float": f32, "float64": f64, "double": f64,
     "int8": i8, "uint8": u8, "int32": i32, "int": i32, "int64": i64, "long": i64, "bool": boolean, "bool_": boolean,
+    "float8_e4m3fn": e4m3, "float8_e5m2": e5m2,
 }
 
 

@@ -33,6 +33,7 @@ struct MachineFeatures {
   bool avx512_vnni = false;
   bool avx_vnni = false;
   bool nvptx = false;  // rounding to bf16, minnum, maxnum, saturating casts and 2^x are instructions
+  bool fp8_pairs = false;    // two 8-bit floats are converted by one instruction (NVPTX)
   bool approximate = false;  // the function's f32 result is rounded to 16 bits: a few ulps do
 };
 MachineFeatures host_features(const llvm::TargetMachine& machine);

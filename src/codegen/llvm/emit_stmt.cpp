@@ -146,7 +146,8 @@ void HostEmitter::emit_lane_reduce(const LaneReduce& r) {
   const Memory& src = program_.memory(r.src);
   const Memory& dst = program_.memory(r.dst);
   if (src.type != dst.type) return refuse("a lane reduction between different types");
-  if (ir::is_bool(src.type)) return refuse("a lane reduction of bool");
+  if (ir::is_bool(src.type) || ir::is_storage_only(src.type))
+    return refuse(std::string("a lane reduction of ") + ir::dtype_name(src.type));
   ir::DType t = src.type;
   Place from = place(r.src, r.src_index);
   int64_t piece = std::min<int64_t>(r.width, kMaxLanes);

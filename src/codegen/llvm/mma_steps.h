@@ -1,6 +1,6 @@
 // How one accumulation step of a matrix atom multiplies, by element types, pack and what the processor has:
 //   f64, f32                       one fma
-//   f16, bf16 -> f32               widened to f32, one fma per k (bf16 pairs: one dot product where the
+//   f16, bf16, e4m3, e5m2 -> f32   widened to f32, one fma per k (bf16 pairs: one dot product where the
 //   machine has it) u8*i8, i8*u8, i8*i8 -> i32     pack 4: dot product of bytes where the machine has it
 //   (i8*i8 through +128) other integers -> i32          widened to i32, multiply and add
 #pragma once

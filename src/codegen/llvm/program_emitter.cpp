@@ -124,6 +124,8 @@ void ProgramEmitter::end_counted_loop(const CountedLoop& l) {
 
 Value* ProgramEmitter::constant(const ir::ExprNode& n) {
   llvm::Type* t = held_type(context_, n.type);
+  if (ir::is_storage_only(n.type))
+    return llvm::ConstantInt::get(t, ir::float_to_bits(n.type, n.float_value()));
   if (ir::is_float(n.type)) {
     double v = n.float_value();
     return t->isFloatTy() ? llvm::ConstantFP::get(context_, llvm::APFloat(static_cast<float>(v)))

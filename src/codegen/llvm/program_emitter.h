@@ -5,7 +5,7 @@
 // closes.
 //
 // f16 and bf16 values are *held* as f32 already rounded to their type, and bool as i1; only loads and stores
-// see the storage type (half, i16 bits, i8).
+// see the storage type (half, i16 bits, i8). e4m3 and e5m2, never computed in, are held as their i8 bits.
 #pragma once
 
 #include <functional>

@@ -3,6 +3,8 @@
 #include <llvm/IR/Intrinsics.h>
 #include <llvm/IR/IntrinsicsNVPTX.h>
 
+#include "codegen/llvm/fp8.h"
+
 namespace tilegen::codegen {
 namespace {
 
@@ -132,7 +134,7 @@ Type* storage_type(llvm::LLVMContext& c, DType t) {
 Type* held_type(llvm::LLVMContext& c, DType t) {
   if (ir::is_bool(t)) return Type::getInt1Ty(c);
   if (t == DType::f64) return Type::getDoubleTy(c);
-  if (ir::is_float(t)) return Type::getFloatTy(c);
+  if (ir::is_float(t) && !ir::is_storage_only(t)) return Type::getFloatTy(c);
   return Type::getIntNTy(c, ir::dtype_bits(t));
 }
 
@@ -170,6 +172,11 @@ Value* round_held(B& b, const MachineFeatures& f, DType t, Value* v) {
 
 Value* cast_held(B& b, const MachineFeatures& f, DType from, DType to, Value* v) {
   if (from == to) return v;
+  if (ir::is_storage_only(from)) return cast_held(b, f, DType::f32, to, fp8_to_float(b, f, from, v));
+  if (ir::is_storage_only(to)) {
+    Value* narrow = from == DType::f64 ? narrow_to_odd(b, v) : cast_held(b, f, from, DType::f32, v);
+    return float_to_fp8(b, f, to, narrow);
+  }
   if (ir::is_bool(to)) {
     Value* zero = llvm::Constant::getNullValue(v->getType());
     return ir::is_float(from) ? b.CreateFCmpUNE(v, zero) : b.CreateICmpNE(v, zero);

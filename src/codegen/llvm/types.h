@@ -8,9 +8,9 @@
 
 namespace tilegen::codegen {
 
-// In memory: f16 half, bf16 its bits as i16, bool i8.
+// In memory: f16 half, bf16 its bits as i16, bool i8, e4m3 and e5m2 their bits as i8.
 llvm::Type* storage_type(llvm::LLVMContext& c, ir::DType t);
-// In registers: f16, bf16 and f32 as float, bool as i1.
+// In registers: f16, bf16 and f32 as float, bool as i1, e4m3 and e5m2 as in memory.
 llvm::Type* held_type(llvm::LLVMContext& c, ir::DType t);
 
 inline int64_t lane_count(const llvm::Value* v) {

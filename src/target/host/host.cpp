@@ -31,6 +31,10 @@ std::vector<MicroKernelAtom> micro_kernels(const CpuFacts& f) {
     for (DType b : {DType::i8, DType::u8})
       rows.push_back({"mul.i32." + std::string(ir::dtype_name(a)) + "." + ir::dtype_name(b), a, b, DType::i32,
                       f32, registers, 1, f32});
+  for (DType a : {DType::e4m3, DType::e5m2})
+    for (DType b : {DType::e4m3, DType::e5m2})
+      rows.push_back({"fma.f32." + std::string(ir::dtype_name(a)) + "." + ir::dtype_name(b), a, b, DType::f32,
+                      f32, registers, 1, f32});
   return rows;
 }
 

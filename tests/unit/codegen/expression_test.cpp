@@ -9,7 +9,8 @@ using thread::LoopForm;
 
 constexpr int kCount = 512;
 constexpr DType kTypes[] = {DType::f16, DType::bf16, DType::f32, DType::f64,    DType::i8,
-                            DType::u8,  DType::i32,  DType::i64, DType::boolean};
+                            DType::u8,  DType::i32,  DType::i64, DType::boolean, DType::e4m3,
+                            DType::e5m2};
 constexpr ExprOp kOps[] = {
 #define TILEGEN_EXPR_OP(name, arity, cls, text) ExprOp::name,
 #include "ir/expr_ops.def"
@@ -33,6 +34,7 @@ bool exact(ExprOp op) {
 }
 
 bool takes(ExprOp op, DType t) {
+  if (ir::is_storage_only(t)) return op == ExprOp::select;
   switch (ir::expr_class(op)) {
     case ir::ExprClass::arith:
       return !ir::is_bool(t);

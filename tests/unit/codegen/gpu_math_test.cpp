@@ -24,7 +24,8 @@ thread::ThreadProgram cast(DType from, DType to) {
 }
 
 const DType kAll[] = {DType::f16, DType::bf16, DType::f32, DType::f64,    DType::i8,
-                      DType::u8,  DType::i32,  DType::i64, DType::boolean};
+                      DType::u8,  DType::i32,  DType::i64, DType::boolean, DType::e4m3,
+                      DType::e5m2};
 
 TEST(GpuMath, FunctionsOfAllFloats) {
   std::vector<thread::ThreadProgram> all;

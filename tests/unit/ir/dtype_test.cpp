@@ -60,8 +60,10 @@ TEST(DTypeTable, Rows) {
   EXPECT_EQ(dtype_bits(DType::none), 0);
   EXPECT_EQ(dtype_kind(DType::u8), DTypeKind::unsigned_int);
   EXPECT_FALSE(dtype_valid(0));
-  EXPECT_TRUE(dtype_valid(9));
-  EXPECT_FALSE(dtype_valid(10));
+  EXPECT_TRUE(dtype_valid(11));
+  EXPECT_FALSE(dtype_valid(12));
+  EXPECT_TRUE(is_float(DType::e4m3) && is_storage_only(DType::e4m3) && is_storage_only(DType::e5m2));
+  EXPECT_FALSE(is_storage_only(DType::f16) || is_storage_only(DType::i8) || is_storage_only(DType::boolean));
   for (uint32_t v = 1; dtype_valid(v); ++v) {
     const auto t = static_cast<DType>(v);
     EXPECT_EQ(dtype_from_name(dtype_name(t)), t);
@@ -109,6 +111,86 @@ TEST(DTypeConversion, NarrowRoundingAgreesWithSearch) {
     const double edge = values[n.infinity() - 1] + (values[n.infinity() - 1] - values[n.infinity() - 2]) / 2;
     check(edge), check(std::nextafter(edge, 0.0)), check(kInf), check(-kInf), check(0.0), check(-0.0);
     check(std::numeric_limits<double>::denorm_min()), check(std::numeric_limits<double>::max());
+  }
+}
+
+// The 8-bit floats by their definition: e4m3 has numbers in the codes that IEEE has for infinity and NaN, but for the
+// last one.
+double byte_value(DType t, uint64_t code) {
+  const uint64_t magnitude = code & 0x7f;
+  const double sign = code >> 7 != 0 ? -1.0 : 1.0;
+  if (t == DType::e4m3) {
+    if (magnitude == 0x7f) return std::numeric_limits<double>::quiet_NaN();
+    return sign * defined_value({t, 4, 3}, magnitude);
+  }
+  if (magnitude == 0x7c) return sign * kInf;
+  return magnitude > 0x7c ? std::numeric_limits<double>::quiet_NaN() : sign * defined_value({t, 5, 2}, magnitude);
+}
+
+TEST(DTypeConversion, EveryByteFloatComesBack) {
+  for (DType t : {DType::e4m3, DType::e5m2})
+    for (uint64_t code = 0; code < 256; ++code) {
+      const double v = float_from_bits(t, code), defined = byte_value(t, code);
+      ASSERT_EQ(float_to_bits(t, v), code) << dtype_name(t);
+      ASSERT_EQ(std::signbit(v), code >> 7 != 0);
+      ASSERT_TRUE(std::isnan(defined) ? std::isnan(v) : v == defined) << dtype_name(t) << " " << code << " " << v;
+    }
+  EXPECT_EQ(float_from_bits(DType::e4m3, 0x7e), 448);
+  EXPECT_EQ(float_from_bits(DType::e4m3, 0x01), 0x1p-9);
+  EXPECT_EQ(float_from_bits(DType::e5m2, 0x7b), 57344);
+  EXPECT_EQ(float_from_bits(DType::e5m2, 0x01), 0x1p-16);
+}
+
+TEST(DTypeConversion, ByteFloatsRoundToTheNearestAndSaturate) {
+  std::mt19937_64 random(13);
+  for (DType t : {DType::e4m3, DType::e5m2}) {
+    const uint64_t last = t == DType::e4m3 ? 0x7e : 0x7b;
+    const double largest = byte_value(t, last);
+    const auto check = [&](double x) {
+      const double m = std::fabs(x), got = round_to(t, x);
+      ASSERT_EQ(std::signbit(got), std::signbit(x)) << x;
+      if (m >= largest) {
+        ASSERT_EQ(std::fabs(got), largest) << x;
+        return;
+      }
+      uint64_t low = 0;
+      while (byte_value(t, low + 1) <= m) ++low;
+      const long double down = static_cast<long double>(m) - byte_value(t, low),
+                        up = static_cast<long double>(byte_value(t, low + 1)) - m;
+      const uint64_t nearest = down < up || (down == up && low % 2 == 0) ? low : low + 1;
+      ASSERT_EQ(std::fabs(got), byte_value(t, nearest)) << dtype_name(t) << " of " << std::hexfloat << x;
+      ASSERT_EQ(float_to_bits(t, x), float_to_bits(t, got));
+    };
+    for (uint64_t bits = 0; bits < 65536; ++bits)  // every value of f16
+      if (const double x = float_from_bits(DType::f16, bits); x == x) check(x);
+    for (uint64_t code = 0; code < last; ++code) {
+      const double tie = (byte_value(t, code) + byte_value(t, code + 1)) / 2;
+      for (double x : {tie, std::nextafter(tie, 0.0), std::nextafter(tie, kInf)}) check(x), check(-x);
+    }
+    for (int i = 0; i < 50000; ++i) {
+      const double unit = std::ldexp(static_cast<double>(random() >> 11), -52);
+      check(std::ldexp(random() % 2 == 0 ? unit : -unit, static_cast<int>(random() % 48) - 24));
+    }
+    check(kInf), check(-kInf), check(1e300), check(-5e-324), check(0.0), check(-0.0);
+    EXPECT_TRUE(std::isnan(round_to(t, std::numeric_limits<double>::quiet_NaN())));
+  }
+}
+
+TEST(DTypeConversion, Tf32RoundsTiesAwayFromZero) {
+  EXPECT_EQ(round_to_tf32(1 + 0x1p-11), 1 + 0x1p-10);
+  EXPECT_EQ(round_to_tf32(-1 - 0x1p-11), -1 - 0x1p-10);
+  EXPECT_EQ(round_to_tf32(1 + 0x1p-11 - 0x1p-23), 1);
+  EXPECT_EQ(round_to_tf32(1 + 3 * 0x1p-11), 1 + 0x1p-9);
+  EXPECT_EQ(round_to_tf32(0x1p-149), 0);
+  EXPECT_EQ(round_to_tf32(0x1p-137), 0x1p-136);
+  EXPECT_EQ(round_to_tf32(3.4028234663852886e38), kInf);
+  EXPECT_EQ(round_to_tf32(-kInf), -kInf);
+  EXPECT_TRUE(std::isnan(round_to_tf32(std::numeric_limits<double>::quiet_NaN())));
+  std::mt19937_64 random(17);
+  for (int i = 0; i < 100000; ++i) {
+    const double x = std::ldexp(static_cast<double>(static_cast<float>(random() >> 40)), static_cast<int>(random() % 200) - 120);
+    const double unit = std::ldexp(1.0, std::max(x == 0 ? -126 : std::ilogb(x), -126) - 10);
+    ASSERT_EQ(round_to_tf32(x), std::round(x / unit) * unit) << std::hexfloat << x;
   }
 }
 

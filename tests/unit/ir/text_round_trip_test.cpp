@@ -194,6 +194,24 @@ TEST(TextRoundTrip, Literals) {
     EXPECT_EQ(canonical("fill R, " + std::string(given)), "fill R, " + std::string(wanted));
 }
 
+// As bits: decimal digits before "e4m3" would take its e for an exponent.
+TEST(TextRoundTrip, EveryByteFloatIsExact) {
+  for (DType t : {DType::e4m3, DType::e5m2})
+    for (uint64_t code = 0; code < 256; ++code) {
+      Program p;
+      p.name = "t";
+      const ExprId value = p.exprs.const_float(float_from_bits(t, code), t);
+      const std::string text = print_expr(p, value);
+      const Program back = parsed(std::string("tl 1 program t\ntensor A: ") + dtype_name(t) +
+                                  "[1]\nkernel k grid (b: 1) {\nA[0] = " + text + "\n}\n");
+      EXPECT_EQ(back.exprs[back.as<Store>(StmtId(size_t{0}))->value].imm, p.exprs[value].imm) << text;
+    }
+  EXPECT_EQ(canonical("fill R, cast(f32, 0x3c:e4m3)"), "fill R, 1.5f32");
+  EXPECT_EQ(canonical("fill R, cast(f32, cast(e4m3, 1000.0f32))"), "fill R, 448.0f32");
+  EXPECT_EQ(canonical("fill R, cast(f32, inf:e5m2)"), "fill R, inf:f32");
+  EXPECT_EQ(canonical("fill R, cast(f32, cast(e5m2, inf:f32))"), "fill R, 57344.0f32");
+}
+
 // Every bit pattern of the 16-bit types, and edge values of the wide ones, survive printing and reading.
 TEST(TextRoundTrip, EveryNarrowFloatIsExact) {
   for (DType t : {DType::f16, DType::bf16}) {

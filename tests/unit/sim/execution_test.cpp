@@ -282,7 +282,8 @@ void check_operator(ExprOp o, DType in, DType out, bool constant_operand) {
 }
 
 const std::vector<DType> kTypes = {DType::f16, DType::bf16, DType::f32, DType::f64,    DType::i8,
-                                   DType::u8,  DType::i32,  DType::i64, DType::boolean};
+                                   DType::u8,  DType::i32,  DType::i64, DType::boolean, DType::e4m3,
+                                   DType::e5m2};
 
 TEST(SimOperators, FollowTheScalarRules) {
   for (size_t k = 0; k < ir::expr_op_count(); ++k) {
@@ -295,7 +296,7 @@ TEST(SimOperators, FollowTheScalarRules) {
                         : c == ir::ExprClass::logic   ? ir::is_bool(t)
                         : c == ir::ExprClass::math    ? ir::is_float(t)
                                                       : true;
-      if (!fits) continue;
+      if (!fits || ir::is_storage_only(t)) continue;
       const DType out = c == ir::ExprClass::compare ? DType::boolean : t;
       check_operator(o, t, out, false);
       if (ir::expr_arity(o) == 2 && !ir::is_bool(t)) check_operator(o, t, out, true);
@@ -327,9 +328,19 @@ TEST(SimOperators, NarrowFormatsKeepEveryBitPattern) {
     }
 }
 
+TEST(SimOperators, ByteFloatsKeepEveryCode) {
+  for (DType t : {DType::e4m3, DType::e5m2})
+    for (int code = 0; code < 256; ++code) {
+      const auto in = static_cast<std::byte>(code);
+      std::byte out{};
+      encode_one(t, decode_one(t, &in), &out);
+      ASSERT_EQ(in, out) << ir::dtype_name(t);
+    }
+}
+
 TEST(SimOperators, RoundingIsThatOfTheType) {
   std::mt19937_64 random(3);
-  for (DType t : {DType::f16, DType::bf16, DType::f32})
+  for (DType t : {DType::f16, DType::bf16, DType::f32, DType::e4m3, DType::e5m2})
     for (int i = 0; i < 200000; ++i) {
       const double scale = std::ldexp(1.0, static_cast<int>(random() % 300) - 150);
       double v = (static_cast<double>(random() % 8192) - 4096) * scale;  // many ties

@@ -60,7 +60,9 @@ TEST(HostTarget, EveryTypeCombinationOfAGemmHasARow) {
                            {DType::f16, DType::f16, DType::f32}, {DType::bf16, DType::bf16, DType::f32},
                            {DType::f16, DType::f16, DType::f16}, {DType::i8, DType::i8, DType::i32},
                            {DType::i8, DType::u8, DType::i32}, {DType::u8, DType::i8, DType::i32},
-                           {DType::u8, DType::u8, DType::i32}})
+                           {DType::u8, DType::u8, DType::i32}, {DType::e4m3, DType::e4m3, DType::f32},
+                           {DType::e4m3, DType::e5m2, DType::f32}, {DType::e5m2, DType::e4m3, DType::f32},
+                           {DType::e5m2, DType::e5m2, DType::f32}})
       EXPECT_NE(first_row(t, a, b, c), nullptr) << ir::dtype_name(a) << " " << ir::dtype_name(b) << " " << ir::dtype_name(c);
   }
 }

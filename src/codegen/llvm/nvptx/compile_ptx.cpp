@@ -19,8 +19,9 @@ using Kernels = std::span<const thread::ThreadProgram>;
 // Least PTX version that serves an architecture; instructions may ask for more (matrix_rows.h).
 struct Architecture {
   int sm, ptx;
+  int fp8_ptx = 0;  // least that has conversions of 8-bit floats
 };
-constexpr Architecture kArchitectures[] = {{80, 70}, {86, 71}, {87, 74}, {89, 78}, {90, 78}};
+constexpr Architecture kArchitectures[] = {{80, 70}, {86, 71}, {87, 74}, {89, 78, 81}, {90, 78, 78}};
 
 const Architecture* find_architecture(const target::Target& target) {
   std::string_view name = target.cpu;
@@ -40,6 +41,10 @@ int least_ptx(const Architecture& architecture, Kernels kernels) {
         if (const MatrixRow* row = find_matrix_row(mma->atom)) ptx = std::max(ptx, row->ptx);
       if (std::holds_alternative<thread::StoreMatrix>(s.node)) ptx = std::max(ptx, 78);
     }
+  if (architecture.fp8_ptx > ptx)
+    for (const thread::ThreadProgram& k : kernels)
+      for (size_t id = 0; id < k.exprs.size(); ++id)
+        if (ir::is_storage_only(k.exprs.type(ir::ExprId(id)))) return architecture.fp8_ptx;
   return ptx;
 }
 
@@ -64,18 +69,20 @@ struct Compile {
   MachineCodeEmitter assembly;
 };
 
-std::optional<Error> emit_module(Compile& c, Kernels kernels, int sm, const GpuCodegenOptions& options) {
+std::optional<Error> emit_module(Compile& c, Kernels kernels, const Architecture& architecture,
+                                 const GpuCodegenOptions& options) {
   c.module = std::make_unique<llvm::Module>("tilegen", c.context);
   c.module->setTargetTriple(c.machine->getTargetTriple().str());
   c.module->setDataLayout(c.machine->createDataLayout());
   MachineFeatures features;
   features.fma = features.nvptx = true;
+  features.fp8_pairs = architecture.fp8_ptx > 0;
   std::set<std::string> symbols;
   for (size_t i = 0; i < kernels.size(); ++i) {
     std::string symbol = options.symbols.empty() ? kernels[i].name : options.symbols[i];
     if (!symbols.insert(symbol).second) return backend_error(symbol, "two kernels of one symbol");
     IndexFacts facts(kernels[i]);
-    GpuEmitter emitter(*c.module, kernels[i], facts, features, sm, symbol);
+    GpuEmitter emitter(*c.module, kernels[i], facts, features, architecture.sm, symbol);
     if (auto why = emitter.emit()) {
       const std::string& origin = emitter.refused_origin();
       return backend_error(origin.empty() ? kernels[i].name : origin, *why);
@@ -84,12 +91,12 @@ std::optional<Error> emit_module(Compile& c, Kernels kernels, int sm, const GpuC
   return options.verify ? invalid_module(*c.module, kernels) : std::nullopt;
 }
 
-std::optional<Error> generate(Compile& c, Kernels kernels, int sm, const GpuCodegenOptions& options,
-                              PtxResult& result) {
+std::optional<Error> generate(Compile& c, Kernels kernels, const Architecture& architecture,
+                              const GpuCodegenOptions& options, PtxResult& result) {
   Clock clock;
   collect_diagnostics(c.context, c.errors);
   c.context.setOptPassGate(c.passes);
-  if (auto error = emit_module(c, kernels, sm, options)) return error;
+  if (auto error = emit_module(c, kernels, architecture, options)) return error;
   result.emit_ms = clock.lap();
   if (options.keep_ir) result.llvm_ir = module_text(*c.module);
   clock.lap();
@@ -120,7 +127,7 @@ Expected<PtxResult> compile_ptx(Kernels kernels, const target::Target& target,
   auto compile = std::make_unique<Compile>();
   compile->machine = std::move(*machine);
   auto failure = run_compile(std::move(compile), kernels, [&](Compile& c) {
-    return generate(c, kernels, architecture->sm, options, result);
+    return generate(c, kernels, *architecture, options, result);
   });
   if (failure) return *failure;
   return result;

@@ -2,6 +2,8 @@
 
 #include <llvm/IR/IntrinsicsNVPTX.h>
 
+#include "codegen/llvm/fp8.h"
+
 namespace tilegen::codegen {
 
 using ir::DType;
@@ -71,6 +73,12 @@ Value* Packing::pack(DType t, std::span<Value* const> held) {
     default:
       break;
   }
+  if (ir::is_storage_only(t)) {
+    Value* low = converted_pair(b_, held[0], held[1]);
+    Value* high = low ? converted_pair(b_, held[2], held[3]) : nullptr;
+    if (high)
+      return b_.CreateOr(b_.CreateZExt(low, word_type(t)), b_.CreateShl(b_.CreateZExt(high, word_type(t)), 16));
+  }
   Value* word = nullptr;
   for (size_t i = 0; i < held.size(); ++i) {
     Value* bits = b_.CreateZExt(element_bits(t, held[i]), word_type(t));
@@ -112,6 +120,7 @@ std::vector<Value*> Packing::words(DType t, std::span<Value* const> held) {
   }
   Value* bits = element_bits(t, held[0]);
   if (held.size() == 2) {  // two bytes
+    if (Value* pair = ir::is_storage_only(t) ? converted_pair(b_, held[0], held[1]) : nullptr) return {pair};
     Value* high = b_.CreateZExt(element_bits(t, held[1]), b_.getInt16Ty());
     bits = b_.CreateOr(b_.CreateZExt(bits, b_.getInt16Ty()), b_.CreateShl(high, 8));
   }
