@@ -30,7 +30,7 @@ TEST(Mutants, OfTheProgramsOfTheTestFiles) {
     if (!subject.invalid().empty()) continue;  // files of the parser's tests
     cases.push_back({file.parent_path().filename() / file.filename(), text_of(file), mutant_launches(subject.program())});
   }
-  expect_named(judge_all(cases, mutant_sample(8)));
+  expect_named(judge_all(cases, mutant_sample(24)));
 }
 
 }  // namespace
