@@ -70,8 +70,8 @@ uint64_t BlockExecutor::origin_of(const Warp& w, MemoryId id, int lane, int64_t 
 
 // One warp's part of a copy: the distance between where elements come from and where they go is the same for
 // all.
-void BlockExecutor::check_copy(Warp& w, uint32_t access, const StatementPlaces& s, uint32_t lanes, MemoryId from,
-                               const std::array<int64_t, kLanes>& from_index, MemoryId to,
+void BlockExecutor::check_copy(Warp& w, uint32_t access, const StatementPlaces& s, uint32_t lanes,
+                               MemoryId from, const std::array<int64_t, kLanes>& from_index, MemoryId to,
                                const std::array<int64_t, kLanes>& to_index) {
   const auto position = [&](MemoryId id, int lane, int64_t index, const CopySide& side, uint64_t* at) {
     if ((program_.memory(id).space == Space::global) != side.tensor) return false;
@@ -101,7 +101,8 @@ void BlockExecutor::check_copy(Warp& w, uint32_t access, const StatementPlaces& 
         "element " +
             place_text(options_.places->memories[tile.value],
                        tile_element(tile, thread_of(w, l), named ? to_index[i] : from_index[i])) +
-            " of " + program_.memory(tile).name + " is not the one that belongs to the other side of the copy");
+            " of " + program_.memory(tile).name +
+            " is not the one that belongs to the other side of the copy");
   }
 }
 
@@ -110,7 +111,9 @@ void BlockExecutor::check_copy(Warp& w, uint32_t access, const StatementPlaces& 
 void BlockExecutor::note_move(Warp& w, const Step& s, uint32_t lanes, Operand index, Origins& origins) {
   origins.fill(0);
   const StatementPlaces* places = statement_places(s.stmt);
-  if (places == nullptr || s.moved_from == kNothing || s.times != kNothing || (!places->copy && !places->product)) return;
+  if (places == nullptr || s.moved_from == kNothing || s.times != kNothing ||
+      (!places->copy && !places->product))
+    return;
   if (s.moved_if) lanes = true_lanes(w, s.moved_if, lanes);
   const MemoryId to = code_.accesses[s.access].memory, from(size_t{s.moved_from});
   const Operand source = w.values.operand(s.moved);
@@ -140,7 +143,8 @@ void BlockExecutor::set_origins(Warp& w, uint32_t lanes, MemoryId id, int64_t in
 struct MatrixPlaces {
   bool known = false;  // all of them are of one tile
   uint32_t memory = 0;
-  // Coordinate in the tile by row, and by column, of the dimension that runs along them; empty: none or several do.
+  // Coordinate in the tile by row, and by column, of the dimension that runs along them; empty: none or
+  // several do.
   std::vector<int64_t> rows, columns;
   std::string wrong;  // an element that is in none of its row's and column's places
 };
@@ -168,9 +172,10 @@ MatrixPlaces matrix_places(const ElementPlaces& places, const std::vector<uint64
         by_row |= at(r, c) != at(0, c);
         by_column |= at(r, c) != at(r, 0);
         if (by_row && by_column && out.wrong.empty())
-          out.wrong = "row " + std::to_string(r) + ", column " + std::to_string(c) + " of the instruction's matrix is " +
-                      place_text(t, element(r, c)) + ", but row 0 has " + place_text(t, element(0, c)) +
-                      " in that column and column 0 has " + place_text(t, element(r, 0)) + " in that row";
+          out.wrong = "row " + std::to_string(r) + ", column " + std::to_string(c) +
+                      " of the instruction's matrix is " + place_text(t, element(r, c)) + ", but row 0 has " +
+                      place_text(t, element(0, c)) + " in that column and column 0 has " +
+                      place_text(t, element(r, 0)) + " in that row";
       }
     if (by_row) ++along_rows, out.rows.clear();
     if (by_column) ++along_columns, out.columns.clear();
@@ -183,7 +188,8 @@ MatrixPlaces matrix_places(const ElementPlaces& places, const std::vector<uint64
 }
 
 // The distance between two sequences of coordinates; nothing where one is not known.
-std::optional<int64_t> distance(const std::vector<int64_t>& from, const std::vector<int64_t>& to, bool& constant) {
+std::optional<int64_t> distance(const std::vector<int64_t>& from, const std::vector<int64_t>& to,
+                                bool& constant) {
   if (from.empty() || to.empty() || from.size() != to.size()) return std::nullopt;
   for (size_t i = 1; i < from.size(); ++i) constant &= to[i] - from[i] == to[0] - from[0];
   return to[0] - from[0];
@@ -202,7 +208,8 @@ void BlockExecutor::check_product(Warp& w, const Step& s) {
   const auto& n = node<thread::WarpMma>(s);
   const AtomTables& tables = code_.atoms[s.atom];
   const target::MmaAtom& atom = *tables.atom;
-  const auto places = [&](MemoryId id, Ref at, const std::vector<uint32_t>& table, int64_t rows, int64_t columns) {
+  const auto places = [&](MemoryId id, Ref at, const std::vector<uint32_t>& table, int64_t rows,
+                          int64_t columns) {
     std::vector<uint64_t> elements(static_cast<size_t>(rows * columns), 0);
     const int64_t index = scalar(w, at);
     for (size_t r = 0; r * kLanes < table.size(); ++r)
@@ -211,7 +218,8 @@ void BlockExecutor::check_product(Warp& w, const Step& s) {
           elements[e] = origin_of(w, id, l, index + static_cast<int64_t>(r));
     return matrix_places(*options_.places, elements, rows, columns);
   };
-  const MatrixPlaces a = places(n.a, s.x, tables.a, atom.m, atom.k), b = places(n.b, s.y, tables.b, atom.k, atom.n);
+  const MatrixPlaces a = places(n.a, s.x, tables.a, atom.m, atom.k),
+                     b = places(n.b, s.y, tables.b, atom.k, atom.n);
   check_distances(w, s, a, b, places(n.c, s.z, tables.c, atom.m, atom.n));
 }
 
@@ -236,12 +244,13 @@ void BlockExecutor::check_multiply_add(Warp& w, const Step& s, uint32_t lanes, O
                    b = origin_of(w, MemoryId(size_t{s.times}), l, at[1]), sum = origin_of(w, c, l, at[2]);
     const auto wrong = [&](uint64_t origin, const char* text) {
       access_finding(FindingKind::wrong_element, s.access, thread_of(w, l), at[2],
-                     "the element of " + program_.memory(MemoryId((origin >> 32) - 1)).name + " that is multiplied " +
-                         text);
+                     "the element of " + program_.memory(MemoryId((origin >> 32) - 1)).name +
+                         " that is multiplied " + text);
     };
     if (a != 0 && b != 0 && !keeps(product.k, coordinate(b, places->b_k) - coordinate(a, places->a_k)))
       return wrong(b, "has another k than the other side's");
-    if (a != 0 && sum != 0 && !keeps(product.row, coordinate(sum, places->c_row) - coordinate(a, places->a_row)))
+    if (a != 0 && sum != 0 &&
+        !keeps(product.row, coordinate(sum, places->c_row) - coordinate(a, places->a_row)))
       return wrong(a, "is not of the row that belongs to this sum");
     if (b != 0 && sum != 0 &&
         !keeps(product.column, coordinate(sum, places->c_column) - coordinate(b, places->b_column)))

@@ -2,8 +2,9 @@
 //
 // The thread program has plain indices: that a tile's reader and its writer mean the same layout is not to be
 // seen in it, nor that an element of a tensor stands in another row than the access means. With these tables
-// the simulator judges what holds whatever the data: a copy moves all of a region by one distance; a matrix instruction multiplies whole rows of one tile with whole columns of the other; k, rows
-// and columns of the three tiles of one product keep their distances from instruction to instruction.
+// the simulator judges what holds whatever the data: a copy moves all of a region by one distance; a matrix
+// instruction multiplies whole rows of one tile with whole columns of the other; k, rows and columns of the
+// three tiles of one product keep their distances from instruction to instruction.
 #pragma once
 
 #include <cstdint>
@@ -13,10 +14,10 @@ namespace tilegen::sim {
 
 // The tile that a memory holds.
 struct TilePlaces {
-  std::vector<int64_t> shape;      // empty: nothing is known
-  std::vector<int32_t> element;    // row-major number within the tile, -1: none. Shared: by place within a
-                                   // slot; registers: by register * threads + thread
-  int64_t threads = 0;             // registers
+  std::vector<int64_t> shape;    // empty: nothing is known
+  std::vector<int32_t> element;  // row-major number within the tile, -1: none. Shared: by place within a
+                                 // slot; registers: by register * threads + thread
+  int64_t threads = 0;           // registers
   bool known() const { return !shape.empty(); }
 };
 
@@ -36,9 +37,9 @@ struct StatementPlaces {
   bool product = false;  // of a matrix product: what it moves stays the element it was
   // Of a product: the dimensions of the three tiles that are rows, columns and k.
   int a_row = 0, a_k = 1, b_k = 0, b_column = 1, c_row = 0, c_column = 1;
-  uint32_t op = 0;       // the same for all statements of one operation
-  bool copy = false;     // of a copy: in each dimension the place it comes from and the one it goes to differ by
-                         // a constant
+  uint32_t op = 0;    // the same for all statements of one operation
+  bool copy = false;  // of a copy: in each dimension the place it comes from and the one it goes to differ by
+                      // a constant
   CopySide from, to;
 };
 

@@ -84,7 +84,7 @@ std::string LaunchMemory::bind(const ir::Program& p, const Launch& launch) {
 }
 
 std::string LaunchMemory::bind_tensor(const ir::Program& p, const ir::Param& param, const Launch& launch,
-                                const runtime::DimSolver& dims) {
+                                      const runtime::DimSolver& dims) {
   const ir::Buffer& b = p.buffer(param.buffer);
   Tensor t;
   t.buffer = param.buffer;
@@ -142,8 +142,8 @@ std::vector<uint64_t> LaunchMemory::slots(const std::vector<GuardedMemory>& memo
   return slots;
 }
 
-std::string LaunchMemory::compare(const std::vector<GuardedMemory>& expected, const std::vector<GuardedMemory>& got,
-                            const Bound& bound) const {
+std::string LaunchMemory::compare(const std::vector<GuardedMemory>& expected,
+                                  const std::vector<GuardedMemory>& got, const Bound& bound) const {
   for (size_t i = 0; i < tensors_.size(); ++i) {
     const Tensor& t = tensors_[i];
     if (!got[i].marks_intact()) return "memory beside tensor " + t.name + " was written";

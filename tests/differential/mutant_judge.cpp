@@ -31,8 +31,8 @@ struct RunResult {
   std::vector<std::vector<std::byte>> bytes;
 };
 
-// A kernel in one form, with the launches that take it and what it comes to there; `further` ones are for mutants
-// that survive.
+// A kernel in one form, with the launches that take it and what it comes to there; `further` ones are for
+// mutants that survive.
 struct Form {
   const ThreadProgram* program = nullptr;
   std::vector<const Stage*> stages, further;
@@ -73,8 +73,7 @@ class Judge {
     options.async_latest = latest;
     options.workers = 1;
     options.max_statements = 2'000'000;
-    const sim::ElementPlaces places =
-        runtime::element_places(artifact_, kernel_, p, s.memory.slots(memory));
+    const sim::ElementPlaces places = runtime::element_places(artifact_, kernel_, p, s.memory.slots(memory));
     options.places = &places;
     const auto result = sim::simulate(p, artifact_.target, s.memory.slots(memory), s.extents, options);
     RunResult out;
@@ -128,7 +127,8 @@ class Judge {
     const auto on_all = [&](const ThreadProgram& p, bool same_results) {
       for (size_t i = 0; i < form.stages.size(); ++i) {
         const RunResult result = run(p, *form.stages[i]);
-        if (!result.findings.empty() || (same_results && result.bytes != form.expected[i].bytes)) return false;
+        if (!result.findings.empty() || (same_results && result.bytes != form.expected[i].bytes))
+          return false;
       }
       return true;
     };
@@ -164,8 +164,9 @@ std::string prepare(const ir::Program& p, const Launch& launch, Stage& s) {
   if (std::string error = s.memory.bind(p, launch); !error.empty()) return error;
   for (const int tensor : s.memory.tensor_of())
     s.extents.push_back(
-        {0, tensor < 0 ? 0
-                       : static_cast<int64_t>(s.memory.tensors()[static_cast<size_t>(tensor)].initial.size())});
+        {0, tensor < 0
+                ? 0
+                : static_cast<int64_t>(s.memory.tensors()[static_cast<size_t>(tensor)].initial.size())});
   std::vector<GuardedMemory> memory = s.memory.fresh(false);
   s.probe_slots = s.memory.slots(memory);
   return {};
@@ -198,7 +199,8 @@ std::string MutantTally::to_text() const {
 }
 
 std::string judge_program(const std::string& name, const std::string& text, const std::string& target,
-                          const std::vector<Launch>& launches, const MutantSample& sample, MutantTally& tally) {
+                          const std::vector<Launch>& launches, const MutantSample& sample,
+                          MutantTally& tally) {
   auto parsed = ir::parse_program(text, name, Limits{});
   if (!parsed) return name + ": " + parsed.error().to_text();
   const auto program = std::make_shared<const ir::Program>(std::move(*parsed));

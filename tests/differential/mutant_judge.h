@@ -14,9 +14,9 @@ namespace tilegen::differential {
 struct MutantTally {
   struct Row {
     int64_t mutants = 0;
-    int64_t named = 0;      // by a finding or by verify_synchronization
-    int64_t by_values = 0;  // no finding, but other results
-    int64_t proven = 0;     // survives, with a proof that it is the same program
+    int64_t named = 0;                      // by a finding or by verify_synchronization
+    int64_t by_values = 0;                  // no finding, but other results
+    int64_t proven = 0;                     // survives, with a proof that it is the same program
     std::map<std::string, int64_t> checks;  // that named it
     std::map<std::string, int64_t> proofs;
   };
@@ -36,9 +36,10 @@ struct MutantSample {
 };
 
 // Judges mutants of every form of every kernel that one of the launches takes. The unspoilt program must be
-// clean and serve at least one launch. Returns an error text, or empty; a program that the target refuses has no
-// mutants.
+// clean and serve at least one launch. Returns an error text, or empty; a program that the target refuses has
+// no mutants.
 std::string judge_program(const std::string& name, const std::string& text, const std::string& target,
-                          const std::vector<Launch>& launches, const MutantSample& sample, MutantTally& tally);
+                          const std::vector<Launch>& launches, const MutantSample& sample,
+                          MutantTally& tally);
 
 }  // namespace tilegen::differential

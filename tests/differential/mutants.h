@@ -1,5 +1,5 @@
-// Judging the mutants of a list of programs: nine of ten must fall to a check that names them, none may change a
-// result unnoticed, and what survives must be proven to be the same program.
+// Judging the mutants of a list of programs: nine of ten must fall to a check that names them, none may
+// change a result unnoticed, and what survives must be proven to be the same program.
 //   TILEGEN_MUTANTS=all   every mutant instead of a sample
 //   TILEGEN_MUTANTS=n     one of n
 //   TILEGEN_SEED=n        of the sample
@@ -55,7 +55,8 @@ inline void expect_named(const MutantTally& tally) {
   std::cout << tally.to_text();
   if (std::getenv("TILEGEN_SHOW"))
     for (const auto* list : {&tally.by_values, &tally.proven})
-      for (const std::string& s : *list) std::cout << (list == &tally.proven ? "  same: " : "  values: ") << s << "\n";
+      for (const std::string& s : *list)
+        std::cout << (list == &tally.proven ? "  same: " : "  values: ") << s << "\n";
   for (const std::string& s : tally.unproven) {
     if (const char* why = known_survivor(s))
       std::cout << "  same: " << s << ": " << why << "\n";
@@ -63,7 +64,8 @@ inline void expect_named(const MutantTally& tally) {
       ADD_FAILURE() << "survives without a proof: " << s;
   }
   const MutantTally::Row all = tally.total();
-  const double share = static_cast<double>(all.named) / static_cast<double>(std::max<int64_t>(1, all.mutants - all.proven));
+  const double share =
+      static_cast<double>(all.named) / static_cast<double>(std::max<int64_t>(1, all.mutants - all.proven));
   std::cout << all.mutants << " mutants, " << all.named << " named, " << all.by_values << " by values only, "
             << all.proven << " the same program: " << 100 * share << " % of the defects are named\n";
   EXPECT_GE(share, 0.9);

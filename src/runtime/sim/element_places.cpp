@@ -18,7 +18,8 @@ std::vector<std::vector<int64_t>> by_dimension(const Layout& l, int output) {
   for (const layout::Digit& d : l.digits()) {
     if (d.output != output || d.dim == layout::kReplica) continue;
     auto& part = parts[static_cast<size_t>(d.dim)];
-    for (size_t i = 0; i < part.size(); ++i) part[i] += static_cast<int64_t>(i) / d.weight % d.extent * d.stride;
+    for (size_t i = 0; i < part.size(); ++i)
+      part[i] += static_cast<int64_t>(i) / d.weight % d.extent * d.stride;
   }
   return parts;
 }
@@ -75,7 +76,8 @@ sim::TilePlaces tile_places(const plan::ValuePlan& v, const thread::Memory& m) {
     Table table(m.elements / m.slots);
     const std::vector<int64_t> offsets = all_points(l, 0);
     for (size_t e = 0; e < offsets.size(); ++e)
-      table.put(l.swizzle().none() ? offsets[e] : l.swizzle().apply(offsets[e] * l.element_bytes()) / l.element_bytes(),
+      table.put(l.swizzle().none() ? offsets[e]
+                                   : l.swizzle().apply(offsets[e] * l.element_bytes()) / l.element_bytes(),
                 e);
     return table.finish(l.shape(), 0);
   }
@@ -105,7 +107,8 @@ uint64_t weight_of(size_t dimension) {
   return (x ^ (x >> 31)) | 1;
 }
 
-// The tensor's dimensions; `weights` by dimension. False where an element's place does not say its coordinates.
+// The tensor's dimensions; `weights` by dimension. False where an element's place does not say its
+// coordinates.
 bool tensor_dimensions(const ir::Buffer& b, const DimSolver& dims, const std::vector<uint64_t>& weights,
                        sim::CopySide& side) {
   int64_t compact = 1;
@@ -144,8 +147,8 @@ sim::StatementPlaces copy_places(const ir::Program& p, const ir::TileOp& op, con
 
 }  // namespace
 
-sim::ElementPlaces element_places(const driver::Artifact& artifact, size_t kernel, const thread::ThreadProgram& form,
-                                  std::span<const uint64_t> slots) {
+sim::ElementPlaces element_places(const driver::Artifact& artifact, size_t kernel,
+                                  const thread::ThreadProgram& form, std::span<const uint64_t> slots) {
   const ir::Program& p = *artifact.program;
   DimSolver dims(p);
   for (size_t i = 0; i < p.params.size(); ++i) {
@@ -172,7 +175,8 @@ sim::ElementPlaces element_places(const driver::Artifact& artifact, size_t kerne
                             b = ops::matrix_dims(p, op->operands[1], op->flag(ir::gemm_attr::transpose_b)),
                             c = ops::matrix_dims(p, op->operands[2], false);
       places_of_op.product = true;
-      places_of_op.a_row = a.row, places_of_op.a_k = a.col, places_of_op.b_k = b.row, places_of_op.b_column = b.col;
+      places_of_op.a_row = a.row, places_of_op.a_k = a.col, places_of_op.b_k = b.row,
+      places_of_op.b_column = b.col;
       places_of_op.c_row = c.row, places_of_op.c_column = c.col;
     }
     if (op->kind == ir::OpKind::copy) places_of_op = copy_places(p, *op, dims);
@@ -180,7 +184,8 @@ sim::ElementPlaces element_places(const driver::Artifact& artifact, size_t kerne
   }
   places.statements.resize(form.stmts.size());
   for (size_t s = 0; s < form.stmts.size(); ++s)
-    if (const auto at = by_path.find(form.stmts[s].origin); at != by_path.end()) places.statements[s] = at->second;
+    if (const auto at = by_path.find(form.stmts[s].origin); at != by_path.end())
+      places.statements[s] = at->second;
   return places;
 }
 

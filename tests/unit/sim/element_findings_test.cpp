@@ -1,4 +1,5 @@
-// Elements that are taken for others of their tile: copies and products that mean another layout than the plan.
+// Elements that are taken for others of their tile: copies and products that mean another layout than the
+// plan.
 #include "finding_checks.h"
 #include "gemm_program.h"
 #include "mutants.h"
@@ -7,7 +8,8 @@ namespace tilegen::sim::test {
 namespace {
 
 // A tile of whole rows, `chunk` elements at a time exchanged within their row by `key` of the row.
-TilePlaces swizzled_tile(int64_t rows, int64_t columns, int64_t chunk, const std::function<int64_t(int64_t)>& key) {
+TilePlaces swizzled_tile(int64_t rows, int64_t columns, int64_t chunk,
+                         const std::function<int64_t(int64_t)>& key) {
   TilePlaces t;
   t.shape = {rows, columns};
   t.element.resize(static_cast<size_t>(rows * columns));
@@ -92,7 +94,8 @@ TEST(SimProducts, OfOtherElementsAreFound) {
     places.memories[gemm.bs.value] = swizzled_tile(32, 128, 8, [](int64_t r) { return r % 8; });
     places.statements.resize(p.stmts.size());
     places.ops = 1;
-    for (size_t s = 0; s < p.stmts.size(); ++s) places.statements[s].product = p.stmts[s].origin == "gemm/ko/gemm#0";
+    for (size_t s = 0; s < p.stmts.size(); ++s)
+      places.statements[s].product = p.stmts[s].origin == "gemm/ko/gemm#0";
   };
   const auto findings = [&](const thread::ThreadProgram& p) {
     describe(p);
@@ -108,7 +111,8 @@ TEST(SimProducts, OfOtherElementsAreFound) {
   EXPECT_EQ(findings(gemm.p), std::vector<std::string>());
   int spoilt = 0;
   for (const MutationSite& site : mutation_sites(gemm.p)) {
-    if (site.mutation != Mutation::swizzle_dropped || gemm.p.stmts[site.at].origin != "gemm/ko/gemm#0") continue;
+    if (site.mutation != Mutation::swizzle_dropped || gemm.p.stmts[site.at].origin != "gemm/ko/gemm#0")
+      continue;
     const auto mutant = mutate(gemm.p, site);
     if (!mutant) continue;
     ++spoilt;
@@ -123,7 +127,8 @@ TEST(SimProducts, OfOtherElementsAreFound) {
 TEST(SimProducts, PlainMultiplyAdds) {
   for (const int64_t shift : {0, 1}) {
     GpuProgram g(32);
-    const MemoryId out = g.tensor("Out", DType::f32), a = g.shared("A", DType::f32, 64), b = g.shared("B", DType::f32, 64);
+    const MemoryId out = g.tensor("Out", DType::f32), a = g.shared("A", DType::f32, 64),
+                   b = g.shared("B", DType::f32, 64);
     const MemoryId ra = g.registers("ra", DType::f32, 2), rb = g.registers("rb", DType::f32, 2),
                    c = g.registers("c", DType::f32, 1);
     for (const MemoryId m : {a, b})
@@ -144,7 +149,8 @@ TEST(SimProducts, PlainMultiplyAdds) {
     places.memories[b.value] = swizzled_tile(2, 32, 1, [](int64_t) { return 0; });
     places.statements.resize(g.p.stmts.size());
     places.ops = 1;
-    for (size_t s = 0; s < g.p.stmts.size(); ++s) places.statements[s].product = g.p.stmts[s].origin == "gemm";
+    for (size_t s = 0; s < g.p.stmts.size(); ++s)
+      places.statements[s].product = g.p.stmts[s].origin == "gemm";
     std::vector<float> y(32);
     const Arguments arguments = Arguments().tensor(y);
     SimOptions options;

@@ -78,7 +78,8 @@ bool insert_before(ThreadProgram& p, thread::Block& block, StmtId at, const thre
     if (auto* loop = std::get_if<thread::Loop>(&node))
       if (insert_before(p, loop->body, at, inserted)) return true;
     if (auto* branch = std::get_if<thread::Branch>(&node))
-      if (insert_before(p, branch->then_body, at, inserted) || insert_before(p, branch->else_body, at, inserted))
+      if (insert_before(p, branch->then_body, at, inserted) ||
+          insert_before(p, branch->else_body, at, inserted))
         return true;
   }
   return false;
@@ -144,7 +145,8 @@ class Mutator {
 
   void remove_predicate(StmtId id) {
     if (auto* s = std::get_if<thread::Store>(&node(id))) changed = s->predicate.valid(), s->predicate = {};
-    if (auto* s = std::get_if<thread::AsyncCopy>(&node(id))) changed = s->predicate.valid(), s->predicate = {};
+    if (auto* s = std::get_if<thread::AsyncCopy>(&node(id)))
+      changed = s->predicate.valid(), s->predicate = {};
     if (auto* s = std::get_if<thread::Branch>(&node(id))) {
       const ExprId always = q_.exprs.binary(ExprOp::eq, q_.exprs.const_int(0), q_.exprs.const_int(0));
       changed = s->condition != always;
@@ -360,7 +362,8 @@ std::vector<MutationSite> mutation_sites(const ThreadProgram& p) {
     if (std::holds_alternative<thread::Store>(node) || std::holds_alternative<thread::AsyncCopy>(node) ||
         std::holds_alternative<thread::Branch>(node))
       add(Mutation::predicate_removed);
-    if (std::holds_alternative<thread::Prefetch>(node) || std::holds_alternative<thread::Barrier>(node)) continue;
+    if (std::holds_alternative<thread::Prefetch>(node) || std::holds_alternative<thread::Barrier>(node))
+      continue;
     add(Mutation::predicate_removed, true);
     add(Mutation::swizzle_dropped);
   }
@@ -405,7 +408,8 @@ std::optional<ThreadProgram> poisoned(const ThreadProgram& p, const MutationSite
 std::vector<Mutant> mutants_of(const ThreadProgram& p, size_t limit) {
   std::map<Mutation, std::vector<Mutant>> by_kind;
   for (const MutationSite& site : mutation_sites(p))
-    if (auto q = mutate(p, site)) by_kind[site.mutation].push_back({site.mutation, site.where, std::move(*q)});
+    if (auto q = mutate(p, site))
+      by_kind[site.mutation].push_back({site.mutation, site.where, std::move(*q)});
   std::vector<Mutant> list;
   for (auto& [kind, all] : by_kind) {
     const size_t wanted = std::min(limit, all.size());

@@ -34,15 +34,17 @@ std::vector<MutationSite> mutation_sites(const thread::ThreadProgram& p);
 std::optional<thread::ThreadProgram> mutate(const thread::ThreadProgram& p, const MutationSite& site);
 // The unspoilt program with a store far out of bounds wherever a predicate that the site drops is false: when
 // it runs without a finding, the predicates held everywhere, and dropping them changed nothing.
-std::optional<thread::ThreadProgram> predicate_probe(const thread::ThreadProgram& p, const MutationSite& site);
+std::optional<thread::ThreadProgram> predicate_probe(const thread::ThreadProgram& p,
+                                                     const MutationSite& site);
 
 // The unspoilt program with a store far out of bounds in front of the site's statement: without a finding the
 // statement never runs. Nothing for slots_reduced.
 std::optional<thread::ThreadProgram> reach_probe(const thread::ThreadProgram& p, const MutationSite& site);
-// The mutant in which whatever the dropped predicate kept from being read or written is `poison` (NaN for floats,
-// this number for integers) instead: when the results are the same, nothing uses it. Nothing where the statement
-// does more than write.
-std::optional<thread::ThreadProgram> poisoned(const thread::ThreadProgram& p, const MutationSite& site, int poison);
+// The mutant in which whatever the dropped predicate kept from being read or written is `poison` (NaN for
+// floats, this number for integers) instead: when the results are the same, nothing uses it. Nothing where
+// the statement does more than write.
+std::optional<thread::ThreadProgram> poisoned(const thread::ThreadProgram& p, const MutationSite& site,
+                                              int poison);
 
 struct Mutant {
   Mutation mutation = Mutation::barrier_removed;
