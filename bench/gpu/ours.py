@@ -1,22 +1,32 @@
 """Our side of a comparison harness that calls candidates(section, workload, sets) -> {name: fn}: fn(i) launches on
 PyTorch's current stream with the tensors of sets[i] and returns the output."""
-import programs
-from tilegen import bf16, f16, f32
+import torch
 
-# (tile m, n, k), threads, stages: the shapes worth trying; the best is what a tuner would keep.
-GEMM_TILES = [((128, 256, 32), 256, 3), ((128, 256, 32), 256, 4), ((256, 128, 32), 256, 4), ((128, 128, 32), 128, 4),
-              ((128, 256, 64), 256, 3)]
+import programs
+from tilegen import bf16, e4m3, f16, f32, i32, i8
+
+# (tile m, n, k in bytes of a row), threads, stages: the shapes worth trying; the best is what a tuner would keep.
+GEMM_TILES = [((128, 256, 64), 256, 3), ((128, 256, 64), 256, 4), ((256, 128, 64), 256, 4), ((128, 128, 64), 128, 4),
+              ((128, 256, 128), 256, 3)]
+# With matrix instructions of warpgroups and a copy engine, rows of 128 bytes.
+GEMM_TILES_HOPPER = [((128, 256, 128), 256, 4), ((256, 128, 128), 256, 4), ((128, 128, 128), 256, 6)]
+
+# dtype of the workload -> ours: operands, sum, result, layouts
+TYPES = {"fp16": (f16, f32, f16, ("nt", "nn")), "bf16": (bf16, f32, bf16, ("nt", "nn")), "fp8": (e4m3, f32, bf16, ("nt",)),
+         "int8": (i8, i32, i32, ("nt",))}
 
 
 def _gemm(workload, sets):
-    dtype = {"fp16": f16, "bf16": bf16}.get(workload["dtype"])
-    if dtype is None:
+    hopper = torch.cuda.get_device_capability() == (9, 0)
+    operand, total, result, layouts = TYPES[workload["dtype"]]
+    if not hopper and operand is e4m3:
         return {}
     out = {}
-    for layout, weight, transposed in (("nt", "W", True), ("nn", "Wkn", False)):
-        for tile, threads, stages in GEMM_TILES:
-            kernel = programs.gemm(dtype, f32, dtype, tile, threads, stages, transposed).compile("cuda").load()
-            launches = [kernel.bind(s["A"], s[weight], s["out"]) for s in sets]
+    for layout in layouts:
+        for (tm, tn, row), threads, stages in GEMM_TILES_HOPPER if hopper else GEMM_TILES:
+            tile = (tm, tn, row // sets[0]["A"].element_size())
+            kernel = programs.gemm(operand, total, result, tile, threads, stages, layout == "nt").compile("cuda").load()
+            launches = [kernel.bind(s["A"], s["W" if layout == "nt" else "Wkn"], s["out"]) for s in sets]
 
             def run(i, launches=launches):
                 launches[i]()

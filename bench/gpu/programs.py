@@ -7,23 +7,24 @@ def ceil_div(a, b):
     return (a + b - 1) // b
 
 
-def gemm(dtype, acc_dtype, out_dtype, tile, threads, stages, transpose_b=True, shape=None, swizzle=None):
-    """C[m,n] = A[m,k] * B, B stored [n,k] when transposed. `shape` fixes m, n, k; without it they are symbolic."""
+def gemm(dtype, acc_dtype, out_dtype, tile, threads, stages, transpose_b=True, shape=None, transpose_a=False):
+    """C[m,n] = A * B, A stored [k,m] and B stored [n,k] when transposed. `shape` fixes m, n, k; without it they are
+    symbolic."""
     tm, tn, tk = tile
     b = tg.Builder("gemm")
-    m, n, k = shape or (b.dim("m", divisor=8), b.dim("n", divisor=8), b.dim("k", divisor=8))
-    A = b.tensor("A", dtype, [m, k], read_only=True)
+    m, n, k = shape or (b.dim("m"), b.dim("n"), b.dim("k"))
+    A = b.tensor("A", dtype, [k, m] if transpose_a else [m, k], read_only=True)
     B = b.tensor("B", dtype, [n, k] if transpose_b else [k, n], read_only=True)
     C = b.tensor("C", out_dtype, [m, n])
     with b.kernel("gemm", [ceil_div(m, tm), ceil_div(n, tn)], threads=threads, names=["by", "bx"]) as (by, bx):
-        As = b.shared("As", dtype, [tm, tk])
+        As = b.shared("As", dtype, [tk, tm] if transpose_a else [tm, tk])
         Bs = b.shared("Bs", dtype, [tn, tk] if transpose_b else [tk, tn])
         acc = b.fragment("acc", acc_dtype, [tm, tn])
         b.fill(acc, 0)
         with b.pipelined(0, ceil_div(k, tk), stages=stages, name="ko") as ko:
-            b.copy(A[by * tm : tm, ko * tk : tk], As)
+            b.copy(A[ko * tk : tk, by * tm : tm] if transpose_a else A[by * tm : tm, ko * tk : tk], As)
             b.copy(B[bx * tn : tn, ko * tk : tk] if transpose_b else B[ko * tk : tk, bx * tn : tn], Bs)
-            b.gemm(As, Bs, acc, transpose_b=transpose_b)
+            b.gemm(As, Bs, acc, transpose_a=transpose_a, transpose_b=transpose_b)
         b.copy(acc, C[by * tm : tm, bx * tn : tn])
     return b.finish()
 

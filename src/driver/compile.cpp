@@ -57,46 +57,94 @@ Checked verify(const std::vector<thread::ThreadProgram>& kernels) {
   return Unit{};
 }
 
-// A name for another form of `kernel` that no kernel of the program has.
-std::string form_name(const ir::Program& program, const std::string& kernel) {
-  std::string name = kernel + "__v1";
+// A name for form `number` of `kernel` that no kernel of the program has.
+std::string form_name(const ir::Program& program, const std::string& kernel, size_t number) {
+  std::string name = kernel + "__v" + std::to_string(number);
   const auto taken = [&](const ir::Kernel& k) { return k.name == name; };
   while (std::any_of(program.kernels.begin(), program.kernels.end(), taken)) name += '_';
   return name;
 }
 
+// The level below `level` that gives other code than these forms.
+FormLevel level_below(FormLevel level, std::span<const thread::ThreadProgram> forms) {
+  bool maps = false, stores = false;
+  for (const thread::ThreadProgram& k : forms) {
+    maps |= !k.tensor_maps.empty();
+    for (const thread::Stmt& s : k.stmts) stores |= std::holds_alternative<thread::TensorStore>(s.node);
+  }
+  if (stores && level < FormLevel::tensor_loads) return FormLevel::tensor_loads;
+  return maps && level < FormLevel::aligned ? FormLevel::aligned : FormLevel::anything;
+}
+
+Expected<plan::Schedule> plan(const ir::Program& program, const target::Target& target, const CompileOptions& options,
+                              FormLevel level) {
+  // A given schedule is for the best form.
+  const bool given = options.schedule && level == options.level;
+  schedule::PlanOptions how{given ? &*options.schedule : nullptr, options.conversions};
+  if (level == FormLevel::tensor_loads) how.tensor_copies = schedule::TensorCopies::loads;
+  if (level >= FormLevel::aligned) how.tensor_copies = schedule::TensorCopies::none;
+  return schedule::plan_program(program, target, how);
+}
+
 struct Lowered {
   std::vector<thread::ThreadProgram> kernels;
   std::vector<FormRange> forms;
-  bool guarded = false;  // some form relies on more than the program promises
+  bool guarded = false;  // the last form of some kernel relies on more than the program promises
+  FormLevel below = FormLevel::anything;  // where it does: the level that relies on less
 };
 
-// One form of each kernel. The simulator has a second one at once, without wide accesses, where the first relies on more
-// than the program promises; for a device that is UnguardedCode's.
-Expected<Lowered> lower_program(const ir::Program& program, const plan::Schedule& schedule,
-                                const target::Target& target, bool assume_aligned) {
-  Lowered out;
+// One form of each kernel.
+Expected<std::vector<thread::ThreadProgram>> lower_forms(const ir::Program& program, const plan::Schedule& schedule,
+                                                         const target::Target& target, FormLevel level) {
+  std::vector<thread::ThreadProgram> out;
   for (size_t k = 0; k < program.kernels.size(); ++k) {
-    const auto lower = [&](bool aligned) {
-      return lower::lower_kernel(program, static_cast<int>(k), schedule.kernels[k], target, {aligned});
-    };
-    auto first = lower(assume_aligned);
-    if (!first) return first.error();
+    auto lowered = lower::lower_kernel(program, static_cast<int>(k), schedule.kernels[k], target,
+                                       {.assume_aligned = level != FormLevel::anything});
+    if (!lowered) return lowered.error();
     if (target.is_host()) {
-      lower::fuse_loops(*first);
-      lower::forward_stores(*first);
-      lower::prefetch_blocks(*first);
+      lower::fuse_loops(*lowered);
+      lower::forward_stores(*lowered);
+      lower::prefetch_blocks(*lowered);
     }
-    out.forms.push_back({out.kernels.size(), 1});
-    const bool guarded = !first->guards.empty();
-    out.guarded |= guarded;
-    out.kernels.push_back(std::move(*first));
-    if (!guarded || !target.simulated) continue;
-    auto second = lower(false);
-    if (!second) return second.error();
-    second->name = form_name(program, second->name);
-    out.forms.back().count = 2;
-    out.kernels.push_back(std::move(*second));
+    out.push_back(std::move(*lowered));
+  }
+  return out;
+}
+
+// One form of each kernel for a device, where UnguardedCode has the others; all at once for the simulator.
+Expected<Lowered> lower_program(const ir::Program& program, const plan::Schedule& schedule, const target::Target& target,
+                                const CompileOptions& options) {
+  std::vector<std::vector<thread::ThreadProgram>> by_kernel(program.kernels.size());
+  Lowered out;
+  FormLevel level = options.level;
+  const auto add = [&](const plan::Schedule& s) -> Checked {
+    auto forms = lower_forms(program, s, target, level);
+    if (!forms) return forms.error();
+    out.guarded = false;
+    out.below = level_below(level, *forms);
+    for (size_t k = 0; k < forms->size(); ++k) {
+      std::vector<thread::ThreadProgram>& list = by_kernel[k];
+      if (!list.empty() && list.back().guards.empty()) continue;
+      if (!list.empty()) (*forms)[k].name = form_name(program, (*forms)[k].name, list.size());
+      out.guarded |= !(*forms)[k].guards.empty();
+      list.push_back(std::move((*forms)[k]));
+    }
+    return Unit{};
+  };
+  if (Checked ok = add(schedule); !ok) return ok.error();
+  plan::Schedule current = schedule;
+  while (out.guarded && target.simulated && level != FormLevel::anything) {
+    level = out.below;
+    if (level != FormLevel::anything) {
+      auto next = plan(program, target, options, level);
+      if (!next) return next.error();
+      current = std::move(*next);
+    }
+    if (Checked ok = add(current); !ok) return ok.error();
+  }
+  for (std::vector<thread::ThreadProgram>& list : by_kernel) {
+    out.forms.push_back({out.kernels.size(), list.size()});
+    for (thread::ThreadProgram& form : list) out.kernels.push_back(std::move(form));
   }
   return out;
 }
@@ -142,14 +190,15 @@ Expected<Generated> generate(std::span<const thread::ThreadProgram> kernels, con
 }  // namespace
 
 UnguardedCode::UnguardedCode(std::shared_ptr<const ir::Program> program, target::Target target,
-                             plan::Schedule schedule)
-    : program_(std::move(program)), target_(std::move(target)), schedule_(std::move(schedule)) {}
+                             plan::Schedule schedule, FormLevel level)
+    : program_(std::move(program)), target_(std::move(target)), schedule_(std::move(schedule)), level_(level) {}
 
 Expected<std::shared_ptr<const Artifact>> UnguardedCode::get() const {
   std::call_once(made_, [this] {
     CompileOptions options;
-    options.schedule = schedule_;
-    options.assume_aligned = false;
+    // What was planned for the copy engine does not hold without it.
+    if (level_ == FormLevel::anything) options.schedule = schedule_;
+    options.level = level_;
     artifact_ = compile(program_, target_, options);
   });
   return *artifact_;
@@ -165,10 +214,7 @@ Expected<std::shared_ptr<const Artifact>> compile(std::shared_ptr<const ir::Prog
   stages.dump("program", [&] { return ir::print_program(*program); });
 
   // plan: engines, atoms, layouts, stages, memory
-  auto schedule = stages.run("plan", [&] {
-    return schedule::plan_program(*program, target,
-                                  {options.schedule ? &*options.schedule : nullptr, options.conversions});
-  });
+  auto schedule = stages.run("plan", [&] { return plan(*program, target, options, options.level); });
   if (!schedule) return schedule.error();
   artifact->schedule = std::move(*schedule);
   artifact->schedule.program_hash = ir::program_hash(*program);
@@ -176,12 +222,13 @@ Expected<std::shared_ptr<const Artifact>> compile(std::shared_ptr<const ir::Prog
   if (options.plan_only) return std::shared_ptr<const Artifact>(artifact);
 
   // lower: thread programs
-  auto lowered = stages.run("lower", [&] { return lower_program(*program, artifact->schedule, target, options.assume_aligned); });
+  auto lowered = stages.run("lower", [&] { return lower_program(*program, artifact->schedule, target, options); });
   if (!lowered) return lowered.error();
   artifact->kernels = std::move(lowered->kernels);
   artifact->forms = std::move(lowered->forms);
   if (lowered->guarded && !target.simulated)
-    artifact->unguarded = std::make_shared<UnguardedCode>(program, target, artifact->schedule);
+    artifact->unguarded = std::make_shared<UnguardedCode>(
+        program, target, artifact->schedule, lowered->below);
   stages.dump("thread", [&] {
     std::string text;
     for (const thread::ThreadProgram& k : artifact->kernels) text += thread::print_thread_program(k);

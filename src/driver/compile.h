@@ -32,19 +32,25 @@ struct FormRange {
 
 struct Artifact;
 
-// The code for arguments that the guards of an artifact's forms refuse: the same decisions without wide accesses to
-// tensors. Few launches need it, so it is compiled by the first that does, once.
+// How much more than the program promises a form relies on, most first: what the copy engine demands of the tensors it
+// loads and stores, of those it loads; aligned tensors; nothing.
+enum class FormLevel : uint8_t { tensor_stores, tensor_loads, aligned, anything };
+
+// The code for arguments that the guards of an artifact's forms refuse, planned for the next lower level. Few launches
+// need it, so it is compiled by the first that does, once.
 class UnguardedCode {
  public:
-  UnguardedCode(std::shared_ptr<const ir::Program> program, target::Target target, plan::Schedule schedule);
-  // May be called by any number of threads; the first one compiles. The artifact has one form of each kernel and no
-  // guards.
+  UnguardedCode(std::shared_ptr<const ir::Program> program, target::Target target, plan::Schedule schedule,
+                FormLevel level);
+  // May be called by any number of threads; the first one compiles. The artifact has one form of each kernel, and code of
+  // a lower level behind it where it has guards, too.
   Expected<std::shared_ptr<const Artifact>> get() const;
 
  private:
   std::shared_ptr<const ir::Program> program_;
   target::Target target_;
   plan::Schedule schedule_;
+  FormLevel level_;
   mutable std::once_flag made_;
   mutable std::optional<Expected<std::shared_ptr<const Artifact>>> artifact_;
 };
@@ -71,7 +77,7 @@ struct CompileOptions {
   bool keep_assembly = false;
   bool plan_only = false;  // stop behind planning (any target); the artifact has only the schedule
   bool verify = false;     // verify between stages (tests, fuzzing)
-  bool assume_aligned = true;  // false: the code relies on nothing the program does not promise (GPU targets)
+  FormLevel level = FormLevel::tensor_stores;  // GPU targets: the first form's; a target without the engine starts lower
   sim::SimOptions simulation;
   // Called after each stage with its name and a text of its result; return is ignored.
   std::function<void(std::string_view stage, std::string_view text)> dump;

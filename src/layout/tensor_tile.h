@@ -7,6 +7,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "layout/layout.h"
 
@@ -24,5 +25,9 @@ struct TensorTile {
 
 // `inner_dim` is the dimension of the tile that is dense in the tensor; all others but one have extent 1.
 std::optional<TensorTile> tensor_tile(const Layout& l, int inner_dim, int element_bytes, std::string* reason);
+
+// A tile made for the engine: rows of `swizzle` bytes (32, 64, 128) along `inner_dim`, one box of `outer_dim`'s rows behind the
+// other. Nothing where the extents do not divide into such boxes.
+std::optional<Layout> boxed_tile(std::vector<int64_t> shape, int inner_dim, int outer_dim, int element_bytes, int swizzle);
 
 }  // namespace tilegen::layout

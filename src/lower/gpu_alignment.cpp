@@ -27,6 +27,10 @@ std::map<ir::BufferId, int64_t> KernelLowering::planned_vectors() const {
   std::map<ir::BufferId, int64_t> widest;
   for (const infer::KernelOp& op : ops_.ops) {
     const plan::OpPlan* plan = plan::find_op(schedule_, op.path);
+    // The copy engine wants bases and pitches of 16 bytes.
+    if (plan && plan->engine == plan::Engine::tensor_copy)
+      for (const infer::OpAccess& a : op.accesses)
+        if (globals_.count(a.buffer)) widest[a.buffer] = kWidestBytes / ir::dtype_bytes(p_.buffer(a.buffer).type);
     if (op.form != infer::OpForm::element || !plan || plan->vector < 2 || !plan->iteration) continue;
     const int dim = infer::vector_dim(*plan->iteration);
     for (const ops::ElementAccess& a : op.view.accesses) {

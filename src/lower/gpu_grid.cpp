@@ -6,6 +6,12 @@
 
 namespace tilegen::lower {
 
+namespace {
+
+constexpr int64_t kMostPoints = thread::kMostPersistentPoints;
+
+}  // namespace
+
 // While the kernel is lowered the program's block indices are variables of their own, so that facts about them are
 // facts about variables; replace_block_indices() puts the expressions in.
 void KernelLowering::declare_linear_grid() {
@@ -21,7 +27,8 @@ void KernelLowering::declare_linear_grid() {
   blocks = simplified(blocks);
   declare_grid();
   const size_t rank = out_.grid.size();
-  if (rank < 2) return;
+  const bool persistent = specialised() && schedule_.persistence && schedule_.persistence->persistent;
+  if (rank < 2 && !persistent) return;
   const std::vector<ExprId> extent = out_.grid;
   const std::vector<VarId> index = out_.block_vars;
   const VarId linear = out_.add_var("block", ir::VarKind::block_index);
@@ -33,17 +40,33 @@ void KernelLowering::declare_linear_grid() {
   const std::string order = schedule_.raster ? schedule_.raster->order : "row_major";
   const int64_t group = schedule_.raster ? schedule_.raster->group : 1;
   ExprId rest = e.var(linear);
+  if (persistent) {
+    tiles_ = blocks;
+    out_.launched_var = out_.add_var("blocks", ir::VarKind::block_index);
+    tile_var_ = out_.add_var("tile", ir::VarKind::loop);
+    ctx_.bind(out_.launched_var, 1, thread::kMostResidentBlocks);
+    ctx_.bind(tile_var_, 0, range.hi == arith::Interval::kMax ? range.hi : range.hi - 1);
+    rest = e.add(rest, e.mul(e.var(tile_var_), e.var(out_.launched_var)));
+    rest = e.binary(ir::ExprOp::min, rest, e.const_int(kMostPoints - 1));
+  }
+  // Divided once for every point: in 32 bits where code generation can see that it may. A point exists, so extents are
+  // positive, and the points of a launch are few.
+  const auto narrow = [&](ExprId x, int64_t most) {
+    if (!persistent) return x;
+    return e.binary(ir::ExprOp::min, e.binary(ir::ExprOp::max, x, e.const_int(1)), e.const_int(most));
+  };
   std::vector<ExprId> value(rank);
   // The dimension walked fastest comes off first; what is left over belongs to the slower ones.
   auto take = [&](size_t d, bool last) {
-    value[d] = last ? rest : e.floormod(rest, extent[d]);
-    if (!last) rest = e.floordiv(rest, extent[d]);
+    const ExprId divisor = narrow(extent[d], kMostPoints);
+    value[d] = last ? rest : e.floormod(rest, divisor);
+    if (!last) rest = e.floordiv(rest, divisor);
   };
   if (order == "column_major") {
     for (size_t d = 0; d < rank; ++d) take(d, d + 1 == rank);
   } else if (order == "grouped" && group > 1) {
     // Within bands of `group` rows of tiles the row index moves fastest; the last band may be narrower.
-    const ExprId rows = extent[rank - 2], columns = extent[rank - 1];
+    const ExprId rows = narrow(extent[rank - 2], kMostPoints), columns = narrow(extent[rank - 1], kMostPoints / group);
     ExprId tile = rest;
     if (rank == 3) {
       value[0] = e.floordiv(rest, e.mul(rows, columns));
@@ -58,12 +81,12 @@ void KernelLowering::declare_linear_grid() {
   } else {
     for (size_t d = rank; d-- > 0;) take(d, d == 0);
   }
-  for (size_t d = 0; d < rank; ++d) block_indices_[index[d]] = simplified(value[d]);
+  for (size_t d = 0; d < rank; ++d) block_indices_[index[d]] = persistent ? value[d] : simplified(value[d]);
 }
 
 // Computed once, in registers at the kernel's begin: they hold divisions, which code generation would not move out of
 // loops.
-void KernelLowering::replace_block_indices() {
+void KernelLowering::replace_block_indices(thread::Block& body) {
   if (block_indices_.empty()) return;
   ir::ExprPool& e = out_.exprs;
   const MemoryId indices = add_registers("block_index", ir::DType::i64, static_cast<int64_t>(block_indices_.size()));
@@ -75,8 +98,8 @@ void KernelLowering::replace_block_indices() {
     loads[var] = e.load(indices, ir::DType::i64, std::vector<ExprId>{at});
   }
   VarSubstitution replace(e, loads);
-  for_each_expr_below(out_, out_.body, [&](ExprId& x) { x = replace(x); });
-  out_.body.insert(out_.body.begin(), begin.begin(), begin.end());
+  for_each_expr_below(out_, body, [&](ExprId& x) { x = replace(x); });
+  body.insert(body.begin(), begin.begin(), begin.end());
 }
 
 }  // namespace tilegen::lower

@@ -16,6 +16,8 @@
 //  - pipelined loops: KernelLowering::pipelined_loop (gpu_pipeline.cpp). While the body of a stage is lowered, `slots_`
 //    says which slot of a value its statements mean; without an entry slot 0.
 //  - barriers: planted by a pass over the finished program.
+//  - kernels whose warps have tasks of their own: specialised_body (gpu_roles.cpp) lowers the body once per role; a statement
+//    is lowered for the roles that take part in it. Tiles handed from one role to another are those of channels_.
 #pragma once
 
 #include <map>
@@ -26,6 +28,7 @@
 #include "arith/prove.h"
 #include "arith/simplify.h"
 #include "infer/kernel_ops.h"
+#include "layout/tensor_tile.h"
 #include "lower/lower_kernel.h"
 #include "ops/element_view.h"
 #include "ops/lower_sink.h"
@@ -62,6 +65,13 @@ struct Held {
   const layout::Fragment* fragment = nullptr;
 };
 
+// GPU: tiles that one role fills and another uses (plan::ChannelPlan) and the barriers that hand them over.
+struct Channel {
+  const plan::ChannelPlan* plan = nullptr;
+  std::set<int> values;
+  int full = -1, empty = -1;  // index into ThreadProgram::barriers
+};
+
 using EmitPoint = std::function<void(const Nest&, thread::Block&)>;
 
 class KernelLowering {
@@ -80,6 +90,9 @@ class KernelLowering {
   friend class PipelineLowering;
   friend class StagedGemm;
   friend class BlockReduction;
+  friend class ChannelLoop;
+  friend class WarpgroupGemm;
+  friend class StagedStore;
 
   // lower_kernel.cpp
   void declare_parameters();
@@ -127,7 +140,7 @@ class KernelLowering {
   // gpu_grid.cpp: one linear block index; the program's indices are expressions of it, put in at the end.
   bool gpu() const { return !target_.is_host(); }
   void declare_linear_grid();
-  void replace_block_indices();
+  void replace_block_indices(thread::Block& body);
 
   // gpu_alignment.cpp
   void assume_alignment();
@@ -223,6 +236,44 @@ class KernelLowering {
   // Element `index` of the slot that the statements being lowered mean.
   ExprId in_slot(int value, ExprId index);
 
+  // gpu_roles.cpp
+  enum class Role : uint8_t { all, consumer, producer };
+  bool specialised() const { return schedule_.roles && schedule_.roles->producer_threads > 0; }
+  void specialised_body();
+  thread::Block role_body(Role role);
+  // Whether the role being lowered has a part in the statement.
+  bool takes_part(ir::StmtId id) const;
+  bool fills_channel(ir::StmtId id) const;  // it, or a statement inside it
+  ExprId tile_thread(int64_t group) const;  // this thread's index within its group of `group` threads
+  void warpgroup_barrier(thread::Block& out, const std::string& origin);
+  thread::StmtId only_first_of_warpgroup(thread::Block body, const std::string& origin, ExprId also = ExprId());
+
+  // gpu_channels.cpp
+  void declare_channels();
+  const Channel* channel_of(int value) const;
+  const Channel* channel_of_loop(const std::string& path) const;
+  // The slot and the parity of the phase that the `count`th use of a channel has.
+  ExprId channel_slot(const Channel& c, ExprId count);
+  ExprId channel_parity(const Channel& c, ExprId count);
+  void fill_channel(const infer::KernelOp& op, thread::Block& out);
+  void channel_loop(const Channel& c, const ir::Loop& loop, thread::Block& out, const std::string& origin);
+  // The statement in front of a channel's loop only clears the accumulators of the product in it.
+  bool clears_for(ir::StmtId fill, ir::StmtId loop);
+
+  // gpu_tensor.cpp
+  int tensor_map(ir::BufferId tensor, const std::vector<int64_t>& box, int swizzle);
+  struct TensorBoxes {
+    int map = -1;
+    std::vector<ExprId> origin;  // per tensor dimension, slowest first
+    int inner_dim = 0, row_dim = -1;  // of the tensor; -1: rows are all one
+    layout::TensorTile tile;
+  };
+  // How the copy engine moves a region of a tensor from or to an on-chip tile of this layout.
+  std::optional<TensorBoxes> tensor_boxes(const infer::KernelOp& op, int tensor, int tile, const layout::Layout& l);
+  std::vector<ExprId> box_coordinates(const TensorBoxes& b, ExprId row, ExprId column);
+  int64_t tensor_load_bytes(const infer::KernelOp& op);
+  void tensor_loads(const infer::KernelOp& op, const Channel& c, ExprId slot, thread::Block& out);
+
   // gpu_pipeline.cpp
   void pipelined_loop(const ir::Loop& loop, thread::Block& out, const std::string& origin);
 
@@ -267,6 +318,15 @@ class KernelLowering {
   std::vector<ActiveConversion> op_conversions_;            // of the op being lowered
   std::vector<std::unique_ptr<layout::Fragment>> forms_;    // what Held of conversions points to
   std::map<int, ExprId> slots_;            // GPU: slot of a value that statements mean; absent: 0
+  Role role_ = Role::all;                  // GPU: the role being lowered
+  std::vector<Channel> channels_;          // GPU
+  VarId tile_var_;                         // GPU, persistent kernels: points of the grid this block has walked
+  ExprId tiles_;                           // GPU: points of the grid
+  ExprId executions_;                      // GPU, specialised kernels: how often the body being lowered has begun before
+  bool products_overwrite_ = false;        // GPU: the accumulators' values are not to be added to
+  bool product_in_flight_ = false;         // GPU: the loop around the product waits for it
+  bool stores_in_flight_ = false;          // GPU: the copy engine may be reading staged tiles at the kernel's end
+  ir::StmtId cleared_by_;                  // GPU: clears the accumulators where no product overwrites them
   bool groups_closed_by_loop_ = false;     // GPU: async copies being lowered belong to a pipelined loop's group
   Error error_;
 };
@@ -320,6 +380,8 @@ class OpLowering final : public ops::LowerSink {
 
   // gpu_gemm.cpp, gpu_async.cpp
   void contract_warp_mma(int a, int b, int c, bool clear);
+  void contract_warpgroup(int a, int b, int c, bool clear);  // gpu_warpgroup.cpp
+  bool stage_and_store(int dst);                             // gpu_store_stage.cpp
   bool async_copy_points(int operand);
   std::optional<thread::Block> async_copies(int src, int dst, int64_t width, bool& edges, ExprId* interior);
 

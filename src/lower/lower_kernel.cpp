@@ -107,13 +107,19 @@ void KernelLowering::declare_values() {
 }
 
 void KernelLowering::block(const ir::Block& b, thread::Block& out) {
-  for (ir::StmtId id : b) {
+  for (size_t i = 0; i < b.size(); ++i) {
     if (failed()) return;
-    statement(id, out);
+    if (role_ == Role::consumer && i + 1 < b.size() && clears_for(b[i], b[i + 1])) {
+      products_overwrite_ = true;
+      cleared_by_ = b[i++];
+    }
+    statement(b[i], out);
+    products_overwrite_ = false;
   }
 }
 
 void KernelLowering::statement(ir::StmtId id, thread::Block& out) {
+  if (!takes_part(id)) return;
   const std::string& path = paths_[id.value];
   origin_ = path;
   statement_ = id;
@@ -123,6 +129,11 @@ void KernelLowering::statement(ir::StmtId id, thread::Block& out) {
   if (const auto* b = p_.as<ir::Branch>(id)) return branch(*b, out, path);
   current_ = op_of_.at(id);
   const plan::OpPlan* plan = plan::find_op(schedule_, path);
+  if (role_ == Role::producer) {
+    fill_channel(*current_, out);
+    current_ = nullptr;
+    return;
+  }
   if (gpu()) begin_conversions(*current_, out);
   if (gpu()) begin_copies(*current_, *plan, out);
   OpLowering lowering(*this, *current_, *plan, out);
@@ -145,12 +156,15 @@ void KernelLowering::serial_loop(const ir::Loop& loop, thread::Block& out, const
   ctx_.bind(var, 0, range.hi == arith::Interval::kMax ? range.hi : range.hi - 1);
   ctx_.assume(e.lt(e.var(var), extent));
   vars_[loop.vars[0]] = e.add(begin, e.var(var));
+  const ExprId executions = executions_;
+  if (executions_) executions_ = simplified(e.add(e.mul(executions_, extent), e.var(var)));
   thread::Loop lowered{var, extent, thread::LoopForm::serial, {}};
   if (loop.kind == ir::LoopKind::unroll && e.is_const_int(extent)) {
     lowered.form = thread::LoopForm::unrolled;
     fixed_vars_.insert(var);
   }
   block(loop.body, lowered.body);
+  executions_ = executions;
   ctx_.rollback(mark);
   out.push_back(out_.add(std::move(lowered), origin));
 }
@@ -174,13 +188,19 @@ Expected<thread::ThreadProgram> KernelLowering::run() {
   for (size_t v = 0; gpu() && v < ops_.values.size(); ++v)
     if (schedule_.values[v].fragment)
       clear_unheld(held(static_cast<int>(v)), out_.body, kernel_.name, moved.count(static_cast<int>(v)) > 0);
-  block(kernel_.body, out_.body);
-  if (gpu() && !failed()) replace_block_indices();
+  if (specialised()) {
+    specialised_body();
+  } else {
+    block(kernel_.body, out_.body);
+    if (gpu() && !failed()) replace_block_indices(out_.body);
+  }
   if (failed()) return std::move(error_);
   if (gpu())
     if (Checked planted = plant_barriers(out_); !planted) return planted.error();
   const bool multiplies = std::any_of(schedule_.ops.begin(), schedule_.ops.end(),
-                                      [](const plan::OpPlan& op) { return op.engine == plan::Engine::mma; });
+                                      [](const plan::OpPlan& op) {
+                                        return op.engine == plan::Engine::mma || op.engine == plan::Engine::warpgroup_mma;
+                                      });
   if (gpu() && !multiplies) choose_min_blocks(out_, target_);
   return std::move(out_);
 }

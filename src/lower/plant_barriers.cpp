@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 #include <unordered_map>
+#include <utility>
 
 #include "arith/prove.h"
 #include "lower/sync_conflicts.h"
@@ -351,8 +352,9 @@ class Planter {
       const auto* loop = as<thread::Loop>(id);
       const auto list = loop && loop->form != thread::LoopForm::vectorized ? thread::sync_accesses(p_, *loop)
                                                                            : thread::sync_accesses(p_, id);
+      const bool engine = as<thread::TensorLoad>(id) || as<thread::TensorStore>(id) || as<thread::WarpgroupMma>(id);
       for (const thread::SyncAccess& a : list)
-        if (shared_by_accesses(a)) leaf.classes.push_back(oracle_.add(a, around_, p_.stmts[id.value].origin));
+        if (!engine && shared_by_accesses(a)) leaf.classes.push_back(oracle_.add(a, around_, p_.stmts[id.value].origin));
       std::sort(leaf.classes.begin(), leaf.classes.end());
       leaf.classes.erase(std::unique(leaf.classes.begin(), leaf.classes.end()), leaf.classes.end());
     }
@@ -361,7 +363,7 @@ class Planter {
 
   // Tensors that are only read need no look at their indices.
   bool shared_by_accesses(const thread::SyncAccess& a) {
-    if (p_.memory(a.memory).space == thread::Space::shared) return true;
+    if (p_.memory(a.memory).space == thread::Space::shared) return !p_.memory(a.memory).ordered;
     if (written_tensors_.empty()) find_written_tensors(p_.body);
     return written_tensors_.count(a.memory) > 0;
   }
@@ -373,10 +375,8 @@ class Planter {
       for (const auto& a : inner ? thread::sync_accesses(p_, *loop) : thread::sync_accesses(p_, id))
         if (a.write) written_tensors_.insert(a.memory);
       if (inner) find_written_tensors(loop->body);
-      if (const auto* b = as<thread::Branch>(id)) {
-        find_written_tensors(b->then_body);
-        find_written_tensors(b->else_body);
-      }
+      if (!inner)
+        for (const Block* b : thread::blocks_inside(std::as_const(p_.stmts[id.value].node))) find_written_tensors(*b);
     }
   }
 
@@ -414,8 +414,40 @@ class Planter {
 
 }  // namespace
 
+namespace {
+
+constexpr int kRoleBarrier = 8;  // barriers below belong to warpgroups
+
+// Barriers of the whole block become barriers of the role's threads.
+void make_role_barriers(ThreadProgram& p, const Block& block, int64_t threads) {
+  for (StmtId id : block) {
+    thread::StmtNode& node = p.stmts[id.value].node;
+    if (auto* b = std::get_if<thread::Barrier>(&node); b && b->id == 0) *b = {kRoleBarrier, threads, b->arrive_only};
+    for (const Block* inside : thread::blocks_inside(std::as_const(node))) make_role_barriers(p, *inside, threads);
+  }
+}
+
+// The computing threads among themselves, as if they were the block; other roles only issue copies to ordered memories.
+Checked plant_role(ThreadProgram& p, StmtId roles, size_t index) {
+  const auto role = [&]() -> thread::Role& { return std::get<thread::Roles>(p.stmts[roles.value].node).roles[index]; };
+  if (role().first_thread != 0) return Unit{};
+  const int64_t threads = std::exchange(p.threads, role().threads);
+  Block body = std::exchange(p.body, role().body);
+  Checked planted = Planter(p).run();
+  role().body = std::exchange(p.body, std::move(body));
+  p.threads = threads;
+  make_role_barriers(p, role().body, role().threads);
+  return planted;
+}
+
+}  // namespace
+
 Checked plant_barriers(ThreadProgram& p) {
   if (p.threads <= 1) return Unit{};
+  for (StmtId id : p.body)
+    if (const auto* roles = std::get_if<thread::Roles>(&p.stmts[id.value].node))
+      for (size_t i = 0; i < roles->roles.size(); ++i)
+        if (Checked planted = plant_role(p, id, i); !planted) return planted;
   return Planter(p).run();
 }
 

@@ -219,10 +219,10 @@ std::optional<MicroTile> micro_tile_from_name(const Target& t, std::string_view 
 
 Expected<GemmPlan> plan_gemm(const ir::Program& p, const TileOp& op, const Target& target, int64_t threads,
                              const plan::OpPlan* given, const std::string& path,
-                             const SourceLocation& location) {
+                             const SourceLocation& location, const std::string& no_warpgroups) {
   GemmShape s = gemm_shape(p, op);
   return target.is_host() ? plan_host(p, op, s, target, given, path, location)
-                          : plan_nvidia_gemm(p, op, s, target, threads, given, path, location);
+                          : plan_nvidia_gemm(p, op, s, target, threads, given, path, location, no_warpgroups);
 }
 
 }  // namespace tilegen::ops

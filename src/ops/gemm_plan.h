@@ -52,19 +52,23 @@ struct GemmPlan {
   std::optional<layout::Layout> a_memory, b_memory;        // operands in shared scope
   int64_t registers = 0;  // GPUs: 32-bit registers a thread needs for it, accumulators included
   std::string reason;
+  std::string note;  // why a better engine of the target does not do it, or empty
 };
 
-// `given` may fix the atom and the warp split.
+// `given` may fix the engine, the atom and the warp split. `no_warpgroups`: why warpgroup instructions cannot do it
+// (their tiles do not come by tensor copies, schedule/tensor_copy_plan.h), or empty.
 Expected<GemmPlan> plan_gemm(const ir::Program& p, const ir::TileOp& op, const target::Target& target,
                              int64_t threads, const plan::OpPlan* given, const std::string& path,
-                             const SourceLocation& location);
+                             const SourceLocation& location, const std::string& no_warpgroups = "");
 
 // NVIDIA's part of plan_gemm (gemm_plan_nvidia.cpp): every row of the table and every split over warps is
 // weighed by issue cycles, shared memory traffic and registers. Warps that a small tile has no use for hold
-// copies. Where no atom divides the tile, plain multiply-adds on a padded one do it.
+// copies. Where no atom divides the tile, plain multiply-adds on a padded one do it. Warpgroup instructions come first
+// where they can do it.
 Expected<GemmPlan> plan_nvidia_gemm(const ir::Program& p, const ir::TileOp& op, const GemmShape& s,
                                     const target::Target& t, int64_t threads, const plan::OpPlan* given,
-                                    const std::string& path, const SourceLocation& location);
+                                    const std::string& path, const SourceLocation& location,
+                                    const std::string& no_warpgroups);
 
 // Plain multiply-adds on registers in the form of an atom.
 inline bool is_multiply_add(const target::MmaAtom& atom) { return atom.name.starts_with("fma."); }
@@ -78,8 +82,10 @@ struct OperandMatrix {
 // not have that form.
 std::vector<OperandMatrix> operand_matrices(const target::MmaAtom& atom, int side);
 
-// Hopper's part (gemm_plan_warpgroup.cpp): wgmma, where the target has it, both tiles can come by tensor copies inside a
-// pipelined loop (or A is in registers) and the tile divides into rows of 64. Nothing, with a reason, where it is not legal.
+// Hopper's part (gemm_plan_warpgroup.cpp): wgmma, where the target has it and the tile divides into rows of 64 over whole
+// warpgroups. Warpgroups split rows first; every split and width is weighed by shared memory traffic, as long as
+// the accumulators fit a thread's registers. Nothing, with a reason, where it is not legal. That both tiles come by tensor copies
+// the caller has seen to.
 std::optional<GemmPlan> plan_warpgroup_gemm(const ir::Program& p, const ir::TileOp& op, const GemmShape& s,
                                             const target::Target& t, int64_t threads, const plan::OpPlan* given,
                                             std::string* reason);

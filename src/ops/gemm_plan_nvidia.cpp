@@ -6,15 +6,14 @@
 
 #include "layout/bank_model.h"
 #include "ops/gemm_plan.h"
+#include "ops/gemm_spread.h"
 #include "support/checked.h"
 
 namespace tilegen::ops {
 
 using ir::TileOp;
-using layout::Digit;
 using layout::Fragment;
 using layout::kRegister;
-using layout::kReplica;
 using layout::kThread;
 using layout::Layout;
 using target::MmaAtom;
@@ -23,11 +22,6 @@ using target::Target;
 namespace {
 
 std::string number(int64_t v) { return std::to_string(v); }
-
-// How the warps of a block share C: m x n of them, and copies where there are more.
-struct WarpGrid {
-  int64_t m = 1, n = 1, copies = 1;
-};
 
 // What a warp does: atoms along each dimension.
 struct WarpTile {
@@ -86,54 +80,6 @@ Cost cost_of(const GemmShape& s, const MmaAtom& atom, const WarpGrid& g, bool a_
   if (cost.registers > t.registers_per_thread)
     cost.cycles *= 4 * static_cast<double>(cost.registers) / static_cast<double>(t.registers_per_thread);
   return cost;
-}
-
-// ---- layouts
-
-// A fragment of `shape` (a matrix of the extents `rows` x `cols`, which the atoms may overhang) from an
-// atom's: repeated over registers, the second dimension fastest, then over warps. `along[d]`: warps that
-// share dimension d; the others hold copies.
-struct Spread {
-  int64_t reps[2] = {1, 1}, warps[2] = {1, 1};
-};
-
-Fragment spread(const Fragment& atom, const Spread& by, const WarpGrid& g, const MatrixDims& m,
-                const int64_t (&extent)[2], int64_t lanes) {
-  std::vector<Digit> digits = atom.map().digits();
-  const int64_t size[2] = {atom.shape()[0], atom.shape()[1]};
-  int64_t registers = atom.registers();
-  auto add = [&](int dim, int64_t count, int64_t weight, int output, int64_t stride) {
-    if (count > 1) digits.push_back({dim, count, weight, output, stride});
-  };
-  int64_t replicas = atom.replicas();
-  for (int d : {1, 0}) {
-    add(d, by.reps[d], size[d], kRegister, registers);
-    registers *= by.reps[d];
-  }
-  // Warp = copy * (m * n) + row of warps * n + column.
-  const int64_t count[2] = {g.m, g.n}, stride[2] = {lanes * g.n, lanes};
-  for (int d : {1, 0}) {
-    const bool own = by.warps[d] > 1;
-    add(own ? d : kReplica, count[d], own ? size[d] * by.reps[d] : replicas, kThread, stride[d]);
-    if (!own) replicas *= count[d];
-  }
-  add(kReplica, g.copies, replicas, kThread, lanes * g.m * g.n);
-  // A gemm on a part: further parts follow in registers.
-  const int64_t part[2] = {by.reps[0] * by.warps[0] * size[0], by.reps[1] * by.warps[1] * size[1]};
-  for (int d : {1, 0}) {
-    const int64_t whole = m.shape[static_cast<size_t>(d == 0 ? m.row : m.col)];
-    if (whole <= extent[d]) continue;
-    const int64_t parts = ceil_div(whole, extent[d]);
-    add(d, parts, part[d], kRegister, registers);
-    registers *= parts;
-  }
-  for (Digit& d : digits)
-    if (d.dim != kReplica) d.dim = d.dim == 0 ? m.row : m.col;
-  auto map = Layout::make(m.shape, std::move(digits), 2);
-  assert(map && "warps and repeats of an atom are a mixed radix system");
-  auto fragment = Fragment::make(*map, lanes * g.m * g.n * g.copies);
-  assert(fragment && "warps and repeats of an atom are a fragment");
-  return *fragment;
 }
 
 // ---- shared memory
@@ -292,16 +238,21 @@ Checked check_parts(const ir::Program& p, const TileOp& op, const std::string& p
   return Unit{};
 }
 
-std::vector<WarpGrid> grids(int64_t warps, ir::WarpPolicy policy) {
-  std::vector<WarpGrid> list;
-  for (int64_t m = 1; m <= warps; ++m)
-    for (int64_t n = 1; m * n <= warps; ++n) {
-      if (warps % (m * n) != 0) continue;
-      if (policy == ir::WarpPolicy::full_row && n != 1) continue;
-      if (policy == ir::WarpPolicy::full_col && m != 1) continue;
-      list.push_back({m, n, warps / (m * n)});
-    }
-  return list;
+// Nothing, with a note, where warpgroups cannot; an error where the schedule asks for them all the same.
+Expected<std::optional<GemmPlan>> plan_by_warpgroups(const ir::Program& p, const TileOp& op, const GemmShape& s,
+                                                     const Target& t, int64_t threads, const plan::OpPlan* given,
+                                                     const std::string& path, const SourceLocation& loc,
+                                                     const std::string& no_warpgroups, std::string& note) {
+  const bool asked = given && (given->engine == plan::Engine::warpgroup_mma || given->atom.starts_with("wgmma."));
+  if (given && !asked && (given->engine == plan::Engine::mma || !given->atom.empty())) return std::optional<GemmPlan>();
+  std::string why = no_warpgroups;
+  if (why.empty())
+    if (auto plan = plan_warpgroup_gemm(p, op, s, t, threads, given, &why)) return plan;
+  if (asked)
+    return Error(DiagCode::schedule_illegal, path, "the schedule gives warpgroup instructions, but " + why,
+                 "leave engine, atom and warps out to let the planner choose", loc);
+  note = "no warpgroup instructions: " + why;
+  return std::optional<GemmPlan>();
 }
 
 }  // namespace
@@ -337,8 +288,15 @@ std::vector<OperandMatrix> operand_matrices(const MmaAtom& atom, int side) {
 
 Expected<GemmPlan> plan_nvidia_gemm(const ir::Program& p, const TileOp& op, const GemmShape& s,
                                     const Target& t, int64_t threads, const plan::OpPlan* given,
-                                    const std::string& path, const SourceLocation& loc) {
+                                    const std::string& path, const SourceLocation& loc,
+                                    const std::string& no_warpgroups) {
   if (Checked ok = check_parts(p, op, path, loc); !ok) return ok.error();
+  std::string note;
+  if (!t.warpgroup_mma.empty()) {
+    auto plan = plan_by_warpgroups(p, op, s, t, threads, given, path, loc, no_warpgroups, note);
+    if (!plan) return plan.error();
+    if (*plan) return std::move(**plan);
+  }
   const bool given_atom = given && !given->atom.empty(),
              given_grid = given && given->warps_m * given->warps_n > 1;
   auto policy = static_cast<ir::WarpPolicy>(op.attrs[ir::gemm_attr::policy]);
@@ -368,7 +326,7 @@ Expected<GemmPlan> plan_nvidia_gemm(const ir::Program& p, const TileOp& op, cons
       any = true;
       if (padded && !is_multiply_add(atom)) continue;
       if (!padded) considered += (considered.empty() ? "" : ", ") + atom.name;
-      for (const WarpGrid& g : grids(warps, given_grid ? ir::WarpPolicy::square : policy)) {
+      for (const WarpGrid& g : warp_grids(warps, given_grid ? ir::WarpPolicy::square : policy)) {
         if (given_grid && (g.m != given->warps_m || g.n != given->warps_n)) continue;
         if (padded || divides(s, atom, g)) consider(atom, g);
       }
@@ -379,6 +337,7 @@ Expected<GemmPlan> plan_nvidia_gemm(const ir::Program& p, const TileOp& op, cons
   if (best.atom) {
     GemmPlan plan = make_plan(p, op, s, *best.atom, best.grid, t);
     plan.registers = best.cost.registers;
+    plan.note = note;
     const WarpTile w = warp_tile(s, *best.atom, best.grid);
     plan.reason = "fewest cycles of what divides the tile over " + number(warps) + " warps (" + considered +
                   "): " + number(w.m * best.atom->m) + "x" + number(w.n * best.atom->n) + " a warp";

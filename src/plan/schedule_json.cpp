@@ -11,8 +11,8 @@ namespace {
 constexpr int64_t kVersion = 1;           // of the keys; a reader refuses what it does not know
 constexpr int64_t kMost = INT64_C(1) << 31;
 
-constexpr std::array kEngines = {Engine::loop, Engine::vector_copy,  Engine::async_copy,
-                                 Engine::mma,  Engine::micro_kernel, Engine::lane_reduce};
+constexpr std::array kEngines = {Engine::loop,         Engine::vector_copy, Engine::async_copy,  Engine::mma,
+                                 Engine::micro_kernel, Engine::lane_reduce, Engine::tensor_copy, Engine::warpgroup_mma};
 constexpr std::array kOrigins = {Origin::strict, Origin::common, Origin::free, Origin::given};
 constexpr std::array kConversions = {layout::ConversionKind::none, layout::ConversionKind::register_permute,
                                      layout::ConversionKind::shuffle, layout::ConversionKind::shared_bounce,
@@ -50,6 +50,7 @@ void write_op(JsonWriter& w, const OpPlan& o) {
   if (o.iteration) w.member("iteration", o.iteration->to_text());
   write_unless(w, "vector", o.vector, 1);
   if (o.streaming) w.flag("streaming", true);
+  write_unless(w, "pass_columns", o.pass_columns, 0);
   if (!o.through_memory.empty()) {
     w.key("through_memory");
     w.begin_array();
@@ -100,9 +101,34 @@ void write_kernel(JsonWriter& w, const KernelSchedule& k) {
     write_optional(w, "reason", k.raster->reason);
     w.end_object();
   }
+  if (k.roles) {
+    w.key("roles");
+    w.begin_object();
+    w.member("producer_threads", k.roles->producer_threads);
+    write_unless(w, "producer_registers", k.roles->producer_registers, 0);
+    write_unless(w, "consumer_registers", k.roles->consumer_registers, 0);
+    write_optional(w, "reason", k.roles->reason);
+    w.end_object();
+  }
+  if (k.persistence) {
+    w.key("persistence");
+    w.begin_object();
+    w.flag("persistent", k.persistence->persistent);
+    write_optional(w, "reason", k.persistence->reason);
+    w.end_object();
+  }
   write_list(w, "ops", k.ops, [&](const OpPlan& o) { write_op(w, o); });
   write_list(w, "values", k.values, [&](const ValuePlan& v) { write_value(w, v); });
   write_list(w, "loops", k.loops, [&](const LoopPlan& l) { write_loop(w, l); });
+  write_list(w, "channels", k.channels, [&](const ChannelPlan& c) {
+    w.member("name", c.name);
+    w.member("loop", c.loop);
+    w.key("values");
+    w.begin_array();
+    for (const std::string& v : c.values) w.value(v);
+    w.end_array();
+    write_unless(w, "slots", c.slots, 1);
+  });
   write_list(w, "conversions", k.conversions, [&](const ConversionPlan& c) { write_conversion(w, c); });
   write_list(w, "memory", k.memory, [&](const MemoryPlan& m) {
     w.member("value", m.value);
@@ -161,7 +187,8 @@ std::optional<T> read_layout(const JsonCursor& c, const char* what) {
 
 OpPlan read_op(JsonCursor c, UniqueNames& names) {
   OpPlan o;
-  c = c.object({"op", "engine", "atom", "warps_m", "warps_n", "iteration", "vector", "streaming", "through_memory", "reason"});
+  c = c.object({"op", "engine", "atom", "warps_m", "warps_n", "iteration", "vector", "streaming", "pass_columns",
+                "through_memory", "reason"});
   if (!c) return o;
   o.op = names.read(c.required("op"));
   o.engine = read_enum(c.required("engine"), kEngines, engine_name, o.engine);
@@ -171,6 +198,7 @@ OpPlan read_op(JsonCursor c, UniqueNames& names) {
   o.iteration = read_layout<layout::Fragment>(c.optional("iteration"), "fragment");
   o.vector = c.optional("vector").integer(1, 1024, 1);
   o.streaming = c.optional("streaming").boolean();
+  o.pass_columns = c.optional("pass_columns").integer(0, kMost, 0);
   for (const JsonCursor& item : c.optional("through_memory").array()) o.through_memory.push_back(item.string());
   o.reason = c.optional("reason").string();
   return o;
@@ -234,17 +262,53 @@ RasterPlan read_raster(JsonCursor c) {
   return r;
 }
 
+RolePlan read_roles(JsonCursor c) {
+  RolePlan r;
+  c = c.object({"producer_threads", "producer_registers", "consumer_registers", "reason"});
+  if (!c) return r;
+  r.producer_threads = c.required("producer_threads").integer(0, 1024);
+  r.producer_registers = c.optional("producer_registers").integer(0, 256, 0);
+  r.consumer_registers = c.optional("consumer_registers").integer(0, 256, 0);
+  r.reason = c.optional("reason").string();
+  return r;
+}
+
+PersistencePlan read_persistence(JsonCursor c) {
+  PersistencePlan p;
+  c = c.object({"persistent", "reason"});
+  if (!c) return p;
+  p.persistent = c.required("persistent").boolean();
+  p.reason = c.optional("reason").string();
+  return p;
+}
+
+ChannelPlan read_channel(JsonCursor c, UniqueNames& names) {
+  ChannelPlan channel;
+  c = c.object({"name", "loop", "values", "slots"});
+  if (!c) return channel;
+  channel.name = names.read(c.required("name"));
+  channel.loop = c.required("loop").string();
+  UniqueNames values;
+  for (const JsonCursor& v : c.required("values").array()) channel.values.push_back(values.read(v));
+  channel.slots = c.optional("slots").integer(1, 1024, 1);
+  return channel;
+}
+
 KernelSchedule read_kernel(JsonCursor c, UniqueNames& names) {
   KernelSchedule k;
-  c = c.object({"kernel", "threads", "raster", "ops", "values", "loops", "conversions", "memory", "notes"});
+  c = c.object({"kernel", "threads", "raster", "roles", "persistence", "ops", "values", "loops", "channels", "conversions",
+                "memory", "notes"});
   if (!c) return k;
   k.kernel = names.read(c.required("kernel"));
   if (JsonCursor t = c.optional("threads")) k.threads = t.integer(1, kMost, 1);
   if (JsonCursor r = c.optional("raster")) k.raster = read_raster(r);
-  UniqueNames ops, values, loops, memory;
+  if (JsonCursor r = c.optional("roles")) k.roles = read_roles(r);
+  if (JsonCursor r = c.optional("persistence")) k.persistence = read_persistence(r);
+  UniqueNames ops, values, loops, channels, memory;
   for (const JsonCursor& o : c.optional("ops").array()) k.ops.push_back(read_op(o, ops));
   for (const JsonCursor& v : c.optional("values").array()) k.values.push_back(read_value(v, values));
   for (const JsonCursor& l : c.optional("loops").array()) k.loops.push_back(read_loop(l, loops));
+  for (const JsonCursor& p : c.optional("channels").array()) k.channels.push_back(read_channel(p, channels));
   for (const JsonCursor& p : c.optional("conversions").array()) k.conversions.push_back(read_conversion(p));
   for (JsonCursor m : c.optional("memory").array()) {
     m = m.object({"value", "offset", "bytes"});

@@ -106,6 +106,7 @@ Table::Row op_row(const OpPlan& o) {
   if (o.warps_m * o.warps_n != 1) also("warps " + std::to_string(o.warps_m) + "x" + std::to_string(o.warps_n));
   if (o.vector != 1) also("vector " + std::to_string(o.vector));
   if (o.streaming) also("streaming");
+  if (o.pass_columns != 0) also("passes of " + plural(o.pass_columns, "column"));
   for (const std::string& v : o.through_memory) also(v + " through memory");
   Table::Row row{{o.op, engine_name(o.engine), how}, o.reason, {}};
   if (o.iteration) row.below = {fragment_summary(*o.iteration), o.iteration->to_text()};
@@ -136,6 +137,27 @@ Table::Row loop_row(const LoopPlan& l) {
   return row;
 }
 
+Table::Row channel_row(const ChannelPlan& c) {
+  std::string values;
+  for (const std::string& v : c.values) values += (values.empty() ? "" : "  ") + v;
+  return {{c.name, "in " + c.loop, c.slots == 1 ? "" : plural(c.slots, "slot"), values}, "", {}};
+}
+
+// The producer and what blocks walk over, where a schedule says so.
+Table block_table(const KernelSchedule& k) {
+  Table t;
+  if (k.roles) {
+    const RolePlan& r = *k.roles;
+    std::string registers;
+    if (r.producer_registers != 0 || r.consumer_registers != 0)
+      registers = "registers " + std::to_string(r.producer_registers) + ", computing " + std::to_string(r.consumer_registers);
+    t.add({{"producer", r.producer_threads == 0 ? "none" : plural(r.producer_threads, "thread"), registers}, r.reason, {}});
+  }
+  if (k.persistence)
+    t.add({{"persistent", k.persistence->persistent ? "yes" : "no"}, k.persistence->reason, {}});
+  return t;
+}
+
 Table::Row conversion_row(const ConversionPlan& c) {
   return {{c.value, layout::conversion_name(c.kind), c.producer + " -> " + c.consumer, plural(c.cost, "cycle")},
           c.reason,
@@ -144,10 +166,11 @@ Table::Row conversion_row(const ConversionPlan& c) {
 
 void print_kernel(std::string& out, const KernelSchedule& k) {
   out += "\n" + kernel_line(k);
-  Table ops, values, loops, conversions, memory, notes;
+  Table ops, values, loops, channels, conversions, memory, notes;
   for (const OpPlan& o : k.ops) ops.add(op_row(o));
   for (const ValuePlan& v : k.values) values.add(value_row(v));
   for (const LoopPlan& l : k.loops) loops.add(loop_row(l));
+  for (const ChannelPlan& c : k.channels) channels.add(channel_row(c));
   for (const ConversionPlan& c : k.conversions) conversions.add(conversion_row(c));
   uint64_t end = 0;  // unsigned: a hand-written schedule may hold any sizes
   for (const MemoryPlan& m : k.memory) {
@@ -158,9 +181,11 @@ void print_kernel(std::string& out, const KernelSchedule& k) {
                 {}});
   }
   for (const Note& n : k.notes) notes.add({{n.path, n.text}, "", {}});
+  block_table(k).print(out, "block");
   ops.print(out, "ops");
   values.print(out, "values");
   loops.print(out, "loops");
+  channels.print(out, "channels");
   conversions.print(out, "conversions");
   memory.print(out, "memory  " + std::to_string(end) + " bytes");
   notes.print(out, "notes");

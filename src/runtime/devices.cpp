@@ -11,23 +11,35 @@
 namespace tilegen::runtime {
 namespace {
 
-// "sm_90" -> 90; -1 for what is no such name.
-int sm_version(std::string_view name) {
-  int version = -1;
-  if (name.substr(0, 3) != "sm_") return -1;
-  const auto [end, error] = std::from_chars(name.data() + 3, name.data() + name.size(), version);
-  return error == std::errc() && end == name.data() + name.size() ? version : -1;
+// "sm_90" or "sm_90a", which has what only that generation has.
+struct Generation {
+  int version = -1;  // of what is no such name
+  bool specific = false;
+};
+
+Generation generation_of(std::string_view name) {
+  if (name.substr(0, 3) != "sm_") return {};
+  Generation g;
+  const char* last = name.data() + name.size();
+  const auto [end, error] = std::from_chars(name.data() + 3, last, g.version);
+  g.specific = end + 1 == last && *end == 'a';
+  if (error != std::errc() || (end != last && !g.specific)) return {};
+  return g;
 }
 
-// The newest generation with a table that the device can run; its code is compatible upwards.
-std::string best_sm(int capability) {
+// The newest generation with a table that the device can run: its code is compatible upwards, except for what only one
+// generation has. Such code needs a driver with tensor maps.
+std::string best_sm(int capability, bool tensor_maps) {
   std::string best;
-  int version = 0;
-  for (const std::string& name : target::target_names())
-    if (const int v = sm_version(name); v > version && v <= capability) {
-      version = v;
-      best = name;
-    }
+  Generation known;
+  for (const std::string& name : target::target_names()) {
+    const Generation g = generation_of(name);
+    if (g.version < 0 || g.version > capability) continue;
+    if (g.specific && (g.version != capability || !tensor_maps)) continue;
+    if (g.version < known.version || (g.version == known.version && known.specific)) continue;
+    known = g;
+    best = name;
+  }
   return best;
 }
 
@@ -52,7 +64,7 @@ std::vector<DeviceInfo> look() {
     info.kind = target::Kind::nvidia;
     info.driver_ordinal = d.ordinal;
     info.name = d.name;
-    info.target_name = best_sm(10 * d.major + d.minor);
+    info.target_name = best_sm(10 * d.major + d.minor, (*driver)->api().tensor_map != nullptr);
     info.features = "capability " + std::to_string(d.major) + "." + std::to_string(d.minor);
     info.cores = d.multiprocessors;
     info.memory_bytes = static_cast<int64_t>(d.memory_bytes);
@@ -65,7 +77,9 @@ std::vector<DeviceInfo> look() {
 bool runs(const DeviceInfo& device, const target::Target& target) {
   if (target.simulated) return device.kind == target::Kind::host;
   if (device.kind != target.kind) return false;
-  return target.is_host() || sm_version(target.name) <= sm_version(device.target_name);
+  if (target.is_host()) return true;
+  const Generation code = generation_of(target.name), own = generation_of(device.target_name);
+  return code.specific ? own.specific && code.version == own.version : code.version <= own.version;
 }
 
 // The CUDA device whose context is current on this thread, -1 for none.

@@ -1,18 +1,60 @@
 #include "runtime/kernel_form.h"
 
+#include <atomic>
+
 #include "support/checked.h"
 
 namespace tilegen::runtime {
+namespace {
 
-KernelForm::KernelForm(const thread::ThreadProgram& program) : program_(&program) {
+std::atomic<uint64_t> g_next_id{1};
+
+}  // namespace
+
+KernelForm::KernelForm(const thread::ThreadProgram& program) : program_(&program), id_(g_next_id.fetch_add(1)) {
   for (const thread::Guard& g : program.guards)
     guards_.push_back({static_cast<size_t>(g.param), static_cast<uint64_t>(g.divisor)});
-  grid_code_ = ScalarCode::compile(program.exprs, program.grid, [&](ir::VarId v) {
+  auto slot_of = [&](ir::VarId v) {
     for (size_t i = 0; i < program.params.size(); ++i)
       if (program.params[i].kind != thread::Param::Kind::tensor && program.params[i].var == v)
         return static_cast<int>(i);
     return -1;
-  });
+  };
+  grid_code_ = ScalarCode::compile(program.exprs, program.grid, slot_of);
+  std::vector<ir::ExprId> numbers;
+  for (const thread::TensorMap& map : program.tensor_maps) {
+    numbers.insert(numbers.end(), map.extents.begin(), map.extents.end());
+    numbers.insert(numbers.end(), map.strides.begin(), map.strides.end());
+  }
+  if (!numbers.empty() && numbers.size() <= ScalarCode::kMaxSteps)
+    map_code_ = ScalarCode::compile(program.exprs, numbers, slot_of);
+}
+
+bool KernelForm::shapes(std::span<const uint64_t> slots, std::span<TensorShape> out) const {
+  constexpr int64_t kUnit = 16, kMostExtent = int64_t{1} << 32, kStrideEnd = int64_t{1} << 40;
+  if (!map_code_) return program_->tensor_maps.empty();
+  int64_t numbers[ScalarCode::kMaxSteps];
+  const std::span<const int64_t> values(reinterpret_cast<const int64_t*>(slots.data()), slots.size());
+  if (!map_code_->run(values, numbers)) return false;
+  const int64_t* next = numbers;
+  for (size_t i = 0; i < program_->tensor_maps.size(); ++i) {
+    const thread::TensorMap& map = program_->tensor_maps[i];
+    TensorShape shape;
+    shape.address = slots[static_cast<size_t>(program_->memory(map.tensor).param)];
+    shape.rank = map.extents.size();
+    bool legal = shape.address % kUnit == 0;
+    for (size_t d = 0; d < shape.rank; ++d, ++next) {
+      legal = legal && *next >= 1 && *next <= kMostExtent;
+      shape.extents[d] = static_cast<uint64_t>(*next);
+    }
+    for (size_t d = 0; d + 1 < shape.rank; ++d, ++next) {
+      legal = legal && *next >= kUnit && *next < kStrideEnd && *next % kUnit == 0;
+      shape.strides[d] = static_cast<uint64_t>(*next);
+    }
+    if (!legal) return false;
+    if (!out.empty()) out[i] = shape;
+  }
+  return true;
 }
 
 std::string KernelForm::guards_text() const {
@@ -20,6 +62,12 @@ std::string KernelForm::guards_text() const {
   for (const Guard& g : guards_)
     text += (text.empty() ? "" : ", ") + program_->params[g.slot].name + " % " + std::to_string(g.divisor) +
             " == 0";
+  std::string tensors;
+  for (const thread::TensorMap& map : program_->tensor_maps)
+    tensors += (tensors.empty() ? "" : " and ") + program_->memory(map.tensor).name;
+  if (!tensors.empty())
+    text += (text.empty() ? "" : ", ") + tensors +
+            " with addresses and strides % 16 == 0 and extents from 1 to 2^32, as tensor maps need";
   return text;
 }
 
@@ -54,9 +102,13 @@ Expected<const KernelForm*> choose_form(const std::vector<KernelForm>& forms, co
                                         std::span<const uint64_t> slots) {
   for (const KernelForm& form : forms)
     if (form.fits(slots)) return &form;
+  return no_form(forms, kernel);
+}
+
+Error no_form(const std::vector<KernelForm>& forms, const std::string& kernel) {
   return Error(DiagCode::launch_alignment, kernel,
                "kernel '" + kernel + "' relies on " + forms.back().guards_text() +
-                   " (addresses in bytes), which the arguments do not fulfil",
+                   " (addresses and strides in bytes), which the arguments do not fulfil",
                "pass aligned tensors and dimensions of these multiples");
 }
 

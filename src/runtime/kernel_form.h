@@ -1,5 +1,5 @@
-// One form of a kernel's code as a launch needs it: what it relies on and how many blocks it has, evaluated
-// without allocation. A kernel has several forms; a launch takes the first that fits.
+// One form of a kernel's code as a launch needs it: what it relies on, how many blocks it has and how its tensor maps
+// are made, evaluated without allocation. A kernel has several forms; a launch takes the first that fits.
 #pragma once
 
 #include <optional>
@@ -14,19 +14,37 @@
 
 namespace tilegen::runtime {
 
+// What a launch's arguments make of a thread::TensorMap: bytes for the address and strides, elements for extents.
+struct TensorShape {
+  static constexpr size_t kMaxRank = 5;
+  uint64_t address = 0;
+  size_t rank = 0;
+  uint64_t extents[kMaxRank] = {};      // innermost first
+  uint64_t strides[kMaxRank - 1] = {};  // of dimensions 1, 2, ...
+};
+
 class KernelForm {
  public:
   explicit KernelForm(const thread::ThreadProgram& program);
 
   const thread::ThreadProgram& program() const { return *program_; }
+  uint64_t id() const { return id_; }  // of no other form of this process, but of its copies
 
-  // Whether the parameters are what the code relies on.
+  // Whether the parameters are what the code relies on, and every tensor is one the copy engine can describe.
   bool fits(std::span<const uint64_t> slots) const {
+    return guards_hold(slots) && (program_->tensor_maps.empty() || shapes(slots, {}));
+  }
+  bool guards_hold(std::span<const uint64_t> slots) const {
     for (const Guard& g : guards_)
       if (slots[g.slot] % g.divisor != 0) return false;
     return true;
   }
   std::string guards_text() const;  // "A % 16 == 0, m % 8 == 0"; "" for none
+
+  // The shapes of the tensor maps, in order, into `out` where it is not empty. False where the copy engine cannot
+  // describe one (CUDA driver API, "Tensor Map Object Management"): an address or a stride that is no multiple of 16
+  // bytes, a stride of 2^40 or more, an extent of 0 or above 2^32.
+  bool shapes(std::span<const uint64_t> slots, std::span<TensorShape> out) const;
 
   Expected<Grid> grid(std::span<const uint64_t> slots) const;
 
@@ -36,8 +54,10 @@ class KernelForm {
     uint64_t divisor = 1;
   };
   const thread::ThreadProgram* program_;
+  uint64_t id_;
   std::vector<Guard> guards_;
   std::optional<ScalarCode> grid_code_;
+  std::optional<ScalarCode> map_code_;  // of each map its extents, then its strides
 };
 
 // All forms of an artifact, by kernel of the program, best first. The artifact must outlive them.
@@ -46,5 +66,8 @@ std::vector<std::vector<KernelForm>> kernel_forms(const driver::Artifact& artifa
 // The form a launch takes. Refuses (launch_alignment) where none fits, naming what the last one relies on.
 Expected<const KernelForm*> choose_form(const std::vector<KernelForm>& forms, const std::string& kernel,
                                         std::span<const uint64_t> slots);
+
+// The error of a kernel none of whose forms fits.
+Error no_form(const std::vector<KernelForm>& forms, const std::string& kernel);
 
 }  // namespace tilegen::runtime

@@ -12,15 +12,6 @@ namespace {
 // Host tiles of a power of two of bytes, one right behind the other, would fall into the same cache sets.
 constexpr int64_t kHostSkew = 192;
 
-// Swizzled tiles start at a repeat of their pattern, others of GPUs where the banks of shared memory begin.
-int64_t alignment_of(const plan::ValuePlan& v, const target::Target& t) {
-  constexpr int64_t kBanks = 128;
-  if (t.is_host()) return std::max(t.vector_bytes, 16);
-  if (!v.memory || v.memory->swizzle().none()) return kBanks;
-  const layout::Swizzle& s = v.memory->swizzle();
-  return std::max(kBanks, int64_t{1} << std::min(s.bits + s.base + s.shift, 10));
-}
-
 // Statements at which something must keep its bytes, numbered in program order.
 struct Life {
   int64_t first = INT64_MAX, last = -1;
@@ -30,6 +21,8 @@ struct Life {
   }
   bool meets(const Life& o) const { return first <= o.last && o.first <= last; }
 };
+
+constexpr Life kAlways{0, INT64_MAX};
 
 // Where the statements of a kernel stand.
 class Positions {
@@ -125,6 +118,15 @@ void place_in_a_row(std::vector<Request>& requests) {
 
 }  // namespace
 
+// Swizzled tiles start at a repeat of their pattern, others of GPUs where the banks of shared memory begin.
+int64_t value_alignment(const plan::ValuePlan& v, const target::Target& target) {
+  constexpr int64_t kBanks = 128;
+  if (target.is_host()) return std::max(target.vector_bytes, 16);
+  if (!v.memory || v.memory->swizzle().none()) return kBanks;
+  const layout::Swizzle& s = v.memory->swizzle();
+  return std::max(kBanks, int64_t{1} << std::min(s.bits + s.base + s.shift, 10));
+}
+
 std::vector<int64_t> value_bytes(const ir::Program& p, const infer::KernelOps& ops,
                                  const std::vector<plan::ValuePlan>& values, const target::Target& target) {
   std::vector<int64_t> bytes(values.size(), 0);
@@ -142,7 +144,7 @@ std::vector<int64_t> value_bytes(const ir::Program& p, const infer::KernelOps& o
 std::vector<plan::MemoryPlan> place_values(const ir::Program& p, int kernel, const infer::KernelOps& ops,
                                            const std::vector<plan::ValuePlan>& values,
                                            const std::vector<Scratch>& scratch,
-                                           const target::Target& target) {
+                                           const target::Target& target, const EnginePlaces& engine) {
   const std::vector<int64_t> bytes = value_bytes(p, ops, values, target);
   std::vector<Life> lives(values.size());
   const Positions positions(p, kernel);
@@ -159,13 +161,17 @@ std::vector<plan::MemoryPlan> place_values(const ir::Program& p, int kernel, con
     }
   std::vector<Request> requests;
   for (size_t v = 0; v < values.size(); ++v)
-    if (bytes[v] > 0)
-      requests.push_back(
-          {values[v].value, bytes[v] * values[v].slots, alignment_of(values[v], target), 0, lives[v]});
+    if (bytes[v] > 0) {
+      const bool by_engine = engine.values.count(static_cast<int>(v)) > 0;
+      const int64_t align = value_alignment(values[v], target);
+      requests.push_back({values[v].value, bytes[v] * values[v].slots, by_engine ? std::max(align, kEngineAlignment) : align,
+                          0, by_engine ? kAlways : lives[v]});
+    }
+  for (const Reserved& r : engine.reserved) requests.push_back({r.name, r.bytes, r.align, 0, kAlways});
   for (const Scratch& s : scratch) {
     const ir::StmtId stmt = positions.named(s.statement);
     requests.push_back({s.name, s.bytes, std::max<int64_t>(target.vector_bytes, 16), 0,
-                        stmt ? positions.at(stmt) : Life{0, INT64_MAX}});
+                        stmt ? positions.at(stmt) : kAlways});
   }
   target.is_host() ? place_in_a_row(requests) : place(requests);
   std::vector<plan::MemoryPlan> plan;
@@ -183,8 +189,8 @@ Expected<std::vector<plan::MemoryPlan>> plan_memory(const ir::Program& p, int ke
                                                     const infer::KernelOps& ops,
                                                     const std::vector<plan::ValuePlan>& values,
                                                     const std::vector<Scratch>& scratch,
-                                                    const target::Target& target) {
-  std::vector<plan::MemoryPlan> plan = place_values(p, kernel, ops, values, scratch, target);
+                                                    const target::Target& target, const EnginePlaces& engine) {
+  std::vector<plan::MemoryPlan> plan = place_values(p, kernel, ops, values, scratch, target, engine);
   if (arena_bytes(plan) <= target.shared_bytes) return plan;
   auto largest =
       std::max_element(plan.begin(), plan.end(), [](auto& a, auto& b) { return a.bytes < b.bytes; });

@@ -2,6 +2,8 @@
 // ones).
 #pragma once
 
+#include <set>
+
 #include "infer/kernel_ops.h"
 #include "plan/schedule.h"
 #include "schedule/exchange_plan.h"
@@ -13,12 +15,28 @@ namespace tilegen::schedule {
 std::vector<int64_t> value_bytes(const ir::Program& p, const infer::KernelOps& ops,
                                  const std::vector<plan::ValuePlan>& values, const target::Target& target);
 
+// What the copy engine works on while threads do something else: it shares its place with nothing.
+struct Reserved {
+  std::string name;
+  int64_t bytes = 0, align = 16;
+};
+struct EnginePlaces {
+  std::set<int> values;            // tiles that tensor copies fill or empty: aligned for every swizzle
+  std::vector<Reserved> reserved;  // barriers, staged tiles
+};
+// Alignment of tiles that tensor copies fill or empty: eight rows of the widest swizzle.
+inline constexpr int64_t kEngineAlignment = 1024;
+
+// Bytes to which a value's place is aligned; thread::Memory::alignment of a tile may say so.
+int64_t value_alignment(const plan::ValuePlan& v, const target::Target& target);
+
 // Scratch slices share the bytes behind the values: a slice is used by one statement at a time.
 // Offsets of all values and scratch slices. On GPUs what is not alive at the same time may lie in the same
 // place.
 std::vector<plan::MemoryPlan> place_values(const ir::Program& p, int kernel, const infer::KernelOps& ops,
                                            const std::vector<plan::ValuePlan>& values,
-                                           const std::vector<Scratch>& scratch, const target::Target& target);
+                                           const std::vector<Scratch>& scratch, const target::Target& target,
+                                           const EnginePlaces& engine = {});
 int64_t arena_bytes(const std::vector<plan::MemoryPlan>& plan);
 
 // The same; refuses limit_memory when the target's shared memory is exceeded, naming the largest tile.
@@ -26,6 +44,6 @@ Expected<std::vector<plan::MemoryPlan>> plan_memory(const ir::Program& p, int ke
                                                     const infer::KernelOps& ops,
                                                     const std::vector<plan::ValuePlan>& values,
                                                     const std::vector<Scratch>& scratch,
-                                                    const target::Target& target);
+                                                    const target::Target& target, const EnginePlaces& engine = {});
 
 }  // namespace tilegen::schedule

@@ -17,21 +17,29 @@ uint32_t bit(int lane) { return uint32_t{1} << lane; }
 void BlockExecutor::global_access(const Warp& w, uint32_t access, int lane, uint64_t address, int64_t bytes,
                                   bool write) {
   if (write && watched_sources_ > 0) check_sources(w, access, lane, address, bytes);
+  global_access(actor(w, lane, access), address, bytes, write);
+}
+
+void BlockExecutor::global_access(const SharedHistory::Actor& who, uint64_t address, int64_t bytes, bool write) {
   if (!options_.check_races || launch_.global == nullptr) return;
-  GlobalHistory::Actor by{actor(w, lane, access)};
+  GlobalHistory::Actor by{who};
   by.block = block_;
   const GlobalHistory::Found f =
       write ? launch_.global->write(by, address, bytes) : launch_.global->read(by, address, bytes);
   if (f.trouble.conflict == Conflict::none) return;
-  const MemoryView& m = memory(code_.accesses[access].memory);
+  const auto thread_of_party = [&](int64_t thread) {
+    const auto party = static_cast<size_t>(thread / kLanes);
+    return party < warps_.size() ? thread : asked_by_[party];
+  };
+  const MemoryView& m = memory(code_.accesses[who.access].memory);
   Event e;
   e.kind = FindingKind::data_race;
-  e.access = access;
+  e.access = who.access;
   e.other_access = f.trouble.other_access;
   e.block = block_;
   e.other_block = f.other_block;
-  e.thread = by.thread;
-  e.other_thread = f.trouble.other_thread;
+  e.thread = thread_of_party(by.thread);
+  e.other_thread = thread_of_party(f.trouble.other_thread);
   e.element = (static_cast<int64_t>(f.at) - static_cast<int64_t>(m.address)) / m.element;
   findings_.report(std::move(e));
 }

@@ -6,15 +6,33 @@ namespace tilegen::sim {
 // Warp-wide statements need all lanes.
 bool BlockExecutor::converged(Warp& w, const Step& s, FindingKind kind) {
   if (w.mask == w.all) return true;
+  step_finding(kind, s.stmt, first_thread(w, w.mask),
+               "only " + std::to_string(__builtin_popcount(w.mask)) + " of " +
+                   std::to_string(__builtin_popcount(w.all)) + " lanes of the warp reach it");
+  return false;
+}
+
+void BlockExecutor::step_finding(FindingKind kind, uint32_t stmt, int thread, std::string detail) {
   Event e;
   e.kind = kind;
-  e.stmt = s.stmt;
+  e.stmt = stmt;
   e.block = block_;
-  e.thread = first_thread(w, w.mask);
-  e.detail = "only " + std::to_string(__builtin_popcount(w.mask)) + " of " +
-             std::to_string(__builtin_popcount(w.all)) + " lanes of the warp reach it";
+  e.thread = thread;
+  e.detail = std::move(detail);
   findings_.report(std::move(e));
-  return false;
+}
+
+// The value of the first lane that runs.
+int64_t BlockExecutor::same_for_lanes(Warp& w, const Step& s, Ref r, const char* what) {
+  const Operand value = w.values.operand(r);
+  const int first = __builtin_ctz(w.mask);
+  for (int l = first; r.stride() != 0 && l < kLanes; ++l)
+    if ((w.mask >> l & 1) != 0 && value[l].i != value[first].i) {
+      step_finding(FindingKind::divergent_operand, s.stmt, thread_of(w, l),
+                   std::string(what) + " differs from that of lane " + std::to_string(first));
+      break;
+    }
+  return value[first].i;
 }
 
 void BlockExecutor::barrier(Warp& w, const Step& s) {
@@ -46,9 +64,10 @@ void BlockExecutor::barrier(Warp& w, const Step& s) {
                 std::to_string(b.expected));
   }
   b.arrived += kLanes;
-  order_.release(w.index, b.clock);
+  release(w, b.clock);
   if (!node.arrive_only) {
     w.state = State::waiting;
+    w.awaited = Awaited::barrier;
     w.barrier = node.id;
     b.waiting.push_back(w.index);
   }
@@ -58,33 +77,51 @@ void BlockExecutor::barrier(Warp& w, const Step& s) {
 void BlockExecutor::complete(BarrierState& b) {
   for (int index : b.waiting) {
     warps_[static_cast<size_t>(index)].state = State::ready;
-    order_.acquire(index, b.clock);
+    order_.acquire(index, 0, true, b.clock);
   }
   b = {};
+}
+
+std::string BlockExecutor::waiting_text(const Warp& w) const {
+  if (w.awaited == Awaited::transaction)
+    return " for phase parity " + std::to_string(w.parity) + " of " + transaction_text(w.barrier, w.place);
+  if (w.awaited == Awaited::warpgroup)
+    return " at a product of its warpgroup (" +
+           std::to_string(__builtin_popcount(groups_[static_cast<size_t>(w.index / kGroupWarps)].here)) +
+           " of 4 warps there)";
+  const BarrierState& b = barriers_[static_cast<size_t>(w.barrier)];
+  return " at barrier " + std::to_string(w.barrier) + " (" + std::to_string(b.arrived) + " of " +
+         std::to_string(b.expected) + " threads there)";
 }
 
 // No warp can run, some wait: they were left alone, or wait for each other.
 void BlockExecutor::report_stuck() {
   Event e;
   e.block = block_;
-  int barrier = -1;
+  const Warp* first = nullptr;
   bool several = false;
   int exited = 0;
-  for (const Warp& w : warps_) {
+  for (size_t i = 0; i < warps_.size(); ++i) {
+    const Warp& w = warps_[i];
     if (w.state == State::done) ++exited;
     if (w.state != State::waiting) continue;
-    const BarrierState& b = barriers_[static_cast<size_t>(w.barrier)];
-    several |= barrier >= 0 && barrier != w.barrier;
-    if (barrier < 0) {
-      barrier = w.barrier;
-      e.stmt = code_.steps[w.pc - 1].stmt;
+    several |= w.awaited != Awaited::barrier || (first != nullptr && first->barrier != w.barrier);
+    const uint32_t stmt = code_.steps[w.pc - 1].stmt;
+    if (first == nullptr) {
+      first = &w;
+      e.stmt = stmt;
       e.thread = first_thread(w, w.mask);
-    } else if (code_.steps[w.pc - 1].stmt != e.stmt && e.other_stmt == kNothing) {
-      e.other_stmt = code_.steps[w.pc - 1].stmt;
+    } else if (stmt != e.stmt && e.other_stmt == kNothing) {
+      e.other_stmt = stmt;
     }
-    e.detail += (e.detail.empty() ? "warp " : ", warp ") + std::to_string(w.index) + " waits at barrier " +
-                std::to_string(w.barrier) + " (" + std::to_string(b.arrived) + " of " +
-                std::to_string(b.expected) + " threads there)";
+    const std::string text = waiting_text(w);
+    size_t last = i;
+    while (w.awaited != Awaited::barrier && last + 1 < warps_.size() && warps_[last + 1].state == State::waiting &&
+           waiting_text(warps_[last + 1]) == text)
+      ++last;
+    e.detail += (e.detail.empty() ? "" : ", ") + std::string(last > i ? "warps " : "warp ") + std::to_string(i) +
+                (last > i ? " to " + std::to_string(last) + " wait" : " waits") + text;
+    i = last;
   }
   if (exited > 0)
     e.detail += ", " + std::to_string(exited) + (exited == 1 ? " warp has exited" : " warps have exited");

@@ -10,6 +10,9 @@ uint32_t lanes_below(int64_t n) {
   return n >= kLanes ? 0xffffffffu : (uint32_t{1} << std::max<int64_t>(n, 0)) - 1;
 }
 
+// A swizzle moves bytes of the last row of a box by less.
+constexpr size_t kSwizzleReach = 128;
+
 int warp_count(const thread::ThreadProgram& p) { return static_cast<int>((p.threads + kLanes - 1) / kLanes); }
 
 }  // namespace
@@ -21,10 +24,16 @@ BlockExecutor::BlockExecutor(const Launch& launch)
       options_(*launch.options),
       warps_(static_cast<size_t>(warp_count(program_))),
       temporaries_((size_t{code_.temporaries} + 1) * kLanes),
-      arena_(static_cast<size_t>(program_.arena_bytes)),
-      order_(warp_count(program_)),
-      history_(program_.arena_bytes, launch.granule),
+      arena_(static_cast<size_t>(program_.arena_bytes) + kSwizzleReach),
+      engines_(program_),
+      order_(engines_.warps(), engines_.count()),
+      history_(program_.arena_bytes + kSwizzleReach, launch.granule),
+      groups_(static_cast<size_t>(engines_.groups())),
+      asked_by_(static_cast<size_t>(engines_.count())),
+      unit_marks_(static_cast<size_t>(arena_.size() / 16 + 1)),
       sums_(code_.accesses.size()) {
+  for (const thread::TransactionBarriers& b : program_.barriers)
+    transactions_.emplace_back(static_cast<size_t>(b.count));
   for (size_t i = 0; i < warps_.size(); ++i) {
     Warp& w = warps_[i];
     w.index = static_cast<int>(i);
@@ -36,6 +45,8 @@ BlockExecutor::BlockExecutor(const Launch& launch)
       w.origins.resize(size_t{code_.registers} * kLanes);
       w.products.resize(options_.places->ops);
     }
+    w.in_product.resize(code_.registers);
+    w.touched_at.resize(code_.registers);
     w.uniform = launch.uniform;
     w.values = {w.uniform.data(), w.kept.data(), temporaries_.data()};
   }
@@ -49,6 +60,9 @@ void BlockExecutor::begin_block(int64_t block) {
   order_.begin_block();
   history_.begin_block(order_);
   for (BarrierState& b : barriers_) b = {};
+  for (auto& array : transactions_) std::fill(array.begin(), array.end(), TransactionState{});
+  for (Warpgroup& g : groups_) g = {};
+  loads_.clear();
   int64_t rest = block;
   std::array<int64_t, 3> at{};
   for (size_t d = launch_.grid.size(); d-- > 0;) {
@@ -64,7 +78,14 @@ void BlockExecutor::begin_block(int64_t block) {
     w.commits.fill(0);
     for (ProductPlaces& p : w.products) p = {};
     w.copies.clear();
-    std::fill(w.written.begin(), w.written.end(), 0);
+    w.bulk_commits.fill(0);
+    w.stores.clear();
+    w.touched = 0;
+    w.fences = w.product_commits = 0;
+    w.has_products = false;
+    for (auto* by_register : {&w.written, &w.in_product, &w.touched_at})
+      std::fill(by_register->begin(), by_register->end(), 0);
+    if (program_.launched_var.valid()) w.uniform[code_.variables[program_.launched_var.value]].i = launch_.launched;
     for (size_t d = 0; d < launch_.grid.size(); ++d)
       w.uniform[code_.variables[program_.block_vars[d].value]].i = at[d];
     w.uniform[code_.first_thread].i = int64_t{w.index} * kLanes;
@@ -99,6 +120,13 @@ BlockExecutor::Warp* BlockExecutor::next_warp() {
     turn_ = (position + 1) % n;
     return &w;
   }
+  // The copy engine is late as can be: it moves when nobody else can.
+  if (!loads_.empty()) {
+    const TensorCopy c = loads_.front();
+    loads_.erase(loads_.begin());
+    land(c);
+    return next_warp();
+  }
   bool waiting = false;
   for (const Warp& w : warps_) waiting |= w.state == State::waiting;
   if (waiting) report_stuck();
@@ -106,7 +134,10 @@ BlockExecutor::Warp* BlockExecutor::next_warp() {
 }
 
 void BlockExecutor::end_block() {
+  if (!abandoned_) check_unfinished();
   for (Warp& w : warps_) {
+    for (TensorCopy& c : w.stores)
+      if (!abandoned_ && !c.moved) move_out(c);
     for (uint32_t id : w.copies) {
       Copy& c = copies_[id];
       for (int l = 0; l < kLanes; ++l)
@@ -186,6 +217,40 @@ void BlockExecutor::step(Warp& w, const Step& s) {
       return matrices(w, s, false);
     case StepKind::mma:
       return mma(w, s);
+    case StepKind::role:
+      return enter_role(w, s);
+    case StepKind::role_end:
+      w.pc = s.jump;
+      return;
+    case StepKind::one_thread:
+      return one_thread(w, s);
+    case StepKind::transaction_arrive:
+      return transaction_arrive(w, s);
+    case StepKind::transaction_wait:
+      return transaction_wait(w, s);
+    case StepKind::tensor_load:
+      return tensor_load(w, s);
+    case StepKind::tensor_store:
+      return tensor_store(w, s);
+    case StepKind::bulk_commit:
+      return bulk_commit(w);
+    case StepKind::bulk_wait:
+      return bulk_wait(w, s);
+    case StepKind::proxy_fence:
+      if ((w.touched & ~w.mask) == 0) order_.fence(w.index);
+      return;
+    case StepKind::warpgroup_mma:
+      return warpgroup_mma(w, s);
+    case StepKind::warpgroup_fence:
+      converged(w, s, FindingKind::divergent_instruction);
+      ++w.fences;
+      return;
+    case StepKind::warpgroup_commit:
+      converged(w, s, FindingKind::divergent_instruction);
+      ++w.product_commits;
+      return;
+    case StepKind::warpgroup_wait:
+      return warpgroup_wait(w, s);
     case StepKind::end:
       w.state = State::done;
       return;
@@ -248,6 +313,26 @@ void BlockExecutor::branch(Warp& w, const Step& s) {
   f.other = f.mask & ~taken;
   w.mask = taken;
   if (taken == 0) w.pc = s.jump;
+}
+
+void BlockExecutor::enter_role(Warp& w, const Step& s) {
+  const thread::Role& role = node<thread::Roles>(s).roles[s.atom];
+  const int64_t thread = int64_t{w.index} * kLanes;
+  if (thread < role.first_thread || thread >= role.first_thread + role.threads) w.pc = s.jump;
+}
+
+// Some lanes alone release what the warp did when no other lane did anything.
+void BlockExecutor::release(Warp& w, Ordering::Clock& clock) {
+  const bool whole = w.mask == w.all, own = (w.touched & ~w.mask) == 0;
+  order_.release(w.index, w.mask, whole, own, clock);
+  if (own) w.touched = 0;
+}
+
+// Any thread may be elected; the first is.
+void BlockExecutor::one_thread(Warp& w, const Step& s) {
+  converged(w, s, FindingKind::divergent_instruction);
+  push(w);
+  w.mask &= ~w.mask + 1;
 }
 
 }  // namespace tilegen::sim

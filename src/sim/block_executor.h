@@ -11,12 +11,16 @@
 #include <vector>
 
 #include "sim/bytecode.h"
+#include "sim/engines.h"
 #include "sim/findings.h"
 #include "sim/global_history.h"
 #include "sim/lanes.h"
 #include "sim/ordering.h"
 #include "sim/shared_history.h"
 #include "sim/simulator.h"
+#include "sim/tensor_engine.h"
+#include "sim/transaction_barriers.h"
+#include "sim/warpgroup_products.h"
 
 namespace tilegen::sim {
 
@@ -41,6 +45,10 @@ struct Launch {
   std::vector<MemoryView> memories;
   std::vector<Cell> uniform;  // with dims and scalars
   std::vector<int64_t> grid;
+  std::vector<TensorMapView> tensor_maps;
+  std::vector<std::vector<int>> swizzles;  // of the tensor loads to each memory
+  std::vector<bool> product_inputs;        // memories that products only read
+  int64_t launched = 1;                    // blocks
   GlobalHistory* global = nullptr;
   int granule = 4;  // of the shared history
 };
@@ -77,12 +85,16 @@ class BlockExecutor {
     std::map<std::pair<uint32_t, int64_t>, std::array<std::optional<int64_t>, 2>> sums;  // row, column by accumulator
   };
   enum class State : uint8_t { ready, waiting, done };
+  enum class Awaited : uint8_t { barrier, transaction, warpgroup };
   struct Warp {
     int index = 0;
     uint32_t all = 0, mask = 0;  // lanes that exist; that run now
     uint32_t pc = 0;
     State state = State::ready;
-    int barrier = 0;
+    Awaited awaited = Awaited::barrier;  // when waiting:
+    int barrier = 0;                     // the barrier, or the array of transaction barriers
+    int64_t place = 0, parity = 0;       // of it
+    uint32_t touched = 0;                // lanes that touched memory since the warp released what it did
     int64_t statements = 0;
     std::vector<Cell> uniform, kept, registers;
     std::vector<uint32_t> written;  // lanes by register
@@ -92,12 +104,18 @@ class BlockExecutor {
     size_t depth = 0;
     std::array<uint32_t, kLanes> commits{};
     std::vector<uint32_t> copies;  // into copies_, oldest first
+    std::array<uint32_t, kLanes> bulk_commits{};
+    std::vector<TensorCopy> stores;  // oldest first
+    // Of each register: the work of the product that has it, 0: none; 1 + the number of fences that it was touched behind.
+    std::vector<uint32_t> in_product, touched_at;
+    uint32_t fences = 0, product_commits = 0;
+    bool has_products = false;  // some register may be in one
     Values values;
   };
   struct BarrierState {
     int64_t expected = 0, arrived = 0;
     std::vector<int> waiting;
-    std::vector<uint32_t> clock;
+    Ordering::Clock clock;
     uint32_t first_stmt = kNothing;
   };
   struct Copy {
@@ -127,12 +145,50 @@ class BlockExecutor {
   void branch(Warp& w, const Step& s);
   Frame& push(Warp& w);
   uint32_t true_lanes(const Warp& w, Ref r, uint32_t among) const;
+  void enter_role(Warp& w, const Step& s);
+  void one_thread(Warp& w, const Step& s);
+  void release(Warp& w, Ordering::Clock& clock);
 
   // barriers.cpp
   void barrier(Warp& w, const Step& s);
   void complete(BarrierState& b);
   void report_stuck();
+  std::string waiting_text(const Warp& w) const;
   bool converged(Warp& w, const Step& s, FindingKind kind);
+  void step_finding(FindingKind kind, uint32_t stmt, int thread, std::string detail);
+  int64_t same_for_lanes(Warp& w, const Step& s, Ref r, const char* what);
+
+  // transaction_barriers.cpp
+  TransactionState* transaction(Warp& w, const Step& s, int barriers, int64_t index);
+  void transaction_arrive(Warp& w, const Step& s);
+  void transaction_wait(Warp& w, const Step& s);
+  void pass(Warp& w, TransactionState& t, int party);
+  void advance(int barriers, int64_t index);
+  void check_unfinished();
+  std::string transaction_text(int barriers, int64_t index) const;
+
+  // tensor_engine.cpp
+  bool begin_copy(Warp& w, const Step& s, int map, TensorCopy& c, bool load);
+  void judge_copy(Warp& w, const TensorCopy& c, bool load);
+  void tensor_load(Warp& w, const Step& s);
+  void tensor_store(Warp& w, const Step& s);
+  void land(const TensorCopy& c);
+  void move_out(TensorCopy& c);
+  void bulk_commit(Warp& w);
+  void bulk_wait(Warp& w, const Step& s);
+  SharedHistory::Actor engine_actor(const Warp& w, int lane, int party, uint32_t epoch, uint32_t access);
+  bool row_exists(const MemoryView& m, const TensorMapView::Row& row, int element) const;
+
+  // warpgroup_products.cpp, warpgroup_operands.cpp
+  void warpgroup_mma(Warp& w, const Step& s);
+  void issue(int group);
+  void judge_registers(int group, Product& p);
+  bool take_registers(Warp& w, uint32_t access, thread::MemoryId memory, int64_t first, int64_t count, bool read,
+                      uint32_t work);
+  void judge_operand(int group, Product& p, bool of_a);
+  void compute(int group, Product& p);
+  void read_operand(const Product& p, bool of_a, size_t step, double* to) const;
+  void warpgroup_wait(Warp& w, const Step& s);
 
   // memory_access.cpp
   void load(Warp& w, const Instr& n);
@@ -149,11 +205,13 @@ class BlockExecutor {
                      bool whole_warp);
   void report_shared(const Trouble& t, uint32_t access, int thread, int64_t at);
   SharedHistory::Actor actor(const Warp& w, int lane, uint32_t access) const;
+  FindingKind race_kind(int64_t other_thread) const;
   void access_finding(FindingKind kind, uint32_t access, int thread, int64_t element, std::string detail,
                       uint32_t other = kNothing, int64_t other_thread = -1);
   const Cell* read_register(Warp& w, uint32_t access, uint32_t lanes, const MemoryView& m, int64_t index);
   using Origins = std::array<uint64_t, kLanes>;
-  static Cell* write_register(Warp& w, uint32_t lanes, const MemoryView& m, int64_t index);
+  Cell* write_register(Warp& w, uint32_t access, uint32_t lanes, const MemoryView& m, int64_t index);
+  void touch_register(Warp& w, uint32_t access, size_t at, uint32_t lanes, int64_t index);
   bool register_range(Warp& w, uint32_t access, const MemoryView& m, int64_t index, int64_t count);
 
   // element_check.cpp
@@ -176,6 +234,7 @@ class BlockExecutor {
   void land(Warp& w, Copy& c, uint32_t id, uint32_t lanes);
   void move(Copy& c, int lane);
   void global_access(const Warp& w, uint32_t access, int lane, uint64_t address, int64_t bytes, bool write);
+  void global_access(const SharedHistory::Actor& by, uint64_t address, int64_t bytes, bool write);
   void check_sources(const Warp& w, uint32_t access, int lane, uint64_t address, int64_t bytes);
 
   // warp_instructions.cpp
@@ -208,8 +267,15 @@ class BlockExecutor {
   std::vector<Copy> copies_;
   std::vector<uint32_t> free_copies_;
   int64_t watched_sources_ = 0;  // async copies in flight from tensors that the kernel writes
+  const Engines engines_;
   Ordering order_;
   SharedHistory history_;
+  std::vector<std::vector<TransactionState>> transactions_;  // by array and index
+  std::vector<TensorCopy> loads_;                            // under way, oldest first
+  std::vector<Warpgroup> groups_;
+  std::vector<int> asked_by_;          // of each party: the thread that gave it its newest work
+  std::vector<uint32_t> unit_marks_;   // of 16-byte units of the arena
+  uint32_t unit_mark_ = 0;
   FindingSink findings_;
   std::vector<AccessSum> sums_;
   Counters counters_;

@@ -9,6 +9,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "target/target.h"
@@ -17,6 +18,7 @@
 namespace tilegen::sim {
 
 constexpr int kLanes = 32;
+constexpr int kGroupThreads = 128;  // of a warpgroup
 constexpr uint32_t kNothing = 0xffffffffu;
 
 // The value of one lane: integers and bools in `i`, floats of all types in `f`, exact.
@@ -107,12 +109,35 @@ enum class StepKind : uint8_t {
   load_matrix,
   store_matrix,
   mma,
+  role,      // the warps of a role go on, others jump
+  role_end,
+  one_thread,
+  transaction_arrive,
+  transaction_wait,
+  tensor_load,
+  tensor_store,
+  bulk_commit,
+  bulk_wait,
+  proxy_fence,
+  warpgroup_mma,
+  warpgroup_fence,
+  warpgroup_commit,
+  warpgroup_wait,
   end,
 };
 
 struct AtomTables {
   const target::MmaAtom* atom = nullptr;
   std::vector<uint32_t> a, b, c;  // element of the gathered matrix by [register * kLanes + lane]
+};
+
+// A matrix instruction of a warpgroup: elements of A, of one step, and of the accumulator that a thread holds in a register,
+// by [register * 128 + thread].
+struct WarpgroupTables {
+  std::string name;
+  const target::WarpgroupAtom* atom = nullptr;
+  int n = 0;
+  std::vector<uint32_t> a, c;
 };
 
 struct Step {
@@ -122,14 +147,16 @@ struct Step {
   uint32_t lane_segment = kNothing;  // wide_store: evaluated for each element; loops: for each iteration
   uint32_t jump = 0;  // loop_begin: its end; loop_end: its begin; branch: its else; else: its end
   // loop: extent, -; branch: condition; store: index, value, predicate; async: dst, src, predicate;
-  // shuffle: dst, value, lane; matrices: registers, rows; mma: a, b, c
+  // shuffle: dst, value, lane; matrices: registers, rows; mma: a, b, c; transactions: index, parity; tensor copies:
+  // place in shared memory, index of the barrier
   Ref x, y, z;
   Ref variable;                                       // loop, wide_store
   int64_t extent = 0;                                 // wide_store
   int64_t width = 1;                                  // wide_store: elements of one access of the store
   uint32_t access = kNothing, access2 = kNothing;     // mma: of C
   uint32_t access_a = kNothing, access_b = kNothing;  // mma
-  uint32_t atom = kNothing;
+  uint32_t atom = kNothing;                           // or the number of a role
+  std::array<Ref, 5> coordinates;                     // tensor copies; products: [0] accumulate
   // store: the value is an element of this memory as it lies there, at `moved`, where `moved_if` holds
   uint32_t moved_from = kNothing;
   Ref moved, moved_if;
@@ -146,6 +173,7 @@ struct Bytecode {
   std::vector<Step> steps;
   std::vector<Access> accesses;
   std::vector<AtomTables> atoms;
+  std::vector<WarpgroupTables> warpgroup_atoms;
   std::vector<Cell> uniform;            // initial values of the uniform space: constants
   std::vector<uint32_t> variables;      // uniform place of each variable, kNothing for the thread variable
   uint32_t thread_value = kNothing;     // kept place of the thread variable

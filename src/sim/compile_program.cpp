@@ -15,15 +15,15 @@ using thread::Store;
 
 namespace {
 
-// Matrix element, row-major, that a lane holds in a register. Of the lanes that hold copies each names it.
-std::vector<uint32_t> element_table(const layout::Fragment& f) {
-  std::vector<uint32_t> table(static_cast<size_t>(f.registers()) * kLanes, kNothing);
+// Matrix element, row-major, that a thread holds in a register. Of the lanes that hold copies each names it.
+std::vector<uint32_t> element_table(const layout::Fragment& f, int64_t threads = kLanes) {
+  std::vector<uint32_t> table(static_cast<size_t>(f.registers() * threads), kNothing);
   const int64_t rows = f.shape()[0], columns = f.shape()[1];
   for (int64_t i = 0; i < rows; ++i)
     for (int64_t j = 0; j < columns; ++j) {
       const int64_t at[] = {i, j};
       for (int64_t lane : f.holders(at))
-        table[static_cast<size_t>(f.register_of(at) * kLanes + lane)] =
+        table[static_cast<size_t>(f.register_of(at) * threads + lane)] =
             static_cast<uint32_t>(i * columns + j);
     }
   return table;
@@ -69,10 +69,23 @@ class ProgramCompiler {
     exprs_.begin_statement(stmt_, segment);
     Step& step = add(kind);
     step.segment = segment;
+    for (Ref* r : {&step.x, &step.y, &step.z}) r->at = kNothing;
+    for (Ref& r : step.coordinates) r.at = kNothing;
     return step;
   }
   void close(Step& s) {
-    exprs_.end_statement({&s.x, &s.y, &s.z, &s.moved, &s.moved_if, &s.times_at});
+    Ref* const operands[] = {&s.x,
+                             &s.y,
+                             &s.z,
+                             &s.coordinates[0],
+                             &s.coordinates[1],
+                             &s.coordinates[2],
+                             &s.coordinates[3],
+                             &s.coordinates[4],
+                             &s.moved,
+                             &s.moved_if,
+                             &s.times_at};
+    exprs_.end_statement(operands);
     if (s.segment != kNothing && out_.segments[s.segment].empty()) s.segment = kNothing;
   }
 
@@ -183,7 +196,6 @@ class ProgramCompiler {
   void compile(const thread::HostMma&) {
     refuse("a host micro-kernel", "simulate a program lowered for a GPU target");
   }
-  void compile(const auto&) { refuse("this statement", "simulate a program lowered for another target"); }
   void compile(const thread::Prefetch&) {}  // changes nothing
   void compile(const Barrier&) { add(StepKind::barrier); }
   void compile(const thread::AsyncCommit&) { add(StepKind::async_commit); }
@@ -239,6 +251,105 @@ class ProgramCompiler {
     step.access_b = exprs_.add_access(m.b, "matrix instruction", false, m.b_registers);
     step.access = exprs_.add_access(m.c, "matrix instruction", true, m.c_registers);
     close(step);
+  }
+
+  // Each role's warps run its body, and go on behind the last.
+  void compile(const thread::Roles& roles) {
+    const uint32_t stmt = stmt_;
+    std::vector<uint32_t> ends;
+    for (uint32_t r = 0; r < roles.roles.size(); ++r) {
+      const uint32_t begin = here();
+      add(StepKind::role).atom = r;
+      compile(roles.roles[r].body);
+      stmt_ = stmt;
+      ends.push_back(here());
+      add(StepKind::role_end);
+      out_.steps[begin].jump = here();
+    }
+    for (uint32_t end : ends) out_.steps[end].jump = here();
+  }
+
+  void compile(const thread::OneThread& one) {
+    const uint32_t stmt = stmt_;
+    add(StepKind::one_thread);
+    compile(one.body);
+    stmt_ = stmt;
+    add(StepKind::branch_end);
+  }
+
+  void compile(const thread::TransactionArrive& a) {
+    Step& step = open(StepKind::transaction_arrive);
+    step.x = exprs_.use(a.index);
+    close(step);
+  }
+  void compile(const thread::TransactionWait& wait) {
+    Step& step = open(StepKind::transaction_wait);
+    step.x = exprs_.use(wait.index);
+    step.y = exprs_.use(wait.parity);
+    close(step);
+  }
+
+  Step& tensor_copy(StepKind kind, int map, const std::vector<ir::ExprId>& coordinates,
+                    thread::MemoryId shared, ir::ExprId place) {
+    const thread::TensorMap& m = p_.tensor_maps[static_cast<size_t>(map)];
+    int64_t elements = 1;
+    for (int64_t b : m.box) elements *= b;
+    Step& step = open(kind);
+    step.x = exprs_.use(place);
+    for (size_t d = 0; d < coordinates.size() && d < step.coordinates.size(); ++d)
+      step.coordinates[d] = exprs_.use(coordinates[d]);
+    const bool load = kind == StepKind::tensor_load;
+    step.access = exprs_.add_access(shared, "tensor copy", load, elements);
+    step.access2 = exprs_.add_access(m.tensor, "tensor copy", !load, elements);
+    return step;
+  }
+  void compile(const thread::TensorLoad& l) {
+    Step& step = tensor_copy(StepKind::tensor_load, l.map, l.coordinates, l.dst, l.dst_index);
+    step.y = exprs_.use(l.barrier_index);
+    close(step);
+  }
+  void compile(const thread::TensorStore& s) {
+    close(tensor_copy(StepKind::tensor_store, s.map, s.coordinates, s.src, s.src_index));
+  }
+  void compile(const thread::BulkCommit&) { add(StepKind::bulk_commit); }
+  void compile(const thread::BulkWait&) { add(StepKind::bulk_wait); }
+  void compile(const thread::ProxyFence&) { add(StepKind::proxy_fence); }
+  void compile(const thread::WarpgroupFence&) { add(StepKind::warpgroup_fence); }
+  void compile(const thread::WarpgroupCommit&) { add(StepKind::warpgroup_commit); }
+  void compile(const thread::WarpgroupWait&) { add(StepKind::warpgroup_wait); }
+
+  void compile(const thread::WarpgroupMma& m) {
+    const uint32_t atom = find_warpgroup_atom(m);
+    Step& step = open(StepKind::warpgroup_mma);
+    step.x = exprs_.use(m.a_index);
+    step.y = exprs_.use(m.b_index);
+    step.z = exprs_.use(m.c_index);
+    step.coordinates[0] = exprs_.use(m.accumulate);
+    step.atom = atom;
+    step.access_a = exprs_.add_access(m.a, "product", false, 1);
+    step.access_b = exprs_.add_access(m.b, "product", false, 1);
+    step.access = exprs_.add_access(m.c, "product", true, 1);
+    close(step);
+  }
+
+  uint32_t find_warpgroup_atom(const thread::WarpgroupMma& m) {
+    auto& atoms = out_.warpgroup_atoms;
+    const auto found = target::find_warpgroup_atom(target_, m.atom);
+    if (!found) {
+      refuse(m.atom, "target " + target_.name + " has no such matrix instruction");
+      return kNothing;
+    }
+    const target::WarpgroupAtom& atom = *found->atom;
+    const thread::Memory &a = p_.memory(m.a), &b = p_.memory(m.b), &c = p_.memory(m.c);
+    if (a.type != atom.a || b.type != atom.b || c.type != atom.c || b.in_registers || !c.in_registers ||
+        m.a_steps.size() != m.b_steps.size())
+      refuse(m.atom + " with operands of other types or places than its row", "use the row's operands");
+    for (uint32_t i = 0; i < atoms.size(); ++i)
+      if (atoms[i].name == m.atom) return i;
+    atoms.push_back({m.atom, &atom, found->n,
+                     element_table(target::warpgroup_operand(atom.k, ir::dtype_bytes(atom.a)), kGroupThreads),
+                     element_table(target::warpgroup_accumulator(found->n), kGroupThreads)});
+    return static_cast<uint32_t>(atoms.size() - 1);
   }
 
   uint32_t find_atom(const thread::WarpMma& m) {

@@ -342,7 +342,7 @@ uint32_t ExprCompiler::number_segment(uint32_t segment, uint32_t used) {
   return used;
 }
 
-void ExprCompiler::end_statement(std::initializer_list<Ref*> operands) {
+void ExprCompiler::end_statement(std::span<Ref* const> operands) {
   // What the statement computes once is read behind what it computes per lane.
   const uint32_t used = number_segment(segment_, 0);
   if (lane_var_.valid()) number_segment(lane_segment_, used);

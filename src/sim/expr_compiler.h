@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
@@ -26,7 +27,7 @@ class ExprCompiler {
   void begin_statement(uint32_t stmt, uint32_t segment);
   void begin_lanes(ir::VarId var, uint32_t lane_segment, int64_t extent);
   // Gives the temporaries of the statement their places and replaces the value numbers that use() returned.
-  void end_statement(std::initializer_list<Ref*> operands);
+  void end_statement(std::span<Ref* const> operands);
 
   // A value as an operand of the statement, as a number until end_statement.
   Ref use(ir::ExprId id);

@@ -36,6 +36,14 @@ std::string action_of(const Bytecode& code, uint32_t access, uint32_t stmt) {
   if (std::holds_alternative<thread::LoadMatrix>(node)) return "matrix load";
   if (std::holds_alternative<thread::StoreMatrix>(node)) return "matrix store";
   if (const auto* m = std::get_if<thread::WarpMma>(&node)) return m->atom;
+  const auto barrier = [&](int array) { return code.program->barriers[static_cast<size_t>(array)].name; };
+  if (const auto* a = std::get_if<thread::TransactionArrive>(&node)) return "arrival at " + barrier(a->barriers);
+  if (const auto* w = std::get_if<thread::TransactionWait>(&node)) return "wait for " + barrier(w->barriers);
+  if (const auto* l = std::get_if<thread::TensorLoad>(&node)) return "tensor load for " + barrier(l->barriers);
+  if (std::holds_alternative<thread::TensorStore>(node)) return "tensor store";
+  if (const auto* m = std::get_if<thread::WarpgroupMma>(&node)) return m->atom;
+  if (std::holds_alternative<thread::WarpgroupWait>(node)) return "wait for products";
+  if (std::holds_alternative<thread::Roles>(node)) return "roles";
   return "statement";
 }
 

@@ -70,14 +70,13 @@ GlobalHistory::Found GlobalHistory::touch(const Actor& by, uint64_t address, int
 
 bool GlobalHistory::find_conflict(const Cell& c, const Actor& by, bool write, Found& found) const {
   const auto block = static_cast<int32_t>(by.block);
-  const uint32_t* seen = by.order->seen(by.warp());
   const auto race = [&](uint32_t access, int thread, int64_t other_block) {
     found = {{Conflict::race, access, thread}, other_block, 0};
     return true;
   };
   if (c.writer_block >= 0) {
     if (c.writer_block != block) return race(c.access, c.thread, c.writer_block);
-    if (c.thread != by.thread && c.epoch > seen[c.thread >> 5]) return race(c.access, c.thread, block);
+    if ((c.thread != by.thread || by.is_async()) && c.epoch > by.seen[c.thread >> 5]) return race(c.access, c.thread, block);
   }
   if (!write) return false;
   if (c.early_block >= 0 && c.early_block != block)
@@ -87,7 +86,7 @@ bool GlobalHistory::find_conflict(const Cell& c, const Actor& by, bool write, Fo
     if (r.epoch == 0) continue;
     if (c.reader_block != block) return race(r.access, r.thread, c.reader_block);
     const bool other_lane = r.several != 0 || r.thread != by.thread;
-    if (other_lane && r.epoch > seen[r.thread >> 5])
+    if (other_lane && r.epoch > by.seen[r.thread >> 5])
       return race(r.access, r.thread != by.thread ? r.thread : r.thread ^ 1, block);
   }
   return false;
@@ -104,11 +103,10 @@ void GlobalHistory::note_reader(Cell& c, const Actor& by) const {
     c.reader_block = block;
     c.readers[0] = c.readers[1] = {};
   }
-  const uint32_t epoch = by.order->epoch(by.warp());
-  const Reader fresh{epoch, by.access, static_cast<uint16_t>(by.thread), 0};
+  const Reader fresh{by.epoch, by.access, static_cast<uint16_t>(by.thread), 0};
   for (Reader& r : c.readers) {
-    if (r.epoch == 0 || r.thread >> 5 != by.warp()) continue;
-    const bool unordered = r.epoch > by.order->seen(by.warp())[by.warp()];
+    if (r.epoch == 0 || r.thread >> 5 != by.party()) continue;
+    const bool unordered = r.epoch > by.seen[by.party()];
     const bool several = unordered && (r.several != 0 || r.thread != by.thread);
     r = fresh;
     r.several = several;
@@ -122,7 +120,7 @@ void GlobalHistory::touch_cell(Cell& c, const Actor& by, bool write, Found& foun
   if (found.trouble.conflict == Conflict::none) find_conflict(c, by, write, found);
   if (!write) return note_reader(c, by);
   c.writer_block = static_cast<int32_t>(by.block);
-  c.epoch = by.order->epoch(by.warp());
+  c.epoch = by.epoch;
   c.access = by.access;
   c.thread = static_cast<uint16_t>(by.thread);
   c.reader_block = -1;

@@ -42,8 +42,25 @@ SharedHistory::Actor BlockExecutor::actor(const Warp& w, int lane, uint32_t acce
   a.thread = thread_of(w, lane);
   a.access = access;
   a.memory = code_.accesses[access].memory.value;
-  a.order = &order_;
+  a.epoch = order_.epoch(w.index);
+  a.seen = order_.seen(w.index, w.mask);
   return a;
+}
+
+// What it is called that nothing orders an access with that of another thread, or of an engine.
+FindingKind BlockExecutor::race_kind(int64_t other_thread) const {
+  switch (engines_.kind(static_cast<int>(other_thread / kLanes))) {
+    case Party::product:
+      return FindingKind::operand_in_flight;
+    case Party::store_read:
+      return FindingKind::async_source_changed;
+    case Party::store_write:
+    case Party::load:
+      return FindingKind::async_not_waited;
+    case Party::warp:
+      break;
+  }
+  return FindingKind::data_race;
 }
 
 // Addresses of the lanes that stay within bounds; the others are reported.
@@ -111,9 +128,19 @@ void BlockExecutor::report_shared(const Trouble& t, uint32_t access, int thread,
   const MemoryView& m = memory(code_.accesses[access].memory);
   const int64_t element = (at - m.arena_offset) / m.element;
   switch (t.conflict) {
-    case Conflict::race:
-      return access_finding(FindingKind::data_race, access, thread, element, {}, t.other_access,
-                            t.other_thread);
+    case Conflict::race: {
+      const FindingKind kind = race_kind(t.other_thread);
+      if (kind == FindingKind::data_race)
+        return access_finding(kind, access, thread, element, {}, t.other_access, t.other_thread);
+      const char* why = kind == FindingKind::operand_in_flight      ? "a product may still read it"
+                        : kind == FindingKind::async_source_changed ? "the copy engine may still read it"
+                                                                    : "the copy engine may still write it";
+      return access_finding(kind, access, thread, element, why, t.other_access,
+                            asked_by_[static_cast<size_t>(t.other_thread / kLanes)]);
+    }
+    case Conflict::unfenced:
+      return access_finding(FindingKind::proxy_not_fenced, access, thread, element,
+                            "no proxy fence of the thread that wrote it", t.other_access, t.other_thread);
     case Conflict::unwritten:
       return access_finding(FindingKind::uninitialised_read, access, thread, element,
                             "nothing has written it in this block");
@@ -134,6 +161,7 @@ void BlockExecutor::report_shared(const Trouble& t, uint32_t access, int thread,
 void BlockExecutor::check_history(Warp& w, uint32_t access, const MemoryView& m, const Addresses& a,
                                   int64_t bytes, bool whole_warp) {
   const bool write = code_.accesses[access].write;
+  w.touched |= a.lanes;
   if (m.space == Space::global) {
     if (m.watched)
       each_lane(a.lanes, [&](int l) {
@@ -165,14 +193,24 @@ bool BlockExecutor::register_range(Warp& w, uint32_t access, const MemoryView& m
 const Cell* BlockExecutor::read_register(Warp& w, uint32_t access, uint32_t lanes, const MemoryView& m,
                                          int64_t index) {
   const size_t at = m.first_register + static_cast<size_t>(index);
-  if (const uint32_t unwritten = lanes & ~w.written[at]; unwritten != 0)
+  if (const uint32_t unwritten = lanes & ~w.written[at]; unwritten != 0 && w.in_product[at] == 0)
     access_finding(FindingKind::uninitialised_read, access, first_thread(w, unwritten), index,
                    "nothing has written this register of the thread");
+  touch_register(w, access, at, lanes, index);
   return &w.registers[at * kLanes];
 }
 
-Cell* BlockExecutor::write_register(Warp& w, uint32_t lanes, const MemoryView& m, int64_t index) {
+// Registers that a product has belong to it until it was waited for; others are touched as of the newest fence.
+void BlockExecutor::touch_register(Warp& w, uint32_t access, size_t at, uint32_t lanes, int64_t index) {
+  w.touched_at[at] = w.fences + 1;
+  if (!w.has_products || w.in_product[at] == 0) return;
+  access_finding(FindingKind::register_in_flight, access, first_thread(w, lanes), index,
+                 "no wait for the product that has this register, with the register named, stands before it");
+}
+
+Cell* BlockExecutor::write_register(Warp& w, uint32_t access, uint32_t lanes, const MemoryView& m, int64_t index) {
   const size_t at = m.first_register + static_cast<size_t>(index);
+  touch_register(w, access, at, lanes, index);
   w.written[at] |= lanes;
   if (!w.origins.empty()) each_lane(lanes, [&](int l) { w.origins[at * kLanes + static_cast<size_t>(l)] = 0; });
   return &w.registers[at * kLanes];
@@ -211,7 +249,7 @@ void BlockExecutor::write_lanes(Warp& w, uint32_t access, uint32_t lanes, Operan
   if (m.in_registers) {
     const int64_t at = index[0].i;
     if (!register_range(w, access, m, at, 1)) return;
-    Cell* to = write_register(w, lanes, m, at);
+    Cell* to = write_register(w, access, lanes, m, at);
     each_lane(lanes, [&](int l) { to[l] = value[l]; });
     return;
   }

@@ -68,6 +68,7 @@ void write_counters(JsonWriter& w, const Counters& c) {
   w.member("shared_bytes", c.shared_bytes);
   w.member("global_bytes", c.global_bytes);
   w.member("async_bytes", c.async_bytes);
+  w.member("tensor_bytes", c.tensor_bytes);
   w.key("accesses");
   w.begin_array();
   for (const AccessCount& a : c.accesses) write_access(w, a);

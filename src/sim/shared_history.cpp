@@ -6,22 +6,26 @@ SharedHistory::SharedHistory(int64_t bytes, int granule)
     : granule_(granule), cells_(static_cast<size_t>((bytes + granule - 1) / granule)) {}
 
 Trouble SharedHistory::check_writer(const Cell& c, const Actor& by) const {
-  const int thread = c.thread & ~kWholeWarp;
-  if (!alive(c.epoch) || (c.thread == by.thread && !by.whole_warp)) return {};
-  if (c.epoch <= by.order->seen(by.warp())[thread >> 5]) return {};
-  return {Conflict::race, c.access, thread};
+  if (!alive(c.epoch)) return {};
+  const int thread = c.thread & ~kWholeWarp, party = thread >> 5;
+  const bool own = by.is_async() ? c.thread == by.issuer : c.thread == by.thread && !by.whole_warp;
+  if (!own && c.epoch > by.seen[party]) return {Conflict::race, c.access, thread};
+  if (by.is_async() && party < by.warps && c.epoch > (own ? by.own_fence : by.fenced[party]))
+    return {Conflict::unfenced, c.access, thread};
+  return {};
 }
 
 bool SharedHistory::unordered_reader(const Reader& r, const Actor& by) const {
-  if (!alive(r.epoch) || r.epoch <= by.order->seen(by.warp())[r.warp]) return false;
-  return r.warp != by.warp() || by.whole_warp || r.lane != (by.thread & 31);
+  if (!alive(r.epoch) || r.epoch <= by.seen[r.party]) return false;
+  if (by.is_async()) return r.lane == kSeveral || r.party * 32 + r.lane != by.issuer;
+  return r.party != by.party() || by.whole_warp || r.lane != (by.thread & 31);
 }
 
 Trouble SharedHistory::check_readers(const Cell& c, const Actor& by) const {
   const auto trouble = [&](const Reader& r) {
     int lane = r.lane == kSeveral ? 0 : r.lane;
-    if (r.lane == kSeveral && r.warp == by.warp() && (by.thread & 31) == 0) lane = 1;
-    return Trouble{Conflict::race, r.access, r.warp * 32 + lane};
+    if (r.lane == kSeveral && r.party == by.party() && (by.thread & 31) == 0) lane = 1;
+    return Trouble{Conflict::race, r.access, r.party * 32 + lane};
   };
   for (const Reader& r : c.readers)
     if (unordered_reader(r, by)) return trouble(r);
@@ -33,23 +37,21 @@ Trouble SharedHistory::check_readers(const Cell& c, const Actor& by) const {
 
 // False when the slot belongs to a reader that must be kept beside this one.
 bool SharedHistory::place_reader(Reader& r, const Actor& by) const {
-  const uint32_t epoch = by.order->epoch(by.warp());
   const uint8_t lane = by.whole_warp ? kSeveral : static_cast<uint8_t>(by.thread & 31);
-  const uint32_t* seen = by.order->seen(by.warp());
-  if (alive(r.epoch) && r.epoch > seen[r.warp]) {
-    if (r.warp != by.warp()) return false;
+  if (alive(r.epoch) && r.epoch > by.seen[r.party]) {
+    if (r.party != by.party()) return false;
     r.lane = r.lane == lane ? lane : kSeveral;
-    r.epoch = epoch;
+    r.epoch = by.epoch;
     r.access = by.access;
     return true;
   }
-  r = {epoch, by.access, static_cast<uint8_t>(by.warp()), lane};
+  r = {by.epoch, by.access, static_cast<uint16_t>(by.party()), lane};
   return true;
 }
 
 void SharedHistory::add_reader(Cell& c, const Actor& by) {
   // The warp's own entry, wherever it is, before an empty one: a warp has one entry.
-  const auto mine = [&](const Reader& r) { return r.warp == by.warp() && alive(r.epoch); };
+  const auto mine = [&](const Reader& r) { return r.party == by.party() && alive(r.epoch); };
   for (Reader& r : c.readers)
     if (mine(r)) return void(place_reader(r, by));
   if (c.has_more != 0)
@@ -99,7 +101,6 @@ Trouble SharedHistory::read(const Actor& by, int64_t offset, int64_t bytes, int6
 
 Trouble SharedHistory::write(const Actor& by, int64_t offset, int64_t bytes, int64_t* at) {
   Trouble first;
-  const uint32_t epoch = by.order->epoch(by.warp());
   for (int64_t o = offset; o < offset + bytes; o += granule_) {
     Cell& c = cells_[static_cast<size_t>(o / granule_)];
     Trouble t;
@@ -107,7 +108,7 @@ Trouble SharedHistory::write(const Actor& by, int64_t offset, int64_t bytes, int
       t.conflict = Conflict::in_flight;
     else if (t = check_writer(c, by); t.conflict == Conflict::none)
       t = check_readers(c, by);
-    c.epoch = epoch, c.access = by.access, c.memory = by.memory, c.thread = writer(by);
+    c.epoch = by.epoch, c.access = by.access, c.memory = by.memory, c.thread = writer(by);
     clear_readers(c);
     if (first.conflict == Conflict::none && t.conflict != Conflict::none) first = t, *at = o;
   }
@@ -122,12 +123,11 @@ Trouble SharedHistory::launch(const Actor& by, int64_t offset, int64_t bytes, ui
 }
 
 void SharedHistory::land(const Actor& by, int64_t offset, int64_t bytes, uint32_t copy) {
-  const uint32_t epoch = by.order->epoch(by.warp());
   for (int64_t o = offset; o < offset + bytes; o += granule_) {
     Cell& c = cells_[static_cast<size_t>(o / granule_)];
     if (c.copy != copy) continue;  // another copy was started on top, which was reported
     c.copy = 0;
-    c.epoch = epoch, c.access = by.access, c.memory = by.memory, c.thread = writer(by);
+    c.epoch = by.epoch, c.access = by.access, c.memory = by.memory, c.thread = writer(by);
     clear_readers(c);
   }
 }

@@ -13,7 +13,8 @@
 
 namespace tilegen::sim {
 
-enum class Conflict : uint8_t { none, race, unwritten, foreign, in_flight };
+// unfenced: a plain write and an access of the asynchronous proxy are ordered, but no proxy fence stands between them.
+enum class Conflict : uint8_t { none, race, unwritten, foreign, in_flight, unfenced };
 
 struct Trouble {
   Conflict conflict = Conflict::none;
@@ -28,13 +29,22 @@ class SharedHistory {
   int granule() const { return granule_; }
   void begin_block(const Ordering& order) { first_epoch_ = order.first_epoch(); }
 
+  // Who touches: a lane of a warp, or an engine, whose thread number is that of a lane 0 of a warp of its own number.
   struct Actor {
     int thread = 0;
     uint32_t access = 0;
     uint32_t memory = 0;
-    const Ordering* order = nullptr;
-    bool whole_warp = false;  // all lanes take part; `thread` is one of them
-    int warp() const { return thread >> 5; }
+    uint32_t epoch = 0;
+    const uint32_t* seen = nullptr;  // by party
+    bool whole_warp = false;         // all lanes take part; `thread` is one of them
+    // Of the asynchronous proxy: plain writes that are fenced, by warp; the thread that asked for the access, or -1, and
+    // what of its own is fenced.
+    const uint32_t* fenced = nullptr;
+    int warps = 0;
+    int issuer = -1;
+    uint32_t own_fence = 0;
+    bool is_async() const { return fenced != nullptr; }
+    int party() const { return thread >> 5; }
   };
   // One thread touches [offset, offset + bytes). The first trouble found is returned, with its byte offset in
   // `at`.
@@ -52,7 +62,8 @@ class SharedHistory {
   static constexpr uint16_t kWholeWarp = 1 << 15;  // beside a thread number
   struct Reader {
     uint32_t epoch = 0, access = 0;
-    uint8_t warp = 0, lane = 0;
+    uint16_t party = 0;
+    uint8_t lane = 0;
   };
   struct Cell {
     uint32_t epoch = 0, access = 0, memory = 0;  // of the last write; epoch 0: none

@@ -53,8 +53,8 @@ MemoryView view_of(const Bytecode& code, size_t id, std::span<const uint64_t> pa
 class Simulation {
  public:
   Simulation(const Bytecode& code, std::span<const uint64_t> params, std::span<const TensorExtent> extents,
-             const SimOptions& options)
-      : code_(code), program_(*code.program), options_(options) {
+             const SimOptions& options, int64_t registers)
+      : code_(code), program_(*code.program), options_(options), registers_(registers) {
     launch_.code = &code;
     launch_.options = &options;
     launch_.uniform = code.uniform;
@@ -65,6 +65,8 @@ class Simulation {
     }
     for (size_t m = 0; m < program_.memories.size(); ++m)
       launch_.memories.push_back(view_of(code, m, params, extents));
+    for (const thread::TensorMap& map : program_.tensor_maps) launch_.tensor_maps.push_back(map_view(map));
+    note_engines();
     watch_tensors();
     launch_.granule = 16;
     for (const thread::Memory& m : program_.memories)
@@ -83,8 +85,16 @@ class Simulation {
     return total;
   }
 
+  // A persistent program is launched with fewer blocks than points where there are enough.
+  int64_t launched(int64_t points) const {
+    if (!program_.launched_var.valid() || points <= 1) return points;
+    constexpr int64_t kFew = 2, kMost = 3;
+    return std::min(points, options_.resident_blocks > 0 ? options_.resident_blocks : points > 6 ? kMost : kFew);
+  }
+
   SimResult run() {
-    const int64_t total = blocks();
+    const int64_t total = launched(blocks());
+    launch_.launched = total;
     const int64_t cores = std::max<int64_t>(1, std::thread::hardware_concurrency());
     const int64_t wanted = options_.workers > 0 ? options_.workers : cores;
     const auto workers = static_cast<size_t>(std::clamp<int64_t>(total, 1, wanted));
@@ -118,6 +128,68 @@ class Simulation {
                   global_->watches(v.address + static_cast<uint64_t>(v.begin));
   }
 
+  TensorMapView map_view(const thread::TensorMap& map) {
+    TensorMapView v;
+    const MemoryView& m = launch_.memories[map.tensor.value];
+    v.rank = static_cast<int>(map.box.size());
+    v.element = m.element;
+    v.swizzle = map.swizzle;
+    const auto refuse = [&](const std::string& why) {
+      if (v.problem.empty()) v.problem = "map " + map.name + ": " + why;
+    };
+    if (m.address % 16 != 0) refuse("the address of " + program_.memory(map.tensor).name + " is no multiple of 16");
+    v.strides[0] = m.element;
+    for (size_t d = 0; d < map.box.size(); ++d) {
+      v.extents[d] = launch_value(map.extents[d]);
+      v.box[d] = map.box[d];
+      v.box_elements *= map.box[d];
+      if (d > 0) v.strides[d] = launch_value(map.strides[d - 1]);
+      if (d > 0 && (v.strides[d] % 16 != 0 || v.strides[d] < 0 || v.strides[d] >= int64_t{1} << 40))
+        refuse("a stride of " + std::to_string(v.strides[d]) + " bytes");
+      if (v.box[d] < 1 || v.box[d] > 256) refuse("a box of " + std::to_string(v.box[d]) + " elements");
+    }
+    if (v.row_bytes() % 16 != 0) refuse("a box that is " + std::to_string(v.row_bytes()) + " bytes wide");
+    if (v.swizzle != 0 && v.row_bytes() > v.swizzle)
+      refuse("a box wider than its swizzle of " + std::to_string(v.swizzle) + " bytes");
+    return v;
+  }
+
+  // What the program's engines do with each memory.
+  void note_engines() {
+    launch_.swizzles.resize(launch_.memories.size());
+    launch_.product_inputs.resize(launch_.memories.size());
+    std::vector<bool> outputs(launch_.memories.size());
+    for (const thread::Stmt& s : program_.stmts) {
+      if (const auto* load = std::get_if<thread::TensorLoad>(&s.node))
+        launch_.swizzles[load->dst.value].push_back(program_.tensor_maps[static_cast<size_t>(load->map)].swizzle);
+      if (const auto* product = std::get_if<thread::WarpgroupMma>(&s.node)) {
+        launch_.product_inputs[product->a.value] = true;
+        outputs[product->c.value] = true;
+      }
+    }
+    for (size_t i = 0; i < outputs.size(); ++i)
+      if (outputs[i]) launch_.product_inputs[i] = false;
+  }
+
+  // Registers of all roles' threads against what the block is launched with.
+  void check_registers(FindingSink& findings) const {
+    const int64_t whole = registers_ / (std::max<int64_t>(1, program_.min_blocks) * program_.threads);
+    const int64_t launched = std::min<int64_t>(whole / 8 * 8, 256);
+    for (size_t id = 0; id < program_.stmts.size(); ++id) {
+      const auto* roles = std::get_if<thread::Roles>(&program_.stmts[id].node);
+      if (roles == nullptr) continue;
+      int64_t sum = 0;
+      for (const thread::Role& r : roles->roles) sum += r.threads * (r.registers > 0 ? r.registers : launched);
+      if (sum <= launched * program_.threads) continue;
+      Event e;
+      e.kind = FindingKind::register_budget;
+      e.stmt = static_cast<uint32_t>(id);
+      e.detail = "the roles ask for " + std::to_string(sum) + " registers, the block has " +
+                 std::to_string(launched * program_.threads) + ": a thread would wait for ever";
+      findings.report(std::move(e));
+    }
+  }
+
   int64_t launch_value(ir::ExprId id) {
     const ir::ExprNode& n = program_.exprs[id];
     if (n.op == ir::ExprOp::const_int) return n.imm;
@@ -134,6 +206,7 @@ class Simulation {
   SimResult collect(const std::vector<std::unique_ptr<BlockExecutor>>& executors) const {
     SimResult result;
     FindingSink all;
+    check_registers(all);
     std::vector<AccessSum> sums(code_.accesses.size());
     Counters& c = result.counters;
     for (const auto& e : executors) {
@@ -147,6 +220,7 @@ class Simulation {
       c.statements += k.statements, c.matrix_instructions += k.matrix_instructions;
       c.barriers += k.barriers, c.shuffles += k.shuffles;
       c.shared_bytes += k.shared_bytes, c.global_bytes += k.global_bytes, c.async_bytes += k.async_bytes;
+      c.tensor_bytes += k.tensor_bytes;
     }
     for (size_t i = 0; i < sums.size(); ++i) {
       const Access& a = code_.accesses[i];
@@ -165,6 +239,7 @@ class Simulation {
   const Bytecode& code_;
   const thread::ThreadProgram& program_;
   const SimOptions& options_;
+  const int64_t registers_;  // of a multiprocessor
   Launch launch_;
   std::unique_ptr<GlobalHistory> global_;
 };
@@ -188,9 +263,12 @@ Expected<SimResult> simulate(const thread::ThreadProgram& program, const target:
   if (!guards_hold(program, params))
     return Error(DiagCode::launch_fact, program.name, "a guard of this form of the kernel does not hold",
                  "launch the form without guards");
+  if (Engines(program).count() > Engines::kMost)
+    return Error(DiagCode::target_unsupported, program.name, "the simulator cannot run so many transaction barriers",
+                 "use fewer slots");
   auto code = compile_program(program, target);
   if (!code) return code.error();
-  return Simulation(*code, params, extents, options).run();
+  return Simulation(*code, params, extents, options, target.registers_per_multiprocessor).run();
 }
 
 }  // namespace tilegen::sim

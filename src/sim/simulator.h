@@ -62,7 +62,7 @@ struct Finding {
 struct AccessCount {
   std::string op, memory;
   thread::Space space = thread::Space::global;
-  std::string action;        // "load", "store", "async copy", "matrix load", "matrix store"
+  std::string action;  // "load", "store", "async copy", "matrix load", "matrix store", "tensor copy", "product"
   int64_t requests = 0;      // warp-wide accesses
   int64_t bytes = 0;         // of all lanes
   int64_t transactions = 0;  // shared: wavefronts; global: sectors of 32 bytes
@@ -75,6 +75,7 @@ struct Counters {
   int64_t statements = 0;             // executed, per warp
   int64_t matrix_instructions = 0, barriers = 0, shuffles = 0;
   int64_t shared_bytes = 0, global_bytes = 0, async_bytes = 0;
+  int64_t tensor_bytes = 0;  // by the copy engine, into shared memory and out of it
 };
 
 enum class WarpOrder : uint8_t { round_robin, reversed, random };
@@ -83,7 +84,8 @@ struct SimOptions {
   WarpOrder order = WarpOrder::round_robin;
   uint64_t seed = 1;          // of the random order
   int64_t switch_every = 16;  // statements a warp runs before another may
-  bool async_latest = true;   // async copies move their bytes when they are waited for; else when issued
+  bool async_latest = true;   // async work is done when it is waited for; else when issued
+  int64_t resident_blocks = 0;  // of a persistent program, the most that are launched; 0: two or three, so that each has several points
   bool check_races = true;
   bool count = true;  // fill Counters::accesses
   int workers = 0;    // threads to run blocks on; 0: all cores

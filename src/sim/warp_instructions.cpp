@@ -108,7 +108,7 @@ void BlockExecutor::matrices(Warp& w, const Step& s, bool load) {
     for (int e = 0; e < per_lane; ++e) {
       const int64_t index = first + int64_t{i} * per_lane + e;
       const Cell* from = load ? nullptr : read_register(w, s.access, w.mask, registers, index);
-      Cell* to = load ? write_register(w, w.mask, registers, index) : nullptr;
+      Cell* to = load ? write_register(w, s.access, w.mask, registers, index) : nullptr;
       for (int l = 0; l < kLanes; ++l) {
         if ((w.mask & bit(l)) == 0) continue;
         const int row = kRows * i + (transpose ? 2 * (l % 4) + e : l / 4);
@@ -164,7 +164,7 @@ void BlockExecutor::mma(Warp& w, const Step& s) {
   atom.meaning({atom.m, atom.n, atom.k}, a.data(), b.data(), c.data());
   const bool floating = ir::is_float(mc.type);
   for (int r = 0; r < n.c_registers; ++r) {
-    Cell* to = write_register(w, w.mask, mc, ic + r);
+    Cell* to = write_register(w, s.access, w.mask, mc, ic + r);
     const uint32_t* at = &tables.c[static_cast<size_t>(r) * kLanes];
     for (int l = 0; l < kLanes; ++l) {
       if ((w.mask & bit(l)) == 0 || at[l] == kNothing) continue;

@@ -1,5 +1,7 @@
 #include "thread/sync_accesses.h"
 
+#include <algorithm>
+#include <charconv>
 #include <set>
 
 namespace tilegen::thread {
@@ -98,9 +100,51 @@ class Collector {
     rows(m.dst, m.dst_index, m.matrices, true);
   }
   void operator()(const WarpMma& m) { loads({m.a_index, m.b_index, m.c_index}); }
-  void operator()(const auto&) {}
+  void operator()(const Roles&) {}
+  void operator()(const OneThread&) {}
+  void operator()(const TransactionArrive& a) { loads({a.index}); }
+  void operator()(const TransactionWait& w) { loads({w.index, w.parity}); }
+  void operator()(const TensorLoad& l) {
+    for (ExprId x : l.coordinates) loads({x});
+    loads({l.dst_index, l.barrier_index});
+    engine(l.dst, l.dst_index, box_elements(l.map), true);
+  }
+  void operator()(const TensorStore& s) {
+    for (ExprId x : s.coordinates) loads({x});
+    loads({s.src_index});
+    engine(s.src, s.src_index, box_elements(s.map), false);
+  }
+  void operator()(const BulkCommit&) {}
+  void operator()(const BulkWait&) {}
+  void operator()(const ProxyFence&) {}
+  void operator()(const WarpgroupMma& m) {
+    loads({m.a_index, m.b_index, m.c_index, m.accumulate});
+    for (bool of_a : {true, false}) {
+      const MemoryId memory = of_a ? m.a : m.b;
+      if (p_.memory(memory).space == Space::shared)
+        engine(memory, of_a ? m.a_index : m.b_index, operand_span(p_, m, of_a), false);
+    }
+  }
+  void operator()(const WarpgroupFence&) {}
+  void operator()(const WarpgroupCommit&) {}
+  void operator()(const WarpgroupWait&) {}
 
  private:
+  int64_t box_elements(int map) const {
+    int64_t elements = 1;
+    for (int64_t extent : p_.tensor_maps[static_cast<size_t>(map)].box) elements *= extent;
+    return elements;
+  }
+  void engine(MemoryId memory, ExprId index, int64_t count, bool write) {
+    SyncAccess a;
+    a.memory = memory;
+    a.index = index;
+    a.count = count;
+    a.write = write;
+    a.collective = a.engine = true;
+    add(a);
+  }
+
   void add(SyncAccess a) {
     const Memory& m = p_.memory(a.memory);
     if (m.space == Space::local || m.read_only) return;
@@ -130,6 +174,29 @@ std::vector<SyncAccess> sync_accesses(const ThreadProgram& p, const Loop& loop) 
   std::vector<SyncAccess> out;
   Collector(p, out).loads({loop.extent});
   return out;
+}
+
+int64_t operand_span(const ThreadProgram& p, const WarpgroupMma& m, bool of_a) {
+  // "wgmma.m64n256k16.f32.f16.f16"
+  int64_t n = 0, k = 0;
+  const size_t at_n = m.atom.find('n'), at_k = m.atom.find('k');
+  const auto number = [&](size_t at, int64_t& v) {
+    if (at != std::string::npos) std::from_chars(m.atom.data() + at + 1, m.atom.data() + m.atom.size(), v);
+  };
+  number(at_n, n), number(at_k, k);
+  const MatrixForm& f = of_a ? m.a_form : m.b_form;
+  constexpr int64_t kGroup = 8, kUnit = 16;
+  const int64_t bytes = ir::dtype_bytes(p.memory(of_a ? m.a : m.b).type), rows = of_a ? 64 : n;
+  const int64_t width = f.swizzle == 0 ? kUnit : f.swizzle;
+  const int64_t fast = (f.k_major ? k : rows) * bytes, slow = f.k_major ? rows : k;
+  const int64_t across = (fast + width - 1) / width - 1, down = (slow + kGroup - 1) / kGroup - 1;
+  const bool fields_change = f.swizzle == 0 && !f.k_major;
+  const int64_t reach = across * (fields_change ? f.stride_bytes : f.leading_bytes) +
+                        down * (fields_change ? f.leading_bytes : f.stride_bytes) + kGroup * width;
+  // A step along k begins within the rows of the first.
+  int64_t last = 0;
+  for (int64_t step : of_a ? m.a_steps : m.b_steps) last = std::max(last, step * bytes / width * width);
+  return (last + reach) / bytes;
 }
 
 bool may_overlap(const ThreadProgram& p, MemoryId a, MemoryId b) {

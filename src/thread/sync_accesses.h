@@ -19,13 +19,18 @@ struct SyncAccess {
   bool async = false;       // happens some time before the AsyncWait that covers it
   bool collective = false;  // of the warp: what a lane addresses reaches other lanes
   int64_t row_lanes = 0;    // collective: lanes from 0 on that address something; 0 = all
+  bool engine = false;      // of the asynchronous proxy: by the copy engine, or by a product of the warpgroup
 };
 
 // Accesses to shared memory and to tensors that the program may write. `id` is no serial or unrolled loop; of
-// a branch only the condition counts.
+// a branch only the condition counts. What the copy engine does to tensors is left out: waits for it order that.
 std::vector<SyncAccess> sync_accesses(const ThreadProgram& p, StmtId id);
 // The extent of a loop.
 std::vector<SyncAccess> sync_accesses(const ThreadProgram& p, const Loop& loop);
+
+// An operand of a WarpgroupMma in shared memory: elements from its index on that lie before the end of its last row, those
+// of other operands between them included.
+int64_t operand_span(const ThreadProgram& p, const WarpgroupMma& m, bool of_a);
 
 // Whether elements of the two may share bytes. Tensors of one launch do not overlap.
 bool may_overlap(const ThreadProgram& p, MemoryId a, MemoryId b);

@@ -18,11 +18,13 @@ constexpr int64_t kNobody = -1, kMany = -2, kSynchronous = -1;
 constexpr int64_t kLongestLoop = 512;      // iterations of one loop that are looked at
 constexpr int64_t kMostSteps = 4'000'000;  // thread steps of one walk
 constexpr size_t kMostHazards = 16;
+constexpr size_t kGroupThreads = 128;      // of a warpgroup
 
 // What happened to one unit of memory last.
 struct Cell {
   int64_t writer = kNobody, write_epoch = -1, write_group = kSynchronous, write_instance = -1;
   int64_t reader = kNobody, read_epoch = -1, read_instance = -1;
+  int64_t product = kNobody;  // the newest that reads it
   StmtId write_stmt, read_stmt;
 };
 
@@ -49,6 +51,7 @@ class Walk {
   // False when the walk was given up: too many steps, or a loop longer than is looked at.
   bool run() {
     std::vector<bool> all(static_cast<size_t>(p_.threads), true);
+    present_ = p_.threads;
     return block(p_.body, all);
   }
 
@@ -88,11 +91,19 @@ class Walk {
       return (!any_then || block(branch->then_body, then_active)) &&
              (!any_else || block(branch->else_body, else_active));
     }
-    if (const auto* barrier = std::get_if<Barrier>(&node)) {
-      if (!is_block_barrier(p_, *barrier)) return true;
-      if (std::find(active.begin(), active.end(), false) != active.end())
-        hazard(id, id, "a barrier that not all threads of the block reach");
-      ++epoch_;
+    if (const auto* roles = std::get_if<Roles>(&node)) return each_role(*roles);
+    if (const auto* one = std::get_if<OneThread>(&node)) return one_of_each_warp(*one, active);
+    if (const auto* barrier = std::get_if<Barrier>(&node)) return meet(id, *barrier, active);
+    if (std::holds_alternative<WarpgroupMma>(node)) return product(id, active);
+    if (std::holds_alternative<WarpgroupCommit>(node)) {
+      for_groups(active, [&](Products& g) { ++g.commits; });
+      return true;
+    }
+    if (const auto* wait = std::get_if<WarpgroupWait>(&node)) {
+      for_groups(active, [&](Products& g) {
+        for (auto [number, group] : g.under_way)
+          if (group + wait->pending < g.commits) finished_[static_cast<size_t>(number)] = true;
+      });
       return true;
     }
     if (std::holds_alternative<AsyncCommit>(node)) {
@@ -112,6 +123,64 @@ class Walk {
     auto it = accesses_.find(id);
     if (it == accesses_.end()) it = accesses_.emplace(id, sync_accesses(p_, id)).first;
     touch(id, it->second, active);
+    return steps_ < kMostSteps;
+  }
+
+  // One role after the other: what they share is ordered memory.
+  bool each_role(const Roles& roles) {
+    for (const Role& role : roles.roles) {
+      std::vector<bool> active(static_cast<size_t>(p_.threads), false);
+      std::fill_n(active.begin() + role.first_thread, role.threads, true);
+      present_ = role.threads;
+      ++epoch_;
+      if (!block(role.body, active)) return false;
+    }
+    return true;
+  }
+
+  bool one_of_each_warp(const OneThread& one, const std::vector<bool>& active) {
+    constexpr size_t kWarp = 32;
+    std::vector<bool> elected(active.size(), false);
+    for (size_t t = 0; t < active.size(); t = (t / kWarp + 1) * kWarp) {
+      const size_t end = std::min(active.size(), t + kWarp);
+      while (t + 1 < end && !active[t]) ++t;
+      elected[t] = active[t];
+    }
+    return block(one.body, elected);
+  }
+
+  // In a role a barrier may be one of its own, or of the part of its threads that comes by.
+  bool meet(StmtId id, const Barrier& barrier, const std::vector<bool>& active) {
+    if (barrier.arrive_only) return true;
+    const int64_t here = std::count(active.begin(), active.end(), true);
+    const int64_t wanted = barrier.threads == 0 ? p_.threads : barrier.threads;
+    if (wanted == present_ && here != wanted) hazard(id, id, "a barrier that not all threads of the block reach");
+    if (wanted == present_ || (present_ < p_.threads && wanted == here)) ++epoch_;
+    return true;
+  }
+
+  // Products under way of a warpgroup: their numbers and groups.
+  struct Products {
+    int64_t commits = 0;
+    std::vector<std::pair<int64_t, int64_t>> under_way;
+  };
+  template <class F>
+  void for_groups(const std::vector<bool>& active, F f) {
+    products_.resize(active.size() / kGroupThreads + 1);
+    for (size_t t = 0; t < active.size(); t += kGroupThreads)
+      if (active[t]) f(products_[t / kGroupThreads]);
+  }
+
+  // The first thread of each warpgroup stands for it. Operands are being read until the wait.
+  bool product(StmtId id, const std::vector<bool>& active) {
+    std::vector<bool> first(active.size(), false);
+    for (size_t t = 0; t < active.size(); t += kGroupThreads) first[t] = active[t];
+    const auto number = static_cast<int64_t>(finished_.size());
+    finished_.push_back(false);
+    for_groups(active, [&](Products& g) { g.under_way.push_back({number, g.commits}); });
+    product_ = number;
+    touch(id, sync_accesses(p_, id), first);
+    product_ = kNobody;
     return steps_ < kMostSteps;
   }
 
@@ -149,7 +218,8 @@ class Walk {
       }
   }
 
-  bool watched(MemoryId m) const { return p_.memory(m).space == Space::shared; }
+  // Memory that lowering has ordered by other means is judged by verify_transactions.
+  bool watched(MemoryId m) const { return p_.memory(m).space == Space::shared && !p_.memory(m).ordered; }
 
   void access(StmtId id, const SyncAccess& a, int64_t thread) {
     ++steps_;
@@ -191,6 +261,7 @@ class Walk {
       cell.reader = who;
     else if (cell.reader != who)
       cell.reader = kMany;
+    if (product_ != kNobody) cell.product = product_;
     cell.read_epoch = epoch_;
     cell.read_instance = instance_;
     cell.read_stmt = id;
@@ -203,6 +274,10 @@ class Walk {
     if (cell.reader != kNobody && cell.read_epoch == epoch_ && (cell.reader != who || who == kMany) &&
         cell.read_instance != instance_)
       clash(id, cell.read_stmt, a, thread, cell.reader, "writes what", "reads");
+    if (cell.product != kNobody && !finished_[static_cast<size_t>(cell.product)])
+      hazard(id, cell.read_stmt,
+             thread_text(thread) + " writes in " + p_.memory(a.memory).name +
+                 " what a product reads that was not waited for");
     const bool copies = !a.async && cell.write_instance == instance_ && cell.writer != who;
     cell.writer = copies ? kMany : who;
     cell.write_epoch = epoch_;
@@ -238,6 +313,10 @@ class Walk {
   std::vector<Cell> cells_;
   std::unordered_map<ExprId, IndexProgram> programs_;
   std::unordered_map<StmtId, std::vector<SyncAccess>> accesses_;
+  std::vector<Products> products_;  // by warpgroup
+  std::vector<bool> finished_;      // products, by number
+  int64_t product_ = kNobody;       // being issued
+  int64_t present_ = 0;             // threads of the role, or of the block
   int64_t epoch_ = 0, instance_ = 0, steps_ = 0;
 };
 
@@ -255,6 +334,7 @@ class Lengths {
     for (const Param& param : p_.params)
       if (param.kind == Param::Kind::scalar && ir::is_integer(param.type)) values.set(param.var, 1);
     for (VarId block : p_.block_vars) values.set(block, 0);
+    if (p_.launched_var.valid()) values.set(p_.launched_var, 1);
     for (const Param& param : p_.params)
       if (param.kind == Param::Kind::dim) values.set(param.var, dim(param.var, trips, large));
   }

@@ -3,7 +3,8 @@
 // slots of a pipelined loop. Every element remembers who wrote and read it since which barrier.
 //
 // Nothing is shared with the planting of barriers but which statement touches which memory. Values are not
-// computed: a condition that depends on loaded data is taken both ways.
+// computed: a condition that depends on loaded data is taken both ways. Roles are walked one after the other, each with
+// its own threads; `ordered` memory, by which they meet, is left to verify_transactions.
 #pragma once
 
 #include <string>

@@ -329,6 +329,9 @@ struct Guard {
   bool operator==(const Guard&) const = default;
 };
 
+// A persistent program's limits, which every launch of it keeps: points of the grid, blocks that are resident at once.
+constexpr int64_t kMostPersistentPoints = int64_t{1} << 30, kMostResidentBlocks = 65535;
+
 struct ThreadProgram {
   std::string name;  // kernel name, [A-Za-z0-9_]+
   ir::ExprPool exprs;
@@ -339,7 +342,8 @@ struct ThreadProgram {
   std::vector<ir::ExprId> grid;  // 1..3, slowest first, over dims and scalars
   std::vector<ir::VarId> block_vars;
   // Persistent programs: the number of blocks that were launched, at most grid[0] and at most as many as are resident
-  // at once. The body walks the points block, block + launched, ... of the (one-dimensional) grid itself. Invalid: a block per point.
+  // at once. The body walks the points block, block + launched, ... of the (one-dimensional) grid itself. Of kind
+  // block_index. Invalid: a block per point.
   ir::VarId launched_var;
   ir::VarId thread_var;  // invalid when threads == 1
   int64_t threads = 1;

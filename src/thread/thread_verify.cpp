@@ -3,9 +3,11 @@
 #include <bit>
 
 #include "support/checked.h"
+#include "thread/cooperation_verify.h"
 #include "thread/expr_verifier.h"
 #include "thread/thread_expr_text.h"
 #include "thread/thread_program.h"
+#include "thread/warpgroup_verify.h"
 
 namespace tilegen::thread {
 namespace {
@@ -17,17 +19,21 @@ constexpr int kMaxNesting = 256;
 
 class Verifier {
  public:
-  explicit Verifier(const ThreadProgram& p) : p_(p), exprs_(p, problems_), visited_(p.stmts.size()) {}
+  explicit Verifier(const ThreadProgram& p)
+      : p_(p), exprs_(p, problems_), cooperation_(p, exprs_), visited_(p.stmts.size()) {}
 
   std::vector<std::string> run() {
     check_header();
     for (size_t i = 0; i < p_.params.size(); ++i) check_param(p_.params[i], i);
     for (ExprId extent : p_.grid) exprs_.check_launch_expr(extent, "grid extent");
     for (ir::VarId var : p_.block_vars) define(var, ir::VarKind::block_index, "block variable");
+    if (p_.launched_var.valid()) define(p_.launched_var, ir::VarKind::block_index, "the number of blocks");
     if (p_.thread_var.valid()) define(p_.thread_var, ir::VarKind::thread, "thread variable");
     for (size_t i = 0; i < p_.memories.size(); ++i) check_memory(p_.memories[i], i);
     for (const Guard& guard : p_.guards) check_guard(guard);
+    cooperation_.check_header();
     check_block(p_.body, 1);
+    if (problems_.empty()) problems_ = verify_warpgroups(p_);
     return std::move(problems_);
   }
 
@@ -290,11 +296,26 @@ class Verifier {
       if (!p_.memory(id).in_registers) report(m.atom + " on " + p_.memory(id).name + ", which is not in registers");
   }
 
-  void check(const auto&, int) {}
+  void check(const Roles& roles, int nesting) {
+    const bool last = !p_.body.empty() && p_.body.back().value < p_.stmts.size() &&
+                      std::get_if<Roles>(&p_.stmts[p_.body.back().value].node) == &roles;
+    cooperation_.check_roles(roles, last);
+    for (const Role& role : roles.roles) {
+      cooperation_.enter(role);
+      check_block(role.body, nesting + 1);
+    }
+    cooperation_.leave();
+  }
+  void check(const OneThread& one, int nesting) {
+    cooperation_.check(one);
+    check_block(one.body, nesting + 1);
+  }
+  void check(const auto& statement, int) { cooperation_.check(statement); }
 
   const ThreadProgram& p_;
   std::vector<std::string> problems_;
   ExprVerifier exprs_;
+  CooperationVerifier cooperation_;
   std::vector<bool> visited_;
 };
 

@@ -118,7 +118,7 @@ TEST_F(Cuda, TheFirstDeviceStructStillFits) {
 }
 
 TEST_F(Cuda, TargetsOfThisMachine) {
-  const std::pair<const char*, const char*> kNames[] = {{"cuda", "sm_90"}, {"cuda:0", "sm_90"}, {"cuda:1", "sm_89"}};
+  const std::pair<const char*, const char*> kNames[] = {{"cuda", "sm_90a"}, {"cuda:0", "sm_90a"}, {"cuda:1", "sm_89"}};
   for (const auto& [name, expected] : kNames) {
     tl_target* target = nullptr;
     ASSERT_EQ(tl_target_parse(name, &target, nullptr), TL_OK) << name;
@@ -127,7 +127,7 @@ TEST_F(Cuda, TargetsOfThisMachine) {
   }
   tl_target* best = nullptr;
   ASSERT_EQ(tl_target_best(context_.get(), &best, nullptr), TL_OK);
-  EXPECT_STREQ(tl_target_name(best), "sm_90");
+  EXPECT_STREQ(tl_target_name(best), "sm_90a");
   tl_target_release(best);
   EXPECT_EQ(tl_target_parse("cuda:2", &best, nullptr), TL_DRIVER);
   EXPECT_EQ(tl_target_parse("cuda:x", &best, nullptr), TL_UNKNOWN_TARGET);
@@ -188,7 +188,7 @@ TEST_F(Cuda, FromTextToResults) {
 TEST_F(Cuda, ArtifactsFitDevicesOfTheirKindAndAge) {
   const Program program = parse(context_);
   const Artifact host = compile(context_, program, "host"), sm80 = compile(context_, program, "sm_80"),
-                 sm90 = compile(context_, program, "sm_90");
+                 sm90 = compile(context_, program, "sm_90"), sm90a = compile(context_, program, "sm_90a");
   std::string message;
   Kernel kernel;
   EXPECT_EQ(load(context_, host, 0, &kernel), TL_OK);
@@ -203,6 +203,9 @@ TEST_F(Cuda, ArtifactsFitDevicesOfTheirKindAndAge) {
   EXPECT_EQ(load(context_, sm90, 2, nullptr, &message), TL_DRIVER);
   EXPECT_NE(message.find("the artifact is for sm_90, device 2 is Fake L4 (capability 8.9)"), std::string::npos) << message;
   EXPECT_EQ(load(context_, sm90, 3, nullptr, &message), TL_DRIVER);
+  EXPECT_EQ(load(context_, sm90a, 1, &kernel), TL_OK);
+  EXPECT_EQ(load(context_, sm90a, 2, nullptr, &message), TL_DRIVER);
+  EXPECT_NE(message.find("the artifact is for sm_90a, device 2 is Fake L4 (capability 8.9)"), std::string::npos) << message;
 }
 
 // Any device means that of the current context where there is one.

@@ -77,7 +77,12 @@ class ArtifactBuilder {
       thread::Param q;
       q.kind = static_cast<thread::Param::Kind>(from.kind);
       if (from.kind == ir::Param::Kind::tensor) {
-        q.name = artifact_.program->buffer(from.buffer).name;
+        const ir::Buffer& buffer = artifact_.program->buffer(from.buffer);
+        q.name = buffer.name;
+        q.type = buffer.type;
+        thread::Memory m;
+        m.name = buffer.name, m.type = buffer.type, m.param = static_cast<int>(p.params.size());
+        q.memory = p.add_memory(m);
       } else {
         q.name = artifact_.program->var(from.var).name;
         q.var = p.add_var(q.name, artifact_.program->var(from.var).kind);
@@ -93,6 +98,8 @@ class ArtifactBuilder {
     for (const thread::ThreadProgram& k : artifact_.kernels) {
       artifact_.ptx += ".visible .entry " + k.name + "(";
       for (size_t i = 0; i < k.params.size(); ++i) artifact_.ptx += (i ? ", " : "") + std::string(".param .u64 p") + std::to_string(i);
+      for (size_t i = 0; i < k.tensor_maps.size(); ++i)
+        artifact_.ptx += ", .param .align 64 .b8 map" + std::to_string(i) + "[128]";
       artifact_.ptx += ") { ret; }\n";
     }
     return std::make_shared<const driver::Artifact>(std::move(artifact_));

@@ -104,6 +104,27 @@ TEST_F(LaunchCostTest, RawPointersWithoutAllocation) {
   EXPECT_STREQ(fake().fake_launch(0)->name, "gemm__v1");  // 100 is no multiple of 8
 }
 
+// Tensor maps are made at the first launch with its arguments; later ones cost what any launch does.
+TEST_F(LaunchCostTest, RememberedTensorMapsWithoutAllocation) {
+  ArtifactBuilder b("gemm", kThreeTensors);
+  thread::ThreadProgram& p = b.kernel("gemm");
+  p.grid = {p.exprs.const_int(12)};
+  for (size_t i = 3; i < 6; ++i) {
+    const ir::ExprId inner = p.exprs.var(p.params[2].var), outer = p.exprs.var(p.params[0].var);
+    p.tensor_maps.push_back({"map", p.params[i].memory, {inner, outer}, {p.exprs.mul(inner, 4)}, {16, 64}, 0});
+  }
+  auto e = executable(b.done());
+  fake().fake_set_current(fake().fake_make_context(0));
+  ASSERT_TRUE(e->prepare());
+  const std::vector<Argument> args = {integer(512),  integer(384),  integer(256),
+                                      address(4096), address(8192), address(16384)};
+  const long allocations = t_allocations;
+  ASSERT_TRUE(e->launch(args, {}));
+  EXPECT_EQ(t_allocations, allocations);
+  expect_lean(*e, args);
+  EXPECT_EQ(fake().fake_launch(1)->maps, 3u);
+}
+
 // Without a current context the primary one is pushed and popped, which costs two calls more.
 TEST_F(LaunchCostTest, ThePrimaryContextCostsTwoCalls) {
   auto e = executable(gemm());

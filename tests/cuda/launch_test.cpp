@@ -147,7 +147,7 @@ TEST_F(LaunchTest, TooManyParametersAreNamed) {
   ArtifactBuilder b;
   thread::ThreadProgram& k = b.kernel("scale");
   k.params.resize(513, k.params[0]);
-  expect_refusal(executable(b.done())->prepare(), DiagCode::launch_limit, "513 parameters are more than the 512");
+  expect_refusal(executable(b.done())->prepare(), DiagCode::launch_limit, "513 parameters are more than the 4096 bytes");
 }
 
 TEST_F(LaunchTest, TensorsMustLieOnTheDevice) {

@@ -73,6 +73,7 @@ constexpr Function kFunctions[] = {
     {"cuMemAlloc_v2", false},
     {"cuMemFree_v2", false},
     {"cuMemcpyAsync", false},
+    {"cuTensorMapEncodeTiled", true},
 };
 constexpr size_t kCount = std::size(kFunctions);
 
@@ -82,15 +83,20 @@ struct Context {
   bool alive = true;
 };
 struct Module;
+// The parameters of an entry: 8-byte slots, then tensor maps.
+struct Entry {
+  size_t slots = 0, maps = 0;
+  size_t bytes() const { return maps == 0 ? 8 * slots : (8 * slots + 63) / 64 * 64 + 128 * maps; }
+};
 struct FunctionObject {
   char name[128];
-  size_t parameters = 0;
+  Entry parameters;
   Module* module = nullptr;
   int dynamic_shared = 48 << 10;
 };
 struct Module {
   Context* context = nullptr;
-  std::map<std::string, size_t> entries;  // name to number of parameters
+  std::map<std::string, Entry> entries;
   std::map<std::string, std::unique_ptr<FunctionObject>> functions;
 };
 struct Failure {
@@ -209,19 +215,22 @@ Context* make_context(State& s, int device) {
   return s.contexts.back().get();
 }
 
-// Names and parameter counts of the `.entry` declarations of a PTX text.
-[[maybe_unused]] std::map<std::string, size_t> entries_of(const std::string& ptx) {
-  std::map<std::string, size_t> found;
+// Names and parameters of the `.entry` declarations of a PTX text.
+[[maybe_unused]] std::map<std::string, Entry> entries_of(const std::string& ptx) {
+  std::map<std::string, Entry> found;
   for (size_t at = ptx.find(".entry"); at != std::string::npos; at = ptx.find(".entry", at + 1)) {
     size_t begin = at + 6;
     while (begin < ptx.size() && std::isspace(static_cast<unsigned char>(ptx[begin]))) ++begin;
     size_t end = begin;
     while (end < ptx.size() && (std::isalnum(static_cast<unsigned char>(ptx[end])) || ptx[end] == '_')) ++end;
-    size_t& parameters = found[ptx.substr(begin, end - begin)];
+    Entry& parameters = found[ptx.substr(begin, end - begin)];
     const size_t open = ptx.find_first_of("({", end);
     if (open == std::string::npos || ptx[open] == '{') continue;
     const size_t close = ptx.find(')', open);
-    for (size_t p = ptx.find(".param", open); p < close; p = ptx.find(".param", p + 1)) ++parameters;
+    for (size_t p = ptx.find(".param", open); p < close; p = ptx.find(".param", p + 1)) {
+      const size_t comma = std::min(ptx.find(',', p), close);
+      ++(ptx.substr(p, comma - p).find("[128]") == std::string::npos ? parameters.slots : parameters.maps);
+    }
   }
   return found;
 }
@@ -478,7 +487,8 @@ FAKE_API int cuLaunchKernel(void* function, unsigned gx, unsigned gy, unsigned g
   record.shared_bytes = shared_bytes;
   record.stream = stream;
   record.context = current();
-  record.parameters = f->parameters;
+  record.parameters = f->parameters.slots;
+  record.maps = f->parameters.maps;
   if (parameters && extra) return kInvalidValue;
   const void* buffer = nullptr;
   size_t bytes = 0;
@@ -486,13 +496,53 @@ FAKE_API int cuLaunchKernel(void* function, unsigned gx, unsigned gy, unsigned g
     if (reinterpret_cast<uintptr_t>(e[0]) == 1) buffer = e[1];
     if (reinterpret_cast<uintptr_t>(e[0]) == 2) bytes = *static_cast<size_t*>(e[1]);
   }
-  if (extra && bytes != 8 * f->parameters) return kInvalidValue;
-  for (size_t i = 0; i < std::min<size_t>(f->parameters, 16); ++i)
+  if (extra && bytes != f->parameters.bytes()) return kInvalidValue;
+  for (size_t i = 0; i < std::min<size_t>(f->parameters.slots, 16); ++i)
     std::memcpy(&record.values[i], extra ? static_cast<const char*>(buffer) + 8 * i : parameters[i], 8);
+  for (size_t i = 0; i < f->parameters.maps; ++i) {
+    const size_t at = bytes - 128 * (f->parameters.maps - i);
+    FakeTensorMap map;
+    std::memcpy(&map, extra ? static_cast<const char*>(buffer) + at : parameters[f->parameters.slots + i], sizeof map);
+    if (map.magic != kFakeTensorMap) return kInvalidValue;
+    if (i < 4) record.map[i] = map;
+  }
   for (const auto& [name, kernel] : s.kernels)
     if (name == f->name) kernel(&record);
   return kSuccess;
 }
+#ifndef FAKE_CUDA_OLD
+// The rules are those of the driver's documentation, "Tensor Map Object Management".
+FAKE_API int cuTensorMapEncodeTiled(void* out, int type, uint32_t rank, void* address, const uint64_t* extents,
+                                    const uint64_t* strides, const uint32_t* box, const uint32_t* element_strides,
+                                    int interleave, int swizzle, int promotion, int fill) {
+  ENTER();
+  static constexpr int kBytes[] = {1, 2, 4, 4, 8, 8, 2, 4, 8, 2, 4, 4, 4};
+  static constexpr int kWidest[] = {0, 32, 64, 128};  // inner box by swizzle
+  static_assert(sizeof(FakeTensorMap) <= 128);
+  if (reinterpret_cast<uintptr_t>(out) % 64 != 0 || reinterpret_cast<uintptr_t>(address) % 16 != 0) return kInvalidValue;
+  if (type < 0 || type > 12 || rank < 1 || rank > 5 || interleave != 0 || swizzle < 0 || swizzle > 3) return kInvalidValue;
+  if (promotion < 0 || promotion > 3 || fill != 0) return kInvalidValue;
+  FakeTensorMap map{};
+  map.magic = kFakeTensorMap;
+  map.rank = static_cast<uint16_t>(rank), map.type = static_cast<uint16_t>(type);
+  map.swizzle = static_cast<uint16_t>(swizzle);
+  map.address = reinterpret_cast<uint64_t>(address);
+  for (uint32_t d = 0; d < rank; ++d) {
+    if (extents[d] == 0 || extents[d] > (uint64_t{1} << 32)) return kInvalidValue;
+    if (box[d] == 0 || box[d] > 256 || element_strides[d] != 1) return kInvalidValue;
+    map.extents[d] = extents[d];
+    map.box[d] = static_cast<uint16_t>(box[d]);
+    if (d + 1 == rank) continue;
+    if (strides[d] % 16 != 0 || strides[d] == 0 || strides[d] >= (uint64_t{1} << 40)) return kInvalidValue;
+    map.strides[d] = strides[d];
+  }
+  const int inner = static_cast<int>(box[0]) * kBytes[type];
+  if (inner % 16 != 0 || (swizzle > 0 && inner > kWidest[swizzle])) return kInvalidValue;
+  std::memset(out, 0, 128);
+  std::memcpy(out, &map, sizeof map);
+  return kSuccess;
+}
+#endif
 FAKE_API int cuStreamSynchronize(void*) {
   ENTER();
   return kSuccess;

@@ -5,6 +5,14 @@
 #include <cstddef>
 #include <cstdint>
 
+// What cuTensorMapEncodeTiled was told.
+struct FakeTensorMap {
+  uint32_t magic;
+  uint16_t rank, type, swizzle, box[5];
+  uint64_t address, extents[5], strides[4];
+};
+constexpr uint32_t kFakeTensorMap = 0x7e450a4d;
+
 struct FakeLaunch {
   char name[128];
   unsigned grid[3], block[3], shared_bytes;
@@ -12,6 +20,8 @@ struct FakeLaunch {
   void* context;
   size_t parameters;
   uint64_t values[16];
+  size_t maps;  // tensor maps behind the parameters
+  FakeTensorMap map[4];
 };
 using FakeKernel = void (*)(const FakeLaunch* launch);
 

@@ -5,6 +5,7 @@
 
 #include "runtime/cuda/contexts.h"
 #include "runtime/cuda/loaded_module.h"
+#include "runtime/cuda/tensor_maps.h"
 #include "runtime/kernel_form.h"
 
 namespace tilegen::runtime::cuda {
@@ -52,6 +53,8 @@ class CudaExecutable final : public Executable {
     const LoadedFunction* function = nullptr;
     unsigned grid[3] = {1, 1, 1};
     bool empty = false;
+    const void* parameters = nullptr;
+    ParameterBlock block;  // where they may be
   };
 
   const Route* find(CuContext current, uint64_t id) const {
@@ -65,6 +68,7 @@ class CudaExecutable final : public Executable {
   Checked not_capturing(CuStream stream) const;
   Checked plan(size_t kernel, std::span<const uint64_t> slots, const LoadedModule& module, Launch& out) const;
   bool fits(std::span<const uint64_t> slots) const;
+  const KernelForm* choose(const std::vector<KernelForm>& forms, std::span<const uint64_t> slots, Launch& out) const;
   Expected<const CudaExecutable*> unguarded() const;
   Checked launch_all(const LoadedModule& module, std::span<const uint64_t> slots, CuStream stream) const;
   int estimated_blocks(const thread::ThreadProgram& program) const;
@@ -156,26 +160,41 @@ Checked CudaExecutable::prepare() {
 Checked CudaExecutable::plan(size_t kernel, std::span<const uint64_t> slots, const LoadedModule& module,
                              Launch& out) const {
   const std::vector<KernelForm>& forms = forms_[kernel];
-  auto form = choose_form(forms, artifact().program->kernels[kernel].name, slots);
-  if (!form) return form.error();
-  auto grid = (*form)->grid(slots);
+  const std::string& name = artifact().program->kernels[kernel].name;
+  const KernelForm* form = choose(forms, slots, out);
+  if (!form) return no_form(forms, name);
+  auto grid = form->grid(slots);
   if (!grid) return grid.error();
-  out.program = &(*form)->program();
-  const size_t index = artifact().forms[kernel].first + static_cast<size_t>(*form - forms.data());
+  out.program = &form->program();
+  const size_t index = artifact().forms[kernel].first + static_cast<size_t>(form - forms.data());
   out.function = &module.functions()[index];
   out.empty = grid->blocks == 0;
   if (out.empty) return Unit{};
+  const bool persistent = out.program->launched_var.valid();
   const size_t rank = out.program->grid.size();
   for (size_t d = 0; d < rank; ++d) {  // x is the last extent
     const int64_t extent = grid->extents[rank - 1 - d];
-    if (extent > device_.max_grid[d])
-      return Error(DiagCode::launch_limit, artifact().program->kernels[kernel].name,
+    const int64_t most = persistent ? thread::kMostPersistentPoints : device_.max_grid[d];
+    if (extent > most)
+      return Error(DiagCode::launch_limit, name,
                    "the grid has " + std::to_string(extent) + " blocks along " + "xyz"[d] + ", " +
-                       device_.text() + " launches at most " + std::to_string(device_.max_grid[d]),
+                       device_.text() + " launches at most " + std::to_string(most),
                    "launch with smaller dimensions, or use larger tiles");
-    out.grid[d] = static_cast<unsigned>(extent);
+    out.grid[d] = static_cast<unsigned>(persistent ? std::min(extent, out.function->resident_blocks) : extent);
   }
   return Unit{};
+}
+
+// The first form whose guards hold and whose tensor maps the driver makes, with its parameters.
+const KernelForm* CudaExecutable::choose(const std::vector<KernelForm>& forms, std::span<const uint64_t> slots,
+                                         Launch& out) const {
+  for (const KernelForm& form : forms) {
+    if (!form.guards_hold(slots)) continue;
+    out.parameters = form.program().tensor_maps.empty() ? slots.data()
+                                                        : parameters_with_maps(driver_, form, slots, out.block);
+    if (out.parameters) return &form;
+  }
+  return nullptr;
 }
 
 Checked CudaExecutable::launch_all(const LoadedModule& module, std::span<const uint64_t> slots,
@@ -185,12 +204,13 @@ Checked CudaExecutable::launch_all(const LoadedModule& module, std::span<const u
   if (forms_.size() > 1)  // what does not fit launches nothing
     for (size_t k = 0; k < forms_.size(); ++k)
       if (Checked ok = plan(k, slots, module, launch); !ok) return ok;
-  size_t bytes = slots.size_bytes();
-  void* extra[] = {kLaunchParamBuffer, const_cast<uint64_t*>(slots.data()), kLaunchParamBufferSize, &bytes,
-                   kLaunchParamEnd};
+  size_t bytes = 0;
+  void* extra[] = {kLaunchParamBuffer, nullptr, kLaunchParamBufferSize, &bytes, kLaunchParamEnd};
   for (size_t k = 0; k < forms_.size(); ++k) {
     if (Checked ok = plan(k, slots, module, launch); !ok) return ok;
     if (launch.empty) continue;
+    extra[1] = const_cast<void*>(launch.parameters);
+    bytes = parameter_bytes(*launch.program);
     const CuResult result = driver_.api().launch(
         launch.function->function, launch.grid[0], launch.grid[1], launch.grid[2],
         static_cast<unsigned>(launch.program->threads), 1, 1, static_cast<unsigned>(launch.program->arena_bytes),
@@ -205,8 +225,9 @@ Checked CudaExecutable::launch_all(const LoadedModule& module, std::span<const u
 
 // Whether every kernel has a form for the arguments.
 bool CudaExecutable::fits(std::span<const uint64_t> slots) const {
+  Launch launch;
   return std::all_of(forms_.begin(), forms_.end(), [&](const std::vector<KernelForm>& forms) {
-    return std::any_of(forms.begin(), forms.end(), [&](const KernelForm& f) { return f.fits(slots); });
+    return choose(forms, slots, launch) != nullptr;
   });
 }
 
@@ -306,6 +327,12 @@ Expected<std::unique_ptr<Executable>> load_on_cuda(const Driver& driver,
   if (artifact->ptx.empty())
     return Error(DiagCode::target_unsupported, "", "the artifact has a schedule and no code",
                  "compile without the option 'plan_only'");
+  for (const thread::ThreadProgram& kernel : artifact->kernels)
+    if (!kernel.tensor_maps.empty() && !driver.api().tensor_map)
+      return Error(DiagCode::driver_absent, kernel.name,
+                   "code for " + artifact->target.name + " needs the driver's function cuTensorMapEncodeTiled; this one supports CUDA " +
+                       driver.version_text() + " and lacks it",
+                   "update NVIDIA's driver, or compile for 'sm_90'");
   return std::unique_ptr<Executable>(new CudaExecutable(driver, std::move(artifact), ordinal));
 }
 

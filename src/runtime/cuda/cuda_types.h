@@ -72,6 +72,28 @@ enum CuJitOption : int32_t {
   kJitLogVerbose = 12
 };
 
+// CUtensorMap: how the copy engine sees a tensor; a parameter of kernels.
+struct alignas(64) CuTensorMap {
+  uint64_t opaque[16];
+};
+
+enum CuTensorMapType : int32_t {
+  kTensorU8 = 0,
+  kTensorU16 = 1,
+  kTensorU32 = 2,
+  kTensorI32 = 3,
+  kTensorU64 = 4,
+  kTensorI64 = 5,
+  kTensorF16 = 6,
+  kTensorF32 = 7,
+  kTensorF64 = 8,
+  kTensorBf16 = 9
+};
+enum CuTensorMapInterleave : int32_t { kInterleaveNone = 0 };
+enum CuTensorMapSwizzle : int32_t { kSwizzleNone = 0, kSwizzle32 = 1, kSwizzle64 = 2, kSwizzle128 = 3 };
+enum CuTensorMapPromotion : int32_t { kPromotion128 = 2 };
+enum CuTensorMapFill : int32_t { kFillZeros = 0 };
+
 // Marks of cuLaunchKernel's `extra` list: the parameters as one buffer.
 inline void* const kLaunchParamEnd = nullptr;
 inline void* const kLaunchParamBuffer = reinterpret_cast<void*>(uintptr_t{1});

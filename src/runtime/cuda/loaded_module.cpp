@@ -1,14 +1,16 @@
 #include "runtime/cuda/loaded_module.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstring>
+
+#include "runtime/cuda/tensor_maps.h"
 
 namespace tilegen::runtime::cuda {
 namespace {
 
 constexpr size_t kLogBytes = size_t{1} << 16;
 constexpr int64_t kSharedWithoutAsking = 48 << 10;
-constexpr size_t kMaxParameterBytes = 4096;
 
 std::string text_of(const std::vector<char>& log) {
   std::string text(log.data(), strnlen(log.data(), log.size()));
@@ -70,7 +72,19 @@ Checked LoadedModule::find(const thread::ThreadProgram& kernel) {
                          "asking for " + std::to_string(kernel.arena_bytes) + " bytes of shared memory",
                          kernel.name);
   }
+  if (kernel.launched_var.valid())
+    if (Checked ok = count_resident(kernel, f); !ok) return ok;
   functions_.push_back(f);
+  return Unit{};
+}
+
+Checked LoadedModule::count_resident(const thread::ThreadProgram& kernel, LoadedFunction& f) const {
+  int blocks = 0;
+  const CuResult result = driver_.api().occupancy(&blocks, f.function, static_cast<int>(kernel.threads),
+                                                  static_cast<size_t>(kernel.arena_bytes));
+  if (result != kCuSuccess)
+    return call_failed(driver_, &state_, result, "asking for the occupancy of '" + kernel.name + "'", kernel.name);
+  f.resident_blocks = std::clamp<int64_t>(int64_t{blocks} * state_.device->multiprocessors, 1, thread::kMostResidentBlocks);
   return Unit{};
 }
 
@@ -89,10 +103,11 @@ Checked LoadedModule::allow(const thread::ThreadProgram& kernel, const LoadedFun
                      std::to_string(f.registers) + " registers each " + device.text() + " can run " +
                      std::to_string(f.max_threads),
                  "use fewer threads or smaller tiles");
-  if (kernel.params.size() * sizeof(uint64_t) > kMaxParameterBytes)
+  if (const size_t bytes = parameter_bytes(kernel); bytes > kMaxParameterBytes)
     return Error(DiagCode::launch_limit, kernel.name,
-                 std::to_string(kernel.params.size()) + " parameters are more than the " +
-                     std::to_string(kMaxParameterBytes / sizeof(uint64_t)) + " that a launch can pass",
+                 std::to_string(kernel.params.size()) + " parameters" +
+                     (kernel.tensor_maps.empty() ? "" : " and " + std::to_string(kernel.tensor_maps.size()) + " tensor maps") +
+                     " are more than the " + std::to_string(kMaxParameterBytes) + " bytes that a launch can pass",
                  "split the program");
   return Unit{};
 }

@@ -159,8 +159,12 @@ sim::ElementPlaces element_places(const driver::Artifact& artifact, size_t kerne
   }
   sim::ElementPlaces places;
   places.memories.resize(form.memories.size());
+  // Fragments number the threads of the role that holds them, the simulator those of the block.
+  const bool roles = std::any_of(form.stmts.begin(), form.stmts.end(), [](const thread::Stmt& s) {
+    return std::holds_alternative<thread::Roles>(s.node);
+  });
   for (size_t m = 0; m < form.memories.size(); ++m) {
-    if (form.memories[m].space == thread::Space::global) continue;
+    if (form.memories[m].space == thread::Space::global || (roles && form.memories[m].in_registers)) continue;
     if (const auto* value = plan::find_value(artifact.schedule.kernels[kernel], form.memories[m].name))
       places.memories[m] = tile_places(*value, form.memories[m]);
   }

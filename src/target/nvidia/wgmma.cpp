@@ -45,6 +45,13 @@ std::vector<int> multiples_of_8() {
   return widths;
 }
 
+// 8-bit integers: 8, 16, 24, then multiples of 16.
+std::vector<int> integer_widths() {
+  std::vector<int> widths = {8, 16, 24};
+  for (int n = 32; n <= 256; n += 16) widths.push_back(n);
+  return widths;
+}
+
 }  // namespace
 
 Fragment warpgroup_accumulator(int n) {
@@ -79,11 +86,22 @@ namespace nvidia {
 
 // The tensor pipe takes 64 x 8 x 16 products of 16-bit numbers in 4 cycles, of 8-bit ones twice as many.
 std::vector<WarpgroupAtom> warpgroup_atoms() {
-  const std::vector<int> all = multiples_of_8();
-  return {
-      {"wgmma.k16.f32.f16.f16", 16, DType::f16, DType::f16, DType::f32, all, true, 4, meaning::dot_f32},
-      {"wgmma.k16.f32.bf16.bf16", 16, DType::bf16, DType::bf16, DType::f32, all, true, 4, meaning::dot_f32},
+  constexpr int kCycles = 4;
+  const std::vector<int> all = multiples_of_8(), integers = integer_widths();
+  std::vector<WarpgroupAtom> atoms = {
+      {"wgmma.k16.f32.f16.f16", 16, DType::f16, DType::f16, DType::f32, all, true, kCycles, meaning::dot_f32},
+      {"wgmma.k16.f32.bf16.bf16", 16, DType::bf16, DType::bf16, DType::f32, all, true, kCycles, meaning::dot_f32},
   };
+  for (DType a : {DType::e4m3, DType::e5m2})
+    for (DType b : {DType::e4m3, DType::e5m2})
+      atoms.push_back({std::string("wgmma.k32.f32.") + ir::dtype_name(a) + "." + ir::dtype_name(b), 32, a, b, DType::f32,
+                       all, false, kCycles, meaning::dot_f32});
+  const auto sign = [](DType t) { return t == DType::i8 ? "s8" : "u8"; };
+  for (DType a : {DType::i8, DType::u8})
+    for (DType b : {DType::i8, DType::u8})
+      atoms.push_back({std::string("wgmma.k32.s32.") + sign(a) + "." + sign(b), 32, a, b, DType::i32, integers, false,
+                       kCycles, meaning::dot_i32});
+  return atoms;
 }
 
 }  // namespace nvidia

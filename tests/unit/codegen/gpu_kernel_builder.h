@@ -40,9 +40,16 @@ struct GpuBuilder : KernelBuilder {
   }
 };
 
-inline target::Target gpu(int sm) { return *target::find_target("sm_" + std::to_string(sm)); }
+// An architecture by its number or its name.
+struct Architecture {
+  std::string name;
+  Architecture(int sm) : name("sm_" + std::to_string(sm)) {}
+  Architecture(const char* text) : name(text) {}
+};
 
-inline PtxResult compile_gpu(const std::vector<thread::ThreadProgram>& all, int sm = 80,
+inline target::Target gpu(const Architecture& sm) { return *target::find_target(sm.name); }
+
+inline PtxResult compile_gpu(const std::vector<thread::ThreadProgram>& all, const Architecture& sm = 80,
                              bool keep_ir = false) {
   GpuCodegenOptions options;
   options.keep_ir = keep_ir;
@@ -55,7 +62,7 @@ inline PtxResult compile_gpu(const std::vector<thread::ThreadProgram>& all, int 
   ADD_FAILURE() << r.error().to_text();
   return {};
 }
-inline PtxResult compile_gpu(const thread::ThreadProgram& p, int sm = 80, bool keep_ir = false) {
+inline PtxResult compile_gpu(const thread::ThreadProgram& p, const Architecture& sm = 80, bool keep_ir = false) {
   return compile_gpu(std::vector{p}, sm, keep_ir);
 }
 
@@ -77,7 +84,7 @@ struct Assembled {
   int registers = 0;
 };
 
-inline Assembled assemble(const std::string& ptx, int sm) {
+inline Assembled assemble(const std::string& ptx, const Architecture& sm) {
   Assembled a;
   if (std::system("command -v ptxas > /dev/null 2>&1") != 0) return a;
   a.ran = true;
@@ -85,7 +92,7 @@ inline Assembled assemble(const std::string& ptx, int sm) {
   if (!mkdtemp(folder)) return a;
   const std::string base = std::string(folder) + "/k";
   std::ofstream(base + ".ptx") << ptx;
-  a.ok = std::system(("ptxas -v -arch=sm_" + std::to_string(sm) + " " + base + ".ptx -o " + base +
+  a.ok = std::system(("ptxas -v -arch=" + sm.name + " " + base + ".ptx -o " + base +
                       ".cubin > " + base + ".log 2>&1")
                          .c_str()) == 0;
   std::stringstream log;
@@ -100,9 +107,9 @@ inline Assembled assemble(const std::string& ptx, int sm) {
 
 // Assembles all kernels, each without spills, local memory or findings; false where there is no ptxas.
 inline bool expect_assembles(const std::vector<thread::ThreadProgram>& all,
-                             std::initializer_list<int> versions = {80, 89, 90}) {
+                             std::initializer_list<Architecture> versions = {80, 89, 90}) {
   const std::string clean = "0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads";
-  for (int sm : versions) {
+  for (const Architecture& sm : versions) {
     PtxResult r = compile_gpu(all, sm);
     Assembled a = assemble(r.ptx, sm);
     if (!a.ran) return false;

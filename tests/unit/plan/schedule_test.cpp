@@ -28,10 +28,14 @@ Schedule full_schedule() {
   k.kernel = "gemm";
   k.threads = 128;
   k.raster = RasterPlan{"grouped", 8, "neighbouring blocks share B"};
+  k.roles = RolePlan{128, 40, 232, "one thread issues the copies"};
+  k.persistence = PersistencePlan{true, "one block fills a multiprocessor"};
+  k.channels = {{"gemm/ko", "gemm/ko", {"gemm:As", "gemm:Bs"}, 4}, {"gemm/ko@1", "gemm/ko", {"gemm:Vs"}, 1}};
   k.ops = {
-      {"gemm/ko/copy#0", Engine::async_copy, "cp_async_16", 1, 1, std::nullopt, 8, false, "16 bytes per thread", {}},
-      {"gemm/ko/gemm#0", Engine::mma, "mma_m16n8k16_f16", 2, 2, std::nullopt, 1, false, "fewest shared loads", {}},
-      {"gemm/i.j/store#0", Engine::loop, "", 1, 1, acc, 4, true, "rows are contiguous", {"gemm:acc@1"}},
+      {"gemm/ko/copy#0", Engine::async_copy, "cp_async_16", 1, 1, std::nullopt, 8, false, 0, "16 bytes per thread", {}},
+      {"gemm/ko/gemm#0", Engine::mma, "mma_m16n8k16_f16", 2, 2, std::nullopt, 1, false, 0, "fewest shared loads", {}},
+      {"gemm/i.j/store#0", Engine::loop, "", 1, 1, acc, 4, true, 0, "rows are contiguous", {"gemm:acc@1"}},
+      {"gemm/copy#0", Engine::tensor_copy, "", 1, 1, std::nullopt, 1, false, 128, "staged", {}},
   };
   k.values = {
       {"gemm:As", std::nullopt, swizzled(), 3, Origin::strict, "free of bank conflicts"},
@@ -72,7 +76,7 @@ TEST(ScheduleJson, RoundTripsEveryField) {
 
 TEST(ScheduleJson, RoundTripsEveryEnumerator) {
   for (Engine e : {Engine::loop, Engine::vector_copy, Engine::async_copy, Engine::mma, Engine::micro_kernel,
-                   Engine::lane_reduce})
+                   Engine::lane_reduce, Engine::tensor_copy, Engine::warpgroup_mma})
     for (Origin o : {Origin::strict, Origin::common, Origin::free, Origin::given}) {
       Schedule s;
       s.kernels.resize(1);
@@ -134,7 +138,7 @@ TEST(ScheduleJson, RefusalsNamePathExpectedGotAndWayOut) {
       {in_op(R"("vector": 4)"),
        "$.kernels[0].ops[0].engine: expected the key \"engine\", got an object without it (add the key)"},
       {in_op(R"("engine": "mmma")"), "$.kernels[0].ops[0].engine: expected one of loop, vector_copy, async_copy, mma, "
-                                     "micro_kernel, lane_reduce, got \"mmma\" (did you mean 'mma'?)"},
+                                     "micro_kernel, lane_reduce, tensor_copy, warpgroup_mma, got \"mmma\" (did you mean 'mma'?)"},
       {in_op(R"("engine": "mma", "vector": 18446744073709551616)"),
        "$.kernels[0].ops[0].vector: expected an integer, got 18446744073709551616 (an integer between 1 and 1024)"},
       {in_op(R"("engine": "mma", "streaming": 1)"), "$.kernels[0].ops[0].streaming: expected a boolean, got 1 (true or false)"},
@@ -161,6 +165,18 @@ TEST(ScheduleJson, RefusalsNamePathExpectedGotAndWayOut) {
       {in_kernel(R"("conversions": [{"value": "v", "producer": "a", "consumer": "b", "kind": "none", "from": )" +
                  good_fragment + "}]"),
        "$.kernels[0].conversions[0].to: expected the key \"to\", got an object without it (add the key)"},
+      {in_op(R"("engine": "tensor_copy", "pass_columns": -8)"),
+       "$.kernels[0].ops[0].pass_columns: expected an integer between 0 and 2147483648, got -8 (choose a value in that range)"},
+      {in_kernel(R"("roles": {"producer_registers": 40})"),
+       "$.kernels[0].roles.producer_threads: expected the key \"producer_threads\", got an object without it (add the key)"},
+      {in_kernel(R"("roles": {"producer_threads": 128, "consumer_registers": 257})"),
+       "$.kernels[0].roles.consumer_registers: expected an integer between 0 and 256, got 257 (choose a value in that range)"},
+      {in_kernel(R"("persistence": {"persistent": 1})"),
+       "$.kernels[0].persistence.persistent: expected a boolean, got 1 (true or false)"},
+      {in_kernel(R"("channels": [{"name": "c", "loop": "k/ko"}])"),
+       "$.kernels[0].channels[0].values: expected the key \"values\", got an object without it (add the key)"},
+      {in_kernel(R"("channels": [{"name": "c", "loop": "k/ko", "values": ["k:A", "k:A"]}])"),
+       "$.kernels[0].channels[0].values[1]: \"k:A\" is listed twice (merge the two entries)"},
       {in_kernel(R"("memory": [{"value": "v", "offset": 1.5, "bytes": 1}])"),
        "$.kernels[0].memory[0].offset: expected an integer, got 1.5 (an integer between 0 and 9223372036854775807)"},
       {in_kernel(R"("notes": [{"path": "p"}])"),
@@ -233,12 +249,16 @@ TEST(ScheduleText, ReadsWell) {
   EXPECT_EQ(schedule_to_text(full_schedule()), R"(schedule for sm_80, program 0123456789abcdef0123456789abcdef
 
 kernel gemm  128 threads, raster grouped by 8 -- neighbouring blocks share B
+  block
+    producer    128 threads  registers 40, computing 232  -- one thread issues the copies
+    persistent  yes                                       -- one block fills a multiprocessor
   ops
-    gemm/ko/copy#0    async_copy  cp_async_16, vector 8                           -- 16 bytes per thread
-    gemm/ko/gemm#0    mma         mma_m16n8k16_f16, warps 2x2                     -- fewest shared loads
-    gemm/i.j/store#0  loop        vector 4, streaming, gemm:acc@1 through memory  -- rows are contiguous
+    gemm/ko/copy#0    async_copy   cp_async_16, vector 8                           -- 16 bytes per thread
+    gemm/ko/gemm#0    mma          mma_m16n8k16_f16, warps 2x2                     -- fewest shared loads
+    gemm/i.j/store#0  loop         vector 4, streaming, gemm:acc@1 through memory  -- rows are contiguous
       64x64 over 128 threads, 32 registers each
       threads 128 : (64,64) -> [0: d0/1%8*16 + d1/4%16*1; 1: d0/8%8*4 + d1/1%4*1]
+    gemm/copy#0       tensor_copy  passes of 128 columns                           -- staged
   values
     gemm:As     strict  3 slots  memory 128x32 row-major swizzle(2,4,3)                         -- free of bank conflicts
     gemm:Bs     free    2 slots  memory 128x32 row-major, rows padded by 8                      -- padding costs 2 KiB
@@ -249,6 +269,9 @@ kernel gemm  128 threads, raster grouped by 8 -- neighbouring blocks share B
   loops
     gemm/ko  3 stages  -- default 3 stages
       0: gemm/ko/copy#0  2: gemm/ko/gemm#0
+  channels
+    gemm/ko    in gemm/ko  4 slots  gemm:As  gemm:Bs
+    gemm/ko@1  in gemm/ko           gemm:Vs
   conversions
     gemm:acc  shared_bounce  gemm/ko/gemm#0 -> gemm/i.j/store#0  420 cycles  -- the two ops hold the value on different warps
       from threads 128 : (64,64) -> [0: d0/1%8*16 + d1/4%16*1; 1: d0/8%8*4 + d1/1%4*1]

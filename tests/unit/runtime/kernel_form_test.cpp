@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <random>
 
 namespace tilegen::runtime {
@@ -82,6 +83,34 @@ TEST(KernelForm, TheFirstThatFits) {
   EXPECT_EQ(chosen(32, 10), 1);
   EXPECT_EQ(forms[0].guards_text(), "m % 16 == 0, n % 3 == 0");
   EXPECT_EQ(forms[1].guards_text(), "");
+}
+
+// A tensor map's numbers, and the tensors that no map describes.
+TEST(KernelForm, ShapesOfTensorMaps) {
+  thread::ThreadProgram p = with_grid(
+      [](ir::ExprPool& e, ir::ExprId, ir::ExprId, ir::ExprId) { return std::vector<ir::ExprId>{e.const_int(1)}; });
+  thread::Memory tensor;
+  tensor.name = "A", tensor.param = 3;
+  p.params.push_back({thread::Param::Kind::tensor, "A", ir::DType::f32, {}, p.add_memory(tensor)});
+  const ir::ExprId m = p.exprs.var(p.params[0].var), n = p.exprs.var(p.params[1].var);
+  p.tensor_maps.push_back({"A_map", ir::ObjectId(0), {n, m, n}, {p.exprs.mul(n, 4), p.exprs.mul(m, n)}, {8, 8, 1}, 32});
+  const KernelForm form(p);
+  TensorShape shape;
+  const uint64_t good[] = {64, 12, 0, 4096};
+  ASSERT_TRUE(form.shapes(good, {&shape, 1}));
+  EXPECT_TRUE(form.fits(good));
+  EXPECT_EQ(shape.address, 4096u);
+  EXPECT_EQ(shape.rank, 3u);
+  EXPECT_EQ(shape.extents[1], 64u);
+  EXPECT_EQ(shape.strides[0], 48u);
+  EXPECT_EQ(shape.strides[1], 768u);
+  const uint64_t most = uint64_t{1} << 32;
+  EXPECT_TRUE(form.fits(std::array<uint64_t, 4>{most, 4, 0, 4096}));
+  for (const auto& bad : {std::array<uint64_t, 4>{64, 12, 0, 4104}, {64, 13, 0, 4096}, {64, 0, 0, 4096}, {0, 12, 0, 4096},
+                          {most + 4, 4, 0, 4096}, {most, 256, 0, 4096}, {most << 20, most, 0, 4096}})
+    EXPECT_FALSE(form.fits(bad)) << bad[0] << " " << bad[1] << " " << bad[3];
+  EXPECT_NE(form.id(), KernelForm(p).id());
+  EXPECT_EQ(form.guards_text(), "A with addresses and strides % 16 == 0 and extents from 1 to 2^32, as tensor maps need");
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
-// Plans as text: every program of tests/files/plan and the sample programs, for a GPU and for a host of each
-// vector width. The expected text stands beside the program as NAME.<target>.plan; TILEGEN_BLESS=1 writes it
-// anew.
+// Plans as text: every program of tests/files/plan, for GPUs and for a host of each vector width; those of
+// tests/files/plan/hopper for that generation. The expected text stands beside the program as NAME.<target>.plan;
+// TILEGEN_BLESS=1 writes it anew.
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
@@ -10,9 +10,9 @@
 namespace tilegen::schedule {
 namespace {
 
-std::vector<std::filesystem::path> programs() {
+std::vector<std::filesystem::path> programs(const char* folder) {
   std::vector<std::filesystem::path> list;
-  for (const auto& entry : std::filesystem::directory_iterator(source_path("tests/files/plan")))
+  for (const auto& entry : std::filesystem::directory_iterator(source_path(folder)))
     if (entry.path().extension() == ".tl") list.push_back(entry.path());
   std::sort(list.begin(), list.end());
   return list;
@@ -43,8 +43,12 @@ std::string test_name(const ::testing::TestParamInfo<PlanFile::ParamType>& info)
 }
 
 INSTANTIATE_TEST_SUITE_P(All, PlanFile,
-                         ::testing::Combine(::testing::ValuesIn(programs()),
-                                            ::testing::Values("sm_80", "x86-64-v3", "x86-64-v4")),
+                         ::testing::Combine(::testing::ValuesIn(programs("tests/files/plan")),
+                                            ::testing::Values("sm_80", "sm_90a", "x86-64-v3", "x86-64-v4")),
+                         test_name);
+INSTANTIATE_TEST_SUITE_P(Hopper, PlanFile,
+                         ::testing::Combine(::testing::ValuesIn(programs("tests/files/plan/hopper")),
+                                            ::testing::Values("sm_90a")),
                          test_name);
 
 }  // namespace

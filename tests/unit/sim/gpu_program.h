@@ -193,6 +193,11 @@ inline void for_each_schedule(const std::function<void(const SimOptions&)>& body
     }
 }
 
+inline std::string order_name(const SimOptions& o) {
+  const char* orders[] = {"round robin", "reversed", "random"};
+  return std::string(orders[static_cast<size_t>(o.order)]) + (o.async_latest ? ", latest" : ", earliest");
+}
+
 inline float f16_value(uint16_t bits) { return static_cast<float>(ir::float_from_bits(DType::f16, bits)); }
 inline uint16_t f16_bits(double v) { return static_cast<uint16_t>(ir::float_to_bits(DType::f16, v)); }
 

@@ -1,5 +1,4 @@
 // compile_ptx: emit, verify, optimise, generate. One context per compile; a fatal error of LLVM abandons it.
-#include <charconv>
 #include <set>
 
 #include <llvm/IR/OptBisect.h>
@@ -18,18 +17,16 @@ using Kernels = std::span<const thread::ThreadProgram>;
 
 // Least PTX version that serves an architecture; instructions may ask for more (matrix_rows.h).
 struct Architecture {
+  std::string_view name;
   int sm, ptx;
   int fp8_ptx = 0;  // least that has conversions of 8-bit floats
 };
-constexpr Architecture kArchitectures[] = {{80, 70}, {86, 71}, {87, 74}, {89, 78, 81}, {90, 78, 78}};
+constexpr Architecture kArchitectures[] = {{"sm_80", 80, 70},     {"sm_86", 86, 71},     {"sm_87", 87, 74},
+                                           {"sm_89", 89, 78, 81}, {"sm_90", 90, 78, 78}, {"sm_90a", 90, 80, 80}};
 
 const Architecture* find_architecture(const target::Target& target) {
-  std::string_view name = target.cpu;
-  if (!name.starts_with("sm_")) return nullptr;
-  int sm = 0;
-  std::from_chars(name.data() + 3, name.data() + name.size(), sm);
   for (const Architecture& a : kArchitectures)
-    if (a.sm == sm && name == "sm_" + std::to_string(sm)) return &a;
+    if (a.name == target.cpu) return &a;
   return nullptr;
 }
 
@@ -69,8 +66,8 @@ struct Compile {
   MachineCodeEmitter assembly;
 };
 
-std::optional<Error> emit_module(Compile& c, Kernels kernels, const Architecture& architecture,
-                                 const GpuCodegenOptions& options) {
+std::optional<Error> emit_module(Compile& c, Kernels kernels, const target::Target& target,
+                                 const Architecture& architecture, const GpuCodegenOptions& options) {
   c.module = std::make_unique<llvm::Module>("tilegen", c.context);
   c.module->setTargetTriple(c.machine->getTargetTriple().str());
   c.module->setDataLayout(c.machine->createDataLayout());
@@ -82,7 +79,7 @@ std::optional<Error> emit_module(Compile& c, Kernels kernels, const Architecture
     std::string symbol = options.symbols.empty() ? kernels[i].name : options.symbols[i];
     if (!symbols.insert(symbol).second) return backend_error(symbol, "two kernels of one symbol");
     IndexFacts facts(kernels[i]);
-    GpuEmitter emitter(*c.module, kernels[i], facts, features, architecture.sm, symbol);
+    GpuEmitter emitter(*c.module, kernels[i], facts, features, target, architecture.sm, symbol);
     if (auto why = emitter.emit()) {
       const std::string& origin = emitter.refused_origin();
       return backend_error(origin.empty() ? kernels[i].name : origin, *why);
@@ -91,12 +88,12 @@ std::optional<Error> emit_module(Compile& c, Kernels kernels, const Architecture
   return options.verify ? invalid_module(*c.module, kernels) : std::nullopt;
 }
 
-std::optional<Error> generate(Compile& c, Kernels kernels, const Architecture& architecture,
-                              const GpuCodegenOptions& options, PtxResult& result) {
+std::optional<Error> generate(Compile& c, Kernels kernels, const target::Target& target,
+                              const Architecture& architecture, const GpuCodegenOptions& options, PtxResult& result) {
   Clock clock;
   collect_diagnostics(c.context, c.errors);
   c.context.setOptPassGate(c.passes);
-  if (auto error = emit_module(c, kernels, architecture, options)) return error;
+  if (auto error = emit_module(c, kernels, target, architecture, options)) return error;
   result.emit_ms = clock.lap();
   if (options.keep_ir) result.llvm_ir = module_text(*c.module);
   clock.lap();
@@ -127,7 +124,7 @@ Expected<PtxResult> compile_ptx(Kernels kernels, const target::Target& target,
   auto compile = std::make_unique<Compile>();
   compile->machine = std::move(*machine);
   auto failure = run_compile(std::move(compile), kernels, [&](Compile& c) {
-    return generate(c, kernels, *architecture, options, result);
+    return generate(c, kernels, target, *architecture, options, result);
   });
   if (failure) return *failure;
   return result;

@@ -64,6 +64,17 @@ llvm::CallInst* GpuEmitter::assembly(llvm::Type* result, const llvm::Twine& text
   return call;
 }
 
+llvm::CallInst* GpuEmitter::effect(llvm::Type* result, const llvm::Twine& text, const llvm::Twine& constraints,
+                                   llvm::ArrayRef<Value*> operands) {
+  std::vector<llvm::Type*> types;
+  for (Value* v : operands) types.push_back(v->getType());
+  auto* type = llvm::FunctionType::get(result, types, false);
+  auto* code = llvm::InlineAsm::get(type, text.str(), constraints.str(), /*hasSideEffects=*/true);
+  llvm::CallInst* call = b_.CreateCall(type, code, operands);
+  call->addFnAttr(llvm::Attribute::NoUnwind);
+  return convergent(call);
+}
+
 // At most 16 bytes, as words or one smaller register.
 GpuEmitter::Values GpuEmitter::load_words(const Place& at, const Memory& m, int64_t bytes, Value* condition) {
   const Shape s = shape_of(bytes, m.type);
@@ -226,7 +237,9 @@ GpuEmitter::Emitted GpuEmitter::emit_load(ExprId e) {
   return {v, std::max({statement_level_, emit_expr(index).level, c.level})};
 }
 
-void GpuEmitter::emit_store(const thread::Store& s) {
+void GpuEmitter::emit_node(const thread::Store& s) { lane_var_.valid() ? emit_vector_store(s) : emit_plain_store(s); }
+
+void GpuEmitter::emit_plain_store(const thread::Store& s) {
   Condition c = condition(s.predicate);
   if (c.never) return;
   store_element(s, s.index, held_value(s.value), c);

@@ -132,18 +132,22 @@ GpuEmitter::Summand GpuEmitter::sum_level(const std::vector<Summand>& parts) {
   return sum;
 }
 
+// Offsets are small; what they are summed from may wrap on the way.
+GpuEmitter::Place GpuEmitter::shared_place(const Affine& index, int64_t scale, int64_t first) {
+  std::vector<Summand> parts = summands(index, scale);
+  Place at{shared_, first + llvm::cast<llvm::ConstantInt>(parts.back().value)->getSExtValue()};
+  parts.pop_back();
+  if (Value* sum = sum_narrow(parts)) at.pointer = b_.CreateGEP(b_.getInt8Ty(), shared_, sum);
+  return at;
+}
+
 GpuEmitter::Place GpuEmitter::place(MemoryId memory, const Affine& index) {
   const thread::Memory& m = program_.memory(memory);
+  if (m.space == Space::shared) return shared_place(index, ir::dtype_bytes(m.type), m.arena_offset);
   std::vector<Summand> parts = summands(index, ir::dtype_bytes(m.type));
   Place at;
   at.offset = llvm::cast<llvm::ConstantInt>(parts.back().value)->getSExtValue();
   parts.pop_back();
-  if (m.space == Space::shared) {  // offsets are small; what they are summed from may wrap on the way
-    at.pointer = shared_;
-    at.offset += m.arena_offset;
-    if (Value* sum = sum_narrow(parts)) at.pointer = b_.CreateGEP(b_.getInt8Ty(), shared_, sum);
-    return at;
-  }
   at.pointer = bases_[memory.value];
   Interval whole = range_of_sum(parts);
   if (whole.within(kI32)) {

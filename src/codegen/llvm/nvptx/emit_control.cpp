@@ -1,6 +1,4 @@
 // Statements that decide what runs: loops and branches, with the register memories they change.
-#include <llvm/IR/IntrinsicsNVPTX.h>
-
 #include <bit>
 
 #include "codegen/llvm/nvptx/gpu_emitter.h"
@@ -14,31 +12,8 @@ using namespace thread;
 void GpuEmitter::emit_statement(const Stmt& s) {
   wide_loads_.clear();
   const bool fine = !refused();
-  if (auto* store = std::get_if<Store>(&s.node))
-    lane_var_.valid() ? emit_vector_store(*store) : emit_store(*store);
-  else if (auto* barrier = std::get_if<Barrier>(&s.node))
-    emit_barrier(*barrier);
-  else if (auto* copy = std::get_if<AsyncCopy>(&s.node))
-    emit_async_copy(*copy);
-  else if (std::holds_alternative<AsyncCommit>(s.node))
-    b_.CreateIntrinsic(llvm::Intrinsic::nvvm_cp_async_commit_group, {}, {});
-  else if (auto* wait = std::get_if<AsyncWait>(&s.node))
-    b_.CreateIntrinsic(llvm::Intrinsic::nvvm_cp_async_wait_group, {},
-                       {b_.getInt32(static_cast<uint32_t>(wait->pending))});
-  else if (auto* shuffle = std::get_if<Shuffle>(&s.node))
-    emit_shuffle(*shuffle);
-  else if (auto* load = std::get_if<LoadMatrix>(&s.node))
-    emit_load_matrix(*load);
-  else if (auto* matrix = std::get_if<StoreMatrix>(&s.node))
-    emit_store_matrix(*matrix);
-  else if (auto* mma = std::get_if<WarpMma>(&s.node))
-    emit_mma(*mma);
-  else if (std::holds_alternative<HostMma>(s.node))
-    refuse("a matrix atom of the host has no GPU code");
-  else if (std::holds_alternative<LaneReduce>(s.node))
-    refuse("a reduction over SIMD lanes has no GPU code");
-  else
-    refuse("a prefetch has no GPU code");
+  statement_ = static_cast<size_t>(&s - program_.stmts.data());
+  if (!folding_[statement_].contained) std::visit([&](const auto& node) { emit_node(node); }, s.node);
   if (fine && refused()) refused_origin_ = s.origin;
 }
 
@@ -116,6 +91,7 @@ void GpuEmitter::emit_serial_loop(const Loop& loop) {
   loops_.push_back({loop.var, l, {}});
   open_scope(true);
   bind(loop.var, l.index);
+  if (program_.launched_var.valid()) emit_early_divisions(loop.body);
   emit_body(loop.body);
   close_scope();
   const RegisterFile::Values after = registers_.values(changed);
@@ -133,8 +109,12 @@ void GpuEmitter::emit_branch(const Branch& branch) {
   in_statement([&] { condition = value(branch.condition); });
   if (auto* known = llvm::dyn_cast<llvm::ConstantInt>(condition))
     return emit_body(known->isOne() ? branch.then_body : branch.else_body);
-  RegisterFile::Memories changed = registers_.written(branch.then_body);
-  changed.merge(registers_.written(branch.else_body));
+  emit_sides(condition, branch.then_body, branch.else_body);
+}
+
+void GpuEmitter::emit_sides(Value* condition, const Block& then_body, const Block& else_body) {
+  RegisterFile::Memories changed = registers_.written(then_body);
+  changed.merge(registers_.written(else_body));
   const RegisterFile::Values before = registers_.values(changed);
   const RegisterFile::State outside = registers_.state();
   llvm::BasicBlock* origin = b_.GetInsertBlock();
@@ -158,8 +138,8 @@ void GpuEmitter::emit_branch(const Branch& branch) {
     b_.CreateBr(next);
     return side;
   };
-  Side yes = emit_side(branch.then_body, "then");
-  Side no = emit_side(branch.else_body, "else");
+  Side yes = emit_side(then_body, "then");
+  Side no = emit_side(else_body, "else");
   next->insertInto(function_);
   b_.SetInsertPoint(origin);
   b_.CreateCondBr(condition, yes.entry, no.entry);

@@ -15,6 +15,7 @@ namespace {
 
 constexpr unsigned kGlobal = 1, kShared = 3;           // address spaces
 constexpr uint64_t kSharedAlignment = 1024;            // whole repeats of any swizzle
+constexpr uint64_t kMapBytes = 128, kMapAlignment = 64;  // of a tensor map
 constexpr const char* kSharedName = "$shared_memory";  // no kernel is called that
 
 llvm::Align alignment_of(const Memory& m) {
@@ -25,9 +26,11 @@ llvm::Align alignment_of(const Memory& m) {
 }  // namespace
 
 GpuEmitter::GpuEmitter(llvm::Module& module, const thread::ThreadProgram& program, IndexFacts& facts,
-                       const MachineFeatures& features, int sm, std::string symbol)
+                       const MachineFeatures& features, const target::Target& target, int sm,
+                       std::string symbol)
     : ProgramEmitter(module, program, facts.pool(), features, std::move(symbol)),
       facts_(facts),
+      target_(target),
       sm_(sm),
       packing_(b_),
       registers_(program, b_, packing_) {}
@@ -36,36 +39,61 @@ std::optional<std::string> GpuEmitter::emit() {
   for (const Memory& m : program_.memories)
     if (m.space == Space::local && !m.in_registers)
       return "local memory '" + m.name + "' is not in registers, which a GPU kernel needs";
+  if (!target_.tensor_copy && !(program_.barriers.empty() && program_.tensor_maps.empty()))
+    return "transaction barriers and tensor copies need a target with a copy engine, as sm_90a is";
+  find_foldings();
   create_function();
   open_scope(true);
   bind_params();
   bind_launch_vars();
-  if (!refused()) emit_early_divisions();
+  if (!refused()) initialise_block();
+  if (!refused()) emit_early_divisions(program_.body);
   emit_body(program_.body);
   b_.CreateRetVoid();
   close_scope();
   return refusal();
 }
 
+// The slots, then the tensor maps by value.
 void GpuEmitter::create_function() {
   std::vector<llvm::Type*> types;
   for (const thread::Param& p : program_.params)
     types.push_back(p.kind == thread::Param::Kind::tensor ? static_cast<llvm::Type*>(b_.getPtrTy(kGlobal))
                                                           : b_.getInt64Ty());
+  types.insert(types.end(), program_.tensor_maps.size(), b_.getPtrTy());
   auto* type = llvm::FunctionType::get(b_.getVoidTy(), types, false);
   function_ = llvm::Function::Create(type, llvm::GlobalValue::ExternalLinkage, symbol_, module_);
   function_->addFnAttr(llvm::Attribute::NoUnwind);
   function_->addFnAttr("no-builtins");
-  llvm::NamedMDNode* annotations = module_.getOrInsertNamedMetadata("nvvm.annotations");
-  auto annotate = [&](const char* name, int64_t value) {
-    annotations->addOperand(llvm::MDNode::get(
-        context_, {llvm::ConstantAsMetadata::get(function_), llvm::MDString::get(context_, name),
-                   llvm::ConstantAsMetadata::get(b_.getInt32(static_cast<uint32_t>(value)))}));
-  };
-  annotate("kernel", 1);
-  annotate("maxntidx", program_.threads);
-  annotate("minctasm", std::max<int64_t>(program_.min_blocks, 1));
+  for (size_t i = 0; i < program_.tensor_maps.size(); ++i) {
+    llvm::Argument* map = function_->getArg(static_cast<unsigned>(program_.params.size() + i));
+    map->setName(program_.tensor_maps[i].name);
+    map->addAttr(llvm::Attribute::getWithByValType(context_, llvm::ArrayType::get(b_.getInt8Ty(), kMapBytes)));
+    map->addAttr(llvm::Attribute::getWithAlignment(context_, llvm::Align(kMapAlignment)));
+    maps_.push_back(map);
+  }
+  annotate_function();
   b_.SetInsertPoint(llvm::BasicBlock::Create(context_, "entry", function_));
+  declare_shared();
+}
+
+void GpuEmitter::annotate_function() {
+  llvm::NamedMDNode* annotations = module_.getOrInsertNamedMetadata("nvvm.annotations");
+  auto number = [&](int64_t v) { return llvm::ConstantAsMetadata::get(b_.getInt32(static_cast<uint32_t>(v))); };
+  auto annotate = [&](const char* name, llvm::Metadata* value) {
+    annotations->addOperand(llvm::MDNode::get(
+        context_, {llvm::ConstantAsMetadata::get(function_), llvm::MDString::get(context_, name), value}));
+  };
+  annotate("kernel", number(1));
+  annotate("maxntidx", number(program_.threads));
+  annotate("minctasm", number(std::max<int64_t>(program_.min_blocks, 1)));
+  std::vector<llvm::Metadata*> in_place;  // parameters that stay where the launch put them, counted from 1
+  for (size_t i = 0; i < maps_.size(); ++i)
+    in_place.push_back(number(static_cast<int64_t>(program_.params.size() + i + 1)));
+  if (!in_place.empty()) annotate("grid_constant", llvm::MDNode::get(context_, in_place));
+}
+
+void GpuEmitter::declare_shared() {
   if (program_.arena_bytes == 0) return;
   shared_ = module_.getGlobalVariable(kSharedName);
   if (shared_) return;
@@ -119,8 +147,11 @@ void GpuEmitter::bind_launch_vars() {
     ir::VarId v = program_.block_vars[i];
     bind(v, launch_register(kBlock[n - 1 - i], facts_.range_of_var(v).hi + 1));
   }
+  if (program_.launched_var.valid())
+    bind(program_.launched_var, launch_register(nvvm_read_ptx_sreg_nctaid_x, facts_.range_of_var(program_.launched_var).hi));
   if (program_.thread_var.valid())
     bind(program_.thread_var, launch_register(nvvm_read_ptx_sreg_tid_x, program_.threads));
+  bind_warp();
 }
 
 }  // namespace tilegen::codegen

@@ -19,7 +19,7 @@ std::optional<int64_t> GpuEmitter::first_word(MemoryId memory, ir::ExprId index)
   return std::nullopt;
 }
 
-void GpuEmitter::emit_load_matrix(const LoadMatrix& load) {
+void GpuEmitter::emit_node(const LoadMatrix& load) {
   using namespace llvm::Intrinsic;
   static constexpr ID kIds[2][3] = {
       {nvvm_ldmatrix_sync_aligned_m8n8_x1_b16, nvvm_ldmatrix_sync_aligned_m8n8_x2_b16,
@@ -36,7 +36,7 @@ void GpuEmitter::emit_load_matrix(const LoadMatrix& load) {
                             load.matrices > 1 ? b_.CreateExtractValue(v, static_cast<unsigned>(i)) : v);
 }
 
-void GpuEmitter::emit_store_matrix(const StoreMatrix& store) {
+void GpuEmitter::emit_node(const StoreMatrix& store) {
   if (sm_ < 90) return refuse("stmatrix needs sm_90");
   Place to = place(store.dst, store.dst_index);
   auto word = first_word(store.src, store.src_index);
@@ -136,7 +136,7 @@ GpuEmitter::Values GpuEmitter::mma_operands(const MatrixRow& row, const WarpMma&
   return operands;
 }
 
-void GpuEmitter::emit_mma(const WarpMma& mma) {
+void GpuEmitter::emit_node(const WarpMma& mma) {
   if (is_fma_atom(mma.atom)) return emit_fma(mma);
   const MatrixRow* row = find_matrix_row(mma.atom);
   if (!row) return refuse("no instruction for matrix atom '" + mma.atom + "'");

@@ -13,7 +13,7 @@ llvm::CallInst* GpuEmitter::convergent(llvm::CallInst* call) {
   return call;
 }
 
-void GpuEmitter::emit_barrier(const Barrier& barrier) {
+void GpuEmitter::emit_node(const Barrier& barrier) {
   auto number = [&](int64_t v) { return b_.getInt32(static_cast<uint32_t>(v)); };
   if (barrier.id == 0 && barrier.threads == 0 && !barrier.arrive_only) {
     b_.CreateIntrinsic(llvm::Intrinsic::nvvm_barrier0, {}, {});
@@ -26,7 +26,7 @@ void GpuEmitter::emit_barrier(const Barrier& barrier) {
 }
 
 // LLVM's intrinsics cannot take a 32-bit shared and a 64-bit global address together.
-void GpuEmitter::emit_async_copy(const AsyncCopy& copy) {
+void GpuEmitter::emit_node(const AsyncCopy& copy) {
   Condition c = condition(copy.predicate);
   Place to = place(copy.dst, copy.dst_index), from = place(copy.src, copy.src_index);
   std::string text = copy.bytes == 16 ? "cp.async.cg" : "cp.async.ca";
@@ -43,8 +43,16 @@ void GpuEmitter::emit_async_copy(const AsyncCopy& copy) {
   assembly(b_.getVoidTy(), text + ";", constraints + ",~{memory}", operands);
 }
 
+void GpuEmitter::emit_node(const AsyncCommit&) {
+  b_.CreateIntrinsic(llvm::Intrinsic::nvvm_cp_async_commit_group, {}, {});
+}
+
+void GpuEmitter::emit_node(const AsyncWait& wait) {
+  b_.CreateIntrinsic(llvm::Intrinsic::nvvm_cp_async_wait_group, {}, {b_.getInt32(static_cast<uint32_t>(wait.pending))});
+}
+
 // Everything travels as 32 bits; f16 and bf16 in the f32 they are held in.
-void GpuEmitter::emit_shuffle(const Shuffle& shuffle) {
+void GpuEmitter::emit_node(const Shuffle& shuffle) {
   ir::DType t = program_.memory(shuffle.dst).type;
   if (ir::dtype_bytes(t) > 4) return refuse("a shuffle of 8-byte elements");
   Value* held = value(shuffle.value);

@@ -126,6 +126,7 @@ GpuEmitter::Emitted GpuEmitter::emit_index_unary(const ExprNode& n, ExprId e) {
 
 GpuEmitter::Emitted GpuEmitter::emit_index_binary(const ExprNode& n, ExprId e) {
   if (auto counter = rotating_counter(n)) return *counter;
+  if (auto known = of_warp(n)) return *known;
   Emitted a = emit_expr(n.a), b = emit_expr(n.b);
   int level = std::max(a.level, b.level);
   auto* x = llvm::dyn_cast<llvm::ConstantInt>(a.value);

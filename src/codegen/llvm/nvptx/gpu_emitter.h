@@ -16,14 +16,15 @@
 #include "codegen/llvm/nvptx/packing.h"
 #include "codegen/llvm/nvptx/register_file.h"
 #include "codegen/llvm/program_emitter.h"
+#include "target/target.h"
 
 namespace tilegen::codegen {
 
 class GpuEmitter : private ProgramEmitter {
  public:
-  // `facts` are those of `program`. `sm` is 80, 89, ...
+  // `facts` are those of `program`. `sm` is 80, 89, ..., of `target`.
   GpuEmitter(llvm::Module& module, const thread::ThreadProgram& program, IndexFacts& facts,
-             const MachineFeatures& features, int sm, std::string symbol);
+             const MachineFeatures& features, const target::Target& target, int sm, std::string symbol);
 
   // Emits the kernel; a message when the program asks for something this emitter cannot do.
   std::optional<std::string> emit();
@@ -62,12 +63,15 @@ class GpuEmitter : private ProgramEmitter {
 
   // the kernel (emit_kernel.cpp)
   void create_function();
+  void annotate_function();
+  void declare_shared();
   void bind_params();
   void bind_launch_vars();
   llvm::Value* launch_register(llvm::Intrinsic::ID id, int64_t count);
-  // Divisions by dims that depend on the launch alone, before branches and loops could repeat them
-  // (emit_early.cpp).
-  void emit_early_divisions();
+  // Divisions by dims that depend on the launch and the loops around alone, before branches and loops of the body could
+  // repeat them (emit_early.cpp).
+  void emit_early_divisions(const thread::Block& body);
+  bool stands(ir::VarId v) const;
   void collect_early(const thread::Block& body, std::set<ir::ExprId>& divisions);
   void collect_divisions(ir::ExprId e, std::set<ir::ExprId>& divisions,
                          std::unordered_map<ir::ExprId, bool>& known);
@@ -77,18 +81,60 @@ class GpuEmitter : private ProgramEmitter {
   void emit_serial_loop(const thread::Loop& loop) override;
   void emit_vector_loop(const thread::Loop& loop) override;
   void emit_branch(const thread::Branch& branch) override;
+  void emit_sides(llvm::Value* condition, const thread::Block& then_body, const thread::Block& else_body);
   std::optional<Emitted> rotating_counter(const ir::ExprNode& n);
   void advance_counters(const OpenLoop& loop);
   RegisterFile::Values merged(const RegisterFile::Values& a, llvm::BasicBlock* from_a,
                               const RegisterFile::Values& b, llvm::BasicBlock* from_b);
-  void emit_store(const thread::Store& store);
+  void emit_node(const thread::Loop&) {}  // not through emit_statement
+  void emit_node(const thread::Branch&) {}
+  void emit_node(const thread::Store& store);
+  void emit_node(const thread::LaneReduce&) { refuse("a reduction over SIMD lanes has no GPU code"); }
+  void emit_node(const thread::HostMma&) { refuse("a matrix atom of the host has no GPU code"); }
+  void emit_node(const thread::Prefetch&) { refuse("a prefetch has no GPU code"); }
+  void emit_node(const thread::Barrier& barrier);
+  void emit_node(const thread::AsyncCopy& copy);
+  void emit_node(const thread::AsyncCommit&);
+  void emit_node(const thread::AsyncWait& wait);
+  void emit_node(const thread::Shuffle& shuffle);
+  void emit_node(const thread::LoadMatrix& load);
+  void emit_node(const thread::StoreMatrix& store);
+  void emit_node(const thread::WarpMma& mma);
+  void emit_plain_store(const thread::Store& store);
   void emit_vector_store(const thread::Store& store);
-  void emit_barrier(const thread::Barrier& barrier);
-  void emit_async_copy(const thread::AsyncCopy& copy);
-  void emit_shuffle(const thread::Shuffle& shuffle);
-  void emit_load_matrix(const thread::LoadMatrix& load);
-  void emit_store_matrix(const thread::StoreMatrix& store);
-  void emit_mma(const thread::WarpMma& mma);
+
+  // warps with tasks of their own (emit_roles.cpp)
+  void bind_warp();
+  std::optional<Emitted> of_warp(const ir::ExprNode& n);
+  void emit_node(const thread::Roles& roles);
+  void emit_register_budget(int registers);
+  void emit_node(const thread::OneThread& one);
+
+  // transaction barriers (emit_transaction.cpp), the copy engine (emit_tensor.cpp)
+  void initialise_block();
+  Place barrier_place(int barriers, ir::ExprId index);
+  void emit_node(const thread::TransactionArrive& arrive);
+  void emit_node(const thread::TransactionWait& wait);
+  void emit_node(const thread::TensorLoad& load);
+  void emit_node(const thread::TensorStore& store);
+  std::string coordinates(const std::vector<ir::ExprId>& at, std::string& constraints, Values& operands);
+  void emit_node(const thread::BulkCommit&);
+  void emit_node(const thread::BulkWait& wait);
+  void emit_node(const thread::ProxyFence&);
+
+  // products of a warpgroup (emit_warpgroup.cpp)
+  struct WarpgroupCode;
+  void find_foldings();
+  void emit_node(const thread::WarpgroupMma& mma);
+  void emit_node(const thread::WarpgroupFence&);
+  void emit_node(const thread::WarpgroupCommit&);
+  void emit_node(const thread::WarpgroupWait& wait);
+  bool fits(const thread::WarpgroupMma& mma, const target::WarpgroupInstruction& instruction);
+  void add_accumulators(WarpgroupCode& code, const thread::WarpgroupMma& mma);
+  void add_sources(WarpgroupCode& code, const thread::WarpgroupMma& mma);
+  std::string products(const WarpgroupCode& code, const thread::WarpgroupMma& mma);
+  llvm::Value* low_descriptor(thread::MemoryId memory, ir::ExprId index, const thread::MatrixForm& form);
+
   Values mma_operands(const MatrixRow& row, const thread::WarpMma& mma);
   void emit_fma(const thread::WarpMma& mma);
   // First word of a register memory's slice that matrix instructions use as words.
@@ -111,6 +157,7 @@ class GpuEmitter : private ProgramEmitter {
   std::optional<Place> contiguous(thread::MemoryId memory, ir::ExprId index);
   Place place(thread::MemoryId memory, ir::ExprId index);
   Place place(thread::MemoryId memory, const arith::Affine& index);
+  Place shared_place(const arith::Affine& index, int64_t scale, int64_t first);  // in the arena, bytes
   llvm::Value* pointer(const Place& at);  // with its offset
   // The two operands `[pointer+offset]` of an instruction are made of.
   Values address(Place at);
@@ -140,13 +187,27 @@ class GpuEmitter : private ProgramEmitter {
   llvm::CallInst* assembly(llvm::Type* result, const llvm::Twine& text, const llvm::Twine& constraints,
                            llvm::ArrayRef<llvm::Value*> operands);
   llvm::CallInst* convergent(llvm::CallInst* call);
+  // An instruction with effects beyond its results, of all threads that come by together.
+  llvm::CallInst* effect(llvm::Type* result, const llvm::Twine& text, const llvm::Twine& constraints,
+                         llvm::ArrayRef<llvm::Value*> operands);
+  void effect(const llvm::Twine& text) { effect(b_.getVoidTy(), text, "~{memory}", {}); }
 
   IndexFacts& facts_;
+  const target::Target& target_;
   int sm_;
   Packing packing_;
   RegisterFile registers_;
   llvm::GlobalVariable* shared_ = nullptr;  // the block's dynamic shared memory
   Values bases_;                            // by MemoryId, of global memories
+  Values maps_;                             // by tensor map, its address
+  llvm::Value* warp_ = nullptr;  // index of the warp in the block, the same register for the warp; where it is of use
+  // Neighbours of warpgroup products that share their assembly.
+  struct Folding {
+    bool contained = false;                        // a fence or commit that the product's code contains
+    bool fence_first = false, commit_last = false;  // a product
+  };
+  std::vector<Folding> folding_;  // by StmtId
+  size_t statement_ = 0;          // StmtId being emitted
   ir::VarId lane_var_;                      // valid inside a vectorized loop
   int64_t width_ = 1;
   std::vector<OpenLoop> loops_;                        // serial loops being emitted, outermost first

@@ -23,16 +23,40 @@ IndexFacts::IndexFacts(const thread::ThreadProgram& program)
     if (v.kind == ir::VarKind::dim)
       bind(ir::VarId(i), v.lower, v.upper, std::lcm(v.divisor, guarded_divisor(ir::VarId(i))));
   }
+  if (program.launched_var.valid()) bind(program.launched_var, 1, thread::kMostResidentBlocks, 1);
   if (program.thread_var.valid()) bind(program.thread_var, 0, program.threads - 1, 1);
   for (size_t i = 0; i < program.block_vars.size(); ++i) {
-    int64_t limit = i + 1 == program.block_vars.size() ? kGridX : kGridYZ;
+    int64_t limit = program.launched_var.valid()            ? thread::kMostPersistentPoints
+                    : i + 1 == program.block_vars.size() ? kGridX
+                                                          : kGridYZ;
     Interval extent = i < program.grid.size() ? range(program.grid[i]) : Interval::whole();
     bind(program.block_vars[i], 0, std::min(limit, std::max<int64_t>(extent.hi, 1)) - 1, 1);
   }
+  if (program.launched_var.valid()) assume_points();
   // A variable may serve several loops, and its range decides that of others: the second round sees all of
   // it.
   bind_loops(program.body);
   bind_loops(program.body);
+}
+
+// The points a persistent program walks are those of its grid, which the launch has found small enough.
+void IndexFacts::assume_points() {
+  ir::ExprId limit = pool_.const_int(thread::kMostPersistentPoints - 1);
+  for (ir::ExprId extent : program_.grid) context_.assume(pool_.le(extent, pool_.add(limit, 1)));
+  auto is_var = [&](ir::ExprId e, auto fits) {
+    const ir::ExprNode& n = pool_[e];
+    return n.op == ExprOp::var && fits(n.var());
+  };
+  auto is_loop = [&](ir::VarId v) { return program_.vars[v.value].kind == ir::VarKind::loop; };
+  auto is_launched = [&](ir::VarId v) { return v == program_.launched_var; };
+  for (size_t i = 0; i < program_.exprs.size(); ++i) {
+    const ir::ExprNode n = pool_[ir::ExprId(i)];
+    if (n.op != ExprOp::mul || n.type != ir::DType::i64) continue;
+    const bool walks = (is_var(n.a, is_loop) && is_var(n.b, is_launched)) ||
+                       (is_var(n.b, is_loop) && is_var(n.a, is_launched));
+    if (walks) context_.assume(pool_.le(ir::ExprId(i), limit));
+  }
+  ranges_.clear();
 }
 
 // What the launch has looked at before it chose this form of the kernel.
@@ -53,16 +77,13 @@ void IndexFacts::bind(ir::VarId v, int64_t lo, int64_t hi, int64_t divisor) {
 void IndexFacts::bind_loops(const thread::Block& body) {
   for (thread::StmtId id : body) {
     const thread::StmtNode& node = program_.stmts[id.value].node;
-    if (auto* branch = std::get_if<thread::Branch>(&node)) {
-      bind_loops(branch->then_body);
-      bind_loops(branch->else_body);
-    } else if (auto* loop = std::get_if<thread::Loop>(&node)) {
+    if (auto* loop = std::get_if<thread::Loop>(&node)) {
       int64_t extent = range(loop->extent).hi;
       int64_t last = extent == Interval::kMax ? extent : std::max<int64_t>(extent, 1) - 1;
       auto known = context_.facts_of(loop->var);
       bind(loop->var, 0, known ? std::max(known->range.hi, last) : last, 1);
-      bind_loops(loop->body);
     }
+    for (const thread::Block* inner : thread::blocks_inside(node)) bind_loops(*inner);
   }
 }
 

@@ -32,6 +32,7 @@ class IndexFacts {
 
  private:
   void bind_loops(const thread::Block& body);
+  void assume_points();
   int64_t guarded_divisor(ir::VarId v) const;
   void bind(ir::VarId v, int64_t lo, int64_t hi, int64_t divisor);
 

@@ -28,12 +28,16 @@ RegisterFile::RegisterFile(const ThreadProgram& program, llvm::IRBuilder<>& b, P
 }
 
 void RegisterFile::mark_packed() {
-  auto pack = [&](MemoryId m) { packed_[m.value] = word_elements(program_.memory(m).type) > 1; };
+  auto pack = [&](MemoryId m) { packed_[m.value] = owns(m) && word_elements(program_.memory(m).type) > 1; };
   for (const Stmt& s : program_.stmts) {
     if (auto* load = std::get_if<LoadMatrix>(&s.node)) pack(load->dst);
     if (auto* store = std::get_if<StoreMatrix>(&s.node)) pack(store->src);
     if (auto* mma = std::get_if<WarpMma>(&s.node))
       for (MemoryId m : {mma->a, mma->b, mma->c}) pack(m);
+    if (auto* mma = std::get_if<WarpgroupMma>(&s.node))
+      for (MemoryId m : {mma->a, mma->c}) pack(m);
+    if (auto* wait = std::get_if<WarpgroupWait>(&s.node))
+      for (MemoryId m : wait->registers) pack(m);
   }
 }
 
@@ -89,15 +93,14 @@ void RegisterFile::collect_written(const Block& body, Memories& out) const {
   };
   for (StmtId id : body) {
     const StmtNode& node = program_.stmts[id.value].node;
-    if (auto* loop = std::get_if<Loop>(&node)) collect_written(loop->body, out);
-    if (auto* branch = std::get_if<Branch>(&node)) {
-      collect_written(branch->then_body, out);
-      collect_written(branch->else_body, out);
-    }
+    for (const Block* inner : blocks_inside(node)) collect_written(*inner, out);
     if (auto* s = std::get_if<Store>(&node)) add(s->memory);
     if (auto* s = std::get_if<Shuffle>(&node)) add(s->dst);
     if (auto* s = std::get_if<LoadMatrix>(&node)) add(s->dst);
     if (auto* s = std::get_if<WarpMma>(&node)) add(s->c);
+    if (auto* s = std::get_if<WarpgroupMma>(&node)) add(s->c);
+    if (auto* s = std::get_if<WarpgroupWait>(&node))
+      for (MemoryId m : s->registers) add(m);
   }
 }
 

@@ -1,0 +1,123 @@
+#!/usr/bin/env python3
+"""Matrix products of many shapes and layouts against cuBLAS (torch.mm), f16 with f32 sums.
+
+CUDA graphs of back-to-back launches over input sets that rotate past the L2, short bursts after a rest, shuffled order,
+medians; every program is checked against float32 first. Each of our tiles is a plain program; the best is reported.
+  gemm_shapes.py [--json FILE] [--only REGEX] [--rounds 7]
+"""
+import argparse
+import json
+import random
+import re
+import statistics
+import time
+
+import torch
+
+import programs
+from tilegen import f16, f32
+
+HALF = torch.float16
+ROTATE = 240e6  # bytes of input sets: several times the L2
+BURST = 0.012   # seconds
+
+TILES = [((128, 256, 64), 256, 4), ((256, 128, 64), 256, 4), ((128, 128, 64), 256, 6), ((128, 64, 64), 256, 8)]
+
+# name -> (m, n, k, layout): the first letter tells A's layout, the second B's; t = stored transposed.
+SHAPES = {f"{name}_{layout}": (*shape, layout)
+          for name, shape in (("M1", (4096, 8192, 8192)), ("M5", (8192, 8192, 8192)))
+          for layout in ("nn", "nt", "tn", "tt")}
+SHAPES |= {f"cube_{s}": (s, s, s, "nt") for s in (2048, 4096)}
+SHAPES |= {f"flat_{k}": (8192, 8192, k, "nt") for k in (512, 1024, 2048)}
+SHAPES |= {f"ragged_{m}x{n}x{k}": (m, n, k, "nt") for m, n, k in ((8191, 8190, 8184), (1000, 776, 520), (4097, 4095, 4104))}
+
+
+def inputs(m, n, k, layout):
+    a = torch.randn(*((k, m) if layout[0] == "t" else (m, k)), device="cuda", dtype=HALF)
+    b = torch.randn(*((n, k) if layout[1] == "t" else (k, n)), device="cuda", dtype=HALF)
+    return a, b, torch.full((m, n), float("nan"), device="cuda", dtype=HALF)
+
+
+def views(a, b, layout):
+    return (a.t() if layout[0] == "t" else a), (b.t() if layout[1] == "t" else b)
+
+
+def candidates(m, n, k, layout, sets):
+    def cublas(i):
+        a, b = views(sets[i][0], sets[i][1], layout)
+        torch.mm(a, b, out=sets[i][2])
+    found = {"cublas": cublas}
+    for tile, threads, stages in TILES:
+        kernel = programs.gemm(f16, f32, f16, tile, threads, stages, layout[1] == "t", transpose_a=layout[0] == "t")
+        kernel = kernel.compile("cuda").load()
+        bound = [kernel.bind(*s) for s in sets]
+        found[" ".join(["x".join(map(str, tile)), str(stages)])] = lambda i, bound=bound: bound[i]()
+    return found
+
+
+def capture(fn, sets, n):
+    fn(0)
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        for j in range(n):
+            fn(j % sets)
+    return graph
+
+
+def replay_ms(graph, n):
+    begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+    begin.record()
+    graph.replay()
+    end.record()
+    end.synchronize()
+    return begin.elapsed_time(end) / n
+
+
+def measure(name, m, n, k, layout, rounds):
+    nbytes = 2 * (m * k + n * k + m * n)
+    sets = [inputs(m, n, k, layout) for _ in range(max(1, min(40, -int(-ROTATE // nbytes))))]
+    a, b = views(sets[0][0], sets[0][1], layout)
+    want = a.float() @ b.float()
+    found = candidates(m, n, k, layout, sets)
+    launches = max(2, min(400, int(BURST / (2 * m * n * k / 6e14 + 3e-6))))
+    graphs, times = {}, {}
+    for who, fn in found.items():
+        sets[0][2].fill_(float("nan"))
+        fn(0)
+        torch.cuda.synchronize()
+        error = float((sets[0][2].float() - want).norm() / want.norm())
+        if not error < 2e-3:
+            print(f"{name}: {who} is wrong: {error}", flush=True)
+            continue
+        graphs[who], times[who] = capture(fn, len(sets), launches), []
+    for _ in range(rounds):
+        order = list(graphs)
+        random.shuffle(order)
+        for who in order:
+            time.sleep(0.015)
+            times[who].append(replay_ms(graphs[who], launches))
+    ms = {who: statistics.median(t) for who, t in times.items()}
+    ours = {who: t for who, t in ms.items() if who != "cublas"}
+    best = min(ours, key=ours.get)
+    rate = 2 * m * n * k / 1e9
+    print(f"{name:24} {m}x{n}x{k} {layout}: ours {rate / ours[best]:6.1f}  cublas {rate / ms['cublas']:6.1f}  "
+          f"ratio {ms['cublas'] / ours[best]:.3f}  [{best}]  "
+          + "  ".join(f"{w} {ms['cublas'] / t:.3f}" for w, t in ours.items()), flush=True)
+    return {"name": name, "m": m, "n": n, "k": k, "layout": layout, "best": best, "ms": ms,
+            "samples": times, "ratio": ms["cublas"] / ours[best], "tflops": rate / ours[best]}
+
+
+def main():
+    p = argparse.ArgumentParser()
+    p.add_argument("--json")
+    p.add_argument("--only", default="")
+    p.add_argument("--rounds", type=int, default=7)
+    a = p.parse_args()
+    rows = [measure(name, *shape, a.rounds) for name, shape in SHAPES.items() if re.search(a.only, name)]
+    if a.json:
+        with open(a.json, "w", encoding="utf-8") as f:
+            json.dump({"device": torch.cuda.get_device_name(), "torch": torch.__version__, "rows": rows}, f, indent=1)
+
+
+main()

@@ -1,0 +1,70 @@
+// Transaction barriers: made ready before the body, arrived at, waited for.
+#include <llvm/IR/IntrinsicsNVPTX.h>
+
+#include "codegen/llvm/nvptx/gpu_emitter.h"
+
+namespace tilegen::codegen {
+
+using llvm::Value;
+using namespace thread;
+
+namespace {
+
+constexpr int64_t kBarrierBytes = 8;
+
+}  // namespace
+
+// One thread sets up the barriers, for all threads and engines, and has the tensor maps fetched.
+void GpuEmitter::initialise_block() {
+  if (program_.barriers.empty() && maps_.empty()) return;
+  llvm::BasicBlock* next = nullptr;
+  if (program_.thread_var.valid()) {
+    llvm::BasicBlock* first = llvm::BasicBlock::Create(context_, "first", function_);
+    next = llvm::BasicBlock::Create(context_, "ready", function_);
+    Value* thread = bound_[program_.thread_var.value].value;
+    b_.CreateCondBr(b_.CreateICmpEQ(thread, b_.getInt32(0)), first, next);
+    b_.SetInsertPoint(first);
+  }
+  std::string text;
+  for (const TransactionBarriers& barriers : program_.barriers)
+    for (int64_t i = 0; i < barriers.count; ++i)
+      text += "mbarrier.init.shared::cta.b64 [$0+" + std::to_string(barriers.arena_offset + kBarrierBytes * i) + "], " +
+              std::to_string(barriers.arrivals) + ";\n";
+  if (!text.empty())
+    effect(b_.getVoidTy(), text + "fence.mbarrier_init.release.cluster;", "r,~{memory}", {shared_});
+  for (Value* map : maps_) effect(b_.getVoidTy(), "prefetch.tensormap [$0];", "l,~{memory}", {map});
+  if (next) {
+    b_.CreateBr(next);
+    b_.SetInsertPoint(next);
+  }
+  if (!text.empty() && next) b_.CreateIntrinsic(llvm::Intrinsic::nvvm_barrier0, {}, {});
+}
+
+GpuEmitter::Place GpuEmitter::barrier_place(int barriers, ir::ExprId index) {
+  const arith::Affine form = facts_.affine(index);  // a copy: emitting asks for further ones
+  return shared_place(form, kBarrierBytes, program_.barriers[static_cast<size_t>(barriers)].arena_offset);
+}
+
+void GpuEmitter::emit_node(const TransactionArrive& arrive) {
+  Values operands = address(barrier_place(arrive.barriers, arrive.index));
+  if (arrive.bytes == 0) {
+    effect(b_.getVoidTy(), "mbarrier.arrive.shared::cta.b64 _, [$0+$1];", "r,n,~{memory}", operands);
+    return;
+  }
+  operands.push_back(b_.getInt32(static_cast<uint32_t>(arrive.bytes)));
+  effect(b_.getVoidTy(), "mbarrier.arrive.expect_tx.shared::cta.b64 _, [$0+$1], $2;", "r,n,n,~{memory}", operands);
+}
+
+// The instruction sleeps in hardware for a while; it returns when the phase is over or its patience is.
+void GpuEmitter::emit_node(const TransactionWait& wait) {
+  Value* parity = resized(value(wait.parity), 32, wait.parity);
+  Values operands = address(barrier_place(wait.barriers, wait.index));
+  operands.push_back(parity);
+  effect(b_.getVoidTy(),
+         "{\n.reg .pred over;\nagain:\n"
+         "mbarrier.try_wait.parity.shared::cta.b64 over, [$0+$1], $2;\n"
+         "@over bra done;\nbra again;\ndone:\n}",
+         "r,n,r,~{memory}", operands);
+}
+
+}  // namespace tilegen::codegen

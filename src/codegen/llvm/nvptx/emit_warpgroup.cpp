@@ -1,0 +1,211 @@
+// Matrix products of a warpgroup.
+//
+// All k steps of a statement are one piece of assembly, with the fence before and the commit behind where they are
+// the statement's neighbours: nothing comes between them, and the accumulators are named to LLVM once. They are tied
+// operands: the register that goes in comes out. The low half of a descriptor is an operand, the high half a constant.
+#include "codegen/llvm/nvptx/gpu_emitter.h"
+
+namespace tilegen::codegen {
+
+using llvm::Value;
+using namespace thread;
+
+// The assembly of one statement while it is put together. Operands are the results, then `operands`.
+struct GpuEmitter::WarpgroupCode {
+  target::WarpgroupInstruction instruction;
+  int results = 0;
+  bool a_in_registers = false, overwrites = false;
+  size_t a = 0, b = 0, accumulate = 0;  // operand numbers; accumulate 0: always, or never if it overwrites
+  std::string constraints;
+  Values operands;
+
+  size_t add(std::string constraint, Value* v) {
+    constraints += (constraints.empty() ? "" : ",") + std::move(constraint);
+    operands.push_back(v);
+    return static_cast<size_t>(results) + operands.size() - 1;
+  }
+};
+
+namespace {
+
+constexpr int64_t kUnit = 16;     // bytes, of everything in a descriptor
+constexpr int kSourceWords = 4;  // registers of A of one step
+
+std::string operand_list(size_t first, size_t count) {
+  std::string text = "{";
+  for (size_t i = 0; i < count; ++i) text += (i ? ", $" : "$") + std::to_string(first + i);
+  return text + "}";
+}
+
+// Bits 32 .. 63 of a descriptor: the distance of groups of 8 rows, the swizzle.
+uint32_t high_descriptor(const MatrixForm& form) {
+  const uint32_t swizzle = form.swizzle == 128 ? 1 : form.swizzle == 64 ? 2 : form.swizzle == 32 ? 3 : 0;
+  return static_cast<uint32_t>(form.stride_bytes / kUnit) | swizzle << 30;
+}
+
+std::string number(int64_t v) { return std::to_string(v); }
+
+}  // namespace
+
+void GpuEmitter::find_foldings() {
+  folding_.assign(program_.stmts.size(), {});
+  auto fold = [&](const Block& block, const auto& self) -> void {
+    for (size_t i = 0; i < block.size(); ++i) {
+      const StmtNode& node = program_.stmts[block[i].value].node;
+      for (const Block* inner : blocks_inside(node)) self(*inner, self);
+      if (!std::holds_alternative<WarpgroupMma>(node)) continue;
+      auto neighbour = [&](size_t at, auto is) {
+        if (at >= block.size() || !is(program_.stmts[block[at].value].node)) return false;
+        return folding_[block[at].value].contained = true;
+      };
+      Folding& f = folding_[block[i].value];
+      f.fence_first = neighbour(i - 1, [](const StmtNode& n) { return std::holds_alternative<WarpgroupFence>(n); });
+      f.commit_last = neighbour(i + 1, [](const StmtNode& n) { return std::holds_alternative<WarpgroupCommit>(n); });
+    }
+  };
+  fold(program_.body, fold);
+}
+
+// Bits 0 .. 31 of a descriptor: the address, the distance along a row's direction.
+Value* GpuEmitter::low_descriptor(MemoryId memory, ir::ExprId index, const MatrixForm& form) {
+  Value* address = b_.CreatePtrToInt(pointer(place(memory, index)), b_.getInt32Ty());
+  Value* units = b_.CreateAnd(b_.CreateLShr(address, b_.getInt32(4)), b_.getInt32(0x3fff));
+  const bool ignored = form.k_major && form.swizzle != 0;
+  const int64_t leading = ignored ? 1 : form.leading_bytes / kUnit;
+  return b_.CreateOr(units, b_.getInt32(static_cast<uint32_t>(leading) << 16));
+}
+
+bool GpuEmitter::fits(const WarpgroupMma& mma, const target::WarpgroupInstruction& instruction) {
+  const target::WarpgroupAtom& atom = *instruction.atom;
+  const bool a_in_registers = registers_.owns(mma.a);
+  auto of = [&](const char* what) { return std::string(what) + " of '" + mma.atom + "'"; };
+  if (!registers_.owns(mma.c)) return refuse(of("the accumulator") + " is not in registers"), false;
+  if (mma.a_steps.empty() || mma.a_steps.size() != mma.b_steps.size())
+    return refuse(of("the steps") + " differ in number between A and B"), false;
+  if (!atom.mn_major && (!mma.b_form.k_major || (!a_in_registers && !mma.a_form.k_major)))
+    return refuse(of("the operands in shared memory") + " must have k as the fast dimension"), false;
+  for (size_t s = 0; s < mma.a_steps.size(); ++s) {
+    const int64_t a = mma.a_steps[s] * ir::dtype_bytes(atom.a), b = mma.b_steps[s] * ir::dtype_bytes(atom.b);
+    if (a % (a_in_registers ? 4 * kSourceWords : kUnit) != 0 || b % kUnit != 0)
+      return refuse(of("a step") + " is no multiple of 16 bytes"), false;
+  }
+  return true;
+}
+
+// Results and, unless the statement always overwrites, the registers they start from.
+void GpuEmitter::add_accumulators(WarpgroupCode& code, const WarpgroupMma& mma) {
+  auto first = first_word(mma.c, mma.c_index);
+  if (!first) return;
+  const ir::DType type = program_.memory(mma.c).type;
+  code.results = code.instruction.n * ir::dtype_bytes(type) / 8;
+  // Results are written before the last A is read.
+  const bool early = code.a_in_registers && type != ir::DType::f32;
+  const std::string result = type == ir::DType::f32 ? "=f" : early ? "=&r" : "=r";
+  for (int i = 0; i < code.results; ++i) code.constraints += (i ? "," : "") + result;
+  if (code.overwrites) return;
+  for (int i = 0; i < code.results; ++i) code.add(number(i), registers_.get_register(mma.c, *first + i));
+}
+
+void GpuEmitter::add_sources(WarpgroupCode& code, const WarpgroupMma& mma) {
+  if (code.a_in_registers) {
+    auto first = first_word(mma.a, mma.a_index);
+    if (!first) return;
+    for (size_t s = 0; s < mma.a_steps.size(); ++s) {
+      const int64_t word = *first + mma.a_steps[s] / word_elements(program_.memory(mma.a).type);
+      for (int i = 0; i < kSourceWords; ++i) {
+        const size_t at = code.add("r", packing_.bits(registers_.get_register(mma.a, word + i)));
+        if (s == 0 && i == 0) code.a = at;
+      }
+    }
+  } else {
+    code.a = code.add("r", low_descriptor(mma.a, mma.a_index, mma.a_form));
+  }
+  code.b = code.add("r", low_descriptor(mma.b, mma.b_index, mma.b_form));
+}
+
+std::string GpuEmitter::products(const WarpgroupCode& code, const WarpgroupMma& mma) {
+  const target::WarpgroupAtom& atom = *code.instruction.atom;
+  const std::string name = "wgmma.mma_async.sync.aligned." + mma.atom.substr(mma.atom.find('.') + 1) + " ";
+  const std::string results = operand_list(0, static_cast<size_t>(code.results));
+  std::string flags = ir::is_float(atom.c) ? ", 1, 1" : "";
+  if (atom.mn_major && !code.a_in_registers) flags += mma.a_form.k_major ? ", 0" : ", 1";
+  if (atom.mn_major) flags += mma.b_form.k_major ? ", 0" : ", 1";
+  const Folding& f = folding_[statement_];
+  std::string text = "{\n.reg .pred always, first;\n.reg .b32 low, high_a, high_b;\n.reg .b64 a, b;\n";
+  if (f.fence_first) text += "wgmma.fence.sync.aligned;\n";
+  text += "setp.ne.b32 always, 1, 0;\n";
+  if (code.overwrites) text += "setp.ne.b32 first, 0, 0;\n";
+  if (!code.a_in_registers) text += "mov.b32 high_a, " + number(high_descriptor(mma.a_form)) + ";\n";
+  text += "mov.b32 high_b, " + number(high_descriptor(mma.b_form)) + ";\n";
+  auto descriptor = [&](const char* to, size_t operand, int64_t bytes) {
+    text += "add.u32 low, $" + std::to_string(operand) + ", " + number(bytes / kUnit) + ";\nmov.b64 " + to +
+            ", {low, high_" + to + "};\n";
+  };
+  for (size_t s = 0; s < mma.a_steps.size(); ++s) {
+    if (!code.a_in_registers) descriptor("a", code.a, mma.a_steps[s] * ir::dtype_bytes(atom.a));
+    descriptor("b", code.b, mma.b_steps[s] * ir::dtype_bytes(atom.b));
+    const std::string a = code.a_in_registers ? operand_list(code.a + s * kSourceWords, kSourceWords) : "a";
+    const std::string scale = s > 0                ? "always"
+                              : code.overwrites    ? "first"
+                              : code.accumulate > 0 ? "$" + std::to_string(code.accumulate)
+                                                    : "always";
+    text += name + results + ", " + a + ", b, " + scale + flags + ";\n";
+  }
+  if (f.commit_last) text += "wgmma.commit_group.sync.aligned;\n";
+  return text + "}";
+}
+
+void GpuEmitter::emit_node(const WarpgroupMma& mma) {
+  auto instruction = target::find_warpgroup_atom(target_, mma.atom);
+  if (!instruction) return refuse("no instruction for matrix atom '" + mma.atom + "' of a warpgroup");
+  if (!fits(mma, *instruction)) return;
+  WarpgroupCode code;
+  code.instruction = *instruction;
+  code.a_in_registers = registers_.owns(mma.a);
+  Value* accumulate = mma.accumulate.valid() ? value(mma.accumulate) : nullptr;
+  if (auto* known = llvm::dyn_cast_or_null<llvm::ConstantInt>(accumulate)) {
+    code.overwrites = known->isZero();
+    accumulate = nullptr;
+  }
+  add_accumulators(code, mma);
+  add_sources(code, mma);
+  if (accumulate) code.accumulate = code.add("b", accumulate);
+  if (refused()) return;
+  const bool floats = program_.memory(mma.c).type == ir::DType::f32;
+  std::vector<llvm::Type*> types(static_cast<size_t>(code.results), floats ? b_.getFloatTy() : b_.getInt32Ty());
+  llvm::CallInst* call = effect(llvm::StructType::get(context_, types), products(code, mma),
+                                code.constraints + ",~{memory}", code.operands);
+  auto first = first_word(mma.c, mma.c_index);
+  for (int i = 0; first && i < code.results; ++i)
+    registers_.set_register(mma.c, *first + i, b_.CreateExtractValue(call, static_cast<unsigned>(i)));
+}
+
+void GpuEmitter::emit_node(const WarpgroupFence&) { effect("wgmma.fence.sync.aligned;"); }
+
+void GpuEmitter::emit_node(const WarpgroupCommit&) { effect("wgmma.commit_group.sync.aligned;"); }
+
+// The registers pass through the wait, so that no use of theirs can be moved in front of it.
+void GpuEmitter::emit_node(const WarpgroupWait& wait) {
+  const std::string text = "wgmma.wait_group.sync.aligned " + number(wait.pending) + ";";
+  RegisterFile::Memories memories;
+  for (MemoryId m : wait.registers)
+    if (registers_.owns(m)) memories.insert(m.value);
+  const RegisterFile::Values before = registers_.values(memories);
+  if (before.empty()) return effect(text);
+  std::string constraints;
+  std::vector<llvm::Type*> types;
+  for (Value* v : before) {
+    llvm::Type* t = v->getType();
+    constraints += t->isFloatTy() ? "=f," : t->isDoubleTy() ? "=d," : t->getIntegerBitWidth() == 64 ? "=l," : "=r,";
+    types.push_back(t);
+  }
+  for (size_t i = 0; i < before.size(); ++i) constraints += std::to_string(i) + ",";
+  llvm::Type* result = types.size() == 1 ? types[0] : llvm::StructType::get(context_, types);
+  llvm::CallInst* call = effect(result, text, constraints + "~{memory}", before);
+  RegisterFile::Values after;
+  for (size_t i = 0; i < before.size(); ++i)
+    after.push_back(before.size() == 1 ? call : b_.CreateExtractValue(call, static_cast<unsigned>(i)));
+  registers_.assign(memories, after);
+}
+
+}  // namespace tilegen::codegen

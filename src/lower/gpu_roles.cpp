@@ -1,0 +1,107 @@
+// Kernels whose warps have tasks of their own: the body is lowered once for the computing threads, which come first and
+// see the thread index as ever, and once for the producer, which replays the loops and branches around the copies that
+// fill channels and issues them.
+//
+// A persistent block walks several points of the grid: the roles do so each for itself, as far apart as the channels' slots
+// let them.
+#include "lower/kernel_lowering.h"
+#include "lower/statement_exprs.h"
+
+namespace tilegen::lower {
+
+namespace {
+
+constexpr int64_t kWarpgroup = 128;
+
+}  // namespace
+
+bool KernelLowering::fills_channel(ir::StmtId id) const {
+  bool fills = false;
+  const ir::Block one = {id};
+  ir::for_each_statement(p_, one, [&](ir::StmtId s, int) {
+    const auto it = op_of_.find(s);
+    if (it == op_of_.end() || !p_.as<ir::TileOp>(s)) return;
+    const plan::OpPlan* plan = plan::find_op(schedule_, it->second->path);
+    if (!plan || plan->engine != plan::Engine::tensor_copy) return;
+    for (const infer::OpAccess& a : it->second->accesses) fills = fills || (a.write && channel_of(a.value));
+  });
+  return fills;
+}
+
+bool KernelLowering::takes_part(ir::StmtId id) const {
+  switch (role_) {
+    case Role::all: return true;
+    case Role::producer: return fills_channel(id);
+    case Role::consumer: return !op_of_.count(id) || !fills_channel(id);
+  }
+  return true;
+}
+
+ExprId KernelLowering::tile_thread(int64_t group) const {
+  ir::ExprPool& e = const_cast<ir::ExprPool&>(out_.exprs);
+  return e.floormod(e.var(out_.thread_var), e.const_int(group));
+}
+
+thread::StmtId KernelLowering::only_first_of_warpgroup(thread::Block body, const std::string& origin, ExprId also) {
+  ir::ExprPool& e = out_.exprs;
+  const ExprId first = e.binary(ir::ExprOp::eq, simplified(tile_thread(kWarpgroup)), e.const_int(0));
+  return out_.add(thread::Branch{both(simplified(first), also), std::move(body), {}}, origin);
+}
+
+// Barriers have constant numbers: one of its own for each warpgroup.
+void KernelLowering::warpgroup_barrier(thread::Block& out, const std::string& origin) {
+  ir::ExprPool& e = out_.exprs;
+  const int64_t warpgroups = *schedule_.threads / kWarpgroup;
+  thread::Block rest;
+  for (int64_t w = warpgroups - 1; w >= 0; --w) {
+    thread::Block own = {out_.add(thread::Barrier{static_cast<int>(w) + 1, kWarpgroup, false}, origin)};
+    if (w + 1 == warpgroups) {
+      rest = std::move(own);
+      continue;
+    }
+    const ExprId mine = e.binary(ir::ExprOp::eq, e.floordiv(e.var(out_.thread_var), e.const_int(kWarpgroup)), e.const_int(w));
+    rest = {out_.add(thread::Branch{simplified(mine), std::move(own), std::move(rest)}, origin)};
+  }
+  out.insert(out.end(), rest.begin(), rest.end());
+}
+
+thread::Block KernelLowering::role_body(Role role) {
+  ir::ExprPool& e = out_.exprs;
+  role_ = role;
+  executions_ = tile_var_.valid() ? e.var(tile_var_) : e.const_int(0);
+  thread::Block body;
+  block(kernel_.body, body);
+  replace_block_indices(body);
+  if (tile_var_.valid()) {
+    const ExprId points = e.binary(ir::ExprOp::min, tiles_, e.const_int(thread::kMostPersistentPoints));
+    const ExprId extent = simplified(e.ceildiv(e.sub(points, e.var(out_.block_vars[0])), e.var(out_.launched_var)));
+    body = {out_.add(thread::Loop{tile_var_, extent, thread::LoopForm::serial, std::move(body)}, kernel_.name)};
+  }
+  role_ = Role::all;
+  executions_ = ExprId();
+  return body;
+}
+
+void KernelLowering::specialised_body() {
+  ir::ExprPool& e = out_.exprs;
+  const plan::RolePlan& plan = *schedule_.roles;
+  const int64_t computing = out_.threads;
+  declare_channels();
+  if (failed()) return;
+  thread::Role consumer{"consumer", 0, computing, static_cast<int>(plan.consumer_registers), role_body(Role::consumer)};
+  if (stores_in_flight_) {
+    thread::Block wait = {out_.add(thread::BulkWait{0, true}, kernel_.name)};
+    consumer.body.push_back(only_first_of_warpgroup(std::move(wait), kernel_.name));
+  }
+  thread::Role producer{"producer", computing, plan.producer_threads, static_cast<int>(plan.producer_registers), {}};
+  out_.threads = computing + plan.producer_threads;
+  ctx_.bind(out_.thread_var, 0, out_.threads - 1);
+  producer.body = {out_.add(thread::OneThread{role_body(Role::producer)}, kernel_.name)};
+  if (plan.producer_threads > target_.warp) {
+    const ExprId first = e.lt(e.var(out_.thread_var), e.const_int(computing + target_.warp));
+    producer.body = {out_.add(thread::Branch{first, std::move(producer.body), {}}, kernel_.name)};
+  }
+  out_.body.push_back(out_.add(thread::Roles{{std::move(consumer), std::move(producer)}}, kernel_.name));
+}
+
+}  // namespace tilegen::lower

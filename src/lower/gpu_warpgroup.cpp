@@ -1,0 +1,151 @@
+// Matrix products of whole warpgroups (wgmma): the operands are read where they lie in shared memory, the sums stay in
+// registers, and the instructions run beside what follows until somebody waits for them.
+#include "lower/kernel_lowering.h"
+#include "ops/gemm_plan.h"
+
+namespace tilegen::lower {
+
+namespace {
+
+constexpr int64_t kWarpgroup = 128, kRows = 64;
+
+}  // namespace
+
+class WarpgroupGemm {
+ public:
+  WarpgroupGemm(KernelLowering& k, const infer::KernelOp& op, const plan::OpPlan& plan, const ir::TileOp& tile_op,
+                target::WarpgroupInstruction instruction, thread::Block& out)
+      : k_(k),
+        e_(k.out_.exprs),
+        op_(op),
+        plan_(plan),
+        tile_op_(tile_op),
+        n_(instruction.n),
+        k_step_(instruction.atom->k),
+        shape_(ops::gemm_shape(k.p_, tile_op)),
+        out_(out) {}
+
+  void run(int a, int b, int c, bool clear) {
+    const int64_t groups_m = plan_.warps_m / 4, groups_n = plan_.warps_n;
+    parts_m_ = shape_.m / (groups_m * kRows);
+    parts_n_ = shape_.n / (groups_n * n_);
+    const ExprId group = e_.floordiv(e_.var(k_.out_.thread_var), e_.const_int(kWarpgroup));
+    group_m_ = k_.simplified(e_.floordiv(group, e_.const_int(groups_n)));
+    group_n_ = k_.simplified(e_.floormod(group, e_.const_int(groups_n)));
+    const Operand left = operand(a, 0), right = operand(b, 1);
+    if (k_.failed()) return;
+    const ir::Region& sum = tile_op_.operands[static_cast<size_t>(c)];
+    const int value = k_.value_of(sum.buffer);
+    if (value < 0) return;
+    sum_ = k_.held(value);
+    emit(thread::WarpgroupFence{});
+    for (int64_t m = 0; m < parts_m_; ++m)
+      for (int64_t n = 0; n < parts_n_; ++n) product(left, right, m, n, clear || k_.products_overwrite_);
+    emit(thread::WarpgroupCommit{});
+    if (!k_.product_in_flight_) emit(thread::WarpgroupWait{0, {sum_.memory}});
+  }
+
+ private:
+  struct Operand {
+    MemoryId memory;
+    bool shared = true;
+    ExprId first;  // element of the warpgroup's first part, or register
+    ops::WarpgroupOperand form;
+    Held held;
+  };
+
+  template <class Node>
+  void emit(Node node) {
+    out_.push_back(k_.out_.add(std::move(node), op_.path));
+  }
+
+  Operand operand(int index, int side) {
+    const ir::Region& r = tile_op_.operands[static_cast<size_t>(index)];
+    const bool transpose = tile_op_.flag(side == 0 ? ir::gemm_attr::transpose_a : ir::gemm_attr::transpose_b);
+    Operand o;
+    const int value = k_.value_of(r.buffer);
+    if (value < 0) return o;
+    const plan::ValuePlan& plan = k_.schedule_.values[static_cast<size_t>(value)];
+    o.memory = k_.values_[static_cast<size_t>(value)];
+    o.shared = plan.memory.has_value();
+    if (!o.shared) {
+      o.held = k_.held(value);
+      return o;
+    }
+    const ops::MatrixDims dims = ops::matrix_dims(k_.p_, r, transpose);
+    const auto form = ops::warpgroup_operand_form(*plan.memory, dims, side, ir::dtype_bytes(k_.p_.buffer(r.buffer).type),
+                                                  side == 0 ? kRows : n_, k_step_);
+    if (!form) {
+      k_.fail(DiagCode::schedule_illegal, op_.path,
+              "'" + k_.p_.buffer(r.buffer).name + "' lies as " + plan.memory->to_text() + ", which " + plan_.atom +
+                  " does not read",
+              "leave the value's layout out of the schedule to have it planned");
+      return o;
+    }
+    o.form = *form;
+    const ExprId group = side == 0 ? group_m_ : group_n_;
+    const int64_t parts = side == 0 ? parts_m_ : parts_n_;
+    o.first = k_.in_slot(value, k_.simplified(e_.mul(group, parts * o.form.row_stride)));
+    return o;
+  }
+
+  // One 64 x n part of the warpgroup's sum.
+  void product(const Operand& left, const Operand& right, int64_t m, int64_t n, bool overwrite) {
+    thread::WarpgroupMma mma;
+    mma.atom = plan_.atom;
+    mma.a = left.memory;
+    mma.b = right.memory;
+    mma.c = sum_.memory;
+    if (left.shared) {
+      mma.a_index = k_.simplified(e_.add(left.first, m * left.form.row_stride));
+      mma.a_steps = left.form.steps;
+      mma.a_form = left.form.form;
+    } else {
+      mma.a_index = register_at(left.held, m * kRows, 0);
+      int64_t first = 0, step = 0;
+      e_.is_const_int(mma.a_index, &first);
+      for (int64_t at = 0; at < shape_.k; at += k_step_) {
+        e_.is_const_int(register_at(left.held, m * kRows, at), &step);
+        mma.a_steps.push_back(step - first);
+      }
+    }
+    mma.b_index = k_.simplified(e_.add(right.first, n * right.form.row_stride));
+    mma.b_steps = right.form.steps;
+    mma.b_form = right.form.form;
+    mma.c_index = register_at(sum_, m * kRows, n * n_);
+    if (overwrite) mma.accumulate = e_.const_int(0, ir::DType::boolean);
+    emit(std::move(mma));
+  }
+
+  // Register of the warpgroup's element (row, col): rows and columns of the matrix are the last two dimensions that are
+  // not of extent 1.
+  ExprId register_at(const Held& h, int64_t row, int64_t col) {
+    const std::vector<int64_t>& shape = h.fragment->shape();
+    std::vector<int64_t> at(shape.size(), 0);
+    at[shape.size() - 2] = row;
+    at[shape.size() - 1] = col;
+    return e_.const_int(h.fragment->map().eval(at)[layout::kRegister]);
+  }
+
+  KernelLowering& k_;
+  ir::ExprPool& e_;
+  const infer::KernelOp& op_;
+  const plan::OpPlan& plan_;
+  const ir::TileOp& tile_op_;
+  const int64_t n_, k_step_;
+  const ops::GemmShape shape_;
+  thread::Block& out_;
+  int64_t parts_m_ = 1, parts_n_ = 1;
+  ExprId group_m_, group_n_;
+  Held sum_;
+};
+
+void OpLowering::contract_warpgroup(int a, int b, int c, bool clear) {
+  const auto instruction = target::find_warpgroup_atom(k_.target_, plan_.atom);
+  if (!instruction)
+    return k_.fail(DiagCode::schedule_illegal, op_.path, "atom '" + plan_.atom + "' is not one of " + k_.target_.name,
+                   "plan the program for this target");
+  WarpgroupGemm(k_, op_, plan_, *tile_op_, *instruction, out_).run(a, b, c, clear);
+}
+
+}  // namespace tilegen::lower

@@ -1,0 +1,254 @@
+// Warpgroup split, instruction width and operand layouts of a gemm on wgmma.
+#include <algorithm>
+
+#include "layout/tensor_tile.h"
+#include "ops/gemm_plan.h"
+#include "ops/gemm_spread.h"
+#include "target/role_registers.h"
+
+namespace tilegen::ops {
+
+using ir::TileOp;
+using layout::Digit;
+using layout::Fragment;
+using layout::Layout;
+using layout::Swizzle;
+using target::Target;
+using target::WarpgroupAtom;
+
+namespace {
+
+constexpr int64_t kWarpgroup = 128, kRows = 64;
+constexpr int64_t kAtomRows = 8;          // rows after which a swizzle repeats
+constexpr int64_t kOtherRegisters = 32;   // addresses, barriers, loop counters, an element on its way out
+
+std::string number(int64_t v) { return std::to_string(v); }
+
+std::string warpgroups_text(int64_t n) { return number(n) + (n == 1 ? " warpgroup" : " warpgroups"); }
+
+std::string shape_text(const GemmShape& s) { return number(s.m) + "x" + number(s.n) + "x" + number(s.k); }
+
+// An operand's dimensions: rows are those of m or n, `inner` the one whose elements lie beside each other.
+struct Side {
+  MatrixDims dims;
+  int rows = 0, k = 1;
+  bool k_major() const { return k > rows; }
+  int inner() const { return std::max(rows, k); }
+  int outer() const { return std::min(rows, k); }
+  int64_t extent(int dim) const { return dims.shape[static_cast<size_t>(dim)]; }
+};
+
+Side side_of(const MatrixDims& m, int side) {
+  return side == 0 ? Side{m, m.row, m.col} : Side{m, m.col, m.row};
+}
+
+// Widest swizzle whose rows divide what the instruction takes of the inner dimension; 0 where there is none.
+int swizzle_width(int64_t inner_bytes) {
+  for (int width : {128, 64, 32})
+    if (inner_bytes % width == 0) return width;
+  return 0;
+}
+
+// The operand as boxes of rows of one swizzle width, one box behind the other. `part`: rows of one instruction.
+std::optional<Layout> operand_layout(const Side& s, int64_t part, int bytes) {
+  const int width = swizzle_width((s.k_major() ? s.extent(s.inner()) : part) * bytes);
+  if (width == 0) return std::nullopt;
+  return layout::boxed_tile(s.dims.shape, s.inner(), s.outer(), bytes, width);
+}
+
+// Instructions of one k step.
+struct Split {
+  const WarpgroupAtom* atom = nullptr;
+  int64_t m = 1, n = 1;  // warpgroups
+  int width = 0;         // columns of an instruction
+};
+
+struct Cost {
+  double cycles = 0;
+  int64_t registers = 0;
+};
+
+// Shared memory gives 128 bytes a cycle; every instruction fetches its operands for itself.
+Cost cost_of(const GemmShape& s, const Split& x, bool a_shared) {
+  const int64_t reps = s.m / (kRows * x.m), columns = s.n / x.n, k_steps = s.k / x.atom->k;
+  const double instructions = static_cast<double>(x.m * x.n * reps * (columns / x.width));
+  const int64_t a_bytes = kRows * x.atom->k * ir::dtype_bytes(s.a), b_bytes = x.width * x.atom->k * ir::dtype_bytes(s.b);
+  const double tensor = instructions * x.width / 8 * x.atom->cycles_per_8;
+  const double loads = instructions * static_cast<double>((a_shared ? a_bytes : 0) + b_bytes) / 128;
+  Cost c;
+  c.cycles = (std::max(tensor, loads) + 0.25 * std::min(tensor, loads)) * static_cast<double>(k_steps);
+  c.registers = reps * columns / 2 + kOtherRegisters + (a_shared ? 0 : reps * k_steps * a_bytes / (4 * kWarpgroup));
+  return c;
+}
+
+bool allows(ir::WarpPolicy policy, const Split& x) {
+  return policy == ir::WarpPolicy::square || (policy == ir::WarpPolicy::full_row ? x.n == 1 : x.m == 1);
+}
+
+// 32-bit floats are multiplied as tf32 only, where the program says so.
+const WarpgroupAtom* atom_for(const Target& t, const TileOp& op, const GemmShape& s) {
+  if (s.a == ir::DType::f32 && !op.flag(ir::gemm_attr::tf32)) return nullptr;
+  for (const WarpgroupAtom& atom : t.warpgroup_mma)
+    if (atom.a == s.a && atom.b == s.b && atom.c == s.c) return &atom;
+  return nullptr;
+}
+
+bool is_whole(const ir::Program& p, const ir::Region& r) { return r.extents == p.tile_shape(r.buffer); }
+
+// What the shape, the types and the scopes alone forbid; empty where nothing does.
+std::string refusal(const ir::Program& p, const TileOp& op, const GemmShape& s, const Target& t, int64_t threads,
+                    const WarpgroupAtom* atom) {
+  if (t.warpgroup_mma.empty()) return t.name + " has no warpgroup instructions";
+  if (!atom)
+    return std::string("none multiplies ") + ir::dtype_name(s.a) + " by " + ir::dtype_name(s.b) + " into " +
+           ir::dtype_name(s.c);
+  for (const ir::Region& r : op.operands)
+    if (!is_whole(p, r)) return "'" + p.buffer(r.buffer).name + "' is used in parts";
+  if (p.buffer(op.operands[1].buffer).scope != ir::MemScope::shared)
+    return "B is in registers, it takes B from shared memory";
+  if (threads % kWarpgroup != 0) return number(threads) + " threads are no multiple of a warpgroup's 128";
+  if (s.m % kRows != 0) return number(s.m) + " rows are no multiple of 64";
+  if (s.k % atom->k != 0) return "k " + number(s.k) + " is no multiple of " + number(atom->k);
+  return "";
+}
+
+// Splits over the warpgroups, rows first, and widths, that divide the tile and that the schedule and the policy allow.
+std::vector<Split> splits(const GemmShape& s, const WarpgroupAtom* atom, int64_t warpgroups, ir::WarpPolicy policy,
+                          const Side& b, const plan::OpPlan* given) {
+  const bool given_atom = given && !given->atom.empty(), given_split = given && given->warps_m * given->warps_n > 1;
+  std::vector<Split> list;
+  for (int64_t m = warpgroups; m >= 1; --m) {
+    Split x{atom, m, warpgroups / m, 0};
+    if (x.m * x.n != warpgroups || s.m % (kRows * x.m) != 0 || s.n % x.n != 0) continue;
+    if (given_split ? given->warps_m != 4 * x.m || given->warps_n != x.n : !allows(policy, x)) continue;
+    for (int width : atom->widths) {
+      x.width = width;
+      if (s.n / x.n % width != 0 || !operand_layout(b, width, ir::dtype_bytes(s.b))) continue;
+      if (given_atom && given->atom != target::warpgroup_instruction_name(*atom, width)) continue;
+      list.push_back(x);
+    }
+  }
+  return list;
+}
+
+struct Choice {
+  std::optional<Split> split;
+  Cost cost;
+  int64_t fewest = 0;  // registers of splits that need too many
+};
+
+Choice cheapest(const std::vector<Split>& splits, const GemmShape& s, bool a_shared, int64_t limit) {
+  Choice best;
+  for (const Split& x : splits) {
+    const Cost c = cost_of(s, x, a_shared);
+    if (c.registers > limit) {
+      best.fewest = best.fewest == 0 ? c.registers : std::min(best.fewest, c.registers);
+    } else if (!best.split || c.cycles < best.cost.cycles) {
+      best.split = x;
+      best.cost = c;
+    }
+  }
+  return best;
+}
+
+GemmPlan make_plan(const ir::Program& p, const TileOp& op, const GemmShape& s, const Split& x,
+                   const MatrixDims (&dims)[2]) {
+  const int64_t reps = s.m / (kRows * x.m), columns = s.n / x.n;
+  const WarpGrid grid{x.m, x.n, 1};
+  GemmPlan plan;
+  plan.engine = plan::Engine::warpgroup_mma;
+  plan.atom = target::warpgroup_instruction_name(*x.atom, x.width);
+  plan.warps_m = 4 * x.m;
+  plan.warps_n = x.n;
+  plan.c = spread(target::warpgroup_accumulator(x.width), {{reps, columns / x.width}, {x.m, x.n}}, grid,
+                  matrix_dims(p, op.operands[2], false), {s.m, s.n}, kWarpgroup);
+  const int bytes[2] = {ir::dtype_bytes(s.a), ir::dtype_bytes(s.b)};
+  if (p.buffer(op.operands[0].buffer).scope == ir::MemScope::shared)
+    plan.a_memory = operand_layout(side_of(dims[0], 0), kRows, bytes[0]);
+  else
+    plan.a_fragment = spread(target::warpgroup_operand(x.atom->k, bytes[0]), {{reps, s.k / x.atom->k}, {x.m, 1}}, grid,
+                             dims[0], {s.m, s.k}, kWarpgroup);
+  plan.b_memory = operand_layout(side_of(dims[1], 1), x.width, bytes[1]);
+  return plan;
+}
+
+}  // namespace
+
+std::optional<GemmPlan> plan_warpgroup_gemm(const ir::Program& p, const TileOp& op, const GemmShape& s,
+                                            const Target& t, int64_t threads, const plan::OpPlan* given,
+                                            std::string* reason) {
+  auto refuse = [&](std::string why) {
+    if (reason) *reason = std::move(why);
+    return std::nullopt;
+  };
+  const WarpgroupAtom* atom = atom_for(t, op, s);
+  if (std::string why = refusal(p, op, s, t, threads, atom); !why.empty()) return refuse(std::move(why));
+  const MatrixDims dims[2] = {matrix_dims(p, op.operands[0], op.flag(ir::gemm_attr::transpose_a)),
+                              matrix_dims(p, op.operands[1], op.flag(ir::gemm_attr::transpose_b))};
+  const bool a_shared = p.buffer(op.operands[0].buffer).scope == ir::MemScope::shared;
+  const Side sides[2] = {side_of(dims[0], 0), side_of(dims[1], 1)};
+  for (int side = a_shared ? 0 : 1; side < 2; ++side)
+    if (!atom->mn_major && !sides[side].k_major())
+      return refuse(std::string(side == 0 ? "A" : "B") + " of " + ir::dtype_name(side == 0 ? s.a : s.b) +
+                    " must be stored with k as the last dimension");
+  if (a_shared && !operand_layout(sides[0], kRows, ir::dtype_bytes(s.a)))
+    return refuse("rows of A are no multiple of 32 bytes");
+
+  const int64_t limit = target::most_consumer_registers(t, threads);
+  const auto policy = static_cast<ir::WarpPolicy>(op.attrs[ir::gemm_attr::policy]);
+  const Choice best = cheapest(splits(s, atom, threads / kWarpgroup, policy, sides[1], given), s, a_shared, limit);
+  if (!best.split && best.fewest > 0)
+    return refuse("a thread would need " + number(best.fewest) + " registers of " + number(limit) +
+                  "; use more threads or a smaller tile");
+  const std::string warpgroups = warpgroups_text(threads / kWarpgroup);
+  if (!best.split)
+    return refuse("no instruction's width divides a " + shape_text(s) + " tile split over " + warpgroups +
+                  (given && (!given->atom.empty() || given->warps_m * given->warps_n > 1) ? " as the schedule says" : ""));
+  GemmPlan plan = make_plan(p, op, s, *best.split, dims);
+  plan.registers = best.cost.registers;
+  plan.reason = "least shared memory traffic of what divides the tile over " + warpgroups + ": " +
+                number(s.m / best.split->m) + "x" + number(s.n / best.split->n) + " a warpgroup";
+  return plan;
+}
+
+std::optional<WarpgroupOperand> warpgroup_operand_form(const Layout& l, const MatrixDims& dims, int side,
+                                                       int element_bytes, int64_t part, int64_t k) {
+  const Side s = side_of(dims, side);
+  const Swizzle& z = l.swizzle();
+  if (l.shape() != dims.shape || l.outputs() != 1 || z.none() || z.base != 4 || z.shift != 3 || z.bits > 3 ||
+      l.element_bytes() != element_bytes)
+    return std::nullopt;
+  const int64_t width = int64_t{16} << z.bits, row = width / element_bytes;
+  const int64_t inner = s.extent(s.inner()), outer = s.extent(s.outer()), rows = s.extent(s.rows);
+  // Rows of one swizzle width along the inner dimension, boxes of them any distance apart.
+  int64_t box = 0;
+  const Layout canonical = l.canonical();
+  for (const Digit& d : canonical.digits()) {
+    if (d.dim == s.inner() && d.weight == 1 ? d.extent != row || d.stride != 1
+        : d.dim == s.inner()                ? d.weight != row || d.extent != inner / row
+        : d.dim == s.outer()                ? d.extent != outer || d.stride != row
+                                            : true)
+      return std::nullopt;
+    if (d.dim == s.inner() && d.weight == row) box = d.stride;
+  }
+  if (inner % row != 0 || outer % kAtomRows != 0 || box * element_bytes % (kAtomRows * width) != 0) return std::nullopt;
+  if (s.extent(s.k) % k != 0 || rows % part != 0) return std::nullopt;
+  WarpgroupOperand o;
+  o.form.swizzle = static_cast<int>(width);
+  o.form.k_major = s.k_major();
+  o.form.stride_bytes = kAtomRows * width;
+  const int64_t steps = s.extent(s.k) / k;
+  if (s.k_major()) {
+    if (row % k != 0 || part % kAtomRows != 0) return std::nullopt;
+    for (int64_t i = 0; i < steps; ++i) o.steps.push_back(i * k % row + i * k / row * box);
+    o.row_stride = part * row;
+  } else {
+    if (element_bytes != 2 || part % row != 0 || k % kAtomRows != 0) return std::nullopt;
+    o.form.leading_bytes = (box > 0 ? box : outer * row) * element_bytes;
+    for (int64_t i = 0; i < steps; ++i) o.steps.push_back(i * k * row);
+    o.row_stride = part / row * (box > 0 ? box : outer * row);
+  }
+  return o;
+}
+
+}  // namespace tilegen::ops

@@ -1,0 +1,113 @@
+#include "ops/tensor_copy.h"
+
+#include <algorithm>
+
+#include "ops/element_view.h"
+
+namespace tilegen::ops {
+
+using ir::ExprId;
+using ir::ExprNode;
+using ir::ExprOp;
+
+namespace {
+
+constexpr size_t kMostDims = 5;
+constexpr int64_t kStrideBytes = 16;
+
+// The value is a multiple of `d`, or is when some dims are.
+bool can_be_multiple(const ir::Program& p, ExprId e, int64_t d) {
+  const ExprNode& n = p.exprs[e];
+  int64_t value = 0;
+  if (p.exprs.is_const_int(e, &value)) return value % d == 0;
+  switch (n.op) {
+    case ExprOp::var: {
+      const ir::Var& v = p.var(n.var());
+      if (v.kind != ir::VarKind::dim) return v.divisor % d == 0;
+      return v.lower != v.upper || v.lower % d == 0;
+    }
+    case ExprOp::mul:
+      return can_be_multiple(p, n.a, d) || can_be_multiple(p, n.b, d);
+    case ExprOp::add:
+    case ExprOp::sub:
+      return can_be_multiple(p, n.a, d) && can_be_multiple(p, n.b, d);
+    default:
+      return false;
+  }
+}
+
+std::string strides_refusal(const ir::Program& p, const ir::Buffer& tensor) {
+  const int64_t d = std::max<int64_t>(1, kStrideBytes / ir::dtype_bytes(tensor.type));
+  const std::string what = "a stride of tensor '" + tensor.name + "' cannot be a multiple of 16 bytes";
+  if (tensor.strides.empty())
+    return tensor.shape.size() < 2 || can_be_multiple(p, tensor.shape.back(), d) ? "" : what;
+  int64_t last = 0;
+  if (!p.exprs.is_const_int(tensor.strides.back(), &last) || last != 1)
+    return "the last dimension of tensor '" + tensor.name + "' is not dense";
+  for (size_t i = 0; i + 1 < tensor.strides.size(); ++i) {
+    int64_t fixed = 1;
+    if (p.exprs.is_const_int(tensor.strides[i], &fixed) && fixed <= 0)
+      return "a stride of tensor '" + tensor.name + "' is not positive";
+    if (!can_be_multiple(p, tensor.strides[i], d)) return what;
+  }
+  return "";
+}
+
+}  // namespace
+
+bool told_everywhere(const ir::Program& p, ExprId e) {
+  if (!e.valid()) return true;
+  const ExprNode& n = p.exprs[e];
+  if (n.op == ExprOp::load) {
+    if (!p.buffer(n.object).read_only) return false;
+    const auto indices = p.exprs.indices(e);
+    return std::all_of(indices.begin(), indices.end(), [&](ExprId i) { return told_everywhere(p, i); });
+  }
+  return told_everywhere(p, n.a) && told_everywhere(p, n.b) && told_everywhere(p, n.c);
+}
+
+std::optional<TensorCopyDims> tensor_copy_dims(const ir::Program& p, const ir::TileOp& copy, std::string* reason) {
+  auto refuse = [&](std::string why) {
+    if (reason) *reason = std::move(why);
+    return std::nullopt;
+  };
+  if (copy.kind != ir::OpKind::copy) return refuse("it is no copy");
+  auto scope = [&](size_t i) { return p.buffer(copy.operands[i].buffer).scope; };
+  if ((scope(0) == ir::MemScope::global) == (scope(1) == ir::MemScope::global))
+    return refuse("it is no copy between a tensor and a tile");
+  TensorCopyDims dims;
+  dims.load = scope(0) == ir::MemScope::global;
+  const size_t tensor_operand = dims.load ? 0 : 1;
+  const ir::Region& region = copy.operands[tensor_operand];
+  const ir::Buffer& tensor = p.buffer(region.buffer);
+  if (tensor.shape.empty() || tensor.shape.size() > kMostDims)
+    return refuse("tensor '" + tensor.name + "' has " + std::to_string(tensor.shape.size()) +
+                  " dimensions, tensor copies take 1 to 5");
+  for (const ir::Region& r : copy.operands)
+    for (ExprId offset : r.offsets)
+      if (!told_everywhere(p, offset)) return refuse("its place is read from memory that the kernel writes");
+  if (std::string why = strides_refusal(p, tensor); !why.empty()) return refuse(std::move(why));
+
+  const RegionMatch match = match_regions(p, copy.operands);
+  auto dim_of = [&](size_t operand, int iteration) {
+    const auto& of = match.dim_of[operand];
+    const auto at = std::find(of.begin(), of.end(), iteration);
+    return at == of.end() ? -1 : static_cast<int>(at - of.begin());
+  };
+  std::vector<int> several;
+  for (size_t i = 0; i < match.extents.size(); ++i)
+    if (match.extents[i] > 1) several.push_back(static_cast<int>(i));
+  if (several.size() > 2) return refuse("it moves a box of more than two dimensions");
+  if (several.empty()) return refuse("it moves one element");
+  dims.tensor_inner = dim_of(tensor_operand, several.back());
+  dims.tile_inner = dim_of(1 - tensor_operand, several.back());
+  if (dims.tensor_inner + 1 != static_cast<int>(tensor.shape.size()))
+    return refuse("it moves one element along the dense dimension of tensor '" + tensor.name + "'");
+  if (several.size() == 2) {
+    dims.tensor_outer = dim_of(tensor_operand, several.front());
+    dims.tile_outer = dim_of(1 - tensor_operand, several.front());
+  }
+  return dims;
+}
+
+}  // namespace tilegen::ops

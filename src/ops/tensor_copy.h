@@ -1,0 +1,27 @@
+// What the copy engine (TMA) demands of a copy between a tensor and an on-chip tile, as far as the program tells.
+//
+// requires: a checked copy.
+// ensures: the copy moves boxes of at most two dimensions, one of them the tensor's dense one; strides of the tensor are
+// multiples of 16 bytes, or become so when dims are multiples of a constant (guards of the kernel, with the tensor's address);
+// the place is the same for all threads and told by what every thread can read.
+// refuses (a reason): anything else. How the tile lies in memory is layout/tensor_tile.h's business.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "ir/program.h"
+
+namespace tilegen::ops {
+
+struct TensorCopyDims {
+  bool load = true;        // from the tensor to the tile; else the other way
+  int tensor_inner = 0, tensor_outer = -1;  // dimensions with several elements; -1: there is one row only
+  int tile_inner = 0, tile_outer = -1;
+};
+std::optional<TensorCopyDims> tensor_copy_dims(const ir::Program& p, const ir::TileOp& copy, std::string* reason);
+
+// The expression reads nothing but variables, constants and tensors that the program may not write.
+bool told_everywhere(const ir::Program& p, ir::ExprId e);
+
+}  // namespace tilegen::ops

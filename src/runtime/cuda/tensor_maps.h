@@ -1,0 +1,29 @@
+// The parameters of kernels with tensor maps: the slots, then the maps, as the kernel expects them in one block.
+//
+// requires: a driver that has cuTensorMapEncodeTiled. ensures: no lock, no allocation; a thread that launches the same
+// form with the same slots again finds the block ready.
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include "runtime/cuda/driver.h"
+#include "runtime/kernel_form.h"
+
+namespace tilegen::runtime::cuda {
+
+constexpr size_t kMaxParameterBytes = 4096;
+
+struct alignas(64) ParameterBlock {
+  std::byte bytes[kMaxParameterBytes];  // not set
+};
+
+// Bytes of the block of a kernel: its slots, then its maps aligned to 64.
+size_t parameter_bytes(const thread::ThreadProgram& program);
+
+// The block of a launch, in `room` or in memory of this thread that its next call may overwrite. Null where the copy
+// engine cannot describe the tensors.
+const void* parameters_with_maps(const Driver& driver, const KernelForm& form, std::span<const uint64_t> slots,
+                                 ParameterBlock& room);
+
+}  // namespace tilegen::runtime::cuda

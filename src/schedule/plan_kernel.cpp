@@ -1,0 +1,371 @@
+#include "schedule/plan_kernel.h"
+
+#include <algorithm>
+
+#include "schedule/given_schedule.h"
+#include "schedule/memory_plan.h"
+#include "schedule/op_engines.h"
+#include "schedule/pipeline_plan.h"
+#include "schedule/raster_plan.h"
+#include "schedule/role_plan.h"
+#include "schedule/run_ahead.h"
+#include "schedule/store_stage.h"
+
+namespace tilegen::schedule {
+
+using infer::KernelOp;
+using infer::KernelOps;
+using plan::Engine;
+using plan::KernelSchedule;
+
+namespace {
+
+constexpr int64_t kBarrierBytes = 16;  // of a slot: full and empty
+
+// A fragment that leaves by tensor copies, staged in passes of columns.
+struct StagedStore {
+  size_t op = 0;
+  StoreStage stage;
+  int64_t pass = 0;
+  bool given = false;
+  int64_t bytes(int64_t columns) const {
+    return stage.part_bytes / stage.pass_columns * columns * stage.warpgroups_m * stage.warpgroups_n;
+  }
+};
+
+class KernelPlanner {
+ public:
+  KernelPlanner(const ir::Program& p, int kernel, const target::Target& t, const PlanOptions& options)
+      : p_(p),
+        index_(kernel),
+        kernel_(p.kernels[static_cast<size_t>(kernel)]),
+        target_(t),
+        options_(options),
+        ops_(infer::collect_kernel_ops(p, kernel)) {}
+
+  Expected<KernelSchedule> plan(const KernelSchedule* given);
+
+ private:
+  // Nothing when a product turned out unfit for warpgroups, which is then refused.
+  Expected<std::optional<KernelSchedule>> attempt(int64_t threads);
+  Expected<KernelSchedule> assemble(int64_t threads);
+  bool refuse(const Refusals& more);
+
+  void take_engines();
+  bool produced_loops_overlap();
+  void choose_stores();
+  void find_stores();
+  void store_tile(size_t op, plan::ValuePlan& tile);
+  void fit_stores();
+  void widen_passes();
+  Checked check_given_engines() const;
+  const plan::OpPlan* given_op(size_t op) const {
+    return given_ ? plan::find_op(*given_, ops_.ops[op].path) : nullptr;
+  }
+
+  EnginePlaces places(const std::vector<plan::ValuePlan>& values) const;
+  int64_t arena(const std::map<int, int64_t>& slots) const;
+  void plan_loops();
+
+  const ir::Program& p_;
+  const int index_;
+  const ir::Kernel& kernel_;
+  const target::Target& target_;
+  const PlanOptions& options_;
+  const KernelOps ops_;
+  const KernelSchedule* given_ = nullptr;
+
+  Refusals refused_;  // products, by warpgroups
+  TensorFeeds feeds_;
+  // Of one attempt.
+  GemmPlans gemms_;
+  infer::InferResult layouts_;
+  std::vector<Scratch> scratch_;
+  std::set<size_t> produced_;  // copies that a producer makes
+  std::set<int> engine_values_;
+  std::vector<plan::ChannelPlan> channels_;
+  std::vector<StagedStore> stores_;
+  Refusals not_stored_;  // why not by tensor copies
+  PipelineResult pipelines_;
+  std::vector<plan::Note> notes_;
+};
+
+Expected<KernelSchedule> KernelPlanner::plan(const KernelSchedule* given) {
+  KernelSchedule kept;
+  if (given) {
+    if (Checked ok = check_names(*given, p_, index_, ops_); !ok) return ok.error();
+    kept = without_tensor_copies(*given, p_, ops_, options_.tensor_copies);
+    given_ = &kept;
+  }
+  const TensorFeeds found = find_tensor_feeds(p_, index_, ops_, target_, given_, options_.tensor_copies);
+  refused_ = found.refused;
+  auto threads = plan_threads(p_, kernel_, ops_, target_, given_, refused_);
+  if (!threads) return threads.error();
+  for (;;) {  // every round refuses a product more
+    feeds_ = found;
+    for (const auto& [op, why] : refused_) feeds_.fed.erase(op);
+    auto schedule = attempt(*threads);
+    if (!schedule) return schedule.error();
+    if (*schedule) return std::move(**schedule);
+  }
+}
+
+bool KernelPlanner::refuse(const Refusals& more) {
+  refused_.insert(more.begin(), more.end());
+  return !more.empty();
+}
+
+Expected<std::optional<KernelSchedule>> KernelPlanner::attempt(int64_t threads) {
+  constexpr std::nullopt_t kAgain = std::nullopt;
+  notes_.clear();
+  auto gemms = plan_gemms(p_, ops_, target_, threads, given_, refused_);
+  if (!gemms) return gemms.error();
+  gemms_ = std::move(*gemms);
+  if (refuse(unfit_products(p_, ops_, target_, feeds_, gemms_))) return std::optional<KernelSchedule>(kAgain);
+  std::erase_if(feeds_.fed, [&](const auto& f) { return gemms_.at(f.first).engine != Engine::warpgroup_mma; });
+
+  auto layouts = given_ && is_complete(*given_, ops_)
+                     ? replay(p_, ops_, gemms_, *given_, threads)
+                     : infer::infer_layouts({p_, ops_, target_, threads, gemms_, given_, options_.conversions});
+  if (!layouts) return layouts.error();
+  layouts_ = std::move(*layouts);
+  if (refuse(unfit_layouts(p_, ops_, feeds_, gemms_, layouts_))) return std::optional<KernelSchedule>(kAgain);
+
+  auto channels = plan_channels(p_, index_, ops_, feeds_, given_);
+  if (!channels) return channels.error();
+  channels_ = std::move(*channels);
+  take_engines();
+  scratch_ = plan_scratch(p_, ops_, layouts_.values, layouts_.ops, layouts_.conversions, target_);
+  choose_stores();
+  if (!produced_loops_overlap()) return std::optional<KernelSchedule>(kAgain);
+  if (Checked ok = check_given_engines(); !ok) return ok.error();
+
+  auto schedule = assemble(threads);
+  if (!schedule) return schedule.error();
+  return std::optional<KernelSchedule>(std::move(*schedule));
+}
+
+// What is left once every op, value and loop is decided.
+Expected<KernelSchedule> KernelPlanner::assemble(int64_t threads) {
+  KernelSchedule s;
+  s.kernel = kernel_.name;
+  s.threads = threads;
+  for (auto [value, slots] : pipelines_.slots) layouts_.values[static_cast<size_t>(value)].slots = slots;
+  for (plan::ChannelPlan& c : channels_)
+    for (const plan::ValuePlan& v : layouts_.values)
+      if (v.value == c.values.front()) c.slots = v.slots;
+  auto memory =
+      plan_memory(p_, index_, ops_, layouts_.values, scratch_, target_, places(layouts_.values));
+  if (!memory) return memory.error();
+  if (target_.tensor_copy || (given_ && (given_->roles || given_->persistence))) {
+    const int64_t registers = registers_needed(p_, ops_, layouts_.values);
+    auto roles = plan_roles(kernel_, target_, threads, registers, !produced_.empty(), given_);
+    if (!roles) return roles.error();
+    auto persistence =
+        plan_persistence(p_, kernel_, target_, threads, registers, *roles, arena_bytes(*memory), given_);
+    if (!persistence) return persistence.error();
+    s.roles = std::move(*roles);
+    s.persistence = std::move(*persistence);
+  }
+  s.raster = plan_raster(p_, kernel_, target_, given_);
+  s.ops = std::move(layouts_.ops);
+  s.values = std::move(layouts_.values);
+  s.conversions = std::move(layouts_.conversions);
+  s.loops = std::move(pipelines_.loops);
+  s.channels = std::move(channels_);
+  s.memory = std::move(*memory);
+  for (const auto& [op, gemm] : gemms_)
+    if (!gemm.note.empty()) s.notes.push_back({ops_.ops[op].path, gemm.note});
+  for (const std::vector<plan::Note>& more : {layouts_.notes, notes_, pipelines_.notes})
+    s.notes.insert(s.notes.end(), more.begin(), more.end());
+  return s;
+}
+
+// Copies of the products' tiles are the engine's, all others are the threads'.
+void KernelPlanner::take_engines() {
+  plan_copy_engines(p_, ops_, target_, given_, layouts_);
+  plan_streaming(p_, ops_, target_, given_, layouts_);
+  produced_.clear();
+  engine_values_.clear();
+  for (const auto& [product, feed] : feeds_.fed) produced_.insert(feed.copies.begin(), feed.copies.end());
+  for (size_t i = 0; i < ops_.ops.size(); ++i) {
+    plan::OpPlan& plan = layouts_.ops[i];
+    if (!produced_.count(i)) {
+      // A loop with a producer has no asynchronous copies of the computing threads beside.
+      const bool beside = std::any_of(feeds_.fed.begin(), feeds_.fed.end(), [&](const auto& f) {
+        const auto inside = ops_inside(p_, ops_, *p_.as<ir::Loop>(f.second.loop));
+        return std::find(inside.begin(), inside.end(), &ops_.ops[i]) != inside.end();
+      });
+      if (beside && plan.engine == Engine::async_copy) plan.engine = Engine::vector_copy;
+      continue;
+    }
+    plan.engine = Engine::tensor_copy;
+    plan.iteration.reset();
+    plan.vector = 1;
+    plan.reason = "a producer has the copy engine fill the tile in boxes";
+    for (const infer::OpAccess& a : ops_.ops[i].accesses)
+      if (a.write) engine_values_.insert(a.value);
+  }
+  std::erase_if(layouts_.notes, [&](const plan::Note& n) {
+    return std::any_of(produced_.begin(), produced_.end(), [&](size_t op) { return ops_.ops[op].path == n.path; });
+  });
+}
+
+EnginePlaces KernelPlanner::places(const std::vector<plan::ValuePlan>& values) const {
+  EnginePlaces e;
+  e.values = engine_values_;
+  for (const StagedStore& s : stores_)
+    e.reserved.push_back({ops_.ops[s.op].path + ":stage", s.bytes(s.pass), kEngineAlignment});
+  for (const plan::ChannelPlan& c : channels_)
+    for (const plan::ValuePlan& v : values)
+      if (v.value == c.values.front()) e.reserved.push_back({"channel:" + c.name, kBarrierBytes * v.slots, 16});
+  return e;
+}
+
+int64_t KernelPlanner::arena(const std::map<int, int64_t>& slots) const {
+  std::vector<plan::ValuePlan> values = layouts_.values;
+  for (auto [value, count] : slots) values[static_cast<size_t>(value)].slots = count;
+  return arena_bytes(place_values(p_, index_, ops_, values, scratch_, target_, places(values)));
+}
+
+void KernelPlanner::plan_loops() {
+  pipelines_ = plan_pipelines(
+      p_, index_, ops_, target_, value_bytes(p_, ops_, layouts_.values, target_),
+      [&](const std::map<int, int64_t>& slots) { return arena(slots); }, produced_, given_);
+}
+
+// One slot leaves a producer nothing to run ahead into.
+bool KernelPlanner::produced_loops_overlap() {
+  const std::vector<std::string> paths = ir::statement_paths(p_);
+  Refusals alone;
+  for (const auto& [product, feed] : feeds_.fed)
+    for (const plan::LoopPlan& l : pipelines_.loops)
+      if (l.loop == paths[feed.loop.value] && l.num_stages < 2)
+        alone[product] = "its loop has one stage, a producer would have nothing to overlap";
+  return !refuse(alone);
+}
+
+// Which fragments and tiles leave by tensor copies, and the stages of the loops beside them.
+void KernelPlanner::choose_stores() {
+  stores_.clear();
+  not_stored_.clear();
+  if (!produced_.empty()) find_stores();
+  fit_stores();
+  widen_passes();
+  for (const StagedStore& s : stores_) {
+    plan::OpPlan& plan = layouts_.ops[s.op];
+    plan.engine = Engine::tensor_copy;
+    plan.iteration.reset();
+    plan.vector = 1;
+    plan.pass_columns = s.pass;
+    plan.reason = "staged in shared memory, " + std::to_string(s.pass) + " of " + std::to_string(s.stage.columns) +
+                  " columns of a warpgroup at once";
+  }
+}
+
+void KernelPlanner::find_stores() {
+  for (size_t i = 0; i < ops_.ops.size(); ++i) {
+    const auto* copy = p_.as<ir::TileOp>(ops_.ops[i].stmt);
+    if (!copy || copy->kind != ir::OpKind::copy || p_.buffer(copy->operands[1].buffer).scope != ir::MemScope::global ||
+        ops_.ops[i].accesses[0].value < 0)
+      continue;
+    const plan::OpPlan* g = given_op(i);
+    if (g && g->engine != Engine::loop && g->engine != Engine::tensor_copy) continue;
+    std::string why = options_.tensor_copies == TensorCopies::loads_and_stores
+                          ? store_refusal(p_, ops_, i, layouts_.values, layouts_.conversions)
+                          : "planned without them";
+    plan::ValuePlan& source = layouts_.values[static_cast<size_t>(ops_.ops[i].accesses[0].value)];
+    if (why.empty() && source.memory) {
+      store_tile(i, source);
+      continue;
+    }
+    StagedStore s;
+    if (why.empty()) {
+      s.op = i;
+      s.stage = *store_stage(p_, ops_.ops[i], *source.fragment, nullptr);
+      s.pass = s.stage.inner;
+      if (g && g->pass_columns > 0) {
+        s.given = true;
+        s.pass = g->pass_columns;
+        if (s.pass % s.stage.inner != 0 || s.stage.columns % s.pass != 0)
+          why = "passes of " + std::to_string(s.pass) + " columns do not divide " + std::to_string(s.stage.columns) +
+                " into multiples of " + std::to_string(s.stage.inner);
+      }
+    }
+    if (why.empty()) {
+      stores_.push_back(std::move(s));
+    } else {
+      not_stored_[i] = why;
+      notes_.push_back({ops_.ops[i].path, "no tensor copies: " + why});
+    }
+  }
+}
+
+void KernelPlanner::store_tile(size_t op, plan::ValuePlan& tile) {
+  if (auto boxed = store_tile_layout(p_, ops_.ops[op], tile)) {
+    tile.memory = std::move(*boxed);
+    tile.reason = "boxes of the copy engine: no instruction asks for another form";
+  }
+  plan::OpPlan& plan = layouts_.ops[op];
+  plan.engine = Engine::tensor_copy;
+  plan.iteration.reset();
+  plan.vector = 1;
+  plan.reason = "the copy engine stores the tile in boxes";
+  engine_values_.insert(ops_.ops[op].accesses[0].value);
+}
+
+// Loops keep two stages beside staged stores, or the stores are plain.
+void KernelPlanner::fit_stores() {
+  plan_loops();
+  const std::vector<std::string> paths = ir::statement_paths(p_);
+  const bool crowded = arena(pipelines_.slots) > target_.shared_bytes ||
+                       std::any_of(feeds_.fed.begin(), feeds_.fed.end(), [&](const auto& f) {
+                         return std::any_of(pipelines_.loops.begin(), pipelines_.loops.end(), [&](const auto& l) {
+                           return l.loop == paths[f.second.loop.value] && l.num_stages < 2;
+                         });
+                       });
+  if (stores_.empty() || !crowded) return;
+  for (const StagedStore& s : stores_) {
+    const std::string why = "its staged tile of " + std::to_string(s.bytes(s.pass)) +
+                            " bytes does not fit beside two stages of the loop's tiles";
+    not_stored_[s.op] = why;
+    notes_.push_back({ops_.ops[s.op].path, "no tensor copies: " + why});
+  }
+  stores_.clear();
+  plan_loops();
+}
+
+// The widest passes that leave the loops their stages.
+void KernelPlanner::widen_passes() {
+  for (StagedStore& s : stores_) {
+    const int64_t least = s.pass;
+    for (int64_t pass = s.stage.columns; !s.given && pass > least; pass -= s.stage.inner) {
+      if (s.stage.columns % pass != 0) continue;
+      s.pass = pass;
+      if (arena(pipelines_.slots) <= target_.shared_bytes) break;
+      s.pass = least;
+    }
+  }
+}
+
+Checked KernelPlanner::check_given_engines() const {
+  for (size_t i = 0; i < ops_.ops.size(); ++i) {
+    const plan::OpPlan* g = given_op(i);
+    if (!g || g->engine != Engine::tensor_copy || layouts_.ops[i].engine == Engine::tensor_copy) continue;
+    std::string why = "no product of warpgroups in a pipelined loop uses its tile";
+    if (const auto it = not_stored_.find(i); it != not_stored_.end()) why = it->second;
+    for (const auto& [product, refusal] : refused_) why += "; " + ops_.ops[product].path + ": " + refusal;
+    return Error(DiagCode::schedule_illegal, ops_.ops[i].path, "the schedule gives tensor copies, but " + why,
+                 "leave the engine out to let the planner choose", ops_.ops[i].location);
+  }
+  return Unit{};
+}
+
+}  // namespace
+
+Expected<KernelSchedule> plan_kernel(const ir::Program& p, int kernel, const target::Target& t,
+                                     const KernelSchedule* given, const PlanOptions& options) {
+  return KernelPlanner(p, kernel, t, options).plan(given);
+}
+
+}  // namespace tilegen::schedule

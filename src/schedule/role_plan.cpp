@@ -1,0 +1,116 @@
+#include "schedule/role_plan.h"
+
+#include <algorithm>
+
+#include "arith/prove.h"
+#include "support/checked.h"
+#include "target/role_registers.h"
+
+namespace tilegen::schedule {
+
+namespace {
+
+constexpr int64_t kOtherRegisters = 32;  // addresses, barriers, loop counters
+constexpr int64_t kUnit = 8, kWarpgroup = 128, kLeast = 24, kMost = 256;
+
+std::string number(int64_t v) { return std::to_string(v); }
+
+// Empty when a multiprocessor can have them.
+std::string roles_refusal(const target::Target& t, int64_t threads, const plan::RolePlan& r) {
+  const int64_t all = threads + r.producer_threads;
+  if (r.producer_threads % t.warp != 0 || all > t.max_threads)
+    return number(r.producer_threads) + " producing threads beside " + number(threads) + " are not possible on " + t.name;
+  if (r.producer_registers == 0 && r.consumer_registers == 0) return "";
+  for (int64_t registers : {r.producer_registers, r.consumer_registers})
+    if (registers % kUnit != 0 || registers < kLeast || registers > kMost)
+      return number(registers) + " registers are no multiple of 8 from 24 to 256";
+  if (r.producer_threads % kWarpgroup != 0 || threads % kWarpgroup != 0)
+    return "registers are moved between whole warpgroups of 128 threads";
+  const int64_t entry =
+      std::min<int64_t>(t.registers_per_multiprocessor / all, t.registers_per_thread) / kUnit * kUnit;
+  if (r.producer_registers * r.producer_threads + r.consumer_registers * threads > entry * all)
+    return "the roles' registers are more than the " + number(entry) + " that each of " + number(all) +
+           " threads is launched with";
+  return "";
+}
+
+bool varies_by_block(const ir::Program& p, const ir::Kernel& kernel, const ir::Loop& loop) {
+  return std::any_of(kernel.block_vars.begin(), kernel.block_vars.end(), [&](ir::VarId v) {
+    return arith::depends_on(p.exprs, loop.begin, v) || arith::depends_on(p.exprs, loop.extents[0], v);
+  });
+}
+
+}  // namespace
+
+int64_t registers_needed(const ir::Program& p, const infer::KernelOps& ops, const std::vector<plan::ValuePlan>& values) {
+  int64_t needed = kOtherRegisters;
+  for (size_t v = 0; v < values.size(); ++v)
+    if (values[v].fragment)
+      needed += ceil_div(values[v].fragment->registers() * ir::dtype_bytes(p.buffer(ops.values[v].buffer).type), int64_t{4});
+  return needed;
+}
+
+Expected<plan::RolePlan> plan_roles(const ir::Kernel& kernel, const target::Target& t, int64_t threads,
+                                    int64_t registers, bool produced, const plan::KernelSchedule* given) {
+  auto illegal = [&](std::string why) {
+    return Error(DiagCode::schedule_illegal, kernel.name, "the given roles are not possible: " + why,
+                 "leave `roles` out to have them planned", kernel.location);
+  };
+  if (given && given->roles) {
+    const plan::RolePlan& r = *given->roles;
+    if (r.producer_threads > 0 && !produced) return illegal("no tile comes by tensor copies, a producer has nothing to do");
+    if (r.producer_threads == 0 && (r.producer_registers != 0 || r.consumer_registers != 0))
+      return illegal("registers without a producer");
+    if (std::string why = roles_refusal(t, threads, r); !why.empty()) return illegal(std::move(why));
+    return r;
+  }
+  plan::RolePlan roles;
+  if (!produced) {
+    roles.reason = "no tile of a pipelined loop comes by tensor copies";
+    return roles;
+  }
+  const std::vector<target::RoleRegisters> ways = target::role_registers(t, threads);
+  auto best = std::find_if(ways.begin(), ways.end(), [&](const auto& w) { return w.at_most >= registers; });
+  if (best == ways.end())
+    best = std::max_element(ways.begin(), ways.end(), [](const auto& a, const auto& b) { return a.at_most < b.at_most; });
+  if (best == ways.end()) return illegal("no room for a producer beside " + number(threads) + " threads");
+  roles.producer_threads = best->producer_threads;
+  roles.producer_registers = best->producer;
+  roles.consumer_registers = best->consumer;
+  roles.reason = "computing threads need about " + number(registers) + " registers and may have " + number(best->at_most);
+  return roles;
+}
+
+Expected<plan::PersistencePlan> plan_persistence(const ir::Program& p, const ir::Kernel& kernel, const target::Target& t,
+                                                 int64_t threads, int64_t registers, const plan::RolePlan& roles,
+                                                 int64_t arena_bytes, const plan::KernelSchedule* given) {
+  constexpr int64_t kReserved = 1024;  // shared memory of a block that the system keeps
+  if (given && given->persistence) {
+    if (given->persistence->persistent && roles.producer_threads == 0)
+      return Error(DiagCode::schedule_illegal, kernel.name, "the given persistence needs a producer, which the kernel has not",
+                   "leave `persistence` out to have it planned", kernel.location);
+    return *given->persistence;
+  }
+  plan::PersistencePlan plan;
+  if (roles.producer_threads == 0) {
+    plan.reason = "no producer that could run ahead into the next tile";
+    return plan;
+  }
+  for (ir::StmtId id : kernel.body)
+    if (const auto* loop = p.as<ir::Loop>(id); loop && loop->kind == ir::LoopKind::pipelined && varies_by_block(p, kernel, *loop)) {
+      plan.reason = "blocks have different amounts of work";
+      return plan;
+    }
+  const int64_t all = threads + roles.producer_threads;
+  const int64_t by_memory = (t.shared_bytes + kReserved) / (arena_bytes + kReserved);
+  const int64_t by_registers = roles.consumer_registers > 0
+                                   ? 1
+                                   : t.registers_per_multiprocessor / (all * ceil_div(registers, kUnit) * kUnit);
+  const int64_t blocks = std::max<int64_t>(1, std::min(by_memory, by_registers));
+  plan.persistent = blocks == 1;
+  plan.reason = blocks == 1 ? "one block fills a multiprocessor: loads of its next tile run beside the epilogue of this one"
+                            : number(blocks) + " blocks of a multiprocessor run beside each other's epilogue";
+  return plan;
+}
+
+}  // namespace tilegen::schedule

@@ -1,0 +1,21 @@
+// Which copies of a pipelined loop may run iterations ahead of the rest of its body.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "infer/kernel_ops.h"
+
+namespace tilegen::schedule {
+
+// Ops anywhere inside a loop, in program order.
+std::vector<const infer::KernelOp*> ops_inside(const ir::Program& p, const infer::KernelOps& ops, const ir::Loop& loop);
+
+// From global to shared memory.
+bool is_tile_load(const ir::Program& p, const infer::KernelOp& op);
+
+// Why the tile load may not run ahead; empty when it may: it depends on nothing computed in the loop, stands directly in
+// the loop's body, fills its tile, and the tile is read behind it and in this loop only.
+std::string held_back(const ir::Program& p, const infer::KernelOps& ops, const ir::Loop& loop, const infer::KernelOp& op);
+
+}  // namespace tilegen::schedule

@@ -1,0 +1,257 @@
+// The copy engine: boxes of tensors to shared memory and back, and the groups of stores.
+#include "sim/tensor_engine.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "sim/access_costs.h"
+#include "sim/block_executor.h"
+
+namespace tilegen::sim {
+
+using thread::Space;
+
+namespace {
+
+uint32_t bit(int lane) { return uint32_t{1} << lane; }
+
+constexpr int64_t kUnit = 16;  // bytes that a swizzle keeps together
+
+// Bytes [at, at + bytes) of a box that begins at `place`, in the parts that lie together: f(byte of the arena, byte of
+// the run, how many).
+template <class F>
+void for_each_part(int64_t place, int64_t at, int64_t bytes, int swizzle, F f) {
+  for (int64_t done = 0; done < bytes;) {
+    const int64_t address = place + at + done;
+    const int64_t part = swizzle == 0 ? bytes : std::min(bytes - done, kUnit - address % kUnit);
+    f(swizzled(address, swizzle), done, part);
+    done += part;
+  }
+}
+
+}  // namespace
+
+void TensorMapView::for_each_row(const std::array<int64_t, kMostDims>& at,
+                                 const std::function<void(const Row&)>& f) const {
+  Row row;
+  for (int64_t rows = box_elements / box[0]; row.number < rows; ++row.number) {
+    int64_t rest = row.number;
+    bool inside = true;
+    row.offset = 0;
+    for (size_t d = 1; d < static_cast<size_t>(rank); ++d) {
+      const int64_t x = at[d] + rest % box[d];
+      rest /= box[d];
+      inside &= x >= 0 && x < extents[d];
+      row.offset += x * strides[d];
+    }
+    row.first = std::max<int64_t>(0, -at[0]);
+    row.end = inside ? std::min(box[0], extents[0] - at[0]) : 0;
+    row.offset += (at[0] + row.first) * element;
+    f(row);
+  }
+}
+
+SharedHistory::Actor BlockExecutor::engine_actor(const Warp& w, int lane, int party, uint32_t epoch, uint32_t access) {
+  SharedHistory::Actor a = actor(w, lane, access);
+  a.issuer = a.thread;
+  a.own_fence = order_.own_fence(w.index);
+  a.fenced = order_.fenced(w.index, w.mask);
+  a.warps = engines_.warps();
+  a.thread = party * kLanes;
+  a.epoch = epoch;
+  asked_by_[static_cast<size_t>(party)] = a.issuer;
+  return a;
+}
+
+// Elements of a row that are the tensor's as launched.
+bool BlockExecutor::row_exists(const MemoryView& m, const TensorMapView::Row& row, int element) const {
+  return row.offset >= m.begin && row.offset + (row.end - row.first) * element <= m.end;
+}
+
+// Evaluates and checks the operands. False when there is nothing to move.
+bool BlockExecutor::begin_copy(Warp& w, const Step& s, int map, TensorCopy& c, bool load) {
+  const int lane = std::countr_zero(w.mask), thread = thread_of(w, lane);
+  if (std::popcount(w.mask) > 1)
+    step_finding(FindingKind::divergent_copy, s.stmt, thread,
+                 std::to_string(std::popcount(w.mask)) + " threads of the warp issue it");
+  const TensorMapView& view = launch_.tensor_maps[static_cast<size_t>(map)];
+  const MemoryView &shared = memory(code_.accesses[s.access].memory), &global = memory(code_.accesses[s.access2].memory);
+  c.step = &s;
+  c.map = map;
+  c.lane = lane;
+  for (size_t d = 0; d < static_cast<size_t>(view.rank); ++d) c.at[d] = w.values.operand(s.coordinates[d])[lane].i;
+  if (!view.problem.empty()) {
+    step_finding(FindingKind::tensor_map, s.stmt, thread, view.problem);
+    return false;
+  }
+  const int64_t index = w.values.operand(s.x)[lane].i;
+  if (index < 0 || index > shared.elements - view.box_elements) {
+    access_finding(FindingKind::out_of_bounds, s.access, thread, index,
+                   std::to_string(view.box_elements) + " elements from there, but the memory has " +
+                       std::to_string(shared.elements));
+    return false;
+  }
+  c.place = shared.arena_offset + index * shared.element;
+  if (c.place % view.alignment() != 0)
+    access_finding(FindingKind::misaligned, s.access, thread, index,
+                   "byte address " + std::to_string(c.place) + " of shared memory is no multiple of " +
+                       std::to_string(view.alignment()));
+  bool outside = false;
+  int64_t moved = 0;
+  view.for_each_row(c.at, [&](const TensorMapView::Row& row) {
+    if (row.empty()) return;
+    if (!row_exists(global, row, view.element)) {
+      if (!outside)
+        access_finding(FindingKind::out_of_bounds, s.access2, thread, row.offset / view.element,
+                       "within the extents of the tensor map, but the tensor has " +
+                           std::to_string(global.end / view.element) + " elements");
+      outside = true;
+      return;
+    }
+    moved += (row.end - row.first) * view.element;
+    if (!options_.count) return;
+    AccessSum& sum = sums_[s.access2];
+    const int64_t bytes = (row.end - row.first) * view.element;
+    sum.transactions += (row.offset + bytes + 31) / 32 - row.offset / 32;
+    sum.least += (bytes + 31) / 32;
+  });
+  AccessSum &in_shared = sums_[s.access], &in_global = sums_[s.access2];
+  ++in_shared.requests, ++in_global.requests;
+  in_shared.bytes += view.box_bytes(), in_global.bytes += moved;
+  in_shared.transactions += (view.box_bytes() + 127) / 128, in_shared.least += (view.box_bytes() + 127) / 128;
+  counters_.global_bytes += moved, counters_.shared_bytes += view.box_bytes();
+  counters_.tensor_bytes += load ? view.box_bytes() : moved;
+  return true;
+}
+
+// Who else touches these bytes.
+void BlockExecutor::judge_copy(Warp& w, const TensorCopy& c, bool load) {
+  if (!options_.check_races) return;
+  const Step& s = *c.step;
+  const TensorMapView& view = launch_.tensor_maps[static_cast<size_t>(c.map)];
+  const MemoryView& global = memory(code_.accesses[s.access2].memory);
+  const int shared_party = load ? engines_.load(c.barriers, c.barrier) : engines_.store_read(w.index);
+  const int global_party = load ? shared_party : engines_.store_write(w.index);
+  const SharedHistory::Actor here = engine_actor(w, c.lane, shared_party, order_.epoch(shared_party), s.access);
+  SharedHistory::Actor there = engine_actor(w, c.lane, global_party, order_.epoch(global_party), s.access2);
+  const auto judge = [&](int64_t offset, int64_t bytes) {
+    int64_t at = 0;
+    const Trouble t = load ? history_.write(here, offset, bytes, &at) : history_.read(here, offset, bytes, &at);
+    if (t.conflict != Conflict::none) report_shared(t, s.access, here.issuer, at);
+  };
+  if (load) judge(c.place, view.box_bytes());
+  view.for_each_row(c.at, [&](const TensorMapView::Row& row) {
+    if (row.empty() || !row_exists(global, row, view.element)) return;
+    const int64_t bytes = (row.end - row.first) * view.element;
+    if (!load)
+      for_each_part(c.place, row.number * view.row_bytes() + row.first * view.element, bytes, view.swizzle,
+                    [&](int64_t address, int64_t, int64_t part) { judge(address, part); });
+    if (global.watched) global_access(there, global.address + static_cast<uint64_t>(row.offset), bytes, !load);
+  });
+}
+
+void BlockExecutor::tensor_load(Warp& w, const Step& s) {
+  const auto& n = node<thread::TensorLoad>(s);
+  if (w.mask == 0) return;
+  TensorCopy c;
+  const int lane = std::countr_zero(w.mask);
+  c.barriers = n.barriers;
+  c.barrier = w.values.operand(s.y)[lane].i;
+  TransactionState* t = transaction(w, s, n.barriers, c.barrier);
+  if (t == nullptr) return;
+  const bool moves = begin_copy(w, s, n.map, c, true);
+  const int64_t bytes = launch_.tensor_maps[static_cast<size_t>(n.map)].box_bytes();
+  if (t->unclaimed < bytes)
+    step_finding(FindingKind::transaction_bytes, s.stmt, thread_of(w, lane),
+                 "it brings " + std::to_string(bytes) + " bytes, and of those announced to " +
+                     transaction_text(n.barriers, c.barrier) + " " + std::to_string(std::max<int64_t>(0, t->unclaimed)) +
+                     " are left");
+  t->unclaimed -= bytes;
+  t->loaded = order_.epoch(engines_.load(n.barriers, c.barrier));
+  t->load_access = s.access;
+  if (moves) judge_copy(w, c, true);
+  if (options_.async_latest)
+    loads_.push_back(c);
+  else
+    land(c);
+}
+
+// The bytes arrive, and are reported.
+void BlockExecutor::land(const TensorCopy& c) {
+  const TensorMapView& view = launch_.tensor_maps[static_cast<size_t>(c.map)];
+  if (c.place >= 0) {
+    const MemoryView& global = memory(code_.accesses[c.step->access2].memory);
+    std::vector<std::byte> bytes(static_cast<size_t>(view.row_bytes()));
+    view.for_each_row(c.at, [&](const TensorMapView::Row& row) {
+      std::fill(bytes.begin(), bytes.end(), std::byte{0});
+      if (!row.empty() && row_exists(global, row, view.element))
+        std::memcpy(bytes.data() + row.first * view.element,
+                    std::bit_cast<const std::byte*>(global.address + static_cast<uint64_t>(row.offset)),
+                    static_cast<size_t>((row.end - row.first) * view.element));
+      for_each_part(c.place, row.number * view.row_bytes(), view.row_bytes(), view.swizzle,
+                    [&](int64_t address, int64_t from, int64_t part) {
+                      std::memcpy(arena_.data() + address, bytes.data() + from, static_cast<size_t>(part));
+                    });
+    });
+  }
+  TransactionState& t = transactions_[static_cast<size_t>(c.barriers)][static_cast<size_t>(c.barrier)];
+  t.to_land -= view.box_bytes();
+  advance(c.barriers, c.barrier);
+}
+
+void BlockExecutor::tensor_store(Warp& w, const Step& s) {
+  const auto& n = node<thread::TensorStore>(s);
+  TensorCopy c;
+  if (w.mask == 0 || !begin_copy(w, s, n.map, c, false)) return;
+  c.group = w.bulk_commits[static_cast<size_t>(c.lane)];
+  c.work = order_.epoch(engines_.store_read(w.index));
+  judge_copy(w, c, false);
+  // Reads and writes of one store have one number.
+  order_.advance(engines_.store_read(w.index));
+  order_.advance(engines_.store_write(w.index));
+  if (!options_.async_latest) move_out(c);
+  w.stores.push_back(c);
+}
+
+void BlockExecutor::move_out(TensorCopy& c) {
+  const TensorMapView& view = launch_.tensor_maps[static_cast<size_t>(c.map)];
+  const MemoryView& global = memory(code_.accesses[c.step->access2].memory);
+  view.for_each_row(c.at, [&](const TensorMapView::Row& row) {
+    if (row.empty() || !row_exists(global, row, view.element)) return;
+    std::byte* to = std::bit_cast<std::byte*>(global.address + static_cast<uint64_t>(row.offset));
+    for_each_part(c.place, row.number * view.row_bytes() + row.first * view.element,
+                  (row.end - row.first) * view.element, view.swizzle, [&](int64_t address, int64_t at, int64_t part) {
+                    std::memcpy(to + at, arena_.data() + address, static_cast<size_t>(part));
+                  });
+  });
+  c.moved = true;
+}
+
+void BlockExecutor::bulk_commit(Warp& w) {
+  for (int l = 0; l < kLanes; ++l)
+    if (w.mask & bit(l)) ++w.bulk_commits[static_cast<size_t>(l)];
+}
+
+void BlockExecutor::bulk_wait(Warp& w, const Step& s) {
+  const auto& n = node<thread::BulkWait>(s);
+  const auto covered = [&](const TensorCopy& c) {
+    return (w.mask & bit(c.lane)) != 0 && c.group + n.pending < w.bulk_commits[static_cast<size_t>(c.lane)];
+  };
+  for (TensorCopy& c : w.stores) {
+    if (!covered(c)) continue;
+    if (!c.moved) move_out(c);
+    c.read = true;
+  }
+  const int reads = engines_.store_read(w.index), writes = engines_.store_write(w.index);
+  uint32_t first_read = order_.epoch(reads), first_write = order_.epoch(writes);
+  for (size_t i = w.stores.size(); i-- > 0;) {
+    if (!w.stores[i].read) first_read = w.stores[i].work;
+    if (!covered(w.stores[i]) || n.read) first_write = w.stores[i].work;
+  }
+  const bool whole = w.mask == w.all;
+  order_.see(w.index, w.mask, whole, reads, first_read - 1);
+  order_.see(w.index, w.mask, whole, writes, first_write - 1);
+  if (!n.read) std::erase_if(w.stores, covered);
+}
+
+}  // namespace tilegen::sim

@@ -1,0 +1,58 @@
+// The copy engine: tensor maps as a launch sees them, and copies under way.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "sim/bytecode.h"
+
+namespace tilegen::sim {
+
+constexpr int kMostDims = 5;
+
+// A tensor map with the numbers of a launch.
+struct TensorMapView {
+  int rank = 0;
+  int element = 1;                               // bytes
+  std::array<int64_t, kMostDims> extents{}, strides{}, box{};  // strides[0]: the element
+  int swizzle = 0;
+  int64_t box_elements = 1;
+  std::string problem;  // why the engine would not take it; empty when it does
+
+  int64_t row_bytes() const { return box[0] * element; }
+  int64_t box_bytes() const { return box_elements * element; }
+  int64_t alignment() const { return swizzle == 0 ? 128 : 8 * swizzle; }
+  // What is left of a row of the box at these coordinates once it is clipped, [first, end) in elements of the row; and
+  // where it begins, in bytes from the tensor's address.
+  struct Row {
+    int64_t number = 0;  // within the box
+    int64_t first = 0, end = 0;
+    int64_t offset = 0;  // of element `first`
+    bool empty() const { return first >= end; }
+  };
+  void for_each_row(const std::array<int64_t, kMostDims>& at, const std::function<void(const Row&)>& f) const;
+};
+
+// The byte address within shared memory where a byte of a swizzled tile lies: 16-byte units are XORed by their row.
+inline int64_t swizzled(int64_t address, int swizzle) {
+  const int64_t units = swizzle / 16 - 1;  // 7, 3, 1; none: -1
+  return swizzle == 0 ? address : address ^ ((address >> 7 & units) << 4);
+}
+
+// A box on its way.
+struct TensorCopy {
+  const Step* step = nullptr;
+  int map = -1;
+  std::array<int64_t, kMostDims> at{};
+  int64_t place = -1;  // arena byte; -1: there is no such place, and nothing is moved
+  int barriers = -1;   // load
+  int64_t barrier = 0;
+  // store: who issued it, its group, its number among the warp's, and how far it is
+  int lane = 0;
+  uint32_t group = 0, work = 0;
+  bool moved = false, read = false;
+};
+
+}  // namespace tilegen::sim

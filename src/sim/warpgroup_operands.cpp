@@ -1,0 +1,147 @@
+// Operands of a warpgroup's products in shared memory: where the hardware finds their elements (PTX ISA, "Asynchronous
+// warpgroup level matrix: shared memory layout"), from the fields of the matrix descriptor alone.
+#include <algorithm>
+
+#include "sim/block_executor.h"
+
+namespace tilegen::sim {
+
+namespace {
+
+constexpr int64_t kUnit = 16;    // bytes that lie together, whatever the form
+constexpr int64_t kGroup = 8;    // rows of a core matrix
+constexpr int64_t kFields = 1 << 18;  // lengths are below: 14 bits of 16 bytes
+
+// One unit: its byte address, and the row (of A; column of B) and k of its first element. Its elements run along k, or
+// along the rows where k is the slow dimension.
+struct Unit {
+  int64_t address = 0, row = 0, k = 0;
+};
+
+// The operand of one instruction, rows x k elements, whose matrix begins at byte `base`.
+template <class F>
+void for_each_unit(const thread::MatrixForm& form, int64_t base, int64_t rows, int64_t k, int element, F f) {
+  const int64_t unit = kUnit / element, width = form.swizzle == 0 ? kUnit : form.swizzle;
+  const int64_t fast = form.k_major ? k : rows, slow = form.k_major ? rows : k;
+  for (int64_t s = 0; s < slow; ++s)
+    for (int64_t u = 0; u < fast / unit; ++u) {
+      // Core matrices are 8 rows of `width` bytes. Without a swizzle the fields change their parts where k is slow.
+      const bool changed = !form.k_major && form.swizzle == 0;
+      const int64_t down = changed ? form.leading_bytes : form.stride_bytes;
+      const int64_t along = changed ? form.stride_bytes : form.leading_bytes;
+      // Along k an operand of 32 bytes is within its swizzled row, where the descriptor points.
+      const int64_t in_row = form.k_major && form.swizzle != 0 ? u * kUnit : u * kUnit / width * along + u * kUnit % width;
+      const int64_t address = base + s / kGroup * down + s % kGroup * width + in_row;
+      f(Unit{swizzled(address, form.swizzle), form.k_major ? s : u * unit, form.k_major ? u * unit : s});
+    }
+}
+
+struct Side {
+  const thread::MatrixForm& form;
+  const MemoryView& memory;
+  const std::vector<int64_t>& steps;
+  int64_t base, rows;
+  int element;
+  int64_t at(size_t step) const { return base + steps[step] * element; }
+};
+
+Side side_of(const thread::WarpgroupMma& n, const Product& p, const Launch& launch, int columns, bool of_a) {
+  const MemoryView& m = launch.memories[(of_a ? n.a : n.b).value];
+  return {of_a ? n.a_form : n.b_form, m, of_a ? n.a_steps : n.b_steps, of_a ? p.a : p.b, of_a ? 64 : columns, m.element};
+}
+
+}  // namespace
+
+// Bounds, form and history of an operand in shared memory. It is read from the product's issue until it is waited for.
+void BlockExecutor::judge_operand(int group, Product& p, bool of_a) {
+  const auto& n = node<thread::WarpgroupMma>(*p.step);
+  const WarpgroupTables& atom = code_.warpgroup_atoms[p.step->atom];
+  const Side side = side_of(n, p, launch_, atom.n, of_a);
+  const uint32_t access = of_a ? p.step->access_a : p.step->access_b;
+  const int thread = group * kGroupThreads;
+  const MemoryView& m = side.memory;
+  const int64_t slot_bytes = m.elements / program_.memory(of_a ? n.a : n.b).slots * m.element;
+  const int64_t slot = m.arena_offset + (side.base - m.arena_offset) / slot_bytes * slot_bytes;
+  const auto element_of = [&](int64_t address) { return (address - m.arena_offset) / m.element; };
+  const auto finding = [&](FindingKind kind, int64_t address, std::string detail) {
+    access_finding(kind, access, thread, element_of(address), std::move(detail));
+  };
+  for (const int64_t bytes : {side.form.leading_bytes, side.form.stride_bytes})
+    if (bytes < 0 || bytes >= kFields || bytes % kUnit != 0)
+      finding(FindingKind::matrix_form, side.base, std::to_string(bytes) + " bytes are no distance in a descriptor");
+  const std::vector<int>& written_as = launch_.swizzles[(of_a ? n.a : n.b).value];
+  if (!written_as.empty() && std::find(written_as.begin(), written_as.end(), side.form.swizzle) == written_as.end())
+    finding(FindingKind::matrix_form, side.base,
+            "it is read with a swizzle of " + std::to_string(side.form.swizzle) + " bytes, but copied with " +
+                std::to_string(written_as.front()));
+
+  // Warps have their own view of what is over: the product reads when all of them have issued it.
+  std::vector<uint32_t> seen(static_cast<size_t>(engines_.count()), 0xffffffffu);
+  std::vector<uint32_t> fenced(static_cast<size_t>(engines_.warps()), 0xffffffffu);
+  for (int i = group * kGroupWarps; i < (group + 1) * kGroupWarps; ++i) {
+    for (size_t q = 0; q < seen.size(); ++q) seen[q] = std::min(seen[q], order_.seen(i, ~uint32_t{0})[q]);
+    for (size_t q = 0; q < fenced.size(); ++q) fenced[q] = std::min(fenced[q], order_.fenced(i, ~uint32_t{0})[q]);
+  }
+  SharedHistory::Actor by;
+  by.access = access;
+  by.memory = code_.accesses[access].memory.value;
+  by.thread = engines_.product(group) * kLanes;
+  by.epoch = p.work;
+  by.seen = seen.data(), by.fenced = fenced.data(), by.warps = engines_.warps();
+
+  AccessSum& sum = sums_[access];
+  for (size_t step = 0; step < side.steps.size() && p.sound; ++step) {
+    const int64_t base = side.at(step);
+    const int64_t lines = side.form.swizzle == 0 ? 8 : side.form.swizzle;
+    const int64_t off = side.form.swizzle == 0 ? base % kUnit : base % (kGroup * lines);
+    if (side.form.swizzle == 0 ? off != 0 : off >= lines || off % kUnit != 0)
+      finding(FindingKind::misaligned, base,
+              "byte address " + std::to_string(base) + " of shared memory does not begin 8 rows of the swizzle");
+    ++unit_mark_;
+    int64_t units = 0;
+    for_each_unit(side.form, base, side.rows, atom.atom->k, side.element, [&](const Unit& u) {
+      if (!p.sound) return;
+      if (u.address < slot || u.address + kUnit > slot + slot_bytes) {
+        finding(FindingKind::out_of_bounds, u.address,
+                "the product reads it, outside of its slot of " + std::to_string(slot_bytes / m.element) + " elements");
+        p.sound = false;
+        return;
+      }
+      ++units;
+      uint32_t& mark = unit_marks_[static_cast<size_t>(u.address / kUnit)];
+      if (mark == unit_mark_)
+        finding(FindingKind::matrix_form, u.address, "two elements of the operand lie there");
+      mark = unit_mark_;
+      if (!options_.check_races) return;
+      int64_t at = 0;
+      const Trouble t = history_.read(by, u.address, kUnit, &at);
+      if (t.conflict != Conflict::none) report_shared(t, access, thread, at);
+    });
+    sum.requests += 1;
+    sum.bytes += units * kUnit;
+    counters_.shared_bytes += units * kUnit;
+    sum.transactions += (units * kUnit + 127) / 128, sum.least += (units * kUnit + 127) / 128;
+  }
+}
+
+// The operand of one step, row-major: A as 64 x k, B as k x n.
+void BlockExecutor::read_operand(const Product& p, bool of_a, size_t step, double* to) const {
+  const auto& n = node<thread::WarpgroupMma>(*p.step);
+  const WarpgroupTables& atom = code_.warpgroup_atoms[p.step->atom];
+  const Side side = side_of(n, p, launch_, atom.n, of_a);
+  const int64_t k = atom.atom->k, count = kUnit / side.element;
+  const bool floating = ir::is_float(side.memory.type);
+  // Distances in the result of a step along the rows, and along k.
+  const int64_t by_row = of_a ? k : 1, by_k = of_a ? 1 : side.rows;
+  for_each_unit(side.form, side.at(step), side.rows, k, side.element, [&](const Unit& u) {
+    double* at = to + u.row * by_row + u.k * by_k;
+    const int64_t stride = side.form.k_major ? by_k : by_row;
+    const std::byte* from = arena_.data() + u.address;
+    for (int64_t i = 0; i < count; ++i, at += stride, from += side.element) {
+      const Cell c = decode_one(side.memory.type, from);
+      *at = floating ? c.f : static_cast<double>(c.i);
+    }
+  });
+}
+
+}  // namespace tilegen::sim

@@ -1,0 +1,32 @@
+// Products of a warpgroup under way.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "sim/bytecode.h"
+
+namespace tilegen::sim {
+
+constexpr int kGroupWarps = kGroupThreads / kLanes;
+
+struct Product {
+  const Step* step = nullptr;
+  int64_t a = 0, b = 0, c = 0;  // first element: of A and B in the arena as bytes, of registers as an index
+  bool accumulate = true;
+  uint32_t work = 0;                               // its number among the warpgroup's
+  std::array<uint32_t, kGroupWarps> group{};       // of each warp
+  std::array<bool, kGroupWarps> waited{};
+  bool computed = false;
+  bool sound = true;  // its operands and registers exist
+};
+
+// Warps meet at a product; the last to come issues it.
+struct Warpgroup {
+  uint32_t here = 0;  // warps that are there
+  Product next;
+  std::vector<Product> under_way;  // oldest first
+};
+
+}  // namespace tilegen::sim

@@ -1,0 +1,249 @@
+#include "thread/cooperation_verify.h"
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+
+#include "thread/thread_expr_text.h"
+
+namespace tilegen::thread {
+
+using ir::DType;
+using ir::ExprId;
+
+namespace {
+
+constexpr int64_t kWarp = 32, kWarpgroup = 128;
+constexpr int64_t kBarrierBytes = 8;
+constexpr int64_t kMostArrivals = (1 << 20) - 1;  // of a barrier, and bytes announced at once
+constexpr int64_t kUnit = 16;                     // bytes, of descriptors and boxes
+constexpr int64_t kTensorPlace = 128;             // bytes, alignment of a box in shared memory
+
+std::string number(int64_t v) { return std::to_string(v); }
+bool legal_swizzle(int s) { return s == 0 || s == 32 || s == 64 || s == 128; }
+
+// n and k of "wgmma.m64n<n>k<k>. ...".
+struct Shape {
+  int64_t n = 0, k = 0;
+};
+std::optional<Shape> shape_of(const std::string& atom) {
+  constexpr std::string_view kBegin = "wgmma.m64n";
+  if (!atom.starts_with(kBegin)) return std::nullopt;
+  Shape s;
+  const char* end = atom.data() + atom.size();
+  auto n = std::from_chars(atom.data() + kBegin.size(), end, s.n);
+  if (n.ec != std::errc() || n.ptr == end || *n.ptr != 'k') return std::nullopt;
+  auto k = std::from_chars(n.ptr + 1, end, s.k);
+  if (k.ec != std::errc() || s.n < 8 || s.n > 256 || s.n % 8 != 0 || s.k < 1) return std::nullopt;
+  return s;
+}
+
+}  // namespace
+
+void CooperationVerifier::check_header() {
+  for (const TransactionBarriers& b : p_.barriers) check_barriers(b);
+  for (const TensorMap& map : p_.tensor_maps) check_map(map);
+  if (!p_.launched_var.valid() || p_.launched_var.value >= p_.vars.size()) return;
+  if (p_.grid.size() != 1) report("a persistent program with " + number(static_cast<int64_t>(p_.grid.size())) + " grid extents");
+}
+
+void CooperationVerifier::check_barriers(const TransactionBarriers& b) {
+  if (b.count < 1) return report("barriers " + b.name + " are " + number(b.count));
+  if (b.arrivals < 1 || b.arrivals > kMostArrivals) report("barriers " + b.name + " wait for " + number(b.arrivals) + " arrivals");
+  const int64_t end = b.arena_offset + kBarrierBytes * b.count;
+  if (b.arena_offset < 0 || b.arena_offset % kBarrierBytes != 0 || end > p_.arena_bytes)
+    return report("barriers " + b.name + " have no place in the arena of " + number(p_.arena_bytes) + " bytes");
+  auto apart = [&](const std::string& other, int64_t at, int64_t bytes) {
+    if (at < end && b.arena_offset < at + bytes) report("barriers " + b.name + " overlap " + other);
+  };
+  for (const Memory& m : p_.memories)
+    if (m.arena_offset >= 0) apart(m.name, m.arena_offset, m.elements * ir::dtype_bytes(m.type));
+  for (const TransactionBarriers& other : p_.barriers)
+    if (&other != &b) apart(other.name, other.arena_offset, kBarrierBytes * other.count);
+}
+
+void CooperationVerifier::check_map(const TensorMap& map) {
+  const std::string what = "tensor map " + map.name;
+  if (!exprs_.check_memory(map.tensor, what)) return;
+  const Memory& tensor = p_.memory(map.tensor);
+  if (tensor.space != Space::global) report(what + ": " + tensor.name + " is not global");
+  const size_t rank = map.extents.size();
+  if (rank < 1 || rank > 5 || map.strides.size() + 1 != rank || map.box.size() != rank)
+    return report(what + " has " + number(static_cast<int64_t>(rank)) + " extents, " +
+                  number(static_cast<int64_t>(map.strides.size())) + " strides and a box of " +
+                  number(static_cast<int64_t>(map.box.size())) + " dimensions");
+  for (ExprId e : map.extents) exprs_.check_launch_expr(e, what + " extent");
+  for (ExprId e : map.strides) {
+    exprs_.check_launch_expr(e, what + " stride");
+    int64_t bytes = 0;
+    if (e.valid() && e.value < p_.exprs.size() && p_.exprs.is_const_int(e, &bytes) && (bytes <= 0 || bytes % kUnit != 0))
+      report(what + " has a stride of " + number(bytes) + " bytes, expected a multiple of 16");
+  }
+  for (int64_t extent : map.box)
+    if (extent < 1 || extent > 256) report(what + " has a box of " + number(extent) + " elements along a dimension");
+  const int64_t row = map.box[0] * ir::dtype_bytes(tensor.type);
+  if (!legal_swizzle(map.swizzle)) return report(what + " has a swizzle of " + number(map.swizzle) + " bytes");
+  if (row % kUnit != 0 || (map.swizzle != 0 && row > map.swizzle))
+    report(what + " has box rows of " + number(row) + " bytes and a swizzle of " + number(map.swizzle));
+}
+
+void CooperationVerifier::check_roles(const Roles& roles, bool last_of_body) {
+  if (!last_of_body) report("roles stand elsewhere than at the end of the body");
+  constexpr int64_t kRegisters = 64 * 1024, kMost = 256;  // of a multiprocessor, of a thread
+  const int64_t threads = std::max<int64_t>(p_.threads * std::max<int64_t>(p_.min_blocks, 1), 1);
+  const int64_t at_launch = std::min(kRegisters / threads / 8 * 8, kMost);
+  int64_t next = 0, asked = 0;
+  for (const Role& role : roles.roles) {
+    const std::string what = "role " + role.name;
+    if (role.first_thread != next) report(what + " begins at thread " + number(role.first_thread) + ", expected " + number(next));
+    next = role.first_thread + role.threads;
+    const int64_t whole = role.registers != 0 ? kWarpgroup : kWarp;
+    if (role.threads < 1 || role.threads % whole != 0 || role.first_thread % whole != 0)
+      report(what + " is " + number(role.threads) + " threads from " + number(role.first_thread) + ", expected multiples of " +
+             number(whole));
+    if (role.registers != 0 && (role.registers < 24 || role.registers > kMost || role.registers % 8 != 0))
+      report(what + " asks for " + number(role.registers) + " registers, expected a multiple of 8 from 24 to 256");
+    asked += role.threads * (role.registers != 0 ? role.registers : at_launch);
+  }
+  if (next != p_.threads) report("the roles make up " + number(next) + " threads of a block of " + number(p_.threads));
+  if (asked > at_launch * p_.threads)
+    report("the roles ask for " + number(asked) + " registers, a block is launched with " + number(at_launch * p_.threads));
+}
+
+void CooperationVerifier::check(const OneThread&) {
+  if (threads_ % kWarp != 0) report("one thread of a warp is chosen among " + number(threads_));
+}
+
+bool CooperationVerifier::check_barrier(int barriers, ExprId index, const std::string& what) {
+  if (barriers < 0 || static_cast<size_t>(barriers) >= p_.barriers.size()) {
+    report(what + " names barriers that do not exist");
+    return false;
+  }
+  const TransactionBarriers& b = p_.barriers[static_cast<size_t>(barriers)];
+  int64_t at = 0;
+  if (!exprs_.check(index, DType::i64, what + " index")) return false;
+  if (p_.exprs.is_const_int(index, &at) && (at < 0 || at >= b.count))
+    report(what + ": " + b.name + "[" + number(at) + "] of " + number(b.count));
+  return true;
+}
+
+void CooperationVerifier::check(const TransactionArrive& arrive) {
+  check_barrier(arrive.barriers, arrive.index, "an arrival");
+  if (arrive.bytes < 0 || arrive.bytes > kMostArrivals) report("an arrival announces " + number(arrive.bytes) + " bytes");
+}
+
+void CooperationVerifier::check(const TransactionWait& wait) {
+  check_barrier(wait.barriers, wait.index, "a wait");
+  int64_t parity = 0;
+  if (exprs_.check(wait.parity, DType::i64, "parity") && p_.exprs.is_const_int(wait.parity, &parity) &&
+      (parity < 0 || parity > 1))
+    report("a wait for parity " + number(parity));
+}
+
+void CooperationVerifier::check_box(int map_index, const std::vector<ExprId>& coordinates, MemoryId memory, ExprId index,
+                                    bool load) {
+  const std::string what = load ? "a tensor load" : "a tensor store";
+  if (map_index < 0 || static_cast<size_t>(map_index) >= p_.tensor_maps.size())
+    return report(what + " names a tensor map that does not exist");
+  const TensorMap& map = p_.tensor_maps[static_cast<size_t>(map_index)];
+  if (coordinates.size() != map.box.size())
+    return report(what + " by " + map.name + " has " + number(static_cast<int64_t>(coordinates.size())) + " coordinates");
+  for (ExprId e : coordinates) exprs_.check(e, DType::i64, "coordinate");
+  if (!exprs_.check_memory(memory, what) || map.tensor.value >= p_.memories.size()) return;
+  const Memory &m = p_.memory(memory), &tensor = p_.memory(map.tensor);
+  if (m.space != Space::shared || m.type != tensor.type)
+    return report(what + " between " + tensor.name + " and " + m.name + "; expected shared memory of its type");
+  if (!load && tensor.read_only) report(what + ": " + tensor.name + " is read-only");
+  int64_t box = 1, at = 0;
+  for (int64_t extent : map.box) box *= std::clamp<int64_t>(extent, 1, 256);
+  exprs_.check_index(memory, index, box, what);
+  const int64_t aligned = std::max<int64_t>(kTensorPlace, 8 * map.swizzle);
+  const bool constant = index.valid() && index.value < p_.exprs.size() && p_.exprs.is_const_int(index, &at);
+  const int64_t place = m.arena_offset + (constant ? at * ir::dtype_bytes(m.type) : 0);
+  if (place % aligned != 0)
+    report(what + ": " + m.name + " lies at " + number(place) + ", expected a multiple of " + number(aligned));
+}
+
+void CooperationVerifier::check(const TensorLoad& load) {
+  check_box(load.map, load.coordinates, load.dst, load.dst_index, true);
+  check_barrier(load.barriers, load.barrier_index, "a tensor load");
+}
+
+void CooperationVerifier::check(const TensorStore& store) {
+  check_box(store.map, store.coordinates, store.src, store.src_index, false);
+}
+
+void CooperationVerifier::check(const BulkWait& wait) {
+  if (wait.pending < 0) report("a wait for " + number(wait.pending) + " pending bulk groups");
+}
+
+void CooperationVerifier::check_warpgroup(const std::string& what) {
+  if (threads_ % kWarpgroup != 0 || first_ % kWarpgroup != 0)
+    report(what + " among " + number(threads_) + " threads from " + number(first_) + ", expected whole warpgroups");
+}
+
+bool CooperationVerifier::check_registers(const std::string& what, MemoryId memory, ExprId index, int64_t elements) {
+  if (!exprs_.check_memory(memory, what)) return false;
+  if (!p_.memory(memory).in_registers) {
+    report(what + ": " + p_.memory(memory).name + " is not in registers");
+    return false;
+  }
+  exprs_.check_index(memory, index, elements, what);
+  return true;
+}
+
+// Bytes from the first to the last of [rows x k], and of the steps behind one another.
+void CooperationVerifier::check_shared_operand(const std::string& what, MemoryId memory, ExprId index,
+                                               const MatrixForm& form, const std::vector<int64_t>& steps, int64_t rows,
+                                               int64_t k) {
+  if (!exprs_.check_memory(memory, what)) return;
+  const Memory& m = p_.memory(memory);
+  if (m.space != Space::shared) return report(what + ": " + m.name + " is not shared");
+  if (!legal_swizzle(form.swizzle) || form.stride_bytes < 0 || form.leading_bytes < 0 || form.stride_bytes % kUnit != 0 ||
+      form.leading_bytes % kUnit != 0)
+    return report(what + ": " + m.name + " has a form with swizzle " + number(form.swizzle) + ", distances " +
+                  number(form.leading_bytes) + " and " + number(form.stride_bytes));
+  const int64_t element = std::max<int64_t>(ir::dtype_bytes(m.type), 1), width = std::max<int64_t>(form.swizzle, kUnit);
+  const int64_t across = form.k_major ? k : rows, groups = (form.k_major ? rows : k) / 8;
+  const int64_t rows_across = (across * element + width - 1) / width;
+  const int64_t last = std::max<int64_t>(groups - 1, 0) * form.stride_bytes + (rows_across - 1) * form.leading_bytes;
+  const int64_t run = form.k_major ? std::min(across * element, width) : width;
+  int64_t farthest = 0;
+  for (int64_t s : steps) {
+    if (s < 0 || s * element % kUnit != 0) report(what + ": a step of " + number(s) + " elements");
+    farthest = std::max(farthest, s);
+  }
+  const int64_t span = farthest + (last + 7 * width + run) / element;
+  exprs_.check_index(memory, index, span, what);
+  if (span > m.elements)
+    report(what + ": " + number(span) + " elements are more than " + m.name + "[" + number(m.elements) + "] has");
+}
+
+void CooperationVerifier::check(const WarpgroupMma& mma) {
+  check_warpgroup(mma.atom);
+  const auto shape = shape_of(mma.atom);
+  if (!shape) return report("'" + mma.atom + "' is no product of a warpgroup");
+  if (mma.a_steps.empty() || mma.a_steps.size() != mma.b_steps.size())
+    return report(mma.atom + " has " + number(static_cast<int64_t>(mma.a_steps.size())) + " steps of A and " +
+                  number(static_cast<int64_t>(mma.b_steps.size())) + " of B");
+  if (mma.accumulate.valid()) exprs_.check(mma.accumulate, DType::boolean, "accumulate");
+  check_registers(mma.atom + " C", mma.c, mma.c_index, shape->n / 2);
+  if (!exprs_.check_memory(mma.a, mma.atom + " A")) return;
+  if (p_.memory(mma.a).in_registers) {
+    const int64_t farthest = *std::max_element(mma.a_steps.begin(), mma.a_steps.end());
+    check_registers(mma.atom + " A", mma.a, mma.a_index, farthest + shape->k / 2);
+  } else {
+    check_shared_operand(mma.atom + " A", mma.a, mma.a_index, mma.a_form, mma.a_steps, 64, shape->k);
+  }
+  check_shared_operand(mma.atom + " B", mma.b, mma.b_index, mma.b_form, mma.b_steps, shape->n, shape->k);
+}
+
+void CooperationVerifier::check(const WarpgroupWait& wait) {
+  check_warpgroup("a warpgroup wait");
+  if (wait.pending < 0) report("a wait for " + number(wait.pending) + " pending warpgroup groups");
+  for (MemoryId m : wait.registers)
+    if (exprs_.check_memory(m, "a warpgroup wait") && !p_.memory(m).in_registers)
+      report("a warpgroup wait for " + p_.memory(m).name + ", which is not in registers");
+}
+
+}  // namespace tilegen::thread

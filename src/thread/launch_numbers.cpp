@@ -1,0 +1,89 @@
+#include "thread/launch_numbers.h"
+
+#include <algorithm>
+
+namespace tilegen::thread {
+
+namespace {
+
+class Chooser {
+ public:
+  explicit Chooser(const RoleProgram& r) : p_(*r.program), values_(p_.vars.size()) {
+    for (const Param& param : p_.params) {
+      if (param.kind == Param::Kind::dim) dims_.push_back(param.var);
+      if (param.kind == Param::Kind::scalar && ir::is_integer(param.type)) values_.set(param.var, 1);
+    }
+    for (ir::VarId block : p_.block_vars) values_.set(block, 0);
+    if (p_.launched_var.valid()) values_.set(p_.launched_var, 1);
+    if (p_.thread_var.valid()) values_.set(p_.thread_var, 0);
+    for (const RoleStep& s : r.steps)
+      if (s.op == RoleOp::loop) extents_.push_back(&r.values[static_cast<size_t>(s.value)]);
+  }
+
+  PointValues run(int64_t trips, int64_t points) {
+    for (ir::VarId dim : dims_) values_.set(dim, at(dim, 0));
+    for (ir::VarId dim : dims_)
+      for (const IndexProgram* e : extents_)
+        if (among(*e) == 1 && e->depends_on(dim) && reach(*e, dim, trips)) break;
+    // What no loop follows alone has a point, then as many as are asked for.
+    for (ir::VarId dim : dims_)
+      if (std::none_of(extents_.begin(), extents_.end(),
+                       [&](const IndexProgram* e) { return among(*e) == 1 && e->depends_on(dim); }))
+        values_.set(dim, std::max<int64_t>(at(dim, 0), std::min(at(dim, 1), p_.vars[dim.value].upper)));
+    for (const IndexProgram* e : extents_)
+      for (ir::VarId dim : dims_)
+        if (among(*e) > 1 && e->depends_on(dim) && e->eval(values_).value_or(points) < points && reach(*e, dim, points))
+          break;
+    return values_;
+  }
+
+ private:
+  int64_t among(const IndexProgram& e) const {
+    return std::count_if(dims_.begin(), dims_.end(), [&](ir::VarId dim) { return e.depends_on(dim); });
+  }
+  // The i-th value that a dim may have.
+  int64_t at(ir::VarId dim, int64_t i) const {
+    const ir::Var& v = p_.vars[dim.value];
+    const int64_t step = std::max<int64_t>(v.divisor, 1);
+    return (std::max<int64_t>(v.lower, 0) + step - 1) / step * step + i * step;
+  }
+
+  // The least value of the dim for which the loop has `wanted` trips; false, and the old value, when there is none.
+  bool reach(const IndexProgram& e, ir::VarId dim, int64_t wanted) {
+    const int64_t old = *values_[dim], most = p_.vars[dim.value].upper;
+    const auto trips = [&](int64_t i) {
+      values_.set(dim, at(dim, i));
+      return at(dim, i) > most ? INT64_MAX : e.eval(values_).value_or(INT64_MAX);
+    };
+    constexpr int64_t kFar = int64_t{1} << 24;
+    int64_t low = 0, high = 1;
+    while (high < kFar && trips(high) < wanted) high *= 2;
+    while (low < high) {
+      const int64_t middle = (low + high) / 2;
+      trips(middle) < wanted ? low = middle + 1 : high = middle;
+    }
+    if (trips(low) == wanted) return true;
+    values_.set(dim, old);
+    return false;
+  }
+
+  const ThreadProgram& p_;
+  PointValues values_;
+  std::vector<ir::VarId> dims_;
+  std::vector<const IndexProgram*> extents_;
+};
+
+}  // namespace
+
+PointValues launch_numbers(const RoleProgram& r, int64_t trips, int64_t points) {
+  return Chooser(r).run(trips, points);
+}
+
+std::vector<int64_t> launch_dims(const ThreadProgram& p, const PointValues& values) {
+  std::vector<int64_t> dims;
+  for (const Param& param : p.params)
+    if (param.kind == Param::Kind::dim) dims.push_back(values[param.var].value_or(0));
+  return dims;
+}
+
+}  // namespace tilegen::thread

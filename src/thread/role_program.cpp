@@ -1,0 +1,197 @@
+#include "thread/role_program.h"
+
+#include <algorithm>
+#include <map>
+
+#include "thread/sync_accesses.h"
+
+namespace tilegen::thread {
+
+using ir::ExprId;
+
+namespace {
+
+constexpr int64_t kWarp = 32, kGroup = 128;
+
+class Flattener {
+ public:
+  Flattener(const ThreadProgram& p, RoleProgram& out) : p_(p), out_(out), kept_(p.stmts.size()), orders_(p.stmts.size()) {}
+
+  void run() {
+    for (StmtId id : p_.body) note(id);
+    std::vector<Role> roles;
+    Block before;
+    for (StmtId id : p_.body) {
+      if (const auto* all = std::get_if<Roles>(&p_.stmts[id.value].node))
+        roles = all->roles;
+      else
+        before.push_back(id);
+    }
+    if (roles.empty()) roles.push_back({p_.name, 0, p_.threads, 0, {}});
+    for (const Role& role : roles) {
+      const auto begin = static_cast<uint32_t>(out_.steps.size());
+      conditions_.clear();
+      block(before);
+      block(role.body);
+      add(RoleOp::end, StmtId(size_t{0}));
+      add_processes(role, begin);
+    }
+  }
+
+ private:
+  // Whether a statement orders others, or touches ordered memory: it, or one inside.
+  void note(StmtId id) {
+    const StmtNode& node = p_.stmts[id.value].node;
+    bool orders = false, kept = false;
+    for (const Block* inside : blocks_inside(node))
+      for (StmtId s : *inside) {
+        note(s);
+        orders = orders || orders_[s.value];
+        kept = kept || kept_[s.value];
+      }
+    orders = orders || std::holds_alternative<Barrier>(node) || std::holds_alternative<TransactionArrive>(node) ||
+             std::holds_alternative<TransactionWait>(node) || std::holds_alternative<TensorLoad>(node) ||
+             std::holds_alternative<TensorStore>(node) || std::holds_alternative<BulkCommit>(node) ||
+             std::holds_alternative<BulkWait>(node) || std::holds_alternative<ProxyFence>(node) ||
+             std::holds_alternative<WarpgroupMma>(node) || std::holds_alternative<WarpgroupCommit>(node) ||
+             std::holds_alternative<WarpgroupWait>(node);
+    const auto* loop = std::get_if<Loop>(&node);
+    if (blocks_inside(node).empty() || (loop != nullptr && loop->form == LoopForm::vectorized))
+      for (const SyncAccess& a : sync_accesses(p_, id)) kept = kept || p_.memory(a.memory).ordered;
+    orders_[id.value] = orders;
+    kept_[id.value] = kept || orders;
+  }
+
+  RoleStep& add(RoleOp op, StmtId id) {
+    RoleStep step;
+    step.op = op;
+    step.stmt = id;
+    out_.steps.push_back(step);
+    return out_.steps.back();
+  }
+  uint32_t here() const { return static_cast<uint32_t>(out_.steps.size()); }
+  int value(ExprId e) {
+    if (!e.valid()) return -1;
+    const auto [at, fresh] = numbers_.try_emplace(e, static_cast<int>(out_.values.size()));
+    if (fresh) out_.values.emplace_back(p_.exprs, e);
+    return at->second;
+  }
+
+  void block(const Block& b) {
+    for (StmtId id : b)
+      if (kept_[id.value]) std::visit([&](const auto& node) { flatten(id, node); }, p_.stmts[id.value].node);
+  }
+
+  void flatten(StmtId id, const Loop& loop) {
+    if (loop.form == LoopForm::vectorized) return touches(id);
+    const uint32_t begin = here();
+    const int extent = value(loop.extent);
+    RoleStep& step = add(RoleOp::loop, id);
+    step.value = extent;
+    step.sampled = !orders_[id.value];
+    block(loop.body);
+    add(RoleOp::loop_end, id).jump = begin;
+    out_.steps[begin].jump = here();
+  }
+  void flatten(StmtId id, const Branch& branch) {
+    const uint32_t begin = here();
+    const int condition = value(branch.condition);
+    conditions_.push_back(condition);
+    add(RoleOp::branch, id).value = condition;
+    block(branch.then_body);
+    const uint32_t middle = here();
+    add(RoleOp::jump, id);
+    out_.steps[begin].jump = here();
+    block(branch.else_body);
+    out_.steps[middle].jump = here();
+  }
+  void flatten(StmtId id, const OneThread& one) {
+    const uint32_t begin = here();
+    add(RoleOp::one_thread, id);
+    block(one.body);
+    add(RoleOp::one_thread_end, id);
+    out_.steps[begin].jump = here();
+  }
+  void two(RoleOp op, StmtId id, ExprId first, ExprId second) {
+    const int a = value(first), b = value(second);
+    RoleStep& step = add(op, id);
+    step.value = a;
+    step.second = b;
+  }
+  void flatten(StmtId, const Roles&) {}
+  void flatten(StmtId id, const Barrier&) { add(RoleOp::barrier, id); }
+  void flatten(StmtId id, const TransactionArrive& a) { two(RoleOp::arrive, id, a.index, ExprId()); }
+  void flatten(StmtId id, const TransactionWait& w) { two(RoleOp::wait, id, w.index, w.parity); }
+  void flatten(StmtId id, const TensorLoad& l) { two(RoleOp::load, id, l.dst_index, l.barrier_index); }
+  void flatten(StmtId id, const TensorStore& s) { two(RoleOp::store, id, s.src_index, ExprId()); }
+  void flatten(StmtId id, const BulkCommit&) { add(RoleOp::bulk_commit, id); }
+  void flatten(StmtId id, const BulkWait&) { add(RoleOp::bulk_wait, id); }
+  void flatten(StmtId id, const ProxyFence&) { add(RoleOp::proxy_fence, id); }
+  void flatten(StmtId id, const WarpgroupMma& m) {
+    const bool a_in_registers = p_.memory(m.a).in_registers;
+    two(RoleOp::product, id, a_in_registers ? ExprId() : m.a_index, m.b_index);
+  }
+  void flatten(StmtId id, const WarpgroupCommit&) { add(RoleOp::product_commit, id); }
+  void flatten(StmtId id, const WarpgroupWait&) { add(RoleOp::product_wait, id); }
+  void flatten(StmtId id, const auto&) { touches(id); }
+
+  void touches(StmtId id) {
+    const size_t first = out_.touches.size();
+    for (const SyncAccess& a : sync_accesses(p_, id))
+      if (p_.memory(a.memory).ordered)
+        out_.touches.push_back({a.memory, value(a.index), a.count + a.lanes - 1, a.lane, a.write});
+    RoleStep& step = add(RoleOp::touch, id);
+    step.first = first;
+    step.last = out_.touches.size();
+  }
+
+  // Threads of one warpgroup for which the conditions of the thread alone are the same.
+  void add_processes(const Role& role, uint32_t begin) {
+    std::vector<int> told;
+    for (int c : conditions_) {
+      const IndexProgram& condition = out_.values[static_cast<size_t>(c)];
+      if (p_.thread_var.valid() && condition.vars() == std::vector<ir::VarId>{p_.thread_var} && !condition.reads_memory())
+        told.push_back(c);
+    }
+    std::map<std::vector<int64_t>, size_t> known;
+    std::vector<std::vector<int64_t>> members;
+    const size_t first = out_.processes.size();
+    PointValues at(p_.vars.size());
+    for (int64_t t = role.first_thread; t < role.first_thread + role.threads; ++t) {
+      if (p_.thread_var.valid()) at.set(p_.thread_var, t);
+      std::vector<int64_t> key = {t / kGroup};
+      for (int c : told) key.push_back(out_.values[static_cast<size_t>(c)].eval(at).value_or(1));
+      const auto [place, fresh] = known.try_emplace(key, members.size());
+      if (fresh) {
+        members.emplace_back();
+        RoleProcess process;
+        process.begin = begin;
+        process.group = static_cast<int>(t / kGroup);
+        out_.processes.push_back(process);
+      }
+      members[place->second].push_back(t);
+      RoleProcess& process = out_.processes[first + place->second];
+      ++process.threads;
+      process.warps += t % kWarp == 0;
+      process.leads = process.leads || t % kGroup == 0;
+    }
+    for (size_t i = 0; i < members.size(); ++i) {
+      const std::vector<int64_t>& m = members[i];
+      std::vector<int64_t>& samples = out_.processes[first + i].samples;
+      for (size_t at_quarter : {size_t{0}, m.size() / 3, m.size() * 2 / 3, m.size() - 1})
+        if (samples.empty() || samples.back() != m[at_quarter]) samples.push_back(m[at_quarter]);
+    }
+  }
+
+  const ThreadProgram& p_;
+  RoleProgram& out_;
+  std::vector<bool> kept_, orders_;  // by statement
+  std::map<ExprId, int> numbers_;
+  std::vector<int> conditions_;  // of the role
+};
+
+}  // namespace
+
+RoleProgram::RoleProgram(const ThreadProgram& p) : program(&p) { Flattener(p, *this).run(); }
+
+}  // namespace tilegen::thread

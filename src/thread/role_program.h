@@ -1,0 +1,70 @@
+// The roles of a program as flat code for a walk with concrete numbers, and the processes that run it. Only what orders
+// things, and what touches `ordered` memory, is kept.
+#pragma once
+
+#include <vector>
+
+#include "thread/index_program.h"
+#include "thread/thread_program.h"
+
+namespace tilegen::thread {
+
+enum class RoleOp : uint8_t {
+  loop,      // value: extent; jump: behind the loop
+  loop_end,  // jump: its loop
+  branch,    // value: condition; jump: the else
+  jump,
+  one_thread,  // jump: behind it
+  one_thread_end,
+  barrier,
+  arrive,       // value: index
+  wait,         // value: index; second: parity
+  load,         // value: place; second: index of the barrier
+  store,        // value: place
+  bulk_commit,
+  bulk_wait,
+  proxy_fence,
+  product,      // value: A; second: B; -1: in registers
+  product_commit,
+  product_wait,
+  touch,        // plain accesses, `first` .. `last` of RoleProgram::touches
+  end,
+};
+
+struct RoleStep {
+  RoleOp op = RoleOp::end;
+  StmtId stmt;
+  int value = -1, second = -1;  // of RoleProgram::values
+  uint32_t jump = 0;
+  bool sampled = false;  // a loop that orders nothing: its first and last iterations stand for all
+  size_t first = 0, last = 0;
+};
+
+// Threads that take the same branches. `samples` stand for them; `warps`: whose first lane is among them.
+struct RoleProcess {
+  uint32_t begin = 0;  // of its role's code
+  int group = 0;       // warpgroup
+  int64_t threads = 0, warps = 0;
+  std::vector<int64_t> samples;  // the first of them first
+  bool leads = false;  // has the first thread of its warpgroup
+};
+
+struct RoleTouch {
+  MemoryId memory;
+  int index = -1;     // of values
+  int64_t count = 1;  // elements from there on
+  ir::VarId lane;     // of a wide store: 0 is its first element
+  bool write = false;
+};
+
+struct RoleProgram {
+  const ThreadProgram* program = nullptr;
+  std::vector<RoleStep> steps;
+  std::vector<IndexProgram> values;
+  std::vector<RoleTouch> touches;
+  std::vector<RoleProcess> processes;
+
+  explicit RoleProgram(const ThreadProgram& p);
+};
+
+}  // namespace tilegen::thread

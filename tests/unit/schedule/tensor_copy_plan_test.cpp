@@ -1,0 +1,477 @@
+// Plans with a copy engine: what is given is obeyed or refused, what is left out is planned again, and everything has a
+// place of its own in shared memory.
+#include <algorithm>
+#include <filesystem>
+
+#include "infer/infer_layouts.h"
+#include "plan_support.h"
+#include "schedule/store_stage.h"
+#include "layout/tensor_tile.h"
+
+namespace tilegen::schedule {
+namespace {
+
+using plan::Engine;
+
+constexpr const char* kRagged = "tests/files/plan/hopper/gemm_ragged.tl";
+
+std::vector<std::string> hopper_programs() {
+  std::vector<std::string> list;
+  for (const auto& entry : std::filesystem::directory_iterator(source_path("tests/files/plan/hopper")))
+    if (entry.path().extension() == ".tl") list.push_back("tests/files/plan/hopper/" + entry.path().filename().string());
+  std::sort(list.begin(), list.end());
+  return list;
+}
+
+Expected<plan::Schedule> plan_with(const ir::Program& p, TensorCopies allowed, const plan::Schedule* given = nullptr,
+                                   const char* target = "sm_90a") {
+  PlanOptions options;
+  options.given = given;
+  options.tensor_copies = allowed;
+  return plan_program(p, target_named(target), options);
+}
+
+plan::Schedule planned(const ir::Program& p, TensorCopies allowed = TensorCopies::loads_and_stores,
+                       const plan::Schedule* given = nullptr) {
+  auto s = plan_with(p, allowed, given);
+  EXPECT_TRUE(s) << s.error().to_text();
+  return s ? *s : plan::Schedule{};
+}
+
+// The message of the refusal.
+std::string refused(const ir::Program& p, const plan::Schedule& given) {
+  auto s = plan_for(p, "sm_90a", &given);
+  if (s) return "not refused";
+  EXPECT_EQ(s.error().diagnostics[0].code, DiagCode::schedule_illegal) << s.error().to_text();
+  return s.error().diagnostics[0].message;
+}
+
+int engines(const plan::Schedule& s, Engine e) {
+  int n = 0;
+  for (const plan::KernelSchedule& k : s.kernels)
+    n += static_cast<int>(std::count_if(k.ops.begin(), k.ops.end(), [&](const plan::OpPlan& o) { return o.engine == e; }));
+  return n;
+}
+
+plan::Schedule one_op(const std::string& kernel, const std::string& op, Engine e) {
+  plan::Schedule s;
+  s.kernels.resize(1);
+  s.kernels[0].kernel = kernel;
+  s.kernels[0].ops.resize(1);
+  s.kernels[0].ops[0].op = op;
+  s.kernels[0].ops[0].engine = e;
+  return s;
+}
+
+std::string note_of(const plan::KernelSchedule& k, const std::string& path) {
+  for (const plan::Note& n : k.notes)
+    if (n.path == path) return n.text;
+  return "";
+}
+
+class HopperFile : public ::testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override {
+    program_ = program_from(read_file(source_path(GetParam())));
+    ASSERT_TRUE(program_);
+  }
+  std::shared_ptr<const ir::Program> program_;
+};
+
+TEST_P(HopperFile, AFullScheduleReplaysThroughJson) {
+  const plan::Schedule full = planned(*program_);
+  auto read = plan::schedule_from_json(plan::schedule_to_json(full), Limits{});
+  ASSERT_TRUE(read) << read.error().to_text();
+  const int64_t before = infer::infer_layouts_calls();
+  plan::Schedule again = planned(*program_, TensorCopies::loads_and_stores, &*read);
+  EXPECT_EQ(infer::infer_layouts_calls(), before);
+  ASSERT_EQ(again.kernels.size(), full.kernels.size());
+  for (size_t k = 0; k < full.kernels.size(); ++k) {
+    again.kernels[k].notes = full.kernels[k].notes;  // they tell of choices, and there were none
+    EXPECT_TRUE(again.kernels[k] == full.kernels[k]) << plan::schedule_to_text(again);
+  }
+}
+
+TEST_P(HopperFile, WhatIsLeftOutIsPlannedAgain) {
+  const plan::Schedule full = planned(*program_);
+  for (size_t k = 0; k < full.kernels.size(); ++k) {
+    auto same = [&](const plan::Schedule& given) {
+      const plan::Schedule again = planned(*program_, TensorCopies::loads_and_stores, &given);
+      ASSERT_EQ(again.kernels.size(), full.kernels.size());
+      const plan::KernelSchedule &a = again.kernels[k], &b = full.kernels[k];
+      EXPECT_EQ(a.roles, b.roles);
+      EXPECT_EQ(a.persistence, b.persistence);
+      EXPECT_EQ(a.channels, b.channels);
+      EXPECT_EQ(a.memory, b.memory);
+      ASSERT_EQ(a.ops.size(), b.ops.size());
+      for (size_t i = 0; i < a.ops.size(); ++i) {
+        EXPECT_EQ(a.ops[i].engine, b.ops[i].engine) << a.ops[i].op;
+        EXPECT_EQ(a.ops[i].atom, b.ops[i].atom) << a.ops[i].op;
+        EXPECT_EQ(a.ops[i].pass_columns, b.ops[i].pass_columns) << a.ops[i].op;
+      }
+    };
+    plan::Schedule given = full;
+    given.kernels[k].roles.reset();
+    given.kernels[k].persistence.reset();
+    same(given);
+    given = full;
+    given.kernels[k].channels.clear();
+    same(given);
+    for (size_t i = 0; i < full.kernels[k].ops.size(); ++i) {
+      given = full;
+      given.kernels[k].ops.erase(given.kernels[k].ops.begin() + static_cast<long>(i));
+      same(given);
+    }
+  }
+}
+
+// Without the engine the plan is the one of a target that has none; so it is when the schedule given was made with it.
+TEST_P(HopperFile, WithoutTensorCopiesThePlanIsThatOfWarps) {
+  const plan::Schedule full = planned(*program_), without = planned(*program_, TensorCopies::none);
+  auto warps = plan_with(*program_, TensorCopies::none, nullptr, "sm_90");
+  ASSERT_TRUE(warps) << warps.error().to_text();
+  for (const plan::Schedule& s : {without, planned(*program_, TensorCopies::none, &full)}) {
+    EXPECT_EQ(engines(s, Engine::tensor_copy), 0);
+    EXPECT_EQ(engines(s, Engine::warpgroup_mma), 0);
+    for (size_t k = 0; k < s.kernels.size(); ++k) {
+      EXPECT_EQ(s.kernels[k].roles->producer_threads, 0);
+      EXPECT_FALSE(s.kernels[k].persistence->persistent);
+      EXPECT_TRUE(s.kernels[k].channels.empty());
+    }
+  }
+  for (size_t k = 0; k < without.kernels.size(); ++k) {
+    if (program_->kernels[k].threads == 0) continue;  // warpgroups want other numbers of threads
+    EXPECT_EQ(without.kernels[k].ops, warps->kernels[k].ops);
+    EXPECT_EQ(without.kernels[k].values, warps->kernels[k].values);
+    EXPECT_EQ(without.kernels[k].loops, warps->kernels[k].loops);
+    EXPECT_EQ(without.kernels[k].memory, warps->kernels[k].memory);
+  }
+}
+
+TEST_P(HopperFile, LoadsAloneLeaveStoresToThreads) {
+  const plan::Schedule full = planned(*program_);
+  for (const plan::Schedule& s : {planned(*program_, TensorCopies::loads), planned(*program_, TensorCopies::loads, &full)}) {
+    EXPECT_EQ(engines(s, Engine::warpgroup_mma), engines(full, Engine::warpgroup_mma));
+    EXPECT_EQ(engines(s, Engine::tensor_copy), 2 * engines(full, Engine::warpgroup_mma));
+    for (const plan::KernelSchedule& k : s.kernels)
+      for (const plan::OpPlan& o : k.ops) {
+        EXPECT_EQ(o.pass_columns, 0);
+        if (o.engine == Engine::vector_copy) {
+          EXPECT_TRUE(o.iteration) << o.op;
+        }
+      }
+  }
+}
+
+TEST_P(HopperFile, EverythingOfTheEngineHasAPlaceOfItsOwn) {
+  const plan::Schedule full = planned(*program_);
+  for (const plan::KernelSchedule& k : full.kernels) {
+    if (k.channels.empty()) continue;
+    auto place = [&](const std::string& name) {
+      const auto at = std::find_if(k.memory.begin(), k.memory.end(), [&](const auto& m) { return m.value == name; });
+      EXPECT_NE(at, k.memory.end()) << name;
+      return at == k.memory.end() ? plan::MemoryPlan{} : *at;
+    };
+    std::vector<plan::MemoryPlan> own;
+    for (const plan::ChannelPlan& c : k.channels) {
+      own.push_back(place("channel:" + c.name));
+      EXPECT_EQ(own.back().bytes, 16 * c.slots);
+      EXPECT_EQ(own.back().offset % 16, 0);
+      for (const std::string& v : c.values) {
+        own.push_back(place(v));
+        EXPECT_EQ(own.back().offset % 1024, 0) << v;
+        EXPECT_EQ(plan::find_value(k, v)->slots, c.slots);
+        // Every slot begins where the swizzle does.
+        const layout::Layout& l = *plan::find_value(k, v)->memory;
+        EXPECT_EQ(own.back().bytes / c.slots % (int64_t{128} << l.swizzle().bits), 0) << v;
+        EXPECT_TRUE(layout::tensor_tile(l, l.rank() - 1, l.element_bytes(), nullptr));
+      }
+    }
+    for (const plan::OpPlan& o : k.ops)
+      if (o.pass_columns > 0) {
+        own.push_back(place(o.op + ":stage"));
+        EXPECT_EQ(own.back().offset % 1024, 0);
+      }
+    for (const plan::MemoryPlan& a : own) {
+      EXPECT_LE(a.offset + a.bytes, 227 * 1024);
+      for (const plan::MemoryPlan& b : k.memory)
+        EXPECT_TRUE(a.value == b.value || a.offset + a.bytes <= b.offset || b.offset + b.bytes <= a.offset)
+            << a.value << " meets " << b.value;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, HopperFile, ::testing::ValuesIn(hopper_programs()), [](const auto& info) {
+  return std::filesystem::path(info.param).stem().string();
+});
+
+// ---- given fields
+
+class GivenFields : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    program_ = program_from(read_file(source_path(kRagged)));
+    ASSERT_TRUE(program_);
+  }
+  plan::Schedule with_roles(plan::RolePlan roles) {
+    plan::Schedule s;
+    s.kernels.resize(1);
+    s.kernels[0].kernel = "gemm";
+    s.kernels[0].roles = std::move(roles);
+    return s;
+  }
+  std::shared_ptr<const ir::Program> program_;
+};
+
+TEST_F(GivenFields, EnginesOfWarpsKeepTheKernelWithoutAProducer) {
+  for (const auto& [op, engine] : {std::pair("gemm/ko/gemm#0", Engine::mma), {"gemm/ko/copy#0", Engine::async_copy},
+                                   {"gemm/ko/copy#1", Engine::vector_copy}}) {
+    plan::Schedule given = one_op("gemm", op, engine);
+    given.kernels[0].ops[0].vector = 8;
+    const plan::Schedule s = planned(*program_, TensorCopies::loads_and_stores, &given);
+    EXPECT_EQ(plan::find_op(s.kernels[0], op)->engine, engine);
+    EXPECT_EQ(plan::find_op(s.kernels[0], "gemm/ko/gemm#0")->engine, Engine::mma);
+    EXPECT_EQ(s.kernels[0].roles->producer_threads, 0);
+    EXPECT_EQ(engines(s, Engine::tensor_copy), 0);
+  }
+  const plan::Schedule given = one_op("gemm", "gemm/copy#0", Engine::vector_copy),
+                       s = planned(*program_, TensorCopies::loads_and_stores, &given);
+  EXPECT_EQ(plan::find_op(s.kernels[0], "gemm/copy#0")->engine, Engine::vector_copy);
+  EXPECT_EQ(engines(s, Engine::warpgroup_mma), 1);
+}
+
+TEST_F(GivenFields, TensorCopiesThatCannotBeAreRefusedWithTheReason) {
+  auto odd = program_from(read_file(source_path("tests/files/plan/hopper/gemm_refusals.tl")));
+  ASSERT_TRUE(odd);
+  EXPECT_EQ(refused(*odd, one_op("odd_stride", "odd_stride/ko/copy#0", Engine::tensor_copy)),
+            "the schedule gives tensor copies, but no product of warpgroups in a pipelined loop uses its tile; "
+            "odd_stride/ko/gemm#0: tile 'As' does not come by a tensor copy: a stride of tensor 'odd' cannot be a multiple of 16 "
+            "bytes");
+  EXPECT_EQ(refused(*odd, one_op("casts", "casts/ko/gemm#0", Engine::warpgroup_mma)),
+            "the schedule gives warpgroup instructions, but tile 'As' does not come by a tensor copy: the copy casts f32 to f16");
+  auto s = plan_for(*program_, "sm_80");
+  ASSERT_TRUE(s);
+  const plan::Schedule given = one_op("gemm", "gemm/ko/copy#0", Engine::tensor_copy);
+  EXPECT_FALSE(plan_for(*program_, "sm_80", &given));
+}
+
+TEST_F(GivenFields, RolesAreCheckedAgainstTheMultiprocessor) {
+  for (const plan::RolePlan& r : {plan::RolePlan{128, 40, 232, "x"}, {128, 24, 240, "x"}, {64, 0, 0, "x"}}) {
+    const plan::Schedule given = with_roles(r);
+    EXPECT_EQ(*planned(*program_, TensorCopies::loads_and_stores, &given).kernels[0].roles, r);
+  }
+  const std::string impossible = "the given roles are not possible: ";
+  EXPECT_EQ(refused(*program_, with_roles({128, 24, 248, ""})),
+            impossible + "the roles' registers are more than the 168 that each of 384 threads is launched with");
+  EXPECT_EQ(refused(*program_, with_roles({32, 40, 232, ""})),
+            impossible + "registers are moved between whole warpgroups of 128 threads");
+  EXPECT_EQ(refused(*program_, with_roles({128, 20, 232, ""})), impossible + "20 registers are no multiple of 8 from 24 to 256");
+  EXPECT_EQ(refused(*program_, with_roles({48, 0, 0, ""})),
+            impossible + "48 producing threads beside 256 are not possible on sm_90a");
+  auto refusals = program_from(read_file(source_path("tests/files/plan/hopper/gemm_refusals.tl")));
+  plan::Schedule given = with_roles({32, 0, 0, ""});
+  given.kernels[0].kernel = "casts";
+  EXPECT_EQ(refused(*refusals, given), impossible + "no tile comes by tensor copies, a producer has nothing to do");
+  // None: the plan of warps.
+  given = with_roles({0, 0, 0, ""});
+  const plan::Schedule s = planned(*program_, TensorCopies::loads_and_stores, &given);
+  EXPECT_EQ(engines(s, Engine::mma), 1);
+  EXPECT_EQ(note_of(s.kernels[0], "gemm/ko/gemm#0"), "no warpgroup instructions: the schedule gives no producer");
+}
+
+TEST_F(GivenFields, PassesStagesAndPersistenceAreTakenAsTheyAre) {
+  plan::Schedule given = one_op("gemm", "gemm/copy#0", Engine::tensor_copy);
+  given.kernels[0].ops[0].pass_columns = 64;
+  given.kernels[0].persistence = plan::PersistencePlan{false, "x"};
+  given.kernels[0].loops = {{"gemm/ko", 3, {}, "x"}};
+  const plan::Schedule s = planned(*program_, TensorCopies::loads_and_stores, &given);
+  const plan::KernelSchedule& k = s.kernels[0];
+  EXPECT_EQ(plan::find_op(k, "gemm/copy#0")->pass_columns, 64);
+  EXPECT_FALSE(k.persistence->persistent);
+  EXPECT_EQ(k.channels[0].slots, 3);
+  given.kernels[0].ops[0].pass_columns = 48;
+  EXPECT_EQ(refused(*program_, given),
+            "the schedule gives tensor copies, but passes of 48 columns do not divide 256 into multiples of 64");
+}
+
+TEST_F(GivenFields, ChannelsHoldWhatIsUsedTogether) {
+  plan::Schedule given;
+  given.kernels.resize(1);
+  given.kernels[0].kernel = "gemm";
+  given.kernels[0].channels = {{"mine", "gemm/ko", {"gemm:Bs", "gemm:As"}, 4}};
+  EXPECT_EQ(planned(*program_, TensorCopies::loads_and_stores, &given).kernels[0].channels, given.kernels[0].channels);
+  for (const std::vector<plan::ChannelPlan>& wrong :
+       {std::vector<plan::ChannelPlan>{{"a", "gemm/ko", {"gemm:As"}, 4}, {"b", "gemm/ko", {"gemm:Bs"}, 4}},
+        {{"a", "gemm/ko", {"gemm:As"}, 4}},
+        {{"a", "gemm/ko", {"gemm:As", "gemm:Bs", "gemm:acc"}, 4}}}) {
+    given.kernels[0].channels = wrong;
+    EXPECT_NE(refused(*program_, given).find("the given channels do not hold"), std::string::npos);
+  }
+  given.kernels[0].channels = {{"a", "gemm/ki", {"gemm:As", "gemm:Bs"}, 4}};
+  auto s = plan_for(*program_, "sm_90a", &given);
+  ASSERT_FALSE(s);
+  EXPECT_EQ(s.error().diagnostics[0].code, DiagCode::schedule_mismatch);
+}
+
+TEST_F(GivenFields, ATileLaidOutOtherwiseKeepsItsProductFromWarpgroups) {
+  plan::Schedule given;
+  given.kernels.resize(1);
+  given.kernels[0].kernel = "gemm";
+  given.kernels[0].values = {{"gemm:As", std::nullopt, layout::Layout::row_major(std::vector<int64_t>{128, 64}), 1, {}, ""}};
+  const plan::Schedule s = planned(*program_, TensorCopies::loads_and_stores, &given);
+  EXPECT_EQ(note_of(s.kernels[0], "gemm/ko/gemm#0"), "no warpgroup instructions: tile 'As' lies as the schedule says");
+  EXPECT_EQ(engines(s, Engine::mma), 1);
+  EXPECT_EQ(engines(s, Engine::tensor_copy), 0);
+}
+
+// ---- memory and registers
+
+std::string gemm_text(int64_t m, int64_t n, int64_t k, int64_t stages, int64_t threads, const std::string& c = "f16",
+                      const std::string& alloc = "", const std::string& epilogue = "") {
+  const std::string M = std::to_string(m), N = std::to_string(n), K = std::to_string(k);
+  return "tl 1 program p\ndim m\ndim n\ndim k\ntensor A: f16[m, k] readonly\ntensor B: f16[k, n] readonly\ntensor C: " + c +
+         "[m, n]\nkernel gemm grid (by: ceildiv(m, " + M + "), bx: ceildiv(n, " + N + ")) threads " + std::to_string(threads) +
+         " {\n alloc As: shared f16[" + M + ", " + K + "]\n alloc Bs: shared f16[" + K + ", " + N +
+         "]\n alloc acc: fragment f32[" + M + ", " + N + "]\n" + alloc + " fill acc, 0.0f32\n pipelined ko in 0 .. ceildiv(k, " + K +
+         ") stages " + std::to_string(stages) + " {\n copy A[by * " + M + " :+ " + M + ", ko * " + K + " :+ " + K +
+         "] -> As\n copy B[ko * " + K + " :+ " + K + ", bx * " + N + " :+ " + N + "] -> Bs\n gemm As, Bs -> acc\n }\n" + epilogue +
+         " copy acc -> C[by * " + M + " :+ " + M + ", bx * " + N + " :+ " + N + "]\n}\n";
+}
+
+TEST(TensorStores, GiveWayToStagesFirstByPassesThenAltogether) {
+  struct Row {
+    int64_t m, n, k, stages, pass, fit;
+    const char* c;
+  };
+  for (const Row& r : {Row{128, 256, 64, 3, 256, 3, "f16"},   // the whole width fits
+                       Row{128, 256, 64, 4, 128, 4, "f16"},   // half of it
+                       Row{128, 256, 64, 5, 128, 4, "f16"},   // a stage less
+                       Row{128, 192, 128, 2, 192, 2, "f16"},
+                       Row{128, 256, 128, 2, 128, 2, "f16"},
+                       Row{256, 128, 128, 2, 32, 2, "f32"},
+                       Row{128, 256, 144, 2, 0, 2, "f32"}}) {  // 2 stages leave less than a box
+    auto p = program_from(gemm_text(r.m, r.n, r.k, r.stages, 256, r.c));
+    ASSERT_TRUE(p);
+    const plan::Schedule s = planned(*p);
+    const std::string what = std::to_string(r.m) + "x" + std::to_string(r.n) + "x" + std::to_string(r.k);
+    const plan::OpPlan& store = *plan::find_op(s.kernels[0], "gemm/copy#0");
+    EXPECT_EQ(store.engine, r.pass > 0 ? Engine::tensor_copy : Engine::vector_copy) << what;
+    EXPECT_EQ(store.pass_columns, r.pass) << what;
+    EXPECT_EQ(s.kernels[0].loops[0].num_stages, r.fit) << what;
+    if (r.pass == 0) {
+      EXPECT_EQ(note_of(s.kernels[0], "gemm/copy#0"),
+                "no tensor copies: its staged tile of 16384 bytes does not fit beside two stages of the loop's tiles");
+    }
+  }
+}
+
+TEST(TensorStores, StagesFollowTheAccumulators) {
+  struct Row {
+    int64_t m, n, threads, rows, columns, wm, wn, inner, part;
+  };
+  for (const Row& r : {Row{128, 256, 256, 64, 256, 2, 1, 64, 32768}, Row{64, 256, 256, 64, 128, 1, 2, 64, 16384},
+                       Row{256, 128, 256, 128, 128, 2, 1, 64, 32768}, Row{64, 96, 128, 64, 96, 1, 1, 32, 12288},
+                       Row{64, 48, 128, 64, 48, 1, 1, 16, 6144}}) {
+    auto p = program_from(gemm_text(r.m, r.n, 32, 2, r.threads));
+    ASSERT_TRUE(p);
+    const plan::Schedule s = planned(*p);
+    const auto ops = infer::collect_kernel_ops(*p, 0);
+    const auto stage = store_stage(*p, ops.ops.back(), *plan::find_value(s.kernels[0], "gemm:acc")->fragment, nullptr);
+    ASSERT_TRUE(stage) << r.m << "x" << r.n;
+    EXPECT_EQ(stage->rows, r.rows);
+    EXPECT_EQ(stage->columns, r.columns);
+    EXPECT_EQ(stage->warpgroups_m, r.wm);
+    EXPECT_EQ(stage->warpgroups_n, r.wn);
+    EXPECT_EQ(stage->inner, r.inner);
+    EXPECT_EQ(stage->swizzle, r.inner * 2);
+    EXPECT_EQ(stage->part_bytes, r.part);
+  }
+  auto p = program_from(gemm_text(64, 24, 32, 2, 128));
+  ASSERT_TRUE(p);
+  std::string why;
+  const auto ops = infer::collect_kernel_ops(*p, 0);
+  EXPECT_FALSE(store_stage(*p, ops.ops.back(), layout::Fragment::replicated(std::vector<int64_t>{64, 24}, 128), &why));
+  EXPECT_EQ(why, "its source is not held as warpgroup instructions leave it");
+}
+
+// Two loops add into one accumulator; the second splits it otherwise.
+TEST(WarpgroupProducts, AnAccumulatorHeldOtherwiseGoesToWarps) {
+  const std::string second =
+      " pipelined kk in 0 .. ceildiv(k, 64) stages 2 {\n copy A[by * 128 :+ 128, kk * 64 :+ 64] -> A2\n"
+      " copy B[kk * 64 :+ 64, bx * 256 :+ 256] -> B2\n gemm A2, B2 -> acc {policy=full_col}\n }\n";
+  auto p = program_from(gemm_text(128, 256, 64, 2, 256, "f16",
+                                  " alloc A2: shared f16[128, 64]\n alloc B2: shared f16[64, 256]\n", second));
+  ASSERT_TRUE(p);
+  const plan::Schedule s = planned(*p);
+  EXPECT_EQ(plan::find_op(s.kernels[0], "gemm/ko/gemm#0")->engine, Engine::warpgroup_mma);
+  EXPECT_EQ(plan::find_op(s.kernels[0], "gemm/kk/gemm#0")->engine, Engine::mma);
+  EXPECT_EQ(note_of(s.kernels[0], "gemm/kk/gemm#0"), "no warpgroup instructions: 'gemm:acc' is held otherwise");
+  ASSERT_EQ(s.kernels[0].channels.size(), 1u);
+  EXPECT_EQ(s.kernels[0].channels[0].name, "gemm/ko");
+}
+
+TEST(WarpgroupProducts, TilesUsedTogetherShareAChannel) {
+  const std::string text =
+      "tl 1 program p\ndim m\ndim n\ndim k\ntensor A: f16[m, k] readonly\ntensor B: f16[k, n] readonly\n"
+      "tensor X: f16[k, n] readonly\ntensor Y: f16[k, m] readonly\ntensor C: f16[m, n]\ntensor D: f16[m, n]\n"
+      "kernel gemm grid (by: ceildiv(m, 64), bx: ceildiv(n, 64)) threads 128 {\n alloc As: shared f16[64, 64]\n"
+      " alloc Bs: shared f16[64, 64]\n alloc Xs: shared f16[64, 64]\n alloc Ys: shared f16[64, 64]\n"
+      " alloc c: fragment f32[64, 64]\n alloc d: fragment f32[64, 64]\n fill c, 0.0f32\n fill d, 0.0f32\n"
+      " pipelined ko in 0 .. ceildiv(k, 64) stages 3 {\n copy A[by * 64 :+ 64, ko * 64 :+ 64] -> As\n"
+      " copy B[ko * 64 :+ 64, bx * 64 :+ 64] -> Bs\n gemm As, Bs -> c\n"
+      " copy X[ko * 64 :+ 64, bx * 64 :+ 64] -> Xs\n copy Y[ko * 64 :+ 64, by * 64 :+ 64] -> Ys\n"
+      " gemm Ys, Xs -> d {transpose_a}\n }\n copy c -> C[by * 64 :+ 64, bx * 64 :+ 64]\n"
+      " copy d -> D[by * 64 :+ 64, bx * 64 :+ 64]\n}\n";
+  auto p = program_from(text);
+  ASSERT_TRUE(p);
+  const plan::KernelSchedule apart = planned(*p).kernels[0];
+  ASSERT_EQ(apart.channels.size(), 2u);
+  EXPECT_EQ(apart.channels[0], (plan::ChannelPlan{"gemm/ko", "gemm/ko", {"gemm:As", "gemm:Bs"}, 3}));
+  EXPECT_EQ(apart.channels[1], (plan::ChannelPlan{"gemm/ko@1", "gemm/ko", {"gemm:Xs", "gemm:Ys"}, 3}));
+  // One tile of both products brings them together.
+  std::string shared = text;
+  shared.replace(shared.find("gemm Ys, Xs"), 11, "gemm Ys, Bs");
+  shared.erase(shared.find(" copy X["), shared.find(" copy Y[") - shared.find(" copy X["));
+  p = program_from(shared);
+  ASSERT_TRUE(p);
+  const plan::KernelSchedule together = planned(*p).kernels[0];
+  ASSERT_EQ(together.channels.size(), 1u);
+  EXPECT_EQ(together.channels[0], (plan::ChannelPlan{"gemm/ko", "gemm/ko", {"gemm:As", "gemm:Bs", "gemm:Ys"}, 3}));
+}
+
+TEST(Persistence, BlocksOfDifferentWorkOrSeveralAtOnceDoNotWalk) {
+  auto p = program_from(gemm_text(64, 64, 32, 2, 128));
+  ASSERT_TRUE(p);
+  plan::KernelSchedule k = planned(*p).kernels[0];
+  EXPECT_GT(k.roles->producer_threads, 0);
+  EXPECT_FALSE(k.persistence->persistent);
+  std::string text = gemm_text(128, 256, 64, 4, 256);
+  EXPECT_TRUE(planned(*program_from(text)).kernels[0].persistence->persistent);
+  text.replace(text.find("0 .. ceildiv(k, 64)"), 19, "0 .. by + 1");
+  p = program_from(text);
+  ASSERT_TRUE(p);
+  k = planned(*p).kernels[0];
+  EXPECT_GT(k.roles->producer_threads, 0);
+  EXPECT_FALSE(k.persistence->persistent);
+  EXPECT_EQ(k.persistence->reason, "blocks have different amounts of work");
+}
+
+TEST(Roles, RegistersAreMovedWhereOneWarpBesideLeavesTooFew) {
+  const std::string old = " alloc old: fragment f32[128, 256]\n", add =
+      " copy C[by * 128 :+ 128, bx * 256 :+ 256] -> old\n"
+      " parallel i, j in 128, 256 {\n acc[i, j] = acc[i, j] + old[i, j]\n }\n";
+  for (const auto& [text, expected] :
+       {std::pair(gemm_text(128, 256, 64, 3, 256), plan::RolePlan{32, 0, 0, ""}),
+        std::pair(gemm_text(128, 256, 64, 3, 256, "f32", old, add), plan::RolePlan{128, 24, 240, ""}),
+        std::pair(gemm_text(192, 256, 64, 2, 384), plan::RolePlan{128, 24, 160, ""})}) {
+    auto p = program_from(text);
+    ASSERT_TRUE(p);
+    const plan::RolePlan roles = *planned(*p).kernels[0].roles;
+    EXPECT_EQ(roles.producer_threads, expected.producer_threads) << roles.reason;
+    EXPECT_EQ(roles.producer_registers, expected.producer_registers) << roles.reason;
+    EXPECT_EQ(roles.consumer_registers, expected.consumer_registers) << roles.reason;
+  }
+}
+
+}  // namespace
+}  // namespace tilegen::schedule

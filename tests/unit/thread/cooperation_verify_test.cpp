@@ -1,0 +1,352 @@
+// The invariants of statements that several warps carry out together, and of registers in flight: each test breaks one
+// and expects its report.
+#include <gtest/gtest.h>
+
+#include "thread/thread_program.h"
+
+namespace tilegen::thread {
+namespace {
+
+using ir::DType;
+using ir::ExprId;
+using ir::VarKind;
+
+struct CooperationVerifyTest : ::testing::Test {
+  ThreadProgram p;
+  MemoryId in, out, a_tile, b_tile, acc, part, other;
+  WarpgroupMma mma;
+  Block consumer, producer;
+
+  ExprId c(int64_t v) { return p.exprs.const_int(v); }
+  ExprId load(MemoryId m, ExprId index) {
+    const ExprId indices[] = {index};
+    return p.exprs.load(m, p.memory(m).type, indices);
+  }
+  MemoryId tensor(const char* name, bool read_only) {
+    Memory m;
+    m.name = name, m.type = DType::f16, m.alignment = 16, m.read_only = read_only;
+    m.param = static_cast<int>(p.params.size());
+    const MemoryId id = p.add_memory(m);
+    p.params.push_back({Param::Kind::tensor, name, DType::f16, {}, id});
+    return id;
+  }
+  MemoryId shared(const char* name, int64_t elements) {
+    Memory m;
+    m.name = name, m.space = Space::shared, m.type = DType::f16, m.elements = elements, m.alignment = 1024;
+    m.arena_offset = p.arena_bytes;
+    p.arena_bytes += elements * 2;
+    return p.add_memory(m);
+  }
+  MemoryId registers(const char* name, DType type, int64_t elements) {
+    Memory m;
+    m.name = name, m.space = Space::local, m.type = type, m.elements = elements, m.alignment = 4, m.in_registers = true;
+    return p.add_memory(m);
+  }
+  template <class Node>
+  StmtId add(Node node, const char* origin = "main/gemm#1") {
+    return p.add(std::move(node), origin);
+  }
+  template <class Node>
+  Node& node(StmtId id) {
+    return std::get<Node>(p.stmts[id.value].node);
+  }
+
+  void SetUp() override {
+    p.name = "kernel";
+    p.threads = 384;
+    p.thread_var = p.add_var("t", VarKind::thread);
+    p.block_vars = {p.add_var("b", VarKind::block_index)};
+    p.launched_var = p.add_var("launched", VarKind::block_index);
+    p.grid = {c(4)};
+    in = tensor("X", true), out = tensor("Y", false);
+    a_tile = shared("A", 128 * 64), b_tile = shared("B", 64 * 64);
+    acc = registers("acc", DType::f32, 32), other = registers("other", DType::f32, 32);
+    part = registers("part", DType::f16, 32);
+    p.barriers = {{"full", 2, 1, p.arena_bytes}, {"empty", 2, 2, p.arena_bytes + 16}};
+    p.arena_bytes += 32;
+    p.tensor_maps = {{"X_map", in, {c(64), c(128)}, {c(128)}, {64, 128}, 128},
+                     {"Y_map", out, {c(64), c(64)}, {c(128)}, {64, 64}, 128}};
+    mma = {"wgmma.m64n64k16.f32.f16.f16", a_tile, b_tile, acc, c(0), c(0), c(0), {0, 16, 32, 48}, {0, 16, 32, 48},
+           {128, true, 0, 1024}, {128, true, 0, 1024}, {}};
+  }
+  // The body: a role that multiplies, one that copies.
+  void finish() {
+    p.body.push_back(add(Roles{{{"consumer", 0, 256, 232, consumer}, {"producer", 256, 128, 40, producer}}}, ""));
+  }
+  Roles& roles() { return node<Roles>(p.body.back()); }
+  std::vector<std::string> verified() {
+    finish();
+    return verify_thread_program(p);
+  }
+  static void expect_reports(const std::vector<std::string>& problems, const std::string& part) {
+    for (const std::string& s : problems)
+      if (s.find(part) != std::string::npos) return;
+    std::string all;
+    for (const std::string& s : problems) all += "\n  " + s;
+    ADD_FAILURE() << "no report of '" << part << "' among:" << all;
+  }
+  void expect_report(const std::string& part) { expect_reports(verified(), part); }
+  void expect_clean() { EXPECT_EQ(verified(), std::vector<std::string>()); }
+
+  StmtId fence() { return add(WarpgroupFence{}); }
+  StmtId commit() { return add(WarpgroupCommit{}); }
+  StmtId wait(int64_t pending, std::vector<MemoryId> registers = {}) { return add(WarpgroupWait{pending, registers}); }
+  StmtId product() { return add(mma); }
+  StmtId write(MemoryId m) { return add(Store{m, c(0), p.exprs.const_float(0, p.memory(m).type)}, "main/fill#2"); }
+  StmtId read(MemoryId m) { return add(Store{out, c(0), p.exprs.cast(DType::f16, load(m, c(0)))}, "main/copy#3"); }
+  StmtId loop(Block body) {
+    return add(Loop{p.add_var("i", VarKind::loop), c(8), LoopForm::serial, std::move(body)});
+  }
+};
+
+TEST_F(CooperationVerifyTest, SpecialisedProgramIsClean) {
+  consumer = {add(TransactionWait{0, c(1), c(0)}), fence(), product(), commit(), wait(0, {acc}),
+              add(TransactionArrive{1, c(1), 0}),  read(acc), add(ProxyFence{}),
+              add(TensorStore{1, {c(0), c(-8)}, b_tile, c(0)}), add(BulkCommit{}), add(BulkWait{0, true})};
+  producer = {add(OneThread{{add(TransactionArrive{0, c(1), 16384}), add(TensorLoad{0, {c(0), c(0)}, a_tile, c(0), 0, c(1)})}})};
+  expect_clean();
+}
+
+TEST_F(CooperationVerifyTest, Barriers) {
+  auto broken = [&](auto change, const std::string& part) {
+    ThreadProgram good = p;
+    change(p.barriers[0]);
+    expect_reports(verify_thread_program(p), part);
+    p = good;
+  };
+  broken([](auto& b) { b.count = 0; }, "barriers full are 0");
+  broken([](auto& b) { b.arrivals = 0; }, "0 arrivals");
+  broken([](auto& b) { b.arena_offset = 4; }, "no place in the arena");
+  broken([](auto& b) { b.arena_offset = -1; }, "no place in the arena");
+  broken([&](auto& b) { b.arena_offset = p.arena_bytes; }, "no place in the arena");
+  broken([](auto& b) { b.arena_offset = 0; }, "barriers full overlap A");
+  broken([](auto& b) { b.count = 3; }, "barriers full overlap empty");
+}
+
+TEST_F(CooperationVerifyTest, TensorMaps) {
+  auto broken = [&](auto change, const std::string& part) {
+    ThreadProgram good = p;
+    change(p.tensor_maps[0]);
+    expect_reports(verify_thread_program(p), part);
+    p = good;
+  };
+  broken([&](auto& m) { m.tensor = MemoryId(99); }, "memory id out of range");
+  broken([&](auto& m) { m.tensor = a_tile; }, "A is not global");
+  broken([](auto& m) { m.strides.clear(); }, "0 strides");
+  broken([](auto& m) { m.box.push_back(1); }, "box of 3");
+  broken([&](auto& m) { m.extents[0] = p.exprs.var(p.block_vars[0]); }, "neither a dim nor a scalar");
+  broken([&](auto& m) { m.strides[0] = c(24); }, "stride of 24 bytes");
+  broken([](auto& m) { m.box[1] = 257; }, "257 elements along a dimension");
+  broken([](auto& m) { m.box[0] = 0; }, "0 elements along a dimension");
+  broken([](auto& m) { m.swizzle = 16; }, "swizzle of 16 bytes");
+  broken([](auto& m) { m.swizzle = 64; }, "rows of 128 bytes and a swizzle of 64");
+  broken([](auto& m) { m.box[0] = 4; }, "rows of 8 bytes");
+}
+
+TEST_F(CooperationVerifyTest, PersistentPrograms) {
+  p.vars[p.launched_var.value].kind = VarKind::dim;
+  expect_reports(verify_thread_program(p), "variable of another kind");
+  p.vars[p.launched_var.value].kind = VarKind::block_index;
+  p.grid.push_back(c(2)), p.block_vars.push_back(p.add_var("c", VarKind::block_index));
+  expect_reports(verify_thread_program(p), "a persistent program with 2 grid extents");
+}
+
+TEST_F(CooperationVerifyTest, RolesStandLastAndOnce) {
+  finish();
+  p.body.push_back(add(ProxyFence{}));
+  expect_reports(verify_thread_program(p), "roles stand elsewhere");
+  p.body.pop_back();
+  p.body = {loop(p.body)};
+  expect_reports(verify_thread_program(p), "roles stand elsewhere");
+  p.body.clear();
+  finish(), finish();
+  expect_reports(verify_thread_program(p), "roles stand elsewhere");
+}
+
+TEST_F(CooperationVerifyTest, RolesMakeUpTheBlock) {
+  auto broken = [&](auto change, const std::string& part) {
+    p.body.clear();
+    finish();
+    change(roles());
+    expect_reports(verify_thread_program(p), part);
+  };
+  broken([](Roles& r) { r.roles[1].first_thread = 128; }, "begins at thread 128, expected 256");
+  broken([](Roles& r) { r.roles.pop_back(); }, "make up 256 threads of a block of 384");
+  broken([](Roles& r) { r.roles[1].threads = 96; }, "multiples of 128");
+  broken([](Roles& r) { r.roles[1].threads = 16, r.roles[1].registers = 0; }, "multiples of 32");
+  broken([](Roles& r) { r.roles[1].registers = 20; }, "asks for 20 registers");
+  broken([](Roles& r) { r.roles[1].registers = 264; }, "asks for 264 registers");
+  broken([](Roles& r) { r.roles[0].registers = 240; }, "a block is launched with 64512");
+}
+
+TEST_F(CooperationVerifyTest, OneThreadOfWholeWarps) {
+  p.threads = 16;
+  p.body = {add(OneThread{})};
+  expect_reports(verify_thread_program(p), "chosen among 16");
+}
+
+TEST_F(CooperationVerifyTest, ArrivalsAndWaits) {
+  auto broken = [&](StmtId s, const std::string& part) {
+    p.body = {s};
+    expect_reports(verify_thread_program(p), part);
+  };
+  broken(add(TransactionArrive{2, c(0), 0}), "barriers that do not exist");
+  broken(add(TransactionArrive{0, c(2), 0}), "full[2] of 2");
+  broken(add(TransactionArrive{0, p.exprs.const_float(0, DType::f32), 0}), "expected i64");
+  broken(add(TransactionArrive{0, c(0), -16}), "announces -16 bytes");
+  broken(add(TransactionWait{-1, c(0), c(0)}), "barriers that do not exist");
+  broken(add(TransactionWait{0, c(0), c(2)}), "parity 2");
+  broken(add(BulkWait{-1, false}), "-1 pending bulk groups");
+}
+
+TEST_F(CooperationVerifyTest, TensorCopies) {
+  auto broken = [&](auto copy, const std::string& part) {
+    p.body = {add(std::move(copy))};
+    expect_reports(verify_thread_program(p), part);
+  };
+  const TensorLoad good{0, {c(0), c(0)}, a_tile, c(0), 0, c(1)};
+  TensorLoad load = good;
+  load.map = 2;
+  broken(load, "tensor map that does not exist");
+  load = good, load.coordinates.pop_back();
+  broken(load, "has 1 coordinates");
+  load = good, load.coordinates[0] = p.exprs.const_float(0, DType::f32);
+  broken(load, "expected i64");
+  load = good, load.dst = acc;
+  broken(load, "expected shared memory");
+  load = good, load.dst = b_tile;
+  broken(load, "outside B");
+  load = good, load.dst_index = c(256);
+  broken(load, "expected a multiple of 1024");
+  load = good, load.barriers = 7;
+  broken(load, "barriers that do not exist");
+  broken(TensorStore{0, {c(0), c(0)}, a_tile, c(0)}, "X is read-only");
+}
+
+TEST_F(CooperationVerifyTest, ProductsOfAWarpgroup) {
+  const WarpgroupMma good = mma;
+  auto broken = [&](const std::string& part) {
+    p.body = {fence(), product()};
+    expect_reports(verify_thread_program(p), part);
+    mma = good;
+  };
+  mma.atom = "mma.m16n8k16.f32.f16";
+  broken("no product of a warpgroup");
+  mma.a_steps.pop_back();
+  broken("3 steps of A and 4 of B");
+  mma.accumulate = c(1);
+  broken("expected bool");
+  mma.c = a_tile;
+  broken("A is not in registers");
+  mma.c_index = c(8);
+  broken("outside acc");
+  mma.b = acc;
+  broken("acc is not shared");
+  mma.a = in;
+  broken("X is not shared");
+  mma.b_form.swizzle = 16;
+  broken("swizzle 16");
+  mma.b_form.stride_bytes = 1000;
+  broken("distances 0 and 1000");
+  mma.b_steps[1] = 4;
+  broken("a step of 4 elements");
+  mma.b_steps[3] = 64 * 64;
+  broken("than B[4096] has");
+  mma.a = part, mma.a_steps = {0, 8, 16, 32};
+  broken("outside part");
+  p.threads = 96;
+  broken("expected whole warpgroups");
+  p.threads = 384;
+  p.body = {wait(-1)};
+  expect_reports(verify_thread_program(p), "-1 pending warpgroup groups");
+  p.body = {wait(0, {a_tile})};
+  expect_reports(verify_thread_program(p), "not in registers");
+}
+
+TEST_F(CooperationVerifyTest, RolesOfWholeWarpgroupsMultiply) {
+  producer = {fence()};
+  finish();
+  roles().roles[1].registers = 0, roles().roles[1].threads = 32;
+  p.threads = 288;
+  expect_reports(verify_thread_program(p), "32 threads from 256");
+}
+
+TEST_F(CooperationVerifyTest, PipelinedProductsAreClean) {
+  Block round{fence(), product(), commit(), wait(1)};
+  consumer = {write(acc), loop(round), wait(0, {acc}), read(acc)};
+  expect_clean();
+}
+
+TEST_F(CooperationVerifyTest, ResultsInFlightAreNotRead) {
+  consumer = {fence(), product(), commit(), read(acc), wait(0, {acc})};
+  expect_report("main/copy#3: registers acc are read while the warpgroup product of main/gemm#1 that writes them");
+}
+
+TEST_F(CooperationVerifyTest, ResultsInFlightAreNotWritten) {
+  consumer = {fence(), product(), commit(), wait(1), write(acc)};
+  expect_report("main/fill#2: registers acc are written while");
+}
+
+TEST_F(CooperationVerifyTest, WaitsCountCommits) {
+  consumer = {fence(), product(), wait(0, {acc}), read(acc)};
+  expect_report("acc are read while");  // never committed
+}
+
+TEST_F(CooperationVerifyTest, OlderGroupsAreCovered) {
+  WarpgroupMma second = mma;
+  second.c = other;
+  consumer = {fence(), product(), commit(), add(second), commit(), wait(1, {acc}), read(acc), wait(0, {other}), read(other)};
+  expect_clean();
+  p.body.clear();
+  consumer = {fence(), product(), commit(), add(second), commit(), wait(1, {acc}), read(other)};
+  expect_report("other are read while");
+}
+
+TEST_F(CooperationVerifyTest, LoopsCarryProductsAround) {
+  consumer = {loop({read(acc), fence(), product(), commit()}), wait(0, {acc})};
+  expect_report("acc are read while");
+}
+
+TEST_F(CooperationVerifyTest, OperandsInRegistersStay) {
+  mma.a = part, mma.a_steps = {0, 8, 16, 24};
+  consumer = {fence(), product(), commit(), write(part), wait(0, {acc, part})};
+  expect_report("part are written while the warpgroup product of main/gemm#1 that reads them");
+  p.body.clear();
+  consumer = {fence(), product(), commit(), read(part), wait(0, {acc, part}), write(part)};
+  expect_clean();
+}
+
+TEST_F(CooperationVerifyTest, OperandsInRegistersAreFinished) {
+  MemoryId halves = registers("halves", DType::f16, 64);
+  WarpgroupMma first = mma;
+  first.atom = "wgmma.m64n128k16.f16.f16.f16", first.c = halves, first.b_form.stride_bytes = 256;
+  mma.a = halves, mma.a_steps = {0, 8, 16, 24};
+  consumer = {fence(), add(first), commit(), product(), commit(), wait(0, {acc, halves})};
+  expect_report("halves are read while");
+}
+
+TEST_F(CooperationVerifyTest, FenceStandsBehindTouchedRegisters) {
+  consumer = {write(acc), product(), commit(), wait(0, {acc})};
+  expect_report("registers acc were touched, and no warpgroup fence stands before wgmma.m64n64k16.f32.f16.f16");
+  p.body.clear();
+  consumer = {fence(), write(acc), product(), commit(), wait(0, {acc})};
+  expect_report("registers acc were touched");
+  p.body.clear();
+  mma.a = part, mma.a_steps = {0, 8, 16, 24};
+  consumer = {loop({fence(), product(), commit(), wait(0, {acc, part}), write(part), product(), commit(), wait(0, {acc})})};
+  expect_report("registers part were touched");
+}
+
+TEST_F(CooperationVerifyTest, WaitsHandResultsOver) {
+  consumer = {fence(), product(), commit(), wait(0), read(acc)};
+  expect_report("no warpgroup wait behind the product names them");
+}
+
+TEST_F(CooperationVerifyTest, BranchesJoin) {
+  StmtId branch = add(Branch{p.exprs.lt(p.exprs.var(p.thread_var), c(128)), {wait(0, {acc})}, {}});
+  consumer = {fence(), product(), commit(), branch, read(acc)};
+  expect_report("acc are read while");
+}
+
+}  // namespace
+}  // namespace tilegen::thread

@@ -1,0 +1,175 @@
+// Specialised kernels in which something is missing: each is found, by the operations that meet, before anything runs.
+#include "thread/transaction_verify.h"
+
+#include "../sim/specialised_gemm.h"
+#include "thread/sync_accesses.h"
+#include "thread/sync_verify.h"
+
+namespace tilegen::thread {
+namespace {
+
+using sim::test::E;
+using sim::test::GemmTiles;
+using sim::test::SpecialisedGemm;
+using Change = std::function<void(SpecialisedGemm&)>;
+
+constexpr GemmTiles kTiles[] = {{64, 32, 64, true, 3}, {128, 64, 32, false, 3}, {128, 256, 64, false, 4}};
+
+std::string joined(const std::vector<std::string>& list) {
+  std::string all;
+  for (const std::string& s : list) all += s + "\n";
+  return all;
+}
+
+// One of the hazards has these words.
+void expect_hazard(const std::string& words, const Change& change, size_t first = 0) {
+  for (size_t i = first; i < std::size(kTiles); ++i) {
+    SpecialisedGemm g(kTiles[i]);
+    change(g);
+    const std::string found = joined(verify_transactions(g.p));
+    EXPECT_NE(found.find(words), std::string::npos) << "tiles " << i << ":\n" << found;
+  }
+}
+
+TEST(TransactionVerify, AcceptsSpecialisedKernels) {
+  for (const GemmTiles& t : kTiles) {
+    const SpecialisedGemm g(t);
+    EXPECT_EQ(joined(verify_transactions(g.p)), "");
+    EXPECT_EQ(joined(verify_synchronization(g.p)), "");
+  }
+}
+
+TEST(TransactionVerify, HasNothingToSayOfOtherPrograms) {
+  sim::test::GpuProgram g(64);
+  const MemoryId s = g.shared("s", ir::DType::i32, 64);
+  g.store(s, g.thread(), sim::test::cast(ir::DType::i32, g.thread()));
+  EXPECT_EQ(joined(verify_transactions(g.p)), "");
+}
+
+// ---- phases, arrivals and bytes
+
+ir::ExprId other_parity(SpecialisedGemm& g, ir::ExprId parity) { return (g.i(1) - E{&g.p.exprs, parity}).id; }
+
+TEST(TransactionVerify, PhasesFlipped) {
+  expect_hazard("a deadlock: ", [](SpecialisedGemm& g) {
+    auto& wait = g.stmt<TransactionWait>("wait empty");
+    wait.parity = other_parity(g, wait.parity);
+  });
+  expect_hazard("gemm/ko/gemm#0: As (slot 0) is used, but nothing has filled it yet", [](SpecialisedGemm& g) {
+    auto& wait = g.stmt<TransactionWait>("wait full");
+    wait.parity = other_parity(g, wait.parity);
+  });
+}
+
+TEST(TransactionVerify, WaitsRemoved) {
+  expect_hazard("As (slot 0) is ", [](SpecialisedGemm& g) { g.remove("wait full"); });
+  expect_hazard("gemm/ko/copy#0 behind gemm/ko/gemm#0: As (slot 0) is filled while a product may still read it",
+                [](SpecialisedGemm& g) {
+                  g.remove("wait empty");
+                });
+}
+
+TEST(TransactionVerify, BytesAndArrivals) {
+  expect_hazard("16 announced bytes that no copy brings",
+                [](SpecialisedGemm& g) { g.stmt<TransactionArrive>("expect").bytes += 16; });
+  expect_hazard("of those announced are left at full[",
+                [](SpecialisedGemm& g) { g.stmt<TransactionArrive>("expect").bytes -= 16; });
+  expect_hazard(" arrivals)", [](SpecialisedGemm& g) { ++g.p.barriers[1].arrivals; });
+  expect_hazard("is filled while a product may still read it",
+                [](SpecialisedGemm& g) { --g.p.barriers[1].arrivals; }, 1);
+  expect_hazard("a deadlock: ", [](SpecialisedGemm& g) { g.remove("release"); });
+  expect_hazard("a deadlock: ", [](SpecialisedGemm& g) { g.remove("release last"); });
+  expect_hazard("arrivals more than counted at empty[", [](SpecialisedGemm& g) {
+    // Every thread of the warpgroup arrives.
+    for (Stmt& s : g.p.stmts)
+      if (auto* b = std::get_if<Branch>(&s.node); b != nullptr && b->then_body == Block{g.at["release"]})
+        b->condition = (g.i(0) == 0).id;
+  });
+}
+
+// ---- products
+
+TEST(TransactionVerify, ReleasedBeforeTheProductIsFinished) {
+  const std::string words = "gemm/ko/copy#0 behind gemm/ko/gemm#0: As (slot 0) is filled while a product may still read it";
+  expect_hazard(words, [](SpecialisedGemm& g) { g.stmt<WarpgroupWait>("wait one").pending = 2; });
+  expect_hazard(words, [](SpecialisedGemm& g) { g.remove("wait one"); });
+  expect_hazard(words, [](SpecialisedGemm& g) { g.remove("commit"); });
+  expect_hazard("is filled while a product may still read it", [](SpecialisedGemm& g) { g.remove("wait all"); });
+}
+
+TEST(TransactionVerify, SlotsOneFewerThanTheBarriersAssume) {
+  expect_hazard("is used with no wait for the copy that fills it", [](SpecialisedGemm& g) {
+    auto& load = g.stmt<TensorLoad>("load a");
+    const int64_t kept = g.t.m * g.t.k * (g.t.slots - 1);
+    load.dst_index = (E{&g.p.exprs, load.dst_index} % kept).id;
+    auto& product = g.stmt<WarpgroupMma>("product");
+    product.a_index = (E{&g.p.exprs, product.a_index} % kept).id;
+  });
+}
+
+// ---- stores
+
+TEST(TransactionVerify, StagedStores) {
+  expect_hazard("stage is used with no proxy fence of the threads that write it",
+                [](SpecialisedGemm& g) { g.remove("proxy fence"); });
+  expect_hazard("stage is used with no barrier behind the threads that write it",
+                [](SpecialisedGemm& g) { g.remove("barrier behind"); });
+  const std::string read = "stage is written while the copy engine may still read it";
+  expect_hazard(read, [](SpecialisedGemm& g) { g.remove("bulk wait"); });
+  expect_hazard(read, [](SpecialisedGemm& g) { g.remove("barrier before"); });
+  expect_hazard(read, [](SpecialisedGemm& g) { g.remove("bulk commit"); });
+  expect_hazard("the block ends with no wait for the copy", [](SpecialisedGemm& g) { g.remove("last bulk wait"); });
+}
+
+// ---- memory that is not ordered, in a role
+
+TEST(TransactionVerify, OtherMemoryIsJudgedAmongTheRolesThreads) {
+  for (bool barrier : {true, false}) {
+    SpecialisedGemm g({128, 64, 32, false, 3});
+    const MemoryId s = g.shared("scratch", ir::DType::i32, 256), r = g.registers("r", ir::DType::i32, 1);
+    auto& body = g.stmt<Roles>("roles").roles[0].body;
+    Block own;
+    g.open = {&own};
+    const E t = g.thread();
+    g.store(s, t, sim::test::cast(ir::DType::i32, t), "scratch/write");
+    if (barrier) g.barrier(5, 256, false, "scratch");
+    g.store(r, g.i(0), g.load(s, t ^ g.i(1)), "scratch/read");
+    std::get<Roles>(g.p.stmts[g.at["roles"].value].node).roles[0].body.insert(body.end(), own.begin(), own.end());
+    EXPECT_EQ(joined(verify_transactions(g.p)), "");
+    const std::string found = joined(verify_synchronization(g.p));
+    EXPECT_EQ(found.find("scratch") == std::string::npos, barrier) << found;
+  }
+}
+
+TEST(TransactionVerify, ProductsReadMemoryThatIsNotOrdered) {
+  // The stage of C as an operand that threads write again.
+  for (bool wait : {true, false}) {
+    sim::test::GpuProgram g(128);
+    const MemoryId bs = g.shared("Bs", ir::DType::f16, 32 * 16), acc = g.registers("acc", ir::DType::f32, 16),
+                   ar = g.registers("ar", ir::DType::f16, 8);
+    WarpgroupMma m;
+    m.atom = "wgmma.m64n32k16.f32.f16.f16";
+    m.a = ar, m.b = bs, m.c = acc;
+    m.a_index = m.b_index = m.c_index = g.i(0).id;
+    m.a_steps = m.b_steps = {0};
+    m.b_form = {32, true, 0, 256};
+    EXPECT_EQ(operand_span(g.p, m, false), 32 * 16);
+    const auto fill = [&] {
+      g.loop(g.i(4), LoopForm::serial,
+             [&](E j) { g.store(bs, j * 128 + g.thread(), g.num(0, ir::DType::f16), "fill"); });
+    };
+    fill();
+    g.add(ProxyFence{}, "fill");
+    g.barrier();
+    g.add(m, "gemm");
+    g.add(WarpgroupCommit{}, "gemm");
+    if (wait) g.add(WarpgroupWait{0, {acc}}, "gemm");
+    g.barrier();
+    fill();
+    const std::string found = joined(verify_synchronization(g.p));
+    EXPECT_EQ(found.find("writes in Bs what a product reads that was not waited for") == std::string::npos, wait) << found;
+  }
+}
+
+}  // namespace
+}  // namespace tilegen::thread
