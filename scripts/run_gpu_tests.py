@@ -2,11 +2,15 @@
 """Runs every test of gpu_tests in a process of its own, several at once, each watched by a time limit: a kernel that hangs
 or breaks its context takes down only its own test.   run_gpu_tests.py GPU_TESTS [--target sm_90] [--filter PATTERN]
 
+`--target device` is the target of this machine's first CUDA device; without one nothing runs and the exit status is 77. Under
+ctest these are the tests with the label "gpu": ctest -L gpu.
+
 Further programs of the random test are spread over processes with --random COUNT. Ends on a summary; exit status 1 when
 anything failed. Standard library only.
 """
 import argparse
 import concurrent.futures
+import ctypes
 import os
 import subprocess
 import sys
@@ -23,6 +27,22 @@ def tests_of(program, pattern):
         elif line.strip():
             names.append(suite + line.split()[0])
     return [n for n in names if "." in n]
+
+
+def device_target():
+    """sm_XY of the first CUDA device, or None."""
+    try:
+        cuda = ctypes.CDLL(os.environ.get("TILEGEN_CUDA_DRIVER", "libcuda.so.1"))
+    except OSError:
+        return None
+    device, major, minor = ctypes.c_int(), ctypes.c_int(), ctypes.c_int()
+    if cuda.cuInit(0) != 0 or cuda.cuDeviceGet(ctypes.byref(device), 0) != 0:
+        return None
+    for value, attribute in ((major, 75), (minor, 76)):  # compute capability
+        if cuda.cuDeviceGetAttribute(ctypes.byref(value), attribute, device) != 0:
+            return None
+    capability = major.value * 10 + minor.value
+    return next((f"sm_{c}" for c in (90, 89, 80) if capability >= c), None)
 
 
 def run(job):
@@ -50,6 +70,11 @@ def main():
     parser.add_argument("--lines", type=int, default=25, help="lines shown of a failure")
     parser.add_argument("--log", help="file for the whole output")
     args = parser.parse_args()
+    if args.target == "device":
+        args.target = device_target()
+        if args.target is None:
+            print("skipped: no CUDA device that the library has a target for")
+            sys.exit(77)
     base = dict(os.environ, TILEGEN_TARGETS=args.target)
     jobs = [(name, [args.program, "--gtest_filter=" + name], base, args.limit) for name in tests_of(args.program, args.filter)]
     for seed in range(args.first, args.first + args.random, args.chunk):

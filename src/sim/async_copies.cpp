@@ -76,6 +76,14 @@ void BlockExecutor::async_copy(Warp& w, const Step& s) {
   count_access(s.access2, src, from, n.bytes);
   counters_.async_bytes += int64_t{n.bytes} * std::popcount(to.lanes);
   if (to.lanes == 0) return;
+  if (const StatementPlaces* places = statement_places(s.stmt); places != nullptr && places->copy) {
+    std::array<int64_t, kLanes> from_index{}, to_index{};
+    for (size_t l = 0; l < kLanes; ++l) {
+      from_index[l] = w.values.operand(s.y)[static_cast<int>(l)].i;
+      to_index[l] = w.values.operand(s.x)[static_cast<int>(l)].i;
+    }
+    check_copy(w, s.access, *places, from.lanes & to.lanes, n.src, from_index, n.dst, to_index);
+  }
   if (free_copies_.empty()) {
     free_copies_.push_back(static_cast<uint32_t>(copies_.size()));
     copies_.emplace_back();

@@ -41,6 +41,10 @@ BlockExecutor::BlockExecutor(const Launch& launch)
     w.kept.resize(size_t{code_.kept} * kLanes);
     w.registers.resize(size_t{code_.registers} * kLanes);
     w.written.resize(code_.registers);
+    if (options_.places != nullptr) {
+      w.origins.resize(size_t{code_.registers} * kLanes);
+      w.products.resize(options_.places->ops);
+    }
     w.in_product.resize(code_.registers);
     w.touched_at.resize(code_.registers);
     w.uniform = launch.uniform;
@@ -72,6 +76,7 @@ void BlockExecutor::begin_block(int64_t block) {
     w.statements = 0;
     w.depth = 0;
     w.commits.fill(0);
+    for (ProductPlaces& p : w.products) p = {};
     w.copies.clear();
     w.bulk_commits.fill(0);
     w.stores.clear();

@@ -4,7 +4,9 @@
 
 #include <array>
 #include <bit>
+#include <map>
 #include <memory>
+#include <optional>
 #include <random>
 #include <vector>
 
@@ -56,6 +58,8 @@ struct AccessSum {
   int64_t requests = 0, bytes = 0, transactions = 0, least = 0;
 };
 
+struct MatrixPlaces;
+
 class BlockExecutor {
  public:
   explicit BlockExecutor(const Launch& launch);
@@ -74,6 +78,12 @@ class BlockExecutor {
     bool uniform = true;
     std::array<int64_t, kLanes> extent;  // [0] when uniform
   };
+  // How the tiles of a product lay to each other in its instructions so far.
+  struct ProductPlaces {
+    uint32_t last = 0;  // statement: an instruction that comes again begins the product anew
+    std::optional<int64_t> k, row, column;
+    std::map<std::pair<uint32_t, int64_t>, std::array<std::optional<int64_t>, 2>> sums;  // row, column by accumulator
+  };
   enum class State : uint8_t { ready, waiting, done };
   enum class Awaited : uint8_t { barrier, transaction, warpgroup };
   struct Warp {
@@ -88,6 +98,8 @@ class BlockExecutor {
     int64_t statements = 0;
     std::vector<Cell> uniform, kept, registers;
     std::vector<uint32_t> written;  // lanes by register
+    std::vector<ProductPlaces> products;  // by operation, where places are known
+    std::vector<uint64_t> origins;  // by register and lane, where places are known: memory + 1 and element of it
     std::vector<Frame> frames;
     size_t depth = 0;
     std::array<uint32_t, kLanes> commits{};
@@ -197,9 +209,23 @@ class BlockExecutor {
   void access_finding(FindingKind kind, uint32_t access, int thread, int64_t element, std::string detail,
                       uint32_t other = kNothing, int64_t other_thread = -1);
   const Cell* read_register(Warp& w, uint32_t access, uint32_t lanes, const MemoryView& m, int64_t index);
+  using Origins = std::array<uint64_t, kLanes>;
   Cell* write_register(Warp& w, uint32_t access, uint32_t lanes, const MemoryView& m, int64_t index);
   void touch_register(Warp& w, uint32_t access, size_t at, uint32_t lanes, int64_t index);
   bool register_range(Warp& w, uint32_t access, const MemoryView& m, int64_t index, int64_t count);
+
+  // element_check.cpp
+  const StatementPlaces* statement_places(uint32_t stmt) const;
+  int64_t tile_element(thread::MemoryId id, int thread, int64_t index) const;
+  uint64_t origin_of(const Warp& w, thread::MemoryId id, int lane, int64_t index) const;
+  void check_copy(Warp& w, uint32_t access, const StatementPlaces& s, uint32_t lanes, thread::MemoryId from,
+                  const std::array<int64_t, kLanes>& from_index, thread::MemoryId to,
+                  const std::array<int64_t, kLanes>& to_index);
+  void note_move(Warp& w, const Step& s, uint32_t lanes, Operand index, Origins& origins);
+  void set_origins(Warp& w, uint32_t lanes, thread::MemoryId id, int64_t index, const Origins& origins);
+  void check_product(Warp& w, const Step& s);
+  void check_multiply_add(Warp& w, const Step& s, uint32_t lanes, Operand index);
+  void check_distances(Warp& w, const Step& s, const MatrixPlaces& a, const MatrixPlaces& b, const MatrixPlaces& c);
 
   // async_copies.cpp
   void async_copy(Warp& w, const Step& s);
@@ -260,6 +286,7 @@ class BlockExecutor {
   struct WideElement {
     uint32_t lanes = 0;
     std::array<Cell, kLanes> index, value;
+    Origins origins;
   };
   std::vector<WideElement> wide_;
   bool abandoned_ = false;

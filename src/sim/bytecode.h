@@ -157,6 +157,12 @@ struct Step {
   uint32_t access_a = kNothing, access_b = kNothing;  // mma
   uint32_t atom = kNothing;                           // or the number of a role
   std::array<Ref, 5> coordinates;                     // tensor copies; products: [0] accumulate
+  // store: the value is an element of this memory as it lies there, at `moved`, where `moved_if` holds
+  uint32_t moved_from = kNothing;
+  Ref moved, moved_if;
+  // store: adds the product of registers `moved` and `times` to what it replaces
+  uint32_t times = kNothing;  // memory
+  Ref times_at;
 };
 
 using Segment = std::vector<Instr>;

@@ -74,8 +74,17 @@ class ProgramCompiler {
     return step;
   }
   void close(Step& s) {
-    Ref* const operands[] = {&s.x, &s.y, &s.z, &s.coordinates[0], &s.coordinates[1], &s.coordinates[2],
-                             &s.coordinates[3], &s.coordinates[4]};
+    Ref* const operands[] = {&s.x,
+                             &s.y,
+                             &s.z,
+                             &s.coordinates[0],
+                             &s.coordinates[1],
+                             &s.coordinates[2],
+                             &s.coordinates[3],
+                             &s.coordinates[4],
+                             &s.moved,
+                             &s.moved_if,
+                             &s.times_at};
     exprs_.end_statement(operands);
     if (s.segment != kNothing && out_.segments[s.segment].empty()) s.segment = kNothing;
   }
@@ -114,10 +123,40 @@ class ProgramCompiler {
     }
   }
 
+  ir::ExprId uncast(ir::ExprId value) const {
+    while (p_.exprs[value].op == ir::ExprOp::cast) value = p_.exprs[value].a;
+    return value;
+  }
+  bool is_register(ir::ExprId value) const {
+    return p_.exprs[value].op == ir::ExprOp::load && p_.memory(p_.exprs[value].object).in_registers;
+  }
+
+  void note_move(Step& step, ir::ExprId value) {
+    step.moved.at = step.moved_if.at = step.times_at.at = kNothing;
+    value = uncast(value);
+    if (const ir::ExprNode& n = p_.exprs[value]; n.op == ir::ExprOp::add) {
+      const ir::ExprNode& product = p_.exprs[n.b];
+      if (product.op != ir::ExprOp::mul || p_.exprs[n.a].op != ir::ExprOp::load) return;
+      const ir::ExprId a = uncast(product.a), b = uncast(product.b);
+      if (!is_register(a) || !is_register(b)) return;
+      step.moved_from = p_.exprs[a].object.value;
+      step.moved = exprs_.use(p_.exprs.indices(a)[0]);
+      step.times = p_.exprs[b].object.value;
+      step.times_at = exprs_.use(p_.exprs.indices(b)[0]);
+      return;
+    }
+    if (p_.exprs[value].op != ir::ExprOp::load) return;
+    const auto indices = p_.exprs.indices(value);
+    step.moved_from = p_.exprs[value].object.value;
+    step.moved = exprs_.use(indices[0]);
+    if (indices.size() > 1) step.moved_if = exprs_.use(indices[1]);
+  }
+
   void operands(Step& step, const Store& store, int64_t extent) {
     step.y = exprs_.use(store.value);
     step.x = exprs_.use(store.index);
     step.z = exprs_.use(store.predicate);
+    note_move(step, store.value);
     const bool wide = extent > 1 && exprs_.runs_along_lanes(store.index) &&
                       (!store.predicate.valid() || !exprs_.depends_on_lanes(store.predicate));
     step.width = wide ? extent : 1;
@@ -250,8 +289,8 @@ class ProgramCompiler {
     close(step);
   }
 
-  Step& tensor_copy(StepKind kind, int map, const std::vector<ir::ExprId>& coordinates, thread::MemoryId shared,
-                    ir::ExprId place) {
+  Step& tensor_copy(StepKind kind, int map, const std::vector<ir::ExprId>& coordinates,
+                    thread::MemoryId shared, ir::ExprId place) {
     const thread::TensorMap& m = p_.tensor_maps[static_cast<size_t>(map)];
     int64_t elements = 1;
     for (int64_t b : m.box) elements *= b;

@@ -212,6 +212,7 @@ Cell* BlockExecutor::write_register(Warp& w, uint32_t access, uint32_t lanes, co
   const size_t at = m.first_register + static_cast<size_t>(index);
   touch_register(w, access, at, lanes, index);
   w.written[at] |= lanes;
+  if (!w.origins.empty()) each_lane(lanes, [&](int l) { w.origins[at * kLanes + static_cast<size_t>(l)] = 0; });
   return &w.registers[at * kLanes];
 }
 
@@ -264,7 +265,13 @@ void BlockExecutor::write_lanes(Warp& w, uint32_t access, uint32_t lanes, Operan
 
 void BlockExecutor::store(Warp& w, const Step& s) {
   const uint32_t lanes = s.z ? true_lanes(w, s.z, w.mask) : w.mask;
-  write_lanes(w, s.access, lanes, w.values.operand(s.x), w.values.operand(s.y), true);
+  const Operand index = w.values.operand(s.x);
+  Origins origins;
+  if (options_.places != nullptr && s.times != kNothing) check_multiply_add(w, s, lanes, index);
+  if (options_.places != nullptr) note_move(w, s, lanes, index, origins);
+  write_lanes(w, s.access, lanes, index, w.values.operand(s.y), true);
+  if (options_.places != nullptr)
+    set_origins(w, lanes, code_.accesses[s.access].memory, index[0].i, origins);
 }
 
 // All elements are computed before the first is written.
@@ -280,11 +287,14 @@ void BlockExecutor::wide_store(Warp& w, const Step& s) {
       e.index[l] = index[static_cast<int>(l)];
       e.value[l] = value[static_cast<int>(l)];
     }
+    if (options_.places != nullptr) note_move(w, s, e.lanes, index, e.origins);
   }
   lane_element_ = 0;
   bool first = true;
   for (WideElement& e : wide_) {
     write_lanes(w, s.access, e.lanes, {e.index.data(), 1}, {e.value.data(), 1}, first || s.width == 1);
+    if (options_.places != nullptr)
+      set_origins(w, e.lanes, code_.accesses[s.access].memory, e.index[0].i, e.origins);
     first = false;
   }
 }

@@ -19,6 +19,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/element_places.h"
 #include "support/diagnostic.h"
 #include "target/target.h"
 #include "thread/thread_program.h"
@@ -90,6 +91,7 @@ struct SimOptions {
   int workers = 0;    // threads to run blocks on; 0: all cores
   int64_t max_findings = 64;
   int64_t max_statements = 0;  // per warp; 0: no bound. Passing it is the finding `too_long`
+  const ElementPlaces* places = nullptr;  // of this program; without them `wrong_element` is not looked for
   std::function<SourceLocation(const std::string& path)> locate;  // optional: where an operation stands
 };
 

@@ -102,6 +102,8 @@ void BlockExecutor::matrices(Warp& w, const Step& s, bool load) {
   check_alignment(w, s.access2, a, kRowBytes);
   count_access(s.access2, shared, a, kRowBytes);
   check_history(w, s.access2, shared, a, kRowBytes, true);
+  const StatementPlaces* places = statement_places(s.stmt);
+  const bool noted = places != nullptr && places->product;
   for (int i = 0; i < count; ++i)
     for (int e = 0; e < per_lane; ++e) {
       const int64_t index = first + int64_t{i} * per_lane + e;
@@ -116,6 +118,10 @@ void BlockExecutor::matrices(Warp& w, const Step& s, bool load) {
           if (load) to[l].i = 0;
           continue;
         }
+        if (load && noted)
+          w.origins[(registers.first_register + static_cast<size_t>(index)) * kLanes + static_cast<size_t>(l)] =
+              origin_of(w, code_.accesses[s.access2].memory, l,
+                        (a.at[static_cast<size_t>(row)] + byte - shared.arena_offset) / shared.element);
         std::byte* at = arena_.data() + a.at[static_cast<size_t>(row)] + byte;
         if (load)
           to[l] = decode_one(shared.type, at);
@@ -148,6 +154,8 @@ void BlockExecutor::mma(Warp& w, const Step& s) {
       !register_range(w, s.access_b, mb, ib, n.b_registers) ||
       !register_range(w, s.access, mc, ic, n.c_registers))
     return;
+  if (const StatementPlaces* places = statement_places(s.stmt); places != nullptr && places->product)
+    check_product(w, s);
   constexpr size_t kMost = 1024;  // elements of one operand
   std::array<double, kMost> a, b, c;
   gather(w, s.access_a, ma, ia, tables.a, a.data());

@@ -5,15 +5,11 @@
 //   TILEGEN_SHOW=1      what each program came to
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <iostream>
 #include <map>
-#include <sstream>
 
-#include "executors.h"
+#include "files.h"
 
 namespace tilegen::differential {
 namespace {
@@ -21,23 +17,7 @@ namespace {
 namespace fs = std::filesystem;
 using Kind = Outcome::Kind;
 
-std::vector<fs::path> programs() {
-  std::vector<fs::path> list;
-  for (const auto& entry : fs::recursive_directory_iterator(fs::path(TILEGEN_SOURCE_DIR) / "tests/files"))
-    if (entry.path().extension() == ".tl") list.push_back(entry.path());
-  std::sort(list.begin(), list.end());
-  return list;
-}
-
-// The value nearest to `wanted` that a dim's facts allow.
-int64_t allowed(const ir::Var& v, int64_t wanted) {
-  int64_t value = std::clamp(wanted, v.lower, v.upper);
-  value = value / v.divisor * v.divisor;
-  if (value < v.lower) value += v.divisor;
-  return value;
-}
-
-// Launches with each dim near one of a few sizes: other sizes for other dims, so that mixing them up shows.
+// Launches with each dim near one of a few sizes.
 std::vector<Launch> launches(const ir::Program& p) {
   const std::vector<std::vector<int64_t>> sizes = {
       {77, 45, 139, 33}, {128, 128, 128, 128}, {1, 3, 2, 1}, {160, 64, 96, 192}};
@@ -45,10 +25,7 @@ std::vector<Launch> launches(const ir::Program& p) {
   const size_t count = long_run() ? sizes.size() : 2;
   for (size_t s = 0; s < count; ++s)
     for (uint64_t seed = 1; seed <= (long_run() ? 6u : 2u); ++seed) {
-      Launch launch;
-      size_t next = 0;
-      for (const ir::Var& v : p.vars)
-        if (v.kind == ir::VarKind::dim) launch.dims[v.name] = allowed(v, sizes[s][next++ % sizes[s].size()]);
+      Launch launch = launch_near(p, sizes[s]);
       launch.seed = s * 10 + seed;
       launch.magnitude = 4;
       launch.bound = {2e-3, 8};  // sums are exact; functions of them are not
@@ -62,10 +39,8 @@ class SimulatedFile : public testing::TestWithParam<const char*> {};
 TEST_P(SimulatedFile, AgreesWithTheInterpreter) {
   const std::string target = GetParam();
   std::map<Kind, int> counts;
-  for (const fs::path& file : programs()) {
-    std::stringstream text;
-    text << std::ifstream(file).rdbuf();
-    Subject subject(text.str(), {target});
+  for (const fs::path& file : program_files()) {
+    Subject subject(text_of(file), {target});
     if (!subject.invalid().empty()) continue;  // files of the parser's tests
     for (const Launch& launch : launches(subject.program())) {
       const Outcome o = subject.compare(launch);

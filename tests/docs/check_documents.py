@@ -20,6 +20,10 @@ for page in [source / "README.md", source / "CONTRIBUTING.md", *sorted((source /
     for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text()):
         assert (page.parent / link).exists(), f"{page.name} links to {link}, which is not there"
 
+pinned = set(re.findall(r"`(\w+)\.tl`", (source / "docs/testing.md").read_text()))
+regressions = {path.stem for path in (source / "tests/differential/regressions").glob("*.tl")}
+assert pinned == regressions, f"docs/testing.md lists {pinned - regressions} too much and {regressions - pinned} not"
+
 table = re.findall(r"^\| `src/(\w+)` \|", (source / "docs/design.md").read_text(), re.M)
 listed = set(table)
 present = {path.relative_to(source / "src").parts[0] for path in (source / "src").rglob("*.[ch]*")}

@@ -6,6 +6,7 @@
 
 #include "runtime/dim_solver.h"
 #include "runtime/kernel_form.h"
+#include "runtime/sim/element_places.h"
 #include "sim/report.h"
 
 namespace tilegen::runtime {
@@ -114,7 +115,10 @@ Expected<std::vector<sim::SimResult>> simulate_artifact(const driver::Artifact& 
   for (size_t k = 0; k < forms.size(); ++k) {
     auto form = choose_form(forms[k], artifact.program->kernels[k].name, slots);
     if (!form) return form.error();
-    auto result = sim::simulate((*form)->program(), artifact.target, slots, extents, how);
+    const sim::ElementPlaces places = element_places(artifact, k, (*form)->program(), slots);
+    sim::SimOptions of_kernel = how;
+    of_kernel.places = &places;
+    auto result = sim::simulate((*form)->program(), artifact.target, slots, extents, of_kernel);
     if (!result) return result.error();
     results.push_back(std::move(*result));
     if (!results.back().findings.empty()) break;

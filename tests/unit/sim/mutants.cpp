@@ -1,5 +1,7 @@
 #include "mutants.h"
 
+#include <algorithm>
+#include <limits>
 #include <optional>
 #include <set>
 
@@ -67,130 +69,264 @@ std::vector<Slot> slots_of(thread::StmtNode& node) {
   return {};
 }
 
-// Statements that run, with the block that holds each.
-void walk(ThreadProgram& p, thread::Block& block, const std::function<void(thread::Block&, size_t)>& visit) {
-  for (size_t i = 0; i < block.size(); ++i) {
-    visit(block, i);
-    auto& node = p.stmts[block[i].value].node;
-    if (auto* loop = std::get_if<thread::Loop>(&node)) walk(p, loop->body, visit);
-    if (auto* branch = std::get_if<thread::Branch>(&node)) {
-      walk(p, branch->then_body, visit);
-      walk(p, branch->else_body, visit);
+// Puts statements in front of another, wherever it stands.
+bool insert_before(ThreadProgram& p, thread::Block& block, StmtId at, const thread::Block& inserted) {
+  const auto found = std::find(block.begin(), block.end(), at);
+  if (found != block.end()) return block.insert(found, inserted.begin(), inserted.end()), true;
+  for (StmtId id : block) {
+    auto& node = p.stmts[id.value].node;
+    if (auto* loop = std::get_if<thread::Loop>(&node))
+      if (insert_before(p, loop->body, at, inserted)) return true;
+    if (auto* branch = std::get_if<thread::Branch>(&node))
+      if (insert_before(p, branch->then_body, at, inserted) ||
+          insert_before(p, branch->else_body, at, inserted))
+        return true;
+  }
+  return false;
+}
+
+void list_statements(const ThreadProgram& p, const thread::Block& block, std::vector<StmtId>& list) {
+  for (StmtId id : block) {
+    list.push_back(id);
+    const auto& node = p.stmts[id.value].node;
+    if (const auto* loop = std::get_if<thread::Loop>(&node)) list_statements(p, loop->body, list);
+    if (const auto* branch = std::get_if<thread::Branch>(&node)) {
+      list_statements(p, branch->then_body, list);
+      list_statements(p, branch->else_body, list);
     }
   }
 }
 
 std::vector<StmtId> statements(const ThreadProgram& p) {
-  ThreadProgram copy = p;
   std::vector<StmtId> list;
-  walk(copy, copy.body, [&](thread::Block& b, size_t i) { list.push_back(b[i]); });
+  list_statements(p, p.body, list);
   return list;
 }
 
+std::string place(const ThreadProgram& p, StmtId id) {
+  return p.stmts[id.value].origin + " (statement " + std::to_string(id.value) + ")";
+}
+
+// Changes one program in one place; `changed` tells whether there was anything to change.
 class Mutator {
  public:
-  explicit Mutator(const ThreadProgram& p) : p_(p) {}
+  explicit Mutator(ThreadProgram& q) : q_(q) {}
+  bool changed = false;
 
-  std::vector<Mutant> run() {
-    for (StmtId id : statements(p_)) {
-      const auto& node = p_.stmts[id.value].node;
-      if (std::holds_alternative<thread::Barrier>(node)) remove(Mutation::barrier_removed, id);
-      if (std::holds_alternative<thread::AsyncCommit>(node)) remove(Mutation::commit_removed, id);
-      if (std::holds_alternative<thread::AsyncWait>(node)) weaken(id);
-      remove_predicates(id);
-      drop_swizzles(id);
+  void apply(const MutationSite& site) {
+    const StmtId id(site.at);
+    switch (site.mutation) {
+      case Mutation::barrier_removed:
+      case Mutation::commit_removed:
+        node(id) = thread::Prefetch{memory_outside_registers(q_), q_.exprs.const_int(0), 0};  // does nothing
+        changed = true;
+        return;
+      case Mutation::wait_weakened:
+        ++std::get<thread::AsyncWait>(node(id)).pending;
+        changed = true;
+        return;
+      case Mutation::slots_reduced:
+        return reduce_slots(thread::MemoryId(site.at));
+      case Mutation::predicate_removed:
+        return site.loads ? remove_load_predicates(id) : remove_predicate(id);
+      case Mutation::swizzle_dropped:
+        return drop_swizzles(id);
     }
-    for (size_t m = 0; m < p_.memories.size(); ++m)
-      if (p_.memories[m].slots > 1) reduce_slots(thread::MemoryId(m));
-    return std::move(list_);
   }
 
- private:
-  std::string place(StmtId id) const {
-    return p_.stmts[id.value].origin + " (statement " + std::to_string(id.value) + ")";
-  }
-  void add(Mutation m, std::string where, ThreadProgram q) {
-    if (print_thread_program(q) != print_thread_program(p_))
-      list_.push_back({m, std::move(where), std::move(q)});
-  }
-
-  void remove(Mutation m, StmtId id) {
-    ThreadProgram q = p_;
-    q.stmts[id.value].node = thread::Prefetch{some_memory(), q.exprs.const_int(0), 0};  // does nothing
-    add(m, place(id), std::move(q));
-  }
-  thread::MemoryId some_memory() const {
-    for (size_t m = 0; m < p_.memories.size(); ++m)
-      if (p_.memories[m].space != thread::Space::local) return thread::MemoryId(m);
+  static thread::MemoryId memory_outside_registers(const ThreadProgram& p) {
+    for (size_t m = 0; m < p.memories.size(); ++m)
+      if (p.memories[m].space != thread::Space::local) return thread::MemoryId(m);
     return thread::MemoryId(size_t{0});
   }
 
-  void weaken(StmtId id) {
-    ThreadProgram q = p_;
-    ++std::get<thread::AsyncWait>(q.stmts[id.value].node).pending;
-    add(Mutation::wait_weakened, place(id), std::move(q));
+ private:
+  thread::StmtNode& node(StmtId id) { return q_.stmts[id.value].node; }
+
+  void remove_predicate(StmtId id) {
+    if (auto* s = std::get_if<thread::Store>(&node(id))) changed = s->predicate.valid(), s->predicate = {};
+    if (auto* s = std::get_if<thread::AsyncCopy>(&node(id)))
+      changed = s->predicate.valid(), s->predicate = {};
+    if (auto* s = std::get_if<thread::Branch>(&node(id))) {
+      const ExprId always = q_.exprs.binary(ExprOp::eq, q_.exprs.const_int(0), q_.exprs.const_int(0));
+      changed = s->condition != always;
+      s->condition = always;
+    }
   }
 
-  void remove_predicates(StmtId id) {
-    {
-      ThreadProgram q = p_;
-      auto& node = q.stmts[id.value].node;
-      if (auto* s = std::get_if<thread::Store>(&node)) s->predicate = {};
-      if (auto* s = std::get_if<thread::AsyncCopy>(&node)) s->predicate = {};
-      if (auto* s = std::get_if<thread::Branch>(&node))
-        s->condition = q.exprs.binary(ExprOp::eq, q.exprs.const_int(0), q.exprs.const_int(0));
-      add(Mutation::predicate_removed, place(id), std::move(q));
-    }
-    ThreadProgram q = p_;
-    for (const Slot& s : slots_of(q.stmts[id.value].node))
-      *s.id = Rebuild(q.exprs, [&q](ExprId e) {
-        const auto indices = q.exprs.indices(e);
-        if (q.exprs[e].op != ExprOp::load || indices.size() < 2) return ExprId();
-        const ExprId index[] = {indices[0]};
-        return q.exprs.load(q.exprs[e].object, q.exprs[e].type, index);
-      })(*s.id);
-    add(Mutation::predicate_removed, place(id) + " loads", std::move(q));
+  void remove_load_predicates(StmtId id) {
+    Rebuild rebuild(q_.exprs, [&](ExprId e) {
+      const auto indices = q_.exprs.indices(e);
+      if (q_.exprs[e].op != ExprOp::load || indices.size() < 2) return ExprId();
+      changed = true;
+      const ExprId index[] = {indices[0]};
+      return q_.exprs.load(q_.exprs[e].object, q_.exprs[e].type, index);
+    });
+    rebuild_all(id, rebuild);
+  }
+  void rebuild_all(StmtId id, Rebuild& rebuild) {
+    for (const Slot& s : slots_of(node(id))) *s.id = rebuild(*s.id);
   }
 
   // Without the XOR of the index itself; and of the indices of loads of shared memory.
   void drop_swizzles(StmtId id) {
-    ThreadProgram q = p_;
-    Rebuild plain(q.exprs,
-                  [&q](ExprId e) { return q.exprs[e].op == ExprOp::bit_xor ? q.exprs[e].a : ExprId(); });
-    const auto shared = [&](thread::MemoryId m) {
-      return m.valid() && q.memory(m).space == thread::Space::shared;
-    };
-    Rebuild loads(q.exprs, [&](ExprId e) {
-      if (q.exprs[e].op != ExprOp::load || !shared(q.exprs[e].object)) return ExprId();
-      std::vector<ExprId> indices(q.exprs.indices(e).begin(), q.exprs.indices(e).end());
-      indices[0] = plain(indices[0]);
-      return q.exprs.load(q.exprs[e].object, q.exprs[e].type, indices);
+    Rebuild plain(q_.exprs, [&](ExprId e) {
+      if (q_.exprs[e].op != ExprOp::bit_xor) return ExprId();
+      changed = true;
+      return q_.exprs[e].a;
     });
-    for (const Slot& s : slots_of(q.stmts[id.value].node))
-      *s.id = shared(s.memory) ? plain(*s.id) : loads(*s.id);
-    add(Mutation::swizzle_dropped, place(id), std::move(q));
+    const auto shared = [&](thread::MemoryId m) {
+      return m.valid() && q_.memory(m).space == thread::Space::shared;
+    };
+    Rebuild loads(q_.exprs, [&](ExprId e) {
+      if (q_.exprs[e].op != ExprOp::load || !shared(q_.exprs[e].object)) return ExprId();
+      std::vector<ExprId> indices(q_.exprs.indices(e).begin(), q_.exprs.indices(e).end());
+      indices[0] = plain(indices[0]);
+      return q_.exprs.load(q_.exprs[e].object, q_.exprs[e].type, indices);
+    });
+    for (const Slot& s : slots_of(node(id))) *s.id = shared(s.memory) ? plain(*s.id) : loads(*s.id);
   }
 
   void reduce_slots(thread::MemoryId m) {
-    ThreadProgram q = p_;
-    const int64_t kept = q.memory(m).elements / q.memory(m).slots * (q.memory(m).slots - 1);
-    const auto fold = [&](ExprId index) { return q.exprs.floormod(index, q.exprs.const_int(kept)); };
-    Rebuild loads(q.exprs, [&](ExprId e) {
-      if (q.exprs[e].op != ExprOp::load || q.exprs[e].object != m) return ExprId();
-      std::vector<ExprId> indices(q.exprs.indices(e).begin(), q.exprs.indices(e).end());
+    const thread::Memory& memory = q_.memory(m);
+    const int64_t kept = memory.elements / memory.slots * (memory.slots - 1);
+    const auto fold = [&](ExprId index) {
+      changed = true;
+      return q_.exprs.floormod(index, q_.exprs.const_int(kept));
+    };
+    Rebuild loads(q_.exprs, [&](ExprId e) {
+      if (q_.exprs[e].op != ExprOp::load || q_.exprs[e].object != m) return ExprId();
+      std::vector<ExprId> indices(q_.exprs.indices(e).begin(), q_.exprs.indices(e).end());
       indices[0] = fold(indices[0]);
-      return q.exprs.load(m, q.exprs[e].type, indices);
+      return q_.exprs.load(m, q_.exprs[e].type, indices);
     });
-    for (StmtId id : statements(p_))
-      for (const Slot& s : slots_of(q.stmts[id.value].node)) {
+    for (StmtId id : statements(q_))
+      for (const Slot& s : slots_of(node(id))) {
         *s.id = loads(*s.id);
         if (s.memory == m) *s.id = fold(*s.id);
       }
-    add(Mutation::slots_reduced, p_.memory(m).name, std::move(q));
   }
 
-  const ThreadProgram& p_;
-  std::vector<Mutant> list_;
+  ThreadProgram& q_;
+};
+
+void collect_predicates(ir::ExprPool& e, ExprId root, std::set<ExprId>& seen, std::set<ExprId>& out) {
+  if (!root.valid() || !seen.insert(root).second) return;
+  const ExprNode n = e[root];
+  for (ExprId operand : {n.a, n.b, n.c}) collect_predicates(e, operand, seen, out);
+  if (n.op != ExprOp::load) return;
+  const std::vector<ExprId> indices(e.indices(root).begin(), e.indices(root).end());
+  for (ExprId i : indices) collect_predicates(e, i, seen, out);
+  if (indices.size() > 1) out.insert(indices[1]);
+}
+
+// What the site drops.
+std::set<ExprId> dropped_predicates(ThreadProgram& p, const MutationSite& site) {
+  std::set<ExprId> list, seen;
+  auto& node = p.stmts[site.at].node;
+  if (site.loads) {
+    for (const Slot& s : slots_of(node)) collect_predicates(p.exprs, *s.id, seen, list);
+    return list;
+  }
+  if (auto* s = std::get_if<thread::Store>(&node)) list = {s->predicate};
+  if (auto* s = std::get_if<thread::AsyncCopy>(&node)) list = {s->predicate};
+  if (auto* s = std::get_if<thread::Branch>(&node)) list = {s->condition};
+  return list;
+}
+
+thread::Store far_store(ThreadProgram& q, ExprId predicate) {
+  thread::Store probe;
+  probe.memory = Mutator::memory_outside_registers(q);
+  probe.index = q.exprs.const_int(INT64_MIN / 16);
+  probe.value = q.exprs.const_number(0, q.memory(probe.memory).type);
+  probe.predicate = predicate;
+  return probe;
+}
+
+// Puts a worthless value wherever a statement would write.
+class Poison {
+ public:
+  Poison(ThreadProgram& q, int value) : q_(q), value_(value) {}
+
+  bool apply(const MutationSite& site) {
+    const StmtId id(site.at);
+    if (site.loads) return loads(id);
+    auto& node = q_.stmts[id.value].node;
+    if (auto* branch = std::get_if<thread::Branch>(&node)) {
+      const thread::Block body = branch->then_body, skipped = branch->else_body;
+      thread::Block other = spoilt(skipped);
+      for (StmtId s : spoilt(body)) other.push_back(s);
+      std::get<thread::Branch>(q_.stmts[id.value].node).else_body = std::move(other);
+      return possible_;
+    }
+    const ExprId predicate = *dropped_predicates(q_, site).begin();
+    thread::Block other = spoilt({id}, q_.exprs.unary(ExprOp::logical_not, predicate));
+    return possible_ && insert_before(q_, q_.body, id, other);
+  }
+
+ private:
+  ExprId worthless(ir::DType type) {
+    return ir::is_float(type) ? q_.exprs.const_float(std::numeric_limits<double>::quiet_NaN(), type)
+                              : q_.exprs.const_int(ir::is_bool(type) ? value_ & 1 : value_, type);
+  }
+
+  bool loads(StmtId id) {
+    Rebuild rebuild(q_.exprs, [&](ExprId e) {
+      const auto indices = q_.exprs.indices(e);
+      if (q_.exprs[e].op != ExprOp::load || indices.size() < 2) return ExprId();
+      return q_.exprs.select(indices[1], e, worthless(q_.exprs[e].type));
+    });
+    for (const Slot& s : slots_of(q_.stmts[id.value].node)) *s.id = rebuild(*s.id);
+    return true;
+  }
+
+  void put(thread::MemoryId memory, ExprId index, int64_t count, ExprId predicate, thread::Block& out) {
+    for (int64_t i = 0; i < count; ++i) {
+      thread::Store store;
+      store.memory = memory;
+      store.index = q_.exprs.add(index, q_.exprs.const_int(i));
+      store.value = worthless(q_.memory(memory).type);
+      store.predicate = predicate;
+      out.push_back(q_.add(store, "poison"));
+    }
+  }
+
+  thread::Block spoilt(const thread::Block& body, ExprId predicate = {}) {
+    thread::Block out;
+    for (StmtId id : body) {
+      const thread::StmtNode node = q_.stmts[id.value].node;
+      const auto registers = [&](thread::MemoryId memory, int64_t matrices) {
+        return matrices * 4 / ir::dtype_bytes(q_.memory(memory).type);
+      };
+      if (const auto* s = std::get_if<thread::Store>(&node)) {
+        thread::Store store = *s;
+        store.value = worthless(q_.memory(s->memory).type);
+        if (predicate.valid()) store.predicate = predicate;
+        out.push_back(q_.add(store, "poison"));
+      } else if (const auto* c = std::get_if<thread::AsyncCopy>(&node)) {
+        if (predicate.valid()) return possible_ = false, out;  // the copy itself would land later
+        put(c->dst, c->dst_index, c->bytes / ir::dtype_bytes(q_.memory(c->dst).type), {}, out);
+      } else if (const auto* m = std::get_if<thread::LoadMatrix>(&node)) {
+        put(m->dst, m->dst_index, registers(m->dst, m->matrices), {}, out);
+      } else if (const auto* l = std::get_if<thread::Loop>(&node)) {
+        thread::Loop loop = *l;
+        loop.body = spoilt(l->body);
+        out.push_back(q_.add(loop, "poison"));
+      } else if (const auto* b = std::get_if<thread::Branch>(&node)) {
+        thread::Branch branch = *b;
+        branch.then_body = spoilt(b->then_body);
+        branch.else_body = spoilt(b->else_body);
+        out.push_back(q_.add(branch, "poison"));
+      } else {
+        possible_ = false;
+      }
+    }
+    return out;
+  }
+
+  ThreadProgram& q_;
+  int value_;
+  bool possible_ = true;
 };
 
 }  // namespace
@@ -213,9 +349,67 @@ const char* mutation_name(Mutation m) {
   return "?";
 }
 
+std::vector<MutationSite> mutation_sites(const ThreadProgram& p) {
+  std::vector<MutationSite> list;
+  for (StmtId id : statements(p)) {
+    const auto& node = p.stmts[id.value].node;
+    const auto add = [&](Mutation m, bool loads = false) {
+      list.push_back({m, id.value, loads, place(p, id) + (loads ? " loads" : "")});
+    };
+    if (std::holds_alternative<thread::Barrier>(node)) add(Mutation::barrier_removed);
+    if (std::holds_alternative<thread::AsyncCommit>(node)) add(Mutation::commit_removed);
+    if (std::holds_alternative<thread::AsyncWait>(node)) add(Mutation::wait_weakened);
+    if (std::holds_alternative<thread::Store>(node) || std::holds_alternative<thread::AsyncCopy>(node) ||
+        std::holds_alternative<thread::Branch>(node))
+      add(Mutation::predicate_removed);
+    if (std::holds_alternative<thread::Prefetch>(node) || std::holds_alternative<thread::Barrier>(node))
+      continue;
+    add(Mutation::predicate_removed, true);
+    add(Mutation::swizzle_dropped);
+  }
+  for (size_t m = 0; m < p.memories.size(); ++m)
+    if (p.memories[m].slots > 1)
+      list.push_back({Mutation::slots_reduced, static_cast<uint32_t>(m), false, p.memories[m].name});
+  return list;
+}
+
+std::optional<ThreadProgram> mutate(const ThreadProgram& p, const MutationSite& site) {
+  ThreadProgram q = p;
+  Mutator mutator(q);
+  mutator.apply(site);
+  if (!mutator.changed) return std::nullopt;
+  return q;
+}
+
+std::optional<ThreadProgram> predicate_probe(const ThreadProgram& p, const MutationSite& site) {
+  if (site.mutation != Mutation::predicate_removed) return std::nullopt;
+  ThreadProgram q = p;
+  thread::Block probes;
+  for (ExprId predicate : dropped_predicates(q, site))
+    probes.push_back(q.add(far_store(q, q.exprs.unary(ExprOp::logical_not, predicate)), "probe"));
+  insert_before(q, q.body, StmtId(site.at), probes);
+  return q;
+}
+
+std::optional<ThreadProgram> reach_probe(const ThreadProgram& p, const MutationSite& site) {
+  if (site.mutation == Mutation::slots_reduced) return std::nullopt;
+  ThreadProgram q = p;
+  const StmtId probe = q.add(far_store(q, {}), "probe");
+  insert_before(q, q.body, StmtId(site.at), {probe});
+  return q;
+}
+
+std::optional<ThreadProgram> poisoned(const ThreadProgram& p, const MutationSite& site, int poison) {
+  if (site.mutation != Mutation::predicate_removed) return std::nullopt;
+  ThreadProgram q = p;
+  return Poison(q, poison).apply(site) ? std::optional(std::move(q)) : std::nullopt;
+}
+
 std::vector<Mutant> mutants_of(const ThreadProgram& p, size_t limit) {
   std::map<Mutation, std::vector<Mutant>> by_kind;
-  for (Mutant& m : Mutator(p).run()) by_kind[m.mutation].push_back(std::move(m));
+  for (const MutationSite& site : mutation_sites(p))
+    if (auto q = mutate(p, site))
+      by_kind[site.mutation].push_back({site.mutation, site.where, std::move(*q)});
   std::vector<Mutant> list;
   for (auto& [kind, all] : by_kind) {
     const size_t wanted = std::min(limit, all.size());

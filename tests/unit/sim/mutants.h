@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,14 +21,38 @@ enum class Mutation : uint8_t {
 };
 const char* mutation_name(Mutation m);
 
+// One place where a program can be spoilt in one way.
+struct MutationSite {
+  Mutation mutation = Mutation::barrier_removed;
+  uint32_t at = 0;     // statement, or memory of slots_reduced
+  bool loads = false;  // predicate_removed: of the loads in the statement's expressions
+  std::string where;   // what is changed
+};
+// All that may differ from `p`, in program order.
+std::vector<MutationSite> mutation_sites(const thread::ThreadProgram& p);
+// Nothing where the statement has nothing of that kind.
+std::optional<thread::ThreadProgram> mutate(const thread::ThreadProgram& p, const MutationSite& site);
+// The unspoilt program with a store far out of bounds wherever a predicate that the site drops is false: when
+// it runs without a finding, the predicates held everywhere, and dropping them changed nothing.
+std::optional<thread::ThreadProgram> predicate_probe(const thread::ThreadProgram& p,
+                                                     const MutationSite& site);
+
+// The unspoilt program with a store far out of bounds in front of the site's statement: without a finding the
+// statement never runs. Nothing for slots_reduced.
+std::optional<thread::ThreadProgram> reach_probe(const thread::ThreadProgram& p, const MutationSite& site);
+// The mutant in which whatever the dropped predicate kept from being read or written is `poison` (NaN for
+// floats, this number for integers) instead: when the results are the same, nothing uses it. Nothing where
+// the statement does more than write.
+std::optional<thread::ThreadProgram> poisoned(const thread::ThreadProgram& p, const MutationSite& site,
+                                              int poison);
+
 struct Mutant {
   Mutation mutation = Mutation::barrier_removed;
   std::string where;  // what was changed
   thread::ThreadProgram program;
 };
 
-// Every mutant of `p`; programs that do not differ from it are left out. At most `limit` of each kind, spread
-// evenly.
+// Every mutant of `p`; at most `limit` of each kind, spread evenly.
 std::vector<Mutant> mutants_of(const thread::ThreadProgram& p, size_t limit = 64);
 
 struct MutantReport {

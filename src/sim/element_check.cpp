@@ -1,0 +1,286 @@
+// Elements that are taken for others of their tile: copies that do not move all by one distance, matrix
+// instructions whose operands are not rows and columns.
+#include <algorithm>
+
+#include "sim/block_executor.h"
+
+namespace tilegen::sim {
+
+using thread::MemoryId;
+using thread::Space;
+
+namespace {
+
+uint32_t bit(int lane) { return uint32_t{1} << lane; }
+
+std::string place_text(const TilePlaces& t, int64_t element) {
+  std::string text;
+  for (size_t d = t.shape.size(); d-- > 0; element /= t.shape[d])
+    text = std::to_string(element % t.shape[d]) + (text.empty() ? "" : ", ") + text;
+  return "[" + text + "]";
+}
+
+uint64_t weighted(const TilePlaces& t, int64_t element, const std::vector<uint64_t>& weights) {
+  uint64_t sum = 0;
+  for (size_t d = t.shape.size(); d-- > 0; element /= t.shape[d])
+    sum += static_cast<uint64_t>(element % t.shape[d]) * weights[d];
+  return sum;
+}
+
+uint64_t weighted(const std::vector<CopySide::Dimension>& dimensions, int64_t element) {
+  uint64_t sum = 0;
+  for (const CopySide::Dimension& d : dimensions) {
+    sum += static_cast<uint64_t>(element / d.stride) * d.weight;
+    element %= d.stride;
+  }
+  return sum;
+}
+
+}  // namespace
+
+const StatementPlaces* BlockExecutor::statement_places(uint32_t stmt) const {
+  if (options_.places == nullptr || stmt >= options_.places->statements.size()) return nullptr;
+  return &options_.places->statements[stmt];
+}
+
+// The element of a tile at `index` of a memory, as the thread sees it; -1: none is known.
+int64_t BlockExecutor::tile_element(MemoryId id, int thread, int64_t index) const {
+  const TilePlaces& t = options_.places->memories[id.value];
+  const thread::Memory& m = program_.memory(id);
+  if (!t.known() || index < 0 || index >= m.elements) return -1;
+  if (m.in_registers) {
+    if (thread >= t.threads) return -1;
+    index = index * t.threads + thread;
+  } else {
+    index %= m.elements / m.slots;
+  }
+  return index < static_cast<int64_t>(t.element.size()) ? t.element[static_cast<size_t>(index)] : -1;
+}
+
+// Which element of which tile a lane holds in a register; 0: unknown.
+uint64_t BlockExecutor::origin_of(const Warp& w, MemoryId id, int lane, int64_t index) const {
+  if (program_.memory(id).in_registers && !options_.places->memories[id.value].known()) {
+    const MemoryView& m = memory(id);
+    if (index < 0 || index >= m.elements) return 0;
+    return w.origins[(m.first_register + static_cast<size_t>(index)) * kLanes + static_cast<size_t>(lane)];
+  }
+  const int64_t element = tile_element(id, thread_of(w, lane), index);
+  return element < 0 ? 0 : (uint64_t{id.value} + 1) << 32 | static_cast<uint64_t>(element);
+}
+
+// One warp's part of a copy: the distance between where elements come from and where they go is the same for
+// all.
+void BlockExecutor::check_copy(Warp& w, uint32_t access, const StatementPlaces& s, uint32_t lanes,
+                               MemoryId from, const std::array<int64_t, kLanes>& from_index, MemoryId to,
+                               const std::array<int64_t, kLanes>& to_index) {
+  const auto position = [&](MemoryId id, int lane, int64_t index, const CopySide& side, uint64_t* at) {
+    if ((program_.memory(id).space == Space::global) != side.tensor) return false;
+    if (side.tensor) return *at = weighted(side.dimensions, index), true;
+    const TilePlaces& t = options_.places->memories[id.value];
+    const int64_t element =
+        t.shape.size() == side.weights.size() ? tile_element(id, thread_of(w, lane), index) : -1;
+    if (element < 0) return false;
+    *at = weighted(t, element, side.weights);
+    return true;
+  };
+  bool first = true;
+  uint64_t distance = 0;
+  for (int l = 0; l < kLanes; ++l) {
+    const auto i = static_cast<size_t>(l);
+    uint64_t a = 0, b = 0;
+    if ((lanes & bit(l)) == 0 || !position(from, l, from_index[i], s.from, &a) ||
+        !position(to, l, to_index[i], s.to, &b))
+      continue;
+    if (first) distance = b - a;
+    first = false;
+    if (b - a == distance) continue;
+    const bool named = !s.to.tensor;
+    const MemoryId tile = named ? to : from;
+    return access_finding(
+        FindingKind::wrong_element, access, thread_of(w, l), to_index[i],
+        "element " +
+            place_text(options_.places->memories[tile.value],
+                       tile_element(tile, thread_of(w, l), named ? to_index[i] : from_index[i])) +
+            " of " + program_.memory(tile).name +
+            " is not the one that belongs to the other side of the copy");
+  }
+}
+
+// A store whose value is an element as it lies in a memory: judged when it is part of a copy; which elements
+// of a tile registers hold now is noted for products.
+void BlockExecutor::note_move(Warp& w, const Step& s, uint32_t lanes, Operand index, Origins& origins) {
+  origins.fill(0);
+  const StatementPlaces* places = statement_places(s.stmt);
+  if (places == nullptr || s.moved_from == kNothing || s.times != kNothing ||
+      (!places->copy && !places->product))
+    return;
+  if (s.moved_if) lanes = true_lanes(w, s.moved_if, lanes);
+  const MemoryId to = code_.accesses[s.access].memory, from(size_t{s.moved_from});
+  const Operand source = w.values.operand(s.moved);
+  if (places->product) {
+    for (int l = 0; l < kLanes; ++l)
+      if (lanes & bit(l)) origins[static_cast<size_t>(l)] = origin_of(w, from, l, source[l].i);
+    return;
+  }
+  std::array<int64_t, kLanes> from_index{}, to_index{};
+  for (int l = 0; l < kLanes; ++l) {
+    from_index[static_cast<size_t>(l)] = source[l].i;
+    to_index[static_cast<size_t>(l)] = index[l].i;
+  }
+  check_copy(w, s.access, *places, lanes, from, from_index, to, to_index);
+}
+
+void BlockExecutor::set_origins(Warp& w, uint32_t lanes, MemoryId id, int64_t index, const Origins& origins) {
+  const MemoryView& m = memory(id);
+  if (!m.in_registers || index < 0 || index >= m.elements) return;
+  for (int l = 0; l < kLanes; ++l)
+    if (lanes & bit(l))
+      w.origins[(m.first_register + static_cast<size_t>(index)) * kLanes + static_cast<size_t>(l)] =
+          origins[static_cast<size_t>(l)];
+}
+
+// How the elements of an instruction's matrix lie in their tile.
+struct MatrixPlaces {
+  bool known = false;  // all of them are of one tile
+  uint32_t memory = 0;
+  // Coordinate in the tile by row, and by column, of the dimension that runs along them; empty: none or
+  // several do.
+  std::vector<int64_t> rows, columns;
+  std::string wrong;  // an element that is in none of its row's and column's places
+};
+
+namespace {
+
+// `elements`: row-major. Accumulators may have elements of no tile.
+MatrixPlaces matrix_places(const ElementPlaces& places, const std::vector<uint64_t>& elements, int64_t rows,
+                           int64_t columns) {
+  MatrixPlaces out;
+  out.memory = static_cast<uint32_t>(elements[0] >> 32) - 1;
+  for (uint64_t e : elements)
+    if (e == 0 || (e >> 32) != (elements[0] >> 32)) return out;
+  const TilePlaces& t = places.memories[out.memory];
+  const auto element = [&](int64_t r, int64_t c) {
+    return static_cast<int64_t>(elements[static_cast<size_t>(r * columns + c)] & 0xffffffffu);
+  };
+  out.known = true;
+  int64_t inner = 1, along_rows = 0, along_columns = 0;
+  for (size_t d = t.shape.size(); d-- > 0; inner *= t.shape[d]) {
+    const auto at = [&](int64_t r, int64_t c) { return element(r, c) / inner % t.shape[d]; };
+    bool by_row = false, by_column = false;
+    for (int64_t r = 0; r < rows; ++r)
+      for (int64_t c = 0; c < columns; ++c) {
+        by_row |= at(r, c) != at(0, c);
+        by_column |= at(r, c) != at(r, 0);
+        if (by_row && by_column && out.wrong.empty())
+          out.wrong = "row " + std::to_string(r) + ", column " + std::to_string(c) +
+                      " of the instruction's matrix is " + place_text(t, element(r, c)) + ", but row 0 has " +
+                      place_text(t, element(0, c)) + " in that column and column 0 has " +
+                      place_text(t, element(r, 0)) + " in that row";
+      }
+    if (by_row) ++along_rows, out.rows.clear();
+    if (by_column) ++along_columns, out.columns.clear();
+    for (int64_t r = 0; by_row && r < rows; ++r) out.rows.push_back(at(r, 0));
+    for (int64_t c = 0; by_column && c < columns; ++c) out.columns.push_back(at(0, c));
+  }
+  if (along_rows > 1) out.rows.clear();
+  if (along_columns > 1) out.columns.clear();
+  return out;
+}
+
+// The distance between two sequences of coordinates; nothing where one is not known.
+std::optional<int64_t> distance(const std::vector<int64_t>& from, const std::vector<int64_t>& to,
+                                bool& constant) {
+  if (from.empty() || to.empty() || from.size() != to.size()) return std::nullopt;
+  for (size_t i = 1; i < from.size(); ++i) constant &= to[i] - from[i] == to[0] - from[0];
+  return to[0] - from[0];
+}
+
+// False when it was another before.
+bool keeps(std::optional<int64_t>& known, std::optional<int64_t> now) {
+  if (!now) return true;
+  if (!known) known = now;
+  return *known == *now;
+}
+
+}  // namespace
+
+void BlockExecutor::check_product(Warp& w, const Step& s) {
+  const auto& n = node<thread::WarpMma>(s);
+  const AtomTables& tables = code_.atoms[s.atom];
+  const target::MmaAtom& atom = *tables.atom;
+  const auto places = [&](MemoryId id, Ref at, const std::vector<uint32_t>& table, int64_t rows,
+                          int64_t columns) {
+    std::vector<uint64_t> elements(static_cast<size_t>(rows * columns), 0);
+    const int64_t index = scalar(w, at);
+    for (size_t r = 0; r * kLanes < table.size(); ++r)
+      for (int l = 0; l < kLanes; ++l)
+        if (const uint32_t e = table[r * kLanes + static_cast<size_t>(l)]; e != kNothing)
+          elements[e] = origin_of(w, id, l, index + static_cast<int64_t>(r));
+    return matrix_places(*options_.places, elements, rows, columns);
+  };
+  const MatrixPlaces a = places(n.a, s.x, tables.a, atom.m, atom.k),
+                     b = places(n.b, s.y, tables.b, atom.k, atom.n);
+  check_distances(w, s, a, b, places(n.c, s.z, tables.c, atom.m, atom.n));
+}
+
+// A product of plain numbers: one element of each tile.
+void BlockExecutor::check_multiply_add(Warp& w, const Step& s, uint32_t lanes, Operand index) {
+  const StatementPlaces* places = statement_places(s.stmt);
+  if (places == nullptr || !places->product) return;
+  ProductPlaces& product = w.products[places->op];
+  if (s.stmt <= product.last) product = {};
+  product.last = s.stmt;
+  const MemoryId c = code_.accesses[s.access].memory;
+  const int64_t at[] = {scalar(w, s.moved), scalar(w, s.times_at), index[0].i};
+  const auto coordinate = [&](uint64_t origin, int dimension) {
+    const TilePlaces& t = options_.places->memories[(origin >> 32) - 1];
+    int64_t element = static_cast<int64_t>(origin & 0xffffffffu);
+    for (size_t d = t.shape.size(); --d > static_cast<size_t>(dimension);) element /= t.shape[d];
+    return element % t.shape[static_cast<size_t>(dimension)];
+  };
+  for (int l = 0; l < kLanes; ++l) {
+    if ((lanes & bit(l)) == 0) continue;
+    const uint64_t a = origin_of(w, MemoryId(size_t{s.moved_from}), l, at[0]),
+                   b = origin_of(w, MemoryId(size_t{s.times}), l, at[1]), sum = origin_of(w, c, l, at[2]);
+    const auto wrong = [&](uint64_t origin, const char* text) {
+      access_finding(FindingKind::wrong_element, s.access, thread_of(w, l), at[2],
+                     "the element of " + program_.memory(MemoryId((origin >> 32) - 1)).name +
+                         " that is multiplied " + text);
+    };
+    if (a != 0 && b != 0 && !keeps(product.k, coordinate(b, places->b_k) - coordinate(a, places->a_k)))
+      return wrong(b, "has another k than the other side's");
+    if (a != 0 && sum != 0 &&
+        !keeps(product.row, coordinate(sum, places->c_row) - coordinate(a, places->a_row)))
+      return wrong(a, "is not of the row that belongs to this sum");
+    if (b != 0 && sum != 0 &&
+        !keeps(product.column, coordinate(sum, places->c_column) - coordinate(b, places->b_column)))
+      return wrong(b, "is not of the column that belongs to this sum");
+  }
+}
+
+void BlockExecutor::check_distances(Warp& w, const Step& s, const MatrixPlaces& a, const MatrixPlaces& b,
+                                    const MatrixPlaces& c) {
+  const auto wrong = [&](const MatrixPlaces& m, const std::string& text) {
+    access_finding(FindingKind::wrong_element, &m == &a ? s.access_a : s.access_b, thread_of(w, 0), 0,
+                   "elements of " + program_.memory(MemoryId(size_t{m.memory})).name + ": " + text);
+  };
+  if (a.known && !a.wrong.empty()) return wrong(a, a.wrong);
+  if (b.known && !b.wrong.empty()) return wrong(b, b.wrong);
+  ProductPlaces& product = w.products[statement_places(s.stmt)->op];
+  if (s.stmt <= product.last) product = {};
+  product.last = s.stmt;
+  bool constant = true;
+  if (a.known && b.known && (!keeps(product.k, distance(a.columns, b.rows, constant)) || !constant))
+    return wrong(b, "they do not run along k as the other side's do");
+  if (a.known && c.known && (!keeps(product.row, distance(a.rows, c.rows, constant)) || !constant))
+    return wrong(a, "they are not the rows that belong to these sums");
+  if (b.known && c.known && (!keeps(product.column, distance(b.columns, c.columns, constant)) || !constant))
+    return wrong(b, "they are not the columns that belong to these sums");
+  auto& sum = product.sums[{code_.accesses[s.access].memory.value, scalar(w, s.z)}];
+  if (a.known && !a.rows.empty() && !keeps(sum[0], a.rows[0]))
+    return wrong(a, "other rows went into these sums before");
+  if (b.known && !b.columns.empty() && !keeps(sum[1], b.columns[0]))
+    return wrong(b, "other columns went into these sums before");
+}
+
+}  // namespace tilegen::sim

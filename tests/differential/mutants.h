@@ -1,0 +1,74 @@
+// Judging the mutants of a list of programs: nine of ten must fall to a check that names them, none may
+// change a result unnoticed, and what survives must be proven to be the same program.
+//   TILEGEN_MUTANTS=all   every mutant instead of a sample
+//   TILEGEN_MUTANTS=n     one of n
+//   TILEGEN_SEED=n        of the sample
+//   TILEGEN_SHOW=1        what only values show, and what survives, by name
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <iostream>
+
+#include "mutant_judge.h"
+
+namespace tilegen::differential {
+
+// Survivors that no mechanical proof covers: what their names contain, and why nothing changed.
+struct KnownSurvivor {
+  const char *program, *site, *why;
+};
+constexpr KnownSurvivor kKnownSurvivors[] = {
+    {"Local.BuffersOfEveryType", "predicate removed k/i/if#0/store#0",
+     "a[0] and a[1] hold s; what is stored, c[0, 2], was a[1] and is s too"},
+};
+inline const char* known_survivor(const std::string& name) {
+  for (const KnownSurvivor& k : kKnownSurvivors)
+    if (name.find(k.program) != std::string::npos && name.find(k.site) != std::string::npos) return k.why;
+  return nullptr;
+}
+
+struct MutantCase {
+  std::string name, text;
+  std::vector<Launch> launches;
+};
+
+inline MutantSample mutant_sample(int64_t one_of) {
+  MutantSample s;
+  s.of = one_of;
+  if (const char* asked = std::getenv("TILEGEN_MUTANTS"))
+    s.of = std::string(asked) == "all" ? 1 : std::max<int64_t>(1, std::atoll(asked));
+  if (const char* seed = std::getenv("TILEGEN_SEED")) s.seed = std::strtoull(seed, nullptr, 10);
+  return s;
+}
+
+inline MutantTally judge_all(const std::vector<MutantCase>& cases, const MutantSample& sample) {
+  MutantTally tally;
+  for (const MutantCase& c : cases)
+    for (const char* target : {"sim:sm_80", "sim:sm_90"})
+      EXPECT_EQ(judge_program(c.name, c.text, target, c.launches, sample, tally), "");
+  return tally;
+}
+
+inline void expect_named(const MutantTally& tally) {
+  std::cout << tally.to_text();
+  if (std::getenv("TILEGEN_SHOW"))
+    for (const auto* list : {&tally.by_values, &tally.proven})
+      for (const std::string& s : *list)
+        std::cout << (list == &tally.proven ? "  same: " : "  values: ") << s << "\n";
+  for (const std::string& s : tally.unproven) {
+    if (const char* why = known_survivor(s))
+      std::cout << "  same: " << s << ": " << why << "\n";
+    else
+      ADD_FAILURE() << "survives without a proof: " << s;
+  }
+  const MutantTally::Row all = tally.total();
+  const double share =
+      static_cast<double>(all.named) / static_cast<double>(std::max<int64_t>(1, all.mutants - all.proven));
+  std::cout << all.mutants << " mutants, " << all.named << " named, " << all.by_values << " by values only, "
+            << all.proven << " the same program: " << 100 * share << " % of the defects are named\n";
+  EXPECT_GE(share, 0.9);
+}
+
+}  // namespace tilegen::differential
