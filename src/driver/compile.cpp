@@ -89,6 +89,7 @@ Expected<plan::Schedule> plan(const ir::Program& program, const target::Target& 
 
 struct Lowered {
   std::vector<thread::ThreadProgram> kernels;
+  std::vector<plan::KernelSchedule> decisions;
   std::vector<FormRange> forms;
   bool guarded = false;  // the last form of some kernel relies on more than the program promises
   FormLevel below = FormLevel::anything;  // where it does: the level that relies on less
@@ -117,6 +118,7 @@ Expected<std::vector<thread::ThreadProgram>> lower_forms(const ir::Program& prog
 Expected<Lowered> lower_program(const ir::Program& program, const plan::Schedule& schedule, const target::Target& target,
                                 const CompileOptions& options) {
   std::vector<std::vector<thread::ThreadProgram>> by_kernel(program.kernels.size());
+  std::vector<std::vector<plan::KernelSchedule>> decisions(program.kernels.size());
   Lowered out;
   FormLevel level = options.level;
   const auto add = [&](const plan::Schedule& s) -> Checked {
@@ -130,6 +132,7 @@ Expected<Lowered> lower_program(const ir::Program& program, const plan::Schedule
       if (!list.empty()) (*forms)[k].name = form_name(program, (*forms)[k].name, list.size());
       out.guarded |= !(*forms)[k].guards.empty();
       list.push_back(std::move((*forms)[k]));
+      if (target.simulated) decisions[k].push_back(s.kernels[k]);
     }
     return Unit{};
   };
@@ -144,6 +147,8 @@ Expected<Lowered> lower_program(const ir::Program& program, const plan::Schedule
     }
     if (Checked ok = add(current); !ok) return ok.error();
   }
+  for (std::vector<plan::KernelSchedule>& list : decisions)
+    for (plan::KernelSchedule& s : list) out.decisions.push_back(std::move(s));
   for (std::vector<thread::ThreadProgram>& list : by_kernel) {
     out.forms.push_back({out.kernels.size(), list.size()});
     for (thread::ThreadProgram& form : list) out.kernels.push_back(std::move(form));
@@ -228,6 +233,7 @@ Expected<std::shared_ptr<const Artifact>> compile(std::shared_ptr<const ir::Prog
   if (!lowered) return lowered.error();
   artifact->kernels = std::move(lowered->kernels);
   artifact->forms = std::move(lowered->forms);
+  artifact->decisions = std::move(lowered->decisions);
   if (lowered->guarded && !target.simulated)
     artifact->unguarded = std::make_shared<UnguardedCode>(
         program, target, artifact->schedule, lowered->below);

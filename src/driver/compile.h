@@ -61,6 +61,7 @@ struct Artifact {
   std::shared_ptr<const ir::Program> program;  // parameters, facts, shapes for argument checks
   plan::Schedule schedule;
   std::vector<thread::ThreadProgram> kernels;        // every form of every kernel; a name is a symbol of the code
+  std::vector<plan::KernelSchedule> decisions;       // parallel to kernels: what each form was lowered from (simulated targets)
   std::vector<FormRange> forms;                      // one per kernel of the program, in launch order
   std::shared_ptr<codegen::HostCode> host_code;      // host targets
   std::string ptx;                                   // NVIDIA targets

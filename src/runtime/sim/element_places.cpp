@@ -157,6 +157,9 @@ sim::ElementPlaces element_places(const driver::Artifact& artifact, size_t kerne
     if (!ir::is_float(v.type))
       dims.set(p.params[i].var, ir::wrap_to(v.type, static_cast<int64_t>(slots[i])), v.name);
   }
+  const auto index = static_cast<size_t>(&form - artifact.kernels.data());
+  const plan::KernelSchedule& decisions =
+      index < artifact.decisions.size() ? artifact.decisions[index] : artifact.schedule.kernels[kernel];
   sim::ElementPlaces places;
   places.memories.resize(form.memories.size());
   // Fragments number the threads of the role that holds them, the simulator those of the block.
@@ -165,7 +168,7 @@ sim::ElementPlaces element_places(const driver::Artifact& artifact, size_t kerne
   });
   for (size_t m = 0; m < form.memories.size(); ++m) {
     if (form.memories[m].space == thread::Space::global || (roles && form.memories[m].in_registers)) continue;
-    if (const auto* value = plan::find_value(artifact.schedule.kernels[kernel], form.memories[m].name))
+    if (const auto* value = plan::find_value(decisions, form.memories[m].name))
       places.memories[m] = tile_places(*value, form.memories[m]);
   }
   std::map<std::string, sim::StatementPlaces> by_path;
