@@ -34,6 +34,7 @@ class Chooser {
       for (ir::VarId dim : dims_)
         if (among(*e) > 1 && e->depends_on(dim) && e->eval(values_).value_or(points) < points && reach(*e, dim, points))
           break;
+    spread(points);
     return values_;
   }
 
@@ -46,6 +47,13 @@ class Chooser {
     const ir::Var& v = p_.vars[dim.value];
     const int64_t step = std::max<int64_t>(v.divisor, 1);
     return (std::max<int64_t>(v.lower, 0) + step - 1) / step * step + i * step;
+  }
+
+  // Where the dims ask for more points than that, more blocks are launched.
+  void spread(int64_t points) {
+    if (!p_.launched_var.valid() || p_.grid.size() != 1) return;
+    const int64_t all = IndexProgram(p_.exprs, p_.grid[0]).eval(values_).value_or(1);
+    if (all > points) values_.set(p_.launched_var, (all + points - 1) / points);
   }
 
   // The least value of the dim for which the loop has `wanted` trips; false, and the old value, when there is none.
@@ -83,6 +91,7 @@ std::vector<int64_t> launch_dims(const ThreadProgram& p, const PointValues& valu
   std::vector<int64_t> dims;
   for (const Param& param : p.params)
     if (param.kind == Param::Kind::dim) dims.push_back(values[param.var].value_or(0));
+  if (p.launched_var.valid()) dims.push_back(values[p.launched_var].value_or(1));
   return dims;
 }
 

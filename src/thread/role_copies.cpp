@@ -78,9 +78,12 @@ void RoleWalk::touch(Running& x, int i, const RoleStep& s) {
     if (a.lane.valid()) x.values.set(a.lane, 0);
     int64_t low = INT64_MAX, high = INT64_MIN;
     for (size_t sample = 0; sample < x.process.samples.size(); ++sample) {
-      const int64_t at = eval(x, a.index, 0, sample);
+      if (a.row_lanes > 0 && x.process.samples[sample] % 32 >= a.row_lanes) continue;
+      const int64_t at = eval(x, a.index, -1, sample);
+      if (at < 0) continue;  // of loaded data
       low = std::min(low, at), high = std::max(high, at + a.count);
     }
+    if (low > high) continue;
     places_.touch(a.write ? PlaceHistory::Kind::write : PlaceHistory::Kind::read, {i, x.epoch, s.stmt}, i, x.knows,
                   a.memory, byte_of(a.memory, low), byte_of(a.memory, high));
   }

@@ -139,7 +139,7 @@ class Flattener {
     const size_t first = out_.touches.size();
     for (const SyncAccess& a : sync_accesses(p_, id))
       if (p_.memory(a.memory).ordered)
-        out_.touches.push_back({a.memory, value(a.index), a.count + a.lanes - 1, a.lane, a.write});
+        out_.touches.push_back({a.memory, value(a.index), a.count + a.lanes - 1, a.lane, a.write, a.row_lanes});
     RoleStep& step = add(RoleOp::touch, id);
     step.first = first;
     step.last = out_.touches.size();

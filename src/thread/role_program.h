@@ -55,6 +55,7 @@ struct RoleTouch {
   int64_t count = 1;  // elements from there on
   ir::VarId lane;     // of a wide store: 0 is its first element
   bool write = false;
+  int64_t row_lanes = 0;  // lanes of a warp that address something; 0: all
 };
 
 struct RoleProgram {

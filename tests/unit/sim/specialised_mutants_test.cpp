@@ -168,6 +168,13 @@ TEST(SimSpecialisedMutants, BulkWaitRemoved) {
       "no wait covers its group");
 }
 
+TEST(SimSpecialisedMutants, TwoBlocksStoreOneTile) {
+  expect_found(
+      FindingKind::data_race,
+      [](SpecialisedGemm& g) { g.stmt<thread::TensorStore>("store").coordinates = {g.i(0).id, g.i(0).id}; },
+      "nothing orders two blocks");
+}
+
 TEST(SimSpecialisedMutants, BulkCommitRemoved) {
   for (const GemmTiles& t : {kOne, kTwo})
     expect_found(t, {FindingKind::async_source_changed, FindingKind::tensor_copy_unfinished},

@@ -46,6 +46,20 @@ TEST(TransactionVerify, HasNothingToSayOfOtherPrograms) {
   EXPECT_EQ(joined(verify_transactions(g.p)), "");
 }
 
+TEST(TransactionVerify, LoopsWhoseLengthsAreFixed) {
+  // Dims that can be nothing else: 8192 points for the blocks, 32 steps each.
+  SpecialisedGemm good(kTiles[0]), bad(kTiles[0]);
+  for (SpecialisedGemm* g : {&good, &bad})
+    for (const Param& param : g->p.params)
+      if (param.kind == Param::Kind::dim) {
+        ir::Var& v = g->p.vars[param.var.value];
+        v.lower = v.upper = v.divisor = param.name == "K" ? 2048 : 4096;
+      }
+  bad.stmt<WarpgroupWait>("wait one").pending = 2;
+  EXPECT_EQ(joined(verify_transactions(good.p)), "");
+  EXPECT_NE(joined(verify_transactions(bad.p)), "");
+}
+
 // ---- phases, arrivals and bytes
 
 ir::ExprId other_parity(SpecialisedGemm& g, ir::ExprId parity) { return (g.i(1) - E{&g.p.exprs, parity}).id; }
