@@ -34,7 +34,6 @@ struct MachineFeatures {
   bool avx_vnni = false;
   bool nvptx = false;  // rounding to bf16, minnum, maxnum, saturating casts and 2^x are instructions
   bool fp8_pairs = false;    // two 8-bit floats are converted by one instruction (NVPTX)
-  bool store_matrix = false; // stmatrix (NVPTX)
   bool approximate = false;  // the function's f32 result is rounded to 16 bits: a few ulps do
 };
 MachineFeatures host_features(const llvm::TargetMachine& machine);

@@ -1,6 +1,5 @@
 // compile_ptx: emit, verify, optimise, generate. One context per compile; a fatal error of LLVM abandons it.
 #include <algorithm>
-#include <charconv>
 #include <set>
 
 #include <llvm/IR/OptBisect.h>
@@ -20,11 +19,11 @@ using Kernels = std::span<const thread::ThreadProgram>;
 // Least PTX version that serves an architecture; instructions may ask for more (matrix_rows.h).
 struct Architecture {
   std::string_view name;
-  int sm, ptx;
+  int ptx;
   int fp8_ptx = 0;  // least that has conversions of 8-bit floats
 };
-constexpr Architecture kArchitectures[] = {{"sm_80", 80, 70},     {"sm_86", 86, 71},     {"sm_87", 87, 74},
-                                           {"sm_89", 89, 78, 81}, {"sm_90", 90, 78, 78}, {"sm_90a", 90, 80, 80}};
+constexpr Architecture kArchitectures[] = {{"sm_80", 70},     {"sm_86", 71},     {"sm_87", 74},
+                                           {"sm_89", 78, 81}, {"sm_90", 78, 78}, {"sm_90a", 80, 80}};
 
 const Architecture* find_architecture(const target::Target& target) {
   for (const Architecture& a : kArchitectures)
@@ -142,7 +141,6 @@ Expected<PtxResult> compile_ptx(Kernels kernels, const target::Target& target,
   MachineFeatures features;
   features.fma = features.nvptx = true;
   features.fp8_pairs = architecture->fp8_ptx > 0;
-  features.store_matrix = target.store_matrix;
   auto machine = make_gpu_machine(target, least_ptx(*architecture, target, kernels));
   if (!machine) return machine.error();
   PtxResult result;

@@ -37,7 +37,7 @@ void GpuEmitter::emit_node(const LoadMatrix& load) {
 }
 
 void GpuEmitter::emit_node(const StoreMatrix& store) {
-  if (!features_.store_matrix) return refuse("this target has no stmatrix");
+  if (!target_.store_matrix) return refuse(target_.name + " has no stmatrix");
   Place to = place(store.dst, store.dst_index);
   auto word = first_word(store.src, store.src_index);
   if (!word) return;
