@@ -307,9 +307,7 @@ void KernelPlanner::store_tile(size_t op, plan::ValuePlan& tile) {
     tile.reason = "boxes of the copy engine: no instruction asks for another form";
   }
   plan::OpPlan& plan = layouts_.ops[op];
-  plan.engine = Engine::tensor_copy;
-  plan.iteration.reset();
-  plan.vector = 1;
+  plan.engine = Engine::tensor_copy;  // the iteration stays: threads can do the copy as well
   plan.reason = "the copy engine stores the tile in boxes";
   engine_values_.insert(ops_.ops[op].accesses[0].value);
 }

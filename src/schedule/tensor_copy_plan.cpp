@@ -181,7 +181,7 @@ Refusals unfit_layouts(const ir::Program& p, const KernelOps& ops, const TensorF
 
 namespace {
 
-// Values that some product uses together, of one loop.
+// Tiles of one loop: they are handed over together, iteration by iteration.
 struct Group {
   ir::StmtId loop;
   std::set<int> values;
@@ -190,15 +190,9 @@ struct Group {
 std::vector<Group> channel_groups(const KernelOps& ops, const TensorFeeds& feeds) {
   std::vector<Group> groups;
   for (const auto& [product, feed] : feeds.fed) {
-    Group g{feed.loop, {}};
-    for (size_t copy : feed.copies) g.values.insert(written_value(ops.ops[copy]));
-    std::erase_if(groups, [&](const Group& other) {
-      const bool together = other.loop == g.loop && std::any_of(other.values.begin(), other.values.end(),
-                                                                [&](int v) { return g.values.count(v) > 0; });
-      if (together) g.values.insert(other.values.begin(), other.values.end());
-      return together;
-    });
-    groups.push_back(std::move(g));
+    auto g = std::find_if(groups.begin(), groups.end(), [&](const Group& other) { return other.loop == feed.loop; });
+    if (g == groups.end()) g = groups.insert(g, {feed.loop, {}});
+    for (size_t copy : feed.copies) g->values.insert(written_value(ops.ops[copy]));
   }
   std::sort(groups.begin(), groups.end(),
             [](const Group& a, const Group& b) { return *a.values.begin() < *b.values.begin(); });
@@ -213,16 +207,13 @@ Expected<std::vector<plan::ChannelPlan>> plan_channels(const ir::Program& p, int
                                                        const TensorFeeds& feeds, const plan::KernelSchedule* given) {
   const std::vector<std::string> paths = ir::statement_paths(p);
   std::vector<plan::ChannelPlan> channels;
-  std::map<std::string, int> of_loop;
   for (const Group& g : channel_groups(ops, feeds)) {
     plan::ChannelPlan c;
     c.loop = c.name = paths[g.loop.value];
-    if (const int ordinal = of_loop[c.loop]++; ordinal > 0) c.name += "@" + std::to_string(ordinal);
     for (int v : g.values) c.values.push_back(ops.values[static_cast<size_t>(v)].name);
     channels.push_back(std::move(c));
   }
   if (!given || given->channels.empty()) return channels;
-  // What is used together must be handed over together; more may be.
   std::set<std::string> planned, covered, names;
   for (const plan::ChannelPlan& c : channels) planned.insert(c.values.begin(), c.values.end());
   bool fits = true;
@@ -239,8 +230,8 @@ Expected<std::vector<plan::ChannelPlan>> plan_channels(const ir::Program& p, int
   }
   if (!fits || covered != planned)
     return Error(DiagCode::schedule_illegal, p.kernels[static_cast<size_t>(kernel)].name,
-                 "the given channels do not hold each tile that comes by tensor copies once, together with the tiles used "
-                 "with it",
+                 "the given channels do not hold each tile that comes by tensor copies once, together with the tiles of "
+                 "its loop",
                  "leave `channels` out to have them planned");
   channels = given->channels;
   for (plan::ChannelPlan& c : channels) c.slots = 1;

@@ -2,7 +2,7 @@
 //
 // requires: collected ops. Behind layouts: the held layouts.
 // ensures: a product that is fed reads tiles of one pipelined loop, each filled by one copy that the engine can do and that may
-// run ahead, and read by such products only; all products of that loop are fed. Channels hold what is used together.
+// run ahead, and read by such products only; all products of that loop are fed. A channel holds the tiles of a loop.
 // why here: in front of engines and atoms, since warpgroup products need it; and again behind layouts, which may
 // be given.
 // refuses, with a note: products that are not fed.
@@ -39,7 +39,7 @@ Refusals unfit_products(const ir::Program& p, const infer::KernelOps& ops, const
 Refusals unfit_layouts(const ir::Program& p, const infer::KernelOps& ops, const TensorFeeds& feeds,
                        const std::map<size_t, ops::GemmPlan>& gemms, const infer::InferResult& layouts);
 
-// Channels of the fed products, with one slot. Given ones are taken where they hold what has to be held.
+// A channel for every loop of fed products, with one slot. Given ones are taken where they hold what has to be held.
 Expected<std::vector<plan::ChannelPlan>> plan_channels(const ir::Program& p, int kernel, const infer::KernelOps& ops,
                                                        const TensorFeeds& feeds, const plan::KernelSchedule* given);
 
