@@ -31,12 +31,19 @@ const Architecture* find_architecture(const target::Target& target) {
   return nullptr;
 }
 
-int least_ptx(const Architecture& architecture, Kernels kernels) {
+int least_ptx(const target::Target& target, const thread::WarpgroupMma& mma) {
+  auto instruction = target::find_warpgroup_atom(target, mma.atom);
+  const bool mixed = instruction && instruction->atom->c == ir::DType::i32 && instruction->atom->a != instruction->atom->b;
+  return mixed ? 84 : 80;
+}
+
+int least_ptx(const Architecture& architecture, const target::Target& target, Kernels kernels) {
   int ptx = architecture.ptx;
   for (const thread::ThreadProgram& k : kernels)
     for (const thread::Stmt& s : k.stmts) {
       if (auto* mma = std::get_if<thread::WarpMma>(&s.node))
         if (const MatrixRow* row = find_matrix_row(mma->atom)) ptx = std::max(ptx, row->ptx);
+      if (auto* mma = std::get_if<thread::WarpgroupMma>(&s.node)) ptx = std::max(ptx, least_ptx(target, *mma));
       if (std::holds_alternative<thread::StoreMatrix>(s.node)) ptx = std::max(ptx, 78);
     }
   if (architecture.fp8_ptx > ptx)
@@ -134,7 +141,7 @@ Expected<PtxResult> compile_ptx(Kernels kernels, const target::Target& target,
   MachineFeatures features;
   features.fma = features.nvptx = true;
   features.fp8_pairs = architecture->fp8_ptx > 0;
-  auto machine = make_gpu_machine(target, least_ptx(*architecture, kernels));
+  auto machine = make_gpu_machine(target, least_ptx(*architecture, target, kernels));
   if (!machine) return machine.error();
   PtxResult result;
   auto compile = std::make_unique<Compile>();
