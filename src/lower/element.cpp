@@ -83,6 +83,7 @@ void OpLowering::emit_nest(const layout::Fragment& iteration, int64_t vector, co
 void OpLowering::for_each_point(int operand, const PointValue& value) {
   if (plan_.engine == plan::Engine::async_copy && k_.gpu() && async_copy_points(operand)) return;
   if (plan_.engine == plan::Engine::tensor_copy && k_.gpu() && stage_and_store(operand)) return;
+  if (k_.gpu() && store_matrices(operand)) return;
   if (k_.gpu() && walks_part()) return emit_part(operand, value);
   ir::BufferId dst = tile_op_->operands[static_cast<size_t>(operand)].buffer;
   emit_nest(*plan_.iteration, plan_.vector, [&](const Nest& nest, thread::Block& body) {

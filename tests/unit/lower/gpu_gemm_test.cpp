@@ -221,6 +221,51 @@ TEST(GpuGemm, MatrixLoadsAreFreeOfBankConflicts) {
         }
 }
 
+// Accumulators on their way to a shared tile are stored as matrices where the target can, whole or rounded, in rows
+// that run along either dimension, and in the slots of a pipeline.
+TEST(GpuGemm, AccumulatorsAreStoredAsMatrices) {
+  for (const char* target_name : {"sm_80", "sm_90"})
+    for (const char* sum : {"f32", "f16"})
+      for (bool again : {false, true}) {
+        SCOPED_TRACE(std::string(target_name) + " " + sum);
+        std::string text = R"(
+tl 1 program p
+tensor A: f16[64, 32] readonly
+tensor B: f16[32, 96] readonly
+tensor C: f16[96, 64] readonly
+tensor D: f16[64, 96]
+tensor E: f32[64, 64]
+kernel k grid (b: 1) threads 128 {
+  alloc As: shared f16[64, 32]
+  alloc Bs: shared f16[32, 96]
+  alloc Cs: shared f16[96, 64]
+  alloc acc: fragment SUM[64, 96]
+  alloc out: shared f16[64, 96]
+  alloc next: fragment f32[64, 64]
+  copy A -> As
+  copy B -> Bs
+  copy C -> Cs
+  gemm As, Bs -> acc {clear}
+  copy acc -> out
+  NEXT
+  copy out -> D
+}
+)";
+        auto put = [&](const std::string& name, const std::string& by) { text.replace(text.find(name), name.size(), by); };
+        put("SUM", sum);
+        put("NEXT", again ? "gemm out, Cs -> next {clear}\n  copy next -> E" : "copy E -> next");
+        const ir::Program p = parse(text);
+        ASSERT_FALSE(HasFailure());
+        const target::Target target = *target::find_target(target_name);
+        const plan::Schedule schedule = plan_for(p, target);
+        sim::Counters counters;
+        ASSERT_TRUE(test::run_simulated(p, target, schedule, {}, true, &counters));
+        int64_t stores = 0;
+        for (const sim::AccessCount& a : counters.accesses) stores += a.action == "matrix store";
+        EXPECT_EQ(stores > 0, target.store_matrix);
+      }
+}
+
 void expect_simulated(const char* text, const std::vector<int64_t>& dims) {
   const ir::Program p = parse(text);
   ASSERT_FALSE(testing::Test::HasFailure());
