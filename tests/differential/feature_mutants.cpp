@@ -30,7 +30,7 @@ class FeatureMutants : public testing::Environment {
     take_case = nullptr;
     EXPECT_FALSE(cases_.empty());
     std::cout << cases_.size() << " programs\n";
-    expect_named(judge_all(cases_, mutant_sample(60)));
+    expect_named(judge_all(cases_, mutant_sample(15, 5)));
   }
 
  private:

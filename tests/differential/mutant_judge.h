@@ -32,7 +32,8 @@ struct MutantTally {
 // Which of the mutants to judge: a function of the seed, the program's name and the mutant's place.
 struct MutantSample {
   uint64_t seed = 1;
-  int64_t of = 1;  // one of so many
+  int64_t of = 1;        // one of so many
+  int64_t programs = 1;  // of one program of so many
 };
 
 // Judges mutants of every form of every kernel that one of the launches takes. The unspoilt program must be

@@ -34,11 +34,14 @@ struct MutantCase {
   std::vector<Launch> launches;
 };
 
-inline MutantSample mutant_sample(int64_t one_of) {
+inline MutantSample mutant_sample(int64_t one_of, int64_t programs) {
   MutantSample s;
   s.of = one_of;
-  if (const char* asked = std::getenv("TILEGEN_MUTANTS"))
+  s.programs = programs;
+  if (const char* asked = std::getenv("TILEGEN_MUTANTS")) {
     s.of = std::string(asked) == "all" ? 1 : std::max<int64_t>(1, std::atoll(asked));
+    s.programs = 1;
+  }
   if (const char* seed = std::getenv("TILEGEN_SEED")) s.seed = std::strtoull(seed, nullptr, 10);
   return s;
 }
