@@ -21,7 +21,9 @@ HALF = torch.float16
 ROTATE = 240e6  # bytes of input sets: several times the L2
 BURST = 0.012   # seconds
 
-TILES = [((128, 256, 64), 256, 4), ((256, 128, 64), 256, 4), ((128, 128, 64), 256, 6), ((128, 64, 64), 256, 8)]
+# (tile m, n, k), threads, stages: the second row is for products of few tiles.
+TILES = [((128, 256, 64), 256, 4), ((256, 128, 64), 256, 4), ((128, 128, 64), 256, 6),
+         ((128, 64, 64), 256, 8), ((64, 64, 64), 128, 8), ((64, 128, 64), 128, 6), ((64, 64, 128), 128, 4), ((64, 256, 64), 128, 4)]
 
 # name -> (m, n, k, layout): the first letter tells A's layout, the second B's; t = stored transposed.
 SHAPES = {f"{name}_{layout}": (*shape, layout)
