@@ -3,9 +3,9 @@
 //
 // requires: verified thread programs for an NVIDIA target; the kernels' symbols differ.
 // ensures: one `.entry` per program, in order. Parameters are 8-byte slots in the order of
-// ThreadProgram::params: a tensor's address, a dim as i64, a scalar in the low bytes; the tensor maps follow, 128 bytes
-// each, aligned to 64. The linear block index
-// is ctaid.x (with several grid extents x is the last one, then y, z); a block has `threads` threads in x.
+// ThreadProgram::params: a tensor's address, a dim as i64, a scalar in the low bytes; the tensor maps
+// follow, 128 bytes each, aligned to 64. The linear block index is ctaid.x (with several grid extents x is
+// the last one, then y, z); a block has `threads` threads in x.
 // Shared memory is the dynamic one, arena_bytes of it. The text depends on nothing but the arguments.
 // refuses (backend_failure): host-only statements, atoms the table has no row for, what LLVM rejects; an LLVM
 // fatal error is caught and returned, never an abort.

@@ -44,15 +44,18 @@ void CooperationVerifier::check_header() {
   for (const TransactionBarriers& b : p_.barriers) check_barriers(b);
   for (const TensorMap& map : p_.tensor_maps) check_map(map);
   if (!p_.launched_var.valid() || p_.launched_var.value >= p_.vars.size()) return;
-  if (p_.grid.size() != 1) report("a persistent program with " + number(static_cast<int64_t>(p_.grid.size())) + " grid extents");
+  if (p_.grid.size() != 1)
+    report("a persistent program with " + number(static_cast<int64_t>(p_.grid.size())) + " grid extents");
 }
 
 void CooperationVerifier::check_barriers(const TransactionBarriers& b) {
   if (b.count < 1) return report("barriers " + b.name + " are " + number(b.count));
-  if (b.arrivals < 1 || b.arrivals > kMostArrivals) report("barriers " + b.name + " wait for " + number(b.arrivals) + " arrivals");
+  if (b.arrivals < 1 || b.arrivals > kMostArrivals)
+    report("barriers " + b.name + " wait for " + number(b.arrivals) + " arrivals");
   const int64_t end = b.arena_offset + kBarrierBytes * b.count;
   if (b.arena_offset < 0 || b.arena_offset % kBarrierBytes != 0 || end > p_.arena_bytes)
-    return report("barriers " + b.name + " have no place in the arena of " + number(p_.arena_bytes) + " bytes");
+    return report("barriers " + b.name + " have no place in the arena of " + number(p_.arena_bytes) +
+                  " bytes");
   auto apart = [&](const std::string& other, int64_t at, int64_t bytes) {
     if (at < end && b.arena_offset < at + bytes) report("barriers " + b.name + " overlap " + other);
   };
@@ -76,13 +79,16 @@ void CooperationVerifier::check_map(const TensorMap& map) {
   for (ExprId e : map.strides) {
     exprs_.check_launch_expr(e, what + " stride");
     int64_t bytes = 0;
-    if (e.valid() && e.value < p_.exprs.size() && p_.exprs.is_const_int(e, &bytes) && (bytes <= 0 || bytes % kUnit != 0))
+    if (e.valid() && e.value < p_.exprs.size() && p_.exprs.is_const_int(e, &bytes) &&
+        (bytes <= 0 || bytes % kUnit != 0))
       report(what + " has a stride of " + number(bytes) + " bytes, expected a multiple of 16");
   }
   for (int64_t extent : map.box)
-    if (extent < 1 || extent > 256) report(what + " has a box of " + number(extent) + " elements along a dimension");
+    if (extent < 1 || extent > 256)
+      report(what + " has a box of " + number(extent) + " elements along a dimension");
   const int64_t row = map.box[0] * ir::dtype_bytes(tensor.type);
-  if (!legal_swizzle(map.swizzle)) return report(what + " has a swizzle of " + number(map.swizzle) + " bytes");
+  if (!legal_swizzle(map.swizzle))
+    return report(what + " has a swizzle of " + number(map.swizzle) + " bytes");
   if (row % kUnit != 0 || (map.swizzle != 0 && row > map.swizzle))
     report(what + " has box rows of " + number(row) + " bytes and a swizzle of " + number(map.swizzle));
 }
@@ -95,19 +101,23 @@ void CooperationVerifier::check_roles(const Roles& roles, bool last_of_body) {
   int64_t next = 0, asked = 0;
   for (const Role& role : roles.roles) {
     const std::string what = "role " + role.name;
-    if (role.first_thread != next) report(what + " begins at thread " + number(role.first_thread) + ", expected " + number(next));
+    if (role.first_thread != next)
+      report(what + " begins at thread " + number(role.first_thread) + ", expected " + number(next));
     next = role.first_thread + role.threads;
     const int64_t whole = role.registers != 0 ? kWarpgroup : kWarp;
     if (role.threads < 1 || role.threads % whole != 0 || role.first_thread % whole != 0)
-      report(what + " is " + number(role.threads) + " threads from " + number(role.first_thread) + ", expected multiples of " +
-             number(whole));
+      report(what + " is " + number(role.threads) + " threads from " + number(role.first_thread) +
+             ", expected multiples of " + number(whole));
     if (role.registers != 0 && (role.registers < 24 || role.registers > kMost || role.registers % 8 != 0))
-      report(what + " asks for " + number(role.registers) + " registers, expected a multiple of 8 from 24 to 256");
+      report(what + " asks for " + number(role.registers) +
+             " registers, expected a multiple of 8 from 24 to 256");
     asked += role.threads * (role.registers != 0 ? role.registers : at_launch);
   }
-  if (next != p_.threads) report("the roles make up " + number(next) + " threads of a block of " + number(p_.threads));
+  if (next != p_.threads)
+    report("the roles make up " + number(next) + " threads of a block of " + number(p_.threads));
   if (asked > at_launch * p_.threads)
-    report("the roles ask for " + number(asked) + " registers, a block is launched with " + number(at_launch * p_.threads));
+    report("the roles ask for " + number(asked) + " registers, a block is launched with " +
+           number(at_launch * p_.threads));
 }
 
 void CooperationVerifier::check(const OneThread&) {
@@ -129,7 +139,8 @@ bool CooperationVerifier::check_barrier(int barriers, ExprId index, const std::s
 
 void CooperationVerifier::check(const TransactionArrive& arrive) {
   check_barrier(arrive.barriers, arrive.index, "an arrival");
-  if (arrive.bytes < 0 || arrive.bytes > kMostArrivals) report("an arrival announces " + number(arrive.bytes) + " bytes");
+  if (arrive.bytes < 0 || arrive.bytes > kMostArrivals)
+    report("an arrival announces " + number(arrive.bytes) + " bytes");
 }
 
 void CooperationVerifier::check(const TransactionWait& wait) {
@@ -140,19 +151,21 @@ void CooperationVerifier::check(const TransactionWait& wait) {
     report("a wait for parity " + number(parity));
 }
 
-void CooperationVerifier::check_box(int map_index, const std::vector<ExprId>& coordinates, MemoryId memory, ExprId index,
-                                    bool load) {
+void CooperationVerifier::check_box(int map_index, const std::vector<ExprId>& coordinates, MemoryId memory,
+                                    ExprId index, bool load) {
   const std::string what = load ? "a tensor load" : "a tensor store";
   if (map_index < 0 || static_cast<size_t>(map_index) >= p_.tensor_maps.size())
     return report(what + " names a tensor map that does not exist");
   const TensorMap& map = p_.tensor_maps[static_cast<size_t>(map_index)];
   if (coordinates.size() != map.box.size())
-    return report(what + " by " + map.name + " has " + number(static_cast<int64_t>(coordinates.size())) + " coordinates");
+    return report(what + " by " + map.name + " has " + number(static_cast<int64_t>(coordinates.size())) +
+                  " coordinates");
   for (ExprId e : coordinates) exprs_.check(e, DType::i64, "coordinate");
   if (!exprs_.check_memory(memory, what) || map.tensor.value >= p_.memories.size()) return;
   const Memory &m = p_.memory(memory), &tensor = p_.memory(map.tensor);
   if (m.space != Space::shared || m.type != tensor.type)
-    return report(what + " between " + tensor.name + " and " + m.name + "; expected shared memory of its type");
+    return report(what + " between " + tensor.name + " and " + m.name +
+                  "; expected shared memory of its type");
   if (!load && tensor.read_only) report(what + ": " + tensor.name + " is read-only");
   int64_t box = 1, at = 0;
   for (int64_t extent : map.box) box *= std::clamp<int64_t>(extent, 1, 256);
@@ -161,7 +174,8 @@ void CooperationVerifier::check_box(int map_index, const std::vector<ExprId>& co
   const bool constant = index.valid() && index.value < p_.exprs.size() && p_.exprs.is_const_int(index, &at);
   const int64_t place = m.arena_offset + (constant ? at * ir::dtype_bytes(m.type) : 0);
   if (place % aligned != 0)
-    report(what + ": " + m.name + " lies at " + number(place) + ", expected a multiple of " + number(aligned));
+    report(what + ": " + m.name + " lies at " + number(place) + ", expected a multiple of " +
+           number(aligned));
 }
 
 void CooperationVerifier::check(const TensorLoad& load) {
@@ -179,10 +193,12 @@ void CooperationVerifier::check(const BulkWait& wait) {
 
 void CooperationVerifier::check_warpgroup(const std::string& what) {
   if (threads_ % kWarpgroup != 0 || first_ % kWarpgroup != 0)
-    report(what + " among " + number(threads_) + " threads from " + number(first_) + ", expected whole warpgroups");
+    report(what + " among " + number(threads_) + " threads from " + number(first_) +
+           ", expected whole warpgroups");
 }
 
-bool CooperationVerifier::check_registers(const std::string& what, MemoryId memory, ExprId index, int64_t elements) {
+bool CooperationVerifier::check_registers(const std::string& what, MemoryId memory, ExprId index,
+                                          int64_t elements) {
   if (!exprs_.check_memory(memory, what)) return false;
   if (!p_.memory(memory).in_registers) {
     report(what + ": " + p_.memory(memory).name + " is not in registers");
@@ -194,16 +210,17 @@ bool CooperationVerifier::check_registers(const std::string& what, MemoryId memo
 
 // Bytes from the first to the last of [rows x k], and of the steps behind one another.
 void CooperationVerifier::check_shared_operand(const std::string& what, MemoryId memory, ExprId index,
-                                               const MatrixForm& form, const std::vector<int64_t>& steps, int64_t rows,
-                                               int64_t k) {
+                                               const MatrixForm& form, const std::vector<int64_t>& steps,
+                                               int64_t rows, int64_t k) {
   if (!exprs_.check_memory(memory, what)) return;
   const Memory& m = p_.memory(memory);
   if (m.space != Space::shared) return report(what + ": " + m.name + " is not shared");
-  if (!legal_swizzle(form.swizzle) || form.stride_bytes < 0 || form.leading_bytes < 0 || form.stride_bytes % kUnit != 0 ||
-      form.leading_bytes % kUnit != 0)
+  if (!legal_swizzle(form.swizzle) || form.stride_bytes < 0 || form.leading_bytes < 0 ||
+      form.stride_bytes % kUnit != 0 || form.leading_bytes % kUnit != 0)
     return report(what + ": " + m.name + " has a form with swizzle " + number(form.swizzle) + ", distances " +
                   number(form.leading_bytes) + " and " + number(form.stride_bytes));
-  const int64_t element = std::max<int64_t>(ir::dtype_bytes(m.type), 1), width = std::max<int64_t>(form.swizzle, kUnit);
+  const int64_t element = std::max<int64_t>(ir::dtype_bytes(m.type), 1),
+                width = std::max<int64_t>(form.swizzle, kUnit);
   const int64_t across = form.k_major ? k : rows, groups = (form.k_major ? rows : k) / 8;
   const int64_t rows_across = (across * element + width - 1) / width;
   // Without a swizzle the two distances of rows along m or n change their parts.
@@ -220,7 +237,8 @@ void CooperationVerifier::check_shared_operand(const std::string& what, MemoryId
   const int64_t span = farthest + (last + 7 * width + run) / element;
   exprs_.check_index(memory, index, span, what);
   if (span > m.elements)
-    report(what + ": " + number(span) + " elements are more than " + m.name + "[" + number(m.elements) + "] has");
+    report(what + ": " + number(span) + " elements are more than " + m.name + "[" + number(m.elements) +
+           "] has");
 }
 
 void CooperationVerifier::check(const WarpgroupMma& mma) {

@@ -1,5 +1,5 @@
-// The part of the thread-program verifier that looks at what warps do together: roles, transaction barriers, the copy
-// engine, products of a warpgroup. One statement at a time; registers in flight: warpgroup_verify.h.
+// The part of the thread-program verifier that looks at what warps do together: roles, transaction barriers,
+// the copy engine, products of a warpgroup. One statement at a time; registers in flight: warpgroup_verify.h.
 #pragma once
 
 #include <string>
@@ -37,10 +37,12 @@ class CooperationVerifier {
   void check_barriers(const TransactionBarriers& barriers);
   void check_map(const TensorMap& map);
   bool check_barrier(int barriers, ir::ExprId index, const std::string& what);
-  void check_box(int map, const std::vector<ir::ExprId>& coordinates, MemoryId memory, ir::ExprId index, bool load);
+  void check_box(int map, const std::vector<ir::ExprId>& coordinates, MemoryId memory, ir::ExprId index,
+                 bool load);
   void check_warpgroup(const std::string& what);
-  void check_shared_operand(const std::string& what, MemoryId memory, ir::ExprId index, const MatrixForm& form,
-                            const std::vector<int64_t>& steps, int64_t rows, int64_t k);
+  void check_shared_operand(const std::string& what, MemoryId memory, ir::ExprId index,
+                            const MatrixForm& form, const std::vector<int64_t>& steps, int64_t rows,
+                            int64_t k);
   bool check_registers(const std::string& what, MemoryId memory, ir::ExprId index, int64_t elements);
 
   const ThreadProgram& p_;

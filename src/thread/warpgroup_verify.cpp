@@ -13,7 +13,8 @@ using ir::ExprOp;
 constexpr size_t kMostGroups = 64;  // older ones are taken as one
 constexpr int kMostDoubled = 6;     // nested loops that are walked twice
 
-// Register memories that products write and read, with the statement that did; any one will do for the report.
+// Register memories that products write and read, with the statement that did; any one will do for the
+// report.
 struct Products {
   std::map<uint32_t, StmtId> written, read;
 
@@ -103,7 +104,8 @@ struct Uses {
 
 class WarpgroupVerifier {
  public:
-  explicit WarpgroupVerifier(const ThreadProgram& p) : p_(p), loads_(p.exprs.size()), known_(p.exprs.size()), concerned_(p.stmts.size()) {}
+  explicit WarpgroupVerifier(const ThreadProgram& p)
+      : p_(p), loads_(p.exprs.size()), known_(p.exprs.size()), concerned_(p.stmts.size()) {}
 
   std::vector<std::string> run() {
     State begin;
@@ -131,8 +133,9 @@ class WarpgroupVerifier {
     bool any = false;
     for (StmtId id : block) {
       const StmtNode& node = p_.stmts[id.value].node;
-      bool here = std::holds_alternative<WarpgroupMma>(node) || std::holds_alternative<WarpgroupFence>(node) ||
-                  std::holds_alternative<WarpgroupCommit>(node) || std::holds_alternative<WarpgroupWait>(node);
+      bool here =
+          std::holds_alternative<WarpgroupMma>(node) || std::holds_alternative<WarpgroupFence>(node) ||
+          std::holds_alternative<WarpgroupCommit>(node) || std::holds_alternative<WarpgroupWait>(node);
       for (const Block* inner : blocks_inside(node)) here |= find_concerned(*inner);
       concerned_[id.value] = here;
       any |= here;
@@ -158,7 +161,8 @@ class WarpgroupVerifier {
 
   void read(StmtId at, uint32_t m, State& s) {
     if (const StmtId* w = s.writer(m))
-      report(at, "registers " + name(m) + " are read while " + product(*w) + " that writes them is in flight");
+      report(at,
+             "registers " + name(m) + " are read while " + product(*w) + " that writes them is in flight");
     else if (s.kept.contains(m))
       report(at, "registers " + name(m) + " are read, but no warpgroup wait behind the product names them");
     s.touched.insert(m);
@@ -166,9 +170,11 @@ class WarpgroupVerifier {
 
   void write(StmtId at, uint32_t m, State& s) {
     if (const StmtId* w = s.writer(m))
-      report(at, "registers " + name(m) + " are written while " + product(*w) + " that writes them is in flight");
+      report(at,
+             "registers " + name(m) + " are written while " + product(*w) + " that writes them is in flight");
     else if (const StmtId* r = s.reader(m))
-      report(at, "registers " + name(m) + " are written while " + product(*r) + " that reads them is in flight");
+      report(at,
+             "registers " + name(m) + " are written while " + product(*r) + " that reads them is in flight");
     s.kept.erase(m);
     s.touched.insert(m);
   }
@@ -189,17 +195,21 @@ class WarpgroupVerifier {
     const bool a_in_registers = p_.memory(mma.a).in_registers;
     auto fenced = [&](uint32_t m) {
       if (s.touched.contains(m))
-        report(at, "registers " + name(m) + " were touched, and no warpgroup fence stands before " + mma.atom);
+        report(at,
+               "registers " + name(m) + " were touched, and no warpgroup fence stands before " + mma.atom);
     };
     fenced(mma.c.value);
     if (const StmtId* r = s.reader(mma.c.value))
-      report(at, "registers " + name(mma.c.value) + " are written while " + product(*r) + " that reads them is in flight");
+      report(at, "registers " + name(mma.c.value) + " are written while " + product(*r) +
+                     " that reads them is in flight");
     if (a_in_registers) {
       fenced(mma.a.value);
       if (const StmtId* w = s.writer(mma.a.value))
-        report(at, "registers " + name(mma.a.value) + " are read while " + product(*w) + " that writes them is in flight");
+        report(at, "registers " + name(mma.a.value) + " are read while " + product(*w) +
+                       " that writes them is in flight");
       else if (s.kept.contains(mma.a.value))
-        report(at, "registers " + name(mma.a.value) + " are read, but no warpgroup wait behind the product names them");
+        report(at, "registers " + name(mma.a.value) +
+                       " are read, but no warpgroup wait behind the product names them");
       s.open.read.emplace(mma.a.value, at);
     }
     s.kept.erase(mma.c.value);

@@ -60,8 +60,9 @@ TEST_F(TensorMapTest, MapsAreMadeOfTheArguments) {
 }
 
 TEST_F(TensorMapTest, EveryTypeAndRank) {
-  const std::pair<const char*, unsigned> kTypes[] = {{"f16", 6}, {"bf16", 9}, {"f32", 7},   {"f64", 8}, {"i8", 0},
-                                                     {"u8", 0},  {"i32", 3},  {"i64", 5}, {"bool", 0}};
+  const std::pair<const char*, unsigned> kTypes[] = {{"f16", 6}, {"bf16", 9}, {"f32", 7},
+                                                     {"f64", 8}, {"i8", 0},   {"u8", 0},
+                                                     {"i32", 3}, {"i64", 5},  {"bool", 0}};
   for (const auto& [type, number] : kTypes)
     for (size_t rank = 1; rank <= 5; ++rank) {
       ArtifactBuilder b("copy", "dim m\ntensor A: " + std::string(type) + "[m]\n");
@@ -73,11 +74,13 @@ TEST_F(TensorMapTest, EveryTypeAndRank) {
         if (d > 0) map.strides.push_back(p.exprs.const_int(1024 << d));
       }
       p.tensor_maps.push_back(map);
-      ASSERT_TRUE(executable(b.done())->launch(std::vector<Argument>{integer(32), address(4096)}, {})) << type << rank;
+      ASSERT_TRUE(executable(b.done())->launch(std::vector<Argument>{integer(32), address(4096)}, {}))
+          << type << rank;
       EXPECT_EQ(last().map[0].type, number) << type;
       EXPECT_EQ(last().map[0].rank, rank);
       EXPECT_EQ(last().map[0].extents[rank - 1], 31 + rank);
-      EXPECT_EQ(last().map[0].strides[rank == 1 ? 0 : rank - 2], rank == 1 ? 0 : uint64_t{1024} << (rank - 1));
+      EXPECT_EQ(last().map[0].strides[rank == 1 ? 0 : rank - 2],
+                rank == 1 ? 0 : uint64_t{1024} << (rank - 1));
     }
 }
 
@@ -136,12 +139,12 @@ TEST_F(TensorMapTest, TensorsTheEngineCannotDescribeGoToTheNextForm) {
     return std::string(last().name);
   };
   EXPECT_EQ(taken(arguments(256, 64)), "product");
-  EXPECT_EQ(taken(arguments(256, 64, 4104)), "plain");          // address
-  EXPECT_EQ(taken(arguments(256, 64, 4096, 8200)), "plain");    // of the other tensor
-  EXPECT_EQ(taken(arguments(256, 60)), "plain");                // stride of 120 bytes
-  EXPECT_EQ(taken(arguments(256, 0)), "plain");                 // nothing to sum over
+  EXPECT_EQ(taken(arguments(256, 64, 4104)), "plain");                // address
+  EXPECT_EQ(taken(arguments(256, 64, 4096, 8200)), "plain");          // of the other tensor
+  EXPECT_EQ(taken(arguments(256, 60)), "plain");                      // stride of 120 bytes
+  EXPECT_EQ(taken(arguments(256, 0)), "plain");                       // nothing to sum over
   EXPECT_EQ(taken(arguments((int64_t{1} << 32) + 128, 8)), "plain");  // extent
-  EXPECT_EQ(taken(arguments(1, int64_t{1} << 38)), "plain");    // stride, and extent
+  EXPECT_EQ(taken(arguments(1, int64_t{1} << 38)), "plain");          // stride, and extent
   EXPECT_EQ(taken(arguments(256, 64)), "product");
 }
 
@@ -203,11 +206,13 @@ TEST_F(TensorMapTest, PersistentKernelsLaunchWhatIsResident) {
   ASSERT_TRUE(e->launch(arguments(128 * 1000, 64), {}));
   EXPECT_EQ(last().grid[0], 132u * 2);  // the fake driver says 2 blocks of 384 threads
   EXPECT_EQ(fake().fake_calls("cuOccupancyMaxActiveBlocksPerMultiprocessor"), 1);
-  expect_refusal(e->launch(arguments(int64_t{128} << 31, 8), {}), DiagCode::launch_alignment, "as tensor maps need");
+  expect_refusal(e->launch(arguments(int64_t{128} << 31, 8), {}), DiagCode::launch_alignment,
+                 "as tensor maps need");
   ArtifactBuilder without("product", kMatrices);
   thread::ThreadProgram& q = without.kernel("product", 1);
   q.launched_var = q.add_var("launched", ir::VarKind::block_index);
-  expect_refusal(executable(without.done())->launch(arguments(int64_t{1} << 31, 8), {}), DiagCode::launch_limit,
+  expect_refusal(executable(without.done())->launch(arguments(int64_t{1} << 31, 8), {}),
+                 DiagCode::launch_limit,
                  "the grid has 2147483648 blocks along x, cuda:0 (Fake H200) launches at most 1073741824");
 }
 
@@ -217,7 +222,8 @@ TEST_F(TensorMapTest, OccupancyThatCannotBeAskedForIsNamed) {
   p.launched_var = p.add_var("launched", ir::VarKind::block_index);
   auto shared = b.done();
   fake().fake_fail("cuOccupancyMaxActiveBlocksPerMultiprocessor", 1, 0, 1);
-  expect_refusal(executable(shared)->launch(arguments(256, 64), {}), DiagCode::driver_failure, "asking for the occupancy");
+  expect_refusal(executable(shared)->launch(arguments(256, 64), {}), DiagCode::driver_failure,
+                 "asking for the occupancy");
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
-// The hand-written specialised product of the code generator's tests on the hardware: roles, transaction barriers, the
-// copy engine, warpgroup products and the launch of a persistent kernel with tensor maps, all exact on small integers.
+// The hand-written specialised product of the code generator's tests on the hardware: roles, transaction
+// barriers, the copy engine, warpgroup products and the launch of a persistent kernel with tensor maps, all
+// exact on small integers.
 #include <chrono>
 #include <random>
 
@@ -24,12 +25,15 @@ uint16_t bits_of(DType type, int v) {
   const float f = static_cast<float>(v);
   if (type == DType::bf16) return static_cast<uint16_t>(std::bit_cast<uint32_t>(f) >> 16);
   const uint32_t u = std::bit_cast<uint32_t>(f);
-  return v == 0 ? 0 : static_cast<uint16_t>((u >> 16 & 0x8000) | (((u >> 23 & 0xff) - 112) << 10) | (u >> 13 & 0x3ff));
+  return v == 0 ? 0
+                : static_cast<uint16_t>((u >> 16 & 0x8000) | (((u >> 23 & 0xff) - 112) << 10) |
+                                        (u >> 13 & 0x3ff));
 }
 
 class Product {
  public:
-  Product(const HopperGemmShape& shape, int64_t m, int64_t n, int64_t k) : shape_(shape), m_(m), n_(n), k_(k) {}
+  Product(const HopperGemmShape& shape, int64_t m, int64_t n, int64_t k)
+      : shape_(shape), m_(m), n_(n), k_(k) {}
 
   // What went wrong; "" for nothing.
   std::string run(int launches) {
@@ -67,11 +71,12 @@ class Product {
     auto ptx = codegen::compile_ptx({&gemm.program(), 1}, target, {});
     if (!ptx) return ptx.error().to_text();
     const std::string type = ir::dtype_name(shape_.type);
-    auto parsed = ir::parse_program("tl 1 program hopper_gemm\ndim m\ndim n\ndim k\ntensor a: " + type + "[m, k] readonly\ntensor b: " +
-                                        type + (shape_.k_major_b ? "[n, k]" : "[k, n]") + " readonly\ntensor c: " + type +
-                                        "[m, n]\nkernel hopper_gemm grid (g: 1) threads 128 {\n  alloc t: fragment f32[32]\n"
-                                        "  fill t, 0f32\n}\n",
-                                    "product.tl", Limits());
+    auto parsed = ir::parse_program(
+        "tl 1 program hopper_gemm\ndim m\ndim n\ndim k\ntensor a: " + type + "[m, k] readonly\ntensor b: " +
+            type + (shape_.k_major_b ? "[n, k]" : "[k, n]") + " readonly\ntensor c: " + type +
+            "[m, n]\nkernel hopper_gemm grid (g: 1) threads 128 {\n  alloc t: fragment f32[32]\n"
+            "  fill t, 0f32\n}\n",
+        "product.tl", Limits());
     if (!parsed) return parsed.error().to_text();
     auto artifact = std::make_shared<driver::Artifact>();
     artifact->target = target;
@@ -129,8 +134,8 @@ class Product {
                digit(b_[static_cast<size_t>(shape_.k_major_b ? j * k_ + x : x * n_ + j)]);
       const uint16_t expected = bits_of(shape_.type, sum), actual = c_[static_cast<size_t>(at)];
       if ((expected & 0x7fff) != (actual & 0x7fff) || (sum != 0 && expected != actual))
-        return "c[" + std::to_string(i) + ", " + std::to_string(j) + "] has bits " + std::to_string(actual) + ", expected " +
-               std::to_string(expected) + " (" + std::to_string(sum) + ")";
+        return "c[" + std::to_string(i) + ", " + std::to_string(j) + "] has bits " + std::to_string(actual) +
+               ", expected " + std::to_string(expected) + " (" + std::to_string(sum) + ")";
     }
     return {};
   }
@@ -170,8 +175,8 @@ TEST(WarpgroupProduct, OnTheHardware) {
   for (bool k_major_b : {true, false}) {
     Product product({.k_major_b = k_major_b}, 4096, 4096, 4096);
     EXPECT_EQ(product.run(20), "");
-    std::printf("4096^3 %s: %.0f us a launch, %.0f TFLOP/s\n", k_major_b ? "nt" : "nn", product.microseconds(),
-                2 * 4096.0 * 4096.0 * 4096.0 / product.microseconds() / 1e6);
+    std::printf("4096^3 %s: %.0f us a launch, %.0f TFLOP/s\n", k_major_b ? "nt" : "nn",
+                product.microseconds(), 2 * 4096.0 * 4096.0 * 4096.0 / product.microseconds() / 1e6);
   }
 }
 

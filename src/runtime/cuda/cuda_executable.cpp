@@ -331,7 +331,8 @@ Expected<std::unique_ptr<Executable>> load_on_cuda(const Driver& driver,
   for (const thread::ThreadProgram& kernel : artifact->kernels)
     if (!kernel.tensor_maps.empty() && !driver.api().tensor_map)
       return Error(DiagCode::driver_absent, kernel.name,
-                   "code for " + artifact->target.name + " needs the driver's function cuTensorMapEncodeTiled; this one supports CUDA " +
+                   "code for " + artifact->target.name +
+                       " needs the driver's function cuTensorMapEncodeTiled; this one supports CUDA " +
                        driver.version_text() + " and lacks it",
                    "update NVIDIA's driver, or compile for 'sm_90'");
   return std::unique_ptr<Executable>(new CudaExecutable(driver, std::move(artifact), ordinal));

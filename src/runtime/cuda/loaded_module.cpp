@@ -84,7 +84,8 @@ Checked LoadedModule::count_resident(const thread::ThreadProgram& kernel, Loaded
                                                   static_cast<size_t>(kernel.arena_bytes));
   if (result != kCuSuccess)
     return call_failed(driver_, &state_, result, "asking for the occupancy of '" + kernel.name + "'", kernel.name);
-  f.resident_blocks = std::clamp<int64_t>(int64_t{blocks} * state_.device->multiprocessors, 1, thread::kMostResidentBlocks);
+  f.resident_blocks =
+      std::clamp<int64_t>(int64_t{blocks} * state_.device->multiprocessors, 1, thread::kMostResidentBlocks);
   return Unit{};
 }
 
@@ -106,7 +107,9 @@ Checked LoadedModule::allow(const thread::ThreadProgram& kernel, const LoadedFun
   if (const size_t bytes = parameter_bytes(kernel); bytes > kMaxParameterBytes)
     return Error(DiagCode::launch_limit, kernel.name,
                  std::to_string(kernel.params.size()) + " parameters" +
-                     (kernel.tensor_maps.empty() ? "" : " and " + std::to_string(kernel.tensor_maps.size()) + " tensor maps") +
+                     (kernel.tensor_maps.empty()
+                          ? ""
+                          : " and " + std::to_string(kernel.tensor_maps.size()) + " tensor maps") +
                      " are more than the " + std::to_string(kMaxParameterBytes) + " bytes that a launch can pass",
                  "split the program");
   return Unit{};

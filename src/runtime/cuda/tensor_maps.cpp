@@ -8,7 +8,9 @@ namespace {
 
 constexpr size_t kAlignment = alignof(CuTensorMap);
 
-size_t maps_begin(size_t slots) { return (slots * sizeof(uint64_t) + kAlignment - 1) / kAlignment * kAlignment; }
+size_t maps_begin(size_t slots) {
+  return (slots * sizeof(uint64_t) + kAlignment - 1) / kAlignment * kAlignment;
+}
 
 CuTensorMapType type_of(ir::DType t) {
   switch (t) {
@@ -33,15 +35,16 @@ CuTensorMapSwizzle swizzle_of(int bytes) {
   return bytes == 128 ? kSwizzle128 : bytes == 64 ? kSwizzle64 : bytes == 32 ? kSwizzle32 : kSwizzleNone;
 }
 
-bool encode(const Driver& driver, const thread::ThreadProgram& program, size_t index, const TensorShape& shape,
-            CuTensorMap* out) {
+bool encode(const Driver& driver, const thread::ThreadProgram& program, size_t index,
+            const TensorShape& shape, CuTensorMap* out) {
   constexpr uint32_t kDense[TensorShape::kMaxRank] = {1, 1, 1, 1, 1};
   const thread::TensorMap& map = program.tensor_maps[index];
   uint32_t box[TensorShape::kMaxRank] = {};
   for (size_t d = 0; d < shape.rank; ++d) box[d] = static_cast<uint32_t>(map.box[d]);
-  return driver.api().tensor_map(out, type_of(program.memory(map.tensor).type), static_cast<uint32_t>(shape.rank),
-                                 reinterpret_cast<void*>(shape.address), shape.extents, shape.strides, box, kDense,
-                                 kInterleaveNone, swizzle_of(map.swizzle), kPromotion128, kFillZeros) == kCuSuccess;
+  return driver.api().tensor_map(out, type_of(program.memory(map.tensor).type),
+                                 static_cast<uint32_t>(shape.rank), reinterpret_cast<void*>(shape.address),
+                                 shape.extents, shape.strides, box, kDense, kInterleaveNone,
+                                 swizzle_of(map.swizzle), kPromotion128, kFillZeros) == kCuSuccess;
 }
 
 // What a thread's last launches passed. Larger blocks are made anew each time.
@@ -86,12 +89,13 @@ void point_to_parameters(const thread::ThreadProgram& program, const void* block
   for (size_t i = 0; i < program.tensor_maps.size(); ++i) *pointers++ = maps + i * sizeof(CuTensorMap);
 }
 
-const void* parameters_with_maps(const Driver& driver, const KernelForm& form, std::span<const uint64_t> slots,
-                                 ParameterBlock& room) {
+const void* parameters_with_maps(const Driver& driver, const KernelForm& form,
+                                 std::span<const uint64_t> slots, ParameterBlock& room) {
   const size_t bytes = parameter_bytes(form.program());
   if (bytes > Remembered::kBytes) return fill(driver, form, slots, room.bytes) ? room.bytes : nullptr;
   Remembered& known = place_of(form, slots);
-  if (known.form == form.id() && std::memcmp(known.block, slots.data(), slots.size_bytes()) == 0) return known.block;
+  if (known.form == form.id() && std::memcmp(known.block, slots.data(), slots.size_bytes()) == 0)
+    return known.block;
   known.form = 0;
   if (!fill(driver, form, slots, known.block)) return nullptr;
   known.form = form.id();

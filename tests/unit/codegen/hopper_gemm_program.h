@@ -1,5 +1,6 @@
-// A warp-specialised, persistent f16 matrix product as a thread program, the shape a planned one has: C[m,n] = A[m,k]
-// B, B being [n,k] or [k,n]; tiles of 128 x 256 x 64 by default, two warpgroups that multiply, one that feeds them.
+// A warp-specialised, persistent f16 matrix product as a thread program, the shape a planned one has: C[m,n]
+// = A[m,k] B, B being [n,k] or [k,n]; tiles of 128 x 256 x 64 by default, two warpgroups that multiply, one
+// that feeds them.
 #pragma once
 
 #include "gpu_kernel_builder.h"
@@ -8,7 +9,7 @@ namespace tilegen::codegen::test {
 
 struct HopperGemmShape {
   int64_t bn = 256, bk = 64, slots = 4;
-  bool k_major_b = true;  // B is [n, k]
+  bool k_major_b = true;       // B is [n, k]
   bool producer_warp = false;  // one warp, no register budgets
   bool clear = false;          // zeros are stored before the first product, which then accumulates
   DType type = DType::f16, accumulator = DType::f32;
@@ -52,7 +53,8 @@ class HopperGemm {
   }
 
   void declare_maps() {
-    auto add = [&](const char* name, MemoryId tensor, ExprId inner, ExprId outer, int64_t box0, int64_t box1) {
+    auto add = [&](const char* name, MemoryId tensor, ExprId inner, ExprId outer, int64_t box0,
+                   int64_t box1) {
       kb_.p.tensor_maps.push_back({name, tensor, {inner, outer}, {e_.mul(inner, 2)}, {box0, box1}, 128});
     };
     add("a_map", a_, k_, m_, 64, 128);
@@ -61,7 +63,8 @@ class HopperGemm {
   }
 
   int barriers(const char* name, int64_t arrivals) {
-    kb_.p.barriers.push_back({name, s_.slots, arrivals, kb_.p.arena_bytes + (arrivals == 1 ? 0 : 8 * s_.slots)});
+    kb_.p.barriers.push_back(
+        {name, s_.slots, arrivals, kb_.p.arena_bytes + (arrivals == 1 ? 0 : 8 * s_.slots)});
     return static_cast<int>(kb_.p.barriers.size()) - 1;
   }
 
@@ -94,14 +97,12 @@ class HopperGemm {
   thread::StmtId loop(ir::VarId v, ExprId extent, Block body) {
     return kb_.loop(thread::LoopForm::serial, v, extent, std::move(body));
   }
-  ExprId rounds() {
-    return e_.ceildiv(e_.sub(kb_.p.grid[0], kb_.block()), kb_.var(kb_.p.launched_var));
-  }
+  ExprId rounds() { return e_.ceildiv(e_.sub(kb_.p.grid[0], kb_.block()), kb_.var(kb_.p.launched_var)); }
 
   thread::WarpgroupMma product(const Loops& l) {
     thread::WarpgroupMma mma;
-    const std::string types = std::string(ir::dtype_name(s_.accumulator)) + "." + ir::dtype_name(s_.type) + "." +
-                              ir::dtype_name(s_.type);
+    const std::string types = std::string(ir::dtype_name(s_.accumulator)) + "." + ir::dtype_name(s_.type) +
+                              "." + ir::dtype_name(s_.type);
     mma.atom = "wgmma.m64n" + std::to_string(s_.bn) + "k16." + types;
     mma.a = a_tile_, mma.b = b_tile_, mma.c = acc_;
     ExprId warpgroup = e_.floordiv(kb_.tid(), i(128));
@@ -113,7 +114,8 @@ class HopperGemm {
       mma.b_steps.push_back(s_.k_major_b ? 16 * s : 16 * 64 * s);
     }
     mma.a_form = {128, true, 0, 1024};
-    mma.b_form = s_.k_major_b ? thread::MatrixForm{128, true, 0, 1024} : thread::MatrixForm{128, false, 64 * 128, 1024};
+    mma.b_form = s_.k_major_b ? thread::MatrixForm{128, true, 0, 1024}
+                              : thread::MatrixForm{128, false, 64 * 128, 1024};
     if (!s_.clear) mma.accumulate = e_.lt(i(0), l.step);
     return mma;
   }
@@ -153,17 +155,21 @@ class HopperGemm {
     ir::VarId part = kb_.loop_var("part"), j = kb_.loop_var("j"), v = kb_.loop_var("v");
     ExprId chunk = e_.add(e_.mul(kb_.var(j), 2), e_.floordiv(lane, i(16)));
     ExprId swizzled = e_.binary(ExprOp::bit_xor, chunk, e_.floormod(row, i(8)));
-    ExprId at = e_.add(e_.add(base, e_.mul(kb_.var(part), 64 * 64)), e_.add(e_.mul(row, 64), e_.mul(swizzled, 8)));
-    ExprId from = e_.add(e_.add(e_.mul(kb_.var(part), 32), e_.mul(kb_.var(j), 8)), e_.add(kb_.var(v), i(first / 2)));
+    ExprId at =
+        e_.add(e_.add(base, e_.mul(kb_.var(part), 64 * 64)), e_.add(e_.mul(row, 64), e_.mul(swizzled, 8)));
+    ExprId from =
+        e_.add(e_.add(e_.mul(kb_.var(part), 32), e_.mul(kb_.var(j), 8)), e_.add(kb_.var(v), i(first / 2)));
     using enum thread::LoopForm;
-    Block inner{kb_.loop(unrolled, v, i(8), {kb_.store(out_, kb_.var(v), e_.cast(s_.type, kb_.load(acc_, from)))}),
-                add(thread::StoreMatrix{stage_, at, out_, i(0), 4, false})};
+    Block inner{
+        kb_.loop(unrolled, v, i(8), {kb_.store(out_, kb_.var(v), e_.cast(s_.type, kb_.load(acc_, from)))}),
+        add(thread::StoreMatrix{stage_, at, out_, i(0), 4, false})};
     Block stores;
     for (int64_t p = 0; p < 2; ++p)
-      stores.push_back(add(thread::TensorStore{2,
-                                               {e_.add(l.n0, i(first + 64 * p)), e_.add(l.m0, e_.mul(warpgroup, 64))},
-                                               stage_,
-                                               e_.add(base, i(64 * 64 * p))}));
+      stores.push_back(
+          add(thread::TensorStore{2,
+                                  {e_.add(l.n0, i(first + 64 * p)), e_.add(l.m0, e_.mul(warpgroup, 64))},
+                                  stage_,
+                                  e_.add(base, i(64 * 64 * p))}));
     stores.push_back(add(thread::BulkCommit{}));
     return {branch(elected(), {add(thread::BulkWait{0, true})}),
             meet(),
@@ -192,7 +198,8 @@ class HopperGemm {
       body.push_back(add(thread::TensorLoad{1, {k0, l.n0}, b_tile_, to, full_, l.slot}));
     } else {
       for (int64_t c = 0; c < s_.bn; c += 64)
-        body.push_back(add(thread::TensorLoad{1, {e_.add(l.n0, i(c)), k0}, b_tile_, e_.add(to, i(c * s_.bk)), full_, l.slot}));
+        body.push_back(add(thread::TensorLoad{
+            1, {e_.add(l.n0, i(c)), k0}, b_tile_, e_.add(to, i(c * s_.bk)), full_, l.slot}));
     }
     Block one{add(thread::OneThread{{loop(l.tile, rounds(), {loop(l.ko, steps(), body)})}})};
     if (s_.producer_warp) return one;

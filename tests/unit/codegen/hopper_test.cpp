@@ -26,7 +26,8 @@ TEST(Hopper, SpecialisedProductInPtx) {
   EXPECT_EQ(count_of(r.ptx, "mbarrier.try_wait.parity"), 2u);
   EXPECT_EQ(count_of(r.ptx, "mbarrier.arrive.expect_tx.shared::cta.b64"), 1u);
   EXPECT_HAS(r.ptx, ", 49152;");
-  EXPECT_EQ(count_of(r.ptx, "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes"), 2u);
+  EXPECT_EQ(count_of(r.ptx, "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes"),
+            2u);
   EXPECT_EQ(count_of(r.ptx, "cp.async.bulk.tensor.2d.global.shared::cta.bulk_group"), 4u);
   EXPECT_EQ(count_of(r.ptx, "cp.async.bulk.commit_group;"), 2u);
   EXPECT_EQ(count_of(r.ptx, "cp.async.bulk.wait_group.read 0;"), 2u);
@@ -106,12 +107,24 @@ struct SmallProduct {
     kb.p.barriers.push_back({"full", 1, 1, kb.p.arena_bytes});
     kb.p.arena_bytes += 8;
     load.map = 0, load.dst = tile, load.dst_index = kb.i(0), load.barriers = 0, load.barrier_index = kb.i(0);
-    mma = {"wgmma.m64n64k16.f32.f16.f16", ra, tile, rc, kb.i(0), kb.i(0), kb.i(0), {0, 8, 16, 24}, {0, 16, 32, 48}, {}, {}, {}};
+    mma = {"wgmma.m64n64k16.f32.f16.f16",
+           ra,
+           tile,
+           rc,
+           kb.i(0),
+           kb.i(0),
+           kb.i(0),
+           {0, 8, 16, 24},
+           {0, 16, 32, 48},
+           {},
+           {},
+           {}};
     mma.b_form = {128, true, 0, 1024};
     body_ = [=, this, &e] {
       auto each = [&](const char* name, int n, auto make) {
         ir::VarId v = kb.loop_var(name);
-        return kb.loop(thread::LoopForm::unrolled, v, kb.i(n), {make(kb.var(v), e.add(e.mul(kb.tid(), n), kb.var(v)))});
+        return kb.loop(thread::LoopForm::unrolled, v, kb.i(n),
+                       {make(kb.var(v), e.add(e.mul(kb.tid(), n), kb.var(v)))});
       };
       ExprId zero = kb.i(0);
       thread::Block arrive{kb.add(thread::TransactionArrive{0, zero, 8192}), kb.add(load)};
@@ -180,7 +193,8 @@ TEST(Hopper, EveryProductOfTheTargetAssembles) {
       all.back().name += std::to_string(all.size());
     }
   ASSERT_FALSE(all.empty());
-  if (!expect_assembles(all, {kHopper})) GTEST_SKIP() << "no ptxas on this machine: the PTX was not assembled";
+  if (!expect_assembles(all, {kHopper}))
+    GTEST_SKIP() << "no ptxas on this machine: the PTX was not assembled";
 }
 
 // Accumulators of 16 bits, two to a register; the target's table need not have the row yet.

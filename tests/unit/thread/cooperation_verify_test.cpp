@@ -1,5 +1,5 @@
-// The invariants of statements that several warps carry out together, and of registers in flight: each test breaks one
-// and expects its report.
+// The invariants of statements that several warps carry out together, and of registers in flight: each test
+// breaks one and expects its report.
 #include <gtest/gtest.h>
 
 #include "thread/thread_program.h"
@@ -39,7 +39,8 @@ struct CooperationVerifyTest : ::testing::Test {
   }
   MemoryId registers(const char* name, DType type, int64_t elements) {
     Memory m;
-    m.name = name, m.space = Space::local, m.type = type, m.elements = elements, m.alignment = 4, m.in_registers = true;
+    m.name = name, m.space = Space::local, m.type = type, m.elements = elements, m.alignment = 4,
+    m.in_registers = true;
     return p.add_memory(m);
   }
   template <class Node>
@@ -66,12 +67,23 @@ struct CooperationVerifyTest : ::testing::Test {
     p.arena_bytes += 32;
     p.tensor_maps = {{"X_map", in, {c(64), c(128)}, {c(128)}, {64, 128}, 128},
                      {"Y_map", out, {c(64), c(64)}, {c(128)}, {64, 64}, 128}};
-    mma = {"wgmma.m64n64k16.f32.f16.f16", a_tile, b_tile, acc, c(0), c(0), c(0), {0, 16, 32, 48}, {0, 16, 32, 48},
-           {128, true, 0, 1024}, {128, true, 0, 1024}, {}};
+    mma = {"wgmma.m64n64k16.f32.f16.f16",
+           a_tile,
+           b_tile,
+           acc,
+           c(0),
+           c(0),
+           c(0),
+           {0, 16, 32, 48},
+           {0, 16, 32, 48},
+           {128, true, 0, 1024},
+           {128, true, 0, 1024},
+           {}};
   }
   // The body: a role that multiplies, one that copies.
   void finish() {
-    p.body.push_back(add(Roles{{{"consumer", 0, 256, 232, consumer}, {"producer", 256, 128, 40, producer}}}, ""));
+    p.body.push_back(
+        add(Roles{{{"consumer", 0, 256, 232, consumer}, {"producer", 256, 128, 40, producer}}}, ""));
   }
   Roles& roles() { return node<Roles>(p.body.back()); }
   std::vector<std::string> verified() {
@@ -90,20 +102,35 @@ struct CooperationVerifyTest : ::testing::Test {
 
   StmtId fence() { return add(WarpgroupFence{}); }
   StmtId commit() { return add(WarpgroupCommit{}); }
-  StmtId wait(int64_t pending, std::vector<MemoryId> registers = {}) { return add(WarpgroupWait{pending, registers}); }
+  StmtId wait(int64_t pending, std::vector<MemoryId> registers = {}) {
+    return add(WarpgroupWait{pending, registers});
+  }
   StmtId product() { return add(mma); }
-  StmtId write(MemoryId m) { return add(Store{m, c(0), p.exprs.const_float(0, p.memory(m).type)}, "main/fill#2"); }
-  StmtId read(MemoryId m) { return add(Store{out, c(0), p.exprs.cast(DType::f16, load(m, c(0)))}, "main/copy#3"); }
+  StmtId write(MemoryId m) {
+    return add(Store{m, c(0), p.exprs.const_float(0, p.memory(m).type)}, "main/fill#2");
+  }
+  StmtId read(MemoryId m) {
+    return add(Store{out, c(0), p.exprs.cast(DType::f16, load(m, c(0)))}, "main/copy#3");
+  }
   StmtId loop(Block body) {
     return add(Loop{p.add_var("i", VarKind::loop), c(8), LoopForm::serial, std::move(body)});
   }
 };
 
 TEST_F(CooperationVerifyTest, SpecialisedProgramIsClean) {
-  consumer = {add(TransactionWait{0, c(1), c(0)}), fence(), product(), commit(), wait(0, {acc}),
-              add(TransactionArrive{1, c(1), 0}),  read(acc), add(ProxyFence{}),
-              add(TensorStore{1, {c(0), c(-8)}, b_tile, c(0)}), add(BulkCommit{}), add(BulkWait{0, true})};
-  producer = {add(OneThread{{add(TransactionArrive{0, c(1), 16384}), add(TensorLoad{0, {c(0), c(0)}, a_tile, c(0), 0, c(1)})}})};
+  consumer = {add(TransactionWait{0, c(1), c(0)}),
+              fence(),
+              product(),
+              commit(),
+              wait(0, {acc}),
+              add(TransactionArrive{1, c(1), 0}),
+              read(acc),
+              add(ProxyFence{}),
+              add(TensorStore{1, {c(0), c(-8)}, b_tile, c(0)}),
+              add(BulkCommit{}),
+              add(BulkWait{0, true})};
+  producer = {add(OneThread{
+      {add(TransactionArrive{0, c(1), 16384}), add(TensorLoad{0, {c(0), c(0)}, a_tile, c(0), 0, c(1)})}})};
   expect_clean();
 }
 
@@ -279,7 +306,8 @@ TEST_F(CooperationVerifyTest, PipelinedProductsAreClean) {
 
 TEST_F(CooperationVerifyTest, ResultsInFlightAreNotRead) {
   consumer = {fence(), product(), commit(), read(acc), wait(0, {acc})};
-  expect_report("main/copy#3: registers acc are read while the warpgroup product of main/gemm#1 that writes them");
+  expect_report(
+      "main/copy#3: registers acc are read while the warpgroup product of main/gemm#1 that writes them");
 }
 
 TEST_F(CooperationVerifyTest, ResultsInFlightAreNotWritten) {
@@ -295,7 +323,8 @@ TEST_F(CooperationVerifyTest, WaitsCountCommits) {
 TEST_F(CooperationVerifyTest, OlderGroupsAreCovered) {
   WarpgroupMma second = mma;
   second.c = other;
-  consumer = {fence(), product(), commit(), add(second), commit(), wait(1, {acc}), read(acc), wait(0, {other}), read(other)};
+  consumer = {fence(),        product(), commit(),         add(second), commit(),
+              wait(1, {acc}), read(acc), wait(0, {other}), read(other)};
   expect_clean();
   p.body.clear();
   consumer = {fence(), product(), commit(), add(second), commit(), wait(1, {acc}), read(other)};
@@ -327,13 +356,15 @@ TEST_F(CooperationVerifyTest, OperandsInRegistersAreFinished) {
 
 TEST_F(CooperationVerifyTest, FenceStandsBehindTouchedRegisters) {
   consumer = {write(acc), product(), commit(), wait(0, {acc})};
-  expect_report("registers acc were touched, and no warpgroup fence stands before wgmma.m64n64k16.f32.f16.f16");
+  expect_report(
+      "registers acc were touched, and no warpgroup fence stands before wgmma.m64n64k16.f32.f16.f16");
   p.body.clear();
   consumer = {fence(), write(acc), product(), commit(), wait(0, {acc})};
   expect_report("registers acc were touched");
   p.body.clear();
   mma.a = part, mma.a_steps = {0, 8, 16, 24};
-  consumer = {loop({fence(), product(), commit(), wait(0, {acc, part}), write(part), product(), commit(), wait(0, {acc})})};
+  consumer = {loop({fence(), product(), commit(), wait(0, {acc, part}), write(part), product(), commit(),
+                    wait(0, {acc})})};
   expect_report("registers part were touched");
 }
 

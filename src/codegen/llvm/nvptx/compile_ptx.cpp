@@ -33,8 +33,8 @@ const Architecture* find_architecture(const target::Target& target) {
 
 int least_ptx(const target::Target& target, const thread::WarpgroupMma& mma) {
   auto instruction = target::find_warpgroup_atom(target, mma.atom);
-  const bool mixed = instruction && instruction->atom->c == ir::DType::i32 && instruction->atom->a != instruction->atom->b;
-  return mixed ? 84 : 80;
+  if (!instruction || instruction->atom->c != ir::DType::i32) return 80;
+  return instruction->atom->a == instruction->atom->b ? 80 : 84;  // mixed signs
 }
 
 int least_ptx(const Architecture& architecture, const target::Target& target, Kernels kernels) {

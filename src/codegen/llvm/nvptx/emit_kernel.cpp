@@ -146,7 +146,8 @@ void GpuEmitter::bind_launch_vars() {
     bind(v, launch_register(kBlock[n - 1 - i], facts_.range_of_var(v).hi + 1));
   }
   if (program_.launched_var.valid())
-    bind(program_.launched_var, launch_register(nvvm_read_ptx_sreg_nctaid_x, facts_.range_of_var(program_.launched_var).hi));
+    bind(program_.launched_var,
+         launch_register(nvvm_read_ptx_sreg_nctaid_x, facts_.range_of_var(program_.launched_var).hi + 1));
   if (program_.thread_var.valid())
     bind(program_.thread_var, launch_register(nvvm_read_ptx_sreg_tid_x, program_.threads));
   bind_warp();

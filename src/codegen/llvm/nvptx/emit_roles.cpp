@@ -1,7 +1,8 @@
 // Warps with tasks of their own, and the index of the warp.
 //
-// Where warps part, the index of the warp comes from a shuffle: the assembler then knows that it is the same for
-// the warp, keeps what is computed from it in uniform registers and does not prepare its branches for divergence.
+// Where warps part, the index of the warp comes from a shuffle: the assembler then knows that it is the same
+// for the warp, keeps what is computed from it in uniform registers and does not prepare its branches for
+// divergence.
 #include <llvm/IR/IntrinsicsNVPTX.h>
 #include <llvm/IR/MDBuilder.h>
 
@@ -32,10 +33,12 @@ bool parts_warps(const Stmt& s) {
 }  // namespace
 
 void GpuEmitter::bind_warp() {
-  if (!program_.thread_var.valid() || !std::any_of(program_.stmts.begin(), program_.stmts.end(), parts_warps)) return;
+  if (!program_.thread_var.valid() || !std::any_of(program_.stmts.begin(), program_.stmts.end(), parts_warps))
+    return;
   Value* own = b_.CreateLShr(bound_[program_.thread_var.value].value, b_.getInt32(5));
-  llvm::CallInst* shared = b_.CreateIntrinsic(llvm::Intrinsic::nvvm_shfl_sync_idx_i32, {},
-                                              {b_.getInt32(0xffffffff), own, b_.getInt32(0), b_.getInt32(31)});
+  llvm::CallInst* shared =
+      b_.CreateIntrinsic(llvm::Intrinsic::nvvm_shfl_sync_idx_i32, {},
+                         {b_.getInt32(0xffffffff), own, b_.getInt32(0), b_.getInt32(31)});
   const auto warps = static_cast<uint64_t>((program_.threads + kWarp - 1) / kWarp);
   shared->setMetadata(llvm::LLVMContext::MD_range,
                       llvm::MDBuilder(context_).createRange(llvm::APInt(32, 0), llvm::APInt(32, warps)));
@@ -45,7 +48,9 @@ void GpuEmitter::bind_warp() {
 // What an expression of the thread index says about warps: thread // 32w, thread < 32w, 32w <= thread.
 std::optional<GpuEmitter::Emitted> GpuEmitter::of_warp(const ExprNode& n) {
   if (!warp_) return std::nullopt;
-  auto is_thread = [&](ExprId e) { return exprs_[e].op == ExprOp::var && exprs_[e].var() == program_.thread_var; };
+  auto is_thread = [&](ExprId e) {
+    return exprs_[e].op == ExprOp::var && exprs_[e].var() == program_.thread_var;
+  };
   auto warps = [&](ExprId e) -> std::optional<int64_t> {
     int64_t threads = 0;
     if (!exprs_.is_const_int(e, &threads) || threads <= 0 || threads % kWarp != 0 || threads > INT32_MAX)
@@ -58,7 +63,8 @@ std::optional<GpuEmitter::Emitted> GpuEmitter::of_warp(const ExprNode& n) {
     auto w = warps(n.b);
     if (!w) return std::nullopt;
     const auto divisor = static_cast<uint64_t>(*w);
-    if (std::has_single_bit(divisor)) return Emitted{b_.CreateLShr(warp_, number(std::countr_zero(divisor))), level};
+    if (std::has_single_bit(divisor))
+      return Emitted{b_.CreateLShr(warp_, number(std::countr_zero(divisor))), level};
     return Emitted{b_.CreateUDiv(warp_, number(*w)), level};
   }
   if (n.op == ExprOp::lt && is_thread(n.a))
@@ -70,8 +76,8 @@ std::optional<GpuEmitter::Emitted> GpuEmitter::of_warp(const ExprNode& n) {
 
 // Registers of a thread at launch follow from the block's size (maxntid, minnctapersm).
 void GpuEmitter::emit_register_budget(int registers) {
-  const int64_t at_launch =
-      std::min(kRegisters / (program_.threads * std::max<int64_t>(program_.min_blocks, 1)) / 8 * 8, kMostRegisters);
+  const int64_t at_launch = std::min(
+      kRegisters / (program_.threads * std::max<int64_t>(program_.min_blocks, 1)) / 8 * 8, kMostRegisters);
   if (registers == 0 || registers == at_launch) return;
   auto id = registers > at_launch ? llvm::Intrinsic::nvvm_setmaxnreg_inc_sync_aligned_u32
                                   : llvm::Intrinsic::nvvm_setmaxnreg_dec_sync_aligned_u32;

@@ -7,7 +7,8 @@ using llvm::Value;
 using namespace thread;
 
 // "{$n, $m}", the coordinates as operands behind those there are.
-std::string GpuEmitter::coordinates(const std::vector<ir::ExprId>& at, std::string& constraints, Values& operands) {
+std::string GpuEmitter::coordinates(const std::vector<ir::ExprId>& at, std::string& constraints,
+                                    Values& operands) {
   std::string text;
   for (ir::ExprId e : at) {
     text += (text.empty() ? "{$" : ", $") + std::to_string(operands.size());
@@ -35,15 +36,16 @@ void GpuEmitter::emit_node(const TensorStore& store) {
   std::string constraints = "r,n,l";
   const std::string at = coordinates(store.coordinates, constraints, operands);
   effect(b_.getVoidTy(),
-         "cp.async.bulk.tensor." + std::to_string(store.coordinates.size()) + "d.global.shared::cta.bulk_group [$2, " +
-             at + "], [$0+$1];",
+         "cp.async.bulk.tensor." + std::to_string(store.coordinates.size()) +
+             "d.global.shared::cta.bulk_group [$2, " + at + "], [$0+$1];",
          constraints + ",~{memory}", operands);
 }
 
 void GpuEmitter::emit_node(const BulkCommit&) { effect("cp.async.bulk.commit_group;"); }
 
 void GpuEmitter::emit_node(const BulkWait& wait) {
-  effect((wait.read ? "cp.async.bulk.wait_group.read " : "cp.async.bulk.wait_group ") + std::to_string(wait.pending) + ";");
+  effect((wait.read ? "cp.async.bulk.wait_group.read " : "cp.async.bulk.wait_group ") +
+         std::to_string(wait.pending) + ";");
 }
 
 void GpuEmitter::emit_node(const ProxyFence&) { effect("fence.proxy.async.shared::cta;"); }

@@ -28,7 +28,8 @@ void GpuEmitter::initialise_block() {
   std::string text;
   for (const TransactionBarriers& barriers : program_.barriers)
     for (int64_t i = 0; i < barriers.count; ++i)
-      text += "mbarrier.init.shared::cta.b64 [$0+" + std::to_string(barriers.arena_offset + kBarrierBytes * i) + "], " +
+      text += "mbarrier.init.shared::cta.b64 [$0+" +
+              std::to_string(barriers.arena_offset + kBarrierBytes * i) + "], " +
               std::to_string(barriers.arrivals) + ";\n";
   if (!text.empty())
     effect(b_.getVoidTy(), text + "fence.mbarrier_init.release.cluster;", "r,~{memory}", {shared_});
@@ -52,7 +53,8 @@ void GpuEmitter::emit_node(const TransactionArrive& arrive) {
     return;
   }
   operands.push_back(b_.getInt32(static_cast<uint32_t>(arrive.bytes)));
-  effect(b_.getVoidTy(), "mbarrier.arrive.expect_tx.shared::cta.b64 _, [$0+$1], $2;", "r,n,n,~{memory}", operands);
+  effect(b_.getVoidTy(), "mbarrier.arrive.expect_tx.shared::cta.b64 _, [$0+$1], $2;", "r,n,n,~{memory}",
+         operands);
 }
 
 // The instruction sleeps in hardware for a while; it returns when the phase is over or its patience is.

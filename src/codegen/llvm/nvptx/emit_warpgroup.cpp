@@ -1,8 +1,9 @@
 // Matrix products of a warpgroup.
 //
-// All k steps of a statement are one piece of assembly, with the fence before and the commit behind where they are
-// the statement's neighbours: nothing comes between them, and the accumulators are named to LLVM once. They are tied
-// operands: the register that goes in comes out. The low half of a descriptor is an operand, the high half a constant.
+// All k steps of a statement are one piece of assembly, with the fence before and the commit behind where
+// they are the statement's neighbours: nothing comes between them, and the accumulators are named to LLVM
+// once. They are tied operands: the register that goes in comes out. The low half of a descriptor is an
+// operand, the high half a constant.
 #include "codegen/llvm/nvptx/gpu_emitter.h"
 
 namespace tilegen::codegen {
@@ -28,7 +29,7 @@ struct GpuEmitter::WarpgroupCode {
 
 namespace {
 
-constexpr int64_t kUnit = 16;     // bytes, of everything in a descriptor
+constexpr int64_t kUnit = 16;    // bytes, of everything in a descriptor
 constexpr int kSourceWords = 4;  // registers of A of one step
 
 std::string operand_list(size_t first, size_t count) {
@@ -59,8 +60,10 @@ void GpuEmitter::find_foldings() {
         return folding_[block[at].value].contained = true;
       };
       Folding& f = folding_[block[i].value];
-      f.fence_first = neighbour(i - 1, [](const StmtNode& n) { return std::holds_alternative<WarpgroupFence>(n); });
-      f.commit_last = neighbour(i + 1, [](const StmtNode& n) { return std::holds_alternative<WarpgroupCommit>(n); });
+      f.fence_first =
+          neighbour(i - 1, [](const StmtNode& n) { return std::holds_alternative<WarpgroupFence>(n); });
+      f.commit_last =
+          neighbour(i + 1, [](const StmtNode& n) { return std::holds_alternative<WarpgroupCommit>(n); });
     }
   };
   fold(program_.body, fold);
@@ -145,8 +148,8 @@ std::string GpuEmitter::products(const WarpgroupCode& code, const WarpgroupMma& 
     if (!code.a_in_registers) descriptor("a", code.a, mma.a_steps[s] * ir::dtype_bytes(atom.a));
     descriptor("b", code.b, mma.b_steps[s] * ir::dtype_bytes(atom.b));
     const std::string a = code.a_in_registers ? operand_list(code.a + s * kSourceWords, kSourceWords) : "a";
-    const std::string scale = s > 0                ? "always"
-                              : code.overwrites    ? "first"
+    const std::string scale = s > 0                 ? "always"
+                              : code.overwrites     ? "first"
                               : code.accumulate > 0 ? "$" + std::to_string(code.accumulate)
                                                     : "always";
     text += name + results + ", " + a + ", b, " + scale + flags + ";\n";
@@ -172,7 +175,8 @@ void GpuEmitter::emit_node(const WarpgroupMma& mma) {
   if (accumulate) code.accumulate = code.add("b", accumulate);
   if (refused()) return;
   const bool floats = program_.memory(mma.c).type == ir::DType::f32;
-  std::vector<llvm::Type*> types(static_cast<size_t>(code.results), floats ? b_.getFloatTy() : b_.getInt32Ty());
+  std::vector<llvm::Type*> types(static_cast<size_t>(code.results),
+                                 floats ? b_.getFloatTy() : b_.getInt32Ty());
   llvm::CallInst* call = effect(llvm::StructType::get(context_, types), products(code, mma),
                                 code.constraints + ",~{memory}", code.operands);
   auto first = first_word(mma.c, mma.c_index);
@@ -196,7 +200,10 @@ void GpuEmitter::emit_node(const WarpgroupWait& wait) {
   std::vector<llvm::Type*> types;
   for (Value* v : before) {
     llvm::Type* t = v->getType();
-    constraints += t->isFloatTy() ? "=f," : t->isDoubleTy() ? "=d," : t->getIntegerBitWidth() == 64 ? "=l," : "=r,";
+    constraints += t->isFloatTy()                  ? "=f,"
+                   : t->isDoubleTy()               ? "=d,"
+                   : t->getIntegerBitWidth() == 64 ? "=l,"
+                                                   : "=r,";
     types.push_back(t);
   }
   for (size_t i = 0; i < before.size(); ++i) constraints += std::to_string(i) + ",";
