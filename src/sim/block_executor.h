@@ -106,7 +106,7 @@ class BlockExecutor {
     std::vector<uint32_t> copies;  // into copies_, oldest first
     std::array<uint32_t, kLanes> bulk_commits{};
     std::vector<TensorCopy> stores;  // oldest first
-    // Of each register: the work of the product that has it, 0: none; 1 + the number of fences that it was touched behind.
+    // Of each register: the work of the product that has it, 0: none; 1 + the fences that it was touched behind.
     std::vector<uint32_t> in_product, touched_at;
     uint32_t fences = 0, product_commits = 0;
     bool has_products = false;  // some register may be in one

@@ -131,8 +131,8 @@ struct AtomTables {
   std::vector<uint32_t> a, b, c;  // element of the gathered matrix by [register * kLanes + lane]
 };
 
-// A matrix instruction of a warpgroup: elements of A, of one step, and of the accumulator that a thread holds in a register,
-// by [register * 128 + thread].
+// A matrix instruction of a warpgroup: elements of A, of one step, and of the accumulator that a thread holds
+// in a register, by [register * 128 + thread].
 struct WarpgroupTables {
   std::string name;
   const target::WarpgroupAtom* atom = nullptr;

@@ -1,5 +1,5 @@
-// The parties of a block whose accesses have an order of their own: its warps, and the engines that work on their
-// behalf. Works of one engine are finished in order, so that a number says which are.
+// The parties of a block whose accesses have an order of their own: its warps, and the engines that work on
+// their behalf. Works of one engine are finished in order, so that a number says which are.
 //
 //   product        the matrix products of a warpgroup
 //   store_read     what the copy engine reads from shared memory for the stores of a warp
@@ -31,13 +31,15 @@ class Engines {
   int product(int group) const { return warps_ + group; }
   int store_read(int warp) const { return warps_ + groups_ + warp; }
   int store_write(int warp) const { return 2 * warps_ + groups_ + warp; }
-  int load(int barriers, int64_t index) const { return first_load_[static_cast<size_t>(barriers)] + static_cast<int>(index); }
+  int load(int barriers, int64_t index) const {
+    return first_load_[static_cast<size_t>(barriers)] + static_cast<int>(index);
+  }
   Party kind(int party) const {
-    return party < warps_                  ? Party::warp
-           : party < warps_ + groups_      ? Party::product
-           : party < 2 * warps_ + groups_  ? Party::store_read
-           : party < 3 * warps_ + groups_  ? Party::store_write
-                                           : Party::load;
+    return party < warps_                 ? Party::warp
+           : party < warps_ + groups_     ? Party::product
+           : party < 2 * warps_ + groups_ ? Party::store_read
+           : party < 3 * warps_ + groups_ ? Party::store_write
+                                          : Party::load;
   }
 
   static constexpr int kMost = 1000;  // the histories have room for the threads of that many

@@ -1,12 +1,13 @@
 // What happens before what among the threads of a block and the engines that work for them, as vector clocks.
 //
-// Warps and engines (sim/engines.h) are parties, each with an epoch. A warp's epoch grows when it releases what it did,
-// an engine's with each of its works. An access of party p at epoch e is ordered before what warp w does now when w has
-// seen e of p: by a barrier that p's warp released e to and w waited at since, or by a wait for the engine. Lanes of one
-// warp are ordered the same way: by a barrier that their warp waited at.
+// Warps and engines (sim/engines.h) are parties, each with an epoch. A warp's epoch grows when it releases
+// what it did, an engine's with each of its works. An access of party p at epoch e is ordered before what
+// warp w does now when w has seen e of p: by a barrier that p's warp released e to and w waited at since, or
+// by a wait for the engine. Lanes of one warp are ordered the same way: by a barrier that their warp waited
+// at.
 //
-// What some lanes of a warp wait for alone they have seen alone; of such lanes one set per warp is kept. `fenced` is
-// what `seen` is, of plain accesses that a proxy fence has put before the asynchronous proxy.
+// What some lanes of a warp wait for alone they have seen alone; of such lanes one set per warp is kept.
+// `fenced` is what `seen` is, of plain accesses that a proxy fence has put before the asynchronous proxy.
 #pragma once
 
 #include <algorithm>
@@ -45,8 +46,8 @@ class Ordering {
   uint32_t epoch(int party) const { return epoch_[party]; }
   void advance(int party) { ++epoch_[party]; }
 
-  // Accesses of each party up to this epoch are ordered before those of these lanes of `warp` now; for its own warp,
-  // those of its other lanes.
+  // Accesses of each party up to this epoch are ordered before those of these lanes of `warp` now; for its
+  // own warp, those of its other lanes.
   const uint32_t* seen(int warp, uint32_t lanes) const { return row(warp, lanes).clock.seen.data(); }
   const uint32_t* fenced(int warp, uint32_t lanes) const { return row(warp, lanes).clock.fenced.data(); }
   uint32_t own_fence(int warp) const { return own_fence_[warp]; }
@@ -81,7 +82,8 @@ class Ordering {
   // A wait for an engine.
   void see(int warp, uint32_t lanes, bool whole, int party, uint32_t epoch) {
     if (whole) raise(base(warp).clock.seen[party], epoch);
-    if (whole ? part(warp).lanes != 0 : (open_part(warp, lanes), true)) raise(part(warp).clock.seen[party], epoch);
+    if (whole ? part(warp).lanes != 0 : (open_part(warp, lanes), true))
+      raise(part(warp).clock.seen[party], epoch);
   }
 
  private:

@@ -17,8 +17,8 @@ uint32_t bit(int lane) { return uint32_t{1} << lane; }
 
 constexpr int64_t kUnit = 16;  // bytes that a swizzle keeps together
 
-// Bytes [at, at + bytes) of a box that begins at `place`, in the parts that lie together: f(byte of the arena, byte of
-// the run, how many).
+// Bytes [at, at + bytes) of a box that begins at `place`, in the parts that lie together: f(byte of the
+// arena, byte of the run, how many).
 template <class F>
 void for_each_part(int64_t place, int64_t at, int64_t bytes, int swizzle, F f) {
   for (int64_t done = 0; done < bytes;) {
@@ -51,7 +51,8 @@ void TensorMapView::for_each_row(const std::array<int64_t, kMostDims>& at,
   }
 }
 
-SharedHistory::Actor BlockExecutor::engine_actor(const Warp& w, int lane, int party, uint32_t epoch, uint32_t access) {
+SharedHistory::Actor BlockExecutor::engine_actor(const Warp& w, int lane, int party, uint32_t epoch,
+                                                 uint32_t access) {
   SharedHistory::Actor a = actor(w, lane, access);
   a.issuer = a.thread;
   a.own_fence = order_.own_fence(w.index);
@@ -75,11 +76,13 @@ bool BlockExecutor::begin_copy(Warp& w, const Step& s, int map, TensorCopy& c, b
     step_finding(FindingKind::divergent_copy, s.stmt, thread,
                  std::to_string(std::popcount(w.mask)) + " threads of the warp issue it");
   const TensorMapView& view = launch_.tensor_maps[static_cast<size_t>(map)];
-  const MemoryView &shared = memory(code_.accesses[s.access].memory), &global = memory(code_.accesses[s.access2].memory);
+  const MemoryView &shared = memory(code_.accesses[s.access].memory),
+                   &global = memory(code_.accesses[s.access2].memory);
   c.step = &s;
   c.map = map;
   c.lane = lane;
-  for (size_t d = 0; d < static_cast<size_t>(view.rank); ++d) c.at[d] = w.values.operand(s.coordinates[d])[lane].i;
+  for (size_t d = 0; d < static_cast<size_t>(view.rank); ++d)
+    c.at[d] = w.values.operand(s.coordinates[d])[lane].i;
   if (!view.problem.empty()) {
     step_finding(FindingKind::tensor_map, s.stmt, thread, view.problem);
     return false;
@@ -132,11 +135,13 @@ void BlockExecutor::judge_copy(Warp& w, const TensorCopy& c, bool load) {
   const MemoryView& global = memory(code_.accesses[s.access2].memory);
   const int shared_party = load ? engines_.load(c.barriers, c.barrier) : engines_.store_read(w.index);
   const int global_party = load ? shared_party : engines_.store_write(w.index);
-  const SharedHistory::Actor here = engine_actor(w, c.lane, shared_party, order_.epoch(shared_party), s.access);
+  const SharedHistory::Actor here =
+      engine_actor(w, c.lane, shared_party, order_.epoch(shared_party), s.access);
   SharedHistory::Actor there = engine_actor(w, c.lane, global_party, order_.epoch(global_party), s.access2);
   const auto judge = [&](int64_t offset, int64_t bytes) {
     int64_t at = 0;
-    const Trouble t = load ? history_.write(here, offset, bytes, &at) : history_.read(here, offset, bytes, &at);
+    const Trouble t =
+        load ? history_.write(here, offset, bytes, &at) : history_.read(here, offset, bytes, &at);
     if (t.conflict != Conflict::none) report_shared(t, s.access, here.issuer, at);
   };
   if (load) judge(c.place, view.box_bytes());
@@ -146,7 +151,8 @@ void BlockExecutor::judge_copy(Warp& w, const TensorCopy& c, bool load) {
     if (!load)
       for_each_part(c.place, row.number * view.row_bytes() + row.first * view.element, bytes, view.swizzle,
                     [&](int64_t address, int64_t, int64_t part) { judge(address, part); });
-    if (global.watched) global_access(there, global.address + static_cast<uint64_t>(row.offset), bytes, !load);
+    if (global.watched)
+      global_access(there, global.address + static_cast<uint64_t>(row.offset), bytes, !load);
   });
 }
 
@@ -164,8 +170,8 @@ void BlockExecutor::tensor_load(Warp& w, const Step& s) {
   if (t->unclaimed < bytes)
     step_finding(FindingKind::transaction_bytes, s.stmt, thread_of(w, lane),
                  "it brings " + std::to_string(bytes) + " bytes, and of those announced to " +
-                     transaction_text(n.barriers, c.barrier) + " " + std::to_string(std::max<int64_t>(0, t->unclaimed)) +
-                     " are left");
+                     transaction_text(n.barriers, c.barrier) + " " +
+                     std::to_string(std::max<int64_t>(0, t->unclaimed)) + " are left");
   t->unclaimed -= bytes;
   t->loaded = order_.epoch(engines_.load(n.barriers, c.barrier));
   t->load_access = s.access;
@@ -220,7 +226,8 @@ void BlockExecutor::move_out(TensorCopy& c) {
     if (row.empty() || !row_exists(global, row, view.element)) return;
     std::byte* to = std::bit_cast<std::byte*>(global.address + static_cast<uint64_t>(row.offset));
     for_each_part(c.place, row.number * view.row_bytes() + row.first * view.element,
-                  (row.end - row.first) * view.element, view.swizzle, [&](int64_t address, int64_t at, int64_t part) {
+                  (row.end - row.first) * view.element, view.swizzle,
+                  [&](int64_t address, int64_t at, int64_t part) {
                     std::memcpy(to + at, arena_.data() + address, static_cast<size_t>(part));
                   });
   });

@@ -15,7 +15,7 @@ constexpr int kMostDims = 5;
 // A tensor map with the numbers of a launch.
 struct TensorMapView {
   int rank = 0;
-  int element = 1;                               // bytes
+  int element = 1;                                             // bytes
   std::array<int64_t, kMostDims> extents{}, strides{}, box{};  // strides[0]: the element
   int swizzle = 0;
   int64_t box_elements = 1;
@@ -24,8 +24,8 @@ struct TensorMapView {
   int64_t row_bytes() const { return box[0] * element; }
   int64_t box_bytes() const { return box_elements * element; }
   int64_t alignment() const { return swizzle == 0 ? 128 : 8 * swizzle; }
-  // What is left of a row of the box at these coordinates once it is clipped, [first, end) in elements of the row; and
-  // where it begins, in bytes from the tensor's address.
+  // What is left of a row of the box at these coordinates once it is clipped, [first, end) in elements of the
+  // row; and where it begins, in bytes from the tensor's address.
   struct Row {
     int64_t number = 0;  // within the box
     int64_t first = 0, end = 0;
@@ -35,7 +35,8 @@ struct TensorMapView {
   void for_each_row(const std::array<int64_t, kMostDims>& at, const std::function<void(const Row&)>& f) const;
 };
 
-// The byte address within shared memory where a byte of a swizzled tile lies: 16-byte units are XORed by their row.
+// The byte address within shared memory where a byte of a swizzled tile lies: 16-byte units are XORed by
+// their row.
 inline int64_t swizzled(int64_t address, int swizzle) {
   const int64_t units = swizzle / 16 - 1;  // 7, 3, 1; none: -1
   return swizzle == 0 ? address : address ^ ((address >> 7 & units) << 4);

@@ -24,8 +24,8 @@ TransactionState* BlockExecutor::transaction(Warp& w, const Step& s, int barrier
   auto& array = transactions_[static_cast<size_t>(barriers)];
   if (index >= 0 && index < static_cast<int64_t>(array.size())) return &array[static_cast<size_t>(index)];
   step_finding(FindingKind::out_of_bounds, s.stmt, first_thread(w, w.mask),
-               "there is no " + program_.barriers[static_cast<size_t>(barriers)].name + "[" + std::to_string(index) +
-                   "]");
+               "there is no " + program_.barriers[static_cast<size_t>(barriers)].name + "[" +
+                   std::to_string(index) + "]");
   return nullptr;
 }
 
@@ -80,7 +80,8 @@ void BlockExecutor::pass(Warp& w, TransactionState& t, int party) {
 void BlockExecutor::transaction_wait(Warp& w, const Step& s) {
   const auto& n = node<thread::TransactionWait>(s);
   ++counters_.barriers;
-  const int64_t index = same_for_lanes(w, s, s.x, "the barrier"), parity = same_for_lanes(w, s, s.y, "the parity");
+  const int64_t index = same_for_lanes(w, s, s.x, "the barrier"),
+                parity = same_for_lanes(w, s, s.y, "the parity");
   TransactionState* t = transaction(w, s, n.barriers, index);
   if (t == nullptr) return;
   if (t->passes(parity)) return pass(w, *t, engines_.load(n.barriers, index));
@@ -97,10 +98,11 @@ void BlockExecutor::check_unfinished() {
     for (size_t i = 0; i < transactions_[b].size(); ++i) {
       const TransactionState& t = transactions_[b][i];
       if (t.loaded > t.waited)
-        access_finding(FindingKind::tensor_copy_unfinished, t.load_access,
-                       asked_by_[static_cast<size_t>(engines_.load(static_cast<int>(b), static_cast<int64_t>(i)))], 0,
-                       "nobody waits for the phase of " +
-                           transaction_text(static_cast<int>(b), static_cast<int64_t>(i)) + " that it belongs to");
+        access_finding(
+            FindingKind::tensor_copy_unfinished, t.load_access,
+            asked_by_[static_cast<size_t>(engines_.load(static_cast<int>(b), static_cast<int64_t>(i)))], 0,
+            "nobody waits for the phase of " +
+                transaction_text(static_cast<int>(b), static_cast<int64_t>(i)) + " that it belongs to");
     }
   for (const Warp& w : warps_)
     for (const TensorCopy& c : w.stores)

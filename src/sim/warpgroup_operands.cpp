@@ -1,5 +1,6 @@
-// Operands of a warpgroup's products in shared memory: where the hardware finds their elements (PTX ISA, "Asynchronous
-// warpgroup level matrix: shared memory layout"), from the fields of the matrix descriptor alone.
+// Operands of a warpgroup's products in shared memory: where the hardware finds their elements (PTX ISA,
+// "Asynchronous warpgroup level matrix: shared memory layout"), from the fields of the matrix descriptor
+// alone.
 #include <algorithm>
 
 #include "sim/block_executor.h"
@@ -8,12 +9,12 @@ namespace tilegen::sim {
 
 namespace {
 
-constexpr int64_t kUnit = 16;    // bytes that lie together, whatever the form
-constexpr int64_t kGroup = 8;    // rows of a core matrix
+constexpr int64_t kUnit = 16;         // bytes that lie together, whatever the form
+constexpr int64_t kGroup = 8;         // rows of a core matrix
 constexpr int64_t kFields = 1 << 18;  // lengths are below: 14 bits of 16 bytes
 
-// One unit: its byte address, and the row (of A; column of B) and k of its first element. Its elements run along k, or
-// along the rows where k is the slow dimension.
+// One unit: its byte address, and the row (of A; column of B) and k of its first element. Its elements run
+// along k, or along the rows where k is the slow dimension.
 struct Unit {
   int64_t address = 0, row = 0, k = 0;
 };
@@ -25,12 +26,14 @@ void for_each_unit(const thread::MatrixForm& form, int64_t base, int64_t rows, i
   const int64_t fast = form.k_major ? k : rows, slow = form.k_major ? rows : k;
   for (int64_t s = 0; s < slow; ++s)
     for (int64_t u = 0; u < fast / unit; ++u) {
-      // Core matrices are 8 rows of `width` bytes. Without a swizzle the fields change their parts where k is slow.
+      // Core matrices are 8 rows of `width` bytes. Without a swizzle the fields change their parts where k is
+      // slow.
       const bool changed = !form.k_major && form.swizzle == 0;
       const int64_t down = changed ? form.leading_bytes : form.stride_bytes;
       const int64_t along = changed ? form.stride_bytes : form.leading_bytes;
       // Along k an operand of 32 bytes is within its swizzled row, where the descriptor points.
-      const int64_t in_row = form.k_major && form.swizzle != 0 ? u * kUnit : u * kUnit / width * along + u * kUnit % width;
+      const int64_t in_row =
+          form.k_major && form.swizzle != 0 ? u * kUnit : u * kUnit / width * along + u * kUnit % width;
       const int64_t address = base + s / kGroup * down + s % kGroup * width + in_row;
       f(Unit{swizzled(address, form.swizzle), form.k_major ? s : u * unit, form.k_major ? u * unit : s});
     }
@@ -47,12 +50,14 @@ struct Side {
 
 Side side_of(const thread::WarpgroupMma& n, const Product& p, const Launch& launch, int columns, bool of_a) {
   const MemoryView& m = launch.memories[(of_a ? n.a : n.b).value];
-  return {of_a ? n.a_form : n.b_form, m, of_a ? n.a_steps : n.b_steps, of_a ? p.a : p.b, of_a ? 64 : columns, m.element};
+  return {of_a ? n.a_form : n.b_form, m,        of_a ? n.a_steps : n.b_steps, of_a ? p.a : p.b,
+          of_a ? 64 : columns,        m.element};
 }
 
 }  // namespace
 
-// Bounds, form and history of an operand in shared memory. It is read from the product's issue until it is waited for.
+// Bounds, form and history of an operand in shared memory. It is read from the product's issue until it is
+// waited for.
 void BlockExecutor::judge_operand(int group, Product& p, bool of_a) {
   const auto& n = node<thread::WarpgroupMma>(*p.step);
   const WarpgroupTables& atom = code_.warpgroup_atoms[p.step->atom];
@@ -68,9 +73,11 @@ void BlockExecutor::judge_operand(int group, Product& p, bool of_a) {
   };
   for (const int64_t bytes : {side.form.leading_bytes, side.form.stride_bytes})
     if (bytes < 0 || bytes >= kFields || bytes % kUnit != 0)
-      finding(FindingKind::matrix_form, side.base, std::to_string(bytes) + " bytes are no distance in a descriptor");
+      finding(FindingKind::matrix_form, side.base,
+              std::to_string(bytes) + " bytes are no distance in a descriptor");
   const std::vector<int>& written_as = launch_.swizzles[(of_a ? n.a : n.b).value];
-  if (!written_as.empty() && std::find(written_as.begin(), written_as.end(), side.form.swizzle) == written_as.end())
+  if (!written_as.empty() &&
+      std::find(written_as.begin(), written_as.end(), side.form.swizzle) == written_as.end())
     finding(FindingKind::matrix_form, side.base,
             "it is read with a swizzle of " + std::to_string(side.form.swizzle) + " bytes, but copied with " +
                 std::to_string(written_as.front()));
@@ -80,7 +87,8 @@ void BlockExecutor::judge_operand(int group, Product& p, bool of_a) {
   std::vector<uint32_t> fenced(static_cast<size_t>(engines_.warps()), 0xffffffffu);
   for (int i = group * kGroupWarps; i < (group + 1) * kGroupWarps; ++i) {
     for (size_t q = 0; q < seen.size(); ++q) seen[q] = std::min(seen[q], order_.seen(i, ~uint32_t{0})[q]);
-    for (size_t q = 0; q < fenced.size(); ++q) fenced[q] = std::min(fenced[q], order_.fenced(i, ~uint32_t{0})[q]);
+    for (size_t q = 0; q < fenced.size(); ++q)
+      fenced[q] = std::min(fenced[q], order_.fenced(i, ~uint32_t{0})[q]);
   }
   SharedHistory::Actor by;
   by.access = access;
@@ -95,15 +103,17 @@ void BlockExecutor::judge_operand(int group, Product& p, bool of_a) {
     const int64_t lines = side.form.swizzle == 0 ? 8 : side.form.swizzle;
     const int64_t off = side.form.swizzle == 0 ? base % kUnit : base % (kGroup * lines);
     if (side.form.swizzle == 0 ? off != 0 : off >= lines || off % kUnit != 0)
-      finding(FindingKind::misaligned, base,
-              "byte address " + std::to_string(base) + " of shared memory does not begin 8 rows of the swizzle");
+      finding(
+          FindingKind::misaligned, base,
+          "byte address " + std::to_string(base) + " of shared memory does not begin 8 rows of the swizzle");
     ++unit_mark_;
     int64_t units = 0;
     for_each_unit(side.form, base, side.rows, atom.atom->k, side.element, [&](const Unit& u) {
       if (!p.sound) return;
       if (u.address < slot || u.address + kUnit > slot + slot_bytes) {
         finding(FindingKind::out_of_bounds, u.address,
-                "the product reads it, outside of its slot of " + std::to_string(slot_bytes / m.element) + " elements");
+                "the product reads it, outside of its slot of " + std::to_string(slot_bytes / m.element) +
+                    " elements");
         p.sound = false;
         return;
       }

@@ -1,5 +1,5 @@
-// Matrix products of warpgroups: issued when the four warps have met, done at some time before the wait that covers
-// them, with registers that nobody else may touch meanwhile.
+// Matrix products of warpgroups: issued when the four warps have met, done at some time before the wait that
+// covers them, with registers that nobody else may touch meanwhile.
 #include "sim/warpgroup_products.h"
 
 #include <algorithm>
@@ -61,20 +61,22 @@ void BlockExecutor::issue(int number) {
   order_.advance(party);
   if (!options_.async_latest) compute(number, p);
   g.under_way.push_back(p);
-  for (int i = 0; i < kGroupWarps; ++i) warps_[static_cast<size_t>(number * kGroupWarps + i)].state = State::ready;
+  for (int i = 0; i < kGroupWarps; ++i)
+    warps_[static_cast<size_t>(number * kGroupWarps + i)].state = State::ready;
 }
 
 // The product has the registers of one warp from now on. False when they do not exist.
-bool BlockExecutor::take_registers(Warp& w, uint32_t access, thread::MemoryId id, int64_t first, int64_t count,
-                                   bool read, uint32_t work) {
+bool BlockExecutor::take_registers(Warp& w, uint32_t access, thread::MemoryId id, int64_t first,
+                                   int64_t count, bool read, uint32_t work) {
   const MemoryView& m = memory(id);
   if (!register_range(w, access, m, first, count)) return false;
   const auto begin = m.first_register + static_cast<size_t>(first), end = begin + static_cast<size_t>(count);
   for (size_t at = begin; at < end; ++at) {
     const int64_t index = static_cast<int64_t>(at) - m.first_register;
     if (w.touched_at[at] == w.fences + 1 || w.fences == 0)
-      access_finding(FindingKind::product_not_fenced, access, first_thread(w, w.mask), index,
-                     w.fences == 0 ? "the warp has run no fence" : "the register was touched since the newest fence");
+      access_finding(
+          FindingKind::product_not_fenced, access, first_thread(w, w.mask), index,
+          w.fences == 0 ? "the warp has run no fence" : "the register was touched since the newest fence");
     if (read && w.in_product[at] == 0 && w.written[at] != w.all)
       access_finding(FindingKind::uninitialised_read, access, first_thread(w, w.all & ~w.written[at]), index,
                      "nothing has written this register of the thread");
@@ -93,8 +95,8 @@ void BlockExecutor::judge_registers(int number, Product& p) {
     p.sound &= take_registers(w, p.step->access, n.c, p.c, c_registers, p.accumulate, p.work);
     if (!memory(n.a).in_registers) continue;
     for (int64_t step : n.a_steps)
-      p.sound &= take_registers(w, p.step->access_a, n.a, p.a + step, static_cast<int64_t>(atom.a.size()) / kGroupThreads,
-                                true, p.work);
+      p.sound &= take_registers(w, p.step->access_a, n.a, p.a + step,
+                                static_cast<int64_t>(atom.a.size()) / kGroupThreads, true, p.work);
   }
 }
 
@@ -110,7 +112,8 @@ void BlockExecutor::compute(int number, Product& p) {
   std::vector<double> a(static_cast<size_t>(rows * atom.k)), b(static_cast<size_t>(columns * atom.k)),
       c(static_cast<size_t>(rows * columns));
   // Between the registers of the four warps and a matrix.
-  const auto each_register = [&](const MemoryView& m, int64_t first, const std::vector<uint32_t>& table, auto f) {
+  const auto each_register = [&](const MemoryView& m, int64_t first, const std::vector<uint32_t>& table,
+                                 auto f) {
     for (size_t r = 0; r * kGroupThreads < table.size(); ++r)
       for (int i = 0; i < kGroupWarps; ++i) {
         Warp& w = warps_[static_cast<size_t>(number * kGroupWarps + i)];
@@ -118,7 +121,8 @@ void BlockExecutor::compute(int number, Product& p) {
         f(w, at, &table[r * kGroupThreads + static_cast<size_t>(i) * kLanes]);
       }
   };
-  const auto gather = [&](const MemoryView& m, int64_t first, const std::vector<uint32_t>& table, double* to) {
+  const auto gather = [&](const MemoryView& m, int64_t first, const std::vector<uint32_t>& table,
+                          double* to) {
     const bool floating = ir::is_float(m.type);
     each_register(m, first, table, [&](Warp& w, size_t at, const uint32_t* place) {
       const Cell* from = &w.registers[at * kLanes];
@@ -140,11 +144,13 @@ void BlockExecutor::compute(int number, Product& p) {
     Cell* to = &w.registers[at * kLanes];
     w.written[at] = w.all;
     for (int l = 0; l < kLanes; ++l)
-      if (place[l] != kNothing) floating ? void(to[l].f = c[place[l]]) : void(to[l].i = static_cast<int64_t>(c[place[l]]));
+      if (place[l] != kNothing)
+        floating ? void(to[l].f = c[place[l]]) : void(to[l].i = static_cast<int64_t>(c[place[l]]));
   });
 }
 
-// Products of finished groups are done, and their operands read. Registers are given back where the wait names them.
+// Products of finished groups are done, and their operands read. Registers are given back where the wait
+// names them.
 void BlockExecutor::warpgroup_wait(Warp& w, const Step& s) {
   const auto& n = node<thread::WarpgroupWait>(s);
   converged(w, s, FindingKind::divergent_instruction);
@@ -167,7 +173,8 @@ void BlockExecutor::warpgroup_wait(Warp& w, const Step& s) {
     const MemoryView& m = launch_.memories[id];
     if (!m.in_registers) continue;
     // A's registers are only read: code generation has nothing to keep behind the wait.
-    const bool named = std::find(n.registers.begin(), n.registers.end(), thread::MemoryId(id)) != n.registers.end();
+    const bool named =
+        std::find(n.registers.begin(), n.registers.end(), thread::MemoryId(id)) != n.registers.end();
     for (size_t at = m.first_register; at < m.first_register + static_cast<size_t>(m.elements); ++at)
       if (w.in_product[at] < first_left && (named || launch_.product_inputs[id])) w.in_product[at] = 0;
   }

@@ -15,8 +15,8 @@ struct Product {
   const Step* step = nullptr;
   int64_t a = 0, b = 0, c = 0;  // first element: of A and B in the arena as bytes, of registers as an index
   bool accumulate = true;
-  uint32_t work = 0;                               // its number among the warpgroup's
-  std::array<uint32_t, kGroupWarps> group{};       // of each warp
+  uint32_t work = 0;                          // its number among the warpgroup's
+  std::array<uint32_t, kGroupWarps> group{};  // of each warp
   std::array<bool, kGroupWarps> waited{};
   bool computed = false;
   bool sound = true;  // its operands and registers exist

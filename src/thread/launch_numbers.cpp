@@ -32,7 +32,8 @@ class Chooser {
         values_.set(dim, std::max<int64_t>(at(dim, 0), std::min(at(dim, 1), p_.vars[dim.value].upper)));
     for (const IndexProgram* e : extents_)
       for (ir::VarId dim : dims_)
-        if (among(*e) > 1 && e->depends_on(dim) && e->eval(values_).value_or(points) < points && reach(*e, dim, points))
+        if (among(*e) > 1 && e->depends_on(dim) && e->eval(values_).value_or(points) < points &&
+            reach(*e, dim, points))
           break;
     spread(points);
     return values_;
@@ -56,7 +57,8 @@ class Chooser {
     if (all > points) values_.set(p_.launched_var, (all + points - 1) / points);
   }
 
-  // The least value of the dim for which the loop has `wanted` trips; false, and the old value, when there is none.
+  // The least value of the dim for which the loop has `wanted` trips; false, and the old value, when there is
+  // none.
   bool reach(const IndexProgram& e, ir::VarId dim, int64_t wanted) {
     const int64_t old = *values_[dim], most = p_.vars[dim.value].upper;
     const auto trips = [&](int64_t i) {

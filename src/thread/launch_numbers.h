@@ -7,8 +7,9 @@
 
 namespace tilegen::thread {
 
-// Values of dims, scalars, the block index (0) and the number of launched blocks such that loops over one dim run
-// `trips` times, and those over several (the points of a persistent block) `points` times, as far as the dims allow.
+// Values of dims, scalars, the block index (0) and the number of launched blocks such that loops over one dim
+// run `trips` times, and those over several (the points of a persistent block) `points` times, as far as the
+// dims allow.
 PointValues launch_numbers(const RoleProgram& r, int64_t trips, int64_t points);
 
 // The dims and launched blocks among them, to tell launches apart.

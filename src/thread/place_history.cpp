@@ -20,7 +20,8 @@ void PlaceHistory::name_reader(int party, std::string name) {
 
 // Index of the first range that begins at or behind `at`, which lies inside none.
 size_t PlaceHistory::split(int64_t at) {
-  auto r = std::lower_bound(ranges_.begin(), ranges_.end(), at, [](const Range& x, int64_t v) { return x.end <= v; });
+  auto r = std::lower_bound(ranges_.begin(), ranges_.end(), at,
+                            [](const Range& x, int64_t v) { return x.end <= v; });
   if (r == ranges_.end() || r->begin >= at) return static_cast<size_t>(r - ranges_.begin());
   Range behind = *r;
   r->end = behind.begin = at;
@@ -53,15 +54,16 @@ void PlaceHistory::check_readers(const Range& r, const PlaceAccess& by, int proc
                                  const std::string& verb, bool engine, const std::string& place) {
   for (const PlaceAccess& x : r.reads) {
     const bool thread = x.party < processes_;
-    if ((thread && (!engine || x.party == process)) || x.epoch <= knows.seen[static_cast<size_t>(x.party)]) continue;
+    if ((thread && (!engine || x.party == process)) || x.epoch <= knows.seen[static_cast<size_t>(x.party)])
+      continue;
     report_(by.stmt, x.stmt,
-            place + " is " + verb + " while " + (thread ? "threads" : readers_[static_cast<size_t>(x.party)]) +
-                " may still read it");
+            place + " is " + verb + " while " +
+                (thread ? "threads" : readers_[static_cast<size_t>(x.party)]) + " may still read it");
   }
 }
 
-void PlaceHistory::touch(Kind kind, const PlaceAccess& by, int process, const PlaceClock& knows, MemoryId memory,
-                         int64_t begin, int64_t end) {
+void PlaceHistory::touch(Kind kind, const PlaceAccess& by, int process, const PlaceClock& knows,
+                         MemoryId memory, int64_t begin, int64_t end) {
   const Memory& m = p_.memory(memory);
   const int64_t bytes = ir::dtype_bytes(m.type), slot = m.elements / std::max<int64_t>(m.slots, 1) * bytes;
   const std::string place =
@@ -98,7 +100,8 @@ void PlaceHistory::touch(Kind kind, const PlaceAccess& by, int process, const Pl
         note(r.reads, by);
     }
   }
-  if (kind == Kind::engine_read && !filled) report_(by.stmt, by.stmt, place + " is used, but nothing has filled it yet");
+  if (kind == Kind::engine_read && !filled)
+    report_(by.stmt, by.stmt, place + " is used, but nothing has filled it yet");
 }
 
 }  // namespace tilegen::thread

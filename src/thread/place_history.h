@@ -1,5 +1,6 @@
-// Who filled, wrote and read each range of the arena last, and whether what comes next is ordered behind: the state of a
-// walk over a program's roles. Parties are processes and the engines that work for them; epochs number what each did.
+// Who filled, wrote and read each range of the arena last, and whether what comes next is ordered behind: the
+// state of a walk over a program's roles. Parties are processes and the engines that work for them; epochs
+// number what each did.
 #pragma once
 
 #include <cstdint>
@@ -32,10 +33,10 @@ class PlaceHistory {
   PlaceHistory(const ThreadProgram& p, int processes, Report report)
       : p_(p), processes_(processes), report_(std::move(report)) {}
 
-  // `by` (a process, or an engine that `process` asked) touches bytes [begin, end) of the arena, in `memory`. `knows`:
-  // what the process knows, its own fence included.
-  void touch(Kind kind, const PlaceAccess& by, int process, const PlaceClock& knows, MemoryId memory, int64_t begin,
-             int64_t end);
+  // `by` (a process, or an engine that `process` asked) touches bytes [begin, end) of the arena, in `memory`.
+  // `knows`: what the process knows, its own fence included.
+  void touch(Kind kind, const PlaceAccess& by, int process, const PlaceClock& knows, MemoryId memory,
+             int64_t begin, int64_t end);
   // How a party that only reads is called.
   void name_reader(int party, std::string name);
 

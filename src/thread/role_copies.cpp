@@ -20,17 +20,21 @@ int64_t RoleWalk::byte_of(MemoryId memory, int64_t index) const {
 
 void RoleWalk::load(Running& x, int i, const RoleStep& s) {
   const auto& n = node<TensorLoad>(s);
-  const int64_t index = eval(x, s.second, 0), bytes = box_bytes(n.map), begin = byte_of(n.dst, eval(x, s.value, 0));
+  const int64_t index = eval(x, s.second, 0), bytes = box_bytes(n.map),
+                begin = byte_of(n.dst, eval(x, s.value, 0));
   Phase* f = phase(s, n.barriers, index);
   if (f == nullptr) return;
   if (f->unclaimed < bytes)
-    hazard(s.stmt, s.stmt, "brings " + std::to_string(bytes) + " bytes, and " + std::to_string(std::max<int64_t>(0, f->unclaimed)) +
-                               " of those announced are left at " + phase_text(n.barriers, index));
+    hazard(s.stmt, s.stmt,
+           "brings " + std::to_string(bytes) + " bytes, and " +
+               std::to_string(std::max<int64_t>(0, f->unclaimed)) + " of those announced are left at " +
+               phase_text(n.barriers, index));
   f->unclaimed -= bytes;
   f->loaded = static_cast<uint32_t>(f->number + 1);
   f->load = s.stmt;
   const int party = first_load_[static_cast<size_t>(n.barriers)] + static_cast<int>(index);
-  places_.touch(PlaceHistory::Kind::fill, {party, f->loaded, s.stmt}, i, x.knows, n.dst, begin, begin + bytes);
+  places_.touch(PlaceHistory::Kind::fill, {party, f->loaded, s.stmt}, i, x.knows, n.dst, begin,
+                begin + bytes);
   f->to_land -= bytes;
   advance(n.barriers, index);
 }
@@ -38,8 +42,8 @@ void RoleWalk::load(Running& x, int i, const RoleStep& s) {
 void RoleWalk::store(Running& x, int i, const RoleStep& s) {
   const auto& n = node<TensorStore>(s);
   const int64_t begin = byte_of(n.src, eval(x, s.value, 0));
-  places_.touch(PlaceHistory::Kind::engine_read, {store_party(i), ++x.copies, s.stmt}, i, x.knows, n.src, begin,
-                begin + box_bytes(n.map));
+  places_.touch(PlaceHistory::Kind::engine_read, {store_party(i), ++x.copies, s.stmt}, i, x.knows, n.src,
+                begin, begin + box_bytes(n.map));
   x.copies_under_way.push_back({x.copies, x.bulk_commits, s.stmt});
 }
 
@@ -84,8 +88,8 @@ void RoleWalk::touch(Running& x, int i, const RoleStep& s) {
       low = std::min(low, at), high = std::max(high, at + a.count);
     }
     if (low > high) continue;
-    places_.touch(a.write ? PlaceHistory::Kind::write : PlaceHistory::Kind::read, {i, x.epoch, s.stmt}, i, x.knows,
-                  a.memory, byte_of(a.memory, low), byte_of(a.memory, high));
+    places_.touch(a.write ? PlaceHistory::Kind::write : PlaceHistory::Kind::read, {i, x.epoch, s.stmt}, i,
+                  x.knows, a.memory, byte_of(a.memory, low), byte_of(a.memory, high));
   }
 }
 

@@ -15,7 +15,8 @@ constexpr int64_t kWarp = 32, kGroup = 128;
 
 class Flattener {
  public:
-  Flattener(const ThreadProgram& p, RoleProgram& out) : p_(p), out_(out), kept_(p.stmts.size()), orders_(p.stmts.size()) {}
+  Flattener(const ThreadProgram& p, RoleProgram& out)
+      : p_(p), out_(out), kept_(p.stmts.size()), orders_(p.stmts.size()) {}
 
   void run() {
     for (StmtId id : p_.body) note(id);
@@ -49,7 +50,8 @@ class Flattener {
         orders = orders || orders_[s.value];
         kept = kept || kept_[s.value];
       }
-    orders = orders || std::holds_alternative<Barrier>(node) || std::holds_alternative<TransactionArrive>(node) ||
+    orders = orders || std::holds_alternative<Barrier>(node) ||
+             std::holds_alternative<TransactionArrive>(node) ||
              std::holds_alternative<TransactionWait>(node) || std::holds_alternative<TensorLoad>(node) ||
              std::holds_alternative<TensorStore>(node) || std::holds_alternative<BulkCommit>(node) ||
              std::holds_alternative<BulkWait>(node) || std::holds_alternative<ProxyFence>(node) ||
@@ -139,7 +141,8 @@ class Flattener {
     const size_t first = out_.touches.size();
     for (const SyncAccess& a : sync_accesses(p_, id))
       if (p_.memory(a.memory).ordered)
-        out_.touches.push_back({a.memory, value(a.index), a.count + a.lanes - 1, a.lane, a.write, a.row_lanes});
+        out_.touches.push_back(
+            {a.memory, value(a.index), a.count + a.lanes - 1, a.lane, a.write, a.row_lanes});
     RoleStep& step = add(RoleOp::touch, id);
     step.first = first;
     step.last = out_.touches.size();
@@ -150,7 +153,8 @@ class Flattener {
     std::vector<int> told;
     for (int c : conditions_) {
       const IndexProgram& condition = out_.values[static_cast<size_t>(c)];
-      if (p_.thread_var.valid() && condition.vars() == std::vector<ir::VarId>{p_.thread_var} && !condition.reads_memory())
+      if (p_.thread_var.valid() && condition.vars() == std::vector<ir::VarId>{p_.thread_var} &&
+          !condition.reads_memory())
         told.push_back(c);
     }
     std::map<std::vector<int64_t>, size_t> known;

@@ -1,5 +1,5 @@
-// The roles of a program as flat code for a walk with concrete numbers, and the processes that run it. Only what orders
-// things, and what touches `ordered` memory, is kept.
+// The roles of a program as flat code for a walk with concrete numbers, and the processes that run it. Only
+// what orders things, and what touches `ordered` memory, is kept.
 #pragma once
 
 #include <vector>
@@ -17,17 +17,17 @@ enum class RoleOp : uint8_t {
   one_thread,  // jump: behind it
   one_thread_end,
   barrier,
-  arrive,       // value: index
-  wait,         // value: index; second: parity
-  load,         // value: place; second: index of the barrier
-  store,        // value: place
+  arrive,  // value: index
+  wait,    // value: index; second: parity
+  load,    // value: place; second: index of the barrier
+  store,   // value: place
   bulk_commit,
   bulk_wait,
   proxy_fence,
-  product,      // value: A; second: B; -1: in registers
+  product,  // value: A; second: B; -1: in registers
   product_commit,
   product_wait,
-  touch,        // plain accesses, `first` .. `last` of RoleProgram::touches
+  touch,  // plain accesses, `first` .. `last` of RoleProgram::touches
   end,
 };
 
@@ -46,7 +46,7 @@ struct RoleProcess {
   int group = 0;       // warpgroup
   int64_t threads = 0, warps = 0;
   std::vector<int64_t> samples;  // the first of them first
-  bool leads = false;  // has the first thread of its warpgroup
+  bool leads = false;            // has the first thread of its warpgroup
 };
 
 struct RoleTouch {

@@ -11,7 +11,8 @@ constexpr size_t kMostHazards = 16;
 
 }  // namespace
 
-RoleWalk::RoleWalk(const RoleProgram& r, const PointValues& launch, std::vector<std::string>& hazards, Seen& seen)
+RoleWalk::RoleWalk(const RoleProgram& r, const PointValues& launch, std::vector<std::string>& hazards,
+                   Seen& seen)
     : r_(r),
       p_(*r.program),
       hazards_(hazards),
@@ -48,7 +49,8 @@ void RoleWalk::run() {
       }
   }
   if (steps_ >= kMostSteps) return;
-  const bool stuck = std::any_of(running_.begin(), running_.end(), [](const Running& x) { return x.state != State::done; });
+  const bool stuck =
+      std::any_of(running_.begin(), running_.end(), [](const Running& x) { return x.state != State::done; });
   stuck ? report_stuck() : check_end();
 }
 
@@ -64,7 +66,8 @@ std::string RoleWalk::phase_text(int array, int64_t index) const {
   const TransactionBarriers& b = p_.barriers[static_cast<size_t>(array)];
   return b.name + "[" + std::to_string(index) + "] (phase " + std::to_string(f.number) + ": " +
          std::to_string(f.arrived) + " of " + std::to_string(b.arrivals) + " arrivals" +
-         (f.to_land != 0 ? ", " + std::to_string(f.to_land) + " announced bytes that no copy brings" : "") + ")";
+         (f.to_land != 0 ? ", " + std::to_string(f.to_land) + " announced bytes that no copy brings" : "") +
+         ")";
 }
 
 void RoleWalk::release(Running& x, int i, PlaceClock& to) {
@@ -167,7 +170,8 @@ void RoleWalk::meet(Running& x, int i, const Barrier& b) {
 RoleWalk::Phase* RoleWalk::phase(const RoleStep& s, int array, int64_t index) {
   auto& all = phases_[static_cast<size_t>(array)];
   if (index >= 0 && index < static_cast<int64_t>(all.size())) return &all[static_cast<size_t>(index)];
-  hazard(s.stmt, s.stmt, "there is no " + p_.barriers[static_cast<size_t>(array)].name + "[" + std::to_string(index) + "]");
+  hazard(s.stmt, s.stmt,
+         "there is no " + p_.barriers[static_cast<size_t>(array)].name + "[" + std::to_string(index) + "]");
   return nullptr;
 }
 
@@ -177,7 +181,8 @@ void RoleWalk::arrive(Running& x, int i, const RoleStep& s) {
   Phase* f = phase(s, n.barriers, index);
   if (f == nullptr) return;
   if (f->arrived + x.threads > wanted)
-    hazard(s.stmt, s.stmt, std::to_string(x.threads) + " arrivals more than counted at " + phase_text(n.barriers, index));
+    hazard(s.stmt, s.stmt,
+           std::to_string(x.threads) + " arrivals more than counted at " + phase_text(n.barriers, index));
   f->arrived = std::min(wanted, f->arrived + x.threads);
   f->to_land += n.bytes * x.threads;
   f->unclaimed += n.bytes * x.threads;
@@ -193,7 +198,8 @@ void RoleWalk::advance(int array, int64_t index) {
   f.arrived = f.unclaimed = 0;
   f.completed.join(f.current);
   f.current = {};
-  f.completed.seen[static_cast<size_t>(first_load_[static_cast<size_t>(array)] + index)] = static_cast<uint32_t>(f.number);
+  f.completed.seen[static_cast<size_t>(first_load_[static_cast<size_t>(array)] + index)] =
+      static_cast<uint32_t>(f.number);
   for (Running& x : running_)
     if (x.state == State::at_phase && x.array == array && x.index == index && (f.number & 1) != x.parity) {
       x.state = State::ready;
@@ -221,8 +227,10 @@ void RoleWalk::report_stuck() {
   StmtId first, other;
   for (const Running& x : running_) {
     if (x.state != State::at_barrier && x.state != State::at_phase) continue;
-    if (!first.valid()) first = x.at;
-    else if (!other.valid() && x.at != first) other = x.at;
+    if (!first.valid())
+      first = x.at;
+    else if (!other.valid() && x.at != first)
+      other = x.at;
     const Meeting& m = meetings_[static_cast<size_t>(x.array) % meetings_.size()];
     text += (text.empty() ? "thread " : "; thread ") + std::to_string(x.process.samples[0]) + " waits " +
             (x.state == State::at_barrier
@@ -237,7 +245,8 @@ void RoleWalk::check_end() {
   for (size_t a = 0; a < phases_.size(); ++a)
     for (size_t k = 0; k < phases_[a].size(); ++k)
       if (const Phase& f = phases_[a][k]; f.loaded > f.waited)
-        hazard(f.load, f.load, "nobody waits for the copy to " + phase_text(static_cast<int>(a), static_cast<int64_t>(k)));
+        hazard(f.load, f.load,
+               "nobody waits for the copy to " + phase_text(static_cast<int>(a), static_cast<int64_t>(k)));
   for (const Running& x : running_)
     for (const Work& w : x.copies_under_way)
       hazard(w.stmt, w.stmt, "the block ends with no wait for the copy, which may still read its stage");

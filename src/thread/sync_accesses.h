@@ -28,8 +28,8 @@ std::vector<SyncAccess> sync_accesses(const ThreadProgram& p, StmtId id);
 // The extent of a loop.
 std::vector<SyncAccess> sync_accesses(const ThreadProgram& p, const Loop& loop);
 
-// An operand of a WarpgroupMma in shared memory: elements from its index on that lie before the end of its last row, those
-// of other operands between them included.
+// An operand of a WarpgroupMma in shared memory: elements from its index on to the end of its last row, with whatever lies
+// between its rows.
 int64_t operand_span(const ThreadProgram& p, const WarpgroupMma& m, bool of_a);
 
 // Whether elements of the two may share bytes. Tensors of one launch do not overlap.

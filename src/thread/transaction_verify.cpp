@@ -10,7 +10,8 @@ namespace tilegen::thread {
 
 std::vector<std::string> verify_transactions(const ThreadProgram& p) {
   std::vector<std::string> hazards;
-  if (std::none_of(p.memories.begin(), p.memories.end(), [](const Memory& m) { return m.ordered; }) && p.barriers.empty())
+  if (std::none_of(p.memories.begin(), p.memories.end(), [](const Memory& m) { return m.ordered; }) &&
+      p.barriers.empty())
     return hazards;
   const RoleProgram program(p);
   RoleWalk::Seen seen;

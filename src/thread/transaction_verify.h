@@ -1,9 +1,10 @@
-// Whether the transaction barriers of a finished program, and the waits for its engines, order who fills memory that is
-// `ordered` and who reads it. The companion of verify_synchronization, for what that leaves out.
+// Whether the transaction barriers of a finished program, and the waits for its engines, order who fills
+// memory that is `ordered` and who reads it. The companion of verify_synchronization, for what that leaves
+// out.
 //
 // Every role is walked as a few processes, one for the threads that take the same branches, with concrete
-// numbers: loops of 0, 1, 2, 3 and 7 trips, and one or two points a block. Memory is judged by ranges, not by elements:
-// what threads write beside each other is left to the simulator.
+// numbers: loops of 0, 1, 2, 3 and 7 trips, and one or two points a block. Memory is judged by ranges, not by
+// elements: what threads write beside each other is left to the simulator.
 //
 // requires: a program that verify_thread_program accepts. Costs about a millisecond.
 #pragma once
@@ -16,12 +17,15 @@
 namespace tilegen::thread {
 
 // Hazards, each naming its operations, empty when there are none:
-//  - nobody waits for ever: for a phase that lacks arrivals or bytes, or at a barrier that others do not reach
-//  - the bytes that are announced to a phase are those that its copies bring, and its arrivals are those it counts
-//  - a place is filled only when all who read what it held have released it, and read only behind the wait for what
-//  fills it
+//  - nobody waits for ever: for a phase that lacks arrivals or bytes, or at a barrier that others do not
+//  reach
+//  - the bytes that are announced to a phase are those that its copies bring, and its arrivals are those it
+//  counts
+//  - a place is filled only when all who read what it held have released it, and read only behind the wait
+//  for what fills it
 //  - a place is released only when the products that read it are finished, as far as WarpgroupWait says
-//  - a stage is written only when the copy engine has read it, and fenced and ordered before the engine reads it
+//  - a stage is written only when the copy engine has read it, and fenced and ordered before the engine reads
+//  it
 //  - the block does not end while copies are under way
 std::vector<std::string> verify_transactions(const ThreadProgram& p);
 

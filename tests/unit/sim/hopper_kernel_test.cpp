@@ -1,5 +1,5 @@
-// The specialised product that the code generator's tests, and those on the hardware, are made of: another hand's program
-// than the one here, with setmaxnreg, stmatrix and a swizzled stage in passes.
+// The specialised product that the code generator's tests, and those on the hardware, are made of: another
+// hand's program than the one here, with setmaxnreg, stmatrix and a swizzled stage in passes.
 #include "../codegen/hopper_gemm_program.h"
 
 #include "specialised_gemm.h"

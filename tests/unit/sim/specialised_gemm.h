@@ -1,5 +1,5 @@
-// A matrix product in the shape of a Hopper kernel: one warp feeds a ring of tiles through the copy engine, warpgroups
-// multiply, results leave through a stage. Blocks walk several tiles.
+// A matrix product in the shape of a Hopper kernel: one warp feeds a ring of tiles through the copy engine,
+// warpgroups multiply, results leave through a stage. Blocks walk several tiles.
 #pragma once
 
 #include <map>
@@ -44,7 +44,12 @@ struct SpecialisedGemm : GpuProgram {
     p.tensor_maps = {
         {"map_a", a, {k.id, m.id}, {times(k, 2)}, {t.k, t.m}, row_bytes(t.k)},
         t.b_is_nk ? thread::TensorMap{"map_b", b, {k.id, n.id}, {times(k, 2)}, {t.k, t.n}, row_bytes(t.k)}
-                  : thread::TensorMap{"map_b", b, {n.id, k.id}, {times(n, 2)}, {b_columns, t.k}, row_bytes(b_columns)},
+                  : thread::TensorMap{"map_b",
+                                      b,
+                                      {n.id, k.id},
+                                      {times(n, 2)},
+                                      {b_columns, t.k},
+                                      row_bytes(b_columns)},
         {"map_c", c, {n.id, m.id}, {times(n, 4)}, {t.n, 64}, 0}};
     thread::Roles roles;
     roles.roles.push_back({"consumer", 0, consumers(), 0, body([&] { consume(); })});
@@ -89,9 +94,8 @@ struct SpecialisedGemm : GpuProgram {
 
   // Calls f(tile, number of the round) for the block's tiles.
   void each_tile(const std::function<void(E, E)>& f) {
-    loop(
-        (tile_count() - block() + launched_blocks() - 1) / launched_blocks(), LoopForm::serial,
-        [&](E round) { f(block() + round * launched_blocks(), round); }, "tile");
+    loop((tile_count() - block() + launched_blocks() - 1) / launched_blocks(), LoopForm::serial,
+         [&](E round) { f(block() + round * launched_blocks(), round); }, "tile");
   }
 
   void produce() {
@@ -101,7 +105,8 @@ struct SpecialisedGemm : GpuProgram {
             steps(), LoopForm::serial,
             [&](E ko) {
               const E count = round * steps() + ko, slot = count % t.slots;
-              named("wait empty", thread::TransactionWait{empty, slot.id, ((count / t.slots + 1) % 2).id}, "gemm/ko");
+              named("wait empty", thread::TransactionWait{empty, slot.id, ((count / t.slots + 1) % 2).id},
+                    "gemm/ko");
               named("expect", thread::TransactionArrive{full, slot.id, slot_bytes()}, "gemm/ko/copy#0");
               const E row = tile / n_tiles() * t.m, column = tile % n_tiles() * t.n, depth = ko * t.k;
               named("load a",
@@ -113,10 +118,7 @@ struct SpecialisedGemm : GpuProgram {
                       thread::TensorLoad{map_b,
                                          t.b_is_nk ? std::vector<ExprId>{depth.id, first.id}
                                                    : std::vector<ExprId>{first.id, depth.id},
-                                         bs,
-                                         (slot * (t.n * t.k) + box * b_columns * t.k).id,
-                                         full,
-                                         slot.id},
+                                         bs, (slot * (t.n * t.k) + box * b_columns * t.k).id, full, slot.id},
                       "gemm/ko/copy#1");
               }
             },
@@ -176,7 +178,9 @@ struct SpecialisedGemm : GpuProgram {
   void group_barrier(const std::string& name) {
     // Barriers have constant numbers: one branch a warpgroup.
     for (int64_t g = 0; g < groups(); ++g)
-      branch(group() == g, [&] { named(name, thread::Barrier{static_cast<int>(1 + g), 128, false}, "gemm/copy#2"); });
+      branch(group() == g, [&] {
+        named(name, thread::Barrier{static_cast<int>(1 + g), 128, false}, "gemm/copy#2");
+      });
   }
 
   void store_out(E tile) {
@@ -214,8 +218,12 @@ struct SpecialisedData {
 
   SpecialisedData(const GemmTiles& t, int64_t rows, int64_t columns, int64_t depth)
       : m(rows), n(columns), k(depth), a(m * k + 8), b(n * k + 8), c(m * n, -1), expected(m * n, 0) {
-    const auto at_a = [&](int64_t i, int64_t x) { return static_cast<float>((i * 7 + x * 3 + i / 16) % 5) - 2; };
-    const auto at_b = [&](int64_t x, int64_t j) { return static_cast<float>((x * 5 + j * 11 + x / 8) % 7) - 3; };
+    const auto at_a = [&](int64_t i, int64_t x) {
+      return static_cast<float>((i * 7 + x * 3 + i / 16) % 5) - 2;
+    };
+    const auto at_b = [&](int64_t x, int64_t j) {
+      return static_cast<float>((x * 5 + j * 11 + x / 8) % 7) - 3;
+    };
     for (int64_t x = 0; x < k; ++x) {
       for (int64_t i = 0; i < m; ++i) a[i * k + x] = f16_bits(at_a(i, x));
       for (int64_t j = 0; j < n; ++j) b[t.b_is_nk ? j * k + x : x * n + j] = f16_bits(at_b(x, j));

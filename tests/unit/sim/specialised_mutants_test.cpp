@@ -10,8 +10,8 @@ using Change = std::function<void(SpecialisedGemm&)>;
 
 constexpr GemmTiles kOne{64, 32, 64, true, 3}, kTwo{128, 64, 32, false, 3};
 
-// Runs the kernel with a change, 7 steps and several tiles a block. Every run has a finding of one of these kinds, which
-// others may follow from; one of them says `text`.
+// Runs the kernel with a change, 7 steps and several tiles a block. Every run has a finding of one of these
+// kinds, which others may follow from; one of them says `text`.
 void expect_found(const GemmTiles& t, const std::set<FindingKind>& kinds, const Change& change,
                   const std::string& text = "") {
   for_each_schedule([&](const SimOptions& options) {
@@ -24,7 +24,8 @@ void expect_found(const GemmTiles& t, const std::set<FindingKind>& kinds, const 
     bool found = false;
     for (const Finding& f : result->findings)
       found |= kinds.count(f.kind) == 1 && f.to_text().find(text) != std::string::npos;
-    EXPECT_TRUE(found) << t.m << "x" << t.n << "x" << t.k << ", " << order_name(options) << ":\n" << texts(*result);
+    EXPECT_TRUE(found) << t.m << "x" << t.n << "x" << t.k << ", " << order_name(options) << ":\n"
+                       << texts(*result);
   });
 }
 void expect_found(FindingKind kind, const Change& change, const std::string& text = "") {
@@ -71,18 +72,19 @@ TEST(SimSpecialisedMutants, MoreBytesExpected) {
 }
 
 TEST(SimSpecialisedMutants, FewerBytesExpected) {
-  expect_found(FindingKind::transaction_bytes, [](SpecialisedGemm& g) {
-    g.stmt<thread::TransactionArrive>("expect").bytes -= 16;
-  });
+  expect_found(FindingKind::transaction_bytes,
+               [](SpecialisedGemm& g) { g.stmt<thread::TransactionArrive>("expect").bytes -= 16; });
 }
 
 TEST(SimSpecialisedMutants, TooManyArrivalsCounted) {
-  expect_found(FindingKind::deadlock, [](SpecialisedGemm& g) { ++g.p.barriers[static_cast<size_t>(g.empty)].arrivals; },
-               "arrivals there)");
+  expect_found(
+      FindingKind::deadlock,
+      [](SpecialisedGemm& g) { ++g.p.barriers[static_cast<size_t>(g.empty)].arrivals; }, "arrivals there)");
 }
 
 TEST(SimSpecialisedMutants, TooFewArrivalsCounted) {
-  expect_found(kTwo, {FindingKind::operand_in_flight}, [](SpecialisedGemm& g) { --g.p.barriers[1].arrivals; });
+  expect_found(kTwo, {FindingKind::operand_in_flight},
+               [](SpecialisedGemm& g) { --g.p.barriers[1].arrivals; });
 }
 
 TEST(SimSpecialisedMutants, ReleaseRemoved) {
@@ -124,8 +126,9 @@ TEST(SimSpecialisedMutants, StrideWrong) {
   expect_found(FindingKind::matrix_form,
                [](SpecialisedGemm& g) { g.stmt<thread::WarpgroupMma>("product").a_form.stride_bytes /= 2; });
   for (const GemmTiles& t : {kOne, kTwo})
-    expect_found(t, {FindingKind::out_of_bounds},
-                 [](SpecialisedGemm& g) { g.stmt<thread::WarpgroupMma>("product").b_form.stride_bytes *= 2; });
+    expect_found(t, {FindingKind::out_of_bounds}, [](SpecialisedGemm& g) {
+      g.stmt<thread::WarpgroupMma>("product").b_form.stride_bytes *= 2;
+    });
 }
 
 TEST(SimSpecialisedMutants, SwizzleWrong) {
@@ -158,7 +161,8 @@ TEST(SimSpecialisedMutants, BarrierRemoved) {
   for (const GemmTiles& t : {kOne, kTwo})
     expect_found(t, {FindingKind::data_race}, [](SpecialisedGemm& g) { g.remove("barrier behind"); });
   for (const GemmTiles& t : {kOne, kTwo})
-    expect_found(t, {FindingKind::async_source_changed}, [](SpecialisedGemm& g) { g.remove("barrier before"); });
+    expect_found(t, {FindingKind::async_source_changed},
+                 [](SpecialisedGemm& g) { g.remove("barrier before"); });
 }
 
 TEST(SimSpecialisedMutants, BulkWaitRemoved) {
@@ -168,11 +172,20 @@ TEST(SimSpecialisedMutants, BulkWaitRemoved) {
       "no wait covers its group");
 }
 
-TEST(SimSpecialisedMutants, TwoBlocksStoreOneTile) {
-  expect_found(
-      FindingKind::data_race,
-      [](SpecialisedGemm& g) { g.stmt<thread::TensorStore>("store").coordinates = {g.i(0).id, g.i(0).id}; },
-      "nothing orders two blocks");
+TEST(SimSpecialisedMutants, TilesAreStoredToOnePlace) {
+  const auto one_place = [](SpecialisedGemm& g) {
+    g.stmt<thread::TensorStore>("store").coordinates = {g.i(0).id, g.i(0).id};
+  };
+  expect_found(FindingKind::data_race, one_place, "no barrier stands between them");
+  // By a block for each.
+  SpecialisedGemm g(kOne);
+  one_place(g);
+  SpecialisedData data(kOne, 4 * kOne.m, kOne.n, kOne.k);
+  SimOptions options;
+  options.resident_blocks = 4;
+  const SimResult r = run(g, data, options);
+  ASSERT_EQ(r.findings.size(), 1u) << texts(r);
+  EXPECT_NE(r.findings[0].message.find("nothing orders two blocks"), std::string::npos) << texts(r);
 }
 
 TEST(SimSpecialisedMutants, BulkCommitRemoved) {

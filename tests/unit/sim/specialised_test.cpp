@@ -14,7 +14,8 @@ TEST(SimSpecialised, ComputesProductsOfAllLengths) {
         // Five tiles, the last ones partly outside; K ends within a tile.
         const SpecialisedGemm g(t);
         SpecialisedData data(t, 4 * t.m + 24, t.n, std::max<int64_t>(0, steps * t.k - 8));
-        EXPECT_EQ(texts(run(g, data, options)), "") << t.m << "x" << t.n << "x" << t.k << ", " << steps << " steps";
+        EXPECT_EQ(texts(run(g, data, options)), "")
+            << t.m << "x" << t.n << "x" << t.k << ", " << steps << " steps";
         EXPECT_EQ(data.c, data.expected) << t.m << "x" << t.n << "x" << t.k << ", " << steps << " steps";
       });
 }

@@ -1,4 +1,5 @@
-// The copy engine and products alone: what they move and compute, and findings about each with its clean twin.
+// The copy engine and products alone: what they move and compute, and findings about each with its clean
+// twin.
 #include "finding_checks.h"
 #include "specialised_gemm.h"
 
@@ -76,8 +77,9 @@ TEST(SimTensorEngine, MovesBoxesAndClips) {
     int swizzle;
   };
   const std::vector<Case> cases = {
-      {{64, 16}, {64, 16}, {0, 0}, 128},      {{72, 20}, {64, 8}, {16, 16}, 128}, {{40, 20}, {32, 8}, {-8, -3}, 64},
-      {{40, 20}, {16, 16}, {32, 8}, 32},      {{40, 20}, {24, 8}, {24, 2}, 0},    {{16, 5, 6}, {8, 4, 4}, {12, 3, -2}, 0},
+      {{64, 16}, {64, 16}, {0, 0}, 128},        {{72, 20}, {64, 8}, {16, 16}, 128},
+      {{40, 20}, {32, 8}, {-8, -3}, 64},        {{40, 20}, {16, 16}, {32, 8}, 32},
+      {{40, 20}, {24, 8}, {24, 2}, 0},          {{16, 5, 6}, {8, 4, 4}, {12, 3, -2}, 0},
       {{64, 3, 9}, {64, 2, 8}, {0, 2, 4}, 128}, {{100}, {64}, {50}, 0},
   };
   for (const Case& c : cases)
@@ -131,16 +133,12 @@ TEST(SimTensorEngine, CountsBytes) {
 }
 
 TEST(SimTensorEngine, MapsThatItDoesNotTake) {
-  expect_box(FindingKind::tensor_map, [](BoxProgram& g) {
-    g.p.tensor_maps[1].strides[0] = g.i(136).id;
-  });
+  expect_box(FindingKind::tensor_map, [](BoxProgram& g) { g.p.tensor_maps[1].strides[0] = g.i(136).id; });
   expect_box(FindingKind::tensor_map, [](BoxProgram& g) { g.p.tensor_maps[1].swizzle = 64; });
 }
 
 TEST(SimTensorEngine, ExtentsBeyondTheTensor) {
-  expect_box(FindingKind::out_of_bounds, [](BoxProgram& g) {
-    g.p.tensor_maps[1].strides[0] = g.i(144).id;
-  });
+  expect_box(FindingKind::out_of_bounds, [](BoxProgram& g) { g.p.tensor_maps[1].strides[0] = g.i(144).id; });
 }
 
 TEST(SimTensorEngine, PlacesThatAreNotAligned) {
@@ -160,7 +158,8 @@ TEST(SimTensorEngine, SeveralThreadsIssueACopy) {
   for (bool several : {true, false}) {
     BoxProgram g({64, 16}, {64, 16}, 128, {0, 0});
     auto& one = std::get<thread::OneThread>(g.p.stmts[g.p.body.back().value].node);
-    if (several) g.p.body.insert(g.p.body.end(), one.body.begin(), one.body.end()), g.p.body.erase(g.p.body.end() - 4);
+    if (several)
+      g.p.body.insert(g.p.body.end(), one.body.begin(), one.body.end()), g.p.body.erase(g.p.body.end() - 4);
     BoxData data({64, 16}, g.elements);
     const SimResult r = run90(g, data.arguments());
     if (!several) {
@@ -185,9 +184,8 @@ TEST(SimTensorEngine, StoreBehindPlainWrites) {
     g.open = {&g.p.body};
     thread::Block rest = {g.p.body.back()};
     g.p.body.pop_back();
-    g.loop(g.i(32), LoopForm::serial, [&](E j) {
-      g.GpuProgram::store(g.tile, j * 32 + g.thread(), g.num(1, DType::f16), "fill#0");
-    });
+    g.loop(g.i(32), LoopForm::serial,
+           [&](E j) { g.GpuProgram::store(g.tile, j * 32 + g.thread(), g.num(1, DType::f16), "fill#0"); });
     if (fence) g.add(thread::ProxyFence{}, "fill#0");
     if (barrier) g.barrier();
     g.p.body.push_back(rest[0]);
@@ -206,7 +204,8 @@ TEST(SimTensorEngine, StoreBehindPlainWrites) {
           // Of the elements that the issuing lane wrote itself the order holds without a barrier.
           EXPECT_FALSE(r.findings.empty());
           for (const Finding& f : r.findings)
-            EXPECT_TRUE(f.kind == FindingKind::data_race || (!fence && f.kind == FindingKind::proxy_not_fenced))
+            EXPECT_TRUE(f.kind == FindingKind::data_race ||
+                        (!fence && f.kind == FindingKind::proxy_not_fenced))
                 << f.to_text();
           if (barrier) {
             EXPECT_EQ(only_kind(r), FindingKind::proxy_not_fenced);

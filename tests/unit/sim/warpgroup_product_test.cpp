@@ -39,7 +39,8 @@ struct ProductProgram : GpuProgram {
   thread::StmtId fence, product, wait;
 
   // a_swizzle < 0: A in registers.
-  ProductProgram(int a_swizzle, bool a_k, int b_swizzle, bool b_k, bool proxy_fence = true) : GpuProgram(128) {
+  ProductProgram(int a_swizzle, bool a_k, int b_swizzle, bool b_k, bool proxy_fence = true)
+      : GpuProgram(128) {
     const MemoryId a = tensor("A", DType::f16), b = tensor("B", DType::f16), c = tensor("C", DType::f32);
     as = shared("As", DType::f16, 64 * kK, 1, 0), bs = shared("Bs", DType::f16, kN * kK, 1, 4096);
     acc = registers("acc", DType::f32, kN / 2), ar = registers("ar", DType::f16, 16);
@@ -93,7 +94,8 @@ struct ProductData {
 };
 
 // `verified`: the verifier has nothing against it.
-SimResult run_product(const ProductProgram& g, ProductData& data, const SimOptions& options = {}, bool verified = true) {
+SimResult run_product(const ProductProgram& g, ProductData& data, const SimOptions& options = {},
+                      bool verified = true) {
   EXPECT_EQ(g.problems().empty(), verified);
   const Arguments a = data.arguments();
   auto result = simulate(g.p, sm90a(), a.slots, a.extents, options);
@@ -107,7 +109,7 @@ TEST(SimWarpgroupProduct, OperandsOfEveryForm) {
     bool k_major;
   };
   // The tiles are 64 and 32 rows, and 32 k, wide: wider swizzles have no whole row along them.
-  const std::vector<Form> a_forms = {{-1, true}, {64, true}, {32, true},  {0, true},
+  const std::vector<Form> a_forms = {{-1, true}, {64, true},  {32, true},  {0, true},
                                      {0, false}, {32, false}, {64, false}, {128, false}};
   const std::vector<Form> b_forms = {{64, true}, {32, true}, {0, true}, {0, false}, {32, false}, {64, false}};
   for (const Form& a : a_forms)
@@ -139,7 +141,8 @@ void expect_product(FindingKind kind, bool a_in_registers, const std::function<v
 }
 
 TEST(SimWarpgroupProduct, OperandsWrittenByThreadsNeedAProxyFence) {
-  expect_product(FindingKind::proxy_not_fenced, false, [](ProductProgram&) {}, false);
+  expect_product(
+      FindingKind::proxy_not_fenced, false, [](ProductProgram&) {}, false);
 }
 
 TEST(SimWarpgroupProduct, ReadsTheValuesThatAWrongFormGives) {
@@ -198,12 +201,15 @@ TEST(SimWarpgroupProduct, OperandsMayBeWrittenBehindTheWaitAndABarrier) {
 }
 
 TEST(SimWarpgroupProduct, WarpsThatDoNotMeet) {
-  expect_product(FindingKind::deadlock, false, [](ProductProgram& g) {
-    auto& body = g.p.body;
-    const auto at = std::find(body.begin(), body.end(), g.product);
-    thread::Branch branch{(g.warp() < 3).id, {*at}, {}};
-    *at = g.p.add(std::move(branch), "if");
-  }, true, false);
+  expect_product(
+      FindingKind::deadlock, false,
+      [](ProductProgram& g) {
+        auto& body = g.p.body;
+        const auto at = std::find(body.begin(), body.end(), g.product);
+        thread::Branch branch{(g.warp() < 3).id, {*at}, {}};
+        *at = g.p.add(std::move(branch), "if");
+      },
+      true, false);
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// Specialised kernels in which something is missing: each is found, by the operations that meet, before anything runs.
+// Specialised kernels in which something is missing: each is found, by the operations that meet, before
+// anything runs.
 #include "thread/transaction_verify.h"
 
 #include "../sim/specialised_gemm.h"
@@ -87,8 +88,9 @@ TEST(TransactionVerify, BytesAndArrivals) {
   expect_hazard("of those announced are left at full[",
                 [](SpecialisedGemm& g) { g.stmt<TransactionArrive>("expect").bytes -= 16; });
   expect_hazard(" arrivals)", [](SpecialisedGemm& g) { ++g.p.barriers[1].arrivals; });
-  expect_hazard("is filled while a product may still read it",
-                [](SpecialisedGemm& g) { --g.p.barriers[1].arrivals; }, 1);
+  expect_hazard(
+      "is filled while a product may still read it", [](SpecialisedGemm& g) { --g.p.barriers[1].arrivals; },
+      1);
   expect_hazard("a deadlock: ", [](SpecialisedGemm& g) { g.remove("release"); });
   expect_hazard("a deadlock: ", [](SpecialisedGemm& g) { g.remove("release last"); });
   expect_hazard("arrivals more than counted at empty[", [](SpecialisedGemm& g) {
@@ -102,11 +104,13 @@ TEST(TransactionVerify, BytesAndArrivals) {
 // ---- products
 
 TEST(TransactionVerify, ReleasedBeforeTheProductIsFinished) {
-  const std::string words = "gemm/ko/copy#0 behind gemm/ko/gemm#0: As (slot 0) is filled while a product may still read it";
+  const std::string words =
+      "gemm/ko/copy#0 behind gemm/ko/gemm#0: As (slot 0) is filled while a product may still read it";
   expect_hazard(words, [](SpecialisedGemm& g) { g.stmt<WarpgroupWait>("wait one").pending = 2; });
   expect_hazard(words, [](SpecialisedGemm& g) { g.remove("wait one"); });
   expect_hazard(words, [](SpecialisedGemm& g) { g.remove("commit"); });
-  expect_hazard("is filled while a product may still read it", [](SpecialisedGemm& g) { g.remove("wait all"); });
+  expect_hazard("is filled while a product may still read it",
+                [](SpecialisedGemm& g) { g.remove("wait all"); });
 }
 
 TEST(TransactionVerify, SlotsOneFewerThanTheBarriersAssume) {
@@ -130,7 +134,8 @@ TEST(TransactionVerify, StagedStores) {
   expect_hazard(read, [](SpecialisedGemm& g) { g.remove("bulk wait"); });
   expect_hazard(read, [](SpecialisedGemm& g) { g.remove("barrier before"); });
   expect_hazard(read, [](SpecialisedGemm& g) { g.remove("bulk commit"); });
-  expect_hazard("the block ends with no wait for the copy", [](SpecialisedGemm& g) { g.remove("last bulk wait"); });
+  expect_hazard("the block ends with no wait for the copy",
+                [](SpecialisedGemm& g) { g.remove("last bulk wait"); });
 }
 
 // ---- memory that is not ordered, in a role
@@ -146,7 +151,9 @@ TEST(TransactionVerify, OtherMemoryIsJudgedAmongTheRolesThreads) {
     g.store(s, t, sim::test::cast(ir::DType::i32, t), "scratch/write");
     if (barrier) g.barrier(5, 256, false, "scratch");
     g.store(r, g.i(0), g.load(s, t ^ g.i(1)), "scratch/read");
-    std::get<Roles>(g.p.stmts[g.at["roles"].value].node).roles[0].body.insert(body.end(), own.begin(), own.end());
+    std::get<Roles>(g.p.stmts[g.at["roles"].value].node)
+        .roles[0]
+        .body.insert(body.end(), own.begin(), own.end());
     EXPECT_EQ(joined(verify_transactions(g.p)), "");
     const std::string found = joined(verify_synchronization(g.p));
     EXPECT_EQ(found.find("scratch") == std::string::npos, barrier) << found;
@@ -179,7 +186,9 @@ TEST(TransactionVerify, ProductsReadMemoryThatIsNotOrdered) {
     g.barrier();
     fill();
     const std::string found = joined(verify_synchronization(g.p));
-    EXPECT_EQ(found.find("writes in Bs what a product reads that was not waited for") == std::string::npos, wait) << found;
+    EXPECT_EQ(found.find("writes in Bs what a product reads that was not waited for") == std::string::npos,
+              wait)
+        << found;
   }
 }
 
