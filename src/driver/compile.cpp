@@ -73,6 +73,7 @@ FormLevel level_below(FormLevel level, std::span<const thread::ThreadProgram> fo
     for (const thread::Stmt& s : k.stmts) stores |= std::holds_alternative<thread::TensorStore>(s.node);
   }
   if (stores && level < FormLevel::tensor_loads) return FormLevel::tensor_loads;
+  if (maps && level < FormLevel::tensor_loads_alone) return FormLevel::tensor_loads_alone;
   return maps && level < FormLevel::aligned ? FormLevel::aligned : FormLevel::anything;
 }
 
@@ -81,7 +82,7 @@ Expected<plan::Schedule> plan(const ir::Program& program, const target::Target& 
   // A given schedule is for the best form.
   const bool given = options.schedule && level == options.level;
   schedule::PlanOptions how{given ? &*options.schedule : nullptr, options.conversions};
-  if (level == FormLevel::tensor_loads) how.tensor_copies = schedule::TensorCopies::loads;
+  if (level == FormLevel::tensor_loads || level == FormLevel::tensor_loads_alone) how.tensor_copies = schedule::TensorCopies::loads;
   if (level >= FormLevel::aligned) how.tensor_copies = schedule::TensorCopies::none;
   return schedule::plan_program(program, target, how);
 }
@@ -99,7 +100,8 @@ Expected<std::vector<thread::ThreadProgram>> lower_forms(const ir::Program& prog
   std::vector<thread::ThreadProgram> out;
   for (size_t k = 0; k < program.kernels.size(); ++k) {
     auto lowered = lower::lower_kernel(program, static_cast<int>(k), schedule.kernels[k], target,
-                                       {.assume_aligned = level != FormLevel::anything});
+                                       {.assume_aligned = level != FormLevel::anything,
+                                        .for_copy_engine_only = level == FormLevel::tensor_loads_alone});
     if (!lowered) return lowered.error();
     if (target.is_host()) {
       lower::fuse_loops(*lowered);

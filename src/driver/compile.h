@@ -33,8 +33,8 @@ struct FormRange {
 struct Artifact;
 
 // How much more than the program promises a form relies on, most first: what the copy engine demands of the tensors it
-// loads and stores, of those it loads; aligned tensors; nothing.
-enum class FormLevel : uint8_t { tensor_stores, tensor_loads, aligned, anything };
+// loads and stores and aligned others; of those it loads and aligned others; of those it loads; aligned tensors; nothing.
+enum class FormLevel : uint8_t { tensor_stores, tensor_loads, tensor_loads_alone, aligned, anything };
 
 // The code for arguments that the guards of an artifact's forms refuse, planned for the next lower level. Few launches
 // need it, so it is compiled by the first that does, once.

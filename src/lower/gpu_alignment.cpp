@@ -31,6 +31,7 @@ std::map<ir::BufferId, int64_t> KernelLowering::planned_vectors() const {
     if (plan && plan->engine == plan::Engine::tensor_copy)
       for (const infer::OpAccess& a : op.accesses)
         if (globals_.count(a.buffer)) widest[a.buffer] = kWidestBytes / ir::dtype_bytes(p_.buffer(a.buffer).type);
+    if (options_.for_copy_engine_only) continue;
     if (op.form != infer::OpForm::element || !plan || plan->vector < 2 || !plan->iteration) continue;
     const int dim = infer::vector_dim(*plan->iteration);
     for (const ops::ElementAccess& a : op.view.accesses) {

@@ -97,17 +97,6 @@ class MultiplyAdds : GemmState {
     return t.addresses[0].aligned(row, k, width);
   }
 
-  void load_wide(MemoryId to, int64_t place, MemoryId from, ExprId index, int64_t width) {
-    if (width == 1) return store(to, e_.const_int(place), load(from, index));
-    const VarId lane = k_.out_.add_var("lane" + std::to_string(k_.out_.vars.size()), ir::VarKind::loop);
-    k_.fixed_vars_.insert(lane);
-    const thread::StmtId element =
-        k_.out_.add(thread::Store{to, e_.add(e_.var(lane), place), load(from, e_.add(index, e_.var(lane))),
-                                  ExprId(), false, ExprId()},
-                    op_.path);
-    emit(thread::Loop{lane, e_.const_int(width), thread::LoopForm::vectorized, {element}});
-  }
-
   void multiply_adds() {
     const bool shared = sides_[0].shared || sides_[1].shared;
     int64_t depth = shared ? 4 : 1;

@@ -165,13 +165,30 @@ class GemmLowering : GemmState {
   void load_elements(Loader& l, int64_t step, int64_t half) {
     const Side& s = *l.side;
     const int64_t registers = s.atom->registers();
+    const auto &rows = s.index == 0 ? l.places.first : l.places.second,
+               &ks = s.index == 0 ? l.places.second : l.places.first;
+    const bool along_k = s.place.layout->contiguous_run(s.index == 0 ? s.dims.col : s.dims.row) > 1;
+    // Neighbouring k in neighbouring registers and in memory, as many as stand together.
+    auto together = [&](size_t reg, int64_t row, int64_t k) {
+      int64_t width = 1;
+      while (along_k && reg + static_cast<size_t>(width) < rows.size() &&
+             width < 16 / ir::dtype_bytes(s.type) && rows[reg + static_cast<size_t>(width)] == rows[reg] &&
+             ks[reg + static_cast<size_t>(width)] == ks[reg] + width)
+        ++width;
+      while (width > 1 &&
+             ((width & (width - 1)) != 0 || !l.elements[0].aligned(row, k, width) ||
+              s.place.layout->contiguous_run(s.index == 0 ? s.dims.col : s.dims.row) % width != 0))
+        --width;
+      return width;
+    };
     for (int64_t tile = 0; tile < s.tiles; ++tile)
-      for (int64_t r = 0; r < registers; ++r) {
+      for (int64_t r = 0; r < registers;) {
         const size_t reg = static_cast<size_t>(r);
-        const int64_t row = (s.index == 0 ? l.places.first : l.places.second)[reg] + tile * atom_rows(s);
-        const int64_t k = (s.index == 0 ? l.places.second : l.places.first)[reg] + step * atom_.k;
-        store(l.registers, e_.const_int(half + tile * registers + r),
-              load(s.memory, e_.add(l.elements[0].at(row, k), s.slot)));
+        const int64_t row = rows[reg] + tile * atom_rows(s), k = ks[reg] + step * atom_.k;
+        const int64_t width = together(reg, row, k);
+        load_wide(l.registers, half + tile * registers + r, s.memory,
+                  e_.add(l.elements[0].at(row, k), s.slot), width);
+        r += width;
       }
   }
 

@@ -36,6 +36,17 @@ Held GemmState::operand_form(int value, int index) {
   return {k_.values_[static_cast<size_t>(value)], &*k_.schedule_.values[static_cast<size_t>(value)].fragment};
 }
 
+void GemmState::load_wide(MemoryId to, int64_t place, MemoryId from, ExprId index, int64_t width) {
+  if (width == 1) return store(to, e_.const_int(place), load(from, index));
+  const VarId lane = k_.out_.add_var("lane" + std::to_string(k_.out_.vars.size()), ir::VarKind::loop);
+  k_.fixed_vars_.insert(lane);
+  const thread::StmtId element =
+      k_.out_.add(thread::Store{to, e_.add(e_.var(lane), place), load(from, e_.add(index, e_.var(lane))),
+                                ExprId(), false, ExprId()},
+                  op_.path);
+  emit(thread::Loop{lane, e_.const_int(width), thread::LoopForm::vectorized, {element}});
+}
+
 void GemmState::place_operands(int a, int b) {
   const ExprId tid = k_.out_.thread_var.valid() ? e_.var(k_.out_.thread_var) : e_.const_int(0);
   lane_ = k_.simplified(e_.floormod(tid, e_.const_int(k_.target_.warp)));

@@ -61,6 +61,8 @@ class GemmState {
   void store(MemoryId m, ExprId index, ExprId value) {
     emit(thread::Store{m, index, value, ExprId(), false, ExprId()});
   }
+  // `width` elements beside each other, as one access.
+  void load_wide(MemoryId to, int64_t place, MemoryId from, ExprId index, int64_t width);
   ExprId load(MemoryId m, ExprId index) {
     return e_.load(m, k_.out_.memory(m).type, std::vector<ExprId>{index});
   }

@@ -18,6 +18,7 @@ namespace tilegen::ops {
 struct GemmShape {
   int64_t m = 0, n = 0, k = 0;
   ir::DType a = ir::DType::none, b = ir::DType::none, c = ir::DType::none;
+  bool tf32 = false;  // the operands may be rounded to tf32
 };
 GemmShape gemm_shape(const ir::Program& p, const ir::TileOp& op);
 

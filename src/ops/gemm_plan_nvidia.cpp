@@ -12,6 +12,7 @@
 namespace tilegen::ops {
 
 using ir::TileOp;
+using layout::Digit;
 using layout::Fragment;
 using layout::kRegister;
 using layout::kThread;
@@ -37,7 +38,8 @@ bool divides(const GemmShape& s, const MmaAtom& atom, const WarpGrid& g) {
 
 // An f16 C is summed in f32 and rounded once, which no instruction with f16 accumulators does.
 bool serves(const MmaAtom& atom, const GemmShape& s) {
-  return atom.a == s.a && atom.b == s.b && atom.c == (s.c == ir::DType::f16 ? ir::DType::f32 : s.c);
+  return (s.tf32 || !atom.tf32) && atom.a == s.a && atom.b == s.b &&
+         atom.c == (s.c == ir::DType::f16 ? ir::DType::f32 : s.c);
 }
 
 // ---- cost
@@ -90,6 +92,13 @@ struct WarpAccess {
   int bytes = 16;
 };
 
+// Neighbouring k of a row that a lane holds in neighbouring registers.
+int64_t registers_along_k(const Fragment& f, int side) {
+  for (const Digit& d : f.map().digits())
+    if (d.dim == 1 - side && d.weight == 1 && d.output == kRegister && d.stride == 1) return d.extent;
+  return 1;
+}
+
 // Rows of 16 bytes that ldmatrix takes at once, or the elements that the lanes of an atom hold.
 std::vector<WarpAccess> operand_reads(const MmaAtom& atom, int side, const MatrixDims& m, int bytes) {
   std::vector<WarpAccess> reads;
@@ -112,9 +121,10 @@ std::vector<WarpAccess> operand_reads(const MmaAtom& atom, int side, const Matri
     return reads;
   }
   const Fragment& f = side == 0 ? atom.a_layout : atom.b_layout;
-  for (int64_t reg = 0; reg < f.registers(); ++reg) {
+  const int64_t together = contiguous ? registers_along_k(f, side) : 1;
+  for (int64_t reg = 0; reg < f.registers(); reg += together) {
     WarpAccess a;
-    a.bytes = bytes;
+    a.bytes = bytes * static_cast<int>(together);
     for (int64_t i = 0; i < f.shape()[0]; ++i)
       for (int64_t j = 0; j < f.shape()[1]; ++j)
         for (int64_t r = 0; r < f.replicas(); ++r) {

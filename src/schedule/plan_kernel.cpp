@@ -241,7 +241,7 @@ bool KernelPlanner::produced_loops_overlap() {
   for (const auto& [product, feed] : feeds_.fed)
     for (const plan::LoopPlan& l : pipelines_.loops)
       if (l.loop == paths[feed.loop.value] && l.num_stages < 2)
-        alone[product] = "its loop has one stage, a producer would have nothing to overlap";
+        alone[product] = "its loop has one stage (" + l.reason + "), a producer would have nothing to overlap";
   return !refuse(alone);
 }
 

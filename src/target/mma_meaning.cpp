@@ -1,7 +1,9 @@
 #include "target/mma_meaning.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <vector>
 
 #include "ir/dtype.h"
 
@@ -39,6 +41,13 @@ void dot_f32(MmaExtents e, const double* a, const double* b, double* c) {
 
 void dot_f16(MmaExtents e, const double* a, const double* b, double* c) {
   rows<float>(e, a, b, c, multiply_add, [](float v) { return ir::round_to(ir::DType::f16, v); });
+}
+
+void dot_tf32(MmaExtents e, const double* a, const double* b, double* c) {
+  std::vector<double> rounded(static_cast<size_t>((e.m + e.n) * e.k));
+  double* const rounded_b = std::transform(a, a + e.m * e.k, rounded.data(), ir::round_to_tf32);
+  std::transform(b, b + e.k * e.n, rounded_b, ir::round_to_tf32);
+  dot_f32(e, rounded.data(), rounded_b, c);
 }
 
 // Sums of one instruction stay far below 2^53, so doubles hold them exactly.

@@ -26,6 +26,8 @@ namespace meaning {
 void dot_f32(MmaExtents e, const double* a, const double* b, double* c);
 // The same, rounded once to f16: the tensor core keeps the sum of one instruction in a wider form.
 void dot_f16(MmaExtents e, const double* a, const double* b, double* c);
+// dot_f32 of operands rounded to tf32.
+void dot_tf32(MmaExtents e, const double* a, const double* b, double* c);
 // Exact sum modulo 2^32 (no saturation).
 void dot_i32(MmaExtents e, const double* a, const double* b, double* c);
 // One fused multiply-add for each k, ascending.

@@ -26,6 +26,7 @@ struct MmaAtom {
   layout::Fragment a_layout, b_layout, c_layout;  // over the lanes of one warp
   int cycles = 0;                                 // issue cycles per warp, for the cost model
   MmaMeaning meaning;                             // what it computes on the gathered matrices
+  bool tf32 = false;                              // for products that ask for it: f32 operands are rounded
 };
 
 // A family of matrix instructions of a warpgroup (4 warps): D[64 x n] = A[64 x k] * B[k x n] + D, asynchronous; B in
@@ -79,6 +80,7 @@ struct Target {
   int64_t l1_bytes = 32 << 10, l2_bytes = 512 << 10;  // host: data caches of one core, for the cost model
   std::vector<MmaAtom> mma;
   std::vector<WarpgroupAtom> warpgroup_mma;
+  bool store_matrix = false;  // 8x8 matrices from registers to shared memory (stmatrix)
   bool tensor_copy = false;  // a copy engine that moves boxes of tensors (TMA), and transaction barriers
   std::vector<MicroKernelAtom> micro_kernels;
   bool simulated = false;  // its thread programs are run by the simulator, on the host's memory

@@ -42,6 +42,7 @@ std::string target_to_json(const Target& t) {
   j["registers_per_thread"] = t.registers_per_thread;
   j["vector_bytes"] = t.vector_bytes;
   j["async_copy"] = t.async_copy;
+  j["store_matrix"] = t.store_matrix;
   j["tensor_copy"] = t.tensor_copy;
   j["cpu"] = t.cpu;
   j["features"] = t.features;

@@ -206,7 +206,11 @@ void CooperationVerifier::check_shared_operand(const std::string& what, MemoryId
   const int64_t element = std::max<int64_t>(ir::dtype_bytes(m.type), 1), width = std::max<int64_t>(form.swizzle, kUnit);
   const int64_t across = form.k_major ? k : rows, groups = (form.k_major ? rows : k) / 8;
   const int64_t rows_across = (across * element + width - 1) / width;
-  const int64_t last = std::max<int64_t>(groups - 1, 0) * form.stride_bytes + (rows_across - 1) * form.leading_bytes;
+  // Without a swizzle the two distances of rows along m or n change their parts.
+  const bool swapped = form.swizzle == 0 && !form.k_major;
+  const int64_t of_groups = swapped ? form.leading_bytes : form.stride_bytes;
+  const int64_t of_rows = swapped ? form.stride_bytes : form.leading_bytes;
+  const int64_t last = std::max<int64_t>(groups - 1, 0) * of_groups + (rows_across - 1) * of_rows;
   const int64_t run = form.k_major ? std::min(across * element, width) : width;
   int64_t farthest = 0;
   for (int64_t s : steps) {

@@ -35,10 +35,12 @@ void PlaceHistory::note(std::vector<PlaceAccess>& list, const PlaceAccess& by) {
 }
 
 void PlaceHistory::check_writers(const Range& r, const PlaceAccess& by, int process, const PlaceClock& knows,
-                                 bool engine, const std::string& place) {
+                                 Kind kind, const std::string& place) {
   if (r.filled.epoch > 0 && r.filled.epoch > knows.seen[static_cast<size_t>(r.filled.party)])
-    report_(by.stmt, r.filled.stmt, place + " is used with no wait for the copy that fills it");
-  if (!engine) return;  // threads among themselves
+    report_(by.stmt, r.filled.stmt,
+            kind == Kind::fill ? place + " is filled again with no wait for those who release it"
+                               : place + " is used with no wait for the copy that fills it");
+  if (kind == Kind::write || kind == Kind::read) return;  // threads among themselves
   for (const PlaceAccess& w : r.writes) {
     if (w.party != process && w.epoch > knows.seen[static_cast<size_t>(w.party)])
       report_(by.stmt, w.stmt, place + " is used with no barrier behind the threads that write it");
@@ -78,7 +80,7 @@ void PlaceHistory::touch(Kind kind, const PlaceAccess& by, int process, const Pl
     Range& r = ranges_[i];
     at = r.end;
     filled |= !r.empty();
-    check_writers(r, by, process, knows, engine, place);
+    check_writers(r, by, process, knows, kind, place);
     if (kind == Kind::fill || kind == Kind::write)
       check_readers(r, by, process, knows, kind == Kind::fill ? "filled" : "written", engine, place);
     switch (kind) {

@@ -48,7 +48,7 @@ class PlaceHistory {
   };
 
   size_t split(int64_t at);
-  void check_writers(const Range& r, const PlaceAccess& by, int process, const PlaceClock& knows, bool engine,
+  void check_writers(const Range& r, const PlaceAccess& by, int process, const PlaceClock& knows, Kind kind,
                      const std::string& place);
   void check_readers(const Range& r, const PlaceAccess& by, int process, const PlaceClock& knows,
                      const std::string& verb, bool engine, const std::string& place);

@@ -364,6 +364,9 @@ class Lengths {
 std::vector<std::string> verify_synchronization(const ThreadProgram& p) {
   std::vector<std::string> hazards;
   if (p.threads <= 1 || p.arena_bytes == 0) return hazards;
+  if (std::none_of(p.memories.begin(), p.memories.end(),
+                   [](const Memory& m) { return m.space == Space::shared && !m.ordered; }))
+    return hazards;
   int64_t unit = 8, slots = 1;
   for (const Memory& m : p.memories) {
     if (m.space != Space::shared) continue;

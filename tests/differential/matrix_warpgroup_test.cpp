@@ -17,6 +17,7 @@ struct Product {
   int threads = 256, stages = 3;
   std::string epilogue;  // between the loop and the copy out
   std::string tensors;   // that the epilogue reads
+  std::string allocs;    // that it needs
 };
 
 std::string product_text(const Product& g) {
@@ -34,6 +35,7 @@ kernel gemm grid (by: ceildiv(m, $M), bx: ceildiv(n, $N)) threads $T {
   alloc a: shared $in[$atile]
   alloc b: shared $in[$btile]
   alloc c: fragment f32[$M, $N]
+  $allocs
   fill c, 0.0f32
   pipelined ko in 0 .. ceildiv(k, $K) stages $S {
     copy A[$aregion] -> a
@@ -52,6 +54,7 @@ kernel gemm grid (by: ceildiv(m, $M), bx: ceildiv(n, $N)) threads $T {
        {"bregion", g.tb ? "bx * $N :+ $N, ko * $K :+ $K" : "ko * $K :+ $K, bx * $N :+ $N"},
        {"attrs", attrs},
        {"epilogue", g.epilogue},
+       {"allocs", g.allocs},
        {"tensors", g.tensors},
        {"in", g.in},
        {"out", g.out},
@@ -169,8 +172,8 @@ TEST(WarpgroupProduct, Epilogues) {
   run_product(g, {{136, 72, 136}, {256, 128, 64}});
   if (HasFailure()) return;
   g.tensors = "tensor R: f16[m, n] readonly\n";
-  g.epilogue = R"(alloc r: fragment f16[128, 64]
-  copy R[by * 128 :+ 128, bx * 64 :+ 64] -> r
+  g.allocs = "alloc r: fragment f16[128, 64]";
+  g.epilogue = R"(copy R[by * 128 :+ 128, bx * 64 :+ 64] -> r
   parallel i, j in 128, 64 {
     c[i, j] = c[i, j] * 0.5f32 + cast(f32, r[i, j])
   })";

@@ -490,6 +490,7 @@ FAKE_API int cuLaunchKernel(void* function, unsigned gx, unsigned gy, unsigned g
   record.parameters = f->parameters.slots;
   record.maps = f->parameters.maps;
   if (parameters && extra) return kInvalidValue;
+  if (extra && f->parameters.maps > 0) return kInvalidValue;  // a driver may lay aligned parameters out in another way
   const void* buffer = nullptr;
   size_t bytes = 0;
   for (void** e = extra; e && *e; e += 2) {
@@ -500,9 +501,8 @@ FAKE_API int cuLaunchKernel(void* function, unsigned gx, unsigned gy, unsigned g
   for (size_t i = 0; i < std::min<size_t>(f->parameters.slots, 16); ++i)
     std::memcpy(&record.values[i], extra ? static_cast<const char*>(buffer) + 8 * i : parameters[i], 8);
   for (size_t i = 0; i < f->parameters.maps; ++i) {
-    const size_t at = bytes - 128 * (f->parameters.maps - i);
     FakeTensorMap map;
-    std::memcpy(&map, extra ? static_cast<const char*>(buffer) + at : parameters[f->parameters.slots + i], sizeof map);
+    std::memcpy(&map, parameters[f->parameters.slots + i], sizeof map);
     if (map.magic != kFakeTensorMap) return kInvalidValue;
     if (i < 4) record.map[i] = map;
   }

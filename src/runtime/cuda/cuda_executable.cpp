@@ -204,17 +204,18 @@ Checked CudaExecutable::launch_all(const LoadedModule& module, std::span<const u
   if (forms_.size() > 1)  // what does not fit launches nothing
     for (size_t k = 0; k < forms_.size(); ++k)
       if (Checked ok = plan(k, slots, module, launch); !ok) return ok;
-  size_t bytes = 0;
-  void* extra[] = {kLaunchParamBuffer, nullptr, kLaunchParamBufferSize, &bytes, kLaunchParamEnd};
+  size_t bytes = slots.size_bytes();
+  void* extra[] = {kLaunchParamBuffer, const_cast<uint64_t*>(slots.data()), kLaunchParamBufferSize, &bytes, kLaunchParamEnd};
+  void* pointers[kMostParameters];
   for (size_t k = 0; k < forms_.size(); ++k) {
     if (Checked ok = plan(k, slots, module, launch); !ok) return ok;
     if (launch.empty) continue;
-    extra[1] = const_cast<void*>(launch.parameters);
-    bytes = parameter_bytes(*launch.program);
+    const bool maps = !launch.program->tensor_maps.empty();
+    if (maps) point_to_parameters(*launch.program, launch.parameters, pointers);
     const CuResult result = driver_.api().launch(
         launch.function->function, launch.grid[0], launch.grid[1], launch.grid[2],
         static_cast<unsigned>(launch.program->threads), 1, 1, static_cast<unsigned>(launch.program->arena_bytes),
-        stream, nullptr, extra);
+        stream, maps ? pointers : nullptr, maps ? nullptr : extra);
     if (result != kCuSuccess)
       return call_failed(driver_, &state, result,
                          "launching '" + launch.program->name + "' on " + device_.text(), launch.program->name);

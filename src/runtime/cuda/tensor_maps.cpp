@@ -79,6 +79,13 @@ size_t parameter_bytes(const thread::ThreadProgram& program) {
   return maps == 0 ? slots * sizeof(uint64_t) : maps_begin(slots) + maps * sizeof(CuTensorMap);
 }
 
+void point_to_parameters(const thread::ThreadProgram& program, const void* block, void** pointers) {
+  auto* bytes = static_cast<std::byte*>(const_cast<void*>(block));
+  for (size_t i = 0; i < program.params.size(); ++i) *pointers++ = bytes + i * sizeof(uint64_t);
+  std::byte* maps = bytes + maps_begin(program.params.size());
+  for (size_t i = 0; i < program.tensor_maps.size(); ++i) *pointers++ = maps + i * sizeof(CuTensorMap);
+}
+
 const void* parameters_with_maps(const Driver& driver, const KernelForm& form, std::span<const uint64_t> slots,
                                  ParameterBlock& room) {
   const size_t bytes = parameter_bytes(form.program());

@@ -18,6 +18,12 @@ struct alignas(64) ParameterBlock {
   std::byte bytes[kMaxParameterBytes];  // not set
 };
 
+constexpr size_t kMostParameters = kMaxParameterBytes / sizeof(uint64_t);
+
+// Where the parameters of a kernel with maps are in its block, one pointer each: a kernel's own layout of aligned parameters
+// is the driver's to know.
+void point_to_parameters(const thread::ThreadProgram& program, const void* block, void** pointers);
+
 // Bytes of the block of a kernel: its slots, then its maps aligned to 64.
 size_t parameter_bytes(const thread::ThreadProgram& program);
 

@@ -54,12 +54,27 @@ MmaAtom m16n8k16(const char* name, DType in, DType out, MmaMeaning meaning) {
           c_16x8(), 16, meaning};
 }
 
-MmaAtom m16n8k32(const char* name, DType a, DType b) {
-  return {name, 16, 8, 32, a, b, DType::i32,
+MmaAtom m16n8k32(const char* name, DType a, DType b, DType out, MmaMeaning meaning, int cycles = 16) {
+  return {name, 16, 8, 32, a, b, out,
           over_lanes({16, 32}, {{0, 8, kThread, 4}, {0, 2, kRegister, 4},
                                 {1, 4, kRegister, 1}, {1, 4, kThread, 1}, {1, 2, kRegister, 8}}),
           over_lanes({32, 8}, {{0, 4, kRegister, 1}, {0, 4, kThread, 1}, {0, 2, kRegister, 4}, {1, 8, kThread, 4}}),
-          c_16x8(), 16, meaning::dot_i32};
+          c_16x8(), cycles, meaning};
+}
+
+// Operands of 4 bytes, which the instruction takes as tf32.
+MmaAtom m16n8k8_tf32() {
+  return {"mma.m16n8k8.f32.tf32", 16, 8, 8, DType::f32, DType::f32, DType::f32,
+          over_lanes({16, 8}, {{0, 8, kThread, 4}, {0, 2, kRegister, 1}, {1, 4, kThread, 1}, {1, 2, kRegister, 2}}),
+          over_lanes({8, 8}, {{0, 4, kThread, 1}, {0, 2, kRegister, 1}, {1, 8, kThread, 4}}),
+          c_16x8(), 16, meaning::dot_tf32, /*tf32=*/true};
+}
+
+MmaAtom m16n8k4_tf32() {
+  return {"mma.m16n8k4.f32.tf32", 16, 8, 4, DType::f32, DType::f32, DType::f32,
+          over_lanes({16, 4}, {{0, 8, kThread, 4}, {0, 2, kRegister, 1}, {1, 4, kThread, 1}}),
+          over_lanes({4, 8}, {{0, 4, kThread, 1}, {1, 8, kThread, 4}}),
+          c_16x8(), 8, meaning::dot_tf32, /*tf32=*/true};
 }
 
 MmaAtom m8n8k4_f64() {
@@ -85,19 +100,55 @@ MmaAtom fma_1x1(const std::string& name, DType a, DType b, DType out, MmaMeaning
           over_lanes({8, 4}, {{0, 8, kThread, 4}, {1, 4, kThread, 1}}), 2, meaning};
 }
 
+// Dot products of four bytes (dp4a) in the arrangement of the multiply-adds: the four k of a row are one register.
+MmaAtom dp4a_4x4(const std::string& name, DType a, DType b) {
+  return {name + ":4x4", 32, 16, 4, a, b, DType::i32,
+          over_lanes({32, 4}, {{0, 4, kRegister, 4}, {0, 8, kThread, 4}, {1, 4, kRegister, 1}, {kReplica, 4, kThread, 1}}),
+          over_lanes({4, 16}, {{0, 4, kRegister, 1}, {1, 4, kRegister, 4}, {1, 4, kThread, 1}, {kReplica, 8, kThread, 4}}),
+          over_lanes({32, 16}, {{0, 4, kRegister, 4}, {0, 8, kThread, 4}, {1, 4, kRegister, 1}, {1, 4, kThread, 1}}), 32,
+          meaning::dot_i32};
+}
+
+MmaAtom dp4a_1x1(const std::string& name, DType a, DType b) {
+  return {name + ":1x1", 8, 4, 4, a, b, DType::i32,
+          over_lanes({8, 4}, {{0, 8, kThread, 4}, {1, 4, kRegister, 1}, {kReplica, 4, kThread, 1}}),
+          over_lanes({4, 4}, {{0, 4, kRegister, 1}, {1, 4, kThread, 1}, {kReplica, 8, kThread, 4}}),
+          over_lanes({8, 4}, {{0, 8, kThread, 4}, {1, 4, kThread, 1}}), 2, meaning::dot_i32};
+}
+
 // clang-format on
 
-std::vector<MmaAtom> ampere_atoms() {
+void add_fp8_atoms(std::vector<MmaAtom>& atoms) {
+  const struct {
+    const char* name;
+    DType a, b;
+  } rows[] = {{"mma.m16n8k32.f32.e4m3.e4m3", DType::e4m3, DType::e4m3},
+              {"mma.m16n8k32.f32.e4m3.e5m2", DType::e4m3, DType::e5m2},
+              {"mma.m16n8k32.f32.e5m2.e4m3", DType::e5m2, DType::e4m3},
+              {"mma.m16n8k32.f32.e5m2.e5m2", DType::e5m2, DType::e5m2}};
+  for (const auto& r : rows) atoms.push_back(m16n8k32(r.name, r.a, r.b, DType::f32, meaning::dot_f32));
+}
+
+std::vector<MmaAtom> warp_atoms(bool fp8) {
   std::vector<MmaAtom> atoms = {
       m16n8k16("mma.m16n8k16.f32.f16", DType::f16, DType::f32, meaning::dot_f32),
       m16n8k16("mma.m16n8k16.f16.f16", DType::f16, DType::f16, meaning::dot_f16),
       m16n8k16("mma.m16n8k16.f32.bf16", DType::bf16, DType::f32, meaning::dot_f32),
-      m16n8k32("mma.m16n8k32.s32.s8.s8", DType::i8, DType::i8),
-      m16n8k32("mma.m16n8k32.s32.u8.u8", DType::u8, DType::u8),
-      m16n8k32("mma.m16n8k32.s32.s8.u8", DType::i8, DType::u8),
-      m16n8k32("mma.m16n8k32.s32.u8.s8", DType::u8, DType::i8),
+      m16n8k32("mma.m16n8k32.s32.s8.s8", DType::i8, DType::i8, DType::i32, meaning::dot_i32),
+      m16n8k32("mma.m16n8k32.s32.u8.u8", DType::u8, DType::u8, DType::i32, meaning::dot_i32),
+      m16n8k32("mma.m16n8k32.s32.s8.u8", DType::i8, DType::u8, DType::i32, meaning::dot_i32),
+      m16n8k32("mma.m16n8k32.s32.u8.s8", DType::u8, DType::i8, DType::i32, meaning::dot_i32),
       m8n8k4_f64(),
+      m16n8k8_tf32(),
+      m16n8k4_tf32(),
   };
+  if (fp8) add_fp8_atoms(atoms);
+  for (DType a : {DType::i8, DType::u8})
+    for (DType b : {DType::i8, DType::u8}) {
+      const auto sign = [](DType t) { return t == DType::i8 ? ".s8" : ".u8"; };
+      atoms.push_back(dp4a_4x4(std::string("dp4a.s32") + sign(a) + sign(b), a, b));
+      atoms.push_back(dp4a_1x1(std::string("dp4a.s32") + sign(a) + sign(b), a, b));
+    }
   struct Types {
     const char* name;
     DType a, b, c;
@@ -129,8 +180,11 @@ struct Row {
   int64_t shared_bytes;
   int multiprocessors;
   int threads_per_multiprocessor;
+  bool fp8_mma, store_matrix;
 };
-constexpr Row kRows[] = {{80, 163 * 1024, 108, 2048}, {89, 99 * 1024, 128, 1536}, {90, 227 * 1024, 132, 2048}};
+constexpr Row kRows[] = {{80, 163 * 1024, 108, 2048, false, false},
+                         {89, 99 * 1024, 128, 1536, true, false},
+                         {90, 227 * 1024, 132, 2048, true, true}};
 
 }  // namespace
 
@@ -151,7 +205,8 @@ Target sm(int version, bool architecture_specific) {
     t.vector_bytes = 16;
     t.async_copy = true;
     t.cpu = t.name;
-    t.mma = ampere_atoms();
+    t.mma = warp_atoms(row.fp8_mma);
+    t.store_matrix = row.store_matrix;
     if (architecture_specific) {
       t.name += 'a';
       t.cpu = t.name;

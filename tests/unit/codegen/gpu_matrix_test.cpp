@@ -42,6 +42,7 @@ const Atom kAtoms[] = {
      "m16n8k16.row.col.f32.bf16.bf16.f32"},
     {"mma.m16n8k8.f32.tf32", DType::f32, DType::f32, DType::f32, 4, 2, 4,
      "m16n8k8.row.col.f32.tf32.tf32.f32"},
+    {"mma.m16n8k4.f32.tf32", DType::f32, DType::f32, DType::f32, 2, 1, 4, "m16n8k4.row.col.f32.tf32.tf32.f32"},
     {"mma.m16n8k32.s32.s8.s8", DType::i8, DType::i8, DType::i32, 16, 8, 4, "m16n8k32.row.col.s32.s8.s8.s32"},
     {"mma.m16n8k32.s32.u8.u8", DType::u8, DType::u8, DType::i32, 16, 8, 4, "m16n8k32.row.col.s32.u8.u8.s32"},
     {"mma.m16n8k32.s32.s8.u8", DType::i8, DType::u8, DType::i32, 16, 8, 4, "m16n8k32.row.col.s32.s8.u8.s32"},
@@ -80,13 +81,12 @@ TEST(GpuMatrix, Atoms) {
   ASSEMBLES_OR_SKIP(all);
 }
 
-// Atoms of 8-bit floats need sm_89 and a newer PTX; until the language has the types their registers are
-// bytes.
+// Atoms of 8-bit floats stand in the tables of sm_89 and sm_90 and need a newer PTX.
 TEST(GpuMatrix, EightBitFloats) {
-  auto p = one_atom({"mma.m16n8k32.f32.e4m3.e5m2", DType::i8, DType::i8, DType::f32, 16, 8, 4, ""});
+  auto p = one_atom({"mma.m16n8k32.f32.e4m3.e5m2", DType::e4m3, DType::e5m2, DType::f32, 16, 8, 4, ""});
   auto old = compile_ptx({&p, 1}, gpu(80), {});
   ASSERT_FALSE(old);
-  EXPECT_HAS(old.error().to_text(), "sm_89");
+  EXPECT_HAS(old.error().to_text(), "sm_80 has no matrix atom 'mma.m16n8k32.f32.e4m3.e5m2'");
   auto r = compile_ptx({&p, 1}, gpu(89), {});
   ASSERT_TRUE(r) << r.error().to_text();
   EXPECT_HAS(r->ptx, ".version 8.4");
@@ -149,7 +149,7 @@ TEST(GpuMatrix, LoadAndStoreMatrices) {
   EXPECT_LACKS(compile_gpu(all[0]).ptx, "cvt.f32");
   auto old = compile_ptx({&stores[0], 1}, gpu(80), {});
   ASSERT_FALSE(old);
-  EXPECT_HAS(old.error().to_text(), "sm_90");
+  EXPECT_HAS(old.error().to_text(), "sm_80 has no stmatrix");
   ASSEMBLES_OR_SKIP(all);
   EXPECT_TRUE(expect_assembles(stores, {90}));
 }

@@ -150,6 +150,39 @@ TEST(Hopper, OperandFromRegistersAndCopiesOfEveryRank) {
   }
 }
 
+// One instruction on tiles that nothing filled.
+thread::ThreadProgram one_product(const target::WarpgroupAtom& atom, int n) {
+  GpuBuilder kb(128, "one_product");
+  auto& e = kb.p.exprs;
+  const int64_t step = 32 / ir::dtype_bytes(atom.a);  // 32 bytes along k
+  MemoryId c = kb.tensor("c", atom.c), acc = kb.registers("acc", atom.c, n / 2);
+  MemoryId a = kb.shared("a", atom.a, 64 * 4 * step), b = kb.shared("b", atom.b, n * 4 * step);
+  thread::WarpgroupMma mma;
+  mma.atom = target::warpgroup_instruction_name(atom, n);
+  mma.a = a, mma.b = b, mma.c = acc;
+  mma.a_index = mma.b_index = mma.c_index = kb.i(0);
+  for (int64_t s = 0; s < 4; ++s) mma.a_steps.push_back(s * step), mma.b_steps.push_back(s * step);
+  mma.a_form = mma.b_form = {128, true, 0, 1024};
+  mma.accumulate = e.binary(ExprOp::lt, kb.block(), kb.i(0));
+  ir::VarId v = kb.loop_var("v");
+  kb.p.body = {kb.add(thread::WarpgroupFence{}), kb.add(mma), kb.add(thread::WarpgroupCommit{}),
+               kb.add(thread::WarpgroupWait{0, {acc}}),
+               kb.loop(thread::LoopForm::unrolled, v, kb.i(n / 2),
+                       {kb.store(c, e.add(e.mul(kb.tid(), n / 2), kb.var(v)), kb.load(acc, kb.var(v)))})};
+  return kb.p;
+}
+
+TEST(Hopper, EveryProductOfTheTargetAssembles) {
+  std::vector<thread::ThreadProgram> all;
+  for (const target::WarpgroupAtom& atom : gpu(kHopper).warpgroup_mma)
+    for (int n : {atom.widths.front(), 32, atom.widths.back()}) {
+      all.push_back(one_product(atom, n));
+      all.back().name += std::to_string(all.size());
+    }
+  ASSERT_FALSE(all.empty());
+  if (!expect_assembles(all, {kHopper})) GTEST_SKIP() << "no ptxas on this machine: the PTX was not assembled";
+}
+
 // Accumulators of 16 bits, two to a register; the target's table need not have the row yet.
 TEST(Hopper, AccumulatorsInPairs) {
   target::Target target = gpu(kHopper);

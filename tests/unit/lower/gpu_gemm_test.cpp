@@ -25,11 +25,15 @@ struct Case {
   bool transpose_a = false, transpose_b = false;
   const char* policy = "square";
   bool clear = false;  // C is dropped: the sum over the last block alone
+  bool tf32 = false;
+  const char* target = "sm_80";
+  const char* atom = "";  // expected
   std::string name() const {
     return std::string(types.a) + "_" + types.b + "_" + types.c + "_" + std::to_string(m) + "x" +
            std::to_string(n) + "x" + std::to_string(k) + "_t" + std::to_string(threads) + "_s" +
            std::to_string(stages) + "_" + (transpose_a ? "t" : "n") + (transpose_b ? "t" : "n") + "_" +
-           policy + (clear ? "_clear" : "");
+           policy + (clear ? "_clear" : "") + (tf32 ? "_tf32" : "") +
+           (std::string(target) == "sm_80" ? "" : std::string("_") + target);
   }
 };
 
@@ -54,8 +58,8 @@ std::string text_of(const Case& c) {
          (c.transpose_a ? depth + ", " + rows : rows + ", " + depth) + "] -> As\n" + "copy B[" +
          (c.transpose_b ? cols + ", " + depth : depth + ", " + cols) + "] -> Bs\n" + "gemm As, Bs -> acc {" +
          (c.transpose_a ? "transpose_a, " : "") + (c.transpose_b ? "transpose_b, " : "") +
-         "policy=" + c.policy + (c.clear ? ", clear" : "") + "}\n}\n" + "copy acc -> D[" + rows + ", " +
-         cols + "]\n}\n";
+         "policy=" + c.policy + (c.clear ? ", clear" : "") + (c.tf32 ? ", tf32" : "") + "}\n}\n" +
+         "copy acc -> D[" + rows + ", " + cols + "]\n}\n";
 }
 
 ir::Program parse(const std::string& text) {
@@ -81,9 +85,11 @@ TEST_P(GpuGemm, ComputesWhatTheInterpreterDoes) {
   const Case& c = GetParam();
   const ir::Program p = parse(text_of(c));
   ASSERT_FALSE(HasFailure());
-  const target::Target target = *target::find_target("sm_80");
+  const target::Target target = *target::find_target(c.target);
   const plan::Schedule schedule = plan_for(p, target);
   ASSERT_FALSE(HasFailure());
+  for (const plan::OpPlan& op : schedule.kernels[0].ops)
+    if (op.engine == plan::Engine::mma) EXPECT_TRUE(op.atom.starts_with(c.atom)) << op.atom;
   bool aligned = false;
   for (int64_t trips : {0, 1, 2, 3, 5})
     aligned =
@@ -111,6 +117,43 @@ std::vector<Case> cases() {
       }
   for (int64_t stages : {1, 3, 4}) list.push_back({.stages = stages});
   for (const char* policy : {"full_row", "full_col"}) list.push_back({.policy = policy});
+  for (const char* a : {"e4m3", "e5m2"})
+    for (const char* b : {"e4m3", "e5m2"}) {
+      list.push_back(
+          {.types = {a, b, "f32"}, .transpose_b = true, .target = "sm_90", .atom = "mma.m16n8k32.f32.e"});
+      list.push_back(
+          {.types = {a, b, "f32"}, .transpose_a = true, .target = "sm_89", .atom = "mma.m16n8k32.f32.e"});
+      list.push_back({.types = {a, b, "f32"}, .atom = "fma.f32.e"});
+    }
+  for (bool ta : {false, true})
+    for (bool tb : {false, true}) {
+      list.push_back({.types = {"f32", "f32", "f32"},
+                      .transpose_a = ta,
+                      .transpose_b = tb,
+                      .tf32 = true,
+                      .atom = "mma.m16n8k8.f32.tf32"});
+      list.push_back({.types = {"i8", "u8", "i32"},
+                      .m = 36,
+                      .n = 20,
+                      .k = 12,
+                      .threads = 32,
+                      .transpose_a = ta,
+                      .transpose_b = tb,
+                      .atom = ""});
+      list.push_back({.types = {"u8", "i8", "i32"},
+                      .m = 32,
+                      .n = 48,
+                      .k = 20,
+                      .threads = 32,
+                      .transpose_a = ta,
+                      .transpose_b = tb,
+                      .atom = "dp4a.s32.u8.s8:4x4"});
+    }
+  list.push_back(
+      {.types = {"f32", "f32", "f32"}, .m = 32, .n = 24, .k = 12, .tf32 = true, .atom = "mma.m16n8k4"});
+  list.push_back({.types = {"f32", "f32", "f32"}, .m = 24, .n = 20, .k = 7, .tf32 = true, .atom = "fma.f32"});
+  list.push_back(
+      {.types = {"i8", "i8", "i32"}, .m = 24, .n = 12, .k = 20, .threads = 32, .atom = "dp4a.s32.s8.s8:1x1"});
   // Rows of 256, 192 and 96 bytes, small tiles, one warp, more warps than the tile has use for.
   list.push_back({.m = 32, .n = 128, .k = 64});
   list.push_back({.m = 96, .n = 96, .k = 16, .transpose_b = true});

@@ -127,8 +127,12 @@ INSTANTIATE_TEST_SUITE_P(Gpu, ThreadFile,
 INSTANTIATE_TEST_SUITE_P(GpuOnly, ThreadFile,
                          ::testing::Combine(::testing::Values("gpu/gemm_f16_nn", "gpu/gemm_f16_nt", "gpu/gemm_f16_tn",
                                                               "gpu/gemm_f16_tt", "gpu/gemm_i8_nt", "gpu/gemm_f64",
-                                                              "gpu/gemm_f32", "gpu/chained_gemm"),
+                                                              "gpu/gemm_f32", "gpu/gemm_tf32", "gpu/gemm_dp4a",
+                                                              "gpu/chained_gemm"),
                                             ::testing::Values("sm_80")),
+                         test_name);
+INSTANTIATE_TEST_SUITE_P(Fp8, ThreadFile,
+                         ::testing::Combine(::testing::Values("gpu/gemm_fp8_nt"), ::testing::Values("sm_90")),
                          test_name);
 INSTANTIATE_TEST_SUITE_P(DotProducts, ThreadFile,
                          ::testing::Combine(::testing::Values("gemm_bf16"), ::testing::Values("avx512-dot")), test_name);

@@ -51,20 +51,19 @@ int64_t hardware_byte(const thread::MatrixForm& f, int64_t start, int64_t row, i
   return at ^ ((at >> 7) & (f.swizzle / 16 - 1)) << 4;
 }
 
-void expect_operand(const layout::Layout& l, const MatrixDims& dims, int side, int64_t part) {
-  constexpr int kBytes = 2;
-  constexpr int64_t kStep = 16;
-  const auto o = warpgroup_operand_form(l, dims, side, kBytes, part, kStep);
+void expect_operand(const layout::Layout& l, const MatrixDims& dims, int side, int64_t part, int bytes = 2) {
+  const int64_t step = 32 / bytes;
+  const auto o = warpgroup_operand_form(l, dims, side, bytes, part, step);
   ASSERT_TRUE(o) << l.to_text();
   const int64_t rows = dims.shape[static_cast<size_t>(side == 0 ? dims.row : dims.col)],
                 ks = dims.shape[static_cast<size_t>(side == 0 ? dims.col : dims.row)];
-  ASSERT_EQ(static_cast<int64_t>(o->steps.size()), ks / kStep);
+  ASSERT_EQ(static_cast<int64_t>(o->steps.size()), ks / step);
   for (int64_t r = 0; r < rows; ++r)
     for (int64_t k = 0; k < ks; ++k) {
-      const int64_t start = (r / part * o->row_stride + o->steps[static_cast<size_t>(k / kStep)]) * kBytes;
+      const int64_t start = (r / part * o->row_stride + o->steps[static_cast<size_t>(k / step)]) * bytes;
       EXPECT_EQ(start % 16, 0);
       const auto index = side == 0 ? dims.at<int64_t>(r, k, 0) : dims.at<int64_t>(k, r, 0);
-      ASSERT_EQ(hardware_byte(o->form, start, r % part, k % kStep, kBytes), l.offset(index) * kBytes)
+      ASSERT_EQ(hardware_byte(o->form, start, r % part, k % step, bytes), l.offset(index) * bytes)
           << l.to_text() << " side " << side << " row " << r << " k " << k;
     }
 }
@@ -95,6 +94,21 @@ TEST(WarpgroupGemm, OperandsLieWhereTheHardwareReadsThem) {
       }
   EXPECT_EQ(swizzles[0], (std::set<int>{32, 64, 128}));
   EXPECT_EQ(swizzles[1], (std::set<int>{32, 64, 128}));
+}
+
+TEST(WarpgroupGemm, OperandsOfBytesLieAlongK) {
+  for (const char* types : {"i8 i8 i32", "e4m3 e5m2 f32"})
+    for (int64_t k : {32, 64, 96, 128, 256}) {
+      const std::string t = types, a = t.substr(0, t.find(' ')), rest = t.substr(t.find(' ') + 1);
+      const Gemm g = gemm(128, 96, k, ", transpose_b", "shared " + a, "shared " + rest.substr(0, rest.find(' ')),
+                          rest.substr(rest.find(' ') + 1));
+      const auto planned = plan(g, 256);
+      ASSERT_TRUE(planned) << planned.error().to_text();
+      ASSERT_EQ(planned->engine, plan::Engine::warpgroup_mma) << planned->note;
+      expect_operand(*planned->a_memory, matrix_dims(g.program, g.op->operands[0], false), 0, 64, 1);
+      expect_operand(*planned->b_memory, matrix_dims(g.program, g.op->operands[1], true), 1,
+                     target::find_warpgroup_atom(hopper(), planned->atom)->n, 1);
+    }
 }
 
 TEST(WarpgroupGemm, OtherLayoutsAreNoOperands) {
@@ -189,7 +203,11 @@ TEST(WarpgroupGemm, WhatItCannotDoGoesToWarpsWithANote) {
     return planned->note;
   };
   const std::string no = "no warpgroup instructions: ";
-  EXPECT_EQ(note(gemm(128, 128, 32, "", "shared i8", "shared i8", "i32"), 256), no + "none multiplies i8 by i8 into i32");
+  EXPECT_EQ(note(gemm(128, 128, 32, "", "shared f32", "shared f32"), 256), no + "none multiplies f32 by f32 into f32");
+  EXPECT_EQ(note(gemm(128, 128, 32, "", "shared i8", "shared i8", "i32"), 256),
+            no + "B of i8 must be stored with k as the last dimension");
+  EXPECT_EQ(note(gemm(128, 128, 32, ", transpose_a, transpose_b", "shared u8", "shared i8", "i32"), 256),
+            no + "A of u8 must be stored with k as the last dimension");
   EXPECT_EQ(note(gemm(128, 128, 32, "", "shared f16", "shared f16", "f16"), 256), no + "none multiplies f16 by f16 into f16");
   EXPECT_EQ(note(gemm(96, 128, 32), 256), no + "96 rows are no multiple of 64");
   EXPECT_EQ(note(gemm(128, 128, 32), 64), no + "64 threads are no multiple of a warpgroup's 128");

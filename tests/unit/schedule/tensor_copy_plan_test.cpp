@@ -397,10 +397,10 @@ TEST(TensorStores, StagesFollowTheAccumulators) {
 // Two loops add into one accumulator; the second splits it otherwise.
 TEST(WarpgroupProducts, AnAccumulatorHeldOtherwiseGoesToWarps) {
   const std::string second =
-      " pipelined kk in 0 .. ceildiv(k, 64) stages 2 {\n copy A[by * 128 :+ 128, kk * 64 :+ 64] -> A2\n"
-      " copy B[kk * 64 :+ 64, bx * 256 :+ 256] -> B2\n gemm A2, B2 -> acc {policy=full_col}\n }\n";
-  auto p = program_from(gemm_text(128, 256, 64, 2, 256, "f16",
-                                  " alloc A2: shared f16[128, 64]\n alloc B2: shared f16[64, 256]\n", second));
+      " pipelined kk in 0 .. ceildiv(k, 32) stages 2 {\n copy A[by * 128 :+ 128, kk * 32 :+ 32] -> A2\n"
+      " copy B[kk * 32 :+ 32, bx * 128 :+ 128] -> B2\n gemm A2, B2 -> acc {policy=full_col}\n }\n";
+  auto p = program_from(gemm_text(128, 128, 32, 2, 256, "f16",
+                                  " alloc A2: shared f16[128, 32]\n alloc B2: shared f16[32, 128]\n", second));
   ASSERT_TRUE(p);
   const plan::Schedule s = planned(*p);
   EXPECT_EQ(plan::find_op(s.kernels[0], "gemm/ko/gemm#0")->engine, Engine::warpgroup_mma);

@@ -167,9 +167,10 @@ struct Arguments {
 
 inline target::Target sm80() { return target::nvidia::sm(80); }
 
-inline SimResult run(const GpuProgram& g, const Arguments& a, const SimOptions& options = {}) {
+inline SimResult run(const GpuProgram& g, const Arguments& a, const SimOptions& options = {},
+                     const target::Target& target = sm80()) {
   EXPECT_EQ(g.problems(), std::vector<std::string>());
-  auto result = simulate(g.p, sm80(), a.slots, a.extents, options);
+  auto result = simulate(g.p, target, a.slots, a.extents, options);
   EXPECT_TRUE(static_cast<bool>(result)) << (result ? "" : result.error().to_text());
   return result ? *result : SimResult{};
 }

@@ -71,7 +71,7 @@ TEST(SimMatrix, StoresReverseLoads) {
 }
 
 // Operands through the fragments into one instruction, against a plain triple loop on exact values.
-void check_atom(const target::MmaAtom& atom) {
+void check_atom(const target::Target& target, const target::MmaAtom& atom) {
   GpuProgram g(32);
   const MemoryId a = g.tensor("A", atom.a), b = g.tensor("B", atom.b), c = g.tensor("C", atom.c),
                  d = g.tensor("D", atom.c);
@@ -121,7 +121,7 @@ void check_atom(const target::MmaAtom& atom) {
   };
   std::vector<uint64_t> va = pack(atom.a_layout, atom.a, ma), vb = pack(atom.b_layout, atom.b, mb),
                         vc = pack(atom.c_layout, atom.c, mc), vd(vc.size());
-  EXPECT_EQ(texts(run(g, Arguments().tensor(va).tensor(vb).tensor(vc).tensor(vd))), "") << atom.name;
+  EXPECT_EQ(texts(run(g, Arguments().tensor(va).tensor(vb).tensor(vc).tensor(vd), {}, target)), "") << atom.name;
   std::vector<double> expected = mc;
   for (int i = 0; i < atom.m; ++i)
     for (int j = 0; j < atom.n; ++j) {
@@ -138,7 +138,7 @@ TEST(SimMatrix, EveryAtomMultipliesMatrices) {
   for (int version : {80, 89, 90}) {
     const target::Target t = target::nvidia::sm(version);
     ASSERT_FALSE(t.mma.empty());
-    for (const target::MmaAtom& atom : t.mma) check_atom(atom);
+    for (const target::MmaAtom& atom : t.mma) check_atom(t, atom);
   }
 }
 
@@ -147,6 +147,13 @@ TEST(SimMatrix, IntegerSumsWrap) {
   double c[] = {2147483647.0};
   target::meaning::dot_i32({1, 1, 1}, a, b, c);
   EXPECT_EQ(c[0], -2147483648.0 + 127 * 127 - 1);
+}
+
+TEST(SimMatrix, Tf32OperandsAreRoundedAndTheirSumIsNot) {
+  const double a[] = {1 + 0x1p-11, 1}, b[] = {1, 1 + 0x1p-12};
+  double c[] = {0x1p-12};
+  target::meaning::dot_tf32({1, 1, 2}, a, b, c);
+  EXPECT_EQ(c[0], 2 + 0x1p-10 + 0x1p-12);
 }
 
 TEST(SimMatrix, SumsAreRoundedToTheAccumulator) {

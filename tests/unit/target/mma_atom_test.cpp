@@ -47,6 +47,19 @@ RowCol b_m16n8k32(int64_t lane, int64_t i) {
 RowCol a_m8n8k4(int64_t lane, int64_t) { return {lane >> 2, lane % 4}; }
 RowCol b_m8n8k4(int64_t lane, int64_t) { return {lane % 4, lane >> 2}; }
 RowCol c_m8n8(int64_t lane, int64_t i) { return {lane >> 2, (lane % 4) * 2 + (i & 1)}; }
+// "Matrix Fragments for mma.m16n8k8" and "m16n8k4" with .tf32
+RowCol a_m16n8k8_tf32(int64_t lane, int64_t i) {
+  const int64_t group = lane >> 2, thread = lane % 4;
+  return {i == 0 || i == 2 ? group : group + 8, i < 2 ? thread : thread + 4};
+}
+RowCol b_m16n8k8_tf32(int64_t lane, int64_t i) { return {i == 0 ? lane % 4 : lane % 4 + 4, lane >> 2}; }
+RowCol a_m16n8k4_tf32(int64_t lane, int64_t i) { return {i == 0 ? lane >> 2 : (lane >> 2) + 8, lane % 4}; }
+RowCol b_m16n8k4_tf32(int64_t lane, int64_t) { return {lane % 4, lane >> 2}; }
+// Byte dot products: what a multiply-add has of an operand's row or column, for four k.
+RowCol a_dp4a(int64_t lane, int64_t i) { return {lane / 4, i}; }
+RowCol b_dp4a(int64_t lane, int64_t i) { return {i, lane % 4}; }
+RowCol a_dp4a_4x4(int64_t lane, int64_t i) { return {lane / 4 * 4 + i / 4, i % 4}; }
+RowCol b_dp4a_4x4(int64_t lane, int64_t i) { return {i % 4, lane % 4 * 4 + i / 4}; }
 // Plain multiply-add: one element of C a lane, in row-major order of an 8 x 4 tile.
 RowCol a_fma(int64_t lane, int64_t) { return {lane / 4, 0}; }
 RowCol b_fma(int64_t lane, int64_t) { return {0, lane % 4}; }
@@ -59,6 +72,10 @@ RowCol c_fma_4x4(int64_t lane, int64_t r) { return {lane / 4 * 4 + r / 4, lane %
 
 Figures figures_of(const MmaAtom& atom) {
   if (atom.k == 16) return {a_m16n8k16, b_m16n8k16, c_m16n8};
+  if (atom.tf32 && atom.k == 8) return {a_m16n8k8_tf32, b_m16n8k8_tf32, c_m16n8};
+  if (atom.tf32) return {a_m16n8k4_tf32, b_m16n8k4_tf32, c_m16n8};
+  if (atom.name.starts_with("dp4a."))
+    return atom.m == 32 ? Figures{a_dp4a_4x4, b_dp4a_4x4, c_fma_4x4} : Figures{a_dp4a, b_dp4a, c_fma};
   if (atom.k == 32) return {a_m16n8k32, b_m16n8k32, c_m16n8};
   if (atom.k == 4) return {a_m8n8k4, b_m8n8k4, c_m8n8};
   if (atom.m == 32) return {a_fma_4x4, b_fma_4x4, c_fma_4x4};
@@ -105,7 +122,8 @@ TEST_P(MmaAtoms, NamesTypesAndCosts) {
   for (const MmaAtom& atom : t->mma) {
     EXPECT_TRUE(names.insert(atom.name).second) << atom.name;
     const bool tensor_core = atom.name.rfind("mma.", 0) == 0;
-    EXPECT_TRUE(tensor_core || atom.name.rfind("fma.", 0) == 0) << atom.name;
+    EXPECT_TRUE(tensor_core || atom.name.starts_with("fma.") || atom.name.starts_with("dp4a.")) << atom.name;
+    EXPECT_EQ(atom.tf32, atom.name.ends_with(".tf32")) << atom.name;
     if (tensor_core) {
       EXPECT_NE(atom.name.find("m" + std::to_string(atom.m) + "n" + std::to_string(atom.n) + "k" + std::to_string(atom.k)),
                 std::string::npos)
@@ -120,8 +138,11 @@ TEST_P(MmaAtoms, NamesTypesAndCosts) {
   for (size_t i = 0; i < t->mma.size(); ++i)
     for (size_t k = 0; k < i; ++k)
       if (t->mma[i].a == t->mma[k].a && t->mma[i].b == t->mma[k].b && t->mma[i].c == t->mma[k].c) {
-        EXPECT_TRUE(t->mma[k].name.starts_with("mma.") || t->mma[i].name.starts_with("fma."))
+        auto rank = [](const MmaAtom& a) { return std::string("mdf").find(a.name[0]); };  // mma, dp4a, fma
+        EXPECT_LE(rank(t->mma[k]), rank(t->mma[i]))
             << t->mma[k].name << " in front of " << t->mma[i].name;
+        // What only some products ask for comes first for them.
+        if (t->mma[i].tf32 != t->mma[k].tf32) continue;
         auto macs_per_cycle = [](const MmaAtom& a) { return a.m * a.n * a.k / a.cycles; };
         EXPECT_GE(macs_per_cycle(t->mma[k]), macs_per_cycle(t->mma[i]));
       }

@@ -63,10 +63,8 @@ TEST(TransactionVerify, PhasesFlipped) {
 
 TEST(TransactionVerify, WaitsRemoved) {
   expect_hazard("As (slot 0) is ", [](SpecialisedGemm& g) { g.remove("wait full"); });
-  expect_hazard("gemm/ko/copy#0 behind gemm/ko/gemm#0: As (slot 0) is filled while a product may still read it",
-                [](SpecialisedGemm& g) {
-                  g.remove("wait empty");
-                });
+  expect_hazard("gemm/ko/copy#0: As (slot 0) is filled again with no wait for those who release it",
+                [](SpecialisedGemm& g) { g.remove("wait empty"); });
 }
 
 TEST(TransactionVerify, BytesAndArrivals) {
@@ -98,7 +96,7 @@ TEST(TransactionVerify, ReleasedBeforeTheProductIsFinished) {
 }
 
 TEST(TransactionVerify, SlotsOneFewerThanTheBarriersAssume) {
-  expect_hazard("is used with no wait for the copy that fills it", [](SpecialisedGemm& g) {
+  expect_hazard("is filled again with no wait for those who release it", [](SpecialisedGemm& g) {
     auto& load = g.stmt<TensorLoad>("load a");
     const int64_t kept = g.t.m * g.t.k * (g.t.slots - 1);
     load.dst_index = (E{&g.p.exprs, load.dst_index} % kept).id;

@@ -1,4 +1,5 @@
 // compile_ptx: emit, verify, optimise, generate. One context per compile; a fatal error of LLVM abandons it.
+#include <algorithm>
 #include <set>
 
 #include <llvm/IR/OptBisect.h>
@@ -18,11 +19,11 @@ using Kernels = std::span<const thread::ThreadProgram>;
 // Least PTX version that serves an architecture; instructions may ask for more (matrix_rows.h).
 struct Architecture {
   std::string_view name;
-  int sm, ptx;
+  int ptx;
   int fp8_ptx = 0;  // least that has conversions of 8-bit floats
 };
-constexpr Architecture kArchitectures[] = {{"sm_80", 80, 70},     {"sm_86", 86, 71},     {"sm_87", 87, 74},
-                                           {"sm_89", 89, 78, 81}, {"sm_90", 90, 78, 78}, {"sm_90a", 90, 80, 80}};
+constexpr Architecture kArchitectures[] = {{"sm_80", 70},     {"sm_86", 71},     {"sm_87", 74},
+                                           {"sm_89", 78, 81}, {"sm_90", 78, 78}, {"sm_90a", 80, 80}};
 
 const Architecture* find_architecture(const target::Target& target) {
   for (const Architecture& a : kArchitectures)
@@ -30,12 +31,19 @@ const Architecture* find_architecture(const target::Target& target) {
   return nullptr;
 }
 
-int least_ptx(const Architecture& architecture, Kernels kernels) {
+int least_ptx(const target::Target& target, const thread::WarpgroupMma& mma) {
+  auto instruction = target::find_warpgroup_atom(target, mma.atom);
+  const bool mixed = instruction && instruction->atom->c == ir::DType::i32 && instruction->atom->a != instruction->atom->b;
+  return mixed ? 84 : 80;
+}
+
+int least_ptx(const Architecture& architecture, const target::Target& target, Kernels kernels) {
   int ptx = architecture.ptx;
   for (const thread::ThreadProgram& k : kernels)
     for (const thread::Stmt& s : k.stmts) {
       if (auto* mma = std::get_if<thread::WarpMma>(&s.node))
         if (const MatrixRow* row = find_matrix_row(mma->atom)) ptx = std::max(ptx, row->ptx);
+      if (auto* mma = std::get_if<thread::WarpgroupMma>(&s.node)) ptx = std::max(ptx, least_ptx(target, *mma));
       if (std::holds_alternative<thread::StoreMatrix>(s.node)) ptx = std::max(ptx, 78);
     }
   if (architecture.fp8_ptx > ptx)
@@ -43,6 +51,20 @@ int least_ptx(const Architecture& architecture, Kernels kernels) {
       for (size_t id = 0; id < k.exprs.size(); ++id)
         if (ir::is_storage_only(k.exprs.type(ir::ExprId(id)))) return architecture.fp8_ptx;
   return ptx;
+}
+
+// An atom of another target's table.
+std::optional<Error> foreign_atom(Kernels kernels, const target::Target& target) {
+  for (const thread::ThreadProgram& k : kernels)
+    for (const thread::Stmt& s : k.stmts) {
+      auto* mma = std::get_if<thread::WarpMma>(&s.node);
+      if (!mma || !find_matrix_row(mma->atom)) continue;
+      auto named = [&](const target::MmaAtom& atom) { return atom.name == mma->atom; };
+      if (std::none_of(target.mma.begin(), target.mma.end(), named))
+        return backend_error(s.origin.empty() ? k.name : s.origin,
+                             target.name + " has no matrix atom '" + mma->atom + "'");
+    }
+  return std::nullopt;
 }
 
 // Passes of LLVM's code generator that make these kernels slower: strength reduction of loops gives every
@@ -67,19 +89,16 @@ struct Compile {
 };
 
 std::optional<Error> emit_module(Compile& c, Kernels kernels, const target::Target& target,
-                                 const Architecture& architecture, const GpuCodegenOptions& options) {
+                                 const MachineFeatures& features, const GpuCodegenOptions& options) {
   c.module = std::make_unique<llvm::Module>("tilegen", c.context);
   c.module->setTargetTriple(c.machine->getTargetTriple().str());
   c.module->setDataLayout(c.machine->createDataLayout());
-  MachineFeatures features;
-  features.fma = features.nvptx = true;
-  features.fp8_pairs = architecture.fp8_ptx > 0;
   std::set<std::string> symbols;
   for (size_t i = 0; i < kernels.size(); ++i) {
     std::string symbol = options.symbols.empty() ? kernels[i].name : options.symbols[i];
     if (!symbols.insert(symbol).second) return backend_error(symbol, "two kernels of one symbol");
     IndexFacts facts(kernels[i]);
-    GpuEmitter emitter(*c.module, kernels[i], facts, features, target, architecture.sm, symbol);
+    GpuEmitter emitter(*c.module, kernels[i], facts, features, target, symbol);
     if (auto why = emitter.emit()) {
       const std::string& origin = emitter.refused_origin();
       return backend_error(origin.empty() ? kernels[i].name : origin, *why);
@@ -89,11 +108,11 @@ std::optional<Error> emit_module(Compile& c, Kernels kernels, const target::Targ
 }
 
 std::optional<Error> generate(Compile& c, Kernels kernels, const target::Target& target,
-                              const Architecture& architecture, const GpuCodegenOptions& options, PtxResult& result) {
+                              const MachineFeatures& features, const GpuCodegenOptions& options, PtxResult& result) {
   Clock clock;
   collect_diagnostics(c.context, c.errors);
   c.context.setOptPassGate(c.passes);
-  if (auto error = emit_module(c, kernels, target, architecture, options)) return error;
+  if (auto error = emit_module(c, kernels, target, features, options)) return error;
   result.emit_ms = clock.lap();
   if (options.keep_ir) result.llvm_ir = module_text(*c.module);
   clock.lap();
@@ -118,14 +137,17 @@ Expected<PtxResult> compile_ptx(Kernels kernels, const target::Target& target,
   if (!architecture) return backend_error(names_of(kernels), "no PTX for target '" + target.cpu + "'");
   if (!options.symbols.empty() && options.symbols.size() != kernels.size())
     return backend_error(names_of(kernels), "as many symbols as kernels are needed");
-  auto machine = make_gpu_machine(target, least_ptx(*architecture, kernels));
+  if (auto foreign = foreign_atom(kernels, target)) return *foreign;
+  MachineFeatures features;
+  features.fma = features.nvptx = true;
+  features.fp8_pairs = architecture->fp8_ptx > 0;
+  auto machine = make_gpu_machine(target, least_ptx(*architecture, target, kernels));
   if (!machine) return machine.error();
   PtxResult result;
   auto compile = std::make_unique<Compile>();
   compile->machine = std::move(*machine);
-  auto failure = run_compile(std::move(compile), kernels, [&](Compile& c) {
-    return generate(c, kernels, target, *architecture, options, result);
-  });
+  auto failure = run_compile(std::move(compile), kernels,
+                             [&](Compile& c) { return generate(c, kernels, target, features, options, result); });
   if (failure) return *failure;
   return result;
 }

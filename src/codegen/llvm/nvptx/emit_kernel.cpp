@@ -26,12 +26,10 @@ llvm::Align alignment_of(const Memory& m) {
 }  // namespace
 
 GpuEmitter::GpuEmitter(llvm::Module& module, const thread::ThreadProgram& program, IndexFacts& facts,
-                       const MachineFeatures& features, const target::Target& target, int sm,
-                       std::string symbol)
+                       const MachineFeatures& features, const target::Target& target, std::string symbol)
     : ProgramEmitter(module, program, facts.pool(), features, std::move(symbol)),
       facts_(facts),
       target_(target),
-      sm_(sm),
       packing_(b_),
       registers_(program, b_, packing_) {}
 

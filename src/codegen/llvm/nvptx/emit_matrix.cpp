@@ -37,7 +37,7 @@ void GpuEmitter::emit_node(const LoadMatrix& load) {
 }
 
 void GpuEmitter::emit_node(const StoreMatrix& store) {
-  if (sm_ < 90) return refuse("stmatrix needs sm_90");
+  if (!target_.store_matrix) return refuse(target_.name + " has no stmatrix");
   Place to = place(store.dst, store.dst_index);
   auto word = first_word(store.src, store.src_index);
   if (!word) return;
@@ -120,6 +120,29 @@ void GpuEmitter::emit_fma(const WarpMma& mma) {
   registers_.set(mma.c, *c, sum);
 }
 
+// C += A * B, every element of C the dot product of two registers of four bytes.
+void GpuEmitter::emit_byte_dots(const WarpMma& mma) {
+  const int rows = mma.a_registers / 4, columns = mma.b_registers / 4;
+  auto a = first_word(mma.a, mma.a_index), b = first_word(mma.b, mma.b_index),
+       c = first_word(mma.c, mma.c_index);
+  if (!a || !b || !c) return;
+  if (rows * columns != mma.c_registers)
+    return refuse("atom '" + mma.atom + "' of " + std::to_string(rows) + " rows and " +
+                  std::to_string(columns) + " columns takes as many sums, '" + program_.memory(mma.c).name +
+                  "' gives " + std::to_string(mma.c_registers));
+  auto sign = [&](MemoryId m) { return program_.memory(m).type == ir::DType::u8 ? ".u32" : ".s32"; };
+  const std::string text = std::string("dp4a") + sign(mma.a) + sign(mma.b) + " $0, $1, $2, $3;";
+  for (int i = 0; i < rows; ++i)
+    for (int j = 0; j < columns; ++j) {
+      const int64_t at = *c + i * columns + j;
+      llvm::CallInst* sum = assembly(b_.getInt32Ty(), text, "=r,r,r,r",
+                                     {registers_.get_register(mma.a, *a + i),
+                                      registers_.get_register(mma.b, *b + j), registers_.get(mma.c, at)});
+      sum->setDoesNotAccessMemory();
+      registers_.set(mma.c, at, sum);
+    }
+}
+
 GpuEmitter::Values GpuEmitter::mma_operands(const MatrixRow& row, const WarpMma& mma) {
   Values operands;
   auto add = [&](MemoryId m, ir::ExprId index, int elements, int registers, MatrixWord w) {
@@ -138,9 +161,9 @@ GpuEmitter::Values GpuEmitter::mma_operands(const MatrixRow& row, const WarpMma&
 
 void GpuEmitter::emit_node(const WarpMma& mma) {
   if (is_fma_atom(mma.atom)) return emit_fma(mma);
+  if (is_byte_dot_atom(mma.atom)) return emit_byte_dots(mma);
   const MatrixRow* row = find_matrix_row(mma.atom);
   if (!row) return refuse("no instruction for matrix atom '" + mma.atom + "'");
-  if (sm_ < row->sm) return refuse("matrix atom '" + mma.atom + "' needs sm_" + std::to_string(row->sm));
   Values operands = mma_operands(*row, mma);
   if (refused()) return;
   llvm::CallInst* call = nullptr;

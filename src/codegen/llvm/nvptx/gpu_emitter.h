@@ -22,9 +22,9 @@ namespace tilegen::codegen {
 
 class GpuEmitter : private ProgramEmitter {
  public:
-  // `facts` are those of `program`. `sm` is 80, 89, ..., of `target`.
+  // `facts` are those of `program`.
   GpuEmitter(llvm::Module& module, const thread::ThreadProgram& program, IndexFacts& facts,
-             const MachineFeatures& features, const target::Target& target, int sm, std::string symbol);
+             const MachineFeatures& features, const target::Target& target, std::string symbol);
 
   // Emits the kernel; a message when the program asks for something this emitter cannot do.
   std::optional<std::string> emit();
@@ -137,6 +137,7 @@ class GpuEmitter : private ProgramEmitter {
 
   Values mma_operands(const MatrixRow& row, const thread::WarpMma& mma);
   void emit_fma(const thread::WarpMma& mma);
+  void emit_byte_dots(const thread::WarpMma& mma);
   // First word of a register memory's slice that matrix instructions use as words.
   std::optional<int64_t> first_word(thread::MemoryId memory, ir::ExprId index);
 
@@ -194,7 +195,6 @@ class GpuEmitter : private ProgramEmitter {
 
   IndexFacts& facts_;
   const target::Target& target_;
-  int sm_;
   Packing packing_;
   RegisterFile registers_;
   llvm::GlobalVariable* shared_ = nullptr;  // the block's dynamic shared memory

@@ -17,7 +17,7 @@ struct MatrixRow {
   std::string_view instruction;  // PTX
   MatrixWord a_word, c_word;     // b is like a
   int a, b, c;                   // registers
-  int sm = 80, ptx = 70;         // least that have it
+  int ptx = 70;                  // least that has it
 };
 
 // Null for an unknown name.
@@ -25,5 +25,7 @@ const MatrixRow* find_matrix_row(std::string_view atom);
 
 // Plain multiply-add atoms ("fma.f32"): one element of each operand a lane.
 bool is_fma_atom(std::string_view atom);
+// Dot products of four bytes ("dp4a.s32.s8.s8:4x4"): a register of A for each row, of B for each column.
+bool is_byte_dot_atom(std::string_view atom);
 
 }  // namespace tilegen::codegen

@@ -1,0 +1,246 @@
+#include "thread/role_walk.h"
+
+#include <algorithm>
+
+namespace tilegen::thread {
+
+namespace {
+
+constexpr int64_t kMostSteps = 100'000;
+constexpr size_t kMostHazards = 16;
+
+}  // namespace
+
+RoleWalk::RoleWalk(const RoleProgram& r, const PointValues& launch, std::vector<std::string>& hazards, Seen& seen)
+    : r_(r),
+      p_(*r.program),
+      hazards_(hazards),
+      seen_(seen),
+      places_(p_, static_cast<int>(r.processes.size()),
+              [this](StmtId id, StmtId other, const std::string& text) { hazard(id, other, text); }) {
+  const size_t n = r.processes.size();
+  int parties = 2 * static_cast<int>(n);
+  for (const RoleProcess& process : r.processes) groups_ = std::max(groups_, process.group + 1);
+  first_product_ = parties;
+  parties += groups_;
+  for (const TransactionBarriers& b : p_.barriers) {
+    first_load_.push_back(parties);
+    parties += static_cast<int>(b.count);
+    phases_.emplace_back(static_cast<size_t>(b.count));
+  }
+  for (size_t i = 0; i < n; ++i) places_.name_reader(static_cast<int>(n + i), "the copy engine");
+  for (int g = 0; g < groups_; ++g) places_.name_reader(first_product_ + g, "a product");
+  for (size_t i = 0; i < n; ++i) {
+    running_.emplace_back(r.processes[i], launch);
+    running_.back().knows.seen.resize(static_cast<size_t>(parties), 0);
+    running_.back().knows.fenced.resize(n, 0);
+  }
+}
+
+void RoleWalk::run() {
+  for (bool progress = true; progress;) {
+    progress = false;
+    for (size_t i = 0; i < running_.size(); ++i)
+      while (running_[i].state == State::ready && steps_ < kMostSteps) {
+        progress = true;
+        ++steps_;
+        step(static_cast<int>(i));
+      }
+  }
+  if (steps_ >= kMostSteps) return;
+  const bool stuck = std::any_of(running_.begin(), running_.end(), [](const Running& x) { return x.state != State::done; });
+  stuck ? report_stuck() : check_end();
+}
+
+void RoleWalk::hazard(StmtId id, StmtId other, const std::string& text) {
+  if (!seen_.insert({id, other}).second || hazards_.size() >= kMostHazards) return;
+  const std::string &a = p_.stmts[id.value].origin, &b = p_.stmts[other.value].origin;
+  const std::string line = a + (id == other || a == b ? "" : " behind " + b) + ": " + text;
+  if (std::find(hazards_.begin(), hazards_.end(), line) == hazards_.end()) hazards_.push_back(line);
+}
+
+std::string RoleWalk::phase_text(int array, int64_t index) const {
+  const Phase& f = phases_[static_cast<size_t>(array)][static_cast<size_t>(index)];
+  const TransactionBarriers& b = p_.barriers[static_cast<size_t>(array)];
+  return b.name + "[" + std::to_string(index) + "] (phase " + std::to_string(f.number) + ": " +
+         std::to_string(f.arrived) + " of " + std::to_string(b.arrivals) + " arrivals" +
+         (f.to_land != 0 ? ", " + std::to_string(f.to_land) + " announced bytes that no copy brings" : "") + ")";
+}
+
+void RoleWalk::release(Running& x, int i, PlaceClock& to) {
+  to.join(x.knows);
+  to.seen[static_cast<size_t>(i)] = std::max(to.seen[static_cast<size_t>(i)], x.epoch);
+  ++x.epoch;
+}
+
+void RoleWalk::step(int i) {
+  Running& x = running_[static_cast<size_t>(i)];
+  const RoleStep& s = r_.steps[x.pc++];
+  x.at = s.stmt;
+  switch (s.op) {
+    case RoleOp::loop:
+      x.loops.push_back({0, eval(x, s.value, 1)});
+      return iterate(x, s, x.pc - 1);
+    case RoleOp::loop_end: {
+      const RoleStep& begin = r_.steps[s.jump];
+      auto& [at, extent] = x.loops.back();
+      at = begin.sampled ? std::max(at + 1, extent - 1) : at + 1;
+      return iterate(x, begin, s.jump);
+    }
+    case RoleOp::branch:
+      if (eval(x, s.value, 1) == 0) x.pc = s.jump;
+      return;
+    case RoleOp::jump:
+      x.pc = s.jump;
+      return;
+    case RoleOp::one_thread:
+      if (x.process.warps == 0) return void(x.pc = s.jump);
+      x.outside.push_back(x.threads);
+      x.threads = x.process.warps;
+      return;
+    case RoleOp::one_thread_end:
+      x.threads = x.outside.back();
+      x.outside.pop_back();
+      return;
+    case RoleOp::barrier:
+      return meet(x, i, node<Barrier>(s));
+    case RoleOp::arrive:
+      return arrive(x, i, s);
+    case RoleOp::wait:
+      return wait(x, s);
+    case RoleOp::load:
+      return load(x, i, s);
+    case RoleOp::store:
+      return store(x, i, s);
+    case RoleOp::bulk_commit:
+      ++x.bulk_commits;
+      return;
+    case RoleOp::bulk_wait:
+      return bulk_wait(x, i, node<BulkWait>(s));
+    case RoleOp::proxy_fence:
+      x.knows.fenced[static_cast<size_t>(i)] = x.epoch++;
+      return;
+    case RoleOp::product:
+      return product(x, i, s);
+    case RoleOp::product_commit:
+      ++x.product_commits;
+      return;
+    case RoleOp::product_wait:
+      return product_wait(x, node<WarpgroupWait>(s));
+    case RoleOp::touch:
+      return touch(x, i, s);
+    case RoleOp::end:
+      x.state = State::done;
+  }
+}
+
+void RoleWalk::iterate(Running& x, const RoleStep& loop, uint32_t begin) {
+  const auto [at, extent] = x.loops.back();
+  if (at < extent) {
+    x.values.set(node<Loop>(loop).var, at);
+    x.pc = begin + 1;
+    return;
+  }
+  x.loops.pop_back();
+  x.pc = loop.jump;
+}
+
+void RoleWalk::meet(Running& x, int i, const Barrier& b) {
+  Meeting& m = meetings_[static_cast<size_t>(b.id) % meetings_.size()];
+  m.wanted = b.threads == 0 ? p_.threads : b.threads;
+  m.arrived += x.threads;
+  m.clock.seen.resize(x.knows.seen.size(), 0);
+  release(x, i, m.clock);
+  if (!b.arrive_only) {
+    x.state = State::at_barrier;
+    x.array = b.id;
+    m.waiting.push_back(static_cast<size_t>(i));
+  }
+  if (m.arrived < m.wanted) return;
+  for (size_t w : m.waiting) {
+    running_[w].state = State::ready;
+    running_[w].knows.join(m.clock);
+  }
+  m = {};
+}
+
+RoleWalk::Phase* RoleWalk::phase(const RoleStep& s, int array, int64_t index) {
+  auto& all = phases_[static_cast<size_t>(array)];
+  if (index >= 0 && index < static_cast<int64_t>(all.size())) return &all[static_cast<size_t>(index)];
+  hazard(s.stmt, s.stmt, "there is no " + p_.barriers[static_cast<size_t>(array)].name + "[" + std::to_string(index) + "]");
+  return nullptr;
+}
+
+void RoleWalk::arrive(Running& x, int i, const RoleStep& s) {
+  const auto& n = node<TransactionArrive>(s);
+  const int64_t index = eval(x, s.value, 0), wanted = p_.barriers[static_cast<size_t>(n.barriers)].arrivals;
+  Phase* f = phase(s, n.barriers, index);
+  if (f == nullptr) return;
+  if (f->arrived + x.threads > wanted)
+    hazard(s.stmt, s.stmt, std::to_string(x.threads) + " arrivals more than counted at " + phase_text(n.barriers, index));
+  f->arrived = std::min(wanted, f->arrived + x.threads);
+  f->to_land += n.bytes * x.threads;
+  f->unclaimed += n.bytes * x.threads;
+  f->current.seen.resize(x.knows.seen.size(), 0);
+  release(x, i, f->current);
+  advance(n.barriers, index);
+}
+
+void RoleWalk::advance(int array, int64_t index) {
+  Phase& f = phases_[static_cast<size_t>(array)][static_cast<size_t>(index)];
+  if (f.arrived < p_.barriers[static_cast<size_t>(array)].arrivals || f.to_land != 0) return;
+  ++f.number;
+  f.arrived = f.unclaimed = 0;
+  f.completed.join(f.current);
+  f.current = {};
+  f.completed.seen[static_cast<size_t>(first_load_[static_cast<size_t>(array)] + index)] = static_cast<uint32_t>(f.number);
+  for (Running& x : running_)
+    if (x.state == State::at_phase && x.array == array && x.index == index && (f.number & 1) != x.parity) {
+      x.state = State::ready;
+      pass(x, f);
+    }
+}
+
+void RoleWalk::pass(Running& x, Phase& f) {
+  x.knows.join(f.completed);
+  f.waited = static_cast<uint32_t>(f.number);
+}
+
+void RoleWalk::wait(Running& x, const RoleStep& s) {
+  const auto& n = node<TransactionWait>(s);
+  x.array = n.barriers;
+  x.index = eval(x, s.value, 0);
+  x.parity = eval(x, s.second, 0) & 1;
+  Phase* f = phase(s, x.array, x.index);
+  if (f == nullptr) return;
+  (f->number & 1) != x.parity ? pass(x, *f) : void(x.state = State::at_phase);
+}
+
+void RoleWalk::report_stuck() {
+  std::string text;
+  StmtId first, other;
+  for (const Running& x : running_) {
+    if (x.state != State::at_barrier && x.state != State::at_phase) continue;
+    if (!first.valid()) first = x.at;
+    else if (!other.valid() && x.at != first) other = x.at;
+    const Meeting& m = meetings_[static_cast<size_t>(x.array) % meetings_.size()];
+    text += (text.empty() ? "thread " : "; thread ") + std::to_string(x.process.samples[0]) + " waits " +
+            (x.state == State::at_barrier
+                 ? "at barrier " + std::to_string(x.array) + " (" + std::to_string(m.arrived) + " of " +
+                       std::to_string(m.wanted) + " threads)"
+                 : "for parity " + std::to_string(x.parity) + " of " + phase_text(x.array, x.index));
+  }
+  hazard(first, other.valid() ? other : first, "a deadlock: " + text);
+}
+
+void RoleWalk::check_end() {
+  for (size_t a = 0; a < phases_.size(); ++a)
+    for (size_t k = 0; k < phases_[a].size(); ++k)
+      if (const Phase& f = phases_[a][k]; f.loaded > f.waited)
+        hazard(f.load, f.load, "nobody waits for the copy to " + phase_text(static_cast<int>(a), static_cast<int64_t>(k)));
+  for (const Running& x : running_)
+    for (const Work& w : x.copies_under_way)
+      hazard(w.stmt, w.stmt, "the block ends with no wait for the copy, which may still read its stage");
+}
+
+}  // namespace tilegen::thread

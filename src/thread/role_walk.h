@@ -1,0 +1,113 @@
+// One walk over the roles of a program with concrete numbers: its processes run in turns, wait for each other, and what
+// they do to `ordered` memory is judged.
+#pragma once
+
+#include <array>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "thread/place_history.h"
+#include "thread/role_program.h"
+
+namespace tilegen::thread {
+
+class RoleWalk {
+ public:
+  // Pairs of statements that a hazard was found for.
+  using Seen = std::set<std::pair<StmtId, StmtId>>;
+
+  RoleWalk(const RoleProgram& r, const PointValues& launch, std::vector<std::string>& hazards, Seen& seen);
+  void run();
+
+ private:
+  enum class State : uint8_t { ready, at_barrier, at_phase, done };
+  // A product or a copy out, and the group that it belongs to.
+  struct Work {
+    uint32_t number = 0;
+    int64_t group = 0;
+    StmtId stmt;
+  };
+  struct Running {
+    Running(const RoleProcess& p, const PointValues& launch)
+        : process(p), values(launch), pc(p.begin), threads(p.threads) {}
+    const RoleProcess& process;
+    PointValues values;
+    uint32_t pc;
+    int64_t threads;  // that run now
+    State state = State::ready;
+    std::vector<std::pair<int64_t, int64_t>> loops;  // iteration, extent
+    std::vector<int64_t> outside;                    // threads around a OneThread
+    PlaceClock knows;
+    uint32_t epoch = 1, products = 0, copies = 0;
+    int64_t product_commits = 0, bulk_commits = 0;
+    std::vector<Work> products_under_way, copies_under_way;
+    int array = 0;  // waiting: for what
+    int64_t index = 0, parity = 0;
+    StmtId at;
+  };
+  // A transaction barrier: its phases, and the newest that a copy came to and that someone waited for.
+  struct Phase {
+    int64_t number = 0, arrived = 0, to_land = 0, unclaimed = 0;
+    uint32_t loaded = 0, waited = 0;
+    StmtId load;
+    PlaceClock current, completed;
+  };
+  // At a hardware barrier.
+  struct Meeting {
+    int64_t arrived = 0, wanted = 0;
+    std::vector<size_t> waiting;
+    PlaceClock clock;
+  };
+
+  template <class Node>
+  const Node& node(const RoleStep& s) const {
+    return std::get<Node>(p_.stmts[s.stmt.value].node);
+  }
+  // Unknown values, of loaded data, count as `unknown`.
+  int64_t eval(Running& x, int value, int64_t unknown, size_t sample = 0) {
+    if (p_.thread_var.valid()) x.values.set(p_.thread_var, x.process.samples[sample]);
+    return r_.values[static_cast<size_t>(value)].eval(x.values).value_or(unknown);
+  }
+  int store_party(int i) const { return static_cast<int>(running_.size()) + i; }
+
+  // role_walk.cpp
+  void hazard(StmtId id, StmtId other, const std::string& text);
+  std::string phase_text(int array, int64_t index) const;
+  void release(Running& x, int i, PlaceClock& to);
+  void step(int i);
+  void iterate(Running& x, const RoleStep& loop, uint32_t begin);
+  void meet(Running& x, int i, const Barrier& b);
+  Phase* phase(const RoleStep& s, int array, int64_t index);
+  void arrive(Running& x, int i, const RoleStep& s);
+  void advance(int array, int64_t index);
+  void pass(Running& x, Phase& f);
+  void wait(Running& x, const RoleStep& s);
+  void report_stuck();
+  void check_end();
+
+  // role_copies.cpp
+  int64_t box_bytes(int map) const;
+  int64_t byte_of(MemoryId memory, int64_t index) const;
+  void load(Running& x, int i, const RoleStep& s);
+  void store(Running& x, int i, const RoleStep& s);
+  void bulk_wait(Running& x, int i, const BulkWait& n);
+  void product(Running& x, int i, const RoleStep& s);
+  void product_wait(Running& x, const WarpgroupWait& n);
+  void touch(Running& x, int i, const RoleStep& s);
+
+  const RoleProgram& r_;
+  const ThreadProgram& p_;
+  std::vector<std::string>& hazards_;
+  Seen& seen_;
+  PlaceHistory places_;
+  std::vector<Running> running_;
+  std::vector<std::vector<Phase>> phases_;
+  std::array<Meeting, 16> meetings_;
+  std::vector<int> first_load_;
+  int first_product_ = 0, groups_ = 0;
+  int64_t steps_ = 0;
+};
+
+}  // namespace tilegen::thread
