@@ -11,6 +11,7 @@
 #include "lower/lower_kernel.h"
 #include "lower/prefetch_blocks.h"
 #include "schedule/plan_program.h"
+#include "thread/transaction_verify.h"
 
 namespace tilegen::driver {
 
@@ -50,6 +51,7 @@ class Stages {
 Checked verify(const std::vector<thread::ThreadProgram>& kernels) {
   for (const thread::ThreadProgram& k : kernels) {
     std::vector<std::string> broken = thread::verify_thread_program(k);
+    if (broken.empty()) broken = thread::verify_transactions(k);
     if (!broken.empty())
       return Error(DiagCode::internal_error, k.name,
                    "the thread program breaks an invariant: " + broken.front(), "please report this program");

@@ -78,7 +78,7 @@ class Player {
       const int64_t extents[] = {extent(), extent()};
       open(tl_begin_parallel(b_, 1 + pick(2), extents, nullptr, out));
     } else {
-      open(tl_begin_loop(b_, rarely() ? small() : TL_LOOP_SERIAL, lo, hi, rarely() ? pick(9) : 0,
+      open(tl_begin_loop(b_, rarely() ? small() : static_cast<uint32_t>(TL_LOOP_SERIAL), lo, hi, rarely() ? pick(9) : 0,
                          name.c_str(), out));
     }
     for (tl_expr e : out) keep(e);

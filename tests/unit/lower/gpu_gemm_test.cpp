@@ -89,7 +89,9 @@ TEST_P(GpuGemm, ComputesWhatTheInterpreterDoes) {
   const plan::Schedule schedule = plan_for(p, target);
   ASSERT_FALSE(HasFailure());
   for (const plan::OpPlan& op : schedule.kernels[0].ops)
-    if (op.engine == plan::Engine::mma) EXPECT_TRUE(op.atom.starts_with(c.atom)) << op.atom;
+    if (op.engine == plan::Engine::mma) {
+      EXPECT_TRUE(op.atom.starts_with(c.atom)) << op.atom;
+    }
   bool aligned = false;
   for (int64_t trips : {0, 1, 2, 3, 5})
     aligned =
