@@ -236,9 +236,10 @@ std::string judge_program(const std::string& name, const std::string& text, cons
       form.program = &(*chosen)->program();
       (stage->further ? form.further : form.stages).push_back(stage.get());
     }
-    Judge judge(name + " " + target, **artifact, k, sample, tally);
-    for (auto& [chosen, form] : forms)
+    for (auto& [chosen, form] : forms) {
+      Judge judge(name + " " + target, **artifact, k, sample, tally);
       if (std::string wrong = judge.judge(form); !wrong.empty()) return wrong;
+    }
   }
   return {};
 }

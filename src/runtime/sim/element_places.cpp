@@ -145,6 +145,17 @@ sim::StatementPlaces copy_places(const ir::Program& p, const ir::TileOp& op, con
   return s;
 }
 
+// Forms behind the first share its schedule unless the first uses the copy engine, which they must do
+// without.
+bool has_the_schedule(const driver::Artifact& artifact, size_t kernel, const thread::ThreadProgram& form) {
+  if (form.name == artifact.kernels[artifact.forms[kernel].first].name) return true;
+  return std::all_of(artifact.kernels.begin(), artifact.kernels.end(), [](const thread::ThreadProgram& k) {
+    return k.tensor_maps.empty() && std::none_of(k.stmts.begin(), k.stmts.end(), [](const thread::Stmt& s) {
+             return std::holds_alternative<thread::TensorStore>(s.node);
+           });
+  });
+}
+
 }  // namespace
 
 sim::ElementPlaces element_places(const driver::Artifact& artifact, size_t kernel,
@@ -162,6 +173,8 @@ sim::ElementPlaces element_places(const driver::Artifact& artifact, size_t kerne
       index < artifact.decisions.size() ? artifact.decisions[index] : artifact.schedule.kernels[kernel];
   sim::ElementPlaces places;
   places.memories.resize(form.memories.size());
+  places.statements.resize(form.stmts.size());
+  if (!has_the_schedule(artifact, kernel, form)) return places;
   // Fragments number the threads of the role that holds them, the simulator those of the block.
   const bool roles = std::any_of(form.stmts.begin(), form.stmts.end(), [](const thread::Stmt& s) {
     return std::holds_alternative<thread::Roles>(s.node);
@@ -189,7 +202,6 @@ sim::ElementPlaces element_places(const driver::Artifact& artifact, size_t kerne
     if (op->kind == ir::OpKind::copy) places_of_op = copy_places(p, *op, dims);
     places_of_op.op = places.ops++;
   }
-  places.statements.resize(form.stmts.size());
   for (size_t s = 0; s < form.stmts.size(); ++s)
     if (const auto at = by_path.find(form.stmts[s].origin); at != by_path.end())
       places.statements[s] = at->second;

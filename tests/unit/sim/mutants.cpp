@@ -317,6 +317,10 @@ class Poison {
         branch.then_body = spoilt(b->then_body);
         branch.else_body = spoilt(b->else_body);
         out.push_back(q_.add(branch, "poison"));
+      } else if (std::holds_alternative<thread::Barrier>(node) ||
+                 std::holds_alternative<thread::AsyncCommit>(node) ||
+                 std::holds_alternative<thread::AsyncWait>(node)) {
+        out.push_back(q_.add(node, "poison"));  // orders what is there, and writes nothing
       } else {
         possible_ = false;
       }
