@@ -98,7 +98,7 @@ class Flattener {
   void flatten(StmtId id, const Branch& branch) {
     const uint32_t begin = here();
     const int condition = value(branch.condition);
-    conditions_.push_back(condition);
+    note_conditions(branch.condition);
     add(RoleOp::branch, id).value = condition;
     block(branch.then_body);
     const uint32_t middle = here();
@@ -106,6 +106,14 @@ class Flattener {
     out_.steps[begin].jump = here();
     block(branch.else_body);
     out_.steps[middle].jump = here();
+  }
+  // The parts of a conjunction tell threads apart, too.
+  void note_conditions(ExprId e) {
+    conditions_.push_back(value(e));
+    const ir::ExprNode n = p_.exprs[e];
+    if (n.op != ir::ExprOp::logical_and) return;
+    note_conditions(n.a);
+    note_conditions(n.b);
   }
   void flatten(StmtId id, const OneThread& one) {
     const uint32_t begin = here();

@@ -15,6 +15,7 @@ struct Product {
   bool ta = false, tb = true;
   int64_t m = 128, n = 64, k = 64;  // tile
   int threads = 256, stages = 3;
+  std::string begin = "fill c, 0.0f32";
   std::string epilogue;  // between the loop and the copy out
   std::string tensors;   // that the epilogue reads
   std::string allocs;    // that it needs
@@ -36,7 +37,7 @@ kernel gemm grid (by: ceildiv(m, $M), bx: ceildiv(n, $N)) threads $T {
   alloc b: shared $in[$btile]
   alloc c: fragment f32[$M, $N]
   $allocs
-  fill c, 0.0f32
+  $begin
   pipelined ko in 0 .. ceildiv(k, $K) stages $S {
     copy A[$aregion] -> a
     copy B[$bregion] -> b
@@ -53,6 +54,7 @@ kernel gemm grid (by: ceildiv(m, $M), bx: ceildiv(n, $N)) threads $T {
        {"aregion", g.ta ? "ko * $K :+ $K, by * $M :+ $M" : "by * $M :+ $M, ko * $K :+ $K"},
        {"bregion", g.tb ? "bx * $N :+ $N, ko * $K :+ $K" : "ko * $K :+ $K, bx * $N :+ $N"},
        {"attrs", attrs},
+       {"begin", g.begin},
        {"epilogue", g.epilogue},
        {"allocs", g.allocs},
        {"tensors", g.tensors},
@@ -116,6 +118,18 @@ TEST(WarpgroupProduct, NumbersOfSteps) {
 TEST(WarpgroupProduct, RaggedShapes) {
   // What the copy engine takes, stores of one row pitch that it does not, and loads that it does not.
   run_product({}, {{136, 72, 72}, {1, 8, 8}, {200, 56, 200}, {129, 65, 136}, {130, 63, 64}, {40, 48, 65}, {33, 31, 7}});
+}
+
+// Sums that begin with what the result holds; every product adds to them. One warpgroup, stores by threads and by the engine.
+TEST(WarpgroupProduct, AddsToTheResult) {
+  Product g;
+  g.out = "f32";
+  g.m = g.n = 64;
+  g.k = 32;
+  g.threads = 128;
+  g.stages = 2;
+  g.begin = "copy C[by * 64 :+ 64, bx * 64 :+ 64] -> c";
+  run_product(g, {{64, 64, 32}, {33, 17, 64}, {136, 72, 104}, {70, 66, 0}, {130, 63, 64}});
 }
 
 TEST(WarpgroupProduct, Layouts) {

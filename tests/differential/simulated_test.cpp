@@ -58,7 +58,7 @@ TEST_P(SimulatedFile, AgreesWithTheInterpreter) {
   EXPECT_LE(counts[Kind::refused] * 4, counts[Kind::agree]);
 }
 
-INSTANTIATE_TEST_SUITE_P(Targets, SimulatedFile, testing::Values("sim:sm_80", "sim:sm_90"));
+INSTANTIATE_TEST_SUITE_P(Targets, SimulatedFile, testing::Values("sim:sm_80", "sim:sm_90", "sim:sm_90a"));
 
 }  // namespace
 }  // namespace tilegen::differential

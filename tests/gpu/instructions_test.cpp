@@ -61,6 +61,20 @@ void expect_same(const target::MmaAtom& atom, const std::vector<std::byte>& devi
   }
 }
 
+// Operands of which several lanes hold a copy: the copies are equal, as they are in a program.
+void make_copies_equal(const layout::Fragment& f, DType type, std::vector<std::byte>& lanes) {
+  const auto bytes = static_cast<size_t>(ir::dtype_bytes(type));
+  for (int64_t i = 0; i < f.shape()[0]; ++i)
+    for (int64_t j = 0; j < f.shape()[1]; ++j) {
+      const std::vector<int64_t> index = {i, j};
+      const std::vector<int64_t> holders = f.holders(index);
+      const auto place = [&](int64_t lane) {
+        return static_cast<size_t>(lane * f.registers() + f.register_of(index)) * bytes;
+      };
+      for (int64_t lane : holders) std::memcpy(&lanes[place(lane)], &lanes[place(holders.front())], bytes);
+    }
+}
+
 struct Case {
   const char* name;
   Data data;
@@ -81,9 +95,11 @@ void compare_atom(const target::Target& target, const target::MmaAtom& atom, con
   p.store(tc, acc, nc);
   ASSERT_EQ(thread::verify_thread_program(p.program()), std::vector<std::string>());
   for (uint64_t seed = 1; seed <= 8; ++seed) {
-    const Tensors start = {elements(atom.a, 32 * na, c.data, c.magnitude, seed),
-                           elements(atom.b, 32 * nb, c.data, c.magnitude, seed + 100),
-                           elements(atom.c, 32 * nc, c.data, c.magnitude, seed + 200)};
+    Tensors start = {elements(atom.a, 32 * na, c.data, c.magnitude, seed),
+                     elements(atom.b, 32 * nb, c.data, c.magnitude, seed + 100),
+                     elements(atom.c, 32 * nc, c.data, c.magnitude, seed + 200)};
+    make_copies_equal(atom.a_layout, atom.a, start[0]);
+    make_copies_equal(atom.b_layout, atom.b, start[1]);
     Tensors device = start, simulated = start;
     ASSERT_EQ(run_on_device(p, target, device), "");
     ASSERT_EQ(run_simulated(p, target, simulated), "");

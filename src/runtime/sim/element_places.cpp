@@ -145,17 +145,6 @@ sim::StatementPlaces copy_places(const ir::Program& p, const ir::TileOp& op, con
   return s;
 }
 
-// Forms behind the first share its schedule unless the first uses the copy engine, which they must do
-// without.
-bool has_the_schedule(const driver::Artifact& artifact, size_t kernel, const thread::ThreadProgram& form) {
-  if (form.name == artifact.kernels[artifact.forms[kernel].first].name) return true;
-  return std::all_of(artifact.kernels.begin(), artifact.kernels.end(), [](const thread::ThreadProgram& k) {
-    return k.tensor_maps.empty() && std::none_of(k.stmts.begin(), k.stmts.end(), [](const thread::Stmt& s) {
-             return std::holds_alternative<thread::TensorStore>(s.node);
-           });
-  });
-}
-
 }  // namespace
 
 sim::ElementPlaces element_places(const driver::Artifact& artifact, size_t kernel,
@@ -174,7 +163,6 @@ sim::ElementPlaces element_places(const driver::Artifact& artifact, size_t kerne
   sim::ElementPlaces places;
   places.memories.resize(form.memories.size());
   places.statements.resize(form.stmts.size());
-  if (!has_the_schedule(artifact, kernel, form)) return places;
   // Fragments number the threads of the role that holds them, the simulator those of the block.
   const bool roles = std::any_of(form.stmts.begin(), form.stmts.end(), [](const thread::Stmt& s) {
     return std::holds_alternative<thread::Roles>(s.node);

@@ -8,7 +8,6 @@ namespace tilegen::runtime {
 
 // requires: a form of the artifact's kernel `kernel` (or a program with the same memories and statements),
 // and slots as a launch passes them: distances within tensors depend on dims.
-// Nothing is known of a form that was planned anew, for the artifact keeps the schedule of the first only.
 sim::ElementPlaces element_places(const driver::Artifact& artifact, size_t kernel,
                                   const thread::ThreadProgram& form, std::span<const uint64_t> slots);
 
