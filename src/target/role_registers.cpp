@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "support/checked.h"
+
 namespace tilegen::target {
 
 namespace {
@@ -16,7 +18,9 @@ int64_t units(int64_t registers) { return registers / kUnit * kUnit; }
 std::vector<RoleRegisters> role_registers(const Target& t, int64_t computing_threads) {
   std::vector<RoleRegisters> list;
   if (computing_threads + t.warp <= t.max_threads) {
-    const int64_t share = units(t.registers_per_multiprocessor / (computing_threads + t.warp));
+    // ptxas shares the registers among whole warpgroups.
+    const int64_t whole = ceil_div(computing_threads + t.warp, kWarpgroup) * kWarpgroup;
+    const int64_t share = units(t.registers_per_multiprocessor / whole);
     list.push_back({t.warp, 0, 0, std::min<int64_t>(share, t.registers_per_thread)});
   }
   const int64_t all = computing_threads + kWarpgroup;

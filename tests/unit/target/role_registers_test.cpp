@@ -10,7 +10,7 @@ TEST(RoleRegisters, OneWarpFirstThenAWarpgroupThatGivesRegistersAway) {
   const auto list = role_registers(*find_target("sm_90a"), 256);
   ASSERT_EQ(list.size(), 3u);
   EXPECT_EQ(list[0].producer_threads, 32);
-  EXPECT_EQ(list[0].at_most, 224);
+  EXPECT_EQ(list[0].at_most, 168);
   EXPECT_EQ(list[1].producer, 40);
   EXPECT_EQ(list[1].consumer, 232);
   EXPECT_EQ(list[2].producer, 24);
