@@ -10,7 +10,7 @@ import tempfile
 
 import tilegen as tg
 
-TARGETS = ("sm_80", "sm_90")
+TARGETS = ("sm_80", "sm_90", "sm_90a")
 
 
 def findings(name, target, ptx, folder):
