@@ -11,11 +11,12 @@ namespace tilegen::differential {
 namespace {
 
 struct Product {
-  std::string in = "f16", out = "f16";
+  std::string in = "f16", out = "f16", sum = "f32";
   bool ta = false, tb = true;
   int64_t m = 128, n = 64, k = 64;  // tile
   int threads = 256, stages = 3;
-  std::string begin = "fill c, 0.0f32";
+  std::string begin = "fill c, $zero";
+  std::string second;    // behind the product
   std::string epilogue;  // between the loop and the copy out
   std::string tensors;   // that the epilogue reads
   std::string allocs;    // that it needs
@@ -35,13 +36,14 @@ $tensors
 kernel gemm grid (by: ceildiv(m, $M), bx: ceildiv(n, $N)) threads $T {
   alloc a: shared $in[$atile]
   alloc b: shared $in[$btile]
-  alloc c: fragment f32[$M, $N]
+  alloc c: fragment $sum[$M, $N]
   $allocs
   $begin
   pipelined ko in 0 .. ceildiv(k, $K) stages $S {
     copy A[$aregion] -> a
     copy B[$bregion] -> b
     gemm a, b -> c$attrs
+    $second
   }
   $epilogue
   copy c -> C[by * $M :+ $M, bx * $N :+ $N]
@@ -55,6 +57,9 @@ kernel gemm grid (by: ceildiv(m, $M), bx: ceildiv(n, $N)) threads $T {
        {"bregion", g.tb ? "bx * $N :+ $N, ko * $K :+ $K" : "ko * $K :+ $K, bx * $N :+ $N"},
        {"attrs", attrs},
        {"begin", g.begin},
+       {"zero", g.sum == "f32" ? "0.0f32" : "0i32"},
+       {"sum", g.sum},
+       {"second", g.second},
        {"epilogue", g.epilogue},
        {"allocs", g.allocs},
        {"tensors", g.tensors},
@@ -143,14 +148,31 @@ TEST(WarpgroupProduct, Layouts) {
 }
 
 TEST(WarpgroupProduct, Types) {
-  const std::pair<const char*, const char*> types[] = {{"f16", "f32"}, {"bf16", "bf16"}, {"bf16", "f32"}};
-  for (const auto& [in, out] : types) {
+  const std::array<const char*, 3> types[] = {{"f16", "f32", "f32"},  {"bf16", "bf16", "f32"}, {"bf16", "f32", "f32"},
+                                              {"e4m3", "f16", "f32"}, {"e5m2", "f32", "f32"},  {"i8", "i32", "i32"},
+                                              {"u8", "i32", "i32"}};
+  for (const auto& [in, out, sum] : types) {
     Product g;
     g.in = in;
     g.out = out;
-    run_product(g, {{136, 72, 136}});
+    g.sum = sum;
+    run_product(g, {{136, 72, 144}});
     if (HasFailure()) return;
   }
+}
+
+// Two products of one loop share an operand and its slots.
+TEST(WarpgroupProduct, TwoInALoop) {
+  Product g;
+  g.tensors = "tensor V: f16[n, k] readonly\n";
+  g.allocs = "alloc v: shared f16[64, 64]\n  alloc d: fragment f32[128, 64]";
+  g.begin = "fill c, 0.0f32\n  fill d, 0.0f32";
+  g.second = "copy V[bx * 64 :+ 64, ko * 64 :+ 64] -> v\n    gemm a, v -> d {transpose_b}";
+  g.epilogue = R"(parallel i, j in 128, 64 {
+    c[i, j] = c[i, j] * max(d[i, j], 0.0f32)
+  })";
+  g.out = "f32";
+  run_product(g, {{136, 72, 136}, {128, 64, 0}, {256, 128, 64}});
 }
 
 TEST(WarpgroupProduct, Tiles) {
