@@ -37,14 +37,10 @@ bool KernelLowering::takes_part(ir::StmtId id) const {
   return true;
 }
 
-ExprId KernelLowering::tile_thread(int64_t group) const {
-  ir::ExprPool& e = const_cast<ir::ExprPool&>(out_.exprs);
-  return e.floormod(e.var(out_.thread_var), e.const_int(group));
-}
-
 thread::StmtId KernelLowering::only_first_of_warpgroup(thread::Block body, const std::string& origin, ExprId also) {
   ir::ExprPool& e = out_.exprs;
-  const ExprId first = e.binary(ir::ExprOp::eq, simplified(tile_thread(kWarpgroup)), e.const_int(0));
+  const ExprId within = simplified(e.floormod(e.var(out_.thread_var), e.const_int(kWarpgroup)));
+  const ExprId first = e.binary(ir::ExprOp::eq, within, e.const_int(0));
   return out_.add(thread::Branch{both(simplified(first), also), std::move(body), {}}, origin);
 }
 

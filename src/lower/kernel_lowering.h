@@ -244,7 +244,6 @@ class KernelLowering {
   // Whether the role being lowered has a part in the statement.
   bool takes_part(ir::StmtId id) const;
   bool fills_channel(ir::StmtId id) const;  // it, or a statement inside it
-  ExprId tile_thread(int64_t group) const;  // this thread's index within its group of `group` threads
   void warpgroup_barrier(thread::Block& out, const std::string& origin);
   thread::StmtId only_first_of_warpgroup(thread::Block body, const std::string& origin, ExprId also = ExprId());
 
