@@ -81,10 +81,11 @@ void OpLowering::emit_nest(const layout::Fragment& iteration, int64_t vector, co
 }
 
 void OpLowering::for_each_point(int operand, const PointValue& value) {
-  if (plan_.engine == plan::Engine::async_copy && k_.gpu() && async_copy_points(operand)) return;
+  if (plan_.engine == plan::Engine::async_copy && plan_.iteration && k_.gpu() && async_copy_points(operand)) return;
   if (plan_.engine == plan::Engine::tensor_copy && k_.gpu() && stage_and_store(operand)) return;
   if (k_.gpu() && store_matrices(operand)) return;
   if (k_.gpu() && walks_part()) return emit_part(operand, value);
+  if (!has_iteration()) return;
   ir::BufferId dst = tile_op_->operands[static_cast<size_t>(operand)].buffer;
   emit_nest(*plan_.iteration, plan_.vector, [&](const Nest& nest, thread::Block& body) {
     if (!k_.gpu()) no_padding_ = k_.both(ExprId(), nest.inside);
@@ -131,7 +132,18 @@ bool OpLowering::reads_what_is_written(ExprId condition) const {
   });
 }
 
+// Planning leaves it out where no thread walks over elements; a given schedule may do so elsewhere.
+bool OpLowering::has_iteration() {
+  if (plan_.iteration) return true;
+  k_.fail(DiagCode::schedule_illegal, op_.path,
+          std::string("the schedule has no iteration layout for it, which engine '") + plan::engine_name(plan_.engine) +
+              "' needs here",
+          "leave the op out of the schedule to have it planned");
+  return false;
+}
+
 void OpLowering::parallel_loop() {
+  if (!has_iteration()) return;
   const auto* loop = k_.p_.as<ir::Loop>(op_.stmt);
   const auto* lone = k_.p_.as<ir::Store>(op_.stmt);
   emit_nest(*plan_.iteration, plan_.vector, [&](const Nest& nest, thread::Block& body) {

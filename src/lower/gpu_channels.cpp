@@ -13,12 +13,6 @@
 
 namespace tilegen::lower {
 
-namespace {
-
-constexpr int64_t kWarpgroup = 128;
-
-}  // namespace
-
 void KernelLowering::declare_channels() {
   const int64_t warpgroups = out_.threads / kWarpgroup;
   for (const plan::ChannelPlan& plan : schedule_.channels) {

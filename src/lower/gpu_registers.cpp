@@ -34,6 +34,13 @@ MemoryId KernelLowering::add_registers(const std::string& name, ir::DType type, 
   return out_.add_memory(std::move(m));
 }
 
+int64_t KernelLowering::first_register(const Held& h, int row_dim, int column_dim, int64_t row, int64_t column) {
+  std::vector<int64_t> at(h.fragment->shape().size(), 0);
+  at[static_cast<size_t>(row_dim)] = row;
+  at[static_cast<size_t>(column_dim)] = column;
+  return h.fragment->map().eval(at)[layout::kRegister];
+}
+
 // Threads may hold fewer elements than they have registers, or none; they compute on all registers all the same, and
 // code generation must not see that as something that does not happen.
 void KernelLowering::clear_unheld(const Held& h, thread::Block& out, const std::string& origin, bool all) {

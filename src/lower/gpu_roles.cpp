@@ -9,12 +9,6 @@
 
 namespace tilegen::lower {
 
-namespace {
-
-constexpr int64_t kWarpgroup = 128;
-
-}  // namespace
-
 bool KernelLowering::fills_channel(ir::StmtId id) const {
   bool fills = false;
   const ir::Block one = {id};

@@ -8,7 +8,7 @@ namespace tilegen::lower {
 
 namespace {
 
-constexpr int64_t kWarpgroup = 128, kUnit = 16;  // threads; bytes that the swizzle moves as one
+constexpr int64_t kUnit = 16;  // bytes that the swizzle moves as one
 
 }  // namespace
 
@@ -52,13 +52,8 @@ class StagedStore {
 
   void place_tensor() {
     const ir::Region& to = tile_op_.operands[1];
-    inner_dim_ = static_cast<int>(to.offsets.size()) - 1;
-    for (int d = 0; d < inner_dim_; ++d)
-      if (to.extents[static_cast<size_t>(d)] > 1) row_dim_ = d;
-    std::vector<int64_t> box(to.offsets.size(), 1);
-    box[0] = stage_.inner;
-    if (row_dim_ >= 0) box[static_cast<size_t>(inner_dim_ - row_dim_)] = stage_.rows;
-    map_ = k_.tensor_map(to.buffer, box, stage_.swizzle);
+    dims_ = *ops::tensor_copy_dims(k_.p_, tile_op_, nullptr);  // store_stage has seen that it is one
+    map_ = k_.tensor_map(to.buffer, k_.box_of(to, dims_, stage_.rows, stage_.inner), stage_.swizzle);
     for (ExprId offset : to.offsets) origin_.push_back(k_.lower_expr(offset));
   }
 
@@ -84,22 +79,12 @@ class StagedStore {
   }
 
   std::vector<ExprId> coordinates(int64_t column) {
-    std::vector<ExprId> at(origin_.rbegin(), origin_.rend());
-    at[0] = k_.simplified(e_.add(at[0], e_.add(e_.mul(group_n_, stage_.columns), number(column))));
-    if (row_dim_ >= 0) {
-      ExprId& row = at[static_cast<size_t>(inner_dim_ - row_dim_)];
-      row = e_.add(row, e_.mul(group_m_, stage_.rows));
-    }
-    for (ExprId& x : at) x = k_.simplified(x);
-    return at;
+    return k_.box_coordinates(origin_, dims_, e_.mul(group_m_, stage_.rows),
+                              e_.add(e_.mul(group_n_, stage_.columns), number(column)));
   }
 
   ExprId held_register(int64_t row, int64_t column) {
-    const std::vector<int64_t>& shape = from_.fragment->shape();
-    std::vector<int64_t> at(shape.size(), 0);
-    at[shape.size() - 2] = row;
-    at[shape.size() - 1] = column;
-    return number(from_.fragment->map().eval(at)[layout::kRegister]);
+    return number(KernelLowering::first_register(from_, dims_.tile_outer, dims_.tile_inner, row, column));
   }
   ExprId held_value(int64_t row, int64_t column, int64_t i) {
     const ExprId at = e_.add(held_register(row, column), i);
@@ -174,7 +159,8 @@ class StagedStore {
   int64_t bytes_ = 2, unit_ = 8, pass_columns_ = 0, part_elements_ = 0;
   MemoryId memory_;
   ExprId group_, group_m_, group_n_, lane_, warp_;
-  int map_ = -1, inner_dim_ = 0, row_dim_ = -1;
+  ops::TensorCopyDims dims_;
+  int map_ = -1;
   std::vector<ExprId> origin_;
 };
 

@@ -28,45 +28,44 @@ int KernelLowering::tensor_map(ir::BufferId tensor, const std::vector<int64_t>& 
   return static_cast<int>(out_.tensor_maps.size()) - 1;
 }
 
-std::optional<KernelLowering::TensorBoxes> KernelLowering::tensor_boxes(const infer::KernelOp& op, int tensor, int tile,
+std::vector<int64_t> KernelLowering::box_of(const ir::Region& r, const ops::TensorCopyDims& dims, int64_t rows,
+                                            int64_t columns) const {
+  const size_t last = r.offsets.size() - 1;
+  std::vector<int64_t> box(r.offsets.size(), 1);
+  box[last - static_cast<size_t>(dims.tensor_inner)] = columns;
+  if (dims.tensor_outer >= 0) box[last - static_cast<size_t>(dims.tensor_outer)] = rows;
+  return box;
+}
+
+std::optional<KernelLowering::TensorBoxes> KernelLowering::tensor_boxes(const infer::KernelOp& op,
                                                                         const layout::Layout& l) {
-  const auto* tile_op = p_.as<ir::TileOp>(op.stmt);
-  const ir::Region& from = tile_op->operands[static_cast<size_t>(tensor)];
-  const ops::ElementAccess &t = op.view.accesses[static_cast<size_t>(tensor)],
-                           &s = op.view.accesses[static_cast<size_t>(tile)];
-  TensorBoxes b;
-  b.inner_dim = static_cast<int>(from.offsets.size()) - 1;
-  int inner_of_tile = -1;
-  for (size_t d = 0; d < s.dim_of.size(); ++d)
-    if (s.dim_of[d] >= 0 && s.dim_of[d] == t.dim_of[static_cast<size_t>(b.inner_dim)]) inner_of_tile = static_cast<int>(d);
-  for (int d = 0; d < b.inner_dim; ++d)
-    if (from.extents[static_cast<size_t>(d)] > 1) b.row_dim = d;
-  std::string reason = "its last dimension is not one of the tile";
-  const ir::Buffer& buffer = p_.buffer(from.buffer);
-  const auto shape = inner_of_tile < 0 ? std::nullopt
-                                       : layout::tensor_tile(l, inner_of_tile, ir::dtype_bytes(buffer.type), &reason);
+  const auto* copy = p_.as<ir::TileOp>(op.stmt);
+  std::string reason;
+  const auto dims = ops::tensor_copy_dims(p_, *copy, &reason);
+  const ir::Region& from = copy->operands[0];
+  const auto shape =
+      dims ? layout::tensor_tile(l, dims->tile_inner, ir::dtype_bytes(p_.buffer(from.buffer).type), &reason) : std::nullopt;
   if (!shape) {
     fail(DiagCode::schedule_illegal, op.path, "the copy engine cannot move the tile: " + reason,
          "leave the op's engine out of the schedule to have it planned");
     return std::nullopt;
   }
-  b.tile = *shape;
-  std::vector<int64_t> box(from.offsets.size(), 1);
-  box[0] = b.tile.inner;
-  if (b.row_dim >= 0) box[static_cast<size_t>(b.inner_dim - b.row_dim)] = b.tile.rows;
-  b.map = tensor_map(from.buffer, box, b.tile.swizzle);
-  for (ExprId offset : from.offsets) b.origin.push_back(simplified(lower_expr(offset)));
+  TensorBoxes b{-1, {}, *dims, *shape};
+  b.map = tensor_map(from.buffer, box_of(from, *dims, shape->rows, shape->inner), shape->swizzle);
+  for (ExprId offset : from.offsets) b.origin.push_back(lower_expr(offset));
   return b;
 }
 
-std::vector<ExprId> KernelLowering::box_coordinates(const TensorBoxes& b, ExprId row, ExprId column) {
-  std::vector<ExprId> at(b.origin.rbegin(), b.origin.rend());
-  at[0] = simplified(out_.exprs.add(at[0], column));
-  if (b.row_dim >= 0) {
-    ExprId& r = at[static_cast<size_t>(b.inner_dim - b.row_dim)];
-    r = simplified(out_.exprs.add(r, row));
-  }
-  return at;
+std::vector<ExprId> KernelLowering::box_coordinates(const std::vector<ExprId>& origin, const ops::TensorCopyDims& dims,
+                                                    ExprId row, ExprId column) {
+  std::vector<ExprId> at = origin;
+  const auto move = [&](int dim, ExprId by) {
+    if (dim >= 0) at[static_cast<size_t>(dim)] = out_.exprs.add(at[static_cast<size_t>(dim)], by);
+  };
+  move(dims.tensor_inner, column);
+  move(dims.tensor_outer, row);
+  for (ExprId& x : at) x = simplified(x);
+  return {at.rbegin(), at.rend()};
 }
 
 int64_t KernelLowering::tensor_load_bytes(const infer::KernelOp& op) {
@@ -83,7 +82,7 @@ void KernelLowering::tensor_loads(const infer::KernelOp& op, const Channel& c, E
   int value = -1;
   for (const infer::OpAccess& a : op.accesses)
     if (a.write) value = a.value;
-  const auto boxes = tensor_boxes(op, 0, 1, *schedule_.values[static_cast<size_t>(value)].memory);
+  const auto boxes = tensor_boxes(op, *schedule_.values[static_cast<size_t>(value)].memory);
   if (!boxes) return;
   const layout::TensorTile& tile = boxes->tile;
   slots_[value] = slot;
@@ -91,7 +90,8 @@ void KernelLowering::tensor_loads(const infer::KernelOp& op, const Channel& c, E
     for (int64_t column = 0; column < tile.column_boxes; ++column) {
       thread::TensorLoad load;
       load.map = boxes->map;
-      load.coordinates = box_coordinates(*boxes, e.const_int(row * tile.rows), e.const_int(column * tile.inner));
+      load.coordinates = box_coordinates(boxes->origin, boxes->dims, e.const_int(row * tile.rows),
+                                         e.const_int(column * tile.inner));
       load.dst = values_[static_cast<size_t>(value)];
       load.dst_index = in_slot(value, e.const_int(row * tile.row_stride + column * tile.column_stride));
       load.barriers = c.full;

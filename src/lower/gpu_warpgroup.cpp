@@ -7,7 +7,7 @@ namespace tilegen::lower {
 
 namespace {
 
-constexpr int64_t kWarpgroup = 128, kRows = 64;
+constexpr int64_t kRows = 64;  // of an instruction
 
 }  // namespace
 
@@ -101,30 +101,26 @@ class WarpgroupGemm {
       mma.a_steps = left.form.steps;
       mma.a_form = left.form.form;
     } else {
-      mma.a_index = register_at(left.held, m * kRows, 0);
+      mma.a_index = register_at(left.held, 0, m * kRows, 0);
       int64_t first = 0, step = 0;
       e_.is_const_int(mma.a_index, &first);
       for (int64_t at = 0; at < shape_.k; at += k_step_) {
-        e_.is_const_int(register_at(left.held, m * kRows, at), &step);
+        e_.is_const_int(register_at(left.held, 0, m * kRows, at), &step);
         mma.a_steps.push_back(step - first);
       }
     }
     mma.b_index = k_.simplified(e_.add(right.first, n * right.form.row_stride));
     mma.b_steps = right.form.steps;
     mma.b_form = right.form.form;
-    mma.c_index = register_at(sum_, m * kRows, n * n_);
+    mma.c_index = register_at(sum_, 2, m * kRows, n * n_);
     if (overwrite) mma.accumulate = e_.const_int(0, ir::DType::boolean);
     emit(std::move(mma));
   }
 
-  // Register of the warpgroup's element (row, col): rows and columns of the matrix are the last two dimensions that are
-  // not of extent 1.
-  ExprId register_at(const Held& h, int64_t row, int64_t col) {
-    const std::vector<int64_t>& shape = h.fragment->shape();
-    std::vector<int64_t> at(shape.size(), 0);
-    at[shape.size() - 2] = row;
-    at[shape.size() - 1] = col;
-    return e_.const_int(h.fragment->map().eval(at)[layout::kRegister]);
+  ExprId register_at(const Held& h, int operand, int64_t row, int64_t col) {
+    const bool transposed = operand == 0 && tile_op_.flag(ir::gemm_attr::transpose_a);
+    const ops::MatrixDims dims = ops::matrix_dims(k_.p_, tile_op_.operands[static_cast<size_t>(operand)], transposed);
+    return e_.const_int(KernelLowering::first_register(h, dims.row, dims.col, row, col));
   }
 
   KernelLowering& k_;

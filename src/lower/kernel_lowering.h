@@ -32,9 +32,12 @@
 #include "lower/lower_kernel.h"
 #include "ops/element_view.h"
 #include "ops/lower_sink.h"
+#include "ops/tensor_copy.h"
 #include "schedule/exchange_plan.h"
 
 namespace tilegen::lower {
+
+constexpr int64_t kWarpgroup = 128;  // threads
 
 using ir::ExprId;
 using ir::VarId;
@@ -225,6 +228,8 @@ class KernelLowering {
   // always) is when it is one.
   ExprId register_index(const layout::Fragment& f, std::span<const ExprId> indices, ExprId* inside);
   bool fixed_index(ExprId index) const;
+  // Where a thread has its element at (row, column) of the first thread's part.
+  static int64_t first_register(const Held& h, int row_dim, int column_dim, int64_t row, int64_t column);
   // Registers that hold no element of the fragment get a value; so do all that may be moved before they are written.
   void clear_unheld(const Held& h, thread::Block& out, const std::string& origin, bool all = false);
   // Values that are moved as a whole to another layout or to memory, with nothing that must have written them before.
@@ -264,12 +269,15 @@ class KernelLowering {
   struct TensorBoxes {
     int map = -1;
     std::vector<ExprId> origin;  // per tensor dimension, slowest first
-    int inner_dim = 0, row_dim = -1;  // of the tensor; -1: rows are all one
+    ops::TensorCopyDims dims;
     layout::TensorTile tile;
   };
   // How the copy engine moves a region of a tensor from or to an on-chip tile of this layout.
-  std::optional<TensorBoxes> tensor_boxes(const infer::KernelOp& op, int tensor, int tile, const layout::Layout& l);
-  std::vector<ExprId> box_coordinates(const TensorBoxes& b, ExprId row, ExprId column);
+  std::optional<TensorBoxes> tensor_boxes(const infer::KernelOp& op, const layout::Layout& l);
+  // Coordinates of the box that begins `row` rows and `column` elements behind the region's begin, innermost first.
+  std::vector<ExprId> box_coordinates(const std::vector<ExprId>& origin, const ops::TensorCopyDims& dims, ExprId row,
+                                      ExprId column);
+  std::vector<int64_t> box_of(const ir::Region& r, const ops::TensorCopyDims& dims, int64_t rows, int64_t columns) const;
   int64_t tensor_load_bytes(const infer::KernelOp& op);
   void tensor_loads(const infer::KernelOp& op, const Channel& c, ExprId slot, thread::Block& out);
 
@@ -382,6 +390,7 @@ class OpLowering final : public ops::LowerSink {
   void contract_warp_mma(int a, int b, int c, bool clear);
   void contract_warpgroup(int a, int b, int c, bool clear);  // gpu_warpgroup.cpp
   bool stage_and_store(int dst);                             // gpu_store_stage.cpp
+  bool has_iteration();  // the schedule says which thread does what; else an error
   bool async_copy_points(int operand);
   std::optional<thread::Block> async_copies(int src, int dst, int64_t width, bool& edges, ExprId* interior);
 

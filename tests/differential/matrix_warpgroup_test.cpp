@@ -15,6 +15,7 @@ struct Product {
   bool ta = false, tb = true;
   int64_t m = 128, n = 64, k = 64;  // tile
   int threads = 256, stages = 3;
+  std::string sum_shape = "$M, $N";
   std::string begin = "fill c, $zero";
   std::string second;    // behind the product
   std::string epilogue;  // between the loop and the copy out
@@ -36,7 +37,7 @@ $tensors
 kernel gemm grid (by: ceildiv(m, $M), bx: ceildiv(n, $N)) threads $T {
   alloc a: shared $in[$atile]
   alloc b: shared $in[$btile]
-  alloc c: fragment $sum[$M, $N]
+  alloc c: fragment $sum[$shape]
   $allocs
   $begin
   pipelined ko in 0 .. ceildiv(k, $K) stages $S {
@@ -59,6 +60,7 @@ kernel gemm grid (by: ceildiv(m, $M), bx: ceildiv(n, $N)) threads $T {
        {"begin", g.begin},
        {"zero", g.sum == "f32" ? "0.0f32" : "0i32"},
        {"sum", g.sum},
+       {"shape", g.sum_shape},
        {"second", g.second},
        {"epilogue", g.epilogue},
        {"allocs", g.allocs},
@@ -214,6 +216,13 @@ TEST(WarpgroupProduct, Epilogues) {
     c[i, j] = c[i, j] * 0.5f32 + cast(f32, r[i, j])
   })";
   run_product(g, {{136, 72, 136}, {256, 128, 64}});
+}
+
+// Sums in a fragment whose rows and columns are not its last two dimensions.
+TEST(WarpgroupProduct, DimensionsOfOneElement) {
+  Product g;
+  g.sum_shape = "$M, 1, $N";
+  run_product(g, {{136, 72, 136}});
 }
 
 TEST(WarpgroupProduct, Batched) {

@@ -59,6 +59,24 @@ TEST(GpuRefusals, AScheduleThatRunsAnOpWhereItsElementsAreNot) {
   EXPECT_FALSE(d.hint.empty());
 }
 
+// A schedule may name the copy engine, which walks over no elements, for an op that it does not do.
+TEST(GpuRefusals, AnOpWithoutAnIteration) {
+  for (plan::Engine engine : {plan::Engine::tensor_copy, plan::Engine::async_copy, plan::Engine::loop})
+    for (size_t op : {size_t{0}, size_t{1}, size_t{2}}) {
+      const Diagnostic d = refusal(
+          "tl 1 program t\ntensor X: f32[32, 64] readonly\ntensor Y: f32[32, 64]\nkernel k grid (b: 1) threads 128 {\n"
+          "  alloc x: shared f32[32, 64]\n  copy X -> x\n  parallel i, j in 32, 64 {\n    x[i, j] = x[i, j] + 1.0f32\n  }\n"
+          "  copy x -> Y\n}\n",
+          [&](plan::KernelSchedule& k) {
+            k.ops[op].engine = engine;
+            k.ops[op].iteration.reset();
+          });
+      EXPECT_EQ(d.code, DiagCode::schedule_illegal);
+      EXPECT_NE(d.message.find(plan::engine_name(engine)), std::string::npos) << d.message;
+      EXPECT_FALSE(d.hint.empty());
+    }
+}
+
 TEST(GpuRefusals, ThreadDigitsThatOverlap) {
   const Diagnostic d = refusal(
       "tl 1 program t\ntensor X: f32[16] readonly\ntensor Y: f32[16]\nkernel k grid (b: 1) threads 128 {\n"
