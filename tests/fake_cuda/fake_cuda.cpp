@@ -3,7 +3,7 @@
 // without CUDA headers and without the headers of the code under test.
 //
 // TILEGEN_FAKE_CUDA in the environment sets it up for programs that cannot call the controls:
-// "devices=2,version=10020,fail=cuInit:100".
+// "devices=2,version=10020,fail=cuInit:100,endless=KERNEL".
 #include "fake_cuda.h"
 
 #include <unistd.h>
