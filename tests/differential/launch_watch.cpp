@@ -36,7 +36,8 @@ void LaunchWatch::watch(double seconds, const std::string& what) {
   std::unique_lock<std::mutex> lock(mutex_);
   if (over_.wait_for(lock, std::chrono::duration<double>(seconds), [&] { return is_over_; })) return;
   std::fflush(stdout);
-  std::fprintf(stderr, "not finished after %g seconds (TILEGEN_GPU_TIMEOUT), the process ends: %s\n", seconds, what.c_str());
+  std::fprintf(stderr, "not finished after %g seconds (TILEGEN_GPU_TIMEOUT), the process ends: %s\n", seconds,
+               what.c_str());
   std::fflush(stderr);
   _exit(kExitStatus);
 }

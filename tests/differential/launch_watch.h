@@ -1,5 +1,5 @@
-// Ends this process when a kernel does not: a wait for the GPU has no other way out, and what the kernel holds is
-// free once its process is gone.
+// Ends this process when a kernel does not: a wait for the GPU has no other way out, and what the kernel
+// holds is free once its process is gone.
 #pragma once
 
 #include <condition_variable>
@@ -9,8 +9,9 @@
 
 namespace tilegen::differential {
 
-// Watches from its construction to its end what this thread does. After TILEGEN_GPU_TIMEOUT seconds (60 unless told
-// otherwise, 0: for ever) it writes what was launched to stderr and ends the process with kExitStatus.
+// Watches from its construction to its end what this thread does. After TILEGEN_GPU_TIMEOUT seconds (60
+// unless told otherwise, 0: for ever) it writes what was launched to stderr and ends the process with
+// kExitStatus.
 class LaunchWatch {
  public:
   static constexpr int kExitStatus = 124;

@@ -31,9 +31,10 @@ int EngineProgram::barriers(const std::string& name, int64_t count, int64_t arri
   return static_cast<int>(p.barriers.size()) - 1;
 }
 
-int EngineProgram::map(MemoryId tensor, const std::vector<int64_t>& extents, const std::vector<int64_t>& strides,
-                       const std::vector<int64_t>& box, int swizzle) {
-  thread::TensorMap m{p.memory(tensor).name + "_map" + std::to_string(p.tensor_maps.size()), tensor, {}, {}, box, swizzle};
+int EngineProgram::map(MemoryId tensor, const std::vector<int64_t>& extents,
+                       const std::vector<int64_t>& strides, const std::vector<int64_t>& box, int swizzle) {
+  thread::TensorMap m{
+      p.memory(tensor).name + "_map" + std::to_string(p.tensor_maps.size()), tensor, {}, {}, box, swizzle};
   for (int64_t e : extents) m.extents.push_back(i(e).id);
   for (int64_t s : strides) m.strides.push_back(i(s).id);
   p.tensor_maps.push_back(std::move(m));
@@ -60,8 +61,8 @@ int64_t swizzled_byte(int swizzle, int64_t byte) {
 
 EngineRun::EngineRun(const EngineProgram& p, bool orders) : program_(p), orders_(orders) {
   EXPECT_EQ(thread::verify_thread_program(p.p), std::vector<std::string>());
-  static const bool has_device =
-      differential::has_cuda_device() && runtime::find_target("cuda") && runtime::find_target("cuda")->name == "sm_90a";
+  static const bool has_device = differential::has_cuda_device() && runtime::find_target("cuda") &&
+                                 runtime::find_target("cuda")->name == "sm_90a";
   if (has_device) device_ = std::make_unique<DeviceProgram>(p.p, p.counts, *target::find_target("sm_90a"));
 }
 
@@ -91,8 +92,8 @@ bool EngineRun::expect(const Tensors& start, const Check& check) {
 }
 
 bool EngineRun::expect_exactly(const Tensors& start, const Tensors& expected) {
-  return expect(start,
-                [&](const Executor&, const Tensors& actual) { return difference(program_, actual, expected); });
+  return expect(
+      start, [&](const Executor&, const Tensors& actual) { return difference(program_, actual, expected); });
 }
 
 bool EngineRun::expect_finding(const Tensors& start, sim::FindingKind kind, const Tensors& expected) {
@@ -106,7 +107,9 @@ bool EngineRun::expect_finding(const Tensors& start, sim::FindingKind kind, cons
     EXPECT_NE(text.find(name), std::string::npos) << sim::test::order_name(options) << ": " << text;
   });
   return expect_on_device(start,
-                          [&](const Executor&, const Tensors& actual) { return difference(program_, actual, expected); }) &&
+                          [&](const Executor&, const Tensors& actual) {
+                            return difference(program_, actual, expected);
+                          }) &&
          well;
 }
 
@@ -120,8 +123,9 @@ std::string difference(const EngineProgram& p, const Tensors& actual, const Tens
       std::memcpy(&e, &expected[t][i * bytes], bytes);
       if (a == e) continue;
       std::array<char, 160> text;
-      std::snprintf(text.data(), text.size(), "%s[%zu] has bits %#llx, expected %#llx", p.p.params[t].name.c_str(), i,
-                    static_cast<unsigned long long>(a), static_cast<unsigned long long>(e));
+      std::snprintf(text.data(), text.size(), "%s[%zu] has bits %#llx, expected %#llx",
+                    p.p.params[t].name.c_str(), i, static_cast<unsigned long long>(a),
+                    static_cast<unsigned long long>(e));
       return text.data();
     }
   }

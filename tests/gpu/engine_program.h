@@ -1,5 +1,5 @@
-// Small thread programs around the instructions of Hopper's engines, and what they have to compute: on the simulator
-// and, where there is one, on the first CUDA device.
+// Small thread programs around the instructions of Hopper's engines, and what they have to compute: on the
+// simulator and, where there is one, on the first CUDA device.
 #pragma once
 
 #include "../unit/sim/gpu_program.h"
@@ -26,7 +26,9 @@ struct EngineProgram : sim::test::GpuProgram {
   int map(MemoryId tensor, const std::vector<int64_t>& extents, const std::vector<int64_t>& strides,
           const std::vector<int64_t>& box, int swizzle);
 
-  void arrive(int barriers, E index, int64_t bytes) { add(thread::TransactionArrive{barriers, index.id, bytes}, "arrive"); }
+  void arrive(int barriers, E index, int64_t bytes) {
+    add(thread::TransactionArrive{barriers, index.id, bytes}, "arrive");
+  }
   void wait_for(int barriers, E index, E parity) {
     add(thread::TransactionWait{barriers, index.id, parity.id}, "wait");
   }
@@ -55,7 +57,8 @@ struct Executor {
 // What is wrong with the results; empty for nothing.
 using Check = std::function<std::string(const Executor&, const Tensors&)>;
 
-// A program on its executors: the simulator under every order (`orders`; else under one) and the device, if its capability is 9.0.
+// A program on its executors: the simulator under every order (`orders`; else under one) and the device, if
+// its capability is 9.0.
 class EngineRun {
  public:
   explicit EngineRun(const EngineProgram& p, bool orders = true);

@@ -1,5 +1,5 @@
-// The copy engine alone: boxes of tensors to shared memory and back, byte for byte as the PTX ISA and the driver's
-// description of tensor maps have them: clipped at every edge, swizzled in every way.
+// The copy engine alone: boxes of tensors to shared memory and back, byte for byte as the PTX ISA and the
+// driver's description of tensor maps have them: clipped at every edge, swizzled in every way.
 #include <cstring>
 
 #include "engine_program.h"
@@ -61,8 +61,14 @@ struct Box {
 std::vector<std::vector<int64_t>> places(const Box& b) {
   std::vector<std::vector<int64_t>> list = {std::vector<int64_t>(b.rank(), 0)};
   const auto options = [&](size_t d) {
-    return std::vector<int64_t>{1, -1, -(b.box[d] + 1) / 2, -b.box[d], b.extents[d] - b.box[d], b.extents[d] - 1,
-                                b.extents[d], b.extents[d] + 3 * b.box[d]};
+    return std::vector<int64_t>{1,
+                                -1,
+                                -(b.box[d] + 1) / 2,
+                                -b.box[d],
+                                b.extents[d] - b.box[d],
+                                b.extents[d] - 1,
+                                b.extents[d],
+                                b.extents[d] + 3 * b.box[d]};
   };
   for (size_t d = 0; d < b.rank(); ++d)
     for (int64_t x : options(d)) {
@@ -112,11 +118,13 @@ void load_boxes(const Box& b) {
   g.loop(g.i(rounds), LoopForm::serial, [&](E r) {
     g.first_thread([&] {
       g.arrive(full, g.i(0), b.box_elements() * b.bytes());
-      g.add(thread::TensorLoad{map, coordinates(g, where, r, b.rank()), tile, g.i(guard).id, full, g.i(0).id}, "load");
+      g.add(thread::TensorLoad{map, coordinates(g, where, r, b.rank()), tile, g.i(guard).id, full, g.i(0).id},
+            "load");
     });
     g.wait_for(full, g.i(0), r % 2);
-    g.spread(tile_elements,
-             [&](E j, E inside) { g.store_if(raw, r * tile_elements + j, g.load_if(tile, j, inside), inside); });
+    g.spread(tile_elements, [&](E j, E inside) {
+      g.store_if(raw, r * tile_elements + j, g.load_if(tile, j, inside), inside);
+    });
     g.barrier();
   });
   Tensors start = {coordinates_of(at), random_elements(b.type, b.tensor_elements(), 11),
@@ -148,8 +156,9 @@ void store_boxes(const Box& b) {
   const MemoryId tile = g.tile("tile", b.type, b.box_elements());
   const int map = g.map(out, b.extents, b.strides(), b.box, b.swizzle);
   g.loop(g.i(rounds), LoopForm::serial, [&](E r) {
-    g.spread(b.box_elements(),
-             [&](E j, E inside) { g.store_if(tile, j, g.load_if(in, r * b.box_elements() + j, inside), inside); });
+    g.spread(b.box_elements(), [&](E j, E inside) {
+      g.store_if(tile, j, g.load_if(in, r * b.box_elements() + j, inside), inside);
+    });
     g.proxy_fence();
     g.barrier();
     g.first_thread([&] {
@@ -166,12 +175,14 @@ void store_boxes(const Box& b) {
   for (int64_t r = 0; r < rounds; ++r)
     b.for_each(at[static_cast<size_t>(r)], [&](int64_t from, int64_t to) {
       if (to >= 0)
-        std::memcpy(expected[2].data() + to, start[1].data() + r * box_bytes + from, static_cast<size_t>(b.bytes()));
+        std::memcpy(expected[2].data() + to, start[1].data() + r * box_bytes + from,
+                    static_cast<size_t>(b.bytes()));
     });
   EngineRun(g, b.rank() == 2).expect_exactly(start, expected);
 }
 
-// Boxes of a rank, as wide as the swizzle, of odd extents; without a swizzle also rows that are no power of two.
+// Boxes of a rank, as wide as the swizzle, of odd extents; without a swizzle also rows that are no power of
+// two.
 Box box_of(size_t rank, DType type, int swizzle) {
   const int64_t bytes = ir::dtype_bytes(type), outer[] = {11, 3, 2, 3};
   Box b;
@@ -233,34 +244,39 @@ TEST(TensorCopies, BoxesNarrowerThanTheirSwizzle) {
     }
 }
 
-// Two groups under way, each of two boxes, whose tiles are used again once they were read; and what was written is there
-// behind the wait for whole groups.
+// Two groups under way, each of two boxes, whose tiles are used again once they were read; and what was
+// written is there behind the wait for whole groups.
 TEST(TensorCopies, BulkGroupsInARing) {
   constexpr int64_t kRounds = 7, kRows = 8, kColumns = 64, kBox = kRows * kColumns;
   EngineProgram g(64);
-  const MemoryId in = g.tensor("In", DType::f16, kRounds * 2 * kBox), out = g.tensor("Out", DType::f16, kRounds * 2 * kBox);
+  const MemoryId in = g.tensor("In", DType::f16, kRounds * 2 * kBox),
+                 out = g.tensor("Out", DType::f16, kRounds * 2 * kBox);
   const MemoryId seen = g.tensor("Seen", DType::f16, kRounds * 2 * kBox / 64);
   const MemoryId tile = g.tile("tile", DType::f16, 4 * kBox);
   const int map = g.map(out, {2 * kColumns, kRounds * kRows}, {4 * kColumns}, {kColumns, kRows}, 128);
   g.loop(g.i(kRounds), LoopForm::serial, [&](E r) {
     g.first_thread([&] { g.add(thread::BulkWait{1, true}, "store"); });
     g.barrier();
-    g.spread(2 * kBox, [&](E j, E) { g.store(tile, r % 2 * (2 * kBox) + j, g.load(in, r * (2 * kBox) + j)); });
+    g.spread(2 * kBox,
+             [&](E j, E) { g.store(tile, r % 2 * (2 * kBox) + j, g.load(in, r * (2 * kBox) + j)); });
     g.proxy_fence();
     g.barrier();
     g.first_thread([&] {
       for (int64_t half : {0, 1})
-        g.add(thread::TensorStore{
-                  map, {g.i(half * kColumns).id, (r * kRows).id}, tile, (r % 2 * (2 * kBox) + half * kBox).id},
-              "store");
+        g.add(
+            thread::TensorStore{
+                map, {g.i(half * kColumns).id, (r * kRows).id}, tile, (r % 2 * (2 * kBox) + half * kBox).id},
+            "store");
       g.add(thread::BulkCommit{}, "store");
     });
   });
   g.first_thread([&] {
     g.add(thread::BulkWait{0, false}, "store");
-    g.loop(g.i(kRounds * 2 * kBox / 64), LoopForm::serial, [&](E j) { g.store(seen, j, g.load(out, j * 64)); });
+    g.loop(g.i(kRounds * 2 * kBox / 64), LoopForm::serial,
+           [&](E j) { g.store(seen, j, g.load(out, j * 64)); });
   });
-  Tensors start = {random_elements(DType::f16, kRounds * 2 * kBox, 5), same_bytes(kRounds * 4 * kBox, std::byte{0x11}),
+  Tensors start = {random_elements(DType::f16, kRounds * 2 * kBox, 5),
+                   same_bytes(kRounds * 4 * kBox, std::byte{0x11}),
                    same_bytes(kRounds * 4 * kBox / 64, std::byte{0x11})};
   Tensors expected = start;
   for (int64_t r = 0; r < kRounds; ++r)
@@ -271,7 +287,8 @@ TEST(TensorCopies, BulkGroupsInARing) {
           const int64_t to = ((r * kRows + y) * 2 * kColumns + half * kColumns + x) * 2;
           std::memcpy(&expected[1][static_cast<size_t>(to)], &start[0][static_cast<size_t>(from)], 2);
         }
-  for (size_t j = 0; j < expected[2].size() / 2; ++j) std::memcpy(&expected[2][j * 2], &expected[1][j * 128], 2);
+  for (size_t j = 0; j < expected[2].size() / 2; ++j)
+    std::memcpy(&expected[2][j * 2], &expected[1][j * 128], 2);
   EngineRun(g).expect_exactly(start, expected);
 }
 

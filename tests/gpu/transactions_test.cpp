@@ -1,5 +1,5 @@
-// Transaction barriers, barriers of some of a block's threads, roles with registers of their own, and matrices stored by
-// warps, each alone.
+// Transaction barriers, barriers of some of a block's threads, roles with registers of their own, and
+// matrices stored by warps, each alone.
 #include <cstring>
 
 #include "engine_program.h"
@@ -16,9 +16,11 @@ void pass_numbers(int64_t arrivals) {
   SCOPED_TRACE(std::to_string(arrivals) + " arrivals");
   constexpr int64_t kRounds = 7, kWriters = 96;
   EngineProgram g(kWriters + kWarp);
-  const MemoryId in = g.tensor("In", DType::i32, kRounds * kWriters), out = g.tensor("Out", DType::i32, kRounds * kWriters);
+  const MemoryId in = g.tensor("In", DType::i32, kRounds * kWriters),
+                 out = g.tensor("Out", DType::i32, kRounds * kWriters);
   const MemoryId tile = g.tile("tile", DType::i32, kWriters);
-  const int unused = g.barriers("unused", 3, 5), full = g.barriers("full", 2, arrivals), empty = g.barriers("empty", 1, kWarp);
+  const int unused = g.barriers("unused", 3, 5), full = g.barriers("full", 2, arrivals),
+            empty = g.barriers("empty", 1, kWarp);
   ASSERT_EQ(unused, 0);
   const E writer = g.thread() - kWarp;
   g.loop(g.i(kRounds), LoopForm::serial, [&](E r) {
@@ -39,7 +41,8 @@ void pass_numbers(int64_t arrivals) {
           g.branch(writer % (kWriters / arrivals) == 0, [&] { g.arrive(full, g.i(1), 0); });
         });
   });
-  Tensors start = {random_elements(DType::i32, kRounds * kWriters, 3), same_bytes(kRounds * kWriters * 4, std::byte{0x11})};
+  Tensors start = {random_elements(DType::i32, kRounds * kWriters, 3),
+                   same_bytes(kRounds * kWriters * 4, std::byte{0x11})};
   EngineRun(g).expect_exactly(start, {start[0], start[0]});
 }
 
@@ -59,7 +62,8 @@ struct Landing : EngineProgram {
   static constexpr int64_t bytes(int64_t rows) { return rows * kRow * 2; }
 
   explicit Landing(Announced how) : EngineProgram(64) {
-    const MemoryId in = tensor("In", DType::f16, kRounds * kAll * kRow), out = tensor("Out", DType::f16, kRounds * kAll * kRow);
+    const MemoryId in = tensor("In", DType::f16, kRounds * kAll * kRow),
+                   out = tensor("Out", DType::f16, kRounds * kAll * kRow);
     tile_ = tile("tile", DType::f16, kAll * kRow), other_ = tile("other", DType::f16, kRow);
     for (int64_t rows : kRows) map(in, {kRow, kRounds * kAll}, {kRow * 2}, {kRow, rows}, 0);
     map(in, {kRow, kRounds * kAll}, {kRow * 2}, {kRow, 1}, 0);
@@ -77,7 +81,8 @@ struct Landing : EngineProgram {
       }
       first_thread([&] { bring(how, r); });
       wait_for(full_, i(0), r % 2);
-      spread(kAll * kRow, [&](E j, E inside) { store_if(out, r * (kAll * kRow) + j, load_if(tile_, j, inside), inside); });
+      spread(kAll * kRow,
+             [&](E j, E inside) { store_if(out, r * (kAll * kRow) + j, load_if(tile_, j, inside), inside); });
       barrier();
     });
   }
@@ -86,13 +91,16 @@ struct Landing : EngineProgram {
   void box(E r, int64_t n) {
     int64_t first = 0;
     for (int64_t b = 0; b < n; ++b) first += kRows[b];
-    add(thread::TensorLoad{static_cast<int>(n), {i(0).id, (r * kAll + first).id}, tile_, i(first * kRow).id, full_, i(0).id},
+    add(
+        thread::TensorLoad{
+            static_cast<int>(n), {i(0).id, (r * kAll + first).id}, tile_, i(first * kRow).id, full_, i(0).id},
         "load");
   }
   void bring(Announced how, E r) {
     if (how == Announced::at_once) arrive(full_, i(0), bytes(kAll));
     for (int64_t n = 0; n < kBoxes; ++n) {
-      if (how == Announced::one_by_one || how == Announced::behind_others) arrive(full_, i(0), bytes(kRows[n]));
+      if (how == Announced::one_by_one || how == Announced::behind_others)
+        arrive(full_, i(0), bytes(kRows[n]));
       box(r, n);
       // Time for the box to land, while the phase lacks arrivals.
       if (how == Announced::behind_others || (how == Announced::late && n == 0)) pause(r, n);
@@ -111,7 +119,8 @@ struct Landing : EngineProgram {
 };
 
 TEST(Transactions, BytesAnnouncedBeforeTheyLand) {
-  for (Announced how : {Announced::at_once, Announced::one_by_one, Announced::behind_others, Announced::by_threads}) {
+  for (Announced how :
+       {Announced::at_once, Announced::one_by_one, Announced::behind_others, Announced::by_threads}) {
     SCOPED_TRACE(static_cast<int>(how));
     const Landing g(how);
     Tensors start = {random_elements(DType::f16, Landing::kRounds * Landing::kAll * kRow, 3), {}};
@@ -120,7 +129,8 @@ TEST(Transactions, BytesAnnouncedBeforeTheyLand) {
   }
 }
 
-// The hardware counts below zero until the announcement comes; lowering never asks for it, and the simulator says so.
+// The hardware counts below zero until the announcement comes; lowering never asks for it, and the simulator
+// says so.
 TEST(Transactions, BytesAnnouncedBehindTheirCopy) {
   const Landing g(Announced::late);
   Tensors start = {random_elements(DType::f16, Landing::kRounds * Landing::kAll * kRow, 3), {}};
@@ -148,12 +158,14 @@ TEST(Transactions, BarriersOfAWarpgroup) {
       g.barrier(id, kGroup);
     });
   };
-  g.branch(g.thread() < kGroup, [&] { turn(0); }, [&] { turn(1); });
+  g.branch(
+      g.thread() < kGroup, [&] { turn(0); }, [&] { turn(1); });
   g.store(out, g.thread(), g.load(own, zero));
   Tensors start = {random_elements(DType::i32, 2 * kGroup, 9), same_bytes(2 * kGroup * 4, std::byte{0x11})};
   Tensors expected = start;
   for (int64_t t = 0; t < 2 * kGroup; ++t) {
-    const int64_t rounds = kRounds * (t / kGroup + 1), from = t / kGroup * kGroup + (t % kGroup + 37 * rounds) % kGroup;
+    const int64_t rounds = kRounds * (t / kGroup + 1),
+                  from = t / kGroup * kGroup + (t % kGroup + 37 * rounds) % kGroup;
     uint32_t v = 0;
     std::memcpy(&v, &start[0][static_cast<size_t>(from * 4)], 4);
     for (int64_t r = 0; r < rounds; ++r) v *= 3;
@@ -166,7 +178,8 @@ TEST(Transactions, BarriersOfAWarpgroup) {
 TEST(Transactions, WarpsThatArriveAndDoNotWait) {
   constexpr int64_t kRounds = 6;
   EngineProgram g(2 * kWarp);
-  const MemoryId in = g.tensor("In", DType::i32, kRounds * kWarp), out = g.tensor("Out", DType::i32, kRounds * kWarp);
+  const MemoryId in = g.tensor("In", DType::i32, kRounds * kWarp),
+                 out = g.tensor("Out", DType::i32, kRounds * kWarp);
   const MemoryId tile = g.tile("tile", DType::i32, kWarp);
   g.loop(g.i(kRounds), LoopForm::serial, [&](E r) {
     g.branch(
@@ -182,26 +195,31 @@ TEST(Transactions, WarpsThatArriveAndDoNotWait) {
           g.barrier(4, 2 * kWarp, true);
         });
   });
-  Tensors start = {random_elements(DType::i32, kRounds * kWarp, 9), same_bytes(kRounds * kWarp * 4, std::byte{0x11})};
+  Tensors start = {random_elements(DType::i32, kRounds * kWarp, 9),
+                   same_bytes(kRounds * kWarp * 4, std::byte{0x11})};
   Tensors expected = start;
   for (int64_t j = 0; j < kRounds * kWarp; ++j)
-    std::memcpy(&expected[1][static_cast<size_t>(j * 4)], &start[0][static_cast<size_t>((j / kWarp * kWarp + (j + 1) % kWarp) * 4)],
-                4);
+    std::memcpy(&expected[1][static_cast<size_t>(j * 4)],
+                &start[0][static_cast<size_t>((j / kWarp * kWarp + (j + 1) % kWarp) * 4)], 4);
   EngineRun(g).expect_exactly(start, expected);
 }
 
 // ---- roles
 
-// What threads hold in registers when they part is there in their roles, whether those have more registers or fewer.
-void keep_registers(int64_t consumers, int64_t producers, int more, int fewer, int64_t held, int64_t producer_held) {
+// What threads hold in registers when they part is there in their roles, whether those have more registers or
+// fewer.
+void keep_registers(int64_t consumers, int64_t producers, int more, int fewer, int64_t held,
+                    int64_t producer_held) {
   SCOPED_TRACE(std::to_string(more) + " and " + std::to_string(fewer) + " registers");
   const int64_t threads = consumers + producers;
   EngineProgram g(threads);
-  const MemoryId in = g.tensor("In", DType::i32, threads * held), out = g.tensor("Out", DType::i32, threads * held);
+  const MemoryId in = g.tensor("In", DType::i32, threads * held),
+                 out = g.tensor("Out", DType::i32, threads * held);
   const MemoryId own = g.registers("own", DType::i32, held), sum = g.registers("sum", DType::i32, held);
   // Through a shuffle, which no compiler moves into a role.
   g.loop(g.i(held), LoopForm::unrolled, [&](E r) {
-    g.add(thread::Shuffle{thread::Shuffle::Mode::butterfly, own, r.id, g.load(in, r * threads + g.thread()).id, g.i(1).id},
+    g.add(thread::Shuffle{thread::Shuffle::Mode::butterfly, own, r.id,
+                          g.load(in, r * threads + g.thread()).id, g.i(1).id},
           "swap");
   });
   const auto role = [&](int64_t count, int64_t factor) {
@@ -209,9 +227,11 @@ void keep_registers(int64_t consumers, int64_t producers, int more, int fewer, i
     g.open.push_back(&body);
     g.loop(g.i(count), LoopForm::unrolled, [&](E r) { g.store(sum, r, g.load(own, r)); });
     g.loop(g.i(3), LoopForm::serial, [&](E) {
-      g.loop(g.i(count), LoopForm::unrolled, [&](E r) { g.store(sum, r, g.load(sum, r) * factor + g.load(own, r)); });
+      g.loop(g.i(count), LoopForm::unrolled,
+             [&](E r) { g.store(sum, r, g.load(sum, r) * factor + g.load(own, r)); });
     });
-    g.loop(g.i(count), LoopForm::unrolled, [&](E r) { g.store(out, r * threads + g.thread(), g.load(sum, r)); });
+    g.loop(g.i(count), LoopForm::unrolled,
+           [&](E r) { g.store(out, r * threads + g.thread(), g.load(sum, r)); });
     g.open.pop_back();
     return body;
   };
@@ -219,7 +239,8 @@ void keep_registers(int64_t consumers, int64_t producers, int more, int fewer, i
   roles.roles.push_back({"consumer", 0, consumers, more, role(held, 3)});
   roles.roles.push_back({"producer", consumers, producers, fewer, role(producer_held, 5)});
   g.add(std::move(roles), "roles");
-  Tensors start = {random_elements(DType::i32, threads * held, 9), same_bytes(threads * held * 4, std::byte{0x11})};
+  Tensors start = {random_elements(DType::i32, threads * held, 9),
+                   same_bytes(threads * held * 4, std::byte{0x11})};
   Tensors expected = start;
   for (int64_t t = 0; t < threads; ++t)
     for (int64_t r = 0; r < (t < consumers ? held : producer_held); ++r) {
@@ -241,11 +262,13 @@ TEST(Transactions, RegistersOfTheRoles) {
 
 // ---- both proxies
 
-// In by the copy engine, changed by threads, out by the copy engine; the next round's box behind the threads' reads.
+// In by the copy engine, changed by threads, out by the copy engine; the next round's box behind the threads'
+// reads.
 TEST(Transactions, ThreadsAndTheCopyEngineTakeTurns) {
   constexpr int64_t kRounds = 5, kRows = 16, kColumns = 64, kBox = kRows * kColumns;
   EngineProgram g(128);
-  const MemoryId in = g.tensor("In", DType::i32, kRounds * kBox), out = g.tensor("Out", DType::i32, kRounds * kBox);
+  const MemoryId in = g.tensor("In", DType::i32, kRounds * kBox),
+                 out = g.tensor("Out", DType::i32, kRounds * kBox);
   const MemoryId tile = g.tile("tile", DType::i32, kBox);
   const int full = g.barriers("full", 1, 1);
   const int from = g.map(in, {kColumns, kRounds * kRows}, {kColumns * 4}, {kColumns, kRows}, 0);
@@ -267,7 +290,8 @@ TEST(Transactions, ThreadsAndTheCopyEngineTakeTurns) {
     });
   });
   g.first_thread([&] { g.add(thread::BulkWait{0, false}, "store"); });
-  Tensors start = {random_elements(DType::i32, kRounds * kBox, 9), same_bytes(kRounds * kBox * 4, std::byte{0x11})};
+  Tensors start = {random_elements(DType::i32, kRounds * kBox, 9),
+                   same_bytes(kRounds * kBox * 4, std::byte{0x11})};
   Tensors expected = start;
   for (int64_t j = 0; j < kRounds * kBox; ++j) {
     uint32_t v = 0;
@@ -291,7 +315,8 @@ TEST(Transactions, MatricesStoredByWarps) {
         EngineProgram g(128);
         const MemoryId in = g.tensor("In", type, 128 * held), out = g.tensor("Out", type, tile_elements);
         const MemoryId tile = g.tile("tile", type, tile_elements), own = g.registers("own", type, held);
-        g.loop(g.i(held), LoopForm::unrolled, [&](E r) { g.store(own, r, g.load(in, g.thread() * held + r)); });
+        g.loop(g.i(held), LoopForm::unrolled,
+               [&](E r) { g.store(own, r, g.load(in, g.thread() * held + r)); });
         g.spread(tile_elements, [&](E j, E) { g.store(tile, j, g.num(2, type)); });
         g.barrier();
         // Lane l: line l of its warp, unit 3 XOR the line.
@@ -299,10 +324,12 @@ TEST(Transactions, MatricesStoredByWarps) {
         g.add(thread::StoreMatrix{tile, at.id, own, g.i(0).id, matrices, transpose}, "store");
         g.barrier();
         g.spread(tile_elements, [&](E j, E) { g.store(out, j, g.load(tile, j)); });
-        Tensors start = {random_elements(type, 128 * held, 9), same_bytes(tile_elements * 2, std::byte{0x11})};
+        Tensors start = {random_elements(type, 128 * held, 9),
+                         same_bytes(tile_elements * 2, std::byte{0x11})};
         Tensors expected = start;
         const uint64_t mark = ir::float_to_bits(type, 2);
-        for (int64_t j = 0; j < tile_elements; ++j) std::memcpy(&expected[1][static_cast<size_t>(2 * j)], &mark, 2);
+        for (int64_t j = 0; j < tile_elements; ++j)
+          std::memcpy(&expected[1][static_cast<size_t>(2 * j)], &mark, 2);
         for (int64_t t = 0; t < 128; ++t)
           for (int64_t r = 0; r < held; ++r) {
             const int64_t matrix = r / 2, lane = t % 32;

@@ -1,11 +1,11 @@
-// Every product of a warpgroup, in every width and from operands in every form, against the sum of products that the PTX
-// ISA defines.
+// Every product of a warpgroup, in every width and from operands in every form, against the sum of products
+// that the PTX ISA defines.
 //
-// Products of integers, and of whole numbers that are small enough, are exact. Others are within a bound: the order and
-// the rounding of the sum within one instruction are the hardware's. On compute capability 9.0 the addends of an
-// instruction (its products and the accumulator) are aligned to the largest and truncated: of 16-bit floats bits
-// below 2^-23 of the largest are lost at most, of 8-bit floats those below 2^-13, and so are those of the result
-// (DeepSeek-V3 technical report, 3.5.2: 14 bits are kept).
+// Products of integers, and of whole numbers that are small enough, are exact. Others are within a bound: the
+// order and the rounding of the sum within one instruction are the hardware's. On compute capability 9.0 the
+// addends of an instruction (its products and the accumulator) are aligned to the largest and truncated: of
+// 16-bit floats bits below 2^-23 of the largest are lost at most, of 8-bit floats those below 2^-13, and so
+// are those of the result (DeepSeek-V3 technical report, 3.5.2: 14 bits are kept).
 #include <cmath>
 #include <cstring>
 #include <iostream>
@@ -34,8 +34,11 @@ struct Product {
   int64_t k() const { return steps * atom->k; }
   int rounds() const { return start == Start::loop ? 2 : 1; }
   std::string name() const {
-    return target::warpgroup_instruction_name(*atom, n) + ", " + std::to_string(steps) + " steps, A " + a.name() + ", B " +
-           b.name() + (start == Start::accumulate ? ", accumulates" : start == Start::overwrite ? ", overwrites" : ", in a loop");
+    return target::warpgroup_instruction_name(*atom, n) + ", " + std::to_string(steps) + " steps, A " +
+           a.name() + ", B " + b.name() +
+           (start == Start::accumulate  ? ", accumulates"
+            : start == Start::overwrite ? ", overwrites"
+                                        : ", in a loop");
   }
 };
 
@@ -47,7 +50,8 @@ struct ProductProgram : EngineProgram {
         a_image(x.a, x.atom->a, kRows, x.k(), x.atom->k),
         b_image(x.b, x.atom->b, x.n, x.k(), x.atom->k) {
     const int64_t own = x.n / 2;  // elements of C
-    const MemoryId a = tensor("A", x.atom->a, a_image.elements()), b = tensor("B", x.atom->b, b_image.elements());
+    const MemoryId a = tensor("A", x.atom->a, a_image.elements()),
+                   b = tensor("B", x.atom->b, b_image.elements());
     const MemoryId c = tensor("C", x.atom->c, kThreads * own);
     thread::WarpgroupMma m;
     m.atom = target::warpgroup_instruction_name(*x.atom, x.n);
@@ -129,26 +133,33 @@ struct Operands {
   Matrix a, b, c;
 
   Operands(const Product& x, std::string what)
-      : name(std::move(what)), a(x.atom->a, kRows, x.k()), b(x.atom->b, x.n, x.k()), c(x.atom->c, kRows, x.n) {}
+      : name(std::move(what)),
+        a(x.atom->a, kRows, x.k()),
+        b(x.atom->b, x.n, x.k()),
+        c(x.atom->c, kRows, x.n) {}
 };
 
 void fill(Matrix& m, Data data, double magnitude, uint64_t seed) {
   Random random(seed);
   for (uint64_t& bits : m.bits)
-    bits = m.type == DType::i32 ? random.bits() & 0xffffffff : differential::random_element(random, m.type, data, magnitude);
+    bits = m.type == DType::i32 ? random.bits() & 0xffffffff
+                                : differential::random_element(random, m.type, data, magnitude);
 }
 
 Operands random_operands(const Product& x, const char* name, Data data, double magnitude, uint64_t seed) {
   Operands o(x, name);
   o.exact = !ir::is_float(x.atom->c) || data == Data::integers;
-  fill(o.a, data, magnitude, seed), fill(o.b, data, magnitude, seed + 1), fill(o.c, data, magnitude, seed + 2);
+  fill(o.a, data, magnitude, seed), fill(o.b, data, magnitude, seed + 1),
+      fill(o.c, data, magnitude, seed + 2);
   return o;
 }
 
 // Whole numbers: sums keep below 2^13, so that they are exact everywhere.
 double whole(const Product& x) { return ir::dtype_bytes(x.atom->a) == 1 ? 4 : 8; }
 
-Operands whole_numbers(const Product& x) { return random_operands(x, "whole numbers", Data::integers, whole(x), 1); }
+Operands whole_numbers(const Product& x) {
+  return random_operands(x, "whole numbers", Data::integers, whole(x), 1);
+}
 
 // Whole numbers; in some rows of A, columns of B and elements of C one that is none.
 Operands specials(const Product& x) {
@@ -167,18 +178,23 @@ Operands specials(const Product& x) {
   return o;
 }
 
-// One product a sum: the smallest numbers of A's type times powers of two; where B is zero the smallest of C's.
+// One product a sum: the smallest numbers of A's type times powers of two; where B is zero the smallest of
+// C's.
 Operands subnormals(const Product& x) {
   Operands o(x, "subnormal numbers");
-  const uint64_t codes = x.atom->a == DType::f16 ? 1023 : x.atom->a == DType::bf16 ? 127 : x.atom->a == DType::e4m3 ? 7 : 3;
+  const uint64_t codes = x.atom->a == DType::f16    ? 1023
+                         : x.atom->a == DType::bf16 ? 127
+                         : x.atom->a == DType::e4m3 ? 7
+                                                    : 3;
   const uint64_t sign = uint64_t{1} << (ir::dtype_bits(x.atom->a) - 1);
   Random random(3);
-  for (int64_t i = 0; i < kRows; ++i)
-    o.a.at(i, i % x.k()) = (1 + random.bits() % codes) | (i % 2 ? sign : 0);
+  for (int64_t i = 0; i < kRows; ++i) o.a.at(i, i % x.k()) = (1 + random.bits() % codes) | (i % 2 ? sign : 0);
   for (int64_t j = 0; j < x.n; j += 2)
-    for (int64_t k = 0; k < x.k(); ++k) o.b.at(j, k) = ir::float_to_bits(x.atom->b, random.chance(2) ? 1 : -4);
+    for (int64_t k = 0; k < x.k(); ++k)
+      o.b.at(j, k) = ir::float_to_bits(x.atom->b, random.chance(2) ? 1 : -4);
   for (int64_t i = 0; i < kRows; ++i)
-    for (int64_t j = 1; j < x.n; j += 2) o.c.at(i, j) = ir::float_to_bits(x.atom->c, std::ldexp(double(1 + i % 7), -130));
+    for (int64_t j = 1; j < x.n; j += 2)
+      o.c.at(i, j) = ir::float_to_bits(x.atom->c, std::ldexp(double(1 + i % 7), -130));
   return o;
 }
 
@@ -196,9 +212,11 @@ Operands zeros(const Product& x) {
 Operands overflows(const Product& x) {
   Operands o(x, "overflow");
   for (int64_t i = 0; i < kRows; ++i)
-    o.a.at(i, i % x.k()) = ir::float_to_bits(DType::bf16, (i % 2 ? -1 : 1) * std::ldexp(1.0, i % 3 == 0 ? 100 : 127));
+    o.a.at(i, i % x.k()) =
+        ir::float_to_bits(DType::bf16, (i % 2 ? -1 : 1) * std::ldexp(1.0, i % 3 == 0 ? 100 : 127));
   for (int64_t j = 0; j < x.n; ++j)
-    for (int64_t k = 0; k < x.k(); ++k) o.b.at(j, k) = ir::float_to_bits(DType::bf16, j % 2 ? 1 : std::ldexp(1.0, 100));
+    for (int64_t k = 0; k < x.k(); ++k)
+      o.b.at(j, k) = ir::float_to_bits(DType::bf16, j % 2 ? 1 : std::ldexp(1.0, 100));
   // The greatest f32 and 2^127 of the same sign.
   for (int64_t i = 0; i < kRows; ++i)
     for (int64_t j = 1; j < x.n; j += 2)
@@ -214,8 +232,8 @@ std::vector<std::byte> accumulators(const Product& x, const Matrix& c) {
   for (int64_t t = 0; t < kThreads; ++t)
     for (int64_t r = 0; r < x.n / 2; ++r) {
       const Place p = accumulator_place(t, r);
-      std::memcpy(&out[static_cast<size_t>(t * (x.n / 2) + r) * bytes], &c.bits[static_cast<size_t>(p.row * x.n + p.column)],
-                  bytes);
+      std::memcpy(&out[static_cast<size_t>(t * (x.n / 2) + r) * bytes],
+                  &c.bits[static_cast<size_t>(p.row * x.n + p.column)], bytes);
     }
   return out;
 }
@@ -242,8 +260,8 @@ std::string compare(const Product& x, const Operands& o, const std::vector<std::
         continue;
       }
       std::array<char, 160> text;
-      std::snprintf(text.data(), text.size(), "element [%d, %d] is %.9g, expected %.9g within %.3g", static_cast<int>(p.row),
-                    static_cast<int>(p.column), got, exact, bound);
+      std::snprintf(text.data(), text.size(), "element [%d, %d] is %.9g, expected %.9g within %.3g",
+                    static_cast<int>(p.row), static_cast<int>(p.column), got, exact, bound);
       return text.data();
     }
   return {};
@@ -256,7 +274,8 @@ bool expect_product(const Product& x, const std::vector<Operands>& all) {
   for (const Operands& o : all) {
     SCOPED_TRACE(o.name);
     const Tensors start = {g.a_image.make(o.a), g.b_image.make(o.b), accumulators(x, o.c)};
-    if (!run.expect(start, [&](const Executor& by, const Tensors& t) { return compare(x, o, t[2], by.device); }))
+    if (!run.expect(start,
+                    [&](const Executor& by, const Tensors& t) { return compare(x, o, t[2], by.device); }))
       return false;
   }
   return !testing::Test::HasFailure();
@@ -302,7 +321,8 @@ TEST(WarpgroupInstructions, EveryFormOfOperands) {
       for (size_t b = 0; b < b_forms.size(); ++b) {
         // Every form with some of the others'; MN-major ones of two panels.
         if ((a + b) % 3 != 0) continue;
-        const Product x{&atom, 128, kSteps[(a + b) / 3 % 5], a_forms[a], b_forms[b], kStarts[(a + 2 * b) % 3]};
+        const Product x{&atom,      128,        kSteps[(a + b) / 3 % 5],
+                        a_forms[a], b_forms[b], kStarts[(a + 2 * b) % 3]};
         if (!expect_product(x, {whole_numbers(x)})) return;
       }
     std::cout << "verified: " << atom.name << "\n";
@@ -315,7 +335,8 @@ TEST(WarpgroupInstructions, PanelsWiderThanTheProduct) {
     if (!atom.mn_major) continue;
     for (int swizzle : {128, 64, 32})
       for (int n : {8, 24, 40, 72, 136, 248}) {
-        const Product x{&atom, n, 2, {false, 128, true, true}, {false, swizzle, false, true}, Start::overwrite};
+        const Product x{&atom,           n, 2, {false, 128, true, true}, {false, swizzle, false, true},
+                        Start::overwrite};
         if (whole_panels(x.b, atom.b, n)) continue;
         if (!expect_product(x, {whole_numbers(x)})) return;
       }
@@ -327,7 +348,9 @@ TEST(WarpgroupInstructions, SpecialValues) {
     if (!ir::is_float(atom.c)) continue;
     for (bool in_registers : {false, true})
       for (Start start : kStarts) {
-        const Product x{&atom, 64, 2, {in_registers, in_registers ? 0 : 128, true, true}, {false, 128, true, true}, start};
+        const Product x{
+            &atom, 64, 2, {in_registers, in_registers ? 0 : 128, true, true}, {false, 128, true, true},
+            start};
         std::vector<Operands> all = {specials(x), zeros(x)};
         if (start != Start::loop) all.push_back(subnormals(x));
         if (!expect_product(x, all)) return;
@@ -359,7 +382,8 @@ TEST(WarpgroupInstructions, IntegerSumsWrap) {
   }
 }
 
-// A large accumulator and small products, reals of a wide range: what an 8-bit float's sum loses is within the bound.
+// A large accumulator and small products, reals of a wide range: what an 8-bit float's sum loses is within
+// the bound.
 TEST(WarpgroupInstructions, SumsOfByteFloatsLoseNoMoreThanStated) {
   for (const WarpgroupAtom& atom : rows()) {
     if (ir::dtype_bytes(atom.a) != 1 || atom.c != DType::f32) continue;

@@ -18,7 +18,8 @@ double Matrix::value(int64_t row, int64_t column) const {
 
 std::string OperandForm::name() const {
   if (in_registers) return "registers";
-  const std::string text = std::string(k_major ? "k-major" : "mn-major") + " swizzle " + std::to_string(swizzle);
+  const std::string text =
+      std::string(k_major ? "k-major" : "mn-major") + " swizzle " + std::to_string(swizzle);
   return swizzle != 0 ? text : text + (along_k_first ? " along k" : " along rows");
 }
 
@@ -49,7 +50,8 @@ int64_t OperandImage::straight(int64_t row, int64_t byte_of_row, int64_t k) cons
   const int64_t w = form_.swizzle;
   if (form_.in_registers) {
     // Registers of 32 bits, 4 to an instruction: row g, row g + 8, then both again 16 bytes further along k.
-    const int64_t within = byte_of_row % (step_ * element_), thread = row / 16 * 32 + row % 8 * 4 + within / 4 % 4;
+    const int64_t within = byte_of_row % (step_ * element_),
+                  thread = row / 16 * 32 + row % 8 * 4 + within / 4 % 4;
     const int64_t word = byte_of_row / (step_ * element_) * 4 + within / 16 * 2 + row / 8 % 2;
     return thread * (k_ * element_ / 2) + word * 4 + within % 4;
   }
@@ -61,11 +63,13 @@ int64_t OperandImage::straight(int64_t row, int64_t byte_of_row, int64_t k) cons
   }
   // Core matrices: 8 rows of 16 bytes along k, or 8 k of 16 bytes along the rows.
   const int64_t unit = 16 / element_;
-  const int64_t by_k = form_.k_major ? byte_of_row / 16 : k / 8, by_row = form_.k_major ? row / 8 : row / unit;
+  const int64_t by_k = form_.k_major ? byte_of_row / 16 : k / 8,
+                by_row = form_.k_major ? row / 8 : row / unit;
   const int64_t all_k = form_.k_major ? k_ * element_ / 16 : k_ / 8;
   const int64_t all_rows = form_.k_major ? rows_ / 8 : rows_ / unit;
   const int64_t core = form_.along_k_first ? by_row * all_k + by_k : by_k * all_rows + by_row;
-  return core * kCore + (form_.k_major ? row % 8 * 16 + byte_of_row % 16 : k % 8 * 16 + row % unit * element_);
+  return core * kCore +
+         (form_.k_major ? row % 8 * 16 + byte_of_row % 16 : k % 8 * 16 + row % unit * element_);
 }
 
 int64_t OperandImage::place(int64_t row, int64_t k) const {
@@ -98,8 +102,10 @@ thread::MatrixForm OperandImage::matrix_form() const {
     return f;
   }
   const int64_t unit = 16 / element_;
-  const int64_t next_row = straight(form_.k_major ? 8 : unit, 0, 0), next_k = form_.k_major ? straight(0, 16, unit) : straight(0, 8 * element_, 8);
-  // The stride is the distance along the rows of core matrices, the leading one that along k, whichever is the fast dimension.
+  const int64_t next_row = straight(form_.k_major ? 8 : unit, 0, 0),
+                next_k = form_.k_major ? straight(0, 16, unit) : straight(0, 8 * element_, 8);
+  // The stride is the distance along the rows of core matrices, the leading one that along k, whichever is
+  // the fast dimension.
   f.stride_bytes = next_row, f.leading_bytes = next_k;
   return f;
 }

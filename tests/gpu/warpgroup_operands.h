@@ -1,5 +1,5 @@
-// Operands of warpgroup products as the PTX ISA draws them: images of shared memory in every form, and fragments in
-// registers.
+// Operands of warpgroup products as the PTX ISA draws them: images of shared memory in every form, and
+// fragments in registers.
 #pragma once
 
 #include <string>
@@ -15,7 +15,8 @@ struct Matrix {
   int64_t rows = 0, k = 0;
   std::vector<uint64_t> bits;
 
-  Matrix(DType t, int64_t r, int64_t depth) : type(t), rows(r), k(depth), bits(static_cast<size_t>(r * depth)) {}
+  Matrix(DType t, int64_t r, int64_t depth)
+      : type(t), rows(r), k(depth), bits(static_cast<size_t>(r * depth)) {}
   uint64_t& at(int64_t row, int64_t column) { return bits[static_cast<size_t>(row * k + column)]; }
   uint64_t at(int64_t row, int64_t column) const { return bits[static_cast<size_t>(row * k + column)]; }
   double value(int64_t row, int64_t column) const;
@@ -32,7 +33,8 @@ struct OperandForm {
 };
 std::vector<OperandForm> operand_forms(bool of_a, bool mn_major);
 
-// An operand of `rows` rows (of A; columns of B) and `k` elements in all, of which an instruction takes `step`.
+// An operand of `rows` rows (of A; columns of B) and `k` elements in all, of which an instruction takes
+// `step`.
 class OperandImage {
  public:
   OperandImage(const OperandForm& form, DType type, int64_t rows, int64_t k, int64_t step);
