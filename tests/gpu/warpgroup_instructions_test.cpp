@@ -1,17 +1,11 @@
 // Every product of a warpgroup, in every width and from operands in every form, against the sum of products
 // that the PTX ISA defines.
-//
-// Products of integers, and of whole numbers that are small enough, are exact. Others are within a bound: the
-// order and the rounding of the sum within one instruction are the hardware's. On compute capability 9.0 the
-// addends of an instruction (its products and the accumulator) are aligned to the largest and truncated: of
-// 16-bit floats bits below 2^-23 of the largest are lost at most, of 8-bit floats those below 2^-13, and so
-// are those of the result (DeepSeek-V3 technical report, 3.5.2: 14 bits are kept).
 #include <cmath>
 #include <cstring>
 #include <iostream>
 
 #include "../differential/data.h"
-#include "warpgroup_operands.h"
+#include "one_product.h"
 
 namespace tilegen::gpu {
 namespace {
@@ -20,124 +14,7 @@ using differential::Data;
 using differential::Random;
 using target::WarpgroupAtom;
 
-constexpr int64_t kRows = 64, kThreads = 128;
-
-enum class Start { accumulate, overwrite, loop };  // loop: of two rounds the first overwrites
-
-struct Product {
-  const WarpgroupAtom* atom = nullptr;
-  int n = 64;
-  int64_t steps = 1;
-  OperandForm a, b;
-  Start start = Start::accumulate;
-
-  int64_t k() const { return steps * atom->k; }
-  int rounds() const { return start == Start::loop ? 2 : 1; }
-  std::string name() const {
-    return target::warpgroup_instruction_name(*atom, n) + ", " + std::to_string(steps) + " steps, A " +
-           a.name() + ", B " + b.name() +
-           (start == Start::accumulate  ? ", accumulates"
-            : start == Start::overwrite ? ", overwrites"
-                                        : ", in a loop");
-  }
-};
-
-struct ProductProgram : EngineProgram {
-  OperandImage a_image, b_image;
-
-  explicit ProductProgram(const Product& x)
-      : EngineProgram(kThreads),
-        a_image(x.a, x.atom->a, kRows, x.k(), x.atom->k),
-        b_image(x.b, x.atom->b, x.n, x.k(), x.atom->k) {
-    const int64_t own = x.n / 2;  // elements of C
-    const MemoryId a = tensor("A", x.atom->a, a_image.elements()),
-                   b = tensor("B", x.atom->b, b_image.elements());
-    const MemoryId c = tensor("C", x.atom->c, kThreads * own);
-    thread::WarpgroupMma m;
-    m.atom = target::warpgroup_instruction_name(*x.atom, x.n);
-    m.a = x.a.in_registers ? registers("a", x.atom->a, a_image.elements() / kThreads)
-                           : tile("As", x.atom->a, a_image.elements());
-    m.b = tile("Bs", x.atom->b, b_image.elements());
-    m.c = registers("acc", x.atom->c, own);
-    if (x.a.in_registers)
-      take(m.a, a, a_image.elements() / kThreads);
-    else
-      spread(a_image.elements(), [&](E j, E in) { store_if(m.a, j, load_if(a, j, in), in); });
-    spread(b_image.elements(), [&](E j, E in) { store_if(m.b, j, load_if(b, j, in), in); });
-    take(m.c, c, own);
-    proxy_fence();
-    barrier();
-    m.a_index = m.b_index = m.c_index = i(0).id;
-    m.a_steps = a_image.steps(), m.b_steps = b_image.steps();
-    m.a_form = a_image.matrix_form(), m.b_form = b_image.matrix_form();
-    if (x.start == Start::overwrite) m.accumulate = (i(0) == 1).id;
-    if (x.start == Start::loop)
-      loop(i(2), LoopForm::serial, [&](E round) {
-        m.accumulate = (i(0) < round).id;
-        multiply(m);
-      });
-    else
-      multiply(m);
-    loop(i(own), LoopForm::unrolled, [&](E r) { store(c, thread() * own + r, load(m.c, r)); });
-  }
-
- private:
-  void take(MemoryId to, MemoryId from, int64_t each) {
-    loop(i(each), LoopForm::unrolled, [&](E r) { store(to, r, load(from, thread() * each + r)); });
-  }
-  void multiply(const thread::WarpgroupMma& m) {
-    add(thread::WarpgroupFence{}, "product");
-    add(m, "product");
-    add(thread::WarpgroupCommit{}, "product");
-    add(thread::WarpgroupWait{0, {m.c}}, "product");
-  }
-};
-
-// ---- what a product has to be
-
-// The largest of what is added up, and the sum.
-struct Sum {
-  double value = 0, largest = 0;
-  void add(double x) {
-    value += x;
-    largest = std::max({largest, std::fabs(x), std::fabs(value)});
-  }
-};
-
-Sum expected_sum(const Product& x, const Matrix& a, const Matrix& b, double c, int64_t i, int64_t j) {
-  Sum s;
-  s.add(x.start == Start::accumulate ? c : 0.0);
-  for (int round = 0; round < x.rounds(); ++round)
-    for (int64_t k = 0; k < x.k(); ++k) s.add(a.value(i, k) * b.value(j, k));
-  return s;
-}
-
-double bound_of(const Product& x, const Sum& s, bool device) {
-  const bool bytes = ir::dtype_bytes(x.atom->a) == 1;
-  const double bits = !device ? 0x1p-24 : bytes ? 0x1p-13 : 0x1p-23;
-  double each = static_cast<double>(x.atom->k + 2) * bits;
-  if (x.atom->c == DType::f16) each += 0x1p-10;
-  return each * static_cast<double>(x.steps * x.rounds()) * s.largest;
-}
-
-double in_type(DType t, double v) {
-  return ir::is_float(t) ? ir::float_from_bits(t, ir::float_to_bits(t, v))
-                         : static_cast<double>(ir::wrap_to(t, static_cast<int64_t>(v)));
-}
-
 // ---- operands
-
-struct Operands {
-  std::string name;
-  bool exact = true;
-  Matrix a, b, c;
-
-  Operands(const Product& x, std::string what)
-      : name(std::move(what)),
-        a(x.atom->a, kRows, x.k()),
-        b(x.atom->b, x.n, x.k()),
-        c(x.atom->c, kRows, x.n) {}
-};
 
 void fill(Matrix& m, Data data, double magnitude, uint64_t seed) {
   Random random(seed);
@@ -222,63 +99,6 @@ Operands overflows(const Product& x) {
     for (int64_t j = 1; j < x.n; j += 2)
       if (i % 3 != 0) o.c.at(i, j) = 0x7f7fffff | (i % 2 ? 0x80000000u : 0);
   return o;
-}
-
-// ---- running
-
-std::vector<std::byte> accumulators(const Product& x, const Matrix& c) {
-  const auto bytes = static_cast<size_t>(ir::dtype_bytes(c.type));
-  std::vector<std::byte> out(static_cast<size_t>(kRows * x.n) * bytes);
-  for (int64_t t = 0; t < kThreads; ++t)
-    for (int64_t r = 0; r < x.n / 2; ++r) {
-      const Place p = accumulator_place(t, r);
-      std::memcpy(&out[static_cast<size_t>(t * (x.n / 2) + r) * bytes],
-                  &c.bits[static_cast<size_t>(p.row * x.n + p.column)], bytes);
-    }
-  return out;
-}
-
-// How much of the bound the device has used at most, by instruction.
-double used_share = 0;
-
-std::string compare(const Product& x, const Operands& o, const std::vector<std::byte>& actual, bool device) {
-  const auto bytes = static_cast<size_t>(ir::dtype_bytes(x.atom->c));
-  for (int64_t t = 0; t < kThreads; ++t)
-    for (int64_t r = 0; r < x.n / 2; ++r) {
-      const Place p = accumulator_place(t, r);
-      uint64_t bits = 0;
-      std::memcpy(&bits, &actual[static_cast<size_t>(t * (x.n / 2) + r) * bytes], bytes);
-      Matrix one(x.atom->c, 1, 1);
-      one.bits[0] = bits;
-      const Sum s = expected_sum(x, o.a, o.b, o.c.value(p.row, p.column), p.row, p.column);
-      const double got = one.value(0, 0), exact = in_type(x.atom->c, s.value);
-      if (got == exact || (std::isnan(got) && std::isnan(exact))) continue;
-      const double bound = o.exact ? 0 : bound_of(x, s, device);
-      const double off = std::fabs(got - s.value);
-      if (std::isfinite(got) && off <= bound) {
-        if (device) used_share = std::max(used_share, off / bound);
-        continue;
-      }
-      std::array<char, 160> text;
-      std::snprintf(text.data(), text.size(), "element [%d, %d] is %.9g, expected %.9g within %.3g",
-                    static_cast<int>(p.row), static_cast<int>(p.column), got, exact, bound);
-      return text.data();
-    }
-  return {};
-}
-
-bool expect_product(const Product& x, const std::vector<Operands>& all) {
-  SCOPED_TRACE(x.name());
-  const ProductProgram g(x);
-  EngineRun run(g, false);
-  for (const Operands& o : all) {
-    SCOPED_TRACE(o.name);
-    const Tensors start = {g.a_image.make(o.a), g.b_image.make(o.b), accumulators(x, o.c)};
-    if (!run.expect(start,
-                    [&](const Executor& by, const Tensors& t) { return compare(x, o, t[2], by.device); }))
-      return false;
-  }
-  return !testing::Test::HasFailure();
 }
 
 const std::vector<WarpgroupAtom>& rows() {
@@ -397,6 +217,60 @@ TEST(WarpgroupInstructions, SumsOfByteFloatsLoseNoMoreThanStated) {
     if (!expect_product(x, all)) return;
     std::cout << "verified: " << atom.name << ", at most " << used_share << " of the bound on the device\n";
   }
+}
+
+// Two warpgroups, each with its rows of A, and two groups of products each: the older one's results are used
+// while the newer one is under way.
+TEST(WarpgroupInstructions, GroupsUnderWay) {
+  constexpr int64_t kN = 64, kK = 64, kGroup = 128, kOwn = kN / 2;
+  const OperandForm form{false, 128, true, true};
+  const OperandImage a_image(form, DType::f16, 128, kK, 16), b_image(form, DType::f16, kN, kK, 16);
+  EngineProgram g(2 * kGroup);
+  const MemoryId a = g.tensor("A", DType::f16, a_image.elements()),
+                 b = g.tensor("B", DType::f16, 2 * b_image.elements());
+  const MemoryId c = g.tensor("C", DType::f32, 2 * 2 * kGroup * kOwn);
+  const MemoryId as = g.tile("As", DType::f16, a_image.elements()),
+                 bs = g.tile("Bs", DType::f16, 2 * b_image.elements());
+  const MemoryId acc[] = {g.registers("acc0", DType::f32, kOwn), g.registers("acc1", DType::f32, kOwn)};
+  g.spread(a_image.elements(), [&](E j, E) { g.store(as, j, g.load(a, j)); });
+  g.spread(2 * b_image.elements(), [&](E j, E) { g.store(bs, j, g.load(b, j)); });
+  g.proxy_fence();
+  g.barrier();
+  g.add(thread::WarpgroupFence{}, "product");
+  for (int64_t half : {0, 1}) {
+    thread::WarpgroupMma m;
+    m.atom = "wgmma.m64n64k16.f32.f16.f16";
+    m.a = as, m.b = bs, m.c = acc[half];
+    m.a_index = (g.thread() / kGroup * (kRows * kK)).id, m.b_index = g.i(half * b_image.elements()).id,
+    m.c_index = g.i(0).id;
+    m.a_steps = a_image.steps(), m.b_steps = b_image.steps();
+    m.a_form = a_image.matrix_form(), m.b_form = b_image.matrix_form();
+    m.accumulate = (g.i(0) == 1).id;
+    g.add(m, "product");
+    g.add(thread::WarpgroupCommit{}, "product");
+  }
+  for (int64_t half : {0, 1}) {
+    g.add(thread::WarpgroupWait{1 - half, {acc[half]}}, "product");
+    g.loop(g.i(kOwn), LoopForm::unrolled,
+           [&](E r) { g.store(c, (g.thread() + half * 2 * kGroup) * kOwn + r, g.load(acc[half], r)); });
+  }
+  Matrix ma(DType::f16, 128, kK), mb0(DType::f16, kN, kK), mb1(DType::f16, kN, kK);
+  fill(ma, Data::integers, 8, 1), fill(mb0, Data::integers, 8, 2), fill(mb1, Data::integers, 8, 3);
+  Tensors start = {a_image.make(ma), b_image.make(mb0),
+                   same_bytes(2 * 2 * kGroup * kOwn * 4, std::byte{0x11})};
+  const std::vector<std::byte> second = b_image.make(mb1);
+  start[1].insert(start[1].end(), second.begin(), second.end());
+  Tensors expected = start;
+  for (int64_t half : {0, 1})
+    for (int64_t t = 0; t < 2 * kGroup; ++t)
+      for (int64_t r = 0; r < kOwn; ++r) {
+        const Place p = accumulator_place(t, r);
+        double sum = 0;
+        for (int64_t k = 0; k < kK; ++k) sum += ma.value(p.row, k) * (half ? mb1 : mb0).value(p.column, k);
+        const auto f = static_cast<float>(sum);
+        std::memcpy(&expected[2][static_cast<size_t>(((t + half * 2 * kGroup) * kOwn + r) * 4)], &f, 4);
+      }
+  EngineRun(g).expect_exactly(start, expected);
 }
 
 }  // namespace
