@@ -70,11 +70,17 @@ struct Sum {
   }
 };
 
+// What the instruction takes: of 32-bit floats the bits that tf32 has.
+double operand(const Matrix& m, int64_t row, int64_t k) {
+  constexpr uint64_t kBelowTf32 = 0x1fff;
+  return m.type == DType::f32 ? ir::float_from_bits(DType::f32, m.at(row, k) & ~kBelowTf32) : m.value(row, k);
+}
+
 Sum expected_sum(const Product& x, const Matrix& a, const Matrix& b, double c, int64_t i, int64_t j) {
   Sum s;
   s.add(x.start == Start::accumulate ? c : 0.0);
   for (int round = 0; round < x.rounds(); ++round)
-    for (int64_t k = 0; k < x.k(); ++k) s.add(a.value(i, k) * b.value(j, k));
+    for (int64_t k = 0; k < x.k(); ++k) s.add(operand(a, i, k) * operand(b, j, k));
   return s;
 }
 

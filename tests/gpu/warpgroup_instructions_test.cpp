@@ -31,8 +31,8 @@ Operands random_operands(const Product& x, const char* name, Data data, double m
   return o;
 }
 
-// Whole numbers: sums keep below 2^13, so that they are exact everywhere.
-double whole(const Product& x) { return ir::dtype_bytes(x.atom->a) == 1 ? 4 : 8; }
+// Whole numbers: sums keep below 2^13, of f16 below 2^11, so that they are exact everywhere.
+double whole(const Product& x) { return ir::dtype_bytes(x.atom->a) == 1 || x.atom->c == DType::f16 ? 4 : 8; }
 
 Operands whole_numbers(const Product& x) {
   return random_operands(x, "whole numbers", Data::integers, whole(x), 1);
@@ -59,13 +59,16 @@ Operands specials(const Product& x) {
 // C's.
 Operands subnormals(const Product& x) {
   Operands o(x, "subnormal numbers");
-  const uint64_t codes = x.atom->a == DType::f16    ? 1023
-                         : x.atom->a == DType::bf16 ? 127
+  // Its subnormal codes; of f32 those that tf32 has.
+  const uint64_t codes = x.atom->a == DType::bf16   ? 127
                          : x.atom->a == DType::e4m3 ? 7
-                                                    : 3;
+                         : x.atom->a == DType::e5m2 ? 3
+                                                    : 1023;
+  const int unit = x.atom->a == DType::f32 ? 13 : 0;
   const uint64_t sign = uint64_t{1} << (ir::dtype_bits(x.atom->a) - 1);
   Random random(3);
-  for (int64_t i = 0; i < kRows; ++i) o.a.at(i, i % x.k()) = (1 + random.bits() % codes) | (i % 2 ? sign : 0);
+  for (int64_t i = 0; i < kRows; ++i)
+    o.a.at(i, i % x.k()) = (1 + random.bits() % codes) << unit | (i % 2 ? sign : 0);
   for (int64_t j = 0; j < x.n; j += 2)
     for (int64_t k = 0; k < x.k(); ++k)
       o.b.at(j, k) = ir::float_to_bits(x.atom->b, random.chance(2) ? 1 : -4);
