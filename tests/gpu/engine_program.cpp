@@ -132,6 +132,11 @@ std::string difference(const EngineProgram& p, const Tensors& actual, const Tens
   return {};
 }
 
+bool enough_failures() {
+  constexpr int kEnough = 24;
+  return testing::UnitTest::GetInstance()->current_test_info()->result()->total_part_count() >= kEnough;
+}
+
 std::vector<std::byte> random_elements(DType type, int64_t count, uint64_t seed) {
   differential::Random random(seed);
   const auto bytes = static_cast<size_t>(ir::dtype_bytes(type));

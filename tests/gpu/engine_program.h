@@ -78,6 +78,9 @@ class EngineRun {
 // "tensor 1, element 7: 3, expected 4", in the bytes of elements; empty for equal ones.
 std::string difference(const EngineProgram& p, const Tensors& actual, const Tensors& expected);
 
+// A table goes on behind a row that fails, until this says that the rest tells nothing new.
+bool enough_failures();
+
 // Elements of any bits; a NaN has those of a computed one.
 std::vector<std::byte> random_elements(DType type, int64_t count, uint64_t seed);
 std::vector<std::byte> same_bytes(int64_t bytes, std::byte value);

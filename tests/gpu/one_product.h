@@ -45,7 +45,8 @@ struct Operands {
         c(x.atom->c, kRows, x.n) {}
 };
 
-// True for results that are the sum of products, or within the bound of it, on every executor.
+// True for results that are the sum of products, or within the bound of it, on every executor; else the test
+// fails.
 bool expect_product(const Product& x, const std::vector<Operands>& all);
 
 // How much of the bound the device has used at most since it was set.

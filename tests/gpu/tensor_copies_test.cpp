@@ -202,7 +202,7 @@ TEST(TensorCopies, LoadsOfEveryRankSwizzleAndElement) {
     for (int swizzle : kSwizzles)
       for (DType type : kTypes) {
         load_boxes(box_of(rank, type, swizzle));
-        if (HasFailure()) return;
+        if (enough_failures()) return;
       }
 }
 
@@ -211,7 +211,7 @@ TEST(TensorCopies, StoresOfEveryRankSwizzleAndElement) {
     for (int swizzle : kSwizzles)
       for (DType type : kTypes) {
         store_boxes(box_of(rank, type, swizzle));
-        if (HasFailure()) return;
+        if (enough_failures()) return;
       }
 }
 
@@ -219,7 +219,7 @@ TEST(TensorCopies, EveryTypeKeepsItsBits) {
   for (DType type : {DType::bf16, DType::i8, DType::i32, DType::i64, DType::e4m3, DType::e5m2}) {
     load_boxes(box_of(2, type, 64));
     store_boxes(box_of(2, type, 128));
-    if (HasFailure()) return;
+    if (enough_failures()) return;
   }
 }
 
@@ -228,7 +228,7 @@ TEST(TensorCopies, BoxesOfTheGreatestWidth) {
     load_boxes({type, {301, 5}, {256, 3}, 0, 0});
     store_boxes({type, {301, 5}, {256, 3}, 0, 32});
     load_boxes({type, {128 / ir::dtype_bytes(type), 300}, {128 / ir::dtype_bytes(type), 256}, 128, 0});
-    if (HasFailure()) return;
+    if (enough_failures()) return;
   }
 }
 
@@ -240,7 +240,7 @@ TEST(TensorCopies, BoxesNarrowerThanTheirSwizzle) {
       const Box b{DType::f16, {width / 2 + 5, 40}, {width / 2, 32}, swizzle, 16};
       load_boxes(b);
       store_boxes(b);
-      if (HasFailure()) return;
+      if (enough_failures()) return;
     }
 }
 
