@@ -88,19 +88,26 @@ Operands zeros(const Product& x) {
   return o;
 }
 
-// Sums beyond the range of f32, which only these types reach.
-Operands overflows(const Product& x) {
-  Operands o(x, "overflow");
+// Sums beyond the range of their type, which not all operands reach.
+bool overflows(const WarpgroupAtom& atom) {
+  return atom.c == DType::f16 ? atom.a == DType::f16
+                              : atom.c == DType::f32 && (atom.a == DType::bf16 || atom.a == DType::f32);
+}
+Operands beyond_range(const Product& x) {
+  Operands o(x, "beyond the range");
+  const bool half = x.atom->c == DType::f16;
+  const int small = half ? 8 : 100, large = half ? 15 : 127;  // powers of two
   for (int64_t i = 0; i < kRows; ++i)
     o.a.at(i, i % x.k()) =
-        ir::float_to_bits(DType::bf16, (i % 2 ? -1 : 1) * std::ldexp(1.0, i % 3 == 0 ? 100 : 127));
+        ir::float_to_bits(x.atom->a, (i % 2 ? -1 : 1) * std::ldexp(1.0, i % 3 == 0 ? small : large));
   for (int64_t j = 0; j < x.n; ++j)
     for (int64_t k = 0; k < x.k(); ++k)
-      o.b.at(j, k) = ir::float_to_bits(DType::bf16, j % 2 ? 1 : std::ldexp(1.0, 100));
-  // The greatest f32 and 2^127 of the same sign.
+      o.b.at(j, k) = ir::float_to_bits(x.atom->b, j % 2 ? 1 : std::ldexp(1.0, small));
+  // The greatest number of the sum's type and one half of it, of the same sign.
+  const uint64_t greatest = half ? 0x7bff : 0x7f7fffff, sign = uint64_t{1} << (ir::dtype_bits(x.atom->c) - 1);
   for (int64_t i = 0; i < kRows; ++i)
     for (int64_t j = 1; j < x.n; j += 2)
-      if (i % 3 != 0) o.c.at(i, j) = 0x7f7fffff | (i % 2 ? 0x80000000u : 0);
+      if (i % 3 != 0) o.c.at(i, j) = greatest | (i % 2 ? sign : 0);
   return o;
 }
 
@@ -200,11 +207,11 @@ TEST(WarpgroupInstructions, SpecialValues) {
   }
 }
 
-TEST(WarpgroupInstructions, SumsBeyondF32AreInfinite) {
+TEST(WarpgroupInstructions, SumsBeyondTheRangeAreInfinite) {
   for (const WarpgroupAtom& atom : rows()) {
-    if (atom.a != DType::bf16 || atom.c != DType::f32) continue;
+    if (!overflows(atom)) continue;
     const Product x{&atom, 64, 2, {false, 128, true, true}, {false, 128, true, true}, Start::accumulate};
-    Row(atom).expect(x, {overflows(x)});
+    Row(atom).expect(x, {beyond_range(x)});
   }
 }
 
