@@ -11,17 +11,17 @@ using ir::ExprOp;
 namespace {
 
 // What a load of a named register stands for; invalid: nothing known.
-ExprId named_value(const ir::ExprPool& pool, ExprId load, const NamedRegisters* named) {
+ExprId named_value(const ir::ExprPool& pool, ExprId load, const KnownLoads* loads) {
   const auto indices = pool.indices(load);
   int64_t element = 0;
-  if (!named || indices.size() != 1 || !pool.is_const_int(indices[0], &element)) return ExprId();
-  const auto it = named->find({pool[load].object, element});
-  return it == named->end() ? ExprId() : it->second;
+  if (!loads || indices.size() != 1 || !pool.is_const_int(indices[0], &element)) return ExprId();
+  const auto it = loads->registers.find({pool[load].object, element});
+  return it == loads->registers.end() ? ExprId() : it->second;
 }
 
 }  // namespace
 
-IndexProgram::IndexProgram(const ir::ExprPool& pool, ExprId root, const NamedRegisters* named) {
+IndexProgram::IndexProgram(const ir::ExprPool& pool, ExprId root, const KnownLoads* loads) {
   std::unordered_map<ExprId, int> place;
   // Operands before users, without recursion: expressions may be deep.
   std::vector<ExprId> pending = {root};
@@ -33,7 +33,7 @@ IndexProgram::IndexProgram(const ir::ExprPool& pool, ExprId root, const NamedReg
     }
     const ir::ExprNode& n = pool[id];
     if (n.op == ExprOp::load)
-      if (const ExprId stands_for = named_value(pool, id, named)) {
+      if (const ExprId stands_for = named_value(pool, id, loads)) {
         const auto known = place.find(stands_for);
         if (known == place.end()) {
           pending.push_back(stands_for);
@@ -42,19 +42,27 @@ IndexProgram::IndexProgram(const ir::ExprPool& pool, ExprId root, const NamedReg
         }
         continue;
       }
+    const bool data = n.op == ExprOp::load && loads && loads->data.count(n.object) > 0 && pool.indices(id).size() == 1;
     bool ready = true;
+    const auto need = [&](ExprId x) {
+      if (!x.valid() || place.count(x)) return;
+      pending.push_back(x);
+      ready = false;
+    };
+    if (data) need(pool.indices(id)[0]);
     if (n.op != ExprOp::load)
-      for (ExprId x : {n.a, n.b, n.c})
-        if (x.valid() && !place.count(x)) {
-          pending.push_back(x);
-          ready = false;
-        }
+      for (ExprId x : {n.a, n.b, n.c}) need(x);
     if (!ready) continue;
     pending.pop_back();
     Step s{n.op, n.type, n.type};
     auto at = [&](ExprId x) { return x.valid() ? place.at(x) : -1; };
     if (n.op == ExprOp::load) {
       reads_memory_ = true;
+      if (data) {
+        s.a = at(pool.indices(id)[0]);
+        s.data = n.object;
+        data_.insert(n.object);
+      }
     } else {
       s.a = at(n.a);
       s.b = at(n.b);
@@ -80,6 +88,11 @@ IndexProgram::Value IndexProgram::run(const Step& s, const PointValues& at) cons
     return v ? Value{*v, true} : Value{};
   }
   if (s.op == ExprOp::const_int) return {s.imm, true};
+  if (s.data.valid()) {
+    const Value index = values_[static_cast<size_t>(s.a)];
+    const auto step = at.data(s.data);
+    return index.known && step ? Value{ir::wrap_to(s.type, (index.v + 1) * *step), true} : Value{};
+  }
   if (!s.index) return run_other(s);
   const Value a = values_[static_cast<size_t>(s.a)], b = values_[static_cast<size_t>(s.b)];
   if (!a.known || !b.known) return {};

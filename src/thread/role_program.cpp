@@ -22,6 +22,7 @@ class Flattener {
   void run() {
     for (StmtId id : p_.body) note(id);
     name_registers();
+    find_data();
     std::vector<Role> roles;
     Block before;
     for (StmtId id : p_.body) {
@@ -55,10 +56,26 @@ class Flattener {
       int64_t element = 0;
       const bool fixed = p_.exprs.is_const_int(store->index, &element) && !store->predicate.valid();
       if (p_.memory(store->memory).type != ir::DType::i64 || !fixed ||
-          !named_.emplace(std::pair(store->memory, element), store->value).second)
+          !loads_.registers.emplace(std::pair(store->memory, element), store->value).second)
         change(store->memory);
     }
-    std::erase_if(named_, [&](const auto& r) { return changing.count(r.first.first.value) > 0; });
+    std::erase_if(loads_.registers, [&](const auto& r) { return changing.count(r.first.first.value) > 0; });
+  }
+
+  // Whole numbers in tensors that the program only reads, which loops' bounds use: all threads read the same.
+  void find_data() {
+    std::set<MemoryId> written;
+    for (const Stmt& s : p_.stmts) {
+      if (const auto* store = std::get_if<Store>(&s.node)) written.insert(store->memory);
+      if (const auto* store = std::get_if<TensorStore>(&s.node))
+        written.insert(p_.tensor_maps[static_cast<size_t>(store->map)].tensor);
+    }
+    for (size_t m = 0; m < p_.memories.size(); ++m) {
+      const Memory& memory = p_.memories[m];
+      if (memory.space == Space::global && ir::is_integer(memory.type) && !written.count(MemoryId(m)))
+        loads_.data.insert(MemoryId(m));
+    }
+    out_.data = loads_.data;
   }
 
   // Whether a statement orders others, or touches ordered memory: it, or one inside.
@@ -96,7 +113,7 @@ class Flattener {
   int value(ExprId e) {
     if (!e.valid()) return -1;
     const auto [at, fresh] = numbers_.try_emplace(e, static_cast<int>(out_.values.size()));
-    if (fresh) out_.values.emplace_back(p_.exprs, e, &named_);
+    if (fresh) out_.values.emplace_back(p_.exprs, e, &loads_);
     return at->second;
   }
 
@@ -216,7 +233,7 @@ class Flattener {
     }
   }
 
-  NamedRegisters named_;
+  KnownLoads loads_;
   const ThreadProgram& p_;
   RoleProgram& out_;
   std::vector<bool> kept_, orders_;  // by statement

@@ -64,6 +64,7 @@ struct RoleProgram {
   std::vector<IndexProgram> values;
   std::vector<RoleTouch> touches;
   std::vector<RoleProcess> processes;
+  std::set<MemoryId> data;  // tensors whose elements say how often loops run, among others
 
   explicit RoleProgram(const ThreadProgram& p);
 };
