@@ -262,6 +262,22 @@ Expected<std::vector<plan::ChannelPlan>> plan_channels(const ir::Program& p, int
 
 namespace {
 
+// Of two sides of a branch a block takes one.
+bool exclusive(const ir::Program& p, ir::StmtId a, ir::StmtId b) {
+  const auto inside = [&](const ir::Block& block, ir::StmtId s) {
+    bool found = false;
+    ir::for_each_statement(p, block, [&](ir::StmtId id, int) { found |= id == s; });
+    return found;
+  };
+  for (const ir::Stmt& s : p.stmts) {
+    const auto* branch = std::get_if<ir::Branch>(&s.node);
+    if (!branch) continue;
+    if (inside(branch->then_body, a) && inside(branch->else_body, b)) return true;
+    if (inside(branch->else_body, a) && inside(branch->then_body, b)) return true;
+  }
+  return false;
+}
+
 // Another operation's access to the tensor that the engine's writes would have to be ordered with.
 std::string order_refusal(const ir::Program& p, const KernelOps& ops, size_t op) {
   const KernelOp& store = ops.ops[op];
@@ -269,6 +285,7 @@ std::string order_refusal(const ir::Program& p, const KernelOps& ops, size_t op)
   for (size_t i = 0; i < ops.ops.size(); ++i)
     for (const OpAccess& a : ops.ops[i].accesses) {
       if (i == op || a.buffer != tensor) continue;
+      if (store.depth == 0 && exclusive(p, ops.ops[i].stmt, store.stmt)) continue;
       if (a.write || i > op || store.depth > 0)
         return ops.ops[i].path + " accesses tensor '" + p.buffer(tensor).name + "' too";
     }
