@@ -226,6 +226,8 @@ class BlockExecutor {
   void note_move(Warp& w, const Step& s, uint32_t lanes, Operand index, Origins& origins);
   void set_origins(Warp& w, uint32_t lanes, thread::MemoryId id, int64_t index, const Origins& origins);
   void check_product(Warp& w, const Step& s);
+  const MatrixPlaces& places_of(const Warp& w, thread::MemoryId id, int64_t index, const std::vector<uint32_t>& table,
+                                size_t rows, size_t columns);
   void check_multiply_add(Warp& w, const Step& s, uint32_t lanes, Operand index);
   void check_distances(Warp& w, const Step& s, const MatrixPlaces& a, const MatrixPlaces& b, const MatrixPlaces& c);
 
@@ -291,7 +293,8 @@ class BlockExecutor {
     Origins origins;
   };
   std::vector<WideElement> wide_;
-  std::unordered_map<MatrixElements, MatrixPlaces, MatrixElements::Hash> matrix_places_;  // seen so far
+  std::unordered_map<MatrixSource, MatrixPlaces, MatrixSource::Hash> matrix_places_;  // seen so far
+  MatrixSource asked_;  // room for what is looked up there
   bool abandoned_ = false;
 };
 

@@ -1,7 +1,6 @@
 // Elements that are taken for others of their tile: copies that do not move all by one distance, matrix
 // instructions whose operands are not rows and columns.
 #include <algorithm>
-#include <functional>
 
 #include "sim/block_executor.h"
 
@@ -142,10 +141,9 @@ void BlockExecutor::set_origins(Warp& w, uint32_t lanes, MemoryId id, int64_t in
 
 namespace {
 
-// Accumulators may have elements of no tile.
-MatrixPlaces matrix_places(const ElementPlaces& places, const MatrixElements& matrix) {
-  const auto& [columns, elements] = matrix;
-  const size_t rows = elements.size() / columns;
+// `elements`: row-major, as origin_of names them. Accumulators may have elements of no tile.
+MatrixPlaces matrix_places(const ElementPlaces& places, const std::vector<uint64_t>& elements, size_t rows,
+                           size_t columns) {
   MatrixPlaces out;
   out.memory = static_cast<uint32_t>(elements[0] >> 32) - 1;
   for (uint64_t e : elements)
@@ -199,25 +197,35 @@ bool keeps(std::optional<int64_t>& known, std::optional<int64_t> now) {
 
 }  // namespace
 
+const MatrixPlaces& BlockExecutor::places_of(const Warp& w, MemoryId id, int64_t index,
+                                             const std::vector<uint32_t>& table, size_t rows, size_t columns) {
+  static const MatrixPlaces unknown;
+  const MemoryView& m = memory(id);
+  asked_.table = &table;
+  if (options_.places->memories[id.value].known()) {
+    asked_.held = {id.value, static_cast<uint64_t>(w.index), static_cast<uint64_t>(index)};
+  } else {
+    if (index < 0 || index + static_cast<int64_t>(table.size() / kLanes) > m.elements) return unknown;
+    const uint64_t* first = &w.origins[(m.first_register + static_cast<size_t>(index)) * kLanes];
+    asked_.held.assign(first, first + table.size());
+  }
+  if (const auto seen = matrix_places_.find(asked_); seen != matrix_places_.end()) return seen->second;
+  std::vector<uint64_t> elements(rows * columns, 0);
+  for (size_t i = 0; i < table.size(); ++i)
+    if (table[i] != kNothing)
+      elements[table[i]] =
+          origin_of(w, id, static_cast<int>(i % kLanes), index + static_cast<int64_t>(i / kLanes));
+  return matrix_places_.emplace(asked_, matrix_places(*options_.places, elements, rows, columns)).first->second;
+}
+
 void BlockExecutor::check_product(Warp& w, const Step& s) {
   const auto& n = node<thread::WarpMma>(s);
   const AtomTables& tables = code_.atoms[s.atom];
-  const target::MmaAtom& atom = *tables.atom;
-  const auto places = [&](MemoryId id, Ref at, const std::vector<uint32_t>& table, int64_t rows,
-                          int64_t columns) {
-    std::vector<uint64_t> elements(static_cast<size_t>(rows * columns), 0);
-    const int64_t index = scalar(w, at);
-    for (size_t r = 0; r * kLanes < table.size(); ++r)
-      for (int l = 0; l < kLanes; ++l)
-        if (const uint32_t e = table[r * kLanes + static_cast<size_t>(l)]; e != kNothing)
-          elements[e] = origin_of(w, id, l, index + static_cast<int64_t>(r));
-    const auto [known, fresh] = matrix_places_.try_emplace({static_cast<size_t>(columns), std::move(elements)});
-    if (fresh) known->second = matrix_places(*options_.places, known->first);
-    return std::cref(known->second);
-  };
-  const MatrixPlaces& a = places(n.a, s.x, tables.a, atom.m, atom.k),
-                     &b = places(n.b, s.y, tables.b, atom.k, atom.n);
-  check_distances(w, s, a, b, places(n.c, s.z, tables.c, atom.m, atom.n));
+  const auto extent = [](int e) { return static_cast<size_t>(e); };
+  const size_t rows = extent(tables.atom->m), columns = extent(tables.atom->n), k = extent(tables.atom->k);
+  check_distances(w, s, places_of(w, n.a, scalar(w, s.x), tables.a, rows, k),
+                  places_of(w, n.b, scalar(w, s.y), tables.b, k, columns),
+                  places_of(w, n.c, scalar(w, s.z), tables.c, rows, columns));
 }
 
 // A product of plain numbers: one element of each tile.

@@ -8,17 +8,20 @@
 
 namespace tilegen::sim {
 
-// Which element of which tile each element of an instruction's matrix is.
-struct MatrixElements {
-  size_t columns = 1;
-  std::vector<uint64_t> elements;  // row-major; memory + 1 in the high half, the tile's element in the low one; 0: unknown
+// Where an instruction's matrix comes from: what tells which element of which tile each of its elements is.
+struct MatrixSource {
+  const void* table = nullptr;  // of the lanes' elements
+  std::vector<uint64_t> held;   // by register and lane; of a memory whose tile is known: memory, warp and index
 
-  bool operator==(const MatrixElements&) const = default;
+  bool operator==(const MatrixSource&) const = default;
   struct Hash {
-    size_t operator()(const MatrixElements& m) const {
-      uint64_t h = m.columns;
-      for (uint64_t e : m.elements) h = (h ^ e) * 0x9e3779b97f4a7c15u, h ^= h >> 32;
-      return h;
+    size_t operator()(const MatrixSource& m) const {
+      constexpr uint64_t kOdd = 0x9e3779b97f4a7c15u;
+      uint64_t h[4] = {reinterpret_cast<uintptr_t>(m.table), 1, 2, 3};
+      for (size_t i = 0; i < m.held.size(); ++i) h[i % 4] = (h[i % 4] ^ m.held[i]) * kOdd;
+      uint64_t all = 0;
+      for (uint64_t part : h) all = ((all ^ part) * kOdd) ^ (part >> 32);
+      return all;
     }
   };
 };
