@@ -18,6 +18,8 @@ using thread::ThreadProgram;
 
 namespace {
 
+constexpr uint64_t kMoreData = 12;  // launches with other numbers, for mutants that survive
+
 // One launch of the program, ready to run any of its kernels alone.
 struct Stage {
   bool further = false;
@@ -154,6 +156,8 @@ class Judge {
       return "the statement never runs";
     if (const auto probe = sim::test::predicate_probe(*form.program, site); probe && on_all(*probe, false))
       return "the predicate is never false";
+    if (const auto probe = sim::test::store_probe(*form.program, site); probe && on_all(*probe, false))
+      return "it stores what is there already";
     const auto poison = [&](int value) { return sim::test::poisoned(*form.program, site, value); };
     if (const auto first = poison(85), second = poison(-3);
         first && second && on_all(*first, true) && on_all(*second, true))
@@ -241,6 +245,11 @@ std::string judge_program(const std::string& name, const std::string& text, cons
     add(launch, true);
     // Sizes that forms with wide accesses take.
     for (auto& [dim, value] : launch.dims) value = (value + 31) / 16 * 16;
+    add(launch, true);
+  }
+  for (uint64_t more = 1; !launches.empty() && more <= kMoreData; ++more) {
+    Launch launch = launches[0];
+    launch.seed += 100 * more;
     add(launch, true);
   }
   if (stages.empty()) return name + ": no launch is possible: " + error;
