@@ -21,6 +21,9 @@ std::string roles_refusal(const target::Target& t, int64_t threads, const plan::
   if (r.producer_threads % t.warp != 0 || all > t.max_threads)
     return number(r.producer_threads) + " producing threads beside " + number(threads) + " are not possible on " + t.name;
   if (r.producer_registers == 0 && r.consumer_registers == 0) return "";
+  if (r.producer_registers == 0 || r.consumer_registers == 0)
+    return std::string("registers are given for the ") + (r.producer_registers == 0 ? "consuming" : "producing") +
+           " threads only, both roles' are needed";
   for (int64_t registers : {r.producer_registers, r.consumer_registers})
     if (registers % kUnit != 0 || registers < kLeast || registers > kMost)
       return number(registers) + " registers are no multiple of 8 from 24 to 256";
