@@ -34,7 +34,13 @@ void KernelLowering::declare_channels() {
     c.full = static_cast<int>(out_.barriers.size());
     out_.barriers.push_back({plan.name + ".full", plan.slots, 1, offset});
     c.empty = static_cast<int>(out_.barriers.size());
-    out_.barriers.push_back({plan.name + ".empty", plan.slots, warpgroups, offset + 8 * plan.slots});
+    c.shared = std::any_of(ops_.ops.begin(), ops_.ops.end(), [&](const infer::KernelOp& op) {
+      return std::any_of(op.accesses.begin(), op.accesses.end(), [&](const infer::OpAccess& a) {
+        return a.write && c.values.count(a.value) && shared_rows_of(op) > 0;
+      });
+    });
+    out_.barriers.push_back({plan.name + ".empty", plan.slots, warpgroups * (c.shared ? cluster_blocks() : 1),
+                             offset + 8 * plan.slots});
     for (int v : c.values) {
       thread::Memory& m = out_.memories[values_[static_cast<size_t>(v)].value];
       m.ordered = true;
@@ -151,11 +157,14 @@ class ChannelLoop {
                                  k_.channel_parity(channel_, k_.executions_)},
          to);
   }
-  // One thread of each warpgroup gives the slot of use `number` back.
+  // One thread of each warpgroup gives the slot of use `number` back; to every block that fills it, where blocks share tiles.
   void give_back(ExprId number, thread::Block& to, ExprId condition = ExprId()) {
     thread::Block arrive;
-    emit(thread::TransactionArrive{channel_.empty, k_.channel_slot(channel_, number), 0}, arrive);
-    to.push_back(k_.only_first_of_warpgroup(std::move(arrive), origin_, condition));
+    thread::TransactionArrive freed{channel_.empty, k_.channel_slot(channel_, number), 0, {}};
+    const int64_t blocks = channel_.shared ? k_.cluster_blocks() : 1;
+    if (blocks > 1) freed.block = k_.simplified(e_.floormod(e_.var(k_.out_.thread_var), e_.const_int(kWarpgroup)));
+    emit(std::move(freed), arrive);
+    to.push_back(k_.only_first_of_warpgroup(std::move(arrive), origin_, condition, blocks));
   }
 
   bool uses_channel(ir::StmtId id) const {

@@ -71,6 +71,7 @@ class CudaExecutable final : public Executable {
   const KernelForm* choose(const std::vector<KernelForm>& forms, std::span<const uint64_t> slots, Launch& out) const;
   Expected<const CudaExecutable*> unguarded() const;
   Checked launch_all(const LoadedModule& module, std::span<const uint64_t> slots, CuStream stream) const;
+  CuResult start(const Launch& launch, CuStream stream, void** pointers, void** extra) const;
   int estimated_blocks(const thread::ThreadProgram& program) const;
 
   const Driver& driver_;
@@ -197,6 +198,18 @@ const KernelForm* CudaExecutable::choose(const std::vector<KernelForm>& forms, s
   return nullptr;
 }
 
+CuResult CudaExecutable::start(const Launch& launch, CuStream stream, void** pointers, void** extra) const {
+  const auto threads = static_cast<unsigned>(launch.program->threads);
+  const auto shared_bytes = static_cast<unsigned>(launch.program->arena_bytes);
+  if (launch.program->cluster == 1)
+    return driver_.api().launch(launch.function->function, launch.grid[0], launch.grid[1], launch.grid[2], threads, 1,
+                                1, shared_bytes, stream, pointers, extra);
+  CuLaunchAttribute cluster;
+  cluster.cluster[0] = static_cast<uint32_t>(launch.program->cluster);
+  const CuLaunchConfig config = {{launch.grid[0], 1, 1}, {threads, 1, 1}, shared_bytes, stream, &cluster, 1};
+  return driver_.api().launch_with(&config, launch.function->function, pointers, extra);
+}
+
 Checked CudaExecutable::launch_all(const LoadedModule& module, std::span<const uint64_t> slots,
                                    CuStream stream) const {
   ContextState& state = module.state();
@@ -212,10 +225,8 @@ Checked CudaExecutable::launch_all(const LoadedModule& module, std::span<const u
     if (launch.empty) continue;
     const bool maps = !launch.program->tensor_maps.empty();
     if (maps) point_to_parameters(*launch.program, launch.parameters, pointers);
-    const CuResult result = driver_.api().launch(
-        launch.function->function, launch.grid[0], launch.grid[1], launch.grid[2],
-        static_cast<unsigned>(launch.program->threads), 1, 1, static_cast<unsigned>(launch.program->arena_bytes),
-        stream, maps ? pointers : nullptr, maps ? nullptr : extra);
+    const CuResult result =
+        start(launch, stream, maps ? pointers : nullptr, maps ? nullptr : static_cast<void**>(extra));
     if (result != kCuSuccess)
       return call_failed(driver_, &state, result,
                          "launching '" + launch.program->name + "' on " + device_.text(), launch.program->name);
