@@ -73,6 +73,20 @@ void RoleWalk::product(Running& x, int i, const RoleStep& s) {
                   begin + operand_span(p_, n, of_a) * ir::dtype_bytes(p_.memory(memory).type));
   }
   x.products_under_way.push_back({x.products, x.product_commits, s.stmt});
+  issue_together(x);
+}
+
+// The threads of a warpgroup issue a product together: nobody goes on, and releases what it reads, before all are there.
+void RoleWalk::issue_together(Running& x) {
+  constexpr int64_t kGroup = 128;
+  const int party = product_party(x);
+  int64_t& there = at_product_[static_cast<size_t>(party - first_product_)];
+  there += x.threads;
+  x.state = State::at_product;
+  if (there < kGroup) return;
+  there = 0;
+  for (Running& other : running_)
+    if (other.state == State::at_product && product_party(other) == party) other.state = State::ready;
 }
 
 void RoleWalk::product_wait(Running& x, const WarpgroupWait& n) {

@@ -26,6 +26,7 @@ RoleWalk::RoleWalk(const RoleProgram& r, const PointValues& launch, std::vector<
   for (const RoleProcess& process : r.processes) groups_ = std::max(groups_, process.group + 1);
   first_product_ = parties;
   parties += groups_ * static_cast<int>(p_.cluster);
+  at_product_.resize(static_cast<size_t>(groups_ * p_.cluster));
   for (const TransactionBarriers& b : p_.barriers) {
     first_load_.push_back(parties);
     parties += static_cast<int>(b.count * p_.cluster);
@@ -267,7 +268,7 @@ void RoleWalk::report_stuck() {
   std::string text;
   StmtId first, other;
   for (const Running& x : running_) {
-    if (x.state != State::at_barrier && x.state != State::at_phase) continue;
+    if (x.state == State::ready || x.state == State::done) continue;
     if (!first.valid())
       first = x.at;
     else if (!other.valid() && x.at != first)
@@ -279,6 +280,8 @@ void RoleWalk::report_stuck() {
                  ? (of_cluster ? "at the cluster's barrier ("
                                : "at barrier " + std::to_string(static_cast<size_t>(x.array) % kBarriers) + " (") +
                        std::to_string(m.arrived) + " of " + std::to_string(m.wanted) + " threads)"
+             : x.state == State::at_product
+                 ? "for the others of its warpgroup at a product"
                  : "for parity " + std::to_string(x.parity) + " of " + phase_text(x.array, x.index));
   }
   hazard(first, other.valid() ? other : first, "a deadlock: " + text);

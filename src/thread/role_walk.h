@@ -21,7 +21,7 @@ class RoleWalk {
   void run();
 
  private:
-  enum class State : uint8_t { ready, at_barrier, at_phase, done };
+  enum class State : uint8_t { ready, at_barrier, at_phase, at_product, done };
   // A product or a copy out, and the group that it belongs to.
   struct Work {
     uint32_t number = 0;
@@ -105,6 +105,7 @@ class RoleWalk {
   void store(Running& x, int i, const RoleStep& s);
   void bulk_wait(Running& x, int i, const BulkWait& n);
   void product(Running& x, int i, const RoleStep& s);
+  void issue_together(Running& x);
   void product_wait(Running& x, const WarpgroupWait& n);
   void touch(Running& x, int i, const RoleStep& s);
 
@@ -116,6 +117,7 @@ class RoleWalk {
   std::vector<Running> running_;
   std::vector<std::vector<Phase>> phases_;
   std::vector<Meeting> meetings_;  // of each block, then of the cluster
+  std::vector<int64_t> at_product_;  // by warpgroup: threads that wait for the others of it
   std::vector<int> first_load_;
   int first_product_ = 0, groups_ = 0;
   int64_t steps_ = 0;
