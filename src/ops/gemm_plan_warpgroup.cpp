@@ -143,7 +143,8 @@ Choice cheapest(const std::vector<Split>& splits, const GemmShape& s, bool a_sha
     const Cost c = cost_of(s, x, a_shared);
     if (c.registers > limit) {
       best.fewest = best.fewest == 0 ? c.registers : std::min(best.fewest, c.registers);
-    } else if (!best.split || c.cycles < best.cost.cycles) {
+    } else if (!best.split || c.cycles < best.cost.cycles ||
+               (c.cycles == best.cost.cycles && x.width > best.split->width)) {
       best.split = x;
       best.cost = c;
     }

@@ -122,6 +122,7 @@ class ClusterPlanner {
   int64_t bytes(const plan::ClusterPlan& cluster) const {
     int64_t sum = 0;
     for (size_t op : produced_) {
+      if (ops_.ops[op].depth == 0) continue;
       const plan::ValuePlan& v = values_[static_cast<size_t>(written_value(ops_.ops[op]))];
       const auto& copy = *p_.as<ir::TileOp>(ops_.ops[op].stmt);
       const ir::Buffer& tensor = p_.buffer(copy.operands[0].buffer);
