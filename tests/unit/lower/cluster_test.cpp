@@ -1,5 +1,6 @@
 // Kernels whose blocks come in clusters and read shared tiles for each other: run on the simulator against the interpreter,
 // and spoiled.
+#include <fstream>
 #include <set>
 #include <sstream>
 
@@ -45,7 +46,7 @@ target::Target hopper() { return *target::find_target("sim:sm_90a"); }
 plan::Schedule schedule_of(const ir::Program& p, int64_t blocks, const std::string& along, bool persistent) {
   plan::Schedule given;
   given.kernels.resize(1);
-  given.kernels[0].kernel = "gemm";
+  given.kernels[0].kernel = p.kernels[0].name;
   given.kernels[0].cluster = plan::ClusterPlan{blocks, along, "given"};
   given.kernels[0].persistence = plan::PersistencePlan{persistent, "given"};
   auto s = schedule::plan_program(p, hopper(), {&given});
@@ -132,6 +133,20 @@ TEST(ClusterLowering, GridsOfThreeDimensions) {
   const ir::Program p = program_of(text);
   for (const char* along : {"bz", "by", "bx"})
     EXPECT_TRUE(test::run_simulated(p, hopper(), schedule_of(p, 2, along, true), {136, 200, 136}, true)) << along;
+}
+
+// Two channels of a loop are shared, and one that is filled once is not.
+TEST(ClusterLowering, Attention) {
+  std::stringstream text;
+  text << std::ifstream(TILEGEN_SOURCE_DIR "/tests/files/plan/flash_attention.tl").rdbuf();
+  const ir::Program p = program_of(text.str());
+  for (int64_t blocks : {2, 4}) {
+    const plan::Schedule s = schedule_of(p, blocks, "bq", false);
+    thread::ThreadProgram lowered = lowered_of(p, s);
+    EXPECT_EQ(multicasts(lowered), 2);
+    EXPECT_EQ(thread::verify_transactions(lowered), std::vector<std::string>());
+    for (int64_t queries : {64, 200, 320}) EXPECT_TRUE(test::run_simulated(p, hopper(), s, {queries, 192, 1}, true));
+  }
 }
 
 // A tile that is the same for all blocks of a cluster is read once.
