@@ -6,7 +6,7 @@ namespace tilegen::thread {
 
 namespace {
 
-constexpr int64_t kMostSteps = 100'000;
+constexpr int64_t kMostSteps = 100'000;  // of a block
 constexpr size_t kMostHazards = 16;
 constexpr size_t kBarriers = 16;  // of a block
 
@@ -45,16 +45,17 @@ RoleWalk::RoleWalk(const RoleProgram& r, const PointValues& launch, std::vector<
 }
 
 void RoleWalk::run() {
+  const int64_t most = kMostSteps * p_.cluster;
   for (bool progress = true; progress;) {
     progress = false;
     for (size_t i = 0; i < running_.size(); ++i)
-      while (running_[i].state == State::ready && steps_ < kMostSteps) {
+      while (running_[i].state == State::ready && steps_ < most) {
         progress = true;
         ++steps_;
         step(static_cast<int>(i));
       }
   }
-  if (steps_ >= kMostSteps) return;
+  if (steps_ >= most) return;
   const bool stuck =
       std::any_of(running_.begin(), running_.end(), [](const Running& x) { return x.state != State::done; });
   stuck ? report_stuck() : check_end();
