@@ -148,9 +148,10 @@ def attention(dtype, dim, tile, threads, stages, causal=False, group=1):
             b.reduce("max", scores, top, axis=1, accumulate=True)
             with b.parallel(tq, tk) as (i, j):
                 b.store(scores, i, j, b.exp2(scores(i, j) * scale - top(i) * scale))
-            b.reduce("sum", scores, part, axis=1)
             with b.parallel(tq) as i:
                 b.store(before, i, b.exp2(before(i) * scale - top(i) * scale))
+            b.reduce("sum", scores, part, axis=1)
+            with b.parallel(tq) as i:
                 b.store(total, i, total(i) * before(i) + part(i))
             b.copy(scores, weights)
             with b.parallel(tq, dim) as (i, j):

@@ -184,6 +184,13 @@ class ChannelLoop {
     return only;
   }
 
+  bool changes_operand(const Unit& u, const Flights& flights) const {
+    return !u.product && std::any_of(flights.begin(), flights.end(), [&](const Flight& f) {
+             const std::set<int> read = operands(units_[f.unit]);
+             return std::any_of(u.writes.begin(), u.writes.end(), [&](int v) { return read.count(v) > 0; });
+           });
+  }
+
   struct Iteration {
     ExprId newest;
     int64_t from_lag = 0, to_lag = 1;
@@ -203,6 +210,7 @@ class ChannelLoop {
       for (int v : units_[f.unit].writes) values.erase(v);
     thread::WarpgroupWait wait{static_cast<int64_t>(flights.size()), {}};
     for (int v : values) wait.registers.push_back(k_.values_[static_cast<size_t>(v)]);
+    wait.behind_work = !also.empty();
     emit(std::move(wait), *it.out);
     for (const Flight& f : done) {
       const Unit& u = units_[f.unit];
@@ -224,7 +232,7 @@ class ChannelLoop {
     for (size_t f = 0; f < flights.size(); ++f)
       if (disturbs(u, units_[flights[f].unit])) finished = f + 1;
     // What the threads compute from goes through the wait: nothing that overwrites an operand may move in front of it.
-    if (finished > 0) finish(it, flights, finished, u.product ? std::set<int>() : u.reads);
+    if (finished > 0) finish(it, flights, finished, changes_operand(u, flights) ? u.reads : std::set<int>());
     if (it.out) {
       const ExprId iteration = iteration_of(u, it.newest);
       k_.vars_[loop_.vars[0]] = k_.simplified(e_.add(begin_, iteration));

@@ -341,9 +341,9 @@ TEST(Clusters, PayWhereAStepWaitsForItsTiles) {
     return planned(*program_from(text)).kernels[0].cluster->blocks;
   };
   EXPECT_EQ(blocks({}), 2);
-  EXPECT_EQ(blocks({{"bx: 13", "bx: 130"}, {"776", "8192"}}), 1);  // several rounds
+  EXPECT_EQ(blocks({{"bx: 3", "bx: 130"}, {"136", "8192"}}), 1);  // several rounds
   EXPECT_EQ(blocks({{"0 .. 9", "0 .. 2"}, {"520", "128"}}), 1);    // too few steps to pay for the meetings
-  EXPECT_EQ(blocks({{"64 :+ 64, ko", "256 :+ 256, ko"}, {"bx: 13", "bx: 4"}, {"Bs: shared f16[64", "Bs: shared f16[256"},
+  EXPECT_EQ(blocks({{"64 :+ 64, ko", "256 :+ 256, ko"}, {"bx: 3", "bx: 1"}, {"Bs: shared f16[64", "Bs: shared f16[256"},
                     {"128, 64]\n  fill", "128, 256]\n  fill"}, {"bx * 64 :+ 64]\n}", "bx * 256 :+ 256]\n}"},
                     {"520", "512"}, {"0 .. 9", "0 .. 8"}, {"stages 8", "stages 4"}}),
             1);  // wide tiles, whose products take longer
