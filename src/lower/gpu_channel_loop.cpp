@@ -159,11 +159,14 @@ class ChannelLoop {
   void wait_full(const Channel& c, ExprId number, thread::Block& to) {
     emit(thread::TransactionWait{c.full, k_.channel_slot(c, number), k_.channel_parity(c, number)}, to);
   }
-  // One thread of each warpgroup gives the slot of use `number` back.
+  // One thread of each warpgroup gives the slot of use `number` back; to every block that fills it, where blocks share tiles.
   void give_back(const Channel& c, ExprId number, thread::Block& to, ExprId condition = ExprId()) {
     thread::Block arrive;
-    emit(thread::TransactionArrive{c.empty, k_.channel_slot(c, number), 0}, arrive);
-    to.push_back(k_.only_first_of_warpgroup(std::move(arrive), origin_, condition));
+    thread::TransactionArrive freed{c.empty, k_.channel_slot(c, number), 0, {}};
+    const int64_t blocks = c.shared ? k_.cluster_blocks() : 1;
+    if (blocks > 1) freed.block = k_.simplified(e_.floormod(e_.var(k_.out_.thread_var), e_.const_int(kWarpgroup)));
+    emit(std::move(freed), arrive);
+    to.push_back(k_.only_first_of_warpgroup(std::move(arrive), origin_, condition, blocks));
   }
 
   // ---- one iteration of the loop

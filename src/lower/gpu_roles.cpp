@@ -33,10 +33,11 @@ bool KernelLowering::takes_part(ir::StmtId id) const {
   return true;
 }
 
-thread::StmtId KernelLowering::only_first_of_warpgroup(thread::Block body, const std::string& origin, ExprId also) {
+thread::StmtId KernelLowering::only_first_of_warpgroup(thread::Block body, const std::string& origin, ExprId also,
+                                                      int64_t threads) {
   ir::ExprPool& e = out_.exprs;
   const ExprId within = simplified(e.floormod(e.var(out_.thread_var), e.const_int(kWarpgroup)));
-  const ExprId first = e.binary(ir::ExprOp::eq, within, e.const_int(0));
+  const ExprId first = threads == 1 ? e.binary(ir::ExprOp::eq, within, e.const_int(0)) : e.lt(within, e.const_int(threads));
   return out_.add(thread::Branch{both(simplified(first), also), std::move(body), {}}, origin);
 }
 
@@ -118,6 +119,8 @@ void KernelLowering::specialised_body() {
     const ExprId first = e.lt(e.var(out_.thread_var), e.const_int(computing + target_.warp));
     producer.body = {out_.add(thread::Branch{first, std::move(producer.body), {}}, kernel_.name)};
   }
+  if (cluster_blocks() > 1)
+    for (thread::Role* role : {&consumer, &producer}) role->body.push_back(out_.add(thread::ClusterBarrier{}, kernel_.name));
   out_.body.push_back(out_.add(thread::Roles{{std::move(consumer), std::move(producer)}}, kernel_.name));
 }
 

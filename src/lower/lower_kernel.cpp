@@ -1,6 +1,7 @@
 #include "lower/lower_kernel.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "lower/gpu_occupancy.h"
 #include "lower/kernel_lowering.h"
@@ -129,6 +130,13 @@ void KernelLowering::statement(ir::StmtId id, thread::Block& out) {
   if (const auto* b = p_.as<ir::Branch>(id)) return branch(*b, out, path);
   current_ = op_of_.at(id);
   const plan::OpPlan* plan = plan::find_op(schedule_, path);
+  if (inside_grid_ && writes_tensor(id)) {
+    thread::Branch own{std::exchange(inside_grid_, ExprId()), {}, {}};
+    statement(id, own.then_body);
+    inside_grid_ = own.condition;
+    out.push_back(out_.add(std::move(own), path));
+    return;
+  }
   if (role_ == Role::producer) {
     fill_channel(*current_, out);
     current_ = nullptr;

@@ -120,6 +120,14 @@ void write_kernel(JsonWriter& w, const KernelSchedule& k) {
     write_optional(w, "reason", k.persistence->reason);
     w.end_object();
   }
+  if (k.cluster) {
+    w.key("cluster");
+    w.begin_object();
+    w.member("blocks", k.cluster->blocks);
+    write_optional(w, "along", k.cluster->along);
+    write_optional(w, "reason", k.cluster->reason);
+    w.end_object();
+  }
   write_list(w, "ops", k.ops, [&](const OpPlan& o) { write_op(w, o); });
   write_list(w, "values", k.values, [&](const ValuePlan& v) { write_value(w, v); });
   write_list(w, "loops", k.loops, [&](const LoopPlan& l) { write_loop(w, l); });
@@ -288,6 +296,16 @@ PersistencePlan read_persistence(JsonCursor c) {
   return p;
 }
 
+ClusterPlan read_cluster(JsonCursor c) {
+  ClusterPlan p;
+  c = c.object({"blocks", "along", "reason"});
+  if (!c) return p;
+  p.blocks = c.required("blocks").integer(1, 1024, 1);
+  p.along = c.optional("along").string();
+  p.reason = c.optional("reason").string();
+  return p;
+}
+
 ChannelPlan read_channel(JsonCursor c, UniqueNames& names) {
   ChannelPlan channel;
   c = c.object({"name", "loop", "values", "slots"});
@@ -302,7 +320,7 @@ ChannelPlan read_channel(JsonCursor c, UniqueNames& names) {
 
 KernelSchedule read_kernel(JsonCursor c, UniqueNames& names) {
   KernelSchedule k;
-  c = c.object({"kernel", "threads", "raster", "roles", "persistence", "ops", "values", "loops", "channels", "conversions",
+  c = c.object({"kernel", "threads", "raster", "roles", "persistence", "cluster", "ops", "values", "loops", "channels", "conversions",
                 "memory", "notes"});
   if (!c) return k;
   k.kernel = names.read(c.required("kernel"));
@@ -310,6 +328,7 @@ KernelSchedule read_kernel(JsonCursor c, UniqueNames& names) {
   if (JsonCursor r = c.optional("raster")) k.raster = read_raster(r);
   if (JsonCursor r = c.optional("roles")) k.roles = read_roles(r);
   if (JsonCursor r = c.optional("persistence")) k.persistence = read_persistence(r);
+  if (JsonCursor r = c.optional("cluster")) k.cluster = read_cluster(r);
   UniqueNames ops, values, loops, channels, memory;
   for (const JsonCursor& o : c.optional("ops").array()) k.ops.push_back(read_op(o, ops));
   for (const JsonCursor& v : c.optional("values").array()) k.values.push_back(read_value(v, values));

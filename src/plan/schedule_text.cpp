@@ -158,6 +158,8 @@ Table block_table(const KernelSchedule& k) {
   }
   if (k.persistence)
     t.add({{"persistent", k.persistence->persistent ? "yes" : "no"}, k.persistence->reason, {}});
+  if (k.cluster && k.cluster->blocks > 1)
+    t.add({{"cluster", plural(k.cluster->blocks, "block"), "along " + k.cluster->along}, k.cluster->reason, {}});
   return t;
 }
 

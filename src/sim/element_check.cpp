@@ -64,7 +64,7 @@ uint64_t BlockExecutor::origin_of(const Warp& w, MemoryId id, int lane, int64_t 
     if (index < 0 || index >= m.elements) return 0;
     return w.origins[(m.first_register + static_cast<size_t>(index)) * kLanes + static_cast<size_t>(lane)];
   }
-  const int64_t element = tile_element(id, thread_of(w, lane), index);
+  const int64_t element = tile_element(id, thread_in_block(w, lane), index);
   return element < 0 ? 0 : (uint64_t{id.value} + 1) << 32 | static_cast<uint64_t>(element);
 }
 
@@ -78,7 +78,7 @@ void BlockExecutor::check_copy(Warp& w, uint32_t access, const StatementPlaces& 
     if (side.tensor) return *at = weighted(side.dimensions, index), true;
     const TilePlaces& t = options_.places->memories[id.value];
     const int64_t element =
-        t.shape.size() == side.weights.size() ? tile_element(id, thread_of(w, lane), index) : -1;
+        t.shape.size() == side.weights.size() ? tile_element(id, thread_in_block(w, lane), index) : -1;
     if (element < 0) return false;
     *at = weighted(t, element, side.weights);
     return true;
@@ -100,7 +100,7 @@ void BlockExecutor::check_copy(Warp& w, uint32_t access, const StatementPlaces& 
         FindingKind::wrong_element, access, thread_of(w, l), to_index[i],
         "element " +
             place_text(options_.places->memories[tile.value],
-                       tile_element(tile, thread_of(w, l), named ? to_index[i] : from_index[i])) +
+                       tile_element(tile, thread_in_block(w, l), named ? to_index[i] : from_index[i])) +
             " of " + program_.memory(tile).name +
             " is not the one that belongs to the other side of the copy");
   }

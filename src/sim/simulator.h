@@ -85,7 +85,8 @@ struct SimOptions {
   uint64_t seed = 1;          // of the random order
   int64_t switch_every = 16;  // statements a warp runs before another may
   bool async_latest = true;   // async work is done when it is waited for; else when issued
-  // Blocks that a persistent program is launched with at most; 0: two or three, so that each walks several points.
+  // Blocks that a persistent program is launched with at most; 0: two or three, or as many clusters, so that each walks
+  // several points.
   int64_t resident_blocks = 0;
   bool check_races = true;
   bool count = true;  // fill Counters::accesses

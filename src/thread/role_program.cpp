@@ -85,7 +85,7 @@ class Flattener {
         orders = orders || orders_[s.value];
         kept = kept || kept_[s.value];
       }
-    orders = orders || std::holds_alternative<Barrier>(node) ||
+    orders = orders || std::holds_alternative<Barrier>(node) || std::holds_alternative<ClusterBarrier>(node) ||
              std::holds_alternative<TransactionArrive>(node) ||
              std::holds_alternative<TransactionWait>(node) || std::holds_alternative<TensorLoad>(node) ||
              std::holds_alternative<TensorStore>(node) || std::holds_alternative<BulkCommit>(node) ||
@@ -165,7 +165,8 @@ class Flattener {
   }
   void flatten(StmtId, const Roles&) {}
   void flatten(StmtId id, const Barrier&) { add(RoleOp::barrier, id); }
-  void flatten(StmtId id, const TransactionArrive& a) { two(RoleOp::arrive, id, a.index, ExprId()); }
+  void flatten(StmtId id, const ClusterBarrier&) { add(RoleOp::cluster_barrier, id); }
+  void flatten(StmtId id, const TransactionArrive& a) { two(RoleOp::arrive, id, a.index, a.block); }
   void flatten(StmtId id, const TransactionWait& w) { two(RoleOp::wait, id, w.index, w.parity); }
   void flatten(StmtId id, const TensorLoad& l) { two(RoleOp::load, id, l.dst_index, l.barrier_index); }
   void flatten(StmtId id, const TensorStore& s) { two(RoleOp::store, id, s.src_index, ExprId()); }
@@ -235,6 +236,7 @@ class Flattener {
       std::vector<int64_t>& samples = out_.processes[first + i].samples;
       for (size_t at_quarter : {size_t{0}, m.size() / 3, m.size() * 2 / 3, m.size() - 1})
         if (samples.empty() || samples.back() != m[at_quarter]) samples.push_back(m[at_quarter]);
+      out_.processes[first + i].members = m;
     }
   }
 

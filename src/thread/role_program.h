@@ -17,7 +17,8 @@ enum class RoleOp : uint8_t {
   one_thread,  // jump: behind it
   one_thread_end,
   barrier,
-  arrive,  // value: index
+  cluster_barrier,
+  arrive,  // value: index; second: block of the cluster
   wait,    // value: index; second: parity
   load,    // value: place; second: index of the barrier
   store,   // value: place
@@ -41,12 +42,12 @@ struct RoleStep {
   size_t first = 0, last = 0;
 };
 
-// Threads that take the same branches. `samples` stand for them; `warps`: whose first lane is among them.
+// Threads that take the same branches, of each block of a cluster. `samples` stand for them; `warps`: whose first lane is among them.
 struct RoleProcess {
   uint32_t begin = 0;  // of its role's code
   int group = 0;       // warpgroup
   int64_t threads = 0, warps = 0;
-  std::vector<int64_t> samples;  // the first of them first
+  std::vector<int64_t> members, samples;  // the first of them first
   bool leads = false;            // has the first thread of its warpgroup
 };
 

@@ -95,6 +95,10 @@ FAKE_API int fake_shared_allowed() {
   CONTROL();
   return s.shared_allowed;
 }
+FAKE_API void fake_set_clusters(int resident) {
+  CONTROL();
+  s.clusters = resident;
+}
 FAKE_API void fake_slow_load(int ms) {
   CONTROL();
   s.load_ms = ms;

@@ -9,9 +9,9 @@
 
 using namespace fake;
 
-FAKE_API int cuLaunchKernel(void* function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
-                            unsigned shared_bytes, void* stream, void** parameters, void** extra) {
-  ENTER();
+namespace {
+int launch(State& s, void* function, unsigned cluster, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
+           unsigned bz, unsigned shared_bytes, void* stream, void** parameters, void** extra) {
   auto* f = static_cast<FunctionObject*>(function);
   if (!current() || current() != f->module->context) return kInvalidContext;
   if (gx == 0 || gy == 0 || gz == 0 || bx * by * bz == 0 || bx * by * bz > 1024) return kInvalidValue;
@@ -22,6 +22,7 @@ FAKE_API int cuLaunchKernel(void* function, unsigned gx, unsigned gy, unsigned g
   std::copy(grid, grid + 3, record.grid);
   std::copy(block, block + 3, record.block);
   record.shared_bytes = shared_bytes;
+  record.cluster = cluster;
   s.stuck |= s.endless == f->name;
   record.stream = stream;
   record.context = current();
@@ -48,6 +49,53 @@ FAKE_API int cuLaunchKernel(void* function, unsigned gx, unsigned gy, unsigned g
     if (name == f->name) kernel(&record);
   return kSuccess;
 }
+}  // namespace
+FAKE_API int cuLaunchKernel(void* function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
+                            unsigned shared_bytes, void* stream, void** parameters, void** extra) {
+  ENTER();
+  return launch(s, function, 1, gx, gy, gz, bx, by, bz, shared_bytes, stream, parameters, extra);
+}
+#ifndef FAKE_CUDA_OLD
+namespace {
+// CUlaunchConfig and CUlaunchAttribute, as the driver's documentation lays them out.
+struct LaunchAttribute {
+  int id;
+  char pad[4];
+  union {
+    char bytes[64];
+    struct {
+      unsigned x, y, z;
+    } cluster;
+  };
+};
+struct LaunchConfig {
+  unsigned gx, gy, gz, bx, by, bz, shared_bytes;
+  void* stream;
+  const LaunchAttribute* attributes;
+  unsigned count;
+};
+// The clusters asked for, all along x; 0: something else was.
+unsigned cluster_of(const LaunchConfig* c) {
+  if (c->count != 1 || c->attributes->id != 4 || c->attributes->cluster.y != 1 || c->attributes->cluster.z != 1) return 0;
+  const unsigned blocks = c->attributes->cluster.x;
+  return blocks <= 8 && blocks > 0 && c->gx % blocks == 0 ? blocks : 0;
+}
+}  // namespace
+FAKE_API int cuLaunchKernelEx(const LaunchConfig* c, void* function, void** parameters, void** extra) {
+  ENTER();
+  const unsigned cluster = cluster_of(c);
+  if (cluster == 0) return kInvalidValue;
+  return launch(s, function, cluster, c->gx, c->gy, c->gz, c->bx, c->by, c->bz, c->shared_bytes, c->stream, parameters,
+                extra);
+}
+FAKE_API int cuOccupancyMaxActiveClusters(int* clusters, void* function, const LaunchConfig* c) {
+  ENTER();
+  if (cluster_of(c) == 0 || c->shared_bytes > static_cast<unsigned>(static_cast<FunctionObject*>(function)->dynamic_shared))
+    return kInvalidValue;
+  *clusters = s.clusters;
+  return kSuccess;
+}
+#endif
 #ifndef FAKE_CUDA_OLD
 // The rules are those of the driver's documentation, "Tensor Map Object Management".
 FAKE_API int cuTensorMapEncodeTiled(void* out, int type, uint32_t rank, void* address, const uint64_t* extents,

@@ -41,6 +41,8 @@ constexpr Function kFunctions[] = {
     {"cuFuncSetAttribute", false},
     {"cuOccupancyMaxActiveBlocksPerMultiprocessor", true},
     {"cuLaunchKernel", true},
+    {"cuLaunchKernelEx", true},
+    {"cuOccupancyMaxActiveClusters", true},
     {"cuStreamIsCapturing", true},
     {"cuStreamSynchronize", false},
     {"cuMemAlloc_v2", false},
@@ -89,6 +91,7 @@ void reset(State& s) {
   s.captured = nullptr;
   s.capturing = false;
   s.shared_allowed = s.load_ms = 0;
+  s.clusters = 3;
   context_stack().clear();
 }
 

@@ -80,7 +80,7 @@ struct State {
   std::map<uint64_t, size_t> memory;
   void* captured = nullptr;
   bool capturing = false;
-  int shared_allowed = 0, load_ms = 0;
+  int shared_allowed = 0, load_ms = 0, clusters = 3;
   std::string endless;  // name of a function that never ends once it was launched
   bool stuck = false;
 };
