@@ -30,6 +30,7 @@ class ChannelLoop {
         begin_(k.lower_expr(loop.begin)),
         extent_(k.simplified(k.lower_expr(loop.extents[0]))),
         before_(k.executions_),
+        filled_(k.fillings_before(loop, extent_)),
         saved_slots_(k.slots_),
         overwrites_(k.products_overwrite_) {
     collect();
@@ -48,6 +49,7 @@ class ChannelLoop {
       whole(out);
     }
     for (const Channel* c : once_) give_back(*c, before_, out);
+    k_.count_fillings(loop_, extent_, out);
   }
 
  private:
@@ -159,7 +161,7 @@ class ChannelLoop {
 
   // ---- numbers of uses
 
-  ExprId count(ExprId iteration) { return k_.simplified(e_.add(e_.mul(before_, extent_), iteration)); }
+  ExprId count(ExprId iteration) { return k_.simplified(e_.add(filled_, iteration)); }
   // The iteration that a unit works on when the newest one is `t`.
   ExprId iteration_of(const Unit& u, ExprId t, int64_t age = 0) {
     return u.lag + age == 0 ? t : e_.sub(t, e_.const_int(u.lag + age));
@@ -167,11 +169,14 @@ class ChannelLoop {
   void wait_full(const Channel& c, ExprId number, thread::Block& to) {
     emit(thread::TransactionWait{c.full, k_.channel_slot(c, number), k_.channel_parity(c, number)}, to);
   }
-  // One thread of each warpgroup gives the slot of use `number` back.
+  // One thread of each warpgroup gives the slot of use `number` back; to every block that fills it, where blocks share tiles.
   void give_back(const Channel& c, ExprId number, thread::Block& to, ExprId condition = ExprId()) {
     thread::Block arrive;
-    emit(thread::TransactionArrive{c.empty, k_.channel_slot(c, number), 0}, arrive);
-    to.push_back(k_.only_first_of_warpgroup(std::move(arrive), origin_, condition));
+    thread::TransactionArrive freed{c.empty, k_.channel_slot(c, number), 0, {}};
+    const int64_t blocks = c.shared ? k_.cluster_blocks() : 1;
+    if (blocks > 1) freed.block = k_.simplified(e_.floormod(e_.var(k_.out_.thread_var), e_.const_int(kWarpgroup)));
+    emit(std::move(freed), arrive);
+    to.push_back(k_.only_first_of_warpgroup(std::move(arrive), origin_, condition, blocks));
   }
 
   // ---- one iteration of the loop
@@ -354,7 +359,8 @@ class ChannelLoop {
   const ir::Loop& loop_;
   const std::string& origin_;
   const ExprId begin_, extent_;
-  const ExprId before_;
+  const ExprId before_;  // how often the loop has run
+  const ExprId filled_;  // and its channels were filled
   const std::map<int, ExprId> saved_slots_;
   std::vector<Unit> units_;
   std::vector<const Channel*> once_;  // filled in front of the loop, used in it

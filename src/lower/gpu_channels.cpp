@@ -32,7 +32,13 @@ void KernelLowering::declare_channels() {
     c.full = static_cast<int>(out_.barriers.size());
     out_.barriers.push_back({plan.name + ".full", plan.slots, 1, offset});
     c.empty = static_cast<int>(out_.barriers.size());
-    out_.barriers.push_back({plan.name + ".empty", plan.slots, warpgroups, offset + 8 * plan.slots});
+    c.shared = std::any_of(ops_.ops.begin(), ops_.ops.end(), [&](const infer::KernelOp& op) {
+      return std::any_of(op.accesses.begin(), op.accesses.end(), [&](const infer::OpAccess& a) {
+        return a.write && c.values.count(a.value) && shared_rows_of(op) > 0;
+      });
+    });
+    out_.barriers.push_back({plan.name + ".empty", plan.slots, warpgroups * (c.shared ? cluster_blocks() : 1),
+                             offset + 8 * plan.slots});
     for (int v : c.values) {
       thread::Memory& m = out_.memories[values_[static_cast<size_t>(v)].value];
       m.ordered = true;

@@ -1,8 +1,11 @@
 // The grid of a GPU kernel: one linear block index, the program's block indices as expressions of it, in the order in
 // which the schedule walks the tiles.
+#include <algorithm>
+
 #include "lower/kernel_lowering.h"
 #include "lower/perfect_nest.h"
 #include "lower/statement_exprs.h"
+#include "schedule/work_order.h"
 
 namespace tilegen::lower {
 
@@ -22,14 +25,21 @@ void KernelLowering::declare_linear_grid() {
     ctx_.bind(out_.thread_var, 0, out_.threads - 1);
   }
   // Before facts about block indices are known: where they exist there is a block, which a launch must not assume.
+  const int64_t cluster = cluster_blocks();
+  const auto clustered = [&](size_t d) { return cluster > 1 && p_.var(kernel_.block_vars[d]).name == schedule_.cluster->along; };
   ExprId blocks = e.const_int(1);
-  for (ExprId x : kernel_.grid) blocks = e.mul(blocks, lower_expr(x));
+  for (size_t d = 0; d < kernel_.grid.size(); ++d) {
+    const ExprId extent = lower_expr(kernel_.grid[d]);
+    blocks = e.mul(blocks, clustered(d) ? e.mul(e.ceildiv(extent, e.const_int(cluster)), cluster) : extent);
+  }
   blocks = simplified(blocks);
   declare_grid();
   const size_t rank = out_.grid.size();
   const bool persistent = specialised() && schedule_.persistence && schedule_.persistence->persistent;
-  if (rank < 2 && !persistent) return;
-  const std::vector<ExprId> extent = out_.grid;
+  out_.cluster = cluster;
+  const bool ordered = schedule_.raster && schedule_.raster->order == "longest_first";
+  if (rank < 2 && !persistent && !ordered && cluster == 1) return;
+  std::vector<ExprId> extent = out_.grid;
   const std::vector<VarId> index = out_.block_vars;
   const VarId linear = out_.add_var("block", ir::VarKind::block_index);
   out_.grid = {blocks};
@@ -38,7 +48,7 @@ void KernelLowering::declare_linear_grid() {
   ctx_.bind(linear, 0, range.hi == arith::Interval::kMax ? range.hi : range.hi - 1);
 
   const std::string order = schedule_.raster ? schedule_.raster->order : "row_major";
-  const int64_t group = schedule_.raster ? schedule_.raster->group : 1;
+  int64_t group = schedule_.raster ? schedule_.raster->group : 1;
   ExprId rest = e.var(linear);
   if (persistent) {
     tiles_ = blocks;
@@ -48,6 +58,16 @@ void KernelLowering::declare_linear_grid() {
     ctx_.bind(tile_var_, 0, range.hi == arith::Interval::kMax ? range.hi : range.hi - 1);
     rest = e.add(rest, e.mul(e.var(tile_var_), e.var(out_.launched_var)));
     rest = e.binary(ir::ExprOp::min, rest, e.const_int(kMostPoints - 1));
+  }
+  // Clusters are walked as points are; their blocks lie behind one another along their dimension.
+  const std::vector<ExprId> tiles = extent;
+  if (cluster > 1) {
+    rest = e.floordiv(rest, e.const_int(cluster));
+    for (size_t d = 0; d < rank; ++d) {
+      if (!clustered(d)) continue;
+      extent[d] = simplified(e.ceildiv(extent[d], e.const_int(cluster)));
+      if (d + 2 == rank) group = std::max<int64_t>(1, group / cluster);
+    }
   }
   // Divided once for every point: in 32 bits where code generation can see that it may. A point exists, so extents are
   // positive, and the points of a launch are few.
@@ -62,7 +82,9 @@ void KernelLowering::declare_linear_grid() {
     value[d] = last ? rest : e.floormod(rest, divisor);
     if (!last) rest = e.floordiv(rest, divisor);
   };
-  if (order == "column_major") {
+  if (order == "longest_first") {
+    longest_first(rest, extent, value);
+  } else if (order == "column_major") {
     for (size_t d = 0; d < rank; ++d) take(d, d + 1 == rank);
   } else if (order == "grouped" && group > 1) {
     // Within bands of `group` rows of tiles the row index moves fastest; the last band may be narrower.
@@ -81,7 +103,70 @@ void KernelLowering::declare_linear_grid() {
   } else {
     for (size_t d = rank; d-- > 0;) take(d, d == 0);
   }
+  for (size_t d = 0; d < rank; ++d)
+    if (clustered(d)) value[d] = own_tile(value[d], tiles[d]);
   for (size_t d = 0; d < rank; ++d) block_indices_[index[d]] = persistent ? value[d] : simplified(value[d]);
+}
+
+// Bands of points of the other dimensions; within a band the index along the dimension falls (or rises), and the band's
+// points are next to each other.
+void KernelLowering::longest_first(ExprId rest, const std::vector<ExprId>& extent, std::vector<ExprId>& value) {
+  ir::ExprPool& e = out_.exprs;
+  const plan::RasterPlan& plan = *schedule_.raster;
+  const auto work = schedule::varying_work(p_, kernel_);
+  const auto d = static_cast<size_t>(plan.dimension);
+  if (!work || work->dimension != d)
+    return fail(DiagCode::schedule_illegal, kernel_.name,
+                "raster order longest_first along index " + std::to_string(d) + ", of which no pipelined loop's length depends",
+                "leave `raster` out of the schedule to have it planned");
+  const auto at_least_one = [&](ExprId x) {
+    return e.binary(ir::ExprOp::min, e.binary(ir::ExprOp::max, x, e.const_int(1)), e.const_int(kMostPoints));
+  };
+  const ExprId length = at_least_one(extent[d]);
+  ExprId others = e.const_int(1);
+  for (size_t i = 0; i < extent.size(); ++i)
+    if (i != d) others = e.mul(others, extent[i]);
+  others = at_least_one(others);
+  // Trips of the longest block.
+  const VarId var = kernel_.block_vars[d];
+  const ExprId own = vars_.at(var);
+  vars_[var] = plan.rising ? e.sub(length, e.const_int(1)) : e.const_int(0);
+  const ExprId trips = at_least_one(lower_expr(p_.as<ir::Loop>(work->loop)->extents[0]));
+  vars_[var] = own;
+  const ExprId group = at_least_one(e.binary(ir::ExprOp::min, e.floordiv(e.const_int(plan.group_trips), trips), others));
+  const ExprId band = e.mul(group, length);
+  const ExprId first = e.mul(e.floordiv(rest, band), group), within = e.floormod(rest, band);
+  const ExprId height = at_least_one(e.binary(ir::ExprOp::min, group, e.sub(others, first)));
+  const ExprId along = e.floordiv(within, height);
+  value[d] = plan.rising ? e.sub(e.sub(length, e.const_int(1)), along) : along;
+  ExprId other = e.add(first, e.floormod(within, height));
+  for (size_t i = extent.size(); i-- > 0;) {
+    if (i == d) continue;
+    const bool slowest = i == 0 || (i == 1 && d == 0);
+    value[i] = slowest ? other : e.floormod(other, at_least_one(extent[i]));
+    if (!slowest) other = e.floordiv(other, at_least_one(extent[i]));
+  }
+}
+
+ExprId KernelLowering::cluster_rank() {
+  ir::ExprPool& e = out_.exprs;
+  return e.floormod(e.var(out_.block_vars[0]), e.const_int(cluster_blocks()));
+}
+
+// Where the tiles do not divide into clusters, the last cluster's blocks beyond them do the last tile's work again, without
+// the results: their neighbours need what they read.
+ExprId KernelLowering::own_tile(ExprId of_cluster, ExprId tiles) {
+  ir::ExprPool& e = out_.exprs;
+  const ExprId own = e.add(e.mul(of_cluster, cluster_blocks()), cluster_rank());
+  if (arith::prove(ctx_, e.binary(ir::ExprOp::eq, e.floormod(tiles, e.const_int(cluster_blocks())), e.const_int(0)))) return own;
+  inside_grid_ = e.lt(own, tiles);
+  return e.binary(ir::ExprOp::min, own, e.sub(tiles, e.const_int(1)));
+}
+
+bool KernelLowering::writes_tensor(ir::StmtId id) const {
+  const auto it = op_of_.find(id);
+  return it != op_of_.end() && std::any_of(it->second->accesses.begin(), it->second->accesses.end(),
+                                           [](const infer::OpAccess& a) { return a.write && a.value < 0; });
 }
 
 // Computed once, in registers at the kernel's begin: they hold divisions, which code generation would not move out of

@@ -1,5 +1,6 @@
 // Boxes of tensors moved by the copy engine: the maps it needs and the copies that fill a tile.
 #include "lower/kernel_lowering.h"
+#include "schedule/cluster_plan.h"
 
 namespace tilegen::lower {
 
@@ -38,7 +39,7 @@ std::vector<int64_t> KernelLowering::box_of(const ir::Region& r, const ops::Tens
 }
 
 std::optional<KernelLowering::TensorBoxes> KernelLowering::tensor_boxes(const infer::KernelOp& op,
-                                                                        const layout::Layout& l) {
+                                                                        const layout::Layout& l, int64_t rows) {
   const auto* copy = p_.as<ir::TileOp>(op.stmt);
   std::string reason;
   const auto dims = ops::tensor_copy_dims(p_, *copy, &reason);
@@ -51,7 +52,7 @@ std::optional<KernelLowering::TensorBoxes> KernelLowering::tensor_boxes(const in
     return std::nullopt;
   }
   TensorBoxes b{-1, {}, *dims, *shape};
-  b.map = tensor_map(from.buffer, box_of(from, *dims, shape->rows, shape->inner), shape->swizzle);
+  b.map = tensor_map(from.buffer, box_of(from, *dims, rows > 0 ? rows : shape->rows, shape->inner), shape->swizzle);
   for (ExprId offset : from.offsets) b.origin.push_back(lower_expr(offset));
   return b;
 }
@@ -77,23 +78,36 @@ int64_t KernelLowering::tensor_load_bytes(const infer::KernelOp& op) {
   return 0;
 }
 
+int64_t KernelLowering::shared_rows_of(const infer::KernelOp& op) const {
+  if (cluster_blocks() == 1) return 0;
+  for (const infer::OpAccess& a : op.accesses)
+    if (a.write && a.value >= 0 && schedule_.values[static_cast<size_t>(a.value)].memory)
+      return schedule::shared_rows(p_, kernel_, op, *schedule_.values[static_cast<size_t>(a.value)].memory, *schedule_.cluster);
+  return 0;
+}
+
+// Of a tile that the blocks of a cluster share each reads its rows of every box, for all of them.
 void KernelLowering::tensor_loads(const infer::KernelOp& op, const Channel& c, ExprId slot, thread::Block& out) {
   ir::ExprPool& e = out_.exprs;
   int value = -1;
   for (const infer::OpAccess& a : op.accesses)
     if (a.write) value = a.value;
-  const auto boxes = tensor_boxes(op, *schedule_.values[static_cast<size_t>(value)].memory);
+  const int64_t share = shared_rows_of(op);
+  const auto boxes = tensor_boxes(op, *schedule_.values[static_cast<size_t>(value)].memory, share);
   if (!boxes) return;
   const layout::TensorTile& tile = boxes->tile;
   slots_[value] = slot;
+  const ExprId first = share > 0 ? e.mul(cluster_rank(), share) : e.const_int(0);  // row of a box
   for (int64_t row = 0; row < tile.row_boxes; ++row)
     for (int64_t column = 0; column < tile.column_boxes; ++column) {
       thread::TensorLoad load;
       load.map = boxes->map;
-      load.coordinates = box_coordinates(boxes->origin, boxes->dims, e.const_int(row * tile.rows),
+      load.coordinates = box_coordinates(boxes->origin, boxes->dims, e.add(first, e.const_int(row * tile.rows)),
                                          e.const_int(column * tile.inner));
       load.dst = values_[static_cast<size_t>(value)];
-      load.dst_index = in_slot(value, e.const_int(row * tile.row_stride + column * tile.column_stride));
+      load.dst_index = in_slot(value, e.add(e.mul(first, tile.inner),
+                                            e.const_int(row * tile.row_stride + column * tile.column_stride)));
+      if (share > 0) load.multicast = (int64_t{1} << cluster_blocks()) - 1;
       load.barriers = c.full;
       load.barrier_index = slot;
       out.push_back(out_.add(std::move(load), op.path));

@@ -73,6 +73,7 @@ struct Channel {
   const plan::ChannelPlan* plan = nullptr;
   std::set<int> values;
   int full = -1, empty = -1;  // index into ThreadProgram::barriers
+  bool shared = false;        // blocks of the cluster fill tiles of each other
 };
 
 using EmitPoint = std::function<void(const Nest&, thread::Block&)>;
@@ -143,7 +144,13 @@ class KernelLowering {
   // gpu_grid.cpp: one linear block index; the program's indices are expressions of it, put in at the end.
   bool gpu() const { return !target_.is_host(); }
   void declare_linear_grid();
+  void longest_first(ExprId rest, const std::vector<ExprId>& extent, std::vector<ExprId>& value);
   void replace_block_indices(thread::Block& body);
+  // Of the cluster that the kernel's blocks come in; 1: none.
+  int64_t cluster_blocks() const { return specialised() && schedule_.cluster ? schedule_.cluster->blocks : 1; }
+  ExprId cluster_rank();
+  ExprId own_tile(ExprId of_cluster, ExprId tiles);
+  bool writes_tensor(ir::StmtId id) const;
 
   // gpu_alignment.cpp
   void assume_alignment();
@@ -181,6 +188,7 @@ class KernelLowering {
   bool emit_split_by_mask(const Walk& walk, const EmitPoint& emit, thread::Block& out);
   ExprId unmasked(const Walk& walk, const EmitPoint& emit);
   void fold_mask(thread::Block& body);
+  void shorten_mask(const Nest& nest, const thread::Block& body);
 
   // gpu_walk.cpp
   struct Walk {
@@ -252,11 +260,17 @@ class KernelLowering {
   bool specialised() const { return schedule_.roles && schedule_.roles->producer_threads > 0; }
   void specialised_body();
   thread::Block role_body(Role role);
+  // How often iterations of the loop have filled its channels before it begins: a loop of one length for all points of the
+  // grid tells by the points walked, others are counted behind each run.
+  ExprId fillings_before(const ir::Loop& loop, ExprId extent);
+  void count_fillings(const ir::Loop& loop, ExprId extent, thread::Block& out);
   // Whether the role being lowered has a part in the statement.
   bool takes_part(ir::StmtId id) const;
   bool fills_channel(ir::StmtId id) const;  // it, or a statement inside it
   void warpgroup_barrier(thread::Block& out, const std::string& origin);
-  thread::StmtId only_first_of_warpgroup(thread::Block body, const std::string& origin, ExprId also = ExprId());
+  // Run by the first thread, or the first `threads`, of each warpgroup.
+  thread::StmtId only_first_of_warpgroup(thread::Block body, const std::string& origin, ExprId also = ExprId(),
+                                         int64_t threads = 1);
 
   // gpu_channels.cpp
   void declare_channels();
@@ -279,12 +293,14 @@ class KernelLowering {
     layout::TensorTile tile;
   };
   // How the copy engine moves a region of a tensor from or to an on-chip tile of this layout.
-  std::optional<TensorBoxes> tensor_boxes(const infer::KernelOp& op, const layout::Layout& l);
+  // `rows`: of a box, where not all that the layout has are moved at once.
+  std::optional<TensorBoxes> tensor_boxes(const infer::KernelOp& op, const layout::Layout& l, int64_t rows = 0);
   // Coordinates of the box that begins `row` rows and `column` elements behind the region's begin, innermost first.
   std::vector<ExprId> box_coordinates(const std::vector<ExprId>& origin, const ops::TensorCopyDims& dims, ExprId row,
                                       ExprId column);
   std::vector<int64_t> box_of(const ir::Region& r, const ops::TensorCopyDims& dims, int64_t rows, int64_t columns) const;
   int64_t tensor_load_bytes(const infer::KernelOp& op);
+  int64_t shared_rows_of(const infer::KernelOp& op) const;  // schedule::shared_rows
   void tensor_loads(const infer::KernelOp& op, const Channel& c, ExprId slot, thread::Block& out);
 
   // gpu_pipeline.cpp
@@ -337,6 +353,8 @@ class KernelLowering {
   std::vector<Channel> channels_;          // GPU
   VarId tile_var_;                         // GPU, persistent kernels: points of the grid this block has walked
   ExprId tiles_;                           // GPU: points of the grid
+  std::map<const ir::Loop*, MemoryId> fillings_;  // GPU: counted by the role being lowered, of loops of different lengths
+  ExprId inside_grid_;                     // GPU: the block has a tile of its own; invalid: it always has
   ExprId executions_;                      // GPU, specialised kernels: how often the body being lowered has begun before
   bool products_overwrite_ = false;        // GPU: the accumulators' values are not to be added to
   bool product_in_flight_ = false;         // GPU: the loop around the product waits for it

@@ -27,7 +27,7 @@ struct Fields {
   void operator()(thread::WarpMma& s) const { all({&s.a_index, &s.b_index, &s.c_index}); }
   void operator()(thread::Roles&) const {}
   void operator()(thread::OneThread&) const {}
-  void operator()(thread::TransactionArrive& s) const { visit(s.index); }
+  void operator()(thread::TransactionArrive& s) const { all({&s.index, &s.block}); }
   void operator()(thread::TransactionWait& s) const { all({&s.index, &s.parity}); }
   void operator()(thread::TensorLoad& s) const {
     all({&s.dst_index, &s.barrier_index});
@@ -40,6 +40,7 @@ struct Fields {
   void operator()(thread::BulkCommit&) const {}
   void operator()(thread::BulkWait&) const {}
   void operator()(thread::ProxyFence&) const {}
+  void operator()(thread::ClusterBarrier&) const {}
   void operator()(thread::WarpgroupMma& s) const { all({&s.a_index, &s.b_index, &s.c_index, &s.accumulate}); }
   void operator()(thread::WarpgroupFence&) const {}
   void operator()(thread::WarpgroupCommit&) const {}

@@ -85,8 +85,14 @@ struct Note {
 };
 
 struct RasterPlan {
-  std::string order = "row_major";  // row_major | column_major | grouped
+  std::string order = "row_major";  // row_major | column_major | grouped | longest_first
   int64_t group = 1;                // grouped: rows of tiles walked together
+  // longest_first: blocks have the more work the larger (`rising`) or the smaller their index along `dimension` is, and go by
+  // falling work; points of the other dimensions go together as long as their longest loops have no more than
+  // `group_trips` iterations.
+  int64_t dimension = 0;
+  bool rising = true;
+  int64_t group_trips = 0;
   std::string reason;
   bool operator==(const RasterPlan&) const = default;
 };
@@ -117,6 +123,15 @@ struct PersistencePlan {
   bool operator==(const PersistencePlan&) const = default;
 };
 
+// Blocks that run at once on neighbouring multiprocessors and are neighbours along one dimension of the grid: tiles that are
+// the same for all of them are read once, each block a part of them, and delivered to all.
+struct ClusterPlan {
+  int64_t blocks = 1;
+  std::string along;  // name of the kernel's block index that tells the blocks of a cluster apart
+  std::string reason;
+  bool operator==(const ClusterPlan&) const = default;
+};
+
 // Derived: where each shared tile lies. Barriers of a channel: value "channel:<name>", 16 bytes a slot (full, then empty).
 // The staged tile of a tensor_copy out of a fragment: value "<op>:stage".
 struct MemoryPlan {
@@ -131,6 +146,7 @@ struct KernelSchedule {
   std::optional<RasterPlan> raster;
   std::optional<RolePlan> roles;
   std::optional<PersistencePlan> persistence;
+  std::optional<ClusterPlan> cluster;
   std::vector<OpPlan> ops;
   std::vector<ValuePlan> values;
   std::vector<LoopPlan> loops;

@@ -17,7 +17,7 @@ constexpr std::array kOrigins = {Origin::strict, Origin::common, Origin::free, O
 constexpr std::array kConversions = {layout::ConversionKind::none, layout::ConversionKind::register_permute,
                                      layout::ConversionKind::shuffle, layout::ConversionKind::shared_bounce,
                                      layout::ConversionKind::replication};
-constexpr std::array kRasterOrders = {"row_major", "column_major", "grouped"};
+constexpr std::array kRasterOrders = {"row_major", "column_major", "grouped", "longest_first"};
 
 // --- writing ---
 
@@ -98,6 +98,9 @@ void write_kernel(JsonWriter& w, const KernelSchedule& k) {
     w.begin_object();
     w.member("order", k.raster->order);
     write_unless(w, "group", k.raster->group, 1);
+    write_unless(w, "dimension", k.raster->dimension, 0);
+    if (!k.raster->rising) w.member("rising", false);
+    write_unless(w, "group_trips", k.raster->group_trips, 0);
     write_optional(w, "reason", k.raster->reason);
     w.end_object();
   }
@@ -115,6 +118,14 @@ void write_kernel(JsonWriter& w, const KernelSchedule& k) {
     w.begin_object();
     w.flag("persistent", k.persistence->persistent);
     write_optional(w, "reason", k.persistence->reason);
+    w.end_object();
+  }
+  if (k.cluster) {
+    w.key("cluster");
+    w.begin_object();
+    w.member("blocks", k.cluster->blocks);
+    write_optional(w, "along", k.cluster->along);
+    write_optional(w, "reason", k.cluster->reason);
     w.end_object();
   }
   write_list(w, "ops", k.ops, [&](const OpPlan& o) { write_op(w, o); });
@@ -254,10 +265,13 @@ ConversionPlan read_conversion(JsonCursor c) {
 
 RasterPlan read_raster(JsonCursor c) {
   RasterPlan r;
-  c = c.object({"order", "group", "reason"});
+  c = c.object({"order", "group", "dimension", "rising", "group_trips", "reason"});
   if (!c) return r;
   r.order = kRasterOrders[c.required("order").choice(kRasterOrders)];
   r.group = c.optional("group").integer(1, kMost, 1);
+  r.dimension = c.optional("dimension").integer(0, 2, 0);
+  r.rising = c.optional("rising").boolean(true);
+  r.group_trips = c.optional("group_trips").integer(0, kMost, 0);
   r.reason = c.optional("reason").string();
   return r;
 }
@@ -282,6 +296,16 @@ PersistencePlan read_persistence(JsonCursor c) {
   return p;
 }
 
+ClusterPlan read_cluster(JsonCursor c) {
+  ClusterPlan p;
+  c = c.object({"blocks", "along", "reason"});
+  if (!c) return p;
+  p.blocks = c.required("blocks").integer(1, 1024, 1);
+  p.along = c.optional("along").string();
+  p.reason = c.optional("reason").string();
+  return p;
+}
+
 ChannelPlan read_channel(JsonCursor c, UniqueNames& names) {
   ChannelPlan channel;
   c = c.object({"name", "loop", "values", "slots"});
@@ -296,7 +320,7 @@ ChannelPlan read_channel(JsonCursor c, UniqueNames& names) {
 
 KernelSchedule read_kernel(JsonCursor c, UniqueNames& names) {
   KernelSchedule k;
-  c = c.object({"kernel", "threads", "raster", "roles", "persistence", "ops", "values", "loops", "channels", "conversions",
+  c = c.object({"kernel", "threads", "raster", "roles", "persistence", "cluster", "ops", "values", "loops", "channels", "conversions",
                 "memory", "notes"});
   if (!c) return k;
   k.kernel = names.read(c.required("kernel"));
@@ -304,6 +328,7 @@ KernelSchedule read_kernel(JsonCursor c, UniqueNames& names) {
   if (JsonCursor r = c.optional("raster")) k.raster = read_raster(r);
   if (JsonCursor r = c.optional("roles")) k.roles = read_roles(r);
   if (JsonCursor r = c.optional("persistence")) k.persistence = read_persistence(r);
+  if (JsonCursor r = c.optional("cluster")) k.cluster = read_cluster(r);
   UniqueNames ops, values, loops, channels, memory;
   for (const JsonCursor& o : c.optional("ops").array()) k.ops.push_back(read_op(o, ops));
   for (const JsonCursor& v : c.optional("values").array()) k.values.push_back(read_value(v, values));

@@ -96,6 +96,9 @@ std::string kernel_line(const KernelSchedule& k) {
   if (!k.raster) return one_line(s) + ", raster open\n";
   const RasterPlan& r = *k.raster;
   s += ", raster " + r.order + (r.order == "grouped" ? " by " + std::to_string(r.group) : "");
+  if (r.order == "longest_first")
+    s += std::string(" along ") + (r.rising ? "falling" : "rising") + " index " + std::to_string(r.dimension) + ", groups of " +
+         std::to_string(r.group_trips) + " trips";
   if (!r.reason.empty()) s += " -- " + r.reason;
   return one_line(s) + "\n";
 }
@@ -155,6 +158,8 @@ Table block_table(const KernelSchedule& k) {
   }
   if (k.persistence)
     t.add({{"persistent", k.persistence->persistent ? "yes" : "no"}, k.persistence->reason, {}});
+  if (k.cluster && k.cluster->blocks > 1)
+    t.add({{"cluster", plural(k.cluster->blocks, "block"), "along " + k.cluster->along}, k.cluster->reason, {}});
   return t;
 }
 

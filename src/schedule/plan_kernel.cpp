@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "schedule/cluster_plan.h"
 #include "schedule/given_schedule.h"
 #include "schedule/memory_plan.h"
 #include "schedule/op_engines.h"
@@ -160,13 +161,16 @@ Expected<KernelSchedule> KernelPlanner::assemble(int64_t threads) {
   auto memory =
       plan_memory(p_, index_, ops_, layouts_.values, scratch_, target_, places(layouts_.values));
   if (!memory) return memory.error();
-  if (target_.tensor_copy || (given_ && (given_->roles || given_->persistence))) {
+  if (target_.tensor_copy || (given_ && (given_->roles || given_->persistence || given_->cluster))) {
     const int64_t registers = registers_needed(p_, ops_, layouts_.values);
     auto roles = plan_roles(kernel_, target_, threads, registers, !produced_.empty(), given_);
     if (!roles) return roles.error();
     auto persistence =
         plan_persistence(p_, kernel_, target_, threads, registers, *roles, arena_bytes(*memory), given_);
     if (!persistence) return persistence.error();
+    auto cluster = plan_cluster(p_, kernel_, ops_, target_, produced_, layouts_.values, layouts_.ops, *roles, given_);
+    if (!cluster) return cluster.error();
+    s.cluster = std::move(*cluster);
     s.roles = std::move(*roles);
     s.persistence = std::move(*persistence);
   }

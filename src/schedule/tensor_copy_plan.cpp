@@ -358,6 +358,7 @@ plan::KernelSchedule without_tensor_copies(const plan::KernelSchedule& given, co
   if (allowed != TensorCopies::none) return kept;
   kept.roles.reset();
   kept.persistence.reset();
+  kept.cluster.reset();
   kept.channels.clear();
   if (removed == 0) return kept;
   // What was laid out for them.

@@ -23,14 +23,14 @@ void BlockExecutor::global_access(const Warp& w, uint32_t access, int lane, uint
 void BlockExecutor::global_access(const SharedHistory::Actor& who, uint64_t address, int64_t bytes, bool write) {
   if (!options_.check_races || launch_.global == nullptr) return;
   GlobalHistory::Actor by{who};
-  by.block = block_;
-  const GlobalHistory::Found f =
-      write ? launch_.global->write(by, address, bytes) : launch_.global->read(by, address, bytes);
-  if (f.trouble.conflict == Conflict::none) return;
   const auto thread_of_party = [&](int64_t thread) {
     const auto party = static_cast<size_t>(thread / kLanes);
     return party < warps_.size() ? thread : asked_by_[party];
   };
+  by.block = block_ + thread_of_party(by.thread) / block_threads();
+  const GlobalHistory::Found f =
+      write ? launch_.global->write(by, address, bytes) : launch_.global->read(by, address, bytes);
+  if (f.trouble.conflict == Conflict::none) return;
   const MemoryView& m = memory(code_.accesses[who.access].memory);
   Event e;
   e.kind = FindingKind::data_race;
@@ -41,7 +41,7 @@ void BlockExecutor::global_access(const SharedHistory::Actor& who, uint64_t addr
   e.thread = thread_of_party(by.thread);
   e.other_thread = thread_of_party(f.trouble.other_thread);
   e.element = (static_cast<int64_t>(f.at) - static_cast<int64_t>(m.address)) / m.element;
-  findings_.report(std::move(e));
+  report(std::move(e));
 }
 
 // A store to what a copy of this block still reads.

@@ -1,4 +1,4 @@
-// Barriers of a block: meeting, and the ways in which warps fail to meet.
+// Barriers of a block, and of a cluster: meeting, and the ways in which warps fail to meet.
 #include "sim/block_executor.h"
 
 namespace tilegen::sim {
@@ -19,6 +19,18 @@ void BlockExecutor::step_finding(FindingKind kind, uint32_t stmt, int thread, st
   e.block = block_;
   e.thread = thread;
   e.detail = std::move(detail);
+  report(std::move(e));
+}
+
+// Threads are numbered through a cluster's blocks here; to the reader each block has its own.
+void BlockExecutor::report(Event e) {
+  if (program_.cluster > 1) {
+    const int64_t threads = block_threads();
+    e.block = block_ + e.thread / threads;
+    if (e.other_block == block_) e.other_block += e.other_thread / threads;
+    e.thread %= threads;
+    if (e.other_thread >= 0) e.other_thread %= threads;
+  }
   findings_.report(std::move(e));
 }
 
@@ -39,8 +51,10 @@ void BlockExecutor::barrier(Warp& w, const Step& s) {
   const auto& node = this->node<thread::Barrier>(s);
   converged(w, s, FindingKind::divergent_barrier);
   ++counters_.barriers;
-  BarrierState& b = barriers_[static_cast<size_t>(node.id) % barriers_.size()];
-  const int64_t whole = static_cast<int64_t>(warps_.size()) * kLanes;
+  const size_t of_block = barriers_.size() / static_cast<size_t>(program_.cluster);
+  const size_t number = static_cast<size_t>(w.rank) * of_block + static_cast<size_t>(node.id) % of_block;
+  BarrierState& b = barriers_[number];
+  const int64_t whole = (program_.threads + kLanes - 1) / kLanes * kLanes;
   const int64_t expected = node.threads == 0 ? whole : node.threads;
   const auto wrong_count = [&](std::string detail) {
     Event e;
@@ -50,7 +64,7 @@ void BlockExecutor::barrier(Warp& w, const Step& s) {
     e.block = block_;
     e.thread = first_thread(w, w.mask);
     e.detail = std::move(detail);
-    findings_.report(std::move(e));
+    report(std::move(e));
   };
   if (b.arrived == 0) {
     b.expected = expected;
@@ -68,9 +82,22 @@ void BlockExecutor::barrier(Warp& w, const Step& s) {
   if (!node.arrive_only) {
     w.state = State::waiting;
     w.awaited = Awaited::barrier;
-    w.barrier = node.id;
+    w.barrier = static_cast<int>(number);
     b.waiting.push_back(w.index);
   }
+  if (b.arrived >= b.expected) complete(b);
+}
+
+void BlockExecutor::cluster_barrier(Warp& w, const Step& s) {
+  converged(w, s, FindingKind::divergent_barrier);
+  ++counters_.barriers;
+  BarrierState& b = cluster_barrier_;
+  b.expected = (program_.threads + kLanes - 1) / kLanes * kLanes * program_.cluster;
+  b.arrived += kLanes;
+  release(w, b.clock);
+  w.state = State::waiting;
+  w.awaited = Awaited::cluster;
+  b.waiting.push_back(w.index);
   if (b.arrived >= b.expected) complete(b);
 }
 
@@ -89,8 +116,11 @@ std::string BlockExecutor::waiting_text(const Warp& w) const {
     return " at a product of its warpgroup (" +
            std::to_string(__builtin_popcount(groups_[static_cast<size_t>(w.index / kGroupWarps)].here)) +
            " of 4 warps there)";
-  const BarrierState& b = barriers_[static_cast<size_t>(w.barrier)];
-  return " at barrier " + std::to_string(w.barrier) + " (" + std::to_string(b.arrived) + " of " +
+  const bool of_cluster = w.awaited == Awaited::cluster;
+  const BarrierState& b = of_cluster ? cluster_barrier_ : barriers_[static_cast<size_t>(w.barrier)];
+  const size_t of_block = barriers_.size() / static_cast<size_t>(program_.cluster);
+  return (of_cluster ? std::string(" at the cluster's barrier")
+                     : " at barrier " + std::to_string(static_cast<size_t>(w.barrier) % of_block)) + " (" + std::to_string(b.arrived) + " of " +
          std::to_string(b.expected) + " threads there)";
 }
 
@@ -103,7 +133,7 @@ void BlockExecutor::report_stuck() {
   int exited = 0;
   for (size_t i = 0; i < warps_.size(); ++i) {
     const Warp& w = warps_[i];
-    if (w.state == State::done) ++exited;
+    if (w.state == State::done && w.all != 0) ++exited;
     if (w.state != State::waiting) continue;
     several |= w.awaited != Awaited::barrier || (first != nullptr && first->barrier != w.barrier);
     const uint32_t stmt = code_.steps[w.pc - 1].stmt;
@@ -116,17 +146,20 @@ void BlockExecutor::report_stuck() {
     }
     const std::string text = waiting_text(w);
     size_t last = i;
-    while (w.awaited != Awaited::barrier && last + 1 < warps_.size() && warps_[last + 1].state == State::waiting &&
+    while (w.awaited != Awaited::barrier && last + 1 < warps_.size() && warps_[last + 1].rank == w.rank &&
+           warps_[last + 1].state == State::waiting &&
            waiting_text(warps_[last + 1]) == text)
       ++last;
-    e.detail += (e.detail.empty() ? "" : ", ") + std::string(last > i ? "warps " : "warp ") + std::to_string(i) +
-                (last > i ? " to " + std::to_string(last) + " wait" : " waits") + text;
+    e.detail += (e.detail.empty() ? "" : ", ") + std::string(last > i ? "warps " : "warp ") + std::to_string(w.local) +
+                (last > i ? " to " + std::to_string(warps_[last].local) : "") +
+                (program_.cluster > 1 ? " of block " + std::to_string(block_ + w.rank) : "") +
+                (last > i ? " wait" : " waits") + text;
     i = last;
   }
   if (exited > 0)
     e.detail += ", " + std::to_string(exited) + (exited == 1 ? " warp has exited" : " warps have exited");
   e.kind = several ? FindingKind::deadlock : FindingKind::barrier_abandoned;
-  findings_.report(std::move(e));
+  report(std::move(e));
   abandoned_ = true;
 }
 

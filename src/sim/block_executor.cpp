@@ -13,7 +13,13 @@ uint32_t lanes_below(int64_t n) {
 // A swizzle moves bytes of the last row of a box by less.
 constexpr size_t kSwizzleReach = 128;
 
-int warp_count(const thread::ThreadProgram& p) { return static_cast<int>((p.threads + kLanes - 1) / kLanes); }
+constexpr size_t kBarriers = 16;  // of a block
+
+// A multiple of the repeat of any swizzle, where several follow each other.
+int64_t arena_stride(const thread::ThreadProgram& p) {
+  const int64_t bytes = p.arena_bytes + static_cast<int64_t>(kSwizzleReach);
+  return p.cluster > 1 ? (bytes + 1023) / 1024 * 1024 : bytes;
+}
 
 }  // namespace
 
@@ -22,22 +28,26 @@ BlockExecutor::BlockExecutor(const Launch& launch)
       code_(*launch.code),
       program_(*launch.code->program),
       options_(*launch.options),
-      warps_(static_cast<size_t>(warp_count(program_))),
-      temporaries_((size_t{code_.temporaries} + 1) * kLanes),
-      arena_(static_cast<size_t>(program_.arena_bytes) + kSwizzleReach),
       engines_(program_),
+      arena_stride_(arena_stride(program_)),
+      warps_(static_cast<size_t>(engines_.warps())),
+      temporaries_((size_t{code_.temporaries} + 1) * kLanes),
+      arena_(static_cast<size_t>(arena_stride_ * program_.cluster)),
+      barriers_(kBarriers * static_cast<size_t>(program_.cluster)),
       order_(engines_.warps(), engines_.count()),
-      history_(program_.arena_bytes + kSwizzleReach, launch.granule),
+      history_(arena_stride_ * program_.cluster, launch.granule),
       groups_(static_cast<size_t>(engines_.groups())),
       asked_by_(static_cast<size_t>(engines_.count())),
       unit_marks_(static_cast<size_t>(arena_.size() / 16 + 1)),
       sums_(code_.accesses.size()) {
   for (const thread::TransactionBarriers& b : program_.barriers)
-    transactions_.emplace_back(static_cast<size_t>(b.count));
+    transactions_.emplace_back(static_cast<size_t>(b.count * program_.cluster));
   for (size_t i = 0; i < warps_.size(); ++i) {
     Warp& w = warps_[i];
     w.index = static_cast<int>(i);
-    w.all = lanes_below(program_.threads - static_cast<int64_t>(i) * kLanes);
+    w.rank = w.index / engines_.block_warps();
+    w.local = w.index % engines_.block_warps();
+    w.all = lanes_below(program_.threads - int64_t{w.local} * kLanes);
     w.kept.resize(size_t{code_.kept} * kLanes);
     w.registers.resize(size_t{code_.registers} * kLanes);
     w.written.resize(code_.registers);
@@ -60,42 +70,46 @@ void BlockExecutor::begin_block(int64_t block) {
   order_.begin_block();
   history_.begin_block(order_);
   for (BarrierState& b : barriers_) b = {};
+  cluster_barrier_ = {};
+  reached_.clear();
   for (auto& array : transactions_) std::fill(array.begin(), array.end(), TransactionState{});
   for (Warpgroup& g : groups_) g = {};
   loads_.clear();
-  int64_t rest = block;
+  for (Warp& w : warps_) begin_warp(w);
+}
+
+void BlockExecutor::begin_warp(Warp& w) {
+  int64_t rest = block_ + w.rank;
   std::array<int64_t, 3> at{};
   for (size_t d = launch_.grid.size(); d-- > 0;) {
     at[d] = rest % launch_.grid[d];
     rest /= launch_.grid[d];
   }
-  for (Warp& w : warps_) {
-    w.mask = w.all;
-    w.pc = 0;
-    w.state = State::ready;
-    w.statements = 0;
-    w.depth = 0;
-    w.commits.fill(0);
-    for (ProductPlaces& p : w.products) p = {};
-    w.copies.clear();
-    w.bulk_commits.fill(0);
-    w.stores.clear();
-    w.touched = 0;
-    w.fences = w.product_commits = 0;
-    w.has_products = false;
-    for (auto* by_register : {&w.written, &w.in_product, &w.touched_at})
-      std::fill(by_register->begin(), by_register->end(), 0);
-    if (program_.launched_var.valid()) w.uniform[code_.variables[program_.launched_var.value]].i = launch_.launched;
-    for (size_t d = 0; d < launch_.grid.size(); ++d)
-      w.uniform[code_.variables[program_.block_vars[d].value]].i = at[d];
-    w.uniform[code_.first_thread].i = int64_t{w.index} * kLanes;
-    for (int l = 0; l < kLanes; ++l) w.kept[size_t{code_.thread_value} * kLanes + l].i = thread_of(w, l);
-    run_segment(w, 0);
-  }
+  w.mask = w.all;
+  w.pc = 0;
+  w.state = w.all != 0 ? State::ready : State::done;
+  w.statements = 0;
+  w.depth = 0;
+  w.commits.fill(0);
+  for (ProductPlaces& p : w.products) p = {};
+  w.copies.clear();
+  w.bulk_commits.fill(0);
+  w.stores.clear();
+  w.touched = 0;
+  w.fences = w.product_commits = 0;
+  w.has_products = false;
+  for (auto* by_register : {&w.written, &w.in_product, &w.touched_at})
+    std::fill(by_register->begin(), by_register->end(), 0);
+  if (program_.launched_var.valid()) w.uniform[code_.variables[program_.launched_var.value]].i = launch_.launched;
+  for (size_t d = 0; d < launch_.grid.size(); ++d)
+    w.uniform[code_.variables[program_.block_vars[d].value]].i = at[d];
+  w.uniform[code_.first_thread].i = int64_t{w.local} * kLanes;
+  for (int l = 0; l < kLanes; ++l) w.kept[size_t{code_.thread_value} * kLanes + l].i = thread_in_block(w, l);
+  run_segment(w, 0);
 }
 
-void BlockExecutor::run(int64_t block) {
-  begin_block(block);
+void BlockExecutor::run(int64_t cluster) {
+  begin_block(cluster * program_.cluster);
   while (!abandoned_) {
     Warp* w = next_warp();
     if (w == nullptr) break;
@@ -134,7 +148,10 @@ BlockExecutor::Warp* BlockExecutor::next_warp() {
 }
 
 void BlockExecutor::end_block() {
-  if (!abandoned_) check_unfinished();
+  if (!abandoned_) {
+    check_unfinished();
+    check_reached();
+  }
   for (Warp& w : warps_) {
     for (TensorCopy& c : w.stores)
       if (!abandoned_ && !c.moved) move_out(c);
@@ -155,6 +172,10 @@ void BlockExecutor::run_warp(Warp& w, int64_t quantum) {
     if (s.segment != kNothing && s.kind != StepKind::end) run_segment(w, s.segment);
     step(w, s);
     ++w.statements;
+    if (ended()) {
+      abandoned_ = true;
+      return;
+    }
     if (options_.max_statements > 0 && w.statements > options_.max_statements) {
       Event e;
       e.kind = FindingKind::too_long;
@@ -162,7 +183,7 @@ void BlockExecutor::run_warp(Warp& w, int64_t quantum) {
       e.block = block_;
       e.thread = first_thread(w, w.mask);
       e.detail = "more than " + std::to_string(options_.max_statements) + " statements ran";
-      findings_.report(std::move(e));
+      report(std::move(e));
       abandoned_ = true;
       return;
     }
@@ -239,6 +260,8 @@ void BlockExecutor::step(Warp& w, const Step& s) {
     case StepKind::proxy_fence:
       if ((w.touched & ~w.mask) == 0) order_.fence(w.index);
       return;
+    case StepKind::cluster_barrier:
+      return cluster_barrier(w, s);
     case StepKind::warpgroup_mma:
       return warpgroup_mma(w, s);
     case StepKind::warpgroup_fence:
@@ -317,7 +340,7 @@ void BlockExecutor::branch(Warp& w, const Step& s) {
 
 void BlockExecutor::enter_role(Warp& w, const Step& s) {
   const thread::Role& role = node<thread::Roles>(s).roles[s.atom];
-  const int64_t thread = int64_t{w.index} * kLanes;
+  const int64_t thread = int64_t{w.local} * kLanes;
   if (thread < role.first_thread || thread >= role.first_thread + role.threads) w.pc = s.jump;
 }
 

@@ -1,5 +1,6 @@
 // Runs blocks one after another on one thread of the host: warps, their masks and stacks, barriers, async
-// copies.
+// copies. The blocks of a cluster run together: threads, barriers and shared memory of all of them are numbered
+// through, and findings name them as their blocks do.
 #pragma once
 
 #include <array>
@@ -8,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <random>
+#include <unordered_map>
 #include <vector>
 
 #include "sim/bytecode.h"
@@ -15,6 +17,7 @@
 #include "sim/findings.h"
 #include "sim/global_history.h"
 #include "sim/lanes.h"
+#include "sim/matrix_places.h"
 #include "sim/ordering.h"
 #include "sim/shared_history.h"
 #include "sim/simulator.h"
@@ -58,14 +61,14 @@ struct AccessSum {
   int64_t requests = 0, bytes = 0, transactions = 0, least = 0;
 };
 
-struct MatrixPlaces;
-
 class BlockExecutor {
  public:
   explicit BlockExecutor(const Launch& launch);
-  void run(int64_t block);
+  void run(int64_t cluster);
 
   const FindingSink& findings() const { return findings_; }
+  // Something was found and nobody wants to know more.
+  bool ended() const { return options_.first_finding_ends && !findings_.empty(); }
   const std::vector<AccessSum>& accesses() const { return sums_; }
   const Counters& counters() const { return counters_; }
 
@@ -85,9 +88,9 @@ class BlockExecutor {
     std::map<std::pair<uint32_t, int64_t>, std::array<std::optional<int64_t>, 2>> sums;  // row, column by accumulator
   };
   enum class State : uint8_t { ready, waiting, done };
-  enum class Awaited : uint8_t { barrier, transaction, warpgroup };
+  enum class Awaited : uint8_t { barrier, transaction, warpgroup, cluster };
   struct Warp {
-    int index = 0;
+    int index = 0, local = 0, rank = 0;  // in the cluster, in its block; its block in the cluster
     uint32_t all = 0, mask = 0;  // lanes that exist; that run now
     uint32_t pc = 0;
     State state = State::ready;
@@ -134,6 +137,7 @@ class BlockExecutor {
 
   // block_executor.cpp
   void begin_block(int64_t block);
+  void begin_warp(Warp& w);
   void end_block();
   Warp* next_warp();
   void run_warp(Warp& w, int64_t quantum);
@@ -151,6 +155,8 @@ class BlockExecutor {
 
   // barriers.cpp
   void barrier(Warp& w, const Step& s);
+  void cluster_barrier(Warp& w, const Step& s);
+  void report(Event e);
   void complete(BarrierState& b);
   void report_stuck();
   std::string waiting_text(const Warp& w) const;
@@ -159,12 +165,17 @@ class BlockExecutor {
   int64_t same_for_lanes(Warp& w, const Step& s, Ref r, const char* what);
 
   // transaction_barriers.cpp
-  TransactionState* transaction(Warp& w, const Step& s, int barriers, int64_t index);
+  // Number in its array of the barrier `index` of a block of the cluster; nothing, and a finding, where there is none.
+  std::optional<int64_t> transaction(Warp& w, const Step& s, int barriers, int64_t block, int64_t index);
+  TransactionState& transaction_at(int barriers, int64_t at) {
+    return transactions_[static_cast<size_t>(barriers)][static_cast<size_t>(at)];
+  }
   void transaction_arrive(Warp& w, const Step& s);
   void transaction_wait(Warp& w, const Step& s);
   void pass(Warp& w, TransactionState& t, int party);
   void advance(int barriers, int64_t index);
   void check_unfinished();
+  void check_reached();
   std::string transaction_text(int barriers, int64_t index) const;
 
   // tensor_engine.cpp
@@ -172,6 +183,7 @@ class BlockExecutor {
   void judge_copy(Warp& w, const TensorCopy& c, bool load);
   void tensor_load(Warp& w, const Step& s);
   void tensor_store(Warp& w, const Step& s);
+  void deliver(Warp& w, const Step& s, TensorCopy c, bool moves, int64_t block);
   void land(const TensorCopy& c);
   void move_out(TensorCopy& c);
   void bulk_commit(Warp& w);
@@ -224,6 +236,8 @@ class BlockExecutor {
   void note_move(Warp& w, const Step& s, uint32_t lanes, Operand index, Origins& origins);
   void set_origins(Warp& w, uint32_t lanes, thread::MemoryId id, int64_t index, const Origins& origins);
   void check_product(Warp& w, const Step& s);
+  const MatrixPlaces& places_of(const Warp& w, thread::MemoryId id, int64_t index, const std::vector<uint32_t>& table,
+                                size_t rows, size_t columns);
   void check_multiply_add(Warp& w, const Step& s, uint32_t lanes, Operand index);
   void check_distances(Warp& w, const Step& s, const MatrixPlaces& a, const MatrixPlaces& b, const MatrixPlaces& c);
 
@@ -251,6 +265,12 @@ class BlockExecutor {
   }
   const MemoryView& memory(thread::MemoryId id) const { return launch_.memories[id.value]; }
   int thread_of(const Warp& w, int lane) const { return w.index * kLanes + lane; }
+  int thread_in_block(const Warp& w, int lane) const { return w.local * kLanes + lane; }
+  int block_threads() const { return engines_.block_warps() * kLanes; }
+  // Where the arena of a block of the cluster begins.
+  int64_t arena_begin(int64_t rank) const { return rank * arena_stride_; }
+  // A byte of some block's arena, from where that begins.
+  int64_t in_arena(int64_t at) const { return at % arena_stride_; }
   int first_thread(const Warp& w, uint32_t lanes) const {
     return thread_of(w, lanes ? __builtin_ctz(lanes) : 0);
   }
@@ -260,14 +280,22 @@ class BlockExecutor {
   const Bytecode& code_;
   const thread::ThreadProgram& program_;
   const SimOptions& options_;
+  const Engines engines_;
+  const int64_t arena_stride_;
   std::vector<Warp> warps_;
   std::vector<Cell> temporaries_;
   std::vector<std::byte> arena_;
-  std::array<BarrierState, 16> barriers_;
+  std::vector<BarrierState> barriers_;  // 16 of each block
+  BarrierState cluster_barrier_;
+  // By party and block: the newest arrival of a warp at a barrier of another block.
+  struct Reach {
+    uint32_t epoch = 0, stmt = 0;
+    int thread = 0;
+  };
+  std::map<std::pair<int, int>, Reach> reached_;
   std::vector<Copy> copies_;
   std::vector<uint32_t> free_copies_;
   int64_t watched_sources_ = 0;  // async copies in flight from tensors that the kernel writes
-  const Engines engines_;
   Ordering order_;
   SharedHistory history_;
   std::vector<std::vector<TransactionState>> transactions_;  // by array and index
@@ -289,6 +317,8 @@ class BlockExecutor {
     Origins origins;
   };
   std::vector<WideElement> wide_;
+  std::unordered_map<MatrixSource, MatrixPlaces, MatrixSource::Hash> matrix_places_;  // seen so far
+  MatrixSource asked_;  // room for what is looked up there
   bool abandoned_ = false;
 };
 

@@ -119,6 +119,7 @@ enum class StepKind : uint8_t {
   bulk_commit,
   bulk_wait,
   proxy_fence,
+  cluster_barrier,
   warpgroup_mma,
   warpgroup_fence,
   warpgroup_commit,

@@ -280,6 +280,7 @@ class ProgramCompiler {
   void compile(const thread::TransactionArrive& a) {
     Step& step = open(StepKind::transaction_arrive);
     step.x = exprs_.use(a.index);
+    if (a.block.valid()) step.y = exprs_.use(a.block);
     close(step);
   }
   void compile(const thread::TransactionWait& wait) {
@@ -314,6 +315,7 @@ class ProgramCompiler {
   void compile(const thread::BulkCommit&) { add(StepKind::bulk_commit); }
   void compile(const thread::BulkWait&) { add(StepKind::bulk_wait); }
   void compile(const thread::ProxyFence&) { add(StepKind::proxy_fence); }
+  void compile(const thread::ClusterBarrier&) { add(StepKind::cluster_barrier); }
   void compile(const thread::WarpgroupFence&) { add(StepKind::warpgroup_fence); }
   void compile(const thread::WarpgroupCommit&) { add(StepKind::warpgroup_commit); }
   void compile(const thread::WarpgroupWait&) { add(StepKind::warpgroup_wait); }

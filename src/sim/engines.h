@@ -1,10 +1,13 @@
-// The parties of a block whose accesses have an order of their own: its warps, and the engines that work on
-// their behalf. Works of one engine are finished in order, so that a number says which are.
+// The parties of a cluster of blocks, or of the one block there is, whose accesses have an order of their own: the warps,
+// and the engines that work on their behalf. Works of one engine are finished in order, so that a number says which are.
 //
 //   product        the matrix products of a warpgroup
 //   store_read     what the copy engine reads from shared memory for the stores of a warp
 //   store_write    what it writes to global memory for them
 //   load           what it writes to shared memory for one transaction barrier: its works are the phases
+//
+// Warps are numbered block by block, those of a cluster's blocks from a multiple of a warpgroup's on. Of an array of
+// transaction barriers each block has its own, one block's behind the other's.
 #pragma once
 
 #include <vector>
@@ -17,15 +20,18 @@ enum class Party : uint8_t { warp, product, store_read, store_write, load };
 
 class Engines {
  public:
-  explicit Engines(const thread::ThreadProgram& p) : warps_(static_cast<int>((p.threads + 31) / 32)) {
+  explicit Engines(const thread::ThreadProgram& p) : block_warps_(static_cast<int>((p.threads + 31) / 32)) {
+    if (p.cluster > 1) block_warps_ = (block_warps_ + 3) / 4 * 4;
+    warps_ = block_warps_ * static_cast<int>(p.cluster);
     groups_ = (warps_ + 3) / 4;
     count_ = 3 * warps_ + groups_;
     for (const thread::TransactionBarriers& b : p.barriers) {
       first_load_.push_back(count_);
-      count_ += static_cast<int>(b.count);
+      count_ += static_cast<int>(b.count * p.cluster);
     }
   }
   int warps() const { return warps_; }
+  int block_warps() const { return block_warps_; }
   int groups() const { return groups_; }
   int count() const { return count_; }
   int product(int group) const { return warps_ + group; }
@@ -45,7 +51,7 @@ class Engines {
   static constexpr int kMost = 1000;  // the histories have room for the threads of that many
 
  private:
-  int warps_ = 0, groups_ = 0, count_ = 0;
+  int block_warps_ = 0, warps_ = 0, groups_ = 0, count_ = 0;
   std::vector<int> first_load_;
 };
 

@@ -38,6 +38,7 @@ std::string action_of(const Bytecode& code, uint32_t access, uint32_t stmt) {
   if (const auto* m = std::get_if<thread::WarpMma>(&node)) return m->atom;
   const auto barrier = [&](int array) { return code.program->barriers[static_cast<size_t>(array)].name; };
   if (const auto* a = std::get_if<thread::TransactionArrive>(&node)) return "arrival at " + barrier(a->barriers);
+  if (std::holds_alternative<thread::ClusterBarrier>(node)) return "barrier of the cluster";
   if (const auto* w = std::get_if<thread::TransactionWait>(&node)) return "wait for " + barrier(w->barriers);
   if (const auto* l = std::get_if<thread::TensorLoad>(&node)) return "tensor load for " + barrier(l->barriers);
   if (std::holds_alternative<thread::TensorStore>(node)) return "tensor store";

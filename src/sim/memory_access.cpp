@@ -34,7 +34,7 @@ void BlockExecutor::access_finding(FindingKind kind, uint32_t access, int thread
   if (other != kNothing) e.other_block = block_;
   e.element = element;
   e.detail = std::move(detail);
-  findings_.report(std::move(e));
+  report(std::move(e));
 }
 
 SharedHistory::Actor BlockExecutor::actor(const Warp& w, int lane, uint32_t access) const {
@@ -71,7 +71,7 @@ BlockExecutor::Addresses BlockExecutor::locate(Warp& w, uint32_t access, uint32_
   const bool global = m.space == Space::global;
   // In elements: [low, high) may be touched.
   const int64_t low = global ? -((-m.begin) / m.element) : 0, high = global ? m.end / m.element : m.elements;
-  const int64_t base = global ? static_cast<int64_t>(m.address) : m.arena_offset;
+  const int64_t base = global ? static_cast<int64_t>(m.address) : arena_begin(w.rank) + m.arena_offset;
   const int64_t width = check ? a.width : 1;
   Addresses out;
   each_lane(lanes, [&](int l) {
@@ -92,12 +92,12 @@ BlockExecutor::Addresses BlockExecutor::locate(Warp& w, uint32_t access, uint32_
 void BlockExecutor::check_alignment(Warp& w, uint32_t access, const Addresses& a, int64_t bytes) {
   const MemoryView& m = memory(code_.accesses[access].memory);
   if (bytes <= m.element) return;
-  const int64_t base = m.space == Space::global ? static_cast<int64_t>(m.address) : m.arena_offset;
+  const int64_t base = m.space == Space::global ? static_cast<int64_t>(m.address) : arena_begin(w.rank) + m.arena_offset;
   each_lane(a.lanes, [&](int l) {
     const int64_t at = a.at[static_cast<size_t>(l)];
     if (at % part_of(bytes) != 0)
       access_finding(FindingKind::misaligned, access, thread_of(w, l), (at - base) / m.element,
-                     "byte address " + std::to_string(m.space == Space::global ? at - base : at) +
+                     "byte address " + std::to_string(m.space == Space::global ? at - base : in_arena(at)) +
                          (m.space == Space::global ? " of the tensor" : " of shared memory") +
                          " is no multiple of " + std::to_string(part_of(bytes)));
   });
@@ -126,7 +126,7 @@ void BlockExecutor::count_access(uint32_t access, const MemoryView& m, const Add
 
 void BlockExecutor::report_shared(const Trouble& t, uint32_t access, int thread, int64_t at) {
   const MemoryView& m = memory(code_.accesses[access].memory);
-  const int64_t element = (at - m.arena_offset) / m.element;
+  const int64_t element = (in_arena(at) - m.arena_offset) / m.element;
   switch (t.conflict) {
     case Conflict::race: {
       const FindingKind kind = race_kind(t.other_thread);

@@ -89,7 +89,9 @@ class Simulation {
   int64_t launched(int64_t points) const {
     if (!program_.launched_var.valid() || points <= 1) return points;
     constexpr int64_t kFew = 2, kMost = 3;
-    return std::min(points, options_.resident_blocks > 0 ? options_.resident_blocks : points > 6 ? kMost : kFew);
+    const int64_t clusters = points / program_.cluster;
+    const int64_t resident = options_.resident_blocks / program_.cluster;
+    return std::min(clusters, resident > 0 ? resident : clusters > 6 ? kMost : kFew) * program_.cluster;
   }
 
   SimResult run() {
@@ -97,12 +99,13 @@ class Simulation {
     launch_.launched = total;
     const int64_t cores = std::max<int64_t>(1, std::thread::hardware_concurrency());
     const int64_t wanted = options_.workers > 0 ? options_.workers : cores;
-    const auto workers = static_cast<size_t>(std::clamp<int64_t>(total, 1, wanted));
+    const int64_t clusters = total / program_.cluster;
+    const auto workers = static_cast<size_t>(std::clamp<int64_t>(clusters, 1, wanted));
     std::vector<std::unique_ptr<BlockExecutor>> executors;
     for (size_t i = 0; i < workers; ++i) executors.push_back(std::make_unique<BlockExecutor>(launch_));
     std::atomic<int64_t> next{0};
     const auto work = [&](size_t i) {
-      for (int64_t b = next++; b < total; b = next++) executors[i]->run(b);
+      for (int64_t c = next++; c < clusters && !executors[i]->ended(); c = next++) executors[i]->run(c);
     };
     std::vector<std::thread> threads;
     for (size_t i = 1; i < workers; ++i) threads.emplace_back(work, i);

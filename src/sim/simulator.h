@@ -85,12 +85,14 @@ struct SimOptions {
   uint64_t seed = 1;          // of the random order
   int64_t switch_every = 16;  // statements a warp runs before another may
   bool async_latest = true;   // async work is done when it is waited for; else when issued
-  // Blocks that a persistent program is launched with at most; 0: two or three, so that each walks several points.
+  // Blocks that a persistent program is launched with at most; 0: two or three, or as many clusters, so that each walks
+  // several points.
   int64_t resident_blocks = 0;
   bool check_races = true;
   bool count = true;  // fill Counters::accesses
   int workers = 0;    // threads to run blocks on; 0: all cores
   int64_t max_findings = 64;
+  bool first_finding_ends = false;  // the run, soon; further ones may be missing, and the values are unfinished
   int64_t max_statements = 0;  // per warp; 0: no bound. Passing it is the finding `too_long`
   const ElementPlaces* places = nullptr;  // of this program; without them `wrong_element` is not looked for
   std::function<SourceLocation(const std::string& path)> locate;  // optional: where an operation stands

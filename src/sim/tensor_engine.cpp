@@ -94,10 +94,10 @@ bool BlockExecutor::begin_copy(Warp& w, const Step& s, int map, TensorCopy& c, b
                        std::to_string(shared.elements));
     return false;
   }
-  c.place = shared.arena_offset + index * shared.element;
+  c.place = arena_begin(w.rank) + shared.arena_offset + index * shared.element;
   if (c.place % view.alignment() != 0)
     access_finding(FindingKind::misaligned, s.access, thread, index,
-                   "byte address " + std::to_string(c.place) + " of shared memory is no multiple of " +
+                   "byte address " + std::to_string(in_arena(c.place)) + " of shared memory is no multiple of " +
                        std::to_string(view.alignment()));
   bool outside = false;
   int64_t moved = 0;
@@ -163,18 +163,29 @@ void BlockExecutor::tensor_load(Warp& w, const Step& s) {
   const int lane = std::countr_zero(w.mask);
   c.barriers = n.barriers;
   c.barrier = w.values.operand(s.y)[lane].i;
-  TransactionState* t = transaction(w, s, n.barriers, c.barrier);
-  if (t == nullptr) return;
+  if (!transaction(w, s, n.barriers, w.rank, c.barrier)) return;
   const bool moves = begin_copy(w, s, n.map, c, true);
+  const int64_t blocks = n.multicast != 0 ? n.multicast : int64_t{1} << w.rank;
+  for (int64_t block = 0; block < program_.cluster; ++block)
+    if ((blocks >> block & 1) != 0) deliver(w, s, c, moves, block);
+}
+
+// The copy as one block of the cluster gets it.
+void BlockExecutor::deliver(Warp& w, const Step& s, TensorCopy c, bool moves, int64_t block) {
+  const auto& n = node<thread::TensorLoad>(s);
+  c.barrier = *transaction(w, s, n.barriers, block, c.barrier);
+  if (c.place >= 0) c.place += arena_begin(block - w.rank);
+  TransactionState& t = transaction_at(n.barriers, c.barrier);
   const int64_t bytes = launch_.tensor_maps[static_cast<size_t>(n.map)].box_bytes();
-  if (t->unclaimed < bytes)
-    step_finding(FindingKind::transaction_bytes, s.stmt, thread_of(w, lane),
+  // Another block announces them when it gets there.
+  if (t.unclaimed < bytes && block == w.rank)
+    step_finding(FindingKind::transaction_bytes, s.stmt, first_thread(w, w.mask),
                  "it brings " + std::to_string(bytes) + " bytes, and of those announced to " +
                      transaction_text(n.barriers, c.barrier) + " " +
-                     std::to_string(std::max<int64_t>(0, t->unclaimed)) + " are left");
-  t->unclaimed -= bytes;
-  t->loaded = order_.epoch(engines_.load(n.barriers, c.barrier));
-  t->load_access = s.access;
+                     std::to_string(std::max<int64_t>(0, t.unclaimed)) + " are left");
+  t.unclaimed -= bytes;
+  t.loaded = order_.epoch(engines_.load(n.barriers, c.barrier));
+  t.load_access = s.access;
   if (moves) judge_copy(w, c, true);
   if (options_.async_latest)
     loads_.push_back(c);
@@ -200,7 +211,7 @@ void BlockExecutor::land(const TensorCopy& c) {
                     });
     });
   }
-  TransactionState& t = transactions_[static_cast<size_t>(c.barriers)][static_cast<size_t>(c.barrier)];
+  TransactionState& t = transaction_at(c.barriers, c.barrier);
   t.to_land -= view.box_bytes();
   advance(c.barriers, c.barrier);
 }

@@ -14,19 +14,27 @@ uint32_t bit(int lane) { return uint32_t{1} << lane; }
 std::string BlockExecutor::transaction_text(int barriers, int64_t index) const {
   const thread::TransactionBarriers& b = program_.barriers[static_cast<size_t>(barriers)];
   const TransactionState& t = transactions_[static_cast<size_t>(barriers)][static_cast<size_t>(index)];
-  std::string text = b.name + "[" + std::to_string(index) + "] (in phase " + std::to_string(t.phase) + ", " +
+  std::string text = b.name + "[" + std::to_string(index % b.count) + "]" +
+                     (program_.cluster > 1 ? " of block " + std::to_string(block_ + index / b.count) : "") +
+                     " (in phase " + std::to_string(t.phase) + ", " +
                      std::to_string(t.arrived) + " of " + std::to_string(b.arrivals) + " arrivals there";
-  if (t.to_land != 0) text += ", " + std::to_string(t.to_land) + " announced bytes that no copy brings";
+  if (t.to_land > 0) text += ", " + std::to_string(t.to_land) + " announced bytes that no copy brings";
+  if (t.to_land < 0) text += ", " + std::to_string(-t.to_land) + " bytes more than announced";
   return text + ")";
 }
 
-TransactionState* BlockExecutor::transaction(Warp& w, const Step& s, int barriers, int64_t index) {
-  auto& array = transactions_[static_cast<size_t>(barriers)];
-  if (index >= 0 && index < static_cast<int64_t>(array.size())) return &array[static_cast<size_t>(index)];
+std::optional<int64_t> BlockExecutor::transaction(Warp& w, const Step& s, int barriers, int64_t block, int64_t index) {
+  const int64_t count = program_.barriers[static_cast<size_t>(barriers)].count;
+  if (block < 0 || block >= program_.cluster) {
+    step_finding(FindingKind::out_of_bounds, s.stmt, first_thread(w, w.mask),
+                 "there is no block " + std::to_string(block) + " of the cluster");
+    return std::nullopt;
+  }
+  if (index >= 0 && index < count) return block * count + index;
   step_finding(FindingKind::out_of_bounds, s.stmt, first_thread(w, w.mask),
                "there is no " + program_.barriers[static_cast<size_t>(barriers)].name + "[" +
                    std::to_string(index) + "]");
-  return nullptr;
+  return std::nullopt;
 }
 
 void BlockExecutor::transaction_arrive(Warp& w, const Step& s) {
@@ -35,26 +43,30 @@ void BlockExecutor::transaction_arrive(Warp& w, const Step& s) {
   const Operand index = w.values.operand(s.x);
   // One release for all barriers that the lanes arrive at.
   Ordering::Clock clock;
+  const uint32_t epoch = order_.epoch(w.index);
   release(w, clock);
   for (int l = 0; l < kLanes; ++l) {
     if ((w.mask & bit(l)) == 0) continue;
-    TransactionState* t = transaction(w, s, n.barriers, index[l].i);
-    if (t == nullptr) continue;
-    if (t->arrived == wanted)
+    const int64_t block = n.block.valid() ? w.values.operand(s.y)[l].i : w.rank;
+    const auto at = transaction(w, s, n.barriers, block, index[l].i);
+    if (!at) continue;
+    if (block != w.rank) reached_[{w.index, static_cast<int>(block)}] = {epoch, s.stmt, thread_of(w, l)};
+    TransactionState& t = transaction_at(n.barriers, *at);
+    if (t.arrived == wanted)
       step_finding(FindingKind::transaction_arrivals, s.stmt, thread_of(w, l),
-                   transaction_text(n.barriers, index[l].i) + " has all its arrivals");
+                   transaction_text(n.barriers, *at) + " has all its arrivals");
     else
-      ++t->arrived;
-    t->to_land += n.bytes;
-    t->unclaimed += n.bytes;
-    Ordering::join(t->current, clock);
-    advance(n.barriers, index[l].i);
+      ++t.arrived;
+    t.to_land += n.bytes;
+    t.unclaimed += n.bytes;
+    Ordering::join(t.current, clock);
+    advance(n.barriers, *at);
   }
 }
 
 // Completes the phase when nothing is missing.
 void BlockExecutor::advance(int barriers, int64_t index) {
-  TransactionState& t = transactions_[static_cast<size_t>(barriers)][static_cast<size_t>(index)];
+  TransactionState& t = transaction_at(barriers, index);
   if (t.arrived < program_.barriers[static_cast<size_t>(barriers)].arrivals || t.to_land != 0) return;
   const int party = engines_.load(barriers, index);
   ++t.phase;
@@ -82,14 +94,28 @@ void BlockExecutor::transaction_wait(Warp& w, const Step& s) {
   ++counters_.barriers;
   const int64_t index = same_for_lanes(w, s, s.x, "the barrier"),
                 parity = same_for_lanes(w, s, s.y, "the parity");
-  TransactionState* t = transaction(w, s, n.barriers, index);
-  if (t == nullptr) return;
-  if (t->passes(parity)) return pass(w, *t, engines_.load(n.barriers, index));
+  const auto at = transaction(w, s, n.barriers, w.rank, index);
+  if (!at) return;
+  TransactionState& t = transaction_at(n.barriers, *at);
+  if (t.passes(parity)) return pass(w, t, engines_.load(n.barriers, *at));
   w.state = State::waiting;
   w.awaited = Awaited::transaction;
   w.barrier = n.barriers;
-  w.place = index;
+  w.place = *at;
   w.parity = parity;
+}
+
+// A block is over, its shared memory gone, when all its threads are. One of them at least must know of what others arrive at.
+void BlockExecutor::check_reached() {
+  for (const auto& [who, reach] : reached_) {
+    const auto [party, block] = who;
+    const bool known = std::any_of(warps_.begin(), warps_.end(), [&](const Warp& w) {
+      return w.rank == block && w.all != 0 && order_.seen(w.index, w.all)[party] >= reach.epoch;
+    });
+    if (!known)
+      step_finding(FindingKind::cluster_left, reach.stmt, reach.thread,
+                   "nothing keeps block " + std::to_string(block_ + block) + " from being over then");
+  }
 }
 
 // What the copy engine may still do to the shared memory of a block that is over.

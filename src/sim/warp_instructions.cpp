@@ -31,7 +31,7 @@ void BlockExecutor::shuffle(Warp& w, const Step& s) {
     e.block = block_;
     e.thread = thread_of(w, at);
     e.detail = std::move(detail);
-    findings_.report(std::move(e));
+    report(std::move(e));
   };
   std::array<Cell, kLanes> result{};
   const int first = std::countr_zero(w.mask);
@@ -121,7 +121,7 @@ void BlockExecutor::matrices(Warp& w, const Step& s, bool load) {
         if (load && noted)
           w.origins[(registers.first_register + static_cast<size_t>(index)) * kLanes + static_cast<size_t>(l)] =
               origin_of(w, code_.accesses[s.access2].memory, l,
-                        (a.at[static_cast<size_t>(row)] + byte - shared.arena_offset) / shared.element);
+                        (in_arena(a.at[static_cast<size_t>(row)] + byte) - shared.arena_offset) / shared.element);
         std::byte* at = arena_.data() + a.at[static_cast<size_t>(row)] + byte;
         if (load)
           to[l] = decode_one(shared.type, at);

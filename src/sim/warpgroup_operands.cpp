@@ -66,8 +66,9 @@ void BlockExecutor::judge_operand(int group, Product& p, bool of_a) {
   const int thread = group * kGroupThreads;
   const MemoryView& m = side.memory;
   const int64_t slot_bytes = m.elements / program_.memory(of_a ? n.a : n.b).slots * m.element;
-  const int64_t slot = m.arena_offset + (side.base - m.arena_offset) / slot_bytes * slot_bytes;
-  const auto element_of = [&](int64_t address) { return (address - m.arena_offset) / m.element; };
+  const int64_t begin = arena_begin(side.base / arena_stride_) + m.arena_offset;
+  const int64_t slot = begin + (side.base - begin) / slot_bytes * slot_bytes;
+  const auto element_of = [&](int64_t address) { return (address - begin) / m.element; };
   const auto finding = [&](FindingKind kind, int64_t address, std::string detail) {
     access_finding(kind, access, thread, element_of(address), std::move(detail));
   };
@@ -105,7 +106,7 @@ void BlockExecutor::judge_operand(int group, Product& p, bool of_a) {
     if (side.form.swizzle == 0 ? off != 0 : off >= lines || off % kUnit != 0)
       finding(
           FindingKind::misaligned, base,
-          "byte address " + std::to_string(base) + " of shared memory does not begin 8 rows of the swizzle");
+          "byte address " + std::to_string(in_arena(base)) + " of shared memory does not begin 8 rows of the swizzle");
     ++unit_mark_;
     int64_t units = 0;
     for_each_unit(side.form, base, side.rows, atom.atom->k, side.element, [&](const Unit& u) {

@@ -23,9 +23,9 @@ void BlockExecutor::warpgroup_mma(Warp& w, const Step& s) {
   Product mine;
   mine.step = &s;
   mine.a = same_for_lanes(w, s, s.x, "the place of A");
-  mine.b = b.arena_offset + same_for_lanes(w, s, s.y, "the place of B") * b.element;
+  mine.b = arena_begin(w.rank) + b.arena_offset + same_for_lanes(w, s, s.y, "the place of B") * b.element;
   mine.c = same_for_lanes(w, s, s.z, "the place of C");
-  if (!a.in_registers) mine.a = a.arena_offset + mine.a * a.element;
+  if (!a.in_registers) mine.a = arena_begin(w.rank) + a.arena_offset + mine.a * a.element;
   const Ref accumulate = s.coordinates[0];
   mine.accumulate = !accumulate || same_for_lanes(w, s, accumulate, "whether to accumulate") != 0;
   if ((number + 1) * kGroupWarps > static_cast<int>(warps_.size()))

@@ -41,11 +41,20 @@ std::optional<Shape> shape_of(const std::string& atom) {
 }  // namespace
 
 void CooperationVerifier::check_header() {
+  check_cluster();
   for (const TransactionBarriers& b : p_.barriers) check_barriers(b);
   for (const TensorMap& map : p_.tensor_maps) check_map(map);
   if (!p_.launched_var.valid() || p_.launched_var.value >= p_.vars.size()) return;
   if (p_.grid.size() != 1)
     report("a persistent program with " + number(static_cast<int64_t>(p_.grid.size())) + " grid extents");
+}
+
+void CooperationVerifier::check_cluster() {
+  if (p_.cluster == 1) return;
+  if (p_.cluster < 1 || p_.cluster > kMostCluster || (p_.cluster & (p_.cluster - 1)) != 0)
+    return report("a cluster has " + number(p_.cluster) + " blocks, expected 1, 2, 4 or 8");
+  if (p_.grid.size() != 1)
+    report("clusters of blocks in a grid of " + number(static_cast<int64_t>(p_.grid.size())) + " extents");
 }
 
 void CooperationVerifier::check_barriers(const TransactionBarriers& b) {
@@ -141,6 +150,17 @@ void CooperationVerifier::check(const TransactionArrive& arrive) {
   check_barrier(arrive.barriers, arrive.index, "an arrival");
   if (arrive.bytes < 0 || arrive.bytes > kMostArrivals)
     report("an arrival announces " + number(arrive.bytes) + " bytes");
+  if (!arrive.block.valid()) return;
+  if (p_.cluster == 1) report("an arrival at the barrier of another block, and no cluster");
+  if (arrive.bytes != 0) report("an arrival at the barrier of another block announces " + number(arrive.bytes) + " bytes");
+  int64_t block = 0;
+  if (exprs_.check(arrive.block, DType::i64, "block of the cluster") && p_.exprs.is_const_int(arrive.block, &block) &&
+      (block < 0 || block >= p_.cluster))
+    report("an arrival at the barrier of block " + number(block) + " of a cluster of " + number(p_.cluster));
+}
+
+void CooperationVerifier::check(const ClusterBarrier&) {
+  if (p_.cluster == 1) report("a barrier of the cluster, and no cluster");
 }
 
 void CooperationVerifier::check(const TransactionWait& wait) {
@@ -181,6 +201,10 @@ void CooperationVerifier::check_box(int map_index, const std::vector<ExprId>& co
 void CooperationVerifier::check(const TensorLoad& load) {
   check_box(load.map, load.coordinates, load.dst, load.dst_index, true);
   check_barrier(load.barriers, load.barrier_index, "a tensor load");
+  if (load.multicast == 0) return;
+  if (p_.cluster == 1) report("a tensor load to several blocks, and no cluster");
+  if (load.multicast < 0 || load.multicast >= int64_t{1} << std::clamp<int64_t>(p_.cluster, 1, kMostCluster))
+    report("a tensor load to blocks " + number(load.multicast) + " (bits) of a cluster of " + number(p_.cluster));
 }
 
 void CooperationVerifier::check(const TensorStore& store) {

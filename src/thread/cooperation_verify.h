@@ -27,6 +27,7 @@ class CooperationVerifier {
   void check(const BulkCommit&) {}
   void check(const BulkWait& wait);
   void check(const ProxyFence&) {}
+  void check(const ClusterBarrier&);
   void check(const WarpgroupMma& mma);
   void check(const WarpgroupFence&) { check_warpgroup("a warpgroup fence"); }
   void check(const WarpgroupCommit&) { check_warpgroup("a warpgroup commit"); }
@@ -34,6 +35,7 @@ class CooperationVerifier {
 
  private:
   void report(const std::string& text) { exprs_.report(text); }
+  void check_cluster();
   void check_barriers(const TransactionBarriers& barriers);
   void check_map(const TensorMap& map);
   bool check_barrier(int barriers, ir::ExprId index, const std::string& what);

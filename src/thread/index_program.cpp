@@ -10,13 +10,14 @@ using ir::ExprOp;
 
 namespace {
 
-// What a load of a named register stands for; invalid: nothing known.
-ExprId named_value(const ir::ExprPool& pool, ExprId load, const KnownLoads* loads) {
+// What a load stands for; invalid: nothing known.
+template <class Id>
+Id held(const ir::ExprPool& pool, ExprId load, const std::map<std::pair<ir::ObjectId, int64_t>, Id>& registers) {
   const auto indices = pool.indices(load);
   int64_t element = 0;
-  if (!loads || indices.size() != 1 || !pool.is_const_int(indices[0], &element)) return ExprId();
-  const auto it = loads->registers.find({pool[load].object, element});
-  return it == loads->registers.end() ? ExprId() : it->second;
+  if (indices.size() != 1 || !pool.is_const_int(indices[0], &element)) return Id();
+  const auto it = registers.find({pool[load].object, element});
+  return it == registers.end() ? Id() : it->second;
 }
 
 }  // namespace
@@ -32,8 +33,8 @@ IndexProgram::IndexProgram(const ir::ExprPool& pool, ExprId root, const KnownLoa
       continue;
     }
     const ir::ExprNode& n = pool[id];
-    if (n.op == ExprOp::load)
-      if (const ExprId stands_for = named_value(pool, id, loads)) {
+    if (n.op == ExprOp::load && loads)
+      if (const ExprId stands_for = held(pool, id, loads->named)) {
         const auto known = place.find(stands_for);
         if (known == place.end()) {
           pending.push_back(stands_for);
@@ -57,7 +58,13 @@ IndexProgram::IndexProgram(const ir::ExprPool& pool, ExprId root, const KnownLoa
     Step s{n.op, n.type, n.type};
     auto at = [&](ExprId x) { return x.valid() ? place.at(x) : -1; };
     if (n.op == ExprOp::load) {
-      reads_memory_ = true;
+      const ir::VarId variable = loads ? held(pool, id, loads->changing) : ir::VarId();
+      reads_memory_ = reads_memory_ || !variable.valid();
+      if (variable.valid()) {
+        s.op = ExprOp::var;
+        s.imm = static_cast<int64_t>(variable.value);
+        vars_.push_back(variable);
+      }
       if (data) {
         s.a = at(pool.indices(id)[0]);
         s.data = n.object;

@@ -31,11 +31,12 @@ class PointValues {
   std::map<ir::ObjectId, int64_t> data_;
 };
 
-// Loads that are more than unknown.
+// Loads that are more than unknown. Registers, by memory and element: those that hold the value of an expression wherever
+// they are read, and those that change, as variables beyond the program's own. Memory that nothing changes: the point
+// says what it holds.
 struct KnownLoads {
-  // Registers, by memory and element, that hold the value of an expression wherever they are read.
-  std::map<std::pair<ir::ObjectId, int64_t>, ir::ExprId> registers;
-  // Memory that nothing changes: the point says what it holds.
+  std::map<std::pair<ir::ObjectId, int64_t>, ir::ExprId> named;
+  std::map<std::pair<ir::ObjectId, int64_t>, ir::VarId> changing;
   std::set<ir::ObjectId> data;
 };
 

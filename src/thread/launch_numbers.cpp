@@ -8,14 +8,14 @@ namespace {
 
 class Chooser {
  public:
-  explicit Chooser(const RoleProgram& r) : p_(*r.program), values_(p_.vars.size()) {
+  explicit Chooser(const RoleProgram& r) : p_(*r.program), values_(r.variables) {
     for (MemoryId m : r.data) values_.set_data(m, kFar);
     for (const Param& param : p_.params) {
       if (param.kind == Param::Kind::dim) dims_.push_back(param.var);
       if (param.kind == Param::Kind::scalar && ir::is_integer(param.type)) values_.set(param.var, 1);
     }
     for (ir::VarId block : p_.block_vars) values_.set(block, 0);
-    if (p_.launched_var.valid()) values_.set(p_.launched_var, 1);
+    if (p_.launched_var.valid()) values_.set(p_.launched_var, p_.cluster);
     if (p_.thread_var.valid()) values_.set(p_.thread_var, 0);
     for (const RoleStep& s : r.steps)
       if (s.op == RoleOp::loop) extents_.push_back(&r.values[static_cast<size_t>(s.value)]);
@@ -58,7 +58,8 @@ class Chooser {
   void spread(int64_t points) {
     if (!p_.launched_var.valid() || p_.grid.size() != 1) return;
     const int64_t all = IndexProgram(p_.exprs, p_.grid[0]).eval(values_).value_or(1);
-    if (all > points) values_.set(p_.launched_var, (all + points - 1) / points);
+    const int64_t clusters = (all / p_.cluster + points - 1) / points;
+    if (clusters > 1) values_.set(p_.launched_var, clusters * p_.cluster);
   }
 
   // The least value of the dim, or of the parts that `data` gives the ends of, for which the loop has `wanted` trips;

@@ -67,7 +67,8 @@ void PlaceHistory::touch(Kind kind, const PlaceAccess& by, int process, const Pl
   const Memory& m = p_.memory(memory);
   const int64_t bytes = ir::dtype_bytes(m.type), slot = m.elements / std::max<int64_t>(m.slots, 1) * bytes;
   const std::string place =
-      m.name + (m.slots > 1 ? " (slot " + std::to_string((begin - m.arena_offset) / slot) + ")" : "");
+      m.name + (m.slots > 1 ? " (slot " + std::to_string((begin % p_.arena_bytes - m.arena_offset) / slot) + ")" : "") +
+      (p_.cluster > 1 ? " of block " + std::to_string(begin / p_.arena_bytes) : "");
   size_t i = split(begin);
   split(end);
   bool filled = false;

@@ -33,7 +33,8 @@ class PlaceHistory {
   PlaceHistory(const ThreadProgram& p, int processes, Report report)
       : p_(p), processes_(processes), report_(std::move(report)) {}
 
-  // `by` (a process, or an engine that `process` asked) touches bytes [begin, end) of the arena, in `memory`.
+  // `by` (a process, or an engine that `process` asked) touches bytes [begin, end) of the arena, in `memory`; the arenas of
+  // a cluster's blocks follow each other.
   // `knows`: what the process knows, its own fence included.
   void touch(Kind kind, const PlaceAccess& by, int process, const PlaceClock& knows, MemoryId memory,
              int64_t begin, int64_t end);

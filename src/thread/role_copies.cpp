@@ -13,35 +13,41 @@ int64_t RoleWalk::box_bytes(int map) const {
   return bytes;
 }
 
-int64_t RoleWalk::byte_of(MemoryId memory, int64_t index) const {
+int64_t RoleWalk::byte_of(const Running& x, MemoryId memory, int64_t index) const {
   const Memory& m = p_.memory(memory);
-  return m.arena_offset + index * ir::dtype_bytes(m.type);
+  return x.block * p_.arena_bytes + m.arena_offset + index * ir::dtype_bytes(m.type);
 }
 
 void RoleWalk::load(Running& x, int i, const RoleStep& s) {
   const auto& n = node<TensorLoad>(s);
   const int64_t index = eval(x, s.second, 0), bytes = box_bytes(n.map),
-                begin = byte_of(n.dst, eval(x, s.value, 0));
-  Phase* f = phase(s, n.barriers, index);
-  if (f == nullptr) return;
-  if (f->unclaimed < bytes)
-    hazard(s.stmt, s.stmt,
-           "brings " + std::to_string(bytes) + " bytes, and " +
-               std::to_string(std::max<int64_t>(0, f->unclaimed)) + " of those announced are left at " +
-               phase_text(n.barriers, index));
-  f->unclaimed -= bytes;
-  f->loaded = static_cast<uint32_t>(f->number + 1);
-  f->load = s.stmt;
-  const int party = first_load_[static_cast<size_t>(n.barriers)] + static_cast<int>(index);
-  places_.touch(PlaceHistory::Kind::fill, {party, f->loaded, s.stmt}, i, x.knows, n.dst, begin,
-                begin + bytes);
-  f->to_land -= bytes;
-  advance(n.barriers, index);
+                own = byte_of(x, n.dst, eval(x, s.value, 0));
+  const int64_t blocks = n.multicast != 0 ? n.multicast : int64_t{1} << x.block;
+  for (int64_t block = 0; block < p_.cluster; ++block) {
+    if ((blocks >> block & 1) == 0) continue;
+    Phase* f = phase(s, n.barriers, block, index);
+    if (f == nullptr) return;
+    const int64_t at = of_block(n.barriers, block, index);
+    // Another block may announce them later.
+    if (f->unclaimed < bytes && block == x.block)
+      hazard(s.stmt, s.stmt,
+             "brings " + std::to_string(bytes) + " bytes, and " +
+                 std::to_string(std::max<int64_t>(0, f->unclaimed)) + " of those announced are left at " +
+                 phase_text(n.barriers, at));
+    f->unclaimed -= bytes;
+    f->loaded = static_cast<uint32_t>(f->number + 1);
+    f->load = s.stmt;
+    const int party = first_load_[static_cast<size_t>(n.barriers)] + static_cast<int>(at);
+    const int64_t begin = own + (block - x.block) * p_.arena_bytes;
+    places_.touch(PlaceHistory::Kind::fill, {party, f->loaded, s.stmt}, i, x.knows, n.dst, begin, begin + bytes);
+    f->to_land -= bytes;
+    advance(n.barriers, at);
+  }
 }
 
 void RoleWalk::store(Running& x, int i, const RoleStep& s) {
   const auto& n = node<TensorStore>(s);
-  const int64_t begin = byte_of(n.src, eval(x, s.value, 0));
+  const int64_t begin = byte_of(x, n.src, eval(x, s.value, 0));
   places_.touch(PlaceHistory::Kind::engine_read, {store_party(i), ++x.copies, s.stmt}, i, x.knows, n.src,
                 begin, begin + box_bytes(n.map));
   x.copies_under_way.push_back({x.copies, x.bulk_commits, s.stmt});
@@ -55,23 +61,37 @@ void RoleWalk::bulk_wait(Running& x, int i, const BulkWait& n) {
 
 void RoleWalk::product(Running& x, int i, const RoleStep& s) {
   const auto& n = node<WarpgroupMma>(s);
-  const int party = first_product_ + x.process.group;
+  const int party = product_party(x);
   ++x.products;
   for (bool of_a : {true, false}) {
     const int value = of_a ? s.value : s.second;
     if (value < 0) continue;
     const MemoryId memory = of_a ? n.a : n.b;
     if (!p_.memory(memory).ordered) continue;
-    const int64_t begin = byte_of(memory, eval(x, value, 0));
+    const int64_t begin = byte_of(x, memory, eval(x, value, 0));
     places_.touch(PlaceHistory::Kind::engine_read, {party, x.products, s.stmt}, i, x.knows, memory, begin,
                   begin + operand_span(p_, n, of_a) * ir::dtype_bytes(p_.memory(memory).type));
   }
   x.products_under_way.push_back({x.products, x.product_commits, s.stmt});
+  issue_together(x);
+}
+
+// The threads of a warpgroup issue a product together: nobody goes on, and releases what it reads, before all are there.
+void RoleWalk::issue_together(Running& x) {
+  constexpr int64_t kGroup = 128;
+  const int party = product_party(x);
+  int64_t& there = at_product_[static_cast<size_t>(party - first_product_)];
+  there += x.threads;
+  x.state = State::at_product;
+  if (there < kGroup) return;
+  there = 0;
+  for (Running& other : running_)
+    if (other.state == State::at_product && product_party(other) == party) other.state = State::ready;
 }
 
 void RoleWalk::product_wait(Running& x, const WarpgroupWait& n) {
   std::erase_if(x.products_under_way, [&](const Work& w) { return w.group + n.pending < x.product_commits; });
-  x.knows.seen[static_cast<size_t>(first_product_ + x.process.group)] =
+  x.knows.seen[static_cast<size_t>(product_party(x))] =
       x.products_under_way.empty() ? x.products : x.products_under_way.front().number - 1;
 }
 
@@ -89,7 +109,7 @@ void RoleWalk::touch(Running& x, int i, const RoleStep& s) {
     }
     if (low > high) continue;
     places_.touch(a.write ? PlaceHistory::Kind::write : PlaceHistory::Kind::read, {i, x.epoch, s.stmt}, i,
-                  x.knows, a.memory, byte_of(a.memory, low), byte_of(a.memory, high));
+                  x.knows, a.memory, byte_of(x, a.memory, low), byte_of(x, a.memory, high));
   }
 }
 

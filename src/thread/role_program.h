@@ -2,6 +2,7 @@
 // what orders things, and what touches `ordered` memory, is kept.
 #pragma once
 
+#include <set>
 #include <vector>
 
 #include "thread/index_program.h"
@@ -17,7 +18,8 @@ enum class RoleOp : uint8_t {
   one_thread,  // jump: behind it
   one_thread_end,
   barrier,
-  arrive,  // value: index
+  cluster_barrier,
+  arrive,  // value: index; second: block of the cluster
   wait,    // value: index; second: parity
   load,    // value: place; second: index of the barrier
   store,   // value: place
@@ -27,6 +29,7 @@ enum class RoleOp : uint8_t {
   product,  // value: A; second: B; -1: in registers
   product_commit,
   product_wait,
+  set,    // variable `first` = value
   touch,  // plain accesses, `first` .. `last` of RoleProgram::touches
   end,
 };
@@ -40,12 +43,12 @@ struct RoleStep {
   size_t first = 0, last = 0;
 };
 
-// Threads that take the same branches. `samples` stand for them; `warps`: whose first lane is among them.
+// Threads that take the same branches, of each block of a cluster. `samples` stand for them; `warps`: whose first lane is among them.
 struct RoleProcess {
   uint32_t begin = 0;  // of its role's code
   int group = 0;       // warpgroup
   int64_t threads = 0, warps = 0;
-  std::vector<int64_t> samples;  // the first of them first
+  std::vector<int64_t> members, samples;  // the first of them first
   bool leads = false;            // has the first thread of its warpgroup
 };
 
@@ -65,6 +68,7 @@ struct RoleProgram {
   std::vector<RoleTouch> touches;
   std::vector<RoleProcess> processes;
   std::set<MemoryId> data;  // tensors whose elements say how often loops run, among others
+  size_t variables = 0;  // of the program, and registers that change
 
   explicit RoleProgram(const ThreadProgram& p);
 };

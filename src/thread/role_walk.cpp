@@ -6,8 +6,9 @@ namespace tilegen::thread {
 
 namespace {
 
-constexpr int64_t kMostSteps = 100'000;
+constexpr int64_t kMostSteps = 100'000;  // of a block
 constexpr size_t kMostHazards = 16;
+constexpr size_t kBarriers = 16;  // of a block
 
 }  // namespace
 
@@ -17,38 +18,44 @@ RoleWalk::RoleWalk(const RoleProgram& r, const PointValues& launch, std::vector<
       p_(*r.program),
       hazards_(hazards),
       seen_(seen),
-      places_(p_, static_cast<int>(r.processes.size()),
-              [this](StmtId id, StmtId other, const std::string& text) { hazard(id, other, text); }) {
-  const size_t n = r.processes.size();
+      places_(p_, static_cast<int>(r.processes.size()) * static_cast<int>(p_.cluster),
+              [this](StmtId id, StmtId other, const std::string& text) { hazard(id, other, text); }),
+      meetings_(kBarriers * static_cast<size_t>(p_.cluster) + 1) {
+  const size_t n = r.processes.size() * static_cast<size_t>(p_.cluster);
   int parties = 2 * static_cast<int>(n);
   for (const RoleProcess& process : r.processes) groups_ = std::max(groups_, process.group + 1);
   first_product_ = parties;
-  parties += groups_;
+  parties += groups_ * static_cast<int>(p_.cluster);
+  at_product_.resize(static_cast<size_t>(groups_ * p_.cluster));
   for (const TransactionBarriers& b : p_.barriers) {
     first_load_.push_back(parties);
-    parties += static_cast<int>(b.count);
-    phases_.emplace_back(static_cast<size_t>(b.count));
+    parties += static_cast<int>(b.count * p_.cluster);
+    phases_.emplace_back(static_cast<size_t>(b.count * p_.cluster));
   }
   for (size_t i = 0; i < n; ++i) places_.name_reader(static_cast<int>(n + i), "the copy engine");
-  for (int g = 0; g < groups_; ++g) places_.name_reader(first_product_ + g, "a product");
+  for (int g = 0; g < groups_ * static_cast<int>(p_.cluster); ++g) places_.name_reader(first_product_ + g, "a product");
   for (size_t i = 0; i < n; ++i) {
-    running_.emplace_back(r.processes[i], launch);
+    const int64_t block = static_cast<int64_t>(i / r.processes.size());
+    running_.emplace_back(r.processes[i % r.processes.size()], launch, block);
+    if (p_.cluster > 1) running_.back().values.set(p_.block_vars[0], block);
+    running_.back().reached.resize(static_cast<size_t>(p_.cluster));
     running_.back().knows.seen.resize(static_cast<size_t>(parties), 0);
     running_.back().knows.fenced.resize(n, 0);
   }
 }
 
 void RoleWalk::run() {
+  const int64_t most = kMostSteps * p_.cluster;
   for (bool progress = true; progress;) {
     progress = false;
     for (size_t i = 0; i < running_.size(); ++i)
-      while (running_[i].state == State::ready && steps_ < kMostSteps) {
+      while (running_[i].state == State::ready && steps_ < most) {
         progress = true;
         ++steps_;
         step(static_cast<int>(i));
       }
   }
-  if (steps_ >= kMostSteps) return;
+  if (steps_ >= most) return;
   const bool stuck =
       std::any_of(running_.begin(), running_.end(), [](const Running& x) { return x.state != State::done; });
   stuck ? report_stuck() : check_end();
@@ -64,9 +71,13 @@ void RoleWalk::hazard(StmtId id, StmtId other, const std::string& text) {
 std::string RoleWalk::phase_text(int array, int64_t index) const {
   const Phase& f = phases_[static_cast<size_t>(array)][static_cast<size_t>(index)];
   const TransactionBarriers& b = p_.barriers[static_cast<size_t>(array)];
-  return b.name + "[" + std::to_string(index) + "] (phase " + std::to_string(f.number) + ": " +
-         std::to_string(f.arrived) + " of " + std::to_string(b.arrivals) + " arrivals" +
-         (f.to_land != 0 ? ", " + std::to_string(f.to_land) + " announced bytes that no copy brings" : "") +
+  return b.name + "[" + std::to_string(index % b.count) + "]" +
+         (p_.cluster > 1 ? " of block " + std::to_string(index / b.count) : "") + " (phase " +
+         std::to_string(f.number) + ": " + std::to_string(f.arrived) + " of " + std::to_string(b.arrivals) +
+         " arrivals" +
+         (f.to_land > 0   ? ", " + std::to_string(f.to_land) + " announced bytes that no copy brings"
+          : f.to_land < 0 ? ", " + std::to_string(-f.to_land) + " bytes more than announced"
+                          : "") +
          ")";
 }
 
@@ -105,8 +116,13 @@ void RoleWalk::step(int i) {
       x.threads = x.outside.back();
       x.outside.pop_back();
       return;
-    case RoleOp::barrier:
-      return meet(x, i, node<Barrier>(s));
+    case RoleOp::barrier: {
+      const auto& b = node<Barrier>(s);
+      return meet(x, i, static_cast<size_t>(x.block) * kBarriers + static_cast<size_t>(b.id) % kBarriers,
+                  b.threads == 0 ? p_.threads : b.threads, b.arrive_only);
+    }
+    case RoleOp::cluster_barrier:
+      return meet(x, i, meetings_.size() - 1, p_.threads * p_.cluster, false);
     case RoleOp::arrive:
       return arrive(x, i, s);
     case RoleOp::wait:
@@ -130,6 +146,8 @@ void RoleWalk::step(int i) {
       return;
     case RoleOp::product_wait:
       return product_wait(x, node<WarpgroupWait>(s));
+    case RoleOp::set:
+      return void(x.values.set(ir::VarId(s.first), eval(x, s.value, 0)));
     case RoleOp::touch:
       return touch(x, i, s);
     case RoleOp::end:
@@ -148,15 +166,15 @@ void RoleWalk::iterate(Running& x, const RoleStep& loop, uint32_t begin) {
   x.pc = loop.jump;
 }
 
-void RoleWalk::meet(Running& x, int i, const Barrier& b) {
-  Meeting& m = meetings_[static_cast<size_t>(b.id) % meetings_.size()];
-  m.wanted = b.threads == 0 ? p_.threads : b.threads;
+void RoleWalk::meet(Running& x, int i, size_t at, int64_t wanted, bool arrive_only) {
+  Meeting& m = meetings_[at];
+  m.wanted = wanted;
   m.arrived += x.threads;
   m.clock.seen.resize(x.knows.seen.size(), 0);
   release(x, i, m.clock);
-  if (!b.arrive_only) {
+  if (!arrive_only) {
     x.state = State::at_barrier;
-    x.array = b.id;
+    x.array = static_cast<int>(at);
     m.waiting.push_back(static_cast<size_t>(i));
   }
   if (m.arrived < m.wanted) return;
@@ -167,33 +185,54 @@ void RoleWalk::meet(Running& x, int i, const Barrier& b) {
   m = {};
 }
 
-RoleWalk::Phase* RoleWalk::phase(const RoleStep& s, int array, int64_t index) {
-  auto& all = phases_[static_cast<size_t>(array)];
-  if (index >= 0 && index < static_cast<int64_t>(all.size())) return &all[static_cast<size_t>(index)];
+RoleWalk::Phase* RoleWalk::phase(const RoleStep& s, int array, int64_t block, int64_t index) {
+  if (block < 0 || block >= p_.cluster) {
+    hazard(s.stmt, s.stmt, "there is no block " + std::to_string(block) + " of the cluster");
+    return nullptr;
+  }
+  if (index >= 0 && index < p_.barriers[static_cast<size_t>(array)].count)
+    return &phases_[static_cast<size_t>(array)][static_cast<size_t>(of_block(array, block, index))];
   hazard(s.stmt, s.stmt,
          "there is no " + p_.barriers[static_cast<size_t>(array)].name + "[" + std::to_string(index) + "]");
   return nullptr;
 }
 
+// At barriers of which blocks how many threads arrive.
+std::vector<std::pair<int64_t, int64_t>> RoleWalk::arrivals(Running& x, const RoleStep& s) {
+  if (s.second < 0) return {{x.block, x.threads}};
+  std::vector<std::pair<int64_t, int64_t>> counts;
+  for (int64_t thread : x.process.members) {
+    if (x.threads < x.process.threads && thread % 32 != 0) continue;  // one of each warp
+    if (p_.thread_var.valid()) x.values.set(p_.thread_var, thread);
+    const int64_t block = r_.values[static_cast<size_t>(s.second)].eval(x.values).value_or(x.block);
+    const auto known = std::find_if(counts.begin(), counts.end(), [&](const auto& c) { return c.first == block; });
+    known == counts.end() ? counts.push_back({block, 1}) : void(++known->second);
+  }
+  return counts;
+}
+
 void RoleWalk::arrive(Running& x, int i, const RoleStep& s) {
   const auto& n = node<TransactionArrive>(s);
-  const int64_t index = eval(x, s.value, 0), wanted = p_.barriers[static_cast<size_t>(n.barriers)].arrivals;
-  Phase* f = phase(s, n.barriers, index);
-  if (f == nullptr) return;
-  if (f->arrived + x.threads > wanted)
-    hazard(s.stmt, s.stmt,
-           std::to_string(x.threads) + " arrivals more than counted at " + phase_text(n.barriers, index));
-  f->arrived = std::min(wanted, f->arrived + x.threads);
-  f->to_land += n.bytes * x.threads;
-  f->unclaimed += n.bytes * x.threads;
-  f->current.seen.resize(x.knows.seen.size(), 0);
-  release(x, i, f->current);
-  advance(n.barriers, index);
+  const int64_t index = eval(x, s.value, 0), wanted = arrivals_wanted(n.barriers);
+  for (const auto& [block, threads] : arrivals(x, s)) {
+    Phase* f = phase(s, n.barriers, block, index);
+    if (f == nullptr) return;
+    const int64_t at = of_block(n.barriers, block, index);
+    if (f->arrived + threads > wanted)
+      hazard(s.stmt, s.stmt, std::to_string(threads) + " arrivals more than counted at " + phase_text(n.barriers, at));
+    f->arrived = std::min(wanted, f->arrived + threads);
+    f->to_land += n.bytes * threads;
+    f->unclaimed += n.bytes * threads;
+    f->current.seen.resize(x.knows.seen.size(), 0);
+    if (block != x.block) x.reached[static_cast<size_t>(block)] = {x.epoch, 0, s.stmt};
+    release(x, i, f->current);
+    advance(n.barriers, at);
+  }
 }
 
 void RoleWalk::advance(int array, int64_t index) {
   Phase& f = phases_[static_cast<size_t>(array)][static_cast<size_t>(index)];
-  if (f.arrived < p_.barriers[static_cast<size_t>(array)].arrivals || f.to_land != 0) return;
+  if (f.arrived < arrivals_wanted(array) || f.to_land != 0) return;
   ++f.number;
   f.arrived = f.unclaimed = 0;
   f.completed.join(f.current);
@@ -217,25 +256,35 @@ void RoleWalk::wait(Running& x, const RoleStep& s) {
   x.array = n.barriers;
   x.index = eval(x, s.value, 0);
   x.parity = eval(x, s.second, 0) & 1;
-  Phase* f = phase(s, x.array, x.index);
+  Phase* f = phase(s, x.array, x.block, x.index);
   if (f == nullptr) return;
+  x.index = of_block(x.array, x.block, x.index);
   (f->number & 1) != x.parity ? pass(x, *f) : void(x.state = State::at_phase);
+}
+
+std::string RoleWalk::name_of(const Running& x) const {
+  return "thread " + std::to_string(x.process.samples[0]) +
+         (p_.cluster > 1 ? " of block " + std::to_string(x.block) : "");
 }
 
 void RoleWalk::report_stuck() {
   std::string text;
   StmtId first, other;
   for (const Running& x : running_) {
-    if (x.state != State::at_barrier && x.state != State::at_phase) continue;
+    if (x.state == State::ready || x.state == State::done) continue;
     if (!first.valid())
       first = x.at;
     else if (!other.valid() && x.at != first)
       other = x.at;
     const Meeting& m = meetings_[static_cast<size_t>(x.array) % meetings_.size()];
-    text += (text.empty() ? "thread " : "; thread ") + std::to_string(x.process.samples[0]) + " waits " +
+    const bool of_cluster = static_cast<size_t>(x.array) + 1 == meetings_.size();
+    text += (text.empty() ? "" : "; ") + name_of(x) + " waits " +
             (x.state == State::at_barrier
-                 ? "at barrier " + std::to_string(x.array) + " (" + std::to_string(m.arrived) + " of " +
-                       std::to_string(m.wanted) + " threads)"
+                 ? (of_cluster ? "at the cluster's barrier ("
+                               : "at barrier " + std::to_string(static_cast<size_t>(x.array) % kBarriers) + " (") +
+                       std::to_string(m.arrived) + " of " + std::to_string(m.wanted) + " threads)"
+             : x.state == State::at_product
+                 ? "for the others of its warpgroup at a product"
                  : "for parity " + std::to_string(x.parity) + " of " + phase_text(x.array, x.index));
   }
   hazard(first, other.valid() ? other : first, "a deadlock: " + text);
@@ -250,6 +299,16 @@ void RoleWalk::check_end() {
   for (const Running& x : running_)
     for (const Work& w : x.copies_under_way)
       hazard(w.stmt, w.stmt, "the block ends with no wait for the copy, which may still read its stage");
+  for (size_t i = 0; i < running_.size(); ++i)
+    for (int64_t block = 0; block < p_.cluster; ++block) {
+      const Work& w = running_[i].reached[static_cast<size_t>(block)];
+      if (w.number > 0 && std::none_of(running_.begin(), running_.end(), [&](const Running& x) {
+            return x.block == block && x.knows.seen[i] >= w.number;
+          }))
+        hazard(w.stmt, w.stmt,
+               "block " + std::to_string(block) +
+                   " of the cluster may be over when threads of another arrive at its barrier");
+    }
 }
 
 }  // namespace tilegen::thread

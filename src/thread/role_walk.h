@@ -2,7 +2,6 @@
 // other, and what they do to `ordered` memory is judged.
 #pragma once
 
-#include <array>
 #include <set>
 #include <string>
 #include <utility>
@@ -22,7 +21,7 @@ class RoleWalk {
   void run();
 
  private:
-  enum class State : uint8_t { ready, at_barrier, at_phase, done };
+  enum class State : uint8_t { ready, at_barrier, at_phase, at_product, done };
   // A product or a copy out, and the group that it belongs to.
   struct Work {
     uint32_t number = 0;
@@ -30,9 +29,10 @@ class RoleWalk {
     StmtId stmt;
   };
   struct Running {
-    Running(const RoleProcess& p, const PointValues& launch)
-        : process(p), values(launch), pc(p.begin), threads(p.threads) {}
+    Running(const RoleProcess& p, const PointValues& launch, int64_t block)
+        : process(p), block(block), values(launch), pc(p.begin), threads(p.threads) {}
     const RoleProcess& process;
+    const int64_t block;  // of the cluster
     PointValues values;
     uint32_t pc;
     int64_t threads;  // that run now
@@ -46,6 +46,7 @@ class RoleWalk {
     int array = 0;  // waiting: for what
     int64_t index = 0, parity = 0;
     StmtId at;
+    std::vector<Work> reached;  // by block of the cluster: the newest arrival at one of its barriers
   };
   // A transaction barrier: its phases, and the newest that a copy came to and that someone waited for.
   struct Phase {
@@ -70,6 +71,14 @@ class RoleWalk {
     if (p_.thread_var.valid()) x.values.set(p_.thread_var, x.process.samples[sample]);
     return r_.values[static_cast<size_t>(value)].eval(x.values).value_or(unknown);
   }
+  // Barriers of all blocks of the cluster stand in one array, and so does their memory.
+  int64_t of_block(int array, int64_t block, int64_t index) const {
+    return block * p_.barriers[static_cast<size_t>(array)].count + index;
+  }
+  int64_t arrivals_wanted(int array) const { return p_.barriers[static_cast<size_t>(array)].arrivals; }
+  int product_party(const Running& x) const {
+    return first_product_ + static_cast<int>(x.block) * groups_ + x.process.group;
+  }
   int store_party(int i) const { return static_cast<int>(running_.size()) + i; }
 
   // role_walk.cpp
@@ -78,8 +87,10 @@ class RoleWalk {
   void release(Running& x, int i, PlaceClock& to);
   void step(int i);
   void iterate(Running& x, const RoleStep& loop, uint32_t begin);
-  void meet(Running& x, int i, const Barrier& b);
-  Phase* phase(const RoleStep& s, int array, int64_t index);
+  void meet(Running& x, int i, size_t at, int64_t wanted, bool arrive_only);
+  std::string name_of(const Running& x) const;
+  Phase* phase(const RoleStep& s, int array, int64_t block, int64_t index);
+  std::vector<std::pair<int64_t, int64_t>> arrivals(Running& x, const RoleStep& s);
   void arrive(Running& x, int i, const RoleStep& s);
   void advance(int array, int64_t index);
   void pass(Running& x, Phase& f);
@@ -89,11 +100,12 @@ class RoleWalk {
 
   // role_copies.cpp
   int64_t box_bytes(int map) const;
-  int64_t byte_of(MemoryId memory, int64_t index) const;
+  int64_t byte_of(const Running& x, MemoryId memory, int64_t index) const;
   void load(Running& x, int i, const RoleStep& s);
   void store(Running& x, int i, const RoleStep& s);
   void bulk_wait(Running& x, int i, const BulkWait& n);
   void product(Running& x, int i, const RoleStep& s);
+  void issue_together(Running& x);
   void product_wait(Running& x, const WarpgroupWait& n);
   void touch(Running& x, int i, const RoleStep& s);
 
@@ -104,7 +116,8 @@ class RoleWalk {
   PlaceHistory places_;
   std::vector<Running> running_;
   std::vector<std::vector<Phase>> phases_;
-  std::array<Meeting, 16> meetings_;
+  std::vector<Meeting> meetings_;  // of each block, then of the cluster
+  std::vector<int64_t> at_product_;  // by warpgroup: threads that wait for the others of it
   std::vector<int> first_load_;
   int first_product_ = 0, groups_ = 0;
   int64_t steps_ = 0;

@@ -102,7 +102,7 @@ class Collector {
   void operator()(const WarpMma& m) { loads({m.a_index, m.b_index, m.c_index}); }
   void operator()(const Roles&) {}
   void operator()(const OneThread&) {}
-  void operator()(const TransactionArrive& a) { loads({a.index}); }
+  void operator()(const TransactionArrive& a) { loads({a.index, a.block}); }
   void operator()(const TransactionWait& w) { loads({w.index, w.parity}); }
   void operator()(const TensorLoad& l) {
     for (ExprId x : l.coordinates) loads({x});
@@ -117,6 +117,7 @@ class Collector {
   void operator()(const BulkCommit&) {}
   void operator()(const BulkWait&) {}
   void operator()(const ProxyFence&) {}
+  void operator()(const ClusterBarrier&) {}
   void operator()(const WarpgroupMma& m) {
     loads({m.a_index, m.b_index, m.c_index, m.accumulate});
     for (bool of_a : {true, false}) {

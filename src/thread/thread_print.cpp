@@ -43,6 +43,7 @@ class Printer {
       out_ += (i > 0 ? ", " : " ") + var_text(p_, var) + ": " + expr_text(p_, p_.grid[i]);
     }
     if (p_.launched_var.valid()) out_ += " persistent over " + var_text(p_, p_.launched_var);
+    if (p_.cluster > 1) out_ += " clusters of " + std::to_string(p_.cluster);
     if (p_.min_blocks > 1) out_ += "\nmin_blocks " + std::to_string(p_.min_blocks);
     out_ += "\nparams\n";
     for (const Param& param : p_.params) print_param(param);
@@ -244,7 +245,8 @@ class Printer {
   void print(const TransactionArrive& arrive, int indent, const std::string& origin) {
     line(indent,
          "arrive " + barrier(arrive.barriers, arrive.index) +
-             (arrive.bytes > 0 ? " expect " + std::to_string(arrive.bytes) + " bytes" : ""),
+             (arrive.bytes > 0 ? " expect " + std::to_string(arrive.bytes) + " bytes" : "") +
+             (arrive.block.valid() ? " of block " + expr_text(p_, arrive.block) : ""),
          origin);
   }
 
@@ -262,7 +264,8 @@ class Printer {
   void print(const TensorLoad& load, int indent, const std::string& origin) {
     line(indent,
          "tensor_load " + at(load.dst, load.dst_index) + " = " + box(load.map, load.coordinates) + " to " +
-             barrier(load.barriers, load.barrier_index),
+             barrier(load.barriers, load.barrier_index) +
+             (load.multicast != 0 ? " of blocks " + std::to_string(load.multicast) : ""),
          origin);
   }
 
@@ -275,6 +278,8 @@ class Printer {
     line(indent, "bulk_wait" + std::string(wait.read ? " read" : "") + " pending " + std::to_string(wait.pending), origin);
   }
   void print(const ProxyFence&, int indent, const std::string& origin) { line(indent, "proxy_fence", origin); }
+
+  void print(const ClusterBarrier&, int indent, const std::string& origin) { line(indent, "cluster_barrier", origin); }
 
   static std::string form(const MatrixForm& f) {
     return std::string(f.k_major ? " k_major" : " mn_major") + " swizzle " + std::to_string(f.swizzle) + " leading " +

@@ -43,7 +43,7 @@ struct Memory {
 
 // An array of transaction barriers (mbarrier) in the block's arena. A phase completes when `arrivals` threads have
 // arrived and all bytes that were announced have landed; the barrier is then in its next phase. All are initialised, and
-// visible to every thread and engine, before the body begins.
+// visible to every thread and engine of the block's cluster, before the body begins.
 struct TransactionBarriers {
   std::string name;
   int64_t count = 1;
@@ -220,10 +220,12 @@ struct OneThread {
 };
 
 // Each executing thread arrives at barrier `index` of the array; with `bytes` it first announces that many bytes to land.
+// With `block` the barrier is that of the cluster's block of this rank, and nothing is announced.
 struct TransactionArrive {
   int barriers = -1;  // index into ThreadProgram::barriers
   ir::ExprId index;
   int64_t bytes = 0;  // mbarrier.arrive.expect_tx where positive
+  ir::ExprId block;   // optional, i64 in 0 .. cluster - 1; may differ between threads
 };
 // Waits until the phase of parity `parity` (0 or 1) has completed. A fresh barrier is in phase 0: a wait for parity 1
 // passes at once. What was written before the completing arrivals, and bytes that landed, are visible behind it.
@@ -237,7 +239,8 @@ struct TransactionWait {
 // dst[dst_index ..), or back. In memory the box is dense, innermost first, with 16-byte units XORed by the row as the
 // map's swizzle says (on byte addresses: bits 4.. ^= bits 7.., 1, 2 or 3 of them for 32, 64, 128 bytes). The place is
 // aligned to 128 bytes, to 8 rows of the swizzle where there is one. One thread issues it. A load reports the box's whole bytes to
-// `barriers[barrier_index]` when they have landed; a store belongs to the thread's bulk group.
+// `barriers[barrier_index]` when they have landed; a store belongs to the thread's bulk group. A load with `multicast` goes to
+// all blocks of the cluster whose rank is a bit of it: to the same place, reported to the same barrier, of each.
 struct TensorLoad {
   int map = -1;  // index into ThreadProgram::tensor_maps
   std::vector<ir::ExprId> coordinates;
@@ -245,6 +248,7 @@ struct TensorLoad {
   ir::ExprId dst_index;
   int barriers = -1;
   ir::ExprId barrier_index;
+  int64_t multicast = 0;  // 0: to the own block
 };
 struct TensorStore {
   int map = -1;
@@ -261,6 +265,10 @@ struct BulkWait {
 };
 // This thread's plain accesses to shared memory before it come before accesses of the asynchronous proxy behind it.
 struct ProxyFence {};
+
+// All threads of the cluster meet: what they did before, to any shared memory of the cluster, is visible behind. At the end
+// of a body it keeps blocks from leaving while others may still reach their shared memory.
+struct ClusterBarrier {};
 
 // How an operand of WarpgroupMma lies in shared memory (PTX ISA, "Asynchronous warpgroup level matrix: shared memory
 // layout"): rows of `swizzle` bytes (128, 64, 32; 0: 8 x 16-byte core matrices), swizzled as TensorLoad does. k_major: a row runs along k,
@@ -301,7 +309,7 @@ struct WarpgroupWait {
 using StmtNode =
     std::variant<Loop, Branch, Store, LaneReduce, HostMma, Prefetch, Barrier, AsyncCopy, AsyncCommit, AsyncWait, Shuffle,
                  LoadMatrix, StoreMatrix, WarpMma, Roles, OneThread, TransactionArrive, TransactionWait, TensorLoad,
-                 TensorStore, BulkCommit, BulkWait, ProxyFence, WarpgroupMma, WarpgroupFence, WarpgroupCommit,
+                 TensorStore, BulkCommit, BulkWait, ProxyFence, ClusterBarrier, WarpgroupMma, WarpgroupFence, WarpgroupCommit,
                  WarpgroupWait>;
 
 // The blocks that stand directly inside a statement, in the order of the text.
@@ -333,6 +341,7 @@ struct Guard {
 
 // A persistent program's limits, which every launch of it keeps: points of the grid, blocks that are resident at once.
 constexpr int64_t kMostPersistentPoints = int64_t{1} << 30, kMostResidentBlocks = 65535;
+constexpr int64_t kMostCluster = 8;  // blocks, on every device that has clusters
 
 struct ThreadProgram {
   std::string name;  // kernel name, [A-Za-z0-9_]+
@@ -350,6 +359,9 @@ struct ThreadProgram {
   ir::VarId thread_var;  // invalid when threads == 1
   int64_t threads = 1;
   int64_t arena_bytes = 0;
+  // Blocks of a cluster (1: none): they have consecutive indices, run at once and reach each other's shared memory. A
+  // block's rank is its index modulo the cluster. The one-dimensional grid, and launched_var, are multiples of it.
+  int64_t cluster = 1;
   int64_t min_blocks = 1;     // blocks of a multiprocessor that registers should allow for (GPU)
   std::vector<TransactionBarriers> barriers;
   std::vector<TensorMap> tensor_maps;  // kernel parameters behind `params`
@@ -382,6 +394,7 @@ std::string print_thread_program(const ThreadProgram& p);
 //  - guards name parameters and divisors of at least 1
 //  - Roles stand once, last in the body, and make up the block; their registers, times threads, are no more than the
 //  block is launched with; statements of a warpgroup stand in roles or blocks of whole warpgroups
+//  - a cluster has 1, 2, 4 or 8 blocks of a one-dimensional grid; ranks and multicast masks are of its blocks
 //  - transaction barriers and tensor maps that statements name exist; barriers have their place in the arena; places and
 //  boxes of tensor copies fit; the registers of a WarpgroupMma in flight are not touched before the wait that covers it
 std::vector<std::string> verify_thread_program(const ThreadProgram& p);

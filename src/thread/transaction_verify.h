@@ -2,7 +2,7 @@
 // memory that is `ordered` and who reads it. The companion of verify_synchronization, for what that leaves
 // out.
 //
-// Every role is walked as a few processes, one for the threads that take the same branches, with concrete
+// Every role, of each block of a cluster, is walked as a few processes, one for the threads that take the same branches, with concrete
 // numbers: loops of 0, 1, 2, 3 and 7 trips, and one or two points a block. Memory is judged by ranges, not by
 // elements: what threads write beside each other is left to the simulator.
 //
@@ -26,7 +26,7 @@ namespace tilegen::thread {
 //  - a place is released only when the products that read it are finished, as far as WarpgroupWait says
 //  - a stage is written only when the copy engine has read it, and fenced and ordered before the engine reads
 //  it
-//  - the block does not end while copies are under way
+//  - the block does not end while copies are under way, or while other blocks of its cluster may still arrive at its barriers
 std::vector<std::string> verify_transactions(const ThreadProgram& p);
 
 }  // namespace tilegen::thread

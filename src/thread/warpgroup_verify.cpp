@@ -88,7 +88,7 @@ struct Uses {
     expressions = {s.a_index, s.b_index, s.c_index};
     reads = {s.a, s.b}, writes = {s.c};
   }
-  void operator()(const TransactionArrive& s) { expressions = {s.index}; }
+  void operator()(const TransactionArrive& s) { expressions = {s.index, s.block}; }
   void operator()(const TransactionWait& s) { expressions = {s.index, s.parity}; }
   void operator()(const TensorLoad& s) {
     expressions = s.coordinates;

@@ -216,6 +216,49 @@ TEST_F(TensorMapTest, PersistentKernelsLaunchWhatIsResident) {
                  "the grid has 2147483648 blocks along x, cuda:0 (Fake H200) launches at most 1073741824");
 }
 
+TEST_F(TensorMapTest, ClustersAreLaunchedAsSuch) {
+  const auto clustered = [&](bool walks) {
+    ArtifactBuilder b = with_maps();
+    thread::ThreadProgram& p = b.artifact_.kernels[0];
+    p.cluster = 2;
+    p.grid[0] = p.exprs.mul(p.exprs.ceildiv(p.grid[0], p.exprs.const_int(2)), 2);
+    if (walks) p.launched_var = p.add_var("launched", ir::VarKind::block_index);
+    return executable(b.done());
+  };
+  auto one_tile = clustered(false);
+  ASSERT_TRUE(one_tile->launch(arguments(128 * 7, 64), {}));
+  EXPECT_EQ(last().grid[0], 8u);
+  EXPECT_EQ(last().cluster, 2u);
+  EXPECT_EQ(last().block[0], 384u);
+  EXPECT_EQ(last().values[0], 128u * 7);
+  auto persistent = clustered(true);
+  ASSERT_TRUE(persistent->launch(arguments(128 * 3, 64), {}));
+  EXPECT_EQ(last().grid[0], 4u);
+  ASSERT_TRUE(persistent->launch(arguments(128 * 1000, 64), {}));
+  EXPECT_EQ(last().grid[0], 6u);  // the fake driver says 3 clusters
+  EXPECT_EQ(last().cluster, 2u);
+  EXPECT_EQ(fake().fake_calls("cuLaunchKernel"), 0);
+  EXPECT_EQ(fake().fake_calls("cuOccupancyMaxActiveBlocksPerMultiprocessor"), 0);
+}
+
+TEST_F(TensorMapTest, ClustersThatCannotRunAreRefused) {
+  const auto clustered = [] {
+    ArtifactBuilder b("scale");
+    b.kernel("scale").cluster = 4;
+    return b.done();
+  };
+  const std::vector<Argument> args = {integer(8), address(4096), address(8192)};
+  fake().fake_set_clusters(0);
+  expect_refusal(executable(clustered())->launch(args, {}), DiagCode::launch_limit, "runs no cluster of 4 blocks");
+  fake().fake_fail("cuOccupancyMaxActiveClusters", 1, 0, 1);
+  expect_refusal(executable(clustered())->launch(args, {}), DiagCode::driver_failure, "asking how many clusters");
+  auto old = Driver::load(TILEGEN_FAKE_CUDA_OLD);
+  ASSERT_TRUE(old);
+  auto e = load_on_cuda(**old, clustered(), 0);
+  ASSERT_TRUE(e) << e.error().to_text();
+  expect_refusal((*e)->launch(args, {}), DiagCode::driver_absent, "which knows no clusters of blocks");
+}
+
 TEST_F(TensorMapTest, OccupancyThatCannotBeAskedForIsNamed) {
   ArtifactBuilder b = with_maps();
   thread::ThreadProgram& p = b.artifact_.kernels[0];

@@ -15,7 +15,7 @@ constexpr uint32_t kFakeTensorMap = 0x7e450a4d;
 
 struct FakeLaunch {
   char name[128];
-  unsigned grid[3], block[3], shared_bytes;
+  unsigned grid[3], block[3], shared_bytes, cluster;  // cluster: its blocks, along x
   void* stream;
   void* context;
   size_t parameters;
@@ -54,5 +54,7 @@ using FakeKernel = void (*)(const FakeLaunch* launch);
   FAKE_CUDA_CONTROL(int, fake_allocations, ())                                                                    \
   /* Largest dynamic shared memory that was asked for. */                                                         \
   FAKE_CUDA_CONTROL(int, fake_shared_allowed, ())                                                                 \
+  /* Clusters that are resident at once. */                                                                       \
+  FAKE_CUDA_CONTROL(void, fake_set_clusters, (int resident))                                                      \
   /* Milliseconds that a module load takes. */                                                                    \
   FAKE_CUDA_CONTROL(void, fake_slow_load, (int ms))

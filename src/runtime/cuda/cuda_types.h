@@ -94,6 +94,21 @@ enum CuTensorMapSwizzle : int32_t { kSwizzleNone = 0, kSwizzle32 = 1, kSwizzle64
 enum CuTensorMapPromotion : int32_t { kPromotion128 = 2 };
 enum CuTensorMapFill : int32_t { kFillZeros = 0 };
 
+// A launch with attributes, CUlaunchConfig.
+enum CuLaunchAttributeId : int32_t { kLaunchCluster = 4 };
+struct CuLaunchAttribute {
+  CuLaunchAttributeId id = kLaunchCluster;
+  uint32_t padding = 0;
+  uint32_t cluster[16] = {1, 1, 1};  // x, y, z of the kind above
+};
+static_assert(sizeof(CuLaunchAttribute) == 72);
+struct CuLaunchConfig {
+  uint32_t grid[3] = {1, 1, 1}, block[3] = {1, 1, 1}, shared_bytes = 0;
+  CuStream stream = nullptr;
+  const CuLaunchAttribute* attributes = nullptr;
+  uint32_t attribute_count = 0;
+};
+
 // Marks of cuLaunchKernel's `extra` list: the parameters as one buffer.
 inline void* const kLaunchParamEnd = nullptr;
 inline void* const kLaunchParamBuffer = reinterpret_cast<void*>(uintptr_t{1});

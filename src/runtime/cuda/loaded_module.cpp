@@ -72,8 +72,8 @@ Checked LoadedModule::find(const thread::ThreadProgram& kernel) {
                          "asking for " + std::to_string(kernel.arena_bytes) + " bytes of shared memory",
                          kernel.name);
   }
-  if (kernel.launched_var.valid())
-    if (Checked ok = count_resident(kernel, f); !ok) return ok;
+  if (kernel.launched_var.valid() || kernel.cluster > 1)
+    if (Checked ok = kernel.cluster > 1 ? count_clusters(kernel, f) : count_resident(kernel, f); !ok) return ok;
   functions_.push_back(f);
   return Unit{};
 }
@@ -86,6 +86,35 @@ Checked LoadedModule::count_resident(const thread::ThreadProgram& kernel, Loaded
     return call_failed(driver_, &state_, result, "asking for the occupancy of '" + kernel.name + "'", kernel.name);
   f.resident_blocks =
       std::clamp<int64_t>(int64_t{blocks} * state_.device->multiprocessors, 1, thread::kMostResidentBlocks);
+  return Unit{};
+}
+
+// Clusters do not straddle groups of multiprocessors, which are not all of one size: the driver knows how many fit.
+Checked LoadedModule::count_clusters(const thread::ThreadProgram& kernel, LoadedFunction& f) const {
+  const Entries& api = driver_.api();
+  const std::string what = std::to_string(kernel.cluster) + " blocks with " + std::to_string(kernel.arena_bytes) +
+                           " bytes of shared memory each";
+  constexpr char kHint[] = "give a schedule with a `cluster` of 1 block";
+  if (!api.launch_with || !api.clusters)
+    return Error(DiagCode::driver_absent, kernel.name,
+                 "the driver supports CUDA " + driver_.version_text() + ", which knows no clusters of blocks",
+                 "update NVIDIA's driver, or give a schedule with a `cluster` of 1 block");
+  CuLaunchAttribute cluster;
+  cluster.cluster[0] = static_cast<uint32_t>(kernel.cluster);
+  CuLaunchConfig config;
+  config.grid[0] = static_cast<uint32_t>(kernel.cluster);
+  config.block[0] = static_cast<uint32_t>(kernel.threads);
+  config.shared_bytes = static_cast<uint32_t>(kernel.arena_bytes);
+  config.attributes = &cluster;
+  config.attribute_count = 1;
+  int clusters = 0;
+  const CuResult result = api.clusters(&clusters, f.function, &config);
+  if (result != kCuSuccess)
+    return call_failed(driver_, &state_, result, "asking how many clusters of '" + kernel.name + "' are resident", kernel.name);
+  if (clusters < 1)
+    return Error(DiagCode::launch_limit, kernel.name, state_.device->text() + " runs no cluster of " + what, kHint);
+  const int64_t most = thread::kMostResidentBlocks / kernel.cluster;
+  f.resident_blocks = std::min<int64_t>(clusters, most) * kernel.cluster;
   return Unit{};
 }
 

@@ -15,7 +15,7 @@ struct LoadedFunction {
   CuFunction function = nullptr;
   const char* name = nullptr;  // lives for ever
   int registers = 0, local_bytes = 0, static_shared = 0, max_threads = 0;
-  int64_t resident_blocks = 0;  // of a persistent kernel: on the whole device at once
+  int64_t resident_blocks = 0;  // of a persistent kernel, or in clusters: on the whole device at once
 };
 
 class LoadedModule {
@@ -37,6 +37,7 @@ class LoadedModule {
   Checked find(const thread::ThreadProgram& kernel);
   Checked allow(const thread::ThreadProgram& kernel, const LoadedFunction& f) const;
   Checked count_resident(const thread::ThreadProgram& kernel, LoadedFunction& f) const;
+  Checked count_clusters(const thread::ThreadProgram& kernel, LoadedFunction& f) const;
 
   const Driver& driver_;
   ContextState& state_;

@@ -149,6 +149,32 @@ struct SmallProduct {
   std::function<thread::Block()> body_;
 };
 
+// Barriers ready for the cluster, a copy for all of its blocks, arrivals in another block, and the meeting at the end.
+TEST(Hopper, ClustersInPtx) {
+  SmallProduct small(DType::f32, 2);
+  small.kb.p.cluster = 4;
+  small.load.multicast = 15;
+  thread::ThreadProgram& p = small.program();
+  auto& e = p.exprs;
+  const ExprId rank = e.floormod(small.kb.tid(), small.kb.i(128));
+  thread::Block arrive{small.kb.add(thread::TransactionArrive{0, small.kb.i(0), 0, rank})};
+  p.body.push_back(small.kb.add(thread::Branch{e.lt(rank, small.kb.i(4)), arrive, {}}));
+  p.body.push_back(small.kb.add(thread::ClusterBarrier{}));
+  PtxResult r = compile_gpu(p, kHopper);
+  EXPECT_EQ(count_of(r.ptx, "barrier.cluster.arrive.release.aligned;"), 1u);
+  EXPECT_EQ(count_of(r.ptx, "barrier.cluster.wait.acquire.aligned;"), 1u);
+  EXPECT_EQ(count_of(r.ptx, "bar.sync \t0;"), 0u);
+  EXPECT_EQ(count_of(r.ptx, "complete_tx::bytes.multicast::cluster ["), 1u);
+  EXPECT_EQ(count_of(r.ptx, "mapa.shared::cluster.u32 there, "), 1u);
+  EXPECT_EQ(count_of(r.ptx, "mbarrier.arrive.shared::cluster.b64 _, [there+"), 1u);
+  EXPECT_EQ(count_of(r.ptx, "barrier.cluster.arrive.release;"), 1u);
+  EXPECT_EQ(count_of(r.ptx, "barrier.cluster.wait.acquire;"), 1u);
+  Assembled a = assemble(r.ptx, kHopper);
+  if (!a.ran) GTEST_SKIP() << "no ptxas on this machine: the PTX was not assembled";
+  EXPECT_TRUE(a.ok) << a.log;
+  EXPECT_LACKS(a.log, "C75");
+}
+
 TEST(Hopper, OperandFromRegistersAndCopiesOfEveryRank) {
   for (int dims = 1; dims <= 5; ++dims) {
     SmallProduct small(DType::f32, dims);

@@ -27,9 +27,10 @@ Schedule full_schedule() {
   KernelSchedule k;
   k.kernel = "gemm";
   k.threads = 128;
-  k.raster = RasterPlan{"grouped", 8, "neighbouring blocks share B"};
+  k.raster = RasterPlan{"grouped", 8, 0, true, 0, "neighbouring blocks share B"};
   k.roles = RolePlan{128, 40, 232, "one thread issues the copies"};
   k.persistence = PersistencePlan{true, "one block fills a multiprocessor"};
+  k.cluster = ClusterPlan{2, "by", "B is read once for two rows"};
   k.channels = {{"gemm/ko", "gemm/ko", {"gemm:As", "gemm:Bs"}, 4}, {"gemm/ko@1", "gemm/ko", {"gemm:Vs"}, 1}};
   k.ops = {
       {"gemm/ko/copy#0", Engine::async_copy, "cp_async_16", 1, 1, std::nullopt, 8, false, 0, "16 bytes per thread", {}},
@@ -131,7 +132,7 @@ TEST(ScheduleJson, RefusalsNamePathExpectedGotAndWayOut) {
       {in_kernel(R"("threads": 0)"),
        "$.kernels[0].threads: expected an integer between 1 and 2147483648, got 0 (choose a value in that range)"},
       {in_kernel(R"("raster": {"order": "diagonal"})"),
-       "$.kernels[0].raster.order: expected one of row_major, column_major, grouped, got \"diagonal\" (use one of the names)"},
+       "$.kernels[0].raster.order: expected one of row_major, column_major, grouped, longest_first, got \"diagonal\" (use one of the names)"},
       {in_kernel(R"("raster": {})"),
        "$.kernels[0].raster.order: expected the key \"order\", got an object without it (add the key)"},
       {in_kernel(R"("ops": {})"), "$.kernels[0].ops: expected an array, got an object (put the values in [ ])"},
@@ -173,6 +174,8 @@ TEST(ScheduleJson, RefusalsNamePathExpectedGotAndWayOut) {
        "$.kernels[0].roles.consumer_registers: expected an integer between 0 and 256, got 257 (choose a value in that range)"},
       {in_kernel(R"("persistence": {"persistent": 1})"),
        "$.kernels[0].persistence.persistent: expected a boolean, got 1 (true or false)"},
+      {in_kernel(R"("cluster": {"blocks": 0, "along": "by"})"),
+       "$.kernels[0].cluster.blocks: expected an integer between 1 and 1024, got 0 (choose a value in that range)"},
       {in_kernel(R"("channels": [{"name": "c", "loop": "k/ko"}])"),
        "$.kernels[0].channels[0].values: expected the key \"values\", got an object without it (add the key)"},
       {in_kernel(R"("channels": [{"name": "c", "loop": "k/ko", "values": ["k:A", "k:A"]}])"),
@@ -252,6 +255,7 @@ kernel gemm  128 threads, raster grouped by 8 -- neighbouring blocks share B
   block
     producer    128 threads  registers 40, computing 232  -- one thread issues the copies
     persistent  yes                                       -- one block fills a multiprocessor
+    cluster     2 blocks     along by                     -- B is read once for two rows
   ops
     gemm/ko/copy#0    async_copy   cp_async_16, vector 8                           -- 16 bytes per thread
     gemm/ko/gemm#0    mma          mma_m16n8k16_f16, warps 2x2                     -- fewest shared loads

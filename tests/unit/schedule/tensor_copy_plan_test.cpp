@@ -101,6 +101,7 @@ TEST_P(HopperFile, WhatIsLeftOutIsPlannedAgain) {
       const plan::KernelSchedule &a = again.kernels[k], &b = full.kernels[k];
       EXPECT_EQ(a.roles, b.roles);
       EXPECT_EQ(a.persistence, b.persistence);
+      EXPECT_EQ(a.cluster, b.cluster);
       EXPECT_EQ(a.channels, b.channels);
       EXPECT_EQ(a.memory, b.memory);
       ASSERT_EQ(a.ops.size(), b.ops.size());
@@ -113,6 +114,7 @@ TEST_P(HopperFile, WhatIsLeftOutIsPlannedAgain) {
     plan::Schedule given = full;
     given.kernels[k].roles.reset();
     given.kernels[k].persistence.reset();
+    given.kernels[k].cluster.reset();
     same(given);
     given = full;
     given.kernels[k].channels.clear();
@@ -266,6 +268,10 @@ TEST_F(GivenFields, RolesAreCheckedAgainstTheMultiprocessor) {
   EXPECT_EQ(refused(*program_, with_roles({32, 40, 232, ""})),
             impossible + "registers are moved between whole warpgroups of 128 threads");
   EXPECT_EQ(refused(*program_, with_roles({128, 20, 232, ""})), impossible + "20 registers are no multiple of 8 from 24 to 256");
+  EXPECT_EQ(refused(*program_, with_roles({128, 40, 0, ""})),
+            impossible + "registers are given for the producing threads only, both roles' are needed");
+  EXPECT_EQ(refused(*program_, with_roles({128, 0, 232, ""})),
+            impossible + "registers are given for the consuming threads only, both roles' are needed");
   EXPECT_EQ(refused(*program_, with_roles({48, 0, 0, ""})),
             impossible + "48 producing threads beside 256 are not possible on sm_90a");
   auto refusals = program_from(read_file(source_path("tests/files/plan/hopper/gemm_refusals.tl")));
@@ -292,6 +298,59 @@ TEST_F(GivenFields, PassesStagesAndPersistenceAreTakenAsTheyAre) {
   given.kernels[0].ops[0].pass_columns = 48;
   EXPECT_EQ(refused(*program_, given),
             "the schedule gives tensor copies, but passes of 48 columns do not divide 256 into multiples of 64");
+}
+
+TEST_F(GivenFields, ClustersAreTakenOrRefusedWithTheReason) {
+  const auto with_cluster = [](int64_t blocks, const char* along) {
+    plan::Schedule s;
+    s.kernels.resize(1);
+    s.kernels[0].kernel = "gemm";
+    s.kernels[0].cluster = plan::ClusterPlan{blocks, along, "x"};
+    return s;
+  };
+  for (const char* along : {"by", "bx"})
+    for (int64_t blocks : {1, 2, 4, 8}) {
+      const plan::Schedule given = with_cluster(blocks, along);
+      EXPECT_EQ(planned(*program_, TensorCopies::loads_and_stores, &given).kernels[0].cluster, given.kernels[0].cluster);
+      EXPECT_EQ(planned(*program_, TensorCopies::loads, &given).kernels[0].cluster, given.kernels[0].cluster);
+      EXPECT_EQ(planned(*program_, TensorCopies::none, &given).kernels[0].cluster->blocks, 1);
+    }
+  EXPECT_EQ(planned(*program_).kernels[0].cluster->blocks, 1);
+  const std::string impossible = "the given cluster is not possible: ";
+  EXPECT_EQ(refused(*program_, with_cluster(3, "by")), impossible + "3 blocks are not 1, 2, 4 or 8");
+  EXPECT_EQ(refused(*program_, with_cluster(16, "by")), impossible + "16 blocks are not 1, 2, 4 or 8");
+  plan::Schedule given = with_cluster(2, "bz");
+  auto unknown = plan_for(*program_, "sm_90a", &given);
+  ASSERT_FALSE(unknown);
+  EXPECT_EQ(unknown.error().diagnostics[0].code, DiagCode::schedule_mismatch);
+  EXPECT_EQ(unknown.error().diagnostics[0].message,
+            "the given cluster is along 'bz', which is no block index of the kernel");
+  EXPECT_EQ(unknown.error().diagnostics[0].hint, "known: by, bx");
+  given = with_cluster(2, "by");
+  given.kernels[0].roles = plan::RolePlan{0, 0, 0, ""};
+  EXPECT_EQ(refused(*program_, given), impossible + "the kernel has no producer");
+  std::string text = read_file(source_path(kRagged));
+  const std::string loop = "0 .. ceildiv(k, 64) stages 4";
+  text.replace(text.find(loop), loop.size(), "0 .. by + ceildiv(k, 64) stages 4");
+  EXPECT_EQ(refused(*program_from(text), with_cluster(2, "bx")), impossible + "blocks have different amounts of work");
+}
+
+// Sizes that are known, tiles that all run at once, and loads that take far longer than the products.
+TEST(Clusters, PayWhereAStepWaitsForItsTiles) {
+  const auto blocks = [](std::initializer_list<std::pair<const char*, const char*>> changes) {
+    std::string text = read_file(source_path("tests/files/plan/hopper/gemm_small_misaligned.tl"));
+    for (const auto& [from, to] : changes)
+      for (size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + std::string(to).size()))
+        text.replace(at, std::string(from).size(), to);
+    return planned(*program_from(text)).kernels[0].cluster->blocks;
+  };
+  EXPECT_EQ(blocks({}), 2);
+  EXPECT_EQ(blocks({{"bx: 3", "bx: 130"}, {"136", "8192"}}), 1);  // several rounds
+  EXPECT_EQ(blocks({{"0 .. 9", "0 .. 2"}, {"520", "128"}}), 1);    // too few steps to pay for the meetings
+  EXPECT_EQ(blocks({{"64 :+ 64, ko", "256 :+ 256, ko"}, {"bx: 3", "bx: 1"}, {"Bs: shared f16[64", "Bs: shared f16[256"},
+                    {"128, 64]\n  fill", "128, 256]\n  fill"}, {"bx * 64 :+ 64]\n}", "bx * 256 :+ 256]\n}"},
+                    {"520", "512"}, {"0 .. 9", "0 .. 8"}, {"stages 8", "stages 4"}}),
+            1);  // wide tiles, whose products take longer
 }
 
 TEST_F(GivenFields, ChannelsHoldTheTilesOfALoop) {

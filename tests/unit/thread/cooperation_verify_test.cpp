@@ -226,6 +226,31 @@ TEST_F(CooperationVerifyTest, ArrivalsAndWaits) {
   broken(add(BulkWait{-1, false}), "-1 pending bulk groups");
 }
 
+TEST_F(CooperationVerifyTest, Clusters) {
+  auto broken = [&](auto node, const std::string& part) {
+    p.body = {add(std::move(node))};
+    expect_reports(verify_thread_program(p), part);
+  };
+  TensorLoad load{0, {c(0), c(0)}, a_tile, c(0), 0, c(1), 3};
+  broken(load, "a tensor load to several blocks, and no cluster");
+  broken(ClusterBarrier{}, "a barrier of the cluster, and no cluster");
+  broken(TransactionArrive{0, c(0), 0, c(1)}, "the barrier of another block, and no cluster");
+  p.cluster = 3;
+  broken(OneThread{}, "a cluster has 3 blocks, expected 1, 2, 4 or 8");
+  p.cluster = 16;
+  broken(OneThread{}, "a cluster has 16 blocks");
+  p.cluster = 2;
+  p.body = {add(load), add(ClusterBarrier{}), add(TransactionArrive{0, c(0), 0, c(1)})};
+  EXPECT_TRUE(verify_thread_program(p).empty());
+  load.multicast = 4;
+  broken(load, "a tensor load to blocks 4 (bits) of a cluster of 2");
+  load.multicast = -1;
+  broken(load, "a tensor load to blocks -1 (bits)");
+  broken(TransactionArrive{0, c(0), 0, c(2)}, "the barrier of block 2 of a cluster of 2");
+  broken(TransactionArrive{0, c(0), 64, c(1)}, "the barrier of another block announces 64 bytes");
+  broken(TransactionArrive{0, c(0), 0, p.exprs.const_float(0, DType::f32)}, "expected i64");
+}
+
 TEST_F(CooperationVerifyTest, TensorCopies) {
   auto broken = [&](auto copy, const std::string& part) {
     p.body = {add(std::move(copy))};

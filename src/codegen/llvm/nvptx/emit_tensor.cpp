@@ -24,9 +24,16 @@ void GpuEmitter::emit_node(const TensorLoad& load) {
   operands.push_back(maps_[static_cast<size_t>(load.map)]);
   std::string constraints = "r,n,r,n,l";
   const std::string at = coordinates(load.coordinates, constraints, operands);
+  std::string form = "d.shared::cluster.global.mbarrier::complete_tx::bytes", blocks;
+  if (load.multicast != 0) {
+    form += ".multicast::cluster";
+    blocks = ", $" + std::to_string(operands.size());
+    constraints += ",h";
+    operands.push_back(b_.getInt16(static_cast<uint16_t>(load.multicast)));
+  }
   effect(b_.getVoidTy(),
-         "cp.async.bulk.tensor." + std::to_string(load.coordinates.size()) +
-             "d.shared::cluster.global.mbarrier::complete_tx::bytes [$0+$1], [$4, " + at + "], [$2+$3];",
+         "cp.async.bulk.tensor." + std::to_string(load.coordinates.size()) + form + " [$0+$1], [$4, " + at +
+             "], [$2+$3]" + blocks + ";",
          constraints + ",~{memory}", operands);
 }
 
@@ -46,6 +53,11 @@ void GpuEmitter::emit_node(const BulkCommit&) { effect("cp.async.bulk.commit_gro
 void GpuEmitter::emit_node(const BulkWait& wait) {
   effect((wait.read ? "cp.async.bulk.wait_group.read " : "cp.async.bulk.wait_group ") +
          std::to_string(wait.pending) + ";");
+}
+
+// Not the aligned form: lanes that one thread ran ahead of may come by apart.
+void GpuEmitter::emit_node(const ClusterBarrier&) {
+  effect("barrier.cluster.arrive.release;\nbarrier.cluster.wait.acquire;");
 }
 
 void GpuEmitter::emit_node(const ProxyFence&) { effect("fence.proxy.async.shared::cta;"); }

@@ -38,7 +38,10 @@ void GpuEmitter::initialise_block() {
     b_.CreateBr(next);
     b_.SetInsertPoint(next);
   }
-  if (!text.empty() && next) b_.CreateIntrinsic(llvm::Intrinsic::nvvm_barrier0, {}, {});
+  if (program_.cluster > 1)
+    effect("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;");
+  else if (!text.empty() && next)
+    b_.CreateIntrinsic(llvm::Intrinsic::nvvm_barrier0, {}, {});
 }
 
 GpuEmitter::Place GpuEmitter::barrier_place(int barriers, ir::ExprId index) {
@@ -48,6 +51,15 @@ GpuEmitter::Place GpuEmitter::barrier_place(int barriers, ir::ExprId index) {
 
 void GpuEmitter::emit_node(const TransactionArrive& arrive) {
   Values operands = address(barrier_place(arrive.barriers, arrive.index));
+  if (arrive.block.valid()) {
+    operands.push_back(resized(value(arrive.block), 32, arrive.block));
+    // What the arriving threads did with the slot is over: a release to the cluster would wait for all their writes.
+    effect(b_.getVoidTy(),
+           "{\n.reg .b32 there;\nmapa.shared::cluster.u32 there, $0, $2;\n"
+           "mbarrier.arrive.shared::cluster.b64 _, [there+$1];\n}",
+           "r,n,r,~{memory}", operands);
+    return;
+  }
   if (arrive.bytes == 0) {
     effect(b_.getVoidTy(), "mbarrier.arrive.shared::cta.b64 _, [$0+$1];", "r,n,~{memory}", operands);
     return;

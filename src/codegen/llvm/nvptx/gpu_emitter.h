@@ -121,6 +121,7 @@ class GpuEmitter : private ProgramEmitter {
   void emit_node(const thread::BulkCommit&);
   void emit_node(const thread::BulkWait& wait);
   void emit_node(const thread::ProxyFence&);
+  void emit_node(const thread::ClusterBarrier&);
 
   // products of a warpgroup (emit_warpgroup.cpp)
   struct WarpgroupCode;

@@ -1,0 +1,30 @@
+// Clusters: blocks that run at once, neighbours along one dimension of the grid, and read the tiles that are the same for all
+// of them once, each block a part.
+//
+// requires: channels, layouts and roles are decided.
+// ensures: a cluster of more than one block shares a tile, and its blocks do the same number of iterations. Without a given
+// one there is a cluster where sizes are known, all tiles run at once, and bringing them is what a step waits for by far.
+// refuses (schedule_illegal, schedule_mismatch): given clusters that are not possible, or share nothing.
+#pragma once
+
+#include <set>
+
+#include "infer/kernel_ops.h"
+#include "plan/schedule.h"
+#include "target/target.h"
+
+namespace tilegen::schedule {
+
+// Rows of each box of a copied tile that one block of the cluster reads for all of them. 0: the tile is not shared, since the
+// blocks want different elements or the boxes do not divide.
+int64_t shared_rows(const ir::Program& p, const ir::Kernel& kernel, const infer::KernelOp& copy,
+                    const layout::Layout& tile, const plan::ClusterPlan& cluster);
+
+// `produced`: the copies that fill channels.
+Expected<plan::ClusterPlan> plan_cluster(const ir::Program& p, const ir::Kernel& kernel, const infer::KernelOps& ops,
+                                         const target::Target& t, const std::set<size_t>& produced,
+                                         const std::vector<plan::ValuePlan>& values,
+                                         const std::vector<plan::OpPlan>& plans, const plan::RolePlan& roles,
+                                         const plan::KernelSchedule* given);
+
+}  // namespace tilegen::schedule
