@@ -9,14 +9,13 @@ using namespace tilegen::capi;
 
 namespace {
 
-Expected<runtime::LaunchOptions> launch_options(const tl_launch* launch) {
-  runtime::LaunchOptions options;
-  if (!launch) return options;
-  auto value = read_struct(launch);
-  if (!value) return value.error();
-  options.max_threads = static_cast<int>(std::min<uint32_t>(value->max_threads, 1u << 16));
-  options.stream = value->stream;
-  return options;
+// What a launch asks for; false: read_struct says what is wrong.
+bool launch_options(const tl_launch* launch, runtime::LaunchOptions& options) {
+  if (!launch) return true;
+  if (launch->struct_size != sizeof(tl_launch) && !read_struct(launch)) return false;
+  options.max_threads = static_cast<int>(std::min<uint32_t>(launch->max_threads, 1u << 16));
+  options.stream = launch->stream;
+  return true;
 }
 
 // The stages of a compilation; those with a dot are parts of others.
@@ -103,12 +102,12 @@ tl_status tl_kernel_launch(const tl_kernel* kernel, const tl_launch* launch, con
                            tl_error** out_error) {
   return guard("tl_kernel_launch", out_error, [&]() -> Checked {
     if (!kernel) return null_argument("kernel");
-    auto options = launch_options(launch);
-    if (!options) return options.error();
+    runtime::LaunchOptions options;
+    if (!launch_options(launch, options)) return read_struct(launch).error();
     if (Checked sane = check_argument_array(args, count, "args"); !sane) return sane;
     LaunchArguments arguments(count);
     if (Checked ok = convert_arguments(args, arguments); !ok) return ok;
-    return kernel->executable->launch(arguments, *options);
+    return kernel->executable->launch(arguments, options);
   });
 }
 
@@ -116,12 +115,12 @@ tl_status tl_kernel_launch_dlpack(const tl_kernel* kernel, const tl_launch* laun
                                   const struct DLTensor* const* tensors, size_t count, tl_error** out_error) {
   return guard("tl_kernel_launch_dlpack", out_error, [&]() -> Checked {
     if (!kernel) return null_argument("kernel");
-    auto options = launch_options(launch);
-    if (!options) return options.error();
+    runtime::LaunchOptions options;
+    if (!launch_options(launch, options)) return read_struct(launch).error();
     if (Checked sane = check_argument_array(tensors, count, "tensors"); !sane) return sane;
     LaunchArguments arguments(count);
     if (Checked ok = convert_tensors(tensors, arguments); !ok) return ok;
-    return kernel->executable->launch(arguments, *options);
+    return kernel->executable->launch(arguments, options);
   });
 }
 

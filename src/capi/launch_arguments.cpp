@@ -43,74 +43,94 @@ ir::DType dtype_of(const DLDataType& t) {
 
 std::string argument_text(size_t index) { return "argument " + std::to_string(index); }
 
-Checked describe(const DLTensor* t, size_t index, Argument& a) {
-  if (!t) return null_argument(argument_text(index));
-  if (t->ndim < 0 || t->ndim > kMaxRank)
-    return Error(DiagCode::launch_rank, "",
-                 argument_text(index) + " has " + std::to_string(t->ndim) + " dimensions",
-                 "the description may be corrupt");
-  if (t->ndim > 0 && !t->shape) return null_argument("the shape of " + argument_text(index));
-  a.kind = Argument::Kind::tensor;
-  a.bits = reinterpret_cast<uint64_t>(t->data);
-  if (t->data) a.bits += t->byte_offset;
-  a.type = dtype_of(t->dtype);
-  a.shape = {t->shape, static_cast<size_t>(t->ndim)};
-  if (t->strides) a.strides = {t->strides, static_cast<size_t>(t->ndim)};
-  a.place = {t->device.device_type, t->device.device_id};
-  return Unit{};
+// Whether a description can be read at all.
+bool sane(const DLTensor* t) {
+  return t && t->ndim >= 0 && t->ndim <= kMaxRank && (t->ndim == 0 || t->shape);
 }
 
-Checked convert(const tl_arg& arg, size_t index, Argument& a) {
-  if (arg.dtype != 0 && !ir::dtype_valid(arg.dtype))
-    return Error(DiagCode::bad_enum, "", argument_text(index) + " has no dtype " + std::to_string(arg.dtype),
-                 "use a tl_dtype, or 0");
+void describe(const DLTensor& t, Argument& a) {
+  a.kind = Argument::Kind::tensor;
+  a.bits = reinterpret_cast<uint64_t>(t.data);
+  if (t.data) a.bits += t.byte_offset;
+  a.type = dtype_of(t.dtype);
+  a.shape = {t.shape, static_cast<size_t>(t.ndim)};
+  if (t.strides) a.strides = {t.strides, static_cast<size_t>(t.ndim)};
+  a.place = {t.device.device_type, t.device.device_id};
+}
+
+// False: `refusal` says why.
+bool convert(const tl_arg& arg, Argument& a) {
+  if (arg.dtype != 0 && !ir::dtype_valid(arg.dtype)) return false;
   a.bits = arg.payload;
   a.type = static_cast<ir::DType>(arg.dtype);
   switch (arg.kind) {
     case TL_ARG_AUTO:
       a.kind = Argument::Kind::automatic;
-      return Unit{};
+      return true;
     case TL_ARG_POINTER:
       a.kind = Argument::Kind::pointer;
-      return Unit{};
+      return true;
     case TL_ARG_I64:
       a.kind = Argument::Kind::integer;
-      return Unit{};
+      return true;
     case TL_ARG_F64:
       a.kind = Argument::Kind::floating;
-      return Unit{};
+      return true;
     case TL_ARG_TENSOR: {
+      const auto* t = reinterpret_cast<const DLTensor*>(arg.payload);
+      if (!sane(t)) return false;
       const ir::DType said = a.type;
-      Checked described = describe(reinterpret_cast<const DLTensor*>(arg.payload), index, a);
-      if (described && arg.dtype != 0 && a.type != said)
-        return Error(DiagCode::launch_dtype, "",
-                     argument_text(index) + " is said to be " + ir::dtype_name(said) + ", its tensor is not",
-                     "set dtype to that of the tensor, or to 0");
-      return described;
+      describe(*t, a);
+      return arg.dtype == 0 || a.type == said;
     }
   }
-  return Error(DiagCode::launch_kind, "", argument_text(index) + " has no kind " + std::to_string(arg.kind),
-               "use a tl_arg_kind");
+  return false;
+}
+
+[[gnu::cold]] Error refusal(const DLTensor* t, size_t index) {
+  if (!t) return null_argument(argument_text(index));
+  if (t->ndim < 0 || t->ndim > kMaxRank)
+    return Error(DiagCode::launch_rank, "",
+                 argument_text(index) + " has " + std::to_string(t->ndim) + " dimensions",
+                 "the description may be corrupt");
+  return null_argument("the shape of " + argument_text(index));
+}
+
+[[gnu::cold]] Error refusal(const tl_arg& arg, size_t index) {
+  if (arg.dtype != 0 && !ir::dtype_valid(arg.dtype))
+    return Error(DiagCode::bad_enum, "", argument_text(index) + " has no dtype " + std::to_string(arg.dtype),
+                 "use a tl_dtype, or 0");
+  if (arg.kind != TL_ARG_TENSOR)
+    return Error(DiagCode::launch_kind, "", argument_text(index) + " has no kind " + std::to_string(arg.kind),
+                 "use a tl_arg_kind");
+  const auto* t = reinterpret_cast<const DLTensor*>(arg.payload);
+  if (!sane(t)) return refusal(t, index);
+  return Error(DiagCode::launch_dtype, "",
+               argument_text(index) + " is said to be " + ir::dtype_name(static_cast<ir::DType>(arg.dtype)) +
+                   ", its tensor is not",
+               "set dtype to that of the tensor, or to 0");
 }
 
 }  // namespace
 
-Checked check_argument_array(const void* array, size_t count, const char* name) {
+[[gnu::hot]] Checked check_argument_array(const void* array, size_t count, const char* name) {
   if (count > 0 && !array) return null_argument(name);
   if (count <= kMaxArguments) return Unit{};
   return Error(DiagCode::launch_arity, "", std::to_string(count) + " arguments were given",
                "pass one argument per parameter");
 }
 
-Checked convert_arguments(const tl_arg* args, std::span<Argument> out) {
+[[gnu::hot]] Checked convert_arguments(const tl_arg* args, std::span<Argument> out) {
   for (size_t i = 0; i < out.size(); ++i)
-    if (Checked ok = convert(args[i], i, out[i]); !ok) return ok;
+    if (!convert(args[i], out[i])) return refusal(args[i], i);
   return Unit{};
 }
 
-Checked convert_tensors(const DLTensor* const* tensors, std::span<Argument> out) {
-  for (size_t i = 0; i < out.size(); ++i)
-    if (Checked ok = describe(tensors[i], i, out[i]); !ok) return ok;
+[[gnu::hot]] Checked convert_tensors(const DLTensor* const* tensors, std::span<Argument> out) {
+  for (size_t i = 0; i < out.size(); ++i) {
+    if (!sane(tensors[i])) return refusal(tensors[i], i);
+    describe(*tensors[i], out[i]);
+  }
   return Unit{};
 }
 

@@ -10,16 +10,29 @@ using layout::Fragment;
 using layout::Layout;
 using plan::Origin;
 
-void Inference::find_unrolled(const ir::Block& block, bool inside) {
+void Inference::find_unrolled(const ir::Block& block) {
   for (ir::StmtId id : block) {
-    if (inside) in_unrolled_.insert(id);
-    if (const auto* loop = p_.as<ir::Loop>(id); loop && loop->kind != ir::LoopKind::parallel)
-      find_unrolled(loop->body, inside || loop->kind == ir::LoopKind::unroll);
+    if (const auto* loop = p_.as<ir::Loop>(id); loop && loop->kind != ir::LoopKind::parallel) {
+      if (loop->kind == ir::LoopKind::unroll && p_.exprs.is_const_int(loop->extents[0]) && told(loop->begin, {}))
+        unrolled_.insert(loop->vars[0]);
+      find_unrolled(loop->body);
+    }
     if (const auto* branch = p_.as<ir::Branch>(id)) {
-      find_unrolled(branch->then_body, inside);
-      find_unrolled(branch->else_body, inside);
+      find_unrolled(branch->then_body);
+      find_unrolled(branch->else_body);
     }
   }
+}
+
+// A constant once loops are unrolled, but for `walked`, the variables of an iteration.
+bool Inference::told(ir::ExprId index, std::span<const ir::VarId> walked) const {
+  const ir::ExprNode& n = p_.exprs[index];
+  if (n.op == ir::ExprOp::load) return false;
+  if (n.op == ir::ExprOp::var)
+    return unrolled_.count(n.var()) > 0 || std::find(walked.begin(), walked.end(), n.var()) != walked.end();
+  for (ir::ExprId operand : {n.a, n.b, n.c})
+    if (operand.valid() && !told(operand, walked)) return false;
+  return true;
 }
 
 InMemory given_in_memory(const InferInput& in) {
@@ -88,32 +101,32 @@ std::vector<ir::ExprId> scalars_of(const ir::Program& p, ir::StmtId id) {
   return list;
 }
 
-// Some element of the buffer that is read is not told by a constant index.
-bool reads_any_element(const ir::Program& p, std::vector<ir::ExprId> todo, ir::BufferId buffer) {
+}  // namespace
+
+// Some element of the buffer that is read is told at run time only.
+bool Inference::reads_any_element(std::vector<ir::ExprId> todo, ir::BufferId buffer) const {
   std::set<ir::ExprId> seen;
   while (!todo.empty()) {
     const ir::ExprId at = todo.back();
     todo.pop_back();
     if (!at.valid() || !seen.insert(at).second) continue;
-    const ir::ExprNode& n = p.exprs[at];
+    const ir::ExprNode& n = p_.exprs[at];
     todo.insert(todo.end(), {n.a, n.b, n.c});
     if (n.op != ir::ExprOp::load) continue;
-    for (ir::ExprId index : p.exprs.indices(at)) {
+    for (ir::ExprId index : p_.exprs.indices(at)) {
       todo.push_back(index);
-      if (n.object == buffer && !p.exprs.is_const_int(index)) return true;
+      if (n.object == buffer && !told(index, {})) return true;
     }
   }
   return false;
 }
 
-}  // namespace
-
 void Inference::check_scalars() {
   std::vector<std::string> paths;
   for (const auto& [where, v] : ops_.scalar_reads) {
     if (failed() || !distributed(v) || in_.target.is_host()) continue;
-    const bool chosen = fragment(state_, v).registers() > kMostRegisterChoices && !in_unrolled_.count(where.first) &&
-                        reads_any_element(p_, scalars_of(p_, where.first), where.second);
+    const bool chosen = fragment(state_, v).registers() > kMostRegisterChoices &&
+                        reads_any_element(scalars_of(p_, where.first), where.second);
     if (everywhere(v) && !chosen) continue;
     if (paths.empty()) paths = ir::statement_paths(p_);
     cannot_hold(paths[where.first.value], p_.stmt(where.first).location, std::nullopt, v,
@@ -132,12 +145,13 @@ bool Inference::too_many_choices(const KernelOp& op, const Fragment& iteration, 
       return d.output == layout::kThread && d.stride > 0 && (dim < 0 ? d.dim != layout::kReplica : d.dim == dim);
     });
   };
+  const auto* loop = p_.as<ir::Loop>(op.stmt);
+  const std::span<const ir::VarId> walked = loop ? std::span<const ir::VarId>(loop->vars) : std::span<const ir::VarId>();
   for (size_t d = 0; d < a.dim_of.size(); ++d) {
     if (held.shape()[d] == 1 || threads_walk(held, static_cast<int>(d))) continue;
     const int k = a.dim_of[d];
-    // Offsets that are no constants may be the variables of unrolled loops.
-    const bool told = a.offset[d] != ops::ElementAccess::kUnknownOffset || in_unrolled_.count(op.stmt) > 0;
-    if (k == ops::kUniformIndex ? !told : threads_walk(iteration, k == ops::kIrregularIndex ? -1 : k)) return true;
+    if (a.unknown[d].valid() && !told(a.unknown[d], walked)) return true;
+    if (k != ops::kUniformIndex && threads_walk(iteration, k == ops::kIrregularIndex ? -1 : k)) return true;
   }
   return false;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <set>
+#include <span>
 
 #include "infer/access_cost.h"
 #include "infer/infer_layouts.h"
@@ -38,7 +39,7 @@ class Inference {
     state_.pinned_by.resize(n);
     result_.ops.resize(ops_.ops.size());
     iteration_.resize(ops_.ops.size());
-    for (const ir::Kernel& k : p_.kernels) find_unrolled(k.body, false);
+    for (const ir::Kernel& k : p_.kernels) find_unrolled(k.body);
   }
   Expected<InferResult> run();
   // Values that an access keeps out of registers; run() has no result then.
@@ -84,7 +85,9 @@ class Inference {
   bool too_many_choices(const KernelOp& op, const layout::Fragment& iteration, size_t access) const;
   // Conditions, bounds, offsets and fill values: every thread reads them.
   void check_scalars();
-  void find_unrolled(const ir::Block& block, bool inside);
+  void find_unrolled(const ir::Block& block);
+  bool told(ir::ExprId index, std::span<const ir::VarId> walked) const;
+  bool reads_any_element(std::vector<ir::ExprId> todo, ir::BufferId buffer) const;
   bool works_on_registers(int v) const;  // a matrix atom does
 
   // strict: what instructions demand (infer_layouts.cpp)
@@ -145,7 +148,7 @@ class Inference {
   const KernelOps& ops_;
   const InMemory& in_memory_;
   InMemory unheld_;
-  std::set<ir::StmtId> in_unrolled_;  // statements inside of unrolled loops
+  std::set<ir::VarId> unrolled_;  // variables of loops that are unrolled
   State state_;
   std::vector<std::optional<layout::Fragment>> iteration_;  // given, by op
   std::set<size_t> fallback_to_loop_;

@@ -30,6 +30,7 @@ class ChannelLoop {
         begin_(k.lower_expr(loop.begin)),
         extent_(k.simplified(k.lower_expr(loop.extents[0]))),
         before_(k.executions_),
+        filled_(k.fillings_before(loop, extent_)),
         saved_slots_(k.slots_),
         overwrites_(k.products_overwrite_) {
     collect();
@@ -48,6 +49,7 @@ class ChannelLoop {
       whole(out);
     }
     for (const Channel* c : once_) give_back(*c, before_, out);
+    k_.count_fillings(loop_, extent_, out);
   }
 
  private:
@@ -149,7 +151,7 @@ class ChannelLoop {
 
   // ---- numbers of uses
 
-  ExprId count(ExprId iteration) { return k_.simplified(e_.add(e_.mul(before_, extent_), iteration)); }
+  ExprId count(ExprId iteration) { return k_.simplified(e_.add(filled_, iteration)); }
   // The iteration that a unit works on when the newest one is `t`.
   ExprId iteration_of(const Unit& u, ExprId t, int64_t age = 0) {
     return u.lag + age == 0 ? t : e_.sub(t, e_.const_int(u.lag + age));
@@ -347,7 +349,8 @@ class ChannelLoop {
   const ir::Loop& loop_;
   const std::string& origin_;
   const ExprId begin_, extent_;
-  const ExprId before_;
+  const ExprId before_;  // how often the loop has run
+  const ExprId filled_;  // and its channels were filled
   const std::map<int, ExprId> saved_slots_;
   std::vector<Unit> units_;
   std::vector<const Channel*> once_;  // filled in front of the loop, used in it

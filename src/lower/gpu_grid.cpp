@@ -5,6 +5,7 @@
 #include "lower/kernel_lowering.h"
 #include "lower/perfect_nest.h"
 #include "lower/statement_exprs.h"
+#include "schedule/work_order.h"
 
 namespace tilegen::lower {
 
@@ -35,8 +36,9 @@ void KernelLowering::declare_linear_grid() {
   declare_grid();
   const size_t rank = out_.grid.size();
   const bool persistent = specialised() && schedule_.persistence && schedule_.persistence->persistent;
+  const bool ordered = schedule_.raster && schedule_.raster->order == "longest_first";
   out_.cluster = cluster;
-  if (rank < 2 && !persistent && cluster == 1) return;
+  if (rank < 2 && !persistent && !ordered && cluster == 1) return;
   std::vector<ExprId> extent = out_.grid;
   const std::vector<VarId> index = out_.block_vars;
   const VarId linear = out_.add_var("block", ir::VarKind::block_index);
@@ -80,7 +82,9 @@ void KernelLowering::declare_linear_grid() {
     value[d] = last ? rest : e.floormod(rest, divisor);
     if (!last) rest = e.floordiv(rest, divisor);
   };
-  if (order == "column_major") {
+  if (order == "longest_first") {
+    longest_first(rest, extent, value);
+  } else if (order == "column_major") {
     for (size_t d = 0; d < rank; ++d) take(d, d + 1 == rank);
   } else if (order == "grouped" && group > 1) {
     // Within bands of `group` rows of tiles the row index moves fastest; the last band may be narrower.
@@ -123,6 +127,46 @@ bool KernelLowering::writes_tensor(ir::StmtId id) const {
   const auto it = op_of_.find(id);
   return it != op_of_.end() && std::any_of(it->second->accesses.begin(), it->second->accesses.end(),
                                            [](const infer::OpAccess& a) { return a.write && a.value < 0; });
+}
+
+// Bands of points of the other dimensions; within a band the index along the dimension falls (or rises), and the band's
+// points are next to each other.
+void KernelLowering::longest_first(ExprId rest, const std::vector<ExprId>& extent, std::vector<ExprId>& value) {
+  ir::ExprPool& e = out_.exprs;
+  const plan::RasterPlan& plan = *schedule_.raster;
+  const auto work = schedule::varying_work(p_, kernel_);
+  const auto d = static_cast<size_t>(plan.dimension);
+  if (!work || work->dimension != d)
+    return fail(DiagCode::schedule_illegal, kernel_.name,
+                "raster order longest_first along index " + std::to_string(d) + ", of which no pipelined loop's length depends",
+                "leave `raster` out of the schedule to have it planned");
+  const auto at_least_one = [&](ExprId x) {
+    return e.binary(ir::ExprOp::min, e.binary(ir::ExprOp::max, x, e.const_int(1)), e.const_int(kMostPoints));
+  };
+  const ExprId length = at_least_one(extent[d]);
+  ExprId others = e.const_int(1);
+  for (size_t i = 0; i < extent.size(); ++i)
+    if (i != d) others = e.mul(others, extent[i]);
+  others = at_least_one(others);
+  // Trips of the longest block.
+  const VarId var = kernel_.block_vars[d];
+  const ExprId own = vars_.at(var);
+  vars_[var] = plan.rising ? e.sub(length, e.const_int(1)) : e.const_int(0);
+  const ExprId trips = at_least_one(lower_expr(p_.as<ir::Loop>(work->loop)->extents[0]));
+  vars_[var] = own;
+  const ExprId group = at_least_one(e.binary(ir::ExprOp::min, e.floordiv(e.const_int(plan.group_trips), trips), others));
+  const ExprId band = e.mul(group, length);
+  const ExprId first = e.mul(e.floordiv(rest, band), group), within = e.floormod(rest, band);
+  const ExprId height = at_least_one(e.binary(ir::ExprOp::min, group, e.sub(others, first)));
+  const ExprId along = e.floordiv(within, height);
+  value[d] = plan.rising ? e.sub(e.sub(length, e.const_int(1)), along) : along;
+  ExprId other = e.add(first, e.floormod(within, height));
+  for (size_t i = extent.size(); i-- > 0;) {
+    if (i == d) continue;
+    const bool slowest = i == 0 || (i == 1 && d == 0);
+    value[i] = slowest ? other : e.floormod(other, at_least_one(extent[i]));
+    if (!slowest) other = e.floordiv(other, at_least_one(extent[i]));
+  }
 }
 
 // Computed once, in registers at the kernel's begin: they hold divisions, which code generation would not move out of

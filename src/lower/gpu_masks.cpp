@@ -1,6 +1,8 @@
 // Masks: work that depends on where an element lies, as in select(key <= query, score, -inf). Most blocks lie on one side
 // of the mask, where the condition is the same for every element: they take a path on which it is known, and where
 // nothing is left to do, none.
+#include <algorithm>
+
 #include "lower/kernel_lowering.h"
 
 namespace tilegen::lower {
@@ -19,6 +21,59 @@ void collect_conditions(const ir::ExprPool& e, ExprId root, std::set<ExprId>& se
     for (ExprId operand : {n.a, n.b, n.c}) todo.push_back(operand);
   }
 }
+
+// Comparisons of indices become comparisons of what differs between a thread's elements, a small number and a constant once
+// loops are unrolled, with the rest, brought into the same range: one short comparison an element.
+class ShortComparisons {
+ public:
+  ShortComparisons(ir::ExprPool& e, arith::Context& ctx, const Nest& nest) : e_(e), ctx_(ctx), nest_(nest) {}
+
+  ExprId operator()(ExprId root) {
+    const ir::ExprNode n = e_[root];
+    switch (n.op) {
+      case ir::ExprOp::select:
+        return e_.select((*this)(n.a), (*this)(n.b), (*this)(n.c));
+      case ir::ExprOp::logical_and:
+      case ir::ExprOp::logical_or:
+        return e_.binary(n.op, (*this)(n.a), (*this)(n.b));
+      case ir::ExprOp::lt:
+      case ir::ExprOp::le:
+        return e_.type(n.a) == ir::DType::i64 ? shortened(n, root) : root;
+      default:
+        return root;
+    }
+  }
+
+ private:
+  bool differs(ExprId term) const {
+    return std::any_of(nest_.loops.begin(), nest_.loops.end(),
+                       [&](const NestLoop& l) { return arith::depends_on(e_, term, l.var); });
+  }
+  // own + rest < 0 (<= 0) with `own` of the element: own < -rest, and -rest counts only inside own's range.
+  ExprId shortened(const ir::ExprNode& n, ExprId root) {
+    const auto difference = arith::to_affine(ctx_, e_.sub(n.a, n.b));
+    if (!difference) return root;
+    arith::Affine own, rest;
+    for (const auto& [term, factor] : difference->terms) {
+      if (differs(term))
+        own.terms.emplace(term, factor);
+      else
+        rest.terms.emplace(term, -factor);
+    }
+    rest.constant = -difference->constant;
+    const ExprId element = arith::from_affine(ctx_, own);
+    const arith::Interval range = arith::range_of(ctx_, element);
+    constexpr int64_t kShort = int64_t{1} << 30;
+    if (own.terms.empty() || rest.terms.empty() || range.lo < -kShort || range.hi > kShort) return root;
+    const ExprId bound = e_.binary(ir::ExprOp::min, e_.binary(ir::ExprOp::max, arith::from_affine(ctx_, rest), e_.const_int(range.lo - 1)),
+                                   e_.const_int(range.hi + 1));
+    return e_.binary(n.op, element, bound);
+  }
+
+  ir::ExprPool& e_;
+  arith::Context& ctx_;
+  const Nest& nest_;
+};
 
 }  // namespace
 
@@ -75,6 +130,16 @@ bool KernelLowering::emit_split_by_mask(const Walk& walk, const EmitPoint& emit,
   }
   out.push_back(out_.add(std::move(branch), walk.origin));
   return true;
+}
+
+void KernelLowering::shorten_mask(const Nest& nest, const thread::Block& body) {
+  ShortComparisons shorten(out_.exprs, ctx_, nest);
+  for (thread::StmtId id : body)
+    if (auto* store = std::get_if<thread::Store>(&out_.stmts[id.value].node)) {
+      const ExprId value = shorten(store->value), predicate = store->predicate ? shorten(store->predicate) : ExprId();
+      store->value = value;
+      store->predicate = predicate;
+    }
 }
 
 // What is known of the mask is put into the stores; those that store an element onto itself, or never, go.

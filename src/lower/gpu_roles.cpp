@@ -4,6 +4,8 @@
 //
 // A persistent block walks several points of the grid: the roles do so each for itself, as far apart as the channels' slots
 // let them.
+#include <algorithm>
+
 #include "lower/kernel_lowering.h"
 #include "lower/statement_exprs.h"
 
@@ -56,9 +58,32 @@ void KernelLowering::warpgroup_barrier(thread::Block& out, const std::string& or
   out.insert(out.end(), rest.begin(), rest.end());
 }
 
+ExprId KernelLowering::fillings_before(const ir::Loop& loop, ExprId extent) {
+  ir::ExprPool& e = out_.exprs;
+  const bool varies = std::any_of(kernel_.block_vars.begin(), kernel_.block_vars.end(), [&](VarId v) {
+    return arith::depends_on(p_.exprs, loop.begin, v) || arith::depends_on(p_.exprs, loop.extents[0], v);
+  });
+  if (!tile_var_.valid() || !varies) return e.mul(executions_, extent);
+  const auto [count, fresh] = fillings_.try_emplace(&loop);
+  if (fresh) count->second = add_registers("fillings", ir::DType::i64, 1);
+  const ExprId held = e.load(count->second, ir::DType::i64, std::vector<ExprId>{e.const_int(0)});
+  // Known to be a small number, which slots and phases are cheap to tell from.
+  return e.binary(ir::ExprOp::min, e.binary(ir::ExprOp::max, held, e.const_int(0)), e.const_int(thread::kMostPersistentPoints));
+}
+
+void KernelLowering::count_fillings(const ir::Loop& loop, ExprId extent, thread::Block& out) {
+  const auto count = fillings_.find(&loop);
+  if (count == fillings_.end()) return;
+  ir::ExprPool& e = out_.exprs;
+  const ExprId held = e.load(count->second, ir::DType::i64, std::vector<ExprId>{e.const_int(0)});
+  const ExprId more = simplified(e.add(held, e.binary(ir::ExprOp::max, extent, e.const_int(0))));
+  out.push_back(out_.add(thread::Store{count->second, e.const_int(0), more, ExprId(), false, ExprId()}, kernel_.name));
+}
+
 thread::Block KernelLowering::role_body(Role role) {
   ir::ExprPool& e = out_.exprs;
   role_ = role;
+  fillings_.clear();
   executions_ = tile_var_.valid() ? e.var(tile_var_) : e.const_int(0);
   thread::Block body;
   block(kernel_.body, body);
@@ -67,6 +92,8 @@ thread::Block KernelLowering::role_body(Role role) {
     const ExprId points = e.binary(ir::ExprOp::min, tiles_, e.const_int(thread::kMostPersistentPoints));
     const ExprId extent = simplified(e.ceildiv(e.sub(points, e.var(out_.block_vars[0])), e.var(out_.launched_var)));
     body = {out_.add(thread::Loop{tile_var_, extent, thread::LoopForm::serial, std::move(body)}, kernel_.name)};
+    for (const auto& [loop, count] : fillings_)
+      body.insert(body.begin(), out_.add(thread::Store{count, e.const_int(0), e.const_int(0), ExprId(), false, ExprId()}, kernel_.name));
   }
   role_ = Role::all;
   executions_ = ExprId();

@@ -57,6 +57,7 @@ KernelLowering::Attempt KernelLowering::try_walk(const Walk& walk, int64_t width
   emit(nest, body);
   no_padding_ = ExprId();
   if (mask_known_) fold_mask(body);
+  if (mask_open_) shorten_mask(nest, body);
   Attempt result;
   if (width > 1) inspect_vector(nest, body, result);
   if (staged_) result.legal = false;  // a barrier stands between the elements of a vector

@@ -144,6 +144,7 @@ class KernelLowering {
   // gpu_grid.cpp: one linear block index; the program's indices are expressions of it, put in at the end.
   bool gpu() const { return !target_.is_host(); }
   void declare_linear_grid();
+  void longest_first(ExprId rest, const std::vector<ExprId>& extent, std::vector<ExprId>& value);
   void replace_block_indices(thread::Block& body);
   // Of the cluster that the kernel's blocks come in; 1: none.
   int64_t cluster_blocks() const { return specialised() && schedule_.cluster ? schedule_.cluster->blocks : 1; }
@@ -187,6 +188,7 @@ class KernelLowering {
   bool emit_split_by_mask(const Walk& walk, const EmitPoint& emit, thread::Block& out);
   ExprId unmasked(const Walk& walk, const EmitPoint& emit);
   void fold_mask(thread::Block& body);
+  void shorten_mask(const Nest& nest, const thread::Block& body);
 
   // gpu_walk.cpp
   struct Walk {
@@ -258,6 +260,10 @@ class KernelLowering {
   bool specialised() const { return schedule_.roles && schedule_.roles->producer_threads > 0; }
   void specialised_body();
   thread::Block role_body(Role role);
+  // How often iterations of the loop have filled its channels before it begins: a loop of one length for all points of the
+  // grid tells by the points walked, others are counted behind each run.
+  ExprId fillings_before(const ir::Loop& loop, ExprId extent);
+  void count_fillings(const ir::Loop& loop, ExprId extent, thread::Block& out);
   // Whether the role being lowered has a part in the statement.
   bool takes_part(ir::StmtId id) const;
   bool fills_channel(ir::StmtId id) const;  // it, or a statement inside it
@@ -348,6 +354,7 @@ class KernelLowering {
   VarId tile_var_;                         // GPU, persistent kernels: points of the grid this block has walked
   ExprId tiles_;                           // GPU: points of the grid
   ExprId inside_grid_;                     // GPU: the block has a tile of its own; invalid: it always has
+  std::map<const ir::Loop*, MemoryId> fillings_;  // GPU: counted by the role being lowered, of loops of different lengths
   ExprId executions_;                      // GPU, specialised kernels: how often the body being lowered has begun before
   bool products_overwrite_ = false;        // GPU: the accumulators' values are not to be added to
   bool product_in_flight_ = false;         // GPU: the loop around the product waits for it

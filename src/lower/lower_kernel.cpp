@@ -165,7 +165,9 @@ void KernelLowering::serial_loop(const ir::Loop& loop, thread::Block& out, const
   ctx_.assume(e.lt(e.var(var), extent));
   vars_[loop.vars[0]] = e.add(begin, e.var(var));
   const ExprId executions = executions_;
-  if (executions_) executions_ = simplified(e.add(e.mul(executions_, extent), e.var(var)));
+  const bool fills = has_channels(origin);
+  if (executions_)
+    executions_ = simplified(e.add(fills ? fillings_before(loop, extent) : e.mul(executions_, extent), e.var(var)));
   thread::Loop lowered{var, extent, thread::LoopForm::serial, {}};
   if (loop.kind == ir::LoopKind::unroll && e.is_const_int(extent)) {
     lowered.form = thread::LoopForm::unrolled;
@@ -175,6 +177,7 @@ void KernelLowering::serial_loop(const ir::Loop& loop, thread::Block& out, const
   executions_ = executions;
   ctx_.rollback(mark);
   out.push_back(out_.add(std::move(lowered), origin));
+  if (fills) count_fillings(loop, extent, out);
 }
 
 void KernelLowering::branch(const ir::Branch& b, thread::Block& out, const std::string& origin) {

@@ -98,7 +98,7 @@ class LinearReader {
 
 ElementAccess access_of(const LinearReader& reader, BufferId buffer, std::span<const ExprId> indices,
                         bool write) {
-  ElementAccess a{buffer, write, {}, {}};
+  ElementAccess a{buffer, write, {}, {}, {}};
   for (ExprId index : indices) {
     LinearIndex linear = reader.read(index);
     int dim = kUniformIndex, used = 0;
@@ -109,7 +109,9 @@ ElementAccess access_of(const LinearReader& reader, BufferId buffer, std::span<c
     }
     if (used > 1 || !linear.linear) dim = kIrregularIndex;
     a.dim_of.push_back(dim);
-    a.offset.push_back(linear.linear && linear.constant ? *linear.constant : ElementAccess::kUnknownOffset);
+    const bool constant = linear.linear && linear.constant;
+    a.offset.push_back(constant ? *linear.constant : ElementAccess::kUnknownOffset);
+    a.unknown.push_back(constant ? ExprId() : index);
   }
   return a;
 }
@@ -140,7 +142,8 @@ class ViewBuilder {
     for (ExprId index : p_.exprs.indices(id)) loads(index);
     ElementAccess a = access_of(reader_, n.object, p_.exprs.indices(id), false);
     auto same = [&](const ElementAccess& o) {
-      return !o.write && o.buffer == a.buffer && o.dim_of == a.dim_of && o.offset == a.offset;
+      return !o.write && o.buffer == a.buffer && o.dim_of == a.dim_of && o.offset == a.offset &&
+             o.unknown == a.unknown;
     };
     if (std::none_of(view_.accesses.begin(), view_.accesses.end(), same))
       view_.accesses.push_back(std::move(a));
@@ -153,10 +156,12 @@ class ViewBuilder {
 
 ElementAccess region_access(const Program& p, const ir::Region& r, const std::vector<int>& dim_of,
                             bool write) {
-  ElementAccess a{r.buffer, write, dim_of, {}};
+  ElementAccess a{r.buffer, write, dim_of, {}, {}};
   for (ExprId offset : r.offsets) {
     int64_t value = 0;
-    a.offset.push_back(p.exprs.is_const_int(offset, &value) ? value : ElementAccess::kUnknownOffset);
+    const bool constant = p.exprs.is_const_int(offset, &value);
+    a.offset.push_back(constant ? value : ElementAccess::kUnknownOffset);
+    a.unknown.push_back(constant ? ExprId() : offset);
   }
   return a;
 }

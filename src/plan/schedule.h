@@ -85,8 +85,14 @@ struct Note {
 };
 
 struct RasterPlan {
-  std::string order = "row_major";  // row_major | column_major | grouped
+  std::string order = "row_major";  // row_major | column_major | grouped | longest_first
   int64_t group = 1;                // grouped: rows of tiles walked together
+  // longest_first: blocks have the more work the larger (`rising`) or the smaller their index along `dimension` is, and go by
+  // falling work; points of the other dimensions go together as long as their longest loops have no more than
+  // `group_trips` iterations.
+  int64_t dimension = 0;
+  bool rising = true;
+  int64_t group_trips = 0;
   std::string reason;
   bool operator==(const RasterPlan&) const = default;
 };

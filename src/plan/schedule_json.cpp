@@ -17,7 +17,7 @@ constexpr std::array kOrigins = {Origin::strict, Origin::common, Origin::free, O
 constexpr std::array kConversions = {layout::ConversionKind::none, layout::ConversionKind::register_permute,
                                      layout::ConversionKind::shuffle, layout::ConversionKind::shared_bounce,
                                      layout::ConversionKind::replication};
-constexpr std::array kRasterOrders = {"row_major", "column_major", "grouped"};
+constexpr std::array kRasterOrders = {"row_major", "column_major", "grouped", "longest_first"};
 
 // --- writing ---
 
@@ -98,6 +98,9 @@ void write_kernel(JsonWriter& w, const KernelSchedule& k) {
     w.begin_object();
     w.member("order", k.raster->order);
     write_unless(w, "group", k.raster->group, 1);
+    write_unless(w, "dimension", k.raster->dimension, 0);
+    if (!k.raster->rising) w.member("rising", false);
+    write_unless(w, "group_trips", k.raster->group_trips, 0);
     write_optional(w, "reason", k.raster->reason);
     w.end_object();
   }
@@ -262,10 +265,13 @@ ConversionPlan read_conversion(JsonCursor c) {
 
 RasterPlan read_raster(JsonCursor c) {
   RasterPlan r;
-  c = c.object({"order", "group", "reason"});
+  c = c.object({"order", "group", "dimension", "rising", "group_trips", "reason"});
   if (!c) return r;
   r.order = kRasterOrders[c.required("order").choice(kRasterOrders)];
   r.group = c.optional("group").integer(1, kMost, 1);
+  r.dimension = c.optional("dimension").integer(0, 2, 0);
+  r.rising = c.optional("rising").boolean(true);
+  r.group_trips = c.optional("group_trips").integer(0, kMost, 0);
   r.reason = c.optional("reason").string();
   return r;
 }

@@ -96,6 +96,9 @@ std::string kernel_line(const KernelSchedule& k) {
   if (!k.raster) return one_line(s) + ", raster open\n";
   const RasterPlan& r = *k.raster;
   s += ", raster " + r.order + (r.order == "grouped" ? " by " + std::to_string(r.group) : "");
+  if (r.order == "longest_first")
+    s += std::string(" along ") + (r.rising ? "falling" : "rising") + " index " + std::to_string(r.dimension) + ", groups of " +
+         std::to_string(r.group_trips) + " trips";
   if (!r.reason.empty()) s += " -- " + r.reason;
   return one_line(s) + "\n";
 }

@@ -67,20 +67,20 @@ ArgumentPlan::ArgumentPlan(const ir::Program& program) {
       t.param = i;
       t.type = b.type;
       t.element = ir::dtype_bytes(b.type);
+      t.low_bits = static_cast<uint64_t>(t.element) - 1;
       t.rank = b.shape.size();
       t.extents = extents_.size();
       add_extents(program, b.shape, slot_of, roots);
+      if (t.rank > kMaxRank) return;
       t.strided = !b.strides.empty();
+      any_strided_ |= t.strided;
       t.strides = extents_.size();
       add_extents(program, b.strides, slot_of, roots);
       tensors_.push_back(t);
     } else {
       const ir::Var& v = program.var(p.var);
       row.type = v.type;
-      row.lower = v.lower;
-      row.upper = v.upper;
-      row.divisor = v.divisor;
-      dims_ += p.kind == ir::Param::Kind::dim;
+      if (p.kind == ir::Param::Kind::dim) dims_.push_back({i, v.lower, v.upper, v.divisor});
     }
     params_.push_back(row);
   }
@@ -112,200 +112,200 @@ void ArgumentPlan::add_extents(const ir::Program& program, const std::vector<ir:
   }
 }
 
-// One launch: the values found so far.
+// One launch: the values found so far. The functions stand in the class so that they become one.
 class ArgumentPlan::Binding {
  public:
-  Binding(const ArgumentPlan& plan, std::span<const Argument> arguments, std::span<uint64_t> slots)
+  Binding(const ArgumentPlan& plan, std::span<const Argument> arguments, uint64_t* slots)
       : plan_(plan), arguments_(arguments), slots_(slots) {}
 
   bool bind(const MemoryReach& device) {
-    return place(device) && solve() && check_facts() && evaluate_code() && check_tensors();
+    return place(device) && (!described_ || solve()) && check_facts() && evaluate_code() && check_tensors();
   }
 
  private:
-  bool place(const MemoryReach& device);
-  bool place_scalar(size_t i, const Argument& a);
-  bool match(const Extent& e, int64_t actual);
-  bool solve();
-  bool check_facts();
-  bool evaluate_code();
-  bool check_tensors();
-  bool check_tensor(const Tensor& t, const Argument& a);
-  bool check_strides(const Tensor& t, const Argument& a, const int64_t* shape);
-  bool value(const Extent& e, int64_t* out) const;
+  bool place(const MemoryReach& device) {
+    const size_t all = plan_.params_.size(), given = arguments_.size();
+    const bool omitted = given != all;
+    if (omitted && given != all - plan_.dims_.size()) return false;
+    const Argument* next = arguments_.data();
+    const Argument** of_tensor = of_tensor_;
+    const Tensor* tensor = plan_.tensors_.data();
+    for (size_t i = 0; i < all; ++i) {
+      const Param& p = plan_.params_[i];
+      if (p.kind == ir::Param::Kind::dim) {
+        values_[i] = 0;
+        if (omitted) continue;
+        const Argument& a = *next++;
+        if (a.kind == Kind::integer)
+          set(i, static_cast<int64_t>(a.bits));
+        else if (a.kind != Kind::automatic)
+          return false;
+      } else if (p.kind == ir::Param::Kind::scalar) {
+        values_[i] = 0;
+        if (!place_scalar(i, *next++)) return false;
+      } else {
+        *of_tensor++ = next;
+        if (!place_tensor(*tensor++, *next++, device)) return false;
+      }
+    }
+    return true;
+  }
+
+  bool place_tensor(const Tensor& t, const Argument& a, const MemoryReach& device) {
+    if (a.kind == Kind::pointer) return a.type == t.type || a.type == DType::none;
+    described_ = true;
+    return a.kind == Kind::tensor && a.type == t.type && device.reaches(a.place) && a.shape.size() == t.rank &&
+           (a.strides.empty() || a.strides.size() == t.rank);
+  }
+
+  bool place_scalar(size_t i, const Argument& a) {
+    const DType t = plan_.params_[i].type;
+    if (a.type != DType::none && a.type != t) return false;
+    if (ir::is_float(t)) {
+      if (a.kind != Kind::floating) return false;
+      slots_[i] = ir::float_to_bits(t, ir::round_to(t, std::bit_cast<double>(a.bits)));
+      return true;
+    }
+    const auto v = static_cast<int64_t>(a.bits);
+    if (a.kind != Kind::integer || ir::wrap_to(t, v) != v) return false;
+    set(i, v);
+    const int bits = ir::dtype_bits(t);
+    slots_[i] = bits == 64 ? a.bits : a.bits & ((uint64_t{1} << bits) - 1);
+    return true;
+  }
+
+  // A dim met for the first time is solved, any other statement is compared.
+  bool match(const Extent& e, int64_t actual) {
+    if (e.root >= 0) return true;  // compared once all dims are known
+    if (e.dim < 0) return actual == e.offset;
+    const auto i = static_cast<size_t>(e.dim);
+    int64_t rest = 0;
+    if (__builtin_sub_overflow(actual, e.offset, &rest)) return false;
+    if (known(i)) {
+      int64_t expected = 0;
+      return !__builtin_mul_overflow(values_[i], e.scale, &expected) && expected == rest;
+    }
+    if (e.scale != 1) {
+      if (floor_mod(rest, e.scale) != 0) return false;
+      rest = floor_div(rest, e.scale);
+    }
+    set(i, rest);
+    return rest >= 0;
+  }
+
+  bool solve() {
+    for (size_t n = 0; n < plan_.tensors_.size(); ++n) {
+      const Tensor& t = plan_.tensors_[n];
+      const Argument& a = *of_tensor_[n];
+      if (a.kind != Kind::tensor) continue;
+      for (size_t d = 0; d < t.rank; ++d)
+        if (a.shape[d] < 0 || !match(plan_.extents_[t.extents + d], a.shape[d])) return false;
+    }
+    return !plan_.any_strided_ || solve_strides();
+  }
+
+  bool solve_strides() {
+    for (size_t n = 0; n < plan_.tensors_.size(); ++n) {
+      const Tensor& t = plan_.tensors_[n];
+      const Argument& a = *of_tensor_[n];
+      if (a.kind != Kind::tensor || !t.strided) continue;
+      bool empty = false;
+      for (size_t d = 0; d < t.rank; ++d) empty |= a.shape[d] == 0;
+      if (empty) continue;
+      int64_t compact = 1;
+      for (size_t d = t.rank; d-- > 0;) {
+        const int64_t stride = a.strides.empty() ? compact : a.strides[d];
+        if (a.shape[d] != 1 && !match(plan_.extents_[t.strides + d], stride)) return false;
+        if (__builtin_mul_overflow(compact, a.shape[d], &compact)) return false;
+      }
+    }
+    return true;
+  }
+
+  bool check_facts() {
+    for (const Dim& d : plan_.dims_) {
+      const int64_t v = values_[d.param];
+      if (!known(d.param) || v < d.lower || v > d.upper) return false;
+      if (d.divisor != 1 && floor_mod(v, d.divisor) != 0) return false;
+      slots_[d.param] = static_cast<uint64_t>(v);
+    }
+    return true;
+  }
+
+  bool evaluate_code() {
+    return !plan_.code_ || plan_.code_->run({values_, plan_.params_.size()}, roots_);
+  }
+
+  bool value(const Extent& e, int64_t* out) const {
+    if (e.root >= 0) return *out = roots_[e.root], true;
+    if (e.dim < 0) return *out = e.offset, true;
+    return !__builtin_mul_overflow(values_[e.dim], e.scale, out) &&
+           !__builtin_add_overflow(*out, e.offset, out);
+  }
+
+  bool check_tensors() {
+    for (size_t n = 0; n < plan_.tensors_.size(); ++n)
+      if (!check_tensor(plan_.tensors_[n], *of_tensor_[n])) return false;
+    return true;
+  }
+
+  bool check_tensor(const Tensor& t, const Argument& a) {
+    int64_t shape[kMaxRank];
+    const bool described = a.kind == Kind::tensor;
+    bool empty = false, large = false;
+    int64_t bytes = t.element;
+    for (size_t d = 0; d < t.rank; ++d) {
+      int64_t& extent = shape[d];
+      if (!value(plan_.extents_[t.extents + d], &extent) || extent < 0) return false;
+      if (described && extent != a.shape[d]) return false;
+      empty |= extent == 0;
+      large |= __builtin_mul_overflow(bytes, extent, &bytes);
+    }
+    slots_[t.param] = a.bits;
+    if (empty) return true;
+    if (large || a.bits == 0 || (a.bits & t.low_bits) != 0) return false;
+    return (!t.strided && (!described || a.strides.empty())) || check_strides(t, a, shape);
+  }
+
+  bool check_strides(const Tensor& t, const Argument& a, const int64_t* shape) {
+    const bool given = a.kind == Kind::tensor && !a.strides.empty();
+    int64_t compact = 1, last = t.element;
+    for (size_t d = t.rank; d-- > 0;) {
+      if (t.strided) {
+        int64_t stride = 0, reach = 0;
+        if (!value(plan_.extents_[t.strides + d], &stride) || stride < 0) return false;
+        if (__builtin_mul_overflow(stride, shape[d] - 1, &reach) ||
+            __builtin_mul_overflow(reach, t.element, &reach) || __builtin_add_overflow(last, reach, &last))
+          return false;
+        const int64_t actual = given ? a.strides[d] : compact;
+        if (a.kind == Kind::tensor && shape[d] != 1 && actual != stride) return false;
+      } else if (given && shape[d] != 1 && a.strides[d] != compact) {
+        return false;
+      }
+      compact *= shape[d];  // fits: the tensor's bytes do
+    }
+    return true;
+  }
+
   bool known(size_t i) const { return (known_ >> i & 1) != 0; }
   void set(size_t i, int64_t v) {
     values_[i] = v;
     known_ |= uint64_t{1} << i;
   }
 
-  static constexpr size_t kMaxRank = 16;
   const ArgumentPlan& plan_;
   std::span<const Argument> arguments_;
-  std::span<uint64_t> slots_;
+  uint64_t* slots_;
   const Argument* of_tensor_[kMaxParams];  // by tensor
   int64_t values_[kMaxParams];             // of dims and integer scalars
   uint64_t known_ = 0;
+  bool described_ = false;  // some tensor is
   int64_t roots_[kMaxRoots];
 };
 
-bool ArgumentPlan::Binding::place(const MemoryReach& device) {
-  const size_t all = plan_.params_.size(), given = arguments_.size();
-  const bool omitted = given != all;
-  if (omitted && given != all - plan_.dims_) return false;
-  size_t next = 0, tensor = 0;
-  for (size_t i = 0; i < all; ++i) {
-    values_[i] = 0;
-    const Param& p = plan_.params_[i];
-    if (p.kind == ir::Param::Kind::dim && omitted) continue;
-    const Argument& a = arguments_[next++];
-    if (p.kind == ir::Param::Kind::dim) {
-      if (a.kind == Kind::integer)
-        set(i, static_cast<int64_t>(a.bits));
-      else if (a.kind != Kind::automatic)
-        return false;
-    } else if (p.kind == ir::Param::Kind::scalar) {
-      if (!place_scalar(i, a)) return false;
-    } else {
-      const Tensor& t = plan_.tensors_[tensor];
-      of_tensor_[tensor++] = &a;
-      const bool described = a.kind == Kind::tensor;
-      if ((!described && a.kind != Kind::pointer) || t.rank > kMaxRank) return false;
-      if (a.type != t.type && (described || a.type != DType::none)) return false;
-      if (described && (!device.reaches(a.place) || a.shape.size() != t.rank)) return false;
-      if (described && !a.strides.empty() && a.strides.size() != t.rank) return false;
-    }
-  }
-  return true;
-}
-
-bool ArgumentPlan::Binding::place_scalar(size_t i, const Argument& a) {
-  const DType t = plan_.params_[i].type;
-  if (a.type != DType::none && a.type != t) return false;
-  if (ir::is_float(t)) {
-    if (a.kind != Kind::floating) return false;
-    slots_[i] = ir::float_to_bits(t, ir::round_to(t, std::bit_cast<double>(a.bits)));
-    return true;
-  }
-  const auto v = static_cast<int64_t>(a.bits);
-  if (a.kind != Kind::integer || ir::wrap_to(t, v) != v) return false;
-  set(i, v);
-  const int bits = ir::dtype_bits(t);
-  slots_[i] = bits == 64 ? a.bits : a.bits & ((uint64_t{1} << bits) - 1);
-  return true;
-}
-
-// A dim met for the first time is solved, any other statement is compared.
-bool ArgumentPlan::Binding::match(const Extent& e, int64_t actual) {
-  if (e.root >= 0) return true;  // compared once all dims are known
-  if (e.dim < 0) return actual == e.offset;
-  const auto i = static_cast<size_t>(e.dim);
-  int64_t rest = 0;
-  if (__builtin_sub_overflow(actual, e.offset, &rest)) return false;
-  if (known(i)) {
-    int64_t expected = 0;
-    return !__builtin_mul_overflow(values_[i], e.scale, &expected) && expected == rest;
-  }
-  if (e.scale == 1) {
-    set(i, rest);
-    return rest >= 0;
-  }
-  if (floor_mod(rest, e.scale) != 0) return false;
-  set(i, floor_div(rest, e.scale));
-  return values_[i] >= 0;
-}
-
-bool ArgumentPlan::Binding::solve() {
-  for (size_t n = 0; n < plan_.tensors_.size(); ++n) {
-    const Tensor& t = plan_.tensors_[n];
-    const Argument& a = *of_tensor_[n];
-    if (a.kind != Kind::tensor) continue;
-    for (size_t d = 0; d < t.rank; ++d)
-      if (a.shape[d] < 0 || !match(plan_.extents_[t.extents + d], a.shape[d])) return false;
-  }
-  for (size_t n = 0; n < plan_.tensors_.size(); ++n) {
-    const Tensor& t = plan_.tensors_[n];
-    const Argument& a = *of_tensor_[n];
-    if (a.kind != Kind::tensor || !t.strided) continue;
-    bool empty = false;
-    for (size_t d = 0; d < t.rank; ++d) empty |= a.shape[d] == 0;
-    if (empty) continue;
-    int64_t compact = 1;
-    for (size_t d = t.rank; d-- > 0;) {
-      const int64_t stride = a.strides.empty() ? compact : a.strides[d];
-      if (a.shape[d] != 1 && !match(plan_.extents_[t.strides + d], stride)) return false;
-      if (__builtin_mul_overflow(compact, a.shape[d], &compact)) return false;
-    }
-  }
-  return true;
-}
-
-bool ArgumentPlan::Binding::check_facts() {
-  for (size_t i = 0; i < plan_.params_.size(); ++i) {
-    const Param& p = plan_.params_[i];
-    if (p.kind != ir::Param::Kind::dim) continue;
-    if (!known(i) || values_[i] < p.lower || values_[i] > p.upper) return false;
-    if (p.divisor != 1 && floor_mod(values_[i], p.divisor) != 0) return false;
-    slots_[i] = static_cast<uint64_t>(values_[i]);
-  }
-  return true;
-}
-
-bool ArgumentPlan::Binding::evaluate_code() {
-  return !plan_.code_ || plan_.code_->run({values_, plan_.params_.size()}, roots_);
-}
-
-bool ArgumentPlan::Binding::value(const Extent& e, int64_t* out) const {
-  if (e.root >= 0) return *out = roots_[e.root], true;
-  if (e.dim < 0) return *out = e.offset, true;
-  return !__builtin_mul_overflow(values_[e.dim], e.scale, out) && !__builtin_add_overflow(*out, e.offset, out);
-}
-
-bool ArgumentPlan::Binding::check_tensors() {
-  for (size_t n = 0; n < plan_.tensors_.size(); ++n)
-    if (!check_tensor(plan_.tensors_[n], *of_tensor_[n])) return false;
-  return true;
-}
-
-bool ArgumentPlan::Binding::check_tensor(const Tensor& t, const Argument& a) {
-  int64_t shape[kMaxRank];
-  bool empty = false;
-  for (size_t d = 0; d < t.rank; ++d) {
-    if (!value(plan_.extents_[t.extents + d], &shape[d]) || shape[d] < 0) return false;
-    if (a.kind == Kind::tensor && shape[d] != a.shape[d]) return false;
-    empty |= shape[d] == 0;
-  }
-  slots_[t.param] = a.bits;
-  if (empty) return true;
-  int64_t bytes = t.element;
-  for (size_t d = 0; d < t.rank; ++d)
-    if (__builtin_mul_overflow(bytes, shape[d], &bytes)) return false;
-  return check_strides(t, a, shape) && a.bits != 0 && a.bits % static_cast<uint64_t>(t.element) == 0;
-}
-
-bool ArgumentPlan::Binding::check_strides(const Tensor& t, const Argument& a, const int64_t* shape) {
-  const bool given = a.kind == Kind::tensor && !a.strides.empty();
-  int64_t compact = 1, last = t.element;
-  for (size_t d = t.rank; d-- > 0;) {
-    if (t.strided) {
-      int64_t stride = 0, reach = 0;
-      if (!value(plan_.extents_[t.strides + d], &stride) || stride < 0) return false;
-      if (__builtin_mul_overflow(stride, shape[d] - 1, &reach) ||
-          __builtin_mul_overflow(reach, t.element, &reach) || __builtin_add_overflow(last, reach, &last))
-        return false;
-      const int64_t actual = given ? a.strides[d] : compact;
-      if (a.kind == Kind::tensor && shape[d] != 1 && actual != stride) return false;
-    } else if (given && shape[d] != 1 && a.strides[d] != compact) {
-      return false;
-    }
-    compact *= shape[d];  // fits: the tensor's bytes do
-  }
-  return true;
-}
-
-bool ArgumentPlan::bind(std::span<const Argument> arguments, const MemoryReach& device,
-                        std::span<uint64_t> slots) const {
-  return usable_ && slots.size() == params_.size() && Binding(*this, arguments, slots).bind(device);
+[[gnu::hot]] bool ArgumentPlan::bind(std::span<const Argument> arguments, const MemoryReach& device,
+                                     std::span<uint64_t> slots) const {
+  return usable_ && slots.size() >= params_.size() && Binding(*this, arguments, slots.data()).bind(device);
 }
 
 }  // namespace tilegen::runtime

@@ -15,6 +15,9 @@ class ArgumentPlan {
  public:
   explicit ArgumentPlan(const ir::Program& program);
 
+  static constexpr size_t kMaxParams = 64;  // of programs with more nothing is settled here
+  size_t params() const { return params_.size(); }
+
   // Fills one slot per parameter as bind_arguments does. False: not settled here, ask bind_arguments; what it
   // accepts and what this accepts give the same slots.
   bool bind(std::span<const Argument> arguments, const MemoryReach& device, std::span<uint64_t> slots) const;
@@ -29,7 +32,8 @@ class ArgumentPlan {
   struct Tensor {
     size_t param = 0;
     ir::DType type = ir::DType::f32;
-    int64_t element = 4;  // bytes
+    int64_t element = 4;  // bytes, a power of two
+    uint64_t low_bits = 3;  // of an address, not set
     size_t rank = 0;
     size_t extents = 0;   // first in extents_
     bool strided = false;
@@ -38,17 +42,21 @@ class ArgumentPlan {
   struct Param {
     ir::Param::Kind kind = ir::Param::Kind::tensor;
     ir::DType type = ir::DType::i64;
+  };
+  struct Dim {
+    size_t param = 0;
     int64_t lower = 0, upper = 0, divisor = 1;
   };
-  static constexpr size_t kMaxParams = 64, kMaxRoots = 64;
+  static constexpr size_t kMaxRoots = 64, kMaxRank = 16;
 
   class Binding;
   void add_extents(const ir::Program& program, const std::vector<ir::ExprId>& list,
                    const std::vector<int>& slot_of, std::vector<ir::ExprId>& roots);
 
   bool usable_ = false;
-  size_t dims_ = 0;
+  bool any_strided_ = false;  // of tensors_
   std::vector<Param> params_;
+  std::vector<Dim> dims_;
   std::vector<Tensor> tensors_;
   std::vector<Extent> extents_;
   std::optional<ScalarCode> code_;

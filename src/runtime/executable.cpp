@@ -3,17 +3,27 @@
 #include "runtime/cuda/cuda_executable.h"
 #include "runtime/devices.h"
 #include "runtime/host/host_executable.h"
-#include "runtime/inline_array.h"
 #include "runtime/sim/sim_executable.h"
 
 namespace tilegen::runtime {
 
-Checked Executable::launch(std::span<const Argument> arguments, const LaunchOptions& options) const {
-  if (options.stream && !reach_.cuda)
-    return Error(DiagCode::launch_device, "", "the host has no streams, launch.stream is set",
-                 "set stream to NULL");
-  InlineArray<uint64_t, 64> slots(artifact_->program->params.size());
-  if (plan_.bind(arguments, reach_, slots)) return run(slots, options);
+namespace {
+
+[[gnu::cold]] Error no_streams() {
+  return Error(DiagCode::launch_device, "", "the host has no streams, launch.stream is set", "set stream to NULL");
+}
+
+}  // namespace
+
+[[gnu::hot]] Checked Executable::launch(std::span<const Argument> arguments, const LaunchOptions& options) const {
+  if (options.stream && !reach_.cuda) return no_streams();
+  uint64_t slots[ArgumentPlan::kMaxParams];
+  if (plan_.bind(arguments, reach_, slots)) return run({slots, plan_.params()}, options);
+  return launch_unplanned(arguments, options);
+}
+
+[[gnu::cold]] Checked Executable::launch_unplanned(std::span<const Argument> arguments,
+                                                   const LaunchOptions& options) const {
   auto bound = bind_arguments(*artifact_->program, arguments, reach_);
   if (!bound) return bound.error();
   return run(*bound, options);

@@ -65,6 +65,8 @@ class Executable {
   virtual Checked run(std::span<const uint64_t> slots, const LaunchOptions& options) const = 0;
 
  private:
+  Checked launch_unplanned(std::span<const Argument> arguments, const LaunchOptions& options) const;
+
   std::shared_ptr<const driver::Artifact> artifact_;
   ArgumentPlan plan_;
   MemoryReach reach_;

@@ -12,8 +12,10 @@ std::atomic<uint64_t> g_next_id{1};
 }  // namespace
 
 KernelForm::KernelForm(const thread::ThreadProgram& program) : program_(&program), id_(g_next_id.fetch_add(1)) {
-  for (const thread::Guard& g : program.guards)
-    guards_.push_back({static_cast<size_t>(g.param), static_cast<uint64_t>(g.divisor)});
+  for (const thread::Guard& g : program.guards) {
+    const auto divisor = static_cast<uint64_t>(g.divisor), power = divisor & (~divisor + 1);
+    guards_.push_back({static_cast<size_t>(g.param), divisor, power - 1, divisor / power});
+  }
   auto slot_of = [&](ir::VarId v) {
     for (size_t i = 0; i < program.params.size(); ++i)
       if (program.params[i].kind != thread::Param::Kind::tensor && program.params[i].var == v)
@@ -74,19 +76,9 @@ std::string KernelForm::guards_text() const {
 Expected<Grid> KernelForm::grid(std::span<const uint64_t> slots) const {
   if (!grid_code_) return evaluate_grid(*program_, slots);
   Grid grid;
-  const std::span<const int64_t> values(reinterpret_cast<const int64_t*>(slots.data()), slots.size());
-  grid_code_->run(values, grid.extents);  // wraps like every executor
-  grid.blocks = 1;
-  bool empty = false, overflow = false;
-  for (size_t i = 0; i < grid_code_->roots(); ++i) {
-    empty |= grid.extents[i] <= 0;
-    overflow |= __builtin_mul_overflow(grid.blocks, grid.extents[i], &grid.blocks);
-  }
-  if (empty) grid.blocks = 0;
-  if (overflow && !empty)
-    return Error(DiagCode::overflow, program_->name, "the number of blocks does not fit 64 bits",
-                 "launch with smaller dimensions");
-  return grid;
+  if (find_grid(slots, grid)) return grid;
+  return Error(DiagCode::overflow, program_->name, "the number of blocks does not fit 64 bits",
+               "launch with smaller dimensions");
 }
 
 std::vector<std::vector<KernelForm>> kernel_forms(const driver::Artifact& artifact) {

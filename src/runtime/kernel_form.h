@@ -36,7 +36,7 @@ class KernelForm {
   }
   bool guards_hold(std::span<const uint64_t> slots) const {
     for (const Guard& g : guards_)
-      if (slots[g.slot] % g.divisor != 0) return false;
+      if ((slots[g.slot] & g.low_bits) != 0 || (g.odd != 1 && slots[g.slot] % g.odd != 0)) return false;
     return true;
   }
   std::string guards_text() const;  // "A % 16 == 0, m % 8 == 0"; "" for none
@@ -47,11 +47,25 @@ class KernelForm {
   bool shapes(std::span<const uint64_t> slots, std::span<TensorShape> out) const;
 
   Expected<Grid> grid(std::span<const uint64_t> slots) const;
+  // The same without a diagnostic: false where there is no grid, or where only grid() can tell.
+  bool find_grid(std::span<const uint64_t> slots, Grid& out) const {
+    if (!grid_code_) return false;
+    grid_code_->run({reinterpret_cast<const int64_t*>(slots.data()), slots.size()}, out.extents);  // wraps like every executor
+    out.blocks = 1;
+    bool empty = false, overflow = false;
+    for (size_t i = 0; i < grid_code_->roots(); ++i) {
+      empty |= out.extents[i] <= 0;
+      overflow |= __builtin_mul_overflow(out.blocks, out.extents[i], &out.blocks);
+    }
+    if (empty) out.blocks = 0;
+    return empty || !overflow;
+  }
 
  private:
   struct Guard {
     size_t slot = 0;
     uint64_t divisor = 1;
+    uint64_t low_bits = 0, odd = 1;  // the divisor is (low_bits + 1) * odd
   };
   const thread::ThreadProgram* program_;
   uint64_t id_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <map>
 
 namespace tilegen::runtime {
@@ -11,6 +12,12 @@ using ir::DType;
 using ir::ExprOp;
 
 bool computes(DType t) { return t == DType::i64 || t == DType::boolean; }
+
+// Whether the second operand is a literal that needs no step of its own.
+bool has_literal(const ir::ExprPool& pool, const ir::ExprNode& n) {
+  return n.type == DType::i64 && ir::expr_arity(n.op) == 2 && pool[n.b].op == ExprOp::const_int &&
+         pool[n.b].type == DType::i64;
+}
 
 }  // namespace
 
@@ -25,7 +32,7 @@ std::optional<ScalarCode> ScalarCode::compile(const ir::ExprPool& pool, std::spa
     if (!id || !place.emplace(id.value, 0).second) continue;
     if (place.size() > kMaxSteps) return std::nullopt;
     const ir::ExprNode& n = pool[id];
-    todo.insert(todo.end(), {n.a, n.b, n.c});
+    todo.insert(todo.end(), {n.a, has_literal(pool, n) ? ir::ExprId() : n.b, n.c});
   }
   ScalarCode code;
   for (auto& [id, step_index] : place) {
@@ -47,8 +54,14 @@ std::optional<ScalarCode> ScalarCode::compile(const ir::ExprPool& pool, std::spa
     for (ir::ExprId operand : {n.a, n.b, n.c})
       if (operand && n.op != ExprOp::cast && !computes(pool[operand].type)) return std::nullopt;
     if (n.a) step.a = place.at(n.a.value);
-    if (n.b) step.b = place.at(n.b.value);
+    step.immediate = has_literal(pool, n);
+    if (step.immediate)
+      step.imm = pool[n.b].imm;
+    else if (n.b)
+      step.b = place.at(n.b.value);
     if (n.c) step.c = place.at(n.c.value);
+    if (n.op == ExprOp::floordiv && step.immediate && step.imm > 0 && std::has_single_bit(static_cast<uint64_t>(step.imm)))
+      step.shift = static_cast<int8_t>(std::countr_zero(static_cast<uint64_t>(step.imm)));
     step_index = static_cast<uint16_t>(code.steps_.size());
     code.steps_.push_back(step);
   }
@@ -57,8 +70,7 @@ std::optional<ScalarCode> ScalarCode::compile(const ir::ExprPool& pool, std::spa
 }
 
 // The operations that extents and grids are made of; false for the others.
-bool ScalarCode::plain(const Step& step, const int64_t* values, int64_t* out, bool* exact) {
-  const int64_t a = values[step.a], b = values[step.b];
+inline bool ScalarCode::plain(const Step& step, int64_t a, int64_t b, int64_t* out, bool* exact) {
   switch (step.op) {
     case ExprOp::add:
       *exact &= !__builtin_add_overflow(a, b, out);
@@ -70,6 +82,7 @@ bool ScalarCode::plain(const Step& step, const int64_t* values, int64_t* out, bo
       *exact &= !__builtin_mul_overflow(a, b, out);
       return true;
     case ExprOp::floordiv:
+      if (step.shift >= 0) return *out = a >> step.shift, true;  // rounds down
       if (a < 0 || b <= 0) return false;
       *out = a / b;
       return true;
@@ -88,7 +101,14 @@ bool ScalarCode::plain(const Step& step, const int64_t* values, int64_t* out, bo
   }
 }
 
-bool ScalarCode::run(std::span<const int64_t> slots, std::span<int64_t> out) const {
+int64_t ScalarCode::other(const Step& s, int64_t a, int64_t b) {
+  const ir::ScalarValue x{DType::i64, a, 0}, y{DType::i64, b, 0};
+  return s.op == ExprOp::cast            ? ir::eval_cast(s.type, x).i
+         : ir::expr_arity(s.op) == 1 ? ir::eval_unary(s.op, s.type, x).i
+                                     : ir::eval_binary(s.op, s.type, x, y).i;
+}
+
+[[gnu::hot]] bool ScalarCode::run(std::span<const int64_t> slots, std::span<int64_t> out) const {
   int64_t values[kMaxSteps];
   bool exact = true;
   for (size_t i = 0; i < steps_.size(); ++i) {
@@ -100,11 +120,9 @@ bool ScalarCode::run(std::span<const int64_t> slots, std::span<int64_t> out) con
       values[i] = s.type == DType::i64 ? v : ir::wrap_to(s.type, v);
     } else if (s.op == ExprOp::select) {
       values[i] = values[s.a] != 0 ? values[s.b] : values[s.c];
-    } else if (s.type != DType::i64 || !plain(s, values, &values[i], &exact)) {
-      const ir::ScalarValue x{DType::i64, values[s.a], 0}, y{DType::i64, values[s.b], 0};
-      values[i] = s.op == ExprOp::cast            ? ir::eval_cast(s.type, x).i
-                  : ir::expr_arity(s.op) == 1 ? ir::eval_unary(s.op, s.type, x).i
-                                              : ir::eval_binary(s.op, s.type, x, y).i;
+    } else {
+      const int64_t a = values[s.a], b = s.immediate ? s.imm : values[s.b];
+      if (s.type != DType::i64 || !plain(s, a, b, &values[i], &exact)) values[i] = other(s, a, b);
     }
   }
   for (size_t r = 0; r < roots_.size(); ++r) out[r] = values[roots_[r]];

@@ -30,10 +30,13 @@ class ScalarCode {
   struct Step {
     ir::ExprOp op = ir::ExprOp::const_int;
     ir::DType type = ir::DType::i64;
+    int8_t shift = -1;             // of a division by a power of two
+    bool immediate = false;        // the second operand is imm
     uint16_t a = 0, b = 0, c = 0;  // steps
     int64_t imm = 0;               // literal, or parameter slot
   };
-  static bool plain(const Step& step, const int64_t* values, int64_t* out, bool* exact);
+  static int64_t other(const Step& step, int64_t a, int64_t b);
+  static bool plain(const Step& step, int64_t a, int64_t b, int64_t* out, bool* exact);
 
   std::vector<Step> steps_;
   std::vector<uint16_t> roots_;

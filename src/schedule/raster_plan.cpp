@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "arith/prove.h"
+#include "schedule/work_order.h"
 
 namespace tilegen::schedule {
 
@@ -39,12 +40,34 @@ SharedReads shared_reads(const ir::Program& p, const ir::Kernel& kernel) {
   return reads;
 }
 
+// Bytes that an iteration of the loop reads.
+int64_t bytes_of_trip(const ir::Program& p, const ir::Loop& loop) {
+  int64_t bytes = 0;
+  ir::for_each_statement(p, loop.body, [&](ir::StmtId id, int) {
+    const auto* op = p.as<ir::TileOp>(id);
+    if (!op || op->kind != ir::OpKind::copy || p.buffer(op->operands[0].buffer).scope != ir::MemScope::global) return;
+    int64_t read = ir::dtype_bytes(p.buffer(op->operands[0].buffer).type);
+    for (int64_t extent : op->operands[0].extents) read *= extent;
+    bytes += read;
+  });
+  return bytes;
+}
+
 }  // namespace
 
 plan::RasterPlan plan_raster(const ir::Program& p, const ir::Kernel& kernel, const target::Target& target,
                              const plan::KernelSchedule* given) {
   if (given && given->raster) return *given->raster;
   plan::RasterPlan plan;
+  if (const auto work = varying_work(p, kernel); work && !target.is_host()) {
+    plan.order = "longest_first";
+    plan.dimension = static_cast<int64_t>(work->dimension);
+    plan.rising = work->rising;
+    const int64_t trip = std::max<int64_t>(1, bytes_of_trip(p, *p.as<ir::Loop>(work->loop)));
+    plan.group_trips = std::max<int64_t>(1, target.l2_bytes * 2 / 3 / trip);
+    plan.reason = "blocks have different amounts of work; what a group reads stays in the second cache";
+    return plan;
+  }
   if (kernel.grid.size() < 2) {
     plan.reason = "one grid dimension";
     return plan;

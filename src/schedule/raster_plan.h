@@ -6,7 +6,9 @@
 //
 // Rule: blocks that run at the same time should share what they read. Where a copy's place depends on one of the two
 // fastest block indices only, blocks along the other one share it. A wave of W blocks that covers G rows reads
-// G row panels and W / G column panels; that is least for G = sqrt(W * column bytes / row bytes).
+// G row panels and W / G column panels; that is least for G = sqrt(W * column bytes / row bytes). Where blocks have different
+// amounts of work the longest go first, so that none is left alone at the end; points of the other dimensions go in groups
+// whose tiles the second cache holds.
 #pragma once
 
 #include "plan/schedule.h"

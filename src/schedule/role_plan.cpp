@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "arith/prove.h"
+#include "schedule/work_order.h"
 #include "support/checked.h"
 #include "target/role_registers.h"
 
@@ -21,6 +21,9 @@ std::string roles_refusal(const target::Target& t, int64_t threads, const plan::
   if (r.producer_threads % t.warp != 0 || all > t.max_threads)
     return number(r.producer_threads) + " producing threads beside " + number(threads) + " are not possible on " + t.name;
   if (r.producer_registers == 0 && r.consumer_registers == 0) return "";
+  if (r.producer_registers == 0 || r.consumer_registers == 0)
+    return std::string("registers are given for the ") + (r.producer_registers == 0 ? "consuming" : "producing") +
+           " threads only, both roles' are needed";
   for (int64_t registers : {r.producer_registers, r.consumer_registers})
     if (registers % kUnit != 0 || registers < kLeast || registers > kMost)
       return number(registers) + " registers are no multiple of 8 from 24 to 256";
@@ -32,12 +35,6 @@ std::string roles_refusal(const target::Target& t, int64_t threads, const plan::
     return "the roles' registers are more than the " + number(entry) + " that each of " + number(all) +
            " threads is launched with";
   return "";
-}
-
-bool varies_by_block(const ir::Program& p, const ir::Kernel& kernel, const ir::Loop& loop) {
-  return std::any_of(kernel.block_vars.begin(), kernel.block_vars.end(), [&](ir::VarId v) {
-    return arith::depends_on(p.exprs, loop.begin, v) || arith::depends_on(p.exprs, loop.extents[0], v);
-  });
 }
 
 }  // namespace
@@ -96,11 +93,10 @@ Expected<plan::PersistencePlan> plan_persistence(const ir::Program& p, const ir:
     plan.reason = "no producer that could run ahead into the next tile";
     return plan;
   }
-  for (ir::StmtId id : kernel.body)
-    if (const auto* loop = p.as<ir::Loop>(id); loop && loop->kind == ir::LoopKind::pipelined && varies_by_block(p, kernel, *loop)) {
-      plan.reason = "blocks have different amounts of work";
-      return plan;
-    }
+  if (blocks_differ(p, kernel)) {
+    plan.reason = "blocks have different amounts of work: the device hands out the next one wherever one ends";
+    return plan;
+  }
   const int64_t all = threads + roles.producer_threads;
   const int64_t by_memory = (t.shared_bytes + kReserved) / (arena_bytes + kReserved);
   const int64_t by_registers = roles.consumer_registers > 0

@@ -172,6 +172,10 @@ void BlockExecutor::run_warp(Warp& w, int64_t quantum) {
     if (s.segment != kNothing && s.kind != StepKind::end) run_segment(w, s.segment);
     step(w, s);
     ++w.statements;
+    if (ended()) {
+      abandoned_ = true;
+      return;
+    }
     if (options_.max_statements > 0 && w.statements > options_.max_statements) {
       Event e;
       e.kind = FindingKind::too_long;

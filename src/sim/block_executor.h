@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <random>
+#include <unordered_map>
 #include <vector>
 
 #include "sim/bytecode.h"
@@ -16,6 +17,7 @@
 #include "sim/findings.h"
 #include "sim/global_history.h"
 #include "sim/lanes.h"
+#include "sim/matrix_places.h"
 #include "sim/ordering.h"
 #include "sim/shared_history.h"
 #include "sim/simulator.h"
@@ -59,14 +61,14 @@ struct AccessSum {
   int64_t requests = 0, bytes = 0, transactions = 0, least = 0;
 };
 
-struct MatrixPlaces;
-
 class BlockExecutor {
  public:
   explicit BlockExecutor(const Launch& launch);
   void run(int64_t cluster);
 
   const FindingSink& findings() const { return findings_; }
+  // Something was found and nobody wants to know more.
+  bool ended() const { return options_.first_finding_ends && !findings_.empty(); }
   const std::vector<AccessSum>& accesses() const { return sums_; }
   const Counters& counters() const { return counters_; }
 
@@ -234,6 +236,8 @@ class BlockExecutor {
   void note_move(Warp& w, const Step& s, uint32_t lanes, Operand index, Origins& origins);
   void set_origins(Warp& w, uint32_t lanes, thread::MemoryId id, int64_t index, const Origins& origins);
   void check_product(Warp& w, const Step& s);
+  const MatrixPlaces& places_of(const Warp& w, thread::MemoryId id, int64_t index, const std::vector<uint32_t>& table,
+                                size_t rows, size_t columns);
   void check_multiply_add(Warp& w, const Step& s, uint32_t lanes, Operand index);
   void check_distances(Warp& w, const Step& s, const MatrixPlaces& a, const MatrixPlaces& b, const MatrixPlaces& c);
 
@@ -313,6 +317,8 @@ class BlockExecutor {
     Origins origins;
   };
   std::vector<WideElement> wide_;
+  std::unordered_map<MatrixSource, MatrixPlaces, MatrixSource::Hash> matrix_places_;  // seen so far
+  MatrixSource asked_;  // room for what is looked up there
   bool abandoned_ = false;
 };
 

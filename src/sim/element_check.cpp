@@ -139,48 +139,41 @@ void BlockExecutor::set_origins(Warp& w, uint32_t lanes, MemoryId id, int64_t in
           origins[static_cast<size_t>(l)];
 }
 
-// How the elements of an instruction's matrix lie in their tile.
-struct MatrixPlaces {
-  bool known = false;  // all of them are of one tile
-  uint32_t memory = 0;
-  // Coordinate in the tile by row, and by column, of the dimension that runs along them; empty: none or
-  // several do.
-  std::vector<int64_t> rows, columns;
-  std::string wrong;  // an element that is in none of its row's and column's places
-};
-
 namespace {
 
-// `elements`: row-major. Accumulators may have elements of no tile.
-MatrixPlaces matrix_places(const ElementPlaces& places, const std::vector<uint64_t>& elements, int64_t rows,
-                           int64_t columns) {
+// `elements`: row-major, as origin_of names them. Accumulators may have elements of no tile.
+MatrixPlaces matrix_places(const ElementPlaces& places, const std::vector<uint64_t>& elements, size_t rows,
+                           size_t columns) {
   MatrixPlaces out;
   out.memory = static_cast<uint32_t>(elements[0] >> 32) - 1;
   for (uint64_t e : elements)
     if (e == 0 || (e >> 32) != (elements[0] >> 32)) return out;
   const TilePlaces& t = places.memories[out.memory];
-  const auto element = [&](int64_t r, int64_t c) {
-    return static_cast<int64_t>(elements[static_cast<size_t>(r * columns + c)] & 0xffffffffu);
-  };
   out.known = true;
-  int64_t inner = 1, along_rows = 0, along_columns = 0;
-  for (size_t d = t.shape.size(); d-- > 0; inner *= t.shape[d]) {
-    const auto at = [&](int64_t r, int64_t c) { return element(r, c) / inner % t.shape[d]; };
+  std::vector<uint32_t> rest(elements.begin(), elements.end()), at(elements.size());  // in dimension d
+  int along_rows = 0, along_columns = 0;
+  for (size_t d = t.shape.size(); d-- > 0;) {
+    const auto extent = static_cast<uint32_t>(t.shape[d]);
+    for (size_t i = 0; i < rest.size(); ++i) {
+      at[i] = rest[i] % extent;
+      rest[i] /= extent;
+    }
     bool by_row = false, by_column = false;
-    for (int64_t r = 0; r < rows; ++r)
-      for (int64_t c = 0; c < columns; ++c) {
-        by_row |= at(r, c) != at(0, c);
-        by_column |= at(r, c) != at(r, 0);
-        if (by_row && by_column && out.wrong.empty())
-          out.wrong = "row " + std::to_string(r) + ", column " + std::to_string(c) +
-                      " of the instruction's matrix is " + place_text(t, element(r, c)) + ", but row 0 has " +
-                      place_text(t, element(0, c)) + " in that column and column 0 has " +
-                      place_text(t, element(r, 0)) + " in that row";
+    for (size_t r = 0; r < rows; ++r)
+      for (size_t c = 0; c < columns; ++c) {
+        by_row |= at[r * columns + c] != at[c];
+        by_column |= at[r * columns + c] != at[r * columns];
+        if (by_row && by_column && out.wrong.empty()) {
+          const auto text = [&](size_t i) { return place_text(t, static_cast<uint32_t>(elements[i])); };
+          out.wrong = "row " + std::to_string(r) + ", column " + std::to_string(c) + " of the instruction's matrix is " +
+                      text(r * columns + c) + ", but row 0 has " + text(c) + " in that column and column 0 has " +
+                      text(r * columns) + " in that row";
+        }
       }
     if (by_row) ++along_rows, out.rows.clear();
     if (by_column) ++along_columns, out.columns.clear();
-    for (int64_t r = 0; by_row && r < rows; ++r) out.rows.push_back(at(r, 0));
-    for (int64_t c = 0; by_column && c < columns; ++c) out.columns.push_back(at(0, c));
+    for (size_t r = 0; by_row && r < rows; ++r) out.rows.push_back(at[r * columns]);
+    for (size_t c = 0; by_column && c < columns; ++c) out.columns.push_back(at[c]);
   }
   if (along_rows > 1) out.rows.clear();
   if (along_columns > 1) out.columns.clear();
@@ -204,23 +197,35 @@ bool keeps(std::optional<int64_t>& known, std::optional<int64_t> now) {
 
 }  // namespace
 
+const MatrixPlaces& BlockExecutor::places_of(const Warp& w, MemoryId id, int64_t index,
+                                             const std::vector<uint32_t>& table, size_t rows, size_t columns) {
+  static const MatrixPlaces unknown;
+  const MemoryView& m = memory(id);
+  asked_.table = &table;
+  if (options_.places->memories[id.value].known()) {
+    asked_.held = {id.value, static_cast<uint64_t>(w.index), static_cast<uint64_t>(index)};
+  } else {
+    if (index < 0 || index + static_cast<int64_t>(table.size() / kLanes) > m.elements) return unknown;
+    const uint64_t* first = &w.origins[(m.first_register + static_cast<size_t>(index)) * kLanes];
+    asked_.held.assign(first, first + table.size());
+  }
+  if (const auto seen = matrix_places_.find(asked_); seen != matrix_places_.end()) return seen->second;
+  std::vector<uint64_t> elements(rows * columns, 0);
+  for (size_t i = 0; i < table.size(); ++i)
+    if (table[i] != kNothing)
+      elements[table[i]] =
+          origin_of(w, id, static_cast<int>(i % kLanes), index + static_cast<int64_t>(i / kLanes));
+  return matrix_places_.emplace(asked_, matrix_places(*options_.places, elements, rows, columns)).first->second;
+}
+
 void BlockExecutor::check_product(Warp& w, const Step& s) {
   const auto& n = node<thread::WarpMma>(s);
   const AtomTables& tables = code_.atoms[s.atom];
-  const target::MmaAtom& atom = *tables.atom;
-  const auto places = [&](MemoryId id, Ref at, const std::vector<uint32_t>& table, int64_t rows,
-                          int64_t columns) {
-    std::vector<uint64_t> elements(static_cast<size_t>(rows * columns), 0);
-    const int64_t index = scalar(w, at);
-    for (size_t r = 0; r * kLanes < table.size(); ++r)
-      for (int l = 0; l < kLanes; ++l)
-        if (const uint32_t e = table[r * kLanes + static_cast<size_t>(l)]; e != kNothing)
-          elements[e] = origin_of(w, id, l, index + static_cast<int64_t>(r));
-    return matrix_places(*options_.places, elements, rows, columns);
-  };
-  const MatrixPlaces a = places(n.a, s.x, tables.a, atom.m, atom.k),
-                     b = places(n.b, s.y, tables.b, atom.k, atom.n);
-  check_distances(w, s, a, b, places(n.c, s.z, tables.c, atom.m, atom.n));
+  const auto extent = [](int e) { return static_cast<size_t>(e); };
+  const size_t rows = extent(tables.atom->m), columns = extent(tables.atom->n), k = extent(tables.atom->k);
+  check_distances(w, s, places_of(w, n.a, scalar(w, s.x), tables.a, rows, k),
+                  places_of(w, n.b, scalar(w, s.y), tables.b, k, columns),
+                  places_of(w, n.c, scalar(w, s.z), tables.c, rows, columns));
 }
 
 // A product of plain numbers: one element of each tile.
@@ -232,11 +237,11 @@ void BlockExecutor::check_multiply_add(Warp& w, const Step& s, uint32_t lanes, O
   product.last = s.stmt;
   const MemoryId c = code_.accesses[s.access].memory;
   const int64_t at[] = {scalar(w, s.moved), scalar(w, s.times_at), index[0].i};
-  const auto coordinate = [&](uint64_t origin, int dimension) {
+  const auto coordinate = [&](uint64_t origin, int dimension) -> int64_t {
     const TilePlaces& t = options_.places->memories[(origin >> 32) - 1];
-    int64_t element = static_cast<int64_t>(origin & 0xffffffffu);
-    for (size_t d = t.shape.size(); --d > static_cast<size_t>(dimension);) element /= t.shape[d];
-    return element % t.shape[static_cast<size_t>(dimension)];
+    auto element = static_cast<uint32_t>(origin);
+    for (size_t d = t.shape.size(); --d > static_cast<size_t>(dimension);) element /= static_cast<uint32_t>(t.shape[d]);
+    return element % static_cast<uint32_t>(t.shape[static_cast<size_t>(dimension)]);
   };
   for (int l = 0; l < kLanes; ++l) {
     if ((lanes & bit(l)) == 0) continue;

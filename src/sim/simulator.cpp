@@ -105,7 +105,7 @@ class Simulation {
     for (size_t i = 0; i < workers; ++i) executors.push_back(std::make_unique<BlockExecutor>(launch_));
     std::atomic<int64_t> next{0};
     const auto work = [&](size_t i) {
-      for (int64_t c = next++; c < clusters; c = next++) executors[i]->run(c);
+      for (int64_t c = next++; c < clusters && !executors[i]->ended(); c = next++) executors[i]->run(c);
     };
     std::vector<std::thread> threads;
     for (size_t i = 1; i < workers; ++i) threads.emplace_back(work, i);

@@ -92,6 +92,7 @@ struct SimOptions {
   bool count = true;  // fill Counters::accesses
   int workers = 0;    // threads to run blocks on; 0: all cores
   int64_t max_findings = 64;
+  bool first_finding_ends = false;  // the run, soon; further ones may be missing, and the values are unfinished
   int64_t max_statements = 0;  // per warp; 0: no bound. Passing it is the finding `too_long`
   const ElementPlaces* places = nullptr;  // of this program; without them `wrong_element` is not looked for
   std::function<SourceLocation(const std::string& path)> locate;  // optional: where an operation stands

@@ -77,7 +77,7 @@ struct Target {
       0;            // host: results of at least this size bypass the caches when nothing reads them again
   std::string cpu;  // LLVM cpu name
   std::vector<std::string> features;                  // LLVM feature flags
-  int64_t l1_bytes = 32 << 10, l2_bytes = 512 << 10;  // host: data caches of one core, for the cost model
+  int64_t l1_bytes = 32 << 10, l2_bytes = 512 << 10;  // data caches of one core, for the cost model; GPUs: l2 of the device
   std::vector<MmaAtom> mma;
   std::vector<WarpgroupAtom> warpgroup_mma;
   bool store_matrix = false;  // 8x8 matrices from registers to shared memory (stmatrix)

@@ -10,18 +10,19 @@ using ir::ExprOp;
 
 namespace {
 
-// What a load of a named register stands for; invalid: nothing known.
-ExprId named_value(const ir::ExprPool& pool, ExprId load, const NamedRegisters* named) {
+// What a load stands for; invalid: nothing known.
+template <class Id>
+Id held(const ir::ExprPool& pool, ExprId load, const std::map<std::pair<ir::ObjectId, int64_t>, Id>& registers) {
   const auto indices = pool.indices(load);
   int64_t element = 0;
-  if (!named || indices.size() != 1 || !pool.is_const_int(indices[0], &element)) return ExprId();
-  const auto it = named->find({pool[load].object, element});
-  return it == named->end() ? ExprId() : it->second;
+  if (indices.size() != 1 || !pool.is_const_int(indices[0], &element)) return Id();
+  const auto it = registers.find({pool[load].object, element});
+  return it == registers.end() ? Id() : it->second;
 }
 
 }  // namespace
 
-IndexProgram::IndexProgram(const ir::ExprPool& pool, ExprId root, const NamedRegisters* named) {
+IndexProgram::IndexProgram(const ir::ExprPool& pool, ExprId root, const IndexRegisters* registers) {
   std::unordered_map<ExprId, int> place;
   // Operands before users, without recursion: expressions may be deep.
   std::vector<ExprId> pending = {root};
@@ -32,8 +33,8 @@ IndexProgram::IndexProgram(const ir::ExprPool& pool, ExprId root, const NamedReg
       continue;
     }
     const ir::ExprNode& n = pool[id];
-    if (n.op == ExprOp::load)
-      if (const ExprId stands_for = named_value(pool, id, named)) {
+    if (n.op == ExprOp::load && registers)
+      if (const ExprId stands_for = held(pool, id, registers->named)) {
         const auto known = place.find(stands_for);
         if (known == place.end()) {
           pending.push_back(stands_for);
@@ -54,7 +55,13 @@ IndexProgram::IndexProgram(const ir::ExprPool& pool, ExprId root, const NamedReg
     Step s{n.op, n.type, n.type};
     auto at = [&](ExprId x) { return x.valid() ? place.at(x) : -1; };
     if (n.op == ExprOp::load) {
-      reads_memory_ = true;
+      const ir::VarId variable = registers ? held(pool, id, registers->changing) : ir::VarId();
+      reads_memory_ = reads_memory_ || !variable.valid();
+      if (variable.valid()) {
+        s.op = ExprOp::var;
+        s.imm = static_cast<int64_t>(variable.value);
+        vars_.push_back(variable);
+      }
     } else {
       s.a = at(n.a);
       s.b = at(n.b);

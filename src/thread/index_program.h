@@ -22,14 +22,18 @@ class PointValues {
   std::vector<std::optional<int64_t>> values_;
 };
 
-// Registers, by memory and element, that hold the value of an expression wherever they are read.
-using NamedRegisters = std::map<std::pair<ir::ObjectId, int64_t>, ir::ExprId>;
+// Registers, by memory and element: those that hold the value of an expression wherever they are read, and those that
+// change, as variables beyond the program's own.
+struct IndexRegisters {
+  std::map<std::pair<ir::ObjectId, int64_t>, ir::ExprId> named;
+  std::map<std::pair<ir::ObjectId, int64_t>, ir::VarId> changing;
+};
 
-// One expression. Loads of other than `named` registers and floating-point operations are unknown; so is what depends on them, but for
+// One expression. Loads of other registers and floating-point operations are unknown; so is what depends on them, but for
 // conjunctions and selections that the known side decides.
 class IndexProgram {
  public:
-  IndexProgram(const ir::ExprPool& pool, ir::ExprId root, const NamedRegisters* named = nullptr);
+  IndexProgram(const ir::ExprPool& pool, ir::ExprId root, const IndexRegisters* registers = nullptr);
   std::optional<int64_t> eval(const PointValues& at) const;
   const std::vector<ir::VarId>& vars() const { return vars_; }  // ascending
   bool reads_memory() const { return reads_memory_; }

@@ -8,7 +8,7 @@ namespace {
 
 class Chooser {
  public:
-  explicit Chooser(const RoleProgram& r) : p_(*r.program), values_(p_.vars.size()) {
+  explicit Chooser(const RoleProgram& r) : p_(*r.program), values_(r.variables) {
     for (const Param& param : p_.params) {
       if (param.kind == Param::Kind::dim) dims_.push_back(param.var);
       if (param.kind == Param::Kind::scalar && ir::is_integer(param.type)) values_.set(param.var, 1);

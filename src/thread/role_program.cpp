@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 
 #include "thread/sync_accesses.h"
@@ -20,8 +21,8 @@ class Flattener {
       : p_(p), out_(out), kept_(p.stmts.size()), orders_(p.stmts.size()) {}
 
   void run() {
+    find_registers();
     for (StmtId id : p_.body) note(id);
-    name_registers();
     std::vector<Role> roles;
     Block before;
     for (StmtId id : p_.body) {
@@ -42,23 +43,36 @@ class Flattener {
   }
 
  private:
-  // Registers that one statement sets, once and for all its readers: indices of the block, which loops' bounds use.
-  void name_registers() {
-    std::set<uint32_t> changing;
-    const auto change = [&](MemoryId m) { changing.insert(m.value); };
+  // Registers that hold indices of the block, or count: loops' bounds, slots and phases are told by them.
+  void find_registers() {
+    std::set<uint32_t> unknown;
+    std::map<std::pair<MemoryId, int64_t>, int> sets;
     for (const Stmt& s : p_.stmts) {
-      if (const auto* load = std::get_if<LoadMatrix>(&s.node)) change(load->dst);
-      if (const auto* shuffle = std::get_if<Shuffle>(&s.node)) change(shuffle->dst);
-      if (const auto* reduce = std::get_if<LaneReduce>(&s.node)) change(reduce->dst);
+      if (const auto* load = std::get_if<LoadMatrix>(&s.node)) unknown.insert(load->dst.value);
+      if (const auto* shuffle = std::get_if<Shuffle>(&s.node)) unknown.insert(shuffle->dst.value);
+      if (const auto* reduce = std::get_if<LaneReduce>(&s.node)) unknown.insert(reduce->dst.value);
       const auto* store = std::get_if<Store>(&s.node);
       if (!store || !p_.memory(store->memory).in_registers) continue;
       int64_t element = 0;
-      const bool fixed = p_.exprs.is_const_int(store->index, &element) && !store->predicate.valid();
-      if (p_.memory(store->memory).type != ir::DType::i64 || !fixed ||
-          !named_.emplace(std::pair(store->memory, element), store->value).second)
-        change(store->memory);
+      if (p_.memory(store->memory).type != ir::DType::i64 || store->predicate.valid() ||
+          !p_.exprs.is_const_int(store->index, &element)) {
+        unknown.insert(store->memory.value);
+      } else if (const std::pair at(store->memory, element); ++sets[at] == 1) {
+        registers_.named.emplace(at, store->value);
+      }
     }
-    std::erase_if(named_, [&](const auto& r) { return changing.count(r.first.first.value) > 0; });
+    std::erase_if(registers_.named, [&](const auto& r) { return unknown.count(r.first.first.value) > 0; });
+    for (const auto& [at, count] : sets)
+      if (count > 1 && registers_.named.erase(at) > 0)
+        registers_.changing.emplace(at, ir::VarId(p_.vars.size() + registers_.changing.size()));
+    out_.variables = p_.vars.size() + registers_.changing.size();
+  }
+  std::optional<ir::VarId> changing(const StmtNode& node) const {
+    const auto* store = std::get_if<Store>(&node);
+    int64_t element = 0;
+    if (!store || !p_.exprs.is_const_int(store->index, &element)) return std::nullopt;
+    const auto it = registers_.changing.find({store->memory, element});
+    return it == registers_.changing.end() ? std::nullopt : std::optional(it->second);
   }
 
   // Whether a statement orders others, or touches ordered memory: it, or one inside.
@@ -82,7 +96,7 @@ class Flattener {
     if (blocks_inside(node).empty() || (loop != nullptr && loop->form == LoopForm::vectorized))
       for (const SyncAccess& a : sync_accesses(p_, id)) kept = kept || p_.memory(a.memory).ordered;
     orders_[id.value] = orders;
-    kept_[id.value] = kept || orders;
+    kept_[id.value] = kept || orders || changing(node).has_value();
   }
 
   RoleStep& add(RoleOp op, StmtId id) {
@@ -96,7 +110,7 @@ class Flattener {
   int value(ExprId e) {
     if (!e.valid()) return -1;
     const auto [at, fresh] = numbers_.try_emplace(e, static_cast<int>(out_.values.size()));
-    if (fresh) out_.values.emplace_back(p_.exprs, e, &named_);
+    if (fresh) out_.values.emplace_back(p_.exprs, e, &registers_);
     return at->second;
   }
 
@@ -165,6 +179,14 @@ class Flattener {
   }
   void flatten(StmtId id, const WarpgroupCommit&) { add(RoleOp::product_commit, id); }
   void flatten(StmtId id, const WarpgroupWait&) { add(RoleOp::product_wait, id); }
+  void flatten(StmtId id, const Store& store) {
+    const auto variable = changing(p_.stmts[id.value].node);
+    if (!variable) return touches(id);
+    const int to = value(store.value);
+    RoleStep& step = add(RoleOp::set, id);
+    step.value = to;
+    step.first = variable->value;
+  }
   void flatten(StmtId id, const auto&) { touches(id); }
 
   void touches(StmtId id) {
@@ -190,7 +212,7 @@ class Flattener {
     std::map<std::vector<int64_t>, size_t> known;
     std::vector<std::vector<int64_t>> members;
     const size_t first = out_.processes.size();
-    PointValues at(p_.vars.size());
+    PointValues at(out_.variables);
     for (int64_t t = role.first_thread; t < role.first_thread + role.threads; ++t) {
       if (p_.thread_var.valid()) at.set(p_.thread_var, t);
       std::vector<int64_t> key = {t / kGroup};
@@ -218,7 +240,7 @@ class Flattener {
     }
   }
 
-  NamedRegisters named_;
+  IndexRegisters registers_;
   const ThreadProgram& p_;
   RoleProgram& out_;
   std::vector<bool> kept_, orders_;  // by statement

@@ -28,6 +28,7 @@ enum class RoleOp : uint8_t {
   product,  // value: A; second: B; -1: in registers
   product_commit,
   product_wait,
+  set,    // variable `first` = value
   touch,  // plain accesses, `first` .. `last` of RoleProgram::touches
   end,
 };
@@ -65,6 +66,7 @@ struct RoleProgram {
   std::vector<IndexProgram> values;
   std::vector<RoleTouch> touches;
   std::vector<RoleProcess> processes;
+  size_t variables = 0;  // of the program, and registers that change
 
   explicit RoleProgram(const ThreadProgram& p);
 };

@@ -146,6 +146,8 @@ void RoleWalk::step(int i) {
       return;
     case RoleOp::product_wait:
       return product_wait(x, node<WarpgroupWait>(s));
+    case RoleOp::set:
+      return void(x.values.set(ir::VarId(s.first), eval(x, s.value, 0)));
     case RoleOp::touch:
       return touch(x, i, s);
     case RoleOp::end:

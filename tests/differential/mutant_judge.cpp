@@ -18,6 +18,8 @@ using thread::ThreadProgram;
 
 namespace {
 
+constexpr uint64_t kMoreData = 12;  // launches with other numbers, for mutants that survive
+
 // One launch of the program, ready to run any of its kernels alone.
 struct Stage {
   bool further = false;
@@ -29,6 +31,7 @@ struct Stage {
 struct RunResult {
   std::set<std::string> findings;
   std::vector<std::vector<std::byte>> bytes;
+  int64_t statements = 0;
 };
 
 // A kernel in one form, with the launches that take it and what it comes to there; `further` ones are for
@@ -47,11 +50,7 @@ class Judge {
 
   std::string judge(Form& form) {
     if (form.stages.empty()) form.stages.push_back(form.further[0]);
-    for (const Stage* s : form.stages) {
-      form.expected.push_back(run(*form.program, *s));
-      if (!form.expected.back().findings.empty())
-        return name_ + ": the unspoilt program has findings: " + *form.expected.back().findings.begin();
-    }
+    if (std::string wrong = run_unspoilt(form); !wrong.empty()) return wrong;
     if (const auto hazards = thread::verify_synchronization(*form.program); !hazards.empty())
       return name_ + ": the unspoilt program has hazards: " + hazards[0];
     uint64_t number = 0;
@@ -64,6 +63,24 @@ class Judge {
   }
 
  private:
+  // The short launches come first: they find most defects.
+  std::string run_unspoilt(Form& form) {
+    std::multimap<int64_t, std::pair<const Stage*, RunResult>> by_length;
+    for (const Stage* s : form.stages) {
+      RunResult result = run(*form.program, *s);
+      if (!result.findings.empty())
+        return name_ + ": the unspoilt program has findings: " + *result.findings.begin();
+      by_length.emplace(result.statements, std::pair(s, std::move(result)));
+    }
+    form.stages.clear();
+    for (auto& [statements, ran] : by_length) {
+      form.stages.push_back(ran.first);
+      form.expected.push_back(std::move(ran.second));
+    }
+    return {};
+  }
+
+  // Ends at the first finding: nothing more is asked of a run that has one.
   RunResult run(const ThreadProgram& p, const Stage& s, sim::WarpOrder order = sim::WarpOrder::round_robin,
                 bool latest = true) {
     std::vector<GuardedMemory> memory = s.memory.fresh(false);
@@ -72,6 +89,7 @@ class Judge {
     options.order = order;
     options.async_latest = latest;
     options.workers = 1;
+    options.first_finding_ends = true;
     options.max_statements = 2'000'000;
     const sim::ElementPlaces places = runtime::element_places(artifact_, kernel_, p, s.memory.slots(memory));
     options.places = &places;
@@ -82,6 +100,7 @@ class Judge {
       return out;
     }
     for (const sim::Finding& f : result->findings) out.findings.insert(sim::finding_name(f.kind));
+    out.statements = result->counters.statements;
     for (const GuardedMemory& m : memory) out.bytes.emplace_back(m.bytes().begin(), m.bytes().end());
     return out;
   }
@@ -95,8 +114,9 @@ class Judge {
     const auto named = [&](const Stage& s, const RunResult& expected) {
       const RunResult result = run(mutant, s);
       for (const std::string& f : result.findings) ++row.checks[f];
+      if (!result.findings.empty()) return true;
       differ |= result.bytes != expected.bytes;
-      return !result.findings.empty();
+      return false;
     };
     for (size_t i = 0; i < form.stages.size(); ++i)
       if (named(*form.stages[i], form.expected[i])) return void(++row.named);
@@ -136,6 +156,8 @@ class Judge {
       return "the statement never runs";
     if (const auto probe = sim::test::predicate_probe(*form.program, site); probe && on_all(*probe, false))
       return "the predicate is never false";
+    if (const auto probe = sim::test::store_probe(*form.program, site); probe && on_all(*probe, false))
+      return "it stores what is there already";
     const auto poison = [&](int value) { return sim::test::poisoned(*form.program, site, value); };
     if (const auto first = poison(85), second = poison(-3);
         first && second && on_all(*first, true) && on_all(*second, true))
@@ -223,6 +245,11 @@ std::string judge_program(const std::string& name, const std::string& text, cons
     add(launch, true);
     // Sizes that forms with wide accesses take.
     for (auto& [dim, value] : launch.dims) value = (value + 31) / 16 * 16;
+    add(launch, true);
+  }
+  for (uint64_t more = 1; !launches.empty() && more <= kMoreData; ++more) {
+    Launch launch = launches[0];
+    launch.seed += 100 * more;
     add(launch, true);
   }
   if (stages.empty()) return name + ": no launch is possible: " + error;

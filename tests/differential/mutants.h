@@ -3,11 +3,14 @@
 //   TILEGEN_MUTANTS=all   every mutant instead of a sample
 //   TILEGEN_MUTANTS=n     one of n
 //   TILEGEN_SEED=n        of the sample
+//   TILEGEN_PART=k/n      every n-th program from the k-th (0, 1, ...): parts of a long run
 //   TILEGEN_SHOW=1        what only values show, and what survives, by name
 #pragma once
 
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <iostream>
 
@@ -48,13 +51,31 @@ inline MutantSample mutant_sample(int64_t one_of, int64_t programs) {
   return s;
 }
 
+// Which programs this run judges: number % of == part.
+inline bool in_part(size_t number) {
+  const char* asked = std::getenv("TILEGEN_PART");
+  size_t part = 0, of = 1;
+  if (asked && (std::sscanf(asked, "%zu/%zu", &part, &of) != 2 || part >= of)) {
+    ADD_FAILURE() << "TILEGEN_PART is k/n with k below n, not " << asked;
+    return false;
+  }
+  return number % of == part;
+}
+
 inline MutantTally judge_all(const std::vector<MutantCase>& cases, const MutantSample& sample) {
   MutantTally tally;
-  for (const MutantCase& c : cases) {
+  for (size_t number = 0; number < cases.size(); ++number) {
+    if (!in_part(number)) continue;
+    const MutantCase& c = cases[number];
     const size_t before = tally.unproven.size();
+    const auto start = std::chrono::steady_clock::now();
     for (const char* target : {"sim:sm_80", "sim:sm_90"})
       EXPECT_EQ(judge_program(c.name, c.text, target, c.launches, sample, tally), "");
-    if (tally.unproven.size() > before && std::getenv("TILEGEN_SHOW"))
+    if (!std::getenv("TILEGEN_SHOW")) continue;
+    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+    std::cout << c.name << ": " << seconds.count() << " s; so far " << tally.total().mutants << " mutants"
+              << std::endl;
+    if (tally.unproven.size() > before)
       for (const Launch& l : c.launches) std::cout << to_text({&l == &c.launches[0] ? c.text : "", l});
   }
   return tally;

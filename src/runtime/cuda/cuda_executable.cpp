@@ -49,6 +49,7 @@ class CudaExecutable final : public Executable {
     const Route* next = nullptr;
   };
   struct Launch {
+    const KernelForm* form = nullptr;
     const thread::ThreadProgram* program = nullptr;
     const LoadedFunction* function = nullptr;
     unsigned grid[3] = {1, 1, 1};
@@ -62,16 +63,20 @@ class CudaExecutable final : public Executable {
       if (r->current == current && r->id == id) return r;
     return nullptr;
   }
+  const Route* known_route() const;
   Expected<const Route*> route(const std::optional<CuStream>& stream) const;
   Expected<const Route*> make_route(CuContext current, uint64_t id) const;
   Expected<const LoadedModule*> module_in(ContextState& state, bool push) const;
   Checked not_capturing(CuStream stream) const;
-  Checked plan(size_t kernel, std::span<const uint64_t> slots, const LoadedModule& module, Launch& out) const;
-  bool fits(std::span<const uint64_t> slots) const;
-  const KernelForm* choose(const std::vector<KernelForm>& forms, std::span<const uint64_t> slots, Launch& out) const;
+  bool choose(size_t kernel, std::span<const uint64_t> slots, Launch& out) const;
+  bool choose_all(std::span<const uint64_t> slots, Launch& out) const;
+  bool plan(size_t kernel, std::span<const uint64_t> slots, const LoadedModule& module, Launch& out) const;
+  Error no_launch(size_t kernel, std::span<const uint64_t> slots, const Launch& launch) const;
+  Checked run_elsewhere(std::span<const uint64_t> slots, const LaunchOptions& options) const;
   Expected<const CudaExecutable*> unguarded() const;
-  Checked launch_all(const LoadedModule& module, std::span<const uint64_t> slots, CuStream stream) const;
-  CuResult start(const Launch& launch, CuStream stream, void** pointers, void** extra) const;
+  Checked launch_all(const LoadedModule& module, std::span<const uint64_t> slots, CuStream stream, Launch& launch) const;
+  CuResult launch_one(std::span<const uint64_t> slots, CuStream stream, const Launch& launch) const;
+  CuResult launch_clusters(const Launch& launch, CuStream stream, void** pointers, void** extra) const;
   int estimated_blocks(const thread::ThreadProgram& program) const;
 
   const Driver& driver_;
@@ -87,6 +92,13 @@ class CudaExecutable final : public Executable {
 
 CudaExecutable::~CudaExecutable() {
   for (const Route* r = routes_.load(); r;) delete std::exchange(r, r->next);
+}
+
+// The way of a launch behind the first; none before it, and where the driver fails.
+inline const CudaExecutable::Route* CudaExecutable::known_route() const {
+  CuContext current = nullptr;
+  if (driver_.api().context_current(&current) != kCuSuccess) return nullptr;
+  return find(current, driver_.contexts().id_of(current));
 }
 
 // `stream` is the one to launch on, where this is for a launch.
@@ -158,89 +170,108 @@ Checked CudaExecutable::prepare() {
   return Unit{};
 }
 
-Checked CudaExecutable::plan(size_t kernel, std::span<const uint64_t> slots, const LoadedModule& module,
-                             Launch& out) const {
-  const std::vector<KernelForm>& forms = forms_[kernel];
-  const std::string& name = artifact().program->kernels[kernel].name;
-  const KernelForm* form = choose(forms, slots, out);
-  if (!form) return no_form(forms, name);
-  auto grid = form->grid(slots);
-  if (!grid) return grid.error();
-  out.program = &form->program();
-  const size_t index = artifact().forms[kernel].first + static_cast<size_t>(form - forms.data());
-  out.function = &module.functions()[index];
-  out.empty = grid->blocks == 0;
-  if (out.empty) return Unit{};
+// The first form whose guards hold and whose tensor maps the driver makes, with its parameters.
+inline bool CudaExecutable::choose(size_t kernel, std::span<const uint64_t> slots, Launch& out) const {
+  for (const KernelForm& form : forms_[kernel]) {
+    if (!form.guards_hold(slots)) continue;
+    out.form = &form;
+    out.program = &form.program();
+    out.parameters =
+        out.program->tensor_maps.empty() ? slots.data() : parameters_with_maps(driver_, form, slots, out.block);
+    if (out.parameters) return true;
+  }
+  out.form = nullptr;
+  return false;
+}
+
+// Whether every kernel has a form for the arguments; the first one's is chosen then.
+inline bool CudaExecutable::choose_all(std::span<const uint64_t> slots, Launch& out) const {
+  for (size_t k = forms_.size(); k-- > 0;)
+    if (!choose(k, slots, out)) return false;
+  return true;
+}
+
+// Grid and function of the form chosen. False: no_launch says why.
+inline bool CudaExecutable::plan(size_t kernel, std::span<const uint64_t> slots, const LoadedModule& module,
+                                 Launch& out) const {
+  Grid grid;
+  if (!out.form->find_grid(slots, grid)) {
+    const auto found = out.form->grid(slots);
+    if (!found) return false;
+    grid = *found;
+  }
+  out.function = &module.functions()[artifact().forms[kernel].first + static_cast<size_t>(out.form - forms_[kernel].data())];
+  out.empty = grid.blocks == 0;
+  if (out.empty) return true;
   const bool persistent = out.program->launched_var.valid();
   const size_t rank = out.program->grid.size();
-  for (size_t d = 0; d < rank; ++d) {  // x is the last extent
-    const int64_t extent = grid->extents[rank - 1 - d];
-    const int64_t most = persistent ? thread::kMostPersistentPoints : device_.max_grid[d];
-    if (extent > most)
-      return Error(DiagCode::launch_limit, name,
-                   "the grid has " + std::to_string(extent) + " blocks along " + "xyz"[d] + ", " +
-                       device_.text() + " launches at most " + std::to_string(most),
-                   "launch with smaller dimensions, or use larger tiles");
-    out.grid[d] = static_cast<unsigned>(persistent ? std::min(extent, out.function->resident_blocks) : extent);
+  for (size_t d = 0; d < 3; ++d) {  // x is the last extent
+    const int64_t extent = d < rank ? grid.extents[rank - 1 - d] : 1;
+    if (extent > (persistent ? thread::kMostPersistentPoints : device_.max_grid[d])) return false;
+    out.grid[d] = static_cast<unsigned>(persistent && d < rank ? std::min(extent, out.function->resident_blocks) : extent);
   }
-  return Unit{};
+  return true;
 }
 
-// The first form whose guards hold and whose tensor maps the driver makes, with its parameters.
-const KernelForm* CudaExecutable::choose(const std::vector<KernelForm>& forms, std::span<const uint64_t> slots,
-                                         Launch& out) const {
-  for (const KernelForm& form : forms) {
-    if (!form.guards_hold(slots)) continue;
-    out.parameters = form.program().tensor_maps.empty() ? slots.data()
-                                                        : parameters_with_maps(driver_, form, slots, out.block);
-    if (out.parameters) return &form;
-  }
-  return nullptr;
+[[gnu::cold]] Error CudaExecutable::no_launch(size_t kernel, std::span<const uint64_t> slots,
+                                              const Launch& launch) const {
+  const std::string& name = artifact().program->kernels[kernel].name;
+  if (!launch.form) return no_form(forms_[kernel], name);
+  auto grid = launch.form->grid(slots);
+  if (!grid) return grid.error();
+  size_t d = 0;  // the first that is too large
+  const size_t rank = launch.program->grid.size();
+  const auto most = [&] { return launch.program->launched_var.valid() ? thread::kMostPersistentPoints : device_.max_grid[d]; };
+  while (d + 1 < rank && grid->extents[rank - 1 - d] <= most()) ++d;
+  return Error(DiagCode::launch_limit, name,
+               "the grid has " + std::to_string(grid->extents[rank - 1 - d]) + " blocks along " + "xyz"[d] + ", " +
+                   device_.text() + " launches at most " + std::to_string(most()),
+               "launch with smaller dimensions, or use larger tiles");
 }
 
-CuResult CudaExecutable::start(const Launch& launch, CuStream stream, void** pointers, void** extra) const {
-  const auto threads = static_cast<unsigned>(launch.program->threads);
-  const auto shared_bytes = static_cast<unsigned>(launch.program->arena_bytes);
-  if (launch.program->cluster == 1)
-    return driver_.api().launch(launch.function->function, launch.grid[0], launch.grid[1], launch.grid[2], threads, 1,
-                                1, shared_bytes, stream, pointers, extra);
+CuResult CudaExecutable::launch_clusters(const Launch& launch, CuStream stream, void** pointers, void** extra) const {
   CuLaunchAttribute cluster;
   cluster.cluster[0] = static_cast<uint32_t>(launch.program->cluster);
-  const CuLaunchConfig config = {{launch.grid[0], 1, 1}, {threads, 1, 1}, shared_bytes, stream, &cluster, 1};
+  const CuLaunchConfig config = {{launch.grid[0], 1, 1},
+                                 {static_cast<uint32_t>(launch.program->threads), 1, 1},
+                                 static_cast<uint32_t>(launch.program->arena_bytes),
+                                 stream,
+                                 &cluster,
+                                 1};
   return driver_.api().launch_with(&config, launch.function->function, pointers, extra);
 }
 
-Checked CudaExecutable::launch_all(const LoadedModule& module, std::span<const uint64_t> slots,
-                                   CuStream stream) const {
-  ContextState& state = module.state();
-  Launch launch;
-  if (forms_.size() > 1)  // what does not fit launches nothing
-    for (size_t k = 0; k < forms_.size(); ++k)
-      if (Checked ok = plan(k, slots, module, launch); !ok) return ok;
+inline CuResult CudaExecutable::launch_one(std::span<const uint64_t> slots, CuStream stream, const Launch& launch) const {
   size_t bytes = slots.size_bytes();
   void* extra[] = {kLaunchParamBuffer, const_cast<uint64_t*>(slots.data()), kLaunchParamBufferSize, &bytes, kLaunchParamEnd};
   void* pointers[kMostParameters];
+  const bool maps = launch.parameters != slots.data();
+  if (maps) point_to_parameters(*launch.program, launch.parameters, pointers);
+  if (launch.program->cluster > 1) return launch_clusters(launch, stream, maps ? pointers : nullptr, maps ? nullptr : extra);
+  return driver_.api().launch(launch.function->function, launch.grid[0], launch.grid[1], launch.grid[2],
+                              static_cast<unsigned>(launch.program->threads), 1, 1,
+                              static_cast<unsigned>(launch.program->arena_bytes), stream, maps ? pointers : nullptr,
+                              maps ? nullptr : extra);
+}
+
+// `launch`: with the form of the first kernel.
+inline Checked CudaExecutable::launch_all(const LoadedModule& module, std::span<const uint64_t> slots, CuStream stream,
+                                          Launch& launch) const {
+  ContextState& state = module.state();
+  if (forms_.size() > 1) {  // what does not fit launches nothing
+    for (size_t k = 0; k < forms_.size(); ++k)
+      if (!choose(k, slots, launch) || !plan(k, slots, module, launch)) return no_launch(k, slots, launch);
+    choose(0, slots, launch);
+  }
   for (size_t k = 0; k < forms_.size(); ++k) {
-    if (Checked ok = plan(k, slots, module, launch); !ok) return ok;
+    if ((k > 0 && !choose(k, slots, launch)) || !plan(k, slots, module, launch)) return no_launch(k, slots, launch);
     if (launch.empty) continue;
-    const bool maps = !launch.program->tensor_maps.empty();
-    if (maps) point_to_parameters(*launch.program, launch.parameters, pointers);
-    const CuResult result =
-        start(launch, stream, maps ? pointers : nullptr, maps ? nullptr : static_cast<void**>(extra));
-    if (result != kCuSuccess)
+    if (const CuResult result = launch_one(slots, stream, launch); result != kCuSuccess)
       return call_failed(driver_, &state, result,
                          "launching '" + launch.program->name + "' on " + device_.text(), launch.program->name);
     state.last_kernel.store(launch.function->name, std::memory_order_relaxed);
   }
   return Unit{};
-}
-
-// Whether every kernel has a form for the arguments.
-bool CudaExecutable::fits(std::span<const uint64_t> slots) const {
-  Launch launch;
-  return std::all_of(forms_.begin(), forms_.end(), [&](const std::vector<KernelForm>& forms) {
-    return choose(forms, slots, launch) != nullptr;
-  });
 }
 
 Expected<const CudaExecutable*> CudaExecutable::unguarded() const {
@@ -253,24 +284,38 @@ Expected<const CudaExecutable*> CudaExecutable::unguarded() const {
   return unguarded_.get();
 }
 
-Checked CudaExecutable::run(std::span<const uint64_t> slots, const LaunchOptions& options) const {
-  if (artifact().unguarded && !fits(slots)) {
+// Where no form of some kernel takes the arguments.
+[[gnu::cold]] Checked CudaExecutable::run_elsewhere(std::span<const uint64_t> slots, const LaunchOptions& options) const {
+  if (artifact().unguarded) {
     auto other = unguarded();
     if (!other) return other.error();
     return (*other)->run(slots, options);
   }
+  Launch launch;
+  size_t k = 0;
+  while (k + 1 < forms_.size() && choose(k, slots, launch)) ++k;
+  launch.form = nullptr;
+  return no_launch(k, slots, launch);
+}
+
+[[gnu::hot]] Checked CudaExecutable::run(std::span<const uint64_t> slots, const LaunchOptions& options) const {
+  Launch launch;
+  if (!choose_all(slots, launch)) return run_elsewhere(slots, options);
   const auto stream = static_cast<CuStream>(options.stream);
-  auto found = route(stream);
-  if (!found) return found.error();
-  const Route& way = **found;
-  const ContextState& state = way.module->state();
+  const Route* way = known_route();
+  if (!way) {
+    auto found = route(stream);
+    if (!found) return found.error();
+    way = *found;
+  }
+  const ContextState& state = way->module->state();
   if (state.broken.load(std::memory_order_relaxed) != kCuSuccess)
     return context_broken(driver_, state, "launching '" + artifact().program->name + "'");
-  if (!way.push) return launch_all(*way.module, slots, stream);
+  if (!way->push) return launch_all(*way->module, slots, stream, launch);
   ContextScope scope(driver_, state.context);
   if (scope.result() != kCuSuccess)
-    return call_failed(driver_, &way.module->state(), scope.result(), "switching to " + device_.text());
-  return launch_all(*way.module, slots, stream);
+    return call_failed(driver_, &way->module->state(), scope.result(), "switching to " + device_.text());
+  return launch_all(*way->module, slots, stream, launch);
 }
 
 // From the device's limits alone: registers are not known before the code is loaded.

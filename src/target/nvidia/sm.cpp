@@ -181,10 +181,11 @@ struct Row {
   int multiprocessors;
   int threads_per_multiprocessor;
   bool fp8_mma, store_matrix;
+  int64_t l2_bytes;
 };
-constexpr Row kRows[] = {{80, 163 * 1024, 108, 2048, false, false},
-                         {89, 99 * 1024, 128, 1536, true, false},
-                         {90, 227 * 1024, 132, 2048, true, true}};
+constexpr Row kRows[] = {{80, 163 * 1024, 108, 2048, false, false, 40 << 20},
+                         {89, 99 * 1024, 128, 1536, true, false, 72 << 20},
+                         {90, 227 * 1024, 132, 2048, true, true, 50 << 20}};
 
 }  // namespace
 
@@ -199,6 +200,7 @@ Target sm(int version, bool architecture_specific) {
     t.max_threads = 1024;
     t.shared_bytes = row.shared_bytes;
     t.multiprocessors = row.multiprocessors;
+    t.l2_bytes = row.l2_bytes;
     t.registers_per_multiprocessor = 64 * 1024;
     t.threads_per_multiprocessor = row.threads_per_multiprocessor;
     t.registers_per_thread = 255;

@@ -268,6 +268,10 @@ TEST_F(GivenFields, RolesAreCheckedAgainstTheMultiprocessor) {
   EXPECT_EQ(refused(*program_, with_roles({32, 40, 232, ""})),
             impossible + "registers are moved between whole warpgroups of 128 threads");
   EXPECT_EQ(refused(*program_, with_roles({128, 20, 232, ""})), impossible + "20 registers are no multiple of 8 from 24 to 256");
+  EXPECT_EQ(refused(*program_, with_roles({128, 40, 0, ""})),
+            impossible + "registers are given for the producing threads only, both roles' are needed");
+  EXPECT_EQ(refused(*program_, with_roles({128, 0, 232, ""})),
+            impossible + "registers are given for the consuming threads only, both roles' are needed");
   EXPECT_EQ(refused(*program_, with_roles({48, 0, 0, ""})),
             impossible + "48 producing threads beside 256 are not possible on sm_90a");
   auto refusals = program_from(read_file(source_path("tests/files/plan/hopper/gemm_refusals.tl")));

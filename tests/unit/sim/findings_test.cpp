@@ -36,6 +36,21 @@ TEST_F(SimFindings, ReadOfWhatAnotherThreadWrites) {
   });
 }
 
+// Who asks only whether there is a finding need not wait for the rest of the launch.
+TEST_F(SimFindings, TheFirstOneEndsTheRunWhereThatIsAskedFor) {
+  GpuProgram bad(64), good(64);
+  exchange(bad, false);
+  exchange(good, true);
+  for_each_schedule([&](SimOptions options) {
+    const SimResult whole = run(bad, one(), options);
+    options.first_finding_ends = true;
+    const SimResult short_one = run(bad, one(), options);
+    ASSERT_FALSE(short_one.findings.empty());
+    EXPECT_LE(short_one.counters.statements, whole.counters.statements);
+    EXPECT_EQ(texts(run(good, one(), options)), "");
+  });
+}
+
 void handover(GpuProgram& g, bool second_barrier) {
   const MemoryId out = g.tensor("Out", DType::i32), tile = g.shared("Tile", DType::i32, 64);
   g.store(tile, g.thread(), as_i32(g.thread()), "k/first");

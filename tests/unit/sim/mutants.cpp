@@ -403,6 +403,27 @@ std::optional<ThreadProgram> reach_probe(const ThreadProgram& p, const MutationS
   return q;
 }
 
+std::optional<ThreadProgram> store_probe(const ThreadProgram& p, const MutationSite& site) {
+  if (site.mutation != Mutation::predicate_removed || site.loads) return std::nullopt;
+  const auto* store = std::get_if<thread::Store>(&p.stmts[site.at].node);
+  if (!store || !store->predicate.valid()) return std::nullopt;
+  ThreadProgram q = p;
+  const ExprId there = q.exprs.load(store->memory, p.memory(store->memory).type, std::vector<ExprId>{store->index});
+  const auto both = [&](ExprId a, ExprId b) { return q.exprs.binary(ExprOp::logical_and, a, b); };
+  const auto number = [&](ExprId e) {
+    const ir::DType type = q.exprs.type(e);
+    return ir::is_bool(type) ? q.exprs.cast(ir::DType::i32, e) : ir::is_float(type) ? q.exprs.cast(ir::DType::f64, e) : e;
+  };
+  const auto differ = [&](ExprId a, ExprId b) { return q.exprs.binary(ExprOp::ne, number(a), number(b)); };
+  ExprId changes = both(q.exprs.unary(ExprOp::logical_not, store->predicate), differ(store->value, there));
+  if (ir::is_float(q.exprs.type(there))) {  // a NaN is no other NaN
+    const ExprId both_nan = both(differ(store->value, store->value), differ(there, there));
+    changes = both(changes, q.exprs.unary(ExprOp::logical_not, both_nan));
+  }
+  insert_before(q, q.body, StmtId(site.at), {q.add(far_store(q, changes), "probe")});
+  return q;
+}
+
 std::optional<ThreadProgram> poisoned(const ThreadProgram& p, const MutationSite& site, int poison) {
   if (site.mutation != Mutation::predicate_removed) return std::nullopt;
   ThreadProgram q = p;

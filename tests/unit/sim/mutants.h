@@ -37,6 +37,10 @@ std::optional<thread::ThreadProgram> mutate(const thread::ThreadProgram& p, cons
 std::optional<thread::ThreadProgram> predicate_probe(const thread::ThreadProgram& p,
                                                      const MutationSite& site);
 
+// The unspoilt program with a store far out of bounds wherever the predicate of the site's store is false and what
+// it would store is not what is there: without a finding, dropping the predicate changes nothing.
+std::optional<thread::ThreadProgram> store_probe(const thread::ThreadProgram& p, const MutationSite& site);
+
 // The unspoilt program with a store far out of bounds in front of the site's statement: without a finding the
 // statement never runs. Nothing for slots_reduced.
 std::optional<thread::ThreadProgram> reach_probe(const thread::ThreadProgram& p, const MutationSite& site);

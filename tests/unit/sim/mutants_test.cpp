@@ -53,5 +53,27 @@ TEST(SimMutants, TheHarnessKnowsSurvivors) {
   EXPECT_NE(report.to_text().find("survives: barrier"), std::string::npos);
 }
 
+// A store that puts what is there already needs no predicate; one that puts something else does.
+TEST(SimMutants, AStoreOfWhatIsThereIsProvenToNeedNoPredicate) {
+  for (const bool same : {true, false}) {
+    GpuProgram g(32);
+    const MemoryId out = g.tensor("Out", DType::f32), kept = g.registers("Kept", DType::f32, 1);
+    g.store(kept, g.i(0), cast(DType::f32, g.thread()));
+    const E value = same ? g.load(kept, g.i(0)) : g.load(kept, g.i(0)) + cast(DType::f32, g.i(1));
+    g.store_if(kept, g.i(0), value, g.thread() < g.i(16));
+    g.store(out, g.thread(), g.load(kept, g.i(0)));
+    std::vector<float> v(32);
+    const Arguments arguments = Arguments().tensor(v);
+    int probes = 0;
+    for (const MutationSite& site : mutation_sites(g.p)) {
+      const auto probe = store_probe(g.p, site);
+      if (!probe) continue;
+      ++probes;
+      EXPECT_EQ(simulate(*probe, sm80(), arguments.slots, arguments.extents, {})->findings.empty(), same);
+    }
+    EXPECT_EQ(probes, 1);  // of the store that has a predicate
+  }
+}
+
 }  // namespace
 }  // namespace tilegen::sim::test

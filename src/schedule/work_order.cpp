@@ -1,0 +1,77 @@
+#include "schedule/work_order.h"
+
+#include <algorithm>
+
+#include "arith/prove.h"
+
+namespace tilegen::schedule {
+
+namespace {
+
+// How an expression moves with a variable.
+enum class Trend : uint8_t { level, rising, falling, unknown };
+
+Trend reversed(Trend t) { return t == Trend::rising ? Trend::falling : t == Trend::falling ? Trend::rising : t; }
+Trend together(Trend a, Trend b) {
+  if (a == Trend::level || a == b) return b;
+  return b == Trend::level ? a : Trend::unknown;
+}
+
+Trend trend(const ir::ExprPool& e, ir::ExprId id, ir::VarId var) {
+  if (!arith::depends_on(e, id, var)) return Trend::level;
+  const ir::ExprNode& n = e[id];
+  int64_t number = 0;
+  switch (n.op) {
+    case ir::ExprOp::var:
+      return Trend::rising;
+    case ir::ExprOp::add:
+    case ir::ExprOp::min:
+    case ir::ExprOp::max:
+      return together(trend(e, n.a, var), trend(e, n.b, var));
+    case ir::ExprOp::sub:
+      return together(trend(e, n.a, var), reversed(trend(e, n.b, var)));
+    case ir::ExprOp::mul:
+      if (e.is_const_int(n.a, &number)) return number >= 0 ? trend(e, n.b, var) : reversed(trend(e, n.b, var));
+      if (e.is_const_int(n.b, &number)) return number >= 0 ? trend(e, n.a, var) : reversed(trend(e, n.a, var));
+      return Trend::unknown;
+    case ir::ExprOp::floordiv:
+      return e.is_const_int(n.b, &number) && number > 0 ? trend(e, n.a, var) : Trend::unknown;
+    default:
+      return Trend::unknown;
+  }
+}
+
+template <class Visit>
+void for_each_pipeline(const ir::Program& p, const ir::Kernel& kernel, Visit&& visit) {
+  for (ir::StmtId id : kernel.body)
+    if (const auto* loop = p.as<ir::Loop>(id); loop && loop->kind == ir::LoopKind::pipelined) visit(id, *loop);
+}
+
+}  // namespace
+
+std::optional<VaryingWork> varying_work(const ir::Program& p, const ir::Kernel& kernel) {
+  std::optional<VaryingWork> found;
+  for_each_pipeline(p, kernel, [&](ir::StmtId id, const ir::Loop& loop) {
+    if (found) return;
+    Trend told = Trend::level;
+    for (size_t d = 0; d < kernel.block_vars.size(); ++d) {
+      const Trend t = trend(p.exprs, loop.extents[0], kernel.block_vars[d]);
+      if (t == Trend::level) continue;
+      told = told == Trend::level ? t : Trend::unknown;
+      found = VaryingWork{id, d, t == Trend::rising};
+    }
+    if (told != Trend::rising && told != Trend::falling) found.reset();
+  });
+  return found;
+}
+
+bool blocks_differ(const ir::Program& p, const ir::Kernel& kernel) {
+  bool differ = false;
+  for_each_pipeline(p, kernel, [&](ir::StmtId, const ir::Loop& loop) {
+    for (ir::VarId v : kernel.block_vars)
+      differ = differ || arith::depends_on(p.exprs, loop.begin, v) || arith::depends_on(p.exprs, loop.extents[0], v);
+  });
+  return differ;
+}
+
+}  // namespace tilegen::schedule

@@ -1,0 +1,23 @@
+// Whether blocks have different amounts of work, and how it grows over the grid.
+#pragma once
+
+#include <optional>
+
+#include "ir/program.h"
+
+namespace tilegen::schedule {
+
+// A pipelined loop of the kernel's body with a length that depends on one block index alone: the longer the larger the
+// index (rising), or the smaller.
+struct VaryingWork {
+  ir::StmtId loop;
+  size_t dimension = 0;  // of the grid
+  bool rising = true;
+};
+// The first such loop; nothing where no loop's length depends on the block, or in another way.
+std::optional<VaryingWork> varying_work(const ir::Program& p, const ir::Kernel& kernel);
+
+// A pipelined loop of the kernel's body has a length that depends on a block index.
+bool blocks_differ(const ir::Program& p, const ir::Kernel& kernel);
+
+}  // namespace tilegen::schedule

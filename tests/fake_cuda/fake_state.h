@@ -1,0 +1,103 @@
+// What the parts of the fake CUDA driver share: its state, and how every call begins.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "fake_cuda.h"
+
+#define FAKE_API extern "C" __attribute__((visibility("default")))
+
+namespace fake {
+
+enum Result : int {
+  kSuccess = 0,
+  kInvalidValue = 1,
+  kOutOfMemory = 2,
+  kNotInitialized = 3,
+  kNoDevice = 100,
+  kInvalidDevice = 101,
+  kInvalidImage = 200,
+  kInvalidContext = 201,
+  kNotFound = 500,
+  kIllegalAddress = 700,
+  kCaptureUnsupported = 900,
+  kCaptureImplicit = 906
+};
+
+constexpr size_t kFunctionCount = 30;  // of the driver
+
+struct Context {
+  int device = 0;
+  unsigned long long id = 0;
+  bool alive = true;
+};
+struct Module;
+// The parameters of an entry: 8-byte slots, then tensor maps.
+struct Entry {
+  size_t slots = 0, maps = 0;
+  size_t bytes() const { return maps == 0 ? 8 * slots : (8 * slots + 63) / 64 * 64 + 128 * maps; }
+};
+struct FunctionObject {
+  char name[128];
+  Entry parameters;
+  Module* module = nullptr;
+  int dynamic_shared = 48 << 10;
+};
+struct Module {
+  Context* context = nullptr;
+  std::map<std::string, Entry> entries;
+  std::map<std::string, std::unique_ptr<FunctionObject>> functions;
+};
+struct Failure {
+  int result = 0, after = 0, times = 0;
+};
+
+struct State {
+  std::mutex mutex;
+  bool initialized = false;
+  int devices = 1, version = 12080;
+  std::array<std::array<int, 2>, 16> capability;
+  std::array<int, kFunctionCount> calls{};
+  std::array<Failure, kFunctionCount> failures{};
+  int forbidden = 0;
+  std::array<FakeLaunch, 64> ring{};
+  int launches = 0;
+  std::map<std::string, FakeKernel> kernels;
+  std::string info_log = "ptxas info    : Used 32 registers, 400 bytes cmem[0]", error_log;
+  int registers = 32, local_bytes = 0, static_shared = 0, max_threads = 1024;
+  std::vector<std::unique_ptr<Context>> contexts;  // never freed: stale handles stay readable
+  std::array<Context*, 16> primary{};
+  unsigned long long next_id = 1;
+  std::set<Module*> modules;
+  std::map<uint64_t, size_t> memory;
+  void* captured = nullptr;
+  bool capturing = false;
+  int shared_allowed = 0, load_ms = 0, clusters = 3;
+  std::string endless;  // name of a function that never ends once it was launched
+  bool stuck = false;
+};
+
+State& state();
+std::vector<Context*>& context_stack();  // of this thread
+inline Context* current() { return context_stack().empty() ? nullptr : context_stack().back(); }
+Context* make_context(State& s, int device);
+size_t index_of(const char* function);
+void reset(State& s);
+// Counts a call; what it must give at once, or success.
+int enter(State& s, size_t function);
+
+}  // namespace fake
+
+#define ENTER()                                           \
+  State& s = state();                                     \
+  static const size_t function_index = index_of(__func__); \
+  std::unique_lock<std::mutex> lock(s.mutex);             \
+  if (const int r = enter(s, function_index)) return r
