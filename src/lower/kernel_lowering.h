@@ -353,8 +353,8 @@ class KernelLowering {
   std::vector<Channel> channels_;          // GPU
   VarId tile_var_;                         // GPU, persistent kernels: points of the grid this block has walked
   ExprId tiles_;                           // GPU: points of the grid
-  std::map<const ir::Loop*, MemoryId> fillings_;  // GPU: counted by the role being lowered, of loops of different lengths
   ExprId inside_grid_;                     // GPU: the block has a tile of its own; invalid: it always has
+  std::map<const ir::Loop*, MemoryId> fillings_;  // GPU: counted by the role being lowered, of loops of different lengths
   ExprId executions_;                      // GPU, specialised kernels: how often the body being lowered has begun before
   bool products_overwrite_ = false;        // GPU: the accumulators' values are not to be added to
   bool product_in_flight_ = false;         // GPU: the loop around the product waits for it
