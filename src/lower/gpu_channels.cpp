@@ -111,11 +111,14 @@ class ChannelLoop {
     if (product_ && k_.products_overwrite_) return without_clearing(out);
     thread::Loop lowered = loop(extent_);
     const ExprId i = e_.var(lowered.var);
+    const bool promotes = product_ && k_.p_.as<ir::TileOp>(*product_)->flag(ir::gemm_attr::promote);
     in_range(lowered.var, extent_, [&] {
-      product_ ? product(i, lowered.body, true) : one_behind_the_other(i, lowered.body);
+      promotes   ? promoted_product(i, lowered.body)
+      : product_ ? product(i, lowered.body, true)
+                 : one_behind_the_other(i, lowered.body);
     });
     emit(std::move(lowered), out);
-    if (product_) finish(out, e_.lt(e_.const_int(0), extent_));
+    if (product_ && !promotes) finish(out, e_.lt(e_.const_int(0), extent_));
   }
 
  private:
@@ -196,6 +199,15 @@ class ChannelLoop {
     const ExprId condition = arith::prove(k_.ctx_, e_.lt(e_.const_int(0), i)) ? ExprId()
                                                                               : e_.unary(ir::ExprOp::logical_not, first);
     give_back(k_.simplified(e_.sub(k_.executions_, e_.const_int(1))), body, condition);
+  }
+
+  // It has waited for its instructions.
+  void promoted_product(ExprId i, thread::Block& body) {
+    enter(i);
+    wait_full(body);
+    const ExprId executions = k_.executions_;
+    k_.statement(*product_, body);
+    give_back(executions, body);
   }
 
   // Behind the loop: the last product, and its slot.
@@ -289,6 +301,7 @@ bool KernelLowering::clears_for(ir::StmtId fill, ir::StmtId loop) {
   }
   const plan::OpPlan* plan = product ? plan::find_op(schedule_, product->path) : nullptr;
   if (!plan || plan->engine != plan::Engine::warpgroup_mma) return false;
+  if (p_.as<ir::TileOp>(product->stmt)->flag(ir::gemm_attr::promote)) return false;
   const ir::Region& cleared = op->operands[0];
   const ir::Region& sum = p_.as<ir::TileOp>(product->stmt)->operands[2];
   return cleared.buffer == sum.buffer && cleared.extents == sum.extents &&

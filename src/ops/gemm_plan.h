@@ -18,7 +18,8 @@ namespace tilegen::ops {
 struct GemmShape {
   int64_t m = 0, n = 0, k = 0;
   ir::DType a = ir::DType::none, b = ir::DType::none, c = ir::DType::none;
-  bool tf32 = false;  // the operands may be rounded to tf32
+  bool tf32 = false;  // the operands may be reduced to tf32
+  bool promote = false;  // sums of instructions are added to C by plain additions
 };
 GemmShape gemm_shape(const ir::Program& p, const ir::TileOp& op);
 
@@ -52,6 +53,8 @@ struct GemmPlan {
   std::optional<layout::Fragment> a_fragment, b_fragment;  // operands in fragment scope
   std::optional<layout::Layout> a_memory, b_memory;        // operands in shared scope
   int64_t registers = 0;  // GPUs: 32-bit registers a thread needs for it, accumulators included
+  double cycles = 0;      // GPUs: of a multiprocessor, by the cost model
+  int64_t partial_sums = 0;  // of them: sums that are yet to be added to C's
   std::string reason;
   std::string note;  // why a better engine of the target does not do it, or empty
 };
@@ -90,6 +93,9 @@ std::vector<OperandMatrix> operand_matrices(const target::MmaAtom& atom, int sid
 std::optional<GemmPlan> plan_warpgroup_gemm(const ir::Program& p, const ir::TileOp& op, const GemmShape& s,
                                             const target::Target& t, int64_t threads, const plan::OpPlan* given,
                                             std::string* reason);
+
+// A tile of fewer rows than the instructions have is multiplied as C^T = B^T A^T: B in the place of A, columns as rows.
+inline bool swaps_operands(const GemmShape& s) { return s.m % 64 != 0; }
 
 // An operand in shared memory as wgmma addresses it.
 struct WarpgroupOperand {

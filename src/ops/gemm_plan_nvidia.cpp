@@ -47,6 +47,7 @@ bool serves(const MmaAtom& atom, const GemmShape& s) {
 struct Cost {
   double cycles = 0;
   int64_t registers = 0;
+  int64_t partial_sums = 0;  // of them
   bool operator<(const Cost& o) const { return cycles < o.cycles; }
 };
 
@@ -73,7 +74,8 @@ Cost cost_of(const GemmShape& s, const MmaAtom& atom, const WarpGrid& g, bool a_
     return ceil_div(f.registers() * ir::dtype_bytes(type), int64_t{4});
   };
   Cost cost;
-  const int64_t accumulators = w.m * w.n * words(atom.c_layout, atom.c);
+  cost.partial_sums = s.promote && !is_multiply_add(atom) ? w.m * w.n * words(atom.c_layout, atom.c) : 0;
+  const int64_t accumulators = w.m * w.n * words(atom.c_layout, atom.c) + cost.partial_sums;
   const int64_t a = w.m * words(atom.a_layout, atom.a), b = w.n * words(atom.b_layout, atom.b);
   cost.registers =
       accumulators + (a_shared ? 2 * a : a * w.k) + (b_shared ? 2 * b : b * w.k) + kOtherRegisters;
@@ -248,12 +250,16 @@ Checked check_parts(const ir::Program& p, const TileOp& op, const std::string& p
   return Unit{};
 }
 
+bool asks_for_warpgroups(const plan::OpPlan* given) {
+  return given && (given->engine == plan::Engine::warpgroup_mma || given->atom.starts_with("wgmma."));
+}
+
 // Nothing, with a note, where warpgroups cannot; an error where the schedule asks for them all the same.
 Expected<std::optional<GemmPlan>> plan_by_warpgroups(const ir::Program& p, const TileOp& op, const GemmShape& s,
                                                      const Target& t, int64_t threads, const plan::OpPlan* given,
                                                      const std::string& path, const SourceLocation& loc,
                                                      const std::string& no_warpgroups, std::string& note) {
-  const bool asked = given && (given->engine == plan::Engine::warpgroup_mma || given->atom.starts_with("wgmma."));
+  const bool asked = asks_for_warpgroups(given);
   if (given && !asked && (given->engine == plan::Engine::mma || !given->atom.empty())) return std::optional<GemmPlan>();
   std::string why = no_warpgroups;
   if (why.empty())
@@ -302,10 +308,12 @@ Expected<GemmPlan> plan_nvidia_gemm(const ir::Program& p, const TileOp& op, cons
                                     const std::string& no_warpgroups) {
   if (Checked ok = check_parts(p, op, path, loc); !ok) return ok.error();
   std::string note;
+  std::optional<GemmPlan> by_warpgroups;
   if (!t.warpgroup_mma.empty()) {
     auto plan = plan_by_warpgroups(p, op, s, t, threads, given, path, loc, no_warpgroups, note);
     if (!plan) return plan.error();
-    if (*plan) return std::move(**plan);
+    by_warpgroups = std::move(*plan);
+    if (by_warpgroups && asks_for_warpgroups(given)) return std::move(*by_warpgroups);
   }
   const bool given_atom = given && !given->atom.empty(),
              given_grid = given && given->warps_m * given->warps_n > 1;
@@ -342,11 +350,18 @@ Expected<GemmPlan> plan_nvidia_gemm(const ir::Program& p, const TileOp& op, cons
       }
     }
   }
+  if (by_warpgroups) {
+    if (!best.atom || by_warpgroups->cycles <= best.cost.cycles) return std::move(*by_warpgroups);
+    note = "no warpgroup instructions: they take " + number(static_cast<int64_t>(by_warpgroups->cycles)) + " cycles, " +
+           best.atom->name + " " + number(static_cast<int64_t>(best.cost.cycles));
+  }
   std::string what = number(s.m) + "x" + number(s.n) + "x" + number(s.k) + " gemm of " + ir::dtype_name(s.a) +
                      " and " + ir::dtype_name(s.b) + " into " + ir::dtype_name(s.c);
   if (best.atom) {
     GemmPlan plan = make_plan(p, op, s, *best.atom, best.grid, t);
     plan.registers = best.cost.registers;
+    plan.cycles = best.cost.cycles;
+    plan.partial_sums = best.cost.partial_sums;
     plan.note = note;
     const WarpTile w = warp_tile(s, *best.atom, best.grid);
     plan.reason = "fewest cycles of what divides the tile over " + number(warps) + " warps (" + considered +

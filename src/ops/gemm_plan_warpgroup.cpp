@@ -1,9 +1,12 @@
 // Warpgroup split, instruction width and operand layouts of a gemm on wgmma.
 #include <algorithm>
+#include <tuple>
+#include <utility>
 
 #include "layout/tensor_tile.h"
 #include "ops/gemm_plan.h"
 #include "ops/gemm_spread.h"
+#include "support/checked.h"
 #include "target/role_registers.h"
 
 namespace tilegen::ops {
@@ -56,6 +59,33 @@ std::optional<Layout> operand_layout(const Side& s, int64_t part, int bytes) {
   return layout::boxed_tile(s.dims.shape, s.inner(), s.outer(), bytes, width);
 }
 
+// The product as the instructions see it: `s` with A and B, rows and columns swapped where the tile's are.
+struct View {
+  GemmShape s;
+  bool swapped = false;
+  Side sides[2];  // A and B of the instructions
+  bool a_shared = true;
+  const char* name(int side) const { return (side == 0) != swapped ? "A" : "B"; }
+};
+
+bool in_shared(const ir::Program& p, const TileOp& op, int operand) {
+  return p.buffer(op.operands[static_cast<size_t>(operand)].buffer).scope == ir::MemScope::shared;
+}
+
+View view_of(const ir::Program& p, const TileOp& op, const GemmShape& s) {
+  View v;
+  v.s = s;
+  v.swapped = swaps_operands(s) && s.n % kRows == 0;
+  if (v.swapped) {
+    std::swap(v.s.m, v.s.n);
+    std::swap(v.s.a, v.s.b);
+  }
+  v.sides[v.swapped] = side_of(matrix_dims(p, op.operands[0], op.flag(ir::gemm_attr::transpose_a)), 0);
+  v.sides[!v.swapped] = side_of(matrix_dims(p, op.operands[1], op.flag(ir::gemm_attr::transpose_b)), 1);
+  v.a_shared = in_shared(p, op, v.swapped ? 1 : 0);
+  return v;
+}
+
 // Instructions of one k step.
 struct Split {
   const WarpgroupAtom* atom = nullptr;
@@ -66,6 +96,7 @@ struct Split {
 struct Cost {
   double cycles = 0;
   int64_t registers = 0;
+  int64_t partial_sums = 0;  // of them
 };
 
 // Shared memory gives 128 bytes a cycle; every instruction fetches its operands for itself.
@@ -77,12 +108,22 @@ Cost cost_of(const GemmShape& s, const Split& x, bool a_shared) {
   const double loads = instructions * static_cast<double>((a_shared ? a_bytes : 0) + b_bytes) / 128;
   Cost c;
   c.cycles = (std::max(tensor, loads) + 0.25 * std::min(tensor, loads)) * static_cast<double>(k_steps);
-  c.registers = reps * columns / 2 + kOtherRegisters + (a_shared ? 0 : reps * k_steps * a_bytes / (4 * kWarpgroup));
+  if (s.promote) {  // one instruction's sums, and additions by 128 lanes
+    c.partial_sums = x.width / 2;
+    c.cycles += static_cast<double>(s.m * s.n * ceil_div(s.k, ir::gemm_attr::kPromoted)) / 128;
+  }
+  c.registers = reps * columns * ir::dtype_bytes(s.c) / 8 + c.partial_sums + kOtherRegisters +
+                (a_shared ? 0 : reps * k_steps * a_bytes / (4 * kWarpgroup));
   return c;
 }
 
-bool allows(ir::WarpPolicy policy, const Split& x) {
-  return policy == ir::WarpPolicy::square || (policy == ir::WarpPolicy::full_row ? x.n == 1 : x.m == 1);
+bool allows(ir::WarpPolicy policy, const Split& x, bool swapped) {
+  return policy == ir::WarpPolicy::square || ((policy == ir::WarpPolicy::full_row) != swapped ? x.n == 1 : x.m == 1);
+}
+
+// Warps along the rows and columns of the op's C.
+std::pair<int64_t, int64_t> warps_of(const Split& x, bool swapped) {
+  return swapped ? std::pair(x.n, 4 * x.m) : std::pair(4 * x.m, x.n);
 }
 
 // 32-bit floats are multiplied as tf32 only, where the program says so.
@@ -96,16 +137,19 @@ const WarpgroupAtom* atom_for(const Target& t, const TileOp& op, const GemmShape
 bool is_whole(const ir::Program& p, const ir::Region& r) { return r.extents == p.tile_shape(r.buffer); }
 
 // What the shape, the types and the scopes alone forbid; empty where nothing does.
-std::string refusal(const ir::Program& p, const TileOp& op, const GemmShape& s, const Target& t, int64_t threads,
+std::string refusal(const ir::Program& p, const TileOp& op, const View& v, const Target& t, int64_t threads,
                     const WarpgroupAtom* atom) {
+  const GemmShape& s = v.s;
   if (t.warpgroup_mma.empty()) return t.name + " has no warpgroup instructions";
   if (!atom)
     return std::string("none multiplies ") + ir::dtype_name(s.a) + " by " + ir::dtype_name(s.b) + " into " +
            ir::dtype_name(s.c);
   for (const ir::Region& r : op.operands)
     if (!is_whole(p, r)) return "'" + p.buffer(r.buffer).name + "' is used in parts";
-  if (p.buffer(op.operands[1].buffer).scope != ir::MemScope::shared)
-    return "B is in registers, it takes B from shared memory";
+  if (!in_shared(p, op, v.swapped ? 0 : 1) || (v.swapped && !v.a_shared)) {
+    const std::string name = in_shared(p, op, 1) ? "A" : "B";
+    return name + " is in registers, it takes " + name + " from shared memory";
+  }
   if (threads % kWarpgroup != 0) return number(threads) + " threads are no multiple of a warpgroup's 128";
   if (s.m % kRows != 0) return number(s.m) + " rows are no multiple of 64";
   if (s.k % atom->k != 0) return "k " + number(s.k) + " is no multiple of " + number(atom->k);
@@ -113,17 +157,19 @@ std::string refusal(const ir::Program& p, const TileOp& op, const GemmShape& s, 
 }
 
 // Splits over the warpgroups, rows first, and widths, that divide the tile and that the schedule and the policy allow.
-std::vector<Split> splits(const GemmShape& s, const WarpgroupAtom* atom, int64_t warpgroups, ir::WarpPolicy policy,
-                          const Side& b, const plan::OpPlan* given) {
+std::vector<Split> splits(const View& v, const WarpgroupAtom* atom, int64_t warpgroups, ir::WarpPolicy policy,
+                          const plan::OpPlan* given) {
+  const GemmShape& s = v.s;
   const bool given_atom = given && !given->atom.empty(), given_split = given && given->warps_m * given->warps_n > 1;
   std::vector<Split> list;
   for (int64_t m = warpgroups; m >= 1; --m) {
     Split x{atom, m, warpgroups / m, 0};
     if (x.m * x.n != warpgroups || s.m % (kRows * x.m) != 0 || s.n % x.n != 0) continue;
-    if (given_split ? given->warps_m != 4 * x.m || given->warps_n != x.n : !allows(policy, x)) continue;
+    const auto own_split = [&] { return std::pair(given->warps_m, given->warps_n) == warps_of(x, v.swapped); };
+    if (given_split ? !own_split() : !allows(policy, x, v.swapped)) continue;
     for (int width : atom->widths) {
       x.width = width;
-      if (s.n / x.n % width != 0 || !operand_layout(b, width, ir::dtype_bytes(s.b))) continue;
+      if (s.n / x.n % width != 0 || !operand_layout(v.sides[1], width, ir::dtype_bytes(s.b))) continue;
       if (given_atom && given->atom != target::warpgroup_instruction_name(*atom, width)) continue;
       list.push_back(x);
     }
@@ -151,63 +197,76 @@ Choice cheapest(const std::vector<Split>& splits, const GemmShape& s, bool a_sha
   return best;
 }
 
-GemmPlan make_plan(const ir::Program& p, const TileOp& op, const GemmShape& s, const Split& x,
-                   const MatrixDims (&dims)[2]) {
+GemmPlan make_plan(const ir::Program& p, const TileOp& op, const View& v, const Split& x) {
+  const GemmShape& s = v.s;
   const int64_t reps = s.m / (kRows * x.m), columns = s.n / x.n;
   const WarpGrid grid{x.m, x.n, 1};
   GemmPlan plan;
   plan.engine = plan::Engine::warpgroup_mma;
   plan.atom = target::warpgroup_instruction_name(*x.atom, x.width);
-  plan.warps_m = 4 * x.m;
-  plan.warps_n = x.n;
-  plan.c = spread(target::warpgroup_accumulator(x.width), {{reps, columns / x.width}, {x.m, x.n}}, grid,
-                  matrix_dims(p, op.operands[2], false), {s.m, s.n}, kWarpgroup);
+  std::tie(plan.warps_m, plan.warps_n) = warps_of(x, v.swapped);
+  MatrixDims c = matrix_dims(p, op.operands[2], v.swapped);
+  plan.c = spread(target::warpgroup_accumulator(x.width), {{reps, columns / x.width}, {x.m, x.n}}, grid, c, {s.m, s.n},
+                  kWarpgroup);
   const int bytes[2] = {ir::dtype_bytes(s.a), ir::dtype_bytes(s.b)};
-  if (p.buffer(op.operands[0].buffer).scope == ir::MemScope::shared)
-    plan.a_memory = operand_layout(side_of(dims[0], 0), kRows, bytes[0]);
+  std::optional<Layout>& left = v.swapped ? plan.b_memory : plan.a_memory;
+  std::optional<Layout>& right = v.swapped ? plan.a_memory : plan.b_memory;
+  if (v.a_shared)
+    left = operand_layout(v.sides[0], kRows, bytes[0]);
   else
     plan.a_fragment = spread(target::warpgroup_operand(x.atom->k, bytes[0]), {{reps, s.k / x.atom->k}, {x.m, 1}}, grid,
-                             dims[0], {s.m, s.k}, kWarpgroup);
-  plan.b_memory = operand_layout(side_of(dims[1], 1), x.width, bytes[1]);
+                             v.sides[0].dims, {s.m, s.k}, kWarpgroup);
+  right = operand_layout(v.sides[1], x.width, bytes[1]);
   return plan;
+}
+
+std::string reason_of(const View& v, const Split& x, const std::string& warpgroups) {
+  const int64_t rows = v.s.m / x.m, columns = v.s.n / x.n;
+  std::string reason = "least shared memory traffic of what divides the tile over " + warpgroups + ": " +
+                       number(v.swapped ? columns : rows) + "x" + number(v.swapped ? rows : columns) + " a warpgroup";
+  if (v.swapped)
+    reason += ", B in the place of A: " + number(v.s.n) + " rows are no multiple of the instruction's 64";
+  if (v.s.promote)
+    reason += ", " + number(x.width) + " columns of sums at a time beside them, added after " +
+              number(std::min(v.s.k, ir::gemm_attr::kPromoted)) + " of k";
+  return reason;
 }
 
 }  // namespace
 
-std::optional<GemmPlan> plan_warpgroup_gemm(const ir::Program& p, const TileOp& op, const GemmShape& s,
+std::optional<GemmPlan> plan_warpgroup_gemm(const ir::Program& p, const TileOp& op, const GemmShape& shape,
                                             const Target& t, int64_t threads, const plan::OpPlan* given,
                                             std::string* reason) {
   auto refuse = [&](std::string why) {
     if (reason) *reason = std::move(why);
     return std::nullopt;
   };
+  const View v = view_of(p, op, shape);
+  const GemmShape& s = v.s;
   const WarpgroupAtom* atom = atom_for(t, op, s);
-  if (std::string why = refusal(p, op, s, t, threads, atom); !why.empty()) return refuse(std::move(why));
-  const MatrixDims dims[2] = {matrix_dims(p, op.operands[0], op.flag(ir::gemm_attr::transpose_a)),
-                              matrix_dims(p, op.operands[1], op.flag(ir::gemm_attr::transpose_b))};
-  const bool a_shared = p.buffer(op.operands[0].buffer).scope == ir::MemScope::shared;
-  const Side sides[2] = {side_of(dims[0], 0), side_of(dims[1], 1)};
-  for (int side = a_shared ? 0 : 1; side < 2; ++side)
-    if (!atom->mn_major && !sides[side].k_major())
-      return refuse(std::string(side == 0 ? "A" : "B") + " of " + ir::dtype_name(side == 0 ? s.a : s.b) +
+  if (std::string why = refusal(p, op, v, t, threads, atom); !why.empty()) return refuse(std::move(why));
+  for (int side = v.a_shared ? 0 : 1; side < 2; ++side)
+    if (!atom->mn_major && !v.sides[side].k_major())
+      return refuse(std::string(v.name(side)) + " of " + ir::dtype_name(side == 0 ? s.a : s.b) +
                     " must be stored with k as the last dimension");
-  if (a_shared && !operand_layout(sides[0], kRows, ir::dtype_bytes(s.a)))
-    return refuse("rows of A are no multiple of 32 bytes");
+  if (v.a_shared && !operand_layout(v.sides[0], kRows, ir::dtype_bytes(s.a)))
+    return refuse(std::string("rows of ") + v.name(0) + " are no multiples of 32 bytes");
 
   const int64_t limit = target::most_consumer_registers(t, threads);
   const auto policy = static_cast<ir::WarpPolicy>(op.attrs[ir::gemm_attr::policy]);
-  const Choice best = cheapest(splits(s, atom, threads / kWarpgroup, policy, sides[1], given), s, a_shared, limit);
+  const Choice best = cheapest(splits(v, atom, threads / kWarpgroup, policy, given), s, v.a_shared, limit);
   if (!best.split && best.fewest > 0)
     return refuse("a thread would need " + number(best.fewest) + " registers of " + number(limit) +
                   "; use more threads or a smaller tile");
   const std::string warpgroups = warpgroups_text(threads / kWarpgroup);
   if (!best.split)
-    return refuse("no instruction's width divides a " + shape_text(s) + " tile split over " + warpgroups +
+    return refuse("no instruction's width divides a " + shape_text(shape) + " tile split over " + warpgroups +
                   (given && (!given->atom.empty() || given->warps_m * given->warps_n > 1) ? " as the schedule says" : ""));
-  GemmPlan plan = make_plan(p, op, s, *best.split, dims);
+  GemmPlan plan = make_plan(p, op, v, *best.split);
   plan.registers = best.cost.registers;
-  plan.reason = "least shared memory traffic of what divides the tile over " + warpgroups + ": " +
-                number(s.m / best.split->m) + "x" + number(s.n / best.split->n) + " a warpgroup";
+  plan.partial_sums = best.cost.partial_sums;
+  plan.cycles = best.cost.cycles;
+  plan.reason = reason_of(v, *best.split, warpgroups);
   return plan;
 }
 

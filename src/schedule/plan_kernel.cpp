@@ -158,7 +158,9 @@ Expected<KernelSchedule> KernelPlanner::assemble(int64_t threads) {
       plan_memory(p_, index_, ops_, layouts_.values, scratch_, target_, places(layouts_.values));
   if (!memory) return memory.error();
   if (target_.tensor_copy || (given_ && (given_->roles || given_->persistence))) {
-    const int64_t registers = registers_needed(p_, ops_, layouts_.values);
+    int64_t partial_sums = 0;
+    for (const auto& [op, gemm] : gemms_) partial_sums = std::max(partial_sums, gemm.partial_sums);
+    const int64_t registers = registers_needed(p_, ops_, layouts_.values) + partial_sums;
     auto roles = plan_roles(kernel_, target_, threads, registers, !produced_.empty(), given_);
     if (!roles) return roles.error();
     auto persistence =
