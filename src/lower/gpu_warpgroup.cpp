@@ -11,6 +11,7 @@ namespace tilegen::lower {
 namespace {
 
 constexpr int64_t kRows = 64;  // of an instruction
+constexpr int kTurnBarrier = 9;  // behind those of warpgroups and of a role
 
 }  // namespace
 
@@ -24,6 +25,7 @@ class WarpgroupGemm {
         plan_(plan),
         tile_op_(tile_op),
         n_(instruction.n),
+        atom_(instruction.atom),
         k_step_(instruction.atom->k),
         shape_(ops::gemm_shape(k.p_, tile_op)),
         swapped_(ops::swaps_operands(shape_)),
@@ -36,6 +38,8 @@ class WarpgroupGemm {
     const ExprId group = e_.floordiv(e_.var(k_.out_.thread_var), e_.const_int(kWarpgroup));
     group_m_ = k_.simplified(e_.floordiv(group, e_.const_int(groups_n)));
     group_n_ = k_.simplified(e_.floormod(group, e_.const_int(groups_n)));
+    turn_operands();
+    if (k_.failed()) return;
     const Operand left = swapped_ ? operand(b, 0) : operand(a, 0), right = swapped_ ? operand(a, 1) : operand(b, 1);
     if (k_.failed()) return;
     const ir::Region& sum = tile_op_.operands[static_cast<size_t>(c)];
@@ -78,12 +82,14 @@ class WarpgroupGemm {
       o.held = k_.held(value);
       return o;
     }
-    const ops::MatrixDims dims = ops::matrix_dims(k_.p_, r, transpose);
-    const auto form = ops::warpgroup_operand_form(*plan.memory, dims, index, ir::dtype_bytes(k_.p_.buffer(r.buffer).type),
+    const TurnedOperand& turned = turned_[index];
+    const ops::MatrixDims dims = turned.copy ? turned.copy->dims : ops::matrix_dims(k_.p_, r, transpose);
+    const layout::Layout& lies = turned.copy ? turned.copy->layout : *plan.memory;
+    const auto form = ops::warpgroup_operand_form(lies, dims, index, ir::dtype_bytes(k_.p_.buffer(r.buffer).type),
                                                   side == 0 ? kRows : n_, k_step_);
     if (!form) {
       k_.fail(DiagCode::schedule_illegal, op_.path,
-              "'" + k_.p_.buffer(r.buffer).name + "' lies as " + plan.memory->to_text() + ", which " + plan_.atom +
+              "'" + k_.p_.buffer(r.buffer).name + "' lies as " + lies.to_text() + ", which " + plan_.atom +
                   " does not read",
               "leave the value's layout out of the schedule to have it planned");
       return o;
@@ -91,8 +97,28 @@ class WarpgroupGemm {
     o.form = *form;
     const ExprId group = side == 0 ? group_m_ : group_n_;
     const int64_t parts = side == 0 ? parts_m_ : parts_n_;
-    o.first = k_.in_slot(value, k_.simplified(e_.mul(group, parts * o.form.row_stride)));
+    o.first = k_.simplified(e_.mul(group, parts * o.form.row_stride));
+    if (turned.copy) {
+      o.memory = turned.memory;
+      o.first = k_.simplified(e_.add(o.first, turned.begin));
+    } else {
+      o.first = k_.in_slot(value, o.first);
+    }
     return o;
+  }
+
+  // Copies of operands that the instructions do not read as they lie. The instructions of the iteration before run meanwhile on
+  // the other copy; behind the barrier all warpgroups' are done.
+  void turn_operands() {
+    bool any = false;
+    for (int index = 0; index < 2 && !k_.failed(); ++index) {
+      turned_[index] = k_.turn_operand(op_, tile_op_, index, *atom_, swapped_ == (index == 1) ? kRows : n_, out_);
+      any = any || turned_[index].copy;
+    }
+    if (!any) return;
+    emit(thread::WarpgroupWait{0, {}});
+    emit(thread::ProxyFence{});
+    emit(thread::Barrier{kTurnBarrier, *k_.schedule_.threads, false});
   }
 
   // Sums of at most kPromoted products in registers of their own, added to the warpgroup's.
@@ -167,10 +193,13 @@ class WarpgroupGemm {
   const infer::KernelOp& op_;
   const plan::OpPlan& plan_;
   const ir::TileOp& tile_op_;
-  const int64_t n_, k_step_;
+  const int64_t n_;
+  const target::WarpgroupAtom* atom_;
+  const int64_t k_step_;
   const ops::GemmShape shape_;
   const bool swapped_;
   thread::Block& out_;
+  TurnedOperand turned_[2];
   int64_t parts_m_ = 1, parts_n_ = 1;
   ExprId group_m_, group_n_;
   Held sum_;

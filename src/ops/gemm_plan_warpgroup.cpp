@@ -23,6 +23,7 @@ namespace {
 
 constexpr int64_t kWarpgroup = 128, kRows = 64;
 constexpr int64_t kAtomRows = 8;          // rows after which a swizzle repeats
+constexpr int64_t kTurnedRegisters = 32;  // elements on their way into a copy, and their addresses
 constexpr int64_t kOtherRegisters = 32;   // addresses, barriers, loop counters, an element on its way out
 
 std::string number(int64_t v) { return std::to_string(v); }
@@ -65,6 +66,9 @@ struct View {
   bool swapped = false;
   Side sides[2];  // A and B of the instructions
   bool a_shared = true;
+  bool copied[2] = {false, false};  // `sides` are those of copies
+  std::string refused;              // a copy that cannot be made
+  int operand(int side) const { return swapped ? 1 - side : side; }
   const char* name(int side) const { return (side == 0) != swapped ? "A" : "B"; }
 };
 
@@ -86,6 +90,24 @@ View view_of(const ir::Program& p, const TileOp& op, const GemmShape& s) {
   return v;
 }
 
+// Operands that the instructions do not read as they lie are copied.
+void copy_operands(View& v, const WarpgroupAtom& atom) {
+  for (int side = v.a_shared ? 0 : 1; side < 2; ++side) {
+    Side& s = v.sides[side];
+    if (!needs_k_major_copy(atom, s.dims, v.operand(side))) continue;
+    const ir::DType type = side == 0 ? v.s.a : v.s.b;
+    const auto copy = k_major_copy(s.dims, v.operand(side), ir::dtype_bytes(type), kRows);
+    if (!copy)
+      v.refused = std::string(v.name(side)) + " of " + ir::dtype_name(type) +
+                  " must be stored with k as the last dimension: warps turn blocks of " +
+                  number(turned_block(ir::dtype_bytes(type)).k) + "x" + number(turned_block(ir::dtype_bytes(type)).rows) +
+                  ", which do not divide " + number(s.extent(s.k)) + "x" + number(s.extent(s.rows));
+    else
+      s = side_of(copy->dims, v.operand(side));
+    v.copied[side] = true;
+  }
+}
+
 // Instructions of one k step.
 struct Split {
   const WarpgroupAtom* atom = nullptr;
@@ -96,23 +118,31 @@ struct Split {
 struct Cost {
   double cycles = 0;
   int64_t registers = 0;
-  int64_t partial_sums = 0;  // of them
+  int64_t own_registers = 0;  // of them
 };
 
 // Shared memory gives 128 bytes a cycle; every instruction fetches its operands for itself.
-Cost cost_of(const GemmShape& s, const Split& x, bool a_shared) {
+Cost cost_of(const View& v, const Split& x) {
+  const GemmShape& s = v.s;
+  const bool a_shared = v.a_shared;
   const int64_t reps = s.m / (kRows * x.m), columns = s.n / x.n, k_steps = s.k / x.atom->k;
   const double instructions = static_cast<double>(x.m * x.n * reps * (columns / x.width));
   const int64_t a_bytes = kRows * x.atom->k * ir::dtype_bytes(s.a), b_bytes = x.width * x.atom->k * ir::dtype_bytes(s.b);
   const double tensor = instructions * x.width / 8 * x.atom->cycles_per_8;
-  const double loads = instructions * static_cast<double>((a_shared ? a_bytes : 0) + b_bytes) / 128;
+  double loads = instructions * static_cast<double>((a_shared ? a_bytes : 0) + b_bytes) / 128;
+  // Turned: of the 8 rows that are read and written at once two lie in the same banks, but for reads of words.
+  for (int side = 0; side < 2; ++side) {
+    const int64_t bytes = ir::dtype_bytes(side == 0 ? s.a : s.b), passes = bytes == 1 ? 4 : 3;
+    if (v.copied[side]) loads += static_cast<double>((side == 0 ? s.m : s.n) * bytes * x.atom->k * passes) / 128;
+  }
   Cost c;
   c.cycles = (std::max(tensor, loads) + 0.25 * std::min(tensor, loads)) * static_cast<double>(k_steps);
   if (s.promote) {  // one instruction's sums, and additions by 128 lanes
-    c.partial_sums = x.width / 2;
+    c.own_registers = x.width / 2;
     c.cycles += static_cast<double>(s.m * s.n * ceil_div(s.k, ir::gemm_attr::kPromoted)) / 128;
   }
-  c.registers = reps * columns * ir::dtype_bytes(s.c) / 8 + c.partial_sums + kOtherRegisters +
+  c.own_registers += v.copied[0] || v.copied[1] ? kTurnedRegisters : 0;
+  c.registers = reps * columns * ir::dtype_bytes(s.c) / 8 + c.own_registers + kOtherRegisters +
                 (a_shared ? 0 : reps * k_steps * a_bytes / (4 * kWarpgroup));
   return c;
 }
@@ -183,10 +213,10 @@ struct Choice {
   int64_t fewest = 0;  // registers of splits that need too many
 };
 
-Choice cheapest(const std::vector<Split>& splits, const GemmShape& s, bool a_shared, int64_t limit) {
+Choice cheapest(const std::vector<Split>& splits, const View& v, int64_t limit) {
   Choice best;
   for (const Split& x : splits) {
-    const Cost c = cost_of(s, x, a_shared);
+    const Cost c = cost_of(v, x);
     if (c.registers > limit) {
       best.fewest = best.fewest == 0 ? c.registers : std::min(best.fewest, c.registers);
     } else if (!best.split || c.cycles < best.cost.cycles) {
@@ -217,6 +247,15 @@ GemmPlan make_plan(const ir::Program& p, const TileOp& op, const View& v, const 
     plan.a_fragment = spread(target::warpgroup_operand(x.atom->k, bytes[0]), {{reps, s.k / x.atom->k}, {x.m, 1}}, grid,
                              v.sides[0].dims, {s.m, s.k}, kWarpgroup);
   right = operand_layout(v.sides[1], x.width, bytes[1]);
+  for (int side = 0; side < 2; ++side) {
+    if (!v.copied[side]) continue;
+    const int operand = v.operand(side);
+    auto& memory = operand == 0 ? plan.a_memory : plan.b_memory;
+    (operand == 0 ? plan.a_copy : plan.b_copy) = std::move(memory);
+    const bool transpose = op.flag(operand == 0 ? ir::gemm_attr::transpose_a : ir::gemm_attr::transpose_b);
+    const Side lies = side_of(matrix_dims(p, op.operands[static_cast<size_t>(operand)], transpose), operand);
+    memory = operand_layout(lies, lies.extent(lies.rows), bytes[side]);
+  }
   return plan;
 }
 
@@ -226,6 +265,10 @@ std::string reason_of(const View& v, const Split& x, const std::string& warpgrou
                        number(v.swapped ? columns : rows) + "x" + number(v.swapped ? rows : columns) + " a warpgroup";
   if (v.swapped)
     reason += ", B in the place of A: " + number(v.s.n) + " rows are no multiple of the instruction's 64";
+  for (int side = 0; side < 2; ++side)
+    if (v.copied[side])
+      reason += std::string(", ") + v.name(side) + " turned on the way: the instructions read " +
+                ir::dtype_name(side == 0 ? v.s.a : v.s.b) + " along k only";
   if (v.s.promote)
     reason += ", " + number(x.width) + " columns of sums at a time beside them, added after " +
               number(std::min(v.s.k, ir::gemm_attr::kPromoted)) + " of k";
@@ -241,20 +284,18 @@ std::optional<GemmPlan> plan_warpgroup_gemm(const ir::Program& p, const TileOp& 
     if (reason) *reason = std::move(why);
     return std::nullopt;
   };
-  const View v = view_of(p, op, shape);
+  View v = view_of(p, op, shape);
   const GemmShape& s = v.s;
   const WarpgroupAtom* atom = atom_for(t, op, s);
   if (std::string why = refusal(p, op, v, t, threads, atom); !why.empty()) return refuse(std::move(why));
-  for (int side = v.a_shared ? 0 : 1; side < 2; ++side)
-    if (!atom->mn_major && !v.sides[side].k_major())
-      return refuse(std::string(v.name(side)) + " of " + ir::dtype_name(side == 0 ? s.a : s.b) +
-                    " must be stored with k as the last dimension");
+  copy_operands(v, *atom);
+  if (!v.refused.empty()) return refuse(v.refused);
   if (v.a_shared && !operand_layout(v.sides[0], kRows, ir::dtype_bytes(s.a)))
     return refuse(std::string("rows of ") + v.name(0) + " are no multiples of 32 bytes");
 
   const int64_t limit = target::most_consumer_registers(t, threads);
   const auto policy = static_cast<ir::WarpPolicy>(op.attrs[ir::gemm_attr::policy]);
-  const Choice best = cheapest(splits(v, atom, threads / kWarpgroup, policy, given), s, v.a_shared, limit);
+  const Choice best = cheapest(splits(v, atom, threads / kWarpgroup, policy, given), v, limit);
   if (!best.split && best.fewest > 0)
     return refuse("a thread would need " + number(best.fewest) + " registers of " + number(limit) +
                   "; use more threads or a smaller tile");
@@ -264,10 +305,29 @@ std::optional<GemmPlan> plan_warpgroup_gemm(const ir::Program& p, const TileOp& 
                   (given && (!given->atom.empty() || given->warps_m * given->warps_n > 1) ? " as the schedule says" : ""));
   GemmPlan plan = make_plan(p, op, v, *best.split);
   plan.registers = best.cost.registers;
-  plan.partial_sums = best.cost.partial_sums;
+  plan.own_registers = best.cost.own_registers;
   plan.cycles = best.cost.cycles;
   plan.reason = reason_of(v, *best.split, warpgroups);
   return plan;
+}
+
+bool needs_k_major_copy(const WarpgroupAtom& atom, const MatrixDims& dims, int side) {
+  return !atom.mn_major && !side_of(dims, side).k_major();
+}
+
+std::optional<KMajorCopy> k_major_copy(const MatrixDims& dims, int side, int element_bytes, int64_t part) {
+  const Side lies = side_of(dims, side);
+  const int64_t rows = lies.extent(lies.rows), k = lies.extent(lies.k);
+  const TurnedBlock block = turned_block(element_bytes);
+  if (rows % block.rows != 0 || k % block.k != 0) return std::nullopt;
+  KMajorCopy copy;
+  copy.dims = side == 0 ? MatrixDims{{rows, k}, 0, 1} : MatrixDims{{rows, k}, 1, 0};
+  copy.rows = rows;
+  copy.k = k;
+  auto layout = operand_layout(side_of(copy.dims, side), part, element_bytes);
+  if (!layout || !operand_layout(lies, rows, element_bytes)) return std::nullopt;
+  copy.layout = std::move(*layout);
+  return copy;
 }
 
 std::optional<WarpgroupOperand> warpgroup_operand_form(const Layout& l, const MatrixDims& dims, int side,

@@ -176,6 +176,47 @@ TEST(WarpgroupProduct, PromotedSums) {
   run_product(g, {{136, 80, 144}});
 }
 
+// Operands along m or n of types that the instructions read along k only are turned on the way: one, the other, both; one
+// warpgroup and two; with promoted sums, few rows, and two products of a loop.
+TEST(WarpgroupProduct, TurnedOperands) {
+  struct Case {
+    const char *in, *sum, *attrs;
+    int64_t m, n, k;
+    int threads;
+  };
+  const Case cases[] = {{"e4m3", "f32", "", 128, 128, 128, 256},  {"i8", "i32", "", 64, 128, 64, 128},
+                        {"u8", "i32", "", 128, 64, 128, 256},     {"f32", "f32", "tf32", 128, 64, 32, 256},
+                        {"e5m2", "f32", "promote", 128, 128, 128, 256}, {"f32", "f32", "tf32", 64, 128, 64, 128}};
+  for (const Case& c : cases)
+    for (int flags = 0; flags < 4; ++flags) {
+      Product g;
+      g.of(c.in, c.sum, c.sum);
+      g.attrs = c.attrs;
+      g.m = c.m, g.n = c.n, g.k = c.k, g.threads = c.threads;
+      g.ta = (flags & 1) != 0;
+      g.tb = (flags & 2) != 0;
+      if (!g.ta && g.tb) continue;
+      if (!long_run() && &c - cases > 1 && flags != (&c - cases) % 2) continue;
+      run_product(g, {{c.m + 16, c.n + 16, 3 * c.k + 16}, {c.m, c.n, 0}, {2 * c.m, 2 * c.n, c.k}});
+      if (HasFailure()) return;
+    }
+  Product g;
+  g.of("e4m3", "f32", "f32");
+  g.m = 32, g.n = 128, g.k = 128;
+  g.tb = false;
+  run_product(g, {{32, 144, 272}});
+  if (HasFailure()) return;
+  g.m = 128, g.n = 64;
+  g.tensors = "tensor V: e4m3[k, n] readonly\n";
+  g.allocs = "alloc v: shared e4m3[$K, $N]\n  alloc d: fragment f32[$M, $N]";
+  g.begin = "fill c, 0.0f32\n  fill d, 0.0f32";
+  g.second = "copy V[ko * $K :+ $K, bx * $N :+ $N] -> v\n    gemm a, v -> d";
+  g.epilogue = R"(parallel i, j in $M, $N {
+    c[i, j] = c[i, j] + 2.0f32 * d[i, j]
+  })";
+  run_product(g, {{144, 80, 272}, {128, 64, 128}});
+}
+
 // Fewer rows than the instructions have: B takes the place of A.
 TEST(WarpgroupProduct, FewRows) {
   for (const int64_t m : {16, 32, 8, 96}) {
