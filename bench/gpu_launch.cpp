@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "../tests/differential/launch_watch.h"
 #include "gemm_program.h"
 #include "library.h"
 #include "measure.h"
@@ -104,6 +105,7 @@ void build_add(tl_builder* b) {
 // Seconds of one launch, over batches that fit the driver's queue.
 double seconds_per_launch(const Driver& driver, void* stream, const std::function<void()>& launch) {
   constexpr int kBatch = 400;
+  const tilegen::differential::LaunchWatch watch("program add, kernel add of 1 blocks of 128 threads, 400 launches");
   require(driver.stream_wait(stream), "cuStreamSynchronize");
   const double start = bench::now();
   for (int i = 0; i < kBatch; ++i) launch();

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Runs every test of gpu_tests in a process of its own, several at once, each watched by a time limit: a kernel that hangs
-or breaks its context takes down only its own test.   run_gpu_tests.py GPU_TESTS [--target sm_90] [--filter PATTERN]
+or breaks its context takes down only its own test. Within it a launch that takes longer than TILEGEN_GPU_TIMEOUT seconds
+(60) ends the process and says what was launched.   run_gpu_tests.py GPU_TESTS [--target sm_90a] [--filter PATTERN]
 
 `--target device` is the target of this machine's first CUDA device; without one nothing runs and the exit status is 77. Under
 ctest these are the tests with the label "gpu": ctest -L gpu.
@@ -30,7 +31,7 @@ def tests_of(program, pattern):
 
 
 def device_target():
-    """sm_XY of the first CUDA device, or None."""
+    """Target of the first CUDA device, or None."""
     try:
         cuda = ctypes.CDLL(os.environ.get("TILEGEN_CUDA_DRIVER", "libcuda.so.1"))
     except OSError:
@@ -42,6 +43,8 @@ def device_target():
         if cuda.cuDeviceGetAttribute(ctypes.byref(value), attribute, device) != 0:
             return None
     capability = major.value * 10 + minor.value
+    if capability == 90:
+        return "sm_90a"
     return next((f"sm_{c}" for c in (90, 89, 80) if capability >= c), None)
 
 

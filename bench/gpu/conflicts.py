@@ -12,6 +12,7 @@ import math
 import programs
 from tilegen import f16, f32
 from tilegen.tensors import Described
+from watch import watched
 
 M = N = K = 256
 
@@ -50,17 +51,18 @@ def simulated(program, kind):
     return total
 
 
-def on_device(program, kind):
+def on_device(name, program, kind):
     import torch
     half = lambda *s: torch.randn(*s, device="cuda", dtype=torch.float16)
     kernel = program.compile("cuda").load()
-    if kind == "gemm":
-        kernel(half(M, K), half(N, K), half(M, N))
-    elif kind == "rows":
-        kernel(half(64, 1024), half(64, 1024))
-    else:
-        kernel(half(64, 1024), half(64, 1024), half(1024))
-    torch.cuda.synchronize()
+    with watched(f"program {name}, on {torch.cuda.get_device_name()}"):
+        if kind == "gemm":
+            kernel(half(M, K), half(N, K), half(M, N))
+        elif kind == "rows":
+            kernel(half(64, 1024), half(64, 1024))
+        else:
+            kernel(half(64, 1024), half(64, 1024), half(1024))
+        torch.cuda.synchronize()
 
 
 def main():
@@ -69,7 +71,7 @@ def main():
     args = parser.parse_args()
     for name, program, kind in cases():
         if args.device:
-            on_device(program, kind)
+            on_device(name, program, kind)
         else:
             for action, (requests, wavefronts, least) in simulated(program, kind).items():
                 print(f"  {name:22s} {action:14s} requests {requests:7d} wavefronts {wavefronts:7d} least {least:7d}")

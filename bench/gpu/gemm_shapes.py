@@ -16,6 +16,7 @@ import torch
 
 import programs
 from tilegen import f16, f32
+from watch import watched
 
 HALF = torch.float16
 ROTATE = 240e6  # bytes of input sets: several times the L2
@@ -84,21 +85,25 @@ def measure(name, m, n, k, layout, rounds):
     found = candidates(m, n, k, layout, sets)
     launches = max(2, min(400, int(BURST / (2 * m * n * k / 6e14 + 3e-6))))
     graphs, times = {}, {}
+    watch = lambda who: watched(f"program gemm, kernel gemm {who}, {m}x{n}x{k} {layout}, on {torch.cuda.get_device_name()}")
     for who, fn in found.items():
         sets[0][2].fill_(float("nan"))
-        fn(0)
-        torch.cuda.synchronize()
+        with watch(who):
+            fn(0)
+            torch.cuda.synchronize()
         error = float((sets[0][2].float() - want).norm() / want.norm())
         if not error < 2e-3:
             print(f"{name}: {who} is wrong: {error}", flush=True)
             continue
-        graphs[who], times[who] = capture(fn, len(sets), launches), []
+        with watch(who):
+            graphs[who], times[who] = capture(fn, len(sets), launches), []
     for _ in range(rounds):
         order = list(graphs)
         random.shuffle(order)
         for who in order:
             time.sleep(0.015)
-            times[who].append(replay_ms(graphs[who], launches))
+            with watch(who):
+                times[who].append(replay_ms(graphs[who], launches))
     ms = {who: statistics.median(t) for who, t in times.items()}
     ours = {who: t for who, t in ms.items() if who != "cublas"}
     best = min(ours, key=ours.get)

@@ -1,5 +1,7 @@
 """Our side of a comparison harness that calls candidates(section, workload, sets) -> {name: fn}: fn(i) launches on
 PyTorch's current stream with the tensors of sets[i] and returns the output."""
+import math
+
 import torch
 
 import programs
@@ -35,5 +37,27 @@ def _gemm(workload, sets):
     return out
 
 
+# (tile of queries, keys), threads, stages
+ATTENTION_TILES = [((128, 128), 256, 2), ((64, 128), 128, 2), ((128, 64), 256, 3), ((192, 128), 384, 2)]
+
+
+def _attention(workload, sets):
+    if torch.cuda.get_device_capability() != (9, 0):
+        return {}
+    q = sets[0]["q"]
+    scale = math.log2(math.e) / math.sqrt(q.shape[-1])
+    out = {}
+    for tile, threads, stages in ATTENTION_TILES:
+        program = programs.attention(f16, q.shape[-1], tile, threads, stages, workload["causal"])
+        kernel = program.compile("cuda").load()
+        launches = [kernel.bind(scale, s["q"], s["k"], s["v"], s["out"]) for s in sets]
+
+        def run(i, launches=launches):
+            launches[i]()
+            return sets[i]["out"]
+        out[f"{'x'.join(map(str, tile))} {stages}"] = run
+    return out
+
+
 def candidates(section, workload, sets):
-    return _gemm(workload, sets) if section == "gemm" else {}
+    return {"gemm": _gemm, "attn": _attention}.get(section, lambda *_: {})(workload, sets)

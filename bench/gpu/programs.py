@@ -109,3 +109,58 @@ def add(tile=4096, threads=256):
             b.store(x, i, x(i) + y(i))
         b.copy(x, Z[block * tile : tile])
     return b.finish()
+
+
+def attention(dtype, dim, tile, threads, stages, causal=False, group=1):
+    """O = softmax(Q K^T * scale) V per batch and head, tensors [batch, heads, length, dim]; `group` query heads share a
+    head of K and V. Causal: query i sees the keys up to i + keys - queries. `scale` is given times log2(e)."""
+    tq, tk = tile
+    b = tg.Builder("attention")
+    batch, heads, queries, keys = (b.dim(n, 1) for n in ("batch", "heads", "queries", "keys"))
+    scale = b.scalar("scale", f32)
+    Q = b.tensor("Q", dtype, [batch, heads * group, queries, dim], read_only=True)
+    K = b.tensor("K", dtype, [batch, heads, keys, dim], read_only=True)
+    V = b.tensor("V", dtype, [batch, heads, keys, dim], read_only=True)
+    O = b.tensor("O", dtype, [batch, heads * group, queries, dim])
+    grid = [batch, heads * group, ceil_div(queries, tq)]
+    with b.kernel("attention", grid, threads=threads, names=["bb", "bh", "bq"]) as (bb, bh, bq):
+        Qs, Ks, Vs = b.shared("Qs", dtype, [tq, dim]), b.shared("Ks", dtype, [tk, dim]), b.shared("Vs", dtype, [tk, dim])
+        scores, weights = b.fragment("scores", f32, [tq, tk]), b.fragment("weights", dtype, [tq, tk])
+        out = b.fragment("out", f32, [tq, dim])
+        top, before = b.fragment("top", f32, [tq]), b.fragment("before", f32, [tq])
+        part, total = b.fragment("part", f32, [tq]), b.fragment("total", f32, [tq])
+        b.copy(Q[bb:1, bh:1, bq * tq : tq, 0:dim], Qs)
+        b.fill(out, 0.0)
+        b.fill(total, 0.0)
+        b.fill(top, float("-inf"))
+        blocks = ceil_div(keys, tk)
+        if causal:
+            blocks = b.min(blocks, ceil_div(bq * tq + tq + keys - queries, tk))
+        with b.pipelined(0, blocks, stages=stages, name="kb") as kb:
+            b.copy(K[bb:1, bh // group : 1, kb * tk : tk, 0:dim], Ks)
+            b.gemm(Qs, Ks, scores, transpose_b=True, clear=True)
+            with b.parallel(tq, tk) as (i, j):
+                seen = kb * tk + j < keys
+                if causal:
+                    seen = seen & (kb * tk + j <= bq * tq + i + keys - queries)
+                b.store(scores, i, j, b.select(seen, scores(i, j), float("-inf")))
+            b.copy(top, before)
+            b.reduce("max", scores, top, axis=1, accumulate=True)
+            with b.parallel(tq, tk) as (i, j):
+                b.store(scores, i, j, b.exp2(scores(i, j) * scale - top(i) * scale))
+            with b.parallel(tq) as i:
+                b.store(before, i, b.exp2(before(i) * scale - top(i) * scale))
+            b.reduce("sum", scores, part, axis=1)
+            with b.parallel(tq) as i:
+                b.store(total, i, total(i) * before(i) + part(i))
+            b.copy(scores, weights)
+            with b.parallel(tq, dim) as (i, j):
+                b.store(out, i, j, out(i, j) * before(i))
+            b.copy(V[bb:1, bh // group : 1, kb * tk : tk, 0:dim], Vs)
+            b.gemm(weights, Vs, out)
+        with b.parallel(tq) as i:
+            b.store(total, i, 1.0 / total(i))
+        with b.parallel(tq, dim) as (i, j):
+            b.store(out, i, j, out(i, j) * total(i))
+        b.copy(out, O[bb:1, bh:1, bq * tq : tq, 0:dim])
+    return b.finish()

@@ -17,6 +17,7 @@ import triton.language as tl
 
 import programs
 import tilegen
+from watch import watched
 
 ROTATE = 480e6  # bytes of input sets: several times the L2
 
@@ -72,6 +73,9 @@ class Case:
     def __init__(self, name, who, nbytes, fn, check, tolerance):
         self.name, self.who, self.nbytes, self.fn, self.check, self.tolerance = name, who, nbytes, fn, check, tolerance
         self.ms = []
+
+    def watched(self, rows, cols):
+        return watched(f"program {self.name}, kernel {self.name} {self.who}, {rows} rows of {cols}, on {torch.cuda.get_device_name()}")
 
 
 def cases(rows, cols):
@@ -135,14 +139,16 @@ def main():
         for case in measured:
             try:
                 y[0].fill_(float("nan"))
-                case.fn(0)
-                torch.cuda.synchronize()
-                case.error = case.check()
+                with case.watched(args.rows, args.cols):
+                    case.fn(0)
+                    torch.cuda.synchronize()
+                    case.error = case.check()
                 if not case.error <= case.tolerance:
                     print(f"  {case.name:10s} {case.who:10s} WRONG error {case.error:.3e}", flush=True)
                     continue
                 case.n = 2 * sets
-                case.graph = capture(case.fn, sets, case.n)
+                with case.watched(args.rows, args.cols):
+                    case.graph = capture(case.fn, sets, case.n)
                 live.append(case)
             except Exception as e:  # noqa: BLE001
                 print(f"  {case.name:10s} {case.who:10s} failed: {str(e)[:300]}", flush=True)
@@ -150,8 +156,9 @@ def main():
             random.shuffle(live)
             for case in live:
                 time.sleep(0.015)
-                replay_ms(case.graph, case.n)
-                case.ms += [replay_ms(case.graph, case.n) for _ in range(2)]
+                with case.watched(args.rows, args.cols):
+                    replay_ms(case.graph, case.n)
+                    case.ms += [replay_ms(case.graph, case.n) for _ in range(2)]
     by_events = copy_by_events(args.rounds)
     copy_rate = max([by_events] + [c.nbytes / statistics.median(c.ms) * 1e-6 for c in live if c.name == "copy"])
     print(f"  copy by events {by_events:.0f} GB/s, best copy {copy_rate:.0f} GB/s")

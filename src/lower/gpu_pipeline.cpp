@@ -229,7 +229,7 @@ class PipelineLowering {
 };
 
 void KernelLowering::pipelined_loop(const ir::Loop& loop, thread::Block& out, const std::string& origin) {
-  if (const Channel* c = channel_of_loop(origin); c && role_ == Role::consumer) return channel_loop(*c, loop, out, origin);
+  if (role_ == Role::consumer && has_channels(origin)) return channel_loop(loop, out, origin);
   if (role_ == Role::producer) return serial_loop(loop, out, origin);
   std::vector<Ahead> ahead = copies_ahead(loop, plan::find_loop(schedule_, origin), ops_, schedule_);
   if (ahead.empty()) return serial_loop(loop, out, origin);

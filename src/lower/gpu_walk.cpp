@@ -7,6 +7,7 @@ namespace tilegen::lower {
 
 // Widths from the given one down: the first whose wide accesses are all known to be aligned is taken.
 void KernelLowering::emit_walk(const Walk& walk, const EmitPoint& emit, thread::Block& out) {
+  if (emit_split_by_mask(walk, emit, out)) return;
   for (int64_t width = walk.vector; width > 1 && !failed(); width /= 2)
     if (emit_vectors(walk, width, emit, out)) return;
   if (failed()) return;
@@ -49,17 +50,19 @@ KernelLowering::Attempt KernelLowering::try_walk(const Walk& walk, int64_t width
   bounds_.clear();
   staged_ = false;
   if (assumed_interior_) ctx_.assume(assumed_interior_);
+  if (mask_known_) ctx_.assume(mask_known_);
   Nest nest = make_thread_nest(walk.iteration, width, walk.iteration.shape(), walk.serial);
   thread::Block body;
   no_padding_ = both(ExprId(), nest.inside);
   emit(nest, body);
   no_padding_ = ExprId();
+  if (mask_known_) fold_mask(body);
   Attempt result;
   if (width > 1) inspect_vector(nest, body, result);
   if (staged_) result.legal = false;  // a barrier stands between the elements of a vector
   if (result.lane_bounds) result.interior = interior_of_bounds(nest);
   finish_thread_nest(nest, body);
-  result.block = wrap(nest, 0, nest.loops.size(), std::move(body), walk.origin);
+  if (!body.empty()) result.block = wrap(nest, 0, nest.loops.size(), std::move(body), walk.origin);
   ctx_.rollback(mark);
   return result;
 }

@@ -185,6 +185,12 @@ class KernelLowering {
   // Digit variables replaced by what they stand for, in the stores of `body` and below its loops.
   void finish_thread_nest(const Nest& nest, const thread::Block& body);
 
+  // gpu_masks.cpp
+  struct Walk;
+  bool emit_split_by_mask(const Walk& walk, const EmitPoint& emit, thread::Block& out);
+  ExprId unmasked(const Walk& walk, const EmitPoint& emit);
+  void fold_mask(thread::Block& body);
+
   // gpu_walk.cpp
   struct Walk {
     layout::Fragment iteration;
@@ -264,12 +270,12 @@ class KernelLowering {
   // gpu_channels.cpp
   void declare_channels();
   const Channel* channel_of(int value) const;
-  const Channel* channel_of_loop(const std::string& path) const;
+  bool has_channels(const std::string& loop) const;
   // The slot and the parity of the phase that the `count`th use of a channel has.
   ExprId channel_slot(const Channel& c, ExprId count);
   ExprId channel_parity(const Channel& c, ExprId count);
   void fill_channel(const infer::KernelOp& op, thread::Block& out);
-  void channel_loop(const Channel& c, const ir::Loop& loop, thread::Block& out, const std::string& origin);
+  void channel_loop(const ir::Loop& loop, thread::Block& out, const std::string& origin);  // gpu_channel_loop.cpp
   // The statement in front of a channel's loop only clears the accumulators of the product in it.
   bool clears_for(ir::StmtId fill, ir::StmtId loop);
 
@@ -320,6 +326,8 @@ class KernelLowering {
   bool interior_ = false;  // the tile op's regions are known to be in bounds
   ExprId no_padding_;      // GPU: the point being walked is no padding; invalid: it never is, or none is walked
   ExprId assumed_interior_;         // GPU: condition under which all accesses to tensors are in bounds; holds here
+  ExprId mask_known_;               // GPU: condition under which the walk being lowered masks nothing; holds here
+  bool mask_open_ = false;          // GPU: the walk being lowered masks something
   std::vector<Bound> bounds_;       // GPU: bounds of tensors that accesses were predicated with
   bool staged_ = false;             // GPU: an element is read by all of its copies' threads before one writes it
   std::map<VarId, ExprId> block_indices_;  // GPU: program block index -> expression of the one block variable

@@ -220,7 +220,8 @@ Choice cheapest(const std::vector<Split>& splits, const View& v, int64_t limit) 
     const Cost c = cost_of(v, x);
     if (c.registers > limit) {
       best.fewest = best.fewest == 0 ? c.registers : std::min(best.fewest, c.registers);
-    } else if (!best.split || c.cycles < best.cost.cycles) {
+    } else if (!best.split || c.cycles < best.cost.cycles ||
+               (c.cycles == best.cost.cycles && x.width > best.split->width)) {
       best.split = x;
       best.cost = c;
     }

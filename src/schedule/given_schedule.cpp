@@ -34,7 +34,7 @@ Checked check_names(const KernelSchedule& given, const ir::Program& p, int kerne
   for (const auto& l : given.loops)
     if (!loop_names.count(l.loop)) return refuse("loop", l.loop, loop_names);
   for (const auto& c : given.channels) {
-    if (!loop_names.count(c.loop)) return refuse("loop", c.loop, loop_names);
+    if (!c.loop.empty() && !loop_names.count(c.loop)) return refuse("loop", c.loop, loop_names);
     for (const std::string& v : c.values)
       if (!value_names.count(v)) return refuse("value", v, value_names);
   }

@@ -5,6 +5,7 @@
 #include "schedule/given_schedule.h"
 #include "schedule/memory_plan.h"
 #include "schedule/op_engines.h"
+#include "schedule/overlap_plan.h"
 #include "schedule/pipeline_plan.h"
 #include "schedule/raster_plan.h"
 #include "schedule/role_plan.h"
@@ -53,6 +54,7 @@ class KernelPlanner {
 
   void take_engines();
   bool produced_loops_overlap();
+  Checked order_products();
   void choose_stores();
   void find_stores();
   void store_tile(size_t op, plan::ValuePlan& tile);
@@ -139,6 +141,7 @@ Expected<std::optional<KernelSchedule>> KernelPlanner::attempt(int64_t threads) 
   choose_stores();
   if (!produced_loops_overlap()) return std::optional<KernelSchedule>(kAgain);
   if (Checked ok = check_given_engines(); !ok) return ok.error();
+  if (Checked ok = order_products(); !ok) return ok.error();
 
   auto schedule = assemble(threads);
   if (!schedule) return schedule.error();
@@ -250,6 +253,25 @@ bool KernelPlanner::produced_loops_overlap() {
       if (l.loop == paths[feed.loop.value] && l.num_stages < 2)
         alone[product] = "its loop has one stage (" + l.reason + "), a producer would have nothing to overlap";
   return !refuse(alone);
+}
+
+// The order of issue of loops with a producer.
+Checked KernelPlanner::order_products() {
+  const std::vector<std::string> paths = ir::statement_paths(p_);
+  std::map<ir::StmtId, std::set<const KernelOp*>> products;
+  std::set<const KernelOp*> copies;
+  for (const auto& [product, feed] : feeds_.fed) products[feed.loop].insert(&ops_.ops[product]);
+  for (size_t op : produced_) copies.insert(&ops_.ops[op]);
+  for (const auto& [loop, of_loop] : products)
+    for (plan::LoopPlan& l : pipelines_.loops) {
+      if (l.loop != paths[loop.value]) continue;
+      const plan::LoopPlan* given = given_ ? plan::find_loop(*given_, l.loop) : nullptr;
+      std::string note;
+      Checked ok = order_loop(p_, ops_, loop, of_loop, copies, given && !given->stages.empty(), l, note);
+      if (!ok) return ok;
+      if (!note.empty()) notes_.push_back({l.loop, note});
+    }
+  return Unit{};
 }
 
 // Which fragments and tiles leave by tensor copies, and the stages of the loops beside them.

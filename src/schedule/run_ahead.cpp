@@ -40,6 +40,14 @@ bool is_tile_load(const ir::Program& p, const infer::KernelOp& op) {
          p.buffer(copy->operands[1].buffer).scope == ir::MemScope::shared;
 }
 
+bool fills_whole_tile(const ir::Program& p, const ir::TileOp& copy) {
+  const ir::Region& to = copy.operands[1];
+  return to.extents == p.tile_shape(to.buffer) && std::all_of(to.offsets.begin(), to.offsets.end(), [&](ir::ExprId e) {
+           int64_t offset = 1;
+           return p.exprs.is_const_int(e, &offset) && offset == 0;
+         });
+}
+
 std::string held_back(const ir::Program& p, const infer::KernelOps& ops, const ir::Loop& loop, const infer::KernelOp& op) {
   const auto& copy = *p.as<ir::TileOp>(op.stmt);
   const std::vector<const infer::KernelOp*> body = ops_inside(p, ops, loop);
@@ -50,16 +58,10 @@ std::string held_back(const ir::Program& p, const infer::KernelOps& ops, const i
   if (std::find(loop.body.begin(), loop.body.end(), op.stmt) == loop.body.end())
     return "it stands in a branch or loop inside";
   if (written.count(copy.operands[0].buffer)) return "the loop writes its source";
-  const ir::Region& to = copy.operands[1];
   for (const ir::Region& r : copy.operands)
     for (ir::ExprId offset : r.offsets)
       if (loads_any(p, offset, written)) return "its place depends on what the loop computes";
-  const std::vector<int64_t> shape = p.tile_shape(to.buffer);
-  for (size_t d = 0; d < shape.size(); ++d) {
-    int64_t offset = 1;
-    if (to.extents[d] != shape[d] || !p.exprs.is_const_int(to.offsets[d], &offset) || offset != 0)
-      return "it fills only a part of its tile";
-  }
+  if (!fills_whole_tile(p, copy)) return "it fills only a part of its tile";
   int value = -1;
   for (const auto& a : op.accesses)
     if (a.write) value = a.value;

@@ -81,8 +81,7 @@ class FeedFinder {
   }
 
   std::string copy_refusal(const ir::Loop& loop, const KernelOp& op) const {
-    if (!stands_in(loop.body, op.stmt)) return "it is copied outside of the loop";
-    if (std::string why = held_back(p_, ops_, loop, op); !why.empty()) return why;
+    if (std::string why = place_refusal(loop, op); !why.empty()) return why;
     const auto& copy = *p_.as<ir::TileOp>(op.stmt);
     const ir::Buffer &from = p_.buffer(copy.operands[0].buffer), &to = p_.buffer(copy.operands[1].buffer);
     if (from.type != to.type)
@@ -93,6 +92,17 @@ class FeedFinder {
     std::string why;
     if (!ops::tensor_copy_dims(p_, copy, &why)) return why;
     return keeps_from_engine(given_, op.path) ? "the schedule gives another engine" : "";
+  }
+
+  // Copied in the loop, iteration by iteration, or once in front of it.
+  std::string place_refusal(const ir::Loop& loop, const KernelOp& op) const {
+    if (stands_in(loop.body, op.stmt)) return held_back(p_, ops_, loop, op);
+    if (!stands_in(kernel_.body, op.stmt)) return "it is copied in another loop or branch";
+    for (ir::StmtId id : kernel_.body) {
+      if (id == op.stmt) break;
+      if (p_.as<ir::Loop>(id) == &loop) return "it is copied behind the loop";
+    }
+    return fills_whole_tile(p_, *p_.as<ir::TileOp>(op.stmt)) ? "" : "it fills only a part of its tile";
   }
 
   const ir::Program& p_;
@@ -181,21 +191,29 @@ Refusals unfit_layouts(const ir::Program& p, const KernelOps& ops, const TensorF
 
 namespace {
 
-// Tiles of one loop: they are handed over together, iteration by iteration.
+// Tiles that are filled in one place and used by the same products: they are handed over and given back together.
 struct Group {
-  ir::StmtId loop;
+  ir::StmtId loop;  // invalid: filled once, in the kernel's body
+  std::set<size_t> products;
   std::set<int> values;
 };
 
-std::vector<Group> channel_groups(const KernelOps& ops, const TensorFeeds& feeds) {
+std::vector<Group> channel_groups(const ir::Program& p, const KernelOps& ops, const TensorFeeds& feeds) {
+  std::map<int, Group> users;  // by value
+  for (const auto& [product, feed] : feeds.fed)
+    for (size_t copy : feed.copies) {
+      Group& g = users[written_value(ops.ops[copy])];
+      if (stands_in(p.as<ir::Loop>(feed.loop)->body, ops.ops[copy].stmt)) g.loop = feed.loop;
+      g.products.insert(product);
+    }
   std::vector<Group> groups;
-  for (const auto& [product, feed] : feeds.fed) {
-    auto g = std::find_if(groups.begin(), groups.end(), [&](const Group& other) { return other.loop == feed.loop; });
-    if (g == groups.end()) g = groups.insert(g, {feed.loop, {}});
-    for (size_t copy : feed.copies) g->values.insert(written_value(ops.ops[copy]));
+  for (auto& [value, user] : users) {
+    auto g = std::find_if(groups.begin(), groups.end(), [&](const Group& other) {
+      return other.loop == user.loop && other.products == user.products;
+    });
+    if (g == groups.end()) g = groups.insert(g, user);
+    g->values.insert(value);
   }
-  std::sort(groups.begin(), groups.end(),
-            [](const Group& a, const Group& b) { return *a.values.begin() < *b.values.begin(); });
   return groups;
 }
 
@@ -207,9 +225,13 @@ Expected<std::vector<plan::ChannelPlan>> plan_channels(const ir::Program& p, int
                                                        const TensorFeeds& feeds, const plan::KernelSchedule* given) {
   const std::vector<std::string> paths = ir::statement_paths(p);
   std::vector<plan::ChannelPlan> channels;
-  for (const Group& g : channel_groups(ops, feeds)) {
+  const std::vector<Group> groups = channel_groups(p, ops, feeds);
+  for (const Group& g : groups) {
+    const auto beside = std::count_if(groups.begin(), groups.end(), [&](const Group& o) { return o.loop == g.loop; });
     plan::ChannelPlan c;
-    c.loop = c.name = paths[g.loop.value];
+    if (g.loop) c.loop = paths[g.loop.value];
+    c.name = g.loop ? c.loop : p.kernels[static_cast<size_t>(kernel)].name;
+    if (!g.loop || beside > 1) c.name += ":" + p.buffer(ops.values[static_cast<size_t>(*g.values.begin())].buffer).name;
     for (int v : g.values) c.values.push_back(ops.values[static_cast<size_t>(v)].name);
     channels.push_back(std::move(c));
   }

@@ -1,8 +1,9 @@
 // Tiles that come by tensor copies, the products that use them, and what leaves by tensor copies.
 //
 // requires: collected ops. Behind layouts: the held layouts.
-// ensures: a product that is fed reads tiles of one pipelined loop, each filled by one copy that the engine can do and that may
-// run ahead, and read by such products only; all products of that loop are fed. A channel holds the tiles of a loop.
+// ensures: a product that is fed stands in a pipelined loop and reads tiles that are each filled by one copy that the engine
+// can do, in the loop, where the copy may run ahead, or once in front of it, and that are read by such products only; all
+// products of that loop are fed. A channel holds the tiles that are filled in one place and used by the same products.
 // why here: in front of engines and atoms, since warpgroup products need it; and again behind layouts, which may
 // be given.
 // refuses, with a note: products that are not fed.
@@ -22,7 +23,7 @@ using Refusals = std::map<size_t, std::string>;
 
 struct TensorFeed {
   ir::StmtId loop;             // of the product
-  std::vector<size_t> copies;  // ops that fill its tiles
+  std::vector<size_t> copies;  // ops that fill its tiles, in the loop or in front of it
 };
 struct TensorFeeds {
   std::map<size_t, TensorFeed> fed;  // by the product
@@ -39,7 +40,7 @@ Refusals unfit_products(const ir::Program& p, const infer::KernelOps& ops, const
 Refusals unfit_layouts(const ir::Program& p, const infer::KernelOps& ops, const TensorFeeds& feeds,
                        const std::map<size_t, ops::GemmPlan>& gemms, const infer::InferResult& layouts);
 
-// A channel for every loop of fed products, with one slot. Given ones are taken where they hold what has to be held.
+// The channels of fed products, with one slot each. Given ones are taken where they hold what has to be held.
 Expected<std::vector<plan::ChannelPlan>> plan_channels(const ir::Program& p, int kernel, const infer::KernelOps& ops,
                                                        const TensorFeeds& feeds, const plan::KernelSchedule* given);
 

@@ -8,7 +8,20 @@ namespace tilegen::thread {
 using ir::ExprId;
 using ir::ExprOp;
 
-IndexProgram::IndexProgram(const ir::ExprPool& pool, ExprId root) {
+namespace {
+
+// What a load of a named register stands for; invalid: nothing known.
+ExprId named_value(const ir::ExprPool& pool, ExprId load, const NamedRegisters* named) {
+  const auto indices = pool.indices(load);
+  int64_t element = 0;
+  if (!named || indices.size() != 1 || !pool.is_const_int(indices[0], &element)) return ExprId();
+  const auto it = named->find({pool[load].object, element});
+  return it == named->end() ? ExprId() : it->second;
+}
+
+}  // namespace
+
+IndexProgram::IndexProgram(const ir::ExprPool& pool, ExprId root, const NamedRegisters* named) {
   std::unordered_map<ExprId, int> place;
   // Operands before users, without recursion: expressions may be deep.
   std::vector<ExprId> pending = {root};
@@ -19,6 +32,16 @@ IndexProgram::IndexProgram(const ir::ExprPool& pool, ExprId root) {
       continue;
     }
     const ir::ExprNode& n = pool[id];
+    if (n.op == ExprOp::load)
+      if (const ExprId stands_for = named_value(pool, id, named)) {
+        const auto known = place.find(stands_for);
+        if (known == place.end()) {
+          pending.push_back(stands_for);
+        } else {
+          place[id] = known->second;
+        }
+        continue;
+      }
     bool ready = true;
     if (n.op != ExprOp::load)
       for (ExprId x : {n.a, n.b, n.c})

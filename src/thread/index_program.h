@@ -1,7 +1,9 @@
 // Integer expressions compiled for evaluation at many points: indices and conditions of a thread program.
 #pragma once
 
+#include <map>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "ir/expr.h"
@@ -20,11 +22,14 @@ class PointValues {
   std::vector<std::optional<int64_t>> values_;
 };
 
-// One expression. Loads and floating-point operations are unknown; so is what depends on them, but for
+// Registers, by memory and element, that hold the value of an expression wherever they are read.
+using NamedRegisters = std::map<std::pair<ir::ObjectId, int64_t>, ir::ExprId>;
+
+// One expression. Loads of other than `named` registers and floating-point operations are unknown; so is what depends on them, but for
 // conjunctions and selections that the known side decides.
 class IndexProgram {
  public:
-  IndexProgram(const ir::ExprPool& pool, ir::ExprId root);
+  IndexProgram(const ir::ExprPool& pool, ir::ExprId root, const NamedRegisters* named = nullptr);
   std::optional<int64_t> eval(const PointValues& at) const;
   const std::vector<ir::VarId>& vars() const { return vars_; }  // ascending
   bool reads_memory() const { return reads_memory_; }

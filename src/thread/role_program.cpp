@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "thread/sync_accesses.h"
 
@@ -20,6 +21,7 @@ class Flattener {
 
   void run() {
     for (StmtId id : p_.body) note(id);
+    name_registers();
     std::vector<Role> roles;
     Block before;
     for (StmtId id : p_.body) {
@@ -40,6 +42,25 @@ class Flattener {
   }
 
  private:
+  // Registers that one statement sets, once and for all its readers: indices of the block, which loops' bounds use.
+  void name_registers() {
+    std::set<uint32_t> changing;
+    const auto change = [&](MemoryId m) { changing.insert(m.value); };
+    for (const Stmt& s : p_.stmts) {
+      if (const auto* load = std::get_if<LoadMatrix>(&s.node)) change(load->dst);
+      if (const auto* shuffle = std::get_if<Shuffle>(&s.node)) change(shuffle->dst);
+      if (const auto* reduce = std::get_if<LaneReduce>(&s.node)) change(reduce->dst);
+      const auto* store = std::get_if<Store>(&s.node);
+      if (!store || !p_.memory(store->memory).in_registers) continue;
+      int64_t element = 0;
+      const bool fixed = p_.exprs.is_const_int(store->index, &element) && !store->predicate.valid();
+      if (p_.memory(store->memory).type != ir::DType::i64 || !fixed ||
+          !named_.emplace(std::pair(store->memory, element), store->value).second)
+        change(store->memory);
+    }
+    std::erase_if(named_, [&](const auto& r) { return changing.count(r.first.first.value) > 0; });
+  }
+
   // Whether a statement orders others, or touches ordered memory: it, or one inside.
   void note(StmtId id) {
     const StmtNode& node = p_.stmts[id.value].node;
@@ -75,7 +96,7 @@ class Flattener {
   int value(ExprId e) {
     if (!e.valid()) return -1;
     const auto [at, fresh] = numbers_.try_emplace(e, static_cast<int>(out_.values.size()));
-    if (fresh) out_.values.emplace_back(p_.exprs, e);
+    if (fresh) out_.values.emplace_back(p_.exprs, e, &named_);
     return at->second;
   }
 
@@ -195,6 +216,7 @@ class Flattener {
     }
   }
 
+  NamedRegisters named_;
   const ThreadProgram& p_;
   RoleProgram& out_;
   std::vector<bool> kept_, orders_;  // by statement

@@ -291,10 +291,12 @@ struct WarpgroupFence {};
 // Closes the group of the warpgroup's products issued since the last commit.
 struct WarpgroupCommit {};
 // Waits until at most `pending` of the newest groups are unfinished. Behind it the values of `registers` are those of
-// finished products: code generation moves no use of them in front of it.
+// finished products: code generation moves no use of them in front of it. Work on `registers` that stands in front of the wait
+// stays there with `behind_work`: it runs beside the products.
 struct WarpgroupWait {
   int64_t pending = 0;
   std::vector<MemoryId> registers;
+  bool behind_work = false;
 };
 
 using StmtNode =

@@ -4,10 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "../capi/scope.h"
+#include "../differential/launch_watch.h"
 
 namespace tilegen::test {
 namespace {
@@ -43,6 +45,8 @@ class Device : public testing::Test {
     tl_target* target = nullptr;
     if (tl_target_parse("cuda", &target, nullptr) != TL_OK) GTEST_SKIP() << "no CUDA device";
     const Target owned_target(target);
+    const auto* test = testing::UnitTest::GetInstance()->current_test_info();
+    watch_.emplace(std::string("program scaling for cuda, m = 37, kernels double and add of 5 blocks, in ") + test->name());
     tl_program* program = nullptr;
     tl_artifact* artifact = nullptr;
     tl_kernel* kernel = nullptr;
@@ -64,6 +68,7 @@ class Device : public testing::Test {
   void TearDown() override {
     tl_device_free(1, x_, nullptr);
     tl_device_free(1, y_, nullptr);
+    watch_.reset();
   }
   size_t bytes() const { return host_.size() * sizeof(float); }
   tl_status launch(void* x, void* y, void* stream, tl_error** error = nullptr) {
@@ -83,6 +88,7 @@ class Device : public testing::Test {
 
   Context context_ = make_context();
   Kernel kernel_;
+  std::optional<differential::LaunchWatch> watch_;
   std::vector<float> host_ = std::vector<float>(kRows * 32);
   void *x_ = nullptr, *y_ = nullptr;
 };

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <bit>
 
+#include "launch_watch.h"
 #include "runtime/device_memory.h"
 #include "runtime/devices.h"
+#include "runtime/kernel_form.h"
 
 namespace tilegen::differential {
 
@@ -64,6 +66,24 @@ class DeviceTensor {
 
 }  // namespace
 
+std::string describe_launch(const driver::Artifact& artifact, std::span<const uint64_t> slots) {
+  const ir::Program& p = *artifact.program;
+  std::string text = "program " + p.name + " for " + artifact.target.name + ",";
+  for (size_t i = 0; i < p.params.size() && i < slots.size(); ++i)
+    if (p.params[i].kind == ir::Param::Kind::dim)
+      text += " " + p.var(p.params[i].var).name + " = " + std::to_string(static_cast<int64_t>(slots[i])) + ",";
+  const auto kernels = runtime::kernel_forms(artifact);
+  for (size_t k = 0; k < kernels.size(); ++k) {
+    const auto form = runtime::choose_form(kernels[k], p.kernels[k].name, slots);
+    if (!form) continue;
+    const auto grid = (*form)->grid(slots);
+    text += " kernel " + (*form)->program().name + " of " + (grid ? std::to_string(grid->blocks) : "?") + " blocks of " +
+            std::to_string((*form)->program().threads) + " threads,";
+  }
+  text.pop_back();
+  return text;
+}
+
 bool has_cuda_device() { return cuda_device() != 0; }
 
 CudaRun::CudaRun(std::shared_ptr<const driver::Artifact> artifact) : artifact_(std::move(artifact)) {
@@ -98,8 +118,11 @@ std::string CudaRun::launch(std::span<const uint64_t> slots, std::vector<Guarded
     }
     arguments.push_back(a);
   }
-  if (Checked ok = executable_->launch(arguments, {}); !ok) return ok.error().to_text();
-  if (Checked ok = runtime::wait_for_stream(cuda_device(), nullptr); !ok) return ok.error().to_text();
+  {
+    const LaunchWatch watch(describe_launch(*artifact_, slots));
+    if (Checked ok = executable_->launch(arguments, {}); !ok) return ok.error().to_text();
+    if (Checked ok = runtime::wait_for_stream(cuda_device(), nullptr); !ok) return ok.error().to_text();
+  }
   std::string error;
   for (DeviceTensor& t : tensors)
     if (std::string e = t.download(); error.empty()) error = e;

@@ -14,13 +14,17 @@ namespace tilegen::differential {
 // Whether this process sees a CUDA device.
 bool has_cuda_device();
 
+// What a launch runs: program, target, sizes, and each kernel with its blocks and threads.
+std::string describe_launch(const driver::Artifact& artifact, std::span<const uint64_t> slots);
+
 // An artifact loaded on the device, for any number of launches.
 class CudaRun {
  public:
   explicit CudaRun(std::shared_ptr<const driver::Artifact> artifact);
 
   // `slots` as for the host, one per parameter; those of tensors hold addresses of `memory`, which holds the results
-  // afterwards. Tensors begin `shift` elements behind an aligned address. An error text, or empty.
+  // afterwards. Tensors begin `shift` elements behind an aligned address. An error text, or empty. A launch that does
+  // not end takes the process with it (launch_watch.h).
   std::string launch(std::span<const uint64_t> slots, std::vector<GuardedMemory>& memory, int64_t shift);
 
  private:

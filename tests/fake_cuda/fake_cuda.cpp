@@ -3,7 +3,7 @@
 // without CUDA headers and without the headers of the code under test.
 //
 // TILEGEN_FAKE_CUDA in the environment sets it up for programs that cannot call the controls:
-// "devices=2,version=10020,fail=cuInit:100".
+// "devices=2,version=10020,fail=cuInit:100,endless=KERNEL".
 #include "fake_cuda.h"
 
 #include <unistd.h>
@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <map>
@@ -19,6 +20,7 @@
 #include <set>
 #include <sstream>
 #include <string>
+#include <thread>
 #include <vector>
 
 #define FAKE_API extern "C" __attribute__((visibility("default")))
@@ -124,6 +126,8 @@ struct State {
   void* captured = nullptr;
   bool capturing = false;
   int shared_allowed = 0, load_ms = 0;
+  std::string endless;  // name of a function that never ends once it was launched
+  bool stuck = false;
 };
 
 State& state() {
@@ -171,6 +175,7 @@ void read_environment(State& s) {
     if (key == "devices") s.devices = std::atoi(value.c_str());
     if (key == "version") s.version = std::atoi(value.c_str());
     if (key == "capability") s.capability.fill({std::atoi(value.c_str()) / 10, std::atoi(value.c_str()) % 10});
+    if (key == "endless") s.endless = value;
     if (key == "fail")
       s.failures[index_of(value.substr(0, value.find(':')).c_str())] = {
           std::atoi(value.c_str() + value.find(':') + 1), 0, -1};
@@ -485,6 +490,7 @@ FAKE_API int cuLaunchKernel(void* function, unsigned gx, unsigned gy, unsigned g
   std::copy(grid, grid + 3, record.grid);
   std::copy(block, block + 3, record.block);
   record.shared_bytes = shared_bytes;
+  s.stuck |= s.endless == f->name;
   record.stream = stream;
   record.context = current();
   record.parameters = f->parameters.slots;
@@ -545,6 +551,8 @@ FAKE_API int cuTensorMapEncodeTiled(void* out, int type, uint32_t rank, void* ad
 #endif
 FAKE_API int cuStreamSynchronize(void*) {
   ENTER();
+  lock.unlock();
+  while (s.stuck) std::this_thread::sleep_for(std::chrono::hours(1));
   return kSuccess;
 }
 FAKE_API int cuMemAlloc_v2(uint64_t* address, size_t bytes) {

@@ -85,27 +85,37 @@ void WarpProgram::store(MemoryId tensor, MemoryId registers, int64_t count) {
 namespace {
 
 // A tile program with the same parameters, so that the runtime can bind them.
-std::string tile_program(const WarpProgram& p) {
-  std::string text = "tl 1 program " + p.program().name + "\n";
-  for (size_t i = 0; i < p.counts().size(); ++i)
-    text += "tensor " + p.program().params[i].name + ": " + ir::dtype_name(p.program().params[i].type) + "[" +
-            std::to_string(p.counts()[i]) + "]\n";
-  return text + "kernel " + p.program().name + " grid (g: 1) threads 32 {\n  alloc t: fragment f32[32]\n  fill t, 0f32\n}\n";
+std::string tile_program(const thread::ThreadProgram& p, const std::vector<int64_t>& counts) {
+  std::string text = "tl 1 program " + p.name + "\n";
+  for (size_t i = 0; i < counts.size(); ++i)
+    text += "tensor " + p.params[i].name + ": " + ir::dtype_name(p.params[i].type) + "[" + std::to_string(counts[i]) + "]\n";
+  return text + "kernel " + p.name + " grid (g: 1) threads 32 {\n  alloc t: fragment f32[32]\n  fill t, 0f32\n}\n";
 }
 
 }  // namespace
 
-std::string run_on_device(const WarpProgram& p, const target::Target& target, Tensors& tensors) {
-  auto ptx = codegen::compile_ptx(std::span(&p.program(), 1), target, {});
+DeviceProgram::DeviceProgram(const thread::ThreadProgram& p, const std::vector<int64_t>& counts,
+                             const target::Target& target)
+    : failed_(load(p, counts, target)) {}
+
+std::string DeviceProgram::load(const thread::ThreadProgram& p, const std::vector<int64_t>& counts,
+                                const target::Target& target) {
+  auto ptx = codegen::compile_ptx(std::span(&p, 1), target, {});
   if (!ptx) return ptx.error().to_text();
-  auto parsed = ir::parse_program(tile_program(p), "one_instruction.tl", Limits());
+  auto parsed = ir::parse_program(tile_program(p, counts), "one_instruction.tl", Limits());
   if (!parsed) return parsed.error().to_text();
   auto artifact = std::make_shared<driver::Artifact>();
   artifact->target = target;
   artifact->program = std::make_shared<const ir::Program>(std::move(*parsed));
-  artifact->kernels = {p.program()};
+  artifact->kernels = {p};
   artifact->forms = {{0, 1}};
   artifact->ptx = std::move(ptx->ptx);
+  loaded_ = std::make_unique<differential::CudaRun>(artifact);
+  return {};
+}
+
+std::string DeviceProgram::run(Tensors& tensors) {
+  if (!loaded_) return failed_;
   std::vector<differential::GuardedMemory> memory;
   std::vector<uint64_t> slots;
   for (const auto& t : tensors) {
@@ -113,21 +123,25 @@ std::string run_on_device(const WarpProgram& p, const target::Target& target, Te
     std::copy(t.begin(), t.end(), memory.back().bytes().begin());
     slots.push_back(memory.back().slot());
   }
-  differential::CudaRun run(artifact);
-  if (std::string error = run.launch(slots, memory, 0); !error.empty()) return error;
+  if (std::string error = loaded_->launch(slots, memory, 0); !error.empty()) return error;
   for (size_t i = 0; i < tensors.size(); ++i)
     std::copy(memory[i].bytes().begin(), memory[i].bytes().end(), tensors[i].begin());
   return {};
 }
 
-std::string run_simulated(const WarpProgram& p, const target::Target& target, Tensors& tensors) {
+std::string run_on_device(const WarpProgram& p, const target::Target& target, Tensors& tensors) {
+  return DeviceProgram(p.program(), p.counts(), target).run(tensors);
+}
+
+std::string run_simulated(const thread::ThreadProgram& p, const target::Target& target, Tensors& tensors,
+                          const sim::SimOptions& options) {
   std::vector<uint64_t> slots;
   std::vector<sim::TensorExtent> extents;
   for (auto& t : tensors) {
     slots.push_back(reinterpret_cast<uint64_t>(t.data()));
     extents.push_back({0, static_cast<int64_t>(t.size())});
   }
-  auto result = sim::simulate(p.program(), target, slots, extents, {});
+  auto result = sim::simulate(p, target, slots, extents, options);
   if (!result) return result.error().to_text();
   std::string text;
   for (const sim::Finding& f : result->findings) text += f.to_text() + "\n";

@@ -1,10 +1,13 @@
 // Thread programs of one warp around a single instruction, run on the first CUDA device and on the simulator.
 #pragma once
 
+#include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "../differential/cuda_run.h"
+#include "sim/simulator.h"
 #include "target/target.h"
 #include "thread/thread_program.h"
 
@@ -41,8 +44,25 @@ class WarpProgram {
 // Memory of every tensor, in order.
 using Tensors = std::vector<std::vector<std::byte>>;
 
-// Both leave the results in `tensors`; an error text, or empty.
+// A thread program whose parameters are tensors, of `counts` elements, loaded on the first CUDA device for any number of
+// launches.
+class DeviceProgram {
+ public:
+  DeviceProgram(const thread::ThreadProgram& p, const std::vector<int64_t>& counts, const target::Target& target);
+  std::string run(Tensors& tensors);
+
+ private:
+  std::string load(const thread::ThreadProgram& p, const std::vector<int64_t>& counts, const target::Target& target);
+  std::unique_ptr<differential::CudaRun> loaded_;
+  std::string failed_;
+};
+
+// All leave the results in `tensors`; an error text, or empty. The simulator's are its findings.
 std::string run_on_device(const WarpProgram& p, const target::Target& target, Tensors& tensors);
-std::string run_simulated(const WarpProgram& p, const target::Target& target, Tensors& tensors);
+std::string run_simulated(const thread::ThreadProgram& p, const target::Target& target, Tensors& tensors,
+                          const sim::SimOptions& options = {});
+inline std::string run_simulated(const WarpProgram& p, const target::Target& target, Tensors& tensors) {
+  return run_simulated(p.program(), target, tensors);
+}
 
 }  // namespace tilegen::gpu

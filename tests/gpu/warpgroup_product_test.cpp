@@ -6,6 +6,7 @@
 
 #include "../unit/codegen/hopper_gemm_program.h"
 #include "cuda_run.h"
+#include "launch_watch.h"
 #include "ir/text.h"
 #include "runtime/device_memory.h"
 #include "runtime/devices.h"
@@ -109,8 +110,11 @@ class Product {
       args.back().kind = runtime::Argument::Kind::pointer;
       args.back().bits = reinterpret_cast<uint64_t>(at);
     }
+    std::vector<uint64_t> slots;
+    for (const runtime::Argument& a : args) slots.push_back(a.bits);
     auto start = std::chrono::steady_clock::now();
     for (int i = 0; i <= launches; ++i) {
+      const differential::LaunchWatch watch(differential::describe_launch(*artifact_, slots));
       if (Checked ok = (*loaded)->launch(args, {}); !ok) return ok.error().to_text();
       if (i > 0 && i < launches) continue;
       if (Checked ok = runtime::wait_for_stream(device_, nullptr); !ok) return ok.error().to_text();

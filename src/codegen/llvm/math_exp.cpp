@@ -66,6 +66,7 @@ Value* emit_exp_polynomial(Builder& b, const MachineFeatures& f, Value* x) {
 
 Value* emit_exp2(Builder& b, const MachineFeatures& f, Value* x) {
   if (f.approximate) return approximate_exp2(b, x);
+  if (f.nvptx && x->getType()->isFloatTy()) return b.CreateIntrinsic(llvm::Intrinsic::nvvm_ex2_approx_ftz_f, {}, {x});
   Parts p(b, f, x);
   Value *n, *q;
   if (p.is_double()) {

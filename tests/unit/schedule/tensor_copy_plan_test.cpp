@@ -410,7 +410,7 @@ TEST(WarpgroupProducts, AnAccumulatorHeldOtherwiseGoesToWarps) {
   EXPECT_EQ(s.kernels[0].channels[0].name, "gemm/ko");
 }
 
-TEST(WarpgroupProducts, TilesOfALoopShareAChannel) {
+TEST(WarpgroupProducts, TilesOfAProductShareAChannel) {
   const std::string text =
       "tl 1 program p\ndim m\ndim n\ndim k\ntensor A: f16[m, k] readonly\ntensor B: f16[k, n] readonly\n"
       "tensor X: f16[k, n] readonly\ntensor Y: f16[k, m] readonly\ntensor C: f16[m, n]\ntensor D: f16[m, n]\n"
@@ -425,8 +425,9 @@ TEST(WarpgroupProducts, TilesOfALoopShareAChannel) {
   auto p = program_from(text);
   ASSERT_TRUE(p);
   const plan::KernelSchedule k = planned(*p).kernels[0];
-  ASSERT_EQ(k.channels.size(), 1u);
-  EXPECT_EQ(k.channels[0], (plan::ChannelPlan{"gemm/ko", "gemm/ko", {"gemm:As", "gemm:Bs", "gemm:Xs", "gemm:Ys"}, 3}));
+  ASSERT_EQ(k.channels.size(), 2u);
+  EXPECT_EQ(k.channels[0], (plan::ChannelPlan{"gemm/ko:As", "gemm/ko", {"gemm:As", "gemm:Bs"}, 3}));
+  EXPECT_EQ(k.channels[1], (plan::ChannelPlan{"gemm/ko:Xs", "gemm/ko", {"gemm:Xs", "gemm:Ys"}, 3}));
 }
 
 TEST(Persistence, BlocksOfDifferentWorkOrSeveralAtOnceDoNotWalk) {

@@ -190,6 +190,11 @@ void GpuEmitter::emit_node(const WarpgroupCommit&) { effect("wgmma.commit_group.
 
 // The registers pass through the wait, so that no use of theirs can be moved in front of it.
 void GpuEmitter::emit_node(const WarpgroupWait& wait) {
+  // ptxas moves the wait as far up as registers allow, in front of the work that should hide it. It moves nothing across a
+  // look at a transaction barrier, and a wait for arithmetic neither.
+  if (wait.behind_work && !program_.barriers.empty())
+    effect(b_.getVoidTy(), "{\n.reg .pred over;\nmbarrier.test_wait.parity.shared::cta.b64 over, [$0+$1], 0;\n}", "r,n,~{memory}",
+           {shared_, b_.getInt32(static_cast<uint32_t>(program_.barriers.front().arena_offset))});
   const std::string text = "wgmma.wait_group.sync.aligned " + number(wait.pending) + ";";
   RegisterFile::Memories memories;
   for (MemoryId m : wait.registers)

@@ -1,0 +1,364 @@
+// A consumer's loop over tiles that come through channels.
+//
+// The ops of the body are issued in the order that the schedule gives. Those that lag work on the iteration before the
+// newest, so that their products run beside what threads do for the newest; the first iteration is then peeled, and the
+// lagging ops of the last one stand behind the loop:
+//
+//   iteration 0, without what lags
+//   for t in 1..n:  wait until the slot is full; a product is issued and goes on; ...
+//                   wait until it is finished where a thread first needs its sums, or its registers
+//   what lags, of iteration n - 1
+//
+// Products stay in flight, also over the end of an iteration, until something needs them to be finished: an op of the
+// threads that touches their registers, or, once the next product is on its way, the slots they read, which then go back
+// to the producer. The products in flight at the end of an iteration are those at its begin; where they are not, all are
+// waited for.
+#include <algorithm>
+#include <iterator>
+
+#include "lower/kernel_lowering.h"
+
+namespace tilegen::lower {
+
+class ChannelLoop {
+ public:
+  ChannelLoop(KernelLowering& k, const ir::Loop& loop, const std::string& origin)
+      : k_(k),
+        e_(k.out_.exprs),
+        loop_(loop),
+        origin_(origin),
+        begin_(k.lower_expr(loop.begin)),
+        extent_(k.simplified(k.lower_expr(loop.extents[0]))),
+        before_(k.executions_),
+        saved_slots_(k.slots_),
+        overwrites_(k.products_overwrite_) {
+    collect();
+    settle();
+  }
+
+  void run(thread::Block& out) {
+    if (k_.failed()) return;
+    for (const Channel* c : once_) wait_full(*c, before_, out);
+    int64_t trips = -1;
+    if (e_.is_const_int(extent_, &trips) && trips <= 0) {
+      if (overwrites_) k_.statement(k_.cleared_by_, out);
+    } else if (lagging_ || overwrites_) {
+      peeled(out);
+    } else {
+      whole(out);
+    }
+    for (const Channel* c : once_) give_back(*c, before_, out);
+  }
+
+ private:
+  struct Unit {
+    ir::StmtId stmt;
+    int64_t lag = 0;
+    bool product = false;
+    bool waits = false;               // ... that has waited for its instructions
+    std::set<int> reads, writes;      // values in registers
+    std::vector<const Channel*> first, last;  // whose use begins and ends with it
+  };
+  // A product under way, issued `age` iterations of the loop ago.
+  struct Flight {
+    size_t unit = 0;
+    int64_t age = 0;
+    bool operator==(const Flight&) const = default;
+  };
+  using Flights = std::vector<Flight>;  // oldest first
+
+  template <class Node>
+  void emit(Node node, thread::Block& to) {
+    to.push_back(k_.out_.add(std::move(node), origin_));
+  }
+
+  // The body's statements in the order of issue, and the channels they use.
+  void collect() {
+    const plan::LoopPlan* plan = plan::find_loop(k_.schedule_, origin_);
+    std::vector<size_t> place;
+    for (ir::StmtId id : loop_.body) {
+      if (k_.fills_channel(id)) continue;
+      Unit u;
+      u.stmt = id;
+      size_t at = units_.size();
+      const auto op = k_.op_of_.find(id);
+      if (op != k_.op_of_.end()) {
+        const plan::OpPlan* how = plan::find_op(k_.schedule_, op->second->path);
+        u.product = how && how->engine == plan::Engine::warpgroup_mma;
+        u.waits = u.product && k_.p_.as<ir::TileOp>(id)->flag(ir::gemm_attr::promote);
+        for (size_t i = 0; plan && i < plan->stages.size(); ++i)
+          if (plan->stages[i].first == op->second->path) {
+            at = i;
+            u.lag = std::max<int64_t>(0, plan->stages[i].second - (plan->num_stages - 1));
+          }
+      }
+      touched(id, u);
+      place.push_back(at);
+      lagging_ = lagging_ || u.lag > 0;
+      units_.push_back(std::move(u));
+    }
+    std::vector<size_t> order(units_.size());
+    for (size_t i = 0; i < order.size(); ++i) order[i] = i;
+    const bool listed = plan && plan->stages.size() >= units_.size();
+    if (listed) std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return place[a] < place[b]; });
+    std::vector<Unit> sorted;
+    for (size_t i : order) sorted.push_back(std::move(units_[i]));
+    units_ = std::move(sorted);
+    for (const Channel& c : k_.channels_) use_of(c);
+  }
+
+  void touched(ir::StmtId id, Unit& u) const {
+    const ir::Block one = {id};
+    auto registers = [&](int value) {
+      return value >= 0 && !k_.schedule_.values[static_cast<size_t>(value)].memory.has_value();
+    };
+    ir::for_each_statement(k_.p_, one, [&](ir::StmtId s, int) {
+      if (const auto it = k_.op_of_.find(s); it != k_.op_of_.end())
+        for (const infer::OpAccess& a : it->second->accesses) {
+          if (!registers(a.value)) continue;
+          if (a.read) u.reads.insert(a.value);
+          if (a.write) u.writes.insert(a.value);
+        }
+      for (const auto& [where, value] : k_.ops_.scalar_reads)
+        if (where.first == s && registers(value)) u.reads.insert(value);
+    });
+  }
+
+  void use_of(const Channel& c) {
+    std::vector<size_t> users;
+    for (size_t u = 0; u < units_.size(); ++u) {
+      const auto op = k_.op_of_.find(units_[u].stmt);
+      if (op == k_.op_of_.end()) continue;
+      const auto& accesses = op->second->accesses;
+      if (std::any_of(accesses.begin(), accesses.end(), [&](const auto& a) { return c.values.count(a.value) > 0; }))
+        users.push_back(u);
+    }
+    if (c.plan->loop.empty()) {
+      if (!users.empty()) once_.push_back(&c);
+      return;
+    }
+    if (c.plan->loop != origin_) return;
+    if (users.empty() || std::any_of(users.begin(), users.end(), [&](size_t u) { return !units_[u].product; }))
+      return k_.fail(DiagCode::schedule_illegal, origin_,
+                     "channel '" + c.plan->name + "' is used by others than products of warpgroups, or by none",
+                     "leave `channels` out of the schedule to have them planned");
+    const auto by_time = [&](size_t a, size_t b) {
+      return std::pair(units_[a].lag, a) < std::pair(units_[b].lag, b);
+    };
+    units_[*std::min_element(users.begin(), users.end(), by_time)].first.push_back(&c);
+    units_[*std::max_element(users.begin(), users.end(), by_time)].last.push_back(&c);
+  }
+
+  // ---- numbers of uses
+
+  ExprId count(ExprId iteration) { return k_.simplified(e_.add(e_.mul(before_, extent_), iteration)); }
+  // The iteration that a unit works on when the newest one is `t`.
+  ExprId iteration_of(const Unit& u, ExprId t, int64_t age = 0) {
+    return u.lag + age == 0 ? t : e_.sub(t, e_.const_int(u.lag + age));
+  }
+  void wait_full(const Channel& c, ExprId number, thread::Block& to) {
+    emit(thread::TransactionWait{c.full, k_.channel_slot(c, number), k_.channel_parity(c, number)}, to);
+  }
+  // One thread of each warpgroup gives the slot of use `number` back.
+  void give_back(const Channel& c, ExprId number, thread::Block& to, ExprId condition = ExprId()) {
+    thread::Block arrive;
+    emit(thread::TransactionArrive{c.empty, k_.channel_slot(c, number), 0}, arrive);
+    to.push_back(k_.only_first_of_warpgroup(std::move(arrive), origin_, condition));
+  }
+
+  // ---- one iteration of the loop
+
+  // Whether a unit of the threads must not run beside the product: they share sums, or the unit changes its operand.
+  bool disturbs(const Unit& u, const Unit& product) const {
+    auto meet = [](const std::set<int>& a, const std::set<int>& b) {
+      return std::any_of(a.begin(), a.end(), [&](int v) { return b.count(v) > 0; });
+    };
+    if (u.product && u.writes == product.writes) return meet(u.writes, operands(product));
+    return meet(u.writes, product.reads) || meet(u.reads, product.writes) || meet(u.writes, product.writes);
+  }
+  static std::set<int> operands(const Unit& product) {
+    std::set<int> only;
+    std::set_difference(product.reads.begin(), product.reads.end(), product.writes.begin(), product.writes.end(),
+                        std::inserter(only, only.end()));
+    return only;
+  }
+
+  bool changes_operand(const Unit& u, const Flights& flights) const {
+    return !u.product && std::any_of(flights.begin(), flights.end(), [&](const Flight& f) {
+             const std::set<int> read = operands(units_[f.unit]);
+             return std::any_of(u.writes.begin(), u.writes.end(), [&](int v) { return read.count(v) > 0; });
+           });
+  }
+
+  struct Iteration {
+    ExprId newest;
+    int64_t from_lag = 0, to_lag = 1;
+    bool first_may_be = false;  // flights of older iterations may not exist: iteration 0 is among those lowered
+    thread::Block* out = nullptr;  // none: only what is in flight at its end
+    ExprId gives_back;             // condition of everything given back; invalid: always
+  };
+
+  // The `finished` oldest products are waited for; their slots go back.
+  void finish(const Iteration& it, Flights& flights, size_t finished, const std::set<int>& also) {
+    const Flights done(flights.begin(), flights.begin() + static_cast<ptrdiff_t>(finished));
+    flights.erase(flights.begin(), flights.begin() + static_cast<ptrdiff_t>(finished));
+    if (!it.out) return;
+    std::set<int> values = also;
+    for (const Flight& f : done) values.insert(units_[f.unit].writes.begin(), units_[f.unit].writes.end());
+    for (const Flight& f : flights)
+      for (int v : units_[f.unit].writes) values.erase(v);
+    thread::WarpgroupWait wait{static_cast<int64_t>(flights.size()), {}};
+    for (int v : values) wait.registers.push_back(k_.values_[static_cast<size_t>(v)]);
+    wait.behind_work = !also.empty();
+    emit(std::move(wait), *it.out);
+    for (const Flight& f : done) {
+      const Unit& u = units_[f.unit];
+      for (const Channel* c : u.last) {
+        ExprId condition = it.gives_back;
+        if (it.first_may_be && f.age > 0) {
+          const ExprId newest = it.newest;
+          if (!arith::prove(k_.ctx_, e_.lt(e_.const_int(0), newest)))
+            condition = e_.unary(ir::ExprOp::logical_not, e_.le(newest, e_.const_int(0)));
+        }
+        give_back(*c, count(iteration_of(u, it.newest, f.age)), *it.out, condition);
+      }
+    }
+  }
+
+  void issue(const Iteration& it, size_t index, Flights& flights) {
+    const Unit& u = units_[index];
+    size_t finished = 0;
+    for (size_t f = 0; f < flights.size(); ++f)
+      if (disturbs(u, units_[flights[f].unit])) finished = f + 1;
+    // What the threads compute from goes through the wait: nothing that overwrites an operand may move in front of it.
+    if (finished > 0) finish(it, flights, finished, changes_operand(u, flights) ? u.reads : std::set<int>());
+    if (it.out) {
+      const ExprId iteration = iteration_of(u, it.newest);
+      k_.vars_[loop_.vars[0]] = k_.simplified(e_.add(begin_, iteration));
+      k_.executions_ = count(iteration);
+      for (const Channel& c : k_.channels_)
+        if (c.plan->loop == origin_)
+          for (int v : c.values) k_.slots_[v] = k_.channel_slot(c, k_.executions_);
+      for (const Channel* c : u.first) wait_full(*c, k_.executions_, *it.out);
+      const ExprId executions = k_.executions_;
+      k_.product_in_flight_ = u.product;
+      k_.statement(u.stmt, *it.out);
+      k_.product_in_flight_ = false;
+      k_.executions_ = executions;
+    }
+    if (!u.product) return;
+    const auto held = std::find_if(flights.rbegin(), flights.rend(), [&](const Flight& f) { return !units_[f.unit].last.empty(); });
+    const size_t release = static_cast<size_t>(flights.rend() - held);
+    flights.push_back({index, 0});
+    if (u.waits) return finish(it, flights, flights.size(), {});
+    if (release > 0) finish(it, flights, release, {});
+  }
+
+  // `flights` at its begin are those of the iteration before, and become those at its end.
+  void iteration(const Iteration& it, Flights& flights) {
+    for (Flight& f : flights) ++f.age;
+    for (size_t u = 0; u < units_.size(); ++u)
+      if (units_[u].lag >= it.from_lag && units_[u].lag <= it.to_lag && !k_.failed()) issue(it, u, flights);
+    k_.executions_ = before_;
+    k_.slots_ = saved_slots_;
+  }
+
+  // What is in flight between two iterations of the loop: what an iteration ends with that begins with it.
+  void settle() {
+    if (lagging_ || overwrites_) {
+      iteration({ExprId(), 0, 0}, steady_);
+    } else {
+      iteration({}, steady_);
+    }
+    Flights again = steady_;
+    iteration({}, again);
+    drains_ = steady_ != again;
+    if (drains_) steady_.clear();
+  }
+
+  // ---- the loop
+
+  template <class Body>
+  void in_range(VarId var, ExprId extent, Body&& body) {
+    auto mark = k_.ctx_.mark();
+    const arith::Interval range = arith::range_of(k_.ctx_, extent);
+    k_.ctx_.bind(var, 0, range.hi == arith::Interval::kMax ? range.hi : range.hi - 1);
+    k_.ctx_.assume(e_.lt(e_.var(var), extent));
+    body();
+    k_.ctx_.rollback(mark);
+  }
+
+  // Iterations `first` .. extent.
+  void loop(int64_t first, bool first_may_be, thread::Block& out) {
+    const ExprId trips = first == 0 ? extent_ : k_.simplified(e_.sub(extent_, e_.const_int(first)));
+    const VarId var = k_.out_.add_var(k_.p_.var(loop_.vars[0]).name, ir::VarKind::loop);
+    thread::Loop lowered{var, trips, thread::LoopForm::serial, {}};
+    in_range(var, trips, [&] {
+      const ExprId newest = first == 0 ? e_.var(var) : e_.add(e_.var(var), first);
+      Flights flights = steady_;
+      lowered_iteration({newest, 0, 1, first_may_be, &lowered.body}, flights);
+    });
+    emit(std::move(lowered), out);
+  }
+  void lowered_iteration(const Iteration& it, Flights& flights) {
+    iteration(it, flights);
+    if (drains_ && !flights.empty()) finish(it, flights, flights.size(), {});
+  }
+
+  // Waits for everything that the iteration `last` has left in flight.
+  void drain(ExprId last, Flights flights, thread::Block& out, ExprId condition = ExprId()) {
+    if (!flights.empty()) finish({last, 0, 1, false, &out, condition}, flights, flights.size(), {});
+  }
+
+  ExprId any() { return k_.simplified(e_.lt(e_.const_int(0), extent_)); }
+  ExprId last() { return e_.sub(extent_, e_.const_int(1)); }
+
+  void whole(thread::Block& out) {
+    loop(0, true, out);
+    const ExprId some = any();
+    drain(last(), steady_, out, arith::prove(k_.ctx_, some) ? ExprId() : some);
+  }
+
+  // The first iteration stands in front of the loop. Accumulators that are zero before it are overwritten by its product,
+  // and cleared only where there is none.
+  void peeled(thread::Block& out) {
+    const ExprId some = any();
+    thread::Block body, none;
+    auto mark = k_.ctx_.mark();
+    k_.ctx_.assume(some);
+    Flights flights;
+    lowered_iteration({e_.const_int(0), 0, 0, false, &body}, flights);
+    k_.products_overwrite_ = false;
+    loop(1, false, body);
+    flights = steady_;
+    if (lagging_) iteration({extent_, 1, 1, false, &body}, flights);
+    drain(lagging_ ? extent_ : last(), flights, body);
+    k_.ctx_.rollback(mark);
+    if (arith::prove(k_.ctx_, some)) {
+      out.insert(out.end(), body.begin(), body.end());
+      return;
+    }
+    if (overwrites_) k_.statement(k_.cleared_by_, none);
+    emit(thread::Branch{some, std::move(body), std::move(none)}, out);
+  }
+
+  KernelLowering& k_;
+  ir::ExprPool& e_;
+  const ir::Loop& loop_;
+  const std::string& origin_;
+  const ExprId begin_, extent_;
+  const ExprId before_;
+  const std::map<int, ExprId> saved_slots_;
+  std::vector<Unit> units_;
+  std::vector<const Channel*> once_;  // filled in front of the loop, used in it
+  bool lagging_ = false;
+  const bool overwrites_;  // the sums are zero in front of the loop
+  Flights steady_;         // in flight between two iterations
+  bool drains_ = false;    // nothing can be: each iteration waits for what it issued
+};
+
+void KernelLowering::channel_loop(const ir::Loop& loop, thread::Block& out, const std::string& origin) {
+  ChannelLoop(*this, loop, origin).run(out);
+}
+
+}  // namespace tilegen::lower

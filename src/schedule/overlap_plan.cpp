@@ -1,0 +1,235 @@
+#include "schedule/overlap_plan.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "schedule/run_ahead.h"
+
+namespace tilegen::schedule {
+
+using infer::KernelOp;
+using infer::KernelOps;
+
+namespace {
+
+// An op of the loop's body, in the order of issue.
+struct IssuedOp {
+  const KernelOp* op = nullptr;
+  int64_t lag = 0;  // iterations behind the newest under way
+};
+
+// What an op touches besides tiles that have a slot per iteration: values by their index, tensors below zero.
+struct Issue {
+  const KernelOp* op = nullptr;
+  bool product = false;
+  std::set<int> reads, writes;
+  int64_t lag = 0;
+};
+
+bool meet(const std::set<int>& a, const std::set<int>& b) {
+  return std::any_of(a.begin(), a.end(), [&](int v) { return b.count(v) > 0; });
+}
+bool feeds(const Issue& a, const Issue& b) { return meet(a.writes, b.reads); }
+bool conflict(const Issue& a, const Issue& b) { return feeds(a, b) || meet(a.reads, b.writes) || meet(a.writes, b.writes); }
+
+class Overlap {
+ public:
+  Overlap(const ir::Program& p, const KernelOps& ops, const ir::Loop& loop, const std::set<const KernelOp*>& products,
+          const std::set<const KernelOp*>& copies) {
+    std::set<int> slotted;
+    for (const KernelOp* copy : copies)
+      for (const infer::OpAccess& a : copy->accesses)
+        if (a.write) slotted.insert(a.value);
+    for (const KernelOp* op : ops_inside(p, ops, loop)) {
+      if (copies.count(op)) continue;
+      flat_ = flat_ && std::find(loop.body.begin(), loop.body.end(), op->stmt) != loop.body.end();
+      Issue u{op, products.count(op) > 0, {}, {}, 0};
+      for (const infer::OpAccess& a : op->accesses) {
+        if (slotted.count(a.value)) continue;
+        const int place = a.value >= 0 ? a.value : -1 - static_cast<int>(a.buffer.value);
+        if (a.read) u.reads.insert(place);
+        if (a.write) u.writes.insert(place);
+      }
+      for (const auto& [where, value] : ops.scalar_reads)
+        if (where.first == op->stmt) u.reads.insert(value);
+      units_.push_back(std::move(u));
+    }
+  }
+
+  std::vector<Issue>& units() { return units_; }
+  bool flat() const { return flat_; }
+
+  // Every product behind what it needs, by as many iterations as there are products whose sums threads work on in
+  // between; all else as early as it can be.
+  int64_t assign_lags() {
+    std::vector<int64_t> ready(units_.size(), 0);  // lag of a product that uses the result
+    int64_t most = 0;
+    for (size_t b = 0; b < units_.size(); ++b) {
+      Issue& u = units_[b];
+      for (size_t a = 0; a < b; ++a) {
+        if (conflict(units_[a], u)) u.lag = std::max(u.lag, units_[a].lag);
+        if (!feeds(units_[a], u)) continue;
+        if (u.product && !units_[a].product) u.lag = std::max(u.lag, ready[a]);
+        ready[b] = std::max(ready[b], units_[a].product ? units_[a].lag + 1 : ready[a]);
+      }
+      most = std::max(most, u.lag);
+    }
+    return most;
+  }
+
+  // What only later products need is done beside the next iteration's first ones, unless those would wait for it.
+  void delay() {
+    for (size_t i = units_.size(); i-- > 0;) {
+      Issue& u = units_[i];
+      if (u.product || u.lag > 0) continue;
+      bool needed = false, later = true;
+      for (size_t b = i + 1; b < units_.size(); ++b)
+        if (feeds(u, units_[b])) {
+          needed = true;
+          later = later && units_[b].lag > 0;
+        }
+      if (!needed || !later) continue;
+      u.lag = 1;
+      if (!legal_lags() || !order() || holds_up(i)) u.lag = 0;
+    }
+  }
+
+  bool legal_lags() const {
+    for (size_t b = 0; b < units_.size(); ++b)
+      for (size_t a = 0; a < b; ++a)
+        if (conflict(units_[a], units_[b]) &&
+            (units_[b].lag < units_[a].lag || units_[b].lag > units_[a].lag + 1))
+          return false;
+    return true;
+  }
+
+  // Unit `first` is issued in front of `then`.
+  bool precedes(size_t first, size_t then) const {
+    const Issue &f = units_[first], &t = units_[then];
+    if (!conflict(f, t)) return false;
+    return f.lag == t.lag ? first < then : first > then && f.lag > t.lag;
+  }
+
+  // Products as early as possible, what lags in front of the rest. Nothing when units wait for each other.
+  std::optional<std::vector<size_t>> order() const {
+    std::vector<size_t> order;
+    std::vector<bool> issued(units_.size(), false);
+    while (order.size() < units_.size()) {
+      size_t best = units_.size();
+      for (size_t i = 0; i < units_.size(); ++i) {
+        if (issued[i]) continue;
+        bool ready = true;
+        for (size_t j = 0; j < units_.size(); ++j) ready = ready && (issued[j] || !precedes(j, i));
+        if (!ready) continue;
+        auto rank = [&](size_t u) { return std::make_pair(units_[u].product, units_[u].lag); };
+        if (best == units_.size() || rank(i) > rank(best)) best = i;
+      }
+      if (best == units_.size()) return std::nullopt;
+      issued[best] = true;
+      order.push_back(best);
+    }
+    return order;
+  }
+
+ private:
+  // A product of the newest iteration could not be issued before unit `from` is done.
+  bool holds_up(size_t from) const {
+    std::vector<size_t> todo = {from};
+    std::set<size_t> seen;
+    while (!todo.empty()) {
+      const size_t at = todo.back();
+      todo.pop_back();
+      if (!seen.insert(at).second) continue;
+      if (units_[at].product && units_[at].lag == 0) return true;
+      for (size_t i = 0; i < units_.size(); ++i)
+        if (precedes(at, i)) todo.push_back(i);
+    }
+    return false;
+  }
+
+  std::vector<Issue> units_;
+  bool flat_ = true;
+};
+
+// Nothing where no op gains by lagging; then `reason` says why where a product waits for another.
+std::optional<std::vector<IssuedOp>> plan_overlap(const ir::Program& p, const KernelOps& ops, const ir::Loop& loop,
+                                                  const std::set<const KernelOp*>& products,
+                                                  const std::set<const KernelOp*>& copies, std::string* reason) {
+  auto refuse = [&](const char* why) {
+    *reason = why;
+    return std::nullopt;
+  };
+  Overlap overlap(p, ops, loop, products, copies);
+  const int64_t most = overlap.assign_lags();
+  if (most == 0) return std::nullopt;
+  if (!overlap.flat()) return refuse("ops stand in branches or loops inside");
+  if (most > 1) return refuse("more than two products wait for each other");
+  if (!overlap.legal_lags()) return refuse("a value would have to live in two iterations at once");
+  overlap.delay();
+  const auto order = overlap.order();
+  if (!order) return refuse("a value would have to live in two iterations at once");
+  std::vector<IssuedOp> list;
+  for (size_t i : *order) list.push_back({overlap.units()[i].op, overlap.units()[i].lag});
+  return list;
+}
+
+// Why ops may not be issued in this order; empty when they may.
+std::string order_refusal(const ir::Program& p, const KernelOps& ops, const ir::Loop& loop,
+                          const std::vector<IssuedOp>& order, const std::set<const KernelOp*>& copies) {
+  Overlap overlap(p, ops, loop, {}, copies);
+  std::vector<Issue>& units = overlap.units();
+  std::vector<size_t> place(units.size(), order.size());
+  bool lags = false, moved = false;
+  for (size_t i = 0; i < order.size(); ++i)
+    for (size_t u = 0; u < units.size(); ++u)
+      if (units[u].op == order[i].op) {
+        if (place[u] < order.size()) return order[i].op->path + " stands in it twice";
+        place[u] = i;
+        units[u].lag = order[i].lag;
+        lags = lags || order[i].lag != 0;
+        if (order[i].lag < 0 || order[i].lag > 1) return order[i].op->path + " is in a stage that the loop does not have";
+        moved = moved || i != u;
+      }
+  for (size_t u = 0; u < units.size(); ++u)
+    if (place[u] == order.size()) return units[u].op->path + " is missing";
+  if ((lags || moved) && !overlap.flat()) return "ops stand in branches or loops inside";
+  for (size_t b = 0; b < units.size(); ++b)
+    for (size_t a = 0; a < b; ++a) {
+      if (!conflict(units[a], units[b])) continue;
+      const int64_t behind = units[b].lag - units[a].lag;
+      const bool first = place[a] < place[b];
+      if (behind < 0 || behind > 1 || (behind == 0 ? !first : first))
+        return units[b].op->path + " would not see what " + units[a].op->path + " leaves, or the other way round";
+    }
+  return "";
+}
+
+}  // namespace
+
+Checked order_loop(const ir::Program& p, const KernelOps& ops, ir::StmtId loop, const std::set<const KernelOp*>& products,
+                   const std::set<const KernelOp*>& copies, bool given, plan::LoopPlan& plan, std::string& note) {
+  const auto& statement = *p.as<ir::Loop>(loop);
+  const int64_t newest = plan.num_stages - 1;
+  if (given) {
+    std::vector<IssuedOp> order;
+    for (const auto& [path, stage] : plan.stages)
+      for (const KernelOp& op : ops.ops)
+        if (op.path == path && !copies.count(&op)) order.push_back({&op, stage - newest});
+    if (std::string why = order_refusal(p, ops, statement, order, copies); !why.empty())
+      return Error(DiagCode::schedule_illegal, plan.loop, "the given order of the loop's ops is not legal: " + why,
+                   "leave `stages` out to have it planned", p.stmts[loop.value].location);
+    return Unit{};
+  }
+  std::string why;
+  const auto order = plan_overlap(p, ops, statement, products, copies, &why);
+  if (!why.empty()) note = "products do not run beside other work: " + why;
+  if (!order) return Unit{};
+  std::erase_if(plan.stages, [&](const auto& s) {
+    return std::any_of(order->begin(), order->end(), [&](const IssuedOp& o) { return o.op->path == s.first; });
+  });
+  for (const IssuedOp& o : *order) plan.stages.push_back({o.op->path, newest + o.lag});
+  plan.reason += "; products that wait for others lag an iteration behind, so that both run beside the threads' work";
+  return Unit{};
+}
+
+}  // namespace tilegen::schedule

@@ -1,0 +1,299 @@
+// Defects of a lowered specialised product, one of each kind, and the check that names each: at compile time
+// verify_thread_program or verify_transactions, and the simulator under every order of warps and both times
+// of landing.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+#include "../unit/sim/gpu_program.h"
+#include "ir/text.h"
+#include "launch_memory.h"
+#include "runtime/kernel_form.h"
+#include "thread/transaction_verify.h"
+
+namespace tilegen::differential {
+namespace {
+
+using ir::ExprId;
+using sim::test::E;
+using thread::StmtId;
+using thread::ThreadProgram;
+
+// C[m, n] = A[m, k] B[n, k], in tiles of 128 x `columns` x 64.
+std::string product_text(int columns, int stages) {
+  const std::string n = std::to_string(columns), s = std::to_string(stages);
+  return "tl 1 program gemm\ndim m\ndim n\ndim k\ntensor A: f16[m, k] readonly\ntensor B: f16[n, k] "
+         "readonly\n"
+         "tensor C: f16[m, n]\nkernel gemm grid (by: ceildiv(m, 128), bx: ceildiv(n, " +
+         n +
+         ")) threads 256 {\n"
+         "  alloc a: shared f16[128, 64]\n  alloc b: shared f16[" +
+         n + ", 64]\n  alloc c: fragment f32[128, " + n +
+         "]\n"
+         "  fill c, 0.0f32\n  pipelined ko in 0 .. ceildiv(k, 64) stages " +
+         s +
+         " {\n"
+         "    copy A[by * 128 :+ 128, ko * 64 :+ 64] -> a\n    copy B[bx * " +
+         n + " :+ " + n +
+         ", ko * 64 :+ 64] -> b\n"
+         "    gemm a, b -> c {transpose_b}\n  }\n  copy c -> C[by * 128 :+ 128, bx * " +
+         n + " :+ " + n + "]\n}\n";
+}
+
+// One form with roles, and a launch of it: ragged tiles, several for a block where it walks them, 6 steps.
+class Lowered {
+ public:
+  explicit Lowered(int columns, int stages) {
+    auto parsed = ir::parse_program(product_text(columns, stages), "product.tl", Limits{});
+    EXPECT_TRUE(parsed) << (parsed ? "" : parsed.error().to_text());
+    const auto program = std::make_shared<const ir::Program>(std::move(*parsed));
+    auto artifact = driver::compile(program, *target::find_target("sim:sm_90a"), {});
+    EXPECT_TRUE(artifact) << (artifact ? "" : artifact.error().to_text());
+    artifact_ = *artifact;
+    Launch launch;
+    launch.dims = {{"m", 3 * 128 + 24}, {"n", columns}, {"k", 6 * 64 - 8}};
+    EXPECT_EQ(memory_.bind(*program, launch), "");
+    for (int tensor : memory_.tensor_of())
+      extents_.push_back(
+          {0, tensor < 0
+                  ? 0
+                  : static_cast<int64_t>(memory_.tensors()[static_cast<size_t>(tensor)].initial.size())});
+    const auto memory = memory_.fresh(false);
+    const auto forms = runtime::kernel_forms(*artifact_);
+    const auto form = runtime::choose_form(forms[0], "gemm", memory_.slots(memory));
+    EXPECT_TRUE(form);
+    program_ = (*form)->program();
+  }
+  ThreadProgram program() const { return program_; }
+
+  // Kinds of findings.
+  std::set<std::string> simulate(const ThreadProgram& p, sim::SimOptions options) const {
+    const std::vector<GuardedMemory> memory = memory_.fresh(false);
+    options.count = false;
+    options.max_statements = 200'000;
+    const auto result = sim::simulate(p, artifact_->target, memory_.slots(memory), extents_, options);
+    std::set<std::string> kinds;
+    if (!result) kinds.insert("refused: " + result.error().to_text());
+    if (result)
+      for (const sim::Finding& f : result->findings) kinds.insert(sim::finding_name(f.kind));
+    return kinds;
+  }
+
+ private:
+  std::shared_ptr<const driver::Artifact> artifact_;
+  LaunchMemory memory_;
+  std::vector<sim::TensorExtent> extents_;
+  ThreadProgram program_;
+};
+
+// ---- finding and changing statements
+
+// f(block, place in it) of every statement with that node, in program order.
+template <class Node>
+void each(ThreadProgram& p, thread::Block& block,
+          const std::function<void(thread::Block&, size_t, Node&)>& f) {
+  for (size_t i = 0; i < block.size(); ++i) {
+    const StmtId id = block[i];
+    auto& node = p.stmts[id.value].node;
+    if (auto* found = std::get_if<Node>(&node)) f(block, i, *found);
+    if (i >= block.size() || block[i] != id) {  // it was removed
+      --i;
+      continue;
+    }
+    for (thread::Block* inner : thread::blocks_inside(node)) each<Node>(p, *inner, f);
+  }
+}
+template <class Node>
+int change(ThreadProgram& p, const std::function<bool(Node&)>& f) {
+  int changed = 0;
+  each<Node>(p, p.body, [&](thread::Block&, size_t, Node& n) { changed += f(n); });
+  return changed;
+}
+template <class Node>
+int remove(ThreadProgram& p) {
+  int removed = 0;
+  each<Node>(p, p.body, [&](thread::Block& block, size_t i, Node&) {
+    block.erase(block.begin() + static_cast<std::ptrdiff_t>(i));
+    ++removed;
+  });
+  return removed;
+}
+
+bool is_full(const ThreadProgram& p, int barriers) {
+  return p.barriers[static_cast<size_t>(barriers)].name.ends_with(".full");
+}
+int flip(ThreadProgram& p, bool full) {
+  return change<thread::TransactionWait>(p, [&](thread::TransactionWait& w) {
+    if (is_full(p, w.barriers) != full) return false;
+    w.parity = p.exprs.sub(p.exprs.const_int(1), w.parity);
+    return true;
+  });
+}
+int expect_more(ThreadProgram& p, int64_t bytes) {
+  return change<thread::TransactionArrive>(p, [&](thread::TransactionArrive& a) {
+    if (a.bytes == 0) return false;
+    a.bytes += bytes;
+    return true;
+  });
+}
+int count_more(ThreadProgram& p, int64_t arrivals) {
+  int changed = 0;
+  for (size_t b = 0; b < p.barriers.size(); ++b) {
+    if (is_full(p, static_cast<int>(b))) continue;
+    p.barriers[b].arrivals += arrivals;
+    ++changed;
+  }
+  return changed;
+}
+int weaken(ThreadProgram& p, int64_t pending) {
+  return change<thread::WarpgroupWait>(p, [&](thread::WarpgroupWait& w) {
+    if (w.pending != pending) return false;
+    ++w.pending;
+    return true;
+  });
+}
+// The last slot of the tiles falls onto the first, and the barriers do not know.
+int fewer_slots(ThreadProgram& p) {
+  const auto fold = [&](ExprId& index, thread::MemoryId m) {
+    const thread::Memory& tile = p.memory(m);
+    if (tile.slots < 2) return false;
+    index = p.exprs.floormod(index, p.exprs.const_int(tile.elements / tile.slots * (tile.slots - 1)));
+    return true;
+  };
+  return change<thread::TensorLoad>(p, [&](thread::TensorLoad& l) { return fold(l.dst_index, l.dst); }) +
+         change<thread::WarpgroupMma>(
+             p, [&](thread::WarpgroupMma& m) { return fold(m.a_index, m.a) && fold(m.b_index, m.b); });
+}
+
+// ---- the defects
+
+struct Defect {
+  const char* name;
+  std::function<int(ThreadProgram&)> spoil;  // how many places
+  const char*
+      verifier;  // what verify_thread_program or verify_transactions says, with its name; null: nothing
+  std::set<std::string> findings;  // of the simulator: one of these under every order
+};
+
+const std::vector<Defect>& defects() {
+  using thread::BulkWait;
+  using thread::WarpgroupMma;
+  static const std::vector<Defect> list = {
+      {"phase of the consumer flipped",
+       [](ThreadProgram& p) { return flip(p, true); },
+       "verify_transactions: gemm/ko/gemm#0: gemm:a (slot 0) is used, but nothing has filled it yet",
+       {"async_not_waited", "uninitialised_read", "deadlock"}},
+      {"phase of the producer flipped",
+       [](ThreadProgram& p) { return flip(p, false); },
+       "verify_transactions: gemm/ko behind gemm/ko/copy#0: a deadlock: thread 0 waits for parity 0 of "
+       "gemm/ko.full[0]",
+       {"deadlock"}},
+      {"warpgroup fence dropped",
+       [](ThreadProgram& p) { return remove<thread::WarpgroupFence>(p); },
+       "verify_thread_program: gemm/ko/gemm#0: registers gemm:c were touched, and no warpgroup fence stands "
+       "before",
+       {"product_not_fenced"}},
+      {"proxy fence dropped",
+       [](ThreadProgram& p) { return remove<thread::ProxyFence>(p); },
+       "verify_transactions: gemm/copy#0: gemm/copy#0:stage is used with no proxy fence",
+       {"proxy_not_fenced"}},
+      {"16 bytes more expected",
+       [](ThreadProgram& p) { return expect_more(p, 16); },
+       "1 of 1 arrivals, 16 announced bytes that no copy brings",
+       {"deadlock"}},
+      {"16 bytes fewer expected",
+       [](ThreadProgram& p) { return expect_more(p, -16); },
+       "verify_transactions: gemm/ko/copy#1: brings ",
+       {"transaction_bytes"}},
+      {"an arrival more counted",
+       [](ThreadProgram& p) { return count_more(p, 1); },
+       "verify_transactions: gemm/ko behind gemm/ko/copy#0: a deadlock: ",
+       {"deadlock"}},
+      {"an arrival fewer counted",
+       [](ThreadProgram& p) { return count_more(p, -1); },
+       "verify_transactions: gemm/ko/copy#0 behind gemm/ko/gemm#0: gemm:a (slot 0) is filled while a product "
+       "may still read it",
+       {"operand_in_flight"}},
+      {"stride of A halved",
+       [](ThreadProgram& p) {
+         return change<WarpgroupMma>(p, [](WarpgroupMma& m) { return m.a_form.stride_bytes /= 2, true; });
+       },
+       nullptr,
+       {"matrix_form"}},
+      {"stride of B doubled",
+       [](ThreadProgram& p) {
+         return change<WarpgroupMma>(p, [](WarpgroupMma& m) { return m.b_form.stride_bytes *= 2, true; });
+       },
+       "verify_transactions: gemm/ko/gemm#0 behind gemm/ko/copy#1: gemm:b (slot 1) is used with no wait for "
+       "the copy",
+       {"out_of_bounds"}},
+      {"wait before the release weakened",
+       [](ThreadProgram& p) { return weaken(p, 1); },
+       "verify_transactions: gemm/ko/copy#0 behind gemm/ko/gemm#0: gemm:a (slot 0) is filled while a product "
+       "may still read it",
+       {"operand_in_flight"}},
+      {"wait before the results weakened",
+       [](ThreadProgram& p) { return weaken(p, 0); },
+       "verify_thread_program: gemm/copy#0: registers gemm:c are read while the warpgroup product of "
+       "gemm/ko/gemm#0",
+       {"register_in_flight"}},
+      {"bulk wait weakened",
+       [](ThreadProgram& p) { return change<BulkWait>(p, [](BulkWait& w) { return ++w.pending, true; }); },
+       "verify_transactions: gemm/copy#0: the block ends with no wait for the copy, which may still read its "
+       "stage",
+       {"tensor_copy_unfinished"}},
+      {"a slot fewer",
+       fewer_slots,
+       "verify_transactions: gemm/ko/copy#0: gemm:a (slot 0) is filled again with no wait for those who "
+       "release it",
+       {"async_not_waited"}},
+  };
+  return list;
+}
+
+std::vector<std::string> verifiers(const ThreadProgram& p) {
+  std::vector<std::string> all;
+  for (const std::string& line : thread::verify_thread_program(p))
+    all.push_back("verify_thread_program: " + line);
+  for (const std::string& line : thread::verify_transactions(p))
+    all.push_back("verify_transactions: " + line);
+  return all;
+}
+
+void expect_named(const Lowered& lowered, const Defect& d) {
+  SCOPED_TRACE(d.name);
+  ThreadProgram p = lowered.program();
+  ASSERT_GT(d.spoil(p), 0);
+  const std::vector<std::string> said = verifiers(p);
+  if (d.verifier == nullptr) {
+    EXPECT_EQ(said, std::vector<std::string>());
+  } else {
+    EXPECT_TRUE(std::any_of(said.begin(), said.end(), [&](const auto& s) {
+      return s.find(d.verifier) != s.npos;
+    })) << testing::PrintToString(said);
+  }
+  sim::test::for_each_schedule([&](const sim::SimOptions& options) {
+    const std::set<std::string> kinds = lowered.simulate(p, options);
+    EXPECT_TRUE(
+        std::any_of(kinds.begin(), kinds.end(), [&](const auto& k) { return d.findings.contains(k); }))
+        << sim::test::order_name(options) << ": " << testing::PrintToString(kinds);
+  });
+}
+
+void expect_all_named(int columns, int stages, bool persistent) {
+  const Lowered lowered(columns, stages);
+  const ThreadProgram p = lowered.program();
+  ASSERT_EQ(p.launched_var.valid(), persistent);
+  ASSERT_EQ(verifiers(p), std::vector<std::string>());
+  sim::test::for_each_schedule([&](const sim::SimOptions& options) {
+    ASSERT_EQ(lowered.simulate(p, options), std::set<std::string>()) << sim::test::order_name(options);
+  });
+  for (const Defect& d : defects()) expect_named(lowered, d);
+}
+
+TEST(SpecialisedMutants, OfABlockForEachTile) { expect_all_named(64, 3, false); }
+TEST(SpecialisedMutants, OfBlocksThatWalkTheTiles) { expect_all_named(128, 4, true); }
+
+}  // namespace
+}  // namespace tilegen::differential

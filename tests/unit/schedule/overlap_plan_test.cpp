@@ -1,0 +1,95 @@
+// The order in which a loop with a producer issues its products and what threads do between them.
+#include <algorithm>
+
+#include "plan_support.h"
+
+namespace tilegen::schedule {
+namespace {
+
+using Stages = std::vector<std::pair<std::string, int64_t>>;
+
+// Attention in small: Q once, K and V in every iteration, each for a product of its own.
+std::string attention(const std::string& in_loop = "") {
+  return "tl 1 program p\ndim n divisible 8\ntensor Q: f16[n, 64] readonly\ntensor K: f16[n, 64] readonly\n"
+         "tensor V: f16[n, 64] readonly\ntensor O: f16[n, 64]\n"
+         "kernel a grid (by: ceildiv(n, 64)) threads 128 {\n alloc Qs: shared f16[64, 64]\n alloc Ks: shared f16[64, 64]\n"
+         " alloc Vs: shared f16[64, 64]\n alloc s: fragment f32[64, 64]\n alloc w: fragment f16[64, 64]\n"
+         " alloc o: fragment f32[64, 64]\n alloc top: fragment f32[64]\n copy Q[by * 64 :+ 64, 0 :+ 64] -> Qs\n"
+         " fill o, 0.0f32\n pipelined kb in 0 .. ceildiv(n, 64) stages 2 {\n copy K[kb * 64 :+ 64, 0 :+ 64] -> Ks\n"
+         " gemm Qs, Ks -> s {transpose_b, clear}\n reduce s -> top {kind=max, axis=1}\n" +
+         in_loop +
+         " parallel i, j in 64, 64 { s[i, j] = exp2(s[i, j] - top[i]) }\n copy s -> w\n"
+         " parallel i, j in 64, 64 { o[i, j] = o[i, j] * top[i] }\n"
+         " copy V[kb * 64 :+ 64, 0 :+ 64] -> Vs\n gemm w, Vs -> o\n }\n copy o -> O[by * 64 :+ 64, 0 :+ 64]\n}\n";
+}
+
+plan::KernelSchedule planned(const ir::Program& p) {
+  auto s = plan_for(p, "sm_90a");
+  EXPECT_TRUE(s) << s.error().to_text();
+  return s ? s->kernels[0] : plan::KernelSchedule{};
+}
+
+Expected<plan::Schedule> plan_with(const ir::Program& p, const Stages& stages) {
+  plan::Schedule given;
+  given.kernels.resize(1);
+  given.kernels[0].kernel = "a";
+  given.kernels[0].loops = {{"a/kb", 2, stages, ""}};
+  return plan_for(p, "sm_90a", &given);
+}
+
+std::string refusal(const ir::Program& p, const Stages& stages) {
+  auto s = plan_with(p, stages);
+  if (s) return "not refused";
+  EXPECT_EQ(s.error().diagnostics[0].code, DiagCode::schedule_illegal);
+  return s.error().diagnostics[0].message;
+}
+
+const Stages kLagging = {{"a/kb/copy#0", 0},   {"a/kb/copy#2", 0}, {"a/kb/gemm#0", 1}, {"a/kb/i.j#1", 2},
+                         {"a/kb/gemm#1", 2},   {"a/kb/reduce#0", 1}, {"a/kb/i.j", 1},  {"a/kb/copy#1", 1}};
+
+TEST(Overlap, AProductThatWaitsForAnotherLagsBehindIt) {
+  auto p = program_from(attention());
+  ASSERT_TRUE(p);
+  const plan::KernelSchedule k = planned(*p);
+  EXPECT_EQ(k.loops[0].stages, kLagging);
+  ASSERT_EQ(k.channels.size(), 3u);
+  EXPECT_EQ(k.channels[0], (plan::ChannelPlan{"a:Qs", "", {"a:Qs"}, 1}));
+  EXPECT_EQ(k.channels[1], (plan::ChannelPlan{"a/kb:Ks", "a/kb", {"a:Ks"}, 2}));
+  EXPECT_EQ(k.channels[2], (plan::ChannelPlan{"a/kb:Vs", "a/kb", {"a:Vs"}, 2}));
+}
+
+TEST(Overlap, AGivenOrderIsTakenWhereEveryOpSeesWhatItDoesInTheText) {
+  auto p = program_from(attention());
+  ASSERT_TRUE(p);
+  const Stages in_text = {{"a/kb/copy#0", 0}, {"a/kb/gemm#0", 1}, {"a/kb/reduce#0", 1}, {"a/kb/i.j", 1},
+                          {"a/kb/copy#1", 1}, {"a/kb/i.j#1", 1},  {"a/kb/copy#2", 0},   {"a/kb/gemm#1", 1}};
+  auto taken = plan_with(*p, in_text);
+  ASSERT_TRUE(taken) << taken.error().to_text();
+  EXPECT_EQ(taken->kernels[0].loops[0].stages, in_text);
+
+  Stages early = in_text;
+  std::swap(early[1], early[3]);  // exp2 of scores that are not there yet
+  EXPECT_NE(refusal(*p, early).find("a/kb/reduce#0 would not see what a/kb/gemm#0 leaves"), std::string::npos);
+  Stages late = kLagging;
+  std::swap(late[4], late[7]);  // the weights are overwritten before the product that lags has read them
+  EXPECT_NE(refusal(*p, late), "not refused");
+  Stages short_by_one = kLagging;
+  short_by_one.pop_back();
+  EXPECT_NE(refusal(*p, short_by_one).find("a/kb/copy#1 is missing"), std::string::npos);
+  Stages far = kLagging;
+  far[4].second = 3;
+  EXPECT_NE(refusal(*p, far).find("in a stage that the loop does not have"), std::string::npos);
+}
+
+TEST(Overlap, OpsInsideBranchesKeepTheirOrder) {
+  auto p = program_from(attention(" if kb < 3 { fill s, 0.0f32 }\n"));
+  ASSERT_TRUE(p);
+  const plan::KernelSchedule k = planned(*p);
+  for (const auto& [op, stage] : k.loops[0].stages) EXPECT_LE(stage, 1) << op;
+  const auto note = std::find_if(k.notes.begin(), k.notes.end(), [](const auto& n) { return n.path == "a/kb"; });
+  ASSERT_NE(note, k.notes.end());
+  EXPECT_NE(note->text.find("ops stand in branches or loops inside"), std::string::npos) << note->text;
+}
+
+}  // namespace
+}  // namespace tilegen::schedule
