@@ -105,7 +105,8 @@ class OperandTurn {
   void turn_words(const std::vector<Place>& places, ir::DType type) {
     const MemoryId words = k_.add_registers("words", type, kHeld * static_cast<int64_t>(places.size()));
     const ExprId row = e_.mul(e_.floormod(lane_, number(4)), 4);
-    const ExprId k = e_.mul(e_.add(e_.floormod(e_.floordiv(lane_, number(4)), number(2)), e_.mul(e_.floordiv(lane_, number(8)), 2)), 4);
+    const ExprId of_eight = e_.floormod(e_.floordiv(lane_, number(4)), number(2));
+    const ExprId k = e_.mul(e_.add(of_eight, e_.mul(e_.floordiv(lane_, number(8)), 2)), 4);
     const auto load = [&](MemoryId from, ExprId index) { return e_.load(from, type, std::vector<ExprId>{index}); };
     for (size_t p = 0; p < places.size(); ++p)
       for (int64_t i = 0; i < 4; ++i) {

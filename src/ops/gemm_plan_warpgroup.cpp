@@ -24,7 +24,6 @@ namespace {
 constexpr int64_t kWarpgroup = 128, kRows = 64;
 constexpr int64_t kAtomRows = 8;          // rows after which a swizzle repeats
 constexpr int64_t kTurnedRegisters = 32;  // elements on their way into a copy, and their addresses
-constexpr int64_t kTurnedBesideSums = 24; // ... and no accumulators at rest that could make room
 constexpr int64_t kOtherRegisters = 32;   // addresses, barriers, loop counters, an element on its way out
 
 std::string number(int64_t v) { return std::to_string(v); }
@@ -142,7 +141,7 @@ Cost cost_of(const View& v, const Split& x) {
     c.own_registers = x.width / 2;
     c.cycles += static_cast<double>(s.m * s.n * ceil_div(s.k, ir::gemm_attr::kPromoted)) / 128;
   }
-  if (v.copied[0] || v.copied[1]) c.own_registers += kTurnedRegisters + (s.promote ? kTurnedBesideSums : 0);
+  if (v.copied[0] || v.copied[1]) c.own_registers += kTurnedRegisters;
   c.registers = reps * columns * ir::dtype_bytes(s.c) / 8 + c.own_registers + kOtherRegisters +
                 (a_shared ? 0 : reps * k_steps * a_bytes / (4 * kWarpgroup));
   return c;
