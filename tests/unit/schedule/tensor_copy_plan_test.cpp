@@ -503,7 +503,8 @@ TEST(Persistence, BlocksOfDifferentWorkOrSeveralAtOnceDoNotWalk) {
   k = planned(*p).kernels[0];
   EXPECT_GT(k.roles->producer_threads, 0);
   EXPECT_FALSE(k.persistence->persistent);
-  EXPECT_EQ(k.persistence->reason, "blocks have different amounts of work");
+  EXPECT_EQ(k.persistence->reason,
+            "blocks have different amounts of work: the device hands out the next one wherever one ends");
 }
 
 TEST(Roles, RegistersAreMovedWhereOneWarpBesideLeavesTooFew) {
