@@ -204,7 +204,10 @@ enum {
   TL_GEMM_TRANSPOSE_A = 1, /* tl_gemm: A is given as k x m */
   TL_GEMM_TRANSPOSE_B = 2, /* tl_gemm: B is given as n x k */
   TL_GEMM_CLEAR = 4,       /* tl_gemm: C = A * B, the old C is dropped */
-  TL_GEMM_TF32 = 8,        /* tl_gemm of TL_F32: A and B may be rounded to tf32 (10 bits of mantissa) */
+  TL_GEMM_TF32 = 8,        /* tl_gemm of TL_F32: A and B may be reduced to tf32 (10 bits of mantissa), to
+                              nearest by instructions of a warp, toward zero by those of a warpgroup */
+  TL_GEMM_PROMOTE = 16,    /* tl_gemm of 8-bit floats: matrix instructions, which keep fewer bits of a sum
+                              than TL_F32, sum at most 128 products; these sums are added in TL_F32 */
   TL_REDUCE_ACCUMULATE = 1 /* tl_reduce: the old destination is one more term */
 };
 

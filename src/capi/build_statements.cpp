@@ -181,16 +181,19 @@ void tl_gemm(tl_builder* builder, tl_region a, tl_region b, tl_region c_region, 
              tl_warp_policy policy) {
   on_builder(builder, "tl_gemm", [&](const BuilderCall& c) {
     const ir::Region operands[] = {c.region("a", a), c.region("b", b), c.region("c", c_region)};
-    if (!c.known_flags(flags, TL_GEMM_TRANSPOSE_A | TL_GEMM_TRANSPOSE_B | TL_GEMM_CLEAR | TL_GEMM_TF32)) return;
+    if (!c.known_flags(flags, TL_GEMM_TRANSPOSE_A | TL_GEMM_TRANSPOSE_B | TL_GEMM_CLEAR | TL_GEMM_TF32 |
+                                 TL_GEMM_PROMOTE))
+      return;
     if (policy > TL_POLICY_FULL_COL)
       return c.fail(DiagCode::bad_enum, "there is no warp policy " + std::to_string(policy),
                     "use a tl_warp_policy");
-    int64_t attrs[ir::gemm_attr::tf32 + 1] = {};
+    int64_t attrs[ir::gemm_attr::promote + 1] = {};
     attrs[ir::gemm_attr::transpose_a] = (flags & TL_GEMM_TRANSPOSE_A) != 0;
     attrs[ir::gemm_attr::transpose_b] = (flags & TL_GEMM_TRANSPOSE_B) != 0;
     attrs[ir::gemm_attr::policy] = policy == TL_POLICY_DEFAULT ? 0 : policy - TL_POLICY_SQUARE;
     attrs[ir::gemm_attr::clear] = (flags & TL_GEMM_CLEAR) != 0;
     attrs[ir::gemm_attr::tf32] = (flags & TL_GEMM_TF32) != 0;
+    attrs[ir::gemm_attr::promote] = (flags & TL_GEMM_PROMOTE) != 0;
     c->tile_op(ir::OpKind::gemm, operands, attrs, {});
   });
 }

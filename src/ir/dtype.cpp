@@ -135,6 +135,12 @@ double round_to_tf32(double value) {
   return static_cast<double>(std::bit_cast<float>(std::isinf(value) ? bits : (bits + kHalf) & ~(2 * kHalf - 1)));
 }
 
+double truncate_to_tf32(double value) {
+  if (value != value) return value;
+  const auto bits = std::bit_cast<uint32_t>(static_cast<float>(value));
+  return static_cast<double>(std::bit_cast<float>(bits & ~uint32_t{0x1fff}));
+}
+
 int64_t wrap_to(DType t, int64_t value) {
   switch (t) {
     case DType::i8:

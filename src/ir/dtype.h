@@ -45,6 +45,8 @@ int64_t saturate_to(DType t, double value);      // integer t: truncated, satura
 // tf32, what matrix instructions take of an f32: 10 bits of mantissa, nearest with ties away from zero (cvt.rna.tf32
 // of the PTX ISA). Of an f32 value.
 double round_to_tf32(double value);
+// What others take of it, which leave out the low 13 bits: toward zero. Of an f32 value.
+double truncate_to_tf32(double value);
 
 // Bit patterns of one element in memory, low bits of the result; floating t only. Exact for values of t, its
 // infinities included; others are rounded as by a cast.

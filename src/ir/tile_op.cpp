@@ -51,6 +51,7 @@ static_assert(slot_is(OpKind::gemm, gemm_attr::transpose_b, "transpose_b"));
 static_assert(slot_is(OpKind::gemm, gemm_attr::policy, "policy"));
 static_assert(slot_is(OpKind::gemm, gemm_attr::clear, "clear"));
 static_assert(slot_is(OpKind::gemm, gemm_attr::tf32, "tf32"));
+static_assert(slot_is(OpKind::gemm, gemm_attr::promote, "promote"));
 static_assert(slot_is(OpKind::reduce, reduce_attr::kind, "kind"));
 static_assert(slot_is(OpKind::reduce, reduce_attr::axis, "axis"));
 static_assert(slot_is(OpKind::reduce, reduce_attr::accumulate, "accumulate"));

@@ -44,7 +44,9 @@ int64_t attr_value_from_name(const AttrRow& row, std::string_view name);
 
 // Attribute slots, by op, in ops.def order.
 namespace gemm_attr {
-enum : int { transpose_a, transpose_b, policy, clear, tf32 };
+enum : int { transpose_a, transpose_b, policy, clear, tf32, promote };
+// Products whose sum an instruction may form before it is added to C, where a gemm promotes.
+constexpr int64_t kPromoted = 128;
 }
 namespace reduce_attr {
 enum : int { kind, axis, accumulate };

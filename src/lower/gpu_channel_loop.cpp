@@ -57,6 +57,7 @@ class ChannelLoop {
     ir::StmtId stmt;
     int64_t lag = 0;
     bool product = false;
+    bool waits = false;               // ... that has waited for its instructions
     std::set<int> reads, writes;      // values in registers
     std::vector<const Channel*> first, last;  // whose use begins and ends with it
   };
@@ -85,6 +86,7 @@ class ChannelLoop {
       if (const infer::KernelOp* op = first_op(id)) {
         const plan::OpPlan* how = plan::find_op(k_.schedule_, op->path);
         u.product = how && how->engine == plan::Engine::warpgroup_mma;
+        u.waits = u.product && k_.p_.as<ir::TileOp>(id)->flag(ir::gemm_attr::promote);
         for (size_t i = 0; plan && i < plan->stages.size(); ++i)
           if (plan->stages[i].first == op->path) {
             at = i;
@@ -263,6 +265,7 @@ class ChannelLoop {
     const auto held = std::find_if(flights.rbegin(), flights.rend(), [&](const Flight& f) { return !units_[f.unit].last.empty(); });
     const size_t release = static_cast<size_t>(flights.rend() - held);
     flights.push_back({index, 0});
+    if (u.waits) return finish(it, flights, flights.size(), {});
     if (release > 0) finish(it, flights, release, {});
   }
 

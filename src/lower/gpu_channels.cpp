@@ -107,6 +107,7 @@ bool KernelLowering::clears_for(ir::StmtId fill, ir::StmtId loop) {
   }
   const plan::OpPlan* plan = product ? plan::find_op(schedule_, product->path) : nullptr;
   if (!plan || plan->engine != plan::Engine::warpgroup_mma) return false;
+  if (p_.as<ir::TileOp>(product->stmt)->flag(ir::gemm_attr::promote)) return false;
   const ir::Region& cleared = op->operands[0];
   const ir::Region& sum = p_.as<ir::TileOp>(product->stmt)->operands[2];
   return cleared.buffer == sum.buffer && cleared.extents == sum.extents &&

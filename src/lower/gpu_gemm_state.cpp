@@ -122,9 +122,14 @@ void GemmState::begin_accumulators(int c, bool clear) {
   c_col0_ = k_.simplified(k_.lower_expr(r.offsets[static_cast<size_t>(c_dims_.col)]));
   c_registers_ = atom_.c_layout.registers();
   rounds_ = shape_.c != atom_.c;
-  sum_ = rounds_ ? k_.add_registers("sum", atom_.c, tiles_m_ * tiles_n_ * c_registers_) : c_held_.memory;
+  promotes_ = shape_.promote && !ops::is_multiply_add(atom_);
+  const bool own_sums = rounds_ || promotes_;
+  sum_ = own_sums ? k_.add_registers("sum", atom_.c, tiles_m_ * tiles_n_ * c_registers_) : c_held_.memory;
   for_accumulators([&](ExprId sum, ExprId own) {
-    if (clear)
+    if (promotes_) {
+      store(sum_, sum, e_.const_number(0, atom_.c));
+      if (clear) store(c_held_.memory, own, e_.const_number(0, atom_.c));
+    } else if (clear)
       store(sum_, sum, e_.const_number(0, atom_.c));
     else if (rounds_)
       store(sum_, sum, e_.cast(atom_.c, load(c_held_.memory, own)));
@@ -137,12 +142,19 @@ void GemmState::finish_accumulators() {
       [&](ExprId sum, ExprId own) { store(c_held_.memory, own, e_.cast(shape_.c, load(sum_, sum))); });
 }
 
+void GemmState::add_to_accumulators() {
+  for_accumulators([&](ExprId sum, ExprId own) {
+    store(c_held_.memory, own, e_.binary(ir::ExprOp::add, load(c_held_.memory, own), load(sum_, sum)));
+    store(sum_, sum, e_.const_number(0, atom_.c));
+  });
+}
+
 ExprId GemmState::c_tile(int64_t m, int64_t n) {
   return register_at(c_held_, c_dims_, c_row0_, c_col0_, m * atom_.m, n * atom_.n);
 }
 
 ExprId GemmState::sum_tile(int64_t m, int64_t n) {
-  return rounds_ ? e_.const_int((m * tiles_n_ + n) * c_registers_) : c_tile(m, n);
+  return rounds_ || promotes_ ? e_.const_int((m * tiles_n_ + n) * c_registers_) : c_tile(m, n);
 }
 
 OperandAddresses GemmState::lane_addresses(const Side& s) {

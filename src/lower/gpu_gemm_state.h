@@ -82,6 +82,10 @@ class GemmState {
   // ---- accumulators
   void begin_accumulators(int c, bool clear);
   void finish_accumulators();
+  void add_to_accumulators();  // where the op promotes
+  bool promotes_behind(int64_t step) const {
+    return promotes_ && ((step + 1) * atom_.k % ir::gemm_attr::kPromoted == 0 || step + 1 == steps_);
+  }
   template <class Visit>
   void for_accumulators(Visit&& visit) {
     for (int64_t m = 0; m < tiles_m_; ++m)
@@ -113,6 +117,7 @@ class GemmState {
   int64_t c_registers_ = 1;
   MemoryId sum_;         // where sums are kept: C's registers, or wider ones
   bool rounds_ = false;  // ... which C gets at the end
+  bool promotes_ = false;  // ... or sums of few steps, which are added to C's
 };
 
 // The product as plain multiply-adds.

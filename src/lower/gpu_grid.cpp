@@ -36,8 +36,8 @@ void KernelLowering::declare_linear_grid() {
   declare_grid();
   const size_t rank = out_.grid.size();
   const bool persistent = specialised() && schedule_.persistence && schedule_.persistence->persistent;
-  out_.cluster = cluster;
   const bool ordered = schedule_.raster && schedule_.raster->order == "longest_first";
+  out_.cluster = cluster;
   if (rank < 2 && !persistent && !ordered && cluster == 1) return;
   std::vector<ExprId> extent = out_.grid;
   const std::vector<VarId> index = out_.block_vars;
@@ -108,6 +108,27 @@ void KernelLowering::declare_linear_grid() {
   for (size_t d = 0; d < rank; ++d) block_indices_[index[d]] = persistent ? value[d] : simplified(value[d]);
 }
 
+ExprId KernelLowering::cluster_rank() {
+  ir::ExprPool& e = out_.exprs;
+  return e.floormod(e.var(out_.block_vars[0]), e.const_int(cluster_blocks()));
+}
+
+// Where the tiles do not divide into clusters, the last cluster's blocks beyond them do the last tile's work again, without
+// the results: their neighbours need what they read.
+ExprId KernelLowering::own_tile(ExprId of_cluster, ExprId tiles) {
+  ir::ExprPool& e = out_.exprs;
+  const ExprId own = e.add(e.mul(of_cluster, cluster_blocks()), cluster_rank());
+  if (arith::prove(ctx_, e.binary(ir::ExprOp::eq, e.floormod(tiles, e.const_int(cluster_blocks())), e.const_int(0)))) return own;
+  inside_grid_ = e.lt(own, tiles);
+  return e.binary(ir::ExprOp::min, own, e.sub(tiles, e.const_int(1)));
+}
+
+bool KernelLowering::writes_tensor(ir::StmtId id) const {
+  const auto it = op_of_.find(id);
+  return it != op_of_.end() && std::any_of(it->second->accesses.begin(), it->second->accesses.end(),
+                                           [](const infer::OpAccess& a) { return a.write && a.value < 0; });
+}
+
 // Bands of points of the other dimensions; within a band the index along the dimension falls (or rises), and the band's
 // points are next to each other.
 void KernelLowering::longest_first(ExprId rest, const std::vector<ExprId>& extent, std::vector<ExprId>& value) {
@@ -146,27 +167,6 @@ void KernelLowering::longest_first(ExprId rest, const std::vector<ExprId>& exten
     value[i] = slowest ? other : e.floormod(other, at_least_one(extent[i]));
     if (!slowest) other = e.floordiv(other, at_least_one(extent[i]));
   }
-}
-
-ExprId KernelLowering::cluster_rank() {
-  ir::ExprPool& e = out_.exprs;
-  return e.floormod(e.var(out_.block_vars[0]), e.const_int(cluster_blocks()));
-}
-
-// Where the tiles do not divide into clusters, the last cluster's blocks beyond them do the last tile's work again, without
-// the results: their neighbours need what they read.
-ExprId KernelLowering::own_tile(ExprId of_cluster, ExprId tiles) {
-  ir::ExprPool& e = out_.exprs;
-  const ExprId own = e.add(e.mul(of_cluster, cluster_blocks()), cluster_rank());
-  if (arith::prove(ctx_, e.binary(ir::ExprOp::eq, e.floormod(tiles, e.const_int(cluster_blocks())), e.const_int(0)))) return own;
-  inside_grid_ = e.lt(own, tiles);
-  return e.binary(ir::ExprOp::min, own, e.sub(tiles, e.const_int(1)));
-}
-
-bool KernelLowering::writes_tensor(ir::StmtId id) const {
-  const auto it = op_of_.find(id);
-  return it != op_of_.end() && std::any_of(it->second->accesses.begin(), it->second->accesses.end(),
-                                           [](const infer::OpAccess& a) { return a.write && a.value < 0; });
 }
 
 // Computed once, in registers at the kernel's begin: they hold divisions, which code generation would not move out of

@@ -39,6 +39,8 @@ class StagedStore {
     lane_ = k_.simplified(e_.floormod(tid, e_.const_int(32)));
     warp_ = k_.simplified(e_.floormod(e_.floordiv(tid, e_.const_int(32)), e_.const_int(4)));
     place_tensor();
+    // What the epilogue read is dead here, not when the last pass needs its result.
+    if (computed()) emit(thread::WarpgroupWait{0, {from_.memory}});
     k_.stores_in_flight_ = true;
     for (int64_t column = 0; column < stage_.columns && !k_.failed(); column += pass_columns_) pass(column);
   }
@@ -47,6 +49,13 @@ class StagedStore {
   template <class Node>
   void emit(Node node) {
     out_.push_back(k_.out_.add(std::move(node), op_.path));
+  }
+  // A loop over elements has written the fragment.
+  bool computed() const {
+    for (const infer::KernelOp& op : k_.ops_.ops)
+      for (const infer::OpAccess& a : op.accesses)
+        if (a.write && a.value == op_.accesses[0].value && !k_.p_.as<ir::TileOp>(op.stmt)) return true;
+    return false;
   }
   ExprId number(int64_t v) { return e_.const_int(v); }
 

@@ -1,5 +1,8 @@
 // Matrix products of whole warpgroups (wgmma): the operands are read where they lie in shared memory, the sums stay in
 // registers, and the instructions run beside what follows until somebody waits for them.
+#include <algorithm>
+#include <utility>
+
 #include "lower/kernel_lowering.h"
 #include "ops/gemm_plan.h"
 
@@ -8,6 +11,7 @@ namespace tilegen::lower {
 namespace {
 
 constexpr int64_t kRows = 64;  // of an instruction
+constexpr int kTurnBarrier = 9;  // behind those of warpgroups and of a role
 
 }  // namespace
 
@@ -21,26 +25,31 @@ class WarpgroupGemm {
         plan_(plan),
         tile_op_(tile_op),
         n_(instruction.n),
+        atom_(instruction.atom),
         k_step_(instruction.atom->k),
         shape_(ops::gemm_shape(k.p_, tile_op)),
+        swapped_(ops::swaps_operands(shape_)),
         out_(out) {}
 
   void run(int a, int b, int c, bool clear) {
-    const int64_t groups_m = plan_.warps_m / 4, groups_n = plan_.warps_n;
-    parts_m_ = shape_.m / (groups_m * kRows);
-    parts_n_ = shape_.n / (groups_n * n_);
+    const int64_t groups_m = (swapped_ ? plan_.warps_n : plan_.warps_m) / 4, groups_n = swapped_ ? plan_.warps_m : plan_.warps_n;
+    parts_m_ = (swapped_ ? shape_.n : shape_.m) / (groups_m * kRows);
+    parts_n_ = (swapped_ ? shape_.m : shape_.n) / (groups_n * n_);
     const ExprId group = e_.floordiv(e_.var(k_.out_.thread_var), e_.const_int(kWarpgroup));
     group_m_ = k_.simplified(e_.floordiv(group, e_.const_int(groups_n)));
     group_n_ = k_.simplified(e_.floormod(group, e_.const_int(groups_n)));
-    const Operand left = operand(a, 0), right = operand(b, 1);
+    turn_operands();
+    if (k_.failed()) return;
+    const Operand left = swapped_ ? operand(b, 0) : operand(a, 0), right = swapped_ ? operand(a, 1) : operand(b, 1);
     if (k_.failed()) return;
     const ir::Region& sum = tile_op_.operands[static_cast<size_t>(c)];
     const int value = k_.value_of(sum.buffer);
     if (value < 0) return;
     sum_ = k_.held(value);
+    if (shape_.promote) return promoted(left, right, clear);
     emit(thread::WarpgroupFence{});
     for (int64_t m = 0; m < parts_m_; ++m)
-      for (int64_t n = 0; n < parts_n_; ++n) product(left, right, m, n, clear || k_.products_overwrite_);
+      for (int64_t n = 0; n < parts_n_; ++n) emit(product(left, right, m, n, clear || k_.products_overwrite_));
     emit(thread::WarpgroupCommit{});
     if (!k_.product_in_flight_) emit(thread::WarpgroupWait{0, {sum_.memory}});
   }
@@ -59,9 +68,10 @@ class WarpgroupGemm {
     out_.push_back(k_.out_.add(std::move(node), op_.path));
   }
 
+  // Operand `side` of the instructions is operand `index` of the op.
   Operand operand(int index, int side) {
     const ir::Region& r = tile_op_.operands[static_cast<size_t>(index)];
-    const bool transpose = tile_op_.flag(side == 0 ? ir::gemm_attr::transpose_a : ir::gemm_attr::transpose_b);
+    const bool transpose = tile_op_.flag(index == 0 ? ir::gemm_attr::transpose_a : ir::gemm_attr::transpose_b);
     Operand o;
     const int value = k_.value_of(r.buffer);
     if (value < 0) return o;
@@ -72,12 +82,14 @@ class WarpgroupGemm {
       o.held = k_.held(value);
       return o;
     }
-    const ops::MatrixDims dims = ops::matrix_dims(k_.p_, r, transpose);
-    const auto form = ops::warpgroup_operand_form(*plan.memory, dims, side, ir::dtype_bytes(k_.p_.buffer(r.buffer).type),
+    const TurnedOperand& turned = turned_[index];
+    const ops::MatrixDims dims = turned.copy ? turned.copy->dims : ops::matrix_dims(k_.p_, r, transpose);
+    const layout::Layout& lies = turned.copy ? turned.copy->layout : *plan.memory;
+    const auto form = ops::warpgroup_operand_form(lies, dims, index, ir::dtype_bytes(k_.p_.buffer(r.buffer).type),
                                                   side == 0 ? kRows : n_, k_step_);
     if (!form) {
       k_.fail(DiagCode::schedule_illegal, op_.path,
-              "'" + k_.p_.buffer(r.buffer).name + "' lies as " + plan.memory->to_text() + ", which " + plan_.atom +
+              "'" + k_.p_.buffer(r.buffer).name + "' lies as " + lies.to_text() + ", which " + plan_.atom +
                   " does not read",
               "leave the value's layout out of the schedule to have it planned");
       return o;
@@ -85,12 +97,65 @@ class WarpgroupGemm {
     o.form = *form;
     const ExprId group = side == 0 ? group_m_ : group_n_;
     const int64_t parts = side == 0 ? parts_m_ : parts_n_;
-    o.first = k_.in_slot(value, k_.simplified(e_.mul(group, parts * o.form.row_stride)));
+    o.first = k_.simplified(e_.mul(group, parts * o.form.row_stride));
+    if (turned.copy) {
+      o.memory = turned.memory;
+      o.first = k_.simplified(e_.add(o.first, turned.begin));
+    } else {
+      o.first = k_.in_slot(value, o.first);
+    }
     return o;
   }
 
+  // Copies of operands that the instructions do not read as they lie. The instructions of the iteration before run meanwhile on
+  // the other copy; behind the barrier all warpgroups' are done.
+  void turn_operands() {
+    bool any = false;
+    for (int index = 0; index < 2 && !k_.failed(); ++index) {
+      turned_[index] = k_.turn_operand(op_, tile_op_, index, *atom_, swapped_ == (index == 1) ? kRows : n_, out_);
+      any = any || turned_[index].copy;
+    }
+    if (!any) return;
+    emit(thread::WarpgroupWait{0, {}});
+    emit(thread::ProxyFence{});
+    emit(thread::Barrier{kTurnBarrier, *k_.schedule_.threads, false});
+  }
+
+  // Sums of at most kPromoted products in registers of their own, added to the warpgroup's.
+  void promoted(const Operand& left, const Operand& right, bool clear) {
+    const int64_t registers = n_ / 2;
+    const MemoryId partial = k_.add_registers("partial", shape_.c, registers);
+    const int64_t steps = std::max<int64_t>(1, ir::gemm_attr::kPromoted / k_step_), all = shape_.k / k_step_;
+    for (int64_t begin = 0; begin < all; begin += steps)
+      for (int64_t m = 0; m < parts_m_; ++m)
+        for (int64_t n = 0; n < parts_n_; ++n) {
+          thread::WarpgroupMma mma = product(left, right, m, n, true);
+          const ExprId sum = std::exchange(mma.c_index, e_.const_int(0));
+          mma.c = partial;
+          for (std::vector<int64_t>* at : {&mma.a_steps, &mma.b_steps})
+            *at = {at->begin() + begin, at->begin() + std::min(begin + steps, all)};
+          emit(thread::WarpgroupFence{});
+          emit(std::move(mma));
+          emit(thread::WarpgroupCommit{});
+          emit(thread::WarpgroupWait{0, {partial}});
+          add(sum, partial, registers, clear && begin == 0);
+        }
+  }
+
+  void add(ExprId sum, MemoryId partial, int64_t registers, bool overwrite) {
+    const VarId var = k_.out_.add_var("r", ir::VarKind::loop);
+    k_.fixed_vars_.insert(var);
+    const ExprId at = e_.add(sum, e_.var(var));
+    ExprId value = e_.load(partial, shape_.c, std::vector<ExprId>{e_.var(var)});
+    if (!overwrite)
+      value = e_.binary(ir::ExprOp::add, e_.load(sum_.memory, shape_.c, std::vector<ExprId>{at}), value);
+    thread::Loop loop{var, e_.const_int(registers), thread::LoopForm::unrolled, {}};
+    loop.body = {k_.out_.add(thread::Store{sum_.memory, at, value, ExprId(), false, ExprId()}, op_.path)};
+    emit(std::move(loop));
+  }
+
   // One 64 x n part of the warpgroup's sum.
-  void product(const Operand& left, const Operand& right, int64_t m, int64_t n, bool overwrite) {
+  thread::WarpgroupMma product(const Operand& left, const Operand& right, int64_t m, int64_t n, bool overwrite) {
     thread::WarpgroupMma mma;
     mma.atom = plan_.atom;
     mma.a = left.memory;
@@ -112,9 +177,9 @@ class WarpgroupGemm {
     mma.b_index = k_.simplified(e_.add(right.first, n * right.form.row_stride));
     mma.b_steps = right.form.steps;
     mma.b_form = right.form.form;
-    mma.c_index = register_at(sum_, 2, m * kRows, n * n_);
+    mma.c_index = swapped_ ? register_at(sum_, 2, n * n_, m * kRows) : register_at(sum_, 2, m * kRows, n * n_);
     if (overwrite) mma.accumulate = e_.const_int(0, ir::DType::boolean);
-    emit(std::move(mma));
+    return mma;
   }
 
   ExprId register_at(const Held& h, int operand, int64_t row, int64_t col) {
@@ -128,9 +193,13 @@ class WarpgroupGemm {
   const infer::KernelOp& op_;
   const plan::OpPlan& plan_;
   const ir::TileOp& tile_op_;
-  const int64_t n_, k_step_;
+  const int64_t n_;
+  const target::WarpgroupAtom* atom_;
+  const int64_t k_step_;
   const ops::GemmShape shape_;
+  const bool swapped_;
   thread::Block& out_;
+  TurnedOperand turned_[2];
   int64_t parts_m_ = 1, parts_n_ = 1;
   ExprId group_m_, group_n_;
   Held sum_;

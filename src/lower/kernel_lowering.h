@@ -31,6 +31,7 @@
 #include "layout/tensor_tile.h"
 #include "lower/lower_kernel.h"
 #include "ops/element_view.h"
+#include "ops/gemm_plan.h"
 #include "ops/lower_sink.h"
 #include "ops/tensor_copy.h"
 #include "schedule/exchange_plan.h"
@@ -68,6 +69,13 @@ struct Held {
   const layout::Fragment* fragment = nullptr;
 };
 
+// GPU: a copy of a product's operand with k as its fast dimension, of which the statements being lowered use one at `begin`.
+struct TurnedOperand {
+  std::optional<ops::KMajorCopy> copy;
+  MemoryId memory;
+  ExprId begin;
+};
+
 // GPU: tiles that one role fills and another uses (plan::ChannelPlan) and the barriers that hand them over.
 struct Channel {
   const plan::ChannelPlan* plan = nullptr;
@@ -97,6 +105,7 @@ class KernelLowering {
   friend class ChannelLoop;
   friend class WarpgroupGemm;
   friend class StagedStore;
+  friend class OperandTurn;
 
   // lower_kernel.cpp
   void declare_parameters();
@@ -284,6 +293,10 @@ class KernelLowering {
   // The statement in front of a channel's loop only clears the accumulators of the product in it.
   bool clears_for(ir::StmtId fill, ir::StmtId loop);
 
+  // gpu_turn.cpp: the operand's copy for instructions that read rows along k only; none where they read it as it lies.
+  TurnedOperand turn_operand(const infer::KernelOp& op, const ir::TileOp& tile_op, int index,
+                             const target::WarpgroupAtom& atom, int64_t part, thread::Block& out);
+
   // gpu_tensor.cpp
   int tensor_map(ir::BufferId tensor, const std::vector<int64_t>& box, int swizzle);
   struct TensorBoxes {
@@ -353,8 +366,9 @@ class KernelLowering {
   std::vector<Channel> channels_;          // GPU
   VarId tile_var_;                         // GPU, persistent kernels: points of the grid this block has walked
   ExprId tiles_;                           // GPU: points of the grid
-  std::map<const ir::Loop*, MemoryId> fillings_;  // GPU: counted by the role being lowered, of loops of different lengths
   ExprId inside_grid_;                     // GPU: the block has a tile of its own; invalid: it always has
+  std::map<const ir::Loop*, MemoryId> fillings_;  // GPU: counted by the role being lowered, of loops of different lengths
+  std::map<std::string, MemoryId> turned_memories_;  // GPU: copies of products' operands, by name
   ExprId executions_;                      // GPU, specialised kernels: how often the body being lowered has begun before
   bool products_overwrite_ = false;        // GPU: the accumulators' values are not to be added to
   bool product_in_flight_ = false;         // GPU: the loop around the product waits for it

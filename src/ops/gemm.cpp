@@ -63,6 +63,11 @@ void check_types(const ir::Program& p, const ir::TileOp& op, const Reporter& rep
                    std::string("a tf32 gemm of ") + ir::dtype_name(a) + " x " + ir::dtype_name(b) + " into " +
                        ir::dtype_name(c),
                    "tf32 says how f32 x f32 into f32 is multiplied; leave it out");
+    if (op.flag(ir::gemm_attr::promote) && !(ir::is_float(a) && ir::dtype_bits(a) == 8))
+      report.error(DiagCode::dtype_mismatch,
+                   std::string("a promoting gemm of ") + ir::dtype_name(a) + " x " + ir::dtype_name(b) + " into " +
+                       ir::dtype_name(c),
+                   "promote says how products of e4m3 and e5m2 are summed; leave it out");
     return;
   }
   report.error(

@@ -196,7 +196,8 @@ GemmShape gemm_shape(const ir::Program& p, const TileOp& op) {
           p.buffer(op.operands[0].buffer).type,
           p.buffer(op.operands[1].buffer).type,
           p.buffer(op.operands[2].buffer).type,
-          op.flag(ir::gemm_attr::tf32)};
+          op.flag(ir::gemm_attr::tf32),
+          op.flag(ir::gemm_attr::promote)};
 }
 
 std::optional<MicroTile> micro_tile_from_name(const Target& t, std::string_view name) {

@@ -18,7 +18,8 @@ namespace tilegen::ops {
 struct GemmShape {
   int64_t m = 0, n = 0, k = 0;
   ir::DType a = ir::DType::none, b = ir::DType::none, c = ir::DType::none;
-  bool tf32 = false;  // the operands may be rounded to tf32
+  bool tf32 = false;  // the operands may be reduced to tf32
+  bool promote = false;  // sums of instructions are added to C by plain additions
 };
 GemmShape gemm_shape(const ir::Program& p, const ir::TileOp& op);
 
@@ -51,7 +52,12 @@ struct GemmPlan {
   layout::Fragment c;
   std::optional<layout::Fragment> a_fragment, b_fragment;  // operands in fragment scope
   std::optional<layout::Layout> a_memory, b_memory;        // operands in shared scope
+  // Warpgroup instructions: copies of operands in shared memory, in the form that the instructions read, where `a_memory` or
+  // `b_memory` is not in it. Two of each, used in turn.
+  std::optional<layout::Layout> a_copy, b_copy;
   int64_t registers = 0;  // GPUs: 32-bit registers a thread needs for it, accumulators included
+  double cycles = 0;      // GPUs: of a multiprocessor, by the cost model
+  int64_t own_registers = 0;  // of them: beside what holds C, A and B, while it runs
   std::string reason;
   std::string note;  // why a better engine of the target does not do it, or empty
 };
@@ -91,6 +97,9 @@ std::optional<GemmPlan> plan_warpgroup_gemm(const ir::Program& p, const ir::Tile
                                             const target::Target& t, int64_t threads, const plan::OpPlan* given,
                                             std::string* reason);
 
+// A tile of fewer rows than the instructions have is multiplied as C^T = B^T A^T: B in the place of A, columns as rows.
+inline bool swaps_operands(const GemmShape& s) { return s.m % 64 != 0; }
+
 // An operand in shared memory as wgmma addresses it.
 struct WarpgroupOperand {
   thread::MatrixForm form;
@@ -101,6 +110,23 @@ struct WarpgroupOperand {
 // none that the instruction reads.
 std::optional<WarpgroupOperand> warpgroup_operand_form(const layout::Layout& l, const MatrixDims& dims, int side,
                                                        int element_bytes, int64_t part, int64_t k);
+
+// A copy with k as the fast dimension of an operand in shared memory along m or n, for instructions that read no other.
+struct KMajorCopy {
+  layout::Layout layout;
+  MatrixDims dims;  // of the copy
+  int64_t rows = 0, k = 0;
+};
+// `side`: of the op; `part`: rows of an instruction. Nothing where blocks that a warp turns do not divide the extents.
+std::optional<KMajorCopy> k_major_copy(const MatrixDims& dims, int side, int element_bytes, int64_t part);
+bool needs_k_major_copy(const target::WarpgroupAtom& atom, const MatrixDims& dims, int side);
+// What a warp turns at once: k and rows.
+struct TurnedBlock {
+  int64_t k = 0, rows = 0;
+};
+inline TurnedBlock turned_block(int element_bytes) { return element_bytes == 1 ? TurnedBlock{16, 32} : TurnedBlock{32, 16}; }
+// The name of a copy's place among those of the schedule.
+inline std::string k_major_copy_name(const std::string& op, int side) { return op + (side == 0 ? ":a" : ":b"); }
 
 // Whether elements along k lie beside each other in a buffer of this form.
 inline bool k_is_contiguous(const MatrixDims& m, int side) {

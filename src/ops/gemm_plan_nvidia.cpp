@@ -47,33 +47,43 @@ bool serves(const MmaAtom& atom, const GemmShape& s) {
 struct Cost {
   double cycles = 0;
   int64_t registers = 0;
+  int64_t own_registers = 0;  // of them
   bool operator<(const Cost& o) const { return cycles < o.cycles; }
 };
 
+// Where an operand is read from.
+struct Source {
+  bool shared = true;
+  bool along_k = true;  // elements along k lie beside each other
+};
+
 // Wavefronts of shared memory that a warp takes for one k step of an operand's atom.
-int64_t load_wavefronts(const MmaAtom& atom, int side) {
+int64_t load_wavefronts(const MmaAtom& atom, int side, const Source& from) {
+  const Fragment& f = side == 0 ? atom.a_layout : atom.b_layout;
+  const int64_t bytes = ir::dtype_bytes(side == 0 ? atom.a : atom.b);
+  if (!is_multiply_add(atom) && bytes == 1 && !from.along_k) return f.registers();  // byte by byte
   const auto matrices = operand_matrices(atom, side);
   if (!matrices.empty()) return static_cast<int64_t>(matrices.size());
-  const Fragment& f = side == 0 ? atom.a_layout : atom.b_layout;
-  const int64_t bytes = f.registers() * ir::dtype_bytes(side == 0 ? atom.a : atom.b);
-  return std::max<int64_t>(1, ceil_div(bytes, int64_t{4}));
+  return std::max<int64_t>(1, ceil_div(f.registers() * bytes, int64_t{4}));
 }
 
-Cost cost_of(const GemmShape& s, const MmaAtom& atom, const WarpGrid& g, bool a_shared, bool b_shared,
+Cost cost_of(const GemmShape& s, const MmaAtom& atom, const WarpGrid& g, const Source& from_a, const Source& from_b,
              const Target& t) {
+  const bool a_shared = from_a.shared, b_shared = from_b.shared;
   constexpr double kSchedulers = 4;        // of a multiprocessor
   constexpr int64_t kOtherRegisters = 40;  // addresses, predicates, loop counters
   const WarpTile w = warp_tile(s, atom, g);
   const double warps = static_cast<double>(g.m * g.n * g.copies);
   const double issue = warps * static_cast<double>(w.m * w.n * w.k * atom.cycles) / kSchedulers;
-  const double loads = static_cast<double>((a_shared ? w.m * load_wavefronts(atom, 0) : 0) +
-                                           (b_shared ? w.n * load_wavefronts(atom, 1) : 0)) *
+  const double loads = static_cast<double>((a_shared ? w.m * load_wavefronts(atom, 0, from_a) : 0) +
+                                           (b_shared ? w.n * load_wavefronts(atom, 1, from_b) : 0)) *
                        static_cast<double>(w.k) * warps;
   auto words = [](const Fragment& f, ir::DType type) {
     return ceil_div(f.registers() * ir::dtype_bytes(type), int64_t{4});
   };
   Cost cost;
-  const int64_t accumulators = w.m * w.n * words(atom.c_layout, atom.c);
+  cost.own_registers = s.promote && !is_multiply_add(atom) ? w.m * w.n * words(atom.c_layout, atom.c) : 0;
+  const int64_t accumulators = w.m * w.n * words(atom.c_layout, atom.c) + cost.own_registers;
   const int64_t a = w.m * words(atom.a_layout, atom.a), b = w.n * words(atom.b_layout, atom.b);
   cost.registers =
       accumulators + (a_shared ? 2 * a : a * w.k) + (b_shared ? 2 * b : b * w.k) + kOtherRegisters;
@@ -248,12 +258,16 @@ Checked check_parts(const ir::Program& p, const TileOp& op, const std::string& p
   return Unit{};
 }
 
+bool asks_for_warpgroups(const plan::OpPlan* given) {
+  return given && (given->engine == plan::Engine::warpgroup_mma || given->atom.starts_with("wgmma."));
+}
+
 // Nothing, with a note, where warpgroups cannot; an error where the schedule asks for them all the same.
 Expected<std::optional<GemmPlan>> plan_by_warpgroups(const ir::Program& p, const TileOp& op, const GemmShape& s,
                                                      const Target& t, int64_t threads, const plan::OpPlan* given,
                                                      const std::string& path, const SourceLocation& loc,
                                                      const std::string& no_warpgroups, std::string& note) {
-  const bool asked = given && (given->engine == plan::Engine::warpgroup_mma || given->atom.starts_with("wgmma."));
+  const bool asked = asks_for_warpgroups(given);
   if (given && !asked && (given->engine == plan::Engine::mma || !given->atom.empty())) return std::optional<GemmPlan>();
   std::string why = no_warpgroups;
   if (why.empty())
@@ -302,17 +316,23 @@ Expected<GemmPlan> plan_nvidia_gemm(const ir::Program& p, const TileOp& op, cons
                                     const std::string& no_warpgroups) {
   if (Checked ok = check_parts(p, op, path, loc); !ok) return ok.error();
   std::string note;
+  std::optional<GemmPlan> by_warpgroups;
   if (!t.warpgroup_mma.empty()) {
     auto plan = plan_by_warpgroups(p, op, s, t, threads, given, path, loc, no_warpgroups, note);
     if (!plan) return plan.error();
-    if (*plan) return std::move(**plan);
+    by_warpgroups = std::move(*plan);
+    if (by_warpgroups && asks_for_warpgroups(given)) return std::move(*by_warpgroups);
   }
   const bool given_atom = given && !given->atom.empty(),
              given_grid = given && given->warps_m * given->warps_n > 1;
   auto policy = static_cast<ir::WarpPolicy>(op.attrs[ir::gemm_attr::policy]);
   const int64_t warps = threads / t.warp;
-  const bool a_shared = p.buffer(op.operands[0].buffer).scope == ir::MemScope::shared,
-             b_shared = p.buffer(op.operands[1].buffer).scope == ir::MemScope::shared;
+  const auto source = [&](int side) {
+    const ir::Region& r = op.operands[static_cast<size_t>(side)];
+    const bool transpose = op.flag(side == 0 ? ir::gemm_attr::transpose_a : ir::gemm_attr::transpose_b);
+    return Source{p.buffer(r.buffer).scope == ir::MemScope::shared, k_is_contiguous(matrix_dims(p, r, transpose), side)};
+  };
+  const Source from_a = source(0), from_b = source(1);
   struct Choice {
     const MmaAtom* atom = nullptr;
     WarpGrid grid;
@@ -322,7 +342,7 @@ Expected<GemmPlan> plan_nvidia_gemm(const ir::Program& p, const TileOp& op, cons
   bool any = false;
   std::string considered;
   auto consider = [&](const MmaAtom& atom, const WarpGrid& g) {
-    const Cost cost = cost_of(s, atom, g, a_shared, b_shared, t);
+    const Cost cost = cost_of(s, atom, g, from_a, from_b, t);
     if (!best.atom || cost < best.cost) best = {&atom, g, cost};
   };
   const bool in_parts = std::any_of(op.operands.begin(), op.operands.end(), [&](const ir::Region& r) {
@@ -342,11 +362,18 @@ Expected<GemmPlan> plan_nvidia_gemm(const ir::Program& p, const TileOp& op, cons
       }
     }
   }
+  if (by_warpgroups) {
+    if (!best.atom || by_warpgroups->cycles <= best.cost.cycles) return std::move(*by_warpgroups);
+    note = "no warpgroup instructions: they take " + number(static_cast<int64_t>(by_warpgroups->cycles)) + " cycles, " +
+           best.atom->name + " " + number(static_cast<int64_t>(best.cost.cycles));
+  }
   std::string what = number(s.m) + "x" + number(s.n) + "x" + number(s.k) + " gemm of " + ir::dtype_name(s.a) +
                      " and " + ir::dtype_name(s.b) + " into " + ir::dtype_name(s.c);
   if (best.atom) {
     GemmPlan plan = make_plan(p, op, s, *best.atom, best.grid, t);
     plan.registers = best.cost.registers;
+    plan.cycles = best.cost.cycles;
+    plan.own_registers = best.cost.own_registers;
     plan.note = note;
     const WarpTile w = warp_tile(s, *best.atom, best.grid);
     plan.reason = "fewest cycles of what divides the tile over " + number(warps) + " warps (" + considered +

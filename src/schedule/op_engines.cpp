@@ -55,7 +55,7 @@ int64_t choose_threads(const ir::Program& p, const KernelOps& ops, const target:
   auto by_rows = [&](int64_t threads) {
     auto gemms = plan_gemms(p, ops, t, threads, nullptr, refused);
     return gemms && !gemms->empty() && std::all_of(gemms->begin(), gemms->end(), [](const auto& g) {
-      return g.second.engine == plan::Engine::warpgroup_mma && g.second.warps_n == 1;
+      return g.second.engine == plan::Engine::warpgroup_mma && (g.second.warps_n == 1 || g.second.warps_m == 1);
     });
   };
   if (!t.warpgroup_mma.empty() && fits(kTwoWarpgroups) && by_rows(kTwoWarpgroups)) return kTwoWarpgroups;

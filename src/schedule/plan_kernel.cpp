@@ -162,7 +162,9 @@ Expected<KernelSchedule> KernelPlanner::assemble(int64_t threads) {
       plan_memory(p_, index_, ops_, layouts_.values, scratch_, target_, places(layouts_.values));
   if (!memory) return memory.error();
   if (target_.tensor_copy || (given_ && (given_->roles || given_->persistence || given_->cluster))) {
-    const int64_t registers = registers_needed(p_, ops_, layouts_.values);
+    int64_t own_registers = 0;
+    for (const auto& [op, gemm] : gemms_) own_registers = std::max(own_registers, gemm.own_registers);
+    const int64_t registers = registers_needed(p_, ops_, layouts_.values) + own_registers;
     auto roles = plan_roles(kernel_, target_, threads, registers, !produced_.empty(), given_);
     if (!roles) return roles.error();
     auto persistence =
@@ -223,6 +225,11 @@ EnginePlaces KernelPlanner::places(const std::vector<plan::ValuePlan>& values) c
   e.values = engine_values_;
   for (const StagedStore& s : stores_)
     e.reserved.push_back({ops_.ops[s.op].path + ":stage", s.bytes(s.pass), kEngineAlignment});
+  for (const auto& [op, gemm] : gemms_)
+    for (int side = 0; side < 2; ++side)
+      if (const auto& copy = side == 0 ? gemm.a_copy : gemm.b_copy)
+        e.reserved.push_back({ops::k_major_copy_name(ops_.ops[op].path, side),
+                              2 * copy->output_extent(0) * copy->element_bytes(), kEngineAlignment});
   for (const plan::ChannelPlan& c : channels_)
     for (const plan::ValuePlan& v : values)
       if (v.value == c.values.front()) e.reserved.push_back({"channel:" + c.name, kBarrierBytes * v.slots, 16});

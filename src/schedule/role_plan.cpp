@@ -11,6 +11,7 @@ namespace tilegen::schedule {
 namespace {
 
 constexpr int64_t kOtherRegisters = 32;  // addresses, barriers, loop counters
+constexpr int64_t kLoadsInFlight = 32;   // elements of tensors that a loop over a fragment reads
 constexpr int64_t kUnit = 8, kWarpgroup = 128, kLeast = 24, kMost = 256;
 
 std::string number(int64_t v) { return std::to_string(v); }
@@ -41,6 +42,12 @@ std::string roles_refusal(const target::Target& t, int64_t threads, const plan::
 
 int64_t registers_needed(const ir::Program& p, const infer::KernelOps& ops, const std::vector<plan::ValuePlan>& values) {
   int64_t needed = kOtherRegisters;
+  const bool reads_tensors = std::any_of(ops.ops.begin(), ops.ops.end(), [&](const infer::KernelOp& op) {
+    return !p.as<ir::TileOp>(op.stmt) && std::any_of(op.accesses.begin(), op.accesses.end(), [](const infer::OpAccess& a) {
+      return a.read && a.value < 0;
+    });
+  });
+  if (reads_tensors) needed += kLoadsInFlight;
   for (size_t v = 0; v < values.size(); ++v)
     if (values[v].fragment)
       needed += ceil_div(values[v].fragment->registers() * ir::dtype_bytes(p.buffer(ops.values[v].buffer).type), int64_t{4});

@@ -12,9 +12,8 @@ namespace {
 constexpr int64_t kWarpgroup = 128, kRows = 64, kColumns = 8, kBoxExtent = 256;
 
 bool converts(ir::DType from, ir::DType to) {
-  using ir::DType;
-  if (from == to) return from == DType::f32 || from == DType::f16 || from == DType::bf16 || from == DType::i32;
-  return from == DType::f32 && (to == DType::f16 || to == DType::bf16);
+  if (from == ir::DType::boolean || to == ir::DType::boolean) return false;
+  return ir::dtype_bytes(from) <= 4 && ir::dtype_bytes(to) <= 4;
 }
 
 // How wgmma's accumulators lie over warpgroups, when the fragment is such; rows and columns of a warpgroup.

@@ -16,6 +16,7 @@ uint32_t bit(int lane) { return uint32_t{1} << lane; }
 constexpr int kRows = 8;  // of one matrix
 constexpr int kRowBytes = 16;
 constexpr int kLaneBytes = 4;  // of one matrix that a lane holds
+constexpr int kUnitBytes = 2;  // that a transposed load keeps together
 
 }  // namespace
 
@@ -84,7 +85,7 @@ void BlockExecutor::lane_reduce(Warp& w, const Step& s) {
 }
 
 // Matrix i, row r is named by lane 8 * i + r; lane l holds the four bytes from 4 * (l % 4) of row l / 4, or,
-// transposed, unit l / 4 of the rows 2 * (l % 4) and the next.
+// transposed, the two bytes of unit l / 4 of the rows 2 * (l % 4) and the next.
 void BlockExecutor::matrices(Warp& w, const Step& s, bool load) {
   converged(w, s, FindingKind::divergent_instruction);
   const auto& stmt = program_.stmts[s.stmt].node;
@@ -111,9 +112,10 @@ void BlockExecutor::matrices(Warp& w, const Step& s, bool load) {
       Cell* to = load ? write_register(w, s.access, w.mask, registers, index) : nullptr;
       for (int l = 0; l < kLanes; ++l) {
         if ((w.mask & bit(l)) == 0) continue;
-        const int row = kRows * i + (transpose ? 2 * (l % 4) + e : l / 4);
+        const int64_t within = int64_t{e} * shared.element;  // of the four bytes
+        const int row = kRows * i + (transpose ? 2 * (l % 4) + static_cast<int>(within / kUnitBytes) : l / 4);
         const int64_t byte =
-            transpose ? int64_t{l / 4} * shared.element : kLaneBytes * (l % 4) + int64_t{e} * shared.element;
+            transpose ? kUnitBytes * (l / 4) + within % kUnitBytes : kLaneBytes * (l % 4) + within;
         if ((a.lanes & bit(row)) == 0) {
           if (load) to[l].i = 0;
           continue;
@@ -124,9 +126,9 @@ void BlockExecutor::matrices(Warp& w, const Step& s, bool load) {
                         (in_arena(a.at[static_cast<size_t>(row)] + byte) - shared.arena_offset) / shared.element);
         std::byte* at = arena_.data() + a.at[static_cast<size_t>(row)] + byte;
         if (load)
-          to[l] = decode_one(shared.type, at);
+          to[l] = decode_one(registers.type, at);
         else
-          encode_one(shared.type, from[l], at);
+          encode_one(registers.type, from[l], at);
       }
     }
 }

@@ -33,6 +33,13 @@ void rows(MmaExtents e, const double* a, const double* b, double* c, Step step, 
 double same(double v) { return v; }
 float multiply_add(float sum, float x, float y) { return sum + x * y; }
 
+void dot_reduced(MmaExtents e, const double* a, const double* b, double* c, double (*reduce)(double)) {
+  std::vector<double> reduced(static_cast<size_t>((e.m + e.n) * e.k));
+  double* const reduced_b = std::transform(a, a + e.m * e.k, reduced.data(), reduce);
+  std::transform(b, b + e.k * e.n, reduced_b, reduce);
+  dot_f32(e, reduced.data(), reduced_b, c);
+}
+
 }  // namespace
 
 void dot_f32(MmaExtents e, const double* a, const double* b, double* c) {
@@ -44,10 +51,11 @@ void dot_f16(MmaExtents e, const double* a, const double* b, double* c) {
 }
 
 void dot_tf32(MmaExtents e, const double* a, const double* b, double* c) {
-  std::vector<double> rounded(static_cast<size_t>((e.m + e.n) * e.k));
-  double* const rounded_b = std::transform(a, a + e.m * e.k, rounded.data(), ir::round_to_tf32);
-  std::transform(b, b + e.k * e.n, rounded_b, ir::round_to_tf32);
-  dot_f32(e, rounded.data(), rounded_b, c);
+  dot_reduced(e, a, b, c, ir::round_to_tf32);
+}
+
+void dot_tf32_truncated(MmaExtents e, const double* a, const double* b, double* c) {
+  dot_reduced(e, a, b, c, ir::truncate_to_tf32);
 }
 
 // Sums of one instruction stay far below 2^53, so doubles hold them exactly.

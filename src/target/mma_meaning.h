@@ -28,6 +28,8 @@ void dot_f32(MmaExtents e, const double* a, const double* b, double* c);
 void dot_f16(MmaExtents e, const double* a, const double* b, double* c);
 // dot_f32 of operands rounded to tf32.
 void dot_tf32(MmaExtents e, const double* a, const double* b, double* c);
+// dot_f32 of operands cut off to tf32.
+void dot_tf32_truncated(MmaExtents e, const double* a, const double* b, double* c);
 // Exact sum modulo 2^32 (no saturation).
 void dot_i32(MmaExtents e, const double* a, const double* b, double* c);
 // One fused multiply-add for each k, ascending.

@@ -168,8 +168,9 @@ struct Shuffle {
 // ldmatrix: `matrices` (1, 2 or 4) 8x8 matrices of 16-bit units (one element of 2 bytes, two of 1, half of one of 4) from
 // shared memory into registers. Lane 8*i + r holds in src_index the first element of row r of matrix i (lanes beyond are
 // ignored); rows are 16 bytes, 16-byte aligned. Lane l receives units 2*(l%4) and 2*(l%4)+1 of row l/4 of matrix i
-// (transposed: units l/4 of rows 2*(l%4) and 2*(l%4)+1, 2-byte elements only) as the elements
-// [dst_index + i*e, dst_index + (i+1)*e), e = 4 / element bytes.
+// (transposed: units l/4 of rows 2*(l%4) and 2*(l%4)+1, elements of 1 or 2 bytes) as the elements
+// [dst_index + i*e, dst_index + (i+1)*e), e = 4 / element bytes. Elements of one byte may be loaded to registers of another type
+// of one byte, as they are.
 struct LoadMatrix {
   MemoryId dst;
   ir::ExprId dst_index;
@@ -178,7 +179,7 @@ struct LoadMatrix {
   int matrices = 4;
   bool transpose = false;
 };
-// stmatrix: the reverse, registers to shared memory (targets that have it); 2-byte elements.
+// stmatrix: the reverse, registers to shared memory (targets that have it); elements of 1 or 2 bytes.
 struct StoreMatrix {
   MemoryId dst;
   ir::ExprId dst_index;  // shared: the lane's row

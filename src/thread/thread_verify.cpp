@@ -268,11 +268,12 @@ class Verifier {
     if (matrices != 1 && matrices != 2 && matrices != 4) return report("a " + what + " of " + std::to_string(matrices));
     if (!exprs_.check_memory(rows, what) || !exprs_.check_memory(registers, what)) return;
     const Memory &shared = p_.memory(rows), &local = p_.memory(registers);
-    if (shared.space != Space::shared || !local.in_registers || shared.type != local.type)
+    const bool bytes = ir::dtype_bytes(shared.type) == 1 && ir::dtype_bytes(local.type) == 1;
+    if (shared.space != Space::shared || !local.in_registers || (shared.type != local.type && !bytes))
       return report("a " + what + " between " + shared.name + " and " + local.name +
                     "; expected shared memory and registers of one type");
     const int64_t element = ir::dtype_bytes(shared.type);
-    if (element < 1 || element > 4 || ((transpose || !load) && element != 2))
+    if (element < 1 || element > 4 || ((transpose || !load) && element > 2))
       return report("a " + what + " of " + ir::dtype_name(shared.type));
     const int64_t span = matrices * 4 / element, row_elements = 16 / element;
     if (load ? check_target(registers, reg, span, what) : check_source(registers, reg, span, what))

@@ -234,7 +234,7 @@ TEST(Misuse, UnknownEnumsAreReported) {
     });
   for (uint32_t bad : {4u, 0xffffffffu})
     expect_bad_enum([&](tl_builder* b, tl_expr, tl_region r) { tl_gemm(b, r, r, r, 0, bad); });
-  expect_bad_enum([&](tl_builder* b, tl_expr, tl_region r) { tl_gemm(b, r, r, r, 16, 0); });
+  expect_bad_enum([&](tl_builder* b, tl_expr, tl_region r) { tl_gemm(b, r, r, r, 32, 0); });
   for (uint32_t bad : {0u, 5u, 0xffffffffu})
     expect_bad_enum([&](tl_builder* b, tl_expr, tl_region r) { tl_reduce(b, r, r, bad, 0, 0); });
   EXPECT_EQ(tl_context_set_log(context.get(), 5, nullptr, nullptr, nullptr, nullptr), TL_INVALID_ARGUMENT);

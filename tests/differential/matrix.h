@@ -11,20 +11,12 @@
 #include <vector>
 
 #include "executors.h"
+#include "gemm_program.h"
 
 namespace tilegen::differential {
 
 using ir::DType;
 using Strings = std::vector<std::string>;
-
-// "$name" becomes its value; values may hold names that stand later in the list.
-inline std::string replaced(std::string text,
-                            const std::vector<std::pair<std::string, std::string>>& values) {
-  for (const auto& [name, value] : values)
-    for (size_t at = 0; (at = text.find("$" + name, at)) != std::string::npos;)
-      text.replace(at, name.size() + 1, value);
-  return text;
-}
 
 // Where set, takes the programs of the tables and their launches, and nothing is run.
 inline std::function<void(const std::string& text, const Launch& launch)> take_case;

@@ -10,69 +10,19 @@
 namespace tilegen::differential {
 namespace {
 
-struct Product {
-  std::string in = "f16", out = "f16", sum = "f32";
-  bool ta = false, tb = true;
-  int64_t m = 128, n = 64, k = 64;  // tile
-  int threads = 256, stages = 3;
-  std::string sum_shape = "$M, $N";
-  std::string begin = "fill c, $zero";
-  std::string second;    // behind the product
-  std::string epilogue;  // between the loop and the copy out
-  std::string tensors;   // that the epilogue reads
-  std::string allocs;    // that it needs
-};
-
-std::string product_text(const Product& g) {
-  std::string attrs = g.ta && g.tb ? " {transpose_a, transpose_b}" : g.ta ? " {transpose_a}" : g.tb ? " {transpose_b}" : "";
-  return replaced(
-      R"(tl 1 program gemm
-dim m
-dim n
-dim k
-tensor A: $in[$ashape] readonly
-tensor B: $in[$bshape] readonly
-tensor C: $out[m, n]
-$tensors
-kernel gemm grid (by: ceildiv(m, $M), bx: ceildiv(n, $N)) threads $T {
-  alloc a: shared $in[$atile]
-  alloc b: shared $in[$btile]
-  alloc c: fragment $sum[$shape]
-  $allocs
-  $begin
-  pipelined ko in 0 .. ceildiv(k, $K) stages $S {
-    copy A[$aregion] -> a
-    copy B[$bregion] -> b
-    gemm a, b -> c$attrs
-    $second
+// 128 x 64 tiles of 64 k, rows along k.
+struct Product : GemmProgram {
+  Product() {
+    tb = true;
+    m = 128, k = 64;
+    threads = 256, stages = 3;
   }
-  $epilogue
-  copy c -> C[by * $M :+ $M, bx * $N :+ $N]
-}
-)",
-      {{"ashape", g.ta ? "k, m" : "m, k"},
-       {"bshape", g.tb ? "n, k" : "k, n"},
-       {"atile", g.ta ? "$K, $M" : "$M, $K"},
-       {"btile", g.tb ? "$N, $K" : "$K, $N"},
-       {"aregion", g.ta ? "ko * $K :+ $K, by * $M :+ $M" : "by * $M :+ $M, ko * $K :+ $K"},
-       {"bregion", g.tb ? "bx * $N :+ $N, ko * $K :+ $K" : "ko * $K :+ $K, bx * $N :+ $N"},
-       {"attrs", attrs},
-       {"begin", g.begin},
-       {"zero", g.sum == "f32" ? "0.0f32" : "0i32"},
-       {"sum", g.sum},
-       {"shape", g.sum_shape},
-       {"second", g.second},
-       {"epilogue", g.epilogue},
-       {"allocs", g.allocs},
-       {"tensors", g.tensors},
-       {"in", g.in},
-       {"out", g.out},
-       {"M", std::to_string(g.m)},
-       {"N", std::to_string(g.n)},
-       {"K", std::to_string(g.k)},
-       {"T", std::to_string(g.threads)},
-       {"S", std::to_string(g.stages)}});
-}
+  void of(const std::string& in, const std::string& result, const std::string& of_sum) {
+    a = b = in;
+    out = result;
+    sum = of_sum;
+  }
+};
 
 const std::vector<std::string>& targets() {
   static const std::vector<std::string> names = [] {
@@ -99,8 +49,10 @@ std::string engine_of_product(const std::string& text) {
 
 using Shapes = std::vector<std::array<int64_t, 3>>;
 
-void run_product(const Product& g, const Shapes& shapes) {
-  const std::string text = product_text(g);
+// Whole numbers, whose sums every type holds; `reals`: within the error of a sum of products below 1, each relatively
+// wrong by `error`.
+void run_product(const Product& g, const Shapes& shapes, bool reals = false, double error = 0) {
+  const std::string text = gemm_text(g);
   ASSERT_EQ(engine_of_product(text), "warpgroup_mma") << text;
   Subject subject(text, targets());
   ASSERT_EQ(subject.invalid(), "") << text;
@@ -108,9 +60,16 @@ void run_product(const Product& g, const Shapes& shapes) {
   for (const auto& [m, n, k] : shapes) {
     Launch l;
     l.dims = {{"m", m}, {"n", n}, {"k", k}};
+    if (g.batched) l.dims["batch"] = 2;
     l.seed = seed++;
     l.magnitude = 4;
     l.bound = Bound::of_sum(ir::DType::f16, 4, 1);
+    if (reals) {
+      l.data = Data::reals;
+      l.magnitude = 1;
+      l.bound = Bound::of_sum(*ir::dtype_from_name(g.sum), k + 1, 1);
+      l.bound.absolute += static_cast<double>(k) * error;
+    }
     expect_agree(subject, text, l);
     if (testing::Test::HasFailure()) return;
   }
@@ -152,15 +111,135 @@ TEST(WarpgroupProduct, Layouts) {
 TEST(WarpgroupProduct, Types) {
   const std::array<const char*, 3> types[] = {{"f16", "f32", "f32"},  {"bf16", "bf16", "f32"}, {"bf16", "f32", "f32"},
                                               {"e4m3", "f16", "f32"}, {"e5m2", "f32", "f32"},  {"i8", "i32", "i32"},
-                                              {"u8", "i32", "i32"}};
+                                              {"u8", "i32", "i32"}, {"f16", "f16", "f16"},  {"f16", "f32", "f16"}};
   for (const auto& [in, out, sum] : types) {
     Product g;
-    g.in = in;
-    g.out = out;
-    g.sum = sum;
+    g.of(in, out, sum);
     run_product(g, {{136, 72, 144}});
     if (HasFailure()) return;
   }
+}
+
+// Sums in f16, two to a register: rounded after every instruction.
+TEST(WarpgroupProduct, SumsInHalf) {
+  Product g;
+  g.of("f16", "f16", "f16");
+  run_product(g, {{136, 72, 144}, {128, 64, 0}}, true);
+  if (HasFailure()) return;
+  g.n = 256;
+  g.tb = false;
+  g.epilogue = R"(parallel i, j in $M, $N {
+    c[i, j] = max(c[i, j] * 0.5f16, 0.0f16)
+  })";
+  run_product(g, {{136, 264, 200}});
+}
+
+// f32 operands of which the instructions leave out 13 bits.
+TEST(WarpgroupProduct, SinglePrecisionAsTf32) {
+  Product g;
+  g.of("f32", "f32", "f32");
+  g.attrs = "tf32";
+  for (const int64_t k : {32, 64, 16}) {
+    g.k = k;
+    run_product(g, {{136, 72, 100}, {128, 64, 32}});
+    run_product(g, {{136, 72, 100}}, true, 0x1p-8);
+    if (HasFailure()) return;
+  }
+}
+
+// Sums of 8-bit floats that are added up outside of the instructions: one chunk of k, parts of one, several; as wide as a
+// warpgroup's columns and in parts; from zero and from what the result holds.
+TEST(WarpgroupProduct, PromotedSums) {
+  struct Tile {
+    int64_t m, n, k;
+    int threads;
+  };
+  for (const Tile& t : {Tile{128, 64, 128, 256}, {128, 128, 64, 256}, {64, 256, 128, 128}, {128, 256, 256, 256}}) {
+    Product g;
+    g.of("e4m3", "f32", "f32");
+    g.b = "e5m2";
+    g.attrs = "promote";
+    g.m = t.m, g.n = t.n, g.k = t.k, g.threads = t.threads;
+    g.stages = 2;
+    run_product(g, {{t.m + 8, t.n + 16, 3 * t.k - 16}, {t.m, t.n, 0}});
+    if (HasFailure()) return;
+    run_product(g, {{t.m, t.n, 2 * t.k}}, true);
+    if (HasFailure()) return;
+  }
+  Product g;
+  g.of("e4m3", "f32", "f32");
+  g.attrs = "clear, promote";
+  g.allocs = "alloc total: fragment f32[$M, $N]";
+  g.begin = "fill total, 0.0f32\n  fill c, 7.0f32";
+  g.second = "parallel i, j in $M, $N {\n      total[i, j] = total[i, j] + c[i, j]\n    }";
+  g.result = "total";
+  run_product(g, {{136, 80, 144}});
+}
+
+// Operands along m or n of types that the instructions read along k only are turned on the way: one, the other, both; one
+// warpgroup and two; with promoted sums, few rows, and two products of a loop.
+TEST(WarpgroupProduct, TurnedOperands) {
+  struct Case {
+    const char *in, *sum, *attrs;
+    int64_t m, n, k;
+    int threads;
+  };
+  const Case cases[] = {{"e4m3", "f32", "", 128, 128, 128, 256},  {"i8", "i32", "", 64, 128, 64, 128},
+                        {"u8", "i32", "", 128, 64, 128, 256},     {"f32", "f32", "tf32", 128, 64, 32, 256},
+                        {"e5m2", "f32", "promote", 128, 128, 128, 256}, {"f32", "f32", "tf32", 64, 128, 64, 128}};
+  for (const Case& c : cases)
+    for (int flags = 0; flags < 4; ++flags) {
+      Product g;
+      g.of(c.in, c.sum, c.sum);
+      g.attrs = c.attrs;
+      g.m = c.m, g.n = c.n, g.k = c.k, g.threads = c.threads;
+      g.ta = (flags & 1) != 0;
+      g.tb = (flags & 2) != 0;
+      if (!g.ta && g.tb) continue;
+      if (!long_run() && &c - cases > 1 && flags != (&c - cases) % 2) continue;
+      run_product(g, {{c.m + 16, c.n + 16, 3 * c.k + 16}, {c.m, c.n, 0}, {2 * c.m, 2 * c.n, c.k}});
+      if (HasFailure()) return;
+    }
+  Product g;
+  g.of("e4m3", "f32", "f32");
+  g.m = 32, g.n = 128, g.k = 128;
+  g.tb = false;
+  run_product(g, {{32, 144, 272}});
+  if (HasFailure()) return;
+  g.m = 128, g.n = 64;
+  g.tensors = "tensor V: e4m3[k, n] readonly\n";
+  g.allocs = "alloc v: shared e4m3[$K, $N]\n  alloc d: fragment f32[$M, $N]";
+  g.begin = "fill c, 0.0f32\n  fill d, 0.0f32";
+  g.second = "copy V[ko * $K :+ $K, bx * $N :+ $N] -> v\n    gemm a, v -> d";
+  g.epilogue = R"(parallel i, j in $M, $N {
+    c[i, j] = c[i, j] + 2.0f32 * d[i, j]
+  })";
+  run_product(g, {{144, 80, 272}, {128, 64, 128}});
+}
+
+// Fewer rows than the instructions have: B takes the place of A.
+TEST(WarpgroupProduct, FewRows) {
+  for (const int64_t m : {16, 32, 8, 96}) {
+    Product g;
+    g.m = m;
+    g.n = m == 96 ? 64 : 128;
+    g.threads = m == 96 ? 128 : 256;
+    g.tb = m != 32;
+    run_product(g, {{m, g.n, 64}, {2 * m - 3, g.n + 8, 200}});
+    if (HasFailure()) return;
+  }
+  Product g;
+  g.of("e4m3", "f16", "f32");
+  g.b = "e5m2";
+  g.m = 16, g.n = 128, g.k = 128;
+  g.attrs = "promote";
+  g.tensors = "tensor bias: f16[n] readonly";
+  g.epilogue = R"(parallel i, j in $M, $N {
+    if bx * $N + j < n {
+      c[i, j] = c[i, j] + cast(f32, bias[bx * $N + j])
+    }
+  })";
+  run_product(g, {{13, 136, 272}});
 }
 
 // Two products of one loop share an operand and its slots.
@@ -218,6 +297,51 @@ TEST(WarpgroupProduct, Epilogues) {
   run_product(g, {{136, 72, 136}, {256, 128, 64}});
 }
 
+// Scales of a row, a column and the whole, and results of every width.
+TEST(WarpgroupProduct, ScaledResults) {
+  const char* scaled = R"(parallel i, j in $M, $N {
+    d[i, j] = $value
+  })";
+  struct Case {
+    const char *in, *sum, *scaled, *out, *scales, *value;
+  };
+  const Case cases[] = {
+      {"e4m3", "f32", "f32", "bf16", "tensor s: f32[m] readonly\ntensor t: f32[n] readonly",
+       "c[i, j] * s[by * $M + i] * t[bx * $N + j]"},
+      {"e4m3", "f32", "f32", "e4m3", "tensor s: f32[1] readonly", "c[i, j] * s[0]"},
+      {"f16", "f32", "f32", "e5m2", "tensor s: f32[m] readonly", "c[i, j] * s[by * $M + i]"},
+      {"i8", "i32", "f16", "f16", "tensor s: f32[n] readonly", "cast(f16, cast(f32, c[i, j]) * s[bx * $N + j])"},
+      {"i8", "i32", "f32", "f32", "tensor s: f32[m] readonly", "cast(f32, c[i, j]) * s[by * $M + i]"},
+      {"u8", "i32", "i8", "i8", "scalar s: f32", "cast(i8, max(min(cast(f32, c[i, j]) * 0.25f32, 127.0f32), -128.0f32))"},
+  };
+  for (const Case& c : cases)
+    for (const bool batched : {false, true}) {
+      Product g;
+      g.of(c.in, c.out, c.sum);
+      g.batched = batched;
+      g.k = 128;
+      g.allocs = "alloc d: fragment " + std::string(c.scaled) + "[$M, $N]";
+      g.tensors = c.scales;
+      g.epilogue = replaced(scaled, {{"value", c.value}});
+      g.result = "d";
+      run_product(g, {{128, 64, 64}, {136, 80, 144}, {130, 72, 144}});
+      if (HasFailure()) return;
+    }
+}
+
+// Sums beyond what an 8-bit float holds become its largest.
+TEST(WarpgroupProduct, ResultsSaturate) {
+  for (const char* out : {"e4m3", "e5m2"}) {
+    Product g;
+    g.of("f16", out, "f32");
+    g.epilogue = R"(parallel i, j in $M, $N {
+    c[i, j] = c[i, j] * 4096.0f32
+  })";
+    run_product(g, {{136, 80, 144}});
+    if (HasFailure()) return;
+  }
+}
+
 // Sums in a fragment whose rows and columns are not its last two dimensions.
 TEST(WarpgroupProduct, DimensionsOfOneElement) {
   Product g;
@@ -238,33 +362,15 @@ TEST(WarpgroupProduct, InABranch) {
 }
 
 TEST(WarpgroupProduct, Batched) {
-  const std::string text = R"(tl 1 program gemm
-dim b
-dim m
-dim n
-dim k
-tensor A: f16[b, m, k] readonly
-tensor B: f16[b, k, n] readonly
-tensor C: f16[b, m, n]
-
-kernel gemm grid (bz: b, by: ceildiv(m, 128), bx: ceildiv(n, 64)) threads 256 {
-  alloc a: shared f16[128, 64]
-  alloc w: shared f16[64, 64]
-  alloc c: fragment f32[128, 64]
-  fill c, 0.0f32
-  pipelined ko in 0 .. ceildiv(k, 64) stages 3 {
-    copy A[bz :+ 1, by * 128 :+ 128, ko * 64 :+ 64] -> a
-    copy B[bz :+ 1, ko * 64 :+ 64, bx * 64 :+ 64] -> w
-    gemm a, w -> c
-  }
-  copy c -> C[bz :+ 1, by * 128 :+ 128, bx * 64 :+ 64]
-}
-)";
+  Product g;
+  g.batched = true;
+  g.tb = false;
+  const std::string text = gemm_text(g);
   ASSERT_EQ(engine_of_product(text), "warpgroup_mma");
   Subject subject(text, targets());
   for (const auto& [b, m, n, k] : std::vector<std::array<int64_t, 4>>{{3, 136, 72, 136}, {2, 128, 64, 64}, {1, 0, 64, 64}}) {
     Launch l;
-    l.dims = {{"b", b}, {"m", m}, {"n", n}, {"k", k}};
+    l.dims = {{"batch", b}, {"m", m}, {"n", n}, {"k", k}};
     l.magnitude = 4;
     l.bound = Bound::of_sum(ir::DType::f16, 4, 1);
     expect_agree(subject, text, l);

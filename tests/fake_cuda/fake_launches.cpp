@@ -95,8 +95,6 @@ FAKE_API int cuOccupancyMaxActiveClusters(int* clusters, void* function, const L
   *clusters = s.clusters;
   return kSuccess;
 }
-#endif
-#ifndef FAKE_CUDA_OLD
 // The rules are those of the driver's documentation, "Tensor Map Object Management".
 FAKE_API int cuTensorMapEncodeTiled(void* out, int type, uint32_t rank, void* address, const uint64_t* extents,
                                     const uint64_t* strides, const uint32_t* box, const uint32_t* element_strides,

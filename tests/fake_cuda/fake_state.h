@@ -32,7 +32,7 @@ enum Result : int {
   kCaptureImplicit = 906
 };
 
-constexpr size_t kFunctionCount = 28;  // of the driver
+constexpr size_t kFunctionCount = 30;  // of the driver
 
 struct Context {
   int device = 0;

@@ -146,6 +146,16 @@ class Launching(unittest.TestCase):
             b.copy(total, y)
         self.assertIn("{clear, tf32}", str(b.finish()))
 
+    def test_promote_is_a_keyword_of_gemm(self):
+        b = tg.Builder("p")
+        x, y = b.tensor("X", tg.e4m3, [8, 8]), b.tensor("Y", f32, [8, 8])
+        with b.kernel("k", [1]):
+            tile, total = b.shared("tile", tg.e4m3, [8, 8]), b.fragment("total", f32, [8, 8])
+            b.copy(x, tile)
+            b.gemm(tile, tile, total, clear=True, promote=True)
+            b.copy(total, y)
+        self.assertIn("{clear, promote}", str(b.finish()))
+
     @unittest.skipIf(numpy is None, "NumPy is not installed")
     def test_numpy_strides(self):
         b = tg.Builder("transpose")

@@ -244,10 +244,11 @@ class Builder:
         lib.tl_fill(self.handle, self._region(dst), self.expr(value, dtype).raw)
 
     def gemm(self, a, b, c, transpose_a=False, transpose_b=False, clear=False, policy=h.TL_POLICY_DEFAULT,
-             tf32=False):
-        """c += a * b; with tf32 the f32 operands may be rounded to that."""
+             tf32=False, promote=False):
+        """c += a * b; with tf32 the f32 operands may be reduced to that; with promote the sums of
+        matrix instructions on 8-bit floats are added to c in f32 after 128 products each."""
         flags = (h.TL_GEMM_TRANSPOSE_A * transpose_a | h.TL_GEMM_TRANSPOSE_B * transpose_b | h.TL_GEMM_CLEAR * clear
-                 | h.TL_GEMM_TF32 * tf32)
+                 | h.TL_GEMM_TF32 * tf32 | h.TL_GEMM_PROMOTE * promote)
         lib.tl_gemm(self.handle, self._region(a), self._region(b), self._region(c), flags, policy)
 
     def reduce(self, kind, src, dst, axis, accumulate=False):

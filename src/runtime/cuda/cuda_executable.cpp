@@ -76,7 +76,7 @@ class CudaExecutable final : public Executable {
   Expected<const CudaExecutable*> unguarded() const;
   Checked launch_all(const LoadedModule& module, std::span<const uint64_t> slots, CuStream stream, Launch& launch) const;
   CuResult launch_one(std::span<const uint64_t> slots, CuStream stream, const Launch& launch) const;
-  CuResult start(const Launch& launch, CuStream stream, void** pointers, void** extra) const;
+  CuResult launch_clusters(const Launch& launch, CuStream stream, void** pointers, void** extra) const;
   int estimated_blocks(const thread::ThreadProgram& program) const;
 
   const Driver& driver_;
@@ -229,15 +229,15 @@ inline bool CudaExecutable::plan(size_t kernel, std::span<const uint64_t> slots,
                "launch with smaller dimensions, or use larger tiles");
 }
 
-inline CuResult CudaExecutable::start(const Launch& launch, CuStream stream, void** pointers, void** extra) const {
-  const auto threads = static_cast<unsigned>(launch.program->threads);
-  const auto shared_bytes = static_cast<unsigned>(launch.program->arena_bytes);
-  if (launch.program->cluster == 1)
-    return driver_.api().launch(launch.function->function, launch.grid[0], launch.grid[1], launch.grid[2], threads, 1,
-                                1, shared_bytes, stream, pointers, extra);
+CuResult CudaExecutable::launch_clusters(const Launch& launch, CuStream stream, void** pointers, void** extra) const {
   CuLaunchAttribute cluster;
   cluster.cluster[0] = static_cast<uint32_t>(launch.program->cluster);
-  const CuLaunchConfig config = {{launch.grid[0], 1, 1}, {threads, 1, 1}, shared_bytes, stream, &cluster, 1};
+  const CuLaunchConfig config = {{launch.grid[0], 1, 1},
+                                 {static_cast<uint32_t>(launch.program->threads), 1, 1},
+                                 static_cast<uint32_t>(launch.program->arena_bytes),
+                                 stream,
+                                 &cluster,
+                                 1};
   return driver_.api().launch_with(&config, launch.function->function, pointers, extra);
 }
 
@@ -247,7 +247,11 @@ inline CuResult CudaExecutable::launch_one(std::span<const uint64_t> slots, CuSt
   void* pointers[kMostParameters];
   const bool maps = launch.parameters != slots.data();
   if (maps) point_to_parameters(*launch.program, launch.parameters, pointers);
-  return start(launch, stream, maps ? pointers : nullptr, maps ? nullptr : extra);
+  if (launch.program->cluster > 1) return launch_clusters(launch, stream, maps ? pointers : nullptr, maps ? nullptr : extra);
+  return driver_.api().launch(launch.function->function, launch.grid[0], launch.grid[1], launch.grid[2],
+                              static_cast<unsigned>(launch.program->threads), 1, 1,
+                              static_cast<unsigned>(launch.program->arena_bytes), stream, maps ? pointers : nullptr,
+                              maps ? nullptr : extra);
 }
 
 // `launch`: with the form of the first kernel.

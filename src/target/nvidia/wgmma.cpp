@@ -84,13 +84,15 @@ std::optional<WarpgroupInstruction> find_warpgroup_atom(const Target& t, std::st
 
 namespace nvidia {
 
-// The tensor pipe takes 64 x 8 x 16 products of 16-bit numbers in 4 cycles, of 8-bit ones twice as many.
+// The tensor pipe takes 64 x 8 x 16 products of 16-bit numbers in 4 cycles, of 8-bit ones twice as many, of tf32 half as many.
 std::vector<WarpgroupAtom> warpgroup_atoms() {
   constexpr int kCycles = 4;
   const std::vector<int> all = multiples_of_8(), integers = integer_widths();
   std::vector<WarpgroupAtom> atoms = {
       {"wgmma.k16.f32.f16.f16", 16, DType::f16, DType::f16, DType::f32, all, true, kCycles, meaning::dot_f32},
       {"wgmma.k16.f32.bf16.bf16", 16, DType::bf16, DType::bf16, DType::f32, all, true, kCycles, meaning::dot_f32},
+      {"wgmma.k16.f16.f16.f16", 16, DType::f16, DType::f16, DType::f16, all, true, kCycles, meaning::dot_f16},
+      {"wgmma.k8.f32.tf32.tf32", 8, DType::f32, DType::f32, DType::f32, all, false, kCycles, meaning::dot_tf32_truncated},
   };
   for (DType a : {DType::e4m3, DType::e5m2})
     for (DType b : {DType::e4m3, DType::e5m2})

@@ -177,6 +177,9 @@ TEST(DTypeConversion, ByteFloatsRoundToTheNearestAndSaturate) {
 }
 
 TEST(DTypeConversion, Tf32RoundsTiesAwayFromZero) {
+  EXPECT_EQ(truncate_to_tf32(1 + 0x1p-10 + 0x1p-11), 1 + 0x1p-10);
+  EXPECT_EQ(truncate_to_tf32(-1 - 0x1.ffep-11), -1);
+  EXPECT_EQ(truncate_to_tf32(kInf), kInf);
   EXPECT_EQ(round_to_tf32(1 + 0x1p-11), 1 + 0x1p-10);
   EXPECT_EQ(round_to_tf32(-1 - 0x1p-11), -1 - 0x1p-10);
   EXPECT_EQ(round_to_tf32(1 + 0x1p-11 - 0x1p-23), 1);

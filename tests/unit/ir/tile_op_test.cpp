@@ -22,7 +22,7 @@ TEST(TileOp, Rows) {
   ASSERT_EQ(gemm.operands.size(), 3u);
   EXPECT_EQ(gemm.operands[2].name, "c");
   EXPECT_EQ(gemm.operands[2].access, Access::update);
-  ASSERT_EQ(gemm.attrs.size(), 5u);
+  ASSERT_EQ(gemm.attrs.size(), 6u);
   EXPECT_EQ(gemm.attrs[gemm_attr::policy].type, AttrType::enumeration);
   EXPECT_FALSE(gemm.has_value);
   EXPECT_TRUE(op_row(OpKind::fill).has_value);

@@ -204,18 +204,92 @@ TEST(WarpgroupGemm, WhatItCannotDoGoesToWarpsWithANote) {
   };
   const std::string no = "no warpgroup instructions: ";
   EXPECT_EQ(note(gemm(128, 128, 32, "", "shared f32", "shared f32"), 256), no + "none multiplies f32 by f32 into f32");
-  EXPECT_EQ(note(gemm(128, 128, 32, "", "shared i8", "shared i8", "i32"), 256),
-            no + "B of i8 must be stored with k as the last dimension");
-  EXPECT_EQ(note(gemm(128, 128, 32, ", transpose_a, transpose_b", "shared u8", "shared i8", "i32"), 256),
-            no + "A of u8 must be stored with k as the last dimension");
-  EXPECT_EQ(note(gemm(128, 128, 32, "", "shared f16", "shared f16", "f16"), 256), no + "none multiplies f16 by f16 into f16");
-  EXPECT_EQ(note(gemm(96, 128, 32), 256), no + "96 rows are no multiple of 64");
+  EXPECT_EQ(note(gemm(128, 80, 32, "", "shared i8", "shared i8", "i32"), 256),
+            no + "B of i8 must be stored with k as the last dimension: warps turn blocks of 16x32, which do not divide 32x80");
+  EXPECT_EQ(note(gemm(128, 64, 16, ", transpose_a, transpose_b, tf32", "shared f32", "shared f32"), 256),
+            no + "A of f32 must be stored with k as the last dimension: warps turn blocks of 32x16, which do not divide 16x128");
+  EXPECT_EQ(note(gemm(96, 96, 32), 256), no + "96 rows are no multiple of 64");
+  EXPECT_EQ(note(gemm(96, 128, 32, "", "fragment f16"), 256), no + "A is in registers, it takes A from shared memory");
+  EXPECT_EQ(note(gemm(128, 256, 128, ", transpose_b, promote", "shared e4m3", "shared e4m3"), 128),
+            no + "a thread would need 292 registers of 255; use more threads or a smaller tile");
   EXPECT_EQ(note(gemm(128, 128, 32), 64), no + "64 threads are no multiple of a warpgroup's 128");
   EXPECT_EQ(note(gemm(128, 128, 32, "", "shared f16", "fragment f16"), 256),
             no + "B is in registers, it takes B from shared memory");
   EXPECT_EQ(note(gemm(128, 256, 32), 128),
             no + "a thread would need 288 registers of 255; use more threads or a smaller tile");
   EXPECT_EQ(note(gemm(64, 24, 32), 128), no + "no instruction's width divides a 64x24x32 tile split over 1 warpgroup");
+}
+
+// B in the place of A: C's rows are the columns of the instructions.
+TEST(WarpgroupGemm, FewRowsAreMultipliedAsColumns) {
+  for (const int64_t m : {16, 32, 96}) {
+    const Gemm g = gemm(m, 128, 64, ", transpose_b");
+    const auto planned = plan(g, 256);
+    ASSERT_TRUE(planned) << planned.error().to_text();
+    ASSERT_EQ(planned->engine, plan::Engine::warpgroup_mma) << planned->note;
+    EXPECT_EQ(planned->atom, "wgmma.m64n" + std::to_string(m) + "k16.f32.f16.f16");
+    EXPECT_EQ(planned->warps_m, 1);
+    EXPECT_EQ(planned->warps_n, 8);
+    EXPECT_NE(planned->reason.find("B in the place of A"), std::string::npos) << planned->reason;
+    expect_operand(*planned->b_memory, matrix_dims(g.program, g.op->operands[1], true), 1, 64);
+    expect_operand(*planned->a_memory, matrix_dims(g.program, g.op->operands[0], false), 0, m);
+    for (int64_t i = 0; i < m; ++i)
+      for (int64_t j = 0; j < 128; ++j) {
+        const int64_t lane = j % 8 * 4 + i % 8 / 2, thread = 128 * (j / 64) + 32 * (j % 64 / 16) + lane;
+        const std::vector<int64_t> at = {i, j};
+        ASSERT_EQ(planned->c.holders(at), std::vector<int64_t>{thread});
+        ASSERT_EQ(planned->c.register_of(at), i / 8 * 4 + j % 16 / 8 * 2 + i % 2);
+      }
+  }
+}
+
+// What lies along m or n is brought as it lies and copied with rows along k.
+TEST(WarpgroupGemm, OperandsAlongRowsAreTurned) {
+  const Gemm g = gemm(128, 256, 128, ", transpose_a", "shared i8", "shared u8", "i32");
+  const auto planned = plan(g, 256);
+  ASSERT_TRUE(planned) << planned.error().to_text();
+  ASSERT_EQ(planned->engine, plan::Engine::warpgroup_mma) << planned->note;
+  ASSERT_TRUE(planned->a_copy && planned->b_copy);
+  expect_operand(*planned->a_copy, {{128, 128}, 0, 1}, 0, 64, 1);
+  expect_operand(*planned->b_copy, {{256, 128}, 1, 0}, 1, target::find_warpgroup_atom(hopper(), planned->atom)->n, 1);
+  for (const auto* l : {&planned->a_memory, &planned->b_memory}) {
+    std::string why;
+    const auto tile = layout::tensor_tile(**l, 1, 1, &why);
+    ASSERT_TRUE(tile) << why;
+    EXPECT_EQ(tile->swizzle, 128);
+  }
+  EXPECT_NE(planned->reason.find("B turned on the way"), std::string::npos) << planned->reason;
+  EXPECT_FALSE(plan(gemm(128, 256, 64), 256)->b_copy);
+}
+
+// What warps do in fewer cycles stays with them.
+TEST(WarpgroupGemm, FewestCyclesWin) {
+  const Gemm g = gemm(16, 64, 16, ", transpose_b");
+  const auto planned = plan(g, 128);
+  ASSERT_TRUE(planned) << planned.error().to_text();
+  plan::OpPlan given;
+  given.engine = plan::Engine::mma;
+  const auto by_warps = plan(g, 128, &given);
+  given.engine = plan::Engine::warpgroup_mma;
+  const auto by_warpgroups = plan(g, 128, &given);
+  ASSERT_TRUE(by_warps && by_warpgroups);
+  EXPECT_EQ(by_warps->engine, plan::Engine::mma);
+  EXPECT_EQ(by_warpgroups->engine, plan::Engine::warpgroup_mma);
+  EXPECT_EQ(planned->cycles, std::min(by_warps->cycles, by_warpgroups->cycles));
+}
+
+TEST(WarpgroupGemm, PartialSumsAreRegistersToo) {
+  const Gemm plain = gemm(128, 256, 128, ", transpose_b", "shared e4m3", "shared e4m3"),
+             promoting = gemm(128, 256, 128, ", transpose_b, promote", "shared e4m3", "shared e4m3");
+  const auto a = plan(plain, 256), b = plan(promoting, 256);
+  ASSERT_TRUE(a && b);
+  EXPECT_EQ(a->atom, "wgmma.m64n256k32.f32.e4m3.e4m3");
+  EXPECT_EQ(a->own_registers, 0);
+  // 128 sums and 128 more are too many.
+  ASSERT_EQ(b->engine, plan::Engine::warpgroup_mma) << b->note;
+  EXPECT_EQ(b->atom, "wgmma.m64n128k32.f32.e4m3.e4m3");
+  EXPECT_EQ(b->own_registers, 64);
+  EXPECT_EQ(b->registers, 128 + 64 + 32);
 }
 
 TEST(WarpgroupGemm, GivenEnginesAtomsAndSplitsAreObeyedOrRefused) {

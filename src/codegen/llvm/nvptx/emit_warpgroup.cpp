@@ -199,8 +199,10 @@ void GpuEmitter::emit_node(const WarpgroupWait& wait) {
   RegisterFile::Memories memories;
   for (MemoryId m : wait.registers)
     if (registers_.owns(m)) memories.insert(m.value);
-  const RegisterFile::Values before = registers_.values(memories);
+  RegisterFile::Values before = registers_.values(memories);
   if (before.empty()) return effect(text);
+  for (Value*& v : before)
+    if (v->getType()->isVectorTy()) v = packing_.bits(v);
   std::string constraints;
   std::vector<llvm::Type*> types;
   for (Value* v : before) {

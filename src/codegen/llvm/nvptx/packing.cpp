@@ -58,8 +58,27 @@ Value* Packing::same_word(DType t, std::span<Value* const> held) {
   return word;
 }
 
+// Bytes of two words put together: one instruction.
+Value* Packing::permuted(DType t, std::span<Value* const> held) {
+  if (held.size() != 4) return nullptr;
+  Value* words[2] = {};
+  uint32_t selector = 0;
+  for (size_t i = 0; i < held.size(); ++i) {
+    auto it = origins_.find(held[i]);
+    if (it == origins_.end() || it->second.type != t) return nullptr;
+    Value* word = it->second.word;
+    const uint32_t from = !words[0] || words[0] == word ? 0 : 1;
+    if (words[from] && words[from] != word) return nullptr;
+    words[from] = word;
+    selector |= (4 * from + static_cast<uint32_t>(it->second.position)) << (4 * i);
+  }
+  if (!words[1]) words[1] = words[0];
+  return b_.CreateIntrinsic(llvm::Intrinsic::nvvm_prmt, {}, {words[0], words[1], b_.getInt32(selector)});
+}
+
 Value* Packing::pack(DType t, std::span<Value* const> held) {
   if (Value* word = same_word(t, held)) return word;
+  if (Value* word = permuted(t, held)) return word;
   switch (t) {
     case DType::f64:
     case DType::f32:

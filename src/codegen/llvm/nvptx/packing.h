@@ -40,6 +40,7 @@ class Packing {
     ir::DType type = ir::DType::none;
   };
   llvm::Value* unpack_new(ir::DType t, llvm::Value* word, int position);
+  llvm::Value* permuted(ir::DType t, std::span<llvm::Value* const> held);
   llvm::Value* same_word(ir::DType t, std::span<llvm::Value* const> held);
   llvm::Value* pack_halves(ir::DType t, llvm::Value* low, llvm::Value* high);
   // The 16-bit float that `held` was widened from or is to be rounded to; as `half` or `bfloat`.
