@@ -1,167 +1,16 @@
-// Attention as a user writes it: copies, two products, row maxima and sums and a mask in one loop over the keys. Numbers of
-// keys and queries, sizes of heads, masks, packed sequences. What the interpreter makes of each program is held to the
-// definition of attention, and everything else to the interpreter; on sm_90a both products have to be products of
-// warpgroups, the second an iteration behind the first.
+// Attention in numbers of keys and queries, sizes of heads, masks, packed sequences. What the interpreter makes of each
+// program is held to the definition of attention, and everything else to the interpreter; on sm_90a both products have
+// to be products of warpgroups, the second an iteration behind the first.
 #include <cmath>
-#include <cstdlib>
-#include <optional>
 
-#include "driver/compile.h"
+#include "attention_program.h"
 #include "interp/interpreter.h"
-#include "ir/text.h"
 #include "launch_memory.h"
-#include "matrix.h"
 
 namespace tilegen::differential {
 namespace {
 
-constexpr double kScale = 0.18, kCap = 3;  // of scores to powers of two
-
-struct Attention {
-  std::string type = "f16";
-  int64_t dim = 64, rows = 64, keys = 64;  // of a head, of a tile
-  int threads = 128, stages = 2;
-  int64_t group = 1;                 // heads of queries to a head of keys
-  std::optional<int64_t> left, right;  // keys seen in front of and behind the query's place
-  bool cap = false, packed = false, heads_last = false, row_sums = false;
-  bool mask_in_branch = false;  // where a block of keys ends behind the last
-  bool guarded = false;         // nothing is done where the tile has no query
-};
-
-std::string loop_text(const Attention& a) {
-  std::string seen = "kb * $K + j < $keys";
-  if (a.right) seen += " and kb * $K + j <= bq * $M + i + $keys - $queries + $right";
-  if (a.left) seen += " and kb * $K + j >= bq * $M + i + $keys - $queries - $left";
-  return replaced(R"(pipelined kb in $first .. ceildiv($end, $K) stages $S {
-    copy K[$kbox] -> Ks
-    gemm Qs, Ks -> scores {transpose_b, clear}
-    $mask
-    copy top -> before
-    reduce scores -> top {kind=max, axis=1, accumulate}
-    parallel i, j in $M, $K {
-      scores[i, j] = exp2(scores[i, j]$scale - top[i]$scale)
-    }
-    parallel i in $M {
-      before[i] = exp2((before[i] - top[i])$scale)
-    }
-    reduce scores -> part {axis=1}
-    parallel i in $M {
-      total[i] = total[i] * before[i] + part[i]
-    }
-    copy scores -> weights
-    parallel i, j in $M, $D {
-      out[i, j] = out[i, j] * before[i]
-    }
-    copy V[$kbox] -> Vs
-    gemm weights, Vs -> out
-  })",
-                  {{"mask", a.mask_in_branch ? "if kb * $K + $K > $keys {\n$each\n}" : "$each"},
-                   {"each", "parallel i, j in $M, $K {\n      scores[i, j] = select($seen, $score, -inf:f32)\n    }"},
-                   {"seen", seen}, {"score", a.cap ? "tanh(scores[i, j] * 0.06f32) * 3.0f32" : "scores[i, j]"},
-                   {"scale", a.cap ? "" : " * 0.18f32"}});
-}
-
-std::string store_text(const Attention& a) {
-  std::string text;
-  if (a.row_sums)
-    text = R"(parallel i in $M {
-    if bq * $M + i < $queries {
-      L[$lrow] = (top[i]$scale + log2(total[i])) * 0.6931472f32
-    }
-  }
-  )";
-  text += R"(parallel i in $M {
-    total[i] = select(total[i] > 0.0f32, 1.0f32 / total[i], 0.0f32)
-  }
-  parallel i, j in $M, $D {
-    out[i, j] = out[i, j] * total[i]
-  }
-  )";
-  text += !a.packed ? "copy out -> O[$qbox]" : R"(if bq * $M + $M <= $queries {
-    copy out -> O[$qbox]
-  } else {
-    parallel i, j in $M, $D {
-      if bq * $M + i < $queries {
-        O[$qrow + i, bh, j] = cast($type, out[i, j])
-      }
-    }
-  })";
-  return replaced(text, {{"scale", a.cap ? "" : " * 0.18f32"}, {"lrow", a.packed ? "bh, $qrow + i" : "bb, bh, $qrow + i"}});
-}
-
-std::string attention_text(const Attention& a) {
-  const std::string qbegin = "cast(i64, query_ends[bb])", kbegin = "cast(i64, key_ends[bb])";
-  const auto box = [&](const char* row, const char* rows, const char* head) {
-    if (a.packed) return replaced("$row :+ $rows, $head :+ 1, 0 :+ $D", {{"rows", rows}, {"row", row}, {"head", head}});
-    return replaced(a.heads_last ? "bb :+ 1, $row :+ $rows, $head :+ 1, 0 :+ $D" : "bb :+ 1, $head :+ 1, $row :+ $rows, 0 :+ $D",
-                    {{"rows", rows}, {"row", row}, {"head", head}});
-  };
-  const auto shape = [&](const char* length, const char* heads) {
-    const char* order = a.packed ? "all_$length, $heads, $D" : a.heads_last ? "batch, $length, $heads, $D" : "batch, $heads, $length, $D";
-    return replaced(order, {{"length", length}, {"heads", heads}});
-  };
-  std::string end = a.right ? "min($keys, bq * $M + $M + $keys - $queries + $right)" : "$keys";
-  if (a.packed && !a.guarded) end = "select(bq * $M < $queries, " + end + ", 0)";
-  return replaced(
-      R"(tl 1 program attention
-dim batch
-dim heads
-dim queries
-$dims
-tensor Q: $type[$qshape] readonly
-tensor K: $type[$kshape] readonly
-tensor V: $type[$kshape] readonly
-$ends
-tensor O: $type[$qshape]
-$sums
-kernel attention grid (bb: batch, bh: heads * $G, bq: ceildiv(queries, $M)) threads $T {
-  alloc Qs: shared $type[$M, $D]
-  alloc Ks: shared $type[$K, $D]
-  alloc Vs: shared $type[$K, $D]
-  alloc scores: fragment f32[$M, $K]
-  alloc weights: fragment $type[$M, $K]
-  alloc out: fragment f32[$M, $D]
-  alloc top: fragment f32[$M]
-  alloc before: fragment f32[$M]
-  alloc part: fragment f32[$M]
-  alloc total: fragment f32[$M]
-  $guard
-  copy Q[$qbox] -> Qs
-  fill out, 0.0f32
-  fill total, 0.0f32
-  fill top, -1e30f32
-  $loop
-  $store
-  $endguard
-}
-)",
-      {{"loop", loop_text(a)},
-       {"store", store_text(a)},
-       {"guard", a.guarded ? "if bq * $M < $queries {" : ""},
-       {"endguard", a.guarded ? "}" : ""},
-       {"dims", a.packed ? "dim all_queries\ndim all_keys" : "dim keys"},
-       {"ends", a.packed ? "tensor query_ends: i32[batch + 1] readonly\ntensor key_ends: i32[batch + 1] readonly" : ""},
-       {"sums", !a.row_sums ? "" : a.packed ? "tensor L: f32[heads * $G, all_queries]" : "tensor L: f32[batch, heads * $G, queries]"},
-       {"qshape", shape("queries", "heads * $G")},
-       {"kshape", shape("keys", "heads")},
-       {"first", a.left ? "max(bq * $M + $keys - $queries - $left, 0) // $K" : "0"},
-       {"end", end},
-       {"qbox", box("$qrow", "$M", "bh")},
-       {"kbox", box("$krow", "$K", a.group == 1 ? "bh" : "bh // $G")},
-       {"qrow", (a.packed ? qbegin + " + " : "") + "bq * $M"},
-       {"krow", (a.packed ? kbegin + " + " : "") + "kb * $K"},
-       {"queries", a.packed ? "(cast(i64, query_ends[bb + 1]) - " + qbegin + ")" : "queries"},
-       {"keys", a.packed ? "(cast(i64, key_ends[bb + 1]) - " + kbegin + ")" : "keys"},
-       {"left", std::to_string(a.left.value_or(0))},
-       {"right", std::to_string(a.right.value_or(0))},
-       {"type", a.type},
-       {"D", std::to_string(a.dim)},
-       {"G", std::to_string(a.group)},
-       {"M", std::to_string(a.rows)},
-       {"K", std::to_string(a.keys)},
-       {"T", std::to_string(a.threads)},
-       {"S", std::to_string(a.stages)}});
-}
+constexpr double kScale = 0.18, kCap = 3;  // of scores to powers of two, as in the program
 
 // ---- the definition
 
@@ -257,31 +106,6 @@ class Definition {
   std::map<std::string, size_t> at_;
 };
 
-// ---- the plan
-
-// Empty: both products are warpgroups', the second lags behind the first, and results leave by tensor copies.
-std::string plan_refusal(const std::string& text) {
-  auto program = ir::parse_program(text, "attention.tl", Limits{});
-  if (!program) return "no program: " + program.error().to_text();
-  driver::CompileOptions options;
-  options.plan_only = true;
-  auto artifact =
-      driver::compile(std::make_shared<const ir::Program>(std::move(*program)), *target::find_target("sm_90a"), options);
-  if (!artifact) return "no plan: " + artifact.error().to_text();
-  const plan::KernelSchedule& k = (*artifact)->schedule.kernels[0];
-  int products = 0, stores = 0;
-  for (const plan::OpPlan& op : k.ops) {
-    const bool inside = op.op.find("/kb/") != std::string::npos;
-    if (inside && op.op.find("/gemm#") != std::string::npos) products += op.engine == plan::Engine::warpgroup_mma;
-    if (!inside && op.op.find("/copy#") != std::string::npos) stores += op.engine == plan::Engine::tensor_copy;
-  }
-  if (products != 2) return "a product is not done by warpgroups";
-  if (stores != 2) return "Q or O does not go by tensor copies";
-  for (const auto& [op, stage] : k.loops[0].stages)
-    if (op.ends_with("/kb/gemm#1") && stage == k.loops[0].num_stages) return "";
-  return "the second product does not lag";
-}
-
 // ---- running
 
 // Batch, heads of keys, queries, keys; or where packed sequences begin.
@@ -307,17 +131,6 @@ Launch launch_of(const Ends& e) {
                  {"all_queries", e.queries.back() + 3}, {"all_keys", e.keys.back() + 2}};
   launch.whole = {{"query_ends", e.queries}, {"key_ends", e.keys}};
   return launch;
-}
-
-enum class On { hopper, all };
-
-// Where TILEGEN_TARGETS names a device everything runs there too.
-Strings targets(On on) {
-  const bool asked = std::getenv("TILEGEN_TARGETS") != nullptr;
-  Strings list = on == On::all || asked ? executable_targets() : Strings{};
-  if (on == On::all && !asked) list.push_back("sim:sm_80");
-  list.push_back("sim:sm_90a");
-  return list;
 }
 
 template <class Case>
