@@ -1,6 +1,8 @@
 """The tile programs that the GPU benchmarks measure, as a user would write them."""
+import math
+
 import tilegen as tg
-from tilegen import f16, f32
+from tilegen import f16, f32, i32, i64
 
 
 def ceil_div(a, b):
@@ -111,17 +113,44 @@ def add(tile=4096, threads=256):
     return b.finish()
 
 
-def attention(dtype, dim, tile, threads, stages, causal=False, group=1):
+def attention(dtype, dim, tile, threads, stages, causal=False, group=1, window=None, cap=False, packed=False,
+              heads_last=False, row_sums=False):
     """O = softmax(Q K^T * scale) V per batch and head, tensors [batch, heads, length, dim]; `group` query heads share a
-    head of K and V. Causal: query i sees the keys up to i + keys - queries. `scale` is given times log2(e)."""
+    head of K and V. `scale` is given times log2(e) and is positive. A query without a key to see gives zeros.
+
+    causal      query i sees the keys up to i + keys - queries, its own position when both lengths end together
+    window      (left, right): only keys that many places before and behind that position; None for no limit
+    cap         scores are capped smoothly, cap * tanh(score / cap); `cap`, behind scale, is given times log2(e) too
+    heads_last  tensors [batch, length, heads, dim]
+    packed      sequences of any lengths behind one another: tensors [length of all, heads, dim], and where each begins,
+                and the last ends, in query_ends and key_ends, i32[batch + 1]; `queries` is at least the longest
+    row_sums    also L = log(sum(exp(scores * scale / log2(e)))), f32 [batch, heads, queries] ([heads, length] when packed)
+    """
     tq, tk = tile
     b = tg.Builder("attention")
-    batch, heads, queries, keys = (b.dim(n, 1) for n in ("batch", "heads", "queries", "keys"))
+    batch, heads = b.dim("batch", 1), b.dim("heads", 1)
+    if packed:
+        all_queries, all_keys, queries = b.dim("all_queries"), b.dim("all_keys"), b.dim("queries")
+    else:
+        queries, keys = b.dim("queries"), b.dim("keys")
     scale = b.scalar("scale", f32)
-    Q = b.tensor("Q", dtype, [batch, heads * group, queries, dim], read_only=True)
-    K = b.tensor("K", dtype, [batch, heads, keys, dim], read_only=True)
-    V = b.tensor("V", dtype, [batch, heads, keys, dim], read_only=True)
-    O = b.tensor("O", dtype, [batch, heads * group, queries, dim])
+    limit = b.scalar("cap", f32) if cap else None
+    if packed:
+        shape = lambda length, h: [all_queries if length is queries else all_keys, h, dim]
+        keys = all_keys
+    elif heads_last:
+        shape = lambda length, h: [batch, length, h, dim]
+    else:
+        shape = lambda length, h: [batch, h, length, dim]
+    Q = b.tensor("Q", dtype, shape(queries, heads * group), read_only=True)
+    K = b.tensor("K", dtype, shape(keys, heads), read_only=True)
+    V = b.tensor("V", dtype, shape(keys, heads), read_only=True)
+    if packed:
+        query_ends = b.tensor("query_ends", i32, [batch + 1], read_only=True)
+        key_ends = b.tensor("key_ends", i32, [batch + 1], read_only=True)
+    O = b.tensor("O", dtype, shape(queries, heads * group))
+    if row_sums:
+        L = b.tensor("L", f32, [heads * group, all_queries] if packed else [batch, heads * group, queries])
     grid = [batch, heads * group, ceil_div(queries, tq)]
     with b.kernel("attention", grid, threads=threads, names=["bb", "bh", "bq"]) as (bb, bh, bq):
         Qs, Ks, Vs = b.shared("Qs", dtype, [tq, dim]), b.shared("Ks", dtype, [tk, dim]), b.shared("Vs", dtype, [tk, dim])
@@ -129,38 +158,77 @@ def attention(dtype, dim, tile, threads, stages, causal=False, group=1):
         out = b.fragment("out", f32, [tq, dim])
         top, before = b.fragment("top", f32, [tq]), b.fragment("before", f32, [tq])
         part, total = b.fragment("part", f32, [tq]), b.fragment("total", f32, [tq])
-        b.copy(Q[bb:1, bh:1, bq * tq : tq, 0:dim], Qs)
+        first_query = first_key = 0
+        if packed:
+            first_query, end = b.cast(query_ends(bb), i64), b.cast(query_ends(bb + 1), i64)
+            queries = end - first_query
+            first_key, end = b.cast(key_ends(bb), i64), b.cast(key_ends(bb + 1), i64)
+            keys = end - first_key
+        at = bq * tq  # the first query of the tile
+
+        def box(tensor, first, rows, head):
+            if packed:
+                return tensor[first : rows, head : 1, 0 : dim]
+            return tensor[bb:1, first : rows, head : 1, 0 : dim] if heads_last else tensor[bb:1, head : 1, first : rows, 0 : dim]
+
+        # The keys that some query of the tile sees.
+        left, right = window or (None, None)
+        if causal:
+            right = 0
+        first, end = 0, keys
+        if right is not None:
+            end = b.min(end, at + tq + keys - queries + right)
+        if left is not None:
+            first = b.max(at + keys - queries - left, b.expr(0)) // tk
+        if packed:
+            end = b.select(at < queries, end, 0)
+        weigh = (lambda x: x) if cap else (lambda x: x * scale)
+        b.copy(box(Q, first_query + at, tq, bh), Qs)
         b.fill(out, 0.0)
         b.fill(total, 0.0)
-        b.fill(top, float("-inf"))
-        blocks = ceil_div(keys, tk)
-        if causal:
-            blocks = b.min(blocks, ceil_div(bq * tq + tq + keys - queries, tk))
-        with b.pipelined(0, blocks, stages=stages, name="kb") as kb:
-            b.copy(K[bb:1, bh // group : 1, kb * tk : tk, 0:dim], Ks)
+        b.fill(top, -1e30)  # below every score, and finite: -inf less -inf is no number
+        with b.pipelined(first, ceil_div(end, tk), stages=stages, name="kb") as kb:
+            b.copy(box(K, first_key + kb * tk, tk, bh // group), Ks)
             b.gemm(Qs, Ks, scores, transpose_b=True, clear=True)
             with b.parallel(tq, tk) as (i, j):
-                seen = kb * tk + j < keys
-                if causal:
-                    seen = seen & (kb * tk + j <= bq * tq + i + keys - queries)
-                b.store(scores, i, j, b.select(seen, scores(i, j), float("-inf")))
+                key = kb * tk + j
+                seen = key < keys
+                if right is not None:
+                    seen = seen & (key <= at + i + keys - queries + right)
+                if left is not None:
+                    seen = seen & (key >= at + i + keys - queries - left)
+                score = b.tanh(scores(i, j) * (scale / limit)) * limit if cap else scores(i, j)
+                b.store(scores, i, j, b.select(seen, score, float("-inf")))
             b.copy(top, before)
             b.reduce("max", scores, top, axis=1, accumulate=True)
             with b.parallel(tq, tk) as (i, j):
-                b.store(scores, i, j, b.exp2(scores(i, j) * scale - top(i) * scale))
+                b.store(scores, i, j, b.exp2(weigh(scores(i, j)) - weigh(top(i))))
             with b.parallel(tq) as i:
-                b.store(before, i, b.exp2(before(i) * scale - top(i) * scale))
+                b.store(before, i, b.exp2(weigh(before(i) - top(i))))
             b.reduce("sum", scores, part, axis=1)
             with b.parallel(tq) as i:
                 b.store(total, i, total(i) * before(i) + part(i))
             b.copy(scores, weights)
             with b.parallel(tq, dim) as (i, j):
                 b.store(out, i, j, out(i, j) * before(i))
-            b.copy(V[bb:1, bh // group : 1, kb * tk : tk, 0:dim], Vs)
+            b.copy(box(V, first_key + kb * tk, tk, bh // group), Vs)
             b.gemm(weights, Vs, out)
+        if row_sums:
+            with b.parallel(tq) as i:
+                row = (bh, first_query + at + i) if packed else (bb, bh, at + i)
+                with b.branch(at + i < queries):
+                    b.store(L, *row, (weigh(top(i)) + b.log2(total(i))) * math.log(2))
         with b.parallel(tq) as i:
-            b.store(total, i, 1.0 / total(i))
+            b.store(total, i, b.select(total(i) > 0.0, 1.0 / total(i), 0.0))
         with b.parallel(tq, dim) as (i, j):
             b.store(out, i, j, out(i, j) * total(i))
-        b.copy(out, O[bb:1, bh:1, bq * tq : tq, 0:dim])
+        if not packed:
+            b.copy(out, box(O, at, tq, bh))
+        else:  # rows behind the end are of the next sequence
+            with b.branch(at + tq <= queries) as otherwise:
+                b.copy(out, box(O, first_query + at, tq, bh))
+                otherwise()
+                with b.parallel(tq, dim) as (i, j):
+                    with b.branch(at + i < queries):
+                        b.store(O, first_query + at + i, bh, j, b.cast(out(i, j), dtype))
     return b.finish()

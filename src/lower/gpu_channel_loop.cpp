@@ -83,13 +83,12 @@ class ChannelLoop {
       Unit u;
       u.stmt = id;
       size_t at = units_.size();
-      const auto op = k_.op_of_.find(id);
-      if (op != k_.op_of_.end()) {
-        const plan::OpPlan* how = plan::find_op(k_.schedule_, op->second->path);
+      if (const infer::KernelOp* op = first_op(id)) {
+        const plan::OpPlan* how = plan::find_op(k_.schedule_, op->path);
         u.product = how && how->engine == plan::Engine::warpgroup_mma;
         u.waits = u.product && k_.p_.as<ir::TileOp>(id)->flag(ir::gemm_attr::promote);
         for (size_t i = 0; plan && i < plan->stages.size(); ++i)
-          if (plan->stages[i].first == op->second->path) {
+          if (plan->stages[i].first == op->path) {
             at = i;
             u.lag = std::max<int64_t>(0, plan->stages[i].second - (plan->num_stages - 1));
           }
@@ -107,6 +106,17 @@ class ChannelLoop {
     for (size_t i : order) sorted.push_back(std::move(units_[i]));
     units_ = std::move(sorted);
     for (const Channel& c : k_.channels_) use_of(c);
+  }
+
+  // Of a statement, which may be a branch or a loop.
+  const infer::KernelOp* first_op(ir::StmtId id) const {
+    const ir::Block one = {id};
+    const infer::KernelOp* first = nullptr;
+    ir::for_each_statement(k_.p_, one, [&](ir::StmtId inside, int) {
+      const auto op = k_.op_of_.find(inside);
+      if (!first && op != k_.op_of_.end()) first = op->second;
+    });
+    return first;
   }
 
   void touched(ir::StmtId id, Unit& u) const {

@@ -85,7 +85,7 @@ std::optional<TensorCopyDims> tensor_copy_dims(const ir::Program& p, const ir::T
                   " dimensions, tensor copies take 1 to 5");
   for (const ir::Region& r : copy.operands)
     for (ExprId offset : r.offsets)
-      if (!told_everywhere(p, offset)) return refuse("its place is read from memory that the kernel writes");
+      if (!told_everywhere(p, offset)) return refuse("its place is read from memory that the kernel may write");
   if (std::string why = strides_refusal(p, tensor); !why.empty()) return refuse(std::move(why));
 
   const RegionMatch match = match_regions(p, copy.operands);

@@ -6,6 +6,7 @@
 #include "arith/prove.h"
 #include "layout/tensor_tile.h"
 #include "ops/tensor_copy.h"
+#include "schedule/work_order.h"
 #include "thread/thread_program.h"
 
 namespace tilegen::schedule {
@@ -44,10 +45,12 @@ class ClusterPlanner {
   // Why blocks of a kernel whose tiles come by tensor copies cannot make up clusters; empty when they can.
   std::string refusal() const {
     if (produced_.empty()) return "no tile comes by tensor copies";
-    for (size_t op : produced_)
+    for (size_t op : produced_) {
+      if (in_branch(p_, kernel_, ops_.ops[op].stmt)) return "blocks have different amounts of work";
       for (ir::StmtId id : kernel_.body)
         if (const auto* loop = p_.as<ir::Loop>(id); loop && fills(*loop, ops_.ops[op]) && varies_by_block(*loop))
           return "blocks have different amounts of work";
+    }
     return "";
   }
 

@@ -18,9 +18,11 @@ struct IssuedOp {
   int64_t lag = 0;  // iterations behind the newest under way
 };
 
-// What an op touches besides tiles that have a slot per iteration: values by their index, tensors below zero.
+// A statement of the loop's body, a branch with all ops in it, and what it touches besides tiles that have a slot per
+// iteration: values by their index, tensors below zero.
 struct Issue {
-  const KernelOp* op = nullptr;
+  ir::StmtId stmt;
+  std::vector<const KernelOp*> ops;
   bool product = false;
   std::set<int> reads, writes;
   int64_t lag = 0;
@@ -40,24 +42,31 @@ class Overlap {
     for (const KernelOp* copy : copies)
       for (const infer::OpAccess& a : copy->accesses)
         if (a.write) slotted.insert(a.value);
-    for (const KernelOp* op : ops_inside(p, ops, loop)) {
-      if (copies.count(op)) continue;
-      flat_ = flat_ && std::find(loop.body.begin(), loop.body.end(), op->stmt) != loop.body.end();
-      Issue u{op, products.count(op) > 0, {}, {}, 0};
-      for (const infer::OpAccess& a : op->accesses) {
-        if (slotted.count(a.value)) continue;
-        const int place = a.value >= 0 ? a.value : -1 - static_cast<int>(a.buffer.value);
-        if (a.read) u.reads.insert(place);
-        if (a.write) u.writes.insert(place);
-      }
-      for (const auto& [where, value] : ops.scalar_reads)
-        if (where.first == op->stmt) u.reads.insert(value);
-      units_.push_back(std::move(u));
+    std::map<ir::StmtId, const KernelOp*> op_of;
+    for (const KernelOp& op : ops.ops) op_of[op.stmt] = &op;
+    for (ir::StmtId id : loop.body) {
+      Issue u;
+      u.stmt = id;
+      const ir::Block one = {id};
+      ir::for_each_statement(p, one, [&](ir::StmtId inside, int) {
+        for (const auto& [where, value] : ops.scalar_reads)
+          if (where.first == inside) u.reads.insert(value);
+        const auto op = op_of.find(inside);
+        if (op == op_of.end() || copies.count(op->second)) return;
+        u.ops.push_back(op->second);
+        u.product = u.product || products.count(op->second) > 0;
+        for (const infer::OpAccess& a : op->second->accesses) {
+          if (slotted.count(a.value)) continue;
+          const int place = a.value >= 0 ? a.value : -1 - static_cast<int>(a.buffer.value);
+          if (a.read) u.reads.insert(place);
+          if (a.write) u.writes.insert(place);
+        }
+      });
+      if (!u.ops.empty()) units_.push_back(std::move(u));
     }
   }
 
   std::vector<Issue>& units() { return units_; }
-  bool flat() const { return flat_; }
 
   // Every product behind what it needs, by as many iterations as there are products whose sums threads work on in
   // between; all else as early as it can be.
@@ -148,7 +157,6 @@ class Overlap {
   }
 
   std::vector<Issue> units_;
-  bool flat_ = true;
 };
 
 // Nothing where no op gains by lagging; then `reason` says why where a product waits for another.
@@ -162,14 +170,14 @@ std::optional<std::vector<IssuedOp>> plan_overlap(const ir::Program& p, const Ke
   Overlap overlap(p, ops, loop, products, copies);
   const int64_t most = overlap.assign_lags();
   if (most == 0) return std::nullopt;
-  if (!overlap.flat()) return refuse("ops stand in branches or loops inside");
   if (most > 1) return refuse("more than two products wait for each other");
   if (!overlap.legal_lags()) return refuse("a value would have to live in two iterations at once");
   overlap.delay();
   const auto order = overlap.order();
   if (!order) return refuse("a value would have to live in two iterations at once");
   std::vector<IssuedOp> list;
-  for (size_t i : *order) list.push_back({overlap.units()[i].op, overlap.units()[i].lag});
+  for (size_t i : *order)
+    for (const KernelOp* op : overlap.units()[i].ops) list.push_back({op, overlap.units()[i].lag});
   return list;
 }
 
@@ -179,27 +187,32 @@ std::string order_refusal(const ir::Program& p, const KernelOps& ops, const ir::
   Overlap overlap(p, ops, loop, {}, copies);
   std::vector<Issue>& units = overlap.units();
   std::vector<size_t> place(units.size(), order.size());
-  bool lags = false, moved = false;
-  for (size_t i = 0; i < order.size(); ++i)
-    for (size_t u = 0; u < units.size(); ++u)
-      if (units[u].op == order[i].op) {
-        if (place[u] < order.size()) return order[i].op->path + " stands in it twice";
-        place[u] = i;
-        units[u].lag = order[i].lag;
-        lags = lags || order[i].lag != 0;
-        if (order[i].lag < 0 || order[i].lag > 1) return order[i].op->path + " is in a stage that the loop does not have";
-        moved = moved || i != u;
-      }
+  std::set<const KernelOp*> seen;
+  for (const IssuedOp& o : order) {
+    if (!seen.insert(o.op).second) return o.op->path + " stands in it twice";
+    if (o.lag < 0 || o.lag > 1) return o.op->path + " is in a stage that the loop does not have";
+  }
   for (size_t u = 0; u < units.size(); ++u)
-    if (place[u] == order.size()) return units[u].op->path + " is missing";
-  if ((lags || moved) && !overlap.flat()) return "ops stand in branches or loops inside";
+    for (size_t k = 0; k < units[u].ops.size(); ++k) {
+      const KernelOp& op = *units[u].ops[k];
+      size_t at = 0;
+      while (at < order.size() && order[at].op != &op) ++at;
+      if (at == order.size()) return op.path + " is missing";
+      if (k == 0) {
+        place[u] = at;
+        units[u].lag = order[at].lag;
+      } else if (at != place[u] + k || order[at].lag != units[u].lag) {
+        return op.path + " is issued apart from " + units[u].ops[0]->path + " of the same branch or loop";
+      }
+    }
   for (size_t b = 0; b < units.size(); ++b)
     for (size_t a = 0; a < b; ++a) {
       if (!conflict(units[a], units[b])) continue;
       const int64_t behind = units[b].lag - units[a].lag;
       const bool first = place[a] < place[b];
       if (behind < 0 || behind > 1 || (behind == 0 ? !first : first))
-        return units[b].op->path + " would not see what " + units[a].op->path + " leaves, or the other way round";
+        return units[b].ops[0]->path + " would not see what " + units[a].ops[0]->path +
+               " leaves, or the other way round";
     }
   return "";
 }

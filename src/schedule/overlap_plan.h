@@ -7,10 +7,10 @@
 // requires: the loop's products are asynchronous (warpgroup_mma) and their shared tiles come through channels, which keep
 // a slot for each iteration under way.
 // ensures: every value in registers has one place, and each of its readers sees what it sees in program order: an op that
-// lags behind one it conflicts with comes before it in the order.
+// lags behind one it conflicts with comes before it in the order. The ops of a branch or a loop inside stay together.
 // why here: engines decide what is asynchronous; lowering follows the order and plants the waits at first use.
 // refuses: schedule_illegal, a given order in which an op sees something else. With a note (nothing lags): a chain of more than
-// two such products, ops in branches or loops inside.
+// two such products.
 #pragma once
 
 #include <set>

@@ -93,6 +93,10 @@ Expected<plan::PersistencePlan> plan_persistence(const ir::Program& p, const ir:
     if (given->persistence->persistent && roles.producer_threads == 0)
       return Error(DiagCode::schedule_illegal, kernel.name, "the given persistence needs a producer, which the kernel has not",
                    "leave `persistence` out to have it planned", kernel.location);
+    if (given->persistence->persistent && pipelines_in_branch(p, kernel))
+      return Error(DiagCode::schedule_illegal, kernel.name, "a persistent block counts the fillings of its tiles, and a pipelined loop "
+                   "stands in a branch that not every point of the grid takes", "leave `persistence` out to have it planned",
+                   kernel.location);
     return *given->persistence;
   }
   plan::PersistencePlan plan;

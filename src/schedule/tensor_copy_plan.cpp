@@ -52,11 +52,26 @@ class FeedFinder {
       ir::for_each_statement(p_, loop->body, [&](ir::StmtId s, int) { inside |= s == op.stmt; });
     });
     if (!found) return inside ? "it stands in a branch or loop inside the pipelined loop" : "it is in no pipelined loop";
-    if (!stands_in(kernel_.body, found)) return "its pipelined loop stands in a branch or another loop";
+    std::string why;
+    if (!block_around(kernel_.body, found, why)) return why.empty() ? "its pipelined loop stands in a branch or another loop" : why;
     const auto& loop = *p_.as<ir::Loop>(found);
     if (!ops::told_everywhere(p_, loop.begin) || !ops::told_everywhere(p_, loop.extents[0]))
-      return "its loop's bounds are read from memory that the kernel writes";
+      return "its loop's bounds are read from memory that the kernel may write";
     return "";
+  }
+
+  // The block that the statement stands in: the kernel's, or that of a branch which producers take too.
+  const ir::Block* block_around(const ir::Block& block, ir::StmtId s, std::string& why) const {
+    if (stands_in(block, s)) return &block;
+    for (ir::StmtId id : block)
+      if (const auto* branch = p_.as<ir::Branch>(id))
+        for (const ir::Block* side : {&branch->then_body, &branch->else_body})
+          if (const ir::Block* found = block_around(*side, s, why)) {
+            if (ops::told_everywhere(p_, branch->condition)) return found;
+            why = "the condition of its branch is read from memory that the kernel may write";
+            return nullptr;
+          }
+    return nullptr;
   }
 
   // The copy that fills the tile.
@@ -97,8 +112,11 @@ class FeedFinder {
   // Copied in the loop, iteration by iteration, or once in front of it.
   std::string place_refusal(const ir::Loop& loop, const KernelOp& op) const {
     if (stands_in(loop.body, op.stmt)) return held_back(p_, ops_, loop, op);
-    if (!stands_in(kernel_.body, op.stmt)) return "it is copied in another loop or branch";
-    for (ir::StmtId id : kernel_.body) {
+    std::string why;
+    const ir::Block* block = block_around(kernel_.body, op.stmt, why);
+    const auto is_loop = [&](ir::StmtId id) { return p_.as<ir::Loop>(id) == &loop; };
+    if (!block || std::none_of(block->begin(), block->end(), is_loop)) return "it is copied in another loop or branch";
+    for (ir::StmtId id : *block) {
       if (id == op.stmt) break;
       if (p_.as<ir::Loop>(id) == &loop) return "it is copied behind the loop";
     }
@@ -262,6 +280,22 @@ Expected<std::vector<plan::ChannelPlan>> plan_channels(const ir::Program& p, int
 
 namespace {
 
+// Of two sides of a branch a block takes one.
+bool exclusive(const ir::Program& p, ir::StmtId a, ir::StmtId b) {
+  const auto inside = [&](const ir::Block& block, ir::StmtId s) {
+    bool found = false;
+    ir::for_each_statement(p, block, [&](ir::StmtId id, int) { found |= id == s; });
+    return found;
+  };
+  for (const ir::Stmt& s : p.stmts) {
+    const auto* branch = std::get_if<ir::Branch>(&s.node);
+    if (!branch) continue;
+    if (inside(branch->then_body, a) && inside(branch->else_body, b)) return true;
+    if (inside(branch->else_body, a) && inside(branch->then_body, b)) return true;
+  }
+  return false;
+}
+
 // Another operation's access to the tensor that the engine's writes would have to be ordered with.
 std::string order_refusal(const ir::Program& p, const KernelOps& ops, size_t op) {
   const KernelOp& store = ops.ops[op];
@@ -269,6 +303,7 @@ std::string order_refusal(const ir::Program& p, const KernelOps& ops, size_t op)
   for (size_t i = 0; i < ops.ops.size(); ++i)
     for (const OpAccess& a : ops.ops[i].accesses) {
       if (i == op || a.buffer != tensor) continue;
+      if (store.depth == 0 && exclusive(p, ops.ops[i].stmt, store.stmt)) continue;
       if (a.write || i > op || store.depth > 0)
         return ops.ops[i].path + " accesses tensor '" + p.buffer(tensor).name + "' too";
     }

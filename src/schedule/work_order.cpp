@@ -65,8 +65,28 @@ std::optional<VaryingWork> varying_work(const ir::Program& p, const ir::Kernel& 
   return found;
 }
 
+bool in_branch(const ir::Program& p, const ir::Kernel& kernel, ir::StmtId s) {
+  bool found = false;
+  ir::for_each_statement(p, kernel.body, [&](ir::StmtId id, int) {
+    const auto* branch = p.as<ir::Branch>(id);
+    if (!branch) return;
+    for (const ir::Block* side : {&branch->then_body, &branch->else_body})
+      ir::for_each_statement(p, *side, [&](ir::StmtId inside, int) { found |= inside == s; });
+  });
+  return found;
+}
+
+bool pipelines_in_branch(const ir::Program& p, const ir::Kernel& kernel) {
+  bool found = false;
+  ir::for_each_statement(p, kernel.body, [&](ir::StmtId id, int) {
+    const auto* loop = p.as<ir::Loop>(id);
+    found = found || (loop && loop->kind == ir::LoopKind::pipelined && in_branch(p, kernel, id));
+  });
+  return found;
+}
+
 bool blocks_differ(const ir::Program& p, const ir::Kernel& kernel) {
-  bool differ = false;
+  bool differ = pipelines_in_branch(p, kernel);
   for_each_pipeline(p, kernel, [&](ir::StmtId, const ir::Loop& loop) {
     for (ir::VarId v : kernel.block_vars)
       differ = differ || arith::depends_on(p.exprs, loop.begin, v) || arith::depends_on(p.exprs, loop.extents[0], v);

@@ -17,7 +17,12 @@ struct VaryingWork {
 // The first such loop; nothing where no loop's length depends on the block, or in another way.
 std::optional<VaryingWork> varying_work(const ir::Program& p, const ir::Kernel& kernel);
 
-// A pipelined loop of the kernel's body has a length that depends on a block index.
+// The statement stands in a branch.
+bool in_branch(const ir::Program& p, const ir::Kernel& kernel, ir::StmtId s);
+// A pipelined loop does.
+bool pipelines_in_branch(const ir::Program& p, const ir::Kernel& kernel);
+
+// A pipelined loop of the kernel's body has a length that depends on a block index, or one stands in a branch.
 bool blocks_differ(const ir::Program& p, const ir::Kernel& kernel);
 
 }  // namespace tilegen::schedule

@@ -22,7 +22,7 @@ Id held(const ir::ExprPool& pool, ExprId load, const std::map<std::pair<ir::Obje
 
 }  // namespace
 
-IndexProgram::IndexProgram(const ir::ExprPool& pool, ExprId root, const IndexRegisters* registers) {
+IndexProgram::IndexProgram(const ir::ExprPool& pool, ExprId root, const KnownLoads* loads) {
   std::unordered_map<ExprId, int> place;
   // Operands before users, without recursion: expressions may be deep.
   std::vector<ExprId> pending = {root};
@@ -33,8 +33,8 @@ IndexProgram::IndexProgram(const ir::ExprPool& pool, ExprId root, const IndexReg
       continue;
     }
     const ir::ExprNode& n = pool[id];
-    if (n.op == ExprOp::load && registers)
-      if (const ExprId stands_for = held(pool, id, registers->named)) {
+    if (n.op == ExprOp::load && loads)
+      if (const ExprId stands_for = held(pool, id, loads->named)) {
         const auto known = place.find(stands_for);
         if (known == place.end()) {
           pending.push_back(stands_for);
@@ -43,24 +43,32 @@ IndexProgram::IndexProgram(const ir::ExprPool& pool, ExprId root, const IndexReg
         }
         continue;
       }
+    const bool data = n.op == ExprOp::load && loads && loads->data.count(n.object) > 0 && pool.indices(id).size() == 1;
     bool ready = true;
+    const auto need = [&](ExprId x) {
+      if (!x.valid() || place.count(x)) return;
+      pending.push_back(x);
+      ready = false;
+    };
+    if (data) need(pool.indices(id)[0]);
     if (n.op != ExprOp::load)
-      for (ExprId x : {n.a, n.b, n.c})
-        if (x.valid() && !place.count(x)) {
-          pending.push_back(x);
-          ready = false;
-        }
+      for (ExprId x : {n.a, n.b, n.c}) need(x);
     if (!ready) continue;
     pending.pop_back();
     Step s{n.op, n.type, n.type};
     auto at = [&](ExprId x) { return x.valid() ? place.at(x) : -1; };
     if (n.op == ExprOp::load) {
-      const ir::VarId variable = registers ? held(pool, id, registers->changing) : ir::VarId();
+      const ir::VarId variable = loads ? held(pool, id, loads->changing) : ir::VarId();
       reads_memory_ = reads_memory_ || !variable.valid();
       if (variable.valid()) {
         s.op = ExprOp::var;
         s.imm = static_cast<int64_t>(variable.value);
         vars_.push_back(variable);
+      }
+      if (data) {
+        s.a = at(pool.indices(id)[0]);
+        s.data = n.object;
+        data_.insert(n.object);
       }
     } else {
       s.a = at(n.a);
@@ -87,6 +95,11 @@ IndexProgram::Value IndexProgram::run(const Step& s, const PointValues& at) cons
     return v ? Value{*v, true} : Value{};
   }
   if (s.op == ExprOp::const_int) return {s.imm, true};
+  if (s.data.valid()) {
+    const Value index = values_[static_cast<size_t>(s.a)];
+    const auto step = at.data(s.data);
+    return index.known && step ? Value{ir::wrap_to(s.type, (index.v + 1) * *step), true} : Value{};
+  }
   if (!s.index) return run_other(s);
   const Value a = values_[static_cast<size_t>(s.a)], b = values_[static_cast<size_t>(s.b)];
   if (!a.known || !b.known) return {};

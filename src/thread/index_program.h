@@ -3,6 +3,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -18,26 +19,37 @@ class PointValues {
   void clear(ir::VarId v) { values_[v.value].reset(); }
   const std::optional<int64_t>& operator[](ir::VarId v) const { return values_[v.value]; }
 
+  // What `data` memory holds: element i is (i + 1) * step, as offsets of parts behind one another are.
+  void set_data(ir::ObjectId memory, int64_t step) { data_[memory] = step; }
+  std::optional<int64_t> data(ir::ObjectId memory) const {
+    const auto it = data_.find(memory);
+    return it == data_.end() ? std::nullopt : std::optional(it->second);
+  }
+
  private:
   std::vector<std::optional<int64_t>> values_;
+  std::map<ir::ObjectId, int64_t> data_;
 };
 
-// Registers, by memory and element: those that hold the value of an expression wherever they are read, and those that
-// change, as variables beyond the program's own.
-struct IndexRegisters {
+// Loads that are more than unknown. Registers, by memory and element: those that hold the value of an expression wherever
+// they are read, and those that change, as variables beyond the program's own. Memory that nothing changes: the point
+// says what it holds.
+struct KnownLoads {
   std::map<std::pair<ir::ObjectId, int64_t>, ir::ExprId> named;
   std::map<std::pair<ir::ObjectId, int64_t>, ir::VarId> changing;
+  std::set<ir::ObjectId> data;
 };
 
-// One expression. Loads of other registers and floating-point operations are unknown; so is what depends on them, but for
+// One expression. Other loads and floating-point operations are unknown; so is what depends on them, but for
 // conjunctions and selections that the known side decides.
 class IndexProgram {
  public:
-  IndexProgram(const ir::ExprPool& pool, ir::ExprId root, const IndexRegisters* registers = nullptr);
+  IndexProgram(const ir::ExprPool& pool, ir::ExprId root, const KnownLoads* loads = nullptr);
   std::optional<int64_t> eval(const PointValues& at) const;
   const std::vector<ir::VarId>& vars() const { return vars_; }  // ascending
   bool reads_memory() const { return reads_memory_; }
   bool depends_on(ir::VarId v) const;
+  const std::set<ir::ObjectId>& data() const { return data_; }
 
  private:
   struct Value {
@@ -50,12 +62,14 @@ class IndexProgram {
     int a = -1, b = -1, c = -1;
     int64_t imm = 0;
     bool index = false;  // i64 arithmetic
+    ir::ObjectId data;   // load: of what
   };
   Value run(const Step& s, const PointValues& at) const;
   Value run_other(const Step& s) const;
 
   std::vector<Step> steps_;
   std::vector<ir::VarId> vars_;
+  std::set<ir::ObjectId> data_;
   bool reads_memory_ = false;
   mutable std::vector<Value> values_;
 };

@@ -9,6 +9,7 @@ namespace {
 class Chooser {
  public:
   explicit Chooser(const RoleProgram& r) : p_(*r.program), values_(r.variables) {
+    for (MemoryId m : r.data) values_.set_data(m, kFar);
     for (const Param& param : p_.params) {
       if (param.kind == Param::Kind::dim) dims_.push_back(param.var);
       if (param.kind == Param::Kind::scalar && ir::is_integer(param.type)) values_.set(param.var, 1);
@@ -31,8 +32,11 @@ class Chooser {
                        [&](const IndexProgram* e) { return among(*e) == 1 && e->depends_on(dim); }))
         values_.set(dim, std::max<int64_t>(at(dim, 0), std::min(at(dim, 1), p_.vars[dim.value].upper)));
     for (const IndexProgram* e : extents_)
+      for (MemoryId m : e->data())
+        if (e->eval(values_).value_or(trips) == trips || reach(*e, m, trips)) break;
+    for (const IndexProgram* e : extents_)
       for (ir::VarId dim : dims_)
-        if (among(*e) > 1 && e->depends_on(dim) && e->eval(values_).value_or(points) < points &&
+        if (among(*e) > 1 && e->data().empty() && e->depends_on(dim) && e->eval(values_).value_or(points) < points &&
             reach(*e, dim, points))
           break;
     spread(points);
@@ -58,26 +62,38 @@ class Chooser {
     if (clusters > 1) values_.set(p_.launched_var, clusters * p_.cluster);
   }
 
-  // The least value of the dim for which the loop has `wanted` trips; false, and the old value, when there is
-  // none.
+  // The least value of the dim, or of the parts that `data` gives the ends of, for which the loop has `wanted` trips;
+  // false, and the old value, when there is none.
   bool reach(const IndexProgram& e, ir::VarId dim, int64_t wanted) {
     const int64_t old = *values_[dim], most = p_.vars[dim.value].upper;
-    const auto trips = [&](int64_t i) {
+    const bool reached = search(wanted, [&](int64_t i) {
       values_.set(dim, at(dim, i));
       return at(dim, i) > most ? INT64_MAX : e.eval(values_).value_or(INT64_MAX);
-    };
-    constexpr int64_t kFar = int64_t{1} << 24;
+    });
+    if (!reached) values_.set(dim, old);
+    return reached;
+  }
+  bool reach(const IndexProgram& e, MemoryId data, int64_t wanted) {
+    const int64_t old = *values_.data(data);
+    const bool reached = search(wanted, [&](int64_t i) {
+      values_.set_data(data, i);
+      return e.eval(values_).value_or(INT64_MAX);
+    });
+    if (!reached) values_.set_data(data, old);
+    return reached;
+  }
+  template <class Trips>
+  static bool search(int64_t wanted, Trips&& trips) {
     int64_t low = 0, high = 1;
     while (high < kFar && trips(high) < wanted) high *= 2;
     while (low < high) {
       const int64_t middle = (low + high) / 2;
       trips(middle) < wanted ? low = middle + 1 : high = middle;
     }
-    if (trips(low) == wanted) return true;
-    values_.set(dim, old);
-    return false;
+    return trips(low) == wanted;
   }
 
+  static constexpr int64_t kFar = int64_t{1} << 24;
   const ThreadProgram& p_;
   PointValues values_;
   std::vector<ir::VarId> dims_;
@@ -90,8 +106,10 @@ PointValues launch_numbers(const RoleProgram& r, int64_t trips, int64_t points) 
   return Chooser(r).run(trips, points);
 }
 
-std::vector<int64_t> launch_dims(const ThreadProgram& p, const PointValues& values) {
+std::vector<int64_t> launch_dims(const RoleProgram& r, const PointValues& values) {
+  const ThreadProgram& p = *r.program;
   std::vector<int64_t> dims;
+  for (MemoryId m : r.data) dims.push_back(values.data(m).value_or(0));
   for (const Param& param : p.params)
     if (param.kind == Param::Kind::dim) dims.push_back(values[param.var].value_or(0));
   if (p.launched_var.valid()) dims.push_back(values[p.launched_var].value_or(1));

@@ -7,12 +7,12 @@
 
 namespace tilegen::thread {
 
-// Values of dims, scalars, the block index (0) and the number of launched blocks such that loops over one dim
-// run `trips` times, and those over several (the points of a persistent block) `points` times, as far as the
-// dims allow.
+// Values of dims, scalars, data, the block index (0) and the number of launched blocks such that loops over one dim, or
+// whose length is read from a tensor, run `trips` times, and those over several dims (the points of a persistent block)
+// `points` times, as far as the dims allow.
 PointValues launch_numbers(const RoleProgram& r, int64_t trips, int64_t points);
 
-// The dims and launched blocks among them, to tell launches apart.
-std::vector<int64_t> launch_dims(const ThreadProgram& p, const PointValues& values);
+// The dims, data and launched blocks among them, to tell launches apart.
+std::vector<int64_t> launch_dims(const RoleProgram& r, const PointValues& values);
 
 }  // namespace tilegen::thread

@@ -22,6 +22,7 @@ class Flattener {
 
   void run() {
     find_registers();
+    find_data();
     for (StmtId id : p_.body) note(id);
     std::vector<Role> roles;
     Block before;
@@ -58,21 +59,37 @@ class Flattener {
           !p_.exprs.is_const_int(store->index, &element)) {
         unknown.insert(store->memory.value);
       } else if (const std::pair at(store->memory, element); ++sets[at] == 1) {
-        registers_.named.emplace(at, store->value);
+        loads_.named.emplace(at, store->value);
       }
     }
-    std::erase_if(registers_.named, [&](const auto& r) { return unknown.count(r.first.first.value) > 0; });
+    std::erase_if(loads_.named, [&](const auto& r) { return unknown.count(r.first.first.value) > 0; });
     for (const auto& [at, count] : sets)
-      if (count > 1 && registers_.named.erase(at) > 0)
-        registers_.changing.emplace(at, ir::VarId(p_.vars.size() + registers_.changing.size()));
-    out_.variables = p_.vars.size() + registers_.changing.size();
+      if (count > 1 && loads_.named.erase(at) > 0)
+        loads_.changing.emplace(at, ir::VarId(p_.vars.size() + loads_.changing.size()));
+    out_.variables = p_.vars.size() + loads_.changing.size();
   }
+  // Whole numbers in tensors that the program only reads, which loops' bounds use: all threads read the same.
+  void find_data() {
+    std::set<MemoryId> written;
+    for (const Stmt& s : p_.stmts) {
+      if (const auto* store = std::get_if<Store>(&s.node)) written.insert(store->memory);
+      if (const auto* store = std::get_if<TensorStore>(&s.node))
+        written.insert(p_.tensor_maps[static_cast<size_t>(store->map)].tensor);
+    }
+    for (size_t m = 0; m < p_.memories.size(); ++m) {
+      const Memory& memory = p_.memories[m];
+      if (memory.space == Space::global && ir::is_integer(memory.type) && !written.count(MemoryId(m)))
+        loads_.data.insert(MemoryId(m));
+    }
+    out_.data = loads_.data;
+  }
+
   std::optional<ir::VarId> changing(const StmtNode& node) const {
     const auto* store = std::get_if<Store>(&node);
     int64_t element = 0;
     if (!store || !p_.exprs.is_const_int(store->index, &element)) return std::nullopt;
-    const auto it = registers_.changing.find({store->memory, element});
-    return it == registers_.changing.end() ? std::nullopt : std::optional(it->second);
+    const auto it = loads_.changing.find({store->memory, element});
+    return it == loads_.changing.end() ? std::nullopt : std::optional(it->second);
   }
 
   // Whether a statement orders others, or touches ordered memory: it, or one inside.
@@ -110,7 +127,7 @@ class Flattener {
   int value(ExprId e) {
     if (!e.valid()) return -1;
     const auto [at, fresh] = numbers_.try_emplace(e, static_cast<int>(out_.values.size()));
-    if (fresh) out_.values.emplace_back(p_.exprs, e, &registers_);
+    if (fresh) out_.values.emplace_back(p_.exprs, e, &loads_);
     return at->second;
   }
 
@@ -240,7 +257,7 @@ class Flattener {
     }
   }
 
-  IndexRegisters registers_;
+  KnownLoads loads_;
   const ThreadProgram& p_;
   RoleProgram& out_;
   std::vector<bool> kept_, orders_;  // by statement

@@ -2,6 +2,7 @@
 // what orders things, and what touches `ordered` memory, is kept.
 #pragma once
 
+#include <set>
 #include <vector>
 
 #include "thread/index_program.h"
@@ -66,6 +67,7 @@ struct RoleProgram {
   std::vector<IndexProgram> values;
   std::vector<RoleTouch> touches;
   std::vector<RoleProcess> processes;
+  std::set<MemoryId> data;  // tensors whose elements say how often loops run, among others
   size_t variables = 0;  // of the program, and registers that change
 
   explicit RoleProgram(const ThreadProgram& p);

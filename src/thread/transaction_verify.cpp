@@ -19,7 +19,7 @@ std::vector<std::string> verify_transactions(const ThreadProgram& p) {
   for (int64_t trips : {7, 3, 2, 1, 0})
     for (int64_t points : {2, 1}) {
       const PointValues launch = launch_numbers(program, trips, points);
-      if (!walked.insert(launch_dims(p, launch)).second) continue;
+      if (!walked.insert(launch_dims(program, launch)).second) continue;
       RoleWalk(program, launch, hazards, seen).run();
     }
   return hazards;

@@ -35,6 +35,10 @@ Bound Bound::of_sum(DType type, int64_t terms, double largest) {
 std::string to_text(const Case& c) {
   std::string text = c.text + "; launched with";
   for (const auto& [name, value] : c.launch.dims) text += " " + name + "=" + std::to_string(value);
+  for (const auto& [name, elements] : c.launch.whole) {
+    text += " " + name + "=";
+    for (int64_t v : elements) text += std::to_string(v) + ",";
+  }
   return text + " seed=" + std::to_string(c.launch.seed) +
          " data=" + std::to_string(static_cast<int>(c.launch.data)) + "\n";
 }

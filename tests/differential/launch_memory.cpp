@@ -109,8 +109,12 @@ std::string LaunchMemory::bind_tensor(const ir::Program& p, const ir::Param& par
   if (t.elements == 0) span = 0;
   t.initial.assign(static_cast<size_t>(span * ir::dtype_bytes(t.type)), GuardedMemory::kMark);
   Random random(launch.seed, t.name);
+  const auto given = launch.whole.find(t.name);
+  if (given != launch.whole.end() && static_cast<int64_t>(given->second.size()) != t.elements)
+    return "another number of elements is given for " + t.name;
   for (int64_t i = 0; i < t.elements; ++i) {
-    const uint64_t bits = random_element(random, t.type, launch.data, launch.magnitude);
+    const uint64_t bits = given != launch.whole.end() ? static_cast<uint64_t>(given->second[static_cast<size_t>(i)])
+                                                      : random_element(random, t.type, launch.data, launch.magnitude);
     std::memcpy(&t.initial[static_cast<size_t>(t.offset(i) * ir::dtype_bytes(t.type))], &bits,
                 static_cast<size_t>(ir::dtype_bytes(t.type)));
   }

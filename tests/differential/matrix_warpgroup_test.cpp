@@ -349,6 +349,18 @@ TEST(WarpgroupProduct, DimensionsOfOneElement) {
   run_product(g, {{136, 72, 136}});
 }
 
+// Some blocks have no product: the producer of the others takes the branch, too.
+TEST(WarpgroupProduct, InABranch) {
+  Product g;
+  g.begin = "fill c, $zero\n  if by != 1 and k > 70 {";
+  g.epilogue = "}";
+  run_product(g, {{136, 72, 136}, {256, 128, 64}, {300, 64, 200}});
+  if (HasFailure()) return;
+  g.begin = "if by != 1 {\n  fill c, $zero";
+  g.epilogue = "} else {\n  fill c, 3.0f32\n  }";
+  run_product(g, {{136, 72, 136}, {300, 64, 0}});
+}
+
 TEST(WarpgroupProduct, Batched) {
   Product g;
   g.batched = true;

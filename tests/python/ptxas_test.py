@@ -1,5 +1,5 @@
-"""Every program of the test files through ptxas, where one is installed: a spilled register, or a C75xx line, fails.
-   ptxas_test.py SOURCE          (exit status 77: no ptxas)"""
+"""Every program of the test files, and attention in the sizes that it is used in, through ptxas where one is installed: a
+spilled register, or a C75xx line, fails.   ptxas_test.py SOURCE          (exit status 77: no ptxas)"""
 import concurrent.futures
 import pathlib
 import re
@@ -26,13 +26,42 @@ def findings(name, target, ptx, folder):
     return [f"{name} {target}: {line}" for line in bad]
 
 
+# (size of a head, tile of queries and keys, threads) and options of bench/gpu/programs.py.
+ATTENTION = [(64, (128, 128), 256, {}), (80, (128, 128), 256, {"causal": True}), (96, (128, 128), 256, {}),
+             (128, (128, 128), 256, {}), (128, (128, 128), 256, {"causal": True, "heads_last": True, "group": 8}),
+             (128, (128, 176), 256, {"causal": True}), (192, (128, 96), 256, {"causal": True}), (256, (128, 80), 256, {}),
+             (256, (128, 64), 256, {"causal": True}), (128, (128, 128), 256, {"window": (300, 100)}),
+             (128, (128, 128), 256, {"packed": True, "causal": True, "row_sums": True}), (64, (64, 128), 128, {"cap": True})]
+
+
+def attention(source):
+    """(name, program), and what is wrong with the plans."""
+    sys.path.append(str(source / "bench" / "gpu"))
+    import programs
+    cases, problems = [], []
+    for dim, tile, threads, options in ATTENTION:
+        for dtype in (tg.f16, tg.bf16) if not options else (tg.f16,):
+            name = "_".join(["attention", str(dtype).split(".")[-1], str(dim), *options])
+            program = programs.attention(dtype, dim, tile, threads, 2, **options)
+            kernel = program.compile("sm_90a", plan_only=True).schedule["kernels"][0]
+            engines = {op["op"]: op["engine"] for op in kernel["ops"]}
+            stages = {s["op"]: s["stage"] for s in kernel["loops"][0]["stages"]}
+            if engines["attention/kb/gemm#0"] != "warpgroup_mma" or engines["attention/kb/gemm#1"] != "warpgroup_mma":
+                problems.append(f"{name}: its products are not done by warpgroups")
+            elif stages["attention/kb/gemm#1"] != stages["attention/kb/gemm#0"] + 1:
+                problems.append(f"{name}: the second product does not lag")
+            cases.append((name, program))
+    return cases, problems
+
+
 def main():
     if not shutil.which("ptxas"):
         print("skipped: no ptxas on this machine")
         sys.exit(77)
-    source = pathlib.Path(sys.argv[1]) / "tests"
-    files = sorted([*source.glob("files/*/*.tl"), *source.glob("differential/regressions/*.tl")])
-    problems, refused, jobs = [], 0, []
+    source = pathlib.Path(sys.argv[1])
+    files = sorted([*source.glob("tests/files/*/*.tl"), *source.glob("tests/differential/regressions/*.tl")])
+    refused, jobs = 0, []
+    cases, problems = attention(source)
     with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(2) as pool:
         for file in files:
             program = tg.Program.parse(file.read_text(), str(file))
@@ -45,9 +74,11 @@ def main():
                     refused += 1
                     continue
                 jobs.append(pool.submit(findings, f"{file.parent.name}_{file.stem}", target, ptx, folder))
+        for name, program in cases:
+            jobs.append(pool.submit(findings, name, "sm_90a", program.compile("sm_90a").section("ptx"), folder))
         for job in jobs:
             problems += job.result()
-    print(f"{len(files)} programs, {len(jobs)} assembled, {refused} refused")
+    print(f"{len(files)} files, {len(cases)} forms of attention, {len(jobs)} assembled, {refused} refused")
     if problems or not jobs:
         sys.exit("\n".join(problems) or "nothing was assembled")
 

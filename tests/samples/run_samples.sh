@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs the samples over shapes, transposes and types; each checks itself against its reference in double.
-#   run_samples.sh gemm|rows|files SAMPLES_FOLDER WORK_FOLDER
+#   run_samples.sh gemm|rows|attention|files SAMPLES_FOLDER WORK_FOLDER
 set -euo pipefail
 suite=$1 samples=$2 work=$3
 mkdir -p "$work"
@@ -47,6 +47,26 @@ rows() {
       passes "$samples/$sample" 20 77 --dtype $dtype --repeats 1
     done
   done
+}
+
+attention() {
+  local sample=$samples/flash_attention shape dtype dim target
+  for shape in "1 1 1 1" "2 3 100 130" "1 1 64 0" "1 2 0 64" "1 1 130 30" "0 1 8 8"; do
+    passes "$sample" $shape 64 --target host --repeats 1
+    passes "$sample" $shape 64 --causal --group 2 --target host --repeats 1
+  done
+  for dtype in f16 bf16 f32; do
+    passes "$sample" 1 2 70 90 80 --dtype $dtype --causal --target host --repeats 1
+  done
+  for target in sim:sm_80 sim:sm_90a; do
+    for dim in 64 128 192; do
+      passes "$sample" 1 1 70 150 $dim --causal --group 2 --target $target --repeats 1
+    done
+    passes "$sample" 1 1 33 70 256 --dtype bf16 --target $target --repeats 1
+    passes "$sample" 1 1 33 70 64 --dtype f32 --target $target --repeats 1
+  done
+  refuses 2 "heads of 16, 32" "$sample" 1 1 8 8 20
+  refuses 2 "heads of 16, 32" "$sample" 1 1 8 8 64 --dtype i8
 }
 
 files() {

@@ -81,14 +81,21 @@ TEST(Overlap, AGivenOrderIsTakenWhereEveryOpSeesWhatItDoesInTheText) {
   EXPECT_NE(refusal(*p, far).find("in a stage that the loop does not have"), std::string::npos);
 }
 
-TEST(Overlap, OpsInsideBranchesKeepTheirOrder) {
-  auto p = program_from(attention(" if kb < 3 { fill s, 0.0f32 }\n"));
+// Masks stand in branches where only some blocks need them.
+TEST(Overlap, OpsOfABranchStayTogether) {
+  auto p = program_from(attention(" if kb < 3 { fill s, 0.0f32\n parallel i, j in 64, 64 { s[i, j] = s[i, j] + top[i] } }\n"));
   ASSERT_TRUE(p);
   const plan::KernelSchedule k = planned(*p);
-  for (const auto& [op, stage] : k.loops[0].stages) EXPECT_LE(stage, 1) << op;
-  const auto note = std::find_if(k.notes.begin(), k.notes.end(), [](const auto& n) { return n.path == "a/kb"; });
-  ASSERT_NE(note, k.notes.end());
-  EXPECT_NE(note->text.find("ops stand in branches or loops inside"), std::string::npos) << note->text;
+  Stages stages = kLagging;
+  stages[3].first = "a/kb/i.j#1";
+  stages.insert(stages.begin() + 6, {{"a/kb/if#0/fill#0", 1}, {"a/kb/if#0/i.j", 1}});
+  EXPECT_EQ(k.loops[0].stages, stages);
+  EXPECT_TRUE(plan_with(*p, stages));
+  std::swap(stages[7], stages[8]);
+  EXPECT_NE(refusal(*p, stages).find("a/kb/if#0/i.j is issued apart from a/kb/if#0/fill#0"), std::string::npos);
+  std::swap(stages[7], stages[8]);
+  stages[7].second = 2;
+  EXPECT_NE(refusal(*p, stages).find("a/kb/if#0/i.j is issued apart from a/kb/if#0/fill#0"), std::string::npos);
 }
 
 }  // namespace

@@ -469,6 +469,23 @@ TEST(WarpgroupProducts, AnAccumulatorHeldOtherwiseGoesToWarps) {
   EXPECT_EQ(s.kernels[0].channels[0].name, "gemm/ko");
 }
 
+TEST(Persistence, BlocksWithoutAProductDoNotWalk) {
+  std::string text = gemm_text(128, 256, 64, 4, 256, "f16", "", " }\n");
+  text.replace(text.find("pipelined"), 9, "if by < 3 {\n pipelined");
+  auto p = program_from(text);
+  ASSERT_TRUE(p);
+  const plan::KernelSchedule k = planned(*p).kernels[0];
+  EXPECT_EQ(plan::find_op(k, "gemm/if#0/ko/gemm#0")->engine, Engine::warpgroup_mma);
+  EXPECT_FALSE(k.persistence->persistent);
+  plan::Schedule given;
+  given.kernels.resize(1);
+  given.kernels[0].kernel = "gemm";
+  given.kernels[0].persistence = plan::PersistencePlan{true, ""};
+  const auto refused = plan_for(*p, "sm_90a", &given);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().diagnostics[0].code, DiagCode::schedule_illegal);
+}
+
 TEST(WarpgroupProducts, TilesOfAProductShareAChannel) {
   const std::string text =
       "tl 1 program p\ndim m\ndim n\ndim k\ntensor A: f16[m, k] readonly\ntensor B: f16[k, n] readonly\n"

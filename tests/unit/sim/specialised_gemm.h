@@ -12,12 +12,13 @@ struct GemmTiles {
   int64_t m = 64, n = 32, k = 64;
   bool b_is_nk = true;  // B is [N, K], else [K, N]
   int64_t slots = 3;
+  bool depth_is_read = false;  // the number of steps follows from two elements of a tensor, ends[1] - ends[0]
 };
 
 // C[M x N] = A[M x K] * B, f16 with f32 sums. Statements that tests change have names in `at`.
 struct SpecialisedGemm : GpuProgram {
   GemmTiles t;
-  MemoryId a, b, c, as, bs, stage, acc;
+  MemoryId a, b, c, ends, as, bs, stage, acc;
   E m, n, k;
   ir::VarId launched;
   std::map<std::string, thread::StmtId> at;
@@ -29,6 +30,7 @@ struct SpecialisedGemm : GpuProgram {
     p.memories[a.value].read_only = p.memories[b.value].read_only = true;
     for (MemoryId g : {a, b, c}) p.memories[g.value].alignment = 16;
     m = dim("M"), n = dim("N"), k = dim("K");
+    if (t.depth_is_read) ends = tensor("ends", DType::i32);
     launched = p.add_var("launched", ir::VarKind::block_index);
     p.launched_var = launched;
     p.grid = {tile_count().id};
@@ -64,7 +66,10 @@ struct SpecialisedGemm : GpuProgram {
   E n_tiles() { return up(n, t.n); }
   E tile_count() { return up(m, t.m) * n_tiles(); }
   E launched_blocks() { return {&p.exprs, p.exprs.var(launched)}; }
-  E steps() { return up(k, t.k); }
+  E steps() {
+    if (!t.depth_is_read) return up(k, t.k);
+    return up(cast(DType::i64, load(ends, i(1))) - cast(DType::i64, load(ends, i(0))), t.k);
+  }
   E group() { return thread() / 128; }
   E leader() { return thread() % 128 == 0; }
   E more_than(E e, int64_t v) { return op(ExprOp::lt, i(v), e); }

@@ -61,6 +61,19 @@ TEST(TransactionVerify, LoopsWhoseLengthsAreFixed) {
   EXPECT_NE(joined(verify_transactions(bad.p)), "");
 }
 
+TEST(TransactionVerify, LoopsWhoseLengthsAreReadFromATensor) {
+  GemmTiles tiles = kTiles[0];
+  tiles.depth_is_read = true;
+  const SpecialisedGemm good(tiles);
+  EXPECT_EQ(joined(verify_transactions(good.p)), "");
+  SpecialisedGemm bad(tiles), late(tiles);
+  bad.stmt<WarpgroupWait>("wait one").pending = 2;
+  EXPECT_NE(joined(verify_transactions(bad.p)), "");
+  // Seen only where the loop runs more often than there are slots.
+  late.remove("wait empty");
+  EXPECT_NE(joined(verify_transactions(late.p)).find("As (slot 0) is "), std::string::npos);
+}
+
 // ---- phases, arrivals and bytes
 
 ir::ExprId other_parity(SpecialisedGemm& g, ir::ExprId parity) { return (g.i(1) - E{&g.p.exprs, parity}).id; }
