@@ -100,6 +100,7 @@ FAKE_API int cuTensorMapEncodeTiled(void* out, int type, uint32_t rank, void* ad
                                     const uint64_t* strides, const uint32_t* box, const uint32_t* element_strides,
                                     int interleave, int swizzle, int promotion, int fill) {
   ENTER();
+  if (!current()) return kInvalidContext;
   static constexpr int kBytes[] = {1, 2, 4, 4, 8, 8, 2, 4, 8, 2, 4, 4, 4};
   static constexpr int kWidest[] = {0, 32, 64, 128};  // inner box by swizzle
   static_assert(sizeof(FakeTensorMap) <= 128);

@@ -326,6 +326,7 @@ TEST(Transactions, MatricesStoredByWarps) {
         g.spread(tile_elements, [&](E j, E) { g.store(out, j, g.load(tile, j)); });
         Tensors start = {random_elements(type, 128 * held, 9),
                          same_bytes(tile_elements * 2, std::byte{0x11})};
+        for (size_t i = 1; i < start[0].size(); i += 2) start[0][i] &= std::byte{0xbf};  // no NaN: its bits are not told
         Tensors expected = start;
         const uint64_t mark = ir::float_to_bits(type, 2);
         for (int64_t j = 0; j < tile_elements; ++j)

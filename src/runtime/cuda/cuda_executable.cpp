@@ -17,7 +17,10 @@ class CudaExecutable final : public Executable {
       : Executable(std::move(artifact), MemoryReach{true, ordinal}),
         driver_(driver),
         device_(driver.devices()[static_cast<size_t>(ordinal)]),
-        forms_(kernel_forms(this->artifact())) {}
+        forms_(kernel_forms(this->artifact())),
+        has_maps_(std::any_of(forms_.begin(), forms_.end(), [](const std::vector<KernelForm>& forms) {
+          return std::any_of(forms.begin(), forms.end(), [](const KernelForm& f) { return !f.program().tensor_maps.empty(); });
+        })) {}
   ~CudaExecutable() override;
 
   Checked prepare() override;
@@ -70,6 +73,7 @@ class CudaExecutable final : public Executable {
   Checked not_capturing(CuStream stream) const;
   bool choose(size_t kernel, std::span<const uint64_t> slots, Launch& out) const;
   bool choose_all(std::span<const uint64_t> slots, Launch& out) const;
+  bool guards_hold(std::span<const uint64_t> slots) const;
   bool plan(size_t kernel, std::span<const uint64_t> slots, const LoadedModule& module, Launch& out) const;
   Error no_launch(size_t kernel, std::span<const uint64_t> slots, const Launch& launch) const;
   Checked run_elsewhere(std::span<const uint64_t> slots, const LaunchOptions& options) const;
@@ -82,6 +86,7 @@ class CudaExecutable final : public Executable {
   const Driver& driver_;
   const Device& device_;
   std::vector<std::vector<KernelForm>> forms_;
+  const bool has_maps_;  // the driver makes them in a context only
   mutable std::mutex mutex_;  // of growing what stands below
   mutable std::vector<std::unique_ptr<LoadedModule>> modules_;
   mutable std::atomic<const Route*> routes_{nullptr};
@@ -191,6 +196,13 @@ inline bool CudaExecutable::choose_all(std::span<const uint64_t> slots, Launch& 
   return true;
 }
 
+// Whether every kernel has a form whose guards hold: all that can be told without a context.
+bool CudaExecutable::guards_hold(std::span<const uint64_t> slots) const {
+  return std::all_of(forms_.begin(), forms_.end(), [&](const std::vector<KernelForm>& forms) {
+    return std::any_of(forms.begin(), forms.end(), [&](const KernelForm& f) { return f.guards_hold(slots); });
+  });
+}
+
 // Grid and function of the form chosen. False: no_launch says why.
 inline bool CudaExecutable::plan(size_t kernel, std::span<const uint64_t> slots, const LoadedModule& module,
                                  Launch& out) const {
@@ -291,16 +303,18 @@ Expected<const CudaExecutable*> CudaExecutable::unguarded() const {
     if (!other) return other.error();
     return (*other)->run(slots, options);
   }
-  Launch launch;
-  size_t k = 0;
-  while (k + 1 < forms_.size() && choose(k, slots, launch)) ++k;
-  launch.form = nullptr;
-  return no_launch(k, slots, launch);
+  const auto refuses = [&](const std::vector<KernelForm>& forms) {
+    return std::none_of(forms.begin(), forms.end(), [&](const KernelForm& f) { return f.guards_hold(slots); });
+  };
+  const auto makes_maps = [](const std::vector<KernelForm>& forms) { return !forms.front().program().tensor_maps.empty(); };
+  auto kernel = std::find_if(forms_.begin(), forms_.end(), refuses);
+  if (kernel == forms_.end()) kernel = std::find_if(forms_.begin(), forms_.end(), makes_maps);
+  return no_launch(static_cast<size_t>(kernel - forms_.begin()), slots, Launch());
 }
 
 [[gnu::hot]] Checked CudaExecutable::run(std::span<const uint64_t> slots, const LaunchOptions& options) const {
   Launch launch;
-  if (!choose_all(slots, launch)) return run_elsewhere(slots, options);
+  if (has_maps_ ? !guards_hold(slots) : !choose_all(slots, launch)) return run_elsewhere(slots, options);
   const auto stream = static_cast<CuStream>(options.stream);
   const Route* way = known_route();
   if (!way) {
@@ -311,11 +325,17 @@ Expected<const CudaExecutable*> CudaExecutable::unguarded() const {
   const ContextState& state = way->module->state();
   if (state.broken.load(std::memory_order_relaxed) != kCuSuccess)
     return context_broken(driver_, state, "launching '" + artifact().program->name + "'");
-  if (!way->push) return launch_all(*way->module, slots, stream, launch);
-  ContextScope scope(driver_, state.context);
-  if (scope.result() != kCuSuccess)
-    return call_failed(driver_, &way->module->state(), scope.result(), "switching to " + device_.text());
-  return launch_all(*way->module, slots, stream, launch);
+  if (!way->push) {
+    if (has_maps_ && !choose_all(slots, launch)) return run_elsewhere(slots, options);
+    return launch_all(*way->module, slots, stream, launch);
+  }
+  {
+    ContextScope scope(driver_, state.context);
+    if (scope.result() != kCuSuccess)
+      return call_failed(driver_, &way->module->state(), scope.result(), "switching to " + device_.text());
+    if (!has_maps_ || choose_all(slots, launch)) return launch_all(*way->module, slots, stream, launch);
+  }
+  return run_elsewhere(slots, options);
 }
 
 // From the device's limits alone: registers are not known before the code is loaded.
