@@ -278,6 +278,14 @@ class ChannelLoop {
     k_.slots_ = saved_slots_;
   }
 
+  // Threads work on the sums within the loop: ptxas would not keep them in place over its end.
+  bool touched_by_threads(const Flights& flights) const {
+    return std::any_of(flights.begin(), flights.end(), [&](const Flight& f) {
+      return std::any_of(units_.begin(), units_.end(),
+                         [&](const Unit& u) { return !u.product && disturbs(u, units_[f.unit]); });
+    });
+  }
+
   // What is in flight between two iterations of the loop: what an iteration ends with that begins with it.
   void settle() {
     if (lagging_ || overwrites_) {
@@ -287,7 +295,7 @@ class ChannelLoop {
     }
     Flights again = steady_;
     iteration({}, again);
-    drains_ = steady_ != again;
+    drains_ = steady_ != again || (!lagging_ && touched_by_threads(steady_));
     if (drains_) steady_.clear();
   }
 

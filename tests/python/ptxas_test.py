@@ -54,6 +54,17 @@ def attention(source):
     return cases, problems
 
 
+def in_order(program):
+    """The schedule of a program whose operations are issued as they stand in it: nothing lags."""
+    schedule = program.compile("sm_90a", plan_only=True).schedule
+    loop = schedule["kernels"][0]["loops"][0]
+    stages = {s["op"]: s["stage"] for s in loop["stages"]}
+    ahead = [s["op"] for s in loop["stages"] if s["stage"] == 0]
+    rest = [op["op"] for op in schedule["kernels"][0]["ops"] if stages.get(op["op"], 0) > 0]
+    loop["stages"] = [{"op": op, "stage": min(stages[op], 1)} for op in ahead + rest]
+    return schedule
+
+
 def main():
     if not shutil.which("ptxas"):
         print("skipped: no ptxas on this machine")
@@ -76,6 +87,9 @@ def main():
                 jobs.append(pool.submit(findings, f"{file.parent.name}_{file.stem}", target, ptx, folder))
         for name, program in cases:
             jobs.append(pool.submit(findings, name, "sm_90a", program.compile("sm_90a").section("ptx"), folder))
+        name, program = cases[0]
+        ptx = program.compile("sm_90a", schedule=in_order(program)).section("ptx")
+        jobs.append(pool.submit(findings, name + "_in_order", "sm_90a", ptx, folder))
         for job in jobs:
             problems += job.result()
     print(f"{len(files)} files, {len(cases)} forms of attention, {len(jobs)} assembled, {refused} refused")
