@@ -38,12 +38,12 @@ struct Bound {
 
 struct Launch {
   std::map<std::string, int64_t> dims;
-  std::map<std::string, std::vector<int64_t>> whole;  // elements of tensors of whole numbers, in place of random ones
   uint64_t seed = 1;
   Data data = Data::integers;
   double magnitude = 0;  // of floating data, 0 = by type
   Bound bound;
   int max_threads = 1;  // more than 1 and a fault in a kernel kills the process
+  std::map<std::string, std::vector<int64_t>> whole;  // elements of tensors of whole numbers, in place of random ones
 };
 
 // Text, so that a failure prints itself.
