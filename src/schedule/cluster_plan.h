@@ -2,8 +2,8 @@
 // of them once, each block a part.
 //
 // requires: channels, layouts and roles are decided.
-// ensures: a cluster of more than one block shares a tile, and its blocks do the same number of iterations. Without a given
-// one there is a cluster where sizes are known, all tiles run at once, and bringing them is what a step waits for by far.
+// ensures: a cluster of more than one block shares a tile, and its blocks do the same number of iterations. There is one where it
+// is given: none gained by it where it was measured.
 // refuses (schedule_illegal, schedule_mismatch): given clusters that are not possible, or share nothing.
 #pragma once
 
@@ -24,7 +24,7 @@ int64_t shared_rows(const ir::Program& p, const ir::Kernel& kernel, const infer:
 Expected<plan::ClusterPlan> plan_cluster(const ir::Program& p, const ir::Kernel& kernel, const infer::KernelOps& ops,
                                          const target::Target& t, const std::set<size_t>& produced,
                                          const std::vector<plan::ValuePlan>& values,
-                                         const std::vector<plan::OpPlan>& plans, const plan::RolePlan& roles,
+                                         const plan::RolePlan& roles,
                                          const plan::KernelSchedule* given);
 
 }  // namespace tilegen::schedule
