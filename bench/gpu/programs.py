@@ -160,7 +160,8 @@ def attention(dtype, dim, tile, threads, stages, causal=False, group=1, window=N
         part, total = b.fragment("part", f32, [tq]), b.fragment("total", f32, [tq])
         first_query = first_key = 0
         if packed:
-            first_query, end = b.cast(query_ends(bb), i64), b.cast(query_ends(bb + 1), i64)
+            # Not in front of the tensor: known, results may leave through the copy engine.
+            first_query, end = b.max(b.cast(query_ends(bb), i64), b.expr(0)), b.cast(query_ends(bb + 1), i64)
             queries = end - first_query
             first_key, end = b.cast(key_ends(bb), i64), b.cast(key_ends(bb + 1), i64)
             keys = end - first_key

@@ -1,6 +1,7 @@
 #include "ops/tensor_copy.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "ops/element_view.h"
 
@@ -53,6 +54,84 @@ std::string strides_refusal(const ir::Program& p, const ir::Buffer& tensor) {
   return "";
 }
 
+// The largest number that is known to divide the value; 0: the value is 0.
+int64_t known_divisor(const ir::Program& p, ExprId e) {
+  constexpr int64_t kEnough = int64_t{1} << 20;
+  const ExprNode& n = p.exprs[e];
+  int64_t value = 0;
+  if (p.exprs.is_const_int(e, &value)) return value == INT64_MIN ? kEnough : std::abs(value);
+  switch (n.op) {
+    case ExprOp::var:
+      return std::max<int64_t>(1, p.var(n.var()).divisor);
+    case ExprOp::mul: {
+      const int64_t a = known_divisor(p, n.a), b = known_divisor(p, n.b);
+      return a > kEnough || b > kEnough ? std::gcd(a, kEnough) * std::gcd(b, kEnough) : a * b;
+    }
+    case ExprOp::add:
+    case ExprOp::sub:
+    case ExprOp::min:
+    case ExprOp::max:
+      return std::gcd(known_divisor(p, n.a), known_divisor(p, n.b));
+    case ExprOp::select:
+      return std::gcd(known_divisor(p, n.b), known_divisor(p, n.c));
+    default:
+      return 1;
+  }
+}
+
+bool never_negative(const ir::Program& p, ExprId e);
+
+// A loop counts up from where it begins.
+bool begins_at_zero_or_more(const ir::Program& p, ir::VarId v) {
+  for (const ir::Stmt& s : p.stmts)
+    if (const auto* loop = std::get_if<ir::Loop>(&s.node); loop && std::count(loop->vars.begin(), loop->vars.end(), v))
+      return !loop->begin.valid() || never_negative(p, loop->begin);
+  return false;
+}
+
+bool never_negative(const ir::Program& p, ExprId e) {
+  const ExprNode& n = p.exprs[e];
+  int64_t value = 0;
+  if (p.exprs.is_const_int(e, &value)) return value >= 0;
+  switch (n.op) {
+    case ExprOp::var:
+      switch (p.var(n.var()).kind) {
+        case ir::VarKind::dim:
+          return p.var(n.var()).lower >= 0;
+        case ir::VarKind::block_index:
+          return true;
+        case ir::VarKind::loop:
+          return begins_at_zero_or_more(p, n.var());
+        default:
+          return false;
+      }
+    case ExprOp::add:
+    case ExprOp::mul:
+    case ExprOp::min:
+    case ExprOp::floordiv:
+      return never_negative(p, n.a) && never_negative(p, n.b);
+    case ExprOp::floormod:
+      return never_negative(p, n.b);
+    case ExprOp::max:
+      return never_negative(p, n.a) || never_negative(p, n.b);
+    case ExprOp::select:
+      return never_negative(p, n.b) && never_negative(p, n.c);
+    default:
+      return false;
+  }
+}
+
+// The engine's instructions are illegal for a place that is no multiple of 16 bytes along the dense dimension, and for
+// writing at one in front of the tensor.
+std::string place_refusal(const ir::Program& p, const ir::Region& region, const ir::Buffer& tensor, bool load) {
+  const int64_t d = std::max<int64_t>(1, kStrideBytes / ir::dtype_bytes(tensor.type));
+  if (known_divisor(p, region.offsets.back()) % d != 0)
+    return "its place along the dense dimension of tensor '" + tensor.name + "' is not known to be a multiple of 16 bytes";
+  if (!load && !std::all_of(region.offsets.begin(), region.offsets.end(), [&](ExprId o) { return never_negative(p, o); }))
+    return "its place may lie in front of tensor '" + tensor.name + "', as far as is known (max(.., 0) says that it does not)";
+  return "";
+}
+
 }  // namespace
 
 bool told_everywhere(const ir::Program& p, ExprId e) {
@@ -87,6 +166,7 @@ std::optional<TensorCopyDims> tensor_copy_dims(const ir::Program& p, const ir::T
     for (ExprId offset : r.offsets)
       if (!told_everywhere(p, offset)) return refuse("its place is read from memory that the kernel may write");
   if (std::string why = strides_refusal(p, tensor); !why.empty()) return refuse(std::move(why));
+  if (std::string why = place_refusal(p, region, tensor, dims.load); !why.empty()) return refuse(std::move(why));
 
   const RegionMatch match = match_regions(p, copy.operands);
   auto dim_of = [&](size_t operand, int iteration) {

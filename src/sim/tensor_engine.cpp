@@ -87,6 +87,11 @@ bool BlockExecutor::begin_copy(Warp& w, const Step& s, int map, TensorCopy& c, b
     step_finding(FindingKind::tensor_map, s.stmt, thread, view.problem);
     return false;
   }
+  if (c.at[0] * view.element % kUnit != 0)
+    access_finding(FindingKind::misaligned, s.access2, thread, c.at[0],
+                   "the box begins at byte " + std::to_string(c.at[0] * view.element) + " of a row, no multiple of 16");
+  if (!load && std::any_of(c.at.begin(), c.at.begin() + view.rank, [](int64_t x) { return x < 0; }))
+    access_finding(FindingKind::out_of_bounds, s.access2, thread, c.at[0], "the box begins in front of the tensor, for a store");
   const int64_t index = w.values.operand(s.x)[lane].i;
   if (index < 0 || index > shared.elements - view.box_elements) {
     access_finding(FindingKind::out_of_bounds, s.access, thread, index,

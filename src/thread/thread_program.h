@@ -236,8 +236,8 @@ struct TransactionWait {
   ir::ExprId parity;  // i64, the same for the warp
 };
 
-// TMA: the box of `map` at `coordinates` (elements, innermost first; may be negative or beyond the extents) to
-// dst[dst_index ..), or back. In memory the box is dense, innermost first, with 16-byte units XORed by the row as the
+// TMA: the box of `map` at `coordinates` (elements, innermost first; may be beyond the extents, and negative for loads; the
+// innermost a multiple of 16 bytes) to dst[dst_index ..), or back. In memory the box is dense, innermost first, with 16-byte units XORed by the row as the
 // map's swizzle says (on byte addresses: bits 4.. ^= bits 7.., 1, 2 or 3 of them for 32, 64, 128 bytes). The place is
 // aligned to 128 bytes, to 8 rows of the swizzle where there is one. One thread issues it. A load reports the box's whole bytes to
 // `barriers[barrier_index]` when they have landed; a store belongs to the thread's bulk group. A load with `multicast` goes to

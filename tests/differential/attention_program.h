@@ -84,7 +84,7 @@ inline std::string store_text(const Attention& a) {
 }
 
 inline std::string attention_text(const Attention& a) {
-  const std::string qbegin = "cast(i64, query_ends[bb])", kbegin = "cast(i64, key_ends[bb])";
+  const std::string qbegin = "max(cast(i64, query_ends[bb]), 0)", kbegin = "cast(i64, key_ends[bb])";
   const auto box = [&](const char* row, const char* rows, const char* head) {
     if (a.packed) return replaced("$row :+ $rows, $head :+ 1, 0 :+ $D", {{"rows", rows}, {"row", row}, {"head", head}});
     return replaced(a.heads_last ? "bb :+ 1, $row :+ $rows, $head :+ 1, 0 :+ $D" : "bb :+ 1, $head :+ 1, $row :+ $rows, 0 :+ $D",

@@ -1,5 +1,7 @@
 // The copy engine alone: boxes of tensors to shared memory and back, byte for byte as the PTX ISA and the
 // driver's description of tensor maps have them: clipped at every edge, swizzled in every way.
+#include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "engine_program.h"
@@ -57,11 +59,12 @@ struct Box {
   }
 };
 
-// Within, across and beyond each edge, by one dimension and by all.
-std::vector<std::vector<int64_t>> places(const Box& b) {
+// Within, across and beyond each edge, by one dimension and by all; rows from a multiple of 16 bytes on. Stores do not
+// begin in front of the tensor.
+std::vector<std::vector<int64_t>> places(const Box& b, bool load) {
   std::vector<std::vector<int64_t>> list = {std::vector<int64_t>(b.rank(), 0)};
   const auto options = [&](size_t d) {
-    return std::vector<int64_t>{1,
+    std::vector<int64_t> all = {1,
                                 -1,
                                 -(b.box[d] + 1) / 2,
                                 -b.box[d],
@@ -69,6 +72,12 @@ std::vector<std::vector<int64_t>> places(const Box& b) {
                                 b.extents[d] - 1,
                                 b.extents[d],
                                 b.extents[d] + 3 * b.box[d]};
+    const int64_t unit = d == 0 ? std::max<int64_t>(1, 16 / b.bytes()) : 1;
+    for (int64_t& x : all) {
+      x = (x >= 0 ? x + unit - 1 : x - unit + 1) / unit * unit;
+      if (!load) x = std::max<int64_t>(x, 0);
+    }
+    return all;
   };
   for (size_t d = 0; d < b.rank(); ++d)
     for (int64_t x : options(d)) {
@@ -98,12 +107,26 @@ std::vector<ir::ExprId> coordinates(EngineProgram& g, MemoryId at, E r, size_t r
   return list;
 }
 
+// The bits of a NaN are not told.
+std::vector<std::byte> numbers(DType type, int64_t count, uint64_t seed) {
+  std::vector<std::byte> elements = random_elements(type, count, seed);
+  const auto bytes = static_cast<size_t>(ir::dtype_bytes(type));
+  for (size_t i = 0; i < elements.size(); i += bytes) {
+    uint64_t bits = 0;
+    std::memcpy(&bits, &elements[i], bytes);
+    if (!ir::is_float(type) || !std::isnan(ir::float_from_bits(type, bits))) continue;
+    bits = ir::float_to_bits(type, 1);
+    std::memcpy(&elements[i], &bits, bytes);
+  }
+  return elements;
+}
+
 uint64_t mark_bits(DType t) { return ir::is_float(t) ? ir::float_to_bits(t, 2) : 2; }
 
 // One box after the other into a tile between guards, all of it as it lies.
 void load_boxes(const Box& b) {
   SCOPED_TRACE(b.name());
-  const auto at = places(b);
+  const auto at = places(b, true);
   const auto rounds = static_cast<int64_t>(at.size());
   const int64_t guard = kGuard / b.bytes(), tile_elements = b.box_elements() + 2 * guard;
   EngineProgram g(64);
@@ -127,7 +150,7 @@ void load_boxes(const Box& b) {
     });
     g.barrier();
   });
-  Tensors start = {coordinates_of(at), random_elements(b.type, b.tensor_elements(), 11),
+  Tensors start = {coordinates_of(at), numbers(b.type, b.tensor_elements(), 11),
                    same_bytes(rounds * tile_elements * b.bytes(), std::byte{0x11})};
   Tensors expected = start;
   const uint64_t mark = mark_bits(b.type);
@@ -147,7 +170,7 @@ void load_boxes(const Box& b) {
 // The tile filled by threads, one box after the other out of it.
 void store_boxes(const Box& b) {
   SCOPED_TRACE(b.name());
-  const auto at = places(b);
+  const auto at = places(b, false);
   const auto rounds = static_cast<int64_t>(at.size());
   EngineProgram g(64);
   const MemoryId where = g.tensor("At", DType::i64, rounds * static_cast<int64_t>(b.rank()));
@@ -169,7 +192,7 @@ void store_boxes(const Box& b) {
     g.barrier();
   });
   const int64_t box_bytes = b.box_elements() * b.bytes();
-  Tensors start = {coordinates_of(at), random_elements(b.type, rounds * b.box_elements(), 12),
+  Tensors start = {coordinates_of(at), numbers(b.type, rounds * b.box_elements(), 12),
                    same_bytes(b.tensor_elements() * b.bytes(), std::byte{0x11})};
   Tensors expected = start;
   for (int64_t r = 0; r < rounds; ++r)

@@ -494,6 +494,24 @@ TEST(WarpgroupProducts, TilesOfAProductShareAChannel) {
   EXPECT_EQ(k.channels[1], (plan::ChannelPlan{"gemm/ko:Xs", "gemm/ko", {"gemm:Xs", "gemm:Ys"}, 3}));
 }
 
+// Measured on an H200: the engine's instructions are illegal there.
+TEST(TensorCopies, BeginAtMultiplesOf16BytesAndStoresNotInFrontOfTheTensor) {
+  const std::string text = gemm_text(128, 128, 64, 3, 256);
+  const auto note = [&](const char* from, const std::string& to, const char* op) {
+    std::string changed = text;
+    const size_t at = changed.find(from);
+    EXPECT_NE(at, std::string::npos) << from;
+    changed.replace(at, std::string(from).size(), to);
+    auto p = program_from(changed);
+    return p ? note_of(planned(*p).kernels[0], op) : "no program";
+  };
+  EXPECT_NE(note("ko * 64 :+ 64] -> As", "ko * 64 + m :+ 64] -> As", "gemm/ko/gemm#0").find("not known to be a multiple of 16 bytes"),
+            std::string::npos);
+  EXPECT_EQ(note("ko * 64 :+ 64] -> As", "ko * 64 + m * 8 :+ 64] -> As", "gemm/ko/gemm#0"), "");
+  EXPECT_NE(note("C[by * 128", "C[by * 128 - m", "gemm/copy#0").find("may lie in front of tensor 'C'"), std::string::npos);
+  EXPECT_EQ(note("C[by * 128", "C[max(by * 128 - m, 0)", "gemm/copy#0"), "");
+}
+
 TEST(Persistence, BlocksOfDifferentWorkOrSeveralAtOnceDoNotWalk) {
   auto p = program_from(gemm_text(64, 64, 32, 2, 128));
   ASSERT_TRUE(p);

@@ -71,6 +71,20 @@ SimResult run90(const GpuProgram& g, const Arguments& a, const SimOptions& optio
   return result ? *result : SimResult{};
 }
 
+// What the hardware calls an illegal instruction.
+TEST(SimTensorEngine, PlacesAreMultiplesOf16BytesAndStoresBeginInTheTensor) {
+  const auto found = [](std::vector<int64_t> at) {
+    const BoxProgram g({40, 20}, {32, 8}, 64, std::move(at));
+    BoxData data({40, 20}, g.elements);
+    return texts(run90(g, data.arguments()));
+  };
+  EXPECT_EQ(found({8, 3}), "");
+  EXPECT_NE(found({4, 3}).find("misaligned: copy#0"), std::string::npos);
+  EXPECT_NE(found({4, 3}).find("the box begins at byte 8 of a row, no multiple of 16"), std::string::npos);
+  EXPECT_NE(found({8, -3}).find("out_of_bounds: copy#2"), std::string::npos);
+  EXPECT_EQ(found({8, -3}).find("copy#0"), std::string::npos);  // loads may
+}
+
 TEST(SimTensorEngine, MovesBoxesAndClips) {
   struct Case {
     std::vector<int64_t> extents, box, at;
@@ -78,9 +92,9 @@ TEST(SimTensorEngine, MovesBoxesAndClips) {
   };
   const std::vector<Case> cases = {
       {{64, 16}, {64, 16}, {0, 0}, 128},        {{72, 20}, {64, 8}, {16, 16}, 128},
-      {{40, 20}, {32, 8}, {-8, -3}, 64},        {{40, 20}, {16, 16}, {32, 8}, 32},
-      {{40, 20}, {24, 8}, {24, 2}, 0},          {{16, 5, 6}, {8, 4, 4}, {12, 3, -2}, 0},
-      {{64, 3, 9}, {64, 2, 8}, {0, 2, 4}, 128}, {{100}, {64}, {50}, 0},
+      {{40, 20}, {32, 8}, {8, 14}, 64},         {{40, 20}, {16, 16}, {32, 8}, 32},
+      {{40, 20}, {24, 8}, {24, 2}, 0},          {{16, 5, 6}, {8, 4, 4}, {8, 3, 4}, 0},
+      {{64, 3, 9}, {64, 2, 8}, {0, 2, 4}, 128}, {{100}, {64}, {48}, 0},
   };
   for (const Case& c : cases)
     for_each_schedule([&](const SimOptions& options) {
