@@ -127,6 +127,8 @@ std::string place_refusal(const ir::Program& p, const ir::Region& region, const 
   const int64_t d = std::max<int64_t>(1, kStrideBytes / ir::dtype_bytes(tensor.type));
   if (known_divisor(p, region.offsets.back()) % d != 0)
     return "its place along the dense dimension of tensor '" + tensor.name + "' is not known to be a multiple of 16 bytes";
+  if (!load && !can_be_multiple(p, tensor.shape.back(), d))
+    return "rows of tensor '" + tensor.name + "' cannot be a multiple of 16 bytes, in which the engine stores";
   if (!load && !std::all_of(region.offsets.begin(), region.offsets.end(), [&](ExprId o) { return never_negative(p, o); }))
     return "its place may lie in front of tensor '" + tensor.name + "', as far as is known (max(.., 0) says that it does not)";
   return "";

@@ -23,6 +23,9 @@ KernelForm::KernelForm(const thread::ThreadProgram& program) : program_(&program
     return -1;
   };
   grid_code_ = ScalarCode::compile(program.exprs, program.grid, slot_of);
+  stored_.resize(program.tensor_maps.size());
+  for (const thread::Stmt& s : program.stmts)
+    if (const auto* store = std::get_if<thread::TensorStore>(&s.node)) stored_[static_cast<size_t>(store->map)] = true;
   std::vector<ir::ExprId> numbers;
   for (const thread::TensorMap& map : program.tensor_maps) {
     numbers.insert(numbers.end(), map.extents.begin(), map.extents.end());
@@ -49,6 +52,8 @@ bool KernelForm::shapes(std::span<const uint64_t> slots, std::span<TensorShape> 
       legal = legal && *next >= 1 && *next <= kMostExtent;
       shape.extents[d] = static_cast<uint64_t>(*next);
     }
+    // Stores are clipped to whole units: rows that end inside one would be overwritten behind their end.
+    legal = legal && (!stored_[i] || static_cast<int64_t>(shape.extents[0]) * ir::dtype_bytes(program_->memory(map.tensor).type) % kUnit == 0);
     for (size_t d = 0; d + 1 < shape.rank; ++d, ++next) {
       legal = legal && *next >= kUnit && *next < kStrideEnd && *next % kUnit == 0;
       shape.strides[d] = static_cast<uint64_t>(*next);
@@ -70,6 +75,8 @@ std::string KernelForm::guards_text() const {
   if (!tensors.empty())
     text += (text.empty() ? "" : ", ") + tensors +
             " with addresses and strides % 16 == 0 and extents from 1 to 2^32, as tensor maps need";
+  for (size_t i = 0; i < stored_.size(); ++i)
+    if (stored_[i]) text += ", rows of " + program_->memory(program_->tensor_maps[i].tensor).name + " in whole 16 bytes";
   return text;
 }
 

@@ -71,6 +71,7 @@ class KernelForm {
   uint64_t id_;
   std::vector<Guard> guards_;
   std::optional<ScalarCode> grid_code_;
+  std::vector<bool> stored_;  // by map: boxes are stored through it
   std::optional<ScalarCode> map_code_;  // of each map its extents, then its strides
 };
 

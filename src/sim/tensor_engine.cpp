@@ -92,6 +92,10 @@ bool BlockExecutor::begin_copy(Warp& w, const Step& s, int map, TensorCopy& c, b
                    "the box begins at byte " + std::to_string(c.at[0] * view.element) + " of a row, no multiple of 16");
   if (!load && std::any_of(c.at.begin(), c.at.begin() + view.rank, [](int64_t x) { return x < 0; }))
     access_finding(FindingKind::out_of_bounds, s.access2, thread, c.at[0], "the box begins in front of the tensor, for a store");
+  if (!load && view.extents[0] * view.element % kUnit != 0)
+    step_finding(FindingKind::tensor_map, s.stmt, thread,
+                 "rows of " + std::to_string(view.extents[0] * view.element) +
+                     " bytes are stored to, the engine stores whole 16 bytes");
   const int64_t index = w.values.operand(s.x)[lane].i;
   if (index < 0 || index > shared.elements - view.box_elements) {
     access_finding(FindingKind::out_of_bounds, s.access, thread, index,

