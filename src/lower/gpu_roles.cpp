@@ -4,10 +4,9 @@
 //
 // A persistent block walks several points of the grid: the roles do so each for itself, as far apart as the channels' slots
 // let them.
-#include <algorithm>
-
 #include "lower/kernel_lowering.h"
 #include "lower/statement_exprs.h"
+#include "schedule/work_order.h"
 
 namespace tilegen::lower {
 
@@ -60,10 +59,7 @@ void KernelLowering::warpgroup_barrier(thread::Block& out, const std::string& or
 
 ExprId KernelLowering::fillings_before(const ir::Loop& loop, ExprId extent) {
   ir::ExprPool& e = out_.exprs;
-  const bool varies = std::any_of(kernel_.block_vars.begin(), kernel_.block_vars.end(), [&](VarId v) {
-    return arith::depends_on(p_.exprs, loop.begin, v) || arith::depends_on(p_.exprs, loop.extents[0], v);
-  });
-  if (!tile_var_.valid() || !varies) return e.mul(executions_, extent);
+  if (!tile_var_.valid() || !schedule::varies_by_block(p_, kernel_, loop)) return e.mul(executions_, extent);
   const auto [count, fresh] = fillings_.try_emplace(&loop);
   if (fresh) count->second = add_registers("fillings", ir::DType::i64, 1);
   const ExprId held = e.load(count->second, ir::DType::i64, std::vector<ExprId>{e.const_int(0)});

@@ -38,7 +38,7 @@ class ClusterPlanner {
     for (size_t op : produced_) {
       if (in_branch(p_, kernel_, ops_.ops[op].stmt)) return "blocks have different amounts of work";
       for (ir::StmtId id : kernel_.body)
-        if (const auto* loop = p_.as<ir::Loop>(id); loop && fills(*loop, ops_.ops[op]) && varies_by_block(*loop))
+        if (const auto* loop = p_.as<ir::Loop>(id); loop && fills(*loop, ops_.ops[op]) && varies_by_block(p_, kernel_, *loop))
           return "blocks have different amounts of work";
     }
     return "";
@@ -57,12 +57,6 @@ class ClusterPlanner {
     ir::for_each_statement(p_, loop.body, [&](ir::StmtId id, int) { found |= id == op.stmt; });
     return found;
   }
-  bool varies_by_block(const ir::Loop& loop) const {
-    return std::any_of(kernel_.block_vars.begin(), kernel_.block_vars.end(), [&](ir::VarId v) {
-      return arith::depends_on(p_.exprs, loop.begin, v) || arith::depends_on(p_.exprs, loop.extents[0], v);
-    });
-  }
-
   const ir::Program& p_;
   const ir::Kernel& kernel_;
   const infer::KernelOps& ops_;

@@ -85,11 +85,16 @@ bool pipelines_in_branch(const ir::Program& p, const ir::Kernel& kernel) {
   return found;
 }
 
+bool varies_by_block(const ir::Program& p, const ir::Kernel& kernel, const ir::Loop& loop) {
+  return std::any_of(kernel.block_vars.begin(), kernel.block_vars.end(), [&](ir::VarId v) {
+    return arith::depends_on(p.exprs, loop.begin, v) || arith::depends_on(p.exprs, loop.extents[0], v);
+  });
+}
+
 bool blocks_differ(const ir::Program& p, const ir::Kernel& kernel) {
   bool differ = pipelines_in_branch(p, kernel);
   for_each_pipeline(p, kernel, [&](ir::StmtId, const ir::Loop& loop) {
-    for (ir::VarId v : kernel.block_vars)
-      differ = differ || arith::depends_on(p.exprs, loop.begin, v) || arith::depends_on(p.exprs, loop.extents[0], v);
+    differ = differ || varies_by_block(p, kernel, loop);
   });
   return differ;
 }

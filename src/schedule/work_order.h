@@ -22,6 +22,9 @@ bool in_branch(const ir::Program& p, const ir::Kernel& kernel, ir::StmtId s);
 // A pipelined loop does.
 bool pipelines_in_branch(const ir::Program& p, const ir::Kernel& kernel);
 
+// Where the loop begins or how long it is depends on a block index.
+bool varies_by_block(const ir::Program& p, const ir::Kernel& kernel, const ir::Loop& loop);
+
 // A pipelined loop of the kernel's body has a length that depends on a block index, or one stands in a branch.
 bool blocks_differ(const ir::Program& p, const ir::Kernel& kernel);
 
