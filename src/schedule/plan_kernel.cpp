@@ -170,7 +170,7 @@ Expected<KernelSchedule> KernelPlanner::assemble(int64_t threads) {
     auto persistence =
         plan_persistence(p_, kernel_, target_, threads, registers, *roles, arena_bytes(*memory), given_);
     if (!persistence) return persistence.error();
-    auto cluster = plan_cluster(p_, kernel_, ops_, target_, produced_, layouts_.values, *roles, given_);
+    auto cluster = plan_cluster(p_, kernel_, ops_, target_, produced_, layouts_, *roles, given_);
     if (!cluster) return cluster.error();
     s.cluster = std::move(*cluster);
     s.roles = std::move(*roles);
