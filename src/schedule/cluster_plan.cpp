@@ -18,9 +18,9 @@ namespace {
 
 constexpr int64_t kSwizzleRows = 8;  // of a box, behind which its swizzle repeats
 constexpr int64_t kLine = 128;       // bytes of the second cache
-// Measured on an H200: bytes of lines that a multiprocessor gets in a cycle, and cycles that a kernel of clusters takes longer
-// to begin and to end.
-constexpr double kLineBytesPerCycle = 70, kMeetings = 900;
+// Measured on an H200: bytes of lines that a multiprocessor gets in a cycle when all want some, and at most; cycles that a
+// kernel of clusters takes longer to begin and to end.
+constexpr double kLineBytes = 70, kMostLineBytes = 85, kMeetings = 2200;
 constexpr int64_t kGroup = 18;        // multiprocessors that a cluster's blocks are chosen from
 constexpr double kWorthwhile = 0.95;  // of the time without a cluster
 
@@ -136,7 +136,8 @@ class ClusterPlanner {
     }
     const double used = static_cast<double>(kGroup / cluster.blocks * cluster.blocks) / kGroup;
     const double rounds = std::ceil(blocks / std::floor(target_.multiprocessors * used));
-    return rounds * static_cast<double>(work.steps) * std::max(bytes / kLineBytesPerCycle, work.products);
+    const double rate = std::clamp(kLineBytes * target_.multiprocessors / blocks, kLineBytes, kMostLineBytes);
+    return rounds * static_cast<double>(work.steps) * std::max(bytes / rate, work.products);
   }
 
   // Of the lines that the tile's rows lie in.

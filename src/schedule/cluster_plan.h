@@ -5,8 +5,8 @@
 // ensures: a cluster of more than one block shares a tile, and its blocks do the same number of iterations.
 //
 // Rule: where bringing the tiles takes longer than multiplying them, a cluster pays that saves more than its meetings cost. A
-// multiprocessor gets about 70 bytes a cycle from the second cache, in lines of 128: rows of a tile that begin inside a line
-// cost two (both measured on an H200, docs/performance.md). Tiles with aligned rows are wide enough for that in all shapes
+// multiprocessor gets 70 bytes a cycle from the second cache when all want some, in lines of 128: rows of a tile that begin
+// inside a line cost two (both measured on an H200, docs/performance.md). Tiles with aligned rows are wide enough for that in all shapes
 // that were measured, so this is about tensors whose rows are known to be no multiple of 128 bytes, in grids and loops of
 // known size.
 // refuses (schedule_illegal, schedule_mismatch): given clusters that are not possible, or share nothing.

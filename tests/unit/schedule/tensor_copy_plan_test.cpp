@@ -342,7 +342,7 @@ TEST(Clusters, ArePlannedWhereRowsBeginInsideLines) {
   const plan::ClusterPlan cluster = *planned_for_520.kernels[0].cluster;
   EXPECT_EQ(cluster.blocks, 4);
   EXPECT_EQ(cluster.along, "bx");
-  EXPECT_EQ(cluster.reason, "bringing the tiles of a block takes 6300 cycles, with a tile read once for 4 blocks 4000");
+  EXPECT_EQ(cluster.reason, "bringing the tiles of a block takes 5200 cycles, with a tile read once for 4 blocks 4800");
   for (size_t at = text.find("520"); at != std::string::npos; at = text.find("520")) text.replace(at, 3, "512");
   EXPECT_EQ(planned(*program_from(text)).kernels[0].cluster->blocks, 1);
 }
