@@ -168,6 +168,9 @@ void RoleWalk::iterate(Running& x, const RoleStep& loop, uint32_t begin) {
 
 void RoleWalk::meet(Running& x, int i, size_t at, int64_t wanted, bool arrive_only) {
   Meeting& m = meetings_[at];
+  if (m.arrived > 0 && m.wanted != wanted)
+    hazard(x.at, m.last, "barrier " + std::to_string(at % kBarriers) + " is for " + std::to_string(wanted) +
+                             " threads here, and for " + std::to_string(m.wanted) + " to those who are there");
   m.wanted = wanted;
   if (std::find(m.here.begin(), m.here.end(), static_cast<size_t>(i)) != m.here.end())
     hazard(x.at, x.at, name_of(x) + " arrives again at barrier " + std::to_string(at % kBarriers) +
