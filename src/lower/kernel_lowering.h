@@ -278,6 +278,16 @@ class KernelLowering {
   bool takes_part(ir::StmtId id) const;
   bool fills_channel(ir::StmtId id) const;  // it, or a statement inside it
   void warpgroup_barrier(thread::Block& out, const std::string& origin);
+  // Turns of the computing warpgroups with the matrix units (plan::LoopPlan::ping_pong): warpgroup w waits at a barrier of
+  // its own until the one in front of it in the ring passes the turn on. All barriers are as they were when every
+  // warpgroup has had as many turns as the others; the first turn is given to warpgroup 0, and taken back at the end.
+  bool takes_turns() const;
+  void wait_for_turn(thread::Block& out, const std::string& origin);
+  void pass_turn(thread::Block& out, const std::string& origin);
+  void give_first_turn(thread::Block& out);
+  void take_back_turn(thread::Block& out);
+  // What a warpgroup of its own does, told apart by constant barrier numbers.
+  void for_each_warpgroup(const std::function<thread::Block(int64_t)>& own, thread::Block& out, const std::string& origin);
   // Run by the first thread, or the first `threads`, of each warpgroup.
   thread::StmtId only_first_of_warpgroup(thread::Block body, const std::string& origin, ExprId also = ExprId(),
                                          int64_t threads = 1);

@@ -20,7 +20,7 @@ class Planter {
   explicit Planter(ThreadProgram& p) : p_(p), walk_(p) {
     // Barriers that lowering put are needed as far as accesses say so.
     for (size_t i = 0; i < p.stmts.size(); ++i)
-      if (const auto* b = as<thread::Barrier>(StmtId(i)); b && b->id == 0 && thread::is_block_barrier(p, *b))
+      if (const auto* b = as<thread::Barrier>(StmtId(i)); b && b->id == 0 && thread::is_block_barrier(p, *b, 0))
         planted_.insert(StmtId(i));
   }
 

@@ -63,6 +63,9 @@ struct LoopPlan {
   int64_t num_stages = 1;
   std::vector<std::pair<std::string, int64_t>> stages;
   std::string reason;
+  // Computing warpgroups take turns to issue an iteration's products: while one works on its elements, another's
+  // products have the matrix units. Unset: to be decided, and of no meaning where warpgroups make no products.
+  std::optional<bool> ping_pong;
   bool operator==(const LoopPlan&) const = default;
 };
 

@@ -76,6 +76,7 @@ void write_loop(JsonWriter& w, const LoopPlan& l) {
     w.member("op", s.first);
     w.member("stage", s.second);
   });
+  if (l.ping_pong) w.flag("ping_pong", *l.ping_pong);
   write_optional(w, "reason", l.reason);
 }
 
@@ -233,7 +234,7 @@ ValuePlan read_value(JsonCursor c, UniqueNames& names) {
 
 LoopPlan read_loop(JsonCursor c, UniqueNames& names) {
   LoopPlan l;
-  c = c.object({"loop", "num_stages", "stages", "reason"});
+  c = c.object({"loop", "num_stages", "stages", "ping_pong", "reason"});
   if (!c) return l;
   l.loop = names.read(c.required("loop"));
   l.num_stages = c.optional("num_stages").integer(1, 1024, 1);
@@ -244,6 +245,7 @@ LoopPlan read_loop(JsonCursor c, UniqueNames& names) {
     std::string op = ops.read(s.required("op"));
     l.stages.emplace_back(std::move(op), s.required("stage").integer(0, 1023));
   }
+  if (const JsonCursor turns = c.optional("ping_pong")) l.ping_pong = turns.boolean();
   l.reason = c.optional("reason").string();
   return l;
 }

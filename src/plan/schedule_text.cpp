@@ -135,7 +135,7 @@ Table::Row value_row(const ValuePlan& v) {
 Table::Row loop_row(const LoopPlan& l) {
   std::string stages;
   for (const auto& [op, stage] : l.stages) stages += (stages.empty() ? "" : "  ") + std::to_string(stage) + ": " + op;
-  Table::Row row{{l.loop, plural(l.num_stages, "stage")}, l.reason, {}};
+  Table::Row row{{l.loop, plural(l.num_stages, "stage") + (l.ping_pong.value_or(false) ? ", ping-pong" : "")}, l.reason, {}};
   if (!stages.empty()) row.below = {stages};
   return row;
 }

@@ -7,6 +7,7 @@
 #include "schedule/memory_plan.h"
 #include "schedule/op_engines.h"
 #include "schedule/overlap_plan.h"
+#include "schedule/ping_pong_plan.h"
 #include "schedule/pipeline_plan.h"
 #include "schedule/raster_plan.h"
 #include "schedule/role_plan.h"
@@ -56,6 +57,8 @@ class KernelPlanner {
   void take_engines();
   bool produced_loops_overlap();
   Checked order_products();
+  Checked plan_turns(int64_t threads);
+  bool threads_meet_for(const KernelOp& op) const;
   void choose_stores();
   void find_stores();
   void store_tile(size_t op, plan::ValuePlan& tile);
@@ -143,6 +146,7 @@ Expected<std::optional<KernelSchedule>> KernelPlanner::attempt(int64_t threads) 
   if (!produced_loops_overlap()) return std::optional<KernelSchedule>(kAgain);
   if (Checked ok = check_given_engines(); !ok) return ok.error();
   if (Checked ok = order_products(); !ok) return ok.error();
+  if (Checked ok = plan_turns(threads); !ok) return ok.error();
 
   auto schedule = assemble(threads);
   if (!schedule) return schedule.error();
@@ -275,6 +279,39 @@ Checked KernelPlanner::order_products() {
       if (!ok) return ok;
       if (!note.empty()) notes_.push_back({l.loop, note});
     }
+  return Unit{};
+}
+
+// Shared memory that threads write, or a tensor that the program writes, may need a barrier in front of the op or in it.
+bool KernelPlanner::threads_meet_for(const KernelOp& op) const {
+  const auto shared = [&](int value) {
+    return layouts_.values[static_cast<size_t>(value)].memory && !engine_values_.count(value);
+  };
+  for (const infer::OpAccess& a : op.accesses)
+    if (a.value >= 0 ? shared(a.value) : !p_.buffer(a.buffer).read_only) return true;
+  for (const auto& [where, value] : ops_.scalar_reads)
+    if (where.first == op.stmt && value >= 0 && shared(value)) return true;
+  if (const auto gemm = gemms_.find(static_cast<size_t>(&op - ops_.ops.data()));
+      gemm != gemms_.end() && (gemm->second.a_copy || gemm->second.b_copy))
+    return true;
+  return std::any_of(scratch_.begin(), scratch_.end(), [&](const Scratch& s) { return s.statement == op.path; });
+}
+
+// Behind the order of issue.
+Checked KernelPlanner::plan_turns(int64_t threads) {
+  const std::vector<std::string> paths = ir::statement_paths(p_);
+  TurnFacts facts;
+  facts.threads = threads;
+  for (const auto& [product, feed] : feeds_.fed) facts.products[&ops_.ops[product]] = gemms_.at(product).cycles;
+  for (size_t op : produced_) facts.copies.insert(&ops_.ops[op]);
+  for (const KernelOp& op : ops_.ops)
+    if (threads_meet_for(op)) facts.meetings.insert(&op);
+  for (plan::LoopPlan& l : pipelines_.loops) {
+    const plan::LoopPlan* given = given_ ? plan::find_loop(*given_, l.loop) : nullptr;
+    const auto loop = static_cast<size_t>(std::find(paths.begin(), paths.end(), l.loop) - paths.begin());
+    if (Checked ok = plan_ping_pong(p_, ops_, ir::StmtId(loop), facts, given ? given->ping_pong : std::nullopt, l); !ok)
+      return ok;
+  }
   return Unit{};
 }
 

@@ -129,7 +129,8 @@ struct Prefetch {
 };
 
 // `threads` threads of the block (0: all of them) meet at hardware barrier `id` (bar.sync); shared memory written before
-// is visible behind. With `arrive_only` the thread does not wait (bar.arrive). A no-op where a block has one thread.
+// is visible behind. With `arrive_only` the thread does not wait (bar.arrive): those that do wait for as many arrivals as
+// `threads` says, their own among them. A no-op where a block has one thread.
 struct Barrier {
   int id = 0;
   int64_t threads = 0;  // multiple of the warp

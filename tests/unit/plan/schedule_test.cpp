@@ -45,6 +45,7 @@ Schedule full_schedule() {
       {"gemm:acc@1", everywhere, std::nullopt, 1, Origin::given, ""},
   };
   k.loops = {{"gemm/ko", 3, {{"gemm/ko/copy#0", 0}, {"gemm/ko/gemm#0", 2}}, "default 3 stages"}};
+  k.loops[0].ping_pong = true;
   k.conversions = {{"gemm:acc", "gemm/ko/gemm#0", "gemm/i.j/store#0", layout::ConversionKind::shared_bounce, acc,
                     everywhere, 420, "the two ops hold the value on different warps"}};
   k.memory = {{"gemm:As", 0, 24576}, {"gemm:Bs", 24576, 20480}};
@@ -271,7 +272,7 @@ kernel gemm  128 threads, raster grouped by 8 -- neighbouring blocks share B
     gemm:acc@1  given            fragment 16 over 128 threads, 16 registers each, 128 replicas
       threads 128 : (16) -> [0: 0; 1: d0/1%16*1; r: o0/1%128*1]
   loops
-    gemm/ko  3 stages  -- default 3 stages
+    gemm/ko  3 stages, ping-pong  -- default 3 stages
       0: gemm/ko/copy#0  2: gemm/ko/gemm#0
   channels
     gemm/ko    in gemm/ko  4 slots  gemm:As  gemm:Bs
