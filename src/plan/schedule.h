@@ -51,12 +51,12 @@ struct OpPlan {
   int64_t vector = 1;                         // elements one access moves
   bool streaming = false;                     // results bypass the caches
   int64_t pass_columns = 0;                   // tensor_copy out of a fragment: columns a warpgroup stages at once
-  // Sums: the loop (its path) behind which the threads of a row meet, each keeping a part of the row's sum until then.
-  // Empty: they meet in the op, every time. Unset: neither is a choice.
-  std::optional<std::string> joined_behind;
   std::string reason;
   // Fragments whose elements the op finds in shared memory: put there in front of it, fetched from there behind it.
   std::vector<std::string> through_memory;
+  // Sums: the loop (its path) behind which the threads of a row meet, each keeping a part of the row's sum until then.
+  // Empty: they meet in the op, every time. Unset: neither is a choice.
+  std::optional<std::string> joined_behind;
   bool operator==(const OpPlan&) const = default;
 };
 
