@@ -127,10 +127,10 @@ kernel k grid (b: 1) threads 128 {
   const Strings bodies = {
       part + "parallel i in $rows { total[i] = total[i] + part[i] }",
       "reduce x -> total {axis=1, accumulate}",
-      part + "parallel i in $rows { total[i] = total[i] * $half - part[i] * beside[i] }",
+      part + "parallel i in $rows { total[i] = total[i] * $flip - part[i] * beside[i] }",
       part + "copy part -> more\n      if t % 2 == 0 { parallel i in $rows { total[i] = total[i] + more[i] } }",
       part + "parallel i, j in $rows, $cols { x[i, j] = x[i, j] + x[i, j] }\n      reduce x -> more {axis=1}\n" +
-          "      parallel i in $rows { total[i] = part[i] + total[i] * $half + more[i]\n beside[i] = beside[i] - more[i] }",
+          "      parallel i in $rows { total[i] = part[i] + total[i] * $flip + more[i]\n beside[i] = beside[i] - more[i] }",
       part + "parallel i in $rows { if total[i] > $zero { total[i] = total[i] - part[i] } else { total[i] = part[i] } }",
       "if t % 2 == 1 { reduce x -> total {axis=1} }",
   };
@@ -159,7 +159,7 @@ kernel k grid (b: 1) threads 128 {
                                                           {"from", ir::dtype_name(t.from)},
                                                           {"to", name},
                                                           {"zero", real ? "0.0" + name : "0" + name},
-                                                          {"half", real ? "0.5" + name : "3" + name}});
+                                                          {"flip", real ? "-1.0" + name : "3" + name}});
               std::vector<Launch> launches;
               for (const auto& [m, outer] : {std::pair<int64_t, int64_t>{0, 1}, {40, 1}, {700, 2}}) {
                 Launch l;
