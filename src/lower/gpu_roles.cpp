@@ -86,7 +86,8 @@ thread::Block KernelLowering::role_body(Role role) {
   replace_block_indices(body);
   if (tile_var_.valid()) {
     const ExprId points = e.binary(ir::ExprOp::min, tiles_, e.const_int(thread::kMostPersistentPoints));
-    const ExprId extent = simplified(e.ceildiv(e.sub(points, e.var(out_.block_vars[0])), e.var(out_.launched_var)));
+    const ExprId launched = e.var(out_.launched_var), behind = e.sub(points, e.var(out_.block_vars[0]));
+    const ExprId extent = e.floordiv(simplified(e.add(behind, e.sub(launched, e.const_int(1)))), launched);
     body = {out_.add(thread::Loop{tile_var_, extent, thread::LoopForm::serial, std::move(body)}, kernel_.name)};
     for (const auto& [loop, count] : fillings_)
       body.insert(body.begin(), out_.add(thread::Store{count, e.const_int(0), e.const_int(0), ExprId(), false, ExprId()}, kernel_.name));
