@@ -35,6 +35,7 @@
 #include "ops/lower_sink.h"
 #include "ops/tensor_copy.h"
 #include "schedule/exchange_plan.h"
+#include "schedule/partial_sums.h"
 
 namespace tilegen::lower {
 
@@ -102,6 +103,7 @@ class KernelLowering {
   friend class PipelineLowering;
   friend class StagedGemm;
   friend class BlockReduction;
+  friend class PartJoin;
   friend class ChannelLoop;
   friend class WarpgroupGemm;
   friend class StagedStore;
@@ -265,6 +267,11 @@ class KernelLowering {
   // Element `index` of the slot that the statements being lowered mean.
   ExprId in_slot(int value, ExprId index);
 
+  // gpu_carried_sums.cpp: in front of a loop and behind it.
+  struct CarriedJoin;
+  void split_sums(ir::StmtId loop, thread::Block& out);
+  void join_sums(ir::StmtId loop, thread::Block& out);
+
   // gpu_roles.cpp
   enum class Role : uint8_t { all, consumer, producer };
   bool specialised() const { return schedule_.roles && schedule_.roles->producer_threads > 0; }
@@ -340,6 +347,7 @@ class KernelLowering {
   const LowerOptions options_;
   infer::KernelOps ops_;
   std::vector<std::string> paths_;
+  std::vector<schedule::CarriedSums> carried_;  // GPU
   std::map<ir::StmtId, const infer::KernelOp*> op_of_;
   thread::ThreadProgram out_;
   arith::Context ctx_;

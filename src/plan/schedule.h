@@ -54,6 +54,9 @@ struct OpPlan {
   std::string reason;
   // Fragments whose elements the op finds in shared memory: put there in front of it, fetched from there behind it.
   std::vector<std::string> through_memory;
+  // Sums: the loop (its path) behind which the threads of a row meet, each keeping a part of the row's sum until then.
+  // Empty: they meet in the op, every time. Unset: neither is a choice.
+  std::optional<std::string> joined_behind;
   bool operator==(const OpPlan&) const = default;
 };
 

@@ -7,6 +7,7 @@
 #include "schedule/memory_plan.h"
 #include "schedule/op_engines.h"
 #include "schedule/overlap_plan.h"
+#include "schedule/partial_sums.h"
 #include "schedule/ping_pong_plan.h"
 #include "schedule/pipeline_plan.h"
 #include "schedule/raster_plan.h"
@@ -141,7 +142,8 @@ Expected<std::optional<KernelSchedule>> KernelPlanner::attempt(int64_t threads) 
   if (!channels) return channels.error();
   channels_ = std::move(*channels);
   take_engines();
-  scratch_ = plan_scratch(p_, ops_, layouts_.values, layouts_.ops, layouts_.conversions, target_);
+  if (Checked ok = plan_partial_sums(p_, index_, ops_, target_, given_, layouts_); !ok) return ok.error();
+  scratch_ = plan_scratch(p_, index_, ops_, layouts_.values, layouts_.ops, layouts_.conversions, target_);
   choose_stores();
   if (!produced_loops_overlap()) return std::optional<KernelSchedule>(kAgain);
   if (Checked ok = check_given_engines(); !ok) return ok.error();
