@@ -32,14 +32,19 @@ class ChannelLoop {
         before_(k.executions_),
         filled_(k.fillings_before(loop, extent_)),
         saved_slots_(k.slots_),
+        inside_slots_(k.slots_),
         overwrites_(k.products_overwrite_) {
     collect();
+    for (const Channel* c : once_)
+      for (int v : c->values)
+        if (c->plan->slots > 1) inside_slots_[v] = k.channel_slot(*c, k.uses_before(*c));
     settle();
   }
 
   void run(thread::Block& out) {
     if (k_.failed()) return;
-    for (const Channel* c : once_) wait_full(*c, before_, out);
+    for (const Channel* c : once_) wait_full(*c, k_.uses_before(*c), out);
+    k_.slots_ = inside_slots_;
     int64_t trips = -1;
     if (e_.is_const_int(extent_, &trips) && trips <= 0) {
       if (overwrites_) k_.statement(k_.cleared_by_, out);
@@ -48,7 +53,11 @@ class ChannelLoop {
     } else {
       whole(out);
     }
-    for (const Channel* c : once_) give_back(*c, before_, out);
+    for (const Channel* c : once_) {
+      give_back(*c, k_.uses_before(*c), out);
+      k_.count_use(*c, out);
+    }
+    k_.slots_ = saved_slots_;
     k_.count_fillings(loop_, extent_, out);
   }
 
@@ -275,7 +284,7 @@ class ChannelLoop {
     for (size_t u = 0; u < units_.size(); ++u)
       if (units_[u].lag >= it.from_lag && units_[u].lag <= it.to_lag && !k_.failed()) issue(it, u, flights);
     k_.executions_ = before_;
-    k_.slots_ = saved_slots_;
+    k_.slots_ = inside_slots_;
   }
 
   // Threads work on the sums within the loop: ptxas would not keep them in place over its end.
@@ -373,6 +382,7 @@ class ChannelLoop {
   const ExprId before_;  // how often the loop has run
   const ExprId filled_;  // and its channels were filled
   const std::map<int, ExprId> saved_slots_;
+  std::map<int, ExprId> inside_slots_;  // with those of channels that are filled in front of the loop
   std::vector<Unit> units_;
   std::vector<const Channel*> once_;  // filled in front of the loop, used in it
   bool lagging_ = false;

@@ -95,7 +95,7 @@ void ProgramEmitter::emit_unrolled_loop(const Loop& loop) {
   }
 }
 
-ProgramEmitter::CountedLoop ProgramEmitter::begin_counted_loop(Value* extent, const char* name) {
+ProgramEmitter::CountedLoop ProgramEmitter::begin_counted_loop(Value* extent, const char* name, Value* also) {
   CountedLoop l;
   l.extent = extent;
   l.before = b_.GetInsertBlock();
@@ -103,22 +103,25 @@ ProgramEmitter::CountedLoop ProgramEmitter::begin_counted_loop(Value* extent, co
   l.exit = llvm::BasicBlock::Create(context_, std::string(name) + ".end", function_);
   Value* zero = llvm::ConstantInt::get(extent->getType(), 0);
   auto* constant = llvm::dyn_cast<llvm::ConstantInt>(extent);
-  l.may_be_empty = !(constant && constant->getSExtValue() > 0);
-  if (l.may_be_empty)
-    b_.CreateCondBr(b_.CreateICmpSGT(extent, zero), l.body, l.exit);
-  else
+  l.may_be_empty = also || !(constant && constant->getSExtValue() > 0);
+  if (l.may_be_empty) {
+    Value* any = b_.CreateICmpSGT(extent, zero);
+    b_.CreateCondBr(also ? b_.CreateAnd(any, also) : any, l.body, l.exit);
+  } else {
     b_.CreateBr(l.body);
+  }
   b_.SetInsertPoint(l.body);
   l.index = b_.CreatePHI(extent->getType(), 2, name);
   l.index->addIncoming(zero, l.before);
   return l;
 }
 
-void ProgramEmitter::end_counted_loop(const CountedLoop& l) {
+void ProgramEmitter::end_counted_loop(const CountedLoop& l, Value* also) {
   Value* one = llvm::ConstantInt::get(l.index->getType(), 1);
   Value* next = b_.CreateAdd(l.index, one, "", /*HasNUW=*/true, /*HasNSW=*/true);
   l.index->addIncoming(next, b_.GetInsertBlock());
-  b_.CreateCondBr(b_.CreateICmpSLT(next, l.extent), l.body, l.exit);
+  Value* more = b_.CreateICmpSLT(next, l.extent);
+  b_.CreateCondBr(also ? b_.CreateAnd(more, also) : more, l.body, l.exit);
   b_.SetInsertPoint(l.exit);
 }
 

@@ -74,14 +74,18 @@ void GpuEmitter::advance_counters(const OpenLoop& loop) {
 }
 
 void GpuEmitter::emit_serial_loop(const Loop& loop) {
-  Value* extent = nullptr;
+  Value *extent = nullptr, *condition = nullptr;
+  const auto ask = [&] {
+    if (loop.condition.valid()) in_statement([&] { condition = value(loop.condition); });
+  };
   in_statement([&] { extent = value(loop.extent); });
+  ask();
   const bool narrow = facts_.range_of_var(loop.var).hi < INT32_MAX && facts_.narrow(loop.extent);
   extent = resized(extent, narrow ? 32 : 64, loop.extent);
   const RegisterFile::Memories changed = registers_.written(loop.body);
   const RegisterFile::Values before = registers_.values(changed);
   const RegisterFile::State outside = registers_.state();
-  CountedLoop l = begin_counted_loop(extent, program_.vars[loop.var.value].name.c_str());
+  CountedLoop l = begin_counted_loop(extent, program_.vars[loop.var.value].name.c_str(), condition);
   std::vector<llvm::PHINode*> phis;
   for (Value* v : before) {
     phis.push_back(b_.CreatePHI(v->getType(), 2));
@@ -95,11 +99,12 @@ void GpuEmitter::emit_serial_loop(const Loop& loop) {
   emit_body(loop.body);
   close_scope();
   const RegisterFile::Values after = registers_.values(changed);
+  ask();
   advance_counters(loops_.back());
   loops_.pop_back();
   llvm::BasicBlock* latch = b_.GetInsertBlock();
   for (size_t i = 0; i < phis.size(); ++i) phis[i]->addIncoming(after[i], latch);
-  end_counted_loop(l);
+  end_counted_loop(l, condition);
   registers_.restore(outside);
   registers_.assign(changed, l.may_be_empty ? merged(before, l.before, after, latch) : after);
 }

@@ -52,13 +52,14 @@ std::optional<std::string> GpuEmitter::emit() {
   return refusal();
 }
 
-// The slots, then the tensor maps by value.
+// The slots, then the tensor maps by value, then the address of the counter.
 void GpuEmitter::create_function() {
   std::vector<llvm::Type*> types;
   for (const thread::Param& p : program_.params)
     types.push_back(p.kind == thread::Param::Kind::tensor ? static_cast<llvm::Type*>(b_.getPtrTy(kGlobal))
                                                           : b_.getInt64Ty());
   types.insert(types.end(), program_.tensor_maps.size(), b_.getPtrTy());
+  if (program_.claims) types.push_back(b_.getPtrTy(kGlobal));
   auto* type = llvm::FunctionType::get(b_.getVoidTy(), types, false);
   function_ = llvm::Function::Create(type, llvm::GlobalValue::ExternalLinkage, symbol_, module_);
   function_->addFnAttr(llvm::Attribute::NoUnwind);
@@ -69,6 +70,10 @@ void GpuEmitter::create_function() {
     map->addAttr(llvm::Attribute::getWithByValType(context_, llvm::ArrayType::get(b_.getInt8Ty(), kMapBytes)));
     map->addAttr(llvm::Attribute::getWithAlignment(context_, llvm::Align(kMapAlignment)));
     maps_.push_back(map);
+  }
+  if (program_.claims) {
+    counter_ = function_->getArg(static_cast<unsigned>(types.size() - 1));
+    counter_->setName("counter");
   }
   annotate_function();
   b_.SetInsertPoint(llvm::BasicBlock::Create(context_, "entry", function_));

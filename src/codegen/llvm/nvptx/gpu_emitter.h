@@ -115,6 +115,7 @@ class GpuEmitter : private ProgramEmitter {
   Place barrier_place(int barriers, ir::ExprId index);
   void emit_node(const thread::TransactionArrive& arrive);
   void emit_node(const thread::TransactionWait& wait);
+  void emit_node(const thread::Claim& claim);
   void emit_node(const thread::TensorLoad& load);
   void emit_node(const thread::TensorStore& store);
   std::string coordinates(const std::vector<ir::ExprId>& at, std::string& constraints, Values& operands);
@@ -201,6 +202,7 @@ class GpuEmitter : private ProgramEmitter {
   llvm::GlobalVariable* shared_ = nullptr;  // the block's dynamic shared memory
   Values bases_;                            // by MemoryId, of global memories
   Values maps_;                             // by tensor map, its address
+  llvm::Value* counter_ = nullptr;          // address of what points are claimed from
   llvm::Value* warp_ = nullptr;  // index of the warp in the block, the same register for the warp; where it is of use
   // Neighbours of warpgroup products that share their assembly.
   struct Folding {
