@@ -79,7 +79,8 @@ bool fill(const Driver& driver, const KernelForm& form, std::span<const uint64_t
 
 size_t parameter_bytes(const thread::ThreadProgram& program) {
   const size_t slots = program.params.size(), maps = program.tensor_maps.size();
-  return maps == 0 ? slots * sizeof(uint64_t) : maps_begin(slots) + maps * sizeof(CuTensorMap);
+  const size_t bytes = maps == 0 ? slots * sizeof(uint64_t) : maps_begin(slots) + maps * sizeof(CuTensorMap);
+  return bytes + (program.claims ? sizeof(CuPointer) : 0);
 }
 
 void point_to_parameters(const thread::ThreadProgram& program, const void* block, void** pointers) {

@@ -21,11 +21,11 @@ struct alignas(64) ParameterBlock {
 
 constexpr size_t kMostParameters = kMaxParameterBytes / sizeof(uint64_t);
 
-// Where the parameters of a kernel with maps are in its block, one pointer each: a kernel's own layout of
+// Where the slots and maps of a kernel are in its block, one pointer each: a kernel's own layout of
 // aligned parameters is the driver's to know.
 void point_to_parameters(const thread::ThreadProgram& program, const void* block, void** pointers);
 
-// Bytes of the block of a kernel: its slots, then its maps aligned to 64.
+// Bytes of a kernel's parameters: its slots, then its maps aligned to 64, then its counter's address.
 size_t parameter_bytes(const thread::ThreadProgram& program);
 
 // The block of a launch, in `room` or in memory of this thread that its next call may overwrite. Null where
