@@ -53,6 +53,7 @@ class ChannelLoop {
     } else {
       whole(out);
     }
+    meet_without_products(out);
     for (const Channel* c : once_) {
       give_back(*c, k_.uses_before(*c), out);
       k_.count_use(*c, out);
@@ -188,6 +189,16 @@ class ChannelLoop {
     if (blocks > 1) freed.block = k_.simplified(e_.floormod(e_.var(k_.out_.thread_var), e_.const_int(kWarpgroup)));
     emit(std::move(freed), arrive);
     to.push_back(k_.only_first_of_warpgroup(std::move(arrive), origin_, condition, blocks));
+  }
+
+  // A product keeps the warps of a warpgroup together. Where a loop has none the thread that gives a slot back could be a round
+  // of the slots ahead of warps that have not seen it full, and would never.
+  void meet_without_products(thread::Block& out) {
+    const ExprId none = k_.simplified(e_.le(extent_, e_.const_int(0)));
+    if (once_.empty() || !k_.tile_var_.valid() || arith::prove(k_.ctx_, any())) return;
+    thread::Block meet;
+    k_.warpgroup_barrier(meet, origin_);
+    emit(thread::Branch{none, std::move(meet), {}}, out);
   }
 
   // ---- one iteration of the loop

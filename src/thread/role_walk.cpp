@@ -33,6 +33,7 @@ RoleWalk::RoleWalk(const RoleProgram& r, const PointValues& launch, std::vector<
     parties += static_cast<int>(b.count * p_.cluster);
     phases_.emplace_back(static_cast<size_t>(b.count * p_.cluster));
   }
+  for (MemoryId m : r.handed) places_.hand(m);
   for (size_t i = 0; i < n; ++i) places_.name_reader(static_cast<int>(n + i), "the copy engine");
   for (int g = 0; g < groups_ * static_cast<int>(p_.cluster); ++g) places_.name_reader(first_product_ + g, "a product");
   for (size_t i = 0; i < n; ++i) {

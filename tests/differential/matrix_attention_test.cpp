@@ -196,8 +196,8 @@ TEST(Attention, Tiles) {
 
 // As many tiles as blocks, more, fewer; tiles of no work among them.
 TEST(Attention, BlocksThatClaimTheirTiles) {
-  const std::vector<Lengths> lengths = {{2, 2, 300, 300}, {1, 1, 700, 200}, {1, 3, 128, 150}, {1, 1, 1, 1}, {1, 2, 400, 70}};
-  const std::vector<Ends> ends = {{2, {0, 200, 200, 210, 500}, {0, 180, 180, 300, 420}}, {1, {0, 0, 300, 301}, {0, 0, 64, 264}}};
+  const std::vector<Lengths> lengths = {{2, 1, 300, 300}, {1, 1, 700, 130}, {1, 3, 70, 150}, {1, 1, 1, 1}};
+  const std::vector<Ends> ends = {{1, {0, 200, 200, 210, 500}, {0, 130, 130, 200, 320}}, {1, {0, 0, 300, 301}, {0, 0, 64, 164}}};
   Attention a;
   a.rows = 128;
   a.threads = 256;
@@ -226,7 +226,7 @@ TEST(Attention, EveryOrderOfTiles) {
   a.threads = 256;
   a.right = 0;
   for (const char* order : {"none", "static", "claimed"}) {
-    run_attention(a, std::vector<Lengths>{{1, 2, 500, 300}}, On::hopper, persistence(order));
+    run_attention(a, std::vector<Lengths>{{1, 2, 390, 200}}, On::hopper, persistence(order));
     if (HasFailure()) return;
   }
 }
