@@ -111,7 +111,8 @@ thread::Block KernelLowering::role_body(Role role) {
     body = walk_claimed(std::move(body));
   } else if (tile_var_.valid()) {
     const ExprId points = e.binary(ir::ExprOp::min, tiles_, e.const_int(thread::kMostPersistentPoints));
-    const ExprId extent = simplified(e.ceildiv(e.sub(points, e.var(out_.block_vars[0])), e.var(out_.launched_var)));
+    const ExprId launched = e.var(out_.launched_var), behind = e.sub(points, e.var(out_.block_vars[0]));
+    const ExprId extent = e.floordiv(simplified(e.add(behind, e.sub(launched, e.const_int(1)))), launched);
     body = {out_.add(thread::Loop{tile_var_, extent, thread::LoopForm::serial, std::move(body)}, kernel_.name)};
   }
   for (const auto& [what, count] : fillings_)

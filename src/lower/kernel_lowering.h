@@ -153,6 +153,7 @@ class KernelLowering {
   // gpu_grid.cpp: one linear block index; the program's indices are expressions of it, put in at the end.
   bool gpu() const { return !target_.is_host(); }
   void declare_linear_grid();
+  ExprId launch_divisor(ExprId given);
   void longest_first(ExprId rest, const std::vector<ExprId>& extent, std::vector<ExprId>& value);
   void replace_block_indices(thread::Block& body);
   // Of the cluster that the kernel's blocks come in; 1: none.

@@ -221,12 +221,14 @@ TEST(Attention, BlocksThatClaimTheirTiles) {
 
 // The same results from tiles that are dealt out beforehand, and from a block a tile.
 TEST(Attention, EveryOrderOfTiles) {
-  Attention a;
-  a.rows = 128;
-  a.threads = 256;
-  a.right = 0;
+  Attention a, guarded;
+  a.rows = guarded.rows = 128;
+  a.threads = guarded.threads = 256;
+  a.right = guarded.right = 0;
+  guarded.packed = guarded.guarded = true;
   for (const char* order : {"none", "static", "claimed"}) {
     run_attention(a, std::vector<Lengths>{{1, 2, 390, 200}}, On::hopper, persistence(order));
+    run_attention(guarded, std::vector<Ends>{{1, {0, 140, 140, 150}, {0, 70, 70, 200}}}, On::hopper, persistence(order));
     if (HasFailure()) return;
   }
 }
