@@ -135,6 +135,7 @@ TEST_F(LaunchCostTest, ClaimsCostTwoCalls) {
   ASSERT_TRUE(e->prepare());
   const std::vector<Argument> args = {integer(512),  integer(384),  integer(256),
                                       address(4096), address(8192), address(16384)};
+  ASSERT_TRUE(e->launch(args, {}));  // the driver sees the stream for the first time
   for (int i = 0; i < 3; ++i) {
     const int before = fake().fake_all_calls();
     const long allocations = t_allocations;
