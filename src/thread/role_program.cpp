@@ -45,16 +45,18 @@ class Flattener {
   }
 
  private:
-  // Whole numbers in ordered shared memory that threads write.
+  // Whole numbers in ordered shared memory that threads write, and no engine touches.
   void find_handed() {
-    std::set<MemoryId> filled;
+    std::set<MemoryId> engines;
     for (const Stmt& s : p_.stmts) {
       if (const auto* store = std::get_if<Store>(&s.node)) out_.handed.insert(store->memory);
-      if (const auto* load = std::get_if<TensorLoad>(&s.node)) filled.insert(load->dst);
+      if (const auto* load = std::get_if<TensorLoad>(&s.node)) engines.insert(load->dst);
+      if (const auto* box = std::get_if<TensorStore>(&s.node)) engines.insert(box->src);
+      if (const auto* product = std::get_if<WarpgroupMma>(&s.node)) engines.insert({product->a, product->b});
     }
     std::erase_if(out_.handed, [&](MemoryId m) {
       const Memory& memory = p_.memory(m);
-      return memory.space != Space::shared || !memory.ordered || !ir::is_integer(memory.type) || filled.count(m) > 0;
+      return memory.space != Space::shared || !memory.ordered || !ir::is_integer(memory.type) || engines.count(m) > 0;
     });
   }
   // What the first lane has of a number that was handed over.
