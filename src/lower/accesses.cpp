@@ -27,7 +27,7 @@ class AccessCollector {
       for (ExprId x : {s->index, s->value, s->predicate}) collect_loads(p_.exprs, x, seen_, accesses);
       accesses.push_back({s->memory, s->index, true});
     } else if (const auto* l = std::get_if<thread::Loop>(&node)) {
-      collect_loads(p_.exprs, l->extent, seen_, accesses);
+      for (ExprId x : {l->extent, l->condition}) collect_loads(p_.exprs, x, seen_, accesses);
       for (StmtId s : l->body) statement(s);
     } else if (const auto* b = std::get_if<thread::Branch>(&node)) {
       collect_loads(p_.exprs, b->condition, seen_, accesses);

@@ -35,14 +35,19 @@ class ChannelLoop {
         before_(k.executions_),
         filled_(k.fillings_before(loop, extent_)),
         saved_slots_(k.slots_),
+        inside_slots_(k.slots_),
         overwrites_(k.products_overwrite_) {
     collect();
+    for (const Channel* c : once_)
+      for (int v : c->values)
+        if (c->plan->slots > 1) inside_slots_[v] = k.channel_slot(*c, k.uses_before(*c));
     settle();
   }
 
   void run(thread::Block& out) {
     if (k_.failed()) return;
-    for (const Channel* c : once_) wait_full(*c, before_, out);
+    for (const Channel* c : once_) wait_full(*c, k_.uses_before(*c), out);
+    k_.slots_ = inside_slots_;
     int64_t trips = -1;
     if (e_.is_const_int(extent_, &trips) && trips <= 0) {
       if (overwrites_) k_.statement(k_.cleared_by_, out);
@@ -51,7 +56,12 @@ class ChannelLoop {
     } else {
       whole(out);
     }
-    for (const Channel* c : once_) give_back(*c, before_, out);
+    meet_without_products(out);
+    for (const Channel* c : once_) {
+      give_back(*c, k_.uses_before(*c), out);
+      k_.count_use(*c, out);
+    }
+    k_.slots_ = saved_slots_;
     k_.count_fillings(loop_, extent_, out);
   }
 
@@ -185,6 +195,16 @@ class ChannelLoop {
     to.push_back(k_.only_first_of_warpgroup(std::move(arrive), origin_, condition, blocks));
   }
 
+  // A product keeps the warps of a warpgroup together. Where a loop has none the thread that gives a slot back could be a round
+  // of the slots ahead of warps that have not seen it full, and would never.
+  void meet_without_products(thread::Block& out) {
+    const ExprId none = k_.simplified(e_.le(extent_, e_.const_int(0)));
+    if (once_.empty() || !k_.tile_var_.valid() || arith::prove(k_.ctx_, any())) return;
+    thread::Block meet;
+    k_.warpgroup_barrier(meet, origin_);
+    emit(thread::Branch{none, std::move(meet), {}}, out);
+  }
+
   // ---- one iteration of the loop
 
   // Whether a unit of the threads must not run beside the product: they share sums, or the unit changes its operand.
@@ -294,7 +314,7 @@ class ChannelLoop {
       issue(it, u, flights, {!products.empty() && u == products.front(), !products.empty() && u == products.back()});
     }
     k_.executions_ = before_;
-    k_.slots_ = saved_slots_;
+    k_.slots_ = inside_slots_;
   }
 
   // Threads work on the sums within the loop: ptxas would not keep them in place over its end.
@@ -392,6 +412,7 @@ class ChannelLoop {
   const ExprId before_;  // how often the loop has run
   const ExprId filled_;  // and its channels were filled
   const std::map<int, ExprId> saved_slots_;
+  std::map<int, ExprId> inside_slots_;  // with those of channels that are filled in front of the loop
   std::vector<Unit> units_;
   std::vector<const Channel*> once_;  // filled in front of the loop, used in it
   bool lagging_ = false;

@@ -73,21 +73,23 @@ void KernelLowering::fill_channel(const infer::KernelOp& op, thread::Block& out)
   const Channel* c = nullptr;
   for (const infer::OpAccess& a : op.accesses)
     if (a.write) c = channel_of(a.value);
-  const ExprId slot = channel_slot(*c, executions_);
-  const infer::KernelOp* first = nullptr;
+  const ExprId uses = uses_before(*c), slot = channel_slot(*c, uses);
+  const infer::KernelOp *first = nullptr, *last = nullptr;
   int64_t bytes = 0;
   for (const infer::KernelOp& other : ops_.ops)
     for (const infer::OpAccess& a : other.accesses)
       if (a.write && c->values.count(a.value)) {
         if (!first) first = &other;
+        last = &other;
         bytes += tensor_load_bytes(other);
       }
   if (first == &op) {
-    const ExprId parity = simplified(e.sub(e.const_int(1), channel_parity(*c, executions_)));
+    const ExprId parity = simplified(e.sub(e.const_int(1), channel_parity(*c, uses)));
     out.push_back(out_.add(thread::TransactionWait{c->empty, slot, parity}, op.path));
     out.push_back(out_.add(thread::TransactionArrive{c->full, slot, bytes}, op.path));
   }
   tensor_loads(op, *c, slot, out);
+  if (last == &op) count_use(*c, out);
 }
 
 bool KernelLowering::clears_for(ir::StmtId fill, ir::StmtId loop) {

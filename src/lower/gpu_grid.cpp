@@ -57,7 +57,7 @@ void KernelLowering::declare_linear_grid() {
     tile_var_ = out_.add_var("tile", ir::VarKind::loop);
     ctx_.bind(out_.launched_var, 1, thread::kMostResidentBlocks);
     ctx_.bind(tile_var_, 0, range.hi == arith::Interval::kMax ? range.hi : range.hi - 1);
-    rest = e.add(rest, e.mul(e.var(tile_var_), e.var(out_.launched_var)));
+    rest = claimed() ? walked_point() : e.add(rest, e.mul(e.var(tile_var_), e.var(out_.launched_var)));
     rest = e.binary(ir::ExprOp::min, rest, e.const_int(kMostPoints - 1));
   }
   // Clusters are walked as points are; their blocks lie behind one another along their dimension.

@@ -60,23 +60,46 @@ void KernelLowering::warpgroup_barrier(thread::Block& out, const std::string& or
       out, origin);
 }
 
-ExprId KernelLowering::fillings_before(const ir::Loop& loop, ExprId extent) {
+bool KernelLowering::counted(const ir::Loop& loop) const {
+  return tile_var_.valid() && (schedule::varies_by_block(p_, kernel_, loop) || schedule::pipelines_in_branch(p_, kernel_));
+}
+
+MemoryId KernelLowering::count_of(const void* what, const char* name) {
+  const auto [count, fresh] = fillings_.try_emplace(what);
+  if (fresh) count->second = add_registers(name, ir::DType::i64, 1);
+  return count->second;
+}
+
+// Known to be a small number, which slots and phases are cheap to tell from.
+ExprId KernelLowering::held_count(MemoryId count) {
   ir::ExprPool& e = out_.exprs;
-  if (!tile_var_.valid() || !schedule::varies_by_block(p_, kernel_, loop)) return e.mul(executions_, extent);
-  const auto [count, fresh] = fillings_.try_emplace(&loop);
-  if (fresh) count->second = add_registers("fillings", ir::DType::i64, 1);
-  const ExprId held = e.load(count->second, ir::DType::i64, std::vector<ExprId>{e.const_int(0)});
-  // Known to be a small number, which slots and phases are cheap to tell from.
+  const ExprId held = e.load(count, ir::DType::i64, std::vector<ExprId>{e.const_int(0)});
   return e.binary(ir::ExprOp::min, e.binary(ir::ExprOp::max, held, e.const_int(0)), e.const_int(thread::kMostPersistentPoints));
 }
 
-void KernelLowering::count_fillings(const ir::Loop& loop, ExprId extent, thread::Block& out) {
-  const auto count = fillings_.find(&loop);
-  if (count == fillings_.end()) return;
+void KernelLowering::add_to_count(MemoryId count, ExprId more, thread::Block& out) {
   ir::ExprPool& e = out_.exprs;
-  const ExprId held = e.load(count->second, ir::DType::i64, std::vector<ExprId>{e.const_int(0)});
-  const ExprId more = simplified(e.add(held, e.binary(ir::ExprOp::max, extent, e.const_int(0))));
-  out.push_back(out_.add(thread::Store{count->second, e.const_int(0), more, ExprId(), false, ExprId()}, kernel_.name));
+  const ExprId held = e.load(count, ir::DType::i64, std::vector<ExprId>{e.const_int(0)});
+  const ExprId sum = simplified(e.add(held, e.binary(ir::ExprOp::max, more, e.const_int(0))));
+  out.push_back(out_.add(thread::Store{count, e.const_int(0), sum, ExprId(), false, ExprId()}, kernel_.name));
+}
+
+ExprId KernelLowering::fillings_before(const ir::Loop& loop, ExprId extent) {
+  return counted(loop) ? held_count(count_of(&loop, "fillings")) : out_.exprs.mul(executions_, extent);
+}
+
+void KernelLowering::count_fillings(const ir::Loop& loop, ExprId extent, thread::Block& out) {
+  if (counted(loop)) add_to_count(count_of(&loop, "fillings"), extent, out);
+}
+
+ExprId KernelLowering::uses_before(const Channel& c) {
+  const bool some_only = tile_var_.valid() && c.plan->loop.empty() && schedule::pipelines_in_branch(p_, kernel_);
+  return some_only ? held_count(count_of(&c, "uses")) : executions_;
+}
+
+void KernelLowering::count_use(const Channel& c, thread::Block& out) {
+  if (tile_var_.valid() && c.plan->loop.empty() && schedule::pipelines_in_branch(p_, kernel_))
+    add_to_count(count_of(&c, "uses"), out_.exprs.const_int(1), out);
 }
 
 thread::Block KernelLowering::role_body(Role role) {
@@ -87,14 +110,16 @@ thread::Block KernelLowering::role_body(Role role) {
   thread::Block body;
   block(kernel_.body, body);
   replace_block_indices(body);
-  if (tile_var_.valid()) {
+  if (claimed()) {
+    body = walk_claimed(std::move(body));
+  } else if (tile_var_.valid()) {
     const ExprId points = e.binary(ir::ExprOp::min, tiles_, e.const_int(thread::kMostPersistentPoints));
     const ExprId launched = e.var(out_.launched_var), behind = e.sub(points, e.var(out_.block_vars[0]));
     const ExprId extent = e.floordiv(simplified(e.add(behind, e.sub(launched, e.const_int(1)))), launched);
     body = {out_.add(thread::Loop{tile_var_, extent, thread::LoopForm::serial, std::move(body)}, kernel_.name)};
-    for (const auto& [loop, count] : fillings_)
-      body.insert(body.begin(), out_.add(thread::Store{count, e.const_int(0), e.const_int(0), ExprId(), false, ExprId()}, kernel_.name));
   }
+  for (const auto& [what, count] : fillings_)
+    body.insert(body.begin(), out_.add(thread::Store{count, e.const_int(0), e.const_int(0), ExprId(), false, ExprId()}, kernel_.name));
   role_ = Role::all;
   executions_ = ExprId();
   return body;
@@ -105,6 +130,7 @@ void KernelLowering::specialised_body() {
   const plan::RolePlan& plan = *schedule_.roles;
   const int64_t computing = out_.threads;
   declare_channels();
+  if (claimed() && !failed()) declare_claims();
   if (failed()) return;
   thread::Role consumer{"consumer", 0, computing, static_cast<int>(plan.consumer_registers), {}};
   if (takes_turns()) give_first_turn(consumer.body);

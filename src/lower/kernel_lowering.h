@@ -279,8 +279,22 @@ class KernelLowering {
   thread::Block role_body(Role role);
   // How often iterations of the loop have filled its channels before it begins: a loop of one length for all points of the
   // grid tells by the points walked, others are counted behind each run.
+  bool counted(const ir::Loop& loop) const;
   ExprId fillings_before(const ir::Loop& loop, ExprId extent);
   void count_fillings(const ir::Loop& loop, ExprId extent, thread::Block& out);
+  // The same for a channel that is filled once for a point of the grid, if at all.
+  ExprId uses_before(const Channel& c);
+  void count_use(const Channel& c, thread::Block& out);
+  MemoryId count_of(const void* what, const char* name);
+  ExprId held_count(MemoryId count);
+  void add_to_count(MemoryId count, ExprId more, thread::Block& out);
+  // gpu_claims.cpp: points of the grid that the block claims while it runs, handed from the producer to the computing threads.
+  bool claimed() const { return specialised() && schedule_.persistence && schedule_.persistence->claimed(); }
+  void declare_claims();
+  ExprId walked_point();
+  thread::Block walk_claimed(thread::Block body);
+  void claim_next(thread::Block& out);
+  void take_next(thread::Block& out);
   // Whether the role being lowered has a part in the statement.
   bool takes_part(ir::StmtId id) const;
   bool fills_channel(ir::StmtId id) const;  // it, or a statement inside it
@@ -386,7 +400,13 @@ class KernelLowering {
   VarId tile_var_;                         // GPU, persistent kernels: points of the grid this block has walked
   ExprId tiles_;                           // GPU: points of the grid
   ExprId inside_grid_;                     // GPU: the block has a tile of its own; invalid: it always has
-  std::map<const ir::Loop*, MemoryId> fillings_;  // GPU: counted by the role being lowered, of loops of different lengths
+  std::map<const void*, MemoryId> fillings_;  // GPU: counted by the role being lowered, of loops and channels
+  struct Claims {
+    int full = -1, empty = -1;  // index into ThreadProgram::barriers
+    MemoryId handed;            // shared: numbers on their way to the computing threads
+    MemoryId number, point;     // registers: claimed, or handed over; the point being walked
+  };
+  Claims claims_;                              // GPU, kernels whose blocks claim their points
   std::map<std::string, MemoryId> turned_memories_;  // GPU: copies of products' operands, by name
   ExprId executions_;                      // GPU, specialised kernels: how often the body being lowered has begun before
   bool products_overwrite_ = false;        // GPU: the accumulators' values are not to be added to

@@ -86,7 +86,7 @@ bool same_loops(const ThreadProgram& p, const PerfectNest& a, const PerfectNest&
   for (size_t l = 0; l < a.loops.size(); ++l) {
     const auto& x = std::get<thread::Loop>(p.stmts[a.loops[l].value].node);
     const auto& y = std::get<thread::Loop>(p.stmts[b.loops[l].value].node);
-    if (x.form != y.form || x.extent != y.extent) return false;
+    if (x.form != y.form || x.extent != y.extent || x.condition != y.condition) return false;
   }
   return true;
 }

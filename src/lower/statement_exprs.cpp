@@ -11,7 +11,7 @@ namespace {
 struct Fields {
   const std::function<void(ExprId&)>& visit;
 
-  void operator()(thread::Loop& s) const { visit(s.extent); }
+  void operator()(thread::Loop& s) const { all({&s.extent, &s.condition}); }
   void operator()(thread::Branch& s) const { visit(s.condition); }
   void operator()(thread::Store& s) const { all({&s.index, &s.value, &s.predicate, &s.streaming_if}); }
   void operator()(thread::LaneReduce& s) const { all({&s.dst_index, &s.src_index}); }
@@ -29,6 +29,7 @@ struct Fields {
   void operator()(thread::OneThread&) const {}
   void operator()(thread::TransactionArrive& s) const { all({&s.index, &s.block}); }
   void operator()(thread::TransactionWait& s) const { all({&s.index, &s.parity}); }
+  void operator()(thread::Claim& s) const { visit(s.dst_index); }
   void operator()(thread::TensorLoad& s) const {
     all({&s.dst_index, &s.barrier_index});
     for (ExprId& c : s.coordinates) visit(c);

@@ -122,9 +122,13 @@ struct RolePlan {
   bool operator==(const RolePlan&) const = default;
 };
 
-// Whether blocks walk over several points of the grid, as many as are resident at once.
+// Whether blocks walk over several points of the grid, as many as are resident at once. static: each walks points that its
+// own index tells, as many as any other (give or take one). claimed: it takes the next one that nobody has whenever it is
+// ready for one.
 struct PersistencePlan {
   bool persistent = false;
+  std::string order = "static";  // static | claimed
+  bool claimed() const { return persistent && order == "claimed"; }
   std::string reason;
   bool operator==(const PersistencePlan&) const = default;
 };
@@ -138,7 +142,7 @@ struct ClusterPlan {
   bool operator==(const ClusterPlan&) const = default;
 };
 
-// Derived: where each shared tile lies. Barriers of a channel: value "channel:<name>", 16 bytes a slot (full, then empty).
+// Derived: where each shared tile lies. Points that a block claimed, with their barriers: value "<kernel>:claims". Barriers of a channel: value "channel:<name>", 16 bytes a slot (full, then empty).
 // The staged tile of a tensor_copy out of a fragment: value "<op>:stage".
 struct MemoryPlan {
   std::string value;

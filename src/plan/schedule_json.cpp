@@ -119,6 +119,7 @@ void write_kernel(JsonWriter& w, const KernelSchedule& k) {
     w.key("persistence");
     w.begin_object();
     w.flag("persistent", k.persistence->persistent);
+    if (k.persistence->order != "static") w.member("order", k.persistence->order);
     write_optional(w, "reason", k.persistence->reason);
     w.end_object();
   }
@@ -293,9 +294,10 @@ RolePlan read_roles(JsonCursor c) {
 
 PersistencePlan read_persistence(JsonCursor c) {
   PersistencePlan p;
-  c = c.object({"persistent", "reason"});
+  c = c.object({"persistent", "order", "reason"});
   if (!c) return p;
   p.persistent = c.required("persistent").boolean();
+  if (JsonCursor order = c.optional("order")) p.order = order.string();
   p.reason = c.optional("reason").string();
   return p;
 }

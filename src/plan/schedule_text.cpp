@@ -158,7 +158,7 @@ Table block_table(const KernelSchedule& k) {
     t.add({{"producer", r.producer_threads == 0 ? "none" : plural(r.producer_threads, "thread"), registers}, r.reason, {}});
   }
   if (k.persistence)
-    t.add({{"persistent", k.persistence->persistent ? "yes" : "no"}, k.persistence->reason, {}});
+    t.add({{"persistent", !k.persistence->persistent ? "no" : k.persistence->order == "static" ? "yes" : k.persistence->order}, k.persistence->reason, {}});
   if (k.cluster && k.cluster->blocks > 1)
     t.add({{"cluster", plural(k.cluster->blocks, "block"), "along " + k.cluster->along}, k.cluster->reason, {}});
   return t;

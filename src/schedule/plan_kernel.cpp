@@ -25,6 +25,7 @@ using plan::KernelSchedule;
 namespace {
 
 constexpr int64_t kBarrierBytes = 16;  // of a slot: full and empty
+constexpr int64_t kClaimsBytes = 2 * (kBarrierBytes + 8);
 
 // A fragment that leaves by tensor copies, staged in passes of columns.
 struct StagedStore {
@@ -65,6 +66,8 @@ class KernelPlanner {
   void store_tile(size_t op, plan::ValuePlan& tile);
   void fit_stores();
   void widen_passes();
+  Checked plan_walk(KernelSchedule& s, int64_t threads);
+  void widen_channels();
   Checked check_given_engines() const;
   const plan::OpPlan* given_op(size_t op) const {
     return given_ ? plan::find_op(*given_, ops_.ops[op].path) : nullptr;
@@ -91,6 +94,7 @@ class KernelPlanner {
   std::set<size_t> produced_;  // copies that a producer makes
   std::set<int> engine_values_;
   std::vector<plan::ChannelPlan> channels_;
+  bool claims_ = false;  // blocks claim their points
   std::vector<StagedStore> stores_;
   Refusals not_stored_;  // why not by tensor copies
   PipelineResult pipelines_;
@@ -161,27 +165,14 @@ Expected<KernelSchedule> KernelPlanner::assemble(int64_t threads) {
   s.kernel = kernel_.name;
   s.threads = threads;
   for (auto [value, slots] : pipelines_.slots) layouts_.values[static_cast<size_t>(value)].slots = slots;
+  claims_ = false;
+  if (Checked ok = plan_walk(s, threads); !ok) return ok.error();
   for (plan::ChannelPlan& c : channels_)
     for (const plan::ValuePlan& v : layouts_.values)
       if (v.value == c.values.front()) c.slots = v.slots;
   auto memory =
       plan_memory(p_, index_, ops_, layouts_.values, scratch_, target_, places(layouts_.values));
   if (!memory) return memory.error();
-  if (target_.tensor_copy || (given_ && (given_->roles || given_->persistence || given_->cluster))) {
-    int64_t own_registers = 0;
-    for (const auto& [op, gemm] : gemms_) own_registers = std::max(own_registers, gemm.own_registers);
-    const int64_t registers = registers_needed(p_, ops_, layouts_.values) + own_registers;
-    auto roles = plan_roles(kernel_, target_, threads, registers, !produced_.empty(), given_);
-    if (!roles) return roles.error();
-    auto persistence =
-        plan_persistence(p_, kernel_, target_, threads, registers, *roles, arena_bytes(*memory), given_);
-    if (!persistence) return persistence.error();
-    auto cluster = plan_cluster(p_, kernel_, ops_, target_, produced_, layouts_, *roles, given_);
-    if (!cluster) return cluster.error();
-    s.cluster = std::move(*cluster);
-    s.roles = std::move(*roles);
-    s.persistence = std::move(*persistence);
-  }
   s.raster = plan_raster(p_, kernel_, target_, given_);
   s.ops = std::move(layouts_.ops);
   s.values = std::move(layouts_.values);
@@ -194,6 +185,49 @@ Expected<KernelSchedule> KernelPlanner::assemble(int64_t threads) {
   for (const std::vector<plan::Note>& more : {layouts_.notes, notes_, pipelines_.notes})
     s.notes.insert(s.notes.end(), more.begin(), more.end());
   return s;
+}
+
+// Who does what, and which points of the grid a block walks over.
+Checked KernelPlanner::plan_walk(KernelSchedule& s, int64_t threads) {
+  if (!target_.tensor_copy && !(given_ && (given_->roles || given_->persistence || given_->cluster))) return Unit{};
+  int64_t own_registers = 0;
+  for (const auto& [op, gemm] : gemms_) own_registers = std::max(own_registers, gemm.own_registers);
+  const int64_t registers = registers_needed(p_, ops_, layouts_.values) + own_registers;
+  auto roles = plan_roles(kernel_, target_, threads, registers, !produced_.empty(), given_);
+  if (!roles) return roles.error();
+  auto persistence = plan_persistence(p_, kernel_, target_, threads, registers, *roles, arena(pipelines_.slots), given_);
+  if (!persistence) return persistence.error();
+  auto cluster = plan_cluster(p_, kernel_, ops_, target_, produced_, layouts_, *roles, given_);
+  if (!cluster) return cluster.error();
+  claims_ = persistence->claimed();
+  if (claims_ && !(given_ && given_->persistence) && arena(pipelines_.slots) > target_.shared_bytes) {
+    claims_ = false;
+    *persistence = {};
+    persistence->reason = "shared memory has no room for points that blocks would claim";
+  }
+  if (persistence->persistent) widen_channels();
+  s.cluster = std::move(*cluster);
+  s.roles = std::move(*roles);
+  s.persistence = std::move(*persistence);
+  return Unit{};
+}
+
+// Tiles that are filled once for a point of the grid have a second slot where there is room: those of the next point come
+// beside the last products of this one.
+void KernelPlanner::widen_channels() {
+  for (const plan::ChannelPlan& c : channels_) {
+    if (!c.loop.empty()) continue;
+    std::map<int, int64_t> slots = pipelines_.slots;
+    const plan::ChannelPlan* given = nullptr;
+    for (size_t i = 0; given_ && i < given_->channels.size(); ++i)
+      if (given_->channels[i].name == c.name) given = &given_->channels[i];
+    for (size_t v = 0; v < layouts_.values.size(); ++v)
+      if (std::find(c.values.begin(), c.values.end(), layouts_.values[v].value) != c.values.end())
+        slots[static_cast<int>(v)] = given ? std::clamp<int64_t>(given->slots, 1, 2) : 2;
+    if (arena(slots) > target_.shared_bytes) continue;
+    pipelines_.slots = slots;
+    for (auto [value, count] : slots) layouts_.values[static_cast<size_t>(value)].slots = count;
+  }
 }
 
 // Copies of the products' tiles are the engine's, all others are the threads'.
@@ -239,6 +273,7 @@ EnginePlaces KernelPlanner::places(const std::vector<plan::ValuePlan>& values) c
   for (const plan::ChannelPlan& c : channels_)
     for (const plan::ValuePlan& v : values)
       if (v.value == c.values.front()) e.reserved.push_back({"channel:" + c.name, kBarrierBytes * v.slots, 16});
+  if (claims_) e.reserved.push_back({kernel_.name + ":claims", kClaimsBytes, 16});
   return e;
 }
 

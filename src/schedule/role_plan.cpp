@@ -85,18 +85,29 @@ Expected<plan::RolePlan> plan_roles(const ir::Kernel& kernel, const target::Targ
   return roles;
 }
 
+namespace {
+
+// Empty when blocks can walk over points as given.
+std::string walk_refusal(const plan::PersistencePlan& given, const plan::RolePlan& roles, const plan::KernelSchedule& schedule) {
+  if (given.order != "static" && given.order != "claimed")
+    return "order '" + given.order + "' is neither 'static' nor 'claimed'";
+  if (!given.persistent) return given.order == "static" ? "" : "blocks of one point have no order to walk in";
+  if (roles.producer_threads == 0) return "it needs a producer, which the kernel has not";
+  if (given.claimed() && schedule.cluster && schedule.cluster->blocks > 1)
+    return "blocks of a cluster walk their points together, none claims one for itself";
+  return "";
+}
+
+}  // namespace
+
 Expected<plan::PersistencePlan> plan_persistence(const ir::Program& p, const ir::Kernel& kernel, const target::Target& t,
                                                  int64_t threads, int64_t registers, const plan::RolePlan& roles,
                                                  int64_t arena_bytes, const plan::KernelSchedule* given) {
   constexpr int64_t kReserved = 1024;  // shared memory of a block that the system keeps
   if (given && given->persistence) {
-    if (given->persistence->persistent && roles.producer_threads == 0)
-      return Error(DiagCode::schedule_illegal, kernel.name, "the given persistence needs a producer, which the kernel has not",
+    if (const std::string why = walk_refusal(*given->persistence, roles, *given); !why.empty())
+      return Error(DiagCode::schedule_illegal, kernel.name, "the given persistence is not possible: " + why,
                    "leave `persistence` out to have it planned", kernel.location);
-    if (given->persistence->persistent && pipelines_in_branch(p, kernel))
-      return Error(DiagCode::schedule_illegal, kernel.name, "a persistent block counts the fillings of its tiles, and a pipelined loop "
-                   "stands in a branch that not every point of the grid takes", "leave `persistence` out to have it planned",
-                   kernel.location);
     return *given->persistence;
   }
   plan::PersistencePlan plan;
@@ -104,8 +115,9 @@ Expected<plan::PersistencePlan> plan_persistence(const ir::Program& p, const ir:
     plan.reason = "no producer that could run ahead into the next tile";
     return plan;
   }
-  if (blocks_differ(p, kernel)) {
-    plan.reason = "blocks have different amounts of work: the device hands out the next one wherever one ends";
+  const bool differ = blocks_differ(p, kernel);
+  if (differ && given && given->cluster && given->cluster->blocks > 1) {
+    plan.reason = "blocks have different amounts of work: the device hands out the next cluster wherever one ends";
     return plan;
   }
   const int64_t all = threads + roles.producer_threads;
@@ -115,6 +127,12 @@ Expected<plan::PersistencePlan> plan_persistence(const ir::Program& p, const ir:
                                    : t.registers_per_multiprocessor / (all * ceil_div(registers, kUnit) * kUnit);
   const int64_t blocks = std::max<int64_t>(1, std::min(by_memory, by_registers));
   plan.persistent = blocks == 1;
+  if (plan.persistent && differ) {
+    plan.order = "claimed";
+    plan.reason = "one block fills a multiprocessor, and blocks have different amounts of work: each claims its next tile, "
+                  "whose loads run beside the epilogue of this one";
+    return plan;
+  }
   plan.reason = blocks == 1 ? "one block fills a multiprocessor: loads of its next tile run beside the epilogue of this one"
                             : number(blocks) + " blocks of a multiprocessor run beside each other's epilogue";
   return plan;

@@ -152,6 +152,7 @@ void BlockExecutor::end_block() {
     check_unfinished();
     check_reached();
     check_unclaimed();
+    if (launch_.claims) launch_.claims->block_ends();
   }
   for (Warp& w : warps_) {
     for (TensorCopy& c : w.stores)
@@ -204,6 +205,8 @@ void BlockExecutor::step(Warp& w, const Step& s) {
   switch (s.kind) {
     case StepKind::loop_begin:
       return enter_loop(w, s);
+    case StepKind::loop_while:
+      return go_on(w, s);
     case StepKind::loop_end:
       return next_iteration(w, s);
     case StepKind::branch:
@@ -250,6 +253,8 @@ void BlockExecutor::step(Warp& w, const Step& s) {
       return transaction_arrive(w, s);
     case StepKind::transaction_wait:
       return transaction_wait(w, s);
+    case StepKind::claim:
+      return claim(w, s);
     case StepKind::tensor_load:
       return tensor_load(w, s);
     case StepKind::tensor_store:
@@ -300,6 +305,7 @@ void BlockExecutor::enter_loop(Warp& w, const Step& s) {
   const Cell* extent = w.values.at(s.x);
   Frame& f = push(w);
   f.iteration = 0;
+  f.other = 0;
   f.uniform = s.x.stride() == 0;
   f.extent[0] = extent->i;
   if (!f.uniform)
@@ -320,7 +326,7 @@ bool BlockExecutor::start_iteration(Warp& w, const Step& begin) {
     lanes = f.iteration < f.extent[0] ? f.mask : 0;
   else
     for (int l = 0; l < kLanes; ++l) lanes |= uint32_t{f.iteration < f.extent[static_cast<size_t>(l)]} << l;
-  w.mask = lanes & f.mask;
+  w.mask = lanes & f.mask & ~f.other;
   if (w.mask == 0) {
     w.mask = f.mask;
     --w.depth;
@@ -329,6 +335,18 @@ bool BlockExecutor::start_iteration(Warp& w, const Step& begin) {
   w.values.at(begin.variable)->i = f.iteration;
   run_segment(w, begin.lane_segment);
   return true;
+}
+
+// The loop is over for lanes that its condition does not hold for.
+void BlockExecutor::go_on(Warp& w, const Step& s) {
+  const uint32_t lanes = true_lanes(w, s.x, w.mask);
+  Frame& f = w.frames[w.depth - 1];
+  f.other |= w.mask & ~lanes;
+  w.mask = lanes;
+  if (lanes != 0) return;
+  w.mask = f.mask;
+  --w.depth;
+  w.pc = s.jump + 1;
 }
 
 void BlockExecutor::branch(Warp& w, const Step& s) {

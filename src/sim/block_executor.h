@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "sim/bytecode.h"
+#include "sim/claims.h"
 #include "sim/engines.h"
 #include "sim/findings.h"
 #include "sim/global_history.h"
@@ -52,6 +53,7 @@ struct Launch {
   std::vector<std::vector<int>> swizzles;  // of the tensor loads to each memory
   std::vector<bool> product_inputs;        // memories that products only read
   int64_t launched = 1;                    // blocks
+  Claims* claims = nullptr;                // of programs whose blocks claim points
   GlobalHistory* global = nullptr;
   int granule = 4;  // of the shared history
 };
@@ -74,7 +76,7 @@ class BlockExecutor {
 
  private:
   // What a warp returns to behind a loop or branch. `mask`: the lanes that entered; `other`: those of the
-  // else.
+  // else, or of a loop those that its condition ended it for.
   struct Frame {
     uint32_t mask = 0, other = 0;
     int64_t iteration = 0;
@@ -147,6 +149,7 @@ class BlockExecutor {
   void enter_loop(Warp& w, const Step& s);
   void next_iteration(Warp& w, const Step& s);
   bool start_iteration(Warp& w, const Step& begin);
+  void go_on(Warp& w, const Step& s);
   void branch(Warp& w, const Step& s);
   Frame& push(Warp& w);
   uint32_t true_lanes(const Warp& w, Ref r, uint32_t among) const;
@@ -172,6 +175,7 @@ class BlockExecutor {
   TransactionState& transaction_at(int barriers, int64_t at) {
     return transactions_[static_cast<size_t>(barriers)][static_cast<size_t>(at)];
   }
+  void claim(Warp& w, const Step& s);
   void transaction_arrive(Warp& w, const Step& s);
   void transaction_wait(Warp& w, const Step& s);
   void pass(Warp& w, TransactionState& t, int party);

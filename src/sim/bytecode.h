@@ -94,6 +94,7 @@ struct Access {
 
 enum class StepKind : uint8_t {
   loop_begin,
+  loop_while,
   loop_end,
   branch,
   branch_else,
@@ -114,6 +115,7 @@ enum class StepKind : uint8_t {
   one_thread,
   transaction_arrive,
   transaction_wait,
+  claim,
   tensor_load,
   tensor_store,
   bulk_commit,
@@ -146,8 +148,8 @@ struct Step {
   uint32_t stmt = 0;
   uint32_t segment = kNothing;       // evaluated before the step
   uint32_t lane_segment = kNothing;  // wide_store: evaluated for each element; loops: for each iteration
-  uint32_t jump = 0;  // loop_begin: its end; loop_end: its begin; branch: its else; else: its end
-  // loop: extent, -; branch: condition; store: index, value, predicate; async: dst, src, predicate;
+  uint32_t jump = 0;  // loop_begin, loop_while: the loop's end; loop_end: its begin; branch: its else; else: its end
+  // loop: extent, -; while, branch: condition; claim: dst; store: index, value, predicate; async: dst, src, predicate;
   // shuffle: dst, value, lane; matrices: registers, rows; mma: a, b, c; transactions: index, parity; tensor copies:
   // place in shared memory, index of the barrier
   Ref x, y, z;

@@ -100,10 +100,17 @@ class ProgramCompiler {
     const uint32_t iteration = exprs_.add_loop_segment();
     out_.steps[begin].lane_segment = iteration;
     exprs_.enter_loop(loop.var, iteration);
+    const uint32_t asks = here();
+    if (loop.condition.valid()) {
+      Step& ask = open(StepKind::loop_while);
+      ask.x = exprs_.use(loop.condition);
+      close(ask);
+    }
     compile(loop.body);
     exprs_.leave_loop();
     stmt_ = stmt;
     out_.steps[begin].jump = here();
+    if (loop.condition.valid()) out_.steps[asks].jump = here();
     Step& end = add(StepKind::loop_end);
     end.jump = begin;
   }
@@ -287,6 +294,13 @@ class ProgramCompiler {
     Step& step = open(StepKind::transaction_wait);
     step.x = exprs_.use(wait.index);
     step.y = exprs_.use(wait.parity);
+    close(step);
+  }
+
+  void compile(const thread::Claim& c) {
+    Step& step = open(StepKind::claim);
+    step.x = exprs_.use(c.dst_index);
+    step.access = exprs_.add_access(c.dst, "claim", true, 1);
     close(step);
   }
 

@@ -95,8 +95,10 @@ class Simulation {
   }
 
   SimResult run() {
-    const int64_t total = launched(blocks());
+    const int64_t points = blocks(), total = launched(points);
     launch_.launched = total;
+    if (program_.claims) claims_ = std::make_unique<Claims>(points, total, options_);
+    launch_.claims = claims_.get();
     const int64_t cores = std::max<int64_t>(1, std::thread::hardware_concurrency());
     const int64_t wanted = options_.workers > 0 ? options_.workers : cores;
     const int64_t clusters = total / program_.cluster;
@@ -193,6 +195,16 @@ class Simulation {
     }
   }
 
+  void check_counter(FindingSink& findings) const {
+    if (!claims_ || !claims_->all_ended() || claims_->counter() == 0) return;
+    Event e;
+    e.kind = FindingKind::counter_left;
+    for (size_t id = 0; id < program_.stmts.size(); ++id)
+      if (std::holds_alternative<thread::Claim>(program_.stmts[id].node)) e.stmt = static_cast<uint32_t>(id);
+    e.detail = "it is " + std::to_string(claims_->counter()) + ", where the next launch begins to count";
+    findings.report(std::move(e));
+  }
+
   int64_t launch_value(ir::ExprId id) {
     const ir::ExprNode& n = program_.exprs[id];
     if (n.op == ir::ExprOp::const_int) return n.imm;
@@ -210,6 +222,7 @@ class Simulation {
     SimResult result;
     FindingSink all;
     check_registers(all);
+    check_counter(all);
     std::vector<AccessSum> sums(code_.accesses.size());
     Counters& c = result.counters;
     for (const auto& e : executors) {
@@ -245,6 +258,7 @@ class Simulation {
   const int64_t registers_;  // of a multiprocessor
   Launch launch_;
   std::unique_ptr<GlobalHistory> global_;
+  std::unique_ptr<Claims> claims_;
 };
 
 }  // namespace

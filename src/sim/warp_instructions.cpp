@@ -54,6 +54,13 @@ void BlockExecutor::shuffle(Warp& w, const Step& s) {
   write_lanes(w, s.access, w.mask, w.values.operand(s.x), {result.data(), 1}, true);
 }
 
+void BlockExecutor::claim(Warp& w, const Step& s) {
+  std::array<Cell, kLanes> number{};
+  for (int l = 0; l < kLanes; ++l)
+    if ((w.mask & bit(l)) != 0) number[static_cast<size_t>(l)].i = launch_.claims->take(block_);
+  write_lanes(w, s.access, w.mask, w.values.operand(s.x), {number.data(), 1}, true);
+}
+
 void BlockExecutor::lane_reduce(Warp& w, const Step& s) {
   const auto& n = node<thread::LaneReduce>(s);
   const MemoryView &dst = memory(n.dst), &src = memory(n.src);

@@ -42,6 +42,7 @@ std::optional<Shape> shape_of(const std::string& atom) {
 
 void CooperationVerifier::check_header() {
   check_cluster();
+  check_counter();
   for (const TransactionBarriers& b : p_.barriers) check_barriers(b);
   for (const TensorMap& map : p_.tensor_maps) check_map(map);
   if (!p_.launched_var.valid() || p_.launched_var.value >= p_.vars.size()) return;
@@ -55,6 +56,19 @@ void CooperationVerifier::check_cluster() {
     return report("a cluster has " + number(p_.cluster) + " blocks, expected 1, 2, 4 or 8");
   if (p_.grid.size() != 1)
     report("clusters of blocks in a grid of " + number(static_cast<int64_t>(p_.grid.size())) + " extents");
+}
+
+void CooperationVerifier::check_counter() {
+  if (!p_.claims) return;
+  if (!p_.launched_var.valid()) report("blocks claim points of the grid, and the program is not persistent");
+  if (p_.cluster != 1) report("blocks of a cluster claim points of the grid");
+}
+
+void CooperationVerifier::check(const Claim& claim) {
+  if (!p_.claims) report("a claim, and no counter");
+  if (!check_registers("a claim", claim.dst, claim.dst_index, 1)) return;
+  if (p_.memory(claim.dst).type != DType::i32)
+    report("a claim into " + p_.memory(claim.dst).name + ", which holds " + ir::dtype_name(p_.memory(claim.dst).type));
 }
 
 void CooperationVerifier::check_barriers(const TransactionBarriers& b) {

@@ -22,6 +22,7 @@ class CooperationVerifier {
   void check(const OneThread& one);
   void check(const TransactionArrive& arrive);
   void check(const TransactionWait& wait);
+  void check(const Claim& claim);
   void check(const TensorLoad& load);
   void check(const TensorStore& store);
   void check(const BulkCommit&) {}
@@ -37,6 +38,7 @@ class CooperationVerifier {
   void report(const std::string& text) { exprs_.report(text); }
   void check_cluster();
   void check_barriers(const TransactionBarriers& barriers);
+  void check_counter();
   void check_map(const TensorMap& map);
   bool check_barrier(int barriers, ir::ExprId index, const std::string& what);
   void check_box(int map, const std::vector<ir::ExprId>& coordinates, MemoryId memory, ir::ExprId index,

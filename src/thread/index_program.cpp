@@ -97,6 +97,8 @@ IndexProgram::Value IndexProgram::run(const Step& s, const PointValues& at) cons
   if (s.op == ExprOp::const_int) return {s.imm, true};
   if (s.data.valid()) {
     const Value index = values_[static_cast<size_t>(s.a)];
+    const auto element = index.known ? at.element(s.data, index.v) : std::nullopt;
+    if (element) return {*element, true};
     const auto step = at.data(s.data);
     return index.known && step ? Value{ir::wrap_to(s.type, (index.v + 1) * *step), true} : Value{};
   }

@@ -19,6 +19,15 @@ class PointValues {
   void clear(ir::VarId v) { values_[v.value].reset(); }
   const std::optional<int64_t>& operator[](ir::VarId v) const { return values_[v.value]; }
 
+  // What memory holds that a walk writes: looked at in front of what `data` memory holds.
+  using Elements = std::map<std::pair<ir::ObjectId, int64_t>, int64_t>;
+  void set_elements(const Elements* elements) { elements_ = elements; }
+  std::optional<int64_t> element(ir::ObjectId memory, int64_t index) const {
+    if (!elements_) return std::nullopt;
+    const auto it = elements_->find({memory, index});
+    return it == elements_->end() ? std::nullopt : std::optional(it->second);
+  }
+
   // What `data` memory holds: element i is (i + 1) * step, as offsets of parts behind one another are.
   void set_data(ir::ObjectId memory, int64_t step) { data_[memory] = step; }
   std::optional<int64_t> data(ir::ObjectId memory) const {
@@ -29,6 +38,7 @@ class PointValues {
  private:
   std::vector<std::optional<int64_t>> values_;
   std::map<ir::ObjectId, int64_t> data_;
+  const Elements* elements_ = nullptr;
 };
 
 // Loads that are more than unknown. Registers, by memory and element: those that hold the value of an expression wherever

@@ -8,7 +8,7 @@ namespace {
 
 class Chooser {
  public:
-  explicit Chooser(const RoleProgram& r) : p_(*r.program), values_(r.variables) {
+  explicit Chooser(const RoleProgram& r) : p_(*r.program), values_(r.variables), variables_(r.variables) {
     for (MemoryId m : r.data) values_.set_data(m, kFar);
     for (const Param& param : p_.params) {
       if (param.kind == Param::Kind::dim) dims_.push_back(param.var);
@@ -17,6 +17,8 @@ class Chooser {
     for (ir::VarId block : p_.block_vars) values_.set(block, 0);
     if (p_.launched_var.valid()) values_.set(p_.launched_var, p_.cluster);
     if (p_.thread_var.valid()) values_.set(p_.thread_var, 0);
+    // Registers that change, as indices of the block do, as they are for the first point.
+    for (size_t v = p_.vars.size(); v < r.variables; ++v) values_.set(ir::VarId(v), 0);
     for (const RoleStep& s : r.steps)
       if (s.op == RoleOp::loop) extents_.push_back(&r.values[static_cast<size_t>(s.value)]);
   }
@@ -33,14 +35,16 @@ class Chooser {
         values_.set(dim, std::max<int64_t>(at(dim, 0), std::min(at(dim, 1), p_.vars[dim.value].upper)));
     for (const IndexProgram* e : extents_)
       for (MemoryId m : e->data())
-        if (e->eval(values_).value_or(trips) == trips || reach(*e, m, trips)) break;
+        if (values_.data(m) && (e->eval(values_).value_or(trips) == trips || reach(*e, m, trips))) break;
     for (const IndexProgram* e : extents_)
       for (ir::VarId dim : dims_)
         if (among(*e) > 1 && e->data().empty() && e->depends_on(dim) && e->eval(values_).value_or(points) < points &&
             reach(*e, dim, points))
           break;
     spread(points);
-    return values_;
+    PointValues launch = values_;
+    for (size_t v = p_.vars.size(); v < variables_; ++v) launch.clear(ir::VarId(v));
+    return launch;
   }
 
  private:
@@ -96,6 +100,7 @@ class Chooser {
   static constexpr int64_t kFar = int64_t{1} << 24;
   const ThreadProgram& p_;
   PointValues values_;
+  const size_t variables_;
   std::vector<ir::VarId> dims_;
   std::vector<const IndexProgram*> extents_;
 };

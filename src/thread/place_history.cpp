@@ -36,25 +36,26 @@ void PlaceHistory::note(std::vector<PlaceAccess>& list, const PlaceAccess& by) {
 }
 
 void PlaceHistory::check_writers(const Range& r, const PlaceAccess& by, int process, const PlaceClock& knows,
-                                 Kind kind, const std::string& place) {
+                                 Kind kind, bool handed, const std::string& place) {
   if (r.filled.epoch > 0 && r.filled.epoch > knows.seen[static_cast<size_t>(r.filled.party)])
     report_(by.stmt, r.filled.stmt,
             kind == Kind::fill ? place + " is filled again with no wait for those who release it"
                                : place + " is used with no wait for the copy that fills it");
-  if (kind == Kind::write || kind == Kind::read) return;  // threads among themselves
+  const bool plain = kind == Kind::write || kind == Kind::read;
+  if (plain && !handed) return;  // threads among themselves
   for (const PlaceAccess& w : r.writes) {
     if (w.party != process && w.epoch > knows.seen[static_cast<size_t>(w.party)])
       report_(by.stmt, w.stmt, place + " is used with no barrier behind the threads that write it");
-    else if (w.epoch > knows.fenced[static_cast<size_t>(w.party)])
+    else if (!plain && w.epoch > knows.fenced[static_cast<size_t>(w.party)])
       report_(by.stmt, w.stmt, place + " is used with no proxy fence of the threads that write it");
   }
 }
 
 void PlaceHistory::check_readers(const Range& r, const PlaceAccess& by, int process, const PlaceClock& knows,
-                                 const std::string& verb, bool engine, const std::string& place) {
+                                 const std::string& verb, bool threads_too, const std::string& place) {
   for (const PlaceAccess& x : r.reads) {
     const bool thread = x.party < processes_;
-    if ((thread && (!engine || x.party == process)) || x.epoch <= knows.seen[static_cast<size_t>(x.party)])
+    if ((thread && (!threads_too || x.party == process)) || x.epoch <= knows.seen[static_cast<size_t>(x.party)])
       continue;
     report_(by.stmt, x.stmt,
             place + " is " + verb + " while " +
@@ -72,7 +73,7 @@ void PlaceHistory::touch(Kind kind, const PlaceAccess& by, int process, const Pl
   size_t i = split(begin);
   split(end);
   bool filled = false;
-  const bool engine = kind == Kind::fill || kind == Kind::engine_read;
+  const bool engine = kind == Kind::fill || kind == Kind::engine_read, handed = handed_.count(memory) > 0;
   for (int64_t at = begin; at < end; ++i) {
     if (i == ranges_.size() || ranges_[i].begin > at) {
       Range fresh;
@@ -83,9 +84,9 @@ void PlaceHistory::touch(Kind kind, const PlaceAccess& by, int process, const Pl
     Range& r = ranges_[i];
     at = r.end;
     filled |= !r.empty();
-    check_writers(r, by, process, knows, kind, place);
+    check_writers(r, by, process, knows, kind, handed, place);
     if (kind == Kind::fill || kind == Kind::write)
-      check_readers(r, by, process, knows, kind == Kind::fill ? "filled" : "written", engine, place);
+      check_readers(r, by, process, knows, kind == Kind::fill ? "filled" : "written", engine || handed, place);
     switch (kind) {
       case Kind::fill:
         r.filled = by;
@@ -101,7 +102,7 @@ void PlaceHistory::touch(Kind kind, const PlaceAccess& by, int process, const Pl
         note(r.reads, by);
     }
   }
-  if (kind == Kind::engine_read && !filled)
+  if ((kind == Kind::engine_read || (kind == Kind::read && handed)) && !filled)
     report_(by.stmt, by.stmt, place + " is used, but nothing has filled it yet");
 }
 

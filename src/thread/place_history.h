@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -38,6 +39,8 @@ class PlaceHistory {
   // `knows`: what the process knows, its own fence included.
   void touch(Kind kind, const PlaceAccess& by, int process, const PlaceClock& knows, MemoryId memory,
              int64_t begin, int64_t end);
+  // Processes hand each other the memory by plain accesses, which are judged as well: others of them are left to the simulator.
+  void hand(MemoryId memory) { handed_.insert(memory); }
   // How a party that only reads is called.
   void name_reader(int party, std::string name);
 
@@ -51,15 +54,16 @@ class PlaceHistory {
 
   size_t split(int64_t at);
   void check_writers(const Range& r, const PlaceAccess& by, int process, const PlaceClock& knows, Kind kind,
-                     const std::string& place);
+                     bool handed, const std::string& place);
   void check_readers(const Range& r, const PlaceAccess& by, int process, const PlaceClock& knows,
-                     const std::string& verb, bool engine, const std::string& place);
+                     const std::string& verb, bool threads_too, const std::string& place);
   static void note(std::vector<PlaceAccess>& list, const PlaceAccess& by);
 
   const ThreadProgram& p_;
   const int processes_;
   Report report_;
   std::vector<Range> ranges_;  // ascending, apart
+  std::set<MemoryId> handed_;
   std::vector<std::string> readers_;
 };
 

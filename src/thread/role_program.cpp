@@ -21,6 +21,7 @@ class Flattener {
       : p_(p), out_(out), kept_(p.stmts.size()), orders_(p.stmts.size()) {}
 
   void run() {
+    find_handed();
     find_registers();
     find_data();
     for (StmtId id : p_.body) note(id);
@@ -44,17 +45,50 @@ class Flattener {
   }
 
  private:
+  // Whole numbers in ordered shared memory that threads write, and no engine touches.
+  void find_handed() {
+    std::set<MemoryId> engines;
+    for (const Stmt& s : p_.stmts) {
+      if (const auto* store = std::get_if<Store>(&s.node)) out_.handed.insert(store->memory);
+      if (const auto* load = std::get_if<TensorLoad>(&s.node)) engines.insert(load->dst);
+      if (const auto* box = std::get_if<TensorStore>(&s.node)) engines.insert(box->src);
+      if (const auto* product = std::get_if<WarpgroupMma>(&s.node)) engines.insert({product->a, product->b});
+    }
+    std::erase_if(out_.handed, [&](MemoryId m) {
+      const Memory& memory = p_.memory(m);
+      return memory.space != Space::shared || !memory.ordered || !ir::is_integer(memory.type) || engines.count(m) > 0;
+    });
+  }
+  // What the first lane has of a number that was handed over.
+  bool takes_handed(const Shuffle& shuffle) const {
+    int64_t lane = -1;
+    const ir::ExprNode& n = p_.exprs[shuffle.value];
+    return shuffle.mode == Shuffle::Mode::indexed && p_.exprs.is_const_int(shuffle.lane, &lane) && lane == 0 &&
+           n.op == ir::ExprOp::load && out_.handed.count(n.object) > 0;
+  }
+
   // Registers that hold indices of the block, or count: loops' bounds, slots and phases are told by them.
   void find_registers() {
     std::set<uint32_t> unknown;
     std::map<std::pair<MemoryId, int64_t>, int> sets;
     for (const Stmt& s : p_.stmts) {
       if (const auto* load = std::get_if<LoadMatrix>(&s.node)) unknown.insert(load->dst.value);
-      if (const auto* shuffle = std::get_if<Shuffle>(&s.node)) unknown.insert(shuffle->dst.value);
+      int64_t element = 0;
+      if (const auto* shuffle = std::get_if<Shuffle>(&s.node)) {
+        if (takes_handed(*shuffle) && p_.exprs.is_const_int(shuffle->dst_index, &element))
+          sets[{shuffle->dst, element}] += 2;
+        else
+          unknown.insert(shuffle->dst.value);
+      }
+      if (const auto* claim = std::get_if<Claim>(&s.node)) {
+        if (p_.exprs.is_const_int(claim->dst_index, &element))
+          sets[{claim->dst, element}] += 2;
+        else
+          unknown.insert(claim->dst.value);
+      }
       if (const auto* reduce = std::get_if<LaneReduce>(&s.node)) unknown.insert(reduce->dst.value);
       const auto* store = std::get_if<Store>(&s.node);
       if (!store || !p_.memory(store->memory).in_registers) continue;
-      int64_t element = 0;
       if (p_.memory(store->memory).type != ir::DType::i64 || store->predicate.valid() ||
           !p_.exprs.is_const_int(store->index, &element)) {
         unknown.insert(store->memory.value);
@@ -64,7 +98,7 @@ class Flattener {
     }
     std::erase_if(loads_.named, [&](const auto& r) { return unknown.count(r.first.first.value) > 0; });
     for (const auto& [at, count] : sets)
-      if (count > 1 && loads_.named.erase(at) > 0)
+      if (count > 1 && unknown.count(at.first.value) == 0 && (loads_.named.erase(at), true))
         loads_.changing.emplace(at, ir::VarId(p_.vars.size() + loads_.changing.size()));
     out_.variables = p_.vars.size() + loads_.changing.size();
   }
@@ -82,13 +116,17 @@ class Flattener {
         loads_.data.insert(MemoryId(m));
     }
     out_.data = loads_.data;
+    loads_.data.insert(out_.handed.begin(), out_.handed.end());
   }
 
   std::optional<ir::VarId> changing(const StmtNode& node) const {
     const auto* store = std::get_if<Store>(&node);
+    const auto* claim = std::get_if<Claim>(&node);
+    const auto* shuffle = std::get_if<Shuffle>(&node);
+    const ExprId index = store ? store->index : claim ? claim->dst_index : shuffle ? shuffle->dst_index : ExprId();
     int64_t element = 0;
-    if (!store || !p_.exprs.is_const_int(store->index, &element)) return std::nullopt;
-    const auto it = loads_.changing.find({store->memory, element});
+    if (!index.valid() || !p_.exprs.is_const_int(index, &element)) return std::nullopt;
+    const auto it = loads_.changing.find({store ? store->memory : claim ? claim->dst : shuffle->dst, element});
     return it == loads_.changing.end() ? std::nullopt : std::optional(it->second);
   }
 
@@ -139,9 +177,10 @@ class Flattener {
   void flatten(StmtId id, const Loop& loop) {
     if (loop.form == LoopForm::vectorized) return touches(id);
     const uint32_t begin = here();
-    const int extent = value(loop.extent);
+    const int extent = value(loop.extent), condition = value(loop.condition);
     RoleStep& step = add(RoleOp::loop, id);
     step.value = extent;
+    step.second = condition;
     step.sampled = !orders_[id.value];
     block(loop.body);
     add(RoleOp::loop_end, id).jump = begin;
@@ -198,11 +237,22 @@ class Flattener {
   void flatten(StmtId id, const WarpgroupWait&) { add(RoleOp::product_wait, id); }
   void flatten(StmtId id, const Store& store) {
     const auto variable = changing(p_.stmts[id.value].node);
-    if (!variable) return touches(id);
-    const int to = value(store.value);
+    if (variable) return set(id, store.value, *variable);
+    if (out_.handed.count(store.memory)) two(RoleOp::hand, id, store.value, store.index);
+    touches(id);
+  }
+  void flatten(StmtId id, const Shuffle& shuffle) {
+    touches(id);
+    if (const auto variable = changing(p_.stmts[id.value].node)) set(id, shuffle.value, *variable);
+  }
+  void flatten(StmtId id, const Claim&) {
+    if (const auto variable = changing(p_.stmts[id.value].node)) add(RoleOp::claim, id).first = variable->value;
+  }
+  void set(StmtId id, ExprId to, ir::VarId variable) {
+    const int number = value(to);
     RoleStep& step = add(RoleOp::set, id);
-    step.value = to;
-    step.first = variable->value;
+    step.value = number;
+    step.first = variable.value;
   }
   void flatten(StmtId id, const auto&) { touches(id); }
 

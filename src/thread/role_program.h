@@ -11,7 +11,7 @@
 namespace tilegen::thread {
 
 enum class RoleOp : uint8_t {
-  loop,      // value: extent; jump: behind the loop
+  loop,      // value: extent; second: condition; jump: behind the loop
   loop_end,  // jump: its loop
   branch,    // value: condition; jump: the else
   jump,
@@ -30,6 +30,8 @@ enum class RoleOp : uint8_t {
   product_commit,
   product_wait,
   set,    // variable `first` = value
+  claim,  // variable `first` = a claim
+  hand,   // to a memory of `handed`; value: what; second: where. A touch is beside it
   touch,  // plain accesses, `first` .. `last` of RoleProgram::touches
   end,
 };
@@ -67,7 +69,8 @@ struct RoleProgram {
   std::vector<IndexProgram> values;
   std::vector<RoleTouch> touches;
   std::vector<RoleProcess> processes;
-  std::set<MemoryId> data;  // tensors whose elements say how often loops run, among others
+  std::set<MemoryId> data;    // tensors whose elements say how often loops run, among others
+  std::set<MemoryId> handed;  // ordered memory of whole numbers that roles hand each other by plain stores
   size_t variables = 0;  // of the program, and registers that change
 
   explicit RoleProgram(const ThreadProgram& p);

@@ -20,7 +20,8 @@ RoleWalk::RoleWalk(const RoleProgram& r, const PointValues& launch, std::vector<
       seen_(seen),
       places_(p_, static_cast<int>(r.processes.size()) * static_cast<int>(p_.cluster),
               [this](StmtId id, StmtId other, const std::string& text) { hazard(id, other, text); }),
-      meetings_(kBarriers * static_cast<size_t>(p_.cluster) + 1) {
+      meetings_(kBarriers * static_cast<size_t>(p_.cluster) + 1),
+      handed_(static_cast<size_t>(p_.cluster)) {
   const size_t n = r.processes.size() * static_cast<size_t>(p_.cluster);
   int parties = 2 * static_cast<int>(n);
   for (const RoleProcess& process : r.processes) groups_ = std::max(groups_, process.group + 1);
@@ -32,12 +33,14 @@ RoleWalk::RoleWalk(const RoleProgram& r, const PointValues& launch, std::vector<
     parties += static_cast<int>(b.count * p_.cluster);
     phases_.emplace_back(static_cast<size_t>(b.count * p_.cluster));
   }
+  for (MemoryId m : r.handed) places_.hand(m);
   for (size_t i = 0; i < n; ++i) places_.name_reader(static_cast<int>(n + i), "the copy engine");
   for (int g = 0; g < groups_ * static_cast<int>(p_.cluster); ++g) places_.name_reader(first_product_ + g, "a product");
   for (size_t i = 0; i < n; ++i) {
     const int64_t block = static_cast<int64_t>(i / r.processes.size());
     running_.emplace_back(r.processes[i % r.processes.size()], launch, block);
     if (p_.cluster > 1) running_.back().values.set(p_.block_vars[0], block);
+    running_.back().values.set_elements(&handed_[static_cast<size_t>(block)]);
     running_.back().reached.resize(static_cast<size_t>(p_.cluster));
     running_.back().knows.seen.resize(static_cast<size_t>(parties), 0);
     running_.back().knows.fenced.resize(n, 0);
@@ -148,6 +151,18 @@ void RoleWalk::step(int i) {
       return product_wait(x, node<WarpgroupWait>(s));
     case RoleOp::set:
       return void(x.values.set(ir::VarId(s.first), eval(x, s.value, 0)));
+    case RoleOp::claim: {
+      // As if the blocks claimed in turns.
+      const int64_t launched = x.values[p_.launched_var].value_or(1), own = x.values[p_.block_vars[0]].value_or(0);
+      return void(x.values.set(ir::VarId(s.first), x.claims++ * launched + own));
+    }
+    case RoleOp::hand: {
+      const auto what = r_.values[static_cast<size_t>(s.value)].eval(x.values);
+      auto& handed = handed_[static_cast<size_t>(x.block)];
+      const std::pair place(node<Store>(s).memory, eval(x, s.second, 0));
+      what ? void(handed[place] = *what) : void(handed.erase(place));
+      return;
+    }
     case RoleOp::touch:
       return touch(x, i, s);
     case RoleOp::end:
@@ -157,7 +172,7 @@ void RoleWalk::step(int i) {
 
 void RoleWalk::iterate(Running& x, const RoleStep& loop, uint32_t begin) {
   const auto [at, extent] = x.loops.back();
-  if (at < extent) {
+  if (at < extent && (loop.second < 0 || eval(x, loop.second, 0) != 0)) {
     x.values.set(node<Loop>(loop).var, at);
     x.pc = begin + 1;
     return;

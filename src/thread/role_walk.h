@@ -43,6 +43,7 @@ class RoleWalk {
     uint32_t epoch = 1, products = 0, copies = 0;
     int64_t product_commits = 0, bulk_commits = 0;
     std::vector<Work> products_under_way, copies_under_way;
+    int64_t claims = 0;
     int array = 0;  // waiting: for what
     int64_t index = 0, parity = 0;
     StmtId at;
@@ -121,6 +122,7 @@ class RoleWalk {
   std::vector<int64_t> at_product_;  // by warpgroup: threads that wait for the others of it
   std::vector<int> first_load_;
   int first_product_ = 0, groups_ = 0;
+  std::vector<PointValues::Elements> handed_;  // by block
   int64_t steps_ = 0;
 };
 

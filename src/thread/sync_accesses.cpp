@@ -104,6 +104,7 @@ class Collector {
   void operator()(const OneThread&) {}
   void operator()(const TransactionArrive& a) { loads({a.index, a.block}); }
   void operator()(const TransactionWait& w) { loads({w.index, w.parity}); }
+  void operator()(const Claim& c) { loads({c.dst_index}); }
   void operator()(const TensorLoad& l) {
     for (ExprId x : l.coordinates) loads({x});
     loads({l.dst_index, l.barrier_index});
@@ -173,7 +174,7 @@ std::vector<SyncAccess> sync_accesses(const ThreadProgram& p, StmtId id) {
 
 std::vector<SyncAccess> sync_accesses(const ThreadProgram& p, const Loop& loop) {
   std::vector<SyncAccess> out;
-  Collector(p, out).loads({loop.extent});
+  Collector(p, out).loads({loop.extent, loop.condition});
   return out;
 }
 

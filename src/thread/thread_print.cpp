@@ -43,6 +43,7 @@ class Printer {
       out_ += (i > 0 ? ", " : " ") + var_text(p_, var) + ": " + expr_text(p_, p_.grid[i]);
     }
     if (p_.launched_var.valid()) out_ += " persistent over " + var_text(p_, p_.launched_var);
+    if (p_.claims) out_ += ", claimed";
     if (p_.cluster > 1) out_ += " clusters of " + std::to_string(p_.cluster);
     if (p_.min_blocks > 1) out_ += "\nmin_blocks " + std::to_string(p_.min_blocks);
     out_ += "\nparams\n";
@@ -129,7 +130,8 @@ class Printer {
 
   void print(const Loop& loop, int indent, const std::string& origin) {
     line(indent,
-         std::string(form_name(loop.form)) + " " + var_text(p_, loop.var) + " in 0.." + expr_text(p_, loop.extent) + " {",
+         std::string(form_name(loop.form)) + " " + var_text(p_, loop.var) + " in 0.." + expr_text(p_, loop.extent) +
+             (loop.condition.valid() ? " while " + expr_text(p_, loop.condition) : "") + " {",
          origin);
     print_block(loop.body, indent + 1);
     line(indent, "}");
@@ -254,6 +256,10 @@ class Printer {
 
   void print(const TransactionWait& wait, int indent, const std::string& origin) {
     line(indent, "wait " + barrier(wait.barriers, wait.index) + " parity " + expr_text(p_, wait.parity), origin);
+  }
+
+  void print(const Claim& claim, int indent, const std::string& origin) {
+    line(indent, at(claim.dst, claim.dst_index) + " = claim", origin);
   }
 
   std::string box(int map, const std::vector<ir::ExprId>& coordinates) const {

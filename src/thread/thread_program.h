@@ -74,6 +74,7 @@ struct Loop {
   ir::ExprId extent;
   LoopForm form = LoopForm::serial;
   Block body;
+  ir::ExprId condition = {};  // optional, of serial loops: asked before each iteration, the first that it does not hold for ends the loop
 };
 
 struct Branch {
@@ -237,6 +238,14 @@ struct TransactionWait {
   ir::ExprId parity;  // i64, the same for the warp
 };
 
+// dst[dst_index] = how many claims of the launch, of any block, came before this one (ThreadProgram::claims): every thread
+// that runs it claims, in no particular order; it orders nothing else. The launch makes as many claims as its grid has
+// points, the last of which leaves the counter at 0 for the next launch.
+struct Claim {
+  MemoryId dst;  // i32, in registers
+  ir::ExprId dst_index;
+};
+
 // TMA: the box of `map` at `coordinates` (elements, innermost first; may be beyond the extents, and negative for loads; the
 // innermost a multiple of 16 bytes) to dst[dst_index ..), or back. In memory the box is dense, innermost first, with 16-byte units XORed by the row as the
 // map's swizzle says (on byte addresses: bits 4.. ^= bits 7.., 1, 2 or 3 of them for 32, 64, 128 bytes). The place is
@@ -310,7 +319,7 @@ struct WarpgroupWait {
 
 using StmtNode =
     std::variant<Loop, Branch, Store, LaneReduce, HostMma, Prefetch, Barrier, AsyncCopy, AsyncCommit, AsyncWait, Shuffle,
-                 LoadMatrix, StoreMatrix, WarpMma, Roles, OneThread, TransactionArrive, TransactionWait, TensorLoad,
+                 LoadMatrix, StoreMatrix, WarpMma, Roles, OneThread, TransactionArrive, TransactionWait, Claim, TensorLoad,
                  TensorStore, BulkCommit, BulkWait, ProxyFence, ClusterBarrier, WarpgroupMma, WarpgroupFence, WarpgroupCommit,
                  WarpgroupWait>;
 
@@ -358,6 +367,10 @@ struct ThreadProgram {
   // at once. The body walks the points block, block + launched, ... of the (one-dimensional) grid itself. Of kind
   // block_index. Invalid: a block per point.
   ir::VarId launched_var;
+  // Persistent programs: a block walks the point `block` and then points that it claims, `launched` + Claim, until one is
+  // none of the grid. The counter is a parameter of the kernel behind all others: its address, 8 bytes; it is 0 when a
+  // launch begins, and no two launches that may run at once share it.
+  bool claims = false;
   ir::VarId thread_var;  // invalid when threads == 1
   int64_t threads = 1;
   int64_t arena_bytes = 0;
@@ -401,6 +414,8 @@ std::string print_thread_program(const ThreadProgram& p);
 //  - Roles stand once, last in the body, and make up the block; their registers, times threads, are no more than the
 //  block is launched with; statements of a warpgroup stand in roles or blocks of whole warpgroups
 //  - a cluster has 1, 2, 4 or 8 blocks of a one-dimensional grid; ranks and multicast masks are of its blocks
+//  - a loop with a condition is serial, and the condition does not use its variable; claims stand in programs that have
+//  a counter, which are persistent, without clusters
 //  - transaction barriers and tensor maps that statements name exist; barriers have their place in the arena; places and
 //  boxes of tensor copies fit; the registers of a WarpgroupMma in flight are not touched before the wait that covers it
 std::vector<std::string> verify_thread_program(const ThreadProgram& p);

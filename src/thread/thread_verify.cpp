@@ -136,6 +136,10 @@ class Verifier {
 
   void check(const Loop& loop, int nesting) {
     exprs_.check(loop.extent, DType::i64, "loop extent");
+    if (loop.condition.valid()) {
+      exprs_.check(loop.condition, DType::boolean, "loop condition");
+      if (loop.form != LoopForm::serial) report("the unrolled or vectorized loop over " + var_text(p_, loop.var) + " has a condition");
+    }
     if (loop.form != LoopForm::serial) check_constant_extent(loop);
     if (loop.form == LoopForm::vectorized)
       for (StmtId id : loop.body)

@@ -56,7 +56,7 @@ struct Uses {
   std::vector<ExprId> expressions;
   std::vector<MemoryId> reads, writes;
 
-  void operator()(const Loop& s) { expressions = {s.extent}; }
+  void operator()(const Loop& s) { expressions = {s.extent, s.condition}; }
   void operator()(const Branch& s) { expressions = {s.condition}; }
   void operator()(const Store& s) {
     expressions = {s.index, s.value, s.predicate, s.streaming_if};
@@ -90,6 +90,10 @@ struct Uses {
   }
   void operator()(const TransactionArrive& s) { expressions = {s.index, s.block}; }
   void operator()(const TransactionWait& s) { expressions = {s.index, s.parity}; }
+  void operator()(const Claim& s) {
+    expressions = {s.dst_index};
+    writes = {s.dst};
+  }
   void operator()(const TensorLoad& s) {
     expressions = s.coordinates;
     expressions.insert(expressions.end(), {s.dst_index, s.barrier_index});
@@ -269,7 +273,7 @@ class WarpgroupVerifier {
 
   void repeat(StmtId id, const Loop& loop, State& s) {
     int64_t extent = 0;
-    const bool runs = p_.exprs.is_const_int(loop.extent, &extent) && extent > 0;
+    const bool runs = p_.exprs.is_const_int(loop.extent, &extent) && extent > 0 && !loop.condition.valid();
     State round = s;
     walk(loop.body, round);
     if (runs)

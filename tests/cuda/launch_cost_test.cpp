@@ -125,6 +125,26 @@ TEST_F(LaunchCostTest, RememberedTensorMapsWithoutAllocation) {
   EXPECT_EQ(fake().fake_launch(1)->maps, 3u);
 }
 
+// The driver is asked for the stream, and whether it is captured.
+TEST_F(LaunchCostTest, ClaimsCostTwoCalls) {
+  ArtifactBuilder b("gemm", kThreeTensors);
+  thread::ThreadProgram& p = b.kernel("gemm");
+  p.claims = true;
+  auto e = executable(b.done());
+  fake().fake_set_current(fake().fake_make_context(0));
+  ASSERT_TRUE(e->prepare());
+  const std::vector<Argument> args = {integer(512),  integer(384),  integer(256),
+                                      address(4096), address(8192), address(16384)};
+  ASSERT_TRUE(e->launch(args, {}));  // the driver sees the stream for the first time
+  for (int i = 0; i < 3; ++i) {
+    const int before = fake().fake_all_calls();
+    const long allocations = t_allocations;
+    ASSERT_TRUE(e->launch(args, {}));
+    EXPECT_EQ(t_allocations, allocations);
+    EXPECT_EQ(fake().fake_all_calls() - before, 5);
+  }
+}
+
 // Without a current context the primary one is pushed and popped, which costs two calls more.
 TEST_F(LaunchCostTest, ThePrimaryContextCostsTwoCalls) {
   auto e = executable(gemm());

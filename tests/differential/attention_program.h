@@ -180,6 +180,28 @@ inline std::string plan_refusal(const std::string& text) {
   return "the second product does not lag";
 }
 
+// How blocks walk over the tiles, given.
+inline plan::Schedule persistence(const std::string& order) {
+  plan::Schedule given;
+  given.kernels.resize(1);
+  given.kernels[0].kernel = "attention";
+  given.kernels[0].persistence = plan::PersistencePlan{order != "none", order == "none" ? "static" : order, ""};
+  return given;
+}
+
+// As planned.
+inline std::string walk_order(const std::string& text) {
+  auto program = ir::parse_program(text, "attention.tl", Limits{});
+  if (!program) return "no program: " + program.error().to_text();
+  driver::CompileOptions options;
+  options.plan_only = true;
+  auto artifact =
+      driver::compile(std::make_shared<const ir::Program>(std::move(*program)), *target::find_target("sm_90a"), options);
+  if (!artifact) return "no plan: " + artifact.error().to_text();
+  const plan::PersistencePlan& plan = *(*artifact)->schedule.kernels[0].persistence;
+  return plan.persistent ? plan.order : "none";
+}
+
 enum class On { hopper, all };
 
 // Where TILEGEN_TARGETS names a device everything runs there too.

@@ -124,6 +124,7 @@ void Subject::compile() {
   compiled_ = true;
   driver::CompileOptions options;
   options.verify = true;
+  options.schedule = given_;
   for (const std::string& name : targets_) {
     Executable e;
     e.target = name;

@@ -79,6 +79,8 @@ class Subject {
   // Parse or check errors; empty when there are none.
   const std::string& invalid() const { return invalid_; }
   const ir::Program& program() const { return *program_; }
+  // Decisions that every target takes as given.
+  void give(plan::Schedule schedule) { given_ = std::move(schedule); }
   Outcome compare(const Launch& launch);
 
  private:
@@ -93,6 +95,7 @@ class Subject {
   std::string text_, invalid_;
   std::vector<std::string> targets_;
   std::shared_ptr<const ir::Program> program_;
+  std::optional<plan::Schedule> given_;
   std::vector<Executable> executables_;
   bool compiled_ = false;
 };

@@ -134,12 +134,14 @@ Launch launch_of(const Ends& e) {
 }
 
 template <class Case>
-void run_attention(const Attention& a, const std::vector<Case>& cases, On on = On::hopper) {
+void run_attention(const Attention& a, const std::vector<Case>& cases, On on = On::hopper,
+                   const std::optional<plan::Schedule>& given = std::nullopt) {
   if (take_case) GTEST_SKIP() << "results within a bound say little of a program that is spoilt a little";
   const std::string text = attention_text(a);
   ASSERT_EQ(plan_refusal(text), "") << text;
   Subject subject(text, targets(on));
   ASSERT_EQ(subject.invalid(), "") << text;
+  if (given) subject.give(*given);
   uint64_t seed = 1;
   for (const Case& c : cases) {
     Launch l = launch_of(c);
@@ -190,6 +192,45 @@ TEST(Attention, Tiles) {
   deep.keys = 96;
   deep.stages = 3;
   run_attention(deep, kFew);
+}
+
+// As many tiles as blocks, more, fewer; tiles of no work among them.
+TEST(Attention, BlocksThatClaimTheirTiles) {
+  const std::vector<Lengths> lengths = {{2, 1, 300, 300}, {1, 1, 700, 130}, {1, 3, 70, 150}, {1, 1, 1, 1}};
+  const std::vector<Ends> ends = {{1, {0, 200, 200, 210, 500}, {0, 130, 130, 200, 320}}, {1, {0, 0, 300, 301}, {0, 0, 64, 164}}};
+  Attention a;
+  a.rows = 128;
+  a.threads = 256;
+  a.right = 0;
+  EXPECT_EQ(walk_order(attention_text(a)), "claimed");
+  run_attention(a, lengths);
+  a.left = 90;
+  EXPECT_EQ(walk_order(attention_text(a)), "claimed");
+  run_attention(a, lengths);
+  a = Attention();
+  a.rows = 128;
+  a.threads = 256;
+  for (bool guarded : {false, true}) {
+    a.packed = true;
+    a.guarded = guarded;
+    EXPECT_EQ(walk_order(attention_text(a)), "claimed");
+    run_attention(a, ends);
+    if (HasFailure()) return;
+  }
+}
+
+// The same results from tiles that are dealt out beforehand, and from a block a tile.
+TEST(Attention, EveryOrderOfTiles) {
+  Attention a, guarded;
+  a.rows = guarded.rows = 128;
+  a.threads = guarded.threads = 256;
+  a.right = guarded.right = 0;
+  guarded.packed = guarded.guarded = true;
+  for (const char* order : {"none", "static", "claimed"}) {
+    run_attention(a, std::vector<Lengths>{{1, 2, 390, 200}}, On::hopper, persistence(order));
+    run_attention(guarded, std::vector<Ends>{{1, {0, 140, 140, 150}, {0, 70, 70, 200}}}, On::hopper, persistence(order));
+    if (HasFailure()) return;
+  }
 }
 
 TEST(Attention, Bf16) {

@@ -20,8 +20,8 @@ using sim::test::E;
 using thread::StmtId;
 using thread::ThreadProgram;
 
-// C[m, n] = A[m, k] B[n, k], in tiles of 128 x `columns` x 64.
-std::string product_text(int columns, int stages) {
+// C[m, n] = A[m, k] B[n, k], in tiles of 128 x `columns` x 64; `steps` of k.
+std::string product_text(int columns, int stages, const std::string& steps = "ceildiv(k, 64)") {
   const std::string n = std::to_string(columns), s = std::to_string(stages);
   return "tl 1 program gemm\ndim m\ndim n\ndim k\ntensor A: f16[m, k] readonly\ntensor B: f16[n, k] "
          "readonly\n"
@@ -31,7 +31,7 @@ std::string product_text(int columns, int stages) {
          "  alloc a: shared f16[128, 64]\n  alloc b: shared f16[" +
          n + ", 64]\n  alloc c: fragment f32[128, " + n +
          "]\n"
-         "  fill c, 0.0f32\n  pipelined ko in 0 .. ceildiv(k, 64) stages " +
+         "  fill c, 0.0f32\n  pipelined ko in 0 .. " + steps + " stages " +
          s +
          " {\n"
          "    copy A[by * 128 :+ 128, ko * 64 :+ 64] -> a\n    copy B[bx * " +
@@ -44,8 +44,8 @@ std::string product_text(int columns, int stages) {
 // One form with roles, and a launch of it: ragged tiles, several for a block where it walks them, 6 steps.
 class Lowered {
  public:
-  explicit Lowered(int columns, int stages) {
-    auto parsed = ir::parse_program(product_text(columns, stages), "product.tl", Limits{});
+  Lowered(const std::string& text, int64_t columns) {
+    auto parsed = ir::parse_program(text, "product.tl", Limits{});
     EXPECT_TRUE(parsed) << (parsed ? "" : parsed.error().to_text());
     const auto program = std::make_shared<const ir::Program>(std::move(*parsed));
     auto artifact = driver::compile(program, *target::find_target("sim:sm_90a"), {});
@@ -71,6 +71,7 @@ class Lowered {
   std::set<std::string> simulate(const ThreadProgram& p, sim::SimOptions options) const {
     const std::vector<GuardedMemory> memory = memory_.fresh(false);
     options.count = false;
+    if (p.claims) options.resident_blocks = 1;
     options.max_statements = 200'000;
     const auto result = sim::simulate(p, artifact_->target, memory_.slots(memory), extents_, options);
     std::set<std::string> kinds;
@@ -282,7 +283,7 @@ void expect_named(const Lowered& lowered, const Defect& d) {
 }
 
 void expect_all_named(int columns, int stages, bool persistent) {
-  const Lowered lowered(columns, stages);
+  const Lowered lowered(product_text(columns, stages), columns);
   const ThreadProgram p = lowered.program();
   ASSERT_EQ(p.launched_var.valid(), persistent);
   ASSERT_EQ(verifiers(p), std::vector<std::string>());
@@ -290,6 +291,72 @@ void expect_all_named(int columns, int stages, bool persistent) {
     ASSERT_EQ(lowered.simulate(p, options), std::set<std::string>()) << sim::test::order_name(options);
   });
   for (const Defect& d : defects()) expect_named(lowered, d);
+}
+
+// ---- defects of the way to the next tile, where blocks claim theirs
+
+bool of_claims(const ThreadProgram& p, int barriers, const char* which) {
+  return p.barriers[static_cast<size_t>(barriers)].name == std::string("gemm:claims.") + which;
+}
+template <class Node>
+int remove_of_claims(ThreadProgram& p, const char* which) {
+  int removed = 0;
+  each<Node>(p, p.body, [&](thread::Block& block, size_t i, Node& n) {
+    if (!of_claims(p, n.barriers, which)) return;
+    block.erase(block.begin() + static_cast<std::ptrdiff_t>(i));
+    ++removed;
+  });
+  return removed;
+}
+// What stands behind the threads' taking of the next number: the meeting of the warpgroup.
+int release_at_once(ThreadProgram& p) {
+  int removed = 0;
+  each<thread::Shuffle>(p, p.body, [&](thread::Block& block, size_t i, thread::Shuffle& s) {
+    if (!p.memory(s.dst).name.starts_with("claimed")) return;
+    block.erase(block.begin() + static_cast<std::ptrdiff_t>(i) + 1);
+    ++removed;
+  });
+  return removed;
+}
+
+const std::vector<Defect>& claim_defects() {
+  using thread::TransactionArrive;
+  using thread::TransactionWait;
+  static const std::vector<Defect> list = {
+      {"the next tile read before it is there",
+       [](ThreadProgram& p) { return remove_of_claims<TransactionWait>(p, "full"); },
+       "gemm:claims",
+       {"uninitialised_read", "data_race"}},
+      {"the next tile handed over in the place of one that nobody took",
+       [](ThreadProgram& p) {
+         return remove_of_claims<TransactionWait>(p, "empty") + remove_of_claims<TransactionArrive>(p, "empty");
+       },
+       "a deadlock",
+       {"data_race", "deadlock"}},
+      {"the next tile released before all have it", release_at_once, "gemm:claims", {"data_race"}},
+      {"the next tile never handed over",
+       [](ThreadProgram& p) { return remove_of_claims<TransactionArrive>(p, "full"); },
+       "a deadlock",
+       {"deadlock"}},
+      {"the next tile never released",
+       [](ThreadProgram& p) { return remove_of_claims<TransactionArrive>(p, "empty"); },
+       "a deadlock",
+       {"deadlock"}},
+      {"nothing claimed", [](ThreadProgram& p) { return remove<thread::Claim>(p); }, nullptr, {"uninitialised_read"}},
+  };
+  return list;
+}
+
+// Tiles of 0 to 3 steps, so that blocks part ways, all of one block, so that slots are used again.
+TEST(SpecialisedMutants, OfBlocksThatClaimTheTiles) {
+  const Lowered lowered(product_text(128, 4, "min(ceildiv(k, 64), by)"), 128);
+  const ThreadProgram p = lowered.program();
+  ASSERT_TRUE(p.claims);
+  ASSERT_EQ(verifiers(p), std::vector<std::string>());
+  sim::test::for_each_schedule([&](const sim::SimOptions& options) {
+    ASSERT_EQ(lowered.simulate(p, options), std::set<std::string>()) << sim::test::order_name(options);
+  });
+  for (const Defect& d : claim_defects()) expect_named(lowered, d);
 }
 
 TEST(SpecialisedMutants, OfABlockForEachTile) { expect_all_named(64, 3, false); }

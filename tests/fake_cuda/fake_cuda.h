@@ -22,6 +22,7 @@ struct FakeLaunch {
   uint64_t values[16];
   size_t maps;  // tensor maps behind the parameters
   FakeTensorMap map[4];
+  uint64_t behind;  // the slot behind the maps, where there is one
 };
 using FakeKernel = void (*)(const FakeLaunch* launch);
 

@@ -45,6 +45,10 @@ int launch(State& s, void* function, unsigned cluster, unsigned gx, unsigned gy,
     if (map.magic != kFakeTensorMap) return kInvalidValue;
     if (i < 4) record.map[i] = map;
   }
+  record.behind = 0;
+  if (f->parameters.behind > 1) return kInvalidValue;
+  if (f->parameters.behind > 0)
+    std::memcpy(&record.behind, parameters[f->parameters.slots + f->parameters.maps], sizeof record.behind);
   for (const auto& [name, kernel] : s.kernels)
     if (name == f->name) kernel(&record);
   return kSuccess;
@@ -128,6 +132,40 @@ FAKE_API int cuTensorMapEncodeTiled(void* out, int type, uint32_t rank, void* ad
   return kSuccess;
 }
 #endif
+#ifndef FAKE_CUDA_OLD
+// Every thread's default stream of its own has a number of its own.
+FAKE_API int cuStreamGetId(void* stream, unsigned long long* id) {
+  ENTER();
+  static thread_local char own;
+  void* const key = stream == reinterpret_cast<void*>(2) ? &own : stream;
+  *id = s.stream_ids.try_emplace(key, s.stream_ids.size() + 1).first->second;
+  return kSuccess;
+}
+#endif
+FAKE_API int cuStreamCreate(void** stream, unsigned flags) {
+  ENTER();
+  if (!current()) return kInvalidContext;
+  if (flags != 1) return kInvalidValue;  // one that waits for the default stream would spoil captures
+  s.streams.push_back(std::make_unique<Stream>());
+  *stream = s.streams.back().get();
+  return kSuccess;
+}
+FAKE_API int cuStreamDestroy_v2(void* stream) {
+  ENTER();
+  return std::any_of(s.streams.begin(), s.streams.end(), [&](const auto& known) { return known.get() == stream; }) ? kSuccess
+                                                                                                                   : kInvalidValue;
+}
+FAKE_API int cuThreadExchangeStreamCaptureMode(int* mode) {
+  ENTER();
+  std::swap(*mode, capture_mode());
+  return kSuccess;
+}
+FAKE_API int cuMemsetD8Async(uint64_t to, unsigned char value, size_t bytes, void* stream) {
+  ENTER();
+  if (!current() || !stream) return kInvalidContext;
+  std::memset(reinterpret_cast<void*>(to), value, bytes);
+  return kSuccess;
+}
 #ifndef FAKE_CUDA_OLD
 FAKE_API int cuStreamIsCapturing(void* stream, int* status) {
   ENTER();

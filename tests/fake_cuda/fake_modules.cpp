@@ -26,7 +26,8 @@ std::map<std::string, Entry> entries_of(const std::string& ptx) {
     const size_t close = ptx.find(')', open);
     for (size_t p = ptx.find(".param", open); p < close; p = ptx.find(".param", p + 1)) {
       const size_t comma = std::min(ptx.find(',', p), close);
-      ++(ptx.substr(p, comma - p).find("[128]") == std::string::npos ? parameters.slots : parameters.maps);
+      const bool map = ptx.substr(p, comma - p).find("[128]") != std::string::npos;
+      ++(map ? parameters.maps : parameters.maps > 0 ? parameters.behind : parameters.slots);
     }
   }
   return found;

@@ -32,7 +32,7 @@ enum Result : int {
   kCaptureImplicit = 906
 };
 
-constexpr size_t kFunctionCount = 30;  // of the driver
+constexpr size_t kFunctionCount = 35;  // of the driver
 
 struct Context {
   int device = 0;
@@ -40,10 +40,13 @@ struct Context {
   bool alive = true;
 };
 struct Module;
-// The parameters of an entry: 8-byte slots, then tensor maps.
+// The parameters of an entry: 8-byte slots, then tensor maps, then slots.
 struct Entry {
-  size_t slots = 0, maps = 0;
-  size_t bytes() const { return maps == 0 ? 8 * slots : (8 * slots + 63) / 64 * 64 + 128 * maps; }
+  size_t slots = 0, maps = 0, behind = 0;
+  size_t bytes() const { return (maps == 0 ? 8 * slots : (8 * slots + 63) / 64 * 64 + 128 * maps) + 8 * behind; }
+};
+struct Stream {
+  unsigned long long id = 0;
 };
 struct FunctionObject {
   char name[128];
@@ -78,6 +81,8 @@ struct State {
   unsigned long long next_id = 1;
   std::set<Module*> modules;
   std::map<uint64_t, size_t> memory;
+  std::vector<std::unique_ptr<Stream>> streams;  // never freed
+  std::map<void*, unsigned long long> stream_ids;
   void* captured = nullptr;
   bool capturing = false;
   int shared_allowed = 0, load_ms = 0, clusters = 3;
@@ -87,6 +92,7 @@ struct State {
 
 State& state();
 std::vector<Context*>& context_stack();  // of this thread
+int& capture_mode();                     // of this thread
 inline Context* current() { return context_stack().empty() ? nullptr : context_stack().back(); }
 Context* make_context(State& s, int device);
 size_t index_of(const char* function);

@@ -95,7 +95,7 @@ void ProgramEmitter::emit_unrolled_loop(const Loop& loop) {
   }
 }
 
-ProgramEmitter::CountedLoop ProgramEmitter::begin_counted_loop(Value* extent, const char* name) {
+ProgramEmitter::CountedLoop ProgramEmitter::begin_counted_loop(Value* extent, const char* name, Value* also) {
   CountedLoop l;
   l.extent = extent;
   l.before = b_.GetInsertBlock();
@@ -103,18 +103,20 @@ ProgramEmitter::CountedLoop ProgramEmitter::begin_counted_loop(Value* extent, co
   l.exit = llvm::BasicBlock::Create(context_, std::string(name) + ".end", function_);
   Value* zero = llvm::ConstantInt::get(extent->getType(), 0);
   auto* constant = llvm::dyn_cast<llvm::ConstantInt>(extent);
-  l.may_be_empty = !(constant && constant->getSExtValue() > 0);
-  if (l.may_be_empty)
-    b_.CreateCondBr(b_.CreateICmpSGT(extent, zero), l.body, l.exit);
-  else
+  l.may_be_empty = also || !(constant && constant->getSExtValue() > 0);
+  if (l.may_be_empty) {
+    Value* any = b_.CreateICmpSGT(extent, zero);
+    b_.CreateCondBr(also ? b_.CreateAnd(any, also) : any, l.body, l.exit);
+  } else {
     b_.CreateBr(l.body);
+  }
   b_.SetInsertPoint(l.body);
   l.index = b_.CreatePHI(extent->getType(), 2, name);
   l.index->addIncoming(zero, l.before);
   return l;
 }
 
-ProgramEmitter::CountedLoop ProgramEmitter::begin_stepped_loop(Value* limit, Value* step, const char* name) {
+ProgramEmitter::CountedLoop ProgramEmitter::begin_stepped_loop(Value* limit, Value* step, const char* name, Value* also) {
   CountedLoop l;
   l.extent = limit;
   l.step = step;
@@ -122,7 +124,8 @@ ProgramEmitter::CountedLoop ProgramEmitter::begin_stepped_loop(Value* limit, Val
   l.body = llvm::BasicBlock::Create(context_, name, function_);
   l.exit = llvm::BasicBlock::Create(context_, std::string(name) + ".end", function_);
   l.may_be_empty = true;
-  b_.CreateCondBr(b_.CreateICmpSLE(step, limit), l.body, l.exit);
+  Value* any = b_.CreateICmpSLE(step, limit);
+  b_.CreateCondBr(also ? b_.CreateAnd(any, also) : any, l.body, l.exit);
   b_.SetInsertPoint(l.body);
   l.index = b_.CreatePHI(limit->getType(), 2, name);
   l.index->addIncoming(llvm::ConstantInt::get(limit->getType(), 0), l.before);
@@ -131,7 +134,7 @@ ProgramEmitter::CountedLoop ProgramEmitter::begin_stepped_loop(Value* limit, Val
   return l;
 }
 
-void ProgramEmitter::end_counted_loop(const CountedLoop& l) {
+void ProgramEmitter::end_counted_loop(const CountedLoop& l, Value* also) {
   Value* one = llvm::ConstantInt::get(l.index->getType(), 1);
   Value* next = b_.CreateAdd(l.index, one, "", /*HasNUW=*/true, /*HasNSW=*/true);
   l.index->addIncoming(next, b_.GetInsertBlock());
@@ -143,7 +146,7 @@ void ProgramEmitter::end_counted_loop(const CountedLoop& l) {
   } else {
     more = b_.CreateICmpSLT(next, l.extent);
   }
-  b_.CreateCondBr(more, l.body, l.exit);
+  b_.CreateCondBr(also ? b_.CreateAnd(more, also) : more, l.body, l.exit);
   b_.SetInsertPoint(l.exit);
 }
 

@@ -80,6 +80,7 @@ class CudaExecutable final : public Executable {
   Expected<const CudaExecutable*> unguarded() const;
   Checked launch_all(const LoadedModule& module, std::span<const uint64_t> slots, CuStream stream, Launch& launch) const;
   CuResult launch_one(std::span<const uint64_t> slots, CuStream stream, const Launch& launch) const;
+  CuResult launch_claiming(const Launch& launch, CuStream stream) const;
   CuResult launch_clusters(const Launch& launch, CuStream stream, void** pointers, void** extra) const;
   int estimated_blocks(const thread::ThreadProgram& program) const;
 
@@ -253,7 +254,19 @@ CuResult CudaExecutable::launch_clusters(const Launch& launch, CuStream stream, 
   return driver_.api().launch_with(&config, launch.function->function, pointers, extra);
 }
 
+CuResult CudaExecutable::launch_claiming(const Launch& launch, CuStream stream) const {
+  CuPointer counter = 0;
+  if (const CuResult result = launch.function->counters->of_launch(stream, counter); result != kCuSuccess) return result;
+  const thread::ThreadProgram& program = *launch.program;
+  void* pointers[kMostParameters];
+  *point_to_parameters(program, launch.parameters, pointers) = &counter;
+  return driver_.api().launch(launch.function->function, launch.grid[0], launch.grid[1], launch.grid[2],
+                              static_cast<unsigned>(program.threads), 1, 1, static_cast<unsigned>(program.arena_bytes), stream,
+                              pointers, nullptr);
+}
+
 inline CuResult CudaExecutable::launch_one(std::span<const uint64_t> slots, CuStream stream, const Launch& launch) const {
+  if (launch.program->claims) return launch_claiming(launch, stream);
   size_t bytes = slots.size_bytes();
   void* extra[] = {kLaunchParamBuffer, const_cast<uint64_t*>(slots.data()), kLaunchParamBufferSize, &bytes, kLaunchParamEnd};
   void* pointers[kMostParameters];

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <optional>
 
 #include "runtime/cuda/tensor_maps.h"
 
@@ -74,6 +75,13 @@ Checked LoadedModule::find(const thread::ThreadProgram& kernel) {
   }
   if (kernel.launched_var.valid() || kernel.cluster > 1)
     if (Checked ok = kernel.cluster > 1 ? count_clusters(kernel, f) : count_resident(kernel, f); !ok) return ok;
+  if (kernel.claims && !counters_) {
+    counters_ = ClaimCounters::make(driver_, result);
+    if (!counters_)
+      return call_failed(driver_, &state_, result, "allocating what the blocks of '" + kernel.name + "' claim their work from",
+                         kernel.name);
+  }
+  if (kernel.claims) f.counters = counters_.get();
   functions_.push_back(f);
   return Unit{};
 }
@@ -145,10 +153,16 @@ Checked LoadedModule::allow(const thread::ThreadProgram& kernel, const LoadedFun
 }
 
 LoadedModule::~LoadedModule() {
-  // The modules of a context go with it.
-  if (!module_ || !driver_.contexts().alive(state_)) return;
-  ContextScope scope(driver_, state_.context);
-  if (scope.result() == kCuSuccess) driver_.api().module_unload(module_);
+  // The modules and the memory of a context go with it.
+  const bool alive = module_ && driver_.contexts().alive(state_);
+  std::optional<ContextScope> scope;
+  if (alive) scope.emplace(driver_, state_.context);
+  if (!alive || scope->result() != kCuSuccess) {
+    if (counters_) counters_->abandon();
+    return;
+  }
+  counters_.reset();
+  driver_.api().module_unload(module_);
 }
 
 }  // namespace tilegen::runtime::cuda

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "driver/compile.h"
+#include "runtime/cuda/claim_counters.h"
 #include "runtime/cuda/contexts.h"
 
 namespace tilegen::runtime::cuda {
@@ -15,6 +16,7 @@ struct LoadedFunction {
   CuFunction function = nullptr;
   const char* name = nullptr;  // lives for ever
   int registers = 0, local_bytes = 0, static_shared = 0, max_threads = 0;
+  ClaimCounters* counters = nullptr;  // of kernels whose blocks claim points of the grid
   int64_t resident_blocks = 0;  // of a persistent kernel, or in clusters: on the whole device at once
 };
 
@@ -42,6 +44,7 @@ class LoadedModule {
   const Driver& driver_;
   ContextState& state_;
   CuModule module_ = nullptr;
+  std::unique_ptr<ClaimCounters> counters_;
   std::vector<LoadedFunction> functions_;
   std::string log_;
   double load_ms_ = 0;

@@ -84,14 +84,17 @@ bool fill(const Driver& driver, const KernelForm& form, std::span<const uint64_t
 
 size_t parameter_bytes(const thread::ThreadProgram& program) {
   const size_t maps = program.tensor_maps.size();
-  return maps == 0 ? plain_slots(program) * sizeof(uint64_t) : maps_begin(program) + maps * sizeof(CuTensorMap);
+  const size_t bytes =
+      maps == 0 ? plain_slots(program) * sizeof(uint64_t) : maps_begin(program) + maps * sizeof(CuTensorMap);
+  return bytes + (program.claims ? sizeof(CuPointer) : 0);
 }
 
-void point_to_parameters(const thread::ThreadProgram& program, const void* block, void** pointers) {
+void** point_to_parameters(const thread::ThreadProgram& program, const void* block, void** pointers) {
   auto* bytes = static_cast<std::byte*>(const_cast<void*>(block));
   for (size_t i = 0; i < plain_slots(program); ++i) *pointers++ = bytes + i * sizeof(uint64_t);
   std::byte* maps = bytes + maps_begin(program);
   for (size_t i = 0; i < program.tensor_maps.size(); ++i) *pointers++ = maps + i * sizeof(CuTensorMap);
+  return pointers;
 }
 
 const void* make_parameters(const Driver& driver, const KernelForm& form,

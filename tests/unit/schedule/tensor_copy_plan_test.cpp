@@ -288,7 +288,7 @@ TEST_F(GivenFields, RolesAreCheckedAgainstTheMultiprocessor) {
 TEST_F(GivenFields, PassesStagesAndPersistenceAreTakenAsTheyAre) {
   plan::Schedule given = one_op("gemm", "gemm/copy#0", Engine::tensor_copy);
   given.kernels[0].ops[0].pass_columns = 64;
-  given.kernels[0].persistence = plan::PersistencePlan{false, "x"};
+  given.kernels[0].persistence = plan::PersistencePlan{false, "static", "x"};
   given.kernels[0].loops = {{"gemm/ko", 3, {}, "x"}};
   const plan::Schedule s = planned(*program_, TensorCopies::loads_and_stores, &given);
   const plan::KernelSchedule& k = s.kernels[0];
@@ -468,21 +468,14 @@ TEST(WarpgroupProducts, AnAccumulatorHeldOtherwiseGoesToWarps) {
   EXPECT_EQ(s.kernels[0].channels[0].name, "gemm/ko");
 }
 
-TEST(Persistence, BlocksWithoutAProductDoNotWalk) {
+TEST(Persistence, BlocksWithoutAProductWalkToo) {
   std::string text = gemm_text(128, 256, 64, 4, 256, "f16", "", " }\n");
   text.replace(text.find("pipelined"), 9, "if by < 3 {\n pipelined");
   auto p = program_from(text);
   ASSERT_TRUE(p);
   const plan::KernelSchedule k = planned(*p).kernels[0];
   EXPECT_EQ(plan::find_op(k, "gemm/if#0/ko/gemm#0")->engine, Engine::warpgroup_mma);
-  EXPECT_FALSE(k.persistence->persistent);
-  plan::Schedule given;
-  given.kernels.resize(1);
-  given.kernels[0].kernel = "gemm";
-  given.kernels[0].persistence = plan::PersistencePlan{true, ""};
-  const auto refused = plan_for(*p, "sm_90a", &given);
-  ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().diagnostics[0].code, DiagCode::schedule_illegal);
+  EXPECT_TRUE(k.persistence->claimed());
 }
 
 TEST(WarpgroupProducts, TilesOfAProductShareAChannel) {
@@ -523,22 +516,74 @@ TEST(TensorCopies, BeginAtMultiplesOf16BytesAndStoresNotInFrontOfTheTensor) {
   EXPECT_EQ(note("C[by * 128", "C[max(by * 128 - m, 0)", "gemm/copy#0"), "");
 }
 
-TEST(Persistence, BlocksOfDifferentWorkOrSeveralAtOnceDoNotWalk) {
+// A product whose length depends on the block, or not.
+std::string walked_text(bool differ) {
+  std::string text = gemm_text(128, 256, 64, 4, 256);
+  if (differ) text.replace(text.find("0 .. ceildiv(k, 64)"), 19, "0 .. by + 1");
+  return text;
+}
+
+TEST(Persistence, BlocksWalkAloneOnAMultiprocessorAndClaimWhereWorkDiffers) {
   auto p = program_from(gemm_text(64, 64, 32, 2, 128));
   ASSERT_TRUE(p);
   plan::KernelSchedule k = planned(*p).kernels[0];
   EXPECT_GT(k.roles->producer_threads, 0);
   EXPECT_FALSE(k.persistence->persistent);
-  std::string text = gemm_text(128, 256, 64, 4, 256);
-  EXPECT_TRUE(planned(*program_from(text)).kernels[0].persistence->persistent);
-  text.replace(text.find("0 .. ceildiv(k, 64)"), 19, "0 .. by + 1");
-  p = program_from(text);
-  ASSERT_TRUE(p);
-  k = planned(*p).kernels[0];
-  EXPECT_GT(k.roles->producer_threads, 0);
-  EXPECT_FALSE(k.persistence->persistent);
+  k = planned(*program_from(walked_text(false))).kernels[0];
+  EXPECT_TRUE(k.persistence->persistent);
+  EXPECT_FALSE(k.persistence->claimed());
+  k = planned(*program_from(walked_text(true))).kernels[0];
+  EXPECT_TRUE(k.persistence->claimed());
   EXPECT_EQ(k.persistence->reason,
-            "blocks have different amounts of work: the device hands out the next one wherever one ends");
+            "one block fills a multiprocessor, and blocks have different amounts of work: each claims its next tile, whose loads "
+            "run beside the epilogue of this one");
+  EXPECT_EQ(k.raster->order, "longest_first");
+  const auto place = std::find_if(k.memory.begin(), k.memory.end(), [](const auto& m) { return m.value == "gemm:claims"; });
+  ASSERT_NE(place, k.memory.end());
+  EXPECT_EQ(place->bytes, 48);
+}
+
+TEST(Persistence, TheGivenOrderIsTaken) {
+  for (bool differ : {false, true}) {
+    auto p = program_from(walked_text(differ));
+    ASSERT_TRUE(p);
+    for (const auto& [persistent, order] : {std::pair(false, "static"), std::pair(true, "static"), std::pair(true, "claimed")}) {
+      plan::Schedule given;
+      given.kernels.resize(1);
+      given.kernels[0].kernel = "gemm";
+      given.kernels[0].persistence = plan::PersistencePlan{persistent, order, "x"};
+      const auto s = plan_for(*p, "sm_90a", &given);
+      ASSERT_TRUE(s) << s.error().to_text();
+      EXPECT_EQ(*s->kernels[0].persistence, *given.kernels[0].persistence);
+      const bool claims = std::any_of(s->kernels[0].memory.begin(), s->kernels[0].memory.end(),
+                                      [](const auto& m) { return m.value == "gemm:claims"; });
+      EXPECT_EQ(claims, persistent && std::string(order) == "claimed");
+    }
+  }
+}
+
+TEST(Persistence, ImpossibleOrdersAreRefused) {
+  auto p = program_from(walked_text(true));
+  ASSERT_TRUE(p);
+  const auto refusal = [&](plan::PersistencePlan persistence, int64_t cluster = 1, int64_t producer = 128) {
+    plan::Schedule given;
+    given.kernels.resize(1);
+    given.kernels[0].kernel = "gemm";
+    given.kernels[0].persistence = std::move(persistence);
+    if (cluster > 1) given.kernels[0].cluster = plan::ClusterPlan{cluster, "by", ""};
+    if (producer == 0) given.kernels[0].roles = plan::RolePlan{};
+    const auto s = plan_for(*p, "sm_90a", &given);
+    if (s) return std::string("none");
+    EXPECT_EQ(s.error().diagnostics[0].code, DiagCode::schedule_illegal);
+    EXPECT_NE(s.error().diagnostics[0].hint.find("leave `persistence` out"), std::string::npos);
+    return s.error().diagnostics[0].message;
+  };
+  const std::string impossible = "the given persistence is not possible: ";
+  EXPECT_EQ(refusal({true, "dynamic", ""}), impossible + "order 'dynamic' is neither 'static' nor 'claimed'");
+  EXPECT_EQ(refusal({false, "claimed", ""}), impossible + "blocks of one point have no order to walk in");
+  EXPECT_EQ(refusal({true, "claimed", ""}, 2), impossible + "blocks of a cluster walk their points together, none claims one for itself");
+  EXPECT_EQ(refusal({true, "claimed", ""}, 1, 0), impossible + "it needs a producer, which the kernel has not");
+  EXPECT_EQ(refusal({true, "static", ""}, 1, 0), impossible + "it needs a producer, which the kernel has not");
 }
 
 TEST(Roles, RegistersAreMovedWhereOneWarpBesideLeavesTooFew) {

@@ -164,6 +164,20 @@ TEST_F(ThreadVerifyTest, SiblingLoopsMayShareAVariable) {
   append(Loop{i, c(2), LoopForm::serial, {}});
   EXPECT_TRUE(verify_thread_program(p).empty());
 }
+TEST_F(ThreadVerifyTest, ConditionOfALoop) {
+  node<Loop>(outer).condition = p.exprs.lt(c(0), use(n));
+  EXPECT_TRUE(verify_thread_program(p).empty());
+  node<Loop>(outer).condition = p.exprs.lt(use(i), use(n));
+  expect_problem("variable i is used outside the loop");
+}
+TEST_F(ThreadVerifyTest, ConditionOfAnotherType) {
+  node<Loop>(outer).condition = c(1);
+  expect_problem("loop condition");
+}
+TEST_F(ThreadVerifyTest, ConditionOfAnUnrolledLoop) {
+  node<Loop>(unrolled).condition = p.exprs.lt(c(0), use(n));
+  expect_problem("the unrolled or vectorized loop over u has a condition");
+}
 TEST_F(ThreadVerifyTest, LoopVariableKind) {
   append(Loop{p.add_var("t", VarKind::thread), c(2), LoopForm::serial, {}});
   expect_problem("loop variable t is a variable of another kind");

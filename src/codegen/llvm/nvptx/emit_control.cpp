@@ -82,25 +82,30 @@ bool GpuEmitter::stepped(const Loop& loop) {
   return step.lo >= 1 && step.hi < INT32_MAX / 2 && limit.lo > INT32_MIN && limit.hi <= INT32_MAX - step.hi;
 }
 
-GpuEmitter::CountedLoop GpuEmitter::begin_serial_loop(const Loop& loop) {
+GpuEmitter::CountedLoop GpuEmitter::begin_serial_loop(const Loop& loop, Value* condition) {
   const char* name = program_.vars[loop.var.value].name.c_str();
   if (stepped(loop)) {
     const ir::ExprNode n = exprs_[loop.extent];
     Value *limit = nullptr, *step = nullptr;
     in_statement([&] { limit = resized(value(n.a), 32, n.a), step = resized(value(n.b), 32, n.b); });
-    return begin_stepped_loop(limit, step, name);
+    return begin_stepped_loop(limit, step, name, condition);
   }
   Value* extent = nullptr;
   in_statement([&] { extent = value(loop.extent); });
   const bool narrow = facts_.range_of_var(loop.var).hi < INT32_MAX && facts_.narrow(loop.extent);
-  return begin_counted_loop(resized(extent, narrow ? 32 : 64, loop.extent), name);
+  return begin_counted_loop(resized(extent, narrow ? 32 : 64, loop.extent), name, condition);
 }
 
 void GpuEmitter::emit_serial_loop(const Loop& loop) {
   const RegisterFile::Memories changed = registers_.written(loop.body);
   const RegisterFile::Values before = registers_.values(changed);
   const RegisterFile::State outside = registers_.state();
-  const CountedLoop l = begin_serial_loop(loop);
+  Value* condition = nullptr;
+  const auto ask = [&] {
+    if (loop.condition.valid()) in_statement([&] { condition = value(loop.condition); });
+  };
+  ask();
+  const CountedLoop l = begin_serial_loop(loop, condition);
   std::vector<llvm::PHINode*> phis;
   for (Value* v : before) {
     phis.push_back(b_.CreatePHI(v->getType(), 2));
@@ -114,11 +119,12 @@ void GpuEmitter::emit_serial_loop(const Loop& loop) {
   emit_body(loop.body);
   close_scope();
   const RegisterFile::Values after = registers_.values(changed);
+  ask();
   advance_counters(loops_.back());
   loops_.pop_back();
   llvm::BasicBlock* latch = b_.GetInsertBlock();
   for (size_t i = 0; i < phis.size(); ++i) phis[i]->addIncoming(after[i], latch);
-  end_counted_loop(l);
+  end_counted_loop(l, condition);
   registers_.restore(outside);
   registers_.assign(changed, l.may_be_empty ? merged(before, l.before, after, latch) : after);
 }

@@ -52,7 +52,7 @@ std::optional<std::string> GpuEmitter::emit() {
   return refusal();
 }
 
-// The slots, divisors with their reciprocals, then the tensor maps by value.
+// The slots, divisors with their reciprocals, then the tensor maps by value, then the address of the counter.
 void GpuEmitter::create_function() {
   std::vector<llvm::Type*> types;
   for (const thread::Param& p : program_.params)
@@ -61,6 +61,7 @@ void GpuEmitter::create_function() {
   types.insert(types.end(), 2 * program_.divisors.size(), b_.getInt64Ty());
   const size_t first_map = types.size();
   types.insert(types.end(), program_.tensor_maps.size(), b_.getPtrTy());
+  if (program_.claims) types.push_back(b_.getPtrTy(kGlobal));
   auto* type = llvm::FunctionType::get(b_.getVoidTy(), types, false);
   function_ = llvm::Function::Create(type, llvm::GlobalValue::ExternalLinkage, symbol_, module_);
   function_->addFnAttr(llvm::Attribute::NoUnwind);
@@ -79,6 +80,10 @@ void GpuEmitter::create_function() {
       return argument;
     };
     divisors_[program_.divisors[i]] = {slot(0, "divisor"), slot(1, "reciprocal")};
+  }
+  if (program_.claims) {
+    counter_ = function_->getArg(static_cast<unsigned>(types.size() - 1));
+    counter_->setName("counter");
   }
   annotate_function();
   b_.SetInsertPoint(llvm::BasicBlock::Create(context_, "entry", function_));

@@ -80,7 +80,7 @@ class GpuEmitter : private ProgramEmitter {
   void emit_statement(const thread::Stmt& s) override;
   void emit_serial_loop(const thread::Loop& loop) override;
   bool stepped(const thread::Loop& loop);
-  CountedLoop begin_serial_loop(const thread::Loop& loop);
+  CountedLoop begin_serial_loop(const thread::Loop& loop, llvm::Value* condition);
   void emit_vector_loop(const thread::Loop& loop) override;
   void emit_branch(const thread::Branch& branch) override;
   void emit_sides(llvm::Value* condition, const thread::Block& then_body, const thread::Block& else_body);
@@ -117,6 +117,7 @@ class GpuEmitter : private ProgramEmitter {
   Place barrier_place(int barriers, ir::ExprId index);
   void emit_node(const thread::TransactionArrive& arrive);
   void emit_node(const thread::TransactionWait& wait);
+  void emit_node(const thread::Claim& claim);
   void emit_node(const thread::TensorLoad& load);
   void emit_node(const thread::TensorStore& store);
   std::string coordinates(const std::vector<ir::ExprId>& at, std::string& constraints, Values& operands);
@@ -204,6 +205,7 @@ class GpuEmitter : private ProgramEmitter {
   llvm::GlobalVariable* shared_ = nullptr;  // the block's dynamic shared memory
   Values bases_;                            // by MemoryId, of global memories
   std::vector<llvm::Argument*> maps_;       // by tensor map, its address
+  llvm::Value* counter_ = nullptr;          // address of what points are claimed from
   struct Divisor {
     llvm::Value *value = nullptr, *reciprocal = nullptr;
   };
