@@ -63,10 +63,11 @@ Nest KernelLowering::make_nest(const layout::Fragment& iteration, int64_t vector
 
 thread::Block KernelLowering::wrap(const Nest& nest, size_t first, size_t last, thread::Block body,
                                    const std::string& origin) {
+  const std::vector<thread::LoopForm> forms = loop_forms(nest, first, last, body);
   for (size_t i = last; i-- > first;) {
     const NestLoop& l = nest.loops[i];
     thread::StmtId id =
-        out_.add(thread::Loop{l.var, out_.exprs.const_int(l.extent), l.form, std::move(body)}, origin);
+        out_.add(thread::Loop{l.var, out_.exprs.const_int(l.extent), forms[i], std::move(body)}, origin);
     body = {id};
   }
   return body;

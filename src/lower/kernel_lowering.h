@@ -208,6 +208,12 @@ class KernelLowering {
   };
   // The loops over the points that one thread walks, around what `emit` puts into their body.
   void emit_walk(const Walk& walk, const EmitPoint& emit, thread::Block& out);
+  // What a form that is given up has added to the program goes.
+  struct Sizes {
+    size_t stmts, vars, memories;
+  };
+  Sizes sizes() const { return {out_.stmts.size(), out_.vars.size(), out_.memories.size()}; }
+  void drop_since(const Sizes& before);
   // The walk with vectors of one width.
   struct Attempt {
     thread::Block block;
@@ -219,6 +225,14 @@ class KernelLowering {
   Attempt try_walk(const Walk& walk, int64_t width, const EmitPoint& emit);
   bool emit_vectors(const Walk& walk, int64_t width, const EmitPoint& emit, thread::Block& out);
   void inspect_vector(const Nest& nest, const thread::Block& body, Attempt& result);
+
+  // gpu_code_size.cpp
+  std::set<VarId> register_vars(const thread::Block& body);
+  std::vector<thread::LoopForm> loop_forms(const Nest& nest, size_t first, size_t last, const thread::Block& body);
+  // Of one thread, as written out, in loops that are unrolled.
+  int64_t operations(const thread::Block& block, const std::set<VarId>& unrolled = {});
+  // Whether a form of a walk may stand beside another; where it may not, a note says so: "`what`: how large it is".
+  bool second_form_fits(const thread::Block& form, const std::string& origin, const char* what);
 
   // gpu_exchange.cpp
   MemoryId scratch(const std::string& path, ir::DType type, int64_t elements);
