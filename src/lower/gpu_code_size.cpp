@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "lower/kernel_lowering.h"
+#include "lower/perfect_nest.h"
 #include "lower/statement_exprs.h"
 
 namespace tilegen::lower {
@@ -59,23 +60,42 @@ std::set<VarId> KernelLowering::register_vars(const thread::Block& body) {
   return vars;
 }
 
-// Forms of the loops [first, last) around `body`: the outermost ones that may are serial where all unrolled made too many
-// copies.
-std::vector<thread::LoopForm> KernelLowering::loop_forms(const Nest& nest, size_t first, size_t last,
-                                                         const thread::Block& body) {
-  std::vector<thread::LoopForm> forms;
-  int64_t copies = 1;
-  for (const NestLoop& l : nest.loops) forms.push_back(l.form);
+// Of the unrolled loops [first, last) around `body`, the outermost ones that may stay rolled, where all written out made too
+// many copies.
+std::vector<bool> KernelLowering::rolled_loops(const Nest& nest, size_t first, size_t last, const thread::Block& body,
+                                               int64_t& copies) {
+  std::vector<bool> rolled(nest.loops.size(), false);
+  copies = 1;
   for (size_t i = first; i < last; ++i)
-    if (forms[i] == thread::LoopForm::unrolled) copies *= nest.loops[i].extent;
-  if (!gpu() || copies <= kMostCopies) return forms;
+    if (nest.loops[i].form == thread::LoopForm::unrolled) copies *= nest.loops[i].extent;
+  if (!gpu() || copies <= kMostCopies) return rolled;
   const std::set<VarId> needed = register_vars(body);
   for (size_t i = first; i < last && copies > kMostCopies; ++i)
-    if (forms[i] == thread::LoopForm::unrolled && !needed.count(nest.loops[i].var)) {
-      forms[i] = thread::LoopForm::serial;
+    if (nest.loops[i].form == thread::LoopForm::unrolled && !needed.count(nest.loops[i].var)) {
+      rolled[i] = true;
       copies /= nest.loops[i].extent;
     }
-  return forms;
+  return rolled;
+}
+
+// Up to `together` iterations are written out in one, to have their accesses under way at once.
+thread::Block KernelLowering::rolled_loop(const NestLoop& l, int64_t together, thread::Block body, const std::string& origin) {
+  ir::ExprPool& e = out_.exprs;
+  int64_t inner = std::min(together, l.extent);
+  while (l.extent % inner != 0) --inner;
+  VarId outer_var = l.var;
+  if (inner > 1) {
+    outer_var = out_.add_var("i" + std::to_string(out_.vars.size()), ir::VarKind::loop);
+    const VarId inner_var = out_.add_var("u" + std::to_string(out_.vars.size()), ir::VarKind::loop);
+    ctx_.bind(outer_var, 0, l.extent / inner - 1);
+    ctx_.bind(inner_var, 0, inner - 1);
+    VarSubstitution replace(e, {{l.var, e.add(e.mul(e.var(outer_var), inner), e.var(inner_var))}});
+    for_each_expr_below(out_, body, [&](ExprId& at) {
+      if (at) at = simplified(replace(at));
+    });
+    body = {out_.add(thread::Loop{inner_var, e.const_int(inner), thread::LoopForm::unrolled, std::move(body)}, origin)};
+  }
+  return {out_.add(thread::Loop{outer_var, e.const_int(l.extent / inner), thread::LoopForm::serial, std::move(body), true}, origin)};
 }
 
 // What depends on no variable of an unrolled loop is computed once.

@@ -228,7 +228,9 @@ class KernelLowering {
 
   // gpu_code_size.cpp
   std::set<VarId> register_vars(const thread::Block& body);
-  std::vector<thread::LoopForm> loop_forms(const Nest& nest, size_t first, size_t last, const thread::Block& body);
+  // `copies`: that the others write out.
+  std::vector<bool> rolled_loops(const Nest& nest, size_t first, size_t last, const thread::Block& body, int64_t& copies);
+  thread::Block rolled_loop(const NestLoop& l, int64_t together, thread::Block body, const std::string& origin);
   // Of one thread, as written out, in loops that are unrolled.
   int64_t operations(const thread::Block& block, const std::set<VarId>& unrolled = {});
   // Whether a form of a walk may stand beside another; where it may not, a note says so: "`what`: how large it is".

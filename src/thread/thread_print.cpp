@@ -127,7 +127,7 @@ class Printer {
 
   void print(const Loop& loop, int indent, const std::string& origin) {
     line(indent,
-         std::string(form_name(loop.form)) + " " + var_text(p_, loop.var) + " in 0.." + expr_text(p_, loop.extent) + " {",
+         std::string(loop.rolled ? "rolled" : form_name(loop.form)) + " " + var_text(p_, loop.var) + " in 0.." + expr_text(p_, loop.extent) + " {",
          origin);
     print_block(loop.body, indent + 1);
     line(indent, "}");

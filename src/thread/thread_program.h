@@ -74,6 +74,7 @@ struct Loop {
   ir::ExprId extent;
   LoopForm form = LoopForm::serial;
   Block body;
+  bool rolled = false;  // serial, GPU: stays a loop in the machine's code, whatever its extent
 };
 
 struct Branch {

@@ -100,6 +100,8 @@ TEST(CodeSize, FragmentsThatSharedMemoryDoesNotHoldKeepTheirRegisters) {
   EXPECT_TRUE((*made)->schedule.kernels[0].values[0].fragment);
   EXPECT_NE(notes_of(made).find("k:f has 512 registers of each thread: shared memory does not hold it"), std::string::npos)
       << notes_of(made);
+  const Outcome o = compare_executors({large_fragment(256, 256, 128), {.dims = {{"n", 300}}}, {"sim:sm_80", "sim:sm_90a"}});
+  EXPECT_EQ(o.kind, Outcome::Kind::agree) << o.text;
 }
 
 TEST(CodeSize, FragmentsOfMoreRegistersAreRefused) {

@@ -114,12 +114,13 @@ ProgramEmitter::CountedLoop ProgramEmitter::begin_counted_loop(Value* extent, co
   return l;
 }
 
-void ProgramEmitter::end_counted_loop(const CountedLoop& l) {
+llvm::BranchInst* ProgramEmitter::end_counted_loop(const CountedLoop& l) {
   Value* one = llvm::ConstantInt::get(l.index->getType(), 1);
   Value* next = b_.CreateAdd(l.index, one, "", /*HasNUW=*/true, /*HasNSW=*/true);
   l.index->addIncoming(next, b_.GetInsertBlock());
-  b_.CreateCondBr(b_.CreateICmpSLT(next, l.extent), l.body, l.exit);
+  llvm::BranchInst* latch = b_.CreateCondBr(b_.CreateICmpSLT(next, l.extent), l.body, l.exit);
   b_.SetInsertPoint(l.exit);
+  return latch;
 }
 
 Value* ProgramEmitter::constant(const ir::ExprNode& n) {

@@ -73,7 +73,7 @@ class ProgramEmitter {
     bool may_be_empty = false;  // `before` is a predecessor of `exit`
   };
   CountedLoop begin_counted_loop(llvm::Value* extent, const char* name);
-  void end_counted_loop(const CountedLoop& loop);
+  llvm::BranchInst* end_counted_loop(const CountedLoop& loop);  // the branch back
 
   llvm::Value* constant(const ir::ExprNode& n);
 
