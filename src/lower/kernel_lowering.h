@@ -55,6 +55,7 @@ struct NestLoop {
 struct Nest {
   std::vector<NestLoop> loops;
   std::vector<ExprId> point;  // per iteration dimension
+  std::vector<int64_t> extents;  // GPU: of those that have padding behind them; 0: none
   ExprId inside;              // bool: the point is no padding; a true literal when it never is
 
   // GPU: digit variable -> expression of the thread variable. Threads that no digit reaches walk the points of another.
@@ -173,6 +174,7 @@ class KernelLowering {
   // Stores that depend on a condition of the user's: a bound like those of tensors where it compares indices.
   void record_condition(ExprId condition);
   std::optional<ExprId> hardest_case(const Bound& bound, const Nest& nest);
+  void settle_padded(const Nest& nest, bool upper, ExprId& index);
   // Condition, the same for the whole block, under which every recorded bound holds; invalid when none can be told.
   ExprId interior_of_bounds(const Nest& nest);
 
