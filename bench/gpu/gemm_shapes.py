@@ -24,7 +24,7 @@ BURST = 0.012   # seconds
 
 # (tile m, n, k), threads, stages: the second row is for products of few tiles.
 TILES = [((128, 256, 64), 256, 4), ((256, 128, 64), 256, 4), ((128, 128, 64), 256, 6),
-         ((128, 64, 64), 256, 8), ((64, 64, 64), 128, 8), ((64, 128, 64), 128, 6), ((64, 64, 128), 128, 4), ((64, 256, 64), 128, 4)]
+         ((128, 64, 64), 256, 8), ((64, 64, 64), 128, 8), ((64, 128, 64), 128, 9), ((64, 64, 128), 128, 4), ((64, 256, 64), 128, 4)]
 
 # name -> (m, n, k, layout): the first letter tells A's layout, the second B's; t = stored transposed.
 SHAPES = {f"{name}_{layout}": (*shape, layout)
@@ -51,10 +51,14 @@ def candidates(m, n, k, layout, sets):
         torch.mm(a, b, out=sets[i][2])
     found = {"cublas": cublas}
     for tile, threads, stages in TILES:
-        kernel = programs.gemm(f16, f32, f16, tile, threads, stages, layout[1] == "t", transpose_a=layout[0] == "t")
-        kernel = kernel.compile("cuda").load()
-        bound = [kernel.bind(*s) for s in sets]
-        found[" ".join(["x".join(map(str, tile)), str(stages)])] = lambda i, bound=bound: bound[i]()
+        if tile[0] * tile[1] < 128 * 128 and m * n > 1000 * tile[0] * tile[1]:
+            continue  # many rounds of small tiles
+        for shape in (None, (m, n, k)):  # any sizes, these sizes
+            kernel = programs.gemm(f16, f32, f16, tile, threads, stages, layout[1] == "t", shape, layout[0] == "t")
+            kernel = kernel.compile("cuda").load()
+            bound = [kernel.bind(*s) for s in sets]
+            name = f"{'x'.join(map(str, tile))} {stages}" + (" known sizes" if shape else "")
+            found[name] = lambda i, bound=bound: bound[i]()
     return found
 
 

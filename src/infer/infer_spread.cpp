@@ -2,6 +2,7 @@
 // is left.
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "infer/inference.h"
 #include "infer/projection.h"
@@ -175,8 +176,20 @@ std::optional<State> Inference::try_root(size_t index, const Fragment& iteration
   return trial;
 }
 
+// What is reduced comes first: its rows' results, and what is made of them, then follow it.
+std::vector<size_t> Inference::reduced_first() const {
+  std::vector<size_t> order(ops_.values.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_partition(order.begin(), order.end(), [&](size_t v) {
+    return std::any_of(ops_.ops.begin(), ops_.ops.end(), [&](const KernelOp& op) {
+      return op.form == OpForm::reduce && op.accesses[0].value == static_cast<int>(v);
+    });
+  });
+  return order;
+}
+
 void Inference::free_values() {
-  for (size_t v = 0; v < ops_.values.size(); ++v) {
+  for (size_t v : reduced_first()) {
     if (!distributed(static_cast<int>(v)) || pinned(state_, static_cast<int>(v))) continue;
     std::optional<State> best;
     double best_cost = INFINITY;

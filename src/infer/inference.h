@@ -122,6 +122,7 @@ class Inference {
   double total_cost(const State& s) const;
   // Tries `iteration` at op `index`; the state it leads to.
   std::optional<State> try_root(size_t index, const layout::Fragment& iteration);
+  std::vector<size_t> reduced_first() const;
   void free_values();
   bool touches_unpinned(const KernelOp& op) const;
   void shared_rest();

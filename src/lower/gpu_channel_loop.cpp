@@ -13,6 +13,9 @@
 // threads that touches their registers, or, once the next product is on its way, the slots they read, which then go back
 // to the producer. The products in flight at the end of an iteration are those at its begin; where they are not, all are
 // waited for.
+//
+// Where warpgroups take turns, each iteration's products stand between the wait for the turn and its passing on, the peeled
+// iteration's too. What lags of the last iteration is issued out of turn: nothing is in front of it that could wait.
 #include <algorithm>
 #include <iterator>
 
@@ -77,6 +80,7 @@ class ChannelLoop {
   // The body's statements in the order of issue, and the channels they use.
   void collect() {
     const plan::LoopPlan* plan = plan::find_loop(k_.schedule_, origin_);
+    turns_ = plan && plan->ping_pong.value_or(false);
     std::vector<size_t> place;
     for (ir::StmtId id : loop_.body) {
       if (k_.fills_channel(id)) continue;
@@ -211,6 +215,7 @@ class ChannelLoop {
     bool first_may_be = false;  // flights of older iterations may not exist: iteration 0 is among those lowered
     thread::Block* out = nullptr;  // none: only what is in flight at its end
     ExprId gives_back;             // condition of everything given back; invalid: always
+    bool turn = false;             // products are issued in the warpgroup's turn
   };
 
   // The `finished` oldest products are waited for; their slots go back.
@@ -240,7 +245,12 @@ class ChannelLoop {
     }
   }
 
-  void issue(const Iteration& it, size_t index, Flights& flights) {
+  // A turn begins in front of a product, when its operands are there; it ends when the last is on its way.
+  struct Turn {
+    bool begins = false, ends = false;
+  };
+
+  void issue(const Iteration& it, size_t index, Flights& flights, Turn turn) {
     const Unit& u = units_[index];
     size_t finished = 0;
     for (size_t f = 0; f < flights.size(); ++f)
@@ -255,11 +265,13 @@ class ChannelLoop {
         if (c.plan->loop == origin_)
           for (int v : c.values) k_.slots_[v] = k_.channel_slot(c, k_.executions_);
       for (const Channel* c : u.first) wait_full(*c, k_.executions_, *it.out);
+      if (turn.begins) k_.wait_for_turn(*it.out, origin_);
       const ExprId executions = k_.executions_;
       k_.product_in_flight_ = u.product;
       k_.statement(u.stmt, *it.out);
       k_.product_in_flight_ = false;
       k_.executions_ = executions;
+      if (turn.ends) k_.pass_turn(*it.out, origin_);
     }
     if (!u.product) return;
     const auto held = std::find_if(flights.rbegin(), flights.rend(), [&](const Flight& f) { return !units_[f.unit].last.empty(); });
@@ -272,8 +284,15 @@ class ChannelLoop {
   // `flights` at its begin are those of the iteration before, and become those at its end.
   void iteration(const Iteration& it, Flights& flights) {
     for (Flight& f : flights) ++f.age;
+    std::vector<size_t> issued, products;
     for (size_t u = 0; u < units_.size(); ++u)
-      if (units_[u].lag >= it.from_lag && units_[u].lag <= it.to_lag && !k_.failed()) issue(it, u, flights);
+      if (units_[u].lag >= it.from_lag && units_[u].lag <= it.to_lag) issued.push_back(u);
+    for (size_t u : issued)
+      if (it.turn && units_[u].product) products.push_back(u);
+    for (size_t u : issued) {
+      if (k_.failed()) return;
+      issue(it, u, flights, {!products.empty() && u == products.front(), !products.empty() && u == products.back()});
+    }
     k_.executions_ = before_;
     k_.slots_ = saved_slots_;
   }
@@ -319,7 +338,7 @@ class ChannelLoop {
     in_range(var, trips, [&] {
       const ExprId newest = first == 0 ? e_.var(var) : e_.add(e_.var(var), first);
       Flights flights = steady_;
-      lowered_iteration({newest, 0, 1, first_may_be, &lowered.body}, flights);
+      lowered_iteration({newest, 0, 1, first_may_be, &lowered.body, ExprId(), turns_}, flights);
     });
     emit(std::move(lowered), out);
   }
@@ -350,7 +369,7 @@ class ChannelLoop {
     auto mark = k_.ctx_.mark();
     k_.ctx_.assume(some);
     Flights flights;
-    lowered_iteration({e_.const_int(0), 0, 0, false, &body}, flights);
+    lowered_iteration({e_.const_int(0), 0, 0, false, &body, ExprId(), turns_}, flights);
     k_.products_overwrite_ = false;
     loop(1, false, body);
     flights = steady_;
@@ -376,6 +395,7 @@ class ChannelLoop {
   std::vector<Unit> units_;
   std::vector<const Channel*> once_;  // filled in front of the loop, used in it
   bool lagging_ = false;
+  bool turns_ = false;     // computing warpgroups take turns to issue an iteration's products
   const bool overwrites_;  // the sums are zero in front of the loop
   Flights steady_;         // in flight between two iterations
   bool drains_ = false;    // nothing can be: each iteration waits for what it issued

@@ -1,6 +1,7 @@
 // The grid of a GPU kernel: one linear block index, the program's block indices as expressions of it, in the order in
 // which the schedule walks the tiles.
 #include <algorithm>
+#include <functional>
 
 #include "lower/kernel_lowering.h"
 #include "lower/perfect_nest.h"
@@ -78,7 +79,7 @@ void KernelLowering::declare_linear_grid() {
   std::vector<ExprId> value(rank);
   // The dimension walked fastest comes off first; what is left over belongs to the slower ones.
   auto take = [&](size_t d, bool last) {
-    const ExprId divisor = narrow(extent[d], kMostPoints);
+    const ExprId divisor = last ? ExprId() : launch_divisor(narrow(extent[d], kMostPoints));
     value[d] = last ? rest : e.floormod(rest, divisor);
     if (!last) rest = e.floordiv(rest, divisor);
   };
@@ -87,25 +88,29 @@ void KernelLowering::declare_linear_grid() {
   } else if (order == "column_major") {
     for (size_t d = 0; d < rank; ++d) take(d, d + 1 == rank);
   } else if (order == "grouped" && group > 1) {
-    // Within bands of `group` rows of tiles the row index moves fastest; the last band may be narrower.
-    const ExprId rows = narrow(extent[rank - 2], kMostPoints), columns = narrow(extent[rank - 1], kMostPoints / group);
+    // Within bands of `group` rows of tiles the row index moves fastest; a narrower last one is walked by rows, so that
+    // nothing is divided by its height.
+    const ExprId rows = narrow(extent[rank - 2], kMostPoints);
+    const ExprId columns = launch_divisor(narrow(extent[rank - 1], kMostPoints / group));
     ExprId tile = rest;
     if (rank == 3) {
-      value[0] = e.floordiv(rest, e.mul(rows, columns));
-      tile = e.floormod(rest, e.mul(rows, columns));
+      const ExprId plane = launch_divisor(e.mul(rows, columns));
+      value[0] = e.floordiv(rest, plane);
+      tile = e.floormod(rest, plane);
     }
-    const ExprId band_blocks = e.mul(columns, group);
-    const ExprId first = e.mul(e.floordiv(tile, band_blocks), group);
-    const ExprId height = e.binary(ir::ExprOp::min, e.const_int(group), e.sub(rows, first));
-    const ExprId within = e.floormod(tile, band_blocks);
-    value[rank - 2] = e.add(first, e.floormod(within, height));
-    value[rank - 1] = e.floordiv(within, height);
+    const ExprId row = e.floordiv(tile, columns), column = e.floormod(tile, columns);
+    const ExprId first = e.mul(e.floordiv(row, e.const_int(group)), group);
+    const ExprId within = e.add(e.mul(e.floormod(row, e.const_int(group)), columns), column);
+    const ExprId whole = e.binary(ir::ExprOp::le, e.add(first, e.const_int(group)), rows);
+    value[rank - 2] = e.select(whole, e.add(first, e.floormod(within, e.const_int(group))), row);
+    value[rank - 1] = e.select(whole, e.floordiv(within, e.const_int(group)), column);
   } else {
     for (size_t d = rank; d-- > 0;) take(d, d == 0);
   }
   for (size_t d = 0; d < rank; ++d)
     if (clustered(d)) value[d] = own_tile(value[d], tiles[d]);
-  for (size_t d = 0; d < rank; ++d) block_indices_[index[d]] = persistent ? value[d] : simplified(value[d]);
+  const bool known_parts = persistent || order == "longest_first";  // launch_divisor's, which stay as they are
+  for (size_t d = 0; d < rank; ++d) block_indices_[index[d]] = known_parts ? value[d] : simplified(value[d]);
 }
 
 ExprId KernelLowering::cluster_rank() {
@@ -154,19 +159,49 @@ void KernelLowering::longest_first(ExprId rest, const std::vector<ExprId>& exten
   vars_[var] = plan.rising ? e.sub(length, e.const_int(1)) : e.const_int(0);
   const ExprId trips = at_least_one(lower_expr(p_.as<ir::Loop>(work->loop)->extents[0]));
   vars_[var] = own;
-  const ExprId group = at_least_one(e.binary(ir::ExprOp::min, e.floordiv(e.const_int(plan.group_trips), trips), others));
-  const ExprId band = e.mul(group, length);
+  const ExprId group = launch_divisor(at_least_one(e.binary(ir::ExprOp::min, e.floordiv(e.const_int(plan.group_trips), trips), others)));
+  const ExprId band = launch_divisor(e.mul(group, length));
   const ExprId first = e.mul(e.floordiv(rest, band), group), within = e.floormod(rest, band);
-  const ExprId height = at_least_one(e.binary(ir::ExprOp::min, group, e.sub(others, first)));
-  const ExprId along = e.floordiv(within, height);
+  const ExprId left = e.sub(others, first);
+  // The last band may be narrower. Its height is known before the launch, as every divisor shall be.
+  const ExprId narrower = launch_divisor(at_least_one(e.sub(others, e.mul(e.floordiv(e.sub(others, e.const_int(1)), group), group))));
+  const ExprId whole = e.binary(ir::ExprOp::le, group, left);
+  const ExprId along = e.select(whole, e.floordiv(within, group), e.floordiv(within, narrower));
   value[d] = plan.rising ? e.sub(e.sub(length, e.const_int(1)), along) : along;
-  ExprId other = e.add(first, e.floormod(within, height));
+  ExprId other = e.add(first, e.sub(within, e.mul(along, e.binary(ir::ExprOp::min, group, left))));
+  other = e.binary(ir::ExprOp::min, e.binary(ir::ExprOp::max, other, e.const_int(0)), e.const_int(kMostPoints - 1));
   for (size_t i = extent.size(); i-- > 0;) {
     if (i == d) continue;
     const bool slowest = i == 0 || (i == 1 && d == 0);
-    value[i] = slowest ? other : e.floormod(other, at_least_one(extent[i]));
-    if (!slowest) other = e.floordiv(other, at_least_one(extent[i]));
+    if (slowest) {
+      value[i] = other;
+      continue;
+    }
+    const ExprId divisor = launch_divisor(at_least_one(extent[i]));
+    value[i] = e.floormod(other, divisor);
+    other = e.floordiv(other, divisor);
   }
+}
+
+// Its simplest form, passed by the launch together with what makes dividing by it cheap where it is over dims and scalars alone: blocks
+// begin with divisions, and nothing else runs meanwhile.
+ExprId KernelLowering::launch_divisor(ExprId given) {
+  const ExprId divisor = simplified(given);
+  const ir::ExprPool& e = out_.exprs;
+  const auto passed = [&](ExprId x) {
+    return ir::is_integer(e.type(x)) && std::any_of(out_.params.begin(), out_.params.end(), [&](const thread::Param& p) {
+             return p.kind != thread::Param::Kind::tensor && p.var == e[x].var();
+           });
+  };
+  const std::function<bool(ExprId)> known = [&](ExprId x) {
+    if (!x.valid()) return true;
+    const ir::ExprNode n = e[x];
+    if (n.op == ir::ExprOp::load) return false;
+    return n.op == ir::ExprOp::var ? passed(x) : known(n.a) && known(n.b) && known(n.c);
+  };
+  const bool listed = std::find(out_.divisors.begin(), out_.divisors.end(), divisor) != out_.divisors.end();
+  if (!e.is_const(divisor) && !listed && known(divisor)) out_.divisors.push_back(divisor);
+  return divisor;
 }
 
 // Computed once, in registers at the kernel's begin: they hold divisions, which code generation would not move out of

@@ -3,7 +3,7 @@
 // every thread of a row has it in the end.
 #include <algorithm>
 
-#include "lower/kernel_lowering.h"
+#include "lower/part_join.h"
 #include "lower/reduction_math.h"
 #include "ops/op.h"
 
@@ -13,17 +13,11 @@ using ir::DType;
 using ir::ReduceKind;
 using layout::Fragment;
 
-namespace {
-
-constexpr int64_t kUnrolledParts = 16;  // partial results that are fetched without a loop
-
-}  // namespace
-
 // One reduction while it is lowered.
 class BlockReduction {
  public:
   BlockReduction(KernelLowering& k, const infer::KernelOp& op, const Fragment& iteration, ReduceKind kind, int axis,
-                 bool accumulate, thread::Block& out)
+                 bool accumulate, bool in_parts, thread::Block& out)
       : k_(k),
         e_(k.out_.exprs),
         op_(op),
@@ -36,33 +30,25 @@ class BlockReduction {
         dst_buffer_(tile_op_.operands[1].buffer),
         type_(k.p_.buffer(dst_buffer_).type),
         to_(ops::reduce_dst_dims(tile_op_)),
-        out_(out) {}
+        in_parts_(in_parts),
+        out_(out),
+        x_(schedule::reduction_exchange(k.p_, op, iteration, k.value_plan(dst_buffer_), k.target_)),
+        join_(k, x_, kind, type_, iteration, axis, op.path) {}
 
   void run() {
-    const plan::ValuePlan& dst = k_.value_plan(dst_buffer_);
-    x_ = schedule::reduction_exchange(k_.p_, op_, iteration_, dst, k_.target_);
     acc_ = k_.add_registers("partial", type_, partial_.registers());
     combine_own();
-    combine_lanes();
+    if (in_parts_) return store_own();
+    join_.combine_lanes(acc_, partial_.registers(), out_);
     if (!x_.through_scratch) return store_own();
     to_scratch();
     from_scratch();
   }
 
  private:
-  ExprId load(MemoryId m, ExprId index) { return e_.load(m, type_, std::vector<ExprId>{index}); }
+  ExprId load(MemoryId m, ExprId index) { return join_.load(m, index); }
   thread::StmtId store(MemoryId m, ExprId index, ExprId value, ExprId predicate = ExprId()) {
-    return k_.out_.add(thread::Store{m, index, value, predicate, false, ExprId()}, op_.path);
-  }
-  // for r in 0 .. registers of the partial results, unrolled
-  void for_each_partial(const std::function<void(ExprId r, thread::Block& body)>& emit) {
-    const VarId var = k_.out_.add_var("r" + std::to_string(k_.out_.vars.size()), ir::VarKind::loop);
-    const int64_t registers = partial_.registers();
-    thread::Block body;
-    emit(registers == 1 ? e_.const_int(0) : e_.var(var), body);
-    if (registers > 1)
-      body = {k_.out_.add(thread::Loop{var, e_.const_int(registers), thread::LoopForm::unrolled, std::move(body)}, op_.path)};
-    out_.insert(out_.end(), body.begin(), body.end());
+    return join_.store(m, index, value, predicate);
   }
   ExprId acc_index(std::vector<ExprId> point) {
     point[static_cast<size_t>(axis_)] = e_.const_int(0);
@@ -70,9 +56,9 @@ class BlockReduction {
   }
 
   void combine_own() {
-    for_each_partial([&](ExprId r, thread::Block& body) {
-      body.push_back(store(acc_, r, reduction_identity(e_, kind_, type_)));
-    });
+    join_.for_each_register(
+        partial_.registers(),
+        [&](ExprId r, thread::Block& body) { body.push_back(store(acc_, r, reduction_identity(e_, kind_, type_))); }, out_);
     const bool memory = !k_.in_thread_registers(tile_op_.operands[0].buffer);
     const int64_t bytes = ir::dtype_bytes(k_.p_.buffer(tile_op_.operands[0].buffer).type);
     for (int64_t width = k_.target_.vector_bytes / bytes; memory && width > 1; width /= 2)
@@ -127,18 +113,6 @@ class BlockReduction {
     return attempt.wide && attempt.legal;
   }
 
-  void combine_lanes() {
-    if (x_.butterflies.empty()) return;
-    const MemoryId other = k_.add_registers("other", type_, 1);
-    const ExprId zero = e_.const_int(0);
-    for (int64_t mask : x_.butterflies)
-      for_each_partial([&](ExprId r, thread::Block& body) {
-        body.push_back(k_.out_.add(
-            thread::Shuffle{thread::Shuffle::Mode::butterfly, other, zero, load(acc_, r), e_.const_int(mask)}, op_.path));
-        body.push_back(store(acc_, r, reduction_combine(e_, kind_, load(acc_, r), load(other, zero))));
-      });
-  }
-
   // dst's element of a point of the source's dimensions; the axis does not count.
   std::vector<ExprId> result_element(std::span<const ExprId> point) {
     std::vector<ExprId> indices;
@@ -187,57 +161,15 @@ class BlockReduction {
                  out_);
   }
 
-  // Of the threads with the same partial result one writes: first of the copies, first of the lanes that have met.
-  ExprId partial_writer(ExprId* part) {
-    const KernelLowering::ThreadDigits threads = k_.thread_digits(iteration_);
-    ExprId writer = threads.reached;
-    *part = e_.const_int(0);
-    int64_t scale = 1;
-    auto is_zero = [&](ExprId v) { return k_.simplified(e_.binary(ir::ExprOp::eq, v, e_.const_int(0))); };
-    for (size_t i = threads.digits.size(); i-- > 0;) {
-      const auto& t = threads.digits[i];
-      if (t.digit.dim == layout::kReplica) writer = k_.both(writer, is_zero(t.value));
-      if (t.digit.dim != axis_) continue;
-      for (const auto& p : x_.partials) {
-        if (p.digit.stride != t.digit.stride) continue;
-        if (p.reached > 1) writer = k_.both(writer, is_zero(e_.floormod(t.value, e_.const_int(p.reached))));
-        if (p.reached == p.digit.extent) continue;
-        *part = e_.add(*part, e_.mul(e_.floordiv(t.value, e_.const_int(p.reached)), scale));
-        scale *= p.digit.extent / p.reached;
-      }
-    }
-    *part = k_.simplified(*part);
-    return writer;
-  }
-
   void to_scratch() {
-    scratch_ = k_.scratch(op_.path, type_, x_.scratch_elements());
+    join_.begin_scratch();
     ExprId part;
-    const ExprId writer = partial_writer(&part);
+    const ExprId writer = join_.writer(&part);
     k_.emit_walk({partial_, 1, false, op_.path},
                  [&](const Nest& nest, thread::Block& body) {
-                   const ExprId at = k_.simplified(e_.add(e_.mul(part, x_.results), result_number(nest.point)));
-                   body.push_back(store(scratch_, at, load(acc_, acc_index(nest.point)),
-                                        k_.both(writer, k_.both(ExprId(), nest.inside))));
+                   join_.put(writer, part, result_number(nest.point), load(acc_, acc_index(nest.point)), nest, body);
                  },
                  out_);
-  }
-
-  // Combines the partial results of one element into `sum_`.
-  void fetch(const Nest& nest, std::span<const ExprId> point, thread::Block& body) {
-    const ExprId zero = e_.const_int(0), number = result_number(point);
-    auto part = [&](ExprId p) {
-      std::vector<ExprId> operands = {k_.simplified(e_.add(e_.mul(p, x_.results), number))};
-      if (const ExprId in = k_.both(ExprId(), nest.inside)) operands.push_back(in);
-      return e_.load(scratch_, type_, operands);
-    };
-    body.push_back(store(sum_, zero, part(zero)));
-    if (x_.parts == 1) return;
-    const VarId var = k_.out_.add_var("p" + std::to_string(k_.out_.vars.size()), ir::VarKind::loop);
-    k_.ctx_.bind(var, 0, x_.parts - 2);
-    const thread::LoopForm form = x_.parts <= kUnrolledParts ? thread::LoopForm::unrolled : thread::LoopForm::serial;
-    const ExprId next = reduction_combine(e_, kind_, load(sum_, zero), part(e_.add(e_.var(var), 1)));
-    body.push_back(k_.out_.add(thread::Loop{var, e_.const_int(x_.parts - 1), form, {store(sum_, zero, next)}}, op_.path));
   }
 
   void from_scratch() {
@@ -252,7 +184,7 @@ class BlockReduction {
                             std::vector<ExprId> point(to_.size(), zero);
                             for (size_t d = 0; d < to_.size(); ++d)
                               if (to_[d] >= 0) point[d] = nest.point[static_cast<size_t>(to_[d])];
-                            fetch(nest, point, body);
+                            join_.fetch(sum_, result_number(point), nest, body);
                             put(nest, nest.point, load(sum_, zero), body, false);
                           },
                           out_);
@@ -260,7 +192,7 @@ class BlockReduction {
     const Fragment everywhere = Fragment::replicated(partial_.shape(), iteration_.threads());
     k_.emit_walk({dst.fragment ? everywhere : partial_, 1, false, op_.path},
                  [&](const Nest& nest, thread::Block& body) {
-                   fetch(nest, nest.point, body);
+                   join_.fetch(sum_, result_number(nest.point), nest, body);
                    put(nest, result_element(nest.point), load(sum_, zero), body, dst.fragment.has_value());
                  },
                  out_);
@@ -278,9 +210,11 @@ class BlockReduction {
   const ir::BufferId dst_buffer_;
   const DType type_;
   const std::vector<int> to_;
+  const bool in_parts_;  // the threads of a row meet behind the loop
   thread::Block& out_;
-  schedule::ReductionExchange x_;
-  MemoryId acc_, scratch_, sum_;
+  const schedule::ReductionExchange x_;
+  PartJoin join_;
+  MemoryId acc_, sum_;
 };
 
 void OpLowering::reduce_in_block(int src, int, ReduceKind kind, int axis, bool accumulate) {
@@ -297,7 +231,8 @@ void OpLowering::reduce_in_block(int src, int, ReduceKind kind, int axis, bool a
                          k_.p_.buffer(r.buffer).name + "', which is held as " + held.to_text(),
                      "copy the part into a fragment of its own, or reduce from a shared buffer");
   }
-  BlockReduction(k_, op_, iteration, kind, axis, accumulate, out_).run();
+  const bool in_parts = plan_.joined_behind && !plan_.joined_behind->empty();
+  BlockReduction(k_, op_, iteration, kind, axis, accumulate, in_parts, out_).run();
 }
 
 }  // namespace tilegen::lower

@@ -40,21 +40,24 @@ thread::StmtId KernelLowering::only_first_of_warpgroup(thread::Block body, const
   return out_.add(thread::Branch{both(simplified(first), also), std::move(body), {}}, origin);
 }
 
-// Barriers have constant numbers: one of its own for each warpgroup.
-void KernelLowering::warpgroup_barrier(thread::Block& out, const std::string& origin) {
+void KernelLowering::for_each_warpgroup(const std::function<thread::Block(int64_t)>& own, thread::Block& out,
+                                       const std::string& origin) {
   ir::ExprPool& e = out_.exprs;
   const int64_t warpgroups = *schedule_.threads / kWarpgroup;
-  thread::Block rest;
-  for (int64_t w = warpgroups - 1; w >= 0; --w) {
-    thread::Block own = {out_.add(thread::Barrier{static_cast<int>(w) + 1, kWarpgroup, false}, origin)};
-    if (w + 1 == warpgroups) {
-      rest = std::move(own);
-      continue;
-    }
+  thread::Block rest = own(warpgroups - 1);
+  for (int64_t w = warpgroups - 2; w >= 0; --w) {
     const ExprId mine = e.binary(ir::ExprOp::eq, e.floordiv(e.var(out_.thread_var), e.const_int(kWarpgroup)), e.const_int(w));
-    rest = {out_.add(thread::Branch{simplified(mine), std::move(own), std::move(rest)}, origin)};
+    rest = {out_.add(thread::Branch{simplified(mine), own(w), std::move(rest)}, origin)};
   }
   out.insert(out.end(), rest.begin(), rest.end());
+}
+
+void KernelLowering::warpgroup_barrier(thread::Block& out, const std::string& origin) {
+  for_each_warpgroup(
+      [&](int64_t w) {
+        return thread::Block{out_.add(thread::Barrier{static_cast<int>(w) + 1, kWarpgroup, false}, origin)};
+      },
+      out, origin);
 }
 
 ExprId KernelLowering::fillings_before(const ir::Loop& loop, ExprId extent) {
@@ -86,7 +89,8 @@ thread::Block KernelLowering::role_body(Role role) {
   replace_block_indices(body);
   if (tile_var_.valid()) {
     const ExprId points = e.binary(ir::ExprOp::min, tiles_, e.const_int(thread::kMostPersistentPoints));
-    const ExprId extent = simplified(e.ceildiv(e.sub(points, e.var(out_.block_vars[0])), e.var(out_.launched_var)));
+    const ExprId launched = e.var(out_.launched_var), behind = e.sub(points, e.var(out_.block_vars[0]));
+    const ExprId extent = e.floordiv(simplified(e.add(behind, e.sub(launched, e.const_int(1)))), launched);
     body = {out_.add(thread::Loop{tile_var_, extent, thread::LoopForm::serial, std::move(body)}, kernel_.name)};
     for (const auto& [loop, count] : fillings_)
       body.insert(body.begin(), out_.add(thread::Store{count, e.const_int(0), e.const_int(0), ExprId(), false, ExprId()}, kernel_.name));
@@ -102,7 +106,11 @@ void KernelLowering::specialised_body() {
   const int64_t computing = out_.threads;
   declare_channels();
   if (failed()) return;
-  thread::Role consumer{"consumer", 0, computing, static_cast<int>(plan.consumer_registers), role_body(Role::consumer)};
+  thread::Role consumer{"consumer", 0, computing, static_cast<int>(plan.consumer_registers), {}};
+  if (takes_turns()) give_first_turn(consumer.body);
+  const thread::Block work = role_body(Role::consumer);
+  consumer.body.insert(consumer.body.end(), work.begin(), work.end());
+  if (takes_turns()) take_back_turn(consumer.body);
   if (stores_in_flight_) {
     thread::Block wait = {out_.add(thread::BulkWait{0, true}, kernel_.name)};
     consumer.body.push_back(only_first_of_warpgroup(std::move(wait), kernel_.name));

@@ -22,7 +22,7 @@ void add_to(State& into, const State& other) {
 
 }  // namespace
 
-HazardWalk::HazardWalk(ThreadProgram& p) : p_(p), oracle_(p) {
+HazardWalk::HazardWalk(ThreadProgram& p) : p_(p), split_(thread::split_barriers(p)), oracle_(p) {
   for (const thread::Memory& m : p.memories) back_ = std::max(back_, m.slots + 2);
 }
 
@@ -109,7 +109,7 @@ Need HazardWalk::walk(StmtId id, State& state) {
 
 Need HazardWalk::walk_leaf(StmtId id, State& state) {
   if (const auto* b = as<thread::Barrier>(id)) {
-    if (thread::is_block_barrier(p_, *b)) std::erase_if(state, [](const auto& s) { return !s.first.in_flight; });
+    if (thread::is_block_barrier(p_, *b, split_)) std::erase_if(state, [](const auto& s) { return !s.first.in_flight; });
     return Need::nothing;
   }
   if (as<thread::AsyncCommit>(id)) {

@@ -66,6 +66,7 @@ class HazardWalk {
   void find_written_tensors(const thread::Block& block);
 
   thread::ThreadProgram& p_;
+  const uint32_t split_;  // barriers at which some only arrive
   ConflictOracle oracle_;
   int64_t back_ = 3;  // iterations told apart
   std::vector<OpenLoop> around_;

@@ -35,6 +35,7 @@
 #include "ops/lower_sink.h"
 #include "ops/tensor_copy.h"
 #include "schedule/exchange_plan.h"
+#include "schedule/partial_sums.h"
 
 namespace tilegen::lower {
 
@@ -103,6 +104,7 @@ class KernelLowering {
   friend class PipelineLowering;
   friend class StagedGemm;
   friend class BlockReduction;
+  friend class PartJoin;
   friend class ChannelLoop;
   friend class WarpgroupGemm;
   friend class StagedStore;
@@ -154,6 +156,7 @@ class KernelLowering {
   // gpu_grid.cpp: one linear block index; the program's indices are expressions of it, put in at the end.
   bool gpu() const { return !target_.is_host(); }
   void declare_linear_grid();
+  ExprId launch_divisor(ExprId given);
   void longest_first(ExprId rest, const std::vector<ExprId>& extent, std::vector<ExprId>& value);
   void replace_block_indices(thread::Block& body);
   // Of the cluster that the kernel's blocks come in; 1: none.
@@ -282,6 +285,11 @@ class KernelLowering {
   // Element `index` of the slot that the statements being lowered mean.
   ExprId in_slot(int value, ExprId index);
 
+  // gpu_carried_sums.cpp: in front of a loop and behind it.
+  struct CarriedJoin;
+  void split_sums(ir::StmtId loop, thread::Block& out);
+  void join_sums(ir::StmtId loop, thread::Block& out);
+
   // gpu_roles.cpp
   enum class Role : uint8_t { all, consumer, producer };
   bool specialised() const { return schedule_.roles && schedule_.roles->producer_threads > 0; }
@@ -295,6 +303,16 @@ class KernelLowering {
   bool takes_part(ir::StmtId id) const;
   bool fills_channel(ir::StmtId id) const;  // it, or a statement inside it
   void warpgroup_barrier(thread::Block& out, const std::string& origin);
+  // Turns of the computing warpgroups with the matrix units (plan::LoopPlan::ping_pong): warpgroup w waits at a barrier of
+  // its own until the one in front of it in the ring passes the turn on. All barriers are as they were when every
+  // warpgroup has had as many turns as the others; the first turn is given to warpgroup 0, and taken back at the end.
+  bool takes_turns() const;
+  void wait_for_turn(thread::Block& out, const std::string& origin);
+  void pass_turn(thread::Block& out, const std::string& origin);
+  void give_first_turn(thread::Block& out);
+  void take_back_turn(thread::Block& out);
+  // What a warpgroup of its own does, told apart by constant barrier numbers.
+  void for_each_warpgroup(const std::function<thread::Block(int64_t)>& own, thread::Block& out, const std::string& origin);
   // Run by the first thread, or the first `threads`, of each warpgroup.
   thread::StmtId only_first_of_warpgroup(thread::Block body, const std::string& origin, ExprId also = ExprId(),
                                          int64_t threads = 1);
@@ -347,6 +365,7 @@ class KernelLowering {
   const LowerOptions options_;
   infer::KernelOps ops_;
   std::vector<std::string> paths_;
+  std::vector<schedule::CarriedSums> carried_;  // GPU
   std::map<ir::StmtId, const infer::KernelOp*> op_of_;
   thread::ThreadProgram out_;
   arith::Context ctx_;

@@ -24,6 +24,7 @@ KernelLowering::KernelLowering(const ir::Program& p, int kernel, const plan::Ker
       paths_(ir::statement_paths(p)),
       ctx_(out_.exprs) {
   for (const infer::KernelOp& op : ops_.ops) op_of_[op.stmt] = &op;
+  if (gpu()) carried_ = schedule::carried_sums(p, kernel, ops_, s.ops);
 }
 
 void KernelLowering::fail(DiagCode code, const std::string& op, std::string message, std::string hint) {
@@ -124,9 +125,11 @@ void KernelLowering::statement(ir::StmtId id, thread::Block& out) {
   const std::string& path = paths_[id.value];
   origin_ = path;
   statement_ = id;
-  if (const auto* loop = p_.as<ir::Loop>(id); loop && loop->kind != ir::LoopKind::parallel)
-    return gpu() && loop->kind == ir::LoopKind::pipelined ? pipelined_loop(*loop, out, path)
-                                                          : serial_loop(*loop, out, path);
+  if (const auto* loop = p_.as<ir::Loop>(id); loop && loop->kind != ir::LoopKind::parallel) {
+    split_sums(id, out);
+    gpu() && loop->kind == ir::LoopKind::pipelined ? pipelined_loop(*loop, out, path) : serial_loop(*loop, out, path);
+    return join_sums(id, out);
+  }
   if (const auto* b = p_.as<ir::Branch>(id)) return branch(*b, out, path);
   current_ = op_of_.at(id);
   const plan::OpPlan* plan = plan::find_op(schedule_, path);

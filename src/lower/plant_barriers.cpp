@@ -20,7 +20,7 @@ class Planter {
   explicit Planter(ThreadProgram& p) : p_(p), walk_(p) {
     // Barriers that lowering put are needed as far as accesses say so.
     for (size_t i = 0; i < p.stmts.size(); ++i)
-      if (const auto* b = as<thread::Barrier>(StmtId(i)); b && b->id == 0 && thread::is_block_barrier(p, *b))
+      if (const auto* b = as<thread::Barrier>(StmtId(i)); b && b->id == 0 && thread::is_block_barrier(p, *b, 0))
         planted_.insert(StmtId(i));
   }
 
@@ -194,10 +194,14 @@ Checked plant_role(ThreadProgram& p, StmtId roles, size_t index) {
 
 Checked plant_barriers(ThreadProgram& p) {
   if (p.threads <= 1) return Unit{};
+  // Asked for each time: planting adds statements, which moves them all.
+  const auto roles_in = [&](StmtId id) {
+    const auto* roles = std::get_if<thread::Roles>(&p.stmts[id.value].node);
+    return roles ? roles->roles.size() : 0;
+  };
   for (StmtId id : p.body)
-    if (const auto* roles = std::get_if<thread::Roles>(&p.stmts[id.value].node))
-      for (size_t i = 0; i < roles->roles.size(); ++i)
-        if (Checked planted = plant_role(p, id, i); !planted) return planted;
+    for (size_t i = 0; i < roles_in(id); ++i)
+      if (Checked planted = plant_role(p, id, i); !planted) return planted;
   return Planter(p).run();
 }
 

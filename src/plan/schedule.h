@@ -54,6 +54,9 @@ struct OpPlan {
   std::string reason;
   // Fragments whose elements the op finds in shared memory: put there in front of it, fetched from there behind it.
   std::vector<std::string> through_memory;
+  // Sums: the loop (its path) behind which the threads of a row meet, each keeping a part of the row's sum until then.
+  // Empty: they meet in the op, every time. Unset: neither is a choice.
+  std::optional<std::string> joined_behind;
   bool operator==(const OpPlan&) const = default;
 };
 
@@ -63,6 +66,9 @@ struct LoopPlan {
   int64_t num_stages = 1;
   std::vector<std::pair<std::string, int64_t>> stages;
   std::string reason;
+  // Computing warpgroups take turns to issue an iteration's products: while one works on its elements, another's
+  // products have the matrix units. Unset: to be decided, and of no meaning where warpgroups make no products.
+  std::optional<bool> ping_pong;
   bool operator==(const LoopPlan&) const = default;
 };
 

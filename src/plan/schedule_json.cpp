@@ -51,6 +51,7 @@ void write_op(JsonWriter& w, const OpPlan& o) {
   write_unless(w, "vector", o.vector, 1);
   if (o.streaming) w.flag("streaming", true);
   write_unless(w, "pass_columns", o.pass_columns, 0);
+  if (o.joined_behind) w.member("joined_behind", *o.joined_behind);
   if (!o.through_memory.empty()) {
     w.key("through_memory");
     w.begin_array();
@@ -76,6 +77,7 @@ void write_loop(JsonWriter& w, const LoopPlan& l) {
     w.member("op", s.first);
     w.member("stage", s.second);
   });
+  if (l.ping_pong) w.flag("ping_pong", *l.ping_pong);
   write_optional(w, "reason", l.reason);
 }
 
@@ -199,7 +201,7 @@ std::optional<T> read_layout(const JsonCursor& c, const char* what) {
 OpPlan read_op(JsonCursor c, UniqueNames& names) {
   OpPlan o;
   c = c.object({"op", "engine", "atom", "warps_m", "warps_n", "iteration", "vector", "streaming", "pass_columns",
-                "through_memory", "reason"});
+                "joined_behind", "through_memory", "reason"});
   if (!c) return o;
   o.op = names.read(c.required("op"));
   o.engine = read_enum(c.required("engine"), kEngines, engine_name, o.engine);
@@ -210,6 +212,7 @@ OpPlan read_op(JsonCursor c, UniqueNames& names) {
   o.vector = c.optional("vector").integer(1, 1024, 1);
   o.streaming = c.optional("streaming").boolean();
   o.pass_columns = c.optional("pass_columns").integer(0, kMost, 0);
+  if (const JsonCursor joined = c.optional("joined_behind")) o.joined_behind = joined.string();
   for (const JsonCursor& item : c.optional("through_memory").array()) o.through_memory.push_back(item.string());
   o.reason = c.optional("reason").string();
   return o;
@@ -233,7 +236,7 @@ ValuePlan read_value(JsonCursor c, UniqueNames& names) {
 
 LoopPlan read_loop(JsonCursor c, UniqueNames& names) {
   LoopPlan l;
-  c = c.object({"loop", "num_stages", "stages", "reason"});
+  c = c.object({"loop", "num_stages", "stages", "ping_pong", "reason"});
   if (!c) return l;
   l.loop = names.read(c.required("loop"));
   l.num_stages = c.optional("num_stages").integer(1, 1024, 1);
@@ -244,6 +247,7 @@ LoopPlan read_loop(JsonCursor c, UniqueNames& names) {
     std::string op = ops.read(s.required("op"));
     l.stages.emplace_back(std::move(op), s.required("stage").integer(0, 1023));
   }
+  if (const JsonCursor turns = c.optional("ping_pong")) l.ping_pong = turns.boolean();
   l.reason = c.optional("reason").string();
   return l;
 }

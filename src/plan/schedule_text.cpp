@@ -110,6 +110,7 @@ Table::Row op_row(const OpPlan& o) {
   if (o.vector != 1) also("vector " + std::to_string(o.vector));
   if (o.streaming) also("streaming");
   if (o.pass_columns != 0) also("passes of " + plural(o.pass_columns, "column"));
+  if (o.joined_behind && !o.joined_behind->empty()) also("joined behind " + *o.joined_behind);
   for (const std::string& v : o.through_memory) also(v + " through memory");
   Table::Row row{{o.op, engine_name(o.engine), how}, o.reason, {}};
   if (o.iteration) row.below = {fragment_summary(*o.iteration), o.iteration->to_text()};
@@ -135,7 +136,7 @@ Table::Row value_row(const ValuePlan& v) {
 Table::Row loop_row(const LoopPlan& l) {
   std::string stages;
   for (const auto& [op, stage] : l.stages) stages += (stages.empty() ? "" : "  ") + std::to_string(stage) + ": " + op;
-  Table::Row row{{l.loop, plural(l.num_stages, "stage")}, l.reason, {}};
+  Table::Row row{{l.loop, plural(l.num_stages, "stage") + (l.ping_pong.value_or(false) ? ", ping-pong" : "")}, l.reason, {}};
   if (!stages.empty()) row.below = {stages};
   return row;
 }

@@ -3,6 +3,7 @@
 #include <atomic>
 
 #include "support/checked.h"
+#include "thread/reciprocal.h"
 
 namespace tilegen::runtime {
 namespace {
@@ -23,6 +24,7 @@ KernelForm::KernelForm(const thread::ThreadProgram& program) : program_(&program
     return -1;
   };
   grid_code_ = ScalarCode::compile(program.exprs, program.grid, slot_of);
+  if (!program.divisors.empty()) divisor_code_ = ScalarCode::compile(program.exprs, program.divisors, slot_of);
   stored_.resize(program.tensor_maps.size());
   for (const thread::Stmt& s : program.stmts)
     if (const auto* store = std::get_if<thread::TensorStore>(&s.node)) stored_[static_cast<size_t>(store->map)] = true;
@@ -62,6 +64,17 @@ bool KernelForm::shapes(std::span<const uint64_t> slots, std::span<TensorShape> 
     if (!out.empty()) out[i] = shape;
   }
   return true;
+}
+
+void KernelForm::divisors(std::span<const uint64_t> slots, std::span<uint64_t> out) const {
+  int64_t found[ScalarCode::kMaxSteps];
+  const std::span<const int64_t> values(reinterpret_cast<const int64_t*>(slots.data()), slots.size());
+  if (divisor_code_) divisor_code_->run(values, found);  // wraps like every executor
+  for (size_t i = 0; i < program_->divisors.size(); ++i) {
+    const int64_t d = divisor_code_ ? found[i] : evaluate_launch_value(*program_, slots, program_->divisors[i]);
+    out[2 * i] = static_cast<uint64_t>(d);
+    out[2 * i + 1] = thread::reciprocal(d);
+  }
 }
 
 std::string KernelForm::guards_text() const {

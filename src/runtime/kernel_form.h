@@ -39,6 +39,11 @@ class KernelForm {
       if ((slots[g.slot] & g.low_bits) != 0 || (g.odd != 1 && slots[g.slot] % g.odd != 0)) return false;
     return true;
   }
+  // Parameters behind the slots: divisors, then tensor maps.
+  bool only_slots() const { return program_->divisors.empty() && program_->tensor_maps.empty(); }
+  // The program's divisors, in order, each with its reciprocal.
+  void divisors(std::span<const uint64_t> slots, std::span<uint64_t> out) const;
+
   std::string guards_text() const;  // "A % 16 == 0, m % 8 == 0"; "" for none
 
   // The shapes of the tensor maps, in order, into `out` where it is not empty. False where the copy engine cannot
@@ -71,6 +76,7 @@ class KernelForm {
   uint64_t id_;
   std::vector<Guard> guards_;
   std::optional<ScalarCode> grid_code_;
+  std::optional<ScalarCode> divisor_code_;
   std::vector<bool> stored_;  // by map: boxes are stored through it
   std::optional<ScalarCode> map_code_;  // of each map its extents, then its strides
 };

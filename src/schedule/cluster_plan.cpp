@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 
 #include "arith/prove.h"
 #include "layout/tensor_tile.h"
+#include "ops/gemm_plan.h"
 #include "ops/tensor_copy.h"
 #include "schedule/work_order.h"
+#include "support/checked.h"
 #include "thread/thread_program.h"
 
 namespace tilegen::schedule {
@@ -14,6 +17,13 @@ namespace tilegen::schedule {
 namespace {
 
 constexpr int64_t kSwizzleRows = 8;  // of a box, behind which its swizzle repeats
+constexpr int64_t kLine = 128;       // bytes of the second cache
+// Measured on an H200: bytes of lines that a multiprocessor gets in a cycle when all want some, and at most; cycles that a
+// kernel of clusters takes longer to begin and to end.
+constexpr double kLineBytes = 70, kMostLineBytes = 85, kMeetings = 2200;
+constexpr int64_t kGroup = 18;        // multiprocessors that a cluster's blocks are chosen from
+constexpr double kWorthwhile = 0.95;  // of the time without a cluster
+
 std::optional<ir::VarId> block_index(const ir::Program& p, const ir::Kernel& kernel, const std::string& name) {
   for (ir::VarId v : kernel.block_vars)
     if (p.var(v).name == name) return v;
@@ -29,8 +39,8 @@ int written_value(const infer::KernelOp& op) {
 class ClusterPlanner {
  public:
   ClusterPlanner(const ir::Program& p, const ir::Kernel& kernel, const infer::KernelOps& ops,
-                 const target::Target& t, const std::set<size_t>& produced, const std::vector<plan::ValuePlan>& values)
-      : p_(p), kernel_(kernel), ops_(ops), target_(t), produced_(produced), values_(values) {}
+                 const target::Target& t, const std::set<size_t>& produced, const infer::InferResult& layouts)
+      : p_(p), kernel_(kernel), ops_(ops), target_(t), produced_(produced), layouts_(layouts) {}
 
   // Why blocks of a kernel whose tiles come by tensor copies cannot make up clusters; empty when they can.
   std::string refusal() const {
@@ -46,12 +56,123 @@ class ClusterPlanner {
 
   int64_t shared_tiles(const plan::ClusterPlan& cluster) const {
     return std::count_if(produced_.begin(), produced_.end(), [&](size_t op) {
-      const plan::ValuePlan& v = values_[static_cast<size_t>(written_value(ops_.ops[op]))];
+      const plan::ValuePlan& v = tile_of(op);
       return v.memory && shared_rows(p_, kernel_, ops_.ops[op], *v.memory, cluster) > 0;
     });
   }
 
+  // The cluster that pays, or one block.
+  plan::ClusterPlan best() const {
+    plan::ClusterPlan best;
+    const auto work = known_work();
+    const auto inside = [&](size_t op) { return begins_inside_lines(ops_.ops[op]); };
+    if (!work || std::none_of(produced_.begin(), produced_.end(), inside)) return best;
+    const double alone = cycles(*work, {});
+    double least = alone * kWorthwhile;
+    for (ir::VarId along : kernel_.block_vars)
+      for (int64_t blocks : {2, 4}) {
+        plan::ClusterPlan cluster{blocks, p_.var(along).name, ""};
+        if (shared_tiles(cluster) == 0) continue;
+        const double together = cycles(*work, cluster) + kMeetings;
+        if (together >= least) continue;
+        least = together;
+        cluster.reason = "bringing the tiles of a block takes " + thousands(alone) + " cycles, with a tile read once for " +
+                         std::to_string(blocks) + " blocks " + thousands(together);
+        best = std::move(cluster);
+      }
+    return best;
+  }
+
  private:
+  struct Work {
+    int64_t steps = 0;    // iterations of the loop
+    double products = 0;  // cycles of the tensor units in one
+    std::vector<int64_t> grid;
+  };
+
+  const plan::ValuePlan& tile_of(size_t op) const { return layouts_.values[static_cast<size_t>(written_value(ops_.ops[op]))]; }
+
+  static std::string thousands(double cycles) { return std::to_string(static_cast<int64_t>(cycles / 100) * 100); }
+
+  // One loop brings all tiles, and it and the grid are of known size.
+  std::optional<Work> known_work() const {
+    const ir::Loop* loop = nullptr;
+    for (ir::StmtId id : kernel_.body)
+      if (const auto* l = p_.as<ir::Loop>(id); l && std::all_of(produced_.begin(), produced_.end(), [&](size_t op) {
+            return fills(*l, ops_.ops[op]);
+          }))
+        loop = l;
+    Work work;
+    if (!loop || loop->extents.size() != 1 || !p_.exprs.is_const_int(loop->extents[0], &work.steps)) return std::nullopt;
+    for (ir::ExprId extent : kernel_.grid) {
+      work.grid.push_back(0);
+      if (!p_.exprs.is_const_int(extent, &work.grid.back())) return std::nullopt;
+    }
+    for (size_t i = 0; i < ops_.ops.size(); ++i) {
+      const auto* op = p_.as<ir::TileOp>(ops_.ops[i].stmt);
+      if (!op || op->kind != ir::OpKind::gemm || !fills(*loop, ops_.ops[i])) continue;
+      const auto atom = target::find_warpgroup_atom(target_, layouts_.ops[i].atom);
+      if (!atom) return std::nullopt;
+      const ops::GemmShape s = ops::gemm_shape(p_, *op);
+      work.products += static_cast<double>(s.m * s.n * s.k) / (64.0 * 8 * atom->atom->k) * atom->atom->cycles_per_8;
+    }
+    return work;
+  }
+
+  // Of the blocks that one multiprocessor walks.
+  double cycles(const Work& work, const plan::ClusterPlan& cluster) const {
+    double bytes = 0;
+    for (size_t op : produced_) {
+      const double part = cluster.blocks > 1 && tile_of(op).memory &&
+                                  shared_rows(p_, kernel_, ops_.ops[op], *tile_of(op).memory, cluster) > 0
+                              ? 1.0 / static_cast<double>(cluster.blocks)
+                              : 1.0;
+      bytes += part * line_bytes(ops_.ops[op]);
+    }
+    double blocks = 1;
+    for (size_t d = 0; d < work.grid.size(); ++d) {
+      const bool clustered = cluster.blocks > 1 && p_.var(kernel_.block_vars[d]).name == cluster.along;
+      blocks *= static_cast<double>(clustered ? ceil_div(work.grid[d], cluster.blocks) * cluster.blocks : work.grid[d]);
+    }
+    const double used = static_cast<double>(kGroup / cluster.blocks * cluster.blocks) / kGroup;
+    const double rounds = std::ceil(blocks / std::floor(target_.multiprocessors * used));
+    const double rate = std::clamp(kLineBytes * target_.multiprocessors / blocks, kLineBytes, kMostLineBytes);
+    return rounds * static_cast<double>(work.steps) * std::max(bytes / rate, work.products);
+  }
+
+  // Of the lines that the tile's rows lie in.
+  double line_bytes(const infer::KernelOp& copy) const {
+    const auto& op = *p_.as<ir::TileOp>(copy.stmt);
+    const ir::Region& from = op.operands[0];
+    const ir::Buffer& buffer = p_.buffer(from.buffer);
+    const auto dims = ops::tensor_copy_dims(p_, op, nullptr);
+    const int64_t element = ir::dtype_bytes(buffer.type);
+    int64_t rows = 1, inner = element;
+    for (size_t d = 0; d < from.extents.size(); ++d)
+      (dims && static_cast<int>(d) == dims->tensor_inner ? inner : rows) *= from.extents[d];
+    const int64_t lines = ceil_div(inner, kLine) + (begins_inside_lines(copy) ? 1 : 0);
+    return static_cast<double>(rows * lines * kLine);
+  }
+
+  // Rows are known to be no multiple of a line apart.
+  bool begins_inside_lines(const infer::KernelOp& copy) const {
+    const auto& op = *p_.as<ir::TileOp>(copy.stmt);
+    const ir::Buffer& buffer = p_.buffer(op.operands[0].buffer);
+    const auto dims = ops::tensor_copy_dims(p_, op, nullptr);
+    if (!dims || dims->tensor_outer < 0) return false;
+    const auto outer = static_cast<size_t>(dims->tensor_outer);
+    int64_t stride = 1;
+    if (!buffer.strides.empty()) {
+      if (!p_.exprs.is_const_int(buffer.strides[outer], &stride)) return false;
+    } else {
+      for (size_t d = outer + 1; d < buffer.shape.size(); ++d) {
+        int64_t extent = 0;
+        if (!p_.exprs.is_const_int(buffer.shape[d], &extent)) return false;
+        stride *= extent;
+      }
+    }
+    return stride * ir::dtype_bytes(buffer.type) % kLine != 0;
+  }
   bool fills(const ir::Loop& loop, const infer::KernelOp& op) const {
     bool found = false;
     ir::for_each_statement(p_, loop.body, [&](ir::StmtId id, int) { found |= id == op.stmt; });
@@ -62,7 +183,7 @@ class ClusterPlanner {
   const infer::KernelOps& ops_;
   const target::Target& target_;
   const std::set<size_t>& produced_;
-  const std::vector<plan::ValuePlan>& values_;
+  const infer::InferResult& layouts_;
 };
 
 }  // namespace
@@ -84,13 +205,13 @@ int64_t shared_rows(const ir::Program& p, const ir::Kernel& kernel, const infer:
 
 Expected<plan::ClusterPlan> plan_cluster(const ir::Program& p, const ir::Kernel& kernel, const infer::KernelOps& ops,
                                          const target::Target& t, const std::set<size_t>& produced,
-                                         const std::vector<plan::ValuePlan>& values,
-                                         const plan::RolePlan& roles,
+                                         const infer::InferResult& layouts, const plan::RolePlan& roles,
                                          const plan::KernelSchedule* given) {
-  const ClusterPlanner planner(p, kernel, ops, t, produced, values);
-  // Measured (docs/performance.md): large products gain nothing, small ones that wait for tiles which many blocks read lose
-  // to the meetings and to slots that go back only when the slowest block is done.
-  if (!given || !given->cluster) return plan::ClusterPlan{};
+  const ClusterPlanner planner(p, kernel, ops, t, produced, layouts);
+  if (!given || !given->cluster) {
+    const bool possible = t.tensor_copy && roles.producer_threads > 0 && planner.refusal().empty();
+    return possible ? planner.best() : plan::ClusterPlan{};
+  }
   const plan::ClusterPlan& plan = *given->cluster;
   if (plan.blocks == 1) return plan;
   auto illegal = [&](std::string why) {

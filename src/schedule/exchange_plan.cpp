@@ -9,6 +9,7 @@
 
 #include "infer/projection.h"
 #include "ops/op.h"
+#include "schedule/partial_sums.h"
 
 namespace tilegen::schedule {
 
@@ -180,7 +181,7 @@ plan::ValuePlan copy_in_memory(const plan::ValuePlan& held, ir::DType type) {
   return copy;
 }
 
-std::vector<Scratch> plan_scratch(const ir::Program& p, const infer::KernelOps& ops,
+std::vector<Scratch> plan_scratch(const ir::Program& p, int kernel, const infer::KernelOps& ops,
                                   const std::vector<plan::ValuePlan>& values, const std::vector<plan::OpPlan>& plans,
                                   const std::vector<plan::ConversionPlan>& conversions, const target::Target& t) {
   std::vector<Scratch> list;
@@ -208,13 +209,15 @@ std::vector<Scratch> plan_scratch(const ir::Program& p, const infer::KernelOps& 
       copies[a.value] = copy_in_memory(held, type_of(a.value));
       need_named(copy_name(op.path, held.value), op.path, value_bytes(a.value));
     }
-    if (op.form == infer::OpForm::reduce && plans[i].iteration) {
+    const bool in_parts = plans[i].joined_behind && !plans[i].joined_behind->empty();  // below
+    if (op.form == infer::OpForm::reduce && plans[i].iteration && !in_parts) {
       const int dst = op.accesses[1].value;
       const auto x = reduction_exchange(
           p, op, *plans[i].iteration, copies.count(dst) ? copies.at(dst) : values[static_cast<size_t>(dst)], t);
       need(op.path, x.scratch_elements() * ir::dtype_bytes(type_of(dst)));
       continue;  // the results go to dst's holders on the way
     }
+    if (in_parts) continue;
     for (const OpConversion& c : conversions_of(p, ops, op, values, conversions)) {
       const Fragment& held = *values[static_cast<size_t>(c.value)].fragment;
       const bool scratch =
@@ -222,6 +225,13 @@ std::vector<Scratch> plan_scratch(const ir::Program& p, const infer::KernelOps& 
           (c.behind && exchange_for(c.form, held, t, type_of(c.value)) == Exchange::scratch);
       if (scratch) need(op.path, value_bytes(c.value));
     }
+  }
+  const std::vector<std::string> paths = ir::statement_paths(p);
+  for (const CarriedSums& c : carried_sums(p, kernel, ops, plans)) {
+    const int dst = c.reduction->accesses[1].value;
+    const auto& iteration = *plans[static_cast<size_t>(c.reduction - ops.ops.data())].iteration;
+    const auto x = reduction_exchange(p, *c.reduction, iteration, values[static_cast<size_t>(dst)], t);
+    need_named(scratch_name(c.reduction->path), paths[c.loop.value], x.scratch_elements() * ir::dtype_bytes(type_of(dst)));
   }
   return list;
 }

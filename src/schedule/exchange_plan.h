@@ -66,7 +66,7 @@ std::string scratch_name(const std::string& path);
 // Of the copy of a value that an op works on in memory, and the value as such an op sees it.
 std::string copy_name(const std::string& path, const std::string& value);
 plan::ValuePlan copy_in_memory(const plan::ValuePlan& held, ir::DType type);
-std::vector<Scratch> plan_scratch(const ir::Program& p, const infer::KernelOps& ops,
+std::vector<Scratch> plan_scratch(const ir::Program& p, int kernel, const infer::KernelOps& ops,
                                   const std::vector<plan::ValuePlan>& values, const std::vector<plan::OpPlan>& plans,
                                   const std::vector<plan::ConversionPlan>& conversions, const target::Target& t);
 

@@ -7,6 +7,8 @@
 #include "schedule/memory_plan.h"
 #include "schedule/op_engines.h"
 #include "schedule/overlap_plan.h"
+#include "schedule/partial_sums.h"
+#include "schedule/ping_pong_plan.h"
 #include "schedule/pipeline_plan.h"
 #include "schedule/raster_plan.h"
 #include "schedule/role_plan.h"
@@ -56,6 +58,8 @@ class KernelPlanner {
   void take_engines();
   bool produced_loops_overlap();
   Checked order_products();
+  Checked plan_turns(int64_t threads);
+  bool threads_meet_for(const KernelOp& op) const;
   void choose_stores();
   void find_stores();
   void store_tile(size_t op, plan::ValuePlan& tile);
@@ -144,11 +148,13 @@ Expected<std::optional<KernelSchedule>> KernelPlanner::attempt(int64_t threads) 
   if (!channels) return channels.error();
   channels_ = std::move(*channels);
   take_engines();
-  scratch_ = plan_scratch(p_, ops_, layouts_.values, layouts_.ops, layouts_.conversions, target_);
+  if (Checked ok = plan_partial_sums(p_, index_, ops_, target_, given_, layouts_); !ok) return ok.error();
+  scratch_ = plan_scratch(p_, index_, ops_, layouts_.values, layouts_.ops, layouts_.conversions, target_);
   choose_stores();
   if (!produced_loops_overlap()) return std::optional<KernelSchedule>(kAgain);
   if (Checked ok = check_given_engines(); !ok) return ok.error();
   if (Checked ok = order_products(); !ok) return ok.error();
+  if (Checked ok = plan_turns(threads); !ok) return ok.error();
 
   auto schedule = assemble(threads);
   if (!schedule) return schedule.error();
@@ -176,7 +182,7 @@ Expected<KernelSchedule> KernelPlanner::assemble(int64_t threads) {
     auto persistence =
         plan_persistence(p_, kernel_, target_, threads, registers, *roles, arena_bytes(*memory), given_);
     if (!persistence) return persistence.error();
-    auto cluster = plan_cluster(p_, kernel_, ops_, target_, produced_, layouts_.values, *roles, given_);
+    auto cluster = plan_cluster(p_, kernel_, ops_, target_, produced_, layouts_, *roles, given_);
     if (!cluster) return cluster.error();
     s.cluster = std::move(*cluster);
     s.roles = std::move(*roles);
@@ -281,6 +287,39 @@ Checked KernelPlanner::order_products() {
       if (!ok) return ok;
       if (!note.empty()) notes_.push_back({l.loop, note});
     }
+  return Unit{};
+}
+
+// Shared memory that threads write, or a tensor that the program writes, may need a barrier in front of the op or in it.
+bool KernelPlanner::threads_meet_for(const KernelOp& op) const {
+  const auto shared = [&](int value) {
+    return layouts_.values[static_cast<size_t>(value)].memory && !engine_values_.count(value);
+  };
+  for (const infer::OpAccess& a : op.accesses)
+    if (a.value >= 0 ? shared(a.value) : !p_.buffer(a.buffer).read_only) return true;
+  for (const auto& [where, value] : ops_.scalar_reads)
+    if (where.first == op.stmt && value >= 0 && shared(value)) return true;
+  if (const auto gemm = gemms_.find(static_cast<size_t>(&op - ops_.ops.data()));
+      gemm != gemms_.end() && (gemm->second.a_copy || gemm->second.b_copy))
+    return true;
+  return std::any_of(scratch_.begin(), scratch_.end(), [&](const Scratch& s) { return s.statement == op.path; });
+}
+
+// Behind the order of issue.
+Checked KernelPlanner::plan_turns(int64_t threads) {
+  const std::vector<std::string> paths = ir::statement_paths(p_);
+  TurnFacts facts;
+  facts.threads = threads;
+  for (const auto& [product, feed] : feeds_.fed) facts.products[&ops_.ops[product]] = gemms_.at(product).cycles;
+  for (size_t op : produced_) facts.copies.insert(&ops_.ops[op]);
+  for (const KernelOp& op : ops_.ops)
+    if (threads_meet_for(op)) facts.meetings.insert(&op);
+  for (plan::LoopPlan& l : pipelines_.loops) {
+    const plan::LoopPlan* given = given_ ? plan::find_loop(*given_, l.loop) : nullptr;
+    const auto loop = static_cast<size_t>(std::find(paths.begin(), paths.end(), l.loop) - paths.begin());
+    if (Checked ok = plan_ping_pong(p_, ops_, ir::StmtId(loop), facts, given ? given->ping_pong : std::nullopt, l); !ok)
+      return ok;
+  }
   return Unit{};
 }
 

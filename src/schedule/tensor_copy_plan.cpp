@@ -378,6 +378,7 @@ plan::KernelSchedule without_tensor_copies(const plan::KernelSchedule& given, co
   kept.persistence.reset();
   kept.cluster.reset();
   kept.channels.clear();
+  for (plan::LoopPlan& l : kept.loops) l.ping_pong.reset();
   if (removed == 0) return kept;
   // What was laid out for them.
   kept.values.clear();

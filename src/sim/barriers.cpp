@@ -1,4 +1,6 @@
 // Barriers of a block, and of a cluster: meeting, and the ways in which warps fail to meet.
+#include <bit>
+
 #include "sim/block_executor.h"
 
 namespace tilegen::sim {
@@ -77,6 +79,12 @@ void BlockExecutor::barrier(Warp& w, const Step& s) {
     wrong_count("it is for " + std::to_string(expected) + " threads, but warps that are there came for " +
                 std::to_string(b.expected));
   }
+  if ((b.here >> w.local & 1) != 0)
+    step_finding(FindingKind::barrier_unclaimed, s.stmt, first_thread(w, w.mask),
+                 "warp " + std::to_string(w.local) + " has arrived already, " + std::to_string(b.arrived) + " of " +
+                     std::to_string(b.expected) + " threads are there");
+  b.here |= uint32_t{1} << w.local;
+  b.last_stmt = s.stmt;
   b.arrived += kLanes;
   release(w, b.clock);
   if (!node.arrive_only) {
@@ -99,6 +107,20 @@ void BlockExecutor::cluster_barrier(Warp& w, const Step& s) {
   w.awaited = Awaited::cluster;
   b.waiting.push_back(w.index);
   if (b.arrived >= b.expected) complete(b);
+}
+
+// The block is over, and none of its warps waits.
+void BlockExecutor::check_unclaimed() {
+  const size_t of_block = barriers_.size() / static_cast<size_t>(program_.cluster);
+  for (size_t number = 0; number < barriers_.size(); ++number) {
+    const BarrierState& b = barriers_[number];
+    if (b.arrived == 0) continue;
+    const Warp& first = warps_[number / of_block * (warps_.size() / static_cast<size_t>(program_.cluster)) +
+                               static_cast<size_t>(std::countr_zero(b.here))];
+    step_finding(FindingKind::barrier_unclaimed, b.last_stmt, first_thread(first, first.all),
+                 "the block ends with " + std::to_string(b.arrived) + " of " + std::to_string(b.expected) +
+                     " threads at barrier " + std::to_string(number % of_block));
+  }
 }
 
 void BlockExecutor::complete(BarrierState& b) {

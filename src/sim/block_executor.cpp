@@ -151,6 +151,7 @@ void BlockExecutor::end_block() {
   if (!abandoned_) {
     check_unfinished();
     check_reached();
+    check_unclaimed();
   }
   for (Warp& w : warps_) {
     for (TensorCopy& c : w.stores)

@@ -117,9 +117,10 @@ class BlockExecutor {
   };
   struct BarrierState {
     int64_t expected = 0, arrived = 0;
+    uint32_t here = 0;  // warps of the block that have arrived
     std::vector<int> waiting;
     Ordering::Clock clock;
-    uint32_t first_stmt = kNothing;
+    uint32_t first_stmt = kNothing, last_stmt = kNothing;
   };
   struct Copy {
     uint32_t pending = 0, fetched = 0;  // lanes: not yet waited for; with a true predicate
@@ -157,6 +158,7 @@ class BlockExecutor {
   void barrier(Warp& w, const Step& s);
   void cluster_barrier(Warp& w, const Step& s);
   void report(Event e);
+  void check_unclaimed();
   void complete(BarrierState& b);
   void report_stuck();
   std::string waiting_text(const Warp& w) const;

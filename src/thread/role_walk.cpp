@@ -168,7 +168,16 @@ void RoleWalk::iterate(Running& x, const RoleStep& loop, uint32_t begin) {
 
 void RoleWalk::meet(Running& x, int i, size_t at, int64_t wanted, bool arrive_only) {
   Meeting& m = meetings_[at];
+  if (m.arrived > 0 && m.wanted != wanted)
+    hazard(x.at, m.last, "barrier " + std::to_string(at % kBarriers) + " is for " + std::to_string(wanted) +
+                             " threads here, and for " + std::to_string(m.wanted) + " to those who are there");
   m.wanted = wanted;
+  if (std::find(m.here.begin(), m.here.end(), static_cast<size_t>(i)) != m.here.end())
+    hazard(x.at, x.at, name_of(x) + " arrives again at barrier " + std::to_string(at % kBarriers) +
+                           " before its last arrival is taken (" + std::to_string(m.arrived) + " of " +
+                           std::to_string(wanted) + " threads)");
+  m.here.push_back(static_cast<size_t>(i));
+  m.last = x.at;
   m.arrived += x.threads;
   m.clock.seen.resize(x.knows.seen.size(), 0);
   release(x, i, m.clock);
@@ -291,6 +300,10 @@ void RoleWalk::report_stuck() {
 }
 
 void RoleWalk::check_end() {
+  for (size_t at = 0; at < meetings_.size(); ++at)
+    if (const Meeting& m = meetings_[at]; m.arrived > 0)
+      hazard(m.last, m.last, "the block ends with " + std::to_string(m.arrived) + " of " + std::to_string(m.wanted) +
+                                 " threads at barrier " + std::to_string(at % kBarriers) + ", whom nobody waits for");
   for (size_t a = 0; a < phases_.size(); ++a)
     for (size_t k = 0; k < phases_[a].size(); ++k)
       if (const Phase& f = phases_[a][k]; f.loaded > f.waited)

@@ -58,7 +58,8 @@ class RoleWalk {
   // At a hardware barrier.
   struct Meeting {
     int64_t arrived = 0, wanted = 0;
-    std::vector<size_t> waiting;
+    std::vector<size_t> here, waiting;
+    StmtId last;  // to arrive
     PlaceClock clock;
   };
 

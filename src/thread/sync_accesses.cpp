@@ -208,4 +208,11 @@ bool may_overlap(const ThreadProgram& p, MemoryId a, MemoryId b) {
          y.arena_offset < x.arena_offset + x.elements * ir::dtype_bytes(x.type);
 }
 
+uint32_t split_barriers(const ThreadProgram& p) {
+  uint32_t split = 0;
+  for (const Stmt& s : p.stmts)
+    if (const auto* b = std::get_if<Barrier>(&s.node); b && b->arrive_only) split |= uint32_t{1} << (b->id & 31);
+  return split;
+}
+
 }  // namespace tilegen::thread

@@ -35,8 +35,12 @@ int64_t operand_span(const ThreadProgram& p, const WarpgroupMma& m, bool of_a);
 // Whether elements of the two may share bytes. Tensors of one launch do not overlap.
 bool may_overlap(const ThreadProgram& p, MemoryId a, MemoryId b);
 
-inline bool is_block_barrier(const ThreadProgram& p, const Barrier& b) {
-  return !b.arrive_only && (b.threads == 0 || b.threads == p.threads);
+// Hardware barriers at which some threads only arrive, as bits: those that wait there are not all that it counts.
+uint32_t split_barriers(const ThreadProgram& p);
+
+// All threads of the block wait for each other. `split`: split_barriers(p).
+inline bool is_block_barrier(const ThreadProgram& p, const Barrier& b, uint32_t split) {
+  return !b.arrive_only && (split >> b.id & 1) == 0 && (b.threads == 0 || b.threads == p.threads);
 }
 
 }  // namespace tilegen::thread

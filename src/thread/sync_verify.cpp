@@ -40,6 +40,7 @@ class Walk {
       : p_(p),
         unit_(unit),
         taken_(taken),
+        split_(split_barriers(p)),
         hazards_(hazards),
         seen_(seen),
         values_(p.vars.size()),
@@ -151,7 +152,7 @@ class Walk {
 
   // In a role a barrier may be one of its own, or of the part of its threads that comes by.
   bool meet(StmtId id, const Barrier& barrier, const std::vector<bool>& active) {
-    if (barrier.arrive_only) return true;
+    if (barrier.arrive_only || (split_ >> barrier.id & 1) != 0) return true;  // orders none but those that wait
     const int64_t here = std::count(active.begin(), active.end(), true);
     const int64_t wanted = barrier.threads == 0 ? p_.threads : barrier.threads;
     if (wanted == present_ && here != wanted) hazard(id, id, "a barrier that not all threads of the block reach");
@@ -306,6 +307,7 @@ class Walk {
   const ThreadProgram& p_;
   const int64_t unit_;  // bytes of a cell
   const bool taken_;    // what unknown conditions are
+  const uint32_t split_;  // barriers at which some only arrive
   std::vector<std::string>& hazards_;
   std::set<std::pair<StmtId, StmtId>>& seen_;
   PointValues values_;

@@ -55,6 +55,8 @@ class Printer {
     for (const TransactionBarriers& b : p_.barriers)
       out_ += "  " + b.name + "[" + std::to_string(b.count) + "] arrivals " + std::to_string(b.arrivals) + " arena@" +
               std::to_string(b.arena_offset) + "\n";
+    if (!p_.divisors.empty()) out_ += "divisors\n";
+    for (ir::ExprId d : p_.divisors) out_ += "  " + expr_text(p_, d) + "\n";
     if (!p_.tensor_maps.empty()) out_ += "tensor_maps\n";
     for (const TensorMap& map : p_.tensor_maps) print_map(map);
     out_ += "body\n";

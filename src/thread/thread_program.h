@@ -130,7 +130,8 @@ struct Prefetch {
 };
 
 // `threads` threads of the block (0: all of them) meet at hardware barrier `id` (bar.sync); shared memory written before
-// is visible behind. With `arrive_only` the thread does not wait (bar.arrive). A no-op where a block has one thread.
+// is visible behind. With `arrive_only` the thread does not wait (bar.arrive): those that do wait for as many arrivals as
+// `threads` says, their own among them. A no-op where a block has one thread.
 struct Barrier {
   int id = 0;
   int64_t threads = 0;  // multiple of the warp
@@ -366,7 +367,11 @@ struct ThreadProgram {
   int64_t cluster = 1;
   int64_t min_blocks = 1;     // blocks of a multiprocessor that registers should allow for (GPU)
   std::vector<TransactionBarriers> barriers;
-  std::vector<TensorMap> tensor_maps;  // kernel parameters behind `params`
+  // What indices are divided by though no constant, over dims and integer scalars, positive wherever a block runs: a
+  // launch passes each one's value and reciprocal (thread/reciprocal.h), two slots each behind `params`, for code that
+  // multiplies. What the expressions mean does not depend on it.
+  std::vector<ir::ExprId> divisors;
+  std::vector<TensorMap> tensor_maps;  // kernel parameters behind `divisors`
   std::vector<Guard> guards;  // facts the code relies on: alignments and divisors that the program does not promise
   Block body;
 
@@ -393,7 +398,7 @@ std::string print_thread_program(const ThreadProgram& p);
 //  - sides of an mma are all floats or all integers; a lane reduction keeps the type
 //  - async copies go from global to shared memory of one type, 4, 8 or 16 bytes, a whole number of elements; matrix loads
 //  from shared memory to registers, matrix stores the other way; warp-level statements stand in blocks of whole warps
-//  - guards name parameters and divisors of at least 1
+//  - guards name parameters and divisors of at least 1; `divisors` are over dims and scalars
 //  - Roles stand once, last in the body, and make up the block; their registers, times threads, are no more than the
 //  block is launched with; statements of a warpgroup stand in roles or blocks of whole warpgroups
 //  - a cluster has 1, 2, 4 or 8 blocks of a one-dimensional grid; ranks and multicast masks are of its blocks

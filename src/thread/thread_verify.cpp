@@ -26,6 +26,7 @@ class Verifier {
     check_header();
     for (size_t i = 0; i < p_.params.size(); ++i) check_param(p_.params[i], i);
     for (ExprId extent : p_.grid) exprs_.check_launch_expr(extent, "grid extent");
+    for (ExprId divisor : p_.divisors) exprs_.check_launch_expr(divisor, "divisor");
     for (ir::VarId var : p_.block_vars) define(var, ir::VarKind::block_index, "block variable");
     if (p_.launched_var.valid()) define(p_.launched_var, ir::VarKind::block_index, "the number of blocks");
     if (p_.thread_var.valid()) define(p_.thread_var, ir::VarKind::thread, "thread variable");

@@ -94,5 +94,82 @@ kernel k grid (g: 1) {
                    seeds({1, 2}));
 }
 
+// Sums that a loop carries: in parts where it only adds up and scales them, whole where it uses them.
+TEST(Reduce, SumsThatALoopCarries) {
+  const std::string text = R"(tl 1 program p
+dim m
+dim outer
+tensor X: $from[16, m] readonly
+tensor Y: $to[16]
+tensor Z: $to[16]
+kernel k grid (b: 1) threads 128 {
+  alloc x: fragment $from[$rows, $cols]
+  alloc part: fragment $to[$rows]
+  alloc more: fragment $to[$rows]
+  alloc total: fragment $to[$rows]
+  alloc beside: fragment $to[$rows]
+  copy Y[0 :+ $rows] -> total
+  copy Z[0 :+ $rows] -> beside
+  $front
+  serial u in 0 .. outer {
+    $again
+    $kind t in 0 .. ceildiv(m, $cols) {
+      copy X[0 :+ $rows, t * $cols :+ $cols] -> x
+      $body
+    }
+    $behind
+  }
+  copy total -> Y[0 :+ $rows]
+  copy beside -> Z[0 :+ $rows]
+}
+)";
+  const std::string part = "reduce x -> part {axis=1}\n      ";
+  const Strings bodies = {
+      part + "parallel i in $rows { total[i] = total[i] + part[i] }",
+      "reduce x -> total {axis=1, accumulate}",
+      part + "parallel i in $rows { total[i] = total[i] * $flip - part[i] * beside[i] }",
+      part + "copy part -> more\n      if t % 2 == 0 { parallel i in $rows { total[i] = total[i] + more[i] } }",
+      part + "parallel i, j in $rows, $cols { x[i, j] = x[i, j] + x[i, j] }\n      reduce x -> more {axis=1}\n" +
+          "      parallel i in $rows { total[i] = part[i] + total[i] * $flip + more[i]\n beside[i] = beside[i] - more[i] }",
+      part + "parallel i in $rows { if total[i] > $zero { total[i] = total[i] - part[i] } else { total[i] = part[i] } }",
+      "if t % 2 == 1 { reduce x -> total {axis=1} }",
+  };
+  const Strings fronts = {"", "fill total, $zero"}, agains = {"", "fill total, $zero"};
+  const Strings behinds = {"", "parallel i in $rows { total[i] = total[i] - beside[i] }"};
+  const std::vector<ReduceTypes> types = {{DType::f32, DType::f32}, {DType::i32, DType::i32}, {DType::f64, DType::f64},
+                                          {DType::i8, DType::i32},  {DType::f16, DType::f32}, {DType::i64, DType::i64}};
+  int at = 0;
+  for (const std::string& body : bodies)
+    for (const std::string& front : fronts)
+      for (const std::string& again : agains)
+        for (const std::string& behind : behinds)
+          for (const std::string kind : {"serial", "pipelined"})
+            for (const auto& [rows, cols] : {std::pair<int, int>{16, 64}, {2, 512}}) {
+              const ReduceTypes t = types[static_cast<size_t>(at) % types.size()];
+              if (!long_run() && ++at % 5 != 0) continue;
+              const bool real = ir::is_float(t.to);
+              const std::string name = ir::dtype_name(t.to);
+              const std::string program = replaced(text, {{"body", body},
+                                                          {"front", front},
+                                                          {"again", again},
+                                                          {"behind", behind},
+                                                          {"kind", kind},
+                                                          {"rows", std::to_string(rows)},
+                                                          {"cols", std::to_string(cols)},
+                                                          {"from", ir::dtype_name(t.from)},
+                                                          {"to", name},
+                                                          {"zero", real ? "0.0" + name : "0" + name},
+                                                          {"flip", real ? "-1.0" + name : "3" + name}});
+              std::vector<Launch> launches;
+              for (const auto& [m, outer] : {std::pair<int64_t, int64_t>{0, 1}, {40, 1}, {700, 2}}) {
+                Launch l;
+                l.dims = {{"m", m}, {"outer", outer}};
+                launches.push_back(l);
+              }
+              expect_agree(program, launches);
+              if (HasFailure()) return;
+            }
+}
+
 }  // namespace
 }  // namespace tilegen::differential

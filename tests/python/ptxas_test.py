@@ -65,6 +65,13 @@ def in_order(program):
     return schedule
 
 
+def with_turns(program, turns):
+    """The schedule of a program whose warpgroups take turns with the matrix units, or do not."""
+    schedule = program.compile("sm_90a", plan_only=True).schedule
+    schedule["kernels"][0]["loops"][0]["ping_pong"] = turns
+    return schedule
+
+
 def main():
     if not shutil.which("ptxas"):
         print("skipped: no ptxas on this machine")
@@ -90,6 +97,14 @@ def main():
         name, program = cases[0]
         ptx = program.compile("sm_90a", schedule=in_order(program)).section("ptx")
         jobs.append(pool.submit(findings, name + "_in_order", "sm_90a", ptx, folder))
+        for name, program in cases:
+            if not re.fullmatch("attention_f16_(64|128)", name):
+                continue
+            for turns in (False, True):
+                ptx = program.compile("sm_90a", schedule=with_turns(program, turns)).section("ptx")
+                if ("bar.arrive" in ptx) != turns:
+                    problems.append(f"{name}: turns are {'missing' if turns else 'there unasked'}")
+                jobs.append(pool.submit(findings, f"{name}_turns_{turns}", "sm_90a", ptx, folder))
         for job in jobs:
             problems += job.result()
     print(f"{len(files)} files, {len(cases)} forms of attention, {len(jobs)} assembled, {refused} refused")

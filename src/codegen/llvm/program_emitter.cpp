@@ -114,11 +114,36 @@ ProgramEmitter::CountedLoop ProgramEmitter::begin_counted_loop(Value* extent, co
   return l;
 }
 
+ProgramEmitter::CountedLoop ProgramEmitter::begin_stepped_loop(Value* limit, Value* step, const char* name) {
+  CountedLoop l;
+  l.extent = limit;
+  l.step = step;
+  l.before = b_.GetInsertBlock();
+  l.body = llvm::BasicBlock::Create(context_, name, function_);
+  l.exit = llvm::BasicBlock::Create(context_, std::string(name) + ".end", function_);
+  l.may_be_empty = true;
+  b_.CreateCondBr(b_.CreateICmpSLE(step, limit), l.body, l.exit);
+  b_.SetInsertPoint(l.body);
+  l.index = b_.CreatePHI(limit->getType(), 2, name);
+  l.index->addIncoming(llvm::ConstantInt::get(limit->getType(), 0), l.before);
+  l.position = b_.CreatePHI(limit->getType(), 2, "position");
+  l.position->addIncoming(step, l.before);
+  return l;
+}
+
 llvm::BranchInst* ProgramEmitter::end_counted_loop(const CountedLoop& l) {
   Value* one = llvm::ConstantInt::get(l.index->getType(), 1);
   Value* next = b_.CreateAdd(l.index, one, "", /*HasNUW=*/true, /*HasNSW=*/true);
   l.index->addIncoming(next, b_.GetInsertBlock());
-  llvm::BranchInst* latch = b_.CreateCondBr(b_.CreateICmpSLT(next, l.extent), l.body, l.exit);
+  Value* more = nullptr;
+  if (l.position) {
+    Value* position = b_.CreateAdd(l.position, l.step, "", /*HasNUW=*/true, /*HasNSW=*/true);
+    l.position->addIncoming(position, b_.GetInsertBlock());
+    more = b_.CreateICmpSLE(position, l.extent);
+  } else {
+    more = b_.CreateICmpSLT(next, l.extent);
+  }
+  llvm::BranchInst* latch = b_.CreateCondBr(more, l.body, l.exit);
   b_.SetInsertPoint(l.exit);
   return latch;
 }

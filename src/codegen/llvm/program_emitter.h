@@ -71,8 +71,13 @@ class ProgramEmitter {
     llvm::PHINode* index = nullptr;
     llvm::Value* extent = nullptr;
     bool may_be_empty = false;  // `before` is a predecessor of `exit`
+    llvm::PHINode* position = nullptr;  // of a stepped loop, (index + 1) * step
+    llvm::Value* step = nullptr;
   };
   CountedLoop begin_counted_loop(llvm::Value* extent, const char* name);
+  // floor(limit / step) times, without the division; step is positive, limit + step does not overflow. Its end is that of a
+  // counted loop.
+  CountedLoop begin_stepped_loop(llvm::Value* limit, llvm::Value* step, const char* name);
   llvm::BranchInst* end_counted_loop(const CountedLoop& loop);  // the branch back
 
   llvm::Value* constant(const ir::ExprNode& n);

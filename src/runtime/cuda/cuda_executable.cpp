@@ -182,7 +182,7 @@ inline bool CudaExecutable::choose(size_t kernel, std::span<const uint64_t> slot
     out.form = &form;
     out.program = &form.program();
     out.parameters =
-        out.program->tensor_maps.empty() ? slots.data() : parameters_with_maps(driver_, form, slots, out.block);
+        form.only_slots() ? slots.data() : make_parameters(driver_, form, slots, out.block);
     if (out.parameters) return true;
   }
   out.form = nullptr;
@@ -257,13 +257,13 @@ inline CuResult CudaExecutable::launch_one(std::span<const uint64_t> slots, CuSt
   size_t bytes = slots.size_bytes();
   void* extra[] = {kLaunchParamBuffer, const_cast<uint64_t*>(slots.data()), kLaunchParamBufferSize, &bytes, kLaunchParamEnd};
   void* pointers[kMostParameters];
-  const bool maps = launch.parameters != slots.data();
-  if (maps) point_to_parameters(*launch.program, launch.parameters, pointers);
-  if (launch.program->cluster > 1) return launch_clusters(launch, stream, maps ? pointers : nullptr, maps ? nullptr : extra);
+  const bool more = launch.parameters != slots.data();
+  if (more) point_to_parameters(*launch.program, launch.parameters, pointers);
+  if (launch.program->cluster > 1) return launch_clusters(launch, stream, more ? pointers : nullptr, more ? nullptr : extra);
   return driver_.api().launch(launch.function->function, launch.grid[0], launch.grid[1], launch.grid[2],
                               static_cast<unsigned>(launch.program->threads), 1, 1,
-                              static_cast<unsigned>(launch.program->arena_bytes), stream, maps ? pointers : nullptr,
-                              maps ? nullptr : extra);
+                              static_cast<unsigned>(launch.program->arena_bytes), stream, more ? pointers : nullptr,
+                              more ? nullptr : extra);
 }
 
 // `launch`: with the form of the first kernel.

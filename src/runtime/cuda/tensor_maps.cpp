@@ -8,8 +8,10 @@ namespace {
 
 constexpr size_t kAlignment = alignof(CuTensorMap);
 
-size_t maps_begin(size_t slots) {
-  return (slots * sizeof(uint64_t) + kAlignment - 1) / kAlignment * kAlignment;
+size_t plain_slots(const thread::ThreadProgram& program) { return program.params.size() + 2 * program.divisors.size(); }
+
+size_t maps_begin(const thread::ThreadProgram& program) {
+  return (plain_slots(program) * sizeof(uint64_t) + kAlignment - 1) / kAlignment * kAlignment;
 }
 
 CuTensorMapType type_of(ir::DType t) {
@@ -66,30 +68,33 @@ static_assert(kRemembered == 16);  // as many as the hash has values
 bool fill(const Driver& driver, const KernelForm& form, std::span<const uint64_t> slots, std::byte* block) {
   constexpr size_t kMostMaps = kMaxParameterBytes / sizeof(CuTensorMap);
   TensorShape shapes[kMostMaps];
-  const size_t count = form.program().tensor_maps.size();
+  const thread::ThreadProgram& program = form.program();
+  const size_t count = program.tensor_maps.size();
   if (count > kMostMaps || !form.shapes(slots, {shapes, count})) return false;
   std::memcpy(block, slots.data(), slots.size_bytes());
-  auto* maps = reinterpret_cast<CuTensorMap*>(block + maps_begin(slots.size()));
+  if (!program.divisors.empty())
+    form.divisors(slots, {reinterpret_cast<uint64_t*>(block) + slots.size(), 2 * program.divisors.size()});
+  auto* maps = reinterpret_cast<CuTensorMap*>(block + maps_begin(program));
   for (size_t i = 0; i < count; ++i)
-    if (!encode(driver, form.program(), i, shapes[i], maps + i)) return false;
+    if (!encode(driver, program, i, shapes[i], maps + i)) return false;
   return true;
 }
 
 }  // namespace
 
 size_t parameter_bytes(const thread::ThreadProgram& program) {
-  const size_t slots = program.params.size(), maps = program.tensor_maps.size();
-  return maps == 0 ? slots * sizeof(uint64_t) : maps_begin(slots) + maps * sizeof(CuTensorMap);
+  const size_t maps = program.tensor_maps.size();
+  return maps == 0 ? plain_slots(program) * sizeof(uint64_t) : maps_begin(program) + maps * sizeof(CuTensorMap);
 }
 
 void point_to_parameters(const thread::ThreadProgram& program, const void* block, void** pointers) {
   auto* bytes = static_cast<std::byte*>(const_cast<void*>(block));
-  for (size_t i = 0; i < program.params.size(); ++i) *pointers++ = bytes + i * sizeof(uint64_t);
-  std::byte* maps = bytes + maps_begin(program.params.size());
+  for (size_t i = 0; i < plain_slots(program); ++i) *pointers++ = bytes + i * sizeof(uint64_t);
+  std::byte* maps = bytes + maps_begin(program);
   for (size_t i = 0; i < program.tensor_maps.size(); ++i) *pointers++ = maps + i * sizeof(CuTensorMap);
 }
 
-const void* parameters_with_maps(const Driver& driver, const KernelForm& form,
+const void* make_parameters(const Driver& driver, const KernelForm& form,
                                  std::span<const uint64_t> slots, ParameterBlock& room) {
   const size_t bytes = parameter_bytes(form.program());
   if (bytes > Remembered::kBytes) return fill(driver, form, slots, room.bytes) ? room.bytes : nullptr;

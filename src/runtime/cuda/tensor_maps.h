@@ -1,5 +1,5 @@
-// The parameters of kernels with tensor maps: the slots, then the maps, as the kernel expects them in one
-// block.
+// The parameters of kernels with more than slots: behind them divisors and their reciprocals, then tensor maps, as the kernel
+// expects them in one block.
 //
 // requires: a driver that has cuTensorMapEncodeTiled. ensures: no lock, no allocation; a thread that launches
 // the same form with the same slots again finds the block ready.
@@ -21,16 +21,16 @@ struct alignas(64) ParameterBlock {
 
 constexpr size_t kMostParameters = kMaxParameterBytes / sizeof(uint64_t);
 
-// Where the parameters of a kernel with maps are in its block, one pointer each: a kernel's own layout of
+// Where the parameters are in the block, one pointer each: a kernel's own layout of
 // aligned parameters is the driver's to know.
 void point_to_parameters(const thread::ThreadProgram& program, const void* block, void** pointers);
 
-// Bytes of the block of a kernel: its slots, then its maps aligned to 64.
+// Bytes of the block of a kernel: its slots and divisors, then its maps aligned to 64.
 size_t parameter_bytes(const thread::ThreadProgram& program);
 
 // The block of a launch, in `room` or in memory of this thread that its next call may overwrite. Null where
 // the copy engine cannot describe the tensors.
-const void* parameters_with_maps(const Driver& driver, const KernelForm& form,
-                                 std::span<const uint64_t> slots, ParameterBlock& room);
+const void* make_parameters(const Driver& driver, const KernelForm& form, std::span<const uint64_t> slots,
+                            ParameterBlock& room);
 
 }  // namespace tilegen::runtime::cuda

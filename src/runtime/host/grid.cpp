@@ -49,6 +49,10 @@ struct Evaluator {
 
 }  // namespace
 
+int64_t evaluate_launch_value(const thread::ThreadProgram& kernel, std::span<const uint64_t> params, ir::ExprId value) {
+  return Evaluator{kernel, params}.eval(value).i;
+}
+
 Expected<Grid> evaluate_grid(const thread::ThreadProgram& kernel, std::span<const uint64_t> params) {
   Evaluator evaluator{kernel, params};
   Grid grid;

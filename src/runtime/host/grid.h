@@ -18,4 +18,7 @@ struct Grid {
 // Refuses (overflow) a grid whose block count does not fit 64 bits. `params` are the slots of kernel.params.
 Expected<Grid> evaluate_grid(const thread::ThreadProgram& kernel, std::span<const uint64_t> params);
 
+// An integer expression over parameters. Wraps like every executor.
+int64_t evaluate_launch_value(const thread::ThreadProgram& kernel, std::span<const uint64_t> params, ir::ExprId value);
+
 }  // namespace tilegen::runtime

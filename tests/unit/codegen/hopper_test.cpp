@@ -35,6 +35,11 @@ TEST(Hopper, SpecialisedProductInPtx) {
   EXPECT_EQ(count_of(r.ptx, "fence.proxy.async.shared::cta;"), 2u);
   EXPECT_EQ(count_of(r.ptx, "wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16"), 4u);
   EXPECT_EQ(count_of(r.ptx, "always, 1, 1, 0, 0;"), 3u);
+  // The loop moves both operands on from slot to slot: descriptors of the steps are sums of 64 bits with the first one.
+  for (const std::string units : {"0", "2", "4", "6"})
+    for (const std::string to : {"a", "b"})
+      EXPECT_EQ(count_of(r.ptx, "add.u64 " + to + ", first_" + to + ", " + units + ";"), 1u) << to << " " << units;
+  EXPECT_LACKS(r.ptx, "add.u32 low");
   EXPECT_EQ(count_of(r.ptx, "wgmma.fence.sync.aligned;"), 1u);
   EXPECT_EQ(count_of(r.ptx, "wgmma.commit_group.sync.aligned;"), 1u);
   EXPECT_EQ(count_of(r.ptx, "wgmma.wait_group.sync.aligned 1;"), 1u);
@@ -182,6 +187,7 @@ TEST(Hopper, OperandFromRegistersAndCopiesOfEveryRank) {
     EXPECT_HAS(r.ptx, "cp.async.bulk.tensor." + std::to_string(dims) + "d.shared::cluster.global");
     EXPECT_EQ(count_of(r.ptx, "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16"), 4u);
     EXPECT_EQ(count_of(r.ptx, "}, b, always, 1, 1, 0;"), 4u) << r.ptx;
+    EXPECT_EQ(count_of(r.ptx, "add.u32 low"), 4u) << "no loop moves the operand";
     Assembled a = assemble(r.ptx, kHopper);
     if (!a.ran) GTEST_SKIP() << "no ptxas on this machine: the PTX was not assembled";
     EXPECT_TRUE(a.ok) << a.log;

@@ -37,6 +37,8 @@ Schedule full_schedule() {
       {"gemm/ko/gemm#0", Engine::mma, "mma_m16n8k16_f16", 2, 2, std::nullopt, 1, false, 0, "fewest shared loads", {}},
       {"gemm/i.j/store#0", Engine::loop, "", 1, 1, acc, 4, true, 0, "rows are contiguous", {"gemm:acc@1"}},
       {"gemm/copy#0", Engine::tensor_copy, "", 1, 1, std::nullopt, 1, false, 128, "staged", {}},
+      {"gemm/ko/reduce#0", Engine::lane_reduce, "", 1, 1, std::nullopt, 1, false, 0, "only added up", {}, "gemm/ko"},
+      {"gemm/ko/reduce#1", Engine::lane_reduce, "", 1, 1, std::nullopt, 1, false, 0, "", {}, ""},
   };
   k.values = {
       {"gemm:As", std::nullopt, swizzled(), 3, Origin::strict, "free of bank conflicts"},
@@ -45,6 +47,7 @@ Schedule full_schedule() {
       {"gemm:acc@1", everywhere, std::nullopt, 1, Origin::given, ""},
   };
   k.loops = {{"gemm/ko", 3, {{"gemm/ko/copy#0", 0}, {"gemm/ko/gemm#0", 2}}, "default 3 stages"}};
+  k.loops[0].ping_pong = true;
   k.conversions = {{"gemm:acc", "gemm/ko/gemm#0", "gemm/i.j/store#0", layout::ConversionKind::shared_bounce, acc,
                     everywhere, 420, "the two ops hold the value on different warps"}};
   k.memory = {{"gemm:As", 0, 24576}, {"gemm:Bs", 24576, 20480}};
@@ -263,6 +266,8 @@ kernel gemm  128 threads, raster grouped by 8 -- neighbouring blocks share B
       64x64 over 128 threads, 32 registers each
       threads 128 : (64,64) -> [0: d0/1%8*16 + d1/4%16*1; 1: d0/8%8*4 + d1/1%4*1]
     gemm/copy#0       tensor_copy  passes of 128 columns                           -- staged
+    gemm/ko/reduce#0  lane_reduce  joined behind gemm/ko                           -- only added up
+    gemm/ko/reduce#1  lane_reduce
   values
     gemm:As     strict  3 slots  memory 128x32 row-major swizzle(2,4,3)                         -- free of bank conflicts
     gemm:Bs     free    2 slots  memory 128x32 row-major, rows padded by 8                      -- padding costs 2 KiB
@@ -271,7 +276,7 @@ kernel gemm  128 threads, raster grouped by 8 -- neighbouring blocks share B
     gemm:acc@1  given            fragment 16 over 128 threads, 16 registers each, 128 replicas
       threads 128 : (16) -> [0: 0; 1: d0/1%16*1; r: o0/1%128*1]
   loops
-    gemm/ko  3 stages  -- default 3 stages
+    gemm/ko  3 stages, ping-pong  -- default 3 stages
       0: gemm/ko/copy#0  2: gemm/ko/gemm#0
   channels
     gemm/ko    in gemm/ko  4 slots  gemm:As  gemm:Bs

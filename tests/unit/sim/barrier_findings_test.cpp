@@ -65,6 +65,55 @@ TEST_F(SimFindings, BarrierCountsDisagree) {
   });
 }
 
+TEST_F(SimFindings, ArrivalsThatNobodyTakes) {
+  // Warp 0 arrives for each of the waits of warp 1.
+  const auto build = [](GpuProgram& g, int64_t waits) {
+    g.branch(
+        g.warp() < 1, [&] { g.barrier(1, 64, true, "k/arrive"); },
+        [&] {
+          for (int64_t i = 0; i < waits; ++i) g.barrier(1, 64, false, "k/wait");
+        });
+  };
+  GpuProgram bad(64), good(64);
+  build(bad, 0);
+  build(good, 1);
+  expect_clean(good, none);
+  const Finding f = expect_one(bad, FindingKind::barrier_unclaimed, none);
+  EXPECT_EQ(f.site.op, "k/arrive");
+  EXPECT_NE(f.message.find("the block ends with 32 of 64 threads at barrier 1"), std::string::npos) << f.message;
+}
+
+TEST_F(SimFindings, ArrivingAgainBeforeItIsTaken) {
+  // Two arrivals of one warp fill a barrier that the other has yet to come to.
+  const auto build = [](GpuProgram& g, bool in_turn) {
+    g.branch(
+        g.warp() < 1,
+        [&] {
+          g.barrier(1, 64, true, "k/first");
+          if (in_turn) g.barrier(2, 64);
+          g.barrier(1, 64, true, "k/second");
+          if (!in_turn) g.barrier(2, 64);
+        },
+        [&] {
+          if (!in_turn) g.barrier(2, 64);
+          g.barrier(1, 64);
+          if (in_turn) g.barrier(2, 64, true);
+          if (in_turn) g.barrier(1, 64);
+        });
+  };
+  GpuProgram bad(64), good(64);
+  build(bad, false);
+  build(good, true);
+  expect_clean(good, none);
+  for_each_schedule([&](const SimOptions& options) {
+    const SimResult r = run(bad, none(), options);
+    ASSERT_FALSE(r.findings.empty());
+    EXPECT_EQ(r.findings[0].kind, FindingKind::barrier_unclaimed) << texts(r);
+    EXPECT_EQ(r.findings[0].site.op, "k/second");
+    EXPECT_NE(r.findings[0].message.find("warp 0 has arrived already, 32 of 64 threads are there"), std::string::npos) << texts(r);
+  });
+}
+
 // ---- warp-wide instructions
 
 TEST_F(SimFindings, DivergentShuffle) {

@@ -6,6 +6,7 @@
 
 namespace tilegen::codegen {
 
+using arith::Interval;
 using llvm::Value;
 using namespace thread;
 
@@ -73,15 +74,33 @@ void GpuEmitter::advance_counters(const OpenLoop& loop) {
   }
 }
 
-void GpuEmitter::emit_serial_loop(const Loop& loop) {
+// A length that is a quotient is not divided out: the walk of a persistent block begins with it.
+bool GpuEmitter::stepped(const Loop& loop) {
+  const ir::ExprNode n = exprs_[loop.extent];
+  if (loop.form != LoopForm::serial || n.op != ir::ExprOp::floordiv || exprs_.is_const(n.b)) return false;
+  const Interval limit = facts_.range(n.a), step = facts_.range(n.b);
+  return step.lo >= 1 && step.hi < INT32_MAX / 2 && limit.lo > INT32_MIN && limit.hi <= INT32_MAX - step.hi;
+}
+
+GpuEmitter::CountedLoop GpuEmitter::begin_serial_loop(const Loop& loop) {
+  const char* name = program_.vars[loop.var.value].name.c_str();
+  if (stepped(loop)) {
+    const ir::ExprNode n = exprs_[loop.extent];
+    Value *limit = nullptr, *step = nullptr;
+    in_statement([&] { limit = resized(value(n.a), 32, n.a), step = resized(value(n.b), 32, n.b); });
+    return begin_stepped_loop(limit, step, name);
+  }
   Value* extent = nullptr;
   in_statement([&] { extent = value(loop.extent); });
   const bool narrow = facts_.range_of_var(loop.var).hi < INT32_MAX && facts_.narrow(loop.extent);
-  extent = resized(extent, narrow ? 32 : 64, loop.extent);
+  return begin_counted_loop(resized(extent, narrow ? 32 : 64, loop.extent), name);
+}
+
+void GpuEmitter::emit_serial_loop(const Loop& loop) {
   const RegisterFile::Memories changed = registers_.written(loop.body);
   const RegisterFile::Values before = registers_.values(changed);
   const RegisterFile::State outside = registers_.state();
-  CountedLoop l = begin_counted_loop(extent, program_.vars[loop.var.value].name.c_str());
+  const CountedLoop l = begin_serial_loop(loop);
   std::vector<llvm::PHINode*> phis;
   for (Value* v : before) {
     phis.push_back(b_.CreatePHI(v->getType(), 2));

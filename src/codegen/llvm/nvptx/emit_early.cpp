@@ -42,7 +42,7 @@ void GpuEmitter::collect_early(const Block& body, std::set<ExprId>& divisions) {
   for (StmtId id : body) {
     const StmtNode& node = program_.stmts[id.value].node;
     if (auto* loop = std::get_if<Loop>(&node)) {
-      collect_divisions(loop->extent, divisions, known);
+      if (!stepped(*loop)) collect_divisions(loop->extent, divisions, known);
     } else if (auto* branch = std::get_if<Branch>(&node)) {
       collect_divisions(branch->condition, divisions, known);
     } else if (auto* store = std::get_if<Store>(&node)) {

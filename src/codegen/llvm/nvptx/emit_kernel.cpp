@@ -52,23 +52,33 @@ std::optional<std::string> GpuEmitter::emit() {
   return refusal();
 }
 
-// The slots, then the tensor maps by value.
+// The slots, divisors with their reciprocals, then the tensor maps by value.
 void GpuEmitter::create_function() {
   std::vector<llvm::Type*> types;
   for (const thread::Param& p : program_.params)
     types.push_back(p.kind == thread::Param::Kind::tensor ? static_cast<llvm::Type*>(b_.getPtrTy(kGlobal))
                                                           : b_.getInt64Ty());
+  types.insert(types.end(), 2 * program_.divisors.size(), b_.getInt64Ty());
+  const size_t first_map = types.size();
   types.insert(types.end(), program_.tensor_maps.size(), b_.getPtrTy());
   auto* type = llvm::FunctionType::get(b_.getVoidTy(), types, false);
   function_ = llvm::Function::Create(type, llvm::GlobalValue::ExternalLinkage, symbol_, module_);
   function_->addFnAttr(llvm::Attribute::NoUnwind);
   function_->addFnAttr("no-builtins");
   for (size_t i = 0; i < program_.tensor_maps.size(); ++i) {
-    llvm::Argument* map = function_->getArg(static_cast<unsigned>(program_.params.size() + i));
+    llvm::Argument* map = function_->getArg(static_cast<unsigned>(first_map + i));
     map->setName(program_.tensor_maps[i].name);
     map->addAttr(llvm::Attribute::getWithByValType(context_, llvm::ArrayType::get(b_.getInt8Ty(), kMapBytes)));
     map->addAttr(llvm::Attribute::getWithAlignment(context_, llvm::Align(kMapAlignment)));
     maps_.push_back(map);
+  }
+  for (size_t i = 0; i < program_.divisors.size(); ++i) {
+    const auto slot = [&](size_t which, const char* name) {
+      llvm::Argument* argument = function_->getArg(static_cast<unsigned>(program_.params.size() + 2 * i + which));
+      argument->setName(name);
+      return argument;
+    };
+    divisors_[program_.divisors[i]] = {slot(0, "divisor"), slot(1, "reciprocal")};
   }
   annotate_function();
   b_.SetInsertPoint(llvm::BasicBlock::Create(context_, "entry", function_));
@@ -87,7 +97,7 @@ void GpuEmitter::annotate_function() {
   annotate("minctasm", number(std::max<int64_t>(program_.min_blocks, 1)));
   std::vector<llvm::Metadata*> in_place;  // parameters that stay where the launch put them, counted from 1
   for (size_t i = 0; i < maps_.size(); ++i)
-    in_place.push_back(number(static_cast<int64_t>(program_.params.size() + i + 1)));
+    in_place.push_back(number(static_cast<int64_t>(maps_[i]->getArgNo() + 1)));
   if (!in_place.empty()) annotate("grid_constant", llvm::MDNode::get(context_, in_place));
 }
 

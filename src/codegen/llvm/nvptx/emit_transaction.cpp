@@ -25,6 +25,8 @@ void GpuEmitter::initialise_block() {
     b_.CreateCondBr(b_.CreateICmpEQ(thread, b_.getInt32(0)), first, next);
     b_.SetInsertPoint(first);
   }
+  // First: their way is the longest.
+  for (Value* map : maps_) effect(b_.getVoidTy(), "prefetch.tensormap [$0];", "l,~{memory}", {map});
   std::string text;
   for (const TransactionBarriers& barriers : program_.barriers)
     for (int64_t i = 0; i < barriers.count; ++i)
@@ -33,7 +35,6 @@ void GpuEmitter::initialise_block() {
               std::to_string(barriers.arrivals) + ";\n";
   if (!text.empty())
     effect(b_.getVoidTy(), text + "fence.mbarrier_init.release.cluster;", "r,~{memory}", {shared_});
-  for (Value* map : maps_) effect(b_.getVoidTy(), "prefetch.tensormap [$0];", "l,~{memory}", {map});
   if (next) {
     b_.CreateBr(next);
     b_.SetInsertPoint(next);

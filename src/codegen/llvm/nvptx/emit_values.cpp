@@ -1,5 +1,6 @@
 // Expressions. The value of an i64 expression is an i32 where its range allows, else an i64.
 #include "codegen/llvm/nvptx/gpu_emitter.h"
+#include "thread/reciprocal.h"
 #include "codegen/llvm/types.h"
 
 namespace tilegen::codegen {
@@ -59,6 +60,7 @@ GpuEmitter::Emitted GpuEmitter::emit_expr(ExprId e) {
 
 GpuEmitter::Emitted GpuEmitter::compute_expr(ExprId e) {
   const ExprNode n = exprs_[e];  // a copy: questions about ranges move the nodes
+  if (const auto known = divisors_.find(e); known != divisors_.end()) return {resized(known->second.value, index_bits(e), e), 0};
   switch (n.op) {
     case ExprOp::const_int:
       if (is_index(n.type)) return {llvm::ConstantInt::getSigned(b_.getIntNTy(index_bits(e)), n.imm), 0};
@@ -159,11 +161,24 @@ Value* GpuEmitter::divided_narrow(const ExprNode& n, ExprId e, Value* a, Value* 
   return resized(r, index_bits(e), e);
 }
 
+// As thread::divide_by does. A divisor of more than 31 bits divides to nothing, whatever its low bits are.
+Value* GpuEmitter::divided_by_reciprocal(const ExprNode& n, ExprId e, Value* a, Value* b) {
+  Value* slot = divisors_.at(n.b).reciprocal;
+  Value* product = b_.CreateMul(b_.CreateZExt(b_.CreateShl(a, b_.getInt32(1), "", true), b_.getInt64Ty()),
+                                b_.CreateAnd(slot, b_.getInt64(UINT32_MAX)), "", true);
+  Value* high = b_.CreateTrunc(b_.CreateLShr(product, b_.getInt64(32)), b_.getInt32Ty());
+  Value* q = b_.CreateLShr(high, b_.CreateTrunc(b_.CreateLShr(slot, b_.getInt64(32)), b_.getInt32Ty()));
+  if (n.op == ExprOp::floordiv) return resized(q, index_bits(e), true);
+  Value* whole = b_.CreateMul(q, b_.CreateTrunc(b, b_.getInt32Ty()));
+  return resized(b_.CreateSub(a, whole, "", true), index_bits(e), true);
+}
+
 Value* GpuEmitter::index_operation(const ExprNode& n, ExprId e, Value* a, Value* b) {
   if (is_modular(n.op)) return modular(n, e, a, b);
   const Interval ra = facts_.range(n.a), rb = facts_.range(n.b);
   const bool division = n.op == ExprOp::floordiv || n.op == ExprOp::floormod;
-  if (division && ra.within({0, INT32_MAX - 1}) && !facts_.narrow(n.b)) return divided_narrow(n, e, a, b);
+  if (division && ra.within({0, thread::kMostDivided}) && divisors_.contains(n.b)) return divided_by_reciprocal(n, e, a, b);
+  if (division && ra.within({0, thread::kMostDivided}) && !facts_.narrow(n.b)) return divided_narrow(n, e, a, b);
   bool narrow = facts_.narrow(n.a) && facts_.narrow(n.b);
   if (is_index(n.type)) narrow = narrow && facts_.narrow(e);
   const bool shift = n.op == ExprOp::shl || n.op == ExprOp::shr;

@@ -17,6 +17,7 @@ struct GpuEmitter::WarpgroupCode {
   int results = 0;
   bool a_in_registers = false, overwrites = false;
   size_t a = 0, b = 0, accumulate = 0;  // operand numbers; accumulate 0: always, or never if it overwrites
+  bool a_moves = false, b_moves = false;  // the loop around moves the operand on
   std::string constraints;
   Values operands;
 
@@ -69,13 +70,26 @@ void GpuEmitter::find_foldings() {
   fold(program_.body, fold);
 }
 
-// Bits 0 .. 31 of a descriptor: the address, the distance along a row's direction.
+// Bits 0 .. 31 of a descriptor: the address, the distance along a row's direction. What does not depend on the loop comes
+// first, and the rest is added in units: addresses of shared memory have no more units than the field holds.
 Value* GpuEmitter::low_descriptor(MemoryId memory, ir::ExprId index, const MatrixForm& form) {
-  Value* address = b_.CreatePtrToInt(pointer(place(memory, index)), b_.getInt32Ty());
-  Value* units = b_.CreateAnd(b_.CreateLShr(address, b_.getInt32(4)), b_.getInt32(0x3fff));
+  const Memory& m = program_.memory(memory);
+  const arith::Affine at = facts_.affine(index);  // a copy: emitting asks for further ones
+  std::vector<Summand> parts = summands(at, ir::dtype_bytes(m.type));
+  const int64_t constant = m.arena_offset + llvm::cast<llvm::ConstantInt>(parts.back().value)->getSExtValue();
+  parts.pop_back();
+  const bool in_units = constant % kUnit == 0 && std::all_of(parts.begin(), parts.end(), [](const Summand& s) {
+                          return s.scale % kUnit == 0;
+                        });
+  if (!in_units) parts.clear();
+  Value* address = b_.CreatePtrToInt(in_units ? pointer({shared_, constant}) : pointer(place(memory, at)), b_.getInt32Ty());
+  Value* low = b_.CreateAnd(b_.CreateLShr(address, b_.getInt32(4)), b_.getInt32(0x3fff));
   const bool ignored = form.k_major && form.swizzle != 0;
   const int64_t leading = ignored ? 1 : form.leading_bytes / kUnit;
-  return b_.CreateOr(units, b_.getInt32(static_cast<uint32_t>(leading) << 16));
+  low = b_.CreateOr(low, b_.getInt32(static_cast<uint32_t>(leading) << 16));
+  for (Summand& s : parts) s.scale /= kUnit;
+  Value* more = sum_narrow(parts);
+  return more ? b_.CreateAdd(low, more) : low;
 }
 
 bool GpuEmitter::fits(const WarpgroupMma& mma, const target::WarpgroupInstruction& instruction) {
@@ -123,6 +137,9 @@ void GpuEmitter::add_sources(WarpgroupCode& code, const WarpgroupMma& mma) {
   } else {
     code.a = code.add("r", low_descriptor(mma.a, mma.a_index, mma.a_form));
   }
+  auto moves = [&](ir::ExprId index) { return !loops_.empty() && facts_.depends_on(index, loops_.back().var); };
+  code.a_moves = !code.a_in_registers && moves(mma.a_index);
+  code.b_moves = moves(mma.b_index);
   code.b = code.add("r", low_descriptor(mma.b, mma.b_index, mma.b_form));
 }
 
@@ -134,19 +151,27 @@ std::string GpuEmitter::products(const WarpgroupCode& code, const WarpgroupMma& 
   if (atom.mn_major && !code.a_in_registers) flags += mma.a_form.k_major ? ", 0" : ", 1";
   if (atom.mn_major) flags += mma.b_form.k_major ? ", 0" : ", 1";
   const Folding& f = folding_[statement_];
-  std::string text = "{\n.reg .pred always, first;\n.reg .b32 low, high_a, high_b;\n.reg .b64 a, b;\n";
+  std::string text = "{\n.reg .pred always, first;\n.reg .b32 low, high_a, high_b;\n.reg .b64 a, b, first_a, first_b;\n";
   if (f.fence_first) text += "wgmma.fence.sync.aligned;\n";
   text += "setp.ne.b32 always, 1, 0;\n";
   if (code.overwrites) text += "setp.ne.b32 first, 0, 0;\n";
   if (!code.a_in_registers) text += "mov.b32 high_a, " + number(high_descriptor(mma.a_form)) + ";\n";
   text += "mov.b32 high_b, " + number(high_descriptor(mma.b_form)) + ";\n";
-  auto descriptor = [&](const char* to, size_t operand, int64_t bytes) {
-    text += "add.u32 low, $" + std::to_string(operand) + ", " + number(bytes / kUnit) + ";\nmov.b64 " + to +
-            ", {low, high_" + to + "};\n";
+  // The halves of a descriptor are neighbouring registers. ptxas makes the first step's where the loop makes its low half,
+  // and adds to both in one instruction; a low half that is kept over the loop it would copy for that.
+  auto first = [&](const std::string& to, size_t operand) {
+    text += "mov.b64 first_" + to + ", {$" + std::to_string(operand) + ", high_" + to + "};\n";
+  };
+  if (code.a_moves) first("a", code.a);
+  if (code.b_moves) first("b", code.b);
+  auto descriptor = [&](const std::string& to, size_t operand, bool moves, int64_t bytes) {
+    const std::string units = number(bytes / kUnit);
+    text += moves ? "add.u64 " + to + ", first_" + to + ", " + units + ";\n"
+                  : "add.u32 low, $" + std::to_string(operand) + ", " + units + ";\nmov.b64 " + to + ", {low, high_" + to + "};\n";
   };
   for (size_t s = 0; s < mma.a_steps.size(); ++s) {
-    if (!code.a_in_registers) descriptor("a", code.a, mma.a_steps[s] * ir::dtype_bytes(atom.a));
-    descriptor("b", code.b, mma.b_steps[s] * ir::dtype_bytes(atom.b));
+    if (!code.a_in_registers) descriptor("a", code.a, code.a_moves, mma.a_steps[s] * ir::dtype_bytes(atom.a));
+    descriptor("b", code.b, code.b_moves, mma.b_steps[s] * ir::dtype_bytes(atom.b));
     const std::string a = code.a_in_registers ? operand_list(code.a + s * kSourceWords, kSourceWords) : "a";
     const std::string scale = s > 0                 ? "always"
                               : code.overwrites     ? "first"

@@ -79,6 +79,8 @@ class GpuEmitter : private ProgramEmitter {
   // statements (emit_control.cpp, emit_sync.cpp, emit_matrix.cpp)
   void emit_statement(const thread::Stmt& s) override;
   void emit_serial_loop(const thread::Loop& loop) override;
+  bool stepped(const thread::Loop& loop);
+  CountedLoop begin_serial_loop(const thread::Loop& loop);
   void emit_vector_loop(const thread::Loop& loop) override;
   void emit_branch(const thread::Branch& branch) override;
   void emit_sides(llvm::Value* condition, const thread::Block& then_body, const thread::Block& else_body);
@@ -180,6 +182,7 @@ class GpuEmitter : private ProgramEmitter {
   Emitted emit_index_unary(const ir::ExprNode& n, ir::ExprId e);
   Emitted emit_index_binary(const ir::ExprNode& n, ir::ExprId e);
   llvm::Value* index_operation(const ir::ExprNode& n, ir::ExprId e, llvm::Value* a, llvm::Value* b);
+  llvm::Value* divided_by_reciprocal(const ir::ExprNode& n, ir::ExprId e, llvm::Value* a, llvm::Value* b);
   llvm::Value* divided_narrow(const ir::ExprNode& n, ir::ExprId e, llvm::Value* a, llvm::Value* b);
   llvm::Value* modular(const ir::ExprNode& n, ir::ExprId e, llvm::Value* a, llvm::Value* b);
   unsigned index_bits(ir::ExprId e) { return facts_.narrow(e) ? 32 : 64; }
@@ -200,7 +203,11 @@ class GpuEmitter : private ProgramEmitter {
   RegisterFile registers_;
   llvm::GlobalVariable* shared_ = nullptr;  // the block's dynamic shared memory
   Values bases_;                            // by MemoryId, of global memories
-  Values maps_;                             // by tensor map, its address
+  std::vector<llvm::Argument*> maps_;       // by tensor map, its address
+  struct Divisor {
+    llvm::Value *value = nullptr, *reciprocal = nullptr;
+  };
+  std::unordered_map<ir::ExprId, Divisor> divisors_;  // that the launch passes
   llvm::Value* warp_ = nullptr;  // index of the warp in the block, the same register for the warp; where it is of use
   // Neighbours of warpgroup products that share their assembly.
   struct Folding {

@@ -1,0 +1,33 @@
+// What a loop makes of a row's sum: the values that may stay in parts there, by dependence alone.
+//
+// requires: a reduction by `sum` inside the loop.
+// ensures: `values` are the least that the result must be kept in parts with: what is made of parts is in parts. Inside the loop
+// they are read only where others of them are written, by expressions that are linear in them.
+// why here: both planning and the joins need it.
+// refuses: with the reason as text, a loop in which something else reads or writes one of them, or that carries none.
+#pragma once
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "infer/kernel_ops.h"
+
+namespace tilegen::schedule {
+
+struct SumParts {
+  std::set<const infer::KernelOp*> reductions;  // all that make parts
+  std::set<const infer::KernelOp*> others;      // element-wise ops in the loop that touch parts
+  std::set<int> values;
+  std::set<int> outside;  // those of them that are used outside the loop as well
+  std::string refusal;    // empty: the loop may keep them in parts
+};
+SumParts sum_parts(const ir::Program& p, const infer::KernelOps& ops, ir::StmtId loop, const infer::KernelOp& reduction);
+
+// A reduction that adds up.
+bool is_sum(const ir::Program& p, const infer::KernelOp& op);
+
+// The value is 0 when the loop begins, or nothing in the loop sees what it is then.
+bool begins_as_zero(const ir::Program& p, int kernel, const infer::KernelOps& ops, ir::StmtId loop, int value);
+
+}  // namespace tilegen::schedule

@@ -1,0 +1,225 @@
+// Warpgroups that take turns with the matrix units: the results are those without turns, for every number of iterations,
+// tiles and warpgroups, under every order of warps; and what is missing of a turn is named.
+#include <algorithm>
+#include <set>
+
+#include "../unit/sim/gpu_program.h"
+#include "attention_program.h"
+#include "launch_memory.h"
+#include "runtime/kernel_form.h"
+#include "thread/sync_verify.h"
+#include "thread/transaction_verify.h"
+
+namespace tilegen::differential {
+namespace {
+
+using thread::Barrier;
+using thread::ThreadProgram;
+
+plan::Schedule turns(bool on, const Attention& a = {}) {
+  plan::Schedule s;
+  s.kernels.resize(1);
+  s.kernels[0].kernel = "attention";
+  plan::LoopPlan loop;
+  loop.loop = a.guarded ? "attention/if#0/kb" : "attention/kb";
+  loop.num_stages = 2;
+  loop.ping_pong = on;
+  s.kernels[0].loops = {loop};
+  return s;
+}
+
+// One form of attention, and launches of it on the simulator.
+class Kernel {
+ public:
+  Kernel(const Attention& a, bool on) {
+    auto parsed = ir::parse_program(attention_text(a), "attention.tl", Limits{});
+    EXPECT_TRUE(parsed) << (parsed ? "" : parsed.error().to_text());
+    program_ = std::make_shared<const ir::Program>(std::move(*parsed));
+    driver::CompileOptions options;
+    options.schedule = turns(on, a);
+    options.verify = true;
+    auto artifact = driver::compile(program_, *target::find_target("sim:sm_90a"), options);
+    EXPECT_TRUE(artifact) << (artifact ? "" : artifact.error().to_text());
+    artifact_ = *artifact;
+  }
+  // The form that tensor copies make.
+  const ThreadProgram& best() const { return artifact_->kernels[0]; }
+
+  std::set<std::string> findings;
+  // The results of a launch of the form.
+  std::vector<std::vector<std::byte>> run(const ThreadProgram& p, const Launch& launch, sim::SimOptions options) {
+    LaunchMemory memory;
+    EXPECT_EQ(memory.bind(*program_, launch), "");
+    const std::vector<GuardedMemory> tensors = memory.fresh(false);
+    const auto slots = memory.slots(tensors);
+    EXPECT_TRUE(runtime::KernelForm(p).fits(slots));
+    std::vector<sim::TensorExtent> extents;
+    for (int t : memory.tensor_of())
+      extents.push_back({0, t < 0 ? 0 : static_cast<int64_t>(memory.tensors()[static_cast<size_t>(t)].initial.size())});
+    options.count = false;
+    options.max_statements = 400'000;
+    const auto result = sim::simulate(p, artifact_->target, slots, extents, options);
+    findings.clear();
+    if (!result) findings.insert("refused: " + result.error().to_text());
+    if (result)
+      for (const sim::Finding& f : result->findings) findings.insert(sim::finding_name(f.kind));
+    std::vector<std::vector<std::byte>> bytes;
+    for (const GuardedMemory& t : tensors) bytes.emplace_back(t.bytes().begin(), t.bytes().end());
+    return bytes;
+  }
+
+ private:
+  std::shared_ptr<const ir::Program> program_;
+  std::shared_ptr<const driver::Artifact> artifact_;
+};
+
+Attention tile_of(int64_t warpgroups) {
+  Attention a;
+  a.rows = 64 * warpgroups;
+  a.threads = static_cast<int>(128 * warpgroups);
+  return a;
+}
+
+Launch launch_of(int64_t queries, int64_t keys, int64_t heads = 1) {
+  Launch l;
+  l.dims = {{"batch", 1}, {"heads", heads}, {"queries", queries}, {"keys", keys}};
+  l.data = Data::reals;
+  l.magnitude = 2;
+  return l;
+}
+
+int64_t arrivals(const ThreadProgram& p) {
+  return std::count_if(p.stmts.begin(), p.stmts.end(), [](const thread::Stmt& s) {
+    const auto* b = std::get_if<Barrier>(&s.node);
+    return b != nullptr && b->arrive_only;
+  });
+}
+
+void expect_the_same(const Attention& a, const std::vector<Launch>& launches, bool persistent) {
+  Kernel with(a, true), without(a, false);
+  ASSERT_GT(arrivals(with.best()), 0);
+  ASSERT_EQ(arrivals(without.best()), 0);
+  ASSERT_EQ(with.best().launched_var.valid(), persistent);
+  EXPECT_EQ(thread::verify_synchronization(with.best()), std::vector<std::string>());
+  for (const Launch& l : launches) {
+    const auto expected = without.run(without.best(), l, {});
+    ASSERT_EQ(without.findings, std::set<std::string>());
+    sim::test::for_each_schedule([&](const sim::SimOptions& options) {
+      const auto got = with.run(with.best(), l, options);
+      EXPECT_EQ(with.findings, std::set<std::string>()) << sim::test::order_name(options) << to_text({"", l});
+      EXPECT_TRUE(got == expected) << sim::test::order_name(options) << to_text({"", l});
+    });
+    if (testing::Test::HasFailure()) return;
+  }
+}
+
+TEST(PingPong, OneToSevenIterationsInTilesOfPersistentBlocks) {
+  expect_the_same(tile_of(2), {launch_of(200, 1, 3), launch_of(300, 128, 2), launch_of(64, 192), launch_of(100, 7 * 64 - 5)}, true);
+}
+
+// The longest first, down to none.
+TEST(PingPong, IterationsThatDifferByBlockDownToNone) {
+  Attention a = tile_of(2);
+  a.right = 0;
+  expect_the_same(a, {launch_of(400, 100), launch_of(300, 300)}, false);
+}
+
+TEST(PingPong, ThreeWarpgroupsInARing) {
+  Attention a = tile_of(3);
+  expect_the_same(a, {launch_of(400, 130, 2), launch_of(190, 1), launch_of(10, 7 * 64)}, true);
+  a.right = 0;
+  a.mask_in_branch = true;
+  expect_the_same(a, {launch_of(600, 250)}, false);
+}
+
+TEST(PingPong, PackedSequencesOfAnyLengths) {
+  Attention a = tile_of(2);
+  a.packed = a.guarded = true;
+  Launch l;
+  l.dims = {{"batch", 4}, {"heads", 2}, {"queries", 130}, {"all_queries", 210}, {"all_keys", 310}};
+  l.whole = {{"query_ends", {0, 64, 64, 70, 200}}, {"key_ends", {0, 64, 100, 100, 300}}};
+  l.data = Data::reals;
+  l.magnitude = 2;
+  expect_the_same(a, {l}, false);
+}
+
+// ---- what is missing
+
+// The barriers of turns, in program order.
+std::vector<Barrier*> turn_barriers(ThreadProgram& p, bool arrive_only) {
+  std::vector<Barrier*> list;
+  for (thread::Stmt& s : p.stmts)
+    if (auto* b = std::get_if<Barrier>(&s.node); b && b->id >= 10 && b->arrive_only == arrive_only) list.push_back(b);
+  return list;
+}
+
+void remove(ThreadProgram& p, thread::Block& block, const Barrier* which) {
+  std::erase_if(block, [&](thread::StmtId id) {
+    return std::get_if<Barrier>(&p.stmts[id.value].node) == which;
+  });
+  for (thread::StmtId id : block)
+    for (thread::Block* inside : thread::blocks_inside(p.stmts[id.value].node)) remove(p, *inside, which);
+}
+
+TEST(PingPong, EveryArrivalAndEveryWaitThatIsMissingIsNamed) {
+  Kernel kernel(tile_of(2), true);
+  const std::set<std::string> named = {"deadlock", "barrier_abandoned", "barrier_unclaimed"};
+  for (bool arrival : {true, false}) {
+    ThreadProgram whole = kernel.best();
+    const size_t count = turn_barriers(whole, arrival).size();
+    EXPECT_EQ(count, 5u);  // of the peeled iteration and of the loop's for two warpgroups, and the first or last turn
+    for (size_t i = 0; i < count; ++i) {
+      SCOPED_TRACE((arrival ? "arrival " : "wait ") + std::to_string(i));
+      ThreadProgram p = whole;
+      remove(p, p.body, turn_barriers(p, arrival)[i]);
+      const std::vector<std::string> said = thread::verify_transactions(p);
+      EXPECT_TRUE(std::any_of(said.begin(), said.end(), [&](const std::string& s) {
+        return s.find("a deadlock: ") != s.npos || s.find("whom nobody waits for") != s.npos ||
+               s.find("before its last arrival is taken") != s.npos;
+      })) << testing::PrintToString(said);
+      sim::test::for_each_schedule([&](const sim::SimOptions& options) {
+        kernel.run(p, launch_of(200, 190, 2), options);
+        EXPECT_TRUE(std::any_of(named.begin(), named.end(), [&](const std::string& n) { return kernel.findings.count(n); }))
+            << sim::test::order_name(options) << testing::PrintToString(kernel.findings);
+      });
+    }
+  }
+}
+
+TEST(PingPong, TurnsPassedToTheWrongWarpgroupAreNamed) {
+  Kernel kernel(tile_of(3), true);
+  ThreadProgram p = kernel.best();
+  for (Barrier* b : turn_barriers(p, true)) b->id = 10 + (b->id - 10 + 1) % 3;
+  EXPECT_FALSE(thread::verify_transactions(p).empty());
+  kernel.run(p, launch_of(200, 190), {});
+  EXPECT_FALSE(kernel.findings.empty());
+}
+
+TEST(PingPong, BarriersThatCountOthersAreNamed) {
+  Kernel kernel(tile_of(3), true);
+  ThreadProgram p = kernel.best();
+  turn_barriers(p, true)[1]->threads = 128;
+  const std::vector<std::string> said = thread::verify_transactions(p);
+  EXPECT_TRUE(std::any_of(said.begin(), said.end(), [](const std::string& s) { return s.find(" threads here, and for ") != s.npos; }))
+      << testing::PrintToString(said);
+  kernel.run(p, launch_of(200, 190), {});
+  EXPECT_FALSE(kernel.findings.empty());
+}
+
+// ---- the code
+
+TEST(PingPong, IsInTheCodeWhereItIsAskedFor) {
+  for (bool on : {true, false}) {
+    auto parsed = ir::parse_program(attention_text(tile_of(2)), "attention.tl", Limits{});
+    ASSERT_TRUE(parsed);
+    driver::CompileOptions options;
+    options.schedule = turns(on);
+    auto artifact = driver::compile(std::make_shared<const ir::Program>(std::move(*parsed)), *target::find_target("sm_90a"), options);
+    ASSERT_TRUE(artifact) << artifact.error().to_text();
+    for (const char* text : {"bar.sync 10, 256;", "bar.sync 11, 256;", "bar.arrive 10, 256;", "bar.arrive 11, 256;"})
+      EXPECT_EQ((*artifact)->ptx.find(text) != std::string::npos, on) << text;
+  }
+}
+
+}  // namespace
+}  // namespace tilegen::differential
