@@ -95,16 +95,20 @@ struct Lowered {
   std::vector<FormRange> forms;
   bool guarded = false;  // the last form of some kernel relies on more than the program promises
   FormLevel below = FormLevel::anything;  // where it does: the level that relies on less
+  std::vector<std::vector<plan::Note>> notes;  // of each kernel's first form
 };
 
 // One form of each kernel.
 Expected<std::vector<thread::ThreadProgram>> lower_forms(const ir::Program& program, const plan::Schedule& schedule,
-                                                         const target::Target& target, FormLevel level) {
+                                                         const target::Target& target, FormLevel level,
+                                                         std::vector<std::vector<plan::Note>>& notes) {
   std::vector<thread::ThreadProgram> out;
+  notes.resize(program.kernels.size());
   for (size_t k = 0; k < program.kernels.size(); ++k) {
     auto lowered = lower::lower_kernel(program, static_cast<int>(k), schedule.kernels[k], target,
                                        {.assume_aligned = level != FormLevel::anything,
-                                        .for_copy_engine_only = level == FormLevel::tensor_loads_alone});
+                                        .for_copy_engine_only = level == FormLevel::tensor_loads_alone,
+                                        .notes = &notes[k]});
     if (!lowered) return lowered.error();
     if (target.is_host()) {
       lower::fuse_loops(*lowered);
@@ -124,8 +128,10 @@ Expected<Lowered> lower_program(const ir::Program& program, const plan::Schedule
   Lowered out;
   FormLevel level = options.level;
   const auto add = [&](const plan::Schedule& s) -> Checked {
-    auto forms = lower_forms(program, s, target, level);
+    std::vector<std::vector<plan::Note>> notes;
+    auto forms = lower_forms(program, s, target, level, notes);
     if (!forms) return forms.error();
+    if (out.notes.empty()) out.notes = std::move(notes);
     out.guarded = false;
     out.below = level_below(level, *forms);
     for (size_t k = 0; k < forms->size(); ++k) {
@@ -156,6 +162,12 @@ Expected<Lowered> lower_program(const ir::Program& program, const plan::Schedule
     for (thread::ThreadProgram& form : list) out.kernels.push_back(std::move(form));
   }
   return out;
+}
+
+// A schedule that was given may have them already.
+void add_notes(plan::KernelSchedule& schedule, const std::vector<plan::Note>& notes) {
+  for (const plan::Note& n : notes)
+    if (std::find(schedule.notes.begin(), schedule.notes.end(), n) == schedule.notes.end()) schedule.notes.push_back(n);
 }
 
 struct Generated {
@@ -236,6 +248,7 @@ Expected<std::shared_ptr<const Artifact>> compile(std::shared_ptr<const ir::Prog
   artifact->kernels = std::move(lowered->kernels);
   artifact->forms = std::move(lowered->forms);
   artifact->decisions = std::move(lowered->decisions);
+  for (size_t k = 0; k < lowered->notes.size(); ++k) add_notes(artifact->schedule.kernels[k], lowered->notes[k]);
   if (lowered->guarded && !target.simulated)
     artifact->unguarded = std::make_shared<UnguardedCode>(
         program, target, artifact->schedule, lowered->below);

@@ -22,6 +22,7 @@ Expected<InferResult> Inference::run() {
     shared_rest();
     for (size_t i = 0; i < ops_.ops.size() && !failed(); ++i) finish_op(i);
     check_scalars();
+    if (!failed()) check_register_counts();
   }
   if (failed()) return std::move(error_);
   for (const auto& [access, why] : in_memory_.accesses)

@@ -8,7 +8,8 @@
 // why here: behind engines, atoms and threads, which constrain it; before stages and slots, which need its
 // bytes. refuses: conversion_refused when conversions are switched off; schedule_illegal for given layouts
 // that do not fit;
-//   target_unsupported for operands of matrix atoms that another access keeps out of registers.
+//   target_unsupported for operands of matrix atoms that another access keeps out of registers; limit_memory for values of
+//   too many registers.
 //
 // Levels, in order: given (the caller's Schedule) and strict (matrix atoms, thread-private buffers) pin
 // values; common spreads from pinned values through the ops that touch them; free tries roots for what is
@@ -16,7 +17,9 @@
 //
 // A fragment or local buffer that some access makes impossible to hold in registers (an index that cannot be followed to
 // the thread that holds the element, or a choice among too many registers) is held in shared memory instead, with a
-// note. What such an access is depends on the layouts, so inference is repeated with the value in memory.
+// note. What such an access is depends on the layouts, so inference is repeated with the value in memory. So are values of
+// which one thread would have too many registers: what is done with registers is written out one by one, so their number is
+// the size of the code.
 #pragma once
 
 #include <map>
@@ -37,6 +40,7 @@ struct InferInput {
   const std::map<size_t, ops::GemmPlan>& gemms;  // by index into ops.ops
   const plan::KernelSchedule* given = nullptr;
   bool conversions = true;
+  bool keep_in_registers = false;  // however many they take: shared memory does not hold them
 };
 
 struct InferResult {
@@ -49,6 +53,11 @@ struct InferResult {
 // On GPUs a register chosen at run time is a choice among all that the thread has of a value; beyond this many a trip
 // through memory is better.
 inline constexpr int64_t kMostRegisterChoices = 64;
+// Registers of a value in one thread beyond which it is held in shared memory: when every thread would have a copy of all of
+// it, and when it is spread over the threads, which is what all the registers of a thread come to.
+inline constexpr int64_t kMostCopiedRegisters = 64, kMostSpreadRegisters = 256;
+// Where shared memory does not hold it either it stays in registers, and spills; but not with more than these.
+inline constexpr int64_t kMostRegisters = 1024;
 
 Expected<InferResult> infer_layouts(const InferInput& input);
 

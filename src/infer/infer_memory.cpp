@@ -135,6 +135,34 @@ void Inference::check_scalars() {
   }
 }
 
+// Elements of one register each while they are computed with, and two of those that are wider.
+void Inference::check_register_counts() {
+  if (in_.target.is_host()) return;
+  for (size_t i = 0; i < ops_.values.size() && !failed(); ++i) {
+    const int v = static_cast<int>(i);
+    if (!distributed(v) || state_.origin[i] == Origin::given) continue;
+    const Value& value = ops_.values[i];
+    const int64_t wide = std::max(1, ir::dtype_bytes(p_.buffer(value.buffer).type) / 4);
+    const int64_t registers = fragment(state_, v).registers() * wide;
+    const bool stays = works_on_registers(v);
+    if (registers > kMostRegisters && (stays || in_.keep_in_registers))
+      fail(DiagCode::limit_memory, value.name,
+           "each thread would have " + std::to_string(registers) + " registers of it, more than " +
+               std::to_string(kMostRegisters) + (stays ? "" : ", and shared memory does not hold it"),
+           "use a smaller tile or more threads", p_.buffer(value.buffer).location);
+    if (stays || registers <= (everywhere(v) ? kMostCopiedRegisters : kMostSpreadRegisters)) continue;
+    if (in_.keep_in_registers) {
+      result_.notes.push_back({value.name, "has " + std::to_string(registers) +
+                                               " registers of each thread: shared memory does not hold it"});
+      continue;
+    }
+    unheld_.values[v] = (everywhere(v) ? "each thread would have a copy of all of it in " : "each thread would have ") +
+                        std::to_string(registers) + " registers" + (everywhere(v) ? "" : " of it");
+  }
+  if (failed()) unheld_ = {};
+  if (!unheld_.empty()) fail(DiagCode::target_unsupported, "", "held in memory", "", {});
+}
+
 bool Inference::too_many_choices(const KernelOp& op, const Fragment& iteration, size_t access) const {
   const int v = op.accesses[access].value;
   const ops::ElementAccess& a = op.view.accesses[access];

@@ -85,6 +85,7 @@ class Inference {
   bool too_many_choices(const KernelOp& op, const layout::Fragment& iteration, size_t access) const;
   // Conditions, bounds, offsets and fill values: every thread reads them.
   void check_scalars();
+  void check_register_counts();
   void find_unrolled(const ir::Block& block);
   bool told(ir::ExprId index, std::span<const ir::VarId> walked) const;
   bool reads_any_element(std::vector<ir::ExprId> todo, ir::BufferId buffer) const;

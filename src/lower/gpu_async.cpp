@@ -27,6 +27,7 @@ std::optional<thread::Block> OpLowering::async_copies(int src, int dst, int64_t 
   Nest nest = k_.make_thread_nest(*plan_.iteration, width, plan_.iteration->shape(), false);
   const bool vector = !nest.loops.empty() && nest.loops.back().form == thread::LoopForm::vectorized;
   const VarId lane = vector ? nest.loops.back().var : VarId();
+  if (const ExprId inside = k_.both(ExprId(), nest.inside)) k_.ctx_.assume(inside);  // padding is not copied
   const auto source = element_at(src, nest.point), target = element_at(dst, nest.point);
   const ExprId predicate = k_.bounds_predicate(from, source);
   ExprId src_index = k_.memory_index(from, source), dst_index = k_.memory_index(to, target);

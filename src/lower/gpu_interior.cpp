@@ -16,11 +16,34 @@ void KernelLowering::record_condition(ExprId condition) {
   }
 }
 
+// Along a dimension with padding the last point is that in front of it, not the last that the digits reach.
+void KernelLowering::settle_padded(const Nest& nest, bool upper, ExprId& index) {
+  for (size_t d = 0; d < nest.extents.size(); ++d) {
+    if (nest.extents[d] == 0) continue;
+    const auto point = arith::to_affine(ctx_, nest.point[d]), whole = arith::to_affine(ctx_, index);
+    if (!point || !whole || point->constant != 0 || point->terms.empty()) continue;
+    const auto factor_of = [&](ExprId term) {
+      const auto at = whole->terms.find(term);
+      return at == whole->terms.end() ? 0 : at->second;
+    };
+    const auto& [first, unit] = *point->terms.begin();
+    const int64_t factor = factor_of(first) / unit;
+    bool follows = factor != 0;
+    for (const auto& [term, coefficient] : point->terms) follows = follows && factor_of(term) == factor * coefficient;
+    if (!follows) continue;
+    arith::Affine rest = *whole;
+    for (const auto& [term, coefficient] : point->terms) rest.terms.erase(term);
+    if ((factor > 0) == upper) rest.constant += factor * (nest.extents[d] - 1);
+    index = simplified(arith::from_affine(ctx_, rest));
+  }
+}
+
 // The bound at the point of the nest where it is hardest to keep; nothing when that depends on more than the nest's
 // variables. Indices grow or fall along every variable of the nest, so that point is a corner of its box.
 std::optional<ExprId> KernelLowering::hardest_case(const Bound& bound, const Nest& nest) {
   ir::ExprPool& e = out_.exprs;
   ExprId index = bound.index;
+  settle_padded(nest, bound.extent.valid(), index);
   auto settle = [&](VarId var) {
     if (!arith::depends_on(e, index, var)) return true;
     const auto split = arith::split_affine(ctx_, index, var);

@@ -101,6 +101,7 @@ Nest KernelLowering::make_thread_nest(const layout::Fragment& iteration, int64_t
   }
   for (size_t k = 0; k < extents.size(); ++k) {
     nest.point[k] = simplified(nest.point[k]);
+    nest.extents.push_back(reach[k] > extents[k] ? extents[k] : 0);
     if (reach[k] > extents[k])
       nest.inside = e.logical_and(nest.inside, e.lt(nest.point[k], e.const_int(extents[k])));
   }

@@ -81,7 +81,7 @@ class ShortComparisons {
 // a comparison of indices is done; invalid when none can be told.
 ExprId KernelLowering::unmasked(const Walk& walk, const EmitPoint& emit) {
   ir::ExprPool& e = out_.exprs;
-  const size_t stmts = out_.stmts.size(), vars = out_.vars.size(), memories = out_.memories.size();
+  const Sizes before = sizes();
   auto mark = ctx_.mark();
   const bool staged = staged_;
   Nest nest = make_thread_nest(walk.iteration, 1, walk.iteration.shape(), walk.serial);
@@ -105,10 +105,7 @@ ExprId KernelLowering::unmasked(const Walk& walk, const EmitPoint& emit) {
   const ExprId all = bounds_.empty() ? ExprId() : interior_of_bounds(nest);
   ctx_.rollback(mark);
   staged_ = staged;
-  out_.stmts.resize(stmts);
-  out_.vars.resize(vars);
-  out_.memories.resize(memories);
-  fixed_vars_.erase(fixed_vars_.lower_bound(VarId(vars)), fixed_vars_.end());
+  drop_since(before);
   int64_t known = 1;
   return all && e.is_const_int(simplified(all), &known) ? ExprId() : all;
 }
@@ -118,12 +115,16 @@ bool KernelLowering::emit_split_by_mask(const Walk& walk, const EmitPoint& emit,
   const ExprId clear = unmasked(walk, emit);
   if (!clear) return false;
   thread::Branch branch{clear, {}, {}};
+  const Sizes before = sizes();
   mask_known_ = clear;
   emit_walk(walk, emit, branch.then_body);
   mask_known_ = ExprId();
+  const bool split = second_form_fits(branch.then_body, walk.origin, "no form of its own for blocks that the mask leaves alone");
+  if (!split) drop_since(before);
   mask_open_ = true;
-  emit_walk(walk, emit, branch.else_body);
+  emit_walk(walk, emit, split ? branch.else_body : out);
   mask_open_ = false;
+  if (!split) return true;
   if (branch.then_body.empty()) {
     branch.condition = simplified(out_.exprs.unary(ir::ExprOp::logical_not, clear));
     std::swap(branch.then_body, branch.else_body);

@@ -36,8 +36,9 @@ class BlockReduction {
         join_(k, x_, kind, type_, iteration, axis, op.path) {}
 
   void run() {
-    acc_ = k_.add_registers("partial", type_, partial_.registers());
+    acc_ = k_.add_registers("partial", type_, partial_.registers() * chains_);
     combine_own();
+    join_chains();
     if (in_parts_) return store_own();
     join_.combine_lanes(acc_, partial_.registers(), out_);
     if (!x_.through_scratch) return store_own();
@@ -55,9 +56,23 @@ class BlockReduction {
     return k_.layout_index(partial_.map(), layout::kRegister, point);
   }
 
+  // Largest and smallest elements are found in any order: in two halves, one does not wait for the other. Sums keep theirs.
+  int64_t chains() const {
+    constexpr int64_t kLong = 16;  // elements of a result
+    const bool ordered = kind_ != ReduceKind::max && kind_ != ReduceKind::min;
+    const bool registers = k_.in_thread_registers(tile_op_.operands[0].buffer);
+    return !ordered && registers && iteration_.registers() >= kLong * partial_.registers() ? 2 : 1;
+  }
+  void join_chains() {
+    for (int64_t r = 0; chains_ > 1 && r < partial_.registers(); ++r) {
+      const ExprId own = e_.const_int(r), other = e_.const_int(r + partial_.registers());
+      out_.push_back(store(acc_, own, reduction_combine(e_, kind_, load(acc_, own), load(acc_, other))));
+    }
+  }
+
   void combine_own() {
     join_.for_each_register(
-        partial_.registers(),
+        partial_.registers() * chains_,
         [&](ExprId r, thread::Block& body) { body.push_back(store(acc_, r, reduction_identity(e_, kind_, type_))); }, out_);
     const bool memory = !k_.in_thread_registers(tile_op_.operands[0].buffer);
     const int64_t bytes = ir::dtype_bytes(k_.p_.buffer(tile_op_.operands[0].buffer).type);
@@ -65,7 +80,13 @@ class BlockReduction {
       if (combine_vectors(width)) return;
     k_.emit_walk({iteration_, 1, false, op_.path},
                  [&](const Nest& nest, thread::Block& body) {
-                   body.push_back(combine_into(acc_index(nest.point), source(nest), nest));
+                   ExprId at = acc_index(nest.point);
+                   if (chains_ > 1) {
+                     const ExprId own = k_.layout_index(iteration_.map(), layout::kRegister, nest.point);
+                     const ExprId chain = e_.floormod(own, e_.const_int(chains_));
+                     at = k_.simplified(e_.add(at, e_.mul(chain, e_.const_int(partial_.registers()))));
+                   }
+                   body.push_back(combine_into(at, source(nest), nest));
                  },
                  out_);
   }
@@ -214,6 +235,7 @@ class BlockReduction {
   thread::Block& out_;
   const schedule::ReductionExchange x_;
   PartJoin join_;
+  const int64_t chains_ = chains();  // accumulators of one result, a multiple of the results apart
   MemoryId acc_, sum_;
 };
 

@@ -16,15 +16,10 @@ void KernelLowering::emit_walk(const Walk& walk, const EmitPoint& emit, thread::
 }
 
 // Predicates that are the same for a whole vector stay on the accesses. Where they are not, the block takes one of two
-// paths: all in bounds and wide, or element by element.
+// paths: all in bounds and wide, or element by element; only the second where both were too much code.
 bool KernelLowering::emit_vectors(const Walk& walk, int64_t width, const EmitPoint& emit, thread::Block& out) {
-  const size_t stmts = out_.stmts.size(), vars = out_.vars.size(), memories = out_.memories.size();
-  auto drop = [&] {  // what refused attempts have left
-    out_.stmts.resize(stmts);
-    out_.vars.resize(vars);
-    out_.memories.resize(memories);
-    fixed_vars_.erase(fixed_vars_.lower_bound(VarId(vars)), fixed_vars_.end());
-  };
+  const Sizes before = sizes();
+  auto drop = [&] { drop_since(before); };  // what refused attempts have left
   Attempt attempt = try_walk(walk, width, emit);
   if (!attempt.lane_bounds || !attempt.interior) {
     const bool taken = attempt.legal && attempt.wide;
@@ -41,8 +36,21 @@ bool KernelLowering::emit_vectors(const Walk& walk, int64_t width, const EmitPoi
     return false;
   }
   Attempt edge = try_walk(walk, 1, emit);
+  if (!second_form_fits(edge.block, walk.origin, "no form of its own for blocks inside the tensors")) {
+    drop();
+    edge = try_walk(walk, 1, emit);
+    out.insert(out.end(), edge.block.begin(), edge.block.end());
+    return true;
+  }
   out.push_back(out_.add(thread::Branch{attempt.interior, std::move(inside.block), std::move(edge.block)}, walk.origin));
   return true;
+}
+
+void KernelLowering::drop_since(const Sizes& before) {
+  out_.stmts.resize(before.stmts);
+  out_.vars.resize(before.vars);
+  out_.memories.resize(before.memories);
+  fixed_vars_.erase(fixed_vars_.lower_bound(VarId(before.vars)), fixed_vars_.end());
 }
 
 KernelLowering::Attempt KernelLowering::try_walk(const Walk& walk, int64_t width, const EmitPoint& emit) {

@@ -11,6 +11,7 @@ using layout::Digit;
 
 // Vectors of one pass of the innermost loop: independent work that hides latencies, and less loop overhead.
 constexpr int64_t kUnroll = 4;
+constexpr int64_t kCopiesTogether = 8;  // of the body of a loop that stays rolled
 
 Nest KernelLowering::make_nest(const layout::Fragment& iteration, int64_t vector,
                                const std::vector<int64_t>& extents) {
@@ -63,11 +64,16 @@ Nest KernelLowering::make_nest(const layout::Fragment& iteration, int64_t vector
 
 thread::Block KernelLowering::wrap(const Nest& nest, size_t first, size_t last, thread::Block body,
                                    const std::string& origin) {
+  int64_t copies = 1;
+  const std::vector<bool> rolled = rolled_loops(nest, first, last, body, copies);
   for (size_t i = last; i-- > first;) {
     const NestLoop& l = nest.loops[i];
-    thread::StmtId id =
-        out_.add(thread::Loop{l.var, out_.exprs.const_int(l.extent), l.form, std::move(body)}, origin);
-    body = {id};
+    if (rolled[i]) {
+      body = rolled_loop(l, std::max<int64_t>(1, kCopiesTogether / copies), std::move(body), origin);
+      copies = kCopiesTogether;  // loops around it write nothing out
+    } else {
+      body = {out_.add(thread::Loop{l.var, out_.exprs.const_int(l.extent), l.form, std::move(body)}, origin)};
+    }
   }
   return body;
 }

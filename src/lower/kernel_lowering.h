@@ -56,6 +56,7 @@ struct NestLoop {
 struct Nest {
   std::vector<NestLoop> loops;
   std::vector<ExprId> point;  // per iteration dimension
+  std::vector<int64_t> extents;  // GPU: of those that have padding behind them; 0: none
   ExprId inside;              // bool: the point is no padding; a true literal when it never is
 
   // GPU: digit variable -> expression of the thread variable. Threads that no digit reaches walk the points of another.
@@ -176,6 +177,7 @@ class KernelLowering {
   // Stores that depend on a condition of the user's: a bound like those of tensors where it compares indices.
   void record_condition(ExprId condition);
   std::optional<ExprId> hardest_case(const Bound& bound, const Nest& nest);
+  void settle_padded(const Nest& nest, bool upper, ExprId& index);
   // Condition, the same for the whole block, under which every recorded bound holds; invalid when none can be told.
   ExprId interior_of_bounds(const Nest& nest);
 
@@ -211,6 +213,12 @@ class KernelLowering {
   };
   // The loops over the points that one thread walks, around what `emit` puts into their body.
   void emit_walk(const Walk& walk, const EmitPoint& emit, thread::Block& out);
+  // What a form that is given up has added to the program goes.
+  struct Sizes {
+    size_t stmts, vars, memories;
+  };
+  Sizes sizes() const { return {out_.stmts.size(), out_.vars.size(), out_.memories.size()}; }
+  void drop_since(const Sizes& before);
   // The walk with vectors of one width.
   struct Attempt {
     thread::Block block;
@@ -222,6 +230,16 @@ class KernelLowering {
   Attempt try_walk(const Walk& walk, int64_t width, const EmitPoint& emit);
   bool emit_vectors(const Walk& walk, int64_t width, const EmitPoint& emit, thread::Block& out);
   void inspect_vector(const Nest& nest, const thread::Block& body, Attempt& result);
+
+  // gpu_code_size.cpp
+  std::set<VarId> register_vars(const thread::Block& body);
+  // `copies`: that the others write out.
+  std::vector<bool> rolled_loops(const Nest& nest, size_t first, size_t last, const thread::Block& body, int64_t& copies);
+  thread::Block rolled_loop(const NestLoop& l, int64_t together, thread::Block body, const std::string& origin);
+  // Of one thread, as written out, in loops that are unrolled.
+  int64_t operations(const thread::Block& block, const std::set<VarId>& unrolled = {});
+  // Whether a form of a walk may stand beside another; where it may not, a note says so: "`what`: how large it is".
+  bool second_form_fits(const thread::Block& form, const std::string& origin, const char* what);
 
   // gpu_exchange.cpp
   MemoryId scratch(const std::string& path, ir::DType type, int64_t elements);

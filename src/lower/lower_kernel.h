@@ -21,6 +21,7 @@ struct LowerOptions {
   bool assume_aligned = true;
   // ... but only as far as the copy engine demands it.
   bool for_copy_engine_only = false;
+  std::vector<plan::Note>* notes = nullptr;  // gets the forms that were left out because of their size
 };
 
 Expected<thread::ThreadProgram> lower_kernel(const ir::Program& p, int kernel,

@@ -87,6 +87,7 @@ class KernelPlanner {
 
   Refusals refused_;  // products, by warpgroups
   TensorFeeds feeds_;
+  bool keep_in_registers_ = false;  // what would take too many: shared memory does not hold it either
   // Of one attempt.
   GemmPlans gemms_;
   infer::InferResult layouts_;
@@ -116,6 +117,10 @@ Expected<KernelSchedule> KernelPlanner::plan(const KernelSchedule* given) {
     feeds_ = found;
     for (const auto& [op, why] : refused_) feeds_.fed.erase(op);
     auto schedule = attempt(*threads);
+    if (!schedule && !keep_in_registers_ && schedule.error().diagnostics[0].code == DiagCode::limit_memory) {
+      keep_in_registers_ = true;
+      continue;
+    }
     if (!schedule) return schedule.error();
     if (*schedule) return std::move(**schedule);
   }
@@ -137,7 +142,8 @@ Expected<std::optional<KernelSchedule>> KernelPlanner::attempt(int64_t threads) 
 
   auto layouts = given_ && is_complete(*given_, ops_)
                      ? replay(p_, ops_, gemms_, *given_, threads)
-                     : infer::infer_layouts({p_, ops_, target_, threads, gemms_, given_, options_.conversions});
+                     : infer::infer_layouts({p_, ops_, target_, threads, gemms_, given_, options_.conversions,
+                                            keep_in_registers_});
   if (!layouts) return layouts.error();
   layouts_ = std::move(*layouts);
   if (refuse(unfit_layouts(p_, ops_, feeds_, gemms_, layouts_))) return std::optional<KernelSchedule>(kAgain);

@@ -130,8 +130,8 @@ class Printer {
 
   void print(const Loop& loop, int indent, const std::string& origin) {
     line(indent,
-         std::string(form_name(loop.form)) + " " + var_text(p_, loop.var) + " in 0.." + expr_text(p_, loop.extent) +
-             (loop.condition.valid() ? " while " + expr_text(p_, loop.condition) : "") + " {",
+         std::string(loop.rolled ? "rolled" : form_name(loop.form)) + " " + var_text(p_, loop.var) + " in 0.." +
+             expr_text(p_, loop.extent) + (loop.condition.valid() ? " while " + expr_text(p_, loop.condition) : "") + " {",
          origin);
     print_block(loop.body, indent + 1);
     line(indent, "}");

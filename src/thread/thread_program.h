@@ -75,6 +75,7 @@ struct Loop {
   LoopForm form = LoopForm::serial;
   Block body;
   ir::ExprId condition = {};  // optional, of serial loops: asked before each iteration, the first that it does not hold for ends the loop
+  bool rolled = false;        // serial, GPU: stays a loop in the machine's code, whatever its extent
 };
 
 struct Branch {

@@ -1,9 +1,13 @@
 #include "one_instruction.h"
 
+#include <gtest/gtest.h>
+
 #include <algorithm>
+#include <cstring>
 
 #include "codegen/gpu_code.h"
 #include "ir/text.h"
+#include "runtime/devices.h"
 #include "sim/simulator.h"
 
 namespace tilegen::gpu {
@@ -146,6 +150,58 @@ std::string run_simulated(const thread::ThreadProgram& p, const target::Target& 
   std::string text;
   for (const sim::Finding& f : result->findings) text += f.to_text() + "\n";
   return text;
+}
+
+target::Target instruction_target() {
+  if (differential::has_cuda_device())
+    if (auto t = runtime::find_target("cuda")) return *t;
+  return *target::find_target("sm_90");
+}
+
+bool expect_result(const WarpProgram& p, const target::Target& target, const Tensors& start, const ResultCheck& check) {
+  const std::vector<std::string> broken = thread::verify_thread_program(p.program());
+  EXPECT_EQ(broken, std::vector<std::string>());
+  bool well = broken.empty();
+  for (const bool device : {false, true}) {
+    if (!well || (device && !differential::has_cuda_device())) break;
+    Tensors results = start;
+    std::string wrong = device ? run_on_device(p, target, results) : run_simulated(p, target, results);
+    if (wrong.empty()) wrong = check(results);
+    EXPECT_EQ(wrong, "") << (device ? "on the device" : "on the simulator");
+    well = wrong.empty();
+  }
+  return well;
+}
+
+bool expect_bytes(const WarpProgram& p, const target::Target& target, const Tensors& start, const Tensors& expected) {
+  return expect_result(p, target, start, [&](const Tensors& results) {
+    for (size_t t = 0; t < expected.size(); ++t)
+      for (size_t i = 0; i < expected[t].size(); ++i)
+        if (results[t][i] != expected[t][i])
+          return "tensor " + std::to_string(t) + ", byte " + std::to_string(i) + ": " +
+                 std::to_string(static_cast<int>(results[t][i])) + ", expected " +
+                 std::to_string(static_cast<int>(expected[t][i]));
+    return std::string();
+  });
+}
+
+std::vector<std::byte> elements(DType type, int64_t count, differential::Data data, double magnitude, uint64_t seed) {
+  const auto bytes = static_cast<size_t>(ir::dtype_bytes(type));
+  std::vector<std::byte> out(static_cast<size_t>(count) * bytes);
+  differential::Random random(seed);
+  for (int64_t i = 0; i < count; ++i) {
+    const uint64_t bits = differential::random_element(random, type, data, magnitude);
+    std::memcpy(&out[static_cast<size_t>(i) * bytes], &bits, bytes);
+  }
+  return out;
+}
+
+double element_value(DType type, const std::vector<std::byte>& memory, size_t i) {
+  const auto bytes = static_cast<size_t>(ir::dtype_bytes(type));
+  uint64_t bits = 0;
+  std::memcpy(&bits, &memory[i * bytes], bytes);
+  if (ir::is_float(type)) return ir::float_from_bits(type, bits);
+  return static_cast<double>(ir::wrap_to(type, static_cast<int64_t>(bits)));
 }
 
 }  // namespace tilegen::gpu

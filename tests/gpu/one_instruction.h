@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "../differential/cuda_run.h"
+#include "../differential/data.h"
 #include "sim/simulator.h"
 #include "target/target.h"
 #include "thread/thread_program.h"
@@ -64,5 +65,17 @@ std::string run_simulated(const thread::ThreadProgram& p, const target::Target& 
 inline std::string run_simulated(const WarpProgram& p, const target::Target& target, Tensors& tensors) {
   return run_simulated(p.program(), target, tensors);
 }
+
+// What one instruction is compiled and simulated for: the first CUDA device, or sm_90 where there is none.
+target::Target instruction_target();
+// What is wrong with the results of a program; empty for nothing.
+using ResultCheck = std::function<std::string(const Tensors&)>;
+// On the simulator and, where there is one, on the device. False after a failure, which is the test's.
+bool expect_result(const WarpProgram& p, const target::Target& target, const Tensors& start, const ResultCheck& check);
+// Exactly these bytes.
+bool expect_bytes(const WarpProgram& p, const target::Target& target, const Tensors& start, const Tensors& expected);
+
+std::vector<std::byte> elements(ir::DType type, int64_t count, differential::Data data, double magnitude, uint64_t seed);
+double element_value(ir::DType type, const std::vector<std::byte>& memory, size_t i);
 
 }  // namespace tilegen::gpu

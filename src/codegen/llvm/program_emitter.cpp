@@ -134,7 +134,7 @@ ProgramEmitter::CountedLoop ProgramEmitter::begin_stepped_loop(Value* limit, Val
   return l;
 }
 
-void ProgramEmitter::end_counted_loop(const CountedLoop& l, Value* also) {
+llvm::BranchInst* ProgramEmitter::end_counted_loop(const CountedLoop& l, Value* also) {
   Value* one = llvm::ConstantInt::get(l.index->getType(), 1);
   Value* next = b_.CreateAdd(l.index, one, "", /*HasNUW=*/true, /*HasNSW=*/true);
   l.index->addIncoming(next, b_.GetInsertBlock());
@@ -146,8 +146,9 @@ void ProgramEmitter::end_counted_loop(const CountedLoop& l, Value* also) {
   } else {
     more = b_.CreateICmpSLT(next, l.extent);
   }
-  b_.CreateCondBr(also ? b_.CreateAnd(more, also) : more, l.body, l.exit);
+  llvm::BranchInst* latch = b_.CreateCondBr(also ? b_.CreateAnd(more, also) : more, l.body, l.exit);
   b_.SetInsertPoint(l.exit);
+  return latch;
 }
 
 Value* ProgramEmitter::constant(const ir::ExprNode& n) {

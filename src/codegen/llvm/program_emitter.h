@@ -79,7 +79,7 @@ class ProgramEmitter {
   // floor(limit / step) times, without the division; step is positive, limit + step does not overflow. Its end is that of a
   // counted loop.
   CountedLoop begin_stepped_loop(llvm::Value* limit, llvm::Value* step, const char* name, llvm::Value* also = nullptr);
-  void end_counted_loop(const CountedLoop& loop, llvm::Value* also = nullptr);
+  llvm::BranchInst* end_counted_loop(const CountedLoop& loop, llvm::Value* also = nullptr);  // the branch back
 
   llvm::Value* constant(const ir::ExprNode& n);
 

@@ -355,5 +355,40 @@ TEST(GpuProgram, AnyShapes) {
   for (uint32_t seed = 1; seed <= 30 && !HasFailure(); ++seed) run_random_shapes(seed);
 }
 
+// Threads that hold no column of a tile of 24 do not push a block to the edge.
+TEST(GpuProgram, BlocksInsideTheTensorsCountNoPadding) {
+  auto p = ir::parse_program(R"(tl 1 program padded
+dim m
+dim n
+dim k
+tensor A: f32[k, m] readonly
+tensor B: f32[k, n] readonly
+tensor C: f32[m, n]
+
+kernel gemm grid (y: ceildiv(m, 8), x: ceildiv(n, 24)) {
+  alloc a: shared f32[1, 8]
+  alloc b: shared f32[1, 24]
+  alloc c: fragment f32[8, 24]
+  fill c, 0.0f32
+  pipelined step in 0 .. k stages 2 {
+    copy A[step :+ 1, y * 8 :+ 8] -> a
+    copy B[step :+ 1, x * 24 :+ 24] -> b
+    gemm a, b -> c {transpose_a, tf32}
+  }
+  copy c -> C[y * 8 :+ 8, x * 24 :+ 24]
+}
+)",
+                             "padded.tl", Limits{});
+  ASSERT_TRUE(p) << p.error().to_text();
+  const auto target = *target::find_target("sm_80");
+  auto schedule = schedule::plan_program(*p, target, {});
+  ASSERT_TRUE(schedule) << schedule.error().to_text();
+  auto lowered = lower_kernel(*p, 0, schedule->kernels[0], target);
+  ASSERT_TRUE(lowered) << lowered.error().to_text();
+  const std::string text = thread::print_thread_program(*lowered);
+  EXPECT_NE(text.find("* 24 + 23 < n {"), std::string::npos) << text;
+  EXPECT_EQ(text.find("* 24 + 31 < n"), std::string::npos) << text;
+}
+
 }  // namespace
 }  // namespace tilegen::lower

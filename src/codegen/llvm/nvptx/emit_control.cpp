@@ -124,7 +124,13 @@ void GpuEmitter::emit_serial_loop(const Loop& loop) {
   loops_.pop_back();
   llvm::BasicBlock* latch = b_.GetInsertBlock();
   for (size_t i = 0; i < phis.size(); ++i) phis[i]->addIncoming(after[i], latch);
-  end_counted_loop(l, condition);
+  llvm::BranchInst* again = end_counted_loop(l, condition);
+  if (loop.rolled) {  // a pragma of the PTX
+    llvm::Metadata* keep = llvm::MDNode::get(context_, llvm::MDString::get(context_, "llvm.loop.unroll.disable"));
+    llvm::MDNode* id = llvm::MDNode::getDistinct(context_, {nullptr, keep});
+    id->replaceOperandWith(0, id);
+    again->setMetadata(llvm::LLVMContext::MD_loop, id);
+  }
   registers_.restore(outside);
   registers_.assign(changed, l.may_be_empty ? merged(before, l.before, after, latch) : after);
 }
