@@ -75,6 +75,53 @@ class ShortComparisons {
   const Nest& nest_;
 };
 
+// Comparisons of places in an iteration become comparisons of its number with a bound that is the same in all of them: the
+// threads ask behind a wait, where a longer computation would stand in everyone's way.
+class IterationBounds {
+ public:
+  IterationBounds(const thread::ThreadProgram& p, ir::ExprPool& e, arith::Context& ctx) : p_(p), e_(e), ctx_(ctx) {}
+
+  ExprId operator()(ExprId root) {
+    const ir::ExprNode n = e_[root];
+    switch (n.op) {
+      case ir::ExprOp::logical_and:
+      case ir::ExprOp::logical_or:
+        return e_.binary(n.op, (*this)(n.a), (*this)(n.b));
+      case ir::ExprOp::lt:
+      case ir::ExprOp::le:
+        return e_.type(n.a) == ir::DType::i64 ? bounded(n, root) : root;
+      default:
+        return root;
+    }
+  }
+
+ private:
+  // factor * iteration + rest < 0 (<= 0)
+  ExprId bounded(const ir::ExprNode& n, ExprId root) {
+    auto difference = arith::to_affine(ctx_, e_.sub(n.a, n.b));
+    if (!difference) return root;
+    const auto iteration = std::find_if(difference->terms.begin(), difference->terms.end(), [&](const auto& term) {
+      const ir::ExprNode& x = e_[term.first];
+      return x.op == ir::ExprOp::var && p_.vars[x.var().value].kind == ir::VarKind::loop;
+    });
+    if (iteration == difference->terms.end()) return root;
+    const auto [number, factor] = *iteration;
+    difference->terms.erase(iteration);
+    if (difference->terms.empty()) return root;
+    const ExprId rest = arith::from_affine(ctx_, *difference);
+    const int64_t strict = n.op == ir::ExprOp::lt ? 1 : 0;
+    if (factor > 0) {
+      const ExprId most = e_.sub(e_.const_int(-strict), rest);
+      return e_.le(number, e_.floordiv(most, e_.const_int(factor)));
+    }
+    return e_.lt(e_.floordiv(e_.sub(rest, e_.const_int(1 - strict)), e_.const_int(-factor)), number);
+  }
+
+  const thread::ThreadProgram& p_;
+  ir::ExprPool& e_;
+  arith::Context& ctx_;
+};
+
 }  // namespace
 
 // The condition, the same for the whole block, under which every select takes its first value and no store that depends on
@@ -125,8 +172,9 @@ bool KernelLowering::emit_split_by_mask(const Walk& walk, const EmitPoint& emit,
   emit_walk(walk, emit, split ? branch.else_body : out);
   mask_open_ = false;
   if (!split) return true;
+  branch.condition = IterationBounds(out_, out_.exprs, ctx_)(clear);
   if (branch.then_body.empty()) {
-    branch.condition = simplified(out_.exprs.unary(ir::ExprOp::logical_not, clear));
+    branch.condition = out_.exprs.unary(ir::ExprOp::logical_not, branch.condition);
     std::swap(branch.then_body, branch.else_body);
   }
   out.push_back(out_.add(std::move(branch), walk.origin));

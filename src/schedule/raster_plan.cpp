@@ -64,8 +64,8 @@ plan::RasterPlan plan_raster(const ir::Program& p, const ir::Kernel& kernel, con
     plan.dimension = static_cast<int64_t>(work->dimension);
     plan.rising = work->rising;
     const int64_t trip = std::max<int64_t>(1, bytes_of_trip(p, *p.as<ir::Loop>(work->loop)));
-    plan.group_trips = std::max<int64_t>(1, target.l2_bytes * 2 / 3 / trip);
-    plan.reason = "blocks have different amounts of work; what a group reads stays in the second cache";
+    plan.group_trips = std::max<int64_t>(1, target.l2_bytes / 6 / trip);
+    plan.reason = "blocks have different amounts of work; what a group reads takes a part of the second cache";
     return plan;
   }
   if (kernel.grid.size() < 2) {

@@ -31,12 +31,14 @@ plan::Schedule turns(bool on, const Attention& a = {}) {
 // One form of attention, and launches of it on the simulator.
 class Kernel {
  public:
-  Kernel(const Attention& a, bool on) {
+  // `alone`: a block walks one point of the grid.
+  Kernel(const Attention& a, bool on, bool alone = false) {
     auto parsed = ir::parse_program(attention_text(a), "attention.tl", Limits{});
     EXPECT_TRUE(parsed) << (parsed ? "" : parsed.error().to_text());
     program_ = std::make_shared<const ir::Program>(std::move(*parsed));
     driver::CompileOptions options;
     options.schedule = turns(on, a);
+    if (alone) options.schedule->kernels[0].persistence = plan::PersistencePlan{};
     options.verify = true;
     auto artifact = driver::compile(program_, *target::find_target("sim:sm_90a"), options);
     EXPECT_TRUE(artifact) << (artifact ? "" : artifact.error().to_text());
@@ -95,11 +97,11 @@ int64_t arrivals(const ThreadProgram& p) {
   });
 }
 
-void expect_the_same(const Attention& a, const std::vector<Launch>& launches, bool persistent) {
-  Kernel with(a, true), without(a, false);
+void expect_the_same(const Attention& a, const std::vector<Launch>& launches, bool alone) {
+  Kernel with(a, true, alone), without(a, false, alone);
   ASSERT_GT(arrivals(with.best()), 0);
   ASSERT_EQ(arrivals(without.best()), 0);
-  ASSERT_EQ(with.best().launched_var.valid(), persistent);
+  ASSERT_EQ(with.best().launched_var.valid(), !alone);
   EXPECT_EQ(thread::verify_synchronization(with.best()), std::vector<std::string>());
   for (const Launch& l : launches) {
     const auto expected = without.run(without.best(), l, {});
@@ -112,24 +114,27 @@ void expect_the_same(const Attention& a, const std::vector<Launch>& launches, bo
     if (testing::Test::HasFailure()) return;
   }
 }
+void expect_the_same(const Attention& a, const std::vector<Launch>& launches) {
+  for (bool alone : {false, true}) expect_the_same(a, launches, alone);
+}
 
 TEST(PingPong, OneToSevenIterationsInTilesOfPersistentBlocks) {
-  expect_the_same(tile_of(2), {launch_of(200, 1, 3), launch_of(300, 128, 2), launch_of(64, 192), launch_of(100, 7 * 64 - 5)}, true);
+  expect_the_same(tile_of(2), {launch_of(200, 1, 3), launch_of(300, 128, 2), launch_of(64, 192), launch_of(100, 7 * 64 - 5)});
 }
 
 // The longest first, down to none.
 TEST(PingPong, IterationsThatDifferByBlockDownToNone) {
   Attention a = tile_of(2);
   a.right = 0;
-  expect_the_same(a, {launch_of(400, 100), launch_of(300, 300)}, false);
+  expect_the_same(a, {launch_of(400, 100), launch_of(300, 300)});
 }
 
 TEST(PingPong, ThreeWarpgroupsInARing) {
   Attention a = tile_of(3);
-  expect_the_same(a, {launch_of(400, 130, 2), launch_of(190, 1), launch_of(10, 7 * 64)}, true);
+  expect_the_same(a, {launch_of(400, 130, 2), launch_of(190, 1), launch_of(10, 7 * 64)});
   a.right = 0;
   a.mask_in_branch = true;
-  expect_the_same(a, {launch_of(600, 250)}, false);
+  expect_the_same(a, {launch_of(600, 250)});
 }
 
 TEST(PingPong, PackedSequencesOfAnyLengths) {
@@ -140,7 +145,7 @@ TEST(PingPong, PackedSequencesOfAnyLengths) {
   l.whole = {{"query_ends", {0, 64, 64, 70, 200}}, {"key_ends", {0, 64, 100, 100, 300}}};
   l.data = Data::reals;
   l.magnitude = 2;
-  expect_the_same(a, {l}, false);
+  expect_the_same(a, {l});
 }
 
 // ---- what is missing
