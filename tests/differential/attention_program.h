@@ -202,14 +202,19 @@ inline std::string walk_order(const std::string& text) {
   return plan.persistent ? plan.order : "none";
 }
 
-enum class On { hopper, all };
+enum class On { specialised, hopper, all };
 
-// Where TILEGEN_TARGETS names a device everything runs there too.
+// Where TILEGEN_TARGETS names a device everything runs there too; schedules of producers where there can be one.
 inline Strings targets(On on) {
   const bool asked = std::getenv("TILEGEN_TARGETS") != nullptr;
   Strings list = on == On::all || asked ? executable_targets() : Strings{};
   if (on == On::all && !asked) list.push_back("sim:sm_80");
   list.push_back("sim:sm_90a");
+  if (on == On::specialised)
+    std::erase_if(list, [](const std::string& name) {
+      const auto t = target::find_target(name);
+      return !t || !t->tensor_copy;
+    });
   return list;
 }
 

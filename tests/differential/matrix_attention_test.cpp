@@ -227,8 +227,8 @@ TEST(Attention, EveryOrderOfTiles) {
   a.right = guarded.right = 0;
   guarded.packed = guarded.guarded = true;
   for (const char* order : {"none", "static", "claimed"}) {
-    run_attention(a, std::vector<Lengths>{{1, 2, 390, 200}}, On::hopper, persistence(order));
-    run_attention(guarded, std::vector<Ends>{{1, {0, 140, 140, 150}, {0, 70, 70, 200}}}, On::hopper, persistence(order));
+    run_attention(a, std::vector<Lengths>{{1, 2, 390, 200}}, On::specialised, persistence(order));
+    run_attention(guarded, std::vector<Ends>{{1, {0, 140, 140, 150}, {0, 70, 70, 200}}}, On::specialised, persistence(order));
     if (HasFailure()) return;
   }
 }
