@@ -7,24 +7,21 @@ medians; every program is checked against float32 first. Each of our tiles is a 
 """
 import argparse
 import json
-import random
 import re
-import statistics
-import time
 
 import torch
 
 import programs
 from tilegen import f16, f32
+from timing import captured, medians, rotations, samples
 from watch import watched
 
 HALF = torch.float16
-ROTATE = 240e6  # bytes of input sets: several times the L2
 BURST = 0.012   # seconds
 
 # (tile m, n, k), threads, stages: the second row is for products of few tiles.
 TILES = [((128, 256, 64), 256, 4), ((256, 128, 64), 256, 4), ((128, 128, 64), 256, 6),
-         ((128, 64, 64), 256, 8), ((64, 64, 64), 128, 8), ((64, 128, 64), 128, 9), ((64, 64, 128), 128, 4), ((64, 256, 64), 128, 4)]
+         ((128, 64, 64), 256, 8), ((64, 64, 64), 128, 8), ((64, 128, 64), 128, 8), ((64, 64, 128), 128, 4), ((64, 256, 64), 128, 4)]
 
 # name -> (m, n, k, layout): the first letter tells A's layout, the second B's; t = stored transposed.
 SHAPES = {f"{name}_{layout}": (*shape, layout)
@@ -62,33 +59,14 @@ def candidates(m, n, k, layout, sets):
     return found
 
 
-def capture(fn, sets, n):
-    fn(0)
-    torch.cuda.synchronize()
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        for j in range(n):
-            fn(j % sets)
-    return graph
-
-
-def replay_ms(graph, n):
-    begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-    begin.record()
-    graph.replay()
-    end.record()
-    end.synchronize()
-    return begin.elapsed_time(end) / n
-
-
 def measure(name, m, n, k, layout, rounds):
     nbytes = 2 * (m * k + n * k + m * n)
-    sets = [inputs(m, n, k, layout) for _ in range(max(1, min(40, -int(-ROTATE // nbytes))))]
+    sets = [inputs(m, n, k, layout) for _ in range(rotations(nbytes, 40))]
     a, b = views(sets[0][0], sets[0][1], layout)
     want = a.float() @ b.float()
     found = candidates(m, n, k, layout, sets)
     launches = max(2, min(400, int(BURST / (2 * m * n * k / 6e14 + 3e-6))))
-    graphs, times = {}, {}
+    graphs = {}
     watch = lambda who: watched(f"program gemm, kernel gemm {who}, {m}x{n}x{k} {layout}, on {torch.cuda.get_device_name()}")
     for who, fn in found.items():
         sets[0][2].fill_(float("nan"))
@@ -100,15 +78,9 @@ def measure(name, m, n, k, layout, rounds):
             print(f"{name}: {who} is wrong: {error}", flush=True)
             continue
         with watch(who):
-            graphs[who], times[who] = capture(fn, len(sets), launches), []
-    for _ in range(rounds):
-        order = list(graphs)
-        random.shuffle(order)
-        for who in order:
-            time.sleep(0.015)
-            with watch(who):
-                times[who].append(replay_ms(graphs[who], launches))
-    ms = {who: statistics.median(t) for who, t in times.items()}
+            graphs[who] = captured(fn, len(sets), launches)
+    times = samples(graphs, launches, rounds, watch)
+    ms = medians(times)
     ours = {who: t for who, t in ms.items() if who != "cublas"}
     best = min(ours, key=ours.get)
     rate = 2 * m * n * k / 1e9

@@ -38,7 +38,7 @@ def _gemm(workload, sets):
 
 
 # (tile of queries, keys), threads, stages
-ATTENTION_TILES = [((128, 128), 256, 2), ((64, 128), 128, 2), ((128, 64), 256, 3)]
+ATTENTION_TILES = [((128, 128), 256, 2), ((64, 64), 128, 2), ((128, 64), 256, 3)]
 
 
 def _attention(workload, sets):

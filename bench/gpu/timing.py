@@ -1,0 +1,50 @@
+"""Timing of contenders: CUDA graphs of back-to-back launches over input sets that rotate past the L2, short bursts behind a
+rest, in random order."""
+import random
+import statistics
+import time
+
+import torch
+
+
+def rotations(nbytes, most, rotate=240e6):
+    """How many input sets of nbytes make several times the L2."""
+    return max(1, min(most, -int(-rotate // nbytes)))
+
+
+def captured(fn, sets, launches):
+    """A graph of launches fn(i) over the sets in turn."""
+    fn(0)
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        for j in range(launches):
+            fn(j % sets)
+    return graph
+
+
+def replay_ms(graph, launches):
+    """Milliseconds of one launch."""
+    begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+    begin.record()
+    graph.replay()
+    end.record()
+    end.synchronize()
+    return begin.elapsed_time(end) / launches
+
+
+def samples(graphs, launches, rounds, watch):
+    """{name: milliseconds of a launch, one a round} of the graphs; watch(name) guards each replay."""
+    times = {who: [] for who in graphs}
+    for _ in range(rounds):
+        order = list(graphs)
+        random.shuffle(order)
+        for who in order:
+            time.sleep(0.015)
+            with watch(who):
+                times[who].append(replay_ms(graphs[who], launches))
+    return times
+
+
+def medians(times):
+    return {who: statistics.median(t) for who, t in times.items()}
