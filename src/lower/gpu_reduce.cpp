@@ -57,11 +57,12 @@ class BlockReduction {
   }
 
   // Largest and smallest elements are found in any order: in two halves, one does not wait for the other. Sums keep theirs.
+  // Only where warps have tasks of their own: elsewhere other warps fill the time, and registers decide how many there are.
   int64_t chains() const {
     constexpr int64_t kLong = 16;  // elements of a result
     const bool ordered = kind_ != ReduceKind::max && kind_ != ReduceKind::min;
     const bool registers = k_.in_thread_registers(tile_op_.operands[0].buffer);
-    return !ordered && registers && iteration_.registers() >= kLong * partial_.registers() ? 2 : 1;
+    return k_.specialised() && !ordered && registers && iteration_.registers() >= kLong * partial_.registers() ? 2 : 1;
   }
   void join_chains() {
     for (int64_t r = 0; chains_ > 1 && r < partial_.registers(); ++r) {
