@@ -95,7 +95,7 @@ struct RasterPlan {
   int64_t group = 1;                // grouped: rows of tiles walked together
   // longest_first: blocks have the more work the larger (`rising`) or the smaller their index along `dimension` is, and go by
   // falling work; points of the other dimensions go together as long as their longest loops have no more than
-  // `group_trips` iterations.
+  // `group_trips` iterations, and at least so many that their tiles fill the device.
   int64_t dimension = 0;
   bool rising = true;
   int64_t group_trips = 0;

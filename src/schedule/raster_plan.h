@@ -8,7 +8,8 @@
 // fastest block indices only, blocks along the other one share it. A wave of W blocks that covers G rows reads
 // G row panels and W / G column panels; that is least for G = sqrt(W * column bytes / row bytes). Where blocks have different
 // amounts of work the longest go first, so that none is left alone at the end; points of the other dimensions go in groups
-// whose tiles take a sixth of the second cache (measured: with more of it neighbours fetch the same tiles at different times).
+// whose tiles take a sixth of the second cache (measured: with more of it neighbours fetch the same tiles at different times), and
+// that are no smaller than a wave.
 #pragma once
 
 #include "plan/schedule.h"
