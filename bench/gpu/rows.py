@@ -17,6 +17,7 @@ import triton.language as tl
 
 import programs
 import tilegen
+from timing import replay_ms
 from watch import watched
 
 ROTATE = 480e6  # bytes of input sets: several times the L2
@@ -54,15 +55,6 @@ def capture(fn, sets, n):
     graph.replay()
     torch.cuda.synchronize()
     return graph
-
-
-def replay_ms(graph, n):
-    begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-    begin.record()
-    graph.replay()
-    end.record()
-    torch.cuda.synchronize()
-    return begin.elapsed_time(end) / n
 
 
 def error(out, want):

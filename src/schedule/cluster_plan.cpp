@@ -76,8 +76,8 @@ class ClusterPlanner {
         const double together = cycles(*work, cluster) + kMeetings;
         if (together >= least) continue;
         least = together;
-        cluster.reason = "bringing the tiles of a block takes " + thousands(alone) + " cycles, with a tile read once for " +
-                         std::to_string(blocks) + " blocks " + thousands(together);
+        cluster.reason = "bringing the tiles of a block takes " + hundreds(alone) + " cycles, with a tile read once for " +
+                         std::to_string(blocks) + " blocks " + hundreds(together);
         best = std::move(cluster);
       }
     return best;
@@ -92,7 +92,7 @@ class ClusterPlanner {
 
   const plan::ValuePlan& tile_of(size_t op) const { return layouts_.values[static_cast<size_t>(written_value(ops_.ops[op]))]; }
 
-  static std::string thousands(double cycles) { return std::to_string(static_cast<int64_t>(cycles / 100) * 100); }
+  static std::string hundreds(double cycles) { return std::to_string(static_cast<int64_t>(cycles / 100) * 100); }
 
   // One loop brings all tiles, and it and the grid are of known size.
   std::optional<Work> known_work() const {

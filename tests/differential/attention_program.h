@@ -5,8 +5,7 @@
 #include <cstdlib>
 #include <optional>
 
-#include "driver/compile.h"
-#include "ir/text.h"
+#include "hopper_plan.h"
 #include "matrix.h"
 
 namespace tilegen::differential {
@@ -159,14 +158,8 @@ kernel attention grid (bb: batch, bh: heads * $G, bq: ceildiv(queries, $M)) thre
 
 // Empty: both products are warpgroups', the second lags behind the first, and results leave by tensor copies.
 inline std::string plan_refusal(const std::string& text) {
-  auto program = ir::parse_program(text, "attention.tl", Limits{});
-  if (!program) return "no program: " + program.error().to_text();
-  driver::CompileOptions options;
-  options.plan_only = true;
-  auto artifact =
-      driver::compile(std::make_shared<const ir::Program>(std::move(*program)), *target::find_target("sm_90a"), options);
-  if (!artifact) return "no plan: " + artifact.error().to_text();
-  const plan::KernelSchedule& k = (*artifact)->schedule.kernels[0];
+  plan::KernelSchedule k;
+  if (std::string why = plan_on_hopper(text, k); !why.empty()) return why;
   int products = 0, stores = 0;
   for (const plan::OpPlan& op : k.ops) {
     const bool inside = op.op.find("/kb/") != std::string::npos;
@@ -191,15 +184,9 @@ inline plan::Schedule persistence(const std::string& order) {
 
 // As planned.
 inline std::string walk_order(const std::string& text) {
-  auto program = ir::parse_program(text, "attention.tl", Limits{});
-  if (!program) return "no program: " + program.error().to_text();
-  driver::CompileOptions options;
-  options.plan_only = true;
-  auto artifact =
-      driver::compile(std::make_shared<const ir::Program>(std::move(*program)), *target::find_target("sm_90a"), options);
-  if (!artifact) return "no plan: " + artifact.error().to_text();
-  const plan::PersistencePlan& plan = *(*artifact)->schedule.kernels[0].persistence;
-  return plan.persistent ? plan.order : "none";
+  plan::KernelSchedule k;
+  if (std::string why = plan_on_hopper(text, k); !why.empty()) return why;
+  return k.persistence->persistent ? k.persistence->order : "none";
 }
 
 enum class On { specialised, hopper, all };

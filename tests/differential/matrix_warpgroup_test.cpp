@@ -3,8 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "driver/compile.h"
-#include "ir/text.h"
+#include "hopper_plan.h"
 #include "matrix.h"
 
 namespace tilegen::differential {
@@ -35,14 +34,9 @@ const std::vector<std::string>& targets() {
 
 // Engine of the one gemm of a program.
 std::string engine_of_product(const std::string& text) {
-  auto program = ir::parse_program(text, "product.tl", Limits{});
-  if (!program) return "no program: " + program.error().to_text();
-  driver::CompileOptions options;
-  options.plan_only = true;
-  auto artifact =
-      driver::compile(std::make_shared<const ir::Program>(std::move(*program)), *target::find_target("sm_90a"), options);
-  if (!artifact) return "no plan: " + artifact.error().to_text();
-  for (const plan::OpPlan& op : (*artifact)->schedule.kernels[0].ops)
+  plan::KernelSchedule k;
+  if (std::string why = plan_on_hopper(text, k); !why.empty()) return why;
+  for (const plan::OpPlan& op : k.ops)
     if (op.engine == plan::Engine::mma || op.engine == plan::Engine::warpgroup_mma) return plan::engine_name(op.engine);
   return "none";
 }

@@ -4,7 +4,7 @@
 #include <filesystem>
 
 #include "infer/infer_layouts.h"
-#include "plan_support.h"
+#include "hopper_plans.h"
 #include "schedule/store_stage.h"
 #include "layout/tensor_tile.h"
 
@@ -21,29 +21,6 @@ std::vector<std::string> hopper_programs() {
     if (entry.path().extension() == ".tl") list.push_back("tests/files/plan/hopper/" + entry.path().filename().string());
   std::sort(list.begin(), list.end());
   return list;
-}
-
-Expected<plan::Schedule> plan_with(const ir::Program& p, TensorCopies allowed, const plan::Schedule* given = nullptr,
-                                   const char* target = "sm_90a") {
-  PlanOptions options;
-  options.given = given;
-  options.tensor_copies = allowed;
-  return plan_program(p, target_named(target), options);
-}
-
-plan::Schedule planned(const ir::Program& p, TensorCopies allowed = TensorCopies::loads_and_stores,
-                       const plan::Schedule* given = nullptr) {
-  auto s = plan_with(p, allowed, given);
-  EXPECT_TRUE(s) << s.error().to_text();
-  return s ? *s : plan::Schedule{};
-}
-
-// The message of the refusal.
-std::string refused(const ir::Program& p, const plan::Schedule& given) {
-  auto s = plan_for(p, "sm_90a", &given);
-  if (s) return "not refused";
-  EXPECT_EQ(s.error().diagnostics[0].code, DiagCode::schedule_illegal) << s.error().to_text();
-  return s.error().diagnostics[0].message;
 }
 
 int engines(const plan::Schedule& s, Engine e) {
@@ -335,18 +312,6 @@ TEST_F(GivenFields, ClustersAreTakenOrRefusedWithTheReason) {
   EXPECT_EQ(refused(*program_from(text), with_cluster(2, "bx")), impossible + "blocks have different amounts of work");
 }
 
-// Rows of 1040 bytes begin inside lines of the cache, which makes bringing the tiles the longer part; rows of 1024 do not.
-TEST(Clusters, ArePlannedWhereRowsBeginInsideLines) {
-  std::string text = read_file(source_path("tests/files/plan/hopper/gemm_small_misaligned.tl"));
-  const plan::Schedule planned_for_520 = planned(*program_from(text));
-  const plan::ClusterPlan cluster = *planned_for_520.kernels[0].cluster;
-  EXPECT_EQ(cluster.blocks, 4);
-  EXPECT_EQ(cluster.along, "bx");
-  EXPECT_EQ(cluster.reason, "bringing the tiles of a block takes 5200 cycles, with a tile read once for 4 blocks 4800");
-  for (size_t at = text.find("520"); at != std::string::npos; at = text.find("520")) text.replace(at, 3, "512");
-  EXPECT_EQ(planned(*program_from(text)).kernels[0].cluster->blocks, 1);
-}
-
 // What is not known is taken to be aligned.
 TEST_F(GivenFields, ClustersAreNotPlannedForUnknownSizes) {
   EXPECT_EQ(planned(*program_).kernels[0].cluster->blocks, 1);
@@ -383,18 +348,6 @@ TEST_F(GivenFields, ATileLaidOutOtherwiseKeepsItsProductFromWarpgroups) {
 }
 
 // ---- memory and registers
-
-std::string gemm_text(int64_t m, int64_t n, int64_t k, int64_t stages, int64_t threads, const std::string& c = "f16",
-                      const std::string& alloc = "", const std::string& epilogue = "") {
-  const std::string M = std::to_string(m), N = std::to_string(n), K = std::to_string(k);
-  return "tl 1 program p\ndim m\ndim n\ndim k\ntensor A: f16[m, k] readonly\ntensor B: f16[k, n] readonly\ntensor C: " + c +
-         "[m, n]\nkernel gemm grid (by: ceildiv(m, " + M + "), bx: ceildiv(n, " + N + ")) threads " + std::to_string(threads) +
-         " {\n alloc As: shared f16[" + M + ", " + K + "]\n alloc Bs: shared f16[" + K + ", " + N +
-         "]\n alloc acc: fragment f32[" + M + ", " + N + "]\n" + alloc + " fill acc, 0.0f32\n pipelined ko in 0 .. ceildiv(k, " + K +
-         ") stages " + std::to_string(stages) + " {\n copy A[by * " + M + " :+ " + M + ", ko * " + K + " :+ " + K +
-         "] -> As\n copy B[ko * " + K + " :+ " + K + ", bx * " + N + " :+ " + N + "] -> Bs\n gemm As, Bs -> acc\n }\n" + epilogue +
-         " copy acc -> C[by * " + M + " :+ " + M + ", bx * " + N + " :+ " + N + "]\n}\n";
-}
 
 TEST(TensorStores, GiveWayToStagesFirstByPassesThenAltogether) {
   struct Row {
@@ -468,16 +421,6 @@ TEST(WarpgroupProducts, AnAccumulatorHeldOtherwiseGoesToWarps) {
   EXPECT_EQ(s.kernels[0].channels[0].name, "gemm/ko");
 }
 
-TEST(Persistence, BlocksWithoutAProductWalkToo) {
-  std::string text = gemm_text(128, 256, 64, 4, 256, "f16", "", " }\n");
-  text.replace(text.find("pipelined"), 9, "if by < 3 {\n pipelined");
-  auto p = program_from(text);
-  ASSERT_TRUE(p);
-  const plan::KernelSchedule k = planned(*p).kernels[0];
-  EXPECT_EQ(plan::find_op(k, "gemm/if#0/ko/gemm#0")->engine, Engine::warpgroup_mma);
-  EXPECT_TRUE(k.persistence->claimed());
-}
-
 TEST(WarpgroupProducts, TilesOfAProductShareAChannel) {
   const std::string text =
       "tl 1 program p\ndim m\ndim n\ndim k\ntensor A: f16[m, k] readonly\ntensor B: f16[k, n] readonly\n"
@@ -514,93 +457,6 @@ TEST(TensorCopies, BeginAtMultiplesOf16BytesAndStoresNotInFrontOfTheTensor) {
   EXPECT_EQ(note("ko * 64 :+ 64] -> As", "ko * 64 + m * 8 :+ 64] -> As", "gemm/ko/gemm#0"), "");
   EXPECT_NE(note("C[by * 128", "C[by * 128 - m", "gemm/copy#0").find("may lie in front of tensor 'C'"), std::string::npos);
   EXPECT_EQ(note("C[by * 128", "C[max(by * 128 - m, 0)", "gemm/copy#0"), "");
-}
-
-// A product whose length depends on the block, or not.
-std::string walked_text(bool differ) {
-  std::string text = gemm_text(128, 256, 64, 4, 256);
-  if (differ) text.replace(text.find("0 .. ceildiv(k, 64)"), 19, "0 .. by + 1");
-  return text;
-}
-
-TEST(Persistence, BlocksWalkAloneOnAMultiprocessorAndClaimWhereWorkDiffers) {
-  auto p = program_from(gemm_text(64, 64, 32, 2, 128));
-  ASSERT_TRUE(p);
-  plan::KernelSchedule k = planned(*p).kernels[0];
-  EXPECT_GT(k.roles->producer_threads, 0);
-  EXPECT_FALSE(k.persistence->persistent);
-  k = planned(*program_from(walked_text(false))).kernels[0];
-  EXPECT_TRUE(k.persistence->persistent);
-  EXPECT_FALSE(k.persistence->claimed());
-  k = planned(*program_from(walked_text(true))).kernels[0];
-  EXPECT_TRUE(k.persistence->claimed());
-  EXPECT_EQ(k.persistence->reason,
-            "one block fills a multiprocessor, and blocks have different amounts of work: each claims its next tile, whose loads "
-            "run beside the epilogue of this one");
-  EXPECT_EQ(k.raster->order, "longest_first");
-  const auto place = std::find_if(k.memory.begin(), k.memory.end(), [](const auto& m) { return m.value == "gemm:claims"; });
-  ASSERT_NE(place, k.memory.end());
-  EXPECT_EQ(place->bytes, 48);
-}
-
-TEST(Persistence, TheGivenOrderIsTaken) {
-  for (bool differ : {false, true}) {
-    auto p = program_from(walked_text(differ));
-    ASSERT_TRUE(p);
-    for (const auto& [persistent, order] : {std::pair(false, "static"), std::pair(true, "static"), std::pair(true, "claimed")}) {
-      plan::Schedule given;
-      given.kernels.resize(1);
-      given.kernels[0].kernel = "gemm";
-      given.kernels[0].persistence = plan::PersistencePlan{persistent, order, "x"};
-      const auto s = plan_for(*p, "sm_90a", &given);
-      ASSERT_TRUE(s) << s.error().to_text();
-      EXPECT_EQ(*s->kernels[0].persistence, *given.kernels[0].persistence);
-      const bool claims = std::any_of(s->kernels[0].memory.begin(), s->kernels[0].memory.end(),
-                                      [](const auto& m) { return m.value == "gemm:claims"; });
-      EXPECT_EQ(claims, persistent && std::string(order) == "claimed");
-    }
-  }
-}
-
-TEST(Persistence, ImpossibleOrdersAreRefused) {
-  auto p = program_from(walked_text(true));
-  ASSERT_TRUE(p);
-  const auto refusal = [&](plan::PersistencePlan persistence, int64_t cluster = 1, int64_t producer = 128) {
-    plan::Schedule given;
-    given.kernels.resize(1);
-    given.kernels[0].kernel = "gemm";
-    given.kernels[0].persistence = std::move(persistence);
-    if (cluster > 1) given.kernels[0].cluster = plan::ClusterPlan{cluster, "by", ""};
-    if (producer == 0) given.kernels[0].roles = plan::RolePlan{};
-    const auto s = plan_for(*p, "sm_90a", &given);
-    if (s) return std::string("none");
-    EXPECT_EQ(s.error().diagnostics[0].code, DiagCode::schedule_illegal);
-    EXPECT_NE(s.error().diagnostics[0].hint.find("leave `persistence` out"), std::string::npos);
-    return s.error().diagnostics[0].message;
-  };
-  const std::string impossible = "the given persistence is not possible: ";
-  EXPECT_EQ(refusal({true, "dynamic", ""}), impossible + "order 'dynamic' is neither 'static' nor 'claimed'");
-  EXPECT_EQ(refusal({false, "claimed", ""}), impossible + "blocks of one point have no order to walk in");
-  EXPECT_EQ(refusal({true, "claimed", ""}, 2), impossible + "blocks of a cluster walk their points together, none claims one for itself");
-  EXPECT_EQ(refusal({true, "claimed", ""}, 1, 0), impossible + "it needs a producer, which the kernel has not");
-  EXPECT_EQ(refusal({true, "static", ""}, 1, 0), impossible + "it needs a producer, which the kernel has not");
-}
-
-TEST(Roles, RegistersAreMovedWhereOneWarpBesideLeavesTooFew) {
-  const std::string old = " alloc old: fragment f32[128, 256]\n", add =
-      " copy C[by * 128 :+ 128, bx * 256 :+ 256] -> old\n"
-      " parallel i, j in 128, 256 {\n acc[i, j] = acc[i, j] + old[i, j]\n }\n";
-  for (const auto& [text, expected] :
-       {std::pair(gemm_text(128, 256, 64, 3, 256), plan::RolePlan{32, 0, 0, ""}),
-        std::pair(gemm_text(128, 256, 64, 3, 256, "f32", old, add), plan::RolePlan{128, 24, 240, ""}),
-        std::pair(gemm_text(192, 256, 64, 2, 384), plan::RolePlan{128, 24, 160, ""})}) {
-    auto p = program_from(text);
-    ASSERT_TRUE(p);
-    const plan::RolePlan roles = *planned(*p).kernels[0].roles;
-    EXPECT_EQ(roles.producer_threads, expected.producer_threads) << roles.reason;
-    EXPECT_EQ(roles.producer_registers, expected.producer_registers) << roles.reason;
-    EXPECT_EQ(roles.consumer_registers, expected.consumer_registers) << roles.reason;
-  }
 }
 
 }  // namespace
