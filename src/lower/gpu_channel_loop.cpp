@@ -175,6 +175,17 @@ class ChannelLoop {
     units_[*std::max_element(users.begin(), users.end(), by_time)].last.push_back(&c);
   }
 
+  struct Iteration {
+    ExprId newest;
+    int64_t from_lag = 0, to_lag = 1;
+    bool first_may_be = false;  // flights of older iterations may not exist: iteration 0 is among those lowered
+    thread::Block* out = nullptr;  // none: only what is in flight at its end
+    ExprId gives_back;             // condition of everything given back; invalid: always
+    bool turn = false;             // products are issued in the warpgroup's turn
+    bool asked = false;            // its waits were asked for ahead
+    bool asks = false;             // those of the next one are
+  };
+
   // ---- numbers of uses
 
   ExprId count(ExprId iteration) { return k_.simplified(e_.add(filled_, iteration)); }
@@ -182,8 +193,22 @@ class ChannelLoop {
   ExprId iteration_of(const Unit& u, ExprId t, int64_t age = 0) {
     return u.lag + age == 0 ? t : e_.sub(t, e_.const_int(u.lag + age));
   }
-  void wait_full(const Channel& c, ExprId number, thread::Block& to) {
-    emit(thread::TransactionWait{c.full, k_.channel_slot(c, number), k_.channel_parity(c, number)}, to);
+  void wait_full(const Channel& c, ExprId number, thread::Block& to, bool tested = false) {
+    thread::TransactionWait wait{c.full, k_.channel_slot(c, number), k_.channel_parity(c, number), ExprId()};
+    if (tested) {
+      const ExprId answer = e_.load(answers_, ir::DType::i32, std::vector<ExprId>{answer_of(c)});
+      wait.unless = e_.binary(ir::ExprOp::ne, answer, e_.const_int(0, ir::DType::i32));
+    }
+    emit(std::move(wait), to);
+  }
+
+  ExprId answer_of(const Channel& c) const { return e_.const_int(&c - k_.channels_.data()); }
+  // What the iteration behind `it` begins with waiting for is asked ahead: the answer comes beside the last work of the threads.
+  // Only that: the first product covers later waits, which keep the work behind it from being moved in front of it.
+  void ask_ahead(const Iteration& it) {
+    const ExprId next = count(e_.add(it.newest, e_.const_int(1)));
+    for (const Channel* c : units_.front().first)
+      emit(thread::TransactionTest{c->full, k_.channel_slot(*c, next), k_.channel_parity(*c, next), answers_, answer_of(*c)}, *it.out);
   }
   // One thread of each warpgroup gives the slot of use `number` back; to every block that fills it, where blocks share tiles.
   void give_back(const Channel& c, ExprId number, thread::Block& to, ExprId condition = ExprId()) {
@@ -229,14 +254,6 @@ class ChannelLoop {
            });
   }
 
-  struct Iteration {
-    ExprId newest;
-    int64_t from_lag = 0, to_lag = 1;
-    bool first_may_be = false;  // flights of older iterations may not exist: iteration 0 is among those lowered
-    thread::Block* out = nullptr;  // none: only what is in flight at its end
-    ExprId gives_back;             // condition of everything given back; invalid: always
-    bool turn = false;             // products are issued in the warpgroup's turn
-  };
 
   // The `finished` oldest products are waited for; their slots go back.
   void finish(const Iteration& it, Flights& flights, size_t finished, const std::set<int>& also) {
@@ -284,7 +301,7 @@ class ChannelLoop {
       for (const Channel& c : k_.channels_)
         if (c.plan->loop == origin_)
           for (int v : c.values) k_.slots_[v] = k_.channel_slot(c, k_.executions_);
-      for (const Channel* c : u.first) wait_full(*c, k_.executions_, *it.out);
+      for (const Channel* c : u.first) wait_full(*c, k_.executions_, *it.out, it.asked && index == 0);
       if (turn.begins) k_.wait_for_turn(*it.out, origin_);
       const ExprId executions = k_.executions_;
       k_.product_in_flight_ = u.product;
@@ -311,6 +328,7 @@ class ChannelLoop {
       if (it.turn && units_[u].product) products.push_back(u);
     for (size_t u : issued) {
       if (k_.failed()) return;
+      if (it.asks && it.out && u == issued.back()) ask_ahead(it);
       issue(it, u, flights, {!products.empty() && u == products.front(), !products.empty() && u == products.back()});
     }
     k_.executions_ = before_;
@@ -336,6 +354,9 @@ class ChannelLoop {
     iteration({}, again);
     drains_ = steady_ != again || (!lagging_ && touched_by_threads(steady_));
     if (drains_) steady_.clear();
+    // Behind a product there is nothing to gain: the matrix units have work.
+    asks_ = lagging_ && !drains_ && units_.front().product && units_.front().lag == 0 && !units_.back().product;
+    if (asks_) answers_ = k_.add_registers("answers", ir::DType::i32, static_cast<int64_t>(k_.channels_.size()));
   }
 
   // ---- the loop
@@ -358,7 +379,7 @@ class ChannelLoop {
     in_range(var, trips, [&] {
       const ExprId newest = first == 0 ? e_.var(var) : e_.add(e_.var(var), first);
       Flights flights = steady_;
-      lowered_iteration({newest, 0, 1, first_may_be, &lowered.body, ExprId(), turns_}, flights);
+      lowered_iteration({newest, 0, 1, first_may_be, &lowered.body, ExprId(), turns_, asks_, asks_}, flights);
     });
     emit(std::move(lowered), out);
   }
@@ -389,7 +410,7 @@ class ChannelLoop {
     auto mark = k_.ctx_.mark();
     k_.ctx_.assume(some);
     Flights flights;
-    lowered_iteration({e_.const_int(0), 0, 0, false, &body, ExprId(), turns_}, flights);
+    lowered_iteration({e_.const_int(0), 0, 0, false, &body, ExprId(), turns_, false, asks_}, flights);
     k_.products_overwrite_ = false;
     loop(1, false, body);
     flights = steady_;
@@ -416,6 +437,8 @@ class ChannelLoop {
   std::vector<Unit> units_;
   std::vector<const Channel*> once_;  // filled in front of the loop, used in it
   bool lagging_ = false;
+  bool asks_ = false;      // the waits of an iteration are asked for in the one before
+  MemoryId answers_;       // ... with these answers, by channel
   bool turns_ = false;     // computing warpgroups take turns to issue an iteration's products
   const bool overwrites_;  // the sums are zero in front of the loop
   Flights steady_;         // in flight between two iterations

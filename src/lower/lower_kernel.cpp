@@ -36,6 +36,7 @@ void KernelLowering::fail(DiagCode code, const std::string& op, std::string mess
 void KernelLowering::declare_parameters() {
   out_.name = kernel_.name;
   out_.threads = *schedule_.threads;
+  out_.dependent = schedule_.launch && schedule_.launch->dependent;
   for (const ir::Param& param : p_.params) {
     if (param.kind == ir::Param::Kind::tensor) continue;
     const ir::Var& v = p_.var(param.var);

@@ -28,7 +28,8 @@ struct Fields {
   void operator()(thread::Roles&) const {}
   void operator()(thread::OneThread&) const {}
   void operator()(thread::TransactionArrive& s) const { all({&s.index, &s.block}); }
-  void operator()(thread::TransactionWait& s) const { all({&s.index, &s.parity}); }
+  void operator()(thread::TransactionWait& s) const { all({&s.index, &s.parity, &s.unless}); }
+  void operator()(thread::TransactionTest& s) const { all({&s.index, &s.parity, &s.dst_index}); }
   void operator()(thread::Claim& s) const { visit(s.dst_index); }
   void operator()(thread::TensorLoad& s) const {
     all({&s.dst_index, &s.barrier_index});

@@ -142,6 +142,14 @@ struct ClusterPlan {
   bool operator==(const ClusterPlan&) const = default;
 };
 
+// How the kernel follows the one in front of it on its stream. `dependent`: its blocks begin, and make themselves ready, while
+// that one ends; they wait for its end before they touch memory, and let the kernel behind do the same.
+struct LaunchPlan {
+  bool dependent = false;
+  std::string reason;
+  bool operator==(const LaunchPlan&) const = default;
+};
+
 // Derived: where each shared tile lies. Points that a block claimed, with their barriers: value "<kernel>:claims". Barriers of a channel: value "channel:<name>", 16 bytes a slot (full, then empty).
 // The staged tile of a tensor_copy out of a fragment: value "<op>:stage".
 struct MemoryPlan {
@@ -157,6 +165,7 @@ struct KernelSchedule {
   std::optional<RolePlan> roles;
   std::optional<PersistencePlan> persistence;
   std::optional<ClusterPlan> cluster;
+  std::optional<LaunchPlan> launch;
   std::vector<OpPlan> ops;
   std::vector<ValuePlan> values;
   std::vector<LoopPlan> loops;

@@ -131,6 +131,13 @@ void write_kernel(JsonWriter& w, const KernelSchedule& k) {
     write_optional(w, "reason", k.cluster->reason);
     w.end_object();
   }
+  if (k.launch) {
+    w.key("launch");
+    w.begin_object();
+    w.flag("dependent", k.launch->dependent);
+    write_optional(w, "reason", k.launch->reason);
+    w.end_object();
+  }
   write_list(w, "ops", k.ops, [&](const OpPlan& o) { write_op(w, o); });
   write_list(w, "values", k.values, [&](const ValuePlan& v) { write_value(w, v); });
   write_list(w, "loops", k.loops, [&](const LoopPlan& l) { write_loop(w, l); });
@@ -312,6 +319,15 @@ ClusterPlan read_cluster(JsonCursor c) {
   return p;
 }
 
+LaunchPlan read_launch(JsonCursor c) {
+  LaunchPlan p;
+  c = c.object({"dependent", "reason"});
+  if (!c) return p;
+  p.dependent = c.required("dependent").boolean();
+  p.reason = c.optional("reason").string();
+  return p;
+}
+
 ChannelPlan read_channel(JsonCursor c, UniqueNames& names) {
   ChannelPlan channel;
   c = c.object({"name", "loop", "values", "slots"});
@@ -326,8 +342,8 @@ ChannelPlan read_channel(JsonCursor c, UniqueNames& names) {
 
 KernelSchedule read_kernel(JsonCursor c, UniqueNames& names) {
   KernelSchedule k;
-  c = c.object({"kernel", "threads", "raster", "roles", "persistence", "cluster", "ops", "values", "loops", "channels", "conversions",
-                "memory", "notes"});
+  c = c.object({"kernel", "threads", "raster", "roles", "persistence", "cluster", "launch", "ops", "values", "loops", "channels",
+                "conversions", "memory", "notes"});
   if (!c) return k;
   k.kernel = names.read(c.required("kernel"));
   if (JsonCursor t = c.optional("threads")) k.threads = t.integer(1, kMost, 1);
@@ -335,6 +351,7 @@ KernelSchedule read_kernel(JsonCursor c, UniqueNames& names) {
   if (JsonCursor r = c.optional("roles")) k.roles = read_roles(r);
   if (JsonCursor r = c.optional("persistence")) k.persistence = read_persistence(r);
   if (JsonCursor r = c.optional("cluster")) k.cluster = read_cluster(r);
+  if (JsonCursor l = c.optional("launch")) k.launch = read_launch(l);
   UniqueNames ops, values, loops, channels, memory;
   for (const JsonCursor& o : c.optional("ops").array()) k.ops.push_back(read_op(o, ops));
   for (const JsonCursor& v : c.optional("values").array()) k.values.push_back(read_value(v, values));

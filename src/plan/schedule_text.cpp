@@ -147,7 +147,7 @@ Table::Row channel_row(const ChannelPlan& c) {
   return {{c.name, "in " + c.loop, c.slots == 1 ? "" : plural(c.slots, "slot"), values}, "", {}};
 }
 
-// The producer and what blocks walk over, where a schedule says so.
+// The producer, what blocks walk over and when they may begin, where a schedule says so.
 Table block_table(const KernelSchedule& k) {
   Table t;
   if (k.roles) {
@@ -161,6 +161,7 @@ Table block_table(const KernelSchedule& k) {
     t.add({{"persistent", !k.persistence->persistent ? "no" : k.persistence->order == "static" ? "yes" : k.persistence->order}, k.persistence->reason, {}});
   if (k.cluster && k.cluster->blocks > 1)
     t.add({{"cluster", plural(k.cluster->blocks, "block"), "along " + k.cluster->along}, k.cluster->reason, {}});
+  if (k.launch) t.add({{"launch", k.launch->dependent ? "dependent" : "behind the kernel before"}, k.launch->reason, {}});
   return t;
 }
 

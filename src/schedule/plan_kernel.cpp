@@ -4,6 +4,7 @@
 
 #include "schedule/cluster_plan.h"
 #include "schedule/given_schedule.h"
+#include "schedule/launch_plan.h"
 #include "schedule/memory_plan.h"
 #include "schedule/op_engines.h"
 #include "schedule/overlap_plan.h"
@@ -180,6 +181,9 @@ Expected<KernelSchedule> KernelPlanner::assemble(int64_t threads) {
       plan_memory(p_, index_, ops_, layouts_.values, scratch_, target_, places(layouts_.values));
   if (!memory) return memory.error();
   s.raster = plan_raster(p_, kernel_, target_, given_);
+  auto launch = plan_launch(kernel_, target_, given_);
+  if (!launch) return launch.error();
+  s.launch = std::move(*launch);
   s.ops = std::move(layouts_.ops);
   s.values = std::move(layouts_.values);
   s.conversions = std::move(layouts_.conversions);

@@ -253,6 +253,8 @@ void BlockExecutor::step(Warp& w, const Step& s) {
       return transaction_arrive(w, s);
     case StepKind::transaction_wait:
       return transaction_wait(w, s);
+    case StepKind::transaction_test:
+      return transaction_test(w, s);
     case StepKind::claim:
       return claim(w, s);
     case StepKind::tensor_load:

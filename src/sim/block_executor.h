@@ -178,6 +178,7 @@ class BlockExecutor {
   void claim(Warp& w, const Step& s);
   void transaction_arrive(Warp& w, const Step& s);
   void transaction_wait(Warp& w, const Step& s);
+  void transaction_test(Warp& w, const Step& s);
   void pass(Warp& w, TransactionState& t, int party);
   void advance(int barriers, int64_t index);
   void check_unfinished();

@@ -115,6 +115,7 @@ enum class StepKind : uint8_t {
   one_thread,
   transaction_arrive,
   transaction_wait,
+  transaction_test,
   claim,
   tensor_load,
   tensor_store,
@@ -150,7 +151,8 @@ struct Step {
   uint32_t lane_segment = kNothing;  // wide_store: evaluated for each element; loops: for each iteration
   uint32_t jump = 0;  // loop_begin, loop_while: the loop's end; loop_end: its begin; branch: its else; else: its end
   // loop: extent, -; while, branch: condition; claim: dst; store: index, value, predicate; async: dst, src, predicate;
-  // shuffle: dst, value, lane; matrices: registers, rows; mma: a, b, c; transactions: index, parity; tensor copies:
+  // shuffle: dst, value, lane; matrices: registers, rows; mma: a, b, c; transactions: index, parity,
+  // a wait's `unless`, a test's dst; tensor copies:
   // place in shared memory, index of the barrier
   Ref x, y, z;
   Ref variable;                                       // loop, wide_store

@@ -294,6 +294,15 @@ class ProgramCompiler {
     Step& step = open(StepKind::transaction_wait);
     step.x = exprs_.use(wait.index);
     step.y = exprs_.use(wait.parity);
+    if (wait.unless.valid()) step.z = exprs_.use(wait.unless);
+    close(step);
+  }
+  void compile(const thread::TransactionTest& test) {
+    Step& step = open(StepKind::transaction_test);
+    step.x = exprs_.use(test.index);
+    step.y = exprs_.use(test.parity);
+    step.z = exprs_.use(test.dst_index);
+    step.access = exprs_.add_access(test.dst, "answer", true, 1);
     close(step);
   }
 

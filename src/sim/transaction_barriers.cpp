@@ -89,8 +89,22 @@ void BlockExecutor::pass(Warp& w, TransactionState& t, int party) {
   t.waited = order_.epoch(party) - 1;
 }
 
+void BlockExecutor::transaction_test(Warp& w, const Step& s) {
+  const auto& n = node<thread::TransactionTest>(s);
+  const int64_t index = same_for_lanes(w, s, s.x, "the barrier"),
+                parity = same_for_lanes(w, s, s.y, "the parity");
+  const auto at = transaction(w, s, n.barriers, w.rank, index);
+  if (!at) return;
+  TransactionState& t = transaction_at(n.barriers, *at);
+  Cell answer{};
+  answer.i = t.passes(parity) ? 1 : 0;
+  if (answer.i != 0) pass(w, t, engines_.load(n.barriers, *at));
+  write_lanes(w, s.access, w.mask, w.values.operand(s.z), {&answer, 0}, true);
+}
+
 void BlockExecutor::transaction_wait(Warp& w, const Step& s) {
   const auto& n = node<thread::TransactionWait>(s);
+  if (s.z && same_for_lanes(w, s, s.z, "the answer") != 0) return;
   ++counters_.barriers;
   const int64_t index = same_for_lanes(w, s, s.x, "the barrier"),
                 parity = same_for_lanes(w, s, s.y, "the parity");

@@ -80,6 +80,7 @@ struct Target {
   int64_t l1_bytes = 32 << 10, l2_bytes = 512 << 10;  // data caches of one core, for the cost model; GPUs: l2 of the device
   std::vector<MmaAtom> mma;
   std::vector<WarpgroupAtom> warpgroup_mma;
+  bool dependent_launch = false;  // kernels that wait for the ones before them by themselves
   bool store_matrix = false;  // 8x8 matrices from registers to shared memory (stmatrix)
   bool tensor_copy = false;  // a copy engine that moves boxes of tensors (TMA), and transaction barriers
   std::vector<MicroKernelAtom> micro_kernels;

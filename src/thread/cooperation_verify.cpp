@@ -179,10 +179,22 @@ void CooperationVerifier::check(const ClusterBarrier&) {
 
 void CooperationVerifier::check(const TransactionWait& wait) {
   check_barrier(wait.barriers, wait.index, "a wait");
-  int64_t parity = 0;
-  if (exprs_.check(wait.parity, DType::i64, "parity") && p_.exprs.is_const_int(wait.parity, &parity) &&
-      (parity < 0 || parity > 1))
-    report("a wait for parity " + number(parity));
+  check_parity(wait.parity, "a wait");
+  if (wait.unless.valid()) exprs_.check(wait.unless, DType::boolean, "answer of a test");
+}
+
+void CooperationVerifier::check(const TransactionTest& test) {
+  check_barrier(test.barriers, test.index, "a test");
+  check_parity(test.parity, "a test");
+  if (!check_registers("a test", test.dst, test.dst_index, 1)) return;
+  if (p_.memory(test.dst).type != DType::i32)
+    report("a test into " + p_.memory(test.dst).name + ", which holds " + ir::dtype_name(p_.memory(test.dst).type));
+}
+
+void CooperationVerifier::check_parity(ExprId parity, const std::string& what) {
+  int64_t known = 0;
+  if (exprs_.check(parity, DType::i64, "parity") && p_.exprs.is_const_int(parity, &known) && (known < 0 || known > 1))
+    report(what + " for parity " + number(known));
 }
 
 void CooperationVerifier::check_box(int map_index, const std::vector<ExprId>& coordinates, MemoryId memory,

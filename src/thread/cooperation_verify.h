@@ -22,6 +22,7 @@ class CooperationVerifier {
   void check(const OneThread& one);
   void check(const TransactionArrive& arrive);
   void check(const TransactionWait& wait);
+  void check(const TransactionTest& test);
   void check(const Claim& claim);
   void check(const TensorLoad& load);
   void check(const TensorStore& store);
@@ -41,6 +42,7 @@ class CooperationVerifier {
   void check_counter();
   void check_map(const TensorMap& map);
   bool check_barrier(int barriers, ir::ExprId index, const std::string& what);
+  void check_parity(ir::ExprId parity, const std::string& what);
   void check_box(int map, const std::vector<ir::ExprId>& coordinates, MemoryId memory, ir::ExprId index,
                  bool load);
   void check_warpgroup(const std::string& what);

@@ -86,6 +86,7 @@ class Flattener {
         else
           unknown.insert(claim->dst.value);
       }
+      if (const auto* test = std::get_if<TransactionTest>(&s.node)) unknown.insert(test->dst.value);
       if (const auto* reduce = std::get_if<LaneReduce>(&s.node)) unknown.insert(reduce->dst.value);
       const auto* store = std::get_if<Store>(&s.node);
       if (!store || !p_.memory(store->memory).in_registers) continue;
@@ -142,7 +143,8 @@ class Flattener {
       }
     orders = orders || std::holds_alternative<Barrier>(node) || std::holds_alternative<ClusterBarrier>(node) ||
              std::holds_alternative<TransactionArrive>(node) ||
-             std::holds_alternative<TransactionWait>(node) || std::holds_alternative<TensorLoad>(node) ||
+             std::holds_alternative<TransactionWait>(node) || std::holds_alternative<TransactionTest>(node) ||
+             std::holds_alternative<TensorLoad>(node) ||
              std::holds_alternative<TensorStore>(node) || std::holds_alternative<BulkCommit>(node) ||
              std::holds_alternative<BulkWait>(node) || std::holds_alternative<ProxyFence>(node) ||
              std::holds_alternative<WarpgroupMma>(node) || std::holds_alternative<WarpgroupCommit>(node) ||
@@ -224,6 +226,7 @@ class Flattener {
   void flatten(StmtId id, const ClusterBarrier&) { add(RoleOp::cluster_barrier, id); }
   void flatten(StmtId id, const TransactionArrive& a) { two(RoleOp::arrive, id, a.index, a.block); }
   void flatten(StmtId id, const TransactionWait& w) { two(RoleOp::wait, id, w.index, w.parity); }
+  void flatten(StmtId id, const TransactionTest& t) { two(RoleOp::test, id, t.index, t.parity); }
   void flatten(StmtId id, const TensorLoad& l) { two(RoleOp::load, id, l.dst_index, l.barrier_index); }
   void flatten(StmtId id, const TensorStore& s) { two(RoleOp::store, id, s.src_index, ExprId()); }
   void flatten(StmtId id, const BulkCommit&) { add(RoleOp::bulk_commit, id); }

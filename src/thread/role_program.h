@@ -21,6 +21,7 @@ enum class RoleOp : uint8_t {
   cluster_barrier,
   arrive,  // value: index; second: block of the cluster
   wait,    // value: index; second: parity
+  test,    // as a wait
   load,    // value: place; second: index of the barrier
   store,   // value: place
   bulk_commit,

@@ -130,6 +130,8 @@ void RoleWalk::step(int i) {
       return arrive(x, i, s);
     case RoleOp::wait:
       return wait(x, s);
+    case RoleOp::test:
+      return test(x, s);
     case RoleOp::load:
       return load(x, i, s);
     case RoleOp::store:
@@ -280,10 +282,29 @@ void RoleWalk::wait(Running& x, const RoleStep& s) {
   x.array = n.barriers;
   x.index = eval(x, s.value, 0);
   x.parity = eval(x, s.second, 0) & 1;
+  if (n.unless.valid()) check_tested(x, s, n.unless);
   Phase* f = phase(s, x.array, x.block, x.index);
   if (f == nullptr) return;
   x.index = of_block(x.array, x.block, x.index);
   (f->number & 1) != x.parity ? pass(x, *f) : void(x.state = State::at_phase);
+}
+
+// Its answer may be no at any time: the wait behind it is walked as if it were.
+void RoleWalk::test(Running& x, const RoleStep& s) {
+  const auto& n = node<TransactionTest>(s);
+  x.tested[{n.dst, n.dst_index}] = {n.barriers, eval(x, s.value, 0), eval(x, s.second, 0) & 1};
+}
+
+// A wait may be left out only for the phase that was asked for.
+void RoleWalk::check_tested(Running& x, const RoleStep& s, ir::ExprId unless) {
+  const ir::ExprNode& answer = p_.exprs[unless];
+  const ir::ExprNode* held = answer.op == ir::ExprOp::ne && answer.a.valid() ? &p_.exprs[answer.a] : nullptr;
+  const Tested wanted{x.array, x.index, x.parity};
+  if (held != nullptr && held->op == ir::ExprOp::load)
+    if (const auto it = x.tested.find({held->object, p_.exprs.indices(answer.a)[0]}); it != x.tested.end() && it->second == wanted)
+      return;
+  hazard(s.stmt, s.stmt, "it does not wait for parity " + std::to_string(x.parity) + " of " + phase_text(x.array, of_block(x.array, x.block, x.index)) +
+                             " after a test that did not ask for that");
 }
 
 std::string RoleWalk::name_of(const Running& x) const {

@@ -2,6 +2,7 @@
 // other, and what they do to `ordered` memory is judged.
 #pragma once
 
+#include <map>
 #include <set>
 #include <string>
 #include <utility>
@@ -28,6 +29,12 @@ class RoleWalk {
     int64_t group = 0;
     StmtId stmt;
   };
+  // A phase that a test asked for.
+  struct Tested {
+    int array = 0;
+    int64_t index = 0, parity = 0;
+    bool operator==(const Tested&) const = default;
+  };
   struct Running {
     Running(const RoleProcess& p, const PointValues& launch, int64_t block)
         : process(p), block(block), values(launch), pc(p.begin), threads(p.threads) {}
@@ -47,6 +54,7 @@ class RoleWalk {
     int array = 0;  // waiting: for what
     int64_t index = 0, parity = 0;
     StmtId at;
+    std::map<std::pair<MemoryId, ir::ExprId>, Tested> tested;  // by where the answer is
     std::vector<Work> reached;  // by block of the cluster: the newest arrival at one of its barriers
   };
   // A transaction barrier: its phases, and the newest that a copy came to and that someone waited for.
@@ -97,6 +105,8 @@ class RoleWalk {
   void advance(int array, int64_t index);
   void pass(Running& x, Phase& f);
   void wait(Running& x, const RoleStep& s);
+  void test(Running& x, const RoleStep& s);
+  void check_tested(Running& x, const RoleStep& s, ir::ExprId unless);
   void report_stuck();
   void check_end();
 

@@ -103,7 +103,8 @@ class Collector {
   void operator()(const Roles&) {}
   void operator()(const OneThread&) {}
   void operator()(const TransactionArrive& a) { loads({a.index, a.block}); }
-  void operator()(const TransactionWait& w) { loads({w.index, w.parity}); }
+  void operator()(const TransactionWait& w) { loads({w.index, w.parity, w.unless}); }
+  void operator()(const TransactionTest& t) { loads({t.index, t.parity, t.dst_index}); }
   void operator()(const Claim& c) { loads({c.dst_index}); }
   void operator()(const TensorLoad& l) {
     for (ExprId x : l.coordinates) loads({x});

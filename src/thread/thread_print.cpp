@@ -45,6 +45,7 @@ class Printer {
     if (p_.launched_var.valid()) out_ += " persistent over " + var_text(p_, p_.launched_var);
     if (p_.claims) out_ += ", claimed";
     if (p_.cluster > 1) out_ += " clusters of " + std::to_string(p_.cluster);
+    if (p_.dependent) out_ += " dependent";
     if (p_.min_blocks > 1) out_ += "\nmin_blocks " + std::to_string(p_.min_blocks);
     out_ += "\nparams\n";
     for (const Param& param : p_.params) print_param(param);
@@ -255,7 +256,14 @@ class Printer {
   }
 
   void print(const TransactionWait& wait, int indent, const std::string& origin) {
-    line(indent, "wait " + barrier(wait.barriers, wait.index) + " parity " + expr_text(p_, wait.parity), origin);
+    line(indent,
+         "wait " + barrier(wait.barriers, wait.index) + " parity " + expr_text(p_, wait.parity) +
+             (wait.unless.valid() ? " unless " + expr_text(p_, wait.unless) : ""),
+         origin);
+  }
+
+  void print(const TransactionTest& test, int indent, const std::string& origin) {
+    line(indent, at(test.dst, test.dst_index) + " = test " + barrier(test.barriers, test.index) + " parity " + expr_text(p_, test.parity), origin);
   }
 
   void print(const Claim& claim, int indent, const std::string& origin) {

@@ -237,6 +237,16 @@ struct TransactionWait {
   int barriers = -1;
   ir::ExprId index;
   ir::ExprId parity;  // i64, the same for the warp
+  ir::ExprId unless;  // optional, bool, the same for the warp: a TransactionTest for this phase has found it completed
+};
+// dst[dst_index] = 1 where the phase of parity `parity` has completed, else 0: asked ahead of the wait, so that the answer is there
+// when it is needed. After a 1 the same is visible as behind a TransactionWait.
+struct TransactionTest {
+  int barriers = -1;
+  ir::ExprId index;
+  ir::ExprId parity;  // i64, the same for the warp
+  MemoryId dst;       // i32, in registers
+  ir::ExprId dst_index;
 };
 
 // dst[dst_index] = how many claims of the launch, of any block, came before this one (ThreadProgram::claims): every thread
@@ -320,9 +330,9 @@ struct WarpgroupWait {
 
 using StmtNode =
     std::variant<Loop, Branch, Store, LaneReduce, HostMma, Prefetch, Barrier, AsyncCopy, AsyncCommit, AsyncWait, Shuffle,
-                 LoadMatrix, StoreMatrix, WarpMma, Roles, OneThread, TransactionArrive, TransactionWait, Claim, TensorLoad,
-                 TensorStore, BulkCommit, BulkWait, ProxyFence, ClusterBarrier, WarpgroupMma, WarpgroupFence, WarpgroupCommit,
-                 WarpgroupWait>;
+                 LoadMatrix, StoreMatrix, WarpMma, Roles, OneThread, TransactionArrive, TransactionWait, TransactionTest, Claim,
+                 TensorLoad, TensorStore, BulkCommit, BulkWait, ProxyFence, ClusterBarrier, WarpgroupMma, WarpgroupFence,
+                 WarpgroupCommit, WarpgroupWait>;
 
 // The blocks that stand directly inside a statement, in the order of the text.
 std::vector<const Block*> blocks_inside(const StmtNode& node);
@@ -378,6 +388,10 @@ struct ThreadProgram {
   // Blocks of a cluster (1: none): they have consecutive indices, run at once and reach each other's shared memory. A
   // block's rank is its index modulo the cluster. The one-dimensional grid, and launched_var, are multiples of it.
   int64_t cluster = 1;
+  // The launch lets blocks begin while the kernel in front of it on its stream still runs. Before the body begins they wait for
+  // that one's end and see what it wrote; the kernel behind may begin its blocks when all of these run (griddepcontrol). A launch
+  // that does not is right, too.
+  bool dependent = false;
   int64_t min_blocks = 1;     // blocks of a multiprocessor that registers should allow for (GPU)
   std::vector<TransactionBarriers> barriers;
   // What indices are divided by though no constant, over dims and integer scalars, positive wherever a block runs: a

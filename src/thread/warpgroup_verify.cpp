@@ -89,7 +89,11 @@ struct Uses {
     reads = {s.a, s.b}, writes = {s.c};
   }
   void operator()(const TransactionArrive& s) { expressions = {s.index, s.block}; }
-  void operator()(const TransactionWait& s) { expressions = {s.index, s.parity}; }
+  void operator()(const TransactionWait& s) { expressions = {s.index, s.parity, s.unless}; }
+  void operator()(const TransactionTest& s) {
+    expressions = {s.index, s.parity, s.dst_index};
+    writes = {s.dst};
+  }
   void operator()(const Claim& s) {
     expressions = {s.dst_index};
     writes = {s.dst};

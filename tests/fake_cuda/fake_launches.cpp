@@ -78,10 +78,15 @@ struct LaunchConfig {
   const LaunchAttribute* attributes;
   unsigned count;
 };
-// The clusters asked for, all along x; 0: something else was.
+// The clusters asked for, all along x; 0: something else was. Launches that may begin early begin in order here.
 unsigned cluster_of(const LaunchConfig* c) {
-  if (c->count != 1 || c->attributes->id != 4 || c->attributes->cluster.y != 1 || c->attributes->cluster.z != 1) return 0;
-  const unsigned blocks = c->attributes->cluster.x;
+  unsigned blocks = 1;
+  for (unsigned a = 0; a < c->count; ++a) {
+    const LaunchAttribute& attribute = c->attributes[a];
+    if (attribute.id == 6 && attribute.cluster.x <= 1) continue;
+    if (attribute.id != 4 || attribute.cluster.y != 1 || attribute.cluster.z != 1) return 0;
+    blocks = attribute.cluster.x;
+  }
   return blocks <= 8 && blocks > 0 && c->gx % blocks == 0 ? blocks : 0;
 }
 }  // namespace

@@ -9,6 +9,7 @@ namespace tilegen::gpu {
 
 using ir::DType;
 using sim::test::E;
+using sim::test::op;
 using sim::test::LoopForm;
 using thread::MemoryId;
 
@@ -31,6 +32,13 @@ struct EngineProgram : sim::test::GpuProgram {
   }
   void wait_for(int barriers, E index, E parity) {
     add(thread::TransactionWait{barriers, index.id, parity.id}, "wait");
+  }
+  // The wait is left out where the test that comes first has found the phase over.
+  void test(int barriers, E index, E parity, MemoryId answer) {
+    add(thread::TransactionTest{barriers, index.id, parity.id, answer, i(0).id}, "test");
+  }
+  void wait_unless(MemoryId answer, int barriers, E index, E parity) {
+    add(thread::TransactionWait{barriers, index.id, parity.id, op(ir::ExprOp::ne, load(answer, i(0)), num(0, DType::i32)).id}, "wait");
   }
   void proxy_fence() { add(thread::ProxyFence{}, "fence"); }
   // One thread of the block.

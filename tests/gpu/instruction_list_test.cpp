@@ -96,6 +96,7 @@ constexpr Entry kStatements[] = {
     {"OneThread", nullptr, "in kernels with a producer; not alone"},
     {"TransactionArrive", "Transactions.PhasesOfOneAndMoreArrivals"},
     {"TransactionWait", "Transactions.PhasesOfOneAndMoreArrivals"},
+    {"TransactionTest", "Transactions.PhasesAskedAhead"},
     {"Claim", nullptr, "in kernels whose blocks claim their tiles; not alone"},
     {"TensorLoad", "TensorCopies.LoadsOfEveryRankSwizzleAndElement"},
     {"TensorStore", "TensorCopies.StoresOfEveryRankSwizzleAndElement"},
@@ -110,7 +111,7 @@ constexpr Entry kStatements[] = {
 };
 static_assert(std::size(kStatements) == std::variant_size_v<thread::StmtNode>, "a new statement has a test, or a reason");
 static_assert(std::is_same_v<std::variant_alternative_t<11, thread::StmtNode>, thread::LoadMatrix> &&
-              std::is_same_v<std::variant_alternative_t<24, thread::StmtNode>, thread::ClusterBarrier>);
+              std::is_same_v<std::variant_alternative_t<25, thread::StmtNode>, thread::ClusterBarrier>);
 
 std::set<std::string> tests() {
   std::set<std::string> names;

@@ -50,6 +50,47 @@ TEST(Transactions, PhasesOfOneAndMoreArrivals) {
   for (int64_t arrivals : {1, 3, 32, 96}) pass_numbers(arrivals);
 }
 
+// Warp 1 writes, warp 0 reads what it has asked for ahead, now before and now behind the arrival; what it was told is a result,
+// where there is no doubt.
+TEST(Transactions, PhasesAskedAhead) {
+  constexpr int64_t kRounds = 8;
+  EngineProgram g(2 * kWarp);
+  const MemoryId in = g.tensor("In", DType::i32, kRounds * kWarp), out = g.tensor("Out", DType::i32, kRounds * kWarp),
+                 told = g.tensor("Told", DType::i32, 2 * kRounds);
+  const MemoryId tile = g.tile("tile", DType::i32, kWarp), answer = g.registers("answer", DType::i32, 1);
+  const int full = g.barriers("full", 1, kWarp), empty = g.barriers("empty", 1, kWarp);
+  g.loop(g.i(kRounds), LoopForm::serial, [&](E r) {
+    g.branch(
+        g.thread() < kWarp,
+        [&] {
+          // Nobody writes before the first barrier, all have arrived behind the second.
+          g.test(full, g.i(0), r % 2, answer);
+          g.branch(g.thread() == 0, [&] { g.store(told, r * 2, g.load(answer, g.i(0))); });
+          g.barrier(1, 2 * kWarp);
+          g.branch(r % 4 < 2, [&] { g.test(full, g.i(0), r % 2, answer); });
+          g.barrier(2, 2 * kWarp);
+          g.branch(r % 4 == 3, [&] { g.test(full, g.i(0), r % 2, answer); });
+          g.wait_unless(answer, full, g.i(0), r % 2);
+          g.store(out, r * kWarp + g.thread(), g.load(tile, g.thread()));
+          g.test(full, g.i(0), r % 2, answer);
+          g.branch(g.thread() == 0, [&] { g.store(told, r * 2 + 1, g.load(answer, g.i(0))); });
+          g.arrive(empty, g.i(0), 0);
+        },
+        [&] {
+          g.wait_for(empty, g.i(0), (r + 1) % 2);
+          g.barrier(1, 2 * kWarp);
+          g.store(tile, g.thread() - kWarp, g.load(in, r * kWarp + g.thread() - kWarp));
+          g.arrive(full, g.i(0), 0);
+          g.barrier(2, 2 * kWarp);
+        });
+  });
+  Tensors start = {random_elements(DType::i32, kRounds * kWarp, 3), same_bytes(kRounds * kWarp * 4, std::byte{0x11}),
+                   same_bytes(kRounds * 2 * 4, std::byte{0x11})};
+  Tensors expected = {start[0], start[0], same_bytes(kRounds * 2 * 4, std::byte{0})};
+  for (size_t r = 0; r < kRounds; ++r) expected[2][8 * r + 4] = std::byte{1};
+  EngineRun(g).expect_exactly(start, expected);
+}
+
 // ---- bytes that are announced, and land
 
 enum class Announced { at_once, one_by_one, behind_others, by_threads, late };

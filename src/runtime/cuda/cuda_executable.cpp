@@ -81,7 +81,7 @@ class CudaExecutable final : public Executable {
   Checked launch_all(const LoadedModule& module, std::span<const uint64_t> slots, CuStream stream, Launch& launch) const;
   CuResult launch_one(std::span<const uint64_t> slots, CuStream stream, const Launch& launch) const;
   CuResult launch_claiming(const Launch& launch, CuStream stream) const;
-  CuResult launch_clusters(const Launch& launch, CuStream stream, void** pointers, void** extra) const;
+  CuResult call(const Launch& launch, CuStream stream, void** pointers, void** extra) const;
   int estimated_blocks(const thread::ThreadProgram& program) const;
 
   const Driver& driver_;
@@ -242,15 +242,18 @@ inline bool CudaExecutable::plan(size_t kernel, std::span<const uint64_t> slots,
                "launch with smaller dimensions, or use larger tiles");
 }
 
-CuResult CudaExecutable::launch_clusters(const Launch& launch, CuStream stream, void** pointers, void** extra) const {
-  CuLaunchAttribute cluster;
-  cluster.cluster[0] = static_cast<uint32_t>(launch.program->cluster);
-  const CuLaunchConfig config = {{launch.grid[0], 1, 1},
-                                 {static_cast<uint32_t>(launch.program->threads), 1, 1},
-                                 static_cast<uint32_t>(launch.program->arena_bytes),
-                                 stream,
-                                 &cluster,
-                                 1};
+// The driver's call of a launch, with what the program asks for.
+inline CuResult CudaExecutable::call(const Launch& launch, CuStream stream, void** pointers, void** extra) const {
+  const thread::ThreadProgram& program = *launch.program;
+  const auto threads = static_cast<uint32_t>(program.threads), shared = static_cast<uint32_t>(program.arena_bytes);
+  CuLaunchAttribute attributes[2];
+  uint32_t count = 0;
+  if (program.cluster > 1) attributes[count++].value[0] = static_cast<uint32_t>(program.cluster);
+  if (program.dependent && driver_.api().launch_with) attributes[count++] = {kLaunchDependent, 0, {1}};
+  if (count == 0)
+    return driver_.api().launch(launch.function->function, launch.grid[0], launch.grid[1], launch.grid[2], threads, 1, 1, shared,
+                                stream, pointers, extra);
+  const CuLaunchConfig config = {{launch.grid[0], launch.grid[1], launch.grid[2]}, {threads, 1, 1}, shared, stream, attributes, count};
   return driver_.api().launch_with(&config, launch.function->function, pointers, extra);
 }
 
@@ -260,9 +263,7 @@ CuResult CudaExecutable::launch_claiming(const Launch& launch, CuStream stream) 
   const thread::ThreadProgram& program = *launch.program;
   void* pointers[kMostParameters];
   *point_to_parameters(program, launch.parameters, pointers) = &counter;
-  return driver_.api().launch(launch.function->function, launch.grid[0], launch.grid[1], launch.grid[2],
-                              static_cast<unsigned>(program.threads), 1, 1, static_cast<unsigned>(program.arena_bytes), stream,
-                              pointers, nullptr);
+  return call(launch, stream, pointers, nullptr);
 }
 
 inline CuResult CudaExecutable::launch_one(std::span<const uint64_t> slots, CuStream stream, const Launch& launch) const {
@@ -272,11 +273,7 @@ inline CuResult CudaExecutable::launch_one(std::span<const uint64_t> slots, CuSt
   void* pointers[kMostParameters];
   const bool more = launch.parameters != slots.data();
   if (more) point_to_parameters(*launch.program, launch.parameters, pointers);
-  if (launch.program->cluster > 1) return launch_clusters(launch, stream, more ? pointers : nullptr, more ? nullptr : extra);
-  return driver_.api().launch(launch.function->function, launch.grid[0], launch.grid[1], launch.grid[2],
-                              static_cast<unsigned>(launch.program->threads), 1, 1,
-                              static_cast<unsigned>(launch.program->arena_bytes), stream, more ? pointers : nullptr,
-                              more ? nullptr : extra);
+  return call(launch, stream, more ? pointers : nullptr, more ? nullptr : extra);
 }
 
 // `launch`: with the form of the first kernel.

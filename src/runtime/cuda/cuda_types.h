@@ -95,11 +95,14 @@ enum CuTensorMapPromotion : int32_t { kPromotion128 = 2 };
 enum CuTensorMapFill : int32_t { kFillZeros = 0 };
 
 // A launch with attributes, CUlaunchConfig.
-enum CuLaunchAttributeId : int32_t { kLaunchCluster = 4 };
+enum CuLaunchAttributeId : int32_t {
+  kLaunchCluster = 4,    // value: x, y, z
+  kLaunchDependent = 6,  // value[0]: 1, blocks may begin before the kernel in front of it has ended
+};
 struct CuLaunchAttribute {
   CuLaunchAttributeId id = kLaunchCluster;
   uint32_t padding = 0;
-  uint32_t cluster[16] = {1, 1, 1};  // x, y, z of the kind above
+  uint32_t value[16] = {1, 1, 1};
 };
 static_assert(sizeof(CuLaunchAttribute) == 72);
 struct CuLaunchConfig {

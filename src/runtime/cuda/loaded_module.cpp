@@ -108,7 +108,7 @@ Checked LoadedModule::count_clusters(const thread::ThreadProgram& kernel, Loaded
                  "the driver supports CUDA " + driver_.version_text() + ", which knows no clusters of blocks",
                  "update NVIDIA's driver, or give a schedule with a `cluster` of 1 block");
   CuLaunchAttribute cluster;
-  cluster.cluster[0] = static_cast<uint32_t>(kernel.cluster);
+  cluster.value[0] = static_cast<uint32_t>(kernel.cluster);
   CuLaunchConfig config;
   config.grid[0] = static_cast<uint32_t>(kernel.cluster);
   config.block[0] = static_cast<uint32_t>(kernel.threads);

@@ -209,6 +209,7 @@ Target sm(int version, bool architecture_specific) {
     t.cpu = t.name;
     t.mma = warp_atoms(row.fp8_mma);
     t.store_matrix = row.store_matrix;
+    t.dependent_launch = version >= 90;
     if (architecture_specific) {
       t.name += 'a';
       t.cpu = t.name;

@@ -180,6 +180,21 @@ TEST(Hopper, ClustersInPtx) {
   EXPECT_LACKS(a.log, "C75");
 }
 
+// A dependent kernel lets the next one begin first of all, and touches no memory of others before the one in front has ended.
+TEST(Hopper, DependentKernelsWaitBeforeTheirBody) {
+  SmallProduct small(DType::f32, 2);
+  thread::ThreadProgram& p = small.program();
+  EXPECT_LACKS(compile_gpu(p, kHopper).ptx, "griddepcontrol");
+  p.dependent = true;
+  const PtxResult r = compile_gpu(p, kHopper);
+  ASSERT_EQ(count_of(r.ptx, "griddepcontrol.launch_dependents;"), 1u);
+  ASSERT_EQ(count_of(r.ptx, "griddepcontrol.wait;"), 1u);
+  const size_t waits = r.ptx.find("griddepcontrol.wait;");
+  EXPECT_LT(r.ptx.find("griddepcontrol.launch_dependents;"), r.ptx.find("mbarrier.init"));
+  EXPECT_LT(r.ptx.find("mbarrier.init"), waits);
+  for (const char* touches : {"cp.async.bulk.tensor", "ld.global", "st.global"}) EXPECT_LT(waits, r.ptx.find(touches)) << touches;
+}
+
 TEST(Hopper, OperandFromRegistersAndCopiesOfEveryRank) {
   for (int dims = 1; dims <= 5; ++dims) {
     SmallProduct small(DType::f32, dims);

@@ -241,7 +241,13 @@ TEST_F(CooperationVerifyTest, ArrivalsAndWaits) {
   broken(add(TransactionArrive{0, p.exprs.const_float(0, DType::f32), 0}), "expected i64");
   broken(add(TransactionArrive{0, c(0), -16}), "announces -16 bytes");
   broken(add(TransactionWait{-1, c(0), c(0)}), "barriers that do not exist");
-  broken(add(TransactionWait{0, c(0), c(2)}), "parity 2");
+  broken(add(TransactionWait{0, c(0), c(2)}), "a wait for parity 2");
+  broken(add(TransactionWait{0, c(0), c(0), c(1)}), "answer of a test");
+  const MemoryId answer = registers("answer", DType::i32, 1);
+  broken(add(TransactionTest{2, c(0), c(0), answer, c(0)}), "barriers that do not exist");
+  broken(add(TransactionTest{0, c(0), c(-1), answer, c(0)}), "a test for parity -1");
+  broken(add(TransactionTest{0, c(0), c(0), answer, c(1)}), "a test");
+  broken(add(TransactionTest{0, c(0), c(0), acc, c(0)}), "a test into");
   broken(add(BulkWait{-1, false}), "-1 pending bulk groups");
 }
 

@@ -89,6 +89,30 @@ TEST(TransactionVerify, PhasesFlipped) {
   });
 }
 
+// A wait that is left out must be for the phase that was asked for.
+TEST(TransactionVerify, AskedAhead) {
+  // Puts the test in front of the wait, changed by `spoil`; none where that says so.
+  const auto ask = [](SpecialisedGemm& g, const std::function<bool(TransactionTest&)>& spoil) {
+    auto& wait = g.stmt<TransactionWait>("wait full");
+    const MemoryId answer = g.registers("answer", ir::DType::i32, 1);
+    wait.unless = op(ir::ExprOp::ne, g.load(answer, g.i(0)), g.num(0, ir::DType::i32)).id;
+    TransactionTest test{wait.barriers, wait.index, wait.parity, answer, g.i(0).id};
+    if (!spoil(test)) return;
+    const StmtId before = g.at.at("wait full"), added = g.p.add(test, "gemm/ko");
+    for (Stmt& s : g.p.stmts)
+      for (Block* block : blocks_inside(s.node))
+        if (const auto it = std::find(block->begin(), block->end(), before); it != block->end()) block->insert(it, added);
+  };
+  SpecialisedGemm good(kTiles[0]);
+  ask(good, [](TransactionTest&) { return true; });
+  EXPECT_EQ(joined(verify_transactions(good.p)), "");
+  EXPECT_EQ(joined(verify_thread_program(good.p)), "");
+  const std::string wrong = " after a test that did not ask for that";
+  expect_hazard(wrong, [&](SpecialisedGemm& g) { ask(g, [&](TransactionTest& t) { return t.parity = other_parity(g, t.parity), true; }); });
+  expect_hazard(wrong, [&](SpecialisedGemm& g) { ask(g, [&](TransactionTest& t) { return t.index = ((E{&g.p.exprs, t.index} + 1) % 2).id, true; }); });
+  expect_hazard(wrong, [&](SpecialisedGemm& g) { ask(g, [](TransactionTest&) { return false; }); });
+}
+
 TEST(TransactionVerify, WaitsRemoved) {
   expect_hazard("As (slot 0) is ", [](SpecialisedGemm& g) { g.remove("wait full"); });
   expect_hazard("gemm/ko/copy#0: As (slot 0) is filled again with no wait for those who release it",

@@ -44,7 +44,11 @@ std::optional<std::string> GpuEmitter::emit() {
   open_scope(true);
   bind_params();
   bind_launch_vars();
+  // The next kernel's blocks may take the places of those that end. This one's shared memory is made ready beside the end of
+  // the one before.
+  if (program_.dependent) effect("griddepcontrol.launch_dependents;");
   if (!refused()) initialise_block();
+  if (program_.dependent) effect("griddepcontrol.wait;");
   if (!refused()) emit_early_divisions(program_.body);
   emit_body(program_.body);
   b_.CreateRetVoid();

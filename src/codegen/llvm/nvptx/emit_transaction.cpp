@@ -75,11 +75,37 @@ void GpuEmitter::emit_node(const TransactionWait& wait) {
   Value* parity = resized(value(wait.parity), 32, wait.parity);
   Values operands = address(barrier_place(wait.barriers, wait.index));
   operands.push_back(parity);
+  // Operands stand in front of the branch: others use them, too.
+  llvm::BasicBlock* over = nullptr;
+  if (wait.unless.valid()) {
+    Value* tested = value(wait.unless);
+    llvm::BasicBlock* waits = llvm::BasicBlock::Create(context_, "waits", function_);
+    over = llvm::BasicBlock::Create(context_, "over", function_);
+    b_.CreateCondBr(tested, over, waits);
+    b_.SetInsertPoint(waits);
+  }
   effect(b_.getVoidTy(),
          "{\n.reg .pred over;\nagain:\n"
          "mbarrier.try_wait.parity.shared::cta.b64 over, [$0+$1], $2;\n"
          "@over bra done;\nbra again;\ndone:\n}",
          "r,n,r,~{memory}", operands);
+  if (over) {
+    b_.CreateBr(over);
+    b_.SetInsertPoint(over);
+  }
+}
+
+void GpuEmitter::emit_node(const TransactionTest& test) {
+  Value* parity = resized(value(test.parity), 32, test.parity);
+  Values operands = address(barrier_place(test.barriers, test.index));
+  operands.push_back(parity);
+  Value* yes = effect(b_.getInt32Ty(),
+                      "{\n.reg .pred over;\nmbarrier.test_wait.parity.shared::cta.b64 over, [$1+$2], $3;\n"
+                      "selp.b32 $0, 1, 0, over;\n}",
+                      "=r,r,n,r,~{memory}", operands);
+  Store store;
+  store.memory = test.dst;
+  store_element(store, test.dst_index, yes, {});
 }
 
 // Counts up to the points of the grid and begins again. A block that claims exists, so there is a point.

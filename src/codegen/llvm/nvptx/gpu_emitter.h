@@ -117,6 +117,7 @@ class GpuEmitter : private ProgramEmitter {
   Place barrier_place(int barriers, ir::ExprId index);
   void emit_node(const thread::TransactionArrive& arrive);
   void emit_node(const thread::TransactionWait& wait);
+  void emit_node(const thread::TransactionTest& test);
   void emit_node(const thread::Claim& claim);
   void emit_node(const thread::TensorLoad& load);
   void emit_node(const thread::TensorStore& store);
