@@ -4,6 +4,8 @@
 #include <array>
 #include <cstring>
 
+#include "runtime/inline_array.h"
+
 namespace tilegen::runtime::cuda {
 namespace {
 
@@ -78,10 +80,11 @@ static_assert(kPlaces == 8);  // as many as the hash has values
 
 bool fill(const Driver& driver, const KernelForm& form, std::span<const uint64_t> slots, std::byte* block) {
   constexpr size_t kMostMaps = kMaxParameterBytes / sizeof(CuTensorMap);
-  TensorShape shapes[kMostMaps];
   const thread::ThreadProgram& program = form.program();
   const size_t count = program.tensor_maps.size();
-  if (count > kMostMaps || !form.shapes(slots, {shapes, count})) return false;
+  if (count > kMostMaps) return false;
+  InlineArray<TensorShape, kMostMaps> shapes(count);
+  if (!form.shapes(slots, shapes)) return false;
   std::memcpy(block, slots.data(), slots.size_bytes());
   if (!program.divisors.empty())
     form.divisors(slots, {reinterpret_cast<uint64_t*>(block) + slots.size(), 2 * program.divisors.size()});
