@@ -1,8 +1,10 @@
 // What a launch costs on the CPU over the raw driver call, and how long a program takes to become PTX.
 //   gpu_launch [results.json]
+//   gpu_launch --only ROW COUNT     launches one row's arguments COUNT times, for a profiler
 //
-// The raw call runs the same kernel with the same arguments from a module of its own. Both queue batches of launches on
-// one stream, in turn; the time of a batch without the wait for its end, over its launches, is one sample.
+// The raw call runs the kernel of `add` with the same arguments from a module of its own. All queue batches of launches on
+// one stream, in turn; the time of a batch without the wait for its end, over its launches, is one sample. The driver is
+// the machine's, or what TILEGEN_CUDA_DRIVER names: on idle_driver.cpp the differences are the library's own time.
 #include <dlfcn.h>
 
 #include <algorithm>
@@ -11,10 +13,11 @@
 #include <cstring>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "../tests/differential/launch_watch.h"
-#include "gemm_program.h"
+#include "launch_programs.h"
 #include "library.h"
 #include "measure.h"
 #include "subject.h"
@@ -40,7 +43,7 @@ struct DlTensor {
 constexpr int32_t kDlCuda = 2;
 constexpr uint8_t kDlFloat = 2;
 
-// The driver's functions that the raw side needs.
+// The driver's functions that the raw side needs, and those whose own cost is listed.
 struct Driver {
   int (*init)(unsigned) = nullptr;
   int (*retain)(void**, int) = nullptr;
@@ -51,18 +54,27 @@ struct Driver {
   int (*load)(void**, const void*, unsigned, void*, void*) = nullptr;
   int (*function)(void**, void*, const char*) = nullptr;
   int (*launch)(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void*, void**, void**) = nullptr;
+  int (*current)(void**) = nullptr;
+  int (*context_id)(void*, unsigned long long*) = nullptr;
+  int (*stream_id)(void*, unsigned long long*) = nullptr;
+  int (*capturing)(void*, int*) = nullptr;
+  int (*tensor_map)(void*, int, uint32_t, void*, const uint64_t*, const uint64_t*, const uint32_t*, const uint32_t*, int, int,
+                    int, int) = nullptr;
 
   bool open() {
-    void* lib = dlopen("libcuda.so.1", RTLD_NOW);
+    const char* path = std::getenv("TILEGEN_CUDA_DRIVER");
+    void* lib = dlopen(path && *path ? path : "libcuda.so.1", RTLD_NOW);
     if (!lib) return false;
     auto find = [&](auto& fn, const char* name) {
       fn = reinterpret_cast<std::remove_reference_t<decltype(fn)>>(dlsym(lib, name));
       return fn != nullptr;
     };
+    find(context_id, "cuCtxGetId"), find(stream_id, "cuStreamGetId");
+    find(capturing, "cuStreamIsCapturing"), find(tensor_map, "cuTensorMapEncodeTiled");
     return find(init, "cuInit") && find(retain, "cuDevicePrimaryCtxRetain") && find(set_current, "cuCtxSetCurrent") &&
            find(alloc, "cuMemAlloc_v2") && find(stream_create, "cuStreamCreate") &&
            find(stream_wait, "cuStreamSynchronize") && find(load, "cuModuleLoadDataEx") &&
-           find(function, "cuModuleGetFunction") && find(launch, "cuLaunchKernel");
+           find(function, "cuModuleGetFunction") && find(launch, "cuLaunchKernel") && find(current, "cuCtxGetCurrent");
   }
 };
 
@@ -82,45 +94,187 @@ size_t gpu_ordinal() {
   return 0;
 }
 
-constexpr int64_t kElements = 1024, kTile = 1024;
+// Arguments of a kernel, one list after the other in turn.
+struct Row {
+  const char* name;
+  const bench::Subject* subject;
+  std::vector<std::vector<tl_arg>> sets;
+};
 
-// Z = X + Y over n elements: three tensors and one dimension.
-void build_add(tl_builder* b) {
-  static const char* const names[1] = {"i"};
-  const int64_t tile[1] = {kTile};
-  const tl_expr n = tl_dim(b, "n");
-  const tl_buffer x = tl_tensor(b, "X", TL_F32, 1, &n, nullptr, TL_TENSOR_READ_ONLY);
-  const tl_buffer y = tl_tensor(b, "Y", TL_F32, 1, &n, nullptr, TL_TENSOR_READ_ONLY);
-  const tl_buffer z = tl_tensor(b, "Z", TL_F32, 1, &n, nullptr, 0);
-  tl_expr grid = tl_binary(b, TL_FLOORDIV, tl_binary(b, TL_ADD, n, tl_index(b, kTile - 1)), tl_index(b, kTile));
-  tl_expr block, i;
-  const tl_scope kernel = tl_begin_kernel(b, "add", 1, &grid, 128, nullptr, &block);
-  const tl_scope loop = tl_begin_parallel(b, 1, tile, names, &i);
-  const tl_expr at = tl_binary(b, TL_ADD, tl_binary(b, TL_MUL, block, tl_index(b, kTile)), i);
-  tl_store(b, z, 1, &at, tl_binary(b, TL_ADD, tl_load(b, x, 1, &at), tl_load(b, y, 1, &at)));
-  tl_end(b, loop);
-  tl_end(b, kernel);
+class Machine {
+ public:
+  Machine(const tool::Context& context, const Driver& driver)
+      : driver_(driver),
+        add_(context, "add", bench::build_add, "cuda", gpu_ordinal()),
+        gemm_(context, "gemm", bench::build_gemm, "cuda", gpu_ordinal()),
+        attention_(context, "attention", bench::build_attention, "cuda", gpu_ordinal()) {
+    require(driver.init(0), "cuInit");
+    require(driver.retain(&context_, 0), "cuDevicePrimaryCtxRetain");
+    require(driver.set_current(context_), "cuCtxSetCurrent");
+    require(driver.stream_create(&stream_, 1), "cuStreamCreate");
+    for (uint64_t& address : memory_) require(driver.alloc(&address, kBytes), "cuMemAlloc");
+    how_.struct_size = sizeof how_;
+    how_.stream = stream_;
+    add_rows();
+    load_raw();
+  }
+
+  const std::vector<Row>& rows() const { return rows_; }
+  const bench::Subject& gemm() const { return gemm_; }
+
+  void launch(const Row& row, size_t turn) const {
+    const std::vector<tl_arg>& args = row.sets[turn % row.sets.size()];
+    tl_error* error = nullptr;
+    const tl_status status = tl_kernel_launch(row.subject->kernel().get(), &how_, args.data(), args.size(), &error);
+    if (status != TL_OK) tool::require(status, error, "launching");
+  }
+
+  void launch_raw() {
+    require(driver_.launch(function_, 1, 1, 1, 128, 1, 1, 0, stream_, parameters_, nullptr), "cuLaunchKernel");
+  }
+  // The parameters as one buffer, which is how the library passes them.
+  void launch_raw_buffer() {
+    size_t bytes = sizeof values_;
+    void* extra[] = {reinterpret_cast<void*>(1), values_, reinterpret_cast<void*>(2), &bytes, nullptr};
+    require(driver_.launch(function_, 1, 1, 1, 128, 1, 1, 0, stream_, nullptr, extra), "cuLaunchKernel");
+  }
+
+  // Seconds of one launch, over batches that fit the driver's queue.
+  template <class Launch>
+  double seconds(const char* name, Launch&& launch) const {
+    constexpr size_t kBatch = 400;
+    const tilegen::differential::LaunchWatch watch(std::string(name) + ", 400 launches");
+    require(driver_.stream_wait(stream_), "cuStreamSynchronize");
+    const double start = bench::now();
+    for (size_t i = 0; i < kBatch; ++i) launch(i);
+    const double end = bench::now();
+    require(driver_.stream_wait(stream_), "cuStreamSynchronize");
+    return (end - start) / kBatch;
+  }
+
+  bench::Json driver_calls() const;
+
+ private:
+  static constexpr size_t kBytes = size_t{1} << 20, kTensors = 4, kOtherPlaces = 64, kStep = 512;
+  static constexpr int64_t kElements = 1024;
+
+  tl_arg at(size_t tensor, size_t place = 0) const {
+    return bench::pointer(0, reinterpret_cast<void*>(memory_[tensor] + place * kStep));
+  }
+
+  void add_rows() {
+    using bench::integer;
+    std::vector<tl_arg> described;
+    for (size_t i = 0; i < 3; ++i) {
+      tensors_[i] = {reinterpret_cast<void*>(memory_[i]), {kDlCuda, 0}, 1, {kDlFloat, 32, 1}, &extent_, &stride_, 0};
+      described.push_back({TL_ARG_TENSOR, 0, reinterpret_cast<uint64_t>(&tensors_[i])});
+    }
+    rows_.push_back({"add_pointers", &add_, {{integer(kElements), at(0), at(1), at(2)}}});
+    rows_.push_back({"add_dlpack", &add_, {described}});
+    const auto product = [&](size_t places) {
+      std::vector<std::vector<tl_arg>> sets;
+      for (size_t p = 0; p < places; ++p)
+        sets.push_back({integer(128), integer(256), integer(64), at(0, p), at(1, p), at(2, p)});
+      return sets;
+    };
+    rows_.push_back({"gemm_same", &gemm_, product(1)});
+    rows_.push_back({"gemm_4_places", &gemm_, product(4)});
+    rows_.push_back({"gemm_64_places", &gemm_, product(kOtherPlaces)});
+    rows_.push_back({"attention", &attention_,
+                     {{integer(1), integer(2), integer(256), integer(256), bench::real(0.125), at(0), at(1), at(2), at(3)}}});
+  }
+
+  void load_raw() {
+    void* module = nullptr;
+    const std::string ptx = tool::section(add_.artifact(), TL_SECTION_PTX);
+    require(driver_.load(&module, ptx.c_str(), 0, nullptr, nullptr), "cuModuleLoadDataEx");
+    require(driver_.function(&function_, module, "add"), "cuModuleGetFunction");
+    values_[0] = kElements;
+    for (size_t i = 0; i < 3; ++i) values_[i + 1] = memory_[i];
+    for (size_t i = 0; i < 4; ++i) parameters_[i] = &values_[i];
+  }
+
+  const Driver& driver_;
+  bench::Subject add_, gemm_, attention_;
+  void *context_ = nullptr, *stream_ = nullptr, *function_ = nullptr;
+  uint64_t memory_[kTensors] = {}, values_[4] = {};
+  void* parameters_[4] = {};
+  int64_t extent_ = kElements, stride_ = 1;
+  DlTensor tensors_[3];
+  tl_launch how_{};
+  std::vector<Row> rows_;
+};
+
+// Nanoseconds of each call of the driver that a launch may make besides launching.
+bench::Json Machine::driver_calls() const {
+  bench::Json out;
+  const auto time = [&](const char* name, bool there, const std::function<void()>& call) {
+    if (!there) return;
+    constexpr int kCalls = 20000;
+    std::vector<double> samples;
+    for (int round = 0; round < 9; ++round) {
+      const double start = bench::now();
+      for (int i = 0; i < kCalls; ++i) call();
+      samples.push_back((bench::now() - start) / kCalls * 1e9);
+    }
+    std::nth_element(samples.begin(), samples.begin() + 4, samples.end());
+    out[name] = samples[4];
+    std::printf("  %-28s %7.1f ns\n", name, samples[4]);
+  };
+  void* current = nullptr;
+  unsigned long long id = 0;
+  int status = 0;
+  time("an empty call", true, [] {});
+  time("cuCtxGetCurrent", true, [&] { driver_.current(&current); });
+  time("cuCtxGetId of a context", driver_.context_id, [&] { driver_.context_id(context_, &id); });
+  time("cuCtxGetId of the current one", driver_.context_id, [&] { driver_.context_id(nullptr, &id); });
+  time("cuStreamGetId", driver_.stream_id, [&] { driver_.stream_id(stream_, &id); });
+  time("cuStreamIsCapturing", driver_.capturing, [&] { driver_.capturing(stream_, &status); });
+  alignas(64) char map[128];
+  const uint64_t extents[2] = {256, 256}, strides[1] = {512};
+  const uint32_t box[2] = {64, 128}, dense[2] = {1, 1};
+  time("cuTensorMapEncodeTiled", driver_.tensor_map, [&] {
+    driver_.tensor_map(map, 6, 2, reinterpret_cast<void*>(memory_[0]), extents, strides, box, dense, 0, 3, 2, 0);
+  });
+  return out;
 }
 
-// Seconds of one launch, over batches that fit the driver's queue.
-double seconds_per_launch(const Driver& driver, void* stream, const std::function<void()>& launch) {
-  constexpr int kBatch = 400;
-  const tilegen::differential::LaunchWatch watch("program add, kernel add of 1 blocks of 128 threads, 400 launches");
-  require(driver.stream_wait(stream), "cuStreamSynchronize");
-  const double start = bench::now();
-  for (int i = 0; i < kBatch; ++i) launch();
-  const double end = bench::now();
-  require(driver.stream_wait(stream), "cuStreamSynchronize");
-  return (end - start) / kBatch;
+double median(std::vector<double> list) {
+  std::sort(list.begin(), list.end());
+  return list[list.size() / 2];
+}
+
+bench::Json measure_launch(Machine& machine) {
+  std::vector<const char*> names = {"raw", "raw_buffer"};
+  for (const Row& row : machine.rows()) {
+    names.push_back(row.name);
+    for (size_t i = 0; i < row.sets.size(); ++i) machine.launch(row, i);
+  }
+  std::vector<std::vector<double>> samples(names.size());
+  for (int round = 0; round < 60; ++round) {
+    samples[0].push_back(machine.seconds("raw", [&](size_t) { machine.launch_raw(); }) * 1e6);
+    samples[1].push_back(machine.seconds("raw_buffer", [&](size_t) { machine.launch_raw_buffer(); }) * 1e6);
+    for (size_t r = 0; r < machine.rows().size(); ++r) {
+      const Row& row = machine.rows()[r];
+      samples[r + 2].push_back(machine.seconds(row.name, [&](size_t i) { machine.launch(row, i); }) * 1e6);
+    }
+  }
+  bench::Json out;
+  for (size_t i = 0; i < names.size(); ++i) {
+    out[std::string(names[i]) + "_us"]["median"] = median(samples[i]);
+    out[std::string(names[i]) + "_us"]["samples"] = samples[i];
+    std::printf("  %-15s %7.3f us a launch, %+.3f over the raw call\n", names[i], median(samples[i]),
+                median(samples[i]) - median(samples[0]));
+  }
+  return out;
 }
 
 // The compilation alone, in a warm process; the whole and each stage.
 bench::Json measure_compile(const tool::Context& context) {
   bench::Json out;
-  const gemm_spec spec = {TL_F16, 0, TL_F32, TL_F16, 0, 1, 1};
   for (int round = 0; round < 12; ++round) {
     const double start = bench::now();
-    const bench::Subject subject(context, "gemm", [&](tl_builder* b) { gemm_build(b, &spec); }, "cuda", gpu_ordinal());
+    const bench::Subject subject(context, "gemm", bench::build_gemm, "cuda", gpu_ordinal());
     const double ms = (bench::now() - start) * 1e3;
     if (round < 2) continue;  // the process warms up
     out["total_ms"].push_back(ms);
@@ -131,66 +285,22 @@ bench::Json measure_compile(const tool::Context& context) {
       out["stages_ms"][name].push_back(stage_ms);
     }
   }
+  std::printf("  program to loaded kernel object %.1f ms;", median(out["total_ms"]));
+  for (const auto& [stage, ms] : out["stages_ms"].items()) std::printf(" %s %.1f", stage.c_str(), median(ms));
+  std::puts("");
   return out;
 }
 
-double median(std::vector<double> list) {
-  std::sort(list.begin(), list.end());
-  return list[list.size() / 2];
-}
-
-bench::Json measure_launch(const tool::Context& context, const Driver& driver) {
-  void *cuda_context = nullptr, *stream = nullptr, *module = nullptr, *function = nullptr;
-  require(driver.init(0), "cuInit");
-  require(driver.retain(&cuda_context, 0), "cuDevicePrimaryCtxRetain");
-  require(driver.set_current(cuda_context), "cuCtxSetCurrent");
-  require(driver.stream_create(&stream, 1), "cuStreamCreate");
-  uint64_t data[3] = {};
-  for (uint64_t& address : data) require(driver.alloc(&address, kElements * sizeof(float)), "cuMemAlloc");
-
-  bench::Subject pointers(context, "add", build_add, "cuda", gpu_ordinal());
-  bench::Subject tensors(context, "add", build_add, "cuda", gpu_ordinal());
-  int64_t extent = kElements, stride = 1;
-  DlTensor dl[3];
-  std::vector<tl_arg> by_pointer = {bench::integer(kElements)}, by_tensor;
-  for (int i = 0; i < 3; ++i) {
-    void* address = reinterpret_cast<void*>(data[i]);
-    dl[i] = {address, {kDlCuda, 0}, 1, {kDlFloat, 32, 1}, &extent, &stride, 0};
-    by_pointer.push_back(bench::pointer(0, address));
-    by_tensor.push_back({TL_ARG_TENSOR, 0, reinterpret_cast<uint64_t>(&dl[i])});
+int launch_only(const Machine& machine, std::string_view name, size_t count) {
+  for (const Row& row : machine.rows()) {
+    if (name != row.name) continue;
+    for (size_t i = 0; i < count; ++i) machine.launch(row, i);
+    return 0;
   }
-  pointers.set_arguments(by_pointer);
-  tensors.set_arguments(by_tensor);
-  tl_launch how{};
-  how.struct_size = sizeof how;
-  how.stream = stream;
-  pointers.launch(&how);
-  tensors.launch(&how);
-
-  const std::string ptx = tool::section(pointers.artifact(), TL_SECTION_PTX);
-  require(driver.load(&module, ptx.c_str(), 0, nullptr, nullptr), "cuModuleLoadDataEx");
-  require(driver.function(&function, module, "add"), "cuModuleGetFunction");
-  uint64_t n = kElements;
-  void* params[4] = {&n, &data[0], &data[1], &data[2]};
-  auto raw = [&] {
-    require(driver.launch(function, 1, 1, 1, 128, 1, 1, 0, stream, params, nullptr), "cuLaunchKernel");
-  };
-
-  std::vector<double> samples[3];
-  for (int round = 0; round < 60; ++round) {
-    samples[0].push_back(seconds_per_launch(driver, stream, raw) * 1e6);
-    samples[1].push_back(seconds_per_launch(driver, stream, [&] { pointers.launch(&how); }) * 1e6);
-    samples[2].push_back(seconds_per_launch(driver, stream, [&] { tensors.launch(&how); }) * 1e6);
-  }
-  bench::Json out;
-  const char* const names[3] = {"raw_us", "pointers_us", "dlpack_us"};
-  for (int i = 0; i < 3; ++i) {
-    out[names[i]]["median"] = median(samples[i]);
-    out[names[i]]["samples"] = samples[i];
-    std::printf("  %-12s %7.3f us a launch, %+.3f over the raw call\n", names[i], median(samples[i]),
-                median(samples[i]) - median(samples[0]));
-  }
-  return out;
+  std::fprintf(stderr, "gpu_launch: no row '%.*s'; there are", static_cast<int>(name.size()), name.data());
+  for (const Row& row : machine.rows()) std::fprintf(stderr, " %s", row.name);
+  std::fputs("\n", stderr);
+  return 2;
 }
 
 }  // namespace
@@ -202,13 +312,13 @@ int main(int argc, char** argv) {
     return 77;
   }
   const tool::Context context = tool::make_context();
+  Machine machine(context, driver);
+  if (argc == 4 && std::string_view(argv[1]) == "--only")
+    return launch_only(machine, argv[2], std::strtoull(argv[3], nullptr, 10));
   bench::Json results;
-  results["launch"] = measure_launch(context, driver);
+  results["launch"] = measure_launch(machine);
+  results["driver_calls_ns"] = machine.driver_calls();
   results["compile"] = measure_compile(context);
-  std::printf("  program to loaded kernel object %.1f ms;", median(results["compile"]["total_ms"]));
-  for (const auto& [stage, ms] : results["compile"]["stages_ms"].items())
-    std::printf(" %s %.1f", stage.c_str(), median(ms));
-  std::puts("");
   if (argc > 1) bench::write_results(argv[1], results);
   return 0;
 }

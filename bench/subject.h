@@ -17,6 +17,7 @@ class Subject {
   void set_arguments(std::vector<tl_arg> arguments) { arguments_ = std::move(arguments); }
   void launch(const tl_launch* how = nullptr) const;
   const tool::Artifact& artifact() const { return artifact_; }
+  const tool::Kernel& kernel() const { return kernel_; }
 
  private:
   tool::Artifact artifact_;

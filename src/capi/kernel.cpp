@@ -10,7 +10,7 @@ using namespace tilegen::capi;
 namespace {
 
 // What a launch asks for; false: read_struct says what is wrong.
-bool launch_options(const tl_launch* launch, runtime::LaunchOptions& options) {
+inline bool launch_options(const tl_launch* launch, runtime::LaunchOptions& options) {
   if (!launch) return true;
   if (launch->struct_size != sizeof(tl_launch) && !read_struct(launch)) return false;
   options.max_threads = static_cast<int>(std::min<uint32_t>(launch->max_threads, 1u << 16));
@@ -104,9 +104,9 @@ tl_status tl_kernel_launch(const tl_kernel* kernel, const tl_launch* launch, con
     if (!kernel) return null_argument("kernel");
     runtime::LaunchOptions options;
     if (!launch_options(launch, options)) return read_struct(launch).error();
-    if (Checked sane = check_argument_array(args, count, "args"); !sane) return sane;
+    if (!sane_argument_array(args, count)) return absurd_argument_array(args, count, "args");
     LaunchArguments arguments(count);
-    if (Checked ok = convert_arguments(args, arguments); !ok) return ok;
+    if (!convert_arguments(args, arguments)) return unconverted({args, count});
     return kernel->executable->launch(arguments, options);
   });
 }
@@ -117,9 +117,9 @@ tl_status tl_kernel_launch_dlpack(const tl_kernel* kernel, const tl_launch* laun
     if (!kernel) return null_argument("kernel");
     runtime::LaunchOptions options;
     if (!launch_options(launch, options)) return read_struct(launch).error();
-    if (Checked sane = check_argument_array(tensors, count, "tensors"); !sane) return sane;
+    if (!sane_argument_array(tensors, count)) return absurd_argument_array(tensors, count, "tensors");
     LaunchArguments arguments(count);
-    if (Checked ok = convert_tensors(tensors, arguments); !ok) return ok;
+    if (!convert_tensors(tensors, arguments)) return unconverted({tensors, count});
     return kernel->executable->launch(arguments, options);
   });
 }

@@ -11,7 +11,6 @@ namespace {
 
 using runtime::Argument;
 
-constexpr size_t kMaxArguments = 1u << 16;
 constexpr int kMaxRank = 64;
 
 ir::DType dtype_of(const DLDataType& t) {
@@ -48,43 +47,38 @@ bool sane(const DLTensor* t) {
   return t && t->ndim >= 0 && t->ndim <= kMaxRank && (t->ndim == 0 || t->shape);
 }
 
-void describe(const DLTensor& t, Argument& a) {
+Argument describe(const DLTensor& t) {
+  const auto rank = static_cast<size_t>(t.ndim);
+  Argument a;
   a.kind = Argument::Kind::tensor;
   a.bits = reinterpret_cast<uint64_t>(t.data);
   if (t.data) a.bits += t.byte_offset;
   a.type = dtype_of(t.dtype);
-  a.shape = {t.shape, static_cast<size_t>(t.ndim)};
-  if (t.strides) a.strides = {t.strides, static_cast<size_t>(t.ndim)};
+  a.shape = {t.shape, rank};
+  if (t.strides) a.strides = {t.strides, rank};
   a.place = {t.device.device_type, t.device.device_id};
+  return a;
 }
 
-// False: `refusal` says why.
-bool convert(const tl_arg& arg, Argument& a) {
+// Of TL_ARG_AUTO, TL_ARG_POINTER, TL_ARG_I64 and TL_ARG_F64.
+constexpr Argument::Kind kValueKinds[] = {Argument::Kind::automatic, Argument::Kind::pointer, Argument::Kind::integer,
+                                          Argument::Kind::floating};
+static_assert(TL_ARG_AUTO + 1 == TL_ARG_POINTER && TL_ARG_POINTER + 1 == TL_ARG_I64 && TL_ARG_I64 + 1 == TL_ARG_F64);
+
+// False: `refusal` says why. Inlined: it is most of what a launch converts.
+[[gnu::always_inline]] inline bool convert(const tl_arg& arg, Argument& a) {
   if (arg.dtype != 0 && !ir::dtype_valid(arg.dtype)) return false;
+  if (arg.kind == TL_ARG_TENSOR) {
+    const auto* t = reinterpret_cast<const DLTensor*>(arg.payload);
+    if (!sane(t)) return false;
+    a = describe(*t);
+    return arg.dtype == 0 || a.type == static_cast<ir::DType>(arg.dtype);
+  }
+  if (arg.kind < TL_ARG_AUTO || arg.kind > TL_ARG_F64) return false;
+  a.kind = kValueKinds[arg.kind - TL_ARG_AUTO];
   a.bits = arg.payload;
   a.type = static_cast<ir::DType>(arg.dtype);
-  switch (arg.kind) {
-    case TL_ARG_AUTO:
-      a.kind = Argument::Kind::automatic;
-      return true;
-    case TL_ARG_POINTER:
-      a.kind = Argument::Kind::pointer;
-      return true;
-    case TL_ARG_I64:
-      a.kind = Argument::Kind::integer;
-      return true;
-    case TL_ARG_F64:
-      a.kind = Argument::Kind::floating;
-      return true;
-    case TL_ARG_TENSOR: {
-      const auto* t = reinterpret_cast<const DLTensor*>(arg.payload);
-      if (!sane(t)) return false;
-      const ir::DType said = a.type;
-      describe(*t, a);
-      return arg.dtype == 0 || a.type == said;
-    }
-  }
-  return false;
+  return true;
 }
 
 [[gnu::cold]] Error refusal(const DLTensor* t, size_t index) {
@@ -113,25 +107,37 @@ bool convert(const tl_arg& arg, Argument& a) {
 
 }  // namespace
 
-[[gnu::hot]] Checked check_argument_array(const void* array, size_t count, const char* name) {
-  if (count > 0 && !array) return null_argument(name);
-  if (count <= kMaxArguments) return Unit{};
+[[gnu::cold]] Error absurd_argument_array(const void* array, size_t count, const char* name) {
+  if (!array) return null_argument(name);
   return Error(DiagCode::launch_arity, "", std::to_string(count) + " arguments were given",
                "pass one argument per parameter");
 }
 
-[[gnu::hot]] Checked convert_arguments(const tl_arg* args, std::span<Argument> out) {
+[[gnu::hot]] bool convert_arguments(const tl_arg* args, std::span<Argument> out) {
   for (size_t i = 0; i < out.size(); ++i)
-    if (!convert(args[i], out[i])) return refusal(args[i], i);
-  return Unit{};
+    if (!convert(args[i], out[i])) return false;
+  return true;
 }
 
-[[gnu::hot]] Checked convert_tensors(const DLTensor* const* tensors, std::span<Argument> out) {
+[[gnu::hot]] bool convert_tensors(const DLTensor* const* tensors, std::span<Argument> out) {
   for (size_t i = 0; i < out.size(); ++i) {
-    if (!sane(tensors[i])) return refusal(tensors[i], i);
-    describe(*tensors[i], out[i]);
+    if (!sane(tensors[i])) return false;
+    out[i] = describe(*tensors[i]);
   }
-  return Unit{};
+  return true;
+}
+
+[[gnu::cold]] Error unconverted(std::span<const tl_arg> args) {
+  Argument converted;
+  size_t i = 0;
+  while (i + 1 < args.size() && convert(args[i], converted)) ++i;
+  return refusal(args[i], i);
+}
+
+[[gnu::cold]] Error unconverted(std::span<const DLTensor* const> tensors) {
+  size_t i = 0;
+  while (i + 1 < tensors.size() && sane(tensors[i])) ++i;
+  return refusal(tensors[i], i);
 }
 
 }  // namespace tilegen::capi

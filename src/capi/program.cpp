@@ -97,9 +97,9 @@ tl_status tl_program_param(const tl_program* program, size_t index, tl_param_inf
 tl_status tl_interpret(const tl_program* program, const tl_arg* args, size_t count, tl_error** out_error) {
   return guard("tl_interpret", out_error, [&]() -> Checked {
     if (!program) return null_argument("program");
-    if (Checked sane = check_argument_array(args, count, "args"); !sane) return sane;
+    if (!sane_argument_array(args, count)) return absurd_argument_array(args, count, "args");
     LaunchArguments arguments(count);
-    if (Checked ok = convert_arguments(args, arguments); !ok) return ok;
+    if (!convert_arguments(args, arguments)) return unconverted({args, count});
     auto slots = runtime::bind_arguments(*program->program, arguments);
     if (!slots) return slots.error();
     return interp::interpret(*program->program, *slots);

@@ -1,5 +1,6 @@
 #include "runtime/argument_plan.h"
 
+#include <algorithm>
 #include <bit>
 
 #include "support/checked.h"
@@ -80,7 +81,11 @@ ArgumentPlan::ArgumentPlan(const ir::Program& program) {
     } else {
       const ir::Var& v = program.var(p.var);
       row.type = v.type;
-      if (p.kind == ir::Param::Kind::dim) dims_.push_back({i, v.lower, v.upper, v.divisor});
+      if (p.kind == ir::Param::Kind::dim) {
+        if (v.divisor < 1) return;
+        const auto divisor = static_cast<uint64_t>(v.divisor), power = divisor & (~divisor + 1);
+        dims_.push_back({i, std::max<int64_t>(v.lower, 0), v.upper, power - 1, divisor / power});
+      }
     }
     params_.push_back(row);
   }
@@ -90,6 +95,34 @@ ArgumentPlan::ArgumentPlan(const ir::Program& program) {
     if (!code_) return;
   }
   usable_ = true;
+  find_ordinary();
+}
+
+void ArgumentPlan::find_ordinary() {
+  int64_t most = int64_t{1} << 62;
+  for (const Tensor& t : tensors_) {
+    const auto fits = [&](int64_t dim) {
+      int64_t bytes = t.element;
+      for (size_t d = 0; d < t.rank; ++d) {
+        const Extent& e = extents_[t.extents + d];
+        int64_t extent = e.offset;
+        if (e.dim >= 0 && (__builtin_mul_overflow(dim, e.scale, &extent) || __builtin_add_overflow(extent, e.offset, &extent)))
+          return false;
+        if (__builtin_mul_overflow(bytes, extent, &bytes)) return false;
+      }
+      return true;
+    };
+    for (size_t d = 0; d < t.rank; ++d) {
+      const Extent& e = extents_[t.extents + d];
+      if (e.root >= 0 || (e.dim < 0 ? e.offset < 1 : e.scale < 1 || e.offset < 0)) return;
+    }
+    while (most > 0 && !fits(most)) most /= 2;
+  }
+  ordinary_ = !any_strided_ && !code_;
+  for (Dim& d : dims_) {
+    d.first_ordinary = std::max<int64_t>(d.lower, 1);
+    d.last_ordinary = std::min(d.upper, most);
+  }
 }
 
 void ArgumentPlan::add_extents(const ir::Program& program, const std::vector<ir::ExprId>& list,
@@ -119,7 +152,9 @@ class ArgumentPlan::Binding {
       : plan_(plan), arguments_(arguments), slots_(slots) {}
 
   bool bind(const MemoryReach& device) {
-    return place(device) && (!described_ || solve()) && check_facts() && evaluate_code() && check_tensors();
+    if (!place(device) || (described_ && !solve())) return false;
+    bool ordinary = plan_.ordinary_;
+    return check_facts(&ordinary) && (ordinary ? check_ordinary() : evaluate_code() && check_tensors());
   }
 
  private:
@@ -141,8 +176,10 @@ class ArgumentPlan::Binding {
         else if (a.kind != Kind::automatic)
           return false;
       } else if (p.kind == ir::Param::Kind::scalar) {
+        const Argument& a = *next++;
         values_[i] = 0;
-        if (!place_scalar(i, *next++)) return false;
+        if (!scalar_slot(p.type, a, slots_ + i)) return false;
+        if (a.kind == Kind::integer) set(i, static_cast<int64_t>(a.bits));
       } else {
         *of_tensor++ = next;
         if (!place_tensor(*tensor++, *next++, device)) return false;
@@ -156,22 +193,6 @@ class ArgumentPlan::Binding {
     described_ = true;
     return a.kind == Kind::tensor && a.type == t.type && device.reaches(a.place) && a.shape.size() == t.rank &&
            (a.strides.empty() || a.strides.size() == t.rank);
-  }
-
-  bool place_scalar(size_t i, const Argument& a) {
-    const DType t = plan_.params_[i].type;
-    if (a.type != DType::none && a.type != t) return false;
-    if (ir::is_float(t)) {
-      if (a.kind != Kind::floating) return false;
-      slots_[i] = ir::float_to_bits(t, ir::round_to(t, std::bit_cast<double>(a.bits)));
-      return true;
-    }
-    const auto v = static_cast<int64_t>(a.bits);
-    if (a.kind != Kind::integer || ir::wrap_to(t, v) != v) return false;
-    set(i, v);
-    const int bits = ir::dtype_bits(t);
-    slots_[i] = bits == 64 ? a.bits : a.bits & ((uint64_t{1} << bits) - 1);
-    return true;
   }
 
   // A dim met for the first time is solved, any other statement is compared.
@@ -222,12 +243,33 @@ class ArgumentPlan::Binding {
     return true;
   }
 
-  bool check_facts() {
+  // `ordinary` is cleared where a dim's value is not.
+  bool check_facts(bool* ordinary) {
     for (const Dim& d : plan_.dims_) {
       const int64_t v = values_[d.param];
-      if (!known(d.param) || v < d.lower || v > d.upper) return false;
-      if (d.divisor != 1 && floor_mod(v, d.divisor) != 0) return false;
+      if (!known(d.param) || v < d.lower || v > d.upper || !d.divides(static_cast<uint64_t>(v))) return false;
+      *ordinary &= v >= d.first_ordinary && v <= d.last_ordinary;
       slots_[d.param] = static_cast<uint64_t>(v);
+    }
+    return true;
+  }
+
+  // The extents of described tensors were compared by solve, and nothing is empty or too large.
+  bool check_ordinary() {
+    for (size_t n = 0; n < plan_.tensors_.size(); ++n) {
+      const Tensor& t = plan_.tensors_[n];
+      const Argument& a = *of_tensor_[n];
+      slots_[t.param] = a.bits;
+      if (!t.takes(a.bits) || (a.kind == Kind::tensor && !a.strides.empty() && !compact(a))) return false;
+    }
+    return true;
+  }
+
+  static bool compact(const Argument& a) {
+    int64_t expected = 1;
+    for (size_t d = a.shape.size(); d-- > 0;) {
+      if (a.shape[d] != 1 && a.strides[d] != expected) return false;
+      expected *= a.shape[d];  // fits: the tensor's bytes do
     }
     return true;
   }
@@ -263,7 +305,7 @@ class ArgumentPlan::Binding {
     }
     slots_[t.param] = a.bits;
     if (empty) return true;
-    if (large || a.bits == 0 || (a.bits & t.low_bits) != 0) return false;
+    if (large || !t.takes(a.bits)) return false;
     return (!t.strided && (!described || a.strides.empty())) || check_strides(t, a, shape);
   }
 
@@ -303,9 +345,53 @@ class ArgumentPlan::Binding {
   int64_t roots_[kMaxRoots];
 };
 
+bool ArgumentPlan::scalar_slot(DType t, const Argument& a, uint64_t* slot) {
+  if (a.type != DType::none && a.type != t) return false;
+  if (ir::is_float(t)) {
+    if (a.kind != Kind::floating) return false;
+    const auto d = std::bit_cast<double>(a.bits);
+    if (t == DType::f32 && d == d) {  // the usual one, in one instruction
+      *slot = std::bit_cast<uint32_t>(static_cast<float>(d));
+      return true;
+    }
+    *slot = ir::float_to_bits(t, ir::round_to(t, d));
+    return true;
+  }
+  const auto v = static_cast<int64_t>(a.bits);
+  if (a.kind != Kind::integer || ir::wrap_to(t, v) != v) return false;
+  const int bits = ir::dtype_bits(t);
+  *slot = bits == 64 ? a.bits : a.bits & ((uint64_t{1} << bits) - 1);
+  return true;
+}
+
+// An ordinary launch without descriptions: nothing is to be solved, and each argument stands for itself.
+inline bool ArgumentPlan::bind_values(std::span<const Argument> arguments, uint64_t* slots) const {
+  if (!ordinary_ || arguments.size() != params_.size()) return false;
+  const Dim* dim = dims_.data();
+  const Tensor* tensor = tensors_.data();
+  const Param* param = params_.data();
+  for (const Argument& a : arguments) {
+    const Param& p = *param++;
+    if (p.kind == ir::Param::Kind::tensor) {
+      const Tensor& t = *tensor++;
+      if (a.kind != Kind::pointer || (a.type != t.type && a.type != DType::none) || !t.takes(a.bits)) return false;
+      *slots++ = a.bits;
+    } else if (p.kind == ir::Param::Kind::dim) {
+      const Dim& d = *dim++;
+      const auto v = static_cast<int64_t>(a.bits);
+      if (a.kind != Kind::integer || v < d.first_ordinary || v > d.last_ordinary || !d.divides(a.bits)) return false;
+      *slots++ = a.bits;
+    } else if (!scalar_slot(p.type, a, slots++)) {
+      return false;
+    }
+  }
+  return true;
+}
+
 [[gnu::hot]] bool ArgumentPlan::bind(std::span<const Argument> arguments, const MemoryReach& device,
                                      std::span<uint64_t> slots) const {
-  return usable_ && slots.size() >= params_.size() && Binding(*this, arguments, slots.data()).bind(device);
+  if (slots.size() < params_.size()) return false;
+  return bind_values(arguments, slots.data()) || (usable_ && Binding(*this, arguments, slots.data()).bind(device));
 }
 
 }  // namespace tilegen::runtime

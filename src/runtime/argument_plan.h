@@ -38,6 +38,8 @@ class ArgumentPlan {
     size_t extents = 0;   // first in extents_
     bool strided = false;
     size_t strides = 0;   // first in extents_
+
+    bool takes(uint64_t address) const { return address != 0 && (address & low_bits) == 0; }
   };
   struct Param {
     ir::Param::Kind kind = ir::Param::Kind::tensor;
@@ -45,16 +47,27 @@ class ArgumentPlan {
   };
   struct Dim {
     size_t param = 0;
-    int64_t lower = 0, upper = 0, divisor = 1;
+    int64_t lower = 0, upper = 0;
+    uint64_t low_bits = 0, odd = 1;  // the divisor is (low_bits + 1) * odd
+    int64_t first_ordinary = 0, last_ordinary = -1;
+
+    bool divides(uint64_t v) const { return (v & low_bits) == 0 && (odd == 1 || v % odd == 0); }  // not negative
   };
   static constexpr size_t kMaxRoots = 64, kMaxRank = 16;
+  static bool scalar_slot(ir::DType type, const Argument& a, uint64_t* slot);
 
   class Binding;
   void add_extents(const ir::Program& program, const std::vector<ir::ExprId>& list,
                    const std::vector<int>& slot_of, std::vector<ir::ExprId>& roots);
 
+  void find_ordinary();
+  bool bind_values(std::span<const Argument> arguments, uint64_t* slots) const;
+
   bool usable_ = false;
   bool any_strided_ = false;  // of tensors_
+  // Every extent is a positive multiple of one dim, plus something, or a positive constant; no strides. Where all dims lie
+  // between their first and last ordinary value no tensor is empty and none has bytes that overflow.
+  bool ordinary_ = false;
   std::vector<Param> params_;
   std::vector<Dim> dims_;
   std::vector<Tensor> tensors_;

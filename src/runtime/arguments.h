@@ -12,7 +12,8 @@
 
 namespace tilegen::runtime {
 
-// One argument, converted from tl_arg by capi/. Shapes and strides belong to the caller.
+// One argument, converted from tl_arg by capi/. Shapes and strides belong to the caller; they and the place mean something
+// for described tensors only, and are not set elsewhere.
 struct Argument {
   enum class Kind : uint8_t {
     automatic,  // a dim to be solved from tensor arguments

@@ -23,6 +23,14 @@ std::set<ir::ExprId> parts_of(const ir::ExprPool& pool, ir::ExprId root) {
 
 }  // namespace
 
+DimSolver::DimSolver(const ir::Program& program, std::span<const uint64_t> slots) : DimSolver(program) {
+  for (size_t i = 0; i < program.params.size(); ++i) {
+    if (program.params[i].kind == ir::Param::Kind::tensor) continue;
+    const ir::Var& v = program.var(program.params[i].var);
+    if (!ir::is_float(v.type)) set(program.params[i].var, ir::wrap_to(v.type, static_cast<int64_t>(slots[i])), v.name);
+  }
+}
+
 void DimSolver::set(ir::VarId v, int64_t value, std::string source) {
   known_[v.value] = value;
   sources_[v.value] = std::move(source);

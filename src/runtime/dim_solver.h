@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -16,6 +17,8 @@ namespace tilegen::runtime {
 class DimSolver {
  public:
   explicit DimSolver(const ir::Program& program) : program_(program), known_(program.vars.size()) {}
+  // Dims and integer scalars known from a launch's slots, one per parameter.
+  DimSolver(const ir::Program& program, std::span<const uint64_t> slots);
 
   bool is_known(ir::VarId v) const { return known_[v.value].has_value(); }
   size_t known_count() const { return sources_.size(); }

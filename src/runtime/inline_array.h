@@ -1,5 +1,5 @@
 // An array whose size is known when it is made: small ones stand in the object itself, so that a launch of a
-// program with a usual number of parameters allocates nothing.
+// program with a usual number of parameters allocates nothing. Its elements are not set.
 #pragma once
 
 #include <cstddef>
@@ -11,14 +11,13 @@ namespace tilegen::runtime {
 
 template <class T, size_t kInline>
 class InlineArray {
-  static_assert(std::is_trivially_destructible_v<T>);
+  static_assert(std::is_trivially_copyable_v<T> && std::is_trivially_destructible_v<T>);
 
  public:
   explicit InlineArray(size_t size) : size_(size) {
-    if (size > kInline) more_ = std::make_unique<T[]>(size);
+    if (size > kInline) [[unlikely]]
+      more_ = std::make_unique<T[]>(size);
     data_ = more_ ? more_.get() : reinterpret_cast<T*>(inside_);
-    if (!more_)
-      for (size_t i = 0; i < size; ++i) ::new (static_cast<void*>(data_ + i)) T();
   }
   InlineArray(const InlineArray&) = delete;
   InlineArray& operator=(const InlineArray&) = delete;

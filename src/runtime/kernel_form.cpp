@@ -1,5 +1,6 @@
 #include "runtime/kernel_form.h"
 
+#include <algorithm>
 #include <atomic>
 
 #include "support/checked.h"
@@ -12,7 +13,17 @@ std::atomic<uint64_t> g_next_id{1};
 
 }  // namespace
 
-KernelForm::KernelForm(const thread::ThreadProgram& program) : program_(&program), id_(g_next_id.fetch_add(1)) {
+KernelForm::KernelForm(const thread::ThreadProgram& program) : id_(g_next_id.fetch_add(1)), program_(&program) {
+  traits_.threads = static_cast<uint32_t>(program.threads);
+  traits_.shared_bytes = static_cast<uint32_t>(program.arena_bytes);
+  traits_.cluster = static_cast<uint32_t>(program.cluster);
+  traits_.rank = static_cast<uint8_t>(program.grid.size());
+  traits_.persistent = program.launched_var.valid();
+  traits_.claims = program.claims;
+  traits_.dependent = program.dependent;
+  traits_.plain_slots = static_cast<uint32_t>(program.params.size() + 2 * program.divisors.size());
+  traits_.maps = static_cast<uint32_t>(program.tensor_maps.size());
+  traits_.only_slots = program.divisors.empty() && program.tensor_maps.empty();
   for (const thread::Guard& g : program.guards) {
     const auto divisor = static_cast<uint64_t>(g.divisor), power = divisor & (~divisor + 1);
     guards_.push_back({static_cast<size_t>(g.param), divisor, power - 1, divisor / power});
@@ -94,9 +105,14 @@ std::string KernelForm::guards_text() const {
 }
 
 Expected<Grid> KernelForm::grid(std::span<const uint64_t> slots) const {
-  if (!grid_code_) return evaluate_grid(*program_, slots);
   Grid grid;
-  if (find_grid(slots, grid)) return grid;
+  if (!find_extents(slots, grid.extents)) return evaluate_grid(*program_, slots);
+  const auto extents = std::span(grid.extents).first(traits_.rank);
+  if (std::any_of(extents.begin(), extents.end(), [](int64_t e) { return e <= 0; })) return grid;
+  if (const auto blocks = checked_product(extents)) {
+    grid.blocks = *blocks;
+    return grid;
+  }
   return Error(DiagCode::overflow, program_->name, "the number of blocks does not fit 64 bits",
                "launch with smaller dimensions");
 }

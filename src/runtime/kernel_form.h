@@ -27,6 +27,16 @@ class KernelForm {
  public:
   explicit KernelForm(const thread::ThreadProgram& program);
 
+  // What every launch asks of the program, side by side.
+  struct Traits {
+    uint32_t threads = 1, shared_bytes = 0, cluster = 1;
+    uint8_t rank = 1;  // of the grid
+    bool persistent = false, claims = false, dependent = false;
+    bool only_slots = true;  // no parameters behind them: divisors, then tensor maps
+    uint32_t plain_slots = 0, maps = 0;  // parameters: slots and divisors, tensor maps
+  };
+  const Traits& traits() const { return traits_; }
+
   const thread::ThreadProgram& program() const { return *program_; }
   uint64_t id() const { return id_; }  // of no other form of this process, but of its copies
 
@@ -39,8 +49,6 @@ class KernelForm {
       if ((slots[g.slot] & g.low_bits) != 0 || (g.odd != 1 && slots[g.slot] % g.odd != 0)) return false;
     return true;
   }
-  // Parameters behind the slots: divisors, then tensor maps.
-  bool only_slots() const { return program_->divisors.empty() && program_->tensor_maps.empty(); }
   // The program's divisors, in order, each with its reciprocal.
   void divisors(std::span<const uint64_t> slots, std::span<uint64_t> out) const;
 
@@ -52,18 +60,12 @@ class KernelForm {
   bool shapes(std::span<const uint64_t> slots, std::span<TensorShape> out) const;
 
   Expected<Grid> grid(std::span<const uint64_t> slots) const;
-  // The same without a diagnostic: false where there is no grid, or where only grid() can tell.
-  bool find_grid(std::span<const uint64_t> slots, Grid& out) const {
+  // As many extents as the grid has dimensions, slowest first; they wrap like every executor's. False where only grid() can
+  // tell.
+  bool find_extents(std::span<const uint64_t> slots, std::span<int64_t> extents) const {
     if (!grid_code_) return false;
-    grid_code_->run({reinterpret_cast<const int64_t*>(slots.data()), slots.size()}, out.extents);  // wraps like every executor
-    out.blocks = 1;
-    bool empty = false, overflow = false;
-    for (size_t i = 0; i < grid_code_->roots(); ++i) {
-      empty |= out.extents[i] <= 0;
-      overflow |= __builtin_mul_overflow(out.blocks, out.extents[i], &out.blocks);
-    }
-    if (empty) out.blocks = 0;
-    return empty || !overflow;
+    grid_code_->run({reinterpret_cast<const int64_t*>(slots.data()), slots.size()}, extents);
+    return true;
   }
 
  private:
@@ -72,10 +74,11 @@ class KernelForm {
     uint64_t divisor = 1;
     uint64_t low_bits = 0, odd = 1;  // the divisor is (low_bits + 1) * odd
   };
-  const thread::ThreadProgram* program_;
-  uint64_t id_;
   std::vector<Guard> guards_;
+  Traits traits_;
   std::optional<ScalarCode> grid_code_;
+  uint64_t id_;
+  const thread::ThreadProgram* program_;
   std::optional<ScalarCode> divisor_code_;
   std::vector<bool> stored_;  // by map: boxes are stored through it
   std::optional<ScalarCode> map_code_;  // of each map its extents, then its strides

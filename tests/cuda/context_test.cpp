@@ -80,6 +80,47 @@ TEST_F(ContextTest, ADestroyedContextIsNotMistaken) {
   EXPECT_EQ(fake().fake_loaded_modules(), 1);
 }
 
+// A driver that does not number contexts tells them by their handles.
+TEST_F(ContextTest, OldDriversTellContextsByTheirHandles) {
+  FakeCuda old(TILEGEN_FAKE_CUDA_OLD);
+  old.fake_reset();
+  auto loaded = Driver::load(TILEGEN_FAKE_CUDA_OLD);
+  ASSERT_TRUE(loaded);
+  auto e = load_on_cuda(**loaded, one_kernel(), 0);
+  ASSERT_TRUE(e);
+  void* const contexts[] = {old.fake_make_context(0), nullptr, old.fake_make_context(0)};
+  for (int round = 0; round < 2; ++round)
+    for (void* context : contexts) {
+      old.fake_set_current(context);
+      ASSERT_TRUE((*e)->launch(arguments(8), {}));
+      void* const used = old.fake_launch(old.fake_launches() - 1)->context;
+      EXPECT_NE(used, nullptr);
+      EXPECT_TRUE(!context || used == context);
+      EXPECT_EQ(old.fake_current(), context);
+    }
+  EXPECT_EQ(old.fake_calls("cuModuleLoadDataEx"), 3);
+  old.fake_set_current(nullptr);
+}
+
+// Threads with and without a current context in turn, each in its own.
+TEST_F(ContextTest, ThreadsOfDifferentContexts) {
+  auto e = executable(one_kernel());
+  ASSERT_TRUE(e->prepare());
+  std::atomic<int> failed{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t)
+    threads.emplace_back([&, own = t % 2 ? fake().fake_make_context(0) : nullptr] {
+      fake().fake_set_current(own);
+      for (int i = 0; i < 200; ++i)
+        if (!e->launch(arguments(8), {}) || fake().fake_current() != own) failed.fetch_add(1);
+      fake().fake_set_current(nullptr);
+    });
+  for (std::thread& t : threads) t.join();
+  EXPECT_EQ(failed.load(), 0);
+  EXPECT_EQ(fake().fake_launches(), 800);
+  EXPECT_EQ(fake().fake_calls("cuModuleLoadDataEx"), 3);
+}
+
 TEST_F(ContextTest, ReleaseUnloadsEverywhere) {
   auto e = executable(one_kernel());
   ASSERT_TRUE(e->prepare());

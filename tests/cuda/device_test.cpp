@@ -137,6 +137,20 @@ TEST_F(Device, LaunchesAreCaptured) {
 }
 
 // A capture is not spoilt by a kernel that is not loaded yet.
+// Kernels that begin early still see all that the one before wrote: x -> y -> x ..., each element 2 v + 1 modulo what f32 holds.
+TEST_F(Device, EveryLaunchSeesTheOneBefore) {
+  constexpr int kLaunches = 20;
+  for (size_t i = 0; i < host_.size(); ++i) host_[i] = static_cast<float>(i % 8);
+  for (int round = 0; round < 50; ++round) {
+    ASSERT_EQ(tl_device_copy(1, x_, host_.data(), bytes(), nullptr, nullptr), TL_OK);
+    for (int i = 0; i < kLaunches; ++i) ASSERT_EQ(launch(i % 2 == 0 ? x_ : y_, i % 2 == 0 ? y_ : x_, nullptr), TL_OK);
+    std::vector<float> result(host_.size());
+    ASSERT_EQ(tl_device_copy(1, result.data(), x_, bytes(), nullptr, nullptr), TL_OK);
+    const float steps = 1 << kLaunches;
+    for (size_t i = 0; i < host_.size(); ++i) ASSERT_EQ(result[i], steps * host_[i] + steps - 1) << round << ", " << i;
+  }
+}
+
 TEST_F(Device, AnUnpreparedLaunchInACaptureIsRefused) {
   void *primary = nullptr, *stream = nullptr, *graph = nullptr;
   ASSERT_EQ(call("cuDevicePrimaryCtxRetain", &primary, 0), 0);

@@ -101,7 +101,7 @@ class ArtifactBuilder {
       for (size_t i = 0; i < k.tensor_maps.size(); ++i)
         artifact_.ptx += ", .param .align 64 .b8 map" + std::to_string(i) + "[128]";
       if (k.claims) artifact_.ptx += ", .param .u64 counter";
-      artifact_.ptx += ") { ret; }\n";
+      artifact_.ptx += std::string(") { ") + (k.dependent ? "griddepcontrol.wait; " : "") + "ret; }\n";
     }
     return std::make_shared<const driver::Artifact>(std::move(artifact_));
   }

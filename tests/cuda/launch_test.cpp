@@ -92,6 +92,20 @@ TEST_F(LaunchTest, KernelsOfASequenceRunInOrderOnOneStream) {
   for (int i = 0; i < 3; ++i) EXPECT_EQ(launch_at(i).stream, &token);
 }
 
+// A driver that knows it may begin the kernel early: its code waits. An older one runs it behind the one before.
+TEST_F(LaunchTest, DependentKernelsMayBeginEarly) {
+  ArtifactBuilder two("scale other");
+  two.kernel("scale").dependent = true;
+  two.kernel("other");
+  ASSERT_TRUE(executable(two.done())->launch(arguments(8), {}));
+  ASSERT_EQ(fake().fake_launches(), 2);
+  EXPECT_EQ(launch_at(0).dependent, 1u);
+  EXPECT_EQ(launch_at(0).grid[0], 2u);
+  EXPECT_EQ(launch_at(1).dependent, 0u);
+  EXPECT_EQ(fake().fake_calls("cuLaunchKernelEx"), 1);
+  EXPECT_EQ(fake().fake_calls("cuLaunchKernel"), 1);
+}
+
 TEST_F(LaunchTest, ASequenceThatDoesNotFitLaunchesNothing) {
   ArtifactBuilder b("first second");
   b.kernel("first");

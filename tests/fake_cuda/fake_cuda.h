@@ -16,6 +16,7 @@ constexpr uint32_t kFakeTensorMap = 0x7e450a4d;
 struct FakeLaunch {
   char name[128];
   unsigned grid[3], block[3], shared_bytes, cluster;  // cluster: its blocks, along x
+  unsigned dependent;  // may begin before the kernel in front of it has ended
   void* stream;
   void* context;
   size_t parameters;

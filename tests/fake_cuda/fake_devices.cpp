@@ -145,8 +145,9 @@ FAKE_API int cuCtxGetDevice(int* device) {
 #ifndef FAKE_CUDA_OLD
 FAKE_API int cuCtxGetId(void* context, unsigned long long* id) {
   ENTER();
-  if (!static_cast<Context*>(context)->alive) return kInvalidContext;
-  *id = static_cast<Context*>(context)->id;
+  const Context* const asked = context ? static_cast<Context*>(context) : current();
+  if (!asked || !asked->alive) return kInvalidContext;
+  *id = asked->id;
   return kSuccess;
 }
 #endif

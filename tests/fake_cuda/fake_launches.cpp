@@ -10,7 +10,7 @@
 using namespace fake;
 
 namespace {
-int launch(State& s, void* function, unsigned cluster, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
+int launch(State& s, void* function, unsigned cluster, bool dependent, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
            unsigned bz, unsigned shared_bytes, void* stream, void** parameters, void** extra) {
   auto* f = static_cast<FunctionObject*>(function);
   if (!current() || current() != f->module->context) return kInvalidContext;
@@ -23,6 +23,8 @@ int launch(State& s, void* function, unsigned cluster, unsigned gx, unsigned gy,
   std::copy(block, block + 3, record.block);
   record.shared_bytes = shared_bytes;
   record.cluster = cluster;
+  record.dependent = dependent;
+  if (dependent && !f->parameters.waits) return kInvalidValue;  // a driver would run it beside what it depends on
   s.stuck |= s.endless == f->name;
   record.stream = stream;
   record.context = current();
@@ -57,7 +59,7 @@ int launch(State& s, void* function, unsigned cluster, unsigned gx, unsigned gy,
 FAKE_API int cuLaunchKernel(void* function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
                             unsigned shared_bytes, void* stream, void** parameters, void** extra) {
   ENTER();
-  return launch(s, function, 1, gx, gy, gz, bx, by, bz, shared_bytes, stream, parameters, extra);
+  return launch(s, function, 1, false, gx, gy, gz, bx, by, bz, shared_bytes, stream, parameters, extra);
 }
 #ifndef FAKE_CUDA_OLD
 namespace {
@@ -78,28 +80,36 @@ struct LaunchConfig {
   const LaunchAttribute* attributes;
   unsigned count;
 };
-// The clusters asked for, all along x; 0: something else was. Launches that may begin early begin in order here.
-unsigned cluster_of(const LaunchConfig* c) {
-  unsigned blocks = 1;
+// What attributes ask for; false: something that is none of the fake's.
+struct Asked {
+  unsigned cluster = 1;  // blocks, all along x
+  bool dependent = false;
+};
+bool read(const LaunchConfig* c, Asked& asked) {
   for (unsigned a = 0; a < c->count; ++a) {
     const LaunchAttribute& attribute = c->attributes[a];
-    if (attribute.id == 6 && attribute.cluster.x <= 1) continue;
-    if (attribute.id != 4 || attribute.cluster.y != 1 || attribute.cluster.z != 1) return 0;
-    blocks = attribute.cluster.x;
+    if (attribute.id == 6 && attribute.cluster.x <= 1) {
+      asked.dependent = attribute.cluster.x == 1;
+    } else if (attribute.id == 4 && attribute.cluster.y == 1 && attribute.cluster.z == 1) {
+      asked.cluster = attribute.cluster.x;
+    } else {
+      return false;
+    }
   }
-  return blocks <= 8 && blocks > 0 && c->gx % blocks == 0 ? blocks : 0;
+  return asked.cluster <= 8 && asked.cluster > 0 && c->gx % asked.cluster == 0;
 }
 }  // namespace
 FAKE_API int cuLaunchKernelEx(const LaunchConfig* c, void* function, void** parameters, void** extra) {
   ENTER();
-  const unsigned cluster = cluster_of(c);
-  if (cluster == 0) return kInvalidValue;
-  return launch(s, function, cluster, c->gx, c->gy, c->gz, c->bx, c->by, c->bz, c->shared_bytes, c->stream, parameters,
+  Asked asked;
+  if (!read(c, asked)) return kInvalidValue;
+  return launch(s, function, asked.cluster, asked.dependent, c->gx, c->gy, c->gz, c->bx, c->by, c->bz, c->shared_bytes, c->stream, parameters,
                 extra);
 }
 FAKE_API int cuOccupancyMaxActiveClusters(int* clusters, void* function, const LaunchConfig* c) {
   ENTER();
-  if (cluster_of(c) == 0 || c->shared_bytes > static_cast<unsigned>(static_cast<FunctionObject*>(function)->dynamic_shared))
+  Asked asked;
+  if (!read(c, asked) || c->shared_bytes > static_cast<unsigned>(static_cast<FunctionObject*>(function)->dynamic_shared))
     return kInvalidValue;
   *clusters = s.clusters;
   return kSuccess;

@@ -43,6 +43,7 @@ struct Module;
 // The parameters of an entry: 8-byte slots, then tensor maps, then slots.
 struct Entry {
   size_t slots = 0, maps = 0, behind = 0;
+  bool waits = false;  // for the kernel in front of it
   size_t bytes() const { return (maps == 0 ? 8 * slots : (8 * slots + 63) / 64 * 64 + 128 * maps) + 8 * behind; }
 };
 struct Stream {

@@ -26,6 +26,9 @@ ClaimCounters::~ClaimCounters() {
   for (CuPointer slab : slabs_) driver_.api().memory_free(slab);
 }
 
+// Keys of numbered streams are odd, that of the context's default stream is not; 0 is none.
+constexpr uint64_t kDefaultStreamKey = 2;
+
 // Where the driver does not number streams, one that is destroyed and made again may have the handle of another.
 uint64_t ClaimCounters::key_of(CuStream stream) const {
   unsigned long long id = 0;
@@ -38,11 +41,12 @@ uint64_t ClaimCounters::key_of(CuStream stream) const {
 CuResult ClaimCounters::of_launch(CuStream stream, CuPointer& counter) {
   int capturing = 0;
   const auto asks = driver_.api().stream_capturing;
-  if (asks && asks(stream, &capturing) == kCuSuccess && capturing != 0) {
+  // The default stream is never captured, and lives as long as its context.
+  if (stream && asks && asks(stream, &capturing) == kCuSuccess && capturing != 0) {
     std::lock_guard lock(mutex_);
     return fresh(counter);
   }
-  const uint64_t key = key_of(stream);
+  const uint64_t key = stream ? key_of(stream) : kDefaultStreamKey;
   constexpr size_t kTries = 32;
   size_t at = (key * 0x9e3779b97f4a7c15u) >> 32;
   for (size_t i = 0; i < kTries; ++i, ++at) {

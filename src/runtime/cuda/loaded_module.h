@@ -15,9 +15,9 @@ namespace tilegen::runtime::cuda {
 struct LoadedFunction {
   CuFunction function = nullptr;
   const char* name = nullptr;  // lives for ever
-  int registers = 0, local_bytes = 0, static_shared = 0, max_threads = 0;
-  ClaimCounters* counters = nullptr;  // of kernels whose blocks claim points of the grid
   int64_t resident_blocks = 0;  // of a persistent kernel, or in clusters: on the whole device at once
+  ClaimCounters* counters = nullptr;  // of kernels whose blocks claim points of the grid
+  int registers = 0, local_bytes = 0, static_shared = 0, max_threads = 0;
 };
 
 class LoadedModule {

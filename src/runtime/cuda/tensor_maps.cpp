@@ -1,7 +1,10 @@
 #include "runtime/cuda/tensor_maps.h"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
+
+#include "runtime/inline_array.h"
 
 namespace tilegen::runtime::cuda {
 namespace {
@@ -10,8 +13,8 @@ constexpr size_t kAlignment = alignof(CuTensorMap);
 
 size_t plain_slots(const thread::ThreadProgram& program) { return program.params.size() + 2 * program.divisors.size(); }
 
-size_t maps_begin(const thread::ThreadProgram& program) {
-  return (plain_slots(program) * sizeof(uint64_t) + kAlignment - 1) / kAlignment * kAlignment;
+constexpr size_t maps_begin(size_t plain_slots) {
+  return (plain_slots * sizeof(uint64_t) + kAlignment - 1) / kAlignment * kAlignment;
 }
 
 CuTensorMapType type_of(ir::DType t) {
@@ -49,32 +52,43 @@ bool encode(const Driver& driver, const thread::ThreadProgram& program, size_t i
                                  swizzle_of(map.swizzle), kPromotion128, kFillZeros) == kCuSuccess;
 }
 
-// What a thread's last launches passed. Larger blocks are made anew each time.
+// What a thread's last launches passed, two at each place. Larger blocks are made anew each time.
 struct Remembered {
   static constexpr size_t kBytes = 768;
-  uint64_t form = 0;  // no form's
-  alignas(kAlignment) std::byte block[kBytes];
-};
-constexpr size_t kRemembered = 16;
+  alignas(kAlignment) std::byte block[kBytes] = {};  // begins with the slots
+  uint64_t form = 0;                                 // no form's
 
-Remembered& place_of(const KernelForm& form, std::span<const uint64_t> slots) {
-  thread_local std::array<Remembered, kRemembered> last;
+  bool is(const KernelForm& other, std::span<const uint64_t> slots) const {
+    return form == other.id() && std::equal(slots.begin(), slots.end(), reinterpret_cast<const uint64_t*>(block));
+  }
+};
+constexpr size_t kPlaces = 8;
+
+struct ThreadMemory {
+  std::array<std::array<Remembered, 2>, kPlaces> last{};
+  std::array<uint8_t, kPlaces> older{};  // of the two, the one to forget next
+  const Remembered* latest = nullptr;
+  alignas(kAlignment) std::byte large[kMaxParameterBytes] = {};
+};
+
+size_t place_of(const KernelForm& form, std::span<const uint64_t> slots) {
   uint64_t hash = form.id();
   for (uint64_t s : slots) hash = (hash ^ s) * 0x9e3779b97f4a7c15u;
-  return last[hash >> 60];
+  return hash >> 61;
 }
-static_assert(kRemembered == 16);  // as many as the hash has values
+static_assert(kPlaces == 8);  // as many as the hash has values
 
 bool fill(const Driver& driver, const KernelForm& form, std::span<const uint64_t> slots, std::byte* block) {
   constexpr size_t kMostMaps = kMaxParameterBytes / sizeof(CuTensorMap);
-  TensorShape shapes[kMostMaps];
   const thread::ThreadProgram& program = form.program();
   const size_t count = program.tensor_maps.size();
-  if (count > kMostMaps || !form.shapes(slots, {shapes, count})) return false;
+  if (count > kMostMaps) return false;
+  InlineArray<TensorShape, kMostMaps> shapes(count);
+  if (!form.shapes(slots, shapes)) return false;
   std::memcpy(block, slots.data(), slots.size_bytes());
   if (!program.divisors.empty())
     form.divisors(slots, {reinterpret_cast<uint64_t*>(block) + slots.size(), 2 * program.divisors.size()});
-  auto* maps = reinterpret_cast<CuTensorMap*>(block + maps_begin(program));
+  auto* maps = reinterpret_cast<CuTensorMap*>(block + maps_begin(plain_slots(program)));
   for (size_t i = 0; i < count; ++i)
     if (!encode(driver, program, i, shapes[i], maps + i)) return false;
   return true;
@@ -85,29 +99,35 @@ bool fill(const Driver& driver, const KernelForm& form, std::span<const uint64_t
 size_t parameter_bytes(const thread::ThreadProgram& program) {
   const size_t maps = program.tensor_maps.size();
   const size_t bytes =
-      maps == 0 ? plain_slots(program) * sizeof(uint64_t) : maps_begin(program) + maps * sizeof(CuTensorMap);
+      maps == 0 ? plain_slots(program) * sizeof(uint64_t) : maps_begin(plain_slots(program)) + maps * sizeof(CuTensorMap);
   return bytes + (program.claims ? sizeof(CuPointer) : 0);
 }
 
-void** point_to_parameters(const thread::ThreadProgram& program, const void* block, void** pointers) {
+void** point_to_parameters(const KernelForm::Traits& traits, const void* block, void** pointers) {
   auto* bytes = static_cast<std::byte*>(const_cast<void*>(block));
-  for (size_t i = 0; i < plain_slots(program); ++i) *pointers++ = bytes + i * sizeof(uint64_t);
-  std::byte* maps = bytes + maps_begin(program);
-  for (size_t i = 0; i < program.tensor_maps.size(); ++i) *pointers++ = maps + i * sizeof(CuTensorMap);
+  for (size_t i = 0; i < traits.plain_slots; ++i) *pointers++ = bytes + i * sizeof(uint64_t);
+  std::byte* maps = bytes + maps_begin(traits.plain_slots);
+  for (size_t i = 0; i < traits.maps; ++i) *pointers++ = maps + i * sizeof(CuTensorMap);
   return pointers;
 }
 
-const void* make_parameters(const Driver& driver, const KernelForm& form,
-                                 std::span<const uint64_t> slots, ParameterBlock& room) {
-  const size_t bytes = parameter_bytes(form.program());
-  if (bytes > Remembered::kBytes) return fill(driver, form, slots, room.bytes) ? room.bytes : nullptr;
-  Remembered& known = place_of(form, slots);
-  if (known.form == form.id() && std::memcmp(known.block, slots.data(), slots.size_bytes()) == 0)
-    return known.block;
-  known.form = 0;
-  if (!fill(driver, form, slots, known.block)) return nullptr;
-  known.form = form.id();
-  return known.block;
+[[gnu::hot]] const void* make_parameters(const Driver& driver, const KernelForm& form, std::span<const uint64_t> slots) {
+  static constinit thread_local ThreadMemory memory;
+  if (memory.latest && memory.latest->is(form, slots)) return memory.latest->block;
+  if (parameter_bytes(form.program()) > Remembered::kBytes)
+    return fill(driver, form, slots, memory.large) ? memory.large : nullptr;
+  const size_t place = place_of(form, slots);
+  std::array<Remembered, 2>& known = memory.last[place];
+  const size_t found = known[0].is(form, slots) ? 0 : known[1].is(form, slots) ? 1 : memory.older[place];
+  memory.older[place] = static_cast<uint8_t>(1 - found);
+  Remembered& taken = known[found];
+  if (!taken.is(form, slots)) {
+    taken.form = 0;
+    if (!fill(driver, form, slots, taken.block)) return nullptr;
+    taken.form = form.id();
+  }
+  memory.latest = &taken;
+  return taken.block;
 }
 
 }  // namespace tilegen::runtime::cuda

@@ -15,22 +15,17 @@ namespace tilegen::runtime::cuda {
 
 constexpr size_t kMaxParameterBytes = 4096;
 
-struct alignas(64) ParameterBlock {
-  std::byte bytes[kMaxParameterBytes];  // not set
-};
-
 constexpr size_t kMostParameters = kMaxParameterBytes / sizeof(uint64_t);
 
 // Where the parameters are in the block, one pointer each, and where the next one's would be: a kernel's own layout of
 // aligned parameters is the driver's to know.
-void** point_to_parameters(const thread::ThreadProgram& program, const void* block, void** pointers);
+void** point_to_parameters(const KernelForm::Traits& traits, const void* block, void** pointers);
 
 // Bytes of a kernel's parameters: its slots and divisors, then its maps aligned to 64, then its counter's address.
 size_t parameter_bytes(const thread::ThreadProgram& program);
 
-// The block of a launch, in `room` or in memory of this thread that its next call may overwrite. Null where
-// the copy engine cannot describe the tensors.
-const void* make_parameters(const Driver& driver, const KernelForm& form, std::span<const uint64_t> slots,
-                            ParameterBlock& room);
+// The block of a launch, in memory of this thread that its next call may overwrite. Null where the copy engine cannot
+// describe the tensors.
+const void* make_parameters(const Driver& driver, const KernelForm& form, std::span<const uint64_t> slots);
 
 }  // namespace tilegen::runtime::cuda

@@ -150,13 +150,7 @@ sim::StatementPlaces copy_places(const ir::Program& p, const ir::TileOp& op, con
 sim::ElementPlaces element_places(const driver::Artifact& artifact, size_t kernel,
                                   const thread::ThreadProgram& form, std::span<const uint64_t> slots) {
   const ir::Program& p = *artifact.program;
-  DimSolver dims(p);
-  for (size_t i = 0; i < p.params.size(); ++i) {
-    if (p.params[i].kind == ir::Param::Kind::tensor) continue;
-    const ir::Var& v = p.var(p.params[i].var);
-    if (!ir::is_float(v.type))
-      dims.set(p.params[i].var, ir::wrap_to(v.type, static_cast<int64_t>(slots[i])), v.name);
-  }
+  const DimSolver dims(p, slots);
   const auto index = static_cast<size_t>(&form - artifact.kernels.data());
   const plan::KernelSchedule& decisions =
       index < artifact.decisions.size() ? artifact.decisions[index] : artifact.schedule.kernels[kernel];

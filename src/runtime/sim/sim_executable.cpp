@@ -14,13 +14,7 @@ namespace {
 
 // Bytes of each tensor from its first to its last element, strides of either sign.
 std::vector<sim::TensorExtent> tensor_extents(const ir::Program& p, std::span<const uint64_t> slots) {
-  DimSolver dims(p);
-  for (size_t i = 0; i < p.params.size(); ++i) {
-    if (p.params[i].kind == ir::Param::Kind::tensor) continue;
-    const ir::Var& v = p.var(p.params[i].var);
-    if (!ir::is_float(v.type))
-      dims.set(p.params[i].var, ir::wrap_to(v.type, static_cast<int64_t>(slots[i])), v.name);
-  }
+  const DimSolver dims(p, slots);
   std::vector<sim::TensorExtent> extents(p.params.size());
   for (size_t i = 0; i < p.params.size(); ++i) {
     if (p.params[i].kind != ir::Param::Kind::tensor) continue;

@@ -263,6 +263,34 @@ TEST(ArgumentPlan, SettlesTheUsualLaunches) {
   EXPECT_FALSE(settles("dim m\ntensor A: f32[m // 8]\n", {tensor(f32, {3})}));
 }
 
+// Values alone, at the ends of what the program and the tensors allow: what is settled is what the binder says, and what the
+// binder takes is settled where no tensor is empty.
+TEST(ArgumentPlan, ValuesAtTheirEnds) {
+  const ir::Program p = parse(
+      "dim m >= 12 <= 1099511627776 divisible 12\ndim n\nscalar s: f32\ntensor A: f32[m, n]\ntensor B: f16[3 * m + 1, 2]\n");
+  const ArgumentPlan plan(p);
+  int taken = 0;
+  for (const int64_t m : {int64_t{-12}, int64_t{0}, int64_t{12}, int64_t{13}, int64_t{16}, int64_t{36}, int64_t{1099511627772},
+                          int64_t{1099511627784}})
+    for (const int64_t n : {int64_t{-1}, int64_t{0}, int64_t{1}, int64_t{1} << 20, int64_t{1} << 61, INT64_MAX})
+      for (const double s : {2.5, 1e300, std::numeric_limits<double>::quiet_NaN()})
+        for (const uint64_t a : {uint64_t{0}, uint64_t{2}, uint64_t{4096}})
+          for (const auto& [type, b] : {std::pair{ir::DType::none, 8192}, {ir::DType::f16, 8193}, {ir::DType::f16, 8194},
+                                        {ir::DType::bf16, 8192}}) {
+            std::vector<Argument> args = {integer(m), integer(n), floating(s), pointer(), pointer()};
+            args[3].bits = a;
+            args[4].bits = static_cast<uint64_t>(b), args[4].type = type;
+            Slots planned(p.params.size());
+            const bool settled = plan.bind(args, {}, planned);
+            const auto slots = bind_arguments(p, args);
+            ASSERT_EQ(settled, static_cast<bool>(slots)) << m << " " << n << " " << a << " " << b;
+            if (!settled) continue;
+            ASSERT_EQ(planned, *slots) << m << " " << n << " " << s;
+            ++taken;
+          }
+  EXPECT_GT(taken, 50);
+}
+
 // Random extents and arguments, right and wrong ones, through both.
 TEST(ArgumentPlan, AgreesWithTheBinder) {
   std::mt19937 random(1);

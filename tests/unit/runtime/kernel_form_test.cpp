@@ -55,6 +55,35 @@ TEST(KernelForm, CompiledGridsAreTheEvaluatedOnes) {
   }
 }
 
+// What grids usually are, a dim times and plus something divided by a constant, alone and inside of others; with values that
+// overflow on their way.
+TEST(KernelForm, RatiosOfADimAreTheEvaluatedOnes) {
+  std::mt19937_64 random(11);
+  const auto number = [&](bool large) { return large ? static_cast<int64_t>(random()) : static_cast<int64_t>(random() % 41) - 20; };
+  for (int round = 0; round < 500; ++round) {
+    const thread::ThreadProgram p = with_grid([&](ir::ExprPool& e, ir::ExprId m, ir::ExprId n, ir::ExprId c) {
+      const auto ratio = [&](ir::ExprId x) {
+        if (random() % 2) x = e.mul(x, e.const_int(number(random() % 8 == 0)));
+        const ir::ExprId offset = e.const_int(number(random() % 8 == 0));
+        if (random() % 2) x = random() % 2 ? e.add(x, offset) : e.sub(x, offset);
+        return random() % 2 ? e.binary(ir::ExprOp::floordiv, x, e.const_int(random() % 2 ? number(false) : 1 << random() % 9)) : x;
+      };
+      const ir::ExprId a = ratio(m), b = ratio(n);
+      return std::vector<ir::ExprId>{a, random() % 2 ? b : e.mul(e.add(a, b), ratio(c)), e.const_int(number(false))};
+    });
+    const KernelForm form(p);
+    for (int launch = 0; launch < 16; ++launch) {
+      const bool large = launch >= 12;
+      const uint64_t slots[] = {large ? random() : random() % 1000, large ? random() : random() % 50, random() % 256};
+      const auto expected = evaluate_grid(p, slots), actual = form.grid(slots);
+      ASSERT_EQ(static_cast<bool>(expected), static_cast<bool>(actual));
+      if (!expected) continue;
+      EXPECT_EQ(expected->extents, actual->extents);
+      EXPECT_EQ(expected->blocks, actual->blocks);
+    }
+  }
+}
+
 // Floating scalars are left to the walk.
 TEST(KernelForm, AGridThatIsNotCompiledIsEvaluated) {
   thread::ThreadProgram p = with_grid([](ir::ExprPool& e, ir::ExprId m, ir::ExprId, ir::ExprId) {

@@ -1,0 +1,28 @@
+// One kernel of a launch: how many blocks its form has, and the driver's call that queues them.
+//
+// requires: the context of `function` is current. ensures: no lock, no allocation but a counter's, where blocks claim.
+#pragma once
+
+#include <span>
+
+#include "runtime/cuda/loaded_module.h"
+#include "runtime/cuda/tensor_maps.h"
+#include "runtime/kernel_form.h"
+
+namespace tilegen::runtime::cuda {
+
+struct KernelLaunch {
+  const KernelForm* form = nullptr;
+  const LoadedFunction* function = nullptr;
+  const void* parameters = nullptr;  // the slots themselves, or a block behind which they stand
+  unsigned grid[3] = {1, 1, 1};
+  bool empty = false;  // no blocks: nothing to queue
+};
+
+// Blocks along x, y and z. False: launch_refusal says why.
+bool find_blocks(const Device& device, std::span<const uint64_t> slots, KernelLaunch& launch);
+Error launch_refusal(const Device& device, std::span<const uint64_t> slots, const KernelForm& form);
+
+CuResult queue(const Driver& driver, std::span<const uint64_t> slots, CuStream stream, const KernelLaunch& launch);
+
+}  // namespace tilegen::runtime::cuda

@@ -1,0 +1,77 @@
+#include "runtime/cuda/routes.h"
+
+#include <utility>
+
+namespace tilegen::runtime::cuda {
+
+Routes::~Routes() {
+  for (const Route* r = routes_.load(); r;) delete std::exchange(r, r->next);
+}
+
+const Routes::Route* Routes::known_by_handle() {
+  CuContext current = nullptr;
+  if (driver_.api().context_current(&current) != kCuSuccess) return nullptr;
+  numbered_.store(current && driver_.api().context_id, std::memory_order_relaxed);
+  return among(current, driver_.contexts().id_of(current));
+}
+
+Expected<const Routes::Route*> Routes::find(const std::optional<CuStream>& stream) {
+  CuContext current = nullptr;
+  if (const CuResult result = driver_.api().context_current(&current); result != kCuSuccess)
+    return call_failed(driver_, nullptr, result, "asking for the current context");
+  const uint64_t id = driver_.contexts().id_of(current);
+  if (const Route* known = among(current, id)) return known;
+  std::lock_guard lock(mutex_);
+  if (const Route* known = among(current, id)) return known;
+  if (stream)
+    if (Checked ok = not_capturing(*stream); !ok) return ok.error();
+  return make(current, id);
+}
+
+// A load inside a capture would fail, or worse, spoil the capture.
+Checked Routes::not_capturing(CuStream stream) const {
+  if (!driver_.api().stream_capturing) return Unit{};
+  int status = 0;
+  const CuResult result = driver_.api().stream_capturing(stream, &status);
+  const bool refused = result >= kCuStreamCaptureUnsupported && result <= kCuStreamCaptureWrongThread;
+  if (!refused && (result != kCuSuccess || status == 0)) return Unit{};
+  return Error(DiagCode::driver_failure, artifact_.program->kernels.front().name,
+               "the stream is being captured and the kernel is not loaded in this context yet",
+               "call tl_kernel_prepare before the capture begins");
+}
+
+Expected<const Routes::Route*> Routes::make(CuContext current, uint64_t id) {
+  auto state = driver_.contexts().choose(current, device_);
+  if (!state) return state.error();
+  auto made = std::make_unique<Route>();
+  made->current = current;
+  made->id = id;
+  made->push = (*state)->context != current;
+  made->state = *state;
+  auto module = module_in(**state, made->push);
+  if (!module) return module.error();
+  made->module = *module;
+  made->next = routes_.load(std::memory_order_relaxed);
+  routes_.store(made.get(), std::memory_order_release);
+  return made.release();
+}
+
+Expected<const LoadedModule*> Routes::module_in(ContextState& state, bool push) {
+  for (const auto& m : modules_)
+    if (&m->state() == &state) return m.get();
+  if (state.broken.load() != kCuSuccess) return context_broken(driver_, state, "loading '" + artifact_.program->name + "'");
+  std::optional<ContextScope> scope;
+  if (push) {
+    scope.emplace(driver_, state.context);
+    if (scope->result() != kCuSuccess)
+      return call_failed(driver_, &state, scope->result(), "switching to " + device_.text());
+  }
+  auto loaded = LoadedModule::load(driver_, state, artifact_);
+  if (!loaded) return loaded.error();
+  modules_.push_back(std::move(*loaded));
+  const LoadedModule* none = nullptr;
+  first_.compare_exchange_strong(none, modules_.back().get());
+  return modules_.back().get();
+}
+
+}  // namespace tilegen::runtime::cuda
