@@ -7,6 +7,7 @@
 #include "attention_program.h"
 #include "launch_memory.h"
 #include "runtime/kernel_form.h"
+#include "runtime/sim/element_places.h"
 
 namespace tilegen::differential {
 
@@ -41,6 +42,8 @@ class AttentionKernel {
     for (int t : memory.tensor_of())
       extents.push_back({0, t < 0 ? 0 : static_cast<int64_t>(memory.tensors()[static_cast<size_t>(t)].initial.size())});
     if (options.max_statements == 0) options.max_statements = 400'000;
+    const sim::ElementPlaces places = runtime::element_places(*artifact_, 0, p, slots);
+    options.places = &places;
     const auto result = sim::simulate(p, artifact_->target, slots, extents, options);
     Run r;
     if (!result) r.findings.insert("refused: " + result.error().to_text());
