@@ -44,9 +44,13 @@ Sum Analyzer::atom_unless_folded(ExprOp op, ExprId e) { return pool_[e].op == op
 Sum Analyzer::linear(ExprId e) {
   if (auto it = sums_.find(e); it != sums_.end()) return it->second;
   if (!step() || depth_ >= kMaxDepth) return Sum::of_atom(e);
+  // To fold an extremum, a select or a quotient facts are asked, and these may speak of that very value, as
+  // max(x, 0) // 8 * 8 < n does: there it is an atom.
+  if (!open_sums_.insert(e).second) return opaque(e);
   depth_++;
   Sum s = linear_node(e);
   depth_--;
+  open_sums_.erase(e);
   if (!exhausted()) sums_.insert_or_assign(e, s);
   return s;
 }

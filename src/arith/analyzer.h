@@ -8,6 +8,7 @@
 #include <optional>
 #include <span>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "arith/context.h"
@@ -119,6 +120,7 @@ class Analyzer {
   int open_ = 0;        // questions being answered
   int depth_ = 0;       // of recursion
   int64_t steps_ = 0;
+  std::unordered_set<ir::ExprId> open_sums_;  // being worked out
   std::unordered_map<ir::ExprId, Sum> sums_;
   std::unordered_map<ir::ExprId, ir::ExprId> simplified_;
   std::unordered_map<ir::ExprId, Interval> ranges_;

@@ -59,11 +59,15 @@ std::optional<ExprId> KernelLowering::hardest_case(const Bound& bound, const Nes
     if (!settle(var)) return std::nullopt;
   std::vector<ExprId> todo = {index};
   while (!todo.empty()) {
-    const ir::ExprNode& n = e[todo.back()];
+    const ExprId at = todo.back();
+    const ir::ExprNode n = e[at];
     todo.pop_back();
-    if (n.op == ir::ExprOp::load) return std::nullopt;
     for (ExprId operand : {n.a, n.b, n.c})
       if (operand) todo.push_back(operand);
+    if (n.op != ir::ExprOp::load) continue;
+    // What nobody writes is the same for all who ask at one place.
+    if (!out_.memory(n.object).read_only) return std::nullopt;
+    for (ExprId place : e.indices(at)) todo.push_back(place);
   }
   return simplified(bound.extent ? e.lt(index, bound.extent) : e.le(e.const_int(0), index));
 }

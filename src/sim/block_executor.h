@@ -9,6 +9,8 @@
 #include <memory>
 #include <optional>
 #include <random>
+#include <set>
+#include <tuple>
 #include <unordered_map>
 #include <vector>
 
@@ -246,6 +248,7 @@ class BlockExecutor {
   const MatrixPlaces& places_of(const Warp& w, thread::MemoryId id, int64_t index, const std::vector<uint32_t>& table,
                                 size_t rows, size_t columns);
   void check_multiply_add(Warp& w, const Step& s, uint32_t lanes, Operand index);
+  void check_order(uint32_t access, int thread, const std::vector<uint64_t>& elements, size_t rows, size_t columns);
   void check_distances(Warp& w, const Step& s, const MatrixPlaces& a, const MatrixPlaces& b, const MatrixPlaces& c);
 
   // async_copies.cpp
@@ -324,6 +327,7 @@ class BlockExecutor {
     Origins origins;
   };
   std::vector<WideElement> wide_;
+  std::set<std::tuple<const Step*, bool, int64_t>> checked_operands_;  // of A?, by place in their slot
   std::unordered_map<MatrixSource, MatrixPlaces, MatrixSource::Hash> matrix_places_;  // seen so far
   MatrixSource asked_;  // room for what is looked up there
   bool abandoned_ = false;

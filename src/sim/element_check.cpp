@@ -228,6 +228,24 @@ void BlockExecutor::check_product(Warp& w, const Step& s) {
                   places_of(w, n.c, scalar(w, s.z), tables.c, rows, columns));
 }
 
+// An operand whose elements the hardware finds for itself: next to each other in its tile, along rows and along k.
+void BlockExecutor::check_order(uint32_t access, int thread, const std::vector<uint64_t>& elements, size_t rows,
+                                size_t columns) {
+  const MatrixPlaces m = matrix_places(*options_.places, elements, rows, columns);
+  if (!m.known) return;
+  const auto in_order = [](const std::vector<int64_t>& at) {
+    for (size_t i = 0; i < at.size(); ++i)
+      if (at[i] != at[0] + static_cast<int64_t>(i)) return false;
+    return true;
+  };
+  std::string text = m.wrong;
+  if (text.empty() && !in_order(m.rows)) text = "rows of the operand do not follow each other in the tile";
+  if (text.empty() && !in_order(m.columns)) text = "k of the operand do not follow each other in the tile";
+  if (!text.empty())
+    access_finding(FindingKind::wrong_element, access, thread, 0,
+                   "elements of " + program_.memory(MemoryId(size_t{m.memory})).name + ": " + text);
+}
+
 // A product of plain numbers: one element of each tile.
 void BlockExecutor::check_multiply_add(Warp& w, const Step& s, uint32_t lanes, Operand index) {
   const StatementPlaces* places = statement_places(s.stmt);

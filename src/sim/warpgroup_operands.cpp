@@ -133,6 +133,22 @@ void BlockExecutor::judge_operand(int group, Product& p, bool of_a) {
     counters_.shared_bytes += units * kUnit;
     sum.transactions += (units * kUnit + 127) / 128, sum.least += (units * kUnit + 127) / 128;
   }
+  if (!p.sound || options_.places == nullptr || !options_.places->memories[(of_a ? n.a : n.b).value].known()) return;
+  if (!checked_operands_.insert({p.step, of_a, (side.base - begin) % slot_bytes}).second) return;
+  // All steps' parts beside each other: rows x (k of all).
+  const int64_t k = atom.atom->k, width = k * static_cast<int64_t>(side.steps.size());
+  std::vector<uint64_t> elements(static_cast<size_t>(side.rows * width), 0);
+  for (size_t step = 0; step < side.steps.size(); ++step)
+    for_each_unit(side.form, side.at(step), side.rows, k, side.element, [&](const Unit& u) {
+      for (int64_t i = 0; i < kUnit / side.element; ++i) {
+        const int64_t row = u.row + (side.form.k_major ? 0 : i), at = u.k + (side.form.k_major ? i : 0);
+        const int64_t element = tile_element(of_a ? n.a : n.b, 0, element_of(u.address) + i);
+        if (element >= 0)
+          elements[static_cast<size_t>(row * width + static_cast<int64_t>(step) * k + at)] =
+              (uint64_t{(of_a ? n.a : n.b).value} + 1) << 32 | static_cast<uint64_t>(element);
+      }
+    });
+  check_order(access, thread, elements, static_cast<size_t>(side.rows), static_cast<size_t>(width));
 }
 
 // The operand of one step, row-major: A as 64 x k, B as k x n.

@@ -1,6 +1,7 @@
 #include "thread/launch_numbers.h"
 
 #include <algorithm>
+#include <set>
 
 namespace tilegen::thread {
 
@@ -19,8 +20,12 @@ class Chooser {
     if (p_.thread_var.valid()) values_.set(p_.thread_var, 0);
     // Registers that change, as indices of the block do, as they are for the first point.
     for (size_t v = p_.vars.size(); v < r.variables; ++v) values_.set(ir::VarId(v), 0);
-    for (const RoleStep& s : r.steps)
-      if (s.op == RoleOp::loop) extents_.push_back(&r.values[static_cast<size_t>(s.value)]);
+    for (const RoleStep& s : r.steps) {
+      if (s.op != RoleOp::loop) continue;
+      const IndexProgram& e = r.values[static_cast<size_t>(s.value)];
+      extents_.push_back(&e);
+      if (s.second >= 0 || (p_.launched_var.valid() && e.depends_on(p_.launched_var))) walks_.insert(&e);
+    }
   }
 
   PointValues run(int64_t trips, int64_t points) {
@@ -36,11 +41,15 @@ class Chooser {
     for (const IndexProgram* e : extents_)
       for (MemoryId m : e->data())
         if (values_.data(m) && (e->eval(values_).value_or(trips) == trips || reach(*e, m, trips))) break;
-    for (const IndexProgram* e : extents_)
-      for (ir::VarId dim : dims_)
-        if (among(*e) > 1 && e->data().empty() && e->depends_on(dim) && e->eval(values_).value_or(points) < points &&
-            reach(*e, dim, points))
-          break;
+    // The points last: they are what the lengths of other loops leave, and must not vanish.
+    for (const bool walk : {false, true})
+      for (const IndexProgram* e : extents_) {
+        if (walks_.contains(e) != walk || among(*e) <= 1 || !e->data().empty()) continue;
+        const int64_t now = e->eval(values_).value_or(walk ? points : trips);
+        if (walk ? now >= points : now == trips) continue;
+        for (ir::VarId dim : dims_)
+          if (e->depends_on(dim) && reach(*e, dim, walk ? points : trips)) break;
+      }
     spread(points);
     PointValues launch = values_;
     for (size_t v = p_.vars.size(); v < variables_; ++v) launch.clear(ir::VarId(v));
@@ -103,6 +112,7 @@ class Chooser {
   const size_t variables_;
   std::vector<ir::VarId> dims_;
   std::vector<const IndexProgram*> extents_;
+  std::set<const IndexProgram*> walks_;  // of those, over a block's points
 };
 
 }  // namespace

@@ -253,6 +253,27 @@ TEST(Attention, Windows) {
   run_attention(behind, kLengths);
 }
 
+// Blocks in the middle of the window, which the mask leaves alone; limits inside a block and between two.
+TEST(Attention, WindowsOfSeveralBlocks) {
+  const std::vector<Lengths> lengths = {{1, 1, 260, 260}, {1, 1, 70, 330}, {1, 1, 200, 130}};
+  for (const auto& [left, right] : std::vector<std::pair<int64_t, std::optional<int64_t>>>{
+           {150, std::nullopt}, {191, 0}, {130, 150}}) {
+    Attention a;
+    a.left = left;
+    a.right = right;
+    run_attention(a, lengths, right ? On::hopper : On::all);
+    if (HasFailure()) return;
+  }
+  Attention a;
+  a.left = 150;
+  a.right = 0;
+  a.group = 2;
+  run_attention(a, std::vector<Lengths>{{1, 1, 70, 250}});
+  a.group = 1;
+  a.packed = true;
+  run_attention(a, std::vector<Ends>{{1, {0, 200, 200, 210}, {0, 230, 300, 300}}});
+}
+
 TEST(Attention, MaskInABranch) {
   Attention a;
   a.mask_in_branch = true;

@@ -3,10 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "../unit/sim/gpu_program.h"
-#include "attention_program.h"
-#include "launch_memory.h"
-#include "runtime/kernel_form.h"
+#include "attention_kernel.h"
 #include "thread/sync_verify.h"
 #include "thread/transaction_verify.h"
 
@@ -28,66 +25,22 @@ plan::Schedule turns(bool on, const Attention& a = {}) {
   return s;
 }
 
-// One form of attention, and launches of it on the simulator.
-class Kernel {
- public:
-  // `alone`: a block walks one point of the grid.
-  Kernel(const Attention& a, bool on, bool alone = false) {
-    auto parsed = ir::parse_program(attention_text(a), "attention.tl", Limits{});
-    EXPECT_TRUE(parsed) << (parsed ? "" : parsed.error().to_text());
-    program_ = std::make_shared<const ir::Program>(std::move(*parsed));
-    driver::CompileOptions options;
-    options.schedule = turns(on, a);
-    if (alone) options.schedule->kernels[0].persistence = plan::PersistencePlan{};
-    options.verify = true;
-    auto artifact = driver::compile(program_, *target::find_target("sim:sm_90a"), options);
-    EXPECT_TRUE(artifact) << (artifact ? "" : artifact.error().to_text());
-    artifact_ = *artifact;
-  }
-  // The form that tensor copies make.
-  const ThreadProgram& best() const { return artifact_->kernels[0]; }
-
-  std::set<std::string> findings;
-  // The results of a launch of the form.
-  std::vector<std::vector<std::byte>> run(const ThreadProgram& p, const Launch& launch, sim::SimOptions options) {
-    LaunchMemory memory;
-    EXPECT_EQ(memory.bind(*program_, launch), "");
-    const std::vector<GuardedMemory> tensors = memory.fresh(false);
-    const auto slots = memory.slots(tensors);
-    EXPECT_TRUE(runtime::KernelForm(p).fits(slots));
-    std::vector<sim::TensorExtent> extents;
-    for (int t : memory.tensor_of())
-      extents.push_back({0, t < 0 ? 0 : static_cast<int64_t>(memory.tensors()[static_cast<size_t>(t)].initial.size())});
-    options.count = false;
-    options.max_statements = 400'000;
-    const auto result = sim::simulate(p, artifact_->target, slots, extents, options);
-    findings.clear();
-    if (!result) findings.insert("refused: " + result.error().to_text());
-    if (result)
-      for (const sim::Finding& f : result->findings) findings.insert(sim::finding_name(f.kind));
-    std::vector<std::vector<std::byte>> bytes;
-    for (const GuardedMemory& t : tensors) bytes.emplace_back(t.bytes().begin(), t.bytes().end());
-    return bytes;
-  }
-
- private:
-  std::shared_ptr<const ir::Program> program_;
-  std::shared_ptr<const driver::Artifact> artifact_;
-};
+// `alone`: a block walks one point of the grid.
+AttentionKernel kernel_of(const Attention& a, bool on, bool alone = false) {
+  plan::Schedule given = turns(on, a);
+  if (alone) given.kernels[0].persistence = plan::PersistencePlan{};
+  return AttentionKernel(a, given);
+}
+sim::SimOptions uncounted(sim::SimOptions options = {}) {
+  options.count = false;
+  return options;
+}
 
 Attention tile_of(int64_t warpgroups) {
   Attention a;
   a.rows = 64 * warpgroups;
   a.threads = static_cast<int>(128 * warpgroups);
   return a;
-}
-
-Launch launch_of(int64_t queries, int64_t keys, int64_t heads = 1) {
-  Launch l;
-  l.dims = {{"batch", 1}, {"heads", heads}, {"queries", queries}, {"keys", keys}};
-  l.data = Data::reals;
-  l.magnitude = 2;
-  return l;
 }
 
 int64_t arrivals(const ThreadProgram& p) {
@@ -98,18 +51,18 @@ int64_t arrivals(const ThreadProgram& p) {
 }
 
 void expect_the_same(const Attention& a, const std::vector<Launch>& launches, bool alone) {
-  Kernel with(a, true, alone), without(a, false, alone);
+  const AttentionKernel with = kernel_of(a, true, alone), without = kernel_of(a, false, alone);
   ASSERT_GT(arrivals(with.best()), 0);
   ASSERT_EQ(arrivals(without.best()), 0);
   ASSERT_EQ(with.best().launched_var.valid(), !alone);
   EXPECT_EQ(thread::verify_synchronization(with.best()), std::vector<std::string>());
   for (const Launch& l : launches) {
-    const auto expected = without.run(without.best(), l, {});
-    ASSERT_EQ(without.findings, std::set<std::string>());
+    const auto expected = without.run(without.best(), l, uncounted());
+    ASSERT_EQ(expected.findings, std::set<std::string>());
     sim::test::for_each_schedule([&](const sim::SimOptions& options) {
-      const auto got = with.run(with.best(), l, options);
-      EXPECT_EQ(with.findings, std::set<std::string>()) << sim::test::order_name(options) << to_text({"", l});
-      EXPECT_TRUE(got == expected) << sim::test::order_name(options) << to_text({"", l});
+      const auto got = with.run(with.best(), l, uncounted(options));
+      EXPECT_EQ(got.findings, std::set<std::string>()) << sim::test::order_name(options) << to_text({"", l});
+      EXPECT_TRUE(got.bytes == expected.bytes) << sim::test::order_name(options) << to_text({"", l});
     });
     if (testing::Test::HasFailure()) return;
   }
@@ -119,22 +72,22 @@ void expect_the_same(const Attention& a, const std::vector<Launch>& launches) {
 }
 
 TEST(PingPong, OneToSevenIterationsInTilesOfPersistentBlocks) {
-  expect_the_same(tile_of(2), {launch_of(200, 1, 3), launch_of(300, 128, 2), launch_of(64, 192), launch_of(100, 7 * 64 - 5)});
+  expect_the_same(tile_of(2), {attention_launch(200, 1, 3), attention_launch(300, 128, 2), attention_launch(64, 192), attention_launch(100, 7 * 64 - 5)});
 }
 
 // The longest first, down to none.
 TEST(PingPong, IterationsThatDifferByBlockDownToNone) {
   Attention a = tile_of(2);
   a.right = 0;
-  expect_the_same(a, {launch_of(400, 100), launch_of(300, 300)});
+  expect_the_same(a, {attention_launch(400, 100), attention_launch(300, 300)});
 }
 
 TEST(PingPong, ThreeWarpgroupsInARing) {
   Attention a = tile_of(3);
-  expect_the_same(a, {launch_of(400, 130, 2), launch_of(190, 1), launch_of(10, 7 * 64)});
+  expect_the_same(a, {attention_launch(400, 130, 2), attention_launch(190, 1), attention_launch(10, 7 * 64)});
   a.right = 0;
   a.mask_in_branch = true;
-  expect_the_same(a, {launch_of(600, 250)});
+  expect_the_same(a, {attention_launch(600, 250)});
 }
 
 TEST(PingPong, PackedSequencesOfAnyLengths) {
@@ -167,7 +120,7 @@ void remove(ThreadProgram& p, thread::Block& block, const Barrier* which) {
 }
 
 TEST(PingPong, EveryArrivalAndEveryWaitThatIsMissingIsNamed) {
-  Kernel kernel(tile_of(2), true);
+  const AttentionKernel kernel = kernel_of(tile_of(2), true);
   const std::set<std::string> named = {"deadlock", "barrier_abandoned", "barrier_unclaimed"};
   for (bool arrival : {true, false}) {
     ThreadProgram whole = kernel.best();
@@ -183,32 +136,30 @@ TEST(PingPong, EveryArrivalAndEveryWaitThatIsMissingIsNamed) {
                s.find("before its last arrival is taken") != s.npos;
       })) << testing::PrintToString(said);
       sim::test::for_each_schedule([&](const sim::SimOptions& options) {
-        kernel.run(p, launch_of(200, 190, 2), options);
-        EXPECT_TRUE(std::any_of(named.begin(), named.end(), [&](const std::string& n) { return kernel.findings.count(n); }))
-            << sim::test::order_name(options) << testing::PrintToString(kernel.findings);
+        const auto findings = kernel.run(p, attention_launch(200, 190, 2), uncounted(options)).findings;
+        EXPECT_TRUE(std::any_of(named.begin(), named.end(), [&](const std::string& n) { return findings.count(n); }))
+            << sim::test::order_name(options) << testing::PrintToString(findings);
       });
     }
   }
 }
 
 TEST(PingPong, TurnsPassedToTheWrongWarpgroupAreNamed) {
-  Kernel kernel(tile_of(3), true);
+  const AttentionKernel kernel = kernel_of(tile_of(3), true);
   ThreadProgram p = kernel.best();
   for (Barrier* b : turn_barriers(p, true)) b->id = 10 + (b->id - 10 + 1) % 3;
   EXPECT_FALSE(thread::verify_transactions(p).empty());
-  kernel.run(p, launch_of(200, 190), {});
-  EXPECT_FALSE(kernel.findings.empty());
+  EXPECT_FALSE(kernel.run(p, attention_launch(200, 190), uncounted()).findings.empty());
 }
 
 TEST(PingPong, BarriersThatCountOthersAreNamed) {
-  Kernel kernel(tile_of(3), true);
+  const AttentionKernel kernel = kernel_of(tile_of(3), true);
   ThreadProgram p = kernel.best();
   turn_barriers(p, true)[1]->threads = 128;
   const std::vector<std::string> said = thread::verify_transactions(p);
   EXPECT_TRUE(std::any_of(said.begin(), said.end(), [](const std::string& s) { return s.find(" threads here, and for ") != s.npos; }))
       << testing::PrintToString(said);
-  kernel.run(p, launch_of(200, 190), {});
-  EXPECT_FALSE(kernel.findings.empty());
+  EXPECT_FALSE(kernel.run(p, attention_launch(200, 190), uncounted()).findings.empty());
 }
 
 // ---- the code

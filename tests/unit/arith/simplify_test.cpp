@@ -269,6 +269,44 @@ TEST_F(Simplify, AssumptionsHoldUntilRolledBack) {
   EXPECT_TRUE(proves(i % 2 == j % 2 || n < k));
 }
 
+// A fact about a value whose own folding asks the facts: a maximum, a select, a quotient, within each other.
+TEST_F(Simplify, FactsMaySpeakOfValuesThatFold) {
+  X n = dim("n"), x = var("x", INT64_MIN, INT64_MAX), d = dim("d"), r = digit("r", 128);
+  const X starts[] = {max(x, num(x, 0)) / 128, min(max(x - 1000, num(x, 0)), n * 2) / 128, select(n < x, x, num(x, 0)) / 128,
+                      max(x / d, num(x, 0)), max(max(x, num(x, 0)) / 128 - 3, num(x, 0))};
+  for (X first : starts) {
+    SCOPED_TRACE(text(first.id));
+    const Context::Mark mark = ctx.mark();
+    const Interval before = range_of(ctx, first.id);
+    ctx.assume((first * 128 + 127 < n).id);
+    EXPECT_TRUE(proves(first * 128 + r < n));
+    EXPECT_FALSE(proves(first * 128 + r + 1 < n));
+    EXPECT_LE(before.lo, range_of(ctx, first.id).lo);
+    EXPECT_TRUE(proves(min(first * 128 + r, n) == first * 128 + r));
+    ctx.rollback(mark);
+    EXPECT_FALSE(proves(first * 128 + r < n));
+  }
+  ctx.assume((max(x, num(x, 0)) / 128 * 128 < n).id);
+  ctx.assume((num(x, 5) <= x).id);
+  EXPECT_EQ(of(max(x, num(x, 0))), "x");
+}
+
+// Blocks of keys that a window of queries begins with, and goes on by.
+TEST_F(Simplify, ProvesWindowsThatBeginInsideABlock) {
+  X queries = dim("queries"), keys = dim("keys"), tile = var("tile", 0, INT64_MAX), i = digit("i", 128), j = digit("j", 128);
+  X place = tile * 128 + keys - queries, first = max(place - 1000, num(place, 0)) / 128;
+  X end = (min(keys, place + 128) + 127) / 128, block = var("block", 0, INT64_MAX);
+  ctx.assume((tile < (queries + 127) / 128).id);
+  ctx.assume((block < end - first).id);
+  X key = (first + block) * 128;
+  ctx.assume((key + 127 < keys && key + 127 <= place && place + 127 - 1000 <= key).id);
+  EXPECT_TRUE(proves(key + j < keys));
+  EXPECT_TRUE(proves(key + j <= place + i));
+  EXPECT_TRUE(proves(place + i - 1000 <= key + j));
+  EXPECT_FALSE(proves(place + i - 999 + 1 <= key));
+  EXPECT_FALSE(proves(key + j < place + i));
+}
+
 TEST_F(Simplify, RangesAreTight) {
   X a = digit("a", 8), n = var("n", 0, 1000, 8);
   EXPECT_EQ(range_of(ctx, (a * 4 + 3).id), (Interval{3, 31}));

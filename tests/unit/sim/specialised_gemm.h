@@ -13,6 +13,7 @@ struct GemmTiles {
   bool b_is_nk = true;  // B is [N, K], else [K, N]
   int64_t slots = 3;
   bool depth_is_read = false;  // the number of steps follows from two elements of a tensor, ends[1] - ends[0]
+  bool depth_of_two = false;   // ... from two dims, the lesser of K and K + N
 };
 
 // C[M x N] = A[M x K] * B, f16 with f32 sums. Statements that tests change have names in `at`.
@@ -67,6 +68,7 @@ struct SpecialisedGemm : GpuProgram {
   E tile_count() { return up(m, t.m) * n_tiles(); }
   E launched_blocks() { return {&p.exprs, p.exprs.var(launched)}; }
   E steps() {
+    if (t.depth_of_two) return up(op(ExprOp::min, k, k + n), t.k);
     if (!t.depth_is_read) return up(k, t.k);
     return up(cast(DType::i64, load(ends, i(1))) - cast(DType::i64, load(ends, i(0))), t.k);
   }

@@ -74,6 +74,33 @@ TEST(TransactionVerify, LoopsWhoseLengthsAreReadFromATensor) {
   EXPECT_NE(joined(verify_transactions(late.p)).find("As (slot 0) is "), std::string::npos);
 }
 
+TEST(TransactionVerify, LoopsWhoseLengthsFollowSeveralDims) {
+  GemmTiles tiles = kTiles[0];
+  tiles.depth_of_two = true;
+  tiles.slots = 5;
+  const SpecialisedGemm good(tiles);
+  EXPECT_EQ(joined(verify_transactions(good.p)), "");
+  SpecialisedGemm late(tiles);
+  late.remove("wait empty");
+  const std::string found = joined(verify_transactions(late.p));
+  EXPECT_NE(found.find("As (slot 0) is "), std::string::npos) << found;
+}
+
+// What is done where there is no step, behind a loop over all steps but the first.
+TEST(TransactionVerify, LoopsWithAnIterationInFrontOfThem) {
+  for (const int64_t threads : {128, 256}) {
+    SpecialisedGemm g(kTiles[0]);
+    Block& consumer = g.stmt<Roles>("roles").roles[0].body;
+    Block added = g.body([&] {
+      g.loop(g.steps() - 1, LoopForm::serial, [&](E) { g.add(ProxyFence{}, "gemm/ko"); }, "rest");
+      g.branch(g.steps() == 0, [&] { g.barrier(7, threads); });
+    });
+    consumer.insert(consumer.begin(), added.begin(), added.end());
+    const std::string found = joined(verify_transactions(g.p));
+    EXPECT_EQ(found.find("a deadlock: ") != found.npos, threads == 256) << found;
+  }
+}
+
 // ---- phases, arrivals and bytes
 
 ir::ExprId other_parity(SpecialisedGemm& g, ir::ExprId parity) { return (g.i(1) - E{&g.p.exprs, parity}).id; }
