@@ -243,16 +243,17 @@ def split_parts(tiles, blocks, processors=132):
 
 
 def attention_split(dtype, dim, tile, threads, stages, causal=False, group=1, window=None, cap=False, row_sums=False,
-                    together=16):
-    """`attention` for few queries and many keys: the keys of a head are split into parts, each the work of other blocks, and
-    a second kernel combines what they found. The `group` query heads that share a head of K and V are rows of the same
+                    together=16, passed=False):
+    """`attention` for few queries and many keys: the keys of a head are split into `parts`, each the work of other blocks,
+    and a second kernel combines what they found. The `group` query heads that share a head of K and V are rows of the same
     tile, so that it is read once. Options and parameters are those of `attention`, but for
 
+    parts       a dimension behind `keys`, which no tensor tells
     Q, O, L     [batch, heads, group * queries(, dim)]: the memory of [batch, heads * group, queries(, dim)]
-    partial     f32 [batch * heads, parts, group * queries, dim], the result over each part of the keys
-    sums        f32 [batch * heads, parts, group * queries], log2 of the sum of its weights; -inf where no key is seen
 
-    The shape of these says how many parts there are. `together`: parts that the second kernel reads at once.
+    together    parts that the second kernel reads at once
+    passed      what the kernels leave for each other is no workspace but tensors behind the others: f32 [batch * heads,
+                parts, group * queries, dim] and [batch * heads, parts, group * queries]
     """
     tq, tk = tile
     b = tg.Builder("attention_split")
@@ -266,8 +267,9 @@ def attention_split(dtype, dim, tile, threads, stages, causal=False, group=1, wi
     O = b.tensor("O", dtype, [batch, heads, rows, dim])
     if row_sums:
         L = b.tensor("L", f32, [batch, heads, rows])
-    partial = b.tensor("partial", f32, [batch * heads, parts, rows, dim])
-    sums = b.tensor("sums", f32, [batch * heads, parts, rows])
+    between = b.tensor if passed else b.workspace
+    partial = between("partial", f32, [batch * heads, parts, rows, dim])  # the result over each part of the keys
+    sums = between("sums", f32, [batch * heads, parts, rows])  # log2 of the sum of its weights; -inf: no key is seen
     left, right = window or (None, None)
     if causal:
         right = 0

@@ -85,8 +85,8 @@ std::string split_text(const Attention& a, int64_t together) {
   replace_once(text, "dim keys", "dim keys\ndim parts >= 1");
   for (int i = 0; i < 2; ++i) replace_once(text, "heads, queries, ", with("heads, $G * queries, "));
   replace_once(text, "\n\nkernel attention grid (bb: batch, bh: heads * 1, bq: ceildiv(queries,",
-               with("\ntensor L: f32[batch, heads, $G * queries]\ntensor partial: f32[batch * heads, parts, $G * queries, $D]\n"
-                    "tensor sums: f32[batch * heads, parts, $G * queries]\n"
+               with("\ntensor L: f32[batch, heads, $G * queries]\ntensor partial: f32[batch * heads, parts, $G * queries, $D] workspace\n"
+                    "tensor sums: f32[batch * heads, parts, $G * queries] workspace\n"
                     "kernel attention grid (pair: batch * heads, slice: parts, bq: ceildiv(queries * $G,"));
   const size_t loop = text.find("pipelined kb in "), stages = text.find(" stages", loop);
   text.replace(loop, stages - loop,

@@ -1,4 +1,5 @@
 // What tests tell the fake CUDA driver and ask of it.
+#include <algorithm>
 #include "fake_state.h"
 
 using namespace fake;
@@ -90,6 +91,10 @@ FAKE_API int fake_loaded_modules() {
 FAKE_API int fake_allocations() {
   CONTROL();
   return static_cast<int>(s.memory.size());
+}
+FAKE_API int fake_pooled(void* stream) {
+  CONTROL();
+  return static_cast<int>(std::count_if(s.pooled.begin(), s.pooled.end(), [&](const auto& piece) { return piece.second == stream; }));
 }
 FAKE_API int fake_shared_allowed() {
   CONTROL();

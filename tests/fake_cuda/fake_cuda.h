@@ -54,6 +54,8 @@ using FakeKernel = void (*)(const FakeLaunch* launch);
   FAKE_CUDA_CONTROL(int, fake_forbidden_calls, ())                                                                \
   FAKE_CUDA_CONTROL(int, fake_loaded_modules, ())                                                                 \
   FAKE_CUDA_CONTROL(int, fake_allocations, ())                                                                    \
+  /* Pieces of pools' memory that a stream has. */                                                                \
+  FAKE_CUDA_CONTROL(int, fake_pooled, (void* stream))                                                             \
   /* Largest dynamic shared memory that was asked for. */                                                         \
   FAKE_CUDA_CONTROL(int, fake_shared_allowed, ())                                                                 \
   /* Clusters that are resident at once. */                                                                       \

@@ -52,6 +52,10 @@ constexpr Function kFunctions[] = {
     {"cuStreamSynchronize", false},
     {"cuMemAlloc_v2", false},
     {"cuMemFree_v2", false},
+    {"cuMemPoolCreate", false},
+    {"cuMemPoolSetAttribute", false},
+    {"cuMemAllocFromPoolAsync", true},
+    {"cuMemFreeAsync", true},
     {"cuMemcpyAsync", false},
     {"cuTensorMapEncodeTiled", true},
 };
@@ -99,6 +103,8 @@ void reset(State& s) {
   for (auto& [address, bytes] : s.memory) std::free(reinterpret_cast<void*>(address));
   s.memory.clear();
   s.streams.clear();
+  for (auto& [address, stream] : s.pooled) std::free(reinterpret_cast<void*>(address));
+  s.pooled.clear();
   s.stream_ids.clear();
   s.captured = nullptr;
   s.capturing = false;
