@@ -747,8 +747,8 @@ TL_API tl_status tl_kernel_describe(const tl_kernel *kernel, size_t index, tl_ke
  *  may be TL_ARG_AUTO; or one per tensor and scalar, with every dimension solved from the tensors.
  *  Everything the program states is checked first (rank, dtype, device, extents, strides, alignment,
  *  facts); overlap of tensors is not. On the host the call returns when the work is done, on CUDA when it
- *  stands in the stream: nothing is allocated, locked or waited for once the kernel is prepared, so launches
- *  can be captured in a graph. Tensors are borrowed for the time of the work. `launch` may be NULL. A kernel
+ *  stands in the stream: nothing is allocated (but workspaces, in the order of the stream), locked or waited for
+ *  once the kernel is prepared, so launches can be captured in a graph. Tensors are borrowed for the time of the work. `launch` may be NULL. A kernel
  *  that fails on the device shows in a later call, and its context is lost. */
 TL_API tl_status tl_kernel_launch(const tl_kernel *kernel, const tl_launch *launch, const tl_arg *args,
                                   size_t count,

@@ -1,5 +1,4 @@
 // What tests tell the fake CUDA driver and ask of it.
-#include <algorithm>
 #include "fake_state.h"
 
 using namespace fake;
@@ -94,7 +93,7 @@ FAKE_API int fake_allocations() {
 }
 FAKE_API int fake_pooled(void* stream) {
   CONTROL();
-  return static_cast<int>(std::count_if(s.pooled.begin(), s.pooled.end(), [&](const auto& piece) { return piece.second == stream; }));
+  return pooled(s, stream);
 }
 FAKE_API int fake_shared_allowed() {
   CONTROL();

@@ -24,6 +24,7 @@ struct FakeLaunch {
   size_t maps;  // tensor maps behind the parameters
   FakeTensorMap map[4];
   uint64_t behind;  // the slot behind the maps, where there is one
+  int pooled;       // pieces of pools' memory that its stream has then
 };
 using FakeKernel = void (*)(const FakeLaunch* launch);
 

@@ -27,6 +27,7 @@ int launch(State& s, void* function, unsigned cluster, bool dependent, unsigned 
   if (dependent && !f->parameters.waits) return kInvalidValue;  // a driver would run it beside what it depends on
   s.stuck |= s.endless == f->name;
   record.stream = stream;
+  record.pooled = pooled(s, stream);
   record.context = current();
   record.parameters = f->parameters.slots;
   record.maps = f->parameters.maps;

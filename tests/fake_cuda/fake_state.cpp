@@ -6,6 +6,7 @@
 // "devices=2,version=10020,fail=cuInit:100,endless=KERNEL".
 #include "fake_state.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <sstream>
@@ -66,6 +67,10 @@ static_assert(std::size(kFunctions) == kFunctionCount);
 State& state() {
   static State* const s = new State;
   return *s;
+}
+
+int pooled(const State& s, void* stream) {
+  return static_cast<int>(std::count_if(s.pooled.begin(), s.pooled.end(), [&](const auto& piece) { return piece.second == stream; }));
 }
 
 std::vector<Context*>& context_stack() {

@@ -98,6 +98,7 @@ struct State {
 };
 
 State& state();
+int pooled(const State& s, void* stream);  // pieces of pools' memory that it has
 std::vector<Context*>& context_stack();  // of this thread
 int& capture_mode();                     // of this thread
 inline Context* current() { return context_stack().empty() ? nullptr : context_stack().back(); }
