@@ -535,9 +535,9 @@ TL_API tl_expr tl_scalar(tl_builder *builder, const char *name, tl_dtype dtype);
 
 /** A tensor in global memory. `shape` holds `rank` i64 expressions over constants, dimensions and scalars,
  *  slowest first. `strides`, in elements, likewise, or NULL for compact row-major. `flags`:
- *  TL_TENSOR_READ_ONLY, TL_TENSOR_WORKSPACE or 0. A workspace is what the program's kernels leave for each other:
- *  the library allocates it for each launch, its contents are unspecified when the first kernel begins, and it
- *  is no parameter. Dimensions that only its shape has are passed as TL_ARG_I64. */
+ *  TL_TENSOR_READ_ONLY, TL_TENSOR_WORKSPACE or 0. A workspace is what the program's kernels leave for
+ *  each other: the library allocates it for each launch, its contents are unspecified when the first
+ *  kernel begins, and it is no parameter. Dimensions that only its shape has are passed as TL_ARG_I64. */
 TL_API tl_buffer tl_tensor(tl_builder *builder, const char *name, tl_dtype dtype, uint32_t rank,
                            const tl_expr *shape,
                            const tl_expr *strides, uint32_t flags);
@@ -747,9 +747,10 @@ TL_API tl_status tl_kernel_describe(const tl_kernel *kernel, size_t index, tl_ke
  *  may be TL_ARG_AUTO; or one per tensor and scalar, with every dimension solved from the tensors.
  *  Everything the program states is checked first (rank, dtype, device, extents, strides, alignment,
  *  facts); overlap of tensors is not. On the host the call returns when the work is done, on CUDA when it
- *  stands in the stream: nothing is allocated (but workspaces, in the order of the stream), locked or waited for
- *  once the kernel is prepared, so launches can be captured in a graph. Tensors are borrowed for the time of the work. `launch` may be NULL. A kernel
- *  that fails on the device shows in a later call, and its context is lost. */
+ *  stands in the stream: nothing is allocated (but workspaces, in the order of the stream), locked or
+ *  waited for once the kernel is prepared, so launches can be captured in a graph. Tensors are borrowed
+ *  for the time of the work. `launch` may be NULL. A kernel that fails on the device shows in a later
+ *  call, and its context is lost. */
 TL_API tl_status tl_kernel_launch(const tl_kernel *kernel, const tl_launch *launch, const tl_arg *args,
                                   size_t count,
                                   tl_error **out_error);
