@@ -201,6 +201,7 @@ enum {
 /* Bits of `flags` arguments. */
 enum {
   TL_TENSOR_READ_ONLY = 1, /* tl_tensor: the program may not write it */
+  TL_TENSOR_WORKSPACE = 2, /* tl_tensor: memory of each launch's own, which no argument gives */
   TL_GEMM_TRANSPOSE_A = 1, /* tl_gemm: A is given as k x m */
   TL_GEMM_TRANSPOSE_B = 2, /* tl_gemm: B is given as n x k */
   TL_GEMM_CLEAR = 4,       /* tl_gemm: C = A * B, the old C is dropped */
@@ -534,7 +535,9 @@ TL_API tl_expr tl_scalar(tl_builder *builder, const char *name, tl_dtype dtype);
 
 /** A tensor in global memory. `shape` holds `rank` i64 expressions over constants, dimensions and scalars,
  *  slowest first. `strides`, in elements, likewise, or NULL for compact row-major. `flags`:
- *  TL_TENSOR_READ_ONLY or 0. */
+ *  TL_TENSOR_READ_ONLY, TL_TENSOR_WORKSPACE or 0. A workspace is what the program's kernels leave for
+ *  each other: the library allocates it for each launch, its contents are unspecified when the first
+ *  kernel begins, and it is no parameter. Dimensions that only its shape has are passed as TL_ARG_I64. */
 TL_API tl_buffer tl_tensor(tl_builder *builder, const char *name, tl_dtype dtype, uint32_t rank,
                            const tl_expr *shape,
                            const tl_expr *strides, uint32_t flags);
@@ -675,7 +678,7 @@ TL_API const char *tl_program_hash(const tl_program *program);
 /** Name of the program; "" for NULL. */
 TL_API const char *tl_program_name(const tl_program *program);
 
-/** Parameters in launch order: how many, and number `index`. */
+/** Parameters in launch order, without workspaces: how many, and number `index`. */
 TL_API size_t tl_program_param_count(const tl_program *program);
 TL_API tl_status tl_program_param(const tl_program *program, size_t index, tl_param_info *out_info);
 
@@ -744,9 +747,10 @@ TL_API tl_status tl_kernel_describe(const tl_kernel *kernel, size_t index, tl_ke
  *  may be TL_ARG_AUTO; or one per tensor and scalar, with every dimension solved from the tensors.
  *  Everything the program states is checked first (rank, dtype, device, extents, strides, alignment,
  *  facts); overlap of tensors is not. On the host the call returns when the work is done, on CUDA when it
- *  stands in the stream: nothing is allocated, locked or waited for once the kernel is prepared, so launches
- *  can be captured in a graph. Tensors are borrowed for the time of the work. `launch` may be NULL. A kernel
- *  that fails on the device shows in a later call, and its context is lost. */
+ *  stands in the stream: nothing is allocated (but workspaces, in the order of the stream), locked or
+ *  waited for once the kernel is prepared, so launches can be captured in a graph. Tensors are borrowed
+ *  for the time of the work. `launch` may be NULL. A kernel that fails on the device shows in a later
+ *  call, and its context is lost. */
 TL_API tl_status tl_kernel_launch(const tl_kernel *kernel, const tl_launch *launch, const tl_arg *args,
                                   size_t count,
                                   tl_error **out_error);

@@ -13,6 +13,7 @@ struct attention_spec attention_spec_make(tl_dtype dtype, int64_t dim, int64_t g
   spec.dim = dim;
   spec.group = group;
   spec.causal = causal;
+  spec.split = 0;
   spec.tile_queries = warpgroups ? 128 : 64;
   spec.tile_keys = warpgroups ? (dim <= 128 ? 128 : 64) : gpu && dim * (int64_t)element_bytes(dtype) > 256 ? 32 : 64;
   spec.threads = warpgroups ? 256 : gpu ? 128 : 0;
@@ -24,8 +25,11 @@ struct frame {
   tl_builder* b;
   const struct attention_spec* spec;
   tl_expr queries, keys, scale, batch, head, first; /* of the block: its batch, head and first query */
-  tl_buffer Qs, Ks, Vs, scores, weights, out, top, before, part, total;
+  tl_expr heads, rows, parts, slice; /* rows of queries of a head of K; the block's part of the keys */
+  tl_buffer Qs, Ks, Vs, scores, weights, out, top, before, part, total, partial, sums;
 };
+
+enum { TOGETHER = 16 }; /* parts that are combined at once */
 
 static tl_expr add(tl_builder* b, tl_expr x, tl_expr y) { return tl_binary(b, TL_ADD, x, y); }
 static tl_expr sub(tl_builder* b, tl_expr x, tl_expr y) { return tl_binary(b, TL_SUB, x, y); }
@@ -76,7 +80,9 @@ static void mask(const struct frame* f, tl_expr first_key) {
   key = add(b, first_key, ij[1]);
   seen = tl_binary(b, TL_LT, key, f->keys);
   if (f->spec->causal) {
-    const tl_expr last = add(b, add(b, f->first, ij[0]), sub(b, f->keys, f->queries));
+    tl_expr query = add(b, f->first, ij[0]), last;
+    if (f->spec->split) query = tl_binary(b, TL_FLOORMOD, query, tl_binary(b, TL_MAX, f->queries, tl_index(b, 1)));
+    last = add(b, query, sub(b, f->keys, f->queries));
     seen = tl_binary(b, TL_AND, seen, tl_binary(b, TL_LE, key, last));
   }
   tl_store(b, f->scores, 2, ij, tl_select(b, seen, tl_load(b, f->scores, 2, ij), tl_const_f64(b, TL_F32, -INFINITY)));
@@ -124,6 +130,107 @@ static void divide(const struct frame* f) {
   tl_end(b, loop);
 }
 
+/* What a part leaves for the second kernel: its result, and log2 of the sum of its weights, -inf of no key. */
+static void leave(const struct frame* f) {
+  tl_builder* b = f->b;
+  tl_expr i, at[3], offsets[4];
+  tl_scope loop, branch;
+  int64_t extents[4];
+  loop = each_row(f, &i);
+  at[0] = offsets[0] = add(b, mul(b, f->batch, f->heads), f->head);
+  at[1] = offsets[1] = f->slice;
+  at[2] = add(b, f->first, i);
+  branch = tl_begin_if(b, tl_binary(b, TL_LT, at[2], f->rows));
+  tl_store(b, f->sums, 3, at,
+           add(b, mul(b, tl_load(b, f->top, 1, &i), f->scale), tl_unary(b, TL_LOG2, tl_load(b, f->total, 1, &i))));
+  tl_end(b, branch);
+  tl_end(b, loop);
+  divide(f);
+  offsets[2] = f->first;
+  offsets[3] = tl_index(b, 0);
+  extents[0] = extents[1] = 1;
+  extents[2] = f->spec->tile_queries;
+  extents[3] = f->spec->dim;
+  tl_copy(b, tl_whole(b, f->out), tl_region_of(b, f->partial, 4, offsets, extents));
+}
+
+/* One row of O from its parts: a loop over parts as the first kernel's is over keys. */
+static void combine(struct frame* f, tl_expr batch, tl_expr heads, tl_buffer O, int gpu) {
+  static const char* const names[3] = {"bb", "bh", "row"};
+  static const int64_t one = 1, many = TOGETHER;
+  const tl_expr zero = tl_const_f64(f->b, TL_F32, 0), unit = tl_const_f64(f->b, TL_F32, 1);
+  const int64_t dim = f->spec->dim;
+  int64_t found_shape[2], extents[4];
+  tl_builder* b = f->b;
+  tl_expr grid[3], block[3], offsets[4], step, first, i, ij[2], x, none = tl_index(b, 0);
+  tl_buffer share, found, top, before, piece, total, out, more;
+  tl_scope kernel, steps, loop;
+  grid[0] = batch;
+  grid[1] = heads;
+  grid[2] = f->rows;
+  found_shape[0] = TOGETHER;
+  found_shape[1] = dim;
+  kernel = tl_begin_kernel(b, "combine", 3, grid, gpu ? 64 : 0, names, block);
+  share = tl_alloc(b, "share", TL_SCOPE_FRAGMENT, TL_F32, 1, &many);
+  found = tl_alloc(b, "found", TL_SCOPE_FRAGMENT, TL_F32, 2, found_shape);
+  top = tl_alloc(b, "top", TL_SCOPE_FRAGMENT, TL_F32, 1, &one);
+  before = tl_alloc(b, "before", TL_SCOPE_FRAGMENT, TL_F32, 1, &one);
+  piece = tl_alloc(b, "piece", TL_SCOPE_FRAGMENT, TL_F32, 1, &one);
+  total = tl_alloc(b, "total", TL_SCOPE_FRAGMENT, TL_F32, 1, &one);
+  out = tl_alloc(b, "out", TL_SCOPE_FRAGMENT, TL_F32, 1, &dim);
+  more = tl_alloc(b, "more", TL_SCOPE_FRAGMENT, TL_F32, 1, &dim);
+  tl_fill(b, tl_whole(b, out), zero);
+  tl_fill(b, tl_whole(b, total), zero);
+  tl_fill(b, tl_whole(b, top), tl_const_f64(b, TL_F32, -1e30));
+  steps = tl_begin_loop(b, TL_LOOP_SERIAL, none, ceil_div(b, f->parts, TOGETHER), 0, "step", &step);
+  first = mul(b, step, tl_index(b, TOGETHER));
+  offsets[0] = add(b, mul(b, block[0], heads), block[1]);
+  offsets[1] = first;
+  offsets[2] = block[2];
+  offsets[3] = none;
+  extents[0] = extents[2] = 1;
+  extents[1] = TOGETHER;
+  extents[3] = dim;
+  tl_copy(b, tl_region_of(b, f->sums, 3, offsets, extents), tl_whole(b, share));
+  tl_copy(b, tl_region_of(b, f->partial, 4, offsets, extents), tl_whole(b, found));
+  loop = tl_begin_parallel(b, 1, &many, NULL, &i);
+  x = tl_binary(b, TL_LT, add(b, first, i), f->parts);
+  tl_store(b, share, 1, &i, tl_select(b, x, tl_load(b, share, 1, &i), tl_const_f64(b, TL_F32, -INFINITY)));
+  tl_end(b, loop);
+  tl_copy(b, tl_whole(b, top), tl_whole(b, before));
+  tl_reduce(b, tl_whole(b, share), tl_whole(b, top), TL_REDUCE_MAX, 0, TL_REDUCE_ACCUMULATE);
+  loop = tl_begin_parallel(b, 1, &many, NULL, &i);
+  tl_store(b, share, 1, &i, tl_unary(b, TL_EXP2, sub(b, tl_load(b, share, 1, &i), tl_load(b, top, 1, &none))));
+  tl_end(b, loop);
+  loop = tl_begin_parallel(b, 1, &one, NULL, &i);
+  tl_store(b, before, 1, &i, tl_unary(b, TL_EXP2, sub(b, tl_load(b, before, 1, &i), tl_load(b, top, 1, &i))));
+  tl_end(b, loop);
+  tl_reduce(b, tl_whole(b, share), tl_whole(b, piece), TL_REDUCE_SUM, 0, 0);
+  loop = tl_begin_parallel(b, 1, &one, NULL, &i);
+  x = mul(b, tl_load(b, total, 1, &i), tl_load(b, before, 1, &i));
+  tl_store(b, total, 1, &i, add(b, x, tl_load(b, piece, 1, &i)));
+  tl_end(b, loop);
+  loop = tl_begin_parallel(b, 2, found_shape, NULL, ij);
+  tl_store(b, found, 2, ij, mul(b, tl_load(b, found, 2, ij), tl_load(b, share, 1, ij)));
+  tl_end(b, loop);
+  tl_reduce(b, tl_whole(b, found), tl_whole(b, more), TL_REDUCE_SUM, 0, 0);
+  loop = tl_begin_parallel(b, 1, &dim, NULL, &i);
+  x = mul(b, tl_load(b, out, 1, &i), tl_load(b, before, 1, &none));
+  tl_store(b, out, 1, &i, add(b, x, tl_load(b, more, 1, &i)));
+  tl_end(b, loop);
+  tl_end(b, steps);
+  loop = tl_begin_parallel(b, 1, &dim, NULL, &i);
+  x = tl_load(b, total, 1, &none);
+  x = tl_select(b, tl_binary(b, TL_GT, x, zero), tl_binary(b, TL_DIV, unit, x), zero);
+  tl_store(b, out, 1, &i, mul(b, tl_load(b, out, 1, &i), x));
+  tl_end(b, loop);
+  offsets[0] = block[0];
+  offsets[1] = block[1];
+  extents[1] = 1;
+  tl_copy(b, tl_whole(b, out), tl_region_of(b, O, 4, offsets, extents));
+  tl_end(b, kernel);
+}
+
 static void allocate(struct frame* f) {
   tl_builder* b = f->b;
   const struct attention_spec* spec = f->spec;
@@ -143,46 +250,69 @@ static void allocate(struct frame* f) {
   f->total = tl_alloc(b, "total", TL_SCOPE_FRAGMENT, TL_F32, 1, q);
 }
 
+/* The tensors between the kernels are no parameters: each launch has its own. */
+static void declare_workspaces(struct frame* f, tl_expr batch) {
+  tl_expr shape[4];
+  shape[0] = mul(f->b, batch, f->heads);
+  shape[1] = f->parts;
+  shape[2] = f->rows;
+  shape[3] = tl_index(f->b, f->spec->dim);
+  f->partial = tl_tensor(f->b, "partial", TL_F32, 4, shape, NULL, TL_TENSOR_WORKSPACE);
+  f->sums = tl_tensor(f->b, "sums", TL_F32, 3, shape, NULL, TL_TENSOR_WORKSPACE);
+}
+
 void attention_build(tl_builder* b, const struct attention_spec* spec) {
   static const char* const names[3] = {"bb", "bh", "bq"};
+  static const char* const split_names[3] = {"pair", "slice", "bq"};
   struct frame f;
-  tl_expr batch, heads, q_heads, kv_head, grid[3], block[3], blocks, kb, first_key;
+  tl_expr batch, q_heads, kv_head, grid[3], block[3], begin, end, kb, first_key;
   tl_buffer Q, K, V, O;
   tl_scope kernel, loop;
   memset(&f, 0, sizeof f);
   f.b = b;
   f.spec = spec;
   batch = tl_dim(b, "batch");
-  heads = tl_dim(b, "heads");
+  f.heads = tl_dim(b, "heads");
   f.queries = tl_dim(b, "queries");
   f.keys = tl_dim(b, "keys");
+  if (spec->split) {
+    f.parts = tl_dim(b, "parts");
+    tl_dim_fact(b, f.parts, 1, INT64_MAX, 1);
+  }
   f.scale = tl_scalar(b, "scale", TL_F32);
-  q_heads = mul(b, heads, tl_index(b, spec->group));
-  Q = tensor(b, spec, "Q", batch, q_heads, f.queries, TL_TENSOR_READ_ONLY);
-  K = tensor(b, spec, "K", batch, heads, f.keys, TL_TENSOR_READ_ONLY);
-  V = tensor(b, spec, "V", batch, heads, f.keys, TL_TENSOR_READ_ONLY);
-  O = tensor(b, spec, "O", batch, q_heads, f.queries, 0);
+  q_heads = spec->split ? f.heads : mul(b, f.heads, tl_index(b, spec->group));
+  f.rows = spec->split ? mul(b, f.queries, tl_index(b, spec->group)) : f.queries;
+  Q = tensor(b, spec, "Q", batch, q_heads, f.rows, TL_TENSOR_READ_ONLY);
+  K = tensor(b, spec, "K", batch, f.heads, f.keys, TL_TENSOR_READ_ONLY);
+  V = tensor(b, spec, "V", batch, f.heads, f.keys, TL_TENSOR_READ_ONLY);
+  O = tensor(b, spec, "O", batch, q_heads, f.rows, 0);
+  if (spec->split) declare_workspaces(&f, batch);
 
-  grid[0] = batch;
-  grid[1] = q_heads;
-  grid[2] = ceil_div(b, f.queries, spec->tile_queries);
-  kernel = tl_begin_kernel(b, "attention", 3, grid, (int)spec->threads, names, block);
-  f.batch = block[0];
-  f.head = block[1];
+  grid[0] = spec->split ? mul(b, batch, f.heads) : batch;
+  grid[1] = spec->split ? f.parts : q_heads;
+  grid[2] = ceil_div(b, f.rows, spec->tile_queries);
+  kernel = tl_begin_kernel(b, "attention", 3, grid, (int)spec->threads, spec->split ? split_names : names, block);
+  f.batch = spec->split ? tl_binary(b, TL_FLOORDIV, block[0], f.heads) : block[0];
+  f.head = spec->split ? tl_binary(b, TL_FLOORMOD, block[0], f.heads) : block[1];
+  f.slice = block[1];
   f.first = mul(b, block[2], tl_index(b, spec->tile_queries));
-  kv_head = tl_binary(b, TL_FLOORDIV, f.head, tl_index(b, spec->group));
+  kv_head = spec->split ? f.head : tl_binary(b, TL_FLOORDIV, f.head, tl_index(b, spec->group));
   allocate(&f);
 
   tl_copy(b, box(&f, Q, f.head, f.first, spec->tile_queries), tl_whole(b, f.Qs));
   tl_fill(b, tl_whole(b, f.out), tl_const_f64(b, TL_F32, 0));
   tl_fill(b, tl_whole(b, f.total), tl_const_f64(b, TL_F32, 0));
   tl_fill(b, tl_whole(b, f.top), tl_const_f64(b, TL_F32, -1e30)); /* below every score, and finite */
-  blocks = ceil_div(b, f.keys, spec->tile_keys);
-  if (spec->causal) { /* behind the last query of the tile nothing is seen */
-    const tl_expr end = add(b, add(b, f.first, tl_index(b, spec->tile_queries)), sub(b, f.keys, f.queries));
-    blocks = tl_binary(b, TL_MIN, blocks, ceil_div(b, end, spec->tile_keys));
+  begin = tl_index(b, 0);
+  end = ceil_div(b, f.keys, spec->tile_keys);
+  if (spec->split) {
+    begin = tl_binary(b, TL_FLOORDIV, mul(b, f.slice, end), f.parts);
+    end = tl_binary(b, TL_FLOORDIV, mul(b, add(b, f.slice, tl_index(b, 1)), end), f.parts);
+  } else if (spec->causal) { /* behind the last query of the tile nothing is seen */
+    const tl_expr last = add(b, add(b, f.first, tl_index(b, spec->tile_queries)), sub(b, f.keys, f.queries));
+    end = tl_binary(b, TL_MIN, end, ceil_div(b, last, spec->tile_keys));
   }
-  loop = tl_begin_loop(b, TL_LOOP_PIPELINED, tl_index(b, 0), blocks, spec->threads ? 2 : 0, "kb", &kb);
+  loop = tl_begin_loop(b, TL_LOOP_PIPELINED, begin, end, spec->threads ? 2 : 0, "kb", &kb);
   first_key = mul(b, kb, tl_index(b, spec->tile_keys));
   tl_copy(b, box(&f, K, kv_head, first_key, spec->tile_keys), tl_whole(b, f.Ks));
   tl_gemm(b, tl_whole(b, f.Qs), tl_whole(b, f.Ks), tl_whole(b, f.scores), TL_GEMM_TRANSPOSE_B | TL_GEMM_CLEAR,
@@ -192,7 +322,12 @@ void attention_build(tl_builder* b, const struct attention_spec* spec) {
   tl_copy(b, box(&f, V, kv_head, first_key, spec->tile_keys), tl_whole(b, f.Vs));
   tl_gemm(b, tl_whole(b, f.weights), tl_whole(b, f.Vs), tl_whole(b, f.out), 0, TL_POLICY_DEFAULT);
   tl_end(b, loop);
-  divide(&f);
-  tl_copy(b, tl_whole(b, f.out), box(&f, O, f.head, f.first, spec->tile_queries));
+  if (spec->split) {
+    leave(&f);
+  } else {
+    divide(&f);
+    tl_copy(b, tl_whole(b, f.out), box(&f, O, f.head, f.first, spec->tile_queries));
+  }
   tl_end(b, kernel);
+  if (spec->split) combine(&f, batch, f.heads, O, spec->threads != 0);
 }

@@ -2,6 +2,7 @@
  *
  *   flash_attention 2 8 1024 1024 128                      batch, heads, queries, keys, size of a head
  *   flash_attention 2 2 1000 1500 128 --group 4 --causal   8 heads of queries share 2 of keys
+ *   flash_attention 1 8 1 8192 128 --group 4 --parts 16    one query: the keys split, so that many blocks have work
  *   flash_attention 1 1 70 130 64 --target sim:sm_90a      without a GPU, on the simulator of one
  *
  * The program is built for one size of heads and for any number of batches, heads, queries and keys. The result
@@ -21,7 +22,7 @@ enum { BATCH, HEADS, QUERIES, KEYS, DIM, SIZES };
 
 struct job {
   int64_t sizes[SIZES]; /* heads: of K and V */
-  int64_t group;
+  int64_t group, parts; /* parts of the keys; 0: not split */
   int causal;
   tl_dtype dtype;
   struct npy_array q, k, v, o;
@@ -157,9 +158,9 @@ static int run(struct job* job, const char* target, int repeats) {
   struct attention_spec spec;
   tl_builder* builder = NULL;
   tl_error* error = NULL;
-  tl_arg args[9];
+  tl_arg args[10];
   double ms = 0;
-  int i, samples = 0, ok = runner_open(&runner, target);
+  int n = 0, samples = 0, ok = runner_open(&runner, target);
   if (ok && tl_builder_create(runner.context, "flash_attention", &builder, &error) != TL_OK) {
     fprintf(stderr, "%s\n", tl_error_message(error));
     tl_error_release(error);
@@ -167,14 +168,22 @@ static int run(struct job* job, const char* target, int repeats) {
   }
   if (ok) {
     spec = attention_spec_make(job->dtype, job->sizes[DIM], job->group, job->causal, tl_target_name(runner.target));
+    if (job->parts > 0) { /* few queries: a tile of one warpgroup's rows */
+      spec.split = 1;
+      if (spec.threads == 256) {
+        spec.tile_queries = 64;
+        spec.threads = 128;
+      }
+    }
     attention_build(builder, &spec);
     ok = runner_compile(&runner, builder);
   }
-  for (i = 0; i < DIM; ++i) args[i] = runner_i64(job->sizes[i]);
-  args[4] = runner_f64(1.4426950408889634 / sqrt((double)job->sizes[DIM]));
-  ok = ok && runner_array(&runner, &args[5], &job->q) && runner_array(&runner, &args[6], &job->k);
-  ok = ok && runner_array(&runner, &args[7], &job->v) && runner_array(&runner, &args[8], &job->o);
-  ok = ok && runner_time(&runner, args, 9, repeats, &ms, &samples) && runner_fetch(&runner);
+  for (; n < DIM; ++n) args[n] = runner_i64(job->sizes[n]);
+  if (job->parts > 0) args[n++] = runner_i64(job->parts);
+  args[n++] = runner_f64(1.4426950408889634 / sqrt((double)job->sizes[DIM]));
+  ok = ok && runner_array(&runner, &args[n], &job->q) && runner_array(&runner, &args[n + 1], &job->k);
+  ok = ok && runner_array(&runner, &args[n + 2], &job->v) && runner_array(&runner, &args[n + 3], &job->o);
+  ok = ok && runner_time(&runner, args, (size_t)n + 4, repeats, &ms, &samples) && runner_fetch(&runner);
   ok = ok && report(job, ms, samples);
   ok = ok && runner_print_schedule(&runner);
   runner_close(&runner);
@@ -194,6 +203,7 @@ int main(int argc, char** argv) {
       {"KEYS", OPTION_SIZE, &job.sizes[KEYS], "rows of K and V (1024)"},
       {"DIM", OPTION_SIZE, &job.sizes[DIM], "size of a head, a multiple of 16 up to 256 (64)"},
       {"--group", OPTION_INT, &job.group, "heads of Q to a head of K and V (1)"},
+      {"--parts", OPTION_INT, &job.parts, "parts that the keys are split into, for few queries (0: not split)"},
       {"--causal", OPTION_FLAG, &job.causal, "queries see only the keys up to their own place"},
       {"--dtype", OPTION_DTYPE, &job.dtype, "f16 bf16 f32 (f16)"},
       {"--target", OPTION_TEXT, &target, "target to compile for (the best present)"},

@@ -36,7 +36,7 @@ class Builder {
   void dim_fact(ir::VarId dim, int64_t lower, int64_t upper, int64_t divisor);
   ir::VarId scalar(std::string_view name, ir::DType type);
   ir::BufferId tensor(std::string_view name, ir::DType type, std::span<const ir::ExprId> shape,
-                      std::span<const ir::ExprId> strides, bool read_only);
+                      std::span<const ir::ExprId> strides, bool read_only, bool workspace = false);
 
   // Expressions. Operand types must agree; integer literals adapt nothing silently.
   ir::ExprId const_int(int64_t v, ir::DType t);

@@ -70,7 +70,7 @@ ir::VarId Builder::scalar(std::string_view name, ir::DType type) {
 }
 
 ir::BufferId Builder::tensor(std::string_view name, ir::DType type, std::span<const ir::ExprId> shape,
-                             std::span<const ir::ExprId> strides, bool read_only) {
+                             std::span<const ir::ExprId> strides, bool read_only, bool workspace) {
   constexpr std::string_view kCall = "tl_tensor";
   if (!ready(kCall) || !before_kernels(kCall) || !check_dtype(kCall, type) || !room_for_buffer(kCall))
     return {};
@@ -110,6 +110,7 @@ ir::BufferId Builder::tensor(std::string_view name, ir::DType type, std::span<co
   b.shape.assign(shape.begin(), shape.end());
   b.strides.assign(strides.begin(), strides.end());
   b.read_only = read_only;
+  b.workspace = workspace;
   b.location = location_;
   program_.buffers.push_back(std::move(b));
   const ir::BufferId id(program_.buffers.size() - 1);

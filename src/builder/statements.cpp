@@ -53,7 +53,8 @@ ir::BufferId Builder::alloc(std::string_view name, ir::MemScope scope, ir::DType
     const bool known = scope == ir::MemScope::global;
     fail(known ? DiagCode::scope_not_allowed : DiagCode::bad_enum, kCall,
          known ? "a tile cannot be allocated in global memory" : "there is no such memory scope",
-         "use TL_SCOPE_SHARED, TL_SCOPE_FRAGMENT or TL_SCOPE_LOCAL; pass global memory as a tensor");
+         "use TL_SCOPE_SHARED, TL_SCOPE_FRAGMENT or TL_SCOPE_LOCAL; global memory is a tensor, with "
+         "TL_TENSOR_WORKSPACE one that no argument gives");
     return {};
   }
   const std::string what = "tile '" + std::string(name) + "'";

@@ -111,8 +111,9 @@ tl_buffer tl_tensor(tl_builder* builder, const char* name, tl_dtype dtype, uint3
     const auto type = c.dtype(dtype);
     const auto extents = c.exprs("shape", rank, shape);
     const auto steps = strides ? c.exprs("strides", rank, strides) : std::vector<ir::ExprId>();
-    if (!c.known_flags(flags, TL_TENSOR_READ_ONLY)) return {0};
-    return c.give(c->tensor(text, type, extents, steps, (flags & TL_TENSOR_READ_ONLY) != 0));
+    if (!c.known_flags(flags, TL_TENSOR_READ_ONLY | TL_TENSOR_WORKSPACE)) return {0};
+    return c.give(c->tensor(text, type, extents, steps, (flags & TL_TENSOR_READ_ONLY) != 0,
+                            (flags & TL_TENSOR_WORKSPACE) != 0));
   });
 }
 

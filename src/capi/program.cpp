@@ -4,6 +4,7 @@
 #include "check/check_program.h"
 #include "interp/interpreter.h"
 #include "ir/text.h"
+#include "runtime/workspace.h"
 
 using namespace tilegen;
 using namespace tilegen::capi;
@@ -16,6 +17,12 @@ Checked no_errors(const ir::Program& program, const Limits& limits) {
     if (d.severity == Severity::error) error.diagnostics.push_back(std::move(d));
   if (!error.diagnostics.empty()) return error;
   return Unit{};
+}
+
+size_t given_params(const ir::Program& p) {
+  size_t count = 0;
+  for (const ir::Param& param : p.params) count += !p.is_workspace(param);
+  return count;
 }
 
 }  // namespace
@@ -65,17 +72,19 @@ const char* tl_program_name(const tl_program* program) {
 }
 
 size_t tl_program_param_count(const tl_program* program) {
-  return program ? program->program->params.size() : 0;
+  return program ? given_params(*program->program) : 0;
 }
 
 tl_status tl_program_param(const tl_program* program, size_t index, tl_param_info* out_info) {
   return guard("tl_program_param", nullptr, [&]() -> Checked {
     if (!program || !out_info) return null_argument(program ? "out_info" : "program");
     const ir::Program& p = *program->program;
-    if (index >= p.params.size())
+    if (index >= given_params(p))
       return Error(DiagCode::bad_enum, "", "there is no parameter " + std::to_string(index),
                    "count them with tl_program_param_count");
-    const ir::Param& param = p.params[index];
+    size_t at = 0;
+    for (size_t before = 0; p.is_workspace(p.params[at]) || before++ < index;) ++at;
+    const ir::Param& param = p.params[at];
     tl_param_info info{};
     if (param.kind == ir::Param::Kind::tensor) {
       const ir::Buffer& b = p.buffer(param.buffer);
@@ -102,7 +111,9 @@ tl_status tl_interpret(const tl_program* program, const tl_arg* args, size_t cou
     if (!convert_arguments(args, arguments)) return unconverted({args, count});
     auto slots = runtime::bind_arguments(*program->program, arguments);
     if (!slots) return slots.error();
-    return interp::interpret(*program->program, *slots);
+    return runtime::Workspace(*program->program).in_host_memory(*slots, true, [&] {
+      return interp::interpret(*program->program, *slots);
+    });
   });
 }
 

@@ -174,6 +174,10 @@ void DeclarationCheck::check_tensor(const ir::Buffer& b) {
                b.name + " has " + std::to_string(b.shape.size()) + " dimensions and " +
                    std::to_string(b.strides.size()) + " strides",
                "give one stride per dimension, or none for a compact tensor");
+  if (b.workspace && (b.read_only || !b.strides.empty()))
+    ctx_.error(DiagCode::scope_not_allowed, b.name, b.location,
+               "workspace " + b.name + (b.read_only ? " is read-only: nobody could write it" : " has strides"),
+               b.read_only ? "let the program write it, or have it passed as a tensor" : "a workspace is compact: make the shape larger");
   for (ExprId e : b.strides) check_launch_value(e, "a stride of " + b.name, b.name, b.location);
   int64_t bytes = ir::dtype_bytes(b.type);
   for (size_t d = 0; d < b.shape.size(); ++d) {
@@ -201,9 +205,9 @@ void DeclarationCheck::check_tile(const ir::Buffer& b, const std::string& path) 
   const auto error = [&](DiagCode code, std::string message, std::string hint) {
     ctx_.error(code, path, b.location, std::move(message), std::move(hint));
   };
-  if (b.read_only || !b.strides.empty())
+  if (b.read_only || b.workspace || !b.strides.empty())
     error(DiagCode::scope_not_allowed,
-          b.name + " is on-chip and has " + (b.read_only ? "a readonly mark" : "strides"),
+          b.name + " is on-chip and has " + (b.read_only ? "a readonly mark" : b.workspace ? "a workspace mark" : "strides"),
           "only global tensors have those");
   int64_t elements = 1;
   for (size_t d = 0; d < b.shape.size(); ++d) {

@@ -1,4 +1,4 @@
-// Reads of on-chip buffers that no write can have reached. Buffers are taken whole: a partly written buffer
+// Reads of on-chip buffers and workspaces that no write can have reached. Buffers are taken whole: a partly written buffer
 // counts as written; the interpreter finds the rest.
 //
 // A statement of a loop also runs in the first iteration, where nothing later in the body has happened yet,
@@ -29,7 +29,7 @@ class InitCheck {
         from_later_(ctx.program.buffers.size(), 0) {}
 
   void run() {
-    for (size_t b = 0; b < p_.buffers.size(); ++b) written_[b] = p_.buffers[b].scope == ir::MemScope::global;
+    for (size_t b = 0; b < p_.buffers.size(); ++b) written_[b] = p_.buffers[b].scope == ir::MemScope::global && !p_.buffers[b].workspace;
     for (const ir::Kernel& k : p_.kernels) check_block(k.body);
   }
 
@@ -175,7 +175,7 @@ void InitCheck::read(StmtId id, ir::BufferId buffer, const std::string& hint) {
   if (written_[buffer.value] || from_later_[buffer.value] > 0) return;
   const ir::Buffer& b = p_.buffer(buffer);
   ctx_.error(DiagCode::uninitialised_read, id,
-             b.name + " (" + ir::scope_name(b.scope) + ") is read before anything wrote it", hint);
+             b.name + " (" + (b.workspace ? "workspace" : ir::scope_name(b.scope)) + ") is read before anything wrote it", hint);
   write(buffer);  // said once
 }
 

@@ -54,6 +54,7 @@ struct Buffer {
   std::vector<ExprId> shape;    // i64
   std::vector<ExprId> strides;  // global only, in elements; empty = compact row-major
   bool read_only = false;       // global only: the program may not write it
+  bool workspace = false;       // global only: memory of the launch's own, unspecified when it begins; no argument
   int kernel = -1;              // on-chip: index of the kernel that owns it
   SourceLocation location;
 };
@@ -117,7 +118,7 @@ struct Kernel {
   SourceLocation location;
 };
 
-// A parameter in launch order.
+// A parameter in launch order. A workspace has a slot like any tensor, which the launch fills and no argument does.
 struct Param {
   enum class Kind : uint8_t { dim, scalar, tensor } kind = Kind::tensor;
   VarId var;        // dim, scalar
@@ -136,6 +137,7 @@ struct Program {
   const Var& var(VarId id) const { return vars[id.value]; }
   const Buffer& buffer(BufferId id) const { return buffers[id.value]; }
   const Stmt& stmt(StmtId id) const { return stmts[id.value]; }
+  bool is_workspace(const Param& p) const { return p.kind == Param::Kind::tensor && buffer(p.buffer).workspace; }
   template <class T>
   const T* as(StmtId id) const {
     return std::get_if<T>(&stmts[id.value].node);

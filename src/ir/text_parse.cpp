@@ -140,6 +140,7 @@ bool Parser::parse_tensor() {
     }
   }
   if (ok) buffer.read_only = accept("readonly");
+  if (ok && !buffer.read_only) buffer.workspace = accept("workspace");
   BufferId id(program_.buffers.size());
   declare(name, SymbolKind::buffer, id.value);
   program_.buffers.push_back(std::move(buffer));

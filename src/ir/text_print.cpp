@@ -63,6 +63,7 @@ class ProgramPrinter {
       out_ += ']';
     }
     if (b.read_only) out_ += " readonly";
+    if (b.workspace) out_ += " workspace";
     out_ += '\n';
   }
 

@@ -62,7 +62,10 @@ ArgumentPlan::ArgumentPlan(const ir::Program& program) {
     const ir::Param& p = program.params[i];
     Param row;
     row.kind = p.kind;
-    if (p.kind == ir::Param::Kind::tensor) {
+    row.workspace = program.is_workspace(p);
+    if (row.workspace) {
+      ++workspaces_;
+    } else if (p.kind == ir::Param::Kind::tensor) {
       const ir::Buffer& b = program.buffer(p.buffer);
       Tensor t;
       t.param = i;
@@ -159,9 +162,9 @@ class ArgumentPlan::Binding {
 
  private:
   bool place(const MemoryReach& device) {
-    const size_t all = plan_.params_.size(), given = arguments_.size();
-    const bool omitted = given != all;
-    if (omitted && given != all - plan_.dims_.size()) return false;
+    const size_t all = plan_.params_.size(), most = all - plan_.workspaces_, given = arguments_.size();
+    const bool omitted = given != most;
+    if (omitted && given != most - plan_.dims_.size()) return false;
     const Argument* next = arguments_.data();
     const Argument** of_tensor = of_tensor_;
     const Tensor* tensor = plan_.tensors_.data();
@@ -180,6 +183,8 @@ class ArgumentPlan::Binding {
         values_[i] = 0;
         if (!scalar_slot(p.type, a, slots_ + i)) return false;
         if (a.kind == Kind::integer) set(i, static_cast<int64_t>(a.bits));
+      } else if (p.workspace) {
+        slots_[i] = 0;
       } else {
         *of_tensor++ = next;
         if (!place_tensor(*tensor++, *next++, device)) return false;
@@ -366,7 +371,7 @@ bool ArgumentPlan::scalar_slot(DType t, const Argument& a, uint64_t* slot) {
 
 // An ordinary launch without descriptions: nothing is to be solved, and each argument stands for itself.
 inline bool ArgumentPlan::bind_values(std::span<const Argument> arguments, uint64_t* slots) const {
-  if (!ordinary_ || arguments.size() != params_.size()) return false;
+  if (!ordinary_ || workspaces_ > 0 || arguments.size() != params_.size()) return false;
   const Dim* dim = dims_.data();
   const Tensor* tensor = tensors_.data();
   const Param* param = params_.data();

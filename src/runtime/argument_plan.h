@@ -18,7 +18,7 @@ class ArgumentPlan {
   static constexpr size_t kMaxParams = 64;  // of programs with more nothing is settled here
   size_t params() const { return params_.size(); }
 
-  // Fills one slot per parameter as bind_arguments does. False: not settled here, ask bind_arguments; what it
+  // Fills one slot per parameter as bind_arguments does, workspaces' with 0. False: not settled here, ask bind_arguments; what it
   // accepts and what this accepts give the same slots.
   bool bind(std::span<const Argument> arguments, const MemoryReach& device, std::span<uint64_t> slots) const;
 
@@ -44,6 +44,7 @@ class ArgumentPlan {
   struct Param {
     ir::Param::Kind kind = ir::Param::Kind::tensor;
     ir::DType type = ir::DType::i64;
+    bool workspace = false;
   };
   struct Dim {
     size_t param = 0;
@@ -65,12 +66,13 @@ class ArgumentPlan {
 
   bool usable_ = false;
   bool any_strided_ = false;  // of tensors_
+  size_t workspaces_ = 0;     // of params_: no argument gives them
   // Every extent is a positive multiple of one dim, plus something, or a positive constant; no strides. Where all dims lie
   // between their first and last ordinary value no tensor is empty and none has bytes that overflow.
   bool ordinary_ = false;
   std::vector<Param> params_;
   std::vector<Dim> dims_;
-  std::vector<Tensor> tensors_;
+  std::vector<Tensor> tensors_;  // that arguments give
   std::vector<Extent> extents_;
   std::optional<ScalarCode> code_;
 };

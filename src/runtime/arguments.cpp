@@ -56,6 +56,7 @@ class Binder {
 
   const ir::Param& param(size_t i) const { return program_.params[i]; }
   const ir::Buffer& buffer(size_t i) const { return program_.buffer(param(i).buffer); }
+  bool given(size_t i) const { return !program_.is_workspace(param(i)); }
   const ir::Var& var(size_t i) const { return program_.var(param(i).var); }
   const std::string& name(size_t i) const {
     return param(i).kind == ir::Param::Kind::tensor ? buffer(i).name : var(i).name;
@@ -82,12 +83,15 @@ class Binder {
 
 Checked Binder::match_parameters() {
   static const Argument kAutomatic;
-  size_t dims = 0;
-  for (const ir::Param& p : program_.params) dims += p.kind == ir::Param::Kind::dim;
-  const size_t all = program_.params.size();
+  size_t dims = 0, all = 0;
+  for (size_t i = 0; i < program_.params.size(); ++i) {
+    dims += param(i).kind == ir::Param::Kind::dim;
+    all += given(i);
+  }
   if (given_.size() != all && given_.size() != all - dims) {
     std::string names;
-    for (size_t i = 0; i < all; ++i) names += (i == 0 ? "" : ", ") + name(i);
+    for (size_t i = 0; i < program_.params.size(); ++i)
+      if (given(i)) names += (names.empty() ? "" : ", ") + name(i);
     return Error(DiagCode::launch_arity, program_.name,
                  "expected " + std::to_string(all) + " arguments (" + names + ")" +
                      (dims == 0 ? "" : ", or " + std::to_string(all - dims) + " without the dimensions") +
@@ -96,7 +100,7 @@ Checked Binder::match_parameters() {
   }
   size_t next = 0;
   for (const ir::Param& p : program_.params) {
-    const bool omitted = given_.size() != all && p.kind == ir::Param::Kind::dim;
+    const bool omitted = program_.is_workspace(p) || (given_.size() != all && p.kind == ir::Param::Kind::dim);
     arguments_.push_back(omitted ? &kAutomatic : &given_[next++]);
   }
   return Unit{};
@@ -318,17 +322,18 @@ Expected<std::vector<uint64_t>> Binder::bind() {
   if (Checked ok = match_parameters(); !ok) return ok.error();
   slots_.resize(arguments_.size());
   for (size_t i = 0; i < arguments_.size(); ++i) {
+    if (!given(i)) continue;
     Checked ok = param(i).kind == ir::Param::Kind::dim      ? bind_dim(i)
                  : param(i).kind == ir::Param::Kind::scalar ? bind_scalar(i)
                                                             : describe_tensor(i);
     if (!ok) return ok.error();
   }
   for (size_t i = 0; i < arguments_.size(); ++i)
-    if (param(i).kind == ir::Param::Kind::tensor) add_stride_equations(i);
+    if (given(i) && param(i).kind == ir::Param::Kind::tensor) add_stride_equations(i);
   if (Checked ok = solve_dims(); !ok) return ok.error();
   if (Checked ok = check_facts(); !ok) return ok.error();
   for (size_t i = 0; i < arguments_.size(); ++i)
-    if (param(i).kind == ir::Param::Kind::tensor)
+    if (given(i) && param(i).kind == ir::Param::Kind::tensor)
       if (Checked ok = bind_tensor(i); !ok) return ok.error();
   return std::move(slots_);
 }

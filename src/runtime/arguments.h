@@ -30,8 +30,8 @@ struct Argument {
   MemoryPlace place;                 // tensor
 };
 
-// Slots in Program::params order. `arguments` are in that order too: one per parameter, or one per tensor and
-// scalar with every dim automatic. Refuses with a launch_* diagnostic that names the parameter, what was
+// Slots in Program::params order, of workspaces 0. `arguments` are in that order too: one per parameter that is no workspace,
+// or one per such tensor and scalar with every dim automatic. Refuses with a launch_* diagnostic that names the parameter, what was
 // expected and what was got. Dims given more than once must agree; an unsolved dim is an error; facts are
 // checked; an empty tensor may have a null address. Strides of dimensions of extent 1 and of empty tensors
 // mean nothing and are not looked at. A scalar's slot holds its bits in the low bytes, zero above.

@@ -18,15 +18,20 @@ namespace {
 [[gnu::hot]] Checked Executable::launch(std::span<const Argument> arguments, const LaunchOptions& options) const {
   if (options.stream && !reach_.cuda) return no_streams();
   uint64_t slots[ArgumentPlan::kMaxParams];
-  if (plan_.bind(arguments, reach_, slots)) return run({slots, plan_.params()}, options);
-  return launch_unplanned(arguments, options);
+  if (!plan_.bind(arguments, reach_, slots)) return launch_unplanned(arguments, options);
+  if (!workspace_.empty()) return run_in_workspace({slots, plan_.params()}, options);
+  return run({slots, plan_.params()}, options);
+}
+
+Checked Executable::run_in_workspace(std::span<uint64_t> slots, const LaunchOptions& options) const {
+  return workspace_.in_host_memory(slots, artifact_->target.simulated, [&] { return run(slots, options); });
 }
 
 [[gnu::cold]] Checked Executable::launch_unplanned(std::span<const Argument> arguments,
                                                    const LaunchOptions& options) const {
   auto bound = bind_arguments(*artifact_->program, arguments, reach_);
   if (!bound) return bound.error();
-  return run(*bound, options);
+  return workspace_.empty() ? run(*bound, options) : run_in_workspace(*bound, options);
 }
 
 Expected<std::unique_ptr<Executable>> load(std::shared_ptr<const driver::Artifact> artifact, size_t ordinal) {

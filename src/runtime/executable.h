@@ -4,7 +4,7 @@
 // requires: an artifact with code for the device. ensures: launch() checks its arguments against the program,
 // chooses each kernel's form, and runs the kernels in order; it may be called by any number of threads at once
 // and, once prepared, takes no lock and allocates nothing of its own. refuses: launch_* for arguments, the
-// device's own diagnostics for the rest.
+// device's own diagnostics for the rest. A program with workspaces gets their memory for each launch.
 #pragma once
 
 #include <memory>
@@ -14,6 +14,7 @@
 
 #include "driver/compile.h"
 #include "runtime/argument_plan.h"
+#include "runtime/workspace.h"
 
 namespace tilegen::runtime {
 
@@ -59,16 +60,21 @@ class Executable {
 
  protected:
   Executable(std::shared_ptr<const driver::Artifact> artifact, MemoryReach reach)
-      : artifact_(std::move(artifact)), plan_(*artifact_->program), reach_(reach) {}
+      : artifact_(std::move(artifact)), plan_(*artifact_->program), workspace_(*artifact_->program), reach_(reach) {}
 
   // Kernels on checked slots, one per parameter.
   virtual Checked run(std::span<const uint64_t> slots, const LaunchOptions& options) const = 0;
+
+  // The same where there are workspaces: their slots are still to be filled. Host memory unless a device does it.
+  virtual Checked run_in_workspace(std::span<uint64_t> slots, const LaunchOptions& options) const;
+  const Workspace& workspace() const { return workspace_; }
 
  private:
   Checked launch_unplanned(std::span<const Argument> arguments, const LaunchOptions& options) const;
 
   std::shared_ptr<const driver::Artifact> artifact_;
   ArgumentPlan plan_;
+  Workspace workspace_;
   MemoryReach reach_;
 };
 

@@ -100,11 +100,14 @@ std::string CudaRun::launch(std::span<const uint64_t> slots, std::vector<Guarded
   std::vector<DeviceTensor> tensors;
   std::vector<runtime::Argument> arguments;
   tensors.reserve(memory.size());
+  size_t tensor = 0;
   for (size_t i = 0; i < p.params.size(); ++i) {
     runtime::Argument a;
     if (p.params[i].kind == ir::Param::Kind::tensor) {
       const auto bytes = static_cast<size_t>(ir::dtype_bytes(p.buffer(p.params[i].buffer).type));
-      tensors.emplace_back(memory[tensors.size()], static_cast<size_t>(shift) * bytes);
+      GuardedMemory& host = memory[tensor++];
+      if (p.is_workspace(p.params[i])) continue;
+      tensors.emplace_back(host, static_cast<size_t>(shift) * bytes);
       if (Checked ok = tensors.back().upload(); !ok) return ok.error().to_text();
       a.kind = runtime::Argument::Kind::pointer;
       a.bits = tensors.back().address();

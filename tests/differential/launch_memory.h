@@ -21,6 +21,7 @@ struct Tensor {
   std::vector<int64_t> shape, strides;
   std::vector<std::byte> initial;
   int64_t elements = 1;
+  bool workspace = false;
 
   int64_t offset(int64_t linear) const {
     int64_t at = 0;

@@ -42,6 +42,13 @@ TEST(ProgramErrors, Meaning) {
                 parse_failure(kernel("  parallel i in 32 {\n    A[b, 0] = cast(f32, i)\n  }\n")));
   expect_golden("uninitialised_read.tile",
                 parse_failure(kernel("  alloc t: fragment f32[32]\n  copy t -> A[b :+ 1, 0 :+ 32]\n")));
+  const auto second_workspace = [](const std::string& marks) {
+    return "tl 1 program p\ndim n\ntensor A: f32[n, 32]\ntensor P: f32[n, 32]" + marks +
+           "\nkernel k grid(b: n) {\n  copy P[b :+ 1, 0 :+ 32] -> A[b :+ 1, 0 :+ 32]\n}\nkernel l grid(b: n) {\n"
+           "  copy A[b :+ 1, 0 :+ 32] -> P[b :+ 1, 0 :+ 32]\n}\n";
+  };
+  expect_golden("uninitialised_read.workspace", parse_failure(second_workspace(" workspace")));
+  expect_golden("scope_not_allowed.workspace_strides", parse_failure(second_workspace(" strides [64, 1] workspace")));
 }
 
 TEST(ProgramErrors, BuiltOutOfScope) {

@@ -91,6 +91,10 @@ FAKE_API int fake_allocations() {
   CONTROL();
   return static_cast<int>(s.memory.size());
 }
+FAKE_API int fake_pooled(void* stream) {
+  CONTROL();
+  return pooled(s, stream);
+}
 FAKE_API int fake_shared_allowed() {
   CONTROL();
   return s.shared_allowed;

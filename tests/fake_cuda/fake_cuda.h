@@ -24,6 +24,7 @@ struct FakeLaunch {
   size_t maps;  // tensor maps behind the parameters
   FakeTensorMap map[4];
   uint64_t behind;  // the slot behind the maps, where there is one
+  int pooled;       // pieces of pools' memory that its stream has then
 };
 using FakeKernel = void (*)(const FakeLaunch* launch);
 
@@ -54,6 +55,8 @@ using FakeKernel = void (*)(const FakeLaunch* launch);
   FAKE_CUDA_CONTROL(int, fake_forbidden_calls, ())                                                                \
   FAKE_CUDA_CONTROL(int, fake_loaded_modules, ())                                                                 \
   FAKE_CUDA_CONTROL(int, fake_allocations, ())                                                                    \
+  /* Pieces of pools' memory that a stream has. */                                                                \
+  FAKE_CUDA_CONTROL(int, fake_pooled, (void* stream))                                                             \
   /* Largest dynamic shared memory that was asked for. */                                                         \
   FAKE_CUDA_CONTROL(int, fake_shared_allowed, ())                                                                 \
   /* Clusters that are resident at once. */                                                                       \

@@ -27,6 +27,7 @@ int launch(State& s, void* function, unsigned cluster, bool dependent, unsigned 
   if (dependent && !f->parameters.waits) return kInvalidValue;  // a driver would run it beside what it depends on
   s.stuck |= s.endless == f->name;
   record.stream = stream;
+  record.pooled = pooled(s, stream);
   record.context = current();
   record.parameters = f->parameters.slots;
   record.maps = f->parameters.maps;
@@ -209,6 +210,49 @@ FAKE_API int cuMemFree_v2(uint64_t address) {
   std::free(reinterpret_cast<void*>(address));
   return kSuccess;
 }
+#ifndef FAKE_CUDA_OLD
+namespace {
+struct PoolProperties {  // CUmemPoolProps
+  int kind, handles, location, device;
+  void* security;
+  char reserved[64];
+};
+}  // namespace
+FAKE_API int cuMemPoolCreate(void** pool, const PoolProperties* p) {
+  ENTER();
+  if (p->kind != 1 || p->handles != 0 || p->location != 1 || p->device < 0 || p->device >= s.devices) return kInvalidValue;
+  for (char c : p->reserved)
+    if (c != 0) return kInvalidValue;
+  s.pools.push_back(std::make_unique<Pool>());
+  s.pools.back()->device = p->device;
+  *pool = s.pools.back().get();
+  return kSuccess;
+}
+FAKE_API int cuMemPoolSetAttribute(void* pool, int attribute, void* value) {
+  ENTER();
+  if (!pool || attribute != 4) return kInvalidValue;
+  std::memcpy(&static_cast<Pool*>(pool)->kept, value, sizeof(uint64_t));
+  return kSuccess;
+}
+FAKE_API int cuMemAllocFromPoolAsync(uint64_t* address, size_t bytes, void* pool, void* stream) {
+  ENTER();
+  if (!current()) return kInvalidContext;
+  if (!pool || bytes == 0) return kInvalidValue;
+  if (bytes > (size_t{1} << 30)) return kOutOfMemory;
+  *address = reinterpret_cast<uint64_t>(std::aligned_alloc(256, (bytes + 255) / 256 * 256));
+  s.pooled[*address] = stream;
+  return kSuccess;
+}
+// Here only in the order of the stream that has the memory.
+FAKE_API int cuMemFreeAsync(uint64_t address, void* stream) {
+  ENTER();
+  const auto at = s.pooled.find(address);
+  if (!current() || at == s.pooled.end() || at->second != stream) return kInvalidValue;
+  s.pooled.erase(at);
+  std::free(reinterpret_cast<void*>(address));
+  return kSuccess;
+}
+#endif
 FAKE_API int cuMemcpyAsync(uint64_t to, uint64_t from, size_t bytes, void*) {
   ENTER();
   if (!current()) return kInvalidContext;

@@ -6,6 +6,7 @@
 // "devices=2,version=10020,fail=cuInit:100,endless=KERNEL".
 #include "fake_state.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <sstream>
@@ -52,6 +53,10 @@ constexpr Function kFunctions[] = {
     {"cuStreamSynchronize", false},
     {"cuMemAlloc_v2", false},
     {"cuMemFree_v2", false},
+    {"cuMemPoolCreate", false},
+    {"cuMemPoolSetAttribute", false},
+    {"cuMemAllocFromPoolAsync", true},
+    {"cuMemFreeAsync", true},
     {"cuMemcpyAsync", false},
     {"cuTensorMapEncodeTiled", true},
 };
@@ -62,6 +67,10 @@ static_assert(std::size(kFunctions) == kFunctionCount);
 State& state() {
   static State* const s = new State;
   return *s;
+}
+
+int pooled(const State& s, void* stream) {
+  return static_cast<int>(std::count_if(s.pooled.begin(), s.pooled.end(), [&](const auto& piece) { return piece.second == stream; }));
 }
 
 std::vector<Context*>& context_stack() {
@@ -99,6 +108,8 @@ void reset(State& s) {
   for (auto& [address, bytes] : s.memory) std::free(reinterpret_cast<void*>(address));
   s.memory.clear();
   s.streams.clear();
+  for (auto& [address, stream] : s.pooled) std::free(reinterpret_cast<void*>(address));
+  s.pooled.clear();
   s.stream_ids.clear();
   s.captured = nullptr;
   s.capturing = false;

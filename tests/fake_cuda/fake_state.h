@@ -32,7 +32,7 @@ enum Result : int {
   kCaptureImplicit = 906
 };
 
-constexpr size_t kFunctionCount = 35;  // of the driver
+constexpr size_t kFunctionCount = 39;  // of the driver
 
 struct Context {
   int device = 0;
@@ -48,6 +48,10 @@ struct Entry {
 };
 struct Stream {
   unsigned long long id = 0;
+};
+struct Pool {
+  int device = 0;
+  uint64_t kept = 0;
 };
 struct FunctionObject {
   char name[128];
@@ -84,6 +88,8 @@ struct State {
   std::map<uint64_t, size_t> memory;
   std::vector<std::unique_ptr<Stream>> streams;  // never freed
   std::map<void*, unsigned long long> stream_ids;
+  std::vector<std::unique_ptr<Pool>> pools;  // never freed
+  std::map<uint64_t, void*> pooled;          // memory of pools that a stream has
   void* captured = nullptr;
   bool capturing = false;
   int shared_allowed = 0, load_ms = 0, clusters = 3;
@@ -92,6 +98,7 @@ struct State {
 };
 
 State& state();
+int pooled(const State& s, void* stream);  // pieces of pools' memory that it has
 std::vector<Context*>& context_stack();  // of this thread
 int& capture_mode();                     // of this thread
 inline Context* current() { return context_stack().empty() ? nullptr : context_stack().back(); }

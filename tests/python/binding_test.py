@@ -136,6 +136,41 @@ class Launching(unittest.TestCase):
         with self.assertRaisesRegex(tg.Error, "e4m3"):
             kernel(floats([1, 2, 3, 4]), Tensor(y_data, "torch.float8_e5m2"), Tensor(z_data, "torch.float8_e5m2"))
 
+    def test_workspaces_are_the_launchs_own(self):
+        b = tg.Builder("halves")
+        n, parts = b.dim("n"), b.dim("parts", 1)
+        x, y = b.tensor("X", f32, [n], read_only=True), b.tensor("Y", f32, [1])
+        sums = b.workspace("sums", f32, [parts])
+        with b.kernel("add_up", [parts], threads=32) as part:
+            tile, total = b.fragment("tile", f32, [64]), b.fragment("total", f32, [1])
+            b.fill(total, 0.0)
+            with b.serial(part * n // parts, (part + 1) * n // parts) as i:
+                b.copy(x[i:1], tile[0:1])
+                with b.parallel(1) as j:
+                    b.store(total, j, total(j) + tile(j))
+            b.copy(total, sums[part:1])
+        with b.kernel("combine", [1], threads=32):
+            total = b.fragment("all", f32, [1])
+            b.fill(total, 0.0)
+            with b.serial(0, parts) as part:
+                with b.parallel(1) as j:
+                    b.store(total, j, total(j) + sums(part))
+            b.copy(total, y)
+        program = b.finish()
+        self.assertIn("tensor sums: f32[parts] workspace", str(program))
+        self.assertEqual(tg.Program.parse(str(program)).hash, program.hash)
+        self.assertEqual([p.name for p in program.parameters()], [b"n", b"parts", b"X", b"Y"])
+        x_data = floats(range(50))
+        for run in (program.interpret, program.compile("host").load(), program.compile("sim:sm_80").load()):
+            for parts in (1, 3, 60):
+                y_data = floats([0])
+                run(None, parts, x_data, y_data)
+                self.assertEqual(list(y_data), [sum(range(50))])
+            with self.assertRaisesRegex(tg.Error, "parts.*TL_ARG_I64"):
+                run(x_data, floats([0]))
+            with self.assertRaisesRegex(tg.Error, "workspace 'sums'"):
+                run(None, 2**62, x_data, floats([0]))
+
     def test_tf32_is_a_keyword_of_gemm(self):
         b = tg.Builder("p")
         x, y = b.tensor("X", f32, [8, 8]), b.tensor("Y", f32, [8, 8])

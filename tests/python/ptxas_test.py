@@ -34,6 +34,29 @@ ATTENTION = [(64, (128, 128), 256, {}), (80, (128, 128), 256, {"causal": True}),
              (128, (128, 128), 256, {"packed": True, "causal": True, "row_sums": True}), (64, (64, 128), 128, {"cap": True})]
 
 
+# The same of attention_split; stages behind the threads.
+SPLIT = [((64, 128), 128, 2, {"group": 4}), ((64, 128), 128, 2, {"group": 4, "causal": True, "row_sums": True}),
+         ((64, 64), 128, 4, {}),
+         ((64, 128), 128, 2, {"group": 8, "window": (300, 100), "passed": True}),
+         ((64, 64), 128, 5, {"group": 8}), ((16, 64), 128, 6, {"group": 8}), ((16, 128), 128, 3, {})]
+
+
+def attention_split(cases, problems):
+    """Adds (name, program), and what is wrong with the plans."""
+    import programs
+    for tile, threads, stages, options in SPLIT:
+        name = "_".join(["attention_split", *map(str, tile), *options])
+        program = programs.attention_split(tg.f16, 128, tile, threads, stages, **options)
+        split, combine = program.compile("sm_90a", plan_only=True).schedule["kernels"]
+        engines = {op["op"]: op["engine"] for op in split["ops"]}
+        moved = {engine for op, engine in engines.items() if "/kb/copy#" in op and engine.endswith(("tensor_copy", "async_copy"))}
+        if tile[0] == 64 and (moved != {"tensor_copy"} or {engines[f"over_parts/kb/gemm#{i}"] for i in (0, 1)} != {"warpgroup_mma"}):
+            problems.append(f"{name}: no copy engine, or products that are not warpgroups'")
+        if next(op for op in combine["ops"] if op["op"] == "combine/step/copy#1").get("vector") != 4:
+            problems.append(f"{name}: results are not combined 16 bytes at a time")
+        cases.append((name, program))
+
+
 def attention(source):
     """(name, program), and what is wrong with the plans."""
     sys.path.append(str(source / "bench" / "gpu"))
@@ -80,6 +103,7 @@ def main():
     files = sorted([*source.glob("tests/files/*/*.tl"), *source.glob("tests/differential/regressions/*.tl")])
     refused, jobs = 0, []
     cases, problems = attention(source)
+    attention_split(cases, problems)
     with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(2) as pool:
         for file in files:
             program = tg.Program.parse(file.read_text(), str(file))

@@ -54,6 +54,7 @@ attention() {
   for shape in "1 1 1 1" "2 3 100 130" "1 1 64 0" "1 2 0 64" "1 1 130 30" "0 1 8 8"; do
     passes "$sample" $shape 64 --target host --repeats 1
     passes "$sample" $shape 64 --causal --group 2 --target host --repeats 1
+    passes "$sample" $shape 64 --causal --group 2 --parts 3 --target host --repeats 1
   done
   for dtype in f16 bf16 f32; do
     passes "$sample" 1 2 70 90 80 --dtype $dtype --causal --target host --repeats 1
@@ -64,6 +65,8 @@ attention() {
     done
     passes "$sample" 1 1 33 70 256 --dtype bf16 --target $target --repeats 1
     passes "$sample" 1 1 33 70 64 --dtype f32 --target $target --repeats 1
+    passes "$sample" 1 2 1 700 128 --group 4 --parts 3 --target $target --repeats 1
+    passes "$sample" 1 1 5 130 64 --group 2 --causal --parts 5 --target $target --repeats 1
   done
   refuses 2 "heads of 16, 32" "$sample" 1 1 8 8 20
   refuses 2 "heads of 16, 32" "$sample" 1 1 8 8 64 --dtype i8

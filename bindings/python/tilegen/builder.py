@@ -180,6 +180,13 @@ class Builder:
                             h.TL_TENSOR_READ_ONLY if read_only else 0)
         return Buffer(self, raw, shape, dtype)
 
+    def workspace(self, name, dtype, shape):
+        """A tensor that each launch has of its own and no argument gives: what a program's kernels leave for each other."""
+        dtype, n = dtype_of(dtype), len(shape)
+        raw = lib.tl_tensor(self.handle, name.encode(), dtype.value, n, (h.tl_expr * n)(*(self.expr(e, i64).raw for e in shape)),
+                            None, h.TL_TENSOR_WORKSPACE)
+        return Buffer(self, raw, shape, dtype)
+
     # Scopes.
 
     @contextlib.contextmanager

@@ -6,6 +6,7 @@
 #include "runtime/cuda/form_rows.h"
 #include "runtime/cuda/kernel_launch.h"
 #include "runtime/cuda/routes.h"
+#include "runtime/cuda/workspace_pools.h"
 
 namespace tilegen::runtime::cuda {
 namespace {
@@ -35,6 +36,7 @@ class CudaExecutable final : public Executable {
 
  protected:
   Checked run(std::span<const uint64_t> slots, const LaunchOptions& options) const override;
+  Checked run_in_workspace(std::span<uint64_t> slots, const LaunchOptions& options) const override;
 
  private:
   using Route = Routes::Route;
@@ -187,6 +189,41 @@ Expected<const CudaExecutable*> CudaExecutable::unguarded() const {
   return ready ? run_on(*way, slots, options, launch) : run_prepared(way, slots, options);
 }
 
+// The memory is the launch's own from the stream's point of view: allocated behind what is in it and free behind the
+// kernels, for the next launch to have. A capture makes both nodes of its graph.
+Checked CudaExecutable::run_in_workspace(std::span<uint64_t> slots, const LaunchOptions& options) const {
+  const auto bytes = workspace().lay_out(slots);
+  if (!bytes) return bytes.error();
+  const auto stream = static_cast<CuStream>(options.stream);
+  const Route* way = routes_.known();
+  if (!way) {
+    auto found = routes_.find(stream);
+    if (!found) return found.error();
+    way = *found;
+  }
+  if (way->state->broken.load(std::memory_order_relaxed) != kCuSuccess)
+    return context_broken(driver_, *way->state, "launching '" + artifact().program->name + "'");
+  const auto in_context = [&](const char* doing, const auto& call) -> Checked {
+    std::optional<ContextScope> scope;
+    if (way->push) scope.emplace(driver_, way->state->context);
+    const bool there = !scope || scope->result() == kCuSuccess;
+    if (const CuResult result = there ? call() : scope->result(); result != kCuSuccess)
+      return call_failed(driver_, way->state, result,
+                         doing + std::to_string(*bytes) + " bytes for the workspaces of '" + artifact().program->name + "'");
+    return Unit{};
+  };
+  CuPointer memory = 0;
+  Checked done = in_context("allocating ", [&] {
+    return driver_.api().pool_allocate(&memory, static_cast<size_t>(std::max(*bytes, Workspace::kAlignment)), way->module->pool(),
+                                       stream);
+  });
+  if (!done) return done;
+  workspace().place(memory, slots);
+  done = run(slots, options);
+  const Checked freed = in_context("freeing ", [&] { return driver_.api().pool_free(memory, stream); });
+  return done ? freed : done;
+}
+
 Expected<std::vector<FormInfo>> CudaExecutable::info() const {
   auto rows = form_rows(driver_, device_, artifact(), forms_, routes_.first());
   const CudaExecutable* other = unguarded_ready_.load(std::memory_order_acquire);
@@ -216,6 +253,12 @@ Expected<std::unique_ptr<Executable>> load_on_cuda(const Driver& driver,
                        " needs the driver's function cuTensorMapEncodeTiled; this one supports CUDA " +
                        driver.version_text() + " and lacks it",
                    "update NVIDIA's driver, or compile for 'sm_90'");
+  for (const ir::Buffer& b : artifact->program->buffers)
+    if (b.workspace && !WorkspacePools::known_to(driver))
+      return Error(DiagCode::driver_absent, b.name,
+                   "workspaces need the driver's function cuMemAllocFromPoolAsync; this one supports CUDA " +
+                       driver.version_text() + " and lacks it",
+                   "update NVIDIA's driver, or have '" + b.name + "' passed as a tensor");
   return std::unique_ptr<Executable>(new CudaExecutable(driver, std::move(artifact), ordinal));
 }
 

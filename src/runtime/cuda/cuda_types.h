@@ -112,6 +112,19 @@ struct CuLaunchConfig {
   uint32_t attribute_count = 0;
 };
 
+// A pool of memory that is allocated and freed in the order of a stream, CUmemPoolProps.
+using CuMemoryPool = struct CuMemoryPoolTag*;
+enum CuPoolAttribute : int32_t { kPoolReleaseThreshold = 4 };
+struct CuPoolProperties {
+  int32_t kind = 1;      // pinned, as all device memory
+  int32_t handles = 0;   // for no other process
+  int32_t location = 1;  // a device:
+  int32_t device = 0;    // its number
+  void* security = nullptr;
+  uint8_t reserved[64] = {};
+};
+static_assert(sizeof(CuPoolProperties) == 88);
+
 // Marks of cuLaunchKernel's `extra` list: the parameters as one buffer.
 inline void* const kLaunchParamEnd = nullptr;
 inline void* const kLaunchParamBuffer = reinterpret_cast<void*>(uintptr_t{1});

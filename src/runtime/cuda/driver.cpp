@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "runtime/cuda/contexts.h"
+#include "runtime/cuda/workspace_pools.h"
 
 namespace tilegen::runtime::cuda {
 namespace {
@@ -112,6 +113,7 @@ Expected<std::unique_ptr<Driver>> Driver::load(const char* path) {
   if (Checked ok = driver->find_entries(library, path); !ok) return ok.error();
   if (Checked ok = driver->find_devices(); !ok) return ok.error();
   driver->contexts_ = std::make_unique<Contexts>(*driver);
+  driver->pools_ = std::make_unique<WorkspacePools>(*driver);
   return driver;
 }
 

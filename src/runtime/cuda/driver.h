@@ -37,6 +37,7 @@ struct Device {
 };
 
 class Contexts;
+class WorkspacePools;
 
 class Driver {
  public:
@@ -49,6 +50,7 @@ class Driver {
   std::string version_text() const;
   const std::vector<Device>& devices() const { return devices_; }
   Contexts& contexts() const { return *contexts_; }
+  WorkspacePools& workspace_pools() const { return *pools_; }
 
   // "CUDA_ERROR_INVALID_VALUE (invalid argument)"
   std::string describe(CuResult result) const;
@@ -63,6 +65,7 @@ class Driver {
   int version_ = 0;
   std::vector<Device> devices_;
   std::unique_ptr<Contexts> contexts_;
+  std::unique_ptr<WorkspacePools> pools_;
 };
 
 // The machine's driver: libcuda.so.1, or what the variable TILEGEN_CUDA_DRIVER names (tests). Looked up once;

@@ -29,6 +29,13 @@ Expected<std::unique_ptr<LoadedModule>> LoadedModule::load(const Driver& driver,
   if (Checked ok = module->compile(artifact); !ok) return ok.error();
   for (const thread::ThreadProgram& kernel : artifact.kernels)
     if (Checked ok = module->find(kernel); !ok) return ok.error();
+  const ir::Program& program = *artifact.program;
+  if (std::any_of(program.buffers.begin(), program.buffers.end(), [](const ir::Buffer& b) { return b.workspace; })) {
+    CuResult result = kCuSuccess;
+    module->pool_ = driver.workspace_pools().of(*state.device, result);
+    if (!module->pool_)
+      return call_failed(driver, &state, result, "making a pool for the workspaces of '" + program.name + "'");
+  }
   return module;
 }
 

@@ -9,6 +9,7 @@
 #include "driver/compile.h"
 #include "runtime/cuda/claim_counters.h"
 #include "runtime/cuda/contexts.h"
+#include "runtime/cuda/workspace_pools.h"
 
 namespace tilegen::runtime::cuda {
 
@@ -29,6 +30,7 @@ class LoadedModule {
   ~LoadedModule();
 
   ContextState& state() const { return state_; }
+  CuMemoryPool pool() const { return pool_; }  // where launches have workspaces
   const std::vector<LoadedFunction>& functions() const { return functions_; }  // as Artifact::kernels
   const std::string& log() const { return log_; }
   double load_ms() const { return load_ms_; }
@@ -44,6 +46,7 @@ class LoadedModule {
   const Driver& driver_;
   ContextState& state_;
   CuModule module_ = nullptr;
+  CuMemoryPool pool_ = nullptr;  // the device's
   std::unique_ptr<ClaimCounters> counters_;
   std::vector<LoadedFunction> functions_;
   std::string log_;

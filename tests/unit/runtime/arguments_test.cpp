@@ -291,6 +291,18 @@ TEST(ArgumentPlan, ValuesAtTheirEnds) {
   EXPECT_GT(taken, 50);
 }
 
+// No argument gives a workspace, so nothing tells a dimension that only its shape has.
+TEST(Arguments, WorkspacesAreNoArguments) {
+  const ir::Program p = parse("dim m\ndim n\ntensor A: f32[m]\ntensor W: f32[m, n] workspace\ntensor B: f32[m]\n");
+  const auto f32 = ir::DType::f32;
+  EXPECT_EQ(bind(p, {integer(3), integer(5), pointer(), pointer()}), (Slots{3, 5, kAt, 0, kAt}));
+  EXPECT_EQ(bind(p, {Argument(), integer(5), tensor(f32, {3}), pointer()}), (Slots{3, 5, kAt, 0, kAt}));
+  EXPECT_NE(refusal(p, {tensor(f32, {3}), tensor(f32, {3})}).find("dimension 'n' cannot be found"), std::string::npos);
+  EXPECT_NE(refusal(p, {integer(3), integer(5), pointer(), pointer(), pointer()})
+                .find("expected 4 arguments (m, n, A, B), or 2 without the dimensions, got 5"),
+            std::string::npos);
+}
+
 // Random extents and arguments, right and wrong ones, through both.
 TEST(ArgumentPlan, AgreesWithTheBinder) {
   std::mt19937 random(1);
@@ -300,7 +312,10 @@ TEST(ArgumentPlan, AgreesWithTheBinder) {
   int settled = 0;
   for (int round = 0; round < 20000; ++round) {
     std::string text = "dim m\ndim n divisible 2\ntensor A: f32[";
-    text += std::string(pick(kExtents)) + ", " + pick(kExtents) + "]\ntensor B: f32[" + pick(kExtents) + "]";
+    text += std::string(pick(kExtents)) + ", " + pick(kExtents) + "]\n";
+    const size_t second = random() % 4 == 0 ? 2 : 1;
+    if (second == 2) text += std::string("tensor W: f32[") + pick(kExtents) + "] workspace\n";
+    text += std::string("tensor B: f32[") + pick(kExtents) + "]";
     if (random() % 3 == 0) text += " strides [" + std::string(pick(kExtents)) + "]";
     const ir::Program p = parse(text + "\n");
     const int64_t m = pick(kNumbers), n = pick(kNumbers);
@@ -316,7 +331,7 @@ TEST(ArgumentPlan, AgreesWithTheBinder) {
     args.push_back(random() % 4 ? tensor(ir::DType::f32, {extent(0, 0), extent(0, 1)}) : pointer());
     std::vector<int64_t> strides;
     if (random() % 2) strides = {pick(kNumbers)};
-    args.push_back(random() % 4 ? tensor(ir::DType::f32, {extent(1, 0)}, strides) : pointer());
+    args.push_back(random() % 4 ? tensor(ir::DType::f32, {extent(second, 0)}, strides) : pointer());
     Slots planned(p.params.size());
     if (!ArgumentPlan(p).bind(args, {}, planned)) continue;
     ++settled;
