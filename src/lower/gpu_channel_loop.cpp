@@ -19,7 +19,7 @@
 #include <algorithm>
 #include <iterator>
 
-#include "lower/kernel_lowering.h"
+#include "lower/written_tiles.h"
 
 namespace tilegen::lower {
 
@@ -38,6 +38,9 @@ class ChannelLoop {
         inside_slots_(k.slots_),
         overwrites_(k.products_overwrite_) {
     collect();
+    std::vector<WrittenTiles::Issued> order;
+    for (const Unit& u : units_) order.push_back({u.stmt, u.lag});
+    tiles_.emplace(k, order, origin);
     for (const Channel* c : once_)
       for (int v : c->values)
         if (c->plan->slots > 1) inside_slots_[v] = k.channel_slot(*c, k.uses_before(*c));
@@ -47,6 +50,7 @@ class ChannelLoop {
   void run(thread::Block& out) {
     if (k_.failed()) return;
     for (const Channel* c : once_) wait_full(*c, k_.uses_before(*c), out);
+    tiles_->enter(out);
     k_.slots_ = inside_slots_;
     int64_t trips = -1;
     if (e_.is_const_int(extent_, &trips) && trips <= 0) {
@@ -56,6 +60,7 @@ class ChannelLoop {
     } else {
       whole(out);
     }
+    tiles_->leave(out);
     meet_without_products(out);
     for (const Channel* c : once_) {
       give_back(*c, k_.uses_before(*c), out);
@@ -71,7 +76,7 @@ class ChannelLoop {
     int64_t lag = 0;
     bool product = false;
     bool waits = false;               // ... that has waited for its instructions
-    std::set<int> reads, writes;      // values in registers
+    std::set<int> reads, writes;      // values in registers, and tiles that threads write for products
     std::vector<const Channel*> first, last;  // whose use begins and ends with it
   };
   // A product under way, issued `age` iterations of the loop ago.
@@ -122,6 +127,8 @@ class ChannelLoop {
     for (const Channel& c : k_.channels_) use_of(c);
   }
 
+  bool in_registers(int value) const { return !k_.schedule_.values[static_cast<size_t>(value)].memory.has_value(); }
+
   // Of a statement, which may be a branch or a loop.
   const infer::KernelOp* first_op(ir::StmtId id) const {
     const ir::Block one = {id};
@@ -135,18 +142,16 @@ class ChannelLoop {
 
   void touched(ir::StmtId id, Unit& u) const {
     const ir::Block one = {id};
-    auto registers = [&](int value) {
-      return value >= 0 && !k_.schedule_.values[static_cast<size_t>(value)].memory.has_value();
-    };
+    auto concerns = [&](int value) { return value >= 0 && (in_registers(value) || k_.is_written_operand(value)); };
     ir::for_each_statement(k_.p_, one, [&](ir::StmtId s, int) {
       if (const auto it = k_.op_of_.find(s); it != k_.op_of_.end())
         for (const infer::OpAccess& a : it->second->accesses) {
-          if (!registers(a.value)) continue;
+          if (!concerns(a.value)) continue;
           if (a.read) u.reads.insert(a.value);
           if (a.write) u.writes.insert(a.value);
         }
       for (const auto& [where, value] : k_.ops_.scalar_reads)
-        if (where.first == s && registers(value)) u.reads.insert(value);
+        if (where.first == s && concerns(value)) u.reads.insert(value);
     });
   }
 
@@ -265,7 +270,8 @@ class ChannelLoop {
     for (const Flight& f : flights)
       for (int v : units_[f.unit].writes) values.erase(v);
     thread::WarpgroupWait wait{static_cast<int64_t>(flights.size()), {}};
-    for (int v : values) wait.registers.push_back(k_.values_[static_cast<size_t>(v)]);
+    for (int v : values)
+      if (in_registers(v)) wait.registers.push_back(k_.values_[static_cast<size_t>(v)]);
     wait.behind_work = !also.empty();
     emit(std::move(wait), *it.out);
     for (const Flight& f : done) {
@@ -304,9 +310,11 @@ class ChannelLoop {
       for (const Channel* c : u.first) wait_full(*c, k_.executions_, *it.out, it.asked && index == 0);
       if (turn.begins) k_.wait_for_turn(*it.out, origin_);
       const ExprId executions = k_.executions_;
+      tiles_->before(index, *it.out);
       k_.product_in_flight_ = u.product;
       k_.statement(u.stmt, *it.out);
       k_.product_in_flight_ = false;
+      tiles_->behind(index, *it.out);
       k_.executions_ = executions;
       if (turn.ends) k_.pass_turn(*it.out, origin_);
     }
@@ -335,11 +343,17 @@ class ChannelLoop {
     k_.slots_ = inside_slots_;
   }
 
-  // Threads work on the sums within the loop: ptxas would not keep them in place over its end.
+  // Threads work on the sums, or on an operand in registers, within the loop: ptxas would not keep them in place over its end.
   bool touched_by_threads(const Flights& flights) const {
+    const auto of_threads = [&](int v, bool written) {
+      return in_registers(v) && std::any_of(units_.begin(), units_.end(), [&](const Unit& u) {
+               return !u.product && (u.writes.count(v) > 0 || (written && u.reads.count(v) > 0));
+             });
+    };
     return std::any_of(flights.begin(), flights.end(), [&](const Flight& f) {
-      return std::any_of(units_.begin(), units_.end(),
-                         [&](const Unit& u) { return !u.product && disturbs(u, units_[f.unit]); });
+      const Unit& product = units_[f.unit];
+      return std::any_of(product.reads.begin(), product.reads.end(), [&](int v) { return of_threads(v, false); }) ||
+             std::any_of(product.writes.begin(), product.writes.end(), [&](int v) { return of_threads(v, true); });
     });
   }
 
@@ -436,6 +450,7 @@ class ChannelLoop {
   std::map<int, ExprId> inside_slots_;  // with those of channels that are filled in front of the loop
   std::vector<Unit> units_;
   std::vector<const Channel*> once_;  // filled in front of the loop, used in it
+  std::optional<WrittenTiles> tiles_;
   bool lagging_ = false;
   bool asks_ = false;      // the waits of an iteration are asked for in the one before
   MemoryId answers_;       // ... with these answers, by channel

@@ -15,6 +15,7 @@
 #include "schedule/role_plan.h"
 #include "schedule/run_ahead.h"
 #include "schedule/store_stage.h"
+#include "schedule/written_operand.h"
 
 namespace tilegen::schedule {
 
@@ -58,10 +59,12 @@ class KernelPlanner {
   bool refuse(const Refusals& more);
 
   void take_engines();
+  void find_written_operands(int64_t threads, bool tell);
   bool produced_loops_overlap();
   Checked order_products();
   Checked plan_turns(int64_t threads);
   bool threads_meet_for(const KernelOp& op) const;
+  bool handed_over_before(const KernelOp& product, const WrittenOperand& w) const;
   void choose_stores();
   void find_stores();
   void store_tile(size_t op, plan::ValuePlan& tile);
@@ -95,6 +98,7 @@ class KernelPlanner {
   std::vector<Scratch> scratch_;
   std::set<size_t> produced_;  // copies that a producer makes
   std::set<int> engine_values_;
+  std::vector<WrittenOperand> written_;
   std::vector<plan::ChannelPlan> channels_;
   bool claims_ = false;  // blocks claim their points
   std::vector<StagedStore> stores_;
@@ -141,7 +145,8 @@ Expected<std::optional<KernelSchedule>> KernelPlanner::attempt(int64_t threads) 
   if (refuse(unfit_products(p_, ops_, target_, feeds_, gemms_))) return std::optional<KernelSchedule>(kAgain);
   std::erase_if(feeds_.fed, [&](const auto& f) { return gemms_.at(f.first).engine != Engine::warpgroup_mma; });
 
-  auto layouts = given_ && is_complete(*given_, ops_)
+  const bool complete = given_ && is_complete(*given_, ops_);
+  auto layouts = complete
                      ? replay(p_, ops_, gemms_, *given_, threads)
                      : infer::infer_layouts({p_, ops_, target_, threads, gemms_, given_, options_.conversions,
                                             keep_in_registers_});
@@ -153,6 +158,7 @@ Expected<std::optional<KernelSchedule>> KernelPlanner::attempt(int64_t threads) 
   if (!channels) return channels.error();
   channels_ = std::move(*channels);
   take_engines();
+  find_written_operands(threads, !complete);
   if (Checked ok = plan_partial_sums(p_, index_, ops_, target_, given_, layouts_); !ok) return ok.error();
   scratch_ = plan_scratch(p_, index_, ops_, layouts_.values, layouts_.ops, layouts_.conversions, target_);
   choose_stores();
@@ -270,6 +276,20 @@ void KernelPlanner::take_engines() {
   });
 }
 
+// Products read them while threads go on. `tell`: the plans' reasons do not say so yet.
+void KernelPlanner::find_written_operands(int64_t threads, bool tell) {
+  written_ = written_operands(p_, ops_, target_, threads, layouts_.ops, layouts_.values, layouts_.conversions);
+  for (const WrittenOperand& w : written_) {
+    engine_values_.insert(w.value);
+    for (size_t product : w.products)
+      if (tell)
+        layouts_.ops[product].reason +=
+            "; threads write '" + p_.buffer(ops_.values[static_cast<size_t>(w.value)].buffer).name + "', " +
+            (w.own_rows ? "each warpgroup the rows that it multiplies: it meets in front of the product"
+                        : "for all warpgroups: these meet in front of the product and behind it");
+  }
+}
+
 EnginePlaces KernelPlanner::places(const std::vector<plan::ValuePlan>& values) const {
   EnginePlaces e;
   e.values = engine_values_;
@@ -329,8 +349,21 @@ Checked KernelPlanner::order_products() {
   return Unit{};
 }
 
+// In front of the loop of the product, and only there.
+bool KernelPlanner::handed_over_before(const KernelOp& product, const WrittenOperand& w) const {
+  const auto feed = feeds_.fed.find(static_cast<size_t>(&product - ops_.ops.data()));
+  if (feed == feeds_.fed.end()) return false;
+  const auto inside = ops_inside(p_, ops_, *p_.as<ir::Loop>(feed->second.loop));
+  return std::none_of(w.writers.begin(), w.writers.end(), [&](size_t writer) {
+    return std::find(inside.begin(), inside.end(), &ops_.ops[writer]) != inside.end();
+  });
+}
+
 // Shared memory that threads write, or a tensor that the program writes, may need a barrier in front of the op or in it.
 bool KernelPlanner::threads_meet_for(const KernelOp& op) const {
+  for (const WrittenOperand& w : written_)
+    for (const infer::OpAccess& a : op.accesses)
+      if (a.value == w.value && !w.own_rows && !handed_over_before(op, w)) return true;
   const auto shared = [&](int value) {
     return layouts_.values[static_cast<size_t>(value)].memory && !engine_values_.count(value);
   };

@@ -36,6 +36,7 @@ class FeedFinder {
     if (std::string why = find_loop(op, feed.loop); !why.empty()) return why;
     for (const OpAccess& a : op.accesses) {
       if (p_.buffer(a.buffer).scope != ir::MemScope::shared) continue;
+      if (!a.write && written_by_threads(a.value)) continue;
       const std::string why = filler(*p_.as<ir::Loop>(feed.loop), a.value, feed.copies);
       if (!why.empty()) return "tile '" + p_.buffer(a.buffer).name + "' does not come by a tensor copy: " + why;
     }
@@ -72,6 +73,17 @@ class FeedFinder {
             return nullptr;
           }
     return nullptr;
+  }
+
+  // By something else than copies that only move elements of tensors: those are the engine's, or wait for their elements.
+  bool written_by_threads(int value) const {
+    for (const KernelOp& op : ops_.ops)
+      for (const OpAccess& a : op.accesses) {
+        if (a.value != value || !a.write) continue;
+        const auto* copy = p_.as<ir::TileOp>(op.stmt);
+        if (!is_tile_load(p_, op) || p_.buffer(copy->operands[0].buffer).type != p_.buffer(a.buffer).type) return true;
+      }
+    return false;
   }
 
   // The copy that fills the tile.
@@ -142,6 +154,26 @@ int written_value(const KernelOp& op) {
 
 }  // namespace
 
+namespace {
+
+// A loop none of whose tiles comes by the engine leaves a producer nothing to do.
+void refuse_unproduced(const ir::Program& p, const KernelOps& ops, TensorFeeds& feeds) {
+  std::set<ir::StmtId> produced;
+  for (const auto& [product, feed] : feeds.fed)
+    for (size_t copy : feed.copies)
+      if (stands_in(p.as<ir::Loop>(feed.loop)->body, ops.ops[copy].stmt)) produced.insert(feed.loop);
+  for (auto it = feeds.fed.begin(); it != feeds.fed.end();) {
+    if (produced.count(it->second.loop)) {
+      ++it;
+      continue;
+    }
+    feeds.refused.emplace(it->first, "no tile of its loop comes by a tensor copy");
+    it = feeds.fed.erase(it);
+  }
+}
+
+}  // namespace
+
 TensorFeeds find_tensor_feeds(const ir::Program& p, int kernel, const KernelOps& ops, const target::Target& t,
                               const plan::KernelSchedule* given, TensorCopies allowed) {
   TensorFeeds feeds;
@@ -159,6 +191,7 @@ TensorFeeds find_tensor_feeds(const ir::Program& p, int kernel, const KernelOps&
     else
       feeds.refused.emplace(i, std::move(why));
   }
+  refuse_unproduced(p, ops, feeds);
   return feeds;
 }
 

@@ -2,8 +2,8 @@
 //
 // requires: collected ops. Behind layouts: the held layouts.
 // ensures: a product that is fed stands in a pipelined loop and reads tiles that are each filled by one copy that the engine
-// can do, in the loop, where the copy may run ahead, or once in front of it, and that are read by such products only; all
-// products of that loop are fed. A channel holds the tiles that are filled in one place and used by the same products.
+// can do, in the loop, where the copy may run ahead, or once in front of it, and that are read by such products only; or tiles
+// that threads write. All products of that loop are fed, one of them by a copy in the loop. A channel holds the tiles that are filled in one place and used by the same products.
 // why here: in front of engines and atoms, since warpgroup products need it; and again behind layouts, which may
 // be given.
 // refuses, with a note: products that are not fed.
