@@ -254,7 +254,7 @@ class Walk {
 
   bool write_is_visible(const Cell& cell, int64_t thread) const {
     if (cell.writer == kNobody) return true;
-    if (cell.write_group == kSynchronous) return cell.writer == thread || cell.write_epoch < epoch_;
+    if (cell.write_group == kSynchronous) return (cell.writer == thread && thread != kMany) || cell.write_epoch < epoch_;
     if (cell.writer == kMany) return false;
     const Groups& g = groups_[static_cast<size_t>(cell.writer)];
     if (cell.write_group >= g.open) return false;

@@ -240,17 +240,18 @@ TEST(PlantBarriers, MatrixLoadsReachOtherLanes) {
   EXPECT_EQ(m.plant(true), 1);
 }
 
-// Eight rows of four elements a warp and store: 32 lanes' rows at `at` + 4 * lane, of 256 elements a warp.
+// Lanes have rows of eight elements one behind the other; a warp has two times 32.
 TEST(PlantBarriers, MatrixStoresMeetWhereTheirRowsDo) {
   for (const bool apart : {true, false}) {
     Maker m;
-    MemoryId s = m.shared("s", 512);
+    MemoryId s = m.shared("s", 1024);
+    for (MemoryId half : {s, m.reg}) m.p.memories[half.value].type = ir::DType::f16;
     auto store = [&](int64_t at) {
       ir::ExprPool& e = m.p.exprs;
-      const ExprId row = e.add(e.mul(e.floordiv(m.t, m.c(32)), 256), e.mul(e.floormod(m.t, m.c(32)), 4));
+      const ExprId row = e.add(e.mul(e.floordiv(m.t, m.c(32)), 512), e.mul(e.floormod(m.t, m.c(32)), 8));
       return m.p.add(thread::StoreMatrix{s, e.add(row, at), m.reg, m.c(0), 4}, "st");
     };
-    m.p.body = {store(0), store(apart ? 128 : 64)};
+    m.p.body = {store(0), store(apart ? 256 : 128)};
     EXPECT_EQ(m.plant(!apart), apart ? 0 : 1);
   }
 }
