@@ -155,23 +155,32 @@ class ChannelLoop {
     });
   }
 
+  // A statement, which may be a branch or a loop.
+  bool uses(ir::StmtId id, const Channel& c) const {
+    const ir::Block one = {id};
+    bool any = false;
+    ir::for_each_statement(k_.p_, one, [&](ir::StmtId inside, int) {
+      const auto op = k_.op_of_.find(inside);
+      if (op == k_.op_of_.end()) return;
+      const auto& accesses = op->second->accesses;
+      any = any || std::any_of(accesses.begin(), accesses.end(), [&](const auto& a) { return c.values.count(a.value) > 0; });
+    });
+    return any;
+  }
+
   void use_of(const Channel& c) {
     std::vector<size_t> users;
-    for (size_t u = 0; u < units_.size(); ++u) {
-      const auto op = k_.op_of_.find(units_[u].stmt);
-      if (op == k_.op_of_.end()) continue;
-      const auto& accesses = op->second->accesses;
-      if (std::any_of(accesses.begin(), accesses.end(), [&](const auto& a) { return c.values.count(a.value) > 0; }))
-        users.push_back(u);
-    }
+    for (size_t u = 0; u < units_.size(); ++u)
+      if (uses(units_[u].stmt, c)) users.push_back(u);
     if (c.plan->loop.empty()) {
       if (!users.empty()) once_.push_back(&c);
       return;
     }
     if (c.plan->loop != origin_) return;
-    if (users.empty() || std::any_of(users.begin(), users.end(), [&](size_t u) { return !units_[u].product; }))
+    const auto products = std::count_if(users.begin(), users.end(), [&](size_t u) { return units_[u].product; });
+    if (users.empty() || (products > 0 && products != static_cast<std::ptrdiff_t>(users.size())))
       return k_.fail(DiagCode::schedule_illegal, origin_,
-                     "channel '" + c.plan->name + "' is used by others than products of warpgroups, or by none",
+                     "channel '" + c.plan->name + "' is used by products of warpgroups and by threads, or by none",
                      "leave `channels` out of the schedule to have them planned");
     const auto by_time = [&](size_t a, size_t b) {
       return std::pair(units_[a].lag, a) < std::pair(units_[b].lag, b);
@@ -223,6 +232,13 @@ class ChannelLoop {
     if (blocks > 1) freed.block = k_.simplified(e_.floormod(e_.var(k_.out_.thread_var), e_.const_int(kWarpgroup)));
     emit(std::move(freed), arrive);
     to.push_back(k_.only_first_of_warpgroup(std::move(arrive), origin_, condition, blocks));
+  }
+
+  // Tiles that the unit's threads have read. `met`: behind that they have met.
+  void give_back_read(const Unit& u, ExprId number, bool met, thread::Block& to) {
+    if (u.last.empty()) return;
+    if (!met) k_.warpgroup_barrier(to, origin_);
+    for (const Channel* c : u.last) give_back(*c, number, to);
   }
 
   // A product keeps the warps of a warpgroup together. Where a loop has none the thread that gives a slot back could be a round
@@ -314,7 +330,8 @@ class ChannelLoop {
       k_.product_in_flight_ = u.product;
       k_.statement(u.stmt, *it.out);
       k_.product_in_flight_ = false;
-      tiles_->behind(index, *it.out);
+      const bool met = tiles_->behind(index, *it.out);
+      if (!u.product) give_back_read(u, executions, met, *it.out);
       k_.executions_ = executions;
       if (turn.ends) k_.pass_turn(*it.out, origin_);
     }

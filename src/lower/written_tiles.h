@@ -26,9 +26,12 @@ class WrittenTiles {
   // In front of the loop and behind it: for what is written outside of it.
   void enter(thread::Block& out) { hand_over(enter_, out); }
   void leave(thread::Block& out) { meet(leave_, out); }
-  // In front of a statement, by its number in the order, and behind it.
+  // In front of a statement, by its number in the order, and behind it; there it tells whether warpgroups have met.
   void before(size_t at, thread::Block& out) { meet(before_[at], out); }
-  void behind(size_t at, thread::Block& out) { hand_over(behind_[at], out); }
+  bool behind(size_t at, thread::Block& out) {
+    hand_over(behind_[at], out);
+    return behind_[at] != Meeting::none;
+  }
 
  private:
   enum class Meeting : uint8_t { none, warpgroup, all };

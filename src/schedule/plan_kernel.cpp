@@ -57,6 +57,7 @@ class KernelPlanner {
   Expected<std::optional<KernelSchedule>> attempt(int64_t threads);
   Expected<KernelSchedule> assemble(int64_t threads);
   bool refuse(const Refusals& more);
+  bool leave_to_threads(const Refusals& more);
 
   void take_engines();
   void find_written_operands(int64_t threads, bool tell);
@@ -89,7 +90,8 @@ class KernelPlanner {
   const KernelOps ops_;
   const KernelSchedule* given_ = nullptr;
 
-  Refusals refused_;  // products, by warpgroups
+  Refusals refused_;     // products, by warpgroups
+  Refusals by_threads_;  // copies beside them, by the engine
   TensorFeeds feeds_;
   bool keep_in_registers_ = false;  // what would take too many: shared memory does not hold it either
   // Of one attempt.
@@ -118,9 +120,12 @@ Expected<KernelSchedule> KernelPlanner::plan(const KernelSchedule* given) {
   refused_ = found.refused;
   auto threads = plan_threads(p_, kernel_, ops_, target_, given_, refused_);
   if (!threads) return threads.error();
-  for (;;) {  // every round refuses a product more
+  for (;;) {  // every round refuses a product more, or leaves a copy to threads
     feeds_ = found;
+    feeds_.by_threads.insert(by_threads_.begin(), by_threads_.end());
     for (const auto& [op, why] : refused_) feeds_.fed.erase(op);
+    for (const auto& [op, why] : by_threads_) feeds_.beside.erase(op);
+    if (refuse(settle(p_, ops_, feeds_))) continue;
     auto schedule = attempt(*threads);
     if (!schedule && !keep_in_registers_ && schedule.error().diagnostics[0].code == DiagCode::limit_memory) {
       keep_in_registers_ = true;
@@ -136,6 +141,11 @@ bool KernelPlanner::refuse(const Refusals& more) {
   return !more.empty();
 }
 
+bool KernelPlanner::leave_to_threads(const Refusals& more) {
+  by_threads_.insert(more.begin(), more.end());
+  return !more.empty();
+}
+
 Expected<std::optional<KernelSchedule>> KernelPlanner::attempt(int64_t threads) {
   constexpr std::nullopt_t kAgain = std::nullopt;
   notes_.clear();
@@ -144,6 +154,7 @@ Expected<std::optional<KernelSchedule>> KernelPlanner::attempt(int64_t threads) 
   gemms_ = std::move(*gemms);
   if (refuse(unfit_products(p_, ops_, target_, feeds_, gemms_))) return std::optional<KernelSchedule>(kAgain);
   std::erase_if(feeds_.fed, [&](const auto& f) { return gemms_.at(f.first).engine != Engine::warpgroup_mma; });
+  if (refuse(settle(p_, ops_, feeds_))) return std::optional<KernelSchedule>(kAgain);
 
   const bool complete = given_ && is_complete(*given_, ops_);
   auto layouts = complete
@@ -153,6 +164,7 @@ Expected<std::optional<KernelSchedule>> KernelPlanner::attempt(int64_t threads) 
   if (!layouts) return layouts.error();
   layouts_ = std::move(*layouts);
   if (refuse(unfit_layouts(p_, ops_, feeds_, gemms_, layouts_))) return std::optional<KernelSchedule>(kAgain);
+  if (leave_to_threads(fit_thread_tiles(p_, ops_, feeds_, layouts_.values))) return std::optional<KernelSchedule>(kAgain);
 
   auto channels = plan_channels(p_, index_, ops_, feeds_, given_);
   if (!channels) return channels.error();
@@ -253,6 +265,7 @@ void KernelPlanner::take_engines() {
   produced_.clear();
   engine_values_.clear();
   for (const auto& [product, feed] : feeds_.fed) produced_.insert(feed.copies.begin(), feed.copies.end());
+  for (const auto& [copy, feed] : feeds_.beside) produced_.insert(copy);
   for (size_t i = 0; i < ops_.ops.size(); ++i) {
     plan::OpPlan& plan = layouts_.ops[i];
     if (!produced_.count(i)) {
@@ -262,6 +275,8 @@ void KernelPlanner::take_engines() {
         return std::find(inside.begin(), inside.end(), &ops_.ops[i]) != inside.end();
       });
       if (beside && plan.engine == Engine::async_copy) plan.engine = Engine::vector_copy;
+      if (const auto why = feeds_.by_threads.find(i); beside && why != feeds_.by_threads.end())
+        notes_.push_back({ops_.ops[i].path, "no tensor copies: " + why->second});
       continue;
     }
     plan.engine = Engine::tensor_copy;
@@ -327,7 +342,12 @@ bool KernelPlanner::produced_loops_overlap() {
     for (const plan::LoopPlan& l : pipelines_.loops)
       if (l.loop == paths[feed.loop.value] && l.num_stages < 2)
         alone[product] = "its loop has one stage (" + l.reason + "), a producer would have nothing to overlap";
-  return !refuse(alone);
+  // Slots of tiles that threads could copy themselves are the first to go.
+  Refusals crowded;
+  for (const auto& [product, why] : alone)
+    for (const auto& [copy, feed] : feeds_.beside)
+      if (feed.loop == feeds_.fed.at(product).loop) crowded.emplace(copy, "with slots for its tile the loop would have one stage");
+  return leave_to_threads(crowded) ? false : !refuse(alone);
 }
 
 // The order of issue of loops with a producer.
