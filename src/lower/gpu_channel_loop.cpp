@@ -77,6 +77,7 @@ class ChannelLoop {
     bool product = false;
     bool waits = false;               // ... that has waited for its instructions
     std::set<int> reads, writes;      // values in registers, and tiles that threads write for products
+    std::set<int> turns;              // such tiles that it writes, with slots in turn
     std::vector<const Channel*> first, last;  // whose use begins and ends with it
   };
   // A product under way, issued `age` iterations of the loop ago.
@@ -127,6 +128,9 @@ class ChannelLoop {
     for (const Channel& c : k_.channels_) use_of(c);
   }
 
+  bool in_turn(int value) const {
+    return k_.is_written_operand(value) && k_.schedule_.values[static_cast<size_t>(value)].slots > 1;
+  }
   bool in_registers(int value) const { return !k_.schedule_.values[static_cast<size_t>(value)].memory.has_value(); }
 
   // Of a statement, which may be a branch or a loop.
@@ -148,7 +152,7 @@ class ChannelLoop {
         for (const infer::OpAccess& a : it->second->accesses) {
           if (!concerns(a.value)) continue;
           if (a.read) u.reads.insert(a.value);
-          if (a.write) u.writes.insert(a.value);
+          if (a.write) (in_turn(a.value) ? u.turns : u.writes).insert(a.value);
         }
       for (const auto& [where, value] : k_.ops_.scalar_reads)
         if (where.first == s && concerns(value)) u.reads.insert(value);
@@ -277,7 +281,7 @@ class ChannelLoop {
 
 
   // The `finished` oldest products are waited for; their slots go back.
-  void finish(const Iteration& it, Flights& flights, size_t finished, const std::set<int>& also) {
+  void finish(const Iteration& it, Flights& flights, size_t finished, const std::set<int>& also, bool behind_work = false) {
     const Flights done(flights.begin(), flights.begin() + static_cast<ptrdiff_t>(finished));
     flights.erase(flights.begin(), flights.begin() + static_cast<ptrdiff_t>(finished));
     if (!it.out) return;
@@ -288,7 +292,7 @@ class ChannelLoop {
     thread::WarpgroupWait wait{static_cast<int64_t>(flights.size()), {}};
     for (int v : values)
       if (in_registers(v)) wait.registers.push_back(k_.values_[static_cast<size_t>(v)]);
-    wait.behind_work = !also.empty();
+    wait.behind_work = behind_work || !also.empty();
     emit(std::move(wait), *it.out);
     for (const Flight& f : done) {
       const Unit& u = units_[f.unit];
@@ -302,6 +306,15 @@ class ChannelLoop {
         give_back(*c, count(iteration_of(u, it.newest, f.age)), *it.out, condition);
       }
     }
+  }
+
+  // Products of the iteration before, which read the other slot of what the unit has written.
+  void finish_other_turn(const Iteration& it, const Unit& u, Flights& flights) {
+    size_t finished = 0;
+    for (size_t f = 0; f < flights.size(); ++f)
+      for (int v : u.turns)
+        if (units_[flights[f].unit].reads.count(v) > 0) finished = f + 1;
+    if (finished > 0) finish(it, flights, finished, {}, true);
   }
 
   // A turn begins in front of a product, when its operands are there; it ends when the last is on its way.
@@ -323,6 +336,8 @@ class ChannelLoop {
       for (const Channel& c : k_.channels_)
         if (c.plan->loop == origin_)
           for (int v : c.values) k_.slots_[v] = k_.channel_slot(c, k_.executions_);
+      for (const schedule::WrittenOperand& w : k_.written_)
+        if (in_turn(w.value)) k_.slots_[w.value] = k_.simplified(e_.floormod(k_.executions_, e_.const_int(2)));
       for (const Channel* c : u.first) wait_full(*c, k_.executions_, *it.out, it.asked && index == 0);
       if (turn.begins) k_.wait_for_turn(*it.out, origin_);
       const ExprId executions = k_.executions_;
@@ -330,10 +345,13 @@ class ChannelLoop {
       k_.product_in_flight_ = u.product;
       k_.statement(u.stmt, *it.out);
       k_.product_in_flight_ = false;
+      finish_other_turn(it, u, flights);
       const bool met = tiles_->behind(index, *it.out);
       if (!u.product) give_back_read(u, executions, met, *it.out);
       k_.executions_ = executions;
       if (turn.ends) k_.pass_turn(*it.out, origin_);
+    } else {
+      finish_other_turn(it, u, flights);
     }
     if (!u.product) return;
     const auto held = std::find_if(flights.rbegin(), flights.rend(), [&](const Flight& f) { return !units_[f.unit].last.empty(); });

@@ -48,13 +48,13 @@ void KernelLowering::declare_channels() {
   }
 }
 
-// Where warpgroups hand a tile to themselves no barrier of all threads belongs around it.
+// Where warpgroups hand a tile to themselves, or slots in turn, no barrier of all threads belongs between two writes.
 void KernelLowering::declare_written() {
   written_ = schedule::written_operands(p_, ops_, target_, *schedule_.threads, schedule_.ops, schedule_.values,
                                         schedule_.conversions);
   for (const schedule::WrittenOperand& w : written_) {
     thread::Memory& m = out_.memories[values_[static_cast<size_t>(w.value)].value];
-    m.ordered = w.own_rows;
+    m.ordered = w.own_rows || m.slots > 1;
     m.alignment = 1024;
   }
 }

@@ -4,7 +4,8 @@
 //
 // The fence puts the writes in front of the products' reads, which are the asynchronous proxy's. The first meeting is that of
 // the threads that share the tile: the warpgroup where it reads its own rows only, or all computing threads. The second has
-// all warpgroups' products finished; a warpgroup that reads its own rows has waited for them itself.
+// all warpgroups' products finished; a warpgroup that reads its own rows has waited for them itself. Where iterations have slots
+// of their own, two in turn, one meeting does both: the products of the iteration before are waited for in front of it.
 #pragma once
 
 #include <vector>

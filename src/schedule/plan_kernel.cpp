@@ -61,6 +61,7 @@ class KernelPlanner {
 
   void take_engines();
   void find_written_operands(int64_t threads, bool tell);
+  void widen_written();
   bool produced_loops_overlap();
   Checked order_products();
   Checked plan_turns(int64_t threads);
@@ -177,6 +178,7 @@ Expected<std::optional<KernelSchedule>> KernelPlanner::attempt(int64_t threads) 
   if (!produced_loops_overlap()) return std::optional<KernelSchedule>(kAgain);
   if (Checked ok = check_given_engines(); !ok) return ok.error();
   if (Checked ok = order_products(); !ok) return ok.error();
+  widen_written();
   if (Checked ok = plan_turns(threads); !ok) return ok.error();
 
   auto schedule = assemble(threads);
@@ -300,8 +302,31 @@ void KernelPlanner::find_written_operands(int64_t threads, bool tell) {
       if (tell)
         layouts_.ops[product].reason +=
             "; threads write '" + p_.buffer(ops_.values[static_cast<size_t>(w.value)].buffer).name + "', " +
-            (w.own_rows ? "each warpgroup the rows that it multiplies: it meets in front of the product"
-                        : "for all warpgroups: these meet in front of the product and behind it");
+            (w.own_rows ? "each warpgroup what it multiplies: the warpgroup meets" : "for all warpgroups: these meet");
+  }
+}
+
+// What threads write for products of the same iteration has a second slot where there is room: they write the one while the
+// products read the other.
+void KernelPlanner::widen_written() {
+  const std::vector<std::string> paths = ir::statement_paths(p_);
+  for (const WrittenOperand& w : written_) {
+    const auto feed = feeds_.fed.find(w.products.front());
+    if (feed == feeds_.fed.end() || !overwritten_each_time(p_, ops_, w, *p_.as<ir::Loop>(feed->second.loop))) continue;
+    std::set<std::string> users = {ops_.ops[w.writers[0]].path};
+    for (size_t product : w.products) users.insert(ops_.ops[product].path);
+    const auto lags = [&](const plan::LoopPlan& l) {
+      return l.loop == paths[feed->second.loop.value] && std::any_of(l.stages.begin(), l.stages.end(), [&](const auto& s) {
+               return users.count(s.first) > 0 && s.second >= l.num_stages;
+             });
+    };
+    if (std::any_of(pipelines_.loops.begin(), pipelines_.loops.end(), lags)) continue;
+    const plan::ValuePlan* given = given_ ? plan::find_value(*given_, layouts_.values[static_cast<size_t>(w.value)].value) : nullptr;
+    std::map<int, int64_t> slots = pipelines_.slots;
+    slots[w.value] = given ? std::clamp<int64_t>(given->slots, 1, 2) : 2;
+    if (slots[w.value] < 2 || arena(slots) > target_.shared_bytes) continue;
+    pipelines_.slots = std::move(slots);
+    if (!given) layouts_.values[static_cast<size_t>(w.value)].reason += "; written while products read the other slot";
   }
 }
 

@@ -39,7 +39,10 @@ class Finder {
         if (read_by_instructions(i, side)) note(list, ops_.ops[i].accesses[static_cast<size_t>(side)].value, i);
     }
     std::erase_if(list, [](const WrittenOperand& w) { return w.writers.empty(); });
-    for (WrittenOperand& w : list) w.own_rows = own_rows(w);
+    for (WrittenOperand& w : list) {
+      w.lone = w.writers.size() == 1 && !touched_otherwise(w) && same_thread_each_time(w.writers[0], w.value);
+      w.own_rows = w.lone && own_rows(w);
+    }
     return list;
   }
 
@@ -78,7 +81,6 @@ class Finder {
   }
 
   bool own_rows(const WrittenOperand& w) const {
-    if (w.writers.size() != 1 || touched_otherwise(w) || !same_thread_each_time(w.writers[0], w.value)) return false;
     if (threads_ == kWarpgroup) return true;
     std::optional<OwnRows> rows;
     for (size_t product : w.products)
@@ -166,7 +168,34 @@ class Finder {
   const std::vector<plan::ConversionPlan>& conversions_;
 };
 
+bool stands_in(const ir::Block& block, ir::StmtId s) { return std::find(block.begin(), block.end(), s) != block.end(); }
+
 }  // namespace
+
+bool overwritten_each_time(const ir::Program& p, const KernelOps& ops, const WrittenOperand& w, const ir::Loop& loop) {
+  if (!w.lone) return false;
+  const KernelOp& writer = ops.ops[w.writers[0]];
+  if (!stands_in(loop.body, writer.stmt)) return false;
+  const size_t at = static_cast<size_t>(std::find(loop.body.begin(), loop.body.end(), writer.stmt) - loop.body.begin());
+  for (size_t product : w.products) {
+    const auto place = std::find(loop.body.begin(), loop.body.end(), ops.ops[product].stmt);
+    if (place == loop.body.end() || static_cast<size_t>(place - loop.body.begin()) < at) return false;
+  }
+  if (const auto* elements = p.as<ir::Loop>(writer.stmt))
+    for (ir::StmtId s : elements->body)
+      if (!p.as<ir::Store>(s)) return false;
+  const std::vector<int64_t>& shape = ops.values[static_cast<size_t>(w.value)].shape;
+  for (size_t a = 0; a < writer.accesses.size(); ++a) {
+    if (!writer.accesses[a].write || writer.accesses[a].value != w.value) continue;
+    const ops::ElementAccess& access = writer.view.accesses[a];
+    for (size_t d = 0; d < shape.size(); ++d) {
+      const int along = access.dim_of[d];
+      const int64_t extent = along >= 0 ? writer.view.extents[static_cast<size_t>(along)] : 1;
+      if (access.offset[d] != 0 || extent != shape[d]) return false;
+    }
+  }
+  return true;
+}
 
 std::vector<WrittenOperand> written_operands(const ir::Program& p, const infer::KernelOps& ops, const target::Target& t,
                                              int64_t threads, const std::vector<plan::OpPlan>& plans,

@@ -14,10 +14,14 @@ namespace tilegen::schedule {
 struct WrittenOperand {
   int value = -1;
   std::vector<size_t> writers, products;  // ops, in program order
-  // A warpgroup reads what its own threads write, by one op, and nothing else touches the tile: the warpgroup meets, not all
-  // computing threads.
+  // One op writes it, each element by the same thread whenever it runs, and but for products nothing else touches the tile.
+  bool lone = false;
+  // Lone, and a warpgroup reads what its own threads write: the warpgroup meets, not all computing threads.
   bool own_rows = false;
 };
+
+// Every iteration of the loop overwrites all of the tile before its products read it: iterations may have slots of their own.
+bool overwritten_each_time(const ir::Program& p, const infer::KernelOps& ops, const WrittenOperand& w, const ir::Loop& loop);
 
 // `plans` are those of `ops`, one by one.
 std::vector<WrittenOperand> written_operands(const ir::Program& p, const infer::KernelOps& ops, const target::Target& t,

@@ -262,9 +262,11 @@ class Flattener {
   void touches(StmtId id) {
     const size_t first = out_.touches.size();
     for (const SyncAccess& a : sync_accesses(p_, id))
-      if (out_.judges(a.memory))
-        out_.touches.push_back(
-            {a.memory, value(a.index), a.count + a.lanes - 1, a.lane, a.write, a.row_lanes});
+      if (out_.judges(a.memory)) {
+        const int index = value(a.index);
+        const bool wide = a.lane.valid() && out_.values[static_cast<size_t>(index)].depends_on(a.lane);
+        out_.touches.push_back({a.memory, index, a.count + (wide ? a.lanes - 1 : 0), a.lane, a.write, a.row_lanes});
+      }
     RoleStep& step = add(RoleOp::touch, id);
     step.first = first;
     step.last = out_.touches.size();

@@ -34,11 +34,11 @@ struct Groups {
   std::vector<int64_t> finished_epoch;  // of closed groups: epoch of the wait that saw them done, or -1
 };
 
-// Memory that lowering has ordered by other means is judged by verify_transactions; not what threads of a warpgroup write for
-// its products, where one place tells them apart.
+// Memory that lowering has ordered by other means is judged by verify_transactions; not what threads write for products, whose
+// threads it does not tell apart.
 bool is_watched(const ThreadProgram& p, const std::vector<bool>& operands, MemoryId id) {
   const Memory& m = p.memory(id);
-  return m.space == Space::shared && (!m.ordered || (operands[id.value] && m.slots == 1));
+  return m.space == Space::shared && (!m.ordered || operands[id.value]);
 }
 
 class Walk {
@@ -236,6 +236,7 @@ class Walk {
     const Memory& m = p_.memory(a.memory);
     const int64_t bytes = ir::dtype_bytes(m.type);
     const auto index = value(a.index, thread);
+    if (!index && m.ordered) return;  // a slot that the program counts
     const int64_t first = index ? *index + a.offset : 0, count = index ? a.count : m.elements;
     if (first < 0 || first + count > m.elements) {
       hazard(id, id, "an index outside of " + m.name + ": " + std::to_string(first));

@@ -19,7 +19,7 @@ std::string products_refusal(const std::string& text, const std::string& written
   }
   return said ? "" : "no product says '" + written + "'";
 }
-const std::string kByAll = "for all warpgroups", kByWarpgroup = "each warpgroup the rows that it multiplies";
+const std::string kByAll = "for all warpgroups", kByWarpgroup = "each warpgroup what it multiplies";
 
 // ---- attention
 
@@ -240,6 +240,43 @@ TEST(WrittenOperand, CopiesThatCast) {
   w.tensor_a = "f32[m, k]";
   w.fill = std::string(kCopyA) + "\n    " + kCopyB;
   run(w, kByAll);
+}
+
+// Tiles that threads alone read: scales of groups, in a branch, beside products that lag.
+TEST(WrittenOperand, TilesThatThreadsRead) {
+  Written w = dequantised(128, 256);
+  w.allocs += "\n  alloc s: shared f32[$N]";
+  w.tensor_b += " readonly\ntensor S: f32[ceildiv(k, $K), n]";
+  w.fill = std::string(kCopyA) + R"(
+    copy B[bx * $N :+ $N, ko * $K :+ $K] -> raw
+    copy S[ko :+ 1, bx * $N :+ $N] -> s
+    parallel i, j in $N, $K {
+      b[i, j] = cast($B, cast(f32, raw[i, j]) * s[i])
+    })";
+  run(w, kByAll);
+  if (HasFailure()) return;
+  w = Written();
+  w.tensor_b += " readonly\ntensor V: f16[k, n] readonly\ntensor X: f16[m, k]";
+  w.shape_a = "$M, $K", w.shape_b = "$K, $N", w.attrs = "";
+  w.allocs = R"(alloc q: shared f16[$M, $K]
+  alloc r: shared f16[$K, $K]
+  alloc x: shared f16[$M, $K]
+  alloc p: fragment f32[$M, $K])";
+  w.tensor_a = "f16[m, k]", w.tensor_b = "f16[k, 64] readonly\ntensor V: f16[k, n] readonly\ntensor X: f16[m, k]";
+  w.begin = "fill c, $zero\n  copy A[by * $M :+ $M, 0 :+ $K] -> q";
+  w.fill = R"(copy B[ko * $K :+ $K, 0 :+ $K] -> r
+    copy X[by * $M :+ $M, ko * $K :+ $K] -> x
+    gemm q, r -> p {transpose_b, clear}
+    if ko % 2 == 0 {
+      parallel i, j in $M, $K {
+        p[i, j] = max(p[i, j], -8.0f32) + cast(f32, x[i, j])
+      }
+    }
+    parallel i, j in $M, $K {
+      a[i, j] = cast(f16, min(p[i, j], 8.0f32))
+    }
+    copy V[ko * $K :+ $K, bx * $N :+ $N] -> b)";
+  run(w, kByWarpgroup);
 }
 
 // Instructions that read along k only: as the tile lies, and turned by the product.

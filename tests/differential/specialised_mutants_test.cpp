@@ -414,9 +414,9 @@ void expect_named_around(const std::string& text, int64_t columns, const std::ve
   for (const Defect& d : list) expect_named(lowered, d);
 }
 
-TEST(SpecialisedMutants, OfAnOperandThatAllWarpgroupsWrite) {
-  expect_named_around(
-      R"(tl 1 program gemm
+// B of bytes that threads unpack.
+std::string unpacking_text(const std::string& unpack) {
+  return R"(tl 1 program gemm
 dim m
 dim n
 dim k
@@ -432,27 +432,46 @@ kernel gemm grid (by: ceildiv(m, 128), bx: ceildiv(n, 64)) threads 256 {
   pipelined ko in 0 .. ceildiv(k, 64) stages 3 {
     copy B[bx * 64 :+ 64, ko * 64 :+ 64] -> raw
     copy A[by * 128 :+ 128, ko * 64 :+ 64] -> a
-    parallel i, j in 64, 64 {
-      b[i, j] = cast(f16, raw[i, j])
-    }
-    gemm a, b -> c {transpose_b}
+)" + unpack + R"(    gemm a, b -> c {transpose_b}
   }
   copy c -> C[by * 128 :+ 128, bx * 64 :+ 64]
 }
-)",
-      64,
+)";
+}
+
+// Slots in turn: one meeting.
+TEST(SpecialisedMutants, OfAnOperandThatAllWarpgroupsWrite) {
+  expect_named_around(
+      unpacking_text("parallel i, j in 64, 64 {\n b[i, j] = cast(f16, raw[i, j])\n }\n"), 64,
       {{"proxy fence dropped", remove_fences,
-        "verify_transactions: gemm/ko/gemm#0 behind gemm/ko/i.j: gemm:b is used with no proxy fence of the threads",
+        "verify_transactions: gemm/ko/gemm#0 behind gemm/ko/i.j: gemm:b (slot 0) is used with no proxy fence of the threads",
         {"proxy_not_fenced"}},
        {"barrier in front of the product dropped", [](ThreadProgram& p) { return remove_barriers(p, Around::behind); },
-        "verify_transactions: gemm/ko/gemm#0 behind gemm/ko/i.j: gemm:b is used with no barrier behind the threads",
+        "verify_transactions: gemm/ko/gemm#0 behind gemm/ko/i.j: gemm:b (slot 0) is used with no barrier behind the threads",
+        {"data_race"}},
+       {"tile of the threads given back before all have read it", release_read_at_once,
+        "verify_transactions: gemm/ko/copy#0 behind gemm/ko/i.j: gemm:raw (slot 0) is filled while threads may still read it",
+        {"data_race"}},
+       {"wait for the product dropped", forget_products,
+        "verify_transactions: gemm/ko/i.j behind gemm/ko/gemm#0: gemm:b (slot 0) is written while a product may still read it",
+        {"operand_in_flight", "data_race"}}});
+}
+
+// Two writers, one place: a meeting on either side of the product.
+TEST(SpecialisedMutants, OfAnOperandInOnePlace) {
+  expect_named_around(
+      unpacking_text("parallel i, j in 32, 64 {\n b[i, j] = cast(f16, raw[i, j])\n }\n"
+                     "parallel i, j in 32, 64 {\n b[i + 32, j] = cast(f16, raw[i + 32, j])\n }\n"),
+      64,
+      {{"proxy fence dropped", remove_fences,
+        "verify_transactions: gemm/ko/gemm#0 behind gemm/ko/i.j#1: gemm:b is used with no proxy fence of the threads",
+        {"proxy_not_fenced"}},
+       {"barrier in front of the product dropped", [](ThreadProgram& p) { return remove_barriers(p, Around::behind); },
+        "verify_transactions: gemm/ko/gemm#0 behind gemm/ko/i.j#1: gemm:b is used with no barrier behind the threads",
         {"data_race"}},
        {"barrier behind the product dropped", [](ThreadProgram& p) { return remove_barriers(p, Around::front); },
         "verify_transactions: gemm/ko/i.j behind gemm/ko/gemm#0: gemm:b is written while a product may still read it",
         {"operand_in_flight", "data_race"}},
-       {"tile of the threads given back before all have read it", release_read_at_once,
-        "verify_transactions: gemm/ko/copy#0 behind gemm/ko/i.j: gemm:raw (slot 0) is filled while threads may still read it",
-        {"data_race"}},
        {"wait for the product dropped", forget_products,
         "verify_transactions: gemm/ko/i.j behind gemm/ko/gemm#0: gemm:b is written while a product may still read it",
         {"operand_in_flight", "data_race"}}});
