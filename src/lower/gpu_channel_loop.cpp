@@ -19,6 +19,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "lower/channel_units.h"
 #include "lower/written_tiles.h"
 
 namespace tilegen::lower {
@@ -37,7 +38,11 @@ class ChannelLoop {
         saved_slots_(k.slots_),
         inside_slots_(k.slots_),
         overwrites_(k.products_overwrite_) {
-    collect();
+    ChannelUnits found(k, loop, origin);
+    units_ = std::move(found.units);
+    once_ = std::move(found.once);
+    lagging_ = found.lagging;
+    turns_ = found.turns;
     std::vector<WrittenTiles::Issued> order;
     for (const Unit& u : units_) order.push_back({u.stmt, u.lag});
     tiles_.emplace(k, order, origin);
@@ -71,15 +76,7 @@ class ChannelLoop {
   }
 
  private:
-  struct Unit {
-    ir::StmtId stmt;
-    int64_t lag = 0;
-    bool product = false;
-    bool waits = false;               // ... that has waited for its instructions
-    std::set<int> reads, writes;      // values in registers, and tiles that threads write for products
-    std::set<int> turns;              // such tiles that it writes, with slots in turn
-    std::vector<const Channel*> first, last;  // whose use begins and ends with it
-  };
+  using Unit = ChannelUnit;
   // A product under way, issued `age` iterations of the loop ago.
   struct Flight {
     size_t unit = 0;
@@ -93,105 +90,7 @@ class ChannelLoop {
     to.push_back(k_.out_.add(std::move(node), origin_));
   }
 
-  // The body's statements in the order of issue, and the channels they use.
-  void collect() {
-    const plan::LoopPlan* plan = plan::find_loop(k_.schedule_, origin_);
-    turns_ = plan && plan->ping_pong.value_or(false);
-    std::vector<size_t> place;
-    for (ir::StmtId id : loop_.body) {
-      if (k_.fills_channel(id)) continue;
-      Unit u;
-      u.stmt = id;
-      size_t at = units_.size();
-      if (const infer::KernelOp* op = first_op(id)) {
-        const plan::OpPlan* how = plan::find_op(k_.schedule_, op->path);
-        u.product = how && how->engine == plan::Engine::warpgroup_mma;
-        u.waits = u.product && k_.p_.as<ir::TileOp>(id)->flag(ir::gemm_attr::promote);
-        for (size_t i = 0; plan && i < plan->stages.size(); ++i)
-          if (plan->stages[i].first == op->path) {
-            at = i;
-            u.lag = std::max<int64_t>(0, plan->stages[i].second - (plan->num_stages - 1));
-          }
-      }
-      touched(id, u);
-      place.push_back(at);
-      lagging_ = lagging_ || u.lag > 0;
-      units_.push_back(std::move(u));
-    }
-    std::vector<size_t> order(units_.size());
-    for (size_t i = 0; i < order.size(); ++i) order[i] = i;
-    const bool listed = plan && plan->stages.size() >= units_.size();
-    if (listed) std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return place[a] < place[b]; });
-    std::vector<Unit> sorted;
-    for (size_t i : order) sorted.push_back(std::move(units_[i]));
-    units_ = std::move(sorted);
-    for (const Channel& c : k_.channels_) use_of(c);
-  }
-
-  bool in_turn(int value) const {
-    return k_.is_written_operand(value) && k_.schedule_.values[static_cast<size_t>(value)].slots > 1;
-  }
-  bool in_registers(int value) const { return !k_.schedule_.values[static_cast<size_t>(value)].memory.has_value(); }
-
-  // Of a statement, which may be a branch or a loop.
-  const infer::KernelOp* first_op(ir::StmtId id) const {
-    const ir::Block one = {id};
-    const infer::KernelOp* first = nullptr;
-    ir::for_each_statement(k_.p_, one, [&](ir::StmtId inside, int) {
-      const auto op = k_.op_of_.find(inside);
-      if (!first && op != k_.op_of_.end()) first = op->second;
-    });
-    return first;
-  }
-
-  void touched(ir::StmtId id, Unit& u) const {
-    const ir::Block one = {id};
-    auto concerns = [&](int value) { return value >= 0 && (in_registers(value) || k_.is_written_operand(value)); };
-    ir::for_each_statement(k_.p_, one, [&](ir::StmtId s, int) {
-      if (const auto it = k_.op_of_.find(s); it != k_.op_of_.end())
-        for (const infer::OpAccess& a : it->second->accesses) {
-          if (!concerns(a.value)) continue;
-          if (a.read) u.reads.insert(a.value);
-          if (a.write) (in_turn(a.value) ? u.turns : u.writes).insert(a.value);
-        }
-      for (const auto& [where, value] : k_.ops_.scalar_reads)
-        if (where.first == s && concerns(value)) u.reads.insert(value);
-    });
-  }
-
-  // A statement, which may be a branch or a loop.
-  bool uses(ir::StmtId id, const Channel& c) const {
-    const ir::Block one = {id};
-    bool any = false;
-    ir::for_each_statement(k_.p_, one, [&](ir::StmtId inside, int) {
-      const auto op = k_.op_of_.find(inside);
-      if (op == k_.op_of_.end()) return;
-      const auto& accesses = op->second->accesses;
-      any = any || std::any_of(accesses.begin(), accesses.end(), [&](const auto& a) { return c.values.count(a.value) > 0; });
-    });
-    return any;
-  }
-
-  void use_of(const Channel& c) {
-    std::vector<size_t> users;
-    for (size_t u = 0; u < units_.size(); ++u)
-      if (uses(units_[u].stmt, c)) users.push_back(u);
-    if (c.plan->loop.empty()) {
-      if (!users.empty()) once_.push_back(&c);
-      return;
-    }
-    if (c.plan->loop != origin_) return;
-    const auto products = std::count_if(users.begin(), users.end(), [&](size_t u) { return units_[u].product; });
-    if (users.empty() || (products > 0 && products != static_cast<std::ptrdiff_t>(users.size())))
-      return k_.fail(DiagCode::schedule_illegal, origin_,
-                     "channel '" + c.plan->name + "' is used by products of warpgroups and by threads, or by none",
-                     "leave `channels` out of the schedule to have them planned");
-    const auto by_time = [&](size_t a, size_t b) {
-      return std::pair(units_[a].lag, a) < std::pair(units_[b].lag, b);
-    };
-    units_[*std::min_element(users.begin(), users.end(), by_time)].first.push_back(&c);
-    units_[*std::max_element(users.begin(), users.end(), by_time)].last.push_back(&c);
-  }
+  bool in_registers(int value) const { return k_.in_registers(value); }
 
   struct Iteration {
     ExprId newest;
@@ -337,7 +236,7 @@ class ChannelLoop {
         if (c.plan->loop == origin_)
           for (int v : c.values) k_.slots_[v] = k_.channel_slot(c, k_.executions_);
       for (const schedule::WrittenOperand& w : k_.written_)
-        if (in_turn(w.value)) k_.slots_[w.value] = k_.simplified(e_.floormod(k_.executions_, e_.const_int(2)));
+        if (k_.in_turn(w.value)) k_.slots_[w.value] = k_.simplified(e_.floormod(k_.executions_, e_.const_int(2)));
       for (const Channel* c : u.first) wait_full(*c, k_.executions_, *it.out, it.asked && index == 0);
       if (turn.begins) k_.wait_for_turn(*it.out, origin_);
       const ExprId executions = k_.executions_;

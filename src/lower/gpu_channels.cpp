@@ -63,6 +63,10 @@ bool KernelLowering::is_written_operand(int value) const {
   return std::any_of(written_.begin(), written_.end(), [&](const auto& w) { return w.value == value; });
 }
 
+bool KernelLowering::in_turn(int value) const {
+  return is_written_operand(value) && schedule_.values[static_cast<size_t>(value)].slots > 1;
+}
+
 const Channel* KernelLowering::channel_of(int value) const {
   for (const Channel& c : channels_)
     if (c.values.count(value)) return &c;

@@ -107,6 +107,7 @@ class KernelLowering {
   friend class BlockReduction;
   friend class PartJoin;
   friend class ChannelLoop;
+  friend class ChannelUnits;
   friend class WarpgroupGemm;
   friend class StagedStore;
   friend class OperandTurn;
@@ -337,6 +338,8 @@ class KernelLowering {
   void declare_channels();
   void declare_written();
   bool is_written_operand(int value) const;
+  bool in_turn(int value) const;  // ... with slots that iterations use in turn
+  bool in_registers(int value) const { return !schedule_.values[static_cast<size_t>(value)].memory.has_value(); }
   const Channel* channel_of(int value) const;
   bool has_channels(const std::string& loop) const;
   // The slot and the parity of the phase that the `count`th use of a channel has.

@@ -66,7 +66,6 @@ class KernelPlanner {
   Checked order_products();
   Checked plan_turns(int64_t threads);
   bool threads_meet_for(const KernelOp& op) const;
-  bool handed_over_before(const KernelOp& product, const WrittenOperand& w) const;
   void choose_stores();
   void find_stores();
   void store_tile(size_t op, plan::ValuePlan& tile);
@@ -299,10 +298,7 @@ void KernelPlanner::find_written_operands(int64_t threads, bool tell) {
   for (const WrittenOperand& w : written_) {
     engine_values_.insert(w.value);
     for (size_t product : w.products)
-      if (tell)
-        layouts_.ops[product].reason +=
-            "; threads write '" + p_.buffer(ops_.values[static_cast<size_t>(w.value)].buffer).name + "', " +
-            (w.own_rows ? "each warpgroup what it multiplies: the warpgroup meets" : "for all warpgroups: these meet");
+      if (tell) layouts_.ops[product].reason += written_reason(p_, ops_, w);
   }
 }
 
@@ -311,22 +307,19 @@ void KernelPlanner::find_written_operands(int64_t threads, bool tell) {
 void KernelPlanner::widen_written() {
   const std::vector<std::string> paths = ir::statement_paths(p_);
   for (const WrittenOperand& w : written_) {
+    plan::ValuePlan& tile = layouts_.values[static_cast<size_t>(w.value)];
+    const plan::ValuePlan* given = given_ ? plan::find_value(*given_, tile.value) : nullptr;
+    tile.slots = 1;
     const auto feed = feeds_.fed.find(w.products.front());
-    if (feed == feeds_.fed.end() || !overwritten_each_time(p_, ops_, w, *p_.as<ir::Loop>(feed->second.loop))) continue;
-    std::set<std::string> users = {ops_.ops[w.writers[0]].path};
-    for (size_t product : w.products) users.insert(ops_.ops[product].path);
-    const auto lags = [&](const plan::LoopPlan& l) {
-      return l.loop == paths[feed->second.loop.value] && std::any_of(l.stages.begin(), l.stages.end(), [&](const auto& s) {
-               return users.count(s.first) > 0 && s.second >= l.num_stages;
-             });
-    };
-    if (std::any_of(pipelines_.loops.begin(), pipelines_.loops.end(), lags)) continue;
-    const plan::ValuePlan* given = given_ ? plan::find_value(*given_, layouts_.values[static_cast<size_t>(w.value)].value) : nullptr;
+    if (feed == feeds_.fed.end() || (given && given->slots < 2)) continue;
+    const auto loop = std::find_if(pipelines_.loops.begin(), pipelines_.loops.end(),
+                                   [&](const plan::LoopPlan& l) { return l.loop == paths[feed->second.loop.value]; });
+    if (loop == pipelines_.loops.end() || !may_take_turns(p_, ops_, w, *p_.as<ir::Loop>(feed->second.loop), *loop)) continue;
     std::map<int, int64_t> slots = pipelines_.slots;
-    slots[w.value] = given ? std::clamp<int64_t>(given->slots, 1, 2) : 2;
-    if (slots[w.value] < 2 || arena(slots) > target_.shared_bytes) continue;
+    slots[w.value] = 2;
+    if (arena(slots) > target_.shared_bytes) continue;
     pipelines_.slots = std::move(slots);
-    if (!given) layouts_.values[static_cast<size_t>(w.value)].reason += "; written while products read the other slot";
+    if (!given) tile.reason += "; written while products read the other slot";
   }
 }
 
@@ -394,21 +387,14 @@ Checked KernelPlanner::order_products() {
   return Unit{};
 }
 
-// In front of the loop of the product, and only there.
-bool KernelPlanner::handed_over_before(const KernelOp& product, const WrittenOperand& w) const {
-  const auto feed = feeds_.fed.find(static_cast<size_t>(&product - ops_.ops.data()));
-  if (feed == feeds_.fed.end()) return false;
-  const auto inside = ops_inside(p_, ops_, *p_.as<ir::Loop>(feed->second.loop));
-  return std::none_of(w.writers.begin(), w.writers.end(), [&](size_t writer) {
-    return std::find(inside.begin(), inside.end(), &ops_.ops[writer]) != inside.end();
-  });
-}
-
 // Shared memory that threads write, or a tensor that the program writes, may need a barrier in front of the op or in it.
 bool KernelPlanner::threads_meet_for(const KernelOp& op) const {
-  for (const WrittenOperand& w : written_)
+  const auto feed = feeds_.fed.find(static_cast<size_t>(&op - ops_.ops.data()));
+  for (const WrittenOperand& w : written_) {
+    const bool before = feed != feeds_.fed.end() && !written_inside(p_, ops_, w, *p_.as<ir::Loop>(feed->second.loop));
     for (const infer::OpAccess& a : op.accesses)
-      if (a.value == w.value && !w.own_rows && !handed_over_before(op, w)) return true;
+      if (a.value == w.value && !w.own_rows && !before) return true;
+  }
   const auto shared = [&](int value) {
     return layouts_.values[static_cast<size_t>(value)].memory && !engine_values_.count(value);
   };

@@ -5,6 +5,7 @@
 
 #include "ops/gemm_plan.h"
 #include "schedule/exchange_plan.h"
+#include "schedule/run_ahead.h"
 
 namespace tilegen::schedule {
 
@@ -170,8 +171,7 @@ class Finder {
 
 bool stands_in(const ir::Block& block, ir::StmtId s) { return std::find(block.begin(), block.end(), s) != block.end(); }
 
-}  // namespace
-
+// By every iteration, in front of its products.
 bool overwritten_each_time(const ir::Program& p, const KernelOps& ops, const WrittenOperand& w, const ir::Loop& loop) {
   if (!w.lone) return false;
   const KernelOp& writer = ops.ops[w.writers[0]];
@@ -197,11 +197,36 @@ bool overwritten_each_time(const ir::Program& p, const KernelOps& ops, const Wri
   return true;
 }
 
+}  // namespace
+
 std::vector<WrittenOperand> written_operands(const ir::Program& p, const infer::KernelOps& ops, const target::Target& t,
                                              int64_t threads, const std::vector<plan::OpPlan>& plans,
                                              const std::vector<plan::ValuePlan>& values,
                                              const std::vector<plan::ConversionPlan>& conversions) {
   return Finder(p, ops, t, threads, plans, values, conversions).run();
+}
+
+std::string written_reason(const ir::Program& p, const infer::KernelOps& ops, const WrittenOperand& w) {
+  return "; threads write '" + p.buffer(ops.values[static_cast<size_t>(w.value)].buffer).name + "', " +
+         (w.own_rows ? "each warpgroup what it multiplies: the warpgroup meets" : "for all warpgroups: these meet");
+}
+
+bool written_inside(const ir::Program& p, const infer::KernelOps& ops, const WrittenOperand& w, const ir::Loop& loop) {
+  const auto inside = ops_inside(p, ops, loop);
+  return std::any_of(w.writers.begin(), w.writers.end(), [&](size_t writer) {
+    return std::find(inside.begin(), inside.end(), &ops.ops[writer]) != inside.end();
+  });
+}
+
+bool may_take_turns(const ir::Program& p, const infer::KernelOps& ops, const WrittenOperand& w, const ir::Loop& loop,
+                    const plan::LoopPlan& plan) {
+  if (!overwritten_each_time(p, ops, w, loop)) return false;
+  std::vector<size_t> users = w.products;
+  users.push_back(w.writers[0]);
+  return std::none_of(plan.stages.begin(), plan.stages.end(), [&](const auto& s) {
+    return s.second >= plan.num_stages &&
+           std::any_of(users.begin(), users.end(), [&](size_t op) { return ops.ops[op].path == s.first; });
+  });
 }
 
 }  // namespace tilegen::schedule

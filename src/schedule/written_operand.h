@@ -20,8 +20,16 @@ struct WrittenOperand {
   bool own_rows = false;
 };
 
-// Every iteration of the loop overwrites all of the tile before its products read it: iterations may have slots of their own.
-bool overwritten_each_time(const ir::Program& p, const infer::KernelOps& ops, const WrittenOperand& w, const ir::Loop& loop);
+// What the products' plans say of it.
+std::string written_reason(const ir::Program& p, const infer::KernelOps& ops, const WrittenOperand& w);
+
+// Something in the loop writes it.
+bool written_inside(const ir::Program& p, const infer::KernelOps& ops, const WrittenOperand& w, const ir::Loop& loop);
+
+// Iterations may have slots of their own, in turn: each overwrites all of the tile before its products read it, and none of
+// them lags.
+bool may_take_turns(const ir::Program& p, const infer::KernelOps& ops, const WrittenOperand& w, const ir::Loop& loop,
+                    const plan::LoopPlan& plan);
 
 // `plans` are those of `ops`, one by one.
 std::vector<WrittenOperand> written_operands(const ir::Program& p, const infer::KernelOps& ops, const target::Target& t,
