@@ -2,6 +2,7 @@
 // made of others or unpacked on the way. Each program is seen to be planned with such products.
 #include <algorithm>
 #include <array>
+#include <tuple>
 
 #include "attention_program.h"
 
@@ -28,9 +29,9 @@ const std::vector<std::array<int64_t, 4>> kLengths = {{1, 1, 64, 0},   {2, 1, 64
                                                       {1, 1, 100, 448}, {1, 1, 1, 70},   {1, 1, 200, 100}, {1, 1, 0, 64}};
 
 void run_attention(const Attention& a, const std::string& written, const std::vector<std::array<int64_t, 4>>& lengths = kLengths,
-                   On on = On::hopper) {
+                   On on = On::hopper, std::string text = "") {
   if (take_case) GTEST_SKIP() << "results within a bound say little of a program that is spoilt a little";
-  const std::string text = attention_text(a);
+  if (text.empty()) text = attention_text(a);
   ASSERT_EQ(products_refusal(text, written), "") << text;
   Subject subject(text, targets(on));
   ASSERT_EQ(subject.invalid(), "") << text;
@@ -91,6 +92,32 @@ TEST(WrittenOperand, QueriesThatThreadsScale) {
   for (bool causal : {false, true}) {
     if (causal) a.right = 0;
     run_attention(a, kByAll, {{1, 1, 700, 450}, {1, 2, 130, 64}, {1, 1, 1, 1}, {1, 1, 256, 0}});
+    if (HasFailure()) return;
+  }
+}
+
+// Keys and values of bytes, unpacked by threads: the values of the iteration before beside the scores of this one.
+TEST(WrittenOperand, KeysAndValuesOfBytes) {
+  for (const auto& [rows, threads, weights] : {std::tuple{64, 128, "fragment"}, {128, 256, "fragment"}, {128, 256, "shared"}}) {
+    Attention a;
+    a.rows = rows, a.threads = threads, a.weights = weights;
+    std::string text = attention_text(a);
+    const auto put = [&](const std::string& from, const std::string& to) {
+      const size_t at = text.find(from);
+      ASSERT_NE(at, text.npos) << from;
+      text.replace(at, from.size(), to);
+    };
+    for (const std::string t : {"K", "V"}) {
+      put("tensor " + t + ": f16", "tensor " + t + ": i8");
+      put("  alloc " + t + "s:", "  alloc " + t + "r: shared i8[64, 64]\n  alloc " + t + "s:");
+      put("-> " + t + "s\n", "-> " + t + "r\n    parallel i, j in 64, 64 {\n      " + t + "s[i, j] = cast(f16, " + t +
+                                 "r[i, j]) * 0.5f16\n    }\n");
+    }
+    plan::KernelSchedule k;
+    ASSERT_EQ(plan_on_hopper(text, k), "");
+    EXPECT_EQ(k.channels.size(), 3u);
+    run_attention(a, threads == 128 ? kByWarpgroup : kByAll, {{1, 1, 200, 448}, {1, 2, 70, 130}, {1, 1, 64, 64}, {1, 1, 3, 0}},
+                  On::hopper, text);
     if (HasFailure()) return;
   }
 }
