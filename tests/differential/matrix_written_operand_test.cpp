@@ -122,6 +122,84 @@ TEST(WrittenOperand, KeysAndValuesOfBytes) {
   }
 }
 
+// One tile is keys and values; warpgroups share the columns of the result, so that each multiplies weights of both.
+TEST(WrittenOperand, LatentHeads) {
+  if (take_case) GTEST_SKIP() << "results within a bound say little of a program that is spoilt a little";
+  const std::string text = R"(tl 1 program mla
+dim batch
+dim keys
+tensor Q: f16[batch, 64, 512] readonly
+tensor P: f16[batch, 64, 64] readonly
+tensor KV: f16[batch, keys, 512] readonly
+tensor KP: f16[batch, keys, 64] readonly
+tensor O: f16[batch, 64, 512]
+kernel mla grid (bb: batch) threads 256 {
+  alloc Qs: shared f16[64, 512]
+  alloc Ps: shared f16[64, 64]
+  alloc Ks: shared f16[32, 512]
+  alloc Kp: shared f16[32, 64]
+  alloc S: shared f16[64, 32]
+  alloc scores: fragment f32[64, 32]
+  alloc out: fragment f32[64, 512]
+  alloc top: fragment f32[64]
+  alloc before: fragment f32[64]
+  alloc part: fragment f32[64]
+  alloc total: fragment f32[64]
+  copy Q[bb :+ 1, 0 :+ 64, 0 :+ 512] -> Qs
+  copy P[bb :+ 1, 0 :+ 64, 0 :+ 64] -> Ps
+  fill out, 0.0f32
+  fill total, 0.0f32
+  fill top, -1e30f32
+  pipelined kb in 0 .. ceildiv(keys, 32) stages 2 {
+    copy KV[bb :+ 1, kb * 32 :+ 32, 0 :+ 512] -> Ks
+    copy KP[bb :+ 1, kb * 32 :+ 32, 0 :+ 64] -> Kp
+    gemm Qs, Ks -> scores {transpose_b, clear}
+    gemm Ps, Kp -> scores {transpose_b}
+    parallel i, j in 64, 32 {
+      scores[i, j] = select(kb * 32 + j < keys, scores[i, j], -inf:f32)
+    }
+    copy top -> before
+    reduce scores -> top {kind=max, axis=1, accumulate}
+    parallel i, j in 64, 32 {
+      scores[i, j] = exp2((scores[i, j] - top[i]) * 0.18f32)
+    }
+    parallel i in 64 {
+      before[i] = exp2((before[i] - top[i]) * 0.18f32)
+    }
+    reduce scores -> part {axis=1}
+    parallel i in 64 {
+      total[i] = total[i] * before[i] + part[i]
+    }
+    copy scores -> S
+    parallel i, j in 64, 512 {
+      out[i, j] = out[i, j] * before[i]
+    }
+    gemm S, Ks -> out
+  }
+  parallel i in 64 {
+    total[i] = select(total[i] > 0.0f32, 1.0f32 / total[i], 0.0f32)
+  }
+  parallel i, j in 64, 512 {
+    out[i, j] = out[i, j] * total[i]
+  }
+  copy out -> O[bb :+ 1, 0 :+ 64, 0 :+ 512]
+}
+)";
+  ASSERT_EQ(products_refusal(text, kByAll), "");
+  Subject subject(text, targets(On::hopper));
+  ASSERT_EQ(subject.invalid(), "");
+  for (const int64_t keys : {200, 64, 33, 1, 0}) {
+    Launch l;
+    l.dims = {{"batch", 2}, {"keys", keys}};
+    l.seed = static_cast<uint64_t>(keys);
+    l.data = Data::reals;
+    l.magnitude = 1;
+    l.bound = {4e-3, 2};
+    expect_agree(subject, text, l);
+    if (HasFailure()) return;
+  }
+}
+
 // ---- products
 
 // C = A B over tiles of k, operands made of what `fill` copies.
