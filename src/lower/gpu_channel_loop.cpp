@@ -19,7 +19,8 @@
 #include <algorithm>
 #include <iterator>
 
-#include "lower/kernel_lowering.h"
+#include "lower/channel_units.h"
+#include "lower/written_tiles.h"
 
 namespace tilegen::lower {
 
@@ -37,7 +38,14 @@ class ChannelLoop {
         saved_slots_(k.slots_),
         inside_slots_(k.slots_),
         overwrites_(k.products_overwrite_) {
-    collect();
+    ChannelUnits found(k, loop, origin);
+    units_ = std::move(found.units);
+    once_ = std::move(found.once);
+    lagging_ = found.lagging;
+    turns_ = found.turns;
+    std::vector<WrittenTiles::Issued> order;
+    for (const Unit& u : units_) order.push_back({u.stmt, u.lag});
+    tiles_.emplace(k, order, origin);
     for (const Channel* c : once_)
       for (int v : c->values)
         if (c->plan->slots > 1) inside_slots_[v] = k.channel_slot(*c, k.uses_before(*c));
@@ -47,6 +55,7 @@ class ChannelLoop {
   void run(thread::Block& out) {
     if (k_.failed()) return;
     for (const Channel* c : once_) wait_full(*c, k_.uses_before(*c), out);
+    tiles_->enter(out);
     k_.slots_ = inside_slots_;
     int64_t trips = -1;
     if (e_.is_const_int(extent_, &trips) && trips <= 0) {
@@ -56,6 +65,7 @@ class ChannelLoop {
     } else {
       whole(out);
     }
+    tiles_->leave(out);
     meet_without_products(out);
     for (const Channel* c : once_) {
       give_back(*c, k_.uses_before(*c), out);
@@ -66,14 +76,7 @@ class ChannelLoop {
   }
 
  private:
-  struct Unit {
-    ir::StmtId stmt;
-    int64_t lag = 0;
-    bool product = false;
-    bool waits = false;               // ... that has waited for its instructions
-    std::set<int> reads, writes;      // values in registers
-    std::vector<const Channel*> first, last;  // whose use begins and ends with it
-  };
+  using Unit = ChannelUnit;
   // A product under way, issued `age` iterations of the loop ago.
   struct Flight {
     size_t unit = 0;
@@ -87,93 +90,7 @@ class ChannelLoop {
     to.push_back(k_.out_.add(std::move(node), origin_));
   }
 
-  // The body's statements in the order of issue, and the channels they use.
-  void collect() {
-    const plan::LoopPlan* plan = plan::find_loop(k_.schedule_, origin_);
-    turns_ = plan && plan->ping_pong.value_or(false);
-    std::vector<size_t> place;
-    for (ir::StmtId id : loop_.body) {
-      if (k_.fills_channel(id)) continue;
-      Unit u;
-      u.stmt = id;
-      size_t at = units_.size();
-      if (const infer::KernelOp* op = first_op(id)) {
-        const plan::OpPlan* how = plan::find_op(k_.schedule_, op->path);
-        u.product = how && how->engine == plan::Engine::warpgroup_mma;
-        u.waits = u.product && k_.p_.as<ir::TileOp>(id)->flag(ir::gemm_attr::promote);
-        for (size_t i = 0; plan && i < plan->stages.size(); ++i)
-          if (plan->stages[i].first == op->path) {
-            at = i;
-            u.lag = std::max<int64_t>(0, plan->stages[i].second - (plan->num_stages - 1));
-          }
-      }
-      touched(id, u);
-      place.push_back(at);
-      lagging_ = lagging_ || u.lag > 0;
-      units_.push_back(std::move(u));
-    }
-    std::vector<size_t> order(units_.size());
-    for (size_t i = 0; i < order.size(); ++i) order[i] = i;
-    const bool listed = plan && plan->stages.size() >= units_.size();
-    if (listed) std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return place[a] < place[b]; });
-    std::vector<Unit> sorted;
-    for (size_t i : order) sorted.push_back(std::move(units_[i]));
-    units_ = std::move(sorted);
-    for (const Channel& c : k_.channels_) use_of(c);
-  }
-
-  // Of a statement, which may be a branch or a loop.
-  const infer::KernelOp* first_op(ir::StmtId id) const {
-    const ir::Block one = {id};
-    const infer::KernelOp* first = nullptr;
-    ir::for_each_statement(k_.p_, one, [&](ir::StmtId inside, int) {
-      const auto op = k_.op_of_.find(inside);
-      if (!first && op != k_.op_of_.end()) first = op->second;
-    });
-    return first;
-  }
-
-  void touched(ir::StmtId id, Unit& u) const {
-    const ir::Block one = {id};
-    auto registers = [&](int value) {
-      return value >= 0 && !k_.schedule_.values[static_cast<size_t>(value)].memory.has_value();
-    };
-    ir::for_each_statement(k_.p_, one, [&](ir::StmtId s, int) {
-      if (const auto it = k_.op_of_.find(s); it != k_.op_of_.end())
-        for (const infer::OpAccess& a : it->second->accesses) {
-          if (!registers(a.value)) continue;
-          if (a.read) u.reads.insert(a.value);
-          if (a.write) u.writes.insert(a.value);
-        }
-      for (const auto& [where, value] : k_.ops_.scalar_reads)
-        if (where.first == s && registers(value)) u.reads.insert(value);
-    });
-  }
-
-  void use_of(const Channel& c) {
-    std::vector<size_t> users;
-    for (size_t u = 0; u < units_.size(); ++u) {
-      const auto op = k_.op_of_.find(units_[u].stmt);
-      if (op == k_.op_of_.end()) continue;
-      const auto& accesses = op->second->accesses;
-      if (std::any_of(accesses.begin(), accesses.end(), [&](const auto& a) { return c.values.count(a.value) > 0; }))
-        users.push_back(u);
-    }
-    if (c.plan->loop.empty()) {
-      if (!users.empty()) once_.push_back(&c);
-      return;
-    }
-    if (c.plan->loop != origin_) return;
-    if (users.empty() || std::any_of(users.begin(), users.end(), [&](size_t u) { return !units_[u].product; }))
-      return k_.fail(DiagCode::schedule_illegal, origin_,
-                     "channel '" + c.plan->name + "' is used by others than products of warpgroups, or by none",
-                     "leave `channels` out of the schedule to have them planned");
-    const auto by_time = [&](size_t a, size_t b) {
-      return std::pair(units_[a].lag, a) < std::pair(units_[b].lag, b);
-    };
-    units_[*std::min_element(users.begin(), users.end(), by_time)].first.push_back(&c);
-    units_[*std::max_element(users.begin(), users.end(), by_time)].last.push_back(&c);
-  }
+  bool in_registers(int value) const { return k_.in_registers(value); }
 
   struct Iteration {
     ExprId newest;
@@ -220,6 +137,13 @@ class ChannelLoop {
     to.push_back(k_.only_first_of_warpgroup(std::move(arrive), origin_, condition, blocks));
   }
 
+  // Tiles that the unit's threads have read. `met`: behind that they have met.
+  void give_back_read(const Unit& u, ExprId number, bool met, thread::Block& to) {
+    if (u.last.empty()) return;
+    if (!met) k_.warpgroup_barrier(to, origin_);
+    for (const Channel* c : u.last) give_back(*c, number, to);
+  }
+
   // A product keeps the warps of a warpgroup together. Where a loop has none the thread that gives a slot back could be a round
   // of the slots ahead of warps that have not seen it full, and would never.
   void meet_without_products(thread::Block& out) {
@@ -256,7 +180,7 @@ class ChannelLoop {
 
 
   // The `finished` oldest products are waited for; their slots go back.
-  void finish(const Iteration& it, Flights& flights, size_t finished, const std::set<int>& also) {
+  void finish(const Iteration& it, Flights& flights, size_t finished, const std::set<int>& also, bool behind_work = false) {
     const Flights done(flights.begin(), flights.begin() + static_cast<ptrdiff_t>(finished));
     flights.erase(flights.begin(), flights.begin() + static_cast<ptrdiff_t>(finished));
     if (!it.out) return;
@@ -265,8 +189,9 @@ class ChannelLoop {
     for (const Flight& f : flights)
       for (int v : units_[f.unit].writes) values.erase(v);
     thread::WarpgroupWait wait{static_cast<int64_t>(flights.size()), {}};
-    for (int v : values) wait.registers.push_back(k_.values_[static_cast<size_t>(v)]);
-    wait.behind_work = !also.empty();
+    for (int v : values)
+      if (in_registers(v)) wait.registers.push_back(k_.values_[static_cast<size_t>(v)]);
+    wait.behind_work = behind_work || !also.empty();
     emit(std::move(wait), *it.out);
     for (const Flight& f : done) {
       const Unit& u = units_[f.unit];
@@ -280,6 +205,15 @@ class ChannelLoop {
         give_back(*c, count(iteration_of(u, it.newest, f.age)), *it.out, condition);
       }
     }
+  }
+
+  // Products of the iteration before, which read the other slot of what the unit has written.
+  void finish_other_turn(const Iteration& it, const Unit& u, Flights& flights) {
+    size_t finished = 0;
+    for (size_t f = 0; f < flights.size(); ++f)
+      for (int v : u.turns)
+        if (units_[flights[f].unit].reads.count(v) > 0) finished = f + 1;
+    if (finished > 0) finish(it, flights, finished, {}, true);
   }
 
   // A turn begins in front of a product, when its operands are there; it ends when the last is on its way.
@@ -301,14 +235,22 @@ class ChannelLoop {
       for (const Channel& c : k_.channels_)
         if (c.plan->loop == origin_)
           for (int v : c.values) k_.slots_[v] = k_.channel_slot(c, k_.executions_);
+      for (const schedule::WrittenOperand& w : k_.written_)
+        if (k_.in_turn(w.value)) k_.slots_[w.value] = k_.simplified(e_.floormod(k_.executions_, e_.const_int(2)));
       for (const Channel* c : u.first) wait_full(*c, k_.executions_, *it.out, it.asked && index == 0);
       if (turn.begins) k_.wait_for_turn(*it.out, origin_);
       const ExprId executions = k_.executions_;
+      tiles_->before(index, *it.out);
       k_.product_in_flight_ = u.product;
       k_.statement(u.stmt, *it.out);
       k_.product_in_flight_ = false;
+      finish_other_turn(it, u, flights);
+      const bool met = tiles_->behind(index, *it.out);
+      if (!u.product) give_back_read(u, executions, met, *it.out);
       k_.executions_ = executions;
       if (turn.ends) k_.pass_turn(*it.out, origin_);
+    } else {
+      finish_other_turn(it, u, flights);
     }
     if (!u.product) return;
     const auto held = std::find_if(flights.rbegin(), flights.rend(), [&](const Flight& f) { return !units_[f.unit].last.empty(); });
@@ -335,11 +277,17 @@ class ChannelLoop {
     k_.slots_ = inside_slots_;
   }
 
-  // Threads work on the sums within the loop: ptxas would not keep them in place over its end.
+  // Threads work on the sums, or on an operand in registers, within the loop: ptxas would not keep them in place over its end.
   bool touched_by_threads(const Flights& flights) const {
+    const auto of_threads = [&](int v, bool written) {
+      return in_registers(v) && std::any_of(units_.begin(), units_.end(), [&](const Unit& u) {
+               return !u.product && (u.writes.count(v) > 0 || (written && u.reads.count(v) > 0));
+             });
+    };
     return std::any_of(flights.begin(), flights.end(), [&](const Flight& f) {
-      return std::any_of(units_.begin(), units_.end(),
-                         [&](const Unit& u) { return !u.product && disturbs(u, units_[f.unit]); });
+      const Unit& product = units_[f.unit];
+      return std::any_of(product.reads.begin(), product.reads.end(), [&](int v) { return of_threads(v, false); }) ||
+             std::any_of(product.writes.begin(), product.writes.end(), [&](int v) { return of_threads(v, true); });
     });
   }
 
@@ -436,6 +384,7 @@ class ChannelLoop {
   std::map<int, ExprId> inside_slots_;  // with those of channels that are filled in front of the loop
   std::vector<Unit> units_;
   std::vector<const Channel*> once_;  // filled in front of the loop, used in it
+  std::optional<WrittenTiles> tiles_;
   bool lagging_ = false;
   bool asks_ = false;      // the waits of an iteration are asked for in the one before
   MemoryId answers_;       // ... with these answers, by channel

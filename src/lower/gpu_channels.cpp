@@ -48,6 +48,25 @@ void KernelLowering::declare_channels() {
   }
 }
 
+// Where warpgroups hand a tile to themselves, or slots in turn, no barrier of all threads belongs between two writes.
+void KernelLowering::declare_written() {
+  written_ = schedule::written_operands(p_, ops_, target_, *schedule_.threads, schedule_.ops, schedule_.values,
+                                        schedule_.conversions);
+  for (const schedule::WrittenOperand& w : written_) {
+    thread::Memory& m = out_.memories[values_[static_cast<size_t>(w.value)].value];
+    m.ordered = w.own_rows || m.slots > 1;
+    m.alignment = 1024;
+  }
+}
+
+bool KernelLowering::is_written_operand(int value) const {
+  return std::any_of(written_.begin(), written_.end(), [&](const auto& w) { return w.value == value; });
+}
+
+bool KernelLowering::in_turn(int value) const {
+  return is_written_operand(value) && schedule_.values[static_cast<size_t>(value)].slots > 1;
+}
+
 const Channel* KernelLowering::channel_of(int value) const {
   for (const Channel& c : channels_)
     if (c.values.count(value)) return &c;

@@ -130,6 +130,7 @@ void KernelLowering::specialised_body() {
   const plan::RolePlan& plan = *schedule_.roles;
   const int64_t computing = out_.threads;
   declare_channels();
+  declare_written();
   if (claimed() && !failed()) declare_claims();
   if (failed()) return;
   thread::Role consumer{"consumer", 0, computing, static_cast<int>(plan.consumer_registers), {}};

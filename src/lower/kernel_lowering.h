@@ -36,6 +36,7 @@
 #include "ops/tensor_copy.h"
 #include "schedule/exchange_plan.h"
 #include "schedule/partial_sums.h"
+#include "schedule/written_operand.h"
 
 namespace tilegen::lower {
 
@@ -106,9 +107,11 @@ class KernelLowering {
   friend class BlockReduction;
   friend class PartJoin;
   friend class ChannelLoop;
+  friend class ChannelUnits;
   friend class WarpgroupGemm;
   friend class StagedStore;
   friend class OperandTurn;
+  friend class WrittenTiles;
 
   // lower_kernel.cpp
   void declare_parameters();
@@ -333,6 +336,10 @@ class KernelLowering {
 
   // gpu_channels.cpp
   void declare_channels();
+  void declare_written();
+  bool is_written_operand(int value) const;
+  bool in_turn(int value) const;  // ... with slots that iterations use in turn
+  bool in_registers(int value) const { return !schedule_.values[static_cast<size_t>(value)].memory.has_value(); }
   const Channel* channel_of(int value) const;
   bool has_channels(const std::string& loop) const;
   // The slot and the parity of the phase that the `count`th use of a channel has.
@@ -415,6 +422,7 @@ class KernelLowering {
   std::map<int, ExprId> slots_;            // GPU: slot of a value that statements mean; absent: 0
   Role role_ = Role::all;                  // GPU: the role being lowered
   std::vector<Channel> channels_;          // GPU
+  std::vector<schedule::WrittenOperand> written_;  // GPU: kernels with roles
   VarId tile_var_;                         // GPU, persistent kernels: points of the grid this block has walked
   ExprId tiles_;                           // GPU: points of the grid
   ExprId inside_grid_;                     // GPU: the block has a tile of its own; invalid: it always has

@@ -166,8 +166,6 @@ class Planter {
 
 namespace {
 
-constexpr int kRoleBarrier = 8;  // barriers below belong to warpgroups
-
 // Barriers of the whole block become barriers of the role's threads.
 void make_role_barriers(ThreadProgram& p, const Block& block, int64_t threads) {
   for (StmtId id : block) {

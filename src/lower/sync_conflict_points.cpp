@@ -20,6 +20,8 @@ namespace {
 constexpr int64_t kEvaluations = 65536;
 constexpr int64_t kMostTogether = 64;  // iterations of common loops looked at one by one
 constexpr int32_t kMany = -2;
+constexpr int32_t kWarps = -16;  // warp w, each lane of which may write the element, is kWarps - w
+constexpr int64_t kWarp = 32;
 
 struct Range {
   VarId var;
@@ -144,7 +146,11 @@ const ConflictOracle::Footprint* ConflictOracle::footprint(int id, const Assigne
       if (condition.eval(values) == 0) return true;
     const auto first = index.eval(values);
     if (!first) return false;
-    const int32_t thread = p_.thread_var.valid() ? static_cast<int32_t>(*values[p_.thread_var]) : 0;
+    int32_t thread = p_.thread_var.valid() ? static_cast<int32_t>(*values[p_.thread_var]) : 0;
+    if (c.access.collective) {
+      if (c.access.row_lanes > 0 && thread % kWarp >= c.access.row_lanes) return true;
+      thread = kWarps - thread / static_cast<int32_t>(kWarp);
+    }
     if (slot_elements == 0) {
       runs.push_back({*first, *first + c.access.count - 1, thread});
       return true;
@@ -190,7 +196,7 @@ Meeting ConflictOracle::meet(Touched a, Touched b) {
     } else if (y[k].last + b.shift < x[i].first + a.shift) {
       ++k;
     } else {
-      if (x[i].thread != y[k].thread || x[i].thread == kMany) return Meeting::clash;
+      if (x[i].thread != y[k].thread || x[i].thread < 0) return Meeting::clash;
       result = Meeting::same_thread;
       x[i].last + a.shift < y[k].last + b.shift ? ++i : ++k;
     }

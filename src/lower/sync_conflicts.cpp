@@ -62,8 +62,8 @@ int ConflictOracle::add(const SyncAccess& access, const std::vector<OpenLoop>& a
     c.within = arith::simplify(ctx_, e.sub(access.index, e.mul(c.slot, m.elements / m.slots)));
   }
   ctx_.rollback(mark);
-  // Rows handed around within a warp are told apart by slot only.
-  if (access.collective) c.access.index = c.within = c.access.predicate = ExprId();
+  // Rows that a warp loads are told apart by slot only.
+  if (access.collective && !access.write) c.access.index = c.within = c.access.predicate = ExprId();
   const bool tensor = access.write && p_.memory(access.memory).space == thread::Space::global;
   if (tensor) c.op = origin;
   auto reads = [&](ExprId x) { return x.valid() && IndexProgram(p_.exprs, x).reads_memory(); };
@@ -79,7 +79,7 @@ int ConflictOracle::add(const SyncAccess& access, const std::vector<OpenLoop>& a
   auto same = [&](const AccessClass& o) {
     const SyncAccess &x = o.access, &y = c.access;
     return x.memory == y.memory && o.within == c.within && x.predicate == y.predicate && x.count == y.count &&
-           x.lane == y.lane && x.write == y.write && x.async == y.async && x.collective == y.collective &&
+           x.lane == y.lane && x.row_lanes == y.row_lanes && x.write == y.write && x.async == y.async && x.collective == y.collective &&
            o.slot == c.slot && o.loops == c.loops && o.op == c.op;
   };
   for (size_t i = 0; i < classes_.size(); ++i)
@@ -154,7 +154,7 @@ Meeting ConflictOracle::compare(int a, const Bindings& a_at, int b, const Bindin
   if (!thread::may_overlap(p_, x.access.memory, y.access.memory)) return Meeting::disjoint;
   if (x.access.memory != y.access.memory) return Meeting::clash;
   if (slots_differ(bound_slot(a, a_at), bound_slot(b, b_at))) return Meeting::disjoint;
-  if (x.access.collective || y.access.collective) return Meeting::clash;
+  if ((x.access.collective && !x.access.write) || (y.access.collective && !y.access.write)) return Meeting::clash;
   // Tiles are small and their footprints are kept; places in tensors are seldom known by number.
   const bool tile = p_.memory(x.access.memory).space == thread::Space::shared;
   if (!tile && apart(a, a_at, b, b_at)) return Meeting::disjoint;

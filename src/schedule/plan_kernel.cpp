@@ -15,6 +15,7 @@
 #include "schedule/role_plan.h"
 #include "schedule/run_ahead.h"
 #include "schedule/store_stage.h"
+#include "schedule/written_operand.h"
 
 namespace tilegen::schedule {
 
@@ -56,8 +57,11 @@ class KernelPlanner {
   Expected<std::optional<KernelSchedule>> attempt(int64_t threads);
   Expected<KernelSchedule> assemble(int64_t threads);
   bool refuse(const Refusals& more);
+  bool leave_to_threads(const Refusals& more);
 
   void take_engines();
+  void find_written_operands(int64_t threads, bool tell);
+  void widen_written();
   bool produced_loops_overlap();
   Checked order_products();
   Checked plan_turns(int64_t threads);
@@ -86,7 +90,8 @@ class KernelPlanner {
   const KernelOps ops_;
   const KernelSchedule* given_ = nullptr;
 
-  Refusals refused_;  // products, by warpgroups
+  Refusals refused_;     // products, by warpgroups
+  Refusals by_threads_;  // copies beside them, by the engine
   TensorFeeds feeds_;
   bool keep_in_registers_ = false;  // what would take too many: shared memory does not hold it either
   // Of one attempt.
@@ -95,6 +100,7 @@ class KernelPlanner {
   std::vector<Scratch> scratch_;
   std::set<size_t> produced_;  // copies that a producer makes
   std::set<int> engine_values_;
+  std::vector<WrittenOperand> written_;
   std::vector<plan::ChannelPlan> channels_;
   bool claims_ = false;  // blocks claim their points
   std::vector<StagedStore> stores_;
@@ -114,9 +120,12 @@ Expected<KernelSchedule> KernelPlanner::plan(const KernelSchedule* given) {
   refused_ = found.refused;
   auto threads = plan_threads(p_, kernel_, ops_, target_, given_, refused_);
   if (!threads) return threads.error();
-  for (;;) {  // every round refuses a product more
+  for (;;) {  // every round refuses a product more, or leaves a copy to threads
     feeds_ = found;
+    feeds_.by_threads.insert(by_threads_.begin(), by_threads_.end());
     for (const auto& [op, why] : refused_) feeds_.fed.erase(op);
+    for (const auto& [op, why] : by_threads_) feeds_.beside.erase(op);
+    if (refuse(settle(p_, ops_, feeds_))) continue;
     auto schedule = attempt(*threads);
     if (!schedule && !keep_in_registers_ && schedule.error().diagnostics[0].code == DiagCode::limit_memory) {
       keep_in_registers_ = true;
@@ -132,6 +141,11 @@ bool KernelPlanner::refuse(const Refusals& more) {
   return !more.empty();
 }
 
+bool KernelPlanner::leave_to_threads(const Refusals& more) {
+  by_threads_.insert(more.begin(), more.end());
+  return !more.empty();
+}
+
 Expected<std::optional<KernelSchedule>> KernelPlanner::attempt(int64_t threads) {
   constexpr std::nullopt_t kAgain = std::nullopt;
   notes_.clear();
@@ -140,25 +154,30 @@ Expected<std::optional<KernelSchedule>> KernelPlanner::attempt(int64_t threads) 
   gemms_ = std::move(*gemms);
   if (refuse(unfit_products(p_, ops_, target_, feeds_, gemms_))) return std::optional<KernelSchedule>(kAgain);
   std::erase_if(feeds_.fed, [&](const auto& f) { return gemms_.at(f.first).engine != Engine::warpgroup_mma; });
+  if (refuse(settle(p_, ops_, feeds_))) return std::optional<KernelSchedule>(kAgain);
 
-  auto layouts = given_ && is_complete(*given_, ops_)
+  const bool complete = given_ && is_complete(*given_, ops_);
+  auto layouts = complete
                      ? replay(p_, ops_, gemms_, *given_, threads)
                      : infer::infer_layouts({p_, ops_, target_, threads, gemms_, given_, options_.conversions,
                                             keep_in_registers_});
   if (!layouts) return layouts.error();
   layouts_ = std::move(*layouts);
   if (refuse(unfit_layouts(p_, ops_, feeds_, gemms_, layouts_))) return std::optional<KernelSchedule>(kAgain);
+  if (leave_to_threads(fit_thread_tiles(p_, ops_, feeds_, layouts_.values))) return std::optional<KernelSchedule>(kAgain);
 
   auto channels = plan_channels(p_, index_, ops_, feeds_, given_);
   if (!channels) return channels.error();
   channels_ = std::move(*channels);
   take_engines();
+  find_written_operands(threads, !complete);
   if (Checked ok = plan_partial_sums(p_, index_, ops_, target_, given_, layouts_); !ok) return ok.error();
   scratch_ = plan_scratch(p_, index_, ops_, layouts_.values, layouts_.ops, layouts_.conversions, target_);
   choose_stores();
   if (!produced_loops_overlap()) return std::optional<KernelSchedule>(kAgain);
   if (Checked ok = check_given_engines(); !ok) return ok.error();
   if (Checked ok = order_products(); !ok) return ok.error();
+  widen_written();
   if (Checked ok = plan_turns(threads); !ok) return ok.error();
 
   auto schedule = assemble(threads);
@@ -247,6 +266,7 @@ void KernelPlanner::take_engines() {
   produced_.clear();
   engine_values_.clear();
   for (const auto& [product, feed] : feeds_.fed) produced_.insert(feed.copies.begin(), feed.copies.end());
+  for (const auto& [copy, feed] : feeds_.beside) produced_.insert(copy);
   for (size_t i = 0; i < ops_.ops.size(); ++i) {
     plan::OpPlan& plan = layouts_.ops[i];
     if (!produced_.count(i)) {
@@ -256,6 +276,8 @@ void KernelPlanner::take_engines() {
         return std::find(inside.begin(), inside.end(), &ops_.ops[i]) != inside.end();
       });
       if (beside && plan.engine == Engine::async_copy) plan.engine = Engine::vector_copy;
+      if (const auto why = feeds_.by_threads.find(i); beside && why != feeds_.by_threads.end())
+        notes_.push_back({ops_.ops[i].path, "no tensor copies: " + why->second});
       continue;
     }
     plan.engine = Engine::tensor_copy;
@@ -268,6 +290,37 @@ void KernelPlanner::take_engines() {
   std::erase_if(layouts_.notes, [&](const plan::Note& n) {
     return std::any_of(produced_.begin(), produced_.end(), [&](size_t op) { return ops_.ops[op].path == n.path; });
   });
+}
+
+// Products read them while threads go on. `tell`: the plans' reasons do not say so yet.
+void KernelPlanner::find_written_operands(int64_t threads, bool tell) {
+  written_ = written_operands(p_, ops_, target_, threads, layouts_.ops, layouts_.values, layouts_.conversions);
+  for (const WrittenOperand& w : written_) {
+    engine_values_.insert(w.value);
+    for (size_t product : w.products)
+      if (tell) layouts_.ops[product].reason += written_reason(p_, ops_, w);
+  }
+}
+
+// What threads write for products of the same iteration has a second slot where there is room: they write the one while the
+// products read the other.
+void KernelPlanner::widen_written() {
+  const std::vector<std::string> paths = ir::statement_paths(p_);
+  for (const WrittenOperand& w : written_) {
+    plan::ValuePlan& tile = layouts_.values[static_cast<size_t>(w.value)];
+    const plan::ValuePlan* given = given_ ? plan::find_value(*given_, tile.value) : nullptr;
+    tile.slots = 1;
+    const auto feed = feeds_.fed.find(w.products.front());
+    if (feed == feeds_.fed.end() || (given && given->slots < 2)) continue;
+    const auto loop = std::find_if(pipelines_.loops.begin(), pipelines_.loops.end(),
+                                   [&](const plan::LoopPlan& l) { return l.loop == paths[feed->second.loop.value]; });
+    if (loop == pipelines_.loops.end() || !may_take_turns(p_, ops_, w, *p_.as<ir::Loop>(feed->second.loop), *loop)) continue;
+    std::map<int, int64_t> slots = pipelines_.slots;
+    slots[w.value] = 2;
+    if (arena(slots) > target_.shared_bytes) continue;
+    pipelines_.slots = std::move(slots);
+    if (!given) tile.reason += "; written while products read the other slot";
+  }
 }
 
 EnginePlaces KernelPlanner::places(const std::vector<plan::ValuePlan>& values) const {
@@ -307,7 +360,12 @@ bool KernelPlanner::produced_loops_overlap() {
     for (const plan::LoopPlan& l : pipelines_.loops)
       if (l.loop == paths[feed.loop.value] && l.num_stages < 2)
         alone[product] = "its loop has one stage (" + l.reason + "), a producer would have nothing to overlap";
-  return !refuse(alone);
+  // Slots of tiles that threads could copy themselves are the first to go.
+  Refusals crowded;
+  for (const auto& [product, why] : alone)
+    for (const auto& [copy, feed] : feeds_.beside)
+      if (feed.loop == feeds_.fed.at(product).loop) crowded.emplace(copy, "with slots for its tile the loop would have one stage");
+  return leave_to_threads(crowded) ? false : !refuse(alone);
 }
 
 // The order of issue of loops with a producer.
@@ -331,6 +389,12 @@ Checked KernelPlanner::order_products() {
 
 // Shared memory that threads write, or a tensor that the program writes, may need a barrier in front of the op or in it.
 bool KernelPlanner::threads_meet_for(const KernelOp& op) const {
+  const auto feed = feeds_.fed.find(static_cast<size_t>(&op - ops_.ops.data()));
+  for (const WrittenOperand& w : written_) {
+    const bool before = feed != feeds_.fed.end() && !written_inside(p_, ops_, w, *p_.as<ir::Loop>(feed->second.loop));
+    for (const infer::OpAccess& a : op.accesses)
+      if (a.value == w.value && !w.own_rows && !before) return true;
+  }
   const auto shared = [&](int value) {
     return layouts_.values[static_cast<size_t>(value)].memory && !engine_values_.count(value);
   };

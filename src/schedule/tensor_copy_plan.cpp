@@ -18,116 +18,7 @@ using plan::Engine;
 
 namespace {
 
-// Engines that move tiles otherwise; `loop` is what an engine is when nobody said.
-bool keeps_from_engine(const plan::KernelSchedule* given, const std::string& path) {
-  const plan::OpPlan* g = given ? plan::find_op(*given, path) : nullptr;
-  return g && g->engine != Engine::loop && g->engine != Engine::tensor_copy;
-}
-
 bool stands_in(const ir::Block& block, ir::StmtId s) { return std::find(block.begin(), block.end(), s) != block.end(); }
-
-class FeedFinder {
- public:
-  FeedFinder(const ir::Program& p, int kernel, const KernelOps& ops, const plan::KernelSchedule* given)
-      : p_(p), kernel_(p.kernels[static_cast<size_t>(kernel)]), ops_(ops), given_(given) {}
-
-  std::string find(size_t product, TensorFeed& feed) const {
-    const KernelOp& op = ops_.ops[product];
-    if (std::string why = find_loop(op, feed.loop); !why.empty()) return why;
-    for (const OpAccess& a : op.accesses) {
-      if (p_.buffer(a.buffer).scope != ir::MemScope::shared) continue;
-      const std::string why = filler(*p_.as<ir::Loop>(feed.loop), a.value, feed.copies);
-      if (!why.empty()) return "tile '" + p_.buffer(a.buffer).name + "' does not come by a tensor copy: " + why;
-    }
-    return "";
-  }
-
- private:
-  std::string find_loop(const KernelOp& op, ir::StmtId& found) const {
-    bool inside = false;
-    ir::for_each_statement(p_, kernel_.body, [&](ir::StmtId id, int) {
-      const auto* loop = p_.as<ir::Loop>(id);
-      if (!loop || loop->kind != ir::LoopKind::pipelined) return;
-      if (stands_in(loop->body, op.stmt)) found = id;
-      ir::for_each_statement(p_, loop->body, [&](ir::StmtId s, int) { inside |= s == op.stmt; });
-    });
-    if (!found) return inside ? "it stands in a branch or loop inside the pipelined loop" : "it is in no pipelined loop";
-    std::string why;
-    if (!block_around(kernel_.body, found, why)) return why.empty() ? "its pipelined loop stands in a branch or another loop" : why;
-    const auto& loop = *p_.as<ir::Loop>(found);
-    if (!ops::told_everywhere(p_, loop.begin) || !ops::told_everywhere(p_, loop.extents[0]))
-      return "its loop's bounds are read from memory that the kernel may write";
-    return "";
-  }
-
-  // The block that the statement stands in: the kernel's, or that of a branch which producers take too.
-  const ir::Block* block_around(const ir::Block& block, ir::StmtId s, std::string& why) const {
-    if (stands_in(block, s)) return &block;
-    for (ir::StmtId id : block)
-      if (const auto* branch = p_.as<ir::Branch>(id))
-        for (const ir::Block* side : {&branch->then_body, &branch->else_body})
-          if (const ir::Block* found = block_around(*side, s, why)) {
-            if (ops::told_everywhere(p_, branch->condition)) return found;
-            why = "the condition of its branch is read from memory that the kernel may write";
-            return nullptr;
-          }
-    return nullptr;
-  }
-
-  // The copy that fills the tile.
-  std::string filler(const ir::Loop& loop, int value, std::vector<size_t>& copies) const {
-    const KernelOp* copy = nullptr;
-    for (const KernelOp& op : ops_.ops)
-      for (const OpAccess& a : op.accesses) {
-        if (a.value != value) continue;
-        if (a.write) {
-          if (copy && copy != &op) return "several operations write it";
-          copy = &op;
-        } else if (op.form != infer::OpForm::gemm || !stands_in(loop.body, op.stmt)) {
-          return op.path + " reads it too";
-        }
-      }
-    for (const auto& [where, read] : ops_.scalar_reads)
-      if (read == value) return "it is read by a scalar expression";
-    if (!copy || !is_tile_load(p_, *copy)) return "no copy from a tensor fills it";
-    if (std::string why = copy_refusal(loop, *copy); !why.empty()) return why;
-    copies.push_back(static_cast<size_t>(copy - ops_.ops.data()));
-    return "";
-  }
-
-  std::string copy_refusal(const ir::Loop& loop, const KernelOp& op) const {
-    if (std::string why = place_refusal(loop, op); !why.empty()) return why;
-    const auto& copy = *p_.as<ir::TileOp>(op.stmt);
-    const ir::Buffer &from = p_.buffer(copy.operands[0].buffer), &to = p_.buffer(copy.operands[1].buffer);
-    if (from.type != to.type)
-      return std::string("the copy casts ") + ir::dtype_name(from.type) + " to " + ir::dtype_name(to.type);
-    for (const KernelOp& other : ops_.ops)
-      for (const OpAccess& a : other.accesses)
-        if (a.write && a.buffer == copy.operands[0].buffer) return "the kernel writes tensor '" + from.name + "'";
-    std::string why;
-    if (!ops::tensor_copy_dims(p_, copy, &why)) return why;
-    return keeps_from_engine(given_, op.path) ? "the schedule gives another engine" : "";
-  }
-
-  // Copied in the loop, iteration by iteration, or once in front of it.
-  std::string place_refusal(const ir::Loop& loop, const KernelOp& op) const {
-    if (stands_in(loop.body, op.stmt)) return held_back(p_, ops_, loop, op);
-    std::string why;
-    const ir::Block* block = block_around(kernel_.body, op.stmt, why);
-    const auto is_loop = [&](ir::StmtId id) { return p_.as<ir::Loop>(id) == &loop; };
-    if (!block || std::none_of(block->begin(), block->end(), is_loop)) return "it is copied in another loop or branch";
-    for (ir::StmtId id : *block) {
-      if (id == op.stmt) break;
-      if (p_.as<ir::Loop>(id) == &loop) return "it is copied behind the loop";
-    }
-    return fills_whole_tile(p_, *p_.as<ir::TileOp>(op.stmt)) ? "" : "it fills only a part of its tile";
-  }
-
-  const ir::Program& p_;
-  const ir::Kernel& kernel_;
-  const KernelOps& ops_;
-  const plan::KernelSchedule* given_;
-};
 
 // Dimension of the tile that is dense in the tensor.
 int inner_dim(const ir::Program& p, const KernelOp& copy) {
@@ -141,26 +32,6 @@ int written_value(const KernelOp& op) {
 }
 
 }  // namespace
-
-TensorFeeds find_tensor_feeds(const ir::Program& p, int kernel, const KernelOps& ops, const target::Target& t,
-                              const plan::KernelSchedule* given, TensorCopies allowed) {
-  TensorFeeds feeds;
-  if (!t.tensor_copy) return feeds;
-  const FeedFinder finder(p, kernel, ops, given);
-  const bool produced = !given || !given->roles || given->roles->producer_threads > 0;
-  for (size_t i = 0; i < ops.ops.size(); ++i) {
-    if (ops.ops[i].form != infer::OpForm::gemm) continue;
-    TensorFeed feed;
-    std::string why = allowed == TensorCopies::none ? "planned without tensor copies"
-                      : !produced                   ? "the schedule gives no producer"
-                                                    : finder.find(i, feed);
-    if (why.empty())
-      feeds.fed.emplace(i, std::move(feed));
-    else
-      feeds.refused.emplace(i, std::move(why));
-  }
-  return feeds;
-}
 
 Refusals unfit_products(const ir::Program& p, const KernelOps& ops, const target::Target& t, const TensorFeeds& feeds,
                         const std::map<size_t, ops::GemmPlan>& gemms) {
@@ -209,10 +80,10 @@ Refusals unfit_layouts(const ir::Program& p, const KernelOps& ops, const TensorF
 
 namespace {
 
-// Tiles that are filled in one place and used by the same products: they are handed over and given back together.
+// Tiles that are filled in one place and used by the same ops: they are handed over and given back together.
 struct Group {
   ir::StmtId loop;  // invalid: filled once, in the kernel's body
-  std::set<size_t> products;
+  std::set<size_t> users;
   std::set<int> values;
 };
 
@@ -222,12 +93,13 @@ std::vector<Group> channel_groups(const ir::Program& p, const KernelOps& ops, co
     for (size_t copy : feed.copies) {
       Group& g = users[written_value(ops.ops[copy])];
       if (stands_in(p.as<ir::Loop>(feed.loop)->body, ops.ops[copy].stmt)) g.loop = feed.loop;
-      g.products.insert(product);
+      g.users.insert(product);
     }
+  for (const auto& [copy, feed] : feeds.beside) users[written_value(ops.ops[copy])] = {feed.loop, feed.readers, {}};
   std::vector<Group> groups;
   for (auto& [value, user] : users) {
     auto g = std::find_if(groups.begin(), groups.end(), [&](const Group& other) {
-      return other.loop == user.loop && other.products == user.products;
+      return other.loop == user.loop && other.users == user.users;
     });
     if (g == groups.end()) g = groups.insert(g, user);
     g->values.insert(value);

@@ -1,37 +1,12 @@
-// Tiles that come by tensor copies, the products that use them, and what leaves by tensor copies.
+// What the tiles of fed products ask of plans and layouts, the channels that hand tiles over, and what leaves by tensor copies.
 //
-// requires: collected ops. Behind layouts: the held layouts.
-// ensures: a product that is fed stands in a pipelined loop and reads tiles that are each filled by one copy that the engine
-// can do, in the loop, where the copy may run ahead, or once in front of it, and that are read by such products only; all
-// products of that loop are fed. A channel holds the tiles that are filled in one place and used by the same products.
-// why here: in front of engines and atoms, since warpgroup products need it; and again behind layouts, which may
-// be given.
-// refuses, with a note: products that are not fed.
+// requires: feeds (tensor_feeds.h); behind layouts: the held layouts. ensures: a channel holds the tiles that are filled in one
+// place and used by the same ops. refuses, with a note: products that cannot have their tiles or registers so, stores by threads.
 #pragma once
 
-#include <map>
-#include <set>
-
-#include "infer/infer_layouts.h"
-#include "plan/schedule.h"
-#include "schedule/plan_program.h"
+#include "schedule/tensor_feeds.h"
 
 namespace tilegen::schedule {
-
-// Why an op cannot be done by the copy engine or by warpgroups, by index into KernelOps::ops.
-using Refusals = std::map<size_t, std::string>;
-
-struct TensorFeed {
-  ir::StmtId loop;             // of the product
-  std::vector<size_t> copies;  // ops that fill its tiles, in the loop or in front of it
-};
-struct TensorFeeds {
-  std::map<size_t, TensorFeed> fed;  // by the product
-  Refusals refused;                  // every other product of the kernel
-};
-// `given` may keep copies from the engine.
-TensorFeeds find_tensor_feeds(const ir::Program& p, int kernel, const infer::KernelOps& ops, const target::Target& t,
-                              const plan::KernelSchedule* given, TensorCopies allowed);
 
 // Fed products whose loop has a product that warpgroups do not do, whose tiles lie as the instruction or the engine
 // cannot have them, or whose registers are held otherwise. Empty: the products can be done as planned.

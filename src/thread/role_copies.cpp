@@ -67,10 +67,13 @@ void RoleWalk::product(Running& x, int i, const RoleStep& s) {
     const int value = of_a ? s.value : s.second;
     if (value < 0) continue;
     const MemoryId memory = of_a ? n.a : n.b;
-    if (!p_.memory(memory).ordered) continue;
-    const int64_t begin = byte_of(x, memory, eval(x, value, 0));
-    places_.touch(PlaceHistory::Kind::engine_read, {party, x.products, s.stmt}, i, x.knows, memory, begin,
-                  begin + operand_span(p_, n, of_a) * ir::dtype_bytes(p_.memory(memory).type));
+    if (!r_.judges(memory)) continue;
+    const int64_t first = eval(x, value, 0);
+    for (const OperandRange& r : operand_ranges(p_, n, of_a)) {
+      const int64_t begin = byte_of(x, memory, first + r.first);
+      places_.touch(PlaceHistory::Kind::engine_read, {party, x.products, s.stmt}, i, x.knows, memory, begin,
+                    begin + r.count * ir::dtype_bytes(p_.memory(memory).type));
+    }
   }
   x.products_under_way.push_back({x.products, x.product_commits, s.stmt});
   issue_together(x);
@@ -95,21 +98,28 @@ void RoleWalk::product_wait(Running& x, const WarpgroupWait& n) {
       x.products_under_way.empty() ? x.products : x.products_under_way.front().number - 1;
 }
 
-// From the least to the largest place that the sampled threads touch.
+// From the least to the largest place that the sampled threads touch; of an operand of products these alone: what lies between
+// may be another warpgroup's.
 void RoleWalk::touch(Running& x, int i, const RoleStep& s) {
   for (size_t t = s.first; t < s.last; ++t) {
     const RoleTouch& a = r_.touches[t];
     if (a.lane.valid()) x.values.set(a.lane, 0);
+    const auto place = [&](int64_t low, int64_t high) {
+      places_.touch(a.write ? PlaceHistory::Kind::write : PlaceHistory::Kind::read, {i, x.epoch, s.stmt}, i,
+                    x.knows, a.memory, byte_of(x, a.memory, low), byte_of(x, a.memory, high));
+    };
     int64_t low = INT64_MAX, high = INT64_MIN;
     for (size_t sample = 0; sample < x.process.samples.size(); ++sample) {
       if (a.row_lanes > 0 && x.process.samples[sample] % 32 >= a.row_lanes) continue;
       const int64_t at = eval(x, a.index, -1, sample);
       if (at < 0) continue;  // of loaded data
+      if (r_.operands[a.memory.value]) {
+        place(at, at + a.count);
+        continue;
+      }
       low = std::min(low, at), high = std::max(high, at + a.count);
     }
-    if (low > high) continue;
-    places_.touch(a.write ? PlaceHistory::Kind::write : PlaceHistory::Kind::read, {i, x.epoch, s.stmt}, i,
-                  x.knows, a.memory, byte_of(x, a.memory, low), byte_of(x, a.memory, high));
+    if (low <= high) place(low, high);
   }
 }
 

@@ -151,7 +151,7 @@ class Flattener {
              std::holds_alternative<WarpgroupWait>(node);
     const auto* loop = std::get_if<Loop>(&node);
     if (blocks_inside(node).empty() || (loop != nullptr && loop->form == LoopForm::vectorized))
-      for (const SyncAccess& a : sync_accesses(p_, id)) kept = kept || p_.memory(a.memory).ordered;
+      for (const SyncAccess& a : sync_accesses(p_, id)) kept = kept || out_.judges(a.memory);
     orders_[id.value] = orders;
     kept_[id.value] = kept || orders || changing(node).has_value();
   }
@@ -262,9 +262,11 @@ class Flattener {
   void touches(StmtId id) {
     const size_t first = out_.touches.size();
     for (const SyncAccess& a : sync_accesses(p_, id))
-      if (p_.memory(a.memory).ordered)
-        out_.touches.push_back(
-            {a.memory, value(a.index), a.count + a.lanes - 1, a.lane, a.write, a.row_lanes});
+      if (out_.judges(a.memory)) {
+        const int index = value(a.index);
+        const bool wide = a.lane.valid() && out_.values[static_cast<size_t>(index)].depends_on(a.lane);
+        out_.touches.push_back({a.memory, index, a.count + (wide ? a.lanes - 1 : 0), a.lane, a.write, a.row_lanes});
+      }
     RoleStep& step = add(RoleOp::touch, id);
     step.first = first;
     step.last = out_.touches.size();
@@ -320,6 +322,6 @@ class Flattener {
 
 }  // namespace
 
-RoleProgram::RoleProgram(const ThreadProgram& p) : program(&p) { Flattener(p, *this).run(); }
+RoleProgram::RoleProgram(const ThreadProgram& p) : program(&p), operands(written_operands(p)) { Flattener(p, *this).run(); }
 
 }  // namespace tilegen::thread

@@ -125,7 +125,8 @@ class Collector {
     for (bool of_a : {true, false}) {
       const MemoryId memory = of_a ? m.a : m.b;
       if (p_.memory(memory).space == Space::shared)
-        engine(memory, of_a ? m.a_index : m.b_index, operand_span(p_, m, of_a), false);
+        for (const OperandRange& r : operand_ranges(p_, m, of_a))
+          engine(memory, of_a ? m.a_index : m.b_index, r.count, false, r.first);
     }
   }
   void operator()(const WarpgroupFence&) {}
@@ -138,11 +139,12 @@ class Collector {
     for (int64_t extent : p_.tensor_maps[static_cast<size_t>(map)].box) elements *= extent;
     return elements;
   }
-  void engine(MemoryId memory, ExprId index, int64_t count, bool write) {
+  void engine(MemoryId memory, ExprId index, int64_t count, bool write, int64_t offset = 0) {
     SyncAccess a;
     a.memory = memory;
     a.index = index;
     a.count = count;
+    a.offset = offset;
     a.write = write;
     a.collective = a.engine = true;
     add(a);
@@ -179,7 +181,7 @@ std::vector<SyncAccess> sync_accesses(const ThreadProgram& p, const Loop& loop) 
   return out;
 }
 
-int64_t operand_span(const ThreadProgram& p, const WarpgroupMma& m, bool of_a) {
+std::vector<OperandRange> operand_ranges(const ThreadProgram& p, const WarpgroupMma& m, bool of_a) {
   // "wgmma.m64n256k16.f32.f16.f16"
   int64_t n = 0, k = 0;
   const size_t at_n = m.atom.find('n'), at_k = m.atom.find('k');
@@ -192,14 +194,36 @@ int64_t operand_span(const ThreadProgram& p, const WarpgroupMma& m, bool of_a) {
   const int64_t bytes = ir::dtype_bytes(p.memory(of_a ? m.a : m.b).type), rows = of_a ? 64 : n;
   const int64_t width = f.swizzle == 0 ? kUnit : f.swizzle;
   const int64_t fast = (f.k_major ? k : rows) * bytes, slow = f.k_major ? rows : k;
-  const int64_t across = (fast + width - 1) / width - 1, down = (slow + kGroup - 1) / kGroup - 1;
+  const int64_t across = (fast + width - 1) / width, down = (slow + kGroup - 1) / kGroup;
   const bool fields_change = f.swizzle == 0 && !f.k_major;
-  const int64_t reach = across * (fields_change ? f.stride_bytes : f.leading_bytes) +
-                        down * (fields_change ? f.leading_bytes : f.stride_bytes) + kGroup * width;
-  // A step along k begins within the rows of the first.
-  int64_t last = 0;
-  for (int64_t step : of_a ? m.a_steps : m.b_steps) last = std::max(last, step * bytes / width * width);
-  return (last + reach) / bytes;
+  const int64_t by_across = fields_change ? f.stride_bytes : f.leading_bytes,
+                by_down = fields_change ? f.leading_bytes : f.stride_bytes;
+  std::set<int64_t> groups;  // first bytes
+  for (int64_t step : of_a ? m.a_steps : m.b_steps)
+    for (int64_t x = 0; x < across; ++x)
+      for (int64_t y = 0; y < down; ++y)  // a step along k begins within the rows of the first
+        groups.insert(step * bytes / width * width + x * by_across + y * by_down);
+  std::vector<OperandRange> ranges;
+  for (int64_t first : groups) {
+    const int64_t end = (first + kGroup * width) / bytes;
+    if (!ranges.empty() && ranges.back().first + ranges.back().count >= first / bytes)
+      ranges.back().count = end - ranges.back().first;
+    else
+      ranges.push_back({first / bytes, end - first / bytes});
+  }
+  return ranges;
+}
+
+std::vector<bool> written_operands(const ThreadProgram& p) {
+  std::vector<bool> written(p.memories.size(), false), read(p.memories.size(), false);
+  for (const Stmt& s : p.stmts) {
+    if (const auto* store = std::get_if<Store>(&s.node)) written[store->memory.value] = true;
+    if (const auto* matrices = std::get_if<StoreMatrix>(&s.node)) written[matrices->dst.value] = true;
+    if (const auto* product = std::get_if<WarpgroupMma>(&s.node)) read[product->a.value] = read[product->b.value] = true;
+  }
+  for (size_t m = 0; m < written.size(); ++m)
+    written[m] = written[m] && read[m] && p.memories[m].space == Space::shared;
+  return written;
 }
 
 bool may_overlap(const ThreadProgram& p, MemoryId a, MemoryId b) {

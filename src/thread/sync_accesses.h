@@ -12,6 +12,7 @@ struct SyncAccess {
   MemoryId memory;
   ir::ExprId index;      // first element
   int64_t count = 1;     // consecutive elements
+  int64_t offset = 0;    // from the index to the first of them
   ir::ExprId predicate;  // optional
   ir::VarId lane;        // of a wide store, with its extent: index and predicate depend on it
   int64_t lanes = 1;
@@ -28,9 +29,15 @@ std::vector<SyncAccess> sync_accesses(const ThreadProgram& p, StmtId id);
 // The extent of a loop.
 std::vector<SyncAccess> sync_accesses(const ThreadProgram& p, const Loop& loop);
 
-// An operand of a WarpgroupMma in shared memory: elements from its index on to the end of its last row, with whatever lies
-// between its rows.
-int64_t operand_span(const ThreadProgram& p, const WarpgroupMma& m, bool of_a);
+// Elements of an operand of a WarpgroupMma in shared memory, as distances from its index: rows of a swizzle in groups of eight,
+// those that follow each other as one.
+struct OperandRange {
+  int64_t first = 0, count = 0;
+};
+std::vector<OperandRange> operand_ranges(const ThreadProgram& p, const WarpgroupMma& m, bool of_a);
+
+// Shared memory that threads write and products read, by memory: plain accesses and those of the asynchronous proxy meet there.
+std::vector<bool> written_operands(const ThreadProgram& p);
 
 // Whether elements of the two may share bytes. Tensors of one launch do not overlap.
 bool may_overlap(const ThreadProgram& p, MemoryId a, MemoryId b);

@@ -19,6 +19,7 @@ constexpr int64_t kLongestLoop = 512;      // iterations of one loop that are lo
 constexpr int64_t kMostSteps = 4'000'000;  // thread steps of one walk
 constexpr size_t kMostHazards = 16;
 constexpr size_t kGroupThreads = 128;      // of a warpgroup
+constexpr int64_t kProducts = -16;         // a product of warpgroup g as a reader is kProducts - g
 
 // What happened to one unit of memory last.
 struct Cell {
@@ -33,6 +34,13 @@ struct Groups {
   std::vector<int64_t> finished_epoch;  // of closed groups: epoch of the wait that saw them done, or -1
 };
 
+// Memory that lowering has ordered by other means is judged by verify_transactions; not what threads write for products, whose
+// threads it does not tell apart.
+bool is_watched(const ThreadProgram& p, const std::vector<bool>& operands, MemoryId id) {
+  const Memory& m = p.memory(id);
+  return m.space == Space::shared && (!m.ordered || operands[id.value]);
+}
+
 class Walk {
  public:
   Walk(const ThreadProgram& p, int64_t unit, bool taken, std::vector<std::string>& hazards,
@@ -41,6 +49,7 @@ class Walk {
         unit_(unit),
         taken_(taken),
         split_(split_barriers(p)),
+        operands_(written_operands(p)),
         hazards_(hazards),
         seen_(seen),
         values_(p.vars.size()),
@@ -219,8 +228,7 @@ class Walk {
       }
   }
 
-  // Memory that lowering has ordered by other means is judged by verify_transactions.
-  bool watched(MemoryId m) const { return p_.memory(m).space == Space::shared && !p_.memory(m).ordered; }
+  bool watched(MemoryId m) const { return is_watched(p_, operands_, m); }
 
   void access(StmtId id, const SyncAccess& a, int64_t thread) {
     ++steps_;
@@ -228,7 +236,8 @@ class Walk {
     const Memory& m = p_.memory(a.memory);
     const int64_t bytes = ir::dtype_bytes(m.type);
     const auto index = value(a.index, thread);
-    const int64_t first = index.value_or(0), count = index ? a.count : m.elements;
+    if (!index && m.ordered) return;  // a slot that the program counts
+    const int64_t first = index ? *index + a.offset : 0, count = index ? a.count : m.elements;
     if (first < 0 || first + count > m.elements) {
       hazard(id, id, "an index outside of " + m.name + ": " + std::to_string(first));
       return;
@@ -246,7 +255,7 @@ class Walk {
 
   bool write_is_visible(const Cell& cell, int64_t thread) const {
     if (cell.writer == kNobody) return true;
-    if (cell.write_group == kSynchronous) return cell.writer == thread || cell.write_epoch < epoch_;
+    if (cell.write_group == kSynchronous) return (cell.writer == thread && thread != kMany) || cell.write_epoch < epoch_;
     if (cell.writer == kMany) return false;
     const Groups& g = groups_[static_cast<size_t>(cell.writer)];
     if (cell.write_group >= g.open) return false;
@@ -255,7 +264,8 @@ class Walk {
   }
 
   void read(StmtId id, const SyncAccess& a, int64_t thread, Cell& cell) {
-    const int64_t who = a.collective ? kMany : thread;
+    const int64_t group = thread / static_cast<int64_t>(kGroupThreads);
+    const int64_t who = product_ != kNobody ? kProducts - group : a.collective ? kMany : thread;
     if (!write_is_visible(cell, who))
       clash(id, cell.write_stmt, a, thread, cell.writer, "reads what", "writes");
     if (cell.read_epoch < epoch_)
@@ -272,7 +282,9 @@ class Walk {
     const int64_t who = a.collective ? kMany : thread;
     if (cell.write_instance != instance_ && !write_is_visible(cell, who))
       clash(id, cell.write_stmt, a, thread, cell.writer, "writes what", "writes");
-    if (cell.reader != kNobody && cell.read_epoch == epoch_ && (cell.reader != who || who == kMany) &&
+    // Its own product a warpgroup waits for without a barrier.
+    const bool own_product = cell.reader == kProducts - thread / static_cast<int64_t>(kGroupThreads);
+    if (cell.reader != kNobody && !own_product && cell.read_epoch == epoch_ && (cell.reader != who || who == kMany) &&
         cell.read_instance != instance_)
       clash(id, cell.read_stmt, a, thread, cell.reader, "writes what", "reads");
     if (cell.product != kNobody && !finished_[static_cast<size_t>(cell.product)])
@@ -288,6 +300,7 @@ class Walk {
   }
 
   static std::string thread_text(int64_t thread) {
+    if (thread <= kProducts) return "a product";
     return thread == kMany ? "several threads" : "thread " + std::to_string(thread);
   }
   void clash(StmtId id, StmtId other, const SyncAccess& a, int64_t thread, int64_t other_thread,
@@ -308,6 +321,7 @@ class Walk {
   const int64_t unit_;  // bytes of a cell
   const bool taken_;    // what unknown conditions are
   const uint32_t split_;  // barriers at which some only arrive
+  const std::vector<bool> operands_;  // memories that threads write and products read
   std::vector<std::string>& hazards_;
   std::set<std::pair<StmtId, StmtId>>& seen_;
   PointValues values_;
@@ -366,9 +380,10 @@ class Lengths {
 std::vector<std::string> verify_synchronization(const ThreadProgram& p) {
   std::vector<std::string> hazards;
   if (p.threads <= 1 || p.arena_bytes == 0) return hazards;
-  if (std::none_of(p.memories.begin(), p.memories.end(),
-                   [](const Memory& m) { return m.space == Space::shared && !m.ordered; }))
-    return hazards;
+  const std::vector<bool> operands = written_operands(p);
+  bool any = false;
+  for (size_t m = 0; m < p.memories.size(); ++m) any = any || is_watched(p, operands, MemoryId(m));
+  if (!any) return hazards;
   int64_t unit = 8, slots = 1;
   for (const Memory& m : p.memories) {
     if (m.space != Space::shared) continue;

@@ -25,6 +25,8 @@ namespace tilegen::thread {
 //  - a place is filled only when all who read what it held have released it, and read only behind the wait
 //  for what fills it
 //  - a place is released only when the products that read it are finished, as far as WarpgroupWait says
+//  - what threads write for products is fenced, and ordered across warpgroups, before a product reads it, and written again
+//  only when the products that read it are finished
 //  - a stage is written only when the copy engine has read it, and fenced and ordered before the engine reads
 //  it
 //  - the block does not end while copies are under way, or while other blocks of its cluster may still arrive at its barriers

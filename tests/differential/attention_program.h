@@ -18,6 +18,8 @@ struct Attention {
   std::optional<int64_t> left, right;  // keys seen in front of and behind the query's place
   bool cap = false, packed = false, heads_last = false, row_sums = false;
   bool mask_in_branch = false;  // where a block of keys ends behind the last
+  std::string weights = "fragment";  // memory they are kept in
+  bool scaled_queries = false;       // by threads, in front of the loop
   bool guarded = false;         // nothing is done where the tile has no query
 };
 
@@ -51,7 +53,7 @@ inline std::string loop_text(const Attention& a) {
                   {{"mask", a.mask_in_branch ? "if kb * $K + $K > $keys {\n$each\n}" : "$each"},
                    {"each", "parallel i, j in $M, $K {\n      scores[i, j] = select($seen, $score, -inf:f32)\n    }"},
                    {"seen", seen}, {"score", a.cap ? "tanh(scores[i, j] * 0.06f32) * 3.0f32" : "scores[i, j]"},
-                   {"scale", a.cap ? "" : " * 0.18f32"}});
+                   {"scale", a.cap || a.scaled_queries ? "" : " * 0.18f32"}});
 }
 
 inline std::string store_text(const Attention& a) {
@@ -79,7 +81,7 @@ inline std::string store_text(const Attention& a) {
       }
     }
   })";
-  return replaced(text, {{"scale", a.cap ? "" : " * 0.18f32"}, {"lrow", a.packed ? "bh, $qrow + i" : "bb, bh, $qrow + i"}});
+  return replaced(text, {{"scale", a.cap || a.scaled_queries ? "" : " * 0.18f32"}, {"lrow", a.packed ? "bh, $qrow + i" : "bb, bh, $qrow + i"}});
 }
 
 inline std::string attention_text(const Attention& a) {
@@ -112,14 +114,14 @@ kernel attention grid (bb: batch, bh: heads * $G, bq: ceildiv(queries, $M)) thre
   alloc Ks: shared $type[$K, $D]
   alloc Vs: shared $type[$K, $D]
   alloc scores: fragment f32[$M, $K]
-  alloc weights: fragment $type[$M, $K]
+  alloc weights: $weights $type[$M, $K]
   alloc out: fragment f32[$M, $D]
   alloc top: fragment f32[$M]
   alloc before: fragment f32[$M]
   alloc part: fragment f32[$M]
   alloc total: fragment f32[$M]
   $guard
-  copy Q[$qbox] -> Qs
+  $query
   fill out, 0.0f32
   fill total, 0.0f32
   fill top, -1e30f32
@@ -129,6 +131,12 @@ kernel attention grid (bb: batch, bh: heads * $G, bq: ceildiv(queries, $M)) thre
 }
 )",
       {{"loop", loop_text(a)},
+       {"weights", a.weights},
+       {"query", !a.scaled_queries ? "copy Q[$qbox] -> Qs" : R"(alloc Qr: shared $type[$M, $D]
+  copy Q[$qbox] -> Qr
+  parallel i, j in $M, $D {
+    Qs[i, j] = cast($type, cast(f32, Qr[i, j]) * 0.18f32)
+  })"},
        {"store", store_text(a)},
        {"guard", a.guarded ? "if bq * $M < $queries {" : ""},
        {"endguard", a.guarded ? "}" : ""},

@@ -240,6 +240,22 @@ TEST(PlantBarriers, MatrixLoadsReachOtherLanes) {
   EXPECT_EQ(m.plant(true), 1);
 }
 
+// Lanes have rows of eight elements one behind the other; a warp has two times 32.
+TEST(PlantBarriers, MatrixStoresMeetWhereTheirRowsDo) {
+  for (const bool apart : {true, false}) {
+    Maker m;
+    MemoryId s = m.shared("s", 1024);
+    for (MemoryId half : {s, m.reg}) m.p.memories[half.value].type = ir::DType::f16;
+    auto store = [&](int64_t at) {
+      ir::ExprPool& e = m.p.exprs;
+      const ExprId row = e.add(e.mul(e.floordiv(m.t, m.c(32)), 512), e.mul(e.floormod(m.t, m.c(32)), 8));
+      return m.p.add(thread::StoreMatrix{s, e.add(row, at), m.reg, m.c(0), 4}, "st");
+    };
+    m.p.body = {store(0), store(apart ? 256 : 128)};
+    EXPECT_EQ(m.plant(!apart), apart ? 0 : 1);
+  }
+}
+
 TEST(PlantBarriers, CopyWithoutWaitIsWaitedFor) {
   Maker m;
   MemoryId s = m.shared("s", 64);

@@ -131,7 +131,11 @@ TEST_P(HopperFile, LoadsAloneLeaveStoresToThreads) {
   const plan::Schedule full = planned(*program_);
   for (const plan::Schedule& s : {planned(*program_, TensorCopies::loads), planned(*program_, TensorCopies::loads, &full)}) {
     EXPECT_EQ(engines(s, Engine::warpgroup_mma), engines(full, Engine::warpgroup_mma));
-    EXPECT_EQ(engines(s, Engine::tensor_copy), 2 * engines(full, Engine::warpgroup_mma));
+    int produced = 0;
+    for (const plan::KernelSchedule& k : s.kernels)
+      for (const plan::ChannelPlan& c : k.channels) produced += static_cast<int>(c.values.size());
+    EXPECT_EQ(engines(s, Engine::tensor_copy), produced);
+    EXPECT_GE(produced, engines(full, Engine::warpgroup_mma));
     for (const plan::KernelSchedule& k : s.kernels)
       for (const plan::OpPlan& o : k.ops) {
         EXPECT_EQ(o.pass_columns, 0);
@@ -226,8 +230,8 @@ TEST_F(GivenFields, TensorCopiesThatCannotBeAreRefusedWithTheReason) {
             "the schedule gives tensor copies, but no product of warpgroups in a pipelined loop uses its tile; "
             "odd_stride/ko/gemm#0: tile 'As' does not come by a tensor copy: a stride of tensor 'odd' cannot be a multiple of 16 "
             "bytes");
-  EXPECT_EQ(refused(*odd, one_op("casts", "casts/ko/gemm#0", Engine::warpgroup_mma)),
-            "the schedule gives warpgroup instructions, but tile 'As' does not come by a tensor copy: the copy casts f32 to f16");
+  EXPECT_EQ(refused(*odd, one_op("halves", "halves/ko/gemm#0", Engine::warpgroup_mma)),
+            "the schedule gives warpgroup instructions, but tile 'As' does not come by a tensor copy: several operations write it");
   auto s = plan_for(*program_, "sm_80");
   ASSERT_TRUE(s);
   const plan::Schedule given = one_op("gemm", "gemm/ko/copy#0", Engine::tensor_copy);
@@ -253,7 +257,7 @@ TEST_F(GivenFields, RolesAreCheckedAgainstTheMultiprocessor) {
             impossible + "48 producing threads beside 256 are not possible on sm_90a");
   auto refusals = program_from(read_file(source_path("tests/files/plan/hopper/gemm_refusals.tl")));
   plan::Schedule given = with_roles({32, 0, 0, ""});
-  given.kernels[0].kernel = "casts";
+  given.kernels[0].kernel = "halves";
   EXPECT_EQ(refused(*refusals, given), impossible + "no tile comes by tensor copies, a producer has nothing to do");
   // None: the plan of warps.
   given = with_roles({0, 0, 0, ""});

@@ -236,7 +236,8 @@ TEST(TransactionVerify, ProductsReadMemoryThatIsNotOrdered) {
     m.a_index = m.b_index = m.c_index = g.i(0).id;
     m.a_steps = m.b_steps = {0};
     m.b_form = {32, true, 0, 256};
-    EXPECT_EQ(operand_span(g.p, m, false), 32 * 16);
+    ASSERT_EQ(operand_ranges(g.p, m, false).size(), 1u);
+    EXPECT_EQ(operand_ranges(g.p, m, false)[0].count, 32 * 16);
     const auto fill = [&] {
       g.loop(g.i(4), LoopForm::serial,
              [&](E j) { g.store(bs, j * 128 + g.thread(), g.num(0, ir::DType::f16), "fill"); });

@@ -1,0 +1,49 @@
+// Tiles that come by tensor copies, and who uses them: products of warpgroups, or threads beside such products.
+//
+// requires: collected ops. ensures: a product that is fed stands in a pipelined loop and reads tiles that are each filled by one
+// copy that the engine can do, in the loop, where the copy may run ahead, or once in front of it, and that are read by such
+// products only; or tiles that threads write. All products of that loop are fed, and one of its tiles comes by the engine.
+// why here: in front of engines and atoms, since warpgroup products need it; layouts, which may be given, are seen to behind.
+// refuses, with a note: products that are not fed; copies of such a loop that are left to threads.
+#pragma once
+
+#include <map>
+#include <set>
+
+#include "infer/infer_layouts.h"
+#include "plan/schedule.h"
+#include "schedule/plan_program.h"
+
+namespace tilegen::schedule {
+
+// Why an op cannot be done by the copy engine or by warpgroups, by index into KernelOps::ops.
+using Refusals = std::map<size_t, std::string>;
+
+struct TensorFeed {
+  ir::StmtId loop;             // of the product
+  std::vector<size_t> copies;  // ops that fill its tiles, in the loop or in front of it
+};
+// A copy in the loop of fed products whose tile only threads read.
+struct ThreadFeed {
+  ir::StmtId loop;
+  std::set<size_t> readers;
+};
+struct TensorFeeds {
+  std::map<size_t, TensorFeed> fed;     // by the product
+  std::map<size_t, ThreadFeed> beside;  // by the copy
+  Refusals refused;                     // every other product of the kernel
+  Refusals by_threads;                  // every other copy of such loops
+};
+// `given` may keep copies from the engine.
+TensorFeeds find_tensor_feeds(const ir::Program& p, int kernel, const infer::KernelOps& ops, const target::Target& t,
+                              const plan::KernelSchedule* given, TensorCopies allowed);
+
+// Copies beside products that are fed no more go; the products of loops that no copy of the engine is left in are returned.
+Refusals settle(const ir::Program& p, const infer::KernelOps& ops, TensorFeeds& feeds);
+
+// Tiles that only threads read lie as the engine can have them, where nobody asked for another form; copies of others are
+// returned.
+Refusals fit_thread_tiles(const ir::Program& p, const infer::KernelOps& ops, const TensorFeeds& feeds,
+                          std::vector<plan::ValuePlan>& values);
+
+}  // namespace tilegen::schedule

@@ -1,0 +1,232 @@
+#include "schedule/written_operand.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "ops/gemm_plan.h"
+#include "schedule/exchange_plan.h"
+#include "schedule/run_ahead.h"
+
+namespace tilegen::schedule {
+
+using infer::KernelOp;
+using infer::KernelOps;
+using infer::OpAccess;
+using plan::Engine;
+
+namespace {
+
+constexpr int64_t kWarpgroup = 128;
+
+// Rows of a tile that one warpgroup's product reads: `each` of dimension `dim`, as many for every warpgroup.
+struct OwnRows {
+  int dim = 0;
+  int64_t each = 0;
+  bool operator==(const OwnRows&) const = default;
+};
+
+class Finder {
+ public:
+  Finder(const ir::Program& p, const KernelOps& ops, const target::Target& t, int64_t threads,
+         const std::vector<plan::OpPlan>& plans, const std::vector<plan::ValuePlan>& values,
+         const std::vector<plan::ConversionPlan>& conversions)
+      : p_(p), ops_(ops), target_(t), threads_(threads), plans_(plans), values_(values), conversions_(conversions) {}
+
+  std::vector<WrittenOperand> run() const {
+    std::vector<WrittenOperand> list;
+    for (size_t i = 0; i < ops_.ops.size(); ++i) {
+      if (plans_[i].engine != Engine::warpgroup_mma) continue;
+      for (int side = 0; side < 2; ++side)
+        if (read_by_instructions(i, side)) note(list, ops_.ops[i].accesses[static_cast<size_t>(side)].value, i);
+    }
+    std::erase_if(list, [](const WrittenOperand& w) { return w.writers.empty(); });
+    for (WrittenOperand& w : list) {
+      w.lone = w.writers.size() == 1 && !touched_otherwise(w) && same_thread_each_time(w.writers[0], w.value);
+      w.own_rows = w.lone && own_rows(w);
+    }
+    return list;
+  }
+
+ private:
+  const ir::TileOp& tile_op(size_t op) const { return *p_.as<ir::TileOp>(ops_.ops[op].stmt); }
+
+  ops::MatrixDims dims(size_t product, int side) const {
+    const ir::TileOp& op = tile_op(product);
+    return ops::matrix_dims(p_, op.operands[static_cast<size_t>(side)],
+                            op.flag(side == 0 ? ir::gemm_attr::transpose_a : ir::gemm_attr::transpose_b));
+  }
+
+  // In shared memory, and not copied on the way.
+  bool read_by_instructions(size_t product, int side) const {
+    const int value = ops_.ops[product].accesses[static_cast<size_t>(side)].value;
+    if (value < 0 || !values_[static_cast<size_t>(value)].memory) return false;
+    const auto instruction = target::find_warpgroup_atom(target_, plans_[product].atom);
+    return instruction && !ops::needs_k_major_copy(*instruction->atom, dims(product, side), side);
+  }
+
+  void note(std::vector<WrittenOperand>& list, int value, size_t product) const {
+    auto known = std::find_if(list.begin(), list.end(), [&](const WrittenOperand& w) { return w.value == value; });
+    if (known == list.end()) {
+      WrittenOperand w;
+      w.value = value;
+      for (size_t i = 0; i < ops_.ops.size(); ++i)
+        if (plans_[i].engine != Engine::tensor_copy && writes(i, value)) w.writers.push_back(i);
+      known = list.insert(list.end(), std::move(w));
+    }
+    if (known->products.empty() || known->products.back() != product) known->products.push_back(product);
+  }
+
+  bool writes(size_t op, int value) const {
+    const auto& accesses = ops_.ops[op].accesses;
+    return std::any_of(accesses.begin(), accesses.end(), [&](const OpAccess& a) { return a.write && a.value == value; });
+  }
+
+  bool own_rows(const WrittenOperand& w) const {
+    if (threads_ == kWarpgroup) return true;
+    std::optional<OwnRows> rows;
+    for (size_t product : w.products)
+      for (int side = 0; side < 2; ++side) {
+        if (ops_.ops[product].accesses[static_cast<size_t>(side)].value != w.value) continue;
+        const auto own = rows_of(product, side);
+        if (!own || (rows && !(*rows == *own))) return false;
+        rows = own;
+      }
+    return rows && writes_own(w.writers[0], w.value, *rows);
+  }
+
+  bool touched_otherwise(const WrittenOperand& w) const {
+    for (const auto& [where, value] : ops_.scalar_reads)
+      if (value == w.value) return true;
+    for (size_t i = 0; i < ops_.ops.size(); ++i) {
+      if (std::find(w.products.begin(), w.products.end(), i) != w.products.end()) continue;
+      const bool writer = i == w.writers[0];
+      for (const OpAccess& a : ops_.ops[i].accesses)
+        if (a.value == w.value && (!writer || a.read)) return true;
+    }
+    return false;
+  }
+
+  // Nothing where a warpgroup reads rows of others: of B, and where warpgroups split columns.
+  std::optional<OwnRows> rows_of(size_t product, int side) const {
+    const ops::GemmShape shape = ops::gemm_shape(p_, tile_op(product));
+    const bool swapped = ops::swaps_operands(shape);
+    const plan::OpPlan& plan = plans_[product];
+    const int64_t groups_m = (swapped ? plan.warps_n : plan.warps_m) / 4, groups_n = swapped ? plan.warps_m : plan.warps_n;
+    if ((side == 1) != swapped || groups_n != 1 || groups_m * kWarpgroup != threads_) return std::nullopt;
+    const ops::MatrixDims d = dims(product, side);
+    return OwnRows{side == 0 ? d.row : d.col, (swapped ? shape.n : shape.m) / groups_m};
+  }
+
+  // Each element, whenever the op runs.
+  bool same_thread_each_time(size_t writer, int value) const {
+    const KernelOp& op = ops_.ops[writer];
+    const plan::OpPlan& plan = plans_[writer];
+    if (op.form != infer::OpForm::element || !plan.iteration || !plan.through_memory.empty() ||
+        !conversions_of(p_, ops_, op, values_, conversions_).empty())
+      return false;
+    int stores = 0;
+    for (size_t a = 0; a < op.accesses.size(); ++a) {
+      if (!op.accesses[a].write || op.accesses[a].value != value) continue;
+      const ops::ElementAccess& access = op.view.accesses[a];
+      for (size_t d = 0; d < access.dim_of.size(); ++d)
+        if (access.dim_of[d] == ops::kIrregularIndex || access.offset[d] == ops::ElementAccess::kUnknownOffset) return false;
+      ++stores;
+    }
+    return stores == 1;
+  }
+
+  bool writes_own(size_t writer, int value, const OwnRows& rows) const {
+    const KernelOp& op = ops_.ops[writer];
+    for (size_t a = 0; a < op.accesses.size(); ++a) {
+      if (!op.accesses[a].write || op.accesses[a].value != value) continue;
+      const ops::ElementAccess& access = op.view.accesses[a];
+      const int along = access.dim_of[static_cast<size_t>(rows.dim)];
+      return along >= 0 &&
+             threads_own(*plans_[writer].iteration, along, access.offset[static_cast<size_t>(rows.dim)], rows.each);
+    }
+    return false;
+  }
+
+  // Of every point the threads that walk it belong to the warpgroup of its row.
+  static bool threads_own(const layout::Fragment& iteration, int along, int64_t offset, int64_t each) {
+    std::vector<int64_t> point(iteration.shape().size(), 0);
+    for (;;) {
+      const int64_t group = (point[static_cast<size_t>(along)] + offset) / each;
+      for (int64_t thread : iteration.holders(point))
+        if (thread / kWarpgroup != group) return false;
+      size_t d = point.size();
+      while (d > 0 && ++point[d - 1] == iteration.shape()[d - 1]) point[--d] = 0;
+      if (d == 0) return true;
+    }
+  }
+
+  const ir::Program& p_;
+  const KernelOps& ops_;
+  const target::Target& target_;
+  const int64_t threads_;
+  const std::vector<plan::OpPlan>& plans_;
+  const std::vector<plan::ValuePlan>& values_;
+  const std::vector<plan::ConversionPlan>& conversions_;
+};
+
+bool stands_in(const ir::Block& block, ir::StmtId s) { return std::find(block.begin(), block.end(), s) != block.end(); }
+
+// By every iteration, in front of its products.
+bool overwritten_each_time(const ir::Program& p, const KernelOps& ops, const WrittenOperand& w, const ir::Loop& loop) {
+  if (!w.lone) return false;
+  const KernelOp& writer = ops.ops[w.writers[0]];
+  if (!stands_in(loop.body, writer.stmt)) return false;
+  const size_t at = static_cast<size_t>(std::find(loop.body.begin(), loop.body.end(), writer.stmt) - loop.body.begin());
+  for (size_t product : w.products) {
+    const auto place = std::find(loop.body.begin(), loop.body.end(), ops.ops[product].stmt);
+    if (place == loop.body.end() || static_cast<size_t>(place - loop.body.begin()) < at) return false;
+  }
+  if (const auto* elements = p.as<ir::Loop>(writer.stmt))
+    for (ir::StmtId s : elements->body)
+      if (!p.as<ir::Store>(s)) return false;
+  const std::vector<int64_t>& shape = ops.values[static_cast<size_t>(w.value)].shape;
+  for (size_t a = 0; a < writer.accesses.size(); ++a) {
+    if (!writer.accesses[a].write || writer.accesses[a].value != w.value) continue;
+    const ops::ElementAccess& access = writer.view.accesses[a];
+    for (size_t d = 0; d < shape.size(); ++d) {
+      const int along = access.dim_of[d];
+      const int64_t extent = along >= 0 ? writer.view.extents[static_cast<size_t>(along)] : 1;
+      if (access.offset[d] != 0 || extent != shape[d]) return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+std::vector<WrittenOperand> written_operands(const ir::Program& p, const infer::KernelOps& ops, const target::Target& t,
+                                             int64_t threads, const std::vector<plan::OpPlan>& plans,
+                                             const std::vector<plan::ValuePlan>& values,
+                                             const std::vector<plan::ConversionPlan>& conversions) {
+  return Finder(p, ops, t, threads, plans, values, conversions).run();
+}
+
+std::string written_reason(const ir::Program& p, const infer::KernelOps& ops, const WrittenOperand& w) {
+  return "; threads write '" + p.buffer(ops.values[static_cast<size_t>(w.value)].buffer).name + "', " +
+         (w.own_rows ? "each warpgroup what it multiplies: the warpgroup meets" : "for all warpgroups: these meet");
+}
+
+bool written_inside(const ir::Program& p, const infer::KernelOps& ops, const WrittenOperand& w, const ir::Loop& loop) {
+  const auto inside = ops_inside(p, ops, loop);
+  return std::any_of(w.writers.begin(), w.writers.end(), [&](size_t writer) {
+    return std::find(inside.begin(), inside.end(), &ops.ops[writer]) != inside.end();
+  });
+}
+
+bool may_take_turns(const ir::Program& p, const infer::KernelOps& ops, const WrittenOperand& w, const ir::Loop& loop,
+                    const plan::LoopPlan& plan) {
+  if (!overwritten_each_time(p, ops, w, loop)) return false;
+  std::vector<size_t> users = w.products;
+  users.push_back(w.writers[0]);
+  return std::none_of(plan.stages.begin(), plan.stages.end(), [&](const auto& s) {
+    return s.second >= plan.num_stages &&
+           std::any_of(users.begin(), users.end(), [&](size_t op) { return ops.ops[op].path == s.first; });
+  });
+}
+
+}  // namespace tilegen::schedule

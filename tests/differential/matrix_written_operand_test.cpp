@@ -1,0 +1,428 @@
+// Operands of warpgroup products that threads write to shared memory: weights of attention, scaled queries, elements that are
+// made of others or unpacked on the way. Each program is seen to be planned with such products.
+#include <algorithm>
+#include <array>
+#include <tuple>
+
+#include "attention_program.h"
+
+namespace tilegen::differential {
+namespace {
+
+// Empty: all products are warpgroups', and the threads' tiles are as `written` of them say.
+std::string products_refusal(const std::string& text, const std::string& written) {
+  plan::KernelSchedule k;
+  if (std::string why = plan_on_hopper(text, k); !why.empty()) return why;
+  bool said = false;
+  for (const plan::OpPlan& op : k.ops) {
+    if (op.engine == plan::Engine::mma) return op.op + " is done by mma: " + plan::schedule_to_text({"", "", {k}});
+    said = said || op.reason.find(written) != op.reason.npos;
+  }
+  return said ? "" : "no product says '" + written + "'";
+}
+const std::string kByAll = "for all warpgroups", kByWarpgroup = "each warpgroup what it multiplies";
+
+// ---- attention
+
+// Batch, heads, queries, keys: 0, 1, 2, 3 and 7 blocks of 64 keys.
+const std::vector<std::array<int64_t, 4>> kLengths = {{1, 1, 64, 0},   {2, 1, 64, 64},  {1, 2, 130, 128}, {1, 1, 64, 192},
+                                                      {1, 1, 100, 448}, {1, 1, 1, 70},   {1, 1, 200, 100}, {1, 1, 0, 64}};
+
+void run_attention(const Attention& a, const std::string& written, const std::vector<std::array<int64_t, 4>>& lengths = kLengths,
+                   On on = On::hopper, std::string text = "") {
+  if (take_case) GTEST_SKIP() << "results within a bound say little of a program that is spoilt a little";
+  if (text.empty()) text = attention_text(a);
+  ASSERT_EQ(products_refusal(text, written), "") << text;
+  Subject subject(text, targets(on));
+  ASSERT_EQ(subject.invalid(), "") << text;
+  uint64_t seed = 1;
+  for (const auto& [batch, heads, queries, keys] : lengths) {
+    Launch l;
+    l.dims = {{"batch", batch}, {"heads", heads}, {"queries", queries}, {"keys", keys}};
+    l.seed = seed++;
+    l.data = Data::reals;
+    l.magnitude = 2;
+    l.bound = {a.type == "f16" ? 4e-3 : 3e-2, 2};
+    expect_agree(subject, text, l);
+    if (testing::Test::HasFailure()) return;
+  }
+}
+
+Attention through_memory(int64_t dim, int64_t rows, int threads) {
+  Attention a;
+  a.weights = "shared";
+  a.dim = dim, a.rows = rows, a.threads = threads;
+  return a;
+}
+
+TEST(WrittenOperand, WeightsOfAttention) {
+  Attention a = through_memory(64, 64, 128);
+  EXPECT_EQ(plan_refusal(attention_text(a)), "");
+  run_attention(a, kByWarpgroup, kLengths, On::all);
+  a.right = 0;
+  run_attention(a, kByWarpgroup);
+}
+
+TEST(WrittenOperand, WeightsOfSeveralWarpgroups) {
+  for (int64_t dim : {64, 128}) {
+    Attention a = through_memory(dim, 128, 256);
+    a.keys = 128;
+    for (bool causal : {false, true}) {
+      if (causal) a.right = 0;
+      EXPECT_EQ(plan_refusal(attention_text(a)), "");
+      run_attention(a, kByWarpgroup, {{1, 1, 300, 896}, {1, 1, 130, 300}, {1, 2, 1, 256}, {1, 1, 256, 0}});
+      if (HasFailure()) return;
+    }
+  }
+}
+
+TEST(WrittenOperand, WeightsOfAnotherType) {
+  Attention a = through_memory(128, 64, 128);
+  a.type = "bf16";
+  run_attention(a, kByWarpgroup, {{1, 2, 70, 130}, {1, 1, 3, 0}, {1, 1, 100, 30}});
+}
+
+TEST(WrittenOperand, QueriesThatThreadsScale) {
+  Attention a;
+  a.scaled_queries = true;
+  run_attention(a, kByWarpgroup, kLengths, On::all);
+  a.dim = a.rows = 128;
+  a.threads = 256;
+  a.weights = "shared";
+  for (bool causal : {false, true}) {
+    if (causal) a.right = 0;
+    run_attention(a, kByAll, {{1, 1, 700, 450}, {1, 2, 130, 64}, {1, 1, 1, 1}, {1, 1, 256, 0}});
+    if (HasFailure()) return;
+  }
+}
+
+// Keys and values of bytes, unpacked by threads: the values of the iteration before beside the scores of this one.
+TEST(WrittenOperand, KeysAndValuesOfBytes) {
+  for (const auto& [rows, threads, weights] : {std::tuple{64, 128, "fragment"}, {128, 256, "fragment"}, {128, 256, "shared"}}) {
+    Attention a;
+    a.rows = rows, a.threads = threads, a.weights = weights;
+    std::string text = attention_text(a);
+    const auto put = [&](const std::string& from, const std::string& to) {
+      const size_t at = text.find(from);
+      ASSERT_NE(at, text.npos) << from;
+      text.replace(at, from.size(), to);
+    };
+    for (const std::string t : {"K", "V"}) {
+      put("tensor " + t + ": f16", "tensor " + t + ": i8");
+      put("  alloc " + t + "s:", "  alloc " + t + "r: shared i8[64, 64]\n  alloc " + t + "s:");
+      put("-> " + t + "s\n", "-> " + t + "r\n    parallel i, j in 64, 64 {\n      " + t + "s[i, j] = cast(f16, " + t +
+                                 "r[i, j]) * 0.5f16\n    }\n");
+    }
+    plan::KernelSchedule k;
+    ASSERT_EQ(plan_on_hopper(text, k), "");
+    EXPECT_EQ(k.channels.size(), 3u);
+    run_attention(a, threads == 128 ? kByWarpgroup : kByAll, {{1, 1, 200, 448}, {1, 2, 70, 130}, {1, 1, 64, 64}, {1, 1, 3, 0}},
+                  On::hopper, text);
+    if (HasFailure()) return;
+  }
+}
+
+// One tile is keys and values; warpgroups share the columns of the result, so that each multiplies weights of both.
+TEST(WrittenOperand, LatentHeads) {
+  if (take_case) GTEST_SKIP() << "results within a bound say little of a program that is spoilt a little";
+  const std::string text = R"(tl 1 program mla
+dim batch
+dim keys
+tensor Q: f16[batch, 64, 512] readonly
+tensor P: f16[batch, 64, 64] readonly
+tensor KV: f16[batch, keys, 512] readonly
+tensor KP: f16[batch, keys, 64] readonly
+tensor O: f16[batch, 64, 512]
+kernel mla grid (bb: batch) threads 256 {
+  alloc Qs: shared f16[64, 512]
+  alloc Ps: shared f16[64, 64]
+  alloc Ks: shared f16[32, 512]
+  alloc Kp: shared f16[32, 64]
+  alloc S: shared f16[64, 32]
+  alloc scores: fragment f32[64, 32]
+  alloc out: fragment f32[64, 512]
+  alloc top: fragment f32[64]
+  alloc before: fragment f32[64]
+  alloc part: fragment f32[64]
+  alloc total: fragment f32[64]
+  copy Q[bb :+ 1, 0 :+ 64, 0 :+ 512] -> Qs
+  copy P[bb :+ 1, 0 :+ 64, 0 :+ 64] -> Ps
+  fill out, 0.0f32
+  fill total, 0.0f32
+  fill top, -1e30f32
+  pipelined kb in 0 .. ceildiv(keys, 32) stages 2 {
+    copy KV[bb :+ 1, kb * 32 :+ 32, 0 :+ 512] -> Ks
+    copy KP[bb :+ 1, kb * 32 :+ 32, 0 :+ 64] -> Kp
+    gemm Qs, Ks -> scores {transpose_b, clear}
+    gemm Ps, Kp -> scores {transpose_b}
+    parallel i, j in 64, 32 {
+      scores[i, j] = select(kb * 32 + j < keys, scores[i, j], -inf:f32)
+    }
+    copy top -> before
+    reduce scores -> top {kind=max, axis=1, accumulate}
+    parallel i, j in 64, 32 {
+      scores[i, j] = exp2((scores[i, j] - top[i]) * 0.18f32)
+    }
+    parallel i in 64 {
+      before[i] = exp2((before[i] - top[i]) * 0.18f32)
+    }
+    reduce scores -> part {axis=1}
+    parallel i in 64 {
+      total[i] = total[i] * before[i] + part[i]
+    }
+    copy scores -> S
+    parallel i, j in 64, 512 {
+      out[i, j] = out[i, j] * before[i]
+    }
+    gemm S, Ks -> out
+  }
+  parallel i in 64 {
+    total[i] = select(total[i] > 0.0f32, 1.0f32 / total[i], 0.0f32)
+  }
+  parallel i, j in 64, 512 {
+    out[i, j] = out[i, j] * total[i]
+  }
+  copy out -> O[bb :+ 1, 0 :+ 64, 0 :+ 512]
+}
+)";
+  ASSERT_EQ(products_refusal(text, kByAll), "");
+  Subject subject(text, targets(On::hopper));
+  ASSERT_EQ(subject.invalid(), "");
+  for (const int64_t keys : {200, 64, 33, 1, 0}) {
+    Launch l;
+    l.dims = {{"batch", 2}, {"keys", keys}};
+    l.seed = static_cast<uint64_t>(keys);
+    l.data = Data::reals;
+    l.magnitude = 1;
+    l.bound = {4e-3, 2};
+    expect_agree(subject, text, l);
+    if (HasFailure()) return;
+  }
+}
+
+// ---- products
+
+// C = A B over tiles of k, operands made of what `fill` copies.
+struct Written {
+  std::string a = "f16", b = "f16", sum = "f32", tensor_a = "f16[m, k]", tensor_b = "f16[n, k]", attrs = " {transpose_b}";
+  std::string allocs, fill;
+  std::string shape_a = "$M, $K", shape_b = "$N, $K", begin = "fill c, $zero";
+  int64_t m = 128, n = 64, k = 64;
+  int threads = 256;
+};
+
+std::string text_of(const Written& w) {
+  return replaced(R"(tl 1 program gemm
+dim m
+dim n
+dim k
+tensor A: $ta readonly
+tensor B: $tb readonly
+tensor C: $sum[m, n]
+kernel gemm grid (by: ceildiv(m, $M), bx: ceildiv(n, $N)) threads $T {
+  alloc a: shared $A[$sa]
+  alloc b: shared $B[$sb]
+  alloc c: fragment $sum[$M, $N]
+  $allocs
+  $begin
+  pipelined ko in 0 .. ceildiv(k, $K) stages 2 {
+    $fill
+    gemm a, b -> c$attrs
+  }
+  copy c -> C[by * $M :+ $M, bx * $N :+ $N]
+}
+)",
+                  {{"ta", w.tensor_a}, {"tb", w.tensor_b}, {"sa", w.shape_a}, {"sb", w.shape_b}, {"sum", w.sum},
+                   {"allocs", w.allocs}, {"begin", w.begin}, {"fill", w.fill}, {"attrs", w.attrs}, {"A", w.a}, {"B", w.b},
+                   {"zero", w.sum == "i32" ? "0i32" : "0.0f32"}, {"M", std::to_string(w.m)}, {"N", std::to_string(w.n)},
+                   {"K", std::to_string(w.k)}, {"T", std::to_string(w.threads)}});
+}
+
+// Whole numbers, whose sums every type holds: 0, 1, 2, 3 and 7 steps, ragged tiles.
+void run(const Written& w, const std::string& written, On on = On::hopper) {
+  const std::string text = text_of(w);
+  ASSERT_EQ(products_refusal(text, written), "") << text;
+  Subject subject(text, targets(on));
+  ASSERT_EQ(subject.invalid(), "") << text;
+  uint64_t seed = 1;
+  for (const auto& [m, n, steps] : {std::array<int64_t, 3>{2 * w.m, 2 * w.n, 2}, {w.m + 8, w.n - 8, 7}, {w.m - 1, w.n, 1},
+                                    {3, 2 * w.n + 16, 3}, {w.m, w.n, 0}}) {
+    Launch l;
+    l.dims = {{"m", m}, {"n", n}, {"k", steps * w.k - (steps > 2 ? 16 : 0)}};
+    l.seed = seed++;
+    l.magnitude = 4;
+    expect_agree(subject, text, l);
+    if (testing::Test::HasFailure()) return;
+  }
+}
+
+constexpr const char* kCopyA = "copy A[by * $M :+ $M, ko * $K :+ $K] -> a";
+constexpr const char* kCopyB = "copy B[bx * $N :+ $N, ko * $K :+ $K] -> b";
+
+Written dequantised(int64_t m, int threads) {
+  Written w;
+  w.tensor_b = "i8[n, k]";
+  w.m = m, w.threads = threads;
+  w.allocs = "alloc raw: shared i8[$N, $K]";
+  w.fill = std::string(kCopyA) + R"(
+    copy B[bx * $N :+ $N, ko * $K :+ $K] -> raw
+    parallel i, j in $N, $K {
+      b[i, j] = cast($B, raw[i, j])
+    })";
+  return w;
+}
+
+TEST(WrittenOperand, SecondOperandOfBytes) {
+  run(dequantised(128, 256), kByAll, On::all);
+  run(dequantised(64, 128), kByWarpgroup);
+  Written w = dequantised(128, 256);
+  w.a = w.b = "bf16";
+  w.tensor_a = "bf16[m, k]";
+  w.n = 128;
+  run(w, kByAll);
+}
+
+// Along n, as it lies in the tensor.
+TEST(WrittenOperand, SecondOperandOfBytesInRows) {
+  Written w = dequantised(128, 256);
+  w.tensor_b = "i8[k, n]";
+  w.shape_b = "$K, $N";
+  w.attrs = "";
+  w.allocs = "alloc raw: shared i8[$K, $N]";
+  w.fill = std::string(kCopyA) + R"(
+    copy B[ko * $K :+ $K, bx * $N :+ $N] -> raw
+    parallel i, j in $K, $N {
+      b[i, j] = cast(f16, raw[i, j])
+    })";
+  run(w, kByAll);
+}
+
+// Two numbers of four bits in a byte.
+TEST(WrittenOperand, SecondOperandOfHalfBytes) {
+  for (const int threads : {128, 256}) {
+    Written w = dequantised(threads / 2, threads);
+    w.tensor_b = "u8[n, k // 2]";
+    w.allocs = "alloc raw: shared u8[$N, 32]";
+    w.fill = std::string(kCopyA) + R"(
+    copy B[bx * $N :+ $N, ko * 32 :+ 32] -> raw
+    parallel i, j in $N, $K {
+      b[i, j] = cast(f16, ((cast(i32, raw[i, j // 2]) >> cast(i32, j % 2 * 4)) & 15i32) - 8i32)
+    })";
+    run(w, threads == 128 ? kByWarpgroup : kByAll);
+    if (HasFailure()) return;
+  }
+}
+
+TEST(WrittenOperand, FirstOperandOfAFunction) {
+  Written w;
+  w.allocs = "alloc raw: shared f16[$M, $K]";
+  w.fill = std::string(kCopyB) + R"(
+    copy A[by * $M :+ $M, ko * $K :+ $K] -> raw
+    parallel i, j in $M, $K {
+      a[i, j] = max(raw[i, j], 0.0f16) * 0.5f16
+    })";
+  run(w, kByAll, On::all);
+  // In place.
+  w.allocs = "";
+  w.fill = std::string(kCopyB) + "\n    " + kCopyA + R"(
+    parallel i, j in $M, $K {
+      a[i, j] = max(a[i, j], 0.0f16)
+    })";
+  run(w, kByAll);
+  // Both.
+  w.fill = std::string(kCopyA) + R"(
+    copy B[bx * $N :+ $N, ko * $K :+ $K] -> b
+    parallel i, j in $M, $K {
+      a[i, j] = max(a[i, j], 0.0f16)
+    })";
+  w.m = 64, w.threads = 128;
+  run(w, kByAll);
+}
+
+// A copy that casts is the threads'.
+TEST(WrittenOperand, CopiesThatCast) {
+  Written w;
+  w.tensor_a = "f32[m, k]";
+  w.fill = std::string(kCopyA) + "\n    " + kCopyB;
+  run(w, kByAll);
+}
+
+// Tiles that threads alone read: scales of groups, in a branch, beside products that lag.
+TEST(WrittenOperand, TilesThatThreadsRead) {
+  Written w = dequantised(128, 256);
+  w.allocs += "\n  alloc s: shared f32[$N]";
+  w.tensor_b += " readonly\ntensor S: f32[ceildiv(k, $K), n]";
+  w.fill = std::string(kCopyA) + R"(
+    copy B[bx * $N :+ $N, ko * $K :+ $K] -> raw
+    copy S[ko :+ 1, bx * $N :+ $N] -> s
+    parallel i, j in $N, $K {
+      b[i, j] = cast($B, cast(f32, raw[i, j]) * s[i])
+    })";
+  run(w, kByAll);
+  if (HasFailure()) return;
+  w = Written();
+  w.tensor_b += " readonly\ntensor V: f16[k, n] readonly\ntensor X: f16[m, k]";
+  w.shape_a = "$M, $K", w.shape_b = "$K, $N", w.attrs = "";
+  w.allocs = R"(alloc q: shared f16[$M, $K]
+  alloc r: shared f16[$K, $K]
+  alloc x: shared f16[$M, $K]
+  alloc p: fragment f32[$M, $K])";
+  w.tensor_a = "f16[m, k]", w.tensor_b = "f16[k, 64] readonly\ntensor V: f16[k, n] readonly\ntensor X: f16[m, k]";
+  w.begin = "fill c, $zero\n  copy A[by * $M :+ $M, 0 :+ $K] -> q";
+  w.fill = R"(copy B[ko * $K :+ $K, 0 :+ $K] -> r
+    copy X[by * $M :+ $M, ko * $K :+ $K] -> x
+    gemm q, r -> p {transpose_b, clear}
+    if ko % 2 == 0 {
+      parallel i, j in $M, $K {
+        p[i, j] = max(p[i, j], -8.0f32) + cast(f32, x[i, j])
+      }
+    }
+    parallel i, j in $M, $K {
+      a[i, j] = cast(f16, min(p[i, j], 8.0f32))
+    }
+    copy V[ko * $K :+ $K, bx * $N :+ $N] -> b)";
+  run(w, kByWarpgroup);
+}
+
+// Instructions that read along k only: as the tile lies, and turned by the product.
+TEST(WrittenOperand, BytesThatThreadsWrite) {
+  Written w;
+  w.a = w.b = "e4m3";
+  w.tensor_a = "f16[m, k]", w.tensor_b = "e4m3[n, k]";
+  w.k = 128;
+  w.fill = std::string(kCopyA) + "\n    " + kCopyB;
+  run(w, kByAll);
+  w.a = w.b = "i8", w.sum = "i32";
+  w.tensor_a = "i8[m, k]", w.tensor_b = "i8[n, k]";
+  w.allocs = "alloc raw: shared i8[$M, $K]";
+  w.fill = std::string(kCopyB) + R"(
+    copy A[by * $M :+ $M, ko * $K :+ $K] -> raw
+    parallel i, j in $M, $K {
+      a[i, j] = raw[i, j] + 1i8
+    })";
+  run(w, kByAll);
+}
+
+// Written in front of the loop as well as in it, by some of the iterations, and in parts.
+TEST(WrittenOperand, PlacesOfWriters) {
+  Written w;
+  w.begin = "fill c, $zero\n  fill a, 1.0f16";
+  w.fill = std::string(kCopyB) + R"(
+    if ko % 2 == 1 {
+      parallel i, j in $M, $K {
+        a[i, j] = cast(f16, i % 4) - cast(f16, ko)
+      }
+    })";
+  run(w, kByAll);
+  w.fill = std::string(kCopyB) + R"(
+    parallel i, j in 64, $K {
+      a[i, j] = cast(f16, i % 4 + ko)
+    }
+    parallel i, j in 64, $K {
+      a[i + 64, j] = a[i, j] + 1.0f16
+    })";
+  run(w, kByAll);
+}
+
+}  // namespace
+}  // namespace tilegen::differential
