@@ -84,7 +84,8 @@ Expected<plan::Schedule> plan(const ir::Program& program, const target::Target& 
   // A given schedule is for the best form.
   const bool given = options.schedule && level == options.level;
   schedule::PlanOptions how{given ? &*options.schedule : nullptr, options.conversions};
-  if (level == FormLevel::tensor_loads || level == FormLevel::tensor_loads_alone) how.tensor_copies = schedule::TensorCopies::loads;
+  if (level == FormLevel::tensor_loads) how.tensor_copies = schedule::TensorCopies::loads;
+  if (level == FormLevel::tensor_loads_alone) how.tensor_copies = schedule::TensorCopies::product_loads;
   if (level >= FormLevel::aligned) how.tensor_copies = schedule::TensorCopies::none;
   return schedule::plan_program(program, target, how);
 }

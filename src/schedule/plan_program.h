@@ -15,8 +15,8 @@
 namespace tilegen::schedule {
 
 // What the copy engine may do: what it demands of tensors (aligned bases and strides) holds for some launches only, so a
-// program may be planned again with less.
-enum class TensorCopies : uint8_t { loads_and_stores, loads, none };
+// program may be planned again with less. product_loads: of tiles that products read; others cost no product its engine.
+enum class TensorCopies : uint8_t { loads_and_stores, loads, product_loads, none };
 
 struct PlanOptions {
   const plan::Schedule* given = nullptr;

@@ -201,7 +201,7 @@ TensorFeeds find_tensor_feeds(const ir::Program& p, int kernel, const KernelOps&
     else
       feeds.refused.emplace(i, std::move(why));
   }
-  find_beside(p, ops, finder, feeds);
+  if (allowed != TensorCopies::product_loads) find_beside(p, ops, finder, feeds);
   return feeds;
 }
 

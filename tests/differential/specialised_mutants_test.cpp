@@ -457,6 +457,17 @@ TEST(SpecialisedMutants, OfAnOperandThatAllWarpgroupsWrite) {
         {"operand_in_flight", "data_race"}}});
 }
 
+// Rows of bytes that the engine cannot take are the threads' to copy, and the product stays.
+TEST(SpecialisedMutants, OfAnOperandWhoseBytesTheEngineDoesNotTake) {
+  const Lowered lowered(unpacking_text("parallel i, j in 64, 64 {\n b[i, j] = cast(f16, raw[i, j])\n }\n"), 64, 6 * 64 - 8);
+  const ThreadProgram p = lowered.program();
+  int products = 0;
+  for (const thread::Stmt& s : p.stmts) products += std::holds_alternative<thread::WarpgroupMma>(s.node);
+  EXPECT_GT(products, 0);
+  EXPECT_EQ(p.tensor_maps.size(), 1u);
+  EXPECT_EQ(verifiers(p), std::vector<std::string>());
+}
+
 // Two writers, one place: a meeting on either side of the product.
 TEST(SpecialisedMutants, OfAnOperandInOnePlace) {
   expect_named_around(
