@@ -23,6 +23,22 @@ Held KernelLowering::held(int value) {
   return {values_[static_cast<size_t>(value)], &*schedule_.values[static_cast<size_t>(value)].fragment};
 }
 
+ExprId KernelLowering::some_factor_is_not_one(const infer::KernelOp& op, const std::string& factors) {
+  ir::ExprPool& e = out_.exprs;
+  ExprId some;
+  for (const infer::OpAccess& a : op.accesses) {
+    if (some || a.value < 0 || ops_.values[static_cast<size_t>(a.value)].name != factors) continue;
+    const Held f = held(a.value);
+    const ir::DType type = out_.memory(f.memory).type;
+    for (int64_t r = 0; r < f.fragment->registers(); ++r) {
+      const ExprId factor = e.load(f.memory, type, std::vector<ExprId>{e.const_int(r)});
+      const ExprId other = e.binary(ir::ExprOp::ne, factor, e.const_float(1, type));
+      some = some ? e.binary(ir::ExprOp::logical_or, some, other) : other;
+    }
+  }
+  return some;
+}
+
 MemoryId KernelLowering::add_registers(const std::string& name, ir::DType type, int64_t elements) {
   thread::Memory m;
   m.name = name + std::to_string(out_.memories.size());

@@ -330,6 +330,8 @@ class KernelLowering {
   void take_back_turn(thread::Block& out);
   // What a warpgroup of its own does, told apart by constant barrier numbers.
   void for_each_warpgroup(const std::function<thread::Block(int64_t)>& own, thread::Block& out, const std::string& origin);
+  // Of those that the thread has: for an op that multiplies by them.
+  ExprId some_factor_is_not_one(const infer::KernelOp& op, const std::string& factors);
   // Run by the first thread, or the first `threads`, of each warpgroup.
   thread::StmtId only_first_of_warpgroup(thread::Block body, const std::string& origin, ExprId also = ExprId(),
                                          int64_t threads = 1);

@@ -148,11 +148,14 @@ void KernelLowering::statement(ir::StmtId id, thread::Block& out) {
   }
   if (gpu()) begin_conversions(*current_, out);
   if (gpu()) begin_copies(*current_, *plan, out);
-  OpLowering lowering(*this, *current_, *plan, out);
+  thread::Branch unless_one{{}, {}, {}, true};
+  if (!plan->unless_one.empty()) unless_one.condition = some_factor_is_not_one(*current_, plan->unless_one);
+  OpLowering lowering(*this, *current_, *plan, unless_one.condition ? unless_one.then_body : out);
   if (const auto* op = p_.as<ir::TileOp>(id))
     ops::op_def(op->kind).lower(*op, lowering);
   else
     lowering.parallel_loop();
+  if (unless_one.condition) out.push_back(out_.add(std::move(unless_one), path));
   if (gpu()) end_copies(*current_, out);
   if (gpu()) end_conversions(*current_, out);
   current_ = nullptr;

@@ -52,6 +52,7 @@ void write_op(JsonWriter& w, const OpPlan& o) {
   if (o.streaming) w.flag("streaming", true);
   write_unless(w, "pass_columns", o.pass_columns, 0);
   if (o.joined_behind) w.member("joined_behind", *o.joined_behind);
+  write_optional(w, "unless_one", o.unless_one);
   if (!o.through_memory.empty()) {
     w.key("through_memory");
     w.begin_array();
@@ -209,7 +210,7 @@ std::optional<T> read_layout(const JsonCursor& c, const char* what) {
 OpPlan read_op(JsonCursor c, UniqueNames& names) {
   OpPlan o;
   c = c.object({"op", "engine", "atom", "warps_m", "warps_n", "iteration", "vector", "streaming", "pass_columns",
-                "joined_behind", "through_memory", "reason"});
+                "joined_behind", "unless_one", "through_memory", "reason"});
   if (!c) return o;
   o.op = names.read(c.required("op"));
   o.engine = read_enum(c.required("engine"), kEngines, engine_name, o.engine);
@@ -221,6 +222,7 @@ OpPlan read_op(JsonCursor c, UniqueNames& names) {
   o.streaming = c.optional("streaming").boolean();
   o.pass_columns = c.optional("pass_columns").integer(0, kMost, 0);
   if (const JsonCursor joined = c.optional("joined_behind")) o.joined_behind = joined.string();
+  o.unless_one = c.optional("unless_one").string();
   for (const JsonCursor& item : c.optional("through_memory").array()) o.through_memory.push_back(item.string());
   o.reason = c.optional("reason").string();
   return o;

@@ -111,6 +111,7 @@ Table::Row op_row(const OpPlan& o) {
   if (o.streaming) also("streaming");
   if (o.pass_columns != 0) also("passes of " + plural(o.pass_columns, "column"));
   if (o.joined_behind && !o.joined_behind->empty()) also("joined behind " + *o.joined_behind);
+  if (!o.unless_one.empty()) also("unless " + o.unless_one + " is 1");
   for (const std::string& v : o.through_memory) also(v + " through memory");
   Table::Row row{{o.op, engine_name(o.engine), how}, o.reason, {}};
   if (o.iteration) row.below = {fragment_summary(*o.iteration), o.iteration->to_text()};

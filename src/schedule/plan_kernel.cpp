@@ -13,6 +13,7 @@
 #include "schedule/pipeline_plan.h"
 #include "schedule/raster_plan.h"
 #include "schedule/role_plan.h"
+#include "schedule/row_factors.h"
 #include "schedule/run_ahead.h"
 #include "schedule/store_stage.h"
 #include "schedule/written_operand.h"
@@ -172,6 +173,7 @@ Expected<std::optional<KernelSchedule>> KernelPlanner::attempt(int64_t threads) 
   take_engines();
   find_written_operands(threads, !complete);
   if (Checked ok = plan_partial_sums(p_, index_, ops_, target_, given_, layouts_); !ok) return ok.error();
+  if (Checked ok = plan_row_factors(p_, ops_, given_, layouts_); !ok) return ok.error();
   scratch_ = plan_scratch(p_, index_, ops_, layouts_.values, layouts_.ops, layouts_.conversions, target_);
   choose_stores();
   if (!produced_loops_overlap()) return std::optional<KernelSchedule>(kAgain);

@@ -352,7 +352,8 @@ void BlockExecutor::go_on(Warp& w, const Step& s) {
 }
 
 void BlockExecutor::branch(Warp& w, const Step& s) {
-  const uint32_t taken = true_lanes(w, s.x, w.mask);
+  uint32_t taken = true_lanes(w, s.x, w.mask);
+  if (s.extent != 0 && converged(w, s, FindingKind::divergent_instruction) && taken != 0) taken = w.mask;
   Frame& f = push(w);
   f.other = f.mask & ~taken;
   w.mask = taken;

@@ -177,6 +177,7 @@ class ProgramCompiler {
     const uint32_t begin = here();
     Step& step = open(StepKind::branch);
     step.x = exprs_.use(branch.condition);
+    step.extent = branch.together ? 1 : 0;
     close(step);
     compile(branch.then_body);
     stmt_ = stmt;

@@ -139,7 +139,7 @@ class Printer {
   }
 
   void print(const Branch& branch, int indent, const std::string& origin) {
-    line(indent, "if " + expr_text(p_, branch.condition) + " {", origin);
+    line(indent, (branch.together ? "if in some lane " : "if ") + expr_text(p_, branch.condition) + " {", origin);
     print_block(branch.then_body, indent + 1);
     if (!branch.else_body.empty()) {
       line(indent, "} else {");

@@ -82,6 +82,7 @@ struct Branch {
   ir::ExprId condition;
   Block then_body;
   Block else_body;
+  bool together = false;  // the warp is converged: its lanes all take then_body where the condition holds for one, else none
 };
 
 // memory[index] = value where predicate holds (no predicate: always). In a vectorized loop index, value and

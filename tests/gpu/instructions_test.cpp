@@ -111,6 +111,33 @@ TEST(Instructions, Shuffles) {
     }
 }
 
+// Where one lane's condition holds all lanes take the branch, else none.
+TEST(Instructions, BranchesTakenTogether) {
+  const target::Target target = instruction_target();
+  for (int64_t who : {-1, 0, 17, 31}) {
+    SCOPED_TRACE(who);
+    WarpProgram p("together");
+    const auto in = p.tensor("A", DType::i32, 32), out = p.tensor("B", DType::i32, 32);
+    const auto own = p.registers("own", DType::i32, 1);
+    p.load(own, in, 1);
+    ir::ExprPool& e = p.exprs();
+    thread::Branch branch{e.binary(ir::ExprOp::eq, p.lane(), p.at(who)), {}, {}, true};
+    const ExprId more = e.binary(ir::ExprOp::add, e.load(own, DType::i32, std::vector<ExprId>{p.at(0)}), e.const_int(7, DType::i32));
+    branch.then_body = {p.inside(thread::Store{own, p.at(0), more, ExprId(), false, ExprId()})};
+    p.add(std::move(branch));
+    p.store(out, own, 1);
+    const Tensors start = {elements(DType::i32, 32, Data::integers, 100, 5), elements(DType::i32, 32, Data::integers, 1, 6)};
+    Tensors expected = start;
+    for (size_t lane = 0; lane < 32; ++lane) {
+      int32_t v = 0;
+      std::memcpy(&v, &start[0][lane * 4], 4);
+      v += who < 0 ? 0 : 7;
+      std::memcpy(&expected[1][lane * 4], &v, 4);
+    }
+    expect_bytes(p, target, start, expected);
+  }
+}
+
 TEST(Instructions, AsyncCopiesFillWithZeros) {
   const target::Target target = instruction_target();
   for (int bytes : {4, 8, 16}) {

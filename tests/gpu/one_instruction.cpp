@@ -60,7 +60,8 @@ MemoryId WarpProgram::tensor(const char* name, DType type, int64_t count) {
   return id;
 }
 
-void WarpProgram::add(thread::StmtNode node) { program_.body.push_back(program_.add(std::move(node), program_.name)); }
+void WarpProgram::add(thread::StmtNode node) { program_.body.push_back(inside(std::move(node))); }
+thread::StmtId WarpProgram::inside(thread::StmtNode node) { return program_.add(std::move(node), program_.name); }
 
 void WarpProgram::each(int64_t count, const std::function<thread::StmtNode(ExprId)>& body) {
   const ir::VarId r = program_.add_var("r" + std::to_string(program_.vars.size()), ir::VarKind::loop);

@@ -29,6 +29,7 @@ class WarpProgram {
   thread::MemoryId tensor(const char* name, ir::DType type, int64_t count);
 
   void add(thread::StmtNode node);
+  thread::StmtId inside(thread::StmtNode node);  // for a block of another statement
   // registers[r] = tensor[lane * count + r], and back.
   void load(thread::MemoryId registers, thread::MemoryId tensor, int64_t count);
   void store(thread::MemoryId tensor, thread::MemoryId registers, int64_t count);

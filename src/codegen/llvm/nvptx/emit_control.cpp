@@ -1,4 +1,6 @@
 // Statements that decide what runs: loops and branches, with the register memories they change.
+#include <llvm/IR/IntrinsicsNVPTX.h>
+
 #include <bit>
 
 #include "codegen/llvm/nvptx/gpu_emitter.h"
@@ -140,6 +142,7 @@ void GpuEmitter::emit_branch(const Branch& branch) {
   in_statement([&] { condition = value(branch.condition); });
   if (auto* known = llvm::dyn_cast<llvm::ConstantInt>(condition))
     return emit_body(known->isOne() ? branch.then_body : branch.else_body);
+  if (branch.together) condition = b_.CreateIntrinsic(llvm::Intrinsic::nvvm_vote_any_sync, {}, {b_.getInt32(~0u), condition});
   emit_sides(condition, branch.then_body, branch.else_body);
 }
 
