@@ -2,7 +2,8 @@
 //   gpu_launch [results.json]
 //   gpu_launch --only ROW COUNT     launches one row's arguments COUNT times, for a profiler
 //
-// The raw call runs the kernel of `add` with the same arguments from a module of its own. All queue batches of launches on
+// The raw call runs the kernel of `add` with the same arguments from a module of its own, as a dependent launch where its code
+// waits for the kernel before; the plain one never is. All queue batches of launches on
 // one stream, in turn; the time of a batch without the wait for its end, over its launches, is one sample. The driver is
 // the machine's, or what TILEGEN_CUDA_DRIVER names: on idle_driver.cpp the differences are the library's own time.
 #include <dlfcn.h>
@@ -54,6 +55,7 @@ struct Driver {
   int (*load)(void**, const void*, unsigned, void*, void*) = nullptr;
   int (*function)(void**, void*, const char*) = nullptr;
   int (*launch)(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void*, void**, void**) = nullptr;
+  int (*launch_with)(const void*, void*, void**, void**) = nullptr;
   int (*current)(void**) = nullptr;
   int (*context_id)(void*, unsigned long long*) = nullptr;
   int (*stream_id)(void*, unsigned long long*) = nullptr;
@@ -70,6 +72,7 @@ struct Driver {
       return fn != nullptr;
     };
     find(context_id, "cuCtxGetId"), find(stream_id, "cuStreamGetId");
+    find(launch_with, "cuLaunchKernelEx");
     find(capturing, "cuStreamIsCapturing"), find(tensor_map, "cuTensorMapEncodeTiled");
     return find(init, "cuInit") && find(retain, "cuDevicePrimaryCtxRetain") && find(set_current, "cuCtxSetCurrent") &&
            find(alloc, "cuMemAlloc_v2") && find(stream_create, "cuStreamCreate") &&
@@ -129,15 +132,23 @@ class Machine {
     if (status != TL_OK) tool::require(status, error, "launching");
   }
 
-  void launch_raw() {
-    require(driver_.launch(function_, 1, 1, 1, 128, 1, 1, 0, stream_, parameters_, nullptr), "cuLaunchKernel");
+  void launch_plain(void** parameters, void** extra) {
+    require(driver_.launch(function_, 1, 1, 1, 128, 1, 1, 0, stream_, parameters, extra), "cuLaunchKernel");
   }
+  void launch_raw(void** parameters, void** extra) {
+    if (!dependent_) return launch_plain(parameters, extra);
+    static constexpr Attribute kDependent = {6, {}, {1}};
+    const Config config = {{1, 1, 1}, {128, 1, 1}, 0, stream_, &kDependent, 1};
+    require(driver_.launch_with(&config, function_, parameters, extra), "cuLaunchKernelEx");
+  }
+  void launch_raw() { launch_raw(parameters_, nullptr); }
   // The parameters as one buffer, which is how the library passes them.
   void launch_raw_buffer() {
     size_t bytes = sizeof values_;
     void* extra[] = {reinterpret_cast<void*>(1), values_, reinterpret_cast<void*>(2), &bytes, nullptr};
-    require(driver_.launch(function_, 1, 1, 1, 128, 1, 1, 0, stream_, nullptr, extra), "cuLaunchKernel");
+    launch_raw(nullptr, extra);
   }
+  void launch_plain() { launch_plain(parameters_, nullptr); }
 
   // Seconds of one launch, over batches that fit the driver's queue.
   template <class Launch>
@@ -155,6 +166,18 @@ class Machine {
   bench::Json driver_calls() const;
 
  private:
+  // CUlaunchAttribute and CUlaunchConfig.
+  struct Attribute {
+    int id;
+    char padding[4];
+    unsigned value[16];
+  };
+  struct Config {
+    unsigned grid[3], block[3], shared_bytes;
+    void* stream;
+    const Attribute* attributes;
+    unsigned count;
+  };
   static constexpr size_t kBytes = size_t{1} << 20, kTensors = 4, kOtherPlaces = 64, kStep = 512;
   static constexpr int64_t kElements = 1024;
 
@@ -189,6 +212,7 @@ class Machine {
     const std::string ptx = tool::section(add_.artifact(), TL_SECTION_PTX);
     require(driver_.load(&module, ptx.c_str(), 0, nullptr, nullptr), "cuModuleLoadDataEx");
     require(driver_.function(&function_, module, "add"), "cuModuleGetFunction");
+    dependent_ = driver_.launch_with && ptx.find("griddepcontrol.wait") != std::string::npos;
     values_[0] = kElements;
     for (size_t i = 0; i < 3; ++i) values_[i + 1] = memory_[i];
     for (size_t i = 0; i < 4; ++i) parameters_[i] = &values_[i];
@@ -199,6 +223,7 @@ class Machine {
   void *context_ = nullptr, *stream_ = nullptr, *function_ = nullptr;
   uint64_t memory_[kTensors] = {}, values_[4] = {};
   void* parameters_[4] = {};
+  bool dependent_ = false;
   int64_t extent_ = kElements, stride_ = 1;
   DlTensor tensors_[3];
   tl_launch how_{};
@@ -245,7 +270,7 @@ double median(std::vector<double> list) {
 }
 
 bench::Json measure_launch(Machine& machine) {
-  std::vector<const char*> names = {"raw", "raw_buffer"};
+  std::vector<const char*> names = {"raw", "raw_buffer", "raw_plain"};
   for (const Row& row : machine.rows()) {
     names.push_back(row.name);
     for (size_t i = 0; i < row.sets.size(); ++i) machine.launch(row, i);
@@ -254,9 +279,10 @@ bench::Json measure_launch(Machine& machine) {
   for (int round = 0; round < 60; ++round) {
     samples[0].push_back(machine.seconds("raw", [&](size_t) { machine.launch_raw(); }) * 1e6);
     samples[1].push_back(machine.seconds("raw_buffer", [&](size_t) { machine.launch_raw_buffer(); }) * 1e6);
+    samples[2].push_back(machine.seconds("raw_plain", [&](size_t) { machine.launch_plain(); }) * 1e6);
     for (size_t r = 0; r < machine.rows().size(); ++r) {
       const Row& row = machine.rows()[r];
-      samples[r + 2].push_back(machine.seconds(row.name, [&](size_t i) { machine.launch(row, i); }) * 1e6);
+      samples[r + 3].push_back(machine.seconds(row.name, [&](size_t i) { machine.launch(row, i); }) * 1e6);
     }
   }
   bench::Json out;

@@ -66,7 +66,8 @@ def measure(name, batch, heads, kv_heads, length, dim, causal, rounds):
     launches = max(2, int(BURST / (flops / 6e14)))
     watch = lambda who: watched(f"program attention, {name} {who}, on {torch.cuda.get_device_name()}")
     graphs, errors = {}, {}
-    for who, fn in contenders(sets, dim, group, causal).items():
+    found = contenders(sets, dim, group, causal)  # a graph's kernels live as long as it is launched
+    for who, fn in found.items():
         sets[0]["ours"].fill_(float("nan"))
         with watch(who):
             fn(0)

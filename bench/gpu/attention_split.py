@@ -95,7 +95,8 @@ def measure(torch, name, shape, a):
     watch = lambda who: watched(f"program attention_split, {name} {who}, on {torch.cuda.get_device_name()}")
     graphs, errors, failures = {}, {}, []
     processors = torch.cuda.get_device_properties(0).multi_processor_count
-    for who, fn in contenders(torch, sets, shape, a.parts, processors).items():
+    found = contenders(torch, sets, shape, a.parts, processors)  # a graph's kernels live as long as it is launched
+    for who, fn in found.items():
         sets[0]["ours"].fill_(float("nan"))
         try:
             with watch(who):
