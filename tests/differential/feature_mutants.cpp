@@ -8,6 +8,7 @@ namespace tilegen::differential {
 namespace {
 
 constexpr size_t kMostLaunches = 4;  // of one program
+constexpr int64_t kRareAttention = 5;  // seconds each
 
 class FeatureMutants : public testing::Environment {
  public:
@@ -19,7 +20,8 @@ class FeatureMutants : public testing::Environment {
         cases_.push_back({std::string(test->test_suite_name()) + "." + test->name() + " #" +
                               std::to_string(++of_test_[test->name()]),
                           text,
-                          {}});
+                          {},
+                          test->test_suite_name() == std::string("Attention") ? kRareAttention : 1});
       }
       auto& launches = cases_[at->second].launches;
       if (launches.size() < kMostLaunches) launches.push_back(launch);

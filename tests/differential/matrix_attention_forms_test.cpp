@@ -98,7 +98,6 @@ const std::vector<Form>& forms() {
 }
 
 TEST(Attention, Forms) {
-  if (take_case) GTEST_SKIP() << "results within a bound say little of a program that is spoilt a little";
   for (const Form& form : forms()) {
     SCOPED_TRACE(form.name);
     std::string text = attention_text({});
@@ -107,7 +106,9 @@ TEST(Attention, Forms) {
       ASSERT_NE(at, std::string::npos) << from;
       text.replace(at, from.size(), to);
     }
-    EXPECT_EQ(plan_refusal(text), "") << text;
+    if (!take_case) {
+      EXPECT_EQ(plan_refusal(text), "") << text;
+    }
     Subject subject(text, targets(On::hopper));
     ASSERT_EQ(subject.invalid(), "") << text;
     uint64_t seed = 1;

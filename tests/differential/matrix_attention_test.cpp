@@ -136,9 +136,10 @@ Launch launch_of(const Ends& e) {
 template <class Case>
 void run_attention(const Attention& a, const std::vector<Case>& cases, On on = On::hopper,
                    const std::optional<plan::Schedule>& given = std::nullopt) {
-  if (take_case) GTEST_SKIP() << "results within a bound say little of a program that is spoilt a little";
   const std::string text = attention_text(a);
-  ASSERT_EQ(plan_refusal(text), "") << text;
+  if (!take_case) {
+    ASSERT_EQ(plan_refusal(text), "") << text;
+  }
   Subject subject(text, targets(on));
   ASSERT_EQ(subject.invalid(), "") << text;
   if (given) subject.give(*given);
@@ -149,8 +150,10 @@ void run_attention(const Attention& a, const std::vector<Case>& cases, On on = O
     l.data = Data::reals;
     l.magnitude = 2;
     l.bound = {4e-3, 2};
-    Definition definition(a, subject.program(), l);
-    ASSERT_EQ(definition.judge(), "") << to_text({text, l});
+    if (!take_case) {
+      Definition definition(a, subject.program(), l);
+      ASSERT_EQ(definition.judge(), "") << to_text({text, l});
+    }
     expect_agree(subject, text, l);
     if (testing::Test::HasFailure()) return;
   }
