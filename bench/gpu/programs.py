@@ -97,6 +97,55 @@ def rmsnorm(cols, threads=256, epsilon=1e-5):
     return b.finish()
 
 
+def residual_rmsnorm(cols, threads=256, epsilon=1e-5):
+    """S = X + R, and Y the rms norm of S."""
+    b = tg.Builder("residual_rmsnorm")
+    m = b.dim("m")
+    X, R = b.tensor("X", f16, [m, cols], read_only=True), b.tensor("R", f16, [m, cols], read_only=True)
+    gamma = b.tensor("gamma", f16, [cols], read_only=True)
+    S, Y = b.tensor("S", f16, [m, cols]), b.tensor("Y", f16, [m, cols])
+    with b.kernel("residual_rmsnorm", [m], threads=threads) as row:
+        x, r, square = b.fragment("x", f32, [1, cols]), b.fragment("r", f16, [1, cols]), b.fragment("square", f32, [1, cols])
+        scale = b.fragment("scale", f32, [1])
+        b.copy(X[row:1, 0:cols], x)
+        b.copy(R[row:1, 0:cols], r)
+        with b.parallel(1, cols) as (i, j):
+            b.store(x, i, j, x(i, j) + b.cast(r(i, j), f32))
+        b.copy(x, S[row:1, 0:cols])
+        with b.parallel(1, cols) as (i, j):
+            b.store(square, i, j, x(i, j) * x(i, j))
+        b.reduce("sum", square, scale, axis=1)
+        with b.parallel(1) as i:
+            b.store(scale, i, b.rsqrt(scale(i) * (1.0 / cols) + epsilon))
+        with b.parallel(1, cols) as (i, j):
+            b.store(x, i, j, x(i, j) * scale(i) * b.cast(gamma(j), f32))
+        b.copy(x, Y[row:1, 0:cols])
+    return b.finish()
+
+
+def rotary(heads, dim, threads=256):
+    """Rotary position embedding: of each head the pairs (j, j + dim / 2) are turned by the token's angle j, whose cosines and
+    sines are given."""
+    b = tg.Builder("rotary")
+    m, half = b.dim("m"), dim // 2
+    X, Y = b.tensor("X", f16, [m, heads, dim], read_only=True), b.tensor("Y", f16, [m, heads, dim])
+    cosines, sines = b.tensor("cosines", f32, [m, half], read_only=True), b.tensor("sines", f32, [m, half], read_only=True)
+    with b.kernel("rotary", [m], threads=threads) as row:
+        low, high, turned = (b.fragment(name, f32, [heads, half]) for name in ("low", "high", "turned"))
+        c, s = b.fragment("c", f32, [half]), b.fragment("s", f32, [half])
+        b.copy(X[row:1, 0:heads, 0:half], low)
+        b.copy(X[row:1, 0:heads, half:half], high)
+        b.copy(cosines[row:1, 0:half], c)
+        b.copy(sines[row:1, 0:half], s)
+        with b.parallel(heads, half) as (h, j):
+            b.store(turned, h, j, low(h, j) * c(j) - high(h, j) * s(j))
+        b.copy(turned, Y[row:1, 0:heads, 0:half])
+        with b.parallel(heads, half) as (h, j):
+            b.store(high, h, j, high(h, j) * c(j) + low(h, j) * s(j))
+        b.copy(high, Y[row:1, 0:heads, half:half])
+    return b.finish()
+
+
 def add(tile=4096, threads=256):
     """Z = X + Y over n elements."""
     b = tg.Builder("add")

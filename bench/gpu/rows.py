@@ -21,6 +21,7 @@ from timing import replay_ms
 from watch import watched
 
 ROTATE = 480e6  # bytes of input sets: several times the L2
+HEAD = 128      # of the rotary embedding
 
 
 @triton.jit
@@ -81,7 +82,9 @@ def cases(rows, cols):
     want = {"softmax": torch.softmax(wide, 1), "layernorm": torch.nn.functional.layer_norm(wide, (cols,), g, bt, 1e-5),
             "rmsnorm": wide * torch.rsqrt((wide * wide).mean(1, keepdim=True) + 1e-5) * g,
             "add": wide + other[0][:512].double(), "copy": wide}
-    tolerance = {"softmax": 1e-4, "layernorm": 2e-2, "rmsnorm": 2e-2, "add": 1e-2, "copy": 0}
+    total = want["add"]
+    want["residual"] = total * torch.rsqrt((total * total).mean(1, keepdim=True) + 1e-5) * g
+    tolerance = {"softmax": 1e-4, "layernorm": 2e-2, "rmsnorm": 2e-2, "residual": 2e-2, "rotary": 1e-2, "add": 1e-2, "copy": 0}
     out = []
 
     def add(name, who, nbytes, fn):
@@ -103,6 +106,23 @@ def cases(rows, cols):
             order = (lambda i: [x[i], y[i], *tensors])
             bound = [kernel.bind(*order(i)) for i in range(sets)]
             add(name, f"ours {threads}", 2 * size, lambda i, bound=bound: bound[i]())
+    sums = [torch.empty_like(t) for t in x]
+    heads, half = cols // HEAD, HEAD // 2
+    angles = torch.rand(rows, half, device="cuda") * 6.3
+    cosines, sines = torch.cos(angles), torch.sin(angles)
+    pairs, c, s = wide.view(512, heads, 2, half), cosines[:512, None].double(), sines[:512, None].double()
+    low, high = pairs[:, :, 0], pairs[:, :, 1]
+    want["rotary"] = torch.stack((low * c - high * s, high * c + low * s), 2).view(512, cols)
+    for threads in (128, 256, 512):
+        kernel = programs.residual_rmsnorm(cols, threads).compile("cuda").load()
+        show_forms(kernel, f"residual_rmsnorm {threads}")
+        bound = [kernel.bind(x[i], other[i], gamma, sums[i], y[i]) for i in range(sets)]
+        add("residual", f"ours {threads}", 4 * size, lambda i, bound=bound: bound[i]())
+        kernel = programs.rotary(heads, HEAD, threads).compile("cuda").load()
+        show_forms(kernel, f"rotary {threads}")
+        tokens = lambda t: t.view(rows, heads, HEAD)
+        bound = [kernel.bind(tokens(x[i]), tokens(y[i]), cosines, sines) for i in range(sets)]
+        add("rotary", f"ours {threads}", 2 * size + cosines.nbytes + sines.nbytes, lambda i, bound=bound: bound[i]())
     for tile, threads in ((2048, 256), (4096, 256), (8192, 256)):
         kernel = programs.add(tile, threads).compile("cuda").load()
         flat = lambda t: t.view(-1)

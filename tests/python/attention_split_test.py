@@ -1,13 +1,12 @@
 """attention_split of bench/gpu/programs.py computes what its attention does, and how many parts it says keep a GPU busy.
 attention_split_test.py SOURCE"""
-import array
 import pathlib
 import random
-import struct
 import sys
 import unittest
 
 import tilegen as tg
+from numbers_in_memory import Halves, floats
 
 if len(sys.argv) < 2:
     sys.exit(__doc__)
@@ -15,48 +14,6 @@ sys.path.append(str(pathlib.Path(sys.argv.pop(1)) / "bench" / "gpu"))
 import programs  # noqa: E402
 
 DIM, TILE = 64, (64, 64)
-
-
-class Halves:
-    """f16 numbers in memory, as PyTorch describes them."""
-    dtype = "torch.float16"
-
-    class device:
-        type, index = "cpu", None
-
-    def __init__(self, *shape):
-        self.shape, self.count = shape, 1
-        for extent in shape:
-            self.count *= extent
-        self.data = array.array("H", bytes(2 * self.count))
-
-    def random(self):
-        numbers = (random.uniform(-2, 2) for _ in range(self.count))
-        self.data = array.array("H", struct.pack(f"{self.count}e", *numbers))
-        return self
-
-    def viewed(self, *shape):
-        view = Halves(0)
-        view.shape, view.count, view.data = shape, self.count, self.data
-        return view
-
-    def data_ptr(self): return self.data.buffer_info()[0]
-
-    def stride(self):
-        steps = [1]
-        for extent in reversed(self.shape[1:]):
-            steps.append(steps[-1] * extent)
-        return tuple(reversed(steps))
-
-    def numbers(self): return struct.unpack(f"{self.count}e", self.data.tobytes())
-
-
-def floats(*shape):
-    count = 1
-    for extent in shape:
-        count *= extent
-    data = array.array("f", bytes(4 * count))
-    return data, memoryview(data).cast("B").cast("f", shape)
 
 
 class AttentionSplit(unittest.TestCase):
