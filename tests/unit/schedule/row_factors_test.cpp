@@ -42,7 +42,9 @@ std::string factors(const Parts& t, const char* target = "sm_90a") {
   for (const plan::OpPlan& op : s->kernels[0].ops) found += op.unless_one;
   const plan::OpPlan* scales = plan::find_op(s->kernels[0], "a/kb/i.j#1");
   EXPECT_TRUE(scales);
-  if (scales) EXPECT_EQ(scales->unless_one, found);
+  if (scales) {
+    EXPECT_EQ(scales->unless_one, found);
+  }
   return found;
 }
 
