@@ -162,6 +162,23 @@ def add(tile=4096, threads=256):
     return b.finish()
 
 
+def _weigh_scores(b, scores, weights, out, top, before, part, total, weigh):
+    """The weights of a block's scores beside the largest of each row so far; what was summed up before is scaled to it."""
+    (tq, tk), dim = scores.shape, out.shape[1]
+    b.copy(top, before)
+    b.reduce("max", scores, top, axis=1, accumulate=True)
+    with b.parallel(tq, tk) as (i, j):
+        b.store(scores, i, j, b.exp2(weigh(scores(i, j)) - weigh(top(i))))
+    with b.parallel(tq) as i:
+        b.store(before, i, b.exp2(weigh(before(i) - top(i))))
+    b.reduce("sum", scores, part, axis=1)
+    with b.parallel(tq) as i:
+        b.store(total, i, total(i) * before(i) + part(i))
+    b.copy(scores, weights)
+    with b.parallel(tq, dim) as (i, j):
+        b.store(out, i, j, out(i, j) * before(i))
+
+
 def attention(dtype, dim, tile, threads, stages, causal=False, group=1, window=None, cap=False, packed=False,
               heads_last=False, row_sums=False):
     """O = softmax(Q K^T * scale) V per batch and head, tensors [batch, heads, length, dim]; `group` query heads share a
@@ -249,18 +266,7 @@ def attention(dtype, dim, tile, threads, stages, causal=False, group=1, window=N
                     seen = seen & (key >= at + i + keys - queries - left)
                 score = b.tanh(scores(i, j) * (scale / limit)) * limit if cap else scores(i, j)
                 b.store(scores, i, j, b.select(seen, score, float("-inf")))
-            b.copy(top, before)
-            b.reduce("max", scores, top, axis=1, accumulate=True)
-            with b.parallel(tq, tk) as (i, j):
-                b.store(scores, i, j, b.exp2(weigh(scores(i, j)) - weigh(top(i))))
-            with b.parallel(tq) as i:
-                b.store(before, i, b.exp2(weigh(before(i) - top(i))))
-            b.reduce("sum", scores, part, axis=1)
-            with b.parallel(tq) as i:
-                b.store(total, i, total(i) * before(i) + part(i))
-            b.copy(scores, weights)
-            with b.parallel(tq, dim) as (i, j):
-                b.store(out, i, j, out(i, j) * before(i))
+            _weigh_scores(b, scores, weights, out, top, before, part, total, weigh)
             b.copy(box(V, first_key + kb * tk, tk, bh // group), Vs)
             b.gemm(weights, Vs, out)
         if row_sums:
@@ -355,18 +361,7 @@ def attention_split(dtype, dim, tile, threads, stages, causal=False, group=1, wi
                     seen = seen & (key >= place - left)
                 score = b.tanh(scores(i, j) * (scale / limit)) * limit if cap else scores(i, j)
                 b.store(scores, i, j, b.select(seen, score, float("-inf")))
-            b.copy(top, before)
-            b.reduce("max", scores, top, axis=1, accumulate=True)
-            with b.parallel(tq, tk) as (i, j):
-                b.store(scores, i, j, b.exp2(weigh(scores(i, j)) - weigh(top(i))))
-            with b.parallel(tq) as i:
-                b.store(before, i, b.exp2(weigh(before(i) - top(i))))
-            b.reduce("sum", scores, piece, axis=1)
-            with b.parallel(tq) as i:
-                b.store(total, i, total(i) * before(i) + piece(i))
-            b.copy(scores, weights)
-            with b.parallel(tq, dim) as (i, j):
-                b.store(out, i, j, out(i, j) * before(i))
+            _weigh_scores(b, scores, weights, out, top, before, piece, total, weigh)
             b.copy(V[bb:1, bh:1, kb * tk : tk, 0:dim], Vs)
             b.gemm(weights, Vs, out)
         with b.parallel(tq) as i:

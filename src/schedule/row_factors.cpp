@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "schedule/given_schedule.h"
 #include "schedule/run_ahead.h"
 
 namespace tilegen::schedule {
@@ -76,12 +77,14 @@ class RowFactors {
   RowFactors(const ir::Program& p, const KernelOps& ops, const plan::KernelSchedule* given, infer::InferResult& layouts)
       : p_(p), ops_(ops), given_(given), layouts_(layouts) {}
 
+  // Only a whole schedule tells that an op has no factors to ask for; in others it may be left open.
   Checked run() {
+    const bool whole = given_ && is_complete(*given_, ops_);
     for (size_t i = 0; i < ops_.ops.size(); ++i) {
       const KernelOp& op = ops_.ops[i];
       const int factor = factor_of(p_, ops_, op);
       const plan::OpPlan* g = given_ ? plan::find_op(*given_, op.path) : nullptr;
-      if (g) {
+      if (g && (whole || !g->unless_one.empty())) {
         if (!g->unless_one.empty() && (factor < 0 || name(factor) != g->unless_one || !in_registers(op, factor)))
           return Error(DiagCode::schedule_illegal, op.path,
                        "the given schedule leaves it out where '" + g->unless_one +

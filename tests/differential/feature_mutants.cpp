@@ -8,7 +8,9 @@ namespace tilegen::differential {
 namespace {
 
 constexpr size_t kMostLaunches = 4;  // of one program
-constexpr int64_t kRareAttention = 5;  // seconds each
+// Their programs take seconds each.
+bool is_rare(std::string_view suite) { return suite == "Attention" || suite == "WrittenOperand"; }
+constexpr int64_t kRarer = 5;
 
 class FeatureMutants : public testing::Environment {
  public:
@@ -21,7 +23,7 @@ class FeatureMutants : public testing::Environment {
                               std::to_string(++of_test_[test->name()]),
                           text,
                           {},
-                          test->test_suite_name() == std::string("Attention") ? kRareAttention : 1});
+                          is_rare(test->test_suite_name()) ? kRarer : 1});
       }
       auto& launches = cases_[at->second].launches;
       if (launches.size() < kMostLaunches) launches.push_back(launch);

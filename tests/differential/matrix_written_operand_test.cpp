@@ -30,9 +30,10 @@ const std::vector<std::array<int64_t, 4>> kLengths = {{1, 1, 64, 0},   {2, 1, 64
 
 void run_attention(const Attention& a, const std::string& written, const std::vector<std::array<int64_t, 4>>& lengths = kLengths,
                    On on = On::hopper, std::string text = "") {
-  if (take_case) GTEST_SKIP() << "results within a bound say little of a program that is spoilt a little";
   if (text.empty()) text = attention_text(a);
-  ASSERT_EQ(products_refusal(text, written), "") << text;
+  if (!take_case) {
+    ASSERT_EQ(products_refusal(text, written), "") << text;
+  }
   Subject subject(text, targets(on));
   ASSERT_EQ(subject.invalid(), "") << text;
   uint64_t seed = 1;
@@ -124,7 +125,6 @@ TEST(WrittenOperand, KeysAndValuesOfBytes) {
 
 // One tile is keys and values; warpgroups share the columns of the result, so that each multiplies weights of both.
 TEST(WrittenOperand, LatentHeads) {
-  if (take_case) GTEST_SKIP() << "results within a bound say little of a program that is spoilt a little";
   const std::string text = R"(tl 1 program mla
 dim batch
 dim keys
@@ -185,7 +185,9 @@ kernel mla grid (bb: batch) threads 256 {
   copy out -> O[bb :+ 1, 0 :+ 64, 0 :+ 512]
 }
 )";
-  ASSERT_EQ(products_refusal(text, kByAll), "");
+  if (!take_case) {
+    ASSERT_EQ(products_refusal(text, kByAll), "");
+  }
   Subject subject(text, targets(On::hopper));
   ASSERT_EQ(subject.invalid(), "");
   for (const int64_t keys : {200, 64, 33, 1, 0}) {
@@ -241,7 +243,9 @@ kernel gemm grid (by: ceildiv(m, $M), bx: ceildiv(n, $N)) threads $T {
 // Whole numbers, whose sums every type holds: 0, 1, 2, 3 and 7 steps, ragged tiles.
 void run(const Written& w, const std::string& written, On on = On::hopper) {
   const std::string text = text_of(w);
-  ASSERT_EQ(products_refusal(text, written), "") << text;
+  if (!take_case) {
+    ASSERT_EQ(products_refusal(text, written), "") << text;
+  }
   Subject subject(text, targets(on));
   ASSERT_EQ(subject.invalid(), "") << text;
   uint64_t seed = 1;

@@ -180,12 +180,12 @@ struct Row {
   int64_t shared_bytes;
   int multiprocessors;
   int threads_per_multiprocessor;
-  bool fp8_mma, store_matrix;
+  bool fp8_mma, store_matrix, dependent_launch;
   int64_t l2_bytes;
 };
-constexpr Row kRows[] = {{80, 163 * 1024, 108, 2048, false, false, 40 << 20},
-                         {89, 99 * 1024, 128, 1536, true, false, 72 << 20},
-                         {90, 227 * 1024, 132, 2048, true, true, 50 << 20}};
+constexpr Row kRows[] = {{80, 163 * 1024, 108, 2048, false, false, false, 40 << 20},
+                         {89, 99 * 1024, 128, 1536, true, false, false, 72 << 20},
+                         {90, 227 * 1024, 132, 2048, true, true, true, 50 << 20}};
 
 }  // namespace
 
@@ -209,7 +209,7 @@ Target sm(int version, bool architecture_specific) {
     t.cpu = t.name;
     t.mma = warp_atoms(row.fp8_mma);
     t.store_matrix = row.store_matrix;
-    t.dependent_launch = version >= 90;
+    t.dependent_launch = row.dependent_launch;
     if (architecture_specific) {
       t.name += 'a';
       t.cpu = t.name;

@@ -75,6 +75,14 @@ TEST(RowFactors, TheGivenOnesAreTaken) {
   auto taken = plan_of({}, "sm_90a", &given);
   ASSERT_TRUE(taken) << taken.error().to_text();
   EXPECT_EQ(plan::find_op(taken->kernels[0], "a/kb/i.j#1")->unless_one, "");
+  plan::Schedule open;
+  open.kernels.resize(1);
+  open.kernels[0].kernel = "a";
+  open.kernels[0].ops = {*plan::find_op(planned->kernels[0], "a/kb/i.j#1")};
+  open.kernels[0].ops[0].unless_one.clear();
+  auto filled = plan_of({}, "sm_90a", &open);
+  ASSERT_TRUE(filled) << filled.error().to_text();
+  EXPECT_EQ(plan::find_op(filled->kernels[0], "a/kb/i.j#1")->unless_one, "a:before") << "left open, it is planned";
   for (const auto& [op, factor] : {std::pair("a/kb/i.j#1", "a:top"), {"a/kb/i.j", "a:before"}, {"a/kb/gemm#1", "a:before"}}) {
     given = *planned;
     set(op, factor);
