@@ -9,7 +9,9 @@ namespace {
 
 constexpr size_t kMostLaunches = 4;  // of one program
 // Their programs take seconds each.
-bool is_rare(std::string_view suite) { return suite == "Attention" || suite == "WrittenOperand"; }
+bool is_rare(std::string_view suite) {
+  return suite == "Attention" || suite == "AttentionSplit" || suite == "WrittenOperand";
+}
 constexpr int64_t kRarer = 5;
 
 class FeatureMutants : public testing::Environment {

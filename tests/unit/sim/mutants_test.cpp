@@ -53,6 +53,18 @@ TEST(SimMutants, TheHarnessKnowsSurvivors) {
   EXPECT_NE(report.to_text().find("survives: barrier"), std::string::npos);
 }
 
+// Whether the one probe of a store or of a branch around stores, of a program of 32 threads, runs without a finding.
+bool store_probe_is_silent(const GpuProgram& g) {
+  std::vector<float> v(32);
+  const Arguments arguments = Arguments().tensor(v);
+  std::vector<bool> silent;
+  for (const MutationSite& site : mutation_sites(g.p))
+    if (const auto probe = store_probe(g.p, site))
+      silent.push_back(simulate(*probe, sm80(), arguments.slots, arguments.extents, {})->findings.empty());
+  EXPECT_EQ(silent.size(), 1u);
+  return silent.size() == 1 && silent[0];
+}
+
 // A store that puts what is there already needs no predicate; one that puts something else does.
 TEST(SimMutants, AStoreOfWhatIsThereIsProvenToNeedNoPredicate) {
   for (const bool same : {true, false}) {
@@ -62,16 +74,28 @@ TEST(SimMutants, AStoreOfWhatIsThereIsProvenToNeedNoPredicate) {
     const E value = same ? g.load(kept, g.i(0)) : g.load(kept, g.i(0)) + cast(DType::f32, g.i(1));
     g.store_if(kept, g.i(0), value, g.thread() < g.i(16));
     g.store(out, g.thread(), g.load(kept, g.i(0)));
-    std::vector<float> v(32);
-    const Arguments arguments = Arguments().tensor(v);
-    int probes = 0;
-    for (const MutationSite& site : mutation_sites(g.p)) {
-      const auto probe = store_probe(g.p, site);
-      if (!probe) continue;
-      ++probes;
-      EXPECT_EQ(simulate(*probe, sm80(), arguments.slots, arguments.extents, {})->findings.empty(), same);
-    }
-    EXPECT_EQ(probes, 1);  // of the store that has a predicate
+    EXPECT_EQ(store_probe_is_silent(g), same);
+  }
+}
+
+// A branch around a loop of stores, which mask what lies behind a limit: needed where the limit is before it, not where all
+// is in front of it in any case.
+TEST(SimMutants, ABranchAroundStoresOfWhatIsThereIsProvenToBeNeedless) {
+  for (const bool same : {true, false}) {
+    GpuProgram g(32);
+    const MemoryId out = g.tensor("Out", DType::f32), kept = g.registers("Kept", DType::f32, 4);
+    const auto each = [&](const std::function<E(E)>& value) {
+      g.loop(g.i(4), thread::LoopForm::unrolled, [&](E k) { g.store(kept, k, value(k)); });
+    };
+    each([](E k) { return cast(DType::f32, k); });
+    g.branch(g.thread() < g.i(16), [&] {
+      each([&](E k) {
+        const ir::ExprId reached = (k < g.i(same ? 4 : 3)).id, below = cast(DType::f32, g.i(-1)).id;
+        return E{&g.p.exprs, g.p.exprs.select(reached, g.load(kept, k).id, below)};
+      });
+    });
+    g.store(out, g.thread(), g.load(kept, g.i(3)));
+    EXPECT_EQ(store_probe_is_silent(g), same);
   }
 }
 
