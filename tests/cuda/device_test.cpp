@@ -136,7 +136,6 @@ TEST_F(Device, LaunchesAreCaptured) {
   call("cuCtxSetCurrent", static_cast<void*>(nullptr));
 }
 
-// A capture is not spoilt by a kernel that is not loaded yet.
 // Kernels that begin early still see all that the one before wrote: x -> y -> x ..., each element 2 v + 1 modulo what f32 holds.
 TEST_F(Device, EveryLaunchSeesTheOneBefore) {
   constexpr int kLaunches = 20;
@@ -151,6 +150,7 @@ TEST_F(Device, EveryLaunchSeesTheOneBefore) {
   }
 }
 
+// A capture is not spoilt by a kernel that is not loaded yet.
 TEST_F(Device, AnUnpreparedLaunchInACaptureIsRefused) {
   void *primary = nullptr, *stream = nullptr, *graph = nullptr;
   ASSERT_EQ(call("cuDevicePrimaryCtxRetain", &primary, 0), 0);
