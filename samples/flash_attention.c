@@ -2,231 +2,260 @@
  *
  *   flash_attention 2 8 1024 1024 128                      batch, heads, queries, keys, size of a head
  *   flash_attention 2 2 1000 1500 128 --group 4 --causal   8 heads of queries share 2 of keys
- *   flash_attention 1 8 1 8192 128 --group 4 --parts 16    one query: the keys split, so that many blocks have work
+ *   flash_attention 1 8 1 8192 128 --group 4 --parts 16    one query, so the keys are split over blocks
+ *   flash_attention 1 8 4096 4096 128 --left 512 --causal  a sliding window
+ *   flash_attention 8 4 1000 1000 64 --packed --causal     8 sequences of any lengths, up to 1000
  *   flash_attention 1 1 70 130 64 --target sim:sm_90a      without a GPU, on the simulator of one
  *
- * The program is built for one size of heads and for any number of batches, heads, queries and keys. The result
- * is checked against a reference in double. */
+ * The program is built for one size of heads and for any number of batches, heads, queries and keys. The
+ * result is checked against a reference in double. */
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "attention_program.h"
+#include "attention_check.h"
 #include "element.h"
-#include "npy.h"
 #include "options.h"
 #include "runner.h"
 
-enum { BATCH, HEADS, QUERIES, KEYS, DIM, SIZES };
+#define WINDOW_LIMIT ((int64_t)1 << 40) /* places add up without overflow */
 
-struct job {
-  int64_t sizes[SIZES]; /* heads: of K and V */
-  int64_t group, parts; /* parts of the keys; 0: not split */
-  int causal;
-  tl_dtype dtype;
-  struct npy_array q, k, v, o;
-};
+/* ---- inputs */
 
-/* ---- the check */
-
-/* Row `row` of all rows of a tensor, as doubles; gives its norm. */
-static double read_row(const struct job* job, const struct npy_array* from, int64_t row, double* to) {
-  const int64_t dim = job->sizes[DIM];
-  double squares = 0;
-  int64_t c;
-  for (c = 0; c < dim; ++c) {
-    to[c] = element_get(job->dtype, from->data, (size_t)(row * dim + c));
-    squares += to[c] * to[c];
+/* Where sequences begin, and the last one ends: lengths up to `most`, about every fifth 0. */
+static int make_ends(struct npy_array* ends, int64_t batch, int64_t most, uint64_t seed, int64_t* all) {
+  const int64_t places = batch + 1;
+  struct npy_array random;
+  int64_t i;
+  if (!npy_make(ends, TL_I32, 1, &places) || !npy_make(&random, TL_F64, 1, &places)) return 0;
+  element_random(TL_F64, random.data, random.count, seed);
+  for (*all = i = 0; i < batch; ++i) {
+    const double part = 0.625 * element_get(TL_F64, random.data, (size_t)i) + 0.375; /* -0.25 to 1 */
+    element_set(TL_I32, ends->data, (size_t)i, (double)*all);
+    if (part > 0) *all += (int64_t)(part * (double)(most + 1));
   }
-  return sqrt(squares);
+  element_set(TL_I32, ends->data, (size_t)batch, (double)*all);
+  npy_free(&random);
+  return 1;
 }
 
-/* One query: out, and for each of its elements what rounding may cost. Scores are sums of dim products in f32, and an
- * error in them is one of the weights; weights are rounded to the tensors' type. */
-static void reference(const struct job* job, const double* q, double q_norm, const double* k, const double* k_norm,
-                      const double* v, int64_t seen, double* weights, double* out, double* allowed) {
-  const int64_t dim = job->sizes[DIM];
-  const double scale = 1 / sqrt((double)dim), f32 = element_rounding(TL_F32);
-  double top = -INFINITY, total = 0;
-  int64_t j, c;
-  for (j = 0; j < seen; ++j) {
-    double score = 0;
-    for (c = 0; c < dim; ++c) score += q[c] * k[j * dim + c];
-    weights[j] = score * scale;
-    top = fmax(top, weights[j]);
-  }
-  for (j = 0; j < seen; ++j) total += weights[j] = exp(weights[j] - top);
-  for (c = 0; c < dim; ++c) out[c] = allowed[c] = 0;
-  for (j = 0; j < seen; ++j) {
-    const double weight = weights[j] / total, score_error = f32 * ((double)dim + 4) * q_norm * k_norm[j] * scale;
-    const double error = 2 * element_rounding(job->dtype) + 4 * score_error + f32 * ((double)seen + 24);
-    for (c = 0; c < dim; ++c) {
-      out[c] += weight * v[j * dim + c];
-      allowed[c] += weight * error * fabs(v[j * dim + c]);
-    }
-  }
-  for (c = 0; c < dim; ++c) allowed[c] += 2 * element_rounding(job->dtype) * fabs(out[c]) + ldexp(1, -23);
+/* [batch, heads, length, dim]; heads last [batch, length, heads, dim]; packed [all, heads, dim]. */
+static int make_tensor(const struct attention_job* job, struct npy_array* tensor, int64_t heads,
+                       int64_t length) {
+  const int last = job->spec.heads_last, packed = job->spec.packed;
+  int64_t shape[4];
+  shape[0] = job->sizes[BATCH];
+  shape[1] = last || packed ? length : heads;
+  shape[2] = last || packed ? heads : length;
+  shape[3] = job->spec.dim;
+  return npy_make(tensor, job->spec.dtype, packed ? 3 : 4, packed ? shape + 1 : shape);
 }
 
-/* Elements that are off by more than rounding explains; -1 when memory is short. */
-static int64_t check(const struct job* job, double* max_error) {
-  const int64_t keys = job->sizes[KEYS], queries = job->sizes[QUERIES], dim = job->sizes[DIM];
-  const int64_t heads = job->sizes[HEADS] * job->group;
-  double* memory = malloc(sizeof *memory * (size_t)(2 * keys * dim + 2 * keys + 3 * dim));
-  double *k = memory, *v = k + keys * dim, *k_norm = v + keys * dim, *weights = k_norm + keys;
-  double *q = weights + keys, *out = q + dim, *allowed = out + dim;
-  int64_t wrong = 0, head, i, j, c;
-  *max_error = 0;
-  if (memory == NULL) return -1;
-  for (head = 0; head < job->sizes[BATCH] * heads; ++head) {
-    const int64_t kv_head = head / heads * job->sizes[HEADS] + head % heads / job->group;
-    for (j = 0; j < keys; ++j) {
-      k_norm[j] = read_row(job, &job->k, kv_head * keys + j, k + j * dim);
-      read_row(job, &job->v, kv_head * keys + j, v + j * dim);
-    }
-    for (i = 0; i < queries; ++i) {
-      const double q_norm = read_row(job, &job->q, head * queries + i, q);
-      int64_t seen = job->causal && i + keys - queries + 1 < keys ? i + keys - queries + 1 : keys;
-      if (seen < 0) seen = 0;
-      reference(job, q, q_norm, k, k_norm, v, seen, weights, out, allowed);
-      for (c = 0; c < dim; ++c) {
-        const size_t at = (size_t)((head * queries + i) * dim + c);
-        const double error = fabs(element_get(job->dtype, job->o.data, at) - out[c]);
-        if (!(error <= allowed[c])) ++wrong; /* NaN counts as wrong */
-        if (!(error <= *max_error)) *max_error = error;
-      }
-    }
+/* Results begin as NaN, so that what is never written is found. */
+static void spoil(struct npy_array* results) {
+  size_t i;
+  for (i = 0; i < results->count; ++i) element_set(results->dtype, results->data, i, NAN);
+}
+
+static int make_tensors(struct attention_job* job, uint64_t seed) {
+  const int64_t heads = job->sizes[HEADS], q_heads = heads * job->spec.group;
+  int64_t queries = job->sizes[QUERIES], keys = job->sizes[KEYS], sums[3];
+  int ok = 1;
+  if (job->spec.packed)
+    ok = make_ends(&job->query_ends, job->sizes[BATCH], queries, seed + 3, &queries) &&
+         make_ends(&job->key_ends, job->sizes[BATCH], keys, seed + 4, &keys);
+  sums[0] = job->sizes[BATCH];
+  sums[1] = q_heads;
+  sums[2] = queries;
+  ok = ok && make_tensor(job, &job->q, q_heads, queries) && make_tensor(job, &job->k, heads, keys);
+  ok = ok && make_tensor(job, &job->v, heads, keys) && make_tensor(job, &job->o, q_heads, queries);
+  if (job->spec.row_sums)
+    ok = ok && npy_make(&job->row_sums, TL_F32, job->spec.packed ? 2 : 3, job->spec.packed ? sums + 1 : sums);
+  if (!ok) {
+    fprintf(stderr, "no memory for tensors of these sizes\n");
+    return 0;
   }
-  free(memory);
-  return wrong;
+  element_random(job->spec.dtype, job->q.data, job->q.count, seed);
+  element_random(job->spec.dtype, job->k.data, job->k.count, seed + 1);
+  element_random(job->spec.dtype, job->v.data, job->v.count, seed + 2);
+  spoil(&job->o);
+  spoil(&job->row_sums);
+  return 1;
 }
 
 /* ---- the run */
 
-static int make_tensors(struct job* job, uint64_t seed) {
-  int64_t q[4], k[4];
-  q[0] = k[0] = job->sizes[BATCH];
-  q[1] = job->sizes[HEADS] * job->group;
-  k[1] = job->sizes[HEADS];
-  q[2] = job->sizes[QUERIES];
-  k[2] = job->sizes[KEYS];
-  q[3] = k[3] = job->sizes[DIM];
-  if (!npy_make(&job->q, job->dtype, 4, q) || !npy_make(&job->k, job->dtype, 4, k) ||
-      !npy_make(&job->v, job->dtype, 4, k) || !npy_make(&job->o, job->dtype, 4, q)) {
-    fprintf(stderr, "no memory for tensors of these sizes\n");
-    return 0;
-  }
-  element_random(job->dtype, job->q.data, job->q.count, seed);
-  element_random(job->dtype, job->k.data, job->k.count, seed + 1);
-  element_random(job->dtype, job->v.data, job->v.count, seed + 2);
-  return 1;
+static void print_problem(const struct attention_job* job) {
+  const struct attention_spec* spec = &job->spec;
+  const long long batch = job->sizes[BATCH], heads = job->sizes[HEADS] * spec->group;
+  const long long queries = job->sizes[QUERIES], keys = job->sizes[KEYS];
+  printf("problem   %s, ", tl_dtype_name(spec->dtype));
+  if (spec->packed)
+    printf("%lld sequences of up to %lld queries (%lld in all) and %lld keys (%lld), %lld heads of %lld",
+           batch, queries, (long long)job->q.shape[0], keys, (long long)job->k.shape[0], heads,
+           (long long)spec->dim);
+  else
+    printf("%lld batches of %lld heads, %lld queries, %lld keys, heads of %lld", batch, heads, queries, keys,
+           (long long)spec->dim);
+  if (spec->left != ATTENTION_ALL) printf(", %lld keys to the left", (long long)spec->left);
+  if (spec->right > 0) printf(", %lld keys to the right", (long long)spec->right);
+  printf("%s%s%s\n", spec->right == 0 ? ", causal" : "", spec->cap ? ", capped" : "",
+         spec->heads_last ? ", heads last" : "");
 }
 
-/* Products of queries with keys that they see: two times as many additions and multiplications, two times over. */
-static double operations(const struct job* job) {
-  const int64_t queries = job->sizes[QUERIES], keys = job->sizes[KEYS];
-  double pairs = (double)queries * (double)keys;
-  int64_t i;
-  if (job->causal)
-    for (pairs = 0, i = 0; i < queries; ++i)
-      if (i + keys - queries >= 0) pairs += (double)(i + keys - queries + 1);
-  return 4 * pairs * (double)(job->sizes[DIM] * job->sizes[BATCH] * job->sizes[HEADS] * job->group);
-}
-
-static int report(const struct job* job, double ms, int samples) {
-  double max_error;
-  const int64_t wrong = check(job, &max_error), *s = job->sizes;
-  printf("problem   %s, %lld batches of %lld heads, %lld queries, %lld keys, heads of %lld%s\n",
-         tl_dtype_name(job->dtype), (long long)s[BATCH], (long long)(s[HEADS] * job->group), (long long)s[QUERIES],
-         (long long)s[KEYS], (long long)s[DIM], job->causal ? ", causal" : "");
-  printf("time      %.3f ms (median of %d)\nrate      %.1f GFLOP/s\n", ms, samples,
-         ms > 0 ? operations(job) / ms * 1e-6 : 0.0);
-  if (wrong < 0) {
+static int report(const struct attention_job* job, double ms, int samples) {
+  struct attention_result result;
+  const int checked = attention_check(job, &result);
+  print_problem(job);
+  if (!checked) {
     fprintf(stderr, "no memory for the reference\n");
     return 0;
   }
-  printf("error     %.3g at most, against a reference in double: %s\n", max_error, wrong == 0 ? "right" : "WRONG");
-  if (wrong > 0)
-    printf("          %lld of %lld elements are off by more than rounding explains\n", (long long)wrong,
-           (long long)job->o.count);
-  return wrong == 0;
+  /* Two products of each pair, each of as many additions as multiplications. */
+  printf("time      %.3f ms (median of %d)\nrate      %.1f GFLOP/s\n", ms, samples,
+         ms > 0 ? 4 * result.pairs * (double)job->spec.dim / ms * 1e-6 : 0.0);
+  printf("error     %.3g at most", result.error);
+  if (job->spec.row_sums) printf(", of row sums %.3g", result.sums_error);
+  printf(", against a reference in double: %s\n", result.wrong == 0 ? "right" : "WRONG");
+  if (result.wrong > 0)
+    printf("          %lld of %lld elements are off by more than rounding explains\n",
+           (long long)result.wrong, (long long)(job->o.count + job->row_sums.count));
+  return result.wrong == 0;
 }
 
-static int run(struct job* job, const char* target, int repeats) {
-  struct runner runner;
-  struct attention_spec spec;
+static int build(struct runner* runner, struct attention_job* job) {
   tl_builder* builder = NULL;
   tl_error* error = NULL;
-  tl_arg args[10];
-  double ms = 0;
-  int n = 0, samples = 0, ok = runner_open(&runner, target);
-  if (ok && tl_builder_create(runner.context, "flash_attention", &builder, &error) != TL_OK) {
+  if (tl_builder_create(runner->context, "flash_attention", &builder, &error) != TL_OK) {
     fprintf(stderr, "%s\n", tl_error_message(error));
     tl_error_release(error);
-    ok = 0;
+    return 0;
   }
-  if (ok) {
-    spec = attention_spec_make(job->dtype, job->sizes[DIM], job->group, job->causal, tl_target_name(runner.target));
-    if (job->parts > 0) { /* few queries: a tile of one warpgroup's rows */
-      spec.split = 1;
-      if (spec.threads == 256) {
-        spec.tile_queries = 64;
-        spec.threads = 128;
-      }
-    }
-    attention_build(builder, &spec);
-    ok = runner_compile(&runner, builder);
+  attention_spec_fit(&job->spec, tl_target_name(runner->target));
+  attention_build(builder, &job->spec);
+  return runner_compile(runner, builder);
+}
+
+enum { MOST_ARGS = 14 };
+
+/* In the order that attention_program.h states; how many, or 0. */
+static size_t make_args(struct runner* runner, const struct attention_job* job, tl_arg* args) {
+  const struct npy_array* arrays[7];
+  const double log2_e = 1.4426950408889634;
+  size_t n = 0, count = 0, i;
+  args[n++] = runner_i64(job->sizes[BATCH]);
+  args[n++] = runner_i64(job->sizes[HEADS]);
+  if (job->spec.packed) {
+    args[n++] = runner_i64(job->q.shape[0]);
+    args[n++] = runner_i64(job->k.shape[0]);
   }
-  for (; n < DIM; ++n) args[n] = runner_i64(job->sizes[n]);
-  if (job->parts > 0) args[n++] = runner_i64(job->parts);
-  args[n++] = runner_f64(1.4426950408889634 / sqrt((double)job->sizes[DIM]));
-  ok = ok && runner_array(&runner, &args[n], &job->q) && runner_array(&runner, &args[n + 1], &job->k);
-  ok = ok && runner_array(&runner, &args[n + 2], &job->v) && runner_array(&runner, &args[n + 3], &job->o);
-  ok = ok && runner_time(&runner, args, (size_t)n + 4, repeats, &ms, &samples) && runner_fetch(&runner);
+  args[n++] = runner_i64(job->sizes[QUERIES]);
+  if (!job->spec.packed) args[n++] = runner_i64(job->sizes[KEYS]);
+  if (job->spec.split) args[n++] = runner_i64(job->parts);
+  args[n++] = runner_f64(log2_e / sqrt((double)job->spec.dim));
+  if (job->spec.cap) args[n++] = runner_f64(log2_e * job->cap);
+  arrays[count++] = &job->q;
+  arrays[count++] = &job->k;
+  arrays[count++] = &job->v;
+  if (job->spec.packed) {
+    arrays[count++] = &job->query_ends;
+    arrays[count++] = &job->key_ends;
+  }
+  arrays[count++] = &job->o;
+  if (job->spec.row_sums) arrays[count++] = &job->row_sums;
+  for (i = 0; i < count; ++i)
+    if (!runner_array(runner, &args[n++], arrays[i])) return 0;
+  return n;
+}
+
+static int run(struct attention_job* job, const char* target, int repeats) {
+  struct runner runner;
+  tl_arg args[MOST_ARGS];
+  double ms = 0;
+  size_t count = 0;
+  int samples = 0, ok = runner_open(&runner, target) && build(&runner, job);
+  if (ok) count = make_args(&runner, job, args);
+  ok = count > 0 && runner_time(&runner, args, count, repeats, &ms, &samples) && runner_fetch(&runner);
   ok = ok && report(job, ms, samples);
   ok = ok && runner_print_schedule(&runner);
   runner_close(&runner);
   return ok;
 }
 
+/* ---- options */
+
+/* Why these options are no problem to solve, or NULL. */
+static const char* refusal(const struct attention_job* job, int causal) {
+  const struct attention_spec* spec = &job->spec;
+  const int64_t longest = job->sizes[job->sizes[QUERIES] < job->sizes[KEYS] ? KEYS : QUERIES];
+  if (spec->dim < 16 || spec->dim > 256 || spec->dim % 16 != 0 || spec->group < 1 ||
+      (spec->dtype != TL_F16 && spec->dtype != TL_BF16 && spec->dtype != TL_F32))
+    return "heads of 16, 32 ... 256 elements of f16, bf16 or f32, in groups of 1 or more";
+  if (spec->left > WINDOW_LIMIT || spec->right > WINDOW_LIMIT)
+    return "windows of 2^40 places at most; without --left or --right that side has no limit";
+  if (causal && spec->right != ATTENTION_ALL && spec->right != 0)
+    return "--causal is --right 0: leave one of them out";
+  if (!(job->cap >= 0 && job->cap <= 1e30)) return "--cap wants a number above 0, up to 1e30; 0 is no cap";
+  if (job->parts > 0 && spec->packed)
+    return "--parts splits keys of one length: it does not go with --packed";
+  if (job->parts > 0 && spec->heads_last && spec->group > 1)
+    return "--parts with --heads-last wants --group 1: rows of several heads are no rows of one, as they lie "
+           "apart";
+  if (spec->packed && spec->heads_last) return "--packed has its heads last already: leave --heads-last out";
+  if (spec->packed && job->sizes[BATCH] > 0 && longest > INT32_MAX / job->sizes[BATCH])
+    return "--packed counts rows in 32 bits: sequences of less than 2^31 rows in all";
+  return NULL;
+}
+
+static void free_tensors(struct attention_job* job) {
+  npy_free(&job->q);
+  npy_free(&job->k);
+  npy_free(&job->v);
+  npy_free(&job->o);
+  npy_free(&job->row_sums);
+  npy_free(&job->query_ends);
+  npy_free(&job->key_ends);
+}
+
 int main(int argc, char** argv) {
-  static const int64_t defaults[SIZES] = {1, 4, 1024, 1024, 64};
-  struct job job;
-  const char* target = NULL;
+  struct attention_job job = {.sizes = {1, 4, 1024, 1024}};
+  struct attention_spec* spec = &job.spec;
+  const char *target = NULL, *why;
   int64_t seed = 1, repeats = 20;
-  int exit_code = 1, ok, i;
+  int causal = 0, exit_code = 1, ok;
   const struct option options[] = {
       {"BATCH", OPTION_SIZE, &job.sizes[BATCH], "batches (1)"},
       {"HEADS", OPTION_SIZE, &job.sizes[HEADS], "heads of K and V (4)"},
       {"QUERIES", OPTION_SIZE, &job.sizes[QUERIES], "rows of Q and O (1024)"},
       {"KEYS", OPTION_SIZE, &job.sizes[KEYS], "rows of K and V (1024)"},
-      {"DIM", OPTION_SIZE, &job.sizes[DIM], "size of a head, a multiple of 16 up to 256 (64)"},
-      {"--group", OPTION_INT, &job.group, "heads of Q to a head of K and V (1)"},
-      {"--parts", OPTION_INT, &job.parts, "parts that the keys are split into, for few queries (0: not split)"},
-      {"--causal", OPTION_FLAG, &job.causal, "queries see only the keys up to their own place"},
-      {"--dtype", OPTION_DTYPE, &job.dtype, "f16 bf16 f32 (f16)"},
+      {"DIM", OPTION_SIZE, &spec->dim, "size of a head, a multiple of 16 up to 256 (64)"},
+      {"--group", OPTION_INT, &spec->group, "heads of Q to a head of K and V (1)"},
+      {"--causal", OPTION_FLAG, &causal, "queries see only the keys up to their own place, as --right 0"},
+      {"--left", OPTION_INT, &spec->left, "keys that a query sees before its own place (all)"},
+      {"--right", OPTION_INT, &spec->right, "keys that a query sees behind its own place (all)"},
+      {"--cap", OPTION_REAL, &job.cap, "scores become cap * tanh(score / cap) (0: not capped)"},
+      {"--row-sums", OPTION_FLAG, &spec->row_sums, "also the logarithm of the sum of each query's weights"},
+      {"--heads-last", OPTION_FLAG, &spec->heads_last, "tensors lie as [batch, length, heads, dim]"},
+      {"--packed", OPTION_FLAG, &spec->packed, "sequences of 0 to QUERIES and KEYS rows behind one another"},
+      {"--parts", OPTION_INT, &job.parts,
+       "parts that the keys are split into, for few queries (0: not split)"},
+      {"--dtype", OPTION_DTYPE, &spec->dtype, "f16 bf16 f32 (f16)"},
       {"--target", OPTION_TEXT, &target, "target to compile for (the best present)"},
-      {"--seed", OPTION_INT, &seed, "of the random inputs (1)"},
+      {"--seed", OPTION_INT, &seed, "of the random inputs and lengths (1)"},
       {"--repeats", OPTION_INT, &repeats, "timed launches at most (20)"}};
-  memset(&job, 0, sizeof job);
-  for (i = 0; i < SIZES; ++i) job.sizes[i] = -1;
-  job.group = 1;
-  job.dtype = TL_F16;
+  *spec = attention_spec_make(TL_F16, 64, 1, 0, "host");
   if (!options_parse(argc, argv, options, (int)(sizeof options / sizeof *options),
-                     "O = softmax(Q * K^T / sqrt(dim)) * V, compiled for the best device present.", &exit_code))
+                     "O = softmax(Q * K^T / sqrt(dim)) * V, compiled for the best device present.",
+                     &exit_code))
     return exit_code;
-  for (i = 0; i < SIZES; ++i)
-    if (job.sizes[i] < 0) job.sizes[i] = defaults[i];
-  if (job.sizes[DIM] < 16 || job.sizes[DIM] > 256 || job.sizes[DIM] % 16 != 0 || job.group < 1 ||
-      (job.dtype != TL_F16 && job.dtype != TL_BF16 && job.dtype != TL_F32)) {
-    fprintf(stderr, "heads of 16, 32 ... 256 elements of f16, bf16 or f32, in groups of 1 or more\n");
+  why = refusal(&job, causal);
+  if (why != NULL) {
+    fprintf(stderr, "%s\n", why);
     return 2;
   }
+  if (causal) spec->right = 0;
+  spec->cap = job.cap > 0;
+  spec->split = job.parts > 0;
   ok = make_tensors(&job, (uint64_t)seed) && run(&job, target, (int)repeats);
-  npy_free(&job.q);
-  npy_free(&job.k);
-  npy_free(&job.v);
-  npy_free(&job.o);
+  free_tensors(&job);
   return ok ? 0 : 1;
 }

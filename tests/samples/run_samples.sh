@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs the samples over shapes, transposes and types; each checks itself against its reference in double.
-#   run_samples.sh gemm|rows|attention|files SAMPLES_FOLDER WORK_FOLDER
+#   run_samples.sh gemm|rows|attention|attention_forms|files SAMPLES_FOLDER WORK_FOLDER
 set -euo pipefail
 suite=$1 samples=$2 work=$3
 mkdir -p "$work"
@@ -55,9 +55,13 @@ attention() {
     passes "$sample" $shape 64 --target host --repeats 1
     passes "$sample" $shape 64 --causal --group 2 --target host --repeats 1
     passes "$sample" $shape 64 --causal --group 2 --parts 3 --target host --repeats 1
+    passes "$sample" $shape 64 --left 20 --right 3 --row-sums --heads-last --target host --repeats 1
+    passes "$sample" $shape 64 --left 20 --cap 0.3 --row-sums --parts 2 --target host --repeats 1
+    passes "$sample" $shape 64 --causal --packed --row-sums --target host --repeats 1
   done
   for dtype in f16 bf16 f32; do
     passes "$sample" 1 2 70 90 80 --dtype $dtype --causal --target host --repeats 1
+    passes "$sample" 1 1 70 90 80 --dtype $dtype --left 9 --right 4 --cap 0.3 --row-sums --target host --repeats 1
   done
   for target in sim:sm_80 sim:sm_90a; do
     for dim in 64 128 192; do
@@ -70,6 +74,41 @@ attention() {
   done
   refuses 2 "heads of 16, 32" "$sample" 1 1 8 8 20
   refuses 2 "heads of 16, 32" "$sample" 1 1 8 8 64 --dtype i8
+}
+
+# Masks, caps, row sums, orders in memory and packed sequences, alone and together.
+attention_forms() {
+  local sample=$samples/flash_attention target seed
+  for target in host sim:sm_80 sim:sm_90a; do
+    form() { passes "$sample" "$@" --target $target --repeats 1; }
+    form 1 1 300 330 64 --left 100
+    form 1 1 150 300 64 --right 20 --row-sums
+    form 2 1 150 290 64 --left 40 --right 9 --row-sums --group 2
+    form 1 1 150 70 64 --left 0 --causal --row-sums
+    form 1 1 70 150 64 --cap 0.3 --row-sums
+    form 1 1 140 150 128 --cap 2 --causal --row-sums --dtype bf16
+    form 1 1 20 70 32 --cap 0.3 --left 30 --row-sums --dtype f32
+    form 2 2 140 150 64 --heads-last --group 2
+    form 2 1 70 270 80 --heads-last --left 70 --causal --cap 2 --row-sums
+    for seed in 1 2 3; do
+      form 5 1 150 170 64 --packed --seed $seed
+      form 5 2 150 170 64 --packed --causal --row-sums --seed $seed
+    done
+    form 4 1 300 300 64 --packed --left 50 --right 20 --cap 1 --row-sums --group 2
+    form 2 1 100 100 128 --packed --left 50 --dtype bf16
+    form 1 2 5 700 64 --parts 3 --left 300 --causal --group 4 --row-sums
+    form 2 2 5 300 64 --parts 4 --left 140 --right 2 --cap 0.3 --row-sums --heads-last
+    form 1 1 5 3 64 --parts 3 --causal --row-sums
+  done
+  refuses 2 "does not go with --packed" "$sample" 1 1 8 8 64 --packed --parts 2
+  refuses 2 "wants --group 1" "$sample" 1 1 8 8 64 --heads-last --parts 2 --group 2
+  refuses 2 "its heads last already" "$sample" 1 1 8 8 64 --heads-last --packed
+  refuses 2 "leave one of them out" "$sample" 1 1 8 8 64 --causal --right 3
+  refuses 2 "windows of" "$sample" 1 1 8 8 64 --left 9000000000000000000
+  refuses 2 "a number above 0" "$sample" 1 1 8 8 64 --cap -1
+  refuses 2 "a number above 0" "$sample" 1 1 8 8 64 --cap nan
+  refuses 2 "in 32 bits" "$sample" 4 1 8 1000000000 64 --packed
+  refuses 2 "is no value for --left" "$sample" 1 1 8 8 64 --left -1
 }
 
 files() {
