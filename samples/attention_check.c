@@ -102,7 +102,7 @@ static void reference(const struct attention_job* job, double q_norm, int64_t co
 static void compare(double got, double expected, double allowed, int64_t* wrong, double* error) {
   const double off = got == expected ? 0 : fabs(got - expected);
   if (!(off <= allowed)) ++*wrong;
-  if (!(off <= *error)) *error = off;
+  if (off > *error || isnan(off)) *error = off;
 }
 
 static void check_query(const struct attention_job* job, struct rows queries, struct rows keys, int64_t i,

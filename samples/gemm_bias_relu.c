@@ -112,7 +112,7 @@ static int64_t check(const struct job* job, double* max_error) {
             fabs(element_get(job->c.dtype, job->c.data, (size_t)(row * n + col + j)) - expected);
         if (!(error <= allowed_error(job, a_norm[row], b_norm, bias, expected)))
           ++wrong; /* NaN counts as wrong */
-        if (!(error <= *max_error)) *max_error = error;
+        if (error > *max_error || isnan(error)) *max_error = error;
       }
     }
   }

@@ -9,6 +9,7 @@ struct row_spec row_spec_make(tl_dtype dtype, int64_t cols, int gpu) {
   spec.dtype = dtype;
   spec.compute = dtype == TL_F64 ? TL_F64 : TL_F32;
   spec.cols = cols;
+  spec.heads = 1;
   spec.tile_cols = (cols + vector - 1) / vector * vector;
   spec.tile_rows = elements / spec.tile_cols;
   if (spec.tile_rows < 1) spec.tile_rows = 1;
@@ -94,18 +95,33 @@ static tl_expr mean_of(tl_builder* b, const struct row_spec* spec, tl_expr sum) 
   return tl_binary(b, TL_MUL, sum, tl_const_f64(b, spec->compute, 1.0 / (double)spec->cols));
 }
 
+static void square(tl_builder* b, const struct frame* f, tl_buffer squares) {
+  tl_expr ij[2], value;
+  const tl_scope loop = each(b, f, ij);
+  value = tl_load(b, f->x, 2, ij);
+  tl_store(b, squares, 2, ij, tl_binary(b, TL_MUL, value, value));
+  tl_end(b, loop);
+}
+
+/* 1 / sqrt(mean + epsilon), of sums over rows. */
+static void invert(tl_builder* b, const struct row_spec* spec, tl_buffer sums, tl_expr epsilon) {
+  static const char* const names[1] = {"i"};
+  tl_expr i, value;
+  const tl_scope loop = tl_begin_parallel(b, 1, &spec->tile_rows, names, &i);
+  value = tl_binary(b, TL_ADD, mean_of(b, spec, tl_load(b, sums, 1, &i)), epsilon);
+  tl_store(b, sums, 1, &i, tl_unary(b, TL_RSQRT, value));
+  tl_end(b, loop);
+}
+
 /* x -= mean, squares = x * x; both 0 in the columns that only round the tile up. */
 static void centre(tl_builder* b, const struct row_spec* spec, const struct frame* f, tl_buffer sum,
                    tl_buffer squares) {
   tl_expr ij[2], value;
-  tl_scope loop = each(b, f, ij);
+  const tl_scope loop = each(b, f, ij);
   value = tl_binary(b, TL_SUB, tl_load(b, f->x, 2, ij), mean_of(b, spec, tl_load(b, sum, 1, &ij[0])));
   tl_store(b, f->x, 2, ij, masked(b, spec, ij[1], value, 0));
   tl_end(b, loop);
-  loop = each(b, f, ij);
-  value = tl_load(b, f->x, 2, ij);
-  tl_store(b, squares, 2, ij, tl_binary(b, TL_MUL, value, value));
-  tl_end(b, loop);
+  square(b, f, squares);
 }
 
 /* Element of a row of parameters in the type the program computes in; 0 beyond its end. */
@@ -114,7 +130,6 @@ static tl_expr parameter(tl_builder* b, const struct row_spec* spec, tl_buffer r
 }
 
 void layernorm_build(tl_builder* b, const struct row_spec* spec) {
-  static const char* const names[1] = {"i"};
   const tl_expr m = tl_dim(b, "m"), n = tl_index(b, spec->cols);
   tl_expr shape[2], epsilon, ij[2], value;
   tl_buffer X, gamma, beta, Y, squares, sum, scale;
@@ -136,14 +151,48 @@ void layernorm_build(tl_builder* b, const struct row_spec* spec) {
   tl_reduce(b, tl_whole(b, f.x), tl_whole(b, sum), TL_REDUCE_SUM, 1, 0);
   centre(b, spec, &f, sum, squares);
   tl_reduce(b, tl_whole(b, squares), tl_whole(b, scale), TL_REDUCE_SUM, 1, 0);
-  loop = tl_begin_parallel(b, 1, f.tile, names, ij);
-  value = tl_binary(b, TL_ADD, mean_of(b, spec, tl_load(b, scale, 1, ij)), epsilon);
-  tl_store(b, scale, 1, ij, tl_unary(b, TL_RSQRT, value));
-  tl_end(b, loop);
+  invert(b, spec, scale, epsilon);
   loop = each(b, &f, ij);
   value = tl_binary(b, TL_MUL, tl_load(b, f.x, 2, ij), tl_load(b, scale, 1, &ij[0]));
   value = tl_binary(b, TL_MUL, value, parameter(b, spec, gamma, ij[1]));
   tl_store(b, f.x, 2, ij, tl_binary(b, TL_ADD, value, parameter(b, spec, beta, ij[1])));
+  tl_end(b, loop);
+  tl_copy(b, tl_whole(b, f.x), tl_region_of(b, Y, 2, f.origin, f.tile));
+  tl_end(b, f.kernel);
+}
+
+void rmsnorm_build(tl_builder* b, const struct row_spec* spec) {
+  const tl_expr m = tl_dim(b, "m"), n = tl_index(b, spec->cols);
+  tl_expr shape[2], epsilon, ij[2], value;
+  tl_buffer X, R, gamma, S, Y, r, squares, scale;
+  struct frame f;
+  tl_scope loop;
+  shape[0] = m;
+  shape[1] = n;
+  X = tl_tensor(b, "X", spec->dtype, 2, shape, NULL, TL_TENSOR_READ_ONLY);
+  R = tl_tensor(b, "R", spec->dtype, 2, shape, NULL, TL_TENSOR_READ_ONLY);
+  gamma = tl_tensor(b, "gamma", spec->dtype, 1, &n, NULL, TL_TENSOR_READ_ONLY);
+  epsilon = tl_scalar(b, "epsilon", spec->compute);
+  S = tl_tensor(b, "S", spec->dtype, 2, shape, NULL, 0);
+  Y = tl_tensor(b, "Y", spec->dtype, 2, shape, NULL, 0);
+  f = begin(b, spec, "rmsnorm", m);
+  r = tl_alloc(b, "r", TL_SCOPE_FRAGMENT, spec->dtype, 2, f.tile);
+  squares = tl_alloc(b, "squares", TL_SCOPE_FRAGMENT, spec->compute, 2, f.tile);
+  scale = row_values(b, spec, "scale");
+
+  tl_copy(b, tl_region_of(b, X, 2, f.origin, f.tile), tl_whole(b, f.x));
+  tl_copy(b, tl_region_of(b, R, 2, f.origin, f.tile), tl_whole(b, r));
+  loop = each(b, &f, ij);
+  value = tl_cast(b, spec->compute, tl_load(b, r, 2, ij));
+  tl_store(b, f.x, 2, ij, tl_binary(b, TL_ADD, tl_load(b, f.x, 2, ij), value));
+  tl_end(b, loop);
+  tl_copy(b, tl_whole(b, f.x), tl_region_of(b, S, 2, f.origin, f.tile));
+  square(b, &f, squares); /* 0 in the columns that only round the tile up, as X and R read there */
+  tl_reduce(b, tl_whole(b, squares), tl_whole(b, scale), TL_REDUCE_SUM, 1, 0);
+  invert(b, spec, scale, epsilon);
+  loop = each(b, &f, ij);
+  value = tl_binary(b, TL_MUL, tl_load(b, f.x, 2, ij), tl_load(b, scale, 1, &ij[0]));
+  tl_store(b, f.x, 2, ij, tl_binary(b, TL_MUL, value, parameter(b, spec, gamma, ij[1])));
   tl_end(b, loop);
   tl_copy(b, tl_whole(b, f.x), tl_region_of(b, Y, 2, f.origin, f.tile));
   tl_end(b, f.kernel);

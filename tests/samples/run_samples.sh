@@ -22,6 +22,16 @@ refuses() {
   fi
 }
 
+# Both products of attention are those of warpgroups, and its four tensors go through the copy engine.
+planned_for_warpgroups() {
+  passes "$@" --target sim:sm_90a --repeats 1
+  if [ "$(grep -c ' warpgroup_mma ' "$work/log")" -ne 2 ] || [ "$(grep -c ' tensor_copy ' "$work/log")" -ne 4 ]; then
+    printf 'planned otherwise: %s\n' "$*"
+    cat "$work/log"
+    exit 1
+  fi
+}
+
 gemm() {
   local shape ta tb dtype
   for shape in "1 1 1" "7 5 3" "130 257 300" "128 256 256" "1 300 65" "200 1 64" "64 64 0" "0 8 8" "8 0 8"; do
@@ -38,15 +48,33 @@ gemm() {
 }
 
 rows() {
-  local sample shape dtype
-  for sample in softmax layernorm; do
+  local sample shape dtype target
+  for sample in softmax layernorm rmsnorm; do
     for shape in "1 1" "3 5" "100 16" "65 1000" "33 4096" "2 5001" "0 8"; do
-      passes "$samples/$sample" $shape --repeats 1
+      passes "$samples/$sample" $shape --target host --repeats 1
     done
     for dtype in f16 bf16 f64; do
-      passes "$samples/$sample" 20 77 --dtype $dtype --repeats 1
+      passes "$samples/$sample" 20 77 --dtype $dtype --target host --repeats 1
     done
   done
+  for shape in "1 1 2" "7 3 10" "33 8 64" "5 1 5002" "3 40 128" "0 1 2"; do
+    for dtype in f16 bf16 f32 f64; do
+      passes "$samples/rotary" $shape --dtype $dtype --target host --repeats 1
+    done
+  done
+  for target in sim:sm_80 sim:sm_90a; do
+    for sample in softmax layernorm rmsnorm; do
+      passes "$samples/$sample" 13 100 --target $target --repeats 1
+      passes "$samples/$sample" 3 1032 --dtype f16 --target $target --repeats 1
+    done
+    passes "$samples/rotary" 11 3 10 --target $target --repeats 1
+    passes "$samples/rotary" 5 4 128 --dtype f16 --target $target --repeats 1
+    passes "$samples/rotary" 3 2 64 --dtype f64 --target $target --repeats 1
+  done
+  refuses 1 "of an even number" "$samples/rotary" 4 2 5
+  refuses 1 "columns; from 1 to 65536" "$samples/rotary" 4 0 8
+  refuses 1 "columns; from 1 to 65536" "$samples/rmsnorm" 4 65537
+  refuses 2 "needs a floating type" "$samples/rotary" --dtype i8
 }
 
 attention() {
@@ -78,7 +106,7 @@ attention() {
 
 # Masks, caps, row sums, orders in memory and packed sequences, alone and together.
 attention_forms() {
-  local sample=$samples/flash_attention target seed
+  local sample=$samples/flash_attention target seed flags
   for target in host sim:sm_80 sim:sm_90a; do
     form() { passes "$sample" "$@" --target $target --repeats 1; }
     form 1 1 300 330 64 --left 100
@@ -99,6 +127,9 @@ attention_forms() {
     form 1 2 5 700 64 --parts 3 --left 300 --causal --group 4 --row-sums
     form 2 2 5 300 64 --parts 4 --left 140 --right 2 --cap 0.3 --row-sums --heads-last
     form 1 1 5 3 64 --parts 3 --causal --row-sums
+  done
+  for flags in "" --heads-last "--left 40 --right 9 --cap 2 --row-sums" "--packed --causal" "--parts 3"; do
+    planned_for_warpgroups "$sample" 1 2 3 5 128 $flags
   done
   refuses 2 "does not go with --packed" "$sample" 1 1 8 8 64 --packed --parts 2
   refuses 2 "wants --group 1" "$sample" 1 1 8 8 64 --heads-last --parts 2 --group 2
@@ -127,6 +158,9 @@ files() {
   refuses 1 "sm_80" "$gemm" 8 8 8 --target nonsense
   refuses 1 "columns; from 1 to 65536" "$samples/softmax" 4 0
   passes "$samples/softmax" --in "$work/a.npy" --out "$work/y.npy"
+  passes "$samples/rmsnorm" --in "$work/a.npy" --out "$work/y.npy"
+  [ "$(stat -c %s "$work/y.npy")" -eq "$(stat -c %s "$work/a.npy")" ]
+  refuses 1 "a tensor of rows, heads" "$samples/rotary" --in "$work/a.npy"
 }
 
 "$suite"
