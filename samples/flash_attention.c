@@ -194,7 +194,8 @@ static const char* refusal(const struct attention_job* job, int causal) {
     return "windows of 2^40 places at most; without --left or --right that side has no limit";
   if (causal && spec->right != ATTENTION_ALL && spec->right != 0)
     return "--causal is --right 0: leave one of them out";
-  if (!(job->cap >= 0 && job->cap <= 1e30)) return "--cap wants a number above 0, up to 1e30; 0 is no cap";
+  if (job->cap != 0 && !(job->cap >= 1e-30 && job->cap <= 1e30))
+    return "--cap wants a number from 1e-30 to 1e30, or 0 for no cap";
   if (job->parts > 0 && spec->packed)
     return "--parts splits keys of one length: it does not go with --packed";
   if (job->parts > 0 && spec->heads_last && spec->group > 1)

@@ -136,8 +136,8 @@ attention_forms() {
   refuses 2 "its heads last already" "$sample" 1 1 8 8 64 --heads-last --packed
   refuses 2 "leave one of them out" "$sample" 1 1 8 8 64 --causal --right 3
   refuses 2 "windows of" "$sample" 1 1 8 8 64 --left 9000000000000000000
-  refuses 2 "a number above 0" "$sample" 1 1 8 8 64 --cap -1
-  refuses 2 "a number above 0" "$sample" 1 1 8 8 64 --cap nan
+  refuses 2 "from 1e-30 to 1e30" "$sample" 1 1 8 8 64 --cap -1
+  refuses 2 "from 1e-30 to 1e30" "$sample" 1 1 8 8 64 --cap nan
   refuses 2 "in 32 bits" "$sample" 4 1 8 1000000000 64 --packed
   refuses 2 "is no value for --left" "$sample" 1 1 8 8 64 --left -1
 }
