@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "lower/accesses.h"
-#include "lower/kernel_lowering.h"
+#include "lower/op_lowering.h"
 
 namespace tilegen::lower {
 

@@ -1,6 +1,6 @@
 // Gemms for a block of one thread: micro-kernels over the register tiles of C, or plain loops where no atom
 // applies.
-#include "lower/kernel_lowering.h"
+#include "lower/op_lowering.h"
 #include "ops/gemm_plan.h"
 
 namespace tilegen::lower {

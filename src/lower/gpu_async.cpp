@@ -5,7 +5,7 @@
 // The wait is not emitted here: planting barriers puts it in front of the first use.
 #include <algorithm>
 
-#include "lower/kernel_lowering.h"
+#include "lower/op_lowering.h"
 
 namespace tilegen::lower {
 

@@ -9,15 +9,18 @@
 //     loop turn while point < points {                  loop turn while point < points {
 //       copies of the point                               work on the point
 //       number = claim                                    wait full[turn % slots]
-//       wait empty[turn % slots]                          number = handed[turn % slots]
-//       handed[turn % slots] = number                     all of the warpgroup have it: arrive empty[turn % slots]
-//       arrive full[turn % slots]                         point = launched + number
-//       point = launched + number                       }
+//       point = launched + number                         number = handed[turn % slots]
+//       while point is idle: the same again               all of the warpgroup have it: arrive empty[turn % slots]
+//       wait empty[turn % slots]                          point = launched + number
+//       handed[turn % slots] = number                   }
+//       arrive full[turn % slots]
 //     }
 //
-// A block is told a number behind the last point exactly once. Points beyond the launched blocks are claimed once each: the
+// Idle are points at which a block would store nothing, where the schedule says that they are passed over: the computing
+// threads never hear of them, and those of short sequences cost a claim each, beside the work on longer ones. A block is told a number behind the last point exactly once. Points beyond the launched blocks are claimed once each: the
 // launch claims as often as the grid has points, which is what the counter counts to.
 #include "lower/kernel_lowering.h"
+#include "schedule/idle_points.h"
 
 namespace tilegen::lower {
 
@@ -25,6 +28,30 @@ namespace {
 
 constexpr int64_t kSlots = 2;
 constexpr int64_t kMost = thread::kMostPersistentPoints;
+
+// What was said of the block's own point, of another: block indices as they are there, and tensors are read only where it is
+// a point of the grid.
+class AtPoint final : public ir::ExprRewriter {
+ public:
+  AtPoint(thread::ThreadProgram& p, const std::map<VarId, ExprId>& block_indices, ExprId in_grid)
+      : ExprRewriter(p.exprs, p.exprs), p_(p), block_indices_(block_indices), in_grid_(in_grid) {}
+
+ protected:
+  ExprId rewrite_var(const ir::ExprNode& n) override {
+    const auto it = block_indices_.find(n.var());
+    return it == block_indices_.end() ? ExprRewriter::rewrite_var(n) : it->second;
+  }
+  ExprId rewrite_load(const ir::ExprNode& n, std::span<const ExprId> indices) override {
+    if (p_.memory(n.object).space != thread::Space::global) return ExprRewriter::rewrite_load(n, indices);
+    const ExprId known = indices.size() > 1 ? p_.exprs.logical_and(in_grid_, indices[1]) : in_grid_;
+    return p_.exprs.load(n.object, n.type, std::vector<ExprId>{indices[0], known});
+  }
+
+ private:
+  thread::ThreadProgram& p_;
+  const std::map<VarId, ExprId>& block_indices_;
+  const ExprId in_grid_;
+};
 
 }  // namespace
 
@@ -62,20 +89,50 @@ void KernelLowering::declare_claims() {
   claims_.handed = out_.add_memory(std::move(handed));
 }
 
+ExprId KernelLowering::points() { return simplified(out_.exprs.binary(ir::ExprOp::min, tiles_, out_.exprs.const_int(kMost))); }
+
+ExprId KernelLowering::point_in_grid() {
+  ir::ExprPool& e = out_.exprs;
+  return e.lt(e.load(claims_.point, ir::DType::i64, std::vector<ExprId>{e.const_int(0)}), points());
+}
+
+thread::StmtId KernelLowering::set_point(ExprId to) {
+  return out_.add(thread::Store{claims_.point, out_.exprs.const_int(0), to, ExprId(), false, ExprId()}, kernel_.name);
+}
+
+thread::StmtId KernelLowering::set_point_to_number() {
+  ir::ExprPool& e = out_.exprs;
+  const ExprId number = e.load(claims_.number, ir::DType::i32, std::vector<ExprId>{e.const_int(0)});
+  return set_point(e.add(e.cast(ir::DType::i64, number), e.var(out_.launched_var)));
+}
+
 // The body once for each point, with the way to the next one behind it.
 thread::Block KernelLowering::walk_claimed(thread::Block body) {
-  ir::ExprPool& e = out_.exprs;
-  const ExprId points = simplified(e.binary(ir::ExprOp::min, tiles_, e.const_int(kMost)));
-  const auto set_point = [&](ExprId to) {
-    return out_.add(thread::Store{claims_.point, e.const_int(0), to, ExprId(), false, ExprId()}, kernel_.name);
-  };
-  const std::vector<ExprId> first = {e.const_int(0)};
   role_ == Role::producer ? claim_next(body) : take_next(body);
-  const ExprId number = e.cast(ir::DType::i64, e.load(claims_.number, ir::DType::i32, first));
-  body.push_back(set_point(e.add(number, e.var(out_.launched_var))));
-  thread::Loop walk{tile_var_, points, thread::LoopForm::serial, std::move(body),
-                    e.lt(e.load(claims_.point, ir::DType::i64, first), points)};
-  return {set_point(e.var(out_.block_vars[0])), out_.add(std::move(walk), kernel_.name)};
+  thread::Loop walk{tile_var_, points(), thread::LoopForm::serial, std::move(body), point_in_grid()};
+  return {set_point(out_.exprs.var(out_.block_vars[0])), out_.add(std::move(walk), kernel_.name)};
+}
+
+// The block's point is one of the grid, and nothing is to be stored there.
+ExprId KernelLowering::point_is_idle() {
+  ir::ExprPool& e = out_.exprs;
+  const auto at = [&](ExprId index, const std::map<VarId, int64_t>& inside) {
+    for (const auto& [var, number] : inside) vars_[var] = e.const_int(number);
+    const ExprId lowered = lower_expr(index);
+    for (const auto& [var, number] : inside) vars_.erase(var);
+    return lowered;
+  };
+  ExprId stores = e.const_int(0, ir::DType::boolean);
+  for (const schedule::StoreTest& test : schedule::store_tests(p_, kernel_, ops_)) {
+    ExprId passes;
+    for (const schedule::StoreComparison& c : test) {
+      const ExprId a = at(c.a, c.in_a), b = at(c.b, c.in_b);
+      passes = both(passes, simplified(c.or_equal ? e.le(a, b) : e.lt(a, b)));
+    }
+    stores = e.binary(ir::ExprOp::logical_or, stores, passes ? passes : e.const_int(1, ir::DType::boolean));
+  }
+  const ExprId in_grid = point_in_grid();
+  return e.logical_and(in_grid, AtPoint(out_, block_indices_, in_grid).rewrite(e.unary(ir::ExprOp::logical_not, simplified(stores))));
 }
 
 void KernelLowering::claim_next(thread::Block& out) {
@@ -85,6 +142,12 @@ void KernelLowering::claim_next(thread::Block& out) {
   const ExprId round = simplified(e.floormod(e.floordiv(turn, e.const_int(kSlots)), e.const_int(2)));
   const auto emit = [&](auto node) { out.push_back(out_.add(std::move(node), kernel_.name)); };
   emit(thread::Claim{claims_.number, zero});
+  out.push_back(set_point_to_number());
+  if (schedule_.persistence->skips_idle) {
+    const VarId again = out_.add_var("again", ir::VarKind::loop);
+    thread::Block next = {out_.add(thread::Claim{claims_.number, zero}, kernel_.name), set_point_to_number()};
+    emit(thread::Loop{again, points(), thread::LoopForm::serial, std::move(next), point_is_idle()});
+  }
   const ExprId number = e.load(claims_.number, ir::DType::i32, std::vector<ExprId>{zero});
   emit(thread::TransactionWait{claims_.empty, slot, simplified(e.sub(e.const_int(1), round))});
   emit(thread::Store{claims_.handed, slot, number, ExprId(), false, ExprId()});
@@ -109,6 +172,7 @@ void KernelLowering::take_next(thread::Block& out) {
   warpgroup_barrier(out, kernel_.name);
   thread::Block freed = {out_.add(thread::TransactionArrive{claims_.empty, slot, 0, {}}, kernel_.name)};
   out.push_back(only_first_of_warpgroup(std::move(freed), kernel_.name));
+  out.push_back(set_point_to_number());
 }
 
 }  // namespace tilegen::lower

@@ -3,7 +3,7 @@
 
 #include "infer/projection.h"
 #include "lower/accesses.h"
-#include "lower/kernel_lowering.h"
+#include "lower/op_lowering.h"
 
 namespace tilegen::lower {
 

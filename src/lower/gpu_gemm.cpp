@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "lower/gpu_gemm_state.h"
+#include "lower/op_lowering.h"
 
 namespace tilegen::lower {
 

@@ -159,10 +159,8 @@ void KernelLowering::longest_first(ExprId rest, const std::vector<ExprId>& exten
   vars_[var] = plan.rising ? e.sub(length, e.const_int(1)) : e.const_int(0);
   const ExprId trips = at_least_one(lower_expr(p_.as<ir::Loop>(work->loop)->extents[0]));
   vars_[var] = own;
-  // No group is smaller than what runs at once: a part of the device would begin the next group's longest behind this one's
-  // shortest (measured on an H200: 4 to 20 % slower). A few blocks less than a wave are as good as one.
-  const ExprId wave = e.ceildiv(e.const_int(std::max<int64_t>(1, target_.multiprocessors * 97 / 100)), length);
-  const ExprId fitting = e.binary(ir::ExprOp::max, e.floordiv(e.const_int(plan.group_trips), trips), wave);
+  const ExprId least = e.ceildiv(e.const_int(std::max<int64_t>(1, plan.group_tiles)), length);
+  const ExprId fitting = e.binary(ir::ExprOp::max, e.floordiv(e.const_int(plan.group_trips), trips), least);
   const ExprId group = launch_divisor(at_least_one(e.binary(ir::ExprOp::min, fitting, others)));
   const ExprId band = launch_divisor(e.mul(group, length));
   const ExprId first = e.mul(e.floordiv(rest, band), group), within = e.floormod(rest, band);

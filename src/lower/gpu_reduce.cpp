@@ -3,6 +3,7 @@
 // every thread of a row has it in the end.
 #include <algorithm>
 
+#include "lower/op_lowering.h"
 #include "lower/part_join.h"
 #include "lower/reduction_math.h"
 #include "ops/op.h"

@@ -1,6 +1,7 @@
 // Copies of matrix accumulators to shared tiles of 2-byte elements, eight rows of 16 bytes at a time, on
 // targets whose warps can store matrices.
 #include "lower/gpu_gemm_state.h"
+#include "lower/op_lowering.h"
 
 namespace tilegen::lower {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "lower/kernel_lowering.h"
+#include "lower/op_lowering.h"
 #include "ops/gemm_plan.h"
 
 namespace tilegen::lower {

@@ -30,62 +30,15 @@
 #include "infer/kernel_ops.h"
 #include "layout/tensor_tile.h"
 #include "lower/lower_kernel.h"
+#include "lower/lowering_parts.h"
 #include "ops/element_view.h"
 #include "ops/gemm_plan.h"
-#include "ops/lower_sink.h"
 #include "ops/tensor_copy.h"
 #include "schedule/exchange_plan.h"
 #include "schedule/partial_sums.h"
 #include "schedule/written_operand.h"
 
 namespace tilegen::lower {
-
-constexpr int64_t kWarpgroup = 128;  // threads
-
-using ir::ExprId;
-using ir::VarId;
-using thread::MemoryId;
-
-// One dimension of an iteration nest: a loop variable standing for a digit of the iteration layout.
-struct NestLoop {
-  VarId var;
-  int64_t extent = 1;
-  thread::LoopForm form = thread::LoopForm::serial;
-};
-
-// Loops that walk an iteration layout, outermost first, and the logical point they stand for.
-struct Nest {
-  std::vector<NestLoop> loops;
-  std::vector<ExprId> point;  // per iteration dimension
-  std::vector<int64_t> extents;  // GPU: of those that have padding behind them; 0: none
-  ExprId inside;              // bool: the point is no padding; a true literal when it never is
-
-  // GPU: digit variable -> expression of the thread variable. Threads that no digit reaches walk the points of another.
-  std::map<VarId, ExprId> thread_digits;
-  // GPU: of the threads that walk this point, the one that writes to memory; invalid when there is only one.
-  ExprId writer;
-};
-
-// GPU: where the registers of a fragment are and how its elements are spread over threads and registers.
-struct Held {
-  MemoryId memory;
-  const layout::Fragment* fragment = nullptr;
-};
-
-// GPU: a copy of a product's operand with k as its fast dimension, of which the statements being lowered use one at `begin`.
-struct TurnedOperand {
-  std::optional<ops::KMajorCopy> copy;
-  MemoryId memory;
-  ExprId begin;
-};
-
-// GPU: tiles that one role fills and another uses (plan::ChannelPlan) and the barriers that hand them over.
-struct Channel {
-  const plan::ChannelPlan* plan = nullptr;
-  std::set<int> values;
-  int full = -1, empty = -1;  // index into ThreadProgram::barriers
-  bool shared = false;        // blocks of the cluster fill tiles of each other
-};
 
 using EmitPoint = std::function<void(const Nest&, thread::Block&)>;
 
@@ -316,6 +269,11 @@ class KernelLowering {
   thread::Block walk_claimed(thread::Block body);
   void claim_next(thread::Block& out);
   void take_next(thread::Block& out);
+  ExprId points();
+  ExprId point_in_grid();
+  ExprId point_is_idle();
+  thread::StmtId set_point(ExprId to);
+  thread::StmtId set_point_to_number();
   // Whether the role being lowered has a part in the statement.
   bool takes_part(ir::StmtId id) const;
   bool fills_channel(ir::StmtId id) const;  // it, or a statement inside it
@@ -443,73 +401,6 @@ class KernelLowering {
   ir::StmtId cleared_by_;                  // GPU: clears the accumulators where no product overwrites them
   bool groups_closed_by_loop_ = false;     // GPU: async copies being lowered belong to a pipelined loop's group
   Error error_;
-};
-
-// One op while it is lowered.
-class OpLowering final : public ops::LowerSink {
- public:
-  OpLowering(KernelLowering& k, const infer::KernelOp& op, const plan::OpPlan& plan, thread::Block& out)
-      : k_(k), op_(op), plan_(plan), out_(out), tile_op_(k.p_.as<ir::TileOp>(op.stmt)) {}
-
-  void parallel_loop();  // element form that is no tile op
-
-  ir::ExprPool& exprs() override { return k_.out_.exprs; }
-  ir::DType type(int operand) const override;
-  ExprId load(int operand, std::span<const ExprId> point) override;
-  ExprId value() override;
-  void for_each_point(int operand, const PointValue& value) override;
-  void reduce(int src, int dst, ir::ReduceKind kind, int axis, bool accumulate) override;
-  void contract(int a, int b, int c, bool clear) override;
-
- private:
-  friend class KernelLowering;
-  std::vector<ExprId> element_at(int operand, std::span<const ExprId> point) const;
-  std::vector<int64_t> iteration_extents() const;
-  // Emits the nest around `emit(point, predicate, stores)`, twice (interior and edge) where bounds can be
-  // told for the whole box at once.
-  void emit_nest(const layout::Fragment& iteration, int64_t vector, const EmitPoint& emit);
-  // buffer[indices] = value where `condition` holds and the point is no padding.
-  void store_element(const Nest& nest, ir::BufferId buffer, std::span<const ExprId> indices, ExprId value,
-                     ExprId condition, thread::Block& body);
-  ExprId interior_condition();
-  // The condition's value per vector lane, computed before the stores it guards may change what it reads.
-  ExprId frozen_condition(const Nest& nest, ExprId condition, thread::Block& body);
-  bool reads_what_is_written(ExprId condition) const;
-  void contract_micro_kernel(int a, int b, int c, bool clear);
-  void contract_loops(int a, int b, int c, bool clear);
-
-  // gpu_element.cpp
-  void emit_thread_nest(const layout::Fragment& iteration, int64_t vector, const EmitPoint& emit);
-  bool store_matrices(int operand);  // gpu_store_matrix.cpp
-  void store_from_thread(const Nest& nest, ir::BufferId buffer, std::span<const ExprId> indices, ExprId value,
-                         ExprId condition, thread::Block& body);
-  bool reads_written(ExprId value);
-  void check_holders(const layout::Fragment& iteration);
-  // The op's fragment operand is a part of a buffer that is spread over threads.
-  bool walks_part();
-  int part_of_fragment() const;
-  void emit_part(int operand, const PointValue& value);
-
-  // gpu_reduce.cpp
-  void reduce_in_block(int src, int dst, ir::ReduceKind kind, int axis, bool accumulate);
-
-  // gpu_gemm.cpp, gpu_async.cpp
-  void contract_warp_mma(int a, int b, int c, bool clear);
-  void contract_warpgroup(int a, int b, int c, bool clear);  // gpu_warpgroup.cpp
-  bool stage_and_store(int dst);                             // gpu_store_stage.cpp
-  bool has_iteration();  // the schedule says which thread does what; else an error
-  bool async_copy_points(int operand);
-  std::optional<thread::Block> async_copies(int src, int dst, int64_t width, bool& edges, ExprId* interior);
-
-  KernelLowering& k_;
-  const infer::KernelOp& op_;
-  const plan::OpPlan& plan_;
-  thread::Block& out_;
-  const ir::TileOp* tile_op_;
-  ExprId no_padding_;  // loads of the point being emitted need it; invalid: nothing beyond bounds
-  std::map<int, std::vector<int>> region_dims_;  // operand -> buffer dimension's iteration dimension
-  std::set<MemoryId> written_;  // GPU: by one thread of several that walk the point, so far
-  std::set<int> some_hold_;  // GPU: values whose elements more threads compute than hold
 };
 
 }  // namespace tilegen::lower

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "lower/gpu_occupancy.h"
-#include "lower/kernel_lowering.h"
+#include "lower/op_lowering.h"
 #include "lower/plant_barriers.h"
 #include "ops/op.h"
 

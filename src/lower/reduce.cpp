@@ -3,7 +3,7 @@
 // dimension, each lane owns a result.
 #include <algorithm>
 
-#include "lower/kernel_lowering.h"
+#include "lower/op_lowering.h"
 #include "lower/reduction_math.h"
 #include "ops/op.h"
 

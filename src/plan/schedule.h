@@ -98,10 +98,10 @@ struct RasterPlan {
   int64_t group = 1;                // grouped: rows of tiles walked together
   // longest_first: blocks have the more work the larger (`rising`) or the smaller their index along `dimension` is, and go by
   // falling work; points of the other dimensions go together as long as their longest loops have no more than
-  // `group_trips` iterations, and at least so many that their tiles fill the device.
+  // `group_trips` iterations, and at least so many that they have `group_tiles` tiles.
   int64_t dimension = 0;
   bool rising = true;
-  int64_t group_trips = 0;
+  int64_t group_trips = 0, group_tiles = 0;
   std::string reason;
   bool operator==(const RasterPlan&) const = default;
 };
@@ -131,6 +131,8 @@ struct RolePlan {
 struct PersistencePlan {
   bool persistent = false;
   std::string order = "static";  // static | claimed
+  // claimed: points at which a block would store nothing are passed over by the thread that claims.
+  bool skips_idle = false;
   bool claimed() const { return persistent && order == "claimed"; }
   std::string reason;
   bool operator==(const PersistencePlan&) const = default;

@@ -102,8 +102,9 @@ void write_kernel(JsonWriter& w, const KernelSchedule& k) {
     w.member("order", k.raster->order);
     write_unless(w, "group", k.raster->group, 1);
     write_unless(w, "dimension", k.raster->dimension, 0);
-    if (!k.raster->rising) w.member("rising", false);
+    if (!k.raster->rising) w.flag("rising", false);
     write_unless(w, "group_trips", k.raster->group_trips, 0);
+    write_unless(w, "group_tiles", k.raster->group_tiles, 0);
     write_optional(w, "reason", k.raster->reason);
     w.end_object();
   }
@@ -121,6 +122,7 @@ void write_kernel(JsonWriter& w, const KernelSchedule& k) {
     w.begin_object();
     w.flag("persistent", k.persistence->persistent);
     if (k.persistence->order != "static") w.member("order", k.persistence->order);
+    if (k.persistence->skips_idle) w.flag("skips_idle", true);
     write_optional(w, "reason", k.persistence->reason);
     w.end_object();
   }
@@ -279,13 +281,14 @@ ConversionPlan read_conversion(JsonCursor c) {
 
 RasterPlan read_raster(JsonCursor c) {
   RasterPlan r;
-  c = c.object({"order", "group", "dimension", "rising", "group_trips", "reason"});
+  c = c.object({"order", "group", "dimension", "rising", "group_trips", "group_tiles", "reason"});
   if (!c) return r;
   r.order = kRasterOrders[c.required("order").choice(kRasterOrders)];
   r.group = c.optional("group").integer(1, kMost, 1);
   r.dimension = c.optional("dimension").integer(0, 2, 0);
   r.rising = c.optional("rising").boolean(true);
   r.group_trips = c.optional("group_trips").integer(0, kMost, 0);
+  r.group_tiles = c.optional("group_tiles").integer(0, kMost, 0);
   r.reason = c.optional("reason").string();
   return r;
 }
@@ -303,10 +306,11 @@ RolePlan read_roles(JsonCursor c) {
 
 PersistencePlan read_persistence(JsonCursor c) {
   PersistencePlan p;
-  c = c.object({"persistent", "order", "reason"});
+  c = c.object({"persistent", "order", "skips_idle", "reason"});
   if (!c) return p;
   p.persistent = c.required("persistent").boolean();
   if (JsonCursor order = c.optional("order")) p.order = order.string();
+  if (JsonCursor skips = c.optional("skips_idle")) p.skips_idle = skips.boolean();
   p.reason = c.optional("reason").string();
   return p;
 }

@@ -98,7 +98,7 @@ std::string kernel_line(const KernelSchedule& k) {
   s += ", raster " + r.order + (r.order == "grouped" ? " by " + std::to_string(r.group) : "");
   if (r.order == "longest_first")
     s += std::string(" along ") + (r.rising ? "falling" : "rising") + " index " + std::to_string(r.dimension) + ", groups of " +
-         std::to_string(r.group_trips) + " trips";
+         std::to_string(r.group_trips) + " trips, at least " + plural(r.group_tiles, "tile");
   if (!r.reason.empty()) s += " -- " + r.reason;
   return one_line(s) + "\n";
 }
@@ -158,8 +158,10 @@ Table block_table(const KernelSchedule& k) {
       registers = "registers " + std::to_string(r.producer_registers) + ", computing " + std::to_string(r.consumer_registers);
     t.add({{"producer", r.producer_threads == 0 ? "none" : plural(r.producer_threads, "thread"), registers}, r.reason, {}});
   }
-  if (k.persistence)
-    t.add({{"persistent", !k.persistence->persistent ? "no" : k.persistence->order == "static" ? "yes" : k.persistence->order}, k.persistence->reason, {}});
+  if (k.persistence) {
+    const PersistencePlan& w = *k.persistence;
+    t.add({{"persistent", !w.persistent ? "no" : w.order == "static" ? "yes" : w.order, w.skips_idle ? "idle tiles skipped" : ""}, w.reason, {}});
+  }
   if (k.cluster && k.cluster->blocks > 1)
     t.add({{"cluster", plural(k.cluster->blocks, "block"), "along " + k.cluster->along}, k.cluster->reason, {}});
   if (k.launch) t.add({{"launch", k.launch->dependent ? "dependent" : "behind the kernel before"}, k.launch->reason, {}});

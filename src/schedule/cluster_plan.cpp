@@ -18,10 +18,6 @@ namespace {
 
 constexpr int64_t kSwizzleRows = 8;  // of a box, behind which its swizzle repeats
 constexpr int64_t kLine = 128;       // bytes of the second cache
-// Measured on an H200: bytes of lines that a multiprocessor gets in a cycle when all want some, and at most; cycles that a
-// kernel of clusters takes longer to begin and to end.
-constexpr double kLineBytes = 70, kMostLineBytes = 85, kMeetings = 2200;
-constexpr int64_t kGroup = 18;        // multiprocessors that a cluster's blocks are chosen from
 constexpr double kWorthwhile = 0.95;  // of the time without a cluster
 
 std::optional<ir::VarId> block_index(const ir::Program& p, const ir::Kernel& kernel, const std::string& name) {
@@ -73,7 +69,7 @@ class ClusterPlanner {
       for (int64_t blocks : {2, 4}) {
         plan::ClusterPlan cluster{blocks, p_.var(along).name, ""};
         if (shared_tiles(cluster) == 0) continue;
-        const double together = cycles(*work, cluster) + kMeetings;
+        const double together = cycles(*work, cluster) + target_.cluster_cycles;
         if (together >= least) continue;
         least = together;
         cluster.reason = "bringing the tiles of a block takes " + hundreds(alone) + " cycles, with a tile read once for " +
@@ -134,9 +130,11 @@ class ClusterPlanner {
       const bool clustered = cluster.blocks > 1 && p_.var(kernel_.block_vars[d]).name == cluster.along;
       blocks *= static_cast<double>(clustered ? ceil_div(work.grid[d], cluster.blocks) * cluster.blocks : work.grid[d]);
     }
-    const double used = static_cast<double>(kGroup / cluster.blocks * cluster.blocks) / kGroup;
+    const int64_t group = target_.cluster_multiprocessors;
+    const double used = static_cast<double>(group / cluster.blocks * cluster.blocks) / static_cast<double>(group);
     const double rounds = std::ceil(blocks / std::floor(target_.multiprocessors * used));
-    const double rate = std::clamp(kLineBytes * target_.multiprocessors / blocks, kLineBytes, kMostLineBytes);
+    const double rate = std::clamp(target_.line_bytes_per_cycle * target_.multiprocessors / blocks, target_.line_bytes_per_cycle,
+                                   target_.most_line_bytes_per_cycle);
     return rounds * static_cast<double>(work.steps) * std::max(bytes / rate, work.products);
   }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "schedule/idle_points.h"
 #include "schedule/work_order.h"
 #include "support/checked.h"
 #include "target/role_registers.h"
@@ -88,24 +89,29 @@ Expected<plan::RolePlan> plan_roles(const ir::Kernel& kernel, const target::Targ
 namespace {
 
 // Empty when blocks can walk over points as given.
-std::string walk_refusal(const plan::PersistencePlan& given, const plan::RolePlan& roles, const plan::KernelSchedule& schedule) {
+std::string walk_refusal(const plan::PersistencePlan& given, const plan::RolePlan& roles, const plan::KernelSchedule& schedule,
+                         bool some_idle) {
   if (given.order != "static" && given.order != "claimed")
     return "order '" + given.order + "' is neither 'static' nor 'claimed'";
   if (!given.persistent) return given.order == "static" ? "" : "blocks of one point have no order to walk in";
   if (roles.producer_threads == 0) return "it needs a producer, which the kernel has not";
   if (given.claimed() && schedule.cluster && schedule.cluster->blocks > 1)
     return "blocks of a cluster walk their points together, none claims one for itself";
+  if (given.skips_idle && !given.claimed()) return "only points that are claimed can be passed over ('skips_idle')";
+  if (given.skips_idle && !some_idle)
+    return "no point can be passed over ('skips_idle'): at each, a block may write a tensor, as far as block indices, sizes and what nobody "
+           "writes tell";
   return "";
 }
 
 }  // namespace
 
-Expected<plan::PersistencePlan> plan_persistence(const ir::Program& p, const ir::Kernel& kernel, const target::Target& t,
-                                                 int64_t threads, int64_t registers, const plan::RolePlan& roles,
+Expected<plan::PersistencePlan> plan_persistence(const ir::Program& p, const ir::Kernel& kernel, const infer::KernelOps& ops,
+                                                 const target::Target& t, int64_t threads, int64_t registers, const plan::RolePlan& roles,
                                                  int64_t arena_bytes, const plan::KernelSchedule* given) {
   constexpr int64_t kReserved = 1024;  // shared memory of a block that the system keeps
   if (given && given->persistence) {
-    if (const std::string why = walk_refusal(*given->persistence, roles, *given); !why.empty())
+    if (const std::string why = walk_refusal(*given->persistence, roles, *given, !store_tests(p, kernel, ops).empty()); !why.empty())
       return Error(DiagCode::schedule_illegal, kernel.name, "the given persistence is not possible: " + why,
                    "leave `persistence` out to have it planned", kernel.location);
     return *given->persistence;
@@ -131,6 +137,7 @@ Expected<plan::PersistencePlan> plan_persistence(const ir::Program& p, const ir:
     plan.order = "claimed";
     plan.reason = "one block fills a multiprocessor, and blocks have different amounts of work: each claims its next tile, "
                   "whose loads run beside the epilogue of this one";
+    plan.skips_idle = !store_tests(p, kernel, ops).empty();
     return plan;
   }
   plan.reason = blocks == 1 ? "one block fills a multiprocessor: loads of its next tile run beside the epilogue of this one"

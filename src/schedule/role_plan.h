@@ -19,9 +19,9 @@ Expected<plan::RolePlan> plan_roles(const ir::Kernel& kernel, const target::Targ
                                     int64_t registers, bool produced, const plan::KernelSchedule* given);
 
 // Persistent where one block fills a multiprocessor: the next tile's loads then run beside the epilogue of this one. Where
-// blocks have different amounts of work they claim their points.
-Expected<plan::PersistencePlan> plan_persistence(const ir::Program& p, const ir::Kernel& kernel, const target::Target& t,
-                                                 int64_t threads, int64_t registers, const plan::RolePlan& roles,
+// blocks have different amounts of work they claim their points, and pass over those at which there is nothing to store.
+Expected<plan::PersistencePlan> plan_persistence(const ir::Program& p, const ir::Kernel& kernel, const infer::KernelOps& ops,
+                                                 const target::Target& t, int64_t threads, int64_t registers, const plan::RolePlan& roles,
                                                  int64_t arena_bytes, const plan::KernelSchedule* given);
 
 }  // namespace tilegen::schedule

@@ -83,6 +83,11 @@ struct Target {
   bool dependent_launch = false;  // kernels that wait for the ones before them by themselves
   bool store_matrix = false;  // 8x8 matrices from registers to shared memory (stmatrix)
   bool tensor_copy = false;  // a copy engine that moves boxes of tensors (TMA), and transaction barriers
+  // With a copy engine, for the cost model: bytes of the second cache's lines that a multiprocessor gets in a cycle when all want
+  // some, and at most; cycles that a kernel of clusters takes longer to begin and to end; multiprocessors that a cluster's blocks are
+  // chosen from.
+  double line_bytes_per_cycle = 0, most_line_bytes_per_cycle = 0, cluster_cycles = 0;
+  int cluster_multiprocessors = 1;
   std::vector<MicroKernelAtom> micro_kernels;
   bool simulated = false;  // its thread programs are run by the simulator, on the host's memory
 

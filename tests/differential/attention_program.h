@@ -186,7 +186,7 @@ inline plan::Schedule persistence(const std::string& order) {
   plan::Schedule given;
   given.kernels.resize(1);
   given.kernels[0].kernel = "attention";
-  given.kernels[0].persistence = plan::PersistencePlan{order != "none", order == "none" ? "static" : order, ""};
+  given.kernels[0].persistence = plan::PersistencePlan{order != "none", order == "none" ? "static" : order, false, ""};
   return given;
 }
 

@@ -30,8 +30,11 @@ Value* Parts::polynomial(Value* x, std::initializer_list<double> coefficients) {
 
 Value* Parts::nearest(Value* x) { return b_.CreateUnaryIntrinsic(llvm::Intrinsic::roundeven, x); }
 Value* Parts::magnitude(Value* x) { return b_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, x); }
+// By bits where the back end would compare and select.
 Value* Parts::with_sign_of(Value* m, Value* sign) {
-  return b_.CreateBinaryIntrinsic(llvm::Intrinsic::copysign, m, sign);
+  if (!features_.nvptx || is_double()) return b_.CreateBinaryIntrinsic(llvm::Intrinsic::copysign, m, sign);
+  constexpr int64_t kSign = int64_t{1} << 31;
+  return from_bits(b_.CreateOr(b_.CreateAnd(bits(m), integer(kSign - 1)), b_.CreateAnd(bits(sign), integer(kSign))));
 }
 
 Value* Parts::clamp(Value* x, double low, double high) {

@@ -215,6 +215,11 @@ Target sm(int version, bool architecture_specific) {
       t.cpu = t.name;
       t.warpgroup_mma = warpgroup_atoms();
       t.tensor_copy = true;
+      // Measured on an H200.
+      t.line_bytes_per_cycle = 70;
+      t.most_line_bytes_per_cycle = 85;
+      t.cluster_cycles = 2200;
+      t.cluster_multiprocessors = 18;
     }
     return t;
   }

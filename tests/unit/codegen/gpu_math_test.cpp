@@ -82,7 +82,9 @@ TEST(GpuMath, Instructions) {
   EXPECT_HAS(text(ExprOp::exp2, DType::f32), "ex2.approx.ftz.f32");
   EXPECT_HAS(text(ExprOp::exp2, DType::f16), "ex2.approx.f32");
   EXPECT_HAS(text(ExprOp::add, DType::f16), "add.f16");
-  EXPECT_LACKS(text(ExprOp::tanh, DType::f32), "ex2.approx");
+  EXPECT_HAS(text(ExprOp::tanh, DType::f32), "rcp.approx.ftz.f32");
+  EXPECT_LACKS(text(ExprOp::tanh, DType::f32), "div");
+  EXPECT_LACKS(text(ExprOp::erf, DType::f32), "ex2.approx");
 }
 
 }  // namespace

@@ -48,7 +48,7 @@ plan::Schedule schedule_of(const ir::Program& p, int64_t blocks, const std::stri
   given.kernels.resize(1);
   given.kernels[0].kernel = p.kernels[0].name;
   given.kernels[0].cluster = plan::ClusterPlan{blocks, along, "given"};
-  given.kernels[0].persistence = plan::PersistencePlan{persistent, "static", "given"};
+  given.kernels[0].persistence = plan::PersistencePlan{persistent, "static", false, "given"};
   auto s = schedule::plan_program(p, hopper(), {&given});
   EXPECT_TRUE(s) << s.error().to_text();
   return s ? *s : plan::Schedule{};

@@ -27,9 +27,9 @@ Schedule full_schedule() {
   KernelSchedule k;
   k.kernel = "gemm";
   k.threads = 128;
-  k.raster = RasterPlan{"grouped", 8, 0, true, 0, "neighbouring blocks share B"};
+  k.raster = RasterPlan{"grouped", 8, 1, false, 40, 128, "neighbouring blocks share B"};
   k.roles = RolePlan{128, 40, 232, "one thread issues the copies"};
-  k.persistence = PersistencePlan{true, "claimed", "one block fills a multiprocessor"};
+  k.persistence = PersistencePlan{true, "claimed", true, "one block fills a multiprocessor"};
   k.cluster = ClusterPlan{2, "by", "B is read once for two rows"};
   k.channels = {{"gemm/ko", "gemm/ko", {"gemm:As", "gemm:Bs"}, 4}, {"gemm/ko@1", "gemm/ko", {"gemm:Vs"}, 1}};
   k.ops = {
@@ -257,7 +257,7 @@ TEST(ScheduleText, ReadsWell) {
 kernel gemm  128 threads, raster grouped by 8 -- neighbouring blocks share B
   block
     producer    128 threads  registers 40, computing 232  -- one thread issues the copies
-    persistent  claimed                                   -- one block fills a multiprocessor
+    persistent  claimed      idle tiles skipped           -- one block fills a multiprocessor
     cluster     2 blocks     along by                     -- B is read once for two rows
   ops
     gemm/ko/copy#0    async_copy   cp_async_16, vector 8                           -- 16 bytes per thread

@@ -269,7 +269,7 @@ TEST_F(GivenFields, RolesAreCheckedAgainstTheMultiprocessor) {
 TEST_F(GivenFields, PassesStagesAndPersistenceAreTakenAsTheyAre) {
   plan::Schedule given = one_op("gemm", "gemm/copy#0", Engine::tensor_copy);
   given.kernels[0].ops[0].pass_columns = 64;
-  given.kernels[0].persistence = plan::PersistencePlan{false, "static", "x"};
+  given.kernels[0].persistence = plan::PersistencePlan{false, "static", false, "x"};
   given.kernels[0].loops = {{"gemm/ko", 3, {}, "x"}};
   const plan::Schedule s = planned(*program_, TensorCopies::loads_and_stores, &given);
   const plan::KernelSchedule& k = s.kernels[0];

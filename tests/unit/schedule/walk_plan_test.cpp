@@ -80,7 +80,7 @@ TEST(Persistence, TheGivenOrderIsTaken) {
       plan::Schedule given;
       given.kernels.resize(1);
       given.kernels[0].kernel = "gemm";
-      given.kernels[0].persistence = plan::PersistencePlan{persistent, order, "x"};
+      given.kernels[0].persistence = plan::PersistencePlan{persistent, order, false, "x"};
       const auto s = plan_for(*p, "sm_90a", &given);
       ASSERT_TRUE(s) << s.error().to_text();
       EXPECT_EQ(*s->kernels[0].persistence, *given.kernels[0].persistence);
@@ -108,11 +108,13 @@ TEST(Persistence, ImpossibleOrdersAreRefused) {
     return s.error().diagnostics[0].message;
   };
   const std::string impossible = "the given persistence is not possible: ";
-  EXPECT_EQ(refusal({true, "dynamic", ""}), impossible + "order 'dynamic' is neither 'static' nor 'claimed'");
-  EXPECT_EQ(refusal({false, "claimed", ""}), impossible + "blocks of one point have no order to walk in");
-  EXPECT_EQ(refusal({true, "claimed", ""}, 2), impossible + "blocks of a cluster walk their points together, none claims one for itself");
-  EXPECT_EQ(refusal({true, "claimed", ""}, 1, 0), impossible + "it needs a producer, which the kernel has not");
-  EXPECT_EQ(refusal({true, "static", ""}, 1, 0), impossible + "it needs a producer, which the kernel has not");
+  EXPECT_EQ(refusal({true, "dynamic", false, ""}), impossible + "order 'dynamic' is neither 'static' nor 'claimed'");
+  EXPECT_EQ(refusal({false, "claimed", false, ""}), impossible + "blocks of one point have no order to walk in");
+  EXPECT_EQ(refusal({true, "claimed", false, ""}, 2), impossible + "blocks of a cluster walk their points together, none claims one for itself");
+  EXPECT_EQ(refusal({true, "claimed", false, ""}, 1, 0), impossible + "it needs a producer, which the kernel has not");
+  EXPECT_EQ(refusal({true, "static", false, ""}, 1, 0), impossible + "it needs a producer, which the kernel has not");
+  EXPECT_EQ(refusal({true, "static", true, ""}), impossible + "only points that are claimed can be passed over ('skips_idle')");
+  EXPECT_EQ(refusal({true, "claimed", true, ""}).rfind(impossible + "no point can be passed over ('skips_idle')", 0), 0u);
 }
 
 TEST(Roles, RegistersAreMovedWhereOneWarpBesideLeavesTooFew) {

@@ -1,0 +1,63 @@
+// What the files of this folder hand each other: nests of loops, fragments in registers, operands, channels.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "layout/fragment.h"
+#include "ops/gemm_plan.h"
+#include "plan/schedule.h"
+#include "thread/thread_program.h"
+
+namespace tilegen::lower {
+
+constexpr int64_t kWarpgroup = 128;  // threads
+
+using ir::ExprId;
+using ir::VarId;
+using thread::MemoryId;
+
+// One dimension of an iteration nest: a loop variable standing for a digit of the iteration layout.
+struct NestLoop {
+  VarId var;
+  int64_t extent = 1;
+  thread::LoopForm form = thread::LoopForm::serial;
+};
+
+// Loops that walk an iteration layout, outermost first, and the logical point they stand for.
+struct Nest {
+  std::vector<NestLoop> loops;
+  std::vector<ExprId> point;  // per iteration dimension
+  std::vector<int64_t> extents;  // GPU: of those that have padding behind them; 0: none
+  ExprId inside;              // bool: the point is no padding; a true literal when it never is
+
+  // GPU: digit variable -> expression of the thread variable. Threads that no digit reaches walk the points of another.
+  std::map<VarId, ExprId> thread_digits;
+  // GPU: of the threads that walk this point, the one that writes to memory; invalid when there is only one.
+  ExprId writer;
+};
+
+// GPU: where the registers of a fragment are and how its elements are spread over threads and registers.
+struct Held {
+  MemoryId memory;
+  const layout::Fragment* fragment = nullptr;
+};
+
+// GPU: a copy of a product's operand with k as its fast dimension, of which the statements being lowered use one at `begin`.
+struct TurnedOperand {
+  std::optional<ops::KMajorCopy> copy;
+  MemoryId memory;
+  ExprId begin;
+};
+
+// GPU: tiles that one role fills and another uses (plan::ChannelPlan) and the barriers that hand them over.
+struct Channel {
+  const plan::ChannelPlan* plan = nullptr;
+  std::set<int> values;
+  int full = -1, empty = -1;  // index into ThreadProgram::barriers
+  bool shared = false;        // blocks of the cluster fill tiles of each other
+};
+
+}  // namespace tilegen::lower

@@ -1,0 +1,75 @@
+// One op while it is lowered: what ops ask of lowering (ops::LowerSink), and the forms it gives them.
+#pragma once
+
+#include "lower/kernel_lowering.h"
+#include "ops/lower_sink.h"
+
+namespace tilegen::lower {
+
+class OpLowering final : public ops::LowerSink {
+ public:
+  OpLowering(KernelLowering& k, const infer::KernelOp& op, const plan::OpPlan& plan, thread::Block& out)
+      : k_(k), op_(op), plan_(plan), out_(out), tile_op_(k.p_.as<ir::TileOp>(op.stmt)) {}
+
+  void parallel_loop();  // element form that is no tile op
+
+  ir::ExprPool& exprs() override { return k_.out_.exprs; }
+  ir::DType type(int operand) const override;
+  ExprId load(int operand, std::span<const ExprId> point) override;
+  ExprId value() override;
+  void for_each_point(int operand, const PointValue& value) override;
+  void reduce(int src, int dst, ir::ReduceKind kind, int axis, bool accumulate) override;
+  void contract(int a, int b, int c, bool clear) override;
+
+ private:
+  friend class KernelLowering;
+  std::vector<ExprId> element_at(int operand, std::span<const ExprId> point) const;
+  std::vector<int64_t> iteration_extents() const;
+  // Emits the nest around `emit(point, predicate, stores)`, twice (interior and edge) where bounds can be
+  // told for the whole box at once.
+  void emit_nest(const layout::Fragment& iteration, int64_t vector, const EmitPoint& emit);
+  // buffer[indices] = value where `condition` holds and the point is no padding.
+  void store_element(const Nest& nest, ir::BufferId buffer, std::span<const ExprId> indices, ExprId value,
+                     ExprId condition, thread::Block& body);
+  ExprId interior_condition();
+  // The condition's value per vector lane, computed before the stores it guards may change what it reads.
+  ExprId frozen_condition(const Nest& nest, ExprId condition, thread::Block& body);
+  bool reads_what_is_written(ExprId condition) const;
+  void contract_micro_kernel(int a, int b, int c, bool clear);
+  void contract_loops(int a, int b, int c, bool clear);
+
+  // gpu_element.cpp
+  void emit_thread_nest(const layout::Fragment& iteration, int64_t vector, const EmitPoint& emit);
+  bool store_matrices(int operand);  // gpu_store_matrix.cpp
+  void store_from_thread(const Nest& nest, ir::BufferId buffer, std::span<const ExprId> indices, ExprId value,
+                         ExprId condition, thread::Block& body);
+  bool reads_written(ExprId value);
+  void check_holders(const layout::Fragment& iteration);
+  // The op's fragment operand is a part of a buffer that is spread over threads.
+  bool walks_part();
+  int part_of_fragment() const;
+  void emit_part(int operand, const PointValue& value);
+
+  // gpu_reduce.cpp
+  void reduce_in_block(int src, int dst, ir::ReduceKind kind, int axis, bool accumulate);
+
+  // gpu_gemm.cpp, gpu_async.cpp
+  void contract_warp_mma(int a, int b, int c, bool clear);
+  void contract_warpgroup(int a, int b, int c, bool clear);  // gpu_warpgroup.cpp
+  bool stage_and_store(int dst);                             // gpu_store_stage.cpp
+  bool has_iteration();  // the schedule says which thread does what; else an error
+  bool async_copy_points(int operand);
+  std::optional<thread::Block> async_copies(int src, int dst, int64_t width, bool& edges, ExprId* interior);
+
+  KernelLowering& k_;
+  const infer::KernelOp& op_;
+  const plan::OpPlan& plan_;
+  thread::Block& out_;
+  const ir::TileOp* tile_op_;
+  ExprId no_padding_;  // loads of the point being emitted need it; invalid: nothing beyond bounds
+  std::map<int, std::vector<int>> region_dims_;  // operand -> buffer dimension's iteration dimension
+  std::set<MemoryId> written_;  // GPU: by one thread of several that walk the point, so far
+  std::set<int> some_hold_;  // GPU: values whose elements more threads compute than hold
+};
+
+}  // namespace tilegen::lower

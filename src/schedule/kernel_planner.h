@@ -1,0 +1,99 @@
+// Planning one kernel: the state that its steps share. Not used outside the files plan_kernel*.cpp.
+#pragma once
+
+#include "schedule/memory_plan.h"
+#include "schedule/op_engines.h"
+#include "schedule/pipeline_plan.h"
+#include "schedule/plan_kernel.h"
+#include "schedule/store_stage.h"
+#include "schedule/tensor_feeds.h"
+#include "schedule/written_operand.h"
+
+namespace tilegen::schedule {
+
+using infer::KernelOp;
+using infer::KernelOps;
+using plan::Engine;
+using plan::KernelSchedule;
+
+// A fragment that leaves by tensor copies, staged in passes of columns.
+struct StagedStore {
+  size_t op = 0;
+  StoreStage stage;
+  int64_t pass = 0;
+  bool given = false;
+  int64_t bytes(int64_t columns) const {
+    return stage.part_bytes / stage.pass_columns * columns * stage.warpgroups_m * stage.warpgroups_n;
+  }
+};
+
+class KernelPlanner {
+ public:
+  KernelPlanner(const ir::Program& p, int kernel, const target::Target& t, const PlanOptions& options)
+      : p_(p),
+        index_(kernel),
+        kernel_(p.kernels[static_cast<size_t>(kernel)]),
+        target_(t),
+        options_(options),
+        ops_(infer::collect_kernel_ops(p, kernel)) {}
+
+  Expected<KernelSchedule> plan(const KernelSchedule* given);
+
+ private:
+  // Nothing when a product turned out unfit for warpgroups, which is then refused.
+  Expected<std::optional<KernelSchedule>> attempt(int64_t threads);
+  Expected<KernelSchedule> assemble(int64_t threads);
+  bool refuse(const Refusals& more);
+  bool leave_to_threads(const Refusals& more);
+
+  void take_engines();
+  void find_written_operands(int64_t threads, bool tell);
+  void widen_written();
+  bool produced_loops_overlap();
+  Checked order_products();
+  Checked plan_turns(int64_t threads);
+  bool threads_meet_for(const KernelOp& op) const;
+  void choose_stores();
+  void find_stores();
+  void store_tile(size_t op, plan::ValuePlan& tile);
+  void fit_stores();
+  void widen_passes();
+  Checked plan_walk(KernelSchedule& s, int64_t threads);
+  void widen_channels();
+  Checked check_given_engines() const;
+  const plan::OpPlan* given_op(size_t op) const {
+    return given_ ? plan::find_op(*given_, ops_.ops[op].path) : nullptr;
+  }
+
+  EnginePlaces places(const std::vector<plan::ValuePlan>& values) const;
+  int64_t arena(const std::map<int, int64_t>& slots) const;
+  void plan_loops();
+
+  const ir::Program& p_;
+  const int index_;
+  const ir::Kernel& kernel_;
+  const target::Target& target_;
+  const PlanOptions& options_;
+  const KernelOps ops_;
+  const KernelSchedule* given_ = nullptr;
+
+  Refusals refused_;     // products, by warpgroups
+  Refusals by_threads_;  // copies beside them, by the engine
+  TensorFeeds feeds_;
+  bool keep_in_registers_ = false;  // what would take too many: shared memory does not hold it either
+  // Of one attempt.
+  GemmPlans gemms_;
+  infer::InferResult layouts_;
+  std::vector<Scratch> scratch_;
+  std::set<size_t> produced_;  // copies that a producer makes
+  std::set<int> engine_values_;
+  std::vector<WrittenOperand> written_;
+  std::vector<plan::ChannelPlan> channels_;
+  bool claims_ = false;  // blocks claim their points
+  std::vector<StagedStore> stores_;
+  Refusals not_stored_;  // why not by tensor copies
+  PipelineResult pipelines_;
+  std::vector<plan::Note> notes_;
+};
+
+}  // namespace tilegen::schedule

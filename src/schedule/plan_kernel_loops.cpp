@@ -1,0 +1,129 @@
+// How a kernel's blocks walk over the grid, and its loops over their tiles.
+#include <algorithm>
+
+#include "schedule/cluster_plan.h"
+#include "schedule/kernel_planner.h"
+#include "schedule/overlap_plan.h"
+#include "schedule/ping_pong_plan.h"
+#include "schedule/role_plan.h"
+
+namespace tilegen::schedule {
+
+// Who does what, and which points of the grid a block walks over.
+Checked KernelPlanner::plan_walk(KernelSchedule& s, int64_t threads) {
+  if (!target_.tensor_copy && !(given_ && (given_->roles || given_->persistence || given_->cluster))) return Unit{};
+  int64_t own_registers = 0;
+  for (const auto& [op, gemm] : gemms_) own_registers = std::max(own_registers, gemm.own_registers);
+  const int64_t registers = registers_needed(p_, ops_, layouts_.values) + own_registers;
+  auto roles = plan_roles(kernel_, target_, threads, registers, !produced_.empty(), given_);
+  if (!roles) return roles.error();
+  auto persistence = plan_persistence(p_, kernel_, ops_, target_, threads, registers, *roles, arena(pipelines_.slots), given_);
+  if (!persistence) return persistence.error();
+  auto cluster = plan_cluster(p_, kernel_, ops_, target_, produced_, layouts_, *roles, given_);
+  if (!cluster) return cluster.error();
+  claims_ = persistence->claimed();
+  if (claims_ && !(given_ && given_->persistence) && arena(pipelines_.slots) > target_.shared_bytes) {
+    claims_ = false;
+    *persistence = {};
+    persistence->reason = "shared memory has no room for points that blocks would claim";
+  }
+  if (persistence->persistent) widen_channels();
+  s.cluster = std::move(*cluster);
+  s.roles = std::move(*roles);
+  s.persistence = std::move(*persistence);
+  return Unit{};
+}
+
+// Tiles that are filled once for a point of the grid have a second slot where there is room: those of the next point come
+// beside the last products of this one.
+void KernelPlanner::widen_channels() {
+  for (const plan::ChannelPlan& c : channels_) {
+    if (!c.loop.empty()) continue;
+    std::map<int, int64_t> slots = pipelines_.slots;
+    const plan::ChannelPlan* given = nullptr;
+    for (size_t i = 0; given_ && i < given_->channels.size(); ++i)
+      if (given_->channels[i].name == c.name) given = &given_->channels[i];
+    for (size_t v = 0; v < layouts_.values.size(); ++v)
+      if (std::find(c.values.begin(), c.values.end(), layouts_.values[v].value) != c.values.end())
+        slots[static_cast<int>(v)] = given ? std::clamp<int64_t>(given->slots, 1, 2) : 2;
+    if (arena(slots) > target_.shared_bytes) continue;
+    pipelines_.slots = slots;
+    for (auto [value, count] : slots) layouts_.values[static_cast<size_t>(value)].slots = count;
+  }
+}
+
+// One slot leaves a producer nothing to run ahead into.
+bool KernelPlanner::produced_loops_overlap() {
+  const std::vector<std::string> paths = ir::statement_paths(p_);
+  Refusals alone;
+  for (const auto& [product, feed] : feeds_.fed)
+    for (const plan::LoopPlan& l : pipelines_.loops)
+      if (l.loop == paths[feed.loop.value] && l.num_stages < 2)
+        alone[product] = "its loop has one stage (" + l.reason + "), a producer would have nothing to overlap";
+  // Slots of tiles that threads could copy themselves are the first to go.
+  Refusals crowded;
+  for (const auto& [product, why] : alone)
+    for (const auto& [copy, feed] : feeds_.beside)
+      if (feed.loop == feeds_.fed.at(product).loop) crowded.emplace(copy, "with slots for its tile the loop would have one stage");
+  return leave_to_threads(crowded) ? false : !refuse(alone);
+}
+
+// The order of issue of loops with a producer.
+Checked KernelPlanner::order_products() {
+  const std::vector<std::string> paths = ir::statement_paths(p_);
+  std::map<ir::StmtId, std::set<const KernelOp*>> products;
+  std::set<const KernelOp*> copies;
+  for (const auto& [product, feed] : feeds_.fed) products[feed.loop].insert(&ops_.ops[product]);
+  for (size_t op : produced_) copies.insert(&ops_.ops[op]);
+  for (const auto& [loop, of_loop] : products)
+    for (plan::LoopPlan& l : pipelines_.loops) {
+      if (l.loop != paths[loop.value]) continue;
+      const plan::LoopPlan* given = given_ ? plan::find_loop(*given_, l.loop) : nullptr;
+      std::string note;
+      Checked ok = order_loop(p_, ops_, loop, of_loop, copies, given && !given->stages.empty(), l, note);
+      if (!ok) return ok;
+      if (!note.empty()) notes_.push_back({l.loop, note});
+    }
+  return Unit{};
+}
+
+// Shared memory that threads write, or a tensor that the program writes, may need a barrier in front of the op or in it.
+bool KernelPlanner::threads_meet_for(const KernelOp& op) const {
+  const auto feed = feeds_.fed.find(static_cast<size_t>(&op - ops_.ops.data()));
+  for (const WrittenOperand& w : written_) {
+    const bool before = feed != feeds_.fed.end() && !written_inside(p_, ops_, w, *p_.as<ir::Loop>(feed->second.loop));
+    for (const infer::OpAccess& a : op.accesses)
+      if (a.value == w.value && !w.own_rows && !before) return true;
+  }
+  const auto shared = [&](int value) {
+    return layouts_.values[static_cast<size_t>(value)].memory && !engine_values_.count(value);
+  };
+  for (const infer::OpAccess& a : op.accesses)
+    if (a.value >= 0 ? shared(a.value) : !p_.buffer(a.buffer).read_only) return true;
+  for (const auto& [where, value] : ops_.scalar_reads)
+    if (where.first == op.stmt && value >= 0 && shared(value)) return true;
+  if (const auto gemm = gemms_.find(static_cast<size_t>(&op - ops_.ops.data()));
+      gemm != gemms_.end() && (gemm->second.a_copy || gemm->second.b_copy))
+    return true;
+  return std::any_of(scratch_.begin(), scratch_.end(), [&](const Scratch& s) { return s.statement == op.path; });
+}
+
+// Behind the order of issue.
+Checked KernelPlanner::plan_turns(int64_t threads) {
+  const std::vector<std::string> paths = ir::statement_paths(p_);
+  TurnFacts facts;
+  facts.threads = threads;
+  for (const auto& [product, feed] : feeds_.fed) facts.products[&ops_.ops[product]] = gemms_.at(product).cycles;
+  for (size_t op : produced_) facts.copies.insert(&ops_.ops[op]);
+  for (const KernelOp& op : ops_.ops)
+    if (threads_meet_for(op)) facts.meetings.insert(&op);
+  for (plan::LoopPlan& l : pipelines_.loops) {
+    const plan::LoopPlan* given = given_ ? plan::find_loop(*given_, l.loop) : nullptr;
+    const auto loop = static_cast<size_t>(std::find(paths.begin(), paths.end(), l.loop) - paths.begin());
+    if (Checked ok = plan_ping_pong(p_, ops_, ir::StmtId(loop), facts, given ? given->ping_pong : std::nullopt, l); !ok)
+      return ok;
+  }
+  return Unit{};
+}
+
+}  // namespace tilegen::schedule

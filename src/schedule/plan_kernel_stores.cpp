@@ -1,0 +1,109 @@
+// What leaves a kernel by tensor copies.
+#include <algorithm>
+
+#include "schedule/kernel_planner.h"
+
+namespace tilegen::schedule {
+
+// Which fragments and tiles leave by tensor copies, and the stages of the loops beside them.
+void KernelPlanner::choose_stores() {
+  stores_.clear();
+  not_stored_.clear();
+  if (!produced_.empty()) find_stores();
+  fit_stores();
+  widen_passes();
+  for (const StagedStore& s : stores_) {
+    plan::OpPlan& plan = layouts_.ops[s.op];
+    plan.engine = Engine::tensor_copy;
+    plan.iteration.reset();
+    plan.vector = 1;
+    plan.pass_columns = s.pass;
+    plan.reason = "staged in shared memory, " + std::to_string(s.pass) + " of " + std::to_string(s.stage.columns) +
+                  " columns of a warpgroup at once";
+  }
+}
+
+void KernelPlanner::find_stores() {
+  for (size_t i = 0; i < ops_.ops.size(); ++i) {
+    const auto* copy = p_.as<ir::TileOp>(ops_.ops[i].stmt);
+    if (!copy || copy->kind != ir::OpKind::copy || p_.buffer(copy->operands[1].buffer).scope != ir::MemScope::global ||
+        ops_.ops[i].accesses[0].value < 0)
+      continue;
+    const plan::OpPlan* g = given_op(i);
+    if (g && g->engine != Engine::loop && g->engine != Engine::tensor_copy) continue;
+    std::string why = options_.tensor_copies == TensorCopies::loads_and_stores
+                          ? store_refusal(p_, ops_, i, layouts_.values, layouts_.conversions)
+                          : "planned without them";
+    plan::ValuePlan& source = layouts_.values[static_cast<size_t>(ops_.ops[i].accesses[0].value)];
+    if (why.empty() && source.memory) {
+      store_tile(i, source);
+      continue;
+    }
+    StagedStore s;
+    if (why.empty()) {
+      s.op = i;
+      s.stage = *store_stage(p_, ops_.ops[i], *source.fragment, nullptr);
+      s.pass = s.stage.inner;
+      if (g && g->pass_columns > 0) {
+        s.given = true;
+        s.pass = g->pass_columns;
+        if (s.pass % s.stage.inner != 0 || s.stage.columns % s.pass != 0)
+          why = "passes of " + std::to_string(s.pass) + " columns do not divide " + std::to_string(s.stage.columns) +
+                " into multiples of " + std::to_string(s.stage.inner);
+      }
+    }
+    if (why.empty()) {
+      stores_.push_back(std::move(s));
+    } else {
+      not_stored_[i] = why;
+      notes_.push_back({ops_.ops[i].path, "no tensor copies: " + why});
+    }
+  }
+}
+
+void KernelPlanner::store_tile(size_t op, plan::ValuePlan& tile) {
+  if (auto boxed = store_tile_layout(p_, ops_.ops[op], tile)) {
+    tile.memory = std::move(*boxed);
+    tile.reason = "boxes of the copy engine: no instruction asks for another form";
+  }
+  plan::OpPlan& plan = layouts_.ops[op];
+  plan.engine = Engine::tensor_copy;  // the iteration stays: threads can do the copy as well
+  plan.reason = "the copy engine stores the tile in boxes";
+  engine_values_.insert(ops_.ops[op].accesses[0].value);
+}
+
+// Loops keep two stages beside staged stores, or the stores are plain.
+void KernelPlanner::fit_stores() {
+  plan_loops();
+  const std::vector<std::string> paths = ir::statement_paths(p_);
+  const bool crowded = arena(pipelines_.slots) > target_.shared_bytes ||
+                       std::any_of(feeds_.fed.begin(), feeds_.fed.end(), [&](const auto& f) {
+                         return std::any_of(pipelines_.loops.begin(), pipelines_.loops.end(), [&](const auto& l) {
+                           return l.loop == paths[f.second.loop.value] && l.num_stages < 2;
+                         });
+                       });
+  if (stores_.empty() || !crowded) return;
+  for (const StagedStore& s : stores_) {
+    const std::string why = "its staged tile of " + std::to_string(s.bytes(s.pass)) +
+                            " bytes does not fit beside two stages of the loop's tiles";
+    not_stored_[s.op] = why;
+    notes_.push_back({ops_.ops[s.op].path, "no tensor copies: " + why});
+  }
+  stores_.clear();
+  plan_loops();
+}
+
+// The widest passes that leave the loops their stages.
+void KernelPlanner::widen_passes() {
+  for (StagedStore& s : stores_) {
+    const int64_t least = s.pass;
+    for (int64_t pass = s.stage.columns; !s.given && pass > least; pass -= s.stage.inner) {
+      if (s.stage.columns % pass != 0) continue;
+      s.pass = pass;
+      if (arena(pipelines_.slots) <= target_.shared_bytes) break;
+      s.pass = least;
+    }
+  }
+}
+
+}  // namespace tilegen::schedule

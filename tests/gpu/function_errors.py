@@ -1,0 +1,82 @@
+#!/usr/bin/env python3
+"""Functions of f32 on a device: the largest error over all numbers of a range, in units of the last place, against the bounds that
+docs/numerics.md states. Needs PyTorch and a device.   function_errors.py"""
+import sys
+
+import torch
+
+import tilegen as tg
+from tilegen import f32
+
+STEP = 1 << 26  # numbers at once
+TILE = 4096
+
+# name -> bound, the function in f64, signs, ranges of magnitudes. Below 2^-126 exp2 counts as 0.
+LARGE = 3e38
+FUNCTIONS = {
+    "exp": (2.5, torch.exp, (1, -1), [(1e-38, 87.0)]),
+    "exp2": (2.5, torch.exp2, (1, -1), [(1e-38, 125.9)]),
+    "log": (1.0, torch.log, (1,), [(1e-38, LARGE)]),
+    "log2": (1.0, torch.log2, (1,), [(1e-38, LARGE)]),
+    "sqrt": (0.5001, torch.sqrt, (1,), [(1e-38, LARGE)]),
+    "rsqrt": (1.5, torch.rsqrt, (1,), [(1e-38, LARGE)]),
+    "tanh": (2.0, torch.tanh, (1, -1), [(1e-38, 100.0)]),
+    "erf": (1.5, torch.erf, (1, -1), [(1e-37, 100.0)]),
+    "sigmoid": (4.0, torch.sigmoid, (1, -1), [(1e-38, 87.0)]),
+}
+# What they make of zeros, infinities and NaN.
+SPECIAL = [0.0, -0.0, float("inf"), -float("inf"), float("nan")]
+
+
+def program(name):
+    b = tg.Builder(name)
+    n = b.dim("n")
+    x, y = b.tensor("X", f32, [n], read_only=True), b.tensor("Y", f32, [n])
+    with b.kernel(name, [(n + TILE - 1) // TILE], threads=256) as block:
+        t = b.fragment("t", f32, [TILE])
+        b.copy(x[block * TILE : TILE], t)
+        with b.parallel(TILE) as i:
+            b.store(t, i, getattr(b, name)(t(i)))
+        b.copy(t, y[block * TILE : TILE])
+    return b.finish()
+
+
+def bits(value):
+    return torch.tensor([value], dtype=torch.float32).view(torch.int32).item()
+
+
+def worst(kernel, function, signs, ranges):
+    """(error in units of the last place of the exact result, where)"""
+    found = (0.0, 0.0)
+    for sign in signs:
+        for low, high in ranges:
+            for first in range(bits(low), bits(high), STEP):
+                x = sign * torch.arange(first, min(first + STEP, bits(high)), device="cuda", dtype=torch.int32).view(torch.float32)
+                y = torch.full_like(x, float("nan"))
+                kernel(x, y)
+                exact = function(x.double())
+                unit = torch.exp2(torch.floor(torch.log2(exact.abs())).clamp(min=-126) - 23)
+                error = ((y.double() - exact).abs() / unit).nan_to_num(nan=float("inf"))
+                at = int(error.argmax())
+                found = max(found, (float(error[at]), float(x[at])))
+    return found
+
+
+def main():
+    failed = False
+    for name, (bound, function, signs, ranges) in FUNCTIONS.items():
+        kernel = program(name).compile("cuda").load()
+        error, at = worst(kernel, function, signs, ranges)
+        x = torch.tensor(SPECIAL, device="cuda")
+        y = torch.empty_like(x)
+        kernel(x, y)
+        limits = torch.equal(y.nan_to_num(nan=7.0), function(x.double()).float().nan_to_num(nan=7.0))
+        bad = not error <= bound or not limits
+        failed = failed or bad
+        print(f"{name:8} {error:7.3f} units at {at!r}, bound {bound}{'' if limits else f', limits {y.tolist()}'}{'  WRONG' if bad else ''}",
+              flush=True)
+    print("a bound is not kept" if failed else "all bounds are kept")
+    sys.exit(failed)
+
+
+main()
