@@ -182,11 +182,11 @@ inline std::string plan_refusal(const std::string& text) {
 }
 
 // How blocks walk over the tiles, given.
-inline plan::Schedule persistence(const std::string& order) {
+inline plan::Schedule persistence(const std::string& order, bool skips_idle = false) {
   plan::Schedule given;
   given.kernels.resize(1);
   given.kernels[0].kernel = "attention";
-  given.kernels[0].persistence = plan::PersistencePlan{order != "none", order == "none" ? "static" : order, false, ""};
+  given.kernels[0].persistence = plan::PersistencePlan{order != "none", order == "none" ? "static" : order, skips_idle, ""};
   return given;
 }
 

@@ -224,16 +224,22 @@ TEST(Attention, BlocksThatClaimTheirTiles) {
 
 // The same results from tiles that are dealt out beforehand, and from a block a tile.
 TEST(Attention, EveryOrderOfTiles) {
-  Attention a, guarded;
-  a.rows = guarded.rows = 128;
-  a.threads = guarded.threads = 256;
-  a.right = guarded.right = 0;
-  guarded.packed = guarded.guarded = true;
+  Attention a;
+  a.rows = 128;
+  a.threads = 256;
+  a.right = 0;
+  Attention packed = a;
+  packed.packed = true;
+  Attention guarded = packed;
+  guarded.guarded = true;
   for (const char* order : {"none", "static", "claimed"}) {
     run_attention(a, std::vector<Lengths>{{1, 2, 390, 200}}, On::specialised, persistence(order));
     run_attention(guarded, std::vector<Ends>{{1, {0, 140, 140, 150}, {0, 70, 70, 200}}}, On::specialised, persistence(order));
     if (HasFailure()) return;
   }
+  // Sequences without a tile of their own in the second place, or in any: those that claim pass over these.
+  const std::vector<Ends> ends = {{1, {0, 140, 140, 150, 420}, {0, 70, 70, 200, 300}}, {2, {0, 0, 0, 130}, {0, 10, 10, 64}}};
+  for (const Attention& form : {packed, guarded}) run_attention(form, ends, On::specialised, persistence("claimed", true));
 }
 
 TEST(Attention, Bf16) {
