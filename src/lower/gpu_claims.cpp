@@ -60,9 +60,8 @@ ExprId KernelLowering::walked_point() {
   ir::ExprPool& e = out_.exprs;
   out_.claims = true;
   claims_.number = add_registers("claimed", ir::DType::i32, 1);
-  claims_.point = add_registers("point", ir::DType::i64, 1);
-  const ExprId held = e.load(claims_.point, ir::DType::i64, std::vector<ExprId>{e.const_int(0)});
-  return e.binary(ir::ExprOp::max, held, e.const_int(0));
+  claims_.point = add_registers("point", ir::DType::i32, 1);
+  return e.binary(ir::ExprOp::max, held_point(), e.const_int(0));
 }
 
 void KernelLowering::declare_claims() {
@@ -91,13 +90,16 @@ void KernelLowering::declare_claims() {
 
 ExprId KernelLowering::points() { return simplified(out_.exprs.binary(ir::ExprOp::min, tiles_, out_.exprs.const_int(kMost))); }
 
-ExprId KernelLowering::point_in_grid() {
+ExprId KernelLowering::held_point() {
   ir::ExprPool& e = out_.exprs;
-  return e.lt(e.load(claims_.point, ir::DType::i64, std::vector<ExprId>{e.const_int(0)}), points());
+  return e.cast(ir::DType::i64, e.load(claims_.point, ir::DType::i32, std::vector<ExprId>{e.const_int(0)}));
 }
 
+ExprId KernelLowering::point_in_grid() { return out_.exprs.lt(held_point(), points()); }
+
 thread::StmtId KernelLowering::set_point(ExprId to) {
-  return out_.add(thread::Store{claims_.point, out_.exprs.const_int(0), to, ExprId(), false, ExprId()}, kernel_.name);
+  const ExprId narrow = out_.exprs.cast(ir::DType::i32, to);  // of a grid of few points, and the blocks launched
+  return out_.add(thread::Store{claims_.point, out_.exprs.const_int(0), narrow, ExprId(), false, ExprId()}, kernel_.name);
 }
 
 thread::StmtId KernelLowering::set_point_to_number() {

@@ -211,13 +211,15 @@ ExprId KernelLowering::launch_divisor(ExprId given) {
 void KernelLowering::replace_block_indices(thread::Block& body) {
   if (block_indices_.empty()) return;
   ir::ExprPool& e = out_.exprs;
-  const MemoryId indices = add_registers("block_index", ir::DType::i64, static_cast<int64_t>(block_indices_.size()));
+  // Points of a persistent program are few.
+  const ir::DType type = tile_var_.valid() ? ir::DType::i32 : ir::DType::i64;
+  const MemoryId indices = add_registers("block_index", type, static_cast<int64_t>(block_indices_.size()));
   thread::Block begin;
   std::map<VarId, ExprId> loads;
   for (const auto& [var, index] : block_indices_) {
     const ExprId at = e.const_int(static_cast<int64_t>(begin.size()));
-    begin.push_back(out_.add(thread::Store{indices, at, index, ExprId(), false, ExprId()}, kernel_.name));
-    loads[var] = e.load(indices, ir::DType::i64, std::vector<ExprId>{at});
+    begin.push_back(out_.add(thread::Store{indices, at, e.cast(type, index), ExprId(), false, ExprId()}, kernel_.name));
+    loads[var] = e.cast(ir::DType::i64, e.load(indices, type, std::vector<ExprId>{at}));
   }
   VarSubstitution replace(e, loads);
   for_each_expr_below(out_, body, [&](ExprId& x) { x = replace(x); });

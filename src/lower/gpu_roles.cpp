@@ -66,21 +66,21 @@ bool KernelLowering::counted(const ir::Loop& loop) const {
 
 MemoryId KernelLowering::count_of(const void* what, const char* name) {
   const auto [count, fresh] = fillings_.try_emplace(what);
-  if (fresh) count->second = add_registers(name, ir::DType::i64, 1);
+  if (fresh) count->second = add_registers(name, ir::DType::i32, 1);
   return count->second;
 }
 
 // Known to be a small number, which slots and phases are cheap to tell from.
 ExprId KernelLowering::held_count(MemoryId count) {
   ir::ExprPool& e = out_.exprs;
-  const ExprId held = e.load(count, ir::DType::i64, std::vector<ExprId>{e.const_int(0)});
+  const ExprId held = e.cast(ir::DType::i64, e.load(count, ir::DType::i32, std::vector<ExprId>{e.const_int(0)}));
   return e.binary(ir::ExprOp::min, e.binary(ir::ExprOp::max, held, e.const_int(0)), e.const_int(thread::kMostPersistentPoints));
 }
 
 void KernelLowering::add_to_count(MemoryId count, ExprId more, thread::Block& out) {
   ir::ExprPool& e = out_.exprs;
-  const ExprId held = e.load(count, ir::DType::i64, std::vector<ExprId>{e.const_int(0)});
-  const ExprId sum = simplified(e.add(held, e.binary(ir::ExprOp::max, more, e.const_int(0))));
+  const ExprId held = e.cast(ir::DType::i64, e.load(count, ir::DType::i32, std::vector<ExprId>{e.const_int(0)}));
+  const ExprId sum = e.cast(ir::DType::i32, simplified(e.add(held, e.binary(ir::ExprOp::max, more, e.const_int(0)))));
   out.push_back(out_.add(thread::Store{count, e.const_int(0), sum, ExprId(), false, ExprId()}, kernel_.name));
 }
 
@@ -119,7 +119,7 @@ thread::Block KernelLowering::role_body(Role role) {
     body = {out_.add(thread::Loop{tile_var_, extent, thread::LoopForm::serial, std::move(body)}, kernel_.name)};
   }
   for (const auto& [what, count] : fillings_)
-    body.insert(body.begin(), out_.add(thread::Store{count, e.const_int(0), e.const_int(0), ExprId(), false, ExprId()}, kernel_.name));
+    body.insert(body.begin(), out_.add(thread::Store{count, e.const_int(0), e.const_int(0, ir::DType::i32), ExprId(), false, ExprId()}, kernel_.name));
   role_ = Role::all;
   executions_ = ExprId();
   return body;

@@ -270,6 +270,7 @@ class KernelLowering {
   void claim_next(thread::Block& out);
   void take_next(thread::Block& out);
   ExprId points();
+  ExprId held_point();
   ExprId point_in_grid();
   ExprId point_is_idle();
   thread::StmtId set_point(ExprId to);

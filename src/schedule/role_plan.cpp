@@ -39,16 +39,21 @@ std::string roles_refusal(const target::Target& t, int64_t threads, const plan::
   return "";
 }
 
+// A loop over elements reads a tensor's, other ones for each.
+bool reads_elements(const ir::Program& p, const infer::KernelOp& op) {
+  if (p.as<ir::TileOp>(op.stmt) != nullptr || op.form != infer::OpForm::element) return false;
+  return std::any_of(op.view.accesses.begin(), op.view.accesses.end(), [&](const ops::ElementAccess& a) {
+    return !a.write && p.buffer(a.buffer).scope == ir::MemScope::global &&
+           std::any_of(a.dim_of.begin(), a.dim_of.end(), [](int dim) { return dim != ops::kUniformIndex; });
+  });
+}
+
 }  // namespace
 
 int64_t registers_needed(const ir::Program& p, const infer::KernelOps& ops, const std::vector<plan::ValuePlan>& values) {
   int64_t needed = kOtherRegisters;
-  const bool reads_tensors = std::any_of(ops.ops.begin(), ops.ops.end(), [&](const infer::KernelOp& op) {
-    return !p.as<ir::TileOp>(op.stmt) && std::any_of(op.accesses.begin(), op.accesses.end(), [](const infer::OpAccess& a) {
-      return a.read && a.value < 0;
-    });
-  });
-  if (reads_tensors) needed += kLoadsInFlight;
+  if (std::any_of(ops.ops.begin(), ops.ops.end(), [&](const infer::KernelOp& op) { return reads_elements(p, op); }))
+    needed += kLoadsInFlight;
   for (size_t v = 0; v < values.size(); ++v)
     if (values[v].fragment)
       needed += ceil_div(values[v].fragment->registers() * ir::dtype_bytes(p.buffer(ops.values[v].buffer).type), int64_t{4});

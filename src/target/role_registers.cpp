@@ -30,7 +30,9 @@ std::vector<RoleRegisters> role_registers(const Target& t, int64_t computing_thr
   for (int64_t producer : {40, 24}) {
     const int64_t consumer =
         std::min(units((entry * all - producer * kWarpgroup) / computing_threads), units(t.registers_per_thread));
-    if (consumer > entry) list.push_back({kWarpgroup, producer, consumer, consumer});
+    // What units leave over stays with the producer.
+    const int64_t rest = units((entry * all - consumer * computing_threads) / kWarpgroup);
+    if (consumer > entry) list.push_back({kWarpgroup, rest, consumer, consumer});
   }
   return list;
 }

@@ -90,7 +90,8 @@ class Flattener {
       if (const auto* reduce = std::get_if<LaneReduce>(&s.node)) unknown.insert(reduce->dst.value);
       const auto* store = std::get_if<Store>(&s.node);
       if (!store || !p_.memory(store->memory).in_registers) continue;
-      if (p_.memory(store->memory).type != ir::DType::i64 || store->predicate.valid() ||
+      const ir::DType type = p_.memory(store->memory).type;
+      if ((type != ir::DType::i64 && type != ir::DType::i32) || store->predicate.valid() ||
           !p_.exprs.is_const_int(store->index, &element)) {
         unknown.insert(store->memory.value);
       } else if (const std::pair at(store->memory, element); ++sets[at] == 1) {

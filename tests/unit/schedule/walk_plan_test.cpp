@@ -124,7 +124,7 @@ TEST(Roles, RegistersAreMovedWhereOneWarpBesideLeavesTooFew) {
   for (const auto& [text, expected] :
        {std::pair(gemm_text(128, 256, 64, 3, 256), plan::RolePlan{32, 0, 0, ""}),
         std::pair(gemm_text(128, 256, 64, 3, 256, "f32", old, add), plan::RolePlan{128, 24, 240, ""}),
-        std::pair(gemm_text(192, 256, 64, 2, 384), plan::RolePlan{128, 24, 160, ""})}) {
+        std::pair(gemm_text(192, 256, 64, 2, 384), plan::RolePlan{128, 32, 160, ""})}) {
     auto p = program_from(text);
     ASSERT_TRUE(p);
     const plan::RolePlan roles = *planned(*p).kernels[0].roles;
