@@ -17,7 +17,7 @@ FUNCTIONS = {
     "exp": (2.5, torch.exp, (1, -1), [(1e-38, 87.0)]),
     "exp2": (2.5, torch.exp2, (1, -1), [(1e-38, 125.9)]),
     "log": (1.0, torch.log, (1,), [(1e-38, LARGE)]),
-    "log2": (1.0, torch.log2, (1,), [(1e-38, LARGE)]),
+    "log2": (1.5, torch.log2, (1,), [(1e-38, LARGE)]),
     "sqrt": (0.5001, torch.sqrt, (1,), [(1e-38, LARGE)]),
     "rsqrt": (1.5, torch.rsqrt, (1,), [(1e-38, LARGE)]),
     "tanh": (2.0, torch.tanh, (1, -1), [(1e-38, 100.0)]),

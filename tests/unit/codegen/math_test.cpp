@@ -19,7 +19,7 @@ const Function kFunctions[] = {
     {ExprOp::exp, [](long double x) { return std::exp(x); }, 1.5, 1.5},
     {ExprOp::exp2, [](long double x) { return std::exp2(x); }, 1, 1},
     {ExprOp::log, [](long double x) { return std::log(x); }, 1, 1.5},
-    {ExprOp::log2, [](long double x) { return std::log2(x); }, 1, 1},
+    {ExprOp::log2, [](long double x) { return std::log2(x); }, 1.5, 1},
     {ExprOp::sqrt, [](long double x) { return std::sqrt(x); }, 0.5, 0.5},
     {ExprOp::rsqrt, rsqrt, 1.5, 1.5},
     {ExprOp::tanh, [](long double x) { return std::tanh(x); }, 1.5, 1.5},
