@@ -137,11 +137,19 @@ ExprId KernelLowering::point_is_idle() {
   return e.logical_and(in_grid, AtPoint(out_, block_indices_, in_grid).rewrite(e.unary(ir::ExprOp::logical_not, simplified(stores))));
 }
 
+// Where the number behind this turn is handed over, and the parity of the phase that has it.
+ExprId KernelLowering::handed_slot() {
+  ir::ExprPool& e = out_.exprs;
+  return simplified(e.floormod(e.var(tile_var_), e.const_int(kSlots)));
+}
+ExprId KernelLowering::handed_parity() {
+  ir::ExprPool& e = out_.exprs;
+  return simplified(e.floormod(e.floordiv(e.var(tile_var_), e.const_int(kSlots)), e.const_int(2)));
+}
+
 void KernelLowering::claim_next(thread::Block& out) {
   ir::ExprPool& e = out_.exprs;
-  const ExprId turn = e.var(tile_var_), zero = e.const_int(0);
-  const ExprId slot = simplified(e.floormod(turn, e.const_int(kSlots)));
-  const ExprId round = simplified(e.floormod(e.floordiv(turn, e.const_int(kSlots)), e.const_int(2)));
+  const ExprId zero = e.const_int(0), slot = handed_slot();
   const auto emit = [&](auto node) { out.push_back(out_.add(std::move(node), kernel_.name)); };
   emit(thread::Claim{claims_.number, zero});
   out.push_back(set_point_to_number());
@@ -151,7 +159,7 @@ void KernelLowering::claim_next(thread::Block& out) {
     emit(thread::Loop{again, points(), thread::LoopForm::serial, std::move(next), point_is_idle()});
   }
   const ExprId number = e.load(claims_.number, ir::DType::i32, std::vector<ExprId>{zero});
-  emit(thread::TransactionWait{claims_.empty, slot, simplified(e.sub(e.const_int(1), round))});
+  emit(thread::TransactionWait{claims_.empty, slot, simplified(e.sub(e.const_int(1), handed_parity()))});
   emit(thread::Store{claims_.handed, slot, number, ExprId(), false, ExprId()});
   emit(thread::TransactionArrive{claims_.full, slot, 0, {}});
 }
@@ -159,11 +167,9 @@ void KernelLowering::claim_next(thread::Block& out) {
 // The first lane's, so that it is known to be the same for the warp.
 void KernelLowering::take_next(thread::Block& out) {
   ir::ExprPool& e = out_.exprs;
-  const ExprId turn = e.var(tile_var_), zero = e.const_int(0);
-  const ExprId slot = simplified(e.floormod(turn, e.const_int(kSlots)));
-  const ExprId round = simplified(e.floormod(e.floordiv(turn, e.const_int(kSlots)), e.const_int(2)));
+  const ExprId zero = e.const_int(0), slot = handed_slot();
   const auto emit = [&](auto node) { out.push_back(out_.add(std::move(node), kernel_.name)); };
-  emit(thread::TransactionWait{claims_.full, slot, round});
+  emit(thread::TransactionWait{claims_.full, slot, handed_parity()});
   thread::Shuffle take;
   take.mode = thread::Shuffle::Mode::indexed;
   take.dst = claims_.number;

@@ -273,6 +273,8 @@ class KernelLowering {
   ExprId held_point();
   ExprId point_in_grid();
   ExprId point_is_idle();
+  ExprId handed_slot();
+  ExprId handed_parity();
   thread::StmtId set_point(ExprId to);
   thread::StmtId set_point_to_number();
   // Whether the role being lowered has a part in the statement.
