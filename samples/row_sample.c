@@ -144,12 +144,13 @@ static int make_x(const struct row_sample* sample, struct row_job* job, const in
   job->spec.dtype = x->dtype;
   job->spec.heads = sample->heads ? x->shape[1] : 1;
   if (sample->heads && (x->shape[2] % 2 != 0 || x->shape[1] > MAX_COLS || x->shape[2] > MAX_COLS)) {
-    fprintf(stderr, "%lld heads of %lld elements; at most %d of an even number are possible\n",
+    fprintf(stderr, "%lld heads of %lld elements; heads of an even number are needed, up to %d\n",
             (long long)x->shape[1], (long long)x->shape[2], MAX_COLS);
     return 0;
   }
   job->spec.cols = x->shape[1] * (sample->heads ? x->shape[2] : 1);
   if (job->spec.cols < 1 || job->spec.cols > MAX_COLS) {
+    if (sample->heads) fprintf(stderr, "%lld heads of %lld: ", (long long)x->shape[1], (long long)x->shape[2]);
     fprintf(stderr, "%lld columns; from 1 to %d are possible, as a whole row is one tile\n",
             (long long)job->spec.cols, MAX_COLS);
     return 0;

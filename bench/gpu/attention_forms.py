@@ -5,14 +5,12 @@ against FlashAttention-2 (of PyTorch) where that has the form, f16.
 Every program is checked against float32 first; all of ours are one plain program with other masks.
   attention_forms.py [--json FILE] [--only REGEX] [--rounds 7]
 """
-import argparse
-import json
 import math
-import re
 
 import torch
 
 import programs
+import table
 from tilegen import f16
 from timing import captured, medians, rotations, samples
 from watch import watched
@@ -143,20 +141,4 @@ def measure(name, form, rounds):
             "ms": ms, "samples": times, "errors": errors, "tflops": rate}
 
 
-def main():
-    p = argparse.ArgumentParser()
-    p.add_argument("--json")
-    p.add_argument("--only", default="")
-    p.add_argument("--rounds", type=int, default=7)
-    a = p.parse_args()
-    rows = []
-    for name, form in FORMS.items():
-        if re.search(a.only, name):
-            rows.append(measure(name, form, a.rounds))
-            torch.cuda.empty_cache()
-    if a.json:
-        with open(a.json, "w", encoding="utf-8") as f:
-            json.dump({"device": torch.cuda.get_device_name(), "torch": torch.__version__, "rows": rows}, f, indent=1)
-
-
-main()
+table.main(FORMS, measure)

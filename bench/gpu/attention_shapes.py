@@ -4,16 +4,14 @@
 Every program is checked against float32 first; each of our tiles is the same plain program, the best is reported.
   attention_shapes.py [--json FILE] [--only REGEX] [--rounds 7]
 """
-import argparse
-import json
 import math
-import re
 
 import torch
 import torch.nn.functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 import programs
+import table
 from tilegen import f16
 from timing import captured, medians, rotations, samples
 from watch import watched
@@ -89,20 +87,4 @@ def measure(name, batch, heads, kv_heads, length, dim, causal, rounds):
             "best": best, "ms": ms, "samples": times, "errors": errors, "ratio": ms["cudnn"] / ms[best], "tflops": rate[best]}
 
 
-def main():
-    p = argparse.ArgumentParser()
-    p.add_argument("--json")
-    p.add_argument("--only", default="")
-    p.add_argument("--rounds", type=int, default=7)
-    a = p.parse_args()
-    rows = []
-    for name, shape in SHAPES.items():
-        if re.search(a.only, name):
-            rows.append(measure(name, *shape, a.rounds))
-            torch.cuda.empty_cache()
-    if a.json:
-        with open(a.json, "w", encoding="utf-8") as f:
-            json.dump({"device": torch.cuda.get_device_name(), "torch": torch.__version__, "rows": rows}, f, indent=1)
-
-
-main()
+table.main(SHAPES, lambda name, shape, rounds: measure(name, *shape, rounds))

@@ -5,13 +5,11 @@ CUDA graphs of back-to-back launches over input sets that rotate past the L2, sh
 medians; every program is checked against float32 first. Each of our tiles is a plain program; the best is reported.
   gemm_shapes.py [--json FILE] [--only REGEX] [--rounds 7]
 """
-import argparse
-import json
-import re
 
 import torch
 
 import programs
+import table
 from tilegen import f16, f32
 from timing import captured, medians, rotations, samples
 from watch import watched
@@ -91,16 +89,4 @@ def measure(name, m, n, k, layout, rounds):
             "samples": times, "ratio": ms["cublas"] / ours[best], "tflops": rate / ours[best]}
 
 
-def main():
-    p = argparse.ArgumentParser()
-    p.add_argument("--json")
-    p.add_argument("--only", default="")
-    p.add_argument("--rounds", type=int, default=7)
-    a = p.parse_args()
-    rows = [measure(name, *shape, a.rounds) for name, shape in SHAPES.items() if re.search(a.only, name)]
-    if a.json:
-        with open(a.json, "w", encoding="utf-8") as f:
-            json.dump({"device": torch.cuda.get_device_name(), "torch": torch.__version__, "rows": rows}, f, indent=1)
-
-
-main()
+table.main(SHAPES, lambda name, shape, rounds: measure(name, *shape, rounds))

@@ -78,6 +78,17 @@ def layernorm(cols, threads=256, epsilon=1e-5):
     return b.finish()
 
 
+def _rms_norm(b, x, square, scale, gamma, cols, epsilon):
+    """The row x over the root of its squares' mean, times gamma."""
+    with b.parallel(1, cols) as (i, j):
+        b.store(square, i, j, x(i, j) * x(i, j))
+    b.reduce("sum", square, scale, axis=1)
+    with b.parallel(1) as i:
+        b.store(scale, i, b.rsqrt(scale(i) * (1.0 / cols) + epsilon))
+    with b.parallel(1, cols) as (i, j):
+        b.store(x, i, j, x(i, j) * scale(i) * b.cast(gamma(j), f32))
+
+
 def rmsnorm(cols, threads=256, epsilon=1e-5):
     b = tg.Builder("rmsnorm")
     m, X, Y = _rows(b, "rmsnorm", cols, threads)
@@ -86,13 +97,7 @@ def rmsnorm(cols, threads=256, epsilon=1e-5):
         x, square = b.fragment("x", f32, [1, cols]), b.fragment("square", f32, [1, cols])
         scale = b.fragment("scale", f32, [1])
         b.copy(X[row:1, 0:cols], x)
-        with b.parallel(1, cols) as (i, j):
-            b.store(square, i, j, x(i, j) * x(i, j))
-        b.reduce("sum", square, scale, axis=1)
-        with b.parallel(1) as i:
-            b.store(scale, i, b.rsqrt(scale(i) * (1.0 / cols) + epsilon))
-        with b.parallel(1, cols) as (i, j):
-            b.store(x, i, j, x(i, j) * scale(i) * b.cast(gamma(j), f32))
+        _rms_norm(b, x, square, scale, gamma, cols, epsilon)
         b.copy(x, Y[row:1, 0:cols])
     return b.finish()
 
@@ -112,13 +117,7 @@ def residual_rmsnorm(cols, threads=256, epsilon=1e-5):
         with b.parallel(1, cols) as (i, j):
             b.store(x, i, j, x(i, j) + b.cast(r(i, j), f32))
         b.copy(x, S[row:1, 0:cols])
-        with b.parallel(1, cols) as (i, j):
-            b.store(square, i, j, x(i, j) * x(i, j))
-        b.reduce("sum", square, scale, axis=1)
-        with b.parallel(1) as i:
-            b.store(scale, i, b.rsqrt(scale(i) * (1.0 / cols) + epsilon))
-        with b.parallel(1, cols) as (i, j):
-            b.store(x, i, j, x(i, j) * scale(i) * b.cast(gamma(j), f32))
+        _rms_norm(b, x, square, scale, gamma, cols, epsilon)
         b.copy(x, Y[row:1, 0:cols])
     return b.finish()
 

@@ -17,7 +17,9 @@
 //     }
 //
 // Idle are points at which a block would store nothing, where the schedule says that they are passed over: the computing
-// threads never hear of them, and those of short sequences cost a claim each, beside the work on longer ones. A block is told a number behind the last point exactly once. Points beyond the launched blocks are claimed once each: the
+// threads never hear of them, and those of short sequences cost a claim each, beside the work on longer ones.
+//
+// A block is told a number behind the last point exactly once. Points beyond the launched blocks are claimed once each: the
 // launch claims as often as the grid has points, which is what the counter counts to.
 #include "lower/kernel_lowering.h"
 #include "schedule/idle_points.h"
@@ -61,7 +63,7 @@ ExprId KernelLowering::walked_point() {
   out_.claims = true;
   claims_.number = add_registers("claimed", ir::DType::i32, 1);
   claims_.point = add_registers("point", ir::DType::i32, 1);
-  return e.binary(ir::ExprOp::max, held_point(), e.const_int(0));
+  return e.binary(ir::ExprOp::max, held_number(claims_.point), e.const_int(0));
 }
 
 void KernelLowering::declare_claims() {
@@ -90,12 +92,7 @@ void KernelLowering::declare_claims() {
 
 ExprId KernelLowering::points() { return simplified(out_.exprs.binary(ir::ExprOp::min, tiles_, out_.exprs.const_int(kMost))); }
 
-ExprId KernelLowering::held_point() {
-  ir::ExprPool& e = out_.exprs;
-  return e.cast(ir::DType::i64, e.load(claims_.point, ir::DType::i32, std::vector<ExprId>{e.const_int(0)}));
-}
-
-ExprId KernelLowering::point_in_grid() { return out_.exprs.lt(held_point(), points()); }
+ExprId KernelLowering::point_in_grid() { return out_.exprs.lt(held_number(claims_.point), points()); }
 
 thread::StmtId KernelLowering::set_point(ExprId to) {
   const ExprId narrow = out_.exprs.cast(ir::DType::i32, to);  // of a grid of few points, and the blocks launched
@@ -103,9 +100,7 @@ thread::StmtId KernelLowering::set_point(ExprId to) {
 }
 
 thread::StmtId KernelLowering::set_point_to_number() {
-  ir::ExprPool& e = out_.exprs;
-  const ExprId number = e.load(claims_.number, ir::DType::i32, std::vector<ExprId>{e.const_int(0)});
-  return set_point(e.add(e.cast(ir::DType::i64, number), e.var(out_.launched_var)));
+  return set_point(out_.exprs.add(held_number(claims_.number), out_.exprs.var(out_.launched_var)));
 }
 
 // The body once for each point, with the way to the next one behind it.

@@ -70,17 +70,20 @@ MemoryId KernelLowering::count_of(const void* what, const char* name) {
   return count->second;
 }
 
+ExprId KernelLowering::held_number(MemoryId number) {
+  ir::ExprPool& e = out_.exprs;
+  return e.cast(ir::DType::i64, e.load(number, ir::DType::i32, std::vector<ExprId>{e.const_int(0)}));
+}
+
 // Known to be a small number, which slots and phases are cheap to tell from.
 ExprId KernelLowering::held_count(MemoryId count) {
   ir::ExprPool& e = out_.exprs;
-  const ExprId held = e.cast(ir::DType::i64, e.load(count, ir::DType::i32, std::vector<ExprId>{e.const_int(0)}));
-  return e.binary(ir::ExprOp::min, e.binary(ir::ExprOp::max, held, e.const_int(0)), e.const_int(thread::kMostPersistentPoints));
+  return e.binary(ir::ExprOp::min, e.binary(ir::ExprOp::max, held_number(count), e.const_int(0)), e.const_int(thread::kMostPersistentPoints));
 }
 
 void KernelLowering::add_to_count(MemoryId count, ExprId more, thread::Block& out) {
   ir::ExprPool& e = out_.exprs;
-  const ExprId held = e.cast(ir::DType::i64, e.load(count, ir::DType::i32, std::vector<ExprId>{e.const_int(0)}));
-  const ExprId sum = e.cast(ir::DType::i32, simplified(e.add(held, e.binary(ir::ExprOp::max, more, e.const_int(0)))));
+  const ExprId sum = e.cast(ir::DType::i32, simplified(e.add(held_number(count), e.binary(ir::ExprOp::max, more, e.const_int(0)))));
   out.push_back(out_.add(thread::Store{count, e.const_int(0), sum, ExprId(), false, ExprId()}, kernel_.name));
 }
 

@@ -260,6 +260,7 @@ class KernelLowering {
   ExprId uses_before(const Channel& c);
   void count_use(const Channel& c, thread::Block& out);
   MemoryId count_of(const void* what, const char* name);
+  ExprId held_number(MemoryId number);  // of 32 bits, in a register
   ExprId held_count(MemoryId count);
   void add_to_count(MemoryId count, ExprId more, thread::Block& out);
   // gpu_claims.cpp: points of the grid that the block claims while it runs, handed from the producer to the computing threads.
@@ -270,7 +271,6 @@ class KernelLowering {
   void claim_next(thread::Block& out);
   void take_next(thread::Block& out);
   ExprId points();
-  ExprId held_point();
   ExprId point_in_grid();
   ExprId point_is_idle();
   ExprId handed_slot();
