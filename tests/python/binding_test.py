@@ -1,9 +1,10 @@
 """The Python binding end to end on the host: build, print, parse, compile, launch, and what goes wrong."""
 import array
+import ctypes
 import unittest
 
 import tilegen as tg
-from tilegen import f32, i64
+from tilegen import boolean, f32, i32, i64
 
 try:
     import numpy
@@ -54,8 +55,50 @@ class Building(unittest.TestCase):
 
     def test_an_expression_is_no_truth_value(self):
         b = tg.Builder("p")
-        with self.assertRaises(TypeError):
-            bool(b.dim("n") < 4)
+        n = b.dim("n")
+        for ask in (lambda: bool(n < 4), lambda: n == 4 and n, lambda: not n != 4, lambda: n in [b.dim("m")]):
+            with self.assertRaisesRegex(TypeError, "Builder.select or Builder.branch"):
+                ask()
+        self.assertEqual(len({n: 0, b.dim("k"): 1, n: 2}), 2)
+
+    def test_every_comparison_is_of_the_program(self):
+        comparisons = {"eq": lambda a, b: a == b, "ne": lambda a, b: a != b, "lt": lambda a, b: a < b,
+                       "le": lambda a, b: a <= b, "gt": lambda a, b: a > b, "ge": lambda a, b: a >= b}
+        b = tg.Builder("compare")
+        n = b.dim("n")
+        x = b.tensor("X", i32, [n], read_only=True)
+        out = {name: b.tensor(name, boolean, [n]) for name in comparisons}
+        swapped = {name: b.tensor(name + "_swapped", boolean, [n]) for name in comparisons}
+        with b.kernel("compare", [(n + 63) // 64]) as block:
+            with b.parallel(64) as i:
+                for name, compare in comparisons.items():
+                    b.store(out[name], block * 64 + i, compare(x(block * 64 + i), 3))
+                    b.store(swapped[name], block * 64 + i, compare(3, x(block * 64 + i)))
+        values = [i % 5 for i in range(70)]
+        results = [array.array("B", bytes(70)) for _ in range(12)]
+        b.finish().compile("host").load()(array.array("i", values), *(memoryview(r).cast("?") for r in results))
+        for (name, compare), result, other in zip(comparisons.items(), results[:6], results[6:]):
+            self.assertEqual([bool(v) for v in result], [compare(v, 3) for v in values], name)
+            self.assertEqual([bool(v) for v in other], [compare(3, v) for v in values], name)
+
+    def test_what_is_no_scalar_is_not_compared(self):
+        b = tg.Builder("p")
+        x = b.tensor("X", i32, [b.dim("n")])
+        for compare in (lambda: x[0:4] == 3, lambda: x != 3, lambda: 3 == x, lambda: x[0:1] == x[0:1], lambda: x < 3):
+            with self.assertRaisesRegex(TypeError, "one element"):
+                compare()
+        self.assertEqual({x: "X"}[x], "X")
+
+    def test_a_number_that_the_type_lacks_is_refused(self):
+        b = tg.Builder("p")
+        n = b.dim("n")
+        for use in (lambda: n < 2.5, lambda: n == float("nan"), lambda: n * 0.5):
+            with self.assertRaisesRegex(TypeError, "is no i64; cast"):
+                use()
+        for value in (None, "4", [4], b.tensor("X", i64, [n])):
+            with self.assertRaisesRegex(TypeError, "neither an expression of a tile program nor a number"):
+                b.expr(value)
+        self.assertIs((n == 2.0).dtype, boolean)
 
     def test_a_mistake_is_an_exception_with_diagnostics(self):
         b = tg.Builder("p")
@@ -95,6 +138,63 @@ class Launching(unittest.TestCase):
             kernel(1.0)
         with self.assertRaises(TypeError):
             kernel(1.0, "text", "text")
+
+    def test_only_what_may_be_written_is_written(self):
+        class Array:  # as NumPy has them
+            def __init__(self, data, read_only, typestr="<f4"):
+                self.data, self.dtype = data, DType()
+                self.__array_interface__ = {"version": 3, "shape": (len(data),), "typestr": typestr,
+                                            "data": (data.buffer_info()[0], read_only)}
+
+        class DType:
+            name, itemsize = "float32", 4
+
+        class CudaArray:
+            def __init__(self, face): self.dtype, self.__cuda_array_interface__ = DType(), face
+
+        program = scale_program()
+        kernel = program.compile("host").load()
+        x, y = floats([1, 2]), floats([0, 0])
+        for run in (kernel, kernel.bind, program.interpret):
+            with self.assertRaisesRegex(ValueError, "'Y' is given read-only memory"):
+                run(1.0, x, Array(y, True))
+            with self.assertRaisesRegex(ValueError, "'Y' is given read-only memory"):
+                run(1.0, x, CudaArray(Array(y, True).__array_interface__))
+            with self.assertRaisesRegex(TypeError, "'Y': a read-only buffer"):
+                run(1.0, x, memoryview(y).toreadonly())
+            with self.assertRaisesRegex(TypeError, "'X': .*>f4 have their bytes in the other order"):
+                run(1.0, Array(x, False, ">f4"), y)
+            with self.assertRaisesRegex(TypeError, "'X': .*'>f' has its bytes in the other order"):
+                run(1.0, (ctypes.c_float.__ctype_be__ * 2)(), y)
+        self.assertEqual(list(y), [0, 0])
+        kernel(2.0, Array(x, True), (c := (ctypes.c_float * 2)()))
+        self.assertEqual(list(c), [2, 4])
+
+    @unittest.skipIf(numpy is None, "NumPy is not installed")
+    def test_numpy_flags_and_byte_order(self):
+        kernel = scale_program().compile("host").load()
+        x, y = numpy.ones(8, numpy.float32), numpy.zeros(8, numpy.float32)
+        y.setflags(write=False)
+        for fixed in (y, y[::2], numpy.broadcast_to(numpy.float32(0), 8), numpy.frombuffer(bytes(32), numpy.float32)):
+            with self.assertRaisesRegex(ValueError, "'Y' is given read-only memory"):
+                kernel(1.0, x, fixed)
+        y = numpy.zeros(8, numpy.float32)
+        for swapped in (numpy.ones(8, ">f4"), numpy.ones(16, ">f4")[::2], x.view(x.dtype.newbyteorder())):
+            with self.assertRaisesRegex(TypeError, "'X': .*in the other order"):
+                kernel(1.0, swapped, y)
+        x.setflags(write=False)
+        kernel(numpy.float32(2.0), x, y)
+        self.assertEqual(list(y), [2.0] * 8)
+
+    @unittest.skipIf(numpy is None, "NumPy is not installed")
+    def test_numbers_of_numpy_on_either_side(self):
+        b = tg.Builder("p")
+        x = b.tensor("X", i32, [b.dim("n")])
+        with b.kernel("k", [1]):
+            with b.parallel(4) as i:
+                for e in (numpy.int32(3) == x(i), x(i) == numpy.int32(3), numpy.int64(3) > x(i), numpy.float32(3) != x(i)):
+                    self.assertIs(e.dtype, boolean)
+                self.assertIs((numpy.int64(3) + x(i)).dtype, i32)
 
     def test_sections_stages_and_schedule(self):
         program = scale_program()

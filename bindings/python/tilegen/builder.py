@@ -16,6 +16,7 @@ index takes one row of the dimension. buffer(i, j) is one element.
 """
 import contextlib
 import ctypes
+import numbers
 
 from . import _header as h
 from ._library import call, lib
@@ -26,7 +27,9 @@ _FLOATS = (f16, bf16, f32, f64, e4m3, e5m2)
 
 
 class Expr:
-    """A scalar of the program: a constant, a dimension, a loop variable, or what is computed from them."""
+    """A scalar of the program: a constant, a dimension, a loop variable, or what is computed from them. Every operator,
+    == and != too, gives an Expr; as keys of a dict, or in a set, expressions are told apart by identity."""
+    __array_ufunc__ = None  # a number of NumPy on the left leaves the operator to this class
 
     def __init__(self, builder, raw):
         self.builder, self.raw = builder, raw
@@ -59,6 +62,9 @@ class Expr:
     def __le__(self, o): return self._binary(h.TL_LE, o)
     def __gt__(self, o): return self._binary(h.TL_GT, o)
     def __ge__(self, o): return self._binary(h.TL_GE, o)
+    def __eq__(self, o): return self._binary(h.TL_EQ, o)
+    def __ne__(self, o): return self._binary(h.TL_NE, o)
+    __hash__ = object.__hash__
     def __and__(self, o): return self._binary(h.TL_AND if self.dtype is boolean else h.TL_BIT_AND, o)
     def __or__(self, o): return self._binary(h.TL_OR if self.dtype is boolean else h.TL_BIT_OR, o)
     def __xor__(self, o): return self._binary(h.TL_BIT_XOR, o)
@@ -67,20 +73,35 @@ class Expr:
     def __neg__(self): return self._unary(h.TL_NEG)
     def __abs__(self): return self._unary(h.TL_ABS)
     def __invert__(self): return self._unary(h.TL_NOT if self.dtype is boolean else h.TL_BIT_NOT)
-    def equals(self, o): return self._binary(h.TL_EQ, o)
-    def differs(self, o): return self._binary(h.TL_NE, o)
+    def equals(self, o): return self == o
+    def differs(self, o): return self != o
 
     def __bool__(self):
-        raise TypeError("an expression of a tile program has no truth value while the program is built; use select or "
-                        "Builder.branch")
+        raise TypeError("an expression of a tile program has no truth value while the program is built; choose with "
+                        "Builder.select or Builder.branch, join conditions with & | ~ instead of and, or, not, and ask "
+                        "whether two names mean the same expression with `is`")
 
 
-class Region:
+class _Memory:
+    """What is no scalar: a comparison meant for elements must not give Python's answer about identity."""
+    __array_ufunc__ = None
+
+    def _comparison(self, other):
+        raise TypeError(f"a {type(self).__name__.lower()} of a tile program cannot be compared; buffer(i, j) is one element, "
+                        "and `is` asks whether two names mean the same object")
+
+    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = _comparison
+    __hash__ = object.__hash__
+
+
+class Region(_Memory):
+    """A box of a buffer."""
+
     def __init__(self, raw):
         self.raw = raw
 
 
-class Buffer:
+class Buffer(_Memory):
     """A tensor parameter or an on-chip tile."""
 
     def __init__(self, builder, raw, shape, dtype):
@@ -128,12 +149,18 @@ class Builder:
     # Expressions.
 
     def expr(self, value, dtype=None):
-        """An Expr of an Expr or a number; numbers take `dtype`, else i64 or f32."""
+        """An Expr of an Expr or a number; numbers take `dtype`, else i64 or f32. A number that an integer type does not
+        have is refused."""
         if isinstance(value, Expr):
             return value
-        dtype = dtype or (boolean if isinstance(value, bool) else i64 if isinstance(value, int) else f32)
+        if not hasattr(value, "__float__") and not hasattr(value, "__index__"):
+            raise TypeError(f"{type(value).__name__} is neither an expression of a tile program nor a number"
+                            + ("; buffer(i, j) is one element" if isinstance(value, _Memory) else ""))
+        dtype = dtype or (boolean if isinstance(value, bool) else i64 if isinstance(value, numbers.Integral) else f32)
         if dtype in _FLOATS:
             return Expr(self, lib.tl_const_f64(self.handle, dtype.value, float(value)))
+        if not isinstance(value, numbers.Integral) and not float(value).is_integer():
+            raise TypeError(f"{value} is no {dtype.name}; cast the expression to a float type first")
         return Expr(self, lib.tl_const_i64(self.handle, dtype.value, int(value)))
 
     def exp(self, a): return a._unary(h.TL_EXP)

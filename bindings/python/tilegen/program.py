@@ -198,9 +198,21 @@ class Arguments:
         for slot, parameter, value in zip(self.raw, parameters, values):
             self._set(slot, parameter, value)
 
+    @staticmethod
+    def _described(parameter, value):
+        name = parameter.name.decode()
+        try:
+            described = value if isinstance(value, Described) else describe(value)
+        except (TypeError, ValueError) as e:
+            raise (TypeError if isinstance(e, TypeError) else ValueError)(f"tensor '{name}': {e}") from None
+        if described.read_only and not parameter.read_only:
+            raise ValueError(f"tensor '{name}' is given read-only memory, and the program may write it; pass a writable "
+                             "copy, or declare the tensor read-only in the program if it is only read")
+        return described
+
     def _set(self, slot, parameter, value):
         if parameter.kind == h.TL_PARAM_TENSOR:
-            described = value if isinstance(value, Described) else describe(value)
+            described = self._described(parameter, value)
             self.kept.append(described)
             slot.kind, slot.payload = h.TL_ARG_TENSOR, ctypes.addressof(described.raw)
         elif value is None:

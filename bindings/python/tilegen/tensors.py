@@ -1,21 +1,25 @@
 """Tensors of other libraries as the DLTensor descriptions that a launch takes. Nothing is copied."""
 import ctypes
+import sys
 
 from . import _header as h
 from .types import boolean, dtype_of, f16, f32, f64, i8, i32, i64, u8
 
 _CPU, _CUDA = 1, 2  # DLPack device types
 
-# Formats of the buffer protocol (struct module).
-_BUFFER_FORMATS = {"e": f16, "f": f32, "d": f64, "b": i8, "B": u8, "i": i32, "q": i64, "l": i64, "?": boolean}
+# Formats of the buffer protocol (struct module), and bytes of an element; the size of "l" depends on what stands before it.
+_BUFFER_FORMATS = {("e", 2): f16, ("f", 4): f32, ("d", 8): f64, ("b", 1): i8, ("B", 1): u8, ("i", 4): i32, ("l", 4): i32,
+                   ("q", 8): i64, ("l", 8): i64, ("?", 1): boolean}
+_NATIVE_ORDER = "<" if sys.byteorder == "little" else ">"
 
 
 class Described:
-    """A DLTensor and what it points to. `owner` keeps the memory alive."""
+    """A DLTensor and what it points to. `owner` keeps the memory alive; `read_only` memory is refused where a program
+    writes."""
 
-    def __init__(self, address, shape, strides, dtype, device, owner):
+    def __init__(self, address, shape, strides, dtype, device, owner, read_only=False):
         rank = len(shape)
-        self.owner, self.dtype = owner, dtype
+        self.owner, self.dtype, self.read_only = owner, dtype, read_only
         self.shape = (ctypes.c_int64 * max(rank, 1))(*shape)
         self.strides = (ctypes.c_int64 * max(rank, 1))(*strides)
         self.raw = h.DLTensor(data=address, device=h.DLDevice(*device), ndim=rank,
@@ -32,6 +36,38 @@ def _compact(shape):
     return strides[::-1]
 
 
+def _described_interface(face, tensor, device):
+    """Of __array_interface__ and __cuda_array_interface__, whose type has the byte order in front: "<f4", "|u1"."""
+    order, size = face["typestr"][0], tensor.dtype.itemsize
+    if order in "<>" and order != _NATIVE_ORDER:
+        raise TypeError(f"elements of type {face['typestr']} have their bytes in the other order; convert them first, "
+                        "e.g. with array.astype(array.dtype.newbyteorder('='))")
+    if face.get("mask") is not None:
+        raise TypeError("an array with a mask; pass its data alone")
+    dtype, (address, read_only) = dtype_of(tensor.dtype), face["data"]
+    strides = face.get("strides")
+    if strides is None:
+        return Described(address, face["shape"], _compact(face["shape"]), dtype, device, tensor, read_only)
+    if any(s % size for s in strides):
+        raise ValueError("strides that are no whole number of elements")
+    return Described(address, face["shape"], [s // size for s in strides], dtype, device, tensor, read_only)
+
+
+def _described_buffer(view, tensor):
+    """Of the buffer protocol, or None for elements that no type here has."""
+    order, kind = (view.format[0], view.format[1:]) if view.format[0] in "@=<>!" else ("@", view.format)
+    dtype = _BUFFER_FORMATS.get((kind, view.itemsize))
+    if dtype is None:
+        return None
+    if view.itemsize > 1 and (">" if order == "!" else order) not in "@=" + _NATIVE_ORDER:
+        raise TypeError(f"a buffer of format {view.format!r} has its bytes in the other order; convert it first")
+    if view.readonly:
+        raise TypeError("a read-only buffer does not say where it lies; pass a writable one, or numpy.frombuffer of it for "
+                        "a tensor that the program only reads")
+    address = ctypes.addressof(ctypes.c_char.from_buffer(view)) if view.nbytes else 0
+    return Described(address, view.shape, [s // view.itemsize for s in view.strides], dtype, (_CPU, 0), tensor)
+
+
 def describe(tensor):
     """Describes a PyTorch tensor, a NumPy array, a writable buffer, or anything with __cuda_array_interface__."""
     if hasattr(tensor, "data_ptr"):  # PyTorch
@@ -41,25 +77,15 @@ def describe(tensor):
         device = (_CPU, 0) if kind == "cpu" else (_CUDA, tensor.device.index or 0)
         return Described(tensor.data_ptr(), tuple(tensor.shape), tensor.stride(), dtype_of(tensor.dtype), device, tensor)
     if hasattr(tensor, "__array_interface__") and hasattr(tensor, "dtype"):  # NumPy
-        dtype = dtype_of(tensor.dtype)
-        size = tensor.dtype.itemsize
-        if any(s % size for s in tensor.strides):
-            raise ValueError("strides that are no whole number of elements")
-        return Described(tensor.__array_interface__["data"][0], tensor.shape, [s // size for s in tensor.strides], dtype,
-                         (_CPU, 0), tensor)
+        return _described_interface(tensor.__array_interface__, tensor, (_CPU, 0))
     if hasattr(tensor, "__cuda_array_interface__"):  # CuPy, Numba
-        face = tensor.__cuda_array_interface__
-        dtype = dtype_of(tensor.dtype)
-        size = tensor.dtype.itemsize
-        strides = [s // size for s in face["strides"]] if face.get("strides") else _compact(face["shape"])
-        return Described(face["data"][0], face["shape"], strides, dtype, (_CUDA, 0), tensor)
+        return _described_interface(tensor.__cuda_array_interface__, tensor, (_CUDA, 0))
     try:
         view = memoryview(tensor)
     except TypeError:
         view = None
-    if view is not None and view.format in _BUFFER_FORMATS:  # array.array, ctypes arrays, memoryview
-        address = ctypes.addressof(ctypes.c_char.from_buffer(view)) if view.nbytes else 0
-        return Described(address, view.shape, [s // view.itemsize for s in view.strides], _BUFFER_FORMATS[view.format],
-                         (_CPU, 0), tensor)
+    described = _described_buffer(view, tensor) if view is not None and view.format else None  # array.array, ctypes arrays
+    if described is not None:
+        return described
     raise TypeError(f"{type(tensor).__name__} is no tensor that can be launched on: expected a PyTorch tensor, a NumPy "
                     "array, a writable buffer of numbers or an object with __cuda_array_interface__")
