@@ -32,11 +32,11 @@ says 0 "^Y  *right" "$tilegen" run "$program" --m 0 --s 1
 mkdir saved
 says 0 "^Y  *right" "$tilegen" run "$program" --X 5x48 --s -1 --save saved
 says 0 "^Y  *right" "$tilegen" run "$program" --X saved/Y.npy --s 3
-says 1 "scalar s has no value" "$tilegen" run "$program" --m 3
-says 1 "dimension m is not known" "$tilegen" run "$program" --s 1
-says 1 "given as 5x47 but must be 5x48" "$tilegen" run "$program" --X 5x47 --s 1
-says 1 "neither an option nor a parameter" "$tilegen" run "$program" --m 3 --s 1 --q 4
-says 1 "cannot be read" "$tilegen" run absent.tl
+says 2 "scalar s has no value" "$tilegen" run "$program" --m 3
+says 2 "dimension m is not known" "$tilegen" run "$program" --s 1
+says 2 "given as 5x47 but must be 5x48" "$tilegen" run "$program" --X 5x47 --s 1
+says 2 "neither an option nor a parameter" "$tilegen" run "$program" --m 3 --s 1 --q 4
+says 2 "cannot be read" "$tilegen" run absent.tl
 printf 'tl 1 program broken\nkernel k grid(b: 1) { copy A -> B }\n' >broken.tl
 says 1 "broken.tl:2:" "$tilegen" show broken.tl
 

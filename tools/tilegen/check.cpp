@@ -1,13 +1,13 @@
 // Runs a program on the simulator of a GPU: what is wrong with it, and what its accesses cost.
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 #include <nlohmann/json.hpp>
 
 #include "command_line.h"
 #include "commands.h"
 #include "library.h"
 #include "result_comparison.h"
+#include "result_forms.h"
 #include "run_arguments.h"
 
 namespace tool {
@@ -47,11 +47,10 @@ Artifact compile_for(const Context& context, const Program& program, const Comma
           "setting an option");
   require(tl_options_set_str(options.get(), "simulator_async", run.async.c_str(), &error), error,
           "setting an option");
-  const int64_t seed = std::strtoll(line.get_or("seed", "1").c_str(), nullptr, 10);
-  require(tl_options_set_i64(options.get(), "simulator_seed", seed, &error), error, "setting an option");
+  require(tl_options_set_i64(options.get(), "simulator_seed", seed_of(line), &error), error, "setting an option");
   if (const auto schedule = line.get("schedule"))
-    require(tl_options_set_str(options.get(), "schedule_json", read_file(*schedule).c_str(), &error), error,
-            "giving the schedule");
+    require(tl_options_set_str(options.get(), "schedule_json", read_schedule(context, *schedule).c_str(), &error),
+            error, "giving the schedule");
   return compile(context, program,
                  find_target(context, target.rfind("sim:", 0) == 0 ? target : "sim:" + target), options);
 }
@@ -154,8 +153,8 @@ int check_command(int argc, char** argv) {
   const Context context = make_context();
   const Program program = read_program(context, line.file());
   check_names(line, program);
-  const RunArguments given =
-      make_arguments(program, line, std::strtoull(line.get_or("seed", "1").c_str(), nullptr, 10));
+  const std::optional<double> tolerance = tolerance_of(line);
+  const RunArguments given = make_arguments(program, line);
   RunArguments expected = given;
   if (!line.has("no-values")) {
     tl_error* error = nullptr;
@@ -170,7 +169,7 @@ int check_command(int argc, char** argv) {
       RunArguments arguments = given;
       launch(context, compile_for(context, program, line, run), arguments, run);
       for (size_t i = 0; i < arguments.tensors.size() && !line.has("no-values"); ++i)
-        if (!agree(expected.tensors[i], arguments.tensors[i], line))
+        if (!agree(expected.tensors[i], arguments.tensors[i], tolerance))
           run.wrong.push_back(arguments.tensors[i].name);
       bad |= run.findings() > 0 || !run.wrong.empty();
       runs.push_back(std::move(run));

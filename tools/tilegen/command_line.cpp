@@ -1,8 +1,25 @@
 #include "command_line.h"
 
+#include <charconv>
+#include <cmath>
+
 #include "library.h"
 
 namespace tool {
+
+std::optional<int64_t> parse_integer(const std::string& text) {
+  int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+std::optional<double> parse_number(const std::string& text) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
 
 CommandLine::CommandLine(int argc, char** argv, const std::set<std::string>& flags,
                          const std::set<std::string>& known) {
@@ -38,6 +55,25 @@ std::optional<std::string> CommandLine::get(const std::string& name) const {
 
 std::string CommandLine::get_or(const std::string& name, const std::string& fallback) const {
   return get(name).value_or(fallback);
+}
+
+int64_t CommandLine::integer_or(const std::string& name, int64_t fallback, int64_t least, int64_t most) const {
+  const auto text = get(name);
+  if (!text) return fallback;
+  const auto value = parse_integer(*text);
+  if (!value || *value < least || *value > most)
+    fail_usage("--" + name + " needs an integer from " + std::to_string(least) + " to " + std::to_string(most) +
+               ", got '" + *text + "'");
+  return *value;
+}
+
+std::optional<double> CommandLine::non_negative(const std::string& name) const {
+  const auto text = get(name);
+  if (!text) return std::nullopt;
+  const auto value = parse_number(*text);
+  if (!value || !std::isfinite(*value) || *value < 0)
+    fail_usage("--" + name + " needs a number that is not negative, got '" + *text + "'");
+  return value;
 }
 
 const std::string& CommandLine::file() const {

@@ -1,6 +1,7 @@
 // Arguments behind the command word: `--name value`, `-o value`, flags, and plain words.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <set>
@@ -8,6 +9,10 @@
 #include <vector>
 
 namespace tool {
+
+// The number that is all of a text. A sign + and spaces are none of it; numbers may be inf and nan.
+std::optional<int64_t> parse_integer(const std::string& text);
+std::optional<double> parse_number(const std::string& text);
 
 class CommandLine {
  public:
@@ -20,6 +25,10 @@ class CommandLine {
   std::optional<std::string> get(const std::string& name) const;
   std::string get_or(const std::string& name, const std::string& fallback) const;
   const std::map<std::string, std::string>& values() const { return values_; }
+
+  // A whole number from `least` to `most`, or a finite number that is not negative; what is neither ends the program.
+  int64_t integer_or(const std::string& name, int64_t fallback, int64_t least, int64_t most) const;
+  std::optional<double> non_negative(const std::string& name) const;
 
   // The one plain word of a command that takes a file.
   const std::string& file() const;

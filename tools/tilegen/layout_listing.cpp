@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "files.h"
 #include "library.h"
 
 namespace tool {

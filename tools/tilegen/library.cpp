@@ -2,9 +2,8 @@
 
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
-#include <iostream>
-#include <iterator>
+
+#include "files.h"
 
 namespace tool {
 
@@ -48,7 +47,7 @@ Target find_target(const Context& context, const std::string& name) {
 }
 
 Program read_program(const Context& context, const std::string& path) {
-  const std::string text = read_file(path);
+  const std::string text = read_text(context, path);
   const char* shown = path == "-" ? "standard input" : path.c_str();
   tl_program* program = nullptr;
   tl_error* error = nullptr;
@@ -115,23 +114,11 @@ bool has_option(std::string_view name) {
   return false;
 }
 
-std::string read_file(const std::string& path) {
-  if (path == "-") return std::string(std::istreambuf_iterator<char>(std::cin), {});
-  std::ifstream file(path, std::ios::binary);
-  std::string bytes(std::istreambuf_iterator<char>(file), {});
-  if (!file.is_open() || file.bad()) fail(path + ": cannot be read");
-  return bytes;
-}
-
-void write_file(const std::string& path, std::string_view bytes) {
-  if (path == "-") {
-    std::fwrite(bytes.data(), 1, bytes.size(), stdout);
-    return;
-  }
-  std::ofstream file(path, std::ios::binary);
-  file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-  file.close();
-  if (!file) fail(path + ": cannot be written");
+std::string read_text(const Context& context, const std::string& path) {
+  int64_t most = 0;
+  tl_error* error = nullptr;
+  require(tl_context_get_limit(context.get(), "text_bytes", &most, &error), error, "asking for a limit");
+  return read_file(path, static_cast<size_t>(most));
 }
 
 }  // namespace tool

@@ -11,7 +11,7 @@
 
 namespace tool {
 
-// Prints "tilegen: message" on stderr and ends with status 1 (2 for a wrong command line).
+// Prints "tilegen: message" on stderr and ends: with status 1 for what the library refuses, 2 for a wrong command line.
 [[noreturn]] void fail(const std::string& message);
 [[noreturn]] void fail_usage(const std::string& message);
 
@@ -50,7 +50,7 @@ std::vector<tl_param_info> parameters(const Program& program);
 // True when the option table has a row of that name.
 bool has_option(std::string_view name);
 
-std::string read_file(const std::string& path);
-void write_file(const std::string& path, std::string_view bytes);  // "-" = standard output
+// A program or a schedule: as much of a file as the library takes of such a text.
+std::string read_text(const Context& context, const std::string& path);  // "-" = standard input
 
 }  // namespace tool

@@ -2,7 +2,11 @@
 #include <cstdio>
 #include <cstring>
 
+#include <exception>
+#include <new>
+
 #include "commands.h"
+#include "files.h"
 #include "library.h"
 
 namespace {
@@ -39,11 +43,12 @@ constexpr char kHelp[] =
                                       ptx (NVIDIA targets)
       --svg DIR                       with layouts or pictures: an SVG of each layout too
   tilegen help | version
+
+Ends with 0 when all is right, 1 when the library refuses the work or results are wrong, 2 when the command line or a
+file named there cannot be used or what was asked for could not be written.
 )";
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int run(int argc, char** argv) {
   static constexpr struct {
     const char* name;
     int (*run)(int, char**);
@@ -63,4 +68,18 @@ int main(int argc, char** argv) {
   for (const auto& command : kCommands)
     if (!std::strcmp(argv[1], command.name)) return command.run(argc - 2, argv + 2);
   tool::fail_usage(std::string("there is no command '") + argv[1] + "'");
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  tool::occupy_standard_streams();
+  try {
+    return tool::close_output(run(argc, argv));
+  } catch (const std::bad_alloc&) {
+    std::fputs("tilegen: the process is out of memory\n", stderr);
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "tilegen: %s\n", e.what());
+  }
+  return 2;
 }

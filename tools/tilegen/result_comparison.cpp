@@ -2,7 +2,6 @@
 
 #include <cmath>
 #include <cstdio>
-#include <cstdlib>
 
 #include "element.h"
 
@@ -44,15 +43,12 @@ Difference compare(const Tensor& expected, const Tensor& actual, double toleranc
   return out;
 }
 
-double tolerance_of(tl_dtype dtype, const CommandLine& line) {
-  const auto given = line.get("tolerance");
-  return given ? std::strtod(given->c_str(), nullptr) : default_tolerance(dtype);
-}
-
 }  // namespace
 
-bool report_difference(const Tensor& expected, const Tensor& actual, const CommandLine& line) {
-  const double tolerance = tolerance_of(expected.dtype, line);
+std::optional<double> tolerance_of(const CommandLine& line) { return line.non_negative("tolerance"); }
+
+bool report_difference(const Tensor& expected, const Tensor& actual, std::optional<double> given) {
+  const double tolerance = given.value_or(default_tolerance(expected.dtype));
   const Difference d = compare(expected, actual, tolerance);
   std::printf("%-10s %s at most %.3g from the interpreter (relative %.3g, allowed %.3g)\n",
               expected.name.c_str(), d.wrong ? "WRONG" : "right", d.absolute, d.relative, tolerance);
@@ -65,8 +61,8 @@ bool report_difference(const Tensor& expected, const Tensor& actual, const Comma
   return d.wrong == 0;
 }
 
-bool agree(const Tensor& expected, const Tensor& actual, const CommandLine& line) {
-  return compare(expected, actual, tolerance_of(expected.dtype, line)).wrong == 0;
+bool agree(const Tensor& expected, const Tensor& actual, std::optional<double> tolerance) {
+  return compare(expected, actual, tolerance.value_or(default_tolerance(expected.dtype))).wrong == 0;
 }
 
 }  // namespace tool

@@ -1,5 +1,7 @@
 #include "result_forms.h"
 
+#include "files.h"
+
 namespace tool {
 
 namespace {
@@ -29,6 +31,12 @@ const ResultForm& result_form(std::string_view name) {
   fail_usage("there is no form '" + std::string(name) + "'; there are " + names);
 }
 
+std::string read_schedule(const Context& context, const std::string& path) {
+  const std::string text = read_text(context, path);
+  if (text.empty() || text.find('\0') != std::string::npos) fail_file(path + ": no schedule; one is JSON text");
+  return text;
+}
+
 Artifact compile_file(const Context& context, const Program& program, const CommandLine& line,
                       const ResultForm* form, bool plan_only) {
   const Target target = find_target(context, line.get_or("target", ""));
@@ -39,8 +47,8 @@ Artifact compile_file(const Context& context, const Program& program, const Comm
   if (plan_only && has_option("plan_only"))
     require(tl_options_set_bool(options.get(), "plan_only", 1, &error), error, "setting an option");
   if (const auto schedule = line.get("schedule"))
-    require(tl_options_set_str(options.get(), "schedule_json", read_file(*schedule).c_str(), &error), error,
-            "giving the schedule");
+    require(tl_options_set_str(options.get(), "schedule_json", read_schedule(context, *schedule).c_str(), &error),
+            error, "giving the schedule");
   return compile(context, program, target, options);
 }
 

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <cstdlib>
+#include <limits>
 
 #include "command_line.h"
 #include "commands.h"
@@ -73,7 +73,7 @@ void check_names(const CommandLine& line, const std::vector<tl_param_info>& para
     const bool parameter =
         std::any_of(parameters.begin(), parameters.end(), [&](const auto& p) { return name == p.name; });
     if (!parameter && !kOwn.count(name))
-      fail("--" + name + " is neither an option nor a parameter (" + names + ")");
+      fail_usage("--" + name + " is neither an option nor a parameter (" + names + ")");
   }
 }
 
@@ -84,8 +84,9 @@ int run_command(int argc, char** argv) {
   const Context context = make_context();
   const Program program = read_program(context, line.file());
   check_names(line, parameters(program));
-  RunArguments arguments =
-      make_arguments(program, line, std::strtoull(line.get_or("seed", "1").c_str(), nullptr, 10));
+  const auto repeats = static_cast<int>(line.integer_or("repeats", 20, 1, std::numeric_limits<int>::max()));
+  const std::optional<double> tolerance = tolerance_of(line);
+  RunArguments arguments = make_arguments(program, line);
   RunArguments expected = arguments;
 
   const Target target = find_target(context, line.get_or("target", ""));
@@ -95,8 +96,7 @@ int run_command(int argc, char** argv) {
   tl_error* error = nullptr;
   require(tl_kernel_load(context.get(), artifact.get(), device, &loaded, &error), error, "loading");
   const Kernel kernel(loaded);
-  const double ms =
-      launch_and_time(kernel, device, arguments, std::max(1, std::atoi(line.get_or("repeats", "20").c_str())));
+  const double ms = launch_and_time(kernel, device, arguments, repeats);
   std::printf(device == 0 ? "time       %.3f ms\n" : "time       %.4f ms\n", ms);
   if (line.has("forms")) print_forms(kernel);
 
@@ -106,7 +106,7 @@ int run_command(int argc, char** argv) {
     require(tl_interpret(program.get(), args.data(), args.size(), &error), error, "interpreting");
     for (size_t i = 0; i < expected.tensors.size(); ++i)
       if (!expected.tensors[i].read_only)
-        right = report_difference(expected.tensors[i], arguments.tensors[i], line) && right;
+        right = report_difference(expected.tensors[i], arguments.tensors[i], tolerance) && right;
   }
   if (const auto folder = line.get("save"))
     for (const Tensor& tensor : arguments.tensors)

@@ -1,10 +1,10 @@
 #include "run_arguments.h"
 
-#include <charconv>
-#include <cstdlib>
 #include <cstring>
+#include <limits>
 
 #include "element.h"
+#include "files.h"
 #include "npy.h"
 #include "tensor_shapes.h"
 
@@ -15,11 +15,9 @@ namespace {
 constexpr int64_t kMaxBytes = int64_t{1} << 36;
 
 int64_t to_integer(const std::string& name, const std::string& text) {
-  int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size())
-    fail("parameter " + name + " needs an integer, got '" + text + "'");
-  return value;
+  const auto value = parse_integer(text);
+  if (!value) fail_usage("parameter " + name + " needs an integer, got '" + text + "'");
+  return *value;
 }
 
 bool is_npy(const std::string& text) {
@@ -63,9 +61,9 @@ void read_given(const std::vector<tl_param_info>& parameters, const CommandLine&
     }
     npy_array& array = given.files[parameter.name];
     char message[NPY_MESSAGE_SIZE];
-    if (!npy_read(text->c_str(), &array, message)) fail(message);
+    if (!npy_read(text->c_str(), &array, message)) fail_file(message);
     if (array.dtype != parameter.dtype)
-      fail(*text + " has " + tl_dtype_name(array.dtype) + " elements, but " + parameter.name + " is " +
+      fail_usage(*text + " has " + tl_dtype_name(array.dtype) + " elements, but " + parameter.name + " is " +
            tl_dtype_name(parameter.dtype));
     shape.assign(array.shape, array.shape + array.rank);
   }
@@ -89,7 +87,7 @@ std::map<std::string, int64_t> find_dims(const std::vector<tl_param_info>& param
         if (it->second.extents[d] == parameter.name) dims[parameter.name] = shape[d];
     }
     if (!dims.count(parameter.name))
-      fail(std::string("dimension ") + parameter.name + " is not known; give --" + parameter.name +
+      fail_usage(std::string("dimension ") + parameter.name + " is not known; give --" + parameter.name +
            " N, or a tensor that has it");
   }
   return dims;
@@ -101,7 +99,7 @@ std::vector<int64_t> evaluate_all(const std::vector<std::string>& expressions, c
   for (const std::string& expression : expressions) {
     out.push_back(0);
     if (!evaluate(expression, dims, &out.back()) || out.back() < 0)
-      fail("the extent or stride `" + expression + "` of " + tensor +
+      fail_usage("the extent or stride `" + expression + "` of " + tensor +
            " is no usable number for these dimensions");
   }
   return out;
@@ -114,8 +112,9 @@ void allocate(Tensor& tensor) {
     int64_t reach = 0;
     if (tensor.shape[d] == 0) empty = true;
     if (__builtin_mul_overflow(tensor.shape[d] - 1, tensor.strides[d], &reach) ||
-        __builtin_add_overflow(last, reach, &last) || last > kMaxBytes)
-      fail("tensor " + tensor.name + " of " + shape_text(tensor.shape) + " is too large");
+        __builtin_add_overflow(last, reach, &last) ||
+        last >= kMaxBytes / static_cast<int64_t>(element_bytes(tensor.dtype)))
+      fail_usage("tensor " + tensor.name + " of " + shape_text(tensor.shape) + " is too large");
   }
   const size_t bytes = empty ? 0 : (static_cast<size_t>(last) + 1) * element_bytes(tensor.dtype);
   tensor.storage.assign(bytes / 8 + 8, 0);
@@ -131,13 +130,13 @@ Tensor make_tensor(const tl_param_info& parameter, const TensorShape& declared, 
   tensor.strides = evaluate_all(declared.strides, tensor.name, dims);
   const auto shape = given.shapes.find(tensor.name);
   if (shape != given.shapes.end() && shape->second != tensor.shape)
-    fail("tensor " + tensor.name + " is given as " + shape_text(shape->second) + " but must be " +
+    fail_usage("tensor " + tensor.name + " is given as " + shape_text(shape->second) + " but must be " +
          shape_text(tensor.shape) + " for these dimensions");
   if (tensor.strides.empty()) {
     tensor.strides.assign(tensor.shape.size(), 1);
     for (size_t d = tensor.shape.size(); d-- > 1;)
       if (__builtin_mul_overflow(tensor.strides[d], tensor.shape[d], &tensor.strides[d - 1]))
-        fail("tensor " + tensor.name + " of " + shape_text(tensor.shape) + " is too large");
+        fail_usage("tensor " + tensor.name + " of " + shape_text(tensor.shape) + " is too large");
   }
   allocate(tensor);
   const auto file = given.files.find(tensor.name);
@@ -158,12 +157,10 @@ Tensor make_tensor(const tl_param_info& parameter, const TensorShape& declared, 
 tl_arg scalar_argument(const tl_param_info& parameter, const std::string& text) {
   tl_arg arg{TL_ARG_I64, parameter.dtype, 0};
   if (element_is_float(parameter.dtype)) {
-    char* end = nullptr;
-    const double value = std::strtod(text.c_str(), &end);
-    if (end == text.c_str() || *end)
-      fail(std::string("scalar ") + parameter.name + " needs a number, got '" + text + "'");
+    const auto value = parse_number(text);
+    if (!value) fail_usage(std::string("scalar ") + parameter.name + " needs a number, got '" + text + "'");
     arg.kind = TL_ARG_F64;
-    std::memcpy(&arg.payload, &value, sizeof value);
+    std::memcpy(&arg.payload, &*value, sizeof *value);
   } else {
     arg.payload = static_cast<uint64_t>(to_integer(parameter.name, text));
   }
@@ -193,7 +190,7 @@ std::vector<tl_arg> RunArguments::launch_arguments() {
         args.push_back({TL_ARG_I64, 0, static_cast<uint64_t>(dims.at(parameter.name))});
         break;
       case TL_PARAM_SCALAR:
-        args.push_back(scalar_argument(parameter, scalars.at(parameter.name)));
+        args.push_back(scalars.at(parameter.name));
         break;
       default:
         args.push_back(
@@ -204,7 +201,12 @@ std::vector<tl_arg> RunArguments::launch_arguments() {
   return args;
 }
 
-RunArguments make_arguments(const Program& program, const CommandLine& line, uint64_t seed) {
+int64_t seed_of(const CommandLine& line) {
+  return line.integer_or("seed", 1, 0, std::numeric_limits<int64_t>::max());
+}
+
+RunArguments make_arguments(const Program& program, const CommandLine& line) {
+  auto seed = static_cast<uint64_t>(seed_of(line));
   RunArguments out;
   out.parameters = parameters(program);
   const std::map<std::string, TensorShape> declared = tensor_shapes(program_text(program));
@@ -215,8 +217,8 @@ RunArguments make_arguments(const Program& program, const CommandLine& line, uin
     if (parameter.kind == TL_PARAM_SCALAR) {
       const auto text = line.get(parameter.name);
       if (!text)
-        fail(std::string("scalar ") + parameter.name + " has no value; give --" + parameter.name + " X");
-      out.scalars[parameter.name] = *text;
+        fail_usage(std::string("scalar ") + parameter.name + " has no value; give --" + parameter.name + " X");
+      out.scalars[parameter.name] = scalar_argument(parameter, *text);
     }
     if (parameter.kind == TL_PARAM_TENSOR)
       out.tensors.push_back(make_tensor(parameter, declared.at(parameter.name), given, out.dims, ++seed));
@@ -227,7 +229,7 @@ RunArguments make_arguments(const Program& program, const CommandLine& line, uin
 void save_tensor(const Tensor& tensor, const std::string& path) {
   npy_array array{};
   if (!npy_make(&array, tensor.dtype, static_cast<int>(tensor.shape.size()), tensor.shape.data()))
-    fail(path + ": no memory, or too many dimensions for a .npy file");
+    fail_file(path + ": no memory, or too many dimensions for a .npy file");
   const size_t size = element_bytes(tensor.dtype);
   for (int64_t i = 0; i < tensor.elements(); ++i)
     std::memcpy(static_cast<char*>(array.data) + static_cast<size_t>(i) * size,
@@ -235,7 +237,7 @@ void save_tensor(const Tensor& tensor, const std::string& path) {
   char message[NPY_MESSAGE_SIZE];
   const bool written = npy_write(path.c_str(), &array, message) != 0;
   npy_free(&array);
-  if (!written) fail(message);
+  if (!written) fail_file(message);
 }
 
 }  // namespace tool

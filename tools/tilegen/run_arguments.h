@@ -26,7 +26,7 @@ struct Tensor {
 struct RunArguments {
   std::vector<tl_param_info> parameters;
   std::map<std::string, int64_t> dims;
-  std::map<std::string, std::string> scalars;
+  std::map<std::string, tl_arg> scalars;
   std::vector<Tensor> tensors;  // in parameter order
 
   // Launch arguments on these tensors; valid while the tensors stay where they are.
@@ -34,7 +34,9 @@ struct RunArguments {
 };
 
 // Ends the program with a message when a parameter cannot be had from the command line.
-RunArguments make_arguments(const Program& program, const CommandLine& line, uint64_t seed);
+RunArguments make_arguments(const Program& program, const CommandLine& line);
+
+int64_t seed_of(const CommandLine& line);  // --seed, of random data
 
 void save_tensor(const Tensor& tensor, const std::string& path);
 

@@ -2,6 +2,7 @@
 
 #include "command_line.h"
 #include "commands.h"
+#include "files.h"
 #include "layout_listing.h"
 #include "library.h"
 #include "result_forms.h"
