@@ -1,7 +1,11 @@
 #include "thread/launch_numbers.h"
 
 #include <algorithm>
+#include <map>
+#include <numeric>
 #include <set>
+
+#include "support/checked.h"
 
 namespace tilegen::thread {
 
@@ -12,8 +16,18 @@ class Chooser {
   explicit Chooser(const RoleProgram& r) : p_(*r.program), values_(r.variables), variables_(r.variables) {
     for (MemoryId m : r.data) values_.set_data(m, kFar);
     for (const Param& param : p_.params) {
-      if (param.kind == Param::Kind::dim) dims_.push_back(param.var);
+      if (param.kind == Param::Kind::dim) {
+        dims_.push_back(param.var);
+        steps_.emplace(param.var, std::max<int64_t>(p_.vars[param.var.value].divisor, 1));
+      }
       if (param.kind == Param::Kind::scalar && ir::is_integer(param.type)) values_.set(param.var, 1);
+    }
+    // A launch that breaks the guards takes another form.
+    for (const Guard& guard : p_.guards) {
+      const Param& param = p_.params[static_cast<size_t>(guard.param)];
+      if (param.kind != Param::Kind::dim) continue;
+      int64_t& step = steps_.at(param.var);
+      step = checked_mul(step / std::gcd(step, guard.divisor), guard.divisor).value_or(INT64_MAX);
     }
     for (ir::VarId block : p_.block_vars) values_.set(block, 0);
     if (p_.launched_var.valid()) values_.set(p_.launched_var, p_.cluster);
@@ -37,7 +51,7 @@ class Chooser {
     for (ir::VarId dim : dims_)
       if (std::none_of(extents_.begin(), extents_.end(),
                        [&](const IndexProgram* e) { return among(*e) == 1 && e->depends_on(dim); }))
-        values_.set(dim, std::max<int64_t>(at(dim, 0), std::min(at(dim, 1), p_.vars[dim.value].upper)));
+        values_.set(dim, at(dim, at(dim, 0) > 0 || at(dim, 1) > p_.vars[dim.value].upper ? 0 : 1));
     for (const IndexProgram* e : extents_)
       for (MemoryId m : e->data())
         if (values_.data(m) && (e->eval(values_).value_or(trips) == trips || reach(*e, m, trips))) break;
@@ -60,11 +74,11 @@ class Chooser {
   int64_t among(const IndexProgram& e) const {
     return std::count_if(dims_.begin(), dims_.end(), [&](ir::VarId dim) { return e.depends_on(dim); });
   }
-  // The i-th value that a dim may have.
+  // The i-th value that a dim may have, not seen to its upper bound.
   int64_t at(ir::VarId dim, int64_t i) const {
-    const ir::Var& v = p_.vars[dim.value];
-    const int64_t step = std::max<int64_t>(v.divisor, 1);
-    return (std::max<int64_t>(v.lower, 0) + step - 1) / step * step + i * step;
+    const int64_t step = steps_.at(dim);
+    const auto first = checked_mul(ceil_div(std::max<int64_t>(p_.vars[dim.value].lower, 0), step), step), more = checked_mul(i, step);
+    return first && more ? checked_add(*first, *more).value_or(INT64_MAX) : INT64_MAX;
   }
 
   // Where the dims ask for more points than that, more blocks are launched.
@@ -111,6 +125,7 @@ class Chooser {
   PointValues values_;
   const size_t variables_;
   std::vector<ir::VarId> dims_;
+  std::map<ir::VarId, int64_t> steps_;  // of dims: their values are multiples
   std::vector<const IndexProgram*> extents_;
   std::set<const IndexProgram*> walks_;  // of those, over a block's points
 };

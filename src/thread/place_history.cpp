@@ -36,40 +36,43 @@ void PlaceHistory::note(std::vector<PlaceAccess>& list, const PlaceAccess& by) {
 }
 
 void PlaceHistory::check_writers(const Range& r, const PlaceAccess& by, int process, const PlaceClock& knows,
-                                 Kind kind, bool handed, const std::string& place) {
+                                 Kind kind, bool handed, const Place& place) {
   if (r.filled.epoch > 0 && r.filled.epoch > knows.seen[static_cast<size_t>(r.filled.party)])
     report_(by.stmt, r.filled.stmt,
-            kind == Kind::fill ? place + " is filled again with no wait for those who release it"
-                               : place + " is used with no wait for the copy that fills it");
+            kind == Kind::fill ? place.text() + " is filled again with no wait for those who release it"
+                               : place.text() + " is used with no wait for the copy that fills it");
   const bool plain = kind == Kind::write || kind == Kind::read;
   if (plain && !handed) return;  // threads among themselves
   for (const PlaceAccess& w : r.writes) {
     if (w.party != process && w.epoch > knows.seen[static_cast<size_t>(w.party)])
-      report_(by.stmt, w.stmt, place + " is used with no barrier behind the threads that write it");
+      report_(by.stmt, w.stmt, place.text() + " is used with no barrier behind the threads that write it");
     else if (!plain && w.epoch > knows.fenced[static_cast<size_t>(w.party)])
-      report_(by.stmt, w.stmt, place + " is used with no proxy fence of the threads that write it");
+      report_(by.stmt, w.stmt, place.text() + " is used with no proxy fence of the threads that write it");
   }
 }
 
 void PlaceHistory::check_readers(const Range& r, const PlaceAccess& by, int process, const PlaceClock& knows,
-                                 const std::string& verb, bool threads_too, const std::string& place) {
+                                 const char* verb, bool threads_too, const Place& place) {
   for (const PlaceAccess& x : r.reads) {
     const bool thread = x.party < processes_;
     if ((thread && (!threads_too || x.party == process)) || x.epoch <= knows.seen[static_cast<size_t>(x.party)])
       continue;
     report_(by.stmt, x.stmt,
-            place + " is " + verb + " while " +
+            place.text() + " is " + verb + " while " +
                 (thread ? "threads" : readers_[static_cast<size_t>(x.party)]) + " may still read it");
   }
 }
 
+std::string PlaceHistory::Place::text() const {
+  const Memory& m = p.memory(memory);
+  const int64_t slot = m.elements / std::max<int64_t>(m.slots, 1) * ir::dtype_bytes(m.type);
+  return m.name + (m.slots > 1 ? " (slot " + std::to_string((begin % p.arena_bytes - m.arena_offset) / slot) + ")" : "") +
+         (p.cluster > 1 ? " of block " + std::to_string(begin / p.arena_bytes) : "");
+}
+
 void PlaceHistory::touch(Kind kind, const PlaceAccess& by, int process, const PlaceClock& knows,
                          MemoryId memory, int64_t begin, int64_t end) {
-  const Memory& m = p_.memory(memory);
-  const int64_t bytes = ir::dtype_bytes(m.type), slot = m.elements / std::max<int64_t>(m.slots, 1) * bytes;
-  const std::string place =
-      m.name + (m.slots > 1 ? " (slot " + std::to_string((begin % p_.arena_bytes - m.arena_offset) / slot) + ")" : "") +
-      (p_.cluster > 1 ? " of block " + std::to_string(begin / p_.arena_bytes) : "");
+  const Place place{p_, memory, begin};
   size_t i = split(begin);
   split(end);
   bool filled = false;
@@ -103,7 +106,7 @@ void PlaceHistory::touch(Kind kind, const PlaceAccess& by, int process, const Pl
     }
   }
   if ((kind == Kind::engine_read || (kind == Kind::read && handed)) && !filled)
-    report_(by.stmt, by.stmt, place + " is used, but nothing has filled it yet");
+    report_(by.stmt, by.stmt, place.text() + " is used, but nothing has filled it yet");
 }
 
 }  // namespace tilegen::thread

@@ -52,11 +52,18 @@ class PlaceHistory {
     bool empty() const { return filled.epoch == 0 && writes.empty(); }
   };
 
+  // What is touched, as reports name it.
+  struct Place {
+    const ThreadProgram& p;
+    MemoryId memory;
+    int64_t begin = 0;
+    std::string text() const;
+  };
   size_t split(int64_t at);
   void check_writers(const Range& r, const PlaceAccess& by, int process, const PlaceClock& knows, Kind kind,
-                     bool handed, const std::string& place);
+                     bool handed, const Place& place);
   void check_readers(const Range& r, const PlaceAccess& by, int process, const PlaceClock& knows,
-                     const std::string& verb, bool threads_too, const std::string& place);
+                     const char* verb, bool threads_too, const Place& place);
   static void note(std::vector<PlaceAccess>& list, const PlaceAccess& by);
 
   const ThreadProgram& p_;

@@ -98,29 +98,52 @@ void RoleWalk::product_wait(Running& x, const WarpgroupWait& n) {
       x.products_under_way.empty() ? x.products : x.products_under_way.front().number - 1;
 }
 
-// From the least to the largest place that the sampled threads touch; of an operand of products these alone: what lies between
-// may be another warpgroup's.
+// The thread's access is made, as far as its predicate tells.
+bool RoleWalk::reaches(Running& x, const RoleTouch& a) {
+  if (a.predicate < 0) return true;
+  const IndexProgram& predicate = r_.values[static_cast<size_t>(a.predicate)];
+  if (predicate.eval(x.values).value_or(1) != 0) return true;
+  if (!a.lane.valid() || !predicate.depends_on(a.lane)) return false;
+  x.values.set(a.lane, a.lanes - 1);
+  const bool last = predicate.eval(x.values).value_or(1) != 0;
+  x.values.set(a.lane, 0);
+  return last;
+}
+
+// From the least to the largest place that the sampled threads touch. Of an operand of products what each thread touches: other
+// places between may be another warpgroup's, and a product reads all that was written.
 void RoleWalk::touch(Running& x, int i, const RoleStep& s) {
   for (size_t t = s.first; t < s.last; ++t) {
     const RoleTouch& a = r_.touches[t];
+    const bool each = r_.operands[a.memory.value];
+    auto& places = each && x.gathering > 0 ? x.gathered[t] : places_of_step_;
+    if (&places == &places_of_step_) places.clear();
     if (a.lane.valid()) x.values.set(a.lane, 0);
-    const auto place = [&](int64_t low, int64_t high) {
-      places_.touch(a.write ? PlaceHistory::Kind::write : PlaceHistory::Kind::read, {i, x.epoch, s.stmt}, i,
-                    x.knows, a.memory, byte_of(x, a.memory, low), byte_of(x, a.memory, high));
-    };
-    int64_t low = INT64_MAX, high = INT64_MIN;
-    for (size_t sample = 0; sample < x.process.samples.size(); ++sample) {
-      if (a.row_lanes > 0 && x.process.samples[sample] % 32 >= a.row_lanes) continue;
-      const int64_t at = eval(x, a.index, -1, sample);
-      if (at < 0) continue;  // of loaded data
-      if (r_.operands[a.memory.value]) {
-        place(at, at + a.count);
-        continue;
-      }
-      low = std::min(low, at), high = std::max(high, at + a.count);
+    for (int64_t thread : each ? x.process.members : x.process.samples) {
+      if (a.row_lanes > 0 && thread % 32 >= a.row_lanes) continue;
+      if (p_.thread_var.valid()) x.values.set(p_.thread_var, thread);
+      if (!reaches(x, a)) continue;
+      const int64_t at = r_.values[static_cast<size_t>(a.index)].eval(x.values).value_or(-1);
+      if (at >= 0) places.push_back({at, at + a.count});  // else of loaded data
     }
-    if (low <= high) place(low, high);
+    if (&places == &places_of_step_) touch_places(x, i, a, places);
   }
+}
+
+void RoleWalk::touch_places(Running& x, int i, const RoleTouch& a, Places& places) {
+  std::sort(places.begin(), places.end());
+  for (size_t first = 0, next = 0; first < places.size(); first = next) {
+    int64_t end = places[first].second;
+    for (next = first + 1; next < places.size() && (!r_.operands[a.memory.value] || places[next].first <= end); ++next)
+      end = std::max(end, places[next].second);
+    places_.touch(a.write ? PlaceHistory::Kind::write : PlaceHistory::Kind::read, {i, x.epoch, a.stmt}, i, x.knows, a.memory,
+                  byte_of(x, a.memory, places[first].first), byte_of(x, a.memory, end));
+  }
+}
+
+void RoleWalk::touch_gathered(Running& x, int i) {
+  for (auto& [touch, places] : x.gathered) touch_places(x, i, r_.touches[touch], places);
+  x.gathered.clear();
 }
 
 }  // namespace tilegen::thread

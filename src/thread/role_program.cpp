@@ -18,7 +18,7 @@ constexpr int64_t kWarp = 32, kGroup = 128;
 class Flattener {
  public:
   Flattener(const ThreadProgram& p, RoleProgram& out)
-      : p_(p), out_(out), kept_(p.stmts.size()), orders_(p.stmts.size()) {}
+      : p_(p), out_(out), kept_(p.stmts.size()), orders_(p.stmts.size()), writes_(p.stmts.size()) {}
 
   void run() {
     find_handed();
@@ -135,11 +135,12 @@ class Flattener {
   // Whether a statement orders others, or touches ordered memory: it, or one inside.
   void note(StmtId id) {
     const StmtNode& node = p_.stmts[id.value].node;
-    bool orders = false, kept = false;
+    bool orders = false, kept = false, writes = false;
     for (const Block* inside : blocks_inside(node))
       for (StmtId s : *inside) {
         note(s);
         orders = orders || orders_[s.value];
+        writes = writes || writes_[s.value];
         kept = kept || kept_[s.value];
       }
     orders = orders || std::holds_alternative<Barrier>(node) || std::holds_alternative<ClusterBarrier>(node) ||
@@ -152,7 +153,11 @@ class Flattener {
              std::holds_alternative<WarpgroupWait>(node);
     const auto* loop = std::get_if<Loop>(&node);
     if (blocks_inside(node).empty() || (loop != nullptr && loop->form == LoopForm::vectorized))
-      for (const SyncAccess& a : sync_accesses(p_, id)) kept = kept || out_.judges(a.memory);
+      for (const SyncAccess& a : sync_accesses(p_, id)) {
+        kept = kept || out_.judges(a.memory);
+        writes = writes || (a.write && out_.operands[a.memory.value]);
+      }
+    writes_[id.value] = writes;
     orders_[id.value] = orders;
     kept_[id.value] = kept || orders || changing(node).has_value();
   }
@@ -184,7 +189,8 @@ class Flattener {
     RoleStep& step = add(RoleOp::loop, id);
     step.value = extent;
     step.second = condition;
-    step.sampled = !orders_[id.value];
+    step.sampled = !orders_[id.value] && !writes_[id.value];
+    step.gathers = !orders_[id.value] && writes_[id.value];
     block(loop.body);
     add(RoleOp::loop_end, id).jump = begin;
     out_.steps[begin].jump = here();
@@ -266,7 +272,7 @@ class Flattener {
       if (out_.judges(a.memory)) {
         const int index = value(a.index);
         const bool wide = a.lane.valid() && out_.values[static_cast<size_t>(index)].depends_on(a.lane);
-        out_.touches.push_back({a.memory, index, a.count + (wide ? a.lanes - 1 : 0), a.lane, a.write, a.row_lanes});
+        out_.touches.push_back({id, a.memory, index, a.count + (wide ? a.lanes - 1 : 0), value(a.predicate), a.lane, a.lanes, a.write, a.row_lanes});
       }
     RoleStep& step = add(RoleOp::touch, id);
     step.first = first;
@@ -316,7 +322,7 @@ class Flattener {
   KnownLoads loads_;
   const ThreadProgram& p_;
   RoleProgram& out_;
-  std::vector<bool> kept_, orders_;  // by statement
+  std::vector<bool> kept_, orders_, writes_;  // by statement; writes_: an operand
   std::map<ExprId, int> numbers_;
   std::vector<int> conditions_;  // of the role
 };

@@ -42,7 +42,8 @@ struct RoleStep {
   StmtId stmt;
   int value = -1, second = -1;  // of RoleProgram::values
   uint32_t jump = 0;
-  bool sampled = false;  // a loop that orders nothing: its first and last iterations stand for all
+  bool sampled = false;  // a loop that orders nothing and writes no operand: its first and last iterations stand for all
+  bool gathers = false;  // a loop that orders nothing and writes operands: all iterations touch what one does, at once
   size_t first = 0, last = 0;
 };
 
@@ -56,10 +57,13 @@ struct RoleProcess {
 };
 
 struct RoleTouch {
+  StmtId stmt;
   MemoryId memory;
   int index = -1;     // of values
   int64_t count = 1;  // elements from there on
+  int predicate = -1;  // of values
   ir::VarId lane;     // of a wide store: 0 is its first element
+  int64_t lanes = 1;
   bool write = false;
   int64_t row_lanes = 0;  // lanes of a warp that address something; 0: all
 };

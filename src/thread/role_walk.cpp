@@ -97,12 +97,13 @@ void RoleWalk::step(int i) {
   switch (s.op) {
     case RoleOp::loop:
       x.loops.push_back({0, eval(x, s.value, 1)});
-      return iterate(x, s, x.pc - 1);
+      x.gathering += s.gathers;
+      return iterate(x, i, s, x.pc - 1);
     case RoleOp::loop_end: {
       const RoleStep& begin = r_.steps[s.jump];
       auto& [at, extent] = x.loops.back();
       at = begin.sampled ? std::max(at + 1, extent - 1) : at + 1;
-      return iterate(x, begin, s.jump);
+      return iterate(x, i, begin, s.jump);
     }
     case RoleOp::branch:
       if (eval(x, s.value, 1) == 0) x.pc = s.jump;
@@ -172,7 +173,7 @@ void RoleWalk::step(int i) {
   }
 }
 
-void RoleWalk::iterate(Running& x, const RoleStep& loop, uint32_t begin) {
+void RoleWalk::iterate(Running& x, int i, const RoleStep& loop, uint32_t begin) {
   const auto [at, extent] = x.loops.back();
   if (at < extent && (loop.second < 0 || eval(x, loop.second, 0) != 0)) {
     x.values.set(node<Loop>(loop).var, at);
@@ -181,6 +182,7 @@ void RoleWalk::iterate(Running& x, const RoleStep& loop, uint32_t begin) {
   }
   x.loops.pop_back();
   x.pc = loop.jump;
+  if (loop.gathers && --x.gathering == 0) touch_gathered(x, i);
 }
 
 void RoleWalk::meet(Running& x, int i, size_t at, int64_t wanted, bool arrive_only) {

@@ -23,6 +23,7 @@ class RoleWalk {
 
  private:
   enum class State : uint8_t { ready, at_barrier, at_phase, at_product, done };
+  using Places = std::vector<std::pair<int64_t, int64_t>>;  // elements of a memory, from and to
   // A product or a copy out, and the group that it belongs to.
   struct Work {
     uint32_t number = 0;
@@ -55,6 +56,8 @@ class RoleWalk {
     int64_t index = 0, parity = 0;
     StmtId at;
     std::map<std::pair<MemoryId, ir::ExprId>, Tested> tested;  // by where the answer is
+    int64_t gathering = 0;  // loops around that gather
+    std::map<size_t, Places> gathered;  // places of operands, by touch
     std::vector<Work> reached;  // by block of the cluster: the newest arrival at one of its barriers
   };
   // A transaction barrier: its phases, and the newest that a copy came to and that someone waited for.
@@ -77,8 +80,8 @@ class RoleWalk {
     return std::get<Node>(p_.stmts[s.stmt.value].node);
   }
   // Unknown values, of loaded data, count as `unknown`.
-  int64_t eval(Running& x, int value, int64_t unknown, size_t sample = 0) {
-    if (p_.thread_var.valid()) x.values.set(p_.thread_var, x.process.samples[sample]);
+  int64_t eval(Running& x, int value, int64_t unknown) {
+    if (p_.thread_var.valid()) x.values.set(p_.thread_var, x.process.samples[0]);
     return r_.values[static_cast<size_t>(value)].eval(x.values).value_or(unknown);
   }
   // Barriers of all blocks of the cluster stand in one array, and so does their memory.
@@ -96,7 +99,7 @@ class RoleWalk {
   std::string phase_text(int array, int64_t index) const;
   void release(Running& x, int i, PlaceClock& to);
   void step(int i);
-  void iterate(Running& x, const RoleStep& loop, uint32_t begin);
+  void iterate(Running& x, int i, const RoleStep& loop, uint32_t begin);
   void meet(Running& x, int i, size_t at, int64_t wanted, bool arrive_only);
   std::string name_of(const Running& x) const;
   Phase* phase(const RoleStep& s, int array, int64_t block, int64_t index);
@@ -119,7 +122,10 @@ class RoleWalk {
   void product(Running& x, int i, const RoleStep& s);
   void issue_together(Running& x);
   void product_wait(Running& x, const WarpgroupWait& n);
+  bool reaches(Running& x, const RoleTouch& a);
   void touch(Running& x, int i, const RoleStep& s);
+  void touch_places(Running& x, int i, const RoleTouch& a, Places& places);
+  void touch_gathered(Running& x, int i);
 
   const RoleProgram& r_;
   const ThreadProgram& p_;
@@ -133,6 +139,7 @@ class RoleWalk {
   std::vector<int> first_load_;
   int first_product_ = 0, groups_ = 0;
   std::vector<PointValues::Elements> handed_;  // by block
+  Places places_of_step_;
   int64_t steps_ = 0;
 };
 

@@ -3,9 +3,8 @@
 // out.
 //
 // Every role, of each block of a cluster, is walked as a few processes, one for the threads that take the same branches, with concrete
-// numbers: loops of 0, 1, 2, 3 and 7 trips, and one or two points a block, four where
-// blocks claim them. Memory is judged by ranges, not by
-// elements: what threads write beside each other is left to the simulator.
+// numbers: loops of 0, 1, 2, 3 and 7 trips, where these leave the grid a block, and one or two points a block, four where blocks
+// claim them. Memory is judged by ranges, not by elements: what threads write beside each other is left to the simulator.
 //
 // requires: a program that verify_thread_program accepts. Costs about a millisecond.
 #pragma once

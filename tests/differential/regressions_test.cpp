@@ -62,10 +62,10 @@ std::vector<Launch> launches(const std::string& text) {
   return list;
 }
 
-// Every target of the feature tables, and the simulator of the newest generation beside the oldest.
+// Every target of the feature tables, and simulators of the newer generation beside the oldest.
 std::vector<std::string> targets() {
   std::vector<std::string> list = targets_with_simulator();
-  if (!std::getenv("TILEGEN_TARGETS")) list.push_back("sim:sm_90");
+  if (!std::getenv("TILEGEN_TARGETS")) list.insert(list.end(), {"sim:sm_90", "sim:sm_90a"});
   return list;
 }
 

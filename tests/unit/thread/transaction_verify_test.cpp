@@ -3,6 +3,7 @@
 #include "thread/transaction_verify.h"
 
 #include "../sim/specialised_gemm.h"
+#include "thread/launch_numbers.h"
 #include "thread/sync_accesses.h"
 #include "thread/sync_verify.h"
 
@@ -98,6 +99,44 @@ TEST(TransactionVerify, LoopsWithAnIterationInFrontOfThem) {
     consumer.insert(consumer.begin(), added.begin(), added.end());
     const std::string found = joined(verify_transactions(g.p));
     EXPECT_EQ(found.find("a deadlock: ") != found.npos, threads == 256) << found;
+  }
+}
+
+// Extents may be written for multiples of 8 alone.
+TEST(TransactionVerify, LaunchesThatTheGuardsAllow) {
+  SpecialisedGemm g(kTiles[0]);
+  std::set<ir::VarId> dims;
+  for (size_t i = 0; i < g.p.params.size(); ++i) {
+    if (g.p.params[i].kind != Param::Kind::dim) continue;
+    ir::Var& v = g.p.vars[g.p.params[i].var.value];
+    v.lower = 1, v.divisor = 3;
+    g.p.guards.push_back({static_cast<int>(i), 8});
+    dims.insert(g.p.params[i].var);
+  }
+  const RoleProgram roles(g.p);
+  for (const int64_t trips : {7, 3, 2, 1, 0, -1}) {
+    const PointValues launch = launch_numbers(roles, trips, 2);
+    for (const ir::VarId dim : dims) {
+      EXPECT_GE(*launch[dim], 24) << trips;
+      EXPECT_EQ(*launch[dim] % 24, 0) << trips;
+    }
+  }
+  // No such size is known: nothing overflows.
+  for (const ir::VarId dim : dims) g.p.vars[dim.value].divisor = INT64_MAX;
+  EXPECT_EQ(*launch_numbers(RoleProgram(g.p), 7, 2)[*dims.begin()], INT64_MAX);
+}
+
+// What a block would do that no launch has.
+TEST(TransactionVerify, GridsWithoutBlocks) {
+  for (const bool blocks : {true, false}) {
+    SpecialisedGemm g(kTiles[0]);
+    for (const Param& param : g.p.params)
+      if (param.kind == Param::Kind::dim && !blocks) g.p.vars[param.var.value].upper = 0;
+    Block& consumer = g.stmt<Roles>("roles").roles[0].body;
+    const Block added = g.body([&] { g.barrier(7, 256); });
+    consumer.insert(consumer.begin(), added.begin(), added.end());
+    const std::string found = joined(verify_transactions(g.p));
+    EXPECT_EQ(found.find("a deadlock: ") != found.npos, blocks) << found;
   }
 }
 
