@@ -67,16 +67,25 @@ std::string form_name(const ir::Program& program, const std::string& kernel, siz
   return name;
 }
 
-// The level below `level` that gives other code than these forms.
-FormLevel level_below(FormLevel level, std::span<const thread::ThreadProgram> forms) {
-  bool maps = false, stores = false;
-  for (const thread::ThreadProgram& k : forms) {
-    maps |= !k.tensor_maps.empty();
-    for (const thread::Stmt& s : k.stmts) stores |= std::holds_alternative<thread::TensorStore>(s.node);
-  }
+// Whether a launch may refuse the form: the code relies on more than the program promises.
+bool relies_on_arguments(const thread::ThreadProgram& form) { return !form.guards.empty() || !form.tensor_maps.empty(); }
+
+// The level below `level` that gives another plan than this one. The decisions tell, not the code made of them: what is known
+// under a guard may leave none of a tensor copy.
+FormLevel level_below(FormLevel level, const ir::Program& program, const plan::Schedule& schedule) {
+  bool copies = false, stores = false;
+  const std::vector<std::string> paths = ir::statement_paths(program);
+  for (const plan::KernelSchedule& kernel : schedule.kernels)
+    for (const plan::OpPlan& op : kernel.ops) {
+      if (op.engine != plan::Engine::tensor_copy) continue;
+      copies = true;
+      const auto at = std::find(paths.begin(), paths.end(), op.op);
+      const auto* copy = at == paths.end() ? nullptr : program.as<ir::TileOp>(ir::StmtId(static_cast<size_t>(at - paths.begin())));
+      stores |= copy && program.buffer(copy->operands[1].buffer).scope == ir::MemScope::global;
+    }
   if (stores && level < FormLevel::tensor_loads) return FormLevel::tensor_loads;
-  if (maps && level < FormLevel::tensor_loads_alone) return FormLevel::tensor_loads_alone;
-  return maps && level < FormLevel::aligned ? FormLevel::aligned : FormLevel::anything;
+  if (copies && level < FormLevel::tensor_loads_alone) return FormLevel::tensor_loads_alone;
+  return copies && level < FormLevel::aligned ? FormLevel::aligned : FormLevel::anything;
 }
 
 Expected<plan::Schedule> plan(const ir::Program& program, const target::Target& target, const CompileOptions& options,
@@ -134,12 +143,12 @@ Expected<Lowered> lower_program(const ir::Program& program, const plan::Schedule
     if (!forms) return forms.error();
     if (out.notes.empty()) out.notes = std::move(notes);
     out.guarded = false;
-    out.below = level_below(level, *forms);
+    out.below = level_below(level, program, s);
     for (size_t k = 0; k < forms->size(); ++k) {
       std::vector<thread::ThreadProgram>& list = by_kernel[k];
-      if (!list.empty() && list.back().guards.empty()) continue;
+      if (!list.empty() && !relies_on_arguments(list.back())) continue;
       if (!list.empty()) (*forms)[k].name = form_name(program, (*forms)[k].name, list.size());
-      out.guarded |= !(*forms)[k].guards.empty();
+      out.guarded |= relies_on_arguments((*forms)[k]);
       list.push_back(std::move((*forms)[k]));
       if (target.simulated) decisions[k].push_back(s.kernels[k]);
     }

@@ -43,7 +43,7 @@ std::map<ir::BufferId, int64_t> KernelLowering::planned_vectors() const {
 }
 
 // `divisor` is to divide the expression: dims of it that have to be multiples are added to `wanted`. False when no
-// multiples make it so.
+// multiples that the facts allow make it so.
 bool KernelLowering::want_multiple(ExprId stride, int64_t divisor, std::map<VarId, int64_t>& wanted) {
   const auto divides = [&] { return arith::divisor_of(ctx_, stride) % divisor == 0; };
   if (divides()) return true;
@@ -53,7 +53,7 @@ bool KernelLowering::want_multiple(ExprId stride, int64_t divisor, std::map<VarI
   std::vector<VarId> used;
   for (VarId v : vars) {
     const auto facts = ctx_.facts_of(v);
-    if (!facts) continue;
+    if (!facts || !ops::has_multiple(facts->range.lo, facts->range.hi, facts->divisor, divisor)) continue;
     ctx_.bind(v, facts->range.lo, facts->range.hi, std::lcm(facts->divisor, divisor));
     used.push_back(v);
     if (divides()) break;

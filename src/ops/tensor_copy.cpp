@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "ops/element_view.h"
+#include "support/checked.h"
 
 namespace tilegen::ops {
 
@@ -24,8 +25,7 @@ bool can_be_multiple(const ir::Program& p, ExprId e, int64_t d) {
   switch (n.op) {
     case ExprOp::var: {
       const ir::Var& v = p.var(n.var());
-      if (v.kind != ir::VarKind::dim) return v.divisor % d == 0;
-      return v.lower != v.upper || v.lower % d == 0;
+      return v.kind == ir::VarKind::dim ? has_multiple(v.lower, v.upper, v.divisor, d) : v.divisor % d == 0;
     }
     case ExprOp::mul:
       return can_be_multiple(p, n.a, d) || can_be_multiple(p, n.b, d);
@@ -135,6 +135,11 @@ std::string place_refusal(const ir::Program& p, const ir::Region& region, const 
 }
 
 }  // namespace
+
+bool has_multiple(int64_t lower, int64_t upper, int64_t divisor, int64_t d) {
+  const auto step = checked_mul(divisor / std::gcd(divisor, d), d);
+  return step && upper / *step * *step >= std::max<int64_t>(lower, 1);
+}
 
 bool told_everywhere(const ir::Program& p, ExprId e) {
   if (!e.valid()) return true;

@@ -23,6 +23,10 @@ struct TensorCopyDims {
 };
 std::optional<TensorCopyDims> tensor_copy_dims(const ir::Program& p, const ir::TileOp& copy, std::string* reason);
 
+// A size from `lower` to `upper` that `divisor` divides, as a dim's facts say, may be a multiple of `d`, and not 0: code that relies
+// on it serves a launch.
+bool has_multiple(int64_t lower, int64_t upper, int64_t divisor, int64_t d);
+
 // The expression reads nothing but variables, constants and tensors that the program may not write.
 bool told_everywhere(const ir::Program& p, ir::ExprId e);
 
