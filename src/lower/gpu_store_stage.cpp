@@ -1,7 +1,11 @@
 // Fragments of matrix sums stored by the copy engine: pass by pass of columns every warpgroup writes the rows it holds to a
 // staged tile of its own, in the engine's swizzle, and one of its threads stores the boxes. The engine reads the stage while the
-// warpgroup goes on; before the stage is written again that thread waits.
+// warpgroup goes on; before the stage is written again that thread waits. Where threads have read the tensor all warpgroups meet
+// in front of the first box: it may fall on what another one still reads.
+#include <algorithm>
+
 #include "lower/op_lowering.h"
+#include "lower/plant_barriers.h"
 #include "schedule/store_stage.h"
 
 namespace tilegen::lower {
@@ -57,6 +61,16 @@ class StagedStore {
         if (a.write && a.value == op_.accesses[0].value && !k_.p_.as<ir::TileOp>(op.stmt)) return true;
     return false;
   }
+  // By what has been lowered.
+  bool tensor_is_read() const {
+    const MemoryId tensor = k_.globals_.at(tile_op_.operands[1].buffer);
+    for (size_t i = 0; i < e_.size(); ++i)
+      if (const ir::ExprNode& n = e_[ExprId(i)]; n.op == ir::ExprOp::load && n.object == tensor) return true;
+    return std::any_of(k_.out_.stmts.begin(), k_.out_.stmts.end(), [&](const thread::Stmt& s) {
+      const auto* copy = std::get_if<thread::AsyncCopy>(&s.node);
+      return copy && copy->src == tensor;
+    });
+  }
   ExprId number(int64_t v) { return e_.const_int(v); }
 
   void place_tensor() {
@@ -73,7 +87,10 @@ class StagedStore {
     for (int64_t row = 0; row < stage_.rows; row += 64)
       bytes_ == 2 ? write_matrices(row, column) : write_elements(row, column);
     emit(thread::ProxyFence{});
-    k_.warpgroup_barrier(out_, op_.path);
+    if (column == 0 && stage_.warpgroups_m * stage_.warpgroups_n > 1 && tensor_is_read())
+      emit(thread::Barrier{kRoleBarrier, *k_.schedule_.threads, false});
+    else
+      k_.warpgroup_barrier(out_, op_.path);
     thread::Block store;
     for (int64_t box = 0; box < pass_columns_ / stage_.inner; ++box) {
       thread::TensorStore s;

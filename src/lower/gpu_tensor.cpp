@@ -71,10 +71,9 @@ std::vector<ExprId> KernelLowering::box_coordinates(const std::vector<ExprId>& o
 
 int64_t KernelLowering::tensor_load_bytes(const infer::KernelOp& op) {
   for (const infer::OpAccess& a : op.accesses)
-    if (a.write) {
-      const thread::Memory& m = out_.memory(values_[static_cast<size_t>(a.value)]);
-      return m.elements / m.slots * ir::dtype_bytes(m.type);
-    }
+    if (a.write)
+      return schedule_.values[static_cast<size_t>(a.value)].memory->output_extent(0) *
+             ir::dtype_bytes(out_.memory(values_[static_cast<size_t>(a.value)]).type);
   return 0;
 }
 

@@ -7,6 +7,7 @@
 #include "lower/op_lowering.h"
 #include "lower/plant_barriers.h"
 #include "ops/op.h"
+#include "schedule/memory_plan.h"
 
 namespace tilegen::lower {
 
@@ -98,7 +99,7 @@ void KernelLowering::declare_values() {
     m.in_registers = gpu() && !plan.memory;
     if (gpu() && plan.memory) {
       m.slots = plan.slots;
-      m.elements *= plan.slots;
+      m.elements = schedule::slot_elements(plan, m.type) * plan.slots;
     }
     for (const plan::MemoryPlan& place : schedule_.memory)
       if (place.value == plan.value) {

@@ -11,6 +11,7 @@ namespace {
 
 // Host tiles of a power of two of bytes, one right behind the other, would fall into the same cache sets.
 constexpr int64_t kHostSkew = 192;
+constexpr int64_t kBanks = 128;  // bytes
 
 // Statements at which something must keep its bytes, numbered in program order.
 struct Life {
@@ -120,11 +121,15 @@ void place_in_a_row(std::vector<Request>& requests) {
 
 // Swizzled tiles start at a repeat of their pattern, others of GPUs where the banks of shared memory begin.
 int64_t value_alignment(const plan::ValuePlan& v, const target::Target& target) {
-  constexpr int64_t kBanks = 128;
   if (target.is_host()) return std::max(target.vector_bytes, 16);
   if (!v.memory || v.memory->swizzle().none()) return kBanks;
   const layout::Swizzle& s = v.memory->swizzle();
   return std::max(kBanks, int64_t{1} << std::min(s.bits + s.base + s.shift, 10));
+}
+
+int64_t slot_elements(const plan::ValuePlan& v, ir::DType type) {
+  const int64_t elements = v.memory->output_extent(0), unit = kBanks / ir::dtype_bytes(type);
+  return v.slots > 1 ? ceil_div(elements, unit) * unit : elements;
 }
 
 std::vector<int64_t> value_bytes(const ir::Program& p, const infer::KernelOps& ops,
@@ -164,7 +169,9 @@ std::vector<plan::MemoryPlan> place_values(const ir::Program& p, int kernel, con
     if (bytes[v] > 0) {
       const bool by_engine = engine.values.count(static_cast<int>(v)) > 0;
       const int64_t align = value_alignment(values[v], target);
-      requests.push_back({values[v].value, bytes[v] * values[v].slots, by_engine ? std::max(align, kEngineAlignment) : align,
+      const ir::DType type = p.buffer(ops.values[v].buffer).type;
+      const int64_t slot = values[v].memory ? slot_elements(values[v], type) * ir::dtype_bytes(type) : bytes[v];
+      requests.push_back({values[v].value, slot * values[v].slots, by_engine ? std::max(align, kEngineAlignment) : align,
                           0, by_engine ? kAlways : lives[v]});
     }
   for (const Reserved& r : engine.reserved) requests.push_back({r.name, r.bytes, r.align, 0, kAlways});

@@ -15,6 +15,10 @@ namespace tilegen::schedule {
 std::vector<int64_t> value_bytes(const ir::Program& p, const infer::KernelOps& ops,
                                  const std::vector<plan::ValuePlan>& values, const target::Target& target);
 
+// Elements from one slot of a shared value to the next: each begins at a multiple of 128 bytes, where the copy engine may put a
+// box and the banks begin.
+int64_t slot_elements(const plan::ValuePlan& v, ir::DType type);
+
 // What the copy engine works on while threads do something else: it shares its place with nothing.
 struct Reserved {
   std::string name;

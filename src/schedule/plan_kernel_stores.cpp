@@ -32,7 +32,7 @@ void KernelPlanner::find_stores() {
     const plan::OpPlan* g = given_op(i);
     if (g && g->engine != Engine::loop && g->engine != Engine::tensor_copy) continue;
     std::string why = options_.tensor_copies == TensorCopies::loads_and_stores
-                          ? store_refusal(p_, ops_, i, layouts_.values, layouts_.conversions)
+                          ? store_refusal(p_, kernel_, ops_, i, layouts_.values, layouts_.conversions)
                           : "planned without them";
     plan::ValuePlan& source = layouts_.values[static_cast<size_t>(ops_.ops[i].accesses[0].value)];
     if (why.empty() && source.memory) {

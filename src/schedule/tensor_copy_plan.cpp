@@ -7,6 +7,7 @@
 #include "ops/tensor_copy.h"
 #include "schedule/exchange_plan.h"
 #include "schedule/run_ahead.h"
+#include "schedule/store_order.h"
 #include "schedule/store_stage.h"
 
 namespace tilegen::schedule {
@@ -152,47 +153,6 @@ Expected<std::vector<plan::ChannelPlan>> plan_channels(const ir::Program& p, int
 
 namespace {
 
-// Of two sides of a branch a block takes one.
-bool exclusive(const ir::Program& p, ir::StmtId a, ir::StmtId b) {
-  const auto inside = [&](const ir::Block& block, ir::StmtId s) {
-    bool found = false;
-    ir::for_each_statement(p, block, [&](ir::StmtId id, int) { found |= id == s; });
-    return found;
-  };
-  for (const ir::Stmt& s : p.stmts) {
-    const auto* branch = std::get_if<ir::Branch>(&s.node);
-    if (!branch) continue;
-    if (inside(branch->then_body, a) && inside(branch->else_body, b)) return true;
-    if (inside(branch->else_body, a) && inside(branch->then_body, b)) return true;
-  }
-  return false;
-}
-
-// Another operation's access to the tensor that the engine's writes would have to be ordered with.
-std::string order_refusal(const ir::Program& p, const KernelOps& ops, size_t op) {
-  const KernelOp& store = ops.ops[op];
-  const ir::BufferId tensor = p.as<ir::TileOp>(store.stmt)->operands[1].buffer;
-  for (size_t i = 0; i < ops.ops.size(); ++i)
-    for (const OpAccess& a : ops.ops[i].accesses) {
-      if (i == op || a.buffer != tensor) continue;
-      if (store.depth == 0 && exclusive(p, ops.ops[i].stmt, store.stmt)) continue;
-      if (a.write || i > op || store.depth > 0)
-        return ops.ops[i].path + " accesses tensor '" + p.buffer(tensor).name + "' too";
-    }
-  return "";
-}
-
-bool in_pipelined_loop(const ir::Program& p, ir::StmtId s) {
-  for (size_t i = 0; i < p.stmts.size(); ++i) {
-    const auto* loop = std::get_if<ir::Loop>(&p.stmts[i].node);
-    bool found = false;
-    if (loop && loop->kind == ir::LoopKind::pipelined)
-      ir::for_each_statement(p, loop->body, [&](ir::StmtId id, int) { found |= id == s; });
-    if (found) return true;
-  }
-  return false;
-}
-
 std::string tile_store_refusal(const ir::Program& p, const KernelOp& op, const ir::TileOp& copy,
                                const plan::ValuePlan& tile) {
   const ir::Buffer &from = p.buffer(copy.operands[0].buffer), &to = p.buffer(copy.operands[1].buffer);
@@ -206,13 +166,12 @@ std::string tile_store_refusal(const ir::Program& p, const KernelOp& op, const i
 
 }  // namespace
 
-std::string store_refusal(const ir::Program& p, const KernelOps& ops, size_t op,
+std::string store_refusal(const ir::Program& p, const ir::Kernel& kernel, const KernelOps& ops, size_t op,
                           const std::vector<plan::ValuePlan>& values,
                           const std::vector<plan::ConversionPlan>& conversions) {
   const KernelOp& store = ops.ops[op];
   const auto& copy = *p.as<ir::TileOp>(store.stmt);
-  if (in_pipelined_loop(p, store.stmt)) return "it stands in a pipelined loop";
-  if (std::string why = order_refusal(p, ops, op); !why.empty()) return why;
+  if (std::string why = order_refusal(p, kernel, ops, op); !why.empty()) return why;
   if (!conversions_of(p, ops, store, values, conversions).empty()) return "its source is converted for it";
   const plan::ValuePlan& source = values[static_cast<size_t>(store.accesses[0].value)];
   if (source.memory) return tile_store_refusal(p, store, copy, source);

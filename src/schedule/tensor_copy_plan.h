@@ -20,7 +20,7 @@ Expected<std::vector<plan::ChannelPlan>> plan_channels(const ir::Program& p, int
                                                        const TensorFeeds& feeds, const plan::KernelSchedule* given);
 
 // Why a copy to a tensor cannot be done by the engine; empty when it can. `values`, `conversions`: as planned.
-std::string store_refusal(const ir::Program& p, const infer::KernelOps& ops, size_t op,
+std::string store_refusal(const ir::Program& p, const ir::Kernel& kernel, const infer::KernelOps& ops, size_t op,
                           const std::vector<plan::ValuePlan>& values,
                           const std::vector<plan::ConversionPlan>& conversions);
 

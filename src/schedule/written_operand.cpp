@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "infer/projection.h"
 #include "ops/gemm_plan.h"
 #include "schedule/exchange_plan.h"
 #include "schedule/run_ahead.h"
@@ -137,6 +138,9 @@ class Finder {
 
   bool writes_own(size_t writer, int value, const OwnRows& rows) const {
     const KernelOp& op = ops_.ops[writer];
+    // A part of a fragment is walked by the threads that hold it.
+    const auto held = [&](int v) { return v >= 0 && values_[static_cast<size_t>(v)].fragment.has_value(); };
+    if (infer::part_of_fragment(p_, op, held) >= 0) return false;
     for (size_t a = 0; a < op.accesses.size(); ++a) {
       if (!op.accesses[a].write || op.accesses[a].value != value) continue;
       const ops::ElementAccess& access = op.view.accesses[a];

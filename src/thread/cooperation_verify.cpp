@@ -17,7 +17,6 @@ constexpr int64_t kWarp = 32, kWarpgroup = 128;
 constexpr int64_t kBarrierBytes = 8;
 constexpr int64_t kMostArrivals = (1 << 20) - 1;  // of a barrier, and bytes announced at once
 constexpr int64_t kUnit = 16;                     // bytes, of descriptors and boxes
-constexpr int64_t kTensorPlace = 128;             // bytes, alignment of a box in shared memory
 
 std::string number(int64_t v) { return std::to_string(v); }
 bool legal_swizzle(int s) { return s == 0 || s == 32 || s == 64 || s == 128; }
@@ -216,12 +215,15 @@ void CooperationVerifier::check_box(int map_index, const std::vector<ExprId>& co
   int64_t box = 1, at = 0;
   for (int64_t extent : map.box) box *= std::clamp<int64_t>(extent, 1, 256);
   exprs_.check_index(memory, index, box, what);
-  const int64_t aligned = std::max<int64_t>(kTensorPlace, 8 * map.swizzle);
+  const int64_t aligned = box_alignment(map);
   const bool constant = index.valid() && index.value < p_.exprs.size() && p_.exprs.is_const_int(index, &at);
   const int64_t place = m.arena_offset + (constant ? at * ir::dtype_bytes(m.type) : 0);
   if (place % aligned != 0)
     report(what + ": " + m.name + " lies at " + number(place) + ", expected a multiple of " +
            number(aligned));
+  const int64_t slot = m.elements / std::max<int64_t>(m.slots, 1) * ir::dtype_bytes(m.type);
+  if (m.slots > 1 && slot % aligned != 0)
+    report(what + ": slots of " + m.name + " take " + number(slot) + " bytes, expected a multiple of " + number(aligned));
 }
 
 void CooperationVerifier::check(const TensorLoad& load) {

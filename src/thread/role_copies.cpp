@@ -1,6 +1,7 @@
 // What the engines and the threads of a role do to memory.
 #include <algorithm>
 
+#include "thread/cooperation_verify.h"
 #include "thread/role_walk.h"
 #include "thread/sync_accesses.h"
 
@@ -18,10 +19,22 @@ int64_t RoleWalk::byte_of(const Running& x, MemoryId memory, int64_t index) cons
   return x.block * p_.arena_bytes + m.arena_offset + index * ir::dtype_bytes(m.type);
 }
 
+// Where a box begins, in any slot.
+void RoleWalk::check_place(const RoleStep& s, int map, MemoryId memory, int64_t index) {
+  const Memory& m = p_.memory(memory);
+  const int64_t place = m.arena_offset + index * ir::dtype_bytes(m.type);
+  const int64_t aligned = box_alignment(p_.tensor_maps[static_cast<size_t>(map)]);
+  if (place % aligned != 0)
+    hazard(s.stmt, s.stmt,
+           "a box begins at byte " + std::to_string(place) + " of shared memory in " + m.name + ", expected a multiple of " +
+               std::to_string(aligned));
+}
+
 void RoleWalk::load(Running& x, int i, const RoleStep& s) {
   const auto& n = node<TensorLoad>(s);
   const int64_t index = eval(x, s.second, 0), bytes = box_bytes(n.map),
                 own = byte_of(x, n.dst, eval(x, s.value, 0));
+  check_place(s, n.map, n.dst, eval(x, s.value, 0));
   const int64_t blocks = n.multicast != 0 ? n.multicast : int64_t{1} << x.block;
   for (int64_t block = 0; block < p_.cluster; ++block) {
     if ((blocks >> block & 1) == 0) continue;
@@ -48,6 +61,7 @@ void RoleWalk::load(Running& x, int i, const RoleStep& s) {
 void RoleWalk::store(Running& x, int i, const RoleStep& s) {
   const auto& n = node<TensorStore>(s);
   const int64_t begin = byte_of(x, n.src, eval(x, s.value, 0));
+  check_place(s, n.map, n.src, eval(x, s.value, 0));
   places_.touch(PlaceHistory::Kind::engine_read, {store_party(i), ++x.copies, s.stmt}, i, x.knows, n.src,
                 begin, begin + box_bytes(n.map));
   x.copies_under_way.push_back({x.copies, x.bulk_commits, s.stmt});
@@ -98,16 +112,19 @@ void RoleWalk::product_wait(Running& x, const WarpgroupWait& n) {
       x.products_under_way.empty() ? x.products : x.products_under_way.front().number - 1;
 }
 
-// The thread's access is made, as far as its predicate tells.
-bool RoleWalk::reaches(Running& x, const RoleTouch& a) {
-  if (a.predicate < 0) return true;
-  const IndexProgram& predicate = r_.values[static_cast<size_t>(a.predicate)];
-  if (predicate.eval(x.values).value_or(1) != 0) return true;
-  if (!a.lane.valid() || !predicate.depends_on(a.lane)) return false;
-  x.values.set(a.lane, a.lanes - 1);
-  const bool last = predicate.eval(x.values).value_or(1) != 0;
-  x.values.set(a.lane, 0);
-  return last;
+// Elements that the thread touches now; none where its condition does not hold. An index of loaded data is anywhere in its slot.
+std::optional<std::pair<int64_t, int64_t>> RoleWalk::touched(Running& x, const RoleTouch& a) {
+  const auto value = [&](int v) { return r_.values[static_cast<size_t>(v)].eval(x.values); };
+  if (a.predicate >= 0 && value(a.predicate) == 0) return std::nullopt;
+  if (const auto at = value(a.index)) return std::pair(*at, *at + a.count);
+  const Memory& m = p_.memory(a.memory);
+  int64_t begin = a.slot_constant;
+  for (int term : a.slot_terms) {
+    const auto known = value(term);
+    if (!known) return std::pair(int64_t{0}, m.elements);
+    begin += *known;
+  }
+  return std::pair(begin, begin + m.elements / m.slots);
 }
 
 // From the least to the largest place that the sampled threads touch. Of an operand of products what each thread touches: other
@@ -118,13 +135,13 @@ void RoleWalk::touch(Running& x, int i, const RoleStep& s) {
     const bool each = r_.operands[a.memory.value];
     auto& places = each && x.gathering > 0 ? x.gathered[t] : places_of_step_;
     if (&places == &places_of_step_) places.clear();
-    if (a.lane.valid()) x.values.set(a.lane, 0);
     for (int64_t thread : each ? x.process.members : x.process.samples) {
       if (a.row_lanes > 0 && thread % 32 >= a.row_lanes) continue;
       if (p_.thread_var.valid()) x.values.set(p_.thread_var, thread);
-      if (!reaches(x, a)) continue;
-      const int64_t at = r_.values[static_cast<size_t>(a.index)].eval(x.values).value_or(-1);
-      if (at >= 0) places.push_back({at, at + a.count});  // else of loaded data
+      for (int64_t lane = 0; lane < a.lanes; ++lane) {
+        if (a.lane.valid()) x.values.set(a.lane, lane);
+        if (const auto own = touched(x, a)) places.push_back(*own);
+      }
     }
     if (&places == &places_of_step_) touch_places(x, i, a, places);
   }

@@ -5,6 +5,8 @@
 #include <optional>
 #include <set>
 
+#include "arith/prove.h"
+#include "support/checked.h"
 #include "thread/sync_accesses.h"
 
 namespace tilegen::thread {
@@ -189,11 +191,22 @@ class Flattener {
     RoleStep& step = add(RoleOp::loop, id);
     step.value = extent;
     step.second = condition;
-    step.sampled = !orders_[id.value] && !writes_[id.value];
     step.gathers = !orders_[id.value] && writes_[id.value];
     block(loop.body);
+    out_.steps[begin].sampled = !orders_[id.value] && !writes_[id.value] && !decides(loop.var, begin);
     add(RoleOp::loop_end, id).jump = begin;
     out_.steps[begin].jump = here();
+  }
+  // Whether what stands behind step `begin` touches anything, in some iteration of the loop.
+  bool decides(ir::VarId loop, size_t begin) const {
+    const auto on = [&](int v) { return v >= 0 && out_.values[static_cast<size_t>(v)].depends_on(loop); };
+    for (size_t s = begin + 1; s < out_.steps.size(); ++s) {
+      const RoleStep& step = out_.steps[s];
+      if (step.op == RoleOp::branch && on(step.value)) return true;
+      for (size_t t = step.first; step.op == RoleOp::touch && t < step.last; ++t)
+        if (on(out_.touches[t].predicate)) return true;
+    }
+    return false;
   }
   void flatten(StmtId id, const Branch& branch) {
     const uint32_t begin = here();
@@ -270,13 +283,63 @@ class Flattener {
     const size_t first = out_.touches.size();
     for (const SyncAccess& a : sync_accesses(p_, id))
       if (out_.judges(a.memory)) {
-        const int index = value(a.index);
-        const bool wide = a.lane.valid() && out_.values[static_cast<size_t>(index)].depends_on(a.lane);
-        out_.touches.push_back({id, a.memory, index, a.count + (wide ? a.lanes - 1 : 0), value(a.predicate), a.lane, a.lanes, a.write, a.row_lanes});
+        const int index = value(a.index), predicate = value(a.predicate);
+        const auto varies = [&](int v) { return v >= 0 && out_.values[static_cast<size_t>(v)].depends_on(a.lane); };
+        RoleTouch touch{id, a.memory, index, a.count, predicate, a.lane, 1, a.write, a.row_lanes, {}, 0};
+        if (a.lane.valid() && !varies(predicate) && counts_lanes(a.index, a.lane))
+          touch.count += a.lanes - 1;
+        else if (a.lane.valid() && (varies(index) || varies(predicate)))
+          touch.lanes = a.lanes;
+        if (out_.values[static_cast<size_t>(index)].reads_memory()) find_slot(a.index, touch);
+        out_.touches.push_back(std::move(touch));
       }
     RoleStep& step = add(RoleOp::touch, id);
     step.first = first;
     step.last = out_.touches.size();
+  }
+
+  // index = lane + what is the same for all lanes: these are neighbours.
+  bool counts_lanes(ExprId index, ir::VarId lane) const {
+    int lanes = 0;
+    std::vector<ExprId> open = {index};
+    while (!open.empty()) {
+      const ExprId e = open.back();
+      open.pop_back();
+      const ir::ExprNode& n = p_.exprs[e];
+      if (n.op == ir::ExprOp::add)
+        open.insert(open.end(), {n.a, n.b});
+      else if (n.op == ir::ExprOp::var && n.var() == lane)
+        ++lanes;
+      else if (arith::depends_on(p_.exprs, e, lane))
+        return false;
+    }
+    return lanes == 1;
+  }
+
+  // index = slot * (elements of a slot) + what is less than that: the addends that are multiples are the slot's. A constant is
+  // where no other is: it may be part of both.
+  void find_slot(ExprId index, RoleTouch& touch) {
+    const Memory& m = p_.memory(touch.memory);
+    const int64_t size = m.elements / m.slots;
+    if (m.slots == 1) return;
+    std::vector<ExprId> open = {index};
+    while (!open.empty()) {
+      const ExprId e = open.back();
+      open.pop_back();
+      const ir::ExprNode n = p_.exprs[e];
+      int64_t constant = 0;
+      if (n.op == ir::ExprOp::add) {
+        open.insert(open.end(), {n.a, n.b});
+      } else if (n.op == ir::ExprOp::sub) {
+        open.push_back(n.a);
+      } else if (p_.exprs.is_const_int(e, &constant)) {
+        touch.slot_constant = std::max<int64_t>(0, floor_div(constant, size)) * size;
+      } else if (n.op == ir::ExprOp::mul && (p_.exprs.is_const_int(n.a, &constant) || p_.exprs.is_const_int(n.b, &constant)) &&
+                 constant % size == 0) {
+        touch.slot_terms.push_back(value(e));
+      }
+    }
+    if (!touch.slot_terms.empty()) touch.slot_constant = 0;
   }
 
   // Threads of one warpgroup for which the conditions of the thread alone are the same.

@@ -59,13 +59,16 @@ struct RoleProcess {
 struct RoleTouch {
   StmtId stmt;
   MemoryId memory;
-  int index = -1;     // of values
-  int64_t count = 1;  // elements from there on
-  int predicate = -1;  // of values
-  ir::VarId lane;     // of a wide store: 0 is its first element
+  int index = -1;      // of values
+  int64_t count = 1;   // elements from there on
+  int predicate = -1;  // of values; -1: always
+  ir::VarId lane;      // of a wide store, with the number of lanes that are looked at one by one
   int64_t lanes = 1;
   bool write = false;
   int64_t row_lanes = 0;  // lanes of a warp that address something; 0: all
+  // Where its slot begins, for an index of loaded data: the sum of these.
+  std::vector<int> slot_terms;  // of values
+  int64_t slot_constant = 0;
 };
 
 struct RoleProgram {

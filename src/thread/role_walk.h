@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -122,7 +123,8 @@ class RoleWalk {
   void product(Running& x, int i, const RoleStep& s);
   void issue_together(Running& x);
   void product_wait(Running& x, const WarpgroupWait& n);
-  bool reaches(Running& x, const RoleTouch& a);
+  void check_place(const RoleStep& s, int map, MemoryId memory, int64_t index);
+  std::optional<std::pair<int64_t, int64_t>> touched(Running& x, const RoleTouch& a);
   void touch(Running& x, int i, const RoleStep& s);
   void touch_places(Running& x, int i, const RoleTouch& a, Places& places);
   void touch_gathered(Running& x, int i);

@@ -463,5 +463,30 @@ TEST(TensorCopies, BeginAtMultiplesOf16BytesAndStoresNotInFrontOfTheTensor) {
   EXPECT_EQ(note("C[by * 128", "C[max(by * 128 - m, 0)", "gemm/copy#0"), "");
 }
 
+// The engine orders no stores: those of one block go to places of their own.
+TEST(TensorStores, OfALoopDoNotMeet) {
+  const std::string text = gemm_text(128, 128, 64, 3, 256), store = "copy acc -> C[by * 128 :+ 128, bx * 128 :+ 128]\n";
+  const auto note = [&](const std::string& loops, const std::string& row, const std::string& column, const std::string& op) {
+    std::string changed = text;
+    const size_t at = changed.find(store);
+    EXPECT_NE(at, std::string::npos) << text;
+    if (at == std::string::npos) return std::string("no store");
+    changed.replace(at, store.size(), loops + "copy acc -> C[" + row + " :+ 128, " + column + " :+ 128]\n");
+    for (size_t open = loops.find('{'); open != std::string::npos; open = loops.find('{', open + 1)) changed += "}\n";
+    auto p = program_from(changed);
+    return p ? note_of(planned(*p).kernels[0], op) : "no program";
+  };
+  const std::string one = "serial z in 0 .. 3 {\n", two = "serial z in 0 .. m {\nserial y in 0 .. 4 {\n";
+  EXPECT_EQ(note("", "by * 128", "bx * 128", "gemm/copy#0"), "");
+  EXPECT_EQ(note(one, "by * 128", "z * 128", "gemm/z/copy#0"), "");
+  EXPECT_EQ(note(one, "by * 128 + z * 256", "0", "gemm/z/copy#0"), "");
+  EXPECT_EQ(note(two, "by * 128", "(z * 4 + y) * 128", "gemm/z/y/copy#0"), "");
+  EXPECT_EQ(note(two, "by * 128 + z * 128", "y * 128 + z * 8", "gemm/z/y/copy#0"), "");
+  const std::string met = "no tensor copies: iterations of 'z' may store to one place of tensor 'C'";
+  for (const char* column : {"bx * 128", "z * 64", "z // 2 * 128", "min(z, 2) * 128"})
+    EXPECT_EQ(note(one, "by * 128", column, "gemm/z/copy#0"), met) << column;
+  EXPECT_EQ(note(two, "by * 128", "(z * 3 + y) * 128", "gemm/z/y/copy#0"), met);
+}
+
 }  // namespace
 }  // namespace tilegen::schedule

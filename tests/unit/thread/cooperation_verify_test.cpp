@@ -295,6 +295,11 @@ TEST_F(CooperationVerifyTest, TensorCopies) {
   broken(load, "outside B");
   load = good, load.dst_index = c(256);
   broken(load, "expected a multiple of 1024");
+  Memory& slots = p.memories[a_tile.value];
+  const Memory whole = slots;
+  slots.slots = 32, slots.elements = 32 * 320;
+  broken(good, "slots of A take 640 bytes, expected a multiple of 1024");
+  slots = whole;
   load = good, load.barriers = 7;
   broken(load, "barriers that do not exist");
   broken(TensorStore{0, {c(0), c(0)}, a_tile, c(0)}, "X is read-only");

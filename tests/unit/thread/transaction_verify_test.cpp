@@ -204,6 +204,54 @@ TEST(TransactionVerify, BytesAndArrivals) {
   });
 }
 
+// A box begins at a multiple of 128 bytes, or of 8 rows of its swizzle, in every slot.
+TEST(TransactionVerify, PlacesOfBoxes) {
+  expect_hazard("a box begins at byte ", [](SpecialisedGemm& g) {
+    auto& load = g.stmt<TensorLoad>("load a");
+    load.dst_index = (E{&g.p.exprs, load.dst_index} + 16).id;
+  });
+}
+
+// ---- what threads read
+
+// Bytes of As that the threads would read behind the wait for them: at `index` of the slot, as `lanes` lanes of one access.
+std::string read_behind_wait(const std::function<E(SpecialisedGemm&, E thread)>& index, int64_t lanes, bool waits) {
+  SpecialisedGemm g(kTiles[0]);
+  const MemoryId out = g.tensor("out", ir::DType::f16);
+  const StmtId before = g.at.at("wait full");
+  const E slot{&g.p.exprs, g.stmt<TransactionWait>("wait full").index};
+  Block added = g.body([&] {
+    g.loop(g.i(lanes), LoopForm::vectorized, [&](E lane) {
+      const E at = index(g, g.thread() * lanes + lane);
+      g.store(out, g.thread() * lanes + lane, g.load(g.as, slot * (g.t.m * g.t.k) + at));
+    });
+    g.barrier(7, 128);  // in front of the slot's release
+  });
+  for (Stmt& s : g.p.stmts)
+    for (Block* block : blocks_inside(s.node))
+      if (const auto it = std::find(block->begin(), block->end(), before); it != block->end()) {
+        block->insert(waits ? it + 1 : it, added.begin(), added.end());
+        return joined(verify_transactions(g.p));
+      }
+  return "no wait";
+}
+
+TEST(TransactionVerify, ReadsOfThreadsAtAnyIndex) {
+  const int64_t elements = kTiles[0].m * kTiles[0].k;
+  const std::function<E(SpecialisedGemm&, E)> indices[] = {
+      [&](SpecialisedGemm&, E i) { return i % elements; },
+      [&](SpecialisedGemm& g, E i) { return g.i(elements - 1) - i % elements / 2; },
+      [&](SpecialisedGemm&, E i) { return (i + 5) % elements; },
+      [&](SpecialisedGemm& g, E i) { return op(ir::ExprOp::bit_xor, i % elements, g.i(7)); },
+      [&](SpecialisedGemm& g, E i) { return cast(ir::DType::i64, g.load(g.tensor("where", ir::DType::f32), i)); }};
+  for (size_t i = 0; i < std::size(indices); ++i)
+    for (int64_t lanes : {1, 8}) {
+      EXPECT_EQ(read_behind_wait(indices[i], lanes, true), "") << i;
+      const std::string early = read_behind_wait(indices[i], lanes, false);
+      EXPECT_NE(early.find("loop: As (slot 0) is "), std::string::npos) << i << ": " << early;
+    }
+}
+
 // ---- products
 
 TEST(TransactionVerify, ReleasedBeforeTheProductIsFinished) {
