@@ -6,8 +6,8 @@ or breaks its context takes down only its own test. Within it a launch that take
 `--target device` is the target of this machine's first CUDA device; without one nothing runs and the exit status is 77. Under
 ctest these are the tests with the label "gpu": ctest -L gpu.
 
-Further programs of the random test are spread over processes with --random COUNT. Ends on a summary; exit status 1 when
-anything failed. Standard library only.
+Further programs of the random test are spread over processes with --random COUNT, and mutated ones with --mutated COUNT. Ends
+on a summary; exit status 1 when anything failed. Standard library only.
 """
 import argparse
 import concurrent.futures
@@ -60,13 +60,22 @@ def run(job):
     return name, status, text, time.time() - start
 
 
+def seeded_jobs(args, base, word, test, count):
+    """Programs made from seeds, a chunk of them for each process."""
+    for seed in range(args.first, args.first + count, args.chunk):
+        size = min(args.chunk, args.first + count - seed)
+        environment = dict(base, TILEGEN_SEED=str(seed), TILEGEN_COUNT=str(size), TILEGEN_ALL_TARGETS="1")
+        yield f"{word} {seed}..{seed + size - 1}", [args.program, "--gtest_filter=" + test], environment, args.limit
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("program")
     parser.add_argument("--target", default="sm_90")
-    parser.add_argument("--filter", default="*-RandomPrograms.*")
+    parser.add_argument("--filter", default="*-RandomPrograms.*:MutatedPrograms.*")
     parser.add_argument("--random", type=int, default=0, help="random programs to run")
-    parser.add_argument("--chunk", type=int, default=50, help="random programs of one process")
+    parser.add_argument("--mutated", type=int, default=0, help="mutated programs to run")
+    parser.add_argument("--chunk", type=int, default=50, help="random or mutated programs of one process")
     parser.add_argument("--first", type=int, default=1, help="first seed")
     parser.add_argument("--jobs", type=int, default=8)
     parser.add_argument("--limit", type=float, default=150, help="seconds of one process")
@@ -80,11 +89,8 @@ def main():
             sys.exit(77)
     base = dict(os.environ, TILEGEN_TARGETS=args.target)
     jobs = [(name, [args.program, "--gtest_filter=" + name], base, args.limit) for name in tests_of(args.program, args.filter)]
-    for seed in range(args.first, args.first + args.random, args.chunk):
-        count = min(args.chunk, args.first + args.random - seed)
-        environment = dict(base, TILEGEN_SEED=str(seed), TILEGEN_COUNT=str(count), TILEGEN_ALL_TARGETS="1")
-        jobs.append((f"random {seed}..{seed + count - 1}",
-                     [args.program, "--gtest_filter=RandomPrograms.ExecutorsAgree"], environment, args.limit))
+    jobs += seeded_jobs(args, base, "random", "RandomPrograms.ExecutorsAgree", args.random)
+    jobs += seeded_jobs(args, base, "mutated", "MutatedPrograms.ExecutorsAgree", args.mutated)
     failed, skipped, start = [], 0, time.time()
     log = open(args.log, "w", encoding="utf-8") if args.log else None
     with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:

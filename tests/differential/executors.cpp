@@ -12,6 +12,7 @@
 #include "launch_memory.h"
 #include "runtime/host/host_runtime.h"
 #include "runtime/sim/sim_executable.h"
+#include "sim/simulator.h"
 
 namespace tilegen::differential {
 
@@ -59,6 +60,19 @@ const char* kind_name(Kind k) {
       return "crashed";
   }
   return "?";
+}
+
+std::string way_of_failing(const Outcome& o) {
+  std::string way = kind_name(o.kind);
+  const size_t code = o.text.find("error [");
+  if (o.kind != Kind::rejected || code == std::string::npos) return way;
+  way += o.text.substr(code, o.text.find(']', code) - code);
+  for (size_t k = 0; k < sim::finding_kind_count(); ++k) {
+    const std::string name = std::string(": ") + sim::finding_name(static_cast<sim::FindingKind>(k)) + ": ";
+    if (o.text.find(name) != std::string::npos) way += name;
+  }
+  // Blocks that write one element are the program's fault.
+  return way + (o.text.find("nothing orders two blocks") != std::string::npos ? "blocks" : "");
 }
 
 const std::vector<std::string>& executable_targets() {
@@ -120,36 +134,67 @@ Subject::Subject(std::string text, std::vector<std::string> targets)
   program_ = std::make_shared<const ir::Program>(std::move(*parsed));
 }
 
-void Subject::compile() {
-  compiled_ = true;
+void Subject::compile_for(const std::string& name) {
   driver::CompileOptions options;
   options.verify = true;
   options.schedule = given_;
-  for (const std::string& name : targets_) {
-    Executable e;
-    e.target = name;
-    const auto crash = crash_of([&] {
-      auto target = target::find_target(name);
-      if (!target) {
-        e.failed = {Kind::rejected, target.error().to_text()};
-        return;
-      }
-      auto artifact = driver::compile(program_, *target, options);
-      if (!artifact) {
-        const DiagCode code = artifact.error().diagnostics[0].code;
-        const bool refused = code == DiagCode::limit_memory || (!target->is_host() && is_gpu_limit(code));
-        e.failed = {refused ? Kind::refused : Kind::rejected, name + ": " + artifact.error().to_text()};
-        return;
-      }
-      e.artifact = *artifact;
-      if (target->kind == target::Kind::nvidia && !target->simulated) e.cuda = std::make_shared<CudaRun>(e.artifact);
-    });
-    if (crash) e.failed = {Kind::crashed, name + ": compiling ends in " + *crash};
-    executables_.push_back(std::move(e));
+  Executable e;
+  e.target = name;
+  const auto crash = crash_of([&] {
+    auto target = target::find_target(name);
+    if (!target) {
+      e.failed = {Kind::rejected, target.error().to_text()};
+      return;
+    }
+    auto artifact = driver::compile(program_, *target, options);
+    if (!artifact) {
+      const DiagCode code = artifact.error().diagnostics[0].code;
+      const bool refused = code == DiagCode::limit_memory || (!target->is_host() && is_gpu_limit(code));
+      e.failed = {refused ? Kind::refused : Kind::rejected, name + ": " + artifact.error().to_text()};
+      return;
+    }
+    e.artifact = *artifact;
+    if (target->kind == target::Kind::nvidia && !target->simulated) e.cuda = std::make_shared<CudaRun>(e.artifact);
+  });
+  if (crash) e.failed = {Kind::crashed, name + ": compiling ends in " + *crash};
+  executables_.push_back(std::move(e));
+}
+
+Outcome Subject::compile() {
+  if (!invalid_.empty()) return {Kind::invalid, invalid_};
+  if (executables_.empty())
+    for (const std::string& name : targets_) compile_for(name);
+  Outcome outcome;
+  for (const Executable& e : executables_)
+    if (e.failed.kind > outcome.kind) outcome = e.failed;
+  return outcome;
+}
+
+Outcome Subject::run(Executable& e, const LaunchMemory& memory, std::vector<GuardedMemory>& got, const Launch& launch) {
+  if (e.cuda) {
+    // Every third launch on addresses that are aligned to elements only.
+    const std::string error = e.cuda->launch(memory.slots(got), got, launch.seed % 3 == 0);
+    return error.empty() ? Outcome() : Outcome{Kind::rejected, e.target + ": " + error};
   }
+  if (e.artifact->target.simulated) {
+    Outcome outcome = simulate(*e.artifact, memory.slots(got), launch.seed);
+    if (outcome.kind != Kind::agree) outcome.text = e.target + ": " + outcome.text;
+    return outcome;
+  }
+  if (Checked ran = runtime::run_host(*e.artifact, memory.slots(got), launch.max_threads); !ran)
+    return {Kind::rejected, e.target + ": " + ran.error().to_text()};
+  return {};
 }
 
 Outcome Subject::compare(const Launch& launch) {
+  return compare(launch, [&](const LaunchMemory& memory, const std::vector<GuardedMemory>& expected,
+                             const std::vector<GuardedMemory>& got) {
+    return memory.compare(expected, got, launch.bound);
+  });
+}
+
+// A target's refusal does not end the comparison: the others are run.
+Outcome Subject::compare(const Launch& launch, const Differ& differ) {
   if (!invalid_.empty()) return {Kind::invalid, invalid_};
   LaunchMemory memory;
   if (std::string error = memory.bind(*program_, launch); !error.empty()) return {Kind::invalid, error};
@@ -162,32 +207,17 @@ Outcome Subject::compare(const Launch& launch) {
   });
   if (crash) return {Kind::crashed, "the interpreter ends in " + *crash};
   if (outcome.kind != Kind::agree) return outcome;
-  if (!compiled_) compile();
-  for (const Executable& e : executables_) {
-    if (e.failed.kind != Kind::agree) return e.failed;
+  if (outcome = compile(); outcome.is_defect()) return outcome;
+  for (Executable& e : executables_) {
+    if (e.failed.kind != Kind::agree) continue;
     std::vector<GuardedMemory> got = memory.fresh(at_end);
-    const auto run = [&] {
-      if (e.cuda) {
-        // Every third launch on addresses that are aligned to elements only.
-        const std::string error = e.cuda->launch(memory.slots(got), got, launch.seed % 3 == 0);
-        if (!error.empty()) outcome = {Kind::rejected, e.target + ": " + error};
-        return;
-      }
-      if (e.artifact->target.simulated) {
-        outcome = simulate(*e.artifact, memory.slots(got), launch.seed);
-        if (outcome.kind != Kind::agree) outcome.text = e.target + ": " + outcome.text;
-        return;
-      }
-      if (Checked ran = runtime::run_host(*e.artifact, memory.slots(got), launch.max_threads); !ran)
-        outcome = {Kind::rejected, e.target + ": " + ran.error().to_text()};
-    };
+    Outcome ran;
     if (launch.max_threads != 1)
-      run();
-    else if (const auto fault = crash_of(run))
+      ran = run(e, memory, got, launch);
+    else if (const auto fault = crash_of([&] { ran = run(e, memory, got, launch); }))
       return {Kind::crashed, e.target + ": the kernel ends in " + *fault};
-    if (outcome.kind != Kind::agree) return outcome;
-    if (std::string d = memory.compare(expected, got, launch.bound); !d.empty())
-      return {Kind::differ, e.target + ": " + d};
+    if (ran.is_defect()) return ran;
+    if (std::string d = differ(memory, expected, got); !d.empty()) return {Kind::differ, e.target + ": " + d};
   }
   return outcome;
 }

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -20,6 +21,8 @@
 #include "ir/program.h"
 
 namespace tilegen::differential {
+
+class LaunchMemory;
 
 // How far floating elements may be apart: absolute + ulps * (unit in the last place of the larger, in the
 // tensor's type). Integers and bools are always compared exactly, -0 equals +0, a NaN equals a NaN, an
@@ -70,6 +73,8 @@ struct Outcome {
   bool is_fine() const { return kind == Kind::agree || (kind == Kind::refused && text.rfind("sim:", 0) == 0); }
 };
 const char* kind_name(Outcome::Kind k);
+// What failed, without names and numbers: the diagnostic, and the simulator's finding.
+std::string way_of_failing(const Outcome& o);
 
 // A program compiled once for each executor and run on any number of launches.
 class Subject {
@@ -81,7 +86,13 @@ class Subject {
   const ir::Program& program() const { return *program_; }
   // Decisions that every target takes as given.
   void give(plan::Schedule schedule) { given_ = std::move(schedule); }
+  // Compiles for every target, once. The first defect, else a refusal, else agree.
+  Outcome compile();
   Outcome compare(const Launch& launch);
+  // The same, with `differ` to say what is wrong in memory; an empty text: nothing is.
+  using Differ = std::function<std::string(const LaunchMemory& memory, const std::vector<GuardedMemory>& expected,
+                                           const std::vector<GuardedMemory>& got)>;
+  Outcome compare(const Launch& launch, const Differ& differ);
 
  private:
   struct Executable {
@@ -90,14 +101,14 @@ class Subject {
     std::shared_ptr<CudaRun> cuda;  // NVIDIA targets
     Outcome failed;                 // kind agree: compiled
   };
-  void compile();
+  void compile_for(const std::string& name);
+  Outcome run(Executable& e, const LaunchMemory& memory, std::vector<GuardedMemory>& got, const Launch& launch);
 
   std::string text_, invalid_;
   std::vector<std::string> targets_;
   std::shared_ptr<const ir::Program> program_;
   std::optional<plan::Schedule> given_;
   std::vector<Executable> executables_;
-  bool compiled_ = false;
 };
 
 Outcome compare_executors(const Case& c);

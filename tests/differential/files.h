@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -12,14 +13,29 @@
 
 namespace tilegen::differential {
 
-inline std::vector<std::filesystem::path> program_files() {
+// A folder of programs, "files" or "regressions": below what TILEGEN_TEST_DATA names, beside this program as a package has
+// it, or in the source tree.
+inline std::filesystem::path test_data(const std::string& folder) {
+  namespace fs = std::filesystem;
+  if (const char* data = std::getenv("TILEGEN_TEST_DATA")) return fs::path(data) / folder;
+  std::error_code none;
+  const fs::path packaged = fs::read_symlink("/proc/self/exe", none).parent_path().parent_path() / "tests" / folder;
+  if (fs::is_directory(packaged, none)) return packaged;
+  const fs::path tests = fs::path(TILEGEN_SOURCE_DIR) / "tests";
+  return folder == "files" ? tests / folder : tests / "differential" / folder;
+}
+
+inline std::vector<std::filesystem::path> programs_in(const std::filesystem::path& folder) {
   namespace fs = std::filesystem;
   std::vector<fs::path> list;
-  for (const auto& entry : fs::recursive_directory_iterator(fs::path(TILEGEN_SOURCE_DIR) / "tests/files"))
+  std::error_code missing;
+  for (const auto& entry : fs::recursive_directory_iterator(folder, missing))
     if (entry.path().extension() == ".tl") list.push_back(entry.path());
   std::sort(list.begin(), list.end());
   return list;
 }
+
+inline std::vector<std::filesystem::path> program_files() { return programs_in(test_data("files")); }
 
 inline std::string text_of(const std::filesystem::path& file) {
   std::stringstream text;

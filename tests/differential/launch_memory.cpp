@@ -16,21 +16,27 @@ double epsilon(DType t) {
       return 0x1p-7;
     case DType::f32:
       return 0x1p-23;
+    case DType::e4m3:
+      return 0x1p-3;
+    case DType::e5m2:
+      return 0x1p-2;
     default:
       return 0x1p-52;
   }
 }
 
-namespace {
-
-constexpr int64_t kMaxTensorBytes = int64_t{1} << 24;
-
-// Unit in the last place of x, that of the smallest normal number at least.
-double ulp(DType t, double x) {
-  const int least = t == DType::f16 ? -14 : t == DType::f64 ? -1022 : -126;
+double unit_in_last_place(DType t, double x) {
+  const int least = t == DType::f64                         ? -1022
+                    : t == DType::f16 || t == DType::e5m2 ? -14
+                    : t == DType::e4m3                      ? -6
+                                                            : -126;
   const int exponent = x == 0 ? least : std::max(std::ilogb(x), least);
   return std::ldexp(epsilon(t), exponent);
 }
+
+namespace {
+
+constexpr int64_t kMaxTensorBytes = int64_t{1} << 24;
 
 std::string value_text(DType t, uint64_t bits) {
   std::ostringstream out;
@@ -49,7 +55,7 @@ bool elements_agree(DType t, uint64_t a, uint64_t b, const Bound& bound) {
   if (std::isnan(x) || std::isnan(y)) return std::isnan(x) && std::isnan(y);
   if (x == y) return true;
   if (std::isinf(x) || std::isinf(y)) return false;
-  return std::fabs(x - y) <= bound.absolute + bound.ulps * ulp(t, std::max(std::fabs(x), std::fabs(y)));
+  return std::fabs(x - y) <= bound.absolute + bound.ulps * unit_in_last_place(t, std::max(std::fabs(x), std::fabs(y)));
 }
 
 }  // namespace

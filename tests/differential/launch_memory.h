@@ -13,6 +13,8 @@ namespace tilegen::differential {
 
 // Distance from 1 to the next number of the type.
 double epsilon(ir::DType t);
+// That of the smallest normal number at least.
+double unit_in_last_place(ir::DType t, double x);
 
 struct Tensor {
   ir::BufferId buffer;

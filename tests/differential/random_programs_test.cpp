@@ -10,26 +10,11 @@
 
 #include "random_program.h"
 #include "shrink.h"
-#include "sim/simulator.h"
 
 namespace tilegen::differential {
 namespace {
 
 using Kind = Outcome::Kind;
-
-// What failed, without names and numbers: the diagnostic, and the simulator's finding.
-std::string way_of_failing(const Outcome& o) {
-  std::string way = kind_name(o.kind);
-  const size_t code = o.text.find("error [");
-  if (o.kind != Kind::rejected || code == std::string::npos) return way;
-  way += o.text.substr(code, o.text.find(']', code) - code);
-  for (size_t k = 0; k < sim::finding_kind_count(); ++k) {
-    const std::string name = std::string(": ") + sim::finding_name(static_cast<sim::FindingKind>(k)) + ": ";
-    if (o.text.find(name) != std::string::npos) way += name;
-  }
-  // Blocks that write one element are the program's fault.
-  return way + (o.text.find("nothing orders two blocks") != std::string::npos ? "blocks" : "");
-}
 
 // The smallest case that fails in the same way.
 std::string smallest(const Case& c, const Outcome& failed) {

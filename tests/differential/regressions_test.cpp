@@ -4,11 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <sstream>
 
-#include "executors.h"
+#include "files.h"
 #include "schedule/plan_program.h"
 
 namespace tilegen::differential {
@@ -16,20 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// TILEGEN_TEST_DATA names the folder where the program runs away from its source tree.
-fs::path folder() {
-  const char* data = std::getenv("TILEGEN_TEST_DATA");
-  return data ? fs::path(data) / "regressions" : fs::path(TILEGEN_SOURCE_DIR) / "tests/differential/regressions";
-}
-
-std::vector<fs::path> programs() {
-  std::vector<fs::path> list;
-  std::error_code missing;
-  for (const auto& entry : fs::directory_iterator(folder(), missing))
-    if (entry.path().extension() == ".tl") list.push_back(entry.path());
-  std::sort(list.begin(), list.end());
-  return list;
-}
+std::vector<fs::path> programs() { return programs_in(test_data("regressions")); }
 
 Data data_of(const std::string& name) {
   return name == "specials" ? Data::integers_specials

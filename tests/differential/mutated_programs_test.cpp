@@ -1,0 +1,112 @@
+// Programs mutated from those of tests/files and of the regressions, on every executor.
+//   TILEGEN_SEED=n            only that program, or TILEGEN_COUNT=m of them from there; TILEGEN_LONG=1: 2000
+//   TILEGEN_SHOW_FAILED=1     each failure, not one of each way of failing; none is made small
+//   TILEGEN_SHOW=1            what each program came to
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <iostream>
+#include <map>
+
+#include "mutated_case.h"
+#include "shrink.h"
+#include "watched_items.h"
+
+namespace tilegen::differential {
+namespace {
+
+using Kind = Outcome::Kind;
+
+constexpr uint64_t kFirst = 30001, kCount = 80;
+constexpr double kSeconds = 20;     // of one program
+constexpr uint64_t kMadeSmall = 3;  // ways of failing
+
+uint64_t number_of(const char* name, uint64_t otherwise) {
+  const char* value = std::getenv(name);
+  return value ? std::strtoull(value, nullptr, 10) : otherwise;
+}
+
+// One after the other in the same process that fails, so that what one of them does wrong is named.
+const std::vector<std::string>& targets() {
+  static const std::vector<std::string> names = [] {
+    if (std::getenv("TILEGEN_TARGETS")) return executable_targets();
+    return std::vector<std::string>{"host", "sim:sm_80", "sim:sm_90a"};
+  }();
+  return names;
+}
+
+std::string target_of(const Outcome& o) {
+  for (const std::string& name : targets())
+    if (o.text.rfind(name + ":", 0) == 0) return name;
+  return "";
+}
+
+// The first line says the way of failing, the rest what it was. Empty: no defect.
+std::string report_of(const std::string& text, const std::vector<Launch>& launches,
+                      const std::vector<std::string>& where) {
+  const Judgement j = judge_mutated(text, launches, where);
+  if (std::getenv("TILEGEN_SHOW")) std::cout << kind_name(j.outcome.kind) << " " << j.outcome.text << "\n";
+  if (!j.outcome.is_defect()) return {};
+  return way_of_failing(j.outcome) + " " + target_of(j.outcome) + "\n" + to_text({"", j.launch}) +
+         j.outcome.text;
+}
+
+std::string way(const std::string& report) { return report.substr(0, report.find('\n')); }
+
+// The report of one program from a process of its own.
+std::string watched_report(const Case& c) {
+  std::string found;
+  run_watched({1, 1, kSeconds / 2, 1, [&](uint64_t) { return report_of(c.text, {c.launch}, c.targets); },
+               [&](uint64_t, const std::string& report) { found = report; }});
+  return found;
+}
+
+// The smallest case that fails in the same way with one of the launches; the text as it is when none of them
+// does alone.
+std::string smallest(const MutatedCase& mutant) {
+  for (const Launch& launch : mutant.launches) {
+    Case c{mutant.text, launch, targets()};
+    const std::string failed = way(watched_report(c));
+    if (failed.empty()) continue;
+    for (const std::string& target : targets())
+      if (Case only{c.text, c.launch, {target}}; way(watched_report(only)) == failed) c = only;
+    const Case small = shrink(
+        c, [&](const Case& x) { return way(watched_report(x)) == failed; }, 300);
+    return to_text(small) + watched_report(small);
+  }
+  return mutant.text;
+}
+
+TEST(MutatedPrograms, ExecutorsAgree) {
+  const uint64_t first = number_of("TILEGEN_SEED", kFirst);
+  const uint64_t count = number_of("TILEGEN_COUNT", std::getenv("TILEGEN_SEED") ? 1
+                                                    : long_run()                ? 2000
+                                                                                : kCount);
+  const bool show = std::getenv("TILEGEN_SHOW_FAILED") != nullptr;
+  std::map<std::string, uint64_t> ways;  // of failing, with the programs that do
+  run_watched({first, count, kSeconds, 100,
+               [&](uint64_t seed) {
+                 watched_doing("mutating");
+                 const MutatedCase c = mutated_case(seed);
+                 if (count == 1) std::cout << c.source << "\n" << c.text;
+                 return report_of(c.text, c.launches, targets());
+               },
+               [&](uint64_t seed, const std::string& report) {
+                 if (ways[way(report)]++ > 0 && !show) return;
+                 const MutatedCase c = mutated_case(seed);
+                 ADD_FAILURE() << "seed " << seed << ", a mutant of " << c.source << ": " << report
+                               << "\nagain: TILEGEN_SEED=" << seed << "\n"
+                               << c.text;
+                 if (!show && ways.size() <= kMadeSmall)
+                   std::cout << "smallest such program:\n" << smallest(c) << std::endl;
+               }});
+  for (const auto& [name, programs] : ways) std::cout << programs << " programs: " << name << "\n";
+}
+
+TEST(MutatedPrograms, AreAFunctionOfTheSeed) {
+  EXPECT_EQ(mutated_case(7).text, mutated_case(7).text);
+  EXPECT_NE(mutated_case(7).text, mutated_case(8).text);
+}
+
+}  // namespace
+}  // namespace tilegen::differential
