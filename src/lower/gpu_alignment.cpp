@@ -13,11 +13,15 @@ namespace {
 
 constexpr int64_t kWidestBytes = 16;
 
-void collect_vars(const ir::ExprPool& e, ExprId id, std::set<VarId>& out) {
+// Variables, and the product of the constants that something is divided by.
+void collect_vars(const ir::ExprPool& e, ExprId id, std::set<VarId>& out, int64_t& divided_by) {
+  constexpr int64_t kMost = int64_t{1} << 20;
   const ir::ExprNode& n = e[id];
+  int64_t c = 0;
   if (n.op == ir::ExprOp::var) out.insert(n.var());
+  if (n.op == ir::ExprOp::floordiv && e.is_const_int(n.b, &c) && c > 0 && c <= kMost / divided_by) divided_by *= c;
   for (ExprId operand : {n.a, n.b, n.c})
-    if (operand) collect_vars(e, operand, out);
+    if (operand) collect_vars(e, operand, out, divided_by);
 }
 
 }  // namespace
@@ -42,27 +46,31 @@ std::map<ir::BufferId, int64_t> KernelLowering::planned_vectors() const {
   return widest;
 }
 
-// `divisor` is to divide the expression: dims of it that have to be multiples are added to `wanted`. False when no
-// multiples that the facts allow make it so.
+// `divisor` is to divide the expression: dims of it that have to be multiples are added to `wanted`, with the multiple. False when
+// no multiples that the facts allow make it so.
 bool KernelLowering::want_multiple(ExprId stride, int64_t divisor, std::map<VarId, int64_t>& wanted) {
   const auto divides = [&] { return arith::divisor_of(ctx_, stride) % divisor == 0; };
   if (divides()) return true;
   std::set<VarId> vars;
-  collect_vars(out_.exprs, stride, vars);
+  int64_t divided_by = 1;
+  collect_vars(out_.exprs, stride, vars, divided_by);
   auto mark = ctx_.mark();
-  std::vector<VarId> used;
-  for (VarId v : vars) {
-    const auto facts = ctx_.facts_of(v);
-    if (!facts || !ops::has_multiple(facts->range.lo, facts->range.hi, facts->divisor, divisor)) continue;
-    ctx_.bind(v, facts->range.lo, facts->range.hi, std::lcm(facts->divisor, divisor));
-    used.push_back(v);
-    if (divides()) break;
+  for (int64_t multiple : {divisor, divisor * divided_by}) {
+    std::vector<VarId> used;
+    for (VarId v : vars) {
+      const auto facts = ctx_.facts_of(v);
+      if (!facts || !ops::has_multiple(facts->range.lo, facts->range.hi, facts->divisor, multiple)) continue;
+      ctx_.bind(v, facts->range.lo, facts->range.hi, std::lcm(facts->divisor, multiple));
+      used.push_back(v);
+      if (divides()) break;
+    }
+    const bool reached = divides();
+    ctx_.rollback(mark);
+    if (!reached) continue;
+    for (VarId v : used) wanted[v] = wanted[v] == 0 ? multiple : std::lcm(wanted[v], multiple);
+    return true;
   }
-  const bool reached = divides();
-  ctx_.rollback(mark);
-  if (reached)
-    for (VarId v : used) wanted[v] = std::max(wanted[v], divisor);
-  return reached;
+  return false;
 }
 
 void KernelLowering::assume_alignment() {

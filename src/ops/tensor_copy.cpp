@@ -17,6 +17,15 @@ namespace {
 constexpr size_t kMostDims = 5;
 constexpr int64_t kStrideBytes = 16;
 
+// x of (x + r) // c with 0 <= r < c: that is x // c where c divides x.
+ExprId dividend(const ir::Program& p, ExprId e, int64_t c) {
+  const ExprNode& n = p.exprs[e];
+  int64_t r = 0;
+  if (n.op != ExprOp::add) return e;
+  if (p.exprs.is_const_int(n.b, &r) && r >= 0 && r < c) return n.a;
+  return p.exprs.is_const_int(n.a, &r) && r >= 0 && r < c ? n.b : e;
+}
+
 // The value is a multiple of `d`, or is when some dims are.
 bool can_be_multiple(const ir::Program& p, ExprId e, int64_t d) {
   const ExprNode& n = p.exprs[e];
@@ -31,17 +40,29 @@ bool can_be_multiple(const ir::Program& p, ExprId e, int64_t d) {
       return can_be_multiple(p, n.a, d) || can_be_multiple(p, n.b, d);
     case ExprOp::add:
     case ExprOp::sub:
+    case ExprOp::min:
+    case ExprOp::max:
       return can_be_multiple(p, n.a, d) && can_be_multiple(p, n.b, d);
+    case ExprOp::floordiv: {
+      const auto both = p.exprs.is_const_int(n.b, &value) && value > 0 ? checked_mul(value, d) : std::nullopt;
+      return both && can_be_multiple(p, dividend(p, n.a, value), *both);
+    }
     default:
       return false;
   }
 }
 
+// How a number that has to be a multiple of 16 bytes is none.
+std::string no_multiple(const ir::Program& p, ExprId e, const std::string& what) {
+  return p.exprs.is_const_int(e) ? what + " is no multiple of 16 bytes"
+                                 : "no size is known that makes " + what + " a multiple of 16 bytes";
+}
+
 std::string strides_refusal(const ir::Program& p, const ir::Buffer& tensor) {
   const int64_t d = std::max<int64_t>(1, kStrideBytes / ir::dtype_bytes(tensor.type));
-  const std::string what = "a stride of tensor '" + tensor.name + "' cannot be a multiple of 16 bytes";
+  const std::string what = "a stride of tensor '" + tensor.name + "'";
   if (tensor.strides.empty())
-    return tensor.shape.size() < 2 || can_be_multiple(p, tensor.shape.back(), d) ? "" : what;
+    return tensor.shape.size() < 2 || can_be_multiple(p, tensor.shape.back(), d) ? "" : no_multiple(p, tensor.shape.back(), what);
   int64_t last = 0;
   if (!p.exprs.is_const_int(tensor.strides.back(), &last) || last != 1)
     return "the last dimension of tensor '" + tensor.name + "' is not dense";
@@ -49,7 +70,7 @@ std::string strides_refusal(const ir::Program& p, const ir::Buffer& tensor) {
     int64_t fixed = 1;
     if (p.exprs.is_const_int(tensor.strides[i], &fixed) && fixed <= 0)
       return "a stride of tensor '" + tensor.name + "' is not positive";
-    if (!can_be_multiple(p, tensor.strides[i], d)) return what;
+    if (!can_be_multiple(p, tensor.strides[i], d)) return no_multiple(p, tensor.strides[i], what);
   }
   return "";
 }
@@ -72,8 +93,15 @@ int64_t known_divisor(const ir::Program& p, ExprId e) {
     case ExprOp::min:
     case ExprOp::max:
       return std::gcd(known_divisor(p, n.a), known_divisor(p, n.b));
+    case ExprOp::floormod:
+      return std::gcd(known_divisor(p, n.a), known_divisor(p, n.b));
     case ExprOp::select:
       return std::gcd(known_divisor(p, n.b), known_divisor(p, n.c));
+    case ExprOp::floordiv: {
+      if (!p.exprs.is_const_int(n.b, &value) || value <= 0) return 1;
+      const int64_t all = known_divisor(p, dividend(p, n.a, value));
+      return all % value == 0 ? all / value : 1;
+    }
     default:
       return 1;
   }
@@ -128,7 +156,7 @@ std::string place_refusal(const ir::Program& p, const ir::Region& region, const 
   if (known_divisor(p, region.offsets.back()) % d != 0)
     return "its place along the dense dimension of tensor '" + tensor.name + "' is not known to be a multiple of 16 bytes";
   if (!load && !can_be_multiple(p, tensor.shape.back(), d))
-    return "rows of tensor '" + tensor.name + "' cannot be a multiple of 16 bytes, in which the engine stores";
+    return no_multiple(p, tensor.shape.back(), "a row of tensor '" + tensor.name + "'") + ", in which the engine stores";
   if (!load && !std::all_of(region.offsets.begin(), region.offsets.end(), [&](ExprId o) { return never_negative(p, o); }))
     return "its place may lie in front of tensor '" + tensor.name + "', as far as is known (max(.., 0) says that it does not)";
   return "";

@@ -228,7 +228,7 @@ TEST_F(GivenFields, TensorCopiesThatCannotBeAreRefusedWithTheReason) {
   ASSERT_TRUE(odd);
   EXPECT_EQ(refused(*odd, one_op("odd_stride", "odd_stride/ko/copy#0", Engine::tensor_copy)),
             "the schedule gives tensor copies, but no product of warpgroups in a pipelined loop uses its tile; "
-            "odd_stride/ko/gemm#0: tile 'As' does not come by a tensor copy: a stride of tensor 'odd' cannot be a multiple of 16 "
+            "odd_stride/ko/gemm#0: tile 'As' does not come by a tensor copy: a stride of tensor 'odd' is no multiple of 16 "
             "bytes");
   EXPECT_EQ(refused(*odd, one_op("halves", "halves/ko/gemm#0", Engine::warpgroup_mma)),
             "the schedule gives warpgroup instructions, but tile 'As' does not come by a tensor copy: several operations write it");
@@ -461,6 +461,25 @@ TEST(TensorCopies, BeginAtMultiplesOf16BytesAndStoresNotInFrontOfTheTensor) {
   EXPECT_EQ(note("ko * 64 :+ 64] -> As", "ko * 64 + m * 8 :+ 64] -> As", "gemm/ko/gemm#0"), "");
   EXPECT_NE(note("C[by * 128", "C[by * 128 - m", "gemm/copy#0").find("may lie in front of tensor 'C'"), std::string::npos);
   EXPECT_EQ(note("C[by * 128", "C[max(by * 128 - m, 0)", "gemm/copy#0"), "");
+}
+
+// Strides become multiples by what is known of sizes, through quotients too; a note does not say that none can.
+TEST(TensorCopies, StridesThatQuotientsMake) {
+  const auto note = [&](const std::string& facts, const std::string& columns) {
+    std::string text = gemm_text(128, 128, 64, 3, 256);
+    const auto change = [&](const std::string& from, const std::string& to) { text.replace(text.find(from), from.size(), to); };
+    change("dim k\n", "dim k " + facts + "\n");
+    change("A: f16[m, k]", "A: f16[m, " + columns + "]");
+    auto p = program_from(text);
+    return p ? note_of(planned(*p).kernels[0], "gemm/ko/gemm#0") : "no program";
+  };
+  for (const char* facts : {"", "divisible 128", ">= 1"})
+    for (const char* columns : {"k", "k // 2", "ceildiv(k, 3)", "k // 2 * 3 + 64", "max(k // 4, 64)"})
+      EXPECT_EQ(note(facts, columns), "") << facts << ", " << columns;
+  const std::string begin = "no warpgroup instructions: tile 'As' does not come by a tensor copy: ";
+  EXPECT_EQ(note("", "100"), begin + "a stride of tensor 'A' is no multiple of 16 bytes");
+  EXPECT_EQ(note("<= 15", "k // 2"), begin + "no size is known that makes a stride of tensor 'A' a multiple of 16 bytes");
+  EXPECT_EQ(note("", "k * 8 + 1"), begin + "no size is known that makes a stride of tensor 'A' a multiple of 16 bytes");
 }
 
 // The engine orders no stores: those of one block go to places of their own.
