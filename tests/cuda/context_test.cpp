@@ -23,6 +23,24 @@ TEST_F(ContextTest, WithoutAContextThePrimaryOneIsUsedAndLeft) {
   EXPECT_EQ(fake().fake_launches(), 2);
 }
 
+// A call that fails is reported by tools that watch the driver, whatever the library makes of it.
+TEST_F(ContextTest, WithoutAContextNoCallThatNeedsOneIsMade) {
+  LaunchOptions on_a_stream;
+  on_a_stream.stream = reinterpret_cast<CuStream>(uintptr_t{0x1000});
+  for (const bool prepared : {false, true})
+    for (const LaunchOptions& options : {LaunchOptions{}, on_a_stream}) {
+      auto e = executable(one_kernel());
+      if (prepared) {
+        ASSERT_TRUE(e->prepare());
+      }
+      for (int i = 0; i < 3; ++i) ASSERT_TRUE(e->launch(arguments(8), options));
+      ASSERT_TRUE(e->info());
+      e.reset();
+      EXPECT_EQ(fake().fake_current(), nullptr);
+      EXPECT_EQ(fake().fake_calls_without_context(), 0) << prepared;
+    }
+}
+
 TEST_F(ContextTest, TheCurrentContextIsUsed) {
   void* mine = fake().fake_make_context(0);
   fake().fake_set_current(mine);
@@ -232,7 +250,10 @@ TEST_F(ContextTest, ACaptureNeedsAPreparedKernel) {
   fake().fake_capture(&token, 1);
   expect_refusal(e->launch(arguments(8), on_stream), DiagCode::driver_failure,
                  "the stream is being captured and the kernel is not loaded", "tl_kernel_prepare");
+  void* const mine = fake().fake_make_context(0);
+  fake().fake_set_current(mine);
   expect_refusal(e->launch(arguments(8), {}), DiagCode::driver_failure, "the stream is being captured");
+  fake().fake_set_current(nullptr);
   fake().fake_capture(nullptr, 0);
   EXPECT_EQ(fake().fake_forbidden_calls(), 0);  // the capture was not spoilt
   ASSERT_TRUE(e->prepare());

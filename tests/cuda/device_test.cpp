@@ -1,6 +1,5 @@
 // What only a real driver can show: captured launches, streams, and a context that a kernel broke. Skipped where
 // there is no CUDA device.
-#include <dlfcn.h>
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -10,6 +9,7 @@
 
 #include "../capi/scope.h"
 #include "../differential/launch_watch.h"
+#include "device_driver.h"
 
 namespace tilegen::test {
 namespace {
@@ -30,14 +30,6 @@ constexpr char kScale[] =
     "  }\n"
     "}\n";
 constexpr int64_t kRows = 37;
-
-// A function of the driver, as a client of the driver has it.
-template <class... Parameters>
-int call(const char* name, Parameters... parameters) {
-  static void* const driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
-  auto* function = reinterpret_cast<int (*)(Parameters...)>(driver ? dlsym(driver, name) : nullptr);
-  return function ? function(parameters...) : -1;
-}
 
 class Device : public testing::Test {
  protected:

@@ -83,6 +83,10 @@ FAKE_API int fake_forbidden_calls() {
   CONTROL();
   return s.forbidden;
 }
+FAKE_API int fake_calls_without_context() {
+  CONTROL();
+  return s.without_context;
+}
 FAKE_API int fake_loaded_modules() {
   CONTROL();
   return static_cast<int>(s.modules.size());

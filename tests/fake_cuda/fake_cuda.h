@@ -53,6 +53,8 @@ using FakeKernel = void (*)(const FakeLaunch* launch);
   /* While a stream is captured every call that a capture forbids fails, and is counted. */                       \
   FAKE_CUDA_CONTROL(void, fake_capture, (void* stream, int on))                                                   \
   FAKE_CUDA_CONTROL(int, fake_forbidden_calls, ())                                                                \
+  /* Calls that needed a current context where there was none. */                                                \
+  FAKE_CUDA_CONTROL(int, fake_calls_without_context, ())                                                          \
   FAKE_CUDA_CONTROL(int, fake_loaded_modules, ())                                                                 \
   FAKE_CUDA_CONTROL(int, fake_allocations, ())                                                                    \
   /* Pieces of pools' memory that a stream has. */                                                                \

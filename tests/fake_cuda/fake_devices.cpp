@@ -138,13 +138,14 @@ FAKE_API int cuCtxPopCurrent_v2(void** context) {
 }
 FAKE_API int cuCtxGetDevice(int* device) {
   ENTER();
-  if (!current()) return kInvalidContext;
+  if (!has_context(s)) return kInvalidContext;
   *device = 100 + current()->device;
   return kSuccess;
 }
 #ifndef FAKE_CUDA_OLD
 FAKE_API int cuCtxGetId(void* context, unsigned long long* id) {
   ENTER();
+  if (!context && !has_context(s)) return kInvalidContext;
   const Context* const asked = context ? static_cast<Context*>(context) : current();
   if (!asked || !asked->alive) return kInvalidContext;
   *id = asked->id;

@@ -13,7 +13,7 @@ namespace {
 int launch(State& s, void* function, unsigned cluster, bool dependent, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
            unsigned bz, unsigned shared_bytes, void* stream, void** parameters, void** extra) {
   auto* f = static_cast<FunctionObject*>(function);
-  if (!current() || current() != f->module->context) return kInvalidContext;
+  if (!has_context(s) || current() != f->module->context) return kInvalidContext;
   if (gx == 0 || gy == 0 || gz == 0 || bx * by * bz == 0 || bx * by * bz > 1024) return kInvalidValue;
   if (shared_bytes > static_cast<unsigned>(f->dynamic_shared)) return kInvalidValue;
   FakeLaunch& record = s.ring[static_cast<size_t>(s.launches++) % s.ring.size()];
@@ -120,7 +120,7 @@ FAKE_API int cuTensorMapEncodeTiled(void* out, int type, uint32_t rank, void* ad
                                     const uint64_t* strides, const uint32_t* box, const uint32_t* element_strides,
                                     int interleave, int swizzle, int promotion, int fill) {
   ENTER();
-  if (!current()) return kInvalidContext;
+  if (!has_context(s)) return kInvalidContext;
   static constexpr int kBytes[] = {1, 2, 4, 4, 8, 8, 2, 4, 8, 2, 4, 4, 4};
   static constexpr int kWidest[] = {0, 32, 64, 128};  // inner box by swizzle
   static_assert(sizeof(FakeTensorMap) <= 128);
@@ -152,6 +152,7 @@ FAKE_API int cuTensorMapEncodeTiled(void* out, int type, uint32_t rank, void* ad
 // Every thread's default stream of its own has a number of its own.
 FAKE_API int cuStreamGetId(void* stream, unsigned long long* id) {
   ENTER();
+  if (!stream && !has_context(s)) return kInvalidContext;
   static thread_local char own;
   void* const key = stream == reinterpret_cast<void*>(2) ? &own : stream;
   *id = s.stream_ids.try_emplace(key, s.stream_ids.size() + 1).first->second;
@@ -160,7 +161,7 @@ FAKE_API int cuStreamGetId(void* stream, unsigned long long* id) {
 #endif
 FAKE_API int cuStreamCreate(void** stream, unsigned flags) {
   ENTER();
-  if (!current()) return kInvalidContext;
+  if (!has_context(s)) return kInvalidContext;
   if (flags != 1) return kInvalidValue;  // one that waits for the default stream would spoil captures
   s.streams.push_back(std::make_unique<Stream>());
   *stream = s.streams.back().get();
@@ -178,13 +179,14 @@ FAKE_API int cuThreadExchangeStreamCaptureMode(int* mode) {
 }
 FAKE_API int cuMemsetD8Async(uint64_t to, unsigned char value, size_t bytes, void* stream) {
   ENTER();
-  if (!current() || !stream) return kInvalidContext;
+  if (!has_context(s) || !stream) return kInvalidContext;
   std::memset(reinterpret_cast<void*>(to), value, bytes);
   return kSuccess;
 }
 #ifndef FAKE_CUDA_OLD
 FAKE_API int cuStreamIsCapturing(void* stream, int* status) {
   ENTER();
+  if (!stream && !has_context(s)) return kInvalidContext;
   if (s.capturing && !stream && s.captured) return kCaptureImplicit;
   *status = s.capturing && stream == s.captured ? 1 : 0;
   return kSuccess;
@@ -198,7 +200,7 @@ FAKE_API int cuStreamSynchronize(void*) {
 }
 FAKE_API int cuMemAlloc_v2(uint64_t* address, size_t bytes) {
   ENTER();
-  if (!current()) return kInvalidContext;
+  if (!has_context(s)) return kInvalidContext;
   if (bytes > (size_t{1} << 30)) return kOutOfMemory;
   *address = reinterpret_cast<uint64_t>(std::aligned_alloc(256, (bytes + 255) / 256 * 256));
   s.memory[*address] = bytes;
@@ -236,7 +238,7 @@ FAKE_API int cuMemPoolSetAttribute(void* pool, int attribute, void* value) {
 }
 FAKE_API int cuMemAllocFromPoolAsync(uint64_t* address, size_t bytes, void* pool, void* stream) {
   ENTER();
-  if (!current()) return kInvalidContext;
+  if (!has_context(s)) return kInvalidContext;
   if (!pool || bytes == 0) return kInvalidValue;
   if (bytes > (size_t{1} << 30)) return kOutOfMemory;
   *address = reinterpret_cast<uint64_t>(std::aligned_alloc(256, (bytes + 255) / 256 * 256));
@@ -247,7 +249,7 @@ FAKE_API int cuMemAllocFromPoolAsync(uint64_t* address, size_t bytes, void* pool
 FAKE_API int cuMemFreeAsync(uint64_t address, void* stream) {
   ENTER();
   const auto at = s.pooled.find(address);
-  if (!current() || at == s.pooled.end() || at->second != stream) return kInvalidValue;
+  if (!has_context(s) || at == s.pooled.end() || at->second != stream) return kInvalidValue;
   s.pooled.erase(at);
   std::free(reinterpret_cast<void*>(address));
   return kSuccess;
@@ -255,7 +257,7 @@ FAKE_API int cuMemFreeAsync(uint64_t address, void* stream) {
 #endif
 FAKE_API int cuMemcpyAsync(uint64_t to, uint64_t from, size_t bytes, void*) {
   ENTER();
-  if (!current()) return kInvalidContext;
+  if (!has_context(s)) return kInvalidContext;
   std::memmove(reinterpret_cast<void*>(to), reinterpret_cast<const void*>(from), bytes);
   return kSuccess;
 }

@@ -56,7 +56,7 @@ FAKE_API int cuModuleLoadDataEx(void** module, const void* image, unsigned count
     if (buffer[i] && (i == 1 || verbose))
       std::strncpy(buffer[i], logs[i]->c_str(), std::min(size[i], logs[i]->size() + 1));
   if (failed) return failed;
-  if (!current()) return kInvalidContext;
+  if (!has_context(s)) return kInvalidContext;
   if (text.find(".version") == std::string::npos) return kInvalidImage;
   if (s.load_ms > 0) {
     lock.unlock();

@@ -75,7 +75,7 @@ struct State {
   std::array<std::array<int, 2>, 16> capability;
   std::array<int, kFunctionCount> calls{};
   std::array<Failure, kFunctionCount> failures{};
-  int forbidden = 0;
+  int forbidden = 0, without_context = 0;
   std::array<FakeLaunch, 64> ring{};
   int launches = 0;
   std::map<std::string, FakeKernel> kernels;
@@ -102,6 +102,11 @@ int pooled(const State& s, void* stream);  // pieces of pools' memory that it ha
 std::vector<Context*>& context_stack();  // of this thread
 int& capture_mode();                     // of this thread
 inline Context* current() { return context_stack().empty() ? nullptr : context_stack().back(); }
+// For calls that need a current context; counts those that come without.
+inline bool has_context(State& s) {
+  if (!current()) ++s.without_context;
+  return current() != nullptr;
+}
 Context* make_context(State& s, int device);
 size_t index_of(const char* function);
 void reset(State& s);

@@ -1,30 +1,29 @@
 #include "runtime/cuda/claim_counters.h"
 
+#include "thread/claim_table.h"
+
 namespace tilegen::runtime::cuda {
 namespace {
 
-constexpr size_t kStride = 32;  // bytes: counters of different launches lie in sectors of their own
-constexpr size_t kSlabBytes = 4096 * kStride;
+constexpr size_t kStride = 32;  // bytes: counters of different streams lie in sectors of their own
+constexpr size_t kBytes = ClaimCounters::kStreams * kStride + thread::kClaimTableBytes;
 constexpr unsigned kNonBlocking = 1;
 constexpr int kRelaxed = 2;  // of captures: this thread's calls are none of theirs
 const auto kPerThreadStream = reinterpret_cast<CuStream>(uintptr_t{2});
-
-static_assert(ClaimCounters::kStreams * kStride < kSlabBytes);
 
 }  // namespace
 
 std::unique_ptr<ClaimCounters> ClaimCounters::make(const Driver& driver, CuResult& result) {
   std::unique_ptr<ClaimCounters> counters(new ClaimCounters(driver));
-  result = counters->grow();
-  if (result != kCuSuccess) return nullptr;
-  counters->first_ = counters->next_;
-  counters->next_ += kStreams * kStride;
-  return counters;
+  result = counters->allocate();
+  return result == kCuSuccess ? std::move(counters) : nullptr;
 }
 
 ClaimCounters::~ClaimCounters() {
-  for (CuPointer slab : slabs_) driver_.api().memory_free(slab);
+  if (memory_) driver_.api().memory_free(memory_);
 }
+
+CuPointer ClaimCounters::table() const { return (memory_ + kStreams * kStride) | thread::kClaimTableTag; }
 
 // Keys of numbered streams are odd, that of the context's default stream is not; 0 is none.
 constexpr uint64_t kDefaultStreamKey = 2;
@@ -38,14 +37,11 @@ uint64_t ClaimCounters::key_of(CuStream stream) const {
   return 2 * (reinterpret_cast<uintptr_t>(stream) + thread) + 1;
 }
 
-CuResult ClaimCounters::of_launch(CuStream stream, CuPointer& counter) {
+CuPointer ClaimCounters::of_launch(CuStream stream) {
   int capturing = 0;
   const auto asks = driver_.api().stream_capturing;
   // The default stream is never captured, and lives as long as its context.
-  if (stream && asks && asks(stream, &capturing) == kCuSuccess && capturing != 0) {
-    std::lock_guard lock(mutex_);
-    return fresh(counter);
-  }
+  if (stream && asks && (asks(stream, &capturing) != kCuSuccess || capturing != 0)) return table();
   const uint64_t key = stream ? key_of(stream) : kDefaultStreamKey;
   constexpr size_t kTries = 32;
   size_t at = (key * 0x9e3779b97f4a7c15u) >> 32;
@@ -53,54 +49,25 @@ CuResult ClaimCounters::of_launch(CuStream stream, CuPointer& counter) {
     std::atomic<uint64_t>& place = streams_[at % kStreams];
     uint64_t held = place.load(std::memory_order_relaxed);
     if (held == 0 && place.compare_exchange_strong(held, key, std::memory_order_relaxed)) held = key;
-    if (held != key) continue;
-    counter = first_ + at % kStreams * kStride;
-    return kCuSuccess;
+    if (held == key) return memory_ + at % kStreams * kStride;
   }
-  return of_rare_stream(key, counter);
-}
-
-[[gnu::cold]] CuResult ClaimCounters::of_rare_stream(uint64_t key, CuPointer& counter) {
-  std::lock_guard lock(mutex_);
-  if (const auto known = rare_.find(key); known != rare_.end()) {
-    counter = known->second;
-    return kCuSuccess;
-  }
-  const CuResult result = fresh(counter);
-  if (result == kCuSuccess) rare_[key] = counter;
-  return result;
-}
-
-CuResult ClaimCounters::fresh(CuPointer& counter) {
-  if (next_ == end_)
-    if (const CuResult result = grow(); result != kCuSuccess) return result;
-  counter = next_;
-  next_ += kStride;
-  return kCuSuccess;
+  return table();
 }
 
 // Also inside a capture: the work is on a stream of its own, and done when this returns.
-CuResult ClaimCounters::grow() {
+CuResult ClaimCounters::allocate() {
   const Entries& api = driver_.api();
   int mode = kRelaxed;
   CuResult result = api.capture_mode(&mode);
   if (result != kCuSuccess) return result;
-  CuPointer slab = 0;
   CuStream stream = nullptr;
-  result = api.memory_allocate(&slab, kSlabBytes);
-  const bool allocated = result == kCuSuccess;
-  if (allocated) result = api.stream_create(&stream, kNonBlocking);
+  result = api.memory_allocate(&memory_, kBytes);
+  if (result != kCuSuccess) memory_ = 0;
+  if (result == kCuSuccess) result = api.stream_create(&stream, kNonBlocking);
   if (result == kCuSuccess) {
-    result = api.memory_set(slab, 0, kSlabBytes, stream);
+    result = api.memory_set(memory_, 0, kBytes, stream);
     if (result == kCuSuccess) result = api.stream_wait(stream);
     api.stream_destroy(stream);
-  }
-  if (result == kCuSuccess) {
-    slabs_.push_back(slab);
-    next_ = slab;
-    end_ = slab + kSlabBytes;
-  } else if (allocated) {
-    api.memory_free(slab);
   }
   const CuResult back = api.capture_mode(&mode);
   return result == kCuSuccess ? back : result;

@@ -32,7 +32,7 @@ CuResult queue_with_pointers(const Driver& driver, CuStream stream, const Kernel
   void** end = point_to_parameters(traits, launch.parameters, pointers);
   CuPointer counter = 0;
   if (traits.claims) {
-    if (const CuResult result = launch.function->counters->of_launch(stream, counter); result != kCuSuccess) return result;
+    counter = launch.function->counters->of_launch(stream);
     *end = &counter;
   }
   return call(driver, stream, launch, pointers, nullptr);

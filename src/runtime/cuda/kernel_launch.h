@@ -1,6 +1,6 @@
 // One kernel of a launch: how many blocks its form has, and the driver's call that queues them.
 //
-// requires: the context of `function` is current. ensures: no lock, no allocation but a counter's, where blocks claim.
+// requires: the context of `function` is current. ensures: no lock, no allocation.
 #pragma once
 
 #include <span>

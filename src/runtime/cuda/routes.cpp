@@ -8,13 +8,6 @@ Routes::~Routes() {
   for (const Route* r = routes_.load(); r;) delete std::exchange(r, r->next);
 }
 
-const Routes::Route* Routes::known_by_handle() {
-  CuContext current = nullptr;
-  if (driver_.api().context_current(&current) != kCuSuccess) return nullptr;
-  numbered_.store(current && driver_.api().context_id, std::memory_order_relaxed);
-  return among(current, driver_.contexts().id_of(current));
-}
-
 Expected<const Routes::Route*> Routes::find(const std::optional<CuStream>& stream) {
   CuContext current = nullptr;
   if (const CuResult result = driver_.api().context_current(&current); result != kCuSuccess)
@@ -23,7 +16,8 @@ Expected<const Routes::Route*> Routes::find(const std::optional<CuStream>& strea
   if (const Route* known = among(current, id)) return known;
   std::lock_guard lock(mutex_);
   if (const Route* known = among(current, id)) return known;
-  if (stream)
+  // The default stream is some context's: it is asked about where one is current.
+  if (stream && (*stream || current))
     if (Checked ok = not_capturing(*stream); !ok) return ok.error();
   return make(current, id);
 }

@@ -1,7 +1,7 @@
 // Where an artifact's launches go: the module in the context that is current, or in the device's primary one where the
 // current context is none of the device's. Modules are loaded when a context first asks.
 //
-// ensures: known() takes no lock and asks the driver once; however many threads ask find(), a context loads once.
+// ensures: known() takes no lock; however many threads ask find(), a context loads once; no call needs a context that is not there.
 // refuses: a load inside of a capture, a broken context, what loading refuses.
 #pragma once
 
@@ -30,17 +30,15 @@ class Routes {
   };
 
   Routes(const Driver& driver, const Device& device, const driver::Artifact& artifact)
-      : driver_(driver), device_(device), artifact_(artifact), numbered_(driver.api().context_id != nullptr) {}
+      : driver_(driver), device_(device), artifact_(artifact) {}
   ~Routes();
 
-  // The way of a launch behind the first; none before it, and where the driver fails. A context's number is never another's,
-  // so that one question tells which is current; without a current context it fails, and what failed is not asked again soon.
-  const Route* known() {
-    unsigned long long id = 0;
-    if (numbered_.load(std::memory_order_relaxed) && driver_.api().context_id(nullptr, &id) == kCuSuccess && id != 0)
-      for (const Route* r = routes_.load(std::memory_order_acquire); r; r = r->next)
-        if (r->id == id) return r;
-    return known_by_handle();
+  // The way of a launch after the first; none before it, and where the driver fails. A handle may be that of a context destroyed
+  // before, a number never is.
+  const Route* known() const {
+    CuContext current = nullptr;
+    if (driver_.api().context_current(&current) != kCuSuccess) return nullptr;
+    return among(current, driver_.contexts().id_of(current));
   }
 
   // The same, made where there is none. `stream` is the one to launch on, where this is for a launch.
@@ -55,7 +53,6 @@ class Routes {
       if (r->current == current && r->id == id) return r;
     return nullptr;
   }
-  const Route* known_by_handle();
   Expected<const Route*> make(CuContext current, uint64_t id);
   Expected<const LoadedModule*> module_in(ContextState& state, bool push);
   Checked not_capturing(CuStream stream) const;
@@ -63,7 +60,6 @@ class Routes {
   const Driver& driver_;
   const Device& device_;
   const driver::Artifact& artifact_;
-  std::atomic<bool> numbered_;  // a hint: the current context, if any, is told by its number
   std::atomic<const Route*> routes_{nullptr};
   std::atomic<const LoadedModule*> first_{nullptr};
   std::mutex mutex_;  // of growing what stands above and below

@@ -1,4 +1,4 @@
-// Transaction barriers: made ready before the body, arrived at, waited for; and claims of points of the grid.
+// Transaction barriers: made ready before the body, arrived at, waited for.
 #include <llvm/IR/IntrinsicsNVPTX.h>
 
 #include "codegen/llvm/nvptx/gpu_emitter.h"
@@ -106,16 +106,6 @@ void GpuEmitter::emit_node(const TransactionTest& test) {
   Store store;
   store.memory = test.dst;
   store_element(store, test.dst_index, yes, {});
-}
-
-// Counts up to the points of the grid and begins again. A block that claims exists, so there is a point.
-void GpuEmitter::emit_node(const Claim& claim) {
-  const ir::ExprId points = program_.grid[0];
-  Value* last = b_.CreateSub(resized(value(points), 32, points), b_.getInt32(1));
-  Value* number = effect(b_.getInt32Ty(), "atom.relaxed.gpu.global.inc.u32 $0, [$1], $2;", "=r,l,r,~{memory}", {counter_, last});
-  Store store;
-  store.memory = claim.dst;
-  store_element(store, claim.dst_index, number, {});
 }
 
 }  // namespace tilegen::codegen
