@@ -14,6 +14,7 @@
 #include <sstream>
 #include <thread>
 
+#include "files.h"
 #include "library.h"
 
 namespace bench {
