@@ -108,7 +108,8 @@ TEST_F(ClaimCounterTest, CapturedLaunchesAreGivenTheTable) {
   EXPECT_EQ(fake().fake_forbidden_calls(), 0);
   EXPECT_EQ(fake().fake_allocations(), allocations);
   const auto* table = reinterpret_cast<const unsigned char*>(captured - thread::kClaimTableTag);
-  EXPECT_TRUE(std::all_of(table, table + thread::kClaimTableBytes, [](unsigned char byte) { return byte == 0; }));
+  EXPECT_TRUE(
+      std::all_of(table, table + thread::kClaimTableBytes, [](unsigned char byte) { return byte == 0; }));
   for (const uint64_t counter : {own, other})
     EXPECT_TRUE(counter < captured || counter >= captured + thread::kClaimTableBytes);
 }

@@ -28,12 +28,15 @@ CuPointer ClaimCounters::table() const { return (memory_ + kStreams * kStride) |
 // Keys of numbered streams are odd, that of the context's default stream is not; 0 is none.
 constexpr uint64_t kDefaultStreamKey = 2;
 
-// Where the driver does not number streams, one that is destroyed and made again may have the handle of another.
+// Where the driver does not number streams, one that is destroyed and made again may have the handle of
+// another.
 uint64_t ClaimCounters::key_of(CuStream stream) const {
   unsigned long long id = 0;
-  if (driver_.api().stream_id && driver_.api().stream_id(stream, &id) == kCuSuccess) return 2 * uint64_t{id} + 1;
+  if (driver_.api().stream_id && driver_.api().stream_id(stream, &id) == kCuSuccess)
+    return 2 * uint64_t{id} + 1;
   static thread_local const char own = 0;
-  const uint64_t thread = stream == kPerThreadStream ? reinterpret_cast<uintptr_t>(&own) * 0x9e3779b97f4a7c15u : 0;
+  const uint64_t thread =
+      stream == kPerThreadStream ? reinterpret_cast<uintptr_t>(&own) * 0x9e3779b97f4a7c15u : 0;
   return 2 * (reinterpret_cast<uintptr_t>(stream) + thread) + 1;
 }
 

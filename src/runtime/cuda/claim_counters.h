@@ -1,8 +1,8 @@
 // Device memory from which the blocks of a launch claim points of the grid: all 0 whenever no launch runs.
 //
-// Launches of one stream run one after the other, so that they share a counter; each stream has its own, as long as streams are
-// some hundred. Every other launch is given the table of thread/claim_table.h: a captured one may run more than once at a time, as
-// its graph may be instantiated, cloned and made part of others.
+// Launches of one stream run one after the other, so that they share a counter; each stream has its own, as
+// long as streams are some hundred. Every other launch is given the table of thread/claim_table.h: a captured
+// one may run more than once at a time, as its graph may be instantiated, cloned and made part of others.
 //
 // requires: the context is current in every call. ensures: a launch takes no lock and allocates nothing.
 #pragma once

@@ -1,8 +1,8 @@
-// Where an artifact's launches go: the module in the context that is current, or in the device's primary one where the
-// current context is none of the device's. Modules are loaded when a context first asks.
+// Where an artifact's launches go: the module in the context that is current, or in the device's primary one
+// where the current context is none of the device's. Modules are loaded when a context first asks.
 //
-// ensures: known() takes no lock; however many threads ask find(), a context loads once; no call needs a context that is not there.
-// refuses: a load inside of a capture, a broken context, what loading refuses.
+// ensures: known() takes no lock; however many threads ask find(), a context loads once; no call needs a
+// context that is not there. refuses: a load inside of a capture, a broken context, what loading refuses.
 #pragma once
 
 #include <atomic>
@@ -33,8 +33,8 @@ class Routes {
       : driver_(driver), device_(device), artifact_(artifact) {}
   ~Routes();
 
-  // The way of a launch after the first; none before it, and where the driver fails. A handle may be that of a context destroyed
-  // before, a number never is.
+  // The way of a launch after the first; none before it, and where the driver fails. A handle may be that of
+  // a context destroyed before, a number never is.
   const Route* known() const {
     CuContext current = nullptr;
     if (driver_.api().context_current(&current) != kCuSuccess) return nullptr;
