@@ -2,6 +2,12 @@
 add_library(tilegen_flags INTERFACE)
 target_compile_options(tilegen_flags INTERFACE -Wall -Wextra -Wno-missing-field-initializers
                        $<$<COMPILE_LANGUAGE:CXX>:-fno-rtti>)
+if(TILEGEN_FUZZ)
+  if(NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+    message(FATAL_ERROR "TILEGEN_FUZZ needs clang: -DCMAKE_C_COMPILER=clang -DCMAKE_CXX_COMPILER=clang++")
+  endif()
+  add_compile_options(-fsanitize=fuzzer-no-link)
+endif()
 if(TILEGEN_SANITIZE)
   add_compile_options(-fsanitize=${TILEGEN_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=undefined)
   add_link_options(-fsanitize=${TILEGEN_SANITIZE})
