@@ -6,6 +6,9 @@ or breaks its context takes down only its own test. Within it a launch that take
 `--target device` is the target of this machine's first CUDA device; without one nothing runs and the exit status is 77. Under
 ctest these are the tests with the label "gpu": ctest -L gpu.
 
+--under COMMAND runs each process under a checker, such as "compute-sanitizer --tool racecheck": a test fails where the summary
+of its findings has another number than 0.
+
 Further programs of the random test are spread over processes with --random COUNT, and mutated ones with --mutated COUNT. Ends
 on a summary; exit status 1 when anything failed. Standard library only.
 """
@@ -13,6 +16,8 @@ import argparse
 import concurrent.futures
 import ctypes
 import os
+import re
+import shlex
 import subprocess
 import sys
 import time
@@ -54,6 +59,8 @@ def run(job):
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=limit, env=environment, errors="replace")
         status, text = done.returncode, done.stdout + done.stderr
+        if status == 0 and re.search(r"^=+ (?:ERROR|RACECHECK) SUMMARY: .*[1-9]", text, re.MULTILINE):
+            status = "findings"
     except subprocess.TimeoutExpired as e:
         partial = e.stdout or b""
         status, text = "time limit", partial.decode(errors="replace") if isinstance(partial, bytes) else partial
@@ -75,6 +82,7 @@ def main():
     parser.add_argument("--filter", default="*-RandomPrograms.*:MutatedPrograms.*")
     parser.add_argument("--random", type=int, default=0, help="random programs to run")
     parser.add_argument("--mutated", type=int, default=0, help="mutated programs to run")
+    parser.add_argument("--under", default="", help="command of a checker that each process runs under")
     parser.add_argument("--chunk", type=int, default=50, help="random or mutated programs of one process")
     parser.add_argument("--first", type=int, default=1, help="first seed")
     parser.add_argument("--jobs", type=int, default=8)
@@ -88,9 +96,11 @@ def main():
             print("skipped: no CUDA device that the library has a target for")
             sys.exit(77)
     base = dict(os.environ, TILEGEN_TARGETS=args.target)
+    under = shlex.split(args.under)
     jobs = [(name, [args.program, "--gtest_filter=" + name], base, args.limit) for name in tests_of(args.program, args.filter)]
     jobs += seeded_jobs(args, base, "random", "RandomPrograms.ExecutorsAgree", args.random)
     jobs += seeded_jobs(args, base, "mutated", "MutatedPrograms.ExecutorsAgree", args.mutated)
+    jobs = [(name, under + command, environment, limit) for name, command, environment, limit in jobs]
     failed, skipped, start = [], 0, time.time()
     log = open(args.log, "w", encoding="utf-8") if args.log else None
     with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
