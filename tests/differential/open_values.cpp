@@ -10,7 +10,7 @@ namespace tilegen::differential {
 
 namespace {
 
-constexpr int kFewRuns = 6, kManyRuns = 48;
+constexpr int kFewRuns = 6, kManyRuns = 24;
 constexpr double kBeyond = 4;  // errors of runs add up at random, those of executors may all go one way
 
 double value_of(ir::DType t, uint64_t bits) {

@@ -49,9 +49,13 @@ struct Memory {
     return at;
   }
 
-  void size_for(std::span<const int64_t> shape) {
+  int64_t span(std::span<const int64_t> shape) const {
     int64_t span = 1;
     for (size_t d = 0; d < shape.size(); ++d) span += std::max<int64_t>(shape[d] - 1, 0) * strides[d];
+    return span;
+  }
+
+  void size_for(int64_t span) {
     by_unit.resize(static_cast<size_t>(span));
     by_block.resize(static_cast<size_t>(span));
     written.resize(static_cast<size_t>(span));

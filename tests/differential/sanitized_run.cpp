@@ -224,7 +224,9 @@ void Run::bind_tensor(ir::BufferId id, uint64_t address) {
     int64_t stride = 1;
     for (size_t d = shape.size(); d-- > 0; stride *= std::max<int64_t>(shape[d], 1)) m.strides[d] = stride;
   }
-  m.size_for(shape);
+  step(m.span(shape));
+  if (over()) return;
+  m.size_for(m.span(shape));
   m.overlaps = !b.strides.empty() && m.has_overlap(shape);
   m.storage = Storage::global(b.type, std::move(shape), m.strides, std::bit_cast<std::byte*>(address));
 }
@@ -254,7 +256,10 @@ void Run::run_kernel(size_t number) {
     Memory& m = memories_[b];
     m.strides.assign(shape.size(), 1);
     for (size_t d = shape.size(); d-- > 1;) m.strides[d - 1] = m.strides[d] * shape[d];
-    m.by_unit.resize(static_cast<size_t>(shape.empty() ? 1 : m.strides[0] * shape[0]));
+    const int64_t elements = shape.empty() ? 1 : m.strides[0] * shape[0];
+    step(elements);
+    if (over()) return;
+    m.by_unit.resize(static_cast<size_t>(elements));
     m.storage = Storage::on_chip(p_.buffers[b].type, shape);
   }
   kernel_ = ++sets_;

@@ -186,9 +186,12 @@ bool change_index(ProgramText& text, Random& random) {
                                        : random.pick<int64_t>({1, 1, 2, 3, 4, 7, 8, 16, 32, 64});
   const std::string x = t.text, c = std::to_string(by);
   const std::string op(random.pick({"+", "-", "*", "//", "%", "^", "&", "|", "<<", ">>"}));
-  switch (random.below(4)) {
+  switch (random.below(5)) {
     case 0:
       text.replace(t, "(" + c + " - " + x + ")");
+      break;
+    case 2:
+      text.replace(t, "select(" + x + " < " + c + ", " + x + ", " + std::to_string(random.below(4)) + ")");
       break;
     case 1:
       text.replace(t, std::string(random.pick({"min", "max"})) + "(" + x + ", " + c + ")");
@@ -196,6 +199,22 @@ bool change_index(ProgramText& text, Random& random) {
     default:
       text.replace(t, "(" + x + " " + op + " " + c + ")");
   }
+  return true;
+}
+
+// "i" as "table[i]", a tensor of its own: indices that nothing is known of.
+bool index_from_a_tensor(ProgramText& text, Random& random) {
+  const auto names = tokens_that(text, is_used_name);
+  const std::vector<size_t> kernels = text.lines_of("kernel");
+  if (names.empty() || kernels.empty()) return false;
+  const Token& t = random.pick<Token>(names);
+  if (t.line <= kernels[0]) return false;
+  const bool there = text.text().find("tensor table: ") != std::string::npos;
+  const std::string load = "table[" + t.text + "]";
+  text.replace(t, random.chance(2) ? load : "max(" + load + ", 0)");
+  if (!there)
+    text.lines().insert(text.lines().begin() + static_cast<std::ptrdiff_t>(kernels[0]),
+                        "tensor table: i64[" + std::to_string(random.pick({8, 64, 100})) + "] readonly");
   return true;
 }
 
@@ -217,9 +236,10 @@ bool change_scope(ProgramText& text, Random& random) {
   return true;
 }
 
-constexpr Mutation kMutations[] = {change_facts,  change_constant, change_constant, change_extent,
-                                   change_extent, change_operator, change_type,     change_name,
-                                   change_index,  change_index,    change_offset,   change_scope};
+constexpr Mutation kMutations[] = {change_facts,  change_constant, change_constant,     change_extent,
+                                   change_extent, change_operator, change_type,         change_name,
+                                   change_index,  change_index,    index_from_a_tensor, change_offset,
+                                   change_scope};
 
 }  // namespace
 
