@@ -175,7 +175,7 @@ void KernelLowering::begin_copies(const infer::KernelOp& op, const plan::OpPlan&
     const ir::DType type = p_.buffer(a.buffer).type;
     Copy copy{schedule::copy_in_memory(value, type), MemoryId()};
     copy.memory = slice(schedule::copy_name(op.path, value.value), op.path, type, copy.plan.memory->output_extent(0));
-    put_in_memory(held(a.value), *copy.plan.memory, copy.memory, op.path, out);
+    if (!overwrites(op, a.value)) put_in_memory(held(a.value), *copy.plan.memory, copy.memory, op.path, out);
     copies_[a.value] = std::move(copy);
   }
 }

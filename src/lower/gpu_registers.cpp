@@ -76,6 +76,13 @@ void KernelLowering::clear_unheld(const Held& h, thread::Block& out, const std::
   out.push_back(out_.add(thread::Loop{var, extent, thread::LoopForm::unrolled, {store}}, origin));
 }
 
+bool KernelLowering::overwrites(const infer::KernelOp& op, int value) const {
+  const auto* tile_op = p_.as<ir::TileOp>(op.stmt);
+  return tile_op && std::all_of(op.accesses.begin(), op.accesses.end(), [&](const infer::OpAccess& a) {
+           return a.value != value || (a.write && !a.read && tile_op->operands[static_cast<size_t>(a.operand)].extents == p_.tile_shape(a.buffer));
+         });
+}
+
 std::set<int> KernelLowering::moved_unwritten() const {
   std::set<int> moved;
   for (const infer::KernelOp& op : ops_.ops) {
@@ -90,12 +97,8 @@ std::set<int> KernelLowering::moved_unwritten() const {
     const auto first = std::find_if(ops_.ops.begin(), ops_.ops.end(), [&](const infer::KernelOp& op) {
       return std::any_of(op.accesses.begin(), op.accesses.end(), [&](const auto& a) { return a.value == *it; });
     });
-    const auto* op = p_.as<ir::TileOp>(first->stmt);
-    bool whole = op && std::find(kernel_.body.begin(), kernel_.body.end(), first->stmt) != kernel_.body.end();
-    for (const infer::OpAccess& a : first->accesses)
-      if (whole && a.value == *it)
-        whole = a.write && !a.read && op->operands[static_cast<size_t>(a.operand)].extents == p_.tile_shape(a.buffer);
-    it = whole ? moved.erase(it) : std::next(it);
+    const bool always = std::find(kernel_.body.begin(), kernel_.body.end(), first->stmt) != kernel_.body.end();
+    it = always && overwrites(*first, *it) ? moved.erase(it) : std::next(it);
   }
   return moved;
 }

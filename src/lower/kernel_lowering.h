@@ -232,6 +232,8 @@ class KernelLowering {
   static int64_t first_register(const Held& h, int row_dim, int column_dim, int64_t row, int64_t column);
   // Registers that hold no element of the fragment get a value; so do all that may be moved before they are written.
   void clear_unheld(const Held& h, thread::Block& out, const std::string& origin, bool all = false);
+  // The op writes all of the value and reads nothing of it.
+  bool overwrites(const infer::KernelOp& op, int value) const;
   // Values that are moved as a whole to another layout or to memory, with nothing that must have written them before.
   std::set<int> moved_unwritten() const;
   // This thread holds the element.
