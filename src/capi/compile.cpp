@@ -59,6 +59,10 @@ Expected<driver::CompileOptions> convert(const tl_context& context, const Option
       const std::string name(stage), bytes(text);
       context.dump_to(name.c_str(), bytes.c_str(), bytes.size());
     };
+  o.rejected = [&context](const Error& why) {
+    if (why.diagnostics[0].code == DiagCode::internal_error)
+      context.log(TL_LOG_WARNING, "plan", "a plan is rejected by the checks of its code: " + why.diagnostics[0].message);
+  };
   const auto deadline = values.timeout_ms > 0 && values.timeout_ms < (int64_t{1} << 40)
                             ? Clock::now() + std::chrono::milliseconds(values.timeout_ms)
                             : Clock::time_point::max();

@@ -12,6 +12,7 @@
 #include "codegen/host_code.h"
 #include "ir/program.h"
 #include "plan/schedule.h"
+#include "schedule/plan_program.h"
 #include "sim/simulator.h"
 #include "support/diagnostic.h"
 #include "target/target.h"
@@ -72,15 +73,21 @@ struct Artifact {
 };
 
 struct CompileOptions {
-  std::optional<plan::Schedule> schedule;  // decisions to take as given
+  std::optional<plan::Schedule> schedule;  // decisions to take as given; at level `anything`: all of them, made for `aligned`
   bool conversions = true;                 // false: refuse instead of inserting layout conversions
   bool keep_ir = false;
   bool keep_assembly = false;
   bool plan_only = false;  // stop behind planning (any target); the artifact has only the schedule
   bool verify = false;     // verify between stages (tests, fuzzing)
   FormLevel level = FormLevel::tensor_stores;  // GPU targets: the first form's; a target without the engine starts lower
+  schedule::PlanForm form = schedule::PlanForm::full;  // GPU targets: the first to try, of what no schedule is given for
   sim::SimOptions simulation;
-  // Called after each stage with its name and a text of its result; return is ignored.
+  // Judges a kernel's code as the verifiers do: what is wrong with it. For tests of what follows a rejection.
+  std::function<std::vector<std::string>(const thread::ThreadProgram&)> check;
+  // Called for each plan of a kernel that planning, lowering or a check rejects, whether another takes its place or not: a planner
+  // whose plans are internal_error has a defect, which no result shows.
+  std::function<void(const Error&)> rejected;
+  // Called after each stage with its name and a text of its result; return is ignored. Stages run again where a plan is rejected.
   std::function<void(std::string_view stage, std::string_view text)> dump;
   // Polled between stages; true cancels.
   std::function<bool()> cancelled;

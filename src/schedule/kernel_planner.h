@@ -43,6 +43,7 @@ class KernelPlanner {
   // Nothing when a product turned out unfit for warpgroups, which is then refused.
   Expected<std::optional<KernelSchedule>> attempt(int64_t threads);
   Expected<KernelSchedule> assemble(int64_t threads);
+  bool in_order() const { return options_.form >= PlanForm::in_order; }
   bool refuse(const Refusals& more);
   bool leave_to_threads(const Refusals& more);
 

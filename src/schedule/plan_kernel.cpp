@@ -81,8 +81,10 @@ Expected<std::optional<KernelSchedule>> KernelPlanner::attempt(int64_t threads) 
   channels_ = std::move(*channels);
   take_engines();
   find_written_operands(threads, !complete);
-  if (Checked ok = plan_partial_sums(p_, index_, ops_, target_, given_, layouts_); !ok) return ok.error();
-  if (Checked ok = plan_row_factors(p_, ops_, given_, layouts_); !ok) return ok.error();
+  if (!in_order()) {
+    if (Checked ok = plan_partial_sums(p_, index_, ops_, target_, given_, layouts_); !ok) return ok.error();
+    if (Checked ok = plan_row_factors(p_, ops_, given_, layouts_); !ok) return ok.error();
+  }
   scratch_ = plan_scratch(p_, index_, ops_, layouts_.values, layouts_.ops, layouts_.conversions, target_);
   choose_stores();
   if (!produced_loops_overlap()) return std::optional<KernelSchedule>(kAgain);
@@ -179,7 +181,7 @@ void KernelPlanner::widen_written() {
     const plan::ValuePlan* given = given_ ? plan::find_value(*given_, tile.value) : nullptr;
     tile.slots = 1;
     const auto feed = feeds_.fed.find(w.products.front());
-    if (feed == feeds_.fed.end() || (given && given->slots < 2)) continue;
+    if (in_order() || feed == feeds_.fed.end() || (given && given->slots < 2)) continue;
     const auto loop = std::find_if(pipelines_.loops.begin(), pipelines_.loops.end(),
                                    [&](const plan::LoopPlan& l) { return l.loop == paths[feed->second.loop.value]; });
     if (loop == pipelines_.loops.end() || !may_take_turns(p_, ops_, w, *p_.as<ir::Loop>(feed->second.loop), *loop)) continue;
@@ -233,9 +235,70 @@ Checked KernelPlanner::check_given_engines() const {
   return Unit{};
 }
 
+const char* plan_form_text(PlanForm form) {
+  switch (form) {
+    case PlanForm::full:
+      return "without nothing";
+    case PlanForm::in_order:
+      return "without ops out of order, sums in parts and blocks that walk";
+    case PlanForm::no_tensor_stores:
+      return "without tensor copies to tensors";
+    case PlanForm::product_loads:
+      return "without tensor copies of tiles that no product reads";
+    case PlanForm::no_tensor_copies:
+      return "without tensor copies and products of warpgroups";
+    case PlanForm::no_async_copies:
+      return "without asynchronous copies";
+    case PlanForm::multiply_adds:
+      return "without matrix instructions";
+  }
+  return "";
+}
+
+bool is_form_of(PlanForm form, const target::Target& t) {
+  switch (form) {
+    case PlanForm::no_tensor_stores:
+    case PlanForm::product_loads:
+    case PlanForm::no_tensor_copies:
+      return t.tensor_copy;
+    case PlanForm::no_async_copies:
+      return t.async_copy;
+    default:
+      return !t.is_host();
+  }
+}
+
+namespace {
+
+// As if it had less.
+target::Target without(const target::Target& t, PlanForm form) {
+  target::Target less = t;
+  less.async_copy = false;
+  if (form < PlanForm::multiply_adds) return less;
+  std::erase_if(less.mma, [&](const target::MmaAtom& atom) {
+    return !ops::is_multiply_add(atom) && std::any_of(t.mma.begin(), t.mma.end(), [&](const target::MmaAtom& other) {
+      return ops::is_multiply_add(other) && other.a == atom.a && other.b == atom.b && other.c == atom.c && other.tf32 == atom.tf32;
+    });
+  });
+  return less;
+}
+
+TensorCopies copies_of(PlanForm form) {
+  return form < PlanForm::no_tensor_stores ? TensorCopies::loads_and_stores
+         : form < PlanForm::product_loads  ? TensorCopies::loads
+         : form < PlanForm::no_tensor_copies ? TensorCopies::product_loads
+                                             : TensorCopies::none;
+}
+
+}  // namespace
+
 Expected<KernelSchedule> plan_kernel(const ir::Program& p, int kernel, const target::Target& t,
                                      const KernelSchedule* given, const PlanOptions& options) {
-  return KernelPlanner(p, kernel, t, options).plan(given);
+  PlanOptions how = options;
+  how.tensor_copies = std::max(options.tensor_copies, copies_of(options.form));
+  if (options.form < PlanForm::no_async_copies) return KernelPlanner(p, kernel, t, how).plan(given);
+  const target::Target less = without(t, options.form);
+  return KernelPlanner(p, kernel, less, how).plan(given);
 }
 
 }  // namespace tilegen::schedule

@@ -17,6 +17,12 @@ Checked KernelPlanner::plan_walk(KernelSchedule& s, int64_t threads) {
   const int64_t registers = registers_needed(p_, ops_, layouts_.values) + own_registers;
   auto roles = plan_roles(kernel_, target_, threads, registers, !produced_.empty(), given_);
   if (!roles) return roles.error();
+  if (in_order()) {
+    s.roles = std::move(*roles);
+    s.persistence.emplace();
+    s.cluster.emplace();
+    return Unit{};
+  }
   auto persistence = plan_persistence(p_, kernel_, ops_, target_, threads, registers, *roles, arena(pipelines_.slots), given_);
   if (!persistence) return persistence.error();
   auto cluster = plan_cluster(p_, kernel_, ops_, target_, produced_, layouts_, *roles, given_);
@@ -70,6 +76,7 @@ bool KernelPlanner::produced_loops_overlap() {
 
 // The order of issue of loops with a producer.
 Checked KernelPlanner::order_products() {
+  if (in_order()) return Unit{};
   const std::vector<std::string> paths = ir::statement_paths(p_);
   std::map<ir::StmtId, std::set<const KernelOp*>> products;
   std::set<const KernelOp*> copies;
@@ -120,7 +127,8 @@ Checked KernelPlanner::plan_turns(int64_t threads) {
   for (plan::LoopPlan& l : pipelines_.loops) {
     const plan::LoopPlan* given = given_ ? plan::find_loop(*given_, l.loop) : nullptr;
     const auto loop = static_cast<size_t>(std::find(paths.begin(), paths.end(), l.loop) - paths.begin());
-    if (Checked ok = plan_ping_pong(p_, ops_, ir::StmtId(loop), facts, given ? given->ping_pong : std::nullopt, l); !ok)
+    const std::optional<bool> asked = in_order() ? std::optional(false) : given ? given->ping_pong : std::nullopt;
+    if (Checked ok = plan_ping_pong(p_, ops_, ir::StmtId(loop), facts, asked, l); !ok)
       return ok;
   }
   return Unit{};

@@ -18,11 +18,31 @@ namespace tilegen::schedule {
 // program may be planned again with less. product_loads: of tiles that products read; others cost no product its engine.
 enum class TensorCopies : uint8_t { loads_and_stores, loads, product_loads, none };
 
+// How much of what planning knows and the target has a plan uses, most first: each form does without all that the ones behind `full`
+// and in front of it do without. For a kernel whose code is rejected in the form before.
+enum class PlanForm : uint8_t {
+  full,
+  in_order,           // ops run in program order, sums are joined in each iteration, blocks have one point
+  no_tensor_stores,   // TensorCopies::loads
+  product_loads,      // TensorCopies::product_loads
+  no_tensor_copies,   // TensorCopies::none, and nothing of warpgroups and roles
+  no_async_copies,
+  multiply_adds,      // no matrix instructions where multiply-adds can do the product
+};
+// "without ..."
+const char* plan_form_text(PlanForm form);
+// The form leaves out something that the target has.
+bool is_form_of(PlanForm form, const target::Target& target);
+
 struct PlanOptions {
   const plan::Schedule* given = nullptr;
   bool conversions = true;
   TensorCopies tensor_copies = TensorCopies::loads_and_stores;
+  PlanForm form = PlanForm::full;  // no_tensor_stores to no_tensor_copies allow no more than `tensor_copies` does
 };
+
+// A given schedule may name only kernels that the program has.
+Checked check_given(const ir::Program& p, const plan::Schedule& given);
 
 Expected<plan::Schedule> plan_program(const ir::Program& p, const target::Target& target,
                                       const PlanOptions& options);

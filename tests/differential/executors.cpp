@@ -138,6 +138,12 @@ void Subject::compile_for(const std::string& name) {
   driver::CompileOptions options;
   options.verify = true;
   options.schedule = given_;
+  options.form = form_;
+  // Another plan may serve, but the planner has a defect.
+  std::optional<Error> defect;
+  options.rejected = [&](const Error& why) {
+    if (why.diagnostics[0].code == DiagCode::internal_error && !defect) defect = why;
+  };
   Executable e;
   e.target = name;
   const auto crash = crash_of([&] {
@@ -147,6 +153,10 @@ void Subject::compile_for(const std::string& name) {
       return;
     }
     auto artifact = driver::compile(program_, *target, options);
+    if (defect) {
+      e.failed = {Kind::rejected, name + ": " + defect->to_text()};
+      return;
+    }
     if (!artifact) {
       const DiagCode code = artifact.error().diagnostics[0].code;
       const bool refused = code == DiagCode::limit_memory || (!target->is_host() && is_gpu_limit(code));

@@ -64,7 +64,7 @@ struct Outcome {
                // run
     refused,   // a target has a stated limit (limit_memory)
     differ,    // everything below is a defect
-    rejected,  // compilation of a checked program failed
+    rejected,  // compilation of a checked program failed, or took another plan since a check behind planning said no
     crashed
   } kind = Kind::agree;
   std::string text;
@@ -86,6 +86,8 @@ class Subject {
   const ir::Program& program() const { return *program_; }
   // Decisions that every target takes as given.
   void give(plan::Schedule schedule) { given_ = std::move(schedule); }
+  // What GPU targets begin with.
+  void begin_with(schedule::PlanForm form) { form_ = form; }
   // Compiles for every target, once. The first defect, else a refusal, else agree.
   Outcome compile();
   Outcome compare(const Launch& launch);
@@ -108,6 +110,7 @@ class Subject {
   std::vector<std::string> targets_;
   std::shared_ptr<const ir::Program> program_;
   std::optional<plan::Schedule> given_;
+  schedule::PlanForm form_ = schedule::PlanForm::full;
   std::vector<Executable> executables_;
 };
 

@@ -39,22 +39,6 @@ const Source& source_of(uint64_t seed) {
   });
 }
 
-Launch some_launch(const ir::Program& p, Random& random) {
-  static const std::vector<std::vector<int64_t>> kSizes = {{77, 45, 139, 33}, {128, 128, 128, 128},
-                                                           {1, 3, 2, 1},      {160, 64, 96, 192},
-                                                           {0, 64, 0, 128},   {64, 0, 33, 0}};
-  Launch launch = launch_near(p, random.pick<std::vector<int64_t>>(kSizes));
-  if (random.chance(3))
-    for (const ir::Var& v : p.vars)
-      if (v.kind == ir::VarKind::dim)
-        launch.dims[v.name] = allowed(v, random.below(random.pick({5, 70, 200})));
-  launch.seed = static_cast<uint64_t>(random.between(1, 1000));
-  launch.magnitude = 4;
-  launch.data =
-      random.pick({Data::integers, Data::integers, Data::integers_specials, Data::reals, Data::bit_patterns});
-  return launch;
-}
-
 // A size or a number of statements that the library says it does not serve.
 bool is_stated_limit(const std::string& text) {
   return text.find("error [limit_") != std::string::npos ||
@@ -75,6 +59,22 @@ SanitizedResult sanitized(const ir::Program& p, const Launch& launch) {
 }
 
 }  // namespace
+
+Launch some_launch(const ir::Program& p, Random& random) {
+  static const std::vector<std::vector<int64_t>> kSizes = {{77, 45, 139, 33}, {128, 128, 128, 128},
+                                                           {1, 3, 2, 1},      {160, 64, 96, 192},
+                                                           {0, 64, 0, 128},   {64, 0, 33, 0}};
+  Launch launch = launch_near(p, random.pick<std::vector<int64_t>>(kSizes));
+  if (random.chance(3))
+    for (const ir::Var& v : p.vars)
+      if (v.kind == ir::VarKind::dim)
+        launch.dims[v.name] = allowed(v, random.below(random.pick({5, 70, 200})));
+  launch.seed = static_cast<uint64_t>(random.between(1, 1000));
+  launch.magnitude = 4;
+  launch.data =
+      random.pick({Data::integers, Data::integers, Data::integers_specials, Data::reals, Data::bit_patterns});
+  return launch;
+}
 
 MutatedCase mutated_case(uint64_t seed) {
   const Source& source = source_of(seed);

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "data.h"
 #include "executors.h"
 
 namespace tilegen::differential {
@@ -14,6 +15,9 @@ struct MutatedCase {
   std::string text;
   std::vector<Launch> launches;
 };
+
+// Sizes and data; dims as their facts allow.
+Launch some_launch(const ir::Program& p, Random& random);
 
 // A function of the seed and of the programs of tests/files and of the regressions.
 MutatedCase mutated_case(uint64_t seed);

@@ -1,4 +1,4 @@
-// Programs mutated from those of tests/files and of the regressions, on every executor.
+// Programs mutated from those of tests/files and of the regressions, and those of tests/files for other sizes, on every executor.
 //   TILEGEN_SEED=n            only that program, or TILEGEN_COUNT=m of them from there; TILEGEN_LONG=1: 2000
 //   TILEGEN_SHOW_FAILED=1     each failure, not one of each way of failing; none is made small
 //   TILEGEN_TARGETS=sm_90a    on the host and a device; a program is made small when it is the only one
@@ -11,6 +11,7 @@
 
 #include "mutated_case.h"
 #include "shrink.h"
+#include "varied_case.h"
 #include "watched_items.h"
 
 namespace tilegen::differential {
@@ -18,7 +19,7 @@ namespace {
 
 using Kind = Outcome::Kind;
 
-constexpr uint64_t kFirst = 50001, kCount = 80;
+constexpr uint64_t kFirst = 50001, kCount = 80, kVaried = 24;
 constexpr double kSeconds = 20;     // of one program
 constexpr uint64_t kMadeSmall = 3;  // ways of failing
 
@@ -78,11 +79,11 @@ std::string smallest(const MutatedCase& mutant) {
   return mutant.text;
 }
 
-TEST(MutatedPrograms, ExecutorsAgree) {
+void expect_agreement(MutatedCase (*make)(uint64_t seed), uint64_t usual_count) {
   const uint64_t first = number_of("TILEGEN_SEED", kFirst);
   const uint64_t count = number_of("TILEGEN_COUNT", std::getenv("TILEGEN_SEED") ? 1
                                                     : long_run()                ? 2000
-                                                                                : kCount);
+                                                                                : usual_count);
   const bool show = std::getenv("TILEGEN_SHOW_FAILED") != nullptr;
   // On a device each try costs a context.
   const bool makes_small = !show && (count == 1 || !std::getenv("TILEGEN_TARGETS"));
@@ -90,20 +91,30 @@ TEST(MutatedPrograms, ExecutorsAgree) {
   run_watched({first, count, kSeconds, 100,
                [&](uint64_t seed) {
                  watched_doing("mutating");
-                 const MutatedCase c = mutated_case(seed);
+                 const MutatedCase c = make(seed);
                  if (count == 1) std::cout << c.source << "\n" << c.text;
                  return report_of(c.text, c.launches, targets());
                },
                [&](uint64_t seed, const std::string& report) {
                  if (ways[way(report)]++ > 0 && !show) return;
-                 const MutatedCase c = mutated_case(seed);
-                 ADD_FAILURE() << "seed " << seed << ", a mutant of " << c.source << ": " << report
+                 const MutatedCase c = make(seed);
+                 ADD_FAILURE() << "seed " << seed << ", from " << c.source << ": " << report
                                << "\nagain: TILEGEN_SEED=" << seed << "\n"
                                << c.text;
                  if (makes_small && ways.size() <= kMadeSmall)
                    std::cout << "smallest such program:\n" << smallest(c) << std::endl;
                }});
   for (const auto& [name, programs] : ways) std::cout << programs << " programs: " << name << "\n";
+}
+
+TEST(MutatedPrograms, ExecutorsAgree) { expect_agreement(mutated_case, kCount); }
+
+// Facts of dims, extents of tiles, threads and stages.
+TEST(VariedPrograms, ExecutorsAgree) { expect_agreement(varied_case, kVaried); }
+
+TEST(VariedPrograms, AreAFunctionOfTheSeed) {
+  EXPECT_EQ(varied_case(7).text, varied_case(7).text);
+  EXPECT_NE(varied_case(7).text, varied_case(8).text);
 }
 
 TEST(MutatedPrograms, AreAFunctionOfTheSeed) {

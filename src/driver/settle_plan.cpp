@@ -1,0 +1,248 @@
+// A plan may be wrong in a way that only its code shows: two engines that meet in a tile, a wait that nobody ends. That is the
+// planner's fault, not the program's: the kernel is planned again with less of the target (schedule::PlanForm), down to plain
+// multiply-adds:
+//
+//   plan -> lower -> verify: gemm/ko: a deadlock: ..    plan {in_order} -> lower -> verify: holds
+//
+// What the caller gives is never left out: a rejected kernel with given decisions is refused, with the name of the one at fault.
+#include "driver/settle_plan.h"
+
+#include "ir/text.h"
+#include "lower/forward_stores.h"
+#include "lower/fuse_loops.h"
+#include "lower/lower_kernel.h"
+#include "lower/prefetch_blocks.h"
+#include "schedule/plan_kernel.h"
+#include "thread/transaction_verify.h"
+
+namespace tilegen::driver {
+
+namespace {
+
+using schedule::PlanForm;
+
+// A kernel on its way.
+struct Candidate {
+  size_t kernel = 0;
+  PlanForm form = PlanForm::full;
+  std::optional<plan::KernelSchedule> plan;
+  std::optional<thread::ThreadProgram> code;
+  std::optional<Error> rejected, first_rejected;
+};
+
+class Settler {
+ public:
+  Settler(const ir::Program& program, const target::Target& target, const CompileOptions& options, FormLevel level,
+          const plan::Schedule* planned, Stages& stages)
+      : program_(program), target_(target), options_(options), level_(level), planned_(planned), stages_(stages) {
+    if (options.schedule && level == options.level && !planned) given_ = &*options.schedule;  // for the best form
+  }
+
+  Expected<SettledPlan> run() {
+    if (given_)
+      if (Checked ok = schedule::check_given(program_, *given_); !ok) {
+        Error e = ok.error();
+        e.diagnostics[0].stage = "plan";
+        return e;
+      }
+    std::vector<Candidate> all(program_.kernels.size());
+    std::vector<Candidate*> open;
+    for (size_t k = 0; k < all.size(); ++k) {
+      all[k].kernel = k;
+      if (!target_.is_host() && !given_of(all[k])) all[k].form = options_.form;
+      open.push_back(&all[k]);
+    }
+    while (!open.empty()) {
+      if (Checked ok = round(open, all); !ok) return ok.error();
+      std::vector<Candidate*> again;
+      for (Candidate* c : open) {
+        if (!c->rejected) continue;
+        if (options_.rejected) options_.rejected(*c->rejected);
+        if (!c->first_rejected) c->first_rejected = c->rejected;
+        if (!next_form(*c)) return refusal(*c);
+        again.push_back(c);
+      }
+      open = std::move(again);
+    }
+    SettledPlan out{schedule_of(all), {}};
+    for (Candidate& c : all)
+      if (c.code) out.kernels.push_back(std::move(*c.code));
+    return out;
+  }
+
+ private:
+  // The stages for those that are open, one behind the other.
+  Checked round(const std::vector<Candidate*>& open, const std::vector<Candidate>& all) {
+    const auto stage = [&](const char* name, auto&& one) {
+      return stages_.run(name, [&]() -> Checked {
+        for (Candidate* c : open)
+          if (!c->rejected) one(*c);
+        for (Candidate* c : open)
+          if (c->rejected)
+            for (Diagnostic& d : c->rejected->diagnostics)
+              if (d.stage.empty()) d.stage = name;
+        return Unit{};
+      });
+    };
+    for (Candidate* c : open) c->rejected.reset();
+    if (Checked ok = stage("plan", [&](Candidate& c) { plan(c, given_of(c)); }); !ok) return ok;
+    const auto settled = [&](const auto& part) { return std::all_of(all.begin(), all.end(), [&](const Candidate& c) { return (c.*part).has_value(); }); };
+    if (settled(&Candidate::plan)) stages_.dump("schedule", [&] { return plan::schedule_to_text(schedule_of(all)); });
+    if (options_.plan_only) return Unit{};
+    if (Checked ok = stage("lower", [&](Candidate& c) { lower(c); }); !ok) return ok;
+    if (settled(&Candidate::code)) stages_.dump("thread", [&] {
+      std::string text;
+      for (const Candidate& c : all) text += thread::print_thread_program(*c.code);
+      return text;
+    });
+    if (!options_.verify && target_.is_host()) return Unit{};
+    return stage("verify", [&](Candidate& c) { verify(c); });
+  }
+
+  const plan::KernelSchedule* given_of(const Candidate& c) const {
+    return given_ ? given_->find(program_.kernels[c.kernel].name) : nullptr;
+  }
+
+  void plan(Candidate& c, const plan::KernelSchedule* given) const {
+    c.plan.reset();
+    c.code.reset();
+    if (planned_ && c.form == options_.form) {
+      c.plan = planned_->kernels[c.kernel];
+      return;
+    }
+    schedule::PlanOptions how{nullptr, options_.conversions};
+    how.form = c.form;
+    if (level_ == FormLevel::tensor_loads) how.tensor_copies = schedule::TensorCopies::loads;
+    if (level_ == FormLevel::tensor_loads_alone) how.tensor_copies = schedule::TensorCopies::product_loads;
+    if (level_ >= FormLevel::aligned) how.tensor_copies = schedule::TensorCopies::none;
+    auto plan = schedule::plan_kernel(program_, static_cast<int>(c.kernel), target_, given, how);
+    if (!plan) return void(c.rejected = plan.error());
+    c.plan = std::move(*plan);
+    if (c.first_rejected) {
+      const Diagnostic& why = c.first_rejected->diagnostics[0];
+      c.plan->notes.push_back({why.op, std::string("the kernel is planned ") + schedule::plan_form_text(c.form) +
+                                           ": as first planned it was rejected, " + why.message});
+    }
+  }
+
+  void lower(Candidate& c) const {
+    std::vector<plan::Note> notes;
+    auto code = lower::lower_kernel(program_, static_cast<int>(c.kernel), *c.plan, target_,
+                                    {.assume_aligned = level_ != FormLevel::anything,
+                                     .for_copy_engine_only = level_ == FormLevel::tensor_loads_alone,
+                                     .notes = &notes});
+    if (!code) return void(c.rejected = code.error());
+    if (target_.is_host()) {
+      lower::fuse_loops(*code);
+      lower::forward_stores(*code);
+      lower::prefetch_blocks(*code);
+    }
+    c.code = std::move(*code);
+    // A schedule that was given may have them already.
+    for (plan::Note& n : notes)
+      if (std::find(c.plan->notes.begin(), c.plan->notes.end(), n) == c.plan->notes.end()) c.plan->notes.push_back(std::move(n));
+  }
+
+  void verify(Candidate& c) const {
+    std::vector<std::string> broken = thread::verify_thread_program(*c.code);
+    if (broken.empty()) broken = thread::verify_transactions(*c.code);
+    if (broken.empty() && options_.check) broken = options_.check(*c.code);
+    if (!broken.empty())
+      c.rejected = Error(DiagCode::internal_error, program_.kernels[c.kernel].name, broken.front(), "please report this program",
+                         program_.kernels[c.kernel].location);
+  }
+
+  // False where there is none: hosts have one form, and what is given stays.
+  bool next_form(Candidate& c) const {
+    if (target_.is_host() || given_of(c)) return false;
+    do {
+      if (c.form == PlanForm::multiply_adds) return false;
+      c.form = static_cast<PlanForm>(static_cast<int>(c.form) + 1);
+    } while (!schedule::is_form_of(c.form, target_));
+    return true;
+  }
+
+  Error refusal(const Candidate& c) const {
+    const Diagnostic& first = c.first_rejected->diagnostics[0];
+    if (first.code != DiagCode::internal_error || target_.is_host()) return *c.first_rejected;
+    const ir::Kernel& kernel = program_.kernels[c.kernel];
+    Error e;
+    if (given_of(c)) {
+      const std::string field = field_at_fault(c);
+      e = Error(DiagCode::schedule_illegal, field.empty() ? kernel.name : field,
+                (field.empty() ? "the given decisions of kernel '" + kernel.name + "' make"
+                               : "with the rest of the plan the given decision makes") +
+                    " code that is not right: " + first.message,
+                field.empty() ? "leave fields of the kernel out of the schedule to have them planned"
+                              : "leave it out of the schedule to have it planned",
+                kernel.location);
+    } else {
+      e = Error(DiagCode::target_unsupported, kernel.name,
+                "no form of kernel '" + kernel.name + "' for " + target_.name + " passes the checks of its code; the first: " + first.message,
+                "divide the kernel's work over several kernels, and report the program", kernel.location);
+    }
+    e.diagnostics[0].stage = first.stage;
+    return e;
+  }
+
+  // The first given decision without which the code holds; empty: none alone.
+  std::string field_at_fault(const Candidate& c) const {
+    const plan::KernelSchedule& given = *given_of(c);
+    std::string found;
+    const auto without = [&](const std::string& name, auto&& remove) {
+      if (!found.empty()) return;
+      plan::KernelSchedule less = given;
+      remove(less);
+      Candidate other;
+      other.kernel = c.kernel;
+      plan(other, &less);
+      if (!other.rejected) lower(other);
+      if (!other.rejected) verify(other);
+      if (!other.rejected) found = name;
+    };
+    const auto of_kernel = [&](const char* field, auto member) {
+      if ((given.*member).has_value()) without(given.kernel + ": " + field, [&](plan::KernelSchedule& s) { (s.*member).reset(); });
+    };
+    of_kernel("roles", &plan::KernelSchedule::roles);
+    of_kernel("persistence", &plan::KernelSchedule::persistence);
+    of_kernel("cluster", &plan::KernelSchedule::cluster);
+    of_kernel("raster", &plan::KernelSchedule::raster);
+    of_kernel("launch", &plan::KernelSchedule::launch);
+    const auto of_list = [&](auto member, auto name) {
+      for (size_t i = 0; i < (given.*member).size(); ++i)
+        without((given.*member)[i].*name, [&](plan::KernelSchedule& s) { (s.*member).erase((s.*member).begin() + static_cast<long>(i)); });
+    };
+    of_list(&plan::KernelSchedule::loops, &plan::LoopPlan::loop);
+    of_list(&plan::KernelSchedule::ops, &plan::OpPlan::op);
+    of_list(&plan::KernelSchedule::values, &plan::ValuePlan::value);
+    if (!given.channels.empty()) without(given.kernel + ": channels", [](plan::KernelSchedule& s) { s.channels.clear(); });
+    of_list(&plan::KernelSchedule::conversions, &plan::ConversionPlan::value);
+    return found;
+  }
+
+  plan::Schedule schedule_of(const std::vector<Candidate>& all) const {
+    plan::Schedule s;
+    s.target = target_.name;
+    s.program_hash = ir::program_hash(program_);
+    for (const Candidate& c : all) s.kernels.push_back(*c.plan);
+    return s;
+  }
+
+  const ir::Program& program_;
+  const target::Target& target_;
+  const CompileOptions& options_;
+  const FormLevel level_;
+  const plan::Schedule* planned_;
+  const plan::Schedule* given_ = nullptr;
+  Stages& stages_;
+};
+
+}  // namespace
+
+Expected<SettledPlan> settle_plan(const ir::Program& program, const target::Target& target, const CompileOptions& options,
+                                  FormLevel level, const plan::Schedule* planned, Stages& stages) {
+  // What was planned for the copy engine does not hold without it.
+  return Settler(program, target, options, level, level == FormLevel::anything ? planned : nullptr, stages).run();
+}
+
+}  // namespace tilegen::driver
