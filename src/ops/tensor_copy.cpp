@@ -197,6 +197,9 @@ std::optional<TensorCopyDims> tensor_copy_dims(const ir::Program& p, const ir::T
   if (tensor.shape.empty() || tensor.shape.size() > kMostDims)
     return refuse("tensor '" + tensor.name + "' has " + std::to_string(tensor.shape.size()) +
                   " dimensions, tensor copies take 1 to 5");
+  for (ExprId extent : tensor.shape)
+    if (int64_t fixed = 1; p.exprs.is_const_int(extent, &fixed) && fixed < 1)
+      return refuse("tensor '" + tensor.name + "' has no elements");
   for (const ir::Region& r : copy.operands)
     for (ExprId offset : r.offsets)
       if (!told_everywhere(p, offset)) return refuse("its place is read from memory that the kernel may write");

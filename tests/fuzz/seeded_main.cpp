@@ -1,8 +1,10 @@
 // Runs a fuzz target without libFuzzer: every file of the corpus, then mutations of them that follow from a
 // seed.
 //   program CORPUS [--mutations N] [--seed S]      or      program FILE...
-// An input that crashes, or takes more than 20 s, is left in ./fuzz-failure and ends the process.
+// An input that crashes, or takes more than 20 s of a processor, is left in ./fuzz-failure and ends the
+// process.
 #include <signal.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include <fcntl.h>
@@ -26,7 +28,7 @@ namespace {
 using Input = std::vector<uint8_t>;
 
 constexpr size_t kMaxBytes = 1 << 16;
-constexpr unsigned kSeconds = 20;
+constexpr time_t kSeconds = 20;
 
 Input current;
 std::mt19937_64 random_source;
@@ -41,11 +43,17 @@ void keep_and_end(int number) {
   raise(number);
 }
 
+// SIGPROF when that much more of a processor is used; 0: never.
+void limit_processor(time_t seconds) {
+  const itimerval limit{{0, 0}, {seconds, 0}};
+  setitimer(ITIMER_PROF, &limit, nullptr);
+}
+
 void run(Input input) {
   current = std::move(input);
-  alarm(kSeconds);
+  limit_processor(kSeconds);
   LLVMFuzzerTestOneInput(current.data(), current.size());
-  alarm(0);
+  limit_processor(0);
 }
 
 Input read_file(const std::filesystem::path& file) {
@@ -92,7 +100,7 @@ extern "C" size_t LLVMFuzzerMutate(uint8_t* data, size_t size, size_t max_size) 
 }
 
 int main(int argc, char** argv) {
-  for (int number : {SIGSEGV, SIGABRT, SIGFPE, SIGILL, SIGBUS, SIGALRM, SIGTRAP})
+  for (int number : {SIGSEGV, SIGABRT, SIGFPE, SIGILL, SIGBUS, SIGPROF, SIGTRAP})
     signal(number, keep_and_end);
   std::vector<std::filesystem::path> files;
   uint64_t mutations = 0, seed = 1;
