@@ -152,8 +152,8 @@ tl_status tl_artifact_section(const tl_artifact* artifact, tl_section section, c
     if (section < TL_SECTION_TILE_IR || section >= tl_artifact::kSections)
       return Error(DiagCode::bad_enum, "", "there is no section " + std::to_string(section),
                    "use a tl_section");
-    std::call_once(artifact->made[section],
-                   [&] { artifact->text[section] = section_text(*artifact->artifact, section); });
+    artifact->made[section].run(
+        [&] { artifact->text[section] = section_text(*artifact->artifact, section); });
     *out_data = artifact->text[section].c_str();
     *out_size = artifact->text[section].size();
     return Unit{};

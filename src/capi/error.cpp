@@ -7,6 +7,9 @@ using namespace tilegen::capi;
 namespace tilegen::capi {
 namespace {
 
+constexpr char kFreeMemory[] = "free memory and try again";
+constexpr char kKeptText[] = "error [limit_memory] the process is out of memory (free memory and try again)";
+
 tl_severity severity_value(Severity s) {
   switch (s) {
     case Severity::note:
@@ -30,6 +33,37 @@ tl_status hand_out(Error error, tl_error** out_error) {
   return status;
 }
 
+// What a call reports that finds no memory for an error object. It refers to nothing, is never freed, and its words are
+// constants.
+union Kept {
+  constexpr Kept() : error() {}
+  ~Kept() {}
+  tl_error error;
+};
+constinit Kept g_out_of_memory;
+
+bool is_kept(const tl_error* error) { return error == &g_out_of_memory.error; }
+
+tl_status publish_kept(tl_error** out_error) noexcept {
+  if (out_error) {
+    retain(&g_out_of_memory.error);
+    *out_error = &g_out_of_memory.error;
+  }
+  return TL_LIMIT_EXCEEDED;
+}
+
+tl_diagnostic kept_diagnostic() {
+  tl_diagnostic value{};
+  value.severity = TL_SEVERITY_ERROR;
+  value.status = TL_LIMIT_EXCEEDED;
+  value.code = diag_name(DiagCode::limit_memory);
+  value.message = kOutOfMemory;
+  value.hint = kFreeMemory;
+  value.op = value.file = "";
+  value.stage = "api";
+  return value;
+}
+
 }  // namespace
 
 tl_status publish(const char* call, Error error, tl_error** out_error) noexcept {
@@ -40,18 +74,15 @@ tl_status publish(const char* call, Error error, tl_error** out_error) noexcept 
     }
     return hand_out(std::move(error), out_error);
   } catch (...) {
-    return TL_LIMIT_EXCEEDED;  // no memory for the words
+    return publish_kept(out_error);
   }
 }
 
-tl_status publish_out_of_memory(const char* call, tl_error** out_error) noexcept {
+tl_status publish_out_of_memory(const char* call, const char* what, tl_error** out_error) noexcept {
   try {
-    return publish(
-        call,
-        Error(DiagCode::limit_memory, call, "the process is out of memory", "free memory and try again"),
-        out_error);
+    return publish(call, Error(DiagCode::limit_memory, call, what, kFreeMemory), out_error);
   } catch (...) {
-    return TL_LIMIT_EXCEEDED;
+    return publish_kept(out_error);
   }
 }
 
@@ -60,7 +91,7 @@ tl_status publish_defect(const char* call, const char* what, tl_error** out_erro
     return publish(call, Error(DiagCode::internal_error, call, what, "please report it with the program"),
                    out_error);
   } catch (...) {
-    return TL_INTERNAL;
+    return publish_kept(out_error);
   }
 }
 
@@ -76,14 +107,22 @@ void tl_error_retain(tl_error* error) { retain(error); }
 void tl_error_release(tl_error* error) { release(error); }
 
 tl_status tl_error_status(const tl_error* error) {
+  if (is_kept(error)) return TL_LIMIT_EXCEEDED;
   return error ? static_cast<tl_status>(error->error.status()) : TL_OK;
 }
-const char* tl_error_message(const tl_error* error) { return error ? error->text.c_str() : ""; }
-size_t tl_error_count(const tl_error* error) { return error ? error->error.diagnostics.size() : 0; }
+const char* tl_error_message(const tl_error* error) {
+  if (is_kept(error)) return kKeptText;
+  return error ? error->text.c_str() : "";
+}
+size_t tl_error_count(const tl_error* error) {
+  if (is_kept(error)) return 1;
+  return error ? error->error.diagnostics.size() : 0;
+}
 
 tl_status tl_error_diagnostic(const tl_error* error, size_t index, tl_diagnostic* out_diagnostic) {
   return guard("tl_error_diagnostic", nullptr, [&]() -> Checked {
     if (!error || !out_diagnostic) return null_argument("an argument");
+    if (is_kept(error) && index == 0) return fill_struct(out_diagnostic, kept_diagnostic());
     if (index >= error->error.diagnostics.size())
       return Error(DiagCode::bad_enum, "", "there is no diagnostic " + std::to_string(index),
                    "count them with tl_error_count");

@@ -8,12 +8,16 @@
 #include <utility>
 
 #include "capi/objects.h"
+#include "support/worker.h"
 
 namespace tilegen::capi {
 
+inline constexpr char kOutOfMemory[] = "the process is out of memory";
+
 // Hands an error out and returns its status. Diagnostics without an op or a stage get `call` and "api".
 tl_status publish(const char* call, Error error, tl_error** out_error) noexcept;
-tl_status publish_out_of_memory(const char* call, tl_error** out_error) noexcept;
+// Always an error: where there is no memory for its words either, one that was made before.
+tl_status publish_out_of_memory(const char* call, const char* what, tl_error** out_error) noexcept;
 tl_status publish_defect(const char* call, const char* what, tl_error** out_error) noexcept;
 
 Error null_argument(std::string_view what);
@@ -25,8 +29,10 @@ tl_status guard(const char* call, tl_error** out_error, Body&& body) noexcept {
   try {
     Checked result = body();
     return result ? TL_OK : publish(call, std::move(result.error()), out_error);
+  } catch (const NoThread& e) {
+    return publish_out_of_memory(call, e.what(), out_error);
   } catch (const std::bad_alloc&) {
-    return publish_out_of_memory(call, out_error);
+    return publish_out_of_memory(call, kOutOfMemory, out_error);
   } catch (const std::exception& e) {
     return publish_defect(call, e.what(), out_error);
   } catch (...) {

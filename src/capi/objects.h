@@ -15,6 +15,7 @@
 #include "runtime/executable.h"
 #include "support/diagnostic.h"
 #include "support/limits.h"
+#include "support/once.h"
 #include "target/target.h"
 #include "tilelang.h"
 
@@ -110,14 +111,14 @@ struct tl_target : tilegen::capi::RefCounted {
 
 struct tl_program : tilegen::capi::RefCounted {
   std::shared_ptr<const tilegen::ir::Program> program;
-  mutable std::once_flag hashed;
+  mutable tilegen::Once hashed;
   mutable std::string hash;
 };
 
 struct tl_artifact : tilegen::capi::RefCounted {
   static constexpr int kSections = TL_SECTION_PTX + 1;
   std::shared_ptr<const tilegen::driver::Artifact> artifact;
-  mutable std::once_flag made[kSections];
+  mutable tilegen::Once made[kSections];
   mutable std::string text[kSections];
 };
 

@@ -62,7 +62,7 @@ tl_status tl_program_print(const tl_program* program, tl_blob** out_text, tl_err
 const char* tl_program_hash(const tl_program* program) {
   if (!program) return "";
   return shielded<const char*>("", [&] {
-    std::call_once(program->hashed, [&] { program->hash = ir::program_hash(*program->program); });
+    program->hashed.run([&] { program->hash = ir::program_hash(*program->program); });
     return program->hash.c_str();
   });
 }

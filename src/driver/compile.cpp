@@ -131,7 +131,7 @@ UnguardedCode::UnguardedCode(std::shared_ptr<const ir::Program> program, target:
     : program_(std::move(program)), target_(std::move(target)), schedule_(std::move(schedule)), level_(level) {}
 
 Expected<std::shared_ptr<const Artifact>> UnguardedCode::get() const {
-  std::call_once(made_, [this] {
+  made_.run([this] {
     CompileOptions options;
     // What was planned for the copy engine does not hold without it.
     if (level_ == FormLevel::anything) options.schedule = schedule_;

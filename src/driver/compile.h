@@ -3,7 +3,6 @@
 
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -15,6 +14,7 @@
 #include "schedule/plan_program.h"
 #include "sim/simulator.h"
 #include "support/diagnostic.h"
+#include "support/once.h"
 #include "target/target.h"
 #include "thread/thread_program.h"
 
@@ -52,7 +52,7 @@ class UnguardedCode {
   target::Target target_;
   plan::Schedule schedule_;
   FormLevel level_;
-  mutable std::once_flag made_;
+  mutable Once made_;
   mutable std::optional<Expected<std::shared_ptr<const Artifact>>> artifact_;
 };
 

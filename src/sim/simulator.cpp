@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <exception>
 #include <memory>
 #include <thread>
 
@@ -106,13 +107,26 @@ class Simulation {
     std::vector<std::unique_ptr<BlockExecutor>> executors;
     for (size_t i = 0; i < workers; ++i) executors.push_back(std::make_unique<BlockExecutor>(launch_));
     std::atomic<int64_t> next{0};
-    const auto work = [&](size_t i) {
-      for (int64_t c = next++; c < clusters && !executors[i]->ended(); c = next++) executors[i]->run(c);
+    std::vector<std::exception_ptr> thrown(workers);
+    const auto work = [&](size_t i) noexcept {
+      try {
+        for (int64_t c = next++; c < clusters && !executors[i]->ended(); c = next++) executors[i]->run(c);
+      } catch (...) {
+        thrown[i] = std::current_exception();
+        next = clusters;
+      }
     };
     std::vector<std::thread> threads;
-    for (size_t i = 1; i < workers; ++i) threads.emplace_back(work, i);
+    threads.reserve(workers);
+    try {
+      for (size_t i = 1; i < workers; ++i) threads.emplace_back(work, i);
+    } catch (const std::exception&) {
+      // No thread, or no memory for one: those there are do all the work.
+    }
     work(0);
     for (std::thread& t : threads) t.join();
+    for (const std::exception_ptr& e : thrown)
+      if (e) std::rethrow_exception(e);
     return collect(executors);
   }
 

@@ -4,10 +4,8 @@
 #include <signal.h>
 
 #include <cfenv>
-#include <cstring>
 #include <exception>
 #include <initializer_list>
-#include <optional>
 
 namespace tilegen {
 namespace {
@@ -16,13 +14,24 @@ thread_local bool on_worker = false;
 
 struct Job {
   const std::function<void()>& work;
-  std::optional<Error> error;
+  std::exception_ptr thrown;
 };
 
-std::optional<Error> run_and_catch(const std::function<void()>& work) {
+// Keeping an exception needs no memory; putting it into words may.
+void run_and_keep(Job& job) noexcept {
   try {
-    work();
-    return std::nullopt;
+    job.work();
+  } catch (...) {
+    job.thrown = std::current_exception();
+  }
+}
+
+Checked outcome(const std::exception_ptr& thrown) {
+  if (!thrown) return Unit{};
+  try {
+    std::rethrow_exception(thrown);
+  } catch (const std::bad_alloc&) {
+    throw;
   } catch (const std::exception& e) {
     return Error(DiagCode::internal_error, "", std::string("uncaught exception: ") + e.what());
   } catch (...) {
@@ -34,7 +43,7 @@ void* thread_main(void* argument) {
   auto* job = static_cast<Job*>(argument);
   on_worker = true;
   std::fesetenv(FE_DFL_ENV);  // a new thread inherits the modes of its creator
-  job->error = run_and_catch(job->work);
+  run_and_keep(*job);
   return nullptr;
 }
 
@@ -46,16 +55,14 @@ sigset_t asynchronous_signals() {
   return set;
 }
 
-Error start_failure(int code) {
-  return Error(DiagCode::internal_error, "", std::string("cannot start a worker thread: ") + std::strerror(code));
-}
-
 }  // namespace
 
+const char* NoThread::what() const noexcept { return "the system starts no further thread"; }
+
 Checked run_on_big_stack(const std::function<void()>& work) {
-  Job job{work, std::nullopt};
+  Job job{work, nullptr};
   if (on_worker) {
-    job.error = run_and_catch(work);
+    run_and_keep(job);
   } else {
     pthread_attr_t attributes;
     pthread_attr_init(&attributes);
@@ -67,11 +74,10 @@ Checked run_on_big_stack(const std::function<void()>& work) {
     const int failed = pthread_create(&thread, &attributes, thread_main, &job);
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
     pthread_attr_destroy(&attributes);
-    if (failed != 0) return start_failure(failed);
+    if (failed != 0) throw NoThread();
     pthread_join(thread, nullptr);
   }
-  if (job.error) return *std::move(job.error);
-  return Unit{};
+  return outcome(job.thrown);
 }
 
 }  // namespace tilegen

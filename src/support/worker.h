@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <new>
 
 #include "support/diagnostic.h"
 
@@ -14,8 +15,14 @@ namespace tilegen {
 
 constexpr size_t kWorkerStackBytes = size_t{16} << 20;
 
-// Calls `work` and waits for it. An exception out of `work` becomes an internal_error, as does failing to start a
-// thread. Called on a worker already, it runs `work` right there.
+// Thrown where the system starts no further thread.
+class NoThread : public std::bad_alloc {
+ public:
+  const char* what() const noexcept override;
+};
+
+// Calls `work` and waits for it. std::bad_alloc out of `work` is thrown here, NoThread as well; any other exception
+// becomes an internal_error. Called on a worker already, it runs `work` right there.
 Checked run_on_big_stack(const std::function<void()>& work);
 
 }  // namespace tilegen

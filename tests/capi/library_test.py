@@ -43,6 +43,11 @@ def main() -> int:
     segments = run("readelf", "-lW", library)
     if "GNU_RELRO" not in segments or re.search(r"GNU_STACK.*RWE", segments):
         bad.append("no RELRO, or an executable stack")
+    # Thread-local memory that is not there when a thread first asks for it would have to be allocated then, and a failure
+    # ends the process. The system keeps a little room for libraries loaded late.
+    tls = re.search(r"TLS(?:\s+0x[0-9a-f]+){4}\s+(0x[0-9a-f]+)", segments)
+    if "STATIC_TLS" not in dynamic or (tls and int(tls[1], 16) > 512):
+        bad.append(f"thread-local memory is not static, or too much: {tls and tls[1]}")
     if "Build ID" not in run("readelf", "-n", library):
         bad.append("no build id")
     for line in bad:

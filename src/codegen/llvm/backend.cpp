@@ -1,6 +1,6 @@
 #include "codegen/llvm/backend.h"
 
-#include <mutex>
+#include <new>
 
 #include <llvm/Config/llvm-config.h>
 #include <llvm/IR/DiagnosticInfo.h>
@@ -13,6 +13,7 @@
 #include <llvm/Support/raw_ostream.h>
 
 #include "codegen/host_code.h"
+#include "codegen/llvm/guarded_memory.h"
 
 namespace tilegen::codegen {
 namespace {
@@ -25,6 +26,9 @@ struct FatalError {
 [[noreturn]] void on_fatal_error(void*, const char* reason, bool) {
   throw FatalError{reason ? reason : "unknown fatal error"};
 }
+
+// Called where LLVM itself asks for memory, and it was built to end the process there.
+[[noreturn]] void on_bad_alloc(void*, const char*, bool) { throw std::bad_alloc(); }
 
 void collect(const llvm::DiagnosticInfo* info, void* sink) {
   if (info->getSeverity() != llvm::DS_Error) return;
@@ -64,10 +68,20 @@ std::optional<std::string> unknown_cpu_or_feature(const llvm::Target& t, const c
 
 }  // namespace
 
-void ensure_backend() {
-  static std::once_flag once;
-  std::call_once(once, [] {
+void ensure_handlers() {
+  [[maybe_unused]] static const bool done = [] {
     llvm::install_fatal_error_handler(on_fatal_error);
+    llvm::install_bad_alloc_error_handler(on_bad_alloc);
+    return true;
+  }();
+}
+
+// All of it is shared by later compiles, so none of it may be left half done.
+void ensure_backend() {
+  ensure_handlers();
+  const GuardedScope calls_llvm;
+  const ReserveScope whole;
+  [[maybe_unused]] static const bool done = [] {
 #define TILEGEN_BACKEND(name)         \
   LLVMInitialize##name##TargetInfo(); \
   LLVMInitialize##name##Target();     \
@@ -80,10 +94,12 @@ void ensure_backend() {
     // Addresses of shared memory in 32 bits. LLVM takes this from its command line only.
     if (llvm::cl::Option* o = llvm::cl::getRegisteredOptions().lookup("nvptx-short-ptr"))
       o->addOccurrence(0, "nvptx-short-ptr", "true");
-  });
+    return true;
+  }();
 }
 
 std::optional<std::string> run_guarded(const std::function<void()>& work) {
+  const GuardedScope calls_llvm;
   try {
     work();
     return std::nullopt;
@@ -112,6 +128,7 @@ MachineFeatures host_features(const llvm::TargetMachine& machine) {
 
 Expected<std::unique_ptr<llvm::TargetMachine>> make_target_machine(const target::Target& target) {
   ensure_backend();
+  const GuardedScope calls_llvm;
   const char* triple = "x86_64-unknown-linux-gnu";
   std::string why;
   const llvm::Target* t = llvm::TargetRegistry::lookupTarget(triple, why);
@@ -130,6 +147,7 @@ Expected<std::unique_ptr<llvm::TargetMachine>> make_target_machine(const target:
 
 Expected<std::unique_ptr<llvm::TargetMachine>> make_gpu_machine(const target::Target& target, int ptx) {
   ensure_backend();
+  const GuardedScope calls_llvm;
   const char* triple = "nvptx64-nvidia-cuda";
   std::string why;
   const llvm::Target* t = llvm::TargetRegistry::lookupTarget(triple, why);
@@ -151,6 +169,7 @@ Error backend_error(const std::string& kernel, std::string message) {
 
 std::string backend_description() {
   ensure_backend();
+  const GuardedScope calls_llvm;
   std::string out = "LLVM " LLVM_VERSION_STRING "; targets";
   for (const llvm::Target& t : llvm::TargetRegistry::targets()) {
     const llvm::StringRef name = t.getName();

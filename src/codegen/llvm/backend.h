@@ -1,4 +1,8 @@
 // LLVM as this library uses it: set up once, fatal errors turned into values, one context per compile.
+//
+// Memory that LLVM cannot have is a std::bad_alloc out of the call into LLVM. LLVM's frames are not unwound cleanly
+// then, nor after a fatal error: what LLVM objects were used must be abandoned (leaked), not destroyed, and a
+// GuardedScope must be around every such call (guarded_memory.h).
 #pragma once
 
 #include <functional>
@@ -13,12 +17,13 @@
 
 namespace tilegen::codegen {
 
-// Registers the targets and the fatal error handler, once per process.
+// Sets what LLVM calls on fatal errors and for want of memory. Before anything else of LLVM.
+void ensure_handlers();
+
+// Registers the targets, once per process; the handlers too.
 void ensure_backend();
 
-// Runs `work`; an LLVM fatal error inside becomes the returned message instead of ending the process. LLVM's
-// own frames are not unwound cleanly, so whatever LLVM objects `work` used must be abandoned (leaked), not
-// destroyed.
+// Runs `work` in a GuardedScope; an LLVM fatal error inside becomes the returned message instead of ending the process.
 std::optional<std::string> run_guarded(const std::function<void()>& work);
 
 // Collects what LLVM reports through a context (by default an error there ends the process).

@@ -17,7 +17,7 @@ struct Compile {
   std::string errors;  // reported through the context
   llvm::LLVMContext context;
   std::unique_ptr<llvm::TargetMachine> machine;
-  std::unique_ptr<llvm::Module> module;
+  std::unique_ptr<llvm::Module> module, copy;
   std::unique_ptr<Optimiser> optimiser;
   MachineCodeEmitter object, assembly;
 };
@@ -52,8 +52,8 @@ std::optional<Error> generate(Compile& c, std::span<const thread::ThreadProgram>
   result.optimise_ms = clock.lap();
   if (options.keep_ir) result.llvm_ir_optimised = module_text(*c.module);
   if (options.keep_assembly) {
-    std::unique_ptr<llvm::Module> copy = llvm::CloneModule(*c.module);
-    if (!c.assembly.run(*c.machine, *copy, llvm::CodeGenFileType::AssemblyFile))
+    c.copy = llvm::CloneModule(*c.module);
+    if (!c.assembly.run(*c.machine, *c.copy, llvm::CodeGenFileType::AssemblyFile))
       return backend_error(names_of(kernels), "the target writes no assembly");
     result.assembly.assign(c.assembly.bytes().begin(), c.assembly.bytes().end());
   }
@@ -78,6 +78,7 @@ Expected<HostCodeResult> compile_host(std::span<const thread::ThreadProgram> ker
   auto machine = make_target_machine(target);
   if (!machine) return machine.error();
   HostCodeResult result;
+  const GuardedScope calls_llvm;
   auto compile = std::make_unique<Compile>();
   compile->machine = std::move(*machine);
   auto failure = run_compile(std::move(compile), kernels,

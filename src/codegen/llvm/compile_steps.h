@@ -10,6 +10,7 @@
 #include <llvm/IR/Module.h>
 
 #include "codegen/llvm/backend.h"
+#include "codegen/llvm/guarded_memory.h"
 #include "support/diagnostic.h"
 #include "support/worker.h"
 #include "thread/thread_program.h"
@@ -35,19 +36,21 @@ std::string names_of(std::span<const thread::ThreadProgram> kernels);  // "a, b"
 // What LLVM's verifier finds.
 std::optional<Error> invalid_module(const llvm::Module& m, std::span<const thread::ThreadProgram> kernels);
 
-// Runs `work` on what one compile owns of LLVM, on a big stack. After a fatal error of LLVM the objects are
-// in no state to be destroyed and stay behind.
+// Runs `work` on what one compile owns of LLVM, on a big stack. After a fatal error of LLVM, or anything thrown
+// through it, the objects are in no state to be destroyed and stay behind.
 template <class Owned, class Work>
 std::optional<Error> run_compile(std::unique_ptr<Owned> owned, std::span<const thread::ThreadProgram> kernels,
                                  const Work& work) {
   std::optional<Error> failure;
   Checked ran = run_on_big_stack([&] {
-    std::optional<std::string> fatal = run_guarded([&] { failure = work(*owned); });
+    Owned* const objects = owned.release();
+    const std::optional<std::string> fatal = run_guarded([&] { failure = work(*objects); });
     if (fatal) {
       failure = backend_error(names_of(kernels), "LLVM: " + *fatal);
-      static_cast<void>(owned.release());
     } else {
-      owned.reset();
+      const GuardedScope calls_llvm;
+      const ReserveScope whole;
+      delete objects;
     }
   });
   if (!ran) return ran.error();

@@ -6,6 +6,9 @@
 
 #include <algorithm>
 
+#include "codegen/llvm/backend.h"
+#include "codegen/llvm/guarded_memory.h"
+
 namespace tilegen::codegen {
 namespace {
 
@@ -15,6 +18,8 @@ int64_t cache_bytes(int name) {
 }
 
 HostCpu ask() {
+  ensure_handlers();
+  const GuardedScope calls_llvm;
   HostCpu cpu;
   cpu.name = llvm::sys::getHostCPUName().str();
   auto flags = llvm::sys::getHostCPUFeatures();

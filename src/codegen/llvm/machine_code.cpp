@@ -79,6 +79,24 @@ class NoSymbols final : public llvm::LegacyJITSymbolResolver {
   std::string missing;
 };
 
+// An object of LLVM that is left behind when something is thrown through it.
+template <class T>
+class Abandoned {
+ public:
+  template <class... Args>
+  explicit Abandoned(Args&&... args) : object_(new T(std::forward<Args>(args)...)) {}
+  ~Abandoned() {
+    if (std::uncaught_exceptions() == before_) delete object_;
+  }
+  Abandoned(const Abandoned&) = delete;
+  Abandoned& operator=(const Abandoned&) = delete;
+  T& operator*() const { return *object_; }
+
+ private:
+  int before_ = std::uncaught_exceptions();
+  T* object_;
+};
+
 class LoadedCode final : public HostCode {
  public:
   CodeMemory memory;
@@ -103,7 +121,8 @@ Expected<std::shared_ptr<HostCode>> load_object(llvm::StringRef object,
     return backend_error({}, "LLVM wrote an object it cannot read: " + llvm::toString(parsed.takeError()));
   auto code = std::make_shared<LoadedCode>();
   NoSymbols resolver;
-  llvm::RuntimeDyld linker(code->memory, resolver);
+  Abandoned<llvm::RuntimeDyld> owned(code->memory, resolver);
+  llvm::RuntimeDyld& linker = *owned;
   linker.loadObject(**parsed);
   if (!code->memory.mapped()) return backend_error({}, "no memory for the machine code");
   linker.resolveRelocations();

@@ -47,15 +47,17 @@ void Optimiser::Passes::add_gpu() {
   p.addPass(llvm::SimplifyCFGPass());
 }
 
-Optimiser::Optimiser(llvm::TargetMachine& machine, Pipeline pipeline) : passes_(std::make_unique<Passes>()) {
+Optimiser::Optimiser(llvm::TargetMachine& machine, Pipeline pipeline) {
+  auto* const passes = new Passes;  // owned once it is whole; abandoned when anything is thrown before
   llvm::PassBuilder builder(&machine);
-  builder.registerModuleAnalyses(passes_->modules);
-  builder.registerCGSCCAnalyses(passes_->calls);
-  builder.registerFunctionAnalyses(passes_->functions);
-  builder.registerLoopAnalyses(passes_->loops);
-  builder.crossRegisterProxies(passes_->loops, passes_->functions, passes_->calls, passes_->modules);
+  builder.registerModuleAnalyses(passes->modules);
+  builder.registerCGSCCAnalyses(passes->calls);
+  builder.registerFunctionAnalyses(passes->functions);
+  builder.registerLoopAnalyses(passes->loops);
+  builder.crossRegisterProxies(passes->loops, passes->functions, passes->calls, passes->modules);
 
-  pipeline == Pipeline::host ? passes_->add_host() : passes_->add_gpu();
+  pipeline == Pipeline::host ? passes->add_host() : passes->add_gpu();
+  passes_.reset(passes);
 }
 
 Optimiser::~Optimiser() = default;

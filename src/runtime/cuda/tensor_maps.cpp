@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <memory>
+#include <new>
 
 #include "runtime/inline_array.h"
+#include "runtime/thread_end.h"
 
 namespace tilegen::runtime::cuda {
 namespace {
@@ -71,6 +74,14 @@ struct ThreadMemory {
   alignas(kAlignment) std::byte large[kMaxParameterBytes] = {};
 };
 
+const ThreadEnd g_thread_end([](void* memory) { delete static_cast<ThreadMemory*>(memory); });
+
+ThreadMemory* make_thread_memory() {
+  auto memory = std::make_unique<ThreadMemory>();
+  if (!g_thread_end.watch(memory.get())) throw std::bad_alloc();
+  return memory.release();
+}
+
 size_t place_of(const KernelForm& form, std::span<const uint64_t> slots) {
   uint64_t hash = form.id();
   for (uint64_t s : slots) hash = (hash ^ s) * 0x9e3779b97f4a7c15u;
@@ -112,7 +123,11 @@ void** point_to_parameters(const KernelForm::Traits& traits, const void* block, 
 }
 
 [[gnu::hot]] const void* make_parameters(const Driver& driver, const KernelForm& form, std::span<const uint64_t> slots) {
-  static constinit thread_local ThreadMemory memory;
+  // A pointer, so that the library's thread-local memory is small enough to be there before it is asked for.
+  [[gnu::tls_model("initial-exec")]] static constinit thread_local ThreadMemory* kept = nullptr;
+  if (!kept) [[unlikely]]
+    kept = make_thread_memory();
+  ThreadMemory& memory = *kept;
   if (memory.latest && memory.latest->is(form, slots)) return memory.latest->block;
   if (parameter_bytes(form.program()) > Remembered::kBytes)
     return fill(driver, form, slots, memory.large) ? memory.large : nullptr;

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "runtime/thread_end.h"
+
 namespace tilegen::runtime {
 namespace {
 
@@ -15,10 +17,15 @@ constexpr size_t kLargest = size_t{1}
 struct Arena {
   void* memory = nullptr;
   size_t bytes = 0;
-  ~Arena() { std::free(memory); }
 };
 
-thread_local Arena t_arena;
+// Reached without a call and without memory, in a library loaded late too.
+[[gnu::tls_model("initial-exec")]] constinit thread_local Arena t_arena;
+
+const ThreadEnd g_thread_end([](void* memory) {
+  std::free(memory);
+  t_arena = {};
+});
 
 }  // namespace
 
@@ -33,6 +40,10 @@ void* thread_arena(int64_t bytes) {
   wanted = (wanted + unit - 1) / unit * unit;
   void* fresh = std::aligned_alloc(huge ? kHugePage : 64, wanted);
   if (!fresh) return nullptr;
+  if (!g_thread_end.watch(fresh)) {
+    std::free(fresh);
+    return nullptr;
+  }
   if (huge) madvise(fresh, wanted, MADV_HUGEPAGE);  // a wish: panels walk many pages
   std::free(a.memory);
   a.memory = fresh;

@@ -144,6 +144,7 @@ Expected<PtxResult> compile_ptx(Kernels kernels, const target::Target& target,
   auto machine = make_gpu_machine(target, least_ptx(*architecture, target, kernels));
   if (!machine) return machine.error();
   PtxResult result;
+  const GuardedScope calls_llvm;
   auto compile = std::make_unique<Compile>();
   compile->machine = std::move(*machine);
   auto failure = run_compile(std::move(compile), kernels,
