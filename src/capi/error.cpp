@@ -33,8 +33,8 @@ tl_status hand_out(Error error, tl_error** out_error) {
   return status;
 }
 
-// What a call reports that finds no memory for an error object. It refers to nothing, is never freed, and its words are
-// constants.
+// What a call reports that finds no memory for an error object. It refers to nothing, is never freed, and its
+// words are constants.
 union Kept {
   constexpr Kept() : error() {}
   ~Kept() {}

@@ -1,5 +1,5 @@
-// Frees what a thread keeps when the thread ends. The destructor of a thread_local would do the same, but the system
-// ends the process where it finds no memory to register one.
+// Frees what a thread keeps when the thread ends. The destructor of a thread_local would do the same, but the
+// system ends the process where it finds no memory to register one.
 #pragma once
 
 #include <pthread.h>
@@ -10,8 +10,8 @@ class ThreadEnd {
  public:
   explicit ThreadEnd(void (*release)(void*)) : made_(pthread_key_create(&key_, release) == 0) {}
 
-  // Calls release(object) when the calling thread ends. False: there is no memory to note it. A process that has used up
-  // its keys keeps the objects of ended threads.
+  // Calls release(object) when the calling thread ends. False: there is no memory to note it. A process that
+  // has used up its keys keeps the objects of ended threads.
   bool watch(void* object) const { return !made_ || pthread_setspecific(key_, object) == 0; }
 
  private:

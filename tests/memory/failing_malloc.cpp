@@ -27,7 +27,8 @@ std::atomic<Fails> g_fails{Fails::never};
 std::atomic<long> g_first{0}, g_count{0};
 
 bool is_spared(const char* name) {
-  return !*name || std::strstr(name, "libstdc++") || std::strstr(name, "libgtest") || std::strstr(name, "fake_cuda");
+  return !*name || std::strstr(name, "libstdc++") || std::strstr(name, "libgtest") ||
+         std::strstr(name, "fake_cuda");
 }
 
 int note_spared(dl_phdr_info* module, size_t, void*) {

@@ -1,5 +1,5 @@
-// The malloc of this process, which can be told to fail for the library under test. Allocations of the test itself, of
-// its frame and of the stand-in for the CUDA driver always succeed and are not counted.
+// The malloc of this process, which can be told to fail for the library under test. Allocations of the test
+// itself, of its frame and of the stand-in for the CUDA driver always succeed and are not counted.
 #pragma once
 
 namespace tilegen::test {

@@ -57,13 +57,14 @@ std::string CommandLine::get_or(const std::string& name, const std::string& fall
   return get(name).value_or(fallback);
 }
 
-int64_t CommandLine::integer_or(const std::string& name, int64_t fallback, int64_t least, int64_t most) const {
+int64_t CommandLine::integer_or(const std::string& name, int64_t fallback, int64_t least,
+                                int64_t most) const {
   const auto text = get(name);
   if (!text) return fallback;
   const auto value = parse_integer(*text);
   if (!value || *value < least || *value > most)
-    fail_usage("--" + name + " needs an integer from " + std::to_string(least) + " to " + std::to_string(most) +
-               ", got '" + *text + "'");
+    fail_usage("--" + name + " needs an integer from " + std::to_string(least) + " to " +
+               std::to_string(most) + ", got '" + *text + "'");
   return *value;
 }
 

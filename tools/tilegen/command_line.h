@@ -26,7 +26,8 @@ class CommandLine {
   std::string get_or(const std::string& name, const std::string& fallback) const;
   const std::map<std::string, std::string>& values() const { return values_; }
 
-  // A whole number from `least` to `most`, or a finite number that is not negative; what is neither ends the program.
+  // A whole number from `least` to `most`, or a finite number that is not negative; what is neither ends the
+  // program.
   int64_t integer_or(const std::string& name, int64_t fallback, int64_t least, int64_t most) const;
   std::optional<double> non_negative(const std::string& name) const;
 

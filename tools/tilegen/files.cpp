@@ -26,7 +26,8 @@ std::string read_all(int file, const std::string& shown, size_t most) {
     if (got < 0) fail_file(shown + ": cannot be read: " + std::strerror(errno));
     bytes.resize(have + static_cast<size_t>(got));
     if (got == 0) return bytes;
-    if (bytes.size() > most) fail_file(shown + ": has more than the " + std::to_string(most) + " bytes that are read");
+    if (bytes.size() > most)
+      fail_file(shown + ": has more than the " + std::to_string(most) + " bytes that are read");
   }
 }
 
@@ -65,7 +66,8 @@ void write_file(const std::string& path, std::string_view bytes) {
 // A descriptor opened for the wrong direction fails like a closed one.
 void occupy_standard_streams() {
   for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
-    if (fcntl(stream, F_GETFD) < 0 && open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY) != stream)
+    if (fcntl(stream, F_GETFD) < 0 &&
+        open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY) != stream)
       std::exit(2);
 }
 

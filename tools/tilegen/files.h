@@ -1,5 +1,5 @@
-// Files and the standard streams of the tool. What cannot be read or written ends the program with status 2 and a
-// message that names the file.
+// Files and the standard streams of the tool. What cannot be read or written ends the program with status 2
+// and a message that names the file.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,8 @@ void write_file(const std::string& path, std::string_view bytes);  // "-" = stan
 // Closed standard streams become streams that fail, so that no file opened later takes their numbers.
 void occupy_standard_streams();
 
-// To be asked once, last: the status to end with. Anything printed that did not reach standard output makes it 2.
+// To be asked once, last: the status to end with. Anything printed that did not reach standard output makes
+// it 2.
 int close_output(int status);
 
 }  // namespace tool

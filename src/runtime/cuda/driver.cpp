@@ -2,7 +2,9 @@
 
 #include <dlfcn.h>
 
+#include <cerrno>
 #include <cstdlib>
+#include <new>
 
 #include "runtime/cuda/contexts.h"
 #include "runtime/cuda/workspace_pools.h"
@@ -103,8 +105,10 @@ Checked Driver::find_devices() {
 }
 
 Expected<std::unique_ptr<Driver>> Driver::load(const char* path) {
+  errno = 0;
   void* library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   if (!library) {
+    if (errno == ENOMEM) throw std::bad_alloc();  // says nothing about the driver, and is not to be remembered
     const char* why = dlerror();
     return Error(DiagCode::driver_absent, "cuda",
                  "the CUDA driver cannot be loaded: " + std::string(why ? why : path), kNoDriverHint);
