@@ -80,4 +80,26 @@ TEST(IncludeGraph, EveryFileKeepsToTheRoad) {
   EXPECT_GT(includes, 50) << "the sources were not found under " << root;
 }
 
+// Code without its comment calls a function that calls back through the C library, which no exception can leave.
+bool calls_through_libc(const std::string& line) {
+  const std::string code = line.substr(0, line.find("//"));
+  return code.find("call_once(") != std::string::npos || code.find("qsort(") != std::string::npos ||
+         code.find("bsearch(") != std::string::npos;
+}
+
+TEST(Exceptions, PassThroughNoFrameOfTheCLibrary) {
+  EXPECT_TRUE(calls_through_libc("  std::call_once(flag, [&] { work(); });"));
+  EXPECT_FALSE(calls_through_libc("  once.run([&] { work(); });  // not std::call_once(flag)"));
+  const fs::path root = fs::path(TILEGEN_SOURCE_DIR) / "src";
+  for (const auto& entry : fs::recursive_directory_iterator(root)) {
+    if (!entry.is_regular_file()) continue;
+    std::ifstream in(entry.path());
+    int number = 0;
+    for (std::string line; std::getline(in, line);) {
+      ++number;
+      EXPECT_FALSE(calls_through_libc(line)) << entry.path() << ":" << number << ": see support/once.h";
+    }
+  }
+}
+
 }  // namespace
