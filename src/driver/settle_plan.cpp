@@ -1,10 +1,11 @@
-// A plan may be wrong in a way that only its code shows: two engines that meet in a tile, a wait that nobody ends. That is the
-// planner's fault, not the program's: the kernel is planned again with less of the target (schedule::PlanForm), down to plain
-// multiply-adds:
+// A plan may be wrong in a way that only its code shows: two engines that meet in a tile, a wait that nobody
+// ends. That is the planner's fault, not the program's: the kernel is planned again with less of the target
+// (schedule::PlanForm), down to plain multiply-adds:
 //
 //   plan -> lower -> verify: gemm/ko: a deadlock: ..    plan {in_order} -> lower -> verify: holds
 //
-// What the caller gives is never left out: a rejected kernel with given decisions is refused, with the name of the one at fault.
+// What the caller gives is never left out: a rejected kernel with given decisions is refused, with the name
+// of the one at fault.
 #include "driver/settle_plan.h"
 
 #include "ir/text.h"
@@ -32,10 +33,16 @@ struct Candidate {
 
 class Settler {
  public:
-  Settler(const ir::Program& program, const target::Target& target, const CompileOptions& options, FormLevel level,
-          const plan::Schedule* planned, Stages& stages)
-      : program_(program), target_(target), options_(options), level_(level), planned_(planned), stages_(stages) {
-    if (options.schedule && level == options.level && !planned) given_ = &*options.schedule;  // for the best form
+  Settler(const ir::Program& program, const target::Target& target, const CompileOptions& options,
+          FormLevel level, const plan::Schedule* planned, Stages& stages)
+      : program_(program),
+        target_(target),
+        options_(options),
+        level_(level),
+        planned_(planned),
+        stages_(stages) {
+    if (options.schedule && level == options.level && !planned)
+      given_ = &*options.schedule;  // for the best form
   }
 
   Expected<SettledPlan> run() {
@@ -57,6 +64,7 @@ class Settler {
       std::vector<Candidate*> again;
       for (Candidate* c : open) {
         if (!c->rejected) continue;
+        if (c->rejected->diagnostics[0].code == DiagCode::cancelled_by_caller) return *c->rejected;
         if (options_.rejected) options_.rejected(*c->rejected);
         if (!c->first_rejected) c->first_rejected = c->rejected;
         if (!next_form(*c)) return refusal(*c);
@@ -86,15 +94,19 @@ class Settler {
     };
     for (Candidate* c : open) c->rejected.reset();
     if (Checked ok = stage("plan", [&](Candidate& c) { plan(c, given_of(c)); }); !ok) return ok;
-    const auto settled = [&](const auto& part) { return std::all_of(all.begin(), all.end(), [&](const Candidate& c) { return (c.*part).has_value(); }); };
-    if (settled(&Candidate::plan)) stages_.dump("schedule", [&] { return plan::schedule_to_text(schedule_of(all)); });
+    const auto settled = [&](const auto& part) {
+      return std::all_of(all.begin(), all.end(), [&](const Candidate& c) { return (c.*part).has_value(); });
+    };
+    if (settled(&Candidate::plan))
+      stages_.dump("schedule", [&] { return plan::schedule_to_text(schedule_of(all)); });
     if (options_.plan_only) return Unit{};
     if (Checked ok = stage("lower", [&](Candidate& c) { lower(c); }); !ok) return ok;
-    if (settled(&Candidate::code)) stages_.dump("thread", [&] {
-      std::string text;
-      for (const Candidate& c : all) text += thread::print_thread_program(*c.code);
-      return text;
-    });
+    if (settled(&Candidate::code))
+      stages_.dump("thread", [&] {
+        std::string text;
+        for (const Candidate& c : all) text += thread::print_thread_program(*c.code);
+        return text;
+      });
     if (!options_.verify && target_.is_host()) return Unit{};
     return stage("verify", [&](Candidate& c) { verify(c); });
   }
@@ -120,7 +132,8 @@ class Settler {
     c.plan = std::move(*plan);
     if (c.first_rejected) {
       const Diagnostic& why = c.first_rejected->diagnostics[0];
-      c.plan->notes.push_back({why.op, std::string("the kernel is planned ") + schedule::plan_form_text(c.form) +
+      c.plan->notes.push_back({why.op, std::string("the kernel is planned ") +
+                                           schedule::plan_form_text(c.form) +
                                            ": as first planned it was rejected, " + why.message});
     }
   }
@@ -140,7 +153,8 @@ class Settler {
     c.code = std::move(*code);
     // A schedule that was given may have them already.
     for (plan::Note& n : notes)
-      if (std::find(c.plan->notes.begin(), c.plan->notes.end(), n) == c.plan->notes.end()) c.plan->notes.push_back(std::move(n));
+      if (std::find(c.plan->notes.begin(), c.plan->notes.end(), n) == c.plan->notes.end())
+        c.plan->notes.push_back(std::move(n));
   }
 
   void verify(Candidate& c) const {
@@ -148,8 +162,8 @@ class Settler {
     if (broken.empty()) broken = thread::verify_transactions(*c.code);
     if (broken.empty() && options_.check) broken = options_.check(*c.code);
     if (!broken.empty())
-      c.rejected = Error(DiagCode::internal_error, program_.kernels[c.kernel].name, broken.front(), "please report this program",
-                         program_.kernels[c.kernel].location);
+      c.rejected = Error(DiagCode::internal_error, program_.kernels[c.kernel].name, broken.front(),
+                         "please report this program", program_.kernels[c.kernel].location);
   }
 
   // False where there is none: hosts have one form, and what is given stays.
@@ -178,7 +192,8 @@ class Settler {
                 kernel.location);
     } else {
       e = Error(DiagCode::target_unsupported, kernel.name,
-                "no form of kernel '" + kernel.name + "' for " + target_.name + " passes the checks of its code; the first: " + first.message,
+                "no form of kernel '" + kernel.name + "' for " + target_.name +
+                    " passes the checks of its code; the first: " + first.message,
                 "divide the kernel's work over several kernels, and report the program", kernel.location);
     }
     e.diagnostics[0].stage = first.stage;
@@ -201,7 +216,8 @@ class Settler {
       if (!other.rejected) found = name;
     };
     const auto of_kernel = [&](const char* field, auto member) {
-      if ((given.*member).has_value()) without(given.kernel + ": " + field, [&](plan::KernelSchedule& s) { (s.*member).reset(); });
+      if ((given.*member).has_value())
+        without(given.kernel + ": " + field, [&](plan::KernelSchedule& s) { (s.*member).reset(); });
     };
     of_kernel("roles", &plan::KernelSchedule::roles);
     of_kernel("persistence", &plan::KernelSchedule::persistence);
@@ -210,12 +226,15 @@ class Settler {
     of_kernel("launch", &plan::KernelSchedule::launch);
     const auto of_list = [&](auto member, auto name) {
       for (size_t i = 0; i < (given.*member).size(); ++i)
-        without((given.*member)[i].*name, [&](plan::KernelSchedule& s) { (s.*member).erase((s.*member).begin() + static_cast<long>(i)); });
+        without((given.*member)[i].*name, [&](plan::KernelSchedule& s) {
+          (s.*member).erase((s.*member).begin() + static_cast<long>(i));
+        });
     };
     of_list(&plan::KernelSchedule::loops, &plan::LoopPlan::loop);
     of_list(&plan::KernelSchedule::ops, &plan::OpPlan::op);
     of_list(&plan::KernelSchedule::values, &plan::ValuePlan::value);
-    if (!given.channels.empty()) without(given.kernel + ": channels", [](plan::KernelSchedule& s) { s.channels.clear(); });
+    if (!given.channels.empty())
+      without(given.kernel + ": channels", [](plan::KernelSchedule& s) { s.channels.clear(); });
     of_list(&plan::KernelSchedule::conversions, &plan::ConversionPlan::value);
     return found;
   }
@@ -239,10 +258,12 @@ class Settler {
 
 }  // namespace
 
-Expected<SettledPlan> settle_plan(const ir::Program& program, const target::Target& target, const CompileOptions& options,
-                                  FormLevel level, const plan::Schedule* planned, Stages& stages) {
+Expected<SettledPlan> settle_plan(const ir::Program& program, const target::Target& target,
+                                  const CompileOptions& options, FormLevel level,
+                                  const plan::Schedule* planned, Stages& stages) {
   // What was planned for the copy engine does not hold without it.
-  return Settler(program, target, options, level, level == FormLevel::anything ? planned : nullptr, stages).run();
+  return Settler(program, target, options, level, level == FormLevel::anything ? planned : nullptr, stages)
+      .run();
 }
 
 }  // namespace tilegen::driver

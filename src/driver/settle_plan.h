@@ -1,11 +1,12 @@
-// One form of every kernel whose code holds: planned, lowered and checked, and planned again with less where a kernel is rejected.
+// One form of every kernel whose code holds: planned, lowered and checked, and planned again with less where
+// a kernel is rejected.
 //
 // requires: a checked program.
-// ensures: code that lowering made and, on a GPU or where asked, the verifiers accept; a kernel that is not done as planned first
-// has a note that says what it does without, and why.
-// why here: only finished code shows whether a plan holds, and only planning knows what there is beside it.
-// refuses: what planning and lowering refuse in every form; target_unsupported where the checks reject all of them;
-// schedule_illegal, by its field, for a given decision without which the code holds. Nothing given is replaced.
+// ensures: code that lowering made and, on a GPU or where asked, the verifiers accept; a kernel that is not
+// done as planned first has a note that says what it does without, and why. why here: only finished code
+// shows whether a plan holds, and only planning knows what there is beside it. refuses: what planning and
+// lowering refuse in every form; target_unsupported where the checks reject all of them; schedule_illegal, by
+// its field, for a given decision without which the code holds. Nothing given is replaced.
 #pragma once
 
 #include "driver/stages.h"
@@ -17,8 +18,10 @@ struct SettledPlan {
   std::vector<thread::ThreadProgram> kernels;  // none with plan_only
 };
 
-// For one level. `planned`: decisions of another level to begin with as they are. With plan_only lowering and checks are not asked.
-Expected<SettledPlan> settle_plan(const ir::Program& program, const target::Target& target, const CompileOptions& options,
-                                  FormLevel level, const plan::Schedule* planned, Stages& stages);
+// For one level. `planned`: decisions of another level to begin with as they are. With plan_only lowering and
+// checks are not asked.
+Expected<SettledPlan> settle_plan(const ir::Program& program, const target::Target& target,
+                                  const CompileOptions& options, FormLevel level,
+                                  const plan::Schedule* planned, Stages& stages);
 
 }  // namespace tilegen::driver

@@ -20,9 +20,11 @@ class Stages {
                    "compile again to have the result");
     auto start = std::chrono::steady_clock::now();
     auto result = body();
-    const double ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+    const double ms =
+        std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
     // A stage that runs again counts as one.
-    const auto before = std::find_if(times_.begin(), times_.end(), [&](const StageTime& t) { return t.stage == name; });
+    const auto before =
+        std::find_if(times_.begin(), times_.end(), [&](const StageTime& t) { return t.stage == name; });
     before == times_.end() ? times_.push_back({name, ms}) : void(before->ms += ms);
     if (!result)
       for (Diagnostic& d : result.error().diagnostics)

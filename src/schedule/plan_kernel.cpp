@@ -238,7 +238,7 @@ Checked KernelPlanner::check_given_engines() const {
 const char* plan_form_text(PlanForm form) {
   switch (form) {
     case PlanForm::full:
-      return "without nothing";
+      return "with all that the target has";
     case PlanForm::in_order:
       return "without ops out of order, sums in parts and blocks that walk";
     case PlanForm::no_tensor_stores:

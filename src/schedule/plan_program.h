@@ -29,7 +29,7 @@ enum class PlanForm : uint8_t {
   no_async_copies,
   multiply_adds,      // no matrix instructions where multiply-adds can do the product
 };
-// "without ..."
+// As in "the kernel is planned without ..".
 const char* plan_form_text(PlanForm form);
 // The form leaves out something that the target has.
 bool is_form_of(PlanForm form, const target::Target& target);

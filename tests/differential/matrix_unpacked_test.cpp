@@ -1,6 +1,6 @@
-// Products of tiles that threads unpack between the copy and the product, over the sizes of tiles, the block's threads, the
-// operand and the order of statements. Iterations over the tile leave points to no thread, and threads of one warpgroup unpack
-// rows that others multiply.
+// Products of tiles that threads unpack between the copy and the product, over the sizes of tiles, the
+// block's threads, the operand and the order of statements. Iterations over the tile leave points to no
+// thread, and threads of one warpgroup unpack rows that others multiply.
 #include "attention_program.h"
 
 namespace tilegen::differential {
@@ -22,15 +22,19 @@ std::vector<Unpacked> all_unpacked() {
         for (int64_t n : {32, 64, 96, 128, 160})
           for (int64_t k : {32, 64, 96})
             for (int threads : {128, 256, 384})
-              list.push_back({first, m, n, k, threads, order, (const char*[]){"u8", "i8", "f32"}[types++ % 3]});
+              list.push_back(
+                  {first, m, n, k, threads, order, (const char*[]){"u8", "i8", "f32"}[types++ % 3]});
   return list;
 }
 
 std::string text_of(const Unpacked& u) {
-  const std::string raw = u.first ? "copy A[by * $M :+ $M, ko * $K :+ $K] -> raw" : "copy B[ko * $K :+ $K, bx * $N :+ $N] -> raw";
-  const std::string other = u.first ? "copy B[ko * $K :+ $K, bx * $N :+ $N] -> b" : "copy A[by * $M :+ $M, ko * $K :+ $K] -> a";
+  const std::string raw =
+      u.first ? "copy A[by * $M :+ $M, ko * $K :+ $K] -> raw" : "copy B[ko * $K :+ $K, bx * $N :+ $N] -> raw";
+  const std::string other =
+      u.first ? "copy B[ko * $K :+ $K, bx * $N :+ $N] -> b" : "copy A[by * $M :+ $M, ko * $K :+ $K] -> a";
   const std::string unpack = "parallel i, j in $rows {\n      $to[i, j] = cast(f16, raw[i, j])\n    }";
-  const std::vector<std::string> orders[] = {{raw, other, unpack}, {other, raw, unpack}, {raw, unpack, other}};
+  const std::vector<std::string> orders[] = {
+      {raw, other, unpack}, {other, raw, unpack}, {raw, unpack, other}};
   std::string body;
   for (const std::string& s : orders[u.order]) body += "    " + s + "\n";
   return replaced(R"(tl 1 program unpacked
@@ -52,9 +56,16 @@ $body    gemm a, b -> c
   copy c -> C[by * $M :+ $M, bx * $N :+ $N]
 }
 )",
-                  {{"body", body}, {"ta", u.first ? u.type : "f16"}, {"tb", u.first ? "f16" : u.type}, {"type", u.type},
-                   {"to", u.first ? "a" : "b"}, {"rows", u.first ? "$M, $K" : "$K, $N"}, {"M", std::to_string(u.m)},
-                   {"N", std::to_string(u.n)}, {"K", std::to_string(u.k)}, {"T", std::to_string(u.threads)}});
+                  {{"body", body},
+                   {"ta", u.first ? u.type : "f16"},
+                   {"tb", u.first ? "f16" : u.type},
+                   {"type", u.type},
+                   {"to", u.first ? "a" : "b"},
+                   {"rows", u.first ? "$M, $K" : "$K, $N"},
+                   {"M", std::to_string(u.m)},
+                   {"N", std::to_string(u.n)},
+                   {"K", std::to_string(u.k)},
+                   {"T", std::to_string(u.threads)}});
 }
 
 TEST(Unpacked, TilesThreadsAndOrders) {

@@ -1,4 +1,5 @@
-// What follows when the code of a plan is rejected: the next form, a note, and a refusal by name where nothing is left.
+// What follows when the code of a plan is rejected: the next form, a note, and a refusal by name where
+// nothing is left.
 #include "driver/settle_plan.h"
 
 #include <gtest/gtest.h>
@@ -53,10 +54,13 @@ std::shared_ptr<const ir::Program> program() {
 
 template <class Node>
 bool has(const ThreadProgram& p) {
-  return std::any_of(p.stmts.begin(), p.stmts.end(), [](const thread::Stmt& s) { return std::holds_alternative<Node>(s.node); });
+  return std::any_of(p.stmts.begin(), p.stmts.end(),
+                     [](const thread::Stmt& s) { return std::holds_alternative<Node>(s.node); });
 }
 
-std::vector<std::string> says(bool wrong) { return wrong ? std::vector<std::string>{"gemm/ko: a test says no"} : std::vector<std::string>{}; }
+std::vector<std::string> says(bool wrong) {
+  return wrong ? std::vector<std::string>{"gemm/ko: a test says no"} : std::vector<std::string>{};
+}
 
 std::vector<plan::Note> notes_of_forms(const Artifact& a) {
   std::vector<plan::Note> notes;
@@ -76,10 +80,12 @@ TEST(SettlePlan, FormsLeaveOutMoreAndMore) {
     const auto a = compile(p, *target, options);
     ASSERT_TRUE(a) << a.error().to_text();
     const ThreadProgram& gemm = (*a)->kernels[0];
-    stores = has<thread::TensorStore>(gemm), loads = has<thread::TensorLoad>(gemm), products = has<thread::WarpgroupMma>(gemm);
+    stores = has<thread::TensorStore>(gemm), loads = has<thread::TensorLoad>(gemm),
+    products = has<thread::WarpgroupMma>(gemm);
     copies = has<thread::AsyncCopy>(gemm);
-    matrices = products || std::any_of((*a)->schedule.kernels[0].ops.begin(), (*a)->schedule.kernels[0].ops.end(),
-                                       [](const plan::OpPlan& o) { return o.atom.starts_with("mma."); });
+    matrices =
+        products || std::any_of((*a)->schedule.kernels[0].ops.begin(), (*a)->schedule.kernels[0].ops.end(),
+                                [](const plan::OpPlan& o) { return o.atom.starts_with("mma."); });
     EXPECT_EQ(gemm.launched_var.valid(), options.form == PlanForm::full) << form;
     EXPECT_EQ(stores, options.form < PlanForm::no_tensor_stores) << form;
     EXPECT_EQ(loads && products, options.form < PlanForm::no_tensor_copies) << form;
@@ -112,7 +118,8 @@ TEST(SettlePlan, ARejectedKernelTakesTheNextFormAndSaysSo) {
   ASSERT_EQ(notes.size(), 1u);
   EXPECT_EQ(notes[0].path, "gemm");
   EXPECT_EQ(notes[0].text,
-            "the kernel is planned without tensor copies to tensors: as first planned it was rejected, gemm/ko: a test says no");
+            "the kernel is planned without tensor copies to tensors: as first planned it was rejected, "
+            "gemm/ko: a test says no");
   EXPECT_EQ((*a)->schedule.kernels[1], (*first)->schedule.kernels[1]);
 }
 
@@ -160,7 +167,9 @@ TEST(SettlePlan, GivenDecisionsAreNamedAndStay) {
   ASSERT_TRUE(planned);
   options.schedule = (*planned)->schedule;
   options.schedule->kernels[0].persistence->persistent = false;
-  options.check = [](const ThreadProgram& code) { return says(code.name == "gemm" && !code.launched_var.valid()); };
+  options.check = [](const ThreadProgram& code) {
+    return says(code.name == "gemm" && !code.launched_var.valid());
+  };
   const auto named = compile(program(), *target, options);
   ASSERT_FALSE(named);
   EXPECT_EQ(named.error().diagnostics[0].code, DiagCode::schedule_illegal);
