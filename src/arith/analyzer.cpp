@@ -28,7 +28,6 @@ void Analyzer::forget() {
   simplified_.clear();
   ranges_.clear();
   atom_divisors_.clear();
-  index_values_.clear();
 }
 
 Sum Analyzer::opaque(ExprId e) {

@@ -40,6 +40,7 @@ class Analyzer {
   Interval range(ir::ExprId e);              // of any integer or bool
   Interval sum_range(const Sum& s);          // over the mathematical integers
   bool is_exact(const Sum& s);
+  bool is_exact_product(ir::ExprId atom);    // or no product
   int64_t divisor(const Sum& s);             // 0 for the constant 0
   int64_t atom_divisor(ir::ExprId atom);
   Sum exact_sum(ir::ExprId e);               // linear(e), or e as one atom when that may wrap
@@ -95,9 +96,8 @@ class Analyzer {
 
   // range.cpp
   Interval structural_range(ir::ExprId e);
-  Interval integer_range(const ir::ExprNode& n, ir::ExprId e);
+  Interval integer_range(const ir::ExprNode& n);
   Interval atom_range(ir::ExprId atom);
-  bool is_index_value(ir::ExprId e);
   int64_t structural_divisor(ir::ExprId atom);
 
   // logic.cpp
@@ -125,7 +125,6 @@ class Analyzer {
   std::unordered_map<ir::ExprId, ir::ExprId> simplified_;
   std::unordered_map<ir::ExprId, Interval> ranges_;
   std::unordered_map<ir::ExprId, int64_t> atom_divisors_;
-  std::unordered_map<ir::ExprId, bool> index_values_;
 };
 
 }  // namespace tilegen::arith

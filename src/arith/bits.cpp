@@ -17,7 +17,7 @@ using ir::ExprOp;
 
 namespace {
 
-int64_t power_of_two_in(int64_t v) { return v & -v; }
+int64_t power_of_two_in(int64_t v) { return static_cast<int64_t>(static_cast<uint64_t>(v) & (0 - static_cast<uint64_t>(v))); }
 
 // Terms of `s` that are multiples of g, and the others. The constant is split by digit.
 void split_by(Analyzer& an, const Sum& s, int64_t g, Sum* high, Sum* low) {

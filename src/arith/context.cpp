@@ -90,7 +90,7 @@ void Context::add_linear(const Sum& fact) {
     std::optional<Sum> rest = add_scaled(s, Sum::of_atom(t.atom, t.coeff), -1);
     if (!rest) continue;
     int64_t most = analyzer_->sum_range(*rest).hi;  // coeff * atom >= -most
-    if (most >= INT64_MAX / 2 || most <= INT64_MIN / 2 || t.coeff == INT64_MIN) continue;
+    if (most == Interval::kMax || most == Interval::kMin || t.coeff == INT64_MIN) continue;
     Interval b;
     if (t.coeff > 0) b.lo = ceil_div(-most, t.coeff);
     else b.hi = floor_div(most, -t.coeff);

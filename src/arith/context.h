@@ -1,11 +1,7 @@
 // Context: what is known about the variables of an expression pool at one point of a program.
 //
-// Two kinds of i64 value are told apart, because i64 arithmetic wraps:
-//   index values: bound variables, constants, narrower integers, and what is computed from them. Binding a variable
-//     is the promise that arithmetic on it stays within i64, so the rules of the mathematical integers hold even for
-//     a variable without bounds (a symbolic dimension).
-//   data values: i64 loads, unbound i64 variables, floats cast to i64. Rules that wrapping would break are applied to
-//     them only where their range proves that nothing wraps.
+// i64 arithmetic wraps. A rule that holds over the mathematical integers only is applied where the ranges of the variables
+// prove that nothing wraps: what is bound tightly is told most about. A variable without bounds is any i64 value.
 //
 // Bounded: every question to simplify.h or prove.h has a step budget; when it is used up the answer is "unknown" or
 // the expression as it was. Answers are remembered until a fact changes.
@@ -40,7 +36,7 @@ class Context {
 
   ir::ExprPool& pool() const { return *pool_; }
 
-  // lo <= var <= hi (INT64_MIN / INT64_MAX: no bound) and var % divisor == 0. Replaces what was bound before. An
+  // lo <= var <= hi and var % divisor == 0. Replaces what was bound before. An
   // empty range (a loop of no trips) is legal: its body never runs, so any answer is true there.
   void bind(ir::VarId var, int64_t lo, int64_t hi, int64_t divisor = 1);
 

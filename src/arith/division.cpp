@@ -68,8 +68,9 @@ bool Analyzer::drop_low_part(Sum& rest, int64_t c, Sum* dropped) {
     Sum high, low;
     for (const Term& t : rest.terms) (reach(t) % g == 0 ? high : low).terms.push_back(t);
     low.constant = floor_mod(rest.constant, g);
-    high.constant = rest.constant - low.constant;
-    if (high.terms.empty() || (low.terms.empty() && low.constant == 0)) continue;
+    std::optional<int64_t> multiple = checked_sub(rest.constant, low.constant);
+    if (!multiple || high.terms.empty() || (low.terms.empty() && low.constant == 0)) continue;
+    high.constant = *multiple;
     std::optional<int64_t> q = one_block(sum_range(low), g);
     if (!q) continue;
     std::optional<int64_t> block = checked_mul(*q, g);
@@ -95,8 +96,9 @@ std::optional<Sum> Analyzer::nested_quotient(const Sum& rest, int64_t c) {
   if (n.op == ExprOp::floordiv) {
     std::optional<int64_t> divisor = checked_mul(b, c), shift = checked_mul(rest.constant, b);
     if (!divisor || !shift) return std::nullopt;
-    std::optional<Sum> x = add_scaled(linear(n.a), Sum::of_constant(*shift), 1);
-    if (!x || !is_exact(*x)) return std::nullopt;
+    const Sum value = linear(n.a);
+    std::optional<Sum> x = add_scaled(value, Sum::of_constant(*shift), 1);
+    if (!x || !is_exact(value) || !is_exact(*x)) return std::nullopt;
     return quotient(*x, *divisor);
   }
   if (b % c != 0 || rest.constant != 0) return std::nullopt;
@@ -141,19 +143,16 @@ Sum Analyzer::quotient(const Sum& a, int64_t c) {
     break;
   }
   if (!rest.terms.empty()) {
-    std::optional<Sum> mirrored = all_negative(rest) ? scaled(rest, -1) : std::nullopt;
+    std::optional<Sum> q, mirrored = all_negative(rest) ? scaled(rest, -1) : std::nullopt;
     if (mirrored) mirrored = add_scaled(*mirrored, Sum::of_constant(c - 1), 1);
-    if (mirrored) {  // -x // c == -((x + c - 1) // c)
-      std::optional<Sum> q = scaled(quotient(*mirrored, c), -1);
-      last = q ? std::move(*q) : as_atom(rest, c);
-    } else if (std::optional<Sum> nested = nested_quotient(rest, c)) {
-      last = std::move(*nested);
-    } else if (is_exact(rest)) {
-      last = as_atom(rest, c);
-    } else {
+    if (mirrored && is_exact(*mirrored)) q = scaled(quotient(*mirrored, c), -1);  // -x // c == -((x + c - 1) // c)
+    if (!q) q = nested_quotient(rest, c);
+    if (!q && is_exact(rest)) q = as_atom(rest, c);
+    if (!q) {
       depth_--;
       return as_atom(a, original_c);
     }
+    last = std::move(*q);
   }
   depth_--;
   std::optional<Sum> sum = add_scaled(out, last, 1);
@@ -169,8 +168,9 @@ bool Analyzer::unwrap_remainders(Sum& rest, int64_t c) {
     std::optional<int64_t> kb = checked_mul(t.coeff, b);
     if (!kb || *kb % c != 0) continue;
     std::optional<Sum> r = add_scaled(rest, Sum::of_atom(t.atom, t.coeff), -1);
-    if (r) r = add_scaled(*r, linear(n.a), t.coeff);
-    if (!r || !is_exact(*r)) continue;
+    const Sum value = linear(n.a);
+    if (r) r = add_scaled(*r, value, t.coeff);
+    if (!r || !is_exact(value) || !is_exact(*r)) continue;
     rest = std::move(*r);
     return true;
   }
@@ -193,6 +193,7 @@ std::optional<Sum> Analyzer::irreducible_remainder(const Sum& rest, int64_t c, b
   if (!is_exact(rest) && !power_of_two) return std::nullopt;
   if (all_negative(rest) && is_exact(rest)) {
     std::optional<Sum> mirrored = add_scaled(Sum::of_constant(c - 1), rest, -1);
+    if (mirrored && !is_exact(*mirrored)) mirrored.reset();
     std::optional<Sum> r = mirrored ? add_scaled(Sum::of_constant(c - 1), remainder(*mirrored, c), -1) : std::nullopt;
     if (r) return r;
   }
@@ -286,7 +287,7 @@ Sum Analyzer::symbolic_division(ExprOp op, const Sum& a, const Sum& b) {
     std::vector<ExprId> factor = factors(b.terms[0].atom);
     rest = Sum::of_constant(a.constant);
     for (const Term& t : a.terms) {
-      std::optional<ExprId> q = without_factor(t.atom, factor);
+      std::optional<ExprId> q = is_exact_product(t.atom) ? without_factor(t.atom, factor) : std::nullopt;
       std::optional<Sum> r = q ? add_scaled(whole, linear(*q), t.coeff)
                                : add_scaled(rest, Sum::of_atom(t.atom, t.coeff), 1);
       if (!r) return as_atom();

@@ -11,45 +11,44 @@ namespace {
 constexpr int64_t kMin = Interval::kMin;
 constexpr int64_t kMax = Interval::kMax;
 
-int64_t saturated(__int128 v) {
+using Wide = __int128;
+struct WideInterval {
+  Wide lo, hi;
+};
+
+int64_t saturated(Wide v) {
   if (v <= kMin) return kMin;
   if (v >= kMax) return kMax;
   return static_cast<int64_t>(v);
 }
 
-int64_t product_end(int64_t a, int64_t b) {
+constexpr Wide kInfinite = static_cast<Wide>(1) << 126;
+
+// What lies at an end of i64 may lie anywhere beyond it.
+WideInterval extended(Interval a) { return {a.lo == kMin ? -kInfinite : a.lo, a.hi == kMax ? kInfinite : a.hi}; }
+
+Wide product_end(Wide a, Wide b) {
   if (a == 0 || b == 0) return 0;
-  bool infinite = a == kMin || a == kMax || b == kMin || b == kMax;
-  if (infinite) return (a < 0) != (b < 0) ? kMin : kMax;
-  return saturated(static_cast<__int128>(a) * b);
+  const bool infinite = a == kInfinite || a == -kInfinite || b == kInfinite || b == -kInfinite;
+  if (infinite) return (a < 0) != (b < 0) ? -kInfinite : kInfinite;
+  return a * b;
 }
 
-int64_t negated_end(int64_t a) {
-  if (a == kMin) return kMax;
-  if (a == kMax) return kMin;
-  return -a;
+// Operands of a division are i64 values: their ends are numbers, whose negatives need one bit more.
+WideInterval wide(Interval a) { return {a.lo, a.hi}; }
+WideInterval negated(WideInterval a) { return {-a.hi, -a.lo}; }
+
+Wide floored(Wide a, Wide d) { return a / d - (a % d < 0); }  // d > 0
+
+WideInterval quotient_by_positive(WideInterval a, WideInterval d) {
+  return {std::min(floored(a.lo, d.lo), floored(a.lo, d.hi)), std::max(floored(a.hi, d.lo), floored(a.hi, d.hi))};
 }
 
-// One corner of a quotient by a positive divisor.
-int64_t quotient_end(int64_t a, int64_t d) {
-  if (d == kMax) return a < 0 ? -1 : 0;
-  if (a == kMin || a == kMax) return a;
-  return floor_div(a, d);
-}
-
-Interval quotient_by_positive(Interval a, Interval d) {
-  int64_t lo = std::min(quotient_end(a.lo, d.lo), quotient_end(a.lo, d.hi));
-  int64_t hi = std::max(quotient_end(a.hi, d.lo), quotient_end(a.hi, d.hi));
-  return {lo, hi};
-}
-
-Interval remainder_by_positive(Interval a, Interval d) {
+WideInterval remainder_by_positive(WideInterval a, WideInterval d) {
   if (a.lo >= 0 && a.hi < d.lo) return a;
-  if (d.is_point() && a.is_finite() && floor_div(a.lo, d.lo) == floor_div(a.hi, d.lo))
-    return {floor_mod(a.lo, d.lo), floor_mod(a.hi, d.lo)};
-  int64_t hi = d.hi == kMax ? kMax : d.hi - 1;
-  if (a.lo >= 0) hi = std::min(hi, a.hi);
-  return {0, hi};
+  const Wide block = floored(a.lo, d.lo);
+  if (d.lo == d.hi && block == floored(a.hi, d.lo)) return {a.lo - block * d.lo, a.hi - block * d.lo};
+  return {0, a.lo >= 0 ? std::min(d.hi - 1, a.hi) : d.hi - 1};
 }
 
 // Applies a rule for positive divisors to the parts of `d` left and right of zero, and joins zero's own answer.
@@ -57,16 +56,14 @@ template <class Rule, class Mirror>
 Interval by_sign_of_divisor(Interval a, Interval d, Rule positive, Mirror mirror) {
   bool any = false;
   Interval out;
-  auto join = [&](Interval r) {
-    out = any ? hull(out, r) : r;
+  auto join = [&](WideInterval r) {
+    const Interval part{saturated(r.lo), saturated(r.hi)};
+    out = any ? hull(out, part) : part;
     any = true;
   };
-  if (d.hi > 0) join(positive(a, Interval{std::max<int64_t>(d.lo, 1), d.hi}));
-  if (d.lo < 0) {
-    int64_t lo = negated_end(std::min<int64_t>(d.hi, -1));
-    join(mirror(positive(interval_neg(a), Interval{lo, negated_end(d.lo)})));
-  }
-  if (d.contains(0)) join(Interval::point(0));
+  if (d.hi > 0) join(positive(wide(a), {std::max<int64_t>(d.lo, 1), d.hi}));
+  if (d.lo < 0) join(mirror(positive(negated(wide(a)), negated({d.lo, std::min<int64_t>(d.hi, -1)}))));
+  if (d.contains(0)) join({0, 0});
   return out;
 }
 
@@ -91,12 +88,15 @@ Interval truth(bool always, bool never) {
 }  // namespace
 
 Interval interval_add(Interval a, Interval b) {
-  int64_t lo = a.lo == kMin || b.lo == kMin ? kMin : saturated(static_cast<__int128>(a.lo) + b.lo);
-  int64_t hi = a.hi == kMax || b.hi == kMax ? kMax : saturated(static_cast<__int128>(a.hi) + b.hi);
+  int64_t lo = a.lo == kMin || b.lo == kMin ? kMin : saturated(static_cast<Wide>(a.lo) + b.lo);
+  int64_t hi = a.hi == kMax || b.hi == kMax ? kMax : saturated(static_cast<Wide>(a.hi) + b.hi);
   return {lo, hi};
 }
 
-Interval interval_neg(Interval a) { return {negated_end(a.hi), negated_end(a.lo)}; }
+Interval interval_neg(Interval a) {
+  const WideInterval w = extended(a);
+  return {saturated(-w.hi), saturated(-w.lo)};
+}
 
 Interval interval_sub(Interval a, Interval b) { return interval_add(a, interval_neg(b)); }
 
@@ -108,18 +108,19 @@ Interval interval_abs(Interval a) {
 }
 
 Interval interval_mul(Interval a, Interval b) {
-  int64_t p[] = {product_end(a.lo, b.lo), product_end(a.lo, b.hi), product_end(a.hi, b.lo), product_end(a.hi, b.hi)};
-  return {*std::min_element(p, p + 4), *std::max_element(p, p + 4)};
+  const WideInterval x = extended(a), y = extended(b);
+  const Wide p[] = {product_end(x.lo, y.lo), product_end(x.lo, y.hi), product_end(x.hi, y.lo), product_end(x.hi, y.hi)};
+  return {saturated(*std::min_element(p, p + 4)), saturated(*std::max_element(p, p + 4))};
 }
 
 Interval interval_scale(Interval a, int64_t k) { return interval_mul(a, Interval::point(k)); }
 
 Interval interval_floordiv(Interval a, Interval b) {
-  return by_sign_of_divisor(a, b, quotient_by_positive, [](Interval r) { return r; });
+  return by_sign_of_divisor(a, b, quotient_by_positive, [](WideInterval r) { return r; });
 }
 
 Interval interval_floormod(Interval a, Interval b) {
-  return by_sign_of_divisor(a, b, remainder_by_positive, interval_neg);
+  return by_sign_of_divisor(a, b, remainder_by_positive, negated);
 }
 
 Interval interval_min(Interval a, Interval b) { return {std::min(a.lo, b.lo), std::min(a.hi, b.hi)}; }
@@ -145,8 +146,8 @@ Interval interval_bit_xor(Interval a, Interval b) {
 
 Interval interval_shr(Interval a, Interval amount) {
   Interval any{std::min<int64_t>(a.lo, 0), std::max<int64_t>(a.hi, -1)};
-  if (!amount.is_point() || amount.lo < 0 || amount.lo > 62) return any;
-  return quotient_by_positive(a, Interval::point(int64_t{1} << amount.lo));
+  if (!amount.is_point() || amount.lo < 0 || amount.lo > 63) return any;
+  return {a.lo >> amount.lo, a.hi >> amount.lo};
 }
 
 // Infinite ends compare like the numbers they are stored as: i64 values lie within them.

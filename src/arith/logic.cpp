@@ -93,12 +93,12 @@ ExprId Analyzer::order_from_guard(const Sum& s, ExprId fallback) {
     else n.terms.push_back({t.atom, -t.coeff});
   }
   int64_t k = tightened(s).constant;
+  if (k < -(int64_t{1} << 62) || k > (int64_t{1} << 62)) return fallback;
   int64_t g = std::max<int64_t>(divisor(Sum{s.terms, 0}), 1);
   if (is_exact(Sum{s.terms, 0}) && !p.terms.empty() && !n.terms.empty()) {
     if (k <= -1 && -1 - k < g) k = -1;
     else if (k <= 0 && -k < g) k = 0;
   }
-  if (k < -(int64_t{1} << 62) || k > (int64_t{1} << 62)) return fallback;
   bool strict = false;
   if (n.terms.empty()) n.constant = -k;                          // -k <= P
   else if (p.terms.empty()) strict = true, p.constant = k + 1;   // N < k + 1

@@ -73,9 +73,9 @@ bool Analyzer::proved_by_atoms(const Sum& s, int depth) {
       // c * (x // c) lies in [x - c + 1, x]
       std::optional<Sum> d = scaled(s, c);
       Sum x = exact_sum(n.a);
-      std::optional<int64_t> kc = checked_mul(t.coeff, c), slack = checked_mul(t.coeff, c - 1);
+      std::optional<int64_t> kc = checked_mul(t.coeff, -c), slack = checked_mul(t.coeff, c - 1);
       if (!d || !kc || !slack) continue;
-      d = add_scaled(*d, Sum::of_atom(t.atom), -*kc);
+      d = add_scaled(*d, Sum::of_atom(t.atom), *kc);
       if (d) d = add_scaled(*d, x, t.coeff);
       if (d && t.coeff > 0) d = add_scaled(*d, Sum::of_constant(*slack), -1);
       if (d && non_negative(joined(std::move(*d)), depth - 1)) return true;

@@ -32,15 +32,32 @@ int64_t divisor_of(Context& ctx, ExprId e) {
   return an.divisor(an.linear(e));
 }
 
-std::optional<Affine> to_affine(Context& ctx, ExprId e) {
-  if (ctx.pool().type(e) != DType::i64) return std::nullopt;
-  Analyzer& an = ctx.analyzer();
-  Analyzer::Question question(an);
-  Sum s = an.linear(e);
+namespace {
+
+Affine as_affine(const Sum& s) {
   Affine a;
   a.constant = s.constant;
   for (const Term& t : s.terms) a.terms.emplace(t.atom, t.coeff);
   return a;
+}
+
+}  // namespace
+
+std::optional<Affine> to_affine(Context& ctx, ExprId e) {
+  if (ctx.pool().type(e) != DType::i64) return std::nullopt;
+  Analyzer& an = ctx.analyzer();
+  Analyzer::Question question(an);
+  return as_affine(an.linear(e));
+}
+
+std::optional<Affine> exact_difference(Context& ctx, ExprId a, ExprId b) {
+  if (ctx.pool().type(a) != DType::i64) return std::nullopt;
+  Analyzer& an = ctx.analyzer();
+  Analyzer::Question question(an);
+  const Sum x = an.linear(a), y = an.linear(b);
+  const std::optional<Sum> d = add_scaled(x, y, -1);
+  if (!d || !an.is_exact(x) || !an.is_exact(y) || !an.is_exact(*d)) return std::nullopt;
+  return as_affine(*d);
 }
 
 ExprId from_affine(Context& ctx, const Affine& a) {

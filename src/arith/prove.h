@@ -28,7 +28,10 @@ struct Affine {
 std::optional<Affine> to_affine(Context& ctx, ir::ExprId e);
 ir::ExprId from_affine(Context& ctx, const Affine& a);
 
-// e == coefficient * var + rest, with neither depending on var. The coefficient may be symbolic (a stride); `stride`
+// a - b over the mathematical integers. Nothing where a or b may wrap, or their difference does not fit i64.
+std::optional<Affine> exact_difference(Context& ctx, ir::ExprId a, ir::ExprId b);
+
+// e == coefficient * var + rest modulo 2^64, with neither depending on var. The coefficient may be symbolic (a stride); `stride`
 // is its value when it is a constant.
 struct AffineSplit {
   ir::ExprId coefficient;

@@ -13,8 +13,6 @@ using ir::ExprOp;
 
 namespace {
 
-constexpr int64_t kPromiseLimit = int64_t{1} << 40;  // coefficients for which the promise of bind() is taken
-
 Interval type_range(DType t) {
   switch (ir::dtype_kind(t)) {
     case ir::DTypeKind::boolean: return Interval::boolean();
@@ -101,19 +99,16 @@ Interval Analyzer::structural_range(ExprId e) {
       break;
     }
     default:
-      if (ir::is_integer(n.type)) r = integer_range(n, e);
+      if (ir::is_integer(n.type)) r = integer_range(n);
       break;
   }
   return r.within(type) ? r : type;
 }
 
-Interval Analyzer::integer_range(const ExprNode& n, ExprId e) {
+Interval Analyzer::integer_range(const ExprNode& n) {
   const Interval a = range(n.a);
   const Interval b = n.b.valid() ? range(n.b) : Interval::whole();
-  auto unless_wrapped = [&](Interval r) {
-    if (n.type != DType::i64 || r.is_finite()) return r;
-    return is_index_value(e) ? r : Interval::whole();
-  };
+  auto unless_wrapped = [&](Interval r) { return n.type != DType::i64 || r.is_finite() ? r : Interval::whole(); };
   switch (n.op) {
     case ExprOp::add: return unless_wrapped(interval_add(a, b));
     case ExprOp::sub: return unless_wrapped(interval_sub(a, b));
@@ -156,40 +151,23 @@ Interval Analyzer::sum_range(const Sum& s) {
 }
 
 bool Analyzer::is_exact(const Sum& s) {
-  if (s.terms.empty()) return true;
-  if (s.terms.size() == 1 && s.terms[0].coeff == 1 && s.constant == 0) return true;
-  const __int128 limit = INT64_MAX;
-  __int128 magnitude = s.constant < 0 ? -static_cast<__int128>(s.constant) : s.constant;
+  constexpr __int128 kFar = static_cast<__int128>(1) << 120;  // beyond what another term may take back
+  __int128 lo = s.constant, hi = s.constant;
   for (const Term& t : s.terms) {
+    if (lo < -kFar || hi > kFar) return false;
     Interval r = atom_range(t.atom);
-    __int128 k = t.coeff < 0 ? -static_cast<__int128>(t.coeff) : t.coeff;
-    if (r.is_finite()) {
-      magnitude += k * std::max(r.lo < 0 ? -static_cast<__int128>(r.lo) : 0, static_cast<__int128>(r.hi));
-      if (magnitude > limit) return false;
-    } else if (k > kPromiseLimit || !is_index_value(t.atom)) {
-      return false;
-    }
+    const __int128 at_lo = static_cast<__int128>(r.lo) * t.coeff, at_hi = static_cast<__int128>(r.hi) * t.coeff;
+    lo += std::min(at_lo, at_hi);
+    hi += std::max(at_lo, at_hi);
   }
-  return magnitude <= limit;
+  return lo >= INT64_MIN && hi <= INT64_MAX;
 }
 
-bool Analyzer::is_index_value(ExprId e) {
-  const ExprNode n = pool_[e];
-  if (n.op == ExprOp::const_int || ir::is_bool(n.type)) return true;
-  if (n.op == ExprOp::var) return n.type != DType::i64 || ctx_.facts_of(n.var()).has_value();
-  if (n.type != DType::i64) return !ir::is_float(n.type);
-  if (n.op == ExprOp::load || n.op == ExprOp::shl) return false;
-  if (auto it = index_values_.find(e); it != index_values_.end()) return it->second;
-  if (!step() || depth_ > 300) return false;
-  depth_++;
-  bool yes = is_index_value(n.a) && (!n.b.valid() || is_index_value(n.b)) && (!n.c.valid() || is_index_value(n.c));
-  if (yes && n.op == ExprOp::mul) {
-    Interval a = range(n.a), b = range(n.b);
-    yes = !a.is_finite() || !b.is_finite() || interval_mul(a, b).is_finite();
-  }
-  depth_--;
-  if (!exhausted()) index_values_.insert_or_assign(e, yes);
-  return yes;
+bool Analyzer::is_exact_product(ExprId atom) {
+  if (pool_[atom].op != ExprOp::mul) return true;
+  Interval r = Interval::point(1);
+  for (ExprId f : factors(atom)) r = interval_mul(r, range(f));
+  return r.is_finite();
 }
 
 int64_t Analyzer::divisor(const Sum& s) {
@@ -232,7 +210,7 @@ int64_t Analyzer::structural_divisor(ExprId atom) {
       int64_t a = of(n.a), b = of(n.b);
       std::optional<int64_t> both = checked_mul(a, b);
       if (!both) return power_of_two_in(std::max(a, b));
-      return is_index_value(atom) || range(atom).is_finite() ? *both : power_of_two_in(*both);
+      return is_exact_product(atom) ? *both : power_of_two_in(*both);
     }
     case ExprOp::floordiv: {
       if (!pool_.is_const_int(n.b, &c) || c <= 0) return 1;

@@ -39,10 +39,11 @@ class BoundsCheck {
 };
 
 void BoundsCheck::run() {
+  const std::vector<int64_t> greatest = ir::greatest_values(p_);
   for (size_t v = 0; v < p_.vars.size(); ++v) {
     const ir::Var& var = p_.vars[v];
     if (var.kind == ir::VarKind::dim)
-      forms_.bind(ir::VarId(v), {{var.lower, var.upper}, var.lower == var.upper});
+      forms_.bind(ir::VarId(v), {{var.lower, greatest[v]}, var.lower == greatest[v]});
   }
   for (const ir::Kernel& k : p_.kernels) {
     bool runs = true;

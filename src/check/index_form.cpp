@@ -75,6 +75,7 @@ Sum IndexForms::linear_node(ExprId e) {
 Bounds IndexForms::bounds(ExprId e) {
   if (pool_[e].type != DType::i64) return atom_bounds(e);
   const Sum s = linear(e);
+  if (s.terms.size() == 1 && s.terms[0].coeff == 1 && s.constant == 0) return atom_bounds(s.terms[0].atom);
   Bounds r{Interval::point(s.constant), true};
   for (const arith::Term& t : s.terms) {
     const Bounds b = atom_bounds(t.atom);
@@ -82,7 +83,8 @@ Bounds IndexForms::bounds(ExprId e) {
     r.range = arith::interval_add(r.range, arith::interval_scale(b.range, t.coeff));
     r.attained = r.attained && b.attained && independent;
   }
-  return r;
+  const bool may_wrap = !s.terms.empty() && !r.range.is_finite();
+  return may_wrap ? Bounds{} : r;
 }
 
 Bounds IndexForms::atom_bounds(ExprId atom) {

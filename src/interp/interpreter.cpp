@@ -155,7 +155,7 @@ void Interpreter::run_loop(const ir::Loop& loop) {
   const int64_t begin = evaluator_.eval_index(loop.begin);
   const int64_t extent = evaluator_.eval_index(loop.extents[0]);
   for (int64_t i = 0; i < extent && !evaluator_.failed(); ++i) {
-    evaluator_.set(loop.vars[0], begin + i);
+    evaluator_.set(loop.vars[0], static_cast<int64_t>(static_cast<uint64_t>(begin) + static_cast<uint64_t>(i)));
     run_block(loop.body);
   }
 }

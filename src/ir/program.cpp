@@ -1,7 +1,9 @@
 #include "ir/program.h"
 
+#include <algorithm>
 #include <cassert>
 #include <map>
+#include <set>
 
 namespace tilegen::ir {
 namespace {
@@ -45,6 +47,28 @@ class PathWriter {
 };
 
 }  // namespace
+
+std::vector<int64_t> greatest_values(const Program& p) {
+  std::vector<ExprId> todo;
+  for (const Buffer& b : p.buffers) {
+    if (b.scope != MemScope::global) continue;
+    todo.insert(todo.end(), b.shape.begin(), b.shape.end());
+    todo.insert(todo.end(), b.strides.begin(), b.strides.end());
+  }
+  std::vector<int64_t> greatest;
+  for (const Var& v : p.vars) greatest.push_back(v.upper);
+  std::set<ExprId> seen;
+  while (!todo.empty()) {
+    const ExprId id = todo.back();
+    todo.pop_back();
+    if (!id || !seen.insert(id).second) continue;
+    const ExprNode& n = p.exprs[id];
+    if (n.op == ExprOp::var && p.var(n.var()).kind == VarKind::dim)
+      greatest[n.var().value] = std::min(greatest[n.var().value], kMaxExtent);
+    todo.insert(todo.end(), {n.a, n.b, n.c});
+  }
+  return greatest;
+}
 
 const char* scope_name(MemScope s) {
   switch (s) {

@@ -147,6 +147,12 @@ struct Program {
   std::vector<int64_t> tile_shape(BufferId id) const;
 };
 
+// Launches refuse dims above this that an extent or a stride of a tensor is made of, whether or not the tensor has elements.
+// It is beyond every memory, and low enough for index arithmetic on such dims not to wrap.
+constexpr int64_t kMaxExtent = int64_t{1} << 48;
+// The greatest value that each variable may have by its facts and by that limit.
+std::vector<int64_t> greatest_values(const Program& p);
+
 // Path of every statement, loop and op, indexed by StmtId; and of one buffer.
 std::vector<std::string> statement_paths(const Program& p);
 std::string buffer_path(const Program& p, BufferId id);

@@ -1,4 +1,5 @@
 // Expressions and addresses: program variables and element loads rewritten for the thread program.
+#include "lower/accesses.h"
 #include "lower/kernel_lowering.h"
 
 namespace tilegen::lower {
@@ -93,25 +94,51 @@ ExprId KernelLowering::memory_index(ir::BufferId buffer, std::span<const ExprId>
   return simplified(sum);
 }
 
-ExprId KernelLowering::bounds_predicate(ir::BufferId buffer, std::span<const ExprId> indices) {
+ExprId KernelLowering::bounds_predicate(ir::BufferId buffer, std::span<const ExprId> indices, ExprId given) {
   // On-chip indices are checked in range where that is decidable; what is left (the untaken side of a select,
   // padding lanes) must not leave the buffer either.
   const ir::Buffer& b = p_.buffer(buffer);
   ir::ExprPool& e = out_.exprs;
-  ExprId predicate;
   const bool tensor = b.scope == ir::MemScope::global;
-  if (tensor && assumed_interior_) return predicate;
-  for (size_t d = 0; d < b.shape.size(); ++d) {
-    const ExprId index = simplified(indices[d]), extent = lower_expr(b.shape[d]);
-    auto require = [&](ExprId condition, Bound bound) {
-      if (arith::prove(ctx_, condition)) return;
-      predicate = both(predicate, simplified(condition));
-      if (tensor && gpu()) bounds_.push_back(bound);
-    };
-    require(e.le(e.const_int(0), index), {index, ExprId()});
-    require(e.lt(index, extent), {index, extent});
+  if (tensor && assumed_interior_) return ExprId();
+  struct Requirement {
+    ExprId condition;
+    Bound bound;
+  };
+  const auto required = [&](size_t d, bool from_above) {
+    const ExprId index = simplified(indices[d]);
+    if (!from_above) return Requirement{simplified(e.le(e.const_int(0), index)), {index, ExprId()}};
+    const ExprId extent = lower_expr(b.shape[d]);
+    return Requirement{simplified(e.lt(index, extent)), {index, extent}};
+  };
+  const auto mark = ctx_.mark();
+  if (given) ctx_.assume(given);
+  std::vector<Requirement> list;
+  std::vector<std::pair<size_t, bool>> asked;  // of the list: dimension, from above
+  for (size_t d = 0; d < b.shape.size(); ++d)
+    for (bool from_above : {false, true}) {
+      const Requirement r = required(d, from_above);
+      if (e.is_true(r.condition)) continue;
+      list.push_back(r);
+      asked.push_back({d, from_above});
+    }
+  ctx_.rollback(mark);
+  ExprId predicate;
+  for (size_t i = 0; i < list.size(); ++i) {
+    // A predicate is evaluated as a whole: an element read in it keeps its own, which `given` may have told.
+    if (given && (reads_memory(list[i].condition) || reads_memory(list[i].bound.index)))
+      list[i] = required(asked[i].first, asked[i].second);
+    predicate = both(predicate, list[i].condition);
+    if (tensor && gpu()) bounds_.push_back(list[i].bound);
   }
   return predicate;
+}
+
+bool KernelLowering::reads_memory(ExprId e) const {
+  std::set<ExprId> seen;
+  std::vector<Access> loads;
+  collect_loads(out_.exprs, e, seen, loads);
+  return !loads.empty();
 }
 
 ExprId KernelLowering::load_element(ir::BufferId buffer, std::span<const ExprId> indices, bool inside,
@@ -137,8 +164,12 @@ ExprId KernelLowering::streaming_condition(const plan::OpPlan& plan, ir::BufferI
   const ir::Buffer& b = p_.buffer(buffer);
   if (!plan.streaming || b.scope != ir::MemScope::global) return ExprId();
   ir::ExprPool& e = out_.exprs;
-  ExprId bytes = e.const_int(ir::dtype_bytes(b.type));
-  for (ExprId extent : b.shape) bytes = e.mul(bytes, lower_expr(extent));
+  const int64_t element = ir::dtype_bytes(b.type);
+  ExprId elements = e.const_int(1);
+  for (ExprId extent : b.shape) elements = e.mul(elements, lower_expr(extent));
+  ctx_.assume(e.le(e.const_int(0), elements));  // the launch has found the bytes to fit 64 bits
+  ctx_.assume(e.le(elements, e.const_int(INT64_MAX / element)));
+  const ExprId bytes = e.mul(elements, element);
   ExprId large = simplified(e.le(e.const_int(target_.streaming_bytes), bytes));
   int64_t known = 1;
   return e.is_const_int(large, &known) && known == 0 ? ExprId() : large;

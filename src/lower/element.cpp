@@ -51,7 +51,7 @@ ExprId OpLowering::interior_condition() {
     for (size_t d = 0; d < b.shape.size(); ++d) {
       int64_t extent = a.dim_of[d] < 0 ? 1 : op_.view.extents[static_cast<size_t>(a.dim_of[d])];
       ExprId first = k_.simplified(corner[d]);
-      ExprId low = e.le(e.const_int(0), first), high = e.le(e.add(first, extent), k_.lower_expr(b.shape[d]));
+      ExprId low = e.le(e.const_int(0), first), high = e.le(first, e.sub(k_.lower_expr(b.shape[d]), e.const_int(extent)));
       if (!arith::prove(k_.ctx_, low)) condition = k_.both(condition, k_.simplified(low));
       if (!arith::prove(k_.ctx_, high)) condition = k_.both(condition, k_.simplified(high));
     }

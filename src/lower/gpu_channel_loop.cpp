@@ -26,13 +26,14 @@ namespace tilegen::lower {
 
 class ChannelLoop {
  public:
-  ChannelLoop(KernelLowering& k, const ir::Loop& loop, const std::string& origin)
+  ChannelLoop(KernelLowering& k, const ir::Loop& loop, const std::string& origin, thread::Block& out)
       : k_(k),
         e_(k.out_.exprs),
         loop_(loop),
         origin_(origin),
-        begin_(k.lower_expr(loop.begin)),
-        extent_(k.simplified(k.lower_expr(loop.extents[0]))),
+        bounds_(k.loop_bounds(loop, out, origin)),
+        begin_(bounds_.begin),
+        extent_(bounds_.extent),
         before_(k.executions_),
         filled_(k.fillings_before(loop, extent_)),
         saved_slots_(k.slots_),
@@ -312,8 +313,7 @@ class ChannelLoop {
   template <class Body>
   void in_range(VarId var, ExprId extent, Body&& body) {
     auto mark = k_.ctx_.mark();
-    const arith::Interval range = arith::range_of(k_.ctx_, extent);
-    k_.ctx_.bind(var, 0, range.hi == arith::Interval::kMax ? range.hi : range.hi - 1);
+    k_.bind_counter(var, extent);
     k_.ctx_.assume(e_.lt(e_.var(var), extent));
     body();
     k_.ctx_.rollback(mark);
@@ -377,6 +377,7 @@ class ChannelLoop {
   ir::ExprPool& e_;
   const ir::Loop& loop_;
   const std::string& origin_;
+  const LoopBounds bounds_;
   const ExprId begin_, extent_;
   const ExprId before_;  // how often the loop has run
   const ExprId filled_;  // and its channels were filled
@@ -395,7 +396,7 @@ class ChannelLoop {
 };
 
 void KernelLowering::channel_loop(const ir::Loop& loop, thread::Block& out, const std::string& origin) {
-  ChannelLoop(*this, loop, origin).run(out);
+  ChannelLoop(*this, loop, origin, out).run(out);
 }
 
 }  // namespace tilegen::lower

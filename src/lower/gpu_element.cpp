@@ -43,10 +43,7 @@ void OpLowering::store_from_thread(const Nest& nest, ir::BufferId buffer, std::s
     return;
   }
   ExprId predicate = k_.both(k_.both(ExprId(), nest.inside), condition);
-  auto mark = k_.ctx_.mark();
-  if (predicate) k_.ctx_.assume(predicate);  // bounds that the user has checked need no second check
-  const ExprId bounds = k_.bounds_predicate(buffer, indices);
-  k_.ctx_.rollback(mark);
+  const ExprId bounds = k_.bounds_predicate(buffer, indices, predicate);
   predicate = k_.both(nest.writer, k_.both(predicate, bounds));
   int64_t known = 1;
   if (predicate && k_.out_.exprs.is_const_int(k_.simplified(predicate), &known) && known == 0) return;

@@ -28,12 +28,20 @@ void KernelLowering::declare_linear_grid() {
   // Before facts about block indices are known: where they exist there is a block, which a launch must not assume.
   const int64_t cluster = cluster_blocks();
   const auto clustered = [&](size_t d) { return cluster > 1 && p_.var(kernel_.block_vars[d]).name == schedule_.cluster->along; };
-  ExprId blocks = e.const_int(1);
-  for (size_t d = 0; d < kernel_.grid.size(); ++d) {
-    const ExprId extent = lower_expr(kernel_.grid[d]);
-    blocks = e.mul(blocks, clustered(d) ? e.mul(e.ceildiv(extent, e.const_int(cluster)), cluster) : extent);
+  const auto product = [&](const std::vector<ExprId>& extents) {
+    ExprId all = e.const_int(1);
+    for (size_t d = 0; d < extents.size(); ++d)
+      all = e.mul(all, clustered(d) ? e.mul(e.ceildiv(extents[d], e.const_int(cluster)), cluster) : extents[d]);
+    return simplified(all);
+  };
+  std::vector<ExprId> given, counted;  // of two extents below 0 the product is above
+  for (ExprId extent : kernel_.grid) given.push_back(lower_expr(extent));
+  ExprId blocks = product(given);
+  for (ExprId extent : given) {
+    const bool known = given.size() == 1 || arith::prove(ctx_, e.le(e.const_int(0), extent));
+    counted.push_back(known ? extent : e.binary(ir::ExprOp::max, extent, e.const_int(0)));
   }
-  blocks = simplified(blocks);
+  if (counted != given) blocks = product(counted);
   declare_grid();
   const size_t rank = out_.grid.size();
   const bool persistent = specialised() && schedule_.persistence && schedule_.persistence->persistent;
@@ -45,8 +53,7 @@ void KernelLowering::declare_linear_grid() {
   const VarId linear = out_.add_var("block", ir::VarKind::block_index);
   out_.grid = {blocks};
   out_.block_vars = {linear};
-  arith::Interval range = arith::range_of(ctx_, out_.grid[0]);
-  ctx_.bind(linear, 0, range.hi == arith::Interval::kMax ? range.hi : range.hi - 1);
+  bind_counter(linear, blocks);
 
   const std::string order = schedule_.raster ? schedule_.raster->order : "row_major";
   int64_t group = schedule_.raster ? schedule_.raster->group : 1;
@@ -56,7 +63,7 @@ void KernelLowering::declare_linear_grid() {
     out_.launched_var = out_.add_var("blocks", ir::VarKind::block_index);
     tile_var_ = out_.add_var("tile", ir::VarKind::loop);
     ctx_.bind(out_.launched_var, 1, thread::kMostResidentBlocks);
-    ctx_.bind(tile_var_, 0, range.hi == arith::Interval::kMax ? range.hi : range.hi - 1);
+    bind_counter(tile_var_, blocks);
     rest = claimed() ? walked_point() : e.add(rest, e.mul(e.var(tile_var_), e.var(out_.launched_var)));
     rest = e.binary(ir::ExprOp::min, rest, e.const_int(kMostPoints - 1));
   }
@@ -150,8 +157,13 @@ void KernelLowering::longest_first(ExprId rest, const std::vector<ExprId>& exten
   };
   const ExprId length = at_least_one(extent[d]);
   ExprId others = e.const_int(1);
-  for (size_t i = 0; i < extent.size(); ++i)
-    if (i != d) others = e.mul(others, extent[i]);
+  bool positive = true;
+  for (size_t i = 0; i < extent.size(); ++i) {
+    if (i == d) continue;
+    others = e.mul(others, extent[i]);
+    positive = positive && arith::prove(ctx_, e.le(e.const_int(1), extent[i]));
+  }
+  if (positive) ctx_.assume(e.le(e.const_int(1), others));  // a launch whose points do not fit 64 bits is refused
   others = at_least_one(others);
   // Trips of the longest block.
   const VarId var = kernel_.block_vars[d];

@@ -9,6 +9,9 @@ namespace tilegen::lower {
 
 namespace {
 
+// What lies here may be negated, and small numbers added to it, without wrapping.
+constexpr arith::Interval kHalf{-(int64_t{1} << 62), int64_t{1} << 62};
+
 // Conditions of selects below `root`.
 void collect_conditions(const ir::ExprPool& e, ExprId root, std::set<ExprId>& seen, std::vector<ExprId>& conditions) {
   std::vector<ExprId> todo = {root};
@@ -51,7 +54,7 @@ class ShortComparisons {
   }
   // own + rest < 0 (<= 0) with `own` of the element: own < -rest, and -rest counts only inside own's range.
   ExprId shortened(const ir::ExprNode& n, ExprId root) {
-    const auto difference = arith::to_affine(ctx_, e_.sub(n.a, n.b));
+    const auto difference = arith::exact_difference(ctx_, n.a, n.b);
     if (!difference) return root;
     arith::Affine own, rest;
     for (const auto& [term, factor] : difference->terms) {
@@ -65,7 +68,9 @@ class ShortComparisons {
     const arith::Interval range = arith::range_of(ctx_, element);
     constexpr int64_t kShort = int64_t{1} << 30;
     if (own.terms.empty() || rest.terms.empty() || range.lo < -kShort || range.hi > kShort) return root;
-    const ExprId bound = e_.binary(ir::ExprOp::min, e_.binary(ir::ExprOp::max, arith::from_affine(ctx_, rest), e_.const_int(range.lo - 1)),
+    const ExprId other = arith::from_affine(ctx_, rest);
+    if (!arith::range_of(ctx_, other).within(kHalf)) return root;
+    const ExprId bound = e_.binary(ir::ExprOp::min, e_.binary(ir::ExprOp::max, other, e_.const_int(range.lo - 1)),
                                    e_.const_int(range.hi + 1));
     return e_.binary(n.op, element, bound);
   }
@@ -98,7 +103,7 @@ class IterationBounds {
  private:
   // factor * iteration + rest < 0 (<= 0)
   ExprId bounded(const ir::ExprNode& n, ExprId root) {
-    auto difference = arith::to_affine(ctx_, e_.sub(n.a, n.b));
+    auto difference = arith::exact_difference(ctx_, n.a, n.b);
     if (!difference) return root;
     const auto iteration = std::find_if(difference->terms.begin(), difference->terms.end(), [&](const auto& term) {
       const ir::ExprNode& x = e_[term.first];
@@ -109,6 +114,7 @@ class IterationBounds {
     difference->terms.erase(iteration);
     if (difference->terms.empty()) return root;
     const ExprId rest = arith::from_affine(ctx_, *difference);
+    if (!arith::range_of(ctx_, rest).within(kHalf)) return root;
     const int64_t strict = n.op == ir::ExprOp::lt ? 1 : 0;
     if (factor > 0) {
       const ExprId most = e_.sub(e_.const_int(-strict), rest);

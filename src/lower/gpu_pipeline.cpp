@@ -58,14 +58,15 @@ std::vector<Ahead> copies_ahead(const ir::Loop& loop, const plan::LoopPlan* plan
 class PipelineLowering {
  public:
   PipelineLowering(KernelLowering& k, const ir::Loop& loop, std::vector<Ahead> ahead,
-                   const std::string& origin)
+                   const std::string& origin, thread::Block& out)
       : k_(k),
         e_(k.out_.exprs),
         loop_(loop),
         ahead_(std::move(ahead)),
         origin_(origin),
-        begin_(k.lower_expr(loop.begin)),
-        extent_(k.simplified(k.lower_expr(loop.extents[0]))),
+        bounds_(k.loop_bounds(loop, out, origin)),
+        begin_(bounds_.begin),
+        extent_(bounds_.extent),
         saved_slots_(k.slots_) {
     for (const Ahead& a : ahead_) {
       distances_.insert(a.distance);
@@ -90,8 +91,7 @@ class PipelineLowering {
     i_ = e_.var(var);
     thread::Loop lowered{var, extent_, thread::LoopForm::serial, {}};
     auto mark = k_.ctx_.mark();
-    const arith::Interval range = arith::range_of(k_.ctx_, extent_);
-    k_.ctx_.bind(var, 0, range.hi == arith::Interval::kMax ? range.hi : range.hi - 1);
+    k_.bind_counter(var, extent_);
     k_.ctx_.assume(e_.lt(i_, extent_));
     gemm ? around_gemm(*gemm, lowered.body) : one_behind_the_other(lowered.body);
     k_.ctx_.rollback(mark);
@@ -221,6 +221,7 @@ class PipelineLowering {
   const ir::Loop& loop_;
   const std::vector<Ahead> ahead_;
   const std::string& origin_;
+  const LoopBounds bounds_;
   const ExprId begin_, extent_;
   const std::map<int, ExprId> saved_slots_;
   std::set<int64_t> distances_;
@@ -233,7 +234,7 @@ void KernelLowering::pipelined_loop(const ir::Loop& loop, thread::Block& out, co
   if (role_ == Role::producer) return serial_loop(loop, out, origin);
   std::vector<Ahead> ahead = copies_ahead(loop, plan::find_loop(schedule_, origin), ops_, schedule_);
   if (ahead.empty()) return serial_loop(loop, out, origin);
-  PipelineLowering(*this, loop, std::move(ahead), origin).run(out);
+  PipelineLowering(*this, loop, std::move(ahead), origin, out).run(out);
 }
 
 }  // namespace tilegen::lower

@@ -159,7 +159,10 @@ class BlockReduction {
     const ExprId predicate = k_.both(nest.writer, k_.both(ExprId(), nest.inside));
     // In memory the old result is read by the thread that writes the new one.
     const ExprId reader = k_.in_thread_registers(dst_buffer_) ? ExprId() : predicate;
-    if (accumulate_) value = reduction_combine(e_, kind_, k_.load_element(dst_buffer_, indices, false, reader), value);
+    if (accumulate_) {
+      const ExprId old = k_.load_element(dst_buffer_, indices, false, reader);
+      value = reduction_combine(e_, kind_, reduction_term(e_, kind_, old), value);
+    }
     if (k_.in_thread_registers(dst_buffer_)) {
       const Held dst = k_.held(k_.value_of(dst_buffer_));
       const ExprId mine = holders_only ? k_.holds(*dst.fragment, indices) : ExprId();

@@ -88,7 +88,7 @@ void KernelLowering::add_to_count(MemoryId count, ExprId more, thread::Block& ou
 }
 
 ExprId KernelLowering::fillings_before(const ir::Loop& loop, ExprId extent) {
-  return counted(loop) ? held_count(count_of(&loop, "fillings")) : out_.exprs.mul(executions_, extent);
+  return counted(loop) ? held_count(count_of(&loop, "fillings")) : repeated(executions_, extent);
 }
 
 void KernelLowering::count_fillings(const ir::Loop& loop, ExprId extent, thread::Block& out) {

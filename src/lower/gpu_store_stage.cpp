@@ -6,6 +6,7 @@
 
 #include "lower/op_lowering.h"
 #include "lower/plant_barriers.h"
+#include "lower/tensor_coordinate.h"
 #include "schedule/store_stage.h"
 
 namespace tilegen::lower {
@@ -77,7 +78,8 @@ class StagedStore {
     const ir::Region& to = tile_op_.operands[1];
     dims_ = *ops::tensor_copy_dims(k_.p_, tile_op_, nullptr);  // store_stage has seen that it is one
     map_ = k_.tensor_map(to.buffer, k_.box_of(to, dims_, stage_.rows, stage_.inner), stage_.swizzle);
-    for (ExprId offset : to.offsets) origin_.push_back(k_.lower_expr(offset));
+    for (size_t d = 0; d < to.offsets.size(); ++d)
+      origin_.push_back(tensor_coordinate(k_.ctx_, k_.lower_expr(to.offsets[d]), k_.lower_expr(k_.p_.buffer(to.buffer).shape[d])));
   }
 
   void pass(int64_t column) {

@@ -1,6 +1,8 @@
 // Boxes of tensors moved by the copy engine: the maps it needs and the copies that fill a tile.
 #include "lower/kernel_lowering.h"
+#include "lower/tensor_coordinate.h"
 #include "schedule/cluster_plan.h"
+#include "thread/tensor_coordinates.h"
 
 namespace tilegen::lower {
 
@@ -53,8 +55,17 @@ std::optional<KernelLowering::TensorBoxes> KernelLowering::tensor_boxes(const in
   }
   TensorBoxes b{-1, {}, *dims, *shape};
   b.map = tensor_map(from.buffer, box_of(from, *dims, rows > 0 ? rows : shape->rows, shape->inner), shape->swizzle);
-  for (ExprId offset : from.offsets) b.origin.push_back(lower_expr(offset));
+  for (size_t d = 0; d < from.offsets.size(); ++d)
+    b.origin.push_back(tensor_coordinate(ctx_, lower_expr(from.offsets[d]), lower_expr(p_.buffer(from.buffer).shape[d])));
   return b;
+}
+
+ExprId tensor_coordinate(arith::Context& ctx, ExprId at, ExprId extent) {
+  ir::ExprPool& e = ctx.pool();
+  const ExprId most = e.const_int(thread::kMostTensorExtent), least = e.const_int(-thread::kMostTensorExtent);
+  if (arith::prove(ctx, e.le(least, at)) && arith::prove(ctx, e.le(at, e.add(extent, thread::kMostTensorTile))))
+    return at;
+  return e.binary(ir::ExprOp::min, e.binary(ir::ExprOp::max, at, least), most);
 }
 
 std::vector<ExprId> KernelLowering::box_coordinates(const std::vector<ExprId>& origin, const ops::TensorCopyDims& dims,

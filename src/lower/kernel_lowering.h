@@ -74,6 +74,11 @@ class KernelLowering {
   void statement(ir::StmtId id, thread::Block& out);
   void serial_loop(const ir::Loop& loop, thread::Block& out, const std::string& origin);
   void branch(const ir::Branch& b, thread::Block& out, const std::string& origin);
+  // loop_bounds.cpp
+  LoopBounds loop_bounds(const ir::Loop& loop, thread::Block& out, const std::string& origin);
+  bool reads_what_is_written(ExprId program_expr, const ir::Block& body) const;
+  ExprId repeated(ExprId count, ExprId extent);  // iterations of a loop that has run `count` times, which have taken their time
+  void bind_counter(VarId var, ExprId extent);  // 0 <= var < extent, but for what is known of the extent's value
   void fail(DiagCode code, const std::string& op, std::string message, std::string hint);
   bool failed() const { return !error_.diagnostics.empty(); }
 
@@ -83,7 +88,9 @@ class KernelLowering {
   // Element `indices` of a buffer as an index into its memory; `predicate` collects bounds that are not
   // proven.
   ExprId memory_index(ir::BufferId buffer, std::span<const ExprId> indices);
-  ExprId bounds_predicate(ir::BufferId buffer, std::span<const ExprId> indices);
+  // `given` holds wherever the predicate counts: what it tells is not asked again.
+  ExprId bounds_predicate(ir::BufferId buffer, std::span<const ExprId> indices, ExprId given = ExprId());
+  bool reads_memory(ExprId e) const;
   ExprId layout_index(const layout::Layout& l, int output, std::span<const ExprId> indices);
   // `inside`: the element is known to be in bounds wherever `predicate` holds.
   ExprId load_element(ir::BufferId buffer, std::span<const ExprId> indices, bool inside,
@@ -133,7 +140,7 @@ class KernelLowering {
   // Stores that depend on a condition of the user's: a bound like those of tensors where it compares indices.
   void record_condition(ExprId condition);
   std::optional<ExprId> hardest_case(const Bound& bound, const Nest& nest);
-  void settle_padded(const Nest& nest, bool upper, ExprId& index);
+  bool settle_padded(const Nest& nest, bool upper, ExprId& index, int64_t& further);
   // Condition, the same for the whole block, under which every recorded bound holds; invalid when none can be told.
   ExprId interior_of_bounds(const Nest& nest);
 

@@ -38,16 +38,17 @@ void KernelLowering::declare_parameters() {
   out_.name = kernel_.name;
   out_.threads = *schedule_.threads;
   out_.dependent = schedule_.launch && schedule_.launch->dependent;
+  const std::vector<int64_t> greatest = ir::greatest_values(p_);
   for (const ir::Param& param : p_.params) {
     if (param.kind == ir::Param::Kind::tensor) continue;
     const ir::Var& v = p_.var(param.var);
     VarId var = out_.add_var(v.name, v.kind);
     out_.vars[var.value].type = v.type;
     out_.vars[var.value].lower = v.lower;
-    out_.vars[var.value].upper = v.upper;
+    out_.vars[var.value].upper = greatest[param.var.value];
     out_.vars[var.value].divisor = v.divisor;
     vars_[param.var] = out_.exprs.var(var, v.type);
-    if (v.kind == ir::VarKind::dim) ctx_.bind(var, v.lower, v.upper, v.divisor);
+    if (v.kind == ir::VarKind::dim) ctx_.bind(var, v.lower, greatest[param.var.value], v.divisor);
   }
   for (const ir::Param& param : p_.params) {
     thread::Param slot;
@@ -77,8 +78,7 @@ void KernelLowering::declare_grid() {
   for (size_t d = 0; d < kernel_.grid.size(); ++d) {
     ExprId extent = simplified(lower_expr(kernel_.grid[d]));
     VarId var = out_.add_var(p_.var(kernel_.block_vars[d]).name, ir::VarKind::block_index);
-    arith::Interval range = arith::range_of(ctx_, extent);
-    ctx_.bind(var, 0, range.hi == arith::Interval::kMax ? range.hi : range.hi - 1);
+    bind_counter(var, extent);
     ctx_.assume(out_.exprs.lt(out_.exprs.var(var), extent));
     out_.grid.push_back(extent);
     out_.block_vars.push_back(var);
@@ -164,18 +164,17 @@ void KernelLowering::statement(ir::StmtId id, thread::Block& out) {
 
 void KernelLowering::serial_loop(const ir::Loop& loop, thread::Block& out, const std::string& origin) {
   ir::ExprPool& e = out_.exprs;
-  ExprId begin = lower_expr(loop.begin), extent = simplified(lower_expr(loop.extents[0]));
+  const auto [begin, extent] = loop_bounds(loop, out, origin);
   if (int64_t trips = 0; e.is_const_int(extent, &trips) && trips <= 0) return;
   VarId var = out_.add_var(p_.var(loop.vars[0]).name, ir::VarKind::loop);
   auto mark = ctx_.mark();
-  arith::Interval range = arith::range_of(ctx_, extent);
-  ctx_.bind(var, 0, range.hi == arith::Interval::kMax ? range.hi : range.hi - 1);
+  bind_counter(var, extent);
   ctx_.assume(e.lt(e.var(var), extent));
   vars_[loop.vars[0]] = e.add(begin, e.var(var));
   const ExprId executions = executions_;
   const bool fills = has_channels(origin);
   if (executions_)
-    executions_ = simplified(e.add(fills ? fillings_before(loop, extent) : e.mul(executions_, extent), e.var(var)));
+    executions_ = simplified(e.add(fills ? fillings_before(loop, extent) : repeated(executions_, extent), e.var(var)));
   thread::Loop lowered{var, extent, thread::LoopForm::serial, {}};
   if (loop.kind == ir::LoopKind::unroll && e.is_const_int(extent)) {
     lowered.form = thread::LoopForm::unrolled;
@@ -191,7 +190,7 @@ void KernelLowering::serial_loop(const ir::Loop& loop, thread::Block& out, const
 void KernelLowering::branch(const ir::Branch& b, thread::Block& out, const std::string& origin) {
   thread::Branch lowered{simplified(lower_expr(b.condition)), {}, {}};
   auto mark = ctx_.mark();
-  ctx_.assume(lowered.condition);
+  if (!reads_what_is_written(b.condition, b.then_body)) ctx_.assume(lowered.condition);
   block(b.then_body, lowered.then_body);
   ctx_.rollback(mark);
   block(b.else_body, lowered.else_body);

@@ -19,6 +19,10 @@ using ir::ExprId;
 using ir::VarId;
 using thread::MemoryId;
 
+struct LoopBounds {
+  ExprId begin, extent;
+};
+
 // One dimension of an iteration nest: a loop variable standing for a digit of the iteration layout.
 struct NestLoop {
   VarId var;

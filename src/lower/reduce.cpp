@@ -101,7 +101,10 @@ void OpLowering::reduce(int src, int dst, ReduceKind kind, int axis, bool accumu
   const bool seeded = accumulate && !lanes_reduce;
   for (int64_t u = 0; u < partials; ++u) {
     ExprId start = reduction_identity(e, kind, acc_type);
-    if (seeded) start = k_.load_element(dst_buffer, at, false);
+    if (seeded) {
+      const ExprId old = reduction_term(e, kind, k_.load_element(dst_buffer, at, false));
+      start = kind == ReduceKind::sum ? old : reduction_combine(e, kind, start, old);
+    }
     thread::Block init = in_lanes({store(acc, slot(e.const_int(u)), start, ExprId())});
     body.insert(body.end(), init.begin(), init.end());
   }
@@ -122,6 +125,10 @@ void OpLowering::reduce(int src, int dst, ReduceKind kind, int axis, bool accumu
     body.insert(body.end(), join.begin(), join.end());
   }
   if (lanes_reduce) {
+    if (accumulate && kind == ReduceKind::absmax) {
+      const ExprId old = e.load(dst_memory, acc_type, std::vector<ExprId>{dst_index});
+      body.push_back(store(dst_memory, dst_index, reduction_term(e, kind, old), ExprId()));
+    }
     thread::StmtId final_step = k_.out_.add(
         thread::LaneReduce{lane_combine(kind), dst_memory, dst_index, acc, e.const_int(0), width, accumulate},
         op_.path);

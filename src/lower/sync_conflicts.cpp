@@ -21,7 +21,7 @@ ConflictOracle::ConflictOracle(thread::ThreadProgram& p) : p_(p), ctx_(p.exprs) 
     if (var.kind == ir::VarKind::dim)
       ctx_.bind(VarId(v), var.lower, var.upper, var.divisor);
     else if (var.kind != ir::VarKind::scalar)
-      ctx_.bind(VarId(v), 0, VarId(v) == p.thread_var ? p.threads - 1 : INT64_MAX);
+      ctx_.bind(VarId(v), 0, VarId(v) == p.thread_var ? p.threads - 1 : thread::kMostIterations);
   }
 }
 
@@ -53,7 +53,7 @@ int ConflictOracle::add(const SyncAccess& access, const std::vector<OpenLoop>& a
   c.access = access;
   auto mark = ctx_.mark();
   if (access.lane.valid()) ctx_.bind(access.lane, 0, access.lanes - 1);
-  for (const OpenLoop& l : around) ctx_.bind(l.var, 0, l.extent > 0 ? l.extent - 1 : INT64_MAX);
+  for (const OpenLoop& l : around) ctx_.bind(l.var, 0, l.extent > 0 ? l.extent - 1 : thread::kMostIterations);
   c.slot = slot_of(access);
   c.within = access.index;
   if (c.slot) {
@@ -132,10 +132,13 @@ bool ConflictOracle::slots_differ(ExprId a, ExprId b) {
   bool differ = arith::prove(ctx_, e.binary(ExprOp::ne, a, b));
   // x % s and y % s where x - y is a constant that s does not divide.
   const ir::ExprNode x = e[a], y = e[b];
-  int64_t s = 0, t = 0, distance = 0;
+  int64_t s = 0, t = 0;
   if (!differ && x.op == ExprOp::floormod && y.op == ExprOp::floormod && e.is_const_int(x.b, &s) &&
       e.is_const_int(y.b, &t) && s == t && s > 0)
-    differ = e.is_const_int(arith::simplify(ctx_, e.sub(x.a, y.a)), &distance) && distance % s != 0;
+  {
+    const auto between = arith::exact_difference(ctx_, x.a, y.a);
+    differ = between && between->terms.empty() && between->constant % s != 0;
+  }
   slot_answers_[{a, b}] = differ;
   return differ;
 }

@@ -33,7 +33,7 @@ bool ConflictOracle::apart(int a, const Bindings& a_at, int b, const Bindings& b
       distance[c->access.lane] = std::nullopt;
     }
     for (const OpenLoop& l : c->loops) {
-      ctx_.bind(l.var, 0, l.extent > 0 ? l.extent - 1 : INT64_MAX);
+      ctx_.bind(l.var, 0, l.extent > 0 ? l.extent - 1 : thread::kMostIterations);
       distance[l.var] = std::nullopt;
     }
   }

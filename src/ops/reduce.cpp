@@ -173,7 +173,8 @@ void reference(const ir::TileOp& op, ReferenceSink& sink) {
     from.assign(index.begin(), index.end());
     for (size_t d = 0; d < map.size(); ++d)
       if (map[d] >= 0) to[map[d]] = index[d];
-    ir::ScalarValue acc = accumulate ? sink.read(kDst, to) : initial(kind, type);
+    ir::ScalarValue acc = initial(kind, type);
+    if (accumulate) acc = kind == ReduceKind::sum ? sink.read(kDst, to) : combine(kind, type, acc, sink.read(kDst, to));
     for (from[axis] = 0; from[axis] < length; ++from[axis])
       acc = combine(kind, type, acc, ir::eval_cast(type, sink.read(kSrc, from)));
     sink.write(kDst, to, acc);

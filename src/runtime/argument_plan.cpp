@@ -58,6 +58,7 @@ ArgumentPlan::ArgumentPlan(const ir::Program& program) {
     if (program.params[i].kind != ir::Param::Kind::tensor)
       slot_of[program.params[i].var.value] = static_cast<int>(i);
   std::vector<ir::ExprId> roots;
+  const std::vector<int64_t> greatest = ir::greatest_values(program);
   for (size_t i = 0; i < program.params.size(); ++i) {
     const ir::Param& p = program.params[i];
     Param row;
@@ -87,7 +88,7 @@ ArgumentPlan::ArgumentPlan(const ir::Program& program) {
       if (p.kind == ir::Param::Kind::dim) {
         if (v.divisor < 1) return;
         const auto divisor = static_cast<uint64_t>(v.divisor), power = divisor & (~divisor + 1);
-        dims_.push_back({i, std::max<int64_t>(v.lower, 0), v.upper, power - 1, divisor / power});
+        dims_.push_back({i, std::max<int64_t>(v.lower, 0), greatest[p.var.value], power - 1, divisor / power});
       }
     }
     params_.push_back(row);

@@ -222,6 +222,7 @@ Checked Binder::solve_dims() {
 }
 
 Checked Binder::check_facts() {
+  const std::vector<int64_t> greatest = ir::greatest_values(program_);
   for (size_t i = 0; i < program_.params.size(); ++i) {
     if (param(i).kind != ir::Param::Kind::dim) continue;
     if (!solver_.is_known(param(i).var))
@@ -240,6 +241,11 @@ Checked Binder::check_facts() {
                    "'" + v.name + "' is " + std::to_string(value) + " (from " + solver_.source(param(i).var) +
                        "), the program says it is " + broken,
                    "pad the tensors, or build the program without that fact");
+    if (value > greatest[param(i).var.value])
+      return error(DiagCode::launch_shape, i,
+                   "'" + v.name + "' is " + std::to_string(value) + " (from " + solver_.source(param(i).var) +
+                       "), and tensors are described by it: it may be at most " + std::to_string(ir::kMaxExtent),
+                   "pass smaller dimensions");
     slots_[i] = static_cast<uint64_t>(value);
   }
   return Unit{};

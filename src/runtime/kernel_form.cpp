@@ -5,6 +5,7 @@
 
 #include "support/checked.h"
 #include "thread/reciprocal.h"
+#include "thread/tensor_coordinates.h"
 
 namespace tilegen::runtime {
 namespace {
@@ -49,7 +50,7 @@ KernelForm::KernelForm(const thread::ThreadProgram& program) : id_(g_next_id.fet
 }
 
 bool KernelForm::shapes(std::span<const uint64_t> slots, std::span<TensorShape> out) const {
-  constexpr int64_t kUnit = 16, kMostExtent = int64_t{1} << 32, kStrideEnd = int64_t{1} << 40;
+  constexpr int64_t kUnit = 16, kStrideEnd = int64_t{1} << 40;
   if (!map_code_) return program_->tensor_maps.empty();
   int64_t numbers[ScalarCode::kMaxSteps];
   const std::span<const int64_t> values(reinterpret_cast<const int64_t*>(slots.data()), slots.size());
@@ -62,7 +63,7 @@ bool KernelForm::shapes(std::span<const uint64_t> slots, std::span<TensorShape> 
     shape.rank = map.extents.size();
     bool legal = shape.address % kUnit == 0;
     for (size_t d = 0; d < shape.rank; ++d, ++next) {
-      legal = legal && *next >= 1 && *next <= kMostExtent;
+      legal = legal && *next >= 1 && *next <= thread::kMostTensorExtent;
       shape.extents[d] = static_cast<uint64_t>(*next);
     }
     // Stores are clipped to whole units: rows that end inside one would be overwritten behind their end.
@@ -98,7 +99,7 @@ std::string KernelForm::guards_text() const {
     tensors += (tensors.empty() ? "" : " and ") + program_->memory(map.tensor).name;
   if (!tensors.empty())
     text += (text.empty() ? "" : ", ") + tensors +
-            " with addresses and strides % 16 == 0 and extents from 1 to 2^32, as tensor maps need";
+            " with addresses and strides % 16 == 0 and extents from 1 to 2^31 - 2^21, as tensor maps need";
   for (size_t i = 0; i < stored_.size(); ++i)
     if (stored_[i]) text += ", rows of " + program_->memory(program_->tensor_maps[i].tensor).name + " in whole 16 bytes";
   return text;

@@ -250,9 +250,11 @@ SumParts sum_parts(const ir::Program& p, const KernelOps& ops, ir::StmtId loop, 
 }
 
 bool begins_as_zero(const ir::Program& p, int kernel, const KernelOps& ops, ir::StmtId loop, int value) {
+  int64_t trips = 0;
+  const bool runs = p.exprs.is_const_int(p.as<ir::Loop>(loop)->extents[0], &trips) && trips > 0;
   for (ir::StmtId s : p.as<ir::Loop>(loop)->body)
     if (const KernelOp* op = first_use(p, ops, s, value)) {
-      if (overwrites(p, *op, s, value)) return true;
+      if (runs && overwrites(p, *op, s, value)) return true;
       break;
     }
   size_t place = 0;

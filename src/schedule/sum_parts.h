@@ -27,7 +27,7 @@ SumParts sum_parts(const ir::Program& p, const infer::KernelOps& ops, ir::StmtId
 // A reduction that adds up.
 bool is_sum(const ir::Program& p, const infer::KernelOp& op);
 
-// The value is 0 when the loop begins, or nothing in the loop sees what it is then.
+// The value is 0 when the loop begins, or nothing sees what it is then: the loop is known to run, and overwrites it first.
 bool begins_as_zero(const ir::Program& p, int kernel, const infer::KernelOps& ops, ir::StmtId loop, int value);
 
 }  // namespace tilegen::schedule

@@ -38,6 +38,8 @@ struct Guard {
 
 // A persistent program's limits, which every launch of it keeps: points of the grid, blocks that are resident at once.
 constexpr int64_t kMostPersistentPoints = int64_t{1} << 30, kMostResidentBlocks = 65535;
+// The counter of a loop, or of a grid, that begins at 0 never gets here: at a nanosecond each, that takes weeks.
+constexpr int64_t kMostIterations = int64_t{1} << 52;
 constexpr int64_t kMostCluster = 8;  // blocks, on every device that has clusters
 
 struct ThreadProgram {

@@ -40,7 +40,7 @@ struct Bound {
 };
 
 struct Launch {
-  std::map<std::string, int64_t> dims;
+  std::map<std::string, int64_t> dims;  // and i64 scalars that shall not be random
   uint64_t seed = 1;
   Data data = Data::integers;
   double magnitude = 0;  // of floating data, 0 = by type

@@ -70,6 +70,8 @@ std::string LaunchMemory::bind(const ir::Program& p, const Launch& launch) {
     if (param.kind == ir::Param::Kind::scalar) {
       Random random(launch.seed, v.name);
       slots_.back() = random_element(random, v.type, launch.data, launch.magnitude);
+      if (auto at = launch.dims.find(v.name); at != launch.dims.end() && ir::is_integer(v.type))
+        slots_.back() = static_cast<uint64_t>(at->second);
       if (ir::is_integer(v.type))
         dims.set(param.var, ir::wrap_to(v.type, static_cast<int64_t>(slots_.back())), v.name);
       continue;

@@ -63,6 +63,7 @@ class Generator {
  public:
   Generator(uint64_t seed, const RandomProgramOptions& options) : r_(seed), options_(options) {}
   Case run(uint64_t seed);
+  Case run_integers(uint64_t seed);
 
  private:
   // random_program.cpp: declarations and kernels
@@ -127,6 +128,14 @@ class Generator {
   std::string index(int depth);              // any i64
   std::string offset(int64_t step);          // any uniform i64, mostly a multiple of step
   std::string index_within(int64_t extent);  // 0 .. extent-1
+
+  // random_integers.cpp
+  int64_t edge();
+  std::string integer(int depth);  // of variables in vars_, dims and scalars
+  std::string integer_constant();
+  std::string integer_condition(int depth);
+  void integer_statement(int number, const std::string& place);
+  void integer_copy(int number);
 
   Random r_;
   RandomProgramOptions options_;

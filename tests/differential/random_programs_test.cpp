@@ -84,6 +84,28 @@ TEST(RandomPrograms, SimulatedGpuAgrees) {
   EXPECT_LE(refused * 2, count);
 }
 
+// Integers at the edges of the types, on the host and on two generations of GPUs.
+//   TILEGEN_INTEGERS=n   that many expressions
+TEST(RandomPrograms, IntegersWrap) {
+  uint64_t first = 1, count = long_run() ? 1000 : 25;
+  if (const char* seed = std::getenv("TILEGEN_SEED")) first = std::strtoull(seed, nullptr, 10), count = 1;
+  if (const char* asked = std::getenv("TILEGEN_INTEGERS")) count = std::strtoull(asked, nullptr, 10) / kIntegersOfAProgram + 1;
+  uint64_t defects = 0, told = 0;
+  for (uint64_t seed = first; seed < first + count && defects < 3; ++seed) {
+    Case c = random_integers(seed);
+    c.targets = {"host", "sim:sm_80", "sim:sm_90a"};
+    if (count == 1) std::cout << to_text(c);
+    const Outcome o = compare_executors(c);
+    const bool runs = o.kind != Kind::invalid && o.kind != Kind::refused;
+    told += !runs;
+    if (!runs && std::getenv("TILEGEN_SHOW_INVALID")) std::cout << "seed " << seed << " " << o.text << "\n";
+    if (!o.is_defect()) continue;
+    ++defects;
+    ADD_FAILURE() << "seed " << seed << ": " << kind_name(o.kind) << ": " << o.text << "\nsmallest such program:\n" << smallest(c, o);
+  }
+  EXPECT_LE(told * 10, count);
+}
+
 TEST(RandomPrograms, AreAFunctionOfTheSeed) {
   EXPECT_EQ(random_case(7).text, random_case(7).text);
   EXPECT_NE(random_case(7).text, random_case(8).text);

@@ -24,6 +24,12 @@ Value* reversed(Builder& b, Value* v) {
   return order.size() > 1 ? b.CreateShuffleVector(v, order) : v;
 }
 
+// LLVM 19 folds a shift of the index into the scale of a gather's addresses, though their product may overflow to nothing.
+// An index that may be that large does not arrive as a shift: it is 0 where the lane is not wanted.
+Value* wanted_index(Builder& b, Value* index, Value* mask, bool small) {
+  return small || !mask ? index : b.CreateSelect(mask, index, llvm::Constant::getNullValue(index->getType()));
+}
+
 llvm::Type* lanes_of(llvm::Type* t, int64_t lanes) {
   return lanes > 1 ? llvm::FixedVectorType::get(t, static_cast<unsigned>(lanes)) : t;
 }
@@ -160,7 +166,8 @@ Value* HostEmitter::gather(MemoryId memory, ir::ExprId index, Value* mask) {
     }
     return v;
   }
-  Value* pointers = b_.CreateGEP(element, bases_[memory.value], index_vector(index));
+  Value* at = wanted_index(b_, splat(index_vector(index), width_), mask, lanes_.exact(index));
+  Value* pointers = b_.CreateGEP(element, bases_[memory.value], at);
   llvm::Type* type = lanes_of(element, width_);
   if (!mask) mask = llvm::Constant::getAllOnesValue(lanes_of(b_.getInt1Ty(), width_));
   auto* load = b_.CreateMaskedGather(type, pointers, llvm::Align(static_cast<uint64_t>(ir::dtype_bytes(t))),
@@ -183,7 +190,8 @@ void HostEmitter::scatter(MemoryId memory, ir::ExprId index, Value* storage, Val
     }
     return;
   }
-  Value* pointers = b_.CreateGEP(element, bases_[memory.value], splat(index_vector(index), width_));
+  Value* at = wanted_index(b_, splat(index_vector(index), width_), mask, lanes_.exact(index));
+  Value* pointers = b_.CreateGEP(element, bases_[memory.value], at);
   if (!mask) mask = llvm::Constant::getAllOnesValue(lanes_of(b_.getInt1Ty(), width_));
   tag(b_.CreateMaskedScatter(storage, pointers, align, mask), memory);
 }

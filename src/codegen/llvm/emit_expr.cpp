@@ -118,7 +118,7 @@ Value* HostEmitter::emit_mask(ExprId predicate) {
   }
   if ((n.op == ExprOp::lt || n.op == ExprOp::le) && exprs_.type(n.a) == ir::DType::i64 && width_ <= 64) {
     LaneForm a = lanes_.form(n.a), b = lanes_.form(n.b);
-    if (a.affine && b.affine && a.stride - b.stride == 1) {
+    if (a.affine && b.affine && lanes_.exact(n.a) && lanes_.exact(n.b) && a.stride - b.stride == 1) {
       // a0 + lane < b0  <=>  lane < b0 - a0; the difference saturates, the clamp then hides by how much
       Value* room = b_.CreateBinaryIntrinsic(llvm::Intrinsic::ssub_sat, lane_zero(n.b), lane_zero(n.a));
       if (n.op == ExprOp::le)

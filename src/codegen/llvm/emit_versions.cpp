@@ -102,7 +102,7 @@ Value* HostEmitter::holds_for_all_lanes(ExprId predicate) {
   if (lanes_.form(predicate).uniform()) return lane_zero(predicate);
   if ((n.op != ExprOp::lt && n.op != ExprOp::le) || exprs_.type(n.a) != ir::DType::i64) return nullptr;
   LaneForm a = lanes_.form(n.a), b = lanes_.form(n.b);
-  if (!a.affine || !b.affine) return nullptr;
+  if (!a.affine || !b.affine || !lanes_.exact(n.a) || !lanes_.exact(n.b)) return nullptr;
   int64_t lane = a.stride > b.stride ? width_ - 1 : 0;
   auto at_lane = [&](ExprId e, int64_t stride) {
     return b_.CreateAdd(lane_zero(e),

@@ -23,7 +23,9 @@ class HostEmitter : private ProgramEmitter {
  public:
   HostEmitter(llvm::Module& module, const thread::ThreadProgram& program, const MachineFeatures& features,
               std::string symbol)
-      : ProgramEmitter(module, program, program.exprs, features, std::move(symbol)), lanes_(program) {}
+      : ProgramEmitter(module, program, program.exprs, features, std::move(symbol)),
+        facts_(program, kHostGrid),
+        lanes_(program, facts_) {}
 
   // Emits the function; a message when the program asks for something this emitter cannot do.
   std::optional<std::string> emit();
@@ -103,6 +105,7 @@ class HostEmitter : private ProgramEmitter {
   std::vector<llvm::Value*> bases_;                      // by MemoryId
   std::vector<llvm::MDNode*> scope_of_, disjoint_from_;  // by MemoryId, null when nothing is known
 
+  IndexFacts facts_;
   LaneAnalysis lanes_;
   ir::VarId lane_var_;  // valid inside a vectorized loop
   int64_t width_ = 1;

@@ -90,7 +90,7 @@ LaneForm LaneAnalysis::compute_form(ExprId e) {
         stride = checked_mul(b.stride, k);
       break;
     case ExprOp::floordiv:
-      if (exprs_->is_const_int(n.b, &k) && k > 0) {
+      if (exprs_->is_const_int(n.b, &k) && k > 0 && exact(n.a)) {
         if (quotient_uniform(n.a, k))
           stride = 0;
         else if (a.stride % k == 0)
@@ -98,7 +98,7 @@ LaneForm LaneAnalysis::compute_form(ExprId e) {
       }
       break;
     case ExprOp::floormod:
-      if (exprs_->is_const_int(n.b, &k) && k > 0) {
+      if (exprs_->is_const_int(n.b, &k) && k > 0 && exact(n.a)) {
         if (quotient_uniform(n.a, k))
           stride = a.stride;
         else if (a.stride % k == 0)
@@ -113,7 +113,7 @@ LaneForm LaneAnalysis::compute_form(ExprId e) {
 
 bool LaneAnalysis::quotient_uniform(ExprId e, int64_t d) {
   LaneForm f = form(e);
-  if (!f.affine) return false;
+  if (!f.affine || d > INT64_MAX / 2) return false;  // sums of two numbers below d
   int64_t constant = 0;
   if (!split(e, 1, d, constant)) return false;
   auto span = checked_mul(f.stride, width_ - 1);
@@ -139,6 +139,7 @@ bool LaneAnalysis::split(ExprId e, int64_t sign, int64_t d, int64_t& constant) {
 int64_t LaneAnalysis::divisor(ExprId e) {
   if (auto it = divisors_.find(e); it != divisors_.end()) return it->second;
   int64_t d = compute_divisor(e);
+  if (!exact(e)) d &= -d;  // wrapping keeps powers of two
   divisors_.emplace(e, d);
   return d;
 }
@@ -176,47 +177,6 @@ int64_t LaneAnalysis::compute_divisor(ExprId e) {
     }
     default:
       return 1;
-  }
-}
-
-bool LaneAnalysis::non_negative(ExprId e) {
-  if (auto it = non_negative_.find(e); it != non_negative_.end()) return it->second;
-  bool r = compute_non_negative(e);
-  non_negative_.emplace(e, r);
-  return r;
-}
-
-bool LaneAnalysis::compute_non_negative(ExprId e) {
-  const ExprNode& n = (*exprs_)[e];
-  if (n.type == ir::DType::u8 || n.type == ir::DType::boolean) return true;
-  if (!ir::is_integer(n.type)) return false;
-  int64_t k = 0;
-  bool index = n.type == ir::DType::i64;
-  switch (n.op) {
-    case ExprOp::const_int:
-      return n.imm >= 0;
-    case ExprOp::var: {
-      const ir::Var& v = program_->vars[n.var().value];
-      return v.kind != ir::VarKind::scalar && v.lower >= 0;
-    }
-    case ExprOp::add:
-    case ExprOp::mul:
-      return index && non_negative(n.a) && non_negative(n.b);
-    case ExprOp::floordiv:
-      return non_negative(n.a) && non_negative(n.b);
-    case ExprOp::floormod:
-      return exprs_->is_const_int(n.b, &k) && k >= 0;
-    case ExprOp::min:
-      return non_negative(n.a) && non_negative(n.b);
-    case ExprOp::max:
-      return non_negative(n.a) || non_negative(n.b);
-    case ExprOp::select:
-      return non_negative(n.b) && non_negative(n.c);
-    case ExprOp::cast:
-      return ir::is_bool(exprs_->type(n.a)) || exprs_->type(n.a) == ir::DType::u8 ||
-             (index && ir::is_integer(exprs_->type(n.a)) && non_negative(n.a));
-    default:
-      return false;
   }
 }
 

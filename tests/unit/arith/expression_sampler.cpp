@@ -11,7 +11,19 @@ using ir::ExprNode;
 using ir::ExprOp;
 using ir::ScalarValue;
 
-Sampler::Sampler(uint64_t seed, bool with_data) : random_(seed), with_data_(with_data) {
+std::vector<int64_t> edge_numbers() {
+  std::vector<int64_t> list;
+  for (int bits : {7, 8, 15, 31, 32, 33, 48, 61, 62})
+    for (int64_t beside : {-1, 0, 1})
+      for (int64_t sign : {-1, 1}) list.push_back(sign * ((int64_t{1} << bits) + beside));
+  for (int64_t up : {0, 1, 2, 7, 100}) {
+    list.push_back(INT64_MAX - up);
+    list.push_back(INT64_MIN + up);
+  }
+  return list;
+}
+
+Sampler::Sampler(uint64_t seed, SamplerOptions options) : random_(seed), options_(options) {
   auto digit = [&] {
     int64_t extent = int64_t{1} << pick(0, 7);
     if (pick(0, 3) == 0) extent = pick(1, 100);
@@ -23,12 +35,18 @@ Sampler::Sampler(uint64_t seed, bool with_data) : random_(seed), with_data_(with
   };
   auto dimension = [&] {
     int64_t divisor = std::vector<int64_t>{1, 1, 8, 16, 128, 24}[pick(0, 5)];
-    return SampledVar{"", true, pick(0, 1), INT64_MAX, divisor, divisor, 100000};
+    int64_t most = options_.edges && pick(0, 1) ? INT64_MAX : int64_t{1} << 48;
+    return SampledVar{"", true, pick(0, 1), most, divisor, divisor, pick(0, 3) ? 100000 : most};
+  };
+  auto far = [&] {
+    int64_t a = edge(), b = pick(0, 2) ? edge() : a < INT64_MAX - 100 ? a + pick(0, 100) : a;
+    return SampledVar{"", true, std::min(a, b), std::max(a, b), 1, std::min(a, b), std::max(a, b)};
   };
   for (int i = 0; i < 3; i++) vars.push_back(digit());
   for (int i = 0; i < 2; i++) vars.push_back(interval());
   for (int i = 0; i < 2; i++) vars.push_back(dimension());
-  if (with_data) vars.push_back(SampledVar{"", false, INT64_MIN, INT64_MAX, 1, INT64_MIN, INT64_MAX});
+  for (int i = 0; i < 2 && options_.edges; i++) vars.push_back(far());
+  if (options_.data) vars.push_back(SampledVar{"", false, INT64_MIN, INT64_MAX, 1, INT64_MIN, INT64_MAX});
   for (size_t i = 0; i < vars.size(); i++) vars[i].name = "v" + std::to_string(i);
 }
 
@@ -38,6 +56,7 @@ void Sampler::bind_all(Context& ctx) const {
 }
 
 ExprId Sampler::random_leaf() {
+  if (options_.edges && pick(0, 5) == 0) return pool.const_int(edge());
   if (pick(0, 5) == 0) return pool.const_int(pick(-20, 140));
   return pool.var(ir::VarId(static_cast<size_t>(pick(0, static_cast<int64_t>(vars.size()) - 1))));
 }
@@ -46,8 +65,11 @@ ExprId Sampler::random_index(int depth) {
   if (depth <= 0) return random_leaf();
   auto sub = [&] { return random_index(depth - 1 - (pick(0, 2) == 0)); };
   const int64_t factors[] = {2, 3, 4, 8, 16, 32, 64, 128, 7, 12, -1, -4};
-  auto factor = [&] { return pool.const_int(factors[pick(0, 11)]); };
-  auto divisor = [&] { return pick(0, 20) == 0 ? pool.const_int(pick(-8, 0)) : pool.const_int(factors[pick(0, 9)]); };
+  auto factor = [&] { return pool.const_int(options_.edges && pick(0, 3) == 0 ? edge() : factors[pick(0, 11)]); };
+  auto divisor = [&] {
+    if (options_.edges && pick(0, 3) == 0) return pool.const_int(edge());
+    return pick(0, 20) == 0 ? pool.const_int(pick(-8, 0)) : pool.const_int(factors[pick(0, 9)]);
+  };
   ExprId a = sub();
   switch (pick(0, 21)) {
     case 0: case 1: case 2: case 3: return pool.add(a, sub());
@@ -63,7 +85,7 @@ ExprId Sampler::random_index(int depth) {
       return pool.select(c, a, b);
     }
     case 18: {
-      ExprId amount = pool.const_int(pick(0, 6));
+      ExprId amount = pool.const_int(options_.edges ? pick(-2, 66) : pick(0, 6));
       return pool.binary(pick(0, 1) ? ExprOp::shl : ExprOp::shr, a, amount);
     }
     case 19: {
@@ -74,7 +96,7 @@ ExprId Sampler::random_index(int depth) {
     case 20: return pool.unary(std::vector<ExprOp>{ExprOp::neg, ExprOp::abs, ExprOp::bit_not}[pick(0, 2)], a);
     default: {
       ExprId index[] = {a};
-      if (with_data_ && pick(0, 1)) return pool.load(ir::ObjectId(kDataObject), DType::i64, index);
+      if (options_.data && pick(0, 1)) return pool.load(ir::ObjectId(kDataObject), DType::i64, index);
       return pool.cast(DType::i64, pool.load(ir::ObjectId(kSmallObject), DType::i32, index));
     }
   }
@@ -89,7 +111,7 @@ ExprId Sampler::random_condition(int depth) {
     return pool.binary(pick(0, 1) ? ExprOp::logical_and : ExprOp::logical_or, a, b);
   }
   ExprId a = random_index(depth);
-  ExprId b = pick(0, 1) ? random_index(depth - 1) : pool.const_int(pick(-64, 512));
+  ExprId b = pick(0, 1) ? random_index(depth - 1) : pool.const_int(options_.edges && pick(0, 1) ? edge() : pick(-64, 512));
   return pool.binary(compares[pick(0, 5)], a, b);
 }
 
@@ -102,6 +124,8 @@ Assignment Sampler::random_assignment() {
     if (edge == 0) x = v.sample_lo;
     if (edge == 1) x = v.sample_hi;
     if (!v.bound && edge > 5) x = pick(-300, 300);
+    if (edge == 2) x = v.sample_lo < v.sample_hi ? v.sample_lo + 1 : x;
+    if (edge == 3) x = v.sample_lo < v.sample_hi ? v.sample_hi - 1 : x;
     x -= v.divisor > 1 ? floor_mod(x, v.divisor) : 0;
     a.vars.push_back(x);
   }
@@ -116,59 +140,25 @@ uint64_t mixed(uint64_t h, uint64_t v) {
   return h ^ (h >> 29);
 }
 
-bool leaves_i64(ExprOp op, int64_t a, int64_t b) {
-  switch (op) {
-    case ExprOp::add: return !checked_add(a, b);
-    case ExprOp::sub: return !checked_sub(a, b);
-    case ExprOp::mul: return !checked_mul(a, b);
-    case ExprOp::shl: return !checked_mul(a, int64_t{1} << (b & 62));
-    case ExprOp::neg:
-    case ExprOp::abs: return a == INT64_MIN;
-    default: return false;
-  }
-}
-
 }  // namespace
 
-Value Sampler::eval(ExprId e, const Assignment& as) const {
+int64_t Sampler::eval(ExprId e, const Assignment& as) const {
   const ExprNode& n = pool[e];
-  Value r;
   switch (n.op) {
-    case ExprOp::const_int: r.scalar = {n.type, n.imm, 0}; return r;
-    case ExprOp::var:
-      r.scalar = {n.type, as.vars[n.var().value], 0};
-      r.index = vars[n.var().value].bound;
-      return r;
+    case ExprOp::const_int: return n.imm;
+    case ExprOp::var: return as.vars[n.var().value];
     case ExprOp::load: {
       uint64_t h = mixed(as.memory_seed, n.object.value);
-      for (ExprId i : pool.indices(e)) {
-        Value v = eval(i, as);
-        h = mixed(h, static_cast<uint64_t>(v.scalar.i));
-        r.overflowed |= v.overflowed;
-      }
-      auto bits = static_cast<int64_t>(h % 3 == 0 ? h % 200 : h);
-      r.scalar = {n.type, ir::wrap_to(n.type, bits), 0};
-      r.index = n.type != DType::i64;
-      return r;
+      for (ExprId i : pool.indices(e)) h = mixed(h, static_cast<uint64_t>(eval(i, as)));
+      return ir::wrap_to(n.type, static_cast<int64_t>(h % 3 == 0 ? h % 200 : h));
     }
-    case ExprOp::select: {
-      Value c = eval(n.a, as), a = eval(n.b, as), b = eval(n.c, as);
-      r = c.scalar.i ? a : b;
-      r.index = a.index && b.index;
-      r.overflowed = c.overflowed || a.overflowed || b.overflowed;
-      return r;
-    }
+    case ExprOp::select: return eval(n.a, as) ? eval(n.b, as) : eval(n.c, as);
     default: break;
   }
-  Value a = eval(n.a, as);
-  Value b = n.b.valid() ? eval(n.b, as) : Value{};
-  r.index = a.index && b.index;
-  r.overflowed = a.overflowed || b.overflowed;
-  if (r.index && n.type == DType::i64 && leaves_i64(n.op, a.scalar.i, b.scalar.i)) r.overflowed = true;
-  if (n.op == ExprOp::cast) r.scalar = ir::eval_cast(n.type, a.scalar);
-  else if (n.b.valid()) r.scalar = ir::eval_binary(n.op, n.type, a.scalar, b.scalar);
-  else r.scalar = ir::eval_unary(n.op, n.type, a.scalar);
-  return r;
+  const ScalarValue a{pool.type(n.a), eval(n.a, as), 0};
+  if (n.op == ExprOp::cast) return ir::eval_cast(n.type, a).i;
+  if (!n.b.valid()) return ir::eval_unary(n.op, n.type, a).i;
+  return ir::eval_binary(n.op, n.type, a, {pool.type(n.b), eval(n.b, as), 0}).i;
 }
 
 std::string Sampler::text(ExprId e) const {

@@ -16,9 +16,12 @@ namespace tilegen::arith::testing {
 struct SampledVar {
   std::string name;
   bool bound = true;
-  int64_t lo = 0, hi = 0, divisor = 1;        // as bound; hi may be INT64_MAX
+  int64_t lo = 0, hi = 0, divisor = 1;
   int64_t sample_lo = 0, sample_hi = 0;
 };
+
+// Numbers at which integers of some width end, and those beside them.
+std::vector<int64_t> edge_numbers();
 
 struct Assignment {
   std::vector<int64_t> vars;
@@ -28,15 +31,14 @@ struct Assignment {
 constexpr size_t kSmallObject = 0;  // i32 elements
 constexpr size_t kDataObject = 1;   // i64 elements, any bits
 
-struct Value {
-  ir::ScalarValue scalar;
-  bool index = true;        // no data value below it
-  bool overflowed = false;  // an index computation left i64
+struct SamplerOptions {
+  bool data = false;   // loads and variables of any bits
+  bool edges = false;  // constants and ranges at the edges of the types
 };
 
 class Sampler {
  public:
-  explicit Sampler(uint64_t seed, bool with_data);
+  Sampler(uint64_t seed, SamplerOptions options);
 
   ir::ExprPool pool;
   std::vector<SampledVar> vars;
@@ -45,15 +47,17 @@ class Sampler {
   ir::ExprId random_index(int depth);
   ir::ExprId random_condition(int depth);
   Assignment random_assignment();
-  Value eval(ir::ExprId e, const Assignment& a) const;
+  int64_t eval(ir::ExprId e, const Assignment& a) const;  // integers and bools, which wrap
   std::string text(ir::ExprId e) const;
 
   int64_t pick(int64_t lo, int64_t hi) { return std::uniform_int_distribution<int64_t>(lo, hi)(random_); }
 
  private:
   ir::ExprId random_leaf();
+  int64_t edge() { return edges_[static_cast<size_t>(pick(0, static_cast<int64_t>(edges_.size()) - 1))]; }
   std::mt19937_64 random_;
-  bool with_data_;
+  const SamplerOptions options_;
+  const std::vector<int64_t> edges_ = edge_numbers();
 };
 
 // Infix text with every nesting in parentheses but sums of products.

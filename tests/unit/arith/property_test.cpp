@@ -14,7 +14,7 @@ namespace {
 using ir::ExprId;
 using testing::Assignment;
 using testing::Sampler;
-using testing::Value;
+using testing::SamplerOptions;
 
 constexpr int kSamples = 60;
 
@@ -29,7 +29,7 @@ struct Case {
   Context ctx;
   ExprId assumed;
 
-  Case(uint64_t seed, bool with_data, bool with_assumption) : sampler(seed, with_data), ctx(sampler.pool) {
+  Case(uint64_t seed, SamplerOptions options, bool with_assumption) : sampler(seed, options), ctx(sampler.pool) {
     sampler.bind_all(ctx);
     if (!with_assumption) return;
     assumed = sampler.random_condition(2);
@@ -41,8 +41,7 @@ struct Case {
     for (int tries = 0; tries < 20; tries++) {
       *a = sampler.random_assignment();
       if (!assumed.valid()) return true;
-      Value v = sampler.eval(assumed, *a);
-      if (v.scalar.i && !v.overflowed) return true;
+      if (sampler.eval(assumed, *a)) return true;
     }
     return false;
   }
@@ -70,15 +69,13 @@ void check_index(Case& c, Tally* tally) {
   for (int i = 0; i < kSamples; i++) {
     Assignment a;
     if (!c.sample(&a)) break;
-    Value v = c.sampler.eval(e, a);
-    if (v.overflowed) continue;
+    const int64_t v = c.sampler.eval(e, a);
     tally->samples++;
-    Value w = c.sampler.eval(s, a);
-    ASSERT_EQ(v.scalar.i, w.scalar.i) << c.sampler.text(e) << "\n became " << c.sampler.text(s) << "\n" << c.facts();
-    ASSERT_TRUE(r.contains(v.scalar.i)) << c.sampler.text(e) << " = " << v.scalar.i << " outside [" << r.lo << ", "
+    ASSERT_EQ(v, c.sampler.eval(s, a)) << c.sampler.text(e) << "\n became " << c.sampler.text(s) << "\n" << c.facts();
+    ASSERT_TRUE(r.contains(v)) << c.sampler.text(e) << " = " << v << " outside [" << r.lo << ", "
                                         << r.hi << "]\n" << c.facts();
-    ASSERT_TRUE(d == 0 ? v.scalar.i == 0 : v.scalar.i % d == 0)
-        << c.sampler.text(e) << " = " << v.scalar.i << " not divisible by " << d << "\n" << c.facts();
+    ASSERT_TRUE(d == 0 ? v == 0 : v % d == 0)
+        << c.sampler.text(e) << " = " << v << " not divisible by " << d << "\n" << c.facts();
   }
 }
 
@@ -91,20 +88,19 @@ void check_condition(Case& c, Tally* tally) {
   for (int i = 0; i < kSamples; i++) {
     Assignment a;
     if (!c.sample(&a)) break;
-    Value v = c.sampler.eval(e, a);
-    if (v.overflowed) continue;
+    const int64_t v = c.sampler.eval(e, a);
     tally->samples++;
-    ASSERT_EQ(v.scalar.i, c.sampler.eval(s, a).scalar.i)
+    ASSERT_EQ(v, c.sampler.eval(s, a))
         << c.sampler.text(e) << "\n became " << c.sampler.text(s) << "\n" << c.facts();
-    ASSERT_FALSE(always && !v.scalar.i) << "proved but false: " << c.sampler.text(e) << "\n" << c.facts();
-    ASSERT_FALSE(never && v.scalar.i) << "refuted but true: " << c.sampler.text(e) << "\n" << c.facts();
+    ASSERT_FALSE(always && !v) << "proved but false: " << c.sampler.text(e) << "\n" << c.facts();
+    ASSERT_FALSE(never && v) << "refuted but true: " << c.sampler.text(e) << "\n" << c.facts();
   }
 }
 
-void run(uint64_t first_seed, int cases, bool with_data, bool with_assumption) {
+void run(uint64_t first_seed, int cases, SamplerOptions options, bool with_assumption) {
   Tally tally;
   for (int i = 0; i < cases; i++) {
-    Case c(first_seed + static_cast<uint64_t>(i), with_data, with_assumption);
+    Case c(first_seed + static_cast<uint64_t>(i), options, with_assumption);
     SCOPED_TRACE("seed " + std::to_string(first_seed + static_cast<uint64_t>(i)));
     check_index(c, &tally);
     check_condition(c, &tally);
@@ -116,9 +112,42 @@ void run(uint64_t first_seed, int cases, bool with_data, bool with_assumption) {
   EXPECT_GT(tally.narrowed, cases / 10);
 }
 
-TEST(ArithProperty, IndexExpressions) { run(1, rounds(3000), false, false); }
-TEST(ArithProperty, IndexExpressionsUnderAssumptions) { run(100000, rounds(1500), false, true); }
-TEST(ArithProperty, DataExpressionsThatWrap) { run(200000, rounds(1500), true, false); }
+TEST(ArithProperty, IndexExpressions) { run(1, rounds(3000), {}, false); }
+TEST(ArithProperty, IndexExpressionsUnderAssumptions) { run(100000, rounds(1500), {}, true); }
+TEST(ArithProperty, DataExpressionsThatWrap) { run(200000, rounds(1500), {.data = true}, false); }
+TEST(ArithProperty, EdgesOfTheTypes) { run(300000, rounds(2000), {.data = true, .edges = true}, false); }
+TEST(ArithProperty, EdgesOfTheTypesUnderAssumptions) { run(400000, rounds(1500), {.data = true, .edges = true}, true); }
+
+// Operands at the edges of the types: what the interval functions answer holds each result over the integers.
+TEST(ArithProperty, IntervalsContainTheirPointsAtTheEdges) {
+  std::mt19937_64 random(11);
+  const std::vector<int64_t> edges = testing::edge_numbers();
+  auto end = [&] { return random() % 3 ? edges[random() % edges.size()] : static_cast<int64_t>(random() % 9) - 4; };
+  auto inside = [&](Interval r) { return std::uniform_int_distribution<int64_t>(r.lo, r.hi)(random); };
+  for (int i = 0; i < 40000; i++) {
+    const int64_t p = end(), q = random() % 3 ? end() : p, r = end(), s = random() % 3 ? end() : r;
+    const Interval a{std::min(p, q), std::max(p, q)}, b{std::min(r, s), std::max(r, s)};
+    const int64_t x = random() % 2 ? p : inside(a), y = random() % 2 ? r : inside(b);
+    const auto contains = [](Interval in, __int128 v) {
+      return (in.lo == Interval::kMin || in.lo <= v) && (in.hi == Interval::kMax || v <= in.hi);
+    };
+    ASSERT_TRUE(contains(interval_add(a, b), static_cast<__int128>(x) + y)) << x << " " << y;
+    ASSERT_TRUE(contains(interval_sub(a, b), static_cast<__int128>(x) - y)) << x << " " << y;
+    ASSERT_TRUE(contains(interval_mul(a, b), static_cast<__int128>(x) * y)) << x << " " << y;
+    if (y != -1 || x != INT64_MIN) {
+      ASSERT_TRUE(interval_floordiv(a, b).contains(floor_div(x, y))) << x << " " << y;
+    }
+    ASSERT_TRUE(interval_floormod(a, b).contains(floor_mod(x, y))) << x << " " << y;
+    ASSERT_TRUE(interval_bit_and(a, b).contains(x & y)) << x << " " << y;
+    ASSERT_TRUE(interval_bit_or(a, b).contains(x | y)) << x << " " << y;
+    ASSERT_TRUE(interval_bit_xor(a, b).contains(x ^ y)) << x << " " << y;
+    ASSERT_TRUE(interval_lt(a, b).contains(x < y)) << x << " " << y;
+    ASSERT_TRUE(interval_eq(a, b).contains(x == y)) << x << " " << y;
+    if (y >= 0 && y < 64) {
+      ASSERT_TRUE(interval_shr(a, b).contains(x >> y)) << x << " " << y;
+    }
+  }
+}
 
 // Operands near the ends of i64: every interval function contains what its operation gives over the integers.
 TEST(ArithProperty, IntervalsContainTheirPoints) {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <bit>
 #include <cstdint>
 #include <deque>
@@ -289,6 +290,27 @@ TEST(ArgumentPlan, ValuesAtTheirEnds) {
             ++taken;
           }
   EXPECT_GT(taken, 50);
+}
+
+// Index arithmetic on what extents and strides are made of does not wrap, also where the tensor is empty; other dims are any number.
+TEST(Arguments, DimsOfTensorsAreWithinReach) {
+  const ir::Program p =
+      parse("dim m\ndim k\ndim ld\ndim far\ntensor A: f32[m, 2 * k] strides [ld, 1]\n");
+  constexpr int64_t most = ir::kMaxExtent;
+  const ArgumentPlan plan(p);
+  for (const auto& [m, k, ld] : {std::array{int64_t{0}, most, most}, std::array{most, int64_t{0}, int64_t{1}},
+                                 std::array{int64_t{1}, most / 2, most}}) {
+    Slots slots(p.params.size());
+    EXPECT_TRUE(plan.bind(std::vector<Argument>{integer(m), integer(k), integer(ld), integer(INT64_MAX), pointer()}, {}, slots));
+    EXPECT_EQ(bind(p, {integer(m), integer(k), integer(ld), integer(INT64_MAX), pointer()}), slots);
+  }
+  for (const auto& [m, k, ld] : {std::array{int64_t{0}, most + 1, int64_t{1}}, std::array{most + 1, int64_t{0}, int64_t{1}},
+                                 std::array{int64_t{1}, int64_t{1}, most + 1}}) {
+    const std::vector<Argument> args = {integer(m), integer(k), integer(ld), integer(1), pointer()};
+    Slots slots(p.params.size());
+    EXPECT_FALSE(plan.bind(args, {}, slots));
+    expect_refusal(p, args, "it may be at most 281474976710656");
+  }
 }
 
 // No argument gives a workspace, so nothing tells a dimension that only its shape has.

@@ -97,7 +97,7 @@ std::optional<Error> emit_module(Compile& c, Kernels kernels, const target::Targ
   for (size_t i = 0; i < kernels.size(); ++i) {
     std::string symbol = options.symbols.empty() ? kernels[i].name : options.symbols[i];
     if (!symbols.insert(symbol).second) return backend_error(symbol, "two kernels of one symbol");
-    IndexFacts facts(kernels[i]);
+    IndexFacts facts(kernels[i], kNvidiaGrid);
     GpuEmitter emitter(*c.module, kernels[i], facts, features, target, symbol);
     if (auto why = emitter.emit()) {
       const std::string& origin = emitter.refused_origin();

@@ -25,6 +25,8 @@ int64_t times(int64_t a, int64_t b) {
   return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
 }
 
+int64_t plus(int64_t a, int64_t b) { return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b)); }
+
 bool by_level(int a, int b) { return a < b; }
 
 }  // namespace
@@ -71,7 +73,7 @@ std::vector<GpuEmitter::Summand> GpuEmitter::summands(const Affine& index, int64
     Summand s{v.value, times(coefficient, scale), v.level, facts_.range(factor)};
     auto* known = llvm::dyn_cast<llvm::ConstantInt>(v.value);
     if (known && (known->isZero() || !dim.valid())) {
-      constant = times(known->getSExtValue(), s.scale) + constant;
+      constant = plus(times(known->getSExtValue(), s.scale), constant);
       continue;
     }
     if (known) s.range = Interval::point(known->getSExtValue());

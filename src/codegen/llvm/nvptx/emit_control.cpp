@@ -51,6 +51,7 @@ std::optional<GpuEmitter::Emitted> GpuEmitter::rotating_counter(const ir::ExprNo
       modulus > INT32_MAX)
     return std::nullopt;
   const arith::Affine form = facts_.affine(n.a);
+  if (!facts_.range(n.a).is_finite()) return std::nullopt;  // it may wrap
   if (form.terms.size() != 1 || form.terms.begin()->second != 1) return std::nullopt;
   const ir::ExprNode atom = exprs_[form.terms.begin()->first];
   if (atom.op != ir::ExprOp::var || std::has_single_bit(static_cast<uint64_t>(modulus))) return std::nullopt;

@@ -11,7 +11,7 @@
 #include <set>
 #include <unordered_map>
 
-#include "codegen/llvm/nvptx/index_facts.h"
+#include "codegen/llvm/index_facts.h"
 #include "codegen/llvm/nvptx/matrix_rows.h"
 #include "codegen/llvm/nvptx/packing.h"
 #include "codegen/llvm/nvptx/register_file.h"

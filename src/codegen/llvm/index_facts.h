@@ -1,6 +1,6 @@
-// What is known of the integer expressions of a GPU thread program: ranges of its variables from the launch
-// limits, the facts of dims and the extents of loops, and through them ranges and linear forms of everything
-// built on them.
+// What is known of the integer expressions of a thread program: ranges of its variables from the launch limits,
+// the facts of dims and the extents of loops, and through them ranges and linear forms of everything built on
+// them.
 //
 // Owns a copy of the program's expressions, because linear forms speak of expressions that are built on the
 // way. Nodes of the pool may move whenever a question is asked: copy a node before asking.
@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <unordered_map>
 #include <unordered_set>
+#include <vector>
 
 #include "arith/interval.h"
 #include "arith/prove.h"
@@ -16,9 +17,15 @@
 
 namespace tilegen::codegen {
 
+struct GridLimits {
+  int64_t fastest, others;  // most blocks along a dimension of the grid
+};
+constexpr GridLimits kHostGrid{thread::kMostIterations, thread::kMostIterations};
+constexpr GridLimits kNvidiaGrid{INT32_MAX, 65535};
+
 class IndexFacts {
  public:
-  explicit IndexFacts(const thread::ThreadProgram& program);
+  IndexFacts(const thread::ThreadProgram& program, GridLimits limits);
 
   const ir::ExprPool& pool() const { return pool_; }
   arith::Interval range(ir::ExprId e);
@@ -33,6 +40,7 @@ class IndexFacts {
  private:
   void bind_loops(const thread::Block& body);
   void assume_points();
+  std::vector<ir::ExprId> factors(ir::ExprId product) const;
   int64_t guarded_divisor(ir::VarId v) const;
   void bind(ir::VarId v, int64_t lo, int64_t hi, int64_t divisor);
 

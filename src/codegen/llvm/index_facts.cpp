@@ -1,5 +1,6 @@
-#include "codegen/llvm/nvptx/index_facts.h"
+#include "codegen/llvm/index_facts.h"
 
+#include <algorithm>
 #include <numeric>
 
 #include "arith/simplify.h"
@@ -10,13 +11,7 @@ using arith::Interval;
 using ir::ExprId;
 using ir::ExprOp;
 
-namespace {
-
-constexpr int64_t kGridX = INT32_MAX, kGridYZ = 65535;  // most blocks of a launch, by dimension
-
-}  // namespace
-
-IndexFacts::IndexFacts(const thread::ThreadProgram& program)
+IndexFacts::IndexFacts(const thread::ThreadProgram& program, GridLimits limits)
     : program_(program), pool_(program.exprs), context_(pool_) {
   for (size_t i = 0; i < program.vars.size(); ++i) {
     const ir::Var& v = program.vars[i];
@@ -27,36 +22,66 @@ IndexFacts::IndexFacts(const thread::ThreadProgram& program)
   if (program.thread_var.valid()) bind(program.thread_var, 0, program.threads - 1, 1);
   for (size_t i = 0; i < program.block_vars.size(); ++i) {
     int64_t limit = program.launched_var.valid()            ? thread::kMostPersistentPoints
-                    : i + 1 == program.block_vars.size() ? kGridX
-                                                          : kGridYZ;
+                    : i + 1 == program.block_vars.size() ? limits.fastest
+                                                          : limits.others;
     Interval extent = i < program.grid.size() ? range(program.grid[i]) : Interval::whole();
     bind(program.block_vars[i], 0, std::min(limit, std::max<int64_t>(extent.hi, 1)) - 1, 1);
   }
-  if (program.launched_var.valid()) assume_points();
+  assume_points();
   // A variable may serve several loops, and its range decides that of others: the second round sees all of
   // it.
   bind_loops(program.body);
   bind_loops(program.body);
 }
 
-// The points a persistent program walks are those of its grid, which the launch has found small enough.
+// Products, of which ranges alone cannot tell that they do not wrap. The points a persistent program walks are those of its
+// grid, which the launch has found small enough; the factors of a grid are not negative where a block runs, and none of
+// their products is more than the grid.
 void IndexFacts::assume_points() {
-  ir::ExprId limit = pool_.const_int(thread::kMostPersistentPoints - 1);
-  for (ir::ExprId extent : program_.grid) context_.assume(pool_.le(extent, pool_.add(limit, 1)));
-  auto is_var = [&](ir::ExprId e, auto fits) {
+  auto assume_between = [&](int64_t least, ExprId e, int64_t most) {
+    context_.assume(pool_.le(pool_.const_int(least), e));
+    if (most != INT64_MAX) context_.assume(pool_.le(e, pool_.const_int(most)));
+  };
+  const bool persistent = program_.launched_var.valid();
+  const std::vector<ExprId> points = program_.grid.size() == 1 ? factors(program_.grid[0]) : std::vector<ExprId>();
+  if (persistent) assume_between(1, program_.grid[0], thread::kMostPersistentPoints);
+  for (ExprId factor : points) {
+    const ir::ExprNode n = pool_[factor];
+    assume_between(0, factor, INT64_MAX);
+    if (n.op == ExprOp::max) assume_between(0, n.a, INT64_MAX);  // an extent that is counted as 0 below 0
+  }
+  auto is_var = [&](ExprId e, auto fits) {
     const ir::ExprNode& n = pool_[e];
     return n.op == ExprOp::var && fits(n.var());
   };
   auto is_loop = [&](ir::VarId v) { return program_.vars[v.value].kind == ir::VarKind::loop; };
   auto is_launched = [&](ir::VarId v) { return v == program_.launched_var; };
   for (size_t i = 0; i < program_.exprs.size(); ++i) {
-    const ir::ExprNode n = pool_[ir::ExprId(i)];
+    const ir::ExprNode n = pool_[ExprId(i)];
     if (n.op != ExprOp::mul || n.type != ir::DType::i64) continue;
     const bool walks = (is_var(n.a, is_loop) && is_var(n.b, is_launched)) ||
                        (is_var(n.b, is_loop) && is_var(n.a, is_launched));
-    if (walks) context_.assume(pool_.le(ir::ExprId(i), limit));
+    if (walks) assume_between(0, ExprId(i), thread::kMostPersistentPoints - 1);
+    const std::vector<ExprId> part = factors(ExprId(i));
+    if (!walks && std::includes(points.begin(), points.end(), part.begin(), part.end())) assume_between(0, ExprId(i), INT64_MAX);
   }
   ranges_.clear();
+}
+
+// Of a product, ascending.
+std::vector<ExprId> IndexFacts::factors(ExprId product) const {
+  std::vector<ExprId> list, open = {product};
+  while (!open.empty()) {
+    const ir::ExprNode& n = pool_[open.back()];
+    const ExprId e = open.back();
+    open.pop_back();
+    if (n.op == ExprOp::mul && n.type == ir::DType::i64)
+      open.insert(open.end(), {n.a, n.b});
+    else
+      list.push_back(e);
+  }
+  std::sort(list.begin(), list.end());
+  return list;
 }
 
 // What the launch has looked at before it chose this form of the kernel.
@@ -79,7 +104,7 @@ void IndexFacts::bind_loops(const thread::Block& body) {
     const thread::StmtNode& node = program_.stmts[id.value].node;
     if (auto* loop = std::get_if<thread::Loop>(&node)) {
       int64_t extent = range(loop->extent).hi;
-      int64_t last = extent == Interval::kMax ? extent : std::max<int64_t>(extent, 1) - 1;
+      int64_t last = std::min(std::max<int64_t>(extent, 1) - 1, thread::kMostIterations);
       auto known = context_.facts_of(loop->var);
       bind(loop->var, 0, known ? std::max(known->range.hi, last) : last, 1);
     }

@@ -1,0 +1,64 @@
+// Bounds of loops, which are taken once, in front of the loop: `serial i in t[0] .. n` begins where t[0] says then, though
+// its body may change t[0].
+#include "lower/kernel_lowering.h"
+#include "lower/statement_exprs.h"
+
+namespace tilegen::lower {
+
+bool KernelLowering::reads_what_is_written(ExprId program_expr, const ir::Block& body) const {
+  std::set<ir::BufferId> written;
+  ir::for_each_statement(p_, body, [&](ir::StmtId s, int) {
+    if (const auto op = op_of_.find(s); op != op_of_.end())
+      for (const infer::OpAccess& a : op->second->accesses)
+        if (a.write) written.insert(a.buffer);
+  });
+  std::set<ExprId> seen;
+  std::vector<ExprId> todo = {program_expr};
+  while (!todo.empty()) {
+    const ExprId at = todo.back();
+    todo.pop_back();
+    if (!at || !seen.insert(at).second) continue;
+    const ir::ExprNode& n = p_.exprs[at];
+    todo.insert(todo.end(), {n.a, n.b, n.c});
+    if (n.op != ir::ExprOp::load) continue;
+    if (written.count(n.object)) return true;
+    for (ExprId index : p_.exprs.indices(at)) todo.push_back(index);
+  }
+  return false;
+}
+
+LoopBounds KernelLowering::loop_bounds(const ir::Loop& loop, thread::Block& out, const std::string& origin) {
+  const auto bound = [&](ExprId program_expr, const char* name) {
+    const ExprId value = lower_expr(program_expr);
+    if (!reads_what_is_written(program_expr, loop.body)) return value;
+    ir::ExprPool& e = out_.exprs;
+    thread::Memory m;
+    m.name = name + std::to_string(out_.memories.size());
+    m.space = thread::Space::local;
+    m.type = ir::DType::i64;
+    m.elements = 1;
+    m.alignment = ir::dtype_bytes(m.type);
+    m.in_registers = true;
+    const MemoryId held = out_.add_memory(std::move(m));
+    const ExprId zero = e.const_int(0);
+    out.push_back(out_.add(thread::Store{held, zero, value, ExprId(), false, ExprId()}, origin));
+    return e.load(held, ir::DType::i64, std::vector<ExprId>{zero});
+  };
+  const ExprId begin = bound(loop.begin, "begin");
+  return {begin, simplified(bound(loop.extents[0], "extent"))};
+}
+
+ExprId KernelLowering::repeated(ExprId count, ExprId extent) {
+  ir::ExprPool& e = out_.exprs;
+  const ExprId all = e.mul(count, extent);
+  ctx_.assume(e.le(e.const_int(0), all));
+  ctx_.assume(e.le(all, e.const_int(thread::kMostIterations)));
+  return all;
+}
+
+void KernelLowering::bind_counter(VarId var, ExprId extent) {
+  const int64_t most = arith::range_of(ctx_, extent).hi;
+  ctx_.bind(var, 0, most > thread::kMostIterations ? thread::kMostIterations : most - 1);
+}
+
+}  // namespace tilegen::lower
