@@ -126,18 +126,23 @@ Expected<Generated> generate(std::span<const thread::ThreadProgram> kernels, con
 
 }  // namespace
 
-UnguardedCode::UnguardedCode(std::shared_ptr<const ir::Program> program, target::Target target,
-                             plan::Schedule schedule, FormLevel level)
-    : program_(std::move(program)), target_(std::move(target)), schedule_(std::move(schedule)), level_(level) {}
+// The caller hears nothing of it and cannot stop it: what it listened with may be gone.
+UnguardedCode::UnguardedCode(std::shared_ptr<const ir::Program> program, target::Target target, const CompileOptions& options,
+                             FormLevel level)
+    : program_(std::move(program)), target_(std::move(target)) {
+  auto own = std::make_unique<CompileOptions>(options);
+  own->level = level;
+  own->check = nullptr;
+  own->rejected = nullptr;
+  own->dump = nullptr;
+  own->cancelled = nullptr;
+  options_ = std::move(own);
+}
+
+UnguardedCode::~UnguardedCode() = default;
 
 Expected<std::shared_ptr<const Artifact>> UnguardedCode::get() const {
-  made_.run([this] {
-    CompileOptions options;
-    // What was planned for the copy engine does not hold without it.
-    if (level_ == FormLevel::anything) options.schedule = schedule_;
-    options.level = level_;
-    artifact_ = compile(program_, target_, options);
-  });
+  made_.run([this] { artifact_ = compile(program_, target_, *options_); });
   return *artifact_;
 }
 
@@ -158,8 +163,12 @@ Expected<std::shared_ptr<const Artifact>> compile(std::shared_ptr<const ir::Prog
   artifact->kernels = std::move(forms->kernels);
   artifact->forms = std::move(forms->forms);
   artifact->decisions = std::move(forms->decisions);
-  if (forms->guarded && !target.simulated)
-    artifact->unguarded = std::make_shared<UnguardedCode>(program, target, artifact->schedule, forms->below);
+  if (forms->guarded && !target.simulated) {
+    CompileOptions below = options;
+    // What was planned for the copy engine does not hold without it; the rest does.
+    if (forms->below == FormLevel::anything) below.schedule = artifact->schedule;
+    artifact->unguarded = std::make_shared<UnguardedCode>(program, target, below, forms->below);
+  }
 
   artifact->simulation = options.simulation;
   if (target.simulated) return std::shared_ptr<const Artifact>(artifact);  // the thread programs are what runs

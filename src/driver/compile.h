@@ -32,17 +32,18 @@ struct FormRange {
 };
 
 struct Artifact;
+struct CompileOptions;
 
 // How much more than the program promises a form relies on, most first: what the copy engine demands of the tensors it
 // loads and stores and aligned others; of those it loads and aligned others; of those it loads; aligned tensors; nothing.
 enum class FormLevel : uint8_t { tensor_stores, tensor_loads, tensor_loads_alone, aligned, anything };
 
 // The code for arguments that the guards of an artifact's forms refuse, planned for the next lower level. Few launches
-// need it, so it is compiled by the first that does, once.
+// need it, so it is compiled by the first that does, once, as the first form was asked for.
 class UnguardedCode {
  public:
-  UnguardedCode(std::shared_ptr<const ir::Program> program, target::Target target, plan::Schedule schedule,
-                FormLevel level);
+  UnguardedCode(std::shared_ptr<const ir::Program> program, target::Target target, const CompileOptions& options, FormLevel level);
+  ~UnguardedCode();
   // May be called by any number of threads; the first one compiles. The artifact has one form of each kernel, and code of
   // a lower level behind it where it has guards, too.
   Expected<std::shared_ptr<const Artifact>> get() const;
@@ -50,8 +51,7 @@ class UnguardedCode {
  private:
   std::shared_ptr<const ir::Program> program_;
   target::Target target_;
-  plan::Schedule schedule_;
-  FormLevel level_;
+  std::unique_ptr<const CompileOptions> options_;
   mutable Once made_;
   mutable std::optional<Expected<std::shared_ptr<const Artifact>>> artifact_;
 };
@@ -73,7 +73,9 @@ struct Artifact {
 };
 
 struct CompileOptions {
-  std::optional<plan::Schedule> schedule;  // decisions to take as given; at level `anything`: all of them, made for `aligned`
+  // Decisions to take as given; by forms without the copy engine as far as they are not about it. At level `anything`: all of them,
+  // made for `aligned`.
+  std::optional<plan::Schedule> schedule;
   bool conversions = true;                 // false: refuse instead of inserting layout conversions
   bool keep_ir = false;
   bool keep_assembly = false;

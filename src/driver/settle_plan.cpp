@@ -13,6 +13,7 @@
 #include "lower/fuse_loops.h"
 #include "lower/lower_kernel.h"
 #include "lower/prefetch_blocks.h"
+#include "schedule/check_schedule.h"
 #include "schedule/plan_kernel.h"
 #include "thread/transaction_verify.h"
 
@@ -41,13 +42,13 @@ class Settler {
         level_(level),
         planned_(planned),
         stages_(stages) {
-    if (options.schedule && level == options.level && !planned)
-      given_ = &*options.schedule;  // for the best form
+    // At level `anything` a schedule of another level is what is planned, not what the caller said.
+    if (options.schedule && !(planned && options.level == FormLevel::anything)) given_ = &*options.schedule;
   }
 
   Expected<SettledPlan> run() {
     if (given_)
-      if (Checked ok = schedule::check_given(program_, *given_); !ok) {
+      if (Checked ok = schedule::check_schedule(*given_, program_, target_); !ok) {
         Error e = ok.error();
         e.diagnostics[0].stage = "plan";
         return e;

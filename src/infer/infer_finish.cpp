@@ -26,8 +26,8 @@ void Inference::finish_op(size_t index) {
   plan.iteration = iteration;
   if (op.form == OpForm::element) {
     plan.vector = vector_width(p_, op, iteration, state_.known, in_.target);
-    if (const plan::OpPlan* g = given(index); g && g->vector > 0 && g->vector < plan.vector)
-      plan.vector = g->vector;
+    // Parts of the widest access, in powers of two.
+    if (const plan::OpPlan* g = given(index); g && g->vector > 0 && plan.vector % g->vector == 0) plan.vector = g->vector;
   }
   if (in_.threads > 1) {
     if (op.form == OpForm::reduce)
@@ -178,8 +178,8 @@ void Inference::convert(int v, const Fragment& from, const Fragment& to, const s
   }
   plan::ConversionPlan c;
   c.value = value.name;
-  c.producer = producer;
-  c.consumer = consumer;
+  c.producer = holder(v, producer, consumer);
+  c.consumer = holder(v, consumer, producer);
   c.kind = kind;
   c.from = from.canonical();
   c.to = to.canonical();
@@ -187,6 +187,14 @@ void Inference::convert(int v, const Fragment& from, const Fragment& to, const s
   c.reason = std::string(layout::conversion_name(kind)) + ": the two ops hold the value on different " +
              (kind == ConversionKind::register_permute ? "registers" : "threads");
   result_.conversions.push_back(std::move(c));
+}
+
+std::string Inference::holder(int v, const std::string& pinned_by, const std::string& other) const {
+  if (pinned_by != kGiven) return pinned_by;
+  for (const KernelOp& op : ops_.ops)
+    if (op.path != other && std::any_of(op.accesses.begin(), op.accesses.end(), [&](const OpAccess& a) { return a.value == v; }))
+      return op.path;
+  return "";
 }
 
 int64_t Inference::conversion_cost(ConversionKind kind, const Fragment& to, int bytes) {

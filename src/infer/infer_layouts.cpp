@@ -1,5 +1,6 @@
 #include "infer/infer_layouts.h"
 
+#include <algorithm>
 #include <atomic>
 
 #include "infer/inference.h"
@@ -42,32 +43,11 @@ void Inference::take_given() {
   for (size_t v = 0; v < ops_.values.size(); ++v) {
     const plan::ValuePlan* g = plan::find_value(*in_.given, ops_.values[v].name);
     if (!g) continue;
-    const std::vector<int64_t>& shape = ops_.values[v].shape;
-    const bool fragment_scope = distributed(static_cast<int>(v));
-    if ((g->fragment &&
-         (!fragment_scope || g->fragment->shape() != shape || g->fragment->threads() != in_.threads)) ||
-        (g->memory && (fragment_scope || g->memory->shape() != shape || !g->memory->is_injective()))) {
-      fail(DiagCode::schedule_illegal, ops_.values[v].name,
-           "the given layout " + (g->fragment ? g->fragment->to_text() : g->memory->to_text()) +
-               " does not fit the buffer's shape and scope or the block's " + std::to_string(in_.threads) +
-               " threads",
-           "leave the value out to have it inferred", p_.buffer(ops_.values[v].buffer).location);
-      return;
-    }
-    if (g->fragment) pin(state_, static_cast<int>(v), *g->fragment, Origin::given, g->reason, "schedule");
-    if (g->memory) pin_memory(static_cast<int>(v), *g->memory, Origin::given, g->reason, "schedule");
+    if (g->fragment) pin(state_, static_cast<int>(v), *g->fragment, Origin::given, g->reason, kGiven);
+    if (g->memory) pin_memory(static_cast<int>(v), *g->memory, Origin::given, g->reason, kGiven);
   }
   for (size_t i = 0; i < ops_.ops.size(); ++i) {
-    const plan::OpPlan* g = plan::find_op(*in_.given, ops_.ops[i].path);
-    if (!g || !g->iteration) continue;
-    if (g->iteration->shape() != iteration_extents(ops_.ops[i]) || g->iteration->threads() != in_.threads) {
-      fail(DiagCode::schedule_illegal, ops_.ops[i].path,
-           "the given iteration layout " + g->iteration->to_text() +
-               " does not fit the op's extents or the block's " + std::to_string(in_.threads) + " threads",
-           "leave `iteration` out to have it inferred", ops_.ops[i].location);
-      return;
-    }
-    iteration_[i] = *g->iteration;
+    if (const plan::OpPlan* g = plan::find_op(*in_.given, ops_.ops[i].path)) iteration_[i] = g->iteration;
   }
 }
 
@@ -89,33 +69,26 @@ void Inference::pin_strict() {
     const KernelOp& op = ops_.ops[i];
     const std::string why = "operand layout of " + gemm.atom;
     if (failed()) return;
-    strict_fragment(i, op.accesses[2].value, gemm.c, why, true);
+    strict_fragment(i, op.accesses[2].value, gemm.c, why);
     for (int side = 0; side < 2; ++side) {
       int v = op.accesses[static_cast<size_t>(side)].value;
       const auto& f = side == 0 ? gemm.a_fragment : gemm.b_fragment;
       const auto& m = side == 0 ? gemm.a_memory : gemm.b_memory;
-      if (f) strict_fragment(i, v, *f, why, false);
+      if (f) strict_fragment(i, v, *f, why);
       if (m) strict_memory(i, v, *m, why);
     }
   }
 }
 
-void Inference::strict_fragment(size_t op_index, int v, const Fragment& want, const std::string& why,
-                                bool accumulator) {
+// Held otherwise, it is converted: that is seen to when the op is finished.
+void Inference::strict_fragment(size_t op_index, int v, const Fragment& want, const std::string& why) {
   const KernelOp& op = ops_.ops[op_index];
   if (!pinned(state_, v)) {
     pin(state_, v, want.canonical(), Origin::strict, why, op.path);
     return;
   }
   if (fragment(state_, v).equivalent(want)) return;
-  if (in_.target.is_host()) return use_loop(op_index, v, want.to_text(), fragment(state_, v).to_text());
-  // A conversion is made when the op is finished.
-  if (!accumulator || state_.origin[static_cast<size_t>(v)] != Origin::given) return;
-  fail(DiagCode::schedule_illegal, op.path,
-       "accumulator '" + ops_.values[static_cast<size_t>(v)].name + "' is held as " +
-           fragment(state_, v).to_text() + " (" + state_.pinned_by[static_cast<size_t>(v)] + ") but " + why +
-           " is " + want.to_text(),
-       "give both gemms the same warp policy and types, or accumulate into separate buffers", op.location);
+  if (in_.target.is_host()) use_loop(op_index, v, want.to_text(), fragment(state_, v).to_text());
 }
 
 void Inference::strict_memory(size_t op_index, int v, const Layout& want, const std::string& why) {
@@ -141,10 +114,23 @@ void Inference::use_loop(size_t op_index, int v, const std::string& want, const 
 
 namespace {
 std::atomic<int64_t> g_calls{0};
+
+// Every layout is given. What the copy engine moves has no iteration.
+bool is_complete(const plan::KernelSchedule& given, const KernelOps& ops) {
+  return std::all_of(ops.values.begin(), ops.values.end(), [&](const Value& v) {
+           const plan::ValuePlan* g = plan::find_value(given, v.name);
+           return g && (g->fragment || g->memory);
+         }) &&
+         std::all_of(ops.ops.begin(), ops.ops.end(), [&](const KernelOp& op) {
+           const plan::OpPlan* g = plan::find_op(given, op.path);
+           return op.form == OpForm::gemm || (g && (g->iteration || g->engine == plan::Engine::tensor_copy));
+         });
+}
+
 }  // namespace
 
 Expected<InferResult> infer_layouts(const InferInput& input) {
-  g_calls.fetch_add(1, std::memory_order_relaxed);
+  if (!input.given || !is_complete(*input.given, input.ops)) g_calls.fetch_add(1, std::memory_order_relaxed);
   InMemory in_memory = given_in_memory(input);
   for (;;) {  // every round moves a value or an op's copy of one to memory
     Inference inference(input, in_memory);

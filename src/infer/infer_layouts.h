@@ -1,13 +1,14 @@
 // Layout inference: constraints of the ops -> a layout per value, an iteration layout per op, and the
 // conversions that make them meet (paper section 4.2).
 //
-// requires: collected ops; the gemms' plans (atoms and operand layouts); the block's computing threads.
+// requires: collected ops; the gemms' plans (atoms and operand layouts); the block's computing threads; given layouts that are
+// possible (schedule/check_schedule.h).
 // ensures: every on-chip value has a layout over the threads; every element-wise op and reduction has an
 // iteration layout;
 //   wherever an op needs a value otherwise than it is held, a ConversionPlan stands between them.
 // why here: behind engines, atoms and threads, which constrain it; before stages and slots, which need its
-// bytes. refuses: conversion_refused when conversions are switched off; schedule_illegal for given layouts
-// that do not fit;
+// bytes. refuses: conversion_refused when conversions are switched off; schedule_illegal for accumulators that a schedule
+//   places in memory;
 //   target_unsupported for operands of matrix atoms that another access keeps out of registers; limit_memory for values of
 //   too many registers.
 //
@@ -61,7 +62,8 @@ inline constexpr int64_t kMostRegisters = 1024;
 
 Expected<InferResult> infer_layouts(const InferInput& input);
 
-// How often infer_layouts ran in this process; lets a test assert that a full Schedule replays without it.
+// How often infer_layouts had a layout to find in this process; lets a test assert that a full Schedule replays without. Ops
+// and conversions follow from layouts.
 int64_t infer_layouts_calls();
 
 }  // namespace tilegen::infer

@@ -41,7 +41,7 @@ InMemory given_in_memory(const InferInput& in) {
   for (size_t v = 0; v < in.ops.values.size(); ++v) {
     const Value& value = in.ops.values[v];
     const plan::ValuePlan* g = plan::find_value(*in.given, value.name);
-    if (g && g->memory && !g->fragment && (value.scope == ir::MemScope::fragment || value.scope == ir::MemScope::local))
+    if (g && g->memory && (value.scope == ir::MemScope::fragment || value.scope == ir::MemScope::local))
       list.values[static_cast<int>(v)] = "the schedule says so";
   }
   return list;

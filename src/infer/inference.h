@@ -71,6 +71,8 @@ class Inference {
     s.pinned_by[static_cast<size_t>(v)] = by;
   }
 
+  static constexpr const char* kGiven = "schedule";  // has pinned what the caller fixed
+
   // given: what the caller fixed (infer_layouts.cpp)
   void take_given();
   void pin_memory(int v, layout::Layout l, plan::Origin o, std::string reason, const std::string& by);
@@ -93,8 +95,7 @@ class Inference {
 
   // strict: what instructions demand (infer_layouts.cpp)
   void pin_strict();
-  void strict_fragment(size_t op_index, int v, const layout::Fragment& want, const std::string& why,
-                       bool accumulator);
+  void strict_fragment(size_t op_index, int v, const layout::Fragment& want, const std::string& why);
   void strict_memory(size_t op_index, int v, const layout::Layout& want, const std::string& why);
   // Host: the gemm cannot have its operand as the micro-kernel walks it.
   void use_loop(size_t op_index, int v, const std::string& want, const std::string& have);
@@ -139,6 +140,8 @@ class Inference {
   void reduce_conversions(const KernelOp& op, const layout::Fragment& iteration);
   // Element-wise code addresses registers freely, so only movement between threads counts there; a matrix
   // atom takes its registers in one order (`registers_matter`).
+  // An op that holds the value, for the name that it was pinned by.
+  std::string holder(int v, const std::string& pinned_by, const std::string& other) const;
   void convert(int v, const layout::Fragment& from, const layout::Fragment& to, const std::string& producer,
                const std::string& consumer, const SourceLocation& loc, bool registers_matter);
   // Cycles of a block: a move per register, a shuffle per register, or a trip through shared memory with two

@@ -162,7 +162,7 @@ ExprId KernelLowering::store_predicate(ir::BufferId buffer, std::span<const Expr
 
 ExprId KernelLowering::streaming_condition(const plan::OpPlan& plan, ir::BufferId buffer) {
   const ir::Buffer& b = p_.buffer(buffer);
-  if (!plan.streaming || b.scope != ir::MemScope::global) return ExprId();
+  if (!plan.streaming.value_or(false) || b.scope != ir::MemScope::global) return ExprId();
   ir::ExprPool& e = out_.exprs;
   const int64_t element = ir::dtype_bytes(b.type);
   ExprId elements = e.const_int(1);

@@ -136,7 +136,7 @@ bool OpLowering::reads_what_is_written(ExprId condition) const {
 bool OpLowering::has_iteration() {
   if (plan_.iteration) return true;
   k_.fail(DiagCode::schedule_illegal, op_.path,
-          std::string("the schedule has no iteration layout for it, which engine '") + plan::engine_name(plan_.engine) +
+          std::string("the schedule has no iteration layout for it, which engine '") + plan::engine_name(*plan_.engine) +
               "' needs here",
           "leave the op out of the schedule to have it planned");
   return false;

@@ -148,7 +148,7 @@ void KernelLowering::claim_next(thread::Block& out) {
   const auto emit = [&](auto node) { out.push_back(out_.add(std::move(node), kernel_.name)); };
   emit(thread::Claim{claims_.number, zero});
   out.push_back(set_point_to_number());
-  if (schedule_.persistence->skips_idle) {
+  if (schedule_.persistence->skips_idle.value_or(false)) {
     const VarId again = out_.add_var("again", ir::VarKind::loop);
     thread::Block next = {out_.add(thread::Claim{claims_.number, zero}, kernel_.name), set_point_to_number()};
     emit(thread::Loop{again, points(), thread::LoopForm::serial, std::move(next), point_is_idle()});

@@ -168,7 +168,7 @@ void KernelLowering::longest_first(ExprId rest, const std::vector<ExprId>& exten
   // Trips of the longest block.
   const VarId var = kernel_.block_vars[d];
   const ExprId own = vars_.at(var);
-  vars_[var] = plan.rising ? e.sub(length, e.const_int(1)) : e.const_int(0);
+  vars_[var] = *plan.rising ? e.sub(length, e.const_int(1)) : e.const_int(0);
   const ExprId trips = at_least_one(lower_expr(p_.as<ir::Loop>(work->loop)->extents[0]));
   vars_[var] = own;
   const ExprId least = e.ceildiv(e.const_int(std::max<int64_t>(1, plan.group_tiles)), length);
@@ -181,7 +181,7 @@ void KernelLowering::longest_first(ExprId rest, const std::vector<ExprId>& exten
   const ExprId narrower = launch_divisor(at_least_one(e.sub(others, e.mul(e.floordiv(e.sub(others, e.const_int(1)), group), group))));
   const ExprId whole = e.binary(ir::ExprOp::le, group, left);
   const ExprId along = e.select(whole, e.floordiv(within, group), e.floordiv(within, narrower));
-  value[d] = plan.rising ? e.sub(e.sub(length, e.const_int(1)), along) : along;
+  value[d] = *plan.rising ? e.sub(e.sub(length, e.const_int(1)), along) : along;
   ExprId other = e.add(first, e.sub(within, e.mul(along, e.binary(ir::ExprOp::min, group, left))));
   other = e.binary(ir::ExprOp::min, e.binary(ir::ExprOp::max, other, e.const_int(0)), e.const_int(kMostPoints - 1));
   for (size_t i = extent.size(); i-- > 0;) {

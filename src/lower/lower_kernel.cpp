@@ -150,7 +150,8 @@ void KernelLowering::statement(ir::StmtId id, thread::Block& out) {
   if (gpu()) begin_conversions(*current_, out);
   if (gpu()) begin_copies(*current_, *plan, out);
   thread::Branch unless_one{{}, {}, {}, true};
-  if (!plan->unless_one.empty()) unless_one.condition = some_factor_is_not_one(*current_, plan->unless_one);
+  if (plan->unless_one && !plan->unless_one->empty())
+    unless_one.condition = some_factor_is_not_one(*current_, *plan->unless_one);
   OpLowering lowering(*this, *current_, *plan, unless_one.condition ? unless_one.then_body : out);
   if (const auto* op = p_.as<ir::TileOp>(id))
     ops::op_def(op->kind).lower(*op, lowering);

@@ -118,8 +118,8 @@ Expected<MicroTile> pick_micro_tile(const GemmShape& s, const Target& t, const p
                loc);
 }
 
-// Micro-kernels walk whole buffers, packed for them; parts are walked by plain loops.
-GemmPlan plan_parts(const ir::Program& p, const TileOp& op) {
+// Plain loops walk buffers as they lie.
+GemmPlan plan_loops(const ir::Program& p, const TileOp& op) {
   auto plain = [&](int operand) {
     return Layout::row_major(p.tile_shape(op.operands[static_cast<size_t>(operand)].buffer));
   };
@@ -137,15 +137,33 @@ GemmPlan plan_parts(const ir::Program& p, const TileOp& op) {
     plan.b_memory = plain(1);
   else
     plan.b_fragment = Fragment::single_thread(plain(1));
-  plan.reason = "plain loops: an operand is a part of its buffer, micro-kernels walk whole ones";
   return plan;
+}
+
+bool is_host_engine(const plan::OpPlan* given, bool parts) {
+  if (!given || !given->engine) return true;
+  return *given->engine == plan::Engine::loop || (!parts && *given->engine == plan::Engine::micro_kernel);
 }
 
 Expected<GemmPlan> plan_host(const ir::Program& p, const TileOp& op, const GemmShape& s, const Target& t,
                              const plan::OpPlan* given, const std::string& path, const SourceLocation& loc) {
   const bool parts = std::any_of(op.operands.begin(), op.operands.end(),
                                  [&](const ir::Region& r) { return r.extents != p.tile_shape(r.buffer); });
-  if (parts) return plan_parts(p, op);
+  const auto illegal = [&](std::string why) {
+    return Error(DiagCode::schedule_illegal, path, std::move(why), "leave engine, atom and warps out to let the planner choose", loc);
+  };
+  if (!is_host_engine(given, parts))
+    return illegal(std::string("the schedule gives engine '") + plan::engine_name(*given->engine) + "', but on " + t.name +
+                   (parts ? " parts of buffers are multiplied by 'loop'" : " products are done by 'micro_kernel' or 'loop'"));
+  if (given && !is_split(*given, 1, 1)) return illegal("the schedule splits it over " + split_text(*given) + " warps, and " + t.name + " has none");
+  const bool loops = given && given->engine == plan::Engine::loop;
+  if (parts || loops) {
+    if (given && !given->atom.empty())
+      return illegal("the schedule gives atom '" + given->atom + "', and plain loops have none");
+    GemmPlan plan = plan_loops(p, op);
+    plan.reason = parts ? "plain loops: an operand is a part of its buffer, micro-kernels walk whole ones" : "plain loops: as given";
+    return plan;
+  }
   auto tile = pick_micro_tile(s, t, given, path, loc);
   if (!tile) return tile.error();
   const int64_t pack = tile->atom->pack;
@@ -198,6 +216,11 @@ GemmShape gemm_shape(const ir::Program& p, const TileOp& op) {
           p.buffer(op.operands[2].buffer).type,
           op.flag(ir::gemm_attr::tf32),
           op.flag(ir::gemm_attr::promote)};
+}
+
+std::string split_text(const plan::OpPlan& given) {
+  const auto text = [](int64_t warps) { return warps == 0 ? std::string("any") : number(warps); };
+  return text(given.warps_m) + "x" + text(given.warps_n);
 }
 
 std::optional<MicroTile> micro_tile_from_name(const Target& t, std::string_view name) {

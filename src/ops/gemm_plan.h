@@ -62,6 +62,12 @@ struct GemmPlan {
   std::string note;  // why a better engine of the target does not do it, or empty
 };
 
+// The split of a tile over warps that a given plan asks for, as far as it says one.
+inline bool is_split(const plan::OpPlan& given, int64_t m, int64_t n) {
+  return (given.warps_m == 0 || given.warps_m == m) && (given.warps_n == 0 || given.warps_n == n);
+}
+std::string split_text(const plan::OpPlan& given);
+
 // `given` may fix the engine, the atom and the warp split. `no_warpgroups`: why warpgroup instructions cannot do it
 // (their tiles do not come by tensor copies, schedule/tensor_copy_plan.h), or empty.
 Expected<GemmPlan> plan_gemm(const ir::Program& p, const ir::TileOp& op, const target::Target& target,

@@ -315,6 +315,12 @@ Expected<GemmPlan> plan_nvidia_gemm(const ir::Program& p, const TileOp& op, cons
                                     const std::string& path, const SourceLocation& loc,
                                     const std::string& no_warpgroups) {
   if (Checked ok = check_parts(p, op, path, loc); !ok) return ok.error();
+  if (given && given->engine && *given->engine != plan::Engine::mma &&
+      (*given->engine != plan::Engine::warpgroup_mma || t.warpgroup_mma.empty()))
+    return Error(DiagCode::schedule_illegal, path,
+                 std::string("the schedule gives engine '") + plan::engine_name(*given->engine) + "', but on " + t.name +
+                     " products are done by 'mma'" + (t.warpgroup_mma.empty() ? "" : " or 'warpgroup_mma'"),
+                 "leave engine, atom and warps out to let the planner choose", loc);
   std::string note;
   std::optional<GemmPlan> by_warpgroups;
   if (!t.warpgroup_mma.empty()) {
@@ -324,7 +330,7 @@ Expected<GemmPlan> plan_nvidia_gemm(const ir::Program& p, const TileOp& op, cons
     if (by_warpgroups && asks_for_warpgroups(given)) return std::move(*by_warpgroups);
   }
   const bool given_atom = given && !given->atom.empty(),
-             given_grid = given && given->warps_m * given->warps_n > 1;
+             given_grid = given && given->warps_m + given->warps_n > 0;
   auto policy = static_cast<ir::WarpPolicy>(op.attrs[ir::gemm_attr::policy]);
   const int64_t warps = threads / t.warp;
   const auto source = [&](int side) {
@@ -357,7 +363,7 @@ Expected<GemmPlan> plan_nvidia_gemm(const ir::Program& p, const TileOp& op, cons
       if (padded && !is_multiply_add(atom)) continue;
       if (!padded) considered += (considered.empty() ? "" : ", ") + atom.name;
       for (const WarpGrid& g : warp_grids(warps, given_grid ? ir::WarpPolicy::square : policy)) {
-        if (given_grid && (g.m != given->warps_m || g.n != given->warps_n)) continue;
+        if (given_grid && !is_split(*given, g.m, g.n)) continue;
         if (padded || divides(s, atom, g)) consider(atom, g);
       }
     }
@@ -385,9 +391,8 @@ Expected<GemmPlan> plan_nvidia_gemm(const ir::Program& p, const TileOp& op, cons
   }
   if (given_atom || given_grid)
     return Error(DiagCode::schedule_illegal, path,
-                 "the schedule's atom '" + given->atom + "' with " + number(given->warps_m) + "x" +
-                     number(given->warps_n) + " warps cannot do a " + what + " with " + number(warps) +
-                     " warps",
+                 "the schedule's atom " + (given_atom ? "'" + given->atom + "'" : std::string("of any name")) + " with " +
+                     split_text(*given) + " warps cannot do a " + what + " with " + number(warps) + " warps",
                  "leave atom and warps out to let the planner choose", loc);
   if (!any)
     return Error(DiagCode::no_atom, path, "no instruction of " + t.name + " does a " + what,

@@ -190,12 +190,15 @@ std::string refusal(const ir::Program& p, const TileOp& op, const View& v, const
 std::vector<Split> splits(const View& v, const WarpgroupAtom* atom, int64_t warpgroups, ir::WarpPolicy policy,
                           const plan::OpPlan* given) {
   const GemmShape& s = v.s;
-  const bool given_atom = given && !given->atom.empty(), given_split = given && given->warps_m * given->warps_n > 1;
+  const bool given_atom = given && !given->atom.empty(), given_split = given && given->warps_m + given->warps_n > 0;
   std::vector<Split> list;
   for (int64_t m = warpgroups; m >= 1; --m) {
     Split x{atom, m, warpgroups / m, 0};
     if (x.m * x.n != warpgroups || s.m % (kRows * x.m) != 0 || s.n % x.n != 0) continue;
-    const auto own_split = [&] { return std::pair(given->warps_m, given->warps_n) == warps_of(x, v.swapped); };
+    const auto own_split = [&] {
+      const auto [along_m, along_n] = warps_of(x, v.swapped);
+      return is_split(*given, along_m, along_n);
+    };
     if (given_split ? !own_split() : !allows(policy, x, v.swapped)) continue;
     for (int width : atom->widths) {
       x.width = width;
@@ -303,7 +306,7 @@ std::optional<GemmPlan> plan_warpgroup_gemm(const ir::Program& p, const TileOp& 
   const std::string warpgroups = warpgroups_text(threads / kWarpgroup);
   if (!best.split)
     return refuse("no instruction's width divides a " + shape_text(shape) + " tile split over " + warpgroups +
-                  (given && (!given->atom.empty() || given->warps_m * given->warps_n > 1) ? " as the schedule says" : ""));
+                  (given && (!given->atom.empty() || given->warps_m + given->warps_n > 0) ? " as the schedule says" : ""));
   GemmPlan plan = make_plan(p, op, v, *best.split);
   plan.registers = best.cost.registers;
   plan.own_registers = best.cost.own_registers;

@@ -50,4 +50,10 @@ const LoopPlan* find_loop(const KernelSchedule& k, std::string_view path) {
   return nullptr;
 }
 
+const ChannelPlan* find_channel(const KernelSchedule& k, std::string_view name) {
+  for (const ChannelPlan& c : k.channels)
+    if (c.name == name) return &c;
+  return nullptr;
+}
+
 }  // namespace tilegen::plan

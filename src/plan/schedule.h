@@ -5,6 +5,9 @@
 // the decision wherever a field is set, and the planner fills what is missing. A full Schedule replays with
 // the planner never called. Names are paths (ir/program.h). Decisions come first in every struct; fields
 // marked *derived* are recorded for the reader, ignored on input and recomputed.
+//
+// A field that is unset, empty or 0 (kOpen where 0 says something) is no choice of its entry. In a given schedule it is left
+// to the planner: JSON without the key reads so.
 #pragma once
 
 #include <map>
@@ -19,6 +22,8 @@
 
 namespace tilegen::plan {
 
+inline constexpr int64_t kOpen = -1;
+
 // Who decided: the hardware or a matrix atom (strict), a neighbour already pinned (common), the cost model
 // (free), the caller's Schedule (given).
 enum class Origin : uint8_t { strict, common, free, given };
@@ -30,7 +35,7 @@ struct ValuePlan {
   std::string value;
   std::optional<layout::Fragment> fragment;  // fragment and local scope
   std::optional<layout::Layout> memory;      // shared scope, and what registers cannot hold
-  int64_t slots = 1;                         // copies alive at once in a pipelined loop
+  int64_t slots = 0;                         // copies alive at once in a pipelined loop
   Origin origin = Origin::free;
   std::string reason;
   bool operator==(const ValuePlan&) const = default;
@@ -44,33 +49,33 @@ const char* engine_name(Engine e);
 
 struct OpPlan {
   std::string op;
-  Engine engine = Engine::loop;
-  std::string atom;                           // row of the target's atom table, or empty
-  int64_t warps_m = 1, warps_n = 1;           // gemm: how warps split the tile
+  std::optional<Engine> engine;
+  std::string atom;                           // row of the target's atom table
+  int64_t warps_m = 0, warps_n = 0;           // gemm: how warps split the tile
   std::optional<layout::Fragment> iteration;  // element-wise work: iteration point -> (thread, register)
-  int64_t vector = 1;                         // elements one access moves
-  bool streaming = false;                     // results bypass the caches
+  int64_t vector = 0;                         // elements one access moves
+  std::optional<bool> streaming;              // results bypass the caches
   int64_t pass_columns = 0;                   // tensor_copy out of a fragment: columns a warpgroup stages at once
   std::string reason;
   // Fragments whose elements the op finds in shared memory: put there in front of it, fetched from there behind it.
   std::vector<std::string> through_memory;
   // Sums: the loop (its path) behind which the threads of a row meet, each keeping a part of the row's sum until then.
-  // Empty: they meet in the op, every time. Unset: neither is a choice.
+  // Empty: they meet in the op, every time.
   std::optional<std::string> joined_behind;
   // Element-wise products with a factor of the row: the value of the factors. Lanes of a warp leave the op out where all of theirs
   // are 1, which changes nothing. Empty: they compute.
-  std::string unless_one;
+  std::optional<std::string> unless_one;
   bool operator==(const OpPlan&) const = default;
 };
 
 // A pipelined loop. `stages` lists the ops of its body with the stage they run in.
 struct LoopPlan {
   std::string loop;
-  int64_t num_stages = 1;
+  int64_t num_stages = 0;
   std::vector<std::pair<std::string, int64_t>> stages;
   std::string reason;
   // Computing warpgroups take turns to issue an iteration's products: while one works on its elements, another's
-  // products have the matrix units. Unset: to be decided, and of no meaning where warpgroups make no products.
+  // products have the matrix units. Of no meaning where warpgroups make no products.
   std::optional<bool> ping_pong;
   bool operator==(const LoopPlan&) const = default;
 };
@@ -79,7 +84,7 @@ struct LoopPlan {
 struct ConversionPlan {
   std::string value;
   std::string producer, consumer;  // ops that disagree
-  layout::ConversionKind kind = layout::ConversionKind::none;
+  layout::ConversionKind kind = layout::ConversionKind::none;  // none: open, as fragments of no dimension are
   layout::Fragment from, to;
   int64_t cost = 0;  // estimated cycles of the block
   std::string reason;
@@ -95,13 +100,13 @@ struct Note {
 
 struct RasterPlan {
   std::string order = "row_major";  // row_major | column_major | grouped | longest_first
-  int64_t group = 1;                // grouped: rows of tiles walked together
+  int64_t group = 0;                // grouped: rows of tiles walked together
   // longest_first: blocks have the more work the larger (`rising`) or the smaller their index along `dimension` is, and go by
   // falling work; points of the other dimensions go together as long as their longest loops have no more than
   // `group_trips` iterations, and at least so many that they have `group_tiles` tiles.
-  int64_t dimension = 0;
-  bool rising = true;
-  int64_t group_trips = 0, group_tiles = 0;
+  int64_t dimension = kOpen;
+  std::optional<bool> rising;
+  int64_t group_trips = kOpen, group_tiles = kOpen;
   std::string reason;
   bool operator==(const RasterPlan&) const = default;
 };
@@ -112,15 +117,15 @@ struct ChannelPlan {
   std::string name;
   std::string loop;                 // the pipelined loop whose iterations fill it; empty: the kernel's body
   std::vector<std::string> values;  // tiles, each with `slots` slots
-  int64_t slots = 1;
+  int64_t slots = 0;
   bool operator==(const ChannelPlan&) const = default;
 };
 
 // Warps with tasks of their own: `producer_threads` behind the computing threads issue the tensor copies that fill
 // pipelined tiles. 0: no roles, every thread does everything.
 struct RolePlan {
-  int64_t producer_threads = 0;
-  int64_t producer_registers = 0, consumer_registers = 0;  // of a thread; 0: as launched
+  int64_t producer_threads = 0;                            // or kOpen
+  int64_t producer_registers = 0, consumer_registers = 0;  // of a thread; 0: as launched; or kOpen
   std::string reason;
   bool operator==(const RolePlan&) const = default;
 };
@@ -130,9 +135,9 @@ struct RolePlan {
 // ready for one.
 struct PersistencePlan {
   bool persistent = false;
-  std::string order = "static";  // static | claimed
+  std::string order;  // static | claimed
   // claimed: points at which a block would store nothing are passed over by the thread that claims.
-  bool skips_idle = false;
+  std::optional<bool> skips_idle;
   bool claimed() const { return persistent && order == "claimed"; }
   std::string reason;
   bool operator==(const PersistencePlan&) const = default;
@@ -141,7 +146,7 @@ struct PersistencePlan {
 // Blocks that run at once on neighbouring multiprocessors and are neighbours along one dimension of the grid: tiles that are
 // the same for all of them are read once, each block a part of them, and delivered to all.
 struct ClusterPlan {
-  int64_t blocks = 1;
+  int64_t blocks = 1;  // or 0: open
   std::string along;  // name of the kernel's block index that tells the blocks of a cluster apart
   std::string reason;
   bool operator==(const ClusterPlan&) const = default;
@@ -193,12 +198,13 @@ struct Schedule {
 const OpPlan* find_op(const KernelSchedule& k, std::string_view path);
 const ValuePlan* find_value(const KernelSchedule& k, std::string_view value);
 const LoopPlan* find_loop(const KernelSchedule& k, std::string_view path);
+const ChannelPlan* find_channel(const KernelSchedule& k, std::string_view name);
 
 // Readable form, one line per decision with its reason. Deterministic.
 std::string schedule_to_text(const Schedule& s);
 
 // JSON, one object, keys named like the fields; layouts and fragments are strings in their text form. A key
-// may be left out where the field has a default, but the names of things and the engine of an op may not.
+// may be left out, but for the names of things.
 // Unknown keys, wrong types, duplicates (of keys, or of an op, value, loop or kernel in its list) and depth
 // over 32 are json_error naming the JSON path. from_json(to_json(s)) == s but for derived fields being kept
 // too.

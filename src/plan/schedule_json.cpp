@@ -1,4 +1,5 @@
-// A Schedule as JSON: keys are the field names, absent keys the fields' defaults.
+// A Schedule as JSON: keys are the field names. What an entry has no choice in is not written, and an absent key leaves the
+// field open, so that a decided schedule reads back as it is.
 #include <array>
 #include <unordered_set>
 
@@ -43,16 +44,16 @@ void write_list(JsonWriter& w, std::string_view key, const List& list, Write&& w
 
 void write_op(JsonWriter& w, const OpPlan& o) {
   w.member("op", o.op);
-  w.member("engine", engine_name(o.engine));
+  if (o.engine) w.member("engine", engine_name(*o.engine));
   write_optional(w, "atom", o.atom);
-  write_unless(w, "warps_m", o.warps_m, 1);
-  write_unless(w, "warps_n", o.warps_n, 1);
+  write_unless(w, "warps_m", o.warps_m, 0);
+  write_unless(w, "warps_n", o.warps_n, 0);
   if (o.iteration) w.member("iteration", o.iteration->to_text());
-  write_unless(w, "vector", o.vector, 1);
-  if (o.streaming) w.flag("streaming", true);
+  write_unless(w, "vector", o.vector, 0);
+  if (o.streaming) w.flag("streaming", *o.streaming);
   write_unless(w, "pass_columns", o.pass_columns, 0);
   if (o.joined_behind) w.member("joined_behind", *o.joined_behind);
-  write_optional(w, "unless_one", o.unless_one);
+  if (o.unless_one) w.member("unless_one", *o.unless_one);
   if (!o.through_memory.empty()) {
     w.key("through_memory");
     w.begin_array();
@@ -66,14 +67,14 @@ void write_value(JsonWriter& w, const ValuePlan& v) {
   w.member("value", v.value);
   if (v.fragment) w.member("fragment", v.fragment->to_text());
   if (v.memory) w.member("memory", v.memory->to_text());
-  write_unless(w, "slots", v.slots, 1);
+  write_unless(w, "slots", v.slots, 0);
   w.member("origin", origin_name(v.origin));
   write_optional(w, "reason", v.reason);
 }
 
 void write_loop(JsonWriter& w, const LoopPlan& l) {
   w.member("loop", l.loop);
-  w.member("num_stages", l.num_stages);
+  write_unless(w, "num_stages", l.num_stages, 0);
   write_list(w, "stages", l.stages, [&](const auto& s) {
     w.member("op", s.first);
     w.member("stage", s.second);
@@ -86,9 +87,9 @@ void write_conversion(JsonWriter& w, const ConversionPlan& c) {
   w.member("value", c.value);
   w.member("producer", c.producer);
   w.member("consumer", c.consumer);
-  w.member("kind", layout::conversion_name(c.kind));
-  w.member("from", c.from.to_text());
-  w.member("to", c.to.to_text());
+  if (c.kind != layout::ConversionKind::none) w.member("kind", layout::conversion_name(c.kind));
+  if (c.from.rank() > 0) w.member("from", c.from.to_text());
+  if (c.to.rank() > 0) w.member("to", c.to.to_text());
   w.member("cost", c.cost);
   write_optional(w, "reason", c.reason);
 }
@@ -99,21 +100,21 @@ void write_kernel(JsonWriter& w, const KernelSchedule& k) {
   if (k.raster) {
     w.key("raster");
     w.begin_object();
-    w.member("order", k.raster->order);
-    write_unless(w, "group", k.raster->group, 1);
-    write_unless(w, "dimension", k.raster->dimension, 0);
-    if (!k.raster->rising) w.flag("rising", false);
-    write_unless(w, "group_trips", k.raster->group_trips, 0);
-    write_unless(w, "group_tiles", k.raster->group_tiles, 0);
+    write_optional(w, "order", k.raster->order);
+    write_unless(w, "group", k.raster->group, 0);
+    write_unless(w, "dimension", k.raster->dimension, kOpen);
+    if (k.raster->rising) w.flag("rising", *k.raster->rising);
+    write_unless(w, "group_trips", k.raster->group_trips, kOpen);
+    write_unless(w, "group_tiles", k.raster->group_tiles, kOpen);
     write_optional(w, "reason", k.raster->reason);
     w.end_object();
   }
   if (k.roles) {
     w.key("roles");
     w.begin_object();
-    w.member("producer_threads", k.roles->producer_threads);
-    write_unless(w, "producer_registers", k.roles->producer_registers, 0);
-    write_unless(w, "consumer_registers", k.roles->consumer_registers, 0);
+    write_unless(w, "producer_threads", k.roles->producer_threads, kOpen);
+    write_unless(w, "producer_registers", k.roles->producer_registers, kOpen);
+    write_unless(w, "consumer_registers", k.roles->consumer_registers, kOpen);
     write_optional(w, "reason", k.roles->reason);
     w.end_object();
   }
@@ -121,15 +122,15 @@ void write_kernel(JsonWriter& w, const KernelSchedule& k) {
     w.key("persistence");
     w.begin_object();
     w.flag("persistent", k.persistence->persistent);
-    if (k.persistence->order != "static") w.member("order", k.persistence->order);
-    if (k.persistence->skips_idle) w.flag("skips_idle", true);
+    write_optional(w, "order", k.persistence->order);
+    if (k.persistence->skips_idle) w.flag("skips_idle", *k.persistence->skips_idle);
     write_optional(w, "reason", k.persistence->reason);
     w.end_object();
   }
   if (k.cluster) {
     w.key("cluster");
     w.begin_object();
-    w.member("blocks", k.cluster->blocks);
+    write_unless(w, "blocks", k.cluster->blocks, 0);
     write_optional(w, "along", k.cluster->along);
     write_optional(w, "reason", k.cluster->reason);
     w.end_object();
@@ -151,7 +152,7 @@ void write_kernel(JsonWriter& w, const KernelSchedule& k) {
     w.begin_array();
     for (const std::string& v : c.values) w.value(v);
     w.end_array();
-    write_unless(w, "slots", c.slots, 1);
+    write_unless(w, "slots", c.slots, 0);
   });
   write_list(w, "conversions", k.conversions, [&](const ConversionPlan& c) { write_conversion(w, c); });
   write_list(w, "memory", k.memory, [&](const MemoryPlan& m) {
@@ -215,16 +216,16 @@ OpPlan read_op(JsonCursor c, UniqueNames& names) {
                 "joined_behind", "unless_one", "through_memory", "reason"});
   if (!c) return o;
   o.op = names.read(c.required("op"));
-  o.engine = read_enum(c.required("engine"), kEngines, engine_name, o.engine);
+  if (const JsonCursor engine = c.optional("engine")) o.engine = read_enum(engine, kEngines, engine_name, Engine::loop);
   o.atom = c.optional("atom").string();
-  o.warps_m = c.optional("warps_m").integer(1, 1024, 1);
-  o.warps_n = c.optional("warps_n").integer(1, 1024, 1);
+  o.warps_m = c.optional("warps_m").integer(1, 1024);
+  o.warps_n = c.optional("warps_n").integer(1, 1024);
   o.iteration = read_layout<layout::Fragment>(c.optional("iteration"), "fragment");
-  o.vector = c.optional("vector").integer(1, 1024, 1);
-  o.streaming = c.optional("streaming").boolean();
+  o.vector = c.optional("vector").integer(1, 1024);
+  if (const JsonCursor streaming = c.optional("streaming")) o.streaming = streaming.boolean();
   o.pass_columns = c.optional("pass_columns").integer(0, kMost, 0);
   if (const JsonCursor joined = c.optional("joined_behind")) o.joined_behind = joined.string();
-  o.unless_one = c.optional("unless_one").string();
+  if (const JsonCursor factor = c.optional("unless_one")) o.unless_one = factor.string();
   for (const JsonCursor& item : c.optional("through_memory").array()) o.through_memory.push_back(item.string());
   o.reason = c.optional("reason").string();
   return o;
@@ -240,8 +241,8 @@ ValuePlan read_value(JsonCursor c, UniqueNames& names) {
   if (v.fragment && v.memory)
     c.refuse_with("a value has either a \"fragment\" (registers) or a \"memory\" layout, got both",
                   "keep the one that fits the buffer's scope");
-  v.slots = c.optional("slots").integer(1, 1024, 1);
-  v.origin = read_enum(c.optional("origin"), kOrigins, origin_name, v.origin);
+  v.slots = c.optional("slots").integer(1, 1024);
+  v.origin = read_enum(c.optional("origin"), kOrigins, origin_name, Origin::given);
   v.reason = c.optional("reason").string();
   return v;
 }
@@ -251,7 +252,7 @@ LoopPlan read_loop(JsonCursor c, UniqueNames& names) {
   c = c.object({"loop", "num_stages", "stages", "ping_pong", "reason"});
   if (!c) return l;
   l.loop = names.read(c.required("loop"));
-  l.num_stages = c.optional("num_stages").integer(1, 1024, 1);
+  l.num_stages = c.optional("num_stages").integer(1, 1024);
   UniqueNames ops;
   for (JsonCursor s : c.optional("stages").array()) {
     s = s.object({"op", "stage"});
@@ -271,9 +272,9 @@ ConversionPlan read_conversion(JsonCursor c) {
   p.value = c.required("value").string();
   p.producer = c.required("producer").string();
   p.consumer = c.required("consumer").string();
-  p.kind = read_enum(c.required("kind"), kConversions, layout::conversion_name, p.kind);
-  p.from = read_layout<layout::Fragment>(c.required("from"), "fragment").value_or(p.from);
-  p.to = read_layout<layout::Fragment>(c.required("to"), "fragment").value_or(p.to);
+  p.kind = read_enum(c.optional("kind"), kConversions, layout::conversion_name, p.kind);
+  p.from = read_layout<layout::Fragment>(c.optional("from"), "fragment").value_or(p.from);
+  p.to = read_layout<layout::Fragment>(c.optional("to"), "fragment").value_or(p.to);
   p.cost = c.optional("cost").integer(0, INT64_MAX);
   p.reason = c.optional("reason").string();
   return p;
@@ -283,12 +284,13 @@ RasterPlan read_raster(JsonCursor c) {
   RasterPlan r;
   c = c.object({"order", "group", "dimension", "rising", "group_trips", "group_tiles", "reason"});
   if (!c) return r;
-  r.order = kRasterOrders[c.required("order").choice(kRasterOrders)];
-  r.group = c.optional("group").integer(1, kMost, 1);
-  r.dimension = c.optional("dimension").integer(0, 2, 0);
-  r.rising = c.optional("rising").boolean(true);
-  r.group_trips = c.optional("group_trips").integer(0, kMost, 0);
-  r.group_tiles = c.optional("group_tiles").integer(0, kMost, 0);
+  const JsonCursor order = c.optional("order");
+  r.order = order ? kRasterOrders[order.choice(kRasterOrders)] : "";
+  r.group = c.optional("group").integer(1, kMost);
+  r.dimension = c.optional("dimension").integer(0, 2, kOpen);
+  if (const JsonCursor rising = c.optional("rising")) r.rising = rising.boolean();
+  r.group_trips = c.optional("group_trips").integer(0, kMost, kOpen);
+  r.group_tiles = c.optional("group_tiles").integer(0, kMost, kOpen);
   r.reason = c.optional("reason").string();
   return r;
 }
@@ -297,20 +299,23 @@ RolePlan read_roles(JsonCursor c) {
   RolePlan r;
   c = c.object({"producer_threads", "producer_registers", "consumer_registers", "reason"});
   if (!c) return r;
-  r.producer_threads = c.required("producer_threads").integer(0, 1024);
-  r.producer_registers = c.optional("producer_registers").integer(0, 256, 0);
-  r.consumer_registers = c.optional("consumer_registers").integer(0, 256, 0);
+  r.producer_threads = c.optional("producer_threads").integer(0, 1024, kOpen);
+  r.producer_registers = c.optional("producer_registers").integer(0, 256, kOpen);
+  r.consumer_registers = c.optional("consumer_registers").integer(0, 256, kOpen);
   r.reason = c.optional("reason").string();
   return r;
 }
 
-PersistencePlan read_persistence(JsonCursor c) {
+// Blocks that walk in some order are persistent. Nothing where none of it is said.
+std::optional<PersistencePlan> read_persistence(JsonCursor c) {
   PersistencePlan p;
   c = c.object({"persistent", "order", "skips_idle", "reason"});
   if (!c) return p;
-  p.persistent = c.required("persistent").boolean();
-  if (JsonCursor order = c.optional("order")) p.order = order.string();
-  if (JsonCursor skips = c.optional("skips_idle")) p.skips_idle = skips.boolean();
+  const JsonCursor persistent = c.optional("persistent"), order = c.optional("order"), skips = c.optional("skips_idle");
+  if (!persistent && !order && !skips) return std::nullopt;
+  p.persistent = persistent.boolean(true);
+  p.order = order.string();
+  if (skips) p.skips_idle = skips.boolean();
   p.reason = c.optional("reason").string();
   return p;
 }
@@ -319,17 +324,19 @@ ClusterPlan read_cluster(JsonCursor c) {
   ClusterPlan p;
   c = c.object({"blocks", "along", "reason"});
   if (!c) return p;
-  p.blocks = c.required("blocks").integer(1, 1024, 1);
+  p.blocks = c.optional("blocks").integer(1, 1024);
   p.along = c.optional("along").string();
   p.reason = c.optional("reason").string();
   return p;
 }
 
-LaunchPlan read_launch(JsonCursor c) {
+std::optional<LaunchPlan> read_launch(JsonCursor c) {
   LaunchPlan p;
   c = c.object({"dependent", "reason"});
   if (!c) return p;
-  p.dependent = c.required("dependent").boolean();
+  const JsonCursor dependent = c.optional("dependent");
+  if (!dependent) return std::nullopt;
+  p.dependent = dependent.boolean();
   p.reason = c.optional("reason").string();
   return p;
 }
@@ -342,7 +349,7 @@ ChannelPlan read_channel(JsonCursor c, UniqueNames& names) {
   channel.loop = c.required("loop").string();
   UniqueNames values;
   for (const JsonCursor& v : c.required("values").array()) channel.values.push_back(values.read(v));
-  channel.slots = c.optional("slots").integer(1, 1024, 1);
+  channel.slots = c.optional("slots").integer(1, 1024);
   return channel;
 }
 

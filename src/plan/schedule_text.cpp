@@ -95,9 +95,9 @@ std::string kernel_line(const KernelSchedule& k) {
   std::string s = "kernel " + k.kernel + "  " + (k.threads ? plural(*k.threads, "thread") : "threads open");
   if (!k.raster) return one_line(s) + ", raster open\n";
   const RasterPlan& r = *k.raster;
-  s += ", raster " + r.order + (r.order == "grouped" ? " by " + std::to_string(r.group) : "");
+  s += ", raster " + (r.order.empty() ? "open" : r.order) + (r.order == "grouped" ? " by " + std::to_string(r.group) : "");
   if (r.order == "longest_first")
-    s += std::string(" along ") + (r.rising ? "falling" : "rising") + " index " + std::to_string(r.dimension) + ", groups of " +
+    s += std::string(" along ") + (r.rising.value_or(true) ? "falling" : "rising") + " index " + std::to_string(r.dimension) + ", groups of " +
          std::to_string(r.group_trips) + " trips, at least " + plural(r.group_tiles, "tile");
   if (!r.reason.empty()) s += " -- " + r.reason;
   return one_line(s) + "\n";
@@ -106,20 +106,20 @@ std::string kernel_line(const KernelSchedule& k) {
 Table::Row op_row(const OpPlan& o) {
   std::string how = o.atom;
   auto also = [&](const std::string& s) { how += (how.empty() ? "" : ", ") + s; };
-  if (o.warps_m * o.warps_n != 1) also("warps " + std::to_string(o.warps_m) + "x" + std::to_string(o.warps_n));
-  if (o.vector != 1) also("vector " + std::to_string(o.vector));
-  if (o.streaming) also("streaming");
+  if (o.warps_m * o.warps_n > 1) also("warps " + std::to_string(o.warps_m) + "x" + std::to_string(o.warps_n));
+  if (o.vector > 1) also("vector " + std::to_string(o.vector));
+  if (o.streaming.value_or(false)) also("streaming");
   if (o.pass_columns != 0) also("passes of " + plural(o.pass_columns, "column"));
   if (o.joined_behind && !o.joined_behind->empty()) also("joined behind " + *o.joined_behind);
-  if (!o.unless_one.empty()) also("unless " + o.unless_one + " is 1");
+  if (o.unless_one && !o.unless_one->empty()) also("unless " + *o.unless_one + " is 1");
   for (const std::string& v : o.through_memory) also(v + " through memory");
-  Table::Row row{{o.op, engine_name(o.engine), how}, o.reason, {}};
+  Table::Row row{{o.op, o.engine ? engine_name(*o.engine) : "open", how}, o.reason, {}};
   if (o.iteration) row.below = {fragment_summary(*o.iteration), o.iteration->to_text()};
   return row;
 }
 
 Table::Row value_row(const ValuePlan& v) {
-  std::string what = "open", slots = v.slots == 1 ? "" : plural(v.slots, "slot");
+  std::string what = "open", slots = v.slots <= 1 ? "" : plural(v.slots, "slot");
   Table::Row row;
   if (v.fragment) {
     what = "fragment " + fragment_summary(*v.fragment);
@@ -145,7 +145,7 @@ Table::Row loop_row(const LoopPlan& l) {
 Table::Row channel_row(const ChannelPlan& c) {
   std::string values;
   for (const std::string& v : c.values) values += (values.empty() ? "" : "  ") + v;
-  return {{c.name, "in " + c.loop, c.slots == 1 ? "" : plural(c.slots, "slot"), values}, "", {}};
+  return {{c.name, "in " + c.loop, c.slots <= 1 ? "" : plural(c.slots, "slot"), values}, "", {}};
 }
 
 // The producer, what blocks walk over and when they may begin, where a schedule says so.
@@ -154,13 +154,13 @@ Table block_table(const KernelSchedule& k) {
   if (k.roles) {
     const RolePlan& r = *k.roles;
     std::string registers;
-    if (r.producer_registers != 0 || r.consumer_registers != 0)
+    if (r.producer_registers > 0 || r.consumer_registers > 0)
       registers = "registers " + std::to_string(r.producer_registers) + ", computing " + std::to_string(r.consumer_registers);
-    t.add({{"producer", r.producer_threads == 0 ? "none" : plural(r.producer_threads, "thread"), registers}, r.reason, {}});
+    t.add({{"producer", r.producer_threads <= 0 ? "none" : plural(r.producer_threads, "thread"), registers}, r.reason, {}});
   }
   if (k.persistence) {
     const PersistencePlan& w = *k.persistence;
-    t.add({{"persistent", !w.persistent ? "no" : w.order == "static" ? "yes" : w.order, w.skips_idle ? "idle tiles skipped" : ""}, w.reason, {}});
+    t.add({{"persistent", !w.persistent ? "no" : w.order == "claimed" ? w.order : "yes", w.skips_idle.value_or(false) ? "idle tiles skipped" : ""}, w.reason, {}});
   }
   if (k.cluster && k.cluster->blocks > 1)
     t.add({{"cluster", plural(k.cluster->blocks, "block"), "along " + k.cluster->along}, k.cluster->reason, {}});

@@ -206,11 +206,18 @@ Expected<plan::ClusterPlan> plan_cluster(const ir::Program& p, const ir::Kernel&
                                          const infer::InferResult& layouts, const plan::RolePlan& roles,
                                          const plan::KernelSchedule* given) {
   const ClusterPlanner planner(p, kernel, ops, t, produced, layouts);
-  if (!given || !given->cluster) {
+  if (given && given->cluster && !given->cluster->along.empty() && !block_index(p, kernel, given->cluster->along)) {
+    std::string known;
+    for (ir::VarId v : kernel.block_vars) known += (known.empty() ? "" : ", ") + p.var(v).name;
+    return Error(DiagCode::schedule_mismatch, kernel.name,
+                 "the given cluster is along '" + given->cluster->along + "', which is no block index of the kernel",
+                 "known: " + known, kernel.location);
+  }
+  if (!given || !given->cluster || given->cluster->blocks == 0) {
     const bool possible = t.tensor_copy && roles.producer_threads > 0 && planner.refusal().empty();
     return possible ? planner.best() : plan::ClusterPlan{};
   }
-  const plan::ClusterPlan& plan = *given->cluster;
+  plan::ClusterPlan plan = *given->cluster;
   if (plan.blocks == 1) return plan;
   auto illegal = [&](std::string why) {
     return Error(DiagCode::schedule_illegal, kernel.name, "the given cluster is not possible: " + why,
@@ -218,15 +225,12 @@ Expected<plan::ClusterPlan> plan_cluster(const ir::Program& p, const ir::Kernel&
   };
   if (!std::has_single_bit(static_cast<uint64_t>(plan.blocks)) || plan.blocks > thread::kMostCluster)
     return illegal(std::to_string(plan.blocks) + " blocks are not 1, 2, 4 or 8");
-  if (!block_index(p, kernel, plan.along)) {
-    std::string known;
-    for (ir::VarId v : kernel.block_vars) known += (known.empty() ? "" : ", ") + p.var(v).name;
-    return Error(DiagCode::schedule_mismatch, kernel.name,
-                 "the given cluster is along '" + plan.along + "', which is no block index of the kernel", "known: " + known,
-                 kernel.location);
-  }
   if (!t.tensor_copy || roles.producer_threads == 0) return illegal("the kernel has no producer");
   if (std::string why = planner.refusal(); !why.empty()) return illegal(std::move(why));
+  for (size_t d = 0; given->cluster->along.empty() && d < kernel.block_vars.size(); ++d) {
+    plan.along = p.var(kernel.block_vars[d]).name;
+    if (planner.shared_tiles(plan) > 0) break;
+  }
   if (planner.shared_tiles(plan) == 0)
     return illegal("no tile is the same for blocks along '" + plan.along + "' and divides between " +
                    std::to_string(plan.blocks));

@@ -48,7 +48,7 @@ class KernelPlanner {
   bool leave_to_threads(const Refusals& more);
 
   void take_engines();
-  void find_written_operands(int64_t threads, bool tell);
+  void find_written_operands(int64_t threads);
   void widen_written();
   bool produced_loops_overlap();
   Checked order_products();

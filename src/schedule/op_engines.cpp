@@ -112,9 +112,9 @@ void plan_streaming(const ir::Program& p, const KernelOps& ops, const target::Ta
       for (const infer::OpAccess& a : op.accesses)
         if (a.read) read.insert(a.buffer);
   for (size_t i = 0; i < ops.ops.size(); ++i) {
-    if (given && plan::find_op(*given, ops.ops[i].path)) continue;
+    const plan::OpPlan* g = given ? plan::find_op(*given, ops.ops[i].path) : nullptr;
     for (const infer::OpAccess& a : ops.ops[i].accesses)
-      if (a.write && a.value < 0 && !read.count(a.buffer)) r.ops[i].streaming = true;
+      if (a.write && a.value < 0) r.ops[i].streaming = g && g->streaming ? *g->streaming : !read.count(a.buffer);
   }
 }
 

@@ -35,18 +35,20 @@ class LoopPlanner {
     for (const auto* op : body)
       if (runs_ahead(loop, *op, produced)) ahead.push_back(op);
 
-    if (const plan::LoopPlan* g = given_ ? plan::find_loop(*given_, plan.loop) : nullptr) {
-      plan = *g;
-    } else if (!target_.async_copy) {
+    const plan::LoopPlan* given = given_ ? plan::find_loop(*given_, plan.loop) : nullptr;
+    if (!target_.async_copy) {
       plan.num_stages = 1;
       plan.reason = "one thread per block: nothing to overlap, loads are prefetched by the hardware";
-      for (const auto* op : body) plan.stages.push_back({op->path, 0});
+      ahead.clear();
+    } else if (given && given->num_stages > 0 && !ahead.empty()) {
+      plan.num_stages = given->num_stages;
+      plan.reason = "given";
     } else {
       plan.num_stages = fitting_stages(loop, ahead, produced ? kProducedStages : kDefaultStages, plan);
-      for (const auto* op : body)
-        plan.stages.push_back(
-            {op->path, std::find(ahead.begin(), ahead.end(), op) != ahead.end() ? 0 : plan.num_stages - 1});
     }
+    for (const auto* op : body)
+      plan.stages.push_back({op->path, std::find(ahead.begin(), ahead.end(), op) != ahead.end() ? 0 : plan.num_stages - 1});
+    if (given && !given->stages.empty()) take_stages(*given, id, ahead, produced, plan);
     if (plan.num_stages > 1)
       for (const auto* op : ahead)
         for (const auto& a : op->accesses)
@@ -55,6 +57,37 @@ class LoopPlanner {
   }
 
  private:
+  // What may run ahead may do so by any number of iterations that it has slots for. Ops beside a producer's copies are issued
+  // in the given order, which is looked at when products are ordered (overlap_plan.h).
+  void take_stages(const plan::LoopPlan& given, ir::StmtId loop, const std::vector<const infer::KernelOp*>& ahead, bool produced,
+                   plan::LoopPlan& plan) {
+    std::map<std::string, int64_t> stages(given.stages.begin(), given.stages.end());
+    const auto stage_of = [&](const std::string& path) {
+      const auto it = stages.find(path);
+      return it == stages.end() ? -1 : it->second;
+    };
+    std::string why;
+    for (auto& [path, stage] : plan.stages) {
+      const int64_t newest = plan.num_stages - 1, asked = stage_of(path);
+      const auto is = [&](const infer::KernelOp* op) { return op->path == path; };
+      const bool is_ahead = std::any_of(ahead.begin(), ahead.end(), is);
+      if (asked < 0)
+        why = "`stages` leaves out " + path;
+      else if (produced ? is_ahead && asked != 0 : asked != newest && (!is_ahead || asked > newest))
+        why = "`stages` gives " + path + " stage " + std::to_string(asked) + ", expected " +
+              (produced ? "0: its producer copies as early as slots are free"
+               : is_ahead ? "0 to " + std::to_string(newest)
+                          : std::to_string(newest) + ": only copies from tensors that depend on nothing in the loop run ahead");
+      if (!produced) stage = asked;
+      stages.erase(path);
+    }
+    if (!stages.empty()) why = "`stages` names " + stages.begin()->first + ", which is no op of the loop";
+    if (produced) plan.stages = given.stages;
+    if (why.empty() || out_.refused) return;
+    out_.refused = Error(DiagCode::schedule_illegal, plan.loop, "the given stages of the loop are not possible: " + why,
+                         "leave `stages` out to have it planned", p_.stmt(loop).location);
+  }
+
   // Whether the copy may run in an earlier iteration; a copy between the right memories that may not is
   // noted. Where a producer fills the loop's tiles, only its copies do.
   bool runs_ahead(const ir::Loop& loop, const infer::KernelOp& op, bool produced) {

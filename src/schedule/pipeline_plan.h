@@ -13,6 +13,7 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 
 #include "infer/kernel_ops.h"
@@ -25,6 +26,7 @@ struct PipelineResult {
   std::vector<plan::LoopPlan> loops;
   std::map<int, int64_t> slots;  // by value index; absent = 1
   std::vector<plan::Note> notes;
+  std::optional<Error> refused;  // given stages that ops cannot run in
 };
 
 // Bytes of the block's arena when values have these slots.

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "schedule/given_schedule.h"
+#include "schedule/check_schedule.h"
 #include "schedule/kernel_planner.h"
 #include "schedule/launch_plan.h"
 #include "schedule/partial_sums.h"
@@ -30,6 +30,8 @@ Expected<KernelSchedule> KernelPlanner::plan(const KernelSchedule* given) {
   refused_ = found.refused;
   auto threads = plan_threads(p_, kernel_, ops_, target_, given_, refused_);
   if (!threads) return threads.error();
+  if (given_)
+    if (Checked ok = check_layouts(*given_, p_, ops_, target_, *threads); !ok) return ok.error();
   for (;;) {  // every round refuses a product more, or leaves a copy to threads
     feeds_ = found;
     feeds_.by_threads.insert(by_threads_.begin(), by_threads_.end());
@@ -42,7 +44,10 @@ Expected<KernelSchedule> KernelPlanner::plan(const KernelSchedule* given) {
       continue;
     }
     if (!schedule) return schedule.error();
-    if (*schedule) return std::move(**schedule);
+    if (!*schedule) continue;
+    if (given_)
+      if (Checked ok = check_result(*given_, p_, index_, ops_, **schedule); !ok) return ok.error();
+    return std::move(**schedule);
   }
 }
 
@@ -66,11 +71,7 @@ Expected<std::optional<KernelSchedule>> KernelPlanner::attempt(int64_t threads) 
   std::erase_if(feeds_.fed, [&](const auto& f) { return gemms_.at(f.first).engine != Engine::warpgroup_mma; });
   if (refuse(settle(p_, ops_, feeds_))) return std::optional<KernelSchedule>(kAgain);
 
-  const bool complete = given_ && is_complete(*given_, ops_);
-  auto layouts = complete
-                     ? replay(p_, ops_, gemms_, *given_, threads)
-                     : infer::infer_layouts({p_, ops_, target_, threads, gemms_, given_, options_.conversions,
-                                            keep_in_registers_});
+  auto layouts = infer::infer_layouts({p_, ops_, target_, threads, gemms_, given_, options_.conversions, keep_in_registers_});
   if (!layouts) return layouts.error();
   layouts_ = std::move(*layouts);
   if (refuse(unfit_layouts(p_, ops_, feeds_, gemms_, layouts_))) return std::optional<KernelSchedule>(kAgain);
@@ -80,14 +81,15 @@ Expected<std::optional<KernelSchedule>> KernelPlanner::attempt(int64_t threads) 
   if (!channels) return channels.error();
   channels_ = std::move(*channels);
   take_engines();
-  find_written_operands(threads, !complete);
+  find_written_operands(threads);
   if (!in_order()) {
     if (Checked ok = plan_partial_sums(p_, index_, ops_, target_, given_, layouts_); !ok) return ok.error();
-    if (Checked ok = plan_row_factors(p_, ops_, given_, layouts_); !ok) return ok.error();
+    if (Checked ok = plan_row_factors(p_, ops_, target_, given_, layouts_); !ok) return ok.error();
   }
   scratch_ = plan_scratch(p_, index_, ops_, layouts_.values, layouts_.ops, layouts_.conversions, target_);
   choose_stores();
   if (!produced_loops_overlap()) return std::optional<KernelSchedule>(kAgain);
+  if (pipelines_.refused) return *pipelines_.refused;
   if (Checked ok = check_given_engines(); !ok) return ok.error();
   if (Checked ok = order_products(); !ok) return ok.error();
   widen_written();
@@ -112,7 +114,9 @@ Expected<KernelSchedule> KernelPlanner::assemble(int64_t threads) {
   auto memory =
       plan_memory(p_, index_, ops_, layouts_.values, scratch_, target_, places(layouts_.values));
   if (!memory) return memory.error();
-  s.raster = plan_raster(p_, kernel_, target_, given_);
+  auto raster = plan_raster(p_, kernel_, target_, given_);
+  if (!raster) return raster.error();
+  s.raster = std::move(*raster);
   auto launch = plan_launch(kernel_, target_, given_);
   if (!launch) return launch.error();
   s.launch = std::move(*launch);
@@ -152,7 +156,7 @@ void KernelPlanner::take_engines() {
     }
     plan.engine = Engine::tensor_copy;
     plan.iteration.reset();
-    plan.vector = 1;
+    plan.vector = 0;
     plan.reason = "a producer has the copy engine fill the tile in boxes";
     for (const infer::OpAccess& a : ops_.ops[i].accesses)
       if (a.write) engine_values_.insert(a.value);
@@ -162,13 +166,12 @@ void KernelPlanner::take_engines() {
   });
 }
 
-// Products read them while threads go on. `tell`: the plans' reasons do not say so yet.
-void KernelPlanner::find_written_operands(int64_t threads, bool tell) {
+// Products read them while threads go on.
+void KernelPlanner::find_written_operands(int64_t threads) {
   written_ = written_operands(p_, ops_, target_, threads, layouts_.ops, layouts_.values, layouts_.conversions);
   for (const WrittenOperand& w : written_) {
     engine_values_.insert(w.value);
-    for (size_t product : w.products)
-      if (tell) layouts_.ops[product].reason += written_reason(p_, ops_, w);
+    for (size_t product : w.products) layouts_.ops[product].reason += written_reason(p_, ops_, w);
   }
 }
 
@@ -181,7 +184,7 @@ void KernelPlanner::widen_written() {
     const plan::ValuePlan* given = given_ ? plan::find_value(*given_, tile.value) : nullptr;
     tile.slots = 1;
     const auto feed = feeds_.fed.find(w.products.front());
-    if (in_order() || feed == feeds_.fed.end() || (given && given->slots < 2)) continue;
+    if (in_order() || feed == feeds_.fed.end() || (given && given->slots == 1)) continue;
     const auto loop = std::find_if(pipelines_.loops.begin(), pipelines_.loops.end(),
                                    [&](const plan::LoopPlan& l) { return l.loop == paths[feed->second.loop.value]; });
     if (loop == pipelines_.loops.end() || !may_take_turns(p_, ops_, w, *p_.as<ir::Loop>(feed->second.loop), *loop)) continue;

@@ -28,7 +28,7 @@ Checked KernelPlanner::plan_walk(KernelSchedule& s, int64_t threads) {
   auto cluster = plan_cluster(p_, kernel_, ops_, target_, produced_, layouts_, *roles, given_);
   if (!cluster) return cluster.error();
   claims_ = persistence->claimed();
-  if (claims_ && !(given_ && given_->persistence) && arena(pipelines_.slots) > target_.shared_bytes) {
+  if (claims_ && !(given_ && given_->persistence && given_->persistence->claimed()) && arena(pipelines_.slots) > target_.shared_bytes) {
     claims_ = false;
     *persistence = {};
     persistence->reason = "shared memory has no room for points that blocks would claim";
@@ -46,12 +46,13 @@ void KernelPlanner::widen_channels() {
   for (const plan::ChannelPlan& c : channels_) {
     if (!c.loop.empty()) continue;
     std::map<int, int64_t> slots = pipelines_.slots;
-    const plan::ChannelPlan* given = nullptr;
-    for (size_t i = 0; given_ && i < given_->channels.size(); ++i)
-      if (given_->channels[i].name == c.name) given = &given_->channels[i];
+    const plan::ChannelPlan* given = given_ ? plan::find_channel(*given_, c.name) : nullptr;
+    bool one = given && given->slots == 1;
+    for (const std::string& name : c.values)
+      if (const plan::ValuePlan* tile = given_ ? plan::find_value(*given_, name) : nullptr) one = one || tile->slots == 1;
+    if (one) continue;
     for (size_t v = 0; v < layouts_.values.size(); ++v)
-      if (std::find(c.values.begin(), c.values.end(), layouts_.values[v].value) != c.values.end())
-        slots[static_cast<int>(v)] = given ? std::clamp<int64_t>(given->slots, 1, 2) : 2;
+      if (std::find(c.values.begin(), c.values.end(), layouts_.values[v].value) != c.values.end()) slots[static_cast<int>(v)] = 2;
     if (arena(slots) > target_.shared_bytes) continue;
     pipelines_.slots = slots;
     for (auto [value, count] : slots) layouts_.values[static_cast<size_t>(value)].slots = count;

@@ -16,7 +16,7 @@ void KernelPlanner::choose_stores() {
     plan::OpPlan& plan = layouts_.ops[s.op];
     plan.engine = Engine::tensor_copy;
     plan.iteration.reset();
-    plan.vector = 1;
+    plan.vector = 0;
     plan.pass_columns = s.pass;
     plan.reason = "staged in shared memory, " + std::to_string(s.pass) + " of " + std::to_string(s.stage.columns) +
                   " columns of a warpgroup at once";
@@ -30,7 +30,7 @@ void KernelPlanner::find_stores() {
         ops_.ops[i].accesses[0].value < 0)
       continue;
     const plan::OpPlan* g = given_op(i);
-    if (g && g->engine != Engine::loop && g->engine != Engine::tensor_copy) continue;
+    if (g && g->engine && g->engine != Engine::tensor_copy) continue;
     std::string why = options_.tensor_copies == TensorCopies::loads_and_stores
                           ? store_refusal(p_, kernel_, ops_, i, layouts_.values, layouts_.conversions)
                           : "planned without them";

@@ -41,9 +41,6 @@ struct PlanOptions {
   PlanForm form = PlanForm::full;  // no_tensor_stores to no_tensor_copies allow no more than `tensor_copies` does
 };
 
-// A given schedule may name only kernels that the program has.
-Checked check_given(const ir::Program& p, const plan::Schedule& given);
-
 Expected<plan::Schedule> plan_program(const ir::Program& p, const target::Target& target,
                                       const PlanOptions& options);
 

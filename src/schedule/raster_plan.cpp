@@ -53,37 +53,85 @@ int64_t bytes_of_trip(const ir::Program& p, const ir::Loop& loop) {
   return bytes;
 }
 
+// Rows of tiles that a wave of blocks covers when it reads least; 1 where nothing is shared.
+int64_t best_group(const ir::Program& p, const ir::Kernel& kernel, const target::Target& target) {
+  if (kernel.grid.size() < 2 || target.multiprocessors < 2) return 1;
+  const SharedReads reads = shared_reads(p, kernel);
+  if (reads.row_panel == 0 || reads.column_panel == 0) return 1;
+  const double rows = std::sqrt(static_cast<double>(target.multiprocessors) * static_cast<double>(reads.column_panel) /
+                                static_cast<double>(reads.row_panel));
+  return static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(std::max(rows, 1.0))));
+}
+
+plan::RasterPlan longest_first(const ir::Program& p, const VaryingWork& work, const target::Target& target) {
+  plan::RasterPlan plan;
+  plan.order = "longest_first";
+  plan.dimension = static_cast<int64_t>(work.dimension);
+  plan.rising = work.rising;
+  const int64_t trip = std::max<int64_t>(1, bytes_of_trip(p, *p.as<ir::Loop>(work.loop)));
+  plan.group_trips = std::max<int64_t>(1, target.l2_bytes / 6 / trip);
+  // A part of the device would begin the next group's longest behind this one's shortest (measured on an H200: 4 to 20 %
+  // slower). A few blocks less than a wave are as good as one.
+  plan.group_tiles = std::max<int64_t>(1, target.multiprocessors * 97 / 100);
+  plan.reason = "blocks have different amounts of work; what a group reads takes a part of the second cache";
+  return plan;
+}
+
+// Why blocks cannot walk the grid as given; empty when they can.
+std::string refusal(const plan::RasterPlan& given, const ir::Kernel& kernel, const target::Target& target,
+                    const std::optional<VaryingWork>& work) {
+  const std::string& order = given.order;
+  if (target.is_host() && order != "row_major") return "`order` is '" + order + "', and " + target.name + " walks tiles by rows";
+  if ((order == "column_major" || order == "grouped") && kernel.grid.size() < 2)
+    return "`order` is '" + order + "', which takes two dimensions of the grid, and it has one";
+  if (order != "grouped" && given.group > 1) return "`group` is " + std::to_string(given.group) + ", which only 'grouped' has";
+  const bool along = given.dimension != plan::kOpen || given.rising || given.group_trips != plan::kOpen || given.group_tiles != plan::kOpen;
+  if (order != "longest_first")
+    return along ? "`dimension`, `rising`, `group_trips` and `group_tiles` are of order 'longest_first' only, got '" + order + "'" : "";
+  if (!work) return "`order` is 'longest_first', and no pipelined loop's length depends on a block index alone";
+  if (given.dimension != static_cast<int64_t>(work->dimension))
+    return "`dimension` is " + std::to_string(given.dimension) + ", and the pipelined loop's length depends on index " +
+           std::to_string(work->dimension);
+  return "";
+}
+
+// What is said, and for the rest what is planned for that order.
+plan::RasterPlan completed(const plan::RasterPlan& given, const ir::Program& p, const ir::Kernel& kernel,
+                           const target::Target& target, const std::optional<VaryingWork>& work) {
+  plan::RasterPlan plan = given;
+  if (plan.order == "grouped" && plan.group == 0) plan.group = best_group(p, kernel, target);
+  if (plan.order != "longest_first" || !work) return plan;
+  const plan::RasterPlan planned = longest_first(p, *work, target);
+  if (plan.dimension == plan::kOpen) plan.dimension = planned.dimension;
+  if (!plan.rising) plan.rising = planned.rising;
+  if (plan.group_trips == plan::kOpen) plan.group_trips = planned.group_trips;
+  if (plan.group_tiles == plan::kOpen) plan.group_tiles = planned.group_tiles;
+  return plan;
+}
+
 }  // namespace
 
-plan::RasterPlan plan_raster(const ir::Program& p, const ir::Kernel& kernel, const target::Target& target,
-                             const plan::KernelSchedule* given) {
-  if (given && given->raster) return *given->raster;
-  plan::RasterPlan plan;
-  if (const auto work = varying_work(p, kernel); work && !target.is_host()) {
-    plan.order = "longest_first";
-    plan.dimension = static_cast<int64_t>(work->dimension);
-    plan.rising = work->rising;
-    const int64_t trip = std::max<int64_t>(1, bytes_of_trip(p, *p.as<ir::Loop>(work->loop)));
-    plan.group_trips = std::max<int64_t>(1, target.l2_bytes / 6 / trip);
-    // A part of the device would begin the next group's longest behind this one's shortest (measured on an H200: 4 to 20 %
-    // slower). A few blocks less than a wave are as good as one.
-    plan.group_tiles = std::max<int64_t>(1, target.multiprocessors * 97 / 100);
-    plan.reason = "blocks have different amounts of work; what a group reads takes a part of the second cache";
+Expected<plan::RasterPlan> plan_raster(const ir::Program& p, const ir::Kernel& kernel, const target::Target& target,
+                                       const plan::KernelSchedule* given) {
+  const auto work = target.is_host() ? std::nullopt : varying_work(p, kernel);
+  if (given && given->raster && !given->raster->order.empty()) {
+    plan::RasterPlan plan = completed(*given->raster, p, kernel, target, work);
+    if (const std::string why = refusal(plan, kernel, target, work); !why.empty())
+      return Error(DiagCode::schedule_illegal, kernel.name, "the given raster is not possible: " + why,
+                   "leave `raster` out to have it planned", kernel.location);
     return plan;
   }
+  plan::RasterPlan plan;
+  if (work) return longest_first(p, *work, target);
   if (kernel.grid.size() < 2) {
     plan.reason = "one grid dimension";
     return plan;
   }
   plan.reason = "neighbouring blocks share the operand of the slower dimension";
-  if (target.multiprocessors < 2) return plan;
-  const SharedReads reads = shared_reads(p, kernel);
-  if (reads.row_panel == 0 || reads.column_panel == 0) return plan;
-  const double rows = std::sqrt(static_cast<double>(target.multiprocessors) * static_cast<double>(reads.column_panel) /
-                                static_cast<double>(reads.row_panel));
-  plan.group = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(std::max(rows, 1.0))));
-  if (plan.group == 1) return plan;
+  const int64_t group = best_group(p, kernel, target);
+  if (group == 1) return plan;
   plan.order = "grouped";
+  plan.group = group;
   plan.reason = std::to_string(target.multiprocessors) + " blocks at once read least when they cover about " +
                 std::to_string(plan.group) + " rows of tiles";
   return plan;

@@ -1,7 +1,8 @@
 // The order in which a grid's blocks walk the tiles of the result.
 //
 // requires: a checked kernel.
-// ensures: a RasterPlan with its reason; a given one is taken as it is.
+// ensures: a RasterPlan with its reason; of a given order what is not said is planned for it.
+// refuses (schedule_illegal): a given order that the grid or the target does not have.
 // why here: nothing else depends on it; it needs the regions that a block reads, not how they are laid out.
 //
 // Rule: blocks that run at the same time should share what they read. Where a copy's place depends on one of the two
@@ -18,7 +19,7 @@
 
 namespace tilegen::schedule {
 
-plan::RasterPlan plan_raster(const ir::Program& p, const ir::Kernel& kernel, const target::Target& target,
-                             const plan::KernelSchedule* given);
+Expected<plan::RasterPlan> plan_raster(const ir::Program& p, const ir::Kernel& kernel, const target::Target& target,
+                                       const plan::KernelSchedule* given);
 
 }  // namespace tilegen::schedule

@@ -39,6 +39,30 @@ std::string roles_refusal(const target::Target& t, int64_t threads, const plan::
   return "";
 }
 
+// Of the ways that have what is said: the first that leaves computing threads enough registers, or that with most.
+const target::RoleRegisters* best_way(const std::vector<target::RoleRegisters>& ways, int64_t registers, const plan::RolePlan& said) {
+  const auto is = [](int64_t wanted, int64_t has) { return wanted == plan::kOpen || wanted == has; };
+  const target::RoleRegisters* best = nullptr;
+  for (const target::RoleRegisters& w : ways) {
+    if (!is(said.producer_threads, w.producer_threads) || !is(said.producer_registers, w.producer) || !is(said.consumer_registers, w.consumer))
+      continue;
+    if (!best || (best->at_most < registers && w.at_most > best->at_most)) best = &w;
+  }
+  return best;
+}
+
+// What is not said is planned for what is.
+plan::RolePlan completed(plan::RolePlan said, const std::vector<target::RoleRegisters>& ways, int64_t registers, bool produced) {
+  const target::RoleRegisters* way = produced && said.producer_threads != 0 ? best_way(ways, registers, said) : nullptr;
+  const auto fill = [](int64_t& field, int64_t planned) {
+    if (field == plan::kOpen) field = planned;
+  };
+  fill(said.producer_threads, way ? way->producer_threads : 0);
+  fill(said.producer_registers, way ? way->producer : 0);
+  fill(said.consumer_registers, way ? way->consumer : 0);
+  return said;
+}
+
 // A loop over elements reads a tensor's, other ones for each.
 bool reads_elements(const ir::Program& p, const infer::KernelOp& op) {
   if (p.as<ir::TileOp>(op.stmt) != nullptr || op.form != infer::OpForm::element) return false;
@@ -66,8 +90,9 @@ Expected<plan::RolePlan> plan_roles(const ir::Kernel& kernel, const target::Targ
     return Error(DiagCode::schedule_illegal, kernel.name, "the given roles are not possible: " + why,
                  "leave `roles` out to have them planned", kernel.location);
   };
+  const std::vector<target::RoleRegisters> ways = target::role_registers(t, threads);
   if (given && given->roles) {
-    const plan::RolePlan& r = *given->roles;
+    const plan::RolePlan r = completed(*given->roles, ways, registers, produced);
     if (r.producer_threads > 0 && !produced) return illegal("no tile comes by tensor copies, a producer has nothing to do");
     if (r.producer_threads == 0 && (r.producer_registers != 0 || r.consumer_registers != 0))
       return illegal("registers without a producer");
@@ -79,11 +104,8 @@ Expected<plan::RolePlan> plan_roles(const ir::Kernel& kernel, const target::Targ
     roles.reason = "no tile of a pipelined loop comes by tensor copies";
     return roles;
   }
-  const std::vector<target::RoleRegisters> ways = target::role_registers(t, threads);
-  auto best = std::find_if(ways.begin(), ways.end(), [&](const auto& w) { return w.at_most >= registers; });
-  if (best == ways.end())
-    best = std::max_element(ways.begin(), ways.end(), [](const auto& a, const auto& b) { return a.at_most < b.at_most; });
-  if (best == ways.end()) return illegal("no room for a producer beside " + number(threads) + " threads");
+  const target::RoleRegisters* best = best_way(ways, registers, {plan::kOpen, plan::kOpen, plan::kOpen, ""});
+  if (!best) return illegal("no room for a producer beside " + number(threads) + " threads");
   roles.producer_threads = best->producer_threads;
   roles.producer_registers = best->producer;
   roles.consumer_registers = best->consumer;
@@ -96,14 +118,16 @@ namespace {
 // Empty when blocks can walk over points as given.
 std::string walk_refusal(const plan::PersistencePlan& given, const plan::RolePlan& roles, const plan::KernelSchedule& schedule,
                          bool some_idle) {
-  if (given.order != "static" && given.order != "claimed")
+  if (!given.order.empty() && given.order != "static" && given.order != "claimed")
     return "order '" + given.order + "' is neither 'static' nor 'claimed'";
-  if (!given.persistent) return given.order == "static" ? "" : "blocks of one point have no order to walk in";
+  const bool skips = given.skips_idle.value_or(false);
+  if (!given.persistent)
+    return given.order == "claimed" || skips ? "blocks of one point have no order to walk in" : "";
   if (roles.producer_threads == 0) return "it needs a producer, which the kernel has not";
   if (given.claimed() && schedule.cluster && schedule.cluster->blocks > 1)
     return "blocks of a cluster walk their points together, none claims one for itself";
-  if (given.skips_idle && !given.claimed()) return "only points that are claimed can be passed over ('skips_idle')";
-  if (given.skips_idle && !some_idle)
+  if (skips && !given.claimed()) return "only points that are claimed can be passed over ('skips_idle')";
+  if (skips && !some_idle)
     return "no point can be passed over ('skips_idle'): at each, a block may write a tensor, as far as block indices, sizes and what nobody "
            "writes tell";
   return "";
@@ -116,10 +140,14 @@ Expected<plan::PersistencePlan> plan_persistence(const ir::Program& p, const ir:
                                                  int64_t arena_bytes, const plan::KernelSchedule* given) {
   constexpr int64_t kReserved = 1024;  // shared memory of a block that the system keeps
   if (given && given->persistence) {
-    if (const std::string why = walk_refusal(*given->persistence, roles, *given, !store_tests(p, kernel, ops).empty()); !why.empty())
+    const bool some_idle = !store_tests(p, kernel, ops).empty(), clustered = given->cluster && given->cluster->blocks > 1;
+    plan::PersistencePlan walk = *given->persistence;
+    if (walk.persistent && walk.order.empty()) walk.order = blocks_differ(p, kernel) && !clustered ? "claimed" : "static";
+    if (walk.claimed() && !walk.skips_idle) walk.skips_idle = some_idle;
+    if (const std::string why = walk_refusal(walk, roles, *given, some_idle); !why.empty())
       return Error(DiagCode::schedule_illegal, kernel.name, "the given persistence is not possible: " + why,
                    "leave `persistence` out to have it planned", kernel.location);
-    return *given->persistence;
+    return walk;
   }
   plan::PersistencePlan plan;
   if (roles.producer_threads == 0) {
@@ -138,6 +166,7 @@ Expected<plan::PersistencePlan> plan_persistence(const ir::Program& p, const ir:
                                    : t.registers_per_multiprocessor / (all * ceil_div(registers, kUnit) * kUnit);
   const int64_t blocks = std::max<int64_t>(1, std::min(by_memory, by_registers));
   plan.persistent = blocks == 1;
+  if (plan.persistent) plan.order = "static";
   if (plan.persistent && differ) {
     plan.order = "claimed";
     plan.reason = "one block fills a multiprocessor, and blocks have different amounts of work: each claims its next tile, "

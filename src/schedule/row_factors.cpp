@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "schedule/given_schedule.h"
 #include "schedule/run_ahead.h"
 
 namespace tilegen::schedule {
@@ -74,25 +73,26 @@ bool tells_how_far(const ir::Program& p, const KernelOps& ops, const std::vector
 
 class RowFactors {
  public:
-  RowFactors(const ir::Program& p, const KernelOps& ops, const plan::KernelSchedule* given, infer::InferResult& layouts)
-      : p_(p), ops_(ops), given_(given), layouts_(layouts) {}
+  RowFactors(const ir::Program& p, const KernelOps& ops, const target::Target& t, const plan::KernelSchedule* given,
+             infer::InferResult& layouts)
+      : p_(p), ops_(ops), target_(t), given_(given), layouts_(layouts) {}
 
-  // Only a whole schedule tells that an op has no factors to ask for; in others it may be left open.
   Checked run() {
-    const bool whole = given_ && is_complete(*given_, ops_);
     for (size_t i = 0; i < ops_.ops.size(); ++i) {
       const KernelOp& op = ops_.ops[i];
       const int factor = factor_of(p_, ops_, op);
       const plan::OpPlan* g = given_ ? plan::find_op(*given_, op.path) : nullptr;
-      if (g && (whole || !g->unless_one.empty())) {
-        if (!g->unless_one.empty() && (factor < 0 || name(factor) != g->unless_one || !in_registers(op, factor)))
+      const bool possible = factor >= 0 && in_registers(op, factor);
+      layouts_.ops[i].unless_one.reset();
+      if (g && g->unless_one) {
+        if (!g->unless_one->empty() && (!possible || name(factor) != *g->unless_one))
           return Error(DiagCode::schedule_illegal, op.path,
-                       "the given schedule leaves it out where '" + g->unless_one +
+                       "the given schedule leaves it out where '" + *g->unless_one +
                            "' is 1, which is no factor, held in registers, of all that it computes",
                        "leave `unless_one` out of the schedule", op.location);
-        layouts_.ops[i].unless_one = g->unless_one;
-      } else if (factor >= 0 && pays(op, factor)) {
-        layouts_.ops[i].unless_one = name(factor);
+        layouts_.ops[i].unless_one = *g->unless_one;
+      } else if (possible) {
+        layouts_.ops[i].unless_one = pays(op, factor) ? name(factor) : "";
       }
     }
     return Unit{};
@@ -103,11 +103,10 @@ class RowFactors {
   const plan::ValuePlan& plan_of(int value) const { return layouts_.values[static_cast<size_t>(value)]; }
   int target_of(const KernelOp& op) const { return ops_.value_of(op, only_store(p_, op)->buffer); }
   bool in_registers(const KernelOp& op, int factor) const {
-    return plan_of(factor).fragment && !plan_of(factor).memory && plan_of(target_of(op)).fragment && !plan_of(target_of(op)).memory;
+    return !target_.is_host() && plan_of(factor).fragment && !plan_of(factor).memory && plan_of(target_of(op)).fragment && !plan_of(target_of(op)).memory;
   }
 
   bool pays(const KernelOp& op, int factor) const {
-    if (!in_registers(op, factor)) return false;
     if (plan_of(target_of(op)).fragment->registers() < kWorthwhile * plan_of(factor).fragment->registers()) return false;
     for (size_t s = 0; s < p_.stmts.size(); ++s) {
       const auto* loop = p_.as<ir::Loop>(ir::StmtId(s));
@@ -129,14 +128,16 @@ class RowFactors {
 
   const ir::Program& p_;
   const KernelOps& ops_;
+  const target::Target& target_;
   const plan::KernelSchedule* given_;
   infer::InferResult& layouts_;
 };
 
 }  // namespace
 
-Checked plan_row_factors(const ir::Program& p, const KernelOps& ops, const plan::KernelSchedule* given, infer::InferResult& layouts) {
-  return RowFactors(p, ops, given, layouts).run();
+Checked plan_row_factors(const ir::Program& p, const KernelOps& ops, const target::Target& t,
+                         const plan::KernelSchedule* given, infer::InferResult& layouts) {
+  return RowFactors(p, ops, t, given, layouts).run();
 }
 
 }  // namespace tilegen::schedule

@@ -192,24 +192,55 @@ std::optional<layout::Layout> store_tile_layout(const ir::Program& p, const Kern
   return std::nullopt;
 }
 
+namespace {
+
+// Products read the tile that the copy fills.
+bool fills_operand(const KernelOps& ops, const KernelOp& copy) {
+  const int value = written_value(copy);
+  return std::any_of(ops.ops.begin(), ops.ops.end(), [&](const KernelOp& op) {
+    return op.form == infer::OpForm::gemm &&
+           std::any_of(op.accesses.begin(), op.accesses.end(), [&](const OpAccess& a) { return a.value == value && !a.write; });
+  });
+}
+
+bool is_left(const ir::Program& p, const KernelOp& copy, const KernelOps& ops, TensorCopies allowed) {
+  if (allowed == TensorCopies::none || !is_tile_load(p, copy)) return false;
+  return allowed == TensorCopies::loads || fills_operand(ops, copy);
+}
+
+// An order of issue that only a loop with a producer has: something lags behind its iteration.
+bool lags(const plan::LoopPlan& l) {
+  return std::any_of(l.stages.begin(), l.stages.end(), [&](const auto& s) { return s.second >= std::max<int64_t>(l.num_stages, 1); });
+}
+
+}  // namespace
+
 plan::KernelSchedule without_tensor_copies(const plan::KernelSchedule& given, const ir::Program& p,
                                            const KernelOps& ops, TensorCopies allowed) {
   plan::KernelSchedule kept = given;
   if (allowed == TensorCopies::loads_and_stores) return kept;
-  auto is_load = [&](const plan::OpPlan& o) {
-    return std::any_of(ops.ops.begin(), ops.ops.end(),
-                       [&](const KernelOp& op) { return op.path == o.op && is_tile_load(p, op); });
-  };
+  bool fewer_loads = false;
   const size_t removed = std::erase_if(kept.ops, [&](const plan::OpPlan& o) {
     if (o.engine == Engine::warpgroup_mma || o.atom.starts_with("wgmma.")) return allowed == TensorCopies::none;
-    return o.engine == Engine::tensor_copy && (allowed == TensorCopies::none || !is_load(o));
+    const auto op = std::find_if(ops.ops.begin(), ops.ops.end(), [&](const KernelOp& k) { return k.path == o.op; });
+    if (o.engine != Engine::tensor_copy || op == ops.ops.end() || is_left(p, *op, ops, allowed)) return false;
+    fewer_loads = fewer_loads || is_tile_load(p, *op);
+    return true;
   });
+  if (fewer_loads) {  // tiles without a channel: their slots and what is issued when
+    kept.channels.clear();
+    for (plan::LoopPlan& l : kept.loops) l.stages.clear();
+    for (plan::ValuePlan& v : kept.values) v.slots = 0;
+  }
   if (allowed != TensorCopies::none) return kept;
   kept.roles.reset();
   kept.persistence.reset();
   kept.cluster.reset();
   kept.channels.clear();
-  for (plan::LoopPlan& l : kept.loops) l.ping_pong.reset();
+  for (plan::LoopPlan& l : kept.loops) {
+    l.ping_pong.reset();
+    if (removed > 0 || lags(l)) l.stages.clear();
+  }
   if (removed == 0) return kept;
   // What was laid out for them.
   kept.values.clear();

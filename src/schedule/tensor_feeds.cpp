@@ -21,10 +21,10 @@ int written_value(const KernelOp& op) {
   return -1;
 }
 
-// Engines that move tiles otherwise; `loop` is what an engine is when nobody said.
+// The schedule says that tiles are moved otherwise.
 bool keeps_from_engine(const plan::KernelSchedule* given, const std::string& path) {
   const plan::OpPlan* g = given ? plan::find_op(*given, path) : nullptr;
-  return g && g->engine != Engine::loop && g->engine != Engine::tensor_copy;
+  return g && g->engine && g->engine != Engine::tensor_copy;
 }
 
 bool stands_in(const ir::Block& block, ir::StmtId s) { return std::find(block.begin(), block.end(), s) != block.end(); }
@@ -189,7 +189,7 @@ TensorFeeds find_tensor_feeds(const ir::Program& p, int kernel, const KernelOps&
   TensorFeeds feeds;
   if (!t.tensor_copy) return feeds;
   const FeedFinder finder(p, kernel, ops, given);
-  const bool produced = !given || !given->roles || given->roles->producer_threads > 0;
+  const bool produced = !given || !given->roles || given->roles->producer_threads != 0;
   for (size_t i = 0; i < ops.ops.size(); ++i) {
     if (ops.ops[i].form != infer::OpForm::gemm) continue;
     TensorFeed feed;

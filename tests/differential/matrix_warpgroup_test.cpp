@@ -37,7 +37,7 @@ std::string engine_of_product(const std::string& text) {
   plan::KernelSchedule k;
   if (std::string why = plan_on_hopper(text, k); !why.empty()) return why;
   for (const plan::OpPlan& op : k.ops)
-    if (op.engine == plan::Engine::mma || op.engine == plan::Engine::warpgroup_mma) return plan::engine_name(op.engine);
+    if (op.engine == plan::Engine::mma || op.engine == plan::Engine::warpgroup_mma) return plan::engine_name(*op.engine);
   return "none";
 }
 

@@ -187,6 +187,49 @@ TEST(Compile, AGpuTargetGivesPtx) {
   EXPECT_EQ(*(*a)->unguarded->get(), *unguarded) << "compiled once";
 }
 
+// Code for arguments that the first form refuses is asked for as that one was: by the same schedule, with the same options.
+TEST(Compile, EveryFormTakesWhatIsGiven) {
+  auto p = program(R"(tl 1 program p
+dim m
+dim n
+dim k
+tensor A: f16[m, k] readonly
+tensor B: f16[k, n] readonly
+tensor C: f16[m, n]
+kernel gemm grid (by: ceildiv(m, 128), bx: ceildiv(n, 128)) threads 256 {
+  alloc As: shared f16[128, 64]
+  alloc Bs: shared f16[64, 128]
+  alloc acc: fragment f32[128, 128]
+  fill acc, 0.0f32
+  pipelined ko in 0 .. ceildiv(k, 64) stages 4 {
+    copy A[by * 128 :+ 128, ko * 64 :+ 64] -> As
+    copy B[ko * 64 :+ 64, bx * 128 :+ 128] -> Bs
+    gemm As, Bs -> acc
+  }
+  copy acc -> C[by * 128 :+ 128, bx * 128 :+ 128]
+}
+)");
+  CompileOptions o;
+  o.schedule = *plan::schedule_from_json(
+      R"({"kernels": [{"kernel": "gemm", "raster": {"order": "column_major"}, "loops": [{"loop": "gemm/ko", "num_stages": 2}]}]})", Limits{});
+  o.keep_assembly = true;
+  auto form = compile(p, target_named("sm_90a"), o);
+  int forms = 0;
+  for (;; ++forms) {
+    ASSERT_TRUE(form) << form.error().to_text();
+    const plan::KernelSchedule& k = (*form)->schedule.kernels[0];
+    EXPECT_EQ(k.loops[0].num_stages, 2) << forms;
+    EXPECT_EQ(k.raster->order, "column_major") << forms;
+    EXPECT_FALSE((*form)->assembly.empty()) << forms;
+    if (!(*form)->unguarded) break;
+    form = (*form)->unguarded->get();
+  }
+  EXPECT_GE(forms, 3);
+  const auto simulated = compile(p, target_named("sim:sm_90a"), o);
+  ASSERT_TRUE(simulated) << simulated.error().to_text();
+  for (const plan::KernelSchedule& k : (*simulated)->decisions) EXPECT_EQ(k.loops[0].num_stages, 2);
+}
+
 // The simulator chooses among the forms of one artifact.
 TEST(Compile, ASimulatedTargetHasEveryFormAtOnce) {
   auto a = compile(program(), target_named("sim:sm_90"), {});

@@ -75,12 +75,12 @@ TEST(IdlePoints, OnlyTensorsThatNobodyWritesTell) {
 TEST(IdlePoints, ArePassedOverByBlocksThatClaimTheirTiles) {
   std::string text = gemm_text(128, 256, 64, 4, 256);
   text.replace(text.find("0 .. ceildiv(k, 64)"), 19, "0 .. by + 1");
-  EXPECT_FALSE(planned(*program_from(text)).kernels[0].persistence->skips_idle);
+  EXPECT_FALSE(planned(*program_from(text)).kernels[0].persistence->skips_idle.value());
   text.insert(text.find(" copy acc -> C["), " if by * 128 < k {\n");
   text.insert(text.size() - 2, " }\n");
   const plan::PersistencePlan walk = *planned(*program_from(text)).kernels[0].persistence;
   EXPECT_TRUE(walk.claimed());
-  EXPECT_TRUE(walk.skips_idle);
+  EXPECT_TRUE(walk.skips_idle.value());
 }
 
 }  // namespace

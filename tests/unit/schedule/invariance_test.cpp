@@ -56,7 +56,7 @@ INSTANTIATE_TEST_SUITE_P(Targets, Renamed, ::testing::Values("sm_80", "x86-64-v4
 std::multiset<std::string> op_decisions(const plan::KernelSchedule& k) {
   std::multiset<std::string> set;
   for (const plan::OpPlan& o : k.ops)
-    set.insert(o.op.substr(0, o.op.find('#')) + " " + plan::engine_name(o.engine) + " " + o.atom + " " +
+    set.insert(o.op.substr(0, o.op.find('#')) + " " + plan::engine_name(*o.engine) + " " + o.atom + " " +
                std::to_string(o.vector) + " " + (o.iteration ? o.iteration->to_text() : ""));
   return set;
 }

@@ -39,11 +39,11 @@ std::string factors(const Parts& t, const char* target = "sm_90a") {
   auto s = plan_of(t, target);
   EXPECT_TRUE(s) << s.error().to_text();
   std::string found;
-  for (const plan::OpPlan& op : s->kernels[0].ops) found += op.unless_one;
+  for (const plan::OpPlan& op : s->kernels[0].ops) found += op.unless_one.value_or("");
   const plan::OpPlan* scales = plan::find_op(s->kernels[0], "a/kb/i.j#1");
   EXPECT_TRUE(scales);
   if (scales) {
-    EXPECT_EQ(scales->unless_one, found);
+    EXPECT_EQ(scales->unless_one.value_or(""), found);
   }
   return found;
 }
@@ -79,7 +79,7 @@ TEST(RowFactors, TheGivenOnesAreTaken) {
   open.kernels.resize(1);
   open.kernels[0].kernel = "a";
   open.kernels[0].ops = {*plan::find_op(planned->kernels[0], "a/kb/i.j#1")};
-  open.kernels[0].ops[0].unless_one.clear();
+  open.kernels[0].ops[0].unless_one.reset();
   auto filled = plan_of({}, "sm_90a", &open);
   ASSERT_TRUE(filled) << filled.error().to_text();
   EXPECT_EQ(plan::find_op(filled->kernels[0], "a/kb/i.j#1")->unless_one, "a:before") << "left open, it is planned";

@@ -210,7 +210,7 @@ TEST_F(GivenFields, EnginesOfWarpsKeepTheKernelWithoutAProducer) {
   for (const auto& [op, engine] : {std::pair("gemm/ko/gemm#0", Engine::mma), {"gemm/ko/copy#0", Engine::async_copy},
                                    {"gemm/ko/copy#1", Engine::vector_copy}}) {
     plan::Schedule given = one_op("gemm", op, engine);
-    given.kernels[0].ops[0].vector = 8;
+    if (engine != Engine::mma) given.kernels[0].ops[0].vector = 8;
     const plan::Schedule s = planned(*program_, TensorCopies::loads_and_stores, &given);
     EXPECT_EQ(plan::find_op(s.kernels[0], op)->engine, engine);
     EXPECT_EQ(plan::find_op(s.kernels[0], "gemm/ko/gemm#0")->engine, Engine::mma);
@@ -344,7 +344,7 @@ TEST_F(GivenFields, ATileLaidOutOtherwiseKeepsItsProductFromWarpgroups) {
   plan::Schedule given;
   given.kernels.resize(1);
   given.kernels[0].kernel = "gemm";
-  given.kernels[0].values = {{"gemm:As", std::nullopt, layout::Layout::row_major(std::vector<int64_t>{128, 64}), 1, {}, ""}};
+  given.kernels[0].values = {{"gemm:As", std::nullopt, layout::Layout::row_major(std::vector<int64_t>{128, 64}), 0, {}, ""}};
   const plan::Schedule s = planned(*program_, TensorCopies::loads_and_stores, &given);
   EXPECT_EQ(note_of(s.kernels[0], "gemm/ko/gemm#0"), "no warpgroup instructions: tile 'As' lies as the schedule says");
   EXPECT_EQ(engines(s, Engine::mma), 1);
