@@ -129,7 +129,9 @@ class GemmLowering : GemmState {
       row = e_.add(row, e_.mul(digit, relative[bit].first));
       k = e_.add(k, e_.mul(digit, relative[bit].second));
     }
-    return {k_, s.place, k_.simplified(row), k_.simplified(k)};
+    OperandAddresses::Place place = s.place;
+    if (transpose) place.together = 16 / ir::dtype_bytes(s.type);
+    return {k_, place, k_.simplified(row), k_.simplified(k)};
   }
 
   void load_step(Loader& l, int64_t step) {

@@ -20,7 +20,8 @@ class OperandAddresses {
     ops::MatrixDims dims;
     int side = 0;
     ExprId row0, k0;
-    int64_t rows = 0;  // of the region: rows beyond are replaced by the last
+    int64_t rows = 0;      // of the region: rows beyond are replaced by the last
+    int64_t together = 1;  // that are read at once, from the first of them on
   };
   // `row`, `k`: what a thread's place adds to the coordinates, expressions of the thread variable.
   OperandAddresses(KernelLowering& lowering, const Place& place, ExprId row, ExprId k);

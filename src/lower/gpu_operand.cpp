@@ -34,7 +34,7 @@ OperandAddresses::OperandAddresses(KernelLowering& lowering, const Place& place,
 std::vector<int64_t> OperandAddresses::values(int64_t row, int64_t k) const {
   std::vector<int64_t> result;
   for (size_t t = 0; t < thread_row_.size(); ++t) {
-    const int64_t r = row_offset_ + std::min(thread_row_[t] + row, place_.rows - 1),
+    const int64_t r = row_offset_ + std::min(thread_row_[t] + row, place_.rows - place_.together),
                   c = k_offset_ + thread_k_[t] + k;
     result.push_back(place_.layout->offset(place_.side == 0 ? place_.dims.at<int64_t>(r, c, 0)
                                                             : place_.dims.at<int64_t>(c, r, 0)));
@@ -51,7 +51,7 @@ ExprId OperandAddresses::general(int64_t row, int64_t k, ExprId further_k) {
   ir::ExprPool& e = lowering_.out_.exprs;
   ExprId r = e.add(row_, row), c = e.add(k_, k);
   const int64_t last = *std::max_element(thread_row_.begin(), thread_row_.end()) + row;
-  if (last >= place_.rows) r = e.binary(ir::ExprOp::min, r, e.const_int(place_.rows - 1));
+  if (last > place_.rows - place_.together) r = e.binary(ir::ExprOp::min, r, e.const_int(place_.rows - place_.together));
   r = lowering_.simplified(e.add(place_.row0, r));
   c = e.add(place_.k0, c);
   if (further_k) c = e.add(c, further_k);

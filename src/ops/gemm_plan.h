@@ -76,8 +76,8 @@ Expected<GemmPlan> plan_gemm(const ir::Program& p, const ir::TileOp& op, const t
 
 // NVIDIA's part of plan_gemm (gemm_plan_nvidia.cpp): every row of the table and every split over warps is
 // weighed by issue cycles, shared memory traffic and registers. Warps that a small tile has no use for hold
-// copies. Where no atom divides the tile, plain multiply-adds on a padded one do it. Warpgroup instructions come first
-// where they can do it.
+// copies. Where no matrix instruction divides the tile those on one padded along m and n are weighed too, then, where nothing does,
+// plain multiply-adds on a padded one. Warpgroup instructions come first where they can do it.
 Expected<GemmPlan> plan_nvidia_gemm(const ir::Program& p, const ir::TileOp& op, const GemmShape& s,
                                     const target::Target& t, int64_t threads, const plan::OpPlan* given,
                                     const std::string& path, const SourceLocation& location,

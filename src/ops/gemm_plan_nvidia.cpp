@@ -4,8 +4,8 @@
 #include <cmath>
 #include <set>
 
-#include "layout/bank_model.h"
 #include "ops/gemm_plan.h"
+#include "ops/gemm_shared_layout.h"
 #include "ops/gemm_spread.h"
 #include "support/checked.h"
 
@@ -34,6 +34,24 @@ WarpTile warp_tile(const GemmShape& s, const MmaAtom& atom, const WarpGrid& g) {
 
 bool divides(const GemmShape& s, const MmaAtom& atom, const WarpGrid& g) {
   return s.m % (g.m * atom.m) == 0 && s.n % (g.n * atom.n) == 0 && s.k % atom.k == 0;
+}
+
+// Of a warp; dot products of bytes are a thread's.
+bool is_matrix_instruction(const MmaAtom& atom) { return atom.name.starts_with("mma."); }
+
+// What may overhang a tile. Rows and columns beyond it are computed from others and stored nowhere; steps along k would add.
+enum class Pad : uint8_t { none, instructions, multiply_adds };
+
+bool fits(const GemmShape& s, const MmaAtom& atom, const WarpGrid& g, Pad pad) {
+  switch (pad) {
+    case Pad::none:
+      return divides(s, atom, g);
+    case Pad::instructions:
+      return is_matrix_instruction(atom) && s.k % atom.k == 0;
+    case Pad::multiply_adds:
+      return is_multiply_add(atom);
+  }
+  return false;
 }
 
 // An f16 C is summed in f32 and rounded once, which no instruction with f16 accumulators does.
@@ -94,122 +112,6 @@ Cost cost_of(const GemmShape& s, const MmaAtom& atom, const WarpGrid& g, const S
   return cost;
 }
 
-// ---- shared memory
-
-// Byte addresses of one warp-wide access.
-struct WarpAccess {
-  std::vector<std::vector<int64_t>> lanes;  // index of each lane's first element
-  int bytes = 16;
-};
-
-// Neighbouring k of a row that a lane holds in neighbouring registers.
-int64_t registers_along_k(const Fragment& f, int side) {
-  for (const Digit& d : f.map().digits())
-    if (d.dim == 1 - side && d.weight == 1 && d.output == kRegister && d.stride == 1) return d.extent;
-  return 1;
-}
-
-// Rows of 16 bytes that ldmatrix takes at once, or the elements that the lanes of an atom hold.
-std::vector<WarpAccess> operand_reads(const MmaAtom& atom, int side, const MatrixDims& m, int bytes) {
-  std::vector<WarpAccess> reads;
-  const bool contiguous = k_is_contiguous(m, side);
-  auto at = [&](int64_t outer, int64_t k) {
-    return side == 0 ? m.at<int64_t>(outer, k, 0) : m.at<int64_t>(k, outer, 0);
-  };
-  const int64_t outer_extent = m.shape[static_cast<size_t>(side == 0 ? m.row : m.col)];
-  const int64_t k_extent = m.shape[static_cast<size_t>(side == 0 ? m.col : m.row)];
-  if (!operand_matrices(atom, side).empty() && (contiguous || bytes == 2)) {
-    const int64_t chunk = 16 / bytes;
-    for (int64_t begin : {int64_t{0}, int64_t{1}}) {
-      WarpAccess a;
-      for (int64_t r = 0; r < 8; ++r) {
-        const int64_t outer = contiguous ? r : begin * chunk, k = contiguous ? begin * chunk : r;
-        if (outer < outer_extent && k < k_extent) a.lanes.push_back(at(outer, k));
-      }
-      reads.push_back(std::move(a));
-    }
-    return reads;
-  }
-  const Fragment& f = side == 0 ? atom.a_layout : atom.b_layout;
-  const int64_t together = contiguous ? registers_along_k(f, side) : 1;
-  for (int64_t reg = 0; reg < f.registers(); reg += together) {
-    WarpAccess a;
-    a.bytes = bytes * static_cast<int>(together);
-    for (int64_t i = 0; i < f.shape()[0]; ++i)
-      for (int64_t j = 0; j < f.shape()[1]; ++j)
-        for (int64_t r = 0; r < f.replicas(); ++r) {
-          const std::vector<int64_t> index = {i, j};
-          if (f.map().eval(index, r)[kRegister] != reg) continue;
-          const int64_t outer = side == 0 ? i : j, k = side == 0 ? j : i;
-          if (outer < outer_extent && k < k_extent) a.lanes.push_back(at(outer, k));
-        }
-    reads.push_back(std::move(a));
-  }
-  return reads;
-}
-
-// Eight neighbouring pieces of 16 bytes, as copies write them.
-std::vector<WarpAccess> row_writes(const MatrixDims& m, int bytes) {
-  WarpAccess a;
-  const int64_t chunk = std::max(1, 16 / bytes), columns = m.shape.back();
-  int64_t rows = 1;
-  for (size_t d = 0; d + 1 < m.shape.size(); ++d) rows *= m.shape[d];
-  for (int64_t piece = 0; piece < 8; ++piece) {
-    const int64_t pieces = std::max<int64_t>(1, columns / chunk), row = piece / pieces;
-    if (row >= rows) break;
-    std::vector<int64_t> index(m.shape.size(), 0);
-    index.back() = piece % pieces * chunk;
-    int64_t rest = row;
-    for (size_t d = m.shape.size() - 1; d-- > 0;) {
-      index[d] = rest % m.shape[d];
-      rest /= m.shape[d];
-    }
-    a.lanes.push_back(std::move(index));
-  }
-  return {a};
-}
-
-int64_t wavefronts_of(const Layout& l, const std::vector<WarpAccess>& accesses, int element_bytes) {
-  int64_t sum = 0;
-  for (const WarpAccess& a : accesses) {
-    std::vector<int64_t> addresses;
-    for (const auto& index : a.lanes) addresses.push_back(l.offset(index) * element_bytes);
-    sum += layout::wavefronts(addresses, a.bytes);
-  }
-  return sum;
-}
-
-// Rows of 16-byte pieces whose order an XOR changes from row to row, or, where no XOR makes the atom's loads
-// free of bank conflicts, padded rows.
-Layout shared_layout(const MmaAtom& atom, int side, const MatrixDims& m, ir::DType type) {
-  const int bytes = ir::dtype_bytes(type);
-  const auto reads = operand_reads(atom, side, m, bytes), writes = row_writes(m, bytes);
-  const Layout plain = Layout::row_major(m.shape);
-  const int64_t tile_bytes = plain.output_extent(0) * bytes, row_bytes = m.shape.back() * bytes;
-  auto cost = [&](const Layout& l) {
-    return 4 * wavefronts_of(l, reads, bytes) + wavefronts_of(l, writes, bytes);
-  };
-  Layout best = plain;
-  int64_t best_cost = row_bytes % 16 == 0 ? cost(plain) : INT64_MAX;
-  auto consider = [&](const Layout& l) {
-    if (const int64_t c = cost(l); c < best_cost) {
-      best_cost = c;
-      best = l;
-    }
-  };
-  if (row_bytes % 16 == 0)
-    for (int bits = 1; bits <= 3; ++bits)
-      for (int shift = std::max(bits, 3); shift <= 8; ++shift) {
-        if (tile_bytes % (int64_t{16} << bits) != 0) continue;
-        if (auto l = plain.with_swizzle({bits, 4, shift}, bytes)) consider(*l);
-      }
-  const int64_t pad_to = ceil_div(row_bytes, int64_t{16}) * 16;
-  for (int64_t padded : {pad_to, pad_to + 16})
-    if (m.shape.size() >= 2 && padded > row_bytes && (padded - row_bytes) % bytes == 0)
-      consider(Layout::padded_row_major(m.shape, (padded - row_bytes) / bytes));
-  return best;
-}
-
 // ---- the plan
 
 GemmPlan make_plan(const ir::Program& p, const TileOp& op, const GemmShape& s, const MmaAtom& atom,
@@ -256,6 +158,20 @@ Checked check_parts(const ir::Program& p, const TileOp& op, const std::string& p
     }
   }
   return Unit{};
+}
+
+// What keeps multiply-adds from being instructions of matrices: an extent that is no multiple of the instruction's.
+std::string no_instruction(const GemmShape& s, const Target& t, bool in_parts) {
+  for (const MmaAtom& atom : t.mma) {
+    if (!serves(atom, s) || !is_matrix_instruction(atom)) continue;
+    const std::string begin = "no matrix instructions: ", of = ", no multiple of the " + atom.name + " instruction's ";
+    if (s.k % atom.k != 0)
+      return begin + "k is " + number(s.k) + of + number(atom.k) + " (copy the operands into tiles of more, filled with zeros)";
+    if (in_parts && s.m % atom.m != 0) return begin + "m is " + number(s.m) + of + number(atom.m) + ", of a part of a fragment";
+    if (in_parts && s.n % atom.n != 0) return begin + "n is " + number(s.n) + of + number(atom.n) + ", of a part of a fragment";
+    return "";
+  }
+  return "";
 }
 
 bool asks_for_warpgroups(const plan::OpPlan* given) {
@@ -354,17 +270,18 @@ Expected<GemmPlan> plan_nvidia_gemm(const ir::Program& p, const TileOp& op, cons
   const bool in_parts = std::any_of(op.operands.begin(), op.operands.end(), [&](const ir::Region& r) {
     return p.buffer(r.buffer).scope != ir::MemScope::shared && r.extents != p.tile_shape(r.buffer);
   });
-  // Exact divisions first; what overhangs is for plain multiply-adds, and never better.
-  for (bool padded : {false, true}) {
-    if (best.atom || (padded && in_parts)) break;
+  // Exact divisions first; then matrix instructions on a tile that is padded along m and n, where none divides it; then
+  // multiply-adds on a padded tile.
+  for (Pad pad : {Pad::none, Pad::instructions, Pad::multiply_adds}) {
+    if (best.atom && (pad == Pad::multiply_adds || is_matrix_instruction(*best.atom))) break;
+    if (pad != Pad::none && in_parts) break;
     for (const MmaAtom& atom : t.mma) {
       if (!serves(atom, s) || (given_atom && atom.name != given->atom)) continue;
       any = true;
-      if (padded && !is_multiply_add(atom)) continue;
-      if (!padded) considered += (considered.empty() ? "" : ", ") + atom.name;
+      if (pad == Pad::none) considered += (considered.empty() ? "" : ", ") + atom.name;
       for (const WarpGrid& g : warp_grids(warps, given_grid ? ir::WarpPolicy::square : policy)) {
         if (given_grid && !is_split(*given, g.m, g.n)) continue;
-        if (padded || divides(s, atom, g)) consider(atom, g);
+        if (fits(s, atom, g, pad)) consider(atom, g);
       }
     }
   }
@@ -386,7 +303,12 @@ Expected<GemmPlan> plan_nvidia_gemm(const ir::Program& p, const TileOp& op, cons
                   "): " + number(w.m * best.atom->m) + "x" + number(w.n * best.atom->n) + " a warp";
     if (best.grid.copies > 1) plan.reason += ", every one done by " + number(best.grid.copies);
     if (!divides(s, *best.atom, best.grid))
-      plan.reason = "no instruction divides a " + what + ": multiply-adds on a padded tile";
+      plan.reason = "no instruction divides a " + what + ": " +
+                    (is_multiply_add(*best.atom) ? "multiply-adds on a padded tile"
+                                                 : number(w.m * best.atom->m) + "x" + number(w.n * best.atom->n) +
+                                                       " a warp, some of it beyond the tile");
+    if (const std::string why = !is_matrix_instruction(*best.atom) && !given_atom ? no_instruction(s, t, in_parts) : ""; !why.empty())
+      plan.note += (plan.note.empty() ? "" : "; ") + why;
     return plan;
   }
   if (given_atom || given_grid)

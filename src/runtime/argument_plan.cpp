@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "runtime/arguments.h"
 #include "support/checked.h"
 
 namespace tilegen::runtime {
@@ -73,6 +74,7 @@ ArgumentPlan::ArgumentPlan(const ir::Program& program) {
       t.type = b.type;
       t.element = ir::dtype_bytes(b.type);
       t.low_bits = static_cast<uint64_t>(t.element) - 1;
+      t.least = is_accessed(program, p.buffer) ? 1 : 0;
       t.rank = b.shape.size();
       t.extents = extents_.size();
       add_extents(program, b.shape, slot_of, roots);

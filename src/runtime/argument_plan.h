@@ -34,12 +34,13 @@ class ArgumentPlan {
     ir::DType type = ir::DType::f32;
     int64_t element = 4;  // bytes, a power of two
     uint64_t low_bits = 3;  // of an address, not set
+    uint64_t least = 1;     // address: none is null where a kernel accesses the tensor
     size_t rank = 0;
     size_t extents = 0;   // first in extents_
     bool strided = false;
     size_t strides = 0;   // first in extents_
 
-    bool takes(uint64_t address) const { return address != 0 && (address & low_bits) == 0; }
+    bool takes(uint64_t address) const { return address >= least && (address & low_bits) == 0; }
   };
   struct Param {
     ir::Param::Kind kind = ir::Param::Kind::tensor;

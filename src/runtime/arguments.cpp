@@ -1,5 +1,6 @@
 #include "runtime/arguments.h"
 
+#include <algorithm>
 #include <bit>
 
 #include "runtime/dim_solver.h"
@@ -312,9 +313,11 @@ Checked Binder::bind_tensor(size_t i) {
   slots_[i] = address;
   if (empty) return Unit{};
   if (Checked strides = check_strides(i, shape); !strides) return strides;
-  if (address == 0)
+  if (address == 0) {
+    if (!is_accessed(program_, param(i).buffer)) return Unit{};
     return error(DiagCode::launch_kind, i, "the address of " + tensor_text(i) + " is null",
-                 "only a tensor without elements may have a null address");
+                 "only a tensor without elements, or one that no kernel accesses, may have a null address");
+  }
   const auto element = static_cast<uint64_t>(ir::dtype_bytes(b.type));
   if (address % element != 0)
     return error(DiagCode::launch_alignment, i,
@@ -345,6 +348,17 @@ Expected<std::vector<uint64_t>> Binder::bind() {
 }
 
 }  // namespace
+
+bool is_accessed(const ir::Program& p, ir::BufferId buffer) {
+  for (size_t e = 0; e < p.exprs.size(); ++e)
+    if (const ir::ExprNode& n = p.exprs[ir::ExprId(e)]; n.op == ir::ExprOp::load && n.object == buffer) return true;
+  return std::any_of(p.stmts.begin(), p.stmts.end(), [&](const ir::Stmt& s) {
+    const auto* store = std::get_if<ir::Store>(&s.node);
+    const auto* op = std::get_if<ir::TileOp>(&s.node);
+    const auto names = [&](const ir::Region& r) { return r.buffer == buffer; };
+    return (store && store->buffer == buffer) || (op && std::any_of(op->operands.begin(), op->operands.end(), names));
+  });
+}
 
 Expected<std::vector<uint64_t>> bind_arguments(const ir::Program& program,
                                                std::span<const Argument> arguments,

@@ -19,8 +19,8 @@ namespace {
 
 using Kind = Argument::Kind;
 
-ir::Program parse(const std::string& declarations) {
-  const std::string text = "tl 1 program p\n" + declarations + "kernel k grid(block: 1) {\n}\n";
+ir::Program parse(const std::string& declarations, const std::string& body = "") {
+  const std::string text = "tl 1 program p\n" + declarations + "kernel k grid(block: 1) {\n" + body + "}\n";
   auto program = ir::parse_program(text, "p.tl", Limits());
   EXPECT_TRUE(program) << (program ? "" : program.error().to_text());
   return program ? std::move(*program) : ir::Program();
@@ -148,10 +148,26 @@ TEST(Arguments, CompactTensorsMustBe) {
 }
 
 TEST(Arguments, EmptyTensorsMayBeNull) {
-  const ir::Program p = parse("dim m\ntensor A: f32[m, 4]\n");
+  const ir::Program p = parse("dim m\ntensor A: f32[m, 4]\n", "alloc x: shared f32[1, 4]\ncopy A[0 :+ 1, 0 :+ 4] -> x\n");
   EXPECT_EQ(bind(p, {tensor(ir::DType::f32, {0, 4}, {}, nullptr)}), (Slots{0, 0}));
   EXPECT_EQ(bind(p, {integer(0), pointer(nullptr)}), (Slots{0, 0}));
   expect_refusal(p, {integer(1), pointer(nullptr)}, "[launch_kind] A: the address of tensor 'A' is null");
+}
+
+TEST(Arguments, TensorsThatNoKernelAccessesMayBeNull) {
+  const std::string tensors = "dim m\ntensor A: f32[m, 4]\ntensor B: i32[m]\n";
+  const std::string reads[] = {"copy A[0 :+ 1, 0 :+ 4] -> x\n",
+                               "parallel i, j in 1, 4 {\nx[i, j] = A[i, j]\n}\n",
+                               "if A[0, 0] > 0.0f32 {\nfill x, 0.0f32\n}\n",
+                               "fill x, A[0, 0]\n"};
+  for (const std::string& read : reads) {
+    const ir::Program p = parse(tensors, "alloc x: shared f32[1, 4]\n" + read);
+    EXPECT_EQ(bind(p, {integer(3), pointer(), pointer(nullptr)}), (Slots{3, kAt, 0})) << read;
+    expect_refusal(p, {integer(3), pointer(nullptr), pointer()}, "[launch_kind] A: the address of tensor 'A' is null");
+  }
+  const ir::Program writes = parse(tensors, "parallel i in 1 {\nB[i] = 1i32\n}\n");
+  EXPECT_EQ(bind(writes, {integer(3), pointer(nullptr), pointer()}), (Slots{3, 0, kAt}));
+  expect_refusal(writes, {integer(3), pointer(), pointer(nullptr)}, "[launch_kind] B: the address of tensor 'B' is null");
 }
 
 TEST(Arguments, ScalarsAreTheirBits) {
