@@ -1,10 +1,12 @@
-// Programs mutated from those of tests/files and of the regressions, and those of tests/files for other sizes, on every executor.
+// Programs mutated from those of tests/files and of the regressions, and those of tests/files for other
+// sizes, on every executor.
 //   TILEGEN_SEED=n            only that program, or TILEGEN_COUNT=m of them from there; TILEGEN_LONG=1: 2000
 //   TILEGEN_SHOW_FAILED=1     each failure, not one of each way of failing; none is made small
 //   TILEGEN_TARGETS=sm_90a    on the host and a device; a program is made small when it is the only one
 //   TILEGEN_SHOW=1            what each program came to
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <iostream>
 #include <map>
@@ -21,7 +23,8 @@ using Kind = Outcome::Kind;
 
 constexpr uint64_t kFirst = 50001, kCount = 80, kVaried = 24;
 constexpr double kSeconds = 20;     // of one program
-constexpr uint64_t kMadeSmall = 3;  // ways of failing
+constexpr uint64_t kMadeSmall = 3;  // ways of failing, each of them for at most
+constexpr std::chrono::seconds kShrinking(60);
 
 uint64_t number_of(const char* name, uint64_t otherwise) {
   const char* value = std::getenv(name);
@@ -72,8 +75,11 @@ std::string smallest(const MutatedCase& mutant) {
     if (failed.empty()) continue;
     for (const std::string& target : targets())
       if (Case only{c.text, c.launch, {target}}; way(watched_report(only)) == failed) c = only;
-    const Case small = shrink(
-        c, [&](const Case& x) { return way(watched_report(x)) == failed; }, 300);
+    const auto end = std::chrono::steady_clock::now() + kShrinking;
+    const auto fails = [&](const Case& x) {
+      return std::chrono::steady_clock::now() < end && way(watched_report(x)) == failed;
+    };
+    const Case small = shrink(c, fails, 300);
     return to_text(small) + watched_report(small);
   }
   return mutant.text;
