@@ -10,9 +10,10 @@
  *              On failure *out_error receives an error that the caller releases; on success it is set to
  *              NULL. Output parameters are set to NULL / zero on failure. No call prints, exits, aborts or
  *              throws on user input.
- *   Memory     A call that finds no memory, or no further thread that it needs, ends with TL_LIMIT_EXCEEDED and leaves
- *              every object as usable as before; a builder has failed. Calls without a status return what stands for
- *              "nothing". Code generation that ends in this way does not give all of its memory back.
+ *   Memory     A call that finds no memory, or no further thread that it needs, ends with
+ *              TL_LIMIT_EXCEEDED and leaves every object as usable as before; a builder has failed.
+ *              Calls without a status return what stands for "nothing". Code generation that ends in
+ *              this way does not give all of its memory back.
  *   Ownership  tl_context, tl_target, tl_program, tl_artifact, tl_kernel, tl_error and tl_blob are reference
  *              counted: the creating call hands out one reference, *_retain adds one, *_release drops one.
  *              tl_options and tl_builder have one owner and *_destroy. NULL is accepted by all of these and

@@ -114,7 +114,8 @@ bool BoundsCheck::outside(Bounds at, int64_t extent, int64_t size, bool guarded)
 std::string range_text(Interval r) {
   const std::string lo = r.lo == Interval::kMin ? "-inf" : std::to_string(r.lo);
   if (r.is_point()) return lo;
-  return lo + " to " + (r.hi == Interval::kMax ? "inf" : std::to_string(r.hi));
+  // The largest extent of all is no bound that the user wrote.
+  return lo + " to " + (r.hi >= ir::kMaxExtent - 1 ? "inf" : std::to_string(r.hi));
 }
 
 void BoundsCheck::check_element(StmtId id, ir::BufferId buffer, std::span<const ExprId> indices,

@@ -46,13 +46,15 @@ class Mutation {
  public:
   Mutation(JsonTree& schedule, Random& random) : random_(random) { collect(schedule, "$", nodes_); }
 
+  // Empty: an earlier mutation left nothing to change.
   std::string run() {
-    for (;;) {
+    while (!nodes_.empty()) {
       const Node node = random_.pick(std::span<const Node>(nodes_));
       if (is_name(node.key) && !random_.chance(8)) continue;  // mostly refused as what does not exist
       const std::string what = change(node);
       if (!what.empty()) return node.path + ": " + what;
     }
+    return {};
   }
 
  private:
