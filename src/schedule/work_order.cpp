@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "arith/prove.h"
+#include "ops/tensor_copy.h"
 #include "schedule/trend.h"
 
 namespace tilegen::schedule {
@@ -20,7 +21,7 @@ void for_each_pipeline(const ir::Program& p, const ir::Kernel& kernel, Visit&& v
 std::optional<VaryingWork> varying_work(const ir::Program& p, const ir::Kernel& kernel) {
   std::optional<VaryingWork> found;
   for_each_pipeline(p, kernel, [&](ir::StmtId id, const ir::Loop& loop) {
-    if (found) return;
+    if (found || !ops::told_everywhere(p, loop.extents[0])) return;
     Trend told = Trend::level;
     for (size_t d = 0; d < kernel.block_vars.size(); ++d) {
       const Trend t = trend(p.exprs, loop.extents[0], kernel.block_vars[d]);

@@ -8,7 +8,7 @@
 namespace tilegen::schedule {
 
 // A pipelined loop of the kernel's body with a length that depends on one block index alone: the longer the larger the
-// index (rising), or the smaller.
+// index (rising), or the smaller. Nothing that the kernel may write decides it: every block divides the same grid.
 struct VaryingWork {
   ir::StmtId loop;
   size_t dimension = 0;  // of the grid
