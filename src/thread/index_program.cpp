@@ -1,6 +1,7 @@
 #include "thread/index_program.h"
 
 #include <algorithm>
+#include <bit>
 #include <unordered_map>
 
 namespace tilegen::thread {
@@ -43,14 +44,15 @@ IndexProgram::IndexProgram(const ir::ExprPool& pool, ExprId root, const KnownLoa
         }
         continue;
       }
-    const bool data = n.op == ExprOp::load && loads && loads->data.count(n.object) > 0 && pool.indices(id).size() == 1;
+    const bool data = n.op == ExprOp::load && loads && loads->data.count(n.object) > 0;
     bool ready = true;
     const auto need = [&](ExprId x) {
       if (!x.valid() || place.count(x)) return;
       pending.push_back(x);
       ready = false;
     };
-    if (data) need(pool.indices(id)[0]);
+    if (data)
+      for (ExprId x : pool.indices(id)) need(x);
     if (n.op != ExprOp::load)
       for (ExprId x : {n.a, n.b, n.c}) need(x);
     if (!ready) continue;
@@ -67,6 +69,7 @@ IndexProgram::IndexProgram(const ir::ExprPool& pool, ExprId root, const KnownLoa
       }
       if (data) {
         s.a = at(pool.indices(id)[0]);
+        if (pool.indices(id).size() > 1) s.b = at(pool.indices(id)[1]);
         s.data = n.object;
         data_.insert(n.object);
       }
@@ -77,7 +80,7 @@ IndexProgram::IndexProgram(const ir::ExprPool& pool, ExprId root, const KnownLoa
       s.imm = n.imm;
       if (n.a.valid()) s.operand_type = pool.type(n.a);
     }
-    s.index = n.type == ir::DType::i64 && s.operand_type == ir::DType::i64 && s.b >= 0 && s.c < 0;
+    s.index = n.op != ExprOp::load && n.type == ir::DType::i64 && s.operand_type == ir::DType::i64 && s.b >= 0 && s.c < 0;
     if (n.op == ExprOp::var) vars_.push_back(n.var());
     place[id] = static_cast<int>(steps_.size());
     steps_.push_back(s);
@@ -88,19 +91,26 @@ IndexProgram::IndexProgram(const ir::ExprPool& pool, ExprId root, const KnownLoa
 
 bool IndexProgram::depends_on(ir::VarId v) const { return std::binary_search(vars_.begin(), vars_.end(), v); }
 
+IndexProgram::Value IndexProgram::of_type(ir::DType type, int64_t v) {
+  const ir::ScalarValue value = ir::eval_cast(type, {ir::DType::i64, v, 0});
+  return {value.i, true, value.f};
+}
+
 // The operations that indices are made of; the rest goes the general way.
 IndexProgram::Value IndexProgram::run(const Step& s, const PointValues& at) const {
   if (s.op == ExprOp::var) {
     const auto& v = at[ir::VarId(static_cast<size_t>(s.imm))];
-    return v ? Value{*v, true} : Value{};
+    return v ? (ir::is_float(s.type) ? of_type(s.type, *v) : Value{*v, true}) : Value{};
   }
   if (s.op == ExprOp::const_int) return {s.imm, true};
   if (s.data.valid()) {
+    const Value inside = s.b < 0 ? Value{1, true} : values_[static_cast<size_t>(s.b)];
+    if (!inside.known || inside.v == 0) return {0, inside.known};
     const Value index = values_[static_cast<size_t>(s.a)];
     const auto element = index.known ? at.element(s.data, index.v) : std::nullopt;
     if (element) return {*element, true};
     const auto step = at.data(s.data);
-    return index.known && step ? Value{ir::wrap_to(s.type, (index.v + 1) * *step), true} : Value{};
+    return index.known && step ? of_type(s.type, (index.v + 1) * *step) : Value{};
   }
   if (!s.index) return run_other(s);
   const Value a = values_[static_cast<size_t>(s.a)], b = values_[static_cast<size_t>(s.b)];
@@ -131,20 +141,22 @@ IndexProgram::Value IndexProgram::run(const Step& s, const PointValues& at) cons
 IndexProgram::Value IndexProgram::run_other(const Step& s) const {
   auto value = [&](int i) { return values_[static_cast<size_t>(i)]; };
   auto is = [&](int i, int64_t v) { return value(i).known && value(i).v == v; };
-  if (s.op == ExprOp::load || ir::is_float(s.type) || ir::is_float(s.operand_type)) return {};
+  auto scalar = [&](int i) { return ir::ScalarValue{s.operand_type, value(i).v, value(i).f}; };
+  auto known = [](const ir::ScalarValue& v) { return Value{v.i, true, v.f}; };
+  if (s.op == ExprOp::load) return {};
+  if (s.op == ExprOp::const_float) return {0, true, std::bit_cast<double>(s.imm)};
   if (s.op == ExprOp::logical_and || s.op == ExprOp::logical_or) {
     const int64_t decides = s.op == ExprOp::logical_or;
     if (is(s.a, decides) || is(s.b, decides)) return {decides, true};
   }
   if (s.op == ExprOp::select) {
     if (value(s.a).known) return value(s.a).v ? value(s.b) : value(s.c);
-    return value(s.b).known && is(s.c, value(s.b).v) ? value(s.b) : Value{};
+    return !ir::is_float(s.type) && value(s.b).known && is(s.c, value(s.b).v) ? value(s.b) : Value{};
   }
   if (!value(s.a).known || (s.b >= 0 && !value(s.b).known)) return {};
-  const ir::ScalarValue a{s.operand_type, value(s.a).v, 0};
-  if (s.op == ExprOp::cast) return {ir::eval_cast(s.type, a).i, true};
-  if (s.b < 0) return {ir::eval_unary(s.op, s.type, a).i, true};
-  return {ir::eval_binary(s.op, s.type, a, {s.operand_type, value(s.b).v, 0}).i, true};
+  if (s.op == ExprOp::cast) return known(ir::eval_cast(s.type, scalar(s.a)));
+  if (s.b < 0) return known(ir::eval_unary(s.op, s.type, scalar(s.a)));
+  return known(ir::eval_binary(s.op, s.type, scalar(s.a), scalar(s.b)));
 }
 
 std::optional<int64_t> IndexProgram::eval(const PointValues& at) const {

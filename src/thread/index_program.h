@@ -1,4 +1,4 @@
-// Integer expressions compiled for evaluation at many points: indices and conditions of a thread program.
+// Expressions compiled for evaluation at many points: indices and conditions of a thread program.
 #pragma once
 
 #include <map>
@@ -50,7 +50,7 @@ struct KnownLoads {
   std::set<ir::ObjectId> data;
 };
 
-// One expression. Other loads and floating-point operations are unknown; so is what depends on them, but for
+// One expression of integers, floats inside it included. Other loads are unknown; so is what depends on them, but for
 // conjunctions and selections that the known side decides.
 class IndexProgram {
  public:
@@ -65,6 +65,7 @@ class IndexProgram {
   struct Value {
     int64_t v = 0;
     bool known = false;
+    double f = 0;  // of a float
   };
   struct Step {
     ir::ExprOp op;
@@ -74,6 +75,7 @@ class IndexProgram {
     bool index = false;  // i64 arithmetic
     ir::ObjectId data;   // load: of what
   };
+  static Value of_type(ir::DType type, int64_t v);
   Value run(const Step& s, const PointValues& at) const;
   Value run_other(const Step& s) const;
 

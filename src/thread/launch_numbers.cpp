@@ -20,7 +20,7 @@ class Chooser {
         dims_.push_back(param.var);
         steps_.emplace(param.var, std::max<int64_t>(p_.vars[param.var.value].divisor, 1));
       }
-      if (param.kind == Param::Kind::scalar && ir::is_integer(param.type)) values_.set(param.var, 1);
+      if (param.kind == Param::Kind::scalar) values_.set(param.var, 1);
     }
     // A launch that breaks the guards takes another form.
     for (const Guard& guard : p_.guards) {
@@ -90,7 +90,7 @@ class Chooser {
   }
 
   // The least value of the dim, or of the parts that `data` gives the ends of, for which the loop has `wanted` trips;
-  // false, and the old value, when there is none.
+  // false when there is none. A dim has its old value then; data leave the loop as few trips more as they can.
   bool reach(const IndexProgram& e, ir::VarId dim, int64_t wanted) {
     const int64_t old = *values_[dim], most = p_.vars[dim.value].upper;
     const bool reached = search(wanted, [&](int64_t i) {
@@ -102,12 +102,14 @@ class Chooser {
   }
   bool reach(const IndexProgram& e, MemoryId data, int64_t wanted) {
     const int64_t old = *values_.data(data);
-    const bool reached = search(wanted, [&](int64_t i) {
+    const auto trips = [&](int64_t i) {
       values_.set_data(data, i);
       return e.eval(values_).value_or(INT64_MAX);
-    });
-    if (!reached) values_.set_data(data, old);
-    return reached;
+    };
+    const int64_t most = trips(old), least = trips(0);
+    if (search(wanted, trips)) return true;
+    values_.set_data(data, wanted < least && least < most ? 0 : old);
+    return false;
   }
   template <class Trips>
   static bool search(int64_t wanted, Trips&& trips) {

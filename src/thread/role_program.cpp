@@ -93,8 +93,8 @@ class Flattener {
       const auto* store = std::get_if<Store>(&s.node);
       if (!store || !p_.memory(store->memory).in_registers) continue;
       const ir::DType type = p_.memory(store->memory).type;
-      if ((type != ir::DType::i64 && type != ir::DType::i32) || store->predicate.valid() ||
-          !p_.exprs.is_const_int(store->index, &element)) {
+      const bool counts = type == ir::DType::i64 || type == ir::DType::i32;
+      if (!counts || store->predicate.valid() || !p_.exprs.is_const_int(store->index, &element)) {
         unknown.insert(store->memory.value);
       } else if (const std::pair at(store->memory, element); ++sets[at] == 1) {
         loads_.named.emplace(at, store->value);
@@ -106,7 +106,7 @@ class Flattener {
         loads_.changing.emplace(at, ir::VarId(p_.vars.size() + loads_.changing.size()));
     out_.variables = p_.vars.size() + loads_.changing.size();
   }
-  // Whole numbers in tensors that the program only reads, which loops' bounds use: all threads read the same.
+  // Tensors that the program only reads, which loops' bounds use: all threads read the same.
   void find_data() {
     std::set<MemoryId> written;
     for (const Stmt& s : p_.stmts) {
@@ -116,11 +116,13 @@ class Flattener {
     }
     for (size_t m = 0; m < p_.memories.size(); ++m) {
       const Memory& memory = p_.memories[m];
-      if (memory.space == Space::global && ir::is_integer(memory.type) && !written.count(MemoryId(m)))
+      if (memory.space == Space::global && !written.count(MemoryId(m)))
         loads_.data.insert(MemoryId(m));
     }
     out_.data = loads_.data;
     loads_.data.insert(out_.handed.begin(), out_.handed.end());
+    places_ = loads_;
+    std::erase_if(places_.data, [&](ir::ObjectId m) { return ir::is_float(p_.memory(m).type); });
   }
 
   std::optional<ir::VarId> changing(const StmtNode& node) const {
@@ -148,8 +150,7 @@ class Flattener {
     orders = orders || std::holds_alternative<Barrier>(node) || std::holds_alternative<ClusterBarrier>(node) ||
              std::holds_alternative<TransactionArrive>(node) ||
              std::holds_alternative<TransactionWait>(node) || std::holds_alternative<TransactionTest>(node) ||
-             std::holds_alternative<TensorLoad>(node) ||
-             std::holds_alternative<TensorStore>(node) || std::holds_alternative<BulkCommit>(node) ||
+             std::holds_alternative<TensorLoad>(node) || std::holds_alternative<TensorStore>(node) || std::holds_alternative<BulkCommit>(node) ||
              std::holds_alternative<BulkWait>(node) || std::holds_alternative<ProxyFence>(node) ||
              std::holds_alternative<WarpgroupMma>(node) || std::holds_alternative<WarpgroupCommit>(node) ||
              std::holds_alternative<WarpgroupWait>(node);
@@ -172,10 +173,12 @@ class Flattener {
     return out_.steps.back();
   }
   uint32_t here() const { return static_cast<uint32_t>(out_.steps.size()); }
-  int value(ExprId e) {
+  int value(ExprId e) { return value(e, numbers_, loads_); }
+  int place(ExprId e) { return value(e, place_numbers_, places_); }
+  int value(ExprId e, std::map<ExprId, int>& known, const KnownLoads& loads) {
     if (!e.valid()) return -1;
-    const auto [at, fresh] = numbers_.try_emplace(e, static_cast<int>(out_.values.size()));
-    if (fresh) out_.values.emplace_back(p_.exprs, e, &loads_);
+    const auto [at, fresh] = known.try_emplace(e, static_cast<int>(out_.values.size()));
+    if (fresh) out_.values.emplace_back(p_.exprs, e, &loads);
     return at->second;
   }
 
@@ -283,7 +286,7 @@ class Flattener {
     const size_t first = out_.touches.size();
     for (const SyncAccess& a : sync_accesses(p_, id))
       if (out_.judges(a.memory)) {
-        const int index = value(a.index), predicate = value(a.predicate);
+        const int index = place(a.index), predicate = place(a.predicate);
         const auto varies = [&](int v) { return v >= 0 && out_.values[static_cast<size_t>(v)].depends_on(a.lane); };
         RoleTouch touch{id, a.memory, index, a.count, predicate, a.lane, 1, a.write, a.row_lanes, {}, 0};
         if (a.lane.valid() && !varies(predicate) && counts_lanes(a.index, a.lane))
@@ -382,11 +385,11 @@ class Flattener {
     }
   }
 
-  KnownLoads loads_;
+  KnownLoads loads_, places_;  // places_: of elements that threads touch, which floats leave open
   const ThreadProgram& p_;
   RoleProgram& out_;
   std::vector<bool> kept_, orders_, writes_;  // by statement; writes_: an operand
-  std::map<ExprId, int> numbers_;
+  std::map<ExprId, int> numbers_, place_numbers_;
   std::vector<int> conditions_;  // of the role
 };
 
