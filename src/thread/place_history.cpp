@@ -105,7 +105,7 @@ void PlaceHistory::touch(Kind kind, const PlaceAccess& by, int process, const Pl
         note(r.reads, by);
     }
   }
-  if ((kind == Kind::engine_read || (kind == Kind::read && handed)) && !filled)
+  if ((kind == Kind::engine_read || (kind == Kind::read && handed)) && !filled && left_out_.count(memory) == 0)
     report_(by.stmt, by.stmt, place.text() + " is used, but nothing has filled it yet");
 }
 

@@ -41,6 +41,8 @@ class PlaceHistory {
              int64_t begin, int64_t end);
   // Processes hand each other the memory by plain accesses, which are judged as well: others of them are left to the simulator.
   void hand(MemoryId memory) { handed_.insert(memory); }
+  // A condition kept something from writing the memory: the program may read what nothing filled.
+  void leave_out(MemoryId memory) { left_out_.insert(memory); }
   // How a party that only reads is called.
   void name_reader(int party, std::string name);
 
@@ -70,7 +72,7 @@ class PlaceHistory {
   const int processes_;
   Report report_;
   std::vector<Range> ranges_;  // ascending, apart
-  std::set<MemoryId> handed_;
+  std::set<MemoryId> handed_, left_out_;
   std::vector<std::string> readers_;
 };
 

@@ -112,10 +112,27 @@ void RoleWalk::product_wait(Running& x, const WarpgroupWait& n) {
       x.products_under_way.empty() ? x.products : x.products_under_way.front().number - 1;
 }
 
+// By the thread alone.
+bool RoleWalk::tells_threads_apart(int condition) const {
+  const IndexProgram& e = r_.values[static_cast<size_t>(condition)];
+  return !e.reads_memory() && e.vars() == std::vector<ir::VarId>{p_.thread_var};
+}
+
+// The steps are not taken, by any of those who would.
+void RoleWalk::leave_out(size_t first, size_t last) {
+  for (; first < last; ++first)
+    if (r_.steps[first].op == RoleOp::touch)
+      for (size_t t = r_.steps[first].first; t < r_.steps[first].last; ++t)
+        if (r_.touches[t].write) places_.leave_out(r_.touches[t].memory);
+}
+
 // Elements that the thread touches now; none where its condition does not hold. An index of loaded data is anywhere in its slot.
 std::optional<std::pair<int64_t, int64_t>> RoleWalk::touched(Running& x, const RoleTouch& a) {
   const auto value = [&](int v) { return r_.values[static_cast<size_t>(v)].eval(x.values); };
-  if (a.predicate >= 0 && value(a.predicate) == 0) return std::nullopt;
+  if (a.predicate >= 0 && value(a.predicate) == 0) {
+    if (a.write && !tells_threads_apart(a.predicate)) places_.leave_out(a.memory);
+    return std::nullopt;
+  }
   if (const auto at = value(a.index)) return std::pair(*at, *at + a.count);
   const Memory& m = p_.memory(a.memory);
   int64_t begin = a.slot_constant;

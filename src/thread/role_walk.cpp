@@ -105,9 +105,13 @@ void RoleWalk::step(int i) {
       at = begin.sampled ? std::max(at + 1, extent - 1) : at + 1;
       return iterate(x, i, begin, s.jump);
     }
-    case RoleOp::branch:
-      if (eval(x, s.value, 1) == 0) x.pc = s.jump;
+    case RoleOp::branch: {
+      const bool taken = eval(x, s.value, 1) != 0;
+      if (!tells_threads_apart(s.value))
+        taken ? leave_out(s.jump, r_.steps[s.jump - 1].jump) : leave_out(x.pc, s.jump);
+      if (!taken) x.pc = s.jump;
       return;
+    }
     case RoleOp::jump:
       x.pc = s.jump;
       return;
@@ -182,6 +186,7 @@ void RoleWalk::iterate(Running& x, int i, const RoleStep& loop, uint32_t begin) 
   }
   x.loops.pop_back();
   x.pc = loop.jump;
+  if (extent <= 0) leave_out(begin, loop.jump);
   if (loop.gathers && --x.gathering == 0) touch_gathered(x, i);
 }
 

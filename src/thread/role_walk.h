@@ -128,6 +128,8 @@ class RoleWalk {
   void touch(Running& x, int i, const RoleStep& s);
   void touch_places(Running& x, int i, const RoleTouch& a, Places& places);
   void touch_gathered(Running& x, int i);
+  bool tells_threads_apart(int condition) const;
+  void leave_out(size_t first, size_t last);
 
   const RoleProgram& r_;
   const ThreadProgram& p_;
