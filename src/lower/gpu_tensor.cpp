@@ -1,10 +1,26 @@
 // Boxes of tensors moved by the copy engine: the maps it needs and the copies that fill a tile.
+#include "arith/simplify.h"
 #include "lower/kernel_lowering.h"
 #include "lower/tensor_coordinate.h"
 #include "schedule/cluster_plan.h"
 #include "thread/tensor_coordinates.h"
 
 namespace tilegen::lower {
+
+namespace {
+
+// By what is known of dims alone: the launch makes a map, whether or not a block comes to the copy.
+ExprId simplified_for_launch(thread::ThreadProgram& p, ExprId e) {
+  arith::Context launch(p.exprs);
+  for (const thread::Param& param : p.params)
+    if (param.kind == thread::Param::Kind::dim) {
+      const ir::Var& v = p.vars[param.var.value];
+      launch.bind(param.var, v.lower, v.upper, v.divisor);
+    }
+  return arith::simplify(launch, e);
+}
+
+}  // namespace
 
 int KernelLowering::tensor_map(ir::BufferId tensor, const std::vector<int64_t>& box, int swizzle) {
   const ir::Buffer& b = p_.buffer(tensor);
@@ -22,10 +38,10 @@ int KernelLowering::tensor_map(ir::BufferId tensor, const std::vector<int64_t>& 
   const int64_t bytes = ir::dtype_bytes(b.type);
   ExprId stride = e.const_int(bytes);
   for (size_t d = b.shape.size(); d-- > 0;) {
-    map.extents.push_back(simplified(lower_expr(b.shape[d])));
+    map.extents.push_back(simplified_for_launch(out_, lower_expr(b.shape[d])));
     if (d == 0) break;
     stride = b.strides.empty() ? e.mul(stride, lower_expr(b.shape[d])) : e.mul(lower_expr(b.strides[d - 1]), bytes);
-    map.strides.push_back(simplified(stride));
+    map.strides.push_back(simplified_for_launch(out_, stride));
   }
   out_.tensor_maps.push_back(std::move(map));
   return static_cast<int>(out_.tensor_maps.size()) - 1;
