@@ -92,6 +92,7 @@ std::set<int> KernelLowering::moved_unwritten() const {
     for (const infer::OpAccess& a : op.accesses)
       if (a.value >= 0 && plan && !plan->through_memory.empty()) moved.insert(a.value);
   }
+  for (const schedule::CarriedSums& sums : carried_) moved.insert(sums.split.begin(), sums.split.end());
   // The first op writes all of it, and always runs.
   for (auto it = moved.begin(); it != moved.end();) {
     const auto first = std::find_if(ops_.ops.begin(), ops_.ops.end(), [&](const infer::KernelOp& op) {

@@ -241,7 +241,7 @@ class KernelLowering {
   void clear_unheld(const Held& h, thread::Block& out, const std::string& origin, bool all = false);
   // The op writes all of the value and reads nothing of it.
   bool overwrites(const infer::KernelOp& op, int value) const;
-  // Values that are moved as a whole to another layout or to memory, with nothing that must have written them before.
+  // Values that are moved as a whole to another layout, to memory or into parts, with nothing that must have written them before.
   std::set<int> moved_unwritten() const;
   // This thread holds the element.
   ExprId holds(const layout::Fragment& f, std::span<const ExprId> indices);
