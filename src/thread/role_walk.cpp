@@ -34,6 +34,14 @@ RoleWalk::RoleWalk(const RoleProgram& r, const PointValues& launch, std::vector<
     phases_.emplace_back(static_cast<size_t>(b.count * p_.cluster));
   }
   for (MemoryId m : r.handed) places_.hand(m);
+  // What would fill them was found never to run.
+  std::vector<bool> filled(p_.memories.size(), false);
+  for (const RoleTouch& touch : r.touches)
+    if (touch.write) filled[touch.memory.value] = true;
+  for (const RoleStep& s : r.steps)
+    if (s.op == RoleOp::load) filled[node<TensorLoad>(s).dst.value] = true;
+  for (size_t m = 0; m < filled.size(); ++m)
+    if (!filled[m]) places_.leave_out(MemoryId(m));
   for (size_t i = 0; i < n; ++i) places_.name_reader(static_cast<int>(n + i), "the copy engine");
   for (int g = 0; g < groups_ * static_cast<int>(p_.cluster); ++g) places_.name_reader(first_product_ + g, "a product");
   for (size_t i = 0; i < n; ++i) {
