@@ -58,7 +58,9 @@ double OpenRounding::either_zero(double value) {
 
 double OpenRounding::moved(DType type, double value, double distance) {
   if (value == 0 && distance == 0) return either_zero(value);
-  if (std::isinf(distance)) return random_.pick({value, kInfinity, std::numeric_limits<double>::quiet_NaN()});
+  if (std::isinf(distance))
+    return random_.pick({value, kInfinity, -kInfinity, std::numeric_limits<double>::quiet_NaN(),
+                         std::copysign(largest_of(type), value)});
   if (!std::isfinite(value) || distance == 0) return value;
   const double part = rounding_ == Rounding::up ? 1
                       : rounding_ == Rounding::down

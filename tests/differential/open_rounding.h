@@ -17,8 +17,8 @@ class OpenRounding {
   // Results of one operation on `a` and, of two operands, `b`.
   double unary(ir::ExprOp op, ir::DType type, double a, double result);
   double binary(ir::ExprOp op, ir::DType type, double a, double b, double result);
-  // `value` moved by up to `distance`; a zero has either sign. Infinite: partial sums may overflow, it may be
-  // anything that overflow makes.
+  // `value` moved by up to `distance`; a zero has either sign. Infinite: partial sums may overflow in one
+  // order and not in another.
   double moved(ir::DType type, double value, double distance);
 
  private:
