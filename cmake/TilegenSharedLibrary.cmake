@@ -40,6 +40,10 @@ if(NOT _commit)
 endif()
 set_source_files_properties(${CMAKE_SOURCE_DIR}/src/capi/library.cpp PROPERTIES
   COMPILE_DEFINITIONS TILEGEN_COMMIT="${_commit}")
+# clang 14 with libstdc++ 12 takes no std::string for a constant.
+if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 15)
+  set_source_files_properties(${CMAKE_SOURCE_DIR}/src/capi/error.cpp PROPERTIES COMPILE_DEFINITIONS constinit=)
+endif()
 
 include(CMakePackageConfigHelpers)
 # Everything a client needs is the component "library"; tools install themselves.

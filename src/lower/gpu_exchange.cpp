@@ -184,8 +184,8 @@ void KernelLowering::end_copies(const infer::KernelOp& op, thread::Block& out) {
   const std::map<int, Copy> copies = std::move(copies_);
   copies_.clear();
   for (const auto& [value, copy] : copies) {
-    const bool written = std::any_of(op.accesses.begin(), op.accesses.end(), [&](const infer::OpAccess& a) {
-      return a.value == value && a.write;
+    const bool written = std::any_of(op.accesses.begin(), op.accesses.end(), [v = value](const infer::OpAccess& a) {
+      return a.value == v && a.write;
     });
     if (written) fetch_from_memory(held(value), *copy.plan.memory, copy.memory, op.path, out);
   }

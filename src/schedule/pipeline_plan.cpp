@@ -69,7 +69,7 @@ class LoopPlanner {
     std::string why;
     for (auto& [path, stage] : plan.stages) {
       const int64_t newest = plan.num_stages - 1, asked = stage_of(path);
-      const auto is = [&](const infer::KernelOp* op) { return op->path == path; };
+      const auto is = [name = std::string_view(path)](const infer::KernelOp* op) { return op->path == name; };
       const bool is_ahead = std::any_of(ahead.begin(), ahead.end(), is);
       if (asked < 0)
         why = "`stages` leaves out " + path;

@@ -99,8 +99,8 @@ std::vector<Group> channel_groups(const ir::Program& p, const KernelOps& ops, co
   for (const auto& [copy, feed] : feeds.beside) users[written_value(ops.ops[copy])] = {feed.loop, feed.readers, {}};
   std::vector<Group> groups;
   for (auto& [value, user] : users) {
-    auto g = std::find_if(groups.begin(), groups.end(), [&](const Group& other) {
-      return other.loop == user.loop && other.users == user.users;
+    auto g = std::find_if(groups.begin(), groups.end(), [u = &user](const Group& other) {
+      return other.loop == u->loop && other.users == u->users;
     });
     if (g == groups.end()) g = groups.insert(g, user);
     g->values.insert(value);

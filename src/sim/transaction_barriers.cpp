@@ -123,9 +123,9 @@ void BlockExecutor::transaction_wait(Warp& w, const Step& s) {
 void BlockExecutor::check_reached() {
   for (const auto& [who, reach] : reached_) {
     const auto [party, block] = who;
-    const bool known = std::any_of(warps_.begin(), warps_.end(), [&](const Warp& w) {
-      return w.rank == block && w.all != 0 && order_.seen(w.index, w.all)[party] >= reach.epoch;
-    });
+    bool known = false;
+    for (const Warp& w : warps_)
+      known = known || (w.rank == block && w.all != 0 && order_.seen(w.index, w.all)[party] >= reach.epoch);
     if (!known)
       step_finding(FindingKind::cluster_left, reach.stmt, reach.thread,
                    "nothing keeps block " + std::to_string(block_ + block) + " from being over then");
