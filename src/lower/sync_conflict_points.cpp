@@ -42,7 +42,7 @@ bool for_each_point(const std::vector<Range>& ranges, PointValues& at, Visit&& v
 int64_t points(const std::vector<Range>& ranges) {
   int64_t n = 1;
   for (const Range& r : ranges) {
-    n *= std::max<int64_t>(r.extent, 1);
+    n *= std::clamp<int64_t>(r.extent, 1, kEvaluations + 1);
     if (n > kEvaluations) return kEvaluations + 1;
   }
   return n;
