@@ -28,7 +28,10 @@ class ExprLowering final : public ir::ExprRewriter {
   KernelLowering& k_;
 };
 
-ExprId KernelLowering::lower_expr(ExprId program_expr) { return ExprLowering(*this).rewrite(program_expr); }
+ExprId KernelLowering::lower_expr(ExprId program_expr) {
+  const auto taken = taken_.find(program_expr);
+  return taken != taken_.end() ? taken->second : ExprLowering(*this).rewrite(program_expr);
+}
 
 ExprId KernelLowering::both(ExprId a, ExprId b) {
   if (!a || (a && out_.exprs.is_true(a))) return b && out_.exprs.is_true(b) ? ExprId() : b;

@@ -77,6 +77,8 @@ class KernelLowering {
   // loop_bounds.cpp
   LoopBounds loop_bounds(const ir::Loop& loop, thread::Block& out, const std::string& origin);
   bool reads_what_is_written(ExprId program_expr, const ir::Block& body) const;
+  ExprId taken_before(ExprId program_expr, const ir::Block& body, const char* name, thread::Block& out, const std::string& origin);
+  void take_scalars(ir::StmtId op, thread::Block& out, const std::string& origin);
   ExprId repeated(ExprId count, ExprId extent);  // iterations of a loop that has run `count` times, which have taken their time
   void bind_counter(VarId var, ExprId extent);  // 0 <= var < extent, but for what is known of the extent's value
   void fail(DiagCode code, const std::string& op, std::string message, std::string hint);
@@ -363,6 +365,7 @@ class KernelLowering {
   thread::ThreadProgram out_;
   arith::Context ctx_;
   std::map<VarId, ExprId> vars_;  // program variable -> thread expression
+  std::map<ExprId, ExprId> taken_;  // scalars of the op being lowered, as they were in front of it
   std::map<ir::BufferId, MemoryId> globals_;
   std::vector<MemoryId> values_;              // by value index
   const infer::KernelOp* current_ = nullptr;  // op being lowered: decides which value a buffer means

@@ -1,5 +1,5 @@
-// Bounds of loops, which are taken once, in front of the loop: `serial i in t[0] .. n` begins where t[0] says then, though
-// its body may change t[0].
+// Scalars that are taken once, in front of what may change what they are read from: bounds of loops, `serial i in t[0] .. n`
+// begins where t[0] says then, and what tile operations fill with and where their regions begin.
 #include "lower/kernel_lowering.h"
 #include "lower/statement_exprs.h"
 
@@ -27,25 +27,42 @@ bool KernelLowering::reads_what_is_written(ExprId program_expr, const ir::Block&
   return false;
 }
 
+// As it is in front of `body`, which may write what it is read from.
+ExprId KernelLowering::taken_before(ExprId program_expr, const ir::Block& body, const char* name, thread::Block& out,
+                                    const std::string& origin) {
+  const ExprId value = lower_expr(program_expr);
+  if (!reads_what_is_written(program_expr, body)) return value;
+  ir::ExprPool& e = out_.exprs;
+  thread::Memory m;
+  m.name = name + std::to_string(out_.memories.size());
+  m.space = thread::Space::local;
+  m.type = e.type(value);
+  m.elements = 1;
+  m.alignment = ir::dtype_bytes(m.type);
+  m.in_registers = true;
+  const ir::DType type = m.type;
+  const MemoryId held = out_.add_memory(std::move(m));
+  const ExprId zero = e.const_int(0);
+  out.push_back(out_.add(thread::Store{held, zero, value, ExprId(), false, ExprId()}, origin));
+  return e.load(held, type, std::vector<ExprId>{zero});
+}
+
 LoopBounds KernelLowering::loop_bounds(const ir::Loop& loop, thread::Block& out, const std::string& origin) {
-  const auto bound = [&](ExprId program_expr, const char* name) {
-    const ExprId value = lower_expr(program_expr);
-    if (!reads_what_is_written(program_expr, loop.body)) return value;
-    ir::ExprPool& e = out_.exprs;
-    thread::Memory m;
-    m.name = name + std::to_string(out_.memories.size());
-    m.space = thread::Space::local;
-    m.type = ir::DType::i64;
-    m.elements = 1;
-    m.alignment = ir::dtype_bytes(m.type);
-    m.in_registers = true;
-    const MemoryId held = out_.add_memory(std::move(m));
-    const ExprId zero = e.const_int(0);
-    out.push_back(out_.add(thread::Store{held, zero, value, ExprId(), false, ExprId()}, origin));
-    return e.load(held, ir::DType::i64, std::vector<ExprId>{zero});
+  const ExprId begin = taken_before(loop.begin, loop.body, "begin", out, origin);
+  return {begin, simplified(taken_before(loop.extents[0], loop.body, "extent", out, origin))};
+}
+
+void KernelLowering::take_scalars(ir::StmtId id, thread::Block& out, const std::string& origin) {
+  const auto* op = p_.as<ir::TileOp>(id);
+  if (!op) return;
+  const auto take = [&](ExprId program_expr) {
+    if (!program_expr.valid() || !reads_what_is_written(program_expr, {id}) || taken_.count(program_expr)) return;
+    const ExprId taken = taken_before(program_expr, {id}, "taken", out, origin);
+    taken_[program_expr] = taken;
   };
-  const ExprId begin = bound(loop.begin, "begin");
-  return {begin, simplified(bound(loop.extents[0], "extent"))};
+  take(op->value);
+  for (const ir::Region& r : op->operands)
+    for (ExprId offset : r.offsets) take(offset);
 }
 
 ExprId KernelLowering::repeated(ExprId count, ExprId extent) {

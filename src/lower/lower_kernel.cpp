@@ -147,6 +147,7 @@ void KernelLowering::statement(ir::StmtId id, thread::Block& out) {
     current_ = nullptr;
     return;
   }
+  take_scalars(id, out, path);
   if (gpu()) begin_conversions(*current_, out);
   if (gpu()) begin_copies(*current_, *plan, out);
   thread::Branch unless_one{{}, {}, {}, true};
@@ -160,6 +161,7 @@ void KernelLowering::statement(ir::StmtId id, thread::Block& out) {
   if (unless_one.condition) out.push_back(out_.add(std::move(unless_one), path));
   if (gpu()) end_copies(*current_, out);
   if (gpu()) end_conversions(*current_, out);
+  taken_.clear();
   current_ = nullptr;
 }
 
