@@ -357,6 +357,10 @@ typedef struct tl_launch {
   uint32_t struct_size;
   uint32_t max_threads; /* host: threads to use at most, 0 = all cores */
   void *stream;         /* CUDA: a CUstream (cudaStream_t), NULL = the default stream; NULL for the host */
+  int64_t timeout_ms;   /* host, simulator, interpreter: TL_CANCELLED after so long, 0 = never. A block of
+                           compiled code is not interrupted. On CUDA a launch waits for nothing, and nothing
+                           stops it */
+  const tl_context *context; /* the same: its cancel callback is asked, its time holds; NULL for neither */
 } tl_launch;
 
 /* For tl_kernel_load: a device that the artifact is for. On CUDA the one of the context that is current on
@@ -376,7 +380,7 @@ typedef struct tl_arg {
 typedef void (*tl_log_fn)(void *user, tl_log_level level, const char *stage, const char *message);
 /* A compiler stage and the text of its result, NUL-terminated behind `size`, which lives during the call. */
 typedef void (*tl_dump_fn)(void *user, const char *stage, const char *text, size_t size);
-/* Asked between compiler stages; non-zero cancels with TL_CANCELLED. */
+/* Asked every few milliseconds while a call works; non-zero ends the call with TL_CANCELLED. */
 typedef int32_t (*tl_cancel_fn)(void *user);
 typedef void (*tl_drop_fn)(void *user);
 
@@ -415,9 +419,20 @@ TL_API tl_status tl_context_set_log(tl_context *context, tl_log_level level, tl_
 TL_API tl_status tl_context_set_dump(tl_context *context, tl_dump_fn fn, tl_drop_fn drop, void *user,
                                      tl_error **out_error);
 
-/** Asks `fn` between compiler stages whether to stop; NULL switches it off. */
+/** Asks `fn` whether to stop, on the calling thread or one of the library, for one call by one thread at a
+ *  time; NULL switches it off. Calls that are given the context ask: tl_program_parse, tl_builder_finish of
+ *  its builders, tl_compile, and launches and interpretations whose tl_launch names it. They end with
+ *  TL_CANCELLED within 50 ms of the answer, as they do when their time runs out. What a launch or
+ *  interpretation wrote until then stays written. LLVM cannot be interrupted everywhere: a compilation that
+ *  its caller left ends in the background, without a further callback. At most four do at a time, the next
+ *  compilation that may be cancelled waits for one of them; the process's exit and the unloading of the
+ *  library wait for all. */
 TL_API tl_status tl_context_set_cancel(tl_context *context, tl_cancel_fn fn, tl_drop_fn drop, void *user,
                                        tl_error **out_error);
+
+/** Gives each of those calls so many milliseconds, 0 = any number (the default). The shorter of this and a
+ *  call's own "timeout_ms" holds. */
+TL_API tl_status tl_context_set_timeout(tl_context *context, int64_t timeout_ms, tl_error **out_error);
 
 /** Lowers a limit: "text_bytes", "expr_nodes", "expr_depth", "statements", "buffers", "nesting", "rank",
  *  "tile_elements", "unroll", "diagnostics". Raising one above its present value, or a value below 1, is
@@ -691,6 +706,10 @@ TL_API tl_status tl_program_param(const tl_program *program, size_t index, tl_pa
  *  on-chip tiles. */
 TL_API tl_status tl_interpret(const tl_program *program, const tl_arg *args, size_t count,
                               tl_error **out_error);
+
+/** The same with a tl_launch, of which `timeout_ms` and `context` count. */
+TL_API tl_status tl_interpret_launch(const tl_program *program, const tl_launch *launch, const tl_arg *args,
+                                     size_t count, tl_error **out_error);
 
 /* -------------------------------------------------------------------------------- compiling -- */
 

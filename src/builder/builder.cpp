@@ -82,7 +82,7 @@ ir::VarId Builder::add_inner_var(std::string_view call, std::string_view name, i
   return add_var(call, made_up, kind, ir::DType::i64);
 }
 
-Expected<std::shared_ptr<const ir::Program>> Builder::finish(ProgramCheck check) {
+Expected<std::shared_ptr<const ir::Program>> Builder::finish(ProgramCheck check, const Cancellation* cancellation) {
   constexpr std::string_view kCall = "tl_builder_finish";
   if (ready(kCall)) {
     for (size_t i = frames_.size(); i-- > 0;) {
@@ -105,7 +105,7 @@ Expected<std::shared_ptr<const ir::Program>> Builder::finish(ProgramCheck check)
              " expression nodes",
          "keep intermediate values in a local buffer instead of one large expression");
   if (!failed())
-    for (Diagnostic& d : check(program_, limits_))
+    for (Diagnostic& d : check(program_, limits_, cancellation))
       if (d.severity == Severity::error) diagnostics_.push_back(std::move(d));
   if (failed()) {
     Error error;

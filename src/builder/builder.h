@@ -14,11 +14,12 @@
 #include <vector>
 
 #include "ir/program.h"
+#include "support/cancellation.h"
 #include "support/limits.h"
 
 namespace tilegen::builder {
 
-using ProgramCheck = std::vector<Diagnostic> (*)(const ir::Program&, const Limits&);
+using ProgramCheck = std::vector<Diagnostic> (*)(const ir::Program&, const Limits&, const Cancellation*);
 
 class Builder {
  public:
@@ -76,7 +77,7 @@ class Builder {
 
   // Hands the program over once `check` (check::check_program, a later stage of the road) finds no error. The builder is
   // spent.
-  Expected<std::shared_ptr<const ir::Program>> finish(ProgramCheck check);
+  Expected<std::shared_ptr<const ir::Program>> finish(ProgramCheck check, const Cancellation* cancellation = nullptr);
 
  private:
   struct Frame {

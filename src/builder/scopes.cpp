@@ -2,13 +2,13 @@
 #include <string>
 
 #include "builder/builder.h"
+#include "ir/loop_limits.h"
 #include "support/checked.h"
 
 namespace tilegen::builder {
 namespace {
 
 constexpr int64_t kMaxThreads = 1024;
-constexpr int64_t kMaxStages = 64;
 constexpr size_t kMaxGrid = 3;
 
 }  // namespace
@@ -142,11 +142,11 @@ uint64_t Builder::begin_loop(ir::LoopKind kind, ir::ExprId begin, ir::ExprId end
   if (!check_index(kCall, "begin", begin) || !check_index(kCall, "end", end) ||
       !check_operands(kCall, {begin, end}))
     return 0;
-  if (num_stages < 0 || num_stages > kMaxStages || (num_stages > 0 && kind != ir::LoopKind::pipelined)) {
+  if (num_stages < 0 || num_stages > ir::kMaxStages || (num_stages > 0 && kind != ir::LoopKind::pipelined)) {
     fail(DiagCode::bad_attribute, kCall,
          "a " + std::string(ir::loop_kind_name(kind)) + " loop cannot have " + std::to_string(num_stages) +
              " stages",
-         "give 0, or 1 to " + std::to_string(kMaxStages) + " for a pipelined loop");
+         "give 0, or 1 to " + std::to_string(ir::kMaxStages) + " for a pipelined loop");
     return 0;
   }
   ir::Loop loop;

@@ -40,7 +40,7 @@ tl_status tl_builder_create(const tl_context* context, const char* name, tl_buil
     if (out_builder) *out_builder = nullptr;
     if (!context || !out_builder) return null_argument(context ? "out_builder" : "context");
     if (!name) return null_argument("name");
-    auto made = std::make_unique<tl_builder>(name, context->limits, next_serial());
+    auto made = std::make_unique<tl_builder>(name, context, next_serial());
     if (made->builder.failed()) {
       Error error;
       error.diagnostics = made->builder.diagnostics();
@@ -73,7 +73,8 @@ tl_status tl_builder_finish(tl_builder* builder, tl_program** out_program, tl_er
     if (out_program) *out_program = nullptr;
     if (!builder || !out_program) return null_argument(builder ? "out_program" : "builder");
     if (builder->out_of_memory && !builder->builder.failed()) throw std::bad_alloc();
-    auto finished = builder->builder.finish(check::check_program);
+    const CallLimits call(builder->context);
+    auto finished = builder->builder.finish(check::check_program, call.get());
     if (!finished) return finished.error();
     auto made = std::make_unique<tl_program>();
     made->program = std::move(*finished);

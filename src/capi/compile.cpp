@@ -1,6 +1,8 @@
 // Compiling, and what an artifact shows.
 #include <chrono>
+#include <condition_variable>
 #include <cstdio>
+#include <mutex>
 
 #include "capi/guard.h"
 #include "driver/compile.h"
@@ -41,7 +43,36 @@ Checked convert_simulation(const OptionValues& values, sim::SimOptions& out) {
   return Unit{};
 }
 
-Expected<driver::CompileOptions> convert(const tl_context& context, const OptionValues& values) {
+// The caller's dump and log functions while the caller waits. One that leaves closes it, once nobody is inside.
+class CallbackGate {
+ public:
+  template <class Call>
+  void pass(const Call& call) {
+    if (!enter()) return;
+    call();
+    const std::lock_guard lock(mutex_);
+    inside_ = false;
+    left_.notify_all();
+  }
+  void close() {
+    std::unique_lock lock(mutex_);
+    left_.wait(lock, [&] { return !inside_; });
+    closed_ = true;
+  }
+
+ private:
+  bool enter() {
+    const std::lock_guard lock(mutex_);
+    inside_ = !closed_;
+    return inside_;
+  }
+  std::mutex mutex_;
+  std::condition_variable left_;
+  bool inside_ = false, closed_ = false;
+};
+
+Expected<driver::CompileOptions> convert(const tl_context& context, const OptionValues& values,
+                                         const std::shared_ptr<CallbackGate>& gate) {
   driver::CompileOptions o;
   o.conversions = values.conversions;
   o.keep_ir = values.keep_ir;
@@ -55,22 +86,56 @@ Expected<driver::CompileOptions> convert(const tl_context& context, const Option
     o.schedule = std::move(*schedule);
   }
   if (context.dump_to)
-    o.dump = [&context](std::string_view stage, std::string_view text) {
+    o.dump = [&context, gate](std::string_view stage, std::string_view text) {
       const std::string name(stage), bytes(text);
-      context.dump_to(name.c_str(), bytes.c_str(), bytes.size());
+      gate->pass([&] { context.dump_to(name.c_str(), bytes.c_str(), bytes.size()); });
     };
-  o.rejected = [&context](const Error& why) {
-    if (why.diagnostics[0].code == DiagCode::internal_error)
-      context.log(TL_LOG_WARNING, "plan", "a plan is rejected by the checks of its code: " + why.diagnostics[0].message);
+  o.rejected = [&context, gate](const Error& why) {
+    if (why.diagnostics[0].code != DiagCode::internal_error) return;
+    const std::string line = "a plan is rejected by the checks of its code: " + why.diagnostics[0].message;
+    gate->pass([&] { context.log(TL_LOG_WARNING, "plan", line); });
   };
-  const auto deadline = values.timeout_ms > 0 && values.timeout_ms < (int64_t{1} << 40)
-                            ? Clock::now() + std::chrono::milliseconds(values.timeout_ms)
-                            : Clock::time_point::max();
-  if (context.ask_cancel || deadline != Clock::time_point::max())
-    o.cancelled = [&context, deadline] {
-      return (context.ask_cancel && context.ask_cancel() != 0) || Clock::now() >= deadline;
-    };
   return o;
+}
+
+using Compiled = Expected<std::shared_ptr<const driver::Artifact>>;
+
+Compiled compile_to_the_end(const tl_program& program, const tl_target& target, const driver::CompileOptions& options) {
+  std::optional<Compiled> done;
+  Checked ran = run_on_big_stack([&] { done.emplace(driver::compile(program.program, target.target, options)); });
+  if (!ran) return ran.error();
+  return *std::move(done);
+}
+
+// All that the work touches is its own: the caller may leave it.
+struct Job {
+  std::shared_ptr<const ir::Program> program;
+  target::Target target;
+  driver::CompileOptions options;
+  std::optional<Compiled> done;
+};
+
+Compiled compile_until_cancelled(const tl_program& program, const tl_target& target, driver::CompileOptions options,
+                                 const Cancellation& call, CallbackGate& gate) {
+  if (call.requested()) return call.error("", "before the compilation began");
+  auto job = std::make_shared<Job>();
+  job->program = program.program;
+  job->target = target.target;
+  job->options = std::move(options);
+  std::string where = "before the compilation began";
+  auto ended = run_until_cancelled(
+      [job](const Cancellation& left) {
+        job->options.cancellation = &left;
+        job->done.emplace(driver::compile(job->program, job->target, job->options));
+        job->options = {};
+      },
+      call, [&](const std::string& place) {
+        gate.close();
+        if (!place.empty()) where = "in stage '" + place + "'";
+      });
+  if (!ended) return ended.error();
+  if (!*ended) return call.error("", where);
+  return *std::move(job->done);
 }
 
 void report(const tl_context& context, const driver::Artifact& artifact, Clock::time_point start) {
@@ -120,13 +185,13 @@ tl_status tl_compile(const tl_context* context, const tl_program* program, const
     if (!context || !program) return null_argument(context ? "program" : "context");
     if (!target || !out_artifact) return null_argument(target ? "out_artifact" : "target");
     const auto start = Clock::now();
-    auto converted = convert(*context, options ? options->values : OptionValues());
+    const OptionValues values = options ? options->values : OptionValues();
+    const CallLimits call(context, values.timeout_ms);
+    const auto gate = std::make_shared<CallbackGate>();
+    auto converted = convert(*context, values, gate);
     if (!converted) return converted.error();
-    std::optional<Expected<std::shared_ptr<const driver::Artifact>>> done;
-    Checked ran = run_on_big_stack(
-        [&] { done.emplace(driver::compile(program->program, target->target, *converted)); });
-    if (!ran) return ran.error();
-    auto& compiled = *done;
+    Compiled compiled = call.get() ? compile_until_cancelled(*program, *target, std::move(*converted), call, *gate)
+                                   : compile_to_the_end(*program, *target, *converted);
     if (!compiled) {
       context->log(TL_LOG_ERROR, "compile", compiled.error().to_text());
       return compiled.error();

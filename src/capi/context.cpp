@@ -83,6 +83,17 @@ tl_status tl_context_set_cancel(tl_context* context, tl_cancel_fn fn, tl_drop_fn
   });
 }
 
+tl_status tl_context_set_timeout(tl_context* context, int64_t timeout_ms, tl_error** out_error) {
+  return guard("tl_context_set_timeout", out_error, [&]() -> Checked {
+    if (!context) return null_argument("context");
+    if (timeout_ms < 0)
+      return Error(DiagCode::unknown_option, "", "the timeout is " + std::to_string(timeout_ms) + " ms",
+                   "give 0 for none, or the milliseconds that a call may take");
+    context->timeout_ms = timeout_ms;
+    return Unit{};
+  });
+}
+
 tl_status tl_context_set_limit(tl_context* context, const char* name, int64_t value, tl_error** out_error) {
   return guard("tl_context_set_limit", out_error, [&]() -> Checked {
     if (!context) return null_argument("context");

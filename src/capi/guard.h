@@ -69,23 +69,23 @@ Checked fill_struct(T* out, const T& value, size_t first_version = sizeof(T)) {
 }
 
 // Copies a struct in. A tail that this version does not know must be zero: it would ask for something we
-// cannot do.
+// cannot do. What a caller compiled with an earlier version (of at least `first_version` bytes) does not know is zero.
 template <class T>
-Expected<T> read_struct(const T* in) {
+Expected<T> read_struct(const T* in, size_t first_version = sizeof(T)) {
   const uint32_t size = in->struct_size;
   const auto* bytes = reinterpret_cast<const unsigned char*>(in);
-  bool good = size >= sizeof(T) && size <= kMaxStruct;
+  bool good = size >= first_version && size <= kMaxStruct;
   for (size_t i = sizeof(T); good && i < size; ++i) good = bytes[i] == 0;
   if (!good)
     return Error(DiagCode::bad_struct_size, "",
-                 size < sizeof(T) || size > kMaxStruct
-                     ? "struct_size is " + std::to_string(size) + ", expected " + std::to_string(sizeof(T)) +
+                 size < first_version || size > kMaxStruct
+                     ? "struct_size is " + std::to_string(size) + ", expected " + std::to_string(first_version) +
                            " or more"
                      : "the struct of " + std::to_string(size) +
                            " bytes sets fields that this version of the library does not know",
                  "set struct_size to sizeof the struct and zero what is not used");
-  T value;
-  std::memcpy(&value, in, sizeof(T));
+  T value{};
+  std::memcpy(&value, in, size < sizeof(T) ? size : sizeof(T));
   return value;
 }
 

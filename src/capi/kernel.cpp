@@ -9,13 +9,25 @@ using namespace tilegen::capi;
 
 namespace {
 
-// What a launch asks for; false: read_struct says what is wrong.
-inline bool launch_options(const tl_launch* launch, runtime::LaunchOptions& options) {
-  if (!launch) return true;
-  if (launch->struct_size != sizeof(tl_launch) && !read_struct(launch)) return false;
-  options.max_threads = static_cast<int>(std::min<uint32_t>(launch->max_threads, 1u << 16));
-  options.stream = launch->stream;
-  return true;
+runtime::LaunchOptions launch_options(const tl_launch& launch) {
+  return {.max_threads = static_cast<int>(std::min<uint32_t>(launch.max_threads, 1u << 16)), .stream = launch.stream};
+}
+
+// A launch with limits, or of a caller with another version of the struct.
+[[gnu::cold]] Checked launch_with(const tl_kernel& kernel, const tl_launch* launch, std::span<const runtime::Argument> args) {
+  auto how = read_launch(launch);
+  if (!how) return how.error();
+  const CallLimits call(how->context, how->timeout_ms);
+  runtime::LaunchOptions options = launch_options(*how);
+  options.cancellation = call.get();
+  return kernel.executable->launch(args, options);
+}
+
+inline Checked run(const tl_kernel& kernel, const tl_launch* launch, std::span<const runtime::Argument> args) {
+  if (!launch) return kernel.executable->launch(args, {});
+  if (launch->struct_size != sizeof(tl_launch) || launch->timeout_ms != 0 || launch->context)
+    return launch_with(kernel, launch, args);
+  return kernel.executable->launch(args, launch_options(*launch));
 }
 
 // The stages of a compilation; those with a dot are parts of others.
@@ -102,12 +114,10 @@ tl_status tl_kernel_launch(const tl_kernel* kernel, const tl_launch* launch, con
                            tl_error** out_error) {
   return guard("tl_kernel_launch", out_error, [&]() -> Checked {
     if (!kernel) return null_argument("kernel");
-    runtime::LaunchOptions options;
-    if (!launch_options(launch, options)) return read_struct(launch).error();
     if (!sane_argument_array(args, count)) return absurd_argument_array(args, count, "args");
     LaunchArguments arguments(count);
     if (!convert_arguments(args, arguments)) return unconverted({args, count});
-    return kernel->executable->launch(arguments, options);
+    return run(*kernel, launch, arguments);
   });
 }
 
@@ -115,12 +125,10 @@ tl_status tl_kernel_launch_dlpack(const tl_kernel* kernel, const tl_launch* laun
                                   const struct DLTensor* const* tensors, size_t count, tl_error** out_error) {
   return guard("tl_kernel_launch_dlpack", out_error, [&]() -> Checked {
     if (!kernel) return null_argument("kernel");
-    runtime::LaunchOptions options;
-    if (!launch_options(launch, options)) return read_struct(launch).error();
     if (!sane_argument_array(tensors, count)) return absurd_argument_array(tensors, count, "tensors");
     LaunchArguments arguments(count);
     if (!convert_tensors(tensors, arguments)) return unconverted({tensors, count});
-    return kernel->executable->launch(arguments, options);
+    return run(*kernel, launch, arguments);
   });
 }
 

@@ -1,6 +1,7 @@
 // What the opaque types of tilelang.h are. Reference counts start at one, the creator's.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <deque>
 #include <memory>
@@ -13,6 +14,7 @@
 #include "driver/compile.h"
 #include "ir/program.h"
 #include "runtime/executable.h"
+#include "support/cancellation.h"
 #include "support/diagnostic.h"
 #include "support/limits.h"
 #include "support/once.h"
@@ -86,11 +88,33 @@ struct tl_context : tilegen::capi::RefCounted {
   tilegen::capi::Callback<tl_log_fn> log_to;
   tilegen::capi::Callback<tl_dump_fn> dump_to;
   tilegen::capi::Callback<tl_cancel_fn> ask_cancel;
+  int64_t timeout_ms = 0;
 
   void log(tl_log_level level, const char* stage, const std::string& message) const {
     if (log_to && level <= log_level) log_to(level, stage, message.c_str());
   }
 };
+
+namespace tilegen::capi {
+
+// Who may stop a call that works for `context` (null: for none) and has `timeout_ms` of its own; 0: any time.
+class CallLimits : public Cancellation {
+ public:
+  explicit CallLimits(const tl_context* context, int64_t timeout_ms = 0)
+      : Cancellation(asker(context), std::min(deadline_in(context ? context->timeout_ms : 0), deadline_in(timeout_ms))),
+        any_((context && (context->ask_cancel || context->timeout_ms > 0)) || timeout_ms > 0) {}
+  // Null where nobody may.
+  const Cancellation* get() const { return any_ ? this : nullptr; }
+
+ private:
+  static std::function<bool()> asker(const tl_context* context) {
+    if (!context || !context->ask_cancel) return {};
+    return [context] { return context->ask_cancel() != 0; };
+  }
+  const bool any_;
+};
+
+}  // namespace tilegen::capi
 
 struct tl_error : tilegen::capi::RefCounted {
   tilegen::Error error;
@@ -129,8 +153,15 @@ struct tl_kernel : tilegen::capi::RefCounted {
 };
 
 struct tl_builder {
-  tl_builder(std::string_view name, const tilegen::Limits& limits, uint32_t serial_number)
-      : builder(name, limits), serial(serial_number) {}
+  tl_builder(std::string_view name, const tl_context* for_context, uint32_t serial_number)
+      : context(const_cast<tl_context*>(for_context)), builder(name, context->limits), serial(serial_number) {
+    tilegen::capi::retain(context);
+  }
+  ~tl_builder() { tilegen::capi::release(context); }
+  tl_builder(const tl_builder&) = delete;
+  tl_builder& operator=(const tl_builder&) = delete;
+
+  tl_context* context;  // held
 
   tilegen::builder::Builder builder;
   uint32_t serial;                           // 1 .. 2^24-1, part of every value handed out

@@ -11,9 +11,9 @@ using namespace tilegen::capi;
 
 namespace {
 
-Checked no_errors(const ir::Program& program, const Limits& limits) {
+Checked no_errors(const ir::Program& program, const Limits& limits, const Cancellation* cancellation) {
   Error error;
-  for (Diagnostic& d : check::check_program(program, limits))
+  for (Diagnostic& d : check::check_program(program, limits, cancellation))
     if (d.severity == Severity::error) error.diagnostics.push_back(std::move(d));
   if (!error.diagnostics.empty()) return error;
   return Unit{};
@@ -23,6 +23,18 @@ size_t given_params(const ir::Program& p) {
   size_t count = 0;
   for (const ir::Param& param : p.params) count += !p.is_workspace(param);
   return count;
+}
+
+Checked run_interpreter(const tl_program* program, const Cancellation* cancellation, const tl_arg* args, size_t count) {
+  if (!program) return null_argument("program");
+  if (!sane_argument_array(args, count)) return absurd_argument_array(args, count, "args");
+  LaunchArguments arguments(count);
+  if (!convert_arguments(args, arguments)) return unconverted({args, count});
+  auto slots = runtime::bind_arguments(*program->program, arguments);
+  if (!slots) return slots.error();
+  return runtime::Workspace(*program->program).in_host_memory(*slots, true, [&] {
+    return interp::interpret(*program->program, *slots, cancellation);
+  });
 }
 
 }  // namespace
@@ -35,9 +47,10 @@ tl_status tl_program_parse(const tl_context* context, const char* text, size_t s
     if (out_program) *out_program = nullptr;
     if (!context) return null_argument("context");
     if (!text || !out_program) return null_argument(text ? "out_program" : "text");
-    auto parsed = ir::parse_program({text, size}, file_name ? file_name : "", context->limits);
+    const CallLimits call(context);
+    auto parsed = ir::parse_program({text, size}, file_name ? file_name : "", context->limits, call.get());
     if (!parsed) return parsed.error();
-    if (Checked good = no_errors(*parsed, context->limits); !good) return good;
+    if (Checked good = no_errors(*parsed, context->limits, call.get()); !good) return good;
     auto made = std::make_unique<tl_program>();
     made->program = std::make_shared<const ir::Program>(std::move(*parsed));
     *out_program = made.release();
@@ -104,16 +117,17 @@ tl_status tl_program_param(const tl_program* program, size_t index, tl_param_inf
 }
 
 tl_status tl_interpret(const tl_program* program, const tl_arg* args, size_t count, tl_error** out_error) {
-  return guard("tl_interpret", out_error, [&]() -> Checked {
-    if (!program) return null_argument("program");
-    if (!sane_argument_array(args, count)) return absurd_argument_array(args, count, "args");
-    LaunchArguments arguments(count);
-    if (!convert_arguments(args, arguments)) return unconverted({args, count});
-    auto slots = runtime::bind_arguments(*program->program, arguments);
-    if (!slots) return slots.error();
-    return runtime::Workspace(*program->program).in_host_memory(*slots, true, [&] {
-      return interp::interpret(*program->program, *slots);
-    });
+  return guard("tl_interpret", out_error, [&] { return run_interpreter(program, nullptr, args, count); });
+}
+
+tl_status tl_interpret_launch(const tl_program* program, const tl_launch* launch, const tl_arg* args, size_t count,
+                              tl_error** out_error) {
+  return guard("tl_interpret_launch", out_error, [&]() -> Checked {
+    if (!launch) return run_interpreter(program, nullptr, args, count);
+    auto how = read_launch(launch);
+    if (!how) return how.error();
+    const CallLimits call(how->context, how->timeout_ms);
+    return run_interpreter(program, call.get(), args, count);
   });
 }
 

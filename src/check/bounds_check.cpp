@@ -75,6 +75,7 @@ void BoundsCheck::check_block(const ir::Block& block, bool guarded) {
 }
 
 void BoundsCheck::check_statement(StmtId id, bool guarded) {
+  if (ctx_.stop()) return;
   if (ctx_.broken[id.value]) return;
   check_loads(id, guarded);
   if (const auto* loop = p_.as<ir::Loop>(id)) {

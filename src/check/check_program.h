@@ -11,11 +11,14 @@
 #pragma once
 
 #include "ir/program.h"
+#include "support/cancellation.h"
 #include "support/diagnostic.h"
 #include "support/limits.h"
 
 namespace tilegen::check {
 
-std::vector<Diagnostic> check_program(const ir::Program& program, const Limits& limits);
+// What remains is left unchecked once `cancellation` asks to stop, which then is the one error.
+std::vector<Diagnostic> check_program(const ir::Program& program, const Limits& limits,
+                                      const Cancellation* cancellation = nullptr);
 
 }  // namespace tilegen::check

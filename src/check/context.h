@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "ir/program.h"
+#include "support/cancellation.h"
 #include "support/diagnostic.h"
 #include "support/limits.h"
 
@@ -18,9 +19,10 @@ struct CheckContext {
   std::vector<std::string> paths;  // by StmtId
   std::vector<bool> broken;        // by StmtId: later parts do not look at it
   std::vector<Diagnostic> out;
+  StopCheck stop;  // of statements; once it says so the parts go over the rest without a look
 
-  CheckContext(const ir::Program& p, const Limits& l)
-      : program(p), limits(l), broken(p.stmts.size(), false) {}
+  CheckContext(const ir::Program& p, const Limits& l, const Cancellation* cancellation)
+      : program(p), limits(l), broken(p.stmts.size(), false), stop(cancellation) {}
 
   void error(DiagCode code, std::string op, const SourceLocation& location, std::string message,
              std::string hint) {

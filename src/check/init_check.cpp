@@ -119,6 +119,7 @@ void InitCheck::check_loop(const ir::Loop& loop) {
 }
 
 void InitCheck::check_statement(StmtId id) {
+  if (ctx_.stop()) return;
   if (ctx_.broken[id.value]) {
     for (ir::BufferId b : writes_of({id})) write(b);
     return;

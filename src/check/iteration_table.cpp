@@ -13,6 +13,7 @@ using ir::ExprOp;
 
 namespace {
 constexpr int64_t kMaxEvaluations = 1 << 23;
+constexpr uint32_t kIterationsBetweenLooks = 64;
 }
 
 IterationTable::IterationTable(const ir::Program& p, IndexForms& forms, Scratch& scratch,
@@ -130,6 +131,7 @@ std::optional<std::vector<TouchedElement>> IterationTable::touched(const Access&
   std::fill(point_.begin(), point_.end(), 0);
   uint32_t iteration = 0;
   do {
+    if (iteration % kIterationsBetweenLooks == 0 && scratch_.stop()) return std::nullopt;
     evaluate(order);
     TouchedElement touched;
     touched.iteration = iteration++;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "arith/linear_sum.h"
+#include "check/context.h"
 #include "check/expr_walk.h"
 #include "check/index_form.h"
 #include "ir/program.h"
@@ -44,9 +45,10 @@ struct TouchedElement {
 
 // Working memory as long as the expression pool, kept across loops.
 struct Scratch {
-  explicit Scratch(const ir::Program& p) : walk(p), values(p.exprs.size()) {}
+  explicit Scratch(CheckContext& ctx) : walk(ctx.program), values(ctx.program.exprs.size()), stop(ctx.stop) {}
   ExprWalk walk;
   std::vector<ir::ScalarValue> values;  // by ExprId
+  StopCheck& stop;
 };
 
 // Evaluates expressions whose only leaves are constants and the variables of one parallel loop.
@@ -62,7 +64,7 @@ class IterationTable {
   std::vector<arith::Sum> fixed_part(const Access& access);
   bool has_fixed_part(const Access& access);
   // Elements touched, fixed parts left out, sorted. Nothing when an index or a condition that depends on the
-  // loop also depends on something else, or when the work is too large.
+  // loop also depends on something else, when the work is too large, or when the caller asks to stop.
   std::optional<std::vector<TouchedElement>> touched(const Access& access);
 
   std::string iteration_text(uint32_t iteration) const;  // "i=0, j=1"

@@ -256,11 +256,11 @@ void LoopRaces::report(const Access& at, const Access& store, const Access& othe
 
 void check_races(CheckContext& ctx) {
   IndexForms forms(ctx.program);
-  Scratch scratch(ctx.program);
+  Scratch scratch(ctx);
   for (const ir::Kernel& k : ctx.program.kernels)
     ir::for_each_statement(ctx.program, k.body, [&](StmtId id, int) {
       const auto* loop = ctx.program.as<ir::Loop>(id);
-      if (loop == nullptr || loop->kind != ir::LoopKind::parallel || ctx.broken[id.value]) return;
+      if (loop == nullptr || loop->kind != ir::LoopKind::parallel || ctx.broken[id.value] || ctx.stop()) return;
       LoopRaces(ctx, forms, scratch, *loop).run();
     });
 }

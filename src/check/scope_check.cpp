@@ -4,6 +4,7 @@
 
 #include "check/context.h"
 #include "check/expr_walk.h"
+#include "ir/loop_limits.h"
 #include "support/checked.h"
 
 namespace tilegen::check {
@@ -56,6 +57,7 @@ class ScopeCheck {
 };
 
 void ScopeCheck::check_statement(StmtId id) {
+  if (ctx_.stop()) return;
   check_expressions(id);
   if (const auto* loop = p_.as<ir::Loop>(id)) {
     check_loop(id, *loop);
@@ -84,7 +86,7 @@ void ScopeCheck::check_loop(StmtId id, const ir::Loop& loop) {
   check_loop_form(id, loop);
   const int64_t unrolled_outside = unrolled_;
   int64_t extent = 0;
-  if (loop.kind == LoopKind::unroll && loop.extents.size() == 1 &&
+  if ((loop.kind == LoopKind::unroll || loop.kind == LoopKind::vectorized) && loop.extents.size() == 1 &&
       p_.exprs.is_const_int(loop.extents[0], &extent)) {
     unrolled_ = checked_mul(unrolled_, std::max<int64_t>(extent, 1)).value_or(INT64_MAX);
     if (unrolled_ > ctx_.limits.unroll && unrolled_outside <= ctx_.limits.unroll)
@@ -104,10 +106,10 @@ void ScopeCheck::check_loop(StmtId id, const ir::Loop& loop) {
 
 void ScopeCheck::check_loop_form(StmtId id, const ir::Loop& loop) {
   const std::string kind = ir::loop_kind_name(loop.kind);
-  if (loop.num_stages < 0 || (loop.num_stages > 0 && loop.kind != LoopKind::pipelined))
+  if (loop.num_stages < 0 || loop.num_stages > ir::kMaxStages || (loop.num_stages > 0 && loop.kind != LoopKind::pipelined))
     ctx_.error(DiagCode::bad_attribute, id,
                "a " + kind + " loop with " + std::to_string(loop.num_stages) + " stages",
-               "stages belong to pipelined loops and are at least 0 (0: the planner chooses)");
+               "stages belong to pipelined loops and are 0 (the planner chooses) or 1 to " + std::to_string(ir::kMaxStages));
   if (loop.kind == LoopKind::parallel) {
     check_parallel_form(id, loop);
     return;

@@ -37,6 +37,7 @@ class TypeCheck {
 };
 
 void TypeCheck::check_statement(StmtId id) {
+  if (ctx_.stop()) return;
   walk_.start();
   for_each_root(p_, id, [&](ExprId root) {
     walk_.visit(root, [&](ExprId e, const ExprNode& n) {

@@ -8,13 +8,14 @@
 // the last one, then y, z); a block has `threads` threads in x.
 // Shared memory is the dynamic one, arena_bytes of it. The text depends on nothing but the arguments.
 // refuses (backend_failure): host-only statements, atoms the table has no row for, what LLVM rejects; an LLVM
-// fatal error is caught and returned, never an abort.
+// fatal error is caught and returned, never an abort. Cancellation is as in host_code.h.
 #pragma once
 
 #include <span>
 #include <string>
 #include <vector>
 
+#include "support/cancellation.h"
 #include "support/diagnostic.h"
 #include "target/target.h"
 #include "thread/thread_program.h"
@@ -24,6 +25,7 @@ namespace tilegen::codegen {
 struct GpuCodegenOptions {
   std::vector<std::string> symbols;  // one per kernel; empty: the programs' names
   bool keep_ir = false;              // fill llvm_ir (before optimisation) and llvm_ir_optimised
+  const Cancellation* cancellation = nullptr;
   bool verify = true;                // LLVM's module verifier before optimisation
 };
 

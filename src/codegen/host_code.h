@@ -2,7 +2,8 @@
 //
 // requires: verified thread programs with threads == 1.
 // ensures: HostCode keeps the code alive; entries are pure functions of their arguments and re-entrant.
-// refuses (backend_failure): what LLVM rejects; an LLVM fatal error is caught and returned, never an abort.
+// refuses (backend_failure): what LLVM rejects; an LLVM fatal error is caught and returned, never an abort. When the caller asks
+//   to stop, kernels that are not emitted are left out and optional passes of LLVM skipped; what was begun is ended.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "support/cancellation.h"
 #include "support/diagnostic.h"
 #include "target/target.h"
 #include "thread/thread_program.h"
@@ -31,6 +33,7 @@ class HostCode {
 struct HostCodegenOptions {
   bool keep_ir = false;        // fill llvm_ir (before optimisation) and llvm_ir_optimised
   bool keep_assembly = false;
+  const Cancellation* cancellation = nullptr;
   bool verify = true;          // LLVM's module verifier before optimisation
 };
 

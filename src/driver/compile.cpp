@@ -106,6 +106,7 @@ Expected<Generated> generate(std::span<const thread::ThreadProgram> kernels, con
   if (target.is_host()) {
     codegen::HostCodegenOptions host;
     host.keep_ir = keep_ir;
+    host.cancellation = options.cancellation;
     host.keep_assembly = options.keep_assembly;
     auto code = codegen::compile_host(kernels, target, host);
     if (!code) return code.error();
@@ -115,6 +116,7 @@ Expected<Generated> generate(std::span<const thread::ThreadProgram> kernels, con
   } else {
     codegen::GpuCodegenOptions gpu;
     gpu.keep_ir = keep_ir;
+    gpu.cancellation = options.cancellation;
     auto code = codegen::compile_ptx(kernels, target, gpu);
     if (!code) return code.error();
     take(code);
@@ -135,7 +137,7 @@ UnguardedCode::UnguardedCode(std::shared_ptr<const ir::Program> program, target:
   own->check = nullptr;
   own->rejected = nullptr;
   own->dump = nullptr;
-  own->cancelled = nullptr;
+  own->cancellation = nullptr;
   options_ = std::move(own);
 }
 

@@ -13,6 +13,7 @@
 #include "plan/schedule.h"
 #include "schedule/plan_program.h"
 #include "sim/simulator.h"
+#include "support/cancellation.h"
 #include "support/diagnostic.h"
 #include "support/once.h"
 #include "target/target.h"
@@ -91,8 +92,8 @@ struct CompileOptions {
   std::function<void(const Error&)> rejected;
   // Called after each stage with its name and a text of its result; return is ignored. Stages run again where a plan is rejected.
   std::function<void(std::string_view stage, std::string_view text)> dump;
-  // Polled between stages; true cancels.
-  std::function<bool()> cancelled;
+  // Asked in front of every stage and kernel, and by long loops inside.
+  const Cancellation* cancellation = nullptr;
 };
 
 Expected<std::shared_ptr<const Artifact>> compile(std::shared_ptr<const ir::Program> program,

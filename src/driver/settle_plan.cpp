@@ -84,8 +84,11 @@ class Settler {
   Checked round(const std::vector<Candidate*>& open, const std::vector<Candidate>& all) {
     const auto stage = [&](const char* name, auto&& one) {
       return stages_.run(name, [&]() -> Checked {
-        for (Candidate* c : open)
+        for (Candidate* c : open) {
+          if (stop_requested(options_.cancellation))
+            return options_.cancellation->error(program_.kernels[c->kernel].name, "in stage '" + std::string(name) + "'");
           if (!c->rejected) one(*c);
+        }
         for (Candidate* c : open)
           if (c->rejected)
             for (Diagnostic& d : c->rejected->diagnostics)
@@ -125,6 +128,7 @@ class Settler {
     }
     schedule::PlanOptions how{nullptr, options_.conversions};
     how.form = c.form;
+    how.read = &read_;
     if (level_ == FormLevel::tensor_loads) how.tensor_copies = schedule::TensorCopies::loads;
     if (level_ == FormLevel::tensor_loads_alone) how.tensor_copies = schedule::TensorCopies::product_loads;
     if (level_ >= FormLevel::aligned) how.tensor_copies = schedule::TensorCopies::none;
@@ -206,7 +210,7 @@ class Settler {
     const plan::KernelSchedule& given = *given_of(c);
     std::string found;
     const auto without = [&](const std::string& name, auto&& remove) {
-      if (!found.empty()) return;
+      if (!found.empty() || stop_requested(options_.cancellation)) return;
       plan::KernelSchedule less = given;
       remove(less);
       Candidate other;
@@ -253,6 +257,7 @@ class Settler {
   const CompileOptions& options_;
   const FormLevel level_;
   const plan::Schedule* planned_;
+  const std::set<ir::BufferId> read_ = schedule::buffers_read(program_);
   const plan::Schedule* given_ = nullptr;
   Stages& stages_;
 };

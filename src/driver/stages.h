@@ -14,10 +14,11 @@ class Stages {
 
   template <class Run>
   auto run(const char* name, Run&& body) -> decltype(body()) {
-    if (options_.cancelled && options_.cancelled())
-      return Error(DiagCode::cancelled_by_caller, name,
-                   "the cancel callback asked to stop before stage '" + std::string(name) + "'",
-                   "compile again to have the result");
+    if (options_.cancellation) {
+      if (options_.cancellation->requested())
+        return options_.cancellation->error(name, "before stage '" + std::string(name) + "'");
+      options_.cancellation->enter(name);
+    }
     auto start = std::chrono::steady_clock::now();
     auto result = body();
     const double ms =

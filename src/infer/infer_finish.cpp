@@ -83,11 +83,11 @@ Fragment Inference::element_iteration(size_t index, plan::OpPlan& plan) {
     plan.reason = "every thread writes its own copy";
     return *copies;
   }
-  int root = root_access(state_, op);
+  int root = root_access(index);
   if (root >= 0) {
     int v = op.accesses[static_cast<size_t>(root)].value;
     plan.reason = "threads follow " + ops_.values[static_cast<size_t>(v)].name;
-    return *pull_back(fragment(state_, v), op.view.accesses[static_cast<size_t>(root)], op.view.extents);
+    return forms_.at(root_form(index, static_cast<size_t>(root)));
   }
   // What every thread holds a copy of, every thread writes.
   const bool everywhere = std::any_of(op.accesses.begin(), op.accesses.end(), [&](const OpAccess& a) {
@@ -102,7 +102,7 @@ Fragment Inference::element_iteration(size_t index, plan::OpPlan& plan) {
   size_t best = 0;
   double best_cost = INFINITY;
   for (size_t i = 0; i < list.size(); ++i) {
-    double cost = cost_of(state_, index, list[i]);
+    double cost = cost_of(index, list[i]);
     if (cost < best_cost - 1e-9) {
       best_cost = cost;
       best = i;

@@ -14,14 +14,18 @@ using layout::Layout;
 using plan::Origin;
 
 Expected<InferResult> Inference::run() {
+  find_islands();
   take_given();
   pin_in_memory();
   pin_strict();
   if (!failed()) {
-    propagate(state_);
+    std::set<size_t> all;
+    for (size_t i = 0; i < ops_.ops.size(); ++i) all.insert(all.end(), i);
+    propagate(std::move(all));
     free_values();
     shared_rest();
-    for (size_t i = 0; i < ops_.ops.size() && !failed(); ++i) finish_op(i);
+    for (size_t i = 0; i < ops_.ops.size() && !failed(); ++i)
+      if (!unsettled(ops_.ops[i])) finish_op(i);
     check_scalars();
     if (!failed()) check_register_counts();
   }
@@ -43,7 +47,7 @@ void Inference::take_given() {
   for (size_t v = 0; v < ops_.values.size(); ++v) {
     const plan::ValuePlan* g = plan::find_value(*in_.given, ops_.values[v].name);
     if (!g) continue;
-    if (g->fragment) pin(state_, static_cast<int>(v), *g->fragment, Origin::given, g->reason, kGiven);
+    if (g->fragment) pin(static_cast<int>(v), *g->fragment, Origin::given, g->reason, kGiven);
     if (g->memory) pin_memory(static_cast<int>(v), *g->memory, Origin::given, g->reason, kGiven);
   }
   for (size_t i = 0; i < ops_.ops.size(); ++i) {
@@ -63,7 +67,7 @@ void Inference::pin_strict() {
   for (size_t v = 0; v < ops_.values.size(); ++v)
     if (ops_.values[v].scope == ir::MemScope::local && distributed(static_cast<int>(v)) &&
         !pinned(state_, static_cast<int>(v)))
-      pin(state_, static_cast<int>(v), Fragment::replicated(ops_.values[v].shape, in_.threads),
+      pin(static_cast<int>(v), Fragment::replicated(ops_.values[v].shape, in_.threads),
           Origin::strict, "a local buffer is private to each thread", "");
   for (const auto& [i, gemm] : in_.gemms) {
     const KernelOp& op = ops_.ops[i];
@@ -84,7 +88,7 @@ void Inference::pin_strict() {
 void Inference::strict_fragment(size_t op_index, int v, const Fragment& want, const std::string& why) {
   const KernelOp& op = ops_.ops[op_index];
   if (!pinned(state_, v)) {
-    pin(state_, v, want.canonical(), Origin::strict, why, op.path);
+    pin(v, want.canonical(), Origin::strict, why, op.path);
     return;
   }
   if (fragment(state_, v).equivalent(want)) return;
@@ -132,7 +136,7 @@ bool is_complete(const plan::KernelSchedule& given, const KernelOps& ops) {
 Expected<InferResult> infer_layouts(const InferInput& input) {
   if (!input.given || !is_complete(*input.given, input.ops)) g_calls.fetch_add(1, std::memory_order_relaxed);
   InMemory in_memory = given_in_memory(input);
-  for (;;) {  // every round moves a value or an op's copy of one to memory
+  for (;;) {  // every round moves a value or an op's copy of one to memory, in each island that has one
     Inference inference(input, in_memory);
     auto result = inference.run();
     if (inference.unheld().empty()) return result;

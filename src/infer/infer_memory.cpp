@@ -1,7 +1,9 @@
 // Values of register scopes that are held in shared memory.
 #include <algorithm>
+#include <numeric>
 
 #include "infer/inference.h"
+#include "ir/statement_paths.h"
 
 namespace tilegen::infer {
 
@@ -65,6 +67,30 @@ void Inference::pin_in_memory() {
   }
 }
 
+// What has no register in common is decided apart: a round finds one access of each island that cannot be held.
+void Inference::find_islands() {
+  std::vector<int>& island = islands_;
+  island.resize(ops_.values.size());
+  std::iota(island.begin(), island.end(), 0);
+  const auto root = [&](int v) {
+    while (island[static_cast<size_t>(v)] != v) v = island[static_cast<size_t>(v)] = island[static_cast<size_t>(island[static_cast<size_t>(v)])];
+    return v;
+  };
+  for (const KernelOp& op : ops_.ops) {
+    int first = -1;
+    for (const OpAccess& a : op.accesses) {
+      if (a.value < 0 || ops_.values[static_cast<size_t>(a.value)].scope == ir::MemScope::shared) continue;
+      if (first < 0) first = root(a.value);
+      island[static_cast<size_t>(root(a.value))] = first = root(first);
+    }
+  }
+  for (size_t v = 0; v < island.size(); ++v) island[v] = root(static_cast<int>(v));
+}
+
+bool Inference::unsettled(const KernelOp& op) const {
+  return std::any_of(op.accesses.begin(), op.accesses.end(), [&](const OpAccess& a) { return a.value >= 0 && unsettled(a.value); });
+}
+
 void Inference::cannot_hold(const KernelOp& op, int v, const std::string& why, const std::string& hint) {
   cannot_hold(op.path, op.location, static_cast<size_t>(&op - ops_.ops.data()), v, why, hint);
 }
@@ -79,7 +105,7 @@ void Inference::cannot_hold(const std::string& path, const SourceLocation& where
       unheld_.accesses[{*op, v}] = why;
     else
       unheld_.values[v] = path + " " + why;
-    fail(DiagCode::target_unsupported, path, "held in memory", "", where);
+    unsettled_.insert(islands_[i]);
     return;
   }
   fail(in_.conversions ? DiagCode::target_unsupported : DiagCode::conversion_refused, path,
@@ -122,14 +148,14 @@ bool Inference::reads_any_element(std::vector<ir::ExprId> todo, ir::BufferId buf
 }
 
 void Inference::check_scalars() {
-  std::vector<std::string> paths;
+  std::optional<ir::KernelPaths> paths;
   for (const auto& [where, v] : ops_.scalar_reads) {
-    if (failed() || !distributed(v) || in_.target.is_host()) continue;
+    if (failed() || !distributed(v) || in_.target.is_host() || unsettled(v)) continue;
     const bool chosen = fragment(state_, v).registers() > kMostRegisterChoices &&
                         reads_any_element(scalars_of(p_, where.first), where.second);
     if (everywhere(v) && !chosen) continue;
-    if (paths.empty()) paths = ir::statement_paths(p_);
-    cannot_hold(paths[where.first.value], p_.stmt(where.first).location, std::nullopt, v,
+    if (!paths) paths.emplace(p_, static_cast<int>(kernel()));
+    cannot_hold((*paths)[where.first.value], p_.stmt(where.first).location, std::nullopt, v,
                 chosen ? "reads one of its elements, told at run time" : "reads it in every thread",
                 "keep what scalars read in a small local buffer");
   }
@@ -140,7 +166,7 @@ void Inference::check_register_counts() {
   if (in_.target.is_host()) return;
   for (size_t i = 0; i < ops_.values.size() && !failed(); ++i) {
     const int v = static_cast<int>(i);
-    if (!distributed(v) || state_.origin[i] == Origin::given) continue;
+    if (!distributed(v) || state_.origin[i] == Origin::given || unsettled(v)) continue;
     const Value& value = ops_.values[i];
     const int64_t wide = std::max(1, ir::dtype_bytes(p_.buffer(value.buffer).type) / 4);
     const int64_t registers = fragment(state_, v).registers() * wide;

@@ -5,9 +5,12 @@
 #include <span>
 
 #include "infer/access_cost.h"
+#include "infer/fragment_table.h"
 #include "infer/infer_layouts.h"
 
 namespace tilegen::infer {
+
+struct RootSearch;
 
 // Values of register scopes that are held in shared memory instead, and why.
 struct InMemory {
@@ -19,9 +22,10 @@ struct InMemory {
 // What the given schedule places there.
 InMemory given_in_memory(const InferInput& in);
 
-// What is decided so far; copied to try a root.
+// What is decided so far.
 struct State {
   KnownLayouts known;
+  std::vector<int> form;               // by value: the number of its fragment, or -1
   std::vector<plan::Origin> origin;    // by value
   std::vector<std::string> reason;     // by value
   std::vector<std::string> pinned_by;  // by value: op path
@@ -30,16 +34,22 @@ struct State {
 class Inference {
  public:
   Inference(const InferInput& in, const InMemory& in_memory)
-      : in_(in), p_(in.program), ops_(in.ops), in_memory_(in_memory) {
+      : in_(in), p_(in.program), ops_(in.ops), in_memory_(in_memory), forms_(in.ops) {
     size_t n = ops_.values.size();
     state_.known.fragments.resize(n);
     state_.known.memories.resize(n);
+    state_.form.resize(n, -1);
     state_.origin.resize(n, plan::Origin::free);
     state_.reason.resize(n);
     state_.pinned_by.resize(n);
     result_.ops.resize(ops_.ops.size());
     iteration_.resize(ops_.ops.size());
-    for (const ir::Kernel& k : p_.kernels) find_unrolled(k.body);
+    users_.resize(n);
+    for (size_t i = 0; i < ops_.ops.size(); ++i)
+      for (const OpAccess& a : ops_.ops[i].accesses)
+        if (a.value >= 0 && (users_[static_cast<size_t>(a.value)].empty() || users_[static_cast<size_t>(a.value)].back() != i))
+          users_[static_cast<size_t>(a.value)].push_back(i);
+    if (n > 0) find_unrolled(p_.kernels[kernel()].body);
   }
   Expected<InferResult> run();
   // Values that an access keeps out of registers; run() has no result then.
@@ -47,6 +57,8 @@ class Inference {
 
  private:
   bool failed() const { return !error_.diagnostics.empty(); }
+  // Whose values they are; requires: there is one.
+  size_t kernel() const { return static_cast<size_t>(p_.buffer(ops_.values[0].buffer).kernel); }
   void fail(DiagCode code, const std::string& op, std::string message, std::string hint, SourceLocation loc) {
     if (!failed()) error_ = Error(code, op, std::move(message), std::move(hint), std::move(loc));
   }
@@ -64,11 +76,17 @@ class Inference {
   const layout::Fragment& fragment(const State& s, int v) const {
     return *s.known.fragments[static_cast<size_t>(v)];
   }
-  void pin(State& s, int v, layout::Fragment f, plan::Origin o, std::string reason, const std::string& by) {
-    s.known.fragments[static_cast<size_t>(v)] = std::move(f);
-    s.origin[static_cast<size_t>(v)] = o;
-    s.reason[static_cast<size_t>(v)] = std::move(reason);
-    s.pinned_by[static_cast<size_t>(v)] = by;
+  void pin(int v, const layout::Fragment& f, plan::Origin o, std::string reason, const std::string& by) {
+    pin_form(v, forms_.number(f), o, std::move(reason), by);
+  }
+  void pin_form(int v, int form, plan::Origin o, std::string reason, const std::string& by) {
+    const size_t i = static_cast<size_t>(v);
+    state_.known.fragments[i] = forms_.at(form);
+    state_.form[i] = form;
+    state_.origin[i] = o;
+    state_.reason[i] = std::move(reason);
+    state_.pinned_by[i] = by;
+    pinned_order_.push_back(v);
   }
 
   static constexpr const char* kGiven = "schedule";  // has pinned what the caller fixed
@@ -83,6 +101,10 @@ class Inference {
   void cannot_hold(const KernelOp& op, int v, const std::string& why, const std::string& hint);
   void cannot_hold(const std::string& path, const SourceLocation& where, std::optional<size_t> op, int v,
                    const std::string& why, const std::string& hint);
+  void find_islands();
+  // A value of its island is found to be unheld: the rest of the island is looked at in the next round.
+  bool unsettled(int v) const { return unsettled_.count(islands_[static_cast<size_t>(v)]) > 0; }
+  bool unsettled(const KernelOp& op) const;
   // The access takes a register that is told at run time only, of more than can be chosen among.
   bool too_many_choices(const KernelOp& op, const layout::Fragment& iteration, size_t access) const;
   // Conditions, bounds, offsets and fill values: every thread reads them.
@@ -104,29 +126,54 @@ class Inference {
   std::vector<int64_t> iteration_extents(const KernelOp& op) const;
   // Pinned access whose layout says most about the iterations: most dimensions walked, then strictness, then
   // order.
-  int root_access(const State& s, const KernelOp& op) const;
-  // Pins what the op's iteration layout says of its other values; true when something was pinned.
-  bool spread(State& s, const KernelOp& op, const layout::Fragment& iteration, plan::Origin origin);
-  bool propagate_op(State& s, size_t index);
+  int root_access(size_t index);
+  // The access may say where the iterations run: it is pinned, and followed from its elements. The form of the iterations,
+  // or -1.
+  int root_form(size_t index, size_t access);
+  bool shared_by_all_points(const KernelOp& op, const ops::ElementAccess& a) const;
+  // The iteration layout that a root gives, or -1.
+  int rooted_form(size_t index);
+  // Pins what the op's iteration layout says of its other values.
+  void spread(size_t index, int iteration, plan::Origin origin);
+  void propagate_op(size_t index);
   // layout::Layout of a reduction's result when the source's iterations are `src`; nothing for parts of
   // buffers.
   std::optional<layout::Fragment> reduced(const KernelOp& op, const layout::Fragment& src) const;
-  void propagate(State& s);
+  int reduced_form(size_t index, int src);
+  // Lets `dirty` ops, and those that touch what they pin, pin in turn: in sweeps over the ops in their order.
+  void propagate(std::set<size_t> dirty);
+  std::set<size_t> users_since(size_t mark) const;  // ops that touch what was pinned since
 
-  // free: roots for what is left (infer_spread.cpp)
+  // free: roots for what is left (infer_free.cpp)
   // Row-major iteration with the vector along `dim`.
   std::optional<layout::Fragment> vectors_along(const std::vector<int64_t>& extents, int dim,
                                                 int64_t vector) const;
   std::vector<layout::Fragment> candidates(const KernelOp& op) const;
-  double cost_of(const State& s, size_t index, const layout::Fragment& iteration) const;
-  // Cost of every op whose iteration layout follows from `s`.
-  double total_cost(const State& s) const;
-  // Tries `iteration` at op `index`; the state it leads to.
-  std::optional<State> try_root(size_t index, const layout::Fragment& iteration);
+  const std::vector<int>& candidate_forms(const KernelOp& op);
+  double cost_of(size_t index, const layout::Fragment& iteration) const;
+  // Of an op as it follows from what is pinned; 0 where nothing follows.
+  double rooted_cost(size_t index);
+  // Cost of every op whose iteration layout follows from what is pinned; `changed`: ops whose values were pinned since costs_ was made.
+  double total_cost(const std::set<size_t>& changed);
+  // Pins what `iteration` at op `index` says of its values; false: nothing.
+  bool seed(size_t index, int iteration);
+  void take_back(size_t mark);  // what was pinned since
   std::vector<size_t> reduced_first() const;
   void free_values();
+  void free_value(size_t v);
+  void try_roots(size_t index, RootSearch& search);
+  // Ops whose values may, once pinned, lead to a layout of `v`, in their order.
+  std::set<size_t> ops_leading_to(int v) const;
   bool touches_unpinned(const KernelOp& op) const;
   void shared_rest();
+  void judge(size_t root, size_t mark, const std::vector<std::pair<int, int>>& seeds, RootSearch& search);
+  // What is pinned since a root was tried, `fresh` by value (infer_roots.cpp): the op says the same of its values, whichever of
+  // them it is asked by.
+  bool coherent(size_t index, const std::vector<bool>& fresh);
+  bool coherent_loop(size_t index, const std::vector<bool>& fresh);
+  // By value: the form of each fresh one that, pinned alone, spreads to all of `seeds`; else -1. requires: coherent ops.
+  std::vector<int> sources_of(const std::vector<std::pair<int, int>>& seeds, const std::vector<bool>& fresh);
+  std::vector<int> spread_by(int v, const std::vector<bool>& fresh);
 
   // finish: iteration layouts and conversions (infer_finish.cpp)
   void finish_op(size_t index);
@@ -153,8 +200,16 @@ class Inference {
   const KernelOps& ops_;
   const InMemory& in_memory_;
   InMemory unheld_;
+  std::vector<int> islands_;  // by value: one value of those that ops join
+  std::set<int> unsettled_;   // islands
   std::set<ir::VarId> unrolled_;  // variables of loops that are unrolled
   State state_;
+  FragmentTable forms_;
+  std::vector<std::vector<size_t>> users_;  // by value: the ops that touch it, in their order
+  std::vector<int> pinned_order_;           // values, as they were pinned
+  std::map<std::pair<size_t, int>, int> reduced_forms_;  // by op and form of its source
+  std::map<std::pair<std::vector<int64_t>, std::set<int>>, std::vector<int>> candidate_forms_;  // by extents, dims of vectors
+  std::vector<double> costs_;                            // by op, of what was pinned when a search began
   std::vector<std::optional<layout::Fragment>> iteration_;  // given, by op
   std::set<size_t> fallback_to_loop_;
   InferResult result_;

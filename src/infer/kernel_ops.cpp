@@ -1,4 +1,5 @@
 #include "infer/kernel_ops.h"
+#include "ir/statement_paths.h"
 
 #include <algorithm>
 #include <map>
@@ -18,7 +19,7 @@ using Reaching = std::map<BufferId, int>;
 
 class WebBuilder {
  public:
-  WebBuilder(const Program& p, KernelOps& out, const std::vector<std::string>& paths)
+  WebBuilder(const Program& p, KernelOps& out, const ir::KernelPaths& paths)
       : p_(p), out_(out), paths_(paths) {}
 
   void block(const ir::Block& b, Reaching& state, int depth) {
@@ -229,7 +230,7 @@ class WebBuilder {
 
   const Program& p_;
   KernelOps& out_;
-  const std::vector<std::string>& paths_;
+  const ir::KernelPaths& paths_;
   std::vector<int> parent_;
   std::vector<std::pair<BufferId, int>>
       exposed_;  // webs that begin with a use: earlier iterations may feed them
@@ -245,7 +246,7 @@ int KernelOps::value_of(const KernelOp& op, BufferId buffer) const {
 
 KernelOps collect_kernel_ops(const Program& p, int kernel) {
   KernelOps out;
-  std::vector<std::string> paths = ir::statement_paths(p);
+  const ir::KernelPaths paths(p, kernel);
   WebBuilder builder(p, out, paths);
   Reaching state;
   builder.block(p.kernels[static_cast<size_t>(kernel)].body, state, 0);

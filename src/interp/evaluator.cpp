@@ -15,6 +15,9 @@ namespace {
 // Limits::rank.
 constexpr size_t kInlineRank = 8;
 
+// Some ten thousandths of a second: a step takes tens of nanoseconds.
+constexpr uint32_t kStepsBetweenLooks = 4096;
+
 std::string element_text(const ir::Program& p, ir::BufferId buffer, std::span<const int64_t> index) {
   std::string text = p.buffer(buffer).name + "[";
   for (size_t d = 0; d < index.size(); ++d) text += (d ? ", " : "") + std::to_string(index[d]);
@@ -23,12 +26,13 @@ std::string element_text(const ir::Program& p, ir::BufferId buffer, std::span<co
 
 }  // namespace
 
-Evaluator::Evaluator(const ir::Program& program, std::vector<Storage>& buffers)
+Evaluator::Evaluator(const ir::Program& program, std::vector<Storage>& buffers, const Cancellation* cancellation)
     : program_(program),
       buffers_(buffers),
       vars_(program.vars.size()),
       values_(program.exprs.size()),
-      stamps_(program.exprs.size(), 0) {}
+      stamps_(program.exprs.size(), 0),
+      stop_(cancellation, kStepsBetweenLooks) {}
 
 ScalarValue Evaluator::eval(ExprId id) {
   const ExprNode& n = program_.exprs[id];
@@ -84,6 +88,7 @@ ScalarValue Evaluator::eval_load(const ExprNode& n, ExprId id) {
 }
 
 ScalarValue Evaluator::load(ir::BufferId buffer, std::span<const int64_t> index) {
+  count_work();
   ScalarValue value;
   const AccessResult result = buffers_[buffer.value].load(index, &value);
   if (result != AccessResult::done) record(result, buffer, index);
@@ -91,12 +96,14 @@ ScalarValue Evaluator::load(ir::BufferId buffer, std::span<const int64_t> index)
 }
 
 void Evaluator::store(ir::BufferId buffer, std::span<const int64_t> index, ScalarValue value) {
+  count_work();
   const AccessResult result = buffers_[buffer.value].store(index, value);
   if (result != AccessResult::done) record(result, buffer, index);
 }
 
 void Evaluator::record(AccessResult result, ir::BufferId buffer, std::span<const int64_t> index) {
-  if (fault_) return;
+  if (failed_) return;
+  failed_ = true;
   const std::string element = element_text(program_, buffer, index);
   if (result == AccessResult::unwritten) {
     fault_ = Fault{DiagCode::uninitialised_read, element + " is read before anything wrote it",

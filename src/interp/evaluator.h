@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "interp/storage.h"
+#include "support/cancellation.h"
 #include "support/diagnostic.h"
 
 namespace tilegen::interp {
@@ -22,25 +23,35 @@ struct Fault {
 // step, so a shared subexpression costs once.
 class Evaluator {
  public:
-  Evaluator(const ir::Program& program, std::vector<Storage>& buffers);
+  Evaluator(const ir::Program& program, std::vector<Storage>& buffers, const Cancellation* cancellation);
 
   void set(ir::VarId var, ir::ScalarValue value) { vars_[var.value] = value; }
   void set(ir::VarId var, int64_t value) { vars_[var.value] = {ir::DType::i64, value, 0}; }
 
-  void begin_step() { ++step_; }  // variables or buffers changed: forget the values of nodes
+  // Variables or buffers changed: forget the values of nodes.
+  void begin_step() {
+    ++step_;
+    count_work();
+  }
   ir::ScalarValue eval(ir::ExprId id);
   int64_t eval_index(ir::ExprId id) { return eval(id).i; }
 
   ir::ScalarValue load(ir::BufferId buffer, std::span<const int64_t> index);
   void store(ir::BufferId buffer, std::span<const int64_t> index, ir::ScalarValue value);
 
-  // The first fault stays; values after it mean nothing.
-  bool failed() const { return fault_.has_value(); }
+  // A statement, an iteration or an access: so often the caller is asked whether to go on.
+  void count_work() {
+    if (stop_()) give_up();
+  }
+
+  // The first fault stays; values after it mean nothing. Giving up is one without a fault.
+  bool failed() const { return failed_; }
   const std::optional<Fault>& fault() const { return fault_; }
 
  private:
   ir::ScalarValue eval_node(const ir::ExprNode& n, ir::ExprId id);
   ir::ScalarValue eval_load(const ir::ExprNode& n, ir::ExprId id);
+  void give_up() { failed_ = true; }
   void record(AccessResult result, ir::BufferId buffer, std::span<const int64_t> index);
 
   const ir::Program& program_;
@@ -49,6 +60,8 @@ class Evaluator {
   std::vector<ir::ScalarValue> values_;
   std::vector<uint64_t> stamps_;
   uint64_t step_ = 1;
+  StopCheck stop_;
+  bool failed_ = false;
   std::optional<Fault> fault_;
 };
 

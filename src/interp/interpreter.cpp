@@ -2,6 +2,7 @@
 // loop run in row-major order too, which is one of the orders the language allows.
 #include "interp/interpreter.h"
 
+#include <algorithm>
 #include <bit>
 
 #include "interp/evaluator.h"
@@ -18,15 +19,19 @@ using ir::StmtId;
 
 class Interpreter {
  public:
-  explicit Interpreter(const ir::Program& program)
-      : program_(program), buffers_(program.buffers.size()), evaluator_(program, buffers_) {}
+  Interpreter(const ir::Program& program, const Cancellation* cancellation)
+      : program_(program),
+        cancellation_(cancellation),
+        buffers_(program.buffers.size()),
+        evaluator_(program, buffers_, cancellation) {}
 
   Checked run(std::span<const uint64_t> params);
 
  private:
   Checked bind(std::span<const uint64_t> params);
   Checked bind_tensor(ir::BufferId id, uint64_t address);
-  void run_kernel(size_t index);
+  Checked check_grid(const ir::Kernel& kernel, std::span<const int64_t> grid) const;
+  Checked run_kernel(size_t index);
   void run_block(const ir::Block& block);
   void run_statement(StmtId id);
   void run_loop(const ir::Loop& loop);
@@ -35,6 +40,7 @@ class Interpreter {
   Checked outcome() const;
 
   const ir::Program& program_;
+  const Cancellation* cancellation_;
   std::vector<Storage> buffers_;
   Evaluator evaluator_;
   StmtId failed_at_;  // the innermost statement running when the fault came
@@ -85,6 +91,9 @@ Checked Interpreter::bind(std::span<const uint64_t> params) {
 
 Checked Interpreter::outcome() const {
   if (!evaluator_.failed()) return Unit{};
+  if (!evaluator_.fault())
+    return cancellation_->error(failed_at_.valid() ? ir::statement_paths(program_)[failed_at_.value] : program_.name,
+                                "while the program was interpreted");
   const Fault& fault = *evaluator_.fault();
   Diagnostic d;
   d.code = fault.code;
@@ -100,28 +109,42 @@ Checked Interpreter::outcome() const {
 
 Checked Interpreter::run(std::span<const uint64_t> params) {
   if (Checked bound = bind(params); !bound) return bound;
-  for (size_t k = 0; k < program_.kernels.size() && !evaluator_.failed(); ++k) run_kernel(k);
+  for (size_t k = 0; k < program_.kernels.size() && !evaluator_.failed(); ++k)
+    if (Checked ran = run_kernel(k); !ran) return ran;
   return outcome();
 }
 
-void Interpreter::run_kernel(size_t index) {
+Checked Interpreter::check_grid(const ir::Kernel& kernel, std::span<const int64_t> grid) const {
+  if (std::any_of(grid.begin(), grid.end(), [](int64_t extent) { return extent <= 0; })) return Unit{};
+  const auto blocks = checked_product(grid);
+  if (blocks && *blocks <= kMostBlocks) return Unit{};
+  return Error(DiagCode::launch_limit, kernel.name,
+               "the grid has " + (blocks ? std::to_string(*blocks) : "more than 2^63") + " blocks; at most " +
+                   std::to_string(kMostBlocks) + " are interpreted",
+               "launch with smaller dimensions", kernel.location);
+}
+
+Checked Interpreter::run_kernel(size_t index) {
   const ir::Kernel& kernel = program_.kernels[index];
+  std::vector<int64_t> grid;
+  evaluator_.begin_step();
+  for (ir::ExprId e : kernel.grid) grid.push_back(evaluator_.eval_index(e));
+  if (Checked fits = check_grid(kernel, grid); !fits) return fits;
   std::vector<ir::BufferId> owned;
   for (size_t b = 0; b < program_.buffers.size(); ++b) {
     if (program_.buffers[b].kernel != static_cast<int>(index)) continue;
     owned.push_back(ir::BufferId(b));
     buffers_[b] = Storage::on_chip(program_.buffers[b].type, program_.tile_shape(ir::BufferId(b)));
   }
-  std::vector<int64_t> grid;
-  evaluator_.begin_step();
-  for (ir::ExprId e : kernel.grid) grid.push_back(evaluator_.eval_index(e));
   ops::for_each_index(grid, [&](std::span<const int64_t> block) {
     for (size_t d = 0; d < block.size(); ++d) evaluator_.set(kernel.block_vars[d], block[d]);
+    evaluator_.count_work();
     for (ir::BufferId b : owned) buffers_[b.value].forget();
     run_block(kernel.body);
     return !evaluator_.failed();
   });
   for (ir::BufferId b : owned) buffers_[b.value] = Storage();
+  return Unit{};
 }
 
 void Interpreter::run_block(const ir::Block& block) {
@@ -155,6 +178,7 @@ void Interpreter::run_loop(const ir::Loop& loop) {
   const int64_t begin = evaluator_.eval_index(loop.begin);
   const int64_t extent = evaluator_.eval_index(loop.extents[0]);
   for (int64_t i = 0; i < extent && !evaluator_.failed(); ++i) {
+    evaluator_.count_work();
     evaluator_.set(loop.vars[0], static_cast<int64_t>(static_cast<uint64_t>(begin) + static_cast<uint64_t>(i)));
     run_block(loop.body);
   }
@@ -165,6 +189,7 @@ void Interpreter::run_parallel(const ir::Loop& loop) {
   evaluator_.begin_step();
   for (ir::ExprId e : loop.extents) extents.push_back(evaluator_.eval_index(e));
   ops::for_each_index(extents, [&](std::span<const int64_t> index) {
+    evaluator_.count_work();
     for (size_t d = 0; d < index.size(); ++d) evaluator_.set(loop.vars[d], index[d]);
     run_block(loop.body);
     return !evaluator_.failed();
@@ -181,8 +206,8 @@ void Interpreter::run_store(const ir::Store& store) {
 
 }  // namespace
 
-Checked interpret(const ir::Program& program, std::span<const uint64_t> params) {
-  return Interpreter(program).run(params);
+Checked interpret(const ir::Program& program, std::span<const uint64_t> params, const Cancellation* cancellation) {
+  return Interpreter(program, cancellation).run(params);
 }
 
 }  // namespace tilegen::interp

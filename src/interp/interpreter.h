@@ -10,11 +10,17 @@
 #include <span>
 
 #include "ir/program.h"
+#include "support/cancellation.h"
 #include "support/diagnostic.h"
 
 namespace tilegen::interp {
 
-// `params`: one 8-byte slot per Program::params entry, as for run_host. Tensors are host memory.
-Checked interpret(const ir::Program& program, std::span<const uint64_t> params);
+// Of one kernel: more would not end within anybody's lifetime.
+inline constexpr int64_t kMostBlocks = int64_t{1} << 31;
+
+// `params`: one 8-byte slot per Program::params entry, as for run_host. Tensors are host memory. Ends early, with what was
+// written until then, when `cancellation` asks for it.
+Checked interpret(const ir::Program& program, std::span<const uint64_t> params,
+                  const Cancellation* cancellation = nullptr);
 
 }  // namespace tilegen::interp

@@ -19,6 +19,7 @@ class OpSink final : public ops::ReferenceSink {
   std::span<const int64_t> extents(int operand) const override { return op_.operands[operand].extents; }
   ir::DType type(int operand) const override { return program_.buffer(op_.operands[operand].buffer).type; }
   ir::ScalarValue value() override { return value_; }
+  bool stopped() const override { return evaluator_.failed(); }
 
  private:
   std::span<const int64_t> absolute(int operand, std::span<const int64_t> index);

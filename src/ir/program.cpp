@@ -5,12 +5,15 @@
 #include <map>
 #include <set>
 
+#include "ir/statement_paths.h"
+
 namespace tilegen::ir {
 namespace {
 
 class PathWriter {
  public:
-  PathWriter(const Program& p, std::vector<std::string>& paths) : p_(p), paths_(paths) {}
+  // `first`: the statement whose path comes first in `paths`.
+  PathWriter(const Program& p, size_t first, std::vector<std::string>& paths) : p_(p), first_(first), paths_(paths) {}
 
   // Loops and ops share one counter per name, so that a loop variable called "copy" cannot take an op's path.
   // Recursion is bounded by Limits::nesting.
@@ -27,7 +30,7 @@ class PathWriter {
         write_block(branch->then_body, path);
         write_block(branch->else_body, path + ".else");
       }
-      paths_[id.value] = std::move(path);
+      paths_[id.value - first_] = std::move(path);
     }
   }
 
@@ -43,6 +46,7 @@ class PathWriter {
   }
 
   const Program& p_;
+  const size_t first_;
   std::vector<std::string>& paths_;
 };
 
@@ -113,9 +117,22 @@ std::vector<int64_t> Program::tile_shape(BufferId id) const {
 
 std::vector<std::string> statement_paths(const Program& p) {
   std::vector<std::string> paths(p.stmts.size());
-  PathWriter writer(p, paths);
+  PathWriter writer(p, 0, paths);
   for (const Kernel& kernel : p.kernels) writer.write_block(kernel.body, kernel.name);
   return paths;
+}
+
+KernelPaths::KernelPaths(const Program& p, int kernel) {
+  const Kernel& k = p.kernels[static_cast<size_t>(kernel)];
+  size_t first = SIZE_MAX, behind = 0;
+  for_each_statement(p, k.body, [&](StmtId id, int) {
+    first = std::min<size_t>(first, id.value);
+    behind = std::max<size_t>(behind, id.value + size_t{1});
+  });
+  if (behind == 0) return;
+  first_ = first;
+  paths_.resize(behind - first);
+  PathWriter(p, first, paths_).write_block(k.body, k.name);
 }
 
 std::string buffer_path(const Program& p, BufferId id) {

@@ -51,6 +51,7 @@
 #include <string_view>
 
 #include "ir/program.h"
+#include "support/cancellation.h"
 
 namespace tilegen::ir {
 
@@ -71,7 +72,8 @@ uint64_t written_nodes(const Program& p);
 // caller runs check_program. Reports up to Limits::diagnostics errors, resuming at the next line after a
 // syntax error, and stops at the first limit_* error. `file` names the source in locations; lines and columns
 // count from 1, columns in bytes.
-Expected<Program> parse_program(std::string_view text, std::string_view file, const Limits& limits);
+Expected<Program> parse_program(std::string_view text, std::string_view file, const Limits& limits,
+                                const Cancellation* cancellation = nullptr);
 
 // 128-bit hash of the canonical text, as 32 hex digits. Stable across processes, machines and library
 // versions that share the text version.

@@ -16,6 +16,7 @@ Expected<Program> Parser::run() {
   advance();
   if (!parse_header()) recover(token_, 0);
   while (token_.kind != TokenKind::end) {
+    if (stop_()) return cancellation_->error("", "in line " + std::to_string(token_.line));
     if (open_.empty()) {
       parse_top_level();
     } else if (token_.is("}")) {
@@ -193,8 +194,9 @@ bool Parser::parse_kernel() {
 
 namespace tilegen::ir {
 
-Expected<Program> parse_program(std::string_view text, std::string_view file, const Limits& limits) {
-  return text::Parser(text, file, limits).run();
+Expected<Program> parse_program(std::string_view text, std::string_view file, const Limits& limits,
+                                const Cancellation* cancellation) {
+  return text::Parser(text, file, limits, cancellation).run();
 }
 
 std::string program_hash(const Program& p) { return stable_hash(print_program(p)); }

@@ -16,13 +16,14 @@
 #include "ir/program.h"
 #include "ir/text_grammar.h"
 #include "ir/text_lexer.h"
+#include "support/cancellation.h"
 
 namespace tilegen::ir::text {
 
 class Parser {
  public:
-  Parser(std::string_view text, std::string_view file, const Limits& limits)
-      : lexer_(text), file_(file), limits_(limits), bytes_(text.size()) {}
+  Parser(std::string_view text, std::string_view file, const Limits& limits, const Cancellation* cancellation)
+      : lexer_(text), file_(file), limits_(limits), cancellation_(cancellation), stop_(cancellation, 64), bytes_(text.size()) {}
   Expected<Program> run();
 
   struct Pending;     // operators and brackets an expression has open
@@ -139,6 +140,8 @@ class Parser {
   Lexer lexer_;
   std::string_view file_;
   Limits limits_;
+  const Cancellation* cancellation_;
+  StopCheck stop_;  // of statements and declarations
   size_t bytes_;
   Token token_;
   bool stopped_ = false;

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "lower/accesses.h"
+#include "lower/memory_aliases.h"
 #include "lower/perfect_nest.h"
 
 namespace tilegen::lower {
@@ -18,9 +19,20 @@ using thread::ThreadProgram;
 
 namespace {
 
+// What a statement reads and writes, each thing once: nests grow, and are asked again for each that may join them.
+struct Touched {
+  struct Places {
+    std::set<ExprId> read, written;  // indices; an invalid one is anywhere
+  };
+  std::map<thread::MemoryId, Places> memories;
+  bool barrier = false;
+
+  void add(const Access& a) { (a.write ? memories[a.memory].written : memories[a.memory].read).insert(a.index); }
+};
+
 class LoopFuser {
  public:
-  explicit LoopFuser(ThreadProgram& p) : p_(p) {}
+  explicit LoopFuser(ThreadProgram& p) : p_(p), aliases_(p) {}
 
   void block(Block& b) {
     for (size_t i = 0; i < b.size();) {
@@ -66,65 +78,85 @@ class LoopFuser {
     return false;
   }
 
-  // Statements between k and i exchange places with b[k] when they share no memory that either writes.
-  bool movable_before(const Block& b, size_t k, size_t i) const {
-    const StatementAccesses nest = accesses_of(p_, b[k]);
-    for (size_t s = k + 1; s < i; ++s) {
-      const StatementAccesses between = accesses_of(p_, b[s]);
-      if (between.barrier) return false;
-      for (const Access& x : nest.list)
-        for (const Access& y : between.list)
-          if ((x.write || y.write) && may_alias(p_, x.memory, y.memory)) return false;
+  Touched& touched(StmtId id) {
+    const auto [it, fresh] = touched_.try_emplace(id);
+    if (fresh) {
+      const StatementAccesses accesses = accesses_of(p_, id);
+      for (const Access& a : accesses.list) it->second.add(a);
+      it->second.barrier = accesses.barrier;
     }
+    return it->second;
+  }
+
+  // Statements between k and i exchange places with b[k] when they share no memory that either writes.
+  bool movable_before(const Block& b, size_t k, size_t i) {
+    for (size_t s = k + 1; s < i; ++s)
+      if (touched(b[s]).barrier || conflict(touched(b[k]), touched(b[s]))) return false;
     return true;
+  }
+
+  bool conflict(const Touched& a, const Touched& b) const {
+    const bool fewer = a.memories.size() < b.memories.size();
+    const Touched &few = fewer ? a : b, &many = fewer ? b : a;
+    for (const auto& [memory, x] : few.memories)
+      for (thread::MemoryId m : aliases_.of(memory)) {
+        const auto y = many.memories.find(m);
+        if (y != many.memories.end() && (!x.written.empty() || !y->second.written.empty())) return true;
+      }
+    return false;
   }
 
   bool merge(const PerfectNest& a, const PerfectNest& b) {
     VarSubstitution rename(p_.exprs, loop_variables(p_, b, a));
     std::vector<thread::Store> renamed;
+    std::vector<Access> added;
+    std::set<ExprId> seen;
     for (StmtId s : b.stores) {
       thread::Store store = std::get<thread::Store>(p_.stmts[s.value].node);
       store.index = rename(store.index);
       store.value = rename(store.value);
       store.predicate = rename(store.predicate);
       store.streaming_if = rename(store.streaming_if);
+      for (ExprId x : {store.index, store.value, store.predicate}) collect_loads(p_.exprs, x, seen, added);
+      added.push_back({store.memory, store.index, true});
       renamed.push_back(store);
     }
-    if (!pointwise(a, renamed)) return false;
+    if (!pointwise(a, added)) return false;
     for (size_t s = 0; s < renamed.size(); ++s) p_.stmts[b.stores[s].value].node = renamed[s];
     auto& innermost = std::get<thread::Loop>(p_.stmts[a.loops.back().value].node);
     innermost.body.insert(innermost.body.end(), b.stores.begin(), b.stores.end());
+    for (const Access& x : added) touched(a.loops.front()).add(x);
     return true;
   }
 
-  // Every conflicting pair touches the same element in the same iteration, and no other iteration touches it.
-  bool pointwise(const PerfectNest& a, const std::vector<thread::Store>& b) const {
-    std::vector<Access> first;
-    for (StmtId s : a.stores) {
-      StatementAccesses of = accesses_of(p_, s);
-      first.insert(first.end(), of.list.begin(), of.list.end());
-    }
-    std::vector<Access> second;
-    std::set<ExprId> seen;
+  // Every conflicting pair of what the nest does and what is added touches the same element in the same iteration, and no
+  // other iteration touches it.
+  bool pointwise(const PerfectNest& nest, std::vector<Access> added) {
     // What an extent reads is read by both: the loops are the same.
-    for (StmtId l : a.loops)
-      collect_loads(p_.exprs, std::get<thread::Loop>(p_.stmts[l.value].node).extent, seen, second);
-    first.insert(first.end(), second.begin(), second.end());
-    seen.clear();
-    for (const thread::Store& s : b) {
-      for (ExprId x : {s.index, s.value, s.predicate}) collect_loads(p_.exprs, x, seen, second);
-      second.push_back({s.memory, s.index, true});
-    }
-    for (const Access& x : first)
-      for (const Access& y : second) {
-        if (!(x.write || y.write) || !may_alias(p_, x.memory, y.memory)) continue;
-        if (x.memory != y.memory || x.index != y.index || !injective(p_, a, x.index)) return false;
+    std::set<ExprId> seen;
+    for (StmtId l : nest.loops)
+      collect_loads(p_.exprs, std::get<thread::Loop>(p_.stmts[l.value].node).extent, seen, added);
+    const Touched& first = touched(nest.loops.front());
+    return std::all_of(added.begin(), added.end(), [&](const Access& y) {
+      const auto same_point = [&](thread::MemoryId memory, ExprId index) {
+        return memory == y.memory && index == y.index && injective(p_, nest, index);
+      };
+      for (thread::MemoryId m : aliases_.of(y.memory)) {
+        const auto x = first.memories.find(m);
+        if (x == first.memories.end()) continue;
+        for (ExprId index : x->second.written)
+          if (!same_point(m, index)) return false;
+        for (ExprId index : x->second.read)
+          if (y.write && !same_point(m, index)) return false;
       }
-    return true;
+      return true;
+    });
   }
 
   static constexpr size_t kReach = 16;  // statements looked back over
   ThreadProgram& p_;
+  const MemoryAliases aliases_;
+  std::map<StmtId, Touched> touched_;  // by statement of a block
 };
 
 }  // namespace

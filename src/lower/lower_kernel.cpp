@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "ir/statement_paths.h"
 #include "lower/gpu_occupancy.h"
 #include "lower/op_lowering.h"
 #include "lower/plant_barriers.h"
@@ -13,6 +14,19 @@ namespace tilegen::lower {
 
 using ir::ExprOp;
 
+namespace {
+
+// By statement of the program; empty for those of other kernels.
+std::vector<std::string> paths_of(const ir::Program& p, int kernel) {
+  const ir::KernelPaths known(p, kernel);
+  std::vector<std::string> paths(p.stmts.size());
+  ir::for_each_statement(p, p.kernels[static_cast<size_t>(kernel)].body,
+                         [&](ir::StmtId id, int) { paths[id.value] = known[id.value]; });
+  return paths;
+}
+
+}  // namespace
+
 KernelLowering::KernelLowering(const ir::Program& p, int kernel, const plan::KernelSchedule& s,
                                const target::Target& t, const LowerOptions& options)
     : p_(p),
@@ -22,7 +36,7 @@ KernelLowering::KernelLowering(const ir::Program& p, int kernel, const plan::Ker
       target_(t),
       options_(options),
       ops_(infer::collect_kernel_ops(p, kernel)),
-      paths_(ir::statement_paths(p)),
+      paths_(paths_of(p, kernel)),
       ctx_(out_.exprs) {
   for (const infer::KernelOp& op : ops_.ops) op_of_[op.stmt] = &op;
   if (gpu()) carried_ = schedule::carried_sums(p, kernel, ops_, s.ops);

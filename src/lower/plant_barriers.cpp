@@ -4,6 +4,7 @@
 #include <optional>
 #include <set>
 #include <utility>
+#include <vector>
 
 #include "lower/hazard_walk.h"
 
@@ -45,10 +46,7 @@ class Planter {
     for (StmtId id : block) plan_children(id, uniform);
     State state = before;
     plant_between(block, state, uniform);
-    drop_redundant(block, [&] {
-      State from = before;
-      return walk_.walk(block, from) == Need::nothing;
-    });
+    drop_redundant(block, before, [] { return true; });
   }
 
   void plan_children(StmtId id, bool uniform) {
@@ -74,12 +72,16 @@ class Planter {
     walk_.meet(id, extent);
     plan_block(body, inside, extent);
     plan_carried(body, open, inside, extent);
-    walk_.leave();
     as<thread::Loop>(id)->body = body;
-    drop_redundant(as<thread::Loop>(id)->body, [&] {
+    // What one iteration needs the loop needs, which is asked for the rest.
+    drop_redundant(as<thread::Loop>(id)->body, extent, [&] {
+      walk_.leave();
       State empty;
-      return walk_.walk_loop(id, empty) == Need::nothing;
+      const bool clean = walk_.walk_loop(id, empty) == Need::nothing;
+      walk_.enter(open);
+      return clean;
     });
+    walk_.leave();
   }
 
   // Walks the body as one iteration behind the other until nothing changes.
@@ -136,17 +138,44 @@ class Planter {
     return s;
   }
 
+  // A barrier that is left out changes states until they are again what they were, mostly at the next barrier: only so far
+  // is the block walked anew. `clean`: the same of what is around the block, asked without the barrier.
   template <class Clean>
-  void drop_redundant(Block& block, Clean&& clean) {
+  void drop_redundant(Block& block, const State& before, Clean&& clean) {
+    const auto droppable = [&](StmtId id) { return planted_.count(id) > 0 && as<thread::Barrier>(id); };
+    if (std::none_of(block.begin(), block.end(), droppable)) return;
+    std::vector<State> behind;  // each statement
+    State state = before;
+    for (StmtId id : block) {
+      if (walk_.walk(id, state) != Need::nothing) return;  // with fewer barriers more would be needed
+      behind.push_back(state);
+    }
     for (size_t i = 0; i < block.size(); ++i) {
-      if (!planted_.count(block[i]) || !as<thread::Barrier>(block[i])) continue;
+      if (!droppable(block[i])) continue;
+      const auto without = walk_without(block, i, i == 0 ? before : behind[i - 1], behind);
+      if (!without) continue;
       const StmtId barrier = block[i];
       block.erase(block.begin() + static_cast<long>(i));
-      if (clean())
-        --i;
-      else
+      if (!clean()) {
         block.insert(block.begin() + static_cast<long>(i), barrier);
+        continue;
+      }
+      std::copy(without->begin(), without->end(), behind.begin() + static_cast<long>(i) + 1);
+      behind.erase(behind.begin() + static_cast<long>(i));
+      --i;
     }
+  }
+
+  // The states that are others without block[i], of the statements behind it; nothing where one of them needs it.
+  std::optional<std::vector<State>> walk_without(const Block& block, size_t i, State state,
+                                                 const std::vector<State>& behind) {
+    std::vector<State> changed;
+    for (size_t k = i + 1; k < block.size(); ++k) {
+      if (walk_.walk(block[k], state) != Need::nothing) return std::nullopt;
+      if (state == behind[k]) break;
+      changed.push_back(state);
+    }
+    return changed;
   }
 
   void refuse(StmtId id) {

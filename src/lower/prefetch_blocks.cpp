@@ -1,7 +1,9 @@
 #include "lower/prefetch_blocks.h"
 
 #include <algorithm>
+#include <optional>
 #include <set>
+#include <vector>
 
 #include "lower/perfect_nest.h"
 
@@ -61,22 +63,27 @@ constexpr int kMinimumWork = 8;  // a nest on global memory lighter than this is
 void prefetch_blocks(ThreadProgram& p) {
   if (p.block_vars.empty() || p.threads != 1) return;
   const size_t count = p.body.size();
+  std::vector<std::optional<PerfectNest>> nests;
+  std::vector<NestFacts> facts(count);
   for (size_t i = 0; i < count; ++i) {
-    auto reader = perfect_nest(p, p.body[i]);
+    nests.push_back(perfect_nest(p, p.body[i]));
+    if (nests[i]) facts[i] = facts_of(p, *nests[i]);
+  }
+  for (size_t i = 0; i < count; ++i) {
+    const auto& reader = nests[i];
     if (!reader || reader->loops.size() < 2) continue;
-    NestFacts reads = facts_of(p, *reader);
+    const NestFacts& reads = facts[i];
     if (reads.global_loads.empty()) continue;
-    std::optional<PerfectNest> carrier;
+    size_t at = i;  // of the carrier
     int most_work = 0;
     for (size_t k = i + 1; k < count; ++k) {
-      auto nest = perfect_nest(p, p.body[k]);
-      if (!nest || !same_loops(p, *reader, *nest)) continue;
-      NestFacts facts = facts_of(p, *nest);
-      if (facts.work <= most_work || (facts.global && facts.work < kMinimumWork)) continue;
-      most_work = facts.work;
-      carrier = std::move(nest);
+      if (facts[k].work <= most_work || (facts[k].global && facts[k].work < kMinimumWork)) continue;
+      if (!nests[k] || !same_loops(p, *reader, *nests[k])) continue;
+      most_work = facts[k].work;
+      at = k;
     }
-    if (!carrier) continue;
+    if (at == i) continue;
+    const auto& carrier = nests[at];
     // One prefetch a vector: the lane variable reads 0.
     std::map<ir::VarId, ExprId> map = loop_variables(p, *reader, *carrier);
     const auto& innermost = std::get<thread::Loop>(p.stmts[reader->loops.back().value].node);
@@ -96,6 +103,7 @@ void prefetch_blocks(ThreadProgram& p) {
     }
     auto& parent = std::get<thread::Loop>(p.stmts[carrier->loops[carrier->loops.size() - 2].value].node);
     parent.body.insert(parent.body.begin(), added.begin(), added.end());
+    if (!added.empty()) nests[at].reset();  // perfect no more
   }
 }
 

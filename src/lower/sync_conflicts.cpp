@@ -82,8 +82,10 @@ int ConflictOracle::add(const SyncAccess& access, const std::vector<OpenLoop>& a
            x.lane == y.lane && x.row_lanes == y.row_lanes && x.write == y.write && x.async == y.async && x.collective == y.collective &&
            o.slot == c.slot && o.loops == c.loops && o.op == c.op;
   };
-  for (size_t i = 0; i < classes_.size(); ++i)
-    if (same(classes_[i])) return static_cast<int>(i);
+  std::vector<int>& of_memory = by_memory_[access.memory];
+  for (int i : of_memory)
+    if (same(classes_[static_cast<size_t>(i)])) return i;
+  of_memory.push_back(static_cast<int>(classes_.size()));
   classes_.push_back(std::move(c));
   return static_cast<int>(classes_.size() - 1);
 }

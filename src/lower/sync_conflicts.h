@@ -107,6 +107,7 @@ class ConflictOracle {
   thread::ThreadProgram& p_;
   arith::Context ctx_;
   std::vector<AccessClass> classes_;
+  std::map<thread::MemoryId, std::vector<int>> by_memory_;  // the classes of each
   std::unordered_map<uint64_t, std::vector<Answer>> known_;  // by the two classes
   std::unordered_map<int, std::vector<std::pair<Bindings, ir::ExprId>>> bound_slots_;
   std::map<std::pair<int, Assigned>, std::optional<Footprint>> footprints_;

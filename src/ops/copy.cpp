@@ -55,6 +55,7 @@ void reference(const ir::TileOp& op, ReferenceSink& sink) {
   for_each_index(pick(sink.extents(kSrc), dims.a), [&](std::span<const int64_t> index) {
     for (size_t i = 0; i < index.size(); ++i) from[dims.a[i]] = to[dims.b[i]] = index[i];
     sink.write(kDst, to, ir::eval_cast(type, sink.read(kSrc, from)));
+    return !sink.stopped();
   });
 }
 

@@ -37,7 +37,10 @@ void lower(const ir::TileOp&, LowerSink& sink) {
 
 void reference(const ir::TileOp&, ReferenceSink& sink) {
   const ir::ScalarValue value = sink.value();
-  for_each_index(sink.extents(kDst), [&](std::span<const int64_t> index) { sink.write(kDst, index, value); });
+  for_each_index(sink.extents(kDst), [&](std::span<const int64_t> index) {
+    sink.write(kDst, index, value);
+    return !sink.stopped();
+  });
 }
 
 }  // namespace

@@ -155,7 +155,7 @@ Matrix read_matrix(const ir::TileOp& op, int operand, bool transpose, ReferenceS
   m.f.resize(m.rows * m.cols);
   m.i.resize(m.rows * m.cols);
   std::vector<int64_t> index(extents.size(), 0);
-  for (int64_t r = 0; r < m.rows; ++r) {
+  for (int64_t r = 0; r < m.rows && !sink.stopped(); ++r) {
     for (int64_t c = 0; c < m.cols; ++c) {
       index[d.rows] = transpose ? c : r;
       index[d.cols] = transpose ? r : c;
@@ -190,7 +190,7 @@ void reference(const ir::TileOp& op, ReferenceSink& sink) {
   std::vector<int64_t> index(op.operands[kC].extents.size(), 0);
   std::vector<double> row_f(b.cols);
   std::vector<int64_t> row_i(b.cols);
-  for (int64_t m = 0; m < a.rows; ++m) {
+  for (int64_t m = 0; m < a.rows && !sink.stopped(); ++m) {
     index[d.rows] = m;
     for (int64_t n = 0; n < b.cols; ++n) {
       index[d.cols] = n;

@@ -19,6 +19,7 @@ class ReferenceSink {
   virtual std::span<const int64_t> extents(int operand) const = 0;
   virtual ir::DType type(int operand) const = 0;
   virtual ir::ScalarValue value() = 0;  // the op's scalar expression, evaluated
+  virtual bool stopped() const = 0;     // nothing more is wanted of the op: it failed, or the caller gave up
 };
 
 }  // namespace tilegen::ops

@@ -15,12 +15,14 @@
 #include "driver/compile.h"
 #include "runtime/argument_plan.h"
 #include "runtime/workspace.h"
+#include "support/cancellation.h"
 
 namespace tilegen::runtime {
 
 struct LaunchOptions {
   int max_threads = 0;     // host: 0 = all cores
   void* stream = nullptr;  // CUDA: a CUstream; null is the context's legacy default stream
+  const Cancellation* cancellation = nullptr;  // host and simulator: asked while blocks run. Null: nobody to ask
 };
 
 // What one form of one kernel needs. Numbers are -1 where they are not known.

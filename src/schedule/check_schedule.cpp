@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "ir/statement_paths.h"
 #include "ir/text.h"
 
 namespace tilegen::schedule {
@@ -25,7 +26,7 @@ class Names {
   Names(const KernelSchedule& given, const ir::Program& p, int kernel, const KernelOps& ops) : given_(given) {
     for (const KernelOp& op : ops.ops) op_names_.insert(op.path);
     for (const infer::Value& v : ops.values) value_names_.insert(v.name);
-    const std::vector<std::string> paths = ir::statement_paths(p);
+    const ir::KernelPaths paths(p, kernel);
     ir::for_each_statement(p, p.kernels[static_cast<size_t>(kernel)].body, [&](ir::StmtId id, int) {
       const auto* loop = p.as<ir::Loop>(id);
       if (!loop || loop->kind != ir::LoopKind::pipelined) return;

@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "infer/projection.h"
+#include "ir/statement_paths.h"
 #include "ops/op.h"
 #include "schedule/partial_sums.h"
 
@@ -185,12 +186,13 @@ std::vector<Scratch> plan_scratch(const ir::Program& p, int kernel, const infer:
                                   const std::vector<plan::ValuePlan>& values, const std::vector<plan::OpPlan>& plans,
                                   const std::vector<plan::ConversionPlan>& conversions, const target::Target& t) {
   std::vector<Scratch> list;
+  std::map<std::string, size_t> places;  // in the list, by name
   if (t.is_host()) return list;
   auto need_named = [&](const std::string& name, const std::string& path, int64_t bytes) {
     if (bytes == 0) return;
-    auto it = std::find_if(list.begin(), list.end(), [&](const Scratch& s) { return s.name == name; });
-    if (it == list.end()) it = list.insert(list.end(), {name, path, 0});
-    it->bytes = std::max(it->bytes, bytes);
+    const auto [at, fresh] = places.try_emplace(name, list.size());
+    if (fresh) list.push_back({name, path, 0});
+    list[at->second].bytes = std::max(list[at->second].bytes, bytes);
   };
   auto need = [&](const std::string& path, int64_t bytes) { need_named(scratch_name(path), path, bytes); };
   auto type_of = [&](int v) { return p.buffer(ops.values[static_cast<size_t>(v)].buffer).type; };
@@ -226,7 +228,7 @@ std::vector<Scratch> plan_scratch(const ir::Program& p, int kernel, const infer:
       if (scratch) need(op.path, value_bytes(c.value));
     }
   }
-  const std::vector<std::string> paths = ir::statement_paths(p);
+  const ir::KernelPaths paths(p, kernel);
   for (const CarriedSums& c : carried_sums(p, kernel, ops, plans)) {
     const int dst = c.reduction->accesses[1].value;
     const auto& iteration = *plans[static_cast<size_t>(c.reduction - ops.ops.data())].iteration;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "ir/statement_paths.h"
 #include "support/checked.h"
 
 namespace tilegen::schedule {
@@ -28,7 +29,7 @@ constexpr Life kAlways{0, INT64_MAX};
 // Where the statements of a kernel stand.
 class Positions {
  public:
-  Positions(const ir::Program& p, int kernel) : paths_(ir::statement_paths(p)) {
+  Positions(const ir::Program& p, int kernel) : paths_(p, kernel) {
     walk(p, p.kernels[static_cast<size_t>(kernel)].body, {INT64_MAX, -1});
   }
   // What is used in a loop lives as long as the outermost one: iterations follow each other, and copies run
@@ -44,10 +45,11 @@ class Positions {
     if (auto it = body_.find(s); it != body_.end()) l.touch(it->second.first, it->second.last);
     return l;
   }
-  ir::StmtId named(const std::string& path) const {
-    for (const auto& [id, number] : number_)
-      if (paths_[id.value] == path) return id;
-    return ir::StmtId();
+  ir::StmtId named(const std::string& path) {
+    if (by_path_.empty())
+      for (const auto& [id, number] : number_) by_path_.emplace(paths_[id.value], id);
+    const auto it = by_path_.find(path);
+    return it == by_path_.end() ? ir::StmtId() : it->second;
   }
 
  private:
@@ -74,7 +76,8 @@ class Positions {
     return n;
   }
 
-  std::vector<std::string> paths_;
+  ir::KernelPaths paths_;
+  std::map<std::string, ir::StmtId> by_path_;
   std::map<ir::StmtId, int64_t> number_;
   std::map<ir::StmtId, Life> outer_, body_;
   int64_t next_ = 0;
@@ -92,19 +95,12 @@ void place(std::vector<Request>& requests) {
   for (Request& r : requests) order.push_back(&r);
   std::stable_sort(order.begin(), order.end(),
                    [](const Request* a, const Request* b) { return a->bytes > b->bytes; });
-  for (size_t i = 0; i < order.size(); ++i) {
-    Request& r = *order[i];
-    bool moved = true;
-    while (moved) {
-      moved = false;
-      for (size_t k = 0; k < i; ++k) {
-        const Request& o = *order[k];
-        if (!o.life.meets(r.life) || r.offset >= o.offset + o.bytes || o.offset >= r.offset + r.bytes)
-          continue;
-        r.offset = ceil_div(o.offset + o.bytes, r.align) * r.align;
-        moved = true;
-      }
-    }
+  std::multimap<int64_t, const Request*> placed;  // by offset: what was passed is never in the way again
+  for (Request* r : order) {
+    for (const auto& [offset, o] : placed)
+      if (o->life.meets(r->life) && r->offset < offset + o->bytes && offset < r->offset + r->bytes)
+        r->offset = ceil_div(offset + o->bytes, r->align) * r->align;
+    placed.emplace(r->offset, r);
   }
 }
 
@@ -152,7 +148,7 @@ std::vector<plan::MemoryPlan> place_values(const ir::Program& p, int kernel, con
                                            const target::Target& target, const EnginePlaces& engine) {
   const std::vector<int64_t> bytes = value_bytes(p, ops, values, target);
   std::vector<Life> lives(values.size());
-  const Positions positions(p, kernel);
+  Positions positions(p, kernel);
   for (const infer::KernelOp& op : ops.ops)
     for (const infer::OpAccess& a : op.accesses)
       if (a.value >= 0) {

@@ -103,14 +103,9 @@ void plan_copy_engines(const ir::Program& p, const KernelOps& ops, const target:
   }
 }
 
-void plan_streaming(const ir::Program& p, const KernelOps& ops, const target::Target& t,
+void plan_streaming(const std::set<ir::BufferId>& read, const KernelOps& ops, const target::Target& t,
                     const KernelSchedule* given, infer::InferResult& r) {
   if (t.streaming_bytes == 0) return;
-  std::set<ir::BufferId> read;
-  for (int k = 0; k < static_cast<int>(p.kernels.size()); ++k)
-    for (const KernelOp& op : infer::collect_kernel_ops(p, k).ops)
-      for (const infer::OpAccess& a : op.accesses)
-        if (a.read) read.insert(a.buffer);
   for (size_t i = 0; i < ops.ops.size(); ++i) {
     const plan::OpPlan* g = given ? plan::find_op(*given, ops.ops[i].path) : nullptr;
     for (const infer::OpAccess& a : ops.ops[i].accesses)

@@ -23,7 +23,7 @@ void plan_copy_engines(const ir::Program& p, const infer::KernelOps& ops, const 
                        const plan::KernelSchedule* given, infer::InferResult& r);
 
 // On the host, results that the program never reads again need not displace the caches' contents.
-void plan_streaming(const ir::Program& p, const infer::KernelOps& ops, const target::Target& t,
+void plan_streaming(const std::set<ir::BufferId>& read, const infer::KernelOps& ops, const target::Target& t,
                     const plan::KernelSchedule* given, infer::InferResult& r);
 
 }  // namespace tilegen::schedule

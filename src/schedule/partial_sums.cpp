@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "ir/statement_paths.h"
 #include "schedule/exchange_plan.h"
 #include "schedule/sum_parts.h"
 
@@ -33,11 +34,11 @@ void find_loops(const ir::Program& p, const ir::Block& block, std::vector<ir::St
 
 class PartialSums {
  public:
-  PartialSums(const ir::Program& p, const ir::Block& body, const KernelOps& ops, const target::Target& t,
+  PartialSums(const ir::Program& p, int kernel, const KernelOps& ops, const target::Target& t,
               const plan::KernelSchedule* given, infer::InferResult& layouts)
-      : p_(p), ops_(ops), target_(t), given_(given), layouts_(layouts), paths_(ir::statement_paths(p)) {
+      : p_(p), ops_(ops), target_(t), given_(given), layouts_(layouts), paths_(p, kernel) {
     std::vector<ir::StmtId> around;
-    find_loops(p, body, around, loops_);
+    find_loops(p, p.kernels[static_cast<size_t>(kernel)].body, around, loops_);
   }
 
   Checked run() {
@@ -176,7 +177,7 @@ class PartialSums {
   const target::Target& target_;
   const plan::KernelSchedule* given_;
   infer::InferResult& layouts_;
-  const std::vector<std::string> paths_;
+  const ir::KernelPaths paths_;
   std::map<ir::StmtId, std::vector<ir::StmtId>> loops_;
 };
 
@@ -184,12 +185,12 @@ class PartialSums {
 
 Checked plan_partial_sums(const ir::Program& p, int kernel, const KernelOps& ops, const target::Target& t,
                           const plan::KernelSchedule* given, infer::InferResult& layouts) {
-  return PartialSums(p, p.kernels[static_cast<size_t>(kernel)].body, ops, t, given, layouts).run();
+  return PartialSums(p, kernel, ops, t, given, layouts).run();
 }
 
 std::vector<CarriedSums> carried_sums(const ir::Program& p, int kernel, const KernelOps& ops,
                                       const std::vector<plan::OpPlan>& plans) {
-  const std::vector<std::string> paths = ir::statement_paths(p);
+  const ir::KernelPaths paths(p, kernel);
   std::vector<CarriedSums> list;
   std::set<const KernelOp*> done;
   for (size_t i = 0; i < ops.ops.size(); ++i) {

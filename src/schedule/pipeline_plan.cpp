@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/statement_paths.h"
 #include "schedule/run_ahead.h"
 
 namespace tilegen::schedule {
@@ -12,7 +13,7 @@ constexpr int64_t kDefaultStages = 3, kProducedStages = 4;
 
 class LoopPlanner {
  public:
-  LoopPlanner(const ir::Program& p, const infer::KernelOps& ops, const target::Target& t,
+  LoopPlanner(const ir::Program& p, int kernel, const infer::KernelOps& ops, const target::Target& t,
               const std::vector<int64_t>& bytes, const ArenaBytes& arena, const std::set<size_t>& produced,
               const plan::KernelSchedule* given, PipelineResult& out)
       : p_(p),
@@ -22,7 +23,7 @@ class LoopPlanner {
         arena_(arena),
         given_(given),
         out_(out),
-        paths_(ir::statement_paths(p)) {
+        paths_(p, kernel) {
     for (size_t op : produced) produced_.insert(&ops.ops[op]);
   }
 
@@ -140,7 +141,7 @@ class LoopPlanner {
   const ArenaBytes& arena_;
   const plan::KernelSchedule* given_;
   PipelineResult& out_;
-  std::vector<std::string> paths_;
+  const ir::KernelPaths paths_;
   std::set<const infer::KernelOp*> produced_;
 };
 
@@ -151,7 +152,7 @@ PipelineResult plan_pipelines(const ir::Program& p, int kernel, const infer::Ker
                               const ArenaBytes& arena, const std::set<size_t>& produced,
                               const plan::KernelSchedule* given) {
   PipelineResult out;
-  LoopPlanner planner(p, ops, target, bytes, arena, produced, given, out);
+  LoopPlanner planner(p, kernel, ops, target, bytes, arena, produced, given, out);
   ir::for_each_statement(p, p.kernels[static_cast<size_t>(kernel)].body, [&](ir::StmtId id, int) {
     const auto* loop = p.as<ir::Loop>(id);
     if (loop && loop->kind == ir::LoopKind::pipelined) planner.loop(id, *loop);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/statement_paths.h"
 #include "schedule/check_schedule.h"
 #include "schedule/kernel_planner.h"
 #include "schedule/launch_plan.h"
@@ -136,7 +137,7 @@ Expected<KernelSchedule> KernelPlanner::assemble(int64_t threads) {
 // Copies of the products' tiles are the engine's, all others are the threads'.
 void KernelPlanner::take_engines() {
   plan_copy_engines(p_, ops_, target_, given_, layouts_);
-  plan_streaming(p_, ops_, target_, given_, layouts_);
+  plan_streaming(*options_.read, ops_, target_, given_, layouts_);
   produced_.clear();
   engine_values_.clear();
   for (const auto& [product, feed] : feeds_.fed) produced_.insert(feed.copies.begin(), feed.copies.end());
@@ -178,7 +179,7 @@ void KernelPlanner::find_written_operands(int64_t threads) {
 // What threads write for products of the same iteration has a second slot where there is room: they write the one while the
 // products read the other.
 void KernelPlanner::widen_written() {
-  const std::vector<std::string> paths = ir::statement_paths(p_);
+  const ir::KernelPaths paths(p_, index_);
   for (const WrittenOperand& w : written_) {
     plan::ValuePlan& tile = layouts_.values[static_cast<size_t>(w.value)];
     const plan::ValuePlan* given = given_ ? plan::find_value(*given_, tile.value) : nullptr;

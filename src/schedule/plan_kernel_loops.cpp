@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "schedule/cluster_plan.h"
+#include "ir/statement_paths.h"
 #include "schedule/kernel_planner.h"
 #include "schedule/overlap_plan.h"
 #include "schedule/ping_pong_plan.h"
@@ -61,7 +62,7 @@ void KernelPlanner::widen_channels() {
 
 // One slot leaves a producer nothing to run ahead into.
 bool KernelPlanner::produced_loops_overlap() {
-  const std::vector<std::string> paths = ir::statement_paths(p_);
+  const ir::KernelPaths paths(p_, index_);
   Refusals alone;
   for (const auto& [product, feed] : feeds_.fed)
     for (const plan::LoopPlan& l : pipelines_.loops)
@@ -78,7 +79,7 @@ bool KernelPlanner::produced_loops_overlap() {
 // The order of issue of loops with a producer.
 Checked KernelPlanner::order_products() {
   if (in_order()) return Unit{};
-  const std::vector<std::string> paths = ir::statement_paths(p_);
+  const ir::KernelPaths paths(p_, index_);
   std::map<ir::StmtId, std::set<const KernelOp*>> products;
   std::set<const KernelOp*> copies;
   for (const auto& [product, feed] : feeds_.fed) products[feed.loop].insert(&ops_.ops[product]);
@@ -118,7 +119,9 @@ bool KernelPlanner::threads_meet_for(const KernelOp& op) const {
 
 // Behind the order of issue.
 Checked KernelPlanner::plan_turns(int64_t threads) {
-  const std::vector<std::string> paths = ir::statement_paths(p_);
+  const ir::KernelPaths paths(p_, index_);
+  std::map<std::string, ir::StmtId> loops;
+  ir::for_each_statement(p_, kernel_.body, [&](ir::StmtId id, int) { loops.emplace(paths[id.value], id); });
   TurnFacts facts;
   facts.threads = threads;
   for (const auto& [product, feed] : feeds_.fed) facts.products[&ops_.ops[product]] = gemms_.at(product).cycles;
@@ -127,9 +130,8 @@ Checked KernelPlanner::plan_turns(int64_t threads) {
     if (threads_meet_for(op)) facts.meetings.insert(&op);
   for (plan::LoopPlan& l : pipelines_.loops) {
     const plan::LoopPlan* given = given_ ? plan::find_loop(*given_, l.loop) : nullptr;
-    const auto loop = static_cast<size_t>(std::find(paths.begin(), paths.end(), l.loop) - paths.begin());
     const std::optional<bool> asked = in_order() ? std::optional(false) : given ? given->ping_pong : std::nullopt;
-    if (Checked ok = plan_ping_pong(p_, ops_, ir::StmtId(loop), facts, asked, l); !ok)
+    if (Checked ok = plan_ping_pong(p_, ops_, loops.at(l.loop), facts, asked, l); !ok)
       return ok;
   }
   return Unit{};

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "schedule/kernel_planner.h"
+#include "ir/statement_paths.h"
 
 namespace tilegen::schedule {
 
@@ -75,7 +76,7 @@ void KernelPlanner::store_tile(size_t op, plan::ValuePlan& tile) {
 // Loops keep two stages beside staged stores, or the stores are plain.
 void KernelPlanner::fit_stores() {
   plan_loops();
-  const std::vector<std::string> paths = ir::statement_paths(p_);
+  const ir::KernelPaths paths(p_, index_);
   const bool crowded = arena(pipelines_.slots) > target_.shared_bytes ||
                        std::any_of(feeds_.fed.begin(), feeds_.fed.end(), [&](const auto& f) {
                          return std::any_of(pipelines_.loops.begin(), pipelines_.loops.end(), [&](const auto& l) {

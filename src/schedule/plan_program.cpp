@@ -5,15 +5,27 @@
 
 namespace tilegen::schedule {
 
+std::set<ir::BufferId> buffers_read(const ir::Program& p) {
+  std::set<ir::BufferId> read;
+  for (size_t k = 0; k < p.kernels.size(); ++k)
+    for (const infer::KernelOp& op : infer::collect_kernel_ops(p, static_cast<int>(k)).ops)
+      for (const infer::OpAccess& a : op.accesses)
+        if (a.read) read.insert(a.buffer);
+  return read;
+}
+
 Expected<plan::Schedule> plan_program(const ir::Program& p, const target::Target& target,
                                       const PlanOptions& options) {
   plan::Schedule s;
   s.target = target.name;
   if (options.given)
     if (Checked ok = check_schedule(*options.given, p, target); !ok) return ok.error();
+  PlanOptions how = options;
+  const std::set<ir::BufferId> read = buffers_read(p);
+  how.read = &read;
   for (size_t k = 0; k < p.kernels.size(); ++k) {
     const plan::KernelSchedule* given = options.given ? options.given->find(p.kernels[k].name) : nullptr;
-    auto kernel = plan_kernel(p, static_cast<int>(k), target, given, options);
+    auto kernel = plan_kernel(p, static_cast<int>(k), target, given, how);
     if (!kernel) return kernel.error();
     s.kernels.push_back(std::move(*kernel));
   }

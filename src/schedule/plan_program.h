@@ -8,6 +8,8 @@
 // target_unsupported.
 #pragma once
 
+#include <set>
+
 #include "ir/program.h"
 #include "plan/schedule.h"
 #include "target/target.h"
@@ -39,7 +41,12 @@ struct PlanOptions {
   bool conversions = true;
   TensorCopies tensor_copies = TensorCopies::loads_and_stores;
   PlanForm form = PlanForm::full;  // no_tensor_stores to no_tensor_copies allow no more than `tensor_copies` does
+  // Of the program, once for all kernels; plan_program finds it itself.
+  const std::set<ir::BufferId>* read = nullptr;
 };
+
+// What some kernel of the program reads.
+std::set<ir::BufferId> buffers_read(const ir::Program& p);
 
 Expected<plan::Schedule> plan_program(const ir::Program& p, const target::Target& target,
                                       const PlanOptions& options);

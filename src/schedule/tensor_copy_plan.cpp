@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "ir/statement_paths.h"
 #include "layout/tensor_tile.h"
 #include "ops/tensor_copy.h"
 #include "schedule/exchange_plan.h"
@@ -114,7 +115,7 @@ std::set<std::string> names_of(const plan::ChannelPlan& c) { return {c.values.be
 
 Expected<std::vector<plan::ChannelPlan>> plan_channels(const ir::Program& p, int kernel, const KernelOps& ops,
                                                        const TensorFeeds& feeds, const plan::KernelSchedule* given) {
-  const std::vector<std::string> paths = ir::statement_paths(p);
+  const ir::KernelPaths paths(p, kernel);
   std::vector<plan::ChannelPlan> channels;
   const std::vector<Group> groups = channel_groups(p, ops, feeds);
   for (const Group& g : groups) {

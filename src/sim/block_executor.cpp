@@ -39,7 +39,8 @@ BlockExecutor::BlockExecutor(const Launch& launch)
       groups_(static_cast<size_t>(engines_.groups())),
       asked_by_(static_cast<size_t>(engines_.count())),
       unit_marks_(static_cast<size_t>(arena_.size() / 16 + 1)),
-      sums_(code_.accesses.size()) {
+      sums_(code_.accesses.size()),
+      stop_(options_.cancellation) {
   for (const thread::TransactionBarriers& b : program_.barriers)
     transactions_.emplace_back(static_cast<size_t>(b.count * program_.cluster));
   for (size_t i = 0; i < warps_.size(); ++i) {
@@ -117,6 +118,7 @@ void BlockExecutor::run(int64_t cluster) {
     if (options_.order == WarpOrder::random)
       quantum = 1 + static_cast<int64_t>(random_() % static_cast<uint64_t>(quantum));
     run_warp(*w, quantum);
+    abandoned_ |= stop_();
   }
   end_block();
 }

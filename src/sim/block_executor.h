@@ -73,6 +73,8 @@ class BlockExecutor {
   const FindingSink& findings() const { return findings_; }
   // Something was found and nobody wants to know more.
   bool ended() const { return options_.first_finding_ends && !findings_.empty(); }
+  // The caller gave up.
+  bool stopped() { return stop_(); }
   const std::vector<AccessSum>& accesses() const { return sums_; }
   const Counters& counters() const { return counters_; }
 
@@ -331,6 +333,7 @@ class BlockExecutor {
   std::unordered_map<MatrixSource, MatrixPlaces, MatrixSource::Hash> matrix_places_;  // seen so far
   MatrixSource asked_;  // room for what is looked up there
   bool abandoned_ = false;
+  StopCheck stop_;
 };
 
 }  // namespace tilegen::sim

@@ -95,8 +95,14 @@ class Simulation {
     return std::min(clusters, resident > 0 ? resident : clusters > 6 ? kMost : kFew) * program_.cluster;
   }
 
-  SimResult run() {
-    const int64_t points = blocks(), total = launched(points);
+  Expected<SimResult> run() {
+    const int64_t points = blocks();
+    if (points > kMostBlocks)
+      return Error(DiagCode::launch_limit, program_.name,
+                   "the grid has " + (points == INT64_MAX ? "more than 2^63" : std::to_string(points)) + " blocks; at most " +
+                       std::to_string(kMostBlocks) + " are simulated",
+                   "launch with smaller dimensions");
+    const int64_t total = launched(points);
     launch_.launched = total;
     if (program_.claims) claims_ = std::make_unique<Claims>(points, total, options_);
     launch_.claims = claims_.get();
@@ -110,7 +116,7 @@ class Simulation {
     std::vector<std::exception_ptr> thrown(workers);
     const auto work = [&](size_t i) noexcept {
       try {
-        for (int64_t c = next++; c < clusters && !executors[i]->ended(); c = next++) executors[i]->run(c);
+        for (int64_t c = next++; c < clusters && !executors[i]->ended() && !executors[i]->stopped(); c = next++) executors[i]->run(c);
       } catch (...) {
         thrown[i] = std::current_exception();
         next = clusters;
@@ -127,6 +133,8 @@ class Simulation {
     for (std::thread& t : threads) t.join();
     for (const std::exception_ptr& e : thrown)
       if (e) std::rethrow_exception(e);
+    if (options_.cancellation && options_.cancellation->requested())
+      return options_.cancellation->error(program_.name, "while the kernel was simulated");
     return collect(executors);
   }
 

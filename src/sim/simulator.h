@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "sim/element_places.h"
+#include "support/cancellation.h"
 #include "support/diagnostic.h"
 #include "target/target.h"
 #include "thread/thread_program.h"
@@ -80,6 +81,9 @@ struct Counters {
 
 enum class WarpOrder : uint8_t { round_robin, reversed, random };
 
+// Of one kernel: more would not end within anybody's lifetime.
+inline constexpr int64_t kMostBlocks = int64_t{1} << 31;
+
 struct SimOptions {
   WarpOrder order = WarpOrder::round_robin;
   uint64_t seed = 1;          // of the random order
@@ -94,6 +98,7 @@ struct SimOptions {
   int64_t max_findings = 64;
   bool first_finding_ends = false;  // the run, soon; further ones may be missing, and the values are unfinished
   int64_t max_statements = 0;  // per warp; 0: no bound. Passing it is the finding `too_long`
+  const Cancellation* cancellation = nullptr;  // asked while blocks run; nobody to ask without one
   const ElementPlaces* places = nullptr;  // of this program; without them `wrong_element` is not looked for
   std::function<SourceLocation(const std::string& path)> locate;  // optional: where an operation stands
 };

@@ -55,6 +55,7 @@ TEST(Misuse, NullArgumentsAreReported) {
   expect_null(tl_context_set_log(nullptr, TL_LOG_INFO, nullptr, nullptr, nullptr, nullptr));
   expect_null(tl_context_set_dump(nullptr, nullptr, nullptr, nullptr, nullptr));
   expect_null(tl_context_set_cancel(nullptr, nullptr, nullptr, nullptr, nullptr));
+  expect_null(tl_context_set_timeout(nullptr, 0, nullptr));
   expect_null(tl_context_set_limit(context.get(), nullptr, 1, nullptr));
   expect_null(tl_context_get_limit(context.get(), "rank", nullptr, nullptr));
   expect_null(tl_options_create(nullptr, nullptr));
@@ -70,6 +71,7 @@ TEST(Misuse, NullArgumentsAreReported) {
   expect_null(tl_program_parse(context.get(), nullptr, 0, nullptr, &program, nullptr));
   expect_null(tl_program_print(nullptr, &blob, nullptr));
   expect_null(tl_interpret(nullptr, nullptr, 0, nullptr));
+  expect_null(tl_interpret_launch(nullptr, nullptr, nullptr, 0, nullptr));
   expect_null(tl_compile(context.get(), nullptr, nullptr, nullptr, &artifact, nullptr));
   expect_null(tl_artifact_section(nullptr, TL_SECTION_TILE_IR, &text, &size, nullptr));
   expect_null(tl_artifact_stage(nullptr, 0, &text, &ms));

@@ -87,6 +87,7 @@ class Sink final : public ops::ReferenceSink {
     if (op.value.valid()) value_ = run.eval(op.value);
   }
 
+  bool stopped() const override { return run_.over(); }
   ScalarValue read(int operand, std::span<const int64_t> index) override {
     const ScalarValue v = touch(operand, index, nullptr);
     if (ir::is_float(v.type)) terms_[static_cast<size_t>(operand)].add(v.f);

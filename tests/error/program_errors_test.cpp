@@ -51,6 +51,40 @@ TEST(ProgramErrors, Meaning) {
   expect_golden("scope_not_allowed.workspace_strides", parse_failure(second_workspace(" strides [64, 1] workspace")));
 }
 
+TEST(ProgramErrors, LoopsThatAskForTooMuch) {
+  const auto pipelined = [](const std::string& stages) {
+    return parse_failure(kernel("  alloc t: shared f32[1, 32]\n  pipelined i in 0 .. 4 stages " + stages +
+                                " {\n    copy A[b :+ 1, 0 :+ 32] -> t\n    copy t -> B[b :+ 1, 0 :+ 32]\n  }\n"));
+  };
+  expect_golden("bad_attribute.text_stages", pipelined("65"));
+  expect_golden("bad_attribute.most_stages", pipelined("9223372036854775807"));
+  EXPECT_FALSE(pipelined("64"));
+  expect_golden("limit_unroll.vectorized",
+                parse_failure(kernel("  alloc t: local f32[1]\n  unroll i in 0 .. 4096 {\n    vectorized j in 0 .. 8 {\n"
+                                     "      t[0] = 1.0f32\n    }\n  }\n")));
+}
+
+// Found while the program runs, wherever it is by then.
+TEST(ProgramErrors, RunsThatDoNotEnd) {
+  const std::string text = "tl 1 program p\ndim n\nkernel k grid(b: n) {\n  serial s in 0 .. n {\n  }\n}\n";
+  const Context context = make_context();
+  tl_program* parsed = nullptr;
+  ASSERT_EQ(tl_program_parse(context.get(), text.data(), text.size(), "p.tl", &parsed, nullptr), TL_OK);
+  const Program program(parsed);
+  const auto run = [&](int64_t n, int64_t timeout_ms) {
+    const tl_arg arg{TL_ARG_I64, 0, static_cast<uint64_t>(n)};
+    tl_launch how{};
+    how.struct_size = sizeof how;
+    how.timeout_ms = timeout_ms;
+    tl_error* error = nullptr;
+    tl_interpret_launch(program.get(), &how, &arg, 1, &error);
+    return Failure(error);
+  };
+  expect_golden("cancelled_by_caller.interpreted_too_long", run(int64_t{1} << 30, 5));
+  expect_golden("launch_limit.interpreted_grid", run(int64_t{1} << 40, 0));
+  expect_golden("unknown_option.launch_timeout", run(1, -1));
+}
+
 TEST(ProgramErrors, BuiltOutOfScope) {
   const Context context = make_context();
   const Builder builder = make_builder(context, "p");

@@ -267,6 +267,8 @@ class tl_launch(Structure):
         ("struct_size", c_uint32),
         ("max_threads", c_uint32),
         ("stream", c_void_p),
+        ("timeout_ms", c_int64),
+        ("context", c_void_p),
     ]
 
 
@@ -291,6 +293,7 @@ FUNCTIONS = {
     "tl_context_set_log": (c_int32, (c_void_p, c_uint32, tl_log_fn, tl_drop_fn, c_void_p, POINTER(c_void_p),)),
     "tl_context_set_dump": (c_int32, (c_void_p, tl_dump_fn, tl_drop_fn, c_void_p, POINTER(c_void_p),)),
     "tl_context_set_cancel": (c_int32, (c_void_p, tl_cancel_fn, tl_drop_fn, c_void_p, POINTER(c_void_p),)),
+    "tl_context_set_timeout": (c_int32, (c_void_p, c_int64, POINTER(c_void_p),)),
     "tl_context_set_limit": (c_int32, (c_void_p, c_char_p, c_int64, POINTER(c_void_p),)),
     "tl_context_get_limit": (c_int32, (c_void_p, c_char_p, POINTER(c_int64), POINTER(c_void_p),)),
     "tl_error_retain": (None, (c_void_p,)),
@@ -361,6 +364,7 @@ FUNCTIONS = {
     "tl_program_param_count": (c_size_t, (c_void_p,)),
     "tl_program_param": (c_int32, (c_void_p, c_size_t, POINTER(tl_param_info),)),
     "tl_interpret": (c_int32, (c_void_p, POINTER(tl_arg), c_size_t, POINTER(c_void_p),)),
+    "tl_interpret_launch": (c_int32, (c_void_p, POINTER(tl_launch), POINTER(tl_arg), c_size_t, POINTER(c_void_p),)),
     "tl_compile": (c_int32, (c_void_p, c_void_p, c_void_p, c_void_p, POINTER(c_void_p), POINTER(c_void_p),)),
     "tl_artifact_retain": (None, (c_void_p,)),
     "tl_artifact_release": (None, (c_void_p,)),

@@ -27,29 +27,32 @@ std::string symbol_of(const thread::ThreadProgram& kernel, size_t index) {
   return kernel.name + "_" + std::to_string(index);
 }
 
-std::optional<Error> emit_module(Compile& c, std::span<const thread::ThreadProgram> kernels, bool verify) {
+std::optional<Error> emit_module(Compile& c, std::span<const thread::ThreadProgram> kernels,
+                                 const HostCodegenOptions& options) {
   c.module = std::make_unique<llvm::Module>("tilegen", c.context);
   c.module->setTargetTriple(c.machine->getTargetTriple().str());
   c.module->setDataLayout(c.machine->createDataLayout());
   MachineFeatures features = host_features(*c.machine);
   for (size_t i = 0; i < kernels.size(); ++i) {
+    if (auto stop = given_up(options.cancellation, kernels)) return stop;
     HostEmitter emitter(*c.module, kernels[i], features, symbol_of(kernels[i], i));
     if (auto why = emitter.emit()) return backend_error(kernels[i].name, *why);
   }
-  return verify ? invalid_module(*c.module, kernels) : std::nullopt;
+  return options.verify ? invalid_module(*c.module, kernels) : std::nullopt;
 }
 
 std::optional<Error> generate(Compile& c, std::span<const thread::ThreadProgram> kernels,
                               const HostCodegenOptions& options, HostCodeResult& result) {
   Clock clock;
   collect_diagnostics(c.context, c.errors);
-  if (auto error = emit_module(c, kernels, options.verify)) return error;
+  if (auto error = emit_module(c, kernels, options)) return error;
   result.emit_ms = clock.lap();
   if (options.keep_ir) result.llvm_ir = module_text(*c.module);
   clock.lap();
-  c.optimiser = std::make_unique<Optimiser>(*c.machine, Optimiser::Pipeline::host);
+  c.optimiser = std::make_unique<Optimiser>(*c.machine, Optimiser::Pipeline::host, options.cancellation);
   c.optimiser->run(*c.module);
   result.optimise_ms = clock.lap();
+  if (auto stop = given_up(options.cancellation, kernels)) return stop;
   if (options.keep_ir) result.llvm_ir_optimised = module_text(*c.module);
   if (options.keep_assembly) {
     c.copy = llvm::CloneModule(*c.module);
@@ -61,6 +64,7 @@ std::optional<Error> generate(Compile& c, std::span<const thread::ThreadProgram>
   if (!c.object.run(*c.machine, *c.module, llvm::CodeGenFileType::ObjectFile))
     return backend_error(names_of(kernels), "the target writes no object files");
   if (!c.errors.empty()) return backend_error(names_of(kernels), c.errors);
+  if (auto stop = given_up(options.cancellation, kernels)) return stop;
   std::vector<std::string> symbols;
   for (size_t i = 0; i < kernels.size(); ++i) symbols.push_back(symbol_of(kernels[i], i));
   llvm::StringRef bytes(c.object.bytes().data(), c.object.bytes().size());

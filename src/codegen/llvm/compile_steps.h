@@ -11,6 +11,7 @@
 
 #include "codegen/llvm/backend.h"
 #include "codegen/llvm/guarded_memory.h"
+#include "support/cancellation.h"
 #include "support/diagnostic.h"
 #include "support/worker.h"
 #include "thread/thread_program.h"
@@ -35,6 +36,11 @@ std::string module_text(const llvm::Module& m);
 std::string names_of(std::span<const thread::ThreadProgram> kernels);  // "a, b"
 // What LLVM's verifier finds.
 std::optional<Error> invalid_module(const llvm::Module& m, std::span<const thread::ThreadProgram> kernels);
+
+inline std::optional<Error> given_up(const Cancellation* cancellation, std::span<const thread::ThreadProgram> kernels) {
+  if (!stop_requested(cancellation)) return std::nullopt;
+  return cancellation->error(names_of(kernels), "while code was made");
+}
 
 // Runs `work` on what one compile owns of LLVM, on a big stack. After a fatal error of LLVM, or anything thrown
 // through it, the objects are in no state to be destroyed and stay behind.

@@ -17,6 +17,7 @@ struct Optimiser::Passes {
   llvm::FunctionAnalysisManager functions;
   llvm::CGSCCAnalysisManager calls;
   llvm::ModuleAnalysisManager modules;
+  llvm::PassInstrumentationCallbacks watch;
   llvm::FunctionPassManager pipeline;
 
   void add_host();
@@ -47,9 +48,11 @@ void Optimiser::Passes::add_gpu() {
   p.addPass(llvm::SimplifyCFGPass());
 }
 
-Optimiser::Optimiser(llvm::TargetMachine& machine, Pipeline pipeline) {
+Optimiser::Optimiser(llvm::TargetMachine& machine, Pipeline pipeline, const Cancellation* cancellation) {
   auto* const passes = new Passes;  // owned once it is whole; abandoned when anything is thrown before
-  llvm::PassBuilder builder(&machine);
+  passes->watch.registerShouldRunOptionalPassCallback(
+      [cancellation](llvm::StringRef, llvm::Any) { return !stop_requested(cancellation); });
+  llvm::PassBuilder builder(&machine, llvm::PipelineTuningOptions(), std::nullopt, &passes->watch);
   builder.registerModuleAnalyses(passes->modules);
   builder.registerCGSCCAnalyses(passes->calls);
   builder.registerFunctionAnalyses(passes->functions);

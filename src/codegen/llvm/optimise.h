@@ -7,13 +7,16 @@
 #include <llvm/IR/Module.h>
 #include <llvm/Target/TargetMachine.h>
 
+#include "support/cancellation.h"
+
 namespace tilegen::codegen {
 
 // Owns the analyses of one compile. After a fatal error it must be leaked with the module.
 class Optimiser {
  public:
   enum class Pipeline { host, gpu };
-  Optimiser(llvm::TargetMachine& machine, Pipeline pipeline);
+  // Passes are left out once `cancellation` asks to stop.
+  Optimiser(llvm::TargetMachine& machine, Pipeline pipeline, const Cancellation* cancellation);
   ~Optimiser();
   void run(llvm::Module& module);
 

@@ -49,7 +49,7 @@ class HostExecutable final : public Executable {
 
  protected:
   Checked run(std::span<const uint64_t> slots, const LaunchOptions& options) const override {
-    return run_host(artifact(), slots, options.max_threads);
+    return run_host(artifact(), slots, options.max_threads, options.cancellation);
   }
 };
 

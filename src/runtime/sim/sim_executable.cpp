@@ -82,6 +82,7 @@ class SimExecutable final : public Executable {
                    "set stream to NULL");
     sim::SimOptions how = artifact().simulation;
     if (options.max_threads > 0) how.workers = options.max_threads;
+    how.cancellation = options.cancellation;
     auto results = simulate_artifact(artifact(), slots, how);
     if (!results) return results.error();
     std::string report = sim::report_json(*results);

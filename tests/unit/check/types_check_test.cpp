@@ -85,7 +85,7 @@ TEST(Statements, LoopForms) {
   q.loop().num_stages = 2;
   EXPECT_EQ(diagnose(q.p),
             at + "[bad_attribute] k/i: a parallel loop with 2 stages "
-                 "(stages belong to pipelined loops and are at least 0 (0: the planner chooses))");
+                 "(stages belong to pipelined loops and are 0 (the planner chooses) or 1 to 64)");
   q.loop().num_stages = 0;
   q.loop().begin = q.p.exprs.const_int(1);
   EXPECT_EQ(diagnose(q.p), at + "[bad_shape] k/i: a parallel loop starts at another value than 0 "

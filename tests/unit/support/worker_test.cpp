@@ -4,8 +4,12 @@
 #include <pthread.h>
 #include <signal.h>
 
+#include <atomic>
 #include <cfenv>
+#include <chrono>
+#include <memory>
 #include <stdexcept>
+#include <string>
 #include <thread>
 
 namespace tilegen {
@@ -80,6 +84,105 @@ TEST(Worker, TakesNoAsynchronousSignals) {
   EXPECT_EQ(sigismember(&inside, SIGUSR1), 1);
   EXPECT_EQ(sigismember(&inside, SIGSEGV), 0);
   EXPECT_EQ(sigismember(&after, SIGINT), sigismember(&before, SIGINT));
+}
+
+TEST(LeavableWork, WithoutAWishToStopItIsAwaited) {
+  const Cancellation nobody;
+  bool ran = false;
+  const Expected<bool> done = run_until_cancelled([&](const Cancellation& left) { ran = !left.requested(); }, nobody);
+  ASSERT_TRUE(done);
+  EXPECT_TRUE(*done);
+  EXPECT_TRUE(ran);
+  EXPECT_FALSE(run_until_cancelled([](const Cancellation&) { throw std::runtime_error("lost"); }, nobody));
+}
+
+// Shared by the work and whoever watches it from outside.
+struct Watched {
+  std::atomic<bool> told{false}, freed{false};
+};
+
+LeavableWork until_told(const std::shared_ptr<Watched>& watched) {
+  struct Owned {
+    std::shared_ptr<Watched> watched;
+    ~Owned() { watched->freed = true; }
+  };
+  return [owned = std::make_shared<Owned>(watched)](const Cancellation& left) {
+    left.enter("the long stage");
+    while (!left.requested()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));  // cannot stop at once
+    owned->watched->told = true;
+  };
+}
+
+bool within_a_second(const std::atomic<bool>& flag) {
+  for (int i = 0; i < 1000 && !flag; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  return flag;
+}
+
+TEST(LeavableWork, GoesOnAloneAndFreesWhatItOwns) {
+  const auto watched = std::make_shared<Watched>();
+  const Cancellation late({}, Cancellation::deadline_in(20));
+  std::string stage;
+  const Expected<bool> done = run_until_cancelled(until_told(watched), late, [&](const std::string& s) { stage = s; });
+  EXPECT_FALSE(watched->freed);  // the caller did not wait
+  ASSERT_TRUE(done);
+  EXPECT_FALSE(*done);
+  EXPECT_EQ(stage, "the long stage");
+  EXPECT_TRUE(within_a_second(watched->told));
+  EXPECT_TRUE(within_a_second(watched->freed));
+}
+
+TEST(LeavableWork, OnlySoManyGoOnAtATime) {
+  std::vector<std::shared_ptr<Watched>> all;
+  std::atomic<bool> go_on{false};
+  for (size_t i = 0; i < kLeftWorkers; ++i) {
+    const Cancellation late({}, Cancellation::deadline_in(5));
+    const Expected<bool> done = run_until_cancelled(
+        [&go_on](const Cancellation&) {
+          while (!go_on) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        },
+        late);
+    ASSERT_TRUE(done);
+    EXPECT_FALSE(*done);
+  }
+  bool ran = false;
+  const Cancellation late({}, Cancellation::deadline_in(20));
+  const Expected<bool> full = run_until_cancelled([&ran](const Cancellation&) { ran = true; }, late);
+  ASSERT_TRUE(full);
+  EXPECT_FALSE(*full);
+  EXPECT_FALSE(ran);
+  go_on = true;
+  const Expected<bool> then = run_until_cancelled([&ran](const Cancellation&) { ran = true; }, Cancellation());
+  ASSERT_TRUE(then);
+  EXPECT_TRUE(*then);
+  EXPECT_TRUE(ran);
+}
+
+TEST(Cancellation, FirstReasonStandsAndAYesIsForEver) {
+  bool answer = false;
+  Cancellation asked([&] { return answer; });
+  EXPECT_FALSE(asked.requested());
+  answer = true;
+  EXPECT_TRUE(asked.requested());
+  answer = false;
+  EXPECT_TRUE(asked.requested());
+  EXPECT_EQ(asked.error("k", "").diagnostics.at(0).code, DiagCode::cancelled_by_caller);
+  const Cancellation late({}, Cancellation::Clock::now());
+  EXPECT_TRUE(late.requested());
+  EXPECT_EQ(late.error("k", "").diagnostics.at(0).code, DiagCode::cancelled_by_caller);
+  EXPECT_EQ(Cancellation::deadline_in(0), Cancellation::kNever);
+  EXPECT_EQ(Cancellation::deadline_in(INT64_MAX), Cancellation::kNever);
+}
+
+TEST(Cancellation, LoopsAskNowAndThenOnly) {
+  int asked = 0;
+  const Cancellation cancellation([&] { return ++asked, false; });
+  StopCheck stop(&cancellation, 100);
+  for (int i = 0; i < 1000; ++i) EXPECT_FALSE(stop());
+  EXPECT_GE(asked, 1);
+  EXPECT_LE(asked, 10);
+  StopCheck nobody(nullptr);
+  EXPECT_FALSE(nobody());
 }
 
 }  // namespace

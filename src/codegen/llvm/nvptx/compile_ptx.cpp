@@ -68,17 +68,23 @@ std::optional<Error> foreign_atom(Kernels kernels, const target::Target& target)
 }
 
 // Passes of LLVM's code generator that make these kernels slower: strength reduction of loops gives every
-// shared address of an unrolled body an induction variable of its own.
+// shared address of an unrolled body an induction variable of its own. Nor is any run that nobody waits for.
 class PassChoice final : public llvm::OptPassGate {
  public:
+  explicit PassChoice(const Cancellation* cancellation) : cancellation_(cancellation) {}
   bool isEnabled() const override { return true; }
   bool shouldRunPass(const llvm::StringRef pass, llvm::StringRef) override {
-    return pass != "Loop Strength Reduction";
+    return pass != "Loop Strength Reduction" && !stop_requested(cancellation_);
   }
+
+ private:
+  const Cancellation* cancellation_;
 };
 
 // Everything of LLVM that one compile owns, in order of construction.
 struct Compile {
+  explicit Compile(const Cancellation* cancellation) : passes(cancellation) {}
+
   std::string errors;  // reported through the context
   PassChoice passes;
   llvm::LLVMContext context;
@@ -95,6 +101,7 @@ std::optional<Error> emit_module(Compile& c, Kernels kernels, const target::Targ
   c.module->setDataLayout(c.machine->createDataLayout());
   std::set<std::string> symbols;
   for (size_t i = 0; i < kernels.size(); ++i) {
+    if (auto stop = given_up(options.cancellation, kernels)) return stop;
     std::string symbol = options.symbols.empty() ? kernels[i].name : options.symbols[i];
     if (!symbols.insert(symbol).second) return backend_error(symbol, "two kernels of one symbol");
     IndexFacts facts(kernels[i], kNvidiaGrid);
@@ -116,14 +123,16 @@ std::optional<Error> generate(Compile& c, Kernels kernels, const target::Target&
   result.emit_ms = clock.lap();
   if (options.keep_ir) result.llvm_ir = module_text(*c.module);
   clock.lap();
-  c.optimiser = std::make_unique<Optimiser>(*c.machine, Optimiser::Pipeline::gpu);
+  c.optimiser = std::make_unique<Optimiser>(*c.machine, Optimiser::Pipeline::gpu, options.cancellation);
   c.optimiser->run(*c.module);
   result.optimise_ms = clock.lap();
+  if (auto stop = given_up(options.cancellation, kernels)) return stop;
   if (options.keep_ir) result.llvm_ir_optimised = module_text(*c.module);
   clock.lap();
   if (!c.assembly.run(*c.machine, *c.module, llvm::CodeGenFileType::AssemblyFile))
     return backend_error(names_of(kernels), "the target writes no assembly");
   if (!c.errors.empty()) return backend_error(names_of(kernels), c.errors);
+  if (auto stop = given_up(options.cancellation, kernels)) return stop;
   result.ptx.assign(c.assembly.bytes().begin(), c.assembly.bytes().end());
   result.codegen_ms = clock.lap();
   return std::nullopt;
@@ -145,7 +154,7 @@ Expected<PtxResult> compile_ptx(Kernels kernels, const target::Target& target,
   if (!machine) return machine.error();
   PtxResult result;
   const GuardedScope calls_llvm;
-  auto compile = std::make_unique<Compile>();
+  auto compile = std::make_unique<Compile>(options.cancellation);
   compile->machine = std::move(*machine);
   auto failure = run_compile(std::move(compile), kernels,
                              [&](Compile& c) { return generate(c, kernels, target, features, options, result); });

@@ -1,0 +1,67 @@
+#include "infer/fragment_table.h"
+
+#include "infer/projection.h"
+
+namespace tilegen::infer {
+namespace {
+
+size_t hash_of(const layout::Fragment& f) {
+  uint64_t h = static_cast<uint64_t>(f.threads());
+  const auto mix = [&h](int64_t x) { h = (h ^ static_cast<uint64_t>(x)) * 0x9e3779b97f4a7c15u, h ^= h >> 29; };
+  for (int64_t extent : f.shape()) mix(extent);
+  for (const layout::Digit& d : f.map().digits()) {
+    mix(d.dim);
+    mix(d.extent);
+    mix(d.weight);
+    mix(d.output);
+    mix(d.stride);
+  }
+  return h;
+}
+
+uint64_t key(int kind, int form) { return static_cast<uint64_t>(kind) << 32 | static_cast<uint32_t>(form); }
+
+}  // namespace
+
+FragmentTable::FragmentTable(const KernelOps& ops) : ops_(ops), kinds_(ops.ops.size()) {
+  using Kind = std::tuple<std::vector<int64_t>, std::vector<int64_t>, std::vector<int>, std::vector<int64_t>>;
+  std::map<Kind, int> kinds;
+  for (size_t i = 0; i < ops.ops.size(); ++i)
+    for (size_t k = 0; k < ops.ops[i].view.accesses.size(); ++k) {
+      const ops::ElementAccess& a = ops.ops[i].view.accesses[k];
+      const int v = ops.ops[i].accesses[k].value;
+      Kind kind{ops.ops[i].view.extents, v < 0 ? std::vector<int64_t>() : ops.values[static_cast<size_t>(v)].shape, a.dim_of,
+                a.offset};
+      kinds_[i].push_back(kinds.emplace(std::move(kind), static_cast<int>(kinds.size())).first->second);
+    }
+}
+
+int FragmentTable::number(const layout::Fragment& f) {
+  const size_t hash = hash_of(f);
+  const auto [first, last] = by_hash_.equal_range(hash);
+  for (auto it = first; it != last; ++it)
+    if (at(it->second) == f) return it->second;
+  fragments_.push_back(f);
+  const int fresh = static_cast<int>(fragments_.size()) - 1;
+  by_hash_.emplace(hash, fresh);
+  return fresh;
+}
+
+int FragmentTable::projected(int iteration, size_t op, size_t access) {
+  const auto [it, fresh] = projected_.try_emplace(key(kinds_[op][access], iteration), -1);
+  if (!fresh) return it->second;
+  const KernelOp& o = ops_.ops[op];
+  const auto f = project(at(iteration), o.view.accesses[access],
+                         ops_.values[static_cast<size_t>(o.accesses[access].value)].shape);
+  return it->second = f ? number(*f) : -1;
+}
+
+int FragmentTable::pulled_back(int held, size_t op, size_t access) {
+  const auto [it, fresh] = pulled_back_.try_emplace(key(kinds_[op][access], held), -1);
+  if (!fresh) return it->second;
+  const KernelOp& o = ops_.ops[op];
+  const auto f = pull_back(at(held), o.view.accesses[access], o.view.extents);
+  return it->second = f ? number(*f) : -1;
+}
+
+}  // namespace tilegen::infer

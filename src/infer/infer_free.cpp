@@ -1,0 +1,225 @@
+// The free level: the cheapest root is found for what no instruction and no pinned layout decides.
+//
+// Every op that touches an unpinned value, with every candidate for its iterations, is a root: what it says of its values
+// spreads, and the cost of all ops follows. A kernel of n ops has n times as many roots, most of which lead to a layout that was
+// judged before; those are told without letting them spread (RootSearch).
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "infer/inference.h"
+#include "infer/root_search.h"
+
+namespace tilegen::infer {
+
+using layout::Fragment;
+using layout::Layout;
+using plan::Origin;
+
+std::optional<Fragment> Inference::vectors_along(const std::vector<int64_t>& extents, int dim,
+                                                 int64_t vector) const {
+  std::vector<int> order;  // new dimension i is old order[i]: `dim` last
+  for (int d = 0; d < static_cast<int>(extents.size()); ++d)
+    if (d != dim) order.push_back(d);
+  order.push_back(dim);
+  std::vector<int64_t> permuted;
+  for (int d : order) permuted.push_back(extents[static_cast<size_t>(d)]);
+  Fragment f = Fragment::row_major_vectors(permuted, in_.threads, vector);
+  std::vector<int> back(order.size());
+  for (size_t i = 0; i < order.size(); ++i) back[static_cast<size_t>(order[i])] = static_cast<int>(i);
+  auto placed = Fragment::make(f.map().permute(back), in_.threads);
+  if (!placed) return std::nullopt;
+  return *placed;
+}
+
+std::vector<Fragment> Inference::candidates(const KernelOp& op) const {
+  std::vector<int64_t> extents = iteration_extents(op);
+  std::vector<Fragment> list;
+  if (extents.empty()) {
+    list.push_back(Fragment::replicated({}, in_.threads));
+    return list;
+  }
+  std::set<int> dims = {static_cast<int>(extents.size()) - 1};
+  for (const ops::ElementAccess& a : op.view.accesses)
+    if (!a.dim_of.empty() && a.dim_of.back() >= 0) dims.insert(a.dim_of.back());
+  for (auto it = dims.rbegin(); it != dims.rend(); ++it) {
+    int64_t extent = extents[static_cast<size_t>(*it)];
+    for (int64_t vector = in_.target.is_host() ? 1 : in_.target.vector_bytes; vector >= 1; vector /= 2)
+      if (extent % vector == 0)
+        if (auto f = vectors_along(extents, *it, vector)) list.push_back(std::move(*f));
+  }
+  return list;
+}
+
+const std::vector<int>& Inference::candidate_forms(const KernelOp& op) {
+  std::set<int> dims;
+  for (const ops::ElementAccess& a : op.view.accesses)
+    if (!a.dim_of.empty() && a.dim_of.back() >= 0) dims.insert(a.dim_of.back());
+  const auto [it, fresh] = candidate_forms_.try_emplace({iteration_extents(op), std::move(dims)});
+  if (fresh)
+    for (const Fragment& f : candidates(op)) it->second.push_back(forms_.number(f));
+  return it->second;
+}
+
+double Inference::cost_of(size_t index, const Fragment& iteration) const {
+  const KernelOp& op = ops_.ops[index];
+  if (op.form != OpForm::element) return static_cast<double>(iteration.registers() * iteration.replicas());
+  return access_cost(p_, op, iteration, state_.known, in_.target) * std::pow(8.0, op.depth);
+}
+
+double Inference::rooted_cost(size_t index) {
+  if (ops_.ops[index].form != OpForm::element) return 0;
+  const int iteration = rooted_form(index);
+  return iteration < 0 ? 0 : cost_of(index, forms_.at(iteration));
+}
+
+double Inference::total_cost(const std::set<size_t>& changed) {
+  double cost = 0;
+  auto next = changed.begin();
+  for (size_t i = 0; i < ops_.ops.size(); ++i) {
+    const bool asked = next != changed.end() && *next == i;
+    if (asked) ++next;
+    cost += asked ? rooted_cost(i) : costs_[i];
+  }
+  return cost;
+}
+
+bool Inference::seed(size_t index, int iteration) {
+  const KernelOp& op = ops_.ops[index];
+  const size_t mark = pinned_order_.size();
+  if (op.form == OpForm::element) {
+    spread(index, iteration, Origin::free);
+    return pinned_order_.size() > mark;
+  }
+  const int src = op.accesses[0].value, dst = op.accesses[1].value;
+  if (distributed(op, src) && !pinned(state_, src)) {
+    const Fragment& f = forms_.at(iteration);
+    if (f.shape() != ops_.values[static_cast<size_t>(src)].shape) return false;
+    pin(src, f.canonical(), Origin::free, "as " + op.path + " reads it", op.path);
+  }
+  if (distributed(op, dst) && !pinned(state_, dst))
+    if (const int form = reduced_form(index, iteration); form >= 0)
+      pin_form(dst, form, Origin::free, "result of " + op.path, op.path);
+  return pinned_order_.size() > mark;
+}
+
+void Inference::take_back(size_t mark) {
+  for (; pinned_order_.size() > mark; pinned_order_.pop_back()) {
+    const size_t v = static_cast<size_t>(pinned_order_.back());
+    state_.known.fragments[v].reset();
+    state_.form[v] = -1;
+    state_.origin[v] = Origin::free;
+    state_.reason[v].clear();
+    state_.pinned_by[v].clear();
+  }
+}
+
+// What is reduced comes first: its rows' results, and what is made of them, then follow it.
+std::vector<size_t> Inference::reduced_first() const {
+  std::vector<bool> is_reduced(ops_.values.size(), false);
+  for (const KernelOp& op : ops_.ops)
+    if (op.form == OpForm::reduce && op.accesses[0].value >= 0) is_reduced[static_cast<size_t>(op.accesses[0].value)] = true;
+  std::vector<size_t> order(ops_.values.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_partition(order.begin(), order.end(), [&](size_t v) { return is_reduced[v]; });
+  return order;
+}
+
+void Inference::free_values() {
+  costs_.resize(ops_.ops.size());
+  for (size_t i = 0; i < ops_.ops.size(); ++i) costs_[i] = rooted_cost(i);
+  for (size_t v : reduced_first()) {
+    if (!distributed(static_cast<int>(v)) || pinned(state_, static_cast<int>(v))) continue;
+    const size_t mark = pinned_order_.size();
+    free_value(v);
+    for (size_t i : users_since(mark)) costs_[i] = rooted_cost(i);
+  }
+}
+
+void Inference::free_value(size_t v) {
+  RootSearch search(static_cast<int>(v));
+  for (size_t i : ops_leading_to(static_cast<int>(v)))
+    if (ops_.ops[i].form != OpForm::gemm && touches_unpinned(ops_.ops[i])) try_roots(i, search);
+  if (!search.best.empty()) {
+    for (RootSearch::Pin& p : search.best) pin_form(p.value, p.form, p.origin, std::move(p.reason), p.by);
+    state_.reason[v] += "; cheapest root: " + search.best_root;
+    return;
+  }
+  // No op can spread a layout to it (parts or irregular indices only): one thread's row-major, or a copy
+  // per thread.
+  const size_t mark = pinned_order_.size();
+  pin(static_cast<int>(v), Fragment::replicated(ops_.values[v].shape, in_.threads), Origin::free,
+      "only parts or computed indices of it are used; every thread holds a copy", "");
+  propagate(users_since(mark));
+}
+
+void Inference::try_roots(size_t index, RootSearch& search) {
+  const std::vector<int> forms = candidate_forms(ops_.ops[index]);
+  for (int form : forms) {
+    const size_t mark = pinned_order_.size();
+    if (seed(index, form)) {
+      const std::vector<RootSearch::Seed> seeds = search.seeds(pinned_order_, mark, state_.form);
+      if (!search.known(seeds)) {
+        propagate(users_since(mark));
+        if (pinned(state_, search.value)) judge(index, mark, seeds, search);
+      }
+    }
+    take_back(mark);
+  }
+}
+
+// The layout that is pinned now, if it is cheaper; and which other roots lead to it.
+void Inference::judge(size_t root, size_t mark, const std::vector<RootSearch::Seed>& seeds, RootSearch& search) {
+  const std::set<size_t> changed = users_since(mark);
+  const double cost = total_cost(changed);
+  if (cost < search.best_cost - 1e-9) {
+    search.best_cost = cost;
+    search.best_root = ops_.ops[root].path;
+    search.best.clear();
+    for (size_t i = mark; i < pinned_order_.size(); ++i) {
+      const size_t v = static_cast<size_t>(pinned_order_[i]);
+      search.best.push_back({pinned_order_[i], state_.form[v], state_.origin[v], state_.reason[v], state_.pinned_by[v]});
+    }
+  }
+  if (search.layouts.size() == RootSearch::kLayouts) return;
+  std::vector<bool> fresh(ops_.values.size(), false);
+  for (size_t i = mark; i < pinned_order_.size(); ++i) fresh[static_cast<size_t>(pinned_order_[i])] = true;
+  if (std::all_of(changed.begin(), changed.end(), [&](size_t i) { return coherent(i, fresh); }))
+    search.layouts.push_back(sources_of(seeds, fresh));
+}
+
+std::set<size_t> Inference::ops_leading_to(int v) const {
+  std::set<size_t> found;
+  std::vector<int> pending = {v};
+  std::vector<bool> seen(ops_.values.size(), false);
+  seen[static_cast<size_t>(v)] = true;
+  while (!pending.empty()) {
+    const int at = pending.back();
+    pending.pop_back();
+    for (size_t i : users_[static_cast<size_t>(at)]) {
+      if (!found.insert(i).second) continue;
+      for (const OpAccess& a : ops_.ops[i].accesses) {
+        if (a.value < 0 || seen[static_cast<size_t>(a.value)] || !distributed(ops_.ops[i], a.value) ||
+            pinned(state_, a.value))
+          continue;
+        seen[static_cast<size_t>(a.value)] = true;
+        pending.push_back(a.value);
+      }
+    }
+  }
+  return found;
+}
+
+bool Inference::touches_unpinned(const KernelOp& op) const {
+  return std::any_of(op.accesses.begin(), op.accesses.end(),
+                     [&](const OpAccess& a) { return distributed(op, a.value) && !pinned(state_, a.value); });
+}
+
+void Inference::shared_rest() {
+  for (size_t v = 0; v < ops_.values.size(); ++v)
+    if (ops_.values[v].scope == ir::MemScope::shared && !state_.known.memories[v])
+      pin_memory(static_cast<int>(v), Layout::row_major(ops_.values[v].shape), Origin::free,
+                 "row-major: no instruction asks for another form", "");
+}
+
+}  // namespace tilegen::infer

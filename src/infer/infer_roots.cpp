@@ -1,0 +1,93 @@
+// Which roots lead to one layout.
+//
+// A trial root pins values, its seeds, and these pin others. Where every op then agrees with all of its values (from whichever
+// of them its iterations are followed, it says of the others what they are pinned as), order does not matter: whoever begins
+// with some of these layouts can only pin more of them. So a root whose seeds are part of the layout, and spread to the seeds of
+// the root that was tried, leads to all of it, at the same cost.
+#include <algorithm>
+
+#include "infer/inference.h"
+
+namespace tilegen::infer {
+
+bool Inference::coherent(size_t index, const std::vector<bool>& fresh) {
+  const KernelOp& op = ops_.ops[index];
+  if (op.form == OpForm::element) return coherent_loop(index, fresh);
+  if (op.form != OpForm::reduce) return true;
+  const int src = op.accesses[0].value, dst = op.accesses[1].value;
+  if (!distributed(op, src) || !distributed(op, dst) || !pinned(state_, src)) return true;
+  const int form = reduced_form(index, state_.form[static_cast<size_t>(src)]);
+  return form < 0 || (fresh[static_cast<size_t>(dst)] ? state_.form[static_cast<size_t>(dst)] == form : pinned(state_, dst));
+}
+
+bool Inference::coherent_loop(size_t index, const std::vector<bool>& fresh) {
+  const KernelOp& op = ops_.ops[index];
+  std::vector<int> iterations;
+  std::map<size_t, int> by_dims;  // where the choice among roots must not matter
+  for (size_t i = 0; i < op.view.accesses.size(); ++i) {
+    const int form = root_form(index, i);
+    if (form < 0) continue;
+    const std::vector<int>& dims = op.view.accesses[i].dim_of;
+    const size_t walked = static_cast<size_t>(std::count_if(dims.begin(), dims.end(), [](int k) { return k >= 0; }));
+    if (by_dims.try_emplace(walked, form).first->second != form) return false;
+    iterations.push_back(form);
+  }
+  std::sort(iterations.begin(), iterations.end());
+  iterations.erase(std::unique(iterations.begin(), iterations.end()), iterations.end());
+  if (iterations.empty()) return true;
+  for (size_t i = 0; i < op.view.accesses.size(); ++i) {
+    const int v = op.accesses[i].value;
+    if (!distributed(op, v)) continue;
+    const bool spreads = forms_.projected(iterations.front(), index, i) >= 0;
+    for (int iteration : iterations) {
+      const int form = forms_.projected(iteration, index, i);
+      if ((form >= 0) != spreads) return false;
+      if (spreads && (fresh[static_cast<size_t>(v)] ? form != state_.form[static_cast<size_t>(v)] : !pinned(state_, v)))
+        return false;
+    }
+  }
+  return true;
+}
+
+std::vector<int> Inference::spread_by(int v, const std::vector<bool>& fresh) {
+  std::vector<int> found;
+  for (size_t index : users_[static_cast<size_t>(v)]) {
+    const KernelOp& op = ops_.ops[index];
+    if (op.form == OpForm::reduce && op.accesses[1].value == v && distributed(op, v)) {
+      const int src = op.accesses[0].value;
+      if (distributed(op, src) && fresh[static_cast<size_t>(src)] && reduced_form(index, state_.form[static_cast<size_t>(src)]) >= 0)
+        found.push_back(src);
+    }
+    if (op.form != OpForm::element) continue;
+    for (size_t i = 0; i < op.view.accesses.size(); ++i) {
+      const int iteration = root_form(index, i);
+      if (iteration < 0 || !fresh[static_cast<size_t>(op.accesses[i].value)]) continue;
+      for (size_t k = 0; k < op.view.accesses.size(); ++k)
+        if (op.accesses[k].value == v && distributed(op, v) && forms_.projected(iteration, index, k) >= 0) {
+          found.push_back(op.accesses[i].value);
+          break;
+        }
+    }
+  }
+  return found;
+}
+
+std::vector<int> Inference::sources_of(const std::vector<std::pair<int, int>>& seeds, const std::vector<bool>& fresh) {
+  std::vector<size_t> reaches(ops_.values.size(), 0);  // how many of the seeds
+  for (size_t s = 0; s < seeds.size(); ++s) {
+    std::vector<int> pending = {seeds[s].first};
+    while (!pending.empty()) {
+      const int v = pending.back();
+      pending.pop_back();
+      if (reaches[static_cast<size_t>(v)] != s) continue;  // seen, or short of an earlier one
+      ++reaches[static_cast<size_t>(v)];
+      for (int from : spread_by(v, fresh)) pending.push_back(from);
+    }
+  }
+  std::vector<int> forms(ops_.values.size(), -1);
+  for (size_t v = 0; v < forms.size(); ++v)
+    if (fresh[v] && reaches[v] == seeds.size()) forms[v] = state_.form[v];
+  return forms;
+}
+
+}  // namespace tilegen::infer
