@@ -131,11 +131,26 @@ Need HazardWalk::walk_leaf(StmtId id, State& state) {
   return meet(id, state);
 }
 
-// The accesses of the statement itself: what they clash with, and their entry into the state.
+bool HazardWalk::enters(StmtId id, State& state) {
+  if (!touches_memory(id)) return true;
+  if (!is_leaf(id) || as<thread::Barrier>(id) || as<thread::AsyncCommit>(id) || as<thread::AsyncWait>(id)) return false;
+  std::vector<Outstanding> fresh;
+  if (meet(id, state, fresh) != Need::nothing) return false;
+  for (Outstanding& o : fresh) state[std::move(o)] = 0;
+  return true;
+}
+
 Need HazardWalk::meet(StmtId id, State& state) {
+  std::vector<Outstanding> fresh;
+  const Need need = meet(id, state, fresh);
+  for (Outstanding& o : fresh) state[std::move(o)] = 0;
+  return need;
+}
+
+// The accesses of the statement itself, and what they clash with.
+Need HazardWalk::meet(StmtId id, const State& state, std::vector<Outstanding>& fresh) {
   Need need = Need::nothing;
   const std::vector<int> classes = classes_of(id);
-  std::vector<Outstanding> fresh;
   for (int c : classes) {
     Outstanding own{c, {}, oracle_[c].access.async};
     for (const OpenLoop& l : oracle_[c].loops) {
@@ -145,7 +160,6 @@ Need HazardWalk::meet(StmtId id, State& state) {
     for (const auto& [other, commits] : state) need = std::max(need, between(other, own));
     fresh.push_back(std::move(own));
   }
-  for (Outstanding& o : fresh) state[std::move(o)] = 0;
   return need;
 }
 

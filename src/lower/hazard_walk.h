@@ -34,6 +34,8 @@ class HazardWalk {
   Need walk(const thread::Block& block, State& state);
   Need walk(thread::StmtId id, State& state);
   Need walk_loop(thread::StmtId id, State& state);
+  // Walks the statement where it only touches memory and needs nothing; else false, and the state is as it was. Copies no state.
+  bool enters(thread::StmtId id, State& state);
   // Of the accesses of the statement itself: a branch's condition, a loop's extent.
   Need meet(thread::StmtId id, State& state);
 
@@ -60,6 +62,7 @@ class HazardWalk {
   State from_numbers(const State& state, const OpenLoop& loop, int64_t now);
   State released(const State& state, const OpenLoop& loop);
   Need walk_leaf(thread::StmtId id, State& state);
+  Need meet(thread::StmtId id, const State& state, std::vector<Outstanding>& fresh);
   Need between(const Outstanding& earlier, const Outstanding& later);
   const std::vector<int>& classes_of(thread::StmtId id);
   bool shared_by_accesses(const thread::SyncAccess& a);

@@ -101,6 +101,7 @@ class Planter {
   // Leaves `state` as it is behind the block.
   void plant_between(Block& block, State& state, bool uniform) {
     for (size_t i = 0; i < block.size(); ++i) {
+      if (walk_.enters(block[i], state)) continue;
       State probe = state;
       const Need need = walk_.walk(block[i], probe);
       if (need == Need::nothing) {
