@@ -15,9 +15,9 @@ constexpr int64_t kMost = INT64_C(1) << 31;
 constexpr std::array kEngines = {Engine::loop,         Engine::vector_copy, Engine::async_copy,  Engine::mma,
                                  Engine::micro_kernel, Engine::lane_reduce, Engine::tensor_copy, Engine::warpgroup_mma};
 constexpr std::array kOrigins = {Origin::strict, Origin::common, Origin::free, Origin::given};
-constexpr std::array kConversions = {layout::ConversionKind::none, layout::ConversionKind::register_permute,
-                                     layout::ConversionKind::shuffle, layout::ConversionKind::shared_bounce,
-                                     layout::ConversionKind::replication};
+// Not `none`: what is not converted stands in no list.
+constexpr std::array kConversions = {layout::ConversionKind::register_permute, layout::ConversionKind::shuffle,
+                                     layout::ConversionKind::shared_bounce, layout::ConversionKind::replication};
 constexpr std::array kRasterOrders = {"row_major", "column_major", "grouped", "longest_first"};
 
 // --- writing ---
@@ -210,6 +210,14 @@ std::optional<T> read_layout(const JsonCursor& c, const char* what) {
   return std::nullopt;
 }
 
+// One that may be left out, which is how nothing is said.
+std::string read_name(const JsonCursor& c) {
+  if (!c) return "";
+  std::string name = c.string();
+  if (c && name.empty()) c.refuse("a name", "leave it out to have it planned");
+  return name;
+}
+
 OpPlan read_op(JsonCursor c, UniqueNames& names) {
   OpPlan o;
   c = c.object({"op", "engine", "atom", "warps_m", "warps_n", "iteration", "vector", "streaming", "pass_columns",
@@ -217,7 +225,7 @@ OpPlan read_op(JsonCursor c, UniqueNames& names) {
   if (!c) return o;
   o.op = names.read(c.required("op"));
   if (const JsonCursor engine = c.optional("engine")) o.engine = read_enum(engine, kEngines, engine_name, Engine::loop);
-  o.atom = c.optional("atom").string();
+  o.atom = read_name(c.optional("atom"));
   o.warps_m = c.optional("warps_m").integer(1, 1024);
   o.warps_n = c.optional("warps_n").integer(1, 1024);
   o.iteration = read_layout<layout::Fragment>(c.optional("iteration"), "fragment");
@@ -272,7 +280,7 @@ ConversionPlan read_conversion(JsonCursor c) {
   p.value = c.required("value").string();
   p.producer = c.required("producer").string();
   p.consumer = c.required("consumer").string();
-  p.kind = read_enum(c.optional("kind"), kConversions, layout::conversion_name, p.kind);
+  if (const JsonCursor kind = c.optional("kind")) p.kind = read_enum(kind, kConversions, layout::conversion_name, p.kind);
   p.from = read_layout<layout::Fragment>(c.optional("from"), "fragment").value_or(p.from);
   p.to = read_layout<layout::Fragment>(c.optional("to"), "fragment").value_or(p.to);
   p.cost = c.optional("cost").integer(0, INT64_MAX);
@@ -314,7 +322,7 @@ std::optional<PersistencePlan> read_persistence(JsonCursor c) {
   const JsonCursor persistent = c.optional("persistent"), order = c.optional("order"), skips = c.optional("skips_idle");
   if (!persistent && !order && !skips) return std::nullopt;
   p.persistent = persistent.boolean(true);
-  p.order = order.string();
+  p.order = read_name(order);
   if (skips) p.skips_idle = skips.boolean();
   p.reason = c.optional("reason").string();
   return p;
@@ -325,7 +333,7 @@ ClusterPlan read_cluster(JsonCursor c) {
   c = c.object({"blocks", "along", "reason"});
   if (!c) return p;
   p.blocks = c.optional("blocks").integer(1, 1024);
-  p.along = c.optional("along").string();
+  p.along = read_name(c.optional("along"));
   p.reason = c.optional("reason").string();
   return p;
 }

@@ -192,6 +192,8 @@ std::string order_refusal(const ir::Program& p, const KernelOps& ops, const ir::
     if (!seen.insert(o.op).second) return o.op->path + " stands in it twice";
     if (o.lag < 0 || o.lag > 1) return o.op->path + " is in a stage that the loop does not have";
   }
+  if (!order.empty() && std::all_of(order.begin(), order.end(), [](const IssuedOp& o) { return o.lag > 0; }))
+    return "all ops lag, and none works on the newest iteration";
   for (size_t u = 0; u < units.size(); ++u)
     for (size_t k = 0; k < units[u].ops.size(); ++k) {
       const KernelOp& op = *units[u].ops[k];

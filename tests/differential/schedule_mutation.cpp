@@ -172,6 +172,7 @@ class Mutation {
       numbers.emplace_back(i, end - i);
       i = end;
     }
+    if (numbers.empty()) return text + "1";  // spoilt before
     for (int64_t edits = random_.between(1, 2); edits > 0; --edits) {
       const auto [at, size] = random_.pick(std::span<const std::pair<size_t, size_t>>(numbers));
       const int64_t v = std::strtoll(text.substr(at, size).c_str(), nullptr, 10);

@@ -146,6 +146,7 @@ TEST(ScheduleJson, RefusalsNamePathExpectedGotAndWayOut) {
       {in_kernel(R"("raster": {"order": "diagonal"})"),
        "$.kernels[0].raster.order: expected one of row_major, column_major, grouped, longest_first, got \"diagonal\" (use one of the names)"},
       {in_kernel(R"("ops": {})"), "$.kernels[0].ops: expected an array, got an object (put the values in [ ])"},
+      {in_op(R"("atom": "")"), "$.kernels[0].ops[0].atom: expected a name, got \"\" (leave it out to have it planned)"},
       {in_op(R"("engine": "mmma")"), "$.kernels[0].ops[0].engine: expected one of loop, vector_copy, async_copy, mma, "
                                      "micro_kernel, lane_reduce, tensor_copy, warpgroup_mma, got \"mmma\" (did you mean 'mma'?)"},
       {in_op(R"("engine": "mma", "vector": 18446744073709551616)"),
@@ -169,7 +170,7 @@ TEST(ScheduleJson, RefusalsNamePathExpectedGotAndWayOut) {
       {in_kernel(R"("loops": [{"loop": "k/ko", "stages": [{"op": "o", "stage": 0}, {"op": "o", "stage": 1}]}])"),
        "$.kernels[0].loops[0].stages[1].op: \"o\" is listed twice (merge the two entries)"},
       {in_kernel(R"("conversions": [{"value": "v", "producer": "a", "consumer": "b", "kind": "shufle"}])"),
-       "$.kernels[0].conversions[0].kind: expected one of none, register_permute, shuffle, shared_bounce, replication, got "
+       "$.kernels[0].conversions[0].kind: expected one of register_permute, shuffle, shared_bounce, replication, got "
        "\"shufle\" (did you mean 'shuffle'?)"},
       {in_kernel(R"("conversions": [{"value": "v", "producer": "a", "from": )" + good_fragment + "}]"),
        "$.kernels[0].conversions[0].consumer: expected the key \"consumer\", got an object without it (add the key)"},

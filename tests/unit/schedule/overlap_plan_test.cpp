@@ -79,6 +79,9 @@ TEST(Overlap, AGivenOrderIsTakenWhereEveryOpSeesWhatItDoesInTheText) {
   Stages far = kLagging;
   far[4].second = 3;
   EXPECT_NE(refusal(*p, far).find("in a stage that the loop does not have"), std::string::npos);
+  Stages all_late = in_text;
+  for (auto& [op, stage] : all_late) stage *= 2;
+  EXPECT_NE(refusal(*p, all_late).find("none works on the newest iteration"), std::string::npos);
 }
 
 // Masks stand in branches where only some blocks need them.
