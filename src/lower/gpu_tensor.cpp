@@ -9,7 +9,8 @@ namespace tilegen::lower {
 
 namespace {
 
-// By what is known of dims alone: the launch makes a map, whether or not a block comes to the copy.
+// By what is known of dims alone: the launch makes a map, whether or not a block comes to the copy. What facts leave no size but 0
+// stays as it is: a launch takes another form then, and none has blocks.
 ExprId simplified_for_launch(thread::ThreadProgram& p, ExprId e) {
   arith::Context launch(p.exprs);
   for (const thread::Param& param : p.params)
@@ -17,7 +18,9 @@ ExprId simplified_for_launch(thread::ThreadProgram& p, ExprId e) {
       const ir::Var& v = p.vars[param.var.value];
       launch.bind(param.var, v.lower, v.upper, v.divisor);
     }
-  return arith::simplify(launch, e);
+  const ExprId simple = arith::simplify(launch, e);
+  int64_t known = 1;
+  return p.exprs.is_const_int(simple, &known) && known <= 0 ? e : simple;
 }
 
 }  // namespace
