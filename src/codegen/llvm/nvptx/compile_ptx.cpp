@@ -68,16 +68,25 @@ std::optional<Error> foreign_atom(Kernels kernels, const target::Target& target)
 }
 
 // Passes of LLVM's code generator that make these kernels slower: strength reduction of loops gives every
-// shared address of an unrolled body an induction variable of its own. Nor is any run that nobody waits for.
+// shared address of an unrolled body an induction variable of its own. Nor is any run that nobody waits for. The
+// vectorizer of loads and stores takes time quadratic in a block's instructions (2 s for 30,000), and lowering has
+// chosen vectors already.
 class PassChoice final : public llvm::OptPassGate {
  public:
   explicit PassChoice(const Cancellation* cancellation) : cancellation_(cancellation) {}
   bool isEnabled() const override { return true; }
   bool shouldRunPass(const llvm::StringRef pass, llvm::StringRef) override {
-    return pass != "Loop Strength Reduction" && !stop_requested(cancellation_);
+    return pass != "Loop Strength Reduction" && !(long_blocks_ && pass == "GPU Load and Store Vectorizer") &&
+           !stop_requested(cancellation_);
+  }
+  void look_at(const llvm::Module& m) {
+    for (const llvm::Function& f : m)
+      for (const llvm::BasicBlock& b : f) long_blocks_ |= b.size() > kLongBlock;
   }
 
  private:
+  static constexpr size_t kLongBlock = 1 << 13;
+  bool long_blocks_ = false;
   const Cancellation* cancellation_;
 };
 
@@ -129,6 +138,7 @@ std::optional<Error> generate(Compile& c, Kernels kernels, const target::Target&
   if (auto stop = given_up(options.cancellation, kernels)) return stop;
   if (options.keep_ir) result.llvm_ir_optimised = module_text(*c.module);
   clock.lap();
+  c.passes.look_at(*c.module);
   if (!c.assembly.run(*c.machine, *c.module, llvm::CodeGenFileType::AssemblyFile))
     return backend_error(names_of(kernels), "the target writes no assembly");
   if (!c.errors.empty()) return backend_error(names_of(kernels), c.errors);
