@@ -7,7 +7,8 @@ or breaks its context takes down only its own test. Within it a launch that take
 ctest these are the tests with the label "gpu": ctest -L gpu.
 
 --under COMMAND runs each process under a checker, such as "compute-sanitizer --tool racecheck": a test fails where the summary
-of its findings has another number than 0.
+of its findings has another number than 0. What a tool of compute-sanitizer is known not to see is listed in BLIND_SPOTS: these
+tests are named, and do not fail.
 
 Further programs of the random test are spread over processes with --random COUNT, and mutated ones with --mutated COUNT. Ends
 on a summary; exit status 1 when anything failed. Standard library only.
@@ -21,6 +22,15 @@ import shlex
 import subprocess
 import sys
 import time
+
+# Findings of tools of compute-sanitizer that are none: tool, pattern of tests, what the tool does not see.
+BLIND_SPOTS = (
+    ("racecheck", r"Transactions\.PhasesOfOneAndMoreArrivals", "one thread's arrival at an mbarrier stands for those that it met at a "
+     "named barrier before"),
+    ("racecheck", r"Transactions\.WarpsThatArriveAndDoNotWait", "barrier.arrive orders what its thread read before"),
+    ("synccheck", r"Transactions\.PhasesAskedAhead", "warps of a block may meet at a barrier from two places of the code"),
+    ("initcheck", r"AttentionSplit\..*", "the copy engine's stores write global memory"),
+)
 
 
 def tests_of(program, pattern):
@@ -53,14 +63,27 @@ def device_target():
     return next((f"sm_{c}" for c in (90, 89, 80) if capability >= c), None)
 
 
+def blind_spot(name, command):
+    return next((why for tool, tests, why in BLIND_SPOTS if tool in command and re.fullmatch(tests, name)), None)
+
+
+def judged(name, command, status, text):
+    """The status of a test, 0 if it passed and what a checker says of it, if anything, is no finding."""
+    passed = "[  PASSED  ]" in text and "[  FAILED  ]" not in text
+    if passed and "Target application terminated before first instrumented API call" in text:
+        return 0  # the test uses no device
+    if re.search(r"^=+ (?:ERROR|RACECHECK) SUMMARY: .*[1-9]", text, re.MULTILINE):
+        return "blind spot" if blind_spot(name, command) else status or "findings"
+    return status
+
+
 def run(job):
     name, command, environment, limit = job
     start = time.time()
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=limit, env=environment, errors="replace")
-        status, text = done.returncode, done.stdout + done.stderr
-        if status == 0 and re.search(r"^=+ (?:ERROR|RACECHECK) SUMMARY: .*[1-9]", text, re.MULTILINE):
-            status = "findings"
+        text = done.stdout + done.stderr
+        status = judged(name, command, done.returncode, text)
     except subprocess.TimeoutExpired as e:
         partial = e.stdout or b""
         status, text = "time limit", partial.decode(errors="replace") if isinstance(partial, bytes) else partial
@@ -101,14 +124,16 @@ def main():
     jobs += seeded_jobs(args, base, "random", "RandomPrograms.ExecutorsAgree", args.random)
     jobs += seeded_jobs(args, base, "mutated", "MutatedPrograms.ExecutorsAgree", args.mutated)
     jobs = [(name, under + command, environment, limit) for name, command, environment, limit in jobs]
-    failed, skipped, start = [], 0, time.time()
+    failed, blind, skipped, start = [], [], 0, time.time()
     log = open(args.log, "w", encoding="utf-8") if args.log else None
     with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
         for name, status, text, seconds in pool.map(run, jobs):
             if log:
                 log.write(f"==== {name}: {status}, {seconds:.1f} s\n{text}\n")
             skipped += "[  SKIPPED ]" in text
-            if status != 0:
+            if status == "blind spot":
+                blind.append(name)
+            elif status != 0:
                 failed.append(name)
                 shown = [line for line in text.splitlines() if line.strip() and not line.startswith(("[---", "[===", "Note:",
                                                                                                      "Running main"))]
@@ -116,6 +141,8 @@ def main():
                       flush=True)
     print(f"{len(jobs)} tests, {len(jobs) - len(failed)} passed ({skipped} of them skipped), {len(failed)} failed, "
           f"{time.time() - start:.0f} s")
+    for name in blind:
+        print(f"  findings of {name} that are none: {blind_spot(name, under)}")
     for name in failed:
         print("  failed:", name)
     sys.exit(1 if failed else 0)
