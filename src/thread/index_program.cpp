@@ -166,4 +166,63 @@ std::optional<int64_t> IndexProgram::eval(const PointValues& at) const {
   return values_.back().v;
 }
 
+void IndexProgram::eval_along(ir::VarId v, int64_t count, const PointValues& at, std::vector<std::optional<int64_t>>& values) const {
+  values.assign(static_cast<size_t>(count), std::nullopt);
+  if (steps_.empty()) return;
+  if (!v.valid() || !depends_on(v)) return values.assign(static_cast<size_t>(count), eval(at));
+  rows_.resize(steps_.size());
+  const auto varies = [&](int i) { return i >= 0 && !rows_[static_cast<size_t>(i)].empty(); };
+  for (size_t i = 0; i < steps_.size(); ++i) {
+    const Step& s = steps_[i];
+    rows_[i].clear();
+    const bool is_v = s.op == ExprOp::var && s.imm == static_cast<int64_t>(v.value);
+    if (is_v || varies(s.a) || varies(s.b) || varies(s.c))
+      run_along(i, count, at);
+    else
+      values_[i] = run(s, at);
+  }
+  for (size_t i = 0; i < values.size(); ++i)
+    if (const Value& value = rows_.back()[i]; value.known) values[i] = value.v;
+}
+
+void IndexProgram::run_along(size_t step, int64_t count, const PointValues& at) const {
+  const Step& s = steps_[step];
+  std::vector<Value>& row = rows_[step];
+  row.resize(static_cast<size_t>(count));
+  if (s.op == ExprOp::var) {
+    for (int64_t i = 0; i < count; ++i) row[static_cast<size_t>(i)] = {i, true};
+    return;
+  }
+  const auto row_of = [&](int operand) -> const Value* {
+    return operand >= 0 && !rows_[static_cast<size_t>(operand)].empty() ? rows_[static_cast<size_t>(operand)].data() : nullptr;
+  };
+  const Value *a = row_of(s.a), *b = row_of(s.b), *c = row_of(s.c);
+  const auto one = [&](size_t i) {
+    if (a) values_[static_cast<size_t>(s.a)] = a[i];
+    if (b) values_[static_cast<size_t>(s.b)] = b[i];
+    if (c) values_[static_cast<size_t>(s.c)] = c[i];
+    return run(s, at);
+  };
+  // The common ones without a decision for each element.
+  const auto each = [&](auto operation) {
+    const Value fixed_a = a ? Value{} : values_[static_cast<size_t>(s.a)], fixed_b = b ? Value{} : values_[static_cast<size_t>(s.b)];
+    for (size_t i = 0; i < row.size(); ++i) {
+      const Value &x = a ? a[i] : fixed_a, &y = b ? b[i] : fixed_b;
+      row[i] = x.known && y.known ? operation(x.v, y.v, i) : Value{};
+    }
+  };
+  const auto wrap = [](uint64_t v) { return Value{static_cast<int64_t>(v), true}; };
+  const bool compares = s.operand_type == ir::DType::i64 && s.b >= 0;
+  if (s.index && s.op == ExprOp::add) return each([&](uint64_t x, uint64_t y, size_t) { return wrap(x + y); });
+  if (s.index && s.op == ExprOp::sub) return each([&](uint64_t x, uint64_t y, size_t) { return wrap(x - y); });
+  if (s.index && s.op == ExprOp::mul) return each([&](uint64_t x, uint64_t y, size_t) { return wrap(x * y); });
+  if (s.index && s.op == ExprOp::bit_xor) return each([&](uint64_t x, uint64_t y, size_t) { return wrap(x ^ y); });
+  if (s.index && s.op == ExprOp::floordiv)
+    return each([&](int64_t x, int64_t y, size_t i) { return x >= 0 && y > 0 ? Value{x / y, true} : one(i); });
+  if (s.index && s.op == ExprOp::floormod)
+    return each([&](int64_t x, int64_t y, size_t i) { return x >= 0 && y > 0 ? Value{x % y, true} : one(i); });
+  if (compares && s.op == ExprOp::lt) return each([](int64_t x, int64_t y, size_t) { return Value{x < y, true}; });
+  for (size_t i = 0; i < row.size(); ++i) row[i] = one(i);
+}
+
 }  // namespace tilegen::thread

@@ -56,6 +56,8 @@ class IndexProgram {
  public:
   IndexProgram(const ir::ExprPool& pool, ir::ExprId root, const KnownLoads* loads = nullptr);
   std::optional<int64_t> eval(const PointValues& at) const;
+  // For each of 0 .. count - 1 as the value of `v`, which may be invalid.
+  void eval_along(ir::VarId v, int64_t count, const PointValues& at, std::vector<std::optional<int64_t>>& values) const;
   const std::vector<ir::VarId>& vars() const { return vars_; }  // ascending
   bool reads_memory() const { return reads_memory_; }
   bool depends_on(ir::VarId v) const;
@@ -78,12 +80,14 @@ class IndexProgram {
   static Value of_type(ir::DType type, int64_t v);
   Value run(const Step& s, const PointValues& at) const;
   Value run_other(const Step& s) const;
+  void run_along(size_t step, int64_t count, const PointValues& at) const;
 
   std::vector<Step> steps_;
   std::vector<ir::VarId> vars_;
   std::set<ir::ObjectId> data_;
   bool reads_memory_ = false;
   mutable std::vector<Value> values_;
+  mutable std::vector<std::vector<Value>> rows_;  // of the steps that depend on the variable; empty: the others
 };
 
 }  // namespace tilegen::thread

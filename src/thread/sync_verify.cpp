@@ -1,10 +1,12 @@
 #include "thread/sync_verify.h"
 
 #include <algorithm>
+#include <memory>
 #include <set>
 #include <unordered_map>
 
 #include "thread/index_program.h"
+#include "thread/loop_lengths.h"
 #include "thread/sync_accesses.h"
 
 namespace tilegen::thread {
@@ -18,6 +20,7 @@ constexpr int64_t kNobody = -1, kMany = -2, kSynchronous = -1;
 constexpr int64_t kLongestLoop = 512;      // iterations of one loop that are looked at
 constexpr int64_t kMostSteps = 4'000'000;  // thread steps of one walk
 constexpr size_t kMostHazards = 16;
+constexpr int64_t kFew = 8;                // threads that are evaluated for one by one
 constexpr size_t kGroupThreads = 128;      // of a warpgroup
 constexpr int64_t kProducts = -16;         // a product of warpgroup g as a reader is kProducts - g
 
@@ -41,6 +44,8 @@ bool is_watched(const ThreadProgram& p, const std::vector<bool>& operands, Memor
   return m.space == Space::shared && (!m.ordered || operands[id.value]);
 }
 
+using Row = std::vector<std::optional<int64_t>>;  // by thread
+
 class Walk {
  public:
   Walk(const ThreadProgram& p, int64_t unit, bool taken, std::vector<std::string>& hazards,
@@ -53,15 +58,25 @@ class Walk {
         hazards_(hazards),
         seen_(seen),
         values_(p.vars.size()),
+        begin_(p.vars.size()),
         groups_(static_cast<size_t>(p.threads)),
         cells_(static_cast<size_t>(p.arena_bytes / unit + 1)) {}
 
   PointValues& values() { return values_; }
 
+  // Whether a walk of these values is this one once more.
+  bool repeats(const PointValues& values, bool taken) const {
+    return (taken == taken_ || !asked_) && std::all_of(programs_.begin(), programs_.end(), [&](const auto& entry) {
+             const std::vector<VarId>& vars = entry.second.vars();
+             return std::all_of(vars.begin(), vars.end(), [&](VarId v) { return values[v] == begin_[v]; });
+           });
+  }
+
   // False when the walk was given up: too many steps, or a loop longer than is looked at.
   bool run() {
     std::vector<bool> all(static_cast<size_t>(p_.threads), true);
     present_ = p_.threads;
+    begin_ = values_;
     return block(p_.body, all);
   }
 
@@ -75,7 +90,11 @@ class Walk {
     if (p_.thread_var.valid()) values_.set(p_.thread_var, thread);
     return compiled(e).eval(values_);
   }
-  bool holds(ExprId condition, int64_t thread) { return value(condition, thread).value_or(taken_) != 0; }
+  bool holds(std::optional<int64_t> condition) {
+    asked_ = asked_ || !condition;
+    return condition.value_or(taken_) != 0;
+  }
+  void values(ExprId e, Row& row) { compiled(e).eval_along(p_.thread_var, p_.threads, values_, row); }
 
   bool block(const Block& b, const std::vector<bool>& active) {
     for (StmtId id : b)
@@ -91,9 +110,10 @@ class Walk {
       touch(id, sync_accesses(p_, id), active);
       std::vector<bool> then_active = active, else_active = active;
       bool any_then = false, any_else = false;
+      values(branch->condition, row_);
       for (size_t t = 0; t < active.size(); ++t) {
         if (!active[t]) continue;
-        const bool yes = holds(branch->condition, static_cast<int64_t>(t));
+        const bool yes = holds(row_[t]);
         then_active[t] = yes;
         else_active[t] = !yes;
         (yes ? any_then : any_else) = true;
@@ -198,9 +218,9 @@ class Walk {
     touch(id, sync_accesses(p_, loop), active);
     std::vector<int64_t> trips(active.size(), 0);
     int64_t longest = 0;
+    values(loop.extent, row_);
     for (size_t t = 0; t < active.size(); ++t)
-      if (active[t])
-        longest = std::max(longest, trips[t] = value(loop.extent, static_cast<int64_t>(t)).value_or(1));
+      if (active[t]) longest = std::max(longest, trips[t] = row_[t].value_or(1));
     if (longest > kLongestLoop) return false;
     for (int64_t i = 0; i < longest; ++i) {
       std::vector<bool> inside = active;
@@ -216,26 +236,36 @@ class Walk {
     ++instance_;
     for (bool write : {false, true})
       for (const SyncAccess& a : accesses) {
-        if (a.write != write || !watched(a.memory)) continue;
+        if (a.write != write || !is_watched(p_, operands_, a.memory)) continue;
+        std::vector<Places> places(static_cast<size_t>(a.lanes));
+        const bool few = std::count(active.begin(), active.end(), true) < kFew;
+        for (int64_t lane = 0; lane < a.lanes && !few; ++lane) {
+          if (a.lane.valid()) values_.set(a.lane, lane);
+          Places& of_lane = places[static_cast<size_t>(lane)];
+          if (a.predicate.valid()) values(a.predicate, of_lane.predicate);
+          values(a.index, of_lane.index);
+        }
         for (size_t t = 0; t < active.size(); ++t) {
           const auto thread = static_cast<int64_t>(t);
           if (!active[t] || (a.row_lanes > 0 && thread % 32 >= a.row_lanes)) continue;
-          for (int64_t lane = 0; lane < a.lanes; ++lane) {
-            if (a.lane.valid()) values_.set(a.lane, lane);
-            access(id, a, thread);
+          for (size_t lane = 0; lane < places.size(); ++lane) {
+            ++steps_;
+            if (a.lane.valid()) values_.set(a.lane, static_cast<int64_t>(lane));
+            if (a.predicate.valid() && !holds(few ? value(a.predicate, thread) : places[lane].predicate[t])) continue;
+            access(id, a, thread, few ? value(a.index, thread) : places[lane].index[t]);
           }
         }
       }
   }
 
-  bool watched(MemoryId m) const { return is_watched(p_, operands_, m); }
+  // What one lane of each thread accesses.
+  struct Places {
+    Row predicate, index;
+  };
 
-  void access(StmtId id, const SyncAccess& a, int64_t thread) {
-    ++steps_;
-    if (a.predicate.valid() && !holds(a.predicate, thread)) return;
+  void access(StmtId id, const SyncAccess& a, int64_t thread, std::optional<int64_t> index) {
     const Memory& m = p_.memory(a.memory);
     const int64_t bytes = ir::dtype_bytes(m.type);
-    const auto index = value(a.index, thread);
     if (!index && m.ordered) return;  // a slot that the program counts
     const int64_t first = index ? *index + a.offset : 0, count = index ? a.count : m.elements;
     if (first < 0 || first + count > m.elements) {
@@ -324,55 +354,18 @@ class Walk {
   const std::vector<bool> operands_;  // memories that threads write and products read
   std::vector<std::string>& hazards_;
   std::set<std::pair<StmtId, StmtId>>& seen_;
-  PointValues values_;
+  PointValues values_, begin_;
+  bool asked_ = false;  // a condition was unknown
   std::vector<Groups> groups_;  // by thread
   std::vector<Cell> cells_;
   std::unordered_map<ExprId, IndexProgram> programs_;
   std::unordered_map<StmtId, std::vector<SyncAccess>> accesses_;
   std::vector<Products> products_;  // by warpgroup
   std::vector<bool> finished_;      // products, by number
+  Row row_;
   int64_t product_ = kNobody;       // being issued
   int64_t present_ = 0;             // threads of the role, or of the block
   int64_t epoch_ = 0, instance_ = 0, steps_ = 0;
-};
-
-// Dims for which loops run `trips` times, as far as that can be had dim by dim.
-class Lengths {
- public:
-  explicit Lengths(const ThreadProgram& p) : p_(p) {
-    for (const Stmt& s : p.stmts)
-      if (const auto* loop = std::get_if<Loop>(&s.node); loop && !p.exprs.is_const(loop->extent))
-        extents_.emplace_back(p.exprs, loop->extent);
-  }
-
-  // `large`: a dim that no loop depends on is.
-  void choose(int64_t trips, bool large, PointValues& values) const {
-    for (const Param& param : p_.params)
-      if (param.kind == Param::Kind::scalar && ir::is_integer(param.type)) values.set(param.var, 1);
-    for (VarId block : p_.block_vars) values.set(block, 0);
-    if (p_.launched_var.valid()) values.set(p_.launched_var, 1);
-    for (const Param& param : p_.params)
-      if (param.kind == Param::Kind::dim) values.set(param.var, dim(param.var, trips, large));
-  }
-
- private:
-  int64_t dim(VarId var, int64_t trips, bool large) const {
-    const ir::Var& v = p_.vars[var.value];
-    const int64_t step = std::max<int64_t>(v.divisor, 1);
-    const int64_t first = (std::max<int64_t>(v.lower, 0) + step - 1) / step * step;
-    PointValues at(p_.vars.size());
-    for (VarId block : p_.block_vars) at.set(block, 0);
-    constexpr int64_t kTries = 2048;
-    for (int64_t i = 0, d = first; i < kTries && d <= v.upper; ++i, d += step) {
-      at.set(var, d);
-      for (const IndexProgram& extent : extents_)
-        if (extent.depends_on(var) && extent.eval(at) == trips) return d;
-    }
-    return std::min<int64_t>(v.upper, first + (large ? 1024 : 1) * step);
-  }
-
-  const ThreadProgram& p_;
-  std::vector<IndexProgram> extents_;
 };
 
 }  // namespace
@@ -390,13 +383,16 @@ std::vector<std::string> verify_synchronization(const ThreadProgram& p) {
     unit = std::min<int64_t>(unit, ir::dtype_bytes(m.type));
     slots = std::max(slots, m.slots);
   }
-  const Lengths lengths(p);
+  const LoopLengths lengths(p);
   std::set<std::pair<StmtId, StmtId>> seen;
+  std::vector<std::unique_ptr<Walk>> walks;
   for (int64_t trips : {int64_t{0}, int64_t{1}, int64_t{2}, slots, slots + 2})
     for (bool taken : {true, false}) {
-      Walk walk(p, unit, taken, hazards, seen);
-      lengths.choose(trips, taken, walk.values());
-      walk.run();
+      auto walk = std::make_unique<Walk>(p, unit, taken, hazards, seen);
+      lengths.choose(trips, taken, walk->values());
+      if (std::any_of(walks.begin(), walks.end(), [&](const auto& w) { return w->repeats(walk->values(), taken); })) continue;
+      walk->run();
+      walks.push_back(std::move(walk));
     }
   return hazards;
 }

@@ -61,6 +61,12 @@ bool elements_agree(DType t, uint64_t a, uint64_t b, const Bound& bound) {
 }  // namespace
 
 std::string LaunchMemory::bind(const ir::Program& p, const Launch& launch) {
+  std::string error = place(p, launch);
+  if (error.empty()) fill(launch);
+  return error;
+}
+
+std::string LaunchMemory::place(const ir::Program& p, const Launch& launch) {
   runtime::DimSolver dims(p);
   for (const ir::Param& param : p.params) {
     tensor_of_.push_back(-1);
@@ -86,13 +92,13 @@ std::string LaunchMemory::bind(const ir::Program& p, const Launch& launch) {
   for (size_t i = 0; i < p.params.size(); ++i) {
     if (p.params[i].kind != ir::Param::Kind::tensor) continue;
     tensor_of_[i] = static_cast<int>(tensors_.size());
-    if (std::string error = bind_tensor(p, p.params[i], launch, dims); !error.empty()) return error;
+    if (std::string error = place_tensor(p, p.params[i], launch, dims); !error.empty()) return error;
   }
   return {};
 }
 
-std::string LaunchMemory::bind_tensor(const ir::Program& p, const ir::Param& param, const Launch& launch,
-                                      const runtime::DimSolver& dims) {
+std::string LaunchMemory::place_tensor(const ir::Program& p, const ir::Param& param, const Launch& launch,
+                                       const runtime::DimSolver& dims) {
   const ir::Buffer& b = p.buffer(param.buffer);
   Tensor t;
   t.buffer = param.buffer;
@@ -101,7 +107,8 @@ std::string LaunchMemory::bind_tensor(const ir::Program& p, const ir::Param& par
   t.workspace = b.workspace;
   for (ir::ExprId e : b.shape) t.shape.push_back(dims.evaluate(e).value_or(-1));
   for (ir::ExprId e : b.strides) t.strides.push_back(dims.evaluate(e).value_or(-1));
-  if (t.strides.empty()) {
+  t.dense = t.strides.empty();
+  if (t.dense) {
     t.strides.resize(t.shape.size());
     int64_t stride = 1;
     for (size_t d = t.shape.size(); d-- > 0; stride *= std::max<int64_t>(t.shape[d], 1))
@@ -117,18 +124,24 @@ std::string LaunchMemory::bind_tensor(const ir::Program& p, const ir::Param& par
   }
   if (t.elements == 0) span = 0;
   t.initial.assign(static_cast<size_t>(span * ir::dtype_bytes(t.type)), GuardedMemory::kMark);
-  Random random(launch.seed, t.name);
   const auto given = launch.whole.find(t.name);
   if (given != launch.whole.end() && static_cast<int64_t>(given->second.size()) != t.elements)
     return "another number of elements is given for " + t.name;
-  for (int64_t i = 0; i < t.elements; ++i) {
-    const uint64_t bits = given != launch.whole.end() ? static_cast<uint64_t>(given->second[static_cast<size_t>(i)])
-                                                      : random_element(random, t.type, launch.data, launch.magnitude);
-    std::memcpy(&t.initial[static_cast<size_t>(t.offset(i) * ir::dtype_bytes(t.type))], &bits,
-                static_cast<size_t>(ir::dtype_bytes(t.type)));
-  }
   tensors_.push_back(std::move(t));
   return {};
+}
+
+void LaunchMemory::fill(const Launch& launch) {
+  for (Tensor& t : tensors_) {
+    Random random(launch.seed, t.name);
+    const auto given = launch.whole.find(t.name);
+    const auto bytes = static_cast<size_t>(ir::dtype_bytes(t.type));
+    for (int64_t i = 0; i < t.elements; ++i) {
+      const uint64_t bits = given != launch.whole.end() ? static_cast<uint64_t>(given->second[static_cast<size_t>(i)])
+                                                        : random_element(random, t.type, launch.data, launch.magnitude);
+      std::memcpy(&t.initial[static_cast<size_t>(t.offset(i)) * bytes], &bits, bytes);
+    }
+  }
 }
 
 void LaunchMemory::add_zeros() {

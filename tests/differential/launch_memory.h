@@ -24,8 +24,10 @@ struct Tensor {
   std::vector<std::byte> initial;
   int64_t elements = 1;
   bool workspace = false;
+  bool dense = false;  // rows behind one another
 
   int64_t offset(int64_t linear) const {
+    if (dense) return linear;
     int64_t at = 0;
     for (size_t d = shape.size(); d-- > 0; linear /= shape[d]) at += linear % shape[d] * strides[d];
     return at;
@@ -49,6 +51,9 @@ class LaunchMemory {
  public:
   // An error text, or empty.
   std::string bind(const ir::Program& p, const Launch& launch);
+  // The same in two steps, as filling takes long and not all memory is launched on.
+  std::string place(const ir::Program& p, const Launch& launch);
+  void fill(const Launch& launch);
   // Every other element of each tensor becomes 0.
   void add_zeros();
   std::vector<GuardedMemory> fresh(bool at_end) const;
@@ -62,8 +67,8 @@ class LaunchMemory {
   const std::vector<Tensor>& tensors() const { return tensors_; }
 
  private:
-  std::string bind_tensor(const ir::Program& p, const ir::Param& param, const Launch& launch,
-                          const runtime::DimSolver& dims);
+  std::string place_tensor(const ir::Program& p, const ir::Param& param, const Launch& launch,
+                           const runtime::DimSolver& dims);
   std::vector<uint64_t> slots_;
   std::vector<Tensor> tensors_;
   std::vector<int> tensor_of_;  // by parameter; -1: not a tensor

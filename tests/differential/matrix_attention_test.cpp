@@ -25,7 +25,11 @@ class Definition {
     if (!error.empty()) return;
     got_ = memory_.fresh(false);
     if (Checked ran = interp::interpret(p, memory_.slots(got_)); !ran) error = ran.error().to_text();
-    for (size_t i = 0; i < memory_.tensors().size(); ++i) at_[memory_.tensors()[i].name] = i;
+    for (size_t i = 0; i < memory_.tensors().size(); ++i) {
+      const std::string& name = memory_.tensors()[i].name;
+      for (const auto& [of_name, to] : {std::pair("Q", &q_), {"K", &k_}, {"V", &v_}, {"O", &o_}, {"L", &l_}})
+        if (name == of_name) *to = numbers(i);
+    }
   }
 
   // What the interpreter's results are wrong in; empty: nothing.
@@ -53,27 +57,43 @@ class Definition {
     return all;
   }
 
-  double element(const char* name, std::initializer_list<int64_t> index) const {
-    const size_t at = at_.at(name);
-    const Tensor& t = memory_.tensors()[at];
-    int64_t offset = 0;
-    size_t d = 0;
-    for (int64_t i : index) offset += i * t.strides[d++];
-    return ir::float_from_bits(t.type, t.element(got_[at].bytes(), offset));
+  // What a tensor holds, by offset; elements of a row are neighbours.
+  struct Numbers {
+    std::vector<int64_t> strides;
+    std::vector<double> values;
+
+    const double* at(std::initializer_list<int64_t> index) const {
+      int64_t offset = 0;
+      size_t d = 0;
+      for (int64_t i : index) offset += i * strides[d++];
+      return values.data() + offset;
+    }
+  };
+  Numbers numbers(size_t tensor) const {
+    const Tensor& t = memory_.tensors()[tensor];
+    Numbers n{t.strides, {}};
+    const auto bytes = got_[tensor].bytes();
+    for (int64_t k = 0; k < t.elements; ++k) {
+      const auto at = static_cast<size_t>(t.offset(k));
+      if (n.values.size() <= at) n.values.resize(at + 1);
+      n.values[at] = ir::is_float(t.type) ? ir::float_from_bits(t.type, t.element(bytes, t.offset(k))) : 0;
+    }
+    return n;
   }
-  double of(const char* name, int64_t first, int64_t row, int64_t batch, int64_t head, int64_t c) const {
-    if (a_.packed) return element(name, {first + row, head, c});
-    return a_.heads_last ? element(name, {batch, row, head, c}) : element(name, {batch, head, row, c});
+  const double* of(const Numbers& n, int64_t first, int64_t row, int64_t batch, int64_t head) const {
+    if (a_.packed) return n.at({first + row, head});
+    return a_.heads_last ? n.at({batch, row, head}) : n.at({batch, head, row});
   }
 
   void row(const Sequence& s, int64_t head, int64_t i) {
     std::vector<double> weights(static_cast<size_t>(s.keys), 0), out(static_cast<size_t>(a_.dim), 0);
     double top = -INFINITY, total = 0;
+    const double* const query = of(q_, s.first_query, i, s.batch, head);
     for (int64_t j = 0; j < s.keys; ++j) {
       const int64_t behind = j - (i + s.keys - s.queries);
+      const double* const key = of(k_, s.first_key, j, s.batch, head / a_.group);
       double score = 0;
-      for (int64_t c = 0; c < a_.dim; ++c)
-        score += of("Q", s.first_query, i, s.batch, head, c) * of("K", s.first_key, j, s.batch, head / a_.group, c);
+      for (int64_t c = 0; c < a_.dim; ++c) score += query[c] * key[c];
       score = a_.cap ? std::tanh(score * 0.06) * kCap : score * kScale;
       if ((a_.right && behind > *a_.right) || (a_.left && -behind > *a_.left)) score = -INFINITY;
       weights[static_cast<size_t>(j)] = score;
@@ -82,14 +102,15 @@ class Definition {
     for (int64_t j = 0; j < s.keys; ++j) {
       const double weight = top == -INFINITY ? 0 : std::exp2(weights[static_cast<size_t>(j)] - top);
       total += weight;
-      for (int64_t c = 0; c < a_.dim; ++c)
-        out[static_cast<size_t>(c)] += weight * of("V", s.first_key, j, s.batch, head / a_.group, c);
+      const double* const value = of(v_, s.first_key, j, s.batch, head / a_.group);
+      for (int64_t c = 0; c < a_.dim; ++c) out[static_cast<size_t>(c)] += weight * value[c];
     }
     const double allowed = a_.type == "f16" ? 4e-3 : 3e-2;
+    const double* const result = of(o_, s.first_query, i, s.batch, head);
     for (int64_t c = 0; c < a_.dim; ++c)
-      expect(of("O", s.first_query, i, s.batch, head, c), total > 0 ? out[static_cast<size_t>(c)] / total : 0, allowed, s, head, i);
+      expect(result[c], total > 0 ? out[static_cast<size_t>(c)] / total : 0, allowed, s, head, i);
     if (!a_.row_sums) return;
-    const double sum = a_.packed ? element("L", {head, s.first_query + i}) : element("L", {s.batch, head, i});
+    const double sum = *(a_.packed ? l_.at({head, s.first_query + i}) : l_.at({s.batch, head, i}));
     expect(sum, total > 0 ? (top + std::log2(total)) * std::log(2) : -INFINITY, 1e-3, s, head, i);
   }
 
@@ -103,7 +124,7 @@ class Definition {
   const Launch& launch_;
   LaunchMemory memory_;
   std::vector<GuardedMemory> got_;
-  std::map<std::string, size_t> at_;
+  Numbers q_, k_, v_, o_, l_;
 };
 
 // ---- running

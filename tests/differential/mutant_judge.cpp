@@ -20,12 +20,21 @@ namespace {
 
 constexpr uint64_t kMoreData = 12;  // launches with other numbers, for mutants that survive
 
-// One launch of the program, ready to run any of its kernels alone.
+// One launch of the program, to run any of its kernels alone.
 struct Stage {
-  bool further = false;
+  Launch launch;
+  bool further = false, filled = false;
   LaunchMemory memory;
   std::vector<sim::TensorExtent> extents;
   std::vector<uint64_t> probe_slots;  // to choose forms by
+
+  // Most further ones are never asked for.
+  void fill() {
+    if (filled) return;
+    memory.fill(launch);
+    if (further) memory.add_zeros();
+    filled = true;
+  }
 };
 
 struct RunResult {
@@ -38,7 +47,7 @@ struct RunResult {
 // mutants that survive.
 struct Form {
   const ThreadProgram* program = nullptr;
-  std::vector<const Stage*> stages, further;
+  std::vector<Stage*> stages, further;
   std::vector<RunResult> expected;
 };
 
@@ -65,8 +74,8 @@ class Judge {
  private:
   // The short launches come first: they find most defects.
   std::string run_unspoilt(Form& form) {
-    std::multimap<int64_t, std::pair<const Stage*, RunResult>> by_length;
-    for (const Stage* s : form.stages) {
+    std::multimap<int64_t, std::pair<Stage*, RunResult>> by_length;
+    for (Stage* s : form.stages) {
       RunResult result = run(*form.program, *s);
       if (!result.findings.empty())
         return name_ + ": the unspoilt program has findings: " + *result.findings.begin();
@@ -81,8 +90,9 @@ class Judge {
   }
 
   // Ends at the first finding: nothing more is asked of a run that has one.
-  RunResult run(const ThreadProgram& p, const Stage& s, sim::WarpOrder order = sim::WarpOrder::round_robin,
+  RunResult run(const ThreadProgram& p, Stage& s, sim::WarpOrder order = sim::WarpOrder::round_robin,
                 bool latest = true) {
+    s.fill();
     std::vector<GuardedMemory> memory = s.memory.fresh(false);
     sim::SimOptions options;
     options.count = false;
@@ -111,7 +121,7 @@ class Judge {
     const std::string what =
         name_ + " " + form.program->name + ": " + mutation_name(site.mutation) + " " + site.where;
     bool differ = false;
-    const auto named = [&](const Stage& s, const RunResult& expected) {
+    const auto named = [&](Stage& s, const RunResult& expected) {
       const RunResult result = run(mutant, s);
       for (const std::string& f : result.findings) ++row.checks[f];
       if (!result.findings.empty()) return true;
@@ -170,7 +180,7 @@ class Judge {
   // landing.
   bool ordered_without(const Form& form, const ThreadProgram& mutant) {
     for (const bool latest : {false, true})
-      for (const Stage* s : form.stages) {
+      for (Stage* s : form.stages) {
         const auto order = latest ? sim::WarpOrder::random : sim::WarpOrder::reversed;
         if (!run(mutant, *s, order, latest).findings.empty()) return false;
       }
@@ -184,8 +194,8 @@ class Judge {
   MutantTally& tally_;
 };
 
-std::string prepare(const ir::Program& p, const Launch& launch, Stage& s) {
-  if (std::string error = s.memory.bind(p, launch); !error.empty()) return error;
+std::string prepare(const ir::Program& p, Stage& s) {
+  if (std::string error = s.memory.place(p, s.launch); !error.empty()) return error;
   for (const int tensor : s.memory.tensor_of())
     s.extents.push_back(
         {0, tensor < 0
@@ -235,9 +245,9 @@ std::string judge_program(const std::string& name, const std::string& text, cons
   std::string error;
   const auto add = [&](const Launch& launch, bool further) {
     auto stage = std::make_unique<Stage>();
-    error = prepare(*program, launch, *stage);
+    stage->launch = launch;
     stage->further = further;
-    if (further) stage->memory.add_zeros();
+    error = prepare(*program, *stage);
     if (error.empty()) stages.push_back(std::move(stage));
   };
   for (const Launch& launch : launches) add(launch, false);
