@@ -57,7 +57,7 @@ void OpLowering::store_from_thread(const Nest& nest, ir::BufferId buffer, std::s
     const ir::DType type = k_.out_.memory(memory).type;
     const MemoryId staged = k_.add_registers("staged", type, 1);
     const ExprId zero = k_.out_.exprs.const_int(0);
-    body.push_back(k_.out_.add(thread::Store{staged, zero, value, ExprId(), false, ExprId()}, op_.path));
+    body.push_back(k_.out_.add(thread::Store{staged, zero, value, condition, false, ExprId()}, op_.path));
     value = k_.out_.exprs.load(staged, type, std::vector<ExprId>{zero});
   }
   body.push_back(k_.out_.add(

@@ -173,6 +173,7 @@ void BlockExecutor::end_block() {
 void BlockExecutor::run_warp(Warp& w, int64_t quantum) {
   while (quantum-- > 0 && w.state == State::ready) {
     const Step& s = code_.steps[w.pc++];
+    guarded_ = s.z && (s.kind == StepKind::store || s.kind == StepKind::wide_store);
     if (s.segment != kNothing && s.kind != StepKind::end) run_segment(w, s.segment);
     step(w, s);
     ++w.statements;

@@ -231,6 +231,7 @@ class BlockExecutor {
   FindingKind race_kind(int64_t other_thread) const;
   void access_finding(FindingKind kind, uint32_t access, int thread, int64_t element, std::string detail,
                       uint32_t other = kNothing, int64_t other_thread = -1);
+  void settle_reads(uint32_t lanes);  // of a store that these lanes make
   const Cell* read_register(Warp& w, uint32_t access, uint32_t lanes, const MemoryView& m, int64_t index);
   using Origins = std::array<uint64_t, kLanes>;
   Cell* write_register(Warp& w, uint32_t access, uint32_t lanes, const MemoryView& m, int64_t index);
@@ -323,6 +324,8 @@ class BlockExecutor {
   int64_t block_ = 0;
   int turn_ = 0;
   int64_t lane_element_ = 0;  // of the vectorized loop
+  bool guarded_ = false;          // a store with a predicate is evaluated: not all lanes may make it
+  std::vector<Event> held_back_;  // reads for it of what nothing has written, which matter where it is made
   struct WideElement {
     uint32_t lanes = 0;
     std::array<Cell, kLanes> index, value;

@@ -34,7 +34,17 @@ void BlockExecutor::access_finding(FindingKind kind, uint32_t access, int thread
   if (other != kNothing) e.other_block = block_;
   e.element = element;
   e.detail = std::move(detail);
-  report(std::move(e));
+  if (guarded_ && (kind == FindingKind::uninitialised_read || kind == FindingKind::foreign_read))
+    held_back_.push_back(std::move(e));
+  else
+    report(std::move(e));
+}
+
+void BlockExecutor::settle_reads(uint32_t lanes) {
+  guarded_ = false;
+  for (Event& e : held_back_)
+    if (lanes >> e.thread % kLanes & 1) report(std::move(e));
+  held_back_.clear();
 }
 
 SharedHistory::Actor BlockExecutor::actor(const Warp& w, int lane, uint32_t access) const {
@@ -194,8 +204,10 @@ const Cell* BlockExecutor::read_register(Warp& w, uint32_t access, uint32_t lane
                                          int64_t index) {
   const size_t at = m.first_register + static_cast<size_t>(index);
   if (const uint32_t unwritten = lanes & ~w.written[at]; unwritten != 0 && w.in_product[at] == 0)
-    access_finding(FindingKind::uninitialised_read, access, first_thread(w, unwritten), index,
-                   "nothing has written this register of the thread");
+    each_lane(guarded_ ? unwritten : unwritten & -unwritten, [&](int l) {
+      access_finding(FindingKind::uninitialised_read, access, thread_of(w, l), index,
+                     "nothing has written this register of the thread");
+    });
   touch_register(w, access, at, lanes, index);
   return &w.registers[at * kLanes];
 }
@@ -265,6 +277,7 @@ void BlockExecutor::write_lanes(Warp& w, uint32_t access, uint32_t lanes, Operan
 
 void BlockExecutor::store(Warp& w, const Step& s) {
   const uint32_t lanes = s.z ? true_lanes(w, s.z, w.mask) : w.mask;
+  if (guarded_) settle_reads(lanes);
   const Operand index = w.values.operand(s.x);
   Origins origins;
   if (options_.places != nullptr && s.times != kNothing) check_multiply_add(w, s, lanes, index);
@@ -277,11 +290,13 @@ void BlockExecutor::store(Warp& w, const Step& s) {
 // All elements are computed before the first is written.
 void BlockExecutor::wide_store(Warp& w, const Step& s) {
   wide_.resize(static_cast<size_t>(s.extent));
+  uint32_t every = w.mask;  // lanes that write all elements
   for (lane_element_ = 0; lane_element_ < s.extent; ++lane_element_) {
     WideElement& e = wide_[static_cast<size_t>(lane_element_)];
     w.values.at(s.variable)->i = lane_element_;
     run_segment(w, s.lane_segment);
     e.lanes = s.z ? true_lanes(w, s.z, w.mask) : w.mask;
+    every &= e.lanes;
     const Operand index = w.values.operand(s.x), value = w.values.operand(s.y);
     for (size_t l = 0; l < kLanes; ++l) {
       e.index[l] = index[static_cast<int>(l)];
@@ -290,6 +305,7 @@ void BlockExecutor::wide_store(Warp& w, const Step& s) {
     if (options_.places != nullptr) note_move(w, s, e.lanes, index, e.origins);
   }
   lane_element_ = 0;
+  if (guarded_) settle_reads(every);
   bool first = true;
   for (WideElement& e : wide_) {
     write_lanes(w, s.access, e.lanes, {e.index.data(), 1}, {e.value.data(), 1}, first || s.width == 1);
