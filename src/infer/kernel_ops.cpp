@@ -67,10 +67,15 @@ class WebBuilder {
     return std::min(a, b);
   }
   void merge(Reaching& into, const Reaching& other) {
+    for (auto [buffer, web] : into)
+      if (!other.count(buffer)) one_way_.push_back(web);
     for (auto [buffer, web] : other) {
       auto [it, fresh_entry] = into.try_emplace(buffer, web);
-      if (!fresh_entry) it->second = join(it->second, web);
+      fresh_entry ? one_way_.push_back(web) : void(it->second = join(it->second, web));
     }
+  }
+  bool written_one_way_only(int web) {
+    return std::any_of(one_way_.begin(), one_way_.end(), [&](int w) { return find(w) == find(web); });
   }
 
   bool on_chip(BufferId b) const { return p_.buffer(b).scope != ir::MemScope::global; }
@@ -79,6 +84,8 @@ class WebBuilder {
     auto it = state.find(a.buffer);
     if (it == state.end()) {
       it = state.emplace(a.buffer, fresh()).first;
+      exposed_.push_back({a.buffer, it->second});
+    } else if (written_one_way_only(it->second)) {
       exposed_.push_back({a.buffer, it->second});
     }
     a.value = find(it->second);
@@ -234,6 +241,7 @@ class WebBuilder {
   std::vector<int> parent_;
   std::vector<std::pair<BufferId, int>>
       exposed_;  // webs that begin with a use: earlier iterations may feed them
+  std::vector<int> one_way_;  // webs that another way to the same place does not write: it brings what earlier iterations left
 };
 
 }  // namespace
