@@ -97,12 +97,13 @@ void measure(const Shape& s, const target::Target& target, bool show_assembly) {
                        reinterpret_cast<uint64_t>(c)};
   int64_t grid[] = {1};
   auto entry = r->code->entry(0);
+  const int32_t go_on = 0;
   const double flops = 2.0 * s.mr * s.nr * static_cast<double>(s.k);
   const int64_t runs = static_cast<int64_t>(4e8 / flops) + 1;
   double best = 1e30;
   for (int round = 0; round < 7; ++round) {
     double from = seconds();
-    for (int64_t i = 0; i < runs; ++i) entry(params, grid, 0, 1, nullptr);
+    for (int64_t i = 0; i < runs; ++i) entry(params, grid, 0, 1, nullptr, &go_on);
     best = std::min(best, (seconds() - from) / static_cast<double>(runs));
   }
   std::printf(

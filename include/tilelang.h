@@ -357,9 +357,8 @@ typedef struct tl_launch {
   uint32_t struct_size;
   uint32_t max_threads; /* host: threads to use at most, 0 = all cores */
   void *stream;         /* CUDA: a CUstream (cudaStream_t), NULL = the default stream; NULL for the host */
-  int64_t timeout_ms;   /* host, simulator, interpreter: TL_CANCELLED after so long, 0 = never. A block of
-                           compiled code is not interrupted. On CUDA a launch waits for nothing, and nothing
-                           stops it */
+  int64_t timeout_ms;   /* host, simulator, interpreter: TL_CANCELLED after so long, 0 = never. On CUDA a
+                           launch waits for nothing, and nothing stops it */
   const tl_context *context; /* the same: its cancel callback is asked, its time holds; NULL for neither */
 } tl_launch;
 

@@ -21,8 +21,10 @@ namespace tilegen::codegen {
 
 // Runs blocks [first, last) of the linearised grid (last grid dimension fastest). `params` are the 8-byte slots of
 // ThreadProgram::params, `grid` the evaluated extents (as many as ThreadProgram::grid), `arena` 64-byte aligned
-// memory of arena_bytes private to the calling thread.
-using HostEntry = void (*)(const uint64_t* params, const int64_t* grid, int64_t first, int64_t last, void* arena);
+// memory of arena_bytes private to the calling thread. `*stop` is looked at before each block and each iteration of
+// a loop that may be long; once it is not 0, the call returns with its work undone. Any thread may set it.
+using HostEntry = void (*)(const uint64_t* params, const int64_t* grid, int64_t first, int64_t last, void* arena,
+                           const int32_t* stop);
 
 class HostCode {
  public:

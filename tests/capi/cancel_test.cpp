@@ -192,10 +192,17 @@ TEST(Cancel, WhileLlvmWorks) {
 }
 
 TEST(Cancel, TheErrorNamesTheStage) {
+  std::atomic<bool> parsed{false};
+  const auto dump = [](void* user, const char* stage, const char*, size_t) {
+    if (std::strcmp(stage, "program") == 0) *static_cast<std::atomic<bool>*>(user) = true;
+  };
+  const auto ask = [](void* user) -> int32_t { return *static_cast<std::atomic<bool>*>(user); };
   const Context context = make_context();
   const Program program = parse(context, long_to_compile(2500));
+  ASSERT_EQ(tl_context_set_dump(context.get(), dump, nullptr, &parsed, nullptr), TL_OK);
+  ASSERT_EQ(tl_context_set_cancel(context.get(), ask, nullptr, &parsed, nullptr), TL_OK);
   tl_error* error = nullptr;
-  EXPECT_EQ(compile(context, program, "sm_80", 1, nullptr, &error), TL_CANCELLED);
+  EXPECT_EQ(compile(context, program, "sm_80", 0, nullptr, &error), TL_CANCELLED);
   const Failure failure(error);
   EXPECT_NE(std::string(first(failure).message).find("stage 'plan'"), std::string::npos) << first(failure).message;
   EXPECT_STREQ(first(failure).op, "tl_compile");
@@ -274,6 +281,8 @@ TEST_F(CancelRuns, LaunchesOnTheSimulator) {
 
 TEST_F(CancelRuns, LaunchesOnTheHost) {
   run("host", in_kernel("  parallel i in 64 {\n    Y[i] = X[i]\n  }\n", "b: n"), int64_t{1} << 46);
+  run("host", in_kernel(kEndlessLoop), int64_t{1} << 40);
+  run("host", in_kernel("  serial s in 0 .. 1099511627776 {\n    parallel i in 64 {\n      Y[i] = Y[i] + X[i]\n    }\n  }\n"), 1);
 }
 
 // Whoever sets no limit is asked nothing, and whoever has time enough has the result.

@@ -20,6 +20,8 @@ std::optional<std::string> HostEmitter::emit() {
   create_memories();
   create_alias_scopes();
   emit_block_loop();
+  b_.CreateBr(return_);
+  b_.SetInsertPoint(return_);
   // Stores that bypassed the caches are not ordered by the release that ends a launch.
   if (streamed_) b_.CreateIntrinsic(llvm::Intrinsic::x86_sse_sfence, {}, {});
   b_.CreateRetVoid();
@@ -30,19 +32,20 @@ std::optional<std::string> HostEmitter::emit() {
 void HostEmitter::create_function() {
   llvm::Type* ptr = b_.getPtrTy();
   llvm::Type* i64 = b_.getInt64Ty();
-  auto* type = llvm::FunctionType::get(b_.getVoidTy(), {ptr, ptr, i64, i64, ptr}, false);
+  auto* type = llvm::FunctionType::get(b_.getVoidTy(), {ptr, ptr, i64, i64, ptr, ptr}, false);
   function_ = llvm::Function::Create(type, llvm::GlobalValue::ExternalLinkage, symbol_, module_);
   function_->addFnAttr(llvm::Attribute::NoUnwind);
   function_->addFnAttr("no-builtins");
   function_->addFnAttr("prefer-vector-width", std::to_string(features_.vector_bits));
   function_->addFnAttr("min-legal-vector-width", std::to_string(features_.vector_bits));
-  const char* names[] = {"params", "grid", "first", "last", "arena"};
-  for (int i = 0; i < 5; ++i) function_->getArg(i)->setName(names[i]);
+  const char* names[] = {"params", "grid", "first", "last", "arena", "stop"};
+  for (int i = 0; i < 6; ++i) function_->getArg(i)->setName(names[i]);
   for (int i : {0, 1, 4}) function_->addParamAttr(i, llvm::Attribute::NoAlias);
-  for (int i : {0, 1}) function_->addParamAttr(i, llvm::Attribute::ReadOnly);
+  for (int i : {0, 1, 5}) function_->addParamAttr(i, llvm::Attribute::ReadOnly);
   function_->addParamAttr(4, llvm::Attribute::getWithAlignment(context_, llvm::Align(64)));
   arena_ = function_->getArg(4);
   entry_ = llvm::BasicBlock::Create(context_, "entry", function_);
+  return_ = llvm::BasicBlock::Create(context_, "return", function_);
   b_.SetInsertPoint(entry_);
 }
 
@@ -129,11 +132,21 @@ void HostEmitter::emit_block_loop() {
   Value* first = function_->getArg(2);
   Value* count = b_.CreateSub(function_->getArg(3), first);
   CountedLoop loop = begin_counted_loop(count, "block");
+  emit_stop_check();
   open_scope(true);
   bind_block_vars(b_.CreateAdd(first, loop.index), grid);
   emit_body(program_.body);
   close_scope();
   end_counted_loop(loop);
+}
+
+void HostEmitter::emit_stop_check() {
+  auto* flag = b_.CreateAlignedLoad(b_.getInt32Ty(), function_->getArg(5), llvm::Align(4), "stop");
+  flag->setAtomic(llvm::AtomicOrdering::Monotonic);  // another thread sets it
+  auto* go_on = llvm::BasicBlock::Create(context_, "going", function_);
+  llvm::MDNode* rarely = llvm::MDBuilder(context_).createUnlikelyBranchWeights();
+  b_.CreateCondBr(b_.CreateICmpNE(flag, b_.getInt32(0)), return_, go_on, rarely);
+  b_.SetInsertPoint(go_on);
 }
 
 void HostEmitter::bind_block_vars(Value* linear, const std::vector<Value*>& grid) {

@@ -27,7 +27,11 @@ void HostEmitter::emit_statement(const Stmt& s) {
 void HostEmitter::emit_serial_loop(const Loop& loop) {
   Value* extent = nullptr;
   in_statement([&] { extent = value(loop.extent); });
+  // Tiles have few elements: what counts further, or to what a launch says, is a loop over tiles.
+  constexpr int64_t kMayBeLong = 1 << 16;
+  const auto* known = llvm::dyn_cast<llvm::ConstantInt>(extent);
   CountedLoop l = begin_counted_loop(extent, program_.vars[loop.var.value].name.c_str());
+  if (!known || known->getSExtValue() > kMayBeLong) emit_stop_check();
   open_scope(true);
   bind(loop.var, l.index);
   emit_body(loop.body);

@@ -42,6 +42,7 @@ class HostEmitter : private ProgramEmitter {
   void create_memories();
   void create_alias_scopes();
   void emit_block_loop();
+  void emit_stop_check();  // returns from the function when the caller's flag is set
   void bind_block_vars(llvm::Value* linear, const std::vector<llvm::Value*>& grid);
 
   // statements (emit_stmt.cpp)
@@ -100,7 +101,7 @@ class HostEmitter : private ProgramEmitter {
   void emit_mma(const thread::HostMma& mma);
   friend class MmaEmitter;
 
-  llvm::BasicBlock* entry_ = nullptr;
+  llvm::BasicBlock *entry_ = nullptr, *return_ = nullptr;
   llvm::Value* arena_ = nullptr;
   std::vector<llvm::Value*> bases_;                      // by MemoryId
   std::vector<llvm::MDNode*> scope_of_, disjoint_from_;  // by MemoryId, null when nothing is known

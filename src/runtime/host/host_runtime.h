@@ -11,7 +11,7 @@ namespace tilegen::runtime {
 // Values of the program's parameters, one 8-byte slot each in Program::params order (tensor base address,
 // dim, scalar bits), already checked. Blocks the caller until all kernels ran; any number of threads may
 // launch at once. `max_threads` 0 = all cores. Fails only when memory for the arenas cannot be had
-// (limit_memory), and when `cancellation`, asked between blocks, says so.
+// (limit_memory), and when `cancellation`, asked once a millisecond, says so.
 Checked run_host(const driver::Artifact& artifact, std::span<const uint64_t> params, int max_threads,
                  const Cancellation* cancellation = nullptr);
 

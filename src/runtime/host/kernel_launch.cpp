@@ -1,6 +1,12 @@
 #include "runtime/host/kernel_launch.h"
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <system_error>
+#include <thread>
 
 #include "runtime/host/arena_cache.h"
 #include "runtime/host/grid.h"
@@ -15,11 +21,12 @@ constexpr int64_t kChunksPerThread = 16;
 
 class KernelTask final : public PoolTask {
  public:
-  KernelTask(codegen::HostEntry entry, const uint64_t* params, const int64_t* grid, int64_t arena_bytes)
-      : entry_(entry), params_(params), grid_(grid), arena_bytes_(arena_bytes) {}
+  KernelTask(codegen::HostEntry entry, const uint64_t* params, const int64_t* grid, int64_t arena_bytes,
+             const int32_t* stop)
+      : entry_(entry), params_(params), grid_(grid), arena_bytes_(arena_bytes), stop_(stop) {}
   bool prepare() override { return thread_arena(arena_bytes_) != nullptr; }
   void work(int64_t first, int64_t last) override {
-    entry_(params_, grid_, first, last, thread_arena(arena_bytes_));
+    entry_(params_, grid_, first, last, thread_arena(arena_bytes_), stop_);
   }
 
  private:
@@ -27,30 +34,32 @@ class KernelTask final : public PoolTask {
   const uint64_t* params_;
   const int64_t* grid_;
   int64_t arena_bytes_;
+  const int32_t* stop_;
 };
 
-// The same with somebody to ask between blocks: as many run in one go as take about a millisecond.
-class StoppableTask final : public PoolTask {
+// Asks whether to stop, once a millisecond, while the kernel's threads work, and tells them.
+class Watch {
  public:
-  StoppableTask(KernelTask& task, const Cancellation& cancellation) : task_(task), cancellation_(cancellation) {}
-  bool prepare() override { return task_.prepare(); }
-  void work(int64_t first, int64_t last) override {
-    int64_t step = 1;
-    while (first < last && !cancellation_.requested_lately()) {
-      const int64_t behind = std::min(last, first + step);
-      const auto start = Cancellation::Clock::now();
-      task_.work(first, behind);
-      first = behind;
-      const bool quick = Cancellation::Clock::now() - start < kLookEvery / 2;
-      step = quick ? std::min(2 * step, kMostBlocksInOneGo) : std::max<int64_t>(1, step / 2);
+  Watch(const Cancellation& cancellation, int32_t& stop)
+      : thread_([this, &cancellation, &stop] {
+          std::unique_lock lock(mutex_);
+          while (!left_.wait_for(lock, std::chrono::milliseconds(1), [this] { return over_; }))
+            if (cancellation.requested()) return std::atomic_ref(stop).store(1, std::memory_order_relaxed);
+        }) {}
+  ~Watch() {
+    {
+      const std::lock_guard lock(mutex_);
+      over_ = true;
     }
+    left_.notify_one();
+    thread_.join();
   }
 
  private:
-  static constexpr std::chrono::milliseconds kLookEvery{1};
-  static constexpr int64_t kMostBlocksInOneGo = 1 << 20;
-  KernelTask& task_;
-  const Cancellation& cancellation_;
+  std::mutex mutex_;
+  std::condition_variable left_;
+  bool over_ = false;
+  std::thread thread_;  // last: it uses the others
 };
 
 }  // namespace
@@ -65,7 +74,8 @@ Checked launch_kernel(const thread::ThreadProgram& kernel, codegen::HostEntry en
   auto grid = evaluate_grid(kernel, params);
   if (!grid) return grid.error();
   if (grid->blocks == 0) return Unit{};
-  KernelTask task(entry, params.data(), grid->extents.data(), kernel.arena_bytes);
+  int32_t stop = 0;
+  KernelTask task(entry, params.data(), grid->extents.data(), kernel.arena_bytes, &stop);
   if (!task.prepare())
     return Error(
         DiagCode::limit_memory, kernel.name,
@@ -76,9 +86,14 @@ Checked launch_kernel(const thread::ThreadProgram& kernel, codegen::HostEntry en
     run_on_pool(task, grid->blocks, chunk, max_threads);
     return Unit{};
   }
-  StoppableTask stoppable(task, *cancellation);
-  run_on_pool(stoppable, grid->blocks, chunk, max_threads);
-  if (cancellation->requested()) return cancellation->error(kernel.name, "while its blocks ran");
+  try {
+    const Watch watch(*cancellation, stop);
+    run_on_pool(task, grid->blocks, chunk, max_threads);
+  } catch (const std::system_error& e) {
+    return Error(DiagCode::limit_memory, kernel.name, std::string("no thread to watch the launch: ") + e.what(),
+                 "launch without a timeout or a context that may cancel, or end other threads");
+  }
+  if (stop != 0) return cancellation->error(kernel.name, "while its blocks ran");
   return Unit{};
 }
 

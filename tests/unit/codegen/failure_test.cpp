@@ -17,6 +17,8 @@ thread::ThreadProgram add_one(int64_t amount) {
   return kb.p;
 }
 
+constexpr int32_t go_on = 0;
+
 bool works(int64_t amount) {
   auto p = add_one(amount);
   auto r = compile_host({&p, 1}, this_machine(), {});
@@ -24,7 +26,7 @@ bool works(int64_t amount) {
   float x[16] = {};
   uint64_t params[] = {slot(x)};
   int64_t grid[] = {1};
-  r->code->entry(0)(params, grid, 0, 1, nullptr);
+  r->code->entry(0)(params, grid, 0, 1, nullptr, &go_on);
   for (float v : x)
     if (v != static_cast<float>(amount)) return false;
   return true;
@@ -92,8 +94,8 @@ TEST(Compile, SeveralKernelsOfOneName) {
   float x[16] = {};
   uint64_t params[] = {slot(x)};
   int64_t grid[] = {1};
-  r->code->entry(0)(params, grid, 0, 1, nullptr);
-  r->code->entry(1)(params, grid, 0, 1, nullptr);
+  r->code->entry(0)(params, grid, 0, 1, nullptr, &go_on);
+  r->code->entry(1)(params, grid, 0, 1, nullptr, &go_on);
   EXPECT_EQ(x[15], 21);
 }
 

@@ -140,12 +140,13 @@ class Compiled {
   void run_blocks(std::vector<uint64_t> params, std::vector<int64_t> grid, int64_t first, int64_t last) {
     auto at = reinterpret_cast<uintptr_t>(arena_.data());
     result_.code->entry(0)(params.data(), grid.data(), first, last,
-                           reinterpret_cast<void*>((at + 63) / 64 * 64));
+                           reinterpret_cast<void*>((at + 63) / 64 * 64), &go_on_);
   }
 
  private:
   HostCodeResult result_;
   std::vector<char> arena_;
+  const int32_t go_on_ = 0;
 };
 
 template <class T>

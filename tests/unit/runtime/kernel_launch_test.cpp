@@ -47,7 +47,7 @@ TEST(Grid, AnExtentOfZeroLaunchesNothing) {
   ASSERT_TRUE(g);
   EXPECT_EQ(g->blocks, 0);
   static std::atomic<int> calls{0};
-  auto entry = [](const uint64_t*, const int64_t*, int64_t, int64_t, void*) { calls.fetch_add(1); };
+  auto entry = [](const uint64_t*, const int64_t*, int64_t, int64_t, void*, const int32_t*) { calls.fetch_add(1); };
   EXPECT_TRUE(launch_kernel(p, entry, std::vector<uint64_t>{0, 4, 0}, 2));
   EXPECT_EQ(calls.load(), 0);
 }
@@ -65,7 +65,7 @@ TEST(KernelLaunch, EveryBlockOnceWithAnArena) {
   static std::atomic<int> seen[600];
   static std::atomic<int> misaligned{0};
   for (auto& s : seen) s = 0;
-  auto entry = [](const uint64_t* params, const int64_t* grid, int64_t first, int64_t last, void* arena) {
+  auto entry = [](const uint64_t* params, const int64_t* grid, int64_t first, int64_t last, void* arena, const int32_t*) {
     if (reinterpret_cast<uintptr_t>(arena) % 64 || params[1] != 200 || grid[0] != 3 || grid[1] != 200)
       misaligned.fetch_add(1);
     std::memset(arena, 1, 1000);
@@ -79,7 +79,7 @@ TEST(KernelLaunch, EveryBlockOnceWithAnArena) {
 TEST(KernelLaunch, ImpossibleArenaIsAnError) {
   auto p = two_dims();
   p.arena_bytes = int64_t{1} << 60;
-  auto entry = [](const uint64_t*, const int64_t*, int64_t, int64_t, void*) { FAIL(); };
+  auto entry = [](const uint64_t*, const int64_t*, int64_t, int64_t, void*, const int32_t*) { FAIL(); };
   Checked r = launch_kernel(p, entry, std::vector<uint64_t>{4, 4, 0}, 2);
   ASSERT_FALSE(r);
   EXPECT_EQ(r.error().diagnostics[0].code, DiagCode::limit_memory);
@@ -87,7 +87,7 @@ TEST(KernelLaunch, ImpossibleArenaIsAnError) {
 
 TEST(KernelLaunch, WrongSlotCountIsAnError) {
   auto p = two_dims();
-  auto entry = [](const uint64_t*, const int64_t*, int64_t, int64_t, void*) { FAIL(); };
+  auto entry = [](const uint64_t*, const int64_t*, int64_t, int64_t, void*, const int32_t*) { FAIL(); };
   EXPECT_FALSE(launch_kernel(p, entry, std::vector<uint64_t>{4}, 2));
 }
 
