@@ -35,7 +35,7 @@ uint64_t number_of(const char* name, uint64_t otherwise) {
 const std::vector<std::string>& targets() {
   static const std::vector<std::string> names = [] {
     if (std::getenv("TILEGEN_TARGETS")) return executable_targets();
-    return std::vector<std::string>{"host", "sim:sm_80", "sim:sm_90a"};
+    return std::vector<std::string>{"host", "sim:sm_80", "sim:sm_90", "sim:sm_90a"};
   }();
   return names;
 }
