@@ -130,6 +130,24 @@ class Launching(unittest.TestCase):
         program.interpret(2.5, x, y)
         self.assertEqual(list(y), want)
 
+    def test_runs_end_when_their_time_is_over(self):
+        b = tg.Builder("p")
+        steps, y = b.dim("steps"), b.tensor("Y", f32, [64])
+        with b.kernel("k", [1]):
+            t = b.fragment("t", f32, [64])
+            b.fill(t, 0.0)
+            with b.serial(0, steps):
+                with b.parallel(64) as i:
+                    b.store(t, i, t(i) + 1.0)
+            b.copy(t, y)
+        program, out = b.finish(), floats([0] * 64)
+        for run in (program.interpret, program.compile("host").load(), program.compile("sim:sm_80").load()):
+            with self.assertRaises(tg.Error) as failed:
+                run(1 << 40, out, timeout_ms=20)
+            self.assertEqual(failed.exception.diagnostics[0].code, "cancelled_by_caller")
+            run(3, out, timeout_ms=60000)
+            self.assertEqual(out[63], 3.0)
+
     def test_a_wrong_argument_names_the_parameter(self):
         kernel = scale_program().compile("host").load()
         with self.assertRaisesRegex(tg.Error, "'Y'"):

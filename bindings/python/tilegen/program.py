@@ -121,10 +121,11 @@ class Program(_Handle):
             out.append(info)
         return out
 
-    def interpret(self, *arguments):
-        """Runs on host tensors by interpretation: slow, the reference for compiled code."""
-        bound = Arguments(self, arguments)
-        call("tl_interpret", self.handle, bound.raw, bound.count)
+    def interpret(self, *arguments, timeout_ms=0):
+        """Runs on host tensors by interpretation: slow, the reference for compiled code. An Error after `timeout_ms`
+        milliseconds, 0 for any number."""
+        bound, options = Arguments(self, arguments), _launch_options(timeout_ms)
+        call("tl_interpret_launch", self.handle, ctypes.byref(options), bound.raw, bound.count)
 
     def compile(self, target=None, **options):
         """Compiles for a Target or a target's name; options as tl_option_describe lists them. A dict given as `schedule`
@@ -233,12 +234,16 @@ def _current_stream(bound):
     return None
 
 
+def _launch_options(timeout_ms):
+    return h.tl_launch(struct_size=ctypes.sizeof(h.tl_launch), timeout_ms=timeout_ms)
+
+
 class Launch:
     """A kernel with its arguments bound: calling it only launches."""
 
-    def __init__(self, kernel, arguments, stream):
+    def __init__(self, kernel, arguments, stream, timeout_ms=0):
         self.kernel, self.arguments, self.stream = kernel, Arguments(kernel.program, arguments), stream
-        self.options = h.tl_launch(struct_size=ctypes.sizeof(h.tl_launch))
+        self.options = _launch_options(timeout_ms)
 
     def __call__(self):
         stream = self.stream if self.stream is not None else _current_stream(self.arguments)
@@ -252,7 +257,8 @@ class Launch:
 
 class Kernel(_Handle):
     """Ready to launch. kernel(X, Y, 2.0) takes one argument per tensor and scalar, or per parameter; on a GPU the call
-    returns at once, the work is done on `stream`, by default PyTorch's current one."""
+    returns at once, the work is done on `stream`, by default PyTorch's current one. On the host it ends with an Error after
+    `timeout_ms` milliseconds, 0 for any number."""
     _release = "tl_kernel_release"
 
     def __init__(self, handle, program):
@@ -274,8 +280,8 @@ class Kernel(_Handle):
             out.append({name: v.decode() if isinstance(v, bytes) else v for name, v in fields.items()})
         return out
 
-    def bind(self, *arguments, stream=None):
-        return Launch(self, arguments, stream)
+    def bind(self, *arguments, stream=None, timeout_ms=0):
+        return Launch(self, arguments, stream, timeout_ms)
 
-    def __call__(self, *arguments, stream=None):
-        Launch(self, arguments, stream)()
+    def __call__(self, *arguments, stream=None, timeout_ms=0):
+        Launch(self, arguments, stream, timeout_ms)()
