@@ -27,6 +27,7 @@ std::optional<thread::Block> OpLowering::async_copies(int src, int dst, int64_t 
   Nest nest = k_.make_thread_nest(*plan_.iteration, width, plan_.iteration->shape(), false);
   const bool vector = !nest.loops.empty() && nest.loops.back().form == thread::LoopForm::vectorized;
   const VarId lane = vector ? nest.loops.back().var : VarId();
+  const auto outside = k_.ctx_.mark();
   if (const ExprId inside = k_.both(ExprId(), nest.inside)) k_.ctx_.assume(inside);  // padding is not copied
   const auto source = element_at(src, nest.point), target = element_at(dst, nest.point);
   const ExprId predicate = k_.bounds_predicate(from, source);
@@ -57,10 +58,13 @@ std::optional<thread::Block> OpLowering::async_copies(int src, int dst, int64_t 
     thread::Block body = {k_.out_.add(
         thread::AsyncCopy{dst_memory, dst_index, src_memory, src_index, static_cast<int>(bytes), predicate},
         op_.path)};
-    // Padding and copies of other threads are not copied at all.
-    if (const ExprId own = k_.both(nest.writer, k_.both(ExprId(), nest.inside)))
-      body = {k_.out_.add(thread::Branch{own, std::move(body), {}}, op_.path)};
     k_.finish_thread_nest(nest, body);
+    // Padding and copies of other threads are not copied at all: a condition that is not simplified by itself.
+    k_.ctx_.rollback(outside);
+    if (const ExprId own = k_.both(nest.writer, k_.both(ExprId(), nest.inside))) {
+      body = {k_.out_.add(thread::Branch{own, std::move(body), {}}, op_.path)};
+      k_.finish_thread_nest(nest, body);
+    }
     result = k_.wrap(nest, 0, nest.loops.size() - (vector ? 1 : 0), std::move(body), op_.path);
   }
   k_.ctx_.rollback(mark);
