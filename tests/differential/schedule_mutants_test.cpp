@@ -168,6 +168,23 @@ TEST(ScheduleMutants, AreRefusedOrHappen) {
   }
 }
 
+// Digits that reach beyond the tile: what lies there is guarded, and no part of the tile.
+TEST(ScheduleMutants, PaddingOfAnIterationIsNotCopied) {
+  for (Scheduled& program : all_programs()) {
+    if (program.name() != "convert_shuffle.tl") continue;
+    std::string text = program.planned("sim:sm_80")->print();
+    const std::string digit = "1: d0/16%2*2 + d1/1%2*1";
+    const size_t at = text.find(digit);
+    ASSERT_NE(at, std::string::npos) << text;
+    text.replace(at, digit.size(), "1: d0/16%3*2 + d1/1%2*1");
+    const Judged judged = judge(program, "sim:sm_80", JsonTreeReader(text).read(), 1);
+    EXPECT_EQ(judged.outcome, "runs");
+    EXPECT_EQ(judged.defect, "");
+    return;
+  }
+  FAIL() << "the program is gone";
+}
+
 // What was planned is accepted, replayed and written again.
 TEST(ScheduleMutants, SchedulesAsTheyAreReplay) {
   for (Scheduled& program : all_programs())
