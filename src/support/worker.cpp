@@ -229,6 +229,17 @@ Checked run_on_big_stack(const std::function<void()>& work) {
   return outcome(job.thrown);
 }
 
+BesideWorker::BesideWorker(std::function<void()> work) : work_(std::move(work)) {
+  const auto main = [](void* argument) -> void* {
+    enter_worker();
+    run_and_keep(*static_cast<std::function<void()>*>(argument));
+    return nullptr;
+  };
+  start_thread(thread_, main, &work_);
+}
+
+BesideWorker::~BesideWorker() { pthread_join(thread_, nullptr); }
+
 Expected<bool> run_until_cancelled(LeavableWork work, const Cancellation& cancellation,
                                    const std::function<void(const std::string& stage)>& leave) {
   while (!left_workers().has_room()) {

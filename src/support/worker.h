@@ -5,6 +5,8 @@
 // floating-point environment, and asynchronous signals blocked.
 #pragma once
 
+#include <pthread.h>
+
 #include <cstddef>
 #include <functional>
 #include <new>
@@ -26,6 +28,20 @@ class NoThread : public std::bad_alloc {
 // Calls `work` and waits for it. std::bad_alloc out of `work` is thrown here, NoThread as well; any other exception
 // becomes an internal_error. Called on a worker already, it runs `work` right there.
 Checked run_on_big_stack(const std::function<void()>& work);
+
+// A worker beside the caller, who ends its work and then destroys this, which waits for it. NoThread is thrown here; what
+// `work` throws is lost.
+class BesideWorker {
+ public:
+  explicit BesideWorker(std::function<void()> work);
+  ~BesideWorker();
+  BesideWorker(const BesideWorker&) = delete;
+  BesideWorker& operator=(const BesideWorker&) = delete;
+
+ private:
+  std::function<void()> work_;
+  pthread_t thread_;
+};
 
 // Calls `work` on a worker and waits until it is done, which is true, or until `cancellation` asks to stop: then false, at once,
 // and `work` goes on without its caller. So `work` owns all that it touches; the argument tells it that nobody waits any more, and

@@ -5,12 +5,11 @@
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
-#include <system_error>
-#include <thread>
 
 #include "runtime/host/arena_cache.h"
 #include "runtime/host/grid.h"
 #include "runtime/host/thread_pool.h"
+#include "support/worker.h"
 
 namespace tilegen::runtime {
 namespace {
@@ -41,7 +40,7 @@ class KernelTask final : public PoolTask {
 class Watch {
  public:
   Watch(const Cancellation& cancellation, int32_t& stop)
-      : thread_([this, &cancellation, &stop] {
+      : worker_([this, &cancellation, &stop] {
           std::unique_lock lock(mutex_);
           while (!left_.wait_for(lock, std::chrono::milliseconds(1), [this] { return over_; }))
             if (cancellation.requested()) return std::atomic_ref(stop).store(1, std::memory_order_relaxed);
@@ -52,14 +51,13 @@ class Watch {
       over_ = true;
     }
     left_.notify_one();
-    thread_.join();
   }
 
  private:
   std::mutex mutex_;
   std::condition_variable left_;
   bool over_ = false;
-  std::thread thread_;  // last: it uses the others
+  BesideWorker worker_;  // last: it uses the others
 };
 
 }  // namespace
@@ -86,12 +84,9 @@ Checked launch_kernel(const thread::ThreadProgram& kernel, codegen::HostEntry en
     run_on_pool(task, grid->blocks, chunk, max_threads);
     return Unit{};
   }
-  try {
+  {
     const Watch watch(*cancellation, stop);
     run_on_pool(task, grid->blocks, chunk, max_threads);
-  } catch (const std::system_error& e) {
-    return Error(DiagCode::limit_memory, kernel.name, std::string("no thread to watch the launch: ") + e.what(),
-                 "launch without a timeout or a context that may cancel, or end other threads");
   }
   if (stop != 0) return cancellation->error(kernel.name, "while its blocks ran");
   return Unit{};

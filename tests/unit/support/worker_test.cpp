@@ -158,6 +158,23 @@ TEST(LeavableWork, OnlySoManyGoOnAtATime) {
   EXPECT_TRUE(ran);
 }
 
+// The host's signals are for the host's threads.
+TEST(BesideWorker, BlocksSignalsAndIsWaitedFor) {
+  sigset_t inside;
+  sigemptyset(&inside);
+  std::atomic<bool> done{false};
+  {
+    const BesideWorker worker([&] {
+      pthread_sigmask(SIG_SETMASK, nullptr, &inside);
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      done = true;
+    });
+  }
+  EXPECT_TRUE(done);
+  EXPECT_EQ(sigismember(&inside, SIGINT), 1);
+  EXPECT_EQ(sigismember(&inside, SIGTERM), 1);
+}
+
 TEST(Cancellation, FirstReasonStandsAndAYesIsForEver) {
   bool answer = false;
   Cancellation asked([&] { return answer; });
