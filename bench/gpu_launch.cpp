@@ -2,10 +2,11 @@
 //   gpu_launch [results.json]
 //   gpu_launch --only ROW COUNT     launches one row's arguments COUNT times, for a profiler
 //
-// The raw call runs the kernel of `add` with the same arguments from a module of its own, as a dependent launch where its code
-// waits for the kernel before; the plain one never is. All queue batches of launches on
-// one stream, in turn; the time of a batch without the wait for its end, over its launches, is one sample. The driver is
-// the machine's, or what TILEGEN_CUDA_DRIVER names: on idle_driver.cpp the differences are the library's own time.
+// The raw call runs the kernel of `add` with the same arguments from a module of its own, as a dependent
+// launch where its code waits for the kernel before; the plain one never is. All queue batches of launches on
+// one stream, in turn; the time of a batch without the wait for its end, over its launches, is one sample.
+// The driver is the machine's, or what TILEGEN_CUDA_DRIVER names: on idle_driver.cpp the differences are the
+// library's own time.
 #include <dlfcn.h>
 
 #include <algorithm>
@@ -54,14 +55,15 @@ struct Driver {
   int (*stream_wait)(void*) = nullptr;
   int (*load)(void**, const void*, unsigned, void*, void*) = nullptr;
   int (*function)(void**, void*, const char*) = nullptr;
-  int (*launch)(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void*, void**, void**) = nullptr;
+  int (*launch)(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void*, void**,
+                void**) = nullptr;
   int (*launch_with)(const void*, void*, void**, void**) = nullptr;
   int (*current)(void**) = nullptr;
   int (*context_id)(void*, unsigned long long*) = nullptr;
   int (*stream_id)(void*, unsigned long long*) = nullptr;
   int (*capturing)(void*, int*) = nullptr;
-  int (*tensor_map)(void*, int, uint32_t, void*, const uint64_t*, const uint64_t*, const uint32_t*, const uint32_t*, int, int,
-                    int, int) = nullptr;
+  int (*tensor_map)(void*, int, uint32_t, void*, const uint64_t*, const uint64_t*, const uint32_t*,
+                    const uint32_t*, int, int, int, int) = nullptr;
 
   bool open() {
     const char* path = std::getenv("TILEGEN_CUDA_DRIVER");
@@ -74,10 +76,11 @@ struct Driver {
     find(context_id, "cuCtxGetId"), find(stream_id, "cuStreamGetId");
     find(launch_with, "cuLaunchKernelEx");
     find(capturing, "cuStreamIsCapturing"), find(tensor_map, "cuTensorMapEncodeTiled");
-    return find(init, "cuInit") && find(retain, "cuDevicePrimaryCtxRetain") && find(set_current, "cuCtxSetCurrent") &&
-           find(alloc, "cuMemAlloc_v2") && find(stream_create, "cuStreamCreate") &&
-           find(stream_wait, "cuStreamSynchronize") && find(load, "cuModuleLoadDataEx") &&
-           find(function, "cuModuleGetFunction") && find(launch, "cuLaunchKernel") && find(current, "cuCtxGetCurrent");
+    return find(init, "cuInit") && find(retain, "cuDevicePrimaryCtxRetain") &&
+           find(set_current, "cuCtxSetCurrent") && find(alloc, "cuMemAlloc_v2") &&
+           find(stream_create, "cuStreamCreate") && find(stream_wait, "cuStreamSynchronize") &&
+           find(load, "cuModuleLoadDataEx") && find(function, "cuModuleGetFunction") &&
+           find(launch, "cuLaunchKernel") && find(current, "cuCtxGetCurrent");
   }
 };
 
@@ -128,7 +131,8 @@ class Machine {
   void launch(const Row& row, size_t turn) const {
     const std::vector<tl_arg>& args = row.sets[turn % row.sets.size()];
     tl_error* error = nullptr;
-    const tl_status status = tl_kernel_launch(row.subject->kernel().get(), &how_, args.data(), args.size(), &error);
+    const tl_status status =
+        tl_kernel_launch(row.subject->kernel().get(), &how_, args.data(), args.size(), &error);
     if (status != TL_OK) tool::require(status, error, "launching");
   }
 
@@ -189,7 +193,8 @@ class Machine {
     using bench::integer;
     std::vector<tl_arg> described;
     for (size_t i = 0; i < 3; ++i) {
-      tensors_[i] = {reinterpret_cast<void*>(memory_[i]), {kDlCuda, 0}, 1, {kDlFloat, 32, 1}, &extent_, &stride_, 0};
+      tensors_[i] = {
+          reinterpret_cast<void*>(memory_[i]), {kDlCuda, 0}, 1, {kDlFloat, 32, 1}, &extent_, &stride_, 0};
       described.push_back({TL_ARG_TENSOR, 0, reinterpret_cast<uint64_t>(&tensors_[i])});
     }
     rows_.push_back({"add_pointers", &add_, {{integer(kElements), at(0), at(1), at(2)}}});
@@ -203,8 +208,10 @@ class Machine {
     rows_.push_back({"gemm_same", &gemm_, product(1)});
     rows_.push_back({"gemm_4_places", &gemm_, product(4)});
     rows_.push_back({"gemm_64_places", &gemm_, product(kOtherPlaces)});
-    rows_.push_back({"attention", &attention_,
-                     {{integer(1), integer(2), integer(256), integer(256), bench::real(0.125), at(0), at(1), at(2), at(3)}}});
+    rows_.push_back({"attention",
+                     &attention_,
+                     {{integer(1), integer(2), integer(256), integer(256), bench::real(0.125), at(0), at(1),
+                       at(2), at(3)}}});
   }
 
   void load_raw() {
@@ -259,7 +266,8 @@ bench::Json Machine::driver_calls() const {
   const uint64_t extents[2] = {256, 256}, strides[1] = {512};
   const uint32_t box[2] = {64, 128}, dense[2] = {1, 1};
   time("cuTensorMapEncodeTiled", driver_.tensor_map, [&] {
-    driver_.tensor_map(map, 6, 2, reinterpret_cast<void*>(memory_[0]), extents, strides, box, dense, 0, 3, 2, 0);
+    driver_.tensor_map(map, 6, 2, reinterpret_cast<void*>(memory_[0]), extents, strides, box, dense, 0, 3, 2,
+                       0);
   });
   return out;
 }

@@ -9,7 +9,9 @@ tl_expr ceil_div(tl_builder* b, tl_expr x, int64_t by) {
   return tl_binary(b, TL_FLOORDIV, tl_binary(b, TL_ADD, x, tl_index(b, by - 1)), tl_index(b, by));
 }
 
-tl_expr times(tl_builder* b, tl_expr x, int64_t factor) { return tl_binary(b, TL_MUL, x, tl_index(b, factor)); }
+tl_expr times(tl_builder* b, tl_expr x, int64_t factor) {
+  return tl_binary(b, TL_MUL, x, tl_index(b, factor));
+}
 
 tl_buffer matrix(tl_builder* b, const char* name, tl_expr rows, tl_expr columns, uint32_t flags) {
   const tl_expr shape[2] = {rows, columns};
@@ -45,7 +47,8 @@ void build_gemm(tl_builder* b) {
   constexpr int64_t kRows = 128, kColumns = 256, kDepth = 64;
   const int64_t a_tile[2] = {kRows, kDepth}, b_tile[2] = {kColumns, kDepth}, c_tile[2] = {kRows, kColumns};
   const tl_expr m = tl_dim(b, "m"), n = tl_dim(b, "n"), k = tl_dim(b, "k");
-  const tl_buffer A = matrix(b, "A", m, k, TL_TENSOR_READ_ONLY), B = matrix(b, "B", n, k, TL_TENSOR_READ_ONLY);
+  const tl_buffer A = matrix(b, "A", m, k, TL_TENSOR_READ_ONLY),
+                  B = matrix(b, "B", n, k, TL_TENSOR_READ_ONLY);
   const tl_buffer C = matrix(b, "C", m, n, 0);
   const tl_expr grid[2] = {ceil_div(b, m, kRows), ceil_div(b, n, kColumns)};
   tl_expr by_bx[2], ko;
@@ -55,7 +58,8 @@ void build_gemm(tl_builder* b) {
   const tl_buffer acc = tl_alloc(b, "acc", TL_SCOPE_FRAGMENT, TL_F32, 2, c_tile);
   const tl_expr row = times(b, by_bx[0], kRows), column = times(b, by_bx[1], kColumns);
   tl_fill(b, tl_whole(b, acc), tl_const_f64(b, TL_F32, 0));
-  const tl_scope loop = tl_begin_loop(b, TL_LOOP_PIPELINED, tl_index(b, 0), ceil_div(b, k, kDepth), 4, "ko", &ko);
+  const tl_scope loop =
+      tl_begin_loop(b, TL_LOOP_PIPELINED, tl_index(b, 0), ceil_div(b, k, kDepth), 4, "ko", &ko);
   const tl_expr depth = times(b, ko, kDepth);
   tl_copy(b, box(b, A, row, depth, a_tile), tl_whole(b, As));
   tl_copy(b, box(b, B, column, depth, b_tile), tl_whole(b, Bs));

@@ -1,4 +1,5 @@
-// The programs whose launches are timed: few arguments; tensor maps; tensor maps, divisors and blocks that claim their work.
+// The programs whose launches are timed: few arguments; tensor maps; tensor maps, divisors and blocks that
+// claim their work.
 #pragma once
 
 #include <tilelang.h>

@@ -150,7 +150,8 @@ static int make_x(const struct row_sample* sample, struct row_job* job, const in
   }
   job->spec.cols = x->shape[1] * (sample->heads ? x->shape[2] : 1);
   if (job->spec.cols < 1 || job->spec.cols > MAX_COLS) {
-    if (sample->heads) fprintf(stderr, "%lld heads of %lld: ", (long long)x->shape[1], (long long)x->shape[2]);
+    if (sample->heads)
+      fprintf(stderr, "%lld heads of %lld: ", (long long)x->shape[1], (long long)x->shape[2]);
     fprintf(stderr, "%lld columns; from 1 to %d are possible, as a whole row is one tile\n",
             (long long)job->spec.cols, MAX_COLS);
     return 0;

@@ -106,8 +106,8 @@ int runner_fetch(const struct runner* runner) {
   int i;
   for (i = 0; i < runner->array_count; ++i) {
     const struct npy_array* array = runner->arrays[i];
-    if (tl_device_copy(runner->device, array->data, runner->memory[i], array->count * element_bytes(array->dtype),
-                       NULL, &error) != TL_OK)
+    if (tl_device_copy(runner->device, array->data, runner->memory[i],
+                       array->count * element_bytes(array->dtype), NULL, &error) != TL_OK)
       return report("copying from the device", error);
   }
   return 1;
@@ -117,13 +117,14 @@ static int launch(const struct runner* runner, const tl_arg* args, size_t count,
   tl_error* error = NULL;
   int i;
   for (i = 0; i < launches; ++i)
-    if (tl_kernel_launch(runner->kernel, NULL, args, count, &error) != TL_OK) return report("launching", error);
+    if (tl_kernel_launch(runner->kernel, NULL, args, count, &error) != TL_OK)
+      return report("launching", error);
   if (tl_device_wait(runner->device, NULL, &error) != TL_OK) return report("running", error);
   return 1;
 }
 
-/* A GPU is waited for at the end of a sample, which takes a while: short kernels are launched several times in
- * one, until it lasts a fifth of a millisecond. */
+/* A GPU is waited for at the end of a sample, which takes a while: short kernels are launched several times
+ * in one, until it lasts a fifth of a millisecond. */
 int runner_time(const struct runner* runner, const tl_arg* args, size_t count, int repeats, double* median_ms,
                 int* samples) {
   double times[MAX_SAMPLES], begin;

@@ -1,8 +1,8 @@
 // Analyzer: the engine behind simplify.h and prove.h, one per Context, with the answers it remembers.
 //
-// Everything rests on linear(): the normal form of an i64 expression as a Sum. Terms that speak of "exact" sums mean
-// that the i64 value equals the sum over the mathematical integers, that is, nothing wraps (see context.h); division
-// and comparison rules are valid for exact sums only.
+// Everything rests on linear(): the normal form of an i64 expression as a Sum. Terms that speak of "exact"
+// sums mean that the i64 value equals the sum over the mathematical integers, that is, nothing wraps (see
+// context.h); division and comparison rules are valid for exact sums only.
 #pragma once
 
 #include <optional>
@@ -49,7 +49,8 @@ class Analyzer {
   // Proofs about exact sums.
   bool non_negative(const Sum& s, int depth = 3);
   Sum tightened(const Sum& s);               // same truth of "s >= 0", constant rounded by the divisor
-  std::optional<Sum> reduced_guard(Sum s);   // same truth of "s >= 0", fewer terms; nothing when that is hopeless
+  // same truth of "s >= 0", fewer terms; nothing when that is hopeless
+  std::optional<Sum> reduced_guard(Sum s);
 
   std::vector<ir::ExprId> factors(ir::ExprId atom) const;  // of a product atom, else the atom itself
   ir::ExprId product(std::vector<ir::ExprId> factors);

@@ -1,8 +1,8 @@
 // Masks and XOR as arithmetic on digits.
 //
 //   x & 7            -> x % 8
-//   (16*a + b) ^ s   -> ((16*a) ^ s) + b        for 0 <= b < 16 and s a multiple of 16: a swizzled address stays
-//                                               affine in the part below the swizzle
+//   (16*a + b) ^ s   -> ((16*a) ^ s) + b        for 0 <= b < 16 and s a multiple of 16: a swizzled
+//                                               address stays affine in the part below the swizzle
 //   (64*a + b) ^ s   -> 64*a + (b ^ s)          for 0 <= b, s < 64
 //   x | y            -> x + y                   where they share no bit
 #include <bit>
@@ -17,12 +17,15 @@ using ir::ExprOp;
 
 namespace {
 
-int64_t power_of_two_in(int64_t v) { return static_cast<int64_t>(static_cast<uint64_t>(v) & (0 - static_cast<uint64_t>(v))); }
+int64_t power_of_two_in(int64_t v) {
+  return static_cast<int64_t>(static_cast<uint64_t>(v) & (0 - static_cast<uint64_t>(v)));
+}
 
 // Terms of `s` that are multiples of g, and the others. The constant is split by digit.
 void split_by(Analyzer& an, const Sum& s, int64_t g, Sum* high, Sum* low) {
   for (const Term& t : s.terms) {
-    std::optional<int64_t> d = checked_mul(power_of_two_in(t.coeff), power_of_two_in(an.atom_divisor(t.atom)));
+    std::optional<int64_t> d =
+        checked_mul(power_of_two_in(t.coeff), power_of_two_in(an.atom_divisor(t.atom)));
     bool multiple = !d || *d % g == 0;
     (multiple ? high : low)->terms.push_back(t);
   }
@@ -49,7 +52,8 @@ Sum Analyzer::linear_bits(ExprOp op, const Sum& a, const Sum& b) {
     for (auto [high, low] : {std::pair(&a, &b), std::pair(&b, &a)}) {
       Interval r = sum_range(*low);
       int64_t g = power_of_two_in(divisor(*high));
-      if (is_exact(*low) && r.lo >= 0 && (g == 0 || r.hi < g)) return combine(*high, *low, 1, pool_.binary(op, x, y));
+      if (is_exact(*low) && r.lo >= 0 && (g == 0 || r.hi < g))
+        return combine(*high, *low, 1, pool_.binary(op, x, y));
     }
   }
   if (y < x) std::swap(x, y);
@@ -101,7 +105,8 @@ std::optional<Sum> Analyzer::split_high_bits(const Sum& a, const Sum& b) {
     ExprId x = build(low), y = build(b);
     if (y < x) std::swap(x, y);
     if (pool_.is_const_int(x)) std::swap(x, y);
-    std::optional<Sum> s = add_scaled(high, atom_unless_folded(ExprOp::bit_xor, pool_.binary(ExprOp::bit_xor, x, y)), 1);
+    std::optional<Sum> s =
+        add_scaled(high, atom_unless_folded(ExprOp::bit_xor, pool_.binary(ExprOp::bit_xor, x, y)), 1);
     return s ? std::optional<Sum>(joined(std::move(*s))) : std::nullopt;
   }
   return std::nullopt;

@@ -72,8 +72,8 @@ void Context::assume_simplified(ExprId condition, int depth) {
   // x % c == 0
   const ExprNode left = (*pool_)[n.a];
   int64_t c = 0, zero = 1;
-  if (left.op == ExprOp::floormod && pool_->is_const_int(left.b, &c) && c > 0 && pool_->is_const_int(n.b, &zero) &&
-      zero == 0) {
+  if (left.op == ExprOp::floormod && pool_->is_const_int(left.b, &c) && c > 0 &&
+      pool_->is_const_int(n.b, &zero) && zero == 0) {
     Sum x = analyzer_->linear(left.a);
     if (x.terms.size() == 1 && x.terms[0].coeff == 1 && x.constant == 0) set_divisor(x.terms[0].atom, c);
   }

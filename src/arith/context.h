@@ -1,10 +1,11 @@
 // Context: what is known about the variables of an expression pool at one point of a program.
 //
-// i64 arithmetic wraps. A rule that holds over the mathematical integers only is applied where the ranges of the variables
-// prove that nothing wraps: what is bound tightly is told most about. A variable without bounds is any i64 value.
+// i64 arithmetic wraps. A rule that holds over the mathematical integers only is applied where the ranges of
+// the variables prove that nothing wraps: what is bound tightly is told most about. A variable without bounds
+// is any i64 value.
 //
-// Bounded: every question to simplify.h or prove.h has a step budget; when it is used up the answer is "unknown" or
-// the expression as it was. Answers are remembered until a fact changes.
+// Bounded: every question to simplify.h or prove.h has a step budget; when it is used up the answer is
+// "unknown" or the expression as it was. Answers are remembered until a fact changes.
 #pragma once
 
 #include <cstdint>
@@ -40,8 +41,8 @@ class Context {
   // empty range (a loop of no trips) is legal: its body never runs, so any answer is true there.
   void bind(ir::VarId var, int64_t lo, int64_t hi, int64_t divisor = 1);
 
-  // A bool expression that holds from here on. Conjunctions are taken apart; i64 comparisons become linear facts,
-  // `x % c == 0` a divisor of x; anything else is known true only where it appears as it is.
+  // A bool expression that holds from here on. Conjunctions are taken apart; i64 comparisons become linear
+  // facts, `x % c == 0` a divisor of x; anything else is known true only where it appears as it is.
   void assume(ir::ExprId condition);
 
   // Undoes every bind and assume since mark().

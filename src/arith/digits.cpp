@@ -28,7 +28,8 @@ std::optional<Analyzer::DigitView> Analyzer::digit_view(ExprId atom) const {
   if (n.op != ExprOp::floormod || !pool_.is_const_int(n.b, &c) || c <= 0) return std::nullopt;
   const ExprNode& inner = pool_[n.a];
   int64_t b = 0;
-  if (inner.op == ExprOp::floordiv && pool_.is_const_int(inner.b, &b) && b > 0) return DigitView{inner.a, b, c};
+  if (inner.op == ExprOp::floordiv && pool_.is_const_int(inner.b, &b) && b > 0)
+    return DigitView{inner.a, b, c};
   return DigitView{n.a, 1, c};
 }
 

@@ -30,7 +30,8 @@ std::optional<int64_t> one_block(Interval r, int64_t c) {
 }
 
 bool all_negative(const Sum& s) {
-  return !s.terms.empty() && std::all_of(s.terms.begin(), s.terms.end(), [](const Term& t) { return t.coeff < 0; });
+  return !s.terms.empty() &&
+         std::all_of(s.terms.begin(), s.terms.end(), [](const Term& t) { return t.coeff < 0; });
 }
 
 // Moves whole multiples of c from `rest` to `out` (divided by c); false on overflow.
@@ -51,8 +52,8 @@ bool extract_multiples(Sum& rest, int64_t c, Sum* out) {
 
 }  // namespace
 
-// Terms that lie below a factor g of c, together within [q*g, (q+1)*g), never carry into the rest. They are replaced
-// by q*g; `dropped` receives what was below, reduced to [0, g).
+// Terms that lie below a factor g of c, together within [q*g, (q+1)*g), never carry into the rest. They are
+// replaced by q*g; `dropped` receives what was below, reduced to [0, g).
 bool Analyzer::drop_low_part(Sum& rest, int64_t c, Sum* dropped) {
   std::vector<int64_t> candidates;
   auto reach = [&](const Term& t) {  // gcd(c, coefficient * divisor of the atom); c == 0 admits every factor
@@ -75,7 +76,8 @@ bool Analyzer::drop_low_part(Sum& rest, int64_t c, Sum* dropped) {
     if (!q) continue;
     std::optional<int64_t> block = checked_mul(*q, g);
     if (!block) continue;
-    std::optional<int64_t> constant = checked_add(high.constant, *block), below = checked_sub(low.constant, *block);
+    std::optional<int64_t> constant = checked_add(high.constant, *block),
+                           below = checked_sub(low.constant, *block);
     if (!constant || !below) continue;
     high.constant = *constant;
     low.constant = *below;
@@ -145,7 +147,8 @@ Sum Analyzer::quotient(const Sum& a, int64_t c) {
   if (!rest.terms.empty()) {
     std::optional<Sum> q, mirrored = all_negative(rest) ? scaled(rest, -1) : std::nullopt;
     if (mirrored) mirrored = add_scaled(*mirrored, Sum::of_constant(c - 1), 1);
-    if (mirrored && is_exact(*mirrored)) q = scaled(quotient(*mirrored, c), -1);  // -x // c == -((x + c - 1) // c)
+    // -x // c == -((x + c - 1) // c)
+    if (mirrored && is_exact(*mirrored)) q = scaled(quotient(*mirrored, c), -1);
     if (!q) q = nested_quotient(rest, c);
     if (!q && is_exact(rest)) q = as_atom(rest, c);
     if (!q) {
@@ -194,7 +197,8 @@ std::optional<Sum> Analyzer::irreducible_remainder(const Sum& rest, int64_t c, b
   if (all_negative(rest) && is_exact(rest)) {
     std::optional<Sum> mirrored = add_scaled(Sum::of_constant(c - 1), rest, -1);
     if (mirrored && !is_exact(*mirrored)) mirrored.reset();
-    std::optional<Sum> r = mirrored ? add_scaled(Sum::of_constant(c - 1), remainder(*mirrored, c), -1) : std::nullopt;
+    std::optional<Sum> r =
+        mirrored ? add_scaled(Sum::of_constant(c - 1), remainder(*mirrored, c), -1) : std::nullopt;
     if (r) return r;
   }
   ExprId x = build(rest);

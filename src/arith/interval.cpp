@@ -25,7 +25,9 @@ int64_t saturated(Wide v) {
 constexpr Wide kInfinite = static_cast<Wide>(1) << 126;
 
 // What lies at an end of i64 may lie anywhere beyond it.
-WideInterval extended(Interval a) { return {a.lo == kMin ? -kInfinite : a.lo, a.hi == kMax ? kInfinite : a.hi}; }
+WideInterval extended(Interval a) {
+  return {a.lo == kMin ? -kInfinite : a.lo, a.hi == kMax ? kInfinite : a.hi};
+}
 
 Wide product_end(Wide a, Wide b) {
   if (a == 0 || b == 0) return 0;
@@ -41,7 +43,8 @@ WideInterval negated(WideInterval a) { return {-a.hi, -a.lo}; }
 Wide floored(Wide a, Wide d) { return a / d - (a % d < 0); }  // d > 0
 
 WideInterval quotient_by_positive(WideInterval a, WideInterval d) {
-  return {std::min(floored(a.lo, d.lo), floored(a.lo, d.hi)), std::max(floored(a.hi, d.lo), floored(a.hi, d.hi))};
+  return {std::min(floored(a.lo, d.lo), floored(a.lo, d.hi)),
+          std::max(floored(a.hi, d.lo), floored(a.hi, d.hi))};
 }
 
 WideInterval remainder_by_positive(WideInterval a, WideInterval d) {
@@ -51,7 +54,8 @@ WideInterval remainder_by_positive(WideInterval a, WideInterval d) {
   return {0, a.lo >= 0 ? std::min(d.hi - 1, a.hi) : d.hi - 1};
 }
 
-// Applies a rule for positive divisors to the parts of `d` left and right of zero, and joins zero's own answer.
+// Applies a rule for positive divisors to the parts of `d` left and right of zero, and joins zero's own
+// answer.
 template <class Rule, class Mirror>
 Interval by_sign_of_divisor(Interval a, Interval d, Rule positive, Mirror mirror) {
   bool any = false;
@@ -109,7 +113,8 @@ Interval interval_abs(Interval a) {
 
 Interval interval_mul(Interval a, Interval b) {
   const WideInterval x = extended(a), y = extended(b);
-  const Wide p[] = {product_end(x.lo, y.lo), product_end(x.lo, y.hi), product_end(x.hi, y.lo), product_end(x.hi, y.hi)};
+  const Wide p[] = {product_end(x.lo, y.lo), product_end(x.lo, y.hi), product_end(x.hi, y.lo),
+                    product_end(x.hi, y.hi)};
   return {saturated(*std::min_element(p, p + 4)), saturated(*std::max_element(p, p + 4))};
 }
 

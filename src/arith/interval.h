@@ -1,9 +1,10 @@
 // Interval: a closed range of i64 values, the coarse half of what arith/ knows about an expression.
 //
-// An i64 value lies within the ends as they are. A sum or product over the mathematical integers may lie beyond an end at
-// INT64_MIN / INT64_MAX: arithmetic saturates there and stays there, so that only an interval with neither end there
-// tells that an i64 operation has not wrapped. All functions answer with an interval that contains op(x, y) for every x
-// and y of the operands; those of // % & | ^ >> and comparisons take i64 values.
+// An i64 value lies within the ends as they are. A sum or product over the mathematical integers may lie
+// beyond an end at INT64_MIN / INT64_MAX: arithmetic saturates there and stays there, so that only an
+// interval with neither end there tells that an i64 operation has not wrapped. All functions answer with an
+// interval that contains op(x, y) for every x and y of the operands; those of // % & | ^ >> and comparisons
+// take i64 values.
 #pragma once
 
 #include <cstdint>

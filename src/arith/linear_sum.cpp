@@ -8,7 +8,8 @@
 namespace tilegen::arith {
 
 int64_t Sum::coeff_of(ir::ExprId atom) const {
-  auto it = std::lower_bound(terms.begin(), terms.end(), atom, [](const Term& t, ir::ExprId a) { return t.atom < a; });
+  auto it = std::lower_bound(terms.begin(), terms.end(), atom,
+                             [](const Term& t, ir::ExprId a) { return t.atom < a; });
   return it != terms.end() && it->atom == atom ? it->coeff : 0;
 }
 

@@ -1,6 +1,6 @@
-// Sum: coefficient * atom + ... + constant, the normal form of every i64 expression. An atom is an expression that is
-// no sum itself: a variable, a load, a quotient, a product of variables and so on. Pure data; what the atoms mean is
-// the Analyzer's business. Operations answer nothing when a coefficient overflows.
+// Sum: coefficient * atom + ... + constant, the normal form of every i64 expression. An atom is an expression
+// that is no sum itself: a variable, a load, a quotient, a product of variables and so on. Pure data; what
+// the atoms mean is the Analyzer's business. Operations answer nothing when a coefficient overflows.
 #pragma once
 
 #include <cstdint>

@@ -34,7 +34,8 @@ ExprId Analyzer::simplify_bool(ExprId e) {
     r = simplify_load(e);
   }
   for (ExprId known : {e, r})
-    if (auto it = ctx_.truths_.find(known); it != ctx_.truths_.end()) return pool_.const_int(it->second, DType::boolean);
+    if (auto it = ctx_.truths_.find(known); it != ctx_.truths_.end())
+      return pool_.const_int(it->second, DType::boolean);
   return r;
 }
 
@@ -83,8 +84,8 @@ ExprId Analyzer::compare_sums(ExprOp op, ExprId a, ExprId b) {
   return equality_from_difference(op, *d, fallback);
 }
 
-// "P - N + k >= 0" written as N < P, N <= P, N < c, c <= P or with k beside the shorter side. Where the divisor of
-// the terms allows several constants, one that needs no addition is taken.
+// "P - N + k >= 0" written as N < P, N <= P, N < c, c <= P or with k beside the shorter side. Where the
+// divisor of the terms allows several constants, one that needs no addition is taken.
 ExprId Analyzer::order_from_guard(const Sum& s, ExprId fallback) {
   Sum p, n;
   for (const Term& t : s.terms) {

@@ -1,5 +1,5 @@
-// Proofs of "sum >= 0" over the mathematical integers: by range, by assumed facts, by replacing an atom with something
-// that bounds it.
+// Proofs of "sum >= 0" over the mathematical integers: by range, by assumed facts, by replacing an atom with
+// something that bounds it.
 #include <algorithm>
 
 #include "arith/analyzer.h"

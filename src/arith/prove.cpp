@@ -16,7 +16,8 @@ bool prove(Context& ctx, ExprId condition) {
   Analyzer& an = ctx.analyzer();
   Analyzer::Question question(an);
   int64_t v = 0;
-  return ir::is_bool(ctx.pool().type(condition)) && ctx.pool().is_const_int(an.simplify(condition), &v) && v != 0;
+  return ir::is_bool(ctx.pool().type(condition)) && ctx.pool().is_const_int(an.simplify(condition), &v) &&
+         v != 0;
 }
 
 Interval range_of(Context& ctx, ExprId e) {

@@ -1,5 +1,5 @@
-// Questions about expressions under the facts of a Context. "Unknown" is always a legal answer and the one given when
-// the step budget runs out; a positive answer is a proof.
+// Questions about expressions under the facts of a Context. "Unknown" is always a legal answer and the one
+// given when the step budget runs out; a positive answer is a proof.
 #pragma once
 
 #include <map>
@@ -31,8 +31,8 @@ ir::ExprId from_affine(Context& ctx, const Affine& a);
 // a - b over the mathematical integers. Nothing where a or b may wrap, or their difference does not fit i64.
 std::optional<Affine> exact_difference(Context& ctx, ir::ExprId a, ir::ExprId b);
 
-// e == coefficient * var + rest modulo 2^64, with neither depending on var. The coefficient may be symbolic (a stride); `stride`
-// is its value when it is a constant.
+// e == coefficient * var + rest modulo 2^64, with neither depending on var. The coefficient may be symbolic
+// (a stride); `stride` is its value when it is a constant.
 struct AffineSplit {
   ir::ExprId coefficient;
   ir::ExprId rest;

@@ -108,7 +108,9 @@ Interval Analyzer::structural_range(ExprId e) {
 Interval Analyzer::integer_range(const ExprNode& n) {
   const Interval a = range(n.a);
   const Interval b = n.b.valid() ? range(n.b) : Interval::whole();
-  auto unless_wrapped = [&](Interval r) { return n.type != DType::i64 || r.is_finite() ? r : Interval::whole(); };
+  auto unless_wrapped = [&](Interval r) {
+    return n.type != DType::i64 || r.is_finite() ? r : Interval::whole();
+  };
   switch (n.op) {
     case ExprOp::add: return unless_wrapped(interval_add(a, b));
     case ExprOp::sub: return unless_wrapped(interval_sub(a, b));
@@ -132,7 +134,8 @@ Interval Analyzer::integer_range(const ExprNode& n) {
   }
 }
 
-// Values of s are congruent to its constant modulo the gcd of its terms, which moves infinite-free ends inwards.
+// Values of s are congruent to its constant modulo the gcd of its terms, which moves infinite-free ends
+// inwards.
 Interval Analyzer::sum_range(const Sum& s) {
   Interval r = Interval::point(s.constant);
   for (const Term& t : s.terms) r = interval_add(r, interval_scale(atom_range(t.atom), t.coeff));
@@ -156,7 +159,8 @@ bool Analyzer::is_exact(const Sum& s) {
   for (const Term& t : s.terms) {
     if (lo < -kFar || hi > kFar) return false;
     Interval r = atom_range(t.atom);
-    const __int128 at_lo = static_cast<__int128>(r.lo) * t.coeff, at_hi = static_cast<__int128>(r.hi) * t.coeff;
+    const __int128 at_lo = static_cast<__int128>(r.lo) * t.coeff,
+                   at_hi = static_cast<__int128>(r.hi) * t.coeff;
     lo += std::min(at_lo, at_hi);
     hi += std::max(at_lo, at_hi);
   }

@@ -82,7 +82,8 @@ ir::VarId Builder::add_inner_var(std::string_view call, std::string_view name, i
   return add_var(call, made_up, kind, ir::DType::i64);
 }
 
-Expected<std::shared_ptr<const ir::Program>> Builder::finish(ProgramCheck check, const Cancellation* cancellation) {
+Expected<std::shared_ptr<const ir::Program>> Builder::finish(ProgramCheck check,
+                                                             const Cancellation* cancellation) {
   constexpr std::string_view kCall = "tl_builder_finish";
   if (ready(kCall)) {
     for (size_t i = frames_.size(); i-- > 0;) {
@@ -101,8 +102,8 @@ Expected<std::shared_ptr<const ir::Program>> Builder::finish(ProgramCheck check,
   // Shared expressions are written out as trees: a small program may have an enormous text.
   if (!failed() && ir::written_nodes(program_) > static_cast<uint64_t>(limits_.expr_nodes))
     fail(DiagCode::limit_nodes, kCall,
-         "the text of program '" + program_.name + "' would write more than " + std::to_string(limits_.expr_nodes) +
-             " expression nodes",
+         "the text of program '" + program_.name + "' would write more than " +
+             std::to_string(limits_.expr_nodes) + " expression nodes",
          "keep intermediate values in a local buffer instead of one large expression");
   if (!failed())
     for (Diagnostic& d : check(program_, limits_, cancellation))

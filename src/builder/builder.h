@@ -75,9 +75,10 @@ class Builder {
                ir::ExprId value);
   void store(ir::BufferId buffer, std::span<const ir::ExprId> indices, ir::ExprId value);
 
-  // Hands the program over once `check` (check::check_program, a later stage of the road) finds no error. The builder is
-  // spent.
-  Expected<std::shared_ptr<const ir::Program>> finish(ProgramCheck check, const Cancellation* cancellation = nullptr);
+  // Hands the program over once `check` (check::check_program, a later stage of the road) finds no error. The
+  // builder is spent.
+  Expected<std::shared_ptr<const ir::Program>> finish(ProgramCheck check,
+                                                      const Cancellation* cancellation = nullptr);
 
  private:
   struct Frame {

@@ -62,47 +62,50 @@ extern "C" {
 
 tl_scope tl_begin_kernel(tl_builder* builder, const char* name, uint32_t rank, const tl_expr* grid,
                          int64_t threads, const char* const* names, tl_expr* out_blocks) {
-  const tl_scope scope = on_builder(builder, "tl_begin_kernel", tl_scope{0}, [&](const BuilderCall& c) -> tl_scope {
-    const auto text = c.text("name", name);
-    const auto extents = c.exprs("grid", rank, grid);
-    const auto var_names = c.names(rank, names);
-    if (!c.given("out_blocks", out_blocks)) return {0};
-    std::vector<ir::VarId> vars(rank);
-    const uint64_t token = c->begin_kernel(text, extents, threads, vars, var_names);
-    return give_scope_and_vars(c, token, vars, out_blocks);
-  });
+  const tl_scope scope =
+      on_builder(builder, "tl_begin_kernel", tl_scope{0}, [&](const BuilderCall& c) -> tl_scope {
+        const auto text = c.text("name", name);
+        const auto extents = c.exprs("grid", rank, grid);
+        const auto var_names = c.names(rank, names);
+        if (!c.given("out_blocks", out_blocks)) return {0};
+        std::vector<ir::VarId> vars(rank);
+        const uint64_t token = c->begin_kernel(text, extents, threads, vars, var_names);
+        return give_scope_and_vars(c, token, vars, out_blocks);
+      });
   if (scope.bits == 0) clear(out_blocks, rank);
   return scope;
 }
 
 tl_scope tl_begin_loop(tl_builder* builder, tl_loop_kind kind, tl_expr begin, tl_expr end, int64_t num_stages,
                        const char* name, tl_expr* out_var) {
-  const tl_scope scope = on_builder(builder, "tl_begin_loop", tl_scope{0}, [&](const BuilderCall& c) -> tl_scope {
-    const auto loop = loop_kind(kind);
-    if (!loop) {
-      c.fail(DiagCode::bad_enum, "there is no loop kind " + std::to_string(kind), "use a tl_loop_kind");
-      return {0};
-    }
-    const auto from = c.expr("begin", begin), to = c.expr("end", end);
-    if (!c.given("out_var", out_var)) return {0};
-    std::vector<ir::VarId> var(1);
-    const uint64_t token = c->begin_loop(*loop, from, to, num_stages, name ? name : "", &var[0]);
-    return give_scope_and_vars(c, token, var, out_var);
-  });
+  const tl_scope scope =
+      on_builder(builder, "tl_begin_loop", tl_scope{0}, [&](const BuilderCall& c) -> tl_scope {
+        const auto loop = loop_kind(kind);
+        if (!loop) {
+          c.fail(DiagCode::bad_enum, "there is no loop kind " + std::to_string(kind), "use a tl_loop_kind");
+          return {0};
+        }
+        const auto from = c.expr("begin", begin), to = c.expr("end", end);
+        if (!c.given("out_var", out_var)) return {0};
+        std::vector<ir::VarId> var(1);
+        const uint64_t token = c->begin_loop(*loop, from, to, num_stages, name ? name : "", &var[0]);
+        return give_scope_and_vars(c, token, var, out_var);
+      });
   if (scope.bits == 0) clear(out_var, 1);
   return scope;
 }
 
 tl_scope tl_begin_parallel(tl_builder* builder, uint32_t rank, const int64_t* extents,
                            const char* const* names, tl_expr* out_vars) {
-  const tl_scope scope = on_builder(builder, "tl_begin_parallel", tl_scope{0}, [&](const BuilderCall& c) -> tl_scope {
-    const auto sizes = c.numbers("extents", rank, extents);
-    const auto var_names = c.names(rank, names);
-    if (!c.given("out_vars", out_vars)) return {0};
-    std::vector<ir::VarId> vars(rank);
-    const uint64_t token = c->begin_parallel(sizes, vars, var_names);
-    return give_scope_and_vars(c, token, vars, out_vars);
-  });
+  const tl_scope scope =
+      on_builder(builder, "tl_begin_parallel", tl_scope{0}, [&](const BuilderCall& c) -> tl_scope {
+        const auto sizes = c.numbers("extents", rank, extents);
+        const auto var_names = c.names(rank, names);
+        if (!c.given("out_vars", out_vars)) return {0};
+        std::vector<ir::VarId> vars(rank);
+        const uint64_t token = c->begin_parallel(sizes, vars, var_names);
+        return give_scope_and_vars(c, token, vars, out_vars);
+      });
   if (scope.bits == 0) clear(out_vars, rank);
   return scope;
 }

@@ -43,7 +43,8 @@ Checked convert_simulation(const OptionValues& values, sim::SimOptions& out) {
   return Unit{};
 }
 
-// The caller's dump and log functions while the caller waits. One that leaves closes it, once nobody is inside.
+// The caller's dump and log functions while the caller waits. One that leaves closes it, once nobody is
+// inside.
 class CallbackGate {
  public:
   template <class Call>
@@ -100,9 +101,11 @@ Expected<driver::CompileOptions> convert(const tl_context& context, const Option
 
 using Compiled = Expected<std::shared_ptr<const driver::Artifact>>;
 
-Compiled compile_to_the_end(const tl_program& program, const tl_target& target, const driver::CompileOptions& options) {
+Compiled compile_to_the_end(const tl_program& program, const tl_target& target,
+                            const driver::CompileOptions& options) {
   std::optional<Compiled> done;
-  Checked ran = run_on_big_stack([&] { done.emplace(driver::compile(program.program, target.target, options)); });
+  Checked ran =
+      run_on_big_stack([&] { done.emplace(driver::compile(program.program, target.target, options)); });
   if (!ran) return ran.error();
   return *std::move(done);
 }
@@ -115,8 +118,9 @@ struct Job {
   std::optional<Compiled> done;
 };
 
-Compiled compile_until_cancelled(const tl_program& program, const tl_target& target, driver::CompileOptions options,
-                                 const Cancellation& call, CallbackGate& gate) {
+Compiled compile_until_cancelled(const tl_program& program, const tl_target& target,
+                                 driver::CompileOptions options, const Cancellation& call,
+                                 CallbackGate& gate) {
   if (call.requested()) return call.error("", "before the compilation began");
   auto job = std::make_shared<Job>();
   job->program = program.program;
@@ -190,8 +194,9 @@ tl_status tl_compile(const tl_context* context, const tl_program* program, const
     const auto gate = std::make_shared<CallbackGate>();
     auto converted = convert(*context, values, gate);
     if (!converted) return converted.error();
-    Compiled compiled = call.get() ? compile_until_cancelled(*program, *target, std::move(*converted), call, *gate)
-                                   : compile_to_the_end(*program, *target, *converted);
+    Compiled compiled = call.get()
+                            ? compile_until_cancelled(*program, *target, std::move(*converted), call, *gate)
+                            : compile_to_the_end(*program, *target, *converted);
     if (!compiled) {
       context->log(TL_LOG_ERROR, "compile", compiled.error().to_text());
       return compiled.error();

@@ -69,7 +69,8 @@ Checked fill_struct(T* out, const T& value, size_t first_version = sizeof(T)) {
 }
 
 // Copies a struct in. A tail that this version does not know must be zero: it would ask for something we
-// cannot do. What a caller compiled with an earlier version (of at least `first_version` bytes) does not know is zero.
+// cannot do. What a caller compiled with an earlier version (of at least `first_version` bytes) does not know
+// is zero.
 template <class T>
 Expected<T> read_struct(const T* in, size_t first_version = sizeof(T)) {
   const uint32_t size = in->struct_size;
@@ -79,8 +80,8 @@ Expected<T> read_struct(const T* in, size_t first_version = sizeof(T)) {
   if (!good)
     return Error(DiagCode::bad_struct_size, "",
                  size < first_version || size > kMaxStruct
-                     ? "struct_size is " + std::to_string(size) + ", expected " + std::to_string(first_version) +
-                           " or more"
+                     ? "struct_size is " + std::to_string(size) + ", expected " +
+                           std::to_string(first_version) + " or more"
                      : "the struct of " + std::to_string(size) +
                            " bytes sets fields that this version of the library does not know",
                  "set struct_size to sizeof the struct and zero what is not used");

@@ -10,11 +10,13 @@ using namespace tilegen::capi;
 namespace {
 
 runtime::LaunchOptions launch_options(const tl_launch& launch) {
-  return {.max_threads = static_cast<int>(std::min<uint32_t>(launch.max_threads, 1u << 16)), .stream = launch.stream};
+  return {.max_threads = static_cast<int>(std::min<uint32_t>(launch.max_threads, 1u << 16)),
+          .stream = launch.stream};
 }
 
 // A launch with limits, or of a caller with another version of the struct.
-[[gnu::cold]] Checked launch_with(const tl_kernel& kernel, const tl_launch* launch, std::span<const runtime::Argument> args) {
+[[gnu::cold]] Checked launch_with(const tl_kernel& kernel, const tl_launch* launch,
+                                  std::span<const runtime::Argument> args) {
   auto how = read_launch(launch);
   if (!how) return how.error();
   const CallLimits call(how->context, how->timeout_ms);
@@ -23,7 +25,8 @@ runtime::LaunchOptions launch_options(const tl_launch& launch) {
   return kernel.executable->launch(args, options);
 }
 
-inline Checked run(const tl_kernel& kernel, const tl_launch* launch, std::span<const runtime::Argument> args) {
+inline Checked run(const tl_kernel& kernel, const tl_launch* launch,
+                   std::span<const runtime::Argument> args) {
   if (!launch) return kernel.executable->launch(args, {});
   if (launch->struct_size != sizeof(tl_launch) || launch->timeout_ms != 0 || launch->context)
     return launch_with(kernel, launch, args);

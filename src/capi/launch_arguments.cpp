@@ -61,9 +61,10 @@ Argument describe(const DLTensor& t) {
 }
 
 // Of TL_ARG_AUTO, TL_ARG_POINTER, TL_ARG_I64 and TL_ARG_F64.
-constexpr Argument::Kind kValueKinds[] = {Argument::Kind::automatic, Argument::Kind::pointer, Argument::Kind::integer,
-                                          Argument::Kind::floating};
-static_assert(TL_ARG_AUTO + 1 == TL_ARG_POINTER && TL_ARG_POINTER + 1 == TL_ARG_I64 && TL_ARG_I64 + 1 == TL_ARG_F64);
+constexpr Argument::Kind kValueKinds[] = {Argument::Kind::automatic, Argument::Kind::pointer,
+                                          Argument::Kind::integer, Argument::Kind::floating};
+static_assert(TL_ARG_AUTO + 1 == TL_ARG_POINTER && TL_ARG_POINTER + 1 == TL_ARG_I64 &&
+              TL_ARG_I64 + 1 == TL_ARG_F64);
 
 // False: `refusal` says why. Inlined: it is most of what a launch converts.
 [[gnu::always_inline]] inline bool convert(const tl_arg& arg, Argument& a) {

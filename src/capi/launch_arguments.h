@@ -17,8 +17,11 @@ using LaunchArguments = runtime::InlineArray<runtime::Argument, 24>;
 
 constexpr size_t kMaxArguments = 1u << 16;
 
-// Of a null array or an absurd count there is nothing to convert; behind it LaunchArguments(count) is safe to make.
-inline bool sane_argument_array(const void* array, size_t count) { return count == 0 || (array && count <= kMaxArguments); }
+// Of a null array or an absurd count there is nothing to convert; behind it LaunchArguments(count) is safe to
+// make.
+inline bool sane_argument_array(const void* array, size_t count) {
+  return count == 0 || (array && count <= kMaxArguments);
+}
 Error absurd_argument_array(const void* array, size_t count, const char* name);
 
 // `timeout_ms` is the first field that the struct did not have when it came into the header.

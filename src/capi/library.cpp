@@ -32,8 +32,8 @@ static_assert(same(ir::DType::f16, TL_F16) && same(ir::DType::bf16, TL_BF16) &&
               same(ir::DType::e5m2, TL_E5M2));
 
 static_assert(sizeof(tl_arg) == 16 && offsetof(tl_arg, dtype) == 4 && offsetof(tl_arg, payload) == 8);
-static_assert(sizeof(tl_launch) == 32 && offsetof(tl_launch, stream) == 8 && offsetof(tl_launch, timeout_ms) == 16 &&
-              offsetof(tl_launch, context) == 24);
+static_assert(sizeof(tl_launch) == 32 && offsetof(tl_launch, stream) == 8 &&
+              offsetof(tl_launch, timeout_ms) == 16 && offsetof(tl_launch, context) == 24);
 static_assert(sizeof(tl_diagnostic) == 72 && offsetof(tl_diagnostic, code) == 24 &&
               offsetof(tl_diagnostic, file) == 64);
 static_assert(sizeof(tl_option_info) == 40 && offsetof(tl_option_info, name) == 8);

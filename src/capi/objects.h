@@ -101,7 +101,8 @@ namespace tilegen::capi {
 class CallLimits : public Cancellation {
  public:
   explicit CallLimits(const tl_context* context, int64_t timeout_ms = 0)
-      : Cancellation(asker(context), std::min(deadline_in(context ? context->timeout_ms : 0), deadline_in(timeout_ms))),
+      : Cancellation(asker(context),
+                     std::min(deadline_in(context ? context->timeout_ms : 0), deadline_in(timeout_ms))),
         any_((context && (context->ask_cancel || context->timeout_ms > 0)) || timeout_ms > 0) {}
   // Null where nobody may.
   const Cancellation* get() const { return any_ ? this : nullptr; }

@@ -25,7 +25,8 @@ size_t given_params(const ir::Program& p) {
   return count;
 }
 
-Checked run_interpreter(const tl_program* program, const Cancellation* cancellation, const tl_arg* args, size_t count) {
+Checked run_interpreter(const tl_program* program, const Cancellation* cancellation, const tl_arg* args,
+                        size_t count) {
   if (!program) return null_argument("program");
   if (!sane_argument_array(args, count)) return absurd_argument_array(args, count, "args");
   LaunchArguments arguments(count);
@@ -120,8 +121,8 @@ tl_status tl_interpret(const tl_program* program, const tl_arg* args, size_t cou
   return guard("tl_interpret", out_error, [&] { return run_interpreter(program, nullptr, args, count); });
 }
 
-tl_status tl_interpret_launch(const tl_program* program, const tl_launch* launch, const tl_arg* args, size_t count,
-                              tl_error** out_error) {
+tl_status tl_interpret_launch(const tl_program* program, const tl_launch* launch, const tl_arg* args,
+                              size_t count, tl_error** out_error) {
   return guard("tl_interpret_launch", out_error, [&]() -> Checked {
     if (!launch) return run_interpreter(program, nullptr, args, count);
     auto how = read_launch(launch);

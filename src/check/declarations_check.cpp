@@ -175,9 +175,11 @@ void DeclarationCheck::check_tensor(const ir::Buffer& b) {
                    std::to_string(b.strides.size()) + " strides",
                "give one stride per dimension, or none for a compact tensor");
   if (b.workspace && (b.read_only || !b.strides.empty()))
-    ctx_.error(DiagCode::scope_not_allowed, b.name, b.location,
-               "workspace " + b.name + (b.read_only ? " is read-only: nobody could write it" : " has strides"),
-               b.read_only ? "let the program write it, or have it passed as a tensor" : "a workspace is compact: make the shape larger");
+    ctx_.error(
+        DiagCode::scope_not_allowed, b.name, b.location,
+        "workspace " + b.name + (b.read_only ? " is read-only: nobody could write it" : " has strides"),
+        b.read_only ? "let the program write it, or have it passed as a tensor"
+                    : "a workspace is compact: make the shape larger");
   for (ExprId e : b.strides) check_launch_value(e, "a stride of " + b.name, b.name, b.location);
   int64_t bytes = ir::dtype_bytes(b.type);
   for (size_t d = 0; d < b.shape.size(); ++d) {
@@ -207,7 +209,10 @@ void DeclarationCheck::check_tile(const ir::Buffer& b, const std::string& path) 
   };
   if (b.read_only || b.workspace || !b.strides.empty())
     error(DiagCode::scope_not_allowed,
-          b.name + " is on-chip and has " + (b.read_only ? "a readonly mark" : b.workspace ? "a workspace mark" : "strides"),
+          b.name + " is on-chip and has " +
+              (b.read_only   ? "a readonly mark"
+               : b.workspace ? "a workspace mark"
+                             : "strides"),
           "only global tensors have those");
   int64_t elements = 1;
   for (size_t d = 0; d < b.shape.size(); ++d) {

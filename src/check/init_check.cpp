@@ -1,5 +1,5 @@
-// Reads of on-chip buffers and workspaces that no write can have reached. Buffers are taken whole: a partly written buffer
-// counts as written; the interpreter finds the rest.
+// Reads of on-chip buffers and workspaces that no write can have reached. Buffers are taken whole: a partly
+// written buffer counts as written; the interpreter finds the rest.
 //
 // A statement of a loop also runs in the first iteration, where nothing later in the body has happened yet,
 // so program order alone decides. Only behind a guard (an if, a select, an inner loop whose trip count
@@ -29,7 +29,8 @@ class InitCheck {
         from_later_(ctx.program.buffers.size(), 0) {}
 
   void run() {
-    for (size_t b = 0; b < p_.buffers.size(); ++b) written_[b] = p_.buffers[b].scope == ir::MemScope::global && !p_.buffers[b].workspace;
+    for (size_t b = 0; b < p_.buffers.size(); ++b)
+      written_[b] = p_.buffers[b].scope == ir::MemScope::global && !p_.buffers[b].workspace;
     for (const ir::Kernel& k : p_.kernels) check_block(k.body);
   }
 
@@ -176,7 +177,9 @@ void InitCheck::read(StmtId id, ir::BufferId buffer, const std::string& hint) {
   if (written_[buffer.value] || from_later_[buffer.value] > 0) return;
   const ir::Buffer& b = p_.buffer(buffer);
   ctx_.error(DiagCode::uninitialised_read, id,
-             b.name + " (" + (b.workspace ? "workspace" : ir::scope_name(b.scope)) + ") is read before anything wrote it", hint);
+             b.name + " (" + (b.workspace ? "workspace" : ir::scope_name(b.scope)) +
+                 ") is read before anything wrote it",
+             hint);
   write(buffer);  // said once
 }
 

@@ -260,7 +260,8 @@ void check_races(CheckContext& ctx) {
   for (const ir::Kernel& k : ctx.program.kernels)
     ir::for_each_statement(ctx.program, k.body, [&](StmtId id, int) {
       const auto* loop = ctx.program.as<ir::Loop>(id);
-      if (loop == nullptr || loop->kind != ir::LoopKind::parallel || ctx.broken[id.value] || ctx.stop()) return;
+      if (loop == nullptr || loop->kind != ir::LoopKind::parallel || ctx.broken[id.value] || ctx.stop())
+        return;
       LoopRaces(ctx, forms, scratch, *loop).run();
     });
 }

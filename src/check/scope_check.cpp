@@ -106,10 +106,12 @@ void ScopeCheck::check_loop(StmtId id, const ir::Loop& loop) {
 
 void ScopeCheck::check_loop_form(StmtId id, const ir::Loop& loop) {
   const std::string kind = ir::loop_kind_name(loop.kind);
-  if (loop.num_stages < 0 || loop.num_stages > ir::kMaxStages || (loop.num_stages > 0 && loop.kind != LoopKind::pipelined))
+  if (loop.num_stages < 0 || loop.num_stages > ir::kMaxStages ||
+      (loop.num_stages > 0 && loop.kind != LoopKind::pipelined))
     ctx_.error(DiagCode::bad_attribute, id,
                "a " + kind + " loop with " + std::to_string(loop.num_stages) + " stages",
-               "stages belong to pipelined loops and are 0 (the planner chooses) or 1 to " + std::to_string(ir::kMaxStages));
+               "stages belong to pipelined loops and are 0 (the planner chooses) or 1 to " +
+                   std::to_string(ir::kMaxStages));
   if (loop.kind == LoopKind::parallel) {
     check_parallel_form(id, loop);
     return;

@@ -22,10 +22,12 @@ std::string form_name(const ir::Program& program, const std::string& kernel, siz
 }
 
 // Whether a launch may refuse the form: the code relies on more than the program promises.
-bool relies_on_arguments(const thread::ThreadProgram& form) { return !form.guards.empty() || !form.tensor_maps.empty(); }
+bool relies_on_arguments(const thread::ThreadProgram& form) {
+  return !form.guards.empty() || !form.tensor_maps.empty();
+}
 
-// The level below `level` that gives another plan than this one. The decisions tell, not the code made of them: what is known
-// under a guard may leave none of a tensor copy.
+// The level below `level` that gives another plan than this one. The decisions tell, not the code made of
+// them: what is known under a guard may leave none of a tensor copy.
 FormLevel level_below(FormLevel level, const ir::Program& program, const plan::Schedule& schedule) {
   std::set<std::string> copies;
   for (const plan::KernelSchedule& kernel : schedule.kernels)
@@ -35,7 +37,8 @@ FormLevel level_below(FormLevel level, const ir::Program& program, const plan::S
   bool stores = false;
   const std::vector<std::string> paths = ir::statement_paths(program);
   for (size_t s = 0; s < paths.size(); ++s)
-    if (const auto* copy = program.as<ir::TileOp>(ir::StmtId(s)); copy && copy->kind == ir::OpKind::copy && copies.count(paths[s]))
+    if (const auto* copy = program.as<ir::TileOp>(ir::StmtId(s));
+        copy && copy->kind == ir::OpKind::copy && copies.count(paths[s]))
       stores |= program.buffer(copy->operands[1].buffer).scope == ir::MemScope::global;
   if (stores && level < FormLevel::tensor_loads) return FormLevel::tensor_loads;
   if (level < FormLevel::tensor_loads_alone) return FormLevel::tensor_loads_alone;
@@ -52,7 +55,8 @@ struct Lowered {
 };
 
 // One form of each kernel for a device, where UnguardedCode has the others; all at once for the simulator.
-Expected<Lowered> make_forms(const ir::Program& program, const target::Target& target, const CompileOptions& options, Stages& stages) {
+Expected<Lowered> make_forms(const ir::Program& program, const target::Target& target,
+                             const CompileOptions& options, Stages& stages) {
   std::vector<std::vector<thread::ThreadProgram>> by_kernel(program.kernels.size());
   std::vector<std::vector<plan::KernelSchedule>> decisions(program.kernels.size());
   Lowered out;
@@ -129,8 +133,8 @@ Expected<Generated> generate(std::span<const thread::ThreadProgram> kernels, con
 }  // namespace
 
 // The caller hears nothing of it and cannot stop it: what it listened with may be gone.
-UnguardedCode::UnguardedCode(std::shared_ptr<const ir::Program> program, target::Target target, const CompileOptions& options,
-                             FormLevel level)
+UnguardedCode::UnguardedCode(std::shared_ptr<const ir::Program> program, target::Target target,
+                             const CompileOptions& options, FormLevel level)
     : program_(std::move(program)), target_(std::move(target)) {
   auto own = std::make_unique<CompileOptions>(options);
   own->level = level;
@@ -157,7 +161,8 @@ Expected<std::shared_ptr<const Artifact>> compile(std::shared_ptr<const ir::Prog
   Stages stages(options, artifact->times);
   stages.dump("program", [&] { return ir::print_program(*program); });
 
-  // plan: engines, atoms, layouts, stages, memory; lower: thread programs; verify: again with less where a check says no
+  // plan: engines, atoms, layouts, stages, memory; lower: thread programs; verify: again with less where a
+  //   check says no
   auto forms = make_forms(*program, target, options, stages);
   if (!forms) return forms.error();
   artifact->schedule = std::move(forms->schedule);
@@ -173,7 +178,8 @@ Expected<std::shared_ptr<const Artifact>> compile(std::shared_ptr<const ir::Prog
   }
 
   artifact->simulation = options.simulation;
-  if (target.simulated) return std::shared_ptr<const Artifact>(artifact);  // the thread programs are what runs
+  // the thread programs are what runs
+  if (target.simulated) return std::shared_ptr<const Artifact>(artifact);
 
   // generate: machine code, or PTX
   auto code = stages.run("generate", [&] { return generate(artifact->kernels, target, options); });

@@ -35,18 +35,20 @@ struct FormRange {
 struct Artifact;
 struct CompileOptions;
 
-// How much more than the program promises a form relies on, most first: what the copy engine demands of the tensors it
-// loads and stores and aligned others; of those it loads and aligned others; of those it loads; aligned tensors; nothing.
+// How much more than the program promises a form relies on, most first: what the copy engine demands of the
+// tensors it loads and stores and aligned others; of those it loads and aligned others; of those it loads;
+// aligned tensors; nothing.
 enum class FormLevel : uint8_t { tensor_stores, tensor_loads, tensor_loads_alone, aligned, anything };
 
-// The code for arguments that the guards of an artifact's forms refuse, planned for the next lower level. Few launches
-// need it, so it is compiled by the first that does, once, as the first form was asked for.
+// The code for arguments that the guards of an artifact's forms refuse, planned for the next lower level. Few
+// launches need it, so it is compiled by the first that does, once, as the first form was asked for.
 class UnguardedCode {
  public:
-  UnguardedCode(std::shared_ptr<const ir::Program> program, target::Target target, const CompileOptions& options, FormLevel level);
+  UnguardedCode(std::shared_ptr<const ir::Program> program, target::Target target,
+                const CompileOptions& options, FormLevel level);
   ~UnguardedCode();
-  // May be called by any number of threads; the first one compiles. The artifact has one form of each kernel, and code of
-  // a lower level behind it where it has guards, too.
+  // May be called by any number of threads; the first one compiles. The artifact has one form of each kernel,
+  // and code of a lower level behind it where it has guards, too.
   Expected<std::shared_ptr<const Artifact>> get() const;
 
  private:
@@ -62,8 +64,10 @@ struct Artifact {
   target::Target target;
   std::shared_ptr<const ir::Program> program;  // parameters, facts, shapes for argument checks
   plan::Schedule schedule;
-  std::vector<thread::ThreadProgram> kernels;        // every form of every kernel; a name is a symbol of the code
-  std::vector<plan::KernelSchedule> decisions;       // parallel to kernels: what each form was lowered from (simulated targets)
+  // every form of every kernel; a name is a symbol of the code
+  std::vector<thread::ThreadProgram> kernels;
+  // parallel to kernels: what each form was lowered from (simulated targets)
+  std::vector<plan::KernelSchedule> decisions;
   std::vector<FormRange> forms;                      // one per kernel of the program, in launch order
   std::shared_ptr<codegen::HostCode> host_code;      // host targets
   std::string ptx;                                   // NVIDIA targets
@@ -74,23 +78,26 @@ struct Artifact {
 };
 
 struct CompileOptions {
-  // Decisions to take as given; by forms without the copy engine as far as they are not about it. At level `anything`: all of them,
-  // made for `aligned`.
+  // Decisions to take as given; by forms without the copy engine as far as they are not about it. At level
+  // `anything`: all of them, made for `aligned`.
   std::optional<plan::Schedule> schedule;
   bool conversions = true;                 // false: refuse instead of inserting layout conversions
   bool keep_ir = false;
   bool keep_assembly = false;
   bool plan_only = false;  // stop behind planning (any target); the artifact has only the schedule
   bool verify = false;     // verify between stages (tests, fuzzing)
-  FormLevel level = FormLevel::tensor_stores;  // GPU targets: the first form's; a target without the engine starts lower
-  schedule::PlanForm form = schedule::PlanForm::full;  // GPU targets: the first to try, of what no schedule is given for
+  // GPU targets: the first form's; a target without the engine starts lower
+  FormLevel level = FormLevel::tensor_stores;
+  // GPU targets: the first to try, of what no schedule is given for
+  schedule::PlanForm form = schedule::PlanForm::full;
   sim::SimOptions simulation;
   // Judges a kernel's code as the verifiers do: what is wrong with it. For tests of what follows a rejection.
   std::function<std::vector<std::string>(const thread::ThreadProgram&)> check;
-  // Called for each plan of a kernel that planning, lowering or a check rejects, whether another takes its place or not: a planner
-  // whose plans are internal_error has a defect, which no result shows.
+  // Called for each plan of a kernel that planning, lowering or a check rejects, whether another takes its
+  // place or not: a planner whose plans are internal_error has a defect, which no result shows.
   std::function<void(const Error&)> rejected;
-  // Called after each stage with its name and a text of its result; return is ignored. Stages run again where a plan is rejected.
+  // Called after each stage with its name and a text of its result; return is ignored. Stages run again where
+  // a plan is rejected.
   std::function<void(std::string_view stage, std::string_view text)> dump;
   // Asked in front of every stage and kernel, and by long loops inside.
   const Cancellation* cancellation = nullptr;

@@ -86,7 +86,8 @@ class Settler {
       return stages_.run(name, [&]() -> Checked {
         for (Candidate* c : open) {
           if (stop_requested(options_.cancellation))
-            return options_.cancellation->error(program_.kernels[c->kernel].name, "in stage '" + std::string(name) + "'");
+            return options_.cancellation->error(program_.kernels[c->kernel].name,
+                                                "in stage '" + std::string(name) + "'");
           if (!c->rejected) one(*c);
         }
         for (Candidate* c : open)

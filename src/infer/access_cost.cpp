@@ -52,8 +52,10 @@ const Digit* vector_digit(const Fragment& iteration) {
   return nullptr;
 }
 
-// Of what one access moves. On a GPU registers are no memory: only where nothing else is touched do they count.
-int64_t widest_bytes(const ir::Program& p, const KernelOp& op, const KnownLayouts& known, const target::Target& t) {
+// Of what one access moves. On a GPU registers are no memory: only where nothing else is touched do they
+// count.
+int64_t widest_bytes(const ir::Program& p, const KernelOp& op, const KnownLayouts& known,
+                     const target::Target& t) {
   int64_t any = 1, memory = 0;
   for (const OpAccess& a : op.accesses) {
     const ir::Buffer& b = p.buffer(a.buffer);

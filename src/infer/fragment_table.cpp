@@ -7,7 +7,9 @@ namespace {
 
 size_t hash_of(const layout::Fragment& f) {
   uint64_t h = static_cast<uint64_t>(f.threads());
-  const auto mix = [&h](int64_t x) { h = (h ^ static_cast<uint64_t>(x)) * 0x9e3779b97f4a7c15u, h ^= h >> 29; };
+  const auto mix = [&h](int64_t x) {
+    h = (h ^ static_cast<uint64_t>(x)) * 0x9e3779b97f4a7c15u, h ^= h >> 29;
+  };
   for (int64_t extent : f.shape()) mix(extent);
   for (const layout::Digit& d : f.map().digits()) {
     mix(d.dim);
@@ -30,7 +32,8 @@ FragmentTable::FragmentTable(const KernelOps& ops) : ops_(ops), kinds_(ops.ops.s
     for (size_t k = 0; k < ops.ops[i].view.accesses.size(); ++k) {
       const ops::ElementAccess& a = ops.ops[i].view.accesses[k];
       const int v = ops.ops[i].accesses[k].value;
-      Kind kind{ops.ops[i].view.extents, v < 0 ? std::vector<int64_t>() : ops.values[static_cast<size_t>(v)].shape, a.dim_of,
+      Kind kind{ops.ops[i].view.extents,
+                v < 0 ? std::vector<int64_t>() : ops.values[static_cast<size_t>(v)].shape, a.dim_of,
                 a.offset};
       kinds_[i].push_back(kinds.emplace(std::move(kind), static_cast<int>(kinds.size())).first->second);
     }

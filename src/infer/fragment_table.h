@@ -1,5 +1,5 @@
-// Fragments by number, and what was derived from them: one layout meets the same kind of access in many ops of a kernel,
-// and every root that is tried for a free value asks again.
+// Fragments by number, and what was derived from them: one layout meets the same kind of access in many ops
+// of a kernel, and every root that is tried for a free value asks again.
 #pragma once
 
 #include <deque>
@@ -21,7 +21,8 @@ class FragmentTable {
   int number(const layout::Fragment& f);
   const layout::Fragment& at(int number) const { return fragments_[static_cast<size_t>(number)]; }
 
-  // project and pull_back (infer/projection.h) of element access `access` of op `op`; -1 where they give nothing.
+  // project and pull_back (infer/projection.h) of element access `access` of op `op`; -1 where they give
+  // nothing.
   int projected(int iteration, size_t op, size_t access);
   int pulled_back(int held, size_t op, size_t access);
 
@@ -29,7 +30,8 @@ class FragmentTable {
   const KernelOps& ops_;
   std::deque<layout::Fragment> fragments_;
   std::unordered_multimap<size_t, int> by_hash_;
-  std::vector<std::vector<int>> kinds_;  // by op and access: accesses of one kind walk like dimensions of like buffers
+  // by op and access: accesses of one kind walk like dimensions of like buffers
+  std::vector<std::vector<int>> kinds_;
   std::unordered_map<uint64_t, int> projected_, pulled_back_;  // by kind and number of the fragment
 };
 

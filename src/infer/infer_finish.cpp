@@ -19,7 +19,8 @@ void Inference::finish_op(size_t index) {
   plan::OpPlan& plan = result_.ops[index];
   plan.op = op.path;
   for (const auto& [access, why] : in_memory_.accesses)
-    if (access.first == index) plan.through_memory.push_back(ops_.values[static_cast<size_t>(access.second)].name);
+    if (access.first == index)
+      plan.through_memory.push_back(ops_.values[static_cast<size_t>(access.second)].name);
   if (op.form == OpForm::gemm) return finish_gemm(index, plan);
   plan.engine = op.form == OpForm::reduce ? plan::Engine::lane_reduce : plan::Engine::loop;
   Fragment iteration = op.form == OpForm::reduce ? reduce_iteration(index) : element_iteration(index, plan);
@@ -27,7 +28,8 @@ void Inference::finish_op(size_t index) {
   if (op.form == OpForm::element) {
     plan.vector = vector_width(p_, op, iteration, state_.known, in_.target);
     // Parts of the widest access, in powers of two.
-    if (const plan::OpPlan* g = given(index); g && g->vector > 0 && plan.vector % g->vector == 0) plan.vector = g->vector;
+    if (const plan::OpPlan* g = given(index); g && g->vector > 0 && plan.vector % g->vector == 0)
+      plan.vector = g->vector;
   }
   if (in_.threads > 1) {
     if (op.form == OpForm::reduce)
@@ -120,13 +122,15 @@ void Inference::element_conversions(const KernelOp& op, const Fragment& iteratio
     const ops::ElementAccess& a = op.view.accesses[i];
     const Fragment& held = fragment(state_, v);
     if (too_many_choices(op, iteration, i))
-      return cannot_hold(op, v, "chooses among " + std::to_string(held.registers()) + " registers of a thread",
+      return cannot_hold(op, v,
+                         "chooses among " + std::to_string(held.registers()) + " registers of a thread",
                          "index it by the loop's own variables");
     auto needed = project(iteration, a, ops_.values[static_cast<size_t>(v)].shape);
     if (!needed) {
       if (everywhere(v) && (!a.write || iteration.replicas() == in_.threads)) continue;
-      const bool walked = !everywhere(v) && part_of_fragment(p_, op, [&](int other) { return distributed(op, other); }) ==
-                                                static_cast<int>(i);
+      const bool walked = !everywhere(v) && part_of_fragment(p_, op, [&](int other) {
+                                              return distributed(op, other);
+                                            }) == static_cast<int>(i);
       if (walked) continue;
       return cannot_hold(op, v, "indexes it in a way that cannot be followed to a thread",
                          "index fragments by the loop's own variables over their whole extents");
@@ -150,7 +154,8 @@ void Inference::reduce_conversions(const KernelOp& op, const Fragment& iteration
     std::iota(same.begin(), same.end(), 0);
     const bool whole = held.shape() == iteration_extents(op);
     if (whole ? !held.covers(iteration, same) : !everywhere(src) || held.registers() > kMostRegisterChoices)
-      return cannot_hold(op, src, whole ? "reduces elements that its threads do not hold" : "reduces a part of it",
+      return cannot_hold(op, src,
+                         whole ? "reduces elements that its threads do not hold" : "reduces a part of it",
                          "copy the part into a fragment of its own");
   }
   if (!distributed(op, dst)) return;
@@ -192,7 +197,8 @@ void Inference::convert(int v, const Fragment& from, const Fragment& to, const s
 std::string Inference::holder(int v, const std::string& pinned_by, const std::string& other) const {
   if (pinned_by != kGiven) return pinned_by;
   for (const KernelOp& op : ops_.ops)
-    if (op.path != other && std::any_of(op.accesses.begin(), op.accesses.end(), [&](const OpAccess& a) { return a.value == v; }))
+    if (op.path != other &&
+        std::any_of(op.accesses.begin(), op.accesses.end(), [&](const OpAccess& a) { return a.value == v; }))
       return op.path;
   return "";
 }

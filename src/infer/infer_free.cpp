@@ -1,8 +1,8 @@
 // The free level: the cheapest root is found for what no instruction and no pinned layout decides.
 //
-// Every op that touches an unpinned value, with every candidate for its iterations, is a root: what it says of its values
-// spreads, and the cost of all ops follows. A kernel of n ops has n times as many roots, most of which lead to a layout that was
-// judged before; those are told without letting them spread (RootSearch).
+// Every op that touches an unpinned value, with every candidate for its iterations, is a root: what it says
+// of its values spreads, and the cost of all ops follows. A kernel of n ops has n times as many roots, most
+// of which lead to a layout that was judged before; those are told without letting them spread (RootSearch).
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -118,7 +118,8 @@ void Inference::take_back(size_t mark) {
 std::vector<size_t> Inference::reduced_first() const {
   std::vector<bool> is_reduced(ops_.values.size(), false);
   for (const KernelOp& op : ops_.ops)
-    if (op.form == OpForm::reduce && op.accesses[0].value >= 0) is_reduced[static_cast<size_t>(op.accesses[0].value)] = true;
+    if (op.form == OpForm::reduce && op.accesses[0].value >= 0)
+      is_reduced[static_cast<size_t>(op.accesses[0].value)] = true;
   std::vector<size_t> order(ops_.values.size());
   std::iota(order.begin(), order.end(), size_t{0});
   std::stable_partition(order.begin(), order.end(), [&](size_t v) { return is_reduced[v]; });
@@ -169,7 +170,8 @@ void Inference::try_roots(size_t index, RootSearch& search) {
 }
 
 // The layout that is pinned now, if it is cheaper; and which other roots lead to it.
-void Inference::judge(size_t root, size_t mark, const std::vector<RootSearch::Seed>& seeds, RootSearch& search) {
+void Inference::judge(size_t root, size_t mark, const std::vector<RootSearch::Seed>& seeds,
+                      RootSearch& search) {
   const std::set<size_t> changed = users_since(mark);
   const double cost = total_cost(changed);
   if (cost < search.best_cost - 1e-9) {
@@ -178,7 +180,8 @@ void Inference::judge(size_t root, size_t mark, const std::vector<RootSearch::Se
     search.best.clear();
     for (size_t i = mark; i < pinned_order_.size(); ++i) {
       const size_t v = static_cast<size_t>(pinned_order_[i]);
-      search.best.push_back({pinned_order_[i], state_.form[v], state_.origin[v], state_.reason[v], state_.pinned_by[v]});
+      search.best.push_back(
+          {pinned_order_[i], state_.form[v], state_.origin[v], state_.reason[v], state_.pinned_by[v]});
     }
   }
   if (search.layouts.size() == RootSearch::kLayouts) return;

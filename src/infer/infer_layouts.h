@@ -1,26 +1,26 @@
 // Layout inference: constraints of the ops -> a layout per value, an iteration layout per op, and the
 // conversions that make them meet (paper section 4.2).
 //
-// requires: collected ops; the gemms' plans (atoms and operand layouts); the block's computing threads; given layouts that are
-// possible (schedule/check_schedule.h).
+// requires: collected ops; the gemms' plans (atoms and operand layouts); the block's computing threads; given
+// layouts that are possible (schedule/check_schedule.h).
 // ensures: every on-chip value has a layout over the threads; every element-wise op and reduction has an
-// iteration layout;
-//   wherever an op needs a value otherwise than it is held, a ConversionPlan stands between them.
-// why here: behind engines, atoms and threads, which constrain it; before stages and slots, which need its
-// bytes. refuses: conversion_refused when conversions are switched off; schedule_illegal for accumulators that a schedule
-//   places in memory;
-//   target_unsupported for operands of matrix atoms that another access keeps out of registers; limit_memory for values of
-//   too many registers.
+//   iteration layout; wherever an op needs a value otherwise than it is held, a ConversionPlan stands between
+//   them.
+// why here: after engines, atoms and threads, which constrain it; before stages and slots, which need its
+//   bytes.
+// refuses: conversion_refused when conversions are switched off; schedule_illegal for accumulators that a
+//   schedule places in memory; target_unsupported for operands of matrix atoms that another access keeps out
+//   of registers; limit_memory for values of too many registers.
 //
 // Levels, in order: given (the caller's Schedule) and strict (matrix atoms, thread-private buffers) pin
 // values; common spreads from pinned values through the ops that touch them; free tries roots for what is
 // left and keeps the cheapest by memory transactions and registers.
 //
-// A fragment or local buffer that some access makes impossible to hold in registers (an index that cannot be followed to
-// the thread that holds the element, or a choice among too many registers) is held in shared memory instead, with a
-// note. What such an access is depends on the layouts, so inference is repeated with the value in memory. So are values of
-// which one thread would have too many registers: what is done with registers is written out one by one, so their number is
-// the size of the code.
+// A fragment or local buffer that some access makes impossible to hold in registers (an index that cannot be
+// followed to the thread that holds the element, or a choice among too many registers) is held in shared
+// memory instead, with a note. What such an access is depends on the layouts, so inference is repeated with
+// the value in memory. So are values of which one thread would have too many registers: what is done with
+// registers is written out one by one, so their number is the size of the code.
 #pragma once
 
 #include <map>
@@ -51,19 +51,21 @@ struct InferResult {
   std::vector<plan::Note> notes;
 };
 
-// On GPUs a register chosen at run time is a choice among all that the thread has of a value; beyond this many a trip
-// through memory is better.
+// On GPUs a register chosen at run time is a choice among all that the thread has of a value; beyond this
+// many a trip through memory is better.
 inline constexpr int64_t kMostRegisterChoices = 64;
-// Registers of a value in one thread beyond which it is held in shared memory: when every thread would have a copy of all of
-// it, and when it is spread over the threads, which is what all the registers of a thread come to.
+// Registers of a value in one thread beyond which it is held in shared memory: when every thread would have a
+// copy of all of it, and when it is spread over the threads, which is what all the registers of a thread come
+// to.
 inline constexpr int64_t kMostCopiedRegisters = 64, kMostSpreadRegisters = 256;
-// Where shared memory does not hold it either it stays in registers, and spills; but not with more than these.
+// Where shared memory does not hold it either it stays in registers, and spills; but not with more than
+// these.
 inline constexpr int64_t kMostRegisters = 1024;
 
 Expected<InferResult> infer_layouts(const InferInput& input);
 
-// How often infer_layouts had a layout to find in this process; lets a test assert that a full Schedule replays without. Ops
-// and conversions follow from layouts.
+// How often infer_layouts had a layout to find in this process; lets a test assert that a full Schedule
+// replays without. Ops and conversions follow from layouts.
 int64_t infer_layouts_calls();
 
 }  // namespace tilegen::infer

@@ -15,7 +15,8 @@ using plan::Origin;
 void Inference::find_unrolled(const ir::Block& block) {
   for (ir::StmtId id : block) {
     if (const auto* loop = p_.as<ir::Loop>(id); loop && loop->kind != ir::LoopKind::parallel) {
-      if (loop->kind == ir::LoopKind::unroll && p_.exprs.is_const_int(loop->extents[0]) && told(loop->begin, {}))
+      if (loop->kind == ir::LoopKind::unroll && p_.exprs.is_const_int(loop->extents[0]) &&
+          told(loop->begin, {}))
         unrolled_.insert(loop->vars[0]);
       find_unrolled(loop->body);
     }
@@ -60,20 +61,23 @@ void Inference::pin_in_memory() {
   for (const auto& [v, why] : in_memory_.values) {
     const Value& value = ops_.values[static_cast<size_t>(v)];
     if (works_on_registers(v))
-      fail(DiagCode::schedule_illegal, value.name, "the given layout is in memory, but a gemm works on its registers",
+      fail(DiagCode::schedule_illegal, value.name,
+           "the given layout is in memory, but a gemm works on its registers",
            "leave the value out to have it inferred", p_.buffer(value.buffer).location);
     if (!state_.known.memories[static_cast<size_t>(v)])
       pin_memory(v, Layout::row_major(value.shape), Origin::free, "in shared memory: " + why, "");
   }
 }
 
-// What has no register in common is decided apart: a round finds one access of each island that cannot be held.
+// What has no register in common is decided apart: a round finds one access of each island that cannot be
+// held.
 void Inference::find_islands() {
   std::vector<int>& island = islands_;
   island.resize(ops_.values.size());
   std::iota(island.begin(), island.end(), 0);
   const auto root = [&](int v) {
-    while (island[static_cast<size_t>(v)] != v) v = island[static_cast<size_t>(v)] = island[static_cast<size_t>(island[static_cast<size_t>(v)])];
+    while (island[static_cast<size_t>(v)] != v)
+      v = island[static_cast<size_t>(v)] = island[static_cast<size_t>(island[static_cast<size_t>(v)])];
     return v;
   };
   for (const KernelOp& op : ops_.ops) {
@@ -88,7 +92,8 @@ void Inference::find_islands() {
 }
 
 bool Inference::unsettled(const KernelOp& op) const {
-  return std::any_of(op.accesses.begin(), op.accesses.end(), [&](const OpAccess& a) { return a.value >= 0 && unsettled(a.value); });
+  return std::any_of(op.accesses.begin(), op.accesses.end(),
+                     [&](const OpAccess& a) { return a.value >= 0 && unsettled(a.value); });
 }
 
 void Inference::cannot_hold(const KernelOp& op, int v, const std::string& why, const std::string& hint) {
@@ -96,8 +101,8 @@ void Inference::cannot_hold(const KernelOp& op, int v, const std::string& why, c
 }
 
 // Matrix atoms and given layouts keep their registers: an op then works on a copy, which a scalar cannot.
-void Inference::cannot_hold(const std::string& path, const SourceLocation& where, std::optional<size_t> op, int v,
-                            const std::string& why, const std::string& hint) {
+void Inference::cannot_hold(const std::string& path, const SourceLocation& where, std::optional<size_t> op,
+                            int v, const std::string& why, const std::string& hint) {
   const size_t i = static_cast<size_t>(v);
   const bool stays = state_.origin[i] == Origin::given || works_on_registers(v);
   if (!in_.target.is_host() && (!stays || (op && in_.conversions))) {
@@ -109,8 +114,8 @@ void Inference::cannot_hold(const std::string& path, const SourceLocation& where
     return;
   }
   fail(in_.conversions ? DiagCode::target_unsupported : DiagCode::conversion_refused, path,
-       "buffer '" + ops_.values[i].name + "' is held as " + fragment(state_, v).to_text() + " (" + state_.reason[i] +
-           "), and the operation " + why,
+       "buffer '" + ops_.values[i].name + "' is held as " + fragment(state_, v).to_text() + " (" +
+           state_.reason[i] + "), and the operation " + why,
        hint + ", or go through a shared buffer", where);
 }
 
@@ -182,8 +187,9 @@ void Inference::check_register_counts() {
                                                " registers of each thread: shared memory does not hold it"});
       continue;
     }
-    unheld_.values[v] = (everywhere(v) ? "each thread would have a copy of all of it in " : "each thread would have ") +
-                        std::to_string(registers) + " registers" + (everywhere(v) ? "" : " of it");
+    unheld_.values[v] =
+        (everywhere(v) ? "each thread would have a copy of all of it in " : "each thread would have ") +
+        std::to_string(registers) + " registers" + (everywhere(v) ? "" : " of it");
   }
   if (failed()) unheld_ = {};
   if (!unheld_.empty()) fail(DiagCode::target_unsupported, "", "held in memory", "", {});
@@ -196,11 +202,13 @@ bool Inference::too_many_choices(const KernelOp& op, const Fragment& iteration, 
   if (held.registers() <= kMostRegisterChoices || held.replicas() == 1) return false;
   auto threads_walk = [&](const Fragment& f, int dim) {
     return std::any_of(f.map().digits().begin(), f.map().digits().end(), [&](const Digit& d) {
-      return d.output == layout::kThread && d.stride > 0 && (dim < 0 ? d.dim != layout::kReplica : d.dim == dim);
+      return d.output == layout::kThread && d.stride > 0 &&
+             (dim < 0 ? d.dim != layout::kReplica : d.dim == dim);
     });
   };
   const auto* loop = p_.as<ir::Loop>(op.stmt);
-  const std::span<const ir::VarId> walked = loop ? std::span<const ir::VarId>(loop->vars) : std::span<const ir::VarId>();
+  const std::span<const ir::VarId> walked =
+      loop ? std::span<const ir::VarId>(loop->vars) : std::span<const ir::VarId>();
   for (size_t d = 0; d < a.dim_of.size(); ++d) {
     if (held.shape()[d] == 1 || threads_walk(held, static_cast<int>(d))) continue;
     const int k = a.dim_of[d];
@@ -226,8 +234,9 @@ std::optional<Fragment> Inference::iteration_of_copies(const KernelOp& op) const
     const std::vector<int64_t>& shape = fragment(state_, v).shape();
     for (size_t d = 0; a.write && d < shape.size(); ++d) {
       const int k = a.dim_of[d];
-      if (k == ops::kUniformIndex ? shape[d] != 1
-                                  : k < 0 || a.offset[d] != 0 || op.view.extents[static_cast<size_t>(k)] != shape[d])
+      if (k == ops::kUniformIndex
+              ? shape[d] != 1
+              : k < 0 || a.offset[d] != 0 || op.view.extents[static_cast<size_t>(k)] != shape[d])
         scattered = true;
     }
   }

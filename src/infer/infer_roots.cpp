@@ -1,9 +1,10 @@
 // Which roots lead to one layout.
 //
-// A trial root pins values, its seeds, and these pin others. Where every op then agrees with all of its values (from whichever
-// of them its iterations are followed, it says of the others what they are pinned as), order does not matter: whoever begins
-// with some of these layouts can only pin more of them. So a root whose seeds are part of the layout, and spread to the seeds of
-// the root that was tried, leads to all of it, at the same cost.
+// A trial root pins values, its seeds, and these pin others. Where every op then agrees with all of its
+// values (from whichever of them its iterations are followed, it says of the others what they are pinned as),
+// order does not matter: whoever begins with some of these layouts can only pin more of them. So a root whose
+// seeds are part of the layout, and spread to the seeds of the root that was tried, leads to all of it, at
+// the same cost.
 #include <algorithm>
 
 #include "infer/inference.h"
@@ -17,7 +18,8 @@ bool Inference::coherent(size_t index, const std::vector<bool>& fresh) {
   const int src = op.accesses[0].value, dst = op.accesses[1].value;
   if (!distributed(op, src) || !distributed(op, dst) || !pinned(state_, src)) return true;
   const int form = reduced_form(index, state_.form[static_cast<size_t>(src)]);
-  return form < 0 || (fresh[static_cast<size_t>(dst)] ? state_.form[static_cast<size_t>(dst)] == form : pinned(state_, dst));
+  return form < 0 || (fresh[static_cast<size_t>(dst)] ? state_.form[static_cast<size_t>(dst)] == form
+                                                      : pinned(state_, dst));
 }
 
 bool Inference::coherent_loop(size_t index, const std::vector<bool>& fresh) {
@@ -28,7 +30,8 @@ bool Inference::coherent_loop(size_t index, const std::vector<bool>& fresh) {
     const int form = root_form(index, i);
     if (form < 0) continue;
     const std::vector<int>& dims = op.view.accesses[i].dim_of;
-    const size_t walked = static_cast<size_t>(std::count_if(dims.begin(), dims.end(), [](int k) { return k >= 0; }));
+    const size_t walked =
+        static_cast<size_t>(std::count_if(dims.begin(), dims.end(), [](int k) { return k >= 0; }));
     if (by_dims.try_emplace(walked, form).first->second != form) return false;
     iterations.push_back(form);
   }
@@ -42,7 +45,8 @@ bool Inference::coherent_loop(size_t index, const std::vector<bool>& fresh) {
     for (int iteration : iterations) {
       const int form = forms_.projected(iteration, index, i);
       if ((form >= 0) != spreads) return false;
-      if (spreads && (fresh[static_cast<size_t>(v)] ? form != state_.form[static_cast<size_t>(v)] : !pinned(state_, v)))
+      if (spreads &&
+          (fresh[static_cast<size_t>(v)] ? form != state_.form[static_cast<size_t>(v)] : !pinned(state_, v)))
         return false;
     }
   }
@@ -55,7 +59,8 @@ std::vector<int> Inference::spread_by(int v, const std::vector<bool>& fresh) {
     const KernelOp& op = ops_.ops[index];
     if (op.form == OpForm::reduce && op.accesses[1].value == v && distributed(op, v)) {
       const int src = op.accesses[0].value;
-      if (distributed(op, src) && fresh[static_cast<size_t>(src)] && reduced_form(index, state_.form[static_cast<size_t>(src)]) >= 0)
+      if (distributed(op, src) && fresh[static_cast<size_t>(src)] &&
+          reduced_form(index, state_.form[static_cast<size_t>(src)]) >= 0)
         found.push_back(src);
     }
     if (op.form != OpForm::element) continue;
@@ -72,7 +77,8 @@ std::vector<int> Inference::spread_by(int v, const std::vector<bool>& fresh) {
   return found;
 }
 
-std::vector<int> Inference::sources_of(const std::vector<std::pair<int, int>>& seeds, const std::vector<bool>& fresh) {
+std::vector<int> Inference::sources_of(const std::vector<std::pair<int, int>>& seeds,
+                                       const std::vector<bool>& fresh) {
   std::vector<size_t> reaches(ops_.values.size(), 0);  // how many of the seeds
   for (size_t s = 0; s < seeds.size(); ++s) {
     std::vector<int> pending = {seeds[s].first};

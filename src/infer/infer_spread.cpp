@@ -16,14 +16,16 @@ std::vector<int64_t> Inference::iteration_extents(const KernelOp& op) const {
 // What all points share says nothing about where they run.
 bool Inference::shared_by_all_points(const KernelOp& op, const ops::ElementAccess& a) const {
   const bool walked = std::any_of(a.dim_of.begin(), a.dim_of.end(), [](int k) { return k >= 0; });
-  const bool several = std::any_of(op.view.extents.begin(), op.view.extents.end(), [](int64_t n) { return n > 1; });
+  const bool several =
+      std::any_of(op.view.extents.begin(), op.view.extents.end(), [](int64_t n) { return n > 1; });
   return !walked && several && in_.threads > 1;
 }
 
 int Inference::root_form(size_t index, size_t access) {
   const KernelOp& op = ops_.ops[index];
   const int v = op.accesses[access].value;
-  if (!distributed(op, v) || !pinned(state_, v) || shared_by_all_points(op, op.view.accesses[access])) return -1;
+  if (!distributed(op, v) || !pinned(state_, v) || shared_by_all_points(op, op.view.accesses[access]))
+    return -1;
   return forms_.pulled_back(state_.form[static_cast<size_t>(v)], index, access);
 }
 
@@ -71,7 +73,8 @@ void Inference::propagate_op(size_t index) {
     if (!distributed(op, src) || !distributed(op, dst) || !pinned(state_, src) || pinned(state_, dst)) return;
     const int form = reduced_form(index, state_.form[static_cast<size_t>(src)]);
     if (form < 0) return;
-    pin_form(dst, form, Origin::common, "row statistic held beside " + ops_.values[static_cast<size_t>(src)].name, op.path);
+    pin_form(dst, form, Origin::common,
+             "row statistic held beside " + ops_.values[static_cast<size_t>(src)].name, op.path);
   }
 }
 

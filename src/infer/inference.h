@@ -47,7 +47,8 @@ class Inference {
     users_.resize(n);
     for (size_t i = 0; i < ops_.ops.size(); ++i)
       for (const OpAccess& a : ops_.ops[i].accesses)
-        if (a.value >= 0 && (users_[static_cast<size_t>(a.value)].empty() || users_[static_cast<size_t>(a.value)].back() != i))
+        if (a.value >= 0 && (users_[static_cast<size_t>(a.value)].empty() ||
+                             users_[static_cast<size_t>(a.value)].back() != i))
           users_[static_cast<size_t>(a.value)].push_back(i);
     if (n > 0) find_unrolled(p_.kernels[kernel()].body);
   }
@@ -127,8 +128,8 @@ class Inference {
   // Pinned access whose layout says most about the iterations: most dimensions walked, then strictness, then
   // order.
   int root_access(size_t index);
-  // The access may say where the iterations run: it is pinned, and followed from its elements. The form of the iterations,
-  // or -1.
+  // The access may say where the iterations run: it is pinned, and followed from its elements. The form of
+  // the iterations, or -1.
   int root_form(size_t index, size_t access);
   bool shared_by_all_points(const KernelOp& op, const ops::ElementAccess& a) const;
   // The iteration layout that a root gives, or -1.
@@ -153,7 +154,8 @@ class Inference {
   double cost_of(size_t index, const layout::Fragment& iteration) const;
   // Of an op as it follows from what is pinned; 0 where nothing follows.
   double rooted_cost(size_t index);
-  // Cost of every op whose iteration layout follows from what is pinned; `changed`: ops whose values were pinned since costs_ was made.
+  // Cost of every op whose iteration layout follows from what is pinned; `changed`: ops whose values were
+  // pinned since costs_ was made.
   double total_cost(const std::set<size_t>& changed);
   // Pins what `iteration` at op `index` says of its values; false: nothing.
   bool seed(size_t index, int iteration);
@@ -167,11 +169,12 @@ class Inference {
   bool touches_unpinned(const KernelOp& op) const;
   void shared_rest();
   void judge(size_t root, size_t mark, const std::vector<std::pair<int, int>>& seeds, RootSearch& search);
-  // What is pinned since a root was tried, `fresh` by value (infer_roots.cpp): the op says the same of its values, whichever of
-  // them it is asked by.
+  // What is pinned since a root was tried, `fresh` by value (infer_roots.cpp): the op says the same of its
+  // values, whichever of them it is asked by.
   bool coherent(size_t index, const std::vector<bool>& fresh);
   bool coherent_loop(size_t index, const std::vector<bool>& fresh);
-  // By value: the form of each fresh one that, pinned alone, spreads to all of `seeds`; else -1. requires: coherent ops.
+  // By value: the form of each fresh one that, pinned alone, spreads to all of `seeds`; else -1. requires:
+  //   coherent ops.
   std::vector<int> sources_of(const std::vector<std::pair<int, int>>& seeds, const std::vector<bool>& fresh);
   std::vector<int> spread_by(int v, const std::vector<bool>& fresh);
 
@@ -208,7 +211,8 @@ class Inference {
   std::vector<std::vector<size_t>> users_;  // by value: the ops that touch it, in their order
   std::vector<int> pinned_order_;           // values, as they were pinned
   std::map<std::pair<size_t, int>, int> reduced_forms_;  // by op and form of its source
-  std::map<std::pair<std::vector<int64_t>, std::set<int>>, std::vector<int>> candidate_forms_;  // by extents, dims of vectors
+  // by extents, dims of vectors
+  std::map<std::pair<std::vector<int64_t>, std::set<int>>, std::vector<int>> candidate_forms_;
   std::vector<double> costs_;                            // by op, of what was pinned when a search began
   std::vector<std::optional<layout::Fragment>> iteration_;  // given, by op
   std::set<size_t> fallback_to_loop_;

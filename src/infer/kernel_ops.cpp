@@ -241,7 +241,8 @@ class WebBuilder {
   std::vector<int> parent_;
   std::vector<std::pair<BufferId, int>>
       exposed_;  // webs that begin with a use: earlier iterations may feed them
-  std::vector<int> one_way_;  // webs that another way to the same place does not write: it brings what earlier iterations left
+  // webs that another way to the same place does not write: it brings what earlier iterations left
+  std::vector<int> one_way_;
 };
 
 }  // namespace

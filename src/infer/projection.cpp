@@ -92,7 +92,8 @@ std::optional<Fragment> pull_back(const Fragment& held, const ops::ElementAccess
   return compacted({extents.begin(), extents.end()}, std::move(digits), held.threads());
 }
 
-int part_of_fragment(const ir::Program& p, const KernelOp& op, const std::function<bool(int value)>& in_registers) {
+int part_of_fragment(const ir::Program& p, const KernelOp& op,
+                     const std::function<bool(int value)>& in_registers) {
   const auto* tile_op = p.as<ir::TileOp>(op.stmt);
   if (!tile_op || op.form != OpForm::element) return -1;
   int part = -1;

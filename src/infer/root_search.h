@@ -24,16 +24,18 @@ struct RootSearch {
 
   static std::vector<Seed> seeds(const std::vector<int>& pinned, size_t mark, const std::vector<int>& form) {
     std::vector<Seed> list;
-    for (size_t i = mark; i < pinned.size(); ++i) list.push_back({pinned[i], form[static_cast<size_t>(pinned[i])]});
+    for (size_t i = mark; i < pinned.size(); ++i)
+      list.push_back({pinned[i], form[static_cast<size_t>(pinned[i])]});
     std::sort(list.begin(), list.end());
     return list;
   }
 
-  // A root with these seeds leads to a layout that was judged before: by equal seeds, or because they are part of a layout
-  // that each of them spreads to.
+  // A root with these seeds leads to a layout that was judged before: by equal seeds, or because they are
+  // part of a layout that each of them spreads to.
   bool known(const std::vector<Seed>& seeds) {
     for (const std::vector<int>& layout : layouts)
-      if (std::all_of(seeds.begin(), seeds.end(), [&](const Seed& s) { return layout[static_cast<size_t>(s.first)] == s.second; }))
+      if (std::all_of(seeds.begin(), seeds.end(),
+                      [&](const Seed& s) { return layout[static_cast<size_t>(s.first)] == s.second; }))
         return true;
     return !tried.insert(seeds).second;
   }

@@ -26,7 +26,8 @@ std::string element_text(const ir::Program& p, ir::BufferId buffer, std::span<co
 
 }  // namespace
 
-Evaluator::Evaluator(const ir::Program& program, std::vector<Storage>& buffers, const Cancellation* cancellation)
+Evaluator::Evaluator(const ir::Program& program, std::vector<Storage>& buffers,
+                     const Cancellation* cancellation)
     : program_(program),
       buffers_(buffers),
       vars_(program.vars.size()),

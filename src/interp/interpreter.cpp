@@ -92,8 +92,9 @@ Checked Interpreter::bind(std::span<const uint64_t> params) {
 Checked Interpreter::outcome() const {
   if (!evaluator_.failed()) return Unit{};
   if (!evaluator_.fault())
-    return cancellation_->error(failed_at_.valid() ? ir::statement_paths(program_)[failed_at_.value] : program_.name,
-                                "while the program was interpreted");
+    return cancellation_->error(
+        failed_at_.valid() ? ir::statement_paths(program_)[failed_at_.value] : program_.name,
+        "while the program was interpreted");
   const Fault& fault = *evaluator_.fault();
   Diagnostic d;
   d.code = fault.code;
@@ -179,7 +180,8 @@ void Interpreter::run_loop(const ir::Loop& loop) {
   const int64_t extent = evaluator_.eval_index(loop.extents[0]);
   for (int64_t i = 0; i < extent && !evaluator_.failed(); ++i) {
     evaluator_.count_work();
-    evaluator_.set(loop.vars[0], static_cast<int64_t>(static_cast<uint64_t>(begin) + static_cast<uint64_t>(i)));
+    evaluator_.set(loop.vars[0],
+                   static_cast<int64_t>(static_cast<uint64_t>(begin) + static_cast<uint64_t>(i)));
     run_block(loop.body);
   }
 }
@@ -206,7 +208,8 @@ void Interpreter::run_store(const ir::Store& store) {
 
 }  // namespace
 
-Checked interpret(const ir::Program& program, std::span<const uint64_t> params, const Cancellation* cancellation) {
+Checked interpret(const ir::Program& program, std::span<const uint64_t> params,
+                  const Cancellation* cancellation) {
   return Interpreter(program, cancellation).run(params);
 }
 

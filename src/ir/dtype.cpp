@@ -38,8 +38,8 @@ constexpr int kDoubleMantissa = 52;
 constexpr int kDoubleBias = 1023;
 constexpr uint64_t kDoubleExponentMask = 0x7ff;
 
-// A binary format narrower than double. IEEE's, where `largest` is 0; else what lies beyond the code `largest` becomes
-// that.
+// A binary format narrower than double. IEEE's, where `largest` is 0; else what lies beyond the code
+// `largest` becomes that.
 struct FloatFormat {
   int exponent_bits;
   int mantissa_bits;
@@ -60,8 +60,8 @@ FloatFormat format(DType t) {
   return {8, 23};
 }
 
-// Done on integers, in one rounding, so the result depends neither on the rounding mode of the calling thread nor on a
-// detour over f32. A NaN keeps the leading bits of its payload.
+// Done on integers, in one rounding, so the result depends neither on the rounding mode of the calling thread
+// nor on a detour over f32. A NaN keeps the leading bits of its payload.
 uint64_t encode(FloatFormat fmt, double value) {
   const auto bits = std::bit_cast<uint64_t>(value);
   const uint64_t sign = bits >> 63 ? fmt.sign() : 0;
@@ -84,8 +84,10 @@ uint64_t encode(FloatFormat fmt, double value) {
   const uint64_t rest = significand & ((uint64_t{1} << dropped) - 1);
   const uint64_t half = uint64_t{1} << (dropped - 1);
   if (rest > half || (rest == half && (kept & 1) != 0)) ++kept;
-  // The hidden bit of `kept` adds one to the exponent field, and a carry out of the mantissa another: both are right.
-  const uint64_t base = exponent < smallest ? 0 : static_cast<uint64_t>(exponent - smallest) << fmt.mantissa_bits;
+  // The hidden bit of `kept` adds one to the exponent field, and a carry out of the mantissa another: both
+  // are right.
+  const uint64_t base =
+      exponent < smallest ? 0 : static_cast<uint64_t>(exponent - smallest) << fmt.mantissa_bits;
   const uint64_t field = base + kept;
   return sign | (field < fmt.overflow() ? field : fmt.overflow());
 }
@@ -132,7 +134,8 @@ double round_to_tf32(double value) {
   if (value != value) return value;
   constexpr uint32_t kHalf = 0x1000;
   const auto bits = std::bit_cast<uint32_t>(static_cast<float>(value));
-  return static_cast<double>(std::bit_cast<float>(std::isinf(value) ? bits : (bits + kHalf) & ~(2 * kHalf - 1)));
+  return static_cast<double>(
+      std::bit_cast<float>(std::isinf(value) ? bits : (bits + kHalf) & ~(2 * kHalf - 1)));
 }
 
 double truncate_to_tf32(double value) {

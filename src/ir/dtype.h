@@ -1,6 +1,6 @@
-// Element types of the tile language. A bool is stored as one byte, 0 or 1. e4m3 and e5m2 are the 8-bit floats of
-// the OCP specification: e4m3 (E4M3FN) has no infinities, one NaN of each sign (0x7f, 0xff) and 448 as its largest
-// value; e5m2 is IEEE-like, with infinities.
+// Element types of the tile language. A bool is stored as one byte, 0 or 1. e4m3 and e5m2 are the 8-bit
+// floats of the OCP specification: e4m3 (E4M3FN) has no infinities, one NaN of each sign (0x7f, 0xff) and 448
+// as its largest value; e5m2 is IEEE-like, with infinities.
 #pragma once
 
 #include <cstdint>
@@ -33,17 +33,18 @@ inline bool is_integer(DType t) {
   return dtype_kind(t) == DTypeKind::signed_int || dtype_kind(t) == DTypeKind::unsigned_int;
 }
 
-// The numerics contract of a cast, shared by every executor: float to narrower float rounds to nearest even and
-// overflows to infinity, or saturates at the largest finite value where the target type is e4m3 or e5m2 (infinities
-// do, too; cvt.rn.satfinite of the PTX ISA); float to integer truncates, saturates and takes NaN to 0; integer to narrower integer
-// wraps; anything to bool is `x != 0`; bool to a number is 0 or 1; integer to f32 or f64 rounds to nearest even, integer
-// to a narrower float goes through f32. `value` is exact in a double for every dtype but i64, which eval_cast handles.
+// The numerics contract of a cast, shared by every executor: float to narrower float rounds to nearest even
+// and overflows to infinity, or saturates at the largest finite value where the target type is e4m3 or e5m2
+// (infinities do, too; cvt.rn.satfinite of the PTX ISA); float to integer truncates, saturates and takes NaN
+// to 0; integer to narrower integer wraps; anything to bool is `x != 0`; bool to a number is 0 or 1; integer
+// to f32 or f64 rounds to nearest even, integer to a narrower float goes through f32. `value` is exact in a
+// double for every dtype but i64, which eval_cast handles.
 double round_to(DType t, double value);          // floating t only: value rounded to t
 int64_t wrap_to(DType t, int64_t value);         // integer or bool t: value wrapped to t's range
 int64_t saturate_to(DType t, double value);      // integer t: truncated, saturated, NaN -> 0
 
-// tf32, what matrix instructions take of an f32: 10 bits of mantissa, nearest with ties away from zero (cvt.rna.tf32
-// of the PTX ISA). Of an f32 value.
+// tf32, what matrix instructions take of an f32: 10 bits of mantissa, nearest with ties away from zero
+// (cvt.rna.tf32 of the PTX ISA). Of an f32 value.
 double round_to_tf32(double value);
 // What others take of it, which leave out the low 13 bits: toward zero. Of an f32 value.
 double truncate_to_tf32(double value);

@@ -1,4 +1,5 @@
-// One evaluation step: the numerics contract of ir/expr.h and ir/dtype.h, used by the folder and the interpreter.
+// One evaluation step: the numerics contract of ir/expr.h and ir/dtype.h, used by the folder and the
+// interpreter.
 #include <bit>
 #include <cassert>
 #include <cmath>
@@ -16,8 +17,8 @@ ScalarValue from_bool(bool v) { return {DType::boolean, v, 0}; }
 // The sign and payload of a NaN made by arithmetic differ between machines; ours is always the same one.
 double canonical_nan(double v) { return v == v ? v : std::numeric_limits<double>::quiet_NaN(); }
 
-// An operation that IEEE defines exactly. Double holds twice the bits of f32 and more, so rounding its result to f32
-// is the f32 operation; the narrower types then round that.
+// An operation that IEEE defines exactly. Double holds twice the bits of f32 and more, so rounding its result
+// to f32 is the f32 operation; the narrower types then round that.
 ScalarValue from_exact(DType t, double v) {
   v = canonical_nan(v);
   if (t != DType::f64) v = round_to(DType::f32, v);

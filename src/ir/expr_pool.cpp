@@ -1,5 +1,5 @@
-// The hash-consed pool and the folding done when a node is made. A fold must give the value the evaluation rules give
-// for every input: floats fold only where the identity is exact for -0, infinities and NaN.
+// The hash-consed pool and the folding done when a node is made. A fold must give the value the evaluation
+// rules give for every input: floats fold only where the identity is exact for -0, infinities and NaN.
 #include <algorithm>
 #include <cassert>
 #include <cmath>
@@ -153,7 +153,8 @@ Fold fold_same(ExprOp op, bool floating) {
   }
 }
 
-// Every value of `from` is a value of `to`, and both are seen alike by any further cast. Widening an integer to a float
+// Every value of `from` is a value of `to`, and both are seen alike by any further cast. Widening an integer
+// to a float
 // is left out: the float saturates where the integer wraps.
 bool widens(DType from, DType to) {
   if (from == to || is_bool(from)) return true;

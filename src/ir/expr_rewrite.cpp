@@ -4,8 +4,9 @@
 
 namespace tilegen::ir {
 
-// Post-order with a stack of our own: the pools may be one and the same, and substitution may make an expression deeper
-// than the limit on what a program may state. Nodes are copied out, since making a node moves the arrays.
+// Post-order with a stack of our own: the pools may be one and the same, and substitution may make an
+// expression deeper than the limit on what a program may state. Nodes are copied out, since making a node
+// moves the arrays.
 ExprId ExprRewriter::rewrite(ExprId root) {
   std::vector<ExprId> todo{root};
   while (!todo.empty()) {
@@ -53,7 +54,8 @@ ExprId ExprRewriter::rewrite(ExprId root) {
         result = to_->select(done(n.a), done(n.b), done(n.c));
         break;
       default:
-        result = expr_arity(n.op) == 1 ? to_->unary(n.op, done(n.a)) : to_->binary(n.op, done(n.a), done(n.b));
+        result =
+            expr_arity(n.op) == 1 ? to_->unary(n.op, done(n.a)) : to_->binary(n.op, done(n.a), done(n.b));
     }
     memo_[id] = result;
   }

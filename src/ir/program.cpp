@@ -13,7 +13,8 @@ namespace {
 class PathWriter {
  public:
   // `first`: the statement whose path comes first in `paths`.
-  PathWriter(const Program& p, size_t first, std::vector<std::string>& paths) : p_(p), first_(first), paths_(paths) {}
+  PathWriter(const Program& p, size_t first, std::vector<std::string>& paths)
+      : p_(p), first_(first), paths_(paths) {}
 
   // Loops and ops share one counter per name, so that a loop variable called "copy" cannot take an op's path.
   // Recursion is bounded by Limits::nesting.

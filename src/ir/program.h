@@ -54,7 +54,8 @@ struct Buffer {
   std::vector<ExprId> shape;    // i64
   std::vector<ExprId> strides;  // global only, in elements; empty = compact row-major
   bool read_only = false;       // global only: the program may not write it
-  bool workspace = false;       // global only: memory of the launch's own, unspecified when it begins; no argument
+  // global only: memory of the launch's own, unspecified when it begins; no argument
+  bool workspace = false;
   int kernel = -1;              // on-chip: index of the kernel that owns it
   SourceLocation location;
 };
@@ -118,7 +119,8 @@ struct Kernel {
   SourceLocation location;
 };
 
-// A parameter in launch order. A workspace has a slot like any tensor, which the launch fills and no argument does.
+// A parameter in launch order. A workspace has a slot like any tensor, which the launch fills and no argument
+// does.
 struct Param {
   enum class Kind : uint8_t { dim, scalar, tensor } kind = Kind::tensor;
   VarId var;        // dim, scalar
@@ -137,7 +139,9 @@ struct Program {
   const Var& var(VarId id) const { return vars[id.value]; }
   const Buffer& buffer(BufferId id) const { return buffers[id.value]; }
   const Stmt& stmt(StmtId id) const { return stmts[id.value]; }
-  bool is_workspace(const Param& p) const { return p.kind == Param::Kind::tensor && buffer(p.buffer).workspace; }
+  bool is_workspace(const Param& p) const {
+    return p.kind == Param::Kind::tensor && buffer(p.buffer).workspace;
+  }
   template <class T>
   const T* as(StmtId id) const {
     return std::get_if<T>(&stmts[id.value].node);
@@ -147,8 +151,9 @@ struct Program {
   std::vector<int64_t> tile_shape(BufferId id) const;
 };
 
-// Launches refuse dims above this that an extent or a stride of a tensor is made of, whether or not the tensor has elements.
-// It is beyond every memory, and low enough for index arithmetic on such dims not to wrap.
+// Launches refuse dims above this that an extent or a stride of a tensor is made of, whether or not the
+// tensor has elements. It is beyond every memory, and low enough for index arithmetic on such dims not to
+// wrap.
 constexpr int64_t kMaxExtent = int64_t{1} << 48;
 // The greatest value that each variable may have by its facts and by that limit.
 std::vector<int64_t> greatest_values(const Program& p);

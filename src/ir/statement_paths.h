@@ -1,4 +1,5 @@
-// Paths of the statements of one kernel, where those of the whole program (statement_paths) would be made once per kernel.
+// Paths of the statements of one kernel, where those of the whole program (statement_paths) would be made
+// once per kernel.
 #pragma once
 
 #include <string>

@@ -23,7 +23,12 @@ namespace tilegen::ir::text {
 class Parser {
  public:
   Parser(std::string_view text, std::string_view file, const Limits& limits, const Cancellation* cancellation)
-      : lexer_(text), file_(file), limits_(limits), cancellation_(cancellation), stop_(cancellation, 64), bytes_(text.size()) {}
+      : lexer_(text),
+        file_(file),
+        limits_(limits),
+        cancellation_(cancellation),
+        stop_(cancellation, 64),
+        bytes_(text.size()) {}
   Expected<Program> run();
 
   struct Pending;     // operators and brackets an expression has open

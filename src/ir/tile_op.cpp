@@ -5,8 +5,8 @@
 namespace tilegen::ir {
 namespace {
 
-// One namespace per op with its rows. Each array ends in an unused row, because an op may have no attributes and an
-// array may not be empty.
+// One namespace per op with its rows. Each array ends in an unused row, because an op may have no attributes
+// and an array may not be empty.
 namespace rows {
 #define TILEGEN_OPERAND(name, access) {#name, Access::access},
 #define TILEGEN_ATTR_BOOL(name) {#name, AttrType::boolean, ""},

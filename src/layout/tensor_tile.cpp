@@ -48,7 +48,8 @@ int swizzle_bytes(const Swizzle& s) {
 
 }  // namespace
 
-std::optional<TensorTile> tensor_tile(const Layout& l, int inner_dim, int element_bytes, std::string* reason) {
+std::optional<TensorTile> tensor_tile(const Layout& l, int inner_dim, int element_bytes,
+                                      std::string* reason) {
   auto refuse = [&](std::string why) {
     if (reason) *reason = std::move(why);
     return std::nullopt;
@@ -80,20 +81,24 @@ std::optional<TensorTile> tensor_tile(const Layout& l, int inner_dim, int elemen
   if (outer->extent == 1 && width == 0 && t.inner > kBoxExtent) {  // one row: boxes of a part of it
     if (t.column_boxes > 1) return refuse("the tile's elements are not in the order of boxes");
     t.inner = largest_part(inner->extent, kBoxExtent, std::max<int64_t>(1, kPlace / element_bytes));
-    if (t.inner == 0) return refuse("the row has no part of at most 256 elements that is a multiple of 128 bytes");
+    if (t.inner == 0)
+      return refuse("the row has no part of at most 256 elements that is a multiple of 128 bytes");
     t.column_boxes = inner->extent / t.inner;
     t.column_stride = t.inner;
   }
   const int64_t row_bytes = t.inner * element_bytes;
   if (t.inner > kBoxExtent) return refuse("rows of more than 256 elements that are not split into boxes");
-  if (row_bytes % kUnit != 0) return refuse("rows of " + std::to_string(row_bytes) + " bytes, no multiple of 16");
+  if (row_bytes % kUnit != 0)
+    return refuse("rows of " + std::to_string(row_bytes) + " bytes, no multiple of 16");
   if (width > 0 && row_bytes != width)
-    return refuse("rows of " + std::to_string(row_bytes) + " bytes that are not split into boxes of the swizzle's " +
-                  std::to_string(width));
-  if (outer->extent > 1 && outer->stride != t.inner) return refuse("the tile's rows do not follow each other closely");
+    return refuse("rows of " + std::to_string(row_bytes) +
+                  " bytes that are not split into boxes of the swizzle's " + std::to_string(width));
+  if (outer->extent > 1 && outer->stride != t.inner)
+    return refuse("the tile's rows do not follow each other closely");
 
   t.rows = largest_part(outer->extent, kBoxExtent, width > 0 ? kAtomRows : 1);
-  if (t.rows == 0) return refuse("the tile's rows cannot be split into boxes of whole repeats of the swizzle");
+  if (t.rows == 0)
+    return refuse("the tile's rows cannot be split into boxes of whole repeats of the swizzle");
   const int64_t split = outer->extent / t.rows;  // boxes of one run of rows
   if (split > 1 && outer->count > 1) return refuse("the tile's elements are not in the order of boxes");
   t.row_boxes = split * outer->count;
@@ -105,12 +110,14 @@ std::optional<TensorTile> tensor_tile(const Layout& l, int inner_dim, int elemen
   return t;
 }
 
-std::optional<Layout> boxed_tile(std::vector<int64_t> shape, int inner_dim, int outer_dim, int element_bytes, int swizzle) {
+std::optional<Layout> boxed_tile(std::vector<int64_t> shape, int inner_dim, int outer_dim, int element_bytes,
+                                 int swizzle) {
   const int64_t inner = shape[static_cast<size_t>(inner_dim)], outer = shape[static_cast<size_t>(outer_dim)];
   const int64_t row = swizzle / element_bytes;
   if (outer % kAtomRows != 0 || row == 0 || inner % row != 0) return std::nullopt;
-  std::vector<Digit> digits = {
-      {inner_dim, row, 1, 0, 1}, {outer_dim, outer, 1, 0, row}, {inner_dim, inner / row, row, 0, outer * row}};
+  std::vector<Digit> digits = {{inner_dim, row, 1, 0, 1},
+                               {outer_dim, outer, 1, 0, row},
+                               {inner_dim, inner / row, row, 0, outer * row}};
   const Swizzle s{swizzle == 128 ? 3 : swizzle == 64 ? 2 : 1, 4, 3};
   auto l = Layout::make(std::move(shape), std::move(digits), 1, s, element_bytes);
   return l ? std::optional<Layout>(*l) : std::nullopt;

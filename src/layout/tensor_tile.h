@@ -1,8 +1,10 @@
 // Shared tiles as a copy engine fills them: boxes of whole rows, dense, with the engine's swizzle.
 //
-// requires: the layout of a tile, compact or with one XOR swizzle; the tile's dimension that is dense in the tensor.
+// requires: the layout of a tile, compact or with one XOR swizzle; the tile's dimension that is dense in the
+//   tensor.
 // ensures: filling box after box puts every element where the layout says.
-// refuses (a reason): padding, rows wider than the swizzle that are not split into boxes, another order or swizzle.
+// refuses (a reason): padding, rows wider than the swizzle that are not split into boxes, another order or
+// swizzle.
 #pragma once
 
 #include <optional>
@@ -13,8 +15,8 @@
 
 namespace tilegen::layout {
 
-// The tile as boxes of `rows` x `inner` elements: box (r, c) begins at element r * row_stride + c * column_stride and
-// holds the rows r * rows .. and the elements c * inner .. along the dense dimension.
+// The tile as boxes of `rows` x `inner` elements: box (r, c) begins at element r * row_stride + c *
+// column_stride and holds the rows r * rows .. and the elements c * inner .. along the dense dimension.
 struct TensorTile {
   int64_t inner = 0, rows = 0;
   int64_t row_boxes = 1, column_boxes = 1;
@@ -26,8 +28,9 @@ struct TensorTile {
 // `inner_dim` is the dimension of the tile that is dense in the tensor; all others but one have extent 1.
 std::optional<TensorTile> tensor_tile(const Layout& l, int inner_dim, int element_bytes, std::string* reason);
 
-// A tile made for the engine: rows of `swizzle` bytes (32, 64, 128) along `inner_dim`, one box of `outer_dim`'s rows behind the
-// other. Nothing where the extents do not divide into such boxes.
-std::optional<Layout> boxed_tile(std::vector<int64_t> shape, int inner_dim, int outer_dim, int element_bytes, int swizzle);
+// A tile made for the engine: rows of `swizzle` bytes (32, 64, 128) along `inner_dim`, one box of
+// `outer_dim`'s rows behind the other. Nothing where the extents do not divide into such boxes.
+std::optional<Layout> boxed_tile(std::vector<int64_t> shape, int inner_dim, int outer_dim, int element_bytes,
+                                 int swizzle);
 
 }  // namespace tilegen::layout

@@ -51,7 +51,8 @@ ExprId OpLowering::interior_condition() {
     for (size_t d = 0; d < b.shape.size(); ++d) {
       int64_t extent = a.dim_of[d] < 0 ? 1 : op_.view.extents[static_cast<size_t>(a.dim_of[d])];
       ExprId first = k_.simplified(corner[d]);
-      ExprId low = e.le(e.const_int(0), first), high = e.le(first, e.sub(k_.lower_expr(b.shape[d]), e.const_int(extent)));
+      ExprId low = e.le(e.const_int(0), first),
+             high = e.le(first, e.sub(k_.lower_expr(b.shape[d]), e.const_int(extent)));
       if (!arith::prove(k_.ctx_, low)) condition = k_.both(condition, k_.simplified(low));
       if (!arith::prove(k_.ctx_, high)) condition = k_.both(condition, k_.simplified(high));
     }
@@ -81,7 +82,8 @@ void OpLowering::emit_nest(const layout::Fragment& iteration, int64_t vector, co
 }
 
 void OpLowering::for_each_point(int operand, const PointValue& value) {
-  if (plan_.engine == plan::Engine::async_copy && plan_.iteration && k_.gpu() && async_copy_points(operand)) return;
+  if (plan_.engine == plan::Engine::async_copy && plan_.iteration && k_.gpu() && async_copy_points(operand))
+    return;
   if (plan_.engine == plan::Engine::tensor_copy && k_.gpu() && stage_and_store(operand)) return;
   if (k_.gpu() && store_matrices(operand)) return;
   if (k_.gpu() && walks_part()) return emit_part(operand, value);
@@ -93,14 +95,14 @@ void OpLowering::for_each_point(int operand, const PointValue& value) {
   });
 }
 
-void OpLowering::store_element(const Nest& nest, ir::BufferId buffer, std::span<const ExprId> indices, ExprId value,
-                               ExprId condition, thread::Block& body) {
+void OpLowering::store_element(const Nest& nest, ir::BufferId buffer, std::span<const ExprId> indices,
+                               ExprId value, ExprId condition, thread::Block& body) {
   if (k_.gpu()) return store_from_thread(nest, buffer, indices, value, condition, body);
   ExprId predicate = k_.both(k_.both(ExprId(), nest.inside), condition);
   predicate = k_.store_predicate(buffer, indices, predicate, tile_op_ && k_.interior_);
   ExprId streaming = k_.streaming_condition(plan_, buffer);
-  body.push_back(k_.out_.add(thread::Store{k_.memory_of(buffer), k_.memory_index(buffer, indices), value, predicate,
-                                           streaming.valid(), streaming},
+  body.push_back(k_.out_.add(thread::Store{k_.memory_of(buffer), k_.memory_index(buffer, indices), value,
+                                           predicate, streaming.valid(), streaming},
                              op_.path));
 }
 
@@ -128,7 +130,8 @@ bool OpLowering::reads_what_is_written(ExprId condition) const {
   std::vector<Access> loads;
   collect_loads(k_.out_.exprs, condition, seen, loads);
   return std::any_of(loads.begin(), loads.end(), [&](const Access& a) {
-    return std::any_of(written.begin(), written.end(), [&](MemoryId m) { return may_alias(k_.out_, m, a.memory); });
+    return std::any_of(written.begin(), written.end(),
+                       [&](MemoryId m) { return may_alias(k_.out_, m, a.memory); });
   });
 }
 
@@ -136,8 +139,8 @@ bool OpLowering::reads_what_is_written(ExprId condition) const {
 bool OpLowering::has_iteration() {
   if (plan_.iteration) return true;
   k_.fail(DiagCode::schedule_illegal, op_.path,
-          std::string("the schedule has no iteration layout for it, which engine '") + plan::engine_name(*plan_.engine) +
-              "' needs here",
+          std::string("the schedule has no iteration layout for it, which engine '") +
+              plan::engine_name(*plan_.engine) + "' needs here",
           "leave the op out of the schedule to have it planned");
   return false;
 }

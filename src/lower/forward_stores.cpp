@@ -79,7 +79,8 @@ class NestStores {
   void note_reads(size_t k) {
     reads_[k].clear();
     std::set<ExprId> seen;
-    for (ExprId x : {store(k).index, store(k).value, store(k).predicate}) collect_loads(p_.exprs, x, seen, reads_[k]);
+    for (ExprId x : {store(k).index, store(k).value, store(k).predicate})
+      collect_loads(p_.exprs, x, seen, reads_[k]);
     for (const Access& a : reads_[k]) readers_[a.memory].insert(k);
   }
   void forget_reads(size_t k) {
@@ -122,7 +123,8 @@ class Forwarder {
   // What is forwarded at an earlier position changes nothing behind it.
   bool read_behind(size_t position, MemoryId memory) const {
     const auto aliases = aliases_.of(memory);
-    return std::any_of(aliases.begin(), aliases.end(), [&](MemoryId m) { return last_read_[m.value] > position; });
+    return std::any_of(aliases.begin(), aliases.end(),
+                       [&](MemoryId m) { return last_read_[m.value] > position; });
   }
 
   bool may_forward(const PerfectNest& nest, NestStores& stores, size_t s, size_t position) const {
@@ -142,8 +144,9 @@ class Forwarder {
     return keeps_meaning(stores, s, candidate);
   }
 
-  // Readers in front of the store see the old value; at another index, or by another name, they could mean another
-  // iteration's. No second store may hide behind this one, and the value must still mean the same where it is used.
+  // Readers in front of the store see the old value; at another index, or by another name, they could mean
+  // another iteration's. No second store may hide behind this one, and the value must still mean the same
+  // where it is used.
   bool keeps_meaning(NestStores& stores, size_t s, const thread::Store& candidate) const {
     for (MemoryId m : aliases_.of(candidate.memory)) {
       if (const auto& writers = stores.writers(m); writers.upper_bound(s) != writers.end()) return false;

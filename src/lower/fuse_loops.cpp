@@ -19,7 +19,8 @@ using thread::ThreadProgram;
 
 namespace {
 
-// What a statement reads and writes, each thing once: nests grow, and are asked again for each that may join them.
+// What a statement reads and writes, each thing once: nests grow, and are asked again for each that may join
+// them.
 struct Touched {
   struct Places {
     std::set<ExprId> read, written;  // indices; an invalid one is anywhere
@@ -27,7 +28,9 @@ struct Touched {
   std::map<thread::MemoryId, Places> memories;
   bool barrier = false;
 
-  void add(const Access& a) { (a.write ? memories[a.memory].written : memories[a.memory].read).insert(a.index); }
+  void add(const Access& a) {
+    (a.write ? memories[a.memory].written : memories[a.memory].read).insert(a.index);
+  }
 };
 
 class LoopFuser {
@@ -129,8 +132,8 @@ class LoopFuser {
     return true;
   }
 
-  // Every conflicting pair of what the nest does and what is added touches the same element in the same iteration, and no
-  // other iteration touches it.
+  // Every conflicting pair of what the nest does and what is added touches the same element in the same
+  // iteration, and no other iteration touches it.
   bool pointwise(const PerfectNest& nest, std::vector<Access> added) {
     // What an extent reads is read by both: the loops are the same.
     std::set<ExprId> seen;

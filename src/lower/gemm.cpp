@@ -112,7 +112,8 @@ void OpLowering::contract_loops(int a, int b, int c, bool clear) {
   const ExprId i = loop(s.m), j = loop(s.n), k = loop(s.k), zero = e.const_int(0);
   auto placed = [&](int operand, std::vector<ExprId> index) {
     const auto& offsets = tile_op_->operands[static_cast<size_t>(operand)].offsets;
-    for (size_t d = 0; d < index.size(); ++d) index[d] = k_.simplified(e.add(k_.lower_expr(offsets[d]), index[d]));
+    for (size_t d = 0; d < index.size(); ++d)
+      index[d] = k_.simplified(e.add(k_.lower_expr(offsets[d]), index[d]));
     return index;
   };
   auto element = [&](int operand, std::vector<ExprId> index) {
@@ -126,10 +127,10 @@ void OpLowering::contract_loops(int a, int b, int c, bool clear) {
   ExprId product = e.binary(ir::ExprOp::mul, element(a, va.at(i, k, zero)), element(b, vb.at(k, j, zero)));
   thread::Block inner = k_.wrap(nest, 2, 3, {store_acc(e.binary(ir::ExprOp::add, sum, product))}, op_.path);
   body.insert(body.end(), inner.begin(), inner.end());
-  body.push_back(
-      k_.out_.add(thread::Store{k_.memory_of(buffer(c)), k_.memory_index(buffer(c), placed(c, vc.at(i, j, zero))),
-                                e.cast(s.c, sum), ExprId(), false, ExprId()},
-                  op_.path));
+  body.push_back(k_.out_.add(
+      thread::Store{k_.memory_of(buffer(c)), k_.memory_index(buffer(c), placed(c, vc.at(i, j, zero))),
+                    e.cast(s.c, sum), ExprId(), false, ExprId()},
+      op_.path));
   thread::Block loops = k_.wrap(nest, 0, 2, std::move(body), op_.path);
   out_.insert(out_.end(), loops.begin(), loops.end());
   k_.ctx_.rollback(mark);

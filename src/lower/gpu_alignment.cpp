@@ -1,5 +1,6 @@
-// What wide accesses to tensors need and the program does not promise: an aligned address, row pitches that are
-// multiples of the vector. Assumed where an op's plan moves vectors, and recorded as guards of the kernel.
+// What wide accesses to tensors need and the program does not promise: an aligned address, row pitches that
+// are multiples of the vector. Assumed where an op's plan moves vectors, and recorded as guards of the
+// kernel.
 #include <algorithm>
 #include <bit>
 #include <numeric>
@@ -19,7 +20,8 @@ void collect_vars(const ir::ExprPool& e, ExprId id, std::set<VarId>& out, int64_
   const ir::ExprNode& n = e[id];
   int64_t c = 0;
   if (n.op == ir::ExprOp::var) out.insert(n.var());
-  if (n.op == ir::ExprOp::floordiv && e.is_const_int(n.b, &c) && c > 0 && c <= kMost / divided_by) divided_by *= c;
+  if (n.op == ir::ExprOp::floordiv && e.is_const_int(n.b, &c) && c > 0 && c <= kMost / divided_by)
+    divided_by *= c;
   for (ExprId operand : {n.a, n.b, n.c})
     if (operand) collect_vars(e, operand, out, divided_by);
 }
@@ -34,7 +36,8 @@ std::map<ir::BufferId, int64_t> KernelLowering::planned_vectors() const {
     // The copy engine wants bases and pitches of 16 bytes.
     if (plan && plan->engine == plan::Engine::tensor_copy)
       for (const infer::OpAccess& a : op.accesses)
-        if (globals_.count(a.buffer)) widest[a.buffer] = kWidestBytes / ir::dtype_bytes(p_.buffer(a.buffer).type);
+        if (globals_.count(a.buffer))
+          widest[a.buffer] = kWidestBytes / ir::dtype_bytes(p_.buffer(a.buffer).type);
     if (options_.for_copy_engine_only) continue;
     if (op.form != infer::OpForm::element || !plan || plan->vector < 2 || !plan->iteration) continue;
     const int dim = infer::vector_dim(*plan->iteration);
@@ -46,8 +49,8 @@ std::map<ir::BufferId, int64_t> KernelLowering::planned_vectors() const {
   return widest;
 }
 
-// `divisor` is to divide the expression: dims of it that have to be multiples are added to `wanted`, with the multiple. False when
-// no multiples that the facts allow make it so.
+// `divisor` is to divide the expression: dims of it that have to be multiples are added to `wanted`, with the
+// multiple. False when no multiples that the facts allow make it so.
 bool KernelLowering::want_multiple(ExprId stride, int64_t divisor, std::map<VarId, int64_t>& wanted) {
   const auto divides = [&] { return arith::divisor_of(ctx_, stride) % divisor == 0; };
   if (divides()) return true;
@@ -84,7 +87,8 @@ void KernelLowering::assume_alignment() {
     if (b.strides.empty()) {
       if (b.shape.size() > 1) strides.push_back(simplified(lower_expr(b.shape.back())));
     } else {
-      for (size_t d = 0; d + 1 < b.strides.size(); ++d) strides.push_back(simplified(lower_expr(b.strides[d])));
+      for (size_t d = 0; d + 1 < b.strides.size(); ++d)
+        strides.push_back(simplified(lower_expr(b.strides[d])));
     }
     for (ExprId stride : strides)
       while (elements > 1 && !want_multiple(stride, elements, wanted)) elements /= 2;

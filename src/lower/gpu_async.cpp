@@ -59,7 +59,8 @@ std::optional<thread::Block> OpLowering::async_copies(int src, int dst, int64_t 
         thread::AsyncCopy{dst_memory, dst_index, src_memory, src_index, static_cast<int>(bytes), predicate},
         op_.path)};
     k_.finish_thread_nest(nest, body);
-    // Padding and copies of other threads are not copied at all: a condition that is not simplified by itself.
+    // Padding and copies of other threads are not copied at all: a condition that is not simplified by
+    // itself.
     k_.ctx_.rollback(outside);
     if (const ExprId own = k_.both(nest.writer, k_.both(ExprId(), nest.inside))) {
       body = {k_.out_.add(thread::Branch{own, std::move(body), {}}, op_.path)};

@@ -1,5 +1,5 @@
-// Sums that a loop carries in parts, one a thread of the row: split in front of the loop, joined behind it. What the ops in
-// the loop do is the same for parts as for whole sums.
+// Sums that a loop carries in parts, one a thread of the row: split in front of the loop, joined behind it.
+// What the ops in the loop do is the same for parts as for whole sums.
 #include "lower/part_join.h"
 #include "ops/op.h"
 
@@ -12,9 +12,10 @@ struct KernelLowering::CarriedJoin {
         iteration(*plan::find_op(k.schedule_, reduction.path)->iteration),
         type(k.p_.buffer(tile_op.operands[1].buffer).type),
         x(schedule::reduction_exchange(k.p_, reduction, iteration,
-                                       k.schedule_.values[static_cast<size_t>(reduction.accesses[1].value)], k.target_)),
-        join(k, x, ir::ReduceKind::sum, type, iteration, static_cast<int>(tile_op.attrs[ir::reduce_attr::axis]),
-             reduction.path) {}
+                                       k.schedule_.values[static_cast<size_t>(reduction.accesses[1].value)],
+                                       k.target_)),
+        join(k, x, ir::ReduceKind::sum, type, iteration,
+             static_cast<int>(tile_op.attrs[ir::reduce_attr::axis]), reduction.path) {}
   const infer::KernelOp& reduction;
   const ir::TileOp& tile_op;
   const layout::Fragment& iteration;
@@ -56,7 +57,8 @@ void KernelLowering::join_sums(ir::StmtId loop, thread::Block& out) {
       if (!c.x.through_scratch) continue;
       auto number = [&](const Nest& nest) {
         ExprId n = e.const_int(0);
-        for (size_t d = 0; d < nest.point.size(); ++d) n = e.add(e.mul(n, h.fragment->shape()[d]), nest.point[d]);
+        for (size_t d = 0; d < nest.point.size(); ++d)
+          n = e.add(e.mul(n, h.fragment->shape()[d]), nest.point[d]);
         return simplified(n);
       };
       const MemoryId sum = add_registers("sum", c.type, 1);

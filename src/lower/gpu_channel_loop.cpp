@@ -1,21 +1,22 @@
 // A consumer's loop over tiles that come through channels.
 //
-// The ops of the body are issued in the order that the schedule gives. Those that lag work on the iteration before the
-// newest, so that their products run beside what threads do for the newest; the first iteration is then peeled, and the
-// lagging ops of the last one stand behind the loop:
+// The ops of the body are issued in the order that the schedule gives. Those that lag work on the iteration
+// before the newest, so that their products run beside what threads do for the newest; the first iteration is
+// then peeled, and the lagging ops of the last one stand behind the loop:
 //
 //   iteration 0, without what lags
 //   for t in 1..n:  wait until the slot is full; a product is issued and goes on; ...
 //                   wait until it is finished where a thread first needs its sums, or its registers
 //   what lags, of iteration n - 1
 //
-// Products stay in flight, also over the end of an iteration, until something needs them to be finished: an op of the
-// threads that touches their registers, or, once the next product is on its way, the slots they read, which then go back
-// to the producer. The products in flight at the end of an iteration are those at its begin; where they are not, all are
-// waited for.
+// Products stay in flight, also over the end of an iteration, until something needs them to be finished: an
+// op of the threads that touches their registers, or, once the next product is on its way, the slots they
+// read, which then go back to the producer. The products in flight at the end of an iteration are those at
+// its begin; where they are not, all are waited for.
 //
-// Where warpgroups take turns, each iteration's products stand between the wait for the turn and its passing on, the peeled
-// iteration's too. What lags of the last iteration is issued out of turn: nothing is in front of it that could wait.
+// Where warpgroups take turns, each iteration's products stand between the wait for the turn and its passing
+// on, the peeled iteration's too. What lags of the last iteration is issued out of turn: nothing is in front
+// of it that could wait.
 #include <algorithm>
 #include <iterator>
 
@@ -96,7 +97,8 @@ class ChannelLoop {
   struct Iteration {
     ExprId newest;
     int64_t from_lag = 0, to_lag = 1;
-    bool first_may_be = false;  // flights of older iterations may not exist: iteration 0 is among those lowered
+    // flights of older iterations may not exist: iteration 0 is among those lowered
+    bool first_may_be = false;
     thread::Block* out = nullptr;  // none: only what is in flight at its end
     ExprId gives_back;             // condition of everything given back; invalid: always
     bool turn = false;             // products are issued in the warpgroup's turn
@@ -121,19 +123,25 @@ class ChannelLoop {
   }
 
   ExprId answer_of(const Channel& c) const { return e_.const_int(&c - k_.channels_.data()); }
-  // What the iteration behind `it` begins with waiting for is asked ahead: the answer comes beside the last work of the threads.
-  // Only that: the first product covers later waits, which keep the work behind it from being moved in front of it.
+  // What the iteration behind `it` begins with waiting for is asked ahead: the answer comes beside the last
+  // work of the threads.
+  // Only that: the first product covers later waits, which keep the work behind it from being moved in front
+  //   of it.
   void ask_ahead(const Iteration& it) {
     const ExprId next = count(e_.add(it.newest, e_.const_int(1)));
     for (const Channel* c : units_.front().first)
-      emit(thread::TransactionTest{c->full, k_.channel_slot(*c, next), k_.channel_parity(*c, next), answers_, answer_of(*c)}, *it.out);
+      emit(thread::TransactionTest{c->full, k_.channel_slot(*c, next), k_.channel_parity(*c, next), answers_,
+                                   answer_of(*c)},
+           *it.out);
   }
-  // One thread of each warpgroup gives the slot of use `number` back; to every block that fills it, where blocks share tiles.
+  // One thread of each warpgroup gives the slot of use `number` back; to every block that fills it, where
+  // blocks share tiles.
   void give_back(const Channel& c, ExprId number, thread::Block& to, ExprId condition = ExprId()) {
     thread::Block arrive;
     thread::TransactionArrive freed{c.empty, k_.channel_slot(c, number), 0, {}};
     const int64_t blocks = c.shared ? k_.cluster_blocks() : 1;
-    if (blocks > 1) freed.block = k_.simplified(e_.floormod(e_.var(k_.out_.thread_var), e_.const_int(kWarpgroup)));
+    if (blocks > 1)
+      freed.block = k_.simplified(e_.floormod(e_.var(k_.out_.thread_var), e_.const_int(kWarpgroup)));
     emit(std::move(freed), arrive);
     to.push_back(k_.only_first_of_warpgroup(std::move(arrive), origin_, condition, blocks));
   }
@@ -145,8 +153,8 @@ class ChannelLoop {
     for (const Channel* c : u.last) give_back(*c, number, to);
   }
 
-  // A product keeps the warps of a warpgroup together. Where a loop has none the thread that gives a slot back could be a round
-  // of the slots ahead of warps that have not seen it full, and would never.
+  // A product keeps the warps of a warpgroup together. Where a loop has none the thread that gives a slot
+  // back could be a round of the slots ahead of warps that have not seen it full, and would never.
   void meet_without_products(thread::Block& out) {
     const ExprId none = k_.simplified(e_.le(extent_, e_.const_int(0)));
     if (once_.empty() || !k_.tile_var_.valid() || arith::prove(k_.ctx_, any())) return;
@@ -157,7 +165,8 @@ class ChannelLoop {
 
   // ---- one iteration of the loop
 
-  // Whether a unit of the threads must not run beside the product: they share sums, or the unit changes its operand.
+  // Whether a unit of the threads must not run beside the product: they share sums, or the unit changes its
+  // operand.
   bool disturbs(const Unit& u, const Unit& product) const {
     auto meet = [](const std::set<int>& a, const std::set<int>& b) {
       return std::any_of(a.begin(), a.end(), [&](int v) { return b.count(v) > 0; });
@@ -167,8 +176,8 @@ class ChannelLoop {
   }
   static std::set<int> operands(const Unit& product) {
     std::set<int> only;
-    std::set_difference(product.reads.begin(), product.reads.end(), product.writes.begin(), product.writes.end(),
-                        std::inserter(only, only.end()));
+    std::set_difference(product.reads.begin(), product.reads.end(), product.writes.begin(),
+                        product.writes.end(), std::inserter(only, only.end()));
     return only;
   }
 
@@ -181,7 +190,8 @@ class ChannelLoop {
 
 
   // The `finished` oldest products are waited for; their slots go back.
-  void finish(const Iteration& it, Flights& flights, size_t finished, const std::set<int>& also, bool behind_work = false) {
+  void finish(const Iteration& it, Flights& flights, size_t finished, const std::set<int>& also,
+              bool behind_work = false) {
     const Flights done(flights.begin(), flights.begin() + static_cast<ptrdiff_t>(finished));
     flights.erase(flights.begin(), flights.begin() + static_cast<ptrdiff_t>(finished));
     if (!it.out) return;
@@ -227,7 +237,8 @@ class ChannelLoop {
     size_t finished = 0;
     for (size_t f = 0; f < flights.size(); ++f)
       if (disturbs(u, units_[flights[f].unit])) finished = f + 1;
-    // What the threads compute from goes through the wait: nothing that overwrites an operand may move in front of it.
+    // What the threads compute from goes through the wait: nothing that overwrites an operand may move in
+    // front of it.
     if (finished > 0) finish(it, flights, finished, changes_operand(u, flights) ? u.reads : std::set<int>());
     if (it.out) {
       const ExprId iteration = iteration_of(u, it.newest);
@@ -237,7 +248,8 @@ class ChannelLoop {
         if (c.plan->loop == origin_)
           for (int v : c.values) k_.slots_[v] = k_.channel_slot(c, k_.executions_);
       for (const schedule::WrittenOperand& w : k_.written_)
-        if (k_.in_turn(w.value)) k_.slots_[w.value] = k_.simplified(e_.floormod(k_.executions_, e_.const_int(2)));
+        if (k_.in_turn(w.value))
+          k_.slots_[w.value] = k_.simplified(e_.floormod(k_.executions_, e_.const_int(2)));
       for (const Channel* c : u.first) wait_full(*c, k_.executions_, *it.out, it.asked && index == 0);
       if (turn.begins) k_.wait_for_turn(*it.out, origin_);
       const ExprId executions = k_.executions_;
@@ -254,7 +266,8 @@ class ChannelLoop {
       finish_other_turn(it, u, flights);
     }
     if (!u.product) return;
-    const auto held = std::find_if(flights.rbegin(), flights.rend(), [&](const Flight& f) { return !units_[f.unit].last.empty(); });
+    const auto held = std::find_if(flights.rbegin(), flights.rend(),
+                                   [&](const Flight& f) { return !units_[f.unit].last.empty(); });
     const size_t release = static_cast<size_t>(flights.rend() - held);
     flights.push_back({index, 0});
     if (u.waits) return finish(it, flights, flights.size(), {});
@@ -272,13 +285,15 @@ class ChannelLoop {
     for (size_t u : issued) {
       if (k_.failed()) return;
       if (it.asks && it.out && u == issued.back()) ask_ahead(it);
-      issue(it, u, flights, {!products.empty() && u == products.front(), !products.empty() && u == products.back()});
+      issue(it, u, flights,
+            {!products.empty() && u == products.front(), !products.empty() && u == products.back()});
     }
     k_.executions_ = before_;
     k_.slots_ = inside_slots_;
   }
 
-  // Threads work on the sums, or on an operand in registers, within the loop: ptxas would not keep them in place over its end.
+  // Threads work on the sums, or on an operand in registers, within the loop: ptxas would not keep them in
+  // place over its end.
   bool touched_by_threads(const Flights& flights) const {
     const auto of_threads = [&](int v, bool written) {
       return in_registers(v) && std::any_of(units_.begin(), units_.end(), [&](const Unit& u) {
@@ -287,8 +302,10 @@ class ChannelLoop {
     };
     return std::any_of(flights.begin(), flights.end(), [&](const Flight& f) {
       const Unit& product = units_[f.unit];
-      return std::any_of(product.reads.begin(), product.reads.end(), [&](int v) { return of_threads(v, false); }) ||
-             std::any_of(product.writes.begin(), product.writes.end(), [&](int v) { return of_threads(v, true); });
+      return std::any_of(product.reads.begin(), product.reads.end(),
+                         [&](int v) { return of_threads(v, false); }) ||
+             std::any_of(product.writes.begin(), product.writes.end(),
+                         [&](int v) { return of_threads(v, true); });
     });
   }
 
@@ -304,8 +321,10 @@ class ChannelLoop {
     drains_ = steady_ != again || (!lagging_ && touched_by_threads(steady_));
     if (drains_) steady_.clear();
     // Behind a product there is nothing to gain: the matrix units have work.
-    asks_ = lagging_ && !drains_ && units_.front().product && units_.front().lag == 0 && !units_.back().product;
-    if (asks_) answers_ = k_.add_registers("answers", ir::DType::i32, static_cast<int64_t>(k_.channels_.size()));
+    asks_ =
+        lagging_ && !drains_ && units_.front().product && units_.front().lag == 0 && !units_.back().product;
+    if (asks_)
+      answers_ = k_.add_registers("answers", ir::DType::i32, static_cast<int64_t>(k_.channels_.size()));
   }
 
   // ---- the loop
@@ -350,8 +369,8 @@ class ChannelLoop {
     drain(last(), steady_, out, arith::prove(k_.ctx_, some) ? ExprId() : some);
   }
 
-  // The first iteration stands in front of the loop. Accumulators that are zero before it are overwritten by its product,
-  // and cleared only where there is none.
+  // The first iteration stands in front of the loop. Accumulators that are zero before it are overwritten by
+  // its product, and cleared only where there is none.
   void peeled(thread::Block& out) {
     const ExprId some = any();
     thread::Block body, none;

@@ -4,7 +4,8 @@
 
 namespace tilegen::lower {
 
-ChannelUnits::ChannelUnits(KernelLowering& k, const ir::Loop& loop, const std::string& origin) : k_(k), origin_(origin) {
+ChannelUnits::ChannelUnits(KernelLowering& k, const ir::Loop& loop, const std::string& origin)
+    : k_(k), origin_(origin) {
   const plan::LoopPlan* plan = plan::find_loop(k_.schedule_, origin_);
   turns = plan && plan->ping_pong.value_or(false);
   std::vector<size_t> place;
@@ -31,7 +32,8 @@ ChannelUnits::ChannelUnits(KernelLowering& k, const ir::Loop& loop, const std::s
   std::vector<size_t> order(units.size());
   for (size_t i = 0; i < order.size(); ++i) order[i] = i;
   const bool listed = plan && plan->stages.size() >= units.size();
-  if (listed) std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return place[a] < place[b]; });
+  if (listed)
+    std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return place[a] < place[b]; });
   std::vector<ChannelUnit> sorted;
   for (size_t i : order) sorted.push_back(std::move(units[i]));
   units = std::move(sorted);
@@ -51,7 +53,9 @@ const infer::KernelOp* ChannelUnits::first_op(ir::StmtId id) const {
 
 void ChannelUnits::touched(ir::StmtId id, ChannelUnit& u) const {
   const ir::Block one = {id};
-  auto concerns = [&](int value) { return value >= 0 && (k_.in_registers(value) || k_.is_written_operand(value)); };
+  auto concerns = [&](int value) {
+    return value >= 0 && (k_.in_registers(value) || k_.is_written_operand(value));
+  };
   ir::for_each_statement(k_.p_, one, [&](ir::StmtId s, int) {
     if (const auto it = k_.op_of_.find(s); it != k_.op_of_.end())
       for (const infer::OpAccess& a : it->second->accesses) {
@@ -72,7 +76,8 @@ bool ChannelUnits::uses(ir::StmtId id, const Channel& c) const {
     const auto op = k_.op_of_.find(inside);
     if (op == k_.op_of_.end()) return;
     const auto& accesses = op->second->accesses;
-    any = any || std::any_of(accesses.begin(), accesses.end(), [&](const auto& a) { return c.values.count(a.value) > 0; });
+    any = any || std::any_of(accesses.begin(), accesses.end(),
+                             [&](const auto& a) { return c.values.count(a.value) > 0; });
   });
   return any;
 }
@@ -88,9 +93,10 @@ void ChannelUnits::use_of(const Channel& c) {
   if (c.plan->loop != origin_) return;
   const auto products = std::count_if(users.begin(), users.end(), [&](size_t u) { return units[u].product; });
   if (users.empty() || (products > 0 && products != static_cast<std::ptrdiff_t>(users.size())))
-    return k_.fail(DiagCode::schedule_illegal, origin_,
-                   "channel '" + c.plan->name + "' is used by products of warpgroups and by threads, or by none",
-                   "leave `channels` out of the schedule to have them planned");
+    return k_.fail(
+        DiagCode::schedule_illegal, origin_,
+        "channel '" + c.plan->name + "' is used by products of warpgroups and by threads, or by none",
+        "leave `channels` out of the schedule to have them planned");
   const auto by_time = [&](size_t a, size_t b) {
     return std::pair(units[a].lag, a) < std::pair(units[b].lag, b);
   };

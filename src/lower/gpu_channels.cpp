@@ -1,10 +1,11 @@
-// Tiles handed from the role that fills them to the role that uses them: a "full" and an "empty" transaction barrier a
-// slot, in phases that alternate with every round through the slots.
+// Tiles handed from the role that fills them to the role that uses them: a "full" and an "empty" transaction
+// barrier a slot, in phases that alternate with every round through the slots.
 //
-// The producer waits until the slot is empty (at once in the first round), announces the bytes and issues the copies. A
-// consumer waits until the slot is full, uses it, and one thread of each of its warpgroups gives it back. Both count the
-// uses by themselves: with n iterations of the loop, iteration i of the block's t-th tile is number t * n + i.
-// The kernel's body is one iteration of the block's tile. Consumers' loops: gpu_channel_loop.cpp.
+// The producer waits until the slot is empty (at once in the first round), announces the bytes and issues the
+// copies. A consumer waits until the slot is full, uses it, and one thread of each of its warpgroups gives it
+// back. Both count the uses by themselves: with n iterations of the loop, iteration i of the block's t-th
+// tile is number t * n + i. The kernel's body is one iteration of the block's tile. Consumers' loops:
+// gpu_channel_loop.cpp.
 #include <algorithm>
 
 #include "lower/kernel_lowering.h"
@@ -27,7 +28,8 @@ void KernelLowering::declare_channels() {
       }
     if (offset < 0 || c.values.size() != plan.values.size())
       return fail(DiagCode::schedule_illegal, kernel_.name,
-                  "channel '" + plan.name + "' has no place in shared memory or names values that the kernel does not have",
+                  "channel '" + plan.name +
+                      "' has no place in shared memory or names values that the kernel does not have",
                   "plan the program for this target");
     c.full = static_cast<int>(out_.barriers.size());
     out_.barriers.push_back({plan.name + ".full", plan.slots, 1, offset});
@@ -48,10 +50,11 @@ void KernelLowering::declare_channels() {
   }
 }
 
-// Where warpgroups hand a tile to themselves, or slots in turn, no barrier of all threads belongs between two writes.
+// Where warpgroups hand a tile to themselves, or slots in turn, no barrier of all threads belongs between two
+// writes.
 void KernelLowering::declare_written() {
-  written_ = schedule::written_operands(p_, ops_, target_, *schedule_.threads, schedule_.ops, schedule_.values,
-                                        schedule_.conversions);
+  written_ = schedule::written_operands(p_, ops_, target_, *schedule_.threads, schedule_.ops,
+                                        schedule_.values, schedule_.conversions);
   for (const schedule::WrittenOperand& w : written_) {
     thread::Memory& m = out_.memories[values_[static_cast<size_t>(w.value)].value];
     m.ordered = w.own_rows || m.slots > 1;
@@ -74,7 +77,8 @@ const Channel* KernelLowering::channel_of(int value) const {
 }
 
 bool KernelLowering::has_channels(const std::string& loop) const {
-  return std::any_of(channels_.begin(), channels_.end(), [&](const Channel& c) { return c.plan->loop == loop; });
+  return std::any_of(channels_.begin(), channels_.end(),
+                     [&](const Channel& c) { return c.plan->loop == loop; });
 }
 
 ExprId KernelLowering::channel_slot(const Channel& c, ExprId count) {
@@ -116,8 +120,9 @@ bool KernelLowering::clears_for(ir::StmtId fill, ir::StmtId loop) {
   const auto* pipeline = p_.as<ir::Loop>(loop);
   if (!op || op->kind != ir::OpKind::fill || !pipeline || !has_channels(paths_[loop.value])) return false;
   const ir::ExprNode& value = p_.exprs[op->value];
-  const bool zero = value.op == ir::ExprOp::const_int ? value.imm == 0
-                                                      : value.op == ir::ExprOp::const_float && value.float_value() == 0;
+  const bool zero = value.op == ir::ExprOp::const_int
+                        ? value.imm == 0
+                        : value.op == ir::ExprOp::const_float && value.float_value() == 0;
   if (!zero || op_of_.at(fill)->accesses.empty()) return false;
   const infer::KernelOp* product = nullptr;
   for (ir::StmtId id : pipeline->body) {

@@ -1,8 +1,8 @@
 // Blocks that claim the points of the grid they walk.
 //
-// A block begins with the point of its own index. The one thread that makes copies claims the next one when it has issued
-// those of a point, long before the computing threads are done with them, hands its number over through shared memory and
-// goes on with it itself. The number behind the last point ends both.
+// A block begins with the point of its own index. The one thread that makes copies claims the next one when
+// it has issued those of a point, long before the computing threads are done with them, hands its number over
+// through shared memory and goes on with it itself. The number behind the last point ends both.
 //
 //   producer                                          computing threads
 //     point = block                                     point = block
@@ -10,17 +10,18 @@
 //       copies of the point                               work on the point
 //       number = claim                                    wait full[turn % slots]
 //       point = launched + number                         number = handed[turn % slots]
-//       while point is idle: the same again               all of the warpgroup have it: arrive empty[turn % slots]
-//       wait empty[turn % slots]                          point = launched + number
-//       handed[turn % slots] = number                   }
-//       arrive full[turn % slots]
+//       while point is idle: the same again               all of the warpgroup have it:
+//       wait empty[turn % slots]                            arrive empty[turn % slots]
+//       handed[turn % slots] = number                     point = launched + number
+//       arrive full[turn % slots]                       }
 //     }
 //
-// Idle are points at which a block would store nothing, where the schedule says that they are passed over: the computing
-// threads never hear of them, and those of short sequences cost a claim each, beside the work on longer ones.
+// Idle are points at which a block would store nothing, where the schedule says that they are passed over:
+// the computing threads never hear of them, and those of short sequences cost a claim each, beside the work
+// on longer ones.
 //
-// A block is told a number behind the last point exactly once. Points beyond the launched blocks are claimed once each: the
-// launch claims as often as the grid has points, which is what the counter counts to.
+// A block is told a number behind the last point exactly once. Points beyond the launched blocks are claimed
+// once each: the launch claims as often as the grid has points, which is what the counter counts to.
 #include "lower/kernel_lowering.h"
 #include "schedule/idle_points.h"
 
@@ -31,8 +32,8 @@ namespace {
 constexpr int64_t kSlots = 2;
 constexpr int64_t kMost = thread::kMostPersistentPoints;
 
-// What was said of the block's own point, of another: block indices as they are there, and tensors are read only where it is
-// a point of the grid.
+// What was said of the block's own point, of another: block indices as they are there, and tensors are read
+// only where it is a point of the grid.
 class AtPoint final : public ir::ExprRewriter {
  public:
   AtPoint(thread::ThreadProgram& p, const std::map<VarId, ExprId>& block_indices, ExprId in_grid)
@@ -71,7 +72,8 @@ void KernelLowering::declare_claims() {
   for (const plan::MemoryPlan& place : schedule_.memory)
     if (place.value == kernel_.name + ":claims") offset = place.offset;
   if (offset < 0)
-    return fail(DiagCode::schedule_illegal, kernel_.name, "points that the blocks claim have no place in shared memory",
+    return fail(DiagCode::schedule_illegal, kernel_.name,
+                "points that the blocks claim have no place in shared memory",
                 "plan the program for this target");
   const std::string name = kernel_.name + ":claims";
   claims_.full = static_cast<int>(out_.barriers.size());
@@ -90,13 +92,17 @@ void KernelLowering::declare_claims() {
   claims_.handed = out_.add_memory(std::move(handed));
 }
 
-ExprId KernelLowering::points() { return simplified(out_.exprs.binary(ir::ExprOp::min, tiles_, out_.exprs.const_int(kMost))); }
+ExprId KernelLowering::points() {
+  return simplified(out_.exprs.binary(ir::ExprOp::min, tiles_, out_.exprs.const_int(kMost)));
+}
 
 ExprId KernelLowering::point_in_grid() { return out_.exprs.lt(held_number(claims_.point), points()); }
 
 thread::StmtId KernelLowering::set_point(ExprId to) {
-  const ExprId narrow = out_.exprs.cast(ir::DType::i32, to);  // of a grid of few points, and the blocks launched
-  return out_.add(thread::Store{claims_.point, out_.exprs.const_int(0), narrow, ExprId(), false, ExprId()}, kernel_.name);
+  // of a grid of few points, and the blocks launched
+  const ExprId narrow = out_.exprs.cast(ir::DType::i32, to);
+  return out_.add(thread::Store{claims_.point, out_.exprs.const_int(0), narrow, ExprId(), false, ExprId()},
+                  kernel_.name);
 }
 
 thread::StmtId KernelLowering::set_point_to_number() {
@@ -129,7 +135,9 @@ ExprId KernelLowering::point_is_idle() {
     stores = e.binary(ir::ExprOp::logical_or, stores, passes ? passes : e.const_int(1, ir::DType::boolean));
   }
   const ExprId in_grid = point_in_grid();
-  return e.logical_and(in_grid, AtPoint(out_, block_indices_, in_grid).rewrite(e.unary(ir::ExprOp::logical_not, simplified(stores))));
+  return e.logical_and(
+      in_grid,
+      AtPoint(out_, block_indices_, in_grid).rewrite(e.unary(ir::ExprOp::logical_not, simplified(stores))));
 }
 
 // Where the number behind this turn is handed over, and the parity of the phase that has it.

@@ -1,5 +1,5 @@
-// The size of the code that loops over registers, and second forms of a walk, come to. The compiler in the driver takes
-// time in proportion to it, and more.
+// The size of the code that loops over registers, and second forms of a walk, come to. The compiler in the
+// driver takes time in proportion to it, and more.
 #include <algorithm>
 
 #include "lower/kernel_lowering.h"
@@ -55,15 +55,16 @@ std::set<VarId> KernelLowering::register_vars(const thread::Block& body) {
                        !thread::blocks_inside(std::as_const(node)).empty();
     if (store && out_.memory(store->memory).in_registers) all_of(store->index);
     for_each_expr(node, [&](ExprId& root) { plain ? of_loads(root) : all_of(root); });
-    for (const thread::Block* inside : thread::blocks_inside(std::as_const(node))) vars.merge(register_vars(*inside));
+    for (const thread::Block* inside : thread::blocks_inside(std::as_const(node)))
+      vars.merge(register_vars(*inside));
   }
   return vars;
 }
 
-// Of the unrolled loops [first, last) around `body`, the outermost ones that may stay rolled, where all written out made too
-// many copies.
-std::vector<bool> KernelLowering::rolled_loops(const Nest& nest, size_t first, size_t last, const thread::Block& body,
-                                               int64_t& copies) {
+// Of the unrolled loops [first, last) around `body`, the outermost ones that may stay rolled, where all
+// written out made too many copies.
+std::vector<bool> KernelLowering::rolled_loops(const Nest& nest, size_t first, size_t last,
+                                               const thread::Block& body, int64_t& copies) {
   std::vector<bool> rolled(nest.loops.size(), false);
   copies = 1;
   for (size_t i = first; i < last; ++i)
@@ -79,7 +80,8 @@ std::vector<bool> KernelLowering::rolled_loops(const Nest& nest, size_t first, s
 }
 
 // Up to `together` iterations are written out in one, to have their accesses under way at once.
-thread::Block KernelLowering::rolled_loop(const NestLoop& l, int64_t together, thread::Block body, const std::string& origin) {
+thread::Block KernelLowering::rolled_loop(const NestLoop& l, int64_t together, thread::Block body,
+                                          const std::string& origin) {
   ir::ExprPool& e = out_.exprs;
   int64_t inner = std::min(together, l.extent);
   while (l.extent % inner != 0) --inner;
@@ -93,9 +95,12 @@ thread::Block KernelLowering::rolled_loop(const NestLoop& l, int64_t together, t
     for_each_expr_below(out_, body, [&](ExprId& at) {
       if (at) at = simplified(replace(at));
     });
-    body = {out_.add(thread::Loop{inner_var, e.const_int(inner), thread::LoopForm::unrolled, std::move(body)}, origin)};
+    body = {out_.add(thread::Loop{inner_var, e.const_int(inner), thread::LoopForm::unrolled, std::move(body)},
+                     origin)};
   }
-  return {out_.add(thread::Loop{outer_var, e.const_int(l.extent / inner), thread::LoopForm::serial, std::move(body), ExprId(), true}, origin)};
+  return {out_.add(thread::Loop{outer_var, e.const_int(l.extent / inner), thread::LoopForm::serial,
+                                std::move(body), ExprId(), true},
+                   origin)};
 }
 
 // What depends on no variable of an unrolled loop is computed once.
@@ -131,12 +136,14 @@ int64_t KernelLowering::operations(const thread::Block& block, const std::set<Va
   return sum;
 }
 
-bool KernelLowering::second_form_fits(const thread::Block& form, const std::string& origin, const char* what) {
+bool KernelLowering::second_form_fits(const thread::Block& form, const std::string& origin,
+                                      const char* what) {
   const int64_t size = operations(form);
   if (size <= kMostSecondForm) return true;
   if (options_.notes) {
     const plan::Note note{origin, std::string(what) + ": it would take " + std::to_string(size) +
-                                      " operations of a thread, more than " + std::to_string(kMostSecondForm)};
+                                      " operations of a thread, more than " +
+                                      std::to_string(kMostSecondForm)};
     if (std::find(options_.notes->begin(), options_.notes->end(), note) == options_.notes->end())
       options_.notes->push_back(note);
   }

@@ -10,8 +10,9 @@ namespace tilegen::lower {
 void OpLowering::emit_thread_nest(const layout::Fragment& iteration, int64_t vector, const EmitPoint& emit) {
   check_holders(iteration);
   if (k_.failed()) return;
-  const bool registers = std::any_of(op_.accesses.begin(), op_.accesses.end(),
-                                     [&](const infer::OpAccess& a) { return k_.in_thread_registers(a.buffer); });
+  const bool registers = std::any_of(op_.accesses.begin(), op_.accesses.end(), [&](const infer::OpAccess& a) {
+    return k_.in_thread_registers(a.buffer);
+  });
   k_.emit_walk({iteration, vector, !registers && !k_.options_.assume_aligned, op_.path},
                [&](const Nest& nest, thread::Block& body) {
                  written_.clear();
@@ -20,19 +21,20 @@ void OpLowering::emit_thread_nest(const layout::Fragment& iteration, int64_t vec
                out_);
 }
 
-// Threads with copies of a point read on their own what one of them writes: reading and writing need a barrier between
-// them, so they may not be parts of one store, nor lanes of one vector.
+// Threads with copies of a point read on their own what one of them writes: reading and writing need a
+// barrier between them, so they may not be parts of one store, nor lanes of one vector.
 bool OpLowering::reads_written(ExprId value) {
   std::set<ExprId> seen;
   std::vector<Access> loads;
   collect_loads(k_.out_.exprs, value, seen, loads);
-  const bool reads = std::any_of(loads.begin(), loads.end(), [&](const Access& a) { return written_.count(a.memory); });
+  const bool reads =
+      std::any_of(loads.begin(), loads.end(), [&](const Access& a) { return written_.count(a.memory); });
   k_.staged_ = k_.staged_ || reads;
   return reads;
 }
 
-void OpLowering::store_from_thread(const Nest& nest, ir::BufferId buffer, std::span<const ExprId> indices, ExprId value,
-                                   ExprId condition, thread::Block& body) {
+void OpLowering::store_from_thread(const Nest& nest, ir::BufferId buffer, std::span<const ExprId> indices,
+                                   ExprId value, ExprId condition, thread::Block& body) {
   if (k_.in_thread_registers(buffer)) {
     const int v = k_.value_of(buffer);
     if (v < 0) return;  // reported
@@ -77,8 +79,8 @@ bool OpLowering::walks_part() {
   return f.replicas() != f.threads();
 }
 
-// operand[point] = value(point) where one operand is a box inside a fragment: every thread walks the elements it holds
-// and skips those outside the box.
+// operand[point] = value(point) where one operand is a box inside a fragment: every thread walks the elements
+// it holds and skips those outside the box.
 void OpLowering::emit_part(int operand, const PointValue& value) {
   ir::ExprPool& e = k_.out_.exprs;
   const int part = part_of_fragment();
@@ -88,7 +90,8 @@ void OpLowering::emit_part(int operand, const PointValue& value) {
   const ir::BufferId dst = tile_op_->operands[static_cast<size_t>(operand)].buffer;
   int64_t bytes = 1;
   for (const ir::Region& r : tile_op_->operands)
-    if (!k_.in_thread_registers(r.buffer)) bytes = std::max<int64_t>(bytes, ir::dtype_bytes(k_.p_.buffer(r.buffer).type));
+    if (!k_.in_thread_registers(r.buffer))
+      bytes = std::max<int64_t>(bytes, ir::dtype_bytes(k_.p_.buffer(r.buffer).type));
   const auto emit = [&](const Nest& walk, thread::Block& body) {
     std::vector<ExprId> point(op_.view.extents.size(), e.const_int(0));
     ExprId inside = k_.both(ExprId(), walk.inside);
@@ -116,7 +119,8 @@ void OpLowering::emit_part(int operand, const PointValue& value) {
   k_.emit_walk({*h.fragment, k_.target_.vector_bytes / bytes, false, op_.path}, emit, out_);
 }
 
-// Planning has put conversions where threads need what they do not hold; a schedule that was given may not have.
+// Planning has put conversions where threads need what they do not hold; a schedule that was given may not
+// have.
 void OpLowering::check_holders(const layout::Fragment& iteration) {
   for (size_t i = 0; i < op_.view.accesses.size(); ++i) {
     const int v = op_.accesses[i].value;

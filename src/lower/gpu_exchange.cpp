@@ -9,7 +9,8 @@ using layout::Fragment;
 using schedule::Exchange;
 
 // A slice of shared memory planned for a statement, seen as elements of `type`.
-MemoryId KernelLowering::slice(const std::string& name, const std::string& path, ir::DType type, int64_t elements) {
+MemoryId KernelLowering::slice(const std::string& name, const std::string& path, ir::DType type,
+                               int64_t elements) {
   thread::Memory m;
   m.name = name;
   m.space = thread::Space::shared;
@@ -22,7 +23,8 @@ MemoryId KernelLowering::slice(const std::string& name, const std::string& path,
     out_.arena_bytes = std::max(out_.arena_bytes, place.offset + place.bytes);
   }
   if (m.arena_offset < 0)
-    fail(DiagCode::schedule_illegal, path, "the schedule has no " + std::to_string(elements) + " elements of scratch for it",
+    fail(DiagCode::schedule_illegal, path,
+         "the schedule has no " + std::to_string(elements) + " elements of scratch for it",
          "plan the program for this target");
   return out_.add_memory(std::move(m));
 }
@@ -34,11 +36,12 @@ MemoryId KernelLowering::scratch(const std::string& path, ir::DType type, int64_
 void KernelLowering::exchange(const Held& from, const Held& to, const std::string& path, thread::Block& out) {
   switch (schedule::exchange_for(*from.fragment, *to.fragment, target_, out_.memory(from.memory).type)) {
     case Exchange::registers:
-      return emit_walk({*to.fragment, 1, false, path},
-                       [&](const Nest& nest, thread::Block& body) {
-                         store_register(to, nest.point, load_register(from, nest.point), ExprId(), body, path);
-                       },
-                       out);
+      return emit_walk(
+          {*to.fragment, 1, false, path},
+          [&](const Nest& nest, thread::Block& body) {
+            store_register(to, nest.point, load_register(from, nest.point), ExprId(), body, path);
+          },
+          out);
     case Exchange::lanes:
       return exchange_lanes(from, to, path, out);
     case Exchange::scratch:
@@ -52,9 +55,10 @@ void KernelLowering::put_in_memory(const Held& from, const layout::Layout& place
   emit_walk({*from.fragment, vector, false, path},
             [&](const Nest& nest, thread::Block& body) {
               const ExprId predicate = both(nest.writer, both(ExprId(), nest.inside));
-              body.push_back(out_.add(thread::Store{memory, layout_index(place, 0, nest.point),
-                                                    load_register(from, nest.point), predicate, false, ExprId()},
-                                      path));
+              body.push_back(
+                  out_.add(thread::Store{memory, layout_index(place, 0, nest.point),
+                                         load_register(from, nest.point), predicate, false, ExprId()},
+                           path));
             },
             out);
 }
@@ -71,7 +75,8 @@ void KernelLowering::fetch_from_memory(const Held& to, const layout::Layout& pla
             out);
 }
 
-void KernelLowering::exchange_scratch(const Held& from, const Held& to, const std::string& path, thread::Block& out) {
+void KernelLowering::exchange_scratch(const Held& from, const Held& to, const std::string& path,
+                                      thread::Block& out) {
   const ir::DType type = out_.memory(from.memory).type;
   const layout::Layout place = schedule::exchange_layout(from.fragment->shape(), type);
   const MemoryId memory = scratch(path, type, place.output_extent(0));
@@ -97,7 +102,8 @@ std::set<int64_t> registers_of(const Fragment& f, const std::vector<layout::Digi
   std::vector<int64_t> value(digits.size(), 0);
   do {
     std::vector<int64_t> at = base;
-    for (size_t i = 0; i < digits.size(); ++i) at[static_cast<size_t>(digits[i].dim)] += value[i] * digits[i].weight;
+    for (size_t i = 0; i < digits.size(); ++i)
+      at[static_cast<size_t>(digits[i].dim)] += value[i] * digits[i].weight;
     bool padding = false;
     for (size_t d = 0; d < at.size(); ++d) padding = padding || at[d] >= f.shape()[d];
     if (!padding) registers.insert(f.register_of(at));
@@ -107,9 +113,10 @@ std::set<int64_t> registers_of(const Fragment& f, const std::vector<layout::Digi
 
 }  // namespace
 
-// One register of `to` after the other. The lane that holds its element differs by thread; where the register it has
-// there differs too, each candidate is passed round and the right one kept.
-void KernelLowering::exchange_lanes(const Held& from, const Held& to, const std::string& path, thread::Block& out) {
+// One register of `to` after the other. The lane that holds its element differs by thread; where the register
+// it has there differs too, each candidate is passed round and the right one kept.
+void KernelLowering::exchange_lanes(const Held& from, const Held& to, const std::string& path,
+                                    thread::Block& out) {
   ir::ExprPool& e = out_.exprs;
   const ir::DType type = out_.memory(from.memory).type;
   const ThreadDigits threads = thread_digits(*to.fragment), sources = thread_digits(*from.fragment);
@@ -135,7 +142,8 @@ void KernelLowering::exchange_lanes(const Held& from, const Held& to, const std:
   do {
     std::vector<ExprId> point = own;
     std::vector<int64_t> base(point.size(), 0);
-    for (size_t i = 0; i < registers.size(); ++i) base[static_cast<size_t>(registers[i].dim)] += value[i] * registers[i].weight;
+    for (size_t i = 0; i < registers.size(); ++i)
+      base[static_cast<size_t>(registers[i].dim)] += value[i] * registers[i].weight;
     for (size_t d = 0; d < point.size(); ++d) point[d] = simplified(e.add(point[d], base[d]));
     ExprId lane = e.const_int(0);
     for (const ThreadDigit& s : sources.digits) {
@@ -143,7 +151,8 @@ void KernelLowering::exchange_lanes(const Held& from, const Held& to, const std:
       if (d.stride >= target_.warp) continue;
       ExprId digit = s.value;
       if (d.dim != layout::kReplica)
-        digit = e.floormod(e.floordiv(point[static_cast<size_t>(d.dim)], e.const_int(d.weight)), e.const_int(d.extent));
+        digit = e.floormod(e.floordiv(point[static_cast<size_t>(d.dim)], e.const_int(d.weight)),
+                           e.const_int(d.extent));
       if (d.stride * d.extent > target_.warp) digit = e.floormod(digit, e.const_int(target_.warp / d.stride));
       lane = e.add(lane, e.mul(digit, d.stride));
     }
@@ -153,7 +162,8 @@ void KernelLowering::exchange_lanes(const Held& from, const Held& to, const std:
     const std::set<int64_t> candidates = registers_of(*from.fragment, spread, base);
     for (int64_t r : candidates) {
       const ExprId element = e.load(from.memory, type, std::vector<ExprId>{e.const_int(r)});
-      body.push_back(out_.add(thread::Shuffle{thread::Shuffle::Mode::indexed, passed, e.const_int(0), element, lane}, path));
+      body.push_back(out_.add(
+          thread::Shuffle{thread::Shuffle::Mode::indexed, passed, e.const_int(0), element, lane}, path));
       const ExprId mine = candidates.size() == 1
                               ? ExprId()
                               : simplified(e.binary(ir::ExprOp::eq, source, e.const_int(r)));
@@ -174,7 +184,8 @@ void KernelLowering::begin_copies(const infer::KernelOp& op, const plan::OpPlan&
       continue;
     const ir::DType type = p_.buffer(a.buffer).type;
     Copy copy{schedule::copy_in_memory(value, type), MemoryId()};
-    copy.memory = slice(schedule::copy_name(op.path, value.value), op.path, type, copy.plan.memory->output_extent(0));
+    copy.memory =
+        slice(schedule::copy_name(op.path, value.value), op.path, type, copy.plan.memory->output_extent(0));
     if (!overwrites(op, a.value)) put_in_memory(held(a.value), *copy.plan.memory, copy.memory, op.path, out);
     copies_[a.value] = std::move(copy);
   }
@@ -184,14 +195,15 @@ void KernelLowering::end_copies(const infer::KernelOp& op, thread::Block& out) {
   const std::map<int, Copy> copies = std::move(copies_);
   copies_.clear();
   for (const auto& [value, copy] : copies) {
-    const bool written = std::any_of(op.accesses.begin(), op.accesses.end(), [v = value](const infer::OpAccess& a) {
-      return a.value == v && a.write;
-    });
+    const bool written =
+        std::any_of(op.accesses.begin(), op.accesses.end(),
+                    [v = value](const infer::OpAccess& a) { return a.value == v && a.write; });
     if (written) fetch_from_memory(held(value), *copy.plan.memory, copy.memory, op.path, out);
   }
 }
 
-// Brings what the op takes in another form into registers of its own; `end_conversions` brings back what it made.
+// Brings what the op takes in another form into registers of its own; `end_conversions` brings back what it
+// made.
 void KernelLowering::begin_conversions(const infer::KernelOp& op, thread::Block& out) {
   converted_.clear();
   if (op.form == infer::OpForm::reduce) return;

@@ -1,5 +1,5 @@
-// The grid of a GPU kernel: one linear block index, the program's block indices as expressions of it, in the order in
-// which the schedule walks the tiles.
+// The grid of a GPU kernel: one linear block index, the program's block indices as expressions of it, in the
+// order in which the schedule walks the tiles.
 #include <algorithm>
 #include <functional>
 
@@ -16,8 +16,8 @@ constexpr int64_t kMostPoints = thread::kMostPersistentPoints;
 
 }  // namespace
 
-// While the kernel is lowered the program's block indices are variables of their own, so that facts about them are
-// facts about variables; replace_block_indices() puts the expressions in.
+// While the kernel is lowered the program's block indices are variables of their own, so that facts about
+// them are facts about variables; replace_block_indices() puts the expressions in.
 void KernelLowering::declare_linear_grid() {
   ir::ExprPool& e = out_.exprs;
   out_.min_blocks = 1;
@@ -25,13 +25,17 @@ void KernelLowering::declare_linear_grid() {
     out_.thread_var = out_.add_var("tid", ir::VarKind::thread);
     ctx_.bind(out_.thread_var, 0, out_.threads - 1);
   }
-  // Before facts about block indices are known: where they exist there is a block, which a launch must not assume.
+  // Before facts about block indices are known: where they exist there is a block, which a launch must not
+  // assume.
   const int64_t cluster = cluster_blocks();
-  const auto clustered = [&](size_t d) { return cluster > 1 && p_.var(kernel_.block_vars[d]).name == schedule_.cluster->along; };
+  const auto clustered = [&](size_t d) {
+    return cluster > 1 && p_.var(kernel_.block_vars[d]).name == schedule_.cluster->along;
+  };
   const auto product = [&](const std::vector<ExprId>& extents) {
     ExprId all = e.const_int(1);
     for (size_t d = 0; d < extents.size(); ++d)
-      all = e.mul(all, clustered(d) ? e.mul(e.ceildiv(extents[d], e.const_int(cluster)), cluster) : extents[d]);
+      all =
+          e.mul(all, clustered(d) ? e.mul(e.ceildiv(extents[d], e.const_int(cluster)), cluster) : extents[d]);
     return simplified(all);
   };
   std::vector<ExprId> given, counted;  // of two extents below 0 the product is above
@@ -77,8 +81,8 @@ void KernelLowering::declare_linear_grid() {
       if (d + 2 == rank) group = std::max<int64_t>(1, group / cluster);
     }
   }
-  // Divided once for every point: in 32 bits where code generation can see that it may. A point exists, so extents are
-  // positive, and the points of a launch are few.
+  // Divided once for every point: in 32 bits where code generation can see that it may. A point exists, so
+  // extents are positive, and the points of a launch are few.
   const auto narrow = [&](ExprId x, int64_t most) {
     if (!persistent) return x;
     return e.binary(ir::ExprOp::min, e.binary(ir::ExprOp::max, x, e.const_int(1)), e.const_int(most));
@@ -95,8 +99,8 @@ void KernelLowering::declare_linear_grid() {
   } else if (order == "column_major") {
     for (size_t d = 0; d < rank; ++d) take(d, d + 1 == rank);
   } else if (order == "grouped" && group > 1) {
-    // Within bands of `group` rows of tiles the row index moves fastest; a narrower last one is walked by rows, so that
-    // nothing is divided by its height.
+    // Within bands of `group` rows of tiles the row index moves fastest; a narrower last one is walked by
+    // rows, so that nothing is divided by its height.
     const ExprId rows = narrow(extent[rank - 2], kMostPoints);
     const ExprId columns = launch_divisor(narrow(extent[rank - 1], kMostPoints / group));
     ExprId tile = rest;
@@ -116,7 +120,8 @@ void KernelLowering::declare_linear_grid() {
   }
   for (size_t d = 0; d < rank; ++d)
     if (clustered(d)) value[d] = own_tile(value[d], tiles[d]);
-  const bool known_parts = persistent || order == "longest_first";  // launch_divisor's, which stay as they are
+  // launch_divisor's, which stay as they are
+  const bool known_parts = persistent || order == "longest_first";
   for (size_t d = 0; d < rank; ++d) block_indices_[index[d]] = known_parts ? value[d] : simplified(value[d]);
 }
 
@@ -125,12 +130,15 @@ ExprId KernelLowering::cluster_rank() {
   return e.floormod(e.var(out_.block_vars[0]), e.const_int(cluster_blocks()));
 }
 
-// Where the tiles do not divide into clusters, the last cluster's blocks beyond them do the last tile's work again, without
+// Where the tiles do not divide into clusters, the last cluster's blocks beyond them do the last tile's work
+// again, without
 // the results: their neighbours need what they read.
 ExprId KernelLowering::own_tile(ExprId of_cluster, ExprId tiles) {
   ir::ExprPool& e = out_.exprs;
   const ExprId own = e.add(e.mul(of_cluster, cluster_blocks()), cluster_rank());
-  if (arith::prove(ctx_, e.binary(ir::ExprOp::eq, e.floormod(tiles, e.const_int(cluster_blocks())), e.const_int(0)))) return own;
+  if (arith::prove(
+          ctx_, e.binary(ir::ExprOp::eq, e.floormod(tiles, e.const_int(cluster_blocks())), e.const_int(0))))
+    return own;
   inside_grid_ = e.lt(own, tiles);
   return e.binary(ir::ExprOp::min, own, e.sub(tiles, e.const_int(1)));
 }
@@ -141,16 +149,18 @@ bool KernelLowering::writes_tensor(ir::StmtId id) const {
                                            [](const infer::OpAccess& a) { return a.write && a.value < 0; });
 }
 
-// Bands of points of the other dimensions; within a band the index along the dimension falls (or rises), and the band's
-// points are next to each other.
-void KernelLowering::longest_first(ExprId rest, const std::vector<ExprId>& extent, std::vector<ExprId>& value) {
+// Bands of points of the other dimensions; within a band the index along the dimension falls (or rises), and
+// the band's points are next to each other.
+void KernelLowering::longest_first(ExprId rest, const std::vector<ExprId>& extent,
+                                   std::vector<ExprId>& value) {
   ir::ExprPool& e = out_.exprs;
   const plan::RasterPlan& plan = *schedule_.raster;
   const auto work = schedule::varying_work(p_, kernel_);
   const auto d = static_cast<size_t>(plan.dimension);
   if (!work || work->dimension != d)
     return fail(DiagCode::schedule_illegal, kernel_.name,
-                "raster order longest_first along index " + std::to_string(d) + ", of which no pipelined loop's length depends",
+                "raster order longest_first along index " + std::to_string(d) +
+                    ", of which no pipelined loop's length depends",
                 "leave `raster` out of the schedule to have it planned");
   const auto at_least_one = [&](ExprId x) {
     return e.binary(ir::ExprOp::min, e.binary(ir::ExprOp::max, x, e.const_int(1)), e.const_int(kMostPoints));
@@ -163,7 +173,8 @@ void KernelLowering::longest_first(ExprId rest, const std::vector<ExprId>& exten
     others = e.mul(others, extent[i]);
     positive = positive && arith::prove(ctx_, e.le(e.const_int(1), extent[i]));
   }
-  if (positive) ctx_.assume(e.le(e.const_int(1), others));  // a launch whose points do not fit 64 bits is refused
+  // a launch whose points do not fit 64 bits is refused
+  if (positive) ctx_.assume(e.le(e.const_int(1), others));
   others = at_least_one(others);
   // Trips of the longest block.
   const VarId var = kernel_.block_vars[d];
@@ -178,12 +189,14 @@ void KernelLowering::longest_first(ExprId rest, const std::vector<ExprId>& exten
   const ExprId first = e.mul(e.floordiv(rest, band), group), within = e.floormod(rest, band);
   const ExprId left = e.sub(others, first);
   // The last band may be narrower. Its height is known before the launch, as every divisor shall be.
-  const ExprId narrower = launch_divisor(at_least_one(e.sub(others, e.mul(e.floordiv(e.sub(others, e.const_int(1)), group), group))));
+  const ExprId narrower = launch_divisor(
+      at_least_one(e.sub(others, e.mul(e.floordiv(e.sub(others, e.const_int(1)), group), group))));
   const ExprId whole = e.binary(ir::ExprOp::le, group, left);
   const ExprId along = e.select(whole, e.floordiv(within, group), e.floordiv(within, narrower));
   value[d] = *plan.rising ? e.sub(e.sub(length, e.const_int(1)), along) : along;
   ExprId other = e.add(first, e.sub(within, e.mul(along, e.binary(ir::ExprOp::min, group, left))));
-  other = e.binary(ir::ExprOp::min, e.binary(ir::ExprOp::max, other, e.const_int(0)), e.const_int(kMostPoints - 1));
+  other = e.binary(ir::ExprOp::min, e.binary(ir::ExprOp::max, other, e.const_int(0)),
+                   e.const_int(kMostPoints - 1));
   for (size_t i = extent.size(); i-- > 0;) {
     if (i == d) continue;
     const bool slowest = i == 0 || (i == 1 && d == 0);
@@ -197,13 +210,14 @@ void KernelLowering::longest_first(ExprId rest, const std::vector<ExprId>& exten
   }
 }
 
-// Its simplest form, passed by the launch together with what makes dividing by it cheap where it is over dims and scalars alone: blocks
-// begin with divisions, and nothing else runs meanwhile.
+// Its simplest form, passed by the launch together with what makes dividing by it cheap where it is over dims
+// and scalars alone: blocks begin with divisions, and nothing else runs meanwhile.
 ExprId KernelLowering::launch_divisor(ExprId given) {
   const ExprId divisor = simplified(given);
   const ir::ExprPool& e = out_.exprs;
   const auto passed = [&](ExprId x) {
-    return ir::is_integer(e.type(x)) && std::any_of(out_.params.begin(), out_.params.end(), [&](const thread::Param& p) {
+    return ir::is_integer(e.type(x)) &&
+           std::any_of(out_.params.begin(), out_.params.end(), [&](const thread::Param& p) {
              return p.kind != thread::Param::Kind::tensor && p.var == e[x].var();
            });
   };
@@ -218,8 +232,8 @@ ExprId KernelLowering::launch_divisor(ExprId given) {
   return divisor;
 }
 
-// Computed once, in registers at the kernel's begin: they hold divisions, which code generation would not move out of
-// loops.
+// Computed once, in registers at the kernel's begin: they hold divisions, which code generation would not
+// move out of loops.
 void KernelLowering::replace_block_indices(thread::Block& body) {
   if (block_indices_.empty()) return;
   ir::ExprPool& e = out_.exprs;
@@ -230,7 +244,8 @@ void KernelLowering::replace_block_indices(thread::Block& body) {
   std::map<VarId, ExprId> loads;
   for (const auto& [var, index] : block_indices_) {
     const ExprId at = e.const_int(static_cast<int64_t>(begin.size()));
-    begin.push_back(out_.add(thread::Store{indices, at, e.cast(type, index), ExprId(), false, ExprId()}, kernel_.name));
+    begin.push_back(
+        out_.add(thread::Store{indices, at, e.cast(type, index), ExprId(), false, ExprId()}, kernel_.name));
     loads[var] = e.cast(ir::DType::i64, e.load(indices, type, std::vector<ExprId>{at}));
   }
   VarSubstitution replace(e, loads);

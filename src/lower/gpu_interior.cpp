@@ -1,5 +1,5 @@
-// The bounds of an op's accesses, taken together for the whole block: where vectors would need a predicate per element,
-// blocks inside the tensors take a path without predicates.
+// The bounds of an op's accesses, taken together for the whole block: where vectors would need a predicate
+// per element, blocks inside the tensors take a path without predicates.
 #include "lower/kernel_lowering.h"
 #include "lower/perfect_nest.h"
 #include "support/checked.h"
@@ -26,12 +26,13 @@ void KernelLowering::record_condition(ExprId condition) {
     record_condition(n.b);
   } else if ((n.op == ir::ExprOp::lt || n.op == ir::ExprOp::le) && e.type(n.a) == ir::DType::i64) {
     if (const auto difference = arith::exact_difference(ctx_, n.a, n.b))
-      bounds_.push_back({simplified(arith::from_affine(ctx_, *difference)), e.const_int(n.op == ir::ExprOp::lt ? 0 : 1)});
+      bounds_.push_back(
+          {simplified(arith::from_affine(ctx_, *difference)), e.const_int(n.op == ir::ExprOp::lt ? 0 : 1)});
   }
 }
 
-// Along a dimension with padding the last point is that in front of it, not the last that the digits reach. False where
-// the index leaves i64 on the way there.
+// Along a dimension with padding the last point is that in front of it, not the last that the digits reach.
+// False where the index leaves i64 on the way there.
 bool KernelLowering::settle_padded(const Nest& nest, bool upper, ExprId& index, int64_t& further) {
   for (size_t d = 0; d < nest.extents.size(); ++d) {
     if (nest.extents[d] == 0) continue;
@@ -55,9 +56,10 @@ bool KernelLowering::settle_padded(const Nest& nest, bool upper, ExprId& index, 
   return true;
 }
 
-// The bound at the point of the nest where it is hardest to keep; nothing when that depends on more than the nest's
-// variables. Indices grow or fall along every variable of the nest, so that point is a corner of its box: `further` elements
-// from the first point. The way there is taken off the extent, not added to an index that may be any number.
+// The bound at the point of the nest where it is hardest to keep; nothing when that depends on more than the
+// nest's variables. Indices grow or fall along every variable of the nest, so that point is a corner of its
+// box: `further` elements from the first point. The way there is taken off the extent, not added to an index
+//   that may be any number.
 std::optional<ExprId> KernelLowering::hardest_case(const Bound& bound, const Nest& nest) {
   ir::ExprPool& e = out_.exprs;
   ExprId index = bound.index;

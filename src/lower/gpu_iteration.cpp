@@ -1,5 +1,5 @@
-// Iteration layouts of a block of many threads -> loops over what one thread does, and the thread digits that say
-// which part is its own.
+// Iteration layouts of a block of many threads -> loops over what one thread does, and the thread digits that
+// say which part is its own.
 #include <algorithm>
 
 #include "lower/kernel_lowering.h"
@@ -11,8 +11,9 @@ namespace tilegen::lower {
 
 using layout::Digit;
 
-// The thread coordinate taken apart, digit by digit from the largest stride. Threads in the gaps that the digits leave
-// wrap around into the digits, so that what they compute is inside the tile; `reached` tells them from the others.
+// The thread coordinate taken apart, digit by digit from the largest stride. Threads in the gaps that the
+// digits leave wrap around into the digits, so that what they compute is inside the tile; `reached` tells
+// them from the others.
 KernelLowering::ThreadDigits KernelLowering::thread_digits(const layout::Fragment& f) {
   ir::ExprPool& e = out_.exprs;
   std::vector<Digit> digits;
@@ -88,7 +89,8 @@ Nest KernelLowering::make_thread_nest(const layout::Fragment& iteration, int64_t
   std::vector<Digit> digits;  // a thread digit of stride 0 is walked by the one thread that holds its points
   for (const Digit& d : iteration.map().digits())
     if (d.dim != layout::kReplica && (d.output == layout::kRegister || d.stride == 0)) digits.push_back(d);
-  std::stable_sort(digits.begin(), digits.end(), [](const Digit& a, const Digit& b) { return a.stride > b.stride; });
+  std::stable_sort(digits.begin(), digits.end(),
+                   [](const Digit& a, const Digit& b) { return a.stride > b.stride; });
   for (const Digit& d : digits) {
     const bool is_vector = vector > 1 && d.output == layout::kRegister && d.stride == 1 && d.weight == 1 &&
                            d.extent % vector == 0;

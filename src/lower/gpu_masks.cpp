@@ -1,6 +1,6 @@
-// Masks: work that depends on where an element lies, as in select(key <= query, score, -inf). Most blocks lie on one side
-// of the mask, where the condition is the same for every element: they take a path on which it is known, and where
-// nothing is left to do, none.
+// Masks: work that depends on where an element lies, as in select(key <= query, score, -inf). Most blocks lie
+// on one side of the mask, where the condition is the same for every element: they take a path on which it is
+// known, and where nothing is left to do, none.
 #include <algorithm>
 
 #include "lower/kernel_lowering.h"
@@ -13,7 +13,8 @@ namespace {
 constexpr arith::Interval kHalf{-(int64_t{1} << 62), int64_t{1} << 62};
 
 // Conditions of selects below `root`.
-void collect_conditions(const ir::ExprPool& e, ExprId root, std::set<ExprId>& seen, std::vector<ExprId>& conditions) {
+void collect_conditions(const ir::ExprPool& e, ExprId root, std::set<ExprId>& seen,
+                        std::vector<ExprId>& conditions) {
   std::vector<ExprId> todo = {root};
   while (!todo.empty()) {
     const ExprId id = todo.back();
@@ -25,8 +26,9 @@ void collect_conditions(const ir::ExprPool& e, ExprId root, std::set<ExprId>& se
   }
 }
 
-// Comparisons of indices become comparisons of what differs between a thread's elements, a small number and a constant once
-// loops are unrolled, with the rest, brought into the same range: one short comparison an element.
+// Comparisons of indices become comparisons of what differs between a thread's elements, a small number and a
+// constant once loops are unrolled, with the rest, brought into the same range: one short comparison an
+// element.
 class ShortComparisons {
  public:
   ShortComparisons(ir::ExprPool& e, arith::Context& ctx, const Nest& nest) : e_(e), ctx_(ctx), nest_(nest) {}
@@ -70,8 +72,9 @@ class ShortComparisons {
     if (own.terms.empty() || rest.terms.empty() || range.lo < -kShort || range.hi > kShort) return root;
     const ExprId other = arith::from_affine(ctx_, rest);
     if (!arith::range_of(ctx_, other).within(kHalf)) return root;
-    const ExprId bound = e_.binary(ir::ExprOp::min, e_.binary(ir::ExprOp::max, other, e_.const_int(range.lo - 1)),
-                                   e_.const_int(range.hi + 1));
+    const ExprId bound =
+        e_.binary(ir::ExprOp::min, e_.binary(ir::ExprOp::max, other, e_.const_int(range.lo - 1)),
+                  e_.const_int(range.hi + 1));
     return e_.binary(n.op, element, bound);
   }
 
@@ -80,11 +83,12 @@ class ShortComparisons {
   const Nest& nest_;
 };
 
-// Comparisons of places in an iteration become comparisons of its number with a bound that is the same in all of them: the
-// threads ask behind a wait, where a longer computation would stand in everyone's way.
+// Comparisons of places in an iteration become comparisons of its number with a bound that is the same in all
+// of them: the threads ask behind a wait, where a longer computation would stand in everyone's way.
 class IterationBounds {
  public:
-  IterationBounds(const thread::ThreadProgram& p, ir::ExprPool& e, arith::Context& ctx) : p_(p), e_(e), ctx_(ctx) {}
+  IterationBounds(const thread::ThreadProgram& p, ir::ExprPool& e, arith::Context& ctx)
+      : p_(p), e_(e), ctx_(ctx) {}
 
   ExprId operator()(ExprId root) {
     const ir::ExprNode n = e_[root];
@@ -105,10 +109,11 @@ class IterationBounds {
   ExprId bounded(const ir::ExprNode& n, ExprId root) {
     auto difference = arith::exact_difference(ctx_, n.a, n.b);
     if (!difference) return root;
-    const auto iteration = std::find_if(difference->terms.begin(), difference->terms.end(), [&](const auto& term) {
-      const ir::ExprNode& x = e_[term.first];
-      return x.op == ir::ExprOp::var && p_.vars[x.var().value].kind == ir::VarKind::loop;
-    });
+    const auto iteration =
+        std::find_if(difference->terms.begin(), difference->terms.end(), [&](const auto& term) {
+          const ir::ExprNode& x = e_[term.first];
+          return x.op == ir::ExprOp::var && p_.vars[x.var().value].kind == ir::VarKind::loop;
+        });
     if (iteration == difference->terms.end()) return root;
     const auto [number, factor] = *iteration;
     difference->terms.erase(iteration);
@@ -130,8 +135,8 @@ class IterationBounds {
 
 }  // namespace
 
-// The condition, the same for the whole block, under which every select takes its first value and no store that depends on
-// a comparison of indices is done; invalid when none can be told.
+// The condition, the same for the whole block, under which every select takes its first value and no store
+// that depends on a comparison of indices is done; invalid when none can be told.
 ExprId KernelLowering::unmasked(const Walk& walk, const EmitPoint& emit) {
   ir::ExprPool& e = out_.exprs;
   const Sizes before = sizes();
@@ -172,7 +177,8 @@ bool KernelLowering::emit_split_by_mask(const Walk& walk, const EmitPoint& emit,
   mask_known_ = clear;
   emit_walk(walk, emit, branch.then_body);
   mask_known_ = ExprId();
-  const bool split = second_form_fits(branch.then_body, walk.origin, "no form of its own for blocks that the mask leaves alone");
+  const bool split = second_form_fits(branch.then_body, walk.origin,
+                                      "no form of its own for blocks that the mask leaves alone");
   if (!split) drop_since(before);
   mask_open_ = true;
   emit_walk(walk, emit, split ? branch.else_body : out);
@@ -191,7 +197,8 @@ void KernelLowering::shorten_mask(const Nest& nest, const thread::Block& body) {
   ShortComparisons shorten(out_.exprs, ctx_, nest);
   for (thread::StmtId id : body)
     if (auto* store = std::get_if<thread::Store>(&out_.stmts[id.value].node)) {
-      const ExprId value = shorten(store->value), predicate = store->predicate ? shorten(store->predicate) : ExprId();
+      const ExprId value = shorten(store->value),
+                   predicate = store->predicate ? shorten(store->predicate) : ExprId();
       store->value = value;
       store->predicate = predicate;
     }

@@ -6,8 +6,8 @@
 
 namespace tilegen::lower {
 
-// Addresses, conditions and what an expression is computed through; what any kernel may have; and the values with which a
-// thread has enough to do at once without more warps beside it.
+// Addresses, conditions and what an expression is computed through; what any kernel may have; and the values
+// with which a thread has enough to do at once without more warps beside it.
 constexpr int64_t kOtherRegisters = 24, kLeastRegisters = 64, kMostValues = 40;
 
 void choose_min_blocks(thread::ThreadProgram& p, const target::Target& target) {

@@ -51,7 +51,8 @@ ExprId OperandAddresses::general(int64_t row, int64_t k, ExprId further_k) {
   ir::ExprPool& e = lowering_.out_.exprs;
   ExprId r = e.add(row_, row), c = e.add(k_, k);
   const int64_t last = *std::max_element(thread_row_.begin(), thread_row_.end()) + row;
-  if (last > place_.rows - place_.together) r = e.binary(ir::ExprOp::min, r, e.const_int(place_.rows - place_.together));
+  if (last > place_.rows - place_.together)
+    r = e.binary(ir::ExprOp::min, r, e.const_int(place_.rows - place_.together));
   r = lowering_.simplified(e.add(place_.row0, r));
   c = e.add(place_.k0, c);
   if (further_k) c = e.add(c, further_k);

@@ -13,7 +13,9 @@ void PartJoin::for_each_register(int64_t count, const EmitRegister& emit, thread
   const VarId var = k_.out_.add_var("r" + std::to_string(k_.out_.vars.size()), ir::VarKind::loop);
   thread::Block body;
   emit(count == 1 ? e_.const_int(0) : e_.var(var), body);
-  if (count > 1) body = {k_.out_.add(thread::Loop{var, e_.const_int(count), thread::LoopForm::unrolled, std::move(body)}, path_)};
+  if (count > 1)
+    body = {k_.out_.add(thread::Loop{var, e_.const_int(count), thread::LoopForm::unrolled, std::move(body)},
+                        path_)};
   out.insert(out.end(), body.begin(), body.end());
 }
 
@@ -25,8 +27,9 @@ void PartJoin::combine_lanes(MemoryId parts, int64_t count, thread::Block& out) 
     for_each_register(
         count,
         [&](ExprId r, thread::Block& body) {
-          body.push_back(k_.out_.add(
-              thread::Shuffle{thread::Shuffle::Mode::butterfly, other, zero, load(parts, r), e_.const_int(mask)}, path_));
+          body.push_back(k_.out_.add(thread::Shuffle{thread::Shuffle::Mode::butterfly, other, zero,
+                                                     load(parts, r), e_.const_int(mask)},
+                                     path_));
           body.push_back(store(parts, r, reduction_combine(e_, kind_, load(parts, r), load(other, zero))));
         },
         out);
@@ -60,7 +63,8 @@ ExprId PartJoin::writer(ExprId* part) {
   return writer;
 }
 
-void PartJoin::put(ExprId writer, ExprId part, ExprId number, ExprId value, const Nest& nest, thread::Block& body) {
+void PartJoin::put(ExprId writer, ExprId part, ExprId number, ExprId value, const Nest& nest,
+                   thread::Block& body) {
   const ExprId at = k_.simplified(e_.add(e_.mul(part, x_.results), number));
   body.push_back(store(scratch_, at, value, k_.both(writer, k_.both(ExprId(), nest.inside))));
 }
@@ -76,9 +80,11 @@ void PartJoin::fetch(MemoryId sum, ExprId number, const Nest& nest, thread::Bloc
   if (x_.parts == 1) return;
   const VarId var = k_.out_.add_var("p" + std::to_string(k_.out_.vars.size()), ir::VarKind::loop);
   k_.ctx_.bind(var, 0, x_.parts - 2);
-  const thread::LoopForm form = x_.parts <= kUnrolledParts ? thread::LoopForm::unrolled : thread::LoopForm::serial;
+  const thread::LoopForm form =
+      x_.parts <= kUnrolledParts ? thread::LoopForm::unrolled : thread::LoopForm::serial;
   const ExprId next = reduction_combine(e_, kind_, load(sum, zero), part(e_.add(e_.var(var), 1)));
-  body.push_back(k_.out_.add(thread::Loop{var, e_.const_int(x_.parts - 1), form, {store(sum, zero, next)}}, path_));
+  body.push_back(
+      k_.out_.add(thread::Loop{var, e_.const_int(x_.parts - 1), form, {store(sum, zero, next)}}, path_));
 }
 
 }  // namespace tilegen::lower

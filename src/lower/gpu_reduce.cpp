@@ -1,6 +1,6 @@
-// Reductions of a block of many threads: each thread combines its own elements, lanes of a warp meet by butterflies,
-// what is left meets in a scratch slice. There the holders of the result fetch it, whatever its layout; without scratch
-// every thread of a row has it in the end.
+// Reductions of a block of many threads: each thread combines its own elements, lanes of a warp meet by
+// butterflies, what is left meets in a scratch slice. There the holders of the result fetch it, whatever its
+// layout; without scratch every thread of a row has it in the end.
 #include <algorithm>
 
 #include "lower/op_lowering.h"
@@ -17,8 +17,8 @@ using layout::Fragment;
 // One reduction while it is lowered.
 class BlockReduction {
  public:
-  BlockReduction(KernelLowering& k, const infer::KernelOp& op, const Fragment& iteration, ReduceKind kind, int axis,
-                 bool accumulate, bool in_parts, thread::Block& out)
+  BlockReduction(KernelLowering& k, const infer::KernelOp& op, const Fragment& iteration, ReduceKind kind,
+                 int axis, bool accumulate, bool in_parts, thread::Block& out)
       : k_(k),
         e_(k.out_.exprs),
         op_(op),
@@ -57,13 +57,16 @@ class BlockReduction {
     return k_.layout_index(partial_.map(), layout::kRegister, point);
   }
 
-  // Largest and smallest elements are found in any order: in two halves, one does not wait for the other. Sums keep theirs.
-  // Only where warps have tasks of their own: elsewhere other warps fill the time, and registers decide how many there are.
+  // Largest and smallest elements are found in any order: in two halves, one does not wait for the other.
+  // Sums keep theirs. Only where warps have tasks of their own: elsewhere other warps fill the time, and
+  // registers decide how many there are.
   int64_t chains() const {
     constexpr int64_t kLong = 16;  // elements of a result
     const bool ordered = kind_ != ReduceKind::max && kind_ != ReduceKind::min;
     const bool registers = k_.in_thread_registers(tile_op_.operands[0].buffer);
-    return k_.specialised() && !ordered && registers && iteration_.registers() >= kLong * partial_.registers() ? 2 : 1;
+    return k_.specialised() && !ordered && registers && iteration_.registers() >= kLong * partial_.registers()
+               ? 2
+               : 1;
   }
   void join_chains() {
     for (int64_t r = 0; chains_ > 1 && r < partial_.registers(); ++r) {
@@ -75,7 +78,10 @@ class BlockReduction {
   void combine_own() {
     join_.for_each_register(
         partial_.registers() * chains_,
-        [&](ExprId r, thread::Block& body) { body.push_back(store(acc_, r, reduction_identity(e_, kind_, type_))); }, out_);
+        [&](ExprId r, thread::Block& body) {
+          body.push_back(store(acc_, r, reduction_identity(e_, kind_, type_)));
+        },
+        out_);
     const bool memory = !k_.in_thread_registers(tile_op_.operands[0].buffer);
     const int64_t bytes = ir::dtype_bytes(k_.p_.buffer(tile_op_.operands[0].buffer).type);
     for (int64_t width = k_.target_.vector_bytes / bytes; memory && width > 1; width /= 2)
@@ -101,7 +107,8 @@ class BlockReduction {
   }
   thread::StmtId combine_into(ExprId at, ExprId element, const Nest& nest) {
     ExprId v = reduction_term(e_, kind_, e_.cast(type_, element));
-    if (const ExprId in = k_.both(ExprId(), nest.inside)) v = e_.select(in, v, reduction_identity(e_, kind_, type_));
+    if (const ExprId in = k_.both(ExprId(), nest.inside))
+      v = e_.select(in, v, reduction_identity(e_, kind_, type_));
     return store(acc_, at, reduction_combine(e_, kind_, load(acc_, at), v));
   }
 
@@ -155,7 +162,8 @@ class BlockReduction {
     return k_.simplified(number);
   }
 
-  void put(const Nest& nest, std::span<const ExprId> indices, ExprId value, thread::Block& body, bool holders_only) {
+  void put(const Nest& nest, std::span<const ExprId> indices, ExprId value, thread::Block& body,
+           bool holders_only) {
     const ExprId predicate = k_.both(nest.writer, k_.both(ExprId(), nest.inside));
     // In memory the old result is read by the thread that writes the new one.
     const ExprId reader = k_.in_thread_registers(dst_buffer_) ? ExprId() : predicate;
@@ -178,24 +186,27 @@ class BlockReduction {
       const auto made = schedule::result_fragment(k_.p_, op_, iteration_);
       std::vector<int> same;
       for (int d = 0; d < dst.fragment->rank(); ++d) same.push_back(d);
-      holders_only = made ? !dst.fragment->covers(*made, same) : dst.fragment->replicas() != dst.fragment->threads();
+      holders_only =
+          made ? !dst.fragment->covers(*made, same) : dst.fragment->replicas() != dst.fragment->threads();
     }
-    k_.emit_walk({partial_, 1, false, op_.path},
-                 [&](const Nest& nest, thread::Block& body) {
-                   put(nest, result_element(nest.point), load(acc_, acc_index(nest.point)), body, holders_only);
-                 },
-                 out_);
+    k_.emit_walk(
+        {partial_, 1, false, op_.path},
+        [&](const Nest& nest, thread::Block& body) {
+          put(nest, result_element(nest.point), load(acc_, acc_index(nest.point)), body, holders_only);
+        },
+        out_);
   }
 
   void to_scratch() {
     join_.begin_scratch();
     ExprId part;
     const ExprId writer = join_.writer(&part);
-    k_.emit_walk({partial_, 1, false, op_.path},
-                 [&](const Nest& nest, thread::Block& body) {
-                   join_.put(writer, part, result_number(nest.point), load(acc_, acc_index(nest.point)), nest, body);
-                 },
-                 out_);
+    k_.emit_walk(
+        {partial_, 1, false, op_.path},
+        [&](const Nest& nest, thread::Block& body) {
+          join_.put(writer, part, result_number(nest.point), load(acc_, acc_index(nest.point)), nest, body);
+        },
+        out_);
   }
 
   void from_scratch() {

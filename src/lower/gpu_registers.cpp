@@ -50,15 +50,16 @@ MemoryId KernelLowering::add_registers(const std::string& name, ir::DType type, 
   return out_.add_memory(std::move(m));
 }
 
-int64_t KernelLowering::first_register(const Held& h, int row_dim, int column_dim, int64_t row, int64_t column) {
+int64_t KernelLowering::first_register(const Held& h, int row_dim, int column_dim, int64_t row,
+                                       int64_t column) {
   std::vector<int64_t> at(h.fragment->shape().size(), 0);
   at[static_cast<size_t>(row_dim)] = row;
   at[static_cast<size_t>(column_dim)] = column;
   return h.fragment->map().eval(at)[layout::kRegister];
 }
 
-// Threads may hold fewer elements than they have registers, or none; they compute on all registers all the same, and
-// code generation must not see that as something that does not happen.
+// Threads may hold fewer elements than they have registers, or none; they compute on all registers all the
+// same, and code generation must not see that as something that does not happen.
 void KernelLowering::clear_unheld(const Held& h, thread::Block& out, const std::string& origin, bool all) {
   ir::ExprPool& e = out_.exprs;
   const layout::Layout& map = h.fragment->map();
@@ -72,14 +73,17 @@ void KernelLowering::clear_unheld(const Held& h, thread::Block& out, const std::
   const thread::Memory& m = out_.memory(h.memory);
   const ExprId zero = e.const_number(0, m.type), extent = e.const_int(m.elements);
   const VarId var = out_.add_var("i" + std::to_string(out_.vars.size()), ir::VarKind::loop);
-  const thread::StmtId store = out_.add(thread::Store{h.memory, e.var(var), zero, ExprId(), false, ExprId()}, origin);
+  const thread::StmtId store =
+      out_.add(thread::Store{h.memory, e.var(var), zero, ExprId(), false, ExprId()}, origin);
   out.push_back(out_.add(thread::Loop{var, extent, thread::LoopForm::unrolled, {store}}, origin));
 }
 
 bool KernelLowering::overwrites(const infer::KernelOp& op, int value) const {
   const auto* tile_op = p_.as<ir::TileOp>(op.stmt);
   return tile_op && std::all_of(op.accesses.begin(), op.accesses.end(), [&](const infer::OpAccess& a) {
-           return a.value != value || (a.write && !a.read && tile_op->operands[static_cast<size_t>(a.operand)].extents == p_.tile_shape(a.buffer));
+           return a.value != value ||
+                  (a.write && !a.read &&
+                   tile_op->operands[static_cast<size_t>(a.operand)].extents == p_.tile_shape(a.buffer));
          });
 }
 
@@ -96,9 +100,11 @@ std::set<int> KernelLowering::moved_unwritten() const {
   // The first op writes all of it, and always runs.
   for (auto it = moved.begin(); it != moved.end();) {
     const auto first = std::find_if(ops_.ops.begin(), ops_.ops.end(), [&](const infer::KernelOp& op) {
-      return std::any_of(op.accesses.begin(), op.accesses.end(), [&](const auto& a) { return a.value == *it; });
+      return std::any_of(op.accesses.begin(), op.accesses.end(),
+                         [&](const auto& a) { return a.value == *it; });
     });
-    const bool always = std::find(kernel_.body.begin(), kernel_.body.end(), first->stmt) != kernel_.body.end();
+    const bool always =
+        std::find(kernel_.body.begin(), kernel_.body.end(), first->stmt) != kernel_.body.end();
     it = always && overwrites(*first, *it) ? moved.erase(it) : std::next(it);
   }
   return moved;
@@ -113,7 +119,8 @@ bool KernelLowering::fixed_index(ExprId index) const {
   return true;
 }
 
-ExprId KernelLowering::register_index(const layout::Fragment& f, std::span<const ExprId> indices, ExprId* inside) {
+ExprId KernelLowering::register_index(const layout::Fragment& f, std::span<const ExprId> indices,
+                                      ExprId* inside) {
   ir::ExprPool& e = out_.exprs;
   for (size_t d = 0; d < indices.size(); ++d) {
     const ExprId low = e.le(e.const_int(0), indices[d]);
@@ -163,8 +170,8 @@ ExprId KernelLowering::load_register(const Held& from, std::span<const ExprId> i
   return inside ? e.select(inside, value, e.const_number(0, type)) : value;
 }
 
-void KernelLowering::store_register(const Held& to, std::span<const ExprId> indices, ExprId value, ExprId predicate,
-                                    thread::Block& out, const std::string& origin) {
+void KernelLowering::store_register(const Held& to, std::span<const ExprId> indices, ExprId value,
+                                    ExprId predicate, thread::Block& out, const std::string& origin) {
   ir::ExprPool& e = out_.exprs;
   ExprId inside;
   const ExprId index = register_index(*to.fragment, indices, &inside);
@@ -198,8 +205,8 @@ ExprId KernelLowering::holds(const layout::Fragment& f, std::span<const ExprId> 
   return condition;
 }
 
-// Bits [base + shift, ..) of the byte address go into bits [base, ..); elements are powers of two of bytes, so the
-// same holds of element indices with the positions counted in elements.
+// Bits [base + shift, ..) of the byte address go into bits [base, ..); elements are powers of two of bytes,
+// so the same holds of element indices with the positions counted in elements.
 ExprId KernelLowering::swizzled(const layout::Layout& l, ExprId index) {
   const layout::Swizzle& s = l.swizzle();
   if (s.none()) return index;

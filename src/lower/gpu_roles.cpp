@@ -1,9 +1,9 @@
-// Kernels whose warps have tasks of their own: the body is lowered once for the computing threads, which come first and
-// see the thread index as ever, and once for the producer, which replays the loops and branches around the copies that
-// fill channels and issues them.
+// Kernels whose warps have tasks of their own: the body is lowered once for the computing threads, which come
+// first and see the thread index as ever, and once for the producer, which replays the loops and branches
+// around the copies that fill channels and issues them.
 //
-// A persistent block walks several points of the grid: the roles do so each for itself, as far apart as the channels' slots
-// let them.
+// A persistent block walks several points of the grid: the roles do so each for itself, as far apart as the
+// channels' slots let them.
 #include "lower/kernel_lowering.h"
 #include "lower/statement_exprs.h"
 #include "schedule/work_order.h"
@@ -32,11 +32,12 @@ bool KernelLowering::takes_part(ir::StmtId id) const {
   return true;
 }
 
-thread::StmtId KernelLowering::only_first_of_warpgroup(thread::Block body, const std::string& origin, ExprId also,
-                                                      int64_t threads) {
+thread::StmtId KernelLowering::only_first_of_warpgroup(thread::Block body, const std::string& origin,
+                                                       ExprId also, int64_t threads) {
   ir::ExprPool& e = out_.exprs;
   const ExprId within = simplified(e.floormod(e.var(out_.thread_var), e.const_int(kWarpgroup)));
-  const ExprId first = threads == 1 ? e.binary(ir::ExprOp::eq, within, e.const_int(0)) : e.lt(within, e.const_int(threads));
+  const ExprId first =
+      threads == 1 ? e.binary(ir::ExprOp::eq, within, e.const_int(0)) : e.lt(within, e.const_int(threads));
   return out_.add(thread::Branch{both(simplified(first), also), std::move(body), {}}, origin);
 }
 
@@ -46,7 +47,8 @@ void KernelLowering::for_each_warpgroup(const std::function<thread::Block(int64_
   const int64_t warpgroups = *schedule_.threads / kWarpgroup;
   thread::Block rest = own(warpgroups - 1);
   for (int64_t w = warpgroups - 2; w >= 0; --w) {
-    const ExprId mine = e.binary(ir::ExprOp::eq, e.floordiv(e.var(out_.thread_var), e.const_int(kWarpgroup)), e.const_int(w));
+    const ExprId mine =
+        e.binary(ir::ExprOp::eq, e.floordiv(e.var(out_.thread_var), e.const_int(kWarpgroup)), e.const_int(w));
     rest = {out_.add(thread::Branch{simplified(mine), own(w), std::move(rest)}, origin)};
   }
   out.insert(out.end(), rest.begin(), rest.end());
@@ -61,7 +63,8 @@ void KernelLowering::warpgroup_barrier(thread::Block& out, const std::string& or
 }
 
 bool KernelLowering::counted(const ir::Loop& loop) const {
-  return tile_var_.valid() && (schedule::varies_by_block(p_, kernel_, loop) || schedule::pipelines_in_branch(p_, kernel_));
+  return tile_var_.valid() &&
+         (schedule::varies_by_block(p_, kernel_, loop) || schedule::pipelines_in_branch(p_, kernel_));
 }
 
 MemoryId KernelLowering::count_of(const void* what, const char* name) {
@@ -78,12 +81,14 @@ ExprId KernelLowering::held_number(MemoryId number) {
 // Known to be a small number, which slots and phases are cheap to tell from.
 ExprId KernelLowering::held_count(MemoryId count) {
   ir::ExprPool& e = out_.exprs;
-  return e.binary(ir::ExprOp::min, e.binary(ir::ExprOp::max, held_number(count), e.const_int(0)), e.const_int(thread::kMostPersistentPoints));
+  return e.binary(ir::ExprOp::min, e.binary(ir::ExprOp::max, held_number(count), e.const_int(0)),
+                  e.const_int(thread::kMostPersistentPoints));
 }
 
 void KernelLowering::add_to_count(MemoryId count, ExprId more, thread::Block& out) {
   ir::ExprPool& e = out_.exprs;
-  const ExprId sum = e.cast(ir::DType::i32, simplified(e.add(held_number(count), e.binary(ir::ExprOp::max, more, e.const_int(0)))));
+  const ExprId sum = e.cast(
+      ir::DType::i32, simplified(e.add(held_number(count), e.binary(ir::ExprOp::max, more, e.const_int(0)))));
   out.push_back(out_.add(thread::Store{count, e.const_int(0), sum, ExprId(), false, ExprId()}, kernel_.name));
 }
 
@@ -96,7 +101,8 @@ void KernelLowering::count_fillings(const ir::Loop& loop, ExprId extent, thread:
 }
 
 ExprId KernelLowering::uses_before(const Channel& c) {
-  const bool some_only = tile_var_.valid() && c.plan->loop.empty() && schedule::pipelines_in_branch(p_, kernel_);
+  const bool some_only =
+      tile_var_.valid() && c.plan->loop.empty() && schedule::pipelines_in_branch(p_, kernel_);
   return some_only ? held_count(count_of(&c, "uses")) : executions_;
 }
 
@@ -119,10 +125,13 @@ thread::Block KernelLowering::role_body(Role role) {
     const ExprId points = e.binary(ir::ExprOp::min, tiles_, e.const_int(thread::kMostPersistentPoints));
     const ExprId launched = e.var(out_.launched_var), behind = e.sub(points, e.var(out_.block_vars[0]));
     const ExprId extent = e.floordiv(simplified(e.add(behind, e.sub(launched, e.const_int(1)))), launched);
-    body = {out_.add(thread::Loop{tile_var_, extent, thread::LoopForm::serial, std::move(body)}, kernel_.name)};
+    body = {
+        out_.add(thread::Loop{tile_var_, extent, thread::LoopForm::serial, std::move(body)}, kernel_.name)};
   }
   for (const auto& [what, count] : fillings_)
-    body.insert(body.begin(), out_.add(thread::Store{count, e.const_int(0), e.const_int(0, ir::DType::i32), ExprId(), false, ExprId()}, kernel_.name));
+    body.insert(body.begin(), out_.add(thread::Store{count, e.const_int(0), e.const_int(0, ir::DType::i32),
+                                                     ExprId(), false, ExprId()},
+                                       kernel_.name));
   role_ = Role::all;
   executions_ = ExprId();
   return body;
@@ -145,7 +154,8 @@ void KernelLowering::specialised_body() {
     thread::Block wait = {out_.add(thread::BulkWait{0, true}, kernel_.name)};
     consumer.body.push_back(only_first_of_warpgroup(std::move(wait), kernel_.name));
   }
-  thread::Role producer{"producer", computing, plan.producer_threads, static_cast<int>(plan.producer_registers), {}};
+  thread::Role producer{
+      "producer", computing, plan.producer_threads, static_cast<int>(plan.producer_registers), {}};
   out_.threads = computing + plan.producer_threads;
   ctx_.bind(out_.thread_var, 0, out_.threads - 1);
   producer.body = {out_.add(thread::OneThread{role_body(Role::producer)}, kernel_.name)};
@@ -154,7 +164,8 @@ void KernelLowering::specialised_body() {
     producer.body = {out_.add(thread::Branch{first, std::move(producer.body), {}}, kernel_.name)};
   }
   if (cluster_blocks() > 1)
-    for (thread::Role* role : {&consumer, &producer}) role->body.push_back(out_.add(thread::ClusterBarrier{}, kernel_.name));
+    for (thread::Role* role : {&consumer, &producer})
+      role->body.push_back(out_.add(thread::ClusterBarrier{}, kernel_.name));
   out_.body.push_back(out_.add(thread::Roles{{std::move(consumer), std::move(producer)}}, kernel_.name));
 }
 

@@ -1,7 +1,8 @@
-// Fragments of matrix sums stored by the copy engine: pass by pass of columns every warpgroup writes the rows it holds to a
-// staged tile of its own, in the engine's swizzle, and one of its threads stores the boxes. The engine reads the stage while the
-// warpgroup goes on; before the stage is written again that thread waits. Where threads have read the tensor all warpgroups meet
-// in front of the first box: it may fall on what another one still reads.
+// Fragments of matrix sums stored by the copy engine: pass by pass of columns every warpgroup writes the rows
+// it holds to a staged tile of its own, in the engine's swizzle, and one of its threads stores the boxes. The
+// engine reads the stage while the warpgroup goes on; before the stage is written again that thread waits.
+// Where threads have read the tensor all warpgroups meet in front of the first box: it may fall on what
+// another one still reads.
 #include <algorithm>
 
 #include "lower/op_lowering.h"
@@ -19,8 +20,8 @@ constexpr int64_t kUnit = 16;  // bytes that the swizzle moves as one
 
 class StagedStore {
  public:
-  StagedStore(KernelLowering& k, const infer::KernelOp& op, const plan::OpPlan& plan, const schedule::StoreStage& stage,
-              Held from, const ir::TileOp& tile_op, thread::Block& out)
+  StagedStore(KernelLowering& k, const infer::KernelOp& op, const plan::OpPlan& plan,
+              const schedule::StoreStage& stage, Held from, const ir::TileOp& tile_op, thread::Block& out)
       : k_(k), e_(k.out_.exprs), op_(op), stage_(stage), from_(from), tile_op_(tile_op), out_(out) {
     pass_columns_ = plan.pass_columns > 0 ? plan.pass_columns : stage.columns;
     const ir::Buffer& tensor = k.p_.buffer(tile_op.operands[1].buffer);
@@ -79,7 +80,8 @@ class StagedStore {
     dims_ = *ops::tensor_copy_dims(k_.p_, tile_op_, nullptr);  // store_stage has seen that it is one
     map_ = k_.tensor_map(to.buffer, k_.box_of(to, dims_, stage_.rows, stage_.inner), stage_.swizzle);
     for (size_t d = 0; d < to.offsets.size(); ++d)
-      origin_.push_back(tensor_coordinate(k_.ctx_, k_.lower_expr(to.offsets[d]), k_.lower_expr(k_.p_.buffer(to.buffer).shape[d])));
+      origin_.push_back(tensor_coordinate(k_.ctx_, k_.lower_expr(to.offsets[d]),
+                                          k_.lower_expr(k_.p_.buffer(to.buffer).shape[d])));
   }
 
   void pass(int64_t column) {
@@ -99,7 +101,8 @@ class StagedStore {
       s.map = map_;
       s.coordinates = coordinates(column + box * stage_.inner);
       s.src = memory_;
-      s.src_index = k_.simplified(e_.add(e_.mul(group_, part_elements_), number(box * stage_.rows * stage_.inner)));
+      s.src_index =
+          k_.simplified(e_.add(e_.mul(group_, part_elements_), number(box * stage_.rows * stage_.inner)));
       store.push_back(k_.out_.add(std::move(s), op_.path));
     }
     store.push_back(k_.out_.add(thread::BulkCommit{}, op_.path));
@@ -128,7 +131,8 @@ class StagedStore {
     ExprId at = linear;
     if (mask > 0) {
       // Bits 4.. of the byte address are XORed with bits 7..: units with groups of 8 units.
-      const ExprId with = e_.binary(ir::ExprOp::bit_and, e_.binary(ir::ExprOp::shr, linear, number(3)), number(mask));
+      const ExprId with =
+          e_.binary(ir::ExprOp::bit_and, e_.binary(ir::ExprOp::shr, linear, number(3)), number(mask));
       at = e_.binary(ir::ExprOp::bit_xor, linear, with);
     }
     const ExprId base = e_.add(e_.mul(group_, part_elements_), number(box * stage_.rows * stage_.inner));
@@ -144,12 +148,13 @@ class StagedStore {
       const int matrices = left == 16 ? 4 : 2;
       const MemoryId packed = k_.add_registers("packed", type_, int64_t{2} * matrices);
       for (int64_t i = 0; i < 2 * matrices; ++i)
-        emit(thread::Store{packed, number(i), held_value(row, pass_begin + c + i / 4 * 8, i % 4), ExprId(), false, ExprId()});
+        emit(thread::Store{packed, number(i), held_value(row, pass_begin + c + i / 4 * 8, i % 4), ExprId(),
+                           false, ExprId()});
       const int64_t box = c / stage_.inner, within = c % stage_.inner;
       ExprId unit = number(within / unit_);
       if (matrices == 4) unit = e_.add(unit, e_.floordiv(lane_, number(16)));
-      emit(thread::StoreMatrix{memory_, place(box, k_.simplified(own_row), k_.simplified(unit)), packed, number(0), matrices,
-                               false});
+      emit(thread::StoreMatrix{memory_, place(box, k_.simplified(own_row), k_.simplified(unit)), packed,
+                               number(0), matrices, false});
     }
   }
 
@@ -171,7 +176,8 @@ class StagedStore {
         const ExprId reg = e_.add(e_.add(held_register(row, column + c), 2 * half), e_.var(lane));
         const ExprId value = e_.cast(type_, e_.load(from_.memory, type, std::vector<ExprId>{reg}));
         thread::Loop pair{lane, number(2), thread::LoopForm::vectorized, {}};
-        pair.body = {k_.out_.add(thread::Store{memory_, e_.add(first, e_.var(lane)), value, ExprId(), false, ExprId()}, op_.path)};
+        pair.body = {k_.out_.add(
+            thread::Store{memory_, e_.add(first, e_.var(lane)), value, ExprId(), false, ExprId()}, op_.path)};
         emit(std::move(pair));
       }
   }

@@ -9,8 +9,8 @@ namespace tilegen::lower {
 
 namespace {
 
-// By what is known of dims alone: the launch makes a map, whether or not a block comes to the copy. What facts leave no size but 0
-// stays as it is: a launch takes another form then, and none has blocks.
+// By what is known of dims alone: the launch makes a map, whether or not a block comes to the copy. What
+// facts leave no size but 0 stays as it is: a launch takes another form then, and none has blocks.
 ExprId simplified_for_launch(thread::ThreadProgram& p, ExprId e) {
   arith::Context launch(p.exprs);
   for (const thread::Param& param : p.params)
@@ -43,15 +43,16 @@ int KernelLowering::tensor_map(ir::BufferId tensor, const std::vector<int64_t>& 
   for (size_t d = b.shape.size(); d-- > 0;) {
     map.extents.push_back(simplified_for_launch(out_, lower_expr(b.shape[d])));
     if (d == 0) break;
-    stride = b.strides.empty() ? e.mul(stride, lower_expr(b.shape[d])) : e.mul(lower_expr(b.strides[d - 1]), bytes);
+    stride = b.strides.empty() ? e.mul(stride, lower_expr(b.shape[d]))
+                               : e.mul(lower_expr(b.strides[d - 1]), bytes);
     map.strides.push_back(simplified_for_launch(out_, stride));
   }
   out_.tensor_maps.push_back(std::move(map));
   return static_cast<int>(out_.tensor_maps.size()) - 1;
 }
 
-std::vector<int64_t> KernelLowering::box_of(const ir::Region& r, const ops::TensorCopyDims& dims, int64_t rows,
-                                            int64_t columns) const {
+std::vector<int64_t> KernelLowering::box_of(const ir::Region& r, const ops::TensorCopyDims& dims,
+                                            int64_t rows, int64_t columns) const {
   const size_t last = r.offsets.size() - 1;
   std::vector<int64_t> box(r.offsets.size(), 1);
   box[last - static_cast<size_t>(dims.tensor_inner)] = columns;
@@ -60,35 +61,41 @@ std::vector<int64_t> KernelLowering::box_of(const ir::Region& r, const ops::Tens
 }
 
 std::optional<KernelLowering::TensorBoxes> KernelLowering::tensor_boxes(const infer::KernelOp& op,
-                                                                        const layout::Layout& l, int64_t rows) {
+                                                                        const layout::Layout& l,
+                                                                        int64_t rows) {
   const auto* copy = p_.as<ir::TileOp>(op.stmt);
   std::string reason;
   const auto dims = ops::tensor_copy_dims(p_, *copy, &reason);
   const ir::Region& from = copy->operands[0];
   const auto shape =
-      dims ? layout::tensor_tile(l, dims->tile_inner, ir::dtype_bytes(p_.buffer(from.buffer).type), &reason) : std::nullopt;
+      dims ? layout::tensor_tile(l, dims->tile_inner, ir::dtype_bytes(p_.buffer(from.buffer).type), &reason)
+           : std::nullopt;
   if (!shape) {
     fail(DiagCode::schedule_illegal, op.path, "the copy engine cannot move the tile: " + reason,
          "leave the op's engine out of the schedule to have it planned");
     return std::nullopt;
   }
   TensorBoxes b{-1, {}, *dims, *shape};
-  b.map = tensor_map(from.buffer, box_of(from, *dims, rows > 0 ? rows : shape->rows, shape->inner), shape->swizzle);
+  b.map = tensor_map(from.buffer, box_of(from, *dims, rows > 0 ? rows : shape->rows, shape->inner),
+                     shape->swizzle);
   for (size_t d = 0; d < from.offsets.size(); ++d)
-    b.origin.push_back(tensor_coordinate(ctx_, lower_expr(from.offsets[d]), lower_expr(p_.buffer(from.buffer).shape[d])));
+    b.origin.push_back(
+        tensor_coordinate(ctx_, lower_expr(from.offsets[d]), lower_expr(p_.buffer(from.buffer).shape[d])));
   return b;
 }
 
 ExprId tensor_coordinate(arith::Context& ctx, ExprId at, ExprId extent) {
   ir::ExprPool& e = ctx.pool();
   const ExprId most = e.const_int(thread::kMostTensorExtent), least = e.const_int(-thread::kMostTensorExtent);
-  if (arith::prove(ctx, e.le(least, at)) && arith::prove(ctx, e.le(at, e.add(extent, thread::kMostTensorTile))))
+  if (arith::prove(ctx, e.le(least, at)) &&
+      arith::prove(ctx, e.le(at, e.add(extent, thread::kMostTensorTile))))
     return at;
   return e.binary(ir::ExprOp::min, e.binary(ir::ExprOp::max, at, least), most);
 }
 
-std::vector<ExprId> KernelLowering::box_coordinates(const std::vector<ExprId>& origin, const ops::TensorCopyDims& dims,
-                                                    ExprId row, ExprId column) {
+std::vector<ExprId> KernelLowering::box_coordinates(const std::vector<ExprId>& origin,
+                                                    const ops::TensorCopyDims& dims, ExprId row,
+                                                    ExprId column) {
   std::vector<ExprId> at = origin;
   const auto move = [&](int dim, ExprId by) {
     if (dim >= 0) at[static_cast<size_t>(dim)] = out_.exprs.add(at[static_cast<size_t>(dim)], by);
@@ -111,12 +118,14 @@ int64_t KernelLowering::shared_rows_of(const infer::KernelOp& op) const {
   if (cluster_blocks() == 1) return 0;
   for (const infer::OpAccess& a : op.accesses)
     if (a.write && a.value >= 0 && schedule_.values[static_cast<size_t>(a.value)].memory)
-      return schedule::shared_rows(p_, kernel_, op, *schedule_.values[static_cast<size_t>(a.value)].memory, *schedule_.cluster);
+      return schedule::shared_rows(p_, kernel_, op, *schedule_.values[static_cast<size_t>(a.value)].memory,
+                                   *schedule_.cluster);
   return 0;
 }
 
 // Of a tile that the blocks of a cluster share each reads its rows of every box, for all of them.
-void KernelLowering::tensor_loads(const infer::KernelOp& op, const Channel& c, ExprId slot, thread::Block& out) {
+void KernelLowering::tensor_loads(const infer::KernelOp& op, const Channel& c, ExprId slot,
+                                  thread::Block& out) {
   ir::ExprPool& e = out_.exprs;
   int value = -1;
   for (const infer::OpAccess& a : op.accesses)
@@ -131,11 +140,13 @@ void KernelLowering::tensor_loads(const infer::KernelOp& op, const Channel& c, E
     for (int64_t column = 0; column < tile.column_boxes; ++column) {
       thread::TensorLoad load;
       load.map = boxes->map;
-      load.coordinates = box_coordinates(boxes->origin, boxes->dims, e.add(first, e.const_int(row * tile.rows)),
-                                         e.const_int(column * tile.inner));
+      load.coordinates =
+          box_coordinates(boxes->origin, boxes->dims, e.add(first, e.const_int(row * tile.rows)),
+                          e.const_int(column * tile.inner));
       load.dst = values_[static_cast<size_t>(value)];
-      load.dst_index = in_slot(value, e.add(e.mul(first, tile.inner),
-                                            e.const_int(row * tile.row_stride + column * tile.column_stride)));
+      load.dst_index = in_slot(
+          value,
+          e.add(e.mul(first, tile.inner), e.const_int(row * tile.row_stride + column * tile.column_stride)));
       if (share > 0) load.multicast = (int64_t{1} << cluster_blocks()) - 1;
       load.barriers = c.full;
       load.barrier_index = slot;

@@ -1,8 +1,9 @@
-// Operands of warpgroup products that lie along m or n, and that the instructions read along k only: all warps copy the tile,
-// turned, to memory of the product's own.
+// Operands of warpgroup products that lie along m or n, and that the instructions read along k only: all
+// warps copy the tile, turned, to memory of the product's own.
 //
-// Bytes: two transposed matrix loads give a lane four k of two neighbouring rows, since the rows of a load may be any; a byte
-// permutation parts them, and a matrix store writes rows of 16 k. Words of 4 bytes: 4 x 4 of them in a thread's registers.
+// Bytes: two transposed matrix loads give a lane four k of two neighbouring rows, since the rows of a load
+// may be any; a byte permutation parts them, and a matrix store writes rows of 16 k. Words of 4 bytes: 4 x 4
+// of them in a thread's registers.
 #include <algorithm>
 #include <utility>
 
@@ -42,7 +43,8 @@ class OperandTurn {
       }
       ir::dtype_bytes(type) == 1 ? turn_bytes(places) : turn_words(places, type);
     };
-    for (int64_t begin = 0; begin < whole; begin += kTogether) turn(begin, std::min(begin + kTogether, whole));
+    for (int64_t begin = 0; begin < whole; begin += kTogether)
+      turn(begin, std::min(begin + kTogether, whole));
     if (blocks % warps == 0) return;
     // What is left is for the first warps.
     thread::Block all = std::exchange(out_, {});
@@ -81,46 +83,57 @@ class OperandTurn {
     const auto held = kHeld * static_cast<int64_t>(places.size());
     const MemoryId lying = k_.add_registers("lying", ir::DType::u8, held),
                    turned = k_.add_registers("turned", ir::DType::u8, held);
-    const ExprId matrix = k_.simplified(e_.floordiv(lane_, number(8))), r = k_.simplified(e_.floormod(lane_, number(8)));
+    const ExprId matrix = k_.simplified(e_.floordiv(lane_, number(8))),
+                 r = k_.simplified(e_.floormod(lane_, number(8)));
     const ExprId odd = e_.floormod(matrix, number(2)), upper = e_.floordiv(matrix, number(2));
-    // Lane l receives of matrix 2b the k 4 * (l % 4) and the next, of matrix 2b + 1 the two behind, of two rows.
-    const ExprId k_of_row = e_.add(e_.add(e_.mul(e_.floordiv(r, number(2)), 4), e_.floormod(r, number(2))), e_.mul(odd, 2));
+    // Lane l receives of matrix 2b the k 4 * (l % 4) and the next, of matrix 2b + 1 the two behind, of two
+    // rows.
+    const ExprId k_of_row =
+        e_.add(e_.add(e_.mul(e_.floordiv(r, number(2)), 4), e_.floormod(r, number(2))), e_.mul(odd, 2));
     for (size_t p = 0; p < places.size(); ++p)
-      emit(thread::LoadMatrix{lying, number(first(p)), from_,
-                              element(e_.add(places[p].row, e_.mul(upper, 16)), e_.add(places[p].k, k_of_row)), 4, true});
+      emit(thread::LoadMatrix{
+          lying, number(first(p)), from_,
+          element(e_.add(places[p].row, e_.mul(upper, 16)), e_.add(places[p].k, k_of_row)), 4, true});
     for (size_t p = 0; p < places.size(); ++p)
       for (int64_t word = 0; word < 4; ++word)
         for (int64_t k = 0; k < 4; ++k) {
           const int64_t source = first(p) + (word / 2 * 2 + k / 2) * 4 + k % 2 * 2 + word % 2;
           emit(thread::Store{turned, number(first(p) + word * 4 + k),
-                             e_.load(lying, ir::DType::u8, std::vector<ExprId>{number(source)}), ExprId(), false, ExprId()});
+                             e_.load(lying, ir::DType::u8, std::vector<ExprId>{number(source)}), ExprId(),
+                             false, ExprId()});
         }
     const ExprId row = e_.add(e_.add(e_.mul(upper, 16), e_.mul(r, 2)), odd);
     for (size_t p = 0; p < places.size(); ++p)
-      emit(thread::StoreMatrix{to_.memory, copied_element(e_.add(places[p].row, row), places[p].k), turned, number(first(p)), 4,
-                               false});
+      emit(thread::StoreMatrix{to_.memory, copied_element(e_.add(places[p].row, row), places[p].k), turned,
+                               number(first(p)), 4, false});
   }
 
-  // Eight lanes read rows of four and two k, so that neither reads nor writes of all eight fall into few banks.
+  // Eight lanes read rows of four and two k, so that neither reads nor writes of all eight fall into few
+  // banks.
   void turn_words(const std::vector<Place>& places, ir::DType type) {
     const MemoryId words = k_.add_registers("words", type, kHeld * static_cast<int64_t>(places.size()));
     const ExprId row = e_.mul(e_.floormod(lane_, number(4)), 4);
     const ExprId of_eight = e_.floormod(e_.floordiv(lane_, number(4)), number(2));
     const ExprId k = e_.mul(e_.add(of_eight, e_.mul(e_.floordiv(lane_, number(8)), 2)), 4);
-    const auto load = [&](MemoryId from, ExprId index) { return e_.load(from, type, std::vector<ExprId>{index}); };
+    const auto load = [&](MemoryId from, ExprId index) {
+      return e_.load(from, type, std::vector<ExprId>{index});
+    };
     for (size_t p = 0; p < places.size(); ++p)
       for (int64_t i = 0; i < 4; ++i) {
         const ExprId from = element(e_.add(places[p].row, row), e_.add(e_.add(places[p].k, k), i));
         wide([&](ExprId lane) {
-          return thread::Store{words, e_.add(lane, first(p) + i * 4), load(from_, e_.add(from, lane)), ExprId(), false, ExprId()};
+          return thread::Store{
+              words,   e_.add(lane, first(p) + i * 4), load(from_, e_.add(from, lane)), ExprId(), false,
+              ExprId()};
         });
       }
     for (size_t p = 0; p < places.size(); ++p)
       for (int64_t j = 0; j < 4; ++j) {
         const ExprId to = copied_element(e_.add(e_.add(places[p].row, row), j), e_.add(places[p].k, k));
         wide([&](ExprId lane) {
-          return thread::Store{to_.memory, e_.add(to, lane), load(words, e_.add(e_.mul(lane, 4), first(p) + j)), ExprId(), false,
-                               ExprId()};
+          return thread::Store{
+              to_.memory, e_.add(to, lane), load(words, e_.add(e_.mul(lane, 4), first(p) + j)), ExprId(),
+              false,      ExprId()};
         });
       }
   }
@@ -150,18 +163,20 @@ class OperandTurn {
 };
 
 TurnedOperand KernelLowering::turn_operand(const infer::KernelOp& op, const ir::TileOp& tile_op, int index,
-                                           const target::WarpgroupAtom& atom, int64_t part, thread::Block& out) {
+                                           const target::WarpgroupAtom& atom, int64_t part,
+                                           thread::Block& out) {
   TurnedOperand turned;
   const ir::Region& r = tile_op.operands[static_cast<size_t>(index)];
   const int value = value_of(r.buffer);
   if (value < 0 || !schedule_.values[static_cast<size_t>(value)].memory) return turned;
-  const ops::MatrixDims dims =
-      ops::matrix_dims(p_, r, tile_op.flag(index == 0 ? ir::gemm_attr::transpose_a : ir::gemm_attr::transpose_b));
+  const ops::MatrixDims dims = ops::matrix_dims(
+      p_, r, tile_op.flag(index == 0 ? ir::gemm_attr::transpose_a : ir::gemm_attr::transpose_b));
   if (!ops::needs_k_major_copy(atom, dims, index)) return turned;
   const ir::DType type = p_.buffer(r.buffer).type;
   turned.copy = ops::k_major_copy(dims, index, ir::dtype_bytes(type), part);
   if (!turned.copy) {
-    fail(DiagCode::schedule_illegal, op.path, "'" + p_.buffer(r.buffer).name + "' cannot be turned for " + atom.name,
+    fail(DiagCode::schedule_illegal, op.path,
+         "'" + p_.buffer(r.buffer).name + "' cannot be turned for " + atom.name,
          "leave the op's engine out of the schedule to have it planned");
     return turned;
   }

@@ -1,4 +1,5 @@
-// Walks over the points of an iteration layout by a block of many threads, with the widest vectors that are legal.
+// Walks over the points of an iteration layout by a block of many threads, with the widest vectors that are
+// legal.
 #include <algorithm>
 
 #include "lower/kernel_lowering.h"
@@ -15,9 +16,11 @@ void KernelLowering::emit_walk(const Walk& walk, const EmitPoint& emit, thread::
   out.insert(out.end(), plain.block.begin(), plain.block.end());
 }
 
-// Predicates that are the same for a whole vector stay on the accesses. Where they are not, the block takes one of two
+// Predicates that are the same for a whole vector stay on the accesses. Where they are not, the block takes
+// one of two
 // paths: all in bounds and wide, or element by element; only the second where both were too much code.
-bool KernelLowering::emit_vectors(const Walk& walk, int64_t width, const EmitPoint& emit, thread::Block& out) {
+bool KernelLowering::emit_vectors(const Walk& walk, int64_t width, const EmitPoint& emit,
+                                  thread::Block& out) {
   const Sizes before = sizes();
   auto drop = [&] { drop_since(before); };  // what refused attempts have left
   Attempt attempt = try_walk(walk, width, emit);
@@ -42,7 +45,8 @@ bool KernelLowering::emit_vectors(const Walk& walk, int64_t width, const EmitPoi
     out.insert(out.end(), edge.block.begin(), edge.block.end());
     return true;
   }
-  out.push_back(out_.add(thread::Branch{attempt.interior, std::move(inside.block), std::move(edge.block)}, walk.origin));
+  out.push_back(out_.add(thread::Branch{attempt.interior, std::move(inside.block), std::move(edge.block)},
+                         walk.origin));
   return true;
 }
 
@@ -93,7 +97,8 @@ void KernelLowering::inspect_vector(const Nest& nest, const thread::Block& body,
     }
     const int64_t bytes = ir::dtype_bytes(m.type), part = std::min<int64_t>(16, width * bytes);
     result.wide = true;
-    if (m.alignment % part != 0 || arith::divisor_of(ctx_, split->rest) * bytes % part != 0) result.legal = false;
+    if (m.alignment % part != 0 || arith::divisor_of(ctx_, split->rest) * bytes % part != 0)
+      result.legal = false;
   };
   for (thread::StmtId id : body) {
     const auto& s = std::get<thread::Store>(out_.stmts[id.value].node);

@@ -1,5 +1,5 @@
-// Matrix products of whole warpgroups (wgmma): the operands are read where they lie in shared memory, the sums stay in
-// registers, and the instructions run beside what follows until somebody waits for them.
+// Matrix products of whole warpgroups (wgmma): the operands are read where they lie in shared memory, the
+// sums stay in registers, and the instructions run beside what follows until somebody waits for them.
 #include <algorithm>
 #include <utility>
 
@@ -17,8 +17,8 @@ constexpr int kTurnBarrier = 9;  // behind those of warpgroups and of a role
 
 class WarpgroupGemm {
  public:
-  WarpgroupGemm(KernelLowering& k, const infer::KernelOp& op, const plan::OpPlan& plan, const ir::TileOp& tile_op,
-                target::WarpgroupInstruction instruction, thread::Block& out)
+  WarpgroupGemm(KernelLowering& k, const infer::KernelOp& op, const plan::OpPlan& plan,
+                const ir::TileOp& tile_op, target::WarpgroupInstruction instruction, thread::Block& out)
       : k_(k),
         e_(k.out_.exprs),
         op_(op),
@@ -32,7 +32,8 @@ class WarpgroupGemm {
         out_(out) {}
 
   void run(int a, int b, int c, bool clear) {
-    const int64_t groups_m = (swapped_ ? plan_.warps_n : plan_.warps_m) / 4, groups_n = swapped_ ? plan_.warps_m : plan_.warps_n;
+    const int64_t groups_m = (swapped_ ? plan_.warps_n : plan_.warps_m) / 4,
+                  groups_n = swapped_ ? plan_.warps_m : plan_.warps_n;
     parts_m_ = (swapped_ ? shape_.n : shape_.m) / (groups_m * kRows);
     parts_n_ = (swapped_ ? shape_.m : shape_.n) / (groups_n * n_);
     const ExprId group = e_.floordiv(e_.var(k_.out_.thread_var), e_.const_int(kWarpgroup));
@@ -40,7 +41,8 @@ class WarpgroupGemm {
     group_n_ = k_.simplified(e_.floormod(group, e_.const_int(groups_n)));
     turn_operands();
     if (k_.failed()) return;
-    const Operand left = swapped_ ? operand(b, 0) : operand(a, 0), right = swapped_ ? operand(a, 1) : operand(b, 1);
+    const Operand left = swapped_ ? operand(b, 0) : operand(a, 0),
+                  right = swapped_ ? operand(a, 1) : operand(b, 1);
     if (k_.failed()) return;
     const ir::Region& sum = tile_op_.operands[static_cast<size_t>(c)];
     const int value = k_.value_of(sum.buffer);
@@ -49,7 +51,8 @@ class WarpgroupGemm {
     if (shape_.promote) return promoted(left, right, clear);
     emit(thread::WarpgroupFence{});
     for (int64_t m = 0; m < parts_m_; ++m)
-      for (int64_t n = 0; n < parts_n_; ++n) emit(product(left, right, m, n, clear || k_.products_overwrite_));
+      for (int64_t n = 0; n < parts_n_; ++n)
+        emit(product(left, right, m, n, clear || k_.products_overwrite_));
     emit(thread::WarpgroupCommit{});
     if (!k_.product_in_flight_) emit(thread::WarpgroupWait{0, {sum_.memory}});
   }
@@ -71,7 +74,8 @@ class WarpgroupGemm {
   // Operand `side` of the instructions is operand `index` of the op.
   Operand operand(int index, int side) {
     const ir::Region& r = tile_op_.operands[static_cast<size_t>(index)];
-    const bool transpose = tile_op_.flag(index == 0 ? ir::gemm_attr::transpose_a : ir::gemm_attr::transpose_b);
+    const bool transpose =
+        tile_op_.flag(index == 0 ? ir::gemm_attr::transpose_a : ir::gemm_attr::transpose_b);
     Operand o;
     const int value = k_.value_of(r.buffer);
     if (value < 0) return o;
@@ -85,8 +89,8 @@ class WarpgroupGemm {
     const TurnedOperand& turned = turned_[index];
     const ops::MatrixDims dims = turned.copy ? turned.copy->dims : ops::matrix_dims(k_.p_, r, transpose);
     const layout::Layout& lies = turned.copy ? turned.copy->layout : *plan.memory;
-    const auto form = ops::warpgroup_operand_form(lies, dims, index, ir::dtype_bytes(k_.p_.buffer(r.buffer).type),
-                                                  side == 0 ? kRows : n_, k_step_);
+    const auto form = ops::warpgroup_operand_form(
+        lies, dims, index, ir::dtype_bytes(k_.p_.buffer(r.buffer).type), side == 0 ? kRows : n_, k_step_);
     if (!form) {
       k_.fail(DiagCode::schedule_illegal, op_.path,
               "'" + k_.p_.buffer(r.buffer).name + "' lies as " + lies.to_text() + ", which " + plan_.atom +
@@ -107,12 +111,13 @@ class WarpgroupGemm {
     return o;
   }
 
-  // Copies of operands that the instructions do not read as they lie. The instructions of the iteration before run meanwhile on
-  // the other copy; behind the barrier all warpgroups' are done.
+  // Copies of operands that the instructions do not read as they lie. The instructions of the iteration
+  // before run meanwhile on the other copy; behind the barrier all warpgroups' are done.
   void turn_operands() {
     bool any = false;
     for (int index = 0; index < 2 && !k_.failed(); ++index) {
-      turned_[index] = k_.turn_operand(op_, tile_op_, index, *atom_, swapped_ == (index == 1) ? kRows : n_, out_);
+      turned_[index] =
+          k_.turn_operand(op_, tile_op_, index, *atom_, swapped_ == (index == 1) ? kRows : n_, out_);
       any = any || turned_[index].copy;
     }
     if (!any) return;
@@ -155,7 +160,8 @@ class WarpgroupGemm {
   }
 
   // One 64 x n part of the warpgroup's sum.
-  thread::WarpgroupMma product(const Operand& left, const Operand& right, int64_t m, int64_t n, bool overwrite) {
+  thread::WarpgroupMma product(const Operand& left, const Operand& right, int64_t m, int64_t n,
+                               bool overwrite) {
     thread::WarpgroupMma mma;
     mma.atom = plan_.atom;
     mma.a = left.memory;
@@ -177,14 +183,16 @@ class WarpgroupGemm {
     mma.b_index = k_.simplified(e_.add(right.first, n * right.form.row_stride));
     mma.b_steps = right.form.steps;
     mma.b_form = right.form.form;
-    mma.c_index = swapped_ ? register_at(sum_, 2, n * n_, m * kRows) : register_at(sum_, 2, m * kRows, n * n_);
+    mma.c_index =
+        swapped_ ? register_at(sum_, 2, n * n_, m * kRows) : register_at(sum_, 2, m * kRows, n * n_);
     if (overwrite) mma.accumulate = e_.const_int(0, ir::DType::boolean);
     return mma;
   }
 
   ExprId register_at(const Held& h, int operand, int64_t row, int64_t col) {
     const bool transposed = operand == 0 && tile_op_.flag(ir::gemm_attr::transpose_a);
-    const ops::MatrixDims dims = ops::matrix_dims(k_.p_, tile_op_.operands[static_cast<size_t>(operand)], transposed);
+    const ops::MatrixDims dims =
+        ops::matrix_dims(k_.p_, tile_op_.operands[static_cast<size_t>(operand)], transposed);
     return e_.const_int(KernelLowering::first_register(h, dims.row, dims.col, row, col));
   }
 
@@ -208,7 +216,8 @@ class WarpgroupGemm {
 void OpLowering::contract_warpgroup(int a, int b, int c, bool clear) {
   const auto instruction = target::find_warpgroup_atom(k_.target_, plan_.atom);
   if (!instruction)
-    return k_.fail(DiagCode::schedule_illegal, op_.path, "atom '" + plan_.atom + "' is not one of " + k_.target_.name,
+    return k_.fail(DiagCode::schedule_illegal, op_.path,
+                   "atom '" + plan_.atom + "' is not one of " + k_.target_.name,
                    "plan the program for this target");
   WarpgroupGemm(k_, op_, plan_, *tile_op_, *instruction, out_).run(a, b, c, clear);
 }

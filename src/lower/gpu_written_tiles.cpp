@@ -38,13 +38,14 @@ void WrittenTiles::place(const schedule::WrittenOperand& w, const std::vector<Is
   }
   if (std::none_of(uses.begin(), uses.end(), [](const Use& u) { return u.product; })) return;
   std::stable_sort(uses.begin(), uses.end(), [](const Use& a, const Use& b) { return a.lag < b.lag; });
-  // Iterations follow each other: behind the last use comes the first. With slots in turn the other slot's products are
-  // finished in front of the meeting behind the writes (gpu_channel_loop.cpp).
+  // Iterations follow each other: behind the last use comes the first. With slots in turn the other slot's
+  // products are finished in front of the meeting behind the writes (gpu_channel_loop.cpp).
   const bool in_turn = k_.schedule_.values[static_cast<size_t>(w.value)].slots > 1;
   for (size_t i = 0; i < uses.size(); ++i) {
     if (uses[i].product) continue;
     if (uses[(i + 1) % uses.size()].product) raise(behind_[uses[i].at], those);
-    if (uses[(i + uses.size() - 1) % uses.size()].product && !w.own_rows && !in_turn) raise(before_[uses[i].at], Meeting::all);
+    if (uses[(i + uses.size() - 1) % uses.size()].product && !w.own_rows && !in_turn)
+      raise(before_[uses[i].at], Meeting::all);
   }
   if (inside == w.writers.size()) return;
   raise(enter_, those);
@@ -54,7 +55,8 @@ void WrittenTiles::place(const schedule::WrittenOperand& w, const std::vector<Is
 
 void WrittenTiles::meet(Meeting m, thread::Block& out) {
   if (m == Meeting::warpgroup) k_.warpgroup_barrier(out, origin_);
-  if (m == Meeting::all) out.push_back(k_.out_.add(thread::Barrier{kRoleBarrier, *k_.schedule_.threads, false}, origin_));
+  if (m == Meeting::all)
+    out.push_back(k_.out_.add(thread::Barrier{kRoleBarrier, *k_.schedule_.threads, false}, origin_));
 }
 
 void WrittenTiles::hand_over(Meeting m, thread::Block& out) {

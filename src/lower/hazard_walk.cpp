@@ -109,7 +109,8 @@ Need HazardWalk::walk(StmtId id, State& state) {
 
 Need HazardWalk::walk_leaf(StmtId id, State& state) {
   if (const auto* b = as<thread::Barrier>(id)) {
-    if (thread::is_block_barrier(p_, *b, split_)) std::erase_if(state, [](const auto& s) { return !s.first.in_flight; });
+    if (thread::is_block_barrier(p_, *b, split_))
+      std::erase_if(state, [](const auto& s) { return !s.first.in_flight; });
     return Need::nothing;
   }
   if (as<thread::AsyncCommit>(id)) {
@@ -133,7 +134,8 @@ Need HazardWalk::walk_leaf(StmtId id, State& state) {
 
 bool HazardWalk::enters(StmtId id, State& state) {
   if (!touches_memory(id)) return true;
-  if (!is_leaf(id) || as<thread::Barrier>(id) || as<thread::AsyncCommit>(id) || as<thread::AsyncWait>(id)) return false;
+  if (!is_leaf(id) || as<thread::Barrier>(id) || as<thread::AsyncCommit>(id) || as<thread::AsyncWait>(id))
+    return false;
   std::vector<Outstanding> fresh;
   if (meet(id, state, fresh) != Need::nothing) return false;
   for (Outstanding& o : fresh) state[std::move(o)] = 0;
@@ -172,15 +174,16 @@ Need HazardWalk::between(const Outstanding& earlier, const Outstanding& later) {
   return m == Meeting::clash ? Need::barrier : Need::nothing;
 }
 
-// The first iterations by their number, as what stands in front of a pipelined loop fills slots by number; then
-// by their distance.
+// The first iterations by their number, as what stands in front of a pipelined loop fills slots by number;
+// then by their distance.
 Need HazardWalk::walk_loop(StmtId id, State& state) {
   const OpenLoop loop = open_loop(id);
   const Block body = as<thread::Loop>(id)->body;
   Need need = meet(id, state);
   State after;
   if (loop.extent < 0) after = state;
-  int64_t numbered = std::any_of(state.begin(), state.end(), [](auto& s) { return s.first.in_flight; }) ? back_ : 0;
+  int64_t numbered =
+      std::any_of(state.begin(), state.end(), [](auto& s) { return s.first.in_flight; }) ? back_ : 0;
   if (loop.extent >= 0) numbered = std::min(numbered, loop.extent);
   around_.push_back(loop);
   int64_t n = 0;
@@ -218,9 +221,11 @@ const std::vector<int>& HazardWalk::classes_of(StmtId id) {
     const auto* loop = as<thread::Loop>(id);
     const auto list = loop && loop->form != thread::LoopForm::vectorized ? thread::sync_accesses(p_, *loop)
                                                                          : thread::sync_accesses(p_, id);
-    const bool engine = as<thread::TensorLoad>(id) || as<thread::TensorStore>(id) || as<thread::WarpgroupMma>(id);
+    const bool engine =
+        as<thread::TensorLoad>(id) || as<thread::TensorStore>(id) || as<thread::WarpgroupMma>(id);
     for (const thread::SyncAccess& a : list)
-      if (!engine && shared_by_accesses(a)) leaf.classes.push_back(oracle_.add(a, around_, p_.stmts[id.value].origin));
+      if (!engine && shared_by_accesses(a))
+        leaf.classes.push_back(oracle_.add(a, around_, p_.stmts[id.value].origin));
     std::sort(leaf.classes.begin(), leaf.classes.end());
     leaf.classes.erase(std::unique(leaf.classes.begin(), leaf.classes.end()), leaf.classes.end());
   }
@@ -242,7 +247,8 @@ void HazardWalk::find_written_tensors(const Block& block) {
       if (a.write) written_tensors_.insert(a.memory);
     if (inner) find_written_tensors(loop->body);
     if (!inner)
-      for (const Block* b : thread::blocks_inside(std::as_const(p_.stmts[id.value].node))) find_written_tensors(*b);
+      for (const Block* b : thread::blocks_inside(std::as_const(p_.stmts[id.value].node)))
+        find_written_tensors(*b);
   }
 }
 

@@ -1,5 +1,5 @@
-// Accesses that no barrier orders yet, followed through a program: what is outstanding behind a statement, and what
-// a statement needs in front.
+// Accesses that no barrier orders yet, followed through a program: what is outstanding behind a statement,
+// and what a statement needs in front.
 //
 // Loops are walked as consecutive iterations, of which as many are told apart as the slots of a memory reach.
 #pragma once
@@ -34,12 +34,14 @@ class HazardWalk {
   Need walk(const thread::Block& block, State& state);
   Need walk(thread::StmtId id, State& state);
   Need walk_loop(thread::StmtId id, State& state);
-  // Walks the statement where it only touches memory and needs nothing; else false, and the state is as it was. Copies no state.
+  // Walks the statement where it only touches memory and needs nothing; else false, and the state is as it
+  // was. Copies no state.
   bool enters(thread::StmtId id, State& state);
   // Of the accesses of the statement itself: a branch's condition, a loop's extent.
   Need meet(thread::StmtId id, State& state);
 
-  // What is walked until leave() is the current iteration of the loop; age() makes the state's an earlier one.
+  // What is walked until leave() is the current iteration of the loop; age() makes the state's an earlier
+  // one.
   void enter(const OpenLoop& loop);
   void leave();
   void age(State& state, const OpenLoop& loop);

@@ -1,23 +1,25 @@
 // State of lowering one kernel, shared by the files of this folder. Not used outside it.
 //
-// Blocks of one thread (host) and blocks of many (GPU) share statements, expressions and the walk over an op's points;
-// what differs stands in functions of its own: files named gpu_* belong to GPUs alone.
+// Blocks of one thread (host) and blocks of many (GPU) share statements, expressions and the walk over an
+// op's points; what differs stands in functions of its own: files named gpu_* belong to GPUs alone.
 //
-// A GPU op is emitted in terms of digit variables: Nest::thread_digits names one variable per thread digit of the
-// iteration layout, bound to its range, so that index arithmetic sees independent digits instead of quotients of the
-// thread index. finish_thread_nest() replaces them by expressions of the thread variable. Register indices lose every
-// digit variable on the way; one that does not is a choice among registers (gpu_registers.cpp).
+// A GPU op is emitted in terms of digit variables: Nest::thread_digits names one variable per thread digit of
+// the iteration layout, bound to its range, so that index arithmetic sees independent digits instead of
+// quotients of the thread index. finish_thread_nest() replaces them by expressions of the thread variable.
+// Register indices lose every digit variable on the way; one that does not is a choice among registers
+// (gpu_registers.cpp).
 //
 // What plugs in:
-//  - matrix products: OpLowering::contract_warp_mma (gpu_gemm.cpp), for Engine::mma. Registers of an operand in the
-//    layout the atom wants: KernelLowering::held; elements of shared tiles: memory_index.
-//  - asynchronous copies: OpLowering::async_copy_points (gpu_async.cpp), for Engine::async_copy. emit_nest walks the
-//    points; false says that the plain copy shall be emitted.
-//  - pipelined loops: KernelLowering::pipelined_loop (gpu_pipeline.cpp). While the body of a stage is lowered, `slots_`
-//    says which slot of a value its statements mean; without an entry slot 0.
+//  - matrix products: OpLowering::contract_warp_mma (gpu_gemm.cpp), for Engine::mma. Registers of an operand
+//    in the layout the atom wants: KernelLowering::held; elements of shared tiles: memory_index.
+//  - asynchronous copies: OpLowering::async_copy_points (gpu_async.cpp), for Engine::async_copy. emit_nest
+//    walks the points; false says that the plain copy shall be emitted.
+//  - pipelined loops: KernelLowering::pipelined_loop (gpu_pipeline.cpp). While the body of a stage is
+//    lowered, `slots_` says which slot of a value its statements mean; without an entry slot 0.
 //  - barriers: planted by a pass over the finished program.
-//  - kernels whose warps have tasks of their own: specialised_body (gpu_roles.cpp) lowers the body once per role; a statement
-//    is lowered for the roles that take part in it. Tiles handed from one role to another are those of channels_.
+//  - kernels whose warps have tasks of their own: specialised_body (gpu_roles.cpp) lowers the body once per
+//    role; a statement is lowered for the roles that take part in it. Tiles handed from one role to another
+//    are those of channels_.
 #pragma once
 
 #include <map>
@@ -77,10 +79,13 @@ class KernelLowering {
   // loop_bounds.cpp
   LoopBounds loop_bounds(const ir::Loop& loop, thread::Block& out, const std::string& origin);
   bool reads_what_is_written(ExprId program_expr, const ir::Block& body) const;
-  ExprId taken_before(ExprId program_expr, const ir::Block& body, const char* name, thread::Block& out, const std::string& origin);
+  ExprId taken_before(ExprId program_expr, const ir::Block& body, const char* name, thread::Block& out,
+                      const std::string& origin);
   void take_scalars(ir::StmtId op, thread::Block& out, const std::string& origin);
-  ExprId repeated(ExprId count, ExprId extent);  // iterations of a loop that has run `count` times, which have taken their time
-  void bind_counter(VarId var, ExprId extent);  // 0 <= var < extent, but for what is known of the extent's value
+  // iterations of a loop that has run `count` times, which have taken their time
+  ExprId repeated(ExprId count, ExprId extent);
+  // 0 <= var < extent, but for what is known of the extent's value
+  void bind_counter(VarId var, ExprId extent);
   void fail(DiagCode code, const std::string& op, std::string message, std::string hint);
   bool failed() const { return !error_.diagnostics.empty(); }
 
@@ -125,7 +130,9 @@ class KernelLowering {
   void longest_first(ExprId rest, const std::vector<ExprId>& extent, std::vector<ExprId>& value);
   void replace_block_indices(thread::Block& body);
   // Of the cluster that the kernel's blocks come in; 1: none.
-  int64_t cluster_blocks() const { return specialised() && schedule_.cluster ? schedule_.cluster->blocks : 1; }
+  int64_t cluster_blocks() const {
+    return specialised() && schedule_.cluster ? schedule_.cluster->blocks : 1;
+  }
   ExprId cluster_rank();
   ExprId own_tile(ExprId of_cluster, ExprId tiles);
   bool writes_tensor(ir::StmtId id) const;
@@ -143,7 +150,8 @@ class KernelLowering {
   void record_condition(ExprId condition);
   std::optional<ExprId> hardest_case(const Bound& bound, const Nest& nest);
   bool settle_padded(const Nest& nest, bool upper, ExprId& index, int64_t& further);
-  // Condition, the same for the whole block, under which every recorded bound holds; invalid when none can be told.
+  // Condition, the same for the whole block, under which every recorded bound holds; invalid when none can be
+  // told.
   ExprId interior_of_bounds(const Nest& nest);
 
   // gpu_iteration.cpp
@@ -156,9 +164,10 @@ class KernelLowering {
     ExprId reached;                   // the thread is one that the digits reach; invalid: all are
   };
   ThreadDigits thread_digits(const layout::Fragment& f);
-  // Register digits become loops (unrolled, or serial where no register depends on them), the unit digit a vector.
-  Nest make_thread_nest(const layout::Fragment& iteration, int64_t vector, const std::vector<int64_t>& extents,
-                        bool serial);
+  // Register digits become loops (unrolled, or serial where no register depends on them), the unit digit a
+  // vector.
+  Nest make_thread_nest(const layout::Fragment& iteration, int64_t vector,
+                        const std::vector<int64_t>& extents, bool serial);
   // Digit variables replaced by what they stand for, in the stores of `body` and below its loops.
   void finish_thread_nest(const Nest& nest, const thread::Block& body);
 
@@ -199,11 +208,14 @@ class KernelLowering {
   // gpu_code_size.cpp
   std::set<VarId> register_vars(const thread::Block& body);
   // `copies`: that the others write out.
-  std::vector<bool> rolled_loops(const Nest& nest, size_t first, size_t last, const thread::Block& body, int64_t& copies);
-  thread::Block rolled_loop(const NestLoop& l, int64_t together, thread::Block body, const std::string& origin);
+  std::vector<bool> rolled_loops(const Nest& nest, size_t first, size_t last, const thread::Block& body,
+                                 int64_t& copies);
+  thread::Block rolled_loop(const NestLoop& l, int64_t together, thread::Block body,
+                            const std::string& origin);
   // Of one thread, as written out, in loops that are unrolled.
   int64_t operations(const thread::Block& block, const std::set<VarId>& unrolled = {});
-  // Whether a form of a walk may stand beside another; where it may not, a note says so: "`what`: how large it is".
+  // Whether a form of a walk may stand beside another; where it may not, a note says so: "`what`: how large
+  // it is".
   bool second_form_fits(const thread::Block& form, const std::string& origin, const char* what);
 
   // gpu_exchange.cpp
@@ -212,8 +224,8 @@ class KernelLowering {
   // Every element of a fragment from its registers to memory, and back to all that hold it.
   void put_in_memory(const Held& from, const layout::Layout& place, MemoryId memory, const std::string& path,
                      thread::Block& out);
-  void fetch_from_memory(const Held& to, const layout::Layout& place, MemoryId memory, const std::string& path,
-                         thread::Block& out);
+  void fetch_from_memory(const Held& to, const layout::Layout& place, MemoryId memory,
+                         const std::string& path, thread::Block& out);
   // to = from, element by element; every holder in `to` has it then.
   void exchange(const Held& from, const Held& to, const std::string& path, thread::Block& out);
   void exchange_lanes(const Held& from, const Held& to, const std::string& path, thread::Block& out);
@@ -233,17 +245,19 @@ class KernelLowering {
   // memory[register of the element] = value where `predicate` holds (invalid: always).
   void store_register(const Held& to, std::span<const ExprId> indices, ExprId value, ExprId predicate,
                       thread::Block& out, const std::string& origin);
-  // Index of an element's register, kept in range where the element may be none of the fragment's; `inside` (invalid:
-  // always) is when it is one.
+  // Index of an element's register, kept in range where the element may be none of the fragment's; `inside`
+  // (invalid: always) is when it is one.
   ExprId register_index(const layout::Fragment& f, std::span<const ExprId> indices, ExprId* inside);
   bool fixed_index(ExprId index) const;
   // Where a thread has its element at (row, column) of the first thread's part.
   static int64_t first_register(const Held& h, int row_dim, int column_dim, int64_t row, int64_t column);
-  // Registers that hold no element of the fragment get a value; so do all that may be moved before they are written.
+  // Registers that hold no element of the fragment get a value; so do all that may be moved before they are
+  // written.
   void clear_unheld(const Held& h, thread::Block& out, const std::string& origin, bool all = false);
   // The op writes all of the value and reads nothing of it.
   bool overwrites(const infer::KernelOp& op, int value) const;
-  // Values that are moved as a whole to another layout, to memory or into parts, with nothing that must have written them before.
+  // Values that are moved as a whole to another layout, to memory or into parts, with nothing that must have
+  // written them before.
   std::set<int> moved_unwritten() const;
   // This thread holds the element.
   ExprId holds(const layout::Fragment& f, std::span<const ExprId> indices);
@@ -262,8 +276,8 @@ class KernelLowering {
   bool specialised() const { return schedule_.roles && schedule_.roles->producer_threads > 0; }
   void specialised_body();
   thread::Block role_body(Role role);
-  // How often iterations of the loop have filled its channels before it begins: a loop of one length for all points of the
-  // grid tells by the points walked, others are counted behind each run.
+  // How often iterations of the loop have filled its channels before it begins: a loop of one length for all
+  // points of the grid tells by the points walked, others are counted behind each run.
   bool counted(const ir::Loop& loop) const;
   ExprId fillings_before(const ir::Loop& loop, ExprId extent);
   void count_fillings(const ir::Loop& loop, ExprId extent, thread::Block& out);
@@ -274,7 +288,8 @@ class KernelLowering {
   ExprId held_number(MemoryId number);  // of 32 bits, in a register
   ExprId held_count(MemoryId count);
   void add_to_count(MemoryId count, ExprId more, thread::Block& out);
-  // gpu_claims.cpp: points of the grid that the block claims while it runs, handed from the producer to the computing threads.
+  // gpu_claims.cpp: points of the grid that the block claims while it runs, handed from the producer to the
+  // computing threads.
   bool claimed() const { return specialised() && schedule_.persistence && schedule_.persistence->claimed(); }
   void declare_claims();
   ExprId walked_point();
@@ -292,39 +307,45 @@ class KernelLowering {
   bool takes_part(ir::StmtId id) const;
   bool fills_channel(ir::StmtId id) const;  // it, or a statement inside it
   void warpgroup_barrier(thread::Block& out, const std::string& origin);
-  // Turns of the computing warpgroups with the matrix units (plan::LoopPlan::ping_pong): warpgroup w waits at a barrier of
-  // its own until the one in front of it in the ring passes the turn on. All barriers are as they were when every
-  // warpgroup has had as many turns as the others; the first turn is given to warpgroup 0, and taken back at the end.
+  // Turns of the computing warpgroups with the matrix units (plan::LoopPlan::ping_pong): warpgroup w waits at
+  // a barrier of its own until the one in front of it in the ring passes the turn on. All barriers are as
+  // they were when every warpgroup has had as many turns as the others; the first turn is given to warpgroup
+  // 0, and taken back at the end.
   bool takes_turns() const;
   void wait_for_turn(thread::Block& out, const std::string& origin);
   void pass_turn(thread::Block& out, const std::string& origin);
   void give_first_turn(thread::Block& out);
   void take_back_turn(thread::Block& out);
   // What a warpgroup of its own does, told apart by constant barrier numbers.
-  void for_each_warpgroup(const std::function<thread::Block(int64_t)>& own, thread::Block& out, const std::string& origin);
+  void for_each_warpgroup(const std::function<thread::Block(int64_t)>& own, thread::Block& out,
+                          const std::string& origin);
   // Of those that the thread has: for an op that multiplies by them.
   ExprId some_factor_is_not_one(const infer::KernelOp& op, const std::string& factors);
   // Run by the first thread, or the first `threads`, of each warpgroup.
-  thread::StmtId only_first_of_warpgroup(thread::Block body, const std::string& origin, ExprId also = ExprId(),
-                                         int64_t threads = 1);
+  thread::StmtId only_first_of_warpgroup(thread::Block body, const std::string& origin,
+                                         ExprId also = ExprId(), int64_t threads = 1);
 
   // gpu_channels.cpp
   void declare_channels();
   void declare_written();
   bool is_written_operand(int value) const;
   bool in_turn(int value) const;  // ... with slots that iterations use in turn
-  bool in_registers(int value) const { return !schedule_.values[static_cast<size_t>(value)].memory.has_value(); }
+  bool in_registers(int value) const {
+    return !schedule_.values[static_cast<size_t>(value)].memory.has_value();
+  }
   const Channel* channel_of(int value) const;
   bool has_channels(const std::string& loop) const;
   // The slot and the parity of the phase that the `count`th use of a channel has.
   ExprId channel_slot(const Channel& c, ExprId count);
   ExprId channel_parity(const Channel& c, ExprId count);
   void fill_channel(const infer::KernelOp& op, thread::Block& out);
-  void channel_loop(const ir::Loop& loop, thread::Block& out, const std::string& origin);  // gpu_channel_loop.cpp
+  // gpu_channel_loop.cpp
+  void channel_loop(const ir::Loop& loop, thread::Block& out, const std::string& origin);
   // The statement in front of a channel's loop only clears the accumulators of the product in it.
   bool clears_for(ir::StmtId fill, ir::StmtId loop);
 
-  // gpu_turn.cpp: the operand's copy for instructions that read rows along k only; none where they read it as it lies.
+  // gpu_turn.cpp: the operand's copy for instructions that read rows along k only; none where they read it as
+  // it lies.
   TurnedOperand turn_operand(const infer::KernelOp& op, const ir::TileOp& tile_op, int index,
                              const target::WarpgroupAtom& atom, int64_t part, thread::Block& out);
 
@@ -338,11 +359,14 @@ class KernelLowering {
   };
   // How the copy engine moves a region of a tensor from or to an on-chip tile of this layout.
   // `rows`: of a box, where not all that the layout has are moved at once.
-  std::optional<TensorBoxes> tensor_boxes(const infer::KernelOp& op, const layout::Layout& l, int64_t rows = 0);
-  // Coordinates of the box that begins `row` rows and `column` elements behind the region's begin, innermost first.
-  std::vector<ExprId> box_coordinates(const std::vector<ExprId>& origin, const ops::TensorCopyDims& dims, ExprId row,
-                                      ExprId column);
-  std::vector<int64_t> box_of(const ir::Region& r, const ops::TensorCopyDims& dims, int64_t rows, int64_t columns) const;
+  std::optional<TensorBoxes> tensor_boxes(const infer::KernelOp& op, const layout::Layout& l,
+                                          int64_t rows = 0);
+  // Coordinates of the box that begins `row` rows and `column` elements behind the region's begin, innermost
+  // first.
+  std::vector<ExprId> box_coordinates(const std::vector<ExprId>& origin, const ops::TensorCopyDims& dims,
+                                      ExprId row, ExprId column);
+  std::vector<int64_t> box_of(const ir::Region& r, const ops::TensorCopyDims& dims, int64_t rows,
+                              int64_t columns) const;
   int64_t tensor_load_bytes(const infer::KernelOp& op);
   int64_t shared_rows_of(const infer::KernelOp& op) const;  // schedule::shared_rows
   void tensor_loads(const infer::KernelOp& op, const Channel& c, ExprId slot, thread::Block& out);
@@ -373,12 +397,16 @@ class KernelLowering {
   int scalar_value_ = -1;                     // while a scalar is lowered: the value it reads
   std::string origin_;
   bool interior_ = false;  // the tile op's regions are known to be in bounds
-  ExprId no_padding_;      // GPU: the point being walked is no padding; invalid: it never is, or none is walked
-  ExprId assumed_interior_;         // GPU: condition under which all accesses to tensors are in bounds; holds here
-  ExprId mask_known_;               // GPU: condition under which the walk being lowered masks nothing; holds here
+  // GPU: the point being walked is no padding; invalid: it never is, or none is walked
+  ExprId no_padding_;
+  // GPU: condition under which all accesses to tensors are in bounds; holds here
+  ExprId assumed_interior_;
+  // GPU: condition under which the walk being lowered masks nothing; holds here
+  ExprId mask_known_;
   bool mask_open_ = false;          // GPU: the walk being lowered masks something
   std::vector<Bound> bounds_;       // GPU: bounds of tensors that accesses were predicated with
-  bool staged_ = false;             // GPU: an element is read by all of its copies' threads before one writes it
+  // GPU: an element is read by all of its copies' threads before one writes it
+  bool staged_ = false;
   std::map<VarId, ExprId> block_indices_;  // GPU: program block index -> expression of the one block variable
   std::set<VarId> fixed_vars_;             // GPU: constants after unrolling, and vector lanes
   std::map<int, Held> converted_;          // GPU: values the op being lowered sees in another form
@@ -398,7 +426,8 @@ class KernelLowering {
   Role role_ = Role::all;                  // GPU: the role being lowered
   std::vector<Channel> channels_;          // GPU
   std::vector<schedule::WrittenOperand> written_;  // GPU: kernels with roles
-  VarId tile_var_;                         // GPU, persistent kernels: points of the grid this block has walked
+  // GPU, persistent kernels: points of the grid this block has walked
+  VarId tile_var_;
   ExprId tiles_;                           // GPU: points of the grid
   ExprId inside_grid_;                     // GPU: the block has a tile of its own; invalid: it always has
   std::map<const void*, MemoryId> fillings_;  // GPU: counted by the role being lowered, of loops and channels
@@ -409,12 +438,15 @@ class KernelLowering {
   };
   Claims claims_;                              // GPU, kernels whose blocks claim their points
   std::map<std::string, MemoryId> turned_memories_;  // GPU: copies of products' operands, by name
-  ExprId executions_;                      // GPU, specialised kernels: how often the body being lowered has begun before
+  // GPU, specialised kernels: how often the body being lowered has begun before
+  ExprId executions_;
   bool products_overwrite_ = false;        // GPU: the accumulators' values are not to be added to
   bool product_in_flight_ = false;         // GPU: the loop around the product waits for it
-  bool stores_in_flight_ = false;          // GPU: the copy engine may be reading staged tiles at the kernel's end
+  // GPU: the copy engine may be reading staged tiles at the kernel's end
+  bool stores_in_flight_ = false;
   ir::StmtId cleared_by_;                  // GPU: clears the accumulators where no product overwrites them
-  bool groups_closed_by_loop_ = false;     // GPU: async copies being lowered belong to a pipelined loop's group
+  // GPU: async copies being lowered belong to a pipelined loop's group
+  bool groups_closed_by_loop_ = false;
   Error error_;
 };
 

@@ -1,5 +1,6 @@
-// Scalars that are taken once, in front of what may change what they are read from: bounds of loops, `serial i in t[0] .. n`
-// begins where t[0] says then, and what tile operations fill with and where their regions begin.
+// Scalars that are taken once, in front of what may change what they are read from: bounds of loops, `serial
+// i in t[0] .. n` begins where t[0] says then, and what tile operations fill with and where their regions
+// begin.
 #include "lower/kernel_lowering.h"
 #include "lower/statement_exprs.h"
 
@@ -28,8 +29,8 @@ bool KernelLowering::reads_what_is_written(ExprId program_expr, const ir::Block&
 }
 
 // As it is in front of `body`, which may write what it is read from.
-ExprId KernelLowering::taken_before(ExprId program_expr, const ir::Block& body, const char* name, thread::Block& out,
-                                    const std::string& origin) {
+ExprId KernelLowering::taken_before(ExprId program_expr, const ir::Block& body, const char* name,
+                                    thread::Block& out, const std::string& origin) {
   const ExprId value = lower_expr(program_expr);
   if (!reads_what_is_written(program_expr, body)) return value;
   ir::ExprPool& e = out_.exprs;
@@ -56,7 +57,8 @@ void KernelLowering::take_scalars(ir::StmtId id, thread::Block& out, const std::
   const auto* op = p_.as<ir::TileOp>(id);
   if (!op) return;
   const auto take = [&](ExprId program_expr) {
-    if (!program_expr.valid() || !reads_what_is_written(program_expr, {id}) || taken_.count(program_expr)) return;
+    if (!program_expr.valid() || !reads_what_is_written(program_expr, {id}) || taken_.count(program_expr))
+      return;
     const ExprId taken = taken_before(program_expr, {id}, "taken", out, origin);
     taken_[program_expr] = taken;
   };

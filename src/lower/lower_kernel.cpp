@@ -143,7 +143,8 @@ void KernelLowering::statement(ir::StmtId id, thread::Block& out) {
   statement_ = id;
   if (const auto* loop = p_.as<ir::Loop>(id); loop && loop->kind != ir::LoopKind::parallel) {
     split_sums(id, out);
-    gpu() && loop->kind == ir::LoopKind::pipelined ? pipelined_loop(*loop, out, path) : serial_loop(*loop, out, path);
+    gpu() && loop->kind == ir::LoopKind::pipelined ? pipelined_loop(*loop, out, path)
+                                                   : serial_loop(*loop, out, path);
     return join_sums(id, out);
   }
   if (const auto* b = p_.as<ir::Branch>(id)) return branch(*b, out, path);
@@ -191,7 +192,8 @@ void KernelLowering::serial_loop(const ir::Loop& loop, thread::Block& out, const
   const ExprId executions = executions_;
   const bool fills = has_channels(origin);
   if (executions_)
-    executions_ = simplified(e.add(fills ? fillings_before(loop, extent) : repeated(executions_, extent), e.var(var)));
+    executions_ =
+        simplified(e.add(fills ? fillings_before(loop, extent) : repeated(executions_, extent), e.var(var)));
   thread::Loop lowered{var, extent, thread::LoopForm::serial, {}};
   if (loop.kind == ir::LoopKind::unroll && e.is_const_int(extent)) {
     lowered.form = thread::LoopForm::unrolled;
@@ -232,10 +234,9 @@ Expected<thread::ThreadProgram> KernelLowering::run() {
   if (failed()) return std::move(error_);
   if (gpu())
     if (Checked planted = plant_barriers(out_); !planted) return planted.error();
-  const bool multiplies = std::any_of(schedule_.ops.begin(), schedule_.ops.end(),
-                                      [](const plan::OpPlan& op) {
-                                        return op.engine == plan::Engine::mma || op.engine == plan::Engine::warpgroup_mma;
-                                      });
+  const bool multiplies = std::any_of(schedule_.ops.begin(), schedule_.ops.end(), [](const plan::OpPlan& op) {
+    return op.engine == plan::Engine::mma || op.engine == plan::Engine::warpgroup_mma;
+  });
   if (gpu() && !multiplies) choose_min_blocks(out_, target_);
   return std::move(out_);
 }

@@ -16,8 +16,8 @@ namespace tilegen::lower {
 
 // GPU targets only.
 struct LowerOptions {
-  // Rely on facts the program does not promise (16-byte aligned tensors, row pitches that are multiples of a vector),
-  // recorded as guards of the result. Without: no guards, element accesses, small code.
+  // Rely on facts the program does not promise (16-byte aligned tensors, row pitches that are multiples of a
+  // vector), recorded as guards of the result. Without: no guards, element accesses, small code.
   bool assume_aligned = true;
   // ... but only as far as the copy engine demands it.
   bool for_copy_engine_only = false;

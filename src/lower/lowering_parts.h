@@ -37,7 +37,8 @@ struct Nest {
   std::vector<int64_t> extents;  // GPU: of those that have padding behind them; 0: none
   ExprId inside;              // bool: the point is no padding; a true literal when it never is
 
-  // GPU: digit variable -> expression of the thread variable. Threads that no digit reaches walk the points of another.
+  // GPU: digit variable -> expression of the thread variable. Threads that no digit reaches walk the points
+  //   of another.
   std::map<VarId, ExprId> thread_digits;
   // GPU: of the threads that walk this point, the one that writes to memory; invalid when there is only one.
   ExprId writer;
@@ -49,7 +50,8 @@ struct Held {
   const layout::Fragment* fragment = nullptr;
 };
 
-// GPU: a copy of a product's operand with k as its fast dimension, of which the statements being lowered use one at `begin`.
+// GPU: a copy of a product's operand with k as its fast dimension, of which the statements being lowered use
+//   one at `begin`.
 struct TurnedOperand {
   std::optional<ops::KMajorCopy> copy;
   MemoryId memory;

@@ -8,7 +8,8 @@ namespace tilegen::lower {
 
 using thread::MemoryId;
 
-MemoryAliases::MemoryAliases(const thread::ThreadProgram& p) : is_global_(p.memories.size()), on_chip_(p.memories.size()) {
+MemoryAliases::MemoryAliases(const thread::ThreadProgram& p)
+    : is_global_(p.memories.size()), on_chip_(p.memories.size()) {
   std::vector<MemoryId> placed;  // in the arena
   for (size_t m = 0; m < p.memories.size(); ++m) {
     is_global_[m] = p.memories[m].space == thread::Space::global;
@@ -19,8 +20,9 @@ MemoryAliases::MemoryAliases(const thread::ThreadProgram& p) : is_global_(p.memo
       if (p.memories[m].arena_offset >= 0) placed.push_back(MemoryId(m));
     }
   }
-  std::stable_sort(placed.begin(), placed.end(),
-                   [&](MemoryId a, MemoryId b) { return p.memory(a).arena_offset < p.memory(b).arena_offset; });
+  std::stable_sort(placed.begin(), placed.end(), [&](MemoryId a, MemoryId b) {
+    return p.memory(a).arena_offset < p.memory(b).arena_offset;
+  });
   std::vector<MemoryId> open;  // those before that reach as far as the one looked at
   for (MemoryId m : placed) {
     std::erase_if(open, [&](MemoryId o) {

@@ -1,5 +1,5 @@
-// Where the threads of a row meet, each with a part of the row's result: lanes of a warp by butterflies, what is left in a
-// scratch slice. Used by reductions and by sums that a loop has carried in parts.
+// Where the threads of a row meet, each with a part of the row's result: lanes of a warp by butterflies, what
+// is left in a scratch slice. Used by reductions and by sums that a loop has carried in parts.
 #pragma once
 
 #include "lower/kernel_lowering.h"
@@ -11,7 +11,14 @@ class PartJoin {
   // `iteration`, `axis`: of the reduction that makes the parts.
   PartJoin(KernelLowering& k, const schedule::ReductionExchange& x, ir::ReduceKind kind, ir::DType type,
            const layout::Fragment& iteration, int axis, const std::string& path)
-      : k_(k), e_(k.out_.exprs), x_(x), kind_(kind), type_(type), iteration_(iteration), axis_(axis), path_(path) {}
+      : k_(k),
+        e_(k.out_.exprs),
+        x_(x),
+        kind_(kind),
+        type_(type),
+        iteration_(iteration),
+        axis_(axis),
+        path_(path) {}
 
   ExprId load(MemoryId m, ExprId index) { return e_.load(m, type_, std::vector<ExprId>{index}); }
   thread::StmtId store(MemoryId m, ExprId index, ExprId value, ExprId predicate = ExprId()) {
@@ -27,8 +34,8 @@ class PartJoin {
   ExprId first_of_row();
 
   void begin_scratch() { scratch_ = k_.scratch(path_, type_, x_.scratch_elements()); }
-  // This thread writes the part that its lanes have, which is number `part`: first of the copies, first of the lanes that
-  // have met.
+  // This thread writes the part that its lanes have, which is number `part`: first of the copies, first of
+  // the lanes that have met.
   ExprId writer(ExprId* part);
   // The part of result `number` to scratch, by one thread.
   void put(ExprId writer, ExprId part, ExprId number, ExprId value, const Nest& nest, thread::Block& body);

@@ -21,7 +21,8 @@ class Planter {
   explicit Planter(ThreadProgram& p) : p_(p), walk_(p) {
     // Barriers that lowering put are needed as far as accesses say so.
     for (size_t i = 0; i < p.stmts.size(); ++i)
-      if (const auto* b = as<thread::Barrier>(StmtId(i)); b && b->id == 0 && thread::is_block_barrier(p, *b, 0))
+      if (const auto* b = as<thread::Barrier>(StmtId(i));
+          b && b->id == 0 && thread::is_block_barrier(p, *b, 0))
         planted_.insert(StmtId(i));
   }
 
@@ -109,7 +110,8 @@ class Planter {
         continue;
       }
       if (!uniform) return refuse(block[i]);
-      // Copies in flight may be waited for within the statement with no barrier behind: they are waited for here.
+      // Copies in flight may be waited for within the statement with no barrier behind: they are waited for
+      // here.
       if (!order(block, i, state, need) && !order(block, i, state, Need::wait)) return refuse(block[i]);
     }
   }
@@ -130,7 +132,8 @@ class Planter {
     const std::string origin = p_.stmts[before.value].origin;
     std::vector<StmtId> s;
     if (need == Need::wait) {
-      const bool open = std::any_of(state.begin(), state.end(), [](auto& o) { return o.first.in_flight && o.second == 0; });
+      const bool open =
+          std::any_of(state.begin(), state.end(), [](auto& o) { return o.first.in_flight && o.second == 0; });
       if (open) s.push_back(p_.add(thread::AsyncCommit{}, origin));
       s.push_back(p_.add(thread::AsyncWait{0}, origin));
     }
@@ -139,8 +142,9 @@ class Planter {
     return s;
   }
 
-  // A barrier that is left out changes states until they are again what they were, mostly at the next barrier: only so far
-  // is the block walked anew. `clean`: the same of what is around the block, asked without the barrier.
+  // A barrier that is left out changes states until they are again what they were, mostly at the next
+  // barrier: only so far is the block walked anew. `clean`: the same of what is around the block, asked
+  //   without the barrier.
   template <class Clean>
   void drop_redundant(Block& block, const State& before, Clean&& clean) {
     const auto droppable = [&](StmtId id) { return planted_.count(id) > 0 && as<thread::Barrier>(id); };
@@ -167,7 +171,8 @@ class Planter {
     }
   }
 
-  // The states that are others without block[i], of the statements behind it; nothing where one of them needs it.
+  // The states that are others without block[i], of the statements behind it; nothing where one of them needs
+  // it.
   std::optional<std::vector<State>> walk_without(const Block& block, size_t i, State state,
                                                  const std::vector<State>& behind) {
     std::vector<State> changed;
@@ -200,14 +205,19 @@ namespace {
 void make_role_barriers(ThreadProgram& p, const Block& block, int64_t threads) {
   for (StmtId id : block) {
     thread::StmtNode& node = p.stmts[id.value].node;
-    if (auto* b = std::get_if<thread::Barrier>(&node); b && b->id == 0) *b = {kRoleBarrier, threads, b->arrive_only};
-    for (const Block* inside : thread::blocks_inside(std::as_const(node))) make_role_barriers(p, *inside, threads);
+    if (auto* b = std::get_if<thread::Barrier>(&node); b && b->id == 0)
+      *b = {kRoleBarrier, threads, b->arrive_only};
+    for (const Block* inside : thread::blocks_inside(std::as_const(node)))
+      make_role_barriers(p, *inside, threads);
   }
 }
 
-// The computing threads among themselves, as if they were the block; other roles only issue copies to ordered memories.
+// The computing threads among themselves, as if they were the block; other roles only issue copies to ordered
+// memories.
 Checked plant_role(ThreadProgram& p, StmtId roles, size_t index) {
-  const auto role = [&]() -> thread::Role& { return std::get<thread::Roles>(p.stmts[roles.value].node).roles[index]; };
+  const auto role = [&]() -> thread::Role& {
+    return std::get<thread::Roles>(p.stmts[roles.value].node).roles[index];
+  };
   if (role().first_thread != 0) return Unit{};
   const int64_t threads = std::exchange(p.threads, role().threads);
   Block body = std::exchange(p.body, role().body);

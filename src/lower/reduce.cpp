@@ -113,15 +113,15 @@ void OpLowering::reduce(int src, int dst, ReduceKind kind, int axis, bool accumu
   ExprId value = source();
   if (ExprId in = k_.both(ExprId(), nest.inside); in && lanes_reduce)
     value = e.select(in, value, reduction_identity(e, kind, acc_type));
-  thread::Block step =
-      in_lanes({store(acc, slot(partial), reduction_combine(e, kind, load_acc(slot(partial)), value), ExprId())});
+  thread::Block step = in_lanes(
+      {store(acc, slot(partial), reduction_combine(e, kind, load_acc(slot(partial)), value), ExprId())});
   Nest inner_loops{reduced, {}, {}};
   thread::Block loops = k_.wrap(inner_loops, 0, reduced.size(), std::move(step), op_.path);
   body.insert(body.end(), loops.begin(), loops.end());
 
   for (int64_t u = 1; u < partials; ++u) {
-    thread::Block join = in_lanes(
-        {store(acc, lane, reduction_combine(e, kind, load_acc(lane), load_acc(slot(e.const_int(u)))), ExprId())});
+    thread::Block join = in_lanes({store(
+        acc, lane, reduction_combine(e, kind, load_acc(lane), load_acc(slot(e.const_int(u)))), ExprId())});
     body.insert(body.end(), join.begin(), join.end());
   }
   if (lanes_reduce) {

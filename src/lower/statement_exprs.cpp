@@ -65,7 +65,8 @@ void for_each_expr_below(thread::ThreadProgram& p, const thread::Block& block,
   for (thread::StmtId id : block) {
     thread::StmtNode& node = p.stmts[id.value].node;
     for_each_expr(node, visit);
-    for (const thread::Block* inside : thread::blocks_inside(std::as_const(node))) for_each_expr_below(p, *inside, visit);
+    for (const thread::Block* inside : thread::blocks_inside(std::as_const(node)))
+      for_each_expr_below(p, *inside, visit);
   }
 }
 

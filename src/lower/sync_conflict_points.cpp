@@ -68,13 +68,14 @@ std::vector<ExprId> ConflictOracle::told_conditions(const AccessClass& c) const 
       return v == p_.thread_var || v == c.access.lane ||
              std::any_of(c.loops.begin(), c.loops.end(), [&](const OpenLoop& l) { return l.var == v; });
     };
-    if (!program.reads_memory() && std::all_of(program.vars().begin(), program.vars().end(), known)) told.push_back(e);
+    if (!program.reads_memory() && std::all_of(program.vars().begin(), program.vars().end(), known))
+      told.push_back(e);
   }
   return told;
 }
 
-// Elements by which one iteration more of the loop moves everything the access touches; nothing where it does something
-// else to it.
+// Elements by which one iteration more of the loop moves everything the access touches; nothing where it does
+// something else to it.
 std::optional<int64_t> ConflictOracle::step_of(int id, VarId loop) {
   auto [it, fresh] = steps_.try_emplace({id, loop});
   if (!fresh) return it->second;
@@ -94,8 +95,8 @@ std::optional<int64_t> ConflictOracle::step_of(int id, VarId loop) {
   return it->second = step;
 }
 
-// What the access touches under an assignment of some of its loop variables, each element with the thread that does; all
-// other variables run over their range. Nothing when that cannot be told or takes too long.
+// What the access touches under an assignment of some of its loop variables, each element with the thread
+// that does; all other variables run over their range. Nothing when that cannot be told or takes too long.
 ConflictOracle::Touched ConflictOracle::touched(int id, const Assigned& assigned) {
   Assigned kept;
   int64_t shift = 0;
@@ -121,8 +122,8 @@ const ConflictOracle::Footprint* ConflictOracle::footprint(int id, const Assigne
   std::vector<IndexProgram> conditions;
   for (ExprId e : told_conditions(c)) conditions.emplace_back(p_.exprs, e);
   auto depends = [&](VarId v) {
-    return index.depends_on(v) ||
-           std::any_of(conditions.begin(), conditions.end(), [&](const IndexProgram& p) { return p.depends_on(v); });
+    return index.depends_on(v) || std::any_of(conditions.begin(), conditions.end(),
+                                              [&](const IndexProgram& p) { return p.depends_on(v); });
   };
   const thread::Memory& m = p_.memory(c.access.memory);
   const int64_t slot_elements = m.slots > 1 ? m.elements / m.slots : 0;
@@ -168,7 +169,8 @@ const ConflictOracle::Footprint* ConflictOracle::footprint(int id, const Assigne
   return &*result;
 }
 
-// Sorts the runs and joins those that overlap; where they belong to different threads the whole belongs to many.
+// Sorts the runs and joins those that overlap; where they belong to different threads the whole belongs to
+// many.
 void ConflictOracle::put_in_order(Footprint& f) {
   std::sort(f.begin(), f.end(), [](const Run& a, const Run& b) {
     return std::tie(a.first, a.last, a.thread) < std::tie(b.first, b.last, b.thread);
@@ -204,8 +206,8 @@ Meeting ConflictOracle::meet(Touched a, Touched b) {
   return result;
 }
 
-// Loops that both stand in, at known distances, are walked together; everything else apart. Different slots are
-// looked at as if they were one.
+// Loops that both stand in, at known distances, are walked together; everything else apart. Different slots
+// are looked at as if they were one.
 Meeting ConflictOracle::enumerate(int a, const Bindings& a_at, int b, const Bindings& b_at) {
   const int id[2] = {a, b};
   const Bindings* at[2] = {&a_at, &b_at};
@@ -223,7 +225,8 @@ Meeting ConflictOracle::enumerate(int a, const Bindings& a_at, int b, const Bind
     const auto other = (*this)[b].binding_of(b_at, l.var);
     const Binding own = a_at[i];
     const bool relative = own.kind == Binding::Kind::back || own.kind == Binding::Kind::far;
-    if (l.extent < 0 || !relative || !other || other->kind != Binding::Kind::back || !inside(0, l.var) || !inside(1, l.var))
+    if (l.extent < 0 || !relative || !other || other->kind != Binding::Kind::back || !inside(0, l.var) ||
+        !inside(1, l.var))
       continue;
     common.push_back({l.var, l.extent});
     distance[0].push_back(own);
@@ -233,14 +236,16 @@ Meeting ConflictOracle::enumerate(int a, const Bindings& a_at, int b, const Bind
   for (int s = 0; s < 2; ++s) {
     const AccessClass& c = (*this)[id[s]];
     for (size_t i = 0; i < c.loops.size(); ++i)
-      if ((*at[s])[i].kind == Binding::Kind::at && inside(s, c.loops[i].var)) fixed[s][c.loops[i].var] = (*at[s])[i].value;
+      if ((*at[s])[i].kind == Binding::Kind::at && inside(s, c.loops[i].var))
+        fixed[s][c.loops[i].var] = (*at[s])[i].value;
   }
   Meeting result = Meeting::disjoint;
   PointValues values(p_.vars.size());
   // Iterations of the earlier access that a far distance leaves open are walked too.
   auto compare_at = [&](const std::map<VarId, int64_t>& earlier) {
     std::map<VarId, int64_t> later = fixed[1];
-    for (size_t i = 0; i < common.size(); ++i) later[common[i].var] = *values[common[i].var] - distance[1][i].value;
+    for (size_t i = 0; i < common.size(); ++i)
+      later[common[i].var] = *values[common[i].var] - distance[1][i].value;
     for (const Range& r : common)
       if (later[r.var] < 0) return true;
     const Touched x = touched(a, earlier), y = touched(b, later);
@@ -248,17 +253,18 @@ Meeting ConflictOracle::enumerate(int a, const Bindings& a_at, int b, const Bind
     result = std::max(result, meet(x, y));
     return result != Meeting::clash;
   };
-  std::function<bool(size_t, std::map<VarId, int64_t>)> earlier_points = [&](size_t i, std::map<VarId, int64_t> chosen) {
-    if (i == common.size()) return compare_at(chosen);
-    const int64_t nearest = *values[common[i].var] - distance[0][i].value;
-    const int64_t farthest = distance[0][i].kind == Binding::Kind::far ? 0 : nearest;
-    for (int64_t v = farthest; v <= nearest; ++v) {
-      if (v < 0) continue;
-      chosen[common[i].var] = v;
-      if (!earlier_points(i + 1, chosen)) return false;
-    }
-    return true;
-  };
+  std::function<bool(size_t, std::map<VarId, int64_t>)> earlier_points =
+      [&](size_t i, std::map<VarId, int64_t> chosen) {
+        if (i == common.size()) return compare_at(chosen);
+        const int64_t nearest = *values[common[i].var] - distance[0][i].value;
+        const int64_t farthest = distance[0][i].kind == Binding::Kind::far ? 0 : nearest;
+        for (int64_t v = farthest; v <= nearest; ++v) {
+          if (v < 0) continue;
+          chosen[common[i].var] = v;
+          if (!earlier_points(i + 1, chosen)) return false;
+        }
+        return true;
+      };
   const bool told = for_each_point(common, values, [&] { return earlier_points(0, fixed[0]); });
   return told ? result : Meeting::clash;
 }

@@ -48,7 +48,8 @@ ExprId ConflictOracle::slot_of(const SyncAccess& a) {
   return arith::depends_on(p_.exprs, result, p_.thread_var) ? ExprId() : result;
 }
 
-int ConflictOracle::add(const SyncAccess& access, const std::vector<OpenLoop>& around, const std::string& origin) {
+int ConflictOracle::add(const SyncAccess& access, const std::vector<OpenLoop>& around,
+                        const std::string& origin) {
   AccessClass c;
   c.access = access;
   auto mark = ctx_.mark();
@@ -79,8 +80,8 @@ int ConflictOracle::add(const SyncAccess& access, const std::vector<OpenLoop>& a
   auto same = [&](const AccessClass& o) {
     const SyncAccess &x = o.access, &y = c.access;
     return x.memory == y.memory && o.within == c.within && x.predicate == y.predicate && x.count == y.count &&
-           x.lane == y.lane && x.row_lanes == y.row_lanes && x.write == y.write && x.async == y.async && x.collective == y.collective &&
-           o.slot == c.slot && o.loops == c.loops && o.op == c.op;
+           x.lane == y.lane && x.row_lanes == y.row_lanes && x.write == y.write && x.async == y.async &&
+           x.collective == y.collective && o.slot == c.slot && o.loops == c.loops && o.op == c.op;
   };
   std::vector<int>& of_memory = by_memory_[access.memory];
   for (int i : of_memory)
@@ -97,7 +98,9 @@ bool ConflictOracle::same_points(int a, const Bindings& a_at, int b, const Bindi
     const OpenLoop& l = x.loops[i];
     if (l.origin == x.op || (a == b && !x.follows[i])) continue;
     const auto other = y.binding_of(b_at, l.var);
-    if (!other || *other != a_at[i] || (other->kind != Binding::Kind::back && other->kind != Binding::Kind::at)) return false;
+    if (!other || *other != a_at[i] ||
+        (other->kind != Binding::Kind::back && other->kind != Binding::Kind::at))
+      return false;
   }
   return true;
 }
@@ -159,7 +162,8 @@ Meeting ConflictOracle::compare(int a, const Bindings& a_at, int b, const Bindin
   if (!thread::may_overlap(p_, x.access.memory, y.access.memory)) return Meeting::disjoint;
   if (x.access.memory != y.access.memory) return Meeting::clash;
   if (slots_differ(bound_slot(a, a_at), bound_slot(b, b_at))) return Meeting::disjoint;
-  if ((x.access.collective && !x.access.write) || (y.access.collective && !y.access.write)) return Meeting::clash;
+  if ((x.access.collective && !x.access.write) || (y.access.collective && !y.access.write))
+    return Meeting::clash;
   // Tiles are small and their footprints are kept; places in tensors are seldom known by number.
   const bool tile = p_.memory(x.access.memory).space == thread::Space::shared;
   if (!tile && apart(a, a_at, b, b_at)) return Meeting::disjoint;

@@ -1,9 +1,9 @@
-// Whether two accesses to memory that threads share can meet in one element, and by different threads: the questions
-// of barrier planting. "clash" is always a legal answer, the others are proofs.
+// Whether two accesses to memory that threads share can meet in one element, and by different threads: the
+// questions of barrier planting. "clash" is always a legal answer, the others are proofs.
 //
-// An access inside loops stands for one execution per iteration; a Binding says which one is meant. Slots of a
-// memory are compared as expressions (iteration i + 2 writes slot (i + 2) % 3 while i reads i % 3); what happens
-// within a slot by enumerating threads and the iterations of small loops, up to a bound.
+// An access inside loops stands for one execution per iteration; a Binding says which one is meant. Slots of
+// a memory are compared as expressions (iteration i + 2 writes slot (i + 2) % 3 while i reads i % 3); what
+// happens within a slot by enumerating threads and the iterations of small loops, up to a bound.
 #pragma once
 
 #include <map>
@@ -27,8 +27,8 @@ struct OpenLoop {
   bool operator==(const OpenLoop& o) const { return var == o.var && extent == o.extent; }
 };
 
-// Which iteration of a loop an access belongs to: the one `value` before the current one, one at least as far back,
-// number `value`, or any.
+// Which iteration of a loop an access belongs to: the one `value` before the current one, one at least as far
+// back, number `value`, or any.
 struct Binding {
   enum class Kind : uint8_t { any, back, far, at } kind = Kind::any;
   int64_t value = 0;
@@ -64,8 +64,8 @@ class ConflictOracle {
   int add(const thread::SyncAccess& access, const std::vector<OpenLoop>& around, const std::string& origin);
   const AccessClass& operator[](int id) const { return classes_[static_cast<size_t>(id)]; }
 
-  // Two writes of one execution of an operation to a tensor, or of executions that write the same: its points have
-  // elements of their own, and one thread writes a point.
+  // Two writes of one execution of an operation to a tensor, or of executions that write the same: its points
+  // have elements of their own, and one thread writes a point.
   bool same_points(int a, const Bindings& a_at, int b, const Bindings& b_at) const;
 
   Meeting meeting(int a, const Bindings& a_at, int b, const Bindings& b_at);

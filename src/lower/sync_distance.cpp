@@ -19,12 +19,13 @@ std::optional<Binding> AccessClass::binding_of(const Bindings& at, VarId var) co
   return std::nullopt;
 }
 
-// index = what is the same for all threads and both accesses + coefficient * (iteration of a loop) + what threads and
-// inner loops add, which has a range.
+// index = what is the same for all threads and both accesses + coefficient * (iteration of a loop) + what
+// threads and inner loops add, which has a range.
 bool ConflictOracle::apart(int a, const Bindings& a_at, int b, const Bindings& b_at) {
   const AccessClass &x = (*this)[a], &y = (*this)[b];
   if (!x.within || !y.within) return false;
-  if (p_.memory(x.access.memory).slots > 1 && (!x.slot || !y.slot)) return false;  // `within` is then the whole index
+  // `within` is then the whole index
+  if (p_.memory(x.access.memory).slots > 1 && (!x.slot || !y.slot)) return false;
   auto mark = ctx_.mark();
   std::map<VarId, std::optional<int64_t>> distance;  // iterations between the two; none: told by no number
   for (const AccessClass* c : {&x, &y}) {
@@ -44,7 +45,8 @@ bool ConflictOracle::apart(int a, const Bindings& a_at, int b, const Bindings& b
     const auto other = y.binding_of(b_at, v);
     const Binding own = a_at[i];
     if (!other || other->kind != Binding::Kind::back) continue;
-    if (own.kind == Binding::Kind::back || own.kind == Binding::Kind::far) distance[v] = own.value - other->value;
+    if (own.kind == Binding::Kind::back || own.kind == Binding::Kind::far)
+      distance[v] = own.value - other->value;
     if (own.kind == Binding::Kind::far) further.insert(v);
   }
   const auto first = arith::to_affine(ctx_, x.within), second = arith::to_affine(ctx_, y.within);
@@ -60,7 +62,8 @@ bool ConflictOracle::apart(int a, const Bindings& a_at, int b, const Bindings& b
     for (const auto& [atom, factors] : terms) {
       const ir::ExprNode& n = p_.exprs[atom];
       bool varies = IndexProgram(p_.exprs, atom).reads_memory();
-      for (const auto& [v, d] : distance) varies = varies || (v.valid() && arith::depends_on(p_.exprs, atom, v));
+      for (const auto& [v, d] : distance)
+        varies = varies || (v.valid() && arith::depends_on(p_.exprs, atom, v));
       if (!varies) {
         told = told && factors.first == factors.second;
         continue;

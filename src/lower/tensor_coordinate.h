@@ -5,7 +5,8 @@
 
 namespace tilegen::lower {
 
-// `at`, or where that may not fit, a number outside of the tensor wherever `at` is. The launch has found the extent to be at
+// `at`, or where that may not fit, a number outside of the tensor wherever `at` is. The launch has found the
+// extent to be at
 // most thread::kMostTensorExtent.
 ir::ExprId tensor_coordinate(arith::Context& ctx, ir::ExprId at, ir::ExprId extent);
 

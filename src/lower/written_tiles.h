@@ -2,10 +2,11 @@
 //
 //   write -> fence -> meet -> product .. wait -> meet -> write again
 //
-// The fence puts the writes in front of the products' reads, which are the asynchronous proxy's. The first meeting is that of
-// the threads that share the tile: the warpgroup where it reads its own rows only, or all computing threads. The second has
-// all warpgroups' products finished; a warpgroup that reads its own rows has waited for them itself. Where iterations have slots
-// of their own, two in turn, one meeting does both: the products of the iteration before are waited for in front of it.
+// The fence puts the writes in front of the products' reads, which are the asynchronous proxy's. The first
+// meeting is that of the threads that share the tile: the warpgroup where it reads its own rows only, or all
+// computing threads. The second has all warpgroups' products finished; a warpgroup that reads its own rows
+// has waited for them itself. Where iterations have slots of their own, two in turn, one meeting does both:
+// the products of the iteration before are waited for in front of it.
 #pragma once
 
 #include <vector>
@@ -27,7 +28,8 @@ class WrittenTiles {
   // In front of the loop and behind it: for what is written outside of it.
   void enter(thread::Block& out) { hand_over(enter_, out); }
   void leave(thread::Block& out) { meet(leave_, out); }
-  // In front of a statement, by its number in the order, and behind it; there it tells whether warpgroups have met.
+  // In front of a statement, by its number in the order, and behind it; there it tells whether warpgroups
+  // have met.
   void before(size_t at, thread::Block& out) { meet(before_[at], out); }
   bool behind(size_t at, thread::Block& out) {
     hand_over(behind_[at], out);

@@ -19,7 +19,8 @@ struct ElementAccess {
   std::vector<int> dim_of;      // per buffer dimension: iteration dimension, or one of the constants above
   std::vector<int64_t> offset;  // per buffer dimension: constant offset; kUnknownOffset when not constant
 
-  std::vector<ir::ExprId> unknown;  // per buffer dimension: the index where its offset is not constant, else invalid
+  // per buffer dimension: the index where its offset is not constant, else invalid
+  std::vector<ir::ExprId> unknown;
 
   static constexpr int64_t kUnknownOffset = INT64_MIN;
 };

@@ -65,8 +65,8 @@ void check_types(const ir::Program& p, const ir::TileOp& op, const Reporter& rep
                    "tf32 says how f32 x f32 into f32 is multiplied; leave it out");
     if (op.flag(ir::gemm_attr::promote) && !(ir::is_float(a) && ir::dtype_bits(a) == 8))
       report.error(DiagCode::dtype_mismatch,
-                   std::string("a promoting gemm of ") + ir::dtype_name(a) + " x " + ir::dtype_name(b) + " into " +
-                       ir::dtype_name(c),
+                   std::string("a promoting gemm of ") + ir::dtype_name(a) + " x " + ir::dtype_name(b) +
+                       " into " + ir::dtype_name(c),
                    "promote says how products of e4m3 and e5m2 are summed; leave it out");
     return;
   }
@@ -129,13 +129,15 @@ std::vector<OperandAccess> accesses(const ir::TileOp& op) {
 
 // ---- lowering ----
 
-void lower(const ir::TileOp& op, LowerSink& sink) { sink.contract(kA, kB, kC, op.flag(ir::gemm_attr::clear)); }
+void lower(const ir::TileOp& op, LowerSink& sink) {
+  sink.contract(kA, kB, kC, op.flag(ir::gemm_attr::clear));
+}
 
 // ---- reference meaning ----
 //
-// k ascends. f16, bf16, e4m3 and e5m2 operands: products and sums in f32, starting from the old C, one rounding to C's
-// type at the end of the op. f32, f64: products and sums in that type; with tf32 both operands are rounded first. i8, u8: products and sums in i32,
-// which wraps.
+// k ascends. f16, bf16, e4m3 and e5m2 operands: products and sums in f32, starting from the old C, one
+// rounding to C's type at the end of the op. f32, f64: products and sums in that type; with tf32 both
+// operands are rounded first. i8, u8: products and sums in i32, which wraps.
 
 struct Matrix {
   std::vector<double> f;

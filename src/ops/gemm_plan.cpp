@@ -150,18 +150,24 @@ Expected<GemmPlan> plan_host(const ir::Program& p, const TileOp& op, const GemmS
   const bool parts = std::any_of(op.operands.begin(), op.operands.end(),
                                  [&](const ir::Region& r) { return r.extents != p.tile_shape(r.buffer); });
   const auto illegal = [&](std::string why) {
-    return Error(DiagCode::schedule_illegal, path, std::move(why), "leave engine, atom and warps out to let the planner choose", loc);
+    return Error(DiagCode::schedule_illegal, path, std::move(why),
+                 "leave engine, atom and warps out to let the planner choose", loc);
   };
   if (!is_host_engine(given, parts))
-    return illegal(std::string("the schedule gives engine '") + plan::engine_name(*given->engine) + "', but on " + t.name +
-                   (parts ? " parts of buffers are multiplied by 'loop'" : " products are done by 'micro_kernel' or 'loop'"));
-  if (given && !is_split(*given, 1, 1)) return illegal("the schedule splits it over " + split_text(*given) + " warps, and " + t.name + " has none");
+    return illegal(std::string("the schedule gives engine '") + plan::engine_name(*given->engine) +
+                   "', but on " + t.name +
+                   (parts ? " parts of buffers are multiplied by 'loop'"
+                          : " products are done by 'micro_kernel' or 'loop'"));
+  if (given && !is_split(*given, 1, 1))
+    return illegal("the schedule splits it over " + split_text(*given) + " warps, and " + t.name +
+                   " has none");
   const bool loops = given && given->engine == plan::Engine::loop;
   if (parts || loops) {
     if (given && !given->atom.empty())
       return illegal("the schedule gives atom '" + given->atom + "', and plain loops have none");
     GemmPlan plan = plan_loops(p, op);
-    plan.reason = parts ? "plain loops: an operand is a part of its buffer, micro-kernels walk whole ones" : "plain loops: as given";
+    plan.reason = parts ? "plain loops: an operand is a part of its buffer, micro-kernels walk whole ones"
+                        : "plain loops: as given";
     return plan;
   }
   auto tile = pick_micro_tile(s, t, given, path, loc);

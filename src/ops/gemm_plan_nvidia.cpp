@@ -39,7 +39,8 @@ bool divides(const GemmShape& s, const MmaAtom& atom, const WarpGrid& g) {
 // Of a warp; dot products of bytes are a thread's.
 bool is_matrix_instruction(const MmaAtom& atom) { return atom.name.starts_with("mma."); }
 
-// What may overhang a tile. Rows and columns beyond it are computed from others and stored nowhere; steps along k would add.
+// What may overhang a tile. Rows and columns beyond it are computed from others and stored nowhere; steps
+// along k would add.
 enum class Pad : uint8_t { none, instructions, multiply_adds };
 
 bool fits(const GemmShape& s, const MmaAtom& atom, const WarpGrid& g, Pad pad) {
@@ -85,8 +86,8 @@ int64_t load_wavefronts(const MmaAtom& atom, int side, const Source& from) {
   return std::max<int64_t>(1, ceil_div(f.registers() * bytes, int64_t{4}));
 }
 
-Cost cost_of(const GemmShape& s, const MmaAtom& atom, const WarpGrid& g, const Source& from_a, const Source& from_b,
-             const Target& t) {
+Cost cost_of(const GemmShape& s, const MmaAtom& atom, const WarpGrid& g, const Source& from_a,
+             const Source& from_b, const Target& t) {
   const bool a_shared = from_a.shared, b_shared = from_b.shared;
   constexpr double kSchedulers = 4;        // of a multiprocessor
   constexpr int64_t kOtherRegisters = 40;  // addresses, predicates, loop counters
@@ -160,15 +161,20 @@ Checked check_parts(const ir::Program& p, const TileOp& op, const std::string& p
   return Unit{};
 }
 
-// What keeps multiply-adds from being instructions of matrices: an extent that is no multiple of the instruction's.
+// What keeps multiply-adds from being instructions of matrices: an extent that is no multiple of the
+// instruction's.
 std::string no_instruction(const GemmShape& s, const Target& t, bool in_parts) {
   for (const MmaAtom& atom : t.mma) {
     if (!serves(atom, s) || !is_matrix_instruction(atom)) continue;
-    const std::string begin = "no matrix instructions: ", of = ", no multiple of the " + atom.name + " instruction's ";
+    const std::string begin = "no matrix instructions: ",
+                      of = ", no multiple of the " + atom.name + " instruction's ";
     if (s.k % atom.k != 0)
-      return begin + "k is " + number(s.k) + of + number(atom.k) + " (copy the operands into tiles of more, filled with zeros)";
-    if (in_parts && s.m % atom.m != 0) return begin + "m is " + number(s.m) + of + number(atom.m) + ", of a part of a fragment";
-    if (in_parts && s.n % atom.n != 0) return begin + "n is " + number(s.n) + of + number(atom.n) + ", of a part of a fragment";
+      return begin + "k is " + number(s.k) + of + number(atom.k) +
+             " (copy the operands into tiles of more, filled with zeros)";
+    if (in_parts && s.m % atom.m != 0)
+      return begin + "m is " + number(s.m) + of + number(atom.m) + ", of a part of a fragment";
+    if (in_parts && s.n % atom.n != 0)
+      return begin + "n is " + number(s.n) + of + number(atom.n) + ", of a part of a fragment";
     return "";
   }
   return "";
@@ -179,12 +185,14 @@ bool asks_for_warpgroups(const plan::OpPlan* given) {
 }
 
 // Nothing, with a note, where warpgroups cannot; an error where the schedule asks for them all the same.
-Expected<std::optional<GemmPlan>> plan_by_warpgroups(const ir::Program& p, const TileOp& op, const GemmShape& s,
-                                                     const Target& t, int64_t threads, const plan::OpPlan* given,
-                                                     const std::string& path, const SourceLocation& loc,
+Expected<std::optional<GemmPlan>> plan_by_warpgroups(const ir::Program& p, const TileOp& op,
+                                                     const GemmShape& s, const Target& t, int64_t threads,
+                                                     const plan::OpPlan* given, const std::string& path,
+                                                     const SourceLocation& loc,
                                                      const std::string& no_warpgroups, std::string& note) {
   const bool asked = asks_for_warpgroups(given);
-  if (given && !asked && (given->engine == plan::Engine::mma || !given->atom.empty())) return std::optional<GemmPlan>();
+  if (given && !asked && (given->engine == plan::Engine::mma || !given->atom.empty()))
+    return std::optional<GemmPlan>();
   std::string why = no_warpgroups;
   if (why.empty())
     if (auto plan = plan_warpgroup_gemm(p, op, s, t, threads, given, &why)) return plan;
@@ -234,8 +242,9 @@ Expected<GemmPlan> plan_nvidia_gemm(const ir::Program& p, const TileOp& op, cons
   if (given && given->engine && *given->engine != plan::Engine::mma &&
       (*given->engine != plan::Engine::warpgroup_mma || t.warpgroup_mma.empty()))
     return Error(DiagCode::schedule_illegal, path,
-                 std::string("the schedule gives engine '") + plan::engine_name(*given->engine) + "', but on " + t.name +
-                     " products are done by 'mma'" + (t.warpgroup_mma.empty() ? "" : " or 'warpgroup_mma'"),
+                 std::string("the schedule gives engine '") + plan::engine_name(*given->engine) +
+                     "', but on " + t.name + " products are done by 'mma'" +
+                     (t.warpgroup_mma.empty() ? "" : " or 'warpgroup_mma'"),
                  "leave engine, atom and warps out to let the planner choose", loc);
   std::string note;
   std::optional<GemmPlan> by_warpgroups;
@@ -252,7 +261,8 @@ Expected<GemmPlan> plan_nvidia_gemm(const ir::Program& p, const TileOp& op, cons
   const auto source = [&](int side) {
     const ir::Region& r = op.operands[static_cast<size_t>(side)];
     const bool transpose = op.flag(side == 0 ? ir::gemm_attr::transpose_a : ir::gemm_attr::transpose_b);
-    return Source{p.buffer(r.buffer).scope == ir::MemScope::shared, k_is_contiguous(matrix_dims(p, r, transpose), side)};
+    return Source{p.buffer(r.buffer).scope == ir::MemScope::shared,
+                  k_is_contiguous(matrix_dims(p, r, transpose), side)};
   };
   const Source from_a = source(0), from_b = source(1);
   struct Choice {
@@ -270,8 +280,8 @@ Expected<GemmPlan> plan_nvidia_gemm(const ir::Program& p, const TileOp& op, cons
   const bool in_parts = std::any_of(op.operands.begin(), op.operands.end(), [&](const ir::Region& r) {
     return p.buffer(r.buffer).scope != ir::MemScope::shared && r.extents != p.tile_shape(r.buffer);
   });
-  // Exact divisions first; then matrix instructions on a tile that is padded along m and n, where none divides it; then
-  // multiply-adds on a padded tile.
+  // Exact divisions first; then matrix instructions on a tile that is padded along m and n, where none
+  // divides it; then multiply-adds on a padded tile.
   for (Pad pad : {Pad::none, Pad::instructions, Pad::multiply_adds}) {
     if (best.atom && (pad == Pad::multiply_adds || is_matrix_instruction(*best.atom))) break;
     if (pad != Pad::none && in_parts) break;
@@ -287,8 +297,8 @@ Expected<GemmPlan> plan_nvidia_gemm(const ir::Program& p, const TileOp& op, cons
   }
   if (by_warpgroups) {
     if (!best.atom || by_warpgroups->cycles <= best.cost.cycles) return std::move(*by_warpgroups);
-    note = "no warpgroup instructions: they take " + number(static_cast<int64_t>(by_warpgroups->cycles)) + " cycles, " +
-           best.atom->name + " " + number(static_cast<int64_t>(best.cost.cycles));
+    note = "no warpgroup instructions: they take " + number(static_cast<int64_t>(by_warpgroups->cycles)) +
+           " cycles, " + best.atom->name + " " + number(static_cast<int64_t>(best.cost.cycles));
   }
   std::string what = number(s.m) + "x" + number(s.n) + "x" + number(s.k) + " gemm of " + ir::dtype_name(s.a) +
                      " and " + ir::dtype_name(s.b) + " into " + ir::dtype_name(s.c);
@@ -303,17 +313,21 @@ Expected<GemmPlan> plan_nvidia_gemm(const ir::Program& p, const TileOp& op, cons
                   "): " + number(w.m * best.atom->m) + "x" + number(w.n * best.atom->n) + " a warp";
     if (best.grid.copies > 1) plan.reason += ", every one done by " + number(best.grid.copies);
     if (!divides(s, *best.atom, best.grid))
-      plan.reason = "no instruction divides a " + what + ": " +
-                    (is_multiply_add(*best.atom) ? "multiply-adds on a padded tile"
-                                                 : number(w.m * best.atom->m) + "x" + number(w.n * best.atom->n) +
-                                                       " a warp, some of it beyond the tile");
-    if (const std::string why = !is_matrix_instruction(*best.atom) && !given_atom ? no_instruction(s, t, in_parts) : ""; !why.empty())
+      plan.reason =
+          "no instruction divides a " + what + ": " +
+          (is_multiply_add(*best.atom) ? "multiply-adds on a padded tile"
+                                       : number(w.m * best.atom->m) + "x" + number(w.n * best.atom->n) +
+                                             " a warp, some of it beyond the tile");
+    if (const std::string why =
+            !is_matrix_instruction(*best.atom) && !given_atom ? no_instruction(s, t, in_parts) : "";
+        !why.empty())
       plan.note += (plan.note.empty() ? "" : "; ") + why;
     return plan;
   }
   if (given_atom || given_grid)
     return Error(DiagCode::schedule_illegal, path,
-                 "the schedule's atom " + (given_atom ? "'" + given->atom + "'" : std::string("of any name")) + " with " +
+                 "the schedule's atom " +
+                     (given_atom ? "'" + given->atom + "'" : std::string("of any name")) + " with " +
                      split_text(*given) + " warps cannot do a " + what + " with " + number(warps) + " warps",
                  "leave atom and warps out to let the planner choose", loc);
   if (!any)

@@ -53,7 +53,8 @@ int swizzle_width(int64_t inner_bytes) {
   return 0;
 }
 
-// The operand as boxes of rows of one swizzle width, one box behind the other. `part`: rows of one instruction.
+// The operand as boxes of rows of one swizzle width, one box behind the other. `part`: rows of one
+// instruction.
 std::optional<Layout> operand_layout(const Side& s, int64_t part, int bytes) {
   const int width = swizzle_width((s.k_major() ? s.extent(s.inner()) : part) * bytes);
   if (width == 0) return std::nullopt;
@@ -100,8 +101,9 @@ void copy_operands(View& v, const WarpgroupAtom& atom) {
     if (!copy)
       v.refused = std::string(v.name(side)) + " of " + ir::dtype_name(type) +
                   " must be stored with k as the last dimension: warps turn blocks of " +
-                  number(turned_block(ir::dtype_bytes(type)).k) + "x" + number(turned_block(ir::dtype_bytes(type)).rows) +
-                  ", which do not divide " + number(s.extent(s.k)) + "x" + number(s.extent(s.rows));
+                  number(turned_block(ir::dtype_bytes(type)).k) + "x" +
+                  number(turned_block(ir::dtype_bytes(type)).rows) + ", which do not divide " +
+                  number(s.extent(s.k)) + "x" + number(s.extent(s.rows));
     else
       s = side_of(copy->dims, v.operand(side));
     v.copied[side] = true;
@@ -127,13 +129,16 @@ Cost cost_of(const View& v, const Split& x) {
   const bool a_shared = v.a_shared;
   const int64_t reps = s.m / (kRows * x.m), columns = s.n / x.n, k_steps = s.k / x.atom->k;
   const double instructions = static_cast<double>(x.m * x.n * reps * (columns / x.width));
-  const int64_t a_bytes = kRows * x.atom->k * ir::dtype_bytes(s.a), b_bytes = x.width * x.atom->k * ir::dtype_bytes(s.b);
+  const int64_t a_bytes = kRows * x.atom->k * ir::dtype_bytes(s.a),
+                b_bytes = x.width * x.atom->k * ir::dtype_bytes(s.b);
   const double tensor = instructions * x.width / 8 * x.atom->cycles_per_8;
   double loads = instructions * static_cast<double>((a_shared ? a_bytes : 0) + b_bytes) / 128;
-  // Turned: of the 8 rows that are read and written at once two lie in the same banks, but for reads of words.
+  // Turned: of the 8 rows that are read and written at once two lie in the same banks, but for reads of
+  //   words.
   for (int side = 0; side < 2; ++side) {
     const int64_t bytes = ir::dtype_bytes(side == 0 ? s.a : s.b), passes = bytes == 1 ? 4 : 3;
-    if (v.copied[side]) loads += static_cast<double>((side == 0 ? s.m : s.n) * bytes * x.atom->k * passes) / 128;
+    if (v.copied[side])
+      loads += static_cast<double>((side == 0 ? s.m : s.n) * bytes * x.atom->k * passes) / 128;
   }
   Cost c;
   c.cycles = (std::max(tensor, loads) + 0.25 * std::min(tensor, loads)) * static_cast<double>(k_steps);
@@ -148,7 +153,8 @@ Cost cost_of(const View& v, const Split& x) {
 }
 
 bool allows(ir::WarpPolicy policy, const Split& x, bool swapped) {
-  return policy == ir::WarpPolicy::square || ((policy == ir::WarpPolicy::full_row) != swapped ? x.n == 1 : x.m == 1);
+  return policy == ir::WarpPolicy::square ||
+         ((policy == ir::WarpPolicy::full_row) != swapped ? x.n == 1 : x.m == 1);
 }
 
 // Warps along the rows and columns of the op's C.
@@ -186,11 +192,13 @@ std::string refusal(const ir::Program& p, const TileOp& op, const View& v, const
   return "";
 }
 
-// Splits over the warpgroups, rows first, and widths, that divide the tile and that the schedule and the policy allow.
+// Splits over the warpgroups, rows first, and widths, that divide the tile and that the schedule and the
+// policy allow.
 std::vector<Split> splits(const View& v, const WarpgroupAtom* atom, int64_t warpgroups, ir::WarpPolicy policy,
                           const plan::OpPlan* given) {
   const GemmShape& s = v.s;
-  const bool given_atom = given && !given->atom.empty(), given_split = given && given->warps_m + given->warps_n > 0;
+  const bool given_atom = given && !given->atom.empty(),
+             given_split = given && given->warps_m + given->warps_n > 0;
   std::vector<Split> list;
   for (int64_t m = warpgroups; m >= 1; --m) {
     Split x{atom, m, warpgroups / m, 0};
@@ -240,16 +248,17 @@ GemmPlan make_plan(const ir::Program& p, const TileOp& op, const View& v, const 
   plan.atom = target::warpgroup_instruction_name(*x.atom, x.width);
   std::tie(plan.warps_m, plan.warps_n) = warps_of(x, v.swapped);
   MatrixDims c = matrix_dims(p, op.operands[2], v.swapped);
-  plan.c = spread(target::warpgroup_accumulator(x.width), {{reps, columns / x.width}, {x.m, x.n}}, grid, c, {s.m, s.n},
-                  kWarpgroup);
+  plan.c = spread(target::warpgroup_accumulator(x.width), {{reps, columns / x.width}, {x.m, x.n}}, grid, c,
+                  {s.m, s.n}, kWarpgroup);
   const int bytes[2] = {ir::dtype_bytes(s.a), ir::dtype_bytes(s.b)};
   std::optional<Layout>& left = v.swapped ? plan.b_memory : plan.a_memory;
   std::optional<Layout>& right = v.swapped ? plan.a_memory : plan.b_memory;
   if (v.a_shared)
     left = operand_layout(v.sides[0], kRows, bytes[0]);
   else
-    plan.a_fragment = spread(target::warpgroup_operand(x.atom->k, bytes[0]), {{reps, s.k / x.atom->k}, {x.m, 1}}, grid,
-                             v.sides[0].dims, {s.m, s.k}, kWarpgroup);
+    plan.a_fragment =
+        spread(target::warpgroup_operand(x.atom->k, bytes[0]), {{reps, s.k / x.atom->k}, {x.m, 1}}, grid,
+               v.sides[0].dims, {s.m, s.k}, kWarpgroup);
   right = operand_layout(v.sides[1], x.width, bytes[1]);
   for (int side = 0; side < 2; ++side) {
     if (!v.copied[side]) continue;
@@ -266,7 +275,8 @@ GemmPlan make_plan(const ir::Program& p, const TileOp& op, const View& v, const 
 std::string reason_of(const View& v, const Split& x, const std::string& warpgroups) {
   const int64_t rows = v.s.m / x.m, columns = v.s.n / x.n;
   std::string reason = "least shared memory traffic of what divides the tile over " + warpgroups + ": " +
-                       number(v.swapped ? columns : rows) + "x" + number(v.swapped ? rows : columns) + " a warpgroup";
+                       number(v.swapped ? columns : rows) + "x" + number(v.swapped ? rows : columns) +
+                       " a warpgroup";
   if (v.swapped)
     reason += ", B in the place of A: " + number(v.s.n) + " rows are no multiple of the instruction's 64";
   for (int side = 0; side < 2; ++side)
@@ -306,7 +316,9 @@ std::optional<GemmPlan> plan_warpgroup_gemm(const ir::Program& p, const TileOp& 
   const std::string warpgroups = warpgroups_text(threads / kWarpgroup);
   if (!best.split)
     return refuse("no instruction's width divides a " + shape_text(shape) + " tile split over " + warpgroups +
-                  (given && (!given->atom.empty() || given->warps_m + given->warps_n > 0) ? " as the schedule says" : ""));
+                  (given && (!given->atom.empty() || given->warps_m + given->warps_n > 0)
+                       ? " as the schedule says"
+                       : ""));
   GemmPlan plan = make_plan(p, op, v, *best.split);
   plan.registers = best.cost.registers;
   plan.own_registers = best.cost.own_registers;
@@ -354,7 +366,8 @@ std::optional<WarpgroupOperand> warpgroup_operand_form(const Layout& l, const Ma
       return std::nullopt;
     if (d.dim == s.inner() && d.weight == row) box = d.stride;
   }
-  if (inner % row != 0 || outer % kAtomRows != 0 || box * element_bytes % (kAtomRows * width) != 0) return std::nullopt;
+  if (inner % row != 0 || outer % kAtomRows != 0 || box * element_bytes % (kAtomRows * width) != 0)
+    return std::nullopt;
   if (s.extent(s.k) % k != 0 || rows % part != 0) return std::nullopt;
   WarpgroupOperand o;
   o.form.swizzle = static_cast<int>(width);

@@ -1,8 +1,8 @@
 // How an operand of a warp's matrix instructions lies in shared memory.
 //
-// requires: an atom of the target's table, and the tile of one side of the product. ensures: rows of 16-byte pieces whose order an
-// XOR changes from row to row, or, where no XOR makes the atom's loads free of bank conflicts, padded rows: what takes the fewest
-// wavefronts of loads and copies. refuses: nothing.
+// requires: an atom of the target's table, and the tile of one side of the product. ensures: rows of 16-byte
+// pieces whose order an XOR changes from row to row, or, where no XOR makes the atom's loads free of bank
+// conflicts, padded rows: what takes the fewest wavefronts of loads and copies. refuses: nothing.
 #pragma once
 
 #include "ops/gemm_plan.h"

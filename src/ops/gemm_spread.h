@@ -1,4 +1,5 @@
-// A tile's fragment made of an instruction's: repeated over registers, then over the warps (or warpgroups) of a block.
+// A tile's fragment made of an instruction's: repeated over registers, then over the warps (or warpgroups) of
+// a block.
 #pragma once
 
 #include "ops/gemm_plan.h"
@@ -15,11 +16,11 @@ struct Spread {
   int64_t reps[2] = {1, 1}, warps[2] = {1, 1};
 };
 
-// A fragment of the buffer of `m` whose matrix has the extents `extent` (which the atoms may overhang), from an atom's:
-// repeated over registers, the second dimension fastest, then over warps of `lanes` threads. A matrix that is a part of
-// its buffer repeats over registers too.
-layout::Fragment spread(const layout::Fragment& atom, const Spread& by, const WarpGrid& g, const MatrixDims& m,
-                        const int64_t (&extent)[2], int64_t lanes);
+// A fragment of the buffer of `m` whose matrix has the extents `extent` (which the atoms may overhang), from
+// an atom's: repeated over registers, the second dimension fastest, then over warps of `lanes` threads. A
+// matrix that is a part of its buffer repeats over registers too.
+layout::Fragment spread(const layout::Fragment& atom, const Spread& by, const WarpGrid& g,
+                        const MatrixDims& m, const int64_t (&extent)[2], int64_t lanes);
 
 // Splits of `warps` over m, n and copies that the policy allows.
 std::vector<WarpGrid> warp_grids(int64_t warps, ir::WarpPolicy policy);

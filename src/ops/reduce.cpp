@@ -174,7 +174,8 @@ void reference(const ir::TileOp& op, ReferenceSink& sink) {
     for (size_t d = 0; d < map.size(); ++d)
       if (map[d] >= 0) to[map[d]] = index[d];
     ir::ScalarValue acc = initial(kind, type);
-    if (accumulate) acc = kind == ReduceKind::sum ? sink.read(kDst, to) : combine(kind, type, acc, sink.read(kDst, to));
+    if (accumulate)
+      acc = kind == ReduceKind::sum ? sink.read(kDst, to) : combine(kind, type, acc, sink.read(kDst, to));
     for (from[axis] = 0; from[axis] < length && !sink.stopped(); ++from[axis])
       acc = combine(kind, type, acc, ir::eval_cast(type, sink.read(kSrc, from)));
     sink.write(kDst, to, acc);

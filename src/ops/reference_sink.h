@@ -12,8 +12,8 @@ namespace tilegen::ops {
 class ReferenceSink {
  public:
   virtual ~ReferenceSink() = default;
-  // Element at region-relative index of operand `operand`; out-of-tensor reads give 0, out-of-tensor writes are dropped.
-  // Values are in the buffer's dtype.
+  // Element at region-relative index of operand `operand`; out-of-tensor reads give 0, out-of-tensor writes
+  // are dropped. Values are in the buffer's dtype.
   virtual ir::ScalarValue read(int operand, std::span<const int64_t> index) = 0;
   virtual void write(int operand, std::span<const int64_t> index, ir::ScalarValue value) = 0;
   virtual std::span<const int64_t> extents(int operand) const = 0;

@@ -62,7 +62,9 @@ std::string strides_refusal(const ir::Program& p, const ir::Buffer& tensor) {
   const int64_t d = std::max<int64_t>(1, kStrideBytes / ir::dtype_bytes(tensor.type));
   const std::string what = "a stride of tensor '" + tensor.name + "'";
   if (tensor.strides.empty())
-    return tensor.shape.size() < 2 || can_be_multiple(p, tensor.shape.back(), d) ? "" : no_multiple(p, tensor.shape.back(), what);
+    return tensor.shape.size() < 2 || can_be_multiple(p, tensor.shape.back(), d)
+               ? ""
+               : no_multiple(p, tensor.shape.back(), what);
   int64_t last = 0;
   if (!p.exprs.is_const_int(tensor.strides.back(), &last) || last != 1)
     return "the last dimension of tensor '" + tensor.name + "' is not dense";
@@ -112,7 +114,8 @@ bool never_negative(const ir::Program& p, ExprId e);
 // A loop counts up from where it begins.
 bool begins_at_zero_or_more(const ir::Program& p, ir::VarId v) {
   for (const ir::Stmt& s : p.stmts)
-    if (const auto* loop = std::get_if<ir::Loop>(&s.node); loop && std::count(loop->vars.begin(), loop->vars.end(), v))
+    if (const auto* loop = std::get_if<ir::Loop>(&s.node);
+        loop && std::count(loop->vars.begin(), loop->vars.end(), v))
       return !loop->begin.valid() || never_negative(p, loop->begin);
   return false;
 }
@@ -149,16 +152,21 @@ bool never_negative(const ir::Program& p, ExprId e) {
   }
 }
 
-// The engine's instructions are illegal for a place that is no multiple of 16 bytes along the dense dimension, and for
-// writing at one in front of the tensor.
-std::string place_refusal(const ir::Program& p, const ir::Region& region, const ir::Buffer& tensor, bool load) {
+// The engine's instructions are illegal for a place that is no multiple of 16 bytes along the dense
+// dimension, and for writing at one in front of the tensor.
+std::string place_refusal(const ir::Program& p, const ir::Region& region, const ir::Buffer& tensor,
+                          bool load) {
   const int64_t d = std::max<int64_t>(1, kStrideBytes / ir::dtype_bytes(tensor.type));
   if (known_divisor(p, region.offsets.back()) % d != 0)
-    return "its place along the dense dimension of tensor '" + tensor.name + "' is not known to be a multiple of 16 bytes";
+    return "its place along the dense dimension of tensor '" + tensor.name +
+           "' is not known to be a multiple of 16 bytes";
   if (!load && !can_be_multiple(p, tensor.shape.back(), d))
-    return no_multiple(p, tensor.shape.back(), "a row of tensor '" + tensor.name + "'") + ", in which the engine stores";
-  if (!load && !std::all_of(region.offsets.begin(), region.offsets.end(), [&](ExprId o) { return never_negative(p, o); }))
-    return "its place may lie in front of tensor '" + tensor.name + "', as far as is known (max(.., 0) says that it does not)";
+    return no_multiple(p, tensor.shape.back(), "a row of tensor '" + tensor.name + "'") +
+           ", in which the engine stores";
+  if (!load && !std::all_of(region.offsets.begin(), region.offsets.end(),
+                            [&](ExprId o) { return never_negative(p, o); }))
+    return "its place may lie in front of tensor '" + tensor.name +
+           "', as far as is known (max(.., 0) says that it does not)";
   return "";
 }
 
@@ -180,7 +188,8 @@ bool told_everywhere(const ir::Program& p, ExprId e) {
   return told_everywhere(p, n.a) && told_everywhere(p, n.b) && told_everywhere(p, n.c);
 }
 
-std::optional<TensorCopyDims> tensor_copy_dims(const ir::Program& p, const ir::TileOp& copy, std::string* reason) {
+std::optional<TensorCopyDims> tensor_copy_dims(const ir::Program& p, const ir::TileOp& copy,
+                                               std::string* reason) {
   auto refuse = [&](std::string why) {
     if (reason) *reason = std::move(why);
     return std::nullopt;
@@ -202,9 +211,11 @@ std::optional<TensorCopyDims> tensor_copy_dims(const ir::Program& p, const ir::T
       return refuse("tensor '" + tensor.name + "' has no elements");
   for (const ir::Region& r : copy.operands)
     for (ExprId offset : r.offsets)
-      if (!told_everywhere(p, offset)) return refuse("its place is read from memory that the kernel may write");
+      if (!told_everywhere(p, offset))
+        return refuse("its place is read from memory that the kernel may write");
   if (std::string why = strides_refusal(p, tensor); !why.empty()) return refuse(std::move(why));
-  if (std::string why = place_refusal(p, region, tensor, dims.load); !why.empty()) return refuse(std::move(why));
+  if (std::string why = place_refusal(p, region, tensor, dims.load); !why.empty())
+    return refuse(std::move(why));
 
   const RegionMatch match = match_regions(p, copy.operands);
   auto dim_of = [&](size_t operand, int iteration) {

@@ -1,12 +1,14 @@
-// What the copy engine (TMA) demands of a copy between a tensor and an on-chip tile, as far as the program tells.
+// What the copy engine (TMA) demands of a copy between a tensor and an on-chip tile, as far as the program
+// tells.
 //
 // requires: a checked copy.
-// ensures: the copy moves boxes of at most two dimensions, one of them the tensor's dense one; strides of the tensor are
-// multiples of 16 bytes, or become so when dims are multiples of a constant (guards of the kernel, with the tensor's address);
-// the place is the same for all threads and told by what every thread can read, a multiple of 16 bytes along the dense
-// dimension, and for stores not in front of the tensor (measured on an H200: the instruction is illegal otherwise); rows of a tensor
-// that is stored to are, or become, multiples of 16 bytes (the engine clips in such units).
-// refuses (a reason): anything else. How the tile lies in memory is layout/tensor_tile.h's business.
+// ensures: the copy moves boxes of at most two dimensions, one of them the tensor's dense one; strides of the
+// tensor are multiples of 16 bytes, or become so when dims are multiples of a constant (guards of the kernel,
+// with the tensor's address); the place is the same for all threads and told by what every thread can read, a
+// multiple of 16 bytes along the dense dimension, and for stores not in front of the tensor (measured on an
+// H200: the instruction is illegal otherwise); rows of a tensor that is stored to are, or become, multiples
+// of 16 bytes (the engine clips in such units). refuses (a reason): anything else. How the tile lies in
+// memory is layout/tensor_tile.h's business.
 #pragma once
 
 #include <optional>
@@ -21,10 +23,11 @@ struct TensorCopyDims {
   int tensor_inner = 0, tensor_outer = -1;  // dimensions with several elements; -1: there is one row only
   int tile_inner = 0, tile_outer = -1;
 };
-std::optional<TensorCopyDims> tensor_copy_dims(const ir::Program& p, const ir::TileOp& copy, std::string* reason);
+std::optional<TensorCopyDims> tensor_copy_dims(const ir::Program& p, const ir::TileOp& copy,
+                                               std::string* reason);
 
-// A size from `lower` to `upper` that `divisor` divides, as a dim's facts say, may be a multiple of `d`, and not 0: code that relies
-// on it serves a launch.
+// A size from `lower` to `upper` that `divisor` divides, as a dim's facts say, may be a multiple of `d`, and
+// not 0: code that relies on it serves a launch.
 bool has_multiple(int64_t lower, int64_t upper, int64_t divisor, int64_t d);
 
 // The expression reads nothing but variables, constants and tensors that the program may not write.

@@ -6,8 +6,8 @@
 // the planner never called. Names are paths (ir/program.h). Decisions come first in every struct; fields
 // marked *derived* are recorded for the reader, ignored on input and recomputed.
 //
-// A field that is unset, empty or 0 (kOpen where 0 says something) is no choice of its entry. In a given schedule it is left
-// to the planner: JSON without the key reads so.
+// A field that is unset, empty or 0 (kOpen where 0 says something) is no choice of its entry. In a given
+// schedule it is left to the planner: JSON without the key reads so.
 #pragma once
 
 #include <map>
@@ -42,9 +42,18 @@ struct ValuePlan {
 };
 
 // How one op (tile op, parallel loop or store) is done.
-// tensor_copy: the copy engine moves boxes (TMA), between a tensor and a shared tile, or out of a fragment through a
-// staged tile. warpgroup_mma: asynchronous matrix instructions of warpgroups (wgmma).
-enum class Engine : uint8_t { loop, vector_copy, async_copy, mma, micro_kernel, lane_reduce, tensor_copy, warpgroup_mma };
+// tensor_copy: the copy engine moves boxes (TMA), between a tensor and a shared tile, or out of a fragment
+// through a staged tile. warpgroup_mma: asynchronous matrix instructions of warpgroups (wgmma).
+enum class Engine : uint8_t {
+  loop,
+  vector_copy,
+  async_copy,
+  mma,
+  micro_kernel,
+  lane_reduce,
+  tensor_copy,
+  warpgroup_mma
+};
 const char* engine_name(Engine e);
 
 struct OpPlan {
@@ -55,15 +64,18 @@ struct OpPlan {
   std::optional<layout::Fragment> iteration;  // element-wise work: iteration point -> (thread, register)
   int64_t vector = 0;                         // elements one access moves
   std::optional<bool> streaming;              // results bypass the caches
-  int64_t pass_columns = 0;                   // tensor_copy out of a fragment: columns a warpgroup stages at once
+  // tensor_copy out of a fragment: columns a warpgroup stages at once
+  int64_t pass_columns = 0;
   std::string reason;
-  // Fragments whose elements the op finds in shared memory: put there in front of it, fetched from there behind it.
+  // Fragments whose elements the op finds in shared memory: put there in front of it, fetched from there
+  // behind it.
   std::vector<std::string> through_memory;
-  // Sums: the loop (its path) behind which the threads of a row meet, each keeping a part of the row's sum until then.
+  // Sums: the loop (its path) behind which the threads of a row meet, each keeping a part of the row's sum
+  //   until then.
   // Empty: they meet in the op, every time.
   std::optional<std::string> joined_behind;
-  // Element-wise products with a factor of the row: the value of the factors. Lanes of a warp leave the op out where all of theirs
-  // are 1, which changes nothing. Empty: they compute.
+  // Element-wise products with a factor of the row: the value of the factors. Lanes of a warp leave the op
+  // out where all of theirs are 1, which changes nothing. Empty: they compute.
   std::optional<std::string> unless_one;
   bool operator==(const OpPlan&) const = default;
 };
@@ -74,8 +86,8 @@ struct LoopPlan {
   int64_t num_stages = 0;
   std::vector<std::pair<std::string, int64_t>> stages;
   std::string reason;
-  // Computing warpgroups take turns to issue an iteration's products: while one works on its elements, another's
-  // products have the matrix units. Of no meaning where warpgroups make no products.
+  // Computing warpgroups take turns to issue an iteration's products: while one works on its elements,
+  // another's products have the matrix units. Of no meaning where warpgroups make no products.
   std::optional<bool> ping_pong;
   bool operator==(const LoopPlan&) const = default;
 };
@@ -101,9 +113,10 @@ struct Note {
 struct RasterPlan {
   std::string order = "row_major";  // row_major | column_major | grouped | longest_first
   int64_t group = 0;                // grouped: rows of tiles walked together
-  // longest_first: blocks have the more work the larger (`rising`) or the smaller their index along `dimension` is, and go by
-  // falling work; points of the other dimensions go together as long as their longest loops have no more than
-  // `group_trips` iterations, and at least so many that they have `group_tiles` tiles.
+  // longest_first: blocks have the more work the larger (`rising`) or the smaller their index along
+  // `dimension` is, and go by falling work; points of the other dimensions go together as long as their
+  // longest loops have no more than `group_trips` iterations, and at least so many that they have
+  // `group_tiles` tiles.
   int64_t dimension = kOpen;
   std::optional<bool> rising;
   int64_t group_trips = kOpen, group_tiles = kOpen;
@@ -111,8 +124,8 @@ struct RasterPlan {
   bool operator==(const RasterPlan&) const = default;
 };
 
-// Tiles that one role fills and another uses, handed over by transaction barriers: one "full" and one "empty" barrier a
-// slot. The values are copied together, used together and given back together.
+// Tiles that one role fills and another uses, handed over by transaction barriers: one "full" and one "empty"
+// barrier a slot. The values are copied together, used together and given back together.
 struct ChannelPlan {
   std::string name;
   std::string loop;                 // the pipelined loop whose iterations fill it; empty: the kernel's body
@@ -121,8 +134,8 @@ struct ChannelPlan {
   bool operator==(const ChannelPlan&) const = default;
 };
 
-// Warps with tasks of their own: `producer_threads` behind the computing threads issue the tensor copies that fill
-// pipelined tiles. 0: no roles, every thread does everything.
+// Warps with tasks of their own: `producer_threads` behind the computing threads issue the tensor copies that
+// fill pipelined tiles. 0: no roles, every thread does everything.
 struct RolePlan {
   int64_t producer_threads = 0;                            // or kOpen
   int64_t producer_registers = 0, consumer_registers = 0;  // of a thread; 0: as launched; or kOpen
@@ -130,9 +143,9 @@ struct RolePlan {
   bool operator==(const RolePlan&) const = default;
 };
 
-// Whether blocks walk over several points of the grid, as many as are resident at once. static: each walks points that its
-// own index tells, as many as any other (give or take one). claimed: it takes the next one that nobody has whenever it is
-// ready for one.
+// Whether blocks walk over several points of the grid, as many as are resident at once. static: each walks
+// points that its own index tells, as many as any other (give or take one). claimed: it takes the next one
+// that nobody has whenever it is ready for one.
 struct PersistencePlan {
   bool persistent = false;
   std::string order;  // static | claimed
@@ -143,8 +156,8 @@ struct PersistencePlan {
   bool operator==(const PersistencePlan&) const = default;
 };
 
-// Blocks that run at once on neighbouring multiprocessors and are neighbours along one dimension of the grid: tiles that are
-// the same for all of them are read once, each block a part of them, and delivered to all.
+// Blocks that run at once on neighbouring multiprocessors and are neighbours along one dimension of the grid:
+// tiles that are the same for all of them are read once, each block a part of them, and delivered to all.
 struct ClusterPlan {
   int64_t blocks = 1;  // or 0: open
   std::string along;  // name of the kernel's block index that tells the blocks of a cluster apart
@@ -152,16 +165,18 @@ struct ClusterPlan {
   bool operator==(const ClusterPlan&) const = default;
 };
 
-// How the kernel follows the one in front of it on its stream. `dependent`: its blocks begin, and make themselves ready, while
-// that one ends; they wait for its end before they touch memory, and let the kernel behind do the same.
+// How the kernel follows the one in front of it on its stream. `dependent`: its blocks begin, and make
+// themselves ready, while that one ends; they wait for its end before they touch memory, and let the kernel
+// behind do the same.
 struct LaunchPlan {
   bool dependent = false;
   std::string reason;
   bool operator==(const LaunchPlan&) const = default;
 };
 
-// Derived: where each shared tile lies. Points that a block claimed, with their barriers: value "<kernel>:claims". Barriers of a channel: value "channel:<name>", 16 bytes a slot (full, then empty).
-// The staged tile of a tensor_copy out of a fragment: value "<op>:stage".
+// Derived: where each shared tile lies. Points that a block claimed, with their barriers: value
+// "<kernel>:claims". Barriers of a channel: value "channel:<name>", 16 bytes a slot (full, then empty). The
+// staged tile of a tensor_copy out of a fragment: value "<op>:stage".
 struct MemoryPlan {
   std::string value;
   int64_t offset = 0, bytes = 0;

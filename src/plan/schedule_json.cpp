@@ -1,5 +1,5 @@
-// A Schedule as JSON: keys are the field names. What an entry has no choice in is not written, and an absent key leaves the
-// field open, so that a decided schedule reads back as it is.
+// A Schedule as JSON: keys are the field names. What an entry has no choice in is not written, and an absent
+// key leaves the field open, so that a decided schedule reads back as it is.
 #include <array>
 #include <unordered_set>
 
@@ -12,12 +12,14 @@ namespace {
 constexpr int64_t kVersion = 1;           // of the keys; a reader refuses what it does not know
 constexpr int64_t kMost = INT64_C(1) << 31;
 
-constexpr std::array kEngines = {Engine::loop,         Engine::vector_copy, Engine::async_copy,  Engine::mma,
-                                 Engine::micro_kernel, Engine::lane_reduce, Engine::tensor_copy, Engine::warpgroup_mma};
+constexpr std::array kEngines = {Engine::loop,        Engine::vector_copy,  Engine::async_copy,
+                                 Engine::mma,         Engine::micro_kernel, Engine::lane_reduce,
+                                 Engine::tensor_copy, Engine::warpgroup_mma};
 constexpr std::array kOrigins = {Origin::strict, Origin::common, Origin::free, Origin::given};
 // Not `none`: what is not converted stands in no list.
-constexpr std::array kConversions = {layout::ConversionKind::register_permute, layout::ConversionKind::shuffle,
-                                     layout::ConversionKind::shared_bounce, layout::ConversionKind::replication};
+constexpr std::array kConversions = {layout::ConversionKind::register_permute,
+                                     layout::ConversionKind::shuffle, layout::ConversionKind::shared_bounce,
+                                     layout::ConversionKind::replication};
 constexpr std::array kRasterOrders = {"row_major", "column_major", "grouped", "longest_first"};
 
 // --- writing ---
@@ -175,7 +177,8 @@ class UniqueNames {
     std::string name = c.string();
     if (!c) return name;
     if (name.empty()) c.refuse("a name", "names are paths as the schedule's text shows them");
-    else if (!seen_.insert(name).second) c.refuse_with("\"" + name + "\" is listed twice", "merge the two entries");
+    else if (!seen_.insert(name).second)
+      c.refuse_with("\"" + name + "\" is listed twice", "merge the two entries");
     return name;
   }
 
@@ -220,11 +223,12 @@ std::string read_name(const JsonCursor& c) {
 
 OpPlan read_op(JsonCursor c, UniqueNames& names) {
   OpPlan o;
-  c = c.object({"op", "engine", "atom", "warps_m", "warps_n", "iteration", "vector", "streaming", "pass_columns",
-                "joined_behind", "unless_one", "through_memory", "reason"});
+  c = c.object({"op", "engine", "atom", "warps_m", "warps_n", "iteration", "vector", "streaming",
+                "pass_columns", "joined_behind", "unless_one", "through_memory", "reason"});
   if (!c) return o;
   o.op = names.read(c.required("op"));
-  if (const JsonCursor engine = c.optional("engine")) o.engine = read_enum(engine, kEngines, engine_name, Engine::loop);
+  if (const JsonCursor engine = c.optional("engine"))
+    o.engine = read_enum(engine, kEngines, engine_name, Engine::loop);
   o.atom = read_name(c.optional("atom"));
   o.warps_m = c.optional("warps_m").integer(1, 1024);
   o.warps_n = c.optional("warps_n").integer(1, 1024);
@@ -234,7 +238,8 @@ OpPlan read_op(JsonCursor c, UniqueNames& names) {
   o.pass_columns = c.optional("pass_columns").integer(0, kMost, 0);
   if (const JsonCursor joined = c.optional("joined_behind")) o.joined_behind = joined.string();
   if (const JsonCursor factor = c.optional("unless_one")) o.unless_one = factor.string();
-  for (const JsonCursor& item : c.optional("through_memory").array()) o.through_memory.push_back(item.string());
+  for (const JsonCursor& item : c.optional("through_memory").array())
+    o.through_memory.push_back(item.string());
   o.reason = c.optional("reason").string();
   return o;
 }
@@ -280,7 +285,8 @@ ConversionPlan read_conversion(JsonCursor c) {
   p.value = c.required("value").string();
   p.producer = c.required("producer").string();
   p.consumer = c.required("consumer").string();
-  if (const JsonCursor kind = c.optional("kind")) p.kind = read_enum(kind, kConversions, layout::conversion_name, p.kind);
+  if (const JsonCursor kind = c.optional("kind"))
+    p.kind = read_enum(kind, kConversions, layout::conversion_name, p.kind);
   p.from = read_layout<layout::Fragment>(c.optional("from"), "fragment").value_or(p.from);
   p.to = read_layout<layout::Fragment>(c.optional("to"), "fragment").value_or(p.to);
   p.cost = c.optional("cost").integer(0, INT64_MAX);
@@ -319,7 +325,8 @@ std::optional<PersistencePlan> read_persistence(JsonCursor c) {
   PersistencePlan p;
   c = c.object({"persistent", "order", "skips_idle", "reason"});
   if (!c) return p;
-  const JsonCursor persistent = c.optional("persistent"), order = c.optional("order"), skips = c.optional("skips_idle");
+  const JsonCursor persistent = c.optional("persistent"), order = c.optional("order"),
+                   skips = c.optional("skips_idle");
   if (!persistent && !order && !skips) return std::nullopt;
   p.persistent = persistent.boolean(true);
   p.order = read_name(order);
@@ -363,8 +370,8 @@ ChannelPlan read_channel(JsonCursor c, UniqueNames& names) {
 
 KernelSchedule read_kernel(JsonCursor c, UniqueNames& names) {
   KernelSchedule k;
-  c = c.object({"kernel", "threads", "raster", "roles", "persistence", "cluster", "launch", "ops", "values", "loops", "channels",
-                "conversions", "memory", "notes"});
+  c = c.object({"kernel", "threads", "raster", "roles", "persistence", "cluster", "launch", "ops", "values",
+                "loops", "channels", "conversions", "memory", "notes"});
   if (!c) return k;
   k.kernel = names.read(c.required("kernel"));
   if (JsonCursor t = c.optional("threads")) k.threads = t.integer(1, kMost, 1);

@@ -1,5 +1,6 @@
-// A Schedule for people. One line per decision: what, how, and behind "--" why; columns are aligned within a section.
-// Layouts that have a name (row-major, padded) are shown by it, others in full on a line of their own below.
+// A Schedule for people. One line per decision: what, how, and behind "--" why; columns are aligned within a
+// section. Layouts that have a name (row-major, padded) are shown by it, others in full on a line of their
+// own below.
 //
 //   kernel gemm  128 threads, raster grouped by 8 -- neighbouring blocks share B
 //     ops
@@ -72,9 +73,12 @@ std::string layout_name(const layout::Layout& l) {
   if (l.outputs() != 1) return {};
   std::string swizzle;
   if (const layout::Swizzle& s = l.swizzle(); !s.none())
-    swizzle = " swizzle(" + std::to_string(s.bits) + "," + std::to_string(s.base) + "," + std::to_string(s.shift) + ")";
+    swizzle = " swizzle(" + std::to_string(s.bits) + "," + std::to_string(s.base) + "," +
+              std::to_string(s.shift) + ")";
   const layout::Layout canonical = l.canonical();
-  auto same_digits = [&](const layout::Layout& other) { return canonical.digits() == other.canonical().digits(); };
+  auto same_digits = [&](const layout::Layout& other) {
+    return canonical.digits() == other.canonical().digits();
+  };
   if (same_digits(layout::Layout::row_major(l.shape()))) return "row-major" + swizzle;
   if (same_digits(layout::Layout::column_major(l.shape()))) return "column-major" + swizzle;
   if (l.rank() < 2 || l.elements() > (int64_t{1} << 40)) return {};
@@ -95,10 +99,12 @@ std::string kernel_line(const KernelSchedule& k) {
   std::string s = "kernel " + k.kernel + "  " + (k.threads ? plural(*k.threads, "thread") : "threads open");
   if (!k.raster) return one_line(s) + ", raster open\n";
   const RasterPlan& r = *k.raster;
-  s += ", raster " + (r.order.empty() ? "open" : r.order) + (r.order == "grouped" ? " by " + std::to_string(r.group) : "");
+  s += ", raster " + (r.order.empty() ? "open" : r.order) +
+       (r.order == "grouped" ? " by " + std::to_string(r.group) : "");
   if (r.order == "longest_first")
-    s += std::string(" along ") + (r.rising.value_or(true) ? "falling" : "rising") + " index " + std::to_string(r.dimension) + ", groups of " +
-         std::to_string(r.group_trips) + " trips, at least " + plural(r.group_tiles, "tile");
+    s += std::string(" along ") + (r.rising.value_or(true) ? "falling" : "rising") + " index " +
+         std::to_string(r.dimension) + ", groups of " + std::to_string(r.group_trips) + " trips, at least " +
+         plural(r.group_tiles, "tile");
   if (!r.reason.empty()) s += " -- " + r.reason;
   return one_line(s) + "\n";
 }
@@ -136,8 +142,11 @@ Table::Row value_row(const ValuePlan& v) {
 
 Table::Row loop_row(const LoopPlan& l) {
   std::string stages;
-  for (const auto& [op, stage] : l.stages) stages += (stages.empty() ? "" : "  ") + std::to_string(stage) + ": " + op;
-  Table::Row row{{l.loop, plural(l.num_stages, "stage") + (l.ping_pong.value_or(false) ? ", ping-pong" : "")}, l.reason, {}};
+  for (const auto& [op, stage] : l.stages)
+    stages += (stages.empty() ? "" : "  ") + std::to_string(stage) + ": " + op;
+  Table::Row row{{l.loop, plural(l.num_stages, "stage") + (l.ping_pong.value_or(false) ? ", ping-pong" : "")},
+                 l.reason,
+                 {}};
   if (!stages.empty()) row.below = {stages};
   return row;
 }
@@ -155,23 +164,36 @@ Table block_table(const KernelSchedule& k) {
     const RolePlan& r = *k.roles;
     std::string registers;
     if (r.producer_registers > 0 || r.consumer_registers > 0)
-      registers = "registers " + std::to_string(r.producer_registers) + ", computing " + std::to_string(r.consumer_registers);
-    t.add({{"producer", r.producer_threads <= 0 ? "none" : plural(r.producer_threads, "thread"), registers}, r.reason, {}});
+      registers = "registers " + std::to_string(r.producer_registers) + ", computing " +
+                  std::to_string(r.consumer_registers);
+    t.add({{"producer", r.producer_threads <= 0 ? "none" : plural(r.producer_threads, "thread"), registers},
+           r.reason,
+           {}});
   }
   if (k.persistence) {
     const PersistencePlan& w = *k.persistence;
-    t.add({{"persistent", !w.persistent ? "no" : w.order == "claimed" ? w.order : "yes", w.skips_idle.value_or(false) ? "idle tiles skipped" : ""}, w.reason, {}});
+    t.add({{"persistent",
+            !w.persistent          ? "no"
+            : w.order == "claimed" ? w.order
+                                   : "yes",
+            w.skips_idle.value_or(false) ? "idle tiles skipped" : ""},
+           w.reason,
+           {}});
   }
   if (k.cluster && k.cluster->blocks > 1)
-    t.add({{"cluster", plural(k.cluster->blocks, "block"), "along " + k.cluster->along}, k.cluster->reason, {}});
-  if (k.launch) t.add({{"launch", k.launch->dependent ? "dependent" : "behind the kernel before"}, k.launch->reason, {}});
+    t.add({{"cluster", plural(k.cluster->blocks, "block"), "along " + k.cluster->along},
+           k.cluster->reason,
+           {}});
+  if (k.launch)
+    t.add({{"launch", k.launch->dependent ? "dependent" : "behind the kernel before"}, k.launch->reason, {}});
   return t;
 }
 
 Table::Row conversion_row(const ConversionPlan& c) {
-  return {{c.value, layout::conversion_name(c.kind), c.producer + " -> " + c.consumer, plural(c.cost, "cycle")},
-          c.reason,
-          {"from " + c.from.to_text(), "to   " + c.to.to_text()}};
+  return {
+      {c.value, layout::conversion_name(c.kind), c.producer + " -> " + c.consumer, plural(c.cost, "cycle")},
+      c.reason,
+      {"from " + c.from.to_text(), "to   " + c.to.to_text()}};
 }
 
 void print_kernel(std::string& out, const KernelSchedule& k) {
@@ -186,7 +208,8 @@ void print_kernel(std::string& out, const KernelSchedule& k) {
   for (const MemoryPlan& m : k.memory) {
     uint64_t last = static_cast<uint64_t>(m.offset) + static_cast<uint64_t>(m.bytes);
     end = std::max(end, last);
-    memory.add({{m.value, "[" + std::to_string(m.offset) + ", " + std::to_string(last) + ")", plural(m.bytes, "byte")},
+    memory.add({{m.value, "[" + std::to_string(m.offset) + ", " + std::to_string(last) + ")",
+                 plural(m.bytes, "byte")},
                 "",
                 {}});
   }

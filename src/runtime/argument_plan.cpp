@@ -90,7 +90,8 @@ ArgumentPlan::ArgumentPlan(const ir::Program& program) {
       if (p.kind == ir::Param::Kind::dim) {
         if (v.divisor < 1) return;
         const auto divisor = static_cast<uint64_t>(v.divisor), power = divisor & (~divisor + 1);
-        dims_.push_back({i, std::max<int64_t>(v.lower, 0), greatest[p.var.value], power - 1, divisor / power});
+        dims_.push_back(
+            {i, std::max<int64_t>(v.lower, 0), greatest[p.var.value], power - 1, divisor / power});
       }
     }
     params_.push_back(row);
@@ -112,7 +113,8 @@ void ArgumentPlan::find_ordinary() {
       for (size_t d = 0; d < t.rank; ++d) {
         const Extent& e = extents_[t.extents + d];
         int64_t extent = e.offset;
-        if (e.dim >= 0 && (__builtin_mul_overflow(dim, e.scale, &extent) || __builtin_add_overflow(extent, e.offset, &extent)))
+        if (e.dim >= 0 && (__builtin_mul_overflow(dim, e.scale, &extent) ||
+                           __builtin_add_overflow(extent, e.offset, &extent)))
           return false;
         if (__builtin_mul_overflow(bytes, extent, &bytes)) return false;
       }
@@ -199,8 +201,8 @@ class ArgumentPlan::Binding {
   bool place_tensor(const Tensor& t, const Argument& a, const MemoryReach& device) {
     if (a.kind == Kind::pointer) return a.type == t.type || a.type == DType::none;
     described_ = true;
-    return a.kind == Kind::tensor && a.type == t.type && device.reaches(a.place) && a.shape.size() == t.rank &&
-           (a.strides.empty() || a.strides.size() == t.rank);
+    return a.kind == Kind::tensor && a.type == t.type && device.reaches(a.place) &&
+           a.shape.size() == t.rank && (a.strides.empty() || a.strides.size() == t.rank);
   }
 
   // A dim met for the first time is solved, any other statement is compared.
@@ -382,12 +384,14 @@ inline bool ArgumentPlan::bind_values(std::span<const Argument> arguments, uint6
     const Param& p = *param++;
     if (p.kind == ir::Param::Kind::tensor) {
       const Tensor& t = *tensor++;
-      if (a.kind != Kind::pointer || (a.type != t.type && a.type != DType::none) || !t.takes(a.bits)) return false;
+      if (a.kind != Kind::pointer || (a.type != t.type && a.type != DType::none) || !t.takes(a.bits))
+        return false;
       *slots++ = a.bits;
     } else if (p.kind == ir::Param::Kind::dim) {
       const Dim& d = *dim++;
       const auto v = static_cast<int64_t>(a.bits);
-      if (a.kind != Kind::integer || v < d.first_ordinary || v > d.last_ordinary || !d.divides(a.bits)) return false;
+      if (a.kind != Kind::integer || v < d.first_ordinary || v > d.last_ordinary || !d.divides(a.bits))
+        return false;
       *slots++ = a.bits;
     } else if (!scalar_slot(p.type, a, slots++)) {
       return false;
@@ -399,7 +403,8 @@ inline bool ArgumentPlan::bind_values(std::span<const Argument> arguments, uint6
 [[gnu::hot]] bool ArgumentPlan::bind(std::span<const Argument> arguments, const MemoryReach& device,
                                      std::span<uint64_t> slots) const {
   if (slots.size() < params_.size()) return false;
-  return bind_values(arguments, slots.data()) || (usable_ && Binding(*this, arguments, slots.data()).bind(device));
+  return bind_values(arguments, slots.data()) ||
+         (usable_ && Binding(*this, arguments, slots.data()).bind(device));
 }
 
 }  // namespace tilegen::runtime

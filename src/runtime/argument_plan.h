@@ -1,6 +1,6 @@
-// What a launch asks of its arguments, compiled once per program: the usual launch is checked and bound without
-// allocation and without text. Whatever the plan cannot settle, or finds wrong, is left to bind_arguments, which
-// knows every case and every message.
+// What a launch asks of its arguments, compiled once per program: the usual launch is checked and bound
+// without allocation and without text. Whatever the plan cannot settle, or finds wrong, is left to
+// bind_arguments, which knows every case and every message.
 #pragma once
 
 #include <optional>
@@ -18,8 +18,8 @@ class ArgumentPlan {
   static constexpr size_t kMaxParams = 64;  // of programs with more nothing is settled here
   size_t params() const { return params_.size(); }
 
-  // Fills one slot per parameter as bind_arguments does, workspaces' with 0. False: not settled here, ask bind_arguments; what it
-  // accepts and what this accepts give the same slots.
+  // Fills one slot per parameter as bind_arguments does, workspaces' with 0. False: not settled here, ask
+  // bind_arguments; what it accepts and what this accepts give the same slots.
   bool bind(std::span<const Argument> arguments, const MemoryReach& device, std::span<uint64_t> slots) const;
 
  private:
@@ -53,7 +53,8 @@ class ArgumentPlan {
     uint64_t low_bits = 0, odd = 1;  // the divisor is (low_bits + 1) * odd
     int64_t first_ordinary = 0, last_ordinary = -1;
 
-    bool divides(uint64_t v) const { return (v & low_bits) == 0 && (odd == 1 || v % odd == 0); }  // not negative
+    // not negative
+    bool divides(uint64_t v) const { return (v & low_bits) == 0 && (odd == 1 || v % odd == 0); }
   };
   static constexpr size_t kMaxRoots = 64, kMaxRank = 16;
   static bool scalar_slot(ir::DType type, const Argument& a, uint64_t* slot);
@@ -68,8 +69,9 @@ class ArgumentPlan {
   bool usable_ = false;
   bool any_strided_ = false;  // of tensors_
   size_t workspaces_ = 0;     // of params_: no argument gives them
-  // Every extent is a positive multiple of one dim, plus something, or a positive constant; no strides. Where all dims lie
-  // between their first and last ordinary value no tensor is empty and none has bytes that overflow.
+  // Every extent is a positive multiple of one dim, plus something, or a positive constant; no strides. Where
+  // all dims lie between their first and last ordinary value no tensor is empty and none has bytes that
+  // overflow.
   bool ordinary_ = false;
   std::vector<Param> params_;
   std::vector<Dim> dims_;

@@ -245,7 +245,8 @@ Checked Binder::check_facts() {
     if (value > greatest[param(i).var.value])
       return error(DiagCode::launch_shape, i,
                    "'" + v.name + "' is " + std::to_string(value) + " (from " + solver_.source(param(i).var) +
-                       "), and tensors are described by it: it may be at most " + std::to_string(ir::kMaxExtent),
+                       "), and tensors are described by it: it may be at most " +
+                       std::to_string(ir::kMaxExtent),
                    "pass smaller dimensions");
     slots_[i] = static_cast<uint64_t>(value);
   }
@@ -351,12 +352,14 @@ Expected<std::vector<uint64_t>> Binder::bind() {
 
 bool is_accessed(const ir::Program& p, ir::BufferId buffer) {
   for (size_t e = 0; e < p.exprs.size(); ++e)
-    if (const ir::ExprNode& n = p.exprs[ir::ExprId(e)]; n.op == ir::ExprOp::load && n.object == buffer) return true;
+    if (const ir::ExprNode& n = p.exprs[ir::ExprId(e)]; n.op == ir::ExprOp::load && n.object == buffer)
+      return true;
   return std::any_of(p.stmts.begin(), p.stmts.end(), [&](const ir::Stmt& s) {
     const auto* store = std::get_if<ir::Store>(&s.node);
     const auto* op = std::get_if<ir::TileOp>(&s.node);
     const auto names = [&](const ir::Region& r) { return r.buffer == buffer; };
-    return (store && store->buffer == buffer) || (op && std::any_of(op->operands.begin(), op->operands.end(), names));
+    return (store && store->buffer == buffer) ||
+           (op && std::any_of(op->operands.begin(), op->operands.end(), names));
   });
 }
 

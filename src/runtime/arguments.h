@@ -12,8 +12,8 @@
 
 namespace tilegen::runtime {
 
-// One argument, converted from tl_arg by capi/. Shapes and strides belong to the caller; they and the place mean something
-// for described tensors only, and are not set elsewhere.
+// One argument, converted from tl_arg by capi/. Shapes and strides belong to the caller; they and the place
+// mean something for described tensors only, and are not set elsewhere.
 struct Argument {
   enum class Kind : uint8_t {
     automatic,  // a dim to be solved from tensor arguments
@@ -33,12 +33,13 @@ struct Argument {
 // Some statement of a kernel names the tensor: its address may then not be null.
 bool is_accessed(const ir::Program& p, ir::BufferId buffer);
 
-// Slots in Program::params order, of workspaces 0. `arguments` are in that order too: one per parameter that is no workspace,
-// or one per such tensor and scalar with every dim automatic. Refuses with a launch_* diagnostic that names the parameter, what was
-// expected and what was got. Dims given more than once must agree; an unsolved dim is an error; facts are
-// checked; an empty tensor, or one that no statement names, may have a null address. Strides of dimensions of extent 1 and of empty
-// tensors mean nothing and are not looked at. A scalar's slot holds its bits in the low bytes, zero above.
-// Complete, and slow: argument_plan.h is what a launch asks first.
+// Slots in Program::params order, of workspaces 0. `arguments` are in that order too: one per parameter that
+// is no workspace, or one per such tensor and scalar with every dim automatic. Refuses with a launch_*
+// diagnostic that names the parameter, what was expected and what was got. Dims given more than once must
+// agree; an unsolved dim is an error; facts are checked; an empty tensor, or one that no statement names, may
+// have a null address. Strides of dimensions of extent 1 and of empty tensors mean nothing and are not looked
+// at. A scalar's slot holds its bits in the low bytes, zero above. Complete, and slow: argument_plan.h is
+// what a launch asks first.
 Expected<std::vector<uint64_t>> bind_arguments(const ir::Program& program,
                                                std::span<const Argument> arguments,
                                                const MemoryReach& device = {});

@@ -35,9 +35,10 @@ Expected<void*> allocate_memory(size_t device, size_t bytes) {
       device,
       [&]() -> Expected<void*> {
         if (bytes == 0) return nullptr;
-        void* memory = bytes > SIZE_MAX - kAlignment
-                           ? nullptr
-                           : std::aligned_alloc(kAlignment, (bytes + kAlignment - 1) / kAlignment * kAlignment);
+        void* memory =
+            bytes > SIZE_MAX - kAlignment
+                ? nullptr
+                : std::aligned_alloc(kAlignment, (bytes + kAlignment - 1) / kAlignment * kAlignment);
         if (memory) return memory;
         return Error(DiagCode::limit_memory, "", "no memory for " + std::to_string(bytes) + " bytes",
                      "free memory and try again");

@@ -27,8 +27,8 @@ Generation generation_of(std::string_view name) {
   return g;
 }
 
-// The newest generation with a table that the device can run: its code is compatible upwards, except for what only one
-// generation has. Such code needs a driver with tensor maps.
+// The newest generation with a table that the device can run: its code is compatible upwards, except for what
+// only one generation has. Such code needs a driver with tensor maps.
 std::string best_sm(int capability, bool tensor_maps) {
   std::string best;
   Generation known;

@@ -25,12 +25,13 @@ struct DeviceInfo {
 // Asked once; the host is first.
 const std::vector<DeviceInfo>& devices();
 
-// Number `ordinal`, or any for kAnyDevice, as the device for code of `target`. Refuses: device_absent for a number
-// without device or one of another kind or generation; the driver's reason where there is no CUDA device at all.
+// Number `ordinal`, or any for kAnyDevice, as the device for code of `target`. Refuses: device_absent for a
+// number without device or one of another kind or generation; the driver's reason where there is no CUDA
+// device at all.
 Expected<const DeviceInfo*> find_device(const target::Target& target, size_t ordinal);
 
-// Target by name as target::find_target knows it, and "cuda" and "cuda:N": the best target of a device of this
-// machine. Refuses: no_such_target; driver_absent, device_absent.
+// Target by name as target::find_target knows it, and "cuda" and "cuda:N": the best target of a device of
+// this machine. Refuses: no_such_target; driver_absent, device_absent.
 Expected<target::Target> find_target(std::string_view name);
 
 // The best target of this machine: that of the first CUDA device it has one for, else the host.

@@ -27,7 +27,8 @@ DimSolver::DimSolver(const ir::Program& program, std::span<const uint64_t> slots
   for (size_t i = 0; i < program.params.size(); ++i) {
     if (program.params[i].kind == ir::Param::Kind::tensor) continue;
     const ir::Var& v = program.var(program.params[i].var);
-    if (!ir::is_float(v.type)) set(program.params[i].var, ir::wrap_to(v.type, static_cast<int64_t>(slots[i])), v.name);
+    if (!ir::is_float(v.type))
+      set(program.params[i].var, ir::wrap_to(v.type, static_cast<int64_t>(slots[i])), v.name);
   }
 }
 

@@ -10,12 +10,14 @@ namespace tilegen::runtime {
 namespace {
 
 [[gnu::cold]] Error no_streams() {
-  return Error(DiagCode::launch_device, "", "the host has no streams, launch.stream is set", "set stream to NULL");
+  return Error(DiagCode::launch_device, "", "the host has no streams, launch.stream is set",
+               "set stream to NULL");
 }
 
 }  // namespace
 
-[[gnu::hot]] Checked Executable::launch(std::span<const Argument> arguments, const LaunchOptions& options) const {
+[[gnu::hot]] Checked Executable::launch(std::span<const Argument> arguments,
+                                        const LaunchOptions& options) const {
   if (options.stream && !reach_.cuda) return no_streams();
   uint64_t slots[ArgumentPlan::kMaxParams];
   if (!plan_.bind(arguments, reach_, slots)) return launch_unplanned(arguments, options);

@@ -1,10 +1,10 @@
-// An artifact on a device, ready to launch: the one interface behind which the host, CUDA devices (and whatever
-// else runs thread programs) stand.
+// An artifact on a device, ready to launch: the one interface behind which the host, CUDA devices (and
+// whatever else runs thread programs) stand.
 //
 // requires: an artifact with code for the device. ensures: launch() checks its arguments against the program,
-// chooses each kernel's form, and runs the kernels in order; it may be called by any number of threads at once
-// and, once prepared, takes no lock and allocates nothing of its own. refuses: launch_* for arguments, the
-// device's own diagnostics for the rest. A program with workspaces gets their memory for each launch.
+// chooses each kernel's form, and runs the kernels in order; it may be called by any number of threads at
+// once and, once prepared, takes no lock and allocates nothing of its own. refuses: launch_* for arguments,
+// the device's own diagnostics for the rest. A program with workspaces gets their memory for each launch.
 #pragma once
 
 #include <memory>
@@ -22,7 +22,8 @@ namespace tilegen::runtime {
 struct LaunchOptions {
   int max_threads = 0;     // host: 0 = all cores
   void* stream = nullptr;  // CUDA: a CUstream; null is the context's legacy default stream
-  const Cancellation* cancellation = nullptr;  // host and simulator: asked while blocks run. Null: nobody to ask
+  // host and simulator: asked while blocks run. Null: nobody to ask
+  const Cancellation* cancellation = nullptr;
 };
 
 // What one form of one kernel needs. Numbers are -1 where they are not known.
@@ -62,12 +63,16 @@ class Executable {
 
  protected:
   Executable(std::shared_ptr<const driver::Artifact> artifact, MemoryReach reach)
-      : artifact_(std::move(artifact)), plan_(*artifact_->program), workspace_(*artifact_->program), reach_(reach) {}
+      : artifact_(std::move(artifact)),
+        plan_(*artifact_->program),
+        workspace_(*artifact_->program),
+        reach_(reach) {}
 
   // Kernels on checked slots, one per parameter.
   virtual Checked run(std::span<const uint64_t> slots, const LaunchOptions& options) const = 0;
 
-  // The same where there are workspaces: their slots are still to be filled. Host memory unless a device does it.
+  // The same where there are workspaces: their slots are still to be filled. Host memory unless a device does
+  // it.
   virtual Checked run_in_workspace(std::span<uint64_t> slots, const LaunchOptions& options) const;
   const Workspace& workspace() const { return workspace_; }
 
@@ -83,8 +88,8 @@ class Executable {
 // Any device that fits the artifact: for CUDA the one of the current context, else the first.
 inline constexpr size_t kAnyDevice = static_cast<size_t>(-1);
 
-// Puts an artifact on device `ordinal` of devices(). Refuses: device_absent and driver_* where the device is not
-// there or not able, target_unsupported for an artifact without code.
+// Puts an artifact on device `ordinal` of devices(). Refuses: device_absent and driver_* where the device is
+// not there or not able, target_unsupported for an artifact without code.
 Expected<std::unique_ptr<Executable>> load(std::shared_ptr<const driver::Artifact> artifact, size_t ordinal);
 
 }  // namespace tilegen::runtime

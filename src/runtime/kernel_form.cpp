@@ -14,7 +14,8 @@ std::atomic<uint64_t> g_next_id{1};
 
 }  // namespace
 
-KernelForm::KernelForm(const thread::ThreadProgram& program) : id_(g_next_id.fetch_add(1)), program_(&program) {
+KernelForm::KernelForm(const thread::ThreadProgram& program)
+    : id_(g_next_id.fetch_add(1)), program_(&program) {
   traits_.threads = static_cast<uint32_t>(program.threads);
   traits_.shared_bytes = static_cast<uint32_t>(program.arena_bytes);
   traits_.cluster = static_cast<uint32_t>(program.cluster);
@@ -36,10 +37,12 @@ KernelForm::KernelForm(const thread::ThreadProgram& program) : id_(g_next_id.fet
     return -1;
   };
   grid_code_ = ScalarCode::compile(program.exprs, program.grid, slot_of);
-  if (!program.divisors.empty()) divisor_code_ = ScalarCode::compile(program.exprs, program.divisors, slot_of);
+  if (!program.divisors.empty())
+    divisor_code_ = ScalarCode::compile(program.exprs, program.divisors, slot_of);
   stored_.resize(program.tensor_maps.size());
   for (const thread::Stmt& s : program.stmts)
-    if (const auto* store = std::get_if<thread::TensorStore>(&s.node)) stored_[static_cast<size_t>(store->map)] = true;
+    if (const auto* store = std::get_if<thread::TensorStore>(&s.node))
+      stored_[static_cast<size_t>(store->map)] = true;
   std::vector<ir::ExprId> numbers;
   for (const thread::TensorMap& map : program.tensor_maps) {
     numbers.insert(numbers.end(), map.extents.begin(), map.extents.end());
@@ -67,7 +70,9 @@ bool KernelForm::shapes(std::span<const uint64_t> slots, std::span<TensorShape> 
       shape.extents[d] = static_cast<uint64_t>(*next);
     }
     // Stores are clipped to whole units: rows that end inside one would be overwritten behind their end.
-    legal = legal && (!stored_[i] || static_cast<int64_t>(shape.extents[0]) * ir::dtype_bytes(program_->memory(map.tensor).type) % kUnit == 0);
+    legal = legal && (!stored_[i] || static_cast<int64_t>(shape.extents[0]) *
+                                             ir::dtype_bytes(program_->memory(map.tensor).type) % kUnit ==
+                                         0);
     for (size_t d = 0; d + 1 < shape.rank; ++d, ++next) {
       legal = legal && *next >= kUnit && *next < kStrideEnd && *next % kUnit == 0;
       shape.strides[d] = static_cast<uint64_t>(*next);
@@ -83,7 +88,8 @@ void KernelForm::divisors(std::span<const uint64_t> slots, std::span<uint64_t> o
   const std::span<const int64_t> values(reinterpret_cast<const int64_t*>(slots.data()), slots.size());
   if (divisor_code_) divisor_code_->run(values, found);  // wraps like every executor
   for (size_t i = 0; i < program_->divisors.size(); ++i) {
-    const int64_t d = divisor_code_ ? found[i] : evaluate_launch_value(*program_, slots, program_->divisors[i]);
+    const int64_t d =
+        divisor_code_ ? found[i] : evaluate_launch_value(*program_, slots, program_->divisors[i]);
     out[2 * i] = static_cast<uint64_t>(d);
     out[2 * i + 1] = thread::reciprocal(d);
   }
@@ -101,7 +107,8 @@ std::string KernelForm::guards_text() const {
     text += (text.empty() ? "" : ", ") + tensors +
             " with addresses and strides % 16 == 0 and extents from 1 to 2^31 - 2^21, as tensor maps need";
   for (size_t i = 0; i < stored_.size(); ++i)
-    if (stored_[i]) text += ", rows of " + program_->memory(program_->tensor_maps[i].tensor).name + " in whole 16 bytes";
+    if (stored_[i])
+      text += ", rows of " + program_->memory(program_->tensor_maps[i].tensor).name + " in whole 16 bytes";
   return text;
 }
 

@@ -1,5 +1,6 @@
-// One form of a kernel's code as a launch needs it: what it relies on, how many blocks it has and how its tensor maps
-// are made, evaluated without allocation. A kernel has several forms; a launch takes the first that fits.
+// One form of a kernel's code as a launch needs it: what it relies on, how many blocks it has and how its
+// tensor maps are made, evaluated without allocation. A kernel has several forms; a launch takes the first
+// that fits.
 #pragma once
 
 #include <optional>
@@ -14,7 +15,8 @@
 
 namespace tilegen::runtime {
 
-// What a launch's arguments make of a thread::TensorMap: bytes for the address and strides, elements for extents.
+// What a launch's arguments make of a thread::TensorMap: bytes for the address and strides, elements for
+// extents.
 struct TensorShape {
   static constexpr size_t kMaxRank = 5;
   uint64_t address = 0;
@@ -54,14 +56,14 @@ class KernelForm {
 
   std::string guards_text() const;  // "A % 16 == 0, m % 8 == 0"; "" for none
 
-  // The shapes of the tensor maps, in order, into `out` where it is not empty. False where the copy engine cannot
-  // describe one (CUDA driver API, "Tensor Map Object Management"): an address or a stride that is no multiple of 16
-  // bytes, a stride of 2^40 or more, an extent of 0 or above 2^32.
+  // The shapes of the tensor maps, in order, into `out` where it is not empty. False where the copy engine
+  // cannot describe one (CUDA driver API, "Tensor Map Object Management"): an address or a stride that is no
+  // multiple of 16 bytes, a stride of 2^40 or more, an extent of 0 or above 2^32.
   bool shapes(std::span<const uint64_t> slots, std::span<TensorShape> out) const;
 
   Expected<Grid> grid(std::span<const uint64_t> slots) const;
-  // As many extents as the grid has dimensions, slowest first; they wrap like every executor's. False where only grid() can
-  // tell.
+  // As many extents as the grid has dimensions, slowest first; they wrap like every executor's. False where
+  // only grid() can tell.
   bool find_extents(std::span<const uint64_t> slots, std::span<int64_t> extents) const {
     if (!grid_code_) return false;
     grid_code_->run({reinterpret_cast<const int64_t*>(slots.data()), slots.size()}, extents);

@@ -20,15 +20,17 @@ bool has_literal(const ir::ExprPool& pool, const ir::ExprNode& n) {
 }
 
 int8_t shift_of(int64_t divisor) {
-  return std::has_single_bit(static_cast<uint64_t>(divisor)) ? static_cast<int8_t>(std::countr_zero(static_cast<uint64_t>(divisor)))
-                                                             : -1;
+  return std::has_single_bit(static_cast<uint64_t>(divisor))
+             ? static_cast<int8_t>(std::countr_zero(static_cast<uint64_t>(divisor)))
+             : -1;
 }
 
 }  // namespace
 
 // Only what is written in this order: a value that overflows on its way must overflow here, too.
 template <class SlotOf>
-std::optional<ScalarCode::Ratio> ScalarCode::as_ratio(const ir::ExprPool& pool, ir::ExprId id, const SlotOf& slot_of) {
+std::optional<ScalarCode::Ratio> ScalarCode::as_ratio(const ir::ExprPool& pool, ir::ExprId id,
+                                                      const SlotOf& slot_of) {
   Ratio r;
   const ir::ExprNode* n = &pool[id];
   const auto take = [&](ExprOp op, int64_t& imm) {
@@ -37,9 +39,11 @@ std::optional<ScalarCode::Ratio> ScalarCode::as_ratio(const ir::ExprPool& pool, 
     n = &pool[n->a];
     return true;
   };
-  if (n->op == ExprOp::floordiv && has_literal(pool, *n) && pool[n->b].imm > 0) take(ExprOp::floordiv, r.divisor);
+  if (n->op == ExprOp::floordiv && has_literal(pool, *n) && pool[n->b].imm > 0)
+    take(ExprOp::floordiv, r.divisor);
   r.shift = shift_of(r.divisor);
-  if (!take(ExprOp::add, r.offset) && take(ExprOp::sub, r.offset) && __builtin_sub_overflow(int64_t{0}, r.offset, &r.offset))
+  if (!take(ExprOp::add, r.offset) && take(ExprOp::sub, r.offset) &&
+      __builtin_sub_overflow(int64_t{0}, r.offset, &r.offset))
     return std::nullopt;
   if (n->op == ExprOp::const_int && n->type == DType::i64 && n == &pool[id]) {
     r.scale = 0, r.offset = n->imm;

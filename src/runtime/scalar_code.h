@@ -1,5 +1,5 @@
-// Integer expressions over parameter values, compiled once to a list of steps, so that a launch evaluates them
-// without allocation and without walking a tree.
+// Integer expressions over parameter values, compiled once to a list of steps, so that a launch evaluates
+// them without allocation and without walking a tree.
 #pragma once
 
 #include <cstdint>
@@ -22,8 +22,8 @@ class ScalarCode {
   static std::optional<ScalarCode> compile(const ir::ExprPool& pool, std::span<const ir::ExprId> roots,
                                            const std::function<int(ir::VarId)>& slot_of);
 
-  // out[i] = value of root i. `slots` hold integers in the low bytes of their type. False where an addition, subtraction or
-  // multiplication overflowed; the values wrapped then.
+  // out[i] = value of root i. `slots` hold integers in the low bytes of their type. False where an addition,
+  // subtraction or multiplication overflowed; the values wrapped then.
   bool run(std::span<const int64_t> slots, std::span<int64_t> out) const {
     if (!steps_.empty()) return run_steps(slots, out);
     bool exact = true;

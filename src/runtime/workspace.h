@@ -53,7 +53,8 @@ class Workspace {
   };
   static void* allocate(int64_t bytes, bool marked);
   static Error no_memory(int64_t bytes);
-  bool find_extents(std::span<const uint64_t> slots, std::vector<int64_t>& many, std::span<int64_t>& extents) const;
+  bool find_extents(std::span<const uint64_t> slots, std::vector<int64_t>& many,
+                    std::span<int64_t>& extents) const;
   Error refusal(const Tensor& t, std::span<const int64_t> extents) const;
 
   const ir::Program& program_;

@@ -20,7 +20,8 @@ constexpr int64_t kSwizzleRows = 8;  // of a box, behind which its swizzle repea
 constexpr int64_t kLine = 128;       // bytes of the second cache
 constexpr double kWorthwhile = 0.95;  // of the time without a cluster
 
-std::optional<ir::VarId> block_index(const ir::Program& p, const ir::Kernel& kernel, const std::string& name) {
+std::optional<ir::VarId> block_index(const ir::Program& p, const ir::Kernel& kernel,
+                                     const std::string& name) {
   for (ir::VarId v : kernel.block_vars)
     if (p.var(v).name == name) return v;
   return std::nullopt;
@@ -44,7 +45,8 @@ class ClusterPlanner {
     for (size_t op : produced_) {
       if (in_branch(p_, kernel_, ops_.ops[op].stmt)) return "blocks have different amounts of work";
       for (ir::StmtId id : kernel_.body)
-        if (const auto* loop = p_.as<ir::Loop>(id); loop && fills(*loop, ops_.ops[op]) && varies_by_block(p_, kernel_, *loop))
+        if (const auto* loop = p_.as<ir::Loop>(id);
+            loop && fills(*loop, ops_.ops[op]) && varies_by_block(p_, kernel_, *loop))
           return "blocks have different amounts of work";
     }
     return "";
@@ -72,8 +74,9 @@ class ClusterPlanner {
         const double together = cycles(*work, cluster) + target_.cluster_cycles;
         if (together >= least) continue;
         least = together;
-        cluster.reason = "bringing the tiles of a block takes " + hundreds(alone) + " cycles, with a tile read once for " +
-                         std::to_string(blocks) + " blocks " + hundreds(together);
+        cluster.reason = "bringing the tiles of a block takes " + hundreds(alone) +
+                         " cycles, with a tile read once for " + std::to_string(blocks) + " blocks " +
+                         hundreds(together);
         best = std::move(cluster);
       }
     return best;
@@ -86,20 +89,25 @@ class ClusterPlanner {
     std::vector<int64_t> grid;
   };
 
-  const plan::ValuePlan& tile_of(size_t op) const { return layouts_.values[static_cast<size_t>(written_value(ops_.ops[op]))]; }
+  const plan::ValuePlan& tile_of(size_t op) const {
+    return layouts_.values[static_cast<size_t>(written_value(ops_.ops[op]))];
+  }
 
-  static std::string hundreds(double cycles) { return std::to_string(static_cast<int64_t>(cycles / 100) * 100); }
+  static std::string hundreds(double cycles) {
+    return std::to_string(static_cast<int64_t>(cycles / 100) * 100);
+  }
 
   // One loop brings all tiles, and it and the grid are of known size.
   std::optional<Work> known_work() const {
     const ir::Loop* loop = nullptr;
     for (ir::StmtId id : kernel_.body)
-      if (const auto* l = p_.as<ir::Loop>(id); l && std::all_of(produced_.begin(), produced_.end(), [&](size_t op) {
-            return fills(*l, ops_.ops[op]);
-          }))
+      if (const auto* l = p_.as<ir::Loop>(id);
+          l &&
+          std::all_of(produced_.begin(), produced_.end(), [&](size_t op) { return fills(*l, ops_.ops[op]); }))
         loop = l;
     Work work;
-    if (!loop || loop->extents.size() != 1 || !p_.exprs.is_const_int(loop->extents[0], &work.steps)) return std::nullopt;
+    if (!loop || loop->extents.size() != 1 || !p_.exprs.is_const_int(loop->extents[0], &work.steps))
+      return std::nullopt;
     for (ir::ExprId extent : kernel_.grid) {
       work.grid.push_back(0);
       if (!p_.exprs.is_const_int(extent, &work.grid.back())) return std::nullopt;
@@ -110,7 +118,8 @@ class ClusterPlanner {
       const auto atom = target::find_warpgroup_atom(target_, layouts_.ops[i].atom);
       if (!atom) return std::nullopt;
       const ops::GemmShape s = ops::gemm_shape(p_, *op);
-      work.products += static_cast<double>(s.m * s.n * s.k) / (64.0 * 8 * atom->atom->k) * atom->atom->cycles_per_8;
+      work.products +=
+          static_cast<double>(s.m * s.n * s.k) / (64.0 * 8 * atom->atom->k) * atom->atom->cycles_per_8;
     }
     return work;
   }
@@ -128,13 +137,15 @@ class ClusterPlanner {
     double blocks = 1;
     for (size_t d = 0; d < work.grid.size(); ++d) {
       const bool clustered = cluster.blocks > 1 && p_.var(kernel_.block_vars[d]).name == cluster.along;
-      blocks *= static_cast<double>(clustered ? ceil_div(work.grid[d], cluster.blocks) * cluster.blocks : work.grid[d]);
+      blocks *= static_cast<double>(clustered ? ceil_div(work.grid[d], cluster.blocks) * cluster.blocks
+                                              : work.grid[d]);
     }
     const int64_t group = target_.cluster_multiprocessors;
-    const double used = static_cast<double>(group / cluster.blocks * cluster.blocks) / static_cast<double>(group);
+    const double used =
+        static_cast<double>(group / cluster.blocks * cluster.blocks) / static_cast<double>(group);
     const double rounds = std::ceil(blocks / std::floor(target_.multiprocessors * used));
-    const double rate = std::clamp(target_.line_bytes_per_cycle * target_.multiprocessors / blocks, target_.line_bytes_per_cycle,
-                                   target_.most_line_bytes_per_cycle);
+    const double rate = std::clamp(target_.line_bytes_per_cycle * target_.multiprocessors / blocks,
+                                   target_.line_bytes_per_cycle, target_.most_line_bytes_per_cycle);
     return rounds * static_cast<double>(work.steps) * std::max(bytes / rate, work.products);
   }
 
@@ -196,22 +207,25 @@ int64_t shared_rows(const ir::Program& p, const ir::Kernel& kernel, const infer:
     if (arith::depends_on(p.exprs, offset, *along)) return 0;
   const auto dims = ops::tensor_copy_dims(p, *op, nullptr);
   if (!dims || dims->tensor_outer < 0) return 0;
-  const auto boxes = layout::tensor_tile(tile, dims->tile_inner, ir::dtype_bytes(p.buffer(from.buffer).type), nullptr);
+  const auto boxes =
+      layout::tensor_tile(tile, dims->tile_inner, ir::dtype_bytes(p.buffer(from.buffer).type), nullptr);
   if (!boxes || boxes->rows % (cluster.blocks * kSwizzleRows) != 0) return 0;
   return boxes->rows / cluster.blocks;
 }
 
-Expected<plan::ClusterPlan> plan_cluster(const ir::Program& p, const ir::Kernel& kernel, const infer::KernelOps& ops,
-                                         const target::Target& t, const std::set<size_t>& produced,
-                                         const infer::InferResult& layouts, const plan::RolePlan& roles,
-                                         const plan::KernelSchedule* given) {
+Expected<plan::ClusterPlan> plan_cluster(const ir::Program& p, const ir::Kernel& kernel,
+                                         const infer::KernelOps& ops, const target::Target& t,
+                                         const std::set<size_t>& produced, const infer::InferResult& layouts,
+                                         const plan::RolePlan& roles, const plan::KernelSchedule* given) {
   const ClusterPlanner planner(p, kernel, ops, t, produced, layouts);
-  if (given && given->cluster && !given->cluster->along.empty() && !block_index(p, kernel, given->cluster->along)) {
+  if (given && given->cluster && !given->cluster->along.empty() &&
+      !block_index(p, kernel, given->cluster->along)) {
     std::string known;
     for (ir::VarId v : kernel.block_vars) known += (known.empty() ? "" : ", ") + p.var(v).name;
-    return Error(DiagCode::schedule_mismatch, kernel.name,
-                 "the given cluster is along '" + given->cluster->along + "', which is no block index of the kernel",
-                 "known: " + known, kernel.location);
+    return Error(
+        DiagCode::schedule_mismatch, kernel.name,
+        "the given cluster is along '" + given->cluster->along + "', which is no block index of the kernel",
+        "known: " + known, kernel.location);
   }
   if (!given || !given->cluster || given->cluster->blocks == 0) {
     const bool possible = t.tensor_copy && roles.producer_threads > 0 && planner.refusal().empty();

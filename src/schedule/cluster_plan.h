@@ -1,14 +1,14 @@
-// Clusters: blocks that run at once, neighbours along one dimension of the grid, and read the tiles that are the same for all
-// of them once, each block a part.
+// Clusters: blocks that run at once, neighbours along one dimension of the grid, and read the tiles that are
+// the same for all of them once, each block a part.
 //
 // requires: channels, layouts, engines and roles are decided.
 // ensures: a cluster of more than one block shares a tile, and its blocks do the same number of iterations.
 //
-// Rule: where bringing the tiles takes longer than multiplying them, a cluster pays that saves more than its meetings cost. A
-// multiprocessor gets 70 bytes a cycle from the second cache when all want some, in lines of 128: rows of a tile that begin
-// inside a line cost two (both measured on an H200, docs/performance.md). Tiles with aligned rows are wide enough for that in all shapes
-// that were measured, so this is about tensors whose rows are known to be no multiple of 128 bytes, in grids and loops of
-// known size.
+// Rule: where bringing the tiles takes longer than multiplying them, a cluster pays that saves more than its
+// meetings cost. A multiprocessor gets 70 bytes a cycle from the second cache when all want some, in lines of
+// 128: rows of a tile that begin inside a line cost two (both measured on an H200, docs/performance.md).
+// Tiles with aligned rows are wide enough for that in all shapes that were measured, so this is about tensors
+// whose rows are known to be no multiple of 128 bytes, in grids and loops of known size.
 // refuses (schedule_illegal, schedule_mismatch): given clusters that are not possible, or share nothing.
 #pragma once
 
@@ -21,15 +21,15 @@
 
 namespace tilegen::schedule {
 
-// Rows of each box of a copied tile that one block of the cluster reads for all of them. 0: the tile is not shared, since the
-// blocks want different elements or the boxes do not divide.
+// Rows of each box of a copied tile that one block of the cluster reads for all of them. 0: the tile is not
+// shared, since the blocks want different elements or the boxes do not divide.
 int64_t shared_rows(const ir::Program& p, const ir::Kernel& kernel, const infer::KernelOp& copy,
                     const layout::Layout& tile, const plan::ClusterPlan& cluster);
 
 // `produced`: the copies that fill channels.
-Expected<plan::ClusterPlan> plan_cluster(const ir::Program& p, const ir::Kernel& kernel, const infer::KernelOps& ops,
-                                         const target::Target& t, const std::set<size_t>& produced,
-                                         const infer::InferResult& layouts, const plan::RolePlan& roles,
-                                         const plan::KernelSchedule* given);
+Expected<plan::ClusterPlan> plan_cluster(const ir::Program& p, const ir::Kernel& kernel,
+                                         const infer::KernelOps& ops, const target::Target& t,
+                                         const std::set<size_t>& produced, const infer::InferResult& layouts,
+                                         const plan::RolePlan& roles, const plan::KernelSchedule* given);
 
 }  // namespace tilegen::schedule

@@ -53,8 +53,8 @@ std::vector<int> identity_map(const Fragment& f) {
 
 }  // namespace
 
-// Lanes: every bit of `from`'s threads above the lanes stands for what it stands for in `to` (or for a copy), so the
-// element's holder that differs from the asking thread in lane bits only is of its warp.
+// Lanes: every bit of `from`'s threads above the lanes stands for what it stands for in `to` (or for a copy),
+// so the element's holder that differs from the asking thread in lane bits only is of its warp.
 Exchange exchange_for(const Fragment& from, const Fragment& to, const target::Target& t, ir::DType type) {
   if (from.covers(to, identity_map(from))) return Exchange::registers;
   if (ir::dtype_bytes(type) > kShuffleBytes) return Exchange::scratch;
@@ -63,7 +63,8 @@ Exchange exchange_for(const Fragment& from, const Fragment& to, const target::Ta
   std::set<int64_t> held_by;
   for (const ThreadBit& bit : *have) {
     held_by.insert(std::get<0>(bit));
-    if (std::get<0>(bit) >= t.warp && std::get<1>(bit) != kReplica && !want->count(bit)) return Exchange::scratch;
+    if (std::get<0>(bit) >= t.warp && std::get<1>(bit) != kReplica && !want->count(bit))
+      return Exchange::scratch;
   }
   for (const ThreadBit& bit : *want)  // a warp that holds nothing cannot ask its own lanes
     if (std::get<0>(bit) >= t.warp && !held_by.count(std::get<0>(bit))) return Exchange::scratch;
@@ -78,7 +79,8 @@ layout::Layout exchange_layout(std::span<const int64_t> shape, ir::DType type) {
   return layout::Layout::padded_row_major(shape, kVectorBytes / bytes);
 }
 
-std::optional<Fragment> result_fragment(const ir::Program& p, const infer::KernelOp& op, const Fragment& iteration) {
+std::optional<Fragment> result_fragment(const ir::Program& p, const infer::KernelOp& op,
+                                        const Fragment& iteration) {
   const auto& tile_op = *p.as<ir::TileOp>(op.stmt);
   const ir::Region& dst = tile_op.operands[1];
   const std::vector<int64_t> shape = p.tile_shape(dst.buffer);
@@ -97,8 +99,9 @@ std::optional<Fragment> result_fragment(const ir::Program& p, const infer::Kerne
   return f ? std::optional<Fragment>(*f) : std::nullopt;
 }
 
-ReductionExchange reduction_exchange(const ir::Program& p, const infer::KernelOp& op, const Fragment& iteration,
-                                     const plan::ValuePlan& dst, const target::Target& t) {
+ReductionExchange reduction_exchange(const ir::Program& p, const infer::KernelOp& op,
+                                     const Fragment& iteration, const plan::ValuePlan& dst,
+                                     const target::Target& t) {
   const auto& tile_op = *p.as<ir::TileOp>(op.stmt);
   const int axis = static_cast<int>(tile_op.attrs[ir::reduce_attr::axis]);
   const bool shuffles = ir::dtype_bytes(p.buffer(tile_op.operands[1].buffer).type) <= kShuffleBytes;
@@ -143,7 +146,8 @@ bool may_keep_elements(const ir::Program& p, const infer::KernelOp& op, ir::Buff
 
 }  // namespace
 
-std::vector<OpConversion> conversions_of(const ir::Program& p, const infer::KernelOps& ops, const infer::KernelOp& op,
+std::vector<OpConversion> conversions_of(const ir::Program& p, const infer::KernelOps& ops,
+                                         const infer::KernelOp& op,
                                          const std::vector<plan::ValuePlan>& values,
                                          const std::vector<plan::ConversionPlan>& conversions) {
   std::vector<OpConversion> list;
@@ -183,8 +187,10 @@ plan::ValuePlan copy_in_memory(const plan::ValuePlan& held, ir::DType type) {
 }
 
 std::vector<Scratch> plan_scratch(const ir::Program& p, int kernel, const infer::KernelOps& ops,
-                                  const std::vector<plan::ValuePlan>& values, const std::vector<plan::OpPlan>& plans,
-                                  const std::vector<plan::ConversionPlan>& conversions, const target::Target& t) {
+                                  const std::vector<plan::ValuePlan>& values,
+                                  const std::vector<plan::OpPlan>& plans,
+                                  const std::vector<plan::ConversionPlan>& conversions,
+                                  const target::Target& t) {
   std::vector<Scratch> list;
   std::map<std::string, size_t> places;  // in the list, by name
   if (t.is_host()) return list;
@@ -214,8 +220,9 @@ std::vector<Scratch> plan_scratch(const ir::Program& p, int kernel, const infer:
     const bool in_parts = plans[i].joined_behind && !plans[i].joined_behind->empty();  // below
     if (op.form == infer::OpForm::reduce && plans[i].iteration && !in_parts) {
       const int dst = op.accesses[1].value;
-      const auto x = reduction_exchange(
-          p, op, *plans[i].iteration, copies.count(dst) ? copies.at(dst) : values[static_cast<size_t>(dst)], t);
+      const auto x =
+          reduction_exchange(p, op, *plans[i].iteration,
+                             copies.count(dst) ? copies.at(dst) : values[static_cast<size_t>(dst)], t);
       need(op.path, x.scratch_elements() * ir::dtype_bytes(type_of(dst)));
       continue;  // the results go to dst's holders on the way
     }
@@ -233,7 +240,8 @@ std::vector<Scratch> plan_scratch(const ir::Program& p, int kernel, const infer:
     const int dst = c.reduction->accesses[1].value;
     const auto& iteration = *plans[static_cast<size_t>(c.reduction - ops.ops.data())].iteration;
     const auto x = reduction_exchange(p, *c.reduction, iteration, values[static_cast<size_t>(dst)], t);
-    need_named(scratch_name(c.reduction->path), paths[c.loop.value], x.scratch_elements() * ir::dtype_bytes(type_of(dst)));
+    need_named(scratch_name(c.reduction->path), paths[c.loop.value],
+               x.scratch_elements() * ir::dtype_bytes(type_of(dst)));
   }
   return list;
 }

@@ -1,5 +1,6 @@
-// How the threads of a block exchange elements of fragments: in their own registers, between the lanes of a warp, or
-// through a scratch slice of shared memory. Planning asks for the bytes, lowering for the way; both ask here.
+// How the threads of a block exchange elements of fragments: in their own registers, between the lanes of a
+// warp, or through a scratch slice of shared memory. Planning asks for the bytes, lowering for the way; both
+// ask here.
 #pragma once
 
 #include <optional>
@@ -37,26 +38,28 @@ struct ReductionExchange {
   int64_t results = 1;  // elements of the result
   int64_t scratch_elements() const { return through_scratch ? parts * results : 0; }
 };
-// Layout of the partial results in dst's terms: thread digits of the axis are replicas. Nothing for maps that dst's
-// shape does not take (a part of dst).
+// Layout of the partial results in dst's terms: thread digits of the axis are replicas. Nothing for maps that
+// dst's shape does not take (a part of dst).
 std::optional<layout::Fragment> result_fragment(const ir::Program& p, const infer::KernelOp& op,
                                                 const layout::Fragment& iteration);
 ReductionExchange reduction_exchange(const ir::Program& p, const infer::KernelOp& op,
                                      const layout::Fragment& iteration, const plan::ValuePlan& dst,
                                      const target::Target& t);
 
-// A conversion as an op sees it: in front of it the value goes from how it is held to how the op takes it, behind it
-// from how the op made it to how it is held.
+// A conversion as an op sees it: in front of it the value goes from how it is held to how the op takes it,
+// behind it from how the op made it to how it is held.
 struct OpConversion {
   int value = -1;
   layout::Fragment form;  // the op's
   bool before = false, behind = false;
 };
-std::vector<OpConversion> conversions_of(const ir::Program& p, const infer::KernelOps& ops, const infer::KernelOp& op,
+std::vector<OpConversion> conversions_of(const ir::Program& p, const infer::KernelOps& ops,
+                                         const infer::KernelOp& op,
                                          const std::vector<plan::ValuePlan>& values,
                                          const std::vector<plan::ConversionPlan>& conversions);
 
-// Scratch slices a kernel needs: named "<path>.scratch", one per statement, and copies of values that ops work on.
+// Scratch slices a kernel needs: named "<path>.scratch", one per statement, and copies of values that ops
+// work on.
 struct Scratch {
   std::string name;
   std::string statement;  // path
@@ -67,7 +70,9 @@ std::string scratch_name(const std::string& path);
 std::string copy_name(const std::string& path, const std::string& value);
 plan::ValuePlan copy_in_memory(const plan::ValuePlan& held, ir::DType type);
 std::vector<Scratch> plan_scratch(const ir::Program& p, int kernel, const infer::KernelOps& ops,
-                                  const std::vector<plan::ValuePlan>& values, const std::vector<plan::OpPlan>& plans,
-                                  const std::vector<plan::ConversionPlan>& conversions, const target::Target& t);
+                                  const std::vector<plan::ValuePlan>& values,
+                                  const std::vector<plan::OpPlan>& plans,
+                                  const std::vector<plan::ConversionPlan>& conversions,
+                                  const target::Target& t);
 
 }  // namespace tilegen::schedule

@@ -13,14 +13,16 @@ class TestCollector {
  public:
   TestCollector(const ir::Program& p, const infer::KernelOps& ops) : p_(p), e_(p.exprs) {
     for (const infer::KernelOp& op : ops.ops)
-      if (std::any_of(op.accesses.begin(), op.accesses.end(), [](const infer::OpAccess& a) { return a.write && a.value < 0; }))
+      if (std::any_of(op.accesses.begin(), op.accesses.end(),
+                      [](const infer::OpAccess& a) { return a.write && a.value < 0; }))
         writers_.insert(op.stmt);
   }
 
   std::vector<StoreTest> collect(const ir::Kernel& kernel) {
     known_.insert(kernel.block_vars.begin(), kernel.block_vars.end());
     block(kernel.body);
-    const bool one_always = std::any_of(tests_.begin(), tests_.end(), [](const StoreTest& t) { return t.empty(); });
+    const bool one_always =
+        std::any_of(tests_.begin(), tests_.end(), [](const StoreTest& t) { return t.empty(); });
     return one_always ? std::vector<StoreTest>() : std::move(tests_);
   }
 
@@ -129,7 +131,8 @@ class TestCollector {
 
 }  // namespace
 
-std::vector<StoreTest> store_tests(const ir::Program& p, const ir::Kernel& kernel, const infer::KernelOps& ops) {
+std::vector<StoreTest> store_tests(const ir::Program& p, const ir::Kernel& kernel,
+                                   const infer::KernelOps& ops) {
   return TestCollector(p, ops).collect(kernel);
 }
 

@@ -5,9 +5,9 @@
 // why here: the code that waits, and the launch that need not, are both told by it.
 // refuses: a given dependent launch on a target that has none.
 //
-// Rule: it always pays. The way from a kernel's end to the first block of the next one, and making barriers ready, take up
-// to a microsecond that the end of the kernel before hides; nothing is touched before that one has ended, so what kernels see
-// of each other stays as it is.
+// Rule: it always pays. The way from a kernel's end to the first block of the next one, and making barriers
+// ready, take up to a microsecond that the end of the kernel before hides; nothing is touched before that one
+// has ended, so what kernels see of each other stays as it is.
 #pragma once
 
 #include <optional>

@@ -166,9 +166,11 @@ std::vector<plan::MemoryPlan> place_values(const ir::Program& p, int kernel, con
       const bool by_engine = engine.values.count(static_cast<int>(v)) > 0;
       const int64_t align = value_alignment(values[v], target);
       const ir::DType type = p.buffer(ops.values[v].buffer).type;
-      const int64_t slot = values[v].memory ? slot_elements(values[v], type) * ir::dtype_bytes(type) : bytes[v];
-      requests.push_back({values[v].value, slot * values[v].slots, by_engine ? std::max(align, kEngineAlignment) : align,
-                          0, by_engine ? kAlways : lives[v]});
+      const int64_t slot =
+          values[v].memory ? slot_elements(values[v], type) * ir::dtype_bytes(type) : bytes[v];
+      requests.push_back({values[v].value, slot * values[v].slots,
+                          by_engine ? std::max(align, kEngineAlignment) : align, 0,
+                          by_engine ? kAlways : lives[v]});
     }
   for (const Reserved& r : engine.reserved) requests.push_back({r.name, r.bytes, r.align, 0, kAlways});
   for (const Scratch& s : scratch) {
@@ -188,11 +190,9 @@ int64_t arena_bytes(const std::vector<plan::MemoryPlan>& plan) {
   return end;
 }
 
-Expected<std::vector<plan::MemoryPlan>> plan_memory(const ir::Program& p, int kernel,
-                                                    const infer::KernelOps& ops,
-                                                    const std::vector<plan::ValuePlan>& values,
-                                                    const std::vector<Scratch>& scratch,
-                                                    const target::Target& target, const EnginePlaces& engine) {
+Expected<std::vector<plan::MemoryPlan>> plan_memory(
+    const ir::Program& p, int kernel, const infer::KernelOps& ops, const std::vector<plan::ValuePlan>& values,
+    const std::vector<Scratch>& scratch, const target::Target& target, const EnginePlaces& engine) {
   std::vector<plan::MemoryPlan> plan = place_values(p, kernel, ops, values, scratch, target, engine);
   if (arena_bytes(plan) <= target.shared_bytes) return plan;
   auto largest =

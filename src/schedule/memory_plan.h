@@ -15,8 +15,8 @@ namespace tilegen::schedule {
 std::vector<int64_t> value_bytes(const ir::Program& p, const infer::KernelOps& ops,
                                  const std::vector<plan::ValuePlan>& values, const target::Target& target);
 
-// Elements from one slot of a shared value to the next: each begins at a multiple of 128 bytes, where the copy engine may put a
-// box and the banks begin.
+// Elements from one slot of a shared value to the next: each begins at a multiple of 128 bytes, where the
+// copy engine may put a box and the banks begin.
 int64_t slot_elements(const plan::ValuePlan& v, ir::DType type);
 
 // What the copy engine works on while threads do something else: it shares its place with nothing.
@@ -44,10 +44,8 @@ std::vector<plan::MemoryPlan> place_values(const ir::Program& p, int kernel, con
 int64_t arena_bytes(const std::vector<plan::MemoryPlan>& plan);
 
 // The same; refuses limit_memory when the target's shared memory is exceeded, naming the largest tile.
-Expected<std::vector<plan::MemoryPlan>> plan_memory(const ir::Program& p, int kernel,
-                                                    const infer::KernelOps& ops,
-                                                    const std::vector<plan::ValuePlan>& values,
-                                                    const std::vector<Scratch>& scratch,
-                                                    const target::Target& target, const EnginePlaces& engine = {});
+Expected<std::vector<plan::MemoryPlan>> plan_memory(
+    const ir::Program& p, int kernel, const infer::KernelOps& ops, const std::vector<plan::ValuePlan>& values,
+    const std::vector<Scratch>& scratch, const target::Target& target, const EnginePlaces& engine = {});
 
 }  // namespace tilegen::schedule

@@ -55,8 +55,9 @@ int64_t choose_threads(const ir::Program& p, const KernelOps& ops, const target:
   auto by_rows = [&](int64_t threads) {
     auto gemms = plan_gemms(p, ops, t, threads, nullptr, refused);
     return gemms && !gemms->empty() && std::all_of(gemms->begin(), gemms->end(), [](const auto& g) {
-      return g.second.engine == plan::Engine::warpgroup_mma && (g.second.warps_n == 1 || g.second.warps_m == 1);
-    });
+             return g.second.engine == plan::Engine::warpgroup_mma &&
+                    (g.second.warps_n == 1 || g.second.warps_m == 1);
+           });
   };
   if (!t.warpgroup_mma.empty() && fits(kTwoWarpgroups) && by_rows(kTwoWarpgroups)) return kTwoWarpgroups;
   for (int64_t threads = t.default_threads; threads <= t.max_threads; threads *= 2)
@@ -67,7 +68,8 @@ int64_t choose_threads(const ir::Program& p, const KernelOps& ops, const target:
 }  // namespace
 
 Expected<int64_t> plan_threads(const ir::Program& p, const ir::Kernel& k, const KernelOps& ops,
-                               const target::Target& t, const KernelSchedule* given, const Refusals& refused) {
+                               const target::Target& t, const KernelSchedule* given,
+                               const Refusals& refused) {
   int64_t threads = t.is_host() ? 1 : k.threads;
   if (threads <= 0 && !(given && given->threads)) threads = choose_threads(p, ops, t, refused);
   if (given && given->threads) threads = *given->threads;
@@ -109,7 +111,8 @@ void plan_streaming(const std::set<ir::BufferId>& read, const KernelOps& ops, co
   for (size_t i = 0; i < ops.ops.size(); ++i) {
     const plan::OpPlan* g = given ? plan::find_op(*given, ops.ops[i].path) : nullptr;
     for (const infer::OpAccess& a : ops.ops[i].accesses)
-      if (a.write && a.value < 0) r.ops[i].streaming = g && g->streaming ? *g->streaming : !read.count(a.buffer);
+      if (a.write && a.value < 0)
+        r.ops[i].streaming = g && g->streaming ? *g->streaming : !read.count(a.buffer);
   }
 }
 

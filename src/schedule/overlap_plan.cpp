@@ -18,7 +18,8 @@ struct IssuedOp {
   int64_t lag = 0;  // iterations behind the newest under way
 };
 
-// A statement of the loop's body, a branch with all ops in it, and what it touches besides tiles that have a slot per
+// A statement of the loop's body, a branch with all ops in it, and what it touches besides tiles that have a
+// slot per
 // iteration: values by their index, tensors below zero.
 struct Issue {
   ir::StmtId stmt;
@@ -32,12 +33,14 @@ bool meet(const std::set<int>& a, const std::set<int>& b) {
   return std::any_of(a.begin(), a.end(), [&](int v) { return b.count(v) > 0; });
 }
 bool feeds(const Issue& a, const Issue& b) { return meet(a.writes, b.reads); }
-bool conflict(const Issue& a, const Issue& b) { return feeds(a, b) || meet(a.reads, b.writes) || meet(a.writes, b.writes); }
+bool conflict(const Issue& a, const Issue& b) {
+  return feeds(a, b) || meet(a.reads, b.writes) || meet(a.writes, b.writes);
+}
 
 class Overlap {
  public:
-  Overlap(const ir::Program& p, const KernelOps& ops, const ir::Loop& loop, const std::set<const KernelOp*>& products,
-          const std::set<const KernelOp*>& copies) {
+  Overlap(const ir::Program& p, const KernelOps& ops, const ir::Loop& loop,
+          const std::set<const KernelOp*>& products, const std::set<const KernelOp*>& copies) {
     std::set<int> slotted;
     for (const KernelOp* copy : copies)
       for (const infer::OpAccess& a : copy->accesses)
@@ -68,8 +71,8 @@ class Overlap {
 
   std::vector<Issue>& units() { return units_; }
 
-  // Every product behind what it needs, by as many iterations as there are products whose sums threads work on in
-  // between; all else as early as it can be.
+  // Every product behind what it needs, by as many iterations as there are products whose sums threads work
+  // on in between; all else as early as it can be.
   int64_t assign_lags() {
     std::vector<int64_t> ready(units_.size(), 0);  // lag of a product that uses the result
     int64_t most = 0;
@@ -86,7 +89,8 @@ class Overlap {
     return most;
   }
 
-  // What only later products need is done beside the next iteration's first ones, unless those would wait for it.
+  // What only later products need is done beside the next iteration's first ones, unless those would wait for
+  // it.
   void delay() {
     for (size_t i = units_.size(); i-- > 0;) {
       Issue& u = units_[i];
@@ -160,9 +164,11 @@ class Overlap {
 };
 
 // Nothing where no op gains by lagging; then `reason` says why where a product waits for another.
-std::optional<std::vector<IssuedOp>> plan_overlap(const ir::Program& p, const KernelOps& ops, const ir::Loop& loop,
+std::optional<std::vector<IssuedOp>> plan_overlap(const ir::Program& p, const KernelOps& ops,
+                                                  const ir::Loop& loop,
                                                   const std::set<const KernelOp*>& products,
-                                                  const std::set<const KernelOp*>& copies, std::string* reason) {
+                                                  const std::set<const KernelOp*>& copies,
+                                                  std::string* reason) {
   auto refuse = [&](const char* why) {
     *reason = why;
     return std::nullopt;
@@ -221,8 +227,9 @@ std::string order_refusal(const ir::Program& p, const KernelOps& ops, const ir::
 
 }  // namespace
 
-Checked order_loop(const ir::Program& p, const KernelOps& ops, ir::StmtId loop, const std::set<const KernelOp*>& products,
-                   const std::set<const KernelOp*>& copies, bool given, plan::LoopPlan& plan, std::string& note) {
+Checked order_loop(const ir::Program& p, const KernelOps& ops, ir::StmtId loop,
+                   const std::set<const KernelOp*>& products, const std::set<const KernelOp*>& copies,
+                   bool given, plan::LoopPlan& plan, std::string& note) {
   const auto& statement = *p.as<ir::Loop>(loop);
   const int64_t newest = plan.num_stages - 1;
   if (given) {
@@ -231,7 +238,8 @@ Checked order_loop(const ir::Program& p, const KernelOps& ops, ir::StmtId loop, 
       for (const KernelOp& op : ops.ops)
         if (op.path == path && !copies.count(&op)) order.push_back({&op, stage - newest});
     if (std::string why = order_refusal(p, ops, statement, order, copies); !why.empty())
-      return Error(DiagCode::schedule_illegal, plan.loop, "the given order of the loop's ops is not legal: " + why,
+      return Error(DiagCode::schedule_illegal, plan.loop,
+                   "the given order of the loop's ops is not legal: " + why,
                    "leave `stages` out to have it planned", p.stmts[loop.value].location);
     return Unit{};
   }
@@ -240,10 +248,12 @@ Checked order_loop(const ir::Program& p, const KernelOps& ops, ir::StmtId loop, 
   if (!why.empty()) note = "products do not run beside other work: " + why;
   if (!order) return Unit{};
   std::erase_if(plan.stages, [&](const auto& s) {
-    return std::any_of(order->begin(), order->end(), [&](const IssuedOp& o) { return o.op->path == s.first; });
+    return std::any_of(order->begin(), order->end(),
+                       [&](const IssuedOp& o) { return o.op->path == s.first; });
   });
   for (const IssuedOp& o : *order) plan.stages.push_back({o.op->path, newest + o.lag});
-  plan.reason += "; products that wait for others lag an iteration behind, so that both run beside the threads' work";
+  plan.reason +=
+      "; products that wait for others lag an iteration behind, so that both run beside the threads' work";
   return Unit{};
 }
 

@@ -58,10 +58,12 @@ class PartialSums {
     return g && g->joined_behind ? &*g->joined_behind : nullptr;
   }
   Error illegal(const KernelOp& op, const std::string& why) const {
-    return Error(DiagCode::schedule_illegal, op.path,
-                 "the schedule joins it behind '" + *given(op) + "', expected a loop that may carry it in parts: " + why,
-                 "give \"\" to join it in every iteration, or leave joined_behind out to let the planner choose",
-                 op.location);
+    return Error(
+        DiagCode::schedule_illegal, op.path,
+        "the schedule joins it behind '" + *given(op) +
+            "', expected a loop that may carry it in parts: " + why,
+        "give \"\" to join it in every iteration, or leave joined_behind out to let the planner choose",
+        op.location);
   }
 
   Checked decide(const KernelOp& op) {
@@ -100,8 +102,8 @@ class PartialSums {
     for (const auto& part : exchange(op).partials) threads *= part.digit.extent;
     for (const KernelOp* r : parts.reductions) {
       plan_of(*r).joined_behind = paths_[loop.value];
-      plan_of(*r).reason = "the loop only adds up and scales what becomes of it: the " + std::to_string(threads) +
-                           " threads of a row meet once, behind the loop";
+      plan_of(*r).reason = "the loop only adds up and scales what becomes of it: the " +
+                           std::to_string(threads) + " threads of a row meet once, behind the loop";
     }
   }
 
@@ -118,13 +120,15 @@ class PartialSums {
 
   ReductionExchange exchange(const KernelOp& r) const {
     const int dst = r.accesses[1].value;
-    return reduction_exchange(p_, r, *layouts_.ops[index(r)].iteration, layouts_.values[static_cast<size_t>(dst)], target_);
+    return reduction_exchange(p_, r, *layouts_.ops[index(r)].iteration,
+                              layouts_.values[static_cast<size_t>(dst)], target_);
   }
   static bool same_threads(const ReductionExchange& a, const ReductionExchange& b) {
     return a.butterflies == b.butterflies &&
            std::equal(a.partials.begin(), a.partials.end(), b.partials.begin(), b.partials.end(),
                       [](const auto& x, const auto& y) {
-                        return x.digit.stride == y.digit.stride && x.digit.extent == y.digit.extent && x.reached == y.reached;
+                        return x.digit.stride == y.digit.stride && x.digit.extent == y.digit.extent &&
+                               x.reached == y.reached;
                       });
   }
 
@@ -138,8 +142,10 @@ class PartialSums {
     for (int v : parts.values) {
       const plan::ValuePlan& value = layouts_.values[static_cast<size_t>(v)];
       if (!value.fragment) return value.value + " is held in memory";
-      if (!value.fragment->equivalent(*made)) return value.value + " is not held by the threads that make the parts";
-      if (p_.buffer(ops_.values[static_cast<size_t>(v)].buffer).type != type) return value.value + " has another type";
+      if (!value.fragment->equivalent(*made))
+        return value.value + " is not held by the threads that make the parts";
+      if (p_.buffer(ops_.values[static_cast<size_t>(v)].buffer).type != type)
+        return value.value + " has another type";
     }
     for (const KernelOp* r : parts.reductions) {
       const auto& iteration = layouts_.ops[index(*r)].iteration;

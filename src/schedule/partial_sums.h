@@ -1,17 +1,17 @@
 // Sums that a loop only carries: the threads that share a row need not meet in every iteration.
 //
-// A row's sum is spread over threads when they reduce it. What is made of such sums by adding them, by adding them up and
-// by multiplying with what is the same for all threads of the row may stay in parts, one a thread, whose sum it is; the
-// threads meet where something else reads it, behind the loop.
+// A row's sum is spread over threads when they reduce it. What is made of such sums by adding them, by adding
+// them up and by multiplying with what is the same for all threads of the row may stay in parts, one a
+// thread, whose sum it is; the threads meet where something else reads it, behind the loop.
 //
 // requires: layouts and iterations of every op.
-// ensures: OpPlan::joined_behind of every sum in a loop. Where it names a loop: in this loop parts are only read where parts
-// are written, and every op that does so works on the row in every thread that has a part of it; what enters the loop is
-// split into parts exactly (one thread keeps it, the others have 0) and what leaves it is joined, also where it ran no
-// iteration.
+// ensures: OpPlan::joined_behind of every sum in a loop. Where it names a loop: in this loop parts are only
+// read where parts are written, and every op that does so works on the row in every thread that has a part of
+// it; what enters the loop is split into parts exactly (one thread keeps it, the others have 0) and what
+// leaves it is joined, also where it ran no iteration.
 // why here: it needs the layouts, and the joins need scratch.
-// refuses: schedule_illegal, a given loop behind which the sum cannot be joined. With a note (joined in every iteration): a sum
-// that the loop only carries, but in layouts that do not allow parts.
+// refuses: schedule_illegal, a given loop behind which the sum cannot be joined. With a note (joined in every
+// iteration): a sum that the loop only carries, but in layouts that do not allow parts.
 #pragma once
 
 #include <set>
@@ -24,13 +24,15 @@
 
 namespace tilegen::schedule {
 
-Checked plan_partial_sums(const ir::Program& p, int kernel, const infer::KernelOps& ops, const target::Target& t,
-                          const plan::KernelSchedule* given, infer::InferResult& layouts);
+Checked plan_partial_sums(const ir::Program& p, int kernel, const infer::KernelOps& ops,
+                          const target::Target& t, const plan::KernelSchedule* given,
+                          infer::InferResult& layouts);
 
 // Sums that a loop carries in parts.
 struct CarriedSums {
   ir::StmtId loop;
-  const infer::KernelOp* reduction = nullptr;  // one that makes parts; all of them spread rows over the same threads
+  // one that makes parts; all of them spread rows over the same threads
+  const infer::KernelOp* reduction = nullptr;
   std::vector<int> joined;  // values that are used outside the loop as well: whole there, in parts in it
   std::set<int> split;      // those of them that may be other than 0, and are seen, when the loop begins
 };

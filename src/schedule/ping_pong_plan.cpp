@@ -16,8 +16,8 @@ constexpr int64_t kWarpgroup = 128;
 constexpr double kLanes = 128;        // of a multiprocessor, for plain arithmetic
 constexpr double kSpecialSlots = 8;   // exponentials, roots, quotients: 16 lanes
 
-// Turns are planned where the threads' work on elements takes this share of the products' cycles. Less of it hides behind
-// the products in any order; where there is much more, matrix units idle in any order.
+// Turns are planned where the threads' work on elements takes this share of the products' cycles. Less of it
+// hides behind the products in any order; where there is much more, matrix units idle in any order.
 constexpr double kLeastShare = 0.25, kMostShare = 2;
 
 // Work of an expression, by the loop variables that it differs along.
@@ -72,7 +72,11 @@ class Work {
   }
   static double price(ir::ExprOp op) {
     switch (op) {
-      case ir::ExprOp::exp: case ir::ExprOp::exp2: case ir::ExprOp::log: case ir::ExprOp::log2: case ir::ExprOp::sqrt:
+      case ir::ExprOp::exp:
+      case ir::ExprOp::exp2:
+      case ir::ExprOp::log:
+      case ir::ExprOp::log2:
+      case ir::ExprOp::sqrt:
       case ir::ExprOp::rsqrt: case ir::ExprOp::tanh: case ir::ExprOp::div:
         return kSpecialSlots;
       case ir::ExprOp::erf: case ir::ExprOp::sigmoid:
@@ -95,10 +99,13 @@ std::vector<const KernelOp*> issue_order(const ir::Program& p, const KernelOps& 
   std::vector<const KernelOp*> order = ops_inside(p, ops, loop);
   std::erase_if(order, [&](const KernelOp* op) { return facts.copies.count(op) > 0; });
   auto place = [&](const KernelOp* op) {
-    return std::find_if(plan.stages.begin(), plan.stages.end(), [&](const auto& s) { return s.first == op->path; });
+    return std::find_if(plan.stages.begin(), plan.stages.end(),
+                        [&](const auto& s) { return s.first == op->path; });
   };
-  if (std::all_of(order.begin(), order.end(), [&](const KernelOp* op) { return place(op) != plan.stages.end(); }))
-    std::stable_sort(order.begin(), order.end(), [&](const KernelOp* a, const KernelOp* b) { return place(a) < place(b); });
+  if (std::all_of(order.begin(), order.end(),
+                  [&](const KernelOp* op) { return place(op) != plan.stages.end(); }))
+    std::stable_sort(order.begin(), order.end(),
+                     [&](const KernelOp* a, const KernelOp* b) { return place(a) < place(b); });
   return order;
 }
 
@@ -110,7 +117,8 @@ std::string refusal(const std::vector<const KernelOp*>& order, const TurnFacts& 
   const int64_t warpgroups = facts.threads / kWarpgroup;
   if (warpgroups < 2) return "one warpgroup computes, there is none to take turns with";
   if (warpgroups > kMostTurnBarriers)
-    return std::to_string(warpgroups) + " warpgroups compute, there are barriers for " + std::to_string(kMostTurnBarriers);
+    return std::to_string(warpgroups) + " warpgroups compute, there are barriers for " +
+           std::to_string(kMostTurnBarriers);
   if (std::all_of(order.begin(), order.end(), product)) return "its threads do nothing beside the products";
   const auto last = std::find_if(order.rbegin(), order.rend(), product).base();
   for (auto op = first; op != last; ++op)
@@ -145,7 +153,8 @@ Checked plan_ping_pong(const ir::Program& p, const KernelOps& ops, ir::StmtId lo
   plan.ping_pong = given;
   if (given) {
     if (!*given || why.empty()) return Unit{};
-    return Error(DiagCode::schedule_illegal, plan.loop, "the schedule has the loop's warpgroups take turns (ping_pong), but " + why,
+    return Error(DiagCode::schedule_illegal, plan.loop,
+                 "the schedule has the loop's warpgroups take turns (ping_pong), but " + why,
                  "leave `ping_pong` out to have it decided", p.stmts[loop.value].location);
   }
   double products = 0, threads = 0;
@@ -155,7 +164,8 @@ Checked plan_ping_pong(const ir::Program& p, const KernelOps& ops, ir::StmtId lo
   }
   if (products == 0 || threads == 0) return Unit{};
   const double share = threads / products;
-  const std::string work = "their work on elements takes about " + percent(share) + " of the products' cycles";
+  const std::string work =
+      "their work on elements takes about " + percent(share) + " of the products' cycles";
   plan.ping_pong = why.empty() && share >= kLeastShare && share <= kMostShare;
   plan.reason += *plan.ping_pong ? "; warpgroups take turns with the matrix units, " + work
                                  : "; warpgroups take no turns: " + (why.empty() ? work : why);

@@ -31,7 +31,8 @@ class LoopPlanner {
     plan::LoopPlan plan;
     plan.loop = paths_[id.value];
     const std::vector<const infer::KernelOp*> body = ops_inside(p_, ops_, loop);
-    const bool produced = std::any_of(body.begin(), body.end(), [&](const auto* op) { return produced_.count(op) > 0; });
+    const bool produced =
+        std::any_of(body.begin(), body.end(), [&](const auto* op) { return produced_.count(op) > 0; });
     std::vector<const infer::KernelOp*> ahead;
     for (const auto* op : body)
       if (runs_ahead(loop, *op, produced)) ahead.push_back(op);
@@ -48,7 +49,8 @@ class LoopPlanner {
       plan.num_stages = fitting_stages(loop, ahead, produced ? kProducedStages : kDefaultStages, plan);
     }
     for (const auto* op : body)
-      plan.stages.push_back({op->path, std::find(ahead.begin(), ahead.end(), op) != ahead.end() ? 0 : plan.num_stages - 1});
+      plan.stages.push_back(
+          {op->path, std::find(ahead.begin(), ahead.end(), op) != ahead.end() ? 0 : plan.num_stages - 1});
     if (given && !given->stages.empty()) take_stages(*given, id, ahead, produced, plan);
     if (plan.num_stages > 1)
       for (const auto* op : ahead)
@@ -58,10 +60,10 @@ class LoopPlanner {
   }
 
  private:
-  // What may run ahead may do so by any number of iterations that it has slots for. Ops beside a producer's copies are issued
-  // in the given order, which is looked at when products are ordered (overlap_plan.h).
-  void take_stages(const plan::LoopPlan& given, ir::StmtId loop, const std::vector<const infer::KernelOp*>& ahead, bool produced,
-                   plan::LoopPlan& plan) {
+  // What may run ahead may do so by any number of iterations that it has slots for. Ops beside a producer's
+  // copies are issued in the given order, which is looked at when products are ordered (overlap_plan.h).
+  void take_stages(const plan::LoopPlan& given, ir::StmtId loop,
+                   const std::vector<const infer::KernelOp*>& ahead, bool produced, plan::LoopPlan& plan) {
     std::map<std::string, int64_t> stages(given.stages.begin(), given.stages.end());
     const auto stage_of = [&](const std::string& path) {
       const auto it = stages.find(path);
@@ -76,17 +78,19 @@ class LoopPlanner {
         why = "`stages` leaves out " + path;
       else if (produced ? is_ahead && asked != 0 : asked != newest && (!is_ahead || asked > newest))
         why = "`stages` gives " + path + " stage " + std::to_string(asked) + ", expected " +
-              (produced ? "0: its producer copies as early as slots are free"
+              (produced   ? "0: its producer copies as early as slots are free"
                : is_ahead ? "0 to " + std::to_string(newest)
-                          : std::to_string(newest) + ": only copies from tensors that depend on nothing in the loop run ahead");
+                          : std::to_string(newest) +
+                                ": only copies from tensors that depend on nothing in the loop run ahead");
       if (!produced) stage = asked;
       stages.erase(path);
     }
     if (!stages.empty()) why = "`stages` names " + stages.begin()->first + ", which is no op of the loop";
     if (produced) plan.stages = given.stages;
     if (why.empty() || out_.refused) return;
-    out_.refused = Error(DiagCode::schedule_illegal, plan.loop, "the given stages of the loop are not possible: " + why,
-                         "leave `stages` out to have it planned", p_.stmt(loop).location);
+    out_.refused =
+        Error(DiagCode::schedule_illegal, plan.loop, "the given stages of the loop are not possible: " + why,
+              "leave `stages` out to have it planned", p_.stmt(loop).location);
   }
 
   // Whether the copy may run in an earlier iteration; a copy between the right memories that may not is

@@ -32,8 +32,8 @@ struct PipelineResult {
 // Bytes of the block's arena when values have these slots.
 using ArenaBytes = std::function<int64_t(const std::map<int, int64_t>& slots)>;
 
-// `bytes` of one slot of every value, by value index (0 for values in registers). `produced`: ops that a producer does,
-// where there is one: nothing else of their loops runs ahead.
+// `bytes` of one slot of every value, by value index (0 for values in registers). `produced`: ops that a
+// producer does, where there is one: nothing else of their loops runs ahead.
 PipelineResult plan_pipelines(const ir::Program& p, int kernel, const infer::KernelOps& ops,
                               const target::Target& target, const std::vector<int64_t>& bytes,
                               const ArenaBytes& arena, const std::set<size_t>& produced,

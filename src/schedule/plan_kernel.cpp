@@ -69,14 +69,17 @@ Expected<std::optional<KernelSchedule>> KernelPlanner::attempt(int64_t threads) 
   if (!gemms) return gemms.error();
   gemms_ = std::move(*gemms);
   if (refuse(unfit_products(p_, ops_, target_, feeds_, gemms_))) return std::optional<KernelSchedule>(kAgain);
-  std::erase_if(feeds_.fed, [&](const auto& f) { return gemms_.at(f.first).engine != Engine::warpgroup_mma; });
+  std::erase_if(feeds_.fed,
+                [&](const auto& f) { return gemms_.at(f.first).engine != Engine::warpgroup_mma; });
   if (refuse(settle(p_, ops_, feeds_))) return std::optional<KernelSchedule>(kAgain);
 
-  auto layouts = infer::infer_layouts({p_, ops_, target_, threads, gemms_, given_, options_.conversions, keep_in_registers_});
+  auto layouts = infer::infer_layouts(
+      {p_, ops_, target_, threads, gemms_, given_, options_.conversions, keep_in_registers_});
   if (!layouts) return layouts.error();
   layouts_ = std::move(*layouts);
   if (refuse(unfit_layouts(p_, ops_, feeds_, gemms_, layouts_))) return std::optional<KernelSchedule>(kAgain);
-  if (leave_to_threads(fit_thread_tiles(p_, ops_, feeds_, layouts_.values))) return std::optional<KernelSchedule>(kAgain);
+  if (leave_to_threads(fit_thread_tiles(p_, ops_, feeds_, layouts_.values)))
+    return std::optional<KernelSchedule>(kAgain);
 
   auto channels = plan_channels(p_, index_, ops_, feeds_, given_);
   if (!channels) return channels.error();
@@ -163,21 +166,23 @@ void KernelPlanner::take_engines() {
       if (a.write) engine_values_.insert(a.value);
   }
   std::erase_if(layouts_.notes, [&](const plan::Note& n) {
-    return std::any_of(produced_.begin(), produced_.end(), [&](size_t op) { return ops_.ops[op].path == n.path; });
+    return std::any_of(produced_.begin(), produced_.end(),
+                       [&](size_t op) { return ops_.ops[op].path == n.path; });
   });
 }
 
 // Products read them while threads go on.
 void KernelPlanner::find_written_operands(int64_t threads) {
-  written_ = written_operands(p_, ops_, target_, threads, layouts_.ops, layouts_.values, layouts_.conversions);
+  written_ =
+      written_operands(p_, ops_, target_, threads, layouts_.ops, layouts_.values, layouts_.conversions);
   for (const WrittenOperand& w : written_) {
     engine_values_.insert(w.value);
     for (size_t product : w.products) layouts_.ops[product].reason += written_reason(p_, ops_, w);
   }
 }
 
-// What threads write for products of the same iteration has a second slot where there is room: they write the one while the
-// products read the other.
+// What threads write for products of the same iteration has a second slot where there is room: they write the
+// one while the products read the other.
 void KernelPlanner::widen_written() {
   const ir::KernelPaths paths(p_, index_);
   for (const WrittenOperand& w : written_) {
@@ -186,9 +191,12 @@ void KernelPlanner::widen_written() {
     tile.slots = 1;
     const auto feed = feeds_.fed.find(w.products.front());
     if (in_order() || feed == feeds_.fed.end() || (given && given->slots == 1)) continue;
-    const auto loop = std::find_if(pipelines_.loops.begin(), pipelines_.loops.end(),
-                                   [&](const plan::LoopPlan& l) { return l.loop == paths[feed->second.loop.value]; });
-    if (loop == pipelines_.loops.end() || !may_take_turns(p_, ops_, w, *p_.as<ir::Loop>(feed->second.loop), *loop)) continue;
+    const auto loop =
+        std::find_if(pipelines_.loops.begin(), pipelines_.loops.end(),
+                     [&](const plan::LoopPlan& l) { return l.loop == paths[feed->second.loop.value]; });
+    if (loop == pipelines_.loops.end() ||
+        !may_take_turns(p_, ops_, w, *p_.as<ir::Loop>(feed->second.loop), *loop))
+      continue;
     std::map<int, int64_t> slots = pipelines_.slots;
     slots[w.value] = 2;
     if (arena(slots) > target_.shared_bytes) continue;
@@ -209,7 +217,8 @@ EnginePlaces KernelPlanner::places(const std::vector<plan::ValuePlan>& values) c
                               2 * copy->output_extent(0) * copy->element_bytes(), kEngineAlignment});
   for (const plan::ChannelPlan& c : channels_)
     for (const plan::ValuePlan& v : values)
-      if (v.value == c.values.front()) e.reserved.push_back({"channel:" + c.name, kBarrierBytes * v.slots, 16});
+      if (v.value == c.values.front())
+        e.reserved.push_back({"channel:" + c.name, kBarrierBytes * v.slots, 16});
   if (claims_) e.reserved.push_back({kernel_.name + ":claims", kClaimsBytes, 16});
   return e;
 }
@@ -280,9 +289,11 @@ target::Target without(const target::Target& t, PlanForm form) {
   less.async_copy = false;
   if (form < PlanForm::multiply_adds) return less;
   std::erase_if(less.mma, [&](const target::MmaAtom& atom) {
-    return !ops::is_multiply_add(atom) && std::any_of(t.mma.begin(), t.mma.end(), [&](const target::MmaAtom& other) {
-      return ops::is_multiply_add(other) && other.a == atom.a && other.b == atom.b && other.c == atom.c && other.tf32 == atom.tf32;
-    });
+    return !ops::is_multiply_add(atom) &&
+           std::any_of(t.mma.begin(), t.mma.end(), [&](const target::MmaAtom& other) {
+             return ops::is_multiply_add(other) && other.a == atom.a && other.b == atom.b &&
+                    other.c == atom.c && other.tf32 == atom.tf32;
+           });
   });
   return less;
 }

@@ -1,4 +1,5 @@
-// The plan of one kernel; what schedule/plan_program.h says of a program. Read it in plan_kernel.cpp from plan() down.
+// The plan of one kernel; what schedule/plan_program.h says of a program. Read it in plan_kernel.cpp from
+// plan() down.
 #pragma once
 
 #include "infer/kernel_ops.h"

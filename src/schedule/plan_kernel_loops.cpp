@@ -12,7 +12,8 @@ namespace tilegen::schedule {
 
 // Who does what, and which points of the grid a block walks over.
 Checked KernelPlanner::plan_walk(KernelSchedule& s, int64_t threads) {
-  if (!target_.tensor_copy && !(given_ && (given_->roles || given_->persistence || given_->cluster))) return Unit{};
+  if (!target_.tensor_copy && !(given_ && (given_->roles || given_->persistence || given_->cluster)))
+    return Unit{};
   int64_t own_registers = 0;
   for (const auto& [op, gemm] : gemms_) own_registers = std::max(own_registers, gemm.own_registers);
   const int64_t registers = registers_needed(p_, ops_, layouts_.values) + own_registers;
@@ -24,12 +25,14 @@ Checked KernelPlanner::plan_walk(KernelSchedule& s, int64_t threads) {
     s.cluster.emplace();
     return Unit{};
   }
-  auto persistence = plan_persistence(p_, kernel_, ops_, target_, threads, registers, *roles, arena(pipelines_.slots), given_);
+  auto persistence = plan_persistence(p_, kernel_, ops_, target_, threads, registers, *roles,
+                                      arena(pipelines_.slots), given_);
   if (!persistence) return persistence.error();
   auto cluster = plan_cluster(p_, kernel_, ops_, target_, produced_, layouts_, *roles, given_);
   if (!cluster) return cluster.error();
   claims_ = persistence->claimed();
-  if (claims_ && !(given_ && given_->persistence && given_->persistence->claimed()) && arena(pipelines_.slots) > target_.shared_bytes) {
+  if (claims_ && !(given_ && given_->persistence && given_->persistence->claimed()) &&
+      arena(pipelines_.slots) > target_.shared_bytes) {
     claims_ = false;
     *persistence = {};
     persistence->reason = "shared memory has no room for points that blocks would claim";
@@ -41,8 +44,8 @@ Checked KernelPlanner::plan_walk(KernelSchedule& s, int64_t threads) {
   return Unit{};
 }
 
-// Tiles that are filled once for a point of the grid have a second slot where there is room: those of the next point come
-// beside the last products of this one.
+// Tiles that are filled once for a point of the grid have a second slot where there is room: those of the
+// next point come beside the last products of this one.
 void KernelPlanner::widen_channels() {
   for (const plan::ChannelPlan& c : channels_) {
     if (!c.loop.empty()) continue;
@@ -50,10 +53,12 @@ void KernelPlanner::widen_channels() {
     const plan::ChannelPlan* given = given_ ? plan::find_channel(*given_, c.name) : nullptr;
     bool one = given && given->slots == 1;
     for (const std::string& name : c.values)
-      if (const plan::ValuePlan* tile = given_ ? plan::find_value(*given_, name) : nullptr) one = one || tile->slots == 1;
+      if (const plan::ValuePlan* tile = given_ ? plan::find_value(*given_, name) : nullptr)
+        one = one || tile->slots == 1;
     if (one) continue;
     for (size_t v = 0; v < layouts_.values.size(); ++v)
-      if (std::find(c.values.begin(), c.values.end(), layouts_.values[v].value) != c.values.end()) slots[static_cast<int>(v)] = 2;
+      if (std::find(c.values.begin(), c.values.end(), layouts_.values[v].value) != c.values.end())
+        slots[static_cast<int>(v)] = 2;
     if (arena(slots) > target_.shared_bytes) continue;
     pipelines_.slots = slots;
     for (auto [value, count] : slots) layouts_.values[static_cast<size_t>(value)].slots = count;
@@ -67,12 +72,14 @@ bool KernelPlanner::produced_loops_overlap() {
   for (const auto& [product, feed] : feeds_.fed)
     for (const plan::LoopPlan& l : pipelines_.loops)
       if (l.loop == paths[feed.loop.value] && l.num_stages < 2)
-        alone[product] = "its loop has one stage (" + l.reason + "), a producer would have nothing to overlap";
+        alone[product] =
+            "its loop has one stage (" + l.reason + "), a producer would have nothing to overlap";
   // Slots of tiles that threads could copy themselves are the first to go.
   Refusals crowded;
   for (const auto& [product, why] : alone)
     for (const auto& [copy, feed] : feeds_.beside)
-      if (feed.loop == feeds_.fed.at(product).loop) crowded.emplace(copy, "with slots for its tile the loop would have one stage");
+      if (feed.loop == feeds_.fed.at(product).loop)
+        crowded.emplace(copy, "with slots for its tile the loop would have one stage");
   return leave_to_threads(crowded) ? false : !refuse(alone);
 }
 
@@ -96,11 +103,13 @@ Checked KernelPlanner::order_products() {
   return Unit{};
 }
 
-// Shared memory that threads write, or a tensor that the program writes, may need a barrier in front of the op or in it.
+// Shared memory that threads write, or a tensor that the program writes, may need a barrier in front of the
+// op or in it.
 bool KernelPlanner::threads_meet_for(const KernelOp& op) const {
   const auto feed = feeds_.fed.find(static_cast<size_t>(&op - ops_.ops.data()));
   for (const WrittenOperand& w : written_) {
-    const bool before = feed != feeds_.fed.end() && !written_inside(p_, ops_, w, *p_.as<ir::Loop>(feed->second.loop));
+    const bool before =
+        feed != feeds_.fed.end() && !written_inside(p_, ops_, w, *p_.as<ir::Loop>(feed->second.loop));
     for (const infer::OpAccess& a : op.accesses)
       if (a.value == w.value && !w.own_rows && !before) return true;
   }
@@ -114,7 +123,8 @@ bool KernelPlanner::threads_meet_for(const KernelOp& op) const {
   if (const auto gemm = gemms_.find(static_cast<size_t>(&op - ops_.ops.data()));
       gemm != gemms_.end() && (gemm->second.a_copy || gemm->second.b_copy))
     return true;
-  return std::any_of(scratch_.begin(), scratch_.end(), [&](const Scratch& s) { return s.statement == op.path; });
+  return std::any_of(scratch_.begin(), scratch_.end(),
+                     [&](const Scratch& s) { return s.statement == op.path; });
 }
 
 // Behind the order of issue.
@@ -124,13 +134,16 @@ Checked KernelPlanner::plan_turns(int64_t threads) {
   ir::for_each_statement(p_, kernel_.body, [&](ir::StmtId id, int) { loops.emplace(paths[id.value], id); });
   TurnFacts facts;
   facts.threads = threads;
-  for (const auto& [product, feed] : feeds_.fed) facts.products[&ops_.ops[product]] = gemms_.at(product).cycles;
+  for (const auto& [product, feed] : feeds_.fed)
+    facts.products[&ops_.ops[product]] = gemms_.at(product).cycles;
   for (size_t op : produced_) facts.copies.insert(&ops_.ops[op]);
   for (const KernelOp& op : ops_.ops)
     if (threads_meet_for(op)) facts.meetings.insert(&op);
   for (plan::LoopPlan& l : pipelines_.loops) {
     const plan::LoopPlan* given = given_ ? plan::find_loop(*given_, l.loop) : nullptr;
-    const std::optional<bool> asked = in_order() ? std::optional(false) : given ? given->ping_pong : std::nullopt;
+    const std::optional<bool> asked = in_order() ? std::optional(false)
+                                      : given    ? given->ping_pong
+                                                 : std::nullopt;
     if (Checked ok = plan_ping_pong(p_, ops_, loops.at(l.loop), facts, asked, l); !ok)
       return ok;
   }

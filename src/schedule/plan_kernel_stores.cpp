@@ -19,15 +19,16 @@ void KernelPlanner::choose_stores() {
     plan.iteration.reset();
     plan.vector = 0;
     plan.pass_columns = s.pass;
-    plan.reason = "staged in shared memory, " + std::to_string(s.pass) + " of " + std::to_string(s.stage.columns) +
-                  " columns of a warpgroup at once";
+    plan.reason = "staged in shared memory, " + std::to_string(s.pass) + " of " +
+                  std::to_string(s.stage.columns) + " columns of a warpgroup at once";
   }
 }
 
 void KernelPlanner::find_stores() {
   for (size_t i = 0; i < ops_.ops.size(); ++i) {
     const auto* copy = p_.as<ir::TileOp>(ops_.ops[i].stmt);
-    if (!copy || copy->kind != ir::OpKind::copy || p_.buffer(copy->operands[1].buffer).scope != ir::MemScope::global ||
+    if (!copy || copy->kind != ir::OpKind::copy ||
+        p_.buffer(copy->operands[1].buffer).scope != ir::MemScope::global ||
         ops_.ops[i].accesses[0].value < 0)
       continue;
     const plan::OpPlan* g = given_op(i);
@@ -49,8 +50,8 @@ void KernelPlanner::find_stores() {
         s.given = true;
         s.pass = g->pass_columns;
         if (s.pass % s.stage.inner != 0 || s.stage.columns % s.pass != 0)
-          why = "passes of " + std::to_string(s.pass) + " columns do not divide " + std::to_string(s.stage.columns) +
-                " into multiples of " + std::to_string(s.stage.inner);
+          why = "passes of " + std::to_string(s.pass) + " columns do not divide " +
+                std::to_string(s.stage.columns) + " into multiples of " + std::to_string(s.stage.inner);
       }
     }
     if (why.empty()) {
@@ -77,12 +78,13 @@ void KernelPlanner::store_tile(size_t op, plan::ValuePlan& tile) {
 void KernelPlanner::fit_stores() {
   plan_loops();
   const ir::KernelPaths paths(p_, index_);
-  const bool crowded = arena(pipelines_.slots) > target_.shared_bytes ||
-                       std::any_of(feeds_.fed.begin(), feeds_.fed.end(), [&](const auto& f) {
-                         return std::any_of(pipelines_.loops.begin(), pipelines_.loops.end(), [&](const auto& l) {
-                           return l.loop == paths[f.second.loop.value] && l.num_stages < 2;
-                         });
-                       });
+  const bool crowded =
+      arena(pipelines_.slots) > target_.shared_bytes ||
+      std::any_of(feeds_.fed.begin(), feeds_.fed.end(), [&](const auto& f) {
+        return std::any_of(pipelines_.loops.begin(), pipelines_.loops.end(), [&](const auto& l) {
+          return l.loop == paths[f.second.loop.value] && l.num_stages < 2;
+        });
+      });
   if (stores_.empty() || !crowded) return;
   for (const StagedStore& s : stores_) {
     const std::string why = "its staged tile of " + std::to_string(s.bytes(s.pass)) +

@@ -16,12 +16,14 @@
 
 namespace tilegen::schedule {
 
-// What the copy engine may do: what it demands of tensors (aligned bases and strides) holds for some launches only, so a
-// program may be planned again with less. product_loads: of tiles that products read; others cost no product its engine.
+// What the copy engine may do: what it demands of tensors (aligned bases and strides) holds for some launches
+// only, so a program may be planned again with less. product_loads: of tiles that products read; others cost
+// no product its engine.
 enum class TensorCopies : uint8_t { loads_and_stores, loads, product_loads, none };
 
-// How much of what planning knows and the target has a plan uses, most first: each form does without all that the ones behind `full`
-// and in front of it do without. For a kernel whose code is rejected in the form before.
+// How much of what planning knows and the target has a plan uses, most first: each form does without all that
+// the ones behind `full` and in front of it do without. For a kernel whose code is rejected in the form
+// before.
 enum class PlanForm : uint8_t {
   full,
   in_order,           // ops run in program order, sums are joined in each iteration, blocks have one point
@@ -40,7 +42,8 @@ struct PlanOptions {
   const plan::Schedule* given = nullptr;
   bool conversions = true;
   TensorCopies tensor_copies = TensorCopies::loads_and_stores;
-  PlanForm form = PlanForm::full;  // no_tensor_stores to no_tensor_copies allow no more than `tensor_copies` does
+  // no_tensor_stores to no_tensor_copies allow no more than `tensor_copies` does
+  PlanForm form = PlanForm::full;
   // Of the program, once for all kernels; plan_program finds it itself.
   const std::set<ir::BufferId>* read = nullptr;
 };

@@ -45,7 +45,8 @@ int64_t bytes_of_trip(const ir::Program& p, const ir::Loop& loop) {
   int64_t bytes = 0;
   ir::for_each_statement(p, loop.body, [&](ir::StmtId id, int) {
     const auto* op = p.as<ir::TileOp>(id);
-    if (!op || op->kind != ir::OpKind::copy || p.buffer(op->operands[0].buffer).scope != ir::MemScope::global) return;
+    if (!op || op->kind != ir::OpKind::copy || p.buffer(op->operands[0].buffer).scope != ir::MemScope::global)
+      return;
     int64_t read = ir::dtype_bytes(p.buffer(op->operands[0].buffer).type);
     for (int64_t extent : op->operands[0].extents) read *= extent;
     bytes += read;
@@ -58,8 +59,9 @@ int64_t best_group(const ir::Program& p, const ir::Kernel& kernel, const target:
   if (kernel.grid.size() < 2 || target.multiprocessors < 2) return 1;
   const SharedReads reads = shared_reads(p, kernel);
   if (reads.row_panel == 0 || reads.column_panel == 0) return 1;
-  const double rows = std::sqrt(static_cast<double>(target.multiprocessors) * static_cast<double>(reads.column_panel) /
-                                static_cast<double>(reads.row_panel));
+  const double rows =
+      std::sqrt(static_cast<double>(target.multiprocessors) * static_cast<double>(reads.column_panel) /
+                static_cast<double>(reads.row_panel));
   return static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(std::max(rows, 1.0))));
 }
 
@@ -70,8 +72,8 @@ plan::RasterPlan longest_first(const ir::Program& p, const VaryingWork& work, co
   plan.rising = work.rising;
   const int64_t trip = std::max<int64_t>(1, bytes_of_trip(p, *p.as<ir::Loop>(work.loop)));
   plan.group_trips = std::max<int64_t>(1, target.l2_bytes / 6 / trip);
-  // A part of the device would begin the next group's longest behind this one's shortest (measured on an H200: 4 to 20 %
-  // slower). A few blocks less than a wave are as good as one.
+  // A part of the device would begin the next group's longest behind this one's shortest (measured on an
+  // H200: 4 to 20 % slower). A few blocks less than a wave are as good as one.
   plan.group_tiles = std::max<int64_t>(1, target.multiprocessors * 97 / 100);
   plan.reason = "blocks have different amounts of work; what a group reads takes a part of the second cache";
   return plan;
@@ -81,17 +83,24 @@ plan::RasterPlan longest_first(const ir::Program& p, const VaryingWork& work, co
 std::string refusal(const plan::RasterPlan& given, const ir::Kernel& kernel, const target::Target& target,
                     const std::optional<VaryingWork>& work) {
   const std::string& order = given.order;
-  if (target.is_host() && order != "row_major") return "`order` is '" + order + "', and " + target.name + " walks tiles by rows";
+  if (target.is_host() && order != "row_major")
+    return "`order` is '" + order + "', and " + target.name + " walks tiles by rows";
   if ((order == "column_major" || order == "grouped") && kernel.grid.size() < 2)
     return "`order` is '" + order + "', which takes two dimensions of the grid, and it has one";
-  if (order != "grouped" && given.group > 1) return "`group` is " + std::to_string(given.group) + ", which only 'grouped' has";
-  const bool along = given.dimension != plan::kOpen || given.rising || given.group_trips != plan::kOpen || given.group_tiles != plan::kOpen;
+  if (order != "grouped" && given.group > 1)
+    return "`group` is " + std::to_string(given.group) + ", which only 'grouped' has";
+  const bool along = given.dimension != plan::kOpen || given.rising || given.group_trips != plan::kOpen ||
+                     given.group_tiles != plan::kOpen;
   if (order != "longest_first")
-    return along ? "`dimension`, `rising`, `group_trips` and `group_tiles` are of order 'longest_first' only, got '" + order + "'" : "";
-  if (!work) return "`order` is 'longest_first', and no pipelined loop's length depends on a block index alone";
+    return along ? "`dimension`, `rising`, `group_trips` and `group_tiles` are of order 'longest_first' "
+                   "only, got '" +
+                       order + "'"
+                 : "";
+  if (!work)
+    return "`order` is 'longest_first', and no pipelined loop's length depends on a block index alone";
   if (given.dimension != static_cast<int64_t>(work->dimension))
-    return "`dimension` is " + std::to_string(given.dimension) + ", and the pipelined loop's length depends on index " +
-           std::to_string(work->dimension);
+    return "`dimension` is " + std::to_string(given.dimension) +
+           ", and the pipelined loop's length depends on index " + std::to_string(work->dimension);
   return "";
 }
 
@@ -111,8 +120,8 @@ plan::RasterPlan completed(const plan::RasterPlan& given, const ir::Program& p, 
 
 }  // namespace
 
-Expected<plan::RasterPlan> plan_raster(const ir::Program& p, const ir::Kernel& kernel, const target::Target& target,
-                                       const plan::KernelSchedule* given) {
+Expected<plan::RasterPlan> plan_raster(const ir::Program& p, const ir::Kernel& kernel,
+                                       const target::Target& target, const plan::KernelSchedule* given) {
   const auto work = target.is_host() ? std::nullopt : varying_work(p, kernel);
   if (given && given->raster && !given->raster->order.empty()) {
     plan::RasterPlan plan = completed(*given->raster, p, kernel, target, work);

@@ -21,11 +21,12 @@ std::string number(int64_t v) { return std::to_string(v); }
 std::string roles_refusal(const target::Target& t, int64_t threads, const plan::RolePlan& r) {
   const int64_t all = threads + r.producer_threads;
   if (r.producer_threads % t.warp != 0 || all > t.max_threads)
-    return number(r.producer_threads) + " producing threads beside " + number(threads) + " are not possible on " + t.name;
+    return number(r.producer_threads) + " producing threads beside " + number(threads) +
+           " are not possible on " + t.name;
   if (r.producer_registers == 0 && r.consumer_registers == 0) return "";
   if (r.producer_registers == 0 || r.consumer_registers == 0)
-    return std::string("registers are given for the ") + (r.producer_registers == 0 ? "consuming" : "producing") +
-           " threads only, both roles' are needed";
+    return std::string("registers are given for the ") +
+           (r.producer_registers == 0 ? "consuming" : "producing") + " threads only, both roles' are needed";
   for (int64_t registers : {r.producer_registers, r.consumer_registers})
     if (registers % kUnit != 0 || registers < kLeast || registers > kMost)
       return number(registers) + " registers are no multiple of 8 from 24 to 256";
@@ -39,12 +40,15 @@ std::string roles_refusal(const target::Target& t, int64_t threads, const plan::
   return "";
 }
 
-// Of the ways that have what is said: the first that leaves computing threads enough registers, or that with most.
-const target::RoleRegisters* best_way(const std::vector<target::RoleRegisters>& ways, int64_t registers, const plan::RolePlan& said) {
+// Of the ways that have what is said: the first that leaves computing threads enough registers, or that with
+// most.
+const target::RoleRegisters* best_way(const std::vector<target::RoleRegisters>& ways, int64_t registers,
+                                      const plan::RolePlan& said) {
   const auto is = [](int64_t wanted, int64_t has) { return wanted == plan::kOpen || wanted == has; };
   const target::RoleRegisters* best = nullptr;
   for (const target::RoleRegisters& w : ways) {
-    if (!is(said.producer_threads, w.producer_threads) || !is(said.producer_registers, w.producer) || !is(said.consumer_registers, w.consumer))
+    if (!is(said.producer_threads, w.producer_threads) || !is(said.producer_registers, w.producer) ||
+        !is(said.consumer_registers, w.consumer))
       continue;
     if (!best || (best->at_most < registers && w.at_most > best->at_most)) best = &w;
   }
@@ -52,8 +56,10 @@ const target::RoleRegisters* best_way(const std::vector<target::RoleRegisters>& 
 }
 
 // What is not said is planned for what is.
-plan::RolePlan completed(plan::RolePlan said, const std::vector<target::RoleRegisters>& ways, int64_t registers, bool produced) {
-  const target::RoleRegisters* way = produced && said.producer_threads != 0 ? best_way(ways, registers, said) : nullptr;
+plan::RolePlan completed(plan::RolePlan said, const std::vector<target::RoleRegisters>& ways,
+                         int64_t registers, bool produced) {
+  const target::RoleRegisters* way =
+      produced && said.producer_threads != 0 ? best_way(ways, registers, said) : nullptr;
   const auto fill = [](int64_t& field, int64_t planned) {
     if (field == plan::kOpen) field = planned;
   };
@@ -74,13 +80,16 @@ bool reads_elements(const ir::Program& p, const infer::KernelOp& op) {
 
 }  // namespace
 
-int64_t registers_needed(const ir::Program& p, const infer::KernelOps& ops, const std::vector<plan::ValuePlan>& values) {
+int64_t registers_needed(const ir::Program& p, const infer::KernelOps& ops,
+                         const std::vector<plan::ValuePlan>& values) {
   int64_t needed = kOtherRegisters;
-  if (std::any_of(ops.ops.begin(), ops.ops.end(), [&](const infer::KernelOp& op) { return reads_elements(p, op); }))
+  if (std::any_of(ops.ops.begin(), ops.ops.end(),
+                  [&](const infer::KernelOp& op) { return reads_elements(p, op); }))
     needed += kLoadsInFlight;
   for (size_t v = 0; v < values.size(); ++v)
     if (values[v].fragment)
-      needed += ceil_div(values[v].fragment->registers() * ir::dtype_bytes(p.buffer(ops.values[v].buffer).type), int64_t{4});
+      needed += ceil_div(
+          values[v].fragment->registers() * ir::dtype_bytes(p.buffer(ops.values[v].buffer).type), int64_t{4});
   return needed;
 }
 
@@ -93,7 +102,8 @@ Expected<plan::RolePlan> plan_roles(const ir::Kernel& kernel, const target::Targ
   const std::vector<target::RoleRegisters> ways = target::role_registers(t, threads);
   if (given && given->roles) {
     const plan::RolePlan r = completed(*given->roles, ways, registers, produced);
-    if (r.producer_threads > 0 && !produced) return illegal("no tile comes by tensor copies, a producer has nothing to do");
+    if (r.producer_threads > 0 && !produced)
+      return illegal("no tile comes by tensor copies, a producer has nothing to do");
     if (r.producer_threads == 0 && (r.producer_registers != 0 || r.consumer_registers != 0))
       return illegal("registers without a producer");
     if (std::string why = roles_refusal(t, threads, r); !why.empty()) return illegal(std::move(why));
@@ -109,15 +119,16 @@ Expected<plan::RolePlan> plan_roles(const ir::Kernel& kernel, const target::Targ
   roles.producer_threads = best->producer_threads;
   roles.producer_registers = best->producer;
   roles.consumer_registers = best->consumer;
-  roles.reason = "computing threads need about " + number(registers) + " registers and may have " + number(best->at_most);
+  roles.reason = "computing threads need about " + number(registers) + " registers and may have " +
+                 number(best->at_most);
   return roles;
 }
 
 namespace {
 
 // Empty when blocks can walk over points as given.
-std::string walk_refusal(const plan::PersistencePlan& given, const plan::RolePlan& roles, const plan::KernelSchedule& schedule,
-                         bool some_idle) {
+std::string walk_refusal(const plan::PersistencePlan& given, const plan::RolePlan& roles,
+                         const plan::KernelSchedule& schedule, bool some_idle) {
   if (!given.order.empty() && given.order != "static" && given.order != "claimed")
     return "order '" + given.order + "' is neither 'static' nor 'claimed'";
   const bool skips = given.skips_idle.value_or(false);
@@ -128,21 +139,26 @@ std::string walk_refusal(const plan::PersistencePlan& given, const plan::RolePla
     return "blocks of a cluster walk their points together, none claims one for itself";
   if (skips && !given.claimed()) return "only points that are claimed can be passed over ('skips_idle')";
   if (skips && !some_idle)
-    return "no point can be passed over ('skips_idle'): at each, a block may write a tensor, as far as block indices, sizes and what nobody "
+    return "no point can be passed over ('skips_idle'): at each, a block may write a tensor, as far as block "
+           "indices, sizes and what nobody "
            "writes tell";
   return "";
 }
 
 }  // namespace
 
-Expected<plan::PersistencePlan> plan_persistence(const ir::Program& p, const ir::Kernel& kernel, const infer::KernelOps& ops,
-                                                 const target::Target& t, int64_t threads, int64_t registers, const plan::RolePlan& roles,
-                                                 int64_t arena_bytes, const plan::KernelSchedule* given) {
+Expected<plan::PersistencePlan> plan_persistence(const ir::Program& p, const ir::Kernel& kernel,
+                                                 const infer::KernelOps& ops, const target::Target& t,
+                                                 int64_t threads, int64_t registers,
+                                                 const plan::RolePlan& roles, int64_t arena_bytes,
+                                                 const plan::KernelSchedule* given) {
   constexpr int64_t kReserved = 1024;  // shared memory of a block that the system keeps
   if (given && given->persistence) {
-    const bool some_idle = !store_tests(p, kernel, ops).empty(), clustered = given->cluster && given->cluster->blocks > 1;
+    const bool some_idle = !store_tests(p, kernel, ops).empty(),
+               clustered = given->cluster && given->cluster->blocks > 1;
     plan::PersistencePlan walk = *given->persistence;
-    if (walk.persistent && walk.order.empty()) walk.order = blocks_differ(p, kernel) && !clustered ? "claimed" : "static";
+    if (walk.persistent && walk.order.empty())
+      walk.order = blocks_differ(p, kernel) && !clustered ? "claimed" : "static";
     if (walk.claimed() && !walk.skips_idle) walk.skips_idle = some_idle;
     if (const std::string why = walk_refusal(walk, roles, *given, some_idle); !why.empty())
       return Error(DiagCode::schedule_illegal, kernel.name, "the given persistence is not possible: " + why,
@@ -156,26 +172,31 @@ Expected<plan::PersistencePlan> plan_persistence(const ir::Program& p, const ir:
   }
   const bool differ = blocks_differ(p, kernel);
   if (differ && given && given->cluster && given->cluster->blocks > 1) {
-    plan.reason = "blocks have different amounts of work: the device hands out the next cluster wherever one ends";
+    plan.reason =
+        "blocks have different amounts of work: the device hands out the next cluster wherever one ends";
     return plan;
   }
   const int64_t all = threads + roles.producer_threads;
   const int64_t by_memory = (t.shared_bytes + kReserved) / (arena_bytes + kReserved);
-  const int64_t by_registers = roles.consumer_registers > 0
-                                   ? 1
-                                   : t.registers_per_multiprocessor / (all * ceil_div(registers, kUnit) * kUnit);
+  const int64_t by_registers = roles.consumer_registers > 0 ? 1
+                                                            : t.registers_per_multiprocessor /
+                                                                  (all * ceil_div(registers, kUnit) * kUnit);
   const int64_t blocks = std::max<int64_t>(1, std::min(by_memory, by_registers));
   plan.persistent = blocks == 1;
   if (plan.persistent) plan.order = "static";
   if (plan.persistent && differ) {
     plan.order = "claimed";
-    plan.reason = "one block fills a multiprocessor, and blocks have different amounts of work: each claims its next tile, "
-                  "whose loads run beside the epilogue of this one";
+    plan.reason =
+        "one block fills a multiprocessor, and blocks have different amounts of work: each claims its next "
+        "tile, "
+        "whose loads run beside the epilogue of this one";
     plan.skips_idle = !store_tests(p, kernel, ops).empty();
     return plan;
   }
-  plan.reason = blocks == 1 ? "one block fills a multiprocessor: loads of its next tile run beside the epilogue of this one"
-                            : number(blocks) + " blocks of a multiprocessor run beside each other's epilogue";
+  plan.reason =
+      blocks == 1
+          ? "one block fills a multiprocessor: loads of its next tile run beside the epilogue of this one"
+          : number(blocks) + " blocks of a multiprocessor run beside each other's epilogue";
   return plan;
 }
 

@@ -1,4 +1,5 @@
-// Who does what in a block: a producer beside the computing threads, registers of both, and blocks that walk over tiles.
+// Who does what in a block: a producer beside the computing threads, registers of both, and blocks that walk
+// over tiles.
 //
 // requires: whether a producer has something to do; registers a computing thread needs; the arena.
 // ensures: plans with their reasons; registers, times threads, are no more than a block is launched with.
@@ -12,16 +13,20 @@
 namespace tilegen::schedule {
 
 // 32-bit registers a computing thread needs for the fragments it holds and what goes with them.
-int64_t registers_needed(const ir::Program& p, const infer::KernelOps& ops, const std::vector<plan::ValuePlan>& values);
+int64_t registers_needed(const ir::Program& p, const infer::KernelOps& ops,
+                         const std::vector<plan::ValuePlan>& values);
 
 // `produced`: tiles come by tensor copies.
 Expected<plan::RolePlan> plan_roles(const ir::Kernel& kernel, const target::Target& t, int64_t threads,
                                     int64_t registers, bool produced, const plan::KernelSchedule* given);
 
-// Persistent where one block fills a multiprocessor: the next tile's loads then run beside the epilogue of this one. Where
-// blocks have different amounts of work they claim their points, and pass over those at which there is nothing to store.
-Expected<plan::PersistencePlan> plan_persistence(const ir::Program& p, const ir::Kernel& kernel, const infer::KernelOps& ops,
-                                                 const target::Target& t, int64_t threads, int64_t registers, const plan::RolePlan& roles,
-                                                 int64_t arena_bytes, const plan::KernelSchedule* given);
+// Persistent where one block fills a multiprocessor: the next tile's loads then run beside the epilogue of
+// this one. Where blocks have different amounts of work they claim their points, and pass over those at which
+// there is nothing to store.
+Expected<plan::PersistencePlan> plan_persistence(const ir::Program& p, const ir::Kernel& kernel,
+                                                 const infer::KernelOps& ops, const target::Target& t,
+                                                 int64_t threads, int64_t registers,
+                                                 const plan::RolePlan& roles, int64_t arena_bytes,
+                                                 const plan::KernelSchedule* given);
 
 }  // namespace tilegen::schedule

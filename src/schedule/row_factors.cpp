@@ -47,9 +47,10 @@ int factor_of(const ir::Program& p, const KernelOps& ops, const KernelOp& op) {
   return -1;
 }
 
-// In the loop the factor is an exponential of what it was, a copy of some value, and of that value, which has gone on to be the largest
-// or least so far.
-bool tells_how_far(const ir::Program& p, const KernelOps& ops, const std::vector<const KernelOp*>& inside, int factor) {
+// In the loop the factor is an exponential of what it was, a copy of some value, and of that value, which has
+// gone on to be the largest or least so far.
+bool tells_how_far(const ir::Program& p, const KernelOps& ops, const std::vector<const KernelOp*>& inside,
+                   int factor) {
   for (const KernelOp* copied : inside) {
     const auto* copy = p.as<ir::TileOp>(copied->stmt);
     if (!copy || copy->kind != ir::OpKind::copy || copied->accesses.back().value != factor) continue;
@@ -58,23 +59,27 @@ bool tells_how_far(const ir::Program& p, const KernelOps& ops, const std::vector
       const auto* reduce = p.as<ir::TileOp>(op->stmt);
       if (!reduce || reduce->kind != ir::OpKind::reduce || op->accesses[1].value != extreme) return false;
       const auto kind = static_cast<ir::ReduceKind>(reduce->attrs[ir::reduce_attr::kind]);
-      return (kind == ir::ReduceKind::max || kind == ir::ReduceKind::min) && reduce->flag(ir::reduce_attr::accumulate);
+      return (kind == ir::ReduceKind::max || kind == ir::ReduceKind::min) &&
+             reduce->flag(ir::reduce_attr::accumulate);
     };
     const auto is_exponential = [&](const KernelOp* op) {
       const ir::Store* store = only_store(p, *op);
       if (!store || ops.value_of(*op, store->buffer) != factor) return false;
       const ir::ExprNode n = p.exprs[store->value];
-      return (n.op == ExprOp::exp || n.op == ExprOp::exp2) && loads(p, ops, *op, n.a, factor) && loads(p, ops, *op, n.a, extreme);
+      return (n.op == ExprOp::exp || n.op == ExprOp::exp2) && loads(p, ops, *op, n.a, factor) &&
+             loads(p, ops, *op, n.a, extreme);
     };
-    if (std::any_of(inside.begin(), inside.end(), goes_on) && std::any_of(inside.begin(), inside.end(), is_exponential)) return true;
+    if (std::any_of(inside.begin(), inside.end(), goes_on) &&
+        std::any_of(inside.begin(), inside.end(), is_exponential))
+      return true;
   }
   return false;
 }
 
 class RowFactors {
  public:
-  RowFactors(const ir::Program& p, const KernelOps& ops, const target::Target& t, const plan::KernelSchedule* given,
-             infer::InferResult& layouts)
+  RowFactors(const ir::Program& p, const KernelOps& ops, const target::Target& t,
+             const plan::KernelSchedule* given, infer::InferResult& layouts)
       : p_(p), ops_(ops), target_(t), given_(given), layouts_(layouts) {}
 
   Checked run() {
@@ -103,11 +108,13 @@ class RowFactors {
   const plan::ValuePlan& plan_of(int value) const { return layouts_.values[static_cast<size_t>(value)]; }
   int target_of(const KernelOp& op) const { return ops_.value_of(op, only_store(p_, op)->buffer); }
   bool in_registers(const KernelOp& op, int factor) const {
-    return !target_.is_host() && plan_of(factor).fragment && !plan_of(factor).memory && plan_of(target_of(op)).fragment && !plan_of(target_of(op)).memory;
+    return !target_.is_host() && plan_of(factor).fragment && !plan_of(factor).memory &&
+           plan_of(target_of(op)).fragment && !plan_of(target_of(op)).memory;
   }
 
   bool pays(const KernelOp& op, int factor) const {
-    if (plan_of(target_of(op)).fragment->registers() < kWorthwhile * plan_of(factor).fragment->registers()) return false;
+    if (plan_of(target_of(op)).fragment->registers() < kWorthwhile * plan_of(factor).fragment->registers())
+      return false;
     for (size_t s = 0; s < p_.stmts.size(); ++s) {
       const auto* loop = p_.as<ir::Loop>(ir::StmtId(s));
       if (!loop || loop->kind == ir::LoopKind::parallel) continue;
@@ -122,7 +129,8 @@ class RowFactors {
     return std::any_of(inside.begin(), inside.end(), [&](const KernelOp* op) {
       const auto at = static_cast<size_t>(op - ops_.ops.data());
       return op->form == infer::OpForm::gemm && layouts_.ops[at].engine == plan::Engine::warpgroup_mma &&
-             std::any_of(op->accesses.begin(), op->accesses.end(), [&](const auto& a) { return a.write && a.value == value; });
+             std::any_of(op->accesses.begin(), op->accesses.end(),
+                         [&](const auto& a) { return a.write && a.value == value; });
     });
   }
 

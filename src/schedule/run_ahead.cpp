@@ -24,7 +24,8 @@ bool loads_any(const ir::Program& p, ir::ExprId root, const std::set<ir::BufferI
 
 }  // namespace
 
-std::vector<const infer::KernelOp*> ops_inside(const ir::Program& p, const infer::KernelOps& ops, const ir::Loop& loop) {
+std::vector<const infer::KernelOp*> ops_inside(const ir::Program& p, const infer::KernelOps& ops,
+                                               const ir::Loop& loop) {
   std::set<ir::StmtId> inside;
   ir::for_each_statement(p, loop.body, [&](ir::StmtId s, int) { inside.insert(s); });
   std::vector<const infer::KernelOp*> body;
@@ -42,13 +43,15 @@ bool is_tile_load(const ir::Program& p, const infer::KernelOp& op) {
 
 bool fills_whole_tile(const ir::Program& p, const ir::TileOp& copy) {
   const ir::Region& to = copy.operands[1];
-  return to.extents == p.tile_shape(to.buffer) && std::all_of(to.offsets.begin(), to.offsets.end(), [&](ir::ExprId e) {
+  return to.extents == p.tile_shape(to.buffer) &&
+         std::all_of(to.offsets.begin(), to.offsets.end(), [&](ir::ExprId e) {
            int64_t offset = 1;
            return p.exprs.is_const_int(e, &offset) && offset == 0;
          });
 }
 
-std::string held_back(const ir::Program& p, const infer::KernelOps& ops, const ir::Loop& loop, const infer::KernelOp& op) {
+std::string held_back(const ir::Program& p, const infer::KernelOps& ops, const ir::Loop& loop,
+                      const infer::KernelOp& op) {
   const auto& copy = *p.as<ir::TileOp>(op.stmt);
   const std::vector<const infer::KernelOp*> body = ops_inside(p, ops, loop);
   std::set<ir::BufferId> written;

@@ -1,9 +1,10 @@
-// for z in 0..3 { copy acc -> C[by * 64 :+ 64, z * 64 :+ 64] }   columns z * 64 .. z * 64 + 63: the loop's variable moves the
-//                                                                region by at least its extent: every place is stored to once
+// for z in 0..3 { copy acc -> C[by * 64 :+ 64, z * 64 :+ 64] }   columns z * 64 .. z * 64 + 63: the loop's
+//                                                                variable moves the region by at least its
+//                                                                extent: every place is stored to once
 // for z in 0..3 { copy acc -> C[by * 64 :+ 64, 0 :+ 64] }        refused: z moves nothing
 //
-// Of one dimension, digits by ascending coefficient: each has to reach beyond the region and all that smaller digits add. The
-// dimension then settles its variables; another one may use them as it likes.
+// Of one dimension, digits by ascending coefficient: each has to reach beyond the region and all that smaller
+// digits add. The dimension then settles its variables; another one may use them as it likes.
 #include "schedule/store_order.h"
 
 #include <algorithm>
@@ -49,7 +50,8 @@ bool exclusive(const ir::Program& p, const ir::Kernel& kernel, ir::StmtId a, ir:
 
 class Places {
  public:
-  Places(const ir::Program& p, std::vector<const ir::Loop*> loops) : p_(p), forms_(p), loops_(std::move(loops)) {
+  Places(const ir::Program& p, std::vector<const ir::Loop*> loops)
+      : p_(p), forms_(p), loops_(std::move(loops)) {
     for (const ir::Loop* l : loops_)
       if (trips(*l) != 1) open_.insert(l->vars[0]);
   }
@@ -65,9 +67,11 @@ class Places {
     for (const arith::Term& t : forms_.linear(offset).terms) {
       const ir::ExprNode& n = p_.exprs[t.atom];
       if (!varies(t.atom)) continue;
-      const uint64_t coefficient = t.coeff < 0 ? 0 - static_cast<uint64_t>(t.coeff) : static_cast<uint64_t>(t.coeff);
+      const uint64_t coefficient =
+          t.coeff < 0 ? 0 - static_cast<uint64_t>(t.coeff) : static_cast<uint64_t>(t.coeff);
       if (n.op != ir::ExprOp::var || coefficient > kMost) return false;
-      digits.push_back({coefficient, *std::find_if(loops_.begin(), loops_.end(), [&](auto* l) { return l->vars[0] == n.var(); })});
+      digits.push_back({coefficient, *std::find_if(loops_.begin(), loops_.end(),
+                                                   [&](auto* l) { return l->vars[0] == n.var(); })});
     }
     std::ranges::sort(digits, {}, &Digit::coefficient);
     uint64_t reach = static_cast<uint64_t>(extent - 1);
@@ -75,7 +79,9 @@ class Places {
       if (digits[i].coefficient <= reach) return false;
       if (i + 1 == digits.size()) break;
       const int64_t n = trips(*digits[i].loop);
-      if (n < 0 || static_cast<uint64_t>(n) > kMost || (digits[i].loop->begin && varies(digits[i].loop->begin))) return false;
+      if (n < 0 || static_cast<uint64_t>(n) > kMost ||
+          (digits[i].loop->begin && varies(digits[i].loop->begin)))
+        return false;
       reach += digits[i].coefficient * static_cast<uint64_t>(std::max<int64_t>(n, 1) - 1);
       if (reach > kMost) return false;
     }
@@ -88,7 +94,8 @@ class Places {
 
  private:
   bool varies(ExprId e) const {
-    return std::any_of(open_.begin(), open_.end(), [&](VarId v) { return arith::depends_on(p_.exprs, e, v); });
+    return std::any_of(open_.begin(), open_.end(),
+                       [&](VarId v) { return arith::depends_on(p_.exprs, e, v); });
   }
   int64_t trips(const ir::Loop& l) const {  // -1: not a constant
     int64_t n = -1;
@@ -108,7 +115,8 @@ std::string stores_again(const ir::Program& p, std::vector<const ir::Loop*> loop
     for (size_t d = 0; d < to.offsets.size(); ++d) progress |= places.settle(to.offsets[d], to.extents[d]);
   }
   if (places.settled()) return "";
-  return "iterations of '" + places.open_name() + "' may store to one place of tensor '" + p.buffer(to.buffer).name + "'";
+  return "iterations of '" + places.open_name() + "' may store to one place of tensor '" +
+         p.buffer(to.buffer).name + "'";
 }
 
 // Conditions, bounds of loops and places that the tensor tells.
@@ -118,7 +126,9 @@ std::string scalar_refusal(const ir::Program& p, const ir::Kernel& kernel, ir::B
   ir::for_each_statement(p, kernel.body, [&](ir::StmtId id, int) {
     if (p.as<ir::Store>(id)) return;
     check::for_each_root(p, id, [&](ExprId root) {
-      walk.visit(root, [&](ExprId, const ir::ExprNode& n) { found |= n.op == ir::ExprOp::load && n.object == tensor; });
+      walk.visit(root, [&](ExprId, const ir::ExprNode& n) {
+        found |= n.op == ir::ExprOp::load && n.object == tensor;
+      });
     });
   });
   return found ? "a condition, a bound or a place is read from tensor '" + p.buffer(tensor).name + "'" : "";
@@ -126,7 +136,8 @@ std::string scalar_refusal(const ir::Program& p, const ir::Kernel& kernel, ir::B
 
 }  // namespace
 
-std::string order_refusal(const ir::Program& p, const ir::Kernel& kernel, const infer::KernelOps& ops, size_t op) {
+std::string order_refusal(const ir::Program& p, const ir::Kernel& kernel, const infer::KernelOps& ops,
+                          size_t op) {
   const infer::KernelOp& store = ops.ops[op];
   const ir::Region& to = p.as<ir::TileOp>(store.stmt)->operands[1];
   const std::vector<const ir::Loop*> loops = loops_around(p, kernel, store.stmt);

@@ -25,7 +25,8 @@ std::optional<StoreStage> accumulator_split(const layout::Fragment& f, const ops
     const int64_t wn = warpgroups / wm;
     if (wm * wn != warpgroups || rows % (wm * kRows) != 0 || columns % (wn * kColumns) != 0) continue;
     const auto atom = target::warpgroup_accumulator(static_cast<int>(columns / wn));
-    const auto want = ops::spread(atom, {{rows / (wm * kRows), 1}, {wm, wn}}, {wm, wn, 1}, m, {rows, columns}, kWarpgroup);
+    const auto want =
+        ops::spread(atom, {{rows / (wm * kRows), 1}, {wm, wn}}, {wm, wn, 1}, m, {rows, columns}, kWarpgroup);
     if (!f.equivalent(want)) continue;
     StoreStage s;
     s.rows = rows / wm;
@@ -39,8 +40,8 @@ std::optional<StoreStage> accumulator_split(const layout::Fragment& f, const ops
 
 }  // namespace
 
-std::optional<StoreStage> store_stage(const ir::Program& p, const infer::KernelOp& op, const layout::Fragment& source,
-                                      std::string* reason) {
+std::optional<StoreStage> store_stage(const ir::Program& p, const infer::KernelOp& op,
+                                      const layout::Fragment& source, std::string* reason) {
   auto refuse = [&](std::string why) {
     if (reason) *reason = std::move(why);
     return std::nullopt;
@@ -51,8 +52,10 @@ std::optional<StoreStage> store_stage(const ir::Program& p, const infer::KernelO
   if (from.scope != ir::MemScope::fragment || to.scope != ir::MemScope::global)
     return refuse("it is no copy from a fragment to a tensor");
   if (!converts(from.type, to.type))
-    return refuse(std::string("the copy takes ") + ir::dtype_name(from.type) + " to " + ir::dtype_name(to.type));
-  if (copy->operands[0].extents != p.tile_shape(copy->operands[0].buffer)) return refuse("it copies a part of its fragment");
+    return refuse(std::string("the copy takes ") + ir::dtype_name(from.type) + " to " +
+                  ir::dtype_name(to.type));
+  if (copy->operands[0].extents != p.tile_shape(copy->operands[0].buffer))
+    return refuse("it copies a part of its fragment");
   const auto dims = ops::tensor_copy_dims(p, *copy, reason);
   if (!dims) return std::nullopt;
   if (dims->tile_outer < 0) return refuse("the fragment has one row");
@@ -68,7 +71,8 @@ std::optional<StoreStage> store_stage(const ir::Program& p, const infer::KernelO
     s->part_bytes = s->rows * s->columns * bytes;
     return s;
   }
-  return refuse("a warpgroup's " + std::to_string(s->columns * bytes) + " bytes of a row are no multiple of 32");
+  return refuse("a warpgroup's " + std::to_string(s->columns * bytes) +
+                " bytes of a row are no multiple of 32");
 }
 
 }  // namespace tilegen::schedule

@@ -129,13 +129,15 @@ class PartFinder {
       if (in_parts(a.value)) touched = &a;
     if (!touched) return;
     if (op.form == infer::OpForm::reduce) return visit_reduction(op);
-    if (op.form == infer::OpForm::gemm) return refuse(op.path + " uses " + name(touched->value) + " in the loop");
+    if (op.form == infer::OpForm::gemm)
+      return refuse(op.path + " uses " + name(touched->value) + " in the loop");
     parts_.others.insert(&op);
     const auto* tile_op = p_.as<ir::TileOp>(op.stmt);
     if (!tile_op) return visit_stores(op);
     const infer::OpAccess& to = op.accesses.back();
     if (tile_op->kind == ir::OpKind::fill) {
-      if (!is_zero(p_, tile_op->value)) refuse(op.path + " puts a number into " + name(to.value) + " in the loop");
+      if (!is_zero(p_, tile_op->value))
+        refuse(op.path + " puts a number into " + name(to.value) + " in the loop");
       return;
     }
     const infer::OpAccess& from = op.accesses.front();
@@ -145,8 +147,10 @@ class PartFinder {
   }
 
   void visit_reduction(const KernelOp& op) {
-    if (in_parts(op.accesses[0].value)) return refuse(op.path + " reads " + name(op.accesses[0].value) + " in the loop");
-    if (!is_sum(p_, op)) return refuse(op.path + " is no sum and writes " + name(op.accesses[1].value) + " in the loop");
+    if (in_parts(op.accesses[0].value))
+      return refuse(op.path + " reads " + name(op.accesses[0].value) + " in the loop");
+    if (!is_sum(p_, op))
+      return refuse(op.path + " is no sum and writes " + name(op.accesses[1].value) + " in the loop");
     parts_.reductions.insert(&op);
   }
 
@@ -186,7 +190,8 @@ class PartFinder {
         if (in_parts(a.value) && !statements_.count(op.stmt)) parts_.outside.insert(a.value);
     for (const auto& [where, value] : ops_.scalar_reads) {
       if (!in_parts(value)) continue;
-      if (statements_.count(where.first)) return refuse("an index, a bound or a condition in the loop reads " + name(value));
+      if (statements_.count(where.first))
+        return refuse("an index, a bound or a condition in the loop reads " + name(value));
       parts_.outside.insert(value);
     }
     if (parts_.outside.empty()) refuse("nothing behind the loop reads it");

@@ -1,10 +1,12 @@
 // What a loop makes of a row's sum: the values that may stay in parts there, by dependence alone.
 //
 // requires: a reduction by `sum` inside the loop.
-// ensures: `values` are the least that the result must be kept in parts with: what is made of parts is in parts. Inside the loop
-// they are read only where others of them are written, by expressions that are linear in them.
+// ensures: `values` are the least that the result must be kept in parts with: what is made of parts is in
+// parts. Inside the loop they are read only where others of them are written, by expressions that are linear
+// in them.
 // why here: both planning and the joins need it.
-// refuses: with the reason as text, a loop in which something else reads or writes one of them, or that carries none.
+// refuses: with the reason as text, a loop in which something else reads or writes one of them, or that
+//   carries none.
 #pragma once
 
 #include <set>
@@ -22,12 +24,15 @@ struct SumParts {
   std::set<int> outside;  // those of them that are used outside the loop as well
   std::string refusal;    // empty: the loop may keep them in parts
 };
-SumParts sum_parts(const ir::Program& p, const infer::KernelOps& ops, ir::StmtId loop, const infer::KernelOp& reduction);
+SumParts sum_parts(const ir::Program& p, const infer::KernelOps& ops, ir::StmtId loop,
+                   const infer::KernelOp& reduction);
 
 // A reduction that adds up.
 bool is_sum(const ir::Program& p, const infer::KernelOp& op);
 
-// The value is 0 when the loop begins, or nothing sees what it is then: the loop is known to run, and overwrites it first.
-bool begins_as_zero(const ir::Program& p, int kernel, const infer::KernelOps& ops, ir::StmtId loop, int value);
+// The value is 0 when the loop begins, or nothing sees what it is then: the loop is known to run, and
+// overwrites it first.
+bool begins_as_zero(const ir::Program& p, int kernel, const infer::KernelOps& ops, ir::StmtId loop,
+                    int value);
 
 }  // namespace tilegen::schedule

@@ -20,7 +20,9 @@ using plan::Engine;
 
 namespace {
 
-bool stands_in(const ir::Block& block, ir::StmtId s) { return std::find(block.begin(), block.end(), s) != block.end(); }
+bool stands_in(const ir::Block& block, ir::StmtId s) {
+  return std::find(block.begin(), block.end(), s) != block.end();
+}
 
 // Dimension of the tile that is dense in the tensor.
 int inner_dim(const ir::Program& p, const KernelOp& copy) {
@@ -35,8 +37,8 @@ int written_value(const KernelOp& op) {
 
 }  // namespace
 
-Refusals unfit_products(const ir::Program& p, const KernelOps& ops, const target::Target& t, const TensorFeeds& feeds,
-                        const std::map<size_t, ops::GemmPlan>& gemms) {
+Refusals unfit_products(const ir::Program& p, const KernelOps& ops, const target::Target& t,
+                        const TensorFeeds& feeds, const std::map<size_t, ops::GemmPlan>& gemms) {
   Refusals unfit;
   if (!t.tensor_copy) return unfit;
   for (const auto& [product, feed] : feeds.fed) {
@@ -66,14 +68,16 @@ Refusals unfit_layouts(const ir::Program& p, const KernelOps& ops, const TensorF
       const plan::ValuePlan& v = values[static_cast<size_t>(op.accesses[static_cast<size_t>(side)].value)];
       const auto& want = side == 0 ? gemm.a_memory : gemm.b_memory;
       if (!v.memory || !v.memory->equivalent(*want))
-        unfit[product] = "tile '" + p.buffer(tile_op.operands[static_cast<size_t>(side)].buffer).name + "' lies as " +
+        unfit[product] = "tile '" + p.buffer(tile_op.operands[static_cast<size_t>(side)].buffer).name +
+                         "' lies as " +
                          (v.origin == plan::Origin::given ? "the schedule says" : "another product wants it");
     }
     for (size_t copy : feed.copies) {
       const auto& v = values[static_cast<size_t>(written_value(ops.ops[copy]))];
       const auto& type = p.buffer(p.as<ir::TileOp>(ops.ops[copy].stmt)->operands[1].buffer).type;
       std::string why;
-      if (v.memory && !layout::tensor_tile(*v.memory, inner_dim(p, ops.ops[copy]), ir::dtype_bytes(type), &why))
+      if (v.memory &&
+          !layout::tensor_tile(*v.memory, inner_dim(p, ops.ops[copy]), ir::dtype_bytes(type), &why))
         unfit[product] = ops.ops[copy].path + " cannot be a tensor copy: " + why;
     }
   }
@@ -97,7 +101,8 @@ std::vector<Group> channel_groups(const ir::Program& p, const KernelOps& ops, co
       if (stands_in(p.as<ir::Loop>(feed.loop)->body, ops.ops[copy].stmt)) g.loop = feed.loop;
       g.users.insert(product);
     }
-  for (const auto& [copy, feed] : feeds.beside) users[written_value(ops.ops[copy])] = {feed.loop, feed.readers, {}};
+  for (const auto& [copy, feed] : feeds.beside)
+    users[written_value(ops.ops[copy])] = {feed.loop, feed.readers, {}};
   std::vector<Group> groups;
   for (auto& [value, user] : users) {
     auto g = std::find_if(groups.begin(), groups.end(), [u = &user](const Group& other) {
@@ -114,16 +119,19 @@ std::set<std::string> names_of(const plan::ChannelPlan& c) { return {c.values.be
 }  // namespace
 
 Expected<std::vector<plan::ChannelPlan>> plan_channels(const ir::Program& p, int kernel, const KernelOps& ops,
-                                                       const TensorFeeds& feeds, const plan::KernelSchedule* given) {
+                                                       const TensorFeeds& feeds,
+                                                       const plan::KernelSchedule* given) {
   const ir::KernelPaths paths(p, kernel);
   std::vector<plan::ChannelPlan> channels;
   const std::vector<Group> groups = channel_groups(p, ops, feeds);
   for (const Group& g : groups) {
-    const auto beside = std::count_if(groups.begin(), groups.end(), [&](const Group& o) { return o.loop == g.loop; });
+    const auto beside =
+        std::count_if(groups.begin(), groups.end(), [&](const Group& o) { return o.loop == g.loop; });
     plan::ChannelPlan c;
     if (g.loop) c.loop = paths[g.loop.value];
     c.name = g.loop ? c.loop : p.kernels[static_cast<size_t>(kernel)].name;
-    if (!g.loop || beside > 1) c.name += ":" + p.buffer(ops.values[static_cast<size_t>(*g.values.begin())].buffer).name;
+    if (!g.loop || beside > 1)
+      c.name += ":" + p.buffer(ops.values[static_cast<size_t>(*g.values.begin())].buffer).name;
     for (int v : g.values) c.values.push_back(ops.values[static_cast<size_t>(v)].name);
     channels.push_back(std::move(c));
   }
@@ -137,14 +145,16 @@ Expected<std::vector<plan::ChannelPlan>> plan_channels(const ir::Program& p, int
     for (const plan::ChannelPlan& c : channels) {
       const std::set<std::string> own = names_of(c);
       const bool holds = std::includes(values.begin(), values.end(), own.begin(), own.end());
-      const bool meets = std::any_of(own.begin(), own.end(), [&](const std::string& v) { return values.count(v) > 0; });
+      const bool meets =
+          std::any_of(own.begin(), own.end(), [&](const std::string& v) { return values.count(v) > 0; });
       fits = fits && (holds || !meets) && (!meets || c.loop == g.loop);
     }
     for (const std::string& v : values) fits = fits && planned.count(v) && covered.insert(v).second;
   }
   if (!fits || covered != planned)
     return Error(DiagCode::schedule_illegal, p.kernels[static_cast<size_t>(kernel)].name,
-                 "the given channels do not hold each tile that comes by tensor copies once, together with the tiles of "
+                 "the given channels do not hold each tile that comes by tensor copies once, together with "
+                 "the tiles of "
                  "its loop",
                  "leave `channels` out to have them planned");
   channels = given->channels;
@@ -159,7 +169,8 @@ std::string tile_store_refusal(const ir::Program& p, const KernelOp& op, const i
   const ir::Buffer &from = p.buffer(copy.operands[0].buffer), &to = p.buffer(copy.operands[1].buffer);
   if (from.type != to.type)
     return std::string("the copy casts ") + ir::dtype_name(from.type) + " to " + ir::dtype_name(to.type);
-  if (copy.operands[0].extents != p.tile_shape(copy.operands[0].buffer)) return "it copies a part of its tile";
+  if (copy.operands[0].extents != p.tile_shape(copy.operands[0].buffer))
+    return "it copies a part of its tile";
   std::string why;
   if (!ops::tensor_copy_dims(p, copy, &why)) return why;
   return layout::tensor_tile(*tile.memory, inner_dim(p, op), ir::dtype_bytes(from.type), &why) ? "" : why;
@@ -180,16 +191,19 @@ std::string store_refusal(const ir::Program& p, const ir::Kernel& kernel, const 
   return store_stage(p, store, *source.fragment, &why) ? "" : why;
 }
 
-std::optional<layout::Layout> store_tile_layout(const ir::Program& p, const KernelOp& op, const plan::ValuePlan& held) {
+std::optional<layout::Layout> store_tile_layout(const ir::Program& p, const KernelOp& op,
+                                                const plan::ValuePlan& held) {
   const auto& copy = *p.as<ir::TileOp>(op.stmt);
-  if (held.origin != plan::Origin::free || !held.memory || !held.memory->swizzle().none()) return std::nullopt;
+  if (held.origin != plan::Origin::free || !held.memory || !held.memory->swizzle().none())
+    return std::nullopt;
   const auto dims = ops::tensor_copy_dims(p, copy, nullptr);
   if (!dims || dims->tile_outer < 0) return std::nullopt;
   const std::vector<int64_t>& shape = held.memory->shape();
   if (!held.memory->equivalent(layout::Layout::row_major(shape))) return std::nullopt;
   const int bytes = ir::dtype_bytes(p.buffer(copy.operands[0].buffer).type);
   for (int width : {128, 64, 32})
-    if (auto boxed = layout::boxed_tile(shape, dims->tile_inner, dims->tile_outer, bytes, width)) return boxed;
+    if (auto boxed = layout::boxed_tile(shape, dims->tile_inner, dims->tile_outer, bytes, width))
+      return boxed;
   return std::nullopt;
 }
 
@@ -200,7 +214,8 @@ bool fills_operand(const KernelOps& ops, const KernelOp& copy) {
   const int value = written_value(copy);
   return std::any_of(ops.ops.begin(), ops.ops.end(), [&](const KernelOp& op) {
     return op.form == infer::OpForm::gemm &&
-           std::any_of(op.accesses.begin(), op.accesses.end(), [&](const OpAccess& a) { return a.value == value && !a.write; });
+           std::any_of(op.accesses.begin(), op.accesses.end(),
+                       [&](const OpAccess& a) { return a.value == value && !a.write; });
   });
 }
 
@@ -211,7 +226,8 @@ bool is_left(const ir::Program& p, const KernelOp& copy, const KernelOps& ops, T
 
 // An order of issue that only a loop with a producer has: something lags behind its iteration.
 bool lags(const plan::LoopPlan& l) {
-  return std::any_of(l.stages.begin(), l.stages.end(), [&](const auto& s) { return s.second >= std::max<int64_t>(l.num_stages, 1); });
+  return std::any_of(l.stages.begin(), l.stages.end(),
+                     [&](const auto& s) { return s.second >= std::max<int64_t>(l.num_stages, 1); });
 }
 
 }  // namespace
@@ -222,8 +238,10 @@ plan::KernelSchedule without_tensor_copies(const plan::KernelSchedule& given, co
   if (allowed == TensorCopies::loads_and_stores) return kept;
   bool fewer_loads = false;
   const size_t removed = std::erase_if(kept.ops, [&](const plan::OpPlan& o) {
-    if (o.engine == Engine::warpgroup_mma || o.atom.starts_with("wgmma.")) return allowed == TensorCopies::none;
-    const auto op = std::find_if(ops.ops.begin(), ops.ops.end(), [&](const KernelOp& k) { return k.path == o.op; });
+    if (o.engine == Engine::warpgroup_mma || o.atom.starts_with("wgmma."))
+      return allowed == TensorCopies::none;
+    const auto op =
+        std::find_if(ops.ops.begin(), ops.ops.end(), [&](const KernelOp& k) { return k.path == o.op; });
     if (o.engine != Engine::tensor_copy || op == ops.ops.end() || is_left(p, *op, ops, allowed)) return false;
     fewer_loads = fewer_loads || is_tile_load(p, *op);
     return true;

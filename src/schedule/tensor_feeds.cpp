@@ -27,7 +27,9 @@ bool keeps_from_engine(const plan::KernelSchedule* given, const std::string& pat
   return g && g->engine && g->engine != Engine::tensor_copy;
 }
 
-bool stands_in(const ir::Block& block, ir::StmtId s) { return std::find(block.begin(), block.end(), s) != block.end(); }
+bool stands_in(const ir::Block& block, ir::StmtId s) {
+  return std::find(block.begin(), block.end(), s) != block.end();
+}
 
 class FeedFinder {
  public:
@@ -41,7 +43,8 @@ class FeedFinder {
       if (p_.buffer(a.buffer).scope != ir::MemScope::shared) continue;
       if (!a.write && written_by_threads(a.value)) continue;
       const std::string why = filler(*p_.as<ir::Loop>(feed.loop), a.value, feed.copies);
-      if (!why.empty()) return "tile '" + p_.buffer(a.buffer).name + "' does not come by a tensor copy: " + why;
+      if (!why.empty())
+        return "tile '" + p_.buffer(a.buffer).name + "' does not come by a tensor copy: " + why;
     }
     return "";
   }
@@ -57,7 +60,8 @@ class FeedFinder {
     for (size_t i = 0; i < ops_.ops.size(); ++i)
       for (const OpAccess& a : ops_.ops[i].accesses) {
         if (a.value != value || !a.read) continue;
-        if (ops_.ops[i].form == infer::OpForm::gemm) return "a product reads it, which does not take it from a producer";
+        if (ops_.ops[i].form == infer::OpForm::gemm)
+          return "a product reads it, which does not take it from a producer";
         feed.readers.insert(i);
       }
     return feed.readers.empty() ? "nothing reads it" : "";
@@ -72,9 +76,12 @@ class FeedFinder {
       if (stands_in(loop->body, op.stmt)) found = id;
       ir::for_each_statement(p_, loop->body, [&](ir::StmtId s, int) { inside |= s == op.stmt; });
     });
-    if (!found) return inside ? "it stands in a branch or loop inside the pipelined loop" : "it is in no pipelined loop";
+    if (!found)
+      return inside ? "it stands in a branch or loop inside the pipelined loop"
+                    : "it is in no pipelined loop";
     std::string why;
-    if (!block_around(kernel_.body, found, why)) return why.empty() ? "its pipelined loop stands in a branch or another loop" : why;
+    if (!block_around(kernel_.body, found, why))
+      return why.empty() ? "its pipelined loop stands in a branch or another loop" : why;
     const auto& loop = *p_.as<ir::Loop>(found);
     if (!ops::told_everywhere(p_, loop.begin) || !ops::told_everywhere(p_, loop.extents[0]))
       return "its loop's bounds are read from memory that the kernel may write";
@@ -95,13 +102,15 @@ class FeedFinder {
     return nullptr;
   }
 
-  // By something else than copies that only move elements of tensors: those are the engine's, or wait for their elements.
+  // By something else than copies that only move elements of tensors: those are the engine's, or wait for
+  // their elements.
   bool written_by_threads(int value) const {
     for (const KernelOp& op : ops_.ops)
       for (const OpAccess& a : op.accesses) {
         if (a.value != value || !a.write) continue;
         const auto* copy = p_.as<ir::TileOp>(op.stmt);
-        if (!is_tile_load(p_, op) || p_.buffer(copy->operands[0].buffer).type != p_.buffer(a.buffer).type) return true;
+        if (!is_tile_load(p_, op) || p_.buffer(copy->operands[0].buffer).type != p_.buffer(a.buffer).type)
+          return true;
       }
     return false;
   }
@@ -135,7 +144,8 @@ class FeedFinder {
       return std::string("the copy casts ") + ir::dtype_name(from.type) + " to " + ir::dtype_name(to.type);
     for (const KernelOp& other : ops_.ops)
       for (const OpAccess& a : other.accesses)
-        if (a.write && a.buffer == copy.operands[0].buffer) return "the kernel writes tensor '" + from.name + "'";
+        if (a.write && a.buffer == copy.operands[0].buffer)
+          return "the kernel writes tensor '" + from.name + "'";
     std::string why;
     if (!ops::tensor_copy_dims(p_, copy, &why)) return why;
     return keeps_from_engine(given_, op.path) ? "the schedule gives another engine" : "";
@@ -147,7 +157,8 @@ class FeedFinder {
     std::string why;
     const ir::Block* block = block_around(kernel_.body, op.stmt, why);
     const auto is_loop = [&](ir::StmtId id) { return p_.as<ir::Loop>(id) == &loop; };
-    if (!block || std::none_of(block->begin(), block->end(), is_loop)) return "it is copied in another loop or branch";
+    if (!block || std::none_of(block->begin(), block->end(), is_loop))
+      return "it is copied in another loop or branch";
     for (ir::StmtId id : *block) {
       if (id == op.stmt) break;
       if (p_.as<ir::Loop>(id) == &loop) return "it is copied behind the loop";
@@ -230,7 +241,9 @@ Refusals fit_thread_tiles(const ir::Program& p, const KernelOps& ops, const Tens
     const auto dims = ops::tensor_copy_dims(p, op, nullptr);
     const int bytes = ir::dtype_bytes(p.buffer(op.operands[1].buffer).type);
     std::string why;
-    const auto fits = [&](const layout::Layout& l) { return layout::tensor_tile(l, dims->tile_inner, bytes, &why).has_value(); };
+    const auto fits = [&](const layout::Layout& l) {
+      return layout::tensor_tile(l, dims->tile_inner, bytes, &why).has_value();
+    };
     if (!tile.memory) {
       unfit.emplace(copy, "its tile is not in shared memory");
       continue;
@@ -241,8 +254,9 @@ Refusals fit_thread_tiles(const ir::Program& p, const KernelOps& ops, const Tens
     if (tile.origin == plan::Origin::free) {
       if (fits(layout::Layout::row_major(shape))) other = layout::Layout::row_major(shape);
       for (int width : {32, 64, 128})
-        if (auto boxed = dims->tile_outer < 0 ? std::nullopt
-                                              : layout::boxed_tile(shape, dims->tile_inner, dims->tile_outer, bytes, width))
+        if (auto boxed = dims->tile_outer < 0
+                             ? std::nullopt
+                             : layout::boxed_tile(shape, dims->tile_inner, dims->tile_outer, bytes, width))
           other = std::move(boxed);
     }
     if (!other) {

@@ -1,10 +1,13 @@
-// Tiles that come by tensor copies, and who uses them: products of warpgroups, or threads beside such products.
+// Tiles that come by tensor copies, and who uses them: products of warpgroups, or threads beside such
+// products.
 //
-// requires: collected ops. ensures: a product that is fed stands in a pipelined loop and reads tiles that are each filled by one
-// copy that the engine can do, in the loop, where the copy may run ahead, or once in front of it, and that are read by such
-// products only; or tiles that threads write. All products of that loop are fed, and one of its tiles comes by the engine.
-// why here: in front of engines and atoms, since warpgroup products need it; layouts, which may be given, are seen to behind.
-// refuses, with a note: products that are not fed; copies of such a loop that are left to threads.
+// requires: collected ops. ensures: a product that is fed stands in a pipelined loop and reads tiles that are
+// each filled by one copy that the engine can do, in the loop, where the copy may run ahead, or once in front
+// of it, and that are read by such products only; or tiles that threads write. All products of that loop are
+// fed, and one of its tiles comes by the engine.
+// why here: in front of engines and atoms, since warpgroup products need it; layouts, which may be given, are
+// seen to behind. refuses, with a note: products that are not fed; copies of such a loop that are left to
+// threads.
 #pragma once
 
 #include <map>
@@ -35,14 +38,16 @@ struct TensorFeeds {
   Refusals by_threads;                  // every other copy of such loops
 };
 // `given` may keep copies from the engine.
-TensorFeeds find_tensor_feeds(const ir::Program& p, int kernel, const infer::KernelOps& ops, const target::Target& t,
-                              const plan::KernelSchedule* given, TensorCopies allowed);
+TensorFeeds find_tensor_feeds(const ir::Program& p, int kernel, const infer::KernelOps& ops,
+                              const target::Target& t, const plan::KernelSchedule* given,
+                              TensorCopies allowed);
 
-// Copies beside products that are fed no more go; the products of loops that no copy of the engine is left in are returned.
+// Copies beside products that are fed no more go; the products of loops that no copy of the engine is left in
+// are returned.
 Refusals settle(const ir::Program& p, const infer::KernelOps& ops, TensorFeeds& feeds);
 
-// Tiles that only threads read lie as the engine can have them, where nobody asked for another form; copies of others are
-// returned.
+// Tiles that only threads read lie as the engine can have them, where nobody asked for another form; copies
+// of others are returned.
 Refusals fit_thread_tiles(const ir::Program& p, const infer::KernelOps& ops, const TensorFeeds& feeds,
                           std::vector<plan::ValuePlan>& values);
 

@@ -6,7 +6,9 @@ namespace tilegen::schedule {
 
 namespace {
 
-Trend reversed(Trend t) { return t == Trend::rising ? Trend::falling : t == Trend::falling ? Trend::rising : t; }
+Trend reversed(Trend t) {
+  return t == Trend::rising ? Trend::falling : t == Trend::falling ? Trend::rising : t;
+}
 Trend together(Trend a, Trend b) {
   if (a == Trend::level || a == b) return b;
   return b == Trend::level ? a : Trend::unknown;
@@ -28,8 +30,10 @@ Trend trend(const ir::ExprPool& e, ir::ExprId id, ir::VarId var) {
     case ir::ExprOp::sub:
       return together(trend(e, n.a, var), reversed(trend(e, n.b, var)));
     case ir::ExprOp::mul:
-      if (e.is_const_int(n.a, &number)) return number >= 0 ? trend(e, n.b, var) : reversed(trend(e, n.b, var));
-      if (e.is_const_int(n.b, &number)) return number >= 0 ? trend(e, n.a, var) : reversed(trend(e, n.a, var));
+      if (e.is_const_int(n.a, &number))
+        return number >= 0 ? trend(e, n.b, var) : reversed(trend(e, n.b, var));
+      if (e.is_const_int(n.b, &number))
+        return number >= 0 ? trend(e, n.a, var) : reversed(trend(e, n.a, var));
       return Trend::unknown;
     case ir::ExprOp::floordiv:
       return e.is_const_int(n.b, &number) && number > 0 ? trend(e, n.a, var) : Trend::unknown;

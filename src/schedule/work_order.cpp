@@ -13,7 +13,8 @@ namespace {
 template <class Visit>
 void for_each_pipeline(const ir::Program& p, const ir::Kernel& kernel, Visit&& visit) {
   for (ir::StmtId id : kernel.body)
-    if (const auto* loop = p.as<ir::Loop>(id); loop && loop->kind == ir::LoopKind::pipelined) visit(id, *loop);
+    if (const auto* loop = p.as<ir::Loop>(id); loop && loop->kind == ir::LoopKind::pipelined)
+      visit(id, *loop);
 }
 
 }  // namespace

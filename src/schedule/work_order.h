@@ -7,8 +7,9 @@
 
 namespace tilegen::schedule {
 
-// A pipelined loop of the kernel's body with a length that depends on one block index alone: the longer the larger the
-// index (rising), or the smaller. Nothing that the kernel may write decides it: every block divides the same grid.
+// A pipelined loop of the kernel's body with a length that depends on one block index alone: the longer the
+// larger the index (rising), or the smaller. Nothing that the kernel may write decides it: every block
+// divides the same grid.
 struct VaryingWork {
   ir::StmtId loop;
   size_t dimension = 0;  // of the grid
@@ -25,7 +26,8 @@ bool pipelines_in_branch(const ir::Program& p, const ir::Kernel& kernel);
 // Where the loop begins or how long it is depends on a block index.
 bool varies_by_block(const ir::Program& p, const ir::Kernel& kernel, const ir::Loop& loop);
 
-// A pipelined loop of the kernel's body has a length that depends on a block index, or one stands in a branch.
+// A pipelined loop of the kernel's body has a length that depends on a block index, or one stands in a
+// branch.
 bool blocks_differ(const ir::Program& p, const ir::Kernel& kernel);
 
 }  // namespace tilegen::schedule

@@ -31,14 +31,21 @@ class Finder {
   Finder(const ir::Program& p, const KernelOps& ops, const target::Target& t, int64_t threads,
          const std::vector<plan::OpPlan>& plans, const std::vector<plan::ValuePlan>& values,
          const std::vector<plan::ConversionPlan>& conversions)
-      : p_(p), ops_(ops), target_(t), threads_(threads), plans_(plans), values_(values), conversions_(conversions) {}
+      : p_(p),
+        ops_(ops),
+        target_(t),
+        threads_(threads),
+        plans_(plans),
+        values_(values),
+        conversions_(conversions) {}
 
   std::vector<WrittenOperand> run() const {
     std::vector<WrittenOperand> list;
     for (size_t i = 0; i < ops_.ops.size(); ++i) {
       if (plans_[i].engine != Engine::warpgroup_mma) continue;
       for (int side = 0; side < 2; ++side)
-        if (read_by_instructions(i, side)) note(list, ops_.ops[i].accesses[static_cast<size_t>(side)].value, i);
+        if (read_by_instructions(i, side))
+          note(list, ops_.ops[i].accesses[static_cast<size_t>(side)].value, i);
     }
     std::erase_if(list, [](const WrittenOperand& w) { return w.writers.empty(); });
     for (WrittenOperand& w : list) {
@@ -66,7 +73,8 @@ class Finder {
   }
 
   void note(std::vector<WrittenOperand>& list, int value, size_t product) const {
-    auto known = std::find_if(list.begin(), list.end(), [&](const WrittenOperand& w) { return w.value == value; });
+    auto known =
+        std::find_if(list.begin(), list.end(), [&](const WrittenOperand& w) { return w.value == value; });
     if (known == list.end()) {
       WrittenOperand w;
       w.value = value;
@@ -79,7 +87,8 @@ class Finder {
 
   bool writes(size_t op, int value) const {
     const auto& accesses = ops_.ops[op].accesses;
-    return std::any_of(accesses.begin(), accesses.end(), [&](const OpAccess& a) { return a.write && a.value == value; });
+    return std::any_of(accesses.begin(), accesses.end(),
+                       [&](const OpAccess& a) { return a.write && a.value == value; });
   }
 
   bool own_rows(const WrittenOperand& w) const {
@@ -112,7 +121,8 @@ class Finder {
     const ops::GemmShape shape = ops::gemm_shape(p_, tile_op(product));
     const bool swapped = ops::swaps_operands(shape);
     const plan::OpPlan& plan = plans_[product];
-    const int64_t groups_m = (swapped ? plan.warps_n : plan.warps_m) / 4, groups_n = swapped ? plan.warps_m : plan.warps_n;
+    const int64_t groups_m = (swapped ? plan.warps_n : plan.warps_m) / 4,
+                  groups_n = swapped ? plan.warps_m : plan.warps_n;
     if ((side == 1) != swapped || groups_n != 1 || groups_m * kWarpgroup != threads_) return std::nullopt;
     const ops::MatrixDims d = dims(product, side);
     return OwnRows{side == 0 ? d.row : d.col, (swapped ? shape.n : shape.m) / groups_m};
@@ -130,7 +140,9 @@ class Finder {
       if (!op.accesses[a].write || op.accesses[a].value != value) continue;
       const ops::ElementAccess& access = op.view.accesses[a];
       for (size_t d = 0; d < access.dim_of.size(); ++d)
-        if (access.dim_of[d] == ops::kIrregularIndex || access.offset[d] == ops::ElementAccess::kUnknownOffset) return false;
+        if (access.dim_of[d] == ops::kIrregularIndex ||
+            access.offset[d] == ops::ElementAccess::kUnknownOffset)
+          return false;
       ++stores;
     }
     return stores == 1;
@@ -145,8 +157,8 @@ class Finder {
       if (!op.accesses[a].write || op.accesses[a].value != value) continue;
       const ops::ElementAccess& access = op.view.accesses[a];
       const int along = access.dim_of[static_cast<size_t>(rows.dim)];
-      return along >= 0 &&
-             threads_own(*plans_[writer].iteration, along, access.offset[static_cast<size_t>(rows.dim)], rows.each);
+      return along >= 0 && threads_own(*plans_[writer].iteration, along,
+                                       access.offset[static_cast<size_t>(rows.dim)], rows.each);
     }
     return false;
   }
@@ -173,14 +185,18 @@ class Finder {
   const std::vector<plan::ConversionPlan>& conversions_;
 };
 
-bool stands_in(const ir::Block& block, ir::StmtId s) { return std::find(block.begin(), block.end(), s) != block.end(); }
+bool stands_in(const ir::Block& block, ir::StmtId s) {
+  return std::find(block.begin(), block.end(), s) != block.end();
+}
 
 // By every iteration, in front of its products.
-bool overwritten_each_time(const ir::Program& p, const KernelOps& ops, const WrittenOperand& w, const ir::Loop& loop) {
+bool overwritten_each_time(const ir::Program& p, const KernelOps& ops, const WrittenOperand& w,
+                           const ir::Loop& loop) {
   if (!w.lone) return false;
   const KernelOp& writer = ops.ops[w.writers[0]];
   if (!stands_in(loop.body, writer.stmt)) return false;
-  const size_t at = static_cast<size_t>(std::find(loop.body.begin(), loop.body.end(), writer.stmt) - loop.body.begin());
+  const size_t at =
+      static_cast<size_t>(std::find(loop.body.begin(), loop.body.end(), writer.stmt) - loop.body.begin());
   for (size_t product : w.products) {
     const auto place = std::find(loop.body.begin(), loop.body.end(), ops.ops[product].stmt);
     if (place == loop.body.end() || static_cast<size_t>(place - loop.body.begin()) < at) return false;
@@ -203,8 +219,9 @@ bool overwritten_each_time(const ir::Program& p, const KernelOps& ops, const Wri
 
 }  // namespace
 
-std::vector<WrittenOperand> written_operands(const ir::Program& p, const infer::KernelOps& ops, const target::Target& t,
-                                             int64_t threads, const std::vector<plan::OpPlan>& plans,
+std::vector<WrittenOperand> written_operands(const ir::Program& p, const infer::KernelOps& ops,
+                                             const target::Target& t, int64_t threads,
+                                             const std::vector<plan::OpPlan>& plans,
                                              const std::vector<plan::ValuePlan>& values,
                                              const std::vector<plan::ConversionPlan>& conversions) {
   return Finder(p, ops, t, threads, plans, values, conversions).run();
@@ -212,18 +229,20 @@ std::vector<WrittenOperand> written_operands(const ir::Program& p, const infer::
 
 std::string written_reason(const ir::Program& p, const infer::KernelOps& ops, const WrittenOperand& w) {
   return "; threads write '" + p.buffer(ops.values[static_cast<size_t>(w.value)].buffer).name + "', " +
-         (w.own_rows ? "each warpgroup what it multiplies: the warpgroup meets" : "for all warpgroups: these meet");
+         (w.own_rows ? "each warpgroup what it multiplies: the warpgroup meets"
+                     : "for all warpgroups: these meet");
 }
 
-bool written_inside(const ir::Program& p, const infer::KernelOps& ops, const WrittenOperand& w, const ir::Loop& loop) {
+bool written_inside(const ir::Program& p, const infer::KernelOps& ops, const WrittenOperand& w,
+                    const ir::Loop& loop) {
   const auto inside = ops_inside(p, ops, loop);
   return std::any_of(w.writers.begin(), w.writers.end(), [&](size_t writer) {
     return std::find(inside.begin(), inside.end(), &ops.ops[writer]) != inside.end();
   });
 }
 
-bool may_take_turns(const ir::Program& p, const infer::KernelOps& ops, const WrittenOperand& w, const ir::Loop& loop,
-                    const plan::LoopPlan& plan) {
+bool may_take_turns(const ir::Program& p, const infer::KernelOps& ops, const WrittenOperand& w,
+                    const ir::Loop& loop, const plan::LoopPlan& plan) {
   if (!overwritten_each_time(p, ops, w, loop)) return false;
   std::vector<size_t> users = w.products;
   users.push_back(w.writers[0]);

@@ -1,8 +1,9 @@
-// Operands of warpgroup products that threads write to shared memory, as no copy engine brings them: what their writers and
-// the products have to wait for.
+// Operands of warpgroup products that threads write to shared memory, as no copy engine brings them: what
+// their writers and the products have to wait for.
 //
-// requires: engines, layouts and iterations of all ops. ensures: for each such tile its writers and its products, and whether
-// warpgroups hand it to each other. why here: planning asks for places in memory and for turns, lowering for barriers.
+// requires: engines, layouts and iterations of all ops. ensures: for each such tile its writers and its
+// products, and whether warpgroups hand it to each other. why here: planning asks for places in memory and
+// for turns, lowering for barriers.
 #pragma once
 
 #include "infer/kernel_ops.h"
@@ -14,7 +15,8 @@ namespace tilegen::schedule {
 struct WrittenOperand {
   int value = -1;
   std::vector<size_t> writers, products;  // ops, in program order
-  // One op writes it, each element by the same thread whenever it runs, and but for products nothing else touches the tile.
+  // One op writes it, each element by the same thread whenever it runs, and but for products nothing else
+  // touches the tile.
   bool lone = false;
   // Lone, and a warpgroup reads what its own threads write: the warpgroup meets, not all computing threads.
   bool own_rows = false;
@@ -24,16 +26,18 @@ struct WrittenOperand {
 std::string written_reason(const ir::Program& p, const infer::KernelOps& ops, const WrittenOperand& w);
 
 // Something in the loop writes it.
-bool written_inside(const ir::Program& p, const infer::KernelOps& ops, const WrittenOperand& w, const ir::Loop& loop);
+bool written_inside(const ir::Program& p, const infer::KernelOps& ops, const WrittenOperand& w,
+                    const ir::Loop& loop);
 
-// Iterations may have slots of their own, in turn: each overwrites all of the tile before its products read it, and none of
-// them lags.
-bool may_take_turns(const ir::Program& p, const infer::KernelOps& ops, const WrittenOperand& w, const ir::Loop& loop,
-                    const plan::LoopPlan& plan);
+// Iterations may have slots of their own, in turn: each overwrites all of the tile before its products read
+// it, and none of them lags.
+bool may_take_turns(const ir::Program& p, const infer::KernelOps& ops, const WrittenOperand& w,
+                    const ir::Loop& loop, const plan::LoopPlan& plan);
 
 // `plans` are those of `ops`, one by one.
-std::vector<WrittenOperand> written_operands(const ir::Program& p, const infer::KernelOps& ops, const target::Target& t,
-                                             int64_t threads, const std::vector<plan::OpPlan>& plans,
+std::vector<WrittenOperand> written_operands(const ir::Program& p, const infer::KernelOps& ops,
+                                             const target::Target& t, int64_t threads,
+                                             const std::vector<plan::OpPlan>& plans,
                                              const std::vector<plan::ValuePlan>& values,
                                              const std::vector<plan::ConversionPlan>& conversions);
 

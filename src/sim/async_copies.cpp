@@ -20,7 +20,8 @@ void BlockExecutor::global_access(const Warp& w, uint32_t access, int lane, uint
   global_access(actor(w, lane, access), address, bytes, write);
 }
 
-void BlockExecutor::global_access(const SharedHistory::Actor& who, uint64_t address, int64_t bytes, bool write) {
+void BlockExecutor::global_access(const SharedHistory::Actor& who, uint64_t address, int64_t bytes,
+                                  bool write) {
   if (!options_.check_races || launch_.global == nullptr) return;
   GlobalHistory::Actor by{who};
   const auto thread_of_party = [&](int64_t thread) {

@@ -81,8 +81,8 @@ void BlockExecutor::barrier(Warp& w, const Step& s) {
   }
   if ((b.here >> w.local & 1) != 0)
     step_finding(FindingKind::barrier_unclaimed, s.stmt, first_thread(w, w.mask),
-                 "warp " + std::to_string(w.local) + " has arrived already, " + std::to_string(b.arrived) + " of " +
-                     std::to_string(b.expected) + " threads are there");
+                 "warp " + std::to_string(w.local) + " has arrived already, " + std::to_string(b.arrived) +
+                     " of " + std::to_string(b.expected) + " threads are there");
   b.here |= uint32_t{1} << w.local;
   b.last_stmt = s.stmt;
   b.arrived += kLanes;
@@ -142,8 +142,8 @@ std::string BlockExecutor::waiting_text(const Warp& w) const {
   const BarrierState& b = of_cluster ? cluster_barrier_ : barriers_[static_cast<size_t>(w.barrier)];
   const size_t of_block = barriers_.size() / static_cast<size_t>(program_.cluster);
   return (of_cluster ? std::string(" at the cluster's barrier")
-                     : " at barrier " + std::to_string(static_cast<size_t>(w.barrier) % of_block)) + " (" + std::to_string(b.arrived) + " of " +
-         std::to_string(b.expected) + " threads there)";
+                     : " at barrier " + std::to_string(static_cast<size_t>(w.barrier) % of_block)) +
+         " (" + std::to_string(b.arrived) + " of " + std::to_string(b.expected) + " threads there)";
 }
 
 // No warp can run, some wait: they were left alone, or wait for each other.
@@ -172,8 +172,8 @@ void BlockExecutor::report_stuck() {
            warps_[last + 1].state == State::waiting &&
            waiting_text(warps_[last + 1]) == text)
       ++last;
-    e.detail += (e.detail.empty() ? "" : ", ") + std::string(last > i ? "warps " : "warp ") + std::to_string(w.local) +
-                (last > i ? " to " + std::to_string(warps_[last].local) : "") +
+    e.detail += (e.detail.empty() ? "" : ", ") + std::string(last > i ? "warps " : "warp ") +
+                std::to_string(w.local) + (last > i ? " to " + std::to_string(warps_[last].local) : "") +
                 (program_.cluster > 1 ? " of block " + std::to_string(block_ + w.rank) : "") +
                 (last > i ? " wait" : " waits") + text;
     i = last;

@@ -101,7 +101,8 @@ void BlockExecutor::begin_warp(Warp& w) {
   w.has_products = false;
   for (auto* by_register : {&w.written, &w.in_product, &w.touched_at})
     std::fill(by_register->begin(), by_register->end(), 0);
-  if (program_.launched_var.valid()) w.uniform[code_.variables[program_.launched_var.value]].i = launch_.launched;
+  if (program_.launched_var.valid())
+    w.uniform[code_.variables[program_.launched_var.value]].i = launch_.launched;
   for (size_t d = 0; d < launch_.grid.size(); ++d)
     w.uniform[code_.variables[program_.block_vars[d].value]].i = at[d];
   w.uniform[code_.first_thread].i = int64_t{w.local} * kLanes;

@@ -1,6 +1,6 @@
 // Runs blocks one after another on one thread of the host: warps, their masks and stacks, barriers, async
-// copies. The blocks of a cluster run together: threads, barriers and shared memory of all of them are numbered
-// through, and findings name them as their blocks do.
+// copies. The blocks of a cluster run together: threads, barriers and shared memory of all of them are
+// numbered through, and findings name them as their blocks do.
 #pragma once
 
 #include <array>
@@ -91,7 +91,8 @@ class BlockExecutor {
   struct ProductPlaces {
     uint32_t last = 0;  // statement: an instruction that comes again begins the product anew
     std::optional<int64_t> k, row, column;
-    std::map<std::pair<uint32_t, int64_t>, std::array<std::optional<int64_t>, 2>> sums;  // row, column by accumulator
+    // row, column by accumulator
+    std::map<std::pair<uint32_t, int64_t>, std::array<std::optional<int64_t>, 2>> sums;
   };
   enum class State : uint8_t { ready, waiting, done };
   enum class Awaited : uint8_t { barrier, transaction, warpgroup, cluster };
@@ -108,14 +109,16 @@ class BlockExecutor {
     std::vector<Cell> uniform, kept, registers;
     std::vector<uint32_t> written;  // lanes by register
     std::vector<ProductPlaces> products;  // by operation, where places are known
-    std::vector<uint64_t> origins;  // by register and lane, where places are known: memory + 1 and element of it
+    // by register and lane, where places are known: memory + 1 and element of it
+    std::vector<uint64_t> origins;
     std::vector<Frame> frames;
     size_t depth = 0;
     std::array<uint32_t, kLanes> commits{};
     std::vector<uint32_t> copies;  // into copies_, oldest first
     std::array<uint32_t, kLanes> bulk_commits{};
     std::vector<TensorCopy> stores;  // oldest first
-    // Of each register: the work of the product that has it, 0: none; 1 + the fences that it was touched behind.
+    // Of each register: the work of the product that has it, 0: none; 1 + the fences that it was touched
+    // behind.
     std::vector<uint32_t> in_product, touched_at;
     uint32_t fences = 0, product_commits = 0;
     bool has_products = false;  // some register may be in one
@@ -174,7 +177,8 @@ class BlockExecutor {
   int64_t same_for_lanes(Warp& w, const Step& s, Ref r, const char* what);
 
   // transaction_barriers.cpp
-  // Number in its array of the barrier `index` of a block of the cluster; nothing, and a finding, where there is none.
+  // Number in its array of the barrier `index` of a block of the cluster; nothing, and a finding, where there
+  // is none.
   std::optional<int64_t> transaction(Warp& w, const Step& s, int barriers, int64_t block, int64_t index);
   TransactionState& transaction_at(int barriers, int64_t at) {
     return transactions_[static_cast<size_t>(barriers)][static_cast<size_t>(at)];
@@ -206,8 +210,8 @@ class BlockExecutor {
   void warpgroup_mma(Warp& w, const Step& s);
   void issue(int group);
   void judge_registers(int group, Product& p);
-  bool take_registers(Warp& w, uint32_t access, thread::MemoryId memory, int64_t first, int64_t count, bool read,
-                      uint32_t work);
+  bool take_registers(Warp& w, uint32_t access, thread::MemoryId memory, int64_t first, int64_t count,
+                      bool read, uint32_t work);
   void judge_operand(int group, Product& p, bool of_a);
   void compute(int group, Product& p);
   void read_operand(const Product& p, bool of_a, size_t step, double* to) const;
@@ -248,11 +252,13 @@ class BlockExecutor {
   void note_move(Warp& w, const Step& s, uint32_t lanes, Operand index, Origins& origins);
   void set_origins(Warp& w, uint32_t lanes, thread::MemoryId id, int64_t index, const Origins& origins);
   void check_product(Warp& w, const Step& s);
-  const MatrixPlaces& places_of(const Warp& w, thread::MemoryId id, int64_t index, const std::vector<uint32_t>& table,
-                                size_t rows, size_t columns);
+  const MatrixPlaces& places_of(const Warp& w, thread::MemoryId id, int64_t index,
+                                const std::vector<uint32_t>& table, size_t rows, size_t columns);
   void check_multiply_add(Warp& w, const Step& s, uint32_t lanes, Operand index);
-  void check_order(uint32_t access, int thread, const std::vector<uint64_t>& elements, size_t rows, size_t columns);
-  void check_distances(Warp& w, const Step& s, const MatrixPlaces& a, const MatrixPlaces& b, const MatrixPlaces& c);
+  void check_order(uint32_t access, int thread, const std::vector<uint64_t>& elements, size_t rows,
+                   size_t columns);
+  void check_distances(Warp& w, const Step& s, const MatrixPlaces& a, const MatrixPlaces& b,
+                       const MatrixPlaces& c);
 
   // async_copies.cpp
   void async_copy(Warp& w, const Step& s);

@@ -149,8 +149,10 @@ struct Step {
   uint32_t stmt = 0;
   uint32_t segment = kNothing;       // evaluated before the step
   uint32_t lane_segment = kNothing;  // wide_store: evaluated for each element; loops: for each iteration
-  uint32_t jump = 0;  // loop_begin, loop_while: the loop's end; loop_end: its begin; branch: its else; else: its end
-  // loop: extent, -; while, branch: condition; claim: dst; store: index, value, predicate; async: dst, src, predicate;
+  // loop_begin, loop_while: the loop's end; loop_end: its begin; branch: its else; else: its end
+  uint32_t jump = 0;
+  // loop: extent, -; while, branch: condition; claim: dst; store: index, value, predicate; async: dst, src,
+  //   predicate;
   // shuffle: dst, value, lane; matrices: registers, rows; mma: a, b, c; transactions: index, parity,
   // a wait's `unless`, a test's dst; tensor copies:
   // place in shared memory, index of the barrier

@@ -7,7 +7,9 @@
 namespace tilegen::sim {
 
 Claims::Claims(int64_t points, int64_t launched, const SimOptions& options)
-    : points_(points), numbers_(static_cast<size_t>(std::max<int64_t>(launched, 0))), taken_(numbers_.size()) {
+    : points_(points),
+      numbers_(static_cast<size_t>(std::max<int64_t>(launched, 0))),
+      taken_(numbers_.size()) {
   if (numbers_.empty()) return;
   std::mt19937_64 random(options.seed);
   std::vector<size_t> order(numbers_.size());
@@ -19,7 +21,8 @@ Claims::Claims(int64_t points, int64_t launched, const SimOptions& options)
   }
   // Then each is told once that there is nothing left.
   if (options.order == WarpOrder::random) std::shuffle(order.begin(), order.end(), random);
-  for (size_t i = 0; i < order.size(); ++i) numbers_[order[i]].push_back(points - launched + static_cast<int64_t>(i));
+  for (size_t i = 0; i < order.size(); ++i)
+    numbers_[order[i]].push_back(points - launched + static_cast<int64_t>(i));
 }
 
 int64_t Claims::take(int64_t block) {

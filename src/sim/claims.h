@@ -1,5 +1,6 @@
-// Who gets which point of the grid in a launch whose blocks claim them: settled before the blocks run, one by one, as if they
-// had claimed in turns, in turns from the last block on, or at random. Results must be the same for each.
+// Who gets which point of the grid in a launch whose blocks claim them: settled before the blocks run, one by
+// one, as if they had claimed in turns, in turns from the last block on, or at random. Results must be the
+// same for each.
 #pragma once
 
 #include <atomic>
@@ -14,7 +15,8 @@ class Claims {
  public:
   Claims(int64_t points, int64_t launched, const SimOptions& options);
 
-  // The number of the block's next claim. A block that goes on behind its last is told that one again, as there is none.
+  // The number of the block's next claim. A block that goes on behind its last is told that one again, as
+  // there is none.
   int64_t take(int64_t block);
   // What the counter holds behind the claims so far.
   int64_t counter() const { return points_ > 0 ? made_.load() % points_ : 0; }

@@ -165,9 +165,9 @@ MatrixPlaces matrix_places(const ElementPlaces& places, const std::vector<uint64
         by_column |= at[r * columns + c] != at[r * columns];
         if (by_row && by_column && out.wrong.empty()) {
           const auto text = [&](size_t i) { return place_text(t, static_cast<uint32_t>(elements[i])); };
-          out.wrong = "row " + std::to_string(r) + ", column " + std::to_string(c) + " of the instruction's matrix is " +
-                      text(r * columns + c) + ", but row 0 has " + text(c) + " in that column and column 0 has " +
-                      text(r * columns) + " in that row";
+          out.wrong = "row " + std::to_string(r) + ", column " + std::to_string(c) +
+                      " of the instruction's matrix is " + text(r * columns + c) + ", but row 0 has " +
+                      text(c) + " in that column and column 0 has " + text(r * columns) + " in that row";
         }
       }
     if (by_row) ++along_rows, out.rows.clear();
@@ -198,7 +198,8 @@ bool keeps(std::optional<int64_t>& known, std::optional<int64_t> now) {
 }  // namespace
 
 const MatrixPlaces& BlockExecutor::places_of(const Warp& w, MemoryId id, int64_t index,
-                                             const std::vector<uint32_t>& table, size_t rows, size_t columns) {
+                                             const std::vector<uint32_t>& table, size_t rows,
+                                             size_t columns) {
   static const MatrixPlaces unknown;
   const MemoryView& m = memory(id);
   asked_.table = &table;
@@ -215,7 +216,8 @@ const MatrixPlaces& BlockExecutor::places_of(const Warp& w, MemoryId id, int64_t
     if (table[i] != kNothing)
       elements[table[i]] =
           origin_of(w, id, static_cast<int>(i % kLanes), index + static_cast<int64_t>(i / kLanes));
-  return matrix_places_.emplace(asked_, matrix_places(*options_.places, elements, rows, columns)).first->second;
+  return matrix_places_.emplace(asked_, matrix_places(*options_.places, elements, rows, columns))
+      .first->second;
 }
 
 void BlockExecutor::check_product(Warp& w, const Step& s) {
@@ -228,9 +230,10 @@ void BlockExecutor::check_product(Warp& w, const Step& s) {
                   places_of(w, n.c, scalar(w, s.z), tables.c, rows, columns));
 }
 
-// An operand whose elements the hardware finds for itself: next to each other in its tile, along rows and along k.
-void BlockExecutor::check_order(uint32_t access, int thread, const std::vector<uint64_t>& elements, size_t rows,
-                                size_t columns) {
+// An operand whose elements the hardware finds for itself: next to each other in its tile, along rows and
+// along k.
+void BlockExecutor::check_order(uint32_t access, int thread, const std::vector<uint64_t>& elements,
+                                size_t rows, size_t columns) {
   const MatrixPlaces m = matrix_places(*options_.places, elements, rows, columns);
   if (!m.known) return;
   const auto in_order = [](const std::vector<int64_t>& at) {
@@ -258,7 +261,8 @@ void BlockExecutor::check_multiply_add(Warp& w, const Step& s, uint32_t lanes, O
   const auto coordinate = [&](uint64_t origin, int dimension) -> int64_t {
     const TilePlaces& t = options_.places->memories[(origin >> 32) - 1];
     auto element = static_cast<uint32_t>(origin);
-    for (size_t d = t.shape.size(); --d > static_cast<size_t>(dimension);) element /= static_cast<uint32_t>(t.shape[d]);
+    for (size_t d = t.shape.size(); --d > static_cast<size_t>(dimension);)
+      element /= static_cast<uint32_t>(t.shape[d]);
     return element % static_cast<uint32_t>(t.shape[static_cast<size_t>(dimension)]);
   };
   for (int l = 0; l < kLanes; ++l) {

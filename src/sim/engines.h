@@ -1,13 +1,14 @@
-// The parties of a cluster of blocks, or of the one block there is, whose accesses have an order of their own: the warps,
-// and the engines that work on their behalf. Works of one engine are finished in order, so that a number says which are.
+// The parties of a cluster of blocks, or of the one block there is, whose accesses have an order of their
+// own: the warps, and the engines that work on their behalf. Works of one engine are finished in order, so
+//   that a number says which are.
 //
 //   product        the matrix products of a warpgroup
 //   store_read     what the copy engine reads from shared memory for the stores of a warp
 //   store_write    what it writes to global memory for them
 //   load           what it writes to shared memory for one transaction barrier: its works are the phases
 //
-// Warps are numbered block by block, those of a cluster's blocks from a multiple of a warpgroup's on. Of an array of
-// transaction barriers each block has its own, one block's behind the other's.
+// Warps are numbered block by block, those of a cluster's blocks from a multiple of a warpgroup's on. Of an
+// array of transaction barriers each block has its own, one block's behind the other's.
 #pragma once
 
 #include <vector>

@@ -76,7 +76,8 @@ bool GlobalHistory::find_conflict(const Cell& c, const Actor& by, bool write, Fo
   };
   if (c.writer_block >= 0) {
     if (c.writer_block != block) return race(c.access, c.thread, c.writer_block);
-    if ((c.thread != by.thread || by.is_async()) && c.epoch > by.seen[c.thread >> 5]) return race(c.access, c.thread, block);
+    if ((c.thread != by.thread || by.is_async()) && c.epoch > by.seen[c.thread >> 5])
+      return race(c.access, c.thread, block);
   }
   if (!write) return false;
   if (c.early_block >= 0 && c.early_block != block)

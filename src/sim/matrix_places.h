@@ -11,7 +11,8 @@ namespace tilegen::sim {
 // Where an instruction's matrix comes from: what tells which element of which tile each of its elements is.
 struct MatrixSource {
   const void* table = nullptr;  // of the lanes' elements
-  std::vector<uint64_t> held;   // by register and lane; of a memory whose tile is known: memory, warp and index
+  // by register and lane; of a memory whose tile is known: memory, warp and index
+  std::vector<uint64_t> held;
 
   bool operator==(const MatrixSource&) const = default;
   struct Hash {

@@ -102,7 +102,8 @@ BlockExecutor::Addresses BlockExecutor::locate(Warp& w, uint32_t access, uint32_
 void BlockExecutor::check_alignment(Warp& w, uint32_t access, const Addresses& a, int64_t bytes) {
   const MemoryView& m = memory(code_.accesses[access].memory);
   if (bytes <= m.element) return;
-  const int64_t base = m.space == Space::global ? static_cast<int64_t>(m.address) : arena_begin(w.rank) + m.arena_offset;
+  const int64_t base =
+      m.space == Space::global ? static_cast<int64_t>(m.address) : arena_begin(w.rank) + m.arena_offset;
   each_lane(a.lanes, [&](int l) {
     const int64_t at = a.at[static_cast<size_t>(l)];
     if (at % part_of(bytes) != 0)
@@ -212,7 +213,8 @@ const Cell* BlockExecutor::read_register(Warp& w, uint32_t access, uint32_t lane
   return &w.registers[at * kLanes];
 }
 
-// Registers that a product has belong to it until it was waited for; others are touched as of the newest fence.
+// Registers that a product has belong to it until it was waited for; others are touched as of the newest
+// fence.
 void BlockExecutor::touch_register(Warp& w, uint32_t access, size_t at, uint32_t lanes, int64_t index) {
   w.touched_at[at] = w.fences + 1;
   if (!w.has_products || w.in_product[at] == 0) return;
@@ -220,11 +222,13 @@ void BlockExecutor::touch_register(Warp& w, uint32_t access, size_t at, uint32_t
                  "no wait for the product that has this register, with the register named, stands before it");
 }
 
-Cell* BlockExecutor::write_register(Warp& w, uint32_t access, uint32_t lanes, const MemoryView& m, int64_t index) {
+Cell* BlockExecutor::write_register(Warp& w, uint32_t access, uint32_t lanes, const MemoryView& m,
+                                    int64_t index) {
   const size_t at = m.first_register + static_cast<size_t>(index);
   touch_register(w, access, at, lanes, index);
   w.written[at] |= lanes;
-  if (!w.origins.empty()) each_lane(lanes, [&](int l) { w.origins[at * kLanes + static_cast<size_t>(l)] = 0; });
+  if (!w.origins.empty())
+    each_lane(lanes, [&](int l) { w.origins[at * kLanes + static_cast<size_t>(l)] = 0; });
   return &w.registers[at * kLanes];
 }
 

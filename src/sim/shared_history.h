@@ -13,7 +13,8 @@
 
 namespace tilegen::sim {
 
-// unfenced: a plain write and an access of the asynchronous proxy are ordered, but no proxy fence stands between them.
+// unfenced: a plain write and an access of the asynchronous proxy are ordered, but no proxy fence stands
+//   between them.
 enum class Conflict : uint8_t { none, race, unwritten, foreign, in_flight, unfenced };
 
 struct Trouble {
@@ -29,7 +30,8 @@ class SharedHistory {
   int granule() const { return granule_; }
   void begin_block(const Ordering& order) { first_epoch_ = order.first_epoch(); }
 
-  // Who touches: a lane of a warp, or an engine, whose thread number is that of a lane 0 of a warp of its own number.
+  // Who touches: a lane of a warp, or an engine, whose thread number is that of a lane 0 of a warp of its own
+  //   number.
   struct Actor {
     int thread = 0;
     uint32_t access = 0;
@@ -37,8 +39,8 @@ class SharedHistory {
     uint32_t epoch = 0;
     const uint32_t* seen = nullptr;  // by party
     bool whole_warp = false;         // all lanes take part; `thread` is one of them
-    // Of the asynchronous proxy: plain writes that are fenced, by warp; the thread that asked for the access, or -1, and
-    // what of its own is fenced.
+    // Of the asynchronous proxy: plain writes that are fenced, by warp; the thread that asked for the access,
+    // or -1, and what of its own is fenced.
     const uint32_t* fenced = nullptr;
     int warps = 0;
     int issuer = -1;

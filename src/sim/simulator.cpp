@@ -99,8 +99,8 @@ class Simulation {
     const int64_t points = blocks();
     if (points > kMostBlocks)
       return Error(DiagCode::launch_limit, program_.name,
-                   "the grid has " + (points == INT64_MAX ? "more than 2^63" : std::to_string(points)) + " blocks; at most " +
-                       std::to_string(kMostBlocks) + " are simulated",
+                   "the grid has " + (points == INT64_MAX ? "more than 2^63" : std::to_string(points)) +
+                       " blocks; at most " + std::to_string(kMostBlocks) + " are simulated",
                    "launch with smaller dimensions");
     const int64_t total = launched(points);
     launch_.launched = total;
@@ -116,7 +116,9 @@ class Simulation {
     std::vector<std::exception_ptr> thrown(workers);
     const auto work = [&](size_t i) noexcept {
       try {
-        for (int64_t c = next++; c < clusters && !executors[i]->ended() && !executors[i]->stopped(); c = next++) executors[i]->run(c);
+        for (int64_t c = next++; c < clusters && !executors[i]->ended() && !executors[i]->stopped();
+             c = next++)
+          executors[i]->run(c);
       } catch (...) {
         thrown[i] = std::current_exception();
         next = clusters;
@@ -164,7 +166,8 @@ class Simulation {
     const auto refuse = [&](const std::string& why) {
       if (v.problem.empty()) v.problem = "map " + map.name + ": " + why;
     };
-    if (m.address % 16 != 0) refuse("the address of " + program_.memory(map.tensor).name + " is no multiple of 16");
+    if (m.address % 16 != 0)
+      refuse("the address of " + program_.memory(map.tensor).name + " is no multiple of 16");
     v.strides[0] = m.element;
     for (size_t d = 0; d < map.box.size(); ++d) {
       v.extents[d] = launch_value(map.extents[d]);
@@ -188,7 +191,8 @@ class Simulation {
     std::vector<bool> outputs(launch_.memories.size());
     for (const thread::Stmt& s : program_.stmts) {
       if (const auto* load = std::get_if<thread::TensorLoad>(&s.node))
-        launch_.swizzles[load->dst.value].push_back(program_.tensor_maps[static_cast<size_t>(load->map)].swizzle);
+        launch_.swizzles[load->dst.value].push_back(
+            program_.tensor_maps[static_cast<size_t>(load->map)].swizzle);
       if (const auto* product = std::get_if<thread::WarpgroupMma>(&s.node)) {
         launch_.product_inputs[product->a.value] = true;
         outputs[product->c.value] = true;
@@ -206,7 +210,8 @@ class Simulation {
       const auto* roles = std::get_if<thread::Roles>(&program_.stmts[id].node);
       if (roles == nullptr) continue;
       int64_t sum = 0;
-      for (const thread::Role& r : roles->roles) sum += r.threads * (r.registers > 0 ? r.registers : launched);
+      for (const thread::Role& r : roles->roles)
+        sum += r.threads * (r.registers > 0 ? r.registers : launched);
       if (sum <= launched * program_.threads) continue;
       Event e;
       e.kind = FindingKind::register_budget;
@@ -303,8 +308,8 @@ Expected<SimResult> simulate(const thread::ThreadProgram& program, const target:
     return Error(DiagCode::launch_fact, program.name, "a guard of this form of the kernel does not hold",
                  "launch the form without guards");
   if (Engines(program).count() > Engines::kMost)
-    return Error(DiagCode::target_unsupported, program.name, "the simulator cannot run so many transaction barriers",
-                 "use fewer slots");
+    return Error(DiagCode::target_unsupported, program.name,
+                 "the simulator cannot run so many transaction barriers", "use fewer slots");
   auto code = compile_program(program, target);
   if (!code) return code.error();
   return Simulation(*code, params, extents, options, target.registers_per_multiprocessor).run();

@@ -63,7 +63,8 @@ struct Finding {
 struct AccessCount {
   std::string op, memory;
   thread::Space space = thread::Space::global;
-  std::string action;  // "load", "store", "async copy", "matrix load", "matrix store", "tensor copy", "product"
+  // "load", "store", "async copy", "matrix load", "matrix store", "tensor copy", "product"
+  std::string action;
   int64_t requests = 0;      // warp-wide accesses
   int64_t bytes = 0;         // of all lanes
   int64_t transactions = 0;  // shared: wavefronts; global: sectors of 32 bytes
@@ -89,14 +90,15 @@ struct SimOptions {
   uint64_t seed = 1;          // of the random order
   int64_t switch_every = 16;  // statements a warp runs before another may
   bool async_latest = true;   // async work is done when it is waited for; else when issued
-  // Blocks that a persistent program is launched with at most; 0: two or three, or as many clusters, so that each walks
-  // several points.
+  // Blocks that a persistent program is launched with at most; 0: two or three, or as many clusters, so that
+  // each walks several points.
   int64_t resident_blocks = 0;
   bool check_races = true;
   bool count = true;  // fill Counters::accesses
   int workers = 0;    // threads to run blocks on; 0: all cores
   int64_t max_findings = 64;
-  bool first_finding_ends = false;  // the run, soon; further ones may be missing, and the values are unfinished
+  // the run, soon; further ones may be missing, and the values are unfinished
+  bool first_finding_ends = false;
   int64_t max_statements = 0;  // per warp; 0: no bound. Passing it is the finding `too_long`
   const Cancellation* cancellation = nullptr;  // asked while blocks run; nobody to ask without one
   const ElementPlaces* places = nullptr;  // of this program; without them `wrong_element` is not looked for

@@ -88,10 +88,12 @@ bool BlockExecutor::begin_copy(Warp& w, const Step& s, int map, TensorCopy& c, b
     return false;
   }
   if (c.at[0] * view.element % kUnit != 0)
-    access_finding(FindingKind::misaligned, s.access2, thread, c.at[0],
-                   "the box begins at byte " + std::to_string(c.at[0] * view.element) + " of a row, no multiple of 16");
+    access_finding(
+        FindingKind::misaligned, s.access2, thread, c.at[0],
+        "the box begins at byte " + std::to_string(c.at[0] * view.element) + " of a row, no multiple of 16");
   if (!load && std::any_of(c.at.begin(), c.at.begin() + view.rank, [](int64_t x) { return x < 0; }))
-    access_finding(FindingKind::out_of_bounds, s.access2, thread, c.at[0], "the box begins in front of the tensor, for a store");
+    access_finding(FindingKind::out_of_bounds, s.access2, thread, c.at[0],
+                   "the box begins in front of the tensor, for a store");
   if (!load && view.extents[0] * view.element % kUnit != 0)
     step_finding(FindingKind::tensor_map, s.stmt, thread,
                  "rows of " + std::to_string(view.extents[0] * view.element) +
@@ -106,8 +108,8 @@ bool BlockExecutor::begin_copy(Warp& w, const Step& s, int map, TensorCopy& c, b
   c.place = arena_begin(w.rank) + shared.arena_offset + index * shared.element;
   if (c.place % view.alignment() != 0)
     access_finding(FindingKind::misaligned, s.access, thread, index,
-                   "byte address " + std::to_string(in_arena(c.place)) + " of shared memory is no multiple of " +
-                       std::to_string(view.alignment()));
+                   "byte address " + std::to_string(in_arena(c.place)) +
+                       " of shared memory is no multiple of " + std::to_string(view.alignment()));
   bool outside = false;
   int64_t moved = 0;
   view.for_each_row(c.at, [&](const TensorMapView::Row& row) {

@@ -23,7 +23,8 @@ std::string BlockExecutor::transaction_text(int barriers, int64_t index) const {
   return text + ")";
 }
 
-std::optional<int64_t> BlockExecutor::transaction(Warp& w, const Step& s, int barriers, int64_t block, int64_t index) {
+std::optional<int64_t> BlockExecutor::transaction(Warp& w, const Step& s, int barriers, int64_t block,
+                                                  int64_t index) {
   const int64_t count = program_.barriers[static_cast<size_t>(barriers)].count;
   if (block < 0 || block >= program_.cluster) {
     step_finding(FindingKind::out_of_bounds, s.stmt, first_thread(w, w.mask),
@@ -119,7 +120,8 @@ void BlockExecutor::transaction_wait(Warp& w, const Step& s) {
   w.parity = parity;
 }
 
-// A block is over, its shared memory gone, when all its threads are. One of them at least must know of what others arrive at.
+// A block is over, its shared memory gone, when all its threads are. One of them at least must know of what
+// others arrive at.
 void BlockExecutor::check_reached() {
   for (const auto& [who, reach] : reached_) {
     const auto [party, block] = who;

@@ -128,9 +128,11 @@ void BlockExecutor::matrices(Warp& w, const Step& s, bool load) {
           continue;
         }
         if (load && noted)
-          w.origins[(registers.first_register + static_cast<size_t>(index)) * kLanes + static_cast<size_t>(l)] =
-              origin_of(w, code_.accesses[s.access2].memory, l,
-                        (in_arena(a.at[static_cast<size_t>(row)] + byte) - shared.arena_offset) / shared.element);
+          w.origins[(registers.first_register + static_cast<size_t>(index)) * kLanes +
+                    static_cast<size_t>(l)] =
+              origin_of(
+                  w, code_.accesses[s.access2].memory, l,
+                  (in_arena(a.at[static_cast<size_t>(row)] + byte) - shared.arena_offset) / shared.element);
         std::byte* at = arena_.data() + a.at[static_cast<size_t>(row)] + byte;
         if (load)
           to[l] = decode_one(registers.type, at);

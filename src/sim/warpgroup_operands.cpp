@@ -104,9 +104,9 @@ void BlockExecutor::judge_operand(int group, Product& p, bool of_a) {
     const int64_t lines = side.form.swizzle == 0 ? 8 : side.form.swizzle;
     const int64_t off = side.form.swizzle == 0 ? base % kUnit : base % (kGroup * lines);
     if (side.form.swizzle == 0 ? off != 0 : off >= lines || off % kUnit != 0)
-      finding(
-          FindingKind::misaligned, base,
-          "byte address " + std::to_string(in_arena(base)) + " of shared memory does not begin 8 rows of the swizzle");
+      finding(FindingKind::misaligned, base,
+              "byte address " + std::to_string(in_arena(base)) +
+                  " of shared memory does not begin 8 rows of the swizzle");
     ++unit_mark_;
     int64_t units = 0;
     for_each_unit(side.form, base, side.rows, atom.atom->k, side.element, [&](const Unit& u) {
@@ -133,7 +133,8 @@ void BlockExecutor::judge_operand(int group, Product& p, bool of_a) {
     counters_.shared_bytes += units * kUnit;
     sum.transactions += (units * kUnit + 127) / 128, sum.least += (units * kUnit + 127) / 128;
   }
-  if (!p.sound || options_.places == nullptr || !options_.places->memories[(of_a ? n.a : n.b).value].known()) return;
+  if (!p.sound || options_.places == nullptr || !options_.places->memories[(of_a ? n.a : n.b).value].known())
+    return;
   if (!checked_operands_.insert({p.step, of_a, (side.base - begin) % slot_bytes}).second) return;
   // All steps' parts beside each other: rows x (k of all).
   const int64_t k = atom.atom->k, width = k * static_cast<int64_t>(side.steps.size());

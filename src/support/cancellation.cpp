@@ -39,8 +39,8 @@ bool Cancellation::requested_lately() const {
 Error Cancellation::error(std::string op, std::string_view where) const {
   const std::string place = where.empty() ? "" : " " + std::string(where);
   if (reason_.load(std::memory_order_relaxed) == Reason::late)
-    return Error(DiagCode::cancelled_by_caller, std::move(op), "the time that the call was given ran out" + place,
-                 "give it more time, or less to do");
+    return Error(DiagCode::cancelled_by_caller, std::move(op),
+                 "the time that the call was given ran out" + place, "give it more time, or less to do");
   return Error(DiagCode::cancelled_by_caller, std::move(op), "the cancel callback asked to stop" + place,
                "call again to have the result");
 }

@@ -1,6 +1,8 @@
-// A caller's wish that work stops: answered by a function of the caller's, by a clock, or told from another thread.
+// A caller's wish that work stops: answered by a function of the caller's, by a clock, or told from another
+// thread.
 //
-// Work that may last looks at it every so many steps (StopCheck), gives up what it has made, and ends with error().
+// Work that may last looks at it every so many steps (StopCheck), gives up what it has made, and ends with
+// error().
 #pragma once
 
 #include <atomic>
@@ -23,10 +25,12 @@ class Cancellation {
   explicit Cancellation(std::function<bool()> ask = {}, Clock::time_point deadline = kNever)
       : ask_(std::move(ask)), deadline_(deadline) {}
 
-  // When a call that begins now and may take so many milliseconds is late; kNever for 0 or less, and for more than a century.
+  // When a call that begins now and may take so many milliseconds is late; kNever for 0 or less, and for more
+  // than a century.
   static Clock::time_point deadline_in(int64_t ms);
 
-  // Whether to stop. Yes is for ever. From any thread; the caller's function is asked by one thread at a time.
+  // Whether to stop. Yes is for ever. From any thread; the caller's function is asked by one thread at a
+  // time.
   bool requested() const;
 
   // The same, looking again after a millisecond at the earliest: for loops.
@@ -56,7 +60,8 @@ class Cancellation {
   mutable std::atomic<const char*> stage_{nullptr};
 };
 
-// The look of one loop or recursion, on one thread. `every`: steps between two looks; together they take well below a millisecond.
+// The look of one loop or recursion, on one thread. `every`: steps between two looks; together they take well
+// below a millisecond.
 class StopCheck {
  public:
   explicit StopCheck(const Cancellation* cancellation, uint32_t every = 1)
@@ -75,6 +80,8 @@ class StopCheck {
 };
 
 // For one look where there may be nobody to ask.
-inline bool stop_requested(const Cancellation* cancellation) { return cancellation && cancellation->requested_lately(); }
+inline bool stop_requested(const Cancellation* cancellation) {
+  return cancellation && cancellation->requested_lately();
+}
 
 }  // namespace tilegen

@@ -69,7 +69,8 @@ JsonCursor JsonCursor::object(std::initializer_list<std::string_view> keys) cons
       found = found || k == key;
     }
     if (found) continue;
-    doc_->fail(path_ + "." + key.substr(0, 60), "unknown key " + json_quoted(key.substr(0, 60)) + ", expected one of " + known,
+    doc_->fail(path_ + "." + key.substr(0, 60),
+               "unknown key " + json_quoted(key.substr(0, 60)) + ", expected one of " + known,
                nearest.hint("remove the key"));
     return {};
   }
@@ -92,8 +93,8 @@ JsonCursor JsonCursor::required(std::string_view key) const {
   if (!is(JsonKind::object, "an object")) return {};
   JsonCursor c = optional(key);
   if (!c)
-    doc_->fail(path_ + "." + std::string(key), "expected the key \"" + std::string(key) + "\", got an object without it",
-               "add the key");
+    doc_->fail(path_ + "." + std::string(key),
+               "expected the key \"" + std::string(key) + "\", got an object without it", "add the key");
   return c;
 }
 

@@ -1,10 +1,10 @@
 // Bounded reading and plain writing of JSON.
 //
-// JsonDocument::parse refuses (json_error, limit_bytes) text that is too long, too deep, has too many values, is
-// malformed or repeats a key. What it accepts is read through JsonCursors. A cursor knows its path ("$.kernels[0].op");
-// the first misuse of a value (wrong type, out of range, unknown or missing key) becomes the document's error, later
-// ones are dropped, and every read after it still answers with a harmless default, so that reading code needs no
-// check per field:
+// JsonDocument::parse refuses (json_error, limit_bytes) text that is too long, too deep, has too many values,
+// is malformed or repeats a key. What it accepts is read through JsonCursors. A cursor knows its path
+// ("$.kernels[0].op"); the first misuse of a value (wrong type, out of range, unknown or missing key) becomes
+// the document's error, later ones are dropped, and every read after it still answers with a harmless
+// default, so that reading code needs no check per field:
 //
 //   JsonCursor k = doc.root().object({"name", "threads"});
 //   std::string name = k.required("name").string();
@@ -30,8 +30,8 @@ const char* json_kind_name(JsonKind k);  // with article: "an integer"
 
 class JsonDocument;
 
-// Refers to its document, which must stay where it is. A cursor of nothing (an absent optional key, a read after an
-// error) is false and gives defaults.
+// Refers to its document, which must stay where it is. A cursor of nothing (an absent optional key, a read
+// after an error) is false and gives defaults.
 class JsonCursor {
  public:
   JsonCursor() = default;
@@ -61,7 +61,8 @@ class JsonCursor {
   friend class JsonDocument;
   friend struct JsonBuilder;
   static constexpr uint32_t kNone = 0xffffffffu;
-  JsonCursor(JsonDocument* doc, uint32_t node, std::string path) : doc_(doc), node_(node), path_(std::move(path)) {}
+  JsonCursor(JsonDocument* doc, uint32_t node, std::string path)
+      : doc_(doc), node_(node), path_(std::move(path)) {}
   uint32_t member(std::string_view key) const;
   bool is(JsonKind k, std::string_view hint) const;
 
@@ -103,7 +104,8 @@ class JsonDocument {
   Error error_;
 };
 
-// Writes indented JSON, one member or element per line, keys in the order given. Bytes that are no UTF-8 become U+FFFD.
+// Writes indented JSON, one member or element per line, keys in the order given. Bytes that are no UTF-8
+// become U+FFFD.
 class JsonWriter {
  public:
   void begin_object();

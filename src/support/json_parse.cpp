@@ -1,6 +1,6 @@
-// Parsing through nlohmann's event interface, which neither recurses nor throws: its own document type overflows the
-// stack when it copies or destroys deep values, keeps the last of repeated keys and turns 2^64 into a double. Events
-// let us stop at the first value too many.
+// Parsing through nlohmann's event interface, which neither recurses nor throws: its own document type
+// overflows the stack when it copies or destroys deep values, keeps the last of repeated keys and turns 2^64
+// into a double. Events let us stop at the first value too many.
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <unordered_set>
@@ -67,7 +67,8 @@ struct JsonBuilder {
 
   bool begin(JsonKind k) {
     if (open.size() >= static_cast<size_t>(JsonDocument::kMaxDepth))
-      return fail("nested deeper than " + std::to_string(JsonDocument::kMaxDepth) + " levels", "flatten the value");
+      return fail("nested deeper than " + std::to_string(JsonDocument::kMaxDepth) + " levels",
+                  "flatten the value");
     if (!add({.kind = k})) return false;
     open.push_back({.node = static_cast<uint32_t>(doc.nodes_.size() - 1)});
     return true;
@@ -97,18 +98,21 @@ struct JsonBuilder {
     Open& o = open.back();
     bool fresh = o.keys.insert(name).second;
     o.key = keep(std::move(name));
-    return fresh || fail("the key " + json_quoted(doc.texts_[o.key].substr(0, 60)) + " is given twice", "keep one of them");
+    return fresh || fail("the key " + json_quoted(doc.texts_[o.key].substr(0, 60)) + " is given twice",
+                         "keep one of them");
   }
 
   bool parse_error(size_t position, const std::string&, const nlohmann::json::exception& e) {
     size_t end = std::min(position == 0 ? 0 : position - 1, text.size());
-    size_t line = 1 + static_cast<size_t>(std::count(text.begin(), text.begin() + static_cast<ptrdiff_t>(end), '\n'));
+    size_t line =
+        1 + static_cast<size_t>(std::count(text.begin(), text.begin() + static_cast<ptrdiff_t>(end), '\n'));
     size_t start = text.substr(0, end).rfind('\n');
     size_t column = end - (start == std::string_view::npos ? 0 : start + 1) + 1;
     std::string where = "line " + std::to_string(line) + ", column " + std::to_string(column);
     bool too_large = std::string_view(e.what()).find("out_of_range") != std::string_view::npos;
     if (too_large) return fail("a number at " + where + " is out of range", "use a finite 64-bit value");
-    if (end >= text.size()) return fail("the text ends too early, at " + where, "close every bracket and string");
+    if (end >= text.size())
+      return fail("the text ends too early, at " + where, "close every bracket and string");
     std::string_view at = text.substr(end, 20);
     return fail("malformed JSON at " + where + " near " + json_quoted(at.substr(0, at.find('\n'))),
                 "write standard JSON: double quotes, no comments, no trailing commas");

@@ -114,7 +114,8 @@ void* leavable_main(void* argument) {
   return nullptr;
 }
 
-// The workers that were left. Never destroyed itself; they are joined before the statics that they use are destroyed.
+// The workers that were left. Never destroyed itself; they are joined before the statics that they use are
+// destroyed.
 class LeftWorkers {
  public:
   bool has_room() {
@@ -173,9 +174,10 @@ LeftWorkers& left_workers() {
   return *fresh.release();
 }
 
-// exit() destroys what is local to its thread in front of all statics, those that a worker has yet to make included; the main
-// thread, which mostly calls it, waits there. Handlers of exit() and of the library's unloading run in the reverse order of
-// their registration: one that is registered now runs in front of the destructors of all statics that exist.
+// exit() destroys what is local to its thread in front of all statics, those that a worker has yet to make
+// included; the main thread, which mostly calls it, waits there. Handlers of exit() and of the library's
+// unloading run in the reverse order of their registration: one that is registered now runs in front of the
+// destructors of all statics that exist.
 struct JoinedByMainThread {
   bool left = false;
   ~JoinedByMainThread() {

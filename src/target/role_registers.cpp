@@ -26,10 +26,11 @@ std::vector<RoleRegisters> role_registers(const Target& t, int64_t computing_thr
   const int64_t all = computing_threads + kWarpgroup;
   if (computing_threads % kWarpgroup != 0 || all > t.max_threads) return list;
   // Every thread starts with the same number; what the producer gives away the others share.
-  const int64_t entry = units(std::min<int64_t>(t.registers_per_multiprocessor / all, t.registers_per_thread));
+  const int64_t entry =
+      units(std::min<int64_t>(t.registers_per_multiprocessor / all, t.registers_per_thread));
   for (int64_t producer : {40, 24}) {
-    const int64_t consumer =
-        std::min(units((entry * all - producer * kWarpgroup) / computing_threads), units(t.registers_per_thread));
+    const int64_t consumer = std::min(units((entry * all - producer * kWarpgroup) / computing_threads),
+                                      units(t.registers_per_thread));
     // What units leave over stays with the producer.
     const int64_t rest = units((entry * all - consumer * computing_threads) / kWarpgroup);
     if (consumer > entry) list.push_back({kWarpgroup, rest, consumer, consumer});

@@ -1,5 +1,5 @@
-// How the registers of a multiprocessor can be shared between the computing threads of a block and warps that only issue
-// copies (PTX ISA, "setmaxnreg"; CUDA: registers are given out in units of 8 a thread).
+// How the registers of a multiprocessor can be shared between the computing threads of a block and warps that
+// only issue copies (PTX ISA, "setmaxnreg"; CUDA: registers are given out in units of 8 a thread).
 #pragma once
 
 #include <vector>
@@ -15,8 +15,8 @@ struct RoleRegisters {
   int64_t at_most = 0;  // what a computing thread can have
 };
 
-// The ways, preferred first: one warp beside the computing threads, or a warpgroup that gives registers away. Empty where the
-// block has no room for more threads.
+// The ways, preferred first: one warp beside the computing threads, or a warpgroup that gives registers away.
+// Empty where the block has no room for more threads.
 std::vector<RoleRegisters> role_registers(const Target& t, int64_t computing_threads);
 
 // What a computing thread can have at most, by any of them.

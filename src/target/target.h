@@ -29,8 +29,8 @@ struct MmaAtom {
   bool tf32 = false;                              // for products that ask for it: f32 operands are rounded
 };
 
-// A family of matrix instructions of a warpgroup (4 warps): D[64 x n] = A[64 x k] * B[k x n] + D, asynchronous; B in
-// shared memory, A there or in registers (PTX ISA, "wgmma.mma_async").
+// A family of matrix instructions of a warpgroup (4 warps): D[64 x n] = A[64 x k] * B[k x n] + D,
+// asynchronous; B in shared memory, A there or in registers (PTX ISA, "wgmma.mma_async").
 struct WarpgroupAtom {
   std::string name;  // "wgmma.k16.f32.f16.f16"
   int k = 0;
@@ -46,7 +46,8 @@ struct WarpgroupInstruction {
   int n = 0;
 };
 std::string warpgroup_instruction_name(const WarpgroupAtom& atom, int n);
-// Accumulator [64 x n] and A operand [64 x k] (of `bytes` bytes an element) in registers, over the 128 threads of a warpgroup.
+// Accumulator [64 x n] and A operand [64 x k] (of `bytes` bytes an element) in registers, over the 128
+// threads of a warpgroup.
 layout::Fragment warpgroup_accumulator(int n);
 layout::Fragment warpgroup_operand(int k, int bytes);
 
@@ -77,15 +78,16 @@ struct Target {
       0;            // host: results of at least this size bypass the caches when nothing reads them again
   std::string cpu;  // LLVM cpu name
   std::vector<std::string> features;                  // LLVM feature flags
-  int64_t l1_bytes = 32 << 10, l2_bytes = 512 << 10;  // data caches of one core, for the cost model; GPUs: l2 of the device
+  // data caches of one core, for the cost model; GPUs: l2 of the device
+  int64_t l1_bytes = 32 << 10, l2_bytes = 512 << 10;
   std::vector<MmaAtom> mma;
   std::vector<WarpgroupAtom> warpgroup_mma;
   bool dependent_launch = false;  // kernels that wait for the ones before them by themselves
   bool store_matrix = false;  // 8x8 matrices from registers to shared memory (stmatrix)
   bool tensor_copy = false;  // a copy engine that moves boxes of tensors (TMA), and transaction barriers
-  // With a copy engine, for the cost model: bytes of the second cache's lines that a multiprocessor gets in a cycle when all want
-  // some, and at most; cycles that a kernel of clusters takes longer to begin and to end; multiprocessors that a cluster's blocks are
-  // chosen from.
+  // With a copy engine, for the cost model: bytes of the second cache's lines that a multiprocessor gets in a
+  // cycle when all want some, and at most; cycles that a kernel of clusters takes longer to begin and to end;
+  // multiprocessors that a cluster's blocks are chosen from.
   double line_bytes_per_cycle = 0, most_line_bytes_per_cycle = 0, cluster_cycles = 0;
   int cluster_multiprocessors = 1;
   std::vector<MicroKernelAtom> micro_kernels;
@@ -94,8 +96,8 @@ struct Target {
   bool is_host() const { return kind == Kind::host; }
 };
 
-// "host" (this machine), "x86-64-v3", "x86-64-v4", "sm_80", "sm_89", "sm_90", "sm_90a", and the last four simulated:
-// "sim:sm_80", ... Unknown names list the known ones.
+// "host" (this machine), "x86-64-v3", "x86-64-v4", "sm_80", "sm_89", "sm_90", "sm_90a", and the last four
+// simulated: "sim:sm_80", ... Unknown names list the known ones.
 Expected<Target> find_target(std::string_view name);
 std::vector<std::string> target_names();
 

@@ -21,7 +21,8 @@ namespace tilegen::thread {
 
 constexpr size_t kClaimTableTag = 1;      // low bit of an address that is a table's
 constexpr size_t kClaimRecordBytes = 32;  // a sector of its own; the table's head is as long
-// Resident grids of a device of compute capability 9.0 (CUDA C++ Programming Guide, Technical Specifications).
+// Resident grids of a device of compute capability 9.0 (CUDA C++ Programming Guide, Technical
+// Specifications).
 constexpr size_t kClaimRecords = 128;
 constexpr size_t kClaimRecordCounter = 8;  // offset of the counter
 constexpr size_t kClaimTableUsed = 4;      // offset of the number of records in use

@@ -67,7 +67,8 @@ void CooperationVerifier::check(const Claim& claim) {
   if (!p_.claims) report("a claim, and no counter");
   if (!check_registers("a claim", claim.dst, claim.dst_index, 1)) return;
   if (p_.memory(claim.dst).type != DType::i32)
-    report("a claim into " + p_.memory(claim.dst).name + ", which holds " + ir::dtype_name(p_.memory(claim.dst).type));
+    report("a claim into " + p_.memory(claim.dst).name + ", which holds " +
+           ir::dtype_name(p_.memory(claim.dst).type));
 }
 
 void CooperationVerifier::check_barriers(const TransactionBarriers& b) {
@@ -165,10 +166,11 @@ void CooperationVerifier::check(const TransactionArrive& arrive) {
     report("an arrival announces " + number(arrive.bytes) + " bytes");
   if (!arrive.block.valid()) return;
   if (p_.cluster == 1) report("an arrival at the barrier of another block, and no cluster");
-  if (arrive.bytes != 0) report("an arrival at the barrier of another block announces " + number(arrive.bytes) + " bytes");
+  if (arrive.bytes != 0)
+    report("an arrival at the barrier of another block announces " + number(arrive.bytes) + " bytes");
   int64_t block = 0;
-  if (exprs_.check(arrive.block, DType::i64, "block of the cluster") && p_.exprs.is_const_int(arrive.block, &block) &&
-      (block < 0 || block >= p_.cluster))
+  if (exprs_.check(arrive.block, DType::i64, "block of the cluster") &&
+      p_.exprs.is_const_int(arrive.block, &block) && (block < 0 || block >= p_.cluster))
     report("an arrival at the barrier of block " + number(block) + " of a cluster of " + number(p_.cluster));
 }
 
@@ -187,12 +189,14 @@ void CooperationVerifier::check(const TransactionTest& test) {
   check_parity(test.parity, "a test");
   if (!check_registers("a test", test.dst, test.dst_index, 1)) return;
   if (p_.memory(test.dst).type != DType::i32)
-    report("a test into " + p_.memory(test.dst).name + ", which holds " + ir::dtype_name(p_.memory(test.dst).type));
+    report("a test into " + p_.memory(test.dst).name + ", which holds " +
+           ir::dtype_name(p_.memory(test.dst).type));
 }
 
 void CooperationVerifier::check_parity(ExprId parity, const std::string& what) {
   int64_t known = 0;
-  if (exprs_.check(parity, DType::i64, "parity") && p_.exprs.is_const_int(parity, &known) && (known < 0 || known > 1))
+  if (exprs_.check(parity, DType::i64, "parity") && p_.exprs.is_const_int(parity, &known) &&
+      (known < 0 || known > 1))
     report(what + " for parity " + number(known));
 }
 
@@ -223,7 +227,8 @@ void CooperationVerifier::check_box(int map_index, const std::vector<ExprId>& co
            number(aligned));
   const int64_t slot = m.elements / std::max<int64_t>(m.slots, 1) * ir::dtype_bytes(m.type);
   if (m.slots > 1 && slot % aligned != 0)
-    report(what + ": slots of " + m.name + " take " + number(slot) + " bytes, expected a multiple of " + number(aligned));
+    report(what + ": slots of " + m.name + " take " + number(slot) + " bytes, expected a multiple of " +
+           number(aligned));
 }
 
 void CooperationVerifier::check(const TensorLoad& load) {
@@ -232,7 +237,8 @@ void CooperationVerifier::check(const TensorLoad& load) {
   if (load.multicast == 0) return;
   if (p_.cluster == 1) report("a tensor load to several blocks, and no cluster");
   if (load.multicast < 0 || load.multicast >= int64_t{1} << std::clamp<int64_t>(p_.cluster, 1, kMostCluster))
-    report("a tensor load to blocks " + number(load.multicast) + " (bits) of a cluster of " + number(p_.cluster));
+    report("a tensor load to blocks " + number(load.multicast) + " (bits) of a cluster of " +
+           number(p_.cluster));
 }
 
 void CooperationVerifier::check(const TensorStore& store) {

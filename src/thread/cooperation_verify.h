@@ -10,7 +10,9 @@
 namespace tilegen::thread {
 
 // Bytes to which a box's place in shared memory is aligned: eight rows of its swizzle.
-inline int64_t box_alignment(const TensorMap& map) { return map.swizzle == 0 ? 128 : 8 * int64_t{map.swizzle}; }
+inline int64_t box_alignment(const TensorMap& map) {
+  return map.swizzle == 0 ? 128 : 8 * int64_t{map.swizzle};
+}
 
 class CooperationVerifier {
  public:

@@ -59,8 +59,8 @@ void ExprVerifier::check_index(MemoryId memory, ExprId index, int64_t span, cons
   if (m.elements == 0 || !p_->exprs.is_const_int(index, &first)) return;
   const auto end = checked_add(first, span);
   if (first < 0 || !end || *end > m.elements)
-    report(what + ": elements " + std::to_string(first) + " and on (" + std::to_string(span) + ") are outside " + m.name +
-           "[" + std::to_string(m.elements) + "]");
+    report(what + ": elements " + std::to_string(first) + " and on (" + std::to_string(span) +
+           ") are outside " + m.name + "[" + std::to_string(m.elements) + "]");
 }
 
 void ExprVerifier::check_launch_expr(ExprId id, const std::string& what) {
@@ -99,7 +99,8 @@ void ExprVerifier::check_nodes(ExprId root) {
   }
 }
 
-// The pool itself refuses operators whose operands do not fit and ids it has not given out; only what it cannot know
+// The pool itself refuses operators whose operands do not fit and ids it has not given out; only what it
+// cannot know
 // is left: the variables and memories of this program.
 void ExprVerifier::check_node(ExprId id) {
   const ExprNode& n = p_->exprs[id];
@@ -119,10 +120,12 @@ void ExprVerifier::check_load(ExprId id) {
   if (!check_memory(n.object, "load")) return;
   const Memory& m = p_->memory(n.object);
   if (n.type != m.type)
-    report("load of " + m.name + " is " + ir::dtype_name(n.type) + ", its elements are " + ir::dtype_name(m.type));
+    report("load of " + m.name + " is " + ir::dtype_name(n.type) + ", its elements are " +
+           ir::dtype_name(m.type));
   const auto indices = p_->exprs.indices(id);
   if (indices.size() != 1 && indices.size() != 2) {
-    report("load of " + m.name + " has " + std::to_string(indices.size()) + " indices, expected index and predicate");
+    report("load of " + m.name + " has " + std::to_string(indices.size()) +
+           " indices, expected index and predicate");
     return;
   }
   check_index(n.object, indices[0], 1, "load of " + m.name);
@@ -138,7 +141,8 @@ bool ExprVerifier::fixed_after_unrolling(ExprId root) const {
     if (!id.valid()) continue;
     const ExprNode& n = p_->exprs[id];
     if (n.op == ExprOp::load) return false;
-    if (n.op == ExprOp::var && (n.var().value >= scope_.size() || scope_[n.var().value] != Scope::fixed)) return false;
+    if (n.op == ExprOp::var && (n.var().value >= scope_.size() || scope_[n.var().value] != Scope::fixed))
+      return false;
     bool known = false;
     for (ExprId s : seen) known = known || s == id;
     if (known) continue;

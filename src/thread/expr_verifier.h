@@ -12,14 +12,17 @@ class ExprVerifier {
  public:
   ExprVerifier(const ThreadProgram& p, std::vector<std::string>& problems);
 
-  void report(const std::string& text) { problems_->push_back((origin_.empty() ? "" : origin_ + ": ") + text); }
+  void report(const std::string& text) {
+    problems_->push_back((origin_.empty() ? "" : origin_ + ": ") + text);
+  }
   void set_origin(std::string origin) { origin_ = std::move(origin); }
 
   // Variables that may be used now, and those a register index may use.
   bool enter_scope(ir::VarId var, bool fixed_after_unrolling);
   void leave_scope(ir::VarId var);
 
-  // Checks an expression that must exist and have the type; `what` names it in the report. False: do not look at it.
+  // Checks an expression that must exist and have the type; `what` names it in the report. False: do not look
+  // at it.
   bool check(ir::ExprId id, ir::DType type, const std::string& what);
   // A legal memory id; false: do not look at it.
   bool check_memory(MemoryId id, const std::string& what);

@@ -13,7 +13,8 @@ namespace {
 
 // What a load stands for; invalid: nothing known.
 template <class Id>
-Id held(const ir::ExprPool& pool, ExprId load, const std::map<std::pair<ir::ObjectId, int64_t>, Id>& registers) {
+Id held(const ir::ExprPool& pool, ExprId load,
+        const std::map<std::pair<ir::ObjectId, int64_t>, Id>& registers) {
   const auto indices = pool.indices(load);
   int64_t element = 0;
   if (indices.size() != 1 || !pool.is_const_int(indices[0], &element)) return Id();
@@ -80,7 +81,8 @@ IndexProgram::IndexProgram(const ir::ExprPool& pool, ExprId root, const KnownLoa
       s.imm = n.imm;
       if (n.a.valid()) s.operand_type = pool.type(n.a);
     }
-    s.index = n.op != ExprOp::load && n.type == ir::DType::i64 && s.operand_type == ir::DType::i64 && s.b >= 0 && s.c < 0;
+    s.index = n.op != ExprOp::load && n.type == ir::DType::i64 && s.operand_type == ir::DType::i64 &&
+              s.b >= 0 && s.c < 0;
     if (n.op == ExprOp::var) vars_.push_back(n.var());
     place[id] = static_cast<int>(steps_.size());
     steps_.push_back(s);
@@ -166,7 +168,8 @@ std::optional<int64_t> IndexProgram::eval(const PointValues& at) const {
   return values_.back().v;
 }
 
-void IndexProgram::eval_along(ir::VarId v, int64_t count, const PointValues& at, std::vector<std::optional<int64_t>>& values) const {
+void IndexProgram::eval_along(ir::VarId v, int64_t count, const PointValues& at,
+                              std::vector<std::optional<int64_t>>& values) const {
   values.assign(static_cast<size_t>(count), std::nullopt);
   if (steps_.empty()) return;
   if (!v.valid() || !depends_on(v)) return values.assign(static_cast<size_t>(count), eval(at));
@@ -194,7 +197,9 @@ void IndexProgram::run_along(size_t step, int64_t count, const PointValues& at) 
     return;
   }
   const auto row_of = [&](int operand) -> const Value* {
-    return operand >= 0 && !rows_[static_cast<size_t>(operand)].empty() ? rows_[static_cast<size_t>(operand)].data() : nullptr;
+    return operand >= 0 && !rows_[static_cast<size_t>(operand)].empty()
+               ? rows_[static_cast<size_t>(operand)].data()
+               : nullptr;
   };
   const Value *a = row_of(s.a), *b = row_of(s.b), *c = row_of(s.c);
   const auto one = [&](size_t i) {
@@ -205,7 +210,8 @@ void IndexProgram::run_along(size_t step, int64_t count, const PointValues& at) 
   };
   // The common ones without a decision for each element.
   const auto each = [&](auto operation) {
-    const Value fixed_a = a ? Value{} : values_[static_cast<size_t>(s.a)], fixed_b = b ? Value{} : values_[static_cast<size_t>(s.b)];
+    const Value fixed_a = a ? Value{} : values_[static_cast<size_t>(s.a)],
+                fixed_b = b ? Value{} : values_[static_cast<size_t>(s.b)];
     for (size_t i = 0; i < row.size(); ++i) {
       const Value &x = a ? a[i] : fixed_a, &y = b ? b[i] : fixed_b;
       row[i] = x.known && y.known ? operation(x.v, y.v, i) : Value{};
@@ -213,15 +219,24 @@ void IndexProgram::run_along(size_t step, int64_t count, const PointValues& at) 
   };
   const auto wrap = [](uint64_t v) { return Value{static_cast<int64_t>(v), true}; };
   const bool compares = s.operand_type == ir::DType::i64 && s.b >= 0;
-  if (s.index && s.op == ExprOp::add) return each([&](uint64_t x, uint64_t y, size_t) { return wrap(x + y); });
-  if (s.index && s.op == ExprOp::sub) return each([&](uint64_t x, uint64_t y, size_t) { return wrap(x - y); });
-  if (s.index && s.op == ExprOp::mul) return each([&](uint64_t x, uint64_t y, size_t) { return wrap(x * y); });
-  if (s.index && s.op == ExprOp::bit_xor) return each([&](uint64_t x, uint64_t y, size_t) { return wrap(x ^ y); });
+  if (s.index && s.op == ExprOp::add)
+    return each([&](uint64_t x, uint64_t y, size_t) { return wrap(x + y); });
+  if (s.index && s.op == ExprOp::sub)
+    return each([&](uint64_t x, uint64_t y, size_t) { return wrap(x - y); });
+  if (s.index && s.op == ExprOp::mul)
+    return each([&](uint64_t x, uint64_t y, size_t) { return wrap(x * y); });
+  if (s.index && s.op == ExprOp::bit_xor)
+    return each([&](uint64_t x, uint64_t y, size_t) { return wrap(x ^ y); });
   if (s.index && s.op == ExprOp::floordiv)
-    return each([&](int64_t x, int64_t y, size_t i) { return x >= 0 && y > 0 ? Value{x / y, true} : one(i); });
+    return each([&](int64_t x, int64_t y, size_t i) {
+      return x >= 0 && y > 0 ? Value{x / y, true} : one(i);
+    });
   if (s.index && s.op == ExprOp::floormod)
-    return each([&](int64_t x, int64_t y, size_t i) { return x >= 0 && y > 0 ? Value{x % y, true} : one(i); });
-  if (compares && s.op == ExprOp::lt) return each([](int64_t x, int64_t y, size_t) { return Value{x < y, true}; });
+    return each([&](int64_t x, int64_t y, size_t i) {
+      return x >= 0 && y > 0 ? Value{x % y, true} : one(i);
+    });
+  if (compares && s.op == ExprOp::lt)
+    return each([](int64_t x, int64_t y, size_t) { return Value{x < y, true}; });
   for (size_t i = 0; i < row.size(); ++i) row[i] = one(i);
 }
 

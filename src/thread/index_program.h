@@ -41,23 +41,24 @@ class PointValues {
   const Elements* elements_ = nullptr;
 };
 
-// Loads that are more than unknown. Registers, by memory and element: those that hold the value of an expression wherever
-// they are read, and those that change, as variables beyond the program's own. Memory that nothing changes: the point
-// says what it holds.
+// Loads that are more than unknown. Registers, by memory and element: those that hold the value of an
+// expression wherever they are read, and those that change, as variables beyond the program's own. Memory
+// that nothing changes: the point says what it holds.
 struct KnownLoads {
   std::map<std::pair<ir::ObjectId, int64_t>, ir::ExprId> named;
   std::map<std::pair<ir::ObjectId, int64_t>, ir::VarId> changing;
   std::set<ir::ObjectId> data;
 };
 
-// One expression of integers, floats inside it included. Other loads are unknown; so is what depends on them, but for
-// conjunctions and selections that the known side decides.
+// One expression of integers, floats inside it included. Other loads are unknown; so is what depends on them,
+// but for conjunctions and selections that the known side decides.
 class IndexProgram {
  public:
   IndexProgram(const ir::ExprPool& pool, ir::ExprId root, const KnownLoads* loads = nullptr);
   std::optional<int64_t> eval(const PointValues& at) const;
   // For each of 0 .. count - 1 as the value of `v`, which may be invalid.
-  void eval_along(ir::VarId v, int64_t count, const PointValues& at, std::vector<std::optional<int64_t>>& values) const;
+  void eval_along(ir::VarId v, int64_t count, const PointValues& at,
+                  std::vector<std::optional<int64_t>>& values) const;
   const std::vector<ir::VarId>& vars() const { return vars_; }  // ascending
   bool reads_memory() const { return reads_memory_; }
   bool depends_on(ir::VarId v) const;
@@ -87,7 +88,8 @@ class IndexProgram {
   std::set<ir::ObjectId> data_;
   bool reads_memory_ = false;
   mutable std::vector<Value> values_;
-  mutable std::vector<std::vector<Value>> rows_;  // of the steps that depend on the variable; empty: the others
+  // of the steps that depend on the variable; empty: the others
+  mutable std::vector<std::vector<Value>> rows_;
 };
 
 }  // namespace tilegen::thread

@@ -77,7 +77,8 @@ class Chooser {
   // The i-th value that a dim may have, not seen to its upper bound.
   int64_t at(ir::VarId dim, int64_t i) const {
     const int64_t step = steps_.at(dim);
-    const auto first = checked_mul(ceil_div(std::max<int64_t>(p_.vars[dim.value].lower, 0), step), step), more = checked_mul(i, step);
+    const auto first = checked_mul(ceil_div(std::max<int64_t>(p_.vars[dim.value].lower, 0), step), step),
+               more = checked_mul(i, step);
     return first && more ? checked_add(*first, *more).value_or(INT64_MAX) : INT64_MAX;
   }
 
@@ -89,8 +90,9 @@ class Chooser {
     if (clusters > 1) values_.set(p_.launched_var, clusters * p_.cluster);
   }
 
-  // The least value of the dim, or of the parts that `data` gives the ends of, for which the loop has `wanted` trips;
-  // false when there is none. A dim has its old value then; data leave the loop as few trips more as they can.
+  // The least value of the dim, or of the parts that `data` gives the ends of, for which the loop has
+  // `wanted` trips; false when there is none. A dim has its old value then; data leave the loop as few trips
+  // more as they can.
   bool reach(const IndexProgram& e, ir::VarId dim, int64_t wanted) {
     const int64_t old = *values_[dim], most = p_.vars[dim.value].upper;
     const bool reached = search(wanted, [&](int64_t i) {

@@ -11,7 +11,8 @@ namespace tilegen::thread {
 class LoopLengths {
  public:
   explicit LoopLengths(const ThreadProgram& p);
-  // Dims for which loops run `trips` times, as far as that can be had dim by dim. `large`: a dim that no loop depends on is.
+  // Dims for which loops run `trips` times, as far as that can be had dim by dim. `large`: a dim that no loop
+  // depends on is.
   void choose(int64_t trips, bool large, PointValues& values) const;
 
  private:

@@ -55,7 +55,8 @@ void PlaceHistory::check_readers(const Range& r, const PlaceAccess& by, int proc
                                  const char* verb, bool threads_too, const Place& place) {
   for (const PlaceAccess& x : r.reads) {
     const bool thread = x.party < processes_;
-    if ((thread && (!threads_too || x.party == process)) || x.epoch <= knows.seen[static_cast<size_t>(x.party)])
+    if ((thread && (!threads_too || x.party == process)) ||
+        x.epoch <= knows.seen[static_cast<size_t>(x.party)])
       continue;
     report_(by.stmt, x.stmt,
             place.text() + " is " + verb + " while " +
@@ -66,7 +67,9 @@ void PlaceHistory::check_readers(const Range& r, const PlaceAccess& by, int proc
 std::string PlaceHistory::Place::text() const {
   const Memory& m = p.memory(memory);
   const int64_t slot = m.elements / std::max<int64_t>(m.slots, 1) * ir::dtype_bytes(m.type);
-  return m.name + (m.slots > 1 ? " (slot " + std::to_string((begin % p.arena_bytes - m.arena_offset) / slot) + ")" : "") +
+  return m.name +
+         (m.slots > 1 ? " (slot " + std::to_string((begin % p.arena_bytes - m.arena_offset) / slot) + ")"
+                      : "") +
          (p.cluster > 1 ? " of block " + std::to_string(begin / p.arena_bytes) : "");
 }
 
@@ -89,7 +92,8 @@ void PlaceHistory::touch(Kind kind, const PlaceAccess& by, int process, const Pl
     filled |= !r.empty();
     check_writers(r, by, process, knows, kind, handed, place);
     if (kind == Kind::fill || kind == Kind::write)
-      check_readers(r, by, process, knows, kind == Kind::fill ? "filled" : "written", engine || handed, place);
+      check_readers(r, by, process, knows, kind == Kind::fill ? "filled" : "written", engine || handed,
+                    place);
     switch (kind) {
       case Kind::fill:
         r.filled = by;
@@ -105,7 +109,8 @@ void PlaceHistory::touch(Kind kind, const PlaceAccess& by, int process, const Pl
         note(r.reads, by);
     }
   }
-  if ((kind == Kind::engine_read || (kind == Kind::read && handed)) && !filled && left_out_.count(memory) == 0)
+  if ((kind == Kind::engine_read || (kind == Kind::read && handed)) && !filled &&
+      left_out_.count(memory) == 0)
     report_(by.stmt, by.stmt, place.text() + " is used, but nothing has filled it yet");
 }
 

@@ -34,12 +34,13 @@ class PlaceHistory {
   PlaceHistory(const ThreadProgram& p, int processes, Report report)
       : p_(p), processes_(processes), report_(std::move(report)) {}
 
-  // `by` (a process, or an engine that `process` asked) touches bytes [begin, end) of the arena, in `memory`; the arenas of
-  // a cluster's blocks follow each other.
+  // `by` (a process, or an engine that `process` asked) touches bytes [begin, end) of the arena, in `memory`;
+  // the arenas of a cluster's blocks follow each other.
   // `knows`: what the process knows, its own fence included.
   void touch(Kind kind, const PlaceAccess& by, int process, const PlaceClock& knows, MemoryId memory,
              int64_t begin, int64_t end);
-  // Processes hand each other the memory by plain accesses, which are judged as well: others of them are left to the simulator.
+  // Processes hand each other the memory by plain accesses, which are judged as well: others of them are left
+  // to the simulator.
   void hand(MemoryId memory) { handed_.insert(memory); }
   // A condition kept something from writing the memory: the program may read what nothing filled.
   void leave_out(MemoryId memory) { left_out_.insert(memory); }

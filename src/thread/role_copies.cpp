@@ -26,8 +26,8 @@ void RoleWalk::check_place(const RoleStep& s, int map, MemoryId memory, int64_t 
   const int64_t aligned = box_alignment(p_.tensor_maps[static_cast<size_t>(map)]);
   if (place % aligned != 0)
     hazard(s.stmt, s.stmt,
-           "a box begins at byte " + std::to_string(place) + " of shared memory in " + m.name + ", expected a multiple of " +
-               std::to_string(aligned));
+           "a box begins at byte " + std::to_string(place) + " of shared memory in " + m.name +
+               ", expected a multiple of " + std::to_string(aligned));
 }
 
 void RoleWalk::load(Running& x, int i, const RoleStep& s) {
@@ -52,7 +52,8 @@ void RoleWalk::load(Running& x, int i, const RoleStep& s) {
     f->load = s.stmt;
     const int party = first_load_[static_cast<size_t>(n.barriers)] + static_cast<int>(at);
     const int64_t begin = own + (block - x.block) * p_.arena_bytes;
-    places_.touch(PlaceHistory::Kind::fill, {party, f->loaded, s.stmt}, i, x.knows, n.dst, begin, begin + bytes);
+    places_.touch(PlaceHistory::Kind::fill, {party, f->loaded, s.stmt}, i, x.knows, n.dst, begin,
+                  begin + bytes);
     f->to_land -= bytes;
     advance(n.barriers, at);
   }
@@ -93,7 +94,8 @@ void RoleWalk::product(Running& x, int i, const RoleStep& s) {
   issue_together(x);
 }
 
-// The threads of a warpgroup issue a product together: nobody goes on, and releases what it reads, before all are there.
+// The threads of a warpgroup issue a product together: nobody goes on, and releases what it reads, before all
+// are there.
 void RoleWalk::issue_together(Running& x) {
   constexpr int64_t kGroup = 128;
   const int party = product_party(x);
@@ -126,7 +128,8 @@ void RoleWalk::leave_out(size_t first, size_t last) {
         if (r_.touches[t].write) places_.leave_out(r_.touches[t].memory);
 }
 
-// Elements that the thread touches now; none where its condition does not hold. An index of loaded data is anywhere in its slot.
+// Elements that the thread touches now; none where its condition does not hold. An index of loaded data is
+// anywhere in its slot.
 std::optional<std::pair<int64_t, int64_t>> RoleWalk::touched(Running& x, const RoleTouch& a) {
   const auto value = [&](int v) { return r_.values[static_cast<size_t>(v)].eval(x.values); };
   if (a.predicate >= 0 && value(a.predicate) == 0) {
@@ -144,8 +147,8 @@ std::optional<std::pair<int64_t, int64_t>> RoleWalk::touched(Running& x, const R
   return std::pair(begin, begin + m.elements / m.slots);
 }
 
-// From the least to the largest place that the sampled threads touch. Of an operand of products what each thread touches: other
-// places between may be another warpgroup's, and a product reads all that was written.
+// From the least to the largest place that the sampled threads touch. Of an operand of products what each
+// thread touches: other places between may be another warpgroup's, and a product reads all that was written.
 void RoleWalk::touch(Running& x, int i, const RoleStep& s) {
   for (size_t t = s.first; t < s.last; ++t) {
     const RoleTouch& a = r_.touches[t];
@@ -168,10 +171,11 @@ void RoleWalk::touch_places(Running& x, int i, const RoleTouch& a, Places& place
   std::sort(places.begin(), places.end());
   for (size_t first = 0, next = 0; first < places.size(); first = next) {
     int64_t end = places[first].second;
-    for (next = first + 1; next < places.size() && (!r_.operands[a.memory.value] || places[next].first <= end); ++next)
+    for (next = first + 1;
+         next < places.size() && (!r_.operands[a.memory.value] || places[next].first <= end); ++next)
       end = std::max(end, places[next].second);
-    places_.touch(a.write ? PlaceHistory::Kind::write : PlaceHistory::Kind::read, {i, x.epoch, a.stmt}, i, x.knows, a.memory,
-                  byte_of(x, a.memory, places[first].first), byte_of(x, a.memory, end));
+    places_.touch(a.write ? PlaceHistory::Kind::write : PlaceHistory::Kind::read, {i, x.epoch, a.stmt}, i,
+                  x.knows, a.memory, byte_of(x, a.memory, places[first].first), byte_of(x, a.memory, end));
   }
 }
 

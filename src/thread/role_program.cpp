@@ -58,15 +58,16 @@ class Flattener {
     }
     std::erase_if(out_.handed, [&](MemoryId m) {
       const Memory& memory = p_.memory(m);
-      return memory.space != Space::shared || !memory.ordered || !ir::is_integer(memory.type) || engines.count(m) > 0;
+      return memory.space != Space::shared || !memory.ordered || !ir::is_integer(memory.type) ||
+             engines.count(m) > 0;
     });
   }
   // What the first lane has of a number that was handed over.
   bool takes_handed(const Shuffle& shuffle) const {
     int64_t lane = -1;
     const ir::ExprNode& n = p_.exprs[shuffle.value];
-    return shuffle.mode == Shuffle::Mode::indexed && p_.exprs.is_const_int(shuffle.lane, &lane) && lane == 0 &&
-           n.op == ir::ExprOp::load && out_.handed.count(n.object) > 0;
+    return shuffle.mode == Shuffle::Mode::indexed && p_.exprs.is_const_int(shuffle.lane, &lane) &&
+           lane == 0 && n.op == ir::ExprOp::load && out_.handed.count(n.object) > 0;
   }
 
   // Registers that hold indices of the block, or count: loops' bounds, slots and phases are told by them.
@@ -129,10 +130,16 @@ class Flattener {
     const auto* store = std::get_if<Store>(&node);
     const auto* claim = std::get_if<Claim>(&node);
     const auto* shuffle = std::get_if<Shuffle>(&node);
-    const ExprId index = store ? store->index : claim ? claim->dst_index : shuffle ? shuffle->dst_index : ExprId();
+    const ExprId index = store     ? store->index
+                         : claim   ? claim->dst_index
+                         : shuffle ? shuffle->dst_index
+                                   : ExprId();
     int64_t element = 0;
     if (!index.valid() || !p_.exprs.is_const_int(index, &element)) return std::nullopt;
-    const auto it = loads_.changing.find({store ? store->memory : claim ? claim->dst : shuffle->dst, element});
+    const auto it = loads_.changing.find({store   ? store->memory
+                                          : claim ? claim->dst
+                                                  : shuffle->dst,
+                                          element});
     return it == loads_.changing.end() ? std::nullopt : std::optional(it->second);
   }
 
@@ -147,13 +154,14 @@ class Flattener {
         writes = writes || writes_[s.value];
         kept = kept || kept_[s.value];
       }
-    orders = orders || std::holds_alternative<Barrier>(node) || std::holds_alternative<ClusterBarrier>(node) ||
+    orders = orders || std::holds_alternative<Barrier>(node) ||
+             std::holds_alternative<ClusterBarrier>(node) ||
              std::holds_alternative<TransactionArrive>(node) ||
              std::holds_alternative<TransactionWait>(node) || std::holds_alternative<TransactionTest>(node) ||
-             std::holds_alternative<TensorLoad>(node) || std::holds_alternative<TensorStore>(node) || std::holds_alternative<BulkCommit>(node) ||
-             std::holds_alternative<BulkWait>(node) || std::holds_alternative<ProxyFence>(node) ||
-             std::holds_alternative<WarpgroupMma>(node) || std::holds_alternative<WarpgroupCommit>(node) ||
-             std::holds_alternative<WarpgroupWait>(node);
+             std::holds_alternative<TensorLoad>(node) || std::holds_alternative<TensorStore>(node) ||
+             std::holds_alternative<BulkCommit>(node) || std::holds_alternative<BulkWait>(node) ||
+             std::holds_alternative<ProxyFence>(node) || std::holds_alternative<WarpgroupMma>(node) ||
+             std::holds_alternative<WarpgroupCommit>(node) || std::holds_alternative<WarpgroupWait>(node);
     const auto* loop = std::get_if<Loop>(&node);
     if (blocks_inside(node).empty() || (loop != nullptr && loop->form == LoopForm::vectorized))
       for (const SyncAccess& a : sync_accesses(p_, id)) {
@@ -272,7 +280,8 @@ class Flattener {
     if (const auto variable = changing(p_.stmts[id.value].node)) set(id, shuffle.value, *variable);
   }
   void flatten(StmtId id, const Claim&) {
-    if (const auto variable = changing(p_.stmts[id.value].node)) add(RoleOp::claim, id).first = variable->value;
+    if (const auto variable = changing(p_.stmts[id.value].node))
+      add(RoleOp::claim, id).first = variable->value;
   }
   void set(StmtId id, ExprId to, ir::VarId variable) {
     const int number = value(to);
@@ -287,7 +296,9 @@ class Flattener {
     for (const SyncAccess& a : sync_accesses(p_, id))
       if (out_.judges(a.memory)) {
         const int index = place(a.index), predicate = place(a.predicate);
-        const auto varies = [&](int v) { return v >= 0 && out_.values[static_cast<size_t>(v)].depends_on(a.lane); };
+        const auto varies = [&](int v) {
+          return v >= 0 && out_.values[static_cast<size_t>(v)].depends_on(a.lane);
+        };
         RoleTouch touch{id, a.memory, index, a.count, predicate, a.lane, 1, a.write, a.row_lanes, {}, 0};
         if (a.lane.valid() && !varies(predicate) && counts_lanes(a.index, a.lane))
           touch.count += a.lanes - 1;
@@ -319,8 +330,8 @@ class Flattener {
     return lanes == 1;
   }
 
-  // index = slot * (elements of a slot) + what is less than that: the addends that are multiples are the slot's. A constant is
-  // where no other is: it may be part of both.
+  // index = slot * (elements of a slot) + what is less than that: the addends that are multiples are the
+  // slot's. A constant is where no other is: it may be part of both.
   void find_slot(ExprId index, RoleTouch& touch) {
     const Memory& m = p_.memory(touch.memory);
     const int64_t size = m.elements / m.slots;
@@ -337,7 +348,8 @@ class Flattener {
         open.push_back(n.a);
       } else if (p_.exprs.is_const_int(e, &constant)) {
         touch.slot_constant = std::max<int64_t>(0, floor_div(constant, size)) * size;
-      } else if (n.op == ir::ExprOp::mul && (p_.exprs.is_const_int(n.a, &constant) || p_.exprs.is_const_int(n.b, &constant)) &&
+      } else if (n.op == ir::ExprOp::mul &&
+                 (p_.exprs.is_const_int(n.a, &constant) || p_.exprs.is_const_int(n.b, &constant)) &&
                  constant % size == 0) {
         touch.slot_terms.push_back(value(e));
       }
@@ -395,6 +407,8 @@ class Flattener {
 
 }  // namespace
 
-RoleProgram::RoleProgram(const ThreadProgram& p) : program(&p), operands(written_operands(p)) { Flattener(p, *this).run(); }
+RoleProgram::RoleProgram(const ThreadProgram& p) : program(&p), operands(written_operands(p)) {
+  Flattener(p, *this).run();
+}
 
 }  // namespace tilegen::thread

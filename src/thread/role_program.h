@@ -42,12 +42,15 @@ struct RoleStep {
   StmtId stmt;
   int value = -1, second = -1;  // of RoleProgram::values
   uint32_t jump = 0;
-  bool sampled = false;  // a loop that orders nothing and writes no operand: its first and last iterations stand for all
-  bool gathers = false;  // a loop that orders nothing and writes operands: all iterations touch what one does, at once
+  // a loop that orders nothing and writes no operand: its first and last iterations stand for all
+  bool sampled = false;
+  // a loop that orders nothing and writes operands: all iterations touch what one does, at once
+  bool gathers = false;
   size_t first = 0, last = 0;
 };
 
-// Threads that take the same branches, of each block of a cluster. `samples` stand for them; `warps`: whose first lane is among them.
+// Threads that take the same branches, of each block of a cluster. `samples` stand for them; `warps`: whose
+// first lane is among them.
 struct RoleProcess {
   uint32_t begin = 0;  // of its role's code
   int group = 0;       // warpgroup

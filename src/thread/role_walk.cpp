@@ -43,7 +43,8 @@ RoleWalk::RoleWalk(const RoleProgram& r, const PointValues& launch, std::vector<
   for (size_t m = 0; m < filled.size(); ++m)
     if (!filled[m]) places_.leave_out(MemoryId(m));
   for (size_t i = 0; i < n; ++i) places_.name_reader(static_cast<int>(n + i), "the copy engine");
-  for (int g = 0; g < groups_ * static_cast<int>(p_.cluster); ++g) places_.name_reader(first_product_ + g, "a product");
+  for (int g = 0; g < groups_ * static_cast<int>(p_.cluster); ++g)
+    places_.name_reader(first_product_ + g, "a product");
   for (size_t i = 0; i < n; ++i) {
     const int64_t block = static_cast<int64_t>(i / r.processes.size());
     running_.emplace_back(r.processes[i % r.processes.size()], launch, block);
@@ -168,7 +169,8 @@ void RoleWalk::step(int i) {
       return void(x.values.set(ir::VarId(s.first), eval(x, s.value, 0)));
     case RoleOp::claim: {
       // As if the blocks claimed in turns.
-      const int64_t launched = x.values[p_.launched_var].value_or(1), own = x.values[p_.block_vars[0]].value_or(0);
+      const int64_t launched = x.values[p_.launched_var].value_or(1),
+                    own = x.values[p_.block_vars[0]].value_or(0);
       return void(x.values.set(ir::VarId(s.first), x.claims++ * launched + own));
     }
     case RoleOp::hand: {
@@ -201,8 +203,9 @@ void RoleWalk::iterate(Running& x, int i, const RoleStep& loop, uint32_t begin) 
 void RoleWalk::meet(Running& x, int i, size_t at, int64_t wanted, bool arrive_only) {
   Meeting& m = meetings_[at];
   if (m.arrived > 0 && m.wanted != wanted)
-    hazard(x.at, m.last, "barrier " + std::to_string(at % kBarriers) + " is for " + std::to_string(wanted) +
-                             " threads here, and for " + std::to_string(m.wanted) + " to those who are there");
+    hazard(x.at, m.last,
+           "barrier " + std::to_string(at % kBarriers) + " is for " + std::to_string(wanted) +
+               " threads here, and for " + std::to_string(m.wanted) + " to those who are there");
   m.wanted = wanted;
   if (std::find(m.here.begin(), m.here.end(), static_cast<size_t>(i)) != m.here.end())
     hazard(x.at, x.at, name_of(x) + " arrives again at barrier " + std::to_string(at % kBarriers) +
@@ -246,7 +249,8 @@ std::vector<std::pair<int64_t, int64_t>> RoleWalk::arrivals(Running& x, const Ro
     if (x.threads < x.process.threads && thread % 32 != 0) continue;  // one of each warp
     if (p_.thread_var.valid()) x.values.set(p_.thread_var, thread);
     const int64_t block = r_.values[static_cast<size_t>(s.second)].eval(x.values).value_or(x.block);
-    const auto known = std::find_if(counts.begin(), counts.end(), [&](const auto& c) { return c.first == block; });
+    const auto known =
+        std::find_if(counts.begin(), counts.end(), [&](const auto& c) { return c.first == block; });
     known == counts.end() ? counts.push_back({block, 1}) : void(++known->second);
   }
   return counts;
@@ -260,7 +264,8 @@ void RoleWalk::arrive(Running& x, int i, const RoleStep& s) {
     if (f == nullptr) return;
     const int64_t at = of_block(n.barriers, block, index);
     if (f->arrived + threads > wanted)
-      hazard(s.stmt, s.stmt, std::to_string(threads) + " arrivals more than counted at " + phase_text(n.barriers, at));
+      hazard(s.stmt, s.stmt,
+             std::to_string(threads) + " arrivals more than counted at " + phase_text(n.barriers, at));
     f->arrived = std::min(wanted, f->arrived + threads);
     f->to_land += n.bytes * threads;
     f->unclaimed += n.bytes * threads;
@@ -316,10 +321,13 @@ void RoleWalk::check_tested(Running& x, const RoleStep& s, ir::ExprId unless) {
   const ir::ExprNode* held = answer.op == ir::ExprOp::ne && answer.a.valid() ? &p_.exprs[answer.a] : nullptr;
   const Tested wanted{x.array, x.index, x.parity};
   if (held != nullptr && held->op == ir::ExprOp::load)
-    if (const auto it = x.tested.find({held->object, p_.exprs.indices(answer.a)[0]}); it != x.tested.end() && it->second == wanted)
+    if (const auto it = x.tested.find({held->object, p_.exprs.indices(answer.a)[0]});
+        it != x.tested.end() && it->second == wanted)
       return;
-  hazard(s.stmt, s.stmt, "it does not wait for parity " + std::to_string(x.parity) + " of " + phase_text(x.array, of_block(x.array, x.block, x.index)) +
-                             " after a test that did not ask for that");
+  hazard(s.stmt, s.stmt,
+         "it does not wait for parity " + std::to_string(x.parity) + " of " +
+             phase_text(x.array, of_block(x.array, x.block, x.index)) +
+             " after a test that did not ask for that");
 }
 
 std::string RoleWalk::name_of(const Running& x) const {
@@ -340,8 +348,9 @@ void RoleWalk::report_stuck() {
     const bool of_cluster = static_cast<size_t>(x.array) + 1 == meetings_.size();
     text += (text.empty() ? "" : "; ") + name_of(x) + " waits " +
             (x.state == State::at_barrier
-                 ? (of_cluster ? "at the cluster's barrier ("
-                               : "at barrier " + std::to_string(static_cast<size_t>(x.array) % kBarriers) + " (") +
+                 ? (of_cluster
+                        ? "at the cluster's barrier ("
+                        : "at barrier " + std::to_string(static_cast<size_t>(x.array) % kBarriers) + " (") +
                        std::to_string(m.arrived) + " of " + std::to_string(m.wanted) + " threads)"
              : x.state == State::at_product
                  ? "for the others of its warpgroup at a product"
@@ -353,8 +362,9 @@ void RoleWalk::report_stuck() {
 void RoleWalk::check_end() {
   for (size_t at = 0; at < meetings_.size(); ++at)
     if (const Meeting& m = meetings_[at]; m.arrived > 0)
-      hazard(m.last, m.last, "the block ends with " + std::to_string(m.arrived) + " of " + std::to_string(m.wanted) +
-                                 " threads at barrier " + std::to_string(at % kBarriers) + ", whom nobody waits for");
+      hazard(m.last, m.last,
+             "the block ends with " + std::to_string(m.arrived) + " of " + std::to_string(m.wanted) +
+                 " threads at barrier " + std::to_string(at % kBarriers) + ", whom nobody waits for");
   for (size_t a = 0; a < phases_.size(); ++a)
     for (size_t k = 0; k < phases_[a].size(); ++k)
       if (const Phase& f = phases_[a][k]; f.loaded > f.waited)

@@ -27,18 +27,20 @@ struct Memory {
   int64_t elements = 0;       // 0 for global: known at launch only
   int64_t alignment = 0;      // bytes the base is known to be aligned to (>= element size)
   int64_t arena_offset = -1;  // bytes, when it lives in the arena
-  int64_t slots = 1;          // shared: copies alive at once, one behind the other: slot s begins at s * elements / slots
+  // shared: copies alive at once, one behind the other: slot s begins at s * elements / slots
+  int64_t slots = 1;
   bool in_registers = false;  // local: every index is a constant after unrolling; on GPUs always
   bool read_only = false;
   int param = -1;  // global: index into ThreadProgram::params
-  // shared: accesses of different threads or engines are ordered by what lowering put there (transaction barriers, the
-  // barriers around a staged store); planting leaves the memory alone, the simulator and verify_transactions judge it.
+  // shared: accesses of different threads or engines are ordered by what lowering put there (transaction
+  // barriers, the barriers around a staged store); planting leaves the memory alone, the simulator and
+  // verify_transactions judge it.
   bool ordered = false;
 };
 
-// An array of transaction barriers (mbarrier) in the block's arena. A phase completes when `arrivals` threads have
-// arrived and all bytes that were announced have landed; the barrier is then in its next phase. All are initialised, and
-// visible to every thread and engine of the block's cluster, before the body begins.
+// An array of transaction barriers (mbarrier) in the block's arena. A phase completes when `arrivals` threads
+// have arrived and all bytes that were announced have landed; the barrier is then in its next phase. All are
+// initialised, and visible to every thread and engine of the block's cluster, before the body begins.
 struct TransactionBarriers {
   std::string name;
   int64_t count = 1;
@@ -46,22 +48,23 @@ struct TransactionBarriers {
   int64_t arena_offset = -1;  // bytes, a multiple of 8; 8 bytes each
 };
 
-// How the copy engine sees a tensor (CUtensorMap, tiled): made at launch from the launch's arguments, a parameter of the
-// kernel. Elements outside the extents read as zero and are not written.
+// How the copy engine sees a tensor (CUtensorMap, tiled): made at launch from the launch's arguments, a
+// parameter of the kernel. Elements outside the extents read as zero and are not written.
 struct TensorMap {
   std::string name;
   MemoryId tensor;                   // global; its address is the map's, 16-byte aligned
   std::vector<ir::ExprId> extents;   // elements, innermost first, over dims and scalars; 1 .. 5 dimensions
-  std::vector<ir::ExprId> strides;   // bytes, of dimensions 1, 2, ...: multiples of 16; the innermost is dense
+  // bytes, of dimensions 1, 2, ...: multiples of 16; the innermost is dense
+  std::vector<ir::ExprId> strides;
   std::vector<int64_t> box;          // elements of one copy, innermost first; each at most 256
   int swizzle = 0;                   // bytes: 0, 32, 64 or 128; the box is that wide (any width for 0)
 };
 
 // How a loop runs. serial: as written. unrolled: fully, at emission (extent is a constant). vectorized: the
 // variable is the SIMD lane (host) or the elements of one wide access (GPU); extent is a constant; the body
-// holds only Stores. On GPUs a load or store in it whose index is lane + (the same for all lanes) and whose predicate is
-// the same for all lanes is one access of extent * element bytes, in parts of at most 16 bytes, and the address must be
-// aligned to the size of a part; any other access goes element by element.
+// holds only Stores. On GPUs a load or store in it whose index is lane + (the same for all lanes) and whose
+// predicate is the same for all lanes is one access of extent * element bytes, in parts of at most 16 bytes,
+// and the address must be aligned to the size of a part; any other access goes element by element.
 enum class LoopForm : uint8_t { serial, unrolled, vectorized };
 
 struct Loop {
@@ -69,7 +72,8 @@ struct Loop {
   ir::ExprId extent;
   LoopForm form = LoopForm::serial;
   Block body;
-  ir::ExprId condition = {};  // optional, of serial loops: asked before each iteration, the first that it does not hold for ends the loop
+  // optional, of serial loops: asked before each iteration, the first that it does not hold for ends the loop
+  ir::ExprId condition = {};
   bool rolled = false;        // serial, GPU: stays a loop in the machine's code, whatever its extent
 };
 
@@ -77,7 +81,8 @@ struct Branch {
   ir::ExprId condition;
   Block then_body;
   Block else_body;
-  bool together = false;  // the warp is converged: its lanes all take then_body where the condition holds for one, else none
+  // the warp is converged: its lanes all take then_body where the condition holds for one, else none
+  bool together = false;
 };
 
 // memory[index] = value where predicate holds (no predicate: always). In a vectorized loop index, value and
@@ -126,18 +131,19 @@ struct Prefetch {
   int locality = 2;  // 3 = nearest cache
 };
 
-// `threads` threads of the block (0: all of them) meet at hardware barrier `id` (bar.sync); shared memory written before
-// is visible behind. With `arrive_only` the thread does not wait (bar.arrive): those that do wait for as many arrivals as
-// `threads` says, their own among them. A no-op where a block has one thread.
+// `threads` threads of the block (0: all of them) meet at hardware barrier `id` (bar.sync); shared memory
+// written before is visible behind. With `arrive_only` the thread does not wait (bar.arrive): those that do
+// wait for as many arrivals as `threads` says, their own among them. A no-op where a block has one thread.
 struct Barrier {
   int id = 0;
   int64_t threads = 0;  // multiple of the warp
   bool arrive_only = false;
 };
 
-// cp.async: `bytes` (4, 8 or 16) from global src[src_index ..) to shared dst[dst_index ..) of the same type, both
-// aligned to `bytes`. Where the predicate does not hold the source is not read and zeros are written. The bytes land
-// some time before the AsyncWait that covers their group returns; until then neither side may be touched.
+// cp.async: `bytes` (4, 8 or 16) from global src[src_index ..) to shared dst[dst_index ..) of the same type,
+// both aligned to `bytes`. Where the predicate does not hold the source is not read and zeros are written.
+// The bytes land some time before the AsyncWait that covers their group returns; until then neither side may
+// be touched.
 struct AsyncCopy {
   MemoryId dst;
   ir::ExprId dst_index;
@@ -148,14 +154,14 @@ struct AsyncCopy {
 };
 // Closes the group of this thread's copies issued since the last commit (it may be empty).
 struct AsyncCommit {};
-// Waits until at most `pending` of this thread's newest groups are unfinished. The bytes of finished groups are then
-// visible to this thread; to others behind the next Barrier.
+// Waits until at most `pending` of this thread's newest groups are unfinished. The bytes of finished groups
+// are then visible to this thread; to others behind the next Barrier.
 struct AsyncWait {
   int64_t pending = 0;
 };
 
-// dst[dst_index] = `value` as computed by another lane of the warp: lane (own ^ `lane`) for butterfly, lane `lane`
-// for indexed. 32-bit and smaller types.
+// dst[dst_index] = `value` as computed by another lane of the warp: lane (own ^ `lane`) for butterfly, lane
+// `lane` for indexed. 32-bit and smaller types.
 struct Shuffle {
   enum class Mode : uint8_t { butterfly, indexed } mode = Mode::butterfly;
   MemoryId dst;
@@ -164,12 +170,12 @@ struct Shuffle {
   ir::ExprId lane;  // i64; butterfly: the same for all lanes
 };
 
-// ldmatrix: `matrices` (1, 2 or 4) 8x8 matrices of 16-bit units (one element of 2 bytes, two of 1, half of one of 4) from
-// shared memory into registers. Lane 8*i + r holds in src_index the first element of row r of matrix i (lanes beyond are
-// ignored); rows are 16 bytes, 16-byte aligned. Lane l receives units 2*(l%4) and 2*(l%4)+1 of row l/4 of matrix i
-// (transposed: units l/4 of rows 2*(l%4) and 2*(l%4)+1, elements of 1 or 2 bytes) as the elements
-// [dst_index + i*e, dst_index + (i+1)*e), e = 4 / element bytes. Elements of one byte may be loaded to registers of another type
-// of one byte, as they are.
+// ldmatrix: `matrices` (1, 2 or 4) 8x8 matrices of 16-bit units (one element of 2 bytes, two of 1, half of
+// one of 4) from shared memory into registers. Lane 8*i + r holds in src_index the first element of row r of
+// matrix i (lanes beyond are ignored); rows are 16 bytes, 16-byte aligned. Lane l receives units 2*(l%4) and
+// 2*(l%4)+1 of row l/4 of matrix i (transposed: units l/4 of rows 2*(l%4) and 2*(l%4)+1, elements of 1 or 2
+// bytes) as the elements [dst_index + i*e, dst_index + (i+1)*e), e = 4 / element bytes. Elements of one byte
+// may be loaded to registers of another type of one byte, as they are.
 struct LoadMatrix {
   MemoryId dst;
   ir::ExprId dst_index;
@@ -188,8 +194,8 @@ struct StoreMatrix {
   bool transpose = false;
 };
 
-// One matrix instruction of a warp, a row of the target's table: C += A * B on registers, each operand's elements
-// consecutive in the order of the atom's fragment.
+// One matrix instruction of a warp, a row of the target's table: C += A * B on registers, each operand's
+// elements consecutive in the order of the atom's fragment.
 struct WarpMma {
   std::string atom;
   MemoryId a, b, c;
@@ -197,17 +203,21 @@ struct WarpMma {
   int a_registers = 0, b_registers = 0, c_registers = 0;  // elements a lane holds of each operand
 };
 
-// ---- Hopper: warps with different tasks, transaction barriers, the copy engine, matrix instructions of a warpgroup
+// ---- Hopper: warps with different tasks, transaction barriers, the copy engine, matrix instructions of a
+// warpgroup
 //
-// The copy engine (TensorLoad, TensorStore) and WarpgroupMma reach shared memory through the asynchronous proxy: what
-// threads wrote by plain stores they see behind a ProxyFence of the writing threads and a barrier.
+// The copy engine (TensorLoad, TensorStore) and WarpgroupMma reach shared memory through the asynchronous
+// proxy: what threads wrote by plain stores they see behind a ProxyFence of the writing threads and a
+//   barrier.
 
-// Warps with tasks of their own. Stands once, at the end of the program's body; the roles' threads are consecutive and
-// make up the block. A thread of a role sees the same thread variable as ever.
+// Warps with tasks of their own. Stands once, at the end of the program's body; the roles' threads are
+// consecutive and make up the block. A thread of a role sees the same thread variable as ever.
 struct Role {
   std::string name;
-  int64_t first_thread = 0, threads = 0;  // multiples of the warp; of a warpgroup (128) where `registers` are asked for
-  int registers = 0;                      // of a thread (setmaxnreg): a multiple of 8 in 24 .. 256; 0: as launched
+  // multiples of the warp; of a warpgroup (128) where `registers` are asked for
+  int64_t first_thread = 0, threads = 0;
+  // of a thread (setmaxnreg): a multiple of 8 in 24 .. 256; 0: as launched
+  int registers = 0;
   Block body;
 };
 struct Roles {
@@ -219,24 +229,27 @@ struct OneThread {
   Block body;
 };
 
-// Each executing thread arrives at barrier `index` of the array; with `bytes` it first announces that many bytes to land.
-// With `block` the barrier is that of the cluster's block of this rank, and nothing is announced.
+// Each executing thread arrives at barrier `index` of the array; with `bytes` it first announces that many
+// bytes to land. With `block` the barrier is that of the cluster's block of this rank, and nothing is
+// announced.
 struct TransactionArrive {
   int barriers = -1;  // index into ThreadProgram::barriers
   ir::ExprId index;
   int64_t bytes = 0;  // mbarrier.arrive.expect_tx where positive
   ir::ExprId block;   // optional, i64 in 0 .. cluster - 1; may differ between threads
 };
-// Waits until the phase of parity `parity` (0 or 1) has completed. A fresh barrier is in phase 0: a wait for parity 1
-// passes at once. What was written before the completing arrivals, and bytes that landed, are visible behind it.
+// Waits until the phase of parity `parity` (0 or 1) has completed. A fresh barrier is in phase 0: a wait for
+// parity 1 passes at once. What was written before the completing arrivals, and bytes that landed, are
+// visible behind it.
 struct TransactionWait {
   int barriers = -1;
   ir::ExprId index;
   ir::ExprId parity;  // i64, the same for the warp
-  ir::ExprId unless;  // optional, bool, the same for the warp: a TransactionTest for this phase has found it completed
+  // optional, bool, the same for the warp: a TransactionTest for this phase has found it completed
+  ir::ExprId unless;
 };
-// dst[dst_index] = 1 where the phase of parity `parity` has completed, else 0: asked ahead of the wait, so that the answer is there
-// when it is needed. After a 1 the same is visible as behind a TransactionWait.
+// dst[dst_index] = 1 where the phase of parity `parity` has completed, else 0: asked ahead of the wait, so
+// that the answer is there when it is needed. After a 1 the same is visible as behind a TransactionWait.
 struct TransactionTest {
   int barriers = -1;
   ir::ExprId index;
@@ -245,20 +258,22 @@ struct TransactionTest {
   ir::ExprId dst_index;
 };
 
-// dst[dst_index] = how many claims of the launch, of any block, came before this one (ThreadProgram::claims): every thread
-// that runs it claims, in no particular order; it orders nothing else. The launch makes as many claims as its grid has
-// points, the last of which leaves the counter at 0 for the next launch.
+// dst[dst_index] = how many claims of the launch, of any block, came before this one (ThreadProgram::claims):
+// every thread that runs it claims, in no particular order; it orders nothing else. The launch makes as many
+// claims as its grid has points, the last of which leaves the counter at 0 for the next launch.
 struct Claim {
   MemoryId dst;  // i32, in registers
   ir::ExprId dst_index;
 };
 
-// TMA: the box of `map` at `coordinates` (elements, innermost first; may be beyond the extents, and negative for loads; the
-// innermost a multiple of 16 bytes) to dst[dst_index ..), or back. In memory the box is dense, innermost first, with 16-byte units XORed by the row as the
-// map's swizzle says (on byte addresses: bits 4.. ^= bits 7.., 1, 2 or 3 of them for 32, 64, 128 bytes). The place is
-// aligned to 128 bytes, to 8 rows of the swizzle where there is one. One thread issues it. A load reports the box's whole bytes to
-// `barriers[barrier_index]` when they have landed; a store belongs to the thread's bulk group and is clipped in units of 16 bytes. A load with `multicast` goes to
-// all blocks of the cluster whose rank is a bit of it: to the same place, reported to the same barrier, of each.
+// TMA: the box of `map` at `coordinates` (elements, innermost first; may be beyond the extents, and negative
+// for loads; the innermost a multiple of 16 bytes) to dst[dst_index ..), or back. In memory the box is dense,
+// innermost first, with 16-byte units XORed by the row as the map's swizzle says (on byte addresses: bits 4..
+// ^= bits 7.., 1, 2 or 3 of them for 32, 64, 128 bytes). The place is aligned to 128 bytes, to 8 rows of the
+// swizzle where there is one. One thread issues it. A load reports the box's whole bytes to
+// `barriers[barrier_index]` when they have landed; a store belongs to the thread's bulk group and is clipped
+// in units of 16 bytes. A load with `multicast` goes to all blocks of the cluster whose rank is a bit of it:
+// to the same place, reported to the same barrier, of each.
 struct TensorLoad {
   int map = -1;  // index into ThreadProgram::tensor_maps
   std::vector<ir::ExprId> coordinates;
@@ -276,22 +291,25 @@ struct TensorStore {
 };
 // Closes the group of this thread's TensorStores since the last commit.
 struct BulkCommit {};
-// Waits until at most `pending` of this thread's newest groups are unfinished; `read`: only until they have read shared memory.
+// Waits until at most `pending` of this thread's newest groups are unfinished; `read`: only until they have
+// read shared memory.
 struct BulkWait {
   int64_t pending = 0;
   bool read = false;
 };
-// This thread's plain accesses to shared memory before it come before accesses of the asynchronous proxy behind it.
+// This thread's plain accesses to shared memory before it come before accesses of the asynchronous proxy
+// behind it.
 struct ProxyFence {};
 
-// All threads of the cluster meet: what they did before, to any shared memory of the cluster, is visible behind. At the end
-// of a body it keeps blocks from leaving while others may still reach their shared memory.
+// All threads of the cluster meet: what they did before, to any shared memory of the cluster, is visible
+// behind. At the end of a body it keeps blocks from leaving while others may still reach their shared memory.
 struct ClusterBarrier {};
 
-// How an operand of WarpgroupMma lies in shared memory (PTX ISA, "Asynchronous warpgroup level matrix: shared memory
-// layout"): rows of `swizzle` bytes (128, 64, 32; 0: 8 x 16-byte core matrices), swizzled as TensorLoad does. k_major: a row runs along k,
-// `stride_bytes` from 8 rows to the next 8. Else a row runs along m or n: `stride_bytes` from 8 k to the next 8,
-// `leading_bytes` from one row's worth of m or n to the next.
+// How an operand of WarpgroupMma lies in shared memory (PTX ISA, "Asynchronous warpgroup level matrix: shared
+// memory layout"): rows of `swizzle` bytes (128, 64, 32; 0: 8 x 16-byte core matrices), swizzled as
+// TensorLoad does. k_major: a row runs along k, `stride_bytes` from 8 rows to the next 8. Else a row runs
+// along m or n: `stride_bytes` from 8 k to the next 8, `leading_bytes` from one row's worth of m or n to the
+//   next.
 struct MatrixForm {
   int swizzle = 128;
   bool k_major = true;
@@ -299,10 +317,11 @@ struct MatrixForm {
   bool operator==(const MatrixForm&) const = default;
 };
 
-// wgmma of the 4 warps of a warpgroup, all executing it: C[64 x n] += A[64 x k] * B[k x n], one instruction per k step.
-// Step s takes A and B at a_index + a_steps[s] and b_index + b_steps[s] (elements of shared memory; registers when A is
-// in registers). Indices of shared memory are the same for the warpgroup. C's registers, and A's, may not be touched until a WarpgroupWait
-// covers the instruction's group. Where `accumulate` does not hold the first step overwrites C (no expression: it accumulates).
+// wgmma of the 4 warps of a warpgroup, all executing it: C[64 x n] += A[64 x k] * B[k x n], one instruction
+// per k step. Step s takes A and B at a_index + a_steps[s] and b_index + b_steps[s] (elements of shared
+// memory; registers when A is in registers). Indices of shared memory are the same for the warpgroup. C's
+// registers, and A's, may not be touched until a WarpgroupWait covers the instruction's group. Where
+// `accumulate` does not hold the first step overwrites C (no expression: it accumulates).
 struct WarpgroupMma {
   std::string atom;  // "wgmma.m64n256k16.f32.f16.f16": target::find_warpgroup_atom
   MemoryId a, b, c;
@@ -311,13 +330,14 @@ struct WarpgroupMma {
   MatrixForm a_form, b_form;  // a_form: A in shared memory
   ir::ExprId accumulate;      // optional, bool, the same for the warpgroup
 };
-// In front of the first WarpgroupMma of a group whose registers (C, A) were touched: orders those accesses before it.
+// In front of the first WarpgroupMma of a group whose registers (C, A) were touched: orders those accesses
+// before it.
 struct WarpgroupFence {};
 // Closes the group of the warpgroup's products issued since the last commit.
 struct WarpgroupCommit {};
-// Waits until at most `pending` of the newest groups are unfinished. Behind it the values of `registers` are those of
-// finished products: code generation moves no use of them in front of it. Work on `registers` that stands in front of the wait
-// stays there with `behind_work`: it runs beside the products.
+// Waits until at most `pending` of the newest groups are unfinished. Behind it the values of `registers` are
+// those of finished products: code generation moves no use of them in front of it. Work on `registers` that
+// stands in front of the wait stays there with `behind_work`: it runs beside the products.
 struct WarpgroupWait {
   int64_t pending = 0;
   std::vector<MemoryId> registers;
@@ -325,10 +345,10 @@ struct WarpgroupWait {
 };
 
 using StmtNode =
-    std::variant<Loop, Branch, Store, LaneReduce, HostMma, Prefetch, Barrier, AsyncCopy, AsyncCommit, AsyncWait, Shuffle,
-                 LoadMatrix, StoreMatrix, WarpMma, Roles, OneThread, TransactionArrive, TransactionWait, TransactionTest, Claim,
-                 TensorLoad, TensorStore, BulkCommit, BulkWait, ProxyFence, ClusterBarrier, WarpgroupMma, WarpgroupFence,
-                 WarpgroupCommit, WarpgroupWait>;
+    std::variant<Loop, Branch, Store, LaneReduce, HostMma, Prefetch, Barrier, AsyncCopy, AsyncCommit,
+                 AsyncWait, Shuffle, LoadMatrix, StoreMatrix, WarpMma, Roles, OneThread, TransactionArrive,
+                 TransactionWait, TransactionTest, Claim, TensorLoad, TensorStore, BulkCommit, BulkWait,
+                 ProxyFence, ClusterBarrier, WarpgroupMma, WarpgroupFence, WarpgroupCommit, WarpgroupWait>;
 
 // The blocks that stand directly inside a statement, in the order of the text.
 std::vector<const Block*> blocks_inside(const StmtNode& node);

@@ -219,7 +219,8 @@ std::vector<bool> written_operands(const ThreadProgram& p) {
   for (const Stmt& s : p.stmts) {
     if (const auto* store = std::get_if<Store>(&s.node)) written[store->memory.value] = true;
     if (const auto* matrices = std::get_if<StoreMatrix>(&s.node)) written[matrices->dst.value] = true;
-    if (const auto* product = std::get_if<WarpgroupMma>(&s.node)) read[product->a.value] = read[product->b.value] = true;
+    if (const auto* product = std::get_if<WarpgroupMma>(&s.node))
+      read[product->a.value] = read[product->b.value] = true;
   }
   for (size_t m = 0; m < written.size(); ++m)
     written[m] = written[m] && read[m] && p.memories[m].space == Space::shared;
@@ -237,7 +238,8 @@ bool may_overlap(const ThreadProgram& p, MemoryId a, MemoryId b) {
 uint32_t split_barriers(const ThreadProgram& p) {
   uint32_t split = 0;
   for (const Stmt& s : p.stmts)
-    if (const auto* b = std::get_if<Barrier>(&s.node); b && b->arrive_only) split |= uint32_t{1} << (b->id & 31);
+    if (const auto* b = std::get_if<Barrier>(&s.node); b && b->arrive_only)
+      split |= uint32_t{1} << (b->id & 31);
   return split;
 }
 

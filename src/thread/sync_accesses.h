@@ -24,25 +24,28 @@ struct SyncAccess {
 };
 
 // Accesses to shared memory and to tensors that the program may write. `id` is no serial or unrolled loop; of
-// a branch only the condition counts. What the copy engine does to tensors is left out: waits for it order that.
+// a branch only the condition counts. What the copy engine does to tensors is left out: waits for it order
+// that.
 std::vector<SyncAccess> sync_accesses(const ThreadProgram& p, StmtId id);
 // The extent of a loop.
 std::vector<SyncAccess> sync_accesses(const ThreadProgram& p, const Loop& loop);
 
-// Elements of an operand of a WarpgroupMma in shared memory, as distances from its index: rows of a swizzle in groups of eight,
-// those that follow each other as one.
+// Elements of an operand of a WarpgroupMma in shared memory, as distances from its index: rows of a swizzle
+// in groups of eight, those that follow each other as one.
 struct OperandRange {
   int64_t first = 0, count = 0;
 };
 std::vector<OperandRange> operand_ranges(const ThreadProgram& p, const WarpgroupMma& m, bool of_a);
 
-// Shared memory that threads write and products read, by memory: plain accesses and those of the asynchronous proxy meet there.
+// Shared memory that threads write and products read, by memory: plain accesses and those of the asynchronous
+// proxy meet there.
 std::vector<bool> written_operands(const ThreadProgram& p);
 
 // Whether elements of the two may share bytes. Tensors of one launch do not overlap.
 bool may_overlap(const ThreadProgram& p, MemoryId a, MemoryId b);
 
-// Hardware barriers at which some threads only arrive, as bits: those that wait there are not all that it counts.
+// Hardware barriers at which some threads only arrive, as bits: those that wait there are not all that it
+// counts.
 uint32_t split_barriers(const ThreadProgram& p);
 
 // All threads of the block wait for each other. `split`: split_barriers(p).

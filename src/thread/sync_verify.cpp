@@ -37,8 +37,8 @@ struct Groups {
   std::vector<int64_t> finished_epoch;  // of closed groups: epoch of the wait that saw them done, or -1
 };
 
-// Memory that lowering has ordered by other means is judged by verify_transactions; not what threads write for products, whose
-// threads it does not tell apart.
+// Memory that lowering has ordered by other means is judged by verify_transactions; not what threads write
+// for products, whose threads it does not tell apart.
 bool is_watched(const ThreadProgram& p, const std::vector<bool>& operands, MemoryId id) {
   const Memory& m = p.memory(id);
   return m.space == Space::shared && (!m.ordered || operands[id.value]);
@@ -66,7 +66,8 @@ class Walk {
 
   // Whether a walk of these values is this one once more.
   bool repeats(const PointValues& values, bool taken) const {
-    return (taken == taken_ || !asked_) && std::all_of(programs_.begin(), programs_.end(), [&](const auto& entry) {
+    return (taken == taken_ || !asked_) &&
+           std::all_of(programs_.begin(), programs_.end(), [&](const auto& entry) {
              const std::vector<VarId>& vars = entry.second.vars();
              return std::all_of(vars.begin(), vars.end(), [&](VarId v) { return values[v] == begin_[v]; });
            });
@@ -181,10 +182,12 @@ class Walk {
 
   // In a role a barrier may be one of its own, or of the part of its threads that comes by.
   bool meet(StmtId id, const Barrier& barrier, const std::vector<bool>& active) {
-    if (barrier.arrive_only || (split_ >> barrier.id & 1) != 0) return true;  // orders none but those that wait
+    // orders none but those that wait
+    if (barrier.arrive_only || (split_ >> barrier.id & 1) != 0) return true;
     const int64_t here = std::count(active.begin(), active.end(), true);
     const int64_t wanted = barrier.threads == 0 ? p_.threads : barrier.threads;
-    if (wanted == present_ && here != wanted) hazard(id, id, "a barrier that not all threads of the block reach");
+    if (wanted == present_ && here != wanted)
+      hazard(id, id, "a barrier that not all threads of the block reach");
     if (wanted == present_ || (present_ < p_.threads && wanted == here)) ++epoch_;
     return true;
   }
@@ -251,7 +254,8 @@ class Walk {
           for (size_t lane = 0; lane < places.size(); ++lane) {
             ++steps_;
             if (a.lane.valid()) values_.set(a.lane, static_cast<int64_t>(lane));
-            if (a.predicate.valid() && !holds(few ? value(a.predicate, thread) : places[lane].predicate[t])) continue;
+            if (a.predicate.valid() && !holds(few ? value(a.predicate, thread) : places[lane].predicate[t]))
+              continue;
             access(id, a, thread, few ? value(a.index, thread) : places[lane].index[t]);
           }
         }
@@ -285,7 +289,8 @@ class Walk {
 
   bool write_is_visible(const Cell& cell, int64_t thread) const {
     if (cell.writer == kNobody) return true;
-    if (cell.write_group == kSynchronous) return (cell.writer == thread && thread != kMany) || cell.write_epoch < epoch_;
+    if (cell.write_group == kSynchronous)
+      return (cell.writer == thread && thread != kMany) || cell.write_epoch < epoch_;
     if (cell.writer == kMany) return false;
     const Groups& g = groups_[static_cast<size_t>(cell.writer)];
     if (cell.write_group >= g.open) return false;
@@ -314,8 +319,8 @@ class Walk {
       clash(id, cell.write_stmt, a, thread, cell.writer, "writes what", "writes");
     // Its own product a warpgroup waits for without a barrier.
     const bool own_product = cell.reader == kProducts - thread / static_cast<int64_t>(kGroupThreads);
-    if (cell.reader != kNobody && !own_product && cell.read_epoch == epoch_ && (cell.reader != who || who == kMany) &&
-        cell.read_instance != instance_)
+    if (cell.reader != kNobody && !own_product && cell.read_epoch == epoch_ &&
+        (cell.reader != who || who == kMany) && cell.read_instance != instance_)
       clash(id, cell.read_stmt, a, thread, cell.reader, "writes what", "reads");
     if (cell.product != kNobody && !finished_[static_cast<size_t>(cell.product)])
       hazard(id, cell.read_stmt,
@@ -390,7 +395,9 @@ std::vector<std::string> verify_synchronization(const ThreadProgram& p) {
     for (bool taken : {true, false}) {
       auto walk = std::make_unique<Walk>(p, unit, taken, hazards, seen);
       lengths.choose(trips, taken, walk->values());
-      if (std::any_of(walks.begin(), walks.end(), [&](const auto& w) { return w->repeats(walk->values(), taken); })) continue;
+      if (std::any_of(walks.begin(), walks.end(),
+                      [&](const auto& w) { return w->repeats(walk->values(), taken); }))
+        continue;
       walk->run();
       walks.push_back(std::move(walk));
     }

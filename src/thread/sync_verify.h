@@ -3,9 +3,9 @@
 // slots of a pipelined loop. Every element remembers who wrote and read it since which barrier.
 //
 // Nothing is shared with the planting of barriers but which statement touches which memory. Values are not
-// computed: a condition that depends on loaded data is taken both ways. Roles are walked one after the other, each with
-// its own threads; `ordered` memory, by which they meet, is left to verify_transactions, but for operands that threads write
-// for their warpgroup's products.
+// computed: a condition that depends on loaded data is taken both ways. Roles are walked one after the other,
+// each with its own threads; `ordered` memory, by which they meet, is left to verify_transactions, but for
+// operands that threads write for their warpgroup's products.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// Coordinates of the copy engine are 32-bit numbers with a sign: tensors longer than that are not moved by it, and boxes that
-// begin further out begin here, outside of every tensor.
+// Coordinates of the copy engine are 32-bit numbers with a sign: tensors longer than that are not moved by
+// it, and boxes that begin further out begin here, outside of every tensor.
 #pragma once
 
 #include <cstdint>

@@ -55,8 +55,8 @@ class Printer {
     for (const Memory& memory : p_.memories) print_memory(memory);
     if (!p_.barriers.empty()) out_ += "barriers\n";
     for (const TransactionBarriers& b : p_.barriers)
-      out_ += "  " + b.name + "[" + std::to_string(b.count) + "] arrivals " + std::to_string(b.arrivals) + " arena@" +
-              std::to_string(b.arena_offset) + "\n";
+      out_ += "  " + b.name + "[" + std::to_string(b.count) + "] arrivals " + std::to_string(b.arrivals) +
+              " arena@" + std::to_string(b.arena_offset) + "\n";
     if (!p_.divisors.empty()) out_ += "divisors\n";
     for (ir::ExprId d : p_.divisors) out_ += "  " + expr_text(p_, d) + "\n";
     if (!p_.tensor_maps.empty()) out_ += "tensor_maps\n";
@@ -102,8 +102,9 @@ class Printer {
       return "[" + out + "]";
     };
     const auto expr = [&](ir::ExprId e) { return expr_text(p_, e); };
-    out_ += "  " + map.name + ": " + memory_text(p_, map.tensor) + " extents " + list(map.extents, expr) + " strides " +
-            list(map.strides, expr) + " box " + list(map.box, [](int64_t b) { return std::to_string(b); }) + " swizzle " +
+    out_ += "  " + map.name + ": " + memory_text(p_, map.tensor) + " extents " + list(map.extents, expr) +
+            " strides " + list(map.strides, expr) + " box " +
+            list(map.box, [](int64_t b) { return std::to_string(b); }) + " swizzle " +
             std::to_string(map.swizzle) + "\n";
   }
 
@@ -131,15 +132,17 @@ class Printer {
 
   void print(const Loop& loop, int indent, const std::string& origin) {
     line(indent,
-         std::string(loop.rolled ? "rolled" : form_name(loop.form)) + " " + var_text(p_, loop.var) + " in 0.." +
-             expr_text(p_, loop.extent) + (loop.condition.valid() ? " while " + expr_text(p_, loop.condition) : "") + " {",
+         std::string(loop.rolled ? "rolled" : form_name(loop.form)) + " " + var_text(p_, loop.var) +
+             " in 0.." + expr_text(p_, loop.extent) +
+             (loop.condition.valid() ? " while " + expr_text(p_, loop.condition) : "") + " {",
          origin);
     print_block(loop.body, indent + 1);
     line(indent, "}");
   }
 
   void print(const Branch& branch, int indent, const std::string& origin) {
-    line(indent, (branch.together ? "if in some lane " : "if ") + expr_text(p_, branch.condition) + " {", origin);
+    line(indent, (branch.together ? "if in some lane " : "if ") + expr_text(p_, branch.condition) + " {",
+         origin);
     print_block(branch.then_body, indent + 1);
     if (!branch.else_body.empty()) {
       line(indent, "} else {");
@@ -158,8 +161,8 @@ class Printer {
 
   void print(const LaneReduce& r, int indent, const std::string& origin) {
     line(indent,
-         at(r.dst, r.dst_index) + " = " + combine_name(r.combine) + " of " + std::to_string(r.width) + " lanes from " +
-             at(r.src, r.src_index) + (r.accumulate ? " accumulate" : ""),
+         at(r.dst, r.dst_index) + " = " + combine_name(r.combine) + " of " + std::to_string(r.width) +
+             " lanes from " + at(r.src, r.src_index) + (r.accumulate ? " accumulate" : ""),
          origin);
   }
 
@@ -167,13 +170,15 @@ class Printer {
     const auto number = [](int64_t v) { return std::to_string(v); };
     line(indent,
          "mma " + number(m.mr) + "x" + number(m.nr) + "x" + number(m.k) + " pack " + number(m.pack) + " " +
-             at(m.c, m.c_index) + " row " + number(m.c_row) + (m.clear ? " = " : " += ") + at(m.a, m.a_index) + " row " +
-             number(m.a_row) + " k " + number(m.a_k) + " * " + at(m.b, m.b_index) + " k " + number(m.b_k),
+             at(m.c, m.c_index) + " row " + number(m.c_row) + (m.clear ? " = " : " += ") +
+             at(m.a, m.a_index) + " row " + number(m.a_row) + " k " + number(m.a_k) + " * " +
+             at(m.b, m.b_index) + " k " + number(m.b_k),
          origin);
   }
 
   void print(const Prefetch& prefetch, int indent, const std::string& origin) {
-    line(indent, "prefetch " + at(prefetch.memory, prefetch.index) + " locality " + std::to_string(prefetch.locality),
+    line(indent,
+         "prefetch " + at(prefetch.memory, prefetch.index) + " locality " + std::to_string(prefetch.locality),
          origin);
   }
 
@@ -185,13 +190,15 @@ class Printer {
   }
 
   void print(const AsyncCopy& copy, int indent, const std::string& origin) {
-    std::string text = "async_copy " + std::to_string(copy.bytes) + " bytes " + at(copy.dst, copy.dst_index) + " = " +
-                       at(copy.src, copy.src_index);
+    std::string text = "async_copy " + std::to_string(copy.bytes) + " bytes " + at(copy.dst, copy.dst_index) +
+                       " = " + at(copy.src, copy.src_index);
     if (copy.predicate.valid()) text += " if " + expr_text(p_, copy.predicate) + " else 0";
     line(indent, text, origin);
   }
 
-  void print(const AsyncCommit&, int indent, const std::string& origin) { line(indent, "async_commit", origin); }
+  void print(const AsyncCommit&, int indent, const std::string& origin) {
+    line(indent, "async_commit", origin);
+  }
 
   void print(const AsyncWait& wait, int indent, const std::string& origin) {
     line(indent, "async_wait pending " + std::to_string(wait.pending), origin);
@@ -221,7 +228,8 @@ class Printer {
 
   void print(const WarpMma& mma, int indent, const std::string& origin) {
     line(indent,
-         mma.atom + " " + at(mma.c, mma.c_index) + " += " + at(mma.a, mma.a_index) + " * " + at(mma.b, mma.b_index),
+         mma.atom + " " + at(mma.c, mma.c_index) + " += " + at(mma.a, mma.a_index) + " * " +
+             at(mma.b, mma.b_index),
          origin);
   }
 
@@ -263,7 +271,10 @@ class Printer {
   }
 
   void print(const TransactionTest& test, int indent, const std::string& origin) {
-    line(indent, at(test.dst, test.dst_index) + " = test " + barrier(test.barriers, test.index) + " parity " + expr_text(p_, test.parity), origin);
+    line(indent,
+         at(test.dst, test.dst_index) + " = test " + barrier(test.barriers, test.index) + " parity " +
+             expr_text(p_, test.parity),
+         origin);
   }
 
   void print(const Claim& claim, int indent, const std::string& origin) {
@@ -273,7 +284,8 @@ class Printer {
   std::string box(int map, const std::vector<ir::ExprId>& coordinates) const {
     const bool known = map >= 0 && static_cast<size_t>(map) < p_.tensor_maps.size();
     std::string text = known ? p_.tensor_maps[static_cast<size_t>(map)].name : "?";
-    for (size_t i = 0; i < coordinates.size(); ++i) text += (i == 0 ? "(" : ", ") + expr_text(p_, coordinates[i]);
+    for (size_t i = 0; i < coordinates.size(); ++i)
+      text += (i == 0 ? "(" : ", ") + expr_text(p_, coordinates[i]);
     return text + ")";
   }
 
@@ -286,20 +298,29 @@ class Printer {
   }
 
   void print(const TensorStore& store, int indent, const std::string& origin) {
-    line(indent, "tensor_store " + box(store.map, store.coordinates) + " = " + at(store.src, store.src_index), origin);
+    line(indent, "tensor_store " + box(store.map, store.coordinates) + " = " + at(store.src, store.src_index),
+         origin);
   }
 
-  void print(const BulkCommit&, int indent, const std::string& origin) { line(indent, "bulk_commit", origin); }
+  void print(const BulkCommit&, int indent, const std::string& origin) {
+    line(indent, "bulk_commit", origin);
+  }
   void print(const BulkWait& wait, int indent, const std::string& origin) {
-    line(indent, "bulk_wait" + std::string(wait.read ? " read" : "") + " pending " + std::to_string(wait.pending), origin);
+    line(indent,
+         "bulk_wait" + std::string(wait.read ? " read" : "") + " pending " + std::to_string(wait.pending),
+         origin);
   }
-  void print(const ProxyFence&, int indent, const std::string& origin) { line(indent, "proxy_fence", origin); }
+  void print(const ProxyFence&, int indent, const std::string& origin) {
+    line(indent, "proxy_fence", origin);
+  }
 
-  void print(const ClusterBarrier&, int indent, const std::string& origin) { line(indent, "cluster_barrier", origin); }
+  void print(const ClusterBarrier&, int indent, const std::string& origin) {
+    line(indent, "cluster_barrier", origin);
+  }
 
   static std::string form(const MatrixForm& f) {
-    return std::string(f.k_major ? " k_major" : " mn_major") + " swizzle " + std::to_string(f.swizzle) + " leading " +
-           std::to_string(f.leading_bytes) + " stride " + std::to_string(f.stride_bytes);
+    return std::string(f.k_major ? " k_major" : " mn_major") + " swizzle " + std::to_string(f.swizzle) +
+           " leading " + std::to_string(f.leading_bytes) + " stride " + std::to_string(f.stride_bytes);
   }
   static std::string steps(const std::vector<int64_t>& list) {
     std::string text;
@@ -314,8 +335,12 @@ class Printer {
     text += " " + at(m.a, m.a_index) + steps(m.a_steps) + (shared ? form(m.a_form) : " registers");
     line(indent, text + " * " + at(m.b, m.b_index) + steps(m.b_steps) + form(m.b_form), origin);
   }
-  void print(const WarpgroupFence&, int indent, const std::string& origin) { line(indent, "warpgroup_fence", origin); }
-  void print(const WarpgroupCommit&, int indent, const std::string& origin) { line(indent, "warpgroup_commit", origin); }
+  void print(const WarpgroupFence&, int indent, const std::string& origin) {
+    line(indent, "warpgroup_fence", origin);
+  }
+  void print(const WarpgroupCommit&, int indent, const std::string& origin) {
+    line(indent, "warpgroup_commit", origin);
+  }
   void print(const WarpgroupWait& wait, int indent, const std::string& origin) {
     std::string text = "warpgroup_wait pending " + std::to_string(wait.pending);
     for (MemoryId m : wait.registers) text += " " + memory_text(p_, m);

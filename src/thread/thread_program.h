@@ -36,9 +36,11 @@ struct Guard {
   bool operator==(const Guard&) const = default;
 };
 
-// A persistent program's limits, which every launch of it keeps: points of the grid, blocks that are resident at once.
+// A persistent program's limits, which every launch of it keeps: points of the grid, blocks that are resident
+// at once.
 constexpr int64_t kMostPersistentPoints = int64_t{1} << 30, kMostResidentBlocks = 65535;
-// The counter of a loop, or of a grid, that begins at 0 never gets here: at a nanosecond each, that takes weeks.
+// The counter of a loop, or of a grid, that begins at 0 never gets here: at a nanosecond each, that takes
+// weeks.
 constexpr int64_t kMostIterations = int64_t{1} << 52;
 constexpr int64_t kMostCluster = 8;  // blocks, on every device that has clusters
 
@@ -51,32 +53,34 @@ struct ThreadProgram {
   std::vector<Param> params;
   std::vector<ir::ExprId> grid;  // 1..3, slowest first, over dims and scalars
   std::vector<ir::VarId> block_vars;
-  // Persistent programs: the number of blocks that were launched, at most grid[0] and at most as many as are resident
-  // at once. The body walks the points block, block + launched, ... of the (one-dimensional) grid itself. Of kind
-  // block_index. Invalid: a block per point.
+  // Persistent programs: the number of blocks that were launched, at most grid[0] and at most as many as are
+  // resident at once. The body walks the points block, block + launched, ... of the (one-dimensional) grid
+  // itself. Of kind block_index. Invalid: a block per point.
   ir::VarId launched_var;
-  // Persistent programs: a block walks the point `block` and then points that it claims, `launched` + Claim, until one is
-  // none of the grid. The counter is a parameter of the kernel behind all others: its address, 8 bytes; it is 0 when a
-  // launch begins, and no two launches that may run at once share it.
+  // Persistent programs: a block walks the point `block` and then points that it claims, `launched` + Claim,
+  // until one is none of the grid. The counter is a parameter of the kernel behind all others: its address, 8
+  // bytes; it is 0 when a launch begins, and no two launches that may run at once share it.
   bool claims = false;
   ir::VarId thread_var;  // invalid when threads == 1
   int64_t threads = 1;
   int64_t arena_bytes = 0;
-  // Blocks of a cluster (1: none): they have consecutive indices, run at once and reach each other's shared memory. A
-  // block's rank is its index modulo the cluster. The one-dimensional grid, and launched_var, are multiples of it.
+  // Blocks of a cluster (1: none): they have consecutive indices, run at once and reach each other's shared
+  // memory. A block's rank is its index modulo the cluster. The one-dimensional grid, and launched_var, are
+  // multiples of it.
   int64_t cluster = 1;
-  // The launch lets blocks begin while the kernel in front of it on its stream still runs. Before the body begins they wait for
-  // that one's end and see what it wrote; the kernel behind may begin its blocks when all of these run (griddepcontrol). A launch
-  // that does not is right, too.
+  // The launch lets blocks begin while the kernel in front of it on its stream still runs. Before the body
+  // begins they wait for that one's end and see what it wrote; the kernel behind may begin its blocks when
+  // all of these run (griddepcontrol). A launch that does not is right, too.
   bool dependent = false;
   int64_t min_blocks = 1;     // blocks of a multiprocessor that registers should allow for (GPU)
   std::vector<TransactionBarriers> barriers;
-  // What indices are divided by though no constant, over dims and integer scalars, positive wherever a block runs: a
-  // launch passes each one's value and reciprocal (thread/reciprocal.h), two slots each behind `params`, for code that
-  // multiplies. What the expressions mean does not depend on it.
+  // What indices are divided by though no constant, over dims and integer scalars, positive wherever a block
+  // runs: a launch passes each one's value and reciprocal (thread/reciprocal.h), two slots each behind
+  // `params`, for code that multiplies. What the expressions mean does not depend on it.
   std::vector<ir::ExprId> divisors;
   std::vector<TensorMap> tensor_maps;  // kernel parameters behind `divisors`
-  std::vector<Guard> guards;  // facts the code relies on: alignments and divisors that the program does not promise
+  // facts the code relies on: alignments and divisors that the program does not promise
+  std::vector<Guard> guards;
   Block body;
 
   StmtId add(StmtNode node, std::string origin);
@@ -100,16 +104,18 @@ std::string print_thread_program(const ThreadProgram& p);
 //  - a sized memory is either in registers or has an arena slice; a global one and its parameter name each
 //  other
 //  - sides of an mma are all floats or all integers; a lane reduction keeps the type
-//  - async copies go from global to shared memory of one type, 4, 8 or 16 bytes, a whole number of elements; matrix loads
-//  from shared memory to registers, matrix stores the other way; warp-level statements stand in blocks of whole warps
+//  - async copies go from global to shared memory of one type, 4, 8 or 16 bytes, a whole number of elements;
+//    matrix loads from shared memory to registers, matrix stores the other way; warp-level statements stand
+//    in blocks of whole warps
 //  - guards name parameters and divisors of at least 1; `divisors` are over dims and scalars
-//  - Roles stand once, last in the body, and make up the block; their registers, times threads, are no more than the
-//  block is launched with; statements of a warpgroup stand in roles or blocks of whole warpgroups
+//  - Roles stand once, last in the body, and make up the block; their registers, times threads, are no more
+//    than the block is launched with; statements of a warpgroup stand in roles or blocks of whole warpgroups
 //  - a cluster has 1, 2, 4 or 8 blocks of a one-dimensional grid; ranks and multicast masks are of its blocks
-//  - a loop with a condition is serial, and the condition does not use its variable; claims stand in programs that have
-//  a counter, which are persistent, without clusters
-//  - transaction barriers and tensor maps that statements name exist; barriers have their place in the arena; places and
-//  boxes of tensor copies fit; the registers of a WarpgroupMma in flight are not touched before the wait that covers it
+//  - a loop with a condition is serial, and the condition does not use its variable; claims stand in programs
+//    that have a counter, which are persistent, without clusters
+//  - transaction barriers and tensor maps that statements name exist; barriers have their place in the arena;
+//    places and boxes of tensor copies fit; the registers of a WarpgroupMma in flight are not touched before
+//    the wait that covers it
 std::vector<std::string> verify_thread_program(const ThreadProgram& p);
 
 }  // namespace tilegen::thread

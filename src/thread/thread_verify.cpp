@@ -44,26 +44,32 @@ class Verifier {
   void check_header() {
     bool legal_name = !p_.name.empty();
     for (char c : p_.name)
-      legal_name = legal_name && ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_');
+      legal_name = legal_name &&
+                   ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_');
     if (!legal_name) report("kernel name '" + p_.name + "' is not of the form [A-Za-z0-9_]+");
-    if (p_.grid.empty() || p_.grid.size() > 3) report("the grid has " + std::to_string(p_.grid.size()) + " extents");
+    if (p_.grid.empty() || p_.grid.size() > 3)
+      report("the grid has " + std::to_string(p_.grid.size()) + " extents");
     if (p_.grid.size() != p_.block_vars.size()) report("the grid and the block variables differ in number");
     if (p_.threads < 1) report("a block has " + std::to_string(p_.threads) + " threads");
-    if (p_.thread_var.valid() != (p_.threads > 1)) report("a thread variable belongs to blocks of several threads only");
+    if (p_.thread_var.valid() != (p_.threads > 1))
+      report("a thread variable belongs to blocks of several threads only");
     if (p_.arena_bytes < 0) report("the arena has a negative size");
     if (p_.min_blocks < 1) report("a multiprocessor holds " + std::to_string(p_.min_blocks) + " blocks");
   }
 
   void check_guard(const Guard& guard) {
-    if (guard.param < 0 || static_cast<size_t>(guard.param) >= p_.params.size()) return report("a guard of no parameter");
+    if (guard.param < 0 || static_cast<size_t>(guard.param) >= p_.params.size())
+      return report("a guard of no parameter");
     const Param& param = p_.params[static_cast<size_t>(guard.param)];
     if (param.kind == Param::Kind::scalar) report("a guard on the scalar " + param.name);
-    if (guard.divisor < 1) report("a guard on " + param.name + " with divisor " + std::to_string(guard.divisor));
+    if (guard.divisor < 1)
+      report("a guard on " + param.name + " with divisor " + std::to_string(guard.divisor));
   }
 
   bool define(ir::VarId var, ir::VarKind kind, const std::string& what, bool fixed = false) {
     if (!exprs_.enter_scope(var, fixed)) return false;
-    if (p_.vars[var.value].kind != kind) report(what + " " + var_text(p_, var) + " is a variable of another kind");
+    if (p_.vars[var.value].kind != kind)
+      report(what + " " + var_text(p_, var) + " is a variable of another kind");
     return true;
   }
 
@@ -88,13 +94,15 @@ class Verifier {
     if (m.alignment < element || !std::has_single_bit(static_cast<uint64_t>(m.alignment)))
       report("memory " + m.name + " is aligned to " + std::to_string(m.alignment) +
              " bytes; expected a power of two of at least its element size");
-    if (m.in_registers && m.space != Space::local) report("memory " + m.name + " is in registers but not local");
+    if (m.in_registers && m.space != Space::local)
+      report("memory " + m.name + " is in registers but not local");
     if (m.space == Space::global) {
       const bool bound = m.param >= 0 && static_cast<size_t>(m.param) < p_.params.size() &&
                          p_.params[static_cast<size_t>(m.param)].kind == Param::Kind::tensor &&
                          p_.params[static_cast<size_t>(m.param)].memory == MemoryId(index);
       if (!bound) report("global memory " + m.name + " is no tensor parameter");
-      if (m.elements != 0 || m.arena_offset >= 0) report("global memory " + m.name + " has a size or a place of its own");
+      if (m.elements != 0 || m.arena_offset >= 0)
+        report("global memory " + m.name + " has a size or a place of its own");
       return;
     }
     if (m.param >= 0) report("memory " + m.name + " is a parameter but not global");
@@ -108,8 +116,8 @@ class Verifier {
 
   void check_slice(const Memory& m, int64_t element) {
     if (m.alignment > 0 && m.arena_offset % m.alignment != 0)
-      report("memory " + m.name + " lies at " + std::to_string(m.arena_offset) + ", which is not aligned to " +
-             std::to_string(m.alignment));
+      report("memory " + m.name + " lies at " + std::to_string(m.arena_offset) +
+             ", which is not aligned to " + std::to_string(m.alignment));
     const auto bytes = checked_mul(m.elements, element);
     const auto end = bytes ? checked_add(m.arena_offset, *bytes) : std::nullopt;
     if (!end || *end > p_.arena_bytes)
@@ -117,7 +125,8 @@ class Verifier {
   }
 
   void check_block(const Block& block, int nesting) {
-    if (nesting > kMaxNesting && !block.empty()) return report("statements nest deeper than " + std::to_string(kMaxNesting));
+    if (nesting > kMaxNesting && !block.empty())
+      return report("statements nest deeper than " + std::to_string(kMaxNesting));
     for (StmtId id : block) {
       if (id.value >= p_.stmts.size()) {
         report("statement id out of range");
@@ -138,7 +147,8 @@ class Verifier {
     exprs_.check(loop.extent, DType::i64, "loop extent");
     if (loop.condition.valid()) {
       exprs_.check(loop.condition, DType::boolean, "loop condition");
-      if (loop.form != LoopForm::serial) report("the unrolled or vectorized loop over " + var_text(p_, loop.var) + " has a condition");
+      if (loop.form != LoopForm::serial)
+        report("the unrolled or vectorized loop over " + var_text(p_, loop.var) + " has a condition");
     }
     if (loop.form != LoopForm::serial) check_constant_extent(loop);
     if (loop.form == LoopForm::vectorized)
@@ -146,18 +156,22 @@ class Verifier {
         if (id.value < p_.stmts.size() && !std::holds_alternative<Store>(p_.stmts[id.value].node))
           report("the vectorized loop over " + var_text(p_, loop.var) + " holds something else than stores");
     const bool defined = define(loop.var, ir::VarKind::loop, "loop variable", loop.form != LoopForm::serial);
-    if (defined && p_.vars[loop.var.value].type != DType::i64) report("loop variable " + var_text(p_, loop.var) + " is not i64");
+    if (defined && p_.vars[loop.var.value].type != DType::i64)
+      report("loop variable " + var_text(p_, loop.var) + " is not i64");
     check_block(loop.body, nesting + 1);
     if (defined) exprs_.leave_scope(loop.var);
   }
 
   void check_constant_extent(const Loop& loop) {
     int64_t extent = 0;
-    if (loop.extent.valid() && loop.extent.value < p_.exprs.size() && p_.exprs.is_const_int(loop.extent, &extent)) {
-      if (extent < 1) report("the loop over " + var_text(p_, loop.var) + " has extent " + std::to_string(extent));
+    if (loop.extent.valid() && loop.extent.value < p_.exprs.size() &&
+        p_.exprs.is_const_int(loop.extent, &extent)) {
+      if (extent < 1)
+        report("the loop over " + var_text(p_, loop.var) + " has extent " + std::to_string(extent));
       return;
     }
-    report("the extent of the unrolled or vectorized loop over " + var_text(p_, loop.var) + " is not a constant");
+    report("the extent of the unrolled or vectorized loop over " + var_text(p_, loop.var) +
+           " is not a constant");
   }
 
   void check(const Branch& branch, int nesting) {
@@ -183,7 +197,8 @@ class Verifier {
   void check(const Store& store, int) {
     if (store.predicate.valid()) exprs_.check(store.predicate, DType::boolean, "store predicate");
     if (!check_target(store.memory, store.index, 1, "store")) return;
-    exprs_.check(store.value, p_.memory(store.memory).type, "value stored to " + p_.memory(store.memory).name);
+    exprs_.check(store.value, p_.memory(store.memory).type,
+                 "value stored to " + p_.memory(store.memory).name);
   }
 
   void check(const LaneReduce& r, int) {
@@ -191,13 +206,14 @@ class Verifier {
     const bool target = check_target(r.dst, r.dst_index, 1, "reduction target");
     const bool source = check_source(r.src, r.src_index, r.width, "reduction source");
     if (target && source && p_.memory(r.dst).type != p_.memory(r.src).type)
-      report("a reduction from " + p_.memory(r.src).name + " to " + p_.memory(r.dst).name + " changes the type");
+      report("a reduction from " + p_.memory(r.src).name + " to " + p_.memory(r.dst).name +
+             " changes the type");
   }
 
   void check(const HostMma& m, int) {
     if (m.mr < 1 || m.nr < 1 || m.pack < 1 || m.k < m.pack || m.k % m.pack != 0)
-      return report("an mma of " + std::to_string(m.mr) + "x" + std::to_string(m.nr) + "x" + std::to_string(m.k) +
-                    " with pack " + std::to_string(m.pack));
+      return report("an mma of " + std::to_string(m.mr) + "x" + std::to_string(m.nr) + "x" +
+                    std::to_string(m.k) + " with pack " + std::to_string(m.pack));
     if (m.a_row < 0 || m.a_k < 0 || m.b_k < 0 || m.c_row < 0) return report("an mma with a negative stride");
     const int64_t steps = m.k / m.pack - 1;
     const bool a = check_source(m.a, m.a_index, span(m.mr - 1, m.a_row, steps, m.a_k, m.pack), "mma A");
@@ -218,15 +234,18 @@ class Verifier {
   }
 
   void check(const Prefetch& prefetch, int) {
-    if (prefetch.locality < 0 || prefetch.locality > 3) report("a prefetch with locality " + std::to_string(prefetch.locality));
+    if (prefetch.locality < 0 || prefetch.locality > 3)
+      report("a prefetch with locality " + std::to_string(prefetch.locality));
     if (!exprs_.check_memory(prefetch.memory, "prefetch")) return;
     exprs_.check(prefetch.index, DType::i64, "prefetch index");
-    if (p_.memory(prefetch.memory).in_registers) report("a prefetch of registers " + p_.memory(prefetch.memory).name);
+    if (p_.memory(prefetch.memory).in_registers)
+      report("a prefetch of registers " + p_.memory(prefetch.memory).name);
   }
 
   void check(const Barrier& barrier, int) {
     constexpr int kBarriers = 16, kWarp = 32;
-    if (barrier.id < 0 || barrier.id >= kBarriers) report("barrier " + std::to_string(barrier.id) + " does not exist");
+    if (barrier.id < 0 || barrier.id >= kBarriers)
+      report("barrier " + std::to_string(barrier.id) + " does not exist");
     if (barrier.threads < 0 || barrier.threads > p_.threads || barrier.threads % kWarp != 0)
       report("a barrier of " + std::to_string(barrier.threads) + " threads");
   }
@@ -235,13 +254,16 @@ class Verifier {
     if (copy.bytes != 4 && copy.bytes != 8 && copy.bytes != 16)
       return report("an async copy of " + std::to_string(copy.bytes) + " bytes");
     if (copy.predicate.valid()) exprs_.check(copy.predicate, DType::boolean, "async copy predicate");
-    if (!exprs_.check_memory(copy.src, "async copy source") || !exprs_.check_memory(copy.dst, "async copy target")) return;
+    if (!exprs_.check_memory(copy.src, "async copy source") ||
+        !exprs_.check_memory(copy.dst, "async copy target"))
+      return;
     const Memory &src = p_.memory(copy.src), &dst = p_.memory(copy.dst);
     if (src.space != Space::global || dst.space != Space::shared || src.type != dst.type)
       return report("an async copy from " + src.name + " to " + dst.name +
                     "; expected global to shared memory of one type");
     const int64_t element = ir::dtype_bytes(src.type);
-    if (element == 0 || copy.bytes % element != 0) return report("an async copy of part of an element of " + src.name);
+    if (element == 0 || copy.bytes % element != 0)
+      return report("an async copy of part of an element of " + src.name);
     check_target(copy.dst, copy.dst_index, copy.bytes / element, "async copy target");
     check_source(copy.src, copy.src_index, copy.bytes / element, "async copy source");
   }
@@ -267,10 +289,12 @@ class Verifier {
   }
 
   // Rows of a matrix in shared memory and the registers they come from or go to.
-  void check_matrix(MemoryId rows, ExprId row, MemoryId registers, ExprId reg, int matrices, bool transpose, bool load) {
+  void check_matrix(MemoryId rows, ExprId row, MemoryId registers, ExprId reg, int matrices, bool transpose,
+                    bool load) {
     const std::string what = load ? "matrix load" : "matrix store";
     check_warp_level("a " + what);
-    if (matrices != 1 && matrices != 2 && matrices != 4) return report("a " + what + " of " + std::to_string(matrices));
+    if (matrices != 1 && matrices != 2 && matrices != 4)
+      return report("a " + what + " of " + std::to_string(matrices));
     if (!exprs_.check_memory(rows, what) || !exprs_.check_memory(registers, what)) return;
     const Memory &shared = p_.memory(rows), &local = p_.memory(registers);
     const bool bytes = ir::dtype_bytes(shared.type) == 1 && ir::dtype_bytes(local.type) == 1;
@@ -293,13 +317,15 @@ class Verifier {
 
   void check(const WarpMma& m, int) {
     check_warp_level("a matrix instruction");
-    if (m.a_registers < 1 || m.b_registers < 1 || m.c_registers < 1) return report(m.atom + " without registers");
+    if (m.a_registers < 1 || m.b_registers < 1 || m.c_registers < 1)
+      return report(m.atom + " without registers");
     const bool a = check_source(m.a, m.a_index, m.a_registers, m.atom + " A");
     const bool b = check_source(m.b, m.b_index, m.b_registers, m.atom + " B");
     const bool c = check_target(m.c, m.c_index, m.c_registers, m.atom + " C");
     if (!a || !b || !c) return;
     for (MemoryId id : {m.a, m.b, m.c})
-      if (!p_.memory(id).in_registers) report(m.atom + " on " + p_.memory(id).name + ", which is not in registers");
+      if (!p_.memory(id).in_registers)
+        report(m.atom + " on " + p_.memory(id).name + ", which is not in registers");
   }
 
   void check(const Roles& roles, int nesting) {

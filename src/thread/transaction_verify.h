@@ -2,9 +2,11 @@
 // memory that is `ordered` and who reads it. The companion of verify_synchronization, for what that leaves
 // out.
 //
-// Every role, of each block of a cluster, is walked as a few processes, one for the threads that take the same branches, with concrete
-// numbers: loops of 0, 1, 2, 3 and 7 trips, where these leave the grid a block, and one or two points a block, four where blocks
-// claim them. Memory is judged by ranges, not by elements: what threads write beside each other is left to the simulator.
+// Every role, of each block of a cluster, is walked as a few processes, one for the threads that take the
+// same branches, with concrete
+// numbers: loops of 0, 1, 2, 3 and 7 trips, where these leave the grid a block, and one or two points a
+// block, four where blocks claim them. Memory is judged by ranges, not by elements: what threads write beside
+// each other is left to the simulator.
 //
 // requires: a program that verify_thread_program accepts. Costs about a millisecond.
 #pragma once
@@ -24,11 +26,12 @@ namespace tilegen::thread {
 //  - a place is filled only when all who read what it held have released it, and read only behind the wait
 //  for what fills it
 //  - a place is released only when the products that read it are finished, as far as WarpgroupWait says
-//  - what threads write for products is fenced, and ordered across warpgroups, before a product reads it, and written again
-//  only when the products that read it are finished
+//  - what threads write for products is fenced, and ordered across warpgroups, before a product reads it, and
+//    written again only when the products that read it are finished
 //  - a stage is written only when the copy engine has read it, and fenced and ordered before the engine reads
 //  it
-//  - the block does not end while copies are under way, or while other blocks of its cluster may still arrive at its barriers
+//  - the block does not end while copies are under way, or while other blocks of its cluster may still arrive
+//    at its barriers
 std::vector<std::string> verify_transactions(const ThreadProgram& p);
 
 }  // namespace tilegen::thread

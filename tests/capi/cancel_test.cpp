@@ -20,7 +20,9 @@ using Clock = std::chrono::steady_clock;
 // The promise is 50 ms; a loaded machine may keep any thread from running for as long again, and longer.
 constexpr double kPromisedMs = 50, kAllowedMs = 400;
 
-double ms_since(Clock::time_point t) { return std::chrono::duration<double, std::milli>(Clock::now() - t).count(); }
+double ms_since(Clock::time_point t) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - t).count();
+}
 
 // Says yes `after_ms` behind its making, and remembers when it first did.
 struct Asked {
@@ -40,7 +42,8 @@ struct Asked {
 };
 
 // `call` lasts much longer than 30 ms unless it is stopped, by a callback and by the clock.
-void expect_soon(const char* what, const Context& context, const std::function<tl_status(int64_t ms, tl_error** e)>& call) {
+void expect_soon(const char* what, const Context& context,
+                 const std::function<tl_status(int64_t ms, tl_error** e)>& call) {
   Asked asked(30);
   ASSERT_EQ(tl_context_set_cancel(context.get(), Asked::answer, nullptr, &asked, nullptr), TL_OK);
   tl_error* error = nullptr;
@@ -64,8 +67,8 @@ void expect_soon(const char* what, const Context& context, const std::function<t
 }
 
 std::string in_kernel(const std::string& body, const std::string& grid = "b: 1") {
-  return "tl 1 program p\ndim n\ntensor X: f32[65536] readonly\ntensor Y: f32[65536]\nkernel k grid (" + grid + ") {\n" +
-         body + "}\n";
+  return "tl 1 program p\ndim n\ntensor X: f32[65536] readonly\ntensor Y: f32[65536]\nkernel k grid (" +
+         grid + ") {\n" + body + "}\n";
 }
 
 // What the checks must enumerate, so often that they take seconds.
@@ -84,8 +87,9 @@ std::string long_to_compile(int statements) {
   return in_kernel(loops + "  copy t -> Y[0 :+ 64]\n");
 }
 
-const char* const kEndlessLoop = "  alloc t: fragment f32[64]\n  fill t, 0.0f32\n  serial s in 0 .. n {\n    parallel i in 64 {\n"
-                                 "      t[i] = t[i] + 1.0f32\n    }\n  }\n  copy t -> Y[0 :+ 64]\n";
+const char* const kEndlessLoop =
+    "  alloc t: fragment f32[64]\n  fill t, 0.0f32\n  serial s in 0 .. n {\n    parallel i in 64 {\n"
+    "      t[i] = t[i] + 1.0f32\n    }\n  }\n  copy t -> Y[0 :+ 64]\n";
 
 Program parse(const Context& context, const std::string& text) {
   tl_program* made = nullptr;
@@ -137,7 +141,8 @@ TEST(Cancel, FinishingABuilder) {
     for (int i = 0; i < 400; ++i) {
       tl_expr var;
       const tl_scope loop = tl_begin_parallel(b.get(), 1, &extent, nullptr, &var);
-      const tl_expr at = tl_binary(b.get(), TL_FLOORMOD, tl_binary(b.get(), TL_MUL, var, tl_index(b.get(), 2 * i + 3)), size);
+      const tl_expr at = tl_binary(b.get(), TL_FLOORMOD,
+                                   tl_binary(b.get(), TL_MUL, var, tl_index(b.get(), 2 * i + 3)), size);
       tl_store(b.get(), y, 1, &at, tl_const_f64(b.get(), TL_F32, 1.0));
       tl_end(b.get(), loop);
     }
@@ -153,7 +158,8 @@ TEST(Cancel, CompilingForEveryKindOfTarget) {
   const Context context = make_context();
   const Program program = parse(context, long_to_compile(2500));
   for (const char* target : {"host", "sm_80", "sm_90a", "sim:sm_80"})
-    expect_soon(target, context, [&](int64_t ms, tl_error** e) { return compile(context, program, target, ms, nullptr, e); });
+    expect_soon(target, context,
+                [&](int64_t ms, tl_error** e) { return compile(context, program, target, ms, nullptr, e); });
   // The next compilation waits for nobody's, or for one of those that were left, and is whole.
   const Program small = parse(context, long_to_compile(2));
   Artifact artifact;
@@ -186,7 +192,8 @@ TEST(Cancel, WhileLlvmWorks) {
   EXPECT_EQ(compile(context, program, "sm_80", 0, nullptr, &error), TL_CANCELLED);
   const double late = ms_since(watch.said_at);
   const Failure failure(error);
-  EXPECT_NE(std::string(first(failure).message).find("stage 'generate'"), std::string::npos) << first(failure).message;
+  EXPECT_NE(std::string(first(failure).message).find("stage 'generate'"), std::string::npos)
+      << first(failure).message;
   EXPECT_LE(late, kAllowedMs);
   std::printf("%-28s callback %6.1f ms behind (promised: %.0f)\n", "LLVM", late, kPromisedMs);
 }
@@ -230,7 +237,9 @@ tl_arg tensor(std::vector<float>& data) {
 
 class CancelRuns : public testing::Test {
  protected:
-  std::vector<tl_arg> args(int64_t n) { return {{TL_ARG_I64, 0, static_cast<uint64_t>(n)}, tensor(x_), tensor(y_)}; }
+  std::vector<tl_arg> args(int64_t n) {
+    return {{TL_ARG_I64, 0, static_cast<uint64_t>(n)}, tensor(x_), tensor(y_)};
+  }
   static tl_launch launch(const tl_context* context, int64_t ms) {
     tl_launch how{};
     how.struct_size = sizeof how;
@@ -267,11 +276,13 @@ class CancelRuns : public testing::Test {
 TEST_F(CancelRuns, Interpretation) {
   interpret("interpreted loop", in_kernel(kEndlessLoop), int64_t{1} << 40);
   interpret("interpreted empty loop", in_kernel("  serial s in 0 .. n {\n  }\n"), int64_t{1} << 40);
-  interpret("interpreted grid", in_kernel("  parallel i in 64 {\n    Y[i] = X[i]\n  }\n", "b: n"), int64_t{1} << 31);
-  interpret("interpreted gemm",
-            in_kernel("  alloc a: shared f32[2048, 2048]\n  alloc c: fragment f32[2048, 2048]\n  fill a, 1.0f32\n"
-                      "  gemm a, a -> c {clear}\n  copy c[0 :+ 1, 0 :+ 64] -> Y[0 :+ 64]\n"),
-            1);
+  interpret("interpreted grid", in_kernel("  parallel i in 64 {\n    Y[i] = X[i]\n  }\n", "b: n"),
+            int64_t{1} << 31);
+  interpret(
+      "interpreted gemm",
+      in_kernel("  alloc a: shared f32[2048, 2048]\n  alloc c: fragment f32[2048, 2048]\n  fill a, 1.0f32\n"
+                "  gemm a, a -> c {clear}\n  copy c[0 :+ 1, 0 :+ 64] -> Y[0 :+ 64]\n"),
+      1);
 }
 
 TEST_F(CancelRuns, LaunchesOnTheSimulator) {
@@ -282,12 +293,16 @@ TEST_F(CancelRuns, LaunchesOnTheSimulator) {
 TEST_F(CancelRuns, LaunchesOnTheHost) {
   run("host", in_kernel("  parallel i in 64 {\n    Y[i] = X[i]\n  }\n", "b: n"), int64_t{1} << 46);
   run("host", in_kernel(kEndlessLoop), int64_t{1} << 40);
-  run("host", in_kernel("  serial s in 0 .. 1099511627776 {\n    parallel i in 64 {\n      Y[i] = Y[i] + X[i]\n    }\n  }\n"), 1);
+  run("host",
+      in_kernel("  serial s in 0 .. 1099511627776 {\n    parallel i in 64 {\n      Y[i] = Y[i] + X[i]\n    "
+                "}\n  }\n"),
+      1);
 }
 
 // Whoever sets no limit is asked nothing, and whoever has time enough has the result.
 TEST_F(CancelRuns, LimitsThatAreNotReachedChangeNothing) {
-  const Program program = parse(context_, in_kernel("  parallel i in 64 {\n    Y[i] = X[i] + 2.0f32\n  }\n", "b: n"));
+  const Program program =
+      parse(context_, in_kernel("  parallel i in 64 {\n    Y[i] = X[i] + 2.0f32\n  }\n", "b: n"));
   const std::vector<tl_arg> given = args(1);
   const tl_launch how = launch(context_.get(), 60000);
   EXPECT_EQ(tl_interpret_launch(program.get(), &how, given.data(), given.size(), nullptr), TL_OK);
@@ -297,7 +312,8 @@ TEST_F(CancelRuns, LimitsThatAreNotReachedChangeNothing) {
   first_version.struct_size = offsetof(tl_launch, timeout_ms);
   EXPECT_EQ(tl_interpret_launch(program.get(), &first_version, given.data(), given.size(), nullptr), TL_OK);
   tl_launch negative = launch(nullptr, -1);
-  EXPECT_EQ(tl_interpret_launch(program.get(), &negative, given.data(), given.size(), nullptr), TL_INVALID_ARGUMENT);
+  EXPECT_EQ(tl_interpret_launch(program.get(), &negative, given.data(), given.size(), nullptr),
+            TL_INVALID_ARGUMENT);
   EXPECT_EQ(tl_context_set_timeout(context_.get(), -1, nullptr), TL_INVALID_ARGUMENT);
 }
 

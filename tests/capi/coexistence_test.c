@@ -1,5 +1,5 @@
-/* A host that already has another LLVM, globally visible, loads the library late, compiles, and finds its own process
- * as it left it: signal handlers, locale, working directory, floating-point mode. */
+/* A host that already has another LLVM, globally visible, loads the library late, compiles, and finds its own
+ * process as it left it: signal handlers, locale, working directory, floating-point mode. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fenv.h>
@@ -52,8 +52,8 @@ static void compile_once(void) {
   void (*program_release)(tl_program *);
   tl_status (*find_target)(const char *, tl_target **, tl_error **);
   void (*target_release)(tl_target *);
-  tl_status (*compile)(const tl_context *, const tl_program *, const tl_target *, const tl_options *, tl_artifact **,
-                       tl_error **);
+  tl_status (*compile)(const tl_context*, const tl_program*, const tl_target*, const tl_options*,
+                       tl_artifact**, tl_error**);
   void (*artifact_release)(tl_artifact *);
   tl_status (*load)(const tl_context *, const tl_artifact *, size_t, tl_kernel **, tl_error **);
   void (*kernel_release)(tl_kernel *);
@@ -83,7 +83,8 @@ static void compile_once(void) {
   args[2].kind = TL_ARG_POINTER, args[2].payload = (uint64_t)(uintptr_t)y;
   if (context_create(&context, &error) != TL_OK ||
       parse(context, program_text, strlen(program_text), "scale.tl", &program, &error) != TL_OK ||
-      find_target("host", &target, &error) != TL_OK || compile(context, program, target, NULL, &artifact, &error) != TL_OK ||
+      find_target("host", &target, &error) != TL_OK ||
+      compile(context, program, target, NULL, &artifact, &error) != TL_OK ||
       load(context, artifact, 0, &kernel, &error) != TL_OK || launch(kernel, NULL, args, 3, &error) != TL_OK)
     fail("compile and launch", message(error));
   for (i = 0; i < 100 && !failures; ++i)

@@ -4,10 +4,12 @@
 
 #include "tilelang.h"
 
-/* C[m, n] = A[m, k] * B[k, n], f32, blocks of 16 x 16 x 16; m, n, k symbolic. Leaves the builder unfinished. */
+/* C[m, n] = A[m, k] * B[k, n], f32, blocks of 16 x 16 x 16; m, n, k symbolic. Leaves the builder
+ * unfinished. */
 static inline void build_gemm(tl_builder *b) {
   tl_expr m = tl_dim(b, "m"), n = tl_dim(b, "n"), k = tl_dim(b, "k");
-  tl_expr shape_a[2], shape_b[2], shape_c[2], grid[2], block[2], ko, zero, sixteen, fifteen, row, col, depth, trips;
+  tl_expr shape_a[2], shape_b[2], shape_c[2], grid[2], block[2], ko, zero, sixteen, fifteen, row, col, depth,
+      trips;
   tl_expr off[2];
   const int64_t tile[2] = {16, 16};
   tl_buffer A, B, C, As, Bs, acc;

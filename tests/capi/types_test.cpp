@@ -161,12 +161,15 @@ TEST(Gemm, PromoteIsAFlagOf8BitFloats) {
   const Context context = make_context();
   Program program;
   Failure failure;
-  ASSERT_EQ(product(make_builder(context), TL_E5M2, TL_GEMM_CLEAR | TL_GEMM_PROMOTE, &program, &failure), TL_OK);
+  ASSERT_EQ(product(make_builder(context), TL_E5M2, TL_GEMM_CLEAR | TL_GEMM_PROMOTE, &program, &failure),
+            TL_OK);
   tl_blob* text = nullptr;
   ASSERT_EQ(tl_program_print(program.get(), &text, nullptr), TL_OK);
-  EXPECT_NE(std::string(static_cast<const char*>(tl_blob_data(text))).find("{clear, promote}"), std::string::npos);
+  EXPECT_NE(std::string(static_cast<const char*>(tl_blob_data(text))).find("{clear, promote}"),
+            std::string::npos);
   tl_blob_release(text);
-  EXPECT_NE(product(make_builder(context), TL_F32, TL_GEMM_CLEAR | TL_GEMM_PROMOTE, &program, &failure), TL_OK);
+  EXPECT_NE(product(make_builder(context), TL_F32, TL_GEMM_CLEAR | TL_GEMM_PROMOTE, &program, &failure),
+            TL_OK);
   EXPECT_STREQ(first(failure).code, "dtype_mismatch");
 }
 

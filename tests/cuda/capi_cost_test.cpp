@@ -47,18 +47,21 @@ double raw_launch_ns(int launches) {
   int (*get)(void**, void*, const char*) = nullptr;
   int (*launch)(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void*, void**,
                 void**) = nullptr;
-  find("cuDevicePrimaryCtxRetain", retain), find("cuCtxPushCurrent_v2", push), find("cuCtxPopCurrent_v2", pop);
+  find("cuDevicePrimaryCtxRetain", retain), find("cuCtxPushCurrent_v2", push),
+      find("cuCtxPopCurrent_v2", pop);
   find("cuModuleLoadDataEx", load), find("cuModuleGetFunction", get), find("cuLaunchKernel", launch);
   void *context = nullptr, *module = nullptr, *function = nullptr;
   retain(&context, 100);
   push(context);
-  load(&module, ".version 7.8\n.visible .entry k(.param .u64 p, .param .u64 q) { ret; }", 0, nullptr, nullptr);
+  load(&module, ".version 7.8\n.visible .entry k(.param .u64 p, .param .u64 q) { ret; }", 0, nullptr,
+       nullptr);
   get(&function, module, "k");
   uint64_t values[2] = {1, 2};
   void* parameters[2] = {&values[0], &values[1]};
   const auto start = std::chrono::steady_clock::now();
   for (int i = 0; i < launches; ++i) launch(function, 1, 1, 1, 128, 1, 1, 0, nullptr, parameters, nullptr);
-  const double ns = std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - start).count();
+  const double ns =
+      std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - start).count();
   pop(&context);
   return ns / launches;
 }
@@ -97,7 +100,8 @@ class Cost : public testing::Test {
     const auto start = std::chrono::steady_clock::now();
     for (int i = 0; i < kLaunches; ++i) launch();
     const double ns =
-        std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - start).count() / kLaunches;
+        std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - start).count() /
+        kLaunches;
     std::printf("%s: %.0f ns a launch on the stand-in driver, whose own call takes %.0f ns\n", what, ns,
                 raw_launch_ns(kLaunches));
   }

@@ -1,5 +1,5 @@
-// CUDA through the C interface, on the stand-in for the driver that TILEGEN_CUDA_DRIVER names. NoDriver tests run
-// in a process of their own, where there is none.
+// CUDA through the C interface, on the stand-in for the driver that TILEGEN_CUDA_DRIVER names. NoDriver tests
+// run in a process of their own, where there is none.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -118,7 +118,8 @@ TEST_F(Cuda, TheFirstDeviceStructStillFits) {
 }
 
 TEST_F(Cuda, TargetsOfThisMachine) {
-  const std::pair<const char*, const char*> kNames[] = {{"cuda", "sm_90a"}, {"cuda:0", "sm_90a"}, {"cuda:1", "sm_89"}};
+  const std::pair<const char*, const char*> kNames[] = {
+      {"cuda", "sm_90a"}, {"cuda:0", "sm_90a"}, {"cuda:1", "sm_89"}};
   for (const auto& [name, expected] : kNames) {
     tl_target* target = nullptr;
     ASSERT_EQ(tl_target_parse(name, &target, nullptr), TL_OK) << name;
@@ -176,8 +177,9 @@ TEST_F(Cuda, FromTextToResults) {
 
   dx = tensor(host.data(), 1);
   EXPECT_EQ(tl_kernel_launch(kernel.get(), nullptr, args, 3, &error), TL_LAUNCH_ARGUMENT);
-  EXPECT_NE(std::string(tl_error_message(error)).find("tensor 'X' lives on the host, the kernel runs on cuda:0"),
-            std::string::npos)
+  EXPECT_NE(
+      std::string(tl_error_message(error)).find("tensor 'X' lives on the host, the kernel runs on cuda:0"),
+      std::string::npos)
       << tl_error_message(error);
   tl_error_release(error);
   EXPECT_EQ(tl_device_free(1, x, nullptr), TL_OK);
@@ -201,11 +203,15 @@ TEST_F(Cuda, ArtifactsFitDevicesOfTheirKindAndAge) {
   EXPECT_EQ(load(context_, sm80, 2, &kernel), TL_OK);
   EXPECT_EQ(load(context_, sm90, 1, &kernel), TL_OK);
   EXPECT_EQ(load(context_, sm90, 2, nullptr, &message), TL_DRIVER);
-  EXPECT_NE(message.find("the artifact is for sm_90, device 2 is Fake L4 (capability 8.9)"), std::string::npos) << message;
+  EXPECT_NE(message.find("the artifact is for sm_90, device 2 is Fake L4 (capability 8.9)"),
+            std::string::npos)
+      << message;
   EXPECT_EQ(load(context_, sm90, 3, nullptr, &message), TL_DRIVER);
   EXPECT_EQ(load(context_, sm90a, 1, &kernel), TL_OK);
   EXPECT_EQ(load(context_, sm90a, 2, nullptr, &message), TL_DRIVER);
-  EXPECT_NE(message.find("the artifact is for sm_90a, device 2 is Fake L4 (capability 8.9)"), std::string::npos) << message;
+  EXPECT_NE(message.find("the artifact is for sm_90a, device 2 is Fake L4 (capability 8.9)"),
+            std::string::npos)
+      << message;
 }
 
 // Any device means that of the current context where there is one.
@@ -219,7 +225,8 @@ TEST_F(Cuda, AnyDeviceFollowsTheCurrentContext) {
   ASSERT_EQ(tl_kernel_prepare(kernel.get(), nullptr), TL_OK);
   EXPECT_EQ(fake().fake_current(), context);
   const int pushes = fake().fake_calls("cuCtxPushCurrent_v2");
-  const tl_arg args[] = {{TL_ARG_I64, 0, 0}, {TL_ARG_F64, 0, 0}, {TL_ARG_POINTER, 0, 0}, {TL_ARG_POINTER, 0, 0}};
+  const tl_arg args[] = {
+      {TL_ARG_I64, 0, 0}, {TL_ARG_F64, 0, 0}, {TL_ARG_POINTER, 0, 0}, {TL_ARG_POINTER, 0, 0}};
   EXPECT_EQ(tl_kernel_launch(kernel.get(), nullptr, args, 4, nullptr), TL_OK);
   EXPECT_EQ(fake().fake_calls("cuCtxPushCurrent_v2"), pushes);  // it is this context
   fake().fake_set_current(nullptr);
@@ -308,8 +315,9 @@ TEST_F(Cuda, MemoryErrors) {
   EXPECT_EQ(memory, nullptr);
   tl_error* error = nullptr;
   EXPECT_EQ(tl_device_allocate(2, size_t{1} << 40, &memory, &error), TL_DRIVER);
-  EXPECT_NE(std::string(tl_error_message(error)).find("allocating 1099511627776 bytes on cuda:1 (Fake L4) failed: "
-                                                      "CUDA_ERROR_OUT_OF_MEMORY (out of memory)"),
+  EXPECT_NE(std::string(tl_error_message(error))
+                .find("allocating 1099511627776 bytes on cuda:1 (Fake L4) failed: "
+                      "CUDA_ERROR_OUT_OF_MEMORY (out of memory)"),
             std::string::npos)
       << tl_error_message(error);
   tl_error_release(error);
@@ -345,7 +353,8 @@ TEST_F(Cuda, ZFailedKernelIsReportedAndItsContextLost) {
       << tl_error_message(error);
   tl_error_release(error);
   EXPECT_EQ(tl_kernel_launch(kernel.get(), nullptr, args, 4, &error), TL_DRIVER);
-  EXPECT_NE(std::string(tl_error_message(error)).find("is broken since CUDA_ERROR_ILLEGAL_ADDRESS"), std::string::npos)
+  EXPECT_NE(std::string(tl_error_message(error)).find("is broken since CUDA_ERROR_ILLEGAL_ADDRESS"),
+            std::string::npos)
       << tl_error_message(error);
   tl_error_release(error);
   fake().fake_fail("cuStreamSynchronize", 0, 0, 0);

@@ -27,12 +27,15 @@ class ClaimCounterTest : public FakeMachine {
     for (int i = 0; i < kernels; ++i) {
       thread::ThreadProgram& p = b.kernel(i == 0 ? "first" : "second", 128);
       const ir::ExprId m = p.exprs.var(p.params[0].var), k = p.exprs.var(p.params[1].var);
-      if (maps) p.tensor_maps.push_back({"A_map", p.params[2].memory, {k, m}, {p.exprs.mul(k, 2)}, {64, 128}, 128});
+      if (maps)
+        p.tensor_maps.push_back({"A_map", p.params[2].memory, {k, m}, {p.exprs.mul(k, 2)}, {64, 128}, 128});
       claim(p);
     }
     return b.done();
   }
-  static const FakeLaunch& last(int back = 0) { return *fake().fake_launch(fake().fake_launches() - 1 - back); }
+  static const FakeLaunch& last(int back = 0) {
+    return *fake().fake_launch(fake().fake_launches() - 1 - back);
+  }
   static CuStream stream(uintptr_t i) { return reinterpret_cast<CuStream>(0x1000 + 16 * i); }
   static uint64_t launch(const Executable& e, CuStream on) {
     LaunchOptions options;
@@ -148,7 +151,8 @@ TEST_F(ClaimCounterTest, ThreadsOnOneStreamShareIt) {
   EXPECT_EQ(std::set<CuPointer>(got[0].begin(), got[0].end()).size(), 100u);
 }
 
-// The handle of a thread's own default stream is the same for all threads, the stream is not. Old drivers do not number streams.
+// The handle of a thread's own default stream is the same for all threads, the stream is not. Old drivers do
+// not number streams.
 TEST_F(ClaimCounterTest, DefaultStreamsOfThreadsAreDifferentStreams) {
   const auto own = reinterpret_cast<CuStream>(uintptr_t{2});
   for (const char* path : {TILEGEN_FAKE_CUDA_DRIVER, TILEGEN_FAKE_CUDA_OLD}) {

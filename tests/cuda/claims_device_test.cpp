@@ -37,7 +37,8 @@ constexpr char kProduct[] =
     "  copy acc -> C[by * 128 :+ 128, bx * 128 :+ 128]\n"
     "}\n";
 constexpr char kClaimed[] =
-    R"({"version": 1, "kernels": [{"kernel": "product", "persistence": {"persistent": true, "order": "claimed"}}]})";
+    R"({"version": 1, "kernels": [{"kernel": "product",
+                                   "persistence": {"persistent": true, "order": "claimed"}}]})";
 constexpr size_t kSide = 256, kRows = 48 * 1024 + 77, kTiles = kRows / 128 + 1, kLong = 20;
 constexpr int64_t kSteps = 40, kLongSteps = 160;
 

@@ -172,8 +172,10 @@ TEST_F(ContextTest, ARejectedModuleBringsTheCompilersWords) {
   fake().fake_set_logs("", "ptxas application ptx input, line 7; fatal : Parsing error near 'bra'\n");
   auto e = executable(one_kernel());
   expect_refusal(e->launch(arguments(8), {}), DiagCode::driver_failure,
-                 "loading the code for sm_80 on cuda:0 (Fake H200) failed: CUDA_ERROR_INVALID_PTX (a PTX JIT compilation "
-                 "failed); the driver's compiler says: ptxas application ptx input, line 7; fatal : Parsing error near 'bra'",
+                 "loading the code for sm_80 on cuda:0 (Fake H200) failed: CUDA_ERROR_INVALID_PTX (a PTX JIT "
+                 "compilation "
+                 "failed); the driver's compiler says: ptxas application ptx input, line 7; fatal : Parsing "
+                 "error near 'bra'",
                  "compile for the target 'cuda'");
   EXPECT_EQ(e->load_log(), "");
   EXPECT_TRUE(e->launch(arguments(8), {}));  // nothing of the failure stays
@@ -186,8 +188,8 @@ TEST_F(ContextTest, ATooNewPtxSaysWhatTheDriverSupports) {
 }
 
 TEST_F(ContextTest, EveryStepOfALoadMayFail) {
-  for (const char* function : {"cuCtxGetCurrent", "cuDevicePrimaryCtxRetain", "cuCtxPushCurrent_v2", "cuModuleGetFunction",
-                               "cuFuncGetAttribute", "cuFuncSetAttribute"}) {
+  for (const char* function : {"cuCtxGetCurrent", "cuDevicePrimaryCtxRetain", "cuCtxPushCurrent_v2",
+                               "cuModuleGetFunction", "cuFuncGetAttribute", "cuFuncSetAttribute"}) {
     fake().fake_reset();
     ArtifactBuilder b;
     b.kernel("scale").arena_bytes = 100 << 10;
@@ -212,15 +214,17 @@ TEST_F(ContextTest, AFailedKernelIsReportedOnceAndThenTheContextIsBroken) {
   ASSERT_TRUE(bystander->prepare());
   fake().fake_fail("cuLaunchKernel", 700, 0, -1);
   const Checked first = e->launch(arguments(8), {});
-  expect_refusal(first, DiagCode::context_broken,
-                 "a kernel failed on cuda:0 (Fake H200): CUDA_ERROR_ILLEGAL_ADDRESS (an illegal memory access was "
-                 "encountered), noticed when launching 'scale' on cuda:0 (Fake H200); the last kernel launched by this "
-                 "library was 'scale'",
-                 "compute-sanitizer");
+  expect_refusal(
+      first, DiagCode::context_broken,
+      "a kernel failed on cuda:0 (Fake H200): CUDA_ERROR_ILLEGAL_ADDRESS (an illegal memory access was "
+      "encountered), noticed when launching 'scale' on cuda:0 (Fake H200); the last kernel launched by this "
+      "library was 'scale'",
+      "compute-sanitizer");
   EXPECT_EQ(first.error().diagnostics[0].op, "scale");
   const int calls = fake().fake_calls("cuLaunchKernel");
   expect_refusal(e->launch(arguments(8), {}), DiagCode::context_broken,
-                 "the context on cuda:0 (Fake H200) is broken since CUDA_ERROR_ILLEGAL_ADDRESS (an illegal memory access "
+                 "the context on cuda:0 (Fake H200) is broken since CUDA_ERROR_ILLEGAL_ADDRESS (an illegal "
+                 "memory access "
                  "was encountered) behind kernel 'scale'",
                  "start the process anew");
   expect_refusal(bystander->launch(arguments(8), {}), DiagCode::context_broken, "is broken since");
@@ -236,9 +240,11 @@ TEST_F(ContextTest, AnOrdinaryFailureBreaksNothing) {
   auto e = executable(one_kernel());
   fake().fake_fail("cuLaunchKernel", 701, 0, 1);
   expect_refusal(e->launch(arguments(8), {}), DiagCode::driver_failure,
-                 "launching 'scale' on cuda:0 (Fake H200) failed: CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES", "fewer threads");
+                 "launching 'scale' on cuda:0 (Fake H200) failed: CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES",
+                 "fewer threads");
   fake().fake_fail("cuLaunchKernel", 400, 0, 1);
-  expect_refusal(e->launch(arguments(8), {}), DiagCode::driver_failure, "CUDA_ERROR_INVALID_HANDLE", "use a stream");
+  expect_refusal(e->launch(arguments(8), {}), DiagCode::driver_failure, "CUDA_ERROR_INVALID_HANDLE",
+                 "use a stream");
   EXPECT_TRUE(e->launch(arguments(8), {}));
 }
 

@@ -1,5 +1,5 @@
-// What only a real driver can show: captured launches, streams, and a context that a kernel broke. Skipped where
-// there is no CUDA device.
+// What only a real driver can show: captured launches, streams, and a context that a kernel broke. Skipped
+// where there is no CUDA device.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -38,7 +38,8 @@ class Device : public testing::Test {
     if (tl_target_parse("cuda", &target, nullptr) != TL_OK) GTEST_SKIP() << "no CUDA device";
     const Target owned_target(target);
     const auto* test = testing::UnitTest::GetInstance()->current_test_info();
-    watch_.emplace(std::string("program scaling for cuda, m = 37, kernels double and add of 5 blocks, in ") + test->name());
+    watch_.emplace(std::string("program scaling for cuda, m = 37, kernels double and add of 5 blocks, in ") +
+                   test->name());
     tl_program* program = nullptr;
     tl_artifact* artifact = nullptr;
     tl_kernel* kernel = nullptr;
@@ -128,17 +129,20 @@ TEST_F(Device, LaunchesAreCaptured) {
   call("cuCtxSetCurrent", static_cast<void*>(nullptr));
 }
 
-// Kernels that begin early still see all that the one before wrote: x -> y -> x ..., each element 2 v + 1 modulo what f32 holds.
+// Kernels that begin early still see all that the one before wrote: x -> y -> x ..., each element 2 v + 1
+// modulo what f32 holds.
 TEST_F(Device, EveryLaunchSeesTheOneBefore) {
   constexpr int kLaunches = 20;
   for (size_t i = 0; i < host_.size(); ++i) host_[i] = static_cast<float>(i % 8);
   for (int round = 0; round < 50; ++round) {
     ASSERT_EQ(tl_device_copy(1, x_, host_.data(), bytes(), nullptr, nullptr), TL_OK);
-    for (int i = 0; i < kLaunches; ++i) ASSERT_EQ(launch(i % 2 == 0 ? x_ : y_, i % 2 == 0 ? y_ : x_, nullptr), TL_OK);
+    for (int i = 0; i < kLaunches; ++i)
+      ASSERT_EQ(launch(i % 2 == 0 ? x_ : y_, i % 2 == 0 ? y_ : x_, nullptr), TL_OK);
     std::vector<float> result(host_.size());
     ASSERT_EQ(tl_device_copy(1, result.data(), x_, bytes(), nullptr, nullptr), TL_OK);
     const float steps = 1 << kLaunches;
-    for (size_t i = 0; i < host_.size(); ++i) ASSERT_EQ(result[i], steps * host_[i] + steps - 1) << round << ", " << i;
+    for (size_t i = 0; i < host_.size(); ++i)
+      ASSERT_EQ(result[i], steps * host_[i] + steps - 1) << round << ", " << i;
   }
 }
 
@@ -151,7 +155,8 @@ TEST_F(Device, AnUnpreparedLaunchInACaptureIsRefused) {
   ASSERT_EQ(call("cuStreamBeginCapture_v2", stream, 0), 0);
   tl_error* error = nullptr;
   EXPECT_EQ(launch(x_, y_, stream, &error), TL_DRIVER);
-  EXPECT_NE(std::string(tl_error_message(error)).find("tl_kernel_prepare"), std::string::npos) << tl_error_message(error);
+  EXPECT_NE(std::string(tl_error_message(error)).find("tl_kernel_prepare"), std::string::npos)
+      << tl_error_message(error);
   tl_error_release(error);
   EXPECT_EQ(call("cuStreamEndCapture", stream, &graph), 0);
   call("cuStreamDestroy_v2", stream);
@@ -188,7 +193,8 @@ TEST_F(BrokenDevice, AWildPointerIsReportedOnceWithTheKernel) {
   EXPECT_NE(std::string(tl_error_message(error)).find("'add"), std::string::npos);
   tl_error_release(error);
   EXPECT_EQ(launch(x_, y_, nullptr, &error), TL_DRIVER);
-  EXPECT_NE(std::string(tl_error_message(error)).find("is broken since"), std::string::npos) << tl_error_message(error);
+  EXPECT_NE(std::string(tl_error_message(error)).find("is broken since"), std::string::npos)
+      << tl_error_message(error);
   tl_error_release(error);
 }
 

@@ -53,7 +53,8 @@ TEST_F(DriverTest, OptionalFunctionsMayBeMissing) {
 
 TEST_F(DriverTest, AnOldDriverSaysHowOld) {
   fake().fake_set_version(10020);
-  expect_refusal(load_error(), DiagCode::driver_absent, "supports CUDA 10.2, 11.0 or newer is needed", "update");
+  expect_refusal(load_error(), DiagCode::driver_absent, "supports CUDA 10.2, 11.0 or newer is needed",
+                 "update");
   EXPECT_EQ(fake().fake_calls("cuInit"), 0);
 }
 
@@ -65,7 +66,8 @@ TEST_F(DriverTest, NoDevice) {
 TEST_F(DriverTest, AFailingStart) {
   fake().fake_fail("cuInit", 803, 0, -1);
   expect_refusal(load_error(), DiagCode::driver_failure,
-                 "starting the driver failed: CUDA_ERROR_SYSTEM_DRIVER_MISMATCH (system has", "restart the machine");
+                 "starting the driver failed: CUDA_ERROR_SYSTEM_DRIVER_MISMATCH (system has",
+                 "restart the machine");
   fake().fake_fail("cuInit", 12345, 0, -1);  // a code without a name
   expect_refusal(load_error(), DiagCode::driver_failure, "CUDA error 12345");
 }

@@ -97,7 +97,8 @@ class ArtifactBuilder {
   std::shared_ptr<const driver::Artifact> done() {
     for (const thread::ThreadProgram& k : artifact_.kernels) {
       artifact_.ptx += ".visible .entry " + k.name + "(";
-      for (size_t i = 0; i < k.params.size(); ++i) artifact_.ptx += (i ? ", " : "") + std::string(".param .u64 p") + std::to_string(i);
+      for (size_t i = 0; i < k.params.size(); ++i)
+        artifact_.ptx += (i ? ", " : "") + std::string(".param .u64 p") + std::to_string(i);
       for (size_t i = 0; i < k.tensor_maps.size(); ++i)
         artifact_.ptx += ", .param .align 64 .b8 map" + std::to_string(i) + "[128]";
       if (k.claims) artifact_.ptx += ", .param .u64 counter";

@@ -1,5 +1,5 @@
-// What a launch costs beyond the driver's own call: no allocation, no further driver calls than the one that asks
-// which context is current, no waiting.
+// What a launch costs beyond the driver's own call: no allocation, no further driver calls than the one that
+// asks which context is current, no waiting.
 #include <cstdlib>
 #include <map>
 #include <new>
@@ -112,7 +112,8 @@ TEST_F(LaunchCostTest, RememberedTensorMapsWithoutAllocation) {
   p.grid = {p.exprs.const_int(12)};
   for (size_t i = 3; i < 6; ++i) {
     const ir::ExprId inner = p.exprs.var(p.params[2].var), outer = p.exprs.var(p.params[0].var);
-    p.tensor_maps.push_back({"map", p.params[i].memory, {inner, outer}, {p.exprs.mul(inner, 4)}, {16, 64}, 0});
+    p.tensor_maps.push_back(
+        {"map", p.params[i].memory, {inner, outer}, {p.exprs.mul(inner, 4)}, {16, 64}, 0});
   }
   auto e = executable(b.done());
   fake().fake_set_current(fake().fake_make_context(0));

@@ -92,7 +92,8 @@ TEST_F(LaunchTest, KernelsOfASequenceRunInOrderOnOneStream) {
   for (int i = 0; i < 3; ++i) EXPECT_EQ(launch_at(i).stream, &token);
 }
 
-// A driver that knows it may begin the kernel early: its code waits. An older one runs it behind the one before.
+// A driver that knows it may begin the kernel early: its code waits. An older one runs it behind the one
+// before.
 TEST_F(LaunchTest, DependentKernelsMayBeginEarly) {
   ArtifactBuilder two("scale other");
   two.kernel("scale").dependent = true;
@@ -148,7 +149,8 @@ TEST_F(LaunchTest, TooMuchSharedMemoryIsNamed) {
   ArtifactBuilder b;
   b.kernel("scale").arena_bytes = 228 << 10;
   expect_refusal(executable(b.done())->prepare(), DiagCode::limit_memory,
-                 "a block needs 233472 bytes of shared memory, cuda:0 (Fake H200) has 232448", "smaller tiles");
+                 "a block needs 233472 bytes of shared memory, cuda:0 (Fake H200) has 232448",
+                 "smaller tiles");
 }
 
 TEST_F(LaunchTest, TooManyThreadsForTheRegistersAreNamed) {
@@ -161,7 +163,8 @@ TEST_F(LaunchTest, TooManyParametersAreNamed) {
   ArtifactBuilder b;
   thread::ThreadProgram& k = b.kernel("scale");
   k.params.resize(513, k.params[0]);
-  expect_refusal(executable(b.done())->prepare(), DiagCode::launch_limit, "513 parameters are more than the 4096 bytes");
+  expect_refusal(executable(b.done())->prepare(), DiagCode::launch_limit,
+                 "513 parameters are more than the 4096 bytes");
 }
 
 TEST_F(LaunchTest, TensorsMustLieOnTheDevice) {

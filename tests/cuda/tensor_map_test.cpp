@@ -249,9 +249,11 @@ TEST_F(TensorMapTest, ClustersThatCannotRunAreRefused) {
   };
   const std::vector<Argument> args = {integer(8), address(4096), address(8192)};
   fake().fake_set_clusters(0);
-  expect_refusal(executable(clustered())->launch(args, {}), DiagCode::launch_limit, "runs no cluster of 4 blocks");
+  expect_refusal(executable(clustered())->launch(args, {}), DiagCode::launch_limit,
+                 "runs no cluster of 4 blocks");
   fake().fake_fail("cuOccupancyMaxActiveClusters", 1, 0, 1);
-  expect_refusal(executable(clustered())->launch(args, {}), DiagCode::driver_failure, "asking how many clusters");
+  expect_refusal(executable(clustered())->launch(args, {}), DiagCode::driver_failure,
+                 "asking how many clusters");
   auto old = Driver::load(TILEGEN_FAKE_CUDA_OLD);
   ASSERT_TRUE(old);
   auto e = load_on_cuda(**old, clustered(), 0);

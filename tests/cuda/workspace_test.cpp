@@ -10,14 +10,17 @@ class WorkspaceTest : public FakeMachine {
   static constexpr size_t kFirst = 3, kSecond = 4;  // slots of the workspaces
 
   static std::shared_ptr<const driver::Artifact> two_kernels() {
-    ArtifactBuilder b("first second",
-                      "dim m\ntensor X: f32[m, 8] readonly\ntensor Y: f32[m, 8]\ntensor P: f32[3, m] workspace\n"
-                      "tensor R: f16[m] workspace\n");
+    ArtifactBuilder b(
+        "first second",
+        "dim m\ntensor X: f32[m, 8] readonly\ntensor Y: f32[m, 8]\ntensor P: f32[3, m] workspace\n"
+        "tensor R: f16[m] workspace\n");
     b.kernel("first");
     b.kernel("second");
     return b.done();
   }
-  static const FakeLaunch& last(int back = 0) { return *fake().fake_launch(fake().fake_launches() - 1 - back); }
+  static const FakeLaunch& last(int back = 0) {
+    return *fake().fake_launch(fake().fake_launches() - 1 - back);
+  }
   static CuStream stream(uintptr_t i) { return reinterpret_cast<CuStream>(0x1000 + 16 * i); }
   static Checked launch(const Executable& e, CuStream on, int64_t m = 20) {
     LaunchOptions options;
@@ -83,13 +86,15 @@ TEST_F(WorkspaceTest, WhatTheDriverCannotGiveIsSaid) {
   ASSERT_TRUE(e->prepare());
   fake().fake_fail("cuMemAllocFromPoolAsync", kCuOutOfMemory, 0, 1);
   const int before = fake().fake_launches();
-  expect_refusal(launch(*e, stream(1)), DiagCode::driver_failure, "allocating 512 bytes for the workspaces of 'p'");
+  expect_refusal(launch(*e, stream(1)), DiagCode::driver_failure,
+                 "allocating 512 bytes for the workspaces of 'p'");
   EXPECT_EQ(fake().fake_launches(), before);
   fake().fake_fail("cuLaunchKernel", kCuInvalidValue, 1, 1);
   expect_refusal(launch(*e, stream(1)), DiagCode::driver_failure, "launching 'second'");
   EXPECT_EQ(fake().fake_pooled(stream(1)), 0);
   fake().fake_fail("cuMemFreeAsync", kCuInvalidValue, 0, 1);
-  expect_refusal(launch(*e, stream(1)), DiagCode::driver_failure, "freeing 512 bytes for the workspaces of 'p'");
+  expect_refusal(launch(*e, stream(1)), DiagCode::driver_failure,
+                 "freeing 512 bytes for the workspaces of 'p'");
   EXPECT_TRUE(launch(*e, stream(1)));
 }
 

@@ -1,4 +1,5 @@
-// A form of attention lowered for sm_90a, and launches of its thread program, as it is or spoilt, on the simulator.
+// A form of attention lowered for sm_90a, and launches of its thread program, as it is or spoilt, on the
+// simulator.
 #pragma once
 
 #include <set>
@@ -33,7 +34,8 @@ class AttentionKernel {
     sim::Counters counters;
   };
   // `judge_elements`: whether each is taken for the one that the plan says.
-  Run run(const thread::ThreadProgram& p, const Launch& launch, sim::SimOptions options, bool judge_elements = false) const {
+  Run run(const thread::ThreadProgram& p, const Launch& launch, sim::SimOptions options,
+          bool judge_elements = false) const {
     LaunchMemory memory;
     EXPECT_EQ(memory.bind(*program_, launch), "");
     const std::vector<GuardedMemory> tensors = memory.fresh(false);
@@ -41,7 +43,8 @@ class AttentionKernel {
     EXPECT_TRUE(runtime::KernelForm(p).fits(slots));
     std::vector<sim::TensorExtent> extents;
     for (int t : memory.tensor_of())
-      extents.push_back({0, t < 0 ? 0 : static_cast<int64_t>(memory.tensors()[static_cast<size_t>(t)].initial.size())});
+      extents.push_back(
+          {0, t < 0 ? 0 : static_cast<int64_t>(memory.tensors()[static_cast<size_t>(t)].initial.size())});
     if (options.max_statements == 0) options.max_statements = 400'000;
     sim::ElementPlaces places;
     if (judge_elements) {

@@ -1,5 +1,6 @@
-// Mechanical defects of specialised attention: the check that names each, at compile time one of the verifiers, else the
-// simulator in loops of 0 to 7 blocks of keys. What survives is listed with the reason why it is the same program.
+// Mechanical defects of specialised attention: the check that names each, at compile time one of the
+// verifiers, else the simulator in loops of 0 to 7 blocks of keys. What survives is listed with the reason
+// why it is the same program.
 //   TILEGEN_MUTANTS=n     one of n defects instead of all
 //   TILEGEN_SEED=n        of the sample
 //   TILEGEN_SHOW=1        what the simulator alone makes of them, and who survives
@@ -25,11 +26,15 @@ struct Survivor {
 using Survivors = std::vector<Survivor>;
 
 constexpr const char* kBehindValues =
-    "the producer fills K's place again only behind V of the block before, whose wait is for all products of this iteration";
-constexpr const char* kListedForWork = "its scores are finished already: they are listed so that the work on them stays beside the products";
+    "the producer fills K's place again only behind V of the block before, whose wait is for all products of "
+    "this iteration";
+constexpr const char* kListedForWork =
+    "its scores are finished already: they are listed so that the work on them stays beside the products";
 constexpr const char* kNothingUnderWay = "behind the loop all products have been waited for";
-constexpr const char* kOtherSlot = "the producer waits slot by slot: this wait or the ones before it are for as late a release";
-constexpr const char* kNobodyWaits = "the block has one tile: nothing is filled behind it, and nothing was before";
+constexpr const char* kOtherSlot =
+    "the producer waits slot by slot: this wait or the ones before it are for as late a release";
+constexpr const char* kNobodyWaits =
+    "the block has one tile: nothing is filled behind it, and nothing was before";
 
 const Survivors kOfAll = {
     {"release in front of the wait", "attention/kb, arrival at attention/kb:Ks.empty #2", kBehindValues},
@@ -38,10 +43,12 @@ const Survivors kOfAll = {
     {"wait for products weakened", "attention/copy#1", kNothingUnderWay},
     {"wait for products behind the use", "attention/copy#1", kNothingUnderWay},
     {"wait for products without its registers", "attention/copy#1, attention:out", kNothingUnderWay}};
-const Survivors kOfTwoSlots = {{"wait for another slot", "attention/kb/copy#0, wait for attention/kb:Ks.empty", kOtherSlot},
-                               {"wait for another slot", "attention/kb/copy#3, wait for attention/kb:Vs.empty", kOtherSlot}};
-const Survivors kOfManyTiles = {{"arrival for another slot", "attention/kb, arrival at attention:Qs.empty", kOtherSlot},
-                                {"wait for another slot", "attention/copy#0, wait for attention:Qs.empty", kOtherSlot}};
+const Survivors kOfTwoSlots = {
+    {"wait for another slot", "attention/kb/copy#0, wait for attention/kb:Ks.empty", kOtherSlot},
+    {"wait for another slot", "attention/kb/copy#3, wait for attention/kb:Vs.empty", kOtherSlot}};
+const Survivors kOfManyTiles = {
+    {"arrival for another slot", "attention/kb, arrival at attention:Qs.empty", kOtherSlot},
+    {"wait for another slot", "attention/copy#0, wait for attention:Qs.empty", kOtherSlot}};
 const Survivors kOfOneTile = {
     {"an arrival more counted", "attention:Qs.empty", kNobodyWaits},
     {"an arrival fewer counted", "attention:Qs.empty", kNobodyWaits},
@@ -62,7 +69,8 @@ const Survivors kOfOneTile = {
     {"named barrier removed", "attention/copy#1, barrier 2", kNobodyWaits}};
 
 // Only the results say so: no layout is planned for the tile that results are staged in.
-const Survivors kByValues = {{"store from another stage", "attention/copy#1", ""}, {"store from another stage", "attention/copy#1 #2", ""}};
+const Survivors kByValues = {{"store from another stage", "attention/copy#1", ""},
+                             {"store from another stage", "attention/copy#1 #2", ""}};
 
 Survivors all_of(std::initializer_list<Survivors> lists) {
   Survivors all;
@@ -111,15 +119,28 @@ std::vector<Subject> subjects() {
   window.dim = 96;
   window.keys = 80;
   // 7 blocks of keys, 1, and 2 and 3.
-  const std::vector<Launch> every = {attention_launch(140, 7 * 64 - 5), attention_launch(100, 1, 5), attention_launch(140, 128),
-                                     attention_launch(100, 130)};
+  const std::vector<Launch> every = {attention_launch(140, 7 * 64 - 5), attention_launch(100, 1, 5),
+                                     attention_launch(140, 128), attention_launch(100, 130)};
   // Tiles of 0, 1, 3 and 4 blocks; of one each; many of none behind those of one.
-  const Launch falling = attention_launch(400, 200), ones = attention_launch(100, 60, 5), none = attention_launch(400, 60, 3);
-  return {{"in turns, tiles dealt out, causal", causal, walk("static", true), {falling, ones, none}, all_of({kOfAll, kOfTwoSlots, kOfManyTiles})},
-          {"in turns, tiles claimed, causal", causal, walk("claimed", true), {falling, ones, none}, all_of({kOfAll, kOfTwoSlots, kOfManyTiles})},
+  const Launch falling = attention_launch(400, 200), ones = attention_launch(100, 60, 5),
+               none = attention_launch(400, 60, 3);
+  return {{"in turns, tiles dealt out, causal",
+           causal,
+           walk("static", true),
+           {falling, ones, none},
+           all_of({kOfAll, kOfTwoSlots, kOfManyTiles})},
+          {"in turns, tiles claimed, causal",
+           causal,
+           walk("claimed", true),
+           {falling, ones, none},
+           all_of({kOfAll, kOfTwoSlots, kOfManyTiles})},
           {"a block a tile", full, walk("none", false), every, all_of({kOfAll, kOfTwoSlots, kOfOneTile})},
-          {"tiles claimed, in a window", window, walk("claimed", false, 3), {falling, ones, none, attention_launch(300, 300)},
-           all_of({kOfAll, kOfManyTiles}), kByValues}};
+          {"tiles claimed, in a window",
+           window,
+           walk("claimed", false, 3),
+           {falling, ones, none, attention_launch(300, 300)},
+           all_of({kOfAll, kOfManyTiles}),
+           kByValues}};
 }
 
 class Judge {
@@ -144,7 +165,8 @@ class Judge {
     if (!simulator_alone)
       if (const auto said = said_by_verifiers(p); !said.empty()) return {said[0]};
     Verdict v;
-    if (const auto got = run(p, s_.launches[0], {}, true); !got.findings.empty()) return {*got.findings.begin()};
+    if (const auto got = run(p, s_.launches[0], {}, true); !got.findings.empty())
+      return {*got.findings.begin()};
     sim::test::for_each_schedule([&](const sim::SimOptions& options) {
       for (size_t i = 0; v.by.empty() && i < s_.launches.size(); ++i) {
         const auto got = run(p, s_.launches[i], options);
@@ -173,7 +195,8 @@ class Judge {
   }
 
  private:
-  AttentionKernel::Run run(const ThreadProgram& p, const Launch& l, sim::SimOptions options, bool judge_elements = false) const {
+  AttentionKernel::Run run(const ThreadProgram& p, const Launch& l, sim::SimOptions options,
+                           bool judge_elements = false) const {
     options.count = false;
     options.first_finding_ends = true;
     options.resident_blocks = p.launched_var.valid() ? 1 : 0;
@@ -207,12 +230,14 @@ TEST(AttentionMutants, AreNamed) {
       if (random.below(sample.of) != 0) continue;
       ++defects;
       auto v = judge.judge(d, false);
-      if (v.by.empty() && !v.differs && !names(s.survivors).contains(d.kind + ": " + d.where)) v.by = judge.in_other_orders(d);
+      if (v.by.empty() && !v.differs && !names(s.survivors).contains(d.kind + ": " + d.where))
+        v.by = judge.in_other_orders(d);
       named += !v.by.empty();
       const std::string who = !v.by.empty() ? v.by : v.differs ? "values only" : "the same program";
       ++by_kind[d.kind][who];
       if (v.by.empty()) (v.differs ? by_values : survive).insert(d.kind + ": " + d.where);
-      if (show && v.by.empty()) std::cout << s.name << ": " << d.kind << ": " << d.where << ": " << who << std::endl;
+      if (show && v.by.empty())
+        std::cout << s.name << ": " << d.kind << ": " << d.where << ": " << who << std::endl;
       if (!show) continue;
       const auto alone = judge.judge(d, true);
       ++by_simulator[d.kind][!alone.by.empty() ? alone.by : alone.differs ? "values only" : "nobody"];
@@ -221,8 +246,10 @@ TEST(AttentionMutants, AreNamed) {
       EXPECT_EQ(survive, names(s.survivors));
       EXPECT_EQ(by_values, names(s.by_values));
     }
-    for (const std::string& what : survive) EXPECT_TRUE(names(s.survivors).contains(what)) << what << " survives without a proof";
-    for (const std::string& what : by_values) EXPECT_TRUE(names(s.by_values).contains(what)) << what << " only changes results";
+    for (const std::string& what : survive)
+      EXPECT_TRUE(names(s.survivors).contains(what)) << what << " survives without a proof";
+    for (const std::string& what : by_values)
+      EXPECT_TRUE(names(s.by_values).contains(what)) << what << " only changes results";
   }
   const auto print = [](const char* title, const std::map<std::string, std::map<std::string, int>>& rows) {
     if (!rows.empty()) std::cout << title << "\n";

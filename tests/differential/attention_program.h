@@ -1,5 +1,5 @@
-// Attention as a user writes it, in every form that the tests need: copies, two products, row maxima and sums and a mask in
-// one loop over the keys.
+// Attention as a user writes it, in every form that the tests need: copies, two products, row maxima and sums
+// and a mask in one loop over the keys.
 #pragma once
 
 #include <cstdlib>
@@ -27,7 +27,8 @@ inline std::string loop_text(const Attention& a) {
   std::string seen = "kb * $K + j < $keys";
   if (a.right) seen += " and kb * $K + j <= bq * $M + i + $keys - $queries + $right";
   if (a.left) seen += " and kb * $K + j >= bq * $M + i + $keys - $queries - $left";
-  return replaced(R"(pipelined kb in $first .. ceildiv($end, $K) stages $S {
+  return replaced(
+      R"(pipelined kb in $first .. ceildiv($end, $K) stages $S {
     copy K[$kbox] -> Ks
     gemm Qs, Ks -> scores {transpose_b, clear}
     $mask
@@ -50,10 +51,11 @@ inline std::string loop_text(const Attention& a) {
     copy V[$kbox] -> Vs
     gemm weights, Vs -> out
   })",
-                  {{"mask", a.mask_in_branch ? "if kb * $K + $K > $keys {\n$each\n}" : "$each"},
-                   {"each", "parallel i, j in $M, $K {\n      scores[i, j] = select($seen, $score, -inf:f32)\n    }"},
-                   {"seen", seen}, {"score", a.cap ? "tanh(scores[i, j] * 0.06f32) * 3.0f32" : "scores[i, j]"},
-                   {"scale", a.cap || a.scaled_queries ? "" : " * 0.18f32"}});
+      {{"mask", a.mask_in_branch ? "if kb * $K + $K > $keys {\n$each\n}" : "$each"},
+       {"each", "parallel i, j in $M, $K {\n      scores[i, j] = select($seen, $score, -inf:f32)\n    }"},
+       {"seen", seen},
+       {"score", a.cap ? "tanh(scores[i, j] * 0.06f32) * 3.0f32" : "scores[i, j]"},
+       {"scale", a.cap || a.scaled_queries ? "" : " * 0.18f32"}});
 }
 
 inline std::string store_text(const Attention& a) {
@@ -81,18 +83,23 @@ inline std::string store_text(const Attention& a) {
       }
     }
   })";
-  return replaced(text, {{"scale", a.cap || a.scaled_queries ? "" : " * 0.18f32"}, {"lrow", a.packed ? "bh, $qrow + i" : "bb, bh, $qrow + i"}});
+  return replaced(text, {{"scale", a.cap || a.scaled_queries ? "" : " * 0.18f32"},
+                         {"lrow", a.packed ? "bh, $qrow + i" : "bb, bh, $qrow + i"}});
 }
 
 inline std::string attention_text(const Attention& a) {
   const std::string qbegin = "max(cast(i64, query_ends[bb]), 0)", kbegin = "cast(i64, key_ends[bb])";
   const auto box = [&](const char* row, const char* rows, const char* head) {
-    if (a.packed) return replaced("$row :+ $rows, $head :+ 1, 0 :+ $D", {{"rows", rows}, {"row", row}, {"head", head}});
-    return replaced(a.heads_last ? "bb :+ 1, $row :+ $rows, $head :+ 1, 0 :+ $D" : "bb :+ 1, $head :+ 1, $row :+ $rows, 0 :+ $D",
+    if (a.packed)
+      return replaced("$row :+ $rows, $head :+ 1, 0 :+ $D", {{"rows", rows}, {"row", row}, {"head", head}});
+    return replaced(a.heads_last ? "bb :+ 1, $row :+ $rows, $head :+ 1, 0 :+ $D"
+                                 : "bb :+ 1, $head :+ 1, $row :+ $rows, 0 :+ $D",
                     {{"rows", rows}, {"row", row}, {"head", head}});
   };
   const auto shape = [&](const char* length, const char* heads) {
-    const char* order = a.packed ? "all_$length, $heads, $D" : a.heads_last ? "batch, $length, $heads, $D" : "batch, $heads, $length, $D";
+    const char* order = a.packed       ? "all_$length, $heads, $D"
+                        : a.heads_last ? "batch, $length, $heads, $D"
+                                       : "batch, $heads, $length, $D";
     return replaced(order, {{"length", length}, {"heads", heads}});
   };
   std::string end = a.right ? "min($keys, bq * $M + $M + $keys - $queries + $right)" : "$keys";
@@ -141,8 +148,12 @@ kernel attention grid (bb: batch, bh: heads * $G, bq: ceildiv(queries, $M)) thre
        {"guard", a.guarded ? "if bq * $M < $queries {" : ""},
        {"endguard", a.guarded ? "}" : ""},
        {"dims", a.packed ? "dim all_queries\ndim all_keys" : "dim keys"},
-       {"ends", a.packed ? "tensor query_ends: i32[batch + 1] readonly\ntensor key_ends: i32[batch + 1] readonly" : ""},
-       {"sums", !a.row_sums ? "" : a.packed ? "tensor L: f32[heads * $G, all_queries]" : "tensor L: f32[batch, heads * $G, queries]"},
+       {"ends", a.packed
+                    ? "tensor query_ends: i32[batch + 1] readonly\ntensor key_ends: i32[batch + 1] readonly"
+                    : ""},
+       {"sums", !a.row_sums ? ""
+                : a.packed  ? "tensor L: f32[heads * $G, all_queries]"
+                            : "tensor L: f32[batch, heads * $G, queries]"},
        {"qshape", shape("queries", a.group == 1 ? "heads" : "heads * $G")},
        {"kshape", shape("keys", "heads")},
        {"first", a.left ? "max(bq * $M + $keys - $queries - $left, 0) // $K" : "0"},
@@ -171,8 +182,10 @@ inline std::string plan_refusal(const std::string& text) {
   int products = 0, stores = 0;
   for (const plan::OpPlan& op : k.ops) {
     const bool inside = op.op.find("/kb/") != std::string::npos;
-    if (inside && op.op.find("/gemm#") != std::string::npos) products += op.engine == plan::Engine::warpgroup_mma;
-    if (!inside && op.op.find("/copy#") != std::string::npos) stores += op.engine == plan::Engine::tensor_copy;
+    if (inside && op.op.find("/gemm#") != std::string::npos)
+      products += op.engine == plan::Engine::warpgroup_mma;
+    if (!inside && op.op.find("/copy#") != std::string::npos)
+      stores += op.engine == plan::Engine::tensor_copy;
   }
   if (products != 2) return "a product is not done by warpgroups";
   if (stores != 2) return "Q or O does not go by tensor copies";
@@ -186,7 +199,8 @@ inline plan::Schedule persistence(const std::string& order, bool skips_idle = fa
   plan::Schedule given;
   given.kernels.resize(1);
   given.kernels[0].kernel = "attention";
-  given.kernels[0].persistence = plan::PersistencePlan{order != "none", order == "none" ? "static" : order, skips_idle, ""};
+  given.kernels[0].persistence =
+      plan::PersistencePlan{order != "none", order == "none" ? "static" : order, skips_idle, ""};
   return given;
 }
 
@@ -199,7 +213,8 @@ inline std::string walk_order(const std::string& text) {
 
 enum class On { specialised, hopper, all };
 
-// Where TILEGEN_TARGETS names a device everything runs there too; schedules of producers where there can be one.
+// Where TILEGEN_TARGETS names a device everything runs there too; schedules of producers where there can be
+// one.
 inline Strings targets(On on) {
   const bool asked = std::getenv("TILEGEN_TARGETS") != nullptr;
   Strings list = on == On::all || asked ? executable_targets() : Strings{};

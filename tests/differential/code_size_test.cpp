@@ -1,5 +1,5 @@
-// The size of the code that programs become on a GPU: ptxas, and the driver, take time in proportion to it, and more where
-// many registers are in use at once.
+// The size of the code that programs become on a GPU: ptxas, and the driver, take time in proportion to it,
+// and more where many registers are in use at once.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -16,7 +16,8 @@ using Compiled = Expected<std::shared_ptr<const driver::Artifact>>;
 Compiled compiled(const std::string& text, const std::string& target) {
   auto p = ir::parse_program(text, "size.tl", Limits{});
   if (!p) return p.error();
-  return driver::compile(std::make_shared<const ir::Program>(std::move(*p)), *target::find_target(target), {});
+  return driver::compile(std::make_shared<const ir::Program>(std::move(*p)), *target::find_target(target),
+                         {});
 }
 
 int64_t lines(const std::string& text) { return std::count(text.begin(), text.end(), '\n'); }
@@ -71,7 +72,8 @@ TEST(CodeSize, LocalBuffersOfManyElementsAreInSharedMemory) {
   const auto made = compiled(kLargeLocal, "sm_80");
   ASSERT_TRUE(made) << made.error().to_text();
   EXPECT_TRUE((*made)->schedule.kernels[0].values[0].memory);
-  EXPECT_NE(notes_of(made).find("k:l held in shared memory: each thread would have a copy of all of it in 2688 registers"),
+  EXPECT_NE(notes_of(made).find(
+                "k:l held in shared memory: each thread would have a copy of all of it in 2688 registers"),
             std::string::npos)
       << notes_of(made);
   for (int64_t count : lines_of_ptx(made)) EXPECT_LE(count, 400);
@@ -80,16 +82,17 @@ TEST(CodeSize, LocalBuffersOfManyElementsAreInSharedMemory) {
 std::string large_fragment(int64_t rows, int64_t columns, int64_t threads) {
   const std::string r = std::to_string(rows), c = std::to_string(columns);
   return "tl 1 program large_fragment\ndim n\ntensor X: f32[n, " + c + "] readonly\ntensor Y: f32[n, " + c +
-         "]\n\nkernel k grid (b: ceildiv(n, " + r + ")) threads " + std::to_string(threads) + " {\n  alloc f: fragment f32[" + r +
-         ", " + c + "]\n  copy X[b * " + r + " :+ " + r + ", 0 :+ " + c + "] -> f\n  copy f -> Y[b * " + r + " :+ " + r +
-         ", 0 :+ " + c + "]\n}\n";
+         "]\n\nkernel k grid (b: ceildiv(n, " + r + ")) threads " + std::to_string(threads) +
+         " {\n  alloc f: fragment f32[" + r + ", " + c + "]\n  copy X[b * " + r + " :+ " + r + ", 0 :+ " + c +
+         "] -> f\n  copy f -> Y[b * " + r + " :+ " + r + ", 0 :+ " + c + "]\n}\n";
 }
 
 // Loops over what lies in memory are rolled.
 TEST(CodeSize, FragmentsOfManyRegistersAreInSharedMemory) {
   const auto made = compiled(large_fragment(96, 128, 32), "sm_80");
   ASSERT_TRUE(made) << made.error().to_text();
-  EXPECT_NE(notes_of(made).find("k:f held in shared memory: each thread would have 384 registers of it"), std::string::npos)
+  EXPECT_NE(notes_of(made).find("k:f held in shared memory: each thread would have 384 registers of it"),
+            std::string::npos)
       << notes_of(made);
   for (int64_t count : lines_of_ptx(made)) EXPECT_LE(count, 300);
 }
@@ -98,9 +101,11 @@ TEST(CodeSize, FragmentsThatSharedMemoryDoesNotHoldKeepTheirRegisters) {
   const auto made = compiled(large_fragment(256, 256, 128), "sm_80");
   ASSERT_TRUE(made) << made.error().to_text();
   EXPECT_TRUE((*made)->schedule.kernels[0].values[0].fragment);
-  EXPECT_NE(notes_of(made).find("k:f has 512 registers of each thread: shared memory does not hold it"), std::string::npos)
+  EXPECT_NE(notes_of(made).find("k:f has 512 registers of each thread: shared memory does not hold it"),
+            std::string::npos)
       << notes_of(made);
-  const Outcome o = compare_executors({large_fragment(256, 256, 128), {.dims = {{"n", 300}}}, {"sim:sm_80", "sim:sm_90a"}});
+  const Outcome o =
+      compare_executors({large_fragment(256, 256, 128), {.dims = {{"n", 300}}}, {"sim:sm_80", "sim:sm_90a"}});
   EXPECT_EQ(o.kind, Outcome::Kind::agree) << o.text;
 }
 
@@ -134,13 +139,17 @@ kernel k grid (b: 1) threads 128 {
   EXPECT_EQ(accumulator.error().diagnostics[0].op, "k:c");
 }
 
-// Work on 256 registers that depends on where an element lies; `bounded`: their stores have a bound of their own.
+// Work on 256 registers that depends on where an element lies; `bounded`: their stores have a bound of their
+// own.
 std::string masked(int operations, bool bounded = false) {
   std::string value = "f[i, j]";
-  for (int i = 0; i < operations; ++i) value = "(" + value + " * " + std::to_string(i + 2) + ".0f32 + f[i, j])";
-  const std::string leave = bounded ? "  parallel i, j in 256, 128 {\n    if x * 128 + j < w {\n      Y[y * 256 + i, x * 128 + j] = " +
-                                          value + "\n    }\n  }\n}\n"
-                                    : "  copy f -> Y[y * 256 :+ 256, x * 128 :+ 128]\n}\n";
+  for (int i = 0; i < operations; ++i)
+    value = "(" + value + " * " + std::to_string(i + 2) + ".0f32 + f[i, j])";
+  const std::string leave =
+      bounded
+          ? "  parallel i, j in 256, 128 {\n    if x * 128 + j < w {\n      Y[y * 256 + i, x * 128 + j] = " +
+                value + "\n    }\n  }\n}\n"
+          : "  copy f -> Y[y * 256 :+ 256, x * 128 :+ 128]\n}\n";
   return R"(tl 1 program masked
 dim m
 dim n
@@ -158,7 +167,8 @@ kernel k grid (y: ceildiv(m, 256), x: ceildiv(n, 128)) threads 128 {
 
 int branches(const Compiled& made, const std::string& op) {
   int count = 0;
-  for (const thread::Stmt& s : (*made)->kernels[0].stmts) count += s.origin == op && std::holds_alternative<thread::Branch>(s.node);
+  for (const thread::Stmt& s : (*made)->kernels[0].stmts)
+    count += s.origin == op && std::holds_alternative<thread::Branch>(s.node);
   return count;
 }
 
@@ -168,7 +178,8 @@ TEST(CodeSize, MasksAreNotSplitWhereTheFormsAreLarge) {
   EXPECT_EQ(branches(small, "k/i.j"), 1);
   EXPECT_EQ(notes_of(small).find("no form of its own"), std::string::npos) << notes_of(small);
   EXPECT_EQ(branches(large, "k/i.j"), 0);
-  EXPECT_NE(notes_of(large).find("k/i.j no form of its own for blocks that the mask leaves alone"), std::string::npos)
+  EXPECT_NE(notes_of(large).find("k/i.j no form of its own for blocks that the mask leaves alone"),
+            std::string::npos)
       << notes_of(large);
 }
 
@@ -179,7 +190,8 @@ TEST(CodeSize, EdgesAreNotSplitWhereTheFormsAreLarge) {
   ASSERT_TRUE(large) << large.error().to_text();
   EXPECT_EQ(branches(small, "k/i.j#1"), 1);
   EXPECT_EQ(branches(large, "k/i.j#1"), 0);
-  EXPECT_NE(notes_of(large).find("k/i.j#1 no form of its own for blocks inside the tensors"), std::string::npos)
+  EXPECT_NE(notes_of(large).find("k/i.j#1 no form of its own for blocks inside the tensors"),
+            std::string::npos)
       << notes_of(large);
 }
 

@@ -28,7 +28,10 @@ class DeviceTensor {
     std::copy(host.bytes().begin(), host.bytes().end(), image_.begin() + static_cast<std::ptrdiff_t>(begin_));
   }
   DeviceTensor(DeviceTensor&& o) noexcept
-      : host_(o.host_), begin_(o.begin_), image_(std::move(o.image_)), memory_(std::exchange(o.memory_, nullptr)) {}
+      : host_(o.host_),
+        begin_(o.begin_),
+        image_(std::move(o.image_)),
+        memory_(std::exchange(o.memory_, nullptr)) {}
   ~DeviceTensor() {
     if (memory_) (void)runtime::free_memory(cuda_device(), memory_);
   }
@@ -71,14 +74,15 @@ std::string describe_launch(const driver::Artifact& artifact, std::span<const ui
   std::string text = "program " + p.name + " for " + artifact.target.name + ",";
   for (size_t i = 0; i < p.params.size() && i < slots.size(); ++i)
     if (p.params[i].kind == ir::Param::Kind::dim)
-      text += " " + p.var(p.params[i].var).name + " = " + std::to_string(static_cast<int64_t>(slots[i])) + ",";
+      text +=
+          " " + p.var(p.params[i].var).name + " = " + std::to_string(static_cast<int64_t>(slots[i])) + ",";
   const auto kernels = runtime::kernel_forms(artifact);
   for (size_t k = 0; k < kernels.size(); ++k) {
     const auto form = runtime::choose_form(kernels[k], p.kernels[k].name, slots);
     if (!form) continue;
     const auto grid = (*form)->grid(slots);
-    text += " kernel " + (*form)->program().name + " of " + (grid ? std::to_string(grid->blocks) : "?") + " blocks of " +
-            std::to_string((*form)->program().threads) + " threads,";
+    text += " kernel " + (*form)->program().name + " of " + (grid ? std::to_string(grid->blocks) : "?") +
+            " blocks of " + std::to_string((*form)->program().threads) + " threads,";
   }
   text.pop_back();
   return text;
@@ -94,7 +98,8 @@ CudaRun::CudaRun(std::shared_ptr<const driver::Artifact> artifact) : artifact_(s
     failed_ = loaded.error().to_text();
 }
 
-std::string CudaRun::launch(std::span<const uint64_t> slots, std::vector<GuardedMemory>& memory, int64_t shift) {
+std::string CudaRun::launch(std::span<const uint64_t> slots, std::vector<GuardedMemory>& memory,
+                            int64_t shift) {
   if (!executable_) return failed_;
   const ir::Program& p = *artifact_->program;
   std::vector<DeviceTensor> tensors;

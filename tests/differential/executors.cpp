@@ -116,7 +116,8 @@ Outcome simulate(const driver::Artifact& artifact, const std::vector<uint64_t>& 
   options.workers = 1;
   auto results = runtime::simulate_artifact(artifact, slots, options);
   if (!results) return {Kind::rejected, results.error().to_text()};
-  if (Checked clean = runtime::findings_error(*results); !clean) return {Kind::rejected, clean.error().to_text()};
+  if (Checked clean = runtime::findings_error(*results); !clean)
+    return {Kind::rejected, clean.error().to_text()};
   return {};
 }
 
@@ -164,7 +165,8 @@ void Subject::compile_for(const std::string& name) {
       return;
     }
     e.artifact = *artifact;
-    if (target->kind == target::Kind::nvidia && !target->simulated) e.cuda = std::make_shared<CudaRun>(e.artifact);
+    if (target->kind == target::Kind::nvidia && !target->simulated)
+      e.cuda = std::make_shared<CudaRun>(e.artifact);
   });
   if (crash) e.failed = {Kind::crashed, name + ": compiling ends in " + *crash};
   executables_.push_back(std::move(e));
@@ -180,7 +182,8 @@ Outcome Subject::compile() {
   return outcome;
 }
 
-Outcome Subject::run(Executable& e, const LaunchMemory& memory, std::vector<GuardedMemory>& got, const Launch& launch) {
+Outcome Subject::run(Executable& e, const LaunchMemory& memory, std::vector<GuardedMemory>& got,
+                     const Launch& launch) {
   if (e.cuda) {
     // Every third launch on addresses that are aligned to elements only.
     const std::string error = e.cuda->launch(memory.slots(got), got, launch.seed % 3 == 0);

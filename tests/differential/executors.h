@@ -1,8 +1,8 @@
 // Runs one program on every executor this machine has and compares what is in memory afterwards.
 //
 // Executors: the interpreter (the oracle); machine code for "host" and for "x86-64-v3", both through the
-// whole pipeline with verification between its stages; NVIDIA code on the first CUDA device when TILEGEN_TARGETS
-// names its target. Compared is all memory of every tensor: elements by a
+// whole pipeline with verification between its stages; NVIDIA code on the first CUDA device when
+// TILEGEN_TARGETS names its target. Compared is all memory of every tensor: elements by a
 // bound, everything that is no element (padding between strides, the zones around the tensor) for not being
 // touched.
 #pragma once
@@ -46,7 +46,8 @@ struct Launch {
   double magnitude = 0;  // of floating data, 0 = by type
   Bound bound;
   int max_threads = 1;  // more than 1 and a fault in a kernel kills the process
-  std::map<std::string, std::vector<int64_t>> whole;  // elements of tensors of whole numbers, in place of random ones
+  // elements of tensors of whole numbers, in place of random ones
+  std::map<std::string, std::vector<int64_t>> whole;
 };
 
 // Text, so that a failure prints itself.
@@ -64,13 +65,16 @@ struct Outcome {
                // run
     refused,   // a target has a stated limit (limit_memory)
     differ,    // everything below is a defect
-    rejected,  // compilation of a checked program failed, or took another plan since a check behind planning said no
+    // compilation of a checked program failed, or took another plan since a check behind planning said no
+    rejected,
     crashed
   } kind = Kind::agree;
   std::string text;
   bool is_defect() const { return kind >= Kind::differ; }
   // All executors agree, but for a simulated GPU's that says why it does not serve the program.
-  bool is_fine() const { return kind == Kind::agree || (kind == Kind::refused && text.rfind("sim:", 0) == 0); }
+  bool is_fine() const {
+    return kind == Kind::agree || (kind == Kind::refused && text.rfind("sim:", 0) == 0);
+  }
 };
 const char* kind_name(Outcome::Kind k);
 // What failed, without names and numbers: the diagnostic, and the simulator's finding.
@@ -92,8 +96,9 @@ class Subject {
   Outcome compile();
   Outcome compare(const Launch& launch);
   // The same, with `differ` to say what is wrong in memory; an empty text: nothing is.
-  using Differ = std::function<std::string(const LaunchMemory& memory, const std::vector<GuardedMemory>& expected,
-                                           const std::vector<GuardedMemory>& got)>;
+  using Differ =
+      std::function<std::string(const LaunchMemory& memory, const std::vector<GuardedMemory>& expected,
+                                const std::vector<GuardedMemory>& got)>;
   Outcome compare(const Launch& launch, const Differ& differ);
 
  private:
@@ -104,7 +109,8 @@ class Subject {
     Outcome failed;                 // kind agree: compiled
   };
   void compile_for(const std::string& name);
-  Outcome run(Executable& e, const LaunchMemory& memory, std::vector<GuardedMemory>& got, const Launch& launch);
+  Outcome run(Executable& e, const LaunchMemory& memory, std::vector<GuardedMemory>& got,
+              const Launch& launch);
 
   std::string text_, invalid_;
   std::vector<std::string> targets_;
@@ -120,8 +126,8 @@ Outcome compare_executors(const Case& c);
 // commas.
 const std::vector<std::string>& executable_targets();
 
-// The same and, last, a simulated GPU, which may refuse what its planning or lowering does not serve. Not where
-// TILEGEN_TARGETS says what to run.
+// The same and, last, a simulated GPU, which may refuse what its planning or lowering does not serve. Not
+// where TILEGEN_TARGETS says what to run.
 const std::vector<std::string>& targets_with_simulator();
 
 // TILEGEN_LONG=1 asks for the long form of a test.

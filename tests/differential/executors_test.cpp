@@ -71,8 +71,8 @@ kernel k grid (b: 1) {
   EXPECT_NE(unwritten.text.find("uninitialised_read"), std::string::npos) << unwritten.text;
 }
 
-// Executors compute functions without an exact form each within a bound, so some of 4096 values differ in their last bits:
-// compared exactly they must be seen to differ, compared by the bound to agree.
+// Executors compute functions without an exact form each within a bound, so some of 4096 values differ in
+// their last bits: compared exactly they must be seen to differ, compared by the bound to agree.
 TEST(Executors, ADifferenceIsReportedWithItsElement) {
   Launch inexact;
   inexact.data = Data::reals;

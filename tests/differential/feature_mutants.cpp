@@ -10,7 +10,8 @@ namespace {
 constexpr size_t kMostLaunches = 4;  // of one program
 // Their programs take seconds each.
 bool is_rare(std::string_view suite) {
-  return suite == "Attention" || suite == "AttentionSplit" || suite == "WrittenOperand" || suite == "WarpgroupProduct";
+  return suite == "Attention" || suite == "AttentionSplit" || suite == "WrittenOperand" ||
+         suite == "WarpgroupProduct";
 }
 constexpr int64_t kRarer = 5;
 

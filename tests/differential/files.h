@@ -13,13 +13,14 @@
 
 namespace tilegen::differential {
 
-// A folder of programs, "files" or "regressions": below what TILEGEN_TEST_DATA names, beside this program as a package has
-// it, or in the source tree.
+// A folder of programs, "files" or "regressions": below what TILEGEN_TEST_DATA names, beside this program as
+// a package has it, or in the source tree.
 inline std::filesystem::path test_data(const std::string& folder) {
   namespace fs = std::filesystem;
   if (const char* data = std::getenv("TILEGEN_TEST_DATA")) return fs::path(data) / folder;
   std::error_code none;
-  const fs::path packaged = fs::read_symlink("/proc/self/exe", none).parent_path().parent_path() / "tests" / folder;
+  const fs::path packaged =
+      fs::read_symlink("/proc/self/exe", none).parent_path().parent_path() / "tests" / folder;
   if (fs::is_directory(packaged, none)) return packaged;
   const fs::path tests = fs::path(TILEGEN_SOURCE_DIR) / "tests";
   return folder == "files" ? tests / folder : tests / "differential" / folder;

@@ -4,7 +4,8 @@ namespace tilegen::differential {
 
 std::string gemm_text(const GemmProgram& g) {
   std::string attrs;
-  for (const auto& [on, name] : {std::pair(g.ta, std::string("transpose_a")), {g.tb, "transpose_b"}, {!g.attrs.empty(), g.attrs}})
+  for (const auto& [on, name] :
+       {std::pair(g.ta, std::string("transpose_a")), {g.tb, "transpose_b"}, {!g.attrs.empty(), g.attrs}})
     if (on) attrs += (attrs.empty() ? " {" : ", ") + name;
   if (!attrs.empty()) attrs += "}";
   const bool whole = g.sum[0] == 'i';

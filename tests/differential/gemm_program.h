@@ -1,5 +1,5 @@
-// The tiled matrix product that the tables vary: C = A B over tiles of k in a pipelined loop, with what stands in front
-// of the loop, behind the product and behind the loop given as text.
+// The tiled matrix product that the tables vary: C = A B over tiles of k in a pipelined loop, with what
+// stands in front of the loop, behind the product and behind the loop given as text.
 #pragma once
 
 #include <cstdint>
@@ -34,8 +34,8 @@ struct GemmProgram {
   std::string result = "c";            // what is copied out
 };
 
-// In the texts $M, $N and $K stand for the tile's extents, $zero for that of the sum's type, $at for "bz :+ 1, " where
-// batched.
+// In the texts $M, $N and $K stand for the tile's extents, $zero for that of the sum's type, $at for "bz :+
+// 1, " where batched.
 std::string gemm_text(const GemmProgram& g);
 
 }  // namespace tilegen::differential

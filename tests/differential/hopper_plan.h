@@ -17,8 +17,8 @@ inline std::string plan_on_hopper(const std::string& text, plan::KernelSchedule&
   if (!program) return "no program: " + program.error().to_text();
   driver::CompileOptions options;
   options.plan_only = true;
-  auto artifact =
-      driver::compile(std::make_shared<const ir::Program>(std::move(*program)), *target::find_target("sm_90a"), options);
+  auto artifact = driver::compile(std::make_shared<const ir::Program>(std::move(*program)),
+                                  *target::find_target("sm_90a"), options);
   if (!artifact) return "no plan: " + artifact.error().to_text();
   kernel = (*artifact)->schedule.kernels[0];
   return "";

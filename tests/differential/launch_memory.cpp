@@ -55,7 +55,8 @@ bool elements_agree(DType t, uint64_t a, uint64_t b, const Bound& bound) {
   if (std::isnan(x) || std::isnan(y)) return std::isnan(x) && std::isnan(y);
   if (x == y) return true;
   if (std::isinf(x) || std::isinf(y)) return false;
-  return std::fabs(x - y) <= bound.absolute + bound.ulps * unit_in_last_place(t, std::max(std::fabs(x), std::fabs(y)));
+  return std::fabs(x - y) <=
+         bound.absolute + bound.ulps * unit_in_last_place(t, std::max(std::fabs(x), std::fabs(y)));
 }
 
 }  // namespace
@@ -137,8 +138,9 @@ void LaunchMemory::fill(const Launch& launch) {
     const auto given = launch.whole.find(t.name);
     const auto bytes = static_cast<size_t>(ir::dtype_bytes(t.type));
     for (int64_t i = 0; i < t.elements; ++i) {
-      const uint64_t bits = given != launch.whole.end() ? static_cast<uint64_t>(given->second[static_cast<size_t>(i)])
-                                                        : random_element(random, t.type, launch.data, launch.magnitude);
+      const uint64_t bits = given != launch.whole.end()
+                                ? static_cast<uint64_t>(given->second[static_cast<size_t>(i)])
+                                : random_element(random, t.type, launch.data, launch.magnitude);
       std::memcpy(&t.initial[static_cast<size_t>(t.offset(i)) * bytes], &bits, bytes);
     }
   }

@@ -1,5 +1,5 @@
-// Masks of attention: blocks of keys that a mask leaves alone take a path with nothing of it, blocks that it hides are
-// not even read.
+// Masks of attention: blocks of keys that a mask leaves alone take a path with nothing of it, blocks that it
+// hides are not even read.
 #include <algorithm>
 
 #include "arith/prove.h"
@@ -15,7 +15,8 @@ using thread::ThreadProgram;
 
 bool is_masked_store(const ThreadProgram& p, const thread::Stmt& s) {
   const auto* store = std::get_if<thread::Store>(&s.node);
-  return store && p.memory(store->memory).name == "attention:scores" && p.exprs[store->value].op == ir::ExprOp::select;
+  return store && p.memory(store->memory).name == "attention:scores" &&
+         p.exprs[store->value].op == ir::ExprOp::select;
 }
 
 bool holds_mask(const ThreadProgram& p, const thread::Block& block) {
@@ -23,7 +24,8 @@ bool holds_mask(const ThreadProgram& p, const thread::Block& block) {
     const thread::Stmt& s = p.stmts[id.value];
     if (is_masked_store(p, s)) return true;
     const auto inside = thread::blocks_inside(s.node);
-    return std::any_of(inside.begin(), inside.end(), [&](const thread::Block* b) { return holds_mask(p, *b); });
+    return std::any_of(inside.begin(), inside.end(),
+                       [&](const thread::Block* b) { return holds_mask(p, *b); });
   });
 }
 
@@ -37,9 +39,11 @@ void count_masks(const ThreadProgram& p, const thread::Block& block, bool avoida
     m.unavoidable += is_masked_store(p, s) && !avoidable;
     const auto* branch = std::get_if<thread::Branch>(&s.node);
     const bool uniform = branch && !arith::depends_on(p.exprs, branch->condition, p.thread_var);
-    const bool past = uniform && s.origin.find("/kb/") != s.origin.npos && holds_mask(p, branch->then_body) != holds_mask(p, branch->else_body);
+    const bool past = uniform && s.origin.find("/kb/") != s.origin.npos &&
+                      holds_mask(p, branch->then_body) != holds_mask(p, branch->else_body);
     m.branches += past && !avoidable;
-    for (const thread::Block* inside : thread::blocks_inside(s.node)) count_masks(p, *inside, avoidable || past, m);
+    for (const thread::Block* inside : thread::blocks_inside(s.node))
+      count_masks(p, *inside, avoidable || past, m);
   }
 }
 
@@ -52,7 +56,8 @@ std::vector<Form> forms() {
   plain.dim = plain.rows = plain.keys = 128;
   plain.threads = 256;
   std::vector<Form> list = {{"no mask but the last key", plain}};
-  const auto add = [&](const char* name, std::optional<int64_t> left, std::optional<int64_t> right) -> Attention& {
+  const auto add = [&](const char* name, std::optional<int64_t> left,
+                       std::optional<int64_t> right) -> Attention& {
     Attention a = plain;
     a.left = left;
     a.right = right;
@@ -103,7 +108,8 @@ int64_t blocks_seen(const Attention& a, int64_t queries, int64_t keys) {
     const int64_t place = tile + keys - queries;
     for (int64_t key = 0; key < keys; key += a.keys) {
       const int64_t last = std::min(key + a.keys, keys) - 1;
-      const bool behind = a.right && key > place + a.rows - 1 + *a.right, before = a.left && last < place - *a.left;
+      const bool behind = a.right && key > place + a.rows - 1 + *a.right,
+                 before = a.left && last < place - *a.left;
       blocks += !behind && !before;
     }
   }
@@ -111,19 +117,26 @@ int64_t blocks_seen(const Attention& a, int64_t queries, int64_t keys) {
 }
 
 TEST(Masks, BlocksThatAMaskHidesAreNotRead) {
-  for (const auto& [left, right] : std::vector<std::pair<std::optional<int64_t>, std::optional<int64_t>>>{
-           {100, std::nullopt}, {100, 0}, {64, 130}, {0, 0}, {std::nullopt, 0}, {std::nullopt, std::nullopt}}) {
+  for (const auto& [left, right] :
+       std::vector<std::pair<std::optional<int64_t>, std::optional<int64_t>>>{{100, std::nullopt},
+                                                                              {100, 0},
+                                                                              {64, 130},
+                                                                              {0, 0},
+                                                                              {std::nullopt, 0},
+                                                                              {std::nullopt, std::nullopt}}) {
     Attention a;
     a.left = left;
     a.right = right;
     const AttentionKernel kernel(a);
-    for (const auto& [queries, keys] : std::vector<std::pair<int64_t, int64_t>>{{512, 512}, {130, 700}, {64, 449}, {1, 300}}) {
+    for (const auto& [queries, keys] :
+         std::vector<std::pair<int64_t, int64_t>>{{512, 512}, {130, 700}, {64, 449}, {1, 300}}) {
       const auto run = kernel.run(kernel.best(), attention_launch(queries, keys), {});
       EXPECT_EQ(run.findings, std::set<std::string>());
       int64_t copies = 0;
       for (const sim::AccessCount& c : run.counters.accesses)
         if (c.action == "tensor copy" && c.memory == "K") copies += c.requests;
-      EXPECT_EQ(copies, blocks_seen(a, queries, keys)) << left.value_or(-1) << " " << right.value_or(-1) << ": " << queries << " x " << keys;
+      EXPECT_EQ(copies, blocks_seen(a, queries, keys))
+          << left.value_or(-1) << " " << right.value_or(-1) << ": " << queries << " x " << keys;
     }
   }
 }

@@ -1,6 +1,6 @@
-// Attention with the keys of a head split into parts, and a kernel that combines them: as plain attention computes it, for
-// parts of any number, of no key, and more than there are blocks of keys. The heads of queries that share a head of keys
-// are rows of one tile.
+// Attention with the keys of a head split into parts, and a kernel that combines them: as plain attention
+// computes it, for parts of any number, of no key, and more than there are blocks of keys. The heads of
+// queries that share a head of keys are rows of one tile.
 #include <cmath>
 
 #include "attention_program.h"
@@ -18,7 +18,8 @@ void replace_once(std::string& text, const std::string& from, const std::string&
 }
 
 std::string combine_text(const Attention& a, int64_t together) {
-  return replaced(R"(
+  return replaced(
+      R"(
 kernel combine grid (bb: batch, bh: heads, row: queries * $G) threads 64 {
   alloc share: fragment f32[$P]
   alloc found: fragment f32[$P, $D]
@@ -69,10 +70,11 @@ kernel combine grid (bb: batch, bh: heads, row: queries * $G) threads 64 {
   copy out -> O[bb :+ 1, bh :+ 1, row :+ 1, 0 :+ $D]
 }
 )",
-                  {{"P", std::to_string(together)}, {"D", std::to_string(a.dim)}, {"G", std::to_string(a.group)}});
+      {{"P", std::to_string(together)}, {"D", std::to_string(a.dim)}, {"G", std::to_string(a.group)}});
 }
 
-// Of `a` with its sums of rows; K and V as there, queries and their results with the heads that share keys side by side.
+// Of `a` with its sums of rows; K and V as there, queries and their results with the heads that share keys
+// side by side.
 std::string split_text(const Attention& a, int64_t together) {
   Attention plain = a;
   plain.group = 1;
@@ -80,20 +82,25 @@ std::string split_text(const Attention& a, int64_t together) {
   std::string text = attention_text(plain);
   const auto with = [&](const char* t) {
     return replaced(t, {{"first", a.left ? "(max(keys - queries - $left, 0) // $K)" : "0"},
-                        {"left", std::to_string(a.left.value_or(0))}, {"G", std::to_string(a.group)},
-                        {"M", std::to_string(a.rows)}, {"K", std::to_string(a.keys)}, {"D", std::to_string(a.dim)}});
+                        {"left", std::to_string(a.left.value_or(0))},
+                        {"G", std::to_string(a.group)},
+                        {"M", std::to_string(a.rows)},
+                        {"K", std::to_string(a.keys)},
+                        {"D", std::to_string(a.dim)}});
   };
   replace_once(text, "dim keys", "dim keys\ndim parts >= 1");
   for (int i = 0; i < 2; ++i) replace_once(text, "heads, queries, ", with("heads, $G * queries, "));
   replace_once(text, "\n\nkernel attention grid (bb: batch, bh: heads * 1, bq: ceildiv(queries,",
-               with("\ntensor L: f32[batch, heads, $G * queries]\ntensor partial: f32[batch * heads, parts, $G * queries, $D] workspace\n"
+               with("\ntensor L: f32[batch, heads, $G * queries]\ntensor partial: f32[batch * heads, parts, "
+                    "$G * queries, $D] workspace\n"
                     "tensor sums: f32[batch * heads, parts, $G * queries] workspace\n"
                     "kernel attention grid (pair: batch * heads, slice: parts, bq: ceildiv(queries * $G,"));
   const size_t loop = text.find("pipelined kb in "), stages = text.find(" stages", loop);
   text.replace(loop, stages - loop,
                with("pipelined kb in $first + slice * (ceildiv(keys, $K) - $first) // parts .. "
                     "$first + (slice + 1) * (ceildiv(keys, $K) - $first) // parts"));
-  for (const std::string from = with("bq * $M + i + keys"), to = with("(bq * $M + i) % max(queries, 1) + keys");
+  for (const std::string from = with("bq * $M + i + keys"),
+                         to = with("(bq * $M + i) % max(queries, 1) + keys");
        text.find(from) != std::string::npos;)
     replace_once(text, from, to);
   replace_once(text, "copy out -> O[bb :+ 1, bh :+ 1, ", "copy out -> partial[pair :+ 1, slice :+ 1, ");
@@ -101,8 +108,10 @@ std::string split_text(const Attention& a, int64_t together) {
   text.insert(behind, with("parallel i in $M {\nif bq * $M + i < queries * $G {\n"
                            "sums[pair, slice, bq * $M + i] = top[i]") +
                           (a.cap ? "" : " * 0.18f32") + " + log2(total[i])\n}\n}\n");
-  for (const auto& [from, to] : {std::pair<std::string, std::string>{"bb :+", "pair // heads :+"}, {"bh :+", "pair % heads :+"}})
-    for (size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size()) text.replace(at, from.size(), to);
+  for (const auto& [from, to] :
+       {std::pair<std::string, std::string>{"bb :+", "pair // heads :+"}, {"bh :+", "pair % heads :+"}})
+    for (size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
+      text.replace(at, from.size(), to);
   return text + combine_text(a, together);
 }
 
@@ -138,7 +147,8 @@ void expect_unsplit(const ir::Program& plain, const ir::Program& split, Launch l
     for (size_t i = 0; i < want.at(name).size(); ++i) {
       const double x = got.at(name)[i], y = want.at(name)[i];
       ASSERT_TRUE(x == y || std::fabs(x - y) <= allowed)
-          << name << ", element " << i << ": " << x << ", unsplit " << y << "\n" << to_text({ir::print_program(split), l});
+          << name << ", element " << i << ": " << x << ", unsplit " << y << "\n"
+          << to_text({ir::print_program(split), l});
     }
   }
 }
@@ -168,10 +178,11 @@ void run_split(Attention a, const std::vector<Split>& cases, On on = On::hopper,
   }
 }
 
-// One part; as many as blocks of keys; more than these; more than the second kernel takes at once; no keys; no queries.
-const std::vector<Split> kSplits = {{1, 2, 1, 448, 1},  {2, 1, 3, 448, 7},  {1, 1, 1, 130, 5}, {1, 2, 70, 300, 2},
-                                    {1, 1, 2, 640, 10}, {1, 1, 5, 0, 3},    {1, 1, 0, 64, 2},  {1, 1, 1, 1, 2},
-                                    {1, 1, 40, 20, 3}};
+// One part; as many as blocks of keys; more than these; more than the second kernel takes at once; no keys;
+// no queries.
+const std::vector<Split> kSplits = {{1, 2, 1, 448, 1},  {2, 1, 3, 448, 7},  {1, 1, 1, 130, 5},
+                                    {1, 2, 70, 300, 2}, {1, 1, 2, 640, 10}, {1, 1, 5, 0, 3},
+                                    {1, 1, 0, 64, 2},   {1, 1, 1, 1, 2},    {1, 1, 40, 20, 3}};
 
 TEST(AttentionSplit, Parts) { run_split({}, kSplits, On::all); }
 

@@ -1,6 +1,6 @@
-// Attention in numbers of keys and queries, sizes of heads, masks, packed sequences. What the interpreter makes of each
-// program is held to the definition of attention, and everything else to the interpreter; on sm_90a both products have
-// to be products of warpgroups, the second an iteration behind the first.
+// Attention in numbers of keys and queries, sizes of heads, masks, packed sequences. What the interpreter
+// makes of each program is held to the definition of attention, and everything else to the interpreter; on
+// sm_90a both products have to be products of warpgroups, the second an iteration behind the first.
 #include <cmath>
 
 #include "attention_program.h"
@@ -116,8 +116,8 @@ class Definition {
 
   void expect(double got, double want, double allowed, const Sequence& s, int64_t head, int64_t i) {
     if (got == want || std::fabs(got - want) <= allowed || !error.empty()) return;
-    error = "sequence " + std::to_string(s.batch) + " head " + std::to_string(head) + " query " + std::to_string(i) + ": " +
-            std::to_string(got) + " should be " + std::to_string(want);
+    error = "sequence " + std::to_string(s.batch) + " head " + std::to_string(head) + " query " +
+            std::to_string(i) + ": " + std::to_string(got) + " should be " + std::to_string(want);
   }
 
   const Attention& a_;
@@ -148,8 +148,11 @@ Launch launch_of(const Ends& e) {
   int64_t longest = 0;
   for (size_t b = 1; b < e.queries.size(); ++b) longest = std::max(longest, e.queries[b] - e.queries[b - 1]);
   Launch launch;
-  launch.dims = {{"batch", static_cast<int64_t>(e.queries.size()) - 1}, {"heads", e.heads}, {"queries", longest},
-                 {"all_queries", e.queries.back() + 3}, {"all_keys", e.keys.back() + 2}};
+  launch.dims = {{"batch", static_cast<int64_t>(e.queries.size()) - 1},
+                 {"heads", e.heads},
+                 {"queries", longest},
+                 {"all_queries", e.queries.back() + 3},
+                 {"all_keys", e.keys.back() + 2}};
   launch.whole = {{"query_ends", e.queries}, {"key_ends", e.keys}};
   return launch;
 }
@@ -180,9 +183,11 @@ void run_attention(const Attention& a, const std::vector<Case>& cases, On on = O
   }
 }
 
-// 0, 1, 2, 3 and 7 blocks of keys; full ones and ragged ones; one query, none; queries and keys of other lengths.
-const std::vector<Lengths> kLengths = {{1, 1, 64, 0},  {2, 1, 64, 64},  {1, 2, 130, 128}, {1, 1, 64, 192}, {1, 1, 100, 448},
-                                       {1, 1, 1, 1},   {1, 1, 1, 70},   {1, 1, 65, 33},   {1, 1, 200, 100}, {1, 1, 0, 64}};
+// 0, 1, 2, 3 and 7 blocks of keys; full ones and ragged ones; one query, none; queries and keys of other
+// lengths.
+const std::vector<Lengths> kLengths = {{1, 1, 64, 0},    {2, 1, 64, 64}, {1, 2, 130, 128}, {1, 1, 64, 192},
+                                       {1, 1, 100, 448}, {1, 1, 1, 1},   {1, 1, 1, 70},    {1, 1, 65, 33},
+                                       {1, 1, 200, 100}, {1, 1, 0, 64}};
 const std::vector<Lengths> kFew = {{1, 2, 70, 130}, {1, 1, 3, 0}, {1, 1, 100, 30}};
 const std::vector<Ends> kEnds = {{2, {0, 64, 64, 70, 200}, {0, 64, 100, 100, 300}},
                                  {1, {0, 1}, {0, 200}},
@@ -221,7 +226,8 @@ TEST(Attention, Tiles) {
 // As many tiles as blocks, more, fewer; tiles of no work among them.
 TEST(Attention, BlocksThatClaimTheirTiles) {
   const std::vector<Lengths> lengths = {{2, 1, 300, 300}, {1, 1, 700, 130}, {1, 3, 70, 150}, {1, 1, 1, 1}};
-  const std::vector<Ends> ends = {{1, {0, 200, 200, 210, 500}, {0, 130, 130, 200, 320}}, {1, {0, 0, 300, 301}, {0, 0, 64, 164}}};
+  const std::vector<Ends> ends = {{1, {0, 200, 200, 210, 500}, {0, 130, 130, 200, 320}},
+                                  {1, {0, 0, 300, 301}, {0, 0, 64, 164}}};
   Attention a;
   a.rows = 128;
   a.threads = 256;
@@ -255,12 +261,15 @@ TEST(Attention, EveryOrderOfTiles) {
   guarded.guarded = true;
   for (const char* order : {"none", "static", "claimed"}) {
     run_attention(a, std::vector<Lengths>{{1, 2, 390, 200}}, On::specialised, persistence(order));
-    run_attention(guarded, std::vector<Ends>{{1, {0, 140, 140, 150}, {0, 70, 70, 200}}}, On::specialised, persistence(order));
+    run_attention(guarded, std::vector<Ends>{{1, {0, 140, 140, 150}, {0, 70, 70, 200}}}, On::specialised,
+                  persistence(order));
     if (HasFailure()) return;
   }
   // Sequences without a tile of their own in the second place, or in any: those that claim pass over these.
-  const std::vector<Ends> ends = {{1, {0, 140, 140, 150, 420}, {0, 70, 70, 200, 300}}, {2, {0, 0, 0, 130}, {0, 10, 10, 64}}};
-  for (const Attention& form : {packed, guarded}) run_attention(form, ends, On::specialised, persistence("claimed", true));
+  const std::vector<Ends> ends = {{1, {0, 140, 140, 150, 420}, {0, 70, 70, 200, 300}},
+                                  {2, {0, 0, 0, 130}, {0, 10, 10, 64}}};
+  for (const Attention& form : {packed, guarded})
+    run_attention(form, ends, On::specialised, persistence("claimed", true));
 }
 
 TEST(Attention, Bf16) {

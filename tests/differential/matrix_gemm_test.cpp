@@ -34,7 +34,8 @@ std::string text_of(const GemmCase& g) {
   GemmProgram p;
   p.a = ir::dtype_name(g.types.a), p.b = ir::dtype_name(g.types.b), p.sum = p.out = ir::dtype_name(g.types.c);
   p.ta = g.ta, p.tb = g.tb;
-  for (const auto& [on, name] : {std::pair(g.clear, "clear"), {g.types.tf32, "tf32"}, {g.types.promote, "promote"}})
+  for (const auto& [on, name] :
+       {std::pair(g.clear, "clear"), {g.types.tf32, "tf32"}, {g.types.promote, "promote"}})
     if (on) p.attrs += (p.attrs.empty() ? "" : ", ") + std::string(name);
   p.a_scope = g.a_scope, p.b_scope = g.b_scope;
   p.m = g.m, p.n = g.n, p.k = g.k;

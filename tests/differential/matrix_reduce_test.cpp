@@ -128,16 +128,22 @@ kernel k grid (b: 1) threads 128 {
       part + "parallel i in $rows { total[i] = total[i] + part[i] }",
       "reduce x -> total {axis=1, accumulate}",
       part + "parallel i in $rows { total[i] = total[i] * $flip - part[i] * beside[i] }",
-      part + "copy part -> more\n      if t % 2 == 0 { parallel i in $rows { total[i] = total[i] + more[i] } }",
-      part + "parallel i, j in $rows, $cols { x[i, j] = x[i, j] + x[i, j] }\n      reduce x -> more {axis=1}\n" +
-          "      parallel i in $rows { total[i] = part[i] + total[i] * $flip + more[i]\n beside[i] = beside[i] - more[i] }",
-      part + "parallel i in $rows { if total[i] > $zero { total[i] = total[i] - part[i] } else { total[i] = part[i] } }",
+      part +
+          "copy part -> more\n      if t % 2 == 0 { parallel i in $rows { total[i] = total[i] + more[i] } }",
+      part +
+          "parallel i, j in $rows, $cols { x[i, j] = x[i, j] + x[i, j] }\n      reduce x -> more {axis=1}\n" +
+          "      parallel i in $rows { total[i] = part[i] + total[i] * $flip + more[i]\n beside[i] = "
+          "beside[i] - more[i] }",
+      part +
+          "parallel i in $rows { if total[i] > $zero { total[i] = total[i] - part[i] } else { total[i] = "
+          "part[i] } }",
       "if t % 2 == 1 { reduce x -> total {axis=1} }",
   };
   const Strings fronts = {"", "fill total, $zero"}, agains = {"", "fill total, $zero"};
   const Strings behinds = {"", "parallel i in $rows { total[i] = total[i] - beside[i] }"};
-  const std::vector<ReduceTypes> types = {{DType::f32, DType::f32}, {DType::i32, DType::i32}, {DType::f64, DType::f64},
-                                          {DType::i8, DType::i32},  {DType::f16, DType::f32}, {DType::i64, DType::i64}};
+  const std::vector<ReduceTypes> types = {{DType::f32, DType::f32}, {DType::i32, DType::i32},
+                                          {DType::f64, DType::f64}, {DType::i8, DType::i32},
+                                          {DType::f16, DType::f32}, {DType::i64, DType::i64}};
   int at = 0;
   for (const std::string& body : bodies)
     for (const std::string& front : fronts)

@@ -1,5 +1,6 @@
-// Products of warpgroups (wgmma on tiles that the copy engine brings): the plain matrix product, its layouts, tiles, numbers of
-// k steps, ragged shapes and epilogues. Each program is seen to be planned that way where it should be.
+// Products of warpgroups (wgmma on tiles that the copy engine brings): the plain matrix product, its layouts,
+// tiles, numbers of k steps, ragged shapes and epilogues. Each program is seen to be planned that way where
+// it should be.
 #include <algorithm>
 #include <array>
 
@@ -37,14 +38,15 @@ std::string engine_of_product(const std::string& text) {
   plan::KernelSchedule k;
   if (std::string why = plan_on_hopper(text, k); !why.empty()) return why;
   for (const plan::OpPlan& op : k.ops)
-    if (op.engine == plan::Engine::mma || op.engine == plan::Engine::warpgroup_mma) return plan::engine_name(*op.engine);
+    if (op.engine == plan::Engine::mma || op.engine == plan::Engine::warpgroup_mma)
+      return plan::engine_name(*op.engine);
   return "none";
 }
 
 using Shapes = std::vector<std::array<int64_t, 3>>;
 
-// Whole numbers, whose sums every type holds; `reals`: within the error of a sum of products below 1, each relatively
-// wrong by `error`.
+// Whole numbers, whose sums every type holds; `reals`: within the error of a sum of products below 1, each
+// relatively wrong by `error`.
 void run_product(const Product& g, const Shapes& shapes, bool reals = false, double error = 0) {
   const std::string text = gemm_text(g);
   ASSERT_EQ(engine_of_product(text), "warpgroup_mma") << text;
@@ -77,10 +79,13 @@ TEST(WarpgroupProduct, NumbersOfSteps) {
 
 TEST(WarpgroupProduct, RaggedShapes) {
   // What the copy engine takes, stores of one row pitch that it does not, and loads that it does not.
-  run_product({}, {{136, 72, 72}, {1, 8, 8}, {200, 56, 200}, {129, 65, 136}, {130, 63, 64}, {40, 48, 65}, {33, 31, 7}});
+  run_product(
+      {},
+      {{136, 72, 72}, {1, 8, 8}, {200, 56, 200}, {129, 65, 136}, {130, 63, 64}, {40, 48, 65}, {33, 31, 7}});
 }
 
-// Sums that begin with what the result holds; every product adds to them. One warpgroup, stores by threads and by the engine.
+// Sums that begin with what the result holds; every product adds to them. One warpgroup, stores by threads
+// and by the engine.
 TEST(WarpgroupProduct, AddsToTheResult) {
   Product g;
   g.out = "f32";
@@ -103,9 +108,10 @@ TEST(WarpgroupProduct, Layouts) {
 }
 
 TEST(WarpgroupProduct, Types) {
-  const std::array<const char*, 3> types[] = {{"f16", "f32", "f32"},  {"bf16", "bf16", "f32"}, {"bf16", "f32", "f32"},
-                                              {"e4m3", "f16", "f32"}, {"e5m2", "f32", "f32"},  {"i8", "i32", "i32"},
-                                              {"u8", "i32", "i32"}, {"f16", "f16", "f16"},  {"f16", "f32", "f16"}};
+  const std::array<const char*, 3> types[] = {
+      {"f16", "f32", "f32"},  {"bf16", "bf16", "f32"}, {"bf16", "f32", "f32"},
+      {"e4m3", "f16", "f32"}, {"e5m2", "f32", "f32"},  {"i8", "i32", "i32"},
+      {"u8", "i32", "i32"},   {"f16", "f16", "f16"},   {"f16", "f32", "f16"}};
   for (const auto& [in, out, sum] : types) {
     Product g;
     g.of(in, out, sum);
@@ -141,14 +147,15 @@ TEST(WarpgroupProduct, SinglePrecisionAsTf32) {
   }
 }
 
-// Sums of 8-bit floats that are added up outside of the instructions: one chunk of k, parts of one, several; as wide as a
-// warpgroup's columns and in parts; from zero and from what the result holds.
+// Sums of 8-bit floats that are added up outside of the instructions: one chunk of k, parts of one, several;
+// as wide as a warpgroup's columns and in parts; from zero and from what the result holds.
 TEST(WarpgroupProduct, PromotedSums) {
   struct Tile {
     int64_t m, n, k;
     int threads;
   };
-  for (const Tile& t : {Tile{128, 64, 128, 256}, {128, 128, 64, 256}, {64, 256, 128, 128}, {128, 256, 256, 256}}) {
+  for (const Tile& t :
+       {Tile{128, 64, 128, 256}, {128, 128, 64, 256}, {64, 256, 128, 128}, {128, 256, 256, 256}}) {
     Product g;
     g.of("e4m3", "f32", "f32");
     g.b = "e5m2";
@@ -170,17 +177,18 @@ TEST(WarpgroupProduct, PromotedSums) {
   run_product(g, {{136, 80, 144}});
 }
 
-// Operands along m or n of types that the instructions read along k only are turned on the way: one, the other, both; one
-// warpgroup and two; with promoted sums, few rows, and two products of a loop.
+// Operands along m or n of types that the instructions read along k only are turned on the way: one, the
+// other, both; one warpgroup and two; with promoted sums, few rows, and two products of a loop.
 TEST(WarpgroupProduct, TurnedOperands) {
   struct Case {
     const char *in, *sum, *attrs;
     int64_t m, n, k;
     int threads;
   };
-  const Case cases[] = {{"e4m3", "f32", "", 128, 128, 128, 256},  {"i8", "i32", "", 64, 128, 64, 128},
-                        {"u8", "i32", "", 128, 64, 128, 256},     {"f32", "f32", "tf32", 128, 64, 32, 256},
-                        {"e5m2", "f32", "promote", 128, 128, 128, 256}, {"f32", "f32", "tf32", 64, 128, 64, 128}};
+  const Case cases[] = {
+      {"e4m3", "f32", "", 128, 128, 128, 256},        {"i8", "i32", "", 64, 128, 64, 128},
+      {"u8", "i32", "", 128, 64, 128, 256},           {"f32", "f32", "tf32", 128, 64, 32, 256},
+      {"e5m2", "f32", "promote", 128, 128, 128, 256}, {"f32", "f32", "tf32", 64, 128, 64, 128}};
   for (const Case& c : cases)
     for (int flags = 0; flags < 4; ++flags) {
       Product g;
@@ -255,9 +263,9 @@ TEST(WarpgroupProduct, Tiles) {
     int64_t m, n, k;
     int threads, stages;
   };
-  const Tile tiles[] = {{64, 64, 64, 128, 2},  {64, 256, 32, 128, 2}, {128, 128, 32, 256, 4}, {192, 96, 64, 384, 2},
-                        {256, 64, 64, 256, 2}, {128, 96, 48, 256, 3}, {128, 160, 16, 256, 2}, {128, 256, 64, 256, 3},
-                        {64, 40, 128, 128, 2}};
+  const Tile tiles[] = {{64, 64, 64, 128, 2},   {64, 256, 32, 128, 2},  {128, 128, 32, 256, 4},
+                        {192, 96, 64, 384, 2},  {256, 64, 64, 256, 2},  {128, 96, 48, 256, 3},
+                        {128, 160, 16, 256, 2}, {128, 256, 64, 256, 3}, {64, 40, 128, 128, 2}};
   int at = 0;
   for (const Tile& t : tiles) {
     Product g;
@@ -304,9 +312,11 @@ TEST(WarpgroupProduct, ScaledResults) {
        "c[i, j] * s[by * $M + i] * t[bx * $N + j]"},
       {"e4m3", "f32", "f32", "e4m3", "tensor s: f32[1] readonly", "c[i, j] * s[0]"},
       {"f16", "f32", "f32", "e5m2", "tensor s: f32[m] readonly", "c[i, j] * s[by * $M + i]"},
-      {"i8", "i32", "f16", "f16", "tensor s: f32[n] readonly", "cast(f16, cast(f32, c[i, j]) * s[bx * $N + j])"},
+      {"i8", "i32", "f16", "f16", "tensor s: f32[n] readonly",
+       "cast(f16, cast(f32, c[i, j]) * s[bx * $N + j])"},
       {"i8", "i32", "f32", "f32", "tensor s: f32[m] readonly", "cast(f32, c[i, j]) * s[by * $M + i]"},
-      {"u8", "i32", "i8", "i8", "scalar s: f32", "cast(i8, max(min(cast(f32, c[i, j]) * 0.25f32, 127.0f32), -128.0f32))"},
+      {"u8", "i32", "i8", "i8", "scalar s: f32",
+       "cast(i8, max(min(cast(f32, c[i, j]) * 0.25f32, 127.0f32), -128.0f32))"},
   };
   for (const Case& c : cases)
     for (const bool batched : {false, true}) {
@@ -362,7 +372,8 @@ TEST(WarpgroupProduct, Batched) {
   const std::string text = gemm_text(g);
   ASSERT_EQ(engine_of_product(text), "warpgroup_mma");
   Subject subject(text, targets());
-  for (const auto& [b, m, n, k] : std::vector<std::array<int64_t, 4>>{{3, 136, 72, 136}, {2, 128, 64, 64}, {1, 0, 64, 64}}) {
+  for (const auto& [b, m, n, k] :
+       std::vector<std::array<int64_t, 4>>{{3, 136, 72, 136}, {2, 128, 64, 64}, {1, 0, 64, 64}}) {
     Launch l;
     l.dims = {{"batch", b}, {"m", m}, {"n", n}, {"k", k}};
     l.magnitude = 4;

@@ -1,5 +1,6 @@
-// Operands of warpgroup products that threads write to shared memory: weights of attention, scaled queries, elements that are
-// made of others or unpacked on the way. Each program is seen to be planned with such products.
+// Operands of warpgroup products that threads write to shared memory: weights of attention, scaled queries,
+// elements that are made of others or unpacked on the way. Each program is seen to be planned with such
+// products.
 #include <algorithm>
 #include <array>
 #include <tuple>
@@ -15,7 +16,8 @@ std::string products_refusal(const std::string& text, const std::string& written
   if (std::string why = plan_on_hopper(text, k); !why.empty()) return why;
   bool said = false;
   for (const plan::OpPlan& op : k.ops) {
-    if (op.engine == plan::Engine::mma) return op.op + " is done by mma: " + plan::schedule_to_text({"", "", {k}});
+    if (op.engine == plan::Engine::mma)
+      return op.op + " is done by mma: " + plan::schedule_to_text({"", "", {k}});
     said = said || op.reason.find(written) != op.reason.npos;
   }
   return said ? "" : "no product says '" + written + "'";
@@ -25,11 +27,13 @@ const std::string kByAll = "for all warpgroups", kByWarpgroup = "each warpgroup 
 // ---- attention
 
 // Batch, heads, queries, keys: 0, 1, 2, 3 and 7 blocks of 64 keys.
-const std::vector<std::array<int64_t, 4>> kLengths = {{1, 1, 64, 0},   {2, 1, 64, 64},  {1, 2, 130, 128}, {1, 1, 64, 192},
-                                                      {1, 1, 100, 448}, {1, 1, 1, 70},   {1, 1, 200, 100}, {1, 1, 0, 64}};
+const std::vector<std::array<int64_t, 4>> kLengths = {{1, 1, 64, 0},    {2, 1, 64, 64},   {1, 2, 130, 128},
+                                                      {1, 1, 64, 192},  {1, 1, 100, 448}, {1, 1, 1, 70},
+                                                      {1, 1, 200, 100}, {1, 1, 0, 64}};
 
-void run_attention(const Attention& a, const std::string& written, const std::vector<std::array<int64_t, 4>>& lengths = kLengths,
-                   On on = On::hopper, std::string text = "") {
+void run_attention(const Attention& a, const std::string& written,
+                   const std::vector<std::array<int64_t, 4>>& lengths = kLengths, On on = On::hopper,
+                   std::string text = "") {
   if (text.empty()) text = attention_text(a);
   if (!take_case) {
     ASSERT_EQ(products_refusal(text, written), "") << text;
@@ -97,9 +101,11 @@ TEST(WrittenOperand, QueriesThatThreadsScale) {
   }
 }
 
-// Keys and values of bytes, unpacked by threads: the values of the iteration before beside the scores of this one.
+// Keys and values of bytes, unpacked by threads: the values of the iteration before beside the scores of this
+// one.
 TEST(WrittenOperand, KeysAndValuesOfBytes) {
-  for (const auto& [rows, threads, weights] : {std::tuple{64, 128, "fragment"}, {128, 256, "fragment"}, {128, 256, "shared"}}) {
+  for (const auto& [rows, threads, weights] :
+       {std::tuple{64, 128, "fragment"}, {128, 256, "fragment"}, {128, 256, "shared"}}) {
     Attention a;
     a.rows = rows, a.threads = threads, a.weights = weights;
     std::string text = attention_text(a);
@@ -111,19 +117,20 @@ TEST(WrittenOperand, KeysAndValuesOfBytes) {
     for (const std::string t : {"K", "V"}) {
       put("tensor " + t + ": f16", "tensor " + t + ": i8");
       put("  alloc " + t + "s:", "  alloc " + t + "r: shared i8[64, 64]\n  alloc " + t + "s:");
-      put("-> " + t + "s\n", "-> " + t + "r\n    parallel i, j in 64, 64 {\n      " + t + "s[i, j] = cast(f16, " + t +
-                                 "r[i, j]) * 0.5f16\n    }\n");
+      put("-> " + t + "s\n", "-> " + t + "r\n    parallel i, j in 64, 64 {\n      " + t +
+                                 "s[i, j] = cast(f16, " + t + "r[i, j]) * 0.5f16\n    }\n");
     }
     plan::KernelSchedule k;
     ASSERT_EQ(plan_on_hopper(text, k), "");
     EXPECT_EQ(k.channels.size(), 3u);
-    run_attention(a, threads == 128 ? kByWarpgroup : kByAll, {{1, 1, 200, 448}, {1, 2, 70, 130}, {1, 1, 64, 64}, {1, 1, 3, 0}},
-                  On::hopper, text);
+    run_attention(a, threads == 128 ? kByWarpgroup : kByAll,
+                  {{1, 1, 200, 448}, {1, 2, 70, 130}, {1, 1, 64, 64}, {1, 1, 3, 0}}, On::hopper, text);
     if (HasFailure()) return;
   }
 }
 
-// One tile is keys and values; warpgroups share the columns of the result, so that each multiplies weights of both.
+// One tile is keys and values; warpgroups share the columns of the result, so that each multiplies weights of
+// both.
 TEST(WrittenOperand, LatentHeads) {
   const std::string text = R"(tl 1 program mla
 dim batch
@@ -206,7 +213,8 @@ kernel mla grid (bb: batch) threads 256 {
 
 // C = A B over tiles of k, operands made of what `fill` copies.
 struct Written {
-  std::string a = "f16", b = "f16", sum = "f32", tensor_a = "f16[m, k]", tensor_b = "f16[n, k]", attrs = " {transpose_b}";
+  std::string a = "f16", b = "f16", sum = "f32", tensor_a = "f16[m, k]", tensor_b = "f16[n, k]",
+              attrs = " {transpose_b}";
   std::string allocs, fill;
   std::string shape_a = "$M, $K", shape_b = "$N, $K", begin = "fill c, $zero";
   int64_t m = 128, n = 64, k = 64;
@@ -234,10 +242,22 @@ kernel gemm grid (by: ceildiv(m, $M), bx: ceildiv(n, $N)) threads $T {
   copy c -> C[by * $M :+ $M, bx * $N :+ $N]
 }
 )",
-                  {{"ta", w.tensor_a}, {"tb", w.tensor_b}, {"sa", w.shape_a}, {"sb", w.shape_b}, {"sum", w.sum},
-                   {"allocs", w.allocs}, {"begin", w.begin}, {"fill", w.fill}, {"attrs", w.attrs}, {"A", w.a}, {"B", w.b},
-                   {"zero", w.sum == "i32" ? "0i32" : "0.0f32"}, {"M", std::to_string(w.m)}, {"N", std::to_string(w.n)},
-                   {"K", std::to_string(w.k)}, {"T", std::to_string(w.threads)}});
+                  {{"ta", w.tensor_a},
+                   {"tb", w.tensor_b},
+                   {"sa", w.shape_a},
+                   {"sb", w.shape_b},
+                   {"sum", w.sum},
+                   {"allocs", w.allocs},
+                   {"begin", w.begin},
+                   {"fill", w.fill},
+                   {"attrs", w.attrs},
+                   {"A", w.a},
+                   {"B", w.b},
+                   {"zero", w.sum == "i32" ? "0i32" : "0.0f32"},
+                   {"M", std::to_string(w.m)},
+                   {"N", std::to_string(w.n)},
+                   {"K", std::to_string(w.k)},
+                   {"T", std::to_string(w.threads)}});
 }
 
 // Whole numbers, whose sums every type holds: 0, 1, 2, 3 and 7 steps, ragged tiles.
@@ -249,8 +269,11 @@ void run(const Written& w, const std::string& written, On on = On::hopper) {
   Subject subject(text, targets(on));
   ASSERT_EQ(subject.invalid(), "") << text;
   uint64_t seed = 1;
-  for (const auto& [m, n, steps] : {std::array<int64_t, 3>{2 * w.m, 2 * w.n, 2}, {w.m + 8, w.n - 8, 7}, {w.m - 1, w.n, 1},
-                                    {3, 2 * w.n + 16, 3}, {w.m, w.n, 0}}) {
+  for (const auto& [m, n, steps] : {std::array<int64_t, 3>{2 * w.m, 2 * w.n, 2},
+                                    {w.m + 8, w.n - 8, 7},
+                                    {w.m - 1, w.n, 1},
+                                    {3, 2 * w.n + 16, 3},
+                                    {w.m, w.n, 0}}) {
     Launch l;
     l.dims = {{"m", m}, {"n", n}, {"k", steps * w.k - (steps > 2 ? 16 : 0)}};
     l.seed = seed++;
@@ -371,7 +394,8 @@ TEST(WrittenOperand, TilesThatThreadsRead) {
   alloc r: shared f16[$K, $K]
   alloc x: shared f16[$M, $K]
   alloc p: fragment f32[$M, $K])";
-  w.tensor_a = "f16[m, k]", w.tensor_b = "f16[k, 64] readonly\ntensor V: f16[k, n] readonly\ntensor X: f16[m, k]";
+  w.tensor_a = "f16[m, k]",
+  w.tensor_b = "f16[k, 64] readonly\ntensor V: f16[k, n] readonly\ntensor X: f16[m, k]";
   w.begin = "fill c, $zero\n  copy A[by * $M :+ $M, 0 :+ $K] -> q";
   w.fill = R"(copy B[ko * $K :+ $K, 0 :+ $K] -> r
     copy X[by * $M :+ $M, ko * $K :+ $K] -> x

@@ -176,8 +176,8 @@ class Judge {
     return ordered_without(form, mutant) ? "all is ordered without it, for any number of iterations" : "";
   }
 
-  // Beside verify_synchronization and one order, which judged it already: other orders of warps, both times of
-  // landing.
+  // Beside verify_synchronization and one order, which judged it already: other orders of warps, both times
+  // of landing.
   bool ordered_without(const Form& form, const ThreadProgram& mutant) {
     for (const bool latest : {false, true})
       for (Stage* s : form.stages) {

@@ -10,7 +10,8 @@ namespace {
 void few_blocks(const ir::Program& p, Launch& launch) {
   for (const ir::Kernel& k : p.kernels)
     for (const ir::ExprId extent : k.grid)
-      if (const ir::ExprNode& n = p.exprs[extent]; n.op == ir::ExprOp::var && p.var(n.var()).kind == ir::VarKind::dim)
+      if (const ir::ExprNode& n = p.exprs[extent];
+          n.op == ir::ExprOp::var && p.var(n.var()).kind == ir::VarKind::dim)
         launch.dims[p.var(n.var()).name] = allowed(p.var(n.var()), 3);
 }
 

@@ -106,7 +106,8 @@ double gemm_error(DType operand, DType result, bool tf32, double k, const Terms&
     error += (k / 16 + 1) * epsilon(result) * std::min(most, largest_of(result));
   if (tf32 && !(a.tf32 && b.tf32)) error += k * 0x1p-9 * product;
   if (operand == DType::bf16) error += k * 0x1p-126 * (a.largest + b.largest);
-  if (ir::is_storage_only(operand) && !(a.whole && b.whole && old.whole && most <= 0x1p12)) error += k * 0x1p-13 * most;
+  if (ir::is_storage_only(operand) && !(a.whole && b.whole && old.whole && most <= 0x1p12))
+    error += k * 0x1p-13 * most;
   return error;
 }
 

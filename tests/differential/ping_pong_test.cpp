@@ -1,5 +1,5 @@
-// Warpgroups that take turns with the matrix units: the results are those without turns, for every number of iterations,
-// tiles and warpgroups, under every order of warps; and what is missing of a turn is named.
+// Warpgroups that take turns with the matrix units: the results are those without turns, for every number of
+// iterations, tiles and warpgroups, under every order of warps; and what is missing of a turn is named.
 #include <algorithm>
 #include <set>
 
@@ -72,7 +72,8 @@ void expect_the_same(const Attention& a, const std::vector<Launch>& launches) {
 }
 
 TEST(PingPong, OneToSevenIterationsInTilesOfPersistentBlocks) {
-  expect_the_same(tile_of(2), {attention_launch(200, 1, 3), attention_launch(300, 128, 2), attention_launch(64, 192), attention_launch(100, 7 * 64 - 5)});
+  expect_the_same(tile_of(2), {attention_launch(200, 1, 3), attention_launch(300, 128, 2),
+                               attention_launch(64, 192), attention_launch(100, 7 * 64 - 5)});
 }
 
 // The longest first, down to none.
@@ -107,7 +108,8 @@ TEST(PingPong, PackedSequencesOfAnyLengths) {
 std::vector<Barrier*> turn_barriers(ThreadProgram& p, bool arrive_only) {
   std::vector<Barrier*> list;
   for (thread::Stmt& s : p.stmts)
-    if (auto* b = std::get_if<Barrier>(&s.node); b && b->id >= 10 && b->arrive_only == arrive_only) list.push_back(b);
+    if (auto* b = std::get_if<Barrier>(&s.node); b && b->id >= 10 && b->arrive_only == arrive_only)
+      list.push_back(b);
   return list;
 }
 
@@ -125,7 +127,8 @@ TEST(PingPong, EveryArrivalAndEveryWaitThatIsMissingIsNamed) {
   for (bool arrival : {true, false}) {
     ThreadProgram whole = kernel.best();
     const size_t count = turn_barriers(whole, arrival).size();
-    EXPECT_EQ(count, 5u);  // of the peeled iteration and of the loop's for two warpgroups, and the first or last turn
+    // of the peeled iteration and of the loop's for two warpgroups, and the first or last turn
+    EXPECT_EQ(count, 5u);
     for (size_t i = 0; i < count; ++i) {
       SCOPED_TRACE((arrival ? "arrival " : "wait ") + std::to_string(i));
       ThreadProgram p = whole;
@@ -137,7 +140,8 @@ TEST(PingPong, EveryArrivalAndEveryWaitThatIsMissingIsNamed) {
       })) << testing::PrintToString(said);
       sim::test::for_each_schedule([&](const sim::SimOptions& options) {
         const auto findings = kernel.run(p, attention_launch(200, 190, 2), uncounted(options)).findings;
-        EXPECT_TRUE(std::any_of(named.begin(), named.end(), [&](const std::string& n) { return findings.count(n); }))
+        EXPECT_TRUE(
+            std::any_of(named.begin(), named.end(), [&](const std::string& n) { return findings.count(n); }))
             << sim::test::order_name(options) << testing::PrintToString(findings);
       });
     }
@@ -157,8 +161,9 @@ TEST(PingPong, BarriersThatCountOthersAreNamed) {
   ThreadProgram p = kernel.best();
   turn_barriers(p, true)[1]->threads = 128;
   const std::vector<std::string> said = thread::verify_transactions(p);
-  EXPECT_TRUE(std::any_of(said.begin(), said.end(), [](const std::string& s) { return s.find(" threads here, and for ") != s.npos; }))
-      << testing::PrintToString(said);
+  EXPECT_TRUE(std::any_of(said.begin(), said.end(), [](const std::string& s) {
+    return s.find(" threads here, and for ") != s.npos;
+  })) << testing::PrintToString(said);
   EXPECT_FALSE(kernel.run(p, attention_launch(200, 190), uncounted()).findings.empty());
 }
 
@@ -170,9 +175,11 @@ TEST(PingPong, IsInTheCodeWhereItIsAskedFor) {
     ASSERT_TRUE(parsed);
     driver::CompileOptions options;
     options.schedule = turns(on);
-    auto artifact = driver::compile(std::make_shared<const ir::Program>(std::move(*parsed)), *target::find_target("sm_90a"), options);
+    auto artifact = driver::compile(std::make_shared<const ir::Program>(std::move(*parsed)),
+                                    *target::find_target("sm_90a"), options);
     ASSERT_TRUE(artifact) << artifact.error().to_text();
-    for (const char* text : {"bar.sync 10, 256;", "bar.sync 11, 256;", "bar.arrive 10, 256;", "bar.arrive 11, 256;"})
+    for (const char* text :
+         {"bar.sync 10, 256;", "bar.sync 11, 256;", "bar.arrive 10, 256;", "bar.arrive 11, 256;"})
       EXPECT_EQ((*artifact)->ptx.find(text) != std::string::npos, on) << text;
   }
 }

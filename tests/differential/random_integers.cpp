@@ -1,4 +1,5 @@
-// Integers that wrap: expressions as a value, an index, a divisor, a bound, a condition, the begin of a region.
+// Integers that wrap: expressions as a value, an index, a divisor, a bound, a condition, the begin of a
+// region.
 #include "random_generator.h"
 
 namespace tilegen::differential {
@@ -16,7 +17,8 @@ int64_t Generator::edge() {
   };
   switch (r_.below(4)) {
     case 0:
-      return r_.pick<int64_t>({INT64_MAX, INT64_MAX - 1, INT64_MAX - 7, INT64_MAX - 63, INT64_MIN, INT64_MIN + 1, INT64_MIN + 8});
+      return r_.pick<int64_t>(
+          {INT64_MAX, INT64_MAX - 1, INT64_MAX - 7, INT64_MAX - 63, INT64_MIN, INT64_MIN + 1, INT64_MIN + 8});
     case 1:
       return power(r_.pick({31, 32, 33}));
     case 2:
@@ -28,7 +30,8 @@ int64_t Generator::edge() {
 
 // The lowest number has no literal: it is written as a difference.
 std::string Generator::integer_constant() {
-  const int64_t v = r_.chance(2) ? edge() : r_.pick<int64_t>({0, 1, 2, 3, 4, 5, 7, 8, 16, 64, 100, -1, -2, -3, -8});
+  const int64_t v =
+      r_.chance(2) ? edge() : r_.pick<int64_t>({0, 1, 2, 3, 4, 5, 7, 8, 16, 64, 100, -1, -2, -3, -8});
   if (v == INT64_MIN) return "(-9223372036854775807 - 1)";
   return v < 0 ? "(" + std::to_string(v) + ")" : std::to_string(v);
 }
@@ -64,7 +67,8 @@ std::string Generator::integer(int depth) {
     case 13:
       return "(" + a + r_.pick({" << ", " >> "}) + std::to_string(r_.between(0, 65)) + ")";
     case 14:
-      return r_.chance(2) ? r_.pick({"neg(", "abs(", "bit_not("}) + a + ")" : "(" + a + r_.pick({" & ", " | ", " ^ "}) + other() + ")";
+      return r_.chance(2) ? r_.pick({"neg(", "abs(", "bit_not("}) + a + ")"
+                          : "(" + a + r_.pick({" & ", " | ", " ^ "}) + other() + ")";
     default:
       return r_.chance(2) ? "cast(i64, cast(i32, " + a + "))"
                           : "select(" + integer_condition(depth - 1) + ", " + a + ", " + other() + ")";
@@ -119,12 +123,14 @@ void Generator::integer_copy(int number) {
 Case Generator::run_integers(uint64_t seed) {
   Case c;
   const int64_t n = r_.pick<int64_t>({1, 31, 100, 128});
-  declarations_ = std::string("dim n") + r_.pick({"", " >= 1", " <= 128"}) + "\ndim far\nscalar s: i64\nscalar t: i64\nscalar q: i32\n" +
+  declarations_ = std::string("dim n") + r_.pick({"", " >= 1", " <= 128"}) +
+                  "\ndim far\nscalar s: i64\nscalar t: i64\nscalar q: i32\n" +
                   "tensor X: i64[n + 64] readonly\n";
   dims_ = {"n", "far"};
   scalars_ = {{"s", DType::i64}, {"t", DType::i64}, {"q", DType::i32}};
   for (int k = 0; k < kIntegersOfAProgram; ++k)
-    declarations_ += "tensor Y" + std::to_string(k) + ": i64[128]\ntensor W" + std::to_string(k) + ": i64[128]\n";
+    declarations_ +=
+        "tensor Y" + std::to_string(k) + ": i64[128]\ntensor W" + std::to_string(k) + ": i64[128]\n";
   vars_ = {{"b", 2}};
   const int copies = r_.chance(3) ? 2 : 0;
   for (int k = 0; k < copies; ++k) integer_copy(k);
@@ -134,7 +140,8 @@ Case Generator::run_integers(uint64_t seed) {
   if (serial) {
     const std::string begin = r_.chance(3) ? "0" : integer(2);
     place = "b * 64 + j % 8 * 8 + i";
-    line("serial j in " + begin + " :+ " + (r_.chance(3) ? "min(max(" + integer(2) + ", 0), 8)" : "8") + " {");
+    line("serial j in " + begin + " :+ " + (r_.chance(3) ? "min(max(" + integer(2) + ", 0), 8)" : "8") +
+         " {");
     line("parallel i in 8 {");
   } else {
     line("parallel j, i in 8, 8 {");
@@ -152,6 +159,8 @@ Case Generator::run_integers(uint64_t seed) {
   return c;
 }
 
-Case random_integers(uint64_t seed) { return Generator(seed * 0x9e3779b97f4a7c15u + 3, {}).run_integers(seed); }
+Case random_integers(uint64_t seed) {
+  return Generator(seed * 0x9e3779b97f4a7c15u + 3, {}).run_integers(seed);
+}
 
 }  // namespace tilegen::differential

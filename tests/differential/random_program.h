@@ -19,8 +19,9 @@ struct RandomProgramOptions {
 
 Case random_case(uint64_t seed, const RandomProgramOptions& options = {});
 
-// A program of i64 expressions over numbers at the edges of the types, each of which is a value, an index, a divisor, a
-// bound of a loop, a condition or where a copy begins. Everything outside a tensor is read and written on purpose.
+// A program of i64 expressions over numbers at the edges of the types, each of which is a value, an index, a
+// divisor, a bound of a loop, a condition or where a copy begins. Everything outside a tensor is read and
+// written on purpose.
 Case random_integers(uint64_t seed);
 constexpr int kIntegersOfAProgram = 6;
 

@@ -73,7 +73,8 @@ TEST(RandomPrograms, SimulatedGpuAgrees) {
     refused += o.kind == Kind::refused;
     invalid += o.kind == Kind::invalid;
     if (count == 1 || (o.kind != Kind::agree && std::getenv("TILEGEN_SHOW_FAILED")))
-      std::cout << (count == 1 ? to_text(c) : "") << "seed " << seed << " " << kind_name(o.kind) << " " << o.text << "\n";
+      std::cout << (count == 1 ? to_text(c) : "") << "seed " << seed << " " << kind_name(o.kind) << " "
+                << o.text << "\n";
     if (!o.is_defect() || ways[way_of_failing(o)]++ > 0) continue;
     ADD_FAILURE() << "seed " << seed << ": " << kind_name(o.kind) << ": " << o.text
                   << "\nsmallest such program:\n"
@@ -89,7 +90,8 @@ TEST(RandomPrograms, SimulatedGpuAgrees) {
 TEST(RandomPrograms, IntegersWrap) {
   uint64_t first = 1, count = long_run() ? 1000 : 25;
   if (const char* seed = std::getenv("TILEGEN_SEED")) first = std::strtoull(seed, nullptr, 10), count = 1;
-  if (const char* asked = std::getenv("TILEGEN_INTEGERS")) count = std::strtoull(asked, nullptr, 10) / kIntegersOfAProgram + 1;
+  if (const char* asked = std::getenv("TILEGEN_INTEGERS"))
+    count = std::strtoull(asked, nullptr, 10) / kIntegersOfAProgram + 1;
   uint64_t defects = 0, told = 0;
   for (uint64_t seed = first; seed < first + count && defects < 3; ++seed) {
     Case c = random_integers(seed);
@@ -101,7 +103,9 @@ TEST(RandomPrograms, IntegersWrap) {
     if (!runs && std::getenv("TILEGEN_SHOW_INVALID")) std::cout << "seed " << seed << " " << o.text << "\n";
     if (!o.is_defect()) continue;
     ++defects;
-    ADD_FAILURE() << "seed " << seed << ": " << kind_name(o.kind) << ": " << o.text << "\nsmallest such program:\n" << smallest(c, o);
+    ADD_FAILURE() << "seed " << seed << ": " << kind_name(o.kind) << ": " << o.text
+                  << "\nsmallest such program:\n"
+                  << smallest(c, o);
   }
   EXPECT_LE(told * 10, count);
 }

@@ -1,5 +1,5 @@
-// Schedules given back with one field changed: refused by name, or the program computes what the interpreter does and what was
-// given stands in the schedule of the result.
+// Schedules given back with one field changed: refused by name, or the program computes what the interpreter
+// does and what was given stands in the schedule of the result.
 //   TILEGEN_COUNT=n    that many mutants of all programs, in place of a sample
 //   TILEGEN_SEED=n     only that one, or TILEGEN_COUNT=m of them from there
 //   TILEGEN_SHOW=1     what each came to
@@ -50,7 +50,8 @@ class Scheduled {
     return it->second ? &*it->second : nullptr;
   }
 
-  Expected<std::shared_ptr<const driver::Artifact>> compile(const std::string& target, std::optional<plan::Schedule> given,
+  Expected<std::shared_ptr<const driver::Artifact>> compile(const std::string& target,
+                                                            std::optional<plan::Schedule> given,
                                                             bool plan_only) const {
     driver::CompileOptions options;
     options.schedule = std::move(given);
@@ -63,7 +64,8 @@ class Scheduled {
   std::string run(const driver::Artifact& artifact, uint64_t seed) {
     if (expected_.empty()) {
       expected_ = memory_.fresh(true);
-      if (Checked ran = interp::interpret(*program_, memory_.slots(expected_)); !ran) return "the interpreter: " + ran.error().to_text();
+      if (Checked ran = interp::interpret(*program_, memory_.slots(expected_)); !ran)
+        return "the interpreter: " + ran.error().to_text();
     }
     std::vector<GuardedMemory> got = memory_.fresh(true);
     if (artifact.target.simulated) {
@@ -109,11 +111,13 @@ std::vector<Scheduled> all_programs() {
 
 // What a schedule may be refused as; the refusal has a way out.
 bool is_refusal(const Error& e) {
-  constexpr DiagCode kCodes[] = {DiagCode::json_error,         DiagCode::schedule_illegal,   DiagCode::schedule_mismatch,
-                                 DiagCode::limit_memory,       DiagCode::limit_unroll,       DiagCode::target_unsupported,
+  constexpr DiagCode kCodes[] = {DiagCode::json_error,         DiagCode::schedule_illegal,
+                                 DiagCode::schedule_mismatch,  DiagCode::limit_memory,
+                                 DiagCode::limit_unroll,       DiagCode::target_unsupported,
                                  DiagCode::conversion_refused, DiagCode::no_atom};
   const Diagnostic& d = e.diagnostics[0];
-  return std::find(std::begin(kCodes), std::end(kCodes), d.code) != std::end(kCodes) && !d.hint.empty() && !d.message.empty();
+  return std::find(std::begin(kCodes), std::end(kCodes), d.code) != std::end(kCodes) && !d.hint.empty() &&
+         !d.message.empty();
 }
 
 struct Judged {
@@ -129,7 +133,9 @@ Judged judge(Scheduled& program, const std::string& target, const JsonTree& muta
     const Error& e = artifact.error();
     return {diag_name(e.diagnostics[0].code), is_refusal(e) ? "" : e.to_text()};
   }
-  if (std::string lost = not_honoured(mutant, JsonTreeReader(plan::schedule_to_json((*artifact)->schedule)).read()); !lost.empty())
+  if (std::string lost =
+          not_honoured(mutant, JsonTreeReader(plan::schedule_to_json((*artifact)->schedule)).read());
+      !lost.empty())
     return {"runs", "accepted, but " + lost};
   return {"runs", program.run(**artifact, seed)};
 }
@@ -153,8 +159,11 @@ TEST(ScheduleMutants, AreRefusedOrHappen) {
     if (random.chance(4)) what += "; " + mutate_schedule(mutant, random);
     const auto start = std::chrono::steady_clock::now();
     Judged judged;
-    if (const auto crash = crash_of([&] { judged = judge(program, target, mutant, n); })) judged = {"crash", *crash};
-    const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - start).count();
+    if (const auto crash = crash_of([&] { judged = judge(program, target, mutant, n); }))
+      judged = {"crash", *crash};
+    const auto ms =
+        std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - start)
+            .count();
     ++outcomes[judged.outcome];
     const std::string title = std::to_string(n) + ": " + program.name() + " on " + target + ": " + what;
     if (show) std::cout << title << ": " << judged.outcome << " " << judged.defect << " " << ms << " ms\n";
@@ -196,8 +205,10 @@ TEST(ScheduleMutants, SchedulesAsTheyAreReplay) {
       auto again = program.compile(target, *given, true);
       ASSERT_TRUE(again) << program.name() << " " << target << " " << again.error().to_text();
       plan::Schedule replayed = (*again)->schedule;
-      for (size_t k = 0; k < replayed.kernels.size(); ++k) replayed.kernels[k].notes = given->kernels[k].notes;
-      EXPECT_EQ(plan::schedule_to_json(replayed), plan::schedule_to_json(*given)) << program.name() << " " << target;
+      for (size_t k = 0; k < replayed.kernels.size(); ++k)
+        replayed.kernels[k].notes = given->kernels[k].notes;
+      EXPECT_EQ(plan::schedule_to_json(replayed), plan::schedule_to_json(*given))
+          << program.name() << " " << target;
     }
 }
 

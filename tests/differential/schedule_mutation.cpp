@@ -21,7 +21,8 @@ bool is_layout(const std::string& key) {
 }
 
 bool is_name(const std::string& key) {
-  return key == "kernel" || key == "op" || key == "value" || key == "loop" || key == "name" || key == "producer" || key == "consumer";
+  return key == "kernel" || key == "op" || key == "value" || key == "loop" || key == "name" ||
+         key == "producer" || key == "consumer";
 }
 
 // A node with its place.

@@ -1,6 +1,6 @@
 // Defects of a lowered specialised product, one of each kind, and the check that names each: at compile time
-// verify_thread_program, verify_synchronization or verify_transactions, and the simulator under every order of warps and both times
-// of landing.
+// verify_thread_program, verify_synchronization or verify_transactions, and the simulator under every order
+// of warps and both times of landing.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -332,7 +332,8 @@ const std::vector<Defect>& claim_defects() {
        {"uninitialised_read", "data_race"}},
       {"the next tile handed over in the place of one that nobody took",
        [](ThreadProgram& p) {
-         return remove_of_claims<TransactionWait>(p, "empty") + remove_of_claims<TransactionArrive>(p, "empty");
+         return remove_of_claims<TransactionWait>(p, "empty") +
+                remove_of_claims<TransactionArrive>(p, "empty");
        },
        "a deadlock",
        {"data_race", "deadlock"}},
@@ -367,7 +368,8 @@ TEST(SpecialisedMutants, OfBlocksThatClaimTheTiles) {
 
 // ---- defects around operands that threads write
 
-// Barriers of the loop: of all computing threads in front of the writes or behind their fence, or of a warpgroup behind it.
+// Barriers of the loop: of all computing threads in front of the writes or behind their fence, or of a
+// warpgroup behind it.
 enum class Around { front, behind, warpgroup };
 int remove_barriers(ThreadProgram& p, Around where) {
   int removed = 0;
@@ -444,25 +446,33 @@ kernel gemm grid (by: ceildiv(m, 128), bx: ceildiv(n, 64)) threads 256 {
 
 // Slots in turn: one meeting.
 TEST(SpecialisedMutants, OfAnOperandThatAllWarpgroupsWrite) {
-  expect_named_around(
-      unpacking_text("parallel i, j in 64, 64 {\n b[i, j] = cast(f16, raw[i, j])\n }\n"), 64,
-      {{"proxy fence dropped", remove_fences,
-        "verify_transactions: gemm/ko/gemm#0 behind gemm/ko/i.j: gemm:b (slot 0) is used with no proxy fence of the threads",
-        {"proxy_not_fenced"}},
-       {"barrier in front of the product dropped", [](ThreadProgram& p) { return remove_barriers(p, Around::behind); },
-        "verify_transactions: gemm/ko/gemm#0 behind gemm/ko/i.j: gemm:b (slot 0) is used with no barrier behind the threads",
-        {"data_race"}},
-       {"tile of the threads given back before all have read it", release_read_at_once,
-        "verify_transactions: gemm/ko/copy#0 behind gemm/ko/i.j: gemm:raw (slot 0) is filled while threads may still read it",
-        {"data_race"}},
-       {"wait for the product dropped", forget_products,
-        "verify_transactions: gemm/ko/i.j behind gemm/ko/gemm#0: gemm:b (slot 0) is written while a product may still read it",
-        {"operand_in_flight", "data_race"}}});
+  expect_named_around(unpacking_text("parallel i, j in 64, 64 {\n b[i, j] = cast(f16, raw[i, j])\n }\n"), 64,
+                      {{"proxy fence dropped",
+                        remove_fences,
+                        "verify_transactions: gemm/ko/gemm#0 behind gemm/ko/i.j: gemm:b (slot 0) is used "
+                        "with no proxy fence of the threads",
+                        {"proxy_not_fenced"}},
+                       {"barrier in front of the product dropped",
+                        [](ThreadProgram& p) { return remove_barriers(p, Around::behind); },
+                        "verify_transactions: gemm/ko/gemm#0 behind gemm/ko/i.j: gemm:b (slot 0) is used "
+                        "with no barrier behind the threads",
+                        {"data_race"}},
+                       {"tile of the threads given back before all have read it",
+                        release_read_at_once,
+                        "verify_transactions: gemm/ko/copy#0 behind gemm/ko/i.j: gemm:raw (slot 0) is filled "
+                        "while threads may still read it",
+                        {"data_race"}},
+                       {"wait for the product dropped",
+                        forget_products,
+                        "verify_transactions: gemm/ko/i.j behind gemm/ko/gemm#0: gemm:b (slot 0) is written "
+                        "while a product may still read it",
+                        {"operand_in_flight", "data_race"}}});
 }
 
 // Rows of bytes that the engine cannot take are the threads' to copy, and the product stays.
 TEST(SpecialisedMutants, OfAnOperandWhoseBytesTheEngineDoesNotTake) {
-  const Lowered lowered(unpacking_text("parallel i, j in 64, 64 {\n b[i, j] = cast(f16, raw[i, j])\n }\n"), 64, 6 * 64 - 8);
+  const Lowered lowered(unpacking_text("parallel i, j in 64, 64 {\n b[i, j] = cast(f16, raw[i, j])\n }\n"),
+                        64, 6 * 64 - 8);
   const ThreadProgram p = lowered.program();
   int products = 0;
   for (const thread::Stmt& s : p.stmts) products += std::holds_alternative<thread::WarpgroupMma>(s.node);
@@ -477,17 +487,25 @@ TEST(SpecialisedMutants, OfAnOperandInOnePlace) {
       unpacking_text("parallel i, j in 32, 64 {\n b[i, j] = cast(f16, raw[i, j])\n }\n"
                      "parallel i, j in 32, 64 {\n b[i + 32, j] = cast(f16, raw[i + 32, j])\n }\n"),
       64,
-      {{"proxy fence dropped", remove_fences,
-        "verify_transactions: gemm/ko/gemm#0 behind gemm/ko/i.j#1: gemm:b is used with no proxy fence of the threads",
+      {{"proxy fence dropped",
+        remove_fences,
+        "verify_transactions: gemm/ko/gemm#0 behind gemm/ko/i.j#1: gemm:b is used with no proxy fence of the "
+        "threads",
         {"proxy_not_fenced"}},
-       {"barrier in front of the product dropped", [](ThreadProgram& p) { return remove_barriers(p, Around::behind); },
-        "verify_transactions: gemm/ko/gemm#0 behind gemm/ko/i.j#1: gemm:b is used with no barrier behind the threads",
+       {"barrier in front of the product dropped",
+        [](ThreadProgram& p) { return remove_barriers(p, Around::behind); },
+        "verify_transactions: gemm/ko/gemm#0 behind gemm/ko/i.j#1: gemm:b is used with no barrier behind the "
+        "threads",
         {"data_race"}},
-       {"barrier behind the product dropped", [](ThreadProgram& p) { return remove_barriers(p, Around::front); },
-        "verify_transactions: gemm/ko/i.j behind gemm/ko/gemm#0: gemm:b is written while a product may still read it",
+       {"barrier behind the product dropped",
+        [](ThreadProgram& p) { return remove_barriers(p, Around::front); },
+        "verify_transactions: gemm/ko/i.j behind gemm/ko/gemm#0: gemm:b is written while a product may still "
+        "read it",
         {"operand_in_flight", "data_race"}},
-       {"wait for the product dropped", forget_products,
-        "verify_transactions: gemm/ko/i.j behind gemm/ko/gemm#0: gemm:b is written while a product may still read it",
+       {"wait for the product dropped",
+        forget_products,
+        "verify_transactions: gemm/ko/i.j behind gemm/ko/gemm#0: gemm:b is written while a product may still "
+        "read it",
         {"operand_in_flight", "data_race"}}});
 }
 
@@ -521,14 +539,20 @@ kernel gemm grid (by: ceildiv(m, 128), bx: ceildiv(n, 64)) threads 256 {
 }
 )",
       64,
-      {{"proxy fence dropped", remove_fences,
-        "verify_transactions: gemm/ko/gemm#1 behind gemm/ko/copy#1: gemm:w is used with no proxy fence of the threads",
+      {{"proxy fence dropped",
+        remove_fences,
+        "verify_transactions: gemm/ko/gemm#1 behind gemm/ko/copy#1: gemm:w is used with no proxy fence of "
+        "the threads",
         {"proxy_not_fenced"}},
-       {"barrier of the warpgroup dropped", [](ThreadProgram& p) { return remove_barriers(p, Around::warpgroup); },
-        "verify_synchronization: gemm/ko/gemm#1 behind gemm/ko/copy#1: thread 0 reads what several threads writes in gemm:w",
+       {"barrier of the warpgroup dropped",
+        [](ThreadProgram& p) { return remove_barriers(p, Around::warpgroup); },
+        "verify_synchronization: gemm/ko/gemm#1 behind gemm/ko/copy#1: thread 0 reads what several threads "
+        "writes in gemm:w",
         {"data_race"}},
-       {"wait for the product dropped", forget_products,
-        "verify_transactions: gemm/ko/copy#1 behind gemm/ko/gemm#1: gemm:w is written while a product may still read it",
+       {"wait for the product dropped",
+        forget_products,
+        "verify_transactions: gemm/ko/copy#1 behind gemm/ko/gemm#1: gemm:w is written while a product may "
+        "still read it",
         {"operand_in_flight", "data_race"}}});
 }
 

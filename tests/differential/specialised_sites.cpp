@@ -33,14 +33,18 @@ Place find(ThreadProgram& p, Block& block, StmtId id) {
 Place find(ThreadProgram& p, StmtId id) { return find(p, p.body, id); }
 
 void erase(Block& block, size_t at) { block.erase(block.begin() + static_cast<std::ptrdiff_t>(at)); }
-void insert(Block& block, size_t at, StmtId id) { block.insert(block.begin() + static_cast<std::ptrdiff_t>(at), id); }
+void insert(Block& block, size_t at, StmtId id) {
+  block.insert(block.begin() + static_cast<std::ptrdiff_t>(at), id);
+}
 
 // "attention/kb:Ks.full" -> "attention/kb:Ks"
 std::string channel_of(const ThreadProgram& p, int barriers) {
   const std::string& name = p.barriers[static_cast<size_t>(barriers)].name;
   return name.substr(0, name.rfind('.'));
 }
-bool is_full(const ThreadProgram& p, int barriers) { return p.barriers[static_cast<size_t>(barriers)].name.ends_with(".full"); }
+bool is_full(const ThreadProgram& p, int barriers) {
+  return p.barriers[static_cast<size_t>(barriers)].name.ends_with(".full");
+}
 
 // Memories that some statement reads or writes through expressions, or hands to an engine.
 std::set<MemoryId> touched(ThreadProgram& p, const Block& block) {
@@ -129,7 +133,9 @@ class Sites {
   static ExprId next_of(ThreadProgram& p, ExprId index, int64_t by, int64_t count) {
     return p.exprs.floormod(p.exprs.add(index, p.exprs.const_int(by)), p.exprs.const_int(count));
   }
-  bool in_slots(MemoryId m) const { return p_.memory(m).space == thread::Space::shared && p_.memory(m).slots > 1; }
+  bool in_slots(MemoryId m) const {
+    return p_.memory(m).space == thread::Space::shared && p_.memory(m).slots > 1;
+  }
   static ExprId next_slot(ThreadProgram& p, MemoryId m, ExprId index) {
     const thread::Memory& tile = p.memory(m);
     return next_of(p, index, tile.elements / tile.slots, tile.elements);
@@ -139,10 +145,12 @@ class Sites {
   void of(const thread::TransactionWait& w, const Block& block, size_t i) {
     using Wait = thread::TransactionWait;
     where_ += ", wait for " + p_.barriers[static_cast<size_t>(w.barriers)].name;
-    change<Wait>("phase flipped", block[i], [](ThreadProgram& p, Wait& x) { x.parity = p.exprs.sub(p.exprs.const_int(1), x.parity); });
+    change<Wait>("phase flipped", block[i],
+                 [](ThreadProgram& p, Wait& x) { x.parity = p.exprs.sub(p.exprs.const_int(1), x.parity); });
     remove("wait for a phase removed", block[i]);
     if (const int64_t n = count(w.barriers); n > 1)
-      change<Wait>("wait for another slot", block[i], [n](ThreadProgram& p, Wait& x) { x.index = next_of(p, x.index, 1, n); });
+      change<Wait>("wait for another slot", block[i],
+                   [n](ThreadProgram& p, Wait& x) { x.index = next_of(p, x.index, 1, n); });
     later("wait for a phase behind the use", block, i, tiles_of(w.barriers));
   }
 
@@ -151,22 +159,27 @@ class Sites {
     where_ += ", arrival at " + p_.barriers[static_cast<size_t>(a.barriers)].name;
     remove("arrival removed", block[i]);
     if (const int64_t n = count(a.barriers); n > 1)
-      change<Arrive>("arrival for another slot", block[i], [n](ThreadProgram& p, Arrive& x) { x.index = next_of(p, x.index, 1, n); });
+      change<Arrive>("arrival for another slot", block[i],
+                     [n](ThreadProgram& p, Arrive& x) { x.index = next_of(p, x.index, 1, n); });
     for (int64_t by : {16, -16})
       if (a.bytes > 0)
-        change<Arrive>(by > 0 ? "more bytes expected" : "fewer bytes expected", block[i], [by](ThreadProgram&, Arrive& x) { x.bytes += by; });
+        change<Arrive>(by > 0 ? "more bytes expected" : "fewer bytes expected", block[i],
+                       [by](ThreadProgram&, Arrive& x) { x.bytes += by; });
   }
 
-  // A branch or a thread's task that only gives something back: in front of what it waited behind, and by too many.
+  // A branch or a thread's task that only gives something back: in front of what it waited behind, and by too
+  // many.
   bool only_arrives(const Block& body) const {
-    return body.size() == 1 && std::holds_alternative<thread::TransactionArrive>(p_.stmts[body[0].value].node);
+    return body.size() == 1 &&
+           std::holds_alternative<thread::TransactionArrive>(p_.stmts[body[0].value].node);
   }
   void of(const thread::Branch& b, const Block& block, size_t i) {
     if (!b.else_body.empty() || !only_arrives(b.then_body)) return;
     const auto& arrive = std::get<thread::TransactionArrive>(p_.stmts[b.then_body[0].value].node);
     where_ += ", arrival at " + p_.barriers[static_cast<size_t>(arrive.barriers)].name;
-    change<thread::Branch>("arrival of all threads", block[i],
-                           [](ThreadProgram& p, thread::Branch& x) { x.condition = p.exprs.const_int(1, ir::DType::boolean); });
+    change<thread::Branch>("arrival of all threads", block[i], [](ThreadProgram& p, thread::Branch& x) {
+      x.condition = p.exprs.const_int(1, ir::DType::boolean);
+    });
     if (is_full(p_, arrive.barriers)) return;
     const std::set<MemoryId> tiles = tiles_of(arrive.barriers);
     bool waited = false, used = false;
@@ -194,7 +207,8 @@ class Sites {
   std::set<MemoryId> tiles_of(int barriers) const {
     std::set<MemoryId> tiles;
     for (const thread::Stmt& s : p_.stmts)
-      if (const auto* load = std::get_if<thread::TensorLoad>(&s.node); load && channel_of(p_, load->barriers) == channel_of(p_, barriers))
+      if (const auto* load = std::get_if<thread::TensorLoad>(&s.node);
+          load && channel_of(p_, load->barriers) == channel_of(p_, barriers))
         tiles.insert(load->dst);
     for (size_t m = 0; m < p_.memories.size(); ++m)
       if (p_.memories[m].name == channel_of(p_, barriers)) tiles.insert(MemoryId(m));
@@ -221,14 +235,23 @@ class Sites {
     });
   }
 
-  void of(const thread::WarpgroupFence&, const Block& block, size_t i) { remove("warpgroup fence removed", block[i]); }
-  void of(const thread::ProxyFence&, const Block& block, size_t i) { remove("proxy fence removed", block[i]); }
-  void of(const thread::WarpgroupCommit&, const Block& block, size_t i) { remove("commit of products removed", block[i]); }
-  void of(const thread::BulkCommit&, const Block& block, size_t i) { remove("commit of a store removed", block[i]); }
+  void of(const thread::WarpgroupFence&, const Block& block, size_t i) {
+    remove("warpgroup fence removed", block[i]);
+  }
+  void of(const thread::ProxyFence&, const Block& block, size_t i) {
+    remove("proxy fence removed", block[i]);
+  }
+  void of(const thread::WarpgroupCommit&, const Block& block, size_t i) {
+    remove("commit of products removed", block[i]);
+  }
+  void of(const thread::BulkCommit&, const Block& block, size_t i) {
+    remove("commit of a store removed", block[i]);
+  }
   void of(const thread::Claim&, const Block& block, size_t i) { remove("claim removed", block[i]); }
   void of(const thread::BulkWait&, const Block& block, size_t i) {
     remove("wait for the store removed", block[i]);
-    change<thread::BulkWait>("wait for the store weakened", block[i], [](ThreadProgram&, thread::BulkWait& w) { ++w.pending; });
+    change<thread::BulkWait>("wait for the store weakened", block[i],
+                             [](ThreadProgram&, thread::BulkWait& w) { ++w.pending; });
   }
   void of(const thread::WarpgroupWait& w, const Block& block, size_t i) {
     using Wait = thread::WarpgroupWait;
@@ -237,8 +260,9 @@ class Sites {
     const std::string here = where_;
     for (size_t r = 0; r < w.registers.size(); ++r) {
       where_ = here + ", " + p_.memory(w.registers[r]).name;
-      change<Wait>("wait for products without its registers", block[i],
-                   [r](ThreadProgram&, Wait& x) { x.registers.erase(x.registers.begin() + static_cast<std::ptrdiff_t>(r)); });
+      change<Wait>("wait for products without its registers", block[i], [r](ThreadProgram&, Wait& x) {
+        x.registers.erase(x.registers.begin() + static_cast<std::ptrdiff_t>(r));
+      });
     }
   }
   void of(const thread::Barrier& b, const Block& block, size_t i) {
@@ -247,7 +271,8 @@ class Sites {
     remove("named barrier removed", block[i]);
     for (int64_t by : {128, -128})
       if (b.threads + by > 0)
-        change<Meet>("named barrier of other threads", block[i], [by](ThreadProgram&, Meet& x) { x.threads += by; });
+        change<Meet>("named barrier of other threads", block[i],
+                     [by](ThreadProgram&, Meet& x) { x.threads += by; });
     // One that is in use: an id of its own is as good as another.
     std::set<int> used;
     for (const thread::Stmt& s : p_.stmts)
@@ -263,29 +288,40 @@ class Sites {
     where_ += ", to " + p_.memory(l.dst).name;
     remove("copy removed", block[i]);
     if (in_slots(l.dst))
-      change<Load>("copy to another slot", block[i], [](ThreadProgram& p, Load& x) { x.dst_index = next_slot(p, x.dst, x.dst_index); });
+      change<Load>("copy to another slot", block[i],
+                   [](ThreadProgram& p, Load& x) { x.dst_index = next_slot(p, x.dst, x.dst_index); });
     if (const int64_t n = count(l.barriers); n > 1)
-      change<Load>("copy reported for another slot", block[i], [n](ThreadProgram& p, Load& x) { x.barrier_index = next_of(p, x.barrier_index, 1, n); });
+      change<Load>("copy reported for another slot", block[i],
+                   [n](ThreadProgram& p, Load& x) { x.barrier_index = next_of(p, x.barrier_index, 1, n); });
   }
   void of(const thread::TensorStore& s, const Block& block, size_t i) {
     int64_t box = 1;
     for (int64_t extent : p_.tensor_maps[static_cast<size_t>(s.map)].box) box *= extent;
     if (p_.memory(s.src).elements <= box) return;
-    change<thread::TensorStore>("store from another stage", block[i], [box](ThreadProgram& p, thread::TensorStore& x) {
-      x.src_index = next_of(p, x.src_index, box, p.memory(x.src).elements);
-    });
+    change<thread::TensorStore>("store from another stage", block[i],
+                                [box](ThreadProgram& p, thread::TensorStore& x) {
+                                  x.src_index = next_of(p, x.src_index, box, p.memory(x.src).elements);
+                                });
   }
   void of(const thread::WarpgroupMma& m, const Block& block, size_t i) {
     using Mma = thread::WarpgroupMma;
     where_ += ", with " + p_.memory(m.b).name;
-    if (in_slots(m.a)) change<Mma>("A of another slot", block[i], [](ThreadProgram& p, Mma& x) { x.a_index = next_slot(p, x.a, x.a_index); });
-    if (in_slots(m.b)) change<Mma>("B of another slot", block[i], [](ThreadProgram& p, Mma& x) { x.b_index = next_slot(p, x.b, x.b_index); });
-    const auto strides = [&](const char* kind, thread::MatrixForm Mma::*form, int64_t thread::MatrixForm::*stride) {
+    if (in_slots(m.a))
+      change<Mma>("A of another slot", block[i],
+                  [](ThreadProgram& p, Mma& x) { x.a_index = next_slot(p, x.a, x.a_index); });
+    if (in_slots(m.b))
+      change<Mma>("B of another slot", block[i],
+                  [](ThreadProgram& p, Mma& x) { x.b_index = next_slot(p, x.b, x.b_index); });
+    const auto strides = [&](const char* kind, thread::MatrixForm Mma::*form,
+                             int64_t thread::MatrixForm::*stride) {
       if ((m.*form).*stride == 0) return;
-      change<Mma>(std::string(kind) + " doubled", block[i], [=](ThreadProgram&, Mma& x) { (x.*form).*stride *= 2; });
-      change<Mma>(std::string(kind) + " halved", block[i], [=](ThreadProgram&, Mma& x) { (x.*form).*stride /= 2; });
+      change<Mma>(std::string(kind) + " doubled", block[i],
+                  [=](ThreadProgram&, Mma& x) { (x.*form).*stride *= 2; });
+      change<Mma>(std::string(kind) + " halved", block[i],
+                  [=](ThreadProgram&, Mma& x) { (x.*form).*stride /= 2; });
     };
-    if (p_.memory(m.a).space == thread::Space::shared) strides("stride of A", &Mma::a_form, &thread::MatrixForm::stride_bytes);
+    if (p_.memory(m.a).space == thread::Space::shared)
+      strides("stride of A", &Mma::a_form, &thread::MatrixForm::stride_bytes);
     strides("stride of B", &Mma::b_form, &thread::MatrixForm::stride_bytes);
     // Rows of n beyond one are reached by it.
     const auto atom = target::find_warpgroup_atom(*target::find_target("sm_90a"), m.atom);

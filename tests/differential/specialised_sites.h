@@ -1,4 +1,5 @@
-// Mechanical defects of a program with roles: one statement, barrier or wait changed at a time, wherever there is one.
+// Mechanical defects of a program with roles: one statement, barrier or wait changed at a time, wherever
+// there is one.
 #pragma once
 
 #include <functional>

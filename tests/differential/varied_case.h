@@ -1,4 +1,5 @@
-// Programs of tests/files for other sizes: random facts of each dim, extents of tiles, threads of a block and stages.
+// Programs of tests/files for other sizes: random facts of each dim, extents of tiles, threads of a block and
+// stages.
 #pragma once
 
 #include "mutated_case.h"

@@ -168,7 +168,9 @@ TEST(SimulatorErrors, BlocksThatWriteOneElement) {
 
 TEST(SimulatorErrors, UnknownWaysToRun) {
   const Context context = make_context();
-  const char* const text = "tl 1 program p\ntensor Y: f32[4]\nkernel k grid(b: 1) {\n  parallel i in 4 {\n    Y[i] = 0.0f32\n  }\n}\n";
+  const char* const text =
+      "tl 1 program p\ntensor Y: f32[4]\nkernel k grid(b: 1) {\n  parallel i in 4 {\n    Y[i] = 0.0f32\n  "
+      "}\n}\n";
   tl_error* error = nullptr;
   tl_program* parsed = nullptr;
   ASSERT_EQ(tl_program_parse(context.get(), text, std::strlen(text), "p.tl", &parsed, &error), TL_OK)
@@ -181,7 +183,8 @@ TEST(SimulatorErrors, UnknownWaysToRun) {
     ASSERT_EQ(tl_target_parse("sim:sm_80", &target, &error), TL_OK);
     ASSERT_EQ(tl_options_create(&options, &error), TL_OK);
     ASSERT_EQ(tl_options_set_str(options, name, "sideways", &error), TL_OK);
-    EXPECT_EQ(tl_compile(context.get(), program.get(), target, options, &artifact, &error), TL_INVALID_ARGUMENT);
+    EXPECT_EQ(tl_compile(context.get(), program.get(), target, options, &artifact, &error),
+              TL_INVALID_ARGUMENT);
     EXPECT_NE(std::strstr(tl_error_message(error), "sideways"), nullptr);
     tl_error_release(error);
     tl_options_destroy(options);

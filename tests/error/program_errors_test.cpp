@@ -44,24 +44,28 @@ TEST(ProgramErrors, Meaning) {
                 parse_failure(kernel("  alloc t: fragment f32[32]\n  copy t -> A[b :+ 1, 0 :+ 32]\n")));
   const auto second_workspace = [](const std::string& marks) {
     return "tl 1 program p\ndim n\ntensor A: f32[n, 32]\ntensor P: f32[n, 32]" + marks +
-           "\nkernel k grid(b: n) {\n  copy P[b :+ 1, 0 :+ 32] -> A[b :+ 1, 0 :+ 32]\n}\nkernel l grid(b: n) {\n"
+           "\nkernel k grid(b: n) {\n  copy P[b :+ 1, 0 :+ 32] -> A[b :+ 1, 0 :+ 32]\n}\nkernel l grid(b: n) "
+           "{\n"
            "  copy A[b :+ 1, 0 :+ 32] -> P[b :+ 1, 0 :+ 32]\n}\n";
   };
   expect_golden("uninitialised_read.workspace", parse_failure(second_workspace(" workspace")));
-  expect_golden("scope_not_allowed.workspace_strides", parse_failure(second_workspace(" strides [64, 1] workspace")));
+  expect_golden("scope_not_allowed.workspace_strides",
+                parse_failure(second_workspace(" strides [64, 1] workspace")));
 }
 
 TEST(ProgramErrors, LoopsThatAskForTooMuch) {
   const auto pipelined = [](const std::string& stages) {
-    return parse_failure(kernel("  alloc t: shared f32[1, 32]\n  pipelined i in 0 .. 4 stages " + stages +
-                                " {\n    copy A[b :+ 1, 0 :+ 32] -> t\n    copy t -> B[b :+ 1, 0 :+ 32]\n  }\n"));
+    return parse_failure(
+        kernel("  alloc t: shared f32[1, 32]\n  pipelined i in 0 .. 4 stages " + stages +
+               " {\n    copy A[b :+ 1, 0 :+ 32] -> t\n    copy t -> B[b :+ 1, 0 :+ 32]\n  }\n"));
   };
   expect_golden("bad_attribute.text_stages", pipelined("65"));
   expect_golden("bad_attribute.most_stages", pipelined("9223372036854775807"));
   EXPECT_FALSE(pipelined("64"));
   expect_golden("limit_unroll.vectorized",
-                parse_failure(kernel("  alloc t: local f32[1]\n  unroll i in 0 .. 4096 {\n    vectorized j in 0 .. 8 {\n"
-                                     "      t[0] = 1.0f32\n    }\n  }\n")));
+                parse_failure(kernel(
+                    "  alloc t: local f32[1]\n  unroll i in 0 .. 4096 {\n    vectorized j in 0 .. 8 {\n"
+                    "      t[0] = 1.0f32\n    }\n  }\n")));
 }
 
 // Found while the program runs, wherever it is by then.

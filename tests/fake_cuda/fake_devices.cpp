@@ -11,21 +11,21 @@ struct ErrorName {
   int result;
   const char *name, *text;
 };
-constexpr ErrorName kErrors[] = {{1, "CUDA_ERROR_INVALID_VALUE", "invalid argument"},
-                                 {2, "CUDA_ERROR_OUT_OF_MEMORY", "out of memory"},
-                                 {100, "CUDA_ERROR_NO_DEVICE", "no CUDA-capable device is detected"},
-                                 {201, "CUDA_ERROR_INVALID_CONTEXT", "invalid device context"},
-                                 {218, "CUDA_ERROR_INVALID_PTX", "a PTX JIT compilation failed"},
-                                 {222, "CUDA_ERROR_UNSUPPORTED_PTX_VERSION",
-                                  "the provided PTX was compiled with an unsupported toolchain."},
-                                 {400, "CUDA_ERROR_INVALID_HANDLE", "invalid resource handle"},
-                                 {500, "CUDA_ERROR_NOT_FOUND", "named symbol not found"},
-                                 {700, "CUDA_ERROR_ILLEGAL_ADDRESS", "an illegal memory access was encountered"},
-                                 {701, "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES", "too many resources requested for launch"},
-                                 {803, "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH",
-                                  "system has unsupported display driver / cuda driver combination"},
-                                 {900, "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED",
-                                  "operation not permitted when stream is capturing"}};
+constexpr ErrorName kErrors[] = {
+    {1, "CUDA_ERROR_INVALID_VALUE", "invalid argument"},
+    {2, "CUDA_ERROR_OUT_OF_MEMORY", "out of memory"},
+    {100, "CUDA_ERROR_NO_DEVICE", "no CUDA-capable device is detected"},
+    {201, "CUDA_ERROR_INVALID_CONTEXT", "invalid device context"},
+    {218, "CUDA_ERROR_INVALID_PTX", "a PTX JIT compilation failed"},
+    {222, "CUDA_ERROR_UNSUPPORTED_PTX_VERSION",
+     "the provided PTX was compiled with an unsupported toolchain."},
+    {400, "CUDA_ERROR_INVALID_HANDLE", "invalid resource handle"},
+    {500, "CUDA_ERROR_NOT_FOUND", "named symbol not found"},
+    {700, "CUDA_ERROR_ILLEGAL_ADDRESS", "an illegal memory access was encountered"},
+    {701, "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES", "too many resources requested for launch"},
+    {803, "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH",
+     "system has unsupported display driver / cuda driver combination"},
+    {900, "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED", "operation not permitted when stream is capturing"}};
 
 int find_error(int error, const char** out, const char* ErrorName::*text) {
   for (const ErrorName& e : kErrors)

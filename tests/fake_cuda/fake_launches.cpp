@@ -10,8 +10,9 @@
 using namespace fake;
 
 namespace {
-int launch(State& s, void* function, unsigned cluster, bool dependent, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
-           unsigned bz, unsigned shared_bytes, void* stream, void** parameters, void** extra) {
+int launch(State& s, void* function, unsigned cluster, bool dependent, unsigned gx, unsigned gy, unsigned gz,
+           unsigned bx, unsigned by, unsigned bz, unsigned shared_bytes, void* stream, void** parameters,
+           void** extra) {
   auto* f = static_cast<FunctionObject*>(function);
   if (!has_context(s) || current() != f->module->context) return kInvalidContext;
   if (gx == 0 || gy == 0 || gz == 0 || bx * by * bz == 0 || bx * by * bz > 1024) return kInvalidValue;
@@ -24,7 +25,8 @@ int launch(State& s, void* function, unsigned cluster, bool dependent, unsigned 
   record.shared_bytes = shared_bytes;
   record.cluster = cluster;
   record.dependent = dependent;
-  if (dependent && !f->parameters.waits) return kInvalidValue;  // a driver would run it beside what it depends on
+  // a driver would run it beside what it depends on
+  if (dependent && !f->parameters.waits) return kInvalidValue;
   s.stuck |= s.endless == f->name;
   record.stream = stream;
   record.pooled = pooled(s, stream);
@@ -32,7 +34,8 @@ int launch(State& s, void* function, unsigned cluster, bool dependent, unsigned 
   record.parameters = f->parameters.slots;
   record.maps = f->parameters.maps;
   if (parameters && extra) return kInvalidValue;
-  if (extra && f->parameters.maps > 0) return kInvalidValue;  // a driver may lay aligned parameters out in another way
+  // a driver may lay aligned parameters out in another way
+  if (extra && f->parameters.maps > 0) return kInvalidValue;
   const void* buffer = nullptr;
   size_t bytes = 0;
   for (void** e = extra; e && *e; e += 2) {
@@ -57,8 +60,9 @@ int launch(State& s, void* function, unsigned cluster, bool dependent, unsigned 
   return kSuccess;
 }
 }  // namespace
-FAKE_API int cuLaunchKernel(void* function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
-                            unsigned shared_bytes, void* stream, void** parameters, void** extra) {
+FAKE_API int cuLaunchKernel(void* function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
+                            unsigned bz, unsigned shared_bytes, void* stream, void** parameters,
+                            void** extra) {
   ENTER();
   return launch(s, function, 1, false, gx, gy, gz, bx, by, bz, shared_bytes, stream, parameters, extra);
 }
@@ -104,28 +108,32 @@ FAKE_API int cuLaunchKernelEx(const LaunchConfig* c, void* function, void** para
   ENTER();
   Asked asked;
   if (!read(c, asked)) return kInvalidValue;
-  return launch(s, function, asked.cluster, asked.dependent, c->gx, c->gy, c->gz, c->bx, c->by, c->bz, c->shared_bytes, c->stream, parameters,
-                extra);
+  return launch(s, function, asked.cluster, asked.dependent, c->gx, c->gy, c->gz, c->bx, c->by, c->bz,
+                c->shared_bytes, c->stream, parameters, extra);
 }
 FAKE_API int cuOccupancyMaxActiveClusters(int* clusters, void* function, const LaunchConfig* c) {
   ENTER();
   Asked asked;
-  if (!read(c, asked) || c->shared_bytes > static_cast<unsigned>(static_cast<FunctionObject*>(function)->dynamic_shared))
+  if (!read(c, asked) ||
+      c->shared_bytes > static_cast<unsigned>(static_cast<FunctionObject*>(function)->dynamic_shared))
     return kInvalidValue;
   *clusters = s.clusters;
   return kSuccess;
 }
 // The rules are those of the driver's documentation, "Tensor Map Object Management".
-FAKE_API int cuTensorMapEncodeTiled(void* out, int type, uint32_t rank, void* address, const uint64_t* extents,
-                                    const uint64_t* strides, const uint32_t* box, const uint32_t* element_strides,
-                                    int interleave, int swizzle, int promotion, int fill) {
+FAKE_API int cuTensorMapEncodeTiled(void* out, int type, uint32_t rank, void* address,
+                                    const uint64_t* extents, const uint64_t* strides, const uint32_t* box,
+                                    const uint32_t* element_strides, int interleave, int swizzle,
+                                    int promotion, int fill) {
   ENTER();
   if (!has_context(s)) return kInvalidContext;
   static constexpr int kBytes[] = {1, 2, 4, 4, 8, 8, 2, 4, 8, 2, 4, 4, 4};
   static constexpr int kWidest[] = {0, 32, 64, 128};  // inner box by swizzle
   static_assert(sizeof(FakeTensorMap) <= 128);
-  if (reinterpret_cast<uintptr_t>(out) % 64 != 0 || reinterpret_cast<uintptr_t>(address) % 16 != 0) return kInvalidValue;
-  if (type < 0 || type > 12 || rank < 1 || rank > 5 || interleave != 0 || swizzle < 0 || swizzle > 3) return kInvalidValue;
+  if (reinterpret_cast<uintptr_t>(out) % 64 != 0 || reinterpret_cast<uintptr_t>(address) % 16 != 0)
+    return kInvalidValue;
+  if (type < 0 || type > 12 || rank < 1 || rank > 5 || interleave != 0 || swizzle < 0 || swizzle > 3)
+    return kInvalidValue;
   if (promotion < 0 || promotion > 3 || fill != 0) return kInvalidValue;
   FakeTensorMap map{};
   map.magic = kFakeTensorMap;
@@ -169,8 +177,10 @@ FAKE_API int cuStreamCreate(void** stream, unsigned flags) {
 }
 FAKE_API int cuStreamDestroy_v2(void* stream) {
   ENTER();
-  return std::any_of(s.streams.begin(), s.streams.end(), [&](const auto& known) { return known.get() == stream; }) ? kSuccess
-                                                                                                                   : kInvalidValue;
+  return std::any_of(s.streams.begin(), s.streams.end(),
+                     [&](const auto& known) { return known.get() == stream; })
+             ? kSuccess
+             : kInvalidValue;
 }
 FAKE_API int cuThreadExchangeStreamCaptureMode(int* mode) {
   ENTER();
@@ -222,7 +232,8 @@ struct PoolProperties {  // CUmemPoolProps
 }  // namespace
 FAKE_API int cuMemPoolCreate(void** pool, const PoolProperties* p) {
   ENTER();
-  if (p->kind != 1 || p->handles != 0 || p->location != 1 || p->device < 0 || p->device >= s.devices) return kInvalidValue;
+  if (p->kind != 1 || p->handles != 0 || p->location != 1 || p->device < 0 || p->device >= s.devices)
+    return kInvalidValue;
   for (char c : p->reserved)
     if (c != 0) return kInvalidValue;
   s.pools.push_back(std::make_unique<Pool>());

@@ -21,7 +21,8 @@ std::map<std::string, Entry> entries_of(const std::string& ptx) {
     size_t end = begin;
     while (end < ptx.size() && (std::isalnum(static_cast<unsigned char>(ptx[end])) || ptx[end] == '_')) ++end;
     Entry& parameters = found[ptx.substr(begin, end - begin)];
-    parameters.waits = ptx.substr(end, ptx.find(".entry", end) - end).find("griddepcontrol.wait") != std::string::npos;
+    parameters.waits =
+        ptx.substr(end, ptx.find(".entry", end) - end).find("griddepcontrol.wait") != std::string::npos;
     const size_t open = ptx.find_first_of("({", end);
     if (open == std::string::npos || ptx[open] == '{') continue;
     const size_t close = ptx.find(')', open);
@@ -36,7 +37,8 @@ std::map<std::string, Entry> entries_of(const std::string& ptx) {
 
 }  // namespace
 
-FAKE_API int cuModuleLoadDataEx(void** module, const void* image, unsigned count, const int* names, void** values) {
+FAKE_API int cuModuleLoadDataEx(void** module, const void* image, unsigned count, const int* names,
+                                void** values) {
   State& s = state();
   std::unique_lock<std::mutex> lock(s.mutex);
   const int failed = enter(s, index_of(__func__));

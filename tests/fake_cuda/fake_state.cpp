@@ -1,6 +1,6 @@
-// A library that looks like libcuda.so.1 to a program that loads it: it hands out handles, keeps "device" memory
-// on the host, records what is called, and fails where it is told to. Written from the driver's documentation,
-// without CUDA headers and without the headers of the code under test.
+// A library that looks like libcuda.so.1 to a program that loads it: it hands out handles, keeps "device"
+// memory on the host, records what is called, and fails where it is told to. Written from the driver's
+// documentation, without CUDA headers and without the headers of the code under test.
 //
 // TILEGEN_FAKE_CUDA in the environment sets it up for programs that cannot call the controls:
 // "devices=2,version=10020,fail=cuInit:100,endless=KERNEL".
@@ -70,7 +70,8 @@ State& state() {
 }
 
 int pooled(const State& s, void* stream) {
-  return static_cast<int>(std::count_if(s.pooled.begin(), s.pooled.end(), [&](const auto& piece) { return piece.second == stream; }));
+  return static_cast<int>(std::count_if(s.pooled.begin(), s.pooled.end(),
+                                        [&](const auto& piece) { return piece.second == stream; }));
 }
 
 std::vector<Context*>& context_stack() {
@@ -136,7 +137,8 @@ void read_environment(State& s) {
     if (key == "devices") s.devices = std::atoi(value.c_str());
     if (key == "version") s.version = std::atoi(value.c_str());
     if (key == "endless") s.endless = value;
-    if (key == "capability") s.capability.fill({std::atoi(value.c_str()) / 10, std::atoi(value.c_str()) % 10});
+    if (key == "capability")
+      s.capability.fill({std::atoi(value.c_str()) / 10, std::atoi(value.c_str()) % 10});
     if (key == "fail")
       s.failures[index_of(value.substr(0, value.find(':')).c_str())] = {
           std::atoi(value.c_str() + value.find(':') + 1), 0, -1};

@@ -44,7 +44,9 @@ struct Module;
 struct Entry {
   size_t slots = 0, maps = 0, behind = 0;
   bool waits = false;  // for the kernel in front of it
-  size_t bytes() const { return (maps == 0 ? 8 * slots : (8 * slots + 63) / 64 * 64 + 128 * maps) + 8 * behind; }
+  size_t bytes() const {
+    return (maps == 0 ? 8 * slots : (8 * slots + 63) / 64 * 64 + 128 * maps) + 8 * behind;
+  }
 };
 struct Stream {
   unsigned long long id = 0;

@@ -38,7 +38,9 @@ struct EngineProgram : sim::test::GpuProgram {
     add(thread::TransactionTest{barriers, index.id, parity.id, answer, i(0).id}, "test");
   }
   void wait_unless(MemoryId answer, int barriers, E index, E parity) {
-    add(thread::TransactionWait{barriers, index.id, parity.id, op(ir::ExprOp::ne, load(answer, i(0)), num(0, DType::i32)).id}, "wait");
+    add(thread::TransactionWait{barriers, index.id, parity.id,
+                                op(ir::ExprOp::ne, load(answer, i(0)), num(0, DType::i32)).id},
+        "wait");
   }
   void proxy_fence() { add(thread::ProxyFence{}, "fence"); }
   // One thread of the block.

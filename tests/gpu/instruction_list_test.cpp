@@ -1,5 +1,6 @@
-// Every row of the atom tables and every statement of thread programs that is an instruction has a test that runs it alone,
-// or stands here, and in docs/simulator.md, with the reason why it has none. A row that is added fails until it does.
+// Every row of the atom tables and every statement of thread programs that is an instruction has a test that
+// runs it alone, or stands here, and in docs/simulator.md, with the reason why it has none. A row that is
+// added fails until it does.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -109,7 +110,8 @@ constexpr Entry kStatements[] = {
     {"WarpgroupCommit", "WarpgroupInstructions.GroupsUnderWay"},
     {"WarpgroupWait", "WarpgroupInstructions.GroupsUnderWay"},
 };
-static_assert(std::size(kStatements) == std::variant_size_v<thread::StmtNode>, "a new statement has a test, or a reason");
+static_assert(std::size(kStatements) == std::variant_size_v<thread::StmtNode>,
+              "a new statement has a test, or a reason");
 static_assert(std::is_same_v<std::variant_alternative_t<11, thread::StmtNode>, thread::LoadMatrix> &&
               std::is_same_v<std::variant_alternative_t<25, thread::StmtNode>, thread::ClusterBarrier>);
 
@@ -118,12 +120,15 @@ std::set<std::string> tests() {
   const auto& all = *testing::UnitTest::GetInstance();
   for (int s = 0; s < all.total_test_suite_count(); ++s)
     for (int t = 0; t < all.GetTestSuite(s)->total_test_count(); ++t)
-      names.insert(std::string(all.GetTestSuite(s)->name()) + "." + all.GetTestSuite(s)->GetTestInfo(t)->name());
+      names.insert(std::string(all.GetTestSuite(s)->name()) + "." +
+                   all.GetTestSuite(s)->GetTestInfo(t)->name());
   return names;
 }
 
 // Both arrangements of a multiply-add are one entry.
-std::string entry_of(const std::string& atom) { return atom.starts_with("fma.") ? atom.substr(0, atom.find(':')) : atom; }
+std::string entry_of(const std::string& atom) {
+  return atom.starts_with("fma.") ? atom.substr(0, atom.find(':')) : atom;
+}
 
 TEST(InstructionList, HasEveryRowOfTheTables) {
   std::set<std::string> rows, listed;
@@ -134,7 +139,8 @@ TEST(InstructionList, HasEveryRowOfTheTables) {
     for (const target::WarpgroupAtom& atom : target->warpgroup_mma) rows.insert(atom.name);
   }
   for (const Entry& e : kAtoms) EXPECT_TRUE(listed.insert(e.name).second) << e.name << " is listed twice";
-  for (const std::string& row : rows) EXPECT_TRUE(listed.count(row)) << row << " has no test and no reason for having none";
+  for (const std::string& row : rows)
+    EXPECT_TRUE(listed.count(row)) << row << " has no test and no reason for having none";
   for (const std::string& row : listed) EXPECT_TRUE(rows.count(row)) << row << " is no row of a table";
 }
 
@@ -161,7 +167,8 @@ TEST(InstructionList, IsTheDocuments) {
   text << in.rdbuf();
   const std::string document = text.str();
   const auto has = [&](const std::string& part) { return document.find(part) != std::string::npos; };
-  for (const Entry& e : kAtoms) EXPECT_TRUE(e.untested ? has(e.untested) : has(std::string(e.test))) << e.name;
+  for (const Entry& e : kAtoms)
+    EXPECT_TRUE(e.untested ? has(e.untested) : has(std::string(e.test))) << e.name;
   for (const Entry& e : kStatements) {
     if (e.test) {
       const std::string test = e.test;  // further tests of a suite are named without it

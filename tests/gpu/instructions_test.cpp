@@ -1,5 +1,6 @@
-// Casts, shuffles and asynchronous copies of a warp alone in a kernel, against their definitions: on the simulator, and on
-// the first CUDA device. A meaning that both the compiler and the simulator have wrong would agree everywhere else.
+// Casts, shuffles and asynchronous copies of a warp alone in a kernel, against their definitions: on the
+// simulator, and on the first CUDA device. A meaning that both the compiler and the simulator have wrong
+// would agree everywhere else.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -23,8 +24,8 @@ double converted(DType to, double value) {
   return ir::float_from_bits(to, ir::float_to_bits(to, value));
 }
 
-// Casts of 8-bit floats, of every code and to each from values that round, saturate and are special: element for
-// element, where a NaN is a NaN.
+// Casts of 8-bit floats, of every code and to each from values that round, saturate and are special: element
+// for element, where a NaN is a NaN.
 void compare_cast(const target::Target& target, DType from, DType to, const std::vector<std::byte>& values) {
   SCOPED_TRACE(target.name + " " + ir::dtype_name(from) + " to " + ir::dtype_name(to));
   const int64_t count = static_cast<int64_t>(values.size()) / ir::dtype_bytes(from) / 32;
@@ -34,15 +35,20 @@ void compare_cast(const target::Target& target, DType from, DType to, const std:
   p.load(own, in, count);
   ir::ExprPool& e = p.exprs();
   for (int64_t i = 0; i < count; ++i)
-    p.add(thread::Store{cast, p.at(i), e.cast(to, e.load(own, from, std::vector<ExprId>{p.at(i)})), ExprId(), false, ExprId()});
+    p.add(thread::Store{cast, p.at(i), e.cast(to, e.load(own, from, std::vector<ExprId>{p.at(i)})), ExprId(),
+                        false, ExprId()});
   p.store(out, cast, count);
-  const Tensors start = {values, std::vector<std::byte>(static_cast<size_t>(32 * count * ir::dtype_bytes(to)))};
+  const Tensors start = {values,
+                         std::vector<std::byte>(static_cast<size_t>(32 * count * ir::dtype_bytes(to)))};
   expect_result(p, target, start, [&](const Tensors& results) {
     for (size_t i = 0; i < static_cast<size_t>(32 * count); ++i) {
       const double value = element_value(from, values, i), got = element_value(to, results[1], i);
       const double expected = converted(to, value);
-      if (expected == got ? std::signbit(expected) == std::signbit(got) : std::isnan(expected) && std::isnan(got)) continue;
-      return std::to_string(value) + " becomes " + std::to_string(got) + ", expected " + std::to_string(expected);
+      if (expected == got ? std::signbit(expected) == std::signbit(got)
+                          : std::isnan(expected) && std::isnan(got))
+        continue;
+      return std::to_string(value) + " becomes " + std::to_string(got) + ", expected " +
+             std::to_string(expected);
     }
     return std::string();
   });
@@ -54,12 +60,15 @@ std::vector<std::byte> all_bytes() {
   return values;
 }
 
-// Every value of the 8-bit type, the ties between neighbours and the numbers around them, what is beyond, specials.
+// Every value of the 8-bit type, the ties between neighbours and the numbers around them, what is beyond,
+// specials.
 std::vector<std::byte> around(DType from, DType to) {
-  std::vector<double> reals = {0.0,  -0.0,   INFINITY, -INFINITY, NAN,    448,   449,   463,   464,    465,   480,  57344,
-                               61439, 61440, 65504,    65536,     1e30,   -1e30, 1e-30, 1e-40, -1e-45, 2e-5, 1e-3, 3e38};
+  std::vector<double> reals = {0.0,  -0.0,  INFINITY, -INFINITY, NAN,    448,   449,   463,
+                               464,  465,   480,      57344,     61439,  61440, 65504, 65536,
+                               1e30, -1e30, 1e-30,    1e-40,     -1e-45, 2e-5,  1e-3,  3e38};
   for (uint64_t code = 0; code < 0x7b; ++code) {
-    const double low = ir::float_from_bits(to, code), high = ir::float_from_bits(to, code + 1), tie = (low + high) / 2;
+    const double low = ir::float_from_bits(to, code), high = ir::float_from_bits(to, code + 1),
+                 tie = (low + high) / 2;
     for (double x : {low, tie, tie + (high - low) / 64, tie - (high - low) / 64}) {
       reals.push_back(x);
       reals.push_back(-x);
@@ -69,7 +78,8 @@ std::vector<std::byte> around(DType from, DType to) {
   std::vector<std::byte> values(reals.size() * static_cast<size_t>(ir::dtype_bytes(from)));
   for (size_t i = 0; i < reals.size(); ++i) {
     const uint64_t bits = ir::float_to_bits(from, reals[i]);
-    std::memcpy(&values[i * static_cast<size_t>(ir::dtype_bytes(from))], &bits, static_cast<size_t>(ir::dtype_bytes(from)));
+    std::memcpy(&values[i * static_cast<size_t>(ir::dtype_bytes(from))], &bits,
+                static_cast<size_t>(ir::dtype_bytes(from)));
   }
   return values;
 }
@@ -78,9 +88,11 @@ TEST(Instructions, CastsOfByteFloats) {
   // The device's conversions, and the integer sequences of older ones.
   for (const target::Target& compiled : {instruction_target(), *target::find_target("sm_80")})
     for (DType fp8 : {DType::e4m3, DType::e5m2}) {
-      for (DType to : {DType::f32, DType::f16, DType::bf16, DType::f64, fp8 == DType::e4m3 ? DType::e5m2 : DType::e4m3})
+      for (DType to :
+           {DType::f32, DType::f16, DType::bf16, DType::f64, fp8 == DType::e4m3 ? DType::e5m2 : DType::e4m3})
         compare_cast(compiled, fp8, to, all_bytes());
-      for (DType from : {DType::f32, DType::f16, DType::bf16, DType::f64}) compare_cast(compiled, from, fp8, around(from, fp8));
+      for (DType from : {DType::f32, DType::f16, DType::bf16, DType::f64})
+        compare_cast(compiled, from, fp8, around(from, fp8));
     }
 }
 
@@ -90,22 +102,27 @@ TEST(Instructions, Shuffles) {
     for (int64_t mask : {1, 2, 4, 8, 16, 31}) {
       SCOPED_TRACE(std::string(ir::dtype_name(type)) + " " + std::to_string(mask));
       WarpProgram p("shuffles");
-      const auto in = p.tensor("A", type, 32), out = p.tensor("B", type, 32), turned = p.tensor("C", type, 32);
-      const auto own = p.registers("own", type, 1), got = p.registers("got", type, 1), other = p.registers("other", type, 1);
+      const auto in = p.tensor("A", type, 32), out = p.tensor("B", type, 32),
+                 turned = p.tensor("C", type, 32);
+      const auto own = p.registers("own", type, 1), got = p.registers("got", type, 1),
+                 other = p.registers("other", type, 1);
       p.load(own, in, 1);
       ir::ExprPool& e = p.exprs();
       const ExprId value = e.load(own, type, std::vector<ExprId>{p.at(0)});
       p.add(thread::Shuffle{thread::Shuffle::Mode::butterfly, got, p.at(0), value, p.at(mask)});
-      p.add(thread::Shuffle{thread::Shuffle::Mode::indexed, other, p.at(0), value, e.floormod(e.add(p.lane(), mask), p.at(32))});
+      p.add(thread::Shuffle{thread::Shuffle::Mode::indexed, other, p.at(0), value,
+                            e.floormod(e.add(p.lane(), mask), p.at(32))});
       p.store(out, got, 1);
       p.store(turned, other, 1);
-      const Tensors start = {elements(type, 32, Data::integers, 100, 5), elements(type, 32, Data::integers, 1, 6),
+      const Tensors start = {elements(type, 32, Data::integers, 100, 5),
+                             elements(type, 32, Data::integers, 1, 6),
                              elements(type, 32, Data::integers, 1, 9)};
       Tensors expected = start;
       const auto bytes = static_cast<size_t>(ir::dtype_bytes(type));
       for (size_t lane = 0; lane < 32; ++lane) {
         std::memcpy(&expected[1][lane * bytes], &start[0][(lane ^ static_cast<size_t>(mask)) * bytes], bytes);
-        std::memcpy(&expected[2][lane * bytes], &start[0][(lane + static_cast<size_t>(mask)) % 32 * bytes], bytes);
+        std::memcpy(&expected[2][lane * bytes], &start[0][(lane + static_cast<size_t>(mask)) % 32 * bytes],
+                    bytes);
       }
       expect_bytes(p, target, start, expected);
     }
@@ -122,11 +139,13 @@ TEST(Instructions, BranchesTakenTogether) {
     p.load(own, in, 1);
     ir::ExprPool& e = p.exprs();
     thread::Branch branch{e.binary(ir::ExprOp::eq, p.lane(), p.at(who)), {}, {}, true};
-    const ExprId more = e.binary(ir::ExprOp::add, e.load(own, DType::i32, std::vector<ExprId>{p.at(0)}), e.const_int(7, DType::i32));
+    const ExprId more = e.binary(ir::ExprOp::add, e.load(own, DType::i32, std::vector<ExprId>{p.at(0)}),
+                                 e.const_int(7, DType::i32));
     branch.then_body = {p.inside(thread::Store{own, p.at(0), more, ExprId(), false, ExprId()})};
     p.add(std::move(branch));
     p.store(out, own, 1);
-    const Tensors start = {elements(DType::i32, 32, Data::integers, 100, 5), elements(DType::i32, 32, Data::integers, 1, 6)};
+    const Tensors start = {elements(DType::i32, 32, Data::integers, 100, 5),
+                           elements(DType::i32, 32, Data::integers, 1, 6)};
     Tensors expected = start;
     for (size_t lane = 0; lane < 32; ++lane) {
       int32_t v = 0;
@@ -148,14 +167,17 @@ TEST(Instructions, AsyncCopiesFillWithZeros) {
     const auto tile = p.shared("tile", DType::f16, 32 * n);
     ir::ExprPool& e = p.exprs();
     const ExprId first = e.mul(p.lane(), n);
-    p.add(thread::AsyncCopy{tile, first, in, first, bytes, e.binary(ir::ExprOp::ne, e.floormod(p.lane(), p.at(3)), p.at(0))});
+    p.add(thread::AsyncCopy{tile, first, in, first, bytes,
+                            e.binary(ir::ExprOp::ne, e.floormod(p.lane(), p.at(3)), p.at(0))});
     p.add(thread::AsyncCommit{});
     p.add(thread::AsyncWait{0});
     for (int64_t i = 0; i < n; ++i) {
       const ExprId at = e.add(first, i);
-      p.add(thread::Store{out, at, e.load(tile, DType::f16, std::vector<ExprId>{at}), ExprId(), false, ExprId()});
+      p.add(thread::Store{out, at, e.load(tile, DType::f16, std::vector<ExprId>{at}), ExprId(), false,
+                          ExprId()});
     }
-    const Tensors start = {elements(DType::f16, 32 * n, Data::integers, 50, 1), elements(DType::f16, 32 * n, Data::integers, 1, 2)};
+    const Tensors start = {elements(DType::f16, 32 * n, Data::integers, 50, 1),
+                           elements(DType::f16, 32 * n, Data::integers, 1, 2)};
     Tensors expected = start;
     for (size_t i = 0; i < expected[1].size(); ++i)
       expected[1][i] = i / static_cast<size_t>(bytes) % 3 == 0 ? std::byte{0} : start[0][i];

@@ -1,5 +1,6 @@
-// Every matrix instruction of a warp alone in a kernel, against sums of products: on the simulator, and on the first CUDA
-// device. Where lanes have the elements is the table's, which its own test compares with the figures of the PTX ISA.
+// Every matrix instruction of a warp alone in a kernel, against sums of products: on the simulator, and on
+// the first CUDA device. Where lanes have the elements is the table's, which its own test compares with the
+// figures of the PTX ISA.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -29,10 +30,11 @@ void make_copies_equal(const layout::Fragment& f, DType type, std::vector<std::b
 }
 
 // An operand as the instruction takes it: f32 as tf32, to nearest, ties away from zero.
-double operand(const target::MmaAtom& atom, const layout::Fragment& f, DType type, const std::vector<std::byte>& lanes,
-               int64_t i, int64_t j) {
+double operand(const target::MmaAtom& atom, const layout::Fragment& f, DType type,
+               const std::vector<std::byte>& lanes, int64_t i, int64_t j) {
   const std::vector<int64_t> index = {i, j};
-  const double v = element_value(type, lanes, static_cast<size_t>(f.holders(index)[0] * f.registers() + f.register_of(index)));
+  const double v = element_value(
+      type, lanes, static_cast<size_t>(f.holders(index)[0] * f.registers() + f.register_of(index)));
   if (!atom.tf32 || !std::isfinite(v)) return v;
   const uint64_t bits = ir::float_to_bits(DType::f32, v) + 0x1000;
   return ir::float_from_bits(DType::f32, bits & ~uint64_t{0x1fff});
@@ -51,21 +53,24 @@ struct Case {
   double magnitude;
 };
 
-std::string wrong_sum(const target::MmaAtom& atom, const Tensors& start, const Tensors& results, double bound) {
+std::string wrong_sum(const target::MmaAtom& atom, const Tensors& start, const Tensors& results,
+                      double bound) {
   for (int64_t i = 0; i < atom.m; ++i)
     for (int64_t j = 0; j < atom.n; ++j) {
       const std::vector<int64_t> at = {i, j};
       for (int64_t lane : atom.c_layout.holders(at)) {
-        const auto place = static_cast<size_t>(lane * atom.c_layout.registers() + atom.c_layout.register_of(at));
+        const auto place =
+            static_cast<size_t>(lane * atom.c_layout.registers() + atom.c_layout.register_of(at));
         double sum = element_value(atom.c, start[2], place);
         for (int64_t k = 0; k < atom.k; ++k)
-          sum += operand(atom, atom.a_layout, atom.a, start[0], i, k) * operand(atom, atom.b_layout, atom.b, start[1], k, j);
+          sum += operand(atom, atom.a_layout, atom.a, start[0], i, k) *
+                 operand(atom, atom.b_layout, atom.b, start[1], k, j);
         if (!ir::is_float(atom.c)) sum = static_cast<double>(ir::wrap_to(atom.c, static_cast<int64_t>(sum)));
         const double got = element_value(atom.c, results[2], place);
         if (got == sum || (std::isnan(got) && std::isnan(sum))) continue;
         if (std::isfinite(got) && std::isfinite(sum) && std::fabs(got - sum) <= bound) continue;
-        return "C(" + std::to_string(i) + ", " + std::to_string(j) + ") of lane " + std::to_string(lane) + " is " +
-               std::to_string(got) + ", expected " + std::to_string(sum);
+        return "C(" + std::to_string(i) + ", " + std::to_string(j) + ") of lane " + std::to_string(lane) +
+               " is " + std::to_string(got) + ", expected " + std::to_string(sum);
       }
     }
   return {};
@@ -73,15 +78,18 @@ std::string wrong_sum(const target::MmaAtom& atom, const Tensors& start, const T
 
 bool compare_atom(const target::Target& target, const target::MmaAtom& atom, const Case& c) {
   SCOPED_TRACE(atom.name + ", " + c.name);
-  const int64_t na = atom.a_layout.registers(), nb = atom.b_layout.registers(), nc = atom.c_layout.registers();
+  const int64_t na = atom.a_layout.registers(), nb = atom.b_layout.registers(),
+                nc = atom.c_layout.registers();
   WarpProgram p("atom");
-  const auto ta = p.tensor("A", atom.a, 32 * na), tb = p.tensor("B", atom.b, 32 * nb), tc = p.tensor("C", atom.c, 32 * nc);
-  const auto a = p.registers("a", atom.a, na), b = p.registers("b", atom.b, nb), acc = p.registers("c", atom.c, nc);
+  const auto ta = p.tensor("A", atom.a, 32 * na), tb = p.tensor("B", atom.b, 32 * nb),
+             tc = p.tensor("C", atom.c, 32 * nc);
+  const auto a = p.registers("a", atom.a, na), b = p.registers("b", atom.b, nb),
+             acc = p.registers("c", atom.c, nc);
   p.load(a, ta, na);
   p.load(b, tb, nb);
   p.load(acc, tc, nc);
-  p.add(thread::WarpMma{atom.name, a, b, acc, p.at(0), p.at(0), p.at(0), static_cast<int>(na), static_cast<int>(nb),
-                        static_cast<int>(nc)});
+  p.add(thread::WarpMma{atom.name, a, b, acc, p.at(0), p.at(0), p.at(0), static_cast<int>(na),
+                        static_cast<int>(nb), static_cast<int>(nc)});
   p.store(tc, acc, nc);
   for (uint64_t seed = 1; seed <= 8; ++seed) {
     Tensors start = {elements(atom.a, 32 * na, c.data, c.magnitude, seed),
@@ -90,7 +98,8 @@ bool compare_atom(const target::Target& target, const target::MmaAtom& atom, con
     make_copies_equal(atom.a_layout, atom.a, start[0]);
     make_copies_equal(atom.b_layout, atom.b, start[1]);
     const double bound = tolerance(atom, std::max(c.magnitude * c.magnitude, 1.0));
-    if (!expect_result(p, target, start, [&](const Tensors& results) { return wrong_sum(atom, start, results, bound); }))
+    if (!expect_result(p, target, start,
+                       [&](const Tensors& results) { return wrong_sum(atom, start, results, bound); }))
       return false;
   }
   return true;

@@ -1,5 +1,5 @@
-// Matrix loads and stores of a warp alone in a kernel, in every size and direction and for every width of elements, against
-// the figures of the PTX ISA: on the simulator, and on the first CUDA device.
+// Matrix loads and stores of a warp alone in a kernel, in every size and direction and for every width of
+// elements, against the figures of the PTX ISA: on the simulator, and on the first CUDA device.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -13,14 +13,16 @@ using differential::Data;
 using ir::DType;
 using ir::ExprId;
 
-constexpr int64_t kRow = 16, kUnit = 2, kLane = 4;  // bytes: of a matrix row, of a unit that moves, of a lane's part of a matrix
+// bytes: of a matrix row, of a unit that moves, of a lane's part of a matrix
+constexpr int64_t kRow = 16, kUnit = 2, kLane = 4;
 
 // Any bits; no NaN, whose bits are not told.
 std::vector<std::byte> bits(DType type, int64_t count, uint64_t seed) {
   std::vector<std::byte> out = elements(type, count, Data::bit_patterns, 0, seed);
   const int64_t bytes = ir::dtype_bytes(type);
   if (ir::is_float(type))
-    for (int64_t i = bytes - 1; i < static_cast<int64_t>(out.size()); i += bytes) out[static_cast<size_t>(i)] &= std::byte{0xbb};
+    for (int64_t i = bytes - 1; i < static_cast<int64_t>(out.size()); i += bytes)
+      out[static_cast<size_t>(i)] &= std::byte{0xbb};
   return out;
 }
 
@@ -31,8 +33,8 @@ struct Move {
   int64_t element() const { return ir::dtype_bytes(shared); }
   int64_t lane_elements() const { return kLane * matrices / element(); }
   std::string name() const {
-    return std::string(ir::dtype_name(shared)) + " and " + ir::dtype_name(registers) + " x" + std::to_string(matrices) +
-           (transpose ? " transposed" : "");
+    return std::string(ir::dtype_name(shared)) + " and " + ir::dtype_name(registers) + " x" +
+           std::to_string(matrices) + (transpose ? " transposed" : "");
   }
 };
 
@@ -58,12 +60,13 @@ void check_load(const target::Target& target, const Move& m) {
   p.load(staged, in, per_row);
   ir::ExprPool& e = p.exprs();
   for (int64_t r = 0; r < per_row; ++r)
-    p.add(thread::Store{memory, e.add(e.mul(p.lane(), per_row), r), e.load(staged, m.shared, std::vector<ExprId>{p.at(r)}),
-                        ExprId(), false, ExprId()});
+    p.add(thread::Store{memory, e.add(e.mul(p.lane(), per_row), r),
+                        e.load(staged, m.shared, std::vector<ExprId>{p.at(r)}), ExprId(), false, ExprId()});
   p.add(thread::Barrier{});
   p.add(thread::LoadMatrix{got, p.at(0), memory, e.mul(row_of_lane(p), per_row), m.matrices, m.transpose});
   p.store(out, got, count);
-  Tensors start = {bits(m.shared, tile, 7), elements(m.registers, 32 * count, Data::integers, 1, 8)}, expected = start;
+  Tensors start = {bits(m.shared, tile, 7), elements(m.registers, 32 * count, Data::integers, 1, 8)},
+          expected = start;
   for (int64_t lane = 0; lane < 32; ++lane)
     for (int64_t i = 0; i < m.matrices; ++i)
       for (int64_t byte = 0; byte < kLane; ++byte)
@@ -89,9 +92,11 @@ void check_store(const target::Target& target, const Move& m) {
   p.add(thread::StoreMatrix{memory, e.mul(row_of_lane(p), per_row), held, p.at(0), m.matrices, m.transpose});
   p.add(thread::Barrier{});
   for (int64_t r = 0; r < per_row; ++r)
-    p.add(thread::Store{row, p.at(r), e.load(memory, m.shared, std::vector<ExprId>{e.add(first, r)}), ExprId(), false, ExprId()});
+    p.add(thread::Store{row, p.at(r), e.load(memory, m.shared, std::vector<ExprId>{e.add(first, r)}),
+                        ExprId(), false, ExprId()});
   p.store(out, row, per_row);
-  Tensors start = {bits(m.registers, 32 * count, 3), elements(m.shared, tile, Data::integers, 1, 4)}, expected = start;
+  Tensors start = {bits(m.registers, 32 * count, 3), elements(m.shared, tile, Data::integers, 1, 4)},
+          expected = start;
   const uint64_t one = ir::is_float(m.shared) ? ir::float_to_bits(m.shared, 1) : 1;
   for (int64_t i = 0; i < tile; ++i)
     std::memcpy(&expected[1][static_cast<size_t>(i * m.element())], &one, static_cast<size_t>(m.element()));
@@ -112,29 +117,41 @@ void check_all(std::initializer_list<std::pair<DType, DType>> types, Check&& che
 
 TEST(Instructions, MatrixLoads) {
   const target::Target target = instruction_target();
-  check_all({{DType::f16, DType::f16}, {DType::bf16, DType::bf16}}, [&](const Move& m) { check_load(target, m); });
+  check_all({{DType::f16, DType::f16}, {DType::bf16, DType::bf16}},
+            [&](const Move& m) { check_load(target, m); });
   for (int matrices : {1, 2, 4}) check_load(target, {DType::f32, DType::f32, matrices, false});
 }
 
 // Two bytes move as one; as another type of bytes they are what they are.
 TEST(Instructions, MatrixLoadsOfBytes) {
   const target::Target target = instruction_target();
-  check_all({{DType::i8, DType::i8}, {DType::u8, DType::u8}, {DType::e4m3, DType::e4m3}, {DType::e5m2, DType::e5m2},
-             {DType::u8, DType::i8}, {DType::e4m3, DType::u8}, {DType::e5m2, DType::i8}},
+  check_all({{DType::i8, DType::i8},
+             {DType::u8, DType::u8},
+             {DType::e4m3, DType::e4m3},
+             {DType::e5m2, DType::e5m2},
+             {DType::u8, DType::i8},
+             {DType::e4m3, DType::u8},
+             {DType::e5m2, DType::i8}},
             [&](const Move& m) { check_load(target, m); });
 }
 
 TEST(Instructions, MatrixStores) {
   const target::Target target = instruction_target();
   if (!target.store_matrix) GTEST_SKIP() << target.name << " has no matrix stores";
-  check_all({{DType::f16, DType::f16}, {DType::bf16, DType::bf16}}, [&](const Move& m) { check_store(target, m); });
+  check_all({{DType::f16, DType::f16}, {DType::bf16, DType::bf16}},
+            [&](const Move& m) { check_store(target, m); });
 }
 
 TEST(Instructions, MatrixStoresOfBytes) {
   const target::Target target = instruction_target();
   if (!target.store_matrix) GTEST_SKIP() << target.name << " has no matrix stores";
-  check_all({{DType::i8, DType::i8}, {DType::u8, DType::u8}, {DType::e4m3, DType::e4m3}, {DType::e5m2, DType::e5m2},
-             {DType::i8, DType::u8}, {DType::u8, DType::e4m3}, {DType::i8, DType::e5m2}},
+  check_all({{DType::i8, DType::i8},
+             {DType::u8, DType::u8},
+             {DType::e4m3, DType::e4m3},
+             {DType::e5m2, DType::e5m2},
+             {DType::i8, DType::u8},
+             {DType::u8, DType::e4m3},
+             {DType::i8, DType::e5m2}},
             [&](const Move& m) { check_store(target, m); });
 }
 

@@ -61,7 +61,9 @@ MemoryId WarpProgram::tensor(const char* name, DType type, int64_t count) {
 }
 
 void WarpProgram::add(thread::StmtNode node) { program_.body.push_back(inside(std::move(node))); }
-thread::StmtId WarpProgram::inside(thread::StmtNode node) { return program_.add(std::move(node), program_.name); }
+thread::StmtId WarpProgram::inside(thread::StmtNode node) {
+  return program_.add(std::move(node), program_.name);
+}
 
 void WarpProgram::each(int64_t count, const std::function<thread::StmtNode(ExprId)>& body) {
   const ir::VarId r = program_.add_var("r" + std::to_string(program_.vars.size()), ir::VarKind::loop);
@@ -93,8 +95,10 @@ namespace {
 std::string tile_program(const thread::ThreadProgram& p, const std::vector<int64_t>& counts) {
   std::string text = "tl 1 program " + p.name + "\n";
   for (size_t i = 0; i < counts.size(); ++i)
-    text += "tensor " + p.params[i].name + ": " + ir::dtype_name(p.params[i].type) + "[" + std::to_string(counts[i]) + "]\n";
-  return text + "kernel " + p.name + " grid (g: 1) threads 32 {\n  alloc t: fragment f32[32]\n  fill t, 0f32\n}\n";
+    text += "tensor " + p.params[i].name + ": " + ir::dtype_name(p.params[i].type) + "[" +
+            std::to_string(counts[i]) + "]\n";
+  return text + "kernel " + p.name +
+         " grid (g: 1) threads 32 {\n  alloc t: fragment f32[32]\n  fill t, 0f32\n}\n";
 }
 
 }  // namespace
@@ -159,7 +163,8 @@ target::Target instruction_target() {
   return *target::find_target("sm_90");
 }
 
-bool expect_result(const WarpProgram& p, const target::Target& target, const Tensors& start, const ResultCheck& check) {
+bool expect_result(const WarpProgram& p, const target::Target& target, const Tensors& start,
+                   const ResultCheck& check) {
   const std::vector<std::string> broken = thread::verify_thread_program(p.program());
   EXPECT_EQ(broken, std::vector<std::string>());
   bool well = broken.empty();
@@ -174,7 +179,8 @@ bool expect_result(const WarpProgram& p, const target::Target& target, const Ten
   return well;
 }
 
-bool expect_bytes(const WarpProgram& p, const target::Target& target, const Tensors& start, const Tensors& expected) {
+bool expect_bytes(const WarpProgram& p, const target::Target& target, const Tensors& start,
+                  const Tensors& expected) {
   return expect_result(p, target, start, [&](const Tensors& results) {
     for (size_t t = 0; t < expected.size(); ++t)
       for (size_t i = 0; i < expected[t].size(); ++i)
@@ -186,7 +192,8 @@ bool expect_bytes(const WarpProgram& p, const target::Target& target, const Tens
   });
 }
 
-std::vector<std::byte> elements(DType type, int64_t count, differential::Data data, double magnitude, uint64_t seed) {
+std::vector<std::byte> elements(DType type, int64_t count, differential::Data data, double magnitude,
+                                uint64_t seed) {
   const auto bytes = static_cast<size_t>(ir::dtype_bytes(type));
   std::vector<std::byte> out(static_cast<size_t>(count) * bytes);
   differential::Random random(seed);

@@ -14,8 +14,8 @@
 
 namespace tilegen::gpu {
 
-// A warp whose lanes load their registers from tensors, execute something, and store their registers to tensors. Element
-// r of lane l stands at l * registers + r.
+// A warp whose lanes load their registers from tensors, execute something, and store their registers to
+// tensors. Element r of lane l stands at l * registers + r.
 class WarpProgram {
  public:
   explicit WarpProgram(std::string name);
@@ -46,15 +46,17 @@ class WarpProgram {
 // Memory of every tensor, in order.
 using Tensors = std::vector<std::vector<std::byte>>;
 
-// A thread program whose parameters are tensors, of `counts` elements, loaded on the first CUDA device for any number of
-// launches.
+// A thread program whose parameters are tensors, of `counts` elements, loaded on the first CUDA device for
+// any number of launches.
 class DeviceProgram {
  public:
-  DeviceProgram(const thread::ThreadProgram& p, const std::vector<int64_t>& counts, const target::Target& target);
+  DeviceProgram(const thread::ThreadProgram& p, const std::vector<int64_t>& counts,
+                const target::Target& target);
   std::string run(Tensors& tensors);
 
  private:
-  std::string load(const thread::ThreadProgram& p, const std::vector<int64_t>& counts, const target::Target& target);
+  std::string load(const thread::ThreadProgram& p, const std::vector<int64_t>& counts,
+                   const target::Target& target);
   std::unique_ptr<differential::CudaRun> loaded_;
   std::string failed_;
 };
@@ -72,11 +74,14 @@ target::Target instruction_target();
 // What is wrong with the results of a program; empty for nothing.
 using ResultCheck = std::function<std::string(const Tensors&)>;
 // On the simulator and, where there is one, on the device. False after a failure, which is the test's.
-bool expect_result(const WarpProgram& p, const target::Target& target, const Tensors& start, const ResultCheck& check);
+bool expect_result(const WarpProgram& p, const target::Target& target, const Tensors& start,
+                   const ResultCheck& check);
 // Exactly these bytes.
-bool expect_bytes(const WarpProgram& p, const target::Target& target, const Tensors& start, const Tensors& expected);
+bool expect_bytes(const WarpProgram& p, const target::Target& target, const Tensors& start,
+                  const Tensors& expected);
 
-std::vector<std::byte> elements(ir::DType type, int64_t count, differential::Data data, double magnitude, uint64_t seed);
+std::vector<std::byte> elements(ir::DType type, int64_t count, differential::Data data, double magnitude,
+                                uint64_t seed);
 double element_value(ir::DType type, const std::vector<std::byte>& memory, size_t i);
 
 }  // namespace tilegen::gpu

@@ -59,8 +59,8 @@ struct Box {
   }
 };
 
-// Within, across and beyond each edge, by one dimension and by all; rows from a multiple of 16 bytes on. Stores do not
-// begin in front of the tensor.
+// Within, across and beyond each edge, by one dimension and by all; rows from a multiple of 16 bytes on.
+// Stores do not begin in front of the tensor.
 std::vector<std::vector<int64_t>> places(const Box& b, bool load) {
   std::vector<std::vector<int64_t>> list = {std::vector<int64_t>(b.rank(), 0)};
   const auto options = [&](size_t d) {

@@ -50,12 +50,13 @@ TEST(Transactions, PhasesOfOneAndMoreArrivals) {
   for (int64_t arrivals : {1, 3, 32, 96}) pass_numbers(arrivals);
 }
 
-// Warp 1 writes, warp 0 reads what it has asked for ahead, now before and now behind the arrival; what it was told is a result,
-// where there is no doubt.
+// Warp 1 writes, warp 0 reads what it has asked for ahead, now before and now behind the arrival; what it was
+// told is a result, where there is no doubt.
 TEST(Transactions, PhasesAskedAhead) {
   constexpr int64_t kRounds = 8;
   EngineProgram g(2 * kWarp);
-  const MemoryId in = g.tensor("In", DType::i32, kRounds * kWarp), out = g.tensor("Out", DType::i32, kRounds * kWarp),
+  const MemoryId in = g.tensor("In", DType::i32, kRounds * kWarp),
+                 out = g.tensor("Out", DType::i32, kRounds * kWarp),
                  told = g.tensor("Told", DType::i32, 2 * kRounds);
   const MemoryId tile = g.tile("tile", DType::i32, kWarp), answer = g.registers("answer", DType::i32, 1);
   const int full = g.barriers("full", 1, kWarp), empty = g.barriers("empty", 1, kWarp);
@@ -84,7 +85,8 @@ TEST(Transactions, PhasesAskedAhead) {
           g.barrier(2, 2 * kWarp);
         });
   });
-  Tensors start = {random_elements(DType::i32, kRounds * kWarp, 3), same_bytes(kRounds * kWarp * 4, std::byte{0x11}),
+  Tensors start = {random_elements(DType::i32, kRounds * kWarp, 3),
+                   same_bytes(kRounds * kWarp * 4, std::byte{0x11}),
                    same_bytes(kRounds * 2 * 4, std::byte{0x11})};
   Tensors expected = {start[0], start[0], same_bytes(kRounds * 2 * 4, std::byte{0})};
   for (size_t r = 0; r < kRounds; ++r) expected[2][8 * r + 4] = std::byte{1};
@@ -367,7 +369,8 @@ TEST(Transactions, MatricesStoredByWarps) {
         g.spread(tile_elements, [&](E j, E) { g.store(out, j, g.load(tile, j)); });
         Tensors start = {random_elements(type, 128 * held, 9),
                          same_bytes(tile_elements * 2, std::byte{0x11})};
-        for (size_t i = 1; i < start[0].size(); i += 2) start[0][i] &= std::byte{0xbf};  // no NaN: its bits are not told
+        // no NaN: its bits are not told
+        for (size_t i = 1; i < start[0].size(); i += 2) start[0][i] &= std::byte{0xbf};
         Tensors expected = start;
         const uint64_t mark = ir::float_to_bits(type, 2);
         for (int64_t j = 0; j < tile_elements; ++j)

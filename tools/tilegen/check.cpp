@@ -47,10 +47,12 @@ Artifact compile_for(const Context& context, const Program& program, const Comma
           "setting an option");
   require(tl_options_set_str(options.get(), "simulator_async", run.async.c_str(), &error), error,
           "setting an option");
-  require(tl_options_set_i64(options.get(), "simulator_seed", seed_of(line), &error), error, "setting an option");
+  require(tl_options_set_i64(options.get(), "simulator_seed", seed_of(line), &error), error,
+          "setting an option");
   if (const auto schedule = line.get("schedule"))
-    require(tl_options_set_str(options.get(), "schedule_json", read_schedule(context, *schedule).c_str(), &error),
-            error, "giving the schedule");
+    require(
+        tl_options_set_str(options.get(), "schedule_json", read_schedule(context, *schedule).c_str(), &error),
+        error, "giving the schedule");
   return compile(context, program,
                  find_target(context, target.rfind("sim:", 0) == 0 ? target : "sim:" + target), options);
 }

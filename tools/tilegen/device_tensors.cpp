@@ -52,8 +52,8 @@ void DeviceTensors::wait() {
 void DeviceTensors::send() {
   tl_error* error = nullptr;
   for (size_t i = 0; i < memory_.size(); ++i)
-    require(tl_device_copy(device_, memory_[i], host_.tensors[i].storage.data(), bytes_of(host_.tensors[i]), nullptr,
-                           &error),
+    require(tl_device_copy(device_, memory_[i], host_.tensors[i].storage.data(), bytes_of(host_.tensors[i]),
+                           nullptr, &error),
             error, "copying tensor " + host_.tensors[i].name + " to the device");
 }
 

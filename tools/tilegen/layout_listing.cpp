@@ -63,7 +63,8 @@ int write_pictures(const std::string& schedule_json, const std::string& folder) 
     std::string name = layout.name + "." + layout.role;
     for (char& c : name)
       if (!isalnum(static_cast<unsigned char>(c)) && c != '.') c = '_';
-    write_file(folder + "/" + std::to_string(count++) + "." + name + ".svg", draw(layout.text, TL_PICTURE_SVG));
+    write_file(folder + "/" + std::to_string(count++) + "." + name + ".svg",
+               draw(layout.text, TL_PICTURE_SVG));
   }
   return count;
 }

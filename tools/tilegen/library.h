@@ -11,7 +11,8 @@
 
 namespace tool {
 
-// Prints "tilegen: message" on stderr and ends: with status 1 for what the library refuses, 2 for a wrong command line.
+// Prints "tilegen: message" on stderr and ends: with status 1 for what the library refuses, 2 for a wrong
+// command line.
 [[noreturn]] void fail(const std::string& message);
 [[noreturn]] void fail_usage(const std::string& message);
 

@@ -44,8 +44,8 @@ constexpr char kHelp[] =
       --svg DIR                       with layouts or pictures: an SVG of each layout too
   tilegen help | version
 
-Ends with 0 when all is right, 1 when the library refuses the work or results are wrong, 2 when the command line or a
-file named there cannot be used or what was asked for could not be written.
+Ends with 0 when all is right, 1 when the library refuses the work or results are wrong, 2 when the command
+line or a file named there cannot be used or what was asked for could not be written.
 )";
 
 int run(int argc, char** argv) {

@@ -33,7 +33,8 @@ const ResultForm& result_form(std::string_view name) {
 
 std::string read_schedule(const Context& context, const std::string& path) {
   const std::string text = read_text(context, path);
-  if (text.empty() || text.find('\0') != std::string::npos) fail_file(path + ": no schedule; one is JSON text");
+  if (text.empty() || text.find('\0') != std::string::npos)
+    fail_file(path + ": no schedule; one is JSON text");
   return text;
 }
 
@@ -47,8 +48,9 @@ Artifact compile_file(const Context& context, const Program& program, const Comm
   if (plan_only && has_option("plan_only"))
     require(tl_options_set_bool(options.get(), "plan_only", 1, &error), error, "setting an option");
   if (const auto schedule = line.get("schedule"))
-    require(tl_options_set_str(options.get(), "schedule_json", read_schedule(context, *schedule).c_str(), &error),
-            error, "giving the schedule");
+    require(
+        tl_options_set_str(options.get(), "schedule_json", read_schedule(context, *schedule).c_str(), &error),
+        error, "giving the schedule");
   return compile(context, program, target, options);
 }
 

@@ -20,8 +20,8 @@ void launch(const Kernel& kernel, const std::vector<tl_arg>& args) {
   require(tl_kernel_launch(kernel.get(), nullptr, args.data(), args.size(), &error), error, "launching");
 }
 
-// One launch gives the results; further ones the time. On a GPU as many launches stand between two looks at the
-// clock as fill a fifth of a millisecond, since looking waits for the device.
+// One launch gives the results; further ones the time. On a GPU as many launches stand between two looks at
+// the clock as fill a fifth of a millisecond, since looking waits for the device.
 double launch_and_time(const Kernel& kernel, size_t device, RunArguments& arguments, int repeats) {
   DeviceTensors tensors(device, arguments);
   const std::vector<tl_arg> args = tensors.launch_arguments();
@@ -56,10 +56,12 @@ void print_forms(const Kernel& kernel) {
     tl_error* error = nullptr;
     require(tl_kernel_describe(kernel.get(), i, &info, &error), error, "describing the kernel");
     if (i == 0) std::printf("loaded     in %.1f ms, compiled in %.1f ms\n", info.load_ms, info.compile_ms);
-    std::printf("form       %s: %u threads, %d registers, %lld bytes local, %lld bytes shared, %d blocks at once%s%s\n",
-                info.name, info.threads, info.registers, static_cast<long long>(info.local_bytes),
-                static_cast<long long>(info.static_shared_bytes + info.dynamic_shared_bytes),
-                info.blocks_per_multiprocessor, *info.guards ? "; needs " : "", info.guards);
+    std::printf(
+        "form       %s: %u threads, %d registers, %lld bytes local, %lld bytes shared, %d blocks at "
+        "once%s%s\n",
+        info.name, info.threads, info.registers, static_cast<long long>(info.local_bytes),
+        static_cast<long long>(info.static_shared_bytes + info.dynamic_shared_bytes),
+        info.blocks_per_multiprocessor, *info.guards ? "; needs " : "", info.guards);
   }
 }
 

@@ -217,7 +217,8 @@ RunArguments make_arguments(const Program& program, const CommandLine& line) {
     if (parameter.kind == TL_PARAM_SCALAR) {
       const auto text = line.get(parameter.name);
       if (!text)
-        fail_usage(std::string("scalar ") + parameter.name + " has no value; give --" + parameter.name + " X");
+        fail_usage(std::string("scalar ") + parameter.name + " has no value; give --" + parameter.name +
+                   " X");
       out.scalars[parameter.name] = scalar_argument(parameter, *text);
     }
     if (parameter.kind == TL_PARAM_TENSOR)

@@ -12,7 +12,8 @@ namespace tool {
 int show_command(int argc, char** argv) {
   const CommandLine line(argc, argv, {}, {"target", "schedule", "what", "svg"});
   const ResultForm& form = result_form(line.get_or("what", "schedule"));
-  const bool pictures = std::string("pictures") == form.name, layouts = pictures || std::string("layouts") == form.name;
+  const bool pictures = std::string("pictures") == form.name,
+             layouts = pictures || std::string("layouts") == form.name;
   const std::optional<std::string> folder = line.get("svg");
   if (folder && !layouts) fail_usage("--svg goes with --what layouts or --what pictures");
   const Context context = make_context();

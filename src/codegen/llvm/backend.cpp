@@ -156,8 +156,9 @@ Expected<std::unique_ptr<llvm::TargetMachine>> make_gpu_machine(const target::Ta
   if (auto bad = unknown_cpu_or_feature(*t, triple, target.cpu, features)) return backend_error({}, *bad);
   llvm::TargetOptions options;
   options.AllowFPOpFusion = llvm::FPOpFusion::Fast;
-  std::unique_ptr<llvm::TargetMachine> machine(t->createTargetMachine(
-      triple, target.cpu, features[0], options, llvm::Reloc::PIC_, std::nullopt, llvm::CodeGenOptLevel::Default));
+  std::unique_ptr<llvm::TargetMachine> machine(
+      t->createTargetMachine(triple, target.cpu, features[0], options, llvm::Reloc::PIC_, std::nullopt,
+                             llvm::CodeGenOptLevel::Default));
   if (!machine) return backend_error({}, "no code generator for '" + target.cpu + "'");
   return machine;
 }

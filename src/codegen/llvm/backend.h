@@ -1,8 +1,8 @@
 // LLVM as this library uses it: set up once, fatal errors turned into values, one context per compile.
 //
-// Memory that LLVM cannot have is a std::bad_alloc out of the call into LLVM. LLVM's frames are not unwound cleanly
-// then, nor after a fatal error: what LLVM objects were used must be abandoned (leaked), not destroyed, and a
-// GuardedScope must be around every such call (guarded_memory.h).
+// Memory that LLVM cannot have is a std::bad_alloc out of the call into LLVM. LLVM's frames are not unwound
+// cleanly then, nor after a fatal error: what LLVM objects were used must be abandoned (leaked), not
+// destroyed, and a GuardedScope must be around every such call (guarded_memory.h).
 #pragma once
 
 #include <functional>
@@ -23,7 +23,8 @@ void ensure_handlers();
 // Registers the targets, once per process; the handlers too.
 void ensure_backend();
 
-// Runs `work` in a GuardedScope; an LLVM fatal error inside becomes the returned message instead of ending the process.
+// Runs `work` in a GuardedScope; an LLVM fatal error inside becomes the returned message instead of ending
+// the process.
 std::optional<std::string> run_guarded(const std::function<void()>& work);
 
 // Collects what LLVM reports through a context (by default an error there ends the process).

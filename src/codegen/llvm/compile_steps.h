@@ -37,13 +37,14 @@ std::string names_of(std::span<const thread::ThreadProgram> kernels);  // "a, b"
 // What LLVM's verifier finds.
 std::optional<Error> invalid_module(const llvm::Module& m, std::span<const thread::ThreadProgram> kernels);
 
-inline std::optional<Error> given_up(const Cancellation* cancellation, std::span<const thread::ThreadProgram> kernels) {
+inline std::optional<Error> given_up(const Cancellation* cancellation,
+                                     std::span<const thread::ThreadProgram> kernels) {
   if (!stop_requested(cancellation)) return std::nullopt;
   return cancellation->error(names_of(kernels), "while code was made");
 }
 
-// Runs `work` on what one compile owns of LLVM, on a big stack. After a fatal error of LLVM, or anything thrown
-// through it, the objects are in no state to be destroyed and stay behind.
+// Runs `work` on what one compile owns of LLVM, on a big stack. After a fatal error of LLVM, or anything
+// thrown through it, the objects are in no state to be destroyed and stay behind.
 template <class Owned, class Work>
 std::optional<Error> run_compile(std::unique_ptr<Owned> owned, std::span<const thread::ThreadProgram> kernels,
                                  const Work& work) {

@@ -24,8 +24,9 @@ Value* reversed(Builder& b, Value* v) {
   return order.size() > 1 ? b.CreateShuffleVector(v, order) : v;
 }
 
-// LLVM 19 folds a shift of the index into the scale of a gather's addresses, though their product may overflow to nothing.
-// An index that may be that large does not arrive as a shift: it is 0 where the lane is not wanted.
+// LLVM 19 folds a shift of the index into the scale of a gather's addresses, though their product may
+// overflow to nothing. An index that may be that large does not arrive as a shift: it is 0 where the lane is
+// not wanted.
 Value* wanted_index(Builder& b, Value* index, Value* mask, bool small) {
   return small || !mask ? index : b.CreateSelect(mask, index, llvm::Constant::getNullValue(index->getType()));
 }

@@ -34,16 +34,17 @@ IndexFacts::IndexFacts(const thread::ThreadProgram& program, GridLimits limits)
   bind_loops(program.body);
 }
 
-// Products, of which ranges alone cannot tell that they do not wrap. The points a persistent program walks are those of its
-// grid, which the launch has found small enough; the factors of a grid are not negative where a block runs, and none of
-// their products is more than the grid.
+// Products, of which ranges alone cannot tell that they do not wrap. The points a persistent program walks
+// are those of its grid, which the launch has found small enough; the factors of a grid are not negative
+// where a block runs, and none of their products is more than the grid.
 void IndexFacts::assume_points() {
   auto assume_between = [&](int64_t least, ExprId e, int64_t most) {
     context_.assume(pool_.le(pool_.const_int(least), e));
     if (most != INT64_MAX) context_.assume(pool_.le(e, pool_.const_int(most)));
   };
   const bool persistent = program_.launched_var.valid();
-  const std::vector<ExprId> points = program_.grid.size() == 1 ? factors(program_.grid[0]) : std::vector<ExprId>();
+  const std::vector<ExprId> points =
+      program_.grid.size() == 1 ? factors(program_.grid[0]) : std::vector<ExprId>();
   if (persistent) assume_between(1, program_.grid[0], thread::kMostPersistentPoints);
   for (ExprId factor : points) {
     const ir::ExprNode n = pool_[factor];
@@ -63,7 +64,8 @@ void IndexFacts::assume_points() {
                        (is_var(n.b, is_loop) && is_var(n.a, is_launched));
     if (walks) assume_between(0, ExprId(i), thread::kMostPersistentPoints - 1);
     const std::vector<ExprId> part = factors(ExprId(i));
-    if (!walks && std::includes(points.begin(), points.end(), part.begin(), part.end())) assume_between(0, ExprId(i), INT64_MAX);
+    if (!walks && std::includes(points.begin(), points.end(), part.begin(), part.end()))
+      assume_between(0, ExprId(i), INT64_MAX);
   }
   ranges_.clear();
 }

@@ -1,6 +1,6 @@
-// What is known of the integer expressions of a thread program: ranges of its variables from the launch limits,
-// the facts of dims and the extents of loops, and through them ranges and linear forms of everything built on
-// them.
+// What is known of the integer expressions of a thread program: ranges of its variables from the launch
+// limits, the facts of dims and the extents of loops, and through them ranges and linear forms of everything
+// built on them.
 //
 // Owns a copy of the program's expressions, because linear forms speak of expressions that are built on the
 // way. Nodes of the pool may move whenever a question is asked: copy a node before asking.

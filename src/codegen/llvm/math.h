@@ -12,9 +12,9 @@
 //   erf        1.5    1.5
 //   sigmoid    2.5    2
 //   sqrt, floor, ceil are exact (correctly rounded); rsqrt is 1 / sqrt(x): 1.5 in both.
-// On NVPTX exp, tanh, sigmoid and rsqrt of f32 start from the approximate instructions (2.5, 2, 4 and 1.5 units); exp2 of f32 is
-// one of them, with 2.5 units and without denormals, as a softmax wants it; so do all functions whose result is rounded
-// to 16 bits (`approximate`), which is far from being visible there.
+// On NVPTX exp, tanh, sigmoid and rsqrt of f32 start from the approximate instructions (2.5, 2, 4 and 1.5
+// units); exp2 of f32 is one of them, with 2.5 units and without denormals, as a softmax wants it; so do all
+// functions whose result is rounded to 16 bits (`approximate`), which is far from being visible there.
 // f16 and bf16: the float result rounded, so at most the neighbour of the correctly rounded value, and that
 // rarely.
 #pragma once

@@ -32,15 +32,18 @@ Value* exp_nvptx(Builder& b, const MachineFeatures& features, Value* x) {
   return b.CreateFMul(b.CreateIntrinsic(llvm::Intrinsic::nvvm_ex2_approx_ftz_f, {}, {f}), power);
 }
 
-// 1 - 2 / (e^2|x| + 1) from two approximate instructions, beyond |x| = 0.8: where their errors have shrunk to few ulps.
+// 1 - 2 / (e^2|x| + 1) from two approximate instructions, beyond |x| = 0.8: where their errors have shrunk to
+// few ulps.
 Value* tanh_nvptx(Builder& b, const MachineFeatures& features, Value* x) {
   Parts p(b, features, x);
   constexpr double kTwoLog2e = 0x1.715476p+1;
   Value* m = p.magnitude(x);
   Value* z = b.CreateFMul(x, x);
-  Value* q = p.polynomial(z, {0x1.a18fbap-10, -0x1.e69908p-8, 0x1.5d3478p-6, -0x1.b92fc0p-5, 0x1.110b7cp-3, -0x1.55553ep-2});
+  Value* q = p.polynomial(
+      z, {0x1.a18fbap-10, -0x1.e69908p-8, 0x1.5d3478p-6, -0x1.b92fc0p-5, 0x1.110b7cp-3, -0x1.55553ep-2});
   Value* small = p.fma(b.CreateFMul(z, m), q, m);
-  Value* e = b.CreateIntrinsic(llvm::Intrinsic::nvvm_ex2_approx_ftz_f, {}, {b.CreateFMul(m, p.number(kTwoLog2e))});
+  Value* e =
+      b.CreateIntrinsic(llvm::Intrinsic::nvvm_ex2_approx_ftz_f, {}, {b.CreateFMul(m, p.number(kTwoLog2e))});
   Value* part = b.CreateIntrinsic(llvm::Intrinsic::nvvm_rcp_approx_ftz_f, {}, {b.CreateFAdd(e, p.number(1))});
   Value* large = p.fma(part, p.number(-2), p.number(1));
   return p.with_sign_of(b.CreateSelect(b.CreateFCmpOLT(m, p.number(0.8)), small, large), x);
@@ -80,7 +83,8 @@ Value* emit_exp_polynomial(Builder& b, const MachineFeatures& f, Value* x) {
 
 Value* emit_exp2(Builder& b, const MachineFeatures& f, Value* x) {
   if (f.approximate) return approximate_exp2(b, x);
-  if (f.nvptx && x->getType()->isFloatTy()) return b.CreateIntrinsic(llvm::Intrinsic::nvvm_ex2_approx_ftz_f, {}, {x});
+  if (f.nvptx && x->getType()->isFloatTy())
+    return b.CreateIntrinsic(llvm::Intrinsic::nvvm_ex2_approx_ftz_f, {}, {x});
   Parts p(b, f, x);
   Value *n, *q;
   if (p.is_double()) {

@@ -34,7 +34,8 @@ Value* Parts::magnitude(Value* x) { return b_.CreateUnaryIntrinsic(llvm::Intrins
 Value* Parts::with_sign_of(Value* m, Value* sign) {
   if (!features_.nvptx || is_double()) return b_.CreateBinaryIntrinsic(llvm::Intrinsic::copysign, m, sign);
   constexpr int64_t kSign = int64_t{1} << 31;
-  return from_bits(b_.CreateOr(b_.CreateAnd(bits(m), integer(kSign - 1)), b_.CreateAnd(bits(sign), integer(kSign))));
+  return from_bits(
+      b_.CreateOr(b_.CreateAnd(bits(m), integer(kSign - 1)), b_.CreateAnd(bits(sign), integer(kSign))));
 }
 
 Value* Parts::clamp(Value* x, double low, double high) {

@@ -46,7 +46,9 @@ Value* MmaSteps::spread(Value* scalar) {
   return lanes_ > 1 ? b_.CreateVectorSplat(static_cast<unsigned>(lanes_), scalar) : scalar;
 }
 
-Value* MmaSteps::widen(Value* v, DType t) { return cast_held(b_, features_, t, types_.c, from_storage(b_, t, v)); }
+Value* MmaSteps::widen(Value* v, DType t) {
+  return cast_held(b_, features_, t, types_.c, from_storage(b_, t, v));
+}
 
 // `count` groups of pack elements -> pack values of `count` elements in C's type.
 MmaSteps::Operand MmaSteps::widened(Value* loaded, DType t, int64_t count) {

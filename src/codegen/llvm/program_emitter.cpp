@@ -116,7 +116,8 @@ ProgramEmitter::CountedLoop ProgramEmitter::begin_counted_loop(Value* extent, co
   return l;
 }
 
-ProgramEmitter::CountedLoop ProgramEmitter::begin_stepped_loop(Value* limit, Value* step, const char* name, Value* also) {
+ProgramEmitter::CountedLoop ProgramEmitter::begin_stepped_loop(Value* limit, Value* step, const char* name,
+                                                               Value* also) {
   CountedLoop l;
   l.extent = limit;
   l.step = step;

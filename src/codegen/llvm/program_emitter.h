@@ -63,8 +63,8 @@ class ProgramEmitter {
   // Runs `work` with values of its own that end with the statement, loads among them.
   void in_statement(const std::function<void()>& work);
 
-  // Opens `for (i = 0; i < extent; ++i)`; the caller fills the body and calls end_counted_loop. `also`: what else must hold
-  // for the first iteration, and for another one; null: nothing.
+  // Opens `for (i = 0; i < extent; ++i)`; the caller fills the body and calls end_counted_loop. `also`: what
+  // else must hold for the first iteration, and for another one; null: nothing.
   struct CountedLoop {
     llvm::BasicBlock* before = nullptr;
     llvm::BasicBlock* body = nullptr;
@@ -76,10 +76,12 @@ class ProgramEmitter {
     llvm::Value* step = nullptr;
   };
   CountedLoop begin_counted_loop(llvm::Value* extent, const char* name, llvm::Value* also = nullptr);
-  // floor(limit / step) times, without the division; step is positive, limit + step does not overflow. Its end is that of a
-  // counted loop.
-  CountedLoop begin_stepped_loop(llvm::Value* limit, llvm::Value* step, const char* name, llvm::Value* also = nullptr);
-  llvm::BranchInst* end_counted_loop(const CountedLoop& loop, llvm::Value* also = nullptr);  // the branch back
+  // floor(limit / step) times, without the division; step is positive, limit + step does not overflow. Its
+  // end is that of a counted loop.
+  CountedLoop begin_stepped_loop(llvm::Value* limit, llvm::Value* step, const char* name,
+                                 llvm::Value* also = nullptr);
+  // the branch back
+  llvm::BranchInst* end_counted_loop(const CountedLoop& loop, llvm::Value* also = nullptr);
 
   llvm::Value* constant(const ir::ExprNode& n);
 

@@ -68,8 +68,8 @@ Value* int_to_float(B& b, const MachineFeatures& f, DType from, DType to, Value*
   return round_held(b, f, to, convert(b.getFloatTy()));
 }
 
-// The conversions of NVPTX saturate; narrower types saturate once more. From f32 to 32 bits they take NaN to 0, the others
-// take it to the least integer (PTX ISA 9.7.9.21, seen on hardware).
+// The conversions of NVPTX saturate; narrower types saturate once more. From f32 to 32 bits they take NaN to
+// 0, the others take it to the least integer (PTX ISA 9.7.9.21, seen on hardware).
 Value* float_to_int_nvptx(B& b, DType to, Value* v) {
   using namespace llvm::Intrinsic;
   const bool wide = ir::dtype_bits(to) == 64, from_double = held_as_double(v);

@@ -99,12 +99,14 @@ Error call_failed(const Driver& driver, ContextState* state, CuResult result, co
   CuResult working = kCuSuccess;
   if (!state->broken.compare_exchange_strong(working, result)) return context_broken(driver, *state, what);
   state->culprit.store(suspect);
-  return Error(DiagCode::context_broken, suspect ? suspect : op,
-               "a kernel failed on " + state->device->text() + ": " + driver.describe(result) + ", noticed when " +
-                   what + (suspect ? "; the last kernel launched by this library was '" + std::string(suspect) + "'"
-                                   : "; this library had launched none"),
-               "run the program with tl_interpret, or the process under compute-sanitizer, to find the access; "
-               "the context is lost, start the process anew");
+  return Error(
+      DiagCode::context_broken, suspect ? suspect : op,
+      "a kernel failed on " + state->device->text() + ": " + driver.describe(result) + ", noticed when " +
+          what +
+          (suspect ? "; the last kernel launched by this library was '" + std::string(suspect) + "'"
+                   : "; this library had launched none"),
+      "run the program with tl_interpret, or the process under compute-sanitizer, to find the access; "
+      "the context is lost, start the process anew");
 }
 
 Error context_broken(const Driver& driver, const ContextState& state, const std::string& what) {

@@ -39,8 +39,8 @@ class Contexts {
     return id;
   }
 
-  // Whether a context can still be made current: one we hold, or one the driver still knows by its number. One of
-  // the caller that is gone must not be touched.
+  // Whether a context can still be made current: one we hold, or one the driver still knows by its number.
+  // One of the caller that is gone must not be touched.
   bool alive(const ContextState& state) const {
     return state.primary || (state.id != 0 && id_of(state.context) == state.id);
   }

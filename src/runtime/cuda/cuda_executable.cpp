@@ -18,9 +18,12 @@ class CudaExecutable final : public Executable {
         driver_(driver),
         device_(driver.devices()[static_cast<size_t>(ordinal)]),
         forms_(kernel_forms(this->artifact())),
-        has_maps_(std::any_of(forms_.begin(), forms_.end(), [](const std::vector<KernelForm>& forms) {
-          return std::any_of(forms.begin(), forms.end(), [](const KernelForm& f) { return !f.program().tensor_maps.empty(); });
-        })),
+        has_maps_(std::any_of(forms_.begin(), forms_.end(),
+                              [](const std::vector<KernelForm>& forms) {
+                                return std::any_of(forms.begin(), forms.end(), [](const KernelForm& f) {
+                                  return !f.program().tensor_maps.empty();
+                                });
+                              })),
         routes_(driver, device_, this->artifact()) {
     for (const driver::FormRange& range : this->artifact().forms) first_forms_.push_back(range.first);
   }
@@ -44,9 +47,11 @@ class CudaExecutable final : public Executable {
   bool choose(size_t kernel, std::span<const uint64_t> slots, KernelLaunch& out) const;
   bool choose_all(std::span<const uint64_t> slots, KernelLaunch& out) const;
   bool guards_hold(std::span<const uint64_t> slots) const;
-  bool plan(size_t kernel, std::span<const uint64_t> slots, const LoadedModule& module, KernelLaunch& out) const;
+  bool plan(size_t kernel, std::span<const uint64_t> slots, const LoadedModule& module,
+            KernelLaunch& out) const;
   Error no_launch(size_t kernel, std::span<const uint64_t> slots, const KernelForm* form) const;
-  Checked run_on(const Route& way, std::span<const uint64_t> slots, const LaunchOptions& options, KernelLaunch& launch) const;
+  Checked run_on(const Route& way, std::span<const uint64_t> slots, const LaunchOptions& options,
+                 KernelLaunch& launch) const;
   Error not_queued(const Route& way, const KernelLaunch& launch, CuResult result) const;
   Checked run_prepared(const Route* way, std::span<const uint64_t> slots, const LaunchOptions& options) const;
   Checked run_elsewhere(std::span<const uint64_t> slots, const LaunchOptions& options) const;
@@ -101,25 +106,30 @@ bool CudaExecutable::guards_hold(std::span<const uint64_t> slots) const {
 // Function and blocks of the form chosen. False: no_launch says why.
 inline bool CudaExecutable::plan(size_t kernel, std::span<const uint64_t> slots, const LoadedModule& module,
                                  KernelLaunch& out) const {
-  out.function = &module.functions()[first_forms_[kernel] + static_cast<size_t>(out.form - forms_[kernel].data())];
+  out.function =
+      &module.functions()[first_forms_[kernel] + static_cast<size_t>(out.form - forms_[kernel].data())];
   return find_blocks(device_, slots, out);
 }
 
-[[gnu::cold]] Error CudaExecutable::no_launch(size_t kernel, std::span<const uint64_t> slots, const KernelForm* form) const {
-  return form ? launch_refusal(device_, slots, *form) : no_form(forms_[kernel], artifact().program->kernels[kernel].name);
+[[gnu::cold]] Error CudaExecutable::no_launch(size_t kernel, std::span<const uint64_t> slots,
+                                              const KernelForm* form) const {
+  return form ? launch_refusal(device_, slots, *form)
+              : no_form(forms_[kernel], artifact().program->kernels[kernel].name);
 }
 
 // In the context that is current. `launch`: with the form of the first kernel.
-inline Checked CudaExecutable::run_on(const Route& way, std::span<const uint64_t> slots, const LaunchOptions& options,
-                                      KernelLaunch& launch) const {
+inline Checked CudaExecutable::run_on(const Route& way, std::span<const uint64_t> slots,
+                                      const LaunchOptions& options, KernelLaunch& launch) const {
   const size_t kernels = first_forms_.size();
   if (kernels > 1) {  // what does not fit launches nothing
     for (size_t k = 0; k < kernels; ++k)
-      if (!choose(k, slots, launch) || !plan(k, slots, *way.module, launch)) return no_launch(k, slots, launch.form);
+      if (!choose(k, slots, launch) || !plan(k, slots, *way.module, launch))
+        return no_launch(k, slots, launch.form);
     choose(0, slots, launch);
   }
   for (size_t k = 0; k < kernels; ++k) {
-    if ((k > 0 && !choose(k, slots, launch)) || !plan(k, slots, *way.module, launch)) return no_launch(k, slots, launch.form);
+    if ((k > 0 && !choose(k, slots, launch)) || !plan(k, slots, *way.module, launch))
+      return no_launch(k, slots, launch.form);
     if (launch.empty) continue;
     const CuResult result = queue(driver_, slots, static_cast<CuStream>(options.stream), launch);
     if (result != kCuSuccess) return not_queued(way, launch, result);
@@ -128,7 +138,8 @@ inline Checked CudaExecutable::run_on(const Route& way, std::span<const uint64_t
   return Unit{};
 }
 
-[[gnu::cold]] Error CudaExecutable::not_queued(const Route& way, const KernelLaunch& launch, CuResult result) const {
+[[gnu::cold]] Error CudaExecutable::not_queued(const Route& way, const KernelLaunch& launch,
+                                               CuResult result) const {
   const std::string& name = launch.form->program().name;
   return call_failed(driver_, way.state, result, "launching '" + name + "' on " + device_.text(), name);
 }
@@ -144,16 +155,20 @@ Expected<const CudaExecutable*> CudaExecutable::unguarded() const {
 }
 
 // Where no form of some kernel takes the arguments.
-[[gnu::cold]] Checked CudaExecutable::run_elsewhere(std::span<const uint64_t> slots, const LaunchOptions& options) const {
+[[gnu::cold]] Checked CudaExecutable::run_elsewhere(std::span<const uint64_t> slots,
+                                                    const LaunchOptions& options) const {
   if (artifact().unguarded) {
     auto other = unguarded();
     if (!other) return other.error();
     return (*other)->run(slots, options);
   }
   const auto refuses = [&](const std::vector<KernelForm>& forms) {
-    return std::none_of(forms.begin(), forms.end(), [&](const KernelForm& f) { return f.guards_hold(slots); });
+    return std::none_of(forms.begin(), forms.end(),
+                        [&](const KernelForm& f) { return f.guards_hold(slots); });
   };
-  const auto makes_maps = [](const std::vector<KernelForm>& forms) { return !forms.front().program().tensor_maps.empty(); };
+  const auto makes_maps = [](const std::vector<KernelForm>& forms) {
+    return !forms.front().program().tensor_maps.empty();
+  };
   auto kernel = std::find_if(forms_.begin(), forms_.end(), refuses);
   if (kernel == forms_.end()) kernel = std::find_if(forms_.begin(), forms_.end(), makes_maps);
   return no_launch(static_cast<size_t>(kernel - forms_.begin()), slots, nullptr);
@@ -181,16 +196,18 @@ Expected<const CudaExecutable*> CudaExecutable::unguarded() const {
   return run_elsewhere(slots, options);
 }
 
-[[gnu::hot]] Checked CudaExecutable::run(std::span<const uint64_t> slots, const LaunchOptions& options) const {
+[[gnu::hot]] Checked CudaExecutable::run(std::span<const uint64_t> slots,
+                                         const LaunchOptions& options) const {
   const Route* way = routes_.known();
   const bool ready = way && !way->push && way->state->broken.load(std::memory_order_relaxed) == kCuSuccess;
   KernelLaunch launch;
-  if (ready || !has_maps_ ? !choose_all(slots, launch) : !guards_hold(slots)) return run_elsewhere(slots, options);
+  if (ready || !has_maps_ ? !choose_all(slots, launch) : !guards_hold(slots))
+    return run_elsewhere(slots, options);
   return ready ? run_on(*way, slots, options, launch) : run_prepared(way, slots, options);
 }
 
-// The memory is the launch's own from the stream's point of view: allocated behind what is in it and free behind the
-// kernels, for the next launch to have. A capture makes both nodes of its graph.
+// The memory is the launch's own from the stream's point of view: allocated behind what is in it and free
+// behind the kernels, for the next launch to have. A capture makes both nodes of its graph.
 Checked CudaExecutable::run_in_workspace(std::span<uint64_t> slots, const LaunchOptions& options) const {
   const auto bytes = workspace().lay_out(slots);
   if (!bytes) return bytes.error();
@@ -208,14 +225,15 @@ Checked CudaExecutable::run_in_workspace(std::span<uint64_t> slots, const Launch
     if (way->push) scope.emplace(driver_, way->state->context);
     const bool there = !scope || scope->result() == kCuSuccess;
     if (const CuResult result = there ? call() : scope->result(); result != kCuSuccess)
-      return call_failed(driver_, way->state, result,
-                         doing + std::to_string(*bytes) + " bytes for the workspaces of '" + artifact().program->name + "'");
+      return call_failed(
+          driver_, way->state, result,
+          doing + std::to_string(*bytes) + " bytes for the workspaces of '" + artifact().program->name + "'");
     return Unit{};
   };
   CuPointer memory = 0;
   Checked done = in_context("allocating ", [&] {
-    return driver_.api().pool_allocate(&memory, static_cast<size_t>(std::max(*bytes, Workspace::kAlignment)), way->module->pool(),
-                                       stream);
+    return driver_.api().pool_allocate(&memory, static_cast<size_t>(std::max(*bytes, Workspace::kAlignment)),
+                                       way->module->pool(), stream);
   });
   if (!done) return done;
   workspace().place(memory, slots);
@@ -234,7 +252,8 @@ Expected<std::vector<FormInfo>> CudaExecutable::info() const {
     row.variant = forms_[row.kernel].size();
     rows->push_back(std::move(row));
   }
-  std::stable_sort(rows->begin(), rows->end(), [](const FormInfo& a, const FormInfo& b) { return a.kernel < b.kernel; });
+  std::stable_sort(rows->begin(), rows->end(),
+                   [](const FormInfo& a, const FormInfo& b) { return a.kernel < b.kernel; });
   return rows;
 }
 

@@ -1,8 +1,9 @@
 // An NVIDIA artifact on one CUDA device.
 //
-// The code is loaded in a context when that is first needed there: by prepare(), or by the first launch. Which
-// context: contexts.h. Loading happens once per context however many threads ask; a launch behind it looks the
-// context up in a list that only grows.
+// The code is loaded in a context when that is first needed there: by prepare(), or by the first launch.
+// Which
+// context: contexts.h. Loading happens once per context however many threads ask; a launch behind it looks
+// the context up in a list that only grows.
 #pragma once
 
 #include "runtime/cuda/driver.h"

@@ -1,5 +1,5 @@
-// The part of the CUDA driver's interface that is used here, declared from its documentation: no CUDA header is
-// needed to build, no CUDA library to start.
+// The part of the CUDA driver's interface that is used here, declared from its documentation: no CUDA header
+// is needed to build, no CUDA library to start.
 #pragma once
 
 #include <cstddef>

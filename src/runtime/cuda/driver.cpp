@@ -108,7 +108,8 @@ Expected<std::unique_ptr<Driver>> Driver::load(const char* path) {
   errno = 0;
   void* library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   if (!library) {
-    if (errno == ENOMEM) throw std::bad_alloc();  // says nothing about the driver, and is not to be remembered
+    // says nothing about the driver, and is not to be remembered
+    if (errno == ENOMEM) throw std::bad_alloc();
     const char* why = dlerror();
     return Error(DiagCode::driver_absent, "cuda",
                  "the CUDA driver cannot be loaded: " + std::string(why ? why : path), kNoDriverHint);

@@ -1,7 +1,8 @@
 // The CUDA driver of this process, loaded when first asked for.
 //
 // requires: nothing; without a driver, a device or a recent enough driver there is an error with a way out.
-// ensures: every entry that is called exists; nothing is unloaded, and no driver function runs at process exit.
+// ensures: every entry that is called exists; nothing is unloaded, and no driver function runs at process
+//   exit.
 // why here: the only place that knows libcuda's symbols.
 #pragma once
 

@@ -10,7 +10,8 @@ namespace {
 int estimated_blocks(const Device& device, const thread::ThreadProgram& program) {
   const int64_t threads = std::max<int64_t>(32, (program.threads + 31) / 32 * 32);
   const int64_t shared = program.arena_bytes + device.reserved_shared;
-  int64_t blocks = std::min<int64_t>(device.blocks_per_multiprocessor, device.threads_per_multiprocessor / threads);
+  int64_t blocks =
+      std::min<int64_t>(device.blocks_per_multiprocessor, device.threads_per_multiprocessor / threads);
   if (shared > 0) blocks = std::min<int64_t>(blocks, device.shared_per_multiprocessor / shared);
   return static_cast<int>(blocks);
 }
@@ -21,18 +22,20 @@ Checked measure(const Driver& driver, const LoadedModule& module, const LoadedFu
   row.local_bytes = f.local_bytes;
   row.static_shared_bytes = f.static_shared;
   row.max_threads = f.max_threads;
-  const CuResult result =
-      driver.api().occupancy(&row.blocks_per_multiprocessor, f.function, static_cast<int>(row.program->threads),
-                             static_cast<size_t>(row.program->arena_bytes));
+  const CuResult result = driver.api().occupancy(&row.blocks_per_multiprocessor, f.function,
+                                                 static_cast<int>(row.program->threads),
+                                                 static_cast<size_t>(row.program->arena_bytes));
   if (result == kCuSuccess) return Unit{};
-  return call_failed(driver, &module.state(), result, "asking for the occupancy of '" + row.program->name + "'",
-                     row.program->name);
+  return call_failed(driver, &module.state(), result,
+                     "asking for the occupancy of '" + row.program->name + "'", row.program->name);
 }
 
 }  // namespace
 
-Expected<std::vector<FormInfo>> form_rows(const Driver& driver, const Device& device, const driver::Artifact& artifact,
-                                          const std::vector<std::vector<KernelForm>>& forms, const LoadedModule* module) {
+Expected<std::vector<FormInfo>> form_rows(const Driver& driver, const Device& device,
+                                          const driver::Artifact& artifact,
+                                          const std::vector<std::vector<KernelForm>>& forms,
+                                          const LoadedModule* module) {
   if (module && !driver.contexts().alive(module->state())) module = nullptr;  // the tables are left
   std::optional<ContextScope> scope;
   if (module) {
@@ -51,7 +54,8 @@ Expected<std::vector<FormInfo>> form_rows(const Driver& driver, const Device& de
       row.dynamic_shared_bytes = row.program->arena_bytes;
       row.blocks_per_multiprocessor = estimated_blocks(device, *row.program);
       if (module)
-        if (Checked ok = measure(driver, *module, module->functions()[artifact.forms[k].first + v], row); !ok) return ok.error();
+        if (Checked ok = measure(driver, *module, module->functions()[artifact.forms[k].first + v], row); !ok)
+          return ok.error();
       rows.push_back(std::move(row));
     }
   return rows;

@@ -10,7 +10,9 @@
 namespace tilegen::runtime::cuda {
 
 // One row per form. `module` is null before a load.
-Expected<std::vector<FormInfo>> form_rows(const Driver& driver, const Device& device, const driver::Artifact& artifact,
-                                          const std::vector<std::vector<KernelForm>>& forms, const LoadedModule* module);
+Expected<std::vector<FormInfo>> form_rows(const Driver& driver, const Device& device,
+                                          const driver::Artifact& artifact,
+                                          const std::vector<std::vector<KernelForm>>& forms,
+                                          const LoadedModule* module);
 
 }  // namespace tilegen::runtime::cuda

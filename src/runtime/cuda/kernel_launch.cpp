@@ -9,19 +9,25 @@ int64_t most_blocks(const Device& device, const KernelForm& form, size_t dimensi
   return form.traits().persistent ? thread::kMostPersistentPoints : device.max_grid[dimension];
 }
 
-// An older driver has no launches with attributes: it runs a dependent kernel behind the one before, which is right, too.
-inline CuResult call(const Driver& driver, CuStream stream, const KernelLaunch& launch, void** pointers, void** extra) {
+// An older driver has no launches with attributes: it runs a dependent kernel behind the one before, which is
+// right, too.
+inline CuResult call(const Driver& driver, CuStream stream, const KernelLaunch& launch, void** pointers,
+                     void** extra) {
   const KernelForm::Traits& traits = launch.form->traits();
   const bool dependent = traits.dependent && driver.api().launch_with;
   if (!dependent && traits.cluster == 1)
-    return driver.api().launch(launch.function->function, launch.grid[0], launch.grid[1], launch.grid[2], traits.threads, 1, 1,
-                               traits.shared_bytes, stream, pointers, extra);
+    return driver.api().launch(launch.function->function, launch.grid[0], launch.grid[1], launch.grid[2],
+                               traits.threads, 1, 1, traits.shared_bytes, stream, pointers, extra);
   CuLaunchAttribute attributes[2];
   uint32_t count = 0;
   if (dependent) attributes[count++] = {kLaunchDependent, 0, {1}};
   if (traits.cluster > 1) attributes[count++] = {kLaunchCluster, 0, {traits.cluster, 1, 1}};
-  const CuLaunchConfig config = {{launch.grid[0], launch.grid[1], launch.grid[2]}, {traits.threads, 1, 1}, traits.shared_bytes, stream,
-                                 attributes, count};
+  const CuLaunchConfig config = {{launch.grid[0], launch.grid[1], launch.grid[2]},
+                                 {traits.threads, 1, 1},
+                                 traits.shared_bytes,
+                                 stream,
+                                 attributes,
+                                 count};
   return driver.api().launch_with(&config, launch.function->function, pointers, extra);
 }
 
@@ -62,23 +68,26 @@ CuResult queue_with_pointers(const Driver& driver, CuStream stream, const Kernel
   return fits || launch.empty;
 }
 
-[[gnu::cold]] Error launch_refusal(const Device& device, std::span<const uint64_t> slots, const KernelForm& form) {
+[[gnu::cold]] Error launch_refusal(const Device& device, std::span<const uint64_t> slots,
+                                   const KernelForm& form) {
   auto grid = form.grid(slots);
   if (!grid) return grid.error();
   size_t d = 0;  // the first that is too large
   const size_t rank = form.traits().rank;
   while (d + 1 < rank && grid->extents[rank - 1 - d] <= most_blocks(device, form, d)) ++d;
   return Error(DiagCode::launch_limit, form.program().name,
-               "the grid has " + std::to_string(grid->extents[rank - 1 - d]) + " blocks along " + "xyz"[d] + ", " +
-                   device.text() + " launches at most " + std::to_string(most_blocks(device, form, d)),
+               "the grid has " + std::to_string(grid->extents[rank - 1 - d]) + " blocks along " + "xyz"[d] +
+                   ", " + device.text() + " launches at most " + std::to_string(most_blocks(device, form, d)),
                "launch with smaller dimensions, or use larger tiles");
 }
 
-[[gnu::hot]] CuResult queue(const Driver& driver, std::span<const uint64_t> slots, CuStream stream, const KernelLaunch& launch) {
+[[gnu::hot]] CuResult queue(const Driver& driver, std::span<const uint64_t> slots, CuStream stream,
+                            const KernelLaunch& launch) {
   const KernelForm::Traits& traits = launch.form->traits();
   if (!traits.only_slots || traits.claims) return queue_with_pointers(driver, stream, launch);
   size_t bytes = slots.size_bytes();
-  void* extra[] = {kLaunchParamBuffer, const_cast<uint64_t*>(slots.data()), kLaunchParamBufferSize, &bytes, kLaunchParamEnd};
+  void* extra[] = {kLaunchParamBuffer, const_cast<uint64_t*>(slots.data()), kLaunchParamBufferSize, &bytes,
+                   kLaunchParamEnd};
   return call(driver, stream, launch, nullptr, extra);
 }
 

@@ -23,6 +23,7 @@ struct KernelLaunch {
 bool find_blocks(const Device& device, std::span<const uint64_t> slots, KernelLaunch& launch);
 Error launch_refusal(const Device& device, std::span<const uint64_t> slots, const KernelForm& form);
 
-CuResult queue(const Driver& driver, std::span<const uint64_t> slots, CuStream stream, const KernelLaunch& launch);
+CuResult queue(const Driver& driver, std::span<const uint64_t> slots, CuStream stream,
+               const KernelLaunch& launch);
 
 }  // namespace tilegen::runtime::cuda

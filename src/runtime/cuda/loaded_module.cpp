@@ -30,11 +30,13 @@ Expected<std::unique_ptr<LoadedModule>> LoadedModule::load(const Driver& driver,
   for (const thread::ThreadProgram& kernel : artifact.kernels)
     if (Checked ok = module->find(kernel); !ok) return ok.error();
   const ir::Program& program = *artifact.program;
-  if (std::any_of(program.buffers.begin(), program.buffers.end(), [](const ir::Buffer& b) { return b.workspace; })) {
+  if (std::any_of(program.buffers.begin(), program.buffers.end(),
+                  [](const ir::Buffer& b) { return b.workspace; })) {
     CuResult result = kCuSuccess;
     module->pool_ = driver.workspace_pools().of(*state.device, result);
     if (!module->pool_)
-      return call_failed(driver, &state, result, "making a pool for the workspaces of '" + program.name + "'");
+      return call_failed(driver, &state, result,
+                         "making a pool for the workspaces of '" + program.name + "'");
   }
   return module;
 }
@@ -43,7 +45,8 @@ Checked LoadedModule::compile(const driver::Artifact& artifact) {
   std::vector<char> info(kLogBytes), errors(kLogBytes);
   CuJitOption names[] = {kJitInfoLogBuffer, kJitInfoLogBufferSize, kJitErrorLogBuffer, kJitErrorLogBufferSize,
                          kJitLogVerbose};
-  void* values[] = {info.data(), as_option(kLogBytes - 1), errors.data(), as_option(kLogBytes - 1), as_option(1)};
+  void* values[] = {info.data(), as_option(kLogBytes - 1), errors.data(), as_option(kLogBytes - 1),
+                    as_option(1)};
   const auto start = std::chrono::steady_clock::now();
   const CuResult result =
       driver_.api().module_load(&module_, artifact.ptx.c_str(), std::size(names), names, values);
@@ -81,11 +84,13 @@ Checked LoadedModule::find(const thread::ThreadProgram& kernel) {
                          kernel.name);
   }
   if (kernel.launched_var.valid() || kernel.cluster > 1)
-    if (Checked ok = kernel.cluster > 1 ? count_clusters(kernel, f) : count_resident(kernel, f); !ok) return ok;
+    if (Checked ok = kernel.cluster > 1 ? count_clusters(kernel, f) : count_resident(kernel, f); !ok)
+      return ok;
   if (kernel.claims && !counters_) {
     counters_ = ClaimCounters::make(driver_, result);
     if (!counters_)
-      return call_failed(driver_, &state_, result, "allocating what the blocks of '" + kernel.name + "' claim their work from",
+      return call_failed(driver_, &state_, result,
+                         "allocating what the blocks of '" + kernel.name + "' claim their work from",
                          kernel.name);
   }
   if (kernel.claims) f.counters = counters_.get();
@@ -98,17 +103,19 @@ Checked LoadedModule::count_resident(const thread::ThreadProgram& kernel, Loaded
   const CuResult result = driver_.api().occupancy(&blocks, f.function, static_cast<int>(kernel.threads),
                                                   static_cast<size_t>(kernel.arena_bytes));
   if (result != kCuSuccess)
-    return call_failed(driver_, &state_, result, "asking for the occupancy of '" + kernel.name + "'", kernel.name);
+    return call_failed(driver_, &state_, result, "asking for the occupancy of '" + kernel.name + "'",
+                       kernel.name);
   f.resident_blocks =
       std::clamp<int64_t>(int64_t{blocks} * state_.device->multiprocessors, 1, thread::kMostResidentBlocks);
   return Unit{};
 }
 
-// Clusters do not straddle groups of multiprocessors, which are not all of one size: the driver knows how many fit.
+// Clusters do not straddle groups of multiprocessors, which are not all of one size: the driver knows how
+// many fit.
 Checked LoadedModule::count_clusters(const thread::ThreadProgram& kernel, LoadedFunction& f) const {
   const Entries& api = driver_.api();
-  const std::string what = std::to_string(kernel.cluster) + " blocks with " + std::to_string(kernel.arena_bytes) +
-                           " bytes of shared memory each";
+  const std::string what = std::to_string(kernel.cluster) + " blocks with " +
+                           std::to_string(kernel.arena_bytes) + " bytes of shared memory each";
   constexpr char kHint[] = "give a schedule with a `cluster` of 1 block";
   if (!api.launch_with || !api.clusters)
     return Error(DiagCode::driver_absent, kernel.name,
@@ -125,9 +132,11 @@ Checked LoadedModule::count_clusters(const thread::ThreadProgram& kernel, Loaded
   int clusters = 0;
   const CuResult result = api.clusters(&clusters, f.function, &config);
   if (result != kCuSuccess)
-    return call_failed(driver_, &state_, result, "asking how many clusters of '" + kernel.name + "' are resident", kernel.name);
+    return call_failed(driver_, &state_, result,
+                       "asking how many clusters of '" + kernel.name + "' are resident", kernel.name);
   if (clusters < 1)
-    return Error(DiagCode::launch_limit, kernel.name, state_.device->text() + " runs no cluster of " + what, kHint);
+    return Error(DiagCode::launch_limit, kernel.name, state_.device->text() + " runs no cluster of " + what,
+                 kHint);
   const int64_t most = thread::kMostResidentBlocks / kernel.cluster;
   f.resident_blocks = std::min<int64_t>(clusters, most) * kernel.cluster;
   return Unit{};
@@ -154,7 +163,8 @@ Checked LoadedModule::allow(const thread::ThreadProgram& kernel, const LoadedFun
                      (kernel.tensor_maps.empty()
                           ? ""
                           : " and " + std::to_string(kernel.tensor_maps.size()) + " tensor maps") +
-                     " are more than the " + std::to_string(kMaxParameterBytes) + " bytes that a launch can pass",
+                     " are more than the " + std::to_string(kMaxParameterBytes) +
+                     " bytes that a launch can pass",
                  "split the program");
   return Unit{};
 }

@@ -1,5 +1,5 @@
-// An artifact's PTX loaded in one context: compiled by the driver, its functions looked up and made ready for the
-// shared memory they need.
+// An artifact's PTX loaded in one context: compiled by the driver, its functions looked up and made ready for
+// the shared memory they need.
 #pragma once
 
 #include <memory>
@@ -23,8 +23,8 @@ struct LoadedFunction {
 
 class LoadedModule {
  public:
-  // The context must be current. Refuses: driver_failure with the compiler's words, limit_memory and launch_limit
-  // for what the device does not have.
+  // The context must be current. Refuses: driver_failure with the compiler's words, limit_memory and
+  // launch_limit for what the device does not have.
   static Expected<std::unique_ptr<LoadedModule>> load(const Driver& driver, ContextState& state,
                                                       const driver::Artifact& artifact);
   ~LoadedModule();

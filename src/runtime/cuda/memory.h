@@ -9,7 +9,8 @@ namespace tilegen::runtime::cuda {
 
 Expected<void*> allocate(const Driver& driver, const Device& device, size_t bytes);
 Checked free(const Driver& driver, const Device& device, void* memory);
-Checked copy(const Driver& driver, const Device& device, void* to, const void* from, size_t bytes, void* stream);
+Checked copy(const Driver& driver, const Device& device, void* to, const void* from, size_t bytes,
+             void* stream);
 Checked wait(const Driver& driver, const Device& device, void* stream);
 
 }  // namespace tilegen::runtime::cuda

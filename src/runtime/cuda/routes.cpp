@@ -53,7 +53,8 @@ Expected<const Routes::Route*> Routes::make(CuContext current, uint64_t id) {
 Expected<const LoadedModule*> Routes::module_in(ContextState& state, bool push) {
   for (const auto& m : modules_)
     if (&m->state() == &state) return m.get();
-  if (state.broken.load() != kCuSuccess) return context_broken(driver_, state, "loading '" + artifact_.program->name + "'");
+  if (state.broken.load() != kCuSuccess)
+    return context_broken(driver_, state, "loading '" + artifact_.program->name + "'");
   std::optional<ContextScope> scope;
   if (push) {
     scope.emplace(driver_, state.context);

@@ -18,8 +18,8 @@ namespace tilegen::runtime::cuda {
 
 class Routes {
  public:
-  // What a launch does while `current` is current: which module it takes, and whether its context must be made
-  // current first.
+  // What a launch does while `current` is current: which module it takes, and whether its context must be
+  // made current first.
   struct Route {
     uint64_t id = 0;
     const LoadedModule* module = nullptr;

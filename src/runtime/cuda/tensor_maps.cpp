@@ -14,7 +14,9 @@ namespace {
 
 constexpr size_t kAlignment = alignof(CuTensorMap);
 
-size_t plain_slots(const thread::ThreadProgram& program) { return program.params.size() + 2 * program.divisors.size(); }
+size_t plain_slots(const thread::ThreadProgram& program) {
+  return program.params.size() + 2 * program.divisors.size();
+}
 
 constexpr size_t maps_begin(size_t plain_slots) {
   return (plain_slots * sizeof(uint64_t) + kAlignment - 1) / kAlignment * kAlignment;
@@ -62,7 +64,8 @@ struct Remembered {
   uint64_t form = 0;                                 // no form's
 
   bool is(const KernelForm& other, std::span<const uint64_t> slots) const {
-    return form == other.id() && std::equal(slots.begin(), slots.end(), reinterpret_cast<const uint64_t*>(block));
+    return form == other.id() &&
+           std::equal(slots.begin(), slots.end(), reinterpret_cast<const uint64_t*>(block));
   }
 };
 constexpr size_t kPlaces = 8;
@@ -109,8 +112,8 @@ bool fill(const Driver& driver, const KernelForm& form, std::span<const uint64_t
 
 size_t parameter_bytes(const thread::ThreadProgram& program) {
   const size_t maps = program.tensor_maps.size();
-  const size_t bytes =
-      maps == 0 ? plain_slots(program) * sizeof(uint64_t) : maps_begin(plain_slots(program)) + maps * sizeof(CuTensorMap);
+  const size_t bytes = maps == 0 ? plain_slots(program) * sizeof(uint64_t)
+                                 : maps_begin(plain_slots(program)) + maps * sizeof(CuTensorMap);
   return bytes + (program.claims ? sizeof(CuPointer) : 0);
 }
 
@@ -122,7 +125,8 @@ void** point_to_parameters(const KernelForm::Traits& traits, const void* block, 
   return pointers;
 }
 
-[[gnu::hot]] const void* make_parameters(const Driver& driver, const KernelForm& form, std::span<const uint64_t> slots) {
+[[gnu::hot]] const void* make_parameters(const Driver& driver, const KernelForm& form,
+                                         std::span<const uint64_t> slots) {
   // A pointer, so that the library's thread-local memory is small enough to be there before it is asked for.
   [[gnu::tls_model("initial-exec")]] static constinit thread_local ThreadMemory* kept = nullptr;
   if (!kept) [[unlikely]]

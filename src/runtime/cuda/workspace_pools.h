@@ -1,5 +1,6 @@
-// Where the workspaces of launches come from: one pool of memory a device, which the driver hands out and takes back in
-// the order of a stream, so that launches on other streams, or in other graphs, never share any.
+// Where the workspaces of launches come from: one pool of memory a device, which the driver hands out and
+// takes back in the order of a stream, so that launches on other streams, or in other graphs, never share
+// any.
 #pragma once
 
 #include <mutex>
@@ -18,10 +19,12 @@ class WorkspacePools {
     return api.pool_create && api.pool_set && api.pool_allocate && api.pool_free;
   }
 
-  // Made when first asked for, and never given back: work may still run when the process ends. Null: `result` says why.
+  // Made when first asked for, and never given back: work may still run when the process ends. Null: `result`
+  // says why.
   CuMemoryPool of(const Device& device, CuResult& result);
 
-  // Memory that no launch has is kept up to here when the process waits for the device; the system has the rest back.
+  // Memory that no launch has is kept up to here when the process waits for the device; the system has the
+  // rest back.
   static constexpr uint64_t kKept = uint64_t{256} << 20;
 
  private:

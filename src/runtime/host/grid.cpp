@@ -49,7 +49,8 @@ struct Evaluator {
 
 }  // namespace
 
-int64_t evaluate_launch_value(const thread::ThreadProgram& kernel, std::span<const uint64_t> params, ir::ExprId value) {
+int64_t evaluate_launch_value(const thread::ThreadProgram& kernel, std::span<const uint64_t> params,
+                              ir::ExprId value) {
   return Evaluator{kernel, params}.eval(value).i;
 }
 

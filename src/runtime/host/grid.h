@@ -19,6 +19,7 @@ struct Grid {
 Expected<Grid> evaluate_grid(const thread::ThreadProgram& kernel, std::span<const uint64_t> params);
 
 // An integer expression over parameters. Wraps like every executor.
-int64_t evaluate_launch_value(const thread::ThreadProgram& kernel, std::span<const uint64_t> params, ir::ExprId value);
+int64_t evaluate_launch_value(const thread::ThreadProgram& kernel, std::span<const uint64_t> params,
+                              ir::ExprId value);
 
 }  // namespace tilegen::runtime

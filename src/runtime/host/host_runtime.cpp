@@ -12,7 +12,8 @@ Checked run_host(const driver::Artifact& artifact, std::span<const uint64_t> par
   const int cores = host_threads();
   const int threads = max_threads > 0 && max_threads < cores ? max_threads : cores;
   for (size_t i = 0; i < artifact.kernels.size(); ++i)
-    if (Checked ok = launch_kernel(artifact.kernels[i], artifact.host_code->entry(i), params, threads, cancellation);
+    if (Checked ok =
+            launch_kernel(artifact.kernels[i], artifact.host_code->entry(i), params, threads, cancellation);
         !ok)
       return ok;
   return Unit{};

@@ -43,14 +43,16 @@ Fragment over_lanes(std::vector<int64_t> shape, std::initializer_list<D> list) {
 // Rows of a table read better as rows. In all of them lane = 4 * g + t.
 // clang-format off
 Fragment c_16x8() {
-  return over_lanes({16, 8}, {{0, 8, kThread, 4}, {0, 2, kRegister, 2}, {1, 2, kRegister, 1}, {1, 4, kThread, 1}});
+  return over_lanes({16, 8}, {{0, 8, kThread, 4}, {0, 2, kRegister, 2}, {1, 2, kRegister, 1},
+                              {1, 4, kThread, 1}});
 }
 
 MmaAtom m16n8k16(const char* name, DType in, DType out, MmaMeaning meaning) {
   return {name, 16, 8, 16, in, in, out,
           over_lanes({16, 16}, {{0, 8, kThread, 4}, {0, 2, kRegister, 2},
                                 {1, 2, kRegister, 1}, {1, 4, kThread, 1}, {1, 2, kRegister, 4}}),
-          over_lanes({16, 8}, {{0, 2, kRegister, 1}, {0, 4, kThread, 1}, {0, 2, kRegister, 2}, {1, 8, kThread, 4}}),
+          over_lanes({16, 8}, {{0, 2, kRegister, 1}, {0, 4, kThread, 1}, {0, 2, kRegister, 2},
+                               {1, 8, kThread, 4}}),
           c_16x8(), 16, meaning};
 }
 
@@ -58,14 +60,16 @@ MmaAtom m16n8k32(const char* name, DType a, DType b, DType out, MmaMeaning meani
   return {name, 16, 8, 32, a, b, out,
           over_lanes({16, 32}, {{0, 8, kThread, 4}, {0, 2, kRegister, 4},
                                 {1, 4, kRegister, 1}, {1, 4, kThread, 1}, {1, 2, kRegister, 8}}),
-          over_lanes({32, 8}, {{0, 4, kRegister, 1}, {0, 4, kThread, 1}, {0, 2, kRegister, 4}, {1, 8, kThread, 4}}),
+          over_lanes({32, 8}, {{0, 4, kRegister, 1}, {0, 4, kThread, 1}, {0, 2, kRegister, 4},
+                               {1, 8, kThread, 4}}),
           c_16x8(), cycles, meaning};
 }
 
 // Operands of 4 bytes, which the instruction takes as tf32.
 MmaAtom m16n8k8_tf32() {
   return {"mma.m16n8k8.f32.tf32", 16, 8, 8, DType::f32, DType::f32, DType::f32,
-          over_lanes({16, 8}, {{0, 8, kThread, 4}, {0, 2, kRegister, 1}, {1, 4, kThread, 1}, {1, 2, kRegister, 2}}),
+          over_lanes({16, 8}, {{0, 8, kThread, 4}, {0, 2, kRegister, 1}, {1, 4, kThread, 1},
+                               {1, 2, kRegister, 2}}),
           over_lanes({8, 8}, {{0, 4, kThread, 1}, {0, 2, kRegister, 1}, {1, 8, kThread, 4}}),
           c_16x8(), 16, meaning::dot_tf32, /*tf32=*/true};
 }
@@ -81,16 +85,19 @@ MmaAtom m8n8k4_f64() {
   return {"mma.m8n8k4.f64", 8, 8, 4, DType::f64, DType::f64, DType::f64,
           over_lanes({8, 4}, {{0, 8, kThread, 4}, {1, 4, kThread, 1}}),
           over_lanes({4, 8}, {{0, 4, kThread, 1}, {1, 8, kThread, 4}}),
-          over_lanes({8, 8}, {{0, 8, kThread, 4}, {1, 2, kRegister, 1}, {1, 4, kThread, 1}}), 8, meaning::fma_f64};
+          over_lanes({8, 8}, {{0, 8, kThread, 4}, {1, 2, kRegister, 1}, {1, 4, kThread, 1}}),
+          8, meaning::fma_f64};
 }
 
-// Plain multiply-adds, exact in every type: for types without a matrix instruction, and for tiles that none divides.
-// A lane holds 4x4 elements of C, so that operands can be read four at a time, or one.
+// Plain multiply-adds, exact in every type: for types without a matrix instruction, and for tiles that none
+// divides. A lane holds 4x4 elements of C, so that operands can be read four at a time, or one.
 MmaAtom fma_4x4(const std::string& name, DType a, DType b, DType out, MmaMeaning meaning) {
   return {name + ":4x4", 32, 16, 1, a, b, out,
           over_lanes({32, 1}, {{0, 4, kRegister, 1}, {0, 8, kThread, 4}, {kReplica, 4, kThread, 1}}),
           over_lanes({1, 16}, {{1, 4, kRegister, 1}, {1, 4, kThread, 1}, {kReplica, 8, kThread, 4}}),
-          over_lanes({32, 16}, {{0, 4, kRegister, 4}, {0, 8, kThread, 4}, {1, 4, kRegister, 1}, {1, 4, kThread, 1}}), 32, meaning};
+          over_lanes({32, 16}, {{0, 4, kRegister, 4}, {0, 8, kThread, 4}, {1, 4, kRegister, 1},
+                                {1, 4, kThread, 1}}),
+          32, meaning};
 }
 
 MmaAtom fma_1x1(const std::string& name, DType a, DType b, DType out, MmaMeaning meaning) {
@@ -100,13 +107,17 @@ MmaAtom fma_1x1(const std::string& name, DType a, DType b, DType out, MmaMeaning
           over_lanes({8, 4}, {{0, 8, kThread, 4}, {1, 4, kThread, 1}}), 2, meaning};
 }
 
-// Dot products of four bytes (dp4a) in the arrangement of the multiply-adds: the four k of a row are one register.
+// Dot products of four bytes (dp4a) in the arrangement of the multiply-adds: the four k of a row are one
+// register.
 MmaAtom dp4a_4x4(const std::string& name, DType a, DType b) {
   return {name + ":4x4", 32, 16, 4, a, b, DType::i32,
-          over_lanes({32, 4}, {{0, 4, kRegister, 4}, {0, 8, kThread, 4}, {1, 4, kRegister, 1}, {kReplica, 4, kThread, 1}}),
-          over_lanes({4, 16}, {{0, 4, kRegister, 1}, {1, 4, kRegister, 4}, {1, 4, kThread, 1}, {kReplica, 8, kThread, 4}}),
-          over_lanes({32, 16}, {{0, 4, kRegister, 4}, {0, 8, kThread, 4}, {1, 4, kRegister, 1}, {1, 4, kThread, 1}}), 32,
-          meaning::dot_i32};
+          over_lanes({32, 4}, {{0, 4, kRegister, 4}, {0, 8, kThread, 4}, {1, 4, kRegister, 1},
+                               {kReplica, 4, kThread, 1}}),
+          over_lanes({4, 16}, {{0, 4, kRegister, 1}, {1, 4, kRegister, 4}, {1, 4, kThread, 1},
+                               {kReplica, 8, kThread, 4}}),
+          over_lanes({32, 16}, {{0, 4, kRegister, 4}, {0, 8, kThread, 4}, {1, 4, kRegister, 1},
+                                {1, 4, kThread, 1}}),
+          32, meaning::dot_i32};
 }
 
 MmaAtom dp4a_1x1(const std::string& name, DType a, DType b) {

@@ -1,5 +1,6 @@
-// Matrix instructions of a warpgroup (PTX ISA, "Asynchronous Warpgroup Level Matrix Instructions"): which there are and
-// where the 128 threads have the elements of A and of the accumulator. In the layouts thread = 32 * warp + 4 * g + t.
+// Matrix instructions of a warpgroup (PTX ISA, "Asynchronous Warpgroup Level Matrix Instructions"): which
+// there are and where the 128 threads have the elements of A and of the accumulator. In the layouts thread =
+// 32 * warp + 4 * g + t.
 #include <cassert>
 #include <charconv>
 
@@ -23,7 +24,8 @@ struct D {
   int64_t stride;
 };
 
-Fragment over_warpgroup(int64_t rows, int64_t columns, std::initializer_list<D> row, std::initializer_list<D> column) {
+Fragment over_warpgroup(int64_t rows, int64_t columns, std::initializer_list<D> row,
+                        std::initializer_list<D> column) {
   std::vector<Digit> digits;
   for (int dim : {0, 1}) {
     int64_t weight = 1;
@@ -84,25 +86,28 @@ std::optional<WarpgroupInstruction> find_warpgroup_atom(const Target& t, std::st
 
 namespace nvidia {
 
-// The tensor pipe takes 64 x 8 x 16 products of 16-bit numbers in 4 cycles, of 8-bit ones twice as many, of tf32 half as many.
+// The tensor pipe takes 64 x 8 x 16 products of 16-bit numbers in 4 cycles, of 8-bit ones twice as many, of
+// tf32 half as many.
 std::vector<WarpgroupAtom> warpgroup_atoms() {
   constexpr int kCycles = 4;
   const std::vector<int> all = multiples_of_8(), integers = integer_widths();
   std::vector<WarpgroupAtom> atoms = {
       {"wgmma.k16.f32.f16.f16", 16, DType::f16, DType::f16, DType::f32, all, true, kCycles, meaning::dot_f32},
-      {"wgmma.k16.f32.bf16.bf16", 16, DType::bf16, DType::bf16, DType::f32, all, true, kCycles, meaning::dot_f32},
+      {"wgmma.k16.f32.bf16.bf16", 16, DType::bf16, DType::bf16, DType::f32, all, true, kCycles,
+       meaning::dot_f32},
       {"wgmma.k16.f16.f16.f16", 16, DType::f16, DType::f16, DType::f16, all, true, kCycles, meaning::dot_f16},
-      {"wgmma.k8.f32.tf32.tf32", 8, DType::f32, DType::f32, DType::f32, all, false, kCycles, meaning::dot_tf32_truncated},
+      {"wgmma.k8.f32.tf32.tf32", 8, DType::f32, DType::f32, DType::f32, all, false, kCycles,
+       meaning::dot_tf32_truncated},
   };
   for (DType a : {DType::e4m3, DType::e5m2})
     for (DType b : {DType::e4m3, DType::e5m2})
-      atoms.push_back({std::string("wgmma.k32.f32.") + ir::dtype_name(a) + "." + ir::dtype_name(b), 32, a, b, DType::f32,
-                       all, false, kCycles, meaning::dot_f32});
+      atoms.push_back({std::string("wgmma.k32.f32.") + ir::dtype_name(a) + "." + ir::dtype_name(b), 32, a, b,
+                       DType::f32, all, false, kCycles, meaning::dot_f32});
   const auto sign = [](DType t) { return t == DType::i8 ? "s8" : "u8"; };
   for (DType a : {DType::i8, DType::u8})
     for (DType b : {DType::i8, DType::u8})
-      atoms.push_back({std::string("wgmma.k32.s32.") + sign(a) + "." + sign(b), 32, a, b, DType::i32, integers, false,
-                       kCycles, meaning::dot_i32});
+      atoms.push_back({std::string("wgmma.k32.s32.") + sign(a) + "." + sign(b), 32, a, b, DType::i32,
+                       integers, false, kCycles, meaning::dot_i32});
   return atoms;
 }
 

@@ -65,7 +65,9 @@ ExprId Sampler::random_index(int depth) {
   if (depth <= 0) return random_leaf();
   auto sub = [&] { return random_index(depth - 1 - (pick(0, 2) == 0)); };
   const int64_t factors[] = {2, 3, 4, 8, 16, 32, 64, 128, 7, 12, -1, -4};
-  auto factor = [&] { return pool.const_int(options_.edges && pick(0, 3) == 0 ? edge() : factors[pick(0, 11)]); };
+  auto factor = [&] {
+    return pool.const_int(options_.edges && pick(0, 3) == 0 ? edge() : factors[pick(0, 11)]);
+  };
   auto divisor = [&] {
     if (options_.edges && pick(0, 3) == 0) return pool.const_int(edge());
     return pick(0, 20) == 0 ? pool.const_int(pick(-8, 0)) : pool.const_int(factors[pick(0, 9)]);
@@ -111,7 +113,8 @@ ExprId Sampler::random_condition(int depth) {
     return pool.binary(pick(0, 1) ? ExprOp::logical_and : ExprOp::logical_or, a, b);
   }
   ExprId a = random_index(depth);
-  ExprId b = pick(0, 1) ? random_index(depth - 1) : pool.const_int(options_.edges && pick(0, 1) ? edge() : pick(-64, 512));
+  ExprId b = pick(0, 1) ? random_index(depth - 1)
+                        : pool.const_int(options_.edges && pick(0, 1) ? edge() : pick(-64, 512));
   return pool.binary(compares[pick(0, 5)], a, b);
 }
 

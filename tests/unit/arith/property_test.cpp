@@ -29,7 +29,8 @@ struct Case {
   Context ctx;
   ExprId assumed;
 
-  Case(uint64_t seed, SamplerOptions options, bool with_assumption) : sampler(seed, options), ctx(sampler.pool) {
+  Case(uint64_t seed, SamplerOptions options, bool with_assumption)
+      : sampler(seed, options), ctx(sampler.pool) {
     sampler.bind_all(ctx);
     if (!with_assumption) return;
     assumed = sampler.random_condition(2);
@@ -71,7 +72,8 @@ void check_index(Case& c, Tally* tally) {
     if (!c.sample(&a)) break;
     const int64_t v = c.sampler.eval(e, a);
     tally->samples++;
-    ASSERT_EQ(v, c.sampler.eval(s, a)) << c.sampler.text(e) << "\n became " << c.sampler.text(s) << "\n" << c.facts();
+    ASSERT_EQ(v, c.sampler.eval(s, a)) << c.sampler.text(e) << "\n became " << c.sampler.text(s) << "\n"
+                                       << c.facts();
     ASSERT_TRUE(r.contains(v)) << c.sampler.text(e) << " = " << v << " outside [" << r.lo << ", "
                                         << r.hi << "]\n" << c.facts();
     ASSERT_TRUE(d == 0 ? v == 0 : v % d == 0)
@@ -116,13 +118,17 @@ TEST(ArithProperty, IndexExpressions) { run(1, rounds(3000), {}, false); }
 TEST(ArithProperty, IndexExpressionsUnderAssumptions) { run(100000, rounds(1500), {}, true); }
 TEST(ArithProperty, DataExpressionsThatWrap) { run(200000, rounds(1500), {.data = true}, false); }
 TEST(ArithProperty, EdgesOfTheTypes) { run(300000, rounds(2000), {.data = true, .edges = true}, false); }
-TEST(ArithProperty, EdgesOfTheTypesUnderAssumptions) { run(400000, rounds(1500), {.data = true, .edges = true}, true); }
+TEST(ArithProperty, EdgesOfTheTypesUnderAssumptions) {
+  run(400000, rounds(1500), {.data = true, .edges = true}, true);
+}
 
 // Operands at the edges of the types: what the interval functions answer holds each result over the integers.
 TEST(ArithProperty, IntervalsContainTheirPointsAtTheEdges) {
   std::mt19937_64 random(11);
   const std::vector<int64_t> edges = testing::edge_numbers();
-  auto end = [&] { return random() % 3 ? edges[random() % edges.size()] : static_cast<int64_t>(random() % 9) - 4; };
+  auto end = [&] {
+    return random() % 3 ? edges[random() % edges.size()] : static_cast<int64_t>(random() % 9) - 4;
+  };
   auto inside = [&](Interval r) { return std::uniform_int_distribution<int64_t>(r.lo, r.hi)(random); };
   for (int i = 0; i < 40000; i++) {
     const int64_t p = end(), q = random() % 3 ? end() : p, r = end(), s = random() % 3 ? end() : r;

@@ -43,11 +43,12 @@ X select(X c, X a, X b) { return {c.pool, c.pool->select(c.id, a.id, b.id)}; }
 #define NUMERIC(op)                                                         \
   [[maybe_unused]] X operator op(X a, int64_t b) { return a op num(a, b); } \
   [[maybe_unused]] X operator op(int64_t a, X b) { return num(b, a) op b; }
-NUMERIC(+) NUMERIC(-) NUMERIC(*) NUMERIC(/) NUMERIC(%) NUMERIC(<) NUMERIC(<=) NUMERIC(==) NUMERIC(!=) NUMERIC(^)
-NUMERIC(&) NUMERIC(|)
+NUMERIC(+)
+NUMERIC(-) NUMERIC(*) NUMERIC(/) NUMERIC(%) NUMERIC(<) NUMERIC(<=) NUMERIC(==) NUMERIC(!=) NUMERIC(^)
+    NUMERIC(&) NUMERIC(|)
 #undef NUMERIC
 
-class Simplify : public ::testing::Test {
+        class Simplify : public ::testing::Test {
  protected:
   X var(const std::string& name, int64_t lo, int64_t hi, int64_t divisor = 1) {
     X v = data(name);
@@ -231,7 +232,8 @@ TEST_F(Simplify, LeavesDataThatMayWrapAlone) {
 }
 
 TEST_F(Simplify, LeavesBoundVariablesThatMayWrapAlone) {
-  X b = digit("b", 2), i = digit("i", 64), far = var("far", 0, INT64_MAX), n = dim("n"), least = num(b, INT64_MIN);
+  X b = digit("b", 2), i = digit("i", 64), far = var("far", 0, INT64_MAX), n = dim("n"),
+    least = num(b, INT64_MIN);
   EXPECT_FALSE(proves(0 <= b * INT64_MAX + i));
   EXPECT_FALSE(proves(0 <= b * far));
   EXPECT_FALSE(proves(b * far + i < b * far + 64));
@@ -292,8 +294,9 @@ TEST_F(Simplify, AssumptionsHoldUntilRolledBack) {
 // A fact about a value whose own folding asks the facts: a maximum, a select, a quotient, within each other.
 TEST_F(Simplify, FactsMaySpeakOfValuesThatFold) {
   X n = dim("n"), x = var("x", INT64_MIN, INT64_MAX), d = dim("d"), r = digit("r", 128);
-  const X starts[] = {max(x, num(x, 0)) / 128, min(max(x - 1000, num(x, 0)), n * 2) / 128, select(n < x, x, num(x, 0)) / 128,
-                      max(x / (d + 200), num(x, 0)), max(max(x, num(x, 0)) / 128 - 3, num(x, 0))};
+  const X starts[] = {max(x, num(x, 0)) / 128, min(max(x - 1000, num(x, 0)), n * 2) / 128,
+                      select(n < x, x, num(x, 0)) / 128, max(x / (d + 200), num(x, 0)),
+                      max(max(x, num(x, 0)) / 128 - 3, num(x, 0))};
   for (X first : starts) {
     SCOPED_TRACE(text(first.id));
     const Context::Mark mark = ctx.mark();
@@ -313,7 +316,8 @@ TEST_F(Simplify, FactsMaySpeakOfValuesThatFold) {
 
 // Blocks of keys that a window of queries begins with, and goes on by.
 TEST_F(Simplify, ProvesWindowsThatBeginInsideABlock) {
-  X queries = dim("queries"), keys = dim("keys"), tile = counter("tile"), i = digit("i", 128), j = digit("j", 128);
+  X queries = dim("queries"), keys = dim("keys"), tile = counter("tile"), i = digit("i", 128),
+    j = digit("j", 128);
   X place = tile * 128 + keys - queries, first = max(place - 1000, num(place, 0)) / 128;
   X end = (min(keys, place + 128) + 127) / 128, block = counter("block");
   ctx.assume((tile < (queries + 127) / 128).id);
@@ -371,7 +375,8 @@ TEST_F(Simplify, SplitsAffineExpressions) {
 TEST_F(Simplify, IsBoundedOnHostileInput) {
   X x = dim("x"), y = dim("y");
   X deep = x;
-  for (int i = 0; i < 240; i++) deep = i % 3 == 0 ? deep + y * i : i % 3 == 1 ? (deep / 3) ^ y : (deep % 1000003) * 5;
+  for (int i = 0; i < 240; i++)
+    deep = i % 3 == 0 ? deep + y * i : i % 3 == 1 ? (deep / 3) ^ y : (deep % 1000003) * 5;
   X wide = x;
   for (int i = 0; i < 200; i++) wide = wide + min(x / (i + 2), y % (i + 3)) * (i + 1);
   X square = x + 1;

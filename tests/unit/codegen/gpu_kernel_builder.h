@@ -62,7 +62,8 @@ inline PtxResult compile_gpu(const std::vector<thread::ThreadProgram>& all, cons
   ADD_FAILURE() << r.error().to_text();
   return {};
 }
-inline PtxResult compile_gpu(const thread::ThreadProgram& p, const Architecture& sm = 80, bool keep_ir = false) {
+inline PtxResult compile_gpu(const thread::ThreadProgram& p, const Architecture& sm = 80,
+                             bool keep_ir = false) {
   return compile_gpu(std::vector{p}, sm, keep_ir);
 }
 

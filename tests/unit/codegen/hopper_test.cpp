@@ -35,10 +35,12 @@ TEST(Hopper, SpecialisedProductInPtx) {
   EXPECT_EQ(count_of(r.ptx, "fence.proxy.async.shared::cta;"), 2u);
   EXPECT_EQ(count_of(r.ptx, "wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16"), 4u);
   EXPECT_EQ(count_of(r.ptx, "always, 1, 1, 0, 0;"), 3u);
-  // The loop moves both operands on from slot to slot: descriptors of the steps are sums of 64 bits with the first one.
+  // The loop moves both operands on from slot to slot: descriptors of the steps are sums of 64 bits with the
+  // first one.
   for (const std::string units : {"0", "2", "4", "6"})
     for (const std::string to : {"a", "b"})
-      EXPECT_EQ(count_of(r.ptx, "add.u64 " + to + ", first_" + to + ", " + units + ";"), 1u) << to << " " << units;
+      EXPECT_EQ(count_of(r.ptx, "add.u64 " + to + ", first_" + to + ", " + units + ";"), 1u)
+          << to << " " << units;
   EXPECT_LACKS(r.ptx, "add.u32 low");
   EXPECT_EQ(count_of(r.ptx, "wgmma.fence.sync.aligned;"), 1u);
   EXPECT_EQ(count_of(r.ptx, "wgmma.commit_group.sync.aligned;"), 1u);
@@ -154,7 +156,8 @@ struct SmallProduct {
   std::function<thread::Block()> body_;
 };
 
-// Barriers ready for the cluster, a copy for all of its blocks, arrivals in another block, and the meeting at the end.
+// Barriers ready for the cluster, a copy for all of its blocks, arrivals in another block, and the meeting at
+// the end.
 TEST(Hopper, ClustersInPtx) {
   SmallProduct small(DType::f32, 2);
   small.kb.p.cluster = 4;
@@ -180,7 +183,8 @@ TEST(Hopper, ClustersInPtx) {
   EXPECT_LACKS(a.log, "C75");
 }
 
-// A dependent kernel lets the next one begin first of all, and touches no memory of others before the one in front has ended.
+// A dependent kernel lets the next one begin first of all, and touches no memory of others before the one in
+// front has ended.
 TEST(Hopper, DependentKernelsWaitBeforeTheirBody) {
   SmallProduct small(DType::f32, 2);
   thread::ThreadProgram& p = small.program();
@@ -192,7 +196,8 @@ TEST(Hopper, DependentKernelsWaitBeforeTheirBody) {
   const size_t waits = r.ptx.find("griddepcontrol.wait;");
   EXPECT_LT(r.ptx.find("griddepcontrol.launch_dependents;"), r.ptx.find("mbarrier.init"));
   EXPECT_LT(r.ptx.find("mbarrier.init"), waits);
-  for (const char* touches : {"cp.async.bulk.tensor", "ld.global", "st.global"}) EXPECT_LT(waits, r.ptx.find(touches)) << touches;
+  for (const char* touches : {"cp.async.bulk.tensor", "ld.global", "st.global"})
+    EXPECT_LT(waits, r.ptx.find(touches)) << touches;
 }
 
 TEST(Hopper, OperandFromRegistersAndCopiesOfEveryRank) {

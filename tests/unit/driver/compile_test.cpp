@@ -61,13 +61,14 @@ TEST(Compile, TimesOfEveryStage) {
   CompileOptions options;
   auto plain = compile(program(), target_named("host"), options);
   ASSERT_TRUE(plain) << plain.error().to_text();
-  EXPECT_EQ(stages_of(**plain),
-            (std::vector<std::string>{"plan", "lower", "generate", "generate.emit", "generate.optimise", "generate.codegen"}));
+  EXPECT_EQ(stages_of(**plain), (std::vector<std::string>{"plan", "lower", "generate", "generate.emit",
+                                                          "generate.optimise", "generate.codegen"}));
   options.verify = true;
   auto verified = compile(program(), target_named("host"), options);
   ASSERT_TRUE(verified) << verified.error().to_text();
-  EXPECT_EQ(stages_of(**verified), (std::vector<std::string>{"plan", "lower", "verify", "generate", "generate.emit",
-                                                             "generate.optimise", "generate.codegen"}));
+  EXPECT_EQ(stages_of(**verified),
+            (std::vector<std::string>{"plan", "lower", "verify", "generate", "generate.emit",
+                                      "generate.optimise", "generate.codegen"}));
   double whole = 0, parts = 0;
   for (const StageTime& t : (*verified)->times) {
     EXPECT_GE(t.ms, 0) << t.stage;
@@ -93,7 +94,8 @@ TEST(Compile, TheDumpCallbackSeesEveryStageInOrder) {
   ASSERT_EQ(names, (std::vector<std::string>{"program", "schedule", "thread", "llvm", "llvm-opt"}));
   EXPECT_EQ(seen[0].second, ir::print_program(*p));
   EXPECT_EQ(seen[1].second, plan::schedule_to_text((*a)->schedule));
-  EXPECT_EQ(seen[2].second, thread::print_thread_program((*a)->kernels[0]) + thread::print_thread_program((*a)->kernels[1]));
+  EXPECT_EQ(seen[2].second,
+            thread::print_thread_program((*a)->kernels[0]) + thread::print_thread_program((*a)->kernels[1]));
   EXPECT_EQ(seen[3].second, (*a)->llvm_ir);
   EXPECT_EQ(seen[4].second, (*a)->llvm_ir_optimised);
   EXPECT_NE(seen[3].second, seen[4].second);
@@ -201,7 +203,8 @@ TEST(Compile, AGpuTargetGivesPtx) {
   EXPECT_EQ(*(*a)->unguarded->get(), *unguarded) << "compiled once";
 }
 
-// Code for arguments that the first form refuses is asked for as that one was: by the same schedule, with the same options.
+// Code for arguments that the first form refuses is asked for as that one was: by the same schedule, with the
+// same options.
 TEST(Compile, EveryFormTakesWhatIsGiven) {
   auto p = program(R"(tl 1 program p
 dim m
@@ -225,7 +228,8 @@ kernel gemm grid (by: ceildiv(m, 128), bx: ceildiv(n, 128)) threads 256 {
 )");
   CompileOptions o;
   o.schedule = *plan::schedule_from_json(
-      R"({"kernels": [{"kernel": "gemm", "raster": {"order": "column_major"}, "loops": [{"loop": "gemm/ko", "num_stages": 2}]}]})", Limits{});
+      R"({"kernels": [{"kernel": "gemm", "raster": {"order": "column_major"}, "loops": [{"loop": "gemm/ko", "num_stages": 2}]}]})",
+      Limits{});
   o.keep_assembly = true;
   auto form = compile(p, target_named("sm_90a"), o);
   int forms = 0;
@@ -281,11 +285,14 @@ TEST(Compile, AScheduleIsTakenFromTheOptions) {
   auto given = compile(program(), target_named("host"), options);
   ASSERT_TRUE(given) << given.error().to_text();
   EXPECT_EQ((*given)->schedule.kernels[0].ops[1].vector, 4);
-  EXPECT_NE(thread::print_thread_program((*given)->kernels[0]), thread::print_thread_program((*planned)->kernels[0]));
-  EXPECT_EQ(thread::print_thread_program((*given)->kernels[1]), thread::print_thread_program((*planned)->kernels[1]));
+  EXPECT_NE(thread::print_thread_program((*given)->kernels[0]),
+            thread::print_thread_program((*planned)->kernels[0]));
+  EXPECT_EQ(thread::print_thread_program((*given)->kernels[1]),
+            thread::print_thread_program((*planned)->kernels[1]));
 
   // One made for another program's kernels is refused in planning.
-  options.schedule->kernels[0].ops[1].iteration = layout::Fragment::row_major_vectors(std::vector<int64_t>{32}, 1, 1);
+  options.schedule->kernels[0].ops[1].iteration =
+      layout::Fragment::row_major_vectors(std::vector<int64_t>{32}, 1, 1);
   auto refused = compile(program(), target_named("host"), options);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().diagnostics[0].code, DiagCode::schedule_illegal);
@@ -322,7 +329,8 @@ TEST(Compile, IsDeterministic) {
   EXPECT_EQ((*first)->llvm_ir_optimised, (*second)->llvm_ir_optimised);
   EXPECT_EQ((*first)->assembly, (*second)->assembly);
   for (size_t k = 0; k < 2; ++k)
-    EXPECT_EQ(thread::print_thread_program((*first)->kernels[k]), thread::print_thread_program((*second)->kernels[k]));
+    EXPECT_EQ(thread::print_thread_program((*first)->kernels[k]),
+              thread::print_thread_program((*second)->kernels[k]));
 }
 
 TEST(Compile, AnErrorNamesItsStage) {

@@ -1,4 +1,5 @@
-// Layout inference by levels: what matrix atoms demand, what follows from it, what is chosen, and what is given.
+// Layout inference by levels: what matrix atoms demand, what follows from it, what is chosen, and what is
+// given.
 #include "infer/infer_layouts.h"
 
 #include <gtest/gtest.h>
@@ -18,8 +19,8 @@ using plan::Origin;
 // A program inferred for sm_80 with 128 threads.
 class Inferred {
  public:
-  explicit Inferred(const std::string& text, const plan::KernelSchedule* given = nullptr, bool conversions = true,
-                    const char* target_name = "sm_80") {
+  explicit Inferred(const std::string& text, const plan::KernelSchedule* given = nullptr,
+                    bool conversions = true, const char* target_name = "sm_80") {
     auto p = ir::parse_program(text, "test.tl", Limits{});
     if (!p) {
       ADD_FAILURE() << p.error().to_text();
@@ -32,8 +33,8 @@ class Inferred {
     const int64_t threads = target->is_host() ? 1 : 128;
     for (size_t i = 0; i < ops_.ops.size(); ++i) {
       if (ops_.ops[i].form != OpForm::gemm) continue;
-      auto plan = ops::plan_gemm(program_, *program_.as<ir::TileOp>(ops_.ops[i].stmt), *target, threads, nullptr,
-                                 ops_.ops[i].path, {});
+      auto plan = ops::plan_gemm(program_, *program_.as<ir::TileOp>(ops_.ops[i].stmt), *target, threads,
+                                 nullptr, ops_.ops[i].path, {});
       if (plan)
         gemms_.emplace(i, *plan);
       else
@@ -113,7 +114,8 @@ TEST(InferLayouts, StrictThenCommonThenFree) {
   EXPECT_TRUE(k.fragment("acc").equivalent(k.gemm().c));
   EXPECT_EQ(k.value("As").origin, Origin::strict);
   EXPECT_EQ(*k.value("As").memory, *k.gemm().a_memory);
-  for (const char* name : {"columns", "rows", "copied"}) EXPECT_EQ(k.value(name).origin, Origin::common) << name;
+  for (const char* name : {"columns", "rows", "copied"})
+    EXPECT_EQ(k.value(name).origin, Origin::common) << name;
   EXPECT_EQ(k.value("alone").origin, Origin::free);
   EXPECT_TRUE(k.result().conversions.empty());
 }
@@ -323,7 +325,8 @@ TEST(InferLayouts, AGivenLayoutComesFirst) {
   EXPECT_EQ(k.op("copy#5").vector, 1);
 
   given.values[0].fragment.reset();
-  given.values[0].memory = layout::Layout::row_major(std::vector<int64_t>{64, 64});  // shared memory for a fragment
+  // shared memory for a fragment
+  given.values[0].memory = layout::Layout::row_major(std::vector<int64_t>{64, 64});
   Inferred moved(kGemm, &given);
   EXPECT_EQ(moved.value("alone").memory, given.values[0].memory);
   EXPECT_FALSE(moved.value("alone").fragment);

@@ -1,4 +1,5 @@
-// Which value each access of a program means: where a buffer's new value begins, and what must stay one value.
+// Which value each access of a program means: where a buffer's new value begins, and what must stay one
+// value.
 #include "infer/kernel_ops.h"
 
 #include <gtest/gtest.h>
@@ -53,15 +54,17 @@ TEST(KernelOps, AFullOverwriteBeginsANewValue) {
     fill x, 0.0f32
     copy x -> Y
   )"), "copy#0: x=; copy#1: x; copy#2: x@1=; copy#3: x@1; fill#0: x@2=; copy#4: x@2");
-  EXPECT_EQ(webs("copy X -> x\n copy x -> Y\n parallel i, j in 64, 64 {\n x[i, j] = 1.0f32\n }\n copy x -> Y\n"),
-            "copy#0: x=; copy#1: x; i.j: x@1=; copy#2: x@1");
+  EXPECT_EQ(
+      webs("copy X -> x\n copy x -> Y\n parallel i, j in 64, 64 {\n x[i, j] = 1.0f32\n }\n copy x -> Y\n"),
+      "copy#0: x=; copy#1: x; i.j: x@1=; copy#2: x@1");
 }
 
 TEST(KernelOps, AnUpdateGoesOnWithTheOldOne) {
   EXPECT_EQ(webs("copy X -> x\n parallel i, j in 64, 64 {\n x[i, j] = x[i, j] + 1.0f32\n }\n copy x -> Y\n"),
             "copy#0: x=; i.j: x x=; copy#1: x");
-  EXPECT_EQ(webs("fill r, 0.0f32\n copy X -> x\n reduce x -> r {axis=1, accumulate}\n reduce x -> r {axis=1}\n"),
-            "fill#0: r=; copy#0: x=; reduce#0: x r=; reduce#1: x r@1=");
+  EXPECT_EQ(
+      webs("fill r, 0.0f32\n copy X -> x\n reduce x -> r {axis=1, accumulate}\n reduce x -> r {axis=1}\n"),
+      "fill#0: r=; copy#0: x=; reduce#0: x r=; reduce#1: x r@1=");
 }
 
 TEST(KernelOps, APartialWriteGoesOnWithTheOldOne) {
@@ -79,15 +82,18 @@ TEST(KernelOps, APartialWriteGoesOnWithTheOldOne) {
 }
 
 TEST(KernelOps, ATransposedLoopWritesEverythingToo) {
-  EXPECT_EQ(webs("copy X -> s\n copy s -> Y\n parallel i, j in 64, 64 {\n s[j, i] = 0.0f32\n }\n copy s -> Y\n"),
-            "copy#0: s=; copy#1: s; i.j: s@1=; copy#2: s@1");
+  EXPECT_EQ(
+      webs("copy X -> s\n copy s -> Y\n parallel i, j in 64, 64 {\n s[j, i] = 0.0f32\n }\n copy s -> Y\n"),
+      "copy#0: s=; copy#1: s; i.j: s@1=; copy#2: s@1");
 }
 
 TEST(KernelOps, AGuardedStoreGoesOnWithTheOldOne) {
-  EXPECT_EQ(webs("copy X -> x\n parallel i, j in 64, 64 {\n if i < j {\n x[i, j] = 0.0f32\n }\n }\n copy x -> Y\n"),
-            "copy#0: x=; i.j: x=; copy#1: x");
+  EXPECT_EQ(
+      webs("copy X -> x\n parallel i, j in 64, 64 {\n if i < j {\n x[i, j] = 0.0f32\n }\n }\n copy x -> Y\n"),
+      "copy#0: x=; i.j: x=; copy#1: x");
   // A store beside the guarded one writes every element.
-  EXPECT_EQ(webs("copy X -> x\n copy x -> Y\n parallel i, j in 64, 64 {\n x[i, j] = 1.0f32\n if i < j {\n x[i, j] = 0.0f32\n }\n }\n copy x -> Y\n"),
+  EXPECT_EQ(webs("copy X -> x\n copy x -> Y\n parallel i, j in 64, 64 {\n x[i, j] = 1.0f32\n if i < j {\n "
+                 "x[i, j] = 0.0f32\n }\n }\n copy x -> Y\n"),
             "copy#0: x=; copy#1: x; i.j: x@1= x@1=; copy#2: x@1");
 }
 
@@ -100,7 +106,8 @@ TEST(KernelOps, WhatALoopCarriesIsOneValue) {
       copy X -> x
     }
   )"), "copy#0: x=; t/copy#0: x; t/copy#1: x=");
-  // Without the read in front every iteration has one of its own; the loop may not run, so what is read behind is either.
+  // Without the read in front every iteration has one of its own; the loop may not run, so what is read
+  // behind is either.
   EXPECT_EQ(webs(R"(
     serial t in 0 .. n {
       copy X -> x
@@ -177,7 +184,9 @@ TEST(KernelOps, BothSidesOfABranchMeetBehindIt) {
     }
     fill x, 1.0f32
     copy x -> Y
-  )"), "copy#0: x=; if#0/copy#0: x; if#0/fill#0: x@1=; if#0/copy#1: x@1; if#0/copy#2: x=; fill#0: x@2=; copy#1: x@2");
+  )"),
+            "copy#0: x=; if#0/copy#0: x; if#0/fill#0: x@1=; if#0/copy#1: x@1; if#0/copy#2: x=; fill#0: x@2=; "
+            "copy#1: x@2");
 }
 
 TEST(KernelOps, ScalarsOfStatementsNameTheValueTheyRead) {

@@ -61,8 +61,10 @@ std::vector<Fragment> iterations() {
   return list;
 }
 
-// A projected fragment must let every thread find each element it needs, and be held by no other thread; registers dense.
-void expect_projection(const Fragment& iteration, const ops::ElementAccess& a, const std::vector<int64_t>& shape) {
+// A projected fragment must let every thread find each element it needs, and be held by no other thread;
+// registers dense.
+void expect_projection(const Fragment& iteration, const ops::ElementAccess& a,
+                       const std::vector<int64_t>& shape) {
   auto f = project(iteration, a, shape);
   ASSERT_TRUE(f) << iteration.to_text();
   ASSERT_EQ(f->shape(), shape);
@@ -74,8 +76,10 @@ void expect_projection(const Fragment& iteration, const ops::ElementAccess& a, c
   std::map<int64_t, std::set<int64_t>> registers;
   for_each_point(shape, [&](const Point& e) {
     const std::vector<int64_t> holders = f->holders(e);
-    EXPECT_EQ(std::set<int64_t>(holders.begin(), holders.end()), needed[e]) << iteration.to_text() << "\n" << f->to_text();
-    for (int64_t t : holders) EXPECT_TRUE(registers[t].insert(f->register_of(e)).second) << "two elements in one register";
+    EXPECT_EQ(std::set<int64_t>(holders.begin(), holders.end()), needed[e]) << iteration.to_text() << "\n"
+                                                                            << f->to_text();
+    for (int64_t t : holders)
+      EXPECT_TRUE(registers[t].insert(f->register_of(e)).second) << "two elements in one register";
   });
   for (const auto& [t, used] : registers) EXPECT_LE(static_cast<int64_t>(used.size()), f->registers());
   EXPECT_LE(f->registers(), iteration.registers());
@@ -105,7 +109,8 @@ TEST(Project, RefusesWhatItCannotFollow) {
 }
 
 // pull_back: every thread runs exactly the points whose element it holds.
-void expect_pull_back(const Fragment& held, const ops::ElementAccess& a, const std::vector<int64_t>& extents) {
+void expect_pull_back(const Fragment& held, const ops::ElementAccess& a,
+                      const std::vector<int64_t>& extents) {
   auto it = pull_back(held, a, extents);
   ASSERT_TRUE(it) << held.to_text();
   ASSERT_EQ(it->shape(), extents);
@@ -119,7 +124,8 @@ void expect_pull_back(const Fragment& held, const ops::ElementAccess& a, const s
   // Each dimension that the buffer has not is walked by every thread in full.
   int64_t extra = 1;
   for (size_t k = 0; k < extents.size(); ++k)
-    if (std::find(a.dim_of.begin(), a.dim_of.end(), static_cast<int>(k)) == a.dim_of.end()) extra *= extents[k];
+    if (std::find(a.dim_of.begin(), a.dim_of.end(), static_cast<int>(k)) == a.dim_of.end())
+      extra *= extents[k];
   EXPECT_EQ(it->registers(), held.registers() * extra);
 }
 
@@ -137,7 +143,9 @@ TEST(PullBack, WholeTransposedAndBroadcast) {
 
 TEST(PullBack, RefusesWhatItCannotFollow) {
   const Fragment held = Fragment::row_major_vectors(std::vector<int64_t>{16, 8}, 32, 2);
-  auto refused = [&](ops::ElementAccess a, std::vector<int64_t> extents) { return !pull_back(held, a, extents); };
+  auto refused = [&](ops::ElementAccess a, std::vector<int64_t> extents) {
+    return !pull_back(held, a, extents);
+  };
   EXPECT_TRUE(refused(access({0, ops::kIrregularIndex}), {16, 8}));
   EXPECT_TRUE(refused(access({0, ops::kUniformIndex}), {16, 8}));
   EXPECT_TRUE(refused(access({0, 1}), {16, 4}));
@@ -149,7 +157,8 @@ TEST(PullBack, RefusesWhatItCannotFollow) {
 TEST(PullBack, UndoesAProjectionOfTheWhole) {
   for (const Fragment& it : iterations())
     for (const ops::ElementAccess& a : {access({0, 1}), access({1, 0})}) {
-      const std::vector<int64_t> shape = a.dim_of[0] == 0 ? std::vector<int64_t>{16, 8} : std::vector<int64_t>{8, 16};
+      const std::vector<int64_t> shape =
+          a.dim_of[0] == 0 ? std::vector<int64_t>{16, 8} : std::vector<int64_t>{8, 16};
       auto there = project(it, a, shape);
       ASSERT_TRUE(there);
       auto back = pull_back(*there, a, it.shape());

@@ -31,12 +31,13 @@ double defined_value(const Narrow& n, uint64_t bits) {
   return bits >> 15 != 0 ? -magnitude : magnitude;
 }
 
-// Rounding by search: among all non-negative patterns the two around |x|, then the nearer, then the even one. Long
-// double has 64 bits, so the distances are exact.
+// Rounding by search: among all non-negative patterns the two around |x|, then the nearer, then the even one.
+// Long double has 64 bits, so the distances are exact.
 uint64_t slow_bits(const Narrow& n, const std::vector<double>& values, double x) {
   const uint64_t sign = std::signbit(x) ? 0x8000 : 0;
   const double m = std::fabs(x);
-  const auto above = static_cast<uint64_t>(std::upper_bound(values.begin(), values.end(), m) - values.begin());
+  const auto above =
+      static_cast<uint64_t>(std::upper_bound(values.begin(), values.end(), m) - values.begin());
   const uint64_t low = above - 1;  // values[low] <= m
   if (low == n.infinity()) return sign | low;
   // For rounding, infinity stands where the next finite value would.
@@ -91,7 +92,8 @@ TEST(DTypeConversion, NarrowRoundingAgreesWithSearch) {
   for (const Narrow& n : kNarrow) {
     const std::vector<double> values = non_negative_values(n);
     const auto check = [&](double x) {
-      ASSERT_EQ(float_to_bits(n.type, x), slow_bits(n, values, x)) << dtype_name(n.type) << " of " << std::hexfloat << x;
+      ASSERT_EQ(float_to_bits(n.type, x), slow_bits(n, values, x))
+          << dtype_name(n.type) << " of " << std::hexfloat << x;
       ASSERT_EQ(round_to(n.type, x), float_from_bits(n.type, slow_bits(n, values, x)));
     };
     // Any double, and doubles whose exponents fit the type.
@@ -100,7 +102,8 @@ TEST(DTypeConversion, NarrowRoundingAgreesWithSearch) {
       if (std::isfinite(x)) check(x);
       const double unit = std::ldexp(static_cast<double>(random() >> 11), -52);
       const int range = 1 << (n.exponent_bits - 1);
-      check(std::ldexp(random() % 2 == 0 ? unit : -unit, static_cast<int>(random() % (3 * range)) - 2 * range));
+      check(
+          std::ldexp(random() % 2 == 0 ? unit : -unit, static_cast<int>(random() % (3 * range)) - 2 * range));
     }
     // Ties, and a hair to both sides of them: where rounding twice goes wrong.
     for (uint64_t bits = 0; bits + 1 < n.infinity(); ++bits) {
@@ -114,8 +117,8 @@ TEST(DTypeConversion, NarrowRoundingAgreesWithSearch) {
   }
 }
 
-// The 8-bit floats by their definition: e4m3 has numbers in the codes that IEEE has for infinity and NaN, but for the
-// last one.
+// The 8-bit floats by their definition: e4m3 has numbers in the codes that IEEE has for infinity and NaN, but
+// for the last one.
 double byte_value(DType t, uint64_t code) {
   const uint64_t magnitude = code & 0x7f;
   const double sign = code >> 7 != 0 ? -1.0 : 1.0;
@@ -124,7 +127,8 @@ double byte_value(DType t, uint64_t code) {
     return sign * defined_value({t, 4, 3}, magnitude);
   }
   if (magnitude == 0x7c) return sign * kInf;
-  return magnitude > 0x7c ? std::numeric_limits<double>::quiet_NaN() : sign * defined_value({t, 5, 2}, magnitude);
+  return magnitude > 0x7c ? std::numeric_limits<double>::quiet_NaN()
+                          : sign * defined_value({t, 5, 2}, magnitude);
 }
 
 TEST(DTypeConversion, EveryByteFloatComesBack) {
@@ -133,7 +137,8 @@ TEST(DTypeConversion, EveryByteFloatComesBack) {
       const double v = float_from_bits(t, code), defined = byte_value(t, code);
       ASSERT_EQ(float_to_bits(t, v), code) << dtype_name(t);
       ASSERT_EQ(std::signbit(v), code >> 7 != 0);
-      ASSERT_TRUE(std::isnan(defined) ? std::isnan(v) : v == defined) << dtype_name(t) << " " << code << " " << v;
+      ASSERT_TRUE(std::isnan(defined) ? std::isnan(v) : v == defined)
+          << dtype_name(t) << " " << code << " " << v;
     }
   EXPECT_EQ(float_from_bits(DType::e4m3, 0x7e), 448);
   EXPECT_EQ(float_from_bits(DType::e4m3, 0x01), 0x1p-9);
@@ -191,7 +196,8 @@ TEST(DTypeConversion, Tf32RoundsTiesAwayFromZero) {
   EXPECT_TRUE(std::isnan(round_to_tf32(std::numeric_limits<double>::quiet_NaN())));
   std::mt19937_64 random(17);
   for (int i = 0; i < 100000; ++i) {
-    const double x = std::ldexp(static_cast<double>(static_cast<float>(random() >> 40)), static_cast<int>(random() % 200) - 120);
+    const double x = std::ldexp(static_cast<double>(static_cast<float>(random() >> 40)),
+                                static_cast<int>(random() % 200) - 120);
     const double unit = std::ldexp(1.0, std::max(x == 0 ? -126 : std::ilogb(x), -126) - 10);
     ASSERT_EQ(round_to_tf32(x), std::round(x / unit) * unit) << std::hexfloat << x;
   }
@@ -243,8 +249,8 @@ TEST(DTypeConversion, FloatsSaturateAndTruncate) {
     DType type;
     int64_t low, high;
   };
-  for (const Range& r : {Range{DType::i8, -128, 127}, Range{DType::u8, 0, 255}, Range{DType::i32, INT32_MIN, INT32_MAX},
-                         Range{DType::i64, INT64_MIN, INT64_MAX}}) {
+  for (const Range& r : {Range{DType::i8, -128, 127}, Range{DType::u8, 0, 255},
+                         Range{DType::i32, INT32_MIN, INT32_MAX}, Range{DType::i64, INT64_MIN, INT64_MAX}}) {
     EXPECT_EQ(saturate_to(r.type, 1e30), r.high);
     EXPECT_EQ(saturate_to(r.type, kInf), r.high);
     EXPECT_EQ(saturate_to(r.type, -1e30), r.low);

@@ -1,4 +1,5 @@
-// The numerics contract of one step: against the machine's own arithmetic where that is defined, by hand elsewhere.
+// The numerics contract of one step: against the machine's own arithmetic where that is defined, by hand
+// elsewhere.
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -17,7 +18,9 @@ constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 ScalarValue real(DType t, double v) { return {t, 0, v}; }
 ScalarValue whole(DType t, int64_t v) { return {t, v, 0}; }
 double op2(ExprOp op, DType t, double a, double b) { return eval_binary(op, t, real(t, a), real(t, b)).f; }
-int64_t op2(ExprOp op, DType t, int64_t a, int64_t b) { return eval_binary(op, t, whole(t, a), whole(t, b)).i; }
+int64_t op2(ExprOp op, DType t, int64_t a, int64_t b) {
+  return eval_binary(op, t, whole(t, a), whole(t, b)).i;
+}
 
 TEST(Eval, SingleArithmeticIsTheMachines) {
   std::mt19937_64 random(3);
@@ -104,7 +107,8 @@ TEST(Eval, Comparisons) {
   EXPECT_EQ(eval_binary(ExprOp::ne, DType::boolean, real(DType::f32, kNan), real(DType::f32, kNan)).i, 1);
   EXPECT_EQ(eval_binary(ExprOp::eq, DType::boolean, real(DType::f32, 0.0), real(DType::f32, -0.0)).i, 1);
   EXPECT_EQ(eval_binary(ExprOp::lt, DType::boolean, whole(DType::u8, 127), whole(DType::u8, 128)).i, 1);
-  EXPECT_EQ(eval_binary(ExprOp::lt, DType::boolean, whole(DType::i8, -1), whole(DType::i8, 0)).type, DType::boolean);
+  EXPECT_EQ(eval_binary(ExprOp::lt, DType::boolean, whole(DType::i8, -1), whole(DType::i8, 0)).type,
+            DType::boolean);
 }
 
 TEST(Eval, Functions) {

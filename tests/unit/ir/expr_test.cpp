@@ -29,8 +29,10 @@ TEST_F(ExprTest, EqualExpressionsAreOneNode) {
   EXPECT_EQ(pool.add(x, y), pool.add(x, y));
   EXPECT_NE(pool.add(x, y), pool.add(y, x));
   const ExprId indices[] = {x, y};
-  EXPECT_EQ(pool.load(ObjectId(size_t{3}), DType::f16, indices), pool.load(ObjectId(size_t{3}), DType::f16, indices));
-  EXPECT_NE(pool.load(ObjectId(size_t{3}), DType::f16, indices), pool.load(ObjectId(size_t{4}), DType::f16, indices));
+  EXPECT_EQ(pool.load(ObjectId(size_t{3}), DType::f16, indices),
+            pool.load(ObjectId(size_t{3}), DType::f16, indices));
+  EXPECT_NE(pool.load(ObjectId(size_t{3}), DType::f16, indices),
+            pool.load(ObjectId(size_t{4}), DType::f16, indices));
   EXPECT_NE(pool.const_float(0.0, DType::f32), pool.const_float(-0.0, DType::f32));
 }
 
@@ -89,7 +91,8 @@ TEST_F(ExprTest, CastsThatLoseNothingVanish) {
 
 TEST_F(ExprTest, PredicatedLoads) {
   const ObjectId memory(size_t{0});
-  const ExprId always[] = {x, pool.const_int(1, DType::boolean)}, never[] = {x, pool.const_int(0, DType::boolean)};
+  const ExprId always[] = {x, pool.const_int(1, DType::boolean)},
+               never[] = {x, pool.const_int(0, DType::boolean)};
   const ExprId plain[] = {x};
   EXPECT_EQ(pool.load(memory, DType::f32, always), pool.load(memory, DType::f32, plain));
   EXPECT_EQ(float_of(pool.load(memory, DType::f32, never)), 0.0);

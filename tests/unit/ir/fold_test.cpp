@@ -1,5 +1,5 @@
-// Folding changes no value: random expressions are built twice, once in a pool that folds and once as a plain tree
-// evaluated step by step, and must agree bit for bit for random values of the variables.
+// Folding changes no value: random expressions are built twice, once in a pool that folds and once as a plain
+// tree evaluated step by step, and must agree bit for bit for random values of the variables.
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -96,7 +96,9 @@ class Generator {
     const uint64_t which = random_() % (std::size(kReals) + 3);
     if (which < std::size(kReals)) return {t, 0, round_to(t, kReals[which])};
     if (which == std::size(kReals)) return {t, 0, std::numeric_limits<double>::quiet_NaN()};
-    return {t, 0, which % 2 == 0 ? std::numeric_limits<double>::infinity() : -std::numeric_limits<double>::infinity()};
+    return {
+        t, 0,
+        which % 2 == 0 ? std::numeric_limits<double>::infinity() : -std::numeric_limits<double>::infinity()};
   }
 
   Twin leaf(DType t) {
@@ -160,8 +162,9 @@ TEST(Fold, ChangesNoValue) {
     if (g.pool.is_const(twin.id)) ++folded;
     for (int s = 0; s < Generator::kSamples; ++s) {
       const ScalarValue got = evaluate(g.pool, twin.id, g.values(s)), expected = twin.samples[s];
-      ASSERT_TRUE(same_value(got, expected)) << "seed " << seed << " " << dtype_name(expected.type) << ": got " << got.i
-                                             << "/" << got.f << ", expected " << expected.i << "/" << expected.f;
+      ASSERT_TRUE(same_value(got, expected))
+          << "seed " << seed << " " << dtype_name(expected.type) << ": got " << got.i << "/" << got.f
+          << ", expected " << expected.i << "/" << expected.f;
     }
   }
   EXPECT_GT(folded, 0);
@@ -170,8 +173,26 @@ TEST(Fold, ChangesNoValue) {
 
 // Random expressions rarely meet a given chain of casts, so all of them are tried.
 TEST(Fold, ChainsOfCastsKeepTheirValue) {
-  constexpr double kSamples[] = {0, -0.0, 1, -1, 2.5, -3.5, 127, 128, 255, 256, 300, -129, 65504, 1e5, 3e9, -3e9, 0x1p62,
-                                 1e300, std::numeric_limits<double>::infinity(), std::numeric_limits<double>::quiet_NaN()};
+  constexpr double kSamples[] = {0,
+                                 -0.0,
+                                 1,
+                                 -1,
+                                 2.5,
+                                 -3.5,
+                                 127,
+                                 128,
+                                 255,
+                                 256,
+                                 300,
+                                 -129,
+                                 65504,
+                                 1e5,
+                                 3e9,
+                                 -3e9,
+                                 0x1p62,
+                                 1e300,
+                                 std::numeric_limits<double>::infinity(),
+                                 std::numeric_limits<double>::quiet_NaN()};
   for (uint32_t from = 1; dtype_valid(from); ++from)
     for (uint32_t middle = 1; dtype_valid(middle); ++middle)
       for (uint32_t to = 1; dtype_valid(to); ++to)

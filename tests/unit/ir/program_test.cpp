@@ -29,7 +29,9 @@ struct PathTest : ::testing::Test {
     o.kind = kind;
     return add(o);
   }
-  StmtId branch(Block then_body, Block else_body) { return add(Branch{{}, std::move(then_body), std::move(else_body)}); }
+  StmtId branch(Block then_body, Block else_body) {
+    return add(Branch{{}, std::move(then_body), std::move(else_body)});
+  }
   void kernel(const char* name, Block body) {
     Kernel k;
     k.name = name, k.body = std::move(body);
@@ -38,7 +40,8 @@ struct PathTest : ::testing::Test {
 };
 
 TEST_F(PathTest, LoopsOpsStoresAndIfs) {
-  const StmtId c0 = op(OpKind::copy), c1 = op(OpKind::copy), g = op(OpKind::gemm), s = add(Store{}), t = op(OpKind::fill);
+  const StmtId c0 = op(OpKind::copy), c1 = op(OpKind::copy), g = op(OpKind::gemm), s = add(Store{}),
+               t = op(OpKind::fill);
   const StmtId e0 = op(OpKind::copy);
   const StmtId i = branch({s}, {e0});
   const StmtId ko = loop({"ko"}, {c0, c1, g}), ij = loop({"i", "j"}, {i});
@@ -60,8 +63,14 @@ TEST_F(PathTest, LoopsOpsStoresAndIfs) {
 
 TEST_F(PathTest, AreUniqueWhateverVariablesAreCalled) {
   const auto mixed = [&] {
-    return Block{loop({"ko"}, {op(OpKind::copy)}),   loop({"ko"}, {op(OpKind::copy)}), loop({"copy"}, {}), op(OpKind::copy),
-                 loop({"copy"}, {op(OpKind::fill)}), op(OpKind::copy),                 loop({"if"}, {}),   loop({"if"}, {})};
+    return Block{loop({"ko"}, {op(OpKind::copy)}),
+                 loop({"ko"}, {op(OpKind::copy)}),
+                 loop({"copy"}, {}),
+                 op(OpKind::copy),
+                 loop({"copy"}, {op(OpKind::fill)}),
+                 op(OpKind::copy),
+                 loop({"if"}, {}),
+                 loop({"if"}, {})};
   };
   Block body = mixed();
   body.push_back(branch(mixed(), mixed()));

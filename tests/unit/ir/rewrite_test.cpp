@@ -34,7 +34,8 @@ TEST(Rewrite, CopiesEveryKindOfNode) {
   const ExprId x = from.var(kX), index[] = {from.add(x, 1), from.lt(x, from.var(kY))};
   const ExprId load = from.load(ObjectId(size_t{2}), DType::f16, index);
   const ExprId wide = from.cast(DType::f32, load);
-  const ExprId sum = from.binary(ExprOp::add, from.unary(ExprOp::exp, wide), from.const_float(0.5, DType::f32));
+  const ExprId sum =
+      from.binary(ExprOp::add, from.unary(ExprOp::exp, wide), from.const_float(0.5, DType::f32));
   const ExprId root = from.select(from.le(x, from.const_int(7)), sum, wide);
   const ExprId copy = ExprRewriter(from, to).rewrite(root);
   EXPECT_EQ(ExprRewriter(to, from).rewrite(copy), root);
@@ -79,7 +80,8 @@ TEST(Rewrite, OnePoolMayBeBothSides) {
   ExprId e = pool.var(kX);
   for (int i = 1; i < 500; ++i) {  // the pool's arrays move while it is read
     const ExprId index[] = {e, pool.lt(e, pool.const_int(i))};
-    e = pool.add(pool.cast(DType::i64, pool.load(ObjectId(size_t{0}), DType::f32, index)), pool.var(VarId(size_t(i))));
+    e = pool.add(pool.cast(DType::i64, pool.load(ObjectId(size_t{0}), DType::f32, index)),
+                 pool.var(VarId(size_t(i))));
   }
   Substitute there(pool, pool, kX, pool.var(VarId(size_t{1000})));
   const ExprId moved = there.rewrite(e);

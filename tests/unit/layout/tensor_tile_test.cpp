@@ -17,7 +17,8 @@ int64_t engine_byte(const TensorTile& t, int64_t row, int64_t column, int bytes)
 
 void expect_same(const Layout& l, int inner_dim, int bytes, const TensorTile& t) {
   const int outer_dim = 1 - inner_dim;
-  const int64_t rows = l.shape()[static_cast<size_t>(outer_dim)], columns = l.shape()[static_cast<size_t>(inner_dim)];
+  const int64_t rows = l.shape()[static_cast<size_t>(outer_dim)],
+                columns = l.shape()[static_cast<size_t>(inner_dim)];
   ASSERT_EQ(t.rows * t.row_boxes, rows);
   ASSERT_EQ(t.inner * t.column_boxes, columns);
   EXPECT_LE(t.rows, 256);
@@ -27,13 +28,15 @@ void expect_same(const Layout& l, int inner_dim, int bytes, const TensorTile& t)
       std::vector<int64_t> index(2);
       index[static_cast<size_t>(outer_dim)] = r;
       index[static_cast<size_t>(inner_dim)] = c;
-      ASSERT_EQ(engine_byte(t, r, c, bytes), l.offset(index) * bytes) << l.to_text() << " at " << r << ", " << c;
+      ASSERT_EQ(engine_byte(t, r, c, bytes), l.offset(index) * bytes)
+          << l.to_text() << " at " << r << ", " << c;
     }
 }
 
 // `columns` along dimension 1 in boxes of `box` columns, one behind the other.
 Layout boxes(int64_t rows, int64_t columns, int64_t box, int swizzle_bits, int bytes) {
-  auto l = Layout::make({rows, columns}, {{1, box, 1, 0, 1}, {0, rows, 1, 0, box}, {1, columns / box, box, 0, rows * box}}, 1,
+  auto l = Layout::make({rows, columns},
+                        {{1, box, 1, 0, 1}, {0, rows, 1, 0, box}, {1, columns / box, box, 0, rows * box}}, 1,
                         {swizzle_bits, 4, 3}, bytes);
   EXPECT_TRUE(l) << l.error().to_text();
   return *l;
@@ -81,8 +84,10 @@ TEST(TensorTile, WhatTheEngineCannotDoIsRefusedWithAReason) {
     EXPECT_FALSE(tensor_tile(l, inner, bytes, &reason)) << l.to_text();
     return reason;
   };
-  EXPECT_EQ(why(Layout::padded_row_major(shape, 8), 1, 2), "the tile's rows do not follow each other closely");
-  EXPECT_EQ(why(Layout::row_major(shape), 0, 2), "the tile is not contiguous along the tensor's dense dimension");
+  EXPECT_EQ(why(Layout::padded_row_major(shape, 8), 1, 2),
+            "the tile's rows do not follow each other closely");
+  EXPECT_EQ(why(Layout::row_major(shape), 0, 2),
+            "the tile is not contiguous along the tensor's dense dimension");
   EXPECT_EQ(why(Layout::row_major(std::vector<int64_t>{64, 512}), 1, 2),
             "rows of more than 256 elements that are not split into boxes");
   EXPECT_EQ(why(Layout::row_major(std::vector<int64_t>{64, 4}), 1, 2), "rows of 8 bytes, no multiple of 16");

@@ -1,5 +1,5 @@
-// Kernels whose blocks come in clusters and read shared tiles for each other: run on the simulator against the interpreter,
-// and spoiled.
+// Kernels whose blocks come in clusters and read shared tiles for each other: run on the simulator against
+// the interpreter, and spoiled.
 #include <fstream>
 #include <set>
 #include <sstream>
@@ -19,16 +19,20 @@ struct Shape {
   const char* product = "gemm As, Bs -> acc {transpose_b}";
   const char* out = "  copy acc -> C[by * 64 :+ 64, bx * 64 :+ 64]\n";
 };
-constexpr Shape kNt{}, kNn{"B: f16[k, n]", "f16[64, 64]", "B[ko * 64 :+ 64, bx * 64 :+ 64]", "gemm As, Bs -> acc"};
+constexpr Shape kNt{},
+    kNn{"B: f16[k, n]", "f16[64, 64]", "B[ko * 64 :+ 64, bx * 64 :+ 64]", "gemm As, Bs -> acc"};
 // Results by plain stores.
-constexpr Shape kPlain{.out = "  parallel i, j in 64, 64 {\n    C[by * 64 + i, bx * 64 + j] = cast(f16, acc[i, j] + 1.0f32)\n  }\n"};
+constexpr Shape kPlain{.out =
+                           "  parallel i, j in 64, 64 {\n    C[by * 64 + i, bx * 64 + j] = cast(f16, acc[i, "
+                           "j] + 1.0f32)\n  }\n"};
 
 std::string text_of(const Shape& s, const char* dims = "dim m\ndim n divisible 8\ndim k divisible 8\n",
                     const char* grid = "by: ceildiv(m, 64), bx: ceildiv(n, 64)") {
   return std::string("tl 1 program product\n") + dims + "tensor A: f16[m, k] readonly\ntensor " + s.b +
          " readonly\ntensor C: f16[m, n]\nkernel gemm grid (" + grid +
          ") threads 128 {\n  alloc As: shared f16[64, 64]\n  alloc Bs: shared " + s.b_tile +
-         "\n  alloc acc: fragment f32[64, 64]\n  fill acc, 0.0f32\n  pipelined ko in 0 .. ceildiv(k, 64) stages 3 {\n"
+         "\n  alloc acc: fragment f32[64, 64]\n  fill acc, 0.0f32\n  pipelined ko in 0 .. ceildiv(k, 64) "
+         "stages 3 {\n"
          "    copy A[by * 64 :+ 64, ko * 64 :+ 64] -> As\n    copy " +
          s.b_region + " -> Bs\n    " + s.product + "\n  }\n" + s.out + "}\n";
 }
@@ -94,18 +98,20 @@ TEST_P(Clusters, ComputeProducts) {
   EXPECT_EQ(lowered.cluster, c.blocks);
   EXPECT_GT(multicasts(lowered), 0);
   EXPECT_EQ(thread::verify_transactions(lowered), std::vector<std::string>());
-  // Steps, ragged edges, numbers of tiles that do not divide into clusters; the second dimension walks several tiles.
+  // Steps, ragged edges, numbers of tiles that do not divide into clusters; the second dimension walks
+  // several tiles.
   for (int64_t k : {0, 8, 64, 128, 192, 440})
     EXPECT_TRUE(test::run_simulated(p, hopper(), s, {130, 72, k}, true)) << k;
   for (const auto& [m, n] : {std::pair<int64_t, int64_t>{64, 64}, {192, 320}, {200, 456}, {1, 8}})
     EXPECT_TRUE(test::run_simulated(p, hopper(), s, {m, n, 200}, true)) << m << "x" << n;
 }
 
-INSTANTIATE_TEST_SUITE_P(All, Clusters,
-                         ::testing::Values(Case{"rows", kNt, 2, "by", true}, Case{"columns", kNt, 2, "bx", true},
-                                           Case{"nn", kNn, 2, "by", true}, Case{"plain_stores", kPlain, 2, "bx", true},
-                                           Case{"a_block_a_tile", kNt, 2, "by", false}, Case{"four", kNt, 4, "bx", true}),
-                         [](const auto& info) { return std::string(info.param.name); });
+INSTANTIATE_TEST_SUITE_P(
+    All, Clusters,
+    ::testing::Values(Case{"rows", kNt, 2, "by", true}, Case{"columns", kNt, 2, "bx", true},
+                      Case{"nn", kNn, 2, "by", true}, Case{"plain_stores", kPlain, 2, "bx", true},
+                      Case{"a_block_a_tile", kNt, 2, "by", false}, Case{"four", kNt, 4, "bx", true}),
+    [](const auto& info) { return std::string(info.param.name); });
 
 TEST(ClusterLowering, TilesThatDivideNeedNoCondition) {
   const auto branches = [](const char* dims) {
@@ -117,9 +123,11 @@ TEST(ClusterLowering, TilesThatDivideNeedNoCondition) {
             branches("dim m divisible 64\ndim n divisible 8\ndim k divisible 8\n"));
 }
 
-// Rows that are known to be whole tiles are stored without a look at the edge; the block beyond them must not.
+// Rows that are known to be whole tiles are stored without a look at the edge; the block beyond them must
+// not.
 TEST(ClusterLowering, BlocksBeyondTheGridStoreNothing) {
-  const ir::Program p = program_of(text_of(kPlain, "dim m divisible 64\ndim n divisible 64\ndim k divisible 64\n"));
+  const ir::Program p =
+      program_of(text_of(kPlain, "dim m divisible 64\ndim n divisible 64\ndim k divisible 64\n"));
   for (const char* along : {"by", "bx"})
     EXPECT_TRUE(test::run_simulated(p, hopper(), schedule_of(p, 2, along, true), {192, 192, 128}, true));
 }
@@ -127,12 +135,15 @@ TEST(ClusterLowering, BlocksBeyondTheGridStoreNothing) {
 TEST(ClusterLowering, GridsOfThreeDimensions) {
   std::string text = text_of(kNt, "dim m\ndim n divisible 8\ndim k divisible 8\n",
                              "bz: 2, by: ceildiv(m, 64), bx: ceildiv(n, 64)");
-  for (const auto& [from, to] : {std::pair<const char*, const char*>{"f16[m, k]", "f16[2, m, k]"}, {"C: f16[m, n]", "C: f16[2, m, n]"},
-                                 {"A[by", "A[bz :+ 1, by"}, {"C[by", "C[bz :+ 1, by"}})
+  for (const auto& [from, to] : {std::pair<const char*, const char*>{"f16[m, k]", "f16[2, m, k]"},
+                                 {"C: f16[m, n]", "C: f16[2, m, n]"},
+                                 {"A[by", "A[bz :+ 1, by"},
+                                 {"C[by", "C[bz :+ 1, by"}})
     text.replace(text.find(from), std::string(from).size(), to);
   const ir::Program p = program_of(text);
   for (const char* along : {"bz", "by", "bx"})
-    EXPECT_TRUE(test::run_simulated(p, hopper(), schedule_of(p, 2, along, true), {136, 200, 136}, true)) << along;
+    EXPECT_TRUE(test::run_simulated(p, hopper(), schedule_of(p, 2, along, true), {136, 200, 136}, true))
+        << along;
 }
 
 // Two channels of a loop are shared, and one that is filled once is not.
@@ -145,7 +156,8 @@ TEST(ClusterLowering, Attention) {
     thread::ThreadProgram lowered = lowered_of(p, s);
     EXPECT_EQ(multicasts(lowered), 2);
     EXPECT_EQ(thread::verify_transactions(lowered), std::vector<std::string>());
-    for (int64_t queries : {64, 200, 320}) EXPECT_TRUE(test::run_simulated(p, hopper(), s, {queries, 192, 1}, true));
+    for (int64_t queries : {64, 200, 320})
+      EXPECT_TRUE(test::run_simulated(p, hopper(), s, {queries, 192, 1}, true));
   }
 }
 
@@ -154,7 +166,8 @@ TEST(ClusterLowering, SharedTilesAreReadOnce) {
   const ir::Program p = program_of(text_of(kNt));
   const auto read = [&](int64_t blocks, const char* along) {
     sim::Counters counters;
-    EXPECT_TRUE(test::run_simulated(p, hopper(), schedule_of(p, blocks, along, true), {256, 128, 256}, true, &counters));
+    EXPECT_TRUE(test::run_simulated(p, hopper(), schedule_of(p, blocks, along, true), {256, 128, 256}, true,
+                                    &counters));
     std::map<std::string, int64_t> bytes;
     for (const sim::AccessCount& a : counters.accesses)
       if (a.action == "tensor copy" && a.space == thread::Space::global) bytes[a.memory] += a.bytes;
@@ -172,7 +185,8 @@ class ClusterMutants : public ::testing::Test {
  protected:
   using Change = std::function<void(thread::ThreadProgram&)>;
 
-  // The simulator has a finding of one of these kinds, under every order; the verifier a hazard with these words.
+  // The simulator has a finding of one of these kinds, under every order; the verifier a hazard with these
+  // words.
   void expect_found(const std::set<sim::FindingKind>& kinds, const std::string& words, const Change& change) {
     const ir::Program p = program_of(text_of(kNt));
     thread::ThreadProgram spoiled = lowered_of(p, schedule_of(p, 2, "by", true));
@@ -181,7 +195,8 @@ class ClusterMutants : public ::testing::Test {
     for (const std::string& h : thread::verify_transactions(spoiled)) hazards += h + "\n";
     EXPECT_NE(hazards.find(words), std::string::npos) << hazards;
     for (bool latest : {true, false})
-      for (sim::WarpOrder order : {sim::WarpOrder::round_robin, sim::WarpOrder::reversed, sim::WarpOrder::random}) {
+      for (sim::WarpOrder order :
+           {sim::WarpOrder::round_robin, sim::WarpOrder::reversed, sim::WarpOrder::random}) {
         test::LaunchArguments arguments(p, {320, 136, 448}, 3);
         sim::SimOptions options;
         options.order = order;
@@ -198,7 +213,9 @@ class ClusterMutants : public ::testing::Test {
       }
   }
   static void remove(thread::Block& body, thread::ThreadProgram& p) {
-    std::erase_if(body, [&](thread::StmtId id) { return std::holds_alternative<thread::ClusterBarrier>(p.stmts[id.value].node); });
+    std::erase_if(body, [&](thread::StmtId id) {
+      return std::holds_alternative<thread::ClusterBarrier>(p.stmts[id.value].node);
+    });
   }
 };
 
@@ -218,9 +235,10 @@ TEST_F(ClusterMutants, AShareGoesToTheFirstBlockAlone) {
 }
 
 TEST_F(ClusterMutants, WholeTilesGoToAll) {
-  expect_found({FindingKind::transaction_bytes, FindingKind::deadlock}, "than announced", [](thread::ThreadProgram& p) {
-    for (auto* load : all<thread::TensorLoad>(p)) load->multicast = 3;
-  });
+  expect_found({FindingKind::transaction_bytes, FindingKind::deadlock}, "than announced",
+               [](thread::ThreadProgram& p) {
+                 for (auto* load : all<thread::TensorLoad>(p)) load->multicast = 3;
+               });
 }
 
 TEST_F(ClusterMutants, SlotsAreGivenBackToTheOwnBlockAlone) {
@@ -232,8 +250,8 @@ TEST_F(ClusterMutants, SlotsAreGivenBackToTheOwnBlockAlone) {
 }
 
 TEST_F(ClusterMutants, TheNeighbourIsNotCounted) {
-  expect_found({FindingKind::operand_in_flight, FindingKind::async_not_waited, FindingKind::deadlock}, "may still read it",
-               [](thread::ThreadProgram& p) {
+  expect_found({FindingKind::operand_in_flight, FindingKind::async_not_waited, FindingKind::deadlock},
+               "may still read it", [](thread::ThreadProgram& p) {
                  for (thread::TransactionBarriers& b : p.barriers)
                    if (b.arrivals > 1) b.arrivals /= 2;
                });
@@ -247,10 +265,11 @@ TEST_F(ClusterMutants, OneArrivalTooManyIsCounted) {
 }
 
 TEST_F(ClusterMutants, OneArrivalGoesToNoBlock) {
-  expect_found({FindingKind::out_of_bounds}, "there is no block 2 of the cluster", [](thread::ThreadProgram& p) {
-    for (auto* arrive : all<thread::TransactionArrive>(p))
-      if (arrive->block.valid()) arrive->block = p.exprs.add(arrive->block, 1);
-  });
+  expect_found({FindingKind::out_of_bounds}, "there is no block 2 of the cluster",
+               [](thread::ThreadProgram& p) {
+                 for (auto* arrive : all<thread::TransactionArrive>(p))
+                   if (arrive->block.valid()) arrive->block = p.exprs.add(arrive->block, 1);
+               });
 }
 
 TEST_F(ClusterMutants, NobodyWaitsAtTheEnd) {

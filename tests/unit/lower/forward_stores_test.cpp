@@ -30,7 +30,9 @@ struct ForwardStores : ::testing::Test, NestBuilder {
 };
 
 TEST_F(ForwardStores, AChainEndsInOneStore) {
-  forward({nest(i, v, {store(T, a, load(X, a)), store(U, a, mul(load(T, a), 2)), store(Y, a, add(load(U, a), load(T, a)))})});
+  forward({nest(
+      i, v,
+      {store(T, a, load(X, a)), store(U, a, mul(load(T, a), 2)), store(Y, a, add(load(U, a), load(T, a)))})});
   EXPECT_EQ(body(), R"(  serial i in 0..4 {
     vectorized v in 0..8 {
       Y[i * 8 + v] = X[i * 8 + v] * 2 + X[i * 8 + v]
@@ -61,7 +63,8 @@ TEST_F(ForwardStores, AReaderUnderAPredicateReadsZeroWhereItDoesNotHold) {
 
 TEST_F(ForwardStores, AReaderInFrontSeesTheOldValue) {
   // U takes the value that T is about to lose, so U stays; T goes.
-  forward({nest(i, v, {store(U, a, load(T, a)), store(T, a, load(X, a)), store(Y, a, add(load(T, a), load(U, a)))})});
+  forward({nest(
+      i, v, {store(U, a, load(T, a)), store(T, a, load(X, a)), store(Y, a, add(load(T, a), load(U, a)))})});
   EXPECT_EQ(body(), R"(  serial i in 0..4 {
     vectorized v in 0..8 {
       U[i * 8 + v] = T[i * 8 + v]
@@ -98,7 +101,8 @@ TEST_F(ForwardStores, ALongChainIsCutHereAndThere) {
   const auto& inner = std::get<thread::Loop>(p.stmts[outer.body[0].value].node);
   EXPECT_LT(inner.body.size(), 15u);
   EXPECT_GT(inner.body.size(), 5u);
-  for (StmtId id : inner.body) EXPECT_LT(p.exprs[std::get<thread::Store>(p.stmts[id.value].node).value].depth, 1500);
+  for (StmtId id : inner.body)
+    EXPECT_LT(p.exprs[std::get<thread::Store>(p.stmts[id.value].node).value].depth, 1500);
 }
 
 // ---- what must stay
@@ -143,34 +147,40 @@ TEST_F(ForwardStores, NestsInsideLoopsAndBranches) {
   ExprId b = at(j, w);
   auto writer = [&] { return nest(i, v, {store(T, a, load(X, a)), store(U, a, load(T, a))}); };
   expect_unchanged({loop(k, c(3), LoopForm::serial, {nest(j, w, {store(Y, b, load(T, b))}), writer()})});
-  expect_unchanged({p.add(thread::Branch{p.exprs.lt(use(bx), c(1)), {writer()}, {}}, ""), nest(j, w, {store(Y, b, load(T, b))})});
+  expect_unchanged({p.add(thread::Branch{p.exprs.lt(use(bx), c(1)), {writer()}, {}}, ""),
+                    nest(j, w, {store(Y, b, load(T, b))})});
 }
 
 TEST_F(ForwardStores, ALoopOfSeveralPassesIsNoNestOfPoints) {
   // pass 1 reads in front what pass 0 stored
   VarId pass = var("pass");
-  expect_unchanged({loop(pass, c(2), LoopForm::serial,
-                         {nest(i, v, {store(U, a, load(T, a)), store(T, a, load(X, a)), store(Y, a, load(T, a))})})});
+  expect_unchanged(
+      {loop(pass, c(2), LoopForm::serial,
+            {nest(i, v, {store(U, a, load(T, a)), store(T, a, load(X, a)), store(Y, a, load(T, a))})})});
 }
 
 TEST_F(ForwardStores, AnotherElement) {
   expect_kept({store(T, a, load(X, a)), store(Y, a, load(T, add(a, 1)))});
   expect_kept({store(T, a, load(X, a)), store(Y, a, add(load(T, a), load(T, add(a, 1))))});
   expect_kept({store(T, a, load(X, a)), store(Y, load(T, c(0)), load(T, a))});
-  expect_kept({store(U, a, load(T, add(a, -1))), store(T, a, load(X, a)), store(Y, a, add(load(U, add(a, 1)), load(T, a)))});
+  expect_kept({store(U, a, load(T, add(a, -1))), store(T, a, load(X, a)),
+               store(Y, a, add(load(U, add(a, 1)), load(T, a)))});
   expect_kept({store(T, a, load(T, add(a, 8))), store(Y, a, load(T, a))});
 }
 
 TEST_F(ForwardStores, OneElementOfSeveralIterations) {
-  for (ExprId index : {c(0), use(i), use(v), add(use(i), use(v)), p.exprs.floordiv(a, c(2)), p.exprs.floormod(a, c(16))})
-    expect_kept({store(Y, a, load(T, index)), store(T, index, load(X, a)), store(Y, add(a, 64), load(T, index))});
+  for (ExprId index :
+       {c(0), use(i), use(v), add(use(i), use(v)), p.exprs.floordiv(a, c(2)), p.exprs.floormod(a, c(16))})
+    expect_kept(
+        {store(Y, a, load(T, index)), store(T, index, load(X, a)), store(Y, add(a, 64), load(T, index))});
 }
 
 TEST_F(ForwardStores, TheValueChangesOnTheWay) {
   // X, or what may be X, is written between the store and a reader.
   expect_kept({store(T, a, load(X, a)), store(X, a, c(0)), store(Y, a, load(T, a))});
   expect_kept({store(T, a, load(X, a)), store(Y, add(a, 1), c(0)), store(Y, add(a, 64), load(T, a))});
-  expect_kept({store(T, a, load(U, a)), store(U, a, c(0), p.exprs.lt(a, c(3))), store(Y, a, add(load(T, a), load(U, add(a, 1))))});
+  expect_kept({store(T, a, load(U, a)), store(U, a, c(0), p.exprs.lt(a, c(3))),
+               store(Y, a, add(load(T, a), load(U, add(a, 1))))});
   // In the store that uses it the value is taken first.
   forward({nest(i, v, {store(T, a, load(X, add(a, 1))), store(X, a, load(T, a))})});
   EXPECT_EQ(body().find("T["), std::string::npos);
@@ -180,8 +190,8 @@ TEST_F(ForwardStores, TheIndexChangesOnTheWay) {
   // T[n[0] + i] is another element behind n[0] = n[1].
   ExprId moving = add(load(n, c(0)), a);
   expect_kept({store(T, moving, load(X, a)), store(n, c(0), load(n, c(1))), store(Y, a, load(T, moving))});
-  expect_kept({store(Y, a, load(T, moving)), store(T, moving, load(X, a)), store(Y, add(a, 64), load(T, moving)),
-               store(n, c(0), load(n, c(1)))});
+  expect_kept({store(Y, a, load(T, moving)), store(T, moving, load(X, a)),
+               store(Y, add(a, 64), load(T, moving)), store(n, c(0), load(n, c(1)))});
 }
 
 TEST_F(ForwardStores, ASecondStoreToTheSameMemory) {
@@ -197,7 +207,8 @@ TEST_F(ForwardStores, SlicesOfTheArenaThatOverlap) {
   VarId j = var("j"), w = var("w");
   ExprId b = at(j, w);
   expect_kept({store(T, a, load(X, a)), store(T2, a, c(1)), store(Y, a, add(load(T, a), load(T2, a)))});
-  expect_unchanged({nest(i, v, {store(T, a, load(X, a)), store(Y, a, load(T, a))}), nest(j, w, {store(Y, b, load(T2, b))})});
+  expect_unchanged({nest(i, v, {store(T, a, load(X, a)), store(Y, a, load(T, a))}),
+                    nest(j, w, {store(Y, b, load(T2, b))})});
 }
 
 }  // namespace

@@ -32,7 +32,8 @@ struct FuseLoops : ::testing::Test, NestBuilder {
 };
 
 TEST_F(FuseLoops, PointByPointDependence) {
-  fuse({nest(i, v, {store(T, a, load(X, a))}), nest(j, w, {store(U, b, mul(load(T, b), 3), p.exprs.lt(b, c(30)))})});
+  fuse({nest(i, v, {store(T, a, load(X, a))}),
+        nest(j, w, {store(U, b, mul(load(T, b), 3), p.exprs.lt(b, c(30)))})});
   EXPECT_EQ(body(), R"(  serial i in 0..4 {
     vectorized v in 0..8 {
       T[i * 8 + v] = X[i * 8 + v]
@@ -86,7 +87,8 @@ TEST_F(FuseLoops, SharedLoopVariables) {
 }
 
 TEST_F(FuseLoops, WhatStandsBetweenMovesInFront) {
-  fuse({nest(i, v, {store(T, a, load(X, a))}), store(n, c(0), load(n, c(1))), nest(j, w, {store(U, b, add(load(T, b), load(n, c(0))))})});
+  fuse({nest(i, v, {store(T, a, load(X, a))}), store(n, c(0), load(n, c(1))),
+        nest(j, w, {store(U, b, add(load(T, b), load(n, c(0))))})});
   EXPECT_EQ(body(), R"(  n[0] = n[1]
   serial i in 0..4 {
     vectorized v in 0..8 {
@@ -106,7 +108,8 @@ TEST_F(FuseLoops, OtherLoops) {
   fuse({nest(i, v, {store(T, a, load(X, a))}),
         loop(j, c(4), LoopForm::unrolled, {loop(w, c(8), LoopForm::vectorized, {store(U, b, c(1))})})});
   expect_unchanged();
-  fuse({nest(i, v, {store(T, a, load(X, a))}), loop(w, c(8), LoopForm::vectorized, {store(U, use(w), c(1))})});
+  fuse(
+      {nest(i, v, {store(T, a, load(X, a))}), loop(w, c(8), LoopForm::vectorized, {store(U, use(w), c(1))})});
   expect_unchanged();
 }
 
@@ -213,8 +216,10 @@ TEST_F(FuseLoops, AnMmaBetween) {
     m.a_index = m.b_index = m.c_index = c(0);
     return p.add(m, "");
   };
-  for (auto [left, right, out, moves] : {std::tuple{A, B, C, true}, {T, B, C, false}, {A, T, C, false}, {A, B, T, false}}) {
-    fuse({nest(i, v, {store(T, a, load(X, a))}), mma(left, right, out), nest(j, w, {store(U, b, load(T, b))})});
+  for (auto [left, right, out, moves] :
+       {std::tuple{A, B, C, true}, {T, B, C, false}, {A, T, C, false}, {A, B, T, false}}) {
+    fuse({nest(i, v, {store(T, a, load(X, a))}), mma(left, right, out),
+          nest(j, w, {store(U, b, load(T, b))})});
     EXPECT_EQ(p.body.size(), moves ? 2u : 3u);
   }
 }
@@ -244,7 +249,8 @@ TEST_F(FuseLoops, ALoopThatStandsForSeveralPasses) {
 TEST_F(FuseLoops, AnIndexReadFromWhatTheNestWrites) {
   // n[0] + i: the first nest moves n[0] along.
   ExprId first = add(load(n, c(0)), a), second = add(load(n, c(0)), b);
-  fuse({nest(i, v, {store(T, first, c(1)), store(n, c(0), c(3))}), nest(j, w, {store(U, b, load(T, second))})});
+  fuse({nest(i, v, {store(T, first, c(1)), store(n, c(0), c(3))}),
+        nest(j, w, {store(U, b, load(T, second))})});
   expect_unchanged();
 }
 
@@ -254,7 +260,8 @@ TEST_F(FuseLoops, NestsThatHoldMoreThanStores) {
   fuse({loop(i, c(4), LoopForm::serial, {store(T, use(i), c(1)), reduce}),
         loop(j, c(4), LoopForm::serial, {store(U, use(j), load(T, use(j)))})});
   expect_unchanged();
-  fuse({loop(i, c(4), LoopForm::serial, {store(T, use(i), c(1)), loop(k, c(2), LoopForm::serial, {store(n, use(k), c(1))})}),
+  fuse({loop(i, c(4), LoopForm::serial,
+             {store(T, use(i), c(1)), loop(k, c(2), LoopForm::serial, {store(n, use(k), c(1))})}),
         loop(j, c(4), LoopForm::serial, {store(U, use(j), load(T, use(j)))})});
   expect_unchanged();
 }

@@ -223,8 +223,8 @@ TEST(GpuGemm, MatrixLoadsAreFreeOfBankConflicts) {
         }
 }
 
-// Accumulators on their way to a shared tile are stored as matrices where the target can, whole or rounded, in rows
-// that run along either dimension, and in the slots of a pipeline.
+// Accumulators on their way to a shared tile are stored as matrices where the target can, whole or rounded,
+// in rows that run along either dimension, and in the slots of a pipeline.
 TEST(GpuGemm, AccumulatorsAreStoredAsMatrices) {
   for (const char* target_name : {"sm_80", "sm_90"})
     for (const char* sum : {"f32", "f16"})
@@ -253,7 +253,9 @@ kernel k grid (b: 1) threads 128 {
   copy out -> D
 }
 )";
-        auto put = [&](const std::string& name, const std::string& by) { text.replace(text.find(name), name.size(), by); };
+        auto put = [&](const std::string& name, const std::string& by) {
+          text.replace(text.find(name), name.size(), by);
+        };
         put("SUM", sum);
         put("NEXT", again ? "gemm out, Cs -> next {clear}\n  copy next -> E" : "copy E -> next");
         const ir::Program p = parse(text);

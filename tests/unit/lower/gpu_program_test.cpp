@@ -71,7 +71,8 @@ struct Arguments {
         for (ir::ExprId extent : b.shape) elements *= launch_value(p.exprs, extent, vars);
       } else {
         for (size_t d = 0; d < b.shape.size(); ++d)
-          elements += (launch_value(p.exprs, b.shape[d], vars) - 1) * launch_value(p.exprs, b.strides[d], vars);
+          elements +=
+              (launch_value(p.exprs, b.shape[d], vars) - 1) * launch_value(p.exprs, b.strides[d], vars);
       }
       fill(b.type, elements, random);
       slots.push_back(std::bit_cast<uint64_t>(tensors.back().data()));
@@ -83,7 +84,8 @@ struct Arguments {
     const size_t bytes = static_cast<size_t>(ir::dtype_bytes(type));
     tensors.back().resize(static_cast<size_t>(elements) * bytes);
     for (int64_t i = 0; i < elements; ++i) {
-      ir::ScalarValue v{type, static_cast<int64_t>(random() % 17) - 8, (static_cast<int>(random() % 257) - 128) / 64.0};
+      ir::ScalarValue v{type, static_cast<int64_t>(random() % 17) - 8,
+                        (static_cast<int>(random() % 257) - 128) / 64.0};
       if (ir::is_bool(type)) v.i &= 1;
       if (type == ir::DType::u8) v.i += 8;
       const uint64_t bits = interp::value_to_bits(v);
@@ -119,8 +121,9 @@ void expect_equal(const ir::Program& p, const Arguments& got, const Arguments& w
                             : g.i == w.i;
       if (same) continue;
       ++wrong;
-      ADD_FAILURE() << b.name << "[" << e << "] is " << (ir::is_float(b.type) ? g.f : static_cast<double>(g.i))
-                    << ", expected " << (ir::is_float(b.type) ? w.f : static_cast<double>(w.i));
+      ADD_FAILURE() << b.name << "[" << e << "] is "
+                    << (ir::is_float(b.type) ? g.f : static_cast<double>(g.i)) << ", expected "
+                    << (ir::is_float(b.type) ? w.f : static_cast<double>(w.i));
     }
   }
 }
@@ -131,7 +134,8 @@ void run_lowered(const ir::Program& p, const target::Target& target, const plan:
   Arguments got(p, dims, 7), want(p, dims, 7);
   *ran = true;
   for (size_t k = 0; k < p.kernels.size(); ++k) {
-    auto lowered = lower_kernel(p, static_cast<int>(k), schedule.kernels[k], target, {.assume_aligned = assume_aligned});
+    auto lowered =
+        lower_kernel(p, static_cast<int>(k), schedule.kernels[k], target, {.assume_aligned = assume_aligned});
     if (!lowered) {
       ADD_FAILURE() << lowered.error().to_text();
       return;
@@ -197,14 +201,19 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{"plan/flash_attention.tl", {70, 128, 1}, "flash_attention"},
                       Case{"text/all_dtypes.tl", {130, 1, 2, 3, 4, 5, 6, 7, 8, 1}, "all_dtypes"},
                       Case{"text/all_dtypes.tl", {128, 1, 2, 3, 4, 5, 6, 7, 8, 1}, "all_dtypes_whole"},
-                      Case{"text/elementwise_add.tl", {33, 132}, "add"}, Case{"text/elementwise_add.tl", {33, 131}, "add_odd"},
-                      Case{"text/elementwise_gelu.tl", {1033}, "gelu"}, Case{"text/expressions.tl", {200, 2, 3, 4, 1}, "expressions"},
+                      Case{"text/elementwise_add.tl", {33, 132}, "add"},
+                      Case{"text/elementwise_add.tl", {33, 131}, "add_odd"},
+                      Case{"text/elementwise_gelu.tl", {1033}, "gelu"},
+                      Case{"text/expressions.tl", {200, 2, 3, 4, 1}, "expressions"},
                       Case{"text/loops_and_branches.tl", {128, 70, 1, 3}, "loops_and_branches"},
-                      Case{"text/rmsnorm.tl", {2, 1}, "rmsnorm"}, Case{"text/row_reductions.tl", {10}, "row_reductions"},
+                      Case{"text/rmsnorm.tl", {2, 1}, "rmsnorm"},
+                      Case{"text/row_reductions.tl", {10}, "row_reductions"},
                       Case{"text/strided.tl", {20, 68, 72}, "strided_tiles"},
-                      Case{"text/strided.tl", {20, 68, 80}, "strided_tiles_pitch"}, Case{"lower/fragment_parts.tl", {}, "fragment_parts"},
+                      Case{"text/strided.tl", {20, 68, 80}, "strided_tiles_pitch"},
+                      Case{"lower/fragment_parts.tl", {}, "fragment_parts"},
                       Case{"lower/copies_of_points.tl", {}, "copies_of_points"},
-                      Case{"lower/scalars_from_tiles.tl", {}, "scalars_from_tiles"}, Case{"text/transpose.tl", {40, 36}, "transpose"},
+                      Case{"lower/scalars_from_tiles.tl", {}, "scalars_from_tiles"},
+                      Case{"text/transpose.tl", {40, 36}, "transpose"},
                       Case{"text/transpose.tl", {33, 37}, "transpose_odd"}),
     [](const auto& info) { return info.param.name; });
 
@@ -214,7 +223,8 @@ TEST(GpuProgram, AnyOrderOfBlocks) {
     const ir::Program p = load_program(file);
     auto schedule = schedule::plan_program(p, target, {});
     ASSERT_TRUE(schedule) << schedule.error().to_text();
-    for (const auto& [order, group] : {std::pair("row_major", 1), {"column_major", 1}, {"grouped", 2}, {"grouped", 3}, {"grouped", 64}}) {
+    for (const auto& [order, group] :
+         {std::pair("row_major", 1), {"column_major", 1}, {"grouped", 2}, {"grouped", 3}, {"grouped", 64}}) {
       schedule->kernels[0].raster->order = order;
       schedule->kernels[0].raster->group = group;
       bool ran = false;
@@ -225,8 +235,8 @@ TEST(GpuProgram, AnyOrderOfBlocks) {
   }
 }
 
-// A fragment over `threads` threads with random digits: every dimension's powers of two go to threads or registers in
-// any order, the threads left over hold copies, hold nothing, or stand between.
+// A fragment over `threads` threads with random digits: every dimension's powers of two go to threads or
+// registers in any order, the threads left over hold copies, hold nothing, or stand between.
 layout::Fragment random_fragment(const std::vector<int64_t>& shape, int64_t threads, std::mt19937& random) {
   std::vector<layout::Digit> digits;
   for (size_t d = 0; d < shape.size(); ++d)
@@ -259,26 +269,42 @@ layout::Fragment random_fragment(const std::vector<int64_t>& shape, int64_t thre
   return *f;
 }
 
-// Values handed through fragments whose layouts were drawn at random: every conversion, reductions over any digits.
+// Values handed through fragments whose layouts were drawn at random: every conversion, reductions over any
+// digits.
 void run_random_layouts(const char* type, const std::string& kind, uint32_t seed) {
   const std::string t = type;
   const ir::Program p = [&] {
-    const std::string text = "tl 1 program random\ntensor X: " + t + "[16, 32] readonly\ntensor Y: " + t +
-                             "[16, 32]\ntensor R: " + t + "[16]\ntensor C: " + t + "[1, 32]\n" +
-                             "kernel k grid (b: 1) threads 128 {\n"
-                             "  alloc x: fragment " + t + "[16, 32]\n  alloc y: fragment " + t + "[16, 32]\n"
-                             "  alloc z: fragment " + t + "[32, 16]\n"
-                             "  alloc r: fragment " + t + "[16]\n  alloc c: fragment " + t + "[1, 32]\n"
-                             "  alloc l: local " + t + "[4]\n"
-                             "  copy X -> x\n"
-                             "  parallel i, j in 16, 32 {\n    y[i, j] = x[i, j]\n  }\n"
-                             "  reduce x -> r { kind = " + kind + ", axis = 1 }\n"
-                             "  reduce y -> c { kind = " + kind + ", axis = 0 }\n"
-                             "  reduce y -> r { kind = " + kind + ", axis = 1, accumulate }\n"
-                             "  parallel i, j in 16, 32 {\n    if x[i, j] < r[i] {\n      y[i, j] = c[0, j]\n    }\n"
-                             "    z[j, i] = x[i, j]\n  }\n"
-                             "  parallel i, j in 32, 16 {\n    x[j, i] = z[i, j] + y[j, i]\n  }\n"
-                             "  copy x -> Y\n  copy r -> R\n  copy c -> C\n}\n";
+    const std::string text =
+        "tl 1 program random\ntensor X: " + t + "[16, 32] readonly\ntensor Y: " + t +
+        "[16, 32]\ntensor R: " + t + "[16]\ntensor C: " + t + "[1, 32]\n" +
+        "kernel k grid (b: 1) threads 128 {\n"
+        "  alloc x: fragment " +
+        t + "[16, 32]\n  alloc y: fragment " + t +
+        "[16, 32]\n"
+        "  alloc z: fragment " +
+        t +
+        "[32, 16]\n"
+        "  alloc r: fragment " +
+        t + "[16]\n  alloc c: fragment " + t +
+        "[1, 32]\n"
+        "  alloc l: local " +
+        t +
+        "[4]\n"
+        "  copy X -> x\n"
+        "  parallel i, j in 16, 32 {\n    y[i, j] = x[i, j]\n  }\n"
+        "  reduce x -> r { kind = " +
+        kind +
+        ", axis = 1 }\n"
+        "  reduce y -> c { kind = " +
+        kind +
+        ", axis = 0 }\n"
+        "  reduce y -> r { kind = " +
+        kind +
+        ", axis = 1, accumulate }\n"
+        "  parallel i, j in 16, 32 {\n    if x[i, j] < r[i] {\n      y[i, j] = c[0, j]\n    }\n"
+        "    z[j, i] = x[i, j]\n  }\n"
+        "  parallel i, j in 32, 16 {\n    x[j, i] = z[i, j] + y[j, i]\n  }\n"
+        "  copy x -> Y\n  copy r -> R\n  copy c -> C\n}\n";
     auto parsed = ir::parse_program(text, "random.tl", Limits{});
     EXPECT_TRUE(parsed) << parsed.error().to_text();
     return std::move(*parsed);
@@ -305,11 +331,13 @@ void run_random_layouts(const char* type, const std::string& kind, uint32_t seed
   bool ran = false;
   run_lowered(p, target, *schedule, {}, true, &ran);
   EXPECT_TRUE(ran);
-  if (testing::Test::HasFailure()) ADD_FAILURE() << "seed " << seed << "\n" << plan::schedule_to_text(*schedule);
+  if (testing::Test::HasFailure())
+    ADD_FAILURE() << "seed " << seed << "\n" << plan::schedule_to_text(*schedule);
 }
 
 TEST(GpuProgram, AnyLayoutsOfItsValues) {
-  const std::pair<const char*, const char*> forms[] = {{"f32", "sum"}, {"i32", "max"}, {"f64", "absmax"}, {"f16", "min"}};
+  const std::pair<const char*, const char*> forms[] = {
+      {"f32", "sum"}, {"i32", "max"}, {"f64", "absmax"}, {"f16", "min"}};
   for (uint32_t seed = 1; seed <= 25 && !HasFailure(); ++seed)
     run_random_layouts(forms[seed % 4].first, forms[seed % 4].second, seed);
 }
@@ -323,19 +351,20 @@ void run_random_shapes(uint32_t seed) {
   const std::string t = types[random() % 5], u = random() % 2 ? t : "f32";
   const char* kinds[] = {"sum", "max", "min", "absmax"};
   const std::string kind = kinds[t[0] == 'i' ? 1 + random() % 2 : 1 + random() % 3];
-  const std::string scope = random() % 2 ? "shared" : "fragment", reduced = random() % 2 ? "shared" : "fragment";
+  const std::string scope = random() % 2 ? "shared" : "fragment",
+                    reduced = random() % 2 ? "shared" : "fragment";
   const std::string box = m + ", " + n, at = "b * " + m + " :+ " + m + ", c * " + n + " :+ " + n;
   const std::string text =
-      "tl 1 program random\ndim p\ndim q" + std::string(random() % 2 ? " divisible 4" : "") + "\ntensor X: " + t +
-      "[p, q] readonly\ntensor Y: " + u + "[p, q]\ntensor R: " + t + "[p]\ntensor C: " + t + "[q]\n" +
-      "kernel k grid (b: ceildiv(p, " + m + "), c: ceildiv(q, " + n + ")) threads " + threads + " {\n" +
-      "  alloc x: " + scope + " " + t + "[" + box + "]\n  alloc y: fragment " + u + "[" + box + "]\n" +
-      "  alloc r: " + reduced + " " + t + "[" + m + "]\n  alloc c1: fragment " + t + "[1, " + n + "]\n" +
-      "  copy X[" + at + "] -> x\n  reduce x -> r { kind = " + kind + ", axis = 1 }\n" +
-      "  reduce x -> c1 { kind = " + kind + ", axis = 0 }\n" +
-      "  parallel i, j in " + box + " {\n    y[i, j] = cast(" + u + ", max(x[i, j] - r[i], c1[0, j]))\n" +
-      "    if c == 0 and j == 0 and b * " + m + " + i < p {\n      R[b * " + m + " + i] = r[i]\n    }\n  }\n" +
-      "  copy y -> Y[" + at + "]\n" +
+      "tl 1 program random\ndim p\ndim q" + std::string(random() % 2 ? " divisible 4" : "") +
+      "\ntensor X: " + t + "[p, q] readonly\ntensor Y: " + u + "[p, q]\ntensor R: " + t +
+      "[p]\ntensor C: " + t + "[q]\n" + "kernel k grid (b: ceildiv(p, " + m + "), c: ceildiv(q, " + n +
+      ")) threads " + threads + " {\n" + "  alloc x: " + scope + " " + t + "[" + box +
+      "]\n  alloc y: fragment " + u + "[" + box + "]\n" + "  alloc r: " + reduced + " " + t + "[" + m +
+      "]\n  alloc c1: fragment " + t + "[1, " + n + "]\n" + "  copy X[" + at +
+      "] -> x\n  reduce x -> r { kind = " + kind + ", axis = 1 }\n" + "  reduce x -> c1 { kind = " + kind +
+      ", axis = 0 }\n" + "  parallel i, j in " + box + " {\n    y[i, j] = cast(" + u +
+      ", max(x[i, j] - r[i], c1[0, j]))\n" + "    if c == 0 and j == 0 and b * " + m +
+      " + i < p {\n      R[b * " + m + " + i] = r[i]\n    }\n  }\n" + "  copy y -> Y[" + at + "]\n" +
       "  if b == 0 {\n    copy c1 -> C[c * " + n + " :+ " + n + "]\n  }\n}\n";
   auto parsed = ir::parse_program(text, "random.tl", Limits{});
   ASSERT_TRUE(parsed) << parsed.error().to_text() << text;
@@ -343,12 +372,14 @@ void run_random_shapes(uint32_t seed) {
   const target::Target target = *target::find_target("sm_80");
   auto schedule = schedule::plan_program(*parsed, target, {});
   ASSERT_TRUE(schedule) << schedule.error().to_text() << text;
-  const int64_t p = 1 + random() % 50, q = 4 * (1 + random() % 40) + (text.find("divisible") == text.npos ? random() % 4 : 0);
+  const int64_t p = 1 + random() % 50,
+                q = 4 * (1 + random() % 40) + (text.find("divisible") == text.npos ? random() % 4 : 0);
   bool ran = false;
   run_lowered(*parsed, target, *schedule, {p, q}, true, &ran);
   run_lowered(*parsed, target, *schedule, {p, q}, false, &ran);
   EXPECT_TRUE(ran);
-  if (testing::Test::HasFailure()) ADD_FAILURE() << "seed " << seed << ", p " << p << ", q " << q << "\n" << text;
+  if (testing::Test::HasFailure())
+    ADD_FAILURE() << "seed " << seed << ", p " << p << ", q " << q << "\n" << text;
 }
 
 TEST(GpuProgram, AnyShapes) {

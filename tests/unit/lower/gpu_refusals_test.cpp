@@ -48,7 +48,8 @@ TEST(GpuRefusals, RegistersChosenAtRunTime) {
 
 TEST(GpuRefusals, AScheduleThatRunsAnOpWhereItsElementsAreNot) {
   const Diagnostic d = refusal(
-      "tl 1 program t\ntensor X: f32[32, 64] readonly\ntensor Y: f32[32, 64]\nkernel k grid (b: 1) threads 128 {\n"
+      "tl 1 program t\ntensor X: f32[32, 64] readonly\ntensor Y: f32[32, 64]\nkernel k grid (b: 1) threads "
+      "128 {\n"
       "  alloc x: fragment f32[32, 64]\n  copy X -> x\n  copy x -> Y\n}\n",
       [](plan::KernelSchedule& k) {
         k.ops[1].iteration = layout::Fragment::row_major_vectors(std::vector<int64_t>{32, 64}, 128, 1);
@@ -64,8 +65,10 @@ TEST(GpuRefusals, AnOpWithoutAnIteration) {
   for (plan::Engine engine : {plan::Engine::tensor_copy, plan::Engine::async_copy, plan::Engine::loop})
     for (size_t op : {size_t{0}, size_t{1}, size_t{2}}) {
       const Diagnostic d = refusal(
-          "tl 1 program t\ntensor X: f32[32, 64] readonly\ntensor Y: f32[32, 64]\nkernel k grid (b: 1) threads 128 {\n"
-          "  alloc x: shared f32[32, 64]\n  copy X -> x\n  parallel i, j in 32, 64 {\n    x[i, j] = x[i, j] + 1.0f32\n  }\n"
+          "tl 1 program t\ntensor X: f32[32, 64] readonly\ntensor Y: f32[32, 64]\nkernel k grid (b: 1) "
+          "threads 128 {\n"
+          "  alloc x: shared f32[32, 64]\n  copy X -> x\n  parallel i, j in 32, 64 {\n    x[i, j] = x[i, j] "
+          "+ 1.0f32\n  }\n"
           "  copy x -> Y\n}\n",
           [&](plan::KernelSchedule& k) {
             k.ops[op].engine = engine;
@@ -83,7 +86,8 @@ TEST(GpuRefusals, ThreadDigitsThatOverlap) {
       "  alloc x: fragment f32[16]\n  copy X -> x\n  copy x -> Y\n}\n",
       [](plan::KernelSchedule& k) {
         // 4 * a + 3 * b for a, b below 4
-        auto map = layout::Layout::make({16}, {{0, 4, 1, layout::kThread, 3}, {0, 4, 4, layout::kThread, 4}}, 2);
+        auto map =
+            layout::Layout::make({16}, {{0, 4, 1, layout::kThread, 3}, {0, 4, 4, layout::kThread, 4}}, 2);
         ASSERT_TRUE(map) << map.error().to_text();
         const auto f = layout::Fragment::make(*map, 128);
         ASSERT_TRUE(f) << f.error().to_text();

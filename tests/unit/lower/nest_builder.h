@@ -94,7 +94,8 @@ struct NestBuilder {
   }
 
   void expect_legal() {
-    for (const std::string& broken : thread::verify_thread_program(p)) ADD_FAILURE() << broken << "\n" << text();
+    for (const std::string& broken : thread::verify_thread_program(p))
+      ADD_FAILURE() << broken << "\n" << text();
   }
   std::string text() const { return thread::print_thread_program(p); }
   // The statements, without the header and the origins.

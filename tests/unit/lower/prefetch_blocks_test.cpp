@@ -70,7 +70,8 @@ TEST_F(PrefetchBlocks, ATileThatIsTheSameForTheNextBlock) {
 }
 
 TEST_F(PrefetchBlocks, OnlyWhatTheNextBlockSurelyReads) {
-  expect_unchanged({nest(i, v, {store(T, a, load(X, tile_of(use(bx), a), p.exprs.lt(a, c(9))))}), worker(j, w)});
+  expect_unchanged(
+      {nest(i, v, {store(T, a, load(X, tile_of(use(bx), a), p.exprs.lt(a, c(9))))}), worker(j, w)});
   expect_unchanged({reader(add(load(n, c(0)), tile_of(use(bx), a))), worker(j, w)});
 }
 
@@ -79,15 +80,20 @@ TEST_F(PrefetchBlocks, NoNestToCarry) {
   expect_unchanged({reader(tile)});
   expect_unchanged({worker(j, w), reader(tile)});                                               // in front
   expect_unchanged({reader(tile), nest(j, w, {store(U, b, load(T, b))})});                      // no work
-  expect_unchanged({reader(tile), nest(j, w, {store(Y, b, light(load(T, b)))})});               // bound by memory itself
-  expect_unchanged({reader(tile), loop(j, c(5), LoopForm::serial, {loop(w, c(8), LoopForm::vectorized, {store(U, b, heavy(load(T, b)))})})});
+  // bound by memory itself
+  expect_unchanged({reader(tile), nest(j, w, {store(Y, b, light(load(T, b)))})});
+  expect_unchanged(
+      {reader(tile), loop(j, c(5), LoopForm::serial,
+                          {loop(w, c(8), LoopForm::vectorized, {store(U, b, heavy(load(T, b)))})})});
   expect_unchanged({p.add(thread::Branch{p.exprs.lt(use(bx), c(1)), {reader(tile)}, {}}, ""), worker(j, w)});
   expect_unchanged({reader(tile), loop(k, c(2), LoopForm::serial, {worker(j, w), store(n, c(0), c(1))})});
 }
 
 TEST_F(PrefetchBlocks, LoopsThatEndInNoVector) {
-  expect_unchanged({loop(i, c(4), LoopForm::serial, {loop(v, c(8), LoopForm::serial, {store(T, a, load(X, tile_of(use(bx), a)))})}),
-                    loop(j, c(4), LoopForm::serial, {loop(w, c(8), LoopForm::serial, {store(U, b, heavy(load(T, b)))})})});
+  expect_unchanged(
+      {loop(i, c(4), LoopForm::serial,
+            {loop(v, c(8), LoopForm::serial, {store(T, a, load(X, tile_of(use(bx), a)))})}),
+       loop(j, c(4), LoopForm::serial, {loop(w, c(8), LoopForm::serial, {store(U, b, heavy(load(T, b)))})})});
 }
 
 TEST_F(PrefetchBlocks, BlocksOfSeveralThreads) {

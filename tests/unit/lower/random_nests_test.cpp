@@ -1,5 +1,5 @@
-// Random nests through fusion, forwarding and prefetching: what the tensors hold behind them must not change, wherever the
-// caller's tensors overlap.
+// Random nests through fusion, forwarding and prefetching: what the tensors hold behind them must not change,
+// wherever the caller's tensors overlap.
 #include <random>
 
 #include "lower/forward_stores.h"
@@ -37,7 +37,9 @@ class RandomNests : public NestBuilder {
     const size_t kind = pick(100);
     if (kind < 70 || depth == 0) return random_nest();
     if (kind < 80) return store(counters_, c(static_cast<int64_t>(pick(4))), counter_value());
-    if (kind < 85) return p.add(thread::LaneReduce{thread::Combine::sum, any_tile(), c(5), any_tile(), c(8), 8, chance(50)}, "op");
+    if (kind < 85)
+      return p.add(
+          thread::LaneReduce{thread::Combine::sum, any_tile(), c(5), any_tile(), c(8), 8, chance(50)}, "op");
     Block body;
     for (size_t s = 1 + pick(3); s > 0; --s) body.push_back(statement(depth - 1));
     if (kind < 92) return p.add(thread::Branch{p.exprs.lt(load(counters_, c(0)), c(2)), body, {}}, "op");
@@ -48,7 +50,9 @@ class RandomNests : public NestBuilder {
   MemoryId any() { return chance(75) ? any_tile() : tensors_[pick(tensors_.size())]; }
   ExprId counter() { return load(counters_, c(static_cast<int64_t>(pick(4)))); }
   // 0..3, so that an index with it stays in range.
-  ExprId counter_value() { return p.exprs.floormod(add(chance(50) ? counter() : load(any_tile(), c(3)), 1), c(4)); }
+  ExprId counter_value() {
+    return p.exprs.floormod(add(chance(50) ? counter() : load(any_tile(), c(3)), 1), c(4));
+  }
 
   // One of few shapes, so that neighbours often agree.
   StmtId random_nest() {
@@ -126,7 +130,9 @@ std::vector<std::vector<int64_t>> result_of(const thread::ThreadProgram& p, uint
   std::mt19937_64 random(seed);
   std::vector<ThreadExecutor::Place> places(p.memories.size());
   const bool alias = random() % 2;
-  for (size_t m = 0; m < 3; ++m) places[m] = alias ? ThreadExecutor::Place{0, static_cast<int64_t>(random() % 3)} : ThreadExecutor::Place{m, 0};
+  for (size_t m = 0; m < 3; ++m)
+    places[m] =
+        alias ? ThreadExecutor::Place{0, static_cast<int64_t>(random() % 3)} : ThreadExecutor::Place{m, 0};
   std::vector<std::vector<int64_t>> arrays(3, std::vector<int64_t>(192));
   for (auto& array : arrays)
     for (int64_t& v : array) v = static_cast<int64_t>(random() % 100);
@@ -154,7 +160,9 @@ TEST(RandomNests, MeanWhatTheyMeant) {
     size_t count = stores_of(nests.p);
     auto check = [&](const char* step) {
       nests.expect_legal();
-      EXPECT_EQ(result_of(nests.p, seed), expected) << "seed " << seed << " behind " << step << "\n" << before << "->\n" << nests.body();
+      EXPECT_EQ(result_of(nests.p, seed), expected) << "seed " << seed << " behind " << step << "\n"
+                                                    << before << "->\n"
+                                                    << nests.body();
       return !::testing::Test::HasFailure();
     };
     fuse_loops(nests.p);

@@ -1,5 +1,5 @@
-// Runs a thread program whose memories all hold i64, as code generation means it: lanes of a vectorized loop in step, each
-// store's operands taken before it writes.
+// Runs a thread program whose memories all hold i64, as code generation means it: lanes of a vectorized loop
+// in step, each store's operands taken before it writes.
 #pragma once
 
 #include <map>
@@ -17,7 +17,8 @@ class ThreadExecutor {
     int64_t offset = 0;
   };
 
-  ThreadExecutor(const thread::ThreadProgram& p, std::vector<Place> places, std::vector<std::vector<int64_t>>& arrays)
+  ThreadExecutor(const thread::ThreadProgram& p, std::vector<Place> places,
+                 std::vector<std::vector<int64_t>>& arrays)
       : p_(p), places_(std::move(places)), arrays_(arrays) {}
 
   void run(int64_t blocks) {
@@ -33,9 +34,11 @@ class ThreadExecutor {
  private:
   int64_t* element(thread::MemoryId id, int64_t index) {
     const thread::Memory& m = p_.memory(id);
-    std::vector<int64_t>& array = m.space == thread::Space::global ? arrays_[places_[id.value].array] : arena_;
+    std::vector<int64_t>& array =
+        m.space == thread::Space::global ? arrays_[places_[id.value].array] : arena_;
     int64_t at = index + (m.space == thread::Space::global ? places_[id.value].offset : m.arena_offset / 8);
-    const int64_t size = m.space == thread::Space::global ? static_cast<int64_t>(array.size()) : m.arena_offset / 8 + m.elements;
+    const int64_t size = m.space == thread::Space::global ? static_cast<int64_t>(array.size())
+                                                          : m.arena_offset / 8 + m.elements;
     if (index < 0 || at >= size) {
       in_bounds_ = false;
       return nullptr;

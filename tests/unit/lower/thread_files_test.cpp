@@ -1,6 +1,6 @@
 // Thread programs as text: every program of tests/files/lower, for a host of each vector width (the bf16
-// product also for one with dot products), behind the steps of a compile; some for a GPU, with and without the facts
-// that a launch has to check.
+// product also for one with dot products), behind the steps of a compile; some for a GPU, with and without
+// the facts that a launch has to check.
 // The expected text stands beside the program as NAME.<target>.thread; TILEGEN_BLESS=1 writes it anew.
 #include <gtest/gtest.h>
 
@@ -60,8 +60,10 @@ target::Target target_named(const std::string& name) {
 }
 
 void expect_legal(const thread::ThreadProgram& p, const char* step) {
-  for (const std::string& hazard : thread::verify_synchronization(p)) ADD_FAILURE() << "behind " << step << ": " << hazard;
-  for (const std::string& broken : thread::verify_thread_program(p)) ADD_FAILURE() << "behind " << step << ": " << broken;
+  for (const std::string& hazard : thread::verify_synchronization(p))
+    ADD_FAILURE() << "behind " << step << ": " << hazard;
+  for (const std::string& broken : thread::verify_thread_program(p))
+    ADD_FAILURE() << "behind " << step << ": " << broken;
 }
 
 class ThreadFile : public ::testing::TestWithParam<std::tuple<std::string, const char*>> {};
@@ -81,7 +83,8 @@ TEST_P(ThreadFile, IsAsWritten) {
     expect_legal(*lowered, "lower_kernel");
     if (!target.is_host()) {
       got += thread::print_thread_program(*lowered);
-      auto small = lower_kernel(*program, static_cast<int>(k), schedule->kernels[k], target, {.assume_aligned = false});
+      auto small = lower_kernel(*program, static_cast<int>(k), schedule->kernels[k], target,
+                                {.assume_aligned = false});
       ASSERT_TRUE(small) << small.error().to_text();
       expect_legal(*small, "lower_kernel without assumptions");
       EXPECT_TRUE(small->guards.empty());
@@ -115,27 +118,28 @@ INSTANTIATE_TEST_SUITE_P(All, ThreadFile,
                          ::testing::Combine(::testing::ValuesIn(programs()),
                                             ::testing::Values("x86-64-v3", "x86-64-v4")),
                          test_name);
-INSTANTIATE_TEST_SUITE_P(Gpu, ThreadFile,
-                         ::testing::Combine(::testing::Values("branch_changes_condition", "elementwise_ragged",
-                                                              "strided_tensors", "wide_stores", "row_softmax",
-                                                              "reduce_both_axes", "streamed_beside_kept",
-                                                              "fragment_parts", "copies_of_points", "convert_shuffle",
-                                                              "convert_replication", "convert_shared_bounce",
-                                                              "bias_replication"),
-                                            ::testing::Values("sm_80")),
-                         test_name);
-INSTANTIATE_TEST_SUITE_P(GpuOnly, ThreadFile,
-                         ::testing::Combine(::testing::Values("gpu/gemm_f16_nn", "gpu/gemm_f16_nt", "gpu/gemm_f16_tn",
-                                                              "gpu/gemm_f16_tt", "gpu/gemm_i8_nt", "gpu/gemm_f64",
-                                                              "gpu/gemm_f32", "gpu/gemm_tf32", "gpu/gemm_dp4a",
-                                                              "gpu/chained_gemm"),
-                                            ::testing::Values("sm_80")),
-                         test_name);
+INSTANTIATE_TEST_SUITE_P(
+    Gpu, ThreadFile,
+    ::testing::Combine(::testing::Values("branch_changes_condition", "elementwise_ragged", "strided_tensors",
+                                         "wide_stores", "row_softmax", "reduce_both_axes",
+                                         "streamed_beside_kept", "fragment_parts", "copies_of_points",
+                                         "convert_shuffle", "convert_replication", "convert_shared_bounce",
+                                         "bias_replication"),
+                       ::testing::Values("sm_80")),
+    test_name);
+INSTANTIATE_TEST_SUITE_P(
+    GpuOnly, ThreadFile,
+    ::testing::Combine(::testing::Values("gpu/gemm_f16_nn", "gpu/gemm_f16_nt", "gpu/gemm_f16_tn",
+                                         "gpu/gemm_f16_tt", "gpu/gemm_i8_nt", "gpu/gemm_f64", "gpu/gemm_f32",
+                                         "gpu/gemm_tf32", "gpu/gemm_dp4a", "gpu/chained_gemm"),
+                       ::testing::Values("sm_80")),
+    test_name);
 INSTANTIATE_TEST_SUITE_P(Fp8, ThreadFile,
                          ::testing::Combine(::testing::Values("gpu/gemm_fp8_nt"), ::testing::Values("sm_90")),
                          test_name);
 INSTANTIATE_TEST_SUITE_P(DotProducts, ThreadFile,
-                         ::testing::Combine(::testing::Values("gemm_bf16"), ::testing::Values("avx512-dot")), test_name);
+                         ::testing::Combine(::testing::Values("gemm_bf16"), ::testing::Values("avx512-dot")),
+                         test_name);
 
 }  // namespace
 }  // namespace tilegen::lower

@@ -1,4 +1,5 @@
-// Warpgroup gemms: operands where the hardware looks for them, accumulators where it leaves them, splits by cost.
+// Warpgroup gemms: operands where the hardware looks for them, accumulators where it leaves them, splits by
+// cost.
 #include <gtest/gtest.h>
 
 #include "ir/text.h"
@@ -18,10 +19,11 @@ Gemm gemm(int64_t m, int64_t n, int64_t k, const std::string& flags = "", const 
   auto shape = [](int64_t rows, int64_t cols, bool swap) {
     return "[" + std::to_string(swap ? cols : rows) + ", " + std::to_string(swap ? rows : cols) + "]\n";
   };
-  const bool ta = flags.find("transpose_a") != std::string::npos, tb = flags.find("transpose_b") != std::string::npos;
-  const std::string text = "tl 1 program p\ntensor T: f32[1]\nkernel k grid (b: 1) {\n alloc A: " + a + shape(m, k, ta) +
-                           " alloc B: " + b + shape(k, n, tb) + " alloc C: fragment " + c + shape(m, n, false) +
-                           " gemm A, B -> C {clear" + flags + "}\n}\n";
+  const bool ta = flags.find("transpose_a") != std::string::npos,
+             tb = flags.find("transpose_b") != std::string::npos;
+  const std::string text = "tl 1 program p\ntensor T: f32[1]\nkernel k grid (b: 1) {\n alloc A: " + a +
+                           shape(m, k, ta) + " alloc B: " + b + shape(k, n, tb) + " alloc C: fragment " + c +
+                           shape(m, n, false) + " gemm A, B -> C {clear" + flags + "}\n}\n";
   Gemm g;
   auto p = ir::parse_program(text, "gemm.tl", Limits{});
   if (!p) {
@@ -42,10 +44,11 @@ Expected<GemmPlan> plan(const Gemm& g, int64_t threads, const plan::OpPlan* give
   return plan_gemm(g.program, *g.op, hopper(), threads, given, "k/gemm#0", {});
 }
 
-// The element of the operand that the instruction reads as (row, k) of the part at byte `start` (PTX ISA, "Shared memory
-// matrix layout"): the canonical layout of the descriptor, then the XOR on the address.
+// The element of the operand that the instruction reads as (row, k) of the part at byte `start` (PTX ISA,
+// "Shared memory matrix layout"): the canonical layout of the descriptor, then the XOR on the address.
 int64_t hardware_byte(const thread::MatrixForm& f, int64_t start, int64_t row, int64_t k, int bytes) {
-  const int64_t rows = f.k_major ? row : k, along = (f.k_major ? k : row) * bytes;  // line of the pattern, bytes along it
+  // line of the pattern, bytes along it
+  const int64_t rows = f.k_major ? row : k, along = (f.k_major ? k : row) * bytes;
   int64_t at = start + rows % 8 * f.swizzle + rows / 8 * f.stride_bytes + along % f.swizzle;
   if (!f.k_major) at += along / f.swizzle * f.leading_bytes;
   return at ^ ((at >> 7) & (f.swizzle / 16 - 1)) << 4;
@@ -80,8 +83,9 @@ TEST(WarpgroupGemm, OperandsLieWhereTheHardwareReadsThem) {
         const auto atom = target::find_warpgroup_atom(hopper(), planned->atom);
         ASSERT_TRUE(atom) << planned->atom;
         for (int side : {0, 1}) {
-          const MatrixDims dims = matrix_dims(g.program, g.op->operands[static_cast<size_t>(side)],
-                                              g.op->flag(side == 0 ? ir::gemm_attr::transpose_a : ir::gemm_attr::transpose_b));
+          const MatrixDims dims =
+              matrix_dims(g.program, g.op->operands[static_cast<size_t>(side)],
+                          g.op->flag(side == 0 ? ir::gemm_attr::transpose_a : ir::gemm_attr::transpose_b));
           const layout::Layout& l = side == 0 ? *planned->a_memory : *planned->b_memory;
           expect_operand(l, dims, side, side == 0 ? 64 : atom->n);
           // And the copy engine can put them there.
@@ -100,8 +104,8 @@ TEST(WarpgroupGemm, OperandsOfBytesLieAlongK) {
   for (const char* types : {"i8 i8 i32", "e4m3 e5m2 f32"})
     for (int64_t k : {32, 64, 96, 128, 256}) {
       const std::string t = types, a = t.substr(0, t.find(' ')), rest = t.substr(t.find(' ') + 1);
-      const Gemm g = gemm(128, 96, k, ", transpose_b", "shared " + a, "shared " + rest.substr(0, rest.find(' ')),
-                          rest.substr(rest.find(' ') + 1));
+      const Gemm g = gemm(128, 96, k, ", transpose_b", "shared " + a,
+                          "shared " + rest.substr(0, rest.find(' ')), rest.substr(rest.find(' ') + 1));
       const auto planned = plan(g, 256);
       ASSERT_TRUE(planned) << planned.error().to_text();
       ASSERT_EQ(planned->engine, plan::Engine::warpgroup_mma) << planned->note;
@@ -156,7 +160,8 @@ TEST(WarpgroupGemm, SplitsTakeLeastSharedMemoryTraffic) {
   }
 }
 
-// Every element of C where the instructions of its warpgroup leave it (PTX ISA, "Register fragments for wgmma").
+// Every element of C where the instructions of its warpgroup leave it (PTX ISA, "Register fragments for
+// wgmma").
 TEST(WarpgroupGemm, AccumulatorsFollowRepeatsAndWarpgroups) {
   for (const Split& r : {Split{256, 192, 256, "", "", 8, 1}, Split{128, 320, 256, "", "", 8, 1},
                          Split{128, 256, 256, ", policy=full_col", "", 4, 2}}) {
@@ -172,7 +177,8 @@ TEST(WarpgroupGemm, AccumulatorsFollowRepeatsAndWarpgroups) {
         const int64_t atom = column % n / 8 * 4 + row % 16 / 8 * 2 + column % 2;
         const std::vector<int64_t> at = {i, j};
         ASSERT_EQ(planned->c.holders(at), std::vector<int64_t>{128 * warpgroup + 32 * warp + lane});
-        ASSERT_EQ(planned->c.register_of(at), (row / 64 * (columns / n) + column / n) * (n / 2) + atom) << i << ", " << j;
+        ASSERT_EQ(planned->c.register_of(at), (row / 64 * (columns / n) + column / n) * (n / 2) + atom)
+            << i << ", " << j;
       }
   }
 }
@@ -203,13 +209,17 @@ TEST(WarpgroupGemm, WhatItCannotDoGoesToWarpsWithANote) {
     return planned->note;
   };
   const std::string no = "no warpgroup instructions: ";
-  EXPECT_EQ(note(gemm(128, 128, 32, "", "shared f32", "shared f32"), 256), no + "none multiplies f32 by f32 into f32");
+  EXPECT_EQ(note(gemm(128, 128, 32, "", "shared f32", "shared f32"), 256),
+            no + "none multiplies f32 by f32 into f32");
   EXPECT_EQ(note(gemm(128, 80, 32, "", "shared i8", "shared i8", "i32"), 256),
-            no + "B of i8 must be stored with k as the last dimension: warps turn blocks of 16x32, which do not divide 32x80");
+            no + "B of i8 must be stored with k as the last dimension: warps turn blocks of 16x32, which do "
+                 "not divide 32x80");
   EXPECT_EQ(note(gemm(128, 64, 16, ", transpose_a, transpose_b, tf32", "shared f32", "shared f32"), 256),
-            no + "A of f32 must be stored with k as the last dimension: warps turn blocks of 32x16, which do not divide 16x128");
+            no + "A of f32 must be stored with k as the last dimension: warps turn blocks of 32x16, which do "
+                 "not divide 16x128");
   EXPECT_EQ(note(gemm(96, 96, 32), 256), no + "96 rows are no multiple of 64");
-  EXPECT_EQ(note(gemm(96, 128, 32, "", "fragment f16"), 256), no + "A is in registers, it takes A from shared memory");
+  EXPECT_EQ(note(gemm(96, 128, 32, "", "fragment f16"), 256),
+            no + "A is in registers, it takes A from shared memory");
   EXPECT_EQ(note(gemm(128, 256, 128, ", transpose_b, promote", "shared e4m3", "shared e4m3"), 128),
             no + "a thread would need 292 registers of 255; use more threads or a smaller tile");
   EXPECT_EQ(note(gemm(128, 128, 32), 64), no + "64 threads are no multiple of a warpgroup's 128");
@@ -217,7 +227,8 @@ TEST(WarpgroupGemm, WhatItCannotDoGoesToWarpsWithANote) {
             no + "B is in registers, it takes B from shared memory");
   EXPECT_EQ(note(gemm(128, 256, 32), 128),
             no + "a thread would need 288 registers of 255; use more threads or a smaller tile");
-  EXPECT_EQ(note(gemm(64, 24, 32), 128), no + "no instruction's width divides a 64x24x32 tile split over 1 warpgroup");
+  EXPECT_EQ(note(gemm(64, 24, 32), 128),
+            no + "no instruction's width divides a 64x24x32 tile split over 1 warpgroup");
 }
 
 // B in the place of A: C's rows are the columns of the instructions.
@@ -251,7 +262,8 @@ TEST(WarpgroupGemm, OperandsAlongRowsAreTurned) {
   ASSERT_EQ(planned->engine, plan::Engine::warpgroup_mma) << planned->note;
   ASSERT_TRUE(planned->a_copy && planned->b_copy);
   expect_operand(*planned->a_copy, {{128, 128}, 0, 1}, 0, 64, 1);
-  expect_operand(*planned->b_copy, {{256, 128}, 1, 0}, 1, target::find_warpgroup_atom(hopper(), planned->atom)->n, 1);
+  expect_operand(*planned->b_copy, {{256, 128}, 1, 0}, 1,
+                 target::find_warpgroup_atom(hopper(), planned->atom)->n, 1);
   for (const auto* l : {&planned->a_memory, &planned->b_memory}) {
     std::string why;
     const auto tile = layout::tensor_tile(**l, 1, 1, &why);

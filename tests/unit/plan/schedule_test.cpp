@@ -33,11 +33,42 @@ Schedule full_schedule() {
   k.cluster = ClusterPlan{2, "by", "B is read once for two rows"};
   k.channels = {{"gemm/ko", "gemm/ko", {"gemm:As", "gemm:Bs"}, 4}, {"gemm/ko@1", "gemm/ko", {"gemm:Vs"}, 1}};
   k.ops = {
-      {"gemm/ko/copy#0", Engine::async_copy, "cp_async_16", 1, 1, std::nullopt, 8, false, 0, "16 bytes per thread", {}},
-      {"gemm/ko/gemm#0", Engine::mma, "mma_m16n8k16_f16", 2, 2, std::nullopt, 1, false, 0, "fewest shared loads", {}},
+      {"gemm/ko/copy#0",
+       Engine::async_copy,
+       "cp_async_16",
+       1,
+       1,
+       std::nullopt,
+       8,
+       false,
+       0,
+       "16 bytes per thread",
+       {}},
+      {"gemm/ko/gemm#0",
+       Engine::mma,
+       "mma_m16n8k16_f16",
+       2,
+       2,
+       std::nullopt,
+       1,
+       false,
+       0,
+       "fewest shared loads",
+       {}},
       {"gemm/i.j/store#0", Engine::loop, "", 1, 1, acc, 4, true, 0, "rows are contiguous", {"gemm:acc@1"}},
       {"gemm/copy#0", Engine::tensor_copy, "", 1, 1, std::nullopt, 1, false, 128, "staged", {}},
-      {"gemm/ko/reduce#0", Engine::lane_reduce, "", 1, 1, std::nullopt, 1, false, 0, "only added up", {}, "gemm/ko"},
+      {"gemm/ko/reduce#0",
+       Engine::lane_reduce,
+       "",
+       1,
+       1,
+       std::nullopt,
+       1,
+       false,
+       0,
+       "only added up",
+       {},
+       "gemm/ko"},
       {"gemm/ko/reduce#1", Engine::lane_reduce, "", 1, 1, std::nullopt, 1, false, 0, "", {}, ""},
   };
   k.values = {
@@ -48,8 +79,8 @@ Schedule full_schedule() {
   };
   k.loops = {{"gemm/ko", 3, {{"gemm/ko/copy#0", 0}, {"gemm/ko/gemm#0", 2}}, "default 3 stages"}};
   k.loops[0].ping_pong = true;
-  k.conversions = {{"gemm:acc", "gemm/ko/gemm#0", "gemm/i.j/store#0", layout::ConversionKind::shared_bounce, acc,
-                    everywhere, 420, "the two ops hold the value on different warps"}};
+  k.conversions = {{"gemm:acc", "gemm/ko/gemm#0", "gemm/i.j/store#0", layout::ConversionKind::shared_bounce,
+                    acc, everywhere, 420, "the two ops hold the value on different warps"}};
   k.memory = {{"gemm:As", 0, 24576}, {"gemm:Bs", 24576, 20480}};
   k.notes = {{"gemm/ko", "fewer stages: 4 do not fit\nshared memory"}};
   KernelSchedule open;
@@ -124,73 +155,105 @@ TEST(ScheduleJson, LeavesUnsetFieldsToThePlanner) {
   EXPECT_EQ(s->find("other"), nullptr);
 }
 
-std::string in_kernel(const std::string& members) { return R"({"kernels": [{"kernel": "k", )" + members + "}]}"; }
-std::string in_op(const std::string& members) { return in_kernel(R"("ops": [{"op": "o", )" + members + "}]"); }
-std::string in_value(const std::string& members) { return in_kernel(R"("values": [{"value": "v")" + members + "}]"); }
+std::string in_kernel(const std::string& members) {
+  return R"({"kernels": [{"kernel": "k", )" + members + "}]}";
+}
+std::string in_op(const std::string& members) {
+  return in_kernel(R"("ops": [{"op": "o", )" + members + "}]");
+}
+std::string in_value(const std::string& members) {
+  return in_kernel(R"("values": [{"value": "v")" + members + "}]");
+}
 
 TEST(ScheduleJson, RefusalsNamePathExpectedGotAndWayOut) {
   const std::string good_fragment = R"("threads 1 : (4) -> [0: 0; 1: d0/1%4*1]")";
   const std::pair<std::string, const char*> cases[] = {
-      {"[]", "$: expected an object, got an array (an object with the keys version, target, program_hash, kernels)"},
-      {R"({"version": 2})", "$.version: expected an integer between 1 and 1, got 2 (choose a value in that range)"},
+      {"[]",
+       "$: expected an object, got an array (an object with the keys version, target, program_hash, "
+       "kernels)"},
+      {R"({"version": 2})",
+       "$.version: expected an integer between 1 and 1, got 2 (choose a value in that range)"},
       {R"({"target": 80})", "$.target: expected a string, got 80 (put the value in double quotes)"},
-      {R"({"kernel": []})", "$.kernel: unknown key \"kernel\", expected one of version, target, program_hash, kernels "
-                            "(did you mean 'kernels'?)"},
-      {R"({"kernels": [{}]})", "$.kernels[0].kernel: expected the key \"kernel\", got an object without it (add the key)"},
+      {R"({"kernel": []})",
+       "$.kernel: unknown key \"kernel\", expected one of version, target, program_hash, kernels "
+       "(did you mean 'kernels'?)"},
+      {R"({"kernels": [{}]})",
+       "$.kernels[0].kernel: expected the key \"kernel\", got an object without it (add the key)"},
       {R"({"kernels": [{"kernel": ""}]})",
        "$.kernels[0].kernel: expected a name, got \"\" (names are paths as the schedule's text shows them)"},
       {R"({"kernels": [{"kernel": "k"}, {"kernel": "k"}]})",
        "$.kernels[1].kernel: \"k\" is listed twice (merge the two entries)"},
       {in_kernel(R"("threads": 0)"),
-       "$.kernels[0].threads: expected an integer between 1 and 2147483648, got 0 (choose a value in that range)"},
+       "$.kernels[0].threads: expected an integer between 1 and 2147483648, got 0 (choose a value in that "
+       "range)"},
       {in_kernel(R"("raster": {"order": "diagonal"})"),
-       "$.kernels[0].raster.order: expected one of row_major, column_major, grouped, longest_first, got \"diagonal\" (use one of the names)"},
-      {in_kernel(R"("ops": {})"), "$.kernels[0].ops: expected an array, got an object (put the values in [ ])"},
-      {in_op(R"("atom": "")"), "$.kernels[0].ops[0].atom: expected a name, got \"\" (leave it out to have it planned)"},
-      {in_op(R"("engine": "mmma")"), "$.kernels[0].ops[0].engine: expected one of loop, vector_copy, async_copy, mma, "
-                                     "micro_kernel, lane_reduce, tensor_copy, warpgroup_mma, got \"mmma\" (did you mean 'mma'?)"},
+       "$.kernels[0].raster.order: expected one of row_major, column_major, grouped, longest_first, got "
+       "\"diagonal\" (use one of the names)"},
+      {in_kernel(R"("ops": {})"),
+       "$.kernels[0].ops: expected an array, got an object (put the values in [ ])"},
+      {in_op(R"("atom": "")"),
+       "$.kernels[0].ops[0].atom: expected a name, got \"\" (leave it out to have it planned)"},
+      {in_op(R"("engine": "mmma")"),
+       "$.kernels[0].ops[0].engine: expected one of loop, vector_copy, async_copy, mma, "
+       "micro_kernel, lane_reduce, tensor_copy, warpgroup_mma, got \"mmma\" (did you mean 'mma'?)"},
       {in_op(R"("engine": "mma", "vector": 18446744073709551616)"),
-       "$.kernels[0].ops[0].vector: expected an integer, got 18446744073709551616 (an integer between 1 and 1024)"},
-      {in_op(R"("engine": "mma", "streaming": 1)"), "$.kernels[0].ops[0].streaming: expected a boolean, got 1 (true or false)"},
+       "$.kernels[0].ops[0].vector: expected an integer, got 18446744073709551616 (an integer between 1 and "
+       "1024)"},
+      {in_op(R"("engine": "mma", "streaming": 1)"),
+       "$.kernels[0].ops[0].streaming: expected a boolean, got 1 (true or false)"},
       {in_op(R"("engine": "mma", "engine": "mma")"),
        "$.kernels[0].ops[0].engine: the key \"engine\" is given twice (keep one of them)"},
       {in_kernel(R"("ops": [{"op": "o", "engine": "mma"}, {"op": "o", "engine": "loop"}])"),
        "$.kernels[0].ops[1].op: \"o\" is listed twice (merge the two entries)"},
       {in_op(R"("engine": "loop", "iteration": 3)"),
-       "$.kernels[0].ops[0].iteration: expected a fragment in text form, got 3 (copy the form that schedule_to_json writes)"},
+       "$.kernels[0].ops[0].iteration: expected a fragment in text form, got 3 (copy the form that "
+       "schedule_to_json writes)"},
       {in_value(R"(, "slots": -1)"),
-       "$.kernels[0].values[0].slots: expected an integer between 1 and 1024, got -1 (choose a value in that range)"},
+       "$.kernels[0].values[0].slots: expected an integer between 1 and 1024, got -1 (choose a value in that "
+       "range)"},
       {in_value(R"(, "origin": "mine")"),
-       "$.kernels[0].values[0].origin: expected one of strict, common, free, given, got \"mine\" (use one of the names)"},
+       "$.kernels[0].values[0].origin: expected one of strict, common, free, given, got \"mine\" (use one of "
+       "the names)"},
       {in_value(R"(, "memory": "(4) -> [0: d0/1%4*1]", "fragment": )" + good_fragment),
-       "$.kernels[0].values[0]: a value has either a \"fragment\" (registers) or a \"memory\" layout, got both (keep the "
+       "$.kernels[0].values[0]: a value has either a \"fragment\" (registers) or a \"memory\" layout, got "
+       "both (keep the "
        "one that fits the buffer's scope)"},
       {in_kernel(R"("loops": [{"loop": "k/ko", "stages": [{"op": "o"}]}])"),
-       "$.kernels[0].loops[0].stages[0].stage: expected the key \"stage\", got an object without it (add the key)"},
-      {in_kernel(R"("loops": [{"loop": "k/ko", "stages": [{"op": "o", "stage": 0}, {"op": "o", "stage": 1}]}])"),
+       "$.kernels[0].loops[0].stages[0].stage: expected the key \"stage\", got an object without it (add the "
+       "key)"},
+      {in_kernel(
+           R"("loops": [{"loop": "k/ko", "stages": [{"op": "o", "stage": 0}, {"op": "o", "stage": 1}]}])"),
        "$.kernels[0].loops[0].stages[1].op: \"o\" is listed twice (merge the two entries)"},
       {in_kernel(R"("conversions": [{"value": "v", "producer": "a", "consumer": "b", "kind": "shufle"}])"),
-       "$.kernels[0].conversions[0].kind: expected one of register_permute, shuffle, shared_bounce, replication, got "
+       "$.kernels[0].conversions[0].kind: expected one of register_permute, shuffle, shared_bounce, "
+       "replication, got "
        "\"shufle\" (did you mean 'shuffle'?)"},
       {in_kernel(R"("conversions": [{"value": "v", "producer": "a", "from": )" + good_fragment + "}]"),
-       "$.kernels[0].conversions[0].consumer: expected the key \"consumer\", got an object without it (add the key)"},
+       "$.kernels[0].conversions[0].consumer: expected the key \"consumer\", got an object without it (add "
+       "the key)"},
       {in_op(R"("engine": "tensor_copy", "pass_columns": -8)"),
-       "$.kernels[0].ops[0].pass_columns: expected an integer between 0 and 2147483648, got -8 (choose a value in that range)"},
+       "$.kernels[0].ops[0].pass_columns: expected an integer between 0 and 2147483648, got -8 (choose a "
+       "value in that range)"},
       {in_kernel(R"("roles": {"producer_threads": 128, "consumer_registers": 257})"),
-       "$.kernels[0].roles.consumer_registers: expected an integer between 0 and 256, got 257 (choose a value in that range)"},
+       "$.kernels[0].roles.consumer_registers: expected an integer between 0 and 256, got 257 (choose a "
+       "value in that range)"},
       {in_kernel(R"("persistence": {"persistent": 1})"),
        "$.kernels[0].persistence.persistent: expected a boolean, got 1 (true or false)"},
       {in_kernel(R"("cluster": {"blocks": 0, "along": "by"})"),
-       "$.kernels[0].cluster.blocks: expected an integer between 1 and 1024, got 0 (choose a value in that range)"},
+       "$.kernels[0].cluster.blocks: expected an integer between 1 and 1024, got 0 (choose a value in that "
+       "range)"},
       {in_kernel(R"("channels": [{"name": "c", "loop": "k/ko"}])"),
-       "$.kernels[0].channels[0].values: expected the key \"values\", got an object without it (add the key)"},
+       "$.kernels[0].channels[0].values: expected the key \"values\", got an object without it (add the "
+       "key)"},
       {in_kernel(R"("channels": [{"name": "c", "loop": "k/ko", "values": ["k:A", "k:A"]}])"),
        "$.kernels[0].channels[0].values[1]: \"k:A\" is listed twice (merge the two entries)"},
       {in_kernel(R"("memory": [{"value": "v", "offset": 1.5, "bytes": 1}])"),
-       "$.kernels[0].memory[0].offset: expected an integer, got 1.5 (an integer between 0 and 9223372036854775807)"},
+       "$.kernels[0].memory[0].offset: expected an integer, got 1.5 (an integer between 0 and "
+       "9223372036854775807)"},
       {in_kernel(R"("notes": [{"path": "p"}])"),
        "$.kernels[0].notes[0].text: expected the key \"text\", got an object without it (add the key)"},
-      {in_kernel(R"("notes": [7])"), "$.kernels[0].notes[0]: expected an object, got 7 (an object with the keys path, text)"},
+      {in_kernel(R"("notes": [7])"),
+       "$.kernels[0].notes[0]: expected an object, got 7 (an object with the keys path, text)"},
   };
   for (const auto& [json, expected] : cases) {
     auto s = read(json);
@@ -201,7 +264,8 @@ TEST(ScheduleJson, RefusalsNamePathExpectedGotAndWayOut) {
   EXPECT_NE(read(deep).error().to_text().find("nested deeper than 32 levels"), std::string::npos);
   Limits tight;
   tight.text_bytes = 10;
-  EXPECT_EQ(schedule_from_json(R"({"target": "host"})", tight).error().diagnostics[0].code, DiagCode::limit_bytes);
+  EXPECT_EQ(schedule_from_json(R"({"target": "host"})", tight).error().diagnostics[0].code,
+            DiagCode::limit_bytes);
 }
 
 TEST(ScheduleJson, PassesOnWhatTheLayoutReaderRefuses) {
@@ -214,13 +278,36 @@ TEST(ScheduleJson, PassesOnWhatTheLayoutReaderRefuses) {
   EXPECT_FALSE(d.hint.empty());
 }
 
-// Mutated text never crashes: it is accepted, and then survives a round trip and printing, or refused with a message.
+// Mutated text never crashes: it is accepted, and then survives a round trip and printing, or refused with a
+// message.
 TEST(ScheduleJson, SurvivesMutations) {
   const std::string base = schedule_to_json(full_schedule());
   std::mt19937_64 random(2024);
   auto below = [&](size_t n) { return static_cast<size_t>(random() % n); };
-  const std::string pieces[] = {"{", "}", "[", "]", ",", ":", "\"", "null", "true", "-1", "0", "1e400", "99999999999999999999",
-                                "\"op\"", "\"kernel\": \"x\",", "%", "*", "d0", "(", ")", "\\u0000", "\\", "\xff", "3"};
+  const std::string pieces[] = {"{",
+                                "}",
+                                "[",
+                                "]",
+                                ",",
+                                ":",
+                                "\"",
+                                "null",
+                                "true",
+                                "-1",
+                                "0",
+                                "1e400",
+                                "99999999999999999999",
+                                "\"op\"",
+                                "\"kernel\": \"x\",",
+                                "%",
+                                "*",
+                                "d0",
+                                "(",
+                                ")",
+                                "\\u0000",
+                                "\\",
+                                "\xff",
+                                "3"};
   int accepted = 0, refused = 0;
   for (int i = 0; i < 2500; i++) {
     std::string text = base;
@@ -306,9 +393,11 @@ TEST(ScheduleText, HasOneLinePerDecisionWhateverTheNames) {
   s.kernels[0].kernel = "k\tk";
   s.kernels[0].notes = {{"p\n", "t\r\nt"}};
   s.kernels[0].memory = {{"v", INT64_MAX, INT64_MAX}};
-  EXPECT_EQ(schedule_to_text(s),
-            "schedule for a b\n\nkernel k k  threads open, raster open\n  memory  18446744073709551614 bytes\n"
-            "    v  [9223372036854775807, 18446744073709551614)  9223372036854775807 bytes\n  notes\n    p   t  t\n");
+  EXPECT_EQ(
+      schedule_to_text(s),
+      "schedule for a b\n\nkernel k k  threads open, raster open\n  memory  18446744073709551614 bytes\n"
+      "    v  [9223372036854775807, 18446744073709551614)  9223372036854775807 bytes\n  notes\n    p   t  "
+      "t\n");
 }
 
 }  // namespace

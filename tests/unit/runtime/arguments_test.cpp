@@ -148,7 +148,8 @@ TEST(Arguments, CompactTensorsMustBe) {
 }
 
 TEST(Arguments, EmptyTensorsMayBeNull) {
-  const ir::Program p = parse("dim m\ntensor A: f32[m, 4]\n", "alloc x: shared f32[1, 4]\ncopy A[0 :+ 1, 0 :+ 4] -> x\n");
+  const ir::Program p =
+      parse("dim m\ntensor A: f32[m, 4]\n", "alloc x: shared f32[1, 4]\ncopy A[0 :+ 1, 0 :+ 4] -> x\n");
   EXPECT_EQ(bind(p, {tensor(ir::DType::f32, {0, 4}, {}, nullptr)}), (Slots{0, 0}));
   EXPECT_EQ(bind(p, {integer(0), pointer(nullptr)}), (Slots{0, 0}));
   expect_refusal(p, {integer(1), pointer(nullptr)}, "[launch_kind] A: the address of tensor 'A' is null");
@@ -163,11 +164,13 @@ TEST(Arguments, TensorsThatNoKernelAccessesMayBeNull) {
   for (const std::string& read : reads) {
     const ir::Program p = parse(tensors, "alloc x: shared f32[1, 4]\n" + read);
     EXPECT_EQ(bind(p, {integer(3), pointer(), pointer(nullptr)}), (Slots{3, kAt, 0})) << read;
-    expect_refusal(p, {integer(3), pointer(nullptr), pointer()}, "[launch_kind] A: the address of tensor 'A' is null");
+    expect_refusal(p, {integer(3), pointer(nullptr), pointer()},
+                   "[launch_kind] A: the address of tensor 'A' is null");
   }
   const ir::Program writes = parse(tensors, "parallel i in 1 {\nB[i] = 1i32\n}\n");
   EXPECT_EQ(bind(writes, {integer(3), pointer(nullptr), pointer()}), (Slots{3, 0, kAt}));
-  expect_refusal(writes, {integer(3), pointer(), pointer(nullptr)}, "[launch_kind] B: the address of tensor 'B' is null");
+  expect_refusal(writes, {integer(3), pointer(), pointer(nullptr)},
+                 "[launch_kind] B: the address of tensor 'B' is null");
 }
 
 TEST(Arguments, ScalarsAreTheirBits) {
@@ -270,7 +273,8 @@ TEST(ArgumentPlan, SettlesTheUsualLaunches) {
   EXPECT_TRUE(settles("dim m\ntensor A: f32[10 - m]\n", {tensor(f32, {3})}));
   EXPECT_TRUE(settles("dim m\ntensor A: f32[(m + 7) // 8]\ntensor B: f32[m]\n",
                       {tensor(f32, {2}), tensor(f32, {10})}));
-  EXPECT_TRUE(settles("dim m\ndim ld\ntensor A: f32[m, 4] strides [ld, 1]\n", {tensor(f32, {3, 4}, {10, 1})}));
+  EXPECT_TRUE(
+      settles("dim m\ndim ld\ntensor A: f32[m, 4] strides [ld, 1]\n", {tensor(f32, {3, 4}, {10, 1})}));
   EXPECT_TRUE(settles("dim m\ndim ld\ntensor A: f32[m, 4] strides [ld, 1]\n",
                       {integer(3), integer(10), pointer()}));
   EXPECT_TRUE(settles("dim m >= 8 <= 64 divisible 8\nscalar s: f32\nscalar c: i8\ntensor A: f32[m]\n",
@@ -280,19 +284,23 @@ TEST(ArgumentPlan, SettlesTheUsualLaunches) {
   EXPECT_FALSE(settles("dim m\ntensor A: f32[m // 8]\n", {tensor(f32, {3})}));
 }
 
-// Values alone, at the ends of what the program and the tensors allow: what is settled is what the binder says, and what the
-// binder takes is settled where no tensor is empty.
+// Values alone, at the ends of what the program and the tensors allow: what is settled is what the binder
+// says, and what the binder takes is settled where no tensor is empty.
 TEST(ArgumentPlan, ValuesAtTheirEnds) {
   const ir::Program p = parse(
-      "dim m >= 12 <= 1099511627776 divisible 12\ndim n\nscalar s: f32\ntensor A: f32[m, n]\ntensor B: f16[3 * m + 1, 2]\n");
+      "dim m >= 12 <= 1099511627776 divisible 12\ndim n\nscalar s: f32\ntensor A: f32[m, n]\ntensor B: f16[3 "
+      "* m + 1, 2]\n");
   const ArgumentPlan plan(p);
   int taken = 0;
-  for (const int64_t m : {int64_t{-12}, int64_t{0}, int64_t{12}, int64_t{13}, int64_t{16}, int64_t{36}, int64_t{1099511627772},
-                          int64_t{1099511627784}})
-    for (const int64_t n : {int64_t{-1}, int64_t{0}, int64_t{1}, int64_t{1} << 20, int64_t{1} << 61, INT64_MAX})
+  for (const int64_t m : {int64_t{-12}, int64_t{0}, int64_t{12}, int64_t{13}, int64_t{16}, int64_t{36},
+                          int64_t{1099511627772}, int64_t{1099511627784}})
+    for (const int64_t n :
+         {int64_t{-1}, int64_t{0}, int64_t{1}, int64_t{1} << 20, int64_t{1} << 61, INT64_MAX})
       for (const double s : {2.5, 1e300, std::numeric_limits<double>::quiet_NaN()})
         for (const uint64_t a : {uint64_t{0}, uint64_t{2}, uint64_t{4096}})
-          for (const auto& [type, b] : {std::pair{ir::DType::none, 8192}, {ir::DType::f16, 8193}, {ir::DType::f16, 8194},
+          for (const auto& [type, b] : {std::pair{ir::DType::none, 8192},
+                                        {ir::DType::f16, 8193},
+                                        {ir::DType::f16, 8194},
                                         {ir::DType::bf16, 8192}}) {
             std::vector<Argument> args = {integer(m), integer(n), floating(s), pointer(), pointer()};
             args[3].bits = a;
@@ -308,7 +316,8 @@ TEST(ArgumentPlan, ValuesAtTheirEnds) {
   EXPECT_GT(taken, 50);
 }
 
-// Index arithmetic on what extents and strides are made of does not wrap, also where the tensor is empty; other dims are any number.
+// Index arithmetic on what extents and strides are made of does not wrap, also where the tensor is empty;
+// other dims are any number.
 TEST(Arguments, DimsOfTensorsAreWithinReach) {
   const ir::Program p =
       parse("dim m\ndim half\ndim ld\ndim far\ntensor A: f32[m, 2 * half] strides [ld, 1]\n");
@@ -317,11 +326,14 @@ TEST(Arguments, DimsOfTensorsAreWithinReach) {
   for (const auto& [m, k, ld] : {std::array{int64_t{0}, most, most}, std::array{most, int64_t{0}, int64_t{1}},
                                  std::array{int64_t{1}, most / 2, most}}) {
     Slots slots(p.params.size());
-    EXPECT_TRUE(plan.bind(std::vector<Argument>{integer(m), integer(k), integer(ld), integer(INT64_MAX), pointer()}, {}, slots));
+    EXPECT_TRUE(
+        plan.bind(std::vector<Argument>{integer(m), integer(k), integer(ld), integer(INT64_MAX), pointer()},
+                  {}, slots));
     EXPECT_EQ(bind(p, {integer(m), integer(k), integer(ld), integer(INT64_MAX), pointer()}), slots);
   }
-  for (const auto& [m, k, ld] : {std::array{int64_t{0}, most + 1, int64_t{1}}, std::array{most + 1, int64_t{0}, int64_t{1}},
-                                 std::array{int64_t{1}, int64_t{1}, most + 1}}) {
+  for (const auto& [m, k, ld] :
+       {std::array{int64_t{0}, most + 1, int64_t{1}}, std::array{most + 1, int64_t{0}, int64_t{1}},
+        std::array{int64_t{1}, int64_t{1}, most + 1}}) {
     const std::vector<Argument> args = {integer(m), integer(k), integer(ld), integer(1), pointer()};
     Slots slots(p.params.size());
     EXPECT_FALSE(plan.bind(args, {}, slots));
@@ -331,11 +343,13 @@ TEST(Arguments, DimsOfTensorsAreWithinReach) {
 
 // No argument gives a workspace, so nothing tells a dimension that only its shape has.
 TEST(Arguments, WorkspacesAreNoArguments) {
-  const ir::Program p = parse("dim m\ndim n\ntensor A: f32[m]\ntensor W: f32[m, n] workspace\ntensor B: f32[m]\n");
+  const ir::Program p =
+      parse("dim m\ndim n\ntensor A: f32[m]\ntensor W: f32[m, n] workspace\ntensor B: f32[m]\n");
   const auto f32 = ir::DType::f32;
   EXPECT_EQ(bind(p, {integer(3), integer(5), pointer(), pointer()}), (Slots{3, 5, kAt, 0, kAt}));
   EXPECT_EQ(bind(p, {Argument(), integer(5), tensor(f32, {3}), pointer()}), (Slots{3, 5, kAt, 0, kAt}));
-  EXPECT_NE(refusal(p, {tensor(f32, {3}), tensor(f32, {3})}).find("dimension 'n' cannot be found"), std::string::npos);
+  EXPECT_NE(refusal(p, {tensor(f32, {3}), tensor(f32, {3})}).find("dimension 'n' cannot be found"),
+            std::string::npos);
   EXPECT_NE(refusal(p, {integer(3), integer(5), pointer(), pointer(), pointer()})
                 .find("expected 4 arguments (m, n, A, B), or 2 without the dimensions, got 5"),
             std::string::npos);
@@ -345,7 +359,8 @@ TEST(Arguments, WorkspacesAreNoArguments) {
 TEST(ArgumentPlan, AgreesWithTheBinder) {
   std::mt19937 random(1);
   const auto pick = [&](const auto& list) { return list[random() % std::size(list)]; };
-  const char* const kExtents[] = {"m", "n", "4", "m + 1", "2 * n", "m - n", "(m + 3) // 4", "max(m, n)", "3 * m - 6"};
+  const char* const kExtents[] = {"m",         "n",        "4", "m + 1", "2 * n", "m - n", "(m + 3) // 4",
+                                  "max(m, n)", "3 * m - 6"};
   const int64_t kNumbers[] = {0, 1, 2, 3, 4, 5, 6, 8, 12, -1, int64_t{1} << 62};
   int settled = 0;
   for (int round = 0; round < 20000; ++round) {

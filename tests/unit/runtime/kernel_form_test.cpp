@@ -55,26 +55,32 @@ TEST(KernelForm, CompiledGridsAreTheEvaluatedOnes) {
   }
 }
 
-// What grids usually are, a dim times and plus something divided by a constant, alone and inside of others; with values that
-// overflow on their way.
+// What grids usually are, a dim times and plus something divided by a constant, alone and inside of others;
+// with values that overflow on their way.
 TEST(KernelForm, RatiosOfADimAreTheEvaluatedOnes) {
   std::mt19937_64 random(11);
-  const auto number = [&](bool large) { return large ? static_cast<int64_t>(random()) : static_cast<int64_t>(random() % 41) - 20; };
+  const auto number = [&](bool large) {
+    return large ? static_cast<int64_t>(random()) : static_cast<int64_t>(random() % 41) - 20;
+  };
   for (int round = 0; round < 500; ++round) {
     const thread::ThreadProgram p = with_grid([&](ir::ExprPool& e, ir::ExprId m, ir::ExprId n, ir::ExprId c) {
       const auto ratio = [&](ir::ExprId x) {
         if (random() % 2) x = e.mul(x, e.const_int(number(random() % 8 == 0)));
         const ir::ExprId offset = e.const_int(number(random() % 8 == 0));
         if (random() % 2) x = random() % 2 ? e.add(x, offset) : e.sub(x, offset);
-        return random() % 2 ? e.binary(ir::ExprOp::floordiv, x, e.const_int(random() % 2 ? number(false) : 1 << random() % 9)) : x;
+        return random() % 2 ? e.binary(ir::ExprOp::floordiv, x,
+                                       e.const_int(random() % 2 ? number(false) : 1 << random() % 9))
+                            : x;
       };
       const ir::ExprId a = ratio(m), b = ratio(n);
-      return std::vector<ir::ExprId>{a, random() % 2 ? b : e.mul(e.add(a, b), ratio(c)), e.const_int(number(false))};
+      return std::vector<ir::ExprId>{a, random() % 2 ? b : e.mul(e.add(a, b), ratio(c)),
+                                     e.const_int(number(false))};
     });
     const KernelForm form(p);
     for (int launch = 0; launch < 16; ++launch) {
       const bool large = launch >= 12;
-      const uint64_t slots[] = {large ? random() : random() % 1000, large ? random() : random() % 50, random() % 256};
+      const uint64_t slots[] = {large ? random() : random() % 1000, large ? random() : random() % 50,
+                                random() % 256};
       const auto expected = evaluate_grid(p, slots), actual = form.grid(slots);
       ASSERT_EQ(static_cast<bool>(expected), static_cast<bool>(actual));
       if (!expected) continue;
@@ -97,7 +103,9 @@ TEST(KernelForm, AGridThatIsNotCompiledIsEvaluated) {
 }
 
 TEST(KernelForm, TheFirstThatFits) {
-  auto one = [](ir::ExprPool& e, ir::ExprId, ir::ExprId, ir::ExprId) { return std::vector<ir::ExprId>{e.const_int(1)}; };
+  auto one = [](ir::ExprPool& e, ir::ExprId, ir::ExprId, ir::ExprId) {
+    return std::vector<ir::ExprId>{e.const_int(1)};
+  };
   thread::ThreadProgram strict = with_grid(one), loose = with_grid(one);
   strict.guards = {{0, 16}, {1, 3}};
   const std::vector<KernelForm> forms = {KernelForm(strict), KernelForm(loose)};
@@ -116,13 +124,15 @@ TEST(KernelForm, TheFirstThatFits) {
 
 // A tensor map's numbers, and the tensors that no map describes.
 TEST(KernelForm, ShapesOfTensorMaps) {
-  thread::ThreadProgram p = with_grid(
-      [](ir::ExprPool& e, ir::ExprId, ir::ExprId, ir::ExprId) { return std::vector<ir::ExprId>{e.const_int(1)}; });
+  thread::ThreadProgram p = with_grid([](ir::ExprPool& e, ir::ExprId, ir::ExprId, ir::ExprId) {
+    return std::vector<ir::ExprId>{e.const_int(1)};
+  });
   thread::Memory tensor;
   tensor.name = "A", tensor.param = 3;
   p.params.push_back({thread::Param::Kind::tensor, "A", ir::DType::f32, {}, p.add_memory(tensor)});
   const ir::ExprId m = p.exprs.var(p.params[0].var), n = p.exprs.var(p.params[1].var);
-  p.tensor_maps.push_back({"A_map", ir::ObjectId(0), {n, m, n}, {p.exprs.mul(n, 4), p.exprs.mul(m, n)}, {8, 8, 1}, 32});
+  p.tensor_maps.push_back(
+      {"A_map", ir::ObjectId(0), {n, m, n}, {p.exprs.mul(n, 4), p.exprs.mul(m, n)}, {8, 8, 1}, 32});
   const KernelForm form(p);
   TensorShape shape;
   const uint64_t good[] = {64, 12, 0, 4096};
@@ -135,11 +145,17 @@ TEST(KernelForm, ShapesOfTensorMaps) {
   EXPECT_EQ(shape.strides[1], 768u);
   const uint64_t most = (uint64_t{1} << 31) - (uint64_t{1} << 21);
   EXPECT_TRUE(form.fits(std::array<uint64_t, 4>{most, 4, 0, 4096}));
-  for (const auto& bad : {std::array<uint64_t, 4>{64, 12, 0, 4104}, {64, 13, 0, 4096}, {64, 0, 0, 4096}, {0, 12, 0, 4096},
-                          {most + 4, 4, 0, 4096}, {most, 1024, 0, 4096}, {most << 20, most, 0, 4096}})
+  for (const auto& bad : {std::array<uint64_t, 4>{64, 12, 0, 4104},
+                          {64, 13, 0, 4096},
+                          {64, 0, 0, 4096},
+                          {0, 12, 0, 4096},
+                          {most + 4, 4, 0, 4096},
+                          {most, 1024, 0, 4096},
+                          {most << 20, most, 0, 4096}})
     EXPECT_FALSE(form.fits(bad)) << bad[0] << " " << bad[1] << " " << bad[3];
   EXPECT_NE(form.id(), KernelForm(p).id());
-  EXPECT_EQ(form.guards_text(), "A with addresses and strides % 16 == 0 and extents from 1 to 2^31 - 2^21, as tensor maps need");
+  EXPECT_EQ(form.guards_text(),
+            "A with addresses and strides % 16 == 0 and extents from 1 to 2^31 - 2^21, as tensor maps need");
 }
 
 }  // namespace

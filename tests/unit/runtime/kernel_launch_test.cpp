@@ -47,7 +47,9 @@ TEST(Grid, AnExtentOfZeroLaunchesNothing) {
   ASSERT_TRUE(g);
   EXPECT_EQ(g->blocks, 0);
   static std::atomic<int> calls{0};
-  auto entry = [](const uint64_t*, const int64_t*, int64_t, int64_t, void*, const int32_t*) { calls.fetch_add(1); };
+  auto entry = [](const uint64_t*, const int64_t*, int64_t, int64_t, void*, const int32_t*) {
+    calls.fetch_add(1);
+  };
   EXPECT_TRUE(launch_kernel(p, entry, std::vector<uint64_t>{0, 4, 0}, 2));
   EXPECT_EQ(calls.load(), 0);
 }
@@ -65,7 +67,8 @@ TEST(KernelLaunch, EveryBlockOnceWithAnArena) {
   static std::atomic<int> seen[600];
   static std::atomic<int> misaligned{0};
   for (auto& s : seen) s = 0;
-  auto entry = [](const uint64_t* params, const int64_t* grid, int64_t first, int64_t last, void* arena, const int32_t*) {
+  auto entry = [](const uint64_t* params, const int64_t* grid, int64_t first, int64_t last, void* arena,
+                  const int32_t*) {
     if (reinterpret_cast<uintptr_t>(arena) % 64 || params[1] != 200 || grid[0] != 3 || grid[1] != 200)
       misaligned.fetch_add(1);
     std::memset(arena, 1, 1000);

@@ -10,7 +10,8 @@ namespace tilegen::runtime {
 namespace {
 
 ir::Program parse(const std::string& declarations) {
-  auto program = ir::parse_program("tl 1 program p\n" + declarations + "kernel k grid(block: 1) {\n}\n", "p.tl", Limits());
+  auto program = ir::parse_program("tl 1 program p\n" + declarations + "kernel k grid(block: 1) {\n}\n",
+                                   "p.tl", Limits());
   EXPECT_TRUE(program) << (program ? "" : program.error().to_text());
   return program ? std::move(*program) : ir::Program();
 }
@@ -18,7 +19,8 @@ ir::Program parse(const std::string& declarations) {
 using Slots = std::vector<uint64_t>;
 
 const std::string kThree =
-    "dim m\ndim n\ntensor A: f32[m]\ntensor P: f32[m, n] workspace\nscalar s: i32\ntensor R: f64[n // 2 + 1] workspace\n"
+    "dim m\ndim n\ntensor A: f32[m]\ntensor P: f32[m, n] workspace\nscalar s: i32\ntensor R: f64[n // 2 + 1] "
+    "workspace\n"
     "tensor T: u8[m - n, 4] workspace\n";
 
 TEST(Workspace, EachBeginsAtItsAlignment) {
@@ -44,7 +46,8 @@ TEST(Workspace, ShapesThatNoMemoryHasAreRefused) {
   };
   EXPECT_EQ(refusal(3, 3), "accepted");  // T has no elements
   EXPECT_NE(refusal(3, 4).find("workspace 'T' would be [-1, 4]"), std::string::npos) << refusal(3, 4);
-  EXPECT_NE(refusal(uint64_t{1} << 40, uint64_t{1} << 40).find("workspace 'P' would be ["), std::string::npos);
+  EXPECT_NE(refusal(uint64_t{1} << 40, uint64_t{1} << 40).find("workspace 'P' would be ["),
+            std::string::npos);
   EXPECT_NE(refusal(uint64_t{1} << 61, 1).find("workspace 'P' would be ["), std::string::npos);
 }
 

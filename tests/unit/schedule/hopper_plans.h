@@ -8,20 +8,24 @@
 namespace tilegen::schedule {
 
 // A product of any sizes; `alloc` and `epilogue` are further statements of it.
-inline std::string gemm_text(int64_t m, int64_t n, int64_t k, int64_t stages, int64_t threads, const std::string& c = "f16",
-                      const std::string& alloc = "", const std::string& epilogue = "") {
+inline std::string gemm_text(int64_t m, int64_t n, int64_t k, int64_t stages, int64_t threads,
+                             const std::string& c = "f16", const std::string& alloc = "",
+                             const std::string& epilogue = "") {
   const std::string M = std::to_string(m), N = std::to_string(n), K = std::to_string(k);
-  return "tl 1 program p\ndim m\ndim n\ndim k\ntensor A: f16[m, k] readonly\ntensor B: f16[k, n] readonly\ntensor C: " + c +
-         "[m, n]\nkernel gemm grid (by: ceildiv(m, " + M + "), bx: ceildiv(n, " + N + ")) threads " + std::to_string(threads) +
-         " {\n alloc As: shared f16[" + M + ", " + K + "]\n alloc Bs: shared f16[" + K + ", " + N +
-         "]\n alloc acc: fragment f32[" + M + ", " + N + "]\n" + alloc + " fill acc, 0.0f32\n pipelined ko in 0 .. ceildiv(k, " + K +
-         ") stages " + std::to_string(stages) + " {\n copy A[by * " + M + " :+ " + M + ", ko * " + K + " :+ " + K +
-         "] -> As\n copy B[ko * " + K + " :+ " + K + ", bx * " + N + " :+ " + N + "] -> Bs\n gemm As, Bs -> acc\n }\n" + epilogue +
+  return "tl 1 program p\ndim m\ndim n\ndim k\ntensor A: f16[m, k] readonly\ntensor B: f16[k, n] "
+         "readonly\ntensor C: " +
+         c + "[m, n]\nkernel gemm grid (by: ceildiv(m, " + M + "), bx: ceildiv(n, " + N + ")) threads " +
+         std::to_string(threads) + " {\n alloc As: shared f16[" + M + ", " + K + "]\n alloc Bs: shared f16[" +
+         K + ", " + N + "]\n alloc acc: fragment f32[" + M + ", " + N + "]\n" + alloc +
+         " fill acc, 0.0f32\n pipelined ko in 0 .. ceildiv(k, " + K + ") stages " + std::to_string(stages) +
+         " {\n copy A[by * " + M + " :+ " + M + ", ko * " + K + " :+ " + K + "] -> As\n copy B[ko * " + K +
+         " :+ " + K + ", bx * " + N + " :+ " + N + "] -> Bs\n gemm As, Bs -> acc\n }\n" + epilogue +
          " copy acc -> C[by * " + M + " :+ " + M + ", bx * " + N + " :+ " + N + "]\n}\n";
 }
 
-inline Expected<plan::Schedule> plan_with(const ir::Program& p, TensorCopies allowed, const plan::Schedule* given = nullptr,
-                                   const char* target = "sm_90a") {
+inline Expected<plan::Schedule> plan_with(const ir::Program& p, TensorCopies allowed,
+                                          const plan::Schedule* given = nullptr,
+                                          const char* target = "sm_90a") {
   PlanOptions options;
   options.given = given;
   options.tensor_copies = allowed;

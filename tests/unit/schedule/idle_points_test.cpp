@@ -7,14 +7,18 @@
 namespace tilegen::schedule {
 namespace {
 
-// Rows of sequences of any length behind one another; `body` stores the tile y of 64 rows from row `first` on.
+// Rows of sequences of any length behind one another; `body` stores the tile y of 64 rows from row `first`
+// on.
 std::shared_ptr<const ir::Program> rows_of_sequences(const std::string& body) {
   return program_from(
       "tl 1 program rows\ndim batch\ndim all\ndim longest\n"
-      "tensor ends: i32[batch + 1] readonly\ntensor X: f32[all, 64] readonly\ntensor Y: f32[all, 64]\ntensor Z: f32[all, 64]\n"
+      "tensor ends: i32[batch + 1] readonly\ntensor X: f32[all, 64] readonly\ntensor Y: f32[all, 64]\ntensor "
+      "Z: f32[all, 64]\n"
       "tensor counts: i32[batch + 1]\n"
-      "kernel rows grid (bb: batch, bq: ceildiv(longest, 64)) threads 128 {\n  alloc y: fragment f32[64, 64]\n"
-      "  copy X[bq * 64 :+ 64, 0 :+ 64] -> y\n" + body + "}\n");
+      "kernel rows grid (bb: batch, bq: ceildiv(longest, 64)) threads 128 {\n  alloc y: fragment f32[64, "
+      "64]\n"
+      "  copy X[bq * 64 :+ 64, 0 :+ 64] -> y\n" +
+      body + "}\n");
 }
 
 // The tests as text: comparisons of one in brackets, with what variables inside the block count as.
@@ -42,22 +46,28 @@ std::string tests_of(const std::string& body) {
 
 TEST(IdlePoints, StoresOutsideOfBranchesMayHappenAnywhere) {
   EXPECT_EQ(tests_of("copy y -> Y[bq * 64 :+ 64, 0 :+ 64]\n"), "");
-  EXPECT_EQ(tests_of("if bq < batch {\n copy y -> Y[bq * 64 :+ 64, 0 :+ 64]\n}\ncopy y -> Z[bq * 64 :+ 64, 0 :+ 64]\n"), "");
+  EXPECT_EQ(
+      tests_of(
+          "if bq < batch {\n copy y -> Y[bq * 64 :+ 64, 0 :+ 64]\n}\ncopy y -> Z[bq * 64 :+ 64, 0 :+ 64]\n"),
+      "");
 }
 
 TEST(IdlePoints, BothSidesOfABranchAreToldApart) {
   EXPECT_EQ(tests_of("if bq * 64 + 64 <= longest {\n copy y -> Y[bq * 64 :+ 64, 0 :+ 64]\n} else {\n"
-                     " parallel i, j in 64, 64 {\n  if bq * 64 + i < longest {\n   Y[bq * 64 + i, j] = y[i, j]\n  }\n }\n}\n"),
+                     " parallel i, j in 64, 64 {\n  if bq * 64 + i < longest {\n   Y[bq * 64 + i, j] = y[i, "
+                     "j]\n  }\n }\n}\n"),
             "[bq * 64 + 64 <= longest][longest < bq * 64 + 64; bq * 64 + i at i = 0 < longest]");
 }
 
 TEST(IdlePoints, VariablesInsideCountAsWhatLetsMostStoresHappen) {
   const auto in_rows = [](const std::string& condition) {
-    return tests_of("parallel i, j in 64, 64 {\n if " + condition + " {\n  Y[bq * 64 + i, j] = y[i, j]\n }\n}\n");
+    return tests_of("parallel i, j in 64, 64 {\n if " + condition +
+                    " {\n  Y[bq * 64 + i, j] = y[i, j]\n }\n}\n");
   };
   EXPECT_EQ(in_rows("longest <= bq * 64 + i"), "[longest <= bq * 64 + i at i = 63]");
   EXPECT_EQ(in_rows("bq - i * 2 < longest + j"), "[bq - i * 2 at i = 63 < longest + j at j = 63]");
-  EXPECT_EQ(in_rows("not(longest < bq * 64 - i) and bq < batch"), "[bq * 64 - i at i = 63 <= longest; bq < batch]");
+  EXPECT_EQ(in_rows("not(longest < bq * 64 - i) and bq < batch"),
+            "[bq * 64 - i at i = 63 <= longest; bq < batch]");
   EXPECT_EQ(in_rows("i * i < longest"), "") << "whether that grows with i is not told";
   EXPECT_EQ(in_rows("bq < batch or i < longest"), "") << "one of two is no comparison";
 }

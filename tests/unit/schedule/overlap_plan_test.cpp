@@ -12,15 +12,19 @@ using Stages = std::vector<std::pair<std::string, int64_t>>;
 std::string attention(const std::string& in_loop = "") {
   return "tl 1 program p\ndim n divisible 8\ntensor Q: f16[n, 64] readonly\ntensor K: f16[n, 64] readonly\n"
          "tensor V: f16[n, 64] readonly\ntensor O: f16[n, 64]\n"
-         "kernel a grid (by: ceildiv(n, 64)) threads 128 {\n alloc Qs: shared f16[64, 64]\n alloc Ks: shared f16[64, 64]\n"
+         "kernel a grid (by: ceildiv(n, 64)) threads 128 {\n alloc Qs: shared f16[64, 64]\n alloc Ks: shared "
+         "f16[64, 64]\n"
          " alloc Vs: shared f16[64, 64]\n alloc s: fragment f32[64, 64]\n alloc w: fragment f16[64, 64]\n"
-         " alloc o: fragment f32[64, 64]\n alloc top: fragment f32[64]\n copy Q[by * 64 :+ 64, 0 :+ 64] -> Qs\n"
-         " fill o, 0.0f32\n pipelined kb in 0 .. ceildiv(n, 64) stages 2 {\n copy K[kb * 64 :+ 64, 0 :+ 64] -> Ks\n"
+         " alloc o: fragment f32[64, 64]\n alloc top: fragment f32[64]\n copy Q[by * 64 :+ 64, 0 :+ 64] -> "
+         "Qs\n"
+         " fill o, 0.0f32\n pipelined kb in 0 .. ceildiv(n, 64) stages 2 {\n copy K[kb * 64 :+ 64, 0 :+ 64] "
+         "-> Ks\n"
          " gemm Qs, Ks -> s {transpose_b, clear}\n reduce s -> top {kind=max, axis=1}\n" +
          in_loop +
          " parallel i, j in 64, 64 { s[i, j] = exp2(s[i, j] - top[i]) }\n copy s -> w\n"
          " parallel i, j in 64, 64 { o[i, j] = o[i, j] * top[i] }\n"
-         " copy V[kb * 64 :+ 64, 0 :+ 64] -> Vs\n gemm w, Vs -> o\n }\n copy o -> O[by * 64 :+ 64, 0 :+ 64]\n}\n";
+         " copy V[kb * 64 :+ 64, 0 :+ 64] -> Vs\n gemm w, Vs -> o\n }\n copy o -> O[by * 64 :+ 64, 0 :+ "
+         "64]\n}\n";
 }
 
 plan::KernelSchedule planned(const ir::Program& p) {
@@ -69,7 +73,8 @@ TEST(Overlap, AGivenOrderIsTakenWhereEveryOpSeesWhatItDoesInTheText) {
 
   Stages early = in_text;
   std::swap(early[1], early[3]);  // exp2 of scores that are not there yet
-  EXPECT_NE(refusal(*p, early).find("a/kb/reduce#0 would not see what a/kb/gemm#0 leaves"), std::string::npos);
+  EXPECT_NE(refusal(*p, early).find("a/kb/reduce#0 would not see what a/kb/gemm#0 leaves"),
+            std::string::npos);
   Stages late = kLagging;
   std::swap(late[4], late[7]);  // the weights are overwritten before the product that lags has read them
   EXPECT_NE(refusal(*p, late), "not refused");
@@ -86,7 +91,8 @@ TEST(Overlap, AGivenOrderIsTakenWhereEveryOpSeesWhatItDoesInTheText) {
 
 // Masks stand in branches where only some blocks need them.
 TEST(Overlap, OpsOfABranchStayTogether) {
-  auto p = program_from(attention(" if kb < 3 { fill s, 0.0f32\n parallel i, j in 64, 64 { s[i, j] = s[i, j] + top[i] } }\n"));
+  auto p = program_from(
+      attention(" if kb < 3 { fill s, 0.0f32\n parallel i, j in 64, 64 { s[i, j] = s[i, j] + top[i] } }\n"));
   ASSERT_TRUE(p);
   const plan::KernelSchedule k = planned(*p);
   Stages stages = kLagging;
@@ -95,10 +101,12 @@ TEST(Overlap, OpsOfABranchStayTogether) {
   EXPECT_EQ(k.loops[0].stages, stages);
   EXPECT_TRUE(plan_with(*p, stages));
   std::swap(stages[7], stages[8]);
-  EXPECT_NE(refusal(*p, stages).find("a/kb/if#0/i.j is issued apart from a/kb/if#0/fill#0"), std::string::npos);
+  EXPECT_NE(refusal(*p, stages).find("a/kb/if#0/i.j is issued apart from a/kb/if#0/fill#0"),
+            std::string::npos);
   std::swap(stages[7], stages[8]);
   stages[7].second = 2;
-  EXPECT_NE(refusal(*p, stages).find("a/kb/if#0/i.j is issued apart from a/kb/if#0/fill#0"), std::string::npos);
+  EXPECT_NE(refusal(*p, stages).find("a/kb/if#0/i.j is issued apart from a/kb/if#0/fill#0"),
+            std::string::npos);
 }
 
 }  // namespace

@@ -6,13 +6,17 @@
 namespace tilegen::schedule {
 namespace {
 
-// Rows of 64 over the columns of X, a tile in every iteration; `in_loop` works on x, `behind` on what is left.
+// Rows of 64 over the columns of X, a tile in every iteration; `in_loop` works on x, `behind` on what is
+// left.
 std::string rows(const std::string& in_loop, const std::string& front = " fill total, 0.0f32\n",
                  const std::string& behind = " copy total -> Y[b * 16 :+ 16]\n") {
-  return "tl 1 program p\ndim n\ndim m\ntensor X: f32[n, m] readonly\ntensor W: f32[m] readonly\ntensor Y: f32[n]\n"
-         "kernel k grid (b: ceildiv(n, 16)) threads 128 {\n alloc x: fragment f32[16, 64]\n alloc part: fragment f32[16]\n"
+  return "tl 1 program p\ndim n\ndim m\ntensor X: f32[n, m] readonly\ntensor W: f32[m] readonly\ntensor Y: "
+         "f32[n]\n"
+         "kernel k grid (b: ceildiv(n, 16)) threads 128 {\n alloc x: fragment f32[16, 64]\n alloc part: "
+         "fragment f32[16]\n"
          " alloc more: fragment f32[16]\n alloc total: fragment f32[16]\n alloc top: fragment f32[16]\n" +
-         front + " serial t in 0 .. ceildiv(m, 64) {\n copy X[b * 16 :+ 16, t * 64 :+ 64] -> x\n" + in_loop + " }\n" + behind + "}\n";
+         front + " serial t in 0 .. ceildiv(m, 64) {\n copy X[b * 16 :+ 16, t * 64 :+ 64] -> x\n" + in_loop +
+         " }\n" + behind + "}\n";
 }
 
 plan::KernelSchedule planned(const std::string& text, const std::string& target = "sm_80") {
@@ -33,7 +37,8 @@ std::string joined_in(const std::string& in_loop, const std::string& op = "k/t/r
   return joined(planned(rows(in_loop)), op);
 }
 
-const std::string kAdded = " reduce x -> part {axis=1}\n parallel i in 16 { total[i] = total[i] + part[i] }\n";
+const std::string kAdded =
+    " reduce x -> part {axis=1}\n parallel i in 16 { total[i] = total[i] + part[i] }\n";
 
 TEST(PartialSums, WhatIsOnlyAddedUpAndScaledIsJoinedBehindTheLoop) {
   EXPECT_EQ(joined_in(kAdded), "k/t");
@@ -48,19 +53,33 @@ TEST(PartialSums, WhatIsOnlyAddedUpAndScaledIsJoinedBehindTheLoop) {
 }
 
 TEST(PartialSums, SumsThatAreAddedUpTogetherAreJoinedTogether) {
-  const plan::KernelSchedule k = planned(
-      rows(" reduce x -> part {axis=1}\n parallel i, j in 16, 64 { x[i, j] = x[i, j] * x[i, j] }\n"
-           " reduce x -> more {axis=1}\n parallel i in 16 { total[i] = total[i] + part[i] * 2.0f32 + more[i] }\n"));
+  const plan::KernelSchedule k =
+      planned(rows(" reduce x -> part {axis=1}\n parallel i, j in 16, 64 { x[i, j] = x[i, j] * x[i, j] }\n"
+                   " reduce x -> more {axis=1}\n parallel i in 16 { total[i] = total[i] + part[i] * 2.0f32 + "
+                   "more[i] }\n"));
   EXPECT_EQ(joined(k, "k/t/reduce#0"), "k/t");
   EXPECT_EQ(joined(k, "k/t/reduce#1"), "k/t");
 }
 
 TEST(PartialSums, WhatTheLoopUsesOtherwiseIsJoinedAtOnce) {
-  EXPECT_EQ(joined_in(" reduce x -> part {axis=1}\n parallel i in 16 { total[i] = max(total[i], part[i]) }\n"), "");
-  EXPECT_EQ(joined_in(" reduce x -> part {axis=1}\n parallel i in 16 { total[i] = total[i] + part[i] * part[i] }\n"), "");
-  EXPECT_EQ(joined_in(" reduce x -> part {axis=1}\n parallel i in 16 { total[i] = total[i] + part[i] + 1.0f32 }\n"), "");
-  EXPECT_EQ(joined_in(" reduce x -> part {axis=1}\n parallel i in 16 { if part[i] > 0.0f32 { total[i] = 0.0f32 } }\n"), "");
-  EXPECT_EQ(joined_in(kAdded + " parallel i, j in 16, 64 { x[i, j] = x[i, j] * total[i] }\n reduce x -> top {kind=max, axis=1}\n"), "");
+  EXPECT_EQ(
+      joined_in(" reduce x -> part {axis=1}\n parallel i in 16 { total[i] = max(total[i], part[i]) }\n"), "");
+  EXPECT_EQ(
+      joined_in(
+          " reduce x -> part {axis=1}\n parallel i in 16 { total[i] = total[i] + part[i] * part[i] }\n"),
+      "");
+  EXPECT_EQ(
+      joined_in(" reduce x -> part {axis=1}\n parallel i in 16 { total[i] = total[i] + part[i] + 1.0f32 }\n"),
+      "");
+  EXPECT_EQ(
+      joined_in(
+          " reduce x -> part {axis=1}\n parallel i in 16 { if part[i] > 0.0f32 { total[i] = 0.0f32 } }\n"),
+      "");
+  EXPECT_EQ(
+      joined_in(
+          kAdded +
+          " parallel i, j in 16, 64 { x[i, j] = x[i, j] * total[i] }\n reduce x -> top {kind=max, axis=1}\n"),
+      "");
   EXPECT_EQ(joined_in(kAdded + " copy total -> Y[b * 16 :+ 16]\n"), "");
   EXPECT_EQ(joined_in(kAdded + " reduce x -> total {kind=max, axis=1, accumulate}\n"), "");
   EXPECT_EQ(joined_in(kAdded + " parallel i in 16 { total[i] = total[i] + W[t] }\n"), "");
@@ -77,9 +96,12 @@ TEST(PartialSums, ThereMustBeThreadsToJoin) {
   EXPECT_EQ(joined(planned(rows(kAdded), "x86-64-v3"), "k/t/reduce#0"), "unset");
   // Nothing is left to reduce between threads.
   const plan::KernelSchedule k = planned(
-      "tl 1 program p\ntensor X: f32[128, 4, 8] readonly\ntensor Y: f32[128, 4]\nkernel k grid (b: 1) threads 128 {\n"
-      " alloc x: fragment f32[128, 8]\n alloc total: fragment f32[128]\n fill total, 0.0f32\n serial t in 0 .. 4 {\n"
-      " parallel i in 128 { x[i, 0] = X[i, t, 0] }\n reduce x[0 :+ 128, 0 :+ 1] -> total {axis=1, accumulate}\n }\n"
+      "tl 1 program p\ntensor X: f32[128, 4, 8] readonly\ntensor Y: f32[128, 4]\nkernel k grid (b: 1) "
+      "threads 128 {\n"
+      " alloc x: fragment f32[128, 8]\n alloc total: fragment f32[128]\n fill total, 0.0f32\n serial t in 0 "
+      ".. 4 {\n"
+      " parallel i in 128 { x[i, 0] = X[i, t, 0] }\n reduce x[0 :+ 128, 0 :+ 1] -> total {axis=1, "
+      "accumulate}\n }\n"
       " copy total -> Y[0 :+ 128, 0 :+ 1]\n}\n");
   EXPECT_EQ(joined(k, "k/t/reduce#0"), "");
 }
@@ -89,9 +111,11 @@ TEST(PartialSums, LayoutsThatDoNotAllowPartsAreNoted) {
   const plan::KernelSchedule k = planned(rows(kAdded, " fill total, 0.0f32\n",
                                               " parallel i in 16 { Y[b * 16 + i] = total[15 - i] }\n"));
   EXPECT_EQ(joined(k, "k/t/reduce#0"), "");
-  const auto note = std::find_if(k.notes.begin(), k.notes.end(), [](const auto& n) { return n.path == "k/t/reduce#0"; });
+  const auto note =
+      std::find_if(k.notes.begin(), k.notes.end(), [](const auto& n) { return n.path == "k/t/reduce#0"; });
   ASSERT_NE(note, k.notes.end());
-  EXPECT_NE(note->text.find("joined in every iteration: k:total is held in memory"), std::string::npos) << note->text;
+  EXPECT_NE(note->text.find("joined in every iteration: k:total is held in memory"), std::string::npos)
+      << note->text;
 }
 
 TEST(PartialSums, ThePartsThatMeetInMemoryHaveScratchBehindTheLoop) {
@@ -99,7 +123,8 @@ TEST(PartialSums, ThePartsThatMeetInMemoryHaveScratchBehindTheLoop) {
   std::string wide = rows(kAdded), of_f64 = wide;
   for (size_t at; (at = of_f64.find("f32")) != std::string::npos;) of_f64.replace(at, 3, "f64");
   const auto narrow = [](std::string* text, const std::string& what, const std::string& by) {
-    for (size_t at = 0; (at = text->find(what, at)) != std::string::npos; at += by.size()) text->replace(at, what.size(), by);
+    for (size_t at = 0; (at = text->find(what, at)) != std::string::npos; at += by.size())
+      text->replace(at, what.size(), by);
   };
   narrow(&wide, "16", "2");
   narrow(&wide, "64", "1024");
@@ -136,7 +161,8 @@ TEST(PartialSums, AScheduleSwitchesThemOffAndOn) {
 }
 
 TEST(PartialSums, AGivenPlaceThatIsNotLegalIsRefused) {
-  auto refusal = [&](const std::string& text, const std::string& op, const std::string& loop, const std::string& target = "sm_80") {
+  auto refusal = [&](const std::string& text, const std::string& op, const std::string& loop,
+                     const std::string& target = "sm_80") {
     auto s = given(text, op, loop, target);
     if (s) return std::string("not refused");
     EXPECT_EQ(s.error().diagnostics[0].code, DiagCode::schedule_illegal);
@@ -145,12 +171,16 @@ TEST(PartialSums, AGivenPlaceThatIsNotLegalIsRefused) {
     return s.error().diagnostics[0].message;
   };
   const std::string used = kAdded + " copy total -> Y[b * 16 :+ 16]\n";
-  EXPECT_NE(refusal(rows(used), "k/t/reduce#0", "k/t").find("k/t/copy#1 uses k:total in the loop"), std::string::npos)
+  EXPECT_NE(refusal(rows(used), "k/t/reduce#0", "k/t").find("k/t/copy#1 uses k:total in the loop"),
+            std::string::npos)
       << refusal(rows(used), "k/t/reduce#0", "k/t");
-  EXPECT_NE(refusal(rows(kAdded), "k/t/reduce#0", "k/other").find("no loop around it has this path"), std::string::npos);
-  EXPECT_NE(refusal(rows(" reduce x -> total {kind=max, axis=1, accumulate}\n"), "k/t/reduce#0", "k/t").find("it is no sum"),
+  EXPECT_NE(refusal(rows(kAdded), "k/t/reduce#0", "k/other").find("no loop around it has this path"),
             std::string::npos);
-  EXPECT_NE(refusal(rows(kAdded), "k/t/reduce#0", "k/t", "x86-64-v3").find("not spread over threads"), std::string::npos);
+  EXPECT_NE(refusal(rows(" reduce x -> total {kind=max, axis=1, accumulate}\n"), "k/t/reduce#0", "k/t")
+                .find("it is no sum"),
+            std::string::npos);
+  EXPECT_NE(refusal(rows(kAdded), "k/t/reduce#0", "k/t", "x86-64-v3").find("not spread over threads"),
+            std::string::npos);
 }
 
 TEST(PartialSums, AFullScheduleReplaysThem) {

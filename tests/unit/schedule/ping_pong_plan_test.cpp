@@ -20,20 +20,28 @@ std::string text_of(const Loop& l) {
   const std::string m = std::to_string(l.rows), k = std::to_string(l.keys);
   return "tl 1 program p\ndim n divisible 8\ntensor Q: f16[n, 64] readonly\ntensor K: f16[n, 64] readonly\n"
          "tensor V: f16[n, 64] readonly\ntensor O: f16[n, 64]\ntensor T: f32[n]\n"
-         "kernel a grid (by: ceildiv(n, " + m + ")) threads " + std::to_string(l.threads) + " {\n alloc Qs: shared f16[" + m +
-         ", 64]\n alloc Ks: shared f16[" + k + ", 64]\n alloc Vs: shared f16[" + k + ", 64]\n alloc s: fragment f32[" + m + ", " + k +
-         "]\n alloc w: fragment f16[" + m + ", " + k + "]\n alloc o: fragment f32[" + m + ", 64]\n alloc top: fragment f32[" + m +
-         "]\n copy Q[by * " + m + " :+ " + m + ", 0 :+ 64] -> Qs\n fill o, 0.0f32\n fill top, 1.0f32\n " + l.kind + " kb in 0 .. ceildiv(n, " +
-         k + ") " + l.stages + " {\n copy K[kb * " + k + " :+ " + k + ", 0 :+ 64] -> Ks\n gemm Qs, Ks -> s {transpose_b, clear}\n" + l.between +
-         " copy s -> w\n" + l.behind + " copy V[kb * " + k + " :+ " + k +
+         "kernel a grid (by: ceildiv(n, " +
+         m + ")) threads " + std::to_string(l.threads) + " {\n alloc Qs: shared f16[" + m +
+         ", 64]\n alloc Ks: shared f16[" + k + ", 64]\n alloc Vs: shared f16[" + k +
+         ", 64]\n alloc s: fragment f32[" + m + ", " + k + "]\n alloc w: fragment f16[" + m + ", " + k +
+         "]\n alloc o: fragment f32[" + m + ", 64]\n alloc top: fragment f32[" + m + "]\n copy Q[by * " + m +
+         " :+ " + m + ", 0 :+ 64] -> Qs\n fill o, 0.0f32\n fill top, 1.0f32\n " + l.kind +
+         " kb in 0 .. ceildiv(n, " + k + ") " + l.stages + " {\n copy K[kb * " + k + " :+ " + k +
+         ", 0 :+ 64] -> Ks\n gemm Qs, Ks -> s {transpose_b, clear}\n" + l.between + " copy s -> w\n" +
+         l.behind + " copy V[kb * " + k + " :+ " + k +
          ", 0 :+ 64] -> Vs\n gemm w, Vs -> o\n }\n copy o -> O[by * " + m + " :+ " + m + ", 0 :+ 64]\n}\n";
 }
 
-std::string each(const char* rows, const char* what) { return std::string(" parallel i, j in ") + rows + " { " + what + " }\n"; }
-std::string softmax(const std::string& rows) {
-  return " reduce s -> top {kind=max, axis=1}\n" + each((rows + ", 64").c_str(), "s[i, j] = exp2(s[i, j] - top[i])");
+std::string each(const char* rows, const char* what) {
+  return std::string(" parallel i, j in ") + rows + " { " + what + " }\n";
 }
-std::string scaled(const std::string& rows) { return each((rows + ", 64").c_str(), "o[i, j] = o[i, j] * top[i]"); }
+std::string softmax(const std::string& rows) {
+  return " reduce s -> top {kind=max, axis=1}\n" +
+         each((rows + ", 64").c_str(), "s[i, j] = exp2(s[i, j] - top[i])");
+}
+std::string scaled(const std::string& rows) {
+  return each((rows + ", 64").c_str(), "o[i, j] = o[i, j] * top[i]");
+}
 
 plan::LoopPlan loop_of(const Loop& l, const char* target = "sm_90a") {
   auto p = program_from(text_of(l));
@@ -74,14 +82,17 @@ Loop attention() {
 TEST(PingPongPlan, WhereTheThreadsWorkIsARealPartOfAnIteration) {
   const plan::LoopPlan loop = loop_of(attention());
   EXPECT_EQ(loop.ping_pong, true);
-  EXPECT_NE(loop.reason.find("warpgroups take turns with the matrix units, their work on elements takes about "), std::string::npos)
+  EXPECT_NE(
+      loop.reason.find("warpgroups take turns with the matrix units, their work on elements takes about "),
+      std::string::npos)
       << loop.reason;
 }
 
 TEST(PingPongPlan, NotWhereProductsHideLittleOrAll) {
   Loop little, much;
   EXPECT_EQ(loop_of(little).ping_pong, false);  // the weights are packed, no more
-  EXPECT_NE(loop_of(little).reason.find("warpgroups take no turns: their work on elements takes about "), std::string::npos);
+  EXPECT_NE(loop_of(little).reason.find("warpgroups take no turns: their work on elements takes about "),
+            std::string::npos);
   for (int i = 0; i < 5; ++i) much.between += each("128, 64", "s[i, j] = exp2(tanh(s[i, j]))");
   EXPECT_EQ(loop_of(much).ping_pong, false);
 }
@@ -109,9 +120,12 @@ TEST(PingPongPlan, OthersAreNotAsked) {
 // Between the products of an iteration nobody may wait for a warpgroup that waits for its turn.
 TEST(PingPongPlan, NotWhereThreadsMeetBetweenTheProducts) {
   Loop l = attention();
-  l.behind = each("128, 64", "o[i, j] = o[i, j] * T[i]") + scaled("128");  // T may be written by another block's threads
+  // T may be written by another block's threads
+  l.behind = each("128, 64", "o[i, j] = o[i, j] * T[i]") + scaled("128");
   const std::string why = refusal(l);
-  EXPECT_NE(why.find("threads of several warpgroups meet for a/kb/i.j#1, which stands between its products"), std::string::npos) << why;
+  EXPECT_NE(why.find("threads of several warpgroups meet for a/kb/i.j#1, which stands between its products"),
+            std::string::npos)
+      << why;
   EXPECT_EQ(loop_of(l).ping_pong, false);
 }
 
@@ -134,17 +148,20 @@ TEST(PingPongPlan, AGivenWordIsTaken) {
 }
 
 TEST(PingPongPlan, WorkIsCountedWhereElementsDiffer) {
-  auto p = program_from("tl 1 program p\ntensor X: f32[64, 64] readonly\ntensor Y: f32[64, 64]\nscalar c: f32\n"
-                        "kernel k grid (b: 1) threads 128 {\n alloc x: fragment f32[64, 64]\n alloc r: fragment f32[64]\n"
-                        " fill r, 1.0f32\n copy X[0 :+ 64, 0 :+ 64] -> x\n"
-                        " parallel i, j in 64, 64 { x[i, j] = exp2(x[i, j] * c - r[i] * c) }\n"
-                        " parallel i, j in 64, 64 { x[i, j] = select(i <= j, x[i, j], 0.0f32) }\n"
-                        " copy x -> Y[0 :+ 64, 0 :+ 64]\n}\n");
+  auto p = program_from(
+      "tl 1 program p\ntensor X: f32[64, 64] readonly\ntensor Y: f32[64, 64]\nscalar c: f32\n"
+      "kernel k grid (b: 1) threads 128 {\n alloc x: fragment f32[64, 64]\n alloc r: fragment f32[64]\n"
+      " fill r, 1.0f32\n copy X[0 :+ 64, 0 :+ 64] -> x\n"
+      " parallel i, j in 64, 64 { x[i, j] = exp2(x[i, j] * c - r[i] * c) }\n"
+      " parallel i, j in 64, 64 { x[i, j] = select(i <= j, x[i, j], 0.0f32) }\n"
+      " copy x -> Y[0 :+ 64, 0 :+ 64]\n}\n");
   ASSERT_TRUE(p);
   const infer::KernelOps ops = infer::collect_kernel_ops(*p, 0);
   ASSERT_EQ(ops.ops.size(), 5u);
-  EXPECT_EQ(thread_cycles(*p, ops.ops[2]), (10 * 64 * 64 + 64) / 128.0);  // a product, a difference, an exponential; a product a row
-  EXPECT_EQ(thread_cycles(*p, ops.ops[3]), 64 * 64 / 128.0);              // the choice; its condition is of indices
+  // a product, a difference, an exponential; a product a row
+  EXPECT_EQ(thread_cycles(*p, ops.ops[2]), (10 * 64 * 64 + 64) / 128.0);
+  // the choice; its condition is of indices
+  EXPECT_EQ(thread_cycles(*p, ops.ops[3]), 64 * 64 / 128.0);
 }
 
 }  // namespace

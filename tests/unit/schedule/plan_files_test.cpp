@@ -1,6 +1,6 @@
 // Plans as text: every program of tests/files/plan, for GPUs and for a host of each vector width; those of
-// tests/files/plan/hopper for that generation. The expected text stands beside the program as NAME.<target>.plan;
-// TILEGEN_BLESS=1 writes it anew.
+// tests/files/plan/hopper for that generation. The expected text stands beside the program as
+// NAME.<target>.plan; TILEGEN_BLESS=1 writes it anew.
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>

@@ -16,16 +16,24 @@ struct Parts {
 // Attention in small: o is scaled by how far the largest score of its row has moved.
 std::string text_of(const Parts& t) {
   std::string d = std::to_string(t.columns), scaled = t.scaled;
-  for (size_t at = scaled.find("64, 64"); at != std::string::npos; at = scaled.find("64, 64", at + 1)) scaled.replace(at, 6, "64, " + d);
-  return "tl 1 program p\ndim n divisible 8\ntensor Q: f16[n, 64] readonly\ntensor K: f16[n, 64] readonly\ntensor V: f16[n, " + d +
-         "] readonly\ntensor O: f16[n, " + d + "]\nkernel a grid (by: ceildiv(n, 64)) threads 128 {\n alloc Qs: shared f16[64, 64]\n"
-         " alloc Ks: shared f16[64, 64]\n alloc Vs: shared f16[64, " + d + "]\n alloc s: fragment f32[64, 64]\n"
-         " alloc w: fragment f16[64, 64]\n alloc o: fragment f32[64, " + d + "]\n alloc top: fragment f32[64]\n alloc before: fragment f32[64]\n"
+  for (size_t at = scaled.find("64, 64"); at != std::string::npos; at = scaled.find("64, 64", at + 1))
+    scaled.replace(at, 6, "64, " + d);
+  return "tl 1 program p\ndim n divisible 8\ntensor Q: f16[n, 64] readonly\ntensor K: f16[n, 64] "
+         "readonly\ntensor V: f16[n, " +
+         d + "] readonly\ntensor O: f16[n, " + d +
+         "]\nkernel a grid (by: ceildiv(n, 64)) threads 128 {\n alloc Qs: shared f16[64, 64]\n"
+         " alloc Ks: shared f16[64, 64]\n alloc Vs: shared f16[64, " +
+         d +
+         "]\n alloc s: fragment f32[64, 64]\n"
+         " alloc w: fragment f16[64, 64]\n alloc o: fragment f32[64, " +
+         d +
+         "]\n alloc top: fragment f32[64]\n alloc before: fragment f32[64]\n"
          " copy Q[by * 64 :+ 64, 0 :+ 64] -> Qs\n fill o, 0.0f32\n fill top, -1e30f32\n"
          " pipelined kb in 0 .. ceildiv(n, 64) stages 2 {\n copy K[kb * 64 :+ 64, 0 :+ 64] -> Ks\n"
-         " gemm Qs, Ks -> s {transpose_b, clear}\n copy top -> before\n" + t.top +
-         " parallel i, j in 64, 64 { s[i, j] = exp2(s[i, j] - top[i]) }\n" + t.factor + " copy s -> w\n" + scaled +
-         " copy V[kb * 64 :+ 64, 0 :+ " + d + "] -> Vs\n gemm w, Vs -> o\n }\n copy o -> O[by * 64 :+ 64, 0 :+ " + d + "]\n}\n";
+         " gemm Qs, Ks -> s {transpose_b, clear}\n copy top -> before\n" +
+         t.top + " parallel i, j in 64, 64 { s[i, j] = exp2(s[i, j] - top[i]) }\n" + t.factor +
+         " copy s -> w\n" + scaled + " copy V[kb * 64 :+ 64, 0 :+ " + d +
+         "] -> Vs\n gemm w, Vs -> o\n }\n copy o -> O[by * 64 :+ 64, 0 :+ " + d + "]\n}\n";
 }
 
 Expected<plan::Schedule> plan_of(const Parts& t, const char* target, const plan::Schedule* given = nullptr) {
@@ -57,9 +65,12 @@ TEST(RowFactors, TellHowFarAnExtremeHasMoved) {
 TEST(RowFactors, OthersAreMultipliedBy) {
   EXPECT_EQ(factors({}, "sm_80"), "") << "no sums of a warpgroup's product";
   EXPECT_EQ(factors({.top = " reduce s -> top {kind=max, axis=1}\n"}), "") << "not the largest so far";
-  EXPECT_EQ(factors({.factor = " parallel i in 64 { before[i] = before[i] - top[i] }\n"}), "") << "no exponential";
-  EXPECT_EQ(factors({.factor = " parallel i in 64 { before[i] = exp2(top[i]) }\n"}), "") << "not of a difference";
-  EXPECT_EQ(factors({.scaled = " parallel i, j in 64, 64 { o[i, j] = o[i, j] * before[i] + 1.0f32 }\n"}), "") << "more than a product";
+  EXPECT_EQ(factors({.factor = " parallel i in 64 { before[i] = before[i] - top[i] }\n"}), "")
+      << "no exponential";
+  EXPECT_EQ(factors({.factor = " parallel i in 64 { before[i] = exp2(top[i]) }\n"}), "")
+      << "not of a difference";
+  EXPECT_EQ(factors({.scaled = " parallel i, j in 64, 64 { o[i, j] = o[i, j] * before[i] + 1.0f32 }\n"}), "")
+      << "more than a product";
   EXPECT_EQ(factors({.columns = 16}), "") << "few elements for each factor";
 }
 
@@ -82,13 +93,17 @@ TEST(RowFactors, TheGivenOnesAreTaken) {
   open.kernels[0].ops[0].unless_one.reset();
   auto filled = plan_of({}, "sm_90a", &open);
   ASSERT_TRUE(filled) << filled.error().to_text();
-  EXPECT_EQ(plan::find_op(filled->kernels[0], "a/kb/i.j#1")->unless_one, "a:before") << "left open, it is planned";
-  for (const auto& [op, factor] : {std::pair("a/kb/i.j#1", "a:top"), {"a/kb/i.j", "a:before"}, {"a/kb/gemm#1", "a:before"}}) {
+  EXPECT_EQ(plan::find_op(filled->kernels[0], "a/kb/i.j#1")->unless_one, "a:before")
+      << "left open, it is planned";
+  for (const auto& [op, factor] :
+       {std::pair("a/kb/i.j#1", "a:top"), {"a/kb/i.j", "a:before"}, {"a/kb/gemm#1", "a:before"}}) {
     given = *planned;
     set(op, factor);
     auto refused = plan_of({}, "sm_90a", &given);
     ASSERT_FALSE(refused) << op;
-    EXPECT_NE(refused.error().to_text().find(std::string(op) + ": the given schedule leaves it out where '" + factor + "' is 1"), std::string::npos)
+    EXPECT_NE(refused.error().to_text().find(std::string(op) + ": the given schedule leaves it out where '" +
+                                             factor + "' is 1"),
+              std::string::npos)
         << refused.error().to_text();
   }
 }

@@ -1,5 +1,5 @@
-// Plans with a copy engine: what is given is obeyed or refused, what is left out is planned again, and everything has a
-// place of its own in shared memory.
+// Plans with a copy engine: what is given is obeyed or refused, what is left out is planned again, and
+// everything has a place of its own in shared memory.
 #include <algorithm>
 #include <filesystem>
 
@@ -18,7 +18,8 @@ constexpr const char* kRagged = "tests/files/plan/hopper/gemm_ragged.tl";
 std::vector<std::string> hopper_programs() {
   std::vector<std::string> list;
   for (const auto& entry : std::filesystem::directory_iterator(source_path("tests/files/plan/hopper")))
-    if (entry.path().extension() == ".tl") list.push_back("tests/files/plan/hopper/" + entry.path().filename().string());
+    if (entry.path().extension() == ".tl")
+      list.push_back("tests/files/plan/hopper/" + entry.path().filename().string());
   std::sort(list.begin(), list.end());
   return list;
 }
@@ -26,7 +27,8 @@ std::vector<std::string> hopper_programs() {
 int engines(const plan::Schedule& s, Engine e) {
   int n = 0;
   for (const plan::KernelSchedule& k : s.kernels)
-    n += static_cast<int>(std::count_if(k.ops.begin(), k.ops.end(), [&](const plan::OpPlan& o) { return o.engine == e; }));
+    n += static_cast<int>(
+        std::count_if(k.ops.begin(), k.ops.end(), [&](const plan::OpPlan& o) { return o.engine == e; }));
   return n;
 }
 
@@ -104,7 +106,8 @@ TEST_P(HopperFile, WhatIsLeftOutIsPlannedAgain) {
   }
 }
 
-// Without the engine the plan is the one of a target that has none; so it is when the schedule given was made with it.
+// Without the engine the plan is the one of a target that has none; so it is when the schedule given was made
+// with it.
 TEST_P(HopperFile, WithoutTensorCopiesThePlanIsThatOfWarps) {
   const plan::Schedule full = planned(*program_), without = planned(*program_, TensorCopies::none);
   auto warps = plan_with(*program_, TensorCopies::none, nullptr, "sm_90");
@@ -129,7 +132,8 @@ TEST_P(HopperFile, WithoutTensorCopiesThePlanIsThatOfWarps) {
 
 TEST_P(HopperFile, LoadsAloneLeaveStoresToThreads) {
   const plan::Schedule full = planned(*program_);
-  for (const plan::Schedule& s : {planned(*program_, TensorCopies::loads), planned(*program_, TensorCopies::loads, &full)}) {
+  for (const plan::Schedule& s :
+       {planned(*program_, TensorCopies::loads), planned(*program_, TensorCopies::loads, &full)}) {
     EXPECT_EQ(engines(s, Engine::warpgroup_mma), engines(full, Engine::warpgroup_mma));
     int produced = 0;
     for (const plan::KernelSchedule& k : s.kernels)
@@ -151,7 +155,8 @@ TEST_P(HopperFile, EverythingOfTheEngineHasAPlaceOfItsOwn) {
   for (const plan::KernelSchedule& k : full.kernels) {
     if (k.channels.empty()) continue;
     auto place = [&](const std::string& name) {
-      const auto at = std::find_if(k.memory.begin(), k.memory.end(), [&](const auto& m) { return m.value == name; });
+      const auto at =
+          std::find_if(k.memory.begin(), k.memory.end(), [&](const auto& m) { return m.value == name; });
       EXPECT_NE(at, k.memory.end()) << name;
       return at == k.memory.end() ? plan::MemoryPlan{} : *at;
     };
@@ -207,7 +212,8 @@ class GivenFields : public ::testing::Test {
 };
 
 TEST_F(GivenFields, EnginesOfWarpsKeepTheKernelWithoutAProducer) {
-  for (const auto& [op, engine] : {std::pair("gemm/ko/gemm#0", Engine::mma), {"gemm/ko/copy#0", Engine::async_copy},
+  for (const auto& [op, engine] : {std::pair("gemm/ko/gemm#0", Engine::mma),
+                                   {"gemm/ko/copy#0", Engine::async_copy},
                                    {"gemm/ko/copy#1", Engine::vector_copy}}) {
     plan::Schedule given = one_op("gemm", op, engine);
     if (engine != Engine::mma) given.kernels[0].ops[0].vector = 8;
@@ -226,12 +232,15 @@ TEST_F(GivenFields, EnginesOfWarpsKeepTheKernelWithoutAProducer) {
 TEST_F(GivenFields, TensorCopiesThatCannotBeAreRefusedWithTheReason) {
   auto odd = program_from(read_file(source_path("tests/files/plan/hopper/gemm_refusals.tl")));
   ASSERT_TRUE(odd);
-  EXPECT_EQ(refused(*odd, one_op("odd_stride", "odd_stride/ko/copy#0", Engine::tensor_copy)),
-            "the schedule gives tensor copies, but no product of warpgroups in a pipelined loop uses its tile; "
-            "odd_stride/ko/gemm#0: tile 'As' does not come by a tensor copy: a stride of tensor 'odd' is no multiple of 16 "
-            "bytes");
+  EXPECT_EQ(
+      refused(*odd, one_op("odd_stride", "odd_stride/ko/copy#0", Engine::tensor_copy)),
+      "the schedule gives tensor copies, but no product of warpgroups in a pipelined loop uses its tile; "
+      "odd_stride/ko/gemm#0: tile 'As' does not come by a tensor copy: a stride of tensor 'odd' is no "
+      "multiple of 16 "
+      "bytes");
   EXPECT_EQ(refused(*odd, one_op("halves", "halves/ko/gemm#0", Engine::warpgroup_mma)),
-            "the schedule gives warpgroup instructions, but tile 'As' does not come by a tensor copy: several operations write it");
+            "the schedule gives warpgroup instructions, but tile 'As' does not come by a tensor copy: "
+            "several operations write it");
   auto s = plan_for(*program_, "sm_80");
   ASSERT_TRUE(s);
   const plan::Schedule given = one_op("gemm", "gemm/ko/copy#0", Engine::tensor_copy);
@@ -244,11 +253,13 @@ TEST_F(GivenFields, RolesAreCheckedAgainstTheMultiprocessor) {
     EXPECT_EQ(*planned(*program_, TensorCopies::loads_and_stores, &given).kernels[0].roles, r);
   }
   const std::string impossible = "the given roles are not possible: ";
-  EXPECT_EQ(refused(*program_, with_roles({128, 24, 248, ""})),
-            impossible + "the roles' registers are more than the 168 that each of 384 threads is launched with");
+  EXPECT_EQ(
+      refused(*program_, with_roles({128, 24, 248, ""})),
+      impossible + "the roles' registers are more than the 168 that each of 384 threads is launched with");
   EXPECT_EQ(refused(*program_, with_roles({32, 40, 232, ""})),
             impossible + "registers are moved between whole warpgroups of 128 threads");
-  EXPECT_EQ(refused(*program_, with_roles({128, 20, 232, ""})), impossible + "20 registers are no multiple of 8 from 24 to 256");
+  EXPECT_EQ(refused(*program_, with_roles({128, 20, 232, ""})),
+            impossible + "20 registers are no multiple of 8 from 24 to 256");
   EXPECT_EQ(refused(*program_, with_roles({128, 40, 0, ""})),
             impossible + "registers are given for the producing threads only, both roles' are needed");
   EXPECT_EQ(refused(*program_, with_roles({128, 0, 232, ""})),
@@ -258,12 +269,14 @@ TEST_F(GivenFields, RolesAreCheckedAgainstTheMultiprocessor) {
   auto refusals = program_from(read_file(source_path("tests/files/plan/hopper/gemm_refusals.tl")));
   plan::Schedule given = with_roles({32, 0, 0, ""});
   given.kernels[0].kernel = "halves";
-  EXPECT_EQ(refused(*refusals, given), impossible + "no tile comes by tensor copies, a producer has nothing to do");
+  EXPECT_EQ(refused(*refusals, given),
+            impossible + "no tile comes by tensor copies, a producer has nothing to do");
   // None: the plan of warps.
   given = with_roles({0, 0, 0, ""});
   const plan::Schedule s = planned(*program_, TensorCopies::loads_and_stores, &given);
   EXPECT_EQ(engines(s, Engine::mma), 1);
-  EXPECT_EQ(note_of(s.kernels[0], "gemm/ko/gemm#0"), "no warpgroup instructions: the schedule gives no producer");
+  EXPECT_EQ(note_of(s.kernels[0], "gemm/ko/gemm#0"),
+            "no warpgroup instructions: the schedule gives no producer");
 }
 
 TEST_F(GivenFields, PassesStagesAndPersistenceAreTakenAsTheyAre) {
@@ -277,8 +290,9 @@ TEST_F(GivenFields, PassesStagesAndPersistenceAreTakenAsTheyAre) {
   EXPECT_FALSE(k.persistence->persistent);
   EXPECT_EQ(k.channels[0].slots, 3);
   given.kernels[0].ops[0].pass_columns = 48;
-  EXPECT_EQ(refused(*program_, given),
-            "the schedule gives tensor copies, but passes of 48 columns do not divide 256 into multiples of 64");
+  EXPECT_EQ(
+      refused(*program_, given),
+      "the schedule gives tensor copies, but passes of 48 columns do not divide 256 into multiples of 64");
 }
 
 TEST_F(GivenFields, ClustersAreTakenOrRefusedWithTheReason) {
@@ -292,7 +306,8 @@ TEST_F(GivenFields, ClustersAreTakenOrRefusedWithTheReason) {
   for (const char* along : {"by", "bx"})
     for (int64_t blocks : {1, 2, 4, 8}) {
       const plan::Schedule given = with_cluster(blocks, along);
-      EXPECT_EQ(planned(*program_, TensorCopies::loads_and_stores, &given).kernels[0].cluster, given.kernels[0].cluster);
+      EXPECT_EQ(planned(*program_, TensorCopies::loads_and_stores, &given).kernels[0].cluster,
+                given.kernels[0].cluster);
       EXPECT_EQ(planned(*program_, TensorCopies::loads, &given).kernels[0].cluster, given.kernels[0].cluster);
       EXPECT_EQ(planned(*program_, TensorCopies::none, &given).kernels[0].cluster->blocks, 1);
     }
@@ -313,7 +328,8 @@ TEST_F(GivenFields, ClustersAreTakenOrRefusedWithTheReason) {
   std::string text = read_file(source_path(kRagged));
   const std::string loop = "0 .. ceildiv(k, 64) stages 4";
   text.replace(text.find(loop), loop.size(), "0 .. by + ceildiv(k, 64) stages 4");
-  EXPECT_EQ(refused(*program_from(text), with_cluster(2, "bx")), impossible + "blocks have different amounts of work");
+  EXPECT_EQ(refused(*program_from(text), with_cluster(2, "bx")),
+            impossible + "blocks have different amounts of work");
 }
 
 // What is not known is taken to be aligned.
@@ -326,7 +342,8 @@ TEST_F(GivenFields, ChannelsHoldTheTilesOfALoop) {
   given.kernels.resize(1);
   given.kernels[0].kernel = "gemm";
   given.kernels[0].channels = {{"mine", "gemm/ko", {"gemm:Bs", "gemm:As"}, 4}};
-  EXPECT_EQ(planned(*program_, TensorCopies::loads_and_stores, &given).kernels[0].channels, given.kernels[0].channels);
+  EXPECT_EQ(planned(*program_, TensorCopies::loads_and_stores, &given).kernels[0].channels,
+            given.kernels[0].channels);
   for (const std::vector<plan::ChannelPlan>& wrong :
        {std::vector<plan::ChannelPlan>{{"a", "gemm/ko", {"gemm:As"}, 4}, {"b", "gemm/ko", {"gemm:Bs"}, 4}},
         {{"a", "gemm/ko", {"gemm:As"}, 4}},
@@ -344,9 +361,11 @@ TEST_F(GivenFields, ATileLaidOutOtherwiseKeepsItsProductFromWarpgroups) {
   plan::Schedule given;
   given.kernels.resize(1);
   given.kernels[0].kernel = "gemm";
-  given.kernels[0].values = {{"gemm:As", std::nullopt, layout::Layout::row_major(std::vector<int64_t>{128, 64}), 0, {}, ""}};
+  given.kernels[0].values = {
+      {"gemm:As", std::nullopt, layout::Layout::row_major(std::vector<int64_t>{128, 64}), 0, {}, ""}};
   const plan::Schedule s = planned(*program_, TensorCopies::loads_and_stores, &given);
-  EXPECT_EQ(note_of(s.kernels[0], "gemm/ko/gemm#0"), "no warpgroup instructions: tile 'As' lies as the schedule says");
+  EXPECT_EQ(note_of(s.kernels[0], "gemm/ko/gemm#0"),
+            "no warpgroup instructions: tile 'As' lies as the schedule says");
   EXPECT_EQ(engines(s, Engine::mma), 1);
   EXPECT_EQ(engines(s, Engine::tensor_copy), 0);
 }
@@ -375,7 +394,8 @@ TEST(TensorStores, GiveWayToStagesFirstByPassesThenAltogether) {
     EXPECT_EQ(s.kernels[0].loops[0].num_stages, r.fit) << what;
     if (r.pass == 0) {
       EXPECT_EQ(note_of(s.kernels[0], "gemm/copy#0"),
-                "no tensor copies: its staged tile of 16384 bytes does not fit beside two stages of the loop's tiles");
+                "no tensor copies: its staged tile of 16384 bytes does not fit beside two stages of the "
+                "loop's tiles");
     }
   }
 }
@@ -384,14 +404,16 @@ TEST(TensorStores, StagesFollowTheAccumulators) {
   struct Row {
     int64_t m, n, threads, rows, columns, wm, wn, inner, part;
   };
-  for (const Row& r : {Row{128, 256, 256, 64, 256, 2, 1, 64, 32768}, Row{64, 256, 256, 64, 128, 1, 2, 64, 16384},
-                       Row{256, 128, 256, 128, 128, 2, 1, 64, 32768}, Row{64, 96, 128, 64, 96, 1, 1, 32, 12288},
-                       Row{64, 48, 128, 64, 48, 1, 1, 16, 6144}}) {
+  for (const Row& r :
+       {Row{128, 256, 256, 64, 256, 2, 1, 64, 32768}, Row{64, 256, 256, 64, 128, 1, 2, 64, 16384},
+        Row{256, 128, 256, 128, 128, 2, 1, 64, 32768}, Row{64, 96, 128, 64, 96, 1, 1, 32, 12288},
+        Row{64, 48, 128, 64, 48, 1, 1, 16, 6144}}) {
     auto p = program_from(gemm_text(r.m, r.n, 32, 2, r.threads));
     ASSERT_TRUE(p);
     const plan::Schedule s = planned(*p);
     const auto ops = infer::collect_kernel_ops(*p, 0);
-    const auto stage = store_stage(*p, ops.ops.back(), *plan::find_value(s.kernels[0], "gemm:acc")->fragment, nullptr);
+    const auto stage =
+        store_stage(*p, ops.ops.back(), *plan::find_value(s.kernels[0], "gemm:acc")->fragment, nullptr);
     ASSERT_TRUE(stage) << r.m << "x" << r.n;
     EXPECT_EQ(stage->rows, r.rows);
     EXPECT_EQ(stage->columns, r.columns);
@@ -405,7 +427,8 @@ TEST(TensorStores, StagesFollowTheAccumulators) {
   ASSERT_TRUE(p);
   std::string why;
   const auto ops = infer::collect_kernel_ops(*p, 0);
-  EXPECT_FALSE(store_stage(*p, ops.ops.back(), layout::Fragment::replicated(std::vector<int64_t>{64, 24}, 128), &why));
+  EXPECT_FALSE(
+      store_stage(*p, ops.ops.back(), layout::Fragment::replicated(std::vector<int64_t>{64, 24}, 128), &why));
   EXPECT_EQ(why, "its source is not held as warpgroup instructions leave it");
 }
 
@@ -414,13 +437,15 @@ TEST(WarpgroupProducts, AnAccumulatorHeldOtherwiseGoesToWarps) {
   const std::string second =
       " pipelined kk in 0 .. ceildiv(k, 32) stages 2 {\n copy A[by * 128 :+ 128, kk * 32 :+ 32] -> A2\n"
       " copy B[kk * 32 :+ 32, bx * 128 :+ 128] -> B2\n gemm A2, B2 -> acc {policy=full_col}\n }\n";
-  auto p = program_from(gemm_text(128, 128, 32, 2, 256, "f16",
-                                  " alloc A2: shared f16[128, 32]\n alloc B2: shared f16[32, 128]\n", second));
+  auto p =
+      program_from(gemm_text(128, 128, 32, 2, 256, "f16",
+                             " alloc A2: shared f16[128, 32]\n alloc B2: shared f16[32, 128]\n", second));
   ASSERT_TRUE(p);
   const plan::Schedule s = planned(*p);
   EXPECT_EQ(plan::find_op(s.kernels[0], "gemm/ko/gemm#0")->engine, Engine::warpgroup_mma);
   EXPECT_EQ(plan::find_op(s.kernels[0], "gemm/kk/gemm#0")->engine, Engine::mma);
-  EXPECT_EQ(note_of(s.kernels[0], "gemm/kk/gemm#0"), "no warpgroup instructions: 'gemm:acc' is held otherwise");
+  EXPECT_EQ(note_of(s.kernels[0], "gemm/kk/gemm#0"),
+            "no warpgroup instructions: 'gemm:acc' is held otherwise");
   ASSERT_EQ(s.kernels[0].channels.size(), 1u);
   EXPECT_EQ(s.kernels[0].channels[0].name, "gemm/ko");
 }
@@ -429,7 +454,8 @@ TEST(WarpgroupProducts, TilesOfAProductShareAChannel) {
   const std::string text =
       "tl 1 program p\ndim m\ndim n\ndim k\ntensor A: f16[m, k] readonly\ntensor B: f16[k, n] readonly\n"
       "tensor X: f16[k, n] readonly\ntensor Y: f16[k, m] readonly\ntensor C: f16[m, n]\ntensor D: f16[m, n]\n"
-      "kernel gemm grid (by: ceildiv(m, 64), bx: ceildiv(n, 64)) threads 128 {\n alloc As: shared f16[64, 64]\n"
+      "kernel gemm grid (by: ceildiv(m, 64), bx: ceildiv(n, 64)) threads 128 {\n alloc As: shared f16[64, "
+      "64]\n"
       " alloc Bs: shared f16[64, 64]\n alloc Xs: shared f16[64, 64]\n alloc Ys: shared f16[64, 64]\n"
       " alloc c: fragment f32[64, 64]\n alloc d: fragment f32[64, 64]\n fill c, 0.0f32\n fill d, 0.0f32\n"
       " pipelined ko in 0 .. ceildiv(k, 64) stages 3 {\n copy A[by * 64 :+ 64, ko * 64 :+ 64] -> As\n"
@@ -456,18 +482,23 @@ TEST(TensorCopies, BeginAtMultiplesOf16BytesAndStoresNotInFrontOfTheTensor) {
     auto p = program_from(changed);
     return p ? note_of(planned(*p).kernels[0], op) : "no program";
   };
-  EXPECT_NE(note("ko * 64 :+ 64] -> As", "ko * 64 + m :+ 64] -> As", "gemm/ko/gemm#0").find("not known to be a multiple of 16 bytes"),
+  EXPECT_NE(note("ko * 64 :+ 64] -> As", "ko * 64 + m :+ 64] -> As", "gemm/ko/gemm#0")
+                .find("not known to be a multiple of 16 bytes"),
             std::string::npos);
   EXPECT_EQ(note("ko * 64 :+ 64] -> As", "ko * 64 + m * 8 :+ 64] -> As", "gemm/ko/gemm#0"), "");
-  EXPECT_NE(note("C[by * 128", "C[by * 128 - m", "gemm/copy#0").find("may lie in front of tensor 'C'"), std::string::npos);
+  EXPECT_NE(note("C[by * 128", "C[by * 128 - m", "gemm/copy#0").find("may lie in front of tensor 'C'"),
+            std::string::npos);
   EXPECT_EQ(note("C[by * 128", "C[max(by * 128 - m, 0)", "gemm/copy#0"), "");
 }
 
-// Strides become multiples by what is known of sizes, through quotients too; a note does not say that none can.
+// Strides become multiples by what is known of sizes, through quotients too; a note does not say that none
+// can.
 TEST(TensorCopies, StridesThatQuotientsMake) {
   const auto note = [&](const std::string& facts, const std::string& columns) {
     std::string text = gemm_text(128, 128, 64, 3, 256);
-    const auto change = [&](const std::string& from, const std::string& to) { text.replace(text.find(from), from.size(), to); };
+    const auto change = [&](const std::string& from, const std::string& to) {
+      text.replace(text.find(from), from.size(), to);
+    };
     change("dim k\n", "dim k " + facts + "\n");
     change("A: f16[m, k]", "A: f16[m, " + columns + "]");
     auto p = program_from(text);
@@ -478,20 +509,25 @@ TEST(TensorCopies, StridesThatQuotientsMake) {
       EXPECT_EQ(note(facts, columns), "") << facts << ", " << columns;
   const std::string begin = "no warpgroup instructions: tile 'As' does not come by a tensor copy: ";
   EXPECT_EQ(note("", "100"), begin + "a stride of tensor 'A' is no multiple of 16 bytes");
-  EXPECT_EQ(note("<= 15", "k // 2"), begin + "no size is known that makes a stride of tensor 'A' a multiple of 16 bytes");
-  EXPECT_EQ(note("", "k * 8 + 1"), begin + "no size is known that makes a stride of tensor 'A' a multiple of 16 bytes");
+  EXPECT_EQ(note("<= 15", "k // 2"),
+            begin + "no size is known that makes a stride of tensor 'A' a multiple of 16 bytes");
+  EXPECT_EQ(note("", "k * 8 + 1"),
+            begin + "no size is known that makes a stride of tensor 'A' a multiple of 16 bytes");
 }
 
 // The engine orders no stores: those of one block go to places of their own.
 TEST(TensorStores, OfALoopDoNotMeet) {
-  const std::string text = gemm_text(128, 128, 64, 3, 256), store = "copy acc -> C[by * 128 :+ 128, bx * 128 :+ 128]\n";
-  const auto note = [&](const std::string& loops, const std::string& row, const std::string& column, const std::string& op) {
+  const std::string text = gemm_text(128, 128, 64, 3, 256),
+                    store = "copy acc -> C[by * 128 :+ 128, bx * 128 :+ 128]\n";
+  const auto note = [&](const std::string& loops, const std::string& row, const std::string& column,
+                        const std::string& op) {
     std::string changed = text;
     const size_t at = changed.find(store);
     EXPECT_NE(at, std::string::npos) << text;
     if (at == std::string::npos) return std::string("no store");
     changed.replace(at, store.size(), loops + "copy acc -> C[" + row + " :+ 128, " + column + " :+ 128]\n");
-    for (size_t open = loops.find('{'); open != std::string::npos; open = loops.find('{', open + 1)) changed += "}\n";
+    for (size_t open = loops.find('{'); open != std::string::npos; open = loops.find('{', open + 1))
+      changed += "}\n";
     auto p = program_from(changed);
     return p ? note_of(planned(*p).kernels[0], op) : "no program";
   };

@@ -1,4 +1,5 @@
-// Who does what in a block, which points of the grid it walks over and with which others: roles, persistence, clusters.
+// Who does what in a block, which points of the grid it walks over and with which others: roles, persistence,
+// clusters.
 #include "hopper_plans.h"
 
 namespace tilegen::schedule {
@@ -23,15 +24,18 @@ TEST(Persistence, BlocksWithoutAProductWalkToo) {
   EXPECT_TRUE(k.persistence->claimed());
 }
 
-// Rows of 1040 bytes begin inside lines of the cache, which makes bringing the tiles the longer part; rows of 1024 do not.
+// Rows of 1040 bytes begin inside lines of the cache, which makes bringing the tiles the longer part; rows of
+// 1024 do not.
 TEST(Clusters, ArePlannedWhereRowsBeginInsideLines) {
   std::string text = read_file(source_path("tests/files/plan/hopper/gemm_small_misaligned.tl"));
   const plan::Schedule planned_for_520 = planned(*program_from(text));
   const plan::ClusterPlan cluster = *planned_for_520.kernels[0].cluster;
   EXPECT_EQ(cluster.blocks, 4);
   EXPECT_EQ(cluster.along, "bx");
-  EXPECT_EQ(cluster.reason, "bringing the tiles of a block takes 5200 cycles, with a tile read once for 4 blocks 4800");
-  for (size_t at = text.find("520"); at != std::string::npos; at = text.find("520")) text.replace(at, 3, "512");
+  EXPECT_EQ(cluster.reason,
+            "bringing the tiles of a block takes 5200 cycles, with a tile read once for 4 blocks 4800");
+  for (size_t at = text.find("520"); at != std::string::npos; at = text.find("520"))
+    text.replace(at, 3, "512");
   EXPECT_EQ(planned(*program_from(text)).kernels[0].cluster->blocks, 1);
 }
 
@@ -49,7 +53,8 @@ TEST(Launches, AreDependentWhereTheTargetKnowsIt) {
   given.kernels[0].launch->dependent = true;
   auto refusal = plan_for(*p, "sm_89", &given);
   ASSERT_FALSE(refusal);
-  EXPECT_NE(refusal.error().to_text().find("the given launch is dependent, which target sm_89 does not know"), std::string::npos);
+  EXPECT_NE(refusal.error().to_text().find("the given launch is dependent, which target sm_89 does not know"),
+            std::string::npos);
 }
 
 TEST(Persistence, BlocksWalkAloneOnAMultiprocessorAndClaimWhereWorkDiffers) {
@@ -64,10 +69,12 @@ TEST(Persistence, BlocksWalkAloneOnAMultiprocessorAndClaimWhereWorkDiffers) {
   k = planned(*program_from(walked_text(true))).kernels[0];
   EXPECT_TRUE(k.persistence->claimed());
   EXPECT_EQ(k.persistence->reason,
-            "one block fills a multiprocessor, and blocks have different amounts of work: each claims its next tile, whose loads "
+            "one block fills a multiprocessor, and blocks have different amounts of work: each claims its "
+            "next tile, whose loads "
             "run beside the epilogue of this one");
   EXPECT_EQ(k.raster->order, "longest_first");
-  const auto place = std::find_if(k.memory.begin(), k.memory.end(), [](const auto& m) { return m.value == "gemm:claims"; });
+  const auto place =
+      std::find_if(k.memory.begin(), k.memory.end(), [](const auto& m) { return m.value == "gemm:claims"; });
   ASSERT_NE(place, k.memory.end());
   EXPECT_EQ(place->bytes, 48);
 }
@@ -76,7 +83,8 @@ TEST(Persistence, TheGivenOrderIsTaken) {
   for (bool differ : {false, true}) {
     auto p = program_from(walked_text(differ));
     ASSERT_TRUE(p);
-    for (const auto& [persistent, order] : {std::pair(false, "static"), std::pair(true, "static"), std::pair(true, "claimed")}) {
+    for (const auto& [persistent, order] :
+         {std::pair(false, "static"), std::pair(true, "static"), std::pair(true, "claimed")}) {
       plan::Schedule given;
       given.kernels.resize(1);
       given.kernels[0].kernel = "gemm";
@@ -108,13 +116,21 @@ TEST(Persistence, ImpossibleOrdersAreRefused) {
     return s.error().diagnostics[0].message;
   };
   const std::string impossible = "the given persistence is not possible: ";
-  EXPECT_EQ(refusal({true, "dynamic", false, ""}), impossible + "order 'dynamic' is neither 'static' nor 'claimed'");
-  EXPECT_EQ(refusal({false, "claimed", false, ""}), impossible + "blocks of one point have no order to walk in");
-  EXPECT_EQ(refusal({true, "claimed", false, ""}, 2), impossible + "blocks of a cluster walk their points together, none claims one for itself");
-  EXPECT_EQ(refusal({true, "claimed", false, ""}, 1, 0), impossible + "it needs a producer, which the kernel has not");
-  EXPECT_EQ(refusal({true, "static", false, ""}, 1, 0), impossible + "it needs a producer, which the kernel has not");
-  EXPECT_EQ(refusal({true, "static", true, ""}), impossible + "only points that are claimed can be passed over ('skips_idle')");
-  EXPECT_EQ(refusal({true, "claimed", true, ""}).rfind(impossible + "no point can be passed over ('skips_idle')", 0), 0u);
+  EXPECT_EQ(refusal({true, "dynamic", false, ""}),
+            impossible + "order 'dynamic' is neither 'static' nor 'claimed'");
+  EXPECT_EQ(refusal({false, "claimed", false, ""}),
+            impossible + "blocks of one point have no order to walk in");
+  EXPECT_EQ(refusal({true, "claimed", false, ""}, 2),
+            impossible + "blocks of a cluster walk their points together, none claims one for itself");
+  EXPECT_EQ(refusal({true, "claimed", false, ""}, 1, 0),
+            impossible + "it needs a producer, which the kernel has not");
+  EXPECT_EQ(refusal({true, "static", false, ""}, 1, 0),
+            impossible + "it needs a producer, which the kernel has not");
+  EXPECT_EQ(refusal({true, "static", true, ""}),
+            impossible + "only points that are claimed can be passed over ('skips_idle')");
+  EXPECT_EQ(refusal({true, "claimed", true, ""})
+                .rfind(impossible + "no point can be passed over ('skips_idle')", 0),
+            0u);
 }
 
 TEST(Roles, RegistersAreMovedWhereOneWarpBesideLeavesTooFew) {

@@ -80,7 +80,8 @@ TEST_F(SimFindings, ArrivalsThatNobodyTakes) {
   expect_clean(good, none);
   const Finding f = expect_one(bad, FindingKind::barrier_unclaimed, none);
   EXPECT_EQ(f.site.op, "k/arrive");
-  EXPECT_NE(f.message.find("the block ends with 32 of 64 threads at barrier 1"), std::string::npos) << f.message;
+  EXPECT_NE(f.message.find("the block ends with 32 of 64 threads at barrier 1"), std::string::npos)
+      << f.message;
 }
 
 TEST_F(SimFindings, ArrivingAgainBeforeItIsTaken) {
@@ -110,7 +111,9 @@ TEST_F(SimFindings, ArrivingAgainBeforeItIsTaken) {
     ASSERT_FALSE(r.findings.empty());
     EXPECT_EQ(r.findings[0].kind, FindingKind::barrier_unclaimed) << texts(r);
     EXPECT_EQ(r.findings[0].site.op, "k/second");
-    EXPECT_NE(r.findings[0].message.find("warp 0 has arrived already, 32 of 64 threads are there"), std::string::npos) << texts(r);
+    EXPECT_NE(r.findings[0].message.find("warp 0 has arrived already, 32 of 64 threads are there"),
+              std::string::npos)
+        << texts(r);
   });
 }
 

@@ -1,5 +1,5 @@
-// Blocks that claim points of the grid: who gets which, that the counter is 0 behind every launch, and what is said where it
-// is not.
+// Blocks that claim points of the grid: who gets which, that the counter is 0 behind every launch, and what
+// is said where it is not.
 #include <set>
 
 #include "finding_checks.h"
@@ -8,7 +8,8 @@
 namespace tilegen::sim::test {
 namespace {
 
-const std::pair<int64_t, int64_t> kSizes[] = {{0, 0}, {1, 1}, {2, 1}, {2, 2}, {3, 2}, {7, 3}, {8, 3}, {9, 3}, {5, 5}, {100, 7}, {131, 132 - 1}};
+const std::pair<int64_t, int64_t> kSizes[] = {{0, 0}, {1, 1}, {2, 1}, {2, 2},   {3, 2},        {7, 3},
+                                              {8, 3}, {9, 3}, {5, 5}, {100, 7}, {131, 132 - 1}};
 
 // Every number once, each block's rising, its last the one that tells it to stop, and no other.
 TEST(Claims, EachPointIsClaimedOnceAndEachBlockStopsOnce) {
@@ -47,7 +48,8 @@ struct Walk : GpuProgram {
   // `most` turns of a block; `extra` claims behind the loop.
   explicit Walk(std::optional<int64_t> most = std::nullopt, int extra = 0) : GpuProgram(32) {
     const E points = dim("points");
-    y = tensor("Y", DType::i32), point = registers("point", DType::i64, 1), number = registers("number", DType::i32, 1);
+    y = tensor("Y", DType::i32), point = registers("point", DType::i64, 1),
+    number = registers("number", DType::i32, 1);
     p.grid = {points.id};
     p.launched_var = p.add_var("blocks", ir::VarKind::block_index);
     p.claims = true;
@@ -55,7 +57,8 @@ struct Walk : GpuProgram {
     store(point, i(0), block());
     store(number, i(0), num(0, DType::i32));
     const ir::VarId v = p.add_var("turn", ir::VarKind::loop);
-    thread::Loop loop{v, most ? i(*most).id : points.id, LoopForm::serial, {}, (load(point, i(0)) < points).id};
+    thread::Loop loop{
+        v, most ? i(*most).id : points.id, LoopForm::serial, {}, (load(point, i(0)) < points).id};
     open.push_back(&loop.body);
     branch(thread() < 1, [&] {
       GpuProgram::store(y, load(point, i(0)), load(y, load(point, i(0))) + num(1, DType::i32));
@@ -116,7 +119,8 @@ TEST(SimClaims, BlocksThatAskAgainLeaveTheCounter) {
 // Lanes leave a loop whose condition differs between them one by one.
 TEST(SimClaims, ALoopEndsForEachLaneWhenItsConditionDoes) {
   GpuProgram g(32);
-  const MemoryId y = g.tensor("Y", DType::i32), left = g.registers("left", DType::i64, 1), turns = g.registers("turns", DType::i32, 1);
+  const MemoryId y = g.tensor("Y", DType::i32), left = g.registers("left", DType::i64, 1),
+                 turns = g.registers("turns", DType::i32, 1);
   g.store(left, g.i(0), g.thread() % 5);
   g.store(turns, g.i(0), g.num(0, DType::i32));
   const ir::VarId v = g.p.add_var("i", ir::VarKind::loop);

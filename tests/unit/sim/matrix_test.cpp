@@ -121,7 +121,8 @@ void check_atom(const target::Target& target, const target::MmaAtom& atom) {
   };
   std::vector<uint64_t> va = pack(atom.a_layout, atom.a, ma), vb = pack(atom.b_layout, atom.b, mb),
                         vc = pack(atom.c_layout, atom.c, mc), vd(vc.size());
-  EXPECT_EQ(texts(run(g, Arguments().tensor(va).tensor(vb).tensor(vc).tensor(vd), {}, target)), "") << atom.name;
+  EXPECT_EQ(texts(run(g, Arguments().tensor(va).tensor(vb).tensor(vc).tensor(vd), {}, target)), "")
+      << atom.name;
   std::vector<double> expected = mc;
   for (int i = 0; i < atom.m; ++i)
     for (int j = 0; j < atom.n; ++j) {

@@ -43,8 +43,8 @@ thread::Store far_store(ThreadProgram& q, ExprId predicate) {
   return probe;
 }
 
-// In place of stores: far ones, wherever what would be stored is not what is there. When none of them runs, the stores
-// change nothing, whatever their order.
+// In place of stores: far ones, wherever what would be stored is not what is there. When none of them runs,
+// the stores change nothing, whatever their order.
 class StoreChecks {
  public:
   explicit StoreChecks(ThreadProgram& q) : q_(q) {}
@@ -73,7 +73,8 @@ class StoreChecks {
 
   // Of one store where `when` holds; invalid: always.
   thread::Store check(const thread::Store& store, ExprId when) {
-    const ExprId there = q_.exprs.load(store.memory, q_.memory(store.memory).type, std::vector<ExprId>{store.index});
+    const ExprId there =
+        q_.exprs.load(store.memory, q_.memory(store.memory).type, std::vector<ExprId>{store.index});
     ExprId changes = differ(store.value, there);
     if (ir::is_float(q_.exprs.type(there))) {  // a NaN is no other NaN
       const ExprId both_nan = both(differ(store.value, store.value), differ(there, there));
@@ -91,7 +92,9 @@ class StoreChecks {
   ExprId both(ExprId a, ExprId b) { return q_.exprs.binary(ExprOp::logical_and, a, b); }
   ExprId number(ExprId e) {
     const ir::DType type = q_.exprs.type(e);
-    return ir::is_bool(type) ? q_.exprs.cast(ir::DType::i32, e) : ir::is_float(type) ? q_.exprs.cast(ir::DType::f64, e) : e;
+    return ir::is_bool(type)    ? q_.exprs.cast(ir::DType::i32, e)
+           : ir::is_float(type) ? q_.exprs.cast(ir::DType::f64, e)
+                                : e;
   }
   ExprId differ(ExprId a, ExprId b) { return q_.exprs.binary(ExprOp::ne, number(a), number(b)); }
 

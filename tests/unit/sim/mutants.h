@@ -37,9 +37,9 @@ std::optional<thread::ThreadProgram> mutate(const thread::ThreadProgram& p, cons
 std::optional<thread::ThreadProgram> predicate_probe(const thread::ThreadProgram& p,
                                                      const MutationSite& site);
 
-// The unspoilt program with a store far out of bounds wherever the predicate of the site's store is false, or the
-// condition of the site's branch around stores alone, and what would be stored is not what is there: without a finding,
-// dropping it changes nothing. Nothing for branches that do more.
+// The unspoilt program with a store far out of bounds wherever the predicate of the site's store is false, or
+// the condition of the site's branch around stores alone, and what would be stored is not what is there:
+// without a finding, dropping it changes nothing. Nothing for branches that do more.
 std::optional<thread::ThreadProgram> store_probe(const thread::ThreadProgram& p, const MutationSite& site);
 
 // The unspoilt program with a store far out of bounds in front of the site's statement: without a finding the

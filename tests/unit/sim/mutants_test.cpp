@@ -53,7 +53,8 @@ TEST(SimMutants, TheHarnessKnowsSurvivors) {
   EXPECT_NE(report.to_text().find("survives: barrier"), std::string::npos);
 }
 
-// Whether the one probe of a store or of a branch around stores, of a program of 32 threads, runs without a finding.
+// Whether the one probe of a store or of a branch around stores, of a program of 32 threads, runs without a
+// finding.
 bool store_probe_is_silent(const GpuProgram& g) {
   std::vector<float> v(32);
   const Arguments arguments = Arguments().tensor(v);
@@ -78,8 +79,8 @@ TEST(SimMutants, AStoreOfWhatIsThereIsProvenToNeedNoPredicate) {
   }
 }
 
-// A branch around a loop of stores, which mask what lies behind a limit: needed where the limit is before it, not where all
-// is in front of it in any case.
+// A branch around a loop of stores, which mask what lies behind a limit: needed where the limit is before it,
+// not where all is in front of it in any case.
 TEST(SimMutants, ABranchAroundStoresOfWhatIsThereIsProvenToBeNeedless) {
   for (const bool same : {true, false}) {
     GpuProgram g(32);

@@ -35,7 +35,8 @@ TEST(Diagnostics, Text) {
   d.message = "expected 64x32, got 64x16";
   d.hint = "widen As";
   d.location = {"gemm.tl", 12, 3};
-  EXPECT_EQ(d.to_text(), "gemm.tl:12:3: error [shape_mismatch] main/ko/copy#0: expected 64x32, got 64x16 (widen As)");
+  EXPECT_EQ(d.to_text(),
+            "gemm.tl:12:3: error [shape_mismatch] main/ko/copy#0: expected 64x32, got 64x16 (widen As)");
   d.severity = Severity::warning;
   d.location = {"", 12, 0};
   d.hint.clear();

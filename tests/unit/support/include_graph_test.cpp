@@ -11,16 +11,19 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const std::vector<std::string> kRoad = {"support", "ir",       "arith", "layout", "thread", "target", "plan",   "cost",
-                                        "ops",     "builder",  "check", "infer",  "schedule", "lower", "interp", "sim",
-                                        "codegen", "object",   "cache", "driver", "runtime", "tune",  "capi"};
+const std::vector<std::string> kRoad = {"support",  "ir",     "arith",   "layout",  "thread",  "target",
+                                        "plan",     "cost",   "ops",     "builder", "check",   "infer",
+                                        "schedule", "lower",  "interp",  "sim",     "codegen", "object",
+                                        "cache",    "driver", "runtime", "tune",    "capi"};
 
 int place(const std::string& folder) {
   const auto at = std::find(kRoad.begin(), kRoad.end(), folder);
   return at == kRoad.end() ? -1 : static_cast<int>(at - kRoad.begin());
 }
 
-bool starts_with(const std::string& s, const std::string& prefix) { return s.compare(0, prefix.size(), prefix) == 0; }
+bool starts_with(const std::string& s, const std::string& prefix) {
+  return s.compare(0, prefix.size(), prefix) == 0;
+}
 
 // The path an #include line names, or "".
 std::string included(const std::string& line) {
@@ -80,7 +83,8 @@ TEST(IncludeGraph, EveryFileKeepsToTheRoad) {
   EXPECT_GT(includes, 50) << "the sources were not found under " << root;
 }
 
-// Code without its comment calls a function that calls back through the C library, which no exception can leave.
+// Code without its comment calls a function that calls back through the C library, which no exception can
+// leave.
 bool calls_through_libc(const std::string& line) {
   const std::string code = line.substr(0, line.find("//"));
   return code.find("call_once(") != std::string::npos || code.find("qsort(") != std::string::npos ||

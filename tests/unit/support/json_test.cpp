@@ -29,7 +29,8 @@ TEST(Json, RefusesWhatOtherReadersLetPass) {
   Limits tight;
   tight.text_bytes = 4;
   EXPECT_EQ(refusal("[1,2]", tight),
-            "error [limit_bytes] test: expected at most 4 bytes of JSON, got 5 (shorten the text or raise the limit)");
+            "error [limit_bytes] test: expected at most 4 bytes of JSON, got 5 (shorten the text or raise "
+            "the limit)");
   std::string many = "[0";
   for (int i = 0; i < (1 << 20); i++) many += ",0";
   EXPECT_NE(refusal(many + "]").find("more than 1048576 values"), std::string::npos);
@@ -37,7 +38,8 @@ TEST(Json, RefusesWhatOtherReadersLetPass) {
 
 TEST(Json, MalformedTextIsLocated) {
   EXPECT_EQ(refusal("{\n  \"a\": 1,\n}"),
-            "error [json_error] $.a: malformed JSON at line 3, column 1 near \"}\" (write standard JSON: double quotes, no "
+            "error [json_error] $.a: malformed JSON at line 3, column 1 near \"}\" (write standard JSON: "
+            "double quotes, no "
             "comments, no trailing commas)");
   EXPECT_NE(refusal("").find("ends too early"), std::string::npos);
   EXPECT_NE(refusal("[1, 2").find("ends too early"), std::string::npos);
@@ -61,7 +63,8 @@ class Cursor : public ::testing::Test {
 };
 
 TEST_F(Cursor, ReadsEveryKind) {
-  JsonCursor r = root(R"({"i": -9223372036854775808, "n": 2.5, "b": true, "s": "a\u00e9\n", "z": null, "l": [1, [2]]})");
+  JsonCursor r =
+      root(R"({"i": -9223372036854775808, "n": 2.5, "b": true, "s": "a\u00e9\n", "z": null, "l": [1, [2]]})");
   EXPECT_EQ(r.required("i").integer(INT64_MIN, 0), INT64_MIN);
   EXPECT_EQ(r.required("n").number(), 2.5);
   EXPECT_EQ(r.required("i").number(), -9223372036854775808.0);
@@ -88,7 +91,8 @@ TEST_F(Cursor, NamesThePathOfWhatIsWrong) {
       {R"({"a": "x"})", [](JsonCursor c) { c.required("a").integer(0, 9); },
        "error [json_error] $.a: expected an integer, got \"x\" (an integer between 0 and 9)"},
       {R"({"a": 300})", [](JsonCursor c) { c.required("a").integer(0, 255); },
-       "error [json_error] $.a: expected an integer between 0 and 255, got 300 (choose a value in that range)"},
+       "error [json_error] $.a: expected an integer between 0 and 255, got 300 (choose a value in that "
+       "range)"},
       {R"({"a": 18446744073709551616})", [](JsonCursor c) { c.required("a").integer(0, 9); },
        "error [json_error] $.a: expected an integer, got 18446744073709551616 (an integer between 0 and 9)"},
       {R"({"a": 9223372036854775808})", [](JsonCursor c) { c.required("a").integer(0, 9); },
@@ -103,10 +107,17 @@ TEST_F(Cursor, NamesThePathOfWhatIsWrong) {
        "error [json_error] $.a: expected an array, got an object (put the values in [ ])"},
       {R"({})", [](JsonCursor c) { c.required("a"); },
        "error [json_error] $.a: expected the key \"a\", got an object without it (add the key)"},
-      {R"([])", [](JsonCursor c) { c.object({"a", "b"}); },
+      {R"([])",
+       [](JsonCursor c) {
+         c.object({"a", "b"});
+       },
        "error [json_error] $: expected an object, got an array (an object with the keys a, b)"},
-      {R"({"vectr": 1})", [](JsonCursor c) { c.object({"value", "vector"}); },
-       "error [json_error] $.vectr: unknown key \"vectr\", expected one of value, vector (did you mean 'vector'?)"},
+      {R"({"vectr": 1})",
+       [](JsonCursor c) {
+         c.object({"value", "vector"});
+       },
+       "error [json_error] $.vectr: unknown key \"vectr\", expected one of value, vector (did you mean "
+       "'vector'?)"},
       {R"({"a": "colum"})", [](JsonCursor c) { c.required("a").choice(kNames); },
        "error [json_error] $.a: expected one of row, column, got \"colum\" (did you mean 'column'?)"},
       {R"({"a": "x\u0001y"})", [](JsonCursor c) { c.required("a").choice(kNames); },
@@ -129,7 +140,8 @@ TEST_F(Cursor, KeepsTheFirstErrorAndGoesOn) {
 }
 
 TEST(Json, WriterAndReaderAgree) {
-  const std::string hostile = std::string("quote\" back\\ nl\n tab\t nul") + '\0' + "\x1f del\x7f \xc3\xa9 \xf0\x9f\x98\x80";
+  const std::string hostile =
+      std::string("quote\" back\\ nl\n tab\t nul") + '\0' + "\x1f del\x7f \xc3\xa9 \xf0\x9f\x98\x80";
   JsonWriter w;
   w.begin_object();
   w.member("s", hostile);
@@ -168,8 +180,8 @@ TEST(Json, WriterIsIndentedAndRepairsBytes) {
   w.member("b", "\xff\xc0\xaf\xed\xa0\x80 ok \xe2\x82");
   w.end_object();
   const std::string bad = "\xef\xbf\xbd";
-  EXPECT_EQ(w.text(), "{\n  \"a\": [\n    1,\n    2\n  ],\n  \"b\": \"" + bad + bad + bad + bad + bad + bad + " ok " + bad +
-                          bad + "\"\n}\n");
+  EXPECT_EQ(w.text(), "{\n  \"a\": [\n    1,\n    2\n  ],\n  \"b\": \"" + bad + bad + bad + bad + bad + bad +
+                          " ok " + bad + bad + "\"\n}\n");
 }
 
 }  // namespace

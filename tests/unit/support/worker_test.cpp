@@ -89,7 +89,8 @@ TEST(Worker, TakesNoAsynchronousSignals) {
 TEST(LeavableWork, WithoutAWishToStopItIsAwaited) {
   const Cancellation nobody;
   bool ran = false;
-  const Expected<bool> done = run_until_cancelled([&](const Cancellation& left) { ran = !left.requested(); }, nobody);
+  const Expected<bool> done =
+      run_until_cancelled([&](const Cancellation& left) { ran = !left.requested(); }, nobody);
   ASSERT_TRUE(done);
   EXPECT_TRUE(*done);
   EXPECT_TRUE(ran);
@@ -123,7 +124,8 @@ TEST(LeavableWork, GoesOnAloneAndFreesWhatItOwns) {
   const auto watched = std::make_shared<Watched>();
   const Cancellation late({}, Cancellation::deadline_in(20));
   std::string stage;
-  const Expected<bool> done = run_until_cancelled(until_told(watched), late, [&](const std::string& s) { stage = s; });
+  const Expected<bool> done =
+      run_until_cancelled(until_told(watched), late, [&](const std::string& s) { stage = s; });
   EXPECT_FALSE(watched->freed);  // the caller did not wait
   ASSERT_TRUE(done);
   EXPECT_FALSE(*done);
@@ -152,7 +154,8 @@ TEST(LeavableWork, OnlySoManyGoOnAtATime) {
   EXPECT_FALSE(*full);
   EXPECT_FALSE(ran);
   go_on = true;
-  const Expected<bool> then = run_until_cancelled([&ran](const Cancellation&) { ran = true; }, Cancellation());
+  const Expected<bool> then =
+      run_until_cancelled([&ran](const Cancellation&) { ran = true; }, Cancellation());
   ASSERT_TRUE(then);
   EXPECT_TRUE(*then);
   EXPECT_TRUE(ran);

@@ -56,14 +56,21 @@ TEST(HostTarget, RowsAreSane) {
 TEST(HostTarget, EveryTypeCombinationOfAGemmHasARow) {
   for (bool avx512 : {false, true}) {
     const Target t = host::from_facts("cpu", facts(avx512, avx512, avx512));
-    for (auto [a, b, c] : {std::tuple{DType::f32, DType::f32, DType::f32}, {DType::f64, DType::f64, DType::f64},
-                           {DType::f16, DType::f16, DType::f32}, {DType::bf16, DType::bf16, DType::f32},
-                           {DType::f16, DType::f16, DType::f16}, {DType::i8, DType::i8, DType::i32},
-                           {DType::i8, DType::u8, DType::i32}, {DType::u8, DType::i8, DType::i32},
-                           {DType::u8, DType::u8, DType::i32}, {DType::e4m3, DType::e4m3, DType::f32},
-                           {DType::e4m3, DType::e5m2, DType::f32}, {DType::e5m2, DType::e4m3, DType::f32},
+    for (auto [a, b, c] : {std::tuple{DType::f32, DType::f32, DType::f32},
+                           {DType::f64, DType::f64, DType::f64},
+                           {DType::f16, DType::f16, DType::f32},
+                           {DType::bf16, DType::bf16, DType::f32},
+                           {DType::f16, DType::f16, DType::f16},
+                           {DType::i8, DType::i8, DType::i32},
+                           {DType::i8, DType::u8, DType::i32},
+                           {DType::u8, DType::i8, DType::i32},
+                           {DType::u8, DType::u8, DType::i32},
+                           {DType::e4m3, DType::e4m3, DType::f32},
+                           {DType::e4m3, DType::e5m2, DType::f32},
+                           {DType::e5m2, DType::e4m3, DType::f32},
                            {DType::e5m2, DType::e5m2, DType::f32}})
-      EXPECT_NE(first_row(t, a, b, c), nullptr) << ir::dtype_name(a) << " " << ir::dtype_name(b) << " " << ir::dtype_name(c);
+      EXPECT_NE(first_row(t, a, b, c), nullptr)
+          << ir::dtype_name(a) << " " << ir::dtype_name(b) << " " << ir::dtype_name(c);
   }
 }
 
@@ -103,7 +110,8 @@ TEST(FindTarget, AnUnknownNameListsTheKnownOnes) {
     EXPECT_EQ(d.op, name);
     EXPECT_EQ(d.message, "no target is called '" + std::string(name) + "'");
     EXPECT_EQ(d.hint,
-              "known targets: host, x86-64-v3, x86-64-v4, sm_80, sm_89, sm_90, sm_90a, sim:sm_80, sim:sm_89, sim:sm_90, sim:sm_90a");
+              "known targets: host, x86-64-v3, x86-64-v4, sm_80, sm_89, sm_90, sm_90a, sim:sm_80, sim:sm_89, "
+              "sim:sm_90, sim:sm_90a");
   }
 }
 

@@ -1,4 +1,5 @@
-// Operand layouts of every matrix atom against the formulas of the PTX ISA's fragment figures, written here anew.
+// Operand layouts of every matrix atom against the formulas of the PTX ISA's fragment figures, written here
+// anew.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -11,7 +12,8 @@ namespace {
 
 using layout::Fragment;
 using RowCol = std::pair<int64_t, int64_t>;
-// Element that lane `lane` holds in register slot `i`, where groupID = lane >> 2 and threadID_in_group = lane % 4.
+// Element that lane `lane` holds in register slot `i`, where groupID = lane >> 2 and threadID_in_group = lane
+// % 4.
 using Formula = std::function<RowCol(int64_t lane, int64_t i)>;
 
 struct Figures {
@@ -83,7 +85,8 @@ Figures figures_of(const MmaAtom& atom) {
 }
 
 // Every lane holds what the figure says, in the register it says, and nothing else.
-void expect_figure(const Fragment& f, int64_t rows, int64_t cols, const Formula& formula, const std::string& what) {
+void expect_figure(const Fragment& f, int64_t rows, int64_t cols, const Formula& formula,
+                   const std::string& what) {
   ASSERT_EQ(f.shape(), (std::vector<int64_t>{rows, cols})) << what;
   ASSERT_EQ(f.threads(), 32) << what;
   std::set<std::pair<int64_t, int64_t>> held;  // lane, register
@@ -94,7 +97,8 @@ void expect_figure(const Fragment& f, int64_t rows, int64_t cols, const Formula&
       const std::vector<int64_t> holders = f.holders(at);
       ASSERT_FALSE(holders.empty()) << what << " (" << r << "," << c << ") is held by no lane";
       for (int64_t lane : holders) {
-        EXPECT_TRUE(held.insert({lane, reg}).second) << what << ": lane " << lane << " register " << reg << " twice";
+        EXPECT_TRUE(held.insert({lane, reg}).second)
+            << what << ": lane " << lane << " register " << reg << " twice";
         EXPECT_EQ(formula(lane, reg), RowCol(r, c)) << what << ": lane " << lane << " register " << reg;
       }
     }
@@ -125,7 +129,8 @@ TEST_P(MmaAtoms, NamesTypesAndCosts) {
     EXPECT_TRUE(tensor_core || atom.name.starts_with("fma.") || atom.name.starts_with("dp4a.")) << atom.name;
     EXPECT_EQ(atom.tf32, atom.name.ends_with(".tf32")) << atom.name;
     if (tensor_core) {
-      EXPECT_NE(atom.name.find("m" + std::to_string(atom.m) + "n" + std::to_string(atom.n) + "k" + std::to_string(atom.k)),
+      EXPECT_NE(atom.name.find("m" + std::to_string(atom.m) + "n" + std::to_string(atom.n) + "k" +
+                               std::to_string(atom.k)),
                 std::string::npos)
           << atom.name;
     }
@@ -134,7 +139,8 @@ TEST_P(MmaAtoms, NamesTypesAndCosts) {
     EXPECT_GE(ir::dtype_bits(atom.c), ir::dtype_bits(atom.a)) << atom.name;
     EXPECT_GT(atom.cycles, 0) << atom.name;
   }
-  // For one triple of types the tensor core comes before plain multiply-adds, and what does more in a cycle first.
+  // For one triple of types the tensor core comes before plain multiply-adds, and what does more in a cycle
+  // first.
   for (size_t i = 0; i < t->mma.size(); ++i)
     for (size_t k = 0; k < i; ++k)
       if (t->mma[i].a == t->mma[k].a && t->mma[i].b == t->mma[k].b && t->mma[i].c == t->mma[k].c) {

@@ -180,7 +180,8 @@ TEST_F(CooperationVerifyTest, PersistentPrograms) {
 
 TEST_F(CooperationVerifyTest, Claims) {
   Memory m;
-  m.name = "number", m.space = Space::local, m.type = ir::DType::i32, m.elements = 1, m.alignment = 4, m.in_registers = true;
+  m.name = "number", m.space = Space::local, m.type = ir::DType::i32, m.elements = 1, m.alignment = 4,
+  m.in_registers = true;
   const MemoryId number = p.add_memory(m);
   p.body.push_back(add(Claim{number, c(0)}));
   expect_reports(verify_thread_program(p), "a claim, and no counter");

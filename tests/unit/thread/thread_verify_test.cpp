@@ -66,8 +66,9 @@ struct ThreadVerifyTest : Test {
     const ExprId global_at = p.exprs.add(p.exprs.mul(use(bx), 64), at);
     const ExprId inside = p.exprs.lt(global_at, use(n));
     const ExprId scaled = p.exprs.binary(ExprOp::mul, use(alpha, DType::f32), load_if(in, global_at, inside));
-    simd = p.add(Loop{lane, c(8), LoopForm::vectorized, {p.add(Store{tile, at, scaled, inside}, "axpy/copy#0")}},
-                 "axpy/copy#0");
+    simd =
+        p.add(Loop{lane, c(8), LoopForm::vectorized, {p.add(Store{tile, at, scaled, inside}, "axpy/copy#0")}},
+              "axpy/copy#0");
     unrolled = p.add(Loop{u, c(8), LoopForm::unrolled,
                           {p.add(Store{acc, use(u), load(tile, p.exprs.add(use(i), use(u))), {}}, "axpy/s")}},
                      "axpy/s");

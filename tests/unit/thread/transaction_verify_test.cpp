@@ -167,15 +167,20 @@ TEST(TransactionVerify, AskedAhead) {
     const StmtId before = g.at.at("wait full"), added = g.p.add(test, "gemm/ko");
     for (Stmt& s : g.p.stmts)
       for (Block* block : blocks_inside(s.node))
-        if (const auto it = std::find(block->begin(), block->end(), before); it != block->end()) block->insert(it, added);
+        if (const auto it = std::find(block->begin(), block->end(), before); it != block->end())
+          block->insert(it, added);
   };
   SpecialisedGemm good(kTiles[0]);
   ask(good, [](TransactionTest&) { return true; });
   EXPECT_EQ(joined(verify_transactions(good.p)), "");
   EXPECT_EQ(joined(verify_thread_program(good.p)), "");
   const std::string wrong = " after a test that did not ask for that";
-  expect_hazard(wrong, [&](SpecialisedGemm& g) { ask(g, [&](TransactionTest& t) { return t.parity = other_parity(g, t.parity), true; }); });
-  expect_hazard(wrong, [&](SpecialisedGemm& g) { ask(g, [&](TransactionTest& t) { return t.index = ((E{&g.p.exprs, t.index} + 1) % 2).id, true; }); });
+  expect_hazard(wrong, [&](SpecialisedGemm& g) {
+    ask(g, [&](TransactionTest& t) { return t.parity = other_parity(g, t.parity), true; });
+  });
+  expect_hazard(wrong, [&](SpecialisedGemm& g) {
+    ask(g, [&](TransactionTest& t) { return t.index = ((E{&g.p.exprs, t.index} + 1) % 2).id, true; });
+  });
   expect_hazard(wrong, [&](SpecialisedGemm& g) { ask(g, [](TransactionTest&) { return false; }); });
 }
 
@@ -214,8 +219,10 @@ TEST(TransactionVerify, PlacesOfBoxes) {
 
 // ---- what threads read
 
-// Bytes of As that the threads would read behind the wait for them: at `index` of the slot, as `lanes` lanes of one access.
-std::string read_behind_wait(const std::function<E(SpecialisedGemm&, E thread)>& index, int64_t lanes, bool waits) {
+// Bytes of As that the threads would read behind the wait for them: at `index` of the slot, as `lanes` lanes
+// of one access.
+std::string read_behind_wait(const std::function<E(SpecialisedGemm&, E thread)>& index, int64_t lanes,
+                             bool waits) {
   SpecialisedGemm g(kTiles[0]);
   const MemoryId out = g.tensor("out", ir::DType::f16);
   const StmtId before = g.at.at("wait full");
@@ -243,7 +250,9 @@ TEST(TransactionVerify, ReadsOfThreadsAtAnyIndex) {
       [&](SpecialisedGemm& g, E i) { return g.i(elements - 1) - i % elements / 2; },
       [&](SpecialisedGemm&, E i) { return (i + 5) % elements; },
       [&](SpecialisedGemm& g, E i) { return op(ir::ExprOp::bit_xor, i % elements, g.i(7)); },
-      [&](SpecialisedGemm& g, E i) { return cast(ir::DType::i64, g.load(g.tensor("where", ir::DType::f32), i)); }};
+      [&](SpecialisedGemm& g, E i) {
+        return cast(ir::DType::i64, g.load(g.tensor("where", ir::DType::f32), i));
+      }};
   for (size_t i = 0; i < std::size(indices); ++i)
     for (int64_t lanes : {1, 8}) {
       EXPECT_EQ(read_behind_wait(indices[i], lanes, true), "") << i;

@@ -43,7 +43,8 @@ int least_ptx(const Architecture& architecture, const target::Target& target, Ke
     for (const thread::Stmt& s : k.stmts) {
       if (auto* mma = std::get_if<thread::WarpMma>(&s.node))
         if (const MatrixRow* row = find_matrix_row(mma->atom)) ptx = std::max(ptx, row->ptx);
-      if (auto* mma = std::get_if<thread::WarpgroupMma>(&s.node)) ptx = std::max(ptx, least_ptx(target, *mma));
+      if (auto* mma = std::get_if<thread::WarpgroupMma>(&s.node))
+        ptx = std::max(ptx, least_ptx(target, *mma));
       if (std::holds_alternative<thread::StoreMatrix>(s.node)) ptx = std::max(ptx, 78);
     }
   if (architecture.fp8_ptx > ptx)
@@ -68,9 +69,9 @@ std::optional<Error> foreign_atom(Kernels kernels, const target::Target& target)
 }
 
 // Passes of LLVM's code generator that make these kernels slower: strength reduction of loops gives every
-// shared address of an unrolled body an induction variable of its own. Nor is any run that nobody waits for. The
-// vectorizer of loads and stores takes time quadratic in a block's instructions (2 s for 30,000), and lowering has
-// chosen vectors already.
+// shared address of an unrolled body an induction variable of its own. Nor is any run that nobody waits for.
+// The vectorizer of loads and stores takes time quadratic in a block's instructions (2 s for 30,000), and
+// lowering has chosen vectors already.
 class PassChoice final : public llvm::OptPassGate {
  public:
   explicit PassChoice(const Cancellation* cancellation) : cancellation_(cancellation) {}
@@ -124,7 +125,8 @@ std::optional<Error> emit_module(Compile& c, Kernels kernels, const target::Targ
 }
 
 std::optional<Error> generate(Compile& c, Kernels kernels, const target::Target& target,
-                              const MachineFeatures& features, const GpuCodegenOptions& options, PtxResult& result) {
+                              const MachineFeatures& features, const GpuCodegenOptions& options,
+                              PtxResult& result) {
   Clock clock;
   collect_diagnostics(c.context, c.errors);
   c.context.setOptPassGate(c.passes);
@@ -166,8 +168,9 @@ Expected<PtxResult> compile_ptx(Kernels kernels, const target::Target& target,
   const GuardedScope calls_llvm;
   auto compile = std::make_unique<Compile>(options.cancellation);
   compile->machine = std::move(*machine);
-  auto failure = run_compile(std::move(compile), kernels,
-                             [&](Compile& c) { return generate(c, kernels, target, features, options, result); });
+  auto failure = run_compile(std::move(compile), kernels, [&](Compile& c) {
+    return generate(c, kernels, target, features, options, result);
+  });
   if (failure) return *failure;
   return result;
 }

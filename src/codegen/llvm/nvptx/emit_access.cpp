@@ -64,8 +64,8 @@ llvm::CallInst* GpuEmitter::assembly(llvm::Type* result, const llvm::Twine& text
   return call;
 }
 
-llvm::CallInst* GpuEmitter::effect(llvm::Type* result, const llvm::Twine& text, const llvm::Twine& constraints,
-                                   llvm::ArrayRef<Value*> operands) {
+llvm::CallInst* GpuEmitter::effect(llvm::Type* result, const llvm::Twine& text,
+                                   const llvm::Twine& constraints, llvm::ArrayRef<Value*> operands) {
   std::vector<llvm::Type*> types;
   for (Value* v : operands) types.push_back(v->getType());
   auto* type = llvm::FunctionType::get(result, types, false);
@@ -237,7 +237,9 @@ GpuEmitter::Emitted GpuEmitter::emit_load(ExprId e) {
   return {v, std::max({statement_level_, emit_expr(index).level, c.level})};
 }
 
-void GpuEmitter::emit_node(const thread::Store& s) { lane_var_.valid() ? emit_vector_store(s) : emit_plain_store(s); }
+void GpuEmitter::emit_node(const thread::Store& s) {
+  lane_var_.valid() ? emit_vector_store(s) : emit_plain_store(s);
+}
 
 void GpuEmitter::emit_plain_store(const thread::Store& s) {
   Condition c = condition(s.predicate);

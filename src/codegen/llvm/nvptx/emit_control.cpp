@@ -129,7 +129,8 @@ void GpuEmitter::emit_serial_loop(const Loop& loop) {
   for (size_t i = 0; i < phis.size(); ++i) phis[i]->addIncoming(after[i], latch);
   llvm::BranchInst* again = end_counted_loop(l, condition);
   if (loop.rolled) {  // a pragma of the PTX
-    llvm::Metadata* keep = llvm::MDNode::get(context_, llvm::MDString::get(context_, "llvm.loop.unroll.disable"));
+    llvm::Metadata* keep =
+        llvm::MDNode::get(context_, llvm::MDString::get(context_, "llvm.loop.unroll.disable"));
     llvm::MDNode* id = llvm::MDNode::getDistinct(context_, {nullptr, keep});
     id->replaceOperandWith(0, id);
     again->setMetadata(llvm::LLVMContext::MD_loop, id);
@@ -143,7 +144,8 @@ void GpuEmitter::emit_branch(const Branch& branch) {
   in_statement([&] { condition = value(branch.condition); });
   if (auto* known = llvm::dyn_cast<llvm::ConstantInt>(condition))
     return emit_body(known->isOne() ? branch.then_body : branch.else_body);
-  if (branch.together) condition = b_.CreateIntrinsic(llvm::Intrinsic::nvvm_vote_any_sync, {}, {b_.getInt32(~0u), condition});
+  if (branch.together)
+    condition = b_.CreateIntrinsic(llvm::Intrinsic::nvvm_vote_any_sync, {}, {b_.getInt32(~0u), condition});
   emit_sides(condition, branch.then_body, branch.else_body);
 }
 

@@ -1,5 +1,5 @@
-// Block indices come from divisions by dims, which cost dozens of instructions. Each is emitted once: at the top of the
-// kernel, or of the loop over tiles of a persistent one.
+// Block indices come from divisions by dims, which cost dozens of instructions. Each is emitted once: at the
+// top of the kernel, or of the loop over tiles of a persistent one.
 #include <algorithm>
 
 #include "codegen/llvm/nvptx/gpu_emitter.h"

@@ -44,8 +44,8 @@ std::optional<std::string> GpuEmitter::emit() {
   open_scope(true);
   bind_params();
   bind_launch_vars();
-  // The next kernel's blocks may take the places of those that end. This one's shared memory is made ready beside the end of
-  // the one before.
+  // The next kernel's blocks may take the places of those that end. This one's shared memory is made ready
+  // beside the end of the one before.
   if (program_.dependent) effect("griddepcontrol.launch_dependents;");
   if (!refused()) initialise_block();
   if (program_.dependent) effect("griddepcontrol.wait;");
@@ -73,13 +73,15 @@ void GpuEmitter::create_function() {
   for (size_t i = 0; i < program_.tensor_maps.size(); ++i) {
     llvm::Argument* map = function_->getArg(static_cast<unsigned>(first_map + i));
     map->setName(program_.tensor_maps[i].name);
-    map->addAttr(llvm::Attribute::getWithByValType(context_, llvm::ArrayType::get(b_.getInt8Ty(), kMapBytes)));
+    map->addAttr(
+        llvm::Attribute::getWithByValType(context_, llvm::ArrayType::get(b_.getInt8Ty(), kMapBytes)));
     map->addAttr(llvm::Attribute::getWithAlignment(context_, llvm::Align(kMapAlignment)));
     maps_.push_back(map);
   }
   for (size_t i = 0; i < program_.divisors.size(); ++i) {
     const auto slot = [&](size_t which, const char* name) {
-      llvm::Argument* argument = function_->getArg(static_cast<unsigned>(program_.params.size() + 2 * i + which));
+      llvm::Argument* argument =
+          function_->getArg(static_cast<unsigned>(program_.params.size() + 2 * i + which));
       argument->setName(name);
       return argument;
     };
@@ -96,7 +98,9 @@ void GpuEmitter::create_function() {
 
 void GpuEmitter::annotate_function() {
   llvm::NamedMDNode* annotations = module_.getOrInsertNamedMetadata("nvvm.annotations");
-  auto number = [&](int64_t v) { return llvm::ConstantAsMetadata::get(b_.getInt32(static_cast<uint32_t>(v))); };
+  auto number = [&](int64_t v) {
+    return llvm::ConstantAsMetadata::get(b_.getInt32(static_cast<uint32_t>(v)));
+  };
   auto annotate = [&](const char* name, llvm::Metadata* value) {
     annotations->addOperand(llvm::MDNode::get(
         context_, {llvm::ConstantAsMetadata::get(function_), llvm::MDString::get(context_, name), value}));

@@ -48,7 +48,8 @@ void GpuEmitter::emit_node(const AsyncCommit&) {
 }
 
 void GpuEmitter::emit_node(const AsyncWait& wait) {
-  b_.CreateIntrinsic(llvm::Intrinsic::nvvm_cp_async_wait_group, {}, {b_.getInt32(static_cast<uint32_t>(wait.pending))});
+  b_.CreateIntrinsic(llvm::Intrinsic::nvvm_cp_async_wait_group, {},
+                     {b_.getInt32(static_cast<uint32_t>(wait.pending))});
 }
 
 // Everything travels as 32 bits; f16 and bf16 in the f32 they are held in.

@@ -54,7 +54,8 @@ void GpuEmitter::emit_node(const TransactionArrive& arrive) {
   Values operands = address(barrier_place(arrive.barriers, arrive.index));
   if (arrive.block.valid()) {
     operands.push_back(resized(value(arrive.block), 32, arrive.block));
-    // What the arriving threads did with the slot is over: a release to the cluster would wait for all their writes.
+    // What the arriving threads did with the slot is over: a release to the cluster would wait for all their
+    // writes.
     effect(b_.getVoidTy(),
            "{\n.reg .b32 there;\nmapa.shared::cluster.u32 there, $0, $2;\n"
            "mbarrier.arrive.shared::cluster.b64 _, [there+$1];\n}",

@@ -60,7 +60,8 @@ GpuEmitter::Emitted GpuEmitter::emit_expr(ExprId e) {
 
 GpuEmitter::Emitted GpuEmitter::compute_expr(ExprId e) {
   const ExprNode n = exprs_[e];  // a copy: questions about ranges move the nodes
-  if (const auto known = divisors_.find(e); known != divisors_.end()) return {resized(known->second.value, index_bits(e), e), 0};
+  if (const auto known = divisors_.find(e); known != divisors_.end())
+    return {resized(known->second.value, index_bits(e), e), 0};
   switch (n.op) {
     case ExprOp::const_int:
       if (is_index(n.type)) return {llvm::ConstantInt::getSigned(b_.getIntNTy(index_bits(e)), n.imm), 0};
@@ -177,8 +178,10 @@ Value* GpuEmitter::index_operation(const ExprNode& n, ExprId e, Value* a, Value*
   if (is_modular(n.op)) return modular(n, e, a, b);
   const Interval ra = facts_.range(n.a), rb = facts_.range(n.b);
   const bool division = n.op == ExprOp::floordiv || n.op == ExprOp::floormod;
-  if (division && ra.within({0, thread::kMostDivided}) && divisors_.contains(n.b)) return divided_by_reciprocal(n, e, a, b);
-  if (division && ra.within({0, thread::kMostDivided}) && !facts_.narrow(n.b)) return divided_narrow(n, e, a, b);
+  if (division && ra.within({0, thread::kMostDivided}) && divisors_.contains(n.b))
+    return divided_by_reciprocal(n, e, a, b);
+  if (division && ra.within({0, thread::kMostDivided}) && !facts_.narrow(n.b))
+    return divided_narrow(n, e, a, b);
   bool narrow = facts_.narrow(n.a) && facts_.narrow(n.b);
   if (is_index(n.type)) narrow = narrow && facts_.narrow(e);
   const bool shift = n.op == ExprOp::shl || n.op == ExprOp::shr;

@@ -70,19 +70,21 @@ void GpuEmitter::find_foldings() {
   fold(program_.body, fold);
 }
 
-// Bits 0 .. 31 of a descriptor: the address, the distance along a row's direction. What does not depend on the loop comes
-// first, and the rest is added in units: addresses of shared memory have no more units than the field holds.
+// Bits 0 .. 31 of a descriptor: the address, the distance along a row's direction. What does not depend on
+// the loop comes first, and the rest is added in units: addresses of shared memory have no more units than
+// the field holds.
 Value* GpuEmitter::low_descriptor(MemoryId memory, ir::ExprId index, const MatrixForm& form) {
   const Memory& m = program_.memory(memory);
   const arith::Affine at = facts_.affine(index);  // a copy: emitting asks for further ones
   std::vector<Summand> parts = summands(at, ir::dtype_bytes(m.type));
   const int64_t constant = m.arena_offset + llvm::cast<llvm::ConstantInt>(parts.back().value)->getSExtValue();
   parts.pop_back();
-  const bool in_units = constant % kUnit == 0 && std::all_of(parts.begin(), parts.end(), [](const Summand& s) {
-                          return s.scale % kUnit == 0;
-                        });
+  const bool in_units =
+      constant % kUnit == 0 &&
+      std::all_of(parts.begin(), parts.end(), [](const Summand& s) { return s.scale % kUnit == 0; });
   if (!in_units) parts.clear();
-  Value* address = b_.CreatePtrToInt(in_units ? pointer({shared_, constant}) : pointer(place(memory, at)), b_.getInt32Ty());
+  Value* address = b_.CreatePtrToInt(in_units ? pointer({shared_, constant}) : pointer(place(memory, at)),
+                                     b_.getInt32Ty());
   Value* low = b_.CreateAnd(b_.CreateLShr(address, b_.getInt32(4)), b_.getInt32(0x3fff));
   const bool ignored = form.k_major && form.swizzle != 0;
   const int64_t leading = ignored ? 1 : form.leading_bytes / kUnit;
@@ -137,7 +139,9 @@ void GpuEmitter::add_sources(WarpgroupCode& code, const WarpgroupMma& mma) {
   } else {
     code.a = code.add("r", low_descriptor(mma.a, mma.a_index, mma.a_form));
   }
-  auto moves = [&](ir::ExprId index) { return !loops_.empty() && facts_.depends_on(index, loops_.back().var); };
+  auto moves = [&](ir::ExprId index) {
+    return !loops_.empty() && facts_.depends_on(index, loops_.back().var);
+  };
   code.a_moves = !code.a_in_registers && moves(mma.a_index);
   code.b_moves = moves(mma.b_index);
   code.b = code.add("r", low_descriptor(mma.b, mma.b_index, mma.b_form));
@@ -151,14 +155,16 @@ std::string GpuEmitter::products(const WarpgroupCode& code, const WarpgroupMma& 
   if (atom.mn_major && !code.a_in_registers) flags += mma.a_form.k_major ? ", 0" : ", 1";
   if (atom.mn_major) flags += mma.b_form.k_major ? ", 0" : ", 1";
   const Folding& f = folding_[statement_];
-  std::string text = "{\n.reg .pred always, first;\n.reg .b32 low, high_a, high_b;\n.reg .b64 a, b, first_a, first_b;\n";
+  std::string text =
+      "{\n.reg .pred always, first;\n.reg .b32 low, high_a, high_b;\n.reg .b64 a, b, first_a, first_b;\n";
   if (f.fence_first) text += "wgmma.fence.sync.aligned;\n";
   text += "setp.ne.b32 always, 1, 0;\n";
   if (code.overwrites) text += "setp.ne.b32 first, 0, 0;\n";
   if (!code.a_in_registers) text += "mov.b32 high_a, " + number(high_descriptor(mma.a_form)) + ";\n";
   text += "mov.b32 high_b, " + number(high_descriptor(mma.b_form)) + ";\n";
-  // The halves of a descriptor are neighbouring registers. ptxas makes the first step's where the loop makes its low half,
-  // and adds to both in one instruction; a low half that is kept over the loop it would copy for that.
+  // The halves of a descriptor are neighbouring registers. ptxas makes the first step's where the loop makes
+  // its low half, and adds to both in one instruction; a low half that is kept over the loop it would copy
+  // for that.
   auto first = [&](const std::string& to, size_t operand) {
     text += "mov.b64 first_" + to + ", {$" + std::to_string(operand) + ", high_" + to + "};\n";
   };
@@ -167,7 +173,8 @@ std::string GpuEmitter::products(const WarpgroupCode& code, const WarpgroupMma& 
   auto descriptor = [&](const std::string& to, size_t operand, bool moves, int64_t bytes) {
     const std::string units = number(bytes / kUnit);
     text += moves ? "add.u64 " + to + ", first_" + to + ", " + units + ";\n"
-                  : "add.u32 low, $" + std::to_string(operand) + ", " + units + ";\nmov.b64 " + to + ", {low, high_" + to + "};\n";
+                  : "add.u32 low, $" + std::to_string(operand) + ", " + units + ";\nmov.b64 " + to +
+                        ", {low, high_" + to + "};\n";
   };
   for (size_t s = 0; s < mma.a_steps.size(); ++s) {
     if (!code.a_in_registers) descriptor("a", code.a, code.a_moves, mma.a_steps[s] * ir::dtype_bytes(atom.a));
@@ -215,10 +222,12 @@ void GpuEmitter::emit_node(const WarpgroupCommit&) { effect("wgmma.commit_group.
 
 // The registers pass through the wait, so that no use of theirs can be moved in front of it.
 void GpuEmitter::emit_node(const WarpgroupWait& wait) {
-  // ptxas moves the wait as far up as registers allow, in front of the work that should hide it. It moves nothing across a
-  // look at a transaction barrier, and a wait for arithmetic neither.
+  // ptxas moves the wait as far up as registers allow, in front of the work that should hide it. It moves
+  // nothing across a look at a transaction barrier, and a wait for arithmetic neither.
   if (wait.behind_work && !program_.barriers.empty())
-    effect(b_.getVoidTy(), "{\n.reg .pred over;\nmbarrier.test_wait.parity.shared::cta.b64 over, [$0+$1], 0;\n}", "r,n,~{memory}",
+    effect(b_.getVoidTy(),
+           "{\n.reg .pred over;\nmbarrier.test_wait.parity.shared::cta.b64 over, [$0+$1], 0;\n}",
+           "r,n,~{memory}",
            {shared_, b_.getInt32(static_cast<uint32_t>(program_.barriers.front().arena_offset))});
   const std::string text = "wgmma.wait_group.sync.aligned " + number(wait.pending) + ";";
   RegisterFile::Memories memories;

@@ -68,8 +68,8 @@ class GpuEmitter : private ProgramEmitter {
   void bind_params();
   void bind_launch_vars();
   llvm::Value* launch_register(llvm::Intrinsic::ID id, int64_t count);
-  // Divisions by dims that depend on the launch and the loops around alone, before branches and loops of the body could
-  // repeat them (emit_early.cpp).
+  // Divisions by dims that depend on the launch and the loops around alone, before branches and loops of the
+  // body could repeat them (emit_early.cpp).
   void emit_early_divisions(const thread::Block& body);
   bool stands(ir::VarId v) const;
   void collect_early(const thread::Block& body, std::set<ir::ExprId>& divisions);
@@ -211,7 +211,8 @@ class GpuEmitter : private ProgramEmitter {
     llvm::Value *value = nullptr, *reciprocal = nullptr;
   };
   std::unordered_map<ir::ExprId, Divisor> divisors_;  // that the launch passes
-  llvm::Value* warp_ = nullptr;  // index of the warp in the block, the same register for the warp; where it is of use
+  // index of the warp in the block, the same register for the warp; where it is of use
+  llvm::Value* warp_ = nullptr;
   // Neighbours of warpgroup products that share their assembly.
   struct Folding {
     bool contained = false;                        // a fence or commit that the product's code contains

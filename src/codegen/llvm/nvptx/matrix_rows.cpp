@@ -18,7 +18,8 @@ constexpr MatrixRow kRows[] = {
   {"mma.m16n8k32.s32.u8.s8", "llvm.nvvm.mma.m16n8k32.row.col.u8.s8",   "", i32,   i32,   4, 2, 4},
   {"mma.m8n8k4.f64",         "llvm.nvvm.mma.m8n8k4.row.col.f64",       "", f64,   f64,   1, 1, 2},
 #define TILEGEN_FP8_ROW(a, b) \
-  {"mma.m16n8k32.f32." a "." b, "", "mma.sync.aligned.m16n8k32.row.col.f32." a "." b ".f32", i32, f32, 4, 2, 4, 84}
+  {"mma.m16n8k32.f32." a "." b, "", "mma.sync.aligned.m16n8k32.row.col.f32." a "." b ".f32", \
+   i32, f32, 4, 2, 4, 84}
   TILEGEN_FP8_ROW("e4m3", "e4m3"),
   TILEGEN_FP8_ROW("e4m3", "e5m2"),
   TILEGEN_FP8_ROW("e5m2", "e4m3"),

@@ -96,7 +96,8 @@ Value* Packing::pack(DType t, std::span<Value* const> held) {
     Value* low = converted_pair(b_, held[0], held[1]);
     Value* high = low ? converted_pair(b_, held[2], held[3]) : nullptr;
     if (high)
-      return b_.CreateOr(b_.CreateZExt(low, word_type(t)), b_.CreateShl(b_.CreateZExt(high, word_type(t)), 16));
+      return b_.CreateOr(b_.CreateZExt(low, word_type(t)),
+                         b_.CreateShl(b_.CreateZExt(high, word_type(t)), 16));
   }
   Value* word = nullptr;
   for (size_t i = 0; i < held.size(); ++i) {
