@@ -27,6 +27,7 @@ import time
 BLIND_SPOTS = (
     ("racecheck", r"Transactions\.PhasesOfOneAndMoreArrivals", "one thread's arrival at an mbarrier stands for those that it met at a "
      "named barrier before"),
+    ("racecheck", r"Claims\..*", "the same, of the threads that read a claimed tile's number"),
     ("racecheck", r"Transactions\.WarpsThatArriveAndDoNotWait", "barrier.arrive orders what its thread read before"),
     ("synccheck", r"Transactions\.PhasesAskedAhead", "warps of a block may meet at a barrier from two places of the code"),
     ("initcheck", r"AttentionSplit\..*", "the copy engine's stores write global memory"),
