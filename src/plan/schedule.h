@@ -71,8 +71,7 @@ struct OpPlan {
   // behind it.
   std::vector<std::string> through_memory;
   // Sums: the loop (its path) behind which the threads of a row meet, each keeping a part of the row's sum
-  //   until then.
-  // Empty: they meet in the op, every time.
+  // until then. Empty: they meet in the op, every time.
   std::optional<std::string> joined_behind;
   // Element-wise products with a factor of the row: the value of the factors. Lanes of a warp leave the op
   // out where all of theirs are 1, which changes nothing. Empty: they compute.

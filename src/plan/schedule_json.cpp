@@ -3,33 +3,26 @@
 #include <array>
 #include <unordered_set>
 
-#include "plan/schedule.h"
+#include "plan/schedule_fields.h"
 #include "support/json.h"
 
 namespace tilegen::plan {
 namespace {
 
-constexpr int64_t kVersion = 1;           // of the keys; a reader refuses what it does not know
-constexpr int64_t kMost = INT64_C(1) << 31;
+using layout::conversion_name;
+using layout::ConversionKind;
+
+constexpr int64_t kVersion = 1;  // of the keys; a reader refuses what it does not know
 
 constexpr std::array kEngines = {Engine::loop,        Engine::vector_copy,  Engine::async_copy,
                                  Engine::mma,         Engine::micro_kernel, Engine::lane_reduce,
                                  Engine::tensor_copy, Engine::warpgroup_mma};
 constexpr std::array kOrigins = {Origin::strict, Origin::common, Origin::free, Origin::given};
 // Not `none`: what is not converted stands in no list.
-constexpr std::array kConversions = {layout::ConversionKind::register_permute,
-                                     layout::ConversionKind::shuffle, layout::ConversionKind::shared_bounce,
-                                     layout::ConversionKind::replication};
-constexpr std::array kRasterOrders = {"row_major", "column_major", "grouped", "longest_first"};
+constexpr std::array kConversions = {ConversionKind::register_permute, ConversionKind::shuffle,
+                                     ConversionKind::shared_bounce, ConversionKind::replication};
 
 // --- writing ---
-
-void write_optional(JsonWriter& w, std::string_view key, const std::string& text) {
-  if (!text.empty()) w.member(key, text);
-}
-void write_unless(JsonWriter& w, std::string_view key, int64_t value, int64_t otherwise) {
-  if (value != otherwise) w.member(key, value);
-}
 
 template <class List, class Write>
 void write_list(JsonWriter& w, std::string_view key, const List& list, Write&& write) {
@@ -44,128 +37,97 @@ void write_list(JsonWriter& w, std::string_view key, const List& list, Write&& w
   w.end_array();
 }
 
-void write_op(JsonWriter& w, const OpPlan& o) {
-  w.member("op", o.op);
-  if (o.engine) w.member("engine", engine_name(*o.engine));
-  write_optional(w, "atom", o.atom);
-  write_unless(w, "warps_m", o.warps_m, 0);
-  write_unless(w, "warps_n", o.warps_n, 0);
-  if (o.iteration) w.member("iteration", o.iteration->to_text());
-  write_unless(w, "vector", o.vector, 0);
-  if (o.streaming) w.flag("streaming", *o.streaming);
-  write_unless(w, "pass_columns", o.pass_columns, 0);
-  if (o.joined_behind) w.member("joined_behind", *o.joined_behind);
-  if (o.unless_one) w.member("unless_one", *o.unless_one);
-  if (!o.through_memory.empty()) {
-    w.key("through_memory");
+template <class E>
+struct FieldWriter {
+  JsonWriter& w;
+  const E& entry;
+
+  void operator()(const NameField<E>& f) const { w.member(f.key, entry.*f.at); }
+  void operator()(const RequiredText<E>& f) const { w.member(f.key, entry.*f.at); }
+  void operator()(const TextField<E>& f) const { text(f.key, entry.*f.at); }
+  void operator()(const ReasonField<E>& f) const { text(f.key, entry.*f.at); }
+  template <size_t N>
+  void operator()(const WordField<E, N>& f) const {
+    text(f.key, entry.*f.at);
+  }
+  void operator()(const OptionalText<E>& f) const {
+    if (entry.*f.at) w.member(f.key, *(entry.*f.at));
+  }
+  void operator()(const NumberField<E>& f) const {
+    if (entry.*f.at != f.open) w.member(f.key, entry.*f.at);
+  }
+  void operator()(const FlagField<E>& f) const {
+    if (entry.*f.at) w.flag(f.key, *(entry.*f.at));
+  }
+  void operator()(const SetFlag<E>& f) const { w.flag(f.key, entry.*f.at); }
+  void operator()(const EngineField<E>& f) const {
+    if (entry.*f.at) w.member(f.key, engine_name(*(entry.*f.at)));
+  }
+  void operator()(const OriginField<E>& f) const { w.member(f.key, origin_name(entry.*f.at)); }
+  void operator()(const KindField<E>& f) const {
+    if (entry.*f.at != ConversionKind::none) w.member(f.key, conversion_name(entry.*f.at));
+  }
+  template <class L>
+  void operator()(const LayoutField<E, L>& f) const {
+    if (entry.*f.at) w.member(f.key, (entry.*f.at)->to_text());
+  }
+  void operator()(const FragmentField<E>& f) const {
+    if ((entry.*f.at).rank() > 0) w.member(f.key, (entry.*f.at).to_text());
+  }
+  void operator()(const NamesField<E>& f) const {
+    if ((entry.*f.at).empty() && !f.required) return;
+    w.key(f.key);
     w.begin_array();
-    for (const std::string& v : o.through_memory) w.value(v);
+    for (const std::string& v : entry.*f.at) w.value(v);
     w.end_array();
   }
-  write_optional(w, "reason", o.reason);
+  void operator()(const StagesField<E>& f) const {
+    write_list(w, f.key, entry.*f.at, [&](const auto& s) {
+      w.member("op", s.first);
+      w.member("stage", s.second);
+    });
+  }
+
+ private:
+  void text(const char* key, const std::string& value) const {
+    if (!value.empty()) w.member(key, value);
+  }
+};
+
+template <class E>
+void write_fields(JsonWriter& w, const E& entry) {
+  for_each_field<E>(FieldWriter<E>{w, entry});
 }
 
-void write_value(JsonWriter& w, const ValuePlan& v) {
-  w.member("value", v.value);
-  if (v.fragment) w.member("fragment", v.fragment->to_text());
-  if (v.memory) w.member("memory", v.memory->to_text());
-  write_unless(w, "slots", v.slots, 0);
-  w.member("origin", origin_name(v.origin));
-  write_optional(w, "reason", v.reason);
+template <class E>
+void write_entry(JsonWriter& w, const char* key, const std::optional<E>& entry) {
+  if (!entry) return;
+  w.key(key);
+  w.begin_object();
+  write_fields(w, *entry);
+  w.end_object();
 }
 
-void write_loop(JsonWriter& w, const LoopPlan& l) {
-  w.member("loop", l.loop);
-  write_unless(w, "num_stages", l.num_stages, 0);
-  write_list(w, "stages", l.stages, [&](const auto& s) {
-    w.member("op", s.first);
-    w.member("stage", s.second);
-  });
-  if (l.ping_pong) w.flag("ping_pong", *l.ping_pong);
-  write_optional(w, "reason", l.reason);
-}
-
-void write_conversion(JsonWriter& w, const ConversionPlan& c) {
-  w.member("value", c.value);
-  w.member("producer", c.producer);
-  w.member("consumer", c.consumer);
-  if (c.kind != layout::ConversionKind::none) w.member("kind", layout::conversion_name(c.kind));
-  if (c.from.rank() > 0) w.member("from", c.from.to_text());
-  if (c.to.rank() > 0) w.member("to", c.to.to_text());
-  w.member("cost", c.cost);
-  write_optional(w, "reason", c.reason);
+template <class E>
+void write_entries(JsonWriter& w, const char* key, const std::vector<E>& list) {
+  write_list(w, key, list, [&](const E& entry) { write_fields(w, entry); });
 }
 
 void write_kernel(JsonWriter& w, const KernelSchedule& k) {
   w.member("kernel", k.kernel);
   if (k.threads) w.member("threads", *k.threads);
-  if (k.raster) {
-    w.key("raster");
-    w.begin_object();
-    write_optional(w, "order", k.raster->order);
-    write_unless(w, "group", k.raster->group, 0);
-    write_unless(w, "dimension", k.raster->dimension, kOpen);
-    if (k.raster->rising) w.flag("rising", *k.raster->rising);
-    write_unless(w, "group_trips", k.raster->group_trips, kOpen);
-    write_unless(w, "group_tiles", k.raster->group_tiles, kOpen);
-    write_optional(w, "reason", k.raster->reason);
-    w.end_object();
-  }
-  if (k.roles) {
-    w.key("roles");
-    w.begin_object();
-    write_unless(w, "producer_threads", k.roles->producer_threads, kOpen);
-    write_unless(w, "producer_registers", k.roles->producer_registers, kOpen);
-    write_unless(w, "consumer_registers", k.roles->consumer_registers, kOpen);
-    write_optional(w, "reason", k.roles->reason);
-    w.end_object();
-  }
-  if (k.persistence) {
-    w.key("persistence");
-    w.begin_object();
-    w.flag("persistent", k.persistence->persistent);
-    write_optional(w, "order", k.persistence->order);
-    if (k.persistence->skips_idle) w.flag("skips_idle", *k.persistence->skips_idle);
-    write_optional(w, "reason", k.persistence->reason);
-    w.end_object();
-  }
-  if (k.cluster) {
-    w.key("cluster");
-    w.begin_object();
-    write_unless(w, "blocks", k.cluster->blocks, 0);
-    write_optional(w, "along", k.cluster->along);
-    write_optional(w, "reason", k.cluster->reason);
-    w.end_object();
-  }
-  if (k.launch) {
-    w.key("launch");
-    w.begin_object();
-    w.flag("dependent", k.launch->dependent);
-    write_optional(w, "reason", k.launch->reason);
-    w.end_object();
-  }
-  write_list(w, "ops", k.ops, [&](const OpPlan& o) { write_op(w, o); });
-  write_list(w, "values", k.values, [&](const ValuePlan& v) { write_value(w, v); });
-  write_list(w, "loops", k.loops, [&](const LoopPlan& l) { write_loop(w, l); });
-  write_list(w, "channels", k.channels, [&](const ChannelPlan& c) {
-    w.member("name", c.name);
-    w.member("loop", c.loop);
-    w.key("values");
-    w.begin_array();
-    for (const std::string& v : c.values) w.value(v);
-    w.end_array();
-    write_unless(w, "slots", c.slots, 0);
-  });
-  write_list(w, "conversions", k.conversions, [&](const ConversionPlan& c) { write_conversion(w, c); });
-  write_list(w, "memory", k.memory, [&](const MemoryPlan& m) {
-    w.member("value", m.value);
-    w.member("offset", m.offset);
-    w.member("bytes", m.bytes);
-  });
-  write_list(w, "notes", k.notes, [&](const Note& n) {
-    w.member("path", n.path);
-    w.member("text", n.text);
-  });
+  write_entry(w, "raster", k.raster);
+  write_entry(w, "roles", k.roles);
+  write_entry(w, "persistence", k.persistence);
+  write_entry(w, "cluster", k.cluster);
+  write_entry(w, "launch", k.launch);
+  write_entries(w, "ops", k.ops);
+  write_entries(w, "values", k.values);
+  write_entries(w, "loops", k.loops);
+  write_entries(w, "channels", k.channels);
+  write_entries(w, "conversions", k.conversions);
+  write_entries(w, "memory", k.memory);
+  write_entries(w, "notes", k.notes);
 }
 
 // --- reading ---
@@ -176,7 +138,8 @@ class UniqueNames {
   std::string read(const JsonCursor& c) {
     std::string name = c.string();
     if (!c) return name;
-    if (name.empty()) c.refuse("a name", "names are paths as the schedule's text shows them");
+    if (name.empty())
+      c.refuse("a name", "names are paths as the schedule's text shows them");
     else if (!seen_.insert(name).second)
       c.refuse_with("\"" + name + "\" is listed twice", "merge the two entries");
     return name;
@@ -213,159 +176,117 @@ std::optional<T> read_layout(const JsonCursor& c, const char* what) {
   return std::nullopt;
 }
 
-// One that may be left out, which is how nothing is said.
-std::string read_name(const JsonCursor& c) {
-  if (!c) return "";
-  std::string name = c.string();
-  if (c && name.empty()) c.refuse("a name", "leave it out to have it planned");
-  return name;
+template <class E>
+struct FieldReader {
+  JsonCursor c;
+  E& entry;
+  UniqueNames& names;
+  bool* says_something;  // a field other than the reason
+
+  void operator()(const NameField<E>& f) const { entry.*f.at = names.read(c.required(f.key)); }
+  void operator()(const RequiredText<E>& f) const { entry.*f.at = c.required(f.key).string(); }
+  void operator()(const ReasonField<E>& f) const { entry.*f.at = c.optional(f.key).string(); }
+  // One that may be left out, which is how nothing is said.
+  void operator()(const TextField<E>& f) const {
+    entry.*f.at = "";
+    const JsonCursor text = said(f.key);
+    if (!text) return;
+    entry.*f.at = text.string();
+    if (text && (entry.*f.at).empty()) text.refuse("a name", "leave it out to have it planned");
+  }
+  void operator()(const OptionalText<E>& f) const {
+    if (const JsonCursor text = said(f.key)) entry.*f.at = text.string();
+  }
+  void operator()(const NumberField<E>& f) const {
+    const JsonCursor number = f.required ? c.required(f.key) : said(f.key);
+    entry.*f.at = number.integer(f.least, f.most, f.open);
+  }
+  void operator()(const FlagField<E>& f) const {
+    if (const JsonCursor flag = said(f.key)) entry.*f.at = flag.boolean();
+  }
+  void operator()(const SetFlag<E>& f) const { entry.*f.at = said(f.key).boolean(f.absent); }
+  template <size_t N>
+  void operator()(const WordField<E, N>& f) const {
+    const JsonCursor word = said(f.key);
+    entry.*f.at = word ? f.names[word.choice(f.names)] : "";
+  }
+  void operator()(const EngineField<E>& f) const {
+    if (const JsonCursor engine = said(f.key))
+      entry.*f.at = read_enum(engine, kEngines, engine_name, Engine::loop);
+  }
+  void operator()(const OriginField<E>& f) const {
+    entry.*f.at = read_enum(c.optional(f.key), kOrigins, origin_name, Origin::given);
+  }
+  void operator()(const KindField<E>& f) const {
+    if (const JsonCursor kind = said(f.key))
+      entry.*f.at = read_enum(kind, kConversions, conversion_name, entry.*f.at);
+  }
+  template <class L>
+  void operator()(const LayoutField<E, L>& f) const {
+    entry.*f.at = read_layout<L>(said(f.key), std::is_same_v<L, layout::Layout> ? "layout" : "fragment");
+  }
+  void operator()(const FragmentField<E>& f) const {
+    entry.*f.at = read_layout<layout::Fragment>(said(f.key), "fragment").value_or(entry.*f.at);
+  }
+  void operator()(const NamesField<E>& f) const {
+    UniqueNames own;
+    for (const JsonCursor& v : (f.required ? c.required(f.key) : said(f.key)).array())
+      (entry.*f.at).push_back(f.required ? own.read(v) : v.string());
+  }
+  void operator()(const StagesField<E>& f) const {
+    UniqueNames ops;
+    for (JsonCursor s : said(f.key).array()) {
+      s = s.object({"op", "stage"});
+      if (!s) continue;
+      std::string op = ops.read(s.required("op"));
+      (entry.*f.at).emplace_back(std::move(op), s.required("stage").integer(0, 1023));
+    }
+  }
+
+ private:
+  JsonCursor said(const char* key) const {
+    JsonCursor field = c.optional(key);
+    *says_something |= static_cast<bool>(field);
+    return field;
+  }
+};
+
+// False where nothing is said.
+template <class E>
+bool read_fields(const JsonCursor& cursor, E& entry, UniqueNames& names) {
+  std::vector<std::string_view> keys;
+  for_each_field<E>([&](const auto& f) { keys.push_back(f.key); });
+  const JsonCursor c = cursor.object(keys);
+  bool says_something = false;
+  if (c) for_each_field<E>(FieldReader<E>{c, entry, names, &says_something});
+  return says_something;
 }
 
-OpPlan read_op(JsonCursor c, UniqueNames& names) {
-  OpPlan o;
-  c = c.object({"op", "engine", "atom", "warps_m", "warps_n", "iteration", "vector", "streaming",
-                "pass_columns", "joined_behind", "unless_one", "through_memory", "reason"});
-  if (!c) return o;
-  o.op = names.read(c.required("op"));
-  if (const JsonCursor engine = c.optional("engine"))
-    o.engine = read_enum(engine, kEngines, engine_name, Engine::loop);
-  o.atom = read_name(c.optional("atom"));
-  o.warps_m = c.optional("warps_m").integer(1, 1024);
-  o.warps_n = c.optional("warps_n").integer(1, 1024);
-  o.iteration = read_layout<layout::Fragment>(c.optional("iteration"), "fragment");
-  o.vector = c.optional("vector").integer(1, 1024);
-  if (const JsonCursor streaming = c.optional("streaming")) o.streaming = streaming.boolean();
-  o.pass_columns = c.optional("pass_columns").integer(0, kMost, 0);
-  if (const JsonCursor joined = c.optional("joined_behind")) o.joined_behind = joined.string();
-  if (const JsonCursor factor = c.optional("unless_one")) o.unless_one = factor.string();
-  for (const JsonCursor& item : c.optional("through_memory").array())
-    o.through_memory.push_back(item.string());
-  o.reason = c.optional("reason").string();
-  return o;
-}
-
-ValuePlan read_value(JsonCursor c, UniqueNames& names) {
-  ValuePlan v;
-  c = c.object({"value", "fragment", "memory", "slots", "origin", "reason"});
-  if (!c) return v;
-  v.value = names.read(c.required("value"));
-  v.fragment = read_layout<layout::Fragment>(c.optional("fragment"), "fragment");
-  v.memory = read_layout<layout::Layout>(c.optional("memory"), "layout");
+void refuse_together(const JsonCursor& c, const ValuePlan& v) {
   if (v.fragment && v.memory)
     c.refuse_with("a value has either a \"fragment\" (registers) or a \"memory\" layout, got both",
                   "keep the one that fits the buffer's scope");
-  v.slots = c.optional("slots").integer(1, 1024);
-  v.origin = read_enum(c.optional("origin"), kOrigins, origin_name, Origin::given);
-  v.reason = c.optional("reason").string();
-  return v;
 }
+template <class E>
+void refuse_together(const JsonCursor&, const E&) {}
 
-LoopPlan read_loop(JsonCursor c, UniqueNames& names) {
-  LoopPlan l;
-  c = c.object({"loop", "num_stages", "stages", "ping_pong", "reason"});
-  if (!c) return l;
-  l.loop = names.read(c.required("loop"));
-  l.num_stages = c.optional("num_stages").integer(1, 1024);
-  UniqueNames ops;
-  for (JsonCursor s : c.optional("stages").array()) {
-    s = s.object({"op", "stage"});
-    if (!s) continue;
-    std::string op = ops.read(s.required("op"));
-    l.stages.emplace_back(std::move(op), s.required("stage").integer(0, 1023));
+template <class E>
+std::vector<E> read_entries(const JsonCursor& list) {
+  std::vector<E> entries;
+  UniqueNames names;
+  for (const JsonCursor& item : list.array()) {
+    read_fields(item, entries.emplace_back(), names);
+    refuse_together(item, entries.back());
   }
-  if (const JsonCursor turns = c.optional("ping_pong")) l.ping_pong = turns.boolean();
-  l.reason = c.optional("reason").string();
-  return l;
+  return entries;
 }
 
-ConversionPlan read_conversion(JsonCursor c) {
-  ConversionPlan p;
-  c = c.object({"value", "producer", "consumer", "kind", "from", "to", "cost", "reason"});
-  if (!c) return p;
-  p.value = c.required("value").string();
-  p.producer = c.required("producer").string();
-  p.consumer = c.required("consumer").string();
-  if (const JsonCursor kind = c.optional("kind"))
-    p.kind = read_enum(kind, kConversions, layout::conversion_name, p.kind);
-  p.from = read_layout<layout::Fragment>(c.optional("from"), "fragment").value_or(p.from);
-  p.to = read_layout<layout::Fragment>(c.optional("to"), "fragment").value_or(p.to);
-  p.cost = c.optional("cost").integer(0, INT64_MAX);
-  p.reason = c.optional("reason").string();
-  return p;
-}
-
-RasterPlan read_raster(JsonCursor c) {
-  RasterPlan r;
-  c = c.object({"order", "group", "dimension", "rising", "group_trips", "group_tiles", "reason"});
-  if (!c) return r;
-  const JsonCursor order = c.optional("order");
-  r.order = order ? kRasterOrders[order.choice(kRasterOrders)] : "";
-  r.group = c.optional("group").integer(1, kMost);
-  r.dimension = c.optional("dimension").integer(0, 2, kOpen);
-  if (const JsonCursor rising = c.optional("rising")) r.rising = rising.boolean();
-  r.group_trips = c.optional("group_trips").integer(0, kMost, kOpen);
-  r.group_tiles = c.optional("group_tiles").integer(0, kMost, kOpen);
-  r.reason = c.optional("reason").string();
-  return r;
-}
-
-RolePlan read_roles(JsonCursor c) {
-  RolePlan r;
-  c = c.object({"producer_threads", "producer_registers", "consumer_registers", "reason"});
-  if (!c) return r;
-  r.producer_threads = c.optional("producer_threads").integer(0, 1024, kOpen);
-  r.producer_registers = c.optional("producer_registers").integer(0, 256, kOpen);
-  r.consumer_registers = c.optional("consumer_registers").integer(0, 256, kOpen);
-  r.reason = c.optional("reason").string();
-  return r;
-}
-
-// Blocks that walk in some order are persistent. Nothing where none of it is said.
-std::optional<PersistencePlan> read_persistence(JsonCursor c) {
-  PersistencePlan p;
-  c = c.object({"persistent", "order", "skips_idle", "reason"});
-  if (!c) return p;
-  const JsonCursor persistent = c.optional("persistent"), order = c.optional("order"),
-                   skips = c.optional("skips_idle");
-  if (!persistent && !order && !skips) return std::nullopt;
-  p.persistent = persistent.boolean(true);
-  p.order = read_name(order);
-  if (skips) p.skips_idle = skips.boolean();
-  p.reason = c.optional("reason").string();
-  return p;
-}
-
-ClusterPlan read_cluster(JsonCursor c) {
-  ClusterPlan p;
-  c = c.object({"blocks", "along", "reason"});
-  if (!c) return p;
-  p.blocks = c.optional("blocks").integer(1, 1024);
-  p.along = read_name(c.optional("along"));
-  p.reason = c.optional("reason").string();
-  return p;
-}
-
-std::optional<LaunchPlan> read_launch(JsonCursor c) {
-  LaunchPlan p;
-  c = c.object({"dependent", "reason"});
-  if (!c) return p;
-  const JsonCursor dependent = c.optional("dependent");
-  if (!dependent) return std::nullopt;
-  p.dependent = dependent.boolean();
-  p.reason = c.optional("reason").string();
-  return p;
-}
-
-ChannelPlan read_channel(JsonCursor c, UniqueNames& names) {
-  ChannelPlan channel;
-  c = c.object({"name", "loop", "values", "slots"});
-  if (!c) return channel;
-  channel.name = names.read(c.required("name"));
-  channel.loop = c.required("loop").string();
-  UniqueNames values;
-  for (const JsonCursor& v : c.required("values").array()) channel.values.push_back(values.read(v));
-  channel.slots = c.optional("slots").integer(1, 1024);
-  return channel;
+// Nothing where nothing is said.
+template <class E>
+std::optional<E> read_entry(const JsonCursor& c) {
+  E entry;
+  UniqueNames names;
+  return c && read_fields(c, entry, names) ? std::optional<E>(std::move(entry)) : std::nullopt;
 }
 
 KernelSchedule read_kernel(JsonCursor c, UniqueNames& names) {
@@ -374,31 +295,19 @@ KernelSchedule read_kernel(JsonCursor c, UniqueNames& names) {
                 "loops", "channels", "conversions", "memory", "notes"});
   if (!c) return k;
   k.kernel = names.read(c.required("kernel"));
-  if (JsonCursor t = c.optional("threads")) k.threads = t.integer(1, kMost, 1);
-  if (JsonCursor r = c.optional("raster")) k.raster = read_raster(r);
-  if (JsonCursor r = c.optional("roles")) k.roles = read_roles(r);
-  if (JsonCursor r = c.optional("persistence")) k.persistence = read_persistence(r);
-  if (JsonCursor r = c.optional("cluster")) k.cluster = read_cluster(r);
-  if (JsonCursor l = c.optional("launch")) k.launch = read_launch(l);
-  UniqueNames ops, values, loops, channels, memory;
-  for (const JsonCursor& o : c.optional("ops").array()) k.ops.push_back(read_op(o, ops));
-  for (const JsonCursor& v : c.optional("values").array()) k.values.push_back(read_value(v, values));
-  for (const JsonCursor& l : c.optional("loops").array()) k.loops.push_back(read_loop(l, loops));
-  for (const JsonCursor& p : c.optional("channels").array()) k.channels.push_back(read_channel(p, channels));
-  for (const JsonCursor& p : c.optional("conversions").array()) k.conversions.push_back(read_conversion(p));
-  for (JsonCursor m : c.optional("memory").array()) {
-    m = m.object({"value", "offset", "bytes"});
-    if (!m) continue;
-    std::string value = memory.read(m.required("value"));
-    int64_t offset = m.required("offset").integer(0, INT64_MAX);
-    k.memory.push_back({std::move(value), offset, m.required("bytes").integer(0, INT64_MAX)});
-  }
-  for (JsonCursor n : c.optional("notes").array()) {
-    n = n.object({"path", "text"});
-    if (!n) continue;
-    std::string path = n.required("path").string();
-    k.notes.push_back({std::move(path), n.required("text").string()});
-  }
+  if (const JsonCursor t = c.optional("threads")) k.threads = t.integer(1, kMaxNumber, 1);
+  k.raster = read_entry<RasterPlan>(c.optional("raster"));
+  k.roles = read_entry<RolePlan>(c.optional("roles"));
+  k.persistence = read_entry<PersistencePlan>(c.optional("persistence"));
+  k.cluster = read_entry<ClusterPlan>(c.optional("cluster"));
+  k.launch = read_entry<LaunchPlan>(c.optional("launch"));
+  k.ops = read_entries<OpPlan>(c.optional("ops"));
+  k.values = read_entries<ValuePlan>(c.optional("values"));
+  k.loops = read_entries<LoopPlan>(c.optional("loops"));
+  k.channels = read_entries<ChannelPlan>(c.optional("channels"));
+  k.conversions = read_entries<ConversionPlan>(c.optional("conversions"));
+  k.memory = read_entries<MemoryPlan>(c.optional("memory"));
+  k.notes = read_entries<Note>(c.optional("notes"));
   return k;
 }
 
@@ -409,7 +318,7 @@ std::string schedule_to_json(const Schedule& s) {
   w.begin_object();
   w.member("version", kVersion);
   w.member("target", s.target);
-  write_optional(w, "program_hash", s.program_hash);
+  if (!s.program_hash.empty()) w.member("program_hash", s.program_hash);
   write_list(w, "kernels", s.kernels, [&](const KernelSchedule& k) { write_kernel(w, k); });
   w.end_object();
   return w.text();

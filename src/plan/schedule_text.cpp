@@ -10,7 +10,7 @@
 //       gemm:As  [0, 24576)  24576 bytes
 #include <algorithm>
 
-#include "plan/schedule.h"
+#include "plan/schedule_fields.h"
 
 namespace tilegen::plan {
 namespace {
@@ -109,16 +109,49 @@ std::string kernel_line(const KernelSchedule& k) {
   return one_line(s) + "\n";
 }
 
+// What an entry has chosen, in the words of its fields.
+template <class E>
+struct ShownFields {
+  const E& entry;
+  std::string& text;
+
+  template <class Field>
+  void operator()(const Field& f) const {
+    if constexpr (requires { f.shown; })
+      if (f.shown) shown(f);
+  }
+
+ private:
+  void add(const char* form, const std::string& value) const {
+    std::string words = form;
+    if (const size_t at = words.find('%'); at != std::string::npos) words.replace(at, 1, value);
+    text += (text.empty() ? "" : ", ") + words;
+  }
+  void shown(const TextField<E>& f) const {
+    if (!(entry.*f.at).empty()) add(f.shown, entry.*f.at);
+  }
+  void shown(const OptionalText<E>& f) const {
+    if (!(entry.*f.at).value_or("").empty()) add(f.shown, *(entry.*f.at));
+  }
+  void shown(const NumberField<E>& f) const {
+    if (entry.*f.at != f.open && entry.*f.at > f.neutral) add(f.shown, std::to_string(entry.*f.at));
+  }
+  void shown(const FlagField<E>& f) const {
+    if ((entry.*f.at).value_or(false)) add(f.shown, "");
+  }
+  void shown(const NamesField<E>& f) const {
+    for (const std::string& v : entry.*f.at) add(f.shown, v);
+  }
+};
+
 Table::Row op_row(const OpPlan& o) {
-  std::string how = o.atom;
-  auto also = [&](const std::string& s) { how += (how.empty() ? "" : ", ") + s; };
-  if (o.warps_m * o.warps_n > 1) also("warps " + std::to_string(o.warps_m) + "x" + std::to_string(o.warps_n));
-  if (o.vector > 1) also("vector " + std::to_string(o.vector));
-  if (o.streaming.value_or(false)) also("streaming");
-  if (o.pass_columns != 0) also("passes of " + plural(o.pass_columns, "column"));
-  if (o.joined_behind && !o.joined_behind->empty()) also("joined behind " + *o.joined_behind);
-  if (o.unless_one && !o.unless_one->empty()) also("unless " + *o.unless_one + " is 1");
-  for (const std::string& v : o.through_memory) also(v + " through memory");
+  std::string how;
+  for_each_field<OpPlan>([&](const auto& field) {
+    ShownFields<OpPlan>{o, how}(field);
+    if (std::string_view(field.key) == "warps_n" && o.warps_m * o.warps_n > 1)
+      how += (how.empty() ? "" : ", ") + ("warps " + std::to_string(o.warps_m)) + "x" +
+             std::to_string(o.warps_n);
+  });
   Table::Row row{{o.op, o.engine ? engine_name(*o.engine) : "open", how}, o.reason, {}};
   if (o.iteration) row.below = {fragment_summary(*o.iteration), o.iteration->to_text()};
   return row;
@@ -144,9 +177,9 @@ Table::Row loop_row(const LoopPlan& l) {
   std::string stages;
   for (const auto& [op, stage] : l.stages)
     stages += (stages.empty() ? "" : "  ") + std::to_string(stage) + ": " + op;
-  Table::Row row{{l.loop, plural(l.num_stages, "stage") + (l.ping_pong.value_or(false) ? ", ping-pong" : "")},
-                 l.reason,
-                 {}};
+  std::string how;
+  for_each_field<LoopPlan>(ShownFields<LoopPlan>{l, how});
+  Table::Row row{{l.loop, plural(l.num_stages, "stage") + (how.empty() ? "" : ", " + how)}, l.reason, {}};
   if (!stages.empty()) row.below = {stages};
   return row;
 }

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <set>
 
+#include "plan/schedule_fields.h"
 #include "schedule/check_schedule.h"
 
 namespace tilegen::schedule {
@@ -47,12 +48,14 @@ class ResultCheck {
   Checked run() {
     name_ = given_.kernel;
     if (given_.threads) same("threads", *given_.threads, *result_.threads);
-    check_block();
-    for (const plan::OpPlan& g : given_.ops) check_op(g, *find(result_.ops, &plan::OpPlan::op, g.op));
-    for (const plan::ValuePlan& g : given_.values)
-      check_value(g, *find(result_.values, &plan::ValuePlan::value, g.value));
-    for (const plan::LoopPlan& g : given_.loops)
-      check_loop(g, *find(result_.loops, &plan::LoopPlan::loop, g.loop));
+    check_part("raster", given_.raster, result_.raster);
+    check_part("roles", given_.roles, result_.roles);
+    check_part("persistence", given_.persistence, result_.persistence);
+    check_part("cluster", given_.cluster, result_.cluster);
+    check_part("launch", given_.launch, result_.launch);
+    check_entries(given_.ops, result_.ops, &plan::OpPlan::op);
+    check_entries(given_.values, result_.values, &plan::ValuePlan::value);
+    check_entries(given_.loops, result_.loops, &plan::LoopPlan::loop);
     for (const plan::ChannelPlan& g : given_.channels) check_channel(g);
     std::vector<bool> named(result_.conversions.size(), false);
     for (const ConversionPlan& g : given_.conversions) check_conversion(g, named);
@@ -60,10 +63,14 @@ class ResultCheck {
   }
 
  private:
-  template <class Entry>
-  static Entry* find(std::vector<Entry>& list, std::string Entry::*name, const std::string& wanted) {
-    const auto it = std::find_if(list.begin(), list.end(), [&](const Entry& e) { return e.*name == wanted; });
-    return it == list.end() ? nullptr : &*it;
+  // Every given entry has a planned one: its name is checked.
+  template <class E>
+  void check_entries(const std::vector<E>& given, std::vector<E>& planned, std::string E::*name) {
+    for (const E& g : given) {
+      enter(g.*name);
+      check_fields("", g, *std::find_if(planned.begin(), planned.end(),
+                                        [&](const E& e) { return e.*name == g.*name; }));
+    }
   }
 
   void enter(const std::string& path) {
@@ -89,112 +96,99 @@ class ResultCheck {
   void same(const char* field, const T& given, const T& planned) {
     if (!(given == planned)) refuse(field, text_of(given), text_of(planned));
   }
-  // 0, empty and kOpen are open.
-  void said(const char* field, int64_t given, int64_t planned, int64_t open = 0) {
-    if (given != open) same(field, given, planned);
-  }
-  void said(const char* field, const std::string& given, const std::string& planned) {
-    if (!given.empty()) same(field, given, planned);
-  }
-  // Where the result has no such choice, the `otherwise` of it is what happens.
-  template <class T>
-  void said(const char* field, const std::optional<T>& given, const std::optional<T>& planned,
-            const T& otherwise) {
-    if (given && *given != planned.value_or(otherwise)) refuse(field, text_of(given), text_of(planned));
-  }
-  template <class T>
-  void said_layout(const char* field, const std::optional<T>& given, const std::optional<T>& planned) {
-    if (given && !(planned && given->equivalent(*planned))) refuse(field, text_of(given), text_of(planned));
-  }
   static void keep(std::string& reason, const std::string& given) {
     if (!given.empty()) reason = given;
   }
 
-  void check_block() {
-    if (given_.raster) check_raster(*given_.raster, *result_.raster);
-    if (given_.roles) check_roles(*given_.roles, result_.roles.value_or(plan::RolePlan{}));
-    if (given_.persistence)
-      check_persistence(*given_.persistence, result_.persistence.value_or(plan::PersistencePlan{}));
-    if (given_.cluster) {
-      const plan::ClusterPlan planned = result_.cluster.value_or(plan::ClusterPlan{});
-      said("cluster.blocks", given_.cluster->blocks, planned.blocks);
-      said("cluster.along", given_.cluster->along, planned.along);
-      if (result_.cluster) keep(result_.cluster->reason, given_.cluster->reason);
+  // Fields of one entry: what was given stands in the plan. A given reason is kept.
+  template <class E>
+  struct FieldCheck {
+    ResultCheck& check;
+    const std::string prefix;
+    const E& given;
+    E& planned;
+
+    template <class Field>
+    void operator()(const Field& f) const {
+      compare(f);
     }
-    if (given_.launch) {
-      same("launch.dependent", given_.launch->dependent, result_.launch && result_.launch->dependent);
-      if (result_.launch) keep(result_.launch->reason, given_.launch->reason);
+
+   private:
+    template <class Field>
+    void same(const Field& f) const {
+      if (!(given.*f.at == planned.*f.at))
+        check.refuse(prefix + f.key, text_of(given.*f.at), text_of(planned.*f.at));
     }
-  }
-  void check_raster(const plan::RasterPlan& g, plan::RasterPlan& r) {
-    said("raster.order", g.order, r.order);
-    if (g.group > 1) same("raster.group", g.group, r.group);
-    said("raster.dimension", g.dimension, r.dimension, plan::kOpen);
-    said("raster.rising", g.rising, r.rising, true);
-    said("raster.group_trips", g.group_trips, r.group_trips, plan::kOpen);
-    said("raster.group_tiles", g.group_tiles, r.group_tiles, plan::kOpen);
-    keep(r.reason, g.reason);
-  }
-  void check_roles(const plan::RolePlan& g, const plan::RolePlan& r) {
-    said("roles.producer_threads", g.producer_threads, r.producer_threads, plan::kOpen);
-    said("roles.producer_registers", g.producer_registers, r.producer_registers, plan::kOpen);
-    said("roles.consumer_registers", g.consumer_registers, r.consumer_registers, plan::kOpen);
-    if (result_.roles) keep(result_.roles->reason, g.reason);
-  }
-  void check_persistence(const plan::PersistencePlan& g, const plan::PersistencePlan& r) {
-    same("persistence.persistent", g.persistent, r.persistent);
-    said("persistence.order", g.order, r.order);
-    said("persistence.skips_idle", g.skips_idle, r.skips_idle, false);
-    if (result_.persistence) keep(result_.persistence->reason, g.reason);
-  }
+    // Where the plan has no such choice, `otherwise` is what happens.
+    template <class Field, class T>
+    void same(const Field& f, const T& otherwise) const {
+      if (given.*f.at && *(given.*f.at) != (planned.*f.at).value_or(otherwise))
+        check.refuse(prefix + f.key, text_of(given.*f.at), text_of(planned.*f.at));
+    }
 
-  void check_op(const plan::OpPlan& g, plan::OpPlan& r) {
-    enter(g.op);
-    if (g.engine) same("engine", *g.engine, *r.engine);
-    said("atom", g.atom, r.atom);
-    said("warps_m", g.warps_m, r.warps_m);
-    said("warps_n", g.warps_n, r.warps_n);
-    said_layout("iteration", g.iteration, r.iteration);
-    said("vector", g.vector, r.vector);
-    said("streaming", g.streaming, r.streaming, false);
-    said("pass_columns", g.pass_columns, r.pass_columns);
-    said("joined_behind", g.joined_behind, r.joined_behind, std::string());
-    said("unless_one", g.unless_one, r.unless_one, std::string());
-    const std::set<std::string> through(r.through_memory.begin(), r.through_memory.end());
-    for (const std::string& v : g.through_memory)
-      if (!through.count(v)) refuse("through_memory", text_of(g.through_memory), text_of(r.through_memory));
-    keep(r.reason, g.reason);
-  }
-
-  void check_value(const plan::ValuePlan& g, plan::ValuePlan& r) {
-    enter(g.value);
-    said_layout("fragment", g.fragment, r.fragment);
-    said_layout("memory", g.memory, r.memory);
-    said("slots", g.slots, r.slots);
-    if (!g.fragment && !g.memory) return;
-    r.origin = g.origin;
-    keep(r.reason, g.reason);
-  }
-
-  void check_loop(const plan::LoopPlan& g, plan::LoopPlan& r) {
-    enter(g.loop);
-    said("num_stages", g.num_stages, r.num_stages);
+    void compare(const plan::NameField<E>&) const {}
+    void compare(const plan::RequiredText<E>& f) const { same(f); }
+    void compare(const plan::TextField<E>& f) const {
+      if (!(given.*f.at).empty()) same(f);
+    }
+    template <size_t N>
+    void compare(const plan::WordField<E, N>& f) const {
+      if (!(given.*f.at).empty()) same(f);
+    }
+    void compare(const plan::OptionalText<E>& f) const { same(f, std::string()); }
+    void compare(const plan::NumberField<E>& f) const {
+      if (given.*f.at != f.open) same(f);
+    }
+    void compare(const plan::FlagField<E>& f) const { same(f, f.otherwise); }
+    void compare(const plan::SetFlag<E>& f) const { same(f); }
+    void compare(const plan::EngineField<E>& f) const {
+      if (given.*f.at) same(f);
+    }
+    template <class L>
+    void compare(const plan::LayoutField<E, L>& f) const {
+      const auto &own = given.*f.at, &other = planned.*f.at;
+      if (own && !(other && own->equivalent(*other)))
+        check.refuse(prefix + f.key, text_of(own), text_of(other));
+    }
     // Where nothing issues ops in another order than the program's, the list has none.
-    auto given = g.stages, planned = r.stages;
-    std::sort(given.begin(), given.end());
-    std::sort(planned.begin(), planned.end());
-    if (!given.empty() && given != planned) refuse("stages", text_of(g.stages), text_of(r.stages));
-    said("ping_pong", g.ping_pong, r.ping_pong, false);
-    keep(r.reason, g.reason);
+    void compare(const plan::StagesField<E>& f) const {
+      auto own = given.*f.at, other = planned.*f.at;
+      std::sort(own.begin(), own.end());
+      std::sort(other.begin(), other.end());
+      if (!own.empty() && own != other)
+        check.refuse(prefix + f.key, text_of(given.*f.at), text_of(planned.*f.at));
+    }
+    // Those of a required list are all there are; of another one, some.
+    void compare(const plan::NamesField<E>& f) const {
+      if (f.required) return same(f);
+      const std::set<std::string> known((planned.*f.at).begin(), (planned.*f.at).end());
+      for (const std::string& v : given.*f.at)
+        if (!known.count(v)) check.refuse(prefix + f.key, text_of(given.*f.at), text_of(planned.*f.at));
+    }
+    void compare(const plan::OriginField<E>& f) const {
+      if (given.fragment || given.memory) planned.*f.at = given.*f.at;
+    }
+    void compare(const plan::ReasonField<E>& f) const { keep(planned.*f.at, given.*f.at); }
+  };
+
+  template <class E>
+  void check_fields(const std::string& prefix, const E& given, E& planned) {
+    plan::for_each_field<E>(FieldCheck<E>{*this, prefix, given, planned});
+  }
+  // A part of the kernel's own: one that is not planned is as its defaults say.
+  template <class E>
+  void check_part(const char* key, const std::optional<E>& given, std::optional<E>& planned) {
+    if (!given) return;
+    E otherwise;
+    check_fields(std::string(key) + ".", *given, planned ? *planned : otherwise);
   }
 
   void check_channel(const plan::ChannelPlan& g) {
     enter(given_.kernel);
     const plan::ChannelPlan* r = plan::find_channel(result_, g.name);
     if (!r) return refuse("channels", text_of(g.name), "none: no tile comes by tensor copies");
-    if (g.loop != r->loop) refuse("channels.loop", text_of(g.loop), text_of(r->loop));
-    same("channels.values", g.values, r->values);
-    said("channels.slots", g.slots, r->slots);
+    plan::ChannelPlan planned = *r;
+    check_fields("channels.", g, planned);
   }
 
   // A conversion is known by its value, by the op that takes or makes it otherwise than it is held, and by

@@ -57,6 +57,10 @@ bool JsonCursor::is(JsonKind k, std::string_view hint) const {
 }
 
 JsonCursor JsonCursor::object(std::initializer_list<std::string_view> keys) const {
+  return object(std::span(keys.begin(), keys.size()));
+}
+
+JsonCursor JsonCursor::object(std::span<const std::string_view> keys) const {
   std::string known;
   for (std::string_view k : keys) known += (known.empty() ? "" : ", ") + std::string(k);
   if (!is(JsonKind::object, "an object with the keys " + known)) return {};

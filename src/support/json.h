@@ -41,6 +41,7 @@ class JsonCursor {
 
   // Checks that this is an object with no keys but the given ones; returns itself, or nothing.
   JsonCursor object(std::initializer_list<std::string_view> keys) const;
+  JsonCursor object(std::span<const std::string_view> keys) const;
   JsonCursor required(std::string_view key) const;  // a member of an object
   JsonCursor optional(std::string_view key) const;
   std::vector<JsonCursor> array() const;            // elements

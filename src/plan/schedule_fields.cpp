@@ -1,0 +1,33 @@
+// The rows of schedule_fields.h as tables for people.
+#include "plan/schedule_fields.h"
+
+namespace tilegen::plan {
+namespace {
+
+template <class E>
+void add_table(std::string& out, const char* title) {
+  out += std::string("**") + title + "**\n\n| field | meaning |\n|---|---|\n";
+  for_each_field<E>([&](const auto& f) {
+    if constexpr (requires { f.meaning; }) out += std::string("| `") + f.key + "` | " + f.meaning + " |\n";
+  });
+  out += "\n";
+}
+
+}  // namespace
+
+std::string schedule_field_tables() {
+  std::string out;
+  add_table<RasterPlan>(out, "`raster`");
+  add_table<RolePlan>(out, "`roles`");
+  add_table<PersistencePlan>(out, "`persistence`");
+  add_table<ClusterPlan>(out, "`cluster`");
+  add_table<LaunchPlan>(out, "`launch`");
+  add_table<OpPlan>(out, "An entry of `ops`");
+  add_table<ValuePlan>(out, "An entry of `values`");
+  add_table<LoopPlan>(out, "An entry of `loops`");
+  add_table<ChannelPlan>(out, "An entry of `channels`");
+  add_table<ConversionPlan>(out, "An entry of `conversions`");
+  return out;
+}
+
+}  // namespace tilegen::plan

@@ -1,0 +1,345 @@
+// The fields of a Schedule's entries: one row per field, in the order in which they are written.
+//
+// A row has the key, the member, the values it may have, and what it means. JSON both ways (schedule_json.cpp),
+// the words of an op in the readable form (schedule_text.cpp), the comparison of a given entry with the planned
+// one (schedule/check_result.cpp) and the tables of docs/schedule.md are made from these rows.
+//
+// A new field is a member in schedule.h and a row here. `shown` is how the readable form names the field, with
+// % for the value; without it the form does not show it, or has words of its own.
+#pragma once
+
+#include <array>
+#include <tuple>
+
+#include "plan/schedule.h"
+
+namespace tilegen::plan {
+
+inline constexpr int64_t kMaxNumber = INT64_C(1) << 31;
+
+// What an entry is known by: required, not empty, once in its list.
+template <class E>
+struct NameField {
+  const char* key;
+  std::string E::*at;
+  const char* meaning;
+};
+
+// Required, may be empty.
+template <class E>
+struct RequiredText {
+  const char* key;
+  std::string E::*at;
+  const char* meaning;
+};
+
+// Open when empty.
+template <class E>
+struct TextField {
+  const char* key;
+  std::string E::*at;
+  const char* meaning;
+  const char* shown = nullptr;
+};
+
+// A choice even when empty.
+template <class E>
+struct OptionalText {
+  const char* key;
+  std::optional<std::string> E::*at;
+  const char* meaning;
+  const char* shown = nullptr;
+};
+
+template <class E>
+struct NumberField {
+  const char* key;
+  int64_t E::*at;
+  int64_t least, most, open;
+  const char* meaning;
+  const char* shown = nullptr;
+  int64_t neutral = 0;    // not shown up to this value
+  bool required = false;  // `open` is then no value that an entry has
+};
+
+// `otherwise`: what happens where the planned entry has no such choice.
+template <class E>
+struct FlagField {
+  const char* key;
+  std::optional<bool> E::*at;
+  const char* meaning;
+  const char* shown = nullptr;
+  bool otherwise = false;
+};
+
+// A flag that every entry has; `absent` is what it reads as.
+template <class E>
+struct SetFlag {
+  const char* key;
+  bool E::*at;
+  bool absent;
+  const char* meaning;
+};
+
+// One of `names`, open when empty.
+template <class E, size_t N>
+struct WordField {
+  const char* key;
+  std::string E::*at;
+  std::array<const char*, N> names;
+  const char* meaning;
+};
+
+template <class E>
+struct EngineField {
+  const char* key;
+  std::optional<Engine> E::*at;
+  const char* meaning;
+};
+template <class E>
+struct OriginField {
+  const char* key;
+  Origin E::*at;
+  const char* meaning;
+};
+template <class E>
+struct KindField {
+  const char* key;
+  layout::ConversionKind E::*at;
+  const char* meaning;
+};
+
+// A layout::Layout or layout::Fragment in text form.
+template <class E, class L>
+struct LayoutField {
+  const char* key;
+  std::optional<L> E::*at;
+  const char* meaning;
+};
+// Open when it has no dimension.
+template <class E>
+struct FragmentField {
+  const char* key;
+  layout::Fragment E::*at;
+  const char* meaning;
+};
+
+// Names of other things; `required` lists have each once.
+template <class E>
+struct NamesField {
+  const char* key;
+  std::vector<std::string> E::*at;
+  bool required;
+  const char* meaning;
+  const char* shown = nullptr;
+};
+
+template <class E>
+struct StagesField {
+  const char* key;
+  std::vector<std::pair<std::string, int64_t>> E::*at;
+  const char* meaning;
+};
+
+// For the reader; a given one is kept.
+template <class E>
+struct ReasonField {
+  const char* key;
+  std::string E::*at;
+};
+
+template <class E>
+struct EntryFields;
+
+// Calls visit(row) for every field of E.
+template <class E, class Visit>
+void for_each_field(Visit&& visit) {
+  std::apply([&](const auto&... row) { (visit(row), ...); }, EntryFields<E>::rows());
+}
+
+template <>
+struct EntryFields<OpPlan> {
+  using E = OpPlan;
+  static constexpr auto rows() {
+    return std::tuple{
+        NameField<E>{"op", &E::op, "path of the operation"},
+        EngineField<E>{"engine", &E::engine, "how it is done"},
+        TextField<E>{"atom", &E::atom, "row of the target's table of instructions, where one is used", "%"},
+        NumberField<E>{"warps_m", &E::warps_m, 1, 1024, 0, "products: parts of the tile's rows, one a warp"},
+        NumberField<E>{"warps_n", &E::warps_n, 1, 1024, 0,
+                       "products: parts of the tile's columns, one a warp"},
+        LayoutField<E, layout::Fragment>{"iteration", &E::iteration,
+                                         "element-wise work: which thread does which point"},
+        NumberField<E>{"vector", &E::vector, 1, 1024, 0, "elements that one access moves", "vector %", 1},
+        FlagField<E>{"streaming", &E::streaming, "results are stored past the caches", "streaming"},
+        NumberField<E>{"pass_columns", &E::pass_columns, 0, kMaxNumber, 0,
+                       "`tensor_copy` out of a fragment: columns that a warpgroup stages at once",
+                       "passes of % columns"},
+        OptionalText<E>{"joined_behind", &E::joined_behind,
+                        "sums: the loop behind which the threads of a row meet; empty: in the operation",
+                        "joined behind %"},
+        OptionalText<E>{"unless_one", &E::unless_one,
+                        "value of row factors: lanes leave the operation out where all of theirs are 1",
+                        "unless % is 1"},
+        NamesField<E>{"through_memory", &E::through_memory, false,
+                      "fragments that the operation finds in shared memory", "% through memory"},
+        ReasonField<E>{"reason", &E::reason}};
+  }
+};
+
+template <>
+struct EntryFields<ValuePlan> {
+  using E = ValuePlan;
+  static constexpr auto rows() {
+    return std::tuple{
+        NameField<E>{"value", &E::value, "name of the value"},
+        LayoutField<E, layout::Fragment>{"fragment", &E::fragment, "layout over threads and registers"},
+        LayoutField<E, layout::Layout>{"memory", &E::memory, "layout in shared memory"},
+        NumberField<E>{"slots", &E::slots, 1, 1024, 0, "copies alive at once"},
+        OriginField<E>{"origin", &E::origin, "who decided the layout"},
+        ReasonField<E>{"reason", &E::reason}};
+  }
+};
+
+template <>
+struct EntryFields<LoopPlan> {
+  using E = LoopPlan;
+  static constexpr auto rows() {
+    return std::tuple{
+        NameField<E>{"loop", &E::loop, "path of the pipelined loop"},
+        NumberField<E>{"num_stages", &E::num_stages, 1, 1024, 0, "iterations in flight at once"},
+        StagesField<E>{"stages", &E::stages, "`op` and `stage` of each operation, in the order of issue"},
+        FlagField<E>{"ping_pong", &E::ping_pong, "computing warpgroups take turns to issue their products",
+                     "ping-pong"},
+        ReasonField<E>{"reason", &E::reason}};
+  }
+};
+
+template <>
+struct EntryFields<ConversionPlan> {
+  using E = ConversionPlan;
+  static constexpr auto rows() {
+    return std::tuple{
+        RequiredText<E>{"value", &E::value, "name of the value"},
+        RequiredText<E>{"producer", &E::producer, "operation that holds it one way"},
+        RequiredText<E>{"consumer", &E::consumer, "operation that holds it the other way"},
+        KindField<E>{"kind", &E::kind, "how it is moved"},
+        FragmentField<E>{"from", &E::from, "layout that it has"},
+        FragmentField<E>{"to", &E::to, "layout that it gets"},
+        NumberField<E>{"cost", &E::cost, 0, INT64_MAX, 0, "estimated cycles of the block"},
+        ReasonField<E>{"reason", &E::reason}};
+  }
+};
+
+template <>
+struct EntryFields<RasterPlan> {
+  using E = RasterPlan;
+  static constexpr auto rows() {
+    return std::tuple{
+        WordField<E, 4>{"order", &E::order, {"row_major", "column_major", "grouped", "longest_first"},
+                        "order in which blocks walk the tiles"},
+        NumberField<E>{"group", &E::group, 1, kMaxNumber, 0, "`grouped`: rows of tiles walked together",
+                       nullptr, 1},
+        NumberField<E>{"dimension", &E::dimension, 0, 2, kOpen,
+                       "`longest_first`: dimension of the grid along which the work changes"},
+        FlagField<E>{"rising", &E::rising, "`longest_first`: the work grows with the index", nullptr, true},
+        NumberField<E>{"group_trips", &E::group_trips, 0, kMaxNumber, kOpen,
+                       "`longest_first`: iterations of the longest loop up to which points go together"},
+        NumberField<E>{"group_tiles", &E::group_tiles, 0, kMaxNumber, kOpen,
+                       "`longest_first`: tiles that a group has at least"},
+        ReasonField<E>{"reason", &E::reason}};
+  }
+};
+
+template <>
+struct EntryFields<RolePlan> {
+  using E = RolePlan;
+  static constexpr auto rows() {
+    return std::tuple{
+        NumberField<E>{"producer_threads", &E::producer_threads, 0, 1024, kOpen,
+                       "threads of a producer beside the computing ones; 0: none"},
+        NumberField<E>{"producer_registers", &E::producer_registers, 0, 256, kOpen,
+                       "registers of a producer's thread; 0: as launched"},
+        NumberField<E>{"consumer_registers", &E::consumer_registers, 0, 256, kOpen,
+                       "registers of a computing thread; 0: as launched"},
+        ReasonField<E>{"reason", &E::reason}};
+  }
+};
+
+template <>
+struct EntryFields<PersistencePlan> {
+  using E = PersistencePlan;
+  static constexpr auto rows() {
+    return std::tuple{
+        SetFlag<E>{"persistent", &E::persistent, true,
+                   "blocks walk over several tiles, as many blocks as are resident at once"},
+        TextField<E>{"order", &E::order,
+                     "`static`: each walks tiles that its index tells; `claimed`: each takes the next one "
+                     "that nobody has"},
+        FlagField<E>{"skips_idle", &E::skips_idle,
+                     "`claimed`: tiles at which nothing would be stored are passed over"},
+        ReasonField<E>{"reason", &E::reason}};
+  }
+};
+
+template <>
+struct EntryFields<ClusterPlan> {
+  using E = ClusterPlan;
+  static constexpr auto rows() {
+    return std::tuple{
+        NumberField<E>{"blocks", &E::blocks, 1, 1024, 0,
+                       "blocks that run at once on neighbouring multiprocessors and read tiles for each "
+                       "other; 1: none"},
+        TextField<E>{"along", &E::along, "block index, as named in the program, that tells them apart"},
+        ReasonField<E>{"reason", &E::reason}};
+  }
+};
+
+template <>
+struct EntryFields<LaunchPlan> {
+  using E = LaunchPlan;
+  static constexpr auto rows() {
+    return std::tuple{
+        SetFlag<E>{"dependent", &E::dependent, false,
+                   "blocks may begin while the kernel in front of this one on its stream ends; they wait "
+                   "for its end before they touch memory"},
+        ReasonField<E>{"reason", &E::reason}};
+  }
+};
+
+template <>
+struct EntryFields<ChannelPlan> {
+  using E = ChannelPlan;
+  static constexpr auto rows() {
+    return std::tuple{
+        NameField<E>{"name", &E::name, "name of the channel"},
+        RequiredText<E>{"loop", &E::loop, "pipelined loop whose iterations fill it; empty: the body"},
+        NamesField<E>{"values", &E::values, true, "tiles that are handed over together"},
+        NumberField<E>{"slots", &E::slots, 1, 1024, 0, "copies of each tile"}};
+  }
+};
+
+template <>
+struct EntryFields<MemoryPlan> {
+  using E = MemoryPlan;
+  static constexpr auto rows() {
+    return std::tuple{
+        NameField<E>{"value", &E::value, "value, or what else lies there"},
+        NumberField<E>{"offset", &E::offset, 0, INT64_MAX, kOpen, "first byte", nullptr, 0, true},
+        NumberField<E>{"bytes", &E::bytes, 0, INT64_MAX, kOpen, "of all slots", nullptr, 0, true}};
+  }
+};
+
+template <>
+struct EntryFields<Note> {
+  using E = Note;
+  static constexpr auto rows() {
+    return std::tuple{RequiredText<E>{"path", &E::path, "operation, loop, value or kernel"},
+                      RequiredText<E>{"text", &E::text, "what was refused, and why"}};
+  }
+};
+
+// "| field | meaning |" for the entries of a kernel's schedule: the tables of docs/schedule.md.
+std::string schedule_field_tables();
+
+}  // namespace tilegen::plan

@@ -1,0 +1,62 @@
+// The rows of the fields: every member has one, and the documentation has their tables.
+#include "plan/schedule_fields.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <set>
+#include <sstream>
+
+namespace tilegen::plan {
+namespace {
+
+// A member without a row would be lost on the way through JSON: sizes of the members that rows name add up to
+// the entry, but for padding.
+template <class E>
+void expect_all_members() {
+  size_t bytes = 0;
+  std::set<std::string> keys;
+  const E entry{};
+  for_each_field<E>([&](const auto& f) {
+    bytes += sizeof(entry.*f.at);
+    EXPECT_TRUE(keys.insert(f.key).second) << f.key << " twice";
+  });
+  EXPECT_LE(bytes, sizeof(E));
+  EXPECT_LT(sizeof(E) - bytes, alignof(E) * 3) << "a member has no row";
+}
+
+TEST(ScheduleFields, EveryMemberHasARow) {
+  expect_all_members<OpPlan>();
+  expect_all_members<ValuePlan>();
+  expect_all_members<LoopPlan>();
+  expect_all_members<ConversionPlan>();
+  expect_all_members<RasterPlan>();
+  expect_all_members<RolePlan>();
+  expect_all_members<PersistencePlan>();
+  expect_all_members<ClusterPlan>();
+  expect_all_members<LaunchPlan>();
+  expect_all_members<ChannelPlan>();
+  expect_all_members<MemoryPlan>();
+  expect_all_members<Note>();
+}
+
+// TILEGEN_BLESS=1 writes them.
+TEST(ScheduleFields, TablesOfTheDocumentation) {
+  const std::string path = std::string(TILEGEN_SOURCE_DIR) + "/docs/schedule.md";
+  std::ifstream in(path);
+  std::stringstream text;
+  text << in.rdbuf();
+  const std::string page = text.str(), begin = "<!-- fields -->\n", end = "<!-- end of fields -->\n";
+  const size_t from = page.find(begin), to = page.find(end);
+  ASSERT_NE(from, std::string::npos);
+  ASSERT_NE(to, std::string::npos);
+  const std::string tables = "\n" + schedule_field_tables();
+  if (std::getenv("TILEGEN_BLESS"))
+    std::ofstream(path) << page.substr(0, from + begin.size()) << tables << page.substr(to);
+  else
+    EXPECT_EQ(page.substr(from + begin.size(), to - from - begin.size()), tables);
+}
+
+}  // namespace
+}  // namespace tilegen::plan
