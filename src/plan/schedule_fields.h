@@ -1,11 +1,12 @@
 // The fields of a Schedule's entries: one row per field, in the order in which they are written.
 //
-// A row has the key, the member, the values it may have, and what it means. JSON both ways (schedule_json.cpp),
-// the words of an op in the readable form (schedule_text.cpp), the comparison of a given entry with the planned
-// one (schedule/check_result.cpp) and the tables of docs/schedule.md are made from these rows.
+// A row has the key, the member, the values it may have, and what it means. JSON both ways
+// (schedule_json.cpp), the words of an op in the readable form (schedule_text.cpp), the comparison of a given
+// entry with the planned one (schedule/check_result.cpp) and the tables of docs/schedule.md are made from
+// these rows.
 //
-// A new field is a member in schedule.h and a row here. `shown` is how the readable form names the field, with
-// % for the value; without it the form does not show it, or has words of its own.
+// A new field is a member in schedule.h and a row here. `shown` is how the readable form names the field,
+// with % for the value; without it the form does not show it, or has words of its own.
 #pragma once
 
 #include <array>
