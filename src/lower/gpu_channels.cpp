@@ -115,29 +115,11 @@ void KernelLowering::fill_channel(const infer::KernelOp& op, thread::Block& out)
   if (last == &op) count_use(*c, out);
 }
 
-bool KernelLowering::clears_for(ir::StmtId fill, ir::StmtId loop) {
-  const auto* op = p_.as<ir::TileOp>(fill);
-  const auto* pipeline = p_.as<ir::Loop>(loop);
-  if (!op || op->kind != ir::OpKind::fill || !pipeline || !has_channels(paths_[loop.value])) return false;
-  const ir::ExprNode& value = p_.exprs[op->value];
-  const bool zero = value.op == ir::ExprOp::const_int
-                        ? value.imm == 0
-                        : value.op == ir::ExprOp::const_float && value.float_value() == 0;
-  if (!zero || op_of_.at(fill)->accesses.empty()) return false;
-  const infer::KernelOp* product = nullptr;
-  for (ir::StmtId id : pipeline->body) {
-    if (fills_channel(id)) continue;
-    const auto it = op_of_.find(id);
-    if (product || it == op_of_.end() || it->second->form != infer::OpForm::gemm) return false;
-    product = it->second;
-  }
-  const plan::OpPlan* plan = product ? plan::find_op(schedule_, product->path) : nullptr;
-  if (!plan || plan->engine != plan::Engine::warpgroup_mma) return false;
-  if (p_.as<ir::TileOp>(product->stmt)->flag(ir::gemm_attr::promote)) return false;
-  const ir::Region& cleared = op->operands[0];
-  const ir::Region& sum = p_.as<ir::TileOp>(product->stmt)->operands[2];
-  return cleared.buffer == sum.buffer && cleared.extents == sum.extents &&
-         cleared.extents == ops_.values[static_cast<size_t>(op_of_.at(fill)->accesses[0].value)].shape;
+// The products of the loop behind overwrite what it clears.
+bool KernelLowering::elided(ir::StmtId fill) const {
+  const auto op = op_of_.find(fill);
+  const plan::OpPlan* plan = op == op_of_.end() ? nullptr : plan::find_op(schedule_, op->second->path);
+  return plan && plan->elided.value_or(false);
 }
 
 }  // namespace tilegen::lower

@@ -28,15 +28,12 @@ class GemmLowering : GemmState {
 
   // ---- in stages
 
-  bool prepare() {
+  void prepare() {
     const Current current(*this);
     place_operands(0, 1);
-    if (k_.failed() || ops::is_multiply_add(atom_) || !sides_[0].shared || !sides_[1].shared) return false;
-    // The first step of the next iteration goes where the last one of this does not read.
-    if (steps_ < 2 || steps_ % 2 != 0) return false;
+    if (k_.failed()) return;
     a_ = make_loader(sides_[0]);
     b_ = make_loader(sides_[1]);
-    return true;
   }
   void load_first(thread::Block& out) {
     out_ = &out;
@@ -239,16 +236,11 @@ class GemmLowering : GemmState {
 };
 
 StagedGemm::StagedGemm(KernelLowering& lowering, const infer::KernelOp& op, const ir::TileOp& tile_op) {
-  const plan::OpPlan* plan = plan::find_op(lowering.schedule_, op.path);
-  const bool moved = std::any_of(
-      lowering.schedule_.conversions.begin(), lowering.schedule_.conversions.end(),
-      [&](const plan::ConversionPlan& c) { return c.producer == op.path || c.consumer == op.path; });
-  if (!plan || plan->engine != plan::Engine::mma || moved) return;
-  for (const MmaAtom& atom : lowering.target_.mma) {
-    if (atom.name != plan->atom) continue;
-    gemm_ = std::make_unique<GemmLowering>(lowering, op, *plan, tile_op, atom, nullptr);
-    possible_ = gemm_->prepare();
-  }
+  const plan::OpPlan& plan = *plan::find_op(lowering.schedule_, op.path);
+  for (const MmaAtom& atom : lowering.target_.mma)
+    if (atom.name == plan.atom)
+      gemm_ = std::make_unique<GemmLowering>(lowering, op, plan, tile_op, atom, nullptr);
+  gemm_->prepare();
 }
 StagedGemm::~StagedGemm() = default;
 

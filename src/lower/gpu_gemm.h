@@ -52,13 +52,13 @@ class OperandAddresses {
 
 class GemmLowering;
 
-// A product in a loop whose operands' first k step is loaded ahead of the iteration that works on it. What
-// slots of the operands are meant is read from the lowering's state at every call.
+// A product in a loop whose operands' first k step is loaded ahead of the iteration that works on it
+// (plan::LoopPlan::register_prefetch). What slots of the operands are meant is read from the lowering's state
+// at every call.
 class StagedGemm {
  public:
   StagedGemm(KernelLowering& lowering, const infer::KernelOp& op, const ir::TileOp& tile_op);
   ~StagedGemm();
-  bool possible() const { return possible_; }  // operands in shared memory, registers for two steps in turn
   void first_step(thread::Block& out);
   // All instructions; `next` is called in front of the last ones, when all of this iteration's tiles has been
   // read.
@@ -66,7 +66,6 @@ class StagedGemm {
 
  private:
   std::unique_ptr<GemmLowering> gemm_;
-  bool possible_ = false;
 };
 
 }  // namespace tilegen::lower

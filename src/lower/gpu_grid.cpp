@@ -20,7 +20,6 @@ constexpr int64_t kMostPoints = thread::kMostPersistentPoints;
 // them are facts about variables; replace_block_indices() puts the expressions in.
 void KernelLowering::declare_linear_grid() {
   ir::ExprPool& e = out_.exprs;
-  out_.min_blocks = 1;
   if (out_.threads > 1) {
     out_.thread_var = out_.add_var("tid", ir::VarKind::thread);
     ctx_.bind(out_.thread_var, 0, out_.threads - 1);

@@ -82,7 +82,7 @@ class PipelineLowering {
         if (const int64_t i = j - (farthest - d); i >= 0) issue(d, e_.const_int(i), out);
       emit(thread::AsyncCommit{}, out);
     }
-    const auto gemm = lone_gemm();
+    const auto gemm = prefetched_gemm();
     if (gemm) {
       wait(out);
       load_first(*gemm, e_.const_int(0), out);
@@ -182,21 +182,13 @@ class PipelineLowering {
     return uses;
   }
 
-  // The product that is all the loop does beside its copies, on tiles that all run equally far ahead.
-  std::unique_ptr<StagedGemm> lone_gemm() {
-    ir::StmtId rest;
-    for (ir::StmtId id : loop_.body) {
-      if (runs_ahead(id)) continue;
-      if (rest) return nullptr;
-      rest = id;
-    }
-    const auto* op = rest ? k_.p_.as<ir::TileOp>(rest) : nullptr;
-    if (!op || op->kind != ir::OpKind::gemm || distances_.size() != 1) return nullptr;
-    const infer::KernelOp& record = *k_.op_of_.at(rest);
-    for (int side : {0, 1})
-      if (!ring_.count(record.accesses[static_cast<size_t>(side)].value)) return nullptr;
-    auto gemm = std::make_unique<StagedGemm>(k_, record, *op);
-    return gemm->possible() ? std::move(gemm) : nullptr;
+  // The product whose registers are loaded ahead; none where the schedule says so of no product.
+  std::unique_ptr<StagedGemm> prefetched_gemm() {
+    const plan::LoopPlan* plan = plan::find_loop(k_.schedule_, origin_);
+    if (!plan || !plan->register_prefetch.value_or(false)) return nullptr;
+    const auto product = std::find_if(loop_.body.begin(), loop_.body.end(),
+                                      [&](ir::StmtId id) { return !runs_ahead(id); });
+    return std::make_unique<StagedGemm>(k_, *k_.op_of_.at(*product), *k_.p_.as<ir::TileOp>(*product));
   }
 
   // The first k step of iteration i + 1 is loaded in front of the last instructions of iteration i, so that

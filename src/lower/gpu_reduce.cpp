@@ -17,24 +17,25 @@ using layout::Fragment;
 // One reduction while it is lowered.
 class BlockReduction {
  public:
-  BlockReduction(KernelLowering& k, const infer::KernelOp& op, const Fragment& iteration, ReduceKind kind,
-                 int axis, bool accumulate, bool in_parts, thread::Block& out)
+  BlockReduction(KernelLowering& k, const infer::KernelOp& op, const plan::OpPlan& plan, ReduceKind kind,
+                 int axis, bool accumulate, thread::Block& out)
       : k_(k),
         e_(k.out_.exprs),
         op_(op),
         tile_op_(*k.p_.as<ir::TileOp>(op.stmt)),
-        iteration_(iteration),
-        partial_(iteration.reduce(axis, true)),
+        iteration_(*plan.iteration),
+        partial_(iteration_.reduce(axis, true)),
         kind_(kind),
         axis_(axis),
         accumulate_(accumulate),
         dst_buffer_(tile_op_.operands[1].buffer),
         type_(k.p_.buffer(dst_buffer_).type),
         to_(ops::reduce_dst_dims(tile_op_)),
-        in_parts_(in_parts),
+        in_parts_(plan.joined_behind && !plan.joined_behind->empty()),
         out_(out),
-        x_(schedule::reduction_exchange(k.p_, op, iteration, k.value_plan(dst_buffer_), k.target_)),
-        join_(k, x_, kind, type_, iteration, axis, op.path) {}
+        x_(schedule::reduction_exchange(k.p_, op, iteration_, k.value_plan(dst_buffer_), k.target_)),
+        join_(k, x_, kind, type_, iteration_, axis, op.path),
+        chains_(std::max<int64_t>(plan.chains, 1)) {}
 
   void run() {
     acc_ = k_.add_registers("partial", type_, partial_.registers() * chains_);
@@ -57,17 +58,6 @@ class BlockReduction {
     return k_.layout_index(partial_.map(), layout::kRegister, point);
   }
 
-  // Largest and smallest elements are found in any order: in two halves, one does not wait for the other.
-  // Sums keep theirs. Only where warps have tasks of their own: elsewhere other warps fill the time, and
-  // registers decide how many there are.
-  int64_t chains() const {
-    constexpr int64_t kLong = 16;  // elements of a result
-    const bool ordered = kind_ != ReduceKind::max && kind_ != ReduceKind::min;
-    const bool registers = k_.in_thread_registers(tile_op_.operands[0].buffer);
-    return k_.specialised() && !ordered && registers && iteration_.registers() >= kLong * partial_.registers()
-               ? 2
-               : 1;
-  }
   void join_chains() {
     for (int64_t r = 0; chains_ > 1 && r < partial_.registers(); ++r) {
       const ExprId own = e_.const_int(r), other = e_.const_int(r + partial_.registers());
@@ -251,7 +241,7 @@ class BlockReduction {
   thread::Block& out_;
   const schedule::ReductionExchange x_;
   PartJoin join_;
-  const int64_t chains_ = chains();  // accumulators of one result, a multiple of the results apart
+  const int64_t chains_;  // partial results of one result, a multiple of the results apart
   MemoryId acc_, sum_;
 };
 
@@ -269,8 +259,7 @@ void OpLowering::reduce_in_block(int src, int, ReduceKind kind, int axis, bool a
                          k_.p_.buffer(r.buffer).name + "', which is held as " + held.to_text(),
                      "copy the part into a fragment of its own, or reduce from a shared buffer");
   }
-  const bool in_parts = plan_.joined_behind && !plan_.joined_behind->empty();
-  BlockReduction(k_, op_, iteration, kind, axis, accumulate, in_parts, out_).run();
+  BlockReduction(k_, op_, plan_, kind, axis, accumulate, out_).run();
 }
 
 }  // namespace tilegen::lower

@@ -341,8 +341,7 @@ class KernelLowering {
   void fill_channel(const infer::KernelOp& op, thread::Block& out);
   // gpu_channel_loop.cpp
   void channel_loop(const ir::Loop& loop, thread::Block& out, const std::string& origin);
-  // The statement in front of a channel's loop only clears the accumulators of the product in it.
-  bool clears_for(ir::StmtId fill, ir::StmtId loop);
+  bool elided(ir::StmtId fill) const;
 
   // gpu_turn.cpp: the operand's copy for instructions that read rows along k only; none where they read it as
   // it lies.

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "ir/statement_paths.h"
-#include "lower/gpu_occupancy.h"
 #include "lower/op_lowering.h"
 #include "lower/plant_barriers.h"
 #include "ops/op.h"
@@ -51,7 +50,8 @@ void KernelLowering::fail(DiagCode code, const std::string& op, std::string mess
 void KernelLowering::declare_parameters() {
   out_.name = kernel_.name;
   out_.threads = *schedule_.threads;
-  out_.dependent = schedule_.launch && schedule_.launch->dependent;
+  out_.dependent = schedule_.launch && schedule_.launch->dependent.value_or(false);
+  if (gpu() && schedule_.launch) out_.min_blocks = std::max<int64_t>(schedule_.launch->min_blocks, 1);
   const std::vector<int64_t> greatest = ir::greatest_values(p_);
   for (const ir::Param& param : p_.params) {
     if (param.kind == ir::Param::Kind::tensor) continue;
@@ -127,7 +127,7 @@ void KernelLowering::declare_values() {
 void KernelLowering::block(const ir::Block& b, thread::Block& out) {
   for (size_t i = 0; i < b.size(); ++i) {
     if (failed()) return;
-    if (role_ == Role::consumer && i + 1 < b.size() && clears_for(b[i], b[i + 1])) {
+    if (role_ == Role::consumer && i + 1 < b.size() && elided(b[i])) {
       products_overwrite_ = true;
       cleared_by_ = b[i++];
     }
@@ -234,10 +234,6 @@ Expected<thread::ThreadProgram> KernelLowering::run() {
   if (failed()) return std::move(error_);
   if (gpu())
     if (Checked planted = plant_barriers(out_); !planted) return planted.error();
-  const bool multiplies = std::any_of(schedule_.ops.begin(), schedule_.ops.end(), [](const plan::OpPlan& op) {
-    return op.engine == plan::Engine::mma || op.engine == plan::Engine::warpgroup_mma;
-  });
-  if (gpu() && !multiplies) choose_min_blocks(out_, target_);
   return std::move(out_);
 }
 

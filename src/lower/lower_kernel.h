@@ -2,9 +2,9 @@
 // addresses, atoms.
 //
 // requires: a checked program; a complete KernelSchedule made by (or accepted by) planning for this target.
-// ensures: a thread program that verify_thread_program accepts; nothing is decided here that the schedule
-// says. why here: last stage before code generation; the only one that knows addresses. refuses:
-// target_unsupported for what this target's lowering cannot express; limit_unroll.
+// ensures: a thread program that verify_thread_program accepts and that does what the schedule says.
+// why here: last stage before code generation; the only one that knows addresses.
+// refuses: target_unsupported for what this target's lowering cannot express; limit_unroll.
 #pragma once
 
 #include "ir/program.h"

@@ -76,6 +76,10 @@ struct OpPlan {
   // Element-wise products with a factor of the row: the value of the factors. Lanes of a warp leave the op
   // out where all of theirs are 1, which changes nothing. Empty: they compute.
   std::optional<std::string> unless_one;
+  // Fills with zeros: the first product of the loop behind overwrites what would be cleared; the fill is done
+  // where the loop has no iteration.
+  std::optional<bool> elided;
+  int64_t chains = 0;  // reductions: partial results of a thread, combined at the end
   bool operator==(const OpPlan&) const = default;
 };
 
@@ -88,6 +92,9 @@ struct LoopPlan {
   // Computing warpgroups take turns to issue an iteration's products: while one works on its elements,
   // another's products have the matrix units. Of no meaning where warpgroups make no products.
   std::optional<bool> ping_pong;
+  // The product's registers of an iteration's first step are loaded in front of the last instructions of the
+  // iteration before.
+  std::optional<bool> register_prefetch;
   bool operator==(const LoopPlan&) const = default;
 };
 
@@ -167,9 +174,11 @@ struct ClusterPlan {
 // How the kernel follows the one in front of it on its stream. `dependent`: its blocks begin, and make
 // themselves ready, while that one ends; they wait for its end before they touch memory, and let the kernel
 // behind do the same.
+// `min_blocks`: as many of the kernel's blocks as a multiprocessor should have registers for.
 struct LaunchPlan {
-  bool dependent = false;
+  std::optional<bool> dependent;
   std::string reason;
+  int64_t min_blocks = 0;
   bool operator==(const LaunchPlan&) const = default;
 };
 

@@ -182,6 +182,11 @@ struct EntryFields<OpPlan> {
         OptionalText<E>{"unless_one", &E::unless_one,
                         "value of row factors: lanes leave the operation out where all of theirs are 1",
                         "unless % is 1"},
+        FlagField<E>{"elided", &E::elided,
+                     "fills with zeros: the first product of the loop behind overwrites instead", "elided"},
+        NumberField<E>{"chains", &E::chains, 1, 2, 0,
+                       "reductions: partial results of a thread, none of which waits for another", "% chains",
+                       1},
         NamesField<E>{"through_memory", &E::through_memory, false,
                       "fragments that the operation finds in shared memory", "% through memory"},
         ReasonField<E>{"reason", &E::reason}};
@@ -212,6 +217,10 @@ struct EntryFields<LoopPlan> {
         StagesField<E>{"stages", &E::stages, "`op` and `stage` of each operation, in the order of issue"},
         FlagField<E>{"ping_pong", &E::ping_pong, "computing warpgroups take turns to issue their products",
                      "ping-pong"},
+        FlagField<E>{"register_prefetch", &E::register_prefetch,
+                     "registers for the first step of an iteration are loaded beside the last instructions "
+                     "of the one before",
+                     "register prefetch"},
         ReasonField<E>{"reason", &E::reason}};
   }
 };
@@ -301,9 +310,12 @@ struct EntryFields<LaunchPlan> {
   using E = LaunchPlan;
   static constexpr auto rows() {
     return std::tuple{
-        SetFlag<E>{"dependent", &E::dependent, false,
-                   "blocks may begin while the kernel in front of this one on its stream ends; they wait "
-                   "for its end before they touch memory"},
+        FlagField<E>{"dependent", &E::dependent,
+                     "blocks may begin while the kernel in front of this one on its stream ends; they wait "
+                     "for its end before they touch memory"},
+        NumberField<E>{"min_blocks", &E::min_blocks, 1, 64, 0,
+                       "blocks of a multiprocessor that its registers should allow for",
+                       "registers for % blocks", 1},
         ReasonField<E>{"reason", &E::reason}};
   }
 };

@@ -217,8 +217,12 @@ Table block_table(const KernelSchedule& k) {
     t.add({{"cluster", plural(k.cluster->blocks, "block"), "along " + k.cluster->along},
            k.cluster->reason,
            {}});
-  if (k.launch)
-    t.add({{"launch", k.launch->dependent ? "dependent" : "behind the kernel before"}, k.launch->reason, {}});
+  if (k.launch) {
+    std::string how, registers;
+    if (k.launch->dependent) how = *k.launch->dependent ? "dependent" : "behind the kernel before";
+    for_each_field<LaunchPlan>(ShownFields<LaunchPlan>{*k.launch, registers});
+    if (!how.empty() || !registers.empty()) t.add({{"launch", how, registers}, k.launch->reason, {}});
+  }
   return t;
 }
 

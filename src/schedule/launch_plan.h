@@ -1,7 +1,8 @@
 // How a kernel follows the one in front of it on its stream.
 //
 // requires: nothing of other plans.
-// ensures: on targets that can, kernels are dependent (plan::LaunchPlan); elsewhere there is no plan.
+// ensures: on targets that can, kernels are dependent (plan::LaunchPlan::dependent); elsewhere there is no
+//   plan.
 // why here: the code that waits, and the launch that need not, are both told by it.
 // refuses: a given dependent launch on a target that has none.
 //

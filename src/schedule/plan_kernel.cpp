@@ -6,10 +6,14 @@
 #include "schedule/check_schedule.h"
 #include "schedule/kernel_planner.h"
 #include "schedule/launch_plan.h"
+#include "schedule/occupancy_plan.h"
 #include "schedule/partial_sums.h"
 #include "schedule/raster_plan.h"
+#include "schedule/reduction_chains.h"
+#include "schedule/register_prefetch.h"
 #include "schedule/row_factors.h"
 #include "schedule/run_ahead.h"
+#include "schedule/zero_init.h"
 
 namespace tilegen::schedule {
 
@@ -134,6 +138,11 @@ Expected<KernelSchedule> KernelPlanner::assemble(int64_t threads) {
     if (!gemm.note.empty()) s.notes.push_back({ops_.ops[op].path, gemm.note});
   for (const std::vector<plan::Note>& more : {layouts_.notes, notes_, pipelines_.notes})
     s.notes.insert(s.notes.end(), more.begin(), more.end());
+  if (target_.is_host()) return s;
+  plan_zero_init(p_, index_, ops_, given_, s);
+  plan_reduction_chains(p_, ops_, given_, s);
+  plan_register_prefetch(p_, index_, ops_, target_, given_, s);
+  plan_min_blocks(p_, ops_, target_, given_, s);
   return s;
 }
 

@@ -256,6 +256,7 @@ plan::KernelSchedule without_tensor_copies(const plan::KernelSchedule& given, co
   kept.persistence.reset();
   kept.cluster.reset();
   kept.channels.clear();
+  for (plan::OpPlan& o : kept.ops) o.elided.reset();
   for (plan::LoopPlan& l : kept.loops) {
     l.ping_pong.reset();
     if (removed > 0 || lags(l)) l.stages.clear();

@@ -1,6 +1,8 @@
 // Plans as text: every program of tests/files/plan, for GPUs and for a host of each vector width; those of
 // tests/files/plan/hopper for that generation. The expected text stands beside the program as
-// NAME.<target>.plan; TILEGEN_BLESS=1 writes it anew.
+// NAME.<target>.plan; TILEGEN_BLESS=1 writes it anew. It has the decisions, and what there are notes of; the
+// words of reasons and notes are those of the programs named "*_refusals" alone, so that a better wording is a
+// change of few files.
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
@@ -18,6 +20,22 @@ std::vector<std::filesystem::path> programs(const char* folder) {
   return list;
 }
 
+plan::Schedule without_words(plan::Schedule s) {
+  for (plan::KernelSchedule& k : s.kernels) {
+    for (plan::OpPlan& o : k.ops) o.reason.clear();
+    for (plan::ValuePlan& v : k.values) v.reason.clear();
+    for (plan::LoopPlan& l : k.loops) l.reason.clear();
+    for (plan::ConversionPlan& c : k.conversions) c.reason.clear();
+    for (plan::Note& n : k.notes) n.text.clear();
+    if (k.raster) k.raster->reason.clear();
+    if (k.roles) k.roles->reason.clear();
+    if (k.persistence) k.persistence->reason.clear();
+    if (k.cluster) k.cluster->reason.clear();
+    if (k.launch) k.launch->reason.clear();
+  }
+  return s;
+}
+
 class PlanFile : public ::testing::TestWithParam<std::tuple<std::filesystem::path, const char*>> {};
 
 TEST_P(PlanFile, IsAsWritten) {
@@ -25,6 +43,7 @@ TEST_P(PlanFile, IsAsWritten) {
   auto program = program_from(read_file(path.string()));
   ASSERT_TRUE(program);
   auto schedule = plan_for(*program, target);
+  if (schedule && !path.stem().string().ends_with("_refusals")) schedule = without_words(*schedule);
   std::string got = schedule ? plan::schedule_to_text(*schedule) : schedule.error().to_text() + "\n";
   std::filesystem::path golden = path;
   golden.replace_extension(std::string(".") + target + ".plan");

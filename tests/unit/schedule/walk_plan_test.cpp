@@ -42,14 +42,14 @@ TEST(Clusters, ArePlannedWhereRowsBeginInsideLines) {
 TEST(Launches, AreDependentWhereTheTargetKnowsIt) {
   auto p = program_from(gemm_text(64, 64, 32, 2, 128));
   ASSERT_TRUE(p);
-  EXPECT_TRUE(planned(*p).kernels[0].launch->dependent);
-  EXPECT_TRUE(plan_for(*p, "sm_90")->kernels[0].launch->dependent);
-  EXPECT_FALSE(plan_for(*p, "sm_80")->kernels[0].launch.has_value());
+  EXPECT_TRUE(planned(*p).kernels[0].launch->dependent.value_or(false));
+  EXPECT_TRUE(plan_for(*p, "sm_90")->kernels[0].launch->dependent.value_or(false));
+  EXPECT_FALSE(plan_for(*p, "sm_80")->kernels[0].launch->dependent.has_value());
   plan::Schedule given;
   given.kernels.resize(1);
   given.kernels[0].kernel = p->kernels[0].name;
-  given.kernels[0].launch = plan::LaunchPlan{false, ""};
-  EXPECT_FALSE(planned(*p, TensorCopies::loads_and_stores, &given).kernels[0].launch->dependent);
+  given.kernels[0].launch = plan::LaunchPlan{.dependent = false};
+  EXPECT_FALSE(planned(*p, TensorCopies::loads_and_stores, &given).kernels[0].launch->dependent.value_or(true));
   given.kernels[0].launch->dependent = true;
   auto refusal = plan_for(*p, "sm_89", &given);
   ASSERT_FALSE(refusal);

@@ -1,0 +1,22 @@
+// Loops whose product has its first operands in registers when an iteration begins.
+//
+// requires: engines, layouts, slots and stages of the kernel.
+// ensures: LoopPlan::register_prefetch of loops of asynchronous copies that do nothing else but one product of
+//   matrix instructions, on two tiles in shared memory that run equally far ahead, with an even number of
+//   steps along k: the last step of an iteration then reads none of the registers that the first step of the
+//   next one is loaded into, and its instructions hide the wait, the barrier and these loads.
+// why here: stages tell what runs ahead.
+// refuses: nothing.
+#pragma once
+
+#include "infer/kernel_ops.h"
+#include "plan/schedule.h"
+#include "target/target.h"
+
+namespace tilegen::schedule {
+
+void plan_register_prefetch(const ir::Program& p, int kernel, const infer::KernelOps& ops,
+                            const target::Target& t, const plan::KernelSchedule* given,
+                            plan::KernelSchedule& s);
+
+}  // namespace tilegen::schedule

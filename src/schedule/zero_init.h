@@ -1,0 +1,22 @@
+// Zero fills that products make needless.
+//
+//   fill acc, 0                                     k = 0: acc = A * B      (the fill only where n is 0)
+//   pipelined k in 0..n { gemm A, B -> acc }   ->   k in 1..n: acc += A * B
+//
+// requires: engines, channels and roles of the kernel.
+// ensures: OpPlan::elided of each fill of all of a product's accumulators with zeros, in front of a loop that
+//   does nothing else but that product of warpgroups, on tiles of a producer. The loop's first iteration is
+//   then peeled, and its product overwrites.
+// why here: the engines tell which products can overwrite.
+// refuses: nothing; any other fill is done as it stands.
+#pragma once
+
+#include "infer/kernel_ops.h"
+#include "plan/schedule.h"
+
+namespace tilegen::schedule {
+
+void plan_zero_init(const ir::Program& p, int kernel, const infer::KernelOps& ops,
+                    const plan::KernelSchedule* given, plan::KernelSchedule& s);
+
+}  // namespace tilegen::schedule
