@@ -1,10 +1,10 @@
 // How many blocks of a multiprocessor a kernel's registers should allow for (CUDA: launch bounds).
 //
 // requires: layouts, engines and conversions of the kernel.
-// ensures: LaunchPlan::min_blocks of kernels for GPUs. A kernel without matrix instructions waits for memory,
-//   which warps hide: it should hold its values and a fixed number of registers besides, and as many blocks as
-//   that leaves room for. The driver's compiler would otherwise spend registers on instructions in flight,
-//   which more warps hide as well.
+// ensures: LaunchPlan::min_blocks of kernels for GPUs. A kernel without matrix instructions waits for
+//   memory, which warps hide: it should hold its values and a fixed number of registers besides, and as many
+//   blocks as that leaves room for. The driver's compiler would otherwise spend registers on instructions in
+//   flight, which more warps hide as well.
 // why here: all values that threads hold are known.
 // refuses: nothing; kernels with matrix instructions, whose accumulators decide for themselves, and kernels
 //   whose threads hold many values, which have enough to do at once, keep one block.

@@ -1,8 +1,8 @@
 // Plans as text: every program of tests/files/plan, for GPUs and for a host of each vector width; those of
 // tests/files/plan/hopper for that generation. The expected text stands beside the program as
 // NAME.<target>.plan; TILEGEN_BLESS=1 writes it anew. It has the decisions, and what there are notes of; the
-// words of reasons and notes are those of the programs named "*_refusals" alone, so that a better wording is a
-// change of few files.
+// words of reasons and notes are those of the programs named "*_refusals" alone, so that a better wording is
+// a change of few files.
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>

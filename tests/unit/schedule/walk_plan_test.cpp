@@ -49,7 +49,8 @@ TEST(Launches, AreDependentWhereTheTargetKnowsIt) {
   given.kernels.resize(1);
   given.kernels[0].kernel = p->kernels[0].name;
   given.kernels[0].launch = plan::LaunchPlan{.dependent = false};
-  EXPECT_FALSE(planned(*p, TensorCopies::loads_and_stores, &given).kernels[0].launch->dependent.value_or(true));
+  EXPECT_FALSE(
+      planned(*p, TensorCopies::loads_and_stores, &given).kernels[0].launch->dependent.value_or(true));
   given.kernels[0].launch->dependent = true;
   auto refusal = plan_for(*p, "sm_89", &given);
   ASSERT_FALSE(refusal);
