@@ -85,7 +85,7 @@ void OpLowering::for_each_point(int operand, const PointValue& value) {
   if (plan_.engine == plan::Engine::async_copy && plan_.iteration && k_.gpu() && async_copy_points(operand))
     return;
   if (plan_.engine == plan::Engine::tensor_copy && k_.gpu() && stage_and_store(operand)) return;
-  if (k_.gpu() && store_matrices(operand)) return;
+  if (plan_.matrix_stores.value_or(false)) return store_matrices(operand);
   if (k_.gpu() && walks_part()) return emit_part(operand, value);
   if (!has_iteration()) return;
   ir::BufferId dst = tile_op_->operands[static_cast<size_t>(operand)].buffer;

@@ -1,68 +1,22 @@
-// Copies of matrix accumulators to shared tiles of 2-byte elements, eight rows of 16 bytes at a time, on
-// targets whose warps can store matrices.
+// Copies of matrix accumulators to shared tiles of 2-byte elements, eight rows of 16 bytes at a time
+// (plan::OpPlan::matrix_stores).
 #include "lower/gpu_gemm_state.h"
 #include "lower/op_lowering.h"
 
 namespace tilegen::lower {
 
-namespace {
-
 using layout::Digit;
-using layout::Fragment;
 
-// Within every 8x8 matrix lane 4 * r + c has elements 2c and 2c + 1 of row r, in neighbouring registers, as
-// an accumulator does; no element has two holders, and nothing is padding.
-bool holds_matrices(const Fragment& f, int64_t warp) {
-  if (f.rank() != 2 || f.replicas() != 1) return false;
-  bool pair = false, columns = false, rows = false;
-  int64_t elements = 1;
-  for (const Digit& d : f.map().digits()) {
-    elements *= d.extent;
-    if (d.output == layout::kRegister) {
-      pair |= d.dim == 1 && d.weight == 1 && d.extent == 2 && d.stride == 1;
-    } else if (d.stride < warp) {
-      const bool column = d.dim == 1 && d.weight == 2 && d.extent == 4 && d.stride == 1;
-      const bool row = d.dim == 0 && d.weight == 1 && d.extent == 8 && d.stride == 4;
-      if (!column && !row) return false;
-      columns |= column;
-      rows |= row;
-    }
-  }
-  return pair && columns && rows && elements == f.shape()[0] * f.shape()[1] &&
-         elements == f.registers() * f.threads();
-}
-
-bool whole(const ir::Program& p, const ir::Region& r) {
-  if (r.extents != p.tile_shape(r.buffer)) return false;
-  int64_t zero = 0;
-  for (ExprId offset : r.offsets)
-    if (!p.exprs.is_const_int(offset, &zero) || zero != 0) return false;
-  return true;
-}
-
-}  // namespace
-
-// False: the plain copy shall be emitted.
-bool OpLowering::store_matrices(int operand) {
+void OpLowering::store_matrices(int operand) {
   ir::ExprPool& e = k_.out_.exprs;
-  if (!k_.target_.store_matrix || tile_op_->kind != ir::OpKind::copy) return false;
   const ir::Region &from = tile_op_->operands[static_cast<size_t>(1 - operand)],
                    &to = tile_op_->operands[static_cast<size_t>(operand)];
   const ir::DType type = k_.p_.buffer(to.buffer).type;
-  if (ir::dtype_bytes(type) != 2 || k_.p_.buffer(to.buffer).scope != ir::MemScope::shared ||
-      !k_.in_thread_registers(from.buffer) || k_.in_thread_registers(to.buffer) || !whole(k_.p_, from) ||
-      !whole(k_.p_, to))
-    return false;
   const int value = k_.value_of(to.buffer), source = k_.value_of(from.buffer);
-  if (value < 0 || source < 0) return false;
   const Held held = k_.held(source);
   const auto& memory = k_.plan_of_value(value).memory;
-  if (!memory || !holds_matrices(*held.fragment, k_.target_.warp) ||
-      memory->shape() != held.fragment->shape())
-    return false;
   constexpr int64_t kRun = 8;  // elements of 16 bytes
   const bool transpose = memory->contiguous_run(1) % kRun != 0;
-  if (transpose && memory->contiguous_run(0) % kRun != 0) return false;
 
   // Coordinates of the warp's first matrix; matrices follow by register.
   const ExprId tid = e.var(k_.out_.thread_var),
@@ -108,9 +62,6 @@ bool OpLowering::store_matrices(int operand) {
   for (int64_t m = 0; m < matrices;) {
     const int count = count_at(m);
     parts.push_back({m, count, addresses(m, count)});
-    if (!parts.back().at.aligned(places.first[static_cast<size_t>(2 * m)],
-                                 places.second[static_cast<size_t>(2 * m)], kRun))
-      return false;
     m += count;
   }
   const MemoryId into = k_.memory_of(to.buffer);
@@ -136,7 +87,6 @@ bool OpLowering::store_matrices(int operand) {
     out_.push_back(k_.out_.add(
         thread::StoreMatrix{into, index, packed, e.const_int(packed_at), p.count, transpose}, op_.path));
   }
-  return true;
 }
 
 }  // namespace tilegen::lower

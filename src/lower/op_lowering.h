@@ -40,7 +40,7 @@ class OpLowering final : public ops::LowerSink {
 
   // gpu_element.cpp
   void emit_thread_nest(const layout::Fragment& iteration, int64_t vector, const EmitPoint& emit);
-  bool store_matrices(int operand);  // gpu_store_matrix.cpp
+  void store_matrices(int operand);  // gpu_store_matrix.cpp
   void store_from_thread(const Nest& nest, ir::BufferId buffer, std::span<const ExprId> indices, ExprId value,
                          ExprId condition, thread::Block& body);
   bool reads_written(ExprId value);

@@ -79,7 +79,8 @@ struct OpPlan {
   // Fills with zeros: the first product of the loop behind overwrites what would be cleared; the fill is done
   // where the loop has no iteration.
   std::optional<bool> elided;
-  int64_t chains = 0;  // reductions: partial results of a thread, combined at the end
+  std::optional<bool> matrix_stores;  // copies of accumulators to a shared tile: by 8x8 matrices of a warp
+  int64_t chains = 0;                 // reductions: partial results of a thread, combined at the end
   bool operator==(const OpPlan&) const = default;
 };
 

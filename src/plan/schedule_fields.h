@@ -187,6 +187,9 @@ struct EntryFields<OpPlan> {
         NumberField<E>{"chains", &E::chains, 1, 2, 0,
                        "reductions: partial results of a thread, none of which waits for another", "% chains",
                        1},
+        FlagField<E>{"matrix_stores", &E::matrix_stores,
+                     "copies of accumulators to a shared tile: matrices of 8x8 elements at a time (stmatrix)",
+                     "matrix stores"},
         NamesField<E>{"through_memory", &E::through_memory, false,
                       "fragments that the operation finds in shared memory", "% through memory"},
         ReasonField<E>{"reason", &E::reason}};

@@ -6,6 +6,7 @@
 #include "schedule/check_schedule.h"
 #include "schedule/kernel_planner.h"
 #include "schedule/launch_plan.h"
+#include "schedule/matrix_stores.h"
 #include "schedule/occupancy_plan.h"
 #include "schedule/partial_sums.h"
 #include "schedule/raster_plan.h"
@@ -141,6 +142,7 @@ Expected<KernelSchedule> KernelPlanner::assemble(int64_t threads) {
   if (target_.is_host()) return s;
   plan_zero_init(p_, index_, ops_, given_, s);
   plan_reduction_chains(p_, ops_, given_, s);
+  plan_matrix_stores(p_, ops_, target_, given_, s);
   plan_register_prefetch(p_, index_, ops_, target_, given_, s);
   plan_min_blocks(p_, ops_, target_, given_, s);
   return s;

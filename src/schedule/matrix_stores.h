@@ -1,0 +1,21 @@
+// Copies of matrix accumulators to shared tiles by instructions that store eight rows of 16 bytes at a time.
+//
+// requires: engines, layouts and conversions of the kernel.
+// ensures: OpPlan::matrix_stores of each copy of a whole fragment to a whole shared tile of 2-byte elements,
+//   on targets that have such instructions (stmatrix), where within every 8x8 matrix lane 4 * r + c holds
+//   elements 2c and 2c + 1 of row r in neighbouring registers, as an accumulator does, and eight elements
+//   along one dimension of the tile are 16 aligned bytes.
+// why here: it needs both layouts, the fragment's as the copy sees it.
+// refuses: nothing; other copies store element by element, or vectors.
+#pragma once
+
+#include "infer/kernel_ops.h"
+#include "plan/schedule.h"
+#include "target/target.h"
+
+namespace tilegen::schedule {
+
+void plan_matrix_stores(const ir::Program& p, const infer::KernelOps& ops, const target::Target& t,
+                        const plan::KernelSchedule* given, plan::KernelSchedule& s);
+
+}  // namespace tilegen::schedule
