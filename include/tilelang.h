@@ -329,15 +329,15 @@ typedef struct tl_device_info {
   uint32_t driver_version; /* CUDA: 1000 * major + 10 * minor of the CUDA version that the driver supports */
 } tl_device_info;
 
-/* One form of one kernel of a loaded program. A launch takes the first form whose guards hold; on CUDA the
- * form that relies on nothing is compiled and loaded by the first launch that needs it, and listed from then
- * on. Numbers are -1 where they are not known. Strings belong to the tl_kernel. */
+/* One version of one kernel of a loaded program, a form of its code. A launch takes the first whose guards
+ * hold; on CUDA fallback versions are compiled and loaded by the first launch that needs them, and listed
+ * from then on. Numbers are -1 where they are not known. Strings belong to the tl_kernel. */
 typedef struct tl_kernel_info {
   uint32_t struct_size;
   uint32_t kernel;    /* which kernel of the program, in launch order */
-  uint32_t variant;   /* which form of it, in the order they are tried */
+  uint32_t variant;   /* which version of it, in the order they are tried */
   uint32_t threads;   /* of a block */
-  const char *name;   /* of the form, which is its symbol in the code */
+  const char *name;   /* of the version, which is its symbol in the code */
   const char *guards; /* "A % 16 == 0, m % 8 == 0": addresses in bytes, dimensions; "" for none */
   int32_t measured;   /* 1: the device's driver said so; 0: not loaded yet, from the device's limits */
   int32_t registers;  /* 32-bit registers of a thread */
@@ -357,8 +357,9 @@ typedef struct tl_launch {
   uint32_t struct_size;
   uint32_t max_threads; /* host: threads to use at most, 0 = all cores */
   void *stream;         /* CUDA: a CUstream (cudaStream_t), NULL = the default stream; NULL for the host */
-  int64_t timeout_ms;   /* host, simulator, interpreter: TL_CANCELLED after so long, 0 = never. On CUDA a
-                           launch waits for nothing, and nothing stops it */
+  int64_t timeout_ms;   /* TL_CANCELLED after so long, 0 = never. On CUDA this is for launches that have
+                           code compiled first: others wait for nothing, and nothing stops them. What the
+                           driver compiles it compiles to the end; then the launch is left out */
   const tl_context *context; /* the same: its cancel callback is asked, its time holds; NULL for neither */
 } tl_launch;
 
@@ -420,7 +421,8 @@ TL_API tl_status tl_context_set_dump(tl_context *context, tl_dump_fn fn, tl_drop
 
 /** Asks `fn` whether to stop, on the calling thread or one of the library, for one call by one thread at a
  *  time; NULL switches it off. Calls that are given the context ask: tl_program_parse, tl_builder_finish of
- *  its builders, tl_compile, and launches and interpretations whose tl_launch names it. They end with
+ *  its builders, tl_compile, tl_artifact_fallback, and launches and interpretations whose tl_launch names it.
+ *  They end with
  *  TL_CANCELLED within 50 ms of the answer, as they do when their time runs out. What a launch or
  *  interpretation wrote until then stays written. LLVM cannot be interrupted everywhere: a compilation that
  *  its caller left ends in the background, without a further callback. At most four do at a time, the next
@@ -724,6 +726,14 @@ TL_API void tl_artifact_release(tl_artifact *artifact);
 TL_API tl_status tl_artifact_section(const tl_artifact *artifact, tl_section section, const char **out_data,
                                      size_t *out_size, tl_error **out_error);
 
+/** The version of the code for arguments that this one's guards refuse, with its own schedule and code, and
+ *  maybe a fallback of its own; NULL where the code relies on nothing that the program does not promise, and
+ *  for targets that need none or hold all versions in one artifact (host, simulator). It is compiled once, by
+ *  the options of tl_compile, by this call or by the first launch that needs it. `context` (NULL for none) is
+ *  whom to ask whether to stop. Versions compiled so far are loaded by tl_kernel_prepare. */
+TL_API tl_status tl_artifact_fallback(const tl_context *context, const tl_artifact *artifact,
+                                      tl_artifact **out_fallback, tl_error **out_error);
+
 /** Compiler stages that ran: how many, and name and milliseconds of number `index`. */
 TL_API size_t tl_artifact_stage_count(const tl_artifact *artifact);
 TL_API tl_status tl_artifact_stage(const tl_artifact *artifact, size_t index, const char **out_name,
@@ -756,11 +766,12 @@ TL_API void tl_kernel_retain(tl_kernel *kernel);
 TL_API void tl_kernel_release(tl_kernel *kernel);
 
 /** Brings everything a launch needs in place. On CUDA: loads the code in the context that is current on this
- *  thread if that is one of the kernel's device, else in the device's primary context. A launch does the
- *  same when it is the first; call this to choose the moment, and before the capture of a graph. */
+ *  thread if that is one of the kernel's device, else in the device's primary context; of the fallback
+ *  versions those that are compiled (tl_artifact_fallback). A launch does the same when it is the first; call
+ *  this to choose the moment, and before the capture of a graph. */
 TL_API tl_status tl_kernel_prepare(const tl_kernel *kernel, tl_error **out_error);
 
-/** What the code needs of the device: number of forms over all kernels, and number `index`. */
+/** What the code needs of the device: number of versions over all kernels, and number `index`. */
 TL_API size_t tl_kernel_form_count(const tl_kernel *kernel);
 TL_API tl_status tl_kernel_describe(const tl_kernel *kernel, size_t index, tl_kernel_info *out_info,
                                     tl_error **out_error);

@@ -6,6 +6,7 @@
 
 #include "capi/guard.h"
 #include "driver/compile.h"
+#include "driver/fallback_version.h"
 #include "ir/text.h"
 #include "plan/schedule.h"
 #include "support/worker.h"
@@ -80,6 +81,9 @@ Expected<driver::CompileOptions> convert(const tl_context& context, const Option
   o.keep_assembly = values.keep_assembly;
   o.plan_only = values.plan_only;
   o.verify = values.verify;
+  o.fallback_ms = values.timeout_ms;
+  if (context.timeout_ms > 0 && (o.fallback_ms <= 0 || context.timeout_ms < o.fallback_ms))
+    o.fallback_ms = context.timeout_ms;
   if (Checked ok = convert_simulation(values, o.simulation); !ok) return ok.error();
   if (!values.schedule_json.empty()) {
     auto schedule = plan::schedule_from_json(values.schedule_json, context.limits);
@@ -178,6 +182,12 @@ std::string section_text(const driver::Artifact& a, tl_section section) {
   return {};
 }
 
+void hand_out(std::shared_ptr<const driver::Artifact> compiled, tl_artifact** out) {
+  auto made = std::make_unique<tl_artifact>();
+  made->artifact = std::move(compiled);
+  *out = made.release();
+}
+
 }  // namespace
 
 extern "C" {
@@ -202,9 +212,21 @@ tl_status tl_compile(const tl_context* context, const tl_program* program, const
       return compiled.error();
     }
     report(*context, **compiled, start);
-    auto made = std::make_unique<tl_artifact>();
-    made->artifact = std::move(*compiled);
-    *out_artifact = made.release();
+    hand_out(std::move(*compiled), out_artifact);
+    return Unit{};
+  });
+}
+
+tl_status tl_artifact_fallback(const tl_context* context, const tl_artifact* artifact,
+                               tl_artifact** out_fallback, tl_error** out_error) {
+  return guard("tl_artifact_fallback", out_error, [&]() -> Checked {
+    if (out_fallback) *out_fallback = nullptr;
+    if (!artifact || !out_fallback) return null_argument(artifact ? "out_fallback" : "artifact");
+    if (!artifact->artifact->fallback) return Unit{};
+    const CallLimits call(context);
+    auto compiled = artifact->artifact->fallback->get(call.get());
+    if (!compiled) return compiled.error();
+    hand_out(std::move(*compiled), out_fallback);
     return Unit{};
   });
 }

@@ -80,7 +80,7 @@ tl_status tl_kernel_prepare(const tl_kernel* kernel, tl_error** out_error) {
 }
 
 size_t tl_kernel_form_count(const tl_kernel* kernel) {
-  return kernel ? kernel->executable->form_count() : 0;
+  return kernel ? kernel->executable->version_count() : 0;
 }
 
 tl_status tl_kernel_describe(const tl_kernel* kernel, size_t index, tl_kernel_info* out_info,
@@ -90,9 +90,9 @@ tl_status tl_kernel_describe(const tl_kernel* kernel, size_t index, tl_kernel_in
     auto rows = kernel->executable->info();
     if (!rows) return rows.error();
     if (index >= rows->size())
-      return Error(DiagCode::bad_enum, "", "there is no form " + std::to_string(index),
+      return Error(DiagCode::bad_enum, "", "there is no version " + std::to_string(index),
                    "count them with tl_kernel_form_count");
-    const runtime::FormInfo& row = (*rows)[index];
+    const runtime::VersionInfo& row = (*rows)[index];
     tl_kernel_info info{};
     info.kernel = static_cast<uint32_t>(row.kernel);
     info.variant = static_cast<uint32_t>(row.variant);

@@ -46,7 +46,8 @@ constexpr OptionRow kOptions[] = {
      nullptr, nullptr, &OptionValues::simulator_async},
     {TL_OPTION_I64, "simulator_seed", "1", false, "simulated targets: seed of the random order", nullptr,
      &OptionValues::simulator_seed, nullptr},
-    {TL_OPTION_I64, "timeout_ms", "0", false, "cancel a compilation that takes longer, 0 = never", nullptr,
+    {TL_OPTION_I64, "timeout_ms", "0", false,
+     "cancel a compilation that takes longer, a fallback version's too, 0 = never", nullptr,
      &OptionValues::timeout_ms, nullptr},
 };
 

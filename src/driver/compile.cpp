@@ -5,6 +5,7 @@
 #include <span>
 
 #include "codegen/gpu_code.h"
+#include "driver/fallback_version.h"
 #include "driver/settle_plan.h"
 #include "driver/stages.h"
 #include "ir/text.h"
@@ -13,57 +14,58 @@ namespace tilegen::driver {
 
 namespace {
 
-// A name for form `number` of `kernel` that no kernel of the program has.
-std::string form_name(const ir::Program& program, const std::string& kernel, size_t number) {
+// A name for version `number` of `kernel` that no kernel of the program has.
+std::string version_name(const ir::Program& program, const std::string& kernel, size_t number) {
   std::string name = kernel + "__v" + std::to_string(number);
   const auto taken = [&](const ir::Kernel& k) { return k.name == name; };
   while (std::any_of(program.kernels.begin(), program.kernels.end(), taken)) name += '_';
   return name;
 }
 
-// Whether a launch may refuse the form: the code relies on more than the program promises.
-bool relies_on_arguments(const thread::ThreadProgram& form) {
-  return !form.guards.empty() || !form.tensor_maps.empty();
+// Whether a launch may refuse the version: the code relies on more than the program promises.
+bool relies_on_arguments(const thread::ThreadProgram& version) {
+  return !version.guards.empty() || !version.tensor_maps.empty();
 }
 
 // The level below `level` that gives another plan than this one. The decisions tell, not the code made of
 // them: what is known under a guard may leave none of a tensor copy.
-FormLevel level_below(FormLevel level, const ir::Program& program, const plan::Schedule& schedule) {
+AssumptionLevel level_below(AssumptionLevel level, const ir::Program& program,
+                            const plan::Schedule& schedule) {
   std::set<std::string> copies;
   for (const plan::KernelSchedule& kernel : schedule.kernels)
     for (const plan::OpPlan& op : kernel.ops)
       if (op.engine == plan::Engine::tensor_copy) copies.insert(op.op);
-  if (copies.empty()) return FormLevel::anything;
+  if (copies.empty()) return AssumptionLevel::none;
   bool stores = false;
   const std::vector<std::string> paths = ir::statement_paths(program);
   for (size_t s = 0; s < paths.size(); ++s)
     if (const auto* copy = program.as<ir::TileOp>(ir::StmtId(s));
         copy && copy->kind == ir::OpKind::copy && copies.count(paths[s]))
       stores |= program.buffer(copy->operands[1].buffer).scope == ir::MemScope::global;
-  if (stores && level < FormLevel::tensor_loads) return FormLevel::tensor_loads;
-  if (level < FormLevel::tensor_loads_alone) return FormLevel::tensor_loads_alone;
-  return level < FormLevel::aligned ? FormLevel::aligned : FormLevel::anything;
+  if (stores && level < AssumptionLevel::tensor_loads) return AssumptionLevel::tensor_loads;
+  if (level < AssumptionLevel::tensor_loads_alone) return AssumptionLevel::tensor_loads_alone;
+  return level < AssumptionLevel::aligned ? AssumptionLevel::aligned : AssumptionLevel::none;
 }
 
 struct Lowered {
-  plan::Schedule schedule;  // of the first forms
+  plan::Schedule schedule;  // of the first versions
   std::vector<thread::ThreadProgram> kernels;
   std::vector<plan::KernelSchedule> decisions;
-  std::vector<FormRange> forms;
-  bool guarded = false;  // the last form of some kernel relies on more than the program promises
-  FormLevel below = FormLevel::anything;  // where it does: the level that relies on less
+  std::vector<VersionRange> versions;
+  bool guarded = false;  // the last version of some kernel relies on more than the program promises
+  AssumptionLevel below = AssumptionLevel::none;  // where it does: the level that relies on less
 };
 
-// One form of each kernel for a device, where UnguardedCode has the others; all at once for the simulator.
-Expected<Lowered> make_forms(const ir::Program& program, const target::Target& target,
-                             const CompileOptions& options, Stages& stages) {
+// One version of each kernel for a device, where FallbackVersion has the others; all at once for the
+// simulator.
+Expected<Lowered> make_versions(const ir::Program& program, const target::Target& target,
+                                const CompileOptions& options, Stages& stages) {
   std::vector<std::vector<thread::ThreadProgram>> by_kernel(program.kernels.size());
   std::vector<std::vector<plan::KernelSchedule>> decisions(program.kernels.size());
   Lowered out;
-  std::optional<plan::Schedule> above;
-  if (options.level == FormLevel::anything) above = options.schedule;
-  for (FormLevel level = options.level;; level = out.below) {
-    auto settled = settle_plan(program, target, options, level, above ? &*above : nullptr, stages);
+  std::shared_ptr<const plan::Schedule> above = options.planned;
+  for (AssumptionLevel level = options.level;; level = out.below) {
+    auto settled = settle_plan(program, target, options, level, above.get(), stages);
     if (!settled) return settled.error();
     if (out.schedule.kernels.empty()) out.schedule = settled->schedule;
     if (options.plan_only) return out;
@@ -72,20 +74,20 @@ Expected<Lowered> make_forms(const ir::Program& program, const target::Target& t
     for (size_t k = 0; k < settled->kernels.size(); ++k) {
       std::vector<thread::ThreadProgram>& list = by_kernel[k];
       if (!list.empty() && !relies_on_arguments(list.back())) continue;
-      thread::ThreadProgram& form = settled->kernels[k];
-      if (!list.empty()) form.name = form_name(program, form.name, list.size());
-      out.guarded |= relies_on_arguments(form);
-      list.push_back(std::move(form));
+      thread::ThreadProgram& version = settled->kernels[k];
+      if (!list.empty()) version.name = version_name(program, version.name, list.size());
+      out.guarded |= relies_on_arguments(version);
+      list.push_back(std::move(version));
       if (target.simulated) decisions[k].push_back(settled->schedule.kernels[k]);
     }
-    above = std::move(settled->schedule);
-    if (!out.guarded || !target.simulated || level == FormLevel::anything) break;
+    above = std::make_shared<const plan::Schedule>(std::move(settled->schedule));
+    if (!out.guarded || !target.simulated || level == AssumptionLevel::none) break;
   }
   for (std::vector<plan::KernelSchedule>& list : decisions)
     for (plan::KernelSchedule& s : list) out.decisions.push_back(std::move(s));
   for (std::vector<thread::ThreadProgram>& list : by_kernel) {
-    out.forms.push_back({out.kernels.size(), list.size()});
-    for (thread::ThreadProgram& form : list) out.kernels.push_back(std::move(form));
+    out.versions.push_back({out.kernels.size(), list.size()});
+    for (thread::ThreadProgram& version : list) out.kernels.push_back(std::move(version));
   }
   return out;
 }
@@ -132,26 +134,6 @@ Expected<Generated> generate(std::span<const thread::ThreadProgram> kernels, con
 
 }  // namespace
 
-// The caller hears nothing of it and cannot stop it: what it listened with may be gone.
-UnguardedCode::UnguardedCode(std::shared_ptr<const ir::Program> program, target::Target target,
-                             const CompileOptions& options, FormLevel level)
-    : program_(std::move(program)), target_(std::move(target)) {
-  auto own = std::make_unique<CompileOptions>(options);
-  own->level = level;
-  own->check = nullptr;
-  own->rejected = nullptr;
-  own->dump = nullptr;
-  own->cancellation = nullptr;
-  options_ = std::move(own);
-}
-
-UnguardedCode::~UnguardedCode() = default;
-
-Expected<std::shared_ptr<const Artifact>> UnguardedCode::get() const {
-  made_.run([this] { artifact_ = compile(program_, target_, *options_); });
-  return *artifact_;
-}
-
 Expected<std::shared_ptr<const Artifact>> compile(std::shared_ptr<const ir::Program> program,
                                                   const target::Target& target,
                                                   const CompileOptions& options) {
@@ -163,18 +145,22 @@ Expected<std::shared_ptr<const Artifact>> compile(std::shared_ptr<const ir::Prog
 
   // plan: engines, atoms, layouts, stages, memory; lower: thread programs; verify: again with less where a
   //   check says no
-  auto forms = make_forms(*program, target, options, stages);
-  if (!forms) return forms.error();
-  artifact->schedule = std::move(forms->schedule);
+  auto versions = make_versions(*program, target, options, stages);
+  if (!versions) return versions.error();
+  artifact->schedule = std::move(versions->schedule);
   if (options.plan_only) return std::shared_ptr<const Artifact>(artifact);
-  artifact->kernels = std::move(forms->kernels);
-  artifact->forms = std::move(forms->forms);
-  artifact->decisions = std::move(forms->decisions);
-  if (forms->guarded && !target.simulated) {
+  artifact->kernels = std::move(versions->kernels);
+  artifact->versions = std::move(versions->versions);
+  artifact->decisions = std::move(versions->decisions);
+  if (versions->guarded && !target.simulated) {
     CompileOptions below = options;
+    below.fallback = true;
+    below.level = versions->below;
     // What was planned for the copy engine does not hold without it; the rest does.
-    if (forms->below == FormLevel::anything) below.schedule = artifact->schedule;
-    artifact->unguarded = std::make_shared<UnguardedCode>(program, target, below, forms->below);
+    below.planned = below.level == AssumptionLevel::none
+                        ? std::make_shared<const plan::Schedule>(artifact->schedule)
+                        : nullptr;
+    artifact->fallback = std::make_shared<FallbackVersion>(program, target, std::move(below));
   }
 
   artifact->simulation = options.simulation;

@@ -26,37 +26,21 @@ struct StageTime {
   double ms = 0;
 };
 
-// The forms of one kernel of the program among Artifact::kernels, in the order in which a launch tries their
-// guards.
-struct FormRange {
+// The versions of one kernel of the program among Artifact::kernels, in the order in which a launch tries
+// their guards.
+struct VersionRange {
   size_t first = 0, count = 1;
 };
 
-struct Artifact;
-struct CompileOptions;
+class FallbackVersion;
 
-// How much more than the program promises a form relies on, most first: what the copy engine demands of the
-// tensors it loads and stores and aligned others; of those it loads and aligned others; of those it loads;
-// aligned tensors; nothing.
-enum class FormLevel : uint8_t { tensor_stores, tensor_loads, tensor_loads_alone, aligned, anything };
-
-// The code for arguments that the guards of an artifact's forms refuse, planned for the next lower level. Few
-// launches need it, so it is compiled by the first that does, once, as the first form was asked for.
-class UnguardedCode {
- public:
-  UnguardedCode(std::shared_ptr<const ir::Program> program, target::Target target,
-                const CompileOptions& options, FormLevel level);
-  ~UnguardedCode();
-  // May be called by any number of threads; the first one compiles. The artifact has one form of each kernel,
-  // and code of a lower level behind it where it has guards, too.
-  Expected<std::shared_ptr<const Artifact>> get() const;
-
- private:
-  std::shared_ptr<const ir::Program> program_;
-  target::Target target_;
-  std::unique_ptr<const CompileOptions> options_;
-  mutable Once made_;
-  mutable std::optional<Expected<std::shared_ptr<const Artifact>>> artifact_;
+// What a version of the code assumes of a launch's arguments beyond what the program promises, most first.
+enum class AssumptionLevel : uint8_t {
+  tensor_stores,       // tensors that the copy engine can load and store; aligned others
+  tensor_loads,        // tensors that it can load; aligned others
+  tensor_loads_alone,  // tensors that it can load
+  aligned,             // aligned tensors
+  none
 };
 
 // Everything a launch needs, self-contained: the program it came from may be gone.
@@ -64,30 +48,34 @@ struct Artifact {
   target::Target target;
   std::shared_ptr<const ir::Program> program;  // parameters, facts, shapes for argument checks
   plan::Schedule schedule;
-  // every form of every kernel; a name is a symbol of the code
+  // every version of every kernel; a name is a symbol of the code
   std::vector<thread::ThreadProgram> kernels;
-  // parallel to kernels: what each form was lowered from (simulated targets)
+  // parallel to kernels: what each version was lowered from (simulated targets)
   std::vector<plan::KernelSchedule> decisions;
-  std::vector<FormRange> forms;                      // one per kernel of the program, in launch order
+  std::vector<VersionRange> versions;                // one per kernel of the program, in launch order
   std::shared_ptr<codegen::HostCode> host_code;      // host targets
   std::string ptx;                                   // NVIDIA targets
-  std::shared_ptr<const UnguardedCode> unguarded;    // NVIDIA targets, where a form has guards
+  std::shared_ptr<const FallbackVersion> fallback;   // NVIDIA targets, where a version has guards
   std::string llvm_ir, llvm_ir_optimised, assembly;  // kept on request
   sim::SimOptions simulation;  // of simulated targets: how launches run
   std::vector<StageTime> times;
 };
 
 struct CompileOptions {
-  // Decisions to take as given; by forms without the copy engine as far as they are not about it. At level
-  // `anything`: all of them, made for `aligned`.
+  // Decisions to take as given; by fallback versions as far as they can hold there (fallback_plan.h).
   std::optional<plan::Schedule> schedule;
   bool conversions = true;                 // false: refuse instead of inserting layout conversions
   bool keep_ir = false;
   bool keep_assembly = false;
   bool plan_only = false;  // stop behind planning (any target); the artifact has only the schedule
   bool verify = false;     // verify between stages (tests, fuzzing)
-  // GPU targets: the first form's; a target without the engine starts lower
-  FormLevel level = FormLevel::tensor_stores;
+  // GPU targets: the first version's; a target without the engine starts lower
+  AssumptionLevel level = AssumptionLevel::tensor_stores;
+  // The version is one behind the first.
+  bool fallback = false;
+  // At level `none`: the decisions of the level above, to begin with.
+  std::shared_ptr<const plan::Schedule> planned;
+  int64_t fallback_ms = 0;  // what the compilation of each fallback version may take; 0: any time
   // GPU targets: the first to try, of what no schedule is given for
   schedule::PlanForm form = schedule::PlanForm::full;
   sim::SimOptions simulation;

@@ -4,10 +4,12 @@
 //
 //   plan -> lower -> verify: gemm/ko: a deadlock: ..    plan {in_order} -> lower -> verify: holds
 //
-// What the caller gives is never left out: a rejected kernel with given decisions is refused, with the name
-// of the one at fault.
+// What the caller gives is never left out of a first version: a rejected kernel with given decisions is
+// refused, with the name of the one at fault. A fallback version does without what cannot hold there, and
+// says so.
 #include "driver/settle_plan.h"
 
+#include "driver/fallback_plan.h"
 #include "ir/text.h"
 #include "lower/forward_stores.h"
 #include "lower/fuse_loops.h"
@@ -30,21 +32,21 @@ struct Candidate {
   std::optional<plan::KernelSchedule> plan;
   std::optional<thread::ThreadProgram> code;
   std::optional<Error> rejected, first_rejected;
+  bool given_left_out = false;  // of a fallback version
 };
 
 class Settler {
  public:
   Settler(const ir::Program& program, const target::Target& target, const CompileOptions& options,
-          FormLevel level, const plan::Schedule* planned, Stages& stages)
+          AssumptionLevel level, const plan::Schedule* planned, Stages& stages)
       : program_(program),
         target_(target),
         options_(options),
         level_(level),
+        fallback_(options.fallback || level != options.level),
         planned_(planned),
-        stages_(stages) {
-    // At level `anything` a schedule of another level is what is planned, not what the caller said.
-    if (options.schedule && !(planned && options.level == FormLevel::anything)) given_ = &*options.schedule;
-  }
+        given_(options.schedule ? &*options.schedule : nullptr),
+        stages_(stages) {}
 
   Expected<SettledPlan> run() {
     if (given_)
@@ -117,38 +119,42 @@ class Settler {
   }
 
   const plan::KernelSchedule* given_of(const Candidate& c) const {
-    return given_ ? given_->find(program_.kernels[c.kernel].name) : nullptr;
+    return given_ && !c.given_left_out ? given_->find(program_.kernels[c.kernel].name) : nullptr;
   }
 
   void plan(Candidate& c, const plan::KernelSchedule* given) const {
     c.plan.reset();
     c.code.reset();
-    if (planned_ && c.form == options_.form) {
+    if (planned_ && c.form == options_.form && !c.first_rejected) {
       c.plan = planned_->kernels[c.kernel];
+      if (given) note_what_is_otherwise(program_, *given, level_, *c.plan);
       return;
     }
     schedule::PlanOptions how{nullptr, options_.conversions};
     how.form = c.form;
     how.read = &read_;
-    if (level_ == FormLevel::tensor_loads) how.tensor_copies = schedule::TensorCopies::loads;
-    if (level_ == FormLevel::tensor_loads_alone) how.tensor_copies = schedule::TensorCopies::product_loads;
-    if (level_ >= FormLevel::aligned) how.tensor_copies = schedule::TensorCopies::none;
-    auto plan = schedule::plan_kernel(program_, static_cast<int>(c.kernel), target_, given, how);
+    how.tensor_copies = tensor_copies_at(level_);
+    const int kernel = static_cast<int>(c.kernel);
+    auto plan = given && fallback_ ? plan_fallback(program_, kernel, target_, *given, level_, how)
+                                   : schedule::plan_kernel(program_, kernel, target_, given, how);
     if (!plan) return void(c.rejected = plan.error());
     c.plan = std::move(*plan);
     if (c.first_rejected) {
       const Diagnostic& why = c.first_rejected->diagnostics[0];
-      c.plan->notes.push_back({why.op, std::string("the kernel is planned ") +
-                                           schedule::plan_form_text(c.form) +
-                                           ": as first planned it was rejected, " + why.message});
+      const std::string done = c.given_left_out && c.form == PlanForm::full
+                                   ? "nothing that is given for the kernel holds in this version: with it the"
+                                     " version was rejected, "
+                                   : std::string("the kernel is planned ") + plan_form_text(c.form) +
+                                         ": as first planned it was rejected, ";
+      c.plan->notes.push_back({why.op, done + why.message});
     }
   }
 
   void lower(Candidate& c) const {
     std::vector<plan::Note> notes;
     auto code = lower::lower_kernel(program_, static_cast<int>(c.kernel), *c.plan, target_,
-                                    {.assume_aligned = level_ != FormLevel::anything,
-                                     .for_copy_engine_only = level_ == FormLevel::tensor_loads_alone,
+                                    {.assume_aligned = level_ != AssumptionLevel::none,
+                                     .for_copy_engine_only = level_ == AssumptionLevel::tensor_loads_alone,
                                      .notes = &notes});
     if (!code) return void(c.rejected = code.error());
     if (target_.is_host()) {
@@ -172,9 +178,10 @@ class Settler {
                          "please report this program", program_.kernels[c.kernel].location);
   }
 
-  // False where there is none: hosts have one form, and what is given stays.
+  // False where there is none: hosts have one form, and what is given stays in a first version.
   bool next_form(Candidate& c) const {
-    if (target_.is_host() || given_of(c)) return false;
+    if (target_.is_host()) return false;
+    if (given_of(c)) return c.given_left_out = fallback_;
     do {
       if (c.form == PlanForm::multiply_adds) return false;
       c.form = static_cast<PlanForm>(static_cast<int>(c.form) + 1);
@@ -256,20 +263,21 @@ class Settler {
   const ir::Program& program_;
   const target::Target& target_;
   const CompileOptions& options_;
-  const FormLevel level_;
+  const AssumptionLevel level_;
+  const bool fallback_;
   const plan::Schedule* planned_;
+  const plan::Schedule* given_;
   const std::set<ir::BufferId> read_ = schedule::buffers_read(program_);
-  const plan::Schedule* given_ = nullptr;
   Stages& stages_;
 };
 
 }  // namespace
 
 Expected<SettledPlan> settle_plan(const ir::Program& program, const target::Target& target,
-                                  const CompileOptions& options, FormLevel level,
+                                  const CompileOptions& options, AssumptionLevel level,
                                   const plan::Schedule* planned, Stages& stages) {
   // What was planned for the copy engine does not hold without it.
-  return Settler(program, target, options, level, level == FormLevel::anything ? planned : nullptr, stages)
+  return Settler(program, target, options, level, level == AssumptionLevel::none ? planned : nullptr, stages)
       .run();
 }
 

@@ -6,7 +6,8 @@
 // done as planned first has a note that says what it does without, and why. why here: only finished code
 // shows whether a plan holds, and only planning knows what there is beside it. refuses: what planning and
 // lowering refuse in every form; target_unsupported where the checks reject all of them; schedule_illegal, by
-// its field, for a given decision without which the code holds. Nothing given is replaced.
+// its field, for a given decision without which the code holds. Nothing given is replaced in a first version;
+// in a fallback version what cannot hold is, with a note (fallback_plan.h).
 #pragma once
 
 #include "driver/stages.h"
@@ -21,7 +22,7 @@ struct SettledPlan {
 // For one level. `planned`: decisions of another level to begin with as they are. With plan_only lowering and
 // checks are not asked.
 Expected<SettledPlan> settle_plan(const ir::Program& program, const target::Target& target,
-                                  const CompileOptions& options, FormLevel level,
+                                  const CompileOptions& options, AssumptionLevel level,
                                   const plan::Schedule* planned, Stages& stages);
 
 }  // namespace tilegen::driver

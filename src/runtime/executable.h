@@ -2,7 +2,7 @@
 // whatever else runs thread programs) stand.
 //
 // requires: an artifact with code for the device. ensures: launch() checks its arguments against the program,
-// chooses each kernel's form, and runs the kernels in order; it may be called by any number of threads at
+// chooses each kernel's version, and runs the kernels in order; it may be called by any number of threads at
 // once and, once prepared, takes no lock and allocates nothing of its own. refuses: launch_* for arguments,
 // the device's own diagnostics for the rest. A program with workspaces gets their memory for each launch.
 #pragma once
@@ -22,12 +22,12 @@ namespace tilegen::runtime {
 struct LaunchOptions {
   int max_threads = 0;     // host: 0 = all cores
   void* stream = nullptr;  // CUDA: a CUstream; null is the context's legacy default stream
-  // host and simulator: asked while blocks run. Null: nobody to ask
+  // host and simulator: asked while blocks run; CUDA: while code is compiled. Null: nobody to ask
   const Cancellation* cancellation = nullptr;
 };
 
-// What one form of one kernel needs. Numbers are -1 where they are not known.
-struct FormInfo {
+// What one version of one kernel needs. Numbers are -1 where they are not known.
+struct VersionInfo {
   size_t kernel = 0;   // of the program, in order
   size_t variant = 0;  // 0 is tried first
   const thread::ThreadProgram* program = nullptr;
@@ -51,11 +51,11 @@ class Executable {
 
   Checked launch(std::span<const Argument> arguments, const LaunchOptions& options) const;
 
-  // One row per form, kernels in order, each kernel's forms in the order they are tried.
-  virtual Expected<std::vector<FormInfo>> info() const = 0;
+  // One row per version, kernels in order, each kernel's versions in the order they are tried.
+  virtual Expected<std::vector<VersionInfo>> info() const = 0;
 
   // How many rows info() has.
-  virtual size_t form_count() const { return artifact_->kernels.size(); }
+  virtual size_t version_count() const { return artifact_->kernels.size(); }
 
   // What the device's compiler said when the code was first loaded, and how long that took. "" before.
   virtual std::string load_log() const { return {}; }

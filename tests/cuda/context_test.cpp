@@ -48,7 +48,7 @@ TEST_F(ContextTest, TheCurrentContextIsUsed) {
   ASSERT_TRUE(e->launch(arguments(8), {}));
   EXPECT_EQ(last_launch().context, mine);
   EXPECT_EQ(fake().fake_calls("cuDevicePrimaryCtxRetain"), 0);
-  EXPECT_EQ(fake().fake_calls("cuCtxPushCurrent_v2"), 0);
+  EXPECT_EQ(fake().fake_calls("cuCtxPushCurrent_v2"), 1);  // by the worker that loads
   // Another context of the device gets its own copy of the code.
   void* other = fake().fake_make_context(0);
   fake().fake_set_current(other);
@@ -58,6 +58,7 @@ TEST_F(ContextTest, TheCurrentContextIsUsed) {
   fake().fake_set_current(mine);
   ASSERT_TRUE(e->launch(arguments(8), {}));
   EXPECT_EQ(fake().fake_calls("cuModuleLoadDataEx"), 2);
+  EXPECT_EQ(fake().fake_calls("cuCtxPushCurrent_v2"), 2);
 }
 
 TEST_F(ContextTest, TheContextOfAnotherDeviceIsLeftAlone) {

@@ -102,7 +102,7 @@ TEST_F(Device, RunsASequenceAndSaysWhatItNeeds) {
   }
 }
 
-TEST_F(Device, UnalignedTensorsTakeTheOtherForm) {
+TEST_F(Device, UnalignedTensorsTakeTheOtherVersion) {
   char* x = static_cast<char*>(x_) + 4;
   ASSERT_EQ(tl_device_copy(1, x, host_.data(), bytes(), nullptr, nullptr), TL_OK);
   ASSERT_EQ(launch(x, static_cast<char*>(y_) + 12, nullptr), TL_OK);

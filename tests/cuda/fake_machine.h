@@ -62,14 +62,14 @@ class ArtifactBuilder {
     artifact_.ptx = ".version 7.8\n.target sm_80\n";
   }
 
-  // The next kernel begins with this form; ceildiv(m, rows) blocks.
+  // The next kernel begins with this version; ceildiv(m, rows) blocks.
   thread::ThreadProgram& kernel(const std::string& name, int64_t rows = 4) {
-    artifact_.forms.push_back({artifact_.kernels.size(), 0});
-    return form(name, rows);
+    artifact_.versions.push_back({artifact_.kernels.size(), 0});
+    return version(name, rows);
   }
-  // Another form of the kernel begun last.
-  thread::ThreadProgram& form(const std::string& name, int64_t rows = 4) {
-    ++artifact_.forms.back().count;
+  // Another version of the kernel begun last.
+  thread::ThreadProgram& version(const std::string& name, int64_t rows = 4) {
+    ++artifact_.versions.back().count;
     thread::ThreadProgram p;
     p.name = name;
     p.threads = 128;

@@ -31,13 +31,13 @@ constexpr char kThreeTensors[] =
 // ceildiv(m, 128) * ceildiv(n, 128) blocks.
 std::shared_ptr<const driver::Artifact> gemm() {
   ArtifactBuilder b("gemm", kThreeTensors);
-  for (int form = 0; form < 2; ++form) {
-    thread::ThreadProgram& p = form == 0 ? b.kernel("gemm") : b.form("gemm__v1");
+  for (int version = 0; version < 2; ++version) {
+    thread::ThreadProgram& p = version == 0 ? b.kernel("gemm") : b.version("gemm__v1");
     const auto tiles = [&](size_t i) {
       return p.exprs.ceildiv(p.exprs.var(p.params[i].var), p.exprs.const_int(128));
     };
     p.grid = {p.exprs.mul(tiles(0), tiles(1))};
-    if (form == 0) p.guards = {{3, 16}, {4, 16}, {5, 16}, {1, 8}, {2, 8}};
+    if (version == 0) p.guards = {{3, 16}, {4, 16}, {5, 16}, {1, 8}, {2, 8}};
   }
   return b.done();
 }

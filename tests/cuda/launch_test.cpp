@@ -1,4 +1,4 @@
-// What a launch hands to the driver: the form chosen, the grid, the parameters; and what it refuses.
+// What a launch hands to the driver: the version chosen, the grid, the parameters; and what it refuses.
 #include "fake_machine.h"
 
 namespace tilegen::runtime::cuda {
@@ -45,7 +45,7 @@ TEST_F(LaunchTest, ScalarsTravelInTheLowBytes) {
 TEST_F(LaunchTest, TheFirstFormWhoseGuardsHold) {
   ArtifactBuilder b;
   b.kernel("scale").guards = {{1, 16}, {2, 16}, {0, 4}};
-  b.form("scale__v1", 1);
+  b.version("scale__v1", 1);
   auto e = executable(b.done());
   const auto chosen = [&](int64_t m, uint64_t x, uint64_t y) -> std::string {
     EXPECT_TRUE(e->launch(arguments(m, x, y), {}));
@@ -54,7 +54,7 @@ TEST_F(LaunchTest, TheFirstFormWhoseGuardsHold) {
   EXPECT_EQ(chosen(8, 64, 128), "scale");
   EXPECT_EQ(launch_at(fake().fake_launches() - 1).grid[0], 2u);
   EXPECT_EQ(chosen(8, 68, 128), "scale__v1");
-  EXPECT_EQ(launch_at(fake().fake_launches() - 1).grid[0], 8u);  // each form has its own grid
+  EXPECT_EQ(launch_at(fake().fake_launches() - 1).grid[0], 8u);  // each version has its own grid
   EXPECT_EQ(chosen(8, 64, 132), "scale__v1");
   EXPECT_EQ(chosen(9, 64, 128), "scale__v1");
   EXPECT_EQ(chosen(12, 64, 128), "scale");
@@ -78,7 +78,7 @@ TEST_F(LaunchTest, KernelsOfASequenceRunInOrderOnOneStream) {
   ArtifactBuilder b("first second third");
   b.kernel("first");
   b.kernel("second").guards = {{1, 16}};
-  b.form("second__v1");
+  b.version("second__v1");
   b.kernel("third", 2);
   int token = 0;
   LaunchOptions options;
@@ -197,7 +197,7 @@ TEST_F(LaunchTest, InfoIsEstimatedBeforeAndMeasuredBehindTheLoad) {
   thread::ThreadProgram& k = b.kernel("scale");
   k.guards = {{1, 16}};
   k.arena_bytes = 100 << 10;
-  b.form("scale__v1");
+  b.version("scale__v1");
   auto e = executable(b.done());
   auto rows = e->info();
   ASSERT_TRUE(rows);

@@ -2,7 +2,7 @@
 #include <thread>
 
 #include "fake_machine.h"
-#include "runtime/kernel_form.h"
+#include "runtime/kernel_version.h"
 
 namespace tilegen::runtime::cuda {
 namespace {
@@ -130,9 +130,9 @@ TEST_F(TensorMapTest, ManyMapsAreMadeAnewEachTime) {
   EXPECT_EQ(last().map[3].address, 8192u);
 }
 
-TEST_F(TensorMapTest, TensorsTheEngineCannotDescribeGoToTheNextForm) {
+TEST_F(TensorMapTest, TensorsTheEngineCannotDescribeGoToTheNextVersion) {
   ArtifactBuilder b = with_maps();
-  b.form("plain", 128);
+  b.version("plain", 128);
   auto e = executable(b.done());
   const auto taken = [&](std::vector<Argument> args) {
     EXPECT_TRUE(e->launch(args, {}));
@@ -148,9 +148,9 @@ TEST_F(TensorMapTest, TensorsTheEngineCannotDescribeGoToTheNextForm) {
   EXPECT_EQ(taken(arguments(256, 64)), "product");
 }
 
-TEST_F(TensorMapTest, WhatTheDriverRefusesGoesToTheNextForm) {
+TEST_F(TensorMapTest, WhatTheDriverRefusesGoesToTheNextVersion) {
   ArtifactBuilder b = with_maps();
-  b.form("plain", 128);
+  b.version("plain", 128);
   auto e = executable(b.done());
   fake().fake_fail("cuTensorMapEncodeTiled", 1, 1, 1);  // the second map
   ASSERT_TRUE(e->launch(arguments(256, 64), {}));
@@ -169,7 +169,7 @@ TEST_F(TensorMapTest, WithoutAnotherFormTheLaunchIsRefused) {
 TEST_F(TensorMapTest, GuardsComeFirst) {
   ArtifactBuilder b = with_maps();
   b.artifact_.kernels[0].guards = {{0, 128}};
-  b.form("plain", 128);
+  b.version("plain", 128);
   auto e = executable(b.done());
   ASSERT_TRUE(e->launch(arguments(100, 64), {}));
   EXPECT_STREQ(last().name, "plain");

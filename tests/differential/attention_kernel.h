@@ -7,7 +7,7 @@
 #include "../unit/sim/gpu_program.h"
 #include "attention_program.h"
 #include "launch_memory.h"
-#include "runtime/kernel_form.h"
+#include "runtime/kernel_version.h"
 #include "runtime/sim/element_places.h"
 
 namespace tilegen::differential {
@@ -40,7 +40,7 @@ class AttentionKernel {
     EXPECT_EQ(memory.bind(*program_, launch), "");
     const std::vector<GuardedMemory> tensors = memory.fresh(false);
     const auto slots = memory.slots(tensors);
-    EXPECT_TRUE(runtime::KernelForm(p).fits(slots));
+    EXPECT_TRUE(runtime::KernelVersion(p).fits(slots));
     std::vector<sim::TensorExtent> extents;
     for (int t : memory.tensor_of())
       extents.push_back(

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "driver/compile.h"
+#include "driver/fallback_version.h"
 #include "ir/text.h"
 #include "random_program.h"
 
@@ -28,8 +28,8 @@ std::vector<int64_t> lines_of_ptx(const Compiled& made) {
   std::shared_ptr<const driver::Artifact> a = *made;
   while (a) {
     list.push_back(lines(a->ptx));
-    if (!a->unguarded) break;
-    auto next = a->unguarded->get();
+    if (!a->fallback) break;
+    auto next = a->fallback->get();
     if (!next) break;
     a = *next;
   }

@@ -6,7 +6,7 @@
 #include "launch_watch.h"
 #include "runtime/device_memory.h"
 #include "runtime/devices.h"
-#include "runtime/kernel_form.h"
+#include "runtime/kernel_version.h"
 
 namespace tilegen::differential {
 
@@ -76,9 +76,9 @@ std::string describe_launch(const driver::Artifact& artifact, std::span<const ui
     if (p.params[i].kind == ir::Param::Kind::dim)
       text +=
           " " + p.var(p.params[i].var).name + " = " + std::to_string(static_cast<int64_t>(slots[i])) + ",";
-  const auto kernels = runtime::kernel_forms(artifact);
+  const auto kernels = runtime::kernel_versions(artifact);
   for (size_t k = 0; k < kernels.size(); ++k) {
-    const auto form = runtime::choose_form(kernels[k], p.kernels[k].name, slots);
+    const auto form = runtime::choose_version(kernels[k], p.kernels[k].name, slots);
     if (!form) continue;
     const auto grid = (*form)->grid(slots);
     text += " kernel " + (*form)->program().name + " of " + (grid ? std::to_string(grid->blocks) : "?") +

@@ -6,7 +6,7 @@
 
 #include "ir/text.h"
 #include "launch_memory.h"
-#include "runtime/kernel_form.h"
+#include "runtime/kernel_version.h"
 #include "runtime/sim/element_places.h"
 #include "thread/sync_verify.h"
 
@@ -263,11 +263,11 @@ std::string judge_program(const std::string& name, const std::string& text, cons
     add(launch, true);
   }
   if (stages.empty()) return name + ": no launch is possible: " + error;
-  const auto kernels = runtime::kernel_forms(**artifact);
+  const auto kernels = runtime::kernel_versions(**artifact);
   for (size_t k = 0; k < kernels.size(); ++k) {
-    std::map<const runtime::KernelForm*, Form> forms;
+    std::map<const runtime::KernelVersion*, Form> forms;
     for (const auto& stage : stages) {
-      const auto chosen = runtime::choose_form(kernels[k], program->kernels[k].name, stage->probe_slots);
+      const auto chosen = runtime::choose_version(kernels[k], program->kernels[k].name, stage->probe_slots);
       if (!chosen) continue;
       Form& form = forms[*chosen];
       form.program = &(*chosen)->program();

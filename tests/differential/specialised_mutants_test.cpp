@@ -9,7 +9,7 @@
 #include "../unit/sim/gpu_program.h"
 #include "ir/text.h"
 #include "launch_memory.h"
-#include "runtime/kernel_form.h"
+#include "runtime/kernel_version.h"
 #include "thread/sync_verify.h"
 #include "thread/transaction_verify.h"
 
@@ -61,8 +61,8 @@ class Lowered {
                   ? 0
                   : static_cast<int64_t>(memory_.tensors()[static_cast<size_t>(tensor)].initial.size())});
     const auto memory = memory_.fresh(false);
-    const auto forms = runtime::kernel_forms(*artifact_);
-    const auto form = runtime::choose_form(forms[0], "gemm", memory_.slots(memory));
+    const auto forms = runtime::kernel_versions(*artifact_);
+    const auto form = runtime::choose_version(forms[0], "gemm", memory_.slots(memory));
     EXPECT_TRUE(form);
     program_ = (*form)->program();
   }

@@ -117,7 +117,7 @@ std::string DeviceProgram::load(const thread::ThreadProgram& p, const std::vecto
   artifact->target = target;
   artifact->program = std::make_shared<const ir::Program>(std::move(*parsed));
   artifact->kernels = {p};
-  artifact->forms = {{0, 1}};
+  artifact->versions = {{0, 1}};
   artifact->ptx = std::move(ptx->ptx);
   loaded_ = std::make_unique<differential::CudaRun>(artifact);
   return {};

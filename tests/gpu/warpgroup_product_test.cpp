@@ -83,7 +83,7 @@ class Product {
     artifact->target = target;
     artifact->program = std::make_shared<const ir::Program>(std::move(*parsed));
     artifact->kernels = {gemm.program()};
-    artifact->forms = {{0, 1}};
+    artifact->versions = {{0, 1}};
     artifact->ptx = std::move(ptx->ptx);
     artifact_ = artifact;
     return {};

@@ -221,6 +221,10 @@ class Launching(unittest.TestCase):
         self.assertIn("kernel scale", artifact.section("schedule_text"))
         replayed = program.compile("host", schedule=artifact.schedule)
         self.assertEqual(replayed.section("thread_program"), artifact.section("thread_program"))
+        self.assertIsNone(artifact.fallback())
+        fallback = program.compile("sm_80").fallback()
+        self.assertIn("kernel scale", fallback.section("schedule_text"))
+        self.assertIsNone(fallback.fallback())
         with self.assertRaises(tg.Error):
             program.compile("host", no_such_option=1)
         with self.assertRaises(tg.Error):

@@ -71,6 +71,11 @@ says 2 "there is no form 'bytecode'" "$tilegen" show "$program" --what bytecode
 says 0 "sm_80" "$tilegen" show "$program" --target sm_80 --what schedule
 says 1 "sm_1" "$tilegen" show "$program" --target sm_1
 
+says 0 '"kernel": "rows"' "$tilegen" show "$program" --target sm_90 --what schedule-json --fallback 1
+says 0 "entry rows(" "$tilegen" show "$program" --target sm_90 --what ptx --fallback 1
+says 1 "there is no fallback version 2" "$tilegen" show "$program" --target sm_90 --fallback 2
+says 1 "there is no fallback version 1" "$tilegen" show "$program" --fallback 1
+
 # compile: a full schedule replays to itself; a wrong one is refused
 says 0 "in all" "$tilegen" compile "$program" --schedule-out full.json --emit asm -o out.s
 [ -s out.s ]

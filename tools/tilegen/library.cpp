@@ -72,6 +72,14 @@ Artifact compile(const Context& context, const Program& program, const Target& t
   return Artifact(artifact);
 }
 
+Artifact fallback_of(const Context& context, const Artifact& artifact) {
+  tl_artifact* fallback = nullptr;
+  tl_error* error = nullptr;
+  require(tl_artifact_fallback(context.get(), artifact.get(), &fallback, &error), error,
+          "compiling a fallback version");
+  return Artifact(fallback);
+}
+
 std::string section(const Artifact& artifact, tl_section section) {
   const char* data = nullptr;
   size_t size = 0;

@@ -24,7 +24,7 @@ constexpr char kHelp[] =
       --tolerance X                   largest relative difference (by dtype)
       --save DIR                      write what the program wrote as DIR/NAME.npy
       --no-check                      do not interpret
-      --forms                         print what each form of each kernel needs of the device
+      --forms                         print what each version of each kernel needs of the device
   tilegen compile FILE [options]      compile, print the time of each stage
       --target T  --schedule S.json   as above
       --schedule-out S.json           write every decision, to edit and give back
@@ -41,6 +41,7 @@ constexpr char kHelp[] =
       --target T  --schedule S.json   as above
       --what WHAT                     text schedule schedule-json layouts pictures thread llvm llvm-opt asm
                                       ptx (NVIDIA targets)
+      --fallback N                    of the N-th fallback version, for arguments that those in front refuse
       --svg DIR                       with layouts or pictures: an SVG of each layout too
   tilegen help | version
 

@@ -1,4 +1,5 @@
 #include <cstdio>
+#include <limits>
 
 #include "command_line.h"
 #include "commands.h"
@@ -10,7 +11,7 @@
 namespace tool {
 
 int show_command(int argc, char** argv) {
-  const CommandLine line(argc, argv, {}, {"target", "schedule", "what", "svg"});
+  const CommandLine line(argc, argv, {}, {"target", "schedule", "what", "svg", "fallback"});
   const ResultForm& form = result_form(line.get_or("what", "schedule"));
   const bool pictures = std::string("pictures") == form.name,
              layouts = pictures || std::string("layouts") == form.name;
@@ -22,8 +23,14 @@ int show_command(int argc, char** argv) {
     write_file("-", program_text(program));
     return 0;
   }
-  const bool planned = form.section == TL_SECTION_SCHEDULE_TEXT || form.section == TL_SECTION_SCHEDULE_JSON;
-  const Artifact artifact = compile_file(context, program, line, &form, planned);
+  const int64_t fallback = line.integer_or("fallback", 0, 0, std::numeric_limits<int>::max());
+  const bool planned =
+      fallback == 0 && (form.section == TL_SECTION_SCHEDULE_TEXT || form.section == TL_SECTION_SCHEDULE_JSON);
+  Artifact artifact = compile_file(context, program, line, &form, planned);
+  for (int64_t i = 0; i < fallback; ++i) {
+    artifact = fallback_of(context, artifact);
+    if (!artifact) fail("there is no fallback version " + std::to_string(i + 1));
+  }
   const std::string text = section(artifact, form.section);
   if (text.empty()) fail(std::string("for this target there is no form '") + form.name + "'");
   write_file("-", layouts ? list_layouts(text, pictures) : text);

@@ -369,6 +369,7 @@ FUNCTIONS = {
     "tl_artifact_retain": (None, (c_void_p,)),
     "tl_artifact_release": (None, (c_void_p,)),
     "tl_artifact_section": (c_int32, (c_void_p, c_uint32, POINTER(c_char_p), POINTER(c_size_t), POINTER(c_void_p),)),
+    "tl_artifact_fallback": (c_int32, (c_void_p, c_void_p, POINTER(c_void_p), POINTER(c_void_p),)),
     "tl_artifact_stage_count": (c_size_t, (c_void_p,)),
     "tl_artifact_stage": (c_int32, (c_void_p, c_size_t, POINTER(c_char_p), POINTER(c_double),)),
     "tl_device_count": (c_size_t, ()),

@@ -175,6 +175,12 @@ class Artifact(_Handle):
             out[name.value.decode()] = ms.value
         return out
 
+    def fallback(self):
+        """The version for arguments that this one's guards refuse, compiled unless it is; None where there is none."""
+        artifact = ctypes.c_void_p()
+        call("tl_artifact_fallback", self.program.context.handle, self.handle, ctypes.byref(artifact))
+        return Artifact(artifact, self.program, self.target) if artifact else None
+
     def load(self, device=None):
         """The Kernel on a device: an ordinal of devices(), or the one that fits best."""
         kernel = ctypes.c_void_p()

@@ -3,9 +3,10 @@
 #include <algorithm>
 #include <optional>
 
-#include "runtime/cuda/form_rows.h"
+#include "driver/fallback_version.h"
 #include "runtime/cuda/kernel_launch.h"
 #include "runtime/cuda/routes.h"
+#include "runtime/cuda/version_rows.h"
 #include "runtime/cuda/workspace_pools.h"
 
 namespace tilegen::runtime::cuda {
@@ -17,22 +18,23 @@ class CudaExecutable final : public Executable {
       : Executable(std::move(artifact), MemoryReach{true, ordinal}),
         driver_(driver),
         device_(driver.devices()[static_cast<size_t>(ordinal)]),
-        forms_(kernel_forms(this->artifact())),
-        has_maps_(std::any_of(forms_.begin(), forms_.end(),
-                              [](const std::vector<KernelForm>& forms) {
-                                return std::any_of(forms.begin(), forms.end(), [](const KernelForm& f) {
-                                  return !f.program().tensor_maps.empty();
-                                });
+        versions_(kernel_versions(this->artifact())),
+        has_maps_(std::any_of(versions_.begin(), versions_.end(),
+                              [](const std::vector<KernelVersion>& versions) {
+                                return std::any_of(
+                                    versions.begin(), versions.end(),
+                                    [](const KernelVersion& f) { return !f.program().tensor_maps.empty(); });
                               })),
         routes_(driver, device_, this->artifact()) {
-    for (const driver::FormRange& range : this->artifact().forms) first_forms_.push_back(range.first);
+    for (const driver::VersionRange& range : this->artifact().versions)
+      first_versions_.push_back(range.first);
   }
 
   Checked prepare() override;
-  Expected<std::vector<FormInfo>> info() const override;
-  size_t form_count() const override {
-    const CudaExecutable* other = unguarded_ready_.load(std::memory_order_acquire);
-    return artifact().kernels.size() + (other ? other->form_count() : 0);
+  Expected<std::vector<VersionInfo>> info() const override;
+  size_t version_count() const override {
+    const CudaExecutable* other = fallback_ready_.load(std::memory_order_acquire);
+    return artifact().kernels.size() + (other ? other->version_count() : 0);
   }
   std::string load_log() const override { return routes_.first() ? routes_.first()->log() : ""; }
   double load_ms() const override { return routes_.first() ? routes_.first()->load_ms() : 0; }
@@ -49,23 +51,24 @@ class CudaExecutable final : public Executable {
   bool guards_hold(std::span<const uint64_t> slots) const;
   bool plan(size_t kernel, std::span<const uint64_t> slots, const LoadedModule& module,
             KernelLaunch& out) const;
-  Error no_launch(size_t kernel, std::span<const uint64_t> slots, const KernelForm* form) const;
+  Error no_launch(size_t kernel, std::span<const uint64_t> slots, const KernelVersion* version) const;
   Checked run_on(const Route& way, std::span<const uint64_t> slots, const LaunchOptions& options,
                  KernelLaunch& launch) const;
   Error not_queued(const Route& way, const KernelLaunch& launch, CuResult result) const;
   Checked run_prepared(const Route* way, std::span<const uint64_t> slots, const LaunchOptions& options) const;
   Checked run_elsewhere(std::span<const uint64_t> slots, const LaunchOptions& options) const;
-  Expected<const CudaExecutable*> unguarded() const;
+  Expected<const Route*> load(CuStream stream, const Cancellation* cancellation) const;
+  Expected<CudaExecutable*> fallback(const Cancellation* cancellation) const;
 
   const Driver& driver_;
   const Device& device_;
-  std::vector<std::vector<KernelForm>> forms_;
-  std::vector<size_t> first_forms_;  // of each kernel, among a module's functions
+  std::vector<std::vector<KernelVersion>> versions_;
+  std::vector<size_t> first_versions_;  // of each kernel, among a module's functions
   const bool has_maps_;  // the driver makes them in a context only
   mutable Routes routes_;
   mutable std::mutex mutex_;  // of making what stands below
-  mutable std::unique_ptr<CudaExecutable> unguarded_;  // for arguments that no form here takes
-  mutable std::atomic<const CudaExecutable*> unguarded_ready_{nullptr};
+  mutable std::unique_ptr<CudaExecutable> fallback_;  // for arguments that no version here takes
+  mutable std::atomic<CudaExecutable*> fallback_ready_{nullptr};
 };
 
 Checked CudaExecutable::prepare() {
@@ -74,62 +77,65 @@ Checked CudaExecutable::prepare() {
   const ContextState& state = *(*ready)->state;
   if (state.broken.load() != kCuSuccess)
     return context_broken(driver_, state, "preparing '" + artifact().program->name + "'");
-  return Unit{};
+  if (!artifact().fallback || !artifact().fallback->made()) return Unit{};
+  auto other = fallback(nullptr);
+  return other ? (*other)->prepare() : other.error();
 }
 
-// The first form whose guards hold and whose tensor maps the driver makes, with its parameters.
+// The first version whose guards hold and whose tensor maps the driver makes, with its parameters.
 inline bool CudaExecutable::choose(size_t kernel, std::span<const uint64_t> slots, KernelLaunch& out) const {
-  for (const KernelForm& form : forms_[kernel]) {
-    if (!form.guards_hold(slots)) continue;
-    out.form = &form;
-    out.parameters = form.traits().only_slots ? slots.data() : make_parameters(driver_, form, slots);
+  for (const KernelVersion& version : versions_[kernel]) {
+    if (!version.guards_hold(slots)) continue;
+    out.version = &version;
+    out.parameters = version.traits().only_slots ? slots.data() : make_parameters(driver_, version, slots);
     if (out.parameters) return true;
   }
-  out.form = nullptr;
+  out.version = nullptr;
   return false;
 }
 
-// Whether every kernel has a form for the arguments; the first one's is chosen then.
+// Whether every kernel has a version for the arguments; the first one's is chosen then.
 inline bool CudaExecutable::choose_all(std::span<const uint64_t> slots, KernelLaunch& out) const {
-  for (size_t k = first_forms_.size(); k-- > 0;)
+  for (size_t k = first_versions_.size(); k-- > 0;)
     if (!choose(k, slots, out)) return false;
   return true;
 }
 
-// Whether every kernel has a form whose guards hold: all that can be told without a context.
+// Whether every kernel has a version whose guards hold: all that can be told without a context.
 bool CudaExecutable::guards_hold(std::span<const uint64_t> slots) const {
-  return std::all_of(forms_.begin(), forms_.end(), [&](const std::vector<KernelForm>& forms) {
-    return std::any_of(forms.begin(), forms.end(), [&](const KernelForm& f) { return f.guards_hold(slots); });
+  return std::all_of(versions_.begin(), versions_.end(), [&](const std::vector<KernelVersion>& versions) {
+    return std::any_of(versions.begin(), versions.end(),
+                       [&](const KernelVersion& f) { return f.guards_hold(slots); });
   });
 }
 
-// Function and blocks of the form chosen. False: no_launch says why.
+// Function and blocks of the version chosen. False: no_launch says why.
 inline bool CudaExecutable::plan(size_t kernel, std::span<const uint64_t> slots, const LoadedModule& module,
                                  KernelLaunch& out) const {
-  out.function =
-      &module.functions()[first_forms_[kernel] + static_cast<size_t>(out.form - forms_[kernel].data())];
+  out.function = &module.functions()[first_versions_[kernel] +
+                                     static_cast<size_t>(out.version - versions_[kernel].data())];
   return find_blocks(device_, slots, out);
 }
 
 [[gnu::cold]] Error CudaExecutable::no_launch(size_t kernel, std::span<const uint64_t> slots,
-                                              const KernelForm* form) const {
-  return form ? launch_refusal(device_, slots, *form)
-              : no_form(forms_[kernel], artifact().program->kernels[kernel].name);
+                                              const KernelVersion* version) const {
+  return version ? launch_refusal(device_, slots, *version)
+                 : no_version(versions_[kernel], artifact().program->kernels[kernel].name);
 }
 
-// In the context that is current. `launch`: with the form of the first kernel.
+// In the context that is current. `launch`: with the version of the first kernel.
 inline Checked CudaExecutable::run_on(const Route& way, std::span<const uint64_t> slots,
                                       const LaunchOptions& options, KernelLaunch& launch) const {
-  const size_t kernels = first_forms_.size();
+  const size_t kernels = first_versions_.size();
   if (kernels > 1) {  // what does not fit launches nothing
     for (size_t k = 0; k < kernels; ++k)
       if (!choose(k, slots, launch) || !plan(k, slots, *way.module, launch))
-        return no_launch(k, slots, launch.form);
+        return no_launch(k, slots, launch.version);
     choose(0, slots, launch);
   }
   for (size_t k = 0; k < kernels; ++k) {
     if ((k > 0 && !choose(k, slots, launch)) || !plan(k, slots, *way.module, launch))
-      return no_launch(k, slots, launch.form);
+      return no_launch(k, slots, launch.version);
     if (launch.empty) continue;
     const CuResult result = queue(driver_, slots, static_cast<CuStream>(options.stream), launch);
     if (result != kCuSuccess) return not_queued(way, launch, result);
@@ -140,45 +146,57 @@ inline Checked CudaExecutable::run_on(const Route& way, std::span<const uint64_t
 
 [[gnu::cold]] Error CudaExecutable::not_queued(const Route& way, const KernelLaunch& launch,
                                                CuResult result) const {
-  const std::string& name = launch.form->program().name;
+  const std::string& name = launch.version->program().name;
   return call_failed(driver_, way.state, result, "launching '" + name + "' on " + device_.text(), name);
 }
 
-Expected<const CudaExecutable*> CudaExecutable::unguarded() const {
-  if (const CudaExecutable* ready = unguarded_ready_.load(std::memory_order_acquire)) return ready;
-  auto code = artifact().unguarded->get();
-  if (!code) return code.error();
-  std::lock_guard lock(mutex_);
-  if (!unguarded_) unguarded_ = std::make_unique<CudaExecutable>(driver_, *code, device_.ordinal);
-  unguarded_ready_.store(unguarded_.get(), std::memory_order_release);
-  return unguarded_.get();
+// The driver's compiler cannot be interrupted: who was to stop meanwhile launches nothing, and the next
+// launch finds the code loaded.
+[[gnu::cold]] Expected<const CudaExecutable::Route*> CudaExecutable::load(
+    CuStream stream, const Cancellation* cancellation) const {
+  const auto stopped = [&] { return cancellation && cancellation->requested(); };
+  const std::string& name = artifact().program->name;
+  if (stopped()) return cancellation->error(name, "before the code of '" + name + "' was loaded");
+  auto found = routes_.find(stream);
+  if (found && stopped()) return cancellation->error(name, "while the code of '" + name + "' was loaded");
+  return found;
 }
 
-// Where no form of some kernel takes the arguments.
+Expected<CudaExecutable*> CudaExecutable::fallback(const Cancellation* cancellation) const {
+  if (CudaExecutable* ready = fallback_ready_.load(std::memory_order_acquire)) return ready;
+  auto code = artifact().fallback->get(cancellation);
+  if (!code) return code.error();
+  std::lock_guard lock(mutex_);
+  if (!fallback_) fallback_ = std::make_unique<CudaExecutable>(driver_, *code, device_.ordinal);
+  fallback_ready_.store(fallback_.get(), std::memory_order_release);
+  return fallback_.get();
+}
+
+// Where no version of some kernel takes the arguments.
 [[gnu::cold]] Checked CudaExecutable::run_elsewhere(std::span<const uint64_t> slots,
                                                     const LaunchOptions& options) const {
-  if (artifact().unguarded) {
-    auto other = unguarded();
+  if (artifact().fallback) {
+    auto other = fallback(options.cancellation);
     if (!other) return other.error();
     return (*other)->run(slots, options);
   }
-  const auto refuses = [&](const std::vector<KernelForm>& forms) {
-    return std::none_of(forms.begin(), forms.end(),
-                        [&](const KernelForm& f) { return f.guards_hold(slots); });
+  const auto refuses = [&](const std::vector<KernelVersion>& versions) {
+    return std::none_of(versions.begin(), versions.end(),
+                        [&](const KernelVersion& f) { return f.guards_hold(slots); });
   };
-  const auto makes_maps = [](const std::vector<KernelForm>& forms) {
-    return !forms.front().program().tensor_maps.empty();
+  const auto makes_maps = [](const std::vector<KernelVersion>& versions) {
+    return !versions.front().program().tensor_maps.empty();
   };
-  auto kernel = std::find_if(forms_.begin(), forms_.end(), refuses);
-  if (kernel == forms_.end()) kernel = std::find_if(forms_.begin(), forms_.end(), makes_maps);
-  return no_launch(static_cast<size_t>(kernel - forms_.begin()), slots, nullptr);
+  auto kernel = std::find_if(versions_.begin(), versions_.end(), refuses);
+  if (kernel == versions_.end()) kernel = std::find_if(versions_.begin(), versions_.end(), makes_maps);
+  return no_launch(static_cast<size_t>(kernel - versions_.begin()), slots, nullptr);
 }
 
 // Where the context is not ready: nothing loaded in it yet, another one to be made current, or broken.
 [[gnu::cold]] Checked CudaExecutable::run_prepared(const Route* way, std::span<const uint64_t> slots,
                                                    const LaunchOptions& options) const {
   if (!way) {
-    auto found = routes_.find(static_cast<CuStream>(options.stream));
+    auto found = load(static_cast<CuStream>(options.stream), options.cancellation);
     if (!found) return found.error();
     way = *found;
   }
@@ -214,7 +232,7 @@ Checked CudaExecutable::run_in_workspace(std::span<uint64_t> slots, const Launch
   const auto stream = static_cast<CuStream>(options.stream);
   const Route* way = routes_.known();
   if (!way) {
-    auto found = routes_.find(stream);
+    auto found = load(stream, options.cancellation);
     if (!found) return found.error();
     way = *found;
   }
@@ -242,18 +260,18 @@ Checked CudaExecutable::run_in_workspace(std::span<uint64_t> slots, const Launch
   return done ? freed : done;
 }
 
-Expected<std::vector<FormInfo>> CudaExecutable::info() const {
-  auto rows = form_rows(driver_, device_, artifact(), forms_, routes_.first());
-  const CudaExecutable* other = unguarded_ready_.load(std::memory_order_acquire);
+Expected<std::vector<VersionInfo>> CudaExecutable::info() const {
+  auto rows = version_rows(driver_, device_, artifact(), versions_, routes_.first());
+  const CudaExecutable* other = fallback_ready_.load(std::memory_order_acquire);
   if (!rows || !other) return rows;
   auto more = other->info();
   if (!more) return more.error();
-  for (FormInfo& row : *more) {
-    row.variant = forms_[row.kernel].size();
+  for (VersionInfo& row : *more) {
+    row.variant = versions_[row.kernel].size();
     rows->push_back(std::move(row));
   }
   std::stable_sort(rows->begin(), rows->end(),
-                   [](const FormInfo& a, const FormInfo& b) { return a.kernel < b.kernel; });
+                   [](const VersionInfo& a, const VersionInfo& b) { return a.kernel < b.kernel; });
   return rows;
 }
 

@@ -5,15 +5,15 @@
 namespace tilegen::runtime::cuda {
 namespace {
 
-int64_t most_blocks(const Device& device, const KernelForm& form, size_t dimension) {
-  return form.traits().persistent ? thread::kMostPersistentPoints : device.max_grid[dimension];
+int64_t most_blocks(const Device& device, const KernelVersion& version, size_t dimension) {
+  return version.traits().persistent ? thread::kMostPersistentPoints : device.max_grid[dimension];
 }
 
 // An older driver has no launches with attributes: it runs a dependent kernel behind the one before, which is
 // right, too.
 inline CuResult call(const Driver& driver, CuStream stream, const KernelLaunch& launch, void** pointers,
                      void** extra) {
-  const KernelForm::Traits& traits = launch.form->traits();
+  const KernelVersion::Traits& traits = launch.version->traits();
   const bool dependent = traits.dependent && driver.api().launch_with;
   if (!dependent && traits.cluster == 1)
     return driver.api().launch(launch.function->function, launch.grid[0], launch.grid[1], launch.grid[2],
@@ -33,7 +33,7 @@ inline CuResult call(const Driver& driver, CuStream stream, const KernelLaunch& 
 
 // Parameters that are more than slots, one pointer each.
 CuResult queue_with_pointers(const Driver& driver, CuStream stream, const KernelLaunch& launch) {
-  const KernelForm::Traits& traits = launch.form->traits();
+  const KernelVersion::Traits& traits = launch.version->traits();
   void* pointers[kMostParameters];
   void** end = point_to_parameters(traits, launch.parameters, pointers);
   CuPointer counter = 0;
@@ -48,10 +48,10 @@ CuResult queue_with_pointers(const Driver& driver, CuStream stream, const Kernel
 
 // The limits of a device are such that a grid within them has a number of blocks that fits 64 bits.
 [[gnu::hot]] bool find_blocks(const Device& device, std::span<const uint64_t> slots, KernelLaunch& launch) {
-  const KernelForm::Traits& traits = launch.form->traits();
+  const KernelVersion::Traits& traits = launch.version->traits();
   int64_t extents[3];
-  if (!launch.form->find_extents(slots, extents)) {
-    const auto found = launch.form->grid(slots);
+  if (!launch.version->find_extents(slots, extents)) {
+    const auto found = launch.version->grid(slots);
     if (!found) return false;
     std::copy(found->extents.begin(), found->extents.end(), extents);
   }
@@ -61,7 +61,7 @@ CuResult queue_with_pointers(const Driver& driver, CuStream stream, const Kernel
   for (size_t d = 0; d < traits.rank; ++d) {  // x is the last extent
     int64_t extent = extents[traits.rank - 1u - d];
     launch.empty |= extent <= 0;
-    fits &= extent <= most_blocks(device, *launch.form, d);
+    fits &= extent <= most_blocks(device, *launch.version, d);
     if (traits.persistent) extent = std::min(extent, launch.function->resident_blocks);
     launch.grid[d] = static_cast<unsigned>(extent);
   }
@@ -69,21 +69,22 @@ CuResult queue_with_pointers(const Driver& driver, CuStream stream, const Kernel
 }
 
 [[gnu::cold]] Error launch_refusal(const Device& device, std::span<const uint64_t> slots,
-                                   const KernelForm& form) {
-  auto grid = form.grid(slots);
+                                   const KernelVersion& version) {
+  auto grid = version.grid(slots);
   if (!grid) return grid.error();
   size_t d = 0;  // the first that is too large
-  const size_t rank = form.traits().rank;
-  while (d + 1 < rank && grid->extents[rank - 1 - d] <= most_blocks(device, form, d)) ++d;
-  return Error(DiagCode::launch_limit, form.program().name,
+  const size_t rank = version.traits().rank;
+  while (d + 1 < rank && grid->extents[rank - 1 - d] <= most_blocks(device, version, d)) ++d;
+  return Error(DiagCode::launch_limit, version.program().name,
                "the grid has " + std::to_string(grid->extents[rank - 1 - d]) + " blocks along " + "xyz"[d] +
-                   ", " + device.text() + " launches at most " + std::to_string(most_blocks(device, form, d)),
+                   ", " + device.text() + " launches at most " +
+                   std::to_string(most_blocks(device, version, d)),
                "launch with smaller dimensions, or use larger tiles");
 }
 
 [[gnu::hot]] CuResult queue(const Driver& driver, std::span<const uint64_t> slots, CuStream stream,
                             const KernelLaunch& launch) {
-  const KernelForm::Traits& traits = launch.form->traits();
+  const KernelVersion::Traits& traits = launch.version->traits();
   if (!traits.only_slots || traits.claims) return queue_with_pointers(driver, stream, launch);
   size_t bytes = slots.size_bytes();
   void* extra[] = {kLaunchParamBuffer, const_cast<uint64_t*>(slots.data()), kLaunchParamBufferSize, &bytes,

@@ -1,4 +1,4 @@
-// One kernel of a launch: how many blocks its form has, and the driver's call that queues them.
+// One kernel of a launch: how many blocks its version has, and the driver's call that queues them.
 //
 // requires: the context of `function` is current. ensures: no lock, no allocation.
 #pragma once
@@ -7,12 +7,12 @@
 
 #include "runtime/cuda/loaded_module.h"
 #include "runtime/cuda/tensor_maps.h"
-#include "runtime/kernel_form.h"
+#include "runtime/kernel_version.h"
 
 namespace tilegen::runtime::cuda {
 
 struct KernelLaunch {
-  const KernelForm* form = nullptr;
+  const KernelVersion* version = nullptr;
   const LoadedFunction* function = nullptr;
   const void* parameters = nullptr;  // the slots themselves, or a block behind which they stand
   unsigned grid[3] = {1, 1, 1};
@@ -21,7 +21,7 @@ struct KernelLaunch {
 
 // Blocks along x, y and z. False: launch_refusal says why.
 bool find_blocks(const Device& device, std::span<const uint64_t> slots, KernelLaunch& launch);
-Error launch_refusal(const Device& device, std::span<const uint64_t> slots, const KernelForm& form);
+Error launch_refusal(const Device& device, std::span<const uint64_t> slots, const KernelVersion& version);
 
 CuResult queue(const Driver& driver, std::span<const uint64_t> slots, CuStream stream,
                const KernelLaunch& launch);

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "support/worker.h"
+
 namespace tilegen::runtime::cuda {
 
 Routes::~Routes() {
@@ -42,7 +44,7 @@ Expected<const Routes::Route*> Routes::make(CuContext current, uint64_t id) {
   made->id = id;
   made->push = (*state)->context != current;
   made->state = *state;
-  auto module = module_in(**state, made->push);
+  auto module = module_in(**state);
   if (!module) return module.error();
   made->module = *module;
   made->next = routes_.load(std::memory_order_relaxed);
@@ -50,20 +52,22 @@ Expected<const Routes::Route*> Routes::make(CuContext current, uint64_t id) {
   return made.release();
 }
 
-Expected<const LoadedModule*> Routes::module_in(ContextState& state, bool push) {
+Expected<const LoadedModule*> Routes::module_in(ContextState& state) {
   for (const auto& m : modules_)
     if (&m->state() == &state) return m.get();
   if (state.broken.load() != kCuSuccess)
     return context_broken(driver_, state, "loading '" + artifact_.program->name + "'");
-  std::optional<ContextScope> scope;
-  if (push) {
-    scope.emplace(driver_, state.context);
-    if (scope->result() != kCuSuccess)
-      return call_failed(driver_, &state, scope->result(), "switching to " + device_.text());
-  }
-  auto loaded = LoadedModule::load(driver_, state, artifact_);
-  if (!loaded) return loaded.error();
-  modules_.push_back(std::move(*loaded));
+  std::optional<Expected<std::unique_ptr<LoadedModule>>> loaded;
+  Checked ran = run_on_big_stack([&] {  // where no context is current
+    const ContextScope scope(driver_, state.context);
+    if (scope.result() == kCuSuccess)
+      loaded.emplace(LoadedModule::load(driver_, state, artifact_));
+    else
+      loaded.emplace(call_failed(driver_, &state, scope.result(), "switching to " + device_.text()));
+  });
+  if (!ran) return ran.error();
+  if (!*loaded) return loaded->error();
+  modules_.push_back(std::move(**loaded));
   const LoadedModule* none = nullptr;
   first_.compare_exchange_strong(none, modules_.back().get());
   return modules_.back().get();

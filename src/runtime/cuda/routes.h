@@ -1,5 +1,6 @@
 // Where an artifact's launches go: the module in the context that is current, or in the device's primary one
-// where the current context is none of the device's. Modules are loaded when a context first asks.
+// where the current context is none of the device's. Modules are loaded when a context first asks, on a
+// worker: the driver compiles them, and a launch may come from a small stack.
 //
 // ensures: known() takes no lock; however many threads ask find(), a context loads once; no call needs a
 // context that is not there. refuses: a load inside of a capture, a broken context, what loading refuses.
@@ -54,7 +55,7 @@ class Routes {
     return nullptr;
   }
   Expected<const Route*> make(CuContext current, uint64_t id);
-  Expected<const LoadedModule*> module_in(ContextState& state, bool push);
+  Expected<const LoadedModule*> module_in(ContextState& state);
   Checked not_capturing(CuStream stream) const;
 
   const Driver& driver_;

@@ -61,10 +61,10 @@ bool encode(const Driver& driver, const thread::ThreadProgram& program, size_t i
 struct Remembered {
   static constexpr size_t kBytes = 768;
   alignas(kAlignment) std::byte block[kBytes] = {};  // begins with the slots
-  uint64_t form = 0;                                 // no form's
+  uint64_t version = 0;                              // no version's
 
-  bool is(const KernelForm& other, std::span<const uint64_t> slots) const {
-    return form == other.id() &&
+  bool is(const KernelVersion& other, std::span<const uint64_t> slots) const {
+    return version == other.id() &&
            std::equal(slots.begin(), slots.end(), reinterpret_cast<const uint64_t*>(block));
   }
 };
@@ -85,23 +85,24 @@ ThreadMemory* make_thread_memory() {
   return memory.release();
 }
 
-size_t place_of(const KernelForm& form, std::span<const uint64_t> slots) {
-  uint64_t hash = form.id();
+size_t place_of(const KernelVersion& version, std::span<const uint64_t> slots) {
+  uint64_t hash = version.id();
   for (uint64_t s : slots) hash = (hash ^ s) * 0x9e3779b97f4a7c15u;
   return hash >> 61;
 }
 static_assert(kPlaces == 8);  // as many as the hash has values
 
-bool fill(const Driver& driver, const KernelForm& form, std::span<const uint64_t> slots, std::byte* block) {
+bool fill(const Driver& driver, const KernelVersion& version, std::span<const uint64_t> slots,
+          std::byte* block) {
   constexpr size_t kMostMaps = kMaxParameterBytes / sizeof(CuTensorMap);
-  const thread::ThreadProgram& program = form.program();
+  const thread::ThreadProgram& program = version.program();
   const size_t count = program.tensor_maps.size();
   if (count > kMostMaps) return false;
   InlineArray<TensorShape, kMostMaps> shapes(count);
-  if (!form.shapes(slots, shapes)) return false;
+  if (!version.shapes(slots, shapes)) return false;
   std::memcpy(block, slots.data(), slots.size_bytes());
   if (!program.divisors.empty())
-    form.divisors(slots, {reinterpret_cast<uint64_t*>(block) + slots.size(), 2 * program.divisors.size()});
+    version.divisors(slots, {reinterpret_cast<uint64_t*>(block) + slots.size(), 2 * program.divisors.size()});
   auto* maps = reinterpret_cast<CuTensorMap*>(block + maps_begin(plain_slots(program)));
   for (size_t i = 0; i < count; ++i)
     if (!encode(driver, program, i, shapes[i], maps + i)) return false;
@@ -117,7 +118,7 @@ size_t parameter_bytes(const thread::ThreadProgram& program) {
   return bytes + (program.claims ? sizeof(CuPointer) : 0);
 }
 
-void** point_to_parameters(const KernelForm::Traits& traits, const void* block, void** pointers) {
+void** point_to_parameters(const KernelVersion::Traits& traits, const void* block, void** pointers) {
   auto* bytes = static_cast<std::byte*>(const_cast<void*>(block));
   for (size_t i = 0; i < traits.plain_slots; ++i) *pointers++ = bytes + i * sizeof(uint64_t);
   std::byte* maps = bytes + maps_begin(traits.plain_slots);
@@ -125,25 +126,27 @@ void** point_to_parameters(const KernelForm::Traits& traits, const void* block, 
   return pointers;
 }
 
-[[gnu::hot]] const void* make_parameters(const Driver& driver, const KernelForm& form,
+[[gnu::hot]] const void* make_parameters(const Driver& driver, const KernelVersion& version,
                                          std::span<const uint64_t> slots) {
   // A pointer, so that the library's thread-local memory is small enough to be there before it is asked for.
   [[gnu::tls_model("initial-exec")]] static constinit thread_local ThreadMemory* kept = nullptr;
   if (!kept) [[unlikely]]
     kept = make_thread_memory();
   ThreadMemory& memory = *kept;
-  if (memory.latest && memory.latest->is(form, slots)) return memory.latest->block;
-  if (parameter_bytes(form.program()) > Remembered::kBytes)
-    return fill(driver, form, slots, memory.large) ? memory.large : nullptr;
-  const size_t place = place_of(form, slots);
+  if (memory.latest && memory.latest->is(version, slots)) return memory.latest->block;
+  if (parameter_bytes(version.program()) > Remembered::kBytes)
+    return fill(driver, version, slots, memory.large) ? memory.large : nullptr;
+  const size_t place = place_of(version, slots);
   std::array<Remembered, 2>& known = memory.last[place];
-  const size_t found = known[0].is(form, slots) ? 0 : known[1].is(form, slots) ? 1 : memory.older[place];
+  const size_t found = known[0].is(version, slots)   ? 0
+                       : known[1].is(version, slots) ? 1
+                                                     : memory.older[place];
   memory.older[place] = static_cast<uint8_t>(1 - found);
   Remembered& taken = known[found];
-  if (!taken.is(form, slots)) {
-    taken.form = 0;
-    if (!fill(driver, form, slots, taken.block)) return nullptr;
-    taken.form = form.id();
+  if (!taken.is(version, slots)) {
+    taken.version = 0;
+    if (!fill(driver, version, slots, taken.block)) return nullptr;
+    taken.version = version.id();
   }
   memory.latest = &taken;
   return taken.block;

@@ -2,14 +2,14 @@
 // maps, as the kernel expects them in one block.
 //
 // requires: a driver that has cuTensorMapEncodeTiled. ensures: no lock, no allocation; a thread that launches
-// the same form with the same slots again finds the block ready.
+// the same version with the same slots again finds the block ready.
 #pragma once
 
 #include <cstddef>
 #include <span>
 
 #include "runtime/cuda/driver.h"
-#include "runtime/kernel_form.h"
+#include "runtime/kernel_version.h"
 
 namespace tilegen::runtime::cuda {
 
@@ -19,7 +19,7 @@ constexpr size_t kMostParameters = kMaxParameterBytes / sizeof(uint64_t);
 
 // Where the parameters are in the block, one pointer each, and where the next one's would be: a kernel's own
 // layout of aligned parameters is the driver's to know.
-void** point_to_parameters(const KernelForm::Traits& traits, const void* block, void** pointers);
+void** point_to_parameters(const KernelVersion::Traits& traits, const void* block, void** pointers);
 
 // Bytes of a kernel's parameters: its slots and divisors, then its maps aligned to 64, then its counter's
 // address.
@@ -27,6 +27,7 @@ size_t parameter_bytes(const thread::ThreadProgram& program);
 
 // The block of a launch, in memory of this thread that its next call may overwrite. Null where the copy
 // engine cannot describe the tensors.
-const void* make_parameters(const Driver& driver, const KernelForm& form, std::span<const uint64_t> slots);
+const void* make_parameters(const Driver& driver, const KernelVersion& version,
+                            std::span<const uint64_t> slots);
 
 }  // namespace tilegen::runtime::cuda

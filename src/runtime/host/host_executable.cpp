@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "runtime/host/host_runtime.h"
-#include "runtime/kernel_form.h"
+#include "runtime/kernel_version.h"
 
 namespace tilegen::runtime {
 namespace {
@@ -33,12 +33,12 @@ class HostExecutable final : public Executable {
 
   Checked prepare() override { return Unit{}; }
 
-  Expected<std::vector<FormInfo>> info() const override {
-    std::vector<FormInfo> rows;
-    for (size_t k = 0; k < artifact().forms.size(); ++k) {
-      FormInfo row;
+  Expected<std::vector<VersionInfo>> info() const override {
+    std::vector<VersionInfo> rows;
+    for (size_t k = 0; k < artifact().versions.size(); ++k) {
+      VersionInfo row;
       row.kernel = k;
-      row.program = &artifact().kernels[artifact().forms[k].first];
+      row.program = &artifact().kernels[artifact().versions[k].first];
       row.measured = true;
       row.dynamic_shared_bytes = row.program->arena_bytes;
       row.max_threads = 1;

@@ -148,23 +148,24 @@ sim::StatementPlaces copy_places(const ir::Program& p, const ir::TileOp& op, con
 }  // namespace
 
 sim::ElementPlaces element_places(const driver::Artifact& artifact, size_t kernel,
-                                  const thread::ThreadProgram& form, std::span<const uint64_t> slots) {
+                                  const thread::ThreadProgram& version, std::span<const uint64_t> slots) {
   const ir::Program& p = *artifact.program;
   const DimSolver dims(p, slots);
-  const auto index = static_cast<size_t>(&form - artifact.kernels.data());
+  const auto index = static_cast<size_t>(&version - artifact.kernels.data());
   const plan::KernelSchedule& decisions =
       index < artifact.decisions.size() ? artifact.decisions[index] : artifact.schedule.kernels[kernel];
   sim::ElementPlaces places;
-  places.memories.resize(form.memories.size());
-  places.statements.resize(form.stmts.size());
+  places.memories.resize(version.memories.size());
+  places.statements.resize(version.stmts.size());
   // Fragments number the threads of the role that holds them, the simulator those of the block.
-  const bool roles = std::any_of(form.stmts.begin(), form.stmts.end(), [](const thread::Stmt& s) {
+  const bool roles = std::any_of(version.stmts.begin(), version.stmts.end(), [](const thread::Stmt& s) {
     return std::holds_alternative<thread::Roles>(s.node);
   });
-  for (size_t m = 0; m < form.memories.size(); ++m) {
-    if (form.memories[m].space == thread::Space::global || (roles && form.memories[m].in_registers)) continue;
-    if (const auto* value = plan::find_value(decisions, form.memories[m].name))
-      places.memories[m] = tile_places(*value, form.memories[m]);
+  for (size_t m = 0; m < version.memories.size(); ++m) {
+    if (version.memories[m].space == thread::Space::global || (roles && version.memories[m].in_registers))
+      continue;
+    if (const auto* value = plan::find_value(decisions, version.memories[m].name))
+      places.memories[m] = tile_places(*value, version.memories[m]);
   }
   std::map<std::string, sim::StatementPlaces> by_path;
   const std::vector<std::string> paths = ir::statement_paths(p);
@@ -184,8 +185,8 @@ sim::ElementPlaces element_places(const driver::Artifact& artifact, size_t kerne
     if (op->kind == ir::OpKind::copy) places_of_op = copy_places(p, *op, dims);
     places_of_op.op = places.ops++;
   }
-  for (size_t s = 0; s < form.stmts.size(); ++s)
-    if (const auto at = by_path.find(form.stmts[s].origin); at != by_path.end())
+  for (size_t s = 0; s < version.stmts.size(); ++s)
+    if (const auto at = by_path.find(version.stmts[s].origin); at != by_path.end())
       places.statements[s] = at->second;
   return places;
 }

@@ -6,9 +6,9 @@
 
 namespace tilegen::runtime {
 
-// requires: a form of the artifact's kernel `kernel` (or a program with the same memories and statements),
+// requires: a version of the artifact's kernel `kernel` (or a program with the same memories and statements),
 // and slots as a launch passes them: distances within tensors depend on dims.
 sim::ElementPlaces element_places(const driver::Artifact& artifact, size_t kernel,
-                                  const thread::ThreadProgram& form, std::span<const uint64_t> slots);
+                                  const thread::ThreadProgram& version, std::span<const uint64_t> slots);
 
 }  // namespace tilegen::runtime

@@ -5,7 +5,7 @@
 #include <mutex>
 
 #include "runtime/dim_solver.h"
-#include "runtime/kernel_form.h"
+#include "runtime/kernel_version.h"
 #include "runtime/sim/element_places.h"
 #include "sim/report.h"
 
@@ -53,16 +53,16 @@ class SimExecutable final : public Executable {
 
   Checked prepare() override { return Unit{}; }
 
-  Expected<std::vector<FormInfo>> info() const override {
-    std::vector<FormInfo> rows;
-    const auto forms = kernel_forms(artifact());
-    for (size_t k = 0; k < forms.size(); ++k)
-      for (size_t v = 0; v < forms[k].size(); ++v) {
-        FormInfo row;
+  Expected<std::vector<VersionInfo>> info() const override {
+    std::vector<VersionInfo> rows;
+    const auto versions = kernel_versions(artifact());
+    for (size_t k = 0; k < versions.size(); ++k)
+      for (size_t v = 0; v < versions[k].size(); ++v) {
+        VersionInfo row;
         row.kernel = k;
         row.variant = v;
-        row.program = &forms[k][v].program();
-        row.guards = forms[k][v].guards_text();
+        row.program = &versions[k][v].program();
+        row.guards = versions[k][v].guards_text();
         row.dynamic_shared_bytes = row.program->arena_bytes;
         rows.push_back(std::move(row));
       }
@@ -106,14 +106,14 @@ Expected<std::vector<sim::SimResult>> simulate_artifact(const driver::Artifact& 
   const sim::SimOptions how = located(*artifact.program, options);
   const std::vector<sim::TensorExtent> extents = tensor_extents(*artifact.program, slots);
   std::vector<sim::SimResult> results;
-  const auto forms = kernel_forms(artifact);
-  for (size_t k = 0; k < forms.size(); ++k) {
-    auto form = choose_form(forms[k], artifact.program->kernels[k].name, slots);
-    if (!form) return form.error();
-    const sim::ElementPlaces places = element_places(artifact, k, (*form)->program(), slots);
+  const auto versions = kernel_versions(artifact);
+  for (size_t k = 0; k < versions.size(); ++k) {
+    auto version = choose_version(versions[k], artifact.program->kernels[k].name, slots);
+    if (!version) return version.error();
+    const sim::ElementPlaces places = element_places(artifact, k, (*version)->program(), slots);
     sim::SimOptions of_kernel = how;
     of_kernel.places = &places;
-    auto result = sim::simulate((*form)->program(), artifact.target, slots, extents, of_kernel);
+    auto result = sim::simulate((*version)->program(), artifact.target, slots, extents, of_kernel);
     if (!result) return result.error();
     results.push_back(std::move(*result));
     if (!results.back().findings.empty()) break;

@@ -7,7 +7,7 @@
 
 namespace tilegen::runtime {
 
-// Runs the kernels of an artifact in order, each in the first form whose guards hold, on slots as
+// Runs the kernels of an artifact in order, each in the first version whose guards hold, on slots as
 // bind_arguments makes them. One result per kernel of the program; a kernel with findings is the last that
 // runs. Needs no code.
 Expected<std::vector<sim::SimResult>> simulate_artifact(const driver::Artifact& artifact,

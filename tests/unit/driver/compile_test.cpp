@@ -5,6 +5,7 @@
 
 #include <set>
 
+#include "driver/fallback_version.h"
 #include "ir/text.h"
 #include "runtime/host/host_runtime.h"
 
@@ -170,7 +171,7 @@ TEST(Compile, PlanOnlyStopsBehindPlanningForAnyTarget) {
   }
 }
 
-// A kernel whose form relies on more than the program promises has another one, made when it is asked for.
+// A kernel whose version relies on more than the program promises has another one, made when it is asked for.
 TEST(Compile, AGpuTargetGivesPtx) {
   CompileOptions options;
   std::vector<std::string> dumped;
@@ -182,10 +183,10 @@ TEST(Compile, AGpuTargetGivesPtx) {
                                                       "generate.optimise", "generate.codegen"}));
   EXPECT_EQ(dumped, (std::vector<std::string>{"program", "schedule", "thread", "llvm", "llvm-opt", "ptx"}));
   ASSERT_EQ((*a)->kernels.size(), 2u);
-  ASSERT_EQ((*a)->forms.size(), 2u);
+  ASSERT_EQ((*a)->versions.size(), 2u);
   for (size_t k = 0; k < 2; ++k) {
-    EXPECT_EQ((*a)->forms[k].first, k);
-    EXPECT_EQ((*a)->forms[k].count, 1u);
+    EXPECT_EQ((*a)->versions[k].first, k);
+    EXPECT_EQ((*a)->versions[k].count, 1u);
     EXPECT_EQ((*a)->kernels[k].name, (*a)->program->kernels[k].name);
     EXPECT_FALSE((*a)->kernels[k].guards.empty());
     EXPECT_NE((*a)->ptx.find(".entry " + (*a)->kernels[k].name + "("), std::string::npos);
@@ -193,18 +194,18 @@ TEST(Compile, AGpuTargetGivesPtx) {
   EXPECT_EQ((*a)->assembly, (*a)->ptx);
   EXPECT_EQ((*a)->host_code, nullptr);
 
-  ASSERT_NE((*a)->unguarded, nullptr);
-  auto unguarded = (*a)->unguarded->get();
-  ASSERT_TRUE(unguarded) << unguarded.error().to_text();
-  EXPECT_EQ((*unguarded)->unguarded, nullptr);
-  ASSERT_EQ((*unguarded)->kernels.size(), 2u);
-  for (const thread::ThreadProgram& k : (*unguarded)->kernels) EXPECT_TRUE(k.guards.empty()) << k.name;
-  EXPECT_NE((*unguarded)->ptx, (*a)->ptx);
-  EXPECT_EQ(*(*a)->unguarded->get(), *unguarded) << "compiled once";
+  ASSERT_NE((*a)->fallback, nullptr);
+  auto fallback = (*a)->fallback->get();
+  ASSERT_TRUE(fallback) << fallback.error().to_text();
+  EXPECT_EQ((*fallback)->fallback, nullptr);
+  ASSERT_EQ((*fallback)->kernels.size(), 2u);
+  for (const thread::ThreadProgram& k : (*fallback)->kernels) EXPECT_TRUE(k.guards.empty()) << k.name;
+  EXPECT_NE((*fallback)->ptx, (*a)->ptx);
+  EXPECT_EQ(*(*a)->fallback->get(), *fallback) << "compiled once";
 }
 
-// Code for arguments that the first form refuses is asked for as that one was: by the same schedule, with the
-// same options.
+// Code for arguments that the first version refuses is asked for as that one was: by the same schedule, with
+// the same options.
 TEST(Compile, EveryFormTakesWhatIsGiven) {
   auto p = program(R"(tl 1 program p
 dim m
@@ -231,31 +232,31 @@ kernel gemm grid (by: ceildiv(m, 128), bx: ceildiv(n, 128)) threads 256 {
       R"({"kernels": [{"kernel": "gemm", "raster": {"order": "column_major"}, "loops": [{"loop": "gemm/ko", "num_stages": 2}]}]})",
       Limits{});
   o.keep_assembly = true;
-  auto form = compile(p, target_named("sm_90a"), o);
-  int forms = 0;
-  for (;; ++forms) {
-    ASSERT_TRUE(form) << form.error().to_text();
-    const plan::KernelSchedule& k = (*form)->schedule.kernels[0];
-    EXPECT_EQ(k.loops[0].num_stages, 2) << forms;
-    EXPECT_EQ(k.raster->order, "column_major") << forms;
-    EXPECT_FALSE((*form)->assembly.empty()) << forms;
-    if (!(*form)->unguarded) break;
-    form = (*form)->unguarded->get();
+  auto version = compile(p, target_named("sm_90a"), o);
+  int versions = 0;
+  for (;; ++versions) {
+    ASSERT_TRUE(version) << version.error().to_text();
+    const plan::KernelSchedule& k = (*version)->schedule.kernels[0];
+    EXPECT_EQ(k.loops[0].num_stages, 2) << versions;
+    EXPECT_EQ(k.raster->order, "column_major") << versions;
+    EXPECT_FALSE((*version)->assembly.empty()) << versions;
+    if (!(*version)->fallback) break;
+    version = (*version)->fallback->get();
   }
-  EXPECT_GE(forms, 3);
+  EXPECT_GE(versions, 3);
   const auto simulated = compile(p, target_named("sim:sm_90a"), o);
   ASSERT_TRUE(simulated) << simulated.error().to_text();
   for (const plan::KernelSchedule& k : (*simulated)->decisions) EXPECT_EQ(k.loops[0].num_stages, 2);
 }
 
-// The simulator chooses among the forms of one artifact.
+// The simulator chooses among the versions of one artifact.
 TEST(Compile, ASimulatedTargetHasEveryFormAtOnce) {
   auto a = compile(program(), target_named("sim:sm_90"), {});
   ASSERT_TRUE(a) << a.error().to_text();
-  EXPECT_EQ((*a)->unguarded, nullptr);
-  ASSERT_EQ((*a)->forms.size(), 2u);
+  EXPECT_EQ((*a)->fallback, nullptr);
+  ASSERT_EQ((*a)->versions.size(), 2u);
   for (size_t k = 0; k < 2; ++k) {
-    const FormRange& range = (*a)->forms[k];
+    const VersionRange& range = (*a)->versions[k];
     ASSERT_EQ(range.count, 2u);
     EXPECT_FALSE((*a)->kernels[range.first].guards.empty());
     EXPECT_TRUE((*a)->kernels[range.first + 1].guards.empty());

@@ -1,4 +1,4 @@
-#include "runtime/kernel_form.h"
+#include "runtime/kernel_version.h"
 
 #include <gtest/gtest.h>
 
@@ -28,7 +28,7 @@ thread::ThreadProgram with_grid(Make&& make) {
 }
 
 // Every operation that a grid may have, compiled and walked.
-TEST(KernelForm, CompiledGridsAreTheEvaluatedOnes) {
+TEST(KernelVersion, CompiledGridsAreTheEvaluatedOnes) {
   using ir::ExprOp;
   std::mt19937_64 random(7);
   const ExprOp kOps[] = {ExprOp::add, ExprOp::sub,     ExprOp::mul,    ExprOp::floordiv, ExprOp::floormod,
@@ -43,10 +43,10 @@ TEST(KernelForm, CompiledGridsAreTheEvaluatedOnes) {
       }
       return std::vector<ir::ExprId>{values.back(), values[values.size() - 2]};
     });
-    const KernelForm form(p);
+    const KernelVersion version(p);
     for (int launch = 0; launch < 8; ++launch) {
       const uint64_t slots[] = {random() % 1000, launch == 7 ? random() : random() % 50, random() % 256};
-      const auto expected = evaluate_grid(p, slots), actual = form.grid(slots);
+      const auto expected = evaluate_grid(p, slots), actual = version.grid(slots);
       ASSERT_EQ(static_cast<bool>(expected), static_cast<bool>(actual));
       if (!expected) continue;
       EXPECT_EQ(expected->extents, actual->extents);
@@ -57,7 +57,7 @@ TEST(KernelForm, CompiledGridsAreTheEvaluatedOnes) {
 
 // What grids usually are, a dim times and plus something divided by a constant, alone and inside of others;
 // with values that overflow on their way.
-TEST(KernelForm, RatiosOfADimAreTheEvaluatedOnes) {
+TEST(KernelVersion, RatiosOfADimAreTheEvaluatedOnes) {
   std::mt19937_64 random(11);
   const auto number = [&](bool large) {
     return large ? static_cast<int64_t>(random()) : static_cast<int64_t>(random() % 41) - 20;
@@ -76,12 +76,12 @@ TEST(KernelForm, RatiosOfADimAreTheEvaluatedOnes) {
       return std::vector<ir::ExprId>{a, random() % 2 ? b : e.mul(e.add(a, b), ratio(c)),
                                      e.const_int(number(false))};
     });
-    const KernelForm form(p);
+    const KernelVersion version(p);
     for (int launch = 0; launch < 16; ++launch) {
       const bool large = launch >= 12;
       const uint64_t slots[] = {large ? random() : random() % 1000, large ? random() : random() % 50,
                                 random() % 256};
-      const auto expected = evaluate_grid(p, slots), actual = form.grid(slots);
+      const auto expected = evaluate_grid(p, slots), actual = version.grid(slots);
       ASSERT_EQ(static_cast<bool>(expected), static_cast<bool>(actual));
       if (!expected) continue;
       EXPECT_EQ(expected->extents, actual->extents);
@@ -91,39 +91,39 @@ TEST(KernelForm, RatiosOfADimAreTheEvaluatedOnes) {
 }
 
 // Floating scalars are left to the walk.
-TEST(KernelForm, AGridThatIsNotCompiledIsEvaluated) {
+TEST(KernelVersion, AGridThatIsNotCompiledIsEvaluated) {
   thread::ThreadProgram p = with_grid([](ir::ExprPool& e, ir::ExprId m, ir::ExprId, ir::ExprId) {
     return std::vector<ir::ExprId>{
         e.cast(ir::DType::i64, e.unary(ir::ExprOp::sqrt, e.cast(ir::DType::f64, m)))};
   });
   const uint64_t slots[] = {49, 0, 0};
-  const auto grid = KernelForm(p).grid(slots);
+  const auto grid = KernelVersion(p).grid(slots);
   ASSERT_TRUE(grid);
   EXPECT_EQ(grid->blocks, 7);
 }
 
-TEST(KernelForm, TheFirstThatFits) {
+TEST(KernelVersion, TheFirstThatFits) {
   auto one = [](ir::ExprPool& e, ir::ExprId, ir::ExprId, ir::ExprId) {
     return std::vector<ir::ExprId>{e.const_int(1)};
   };
   thread::ThreadProgram strict = with_grid(one), loose = with_grid(one);
   strict.guards = {{0, 16}, {1, 3}};
-  const std::vector<KernelForm> forms = {KernelForm(strict), KernelForm(loose)};
+  const std::vector<KernelVersion> versions = {KernelVersion(strict), KernelVersion(loose)};
   const auto chosen = [&](uint64_t m, uint64_t n) {
     const uint64_t slots[] = {m, n, 0};
-    auto form = choose_form(forms, "k", slots);
-    return form ? *form - forms.data() : -1;
+    auto version = choose_version(versions, "k", slots);
+    return version ? *version - versions.data() : -1;
   };
   EXPECT_EQ(chosen(32, 9), 0);
   EXPECT_EQ(chosen(0, 0), 0);
   EXPECT_EQ(chosen(33, 9), 1);
   EXPECT_EQ(chosen(32, 10), 1);
-  EXPECT_EQ(forms[0].guards_text(), "m % 16 == 0, n % 3 == 0");
-  EXPECT_EQ(forms[1].guards_text(), "");
+  EXPECT_EQ(versions[0].guards_text(), "m % 16 == 0, n % 3 == 0");
+  EXPECT_EQ(versions[1].guards_text(), "");
 }
 
 // A tensor map's numbers, and the tensors that no map describes.
-TEST(KernelForm, ShapesOfTensorMaps) {
+TEST(KernelVersion, ShapesOfTensorMaps) {
   thread::ThreadProgram p = with_grid([](ir::ExprPool& e, ir::ExprId, ir::ExprId, ir::ExprId) {
     return std::vector<ir::ExprId>{e.const_int(1)};
   });
@@ -133,18 +133,18 @@ TEST(KernelForm, ShapesOfTensorMaps) {
   const ir::ExprId m = p.exprs.var(p.params[0].var), n = p.exprs.var(p.params[1].var);
   p.tensor_maps.push_back(
       {"A_map", ir::ObjectId(0), {n, m, n}, {p.exprs.mul(n, 4), p.exprs.mul(m, n)}, {8, 8, 1}, 32});
-  const KernelForm form(p);
+  const KernelVersion version(p);
   TensorShape shape;
   const uint64_t good[] = {64, 12, 0, 4096};
-  ASSERT_TRUE(form.shapes(good, {&shape, 1}));
-  EXPECT_TRUE(form.fits(good));
+  ASSERT_TRUE(version.shapes(good, {&shape, 1}));
+  EXPECT_TRUE(version.fits(good));
   EXPECT_EQ(shape.address, 4096u);
   EXPECT_EQ(shape.rank, 3u);
   EXPECT_EQ(shape.extents[1], 64u);
   EXPECT_EQ(shape.strides[0], 48u);
   EXPECT_EQ(shape.strides[1], 768u);
   const uint64_t most = (uint64_t{1} << 31) - (uint64_t{1} << 21);
-  EXPECT_TRUE(form.fits(std::array<uint64_t, 4>{most, 4, 0, 4096}));
+  EXPECT_TRUE(version.fits(std::array<uint64_t, 4>{most, 4, 0, 4096}));
   for (const auto& bad : {std::array<uint64_t, 4>{64, 12, 0, 4104},
                           {64, 13, 0, 4096},
                           {64, 0, 0, 4096},
@@ -152,9 +152,9 @@ TEST(KernelForm, ShapesOfTensorMaps) {
                           {most + 4, 4, 0, 4096},
                           {most, 1024, 0, 4096},
                           {most << 20, most, 0, 4096}})
-    EXPECT_FALSE(form.fits(bad)) << bad[0] << " " << bad[1] << " " << bad[3];
-  EXPECT_NE(form.id(), KernelForm(p).id());
-  EXPECT_EQ(form.guards_text(),
+    EXPECT_FALSE(version.fits(bad)) << bad[0] << " " << bad[1] << " " << bad[3];
+  EXPECT_NE(version.id(), KernelVersion(p).id());
+  EXPECT_EQ(version.guards_text(),
             "A with addresses and strides % 16 == 0 and extents from 1 to 2^31 - 2^21, as tensor maps need");
 }
 

@@ -1,4 +1,4 @@
-#include "runtime/kernel_form.h"
+#include "runtime/kernel_version.h"
 
 #include <algorithm>
 #include <atomic>
@@ -14,7 +14,7 @@ std::atomic<uint64_t> g_next_id{1};
 
 }  // namespace
 
-KernelForm::KernelForm(const thread::ThreadProgram& program)
+KernelVersion::KernelVersion(const thread::ThreadProgram& program)
     : id_(g_next_id.fetch_add(1)), program_(&program) {
   traits_.threads = static_cast<uint32_t>(program.threads);
   traits_.shared_bytes = static_cast<uint32_t>(program.arena_bytes);
@@ -52,7 +52,7 @@ KernelForm::KernelForm(const thread::ThreadProgram& program)
     map_code_ = ScalarCode::compile(program.exprs, numbers, slot_of);
 }
 
-bool KernelForm::shapes(std::span<const uint64_t> slots, std::span<TensorShape> out) const {
+bool KernelVersion::shapes(std::span<const uint64_t> slots, std::span<TensorShape> out) const {
   constexpr int64_t kUnit = 16, kStrideEnd = int64_t{1} << 40;
   if (!map_code_) return program_->tensor_maps.empty();
   int64_t numbers[ScalarCode::kMaxSteps];
@@ -83,7 +83,7 @@ bool KernelForm::shapes(std::span<const uint64_t> slots, std::span<TensorShape> 
   return true;
 }
 
-void KernelForm::divisors(std::span<const uint64_t> slots, std::span<uint64_t> out) const {
+void KernelVersion::divisors(std::span<const uint64_t> slots, std::span<uint64_t> out) const {
   int64_t found[ScalarCode::kMaxSteps];
   const std::span<const int64_t> values(reinterpret_cast<const int64_t*>(slots.data()), slots.size());
   if (divisor_code_) divisor_code_->run(values, found);  // wraps like every executor
@@ -95,7 +95,7 @@ void KernelForm::divisors(std::span<const uint64_t> slots, std::span<uint64_t> o
   }
 }
 
-std::string KernelForm::guards_text() const {
+std::string KernelVersion::guards_text() const {
   std::string text;
   for (const Guard& g : guards_)
     text += (text.empty() ? "" : ", ") + program_->params[g.slot].name + " % " + std::to_string(g.divisor) +
@@ -112,7 +112,7 @@ std::string KernelForm::guards_text() const {
   return text;
 }
 
-Expected<Grid> KernelForm::grid(std::span<const uint64_t> slots) const {
+Expected<Grid> KernelVersion::grid(std::span<const uint64_t> slots) const {
   Grid grid;
   if (!find_extents(slots, grid.extents)) return evaluate_grid(*program_, slots);
   const auto extents = std::span(grid.extents).first(traits_.rank);
@@ -125,25 +125,25 @@ Expected<Grid> KernelForm::grid(std::span<const uint64_t> slots) const {
                "launch with smaller dimensions");
 }
 
-std::vector<std::vector<KernelForm>> kernel_forms(const driver::Artifact& artifact) {
-  std::vector<std::vector<KernelForm>> all;
-  for (const driver::FormRange& range : artifact.forms) {
+std::vector<std::vector<KernelVersion>> kernel_versions(const driver::Artifact& artifact) {
+  std::vector<std::vector<KernelVersion>> all;
+  for (const driver::VersionRange& range : artifact.versions) {
     all.emplace_back();
     for (size_t i = 0; i < range.count; ++i) all.back().emplace_back(artifact.kernels[range.first + i]);
   }
   return all;
 }
 
-Expected<const KernelForm*> choose_form(const std::vector<KernelForm>& forms, const std::string& kernel,
-                                        std::span<const uint64_t> slots) {
-  for (const KernelForm& form : forms)
-    if (form.fits(slots)) return &form;
-  return no_form(forms, kernel);
+Expected<const KernelVersion*> choose_version(const std::vector<KernelVersion>& versions,
+                                              const std::string& kernel, std::span<const uint64_t> slots) {
+  for (const KernelVersion& version : versions)
+    if (version.fits(slots)) return &version;
+  return no_version(versions, kernel);
 }
 
-Error no_form(const std::vector<KernelForm>& forms, const std::string& kernel) {
+Error no_version(const std::vector<KernelVersion>& versions, const std::string& kernel) {
   return Error(DiagCode::launch_alignment, kernel,
-               "kernel '" + kernel + "' relies on " + forms.back().guards_text() +
+               "kernel '" + kernel + "' relies on " + versions.back().guards_text() +
                    " (addresses and strides in bytes), which the arguments do not fulfil",
                "pass aligned tensors and dimensions of these multiples");
 }

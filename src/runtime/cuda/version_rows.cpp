@@ -1,4 +1,4 @@
-#include "runtime/cuda/form_rows.h"
+#include "runtime/cuda/version_rows.h"
 
 #include <algorithm>
 #include <optional>
@@ -16,7 +16,7 @@ int estimated_blocks(const Device& device, const thread::ThreadProgram& program)
   return static_cast<int>(blocks);
 }
 
-Checked measure(const Driver& driver, const LoadedModule& module, const LoadedFunction& f, FormInfo& row) {
+Checked measure(const Driver& driver, const LoadedModule& module, const LoadedFunction& f, VersionInfo& row) {
   row.measured = true;
   row.registers = f.registers;
   row.local_bytes = f.local_bytes;
@@ -32,10 +32,10 @@ Checked measure(const Driver& driver, const LoadedModule& module, const LoadedFu
 
 }  // namespace
 
-Expected<std::vector<FormInfo>> form_rows(const Driver& driver, const Device& device,
-                                          const driver::Artifact& artifact,
-                                          const std::vector<std::vector<KernelForm>>& forms,
-                                          const LoadedModule* module) {
+Expected<std::vector<VersionInfo>> version_rows(const Driver& driver, const Device& device,
+                                                const driver::Artifact& artifact,
+                                                const std::vector<std::vector<KernelVersion>>& versions,
+                                                const LoadedModule* module) {
   if (module && !driver.contexts().alive(module->state())) module = nullptr;  // the tables are left
   std::optional<ContextScope> scope;
   if (module) {
@@ -43,18 +43,19 @@ Expected<std::vector<FormInfo>> form_rows(const Driver& driver, const Device& de
     if (scope->result() != kCuSuccess)
       return call_failed(driver, &module->state(), scope->result(), "switching to " + device.text());
   }
-  std::vector<FormInfo> rows;
-  for (size_t k = 0; k < forms.size(); ++k)
-    for (size_t v = 0; v < forms[k].size(); ++v) {
-      FormInfo row;
+  std::vector<VersionInfo> rows;
+  for (size_t k = 0; k < versions.size(); ++k)
+    for (size_t v = 0; v < versions[k].size(); ++v) {
+      VersionInfo row;
       row.kernel = k;
       row.variant = v;
-      row.program = &forms[k][v].program();
-      row.guards = forms[k][v].guards_text();
+      row.program = &versions[k][v].program();
+      row.guards = versions[k][v].guards_text();
       row.dynamic_shared_bytes = row.program->arena_bytes;
       row.blocks_per_multiprocessor = estimated_blocks(device, *row.program);
       if (module)
-        if (Checked ok = measure(driver, *module, module->functions()[artifact.forms[k].first + v], row); !ok)
+        if (Checked ok = measure(driver, *module, module->functions()[artifact.versions[k].first + v], row);
+            !ok)
           return ok.error();
       rows.push_back(std::move(row));
     }

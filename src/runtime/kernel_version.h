@@ -1,5 +1,5 @@
-// One form of a kernel's code as a launch needs it: what it relies on, how many blocks it has and how its
-// tensor maps are made, evaluated without allocation. A kernel has several forms; a launch takes the first
+// One version of a kernel's code as a launch needs it: what it relies on, how many blocks it has and how its
+// tensor maps are made, evaluated without allocation. A kernel has several versions; a launch takes the first
 // that fits.
 #pragma once
 
@@ -25,9 +25,9 @@ struct TensorShape {
   uint64_t strides[kMaxRank - 1] = {};  // of dimensions 1, 2, ...
 };
 
-class KernelForm {
+class KernelVersion {
  public:
-  explicit KernelForm(const thread::ThreadProgram& program);
+  explicit KernelVersion(const thread::ThreadProgram& program);
 
   // What every launch asks of the program, side by side.
   struct Traits {
@@ -40,7 +40,7 @@ class KernelForm {
   const Traits& traits() const { return traits_; }
 
   const thread::ThreadProgram& program() const { return *program_; }
-  uint64_t id() const { return id_; }  // of no other form of this process, but of its copies
+  uint64_t id() const { return id_; }  // of no other version of this process, but of its copies
 
   // Whether the parameters are what the code relies on, and every tensor is one the copy engine can describe.
   bool fits(std::span<const uint64_t> slots) const {
@@ -86,14 +86,14 @@ class KernelForm {
   std::optional<ScalarCode> map_code_;  // of each map its extents, then its strides
 };
 
-// All forms of an artifact, by kernel of the program, best first. The artifact must outlive them.
-std::vector<std::vector<KernelForm>> kernel_forms(const driver::Artifact& artifact);
+// All versions of an artifact, by kernel of the program, best first. The artifact must outlive them.
+std::vector<std::vector<KernelVersion>> kernel_versions(const driver::Artifact& artifact);
 
-// The form a launch takes. Refuses (launch_alignment) where none fits, naming what the last one relies on.
-Expected<const KernelForm*> choose_form(const std::vector<KernelForm>& forms, const std::string& kernel,
-                                        std::span<const uint64_t> slots);
+// The version a launch takes. Refuses (launch_alignment) where none fits, naming what the last one relies on.
+Expected<const KernelVersion*> choose_version(const std::vector<KernelVersion>& versions,
+                                              const std::string& kernel, std::span<const uint64_t> slots);
 
-// The error of a kernel none of whose forms fits.
-Error no_form(const std::vector<KernelForm>& forms, const std::string& kernel);
+// The error of a kernel none of whose versions fits.
+Error no_version(const std::vector<KernelVersion>& versions, const std::string& kernel);
 
 }  // namespace tilegen::runtime

@@ -1,0 +1,286 @@
+// A given field may be impossible without the copy engine: a tensor_copy, the layout of a tile that it fills,
+// the split of a product over warpgroups. The first version is refused then; a fallback version is not, since
+// its launch has no other:
+//
+//   given: gemm/ko/copy#0 engine tensor_copy     fallback: engine async_copy
+//                                                note gemm/ko/copy#0: the given `engine` is async_copy in ..
+#include "driver/fallback_plan.h"
+
+#include <algorithm>
+
+#include "ir/statement_paths.h"
+#include "plan/schedule_fields.h"
+#include "schedule/plan_kernel.h"
+
+namespace tilegen::driver {
+
+using plan::KernelSchedule;
+using schedule::TensorCopies;
+
+namespace {
+
+const char* does_without(AssumptionLevel level) {
+  switch (level) {
+    case AssumptionLevel::tensor_stores:
+      return "has all that the target has";
+    case AssumptionLevel::tensor_loads:
+      return "does without tensor copies to tensors";
+    case AssumptionLevel::tensor_loads_alone:
+      return "does without tensor copies to tensors and of tiles that no product reads";
+    case AssumptionLevel::aligned:
+    case AssumptionLevel::none:
+      return "does without tensor copies";
+  }
+  return "";
+}
+
+// Removes the entry of that name.
+template <class Entry>
+bool remove(std::vector<Entry>& list, std::string Entry::*name, const std::string& wanted) {
+  return std::erase_if(list, [&](const Entry& e) { return e.*name == wanted; }) > 0;
+}
+
+std::string text_of(int64_t v) { return std::to_string(v); }
+std::string text_of(bool v) { return v ? "true" : "false"; }
+std::string text_of(const std::string& v) { return v.empty() ? "none" : v; }
+std::string text_of(plan::Engine v) { return plan::engine_name(v); }
+template <class T>
+std::string text_of(const std::optional<T>& v) {
+  return v ? text_of(*v) : "none";
+}
+
+// Looks for given fields that the plan has otherwise, and notes them.
+class Comparison {
+ public:
+  Comparison(const KernelSchedule& given, AssumptionLevel level, KernelSchedule& plan)
+      : given_(given), level_(level), plan_(plan) {}
+
+  void run() {
+    name_ = given_.kernel;
+    if (given_.threads && given_.threads != plan_.threads) say("threads", text_of(plan_.threads));
+    part("raster", given_.raster, plan_.raster);
+    part("roles", given_.roles, plan_.roles);
+    part("persistence", given_.persistence, plan_.persistence);
+    part("cluster", given_.cluster, plan_.cluster);
+    part("launch", given_.launch, plan_.launch);
+    entries(given_.ops, plan_.ops, &plan::OpPlan::op);
+    entries(given_.values, plan_.values, &plan::ValuePlan::value);
+    entries(given_.loops, plan_.loops, &plan::LoopPlan::loop);
+    name_ = given_.kernel;
+    for (const plan::ChannelPlan& g : given_.channels) {
+      const plan::ChannelPlan* here = plan::find_channel(plan_, g.name);
+      if (!here || here->loop != g.loop || here->values != g.values)
+        say("channels", here ? "another" : "none");
+    }
+    for (const plan::ConversionPlan& g : given_.conversions) {
+      const auto same = [&](const plan::ConversionPlan& c) {
+        return c.value == g.value && c.producer == g.producer && c.consumer == g.consumer;
+      };
+      name_ = g.value;
+      if (std::none_of(plan_.conversions.begin(), plan_.conversions.end(), same)) say("conversions", "none");
+    }
+  }
+
+ private:
+  void say(const std::string& field, const std::string& here) {
+    plan::Note note{name_, "the given `" + field + "` does not hold in this version, which " +
+                               does_without(level_) + ": it is " + here + " here"};
+    if (std::find(plan_.notes.begin(), plan_.notes.end(), note) == plan_.notes.end())
+      plan_.notes.push_back(std::move(note));
+  }
+
+  // The fields of one entry that say something and are otherwise in the plan.
+  template <class E>
+  struct Fields {
+    Comparison& all;
+    const std::string prefix;
+    const E &given, &here;
+
+    template <class Field>
+    void operator()(const Field& f) const {
+      compare(f);
+    }
+
+   private:
+    template <class Field>
+    void same(const Field& f) const {
+      if (!(given.*f.at == here.*f.at)) all.say(prefix + f.key, text_of(here.*f.at));
+    }
+    void compare(const plan::TextField<E>& f) const {
+      if (!(given.*f.at).empty()) same(f);
+    }
+    template <size_t N>
+    void compare(const plan::WordField<E, N>& f) const {
+      if (!(given.*f.at).empty()) same(f);
+    }
+    void compare(const plan::OptionalText<E>& f) const {
+      if (given.*f.at && *(given.*f.at) != (here.*f.at).value_or("")) same(f);
+    }
+    void compare(const plan::NumberField<E>& f) const {
+      if (given.*f.at != f.open) same(f);
+    }
+    void compare(const plan::FlagField<E>& f) const {
+      if (given.*f.at && *(given.*f.at) != (here.*f.at).value_or(f.otherwise)) same(f);
+    }
+    void compare(const plan::SetFlag<E>& f) const { same(f); }
+    void compare(const plan::EngineField<E>& f) const {
+      if (given.*f.at) same(f);
+    }
+    template <class L>
+    void compare(const plan::LayoutField<E, L>& f) const {
+      const auto &own = given.*f.at, &other = here.*f.at;
+      if (own && !(other && own->equivalent(*other)))
+        all.say(prefix + f.key, other ? "another layout" : "none");
+    }
+    void compare(const plan::StagesField<E>& f) const {
+      auto own = given.*f.at, other = here.*f.at;
+      std::sort(own.begin(), own.end());
+      std::sort(other.begin(), other.end());
+      if (!own.empty() && own != other) all.say(prefix + f.key, other.empty() ? "none" : "another list");
+    }
+    void compare(const plan::NamesField<E>& f) const {
+      for (const std::string& v : given.*f.at)
+        if (std::find((here.*f.at).begin(), (here.*f.at).end(), v) == (here.*f.at).end())
+          all.say(prefix + f.key, "without " + v);
+    }
+    void compare(const plan::NameField<E>&) const {}
+    void compare(const plan::OriginField<E>&) const {}
+    void compare(const plan::ReasonField<E>&) const {}
+  };
+
+  template <class E>
+  void fields(const std::string& prefix, const E& given, const E& here) {
+    plan::for_each_field<E>(Fields<E>{*this, prefix, given, here});
+  }
+  // A part of the kernel's own: one that is not planned is as its defaults say.
+  template <class E>
+  void part(const char* key, const std::optional<E>& given, const std::optional<E>& here) {
+    if (given) fields(std::string(key) + ".", *given, here ? *here : E());
+  }
+  template <class E>
+  void entries(const std::vector<E>& given, const std::vector<E>& here, std::string E::*name) {
+    for (const E& g : given) {
+      name_ = g.*name;
+      const auto at = std::find_if(here.begin(), here.end(), [&](const E& e) { return e.*name == g.*name; });
+      if (at != here.end()) fields("", g, *at);
+    }
+  }
+
+  const KernelSchedule& given_;
+  const AssumptionLevel level_;
+  KernelSchedule& plan_;
+  std::string name_;
+};
+
+// Lowering narrows what it cannot prove to be aligned, whatever the plan's vectors are.
+void note_narrow_accesses(const ir::Program& program, const KernelSchedule& given, KernelSchedule& plan) {
+  const std::vector<std::string> paths = ir::statement_paths(program);
+  for (const plan::OpPlan& g : given.ops) {
+    if (g.vector < 2 && g.engine != plan::Engine::async_copy) continue;
+    bool reaches_tensors = true;
+    for (size_t s = 0; s < paths.size(); ++s)
+      if (const auto* op = program.as<ir::TileOp>(ir::StmtId(s)); op && paths[s] == g.op)
+        reaches_tensors = std::any_of(op->operands.begin(), op->operands.end(), [&](const ir::Region& r) {
+          return program.buffer(r.buffer).scope == ir::MemScope::global;
+        });
+    if (reaches_tensors)
+      plan.notes.push_back({g.op,
+                            "this version assumes nothing of its arguments: accesses to tensors are as "
+                            "narrow as the program's promises ask, whatever `engine` and `vector` say"});
+  }
+}
+
+class Fallback {
+ public:
+  Fallback(const ir::Program& program, int kernel, const target::Target& target, KernelSchedule given,
+           const schedule::PlanOptions& options)
+      : program_(program), kernel_(kernel), target_(target), given_(std::move(given)), options_(options) {}
+
+  Expected<KernelSchedule> plan() const {
+    return schedule::plan_kernel(program_, kernel_, target_, &given_, options_);
+  }
+
+  // Leaves out what the error names; all that is given where it names nothing. False: nothing is left.
+  bool leave_out(const Diagnostic& why) {
+    if (empty_) return false;
+    const bool named = remove(given_.ops, &plan::OpPlan::op, why.op) ||
+                       remove(given_.values, &plan::ValuePlan::value, why.op) ||
+                       remove(given_.loops, &plan::LoopPlan::loop, why.op) ||
+                       remove(given_.conversions, &plan::ConversionPlan::value, why.op) ||
+                       (why.op == given_.kernel && leave_out_of_kernel(why));
+    if (named) return true;
+    KernelSchedule nothing;
+    nothing.kernel = given_.kernel;
+    given_ = std::move(nothing);
+    return empty_ = true;
+  }
+
+ private:
+  // The field of the kernel without which planning says something else.
+  bool leave_out_of_kernel(const Diagnostic& why) {
+    const auto without = [&](auto member) {
+      KernelSchedule less = given_;
+      less.*member = {};
+      const auto plan = schedule::plan_kernel(program_, kernel_, target_, &less, options_);
+      if (!plan && plan.error().diagnostics[0].message == why.message) return false;
+      given_ = std::move(less);
+      return true;
+    };
+    return (given_.roles && without(&KernelSchedule::roles)) ||
+           (given_.persistence && without(&KernelSchedule::persistence)) ||
+           (given_.cluster && without(&KernelSchedule::cluster)) ||
+           (given_.raster && without(&KernelSchedule::raster)) ||
+           (given_.launch && without(&KernelSchedule::launch)) ||
+           (given_.threads && without(&KernelSchedule::threads)) ||
+           (!given_.channels.empty() && without(&KernelSchedule::channels));
+  }
+
+  const ir::Program& program_;
+  const int kernel_;
+  const target::Target& target_;
+  KernelSchedule given_;
+  const schedule::PlanOptions& options_;
+  bool empty_ = false;
+};
+
+}  // namespace
+
+TensorCopies tensor_copies_at(AssumptionLevel level) {
+  switch (level) {
+    case AssumptionLevel::tensor_stores:
+      return TensorCopies::loads_and_stores;
+    case AssumptionLevel::tensor_loads:
+      return TensorCopies::loads;
+    case AssumptionLevel::tensor_loads_alone:
+      return TensorCopies::product_loads;
+    case AssumptionLevel::aligned:
+    case AssumptionLevel::none:
+      break;
+  }
+  return TensorCopies::none;
+}
+
+Expected<KernelSchedule> plan_fallback(const ir::Program& program, int kernel, const target::Target& target,
+                                       const KernelSchedule& given, AssumptionLevel level,
+                                       const schedule::PlanOptions& options) {
+  Fallback fallback(program, kernel, target, given, options);
+  for (;;) {
+    auto plan = fallback.plan();
+    if (plan) {
+      note_what_is_otherwise(program, given, level, *plan);
+      return plan;
+    }
+    const Diagnostic& why = plan.error().diagnostics[0];
+    if (why.code == DiagCode::cancelled_by_caller || why.code == DiagCode::conversion_refused ||
+        !fallback.leave_out(why))
+      return plan;
+  }
+}
+
+void note_what_is_otherwise(const ir::Program& program, const KernelSchedule& given, AssumptionLevel level,
+                            KernelSchedule& plan) {
+  Comparison(given, level, plan).run();
+  if (level == AssumptionLevel::none) note_narrow_accesses(program, given, plan);
+}
+
+}  // namespace tilegen::driver
