@@ -8,8 +8,8 @@
  * RULES THAT HOLD FOR EVERY FUNCTION
  *   Errors     A fallible call returns a tl_status (0 = TL_OK) and ends in a nullable `tl_error **out_error`.
  *              On failure *out_error receives an error that the caller releases; on success it is set to
- *              NULL. Output parameters are set to NULL / zero on failure. No call prints, exits, aborts or
- *              throws on user input.
+ *              NULL. Output parameters are set to NULL / zero on failure. No call prints (but for
+ *              TILEGEN_LOG, see tl_context_set_log), exits, aborts or throws on user input.
  *   Memory     A call that finds no memory, or no further thread that it needs, ends with
  *              TL_LIMIT_EXCEEDED and leaves every object as usable as before; a builder has failed.
  *              Calls without a status return what stands for "nothing". Code generation that ends in
@@ -229,7 +229,8 @@ enum {
   TL_LOG_ERROR = 1,
   TL_LOG_WARNING = 2,
   TL_LOG_INFO = 3,
-  TL_LOG_DEBUG = 4
+  TL_LOG_DEBUG = 4,
+  TL_LOG_TRACE = 5
 };
 
 typedef uint32_t tl_option_type;
@@ -410,7 +411,14 @@ TL_API void tl_context_retain(tl_context *context);
 TL_API void tl_context_release(tl_context *context);
 
 /** Sends messages of `level` and more severe ones to `fn`; NULL switches logging off. `drop` may be NULL.
- *  Not to be called while another thread uses the context. On failure `drop` is not called. */
+ *  Not to be called while another thread uses the context. On failure `drop` is not called.
+ *  What is told: TL_LOG_ERROR why a compilation failed; TL_LOG_WARNING a plan whose code was rejected, where
+ *  another took its place; TL_LOG_INFO each stage with its time and what it decided, and each compilation,
+ *  those that a launch with this context needs as well; TL_LOG_DEBUG parts of stages and the notes of the
+ *  schedule; TL_LOG_TRACE that a stage begins. `stage` names who speaks: "plan", "lower", "verify",
+ *  "generate", "compile", "fallback". A message that finds no memory is left out.
+ *  Where the environment variable TILEGEN_LOG is error, warn, info, debug or trace when the library first
+ *  looks, the same is written to standard error, whatever contexts say; by default nothing is. */
 TL_API tl_status tl_context_set_log(tl_context *context, tl_log_level level, tl_log_fn fn, tl_drop_fn drop,
                                     void *user,
                                     tl_error **out_error);

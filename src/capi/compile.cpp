@@ -1,9 +1,8 @@
 // Compiling, and what an artifact shows.
 #include <chrono>
-#include <condition_variable>
 #include <cstdio>
-#include <mutex>
 
+#include "capi/context_log.h"
 #include "capi/guard.h"
 #include "driver/compile.h"
 #include "driver/fallback_version.h"
@@ -44,35 +43,6 @@ Checked convert_simulation(const OptionValues& values, sim::SimOptions& out) {
   return Unit{};
 }
 
-// The caller's dump and log functions while the caller waits. One that leaves closes it, once nobody is
-// inside.
-class CallbackGate {
- public:
-  template <class Call>
-  void pass(const Call& call) {
-    if (!enter()) return;
-    call();
-    const std::lock_guard lock(mutex_);
-    inside_ = false;
-    left_.notify_all();
-  }
-  void close() {
-    std::unique_lock lock(mutex_);
-    left_.wait(lock, [&] { return !inside_; });
-    closed_ = true;
-  }
-
- private:
-  bool enter() {
-    const std::lock_guard lock(mutex_);
-    inside_ = !closed_;
-    return inside_;
-  }
-  std::mutex mutex_;
-  std::condition_variable left_;
-  bool inside_ = false, closed_ = false;
-};
-
 Expected<driver::CompileOptions> convert(const tl_context& context, const OptionValues& values,
                                          const std::shared_ptr<CallbackGate>& gate) {
   driver::CompileOptions o;
@@ -95,11 +65,7 @@ Expected<driver::CompileOptions> convert(const tl_context& context, const Option
       const std::string name(stage), bytes(text);
       gate->pass([&] { context.dump_to(name.c_str(), bytes.c_str(), bytes.size()); });
     };
-  o.rejected = [&context, gate](const Error& why) {
-    if (why.diagnostics[0].code != DiagCode::internal_error) return;
-    const std::string line = "a plan is rejected by the checks of its code: " + why.diagnostics[0].message;
-    gate->pass([&] { context.log(TL_LOG_WARNING, "plan", line); });
-  };
+  o.log = log_of(context);
   return o;
 }
 
@@ -131,6 +97,7 @@ Compiled compile_until_cancelled(const tl_program& program, const tl_target& tar
   job->target = target.target;
   job->options = std::move(options);
   std::string where = "before the compilation began";
+  const std::shared_ptr<Log> log = job->options.log;
   auto ended = run_until_cancelled(
       [job](const Cancellation& left) {
         job->options.cancellation = &left;
@@ -139,6 +106,7 @@ Compiled compile_until_cancelled(const tl_program& program, const tl_target& tar
       },
       call, [&](const std::string& place) {
         gate.close();
+        if (log) log->close();
         if (!place.empty()) where = "in stage '" + place + "'";
       });
   if (!ended) return ended.error();
@@ -146,15 +114,11 @@ Compiled compile_until_cancelled(const tl_program& program, const tl_target& tar
   return *std::move(job->done);
 }
 
-void report(const tl_context& context, const driver::Artifact& artifact, Clock::time_point start) {
-  char line[64];
-  for (const driver::StageTime& t : artifact.times) {
-    std::snprintf(line, sizeof line, "%.3f ms", t.ms);
-    context.log(TL_LOG_DEBUG, t.stage.c_str(), line);
-  }
-  std::snprintf(line, sizeof line, " in %.3f ms",
+std::string words_of(const driver::Artifact& artifact, Clock::time_point start) {
+  char time[40];
+  std::snprintf(time, sizeof time, " in %.3f ms",
                 std::chrono::duration<double, std::milli>(Clock::now() - start).count());
-  context.log(TL_LOG_INFO, "compile", artifact.program->name + " for " + artifact.target.name + line);
+  return artifact.program->name + " for " + artifact.target.name + time;
 }
 
 std::string section_text(const driver::Artifact& a, tl_section section) {
@@ -204,14 +168,16 @@ tl_status tl_compile(const tl_context* context, const tl_program* program, const
     const auto gate = std::make_shared<CallbackGate>();
     auto converted = convert(*context, values, gate);
     if (!converted) return converted.error();
+    const std::shared_ptr<Log> log = converted->log;
     Compiled compiled = call.get()
                             ? compile_until_cancelled(*program, *target, std::move(*converted), call, *gate)
                             : compile_to_the_end(*program, *target, *converted);
     if (!compiled) {
-      context->log(TL_LOG_ERROR, "compile", compiled.error().to_text());
+      // That of a compilation that was left is closed.
+      say(log_of(*context), LogLevel::error, "compile", [&] { return compiled.error().to_text(); });
       return compiled.error();
     }
-    report(*context, **compiled, start);
+    say(log, LogLevel::info, "compile", [&] { return words_of(**compiled, start); });
     hand_out(std::move(*compiled), out_artifact);
     return Unit{};
   });
@@ -224,7 +190,7 @@ tl_status tl_artifact_fallback(const tl_context* context, const tl_artifact* art
     if (!artifact || !out_fallback) return null_argument(artifact ? "out_fallback" : "artifact");
     if (!artifact->artifact->fallback) return Unit{};
     const CallLimits call(context);
-    auto compiled = artifact->artifact->fallback->get(call.get());
+    auto compiled = artifact->artifact->fallback->get(call.get(), context ? log_of(*context) : nullptr);
     if (!compiled) return compiled.error();
     hand_out(std::move(*compiled), out_fallback);
     return Unit{};

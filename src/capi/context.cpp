@@ -56,7 +56,7 @@ tl_status tl_context_set_log(tl_context* context, tl_log_level level, tl_log_fn 
                              void* user, tl_error** out_error) {
   return guard("tl_context_set_log", out_error, [&]() -> Checked {
     if (!context) return null_argument("context");
-    if (level > TL_LOG_DEBUG)
+    if (level > TL_LOG_TRACE)
       return Error(DiagCode::bad_enum, "", "there is no log level " + std::to_string(level),
                    "use a TL_LOG_* level");
     context->log_to.set(fn, drop, user);

@@ -1,6 +1,7 @@
 // Kernels loaded on a device.
 #include <algorithm>
 
+#include "capi/context_log.h"
 #include "capi/guard.h"
 #include "capi/launch_arguments.h"
 
@@ -22,6 +23,10 @@ runtime::LaunchOptions launch_options(const tl_launch& launch) {
   const CallLimits call(how->context, how->timeout_ms);
   runtime::LaunchOptions options = launch_options(*how);
   options.cancellation = call.get();
+  if (how->context) {
+    options.log_of = [](const void* context) { return log_of(*static_cast<const tl_context*>(context)); };
+    options.listener = how->context;
+  }
   return kernel.executable->launch(args, options);
 }
 

@@ -89,10 +89,6 @@ struct tl_context : tilegen::capi::RefCounted {
   tilegen::capi::Callback<tl_dump_fn> dump_to;
   tilegen::capi::Callback<tl_cancel_fn> ask_cancel;
   int64_t timeout_ms = 0;
-
-  void log(tl_log_level level, const char* stage, const std::string& message) const {
-    if (log_to && level <= log_level) log_to(level, stage, message.c_str());
-  }
 };
 
 namespace tilegen::capi {

@@ -132,6 +132,22 @@ Expected<Generated> generate(std::span<const thread::ThreadProgram> kernels, con
   return out;
 }
 
+std::string words_of(const Generated& code, size_t kernels) {
+  const std::string of = std::to_string(kernels) + (kernels == 1 ? " kernel" : " kernels");
+  return code.host_code ? "host code of " + of : std::to_string(code.ptx.size()) + " bytes of PTX for " + of;
+}
+
+// Parts of stages, and what the schedule has to say.
+void report_details(const Artifact& artifact, const std::shared_ptr<Log>& log) {
+  if (!log || !log->wants(LogLevel::debug)) return;
+  for (const StageTime& t : artifact.times)
+    if (t.stage.find('.') != t.stage.npos)
+      log->say(LogLevel::debug, t.stage.c_str(), [&] { return Stages::in_ms(t.ms); });
+  for (const plan::KernelSchedule& k : artifact.schedule.kernels)
+    for (const plan::Note& n : k.notes)
+      log->say(LogLevel::debug, "plan", [&] { return n.path + ": " + n.text; });
+}
+
 }  // namespace
 
 Expected<std::shared_ptr<const Artifact>> compile(std::shared_ptr<const ir::Program> program,
@@ -148,6 +164,7 @@ Expected<std::shared_ptr<const Artifact>> compile(std::shared_ptr<const ir::Prog
   auto versions = make_versions(*program, target, options, stages);
   if (!versions) return versions.error();
   artifact->schedule = std::move(versions->schedule);
+  if (options.plan_only || target.simulated) report_details(*artifact, options.log);
   if (options.plan_only) return std::shared_ptr<const Artifact>(artifact);
   artifact->kernels = std::move(versions->kernels);
   artifact->versions = std::move(versions->versions);
@@ -168,7 +185,9 @@ Expected<std::shared_ptr<const Artifact>> compile(std::shared_ptr<const ir::Prog
   if (target.simulated) return std::shared_ptr<const Artifact>(artifact);
 
   // generate: machine code, or PTX
-  auto code = stages.run("generate", [&] { return generate(artifact->kernels, target, options); });
+  auto code = stages.run(
+      "generate", [&] { return generate(artifact->kernels, target, options); },
+      [&](const Expected<Generated>& made) { return words_of(*made, artifact->kernels.size()); });
   if (!code) return code.error();
   artifact->host_code = std::move(code->host_code);
   artifact->ptx = std::move(code->ptx);
@@ -181,6 +200,7 @@ Expected<std::shared_ptr<const Artifact>> compile(std::shared_ptr<const ir::Prog
   artifact->llvm_ir = std::move(code->llvm_ir);
   artifact->llvm_ir_optimised = std::move(code->llvm_ir_optimised);
   artifact->assembly = std::move(code->assembly);
+  report_details(*artifact, options.log);
   return std::shared_ptr<const Artifact>(artifact);
 }
 

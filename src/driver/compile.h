@@ -15,6 +15,7 @@
 #include "sim/simulator.h"
 #include "support/cancellation.h"
 #include "support/diagnostic.h"
+#include "support/log.h"
 #include "support/once.h"
 #include "target/target.h"
 #include "thread/thread_program.h"
@@ -87,6 +88,8 @@ struct CompileOptions {
   // Called after each stage with its name and a text of its result; return is ignored. Stages run again where
   // a plan is rejected.
   std::function<void(std::string_view stage, std::string_view text)> dump;
+  // Hears what each stage decided; may be null.
+  std::shared_ptr<Log> log;
   // Asked in front of every stage and kernel, and by long loops inside.
   const Cancellation* cancellation = nullptr;
 };

@@ -2,6 +2,7 @@
 
 #include <chrono>
 
+#include "driver/stages.h"
 #include "support/worker.h"
 
 namespace tilegen::driver {
@@ -37,6 +38,7 @@ FallbackVersion::FallbackVersion(std::shared_ptr<const ir::Program> program, tar
   options_.rejected = nullptr;
   options_.dump = nullptr;
   options_.cancellation = nullptr;
+  options_.log = nullptr;
 }
 
 FallbackVersion::~FallbackVersion() = default;
@@ -46,7 +48,7 @@ std::shared_ptr<const Artifact> FallbackVersion::made() const {
   return made_ && *made_ ? **made_ : nullptr;
 }
 
-FallbackVersion::Made FallbackVersion::get(const Cancellation* call) const {
+FallbackVersion::Made FallbackVersion::get(const Cancellation* call, std::shared_ptr<Log> log) const {
   for (;;) {
     std::unique_lock lock(mutex_);
     if (ended_.wait_for(lock, kPatience, [&] { return !busy_; })) {
@@ -65,16 +67,24 @@ FallbackVersion::Made FallbackVersion::get(const Cancellation* call) const {
       self.ended_.notify_all();
     }
   } turn{*this};
-  Made made = make(call);
+  if (!log) log = Log::make();
+  const auto start = std::chrono::steady_clock::now();
+  Made made = make(call, log);
+  say(log, made ? LogLevel::info : LogLevel::error, "fallback", [&] {
+    const std::chrono::duration<double, std::milli> time = std::chrono::steady_clock::now() - start;
+    return program_->name + " for " + target_.name + ", a version that assumes less: " +
+           (made ? "compiled in " + Stages::in_ms(time.count()) : made.error().to_text());
+  });
   if (is_cancelled(made)) return made;
   const std::lock_guard lock(mutex_);
   made_ = made;
   return made;
 }
 
-FallbackVersion::Made FallbackVersion::make(const Cancellation* call) const {
+FallbackVersion::Made FallbackVersion::make(const Cancellation* call, const std::shared_ptr<Log>& log) const {
   if (call && call->requested()) return stopped(*call, "");
   auto job = std::make_shared<Job>(Job{program_, target_, options_, std::nullopt});
+  job->options.log = log;
   if (!call && options_.fallback_ms <= 0) {
     if (Checked ran = run_on_big_stack([&] { job->run(nullptr); }); !ran) return ran.error();
     return *std::move(job->done);
@@ -83,7 +93,10 @@ FallbackVersion::Made FallbackVersion::make(const Cancellation* call) const {
                           Cancellation::deadline_in(options_.fallback_ms));
   std::string stage;
   auto ended = run_until_cancelled([job](const Cancellation& left) { job->run(&left); }, both,
-                                   [&](const std::string& place) { stage = place; });
+                                   [&](const std::string& place) {
+                                     if (log) log->close();
+                                     stage = place;
+                                   });
   if (!ended) return ended.error();
   if (!*ended) return stopped(call && call->requested() ? *call : both, stage);
   return *std::move(job->done);

@@ -25,14 +25,15 @@ class FallbackVersion {
   ~FallbackVersion();
 
   // From any thread. The artifact has one version of each kernel, and a fallback of its own where it has
-  // guards. `call` (null: nobody) is asked while this one waits or compiles.
-  Made get(const Cancellation* call = nullptr) const;
+  // guards. `call` (null: nobody) is asked while this one waits or compiles; `log` hears of the compilation
+  // and is closed where it is left. Null: one for TILEGEN_LOG alone.
+  Made get(const Cancellation* call = nullptr, std::shared_ptr<Log> log = nullptr) const;
 
   // What get() has made; null before.
   std::shared_ptr<const Artifact> made() const;
 
  private:
-  Made make(const Cancellation* call) const;
+  Made make(const Cancellation* call, const std::shared_ptr<Log>& log) const;
   Error stopped(const Cancellation& why, const std::string& stage) const;
 
   // Outlives this where a compilation was left.

@@ -10,6 +10,7 @@
 #include "driver/settle_plan.h"
 
 #include "driver/fallback_plan.h"
+#include "driver/stage_words.h"
 #include "ir/text.h"
 #include "lower/forward_stores.h"
 #include "lower/fuse_loops.h"
@@ -68,7 +69,7 @@ class Settler {
       for (Candidate* c : open) {
         if (!c->rejected) continue;
         if (c->rejected->diagnostics[0].code == DiagCode::cancelled_by_caller) return *c->rejected;
-        if (options_.rejected) options_.rejected(*c->rejected);
+        report_rejected(*c->rejected);
         if (!c->first_rejected) c->first_rejected = c->rejected;
         if (!next_form(*c)) return refusal(*c);
         again.push_back(c);
@@ -82,10 +83,18 @@ class Settler {
   }
 
  private:
+  void report_rejected(const Error& why) const {
+    if (options_.rejected) options_.rejected(why);
+    const Diagnostic& first = why.diagnostics[0];
+    if (first.code == DiagCode::internal_error)
+      say(options_.log, LogLevel::warning, "plan",
+          [&] { return "a plan is rejected by the checks of its code: " + first.message; });
+  }
+
   // The stages for those that are open, one behind the other.
   Checked round(const std::vector<Candidate*>& open, const std::vector<Candidate>& all) {
-    const auto stage = [&](const char* name, auto&& one) {
-      return stages_.run(name, [&]() -> Checked {
+    const auto stage = [&](const char* name, auto&& one, const auto& words) {
+      const auto run = [&]() -> Checked {
         for (Candidate* c : open) {
           if (stop_requested(options_.cancellation))
             return options_.cancellation->error(program_.kernels[c->kernel].name,
@@ -97,17 +106,26 @@ class Settler {
             for (Diagnostic& d : c->rejected->diagnostics)
               if (d.stage.empty()) d.stage = name;
         return Unit{};
+      };
+      return stages_.run(name, run, [&](const Checked&) {
+        return words_of_kernels(open.size(), [&](size_t i) {
+          return open[i]->rejected ? program_.kernels[open[i]->kernel].name + ": rejected" : words(*open[i]);
+        });
       });
     };
     for (Candidate* c : open) c->rejected.reset();
-    if (Checked ok = stage("plan", [&](Candidate& c) { plan(c, given_of(c)); }); !ok) return ok;
+    const auto make_plan = [&](Candidate& c) { plan(c, given_of(c)); };
+    const auto planned = [](const Candidate& c) { return words_of(*c.plan); };
+    if (Checked ok = stage("plan", make_plan, planned); !ok) return ok;
     const auto settled = [&](const auto& part) {
       return std::all_of(all.begin(), all.end(), [&](const Candidate& c) { return (c.*part).has_value(); });
     };
     if (settled(&Candidate::plan))
       stages_.dump("schedule", [&] { return plan::schedule_to_text(schedule_of(all)); });
     if (options_.plan_only) return Unit{};
-    if (Checked ok = stage("lower", [&](Candidate& c) { lower(c); }); !ok) return ok;
+    const auto make_code = [&](Candidate& c) { lower(c); };
+    const auto lowered = [](const Candidate& c) { return words_of(*c.code); };
+    if (Checked ok = stage("lower", make_code, lowered); !ok) return ok;
     if (settled(&Candidate::code))
       stages_.dump("thread", [&] {
         std::string text;
@@ -115,7 +133,9 @@ class Settler {
         return text;
       });
     if (!options_.verify && target_.is_host()) return Unit{};
-    return stage("verify", [&](Candidate& c) { verify(c); });
+    const auto check = [&](Candidate& c) { verify(c); };
+    const auto holds = [&](const Candidate& c) { return program_.kernels[c.kernel].name + ": holds"; };
+    return stage("verify", check, holds);
   }
 
   const plan::KernelSchedule* given_of(const Candidate& c) const {

@@ -1,8 +1,9 @@
-// What every stage of the pipeline runs through: cancel check, run, time, dump.
+// What every stage of the pipeline runs through: cancel check, run, time, log, dump.
 #pragma once
 
 #include <algorithm>
 #include <chrono>
+#include <cstdio>
 
 #include "driver/compile.h"
 
@@ -12,13 +13,15 @@ class Stages {
  public:
   Stages(const CompileOptions& options, std::vector<StageTime>& times) : options_(options), times_(times) {}
 
-  template <class Run>
-  auto run(const char* name, Run&& body) -> decltype(body()) {
+  // `words`, asked where somebody listens, tells what a stage that ended well decided.
+  template <class Run, class Words>
+  auto run(const char* name, Run&& body, const Words& words) -> decltype(body()) {
     if (options_.cancellation) {
       if (options_.cancellation->requested())
         return options_.cancellation->error(name, "before stage '" + std::string(name) + "'");
       options_.cancellation->enter(name);
     }
+    say(options_.log, LogLevel::trace, name, [] { return std::string("begins"); });
     auto start = std::chrono::steady_clock::now();
     auto result = body();
     const double ms =
@@ -27,10 +30,17 @@ class Stages {
     const auto before =
         std::find_if(times_.begin(), times_.end(), [&](const StageTime& t) { return t.stage == name; });
     before == times_.end() ? times_.push_back({name, ms}) : void(before->ms += ms);
+    if (result) say(options_.log, LogLevel::info, name, [&] { return in_ms(ms) + ": " + words(result); });
     if (!result)
       for (Diagnostic& d : result.error().diagnostics)
         if (d.stage.empty()) d.stage = name;
     return result;
+  }
+
+  static std::string in_ms(double ms) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%.3f ms", ms);
+    return text;
   }
 
   template <class Text>

@@ -24,6 +24,9 @@ struct LaunchOptions {
   void* stream = nullptr;  // CUDA: a CUstream; null is the context's legacy default stream
   // host and simulator: asked while blocks run; CUDA: while code is compiled. Null: nobody to ask
   const Cancellation* cancellation = nullptr;
+  // CUDA: makes the log, of `listener`, that hears of code compiled for the launch. Null: nobody's
+  std::shared_ptr<Log> (*log_of)(const void* listener) = nullptr;
+  const void* listener = nullptr;
 };
 
 // What one version of one kernel needs. Numbers are -1 where they are not known.

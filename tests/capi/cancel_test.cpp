@@ -208,11 +208,18 @@ TEST(Cancel, TheErrorNamesTheStage) {
   const Program program = parse(context, long_to_compile(2500));
   ASSERT_EQ(tl_context_set_dump(context.get(), dump, nullptr, &planned, nullptr), TL_OK);
   ASSERT_EQ(tl_context_set_cancel(context.get(), ask, nullptr, &planned, nullptr), TL_OK);
+  std::vector<std::string> told;
+  const auto tell = [](void* user, tl_log_level, const char*, const char* message) {
+    static_cast<std::vector<std::string>*>(user)->push_back(message);
+  };
+  ASSERT_EQ(tl_context_set_log(context.get(), TL_LOG_ERROR, tell, nullptr, &told, nullptr), TL_OK);
   tl_error* error = nullptr;
   EXPECT_EQ(compile(context, program, "sm_80", 0, nullptr, &error), TL_CANCELLED);
   const Failure failure(error);
   EXPECT_NE(std::string(first(failure).message).find("stage '"), std::string::npos) << first(failure).message;
   EXPECT_STREQ(first(failure).op, "tl_compile");
+  ASSERT_EQ(told.size(), 1u);
+  EXPECT_NE(told[0].find(first(failure).message), std::string::npos) << told[0];
 }
 
 TEST(Cancel, NoDumpArrivesBehindTheCall) {

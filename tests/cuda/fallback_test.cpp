@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <pthread.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdio>
@@ -212,6 +213,43 @@ TEST_F(Fallback, TimeThatRunsOutInTheDriver) {
   EXPECT_EQ(launch(kernel, whole_product_, limited), TL_OK);
   EXPECT_EQ(fake().fake_calls("cuModuleLoadDataEx"), loads);
   fake().fake_slow_load(0);
+}
+
+struct Heard {
+  std::vector<std::string> stages;
+  std::atomic<bool> closed{false};
+  std::atomic<int> behind{0};
+  static void hear(void* user, tl_log_level, const char* stage, const char*) {
+    auto& self = *static_cast<Heard*>(user);
+    if (self.closed) ++self.behind;
+    if (!self.closed) self.stages.push_back(stage);
+  }
+  bool has(const std::string& stage) const {
+    return std::find(stages.begin(), stages.end(), stage) != stages.end();
+  }
+};
+
+// The launch's context hears of it while the launch lasts, and of no launch that has nothing to make.
+TEST_F(Fallback, IsToldToTheLaunchsContext) {
+  const Kernel kernel = load(long_to_compile(1200), "sm_80");
+  Heard cancelled, heard;
+  const Context caller = make_context();
+  tl_launch how{};
+  how.context = caller.get();
+  how.timeout_ms = 100;
+  ASSERT_EQ(tl_context_set_log(caller.get(), TL_LOG_TRACE, Heard::hear, nullptr, &cancelled, nullptr), TL_OK);
+  EXPECT_EQ(launch(kernel, unaligned_, how), TL_CANCELLED);
+  cancelled.closed = true;
+  EXPECT_FALSE(cancelled.has("generate.emit"));
+  how.timeout_ms = 0;
+  ASSERT_EQ(tl_context_set_log(caller.get(), TL_LOG_INFO, Heard::hear, nullptr, &heard, nullptr), TL_OK);
+  EXPECT_EQ(launch(kernel, unaligned_, how), TL_OK);
+  for (const char* stage : {"lower", "verify", "generate", "fallback"})
+    EXPECT_TRUE(heard.has(stage)) << stage;
+  EXPECT_EQ(cancelled.behind, 0);
+  const size_t messages = heard.stages.size();
+  EXPECT_EQ(launch(kernel, unaligned_, how), TL_OK);
+  EXPECT_EQ(heard.stages.size(), messages);
 }
 
 // Compiled, inspected and loaded ahead, a fallback version may be launched in a capture.

@@ -266,16 +266,36 @@ TEST_F(Without, MemoryToLoadAndLaunch) {
   }
 }
 
-// Tensors that the best form does not fit: code for others is made by the launch.
-TEST_F(Without, MemoryForTheOtherForm) {
+// What is told finds no memory either.
+TEST_F(Without, MemoryToLog) {
+  int heard = 0;
+  const auto hear = [](void* user, tl_log_level, const char*, const char*) { ++*static_cast<int*>(user); };
+  ASSERT_EQ(tl_context_set_log(context_.get(), TL_LOG_TRACE, hear, nullptr, &heard, nullptr), TL_OK);
+  fails_everywhere("sm_80 with a log", 8, [&](tl_error** error) {
+    Artifact out;
+    return compile(context_, program_, "sm_80", &out, error);
+  });
+  EXPECT_GT(heard, 0);
+}
+
+// Tensors that the first version does not fit: code for others is made by the launch, which may be left, too.
+TEST_F(Without, MemoryForTheOtherVersion) {
   tl_error* error = nullptr;
   ASSERT_EQ(parse(context_, kAnySize, &program_, &error), TL_OK) << tl_error_message(error);
   Matrices m;
   std::vector<tl_arg> args = m.arguments();
   for (size_t i = 0; i < 3; ++i) args[i].payload = 100;
   fails_everywhere(
-      "launch of the other form", 4,
+      "launch of the other version", 4,
       [&](tl_error** e) { return tl_kernel_launch(kernel_.get(), nullptr, args.data(), args.size(), e); },
+      [&] { compiled("sm_90a"); });
+  tl_launch how{};
+  how.struct_size = sizeof how;
+  how.timeout_ms = 60000;
+  how.context = context_.get();
+  fails_everywhere(
+      "launch of the other version with a limit", 4,
+      [&](tl_error** e) { return tl_kernel_launch(kernel_.get(), &how, args.data(), args.size(), e); },
       [&] { compiled("sm_90a"); });
 }
 

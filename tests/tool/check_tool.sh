@@ -84,6 +84,15 @@ cmp full.json again.json
 sed 's/"rows:x"/"rows:absent"/' full.json >wrong.json
 says 1 "rows:absent" "$tilegen" compile "$program" --schedule wrong.json
 says 1 "JSON\|json" "$tilegen" compile "$program" --schedule "$program"
+# what it tells of its work, where it is asked
+says 0 "\[info\] plan: [0-9.]* ms: rows: " env TILEGEN_LOG=info "$tilegen" compile "$program" --target sm_90
+says 0 "\[debug\] generate.emit: " env TILEGEN_LOG=debug "$tilegen" compile "$program" --target sm_90
+says 0 "\[info\] fallback: scaled_rows for sm_90, " env TILEGEN_LOG=info "$tilegen" show "$program" --target sm_90 --fallback 1
+says 1 "\[error\] compile: .*rows:absent" env TILEGEN_LOG=error "$tilegen" compile "$program" --schedule wrong.json
+for quiet in "" off; do
+  TILEGEN_LOG=$quiet "$tilegen" compile "$program" --target sm_90 2>log >/dev/null
+  [ ! -s log ] || { echo "TILEGEN_LOG=$quiet is not quiet"; cat log; exit 1; }
+done
 # GPU targets: PTX without a device; devices, copies and launches on a stand-in for the driver, which computes nothing
 says 0 "in all" "$tilegen" compile "$program" --target sm_90 -o out.ptx
 grep -q '^.target sm_90' out.ptx

@@ -58,7 +58,7 @@ class CudaExecutable final : public Executable {
   Checked run_prepared(const Route* way, std::span<const uint64_t> slots, const LaunchOptions& options) const;
   Checked run_elsewhere(std::span<const uint64_t> slots, const LaunchOptions& options) const;
   Expected<const Route*> load(CuStream stream, const Cancellation* cancellation) const;
-  Expected<CudaExecutable*> fallback(const Cancellation* cancellation) const;
+  Expected<CudaExecutable*> fallback(const LaunchOptions& options) const;
 
   const Driver& driver_;
   const Device& device_;
@@ -78,7 +78,7 @@ Checked CudaExecutable::prepare() {
   if (state.broken.load() != kCuSuccess)
     return context_broken(driver_, state, "preparing '" + artifact().program->name + "'");
   if (!artifact().fallback || !artifact().fallback->made()) return Unit{};
-  auto other = fallback(nullptr);
+  auto other = fallback({});
   return other ? (*other)->prepare() : other.error();
 }
 
@@ -162,9 +162,10 @@ inline Checked CudaExecutable::run_on(const Route& way, std::span<const uint64_t
   return found;
 }
 
-Expected<CudaExecutable*> CudaExecutable::fallback(const Cancellation* cancellation) const {
+Expected<CudaExecutable*> CudaExecutable::fallback(const LaunchOptions& options) const {
   if (CudaExecutable* ready = fallback_ready_.load(std::memory_order_acquire)) return ready;
-  auto code = artifact().fallback->get(cancellation);
+  auto code = artifact().fallback->get(options.cancellation,
+                                       options.log_of ? options.log_of(options.listener) : nullptr);
   if (!code) return code.error();
   std::lock_guard lock(mutex_);
   if (!fallback_) fallback_ = std::make_unique<CudaExecutable>(driver_, *code, device_.ordinal);
@@ -176,7 +177,7 @@ Expected<CudaExecutable*> CudaExecutable::fallback(const Cancellation* cancellat
 [[gnu::cold]] Checked CudaExecutable::run_elsewhere(std::span<const uint64_t> slots,
                                                     const LaunchOptions& options) const {
   if (artifact().fallback) {
-    auto other = fallback(options.cancellation);
+    auto other = fallback(options);
     if (!other) return other.error();
     return (*other)->run(slots, options);
   }

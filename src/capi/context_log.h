@@ -1,0 +1,15 @@
+// What a context's log function hears.
+#pragma once
+
+#include <memory>
+
+#include "capi/objects.h"
+#include "support/log.h"
+
+namespace tilegen::capi {
+
+// Of one call; null where nobody listens. The context must live until the call ends, which closes the log
+// where it leaves work behind.
+std::shared_ptr<Log> log_of(const tl_context& context);
+
+}  // namespace tilegen::capi
