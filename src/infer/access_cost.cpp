@@ -5,6 +5,9 @@
 
 namespace tilegen::infer {
 
+using analysis::KernelOp;
+using analysis::OpAccess;
+
 using layout::Digit;
 using layout::Fragment;
 using layout::kRegister;

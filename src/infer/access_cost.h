@@ -1,7 +1,7 @@
 // Memory cost of element-wise work under an iteration layout: the measure by which free layouts are chosen.
 #pragma once
 
-#include "infer/kernel_ops.h"
+#include "analysis/kernel_ops.h"
 #include "plan/schedule.h"
 #include "target/target.h"
 
@@ -16,14 +16,14 @@ struct KnownLayouts {
 // Elements one access of the op moves: along the register digit of weight 1 and stride 1, as far as every
 // memory access is contiguous there (GPU) or as many lanes as the widest type leaves (host, where strided
 // lanes are gathered).
-int64_t vector_width(const ir::Program& p, const KernelOp& op, const layout::Fragment& iteration,
+int64_t vector_width(const ir::Program& p, const analysis::KernelOp& op, const layout::Fragment& iteration,
                      const KnownLayouts& known, const target::Target& t);
 
 // Dimension the vector runs along, or -1.
 int vector_dim(const layout::Fragment& iteration);
 
 // Estimated cycles of a block: memory transactions weighted by level, plus registers held.
-double access_cost(const ir::Program& p, const KernelOp& op, const layout::Fragment& iteration,
+double access_cost(const ir::Program& p, const analysis::KernelOp& op, const layout::Fragment& iteration,
                    const KnownLayouts& known, const target::Target& t);
 
 }  // namespace tilegen::infer

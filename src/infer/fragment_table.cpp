@@ -3,6 +3,9 @@
 #include "infer/projection.h"
 
 namespace tilegen::infer {
+
+using analysis::KernelOp;
+using analysis::KernelOps;
 namespace {
 
 size_t hash_of(const layout::Fragment& f) {

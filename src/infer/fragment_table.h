@@ -8,14 +8,14 @@
 #include <unordered_map>
 #include <vector>
 
-#include "infer/kernel_ops.h"
+#include "analysis/kernel_ops.h"
 #include "layout/fragment.h"
 
 namespace tilegen::infer {
 
 class FragmentTable {
  public:
-  explicit FragmentTable(const KernelOps& ops);
+  explicit FragmentTable(const analysis::KernelOps& ops);
 
   // Equal fragments have one number.
   int number(const layout::Fragment& f);
@@ -27,7 +27,7 @@ class FragmentTable {
   int pulled_back(int held, size_t op, size_t access);
 
  private:
-  const KernelOps& ops_;
+  const analysis::KernelOps& ops_;
   std::deque<layout::Fragment> fragments_;
   std::unordered_multimap<size_t, int> by_hash_;
   // by op and access: accesses of one kind walk like dimensions of like buffers

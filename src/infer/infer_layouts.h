@@ -26,7 +26,7 @@
 #include <map>
 #include <vector>
 
-#include "infer/kernel_ops.h"
+#include "analysis/kernel_ops.h"
 #include "ops/gemm_plan.h"
 #include "plan/schedule.h"
 #include "target/target.h"
@@ -35,7 +35,7 @@ namespace tilegen::infer {
 
 struct InferInput {
   const ir::Program& program;
-  const KernelOps& ops;
+  const analysis::KernelOps& ops;
   const target::Target& target;
   int64_t threads = 1;
   const std::map<size_t, ops::GemmPlan>& gemms;  // by index into ops.ops
@@ -45,8 +45,8 @@ struct InferInput {
 };
 
 struct InferResult {
-  std::vector<plan::ValuePlan> values;  // parallel to KernelOps::values
-  std::vector<plan::OpPlan> ops;        // parallel to KernelOps::ops; gemms hold their engine and atom
+  std::vector<plan::ValuePlan> values;  // parallel to analysis::KernelOps::values
+  std::vector<plan::OpPlan> ops;  // parallel to analysis::KernelOps::ops; gemms hold their engine and atom
   std::vector<plan::ConversionPlan> conversions;
   std::vector<plan::Note> notes;
 };

@@ -10,6 +10,12 @@
 
 namespace tilegen::infer {
 
+using analysis::KernelOp;
+using analysis::KernelOps;
+using analysis::OpAccess;
+using analysis::OpForm;
+using analysis::Value;
+
 struct RootSearch;
 
 // Values of register scopes that are held in shared memory instead, and why.

@@ -4,6 +4,8 @@
 
 namespace tilegen::infer {
 
+using analysis::KernelOp;
+using analysis::OpForm;
 using layout::Digit;
 using layout::Fragment;
 using layout::kRegister;

@@ -5,7 +5,7 @@
 #include <optional>
 #include <span>
 
-#include "infer/kernel_ops.h"
+#include "analysis/kernel_ops.h"
 #include "layout/fragment.h"
 #include "ops/element_view.h"
 
@@ -24,7 +24,7 @@ std::optional<layout::Fragment> pull_back(const layout::Fragment& held, const op
 
 // Operand of a copy or fill that is a part of a fragment, where no other operand is a fragment: threads then
 // walk what they hold of the fragment, not the op's points. -1 when there is none.
-int part_of_fragment(const ir::Program& p, const KernelOp& op,
+int part_of_fragment(const ir::Program& p, const analysis::KernelOp& op,
                      const std::function<bool(int value)>& in_registers);
 
 // For each buffer dimension the iteration dimension it reads, in Fragment::covers' terms.

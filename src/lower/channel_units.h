@@ -27,7 +27,7 @@ class ChannelUnits {
   bool turns = false;  // computing warpgroups take turns to issue an iteration's products
 
  private:
-  const infer::KernelOp* first_op(ir::StmtId id) const;
+  const analysis::KernelOp* first_op(ir::StmtId id) const;
   void touched(ir::StmtId id, ChannelUnit& u) const;
   bool uses(ir::StmtId id, const Channel& c) const;
   void use_of(const Channel& c);

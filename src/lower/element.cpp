@@ -33,13 +33,13 @@ ExprId OpLowering::load(int operand, std::span<const ExprId> point) {
 }
 
 std::vector<int64_t> OpLowering::iteration_extents() const {
-  return op_.form == infer::OpForm::element ? op_.view.extents : tile_op_->operands[0].extents;
+  return op_.form == analysis::OpForm::element ? op_.view.extents : tile_op_->operands[0].extents;
 }
 
 // Condition, free of iteration variables, under which a tile op's whole regions are in bounds: their first
 // and last points are. Invalid when that is proven anyway.
 ExprId OpLowering::interior_condition() {
-  if (!tile_op_ || op_.form != infer::OpForm::element) return ExprId();
+  if (!tile_op_ || op_.form != analysis::OpForm::element) return ExprId();
   ir::ExprPool& e = k_.out_.exprs;
   ExprId condition;
   std::vector<ExprId> origin(op_.view.extents.size(), e.const_int(0));
@@ -124,7 +124,7 @@ ExprId OpLowering::frozen_condition(const Nest& nest, ExprId condition, thread::
 
 bool OpLowering::reads_what_is_written(ExprId condition) const {
   std::set<MemoryId> written;
-  for (const infer::OpAccess& a : op_.accesses)
+  for (const analysis::OpAccess& a : op_.accesses)
     if (a.write) written.insert(k_.memory_of(a.buffer));
   std::set<ExprId> seen;
   std::vector<Access> loads;

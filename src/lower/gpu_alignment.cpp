@@ -31,15 +31,15 @@ void collect_vars(const ir::ExprPool& e, ExprId id, std::set<VarId>& out, int64_
 // Largest vector, in elements, that an op's plan moves of each tensor.
 std::map<ir::BufferId, int64_t> KernelLowering::planned_vectors() const {
   std::map<ir::BufferId, int64_t> widest;
-  for (const infer::KernelOp& op : ops_.ops) {
+  for (const analysis::KernelOp& op : ops_.ops) {
     const plan::OpPlan* plan = plan::find_op(schedule_, op.path);
     // The copy engine wants bases and pitches of 16 bytes.
     if (plan && plan->engine == plan::Engine::tensor_copy)
-      for (const infer::OpAccess& a : op.accesses)
+      for (const analysis::OpAccess& a : op.accesses)
         if (globals_.count(a.buffer))
           widest[a.buffer] = kWidestBytes / ir::dtype_bytes(p_.buffer(a.buffer).type);
     if (options_.for_copy_engine_only) continue;
-    if (op.form != infer::OpForm::element || !plan || plan->vector < 2 || !plan->iteration) continue;
+    if (op.form != analysis::OpForm::element || !plan || plan->vector < 2 || !plan->iteration) continue;
     const int dim = infer::vector_dim(*plan->iteration);
     for (const ops::ElementAccess& a : op.view.accesses) {
       if (!globals_.count(a.buffer) || a.dim_of.empty() || a.dim_of.back() != dim || dim < 0) continue;

@@ -16,7 +16,7 @@ struct KernelLowering::CarriedJoin {
                                        k.target_)),
         join(k, x, ir::ReduceKind::sum, type, iteration,
              static_cast<int>(tile_op.attrs[ir::reduce_attr::axis]), reduction.path) {}
-  const infer::KernelOp& reduction;
+  const analysis::KernelOp& reduction;
   const ir::TileOp& tile_op;
   const layout::Fragment& iteration;
   const ir::DType type;

@@ -14,7 +14,7 @@ ChannelUnits::ChannelUnits(KernelLowering& k, const ir::Loop& loop, const std::s
     ChannelUnit u;
     u.stmt = id;
     size_t at = units.size();
-    if (const infer::KernelOp* op = first_op(id)) {
+    if (const analysis::KernelOp* op = first_op(id)) {
       const plan::OpPlan* how = plan::find_op(k_.schedule_, op->path);
       u.product = how && how->engine == plan::Engine::warpgroup_mma;
       u.waits = u.product && k_.p_.as<ir::TileOp>(id)->flag(ir::gemm_attr::promote);
@@ -41,9 +41,9 @@ ChannelUnits::ChannelUnits(KernelLowering& k, const ir::Loop& loop, const std::s
 }
 
 // Of a statement, which may be a branch or a loop.
-const infer::KernelOp* ChannelUnits::first_op(ir::StmtId id) const {
+const analysis::KernelOp* ChannelUnits::first_op(ir::StmtId id) const {
   const ir::Block one = {id};
-  const infer::KernelOp* first = nullptr;
+  const analysis::KernelOp* first = nullptr;
   ir::for_each_statement(k_.p_, one, [&](ir::StmtId inside, int) {
     const auto op = k_.op_of_.find(inside);
     if (!first && op != k_.op_of_.end()) first = op->second;
@@ -58,7 +58,7 @@ void ChannelUnits::touched(ir::StmtId id, ChannelUnit& u) const {
   };
   ir::for_each_statement(k_.p_, one, [&](ir::StmtId s, int) {
     if (const auto it = k_.op_of_.find(s); it != k_.op_of_.end())
-      for (const infer::OpAccess& a : it->second->accesses) {
+      for (const analysis::OpAccess& a : it->second->accesses) {
         if (!concerns(a.value)) continue;
         if (a.read) u.reads.insert(a.value);
         if (a.write) (k_.in_turn(a.value) ? u.turns : u.writes).insert(a.value);

@@ -34,8 +34,8 @@ void KernelLowering::declare_channels() {
     c.full = static_cast<int>(out_.barriers.size());
     out_.barriers.push_back({plan.name + ".full", plan.slots, 1, offset});
     c.empty = static_cast<int>(out_.barriers.size());
-    c.shared = std::any_of(ops_.ops.begin(), ops_.ops.end(), [&](const infer::KernelOp& op) {
-      return std::any_of(op.accesses.begin(), op.accesses.end(), [&](const infer::OpAccess& a) {
+    c.shared = std::any_of(ops_.ops.begin(), ops_.ops.end(), [&](const analysis::KernelOp& op) {
+      return std::any_of(op.accesses.begin(), op.accesses.end(), [&](const analysis::OpAccess& a) {
         return a.write && c.values.count(a.value) && shared_rows_of(op) > 0;
       });
     });
@@ -91,16 +91,16 @@ ExprId KernelLowering::channel_parity(const Channel& c, ExprId count) {
 }
 
 // The copies of one iteration; in front of the first of them the wait for the slot.
-void KernelLowering::fill_channel(const infer::KernelOp& op, thread::Block& out) {
+void KernelLowering::fill_channel(const analysis::KernelOp& op, thread::Block& out) {
   ir::ExprPool& e = out_.exprs;
   const Channel* c = nullptr;
-  for (const infer::OpAccess& a : op.accesses)
+  for (const analysis::OpAccess& a : op.accesses)
     if (a.write) c = channel_of(a.value);
   const ExprId uses = uses_before(*c), slot = channel_slot(*c, uses);
-  const infer::KernelOp *first = nullptr, *last = nullptr;
+  const analysis::KernelOp *first = nullptr, *last = nullptr;
   int64_t bytes = 0;
-  for (const infer::KernelOp& other : ops_.ops)
-    for (const infer::OpAccess& a : other.accesses)
+  for (const analysis::KernelOp& other : ops_.ops)
+    for (const analysis::OpAccess& a : other.accesses)
       if (a.write && c->values.count(a.value)) {
         if (!first) first = &other;
         last = &other;

@@ -10,9 +10,9 @@ namespace tilegen::lower {
 void OpLowering::emit_thread_nest(const layout::Fragment& iteration, int64_t vector, const EmitPoint& emit) {
   check_holders(iteration);
   if (k_.failed()) return;
-  const bool registers = std::any_of(op_.accesses.begin(), op_.accesses.end(), [&](const infer::OpAccess& a) {
-    return k_.in_thread_registers(a.buffer);
-  });
+  const bool registers =
+      std::any_of(op_.accesses.begin(), op_.accesses.end(),
+                  [&](const analysis::OpAccess& a) { return k_.in_thread_registers(a.buffer); });
   k_.emit_walk({iteration, vector, !registers && !k_.options_.assume_aligned, op_.path},
                [&](const Nest& nest, thread::Block& body) {
                  written_.clear();
@@ -53,7 +53,8 @@ void OpLowering::store_from_thread(const Nest& nest, ir::BufferId buffer, std::s
   if (nest.writer) {
     written_.insert(memory);
     // What one thread writes the others read, here or in a condition.
-    for (const infer::OpAccess& a : op_.accesses) k_.staged_ = k_.staged_ || (a.read && a.buffer == buffer);
+    for (const analysis::OpAccess& a : op_.accesses)
+      k_.staged_ = k_.staged_ || (a.read && a.buffer == buffer);
   }
   if (reads_written(value)) {
     const ir::DType type = k_.out_.memory(memory).type;

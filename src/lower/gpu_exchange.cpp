@@ -175,8 +175,9 @@ void KernelLowering::exchange_lanes(const Held& from, const Held& to, const std:
   out.insert(out.end(), body.begin(), body.end());
 }
 
-void KernelLowering::begin_copies(const infer::KernelOp& op, const plan::OpPlan& plan, thread::Block& out) {
-  for (const infer::OpAccess& a : op.accesses) {
+void KernelLowering::begin_copies(const analysis::KernelOp& op, const plan::OpPlan& plan,
+                                  thread::Block& out) {
+  for (const analysis::OpAccess& a : op.accesses) {
     if (a.value < 0 || copies_.count(a.value)) continue;
     const plan::ValuePlan& value = schedule_.values[static_cast<size_t>(a.value)];
     if (!value.fragment || std::find(plan.through_memory.begin(), plan.through_memory.end(), value.value) ==
@@ -191,22 +192,22 @@ void KernelLowering::begin_copies(const infer::KernelOp& op, const plan::OpPlan&
   }
 }
 
-void KernelLowering::end_copies(const infer::KernelOp& op, thread::Block& out) {
+void KernelLowering::end_copies(const analysis::KernelOp& op, thread::Block& out) {
   const std::map<int, Copy> copies = std::move(copies_);
   copies_.clear();
   for (const auto& [value, copy] : copies) {
     const bool written =
         std::any_of(op.accesses.begin(), op.accesses.end(),
-                    [v = value](const infer::OpAccess& a) { return a.value == v && a.write; });
+                    [v = value](const analysis::OpAccess& a) { return a.value == v && a.write; });
     if (written) fetch_from_memory(held(value), *copy.plan.memory, copy.memory, op.path, out);
   }
 }
 
 // Brings what the op takes in another form into registers of its own; `end_conversions` brings back what it
 // made.
-void KernelLowering::begin_conversions(const infer::KernelOp& op, thread::Block& out) {
+void KernelLowering::begin_conversions(const analysis::KernelOp& op, thread::Block& out) {
   converted_.clear();
-  if (op.form == infer::OpForm::reduce) return;
+  if (op.form == analysis::OpForm::reduce) return;
   for (schedule::OpConversion& c :
        schedule::conversions_of(p_, ops_, op, schedule_.values, schedule_.conversions)) {
     const Held held_as = held(c.value);
@@ -221,7 +222,7 @@ void KernelLowering::begin_conversions(const infer::KernelOp& op, thread::Block&
   for (const ActiveConversion& c : op_conversions_) converted_[c.value] = c.form;
 }
 
-void KernelLowering::end_conversions(const infer::KernelOp& op, thread::Block& out) {
+void KernelLowering::end_conversions(const analysis::KernelOp& op, thread::Block& out) {
   converted_.clear();
   for (const ActiveConversion& c : op_conversions_)
     if (c.behind) exchange(c.form, held(c.value), op.path, out);

@@ -15,7 +15,7 @@ constexpr int64_t kUnrolledProducts = 4096;
 
 class MultiplyAdds : GemmState {
  public:
-  MultiplyAdds(KernelLowering& k, const infer::KernelOp& op, const plan::OpPlan& plan,
+  MultiplyAdds(KernelLowering& k, const analysis::KernelOp& op, const plan::OpPlan& plan,
                const ir::TileOp& tile_op, const target::MmaAtom& atom, thread::Block& out)
       : GemmState(k, op, plan, tile_op, atom, &out) {}
 
@@ -143,7 +143,7 @@ class MultiplyAdds : GemmState {
   }
 };
 
-void lower_multiply_adds(KernelLowering& k, const infer::KernelOp& op, const plan::OpPlan& plan,
+void lower_multiply_adds(KernelLowering& k, const analysis::KernelOp& op, const plan::OpPlan& plan,
                          const ir::TileOp& tile_op, const target::MmaAtom& atom, thread::Block& out) {
   MultiplyAdds(k, op, plan, tile_op, atom, out).run();
 }

@@ -13,7 +13,7 @@ using target::MmaAtom;
 
 class GemmLowering : GemmState {
  public:
-  GemmLowering(KernelLowering& k, const infer::KernelOp& op, const plan::OpPlan& plan,
+  GemmLowering(KernelLowering& k, const analysis::KernelOp& op, const plan::OpPlan& plan,
                const ir::TileOp& tile_op, const MmaAtom& atom, thread::Block* out)
       : GemmState(k, op, plan, tile_op, atom, out) {}
 
@@ -235,7 +235,7 @@ class GemmLowering : GemmState {
   Loader a_, b_;
 };
 
-StagedGemm::StagedGemm(KernelLowering& lowering, const infer::KernelOp& op, const ir::TileOp& tile_op) {
+StagedGemm::StagedGemm(KernelLowering& lowering, const analysis::KernelOp& op, const ir::TileOp& tile_op) {
   const plan::OpPlan& plan = *plan::find_op(lowering.schedule_, op.path);
   for (const MmaAtom& atom : lowering.target_.mma)
     if (atom.name == plan.atom)

@@ -57,7 +57,7 @@ class GemmLowering;
 // at every call.
 class StagedGemm {
  public:
-  StagedGemm(KernelLowering& lowering, const infer::KernelOp& op, const ir::TileOp& tile_op);
+  StagedGemm(KernelLowering& lowering, const analysis::KernelOp& op, const ir::TileOp& tile_op);
   ~StagedGemm();
   void first_step(thread::Block& out);
   // All instructions; `next` is called in front of the last ones, when all of this iteration's tiles has been

@@ -24,7 +24,7 @@ RegisterPlaces register_places(const layout::Fragment& f) {
 Held GemmState::operand_form(int value, int index) {
   int forms = 0;
   for (const auto& c : k_.op_conversions_) forms += c.value == value;
-  const auto same = [&](const infer::OpAccess& a) { return a.value == value; };
+  const auto same = [&](const analysis::OpAccess& a) { return a.value == value; };
   if (forms == 0 || std::count_if(op_.accesses.begin(), op_.accesses.end(), same) < 2) return k_.held(value);
   const auto wanted =
       ops::plan_gemm(k_.p_, tile_op_, k_.target_, k_.out_.threads, &plan_, op_.path, op_.location);

@@ -16,8 +16,8 @@ RegisterPlaces register_places(const layout::Fragment& f);
 
 class GemmState {
  protected:
-  GemmState(KernelLowering& k, const infer::KernelOp& op, const plan::OpPlan& plan, const ir::TileOp& tile_op,
-            const target::MmaAtom& atom, thread::Block* out)
+  GemmState(KernelLowering& k, const analysis::KernelOp& op, const plan::OpPlan& plan,
+            const ir::TileOp& tile_op, const target::MmaAtom& atom, thread::Block* out)
       : k_(k),
         e_(k.out_.exprs),
         op_(op),
@@ -32,7 +32,7 @@ class GemmState {
     explicit Current(GemmState& g) : k(g.k_), before(std::exchange(g.k_.current_, &g.op_)) {}
     ~Current() { k.current_ = before; }
     KernelLowering& k;
-    const infer::KernelOp* before;
+    const analysis::KernelOp* before;
   };
 
   // One of the two operands.
@@ -102,7 +102,7 @@ class GemmState {
 
   KernelLowering& k_;
   ir::ExprPool& e_;
-  const infer::KernelOp& op_;
+  const analysis::KernelOp& op_;
   const plan::OpPlan& plan_;
   const ir::TileOp& tile_op_;
   const target::MmaAtom& atom_;
@@ -121,7 +121,7 @@ class GemmState {
 };
 
 // The product as plain multiply-adds.
-void lower_multiply_adds(KernelLowering& k, const infer::KernelOp& op, const plan::OpPlan& plan,
+void lower_multiply_adds(KernelLowering& k, const analysis::KernelOp& op, const plan::OpPlan& plan,
                          const ir::TileOp& tile_op, const target::MmaAtom& atom, thread::Block& out);
 
 }  // namespace tilegen::lower

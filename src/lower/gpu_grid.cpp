@@ -144,8 +144,9 @@ ExprId KernelLowering::own_tile(ExprId of_cluster, ExprId tiles) {
 
 bool KernelLowering::writes_tensor(ir::StmtId id) const {
   const auto it = op_of_.find(id);
-  return it != op_of_.end() && std::any_of(it->second->accesses.begin(), it->second->accesses.end(),
-                                           [](const infer::OpAccess& a) { return a.write && a.value < 0; });
+  return it != op_of_.end() &&
+         std::any_of(it->second->accesses.begin(), it->second->accesses.end(),
+                     [](const analysis::OpAccess& a) { return a.write && a.value < 0; });
 }
 
 // Bands of points of the other dimensions; within a band the index along the dimension falls (or rises), and

@@ -31,18 +31,18 @@ struct Ahead {
 };
 
 // What the schedule lets run ahead: copies that stand directly in the loop's body and have slots to write to.
-std::vector<Ahead> copies_ahead(const ir::Loop& loop, const plan::LoopPlan* plan, const infer::KernelOps& ops,
-                                const plan::KernelSchedule& schedule) {
+std::vector<Ahead> copies_ahead(const ir::Loop& loop, const plan::LoopPlan* plan,
+                                const analysis::KernelOps& ops, const plan::KernelSchedule& schedule) {
   std::vector<Ahead> list;
   if (!plan || plan->num_stages < 2) return list;
   for (ir::StmtId id : loop.body)
-    for (const infer::KernelOp& op : ops.ops) {
+    for (const analysis::KernelOp& op : ops.ops) {
       if (op.stmt != id) continue;
       for (const auto& [path, stage] : plan->stages) {
         Ahead a{id, plan->num_stages - 1 - stage, {}};
         if (path != op.path || a.distance < 1) continue;
         bool slots = true;
-        for (const infer::OpAccess& x : op.accesses) {
+        for (const analysis::OpAccess& x : op.accesses) {
           if (!x.write) continue;
           slots = slots && x.value >= 0 && schedule.values[static_cast<size_t>(x.value)].slots > a.distance;
           a.values.push_back(x.value);
@@ -175,7 +175,7 @@ class PipelineLowering {
     const ir::Block one = {id};
     ir::for_each_statement(k_.p_, one, [&](ir::StmtId s, int) {
       if (auto it = k_.op_of_.find(s); it != k_.op_of_.end())
-        for (const infer::OpAccess& a : it->second->accesses) uses = uses || ring_.count(a.value);
+        for (const analysis::OpAccess& a : it->second->accesses) uses = uses || ring_.count(a.value);
       for (const auto& [where, value] : k_.ops_.scalar_reads)
         uses = uses || (where.first == s && ring_.count(value));
     });

@@ -17,7 +17,7 @@ using layout::Fragment;
 // One reduction while it is lowered.
 class BlockReduction {
  public:
-  BlockReduction(KernelLowering& k, const infer::KernelOp& op, const plan::OpPlan& plan, ReduceKind kind,
+  BlockReduction(KernelLowering& k, const analysis::KernelOp& op, const plan::OpPlan& plan, ReduceKind kind,
                  int axis, bool accumulate, thread::Block& out)
       : k_(k),
         e_(k.out_.exprs),
@@ -227,7 +227,7 @@ class BlockReduction {
 
   KernelLowering& k_;
   ir::ExprPool& e_;
-  const infer::KernelOp& op_;
+  const analysis::KernelOp& op_;
   const ir::TileOp& tile_op_;
   const Fragment& iteration_;
   const Fragment partial_;  // of the thread's own results, over the source's dimensions

@@ -23,10 +23,10 @@ Held KernelLowering::held(int value) {
   return {values_[static_cast<size_t>(value)], &*schedule_.values[static_cast<size_t>(value)].fragment};
 }
 
-ExprId KernelLowering::some_factor_is_not_one(const infer::KernelOp& op, const std::string& factors) {
+ExprId KernelLowering::some_factor_is_not_one(const analysis::KernelOp& op, const std::string& factors) {
   ir::ExprPool& e = out_.exprs;
   ExprId some;
-  for (const infer::OpAccess& a : op.accesses) {
+  for (const analysis::OpAccess& a : op.accesses) {
     if (some || a.value < 0 || ops_.values[static_cast<size_t>(a.value)].name != factors) continue;
     const Held f = held(a.value);
     const ir::DType type = out_.memory(f.memory).type;
@@ -78,9 +78,9 @@ void KernelLowering::clear_unheld(const Held& h, thread::Block& out, const std::
   out.push_back(out_.add(thread::Loop{var, extent, thread::LoopForm::unrolled, {store}}, origin));
 }
 
-bool KernelLowering::overwrites(const infer::KernelOp& op, int value) const {
+bool KernelLowering::overwrites(const analysis::KernelOp& op, int value) const {
   const auto* tile_op = p_.as<ir::TileOp>(op.stmt);
-  return tile_op && std::all_of(op.accesses.begin(), op.accesses.end(), [&](const infer::OpAccess& a) {
+  return tile_op && std::all_of(op.accesses.begin(), op.accesses.end(), [&](const analysis::OpAccess& a) {
            return a.value != value ||
                   (a.write && !a.read &&
                    tile_op->operands[static_cast<size_t>(a.operand)].extents == p_.tile_shape(a.buffer));
@@ -89,17 +89,17 @@ bool KernelLowering::overwrites(const infer::KernelOp& op, int value) const {
 
 std::set<int> KernelLowering::moved_unwritten() const {
   std::set<int> moved;
-  for (const infer::KernelOp& op : ops_.ops) {
+  for (const analysis::KernelOp& op : ops_.ops) {
     for (const auto& c : schedule::conversions_of(p_, ops_, op, schedule_.values, schedule_.conversions))
       if (c.before) moved.insert(c.value);
     const plan::OpPlan* plan = plan::find_op(schedule_, op.path);
-    for (const infer::OpAccess& a : op.accesses)
+    for (const analysis::OpAccess& a : op.accesses)
       if (a.value >= 0 && plan && !plan->through_memory.empty()) moved.insert(a.value);
   }
   for (const schedule::CarriedSums& sums : carried_) moved.insert(sums.split.begin(), sums.split.end());
   // The first op writes all of it, and always runs.
   for (auto it = moved.begin(); it != moved.end();) {
-    const auto first = std::find_if(ops_.ops.begin(), ops_.ops.end(), [&](const infer::KernelOp& op) {
+    const auto first = std::find_if(ops_.ops.begin(), ops_.ops.end(), [&](const analysis::KernelOp& op) {
       return std::any_of(op.accesses.begin(), op.accesses.end(),
                          [&](const auto& a) { return a.value == *it; });
     });

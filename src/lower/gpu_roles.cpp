@@ -18,7 +18,8 @@ bool KernelLowering::fills_channel(ir::StmtId id) const {
     if (it == op_of_.end() || !p_.as<ir::TileOp>(s)) return;
     const plan::OpPlan* plan = plan::find_op(schedule_, it->second->path);
     if (!plan || plan->engine != plan::Engine::tensor_copy) return;
-    for (const infer::OpAccess& a : it->second->accesses) fills = fills || (a.write && channel_of(a.value));
+    for (const analysis::OpAccess& a : it->second->accesses)
+      fills = fills || (a.write && channel_of(a.value));
   });
   return fills;
 }

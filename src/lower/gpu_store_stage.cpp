@@ -20,7 +20,7 @@ constexpr int64_t kUnit = 16;  // bytes that the swizzle moves as one
 
 class StagedStore {
  public:
-  StagedStore(KernelLowering& k, const infer::KernelOp& op, const plan::OpPlan& plan,
+  StagedStore(KernelLowering& k, const analysis::KernelOp& op, const plan::OpPlan& plan,
               const schedule::StoreStage& stage, Held from, const ir::TileOp& tile_op, thread::Block& out)
       : k_(k), e_(k.out_.exprs), op_(op), stage_(stage), from_(from), tile_op_(tile_op), out_(out) {
     pass_columns_ = plan.pass_columns > 0 ? plan.pass_columns : stage.columns;
@@ -58,8 +58,8 @@ class StagedStore {
   }
   // A loop over elements has written the fragment.
   bool computed() const {
-    for (const infer::KernelOp& op : k_.ops_.ops)
-      for (const infer::OpAccess& a : op.accesses)
+    for (const analysis::KernelOp& op : k_.ops_.ops)
+      for (const analysis::OpAccess& a : op.accesses)
         if (a.write && a.value == op_.accesses[0].value && !k_.p_.as<ir::TileOp>(op.stmt)) return true;
     return false;
   }
@@ -184,7 +184,7 @@ class StagedStore {
 
   KernelLowering& k_;
   ir::ExprPool& e_;
-  const infer::KernelOp& op_;
+  const analysis::KernelOp& op_;
   const schedule::StoreStage& stage_;
   const Held from_;
   const ir::TileOp& tile_op_;

@@ -60,7 +60,7 @@ std::vector<int64_t> KernelLowering::box_of(const ir::Region& r, const ops::Tens
   return box;
 }
 
-std::optional<KernelLowering::TensorBoxes> KernelLowering::tensor_boxes(const infer::KernelOp& op,
+std::optional<KernelLowering::TensorBoxes> KernelLowering::tensor_boxes(const analysis::KernelOp& op,
                                                                         const layout::Layout& l,
                                                                         int64_t rows) {
   const auto* copy = p_.as<ir::TileOp>(op.stmt);
@@ -106,17 +106,17 @@ std::vector<ExprId> KernelLowering::box_coordinates(const std::vector<ExprId>& o
   return {at.rbegin(), at.rend()};
 }
 
-int64_t KernelLowering::tensor_load_bytes(const infer::KernelOp& op) {
-  for (const infer::OpAccess& a : op.accesses)
+int64_t KernelLowering::tensor_load_bytes(const analysis::KernelOp& op) {
+  for (const analysis::OpAccess& a : op.accesses)
     if (a.write)
       return schedule_.values[static_cast<size_t>(a.value)].memory->output_extent(0) *
              ir::dtype_bytes(out_.memory(values_[static_cast<size_t>(a.value)]).type);
   return 0;
 }
 
-int64_t KernelLowering::shared_rows_of(const infer::KernelOp& op) const {
+int64_t KernelLowering::shared_rows_of(const analysis::KernelOp& op) const {
   if (cluster_blocks() == 1) return 0;
-  for (const infer::OpAccess& a : op.accesses)
+  for (const analysis::OpAccess& a : op.accesses)
     if (a.write && a.value >= 0 && schedule_.values[static_cast<size_t>(a.value)].memory)
       return schedule::shared_rows(p_, kernel_, op, *schedule_.values[static_cast<size_t>(a.value)].memory,
                                    *schedule_.cluster);
@@ -124,11 +124,11 @@ int64_t KernelLowering::shared_rows_of(const infer::KernelOp& op) const {
 }
 
 // Of a tile that the blocks of a cluster share each reads its rows of every box, for all of them.
-void KernelLowering::tensor_loads(const infer::KernelOp& op, const Channel& c, ExprId slot,
+void KernelLowering::tensor_loads(const analysis::KernelOp& op, const Channel& c, ExprId slot,
                                   thread::Block& out) {
   ir::ExprPool& e = out_.exprs;
   int value = -1;
-  for (const infer::OpAccess& a : op.accesses)
+  for (const analysis::OpAccess& a : op.accesses)
     if (a.write) value = a.value;
   const int64_t share = shared_rows_of(op);
   const auto boxes = tensor_boxes(op, *schedule_.values[static_cast<size_t>(value)].memory, share);

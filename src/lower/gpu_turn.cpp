@@ -162,7 +162,7 @@ class OperandTurn {
   ExprId lane_;
 };
 
-TurnedOperand KernelLowering::turn_operand(const infer::KernelOp& op, const ir::TileOp& tile_op, int index,
+TurnedOperand KernelLowering::turn_operand(const analysis::KernelOp& op, const ir::TileOp& tile_op, int index,
                                            const target::WarpgroupAtom& atom, int64_t part,
                                            thread::Block& out) {
   TurnedOperand turned;

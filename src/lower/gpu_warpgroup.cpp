@@ -17,7 +17,7 @@ constexpr int kTurnBarrier = 9;  // behind those of warpgroups and of a role
 
 class WarpgroupGemm {
  public:
-  WarpgroupGemm(KernelLowering& k, const infer::KernelOp& op, const plan::OpPlan& plan,
+  WarpgroupGemm(KernelLowering& k, const analysis::KernelOp& op, const plan::OpPlan& plan,
                 const ir::TileOp& tile_op, target::WarpgroupInstruction instruction, thread::Block& out)
       : k_(k),
         e_(k.out_.exprs),
@@ -198,7 +198,7 @@ class WarpgroupGemm {
 
   KernelLowering& k_;
   ir::ExprPool& e_;
-  const infer::KernelOp& op_;
+  const analysis::KernelOp& op_;
   const plan::OpPlan& plan_;
   const ir::TileOp& tile_op_;
   const int64_t n_;

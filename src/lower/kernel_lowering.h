@@ -26,10 +26,10 @@
 #include <memory>
 #include <set>
 
+#include "analysis/kernel_ops.h"
 #include "arith/context.h"
 #include "arith/prove.h"
 #include "arith/simplify.h"
-#include "infer/kernel_ops.h"
 #include "layout/tensor_tile.h"
 #include "lower/lower_kernel.h"
 #include "lower/lowering_parts.h"
@@ -231,11 +231,11 @@ class KernelLowering {
   void exchange_lanes(const Held& from, const Held& to, const std::string& path, thread::Block& out);
   void exchange_scratch(const Held& from, const Held& to, const std::string& path, thread::Block& out);
   // The planned conversions in front of an op and behind it; between the two held() gives the op's forms.
-  void begin_conversions(const infer::KernelOp& op, thread::Block& out);
-  void end_conversions(const infer::KernelOp& op, thread::Block& out);
+  void begin_conversions(const analysis::KernelOp& op, thread::Block& out);
+  void end_conversions(const analysis::KernelOp& op, thread::Block& out);
   // The same for what the op works on in memory.
-  void begin_copies(const infer::KernelOp& op, const plan::OpPlan& plan, thread::Block& out);
-  void end_copies(const infer::KernelOp& op, thread::Block& out);
+  void begin_copies(const analysis::KernelOp& op, const plan::OpPlan& plan, thread::Block& out);
+  void end_copies(const analysis::KernelOp& op, thread::Block& out);
 
   // gpu_registers.cpp
   // What the op being lowered means by the buffer is spread over the threads' registers.
@@ -255,7 +255,7 @@ class KernelLowering {
   // written.
   void clear_unheld(const Held& h, thread::Block& out, const std::string& origin, bool all = false);
   // The op writes all of the value and reads nothing of it.
-  bool overwrites(const infer::KernelOp& op, int value) const;
+  bool overwrites(const analysis::KernelOp& op, int value) const;
   // Values that are moved as a whole to another layout, to memory or into parts, with nothing that must have
   // written them before.
   std::set<int> moved_unwritten() const;
@@ -320,7 +320,7 @@ class KernelLowering {
   void for_each_warpgroup(const std::function<thread::Block(int64_t)>& own, thread::Block& out,
                           const std::string& origin);
   // Of those that the thread has: for an op that multiplies by them.
-  ExprId some_factor_is_not_one(const infer::KernelOp& op, const std::string& factors);
+  ExprId some_factor_is_not_one(const analysis::KernelOp& op, const std::string& factors);
   // Run by the first thread, or the first `threads`, of each warpgroup.
   thread::StmtId only_first_of_warpgroup(thread::Block body, const std::string& origin,
                                          ExprId also = ExprId(), int64_t threads = 1);
@@ -338,14 +338,14 @@ class KernelLowering {
   // The slot and the parity of the phase that the `count`th use of a channel has.
   ExprId channel_slot(const Channel& c, ExprId count);
   ExprId channel_parity(const Channel& c, ExprId count);
-  void fill_channel(const infer::KernelOp& op, thread::Block& out);
+  void fill_channel(const analysis::KernelOp& op, thread::Block& out);
   // gpu_channel_loop.cpp
   void channel_loop(const ir::Loop& loop, thread::Block& out, const std::string& origin);
   bool elided(ir::StmtId fill) const;
 
   // gpu_turn.cpp: the operand's copy for instructions that read rows along k only; none where they read it as
   // it lies.
-  TurnedOperand turn_operand(const infer::KernelOp& op, const ir::TileOp& tile_op, int index,
+  TurnedOperand turn_operand(const analysis::KernelOp& op, const ir::TileOp& tile_op, int index,
                              const target::WarpgroupAtom& atom, int64_t part, thread::Block& out);
 
   // gpu_tensor.cpp
@@ -358,7 +358,7 @@ class KernelLowering {
   };
   // How the copy engine moves a region of a tensor from or to an on-chip tile of this layout.
   // `rows`: of a box, where not all that the layout has are moved at once.
-  std::optional<TensorBoxes> tensor_boxes(const infer::KernelOp& op, const layout::Layout& l,
+  std::optional<TensorBoxes> tensor_boxes(const analysis::KernelOp& op, const layout::Layout& l,
                                           int64_t rows = 0);
   // Coordinates of the box that begins `row` rows and `column` elements behind the region's begin, innermost
   // first.
@@ -366,9 +366,9 @@ class KernelLowering {
                                       ExprId row, ExprId column);
   std::vector<int64_t> box_of(const ir::Region& r, const ops::TensorCopyDims& dims, int64_t rows,
                               int64_t columns) const;
-  int64_t tensor_load_bytes(const infer::KernelOp& op);
-  int64_t shared_rows_of(const infer::KernelOp& op) const;  // schedule::shared_rows
-  void tensor_loads(const infer::KernelOp& op, const Channel& c, ExprId slot, thread::Block& out);
+  int64_t tensor_load_bytes(const analysis::KernelOp& op);
+  int64_t shared_rows_of(const analysis::KernelOp& op) const;  // schedule::shared_rows
+  void tensor_loads(const analysis::KernelOp& op, const Channel& c, ExprId slot, thread::Block& out);
 
   // gpu_pipeline.cpp
   void pipelined_loop(const ir::Loop& loop, thread::Block& out, const std::string& origin);
@@ -381,17 +381,17 @@ class KernelLowering {
   const plan::KernelSchedule& schedule_;
   const target::Target& target_;
   const LowerOptions options_;
-  infer::KernelOps ops_;
+  analysis::KernelOps ops_;
   std::vector<std::string> paths_;
   std::vector<schedule::CarriedSums> carried_;  // GPU
-  std::map<ir::StmtId, const infer::KernelOp*> op_of_;
+  std::map<ir::StmtId, const analysis::KernelOp*> op_of_;
   thread::ThreadProgram out_;
   arith::Context ctx_;
   std::map<VarId, ExprId> vars_;  // program variable -> thread expression
   std::map<ExprId, ExprId> taken_;  // scalars of the op being lowered, as they were in front of it
   std::map<ir::BufferId, MemoryId> globals_;
   std::vector<MemoryId> values_;              // by value index
-  const infer::KernelOp* current_ = nullptr;  // op being lowered: decides which value a buffer means
+  const analysis::KernelOp* current_ = nullptr;  // op being lowered: decides which value a buffer means
   ir::StmtId statement_;                      // statement being lowered: decides which value its scalars read
   int scalar_value_ = -1;                     // while a scalar is lowered: the value it reads
   std::string origin_;

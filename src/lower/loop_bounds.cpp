@@ -10,7 +10,7 @@ bool KernelLowering::reads_what_is_written(ExprId program_expr, const ir::Block&
   std::set<ir::BufferId> written;
   ir::for_each_statement(p_, body, [&](ir::StmtId s, int) {
     if (const auto op = op_of_.find(s); op != op_of_.end())
-      for (const infer::OpAccess& a : op->second->accesses)
+      for (const analysis::OpAccess& a : op->second->accesses)
         if (a.write) written.insert(a.buffer);
   });
   std::set<ExprId> seen;

@@ -34,10 +34,10 @@ KernelLowering::KernelLowering(const ir::Program& p, int kernel, const plan::Ker
       schedule_(s),
       target_(t),
       options_(options),
-      ops_(infer::collect_kernel_ops(p, kernel)),
+      ops_(analysis::collect_kernel_ops(p, kernel)),
       paths_(paths_of(p, kernel)),
       ctx_(out_.exprs) {
-  for (const infer::KernelOp& op : ops_.ops) op_of_[op.stmt] = &op;
+  for (const analysis::KernelOp& op : ops_.ops) op_of_[op.stmt] = &op;
   if (gpu()) carried_ = schedule::carried_sums(p, kernel, ops_, s.ops);
 }
 

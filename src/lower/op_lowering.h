@@ -8,7 +8,7 @@ namespace tilegen::lower {
 
 class OpLowering final : public ops::LowerSink {
  public:
-  OpLowering(KernelLowering& k, const infer::KernelOp& op, const plan::OpPlan& plan, thread::Block& out)
+  OpLowering(KernelLowering& k, const analysis::KernelOp& op, const plan::OpPlan& plan, thread::Block& out)
       : k_(k), op_(op), plan_(plan), out_(out), tile_op_(k.p_.as<ir::TileOp>(op.stmt)) {}
 
   void parallel_loop();  // element form that is no tile op
@@ -62,7 +62,7 @@ class OpLowering final : public ops::LowerSink {
   std::optional<thread::Block> async_copies(int src, int dst, int64_t width, bool& edges, ExprId* interior);
 
   KernelLowering& k_;
-  const infer::KernelOp& op_;
+  const analysis::KernelOp& op_;
   const plan::OpPlan& plan_;
   thread::Block& out_;
   const ir::TileOp* tile_op_;

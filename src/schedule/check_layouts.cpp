@@ -7,8 +7,8 @@
 
 namespace tilegen::schedule {
 
-using infer::KernelOp;
-using infer::KernelOps;
+using analysis::KernelOp;
+using analysis::KernelOps;
 using layout::Fragment;
 using layout::Layout;
 
@@ -81,7 +81,7 @@ class LayoutCheck {
       : given_(given), p_(p), ops_(ops), target_(t), threads_(threads) {}
 
   Checked run() {
-    for (const infer::Value& v : ops_.values)
+    for (const analysis::Value& v : ops_.values)
       if (const plan::ValuePlan* g = plan::find_value(given_, v.name)) check_value(v, *g);
     for (const KernelOp& op : ops_.ops)
       if (const plan::OpPlan* g = plan::find_op(given_, op.path)) check_op(op, *g);
@@ -97,11 +97,11 @@ class LayoutCheck {
                     "leave `" + field + "` out to have it planned", where);
   }
 
-  static bool in_registers(const infer::Value& v) {
+  static bool in_registers(const analysis::Value& v) {
     return v.scope == ir::MemScope::fragment || v.scope == ir::MemScope::local;
   }
 
-  void check_value(const infer::Value& v, const plan::ValuePlan& g) {
+  void check_value(const analysis::Value& v, const plan::ValuePlan& g) {
     const ir::Buffer& buffer = p_.buffer(v.buffer);
     const int64_t bytes = ir::dtype_bytes(buffer.type);
     const int64_t most = target_.is_host() ? target_.shared_bytes / bytes : infer::kMostRegisters;
@@ -121,12 +121,12 @@ class LayoutCheck {
 
   void check_op(const KernelOp& op, const plan::OpPlan& g) {
     if (g.iteration) {
-      const std::vector<int64_t> extents = op.form == infer::OpForm::element
+      const std::vector<int64_t> extents = op.form == analysis::OpForm::element
                                                ? op.view.extents
                                                : p_.as<ir::TileOp>(op.stmt)->operands[0].extents;
       int64_t points = 1;
       for (int64_t extent : extents) points *= extent;
-      const std::string why = op.form == infer::OpForm::gemm
+      const std::string why = op.form == analysis::OpForm::gemm
                                   ? "a product has none, its atom tells which thread does what"
                                   : fragment_refusal(*g.iteration, extents, threads_,
                                                      std::max(2 * points, infer::kMostRegisters));

@@ -7,7 +7,7 @@
 
 namespace tilegen::schedule {
 
-using infer::KernelOps;
+using analysis::KernelOps;
 using layout::Fragment;
 using plan::ConversionPlan;
 using plan::KernelSchedule;
@@ -75,9 +75,9 @@ class ResultCheck {
 
   void enter(const std::string& path) {
     name_ = path;
-    for (const infer::KernelOp& op : ops_.ops)
+    for (const analysis::KernelOp& op : ops_.ops)
       if (op.path == path) where_ = op.location;
-    for (const infer::Value& v : ops_.values)
+    for (const analysis::Value& v : ops_.values)
       if (v.name == path) where_ = p_.buffer(v.buffer).location;
   }
 

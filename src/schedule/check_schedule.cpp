@@ -8,8 +8,8 @@
 
 namespace tilegen::schedule {
 
-using infer::KernelOp;
-using infer::KernelOps;
+using analysis::KernelOp;
+using analysis::KernelOps;
 using plan::KernelSchedule;
 
 namespace {
@@ -25,7 +25,7 @@ class Names {
  public:
   Names(const KernelSchedule& given, const ir::Program& p, int kernel, const KernelOps& ops) : given_(given) {
     for (const KernelOp& op : ops.ops) op_names_.insert(op.path);
-    for (const infer::Value& v : ops.values) value_names_.insert(v.name);
+    for (const analysis::Value& v : ops.values) value_names_.insert(v.name);
     const ir::KernelPaths paths(p, kernel);
     ir::for_each_statement(p, p.kernels[static_cast<size_t>(kernel)].body, [&](ir::StmtId id, int) {
       const auto* loop = p.as<ir::Loop>(id);

@@ -10,7 +10,7 @@
 // field that cannot be had, by its name, with what was given, what was expected, and a way out.
 #pragma once
 
-#include "infer/kernel_ops.h"
+#include "analysis/kernel_ops.h"
 #include "plan/schedule.h"
 #include "target/target.h"
 
@@ -21,15 +21,15 @@ Checked check_schedule(const plan::Schedule& given, const ir::Program& p, const 
 
 // Names of a kernel's ops, values, loops and channels.
 Checked check_names(const plan::KernelSchedule& given, const ir::Program& p, int kernel,
-                    const infer::KernelOps& ops);
+                    const analysis::KernelOps& ops);
 
 // Layouts of values and iterations (check_layouts.cpp).
-Checked check_layouts(const plan::KernelSchedule& given, const ir::Program& p, const infer::KernelOps& ops,
+Checked check_layouts(const plan::KernelSchedule& given, const ir::Program& p, const analysis::KernelOps& ops,
                       const target::Target& t, int64_t threads);
 
 // The planned kernel has each field that was given (check_result.cpp). It is written as it was given then:
 // reasons, origins, and what a conversion is called.
 Checked check_result(const plan::KernelSchedule& given, const ir::Program& p, int kernel,
-                     const infer::KernelOps& ops, plan::KernelSchedule& result);
+                     const analysis::KernelOps& ops, plan::KernelSchedule& result);
 
 }  // namespace tilegen::schedule

@@ -27,15 +27,15 @@ std::optional<ir::VarId> block_index(const ir::Program& p, const ir::Kernel& ker
   return std::nullopt;
 }
 
-int written_value(const infer::KernelOp& op) {
-  for (const infer::OpAccess& a : op.accesses)
+int written_value(const analysis::KernelOp& op) {
+  for (const analysis::OpAccess& a : op.accesses)
     if (a.write) return a.value;
   return -1;
 }
 
 class ClusterPlanner {
  public:
-  ClusterPlanner(const ir::Program& p, const ir::Kernel& kernel, const infer::KernelOps& ops,
+  ClusterPlanner(const ir::Program& p, const ir::Kernel& kernel, const analysis::KernelOps& ops,
                  const target::Target& t, const std::set<size_t>& produced, const infer::InferResult& layouts)
       : p_(p), kernel_(kernel), ops_(ops), target_(t), produced_(produced), layouts_(layouts) {}
 
@@ -150,7 +150,7 @@ class ClusterPlanner {
   }
 
   // Of the lines that the tile's rows lie in.
-  double line_bytes(const infer::KernelOp& copy) const {
+  double line_bytes(const analysis::KernelOp& copy) const {
     const auto& op = *p_.as<ir::TileOp>(copy.stmt);
     const ir::Region& from = op.operands[0];
     const ir::Buffer& buffer = p_.buffer(from.buffer);
@@ -164,7 +164,7 @@ class ClusterPlanner {
   }
 
   // Rows are known to be no multiple of a line apart.
-  bool begins_inside_lines(const infer::KernelOp& copy) const {
+  bool begins_inside_lines(const analysis::KernelOp& copy) const {
     const auto& op = *p_.as<ir::TileOp>(copy.stmt);
     const ir::Buffer& buffer = p_.buffer(op.operands[0].buffer);
     const auto dims = ops::tensor_copy_dims(p_, op, nullptr);
@@ -182,14 +182,14 @@ class ClusterPlanner {
     }
     return stride * ir::dtype_bytes(buffer.type) % kLine != 0;
   }
-  bool fills(const ir::Loop& loop, const infer::KernelOp& op) const {
+  bool fills(const ir::Loop& loop, const analysis::KernelOp& op) const {
     bool found = false;
     ir::for_each_statement(p_, loop.body, [&](ir::StmtId id, int) { found |= id == op.stmt; });
     return found;
   }
   const ir::Program& p_;
   const ir::Kernel& kernel_;
-  const infer::KernelOps& ops_;
+  const analysis::KernelOps& ops_;
   const target::Target& target_;
   const std::set<size_t>& produced_;
   const infer::InferResult& layouts_;
@@ -197,7 +197,7 @@ class ClusterPlanner {
 
 }  // namespace
 
-int64_t shared_rows(const ir::Program& p, const ir::Kernel& kernel, const infer::KernelOp& copy,
+int64_t shared_rows(const ir::Program& p, const ir::Kernel& kernel, const analysis::KernelOp& copy,
                     const layout::Layout& tile, const plan::ClusterPlan& cluster) {
   const auto along = block_index(p, kernel, cluster.along);
   const auto* op = p.as<ir::TileOp>(copy.stmt);
@@ -214,7 +214,7 @@ int64_t shared_rows(const ir::Program& p, const ir::Kernel& kernel, const infer:
 }
 
 Expected<plan::ClusterPlan> plan_cluster(const ir::Program& p, const ir::Kernel& kernel,
-                                         const infer::KernelOps& ops, const target::Target& t,
+                                         const analysis::KernelOps& ops, const target::Target& t,
                                          const std::set<size_t>& produced, const infer::InferResult& layouts,
                                          const plan::RolePlan& roles, const plan::KernelSchedule* given) {
   const ClusterPlanner planner(p, kernel, ops, t, produced, layouts);

@@ -14,8 +14,8 @@
 
 #include <set>
 
+#include "analysis/kernel_ops.h"
 #include "infer/infer_layouts.h"
-#include "infer/kernel_ops.h"
 #include "plan/schedule.h"
 #include "target/target.h"
 
@@ -23,12 +23,12 @@ namespace tilegen::schedule {
 
 // Rows of each box of a copied tile that one block of the cluster reads for all of them. 0: the tile is not
 // shared, since the blocks want different elements or the boxes do not divide.
-int64_t shared_rows(const ir::Program& p, const ir::Kernel& kernel, const infer::KernelOp& copy,
+int64_t shared_rows(const ir::Program& p, const ir::Kernel& kernel, const analysis::KernelOp& copy,
                     const layout::Layout& tile, const plan::ClusterPlan& cluster);
 
 // `produced`: the copies that fill channels.
 Expected<plan::ClusterPlan> plan_cluster(const ir::Program& p, const ir::Kernel& kernel,
-                                         const infer::KernelOps& ops, const target::Target& t,
+                                         const analysis::KernelOps& ops, const target::Target& t,
                                          const std::set<size_t>& produced, const infer::InferResult& layouts,
                                          const plan::RolePlan& roles, const plan::KernelSchedule* given);
 

@@ -79,7 +79,7 @@ layout::Layout exchange_layout(std::span<const int64_t> shape, ir::DType type) {
   return layout::Layout::padded_row_major(shape, kVectorBytes / bytes);
 }
 
-std::optional<Fragment> result_fragment(const ir::Program& p, const infer::KernelOp& op,
+std::optional<Fragment> result_fragment(const ir::Program& p, const analysis::KernelOp& op,
                                         const Fragment& iteration) {
   const auto& tile_op = *p.as<ir::TileOp>(op.stmt);
   const ir::Region& dst = tile_op.operands[1];
@@ -99,7 +99,7 @@ std::optional<Fragment> result_fragment(const ir::Program& p, const infer::Kerne
   return f ? std::optional<Fragment>(*f) : std::nullopt;
 }
 
-ReductionExchange reduction_exchange(const ir::Program& p, const infer::KernelOp& op,
+ReductionExchange reduction_exchange(const ir::Program& p, const analysis::KernelOp& op,
                                      const Fragment& iteration, const plan::ValuePlan& dst,
                                      const target::Target& t) {
   const auto& tile_op = *p.as<ir::TileOp>(op.stmt);
@@ -135,7 +135,7 @@ ReductionExchange reduction_exchange(const ir::Program& p, const infer::KernelOp
 namespace {
 
 // A loop that writes the buffer under conditions only leaves some elements as they were.
-bool may_keep_elements(const ir::Program& p, const infer::KernelOp& op, ir::BufferId buffer) {
+bool may_keep_elements(const ir::Program& p, const analysis::KernelOp& op, ir::BufferId buffer) {
   const auto* loop = p.as<ir::Loop>(op.stmt);
   if (!loop) return !p.as<ir::TileOp>(op.stmt);
   return std::none_of(loop->body.begin(), loop->body.end(), [&](ir::StmtId s) {
@@ -146,8 +146,8 @@ bool may_keep_elements(const ir::Program& p, const infer::KernelOp& op, ir::Buff
 
 }  // namespace
 
-std::vector<OpConversion> conversions_of(const ir::Program& p, const infer::KernelOps& ops,
-                                         const infer::KernelOp& op,
+std::vector<OpConversion> conversions_of(const ir::Program& p, const analysis::KernelOps& ops,
+                                         const analysis::KernelOp& op,
                                          const std::vector<plan::ValuePlan>& values,
                                          const std::vector<plan::ConversionPlan>& conversions) {
   std::vector<OpConversion> list;
@@ -169,7 +169,7 @@ std::vector<OpConversion> conversions_of(const ir::Program& p, const infer::Kern
     }
   }
   for (OpConversion& c : list)
-    for (const infer::OpAccess& a : op.accesses)
+    for (const analysis::OpAccess& a : op.accesses)
       if (c.behind && a.value == c.value && (a.read || may_keep_elements(p, op, a.buffer))) c.before = true;
   (void)ops;
   return list;
@@ -186,7 +186,7 @@ plan::ValuePlan copy_in_memory(const plan::ValuePlan& held, ir::DType type) {
   return copy;
 }
 
-std::vector<Scratch> plan_scratch(const ir::Program& p, int kernel, const infer::KernelOps& ops,
+std::vector<Scratch> plan_scratch(const ir::Program& p, int kernel, const analysis::KernelOps& ops,
                                   const std::vector<plan::ValuePlan>& values,
                                   const std::vector<plan::OpPlan>& plans,
                                   const std::vector<plan::ConversionPlan>& conversions,
@@ -207,9 +207,9 @@ std::vector<Scratch> plan_scratch(const ir::Program& p, int kernel, const infer:
     return exchange_layout(shape, type_of(v)).output_extent(0) * ir::dtype_bytes(type_of(v));
   };
   for (size_t i = 0; i < ops.ops.size(); ++i) {
-    const infer::KernelOp& op = ops.ops[i];
+    const analysis::KernelOp& op = ops.ops[i];
     std::map<int, plan::ValuePlan> copies;
-    for (const infer::OpAccess& a : op.accesses) {
+    for (const analysis::OpAccess& a : op.accesses) {
       if (a.value < 0) continue;
       const plan::ValuePlan& held = values[static_cast<size_t>(a.value)];
       const auto& through = plans[i].through_memory;
@@ -218,7 +218,7 @@ std::vector<Scratch> plan_scratch(const ir::Program& p, int kernel, const infer:
       need_named(copy_name(op.path, held.value), op.path, value_bytes(a.value));
     }
     const bool in_parts = plans[i].joined_behind && !plans[i].joined_behind->empty();  // below
-    if (op.form == infer::OpForm::reduce && plans[i].iteration && !in_parts) {
+    if (op.form == analysis::OpForm::reduce && plans[i].iteration && !in_parts) {
       const int dst = op.accesses[1].value;
       const auto x =
           reduction_exchange(p, op, *plans[i].iteration,

@@ -6,7 +6,7 @@
 #include <optional>
 #include <span>
 
-#include "infer/kernel_ops.h"
+#include "analysis/kernel_ops.h"
 #include "plan/schedule.h"
 #include "target/target.h"
 
@@ -40,9 +40,9 @@ struct ReductionExchange {
 };
 // Layout of the partial results in dst's terms: thread digits of the axis are replicas. Nothing for maps that
 // dst's shape does not take (a part of dst).
-std::optional<layout::Fragment> result_fragment(const ir::Program& p, const infer::KernelOp& op,
+std::optional<layout::Fragment> result_fragment(const ir::Program& p, const analysis::KernelOp& op,
                                                 const layout::Fragment& iteration);
-ReductionExchange reduction_exchange(const ir::Program& p, const infer::KernelOp& op,
+ReductionExchange reduction_exchange(const ir::Program& p, const analysis::KernelOp& op,
                                      const layout::Fragment& iteration, const plan::ValuePlan& dst,
                                      const target::Target& t);
 
@@ -53,8 +53,8 @@ struct OpConversion {
   layout::Fragment form;  // the op's
   bool before = false, behind = false;
 };
-std::vector<OpConversion> conversions_of(const ir::Program& p, const infer::KernelOps& ops,
-                                         const infer::KernelOp& op,
+std::vector<OpConversion> conversions_of(const ir::Program& p, const analysis::KernelOps& ops,
+                                         const analysis::KernelOp& op,
                                          const std::vector<plan::ValuePlan>& values,
                                          const std::vector<plan::ConversionPlan>& conversions);
 
@@ -69,7 +69,7 @@ std::string scratch_name(const std::string& path);
 // Of the copy of a value that an op works on in memory, and the value as such an op sees it.
 std::string copy_name(const std::string& path, const std::string& value);
 plan::ValuePlan copy_in_memory(const plan::ValuePlan& held, ir::DType type);
-std::vector<Scratch> plan_scratch(const ir::Program& p, int kernel, const infer::KernelOps& ops,
+std::vector<Scratch> plan_scratch(const ir::Program& p, int kernel, const analysis::KernelOps& ops,
                                   const std::vector<plan::ValuePlan>& values,
                                   const std::vector<plan::OpPlan>& plans,
                                   const std::vector<plan::ConversionPlan>& conversions,

@@ -11,10 +11,10 @@ namespace {
 
 class TestCollector {
  public:
-  TestCollector(const ir::Program& p, const infer::KernelOps& ops) : p_(p), e_(p.exprs) {
-    for (const infer::KernelOp& op : ops.ops)
+  TestCollector(const ir::Program& p, const analysis::KernelOps& ops) : p_(p), e_(p.exprs) {
+    for (const analysis::KernelOp& op : ops.ops)
       if (std::any_of(op.accesses.begin(), op.accesses.end(),
-                      [](const infer::OpAccess& a) { return a.write && a.value < 0; }))
+                      [](const analysis::OpAccess& a) { return a.write && a.value < 0; }))
         writers_.insert(op.stmt);
   }
 
@@ -132,7 +132,7 @@ class TestCollector {
 }  // namespace
 
 std::vector<StoreTest> store_tests(const ir::Program& p, const ir::Kernel& kernel,
-                                   const infer::KernelOps& ops) {
+                                   const analysis::KernelOps& ops) {
   return TestCollector(p, ops).collect(kernel);
 }
 

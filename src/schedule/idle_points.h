@@ -10,7 +10,7 @@
 #include <map>
 #include <vector>
 
-#include "infer/kernel_ops.h"
+#include "analysis/kernel_ops.h"
 #include "ir/program.h"
 
 namespace tilegen::schedule {
@@ -26,6 +26,6 @@ using StoreTest = std::vector<StoreComparison>;
 
 // One test for each statement that writes a tensor; empty when one of them may write at every point.
 std::vector<StoreTest> store_tests(const ir::Program& p, const ir::Kernel& kernel,
-                                   const infer::KernelOps& ops);
+                                   const analysis::KernelOps& ops);
 
 }  // namespace tilegen::schedule

@@ -11,8 +11,8 @@
 
 namespace tilegen::schedule {
 
-using infer::KernelOp;
-using infer::KernelOps;
+using analysis::KernelOp;
+using analysis::KernelOps;
 using plan::Engine;
 using plan::KernelSchedule;
 
@@ -35,7 +35,7 @@ class KernelPlanner {
         kernel_(p.kernels[static_cast<size_t>(kernel)]),
         target_(t),
         options_(options),
-        ops_(infer::collect_kernel_ops(p, kernel)) {}
+        ops_(analysis::collect_kernel_ops(p, kernel)) {}
 
   Expected<KernelSchedule> plan(const KernelSchedule* given);
 

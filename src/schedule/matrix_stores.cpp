@@ -6,7 +6,7 @@
 
 namespace tilegen::schedule {
 
-using infer::KernelOp;
+using analysis::KernelOp;
 using layout::Digit;
 using layout::Fragment;
 using layout::Layout;
@@ -55,7 +55,7 @@ bool is_whole(const ir::Program& p, const ir::Region& r) {
                      [&](ir::ExprId at) { return p.exprs.is_const_int(at, &offset) && offset == 0; });
 }
 
-bool fits(const ir::Program& p, const infer::KernelOps& ops, const KernelOp& op, const target::Target& t,
+bool fits(const ir::Program& p, const analysis::KernelOps& ops, const KernelOp& op, const target::Target& t,
           const plan::KernelSchedule& s, const plan::OpPlan& plan) {
   const auto* copy = p.as<ir::TileOp>(op.stmt);
   if (!copy || copy->kind != ir::OpKind::copy || plan.engine == plan::Engine::async_copy ||
@@ -79,7 +79,7 @@ bool fits(const ir::Program& p, const infer::KernelOps& ops, const KernelOp& op,
 
 }  // namespace
 
-void plan_matrix_stores(const ir::Program& p, const infer::KernelOps& ops, const target::Target& t,
+void plan_matrix_stores(const ir::Program& p, const analysis::KernelOps& ops, const target::Target& t,
                         const plan::KernelSchedule* given, plan::KernelSchedule& s) {
   if (!t.store_matrix) return;
   for (const KernelOp& op : ops.ops) {

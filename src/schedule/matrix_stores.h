@@ -9,13 +9,13 @@
 // refuses: nothing; other copies store element by element, or vectors.
 #pragma once
 
-#include "infer/kernel_ops.h"
+#include "analysis/kernel_ops.h"
 #include "plan/schedule.h"
 #include "target/target.h"
 
 namespace tilegen::schedule {
 
-void plan_matrix_stores(const ir::Program& p, const infer::KernelOps& ops, const target::Target& t,
+void plan_matrix_stores(const ir::Program& p, const analysis::KernelOps& ops, const target::Target& t,
                         const plan::KernelSchedule* given, plan::KernelSchedule& s);
 
 }  // namespace tilegen::schedule

@@ -128,7 +128,7 @@ int64_t slot_elements(const plan::ValuePlan& v, ir::DType type) {
   return v.slots > 1 ? ceil_div(elements, unit) * unit : elements;
 }
 
-std::vector<int64_t> value_bytes(const ir::Program& p, const infer::KernelOps& ops,
+std::vector<int64_t> value_bytes(const ir::Program& p, const analysis::KernelOps& ops,
                                  const std::vector<plan::ValuePlan>& values, const target::Target& target) {
   std::vector<int64_t> bytes(values.size(), 0);
   for (size_t v = 0; v < values.size(); ++v) {
@@ -142,15 +142,15 @@ std::vector<int64_t> value_bytes(const ir::Program& p, const infer::KernelOps& o
   return bytes;
 }
 
-std::vector<plan::MemoryPlan> place_values(const ir::Program& p, int kernel, const infer::KernelOps& ops,
+std::vector<plan::MemoryPlan> place_values(const ir::Program& p, int kernel, const analysis::KernelOps& ops,
                                            const std::vector<plan::ValuePlan>& values,
-                                           const std::vector<Scratch>& scratch,
-                                           const target::Target& target, const EnginePlaces& engine) {
+                                           const std::vector<Scratch>& scratch, const target::Target& target,
+                                           const EnginePlaces& engine) {
   const std::vector<int64_t> bytes = value_bytes(p, ops, values, target);
   std::vector<Life> lives(values.size());
   Positions positions(p, kernel);
-  for (const infer::KernelOp& op : ops.ops)
-    for (const infer::OpAccess& a : op.accesses)
+  for (const analysis::KernelOp& op : ops.ops)
+    for (const analysis::OpAccess& a : op.accesses)
       if (a.value >= 0) {
         const Life l = positions.around(op.stmt);
         lives[static_cast<size_t>(a.value)].touch(l.first, l.last);
@@ -190,9 +190,12 @@ int64_t arena_bytes(const std::vector<plan::MemoryPlan>& plan) {
   return end;
 }
 
-Expected<std::vector<plan::MemoryPlan>> plan_memory(
-    const ir::Program& p, int kernel, const infer::KernelOps& ops, const std::vector<plan::ValuePlan>& values,
-    const std::vector<Scratch>& scratch, const target::Target& target, const EnginePlaces& engine) {
+Expected<std::vector<plan::MemoryPlan>> plan_memory(const ir::Program& p, int kernel,
+                                                    const analysis::KernelOps& ops,
+                                                    const std::vector<plan::ValuePlan>& values,
+                                                    const std::vector<Scratch>& scratch,
+                                                    const target::Target& target,
+                                                    const EnginePlaces& engine) {
   std::vector<plan::MemoryPlan> plan = place_values(p, kernel, ops, values, scratch, target, engine);
   if (arena_bytes(plan) <= target.shared_bytes) return plan;
   auto largest =

@@ -4,7 +4,7 @@
 
 #include <set>
 
-#include "infer/kernel_ops.h"
+#include "analysis/kernel_ops.h"
 #include "plan/schedule.h"
 #include "schedule/exchange_plan.h"
 #include "target/target.h"
@@ -12,7 +12,7 @@
 namespace tilegen::schedule {
 
 // Bytes of one slot of every value; 0 for values that live in registers.
-std::vector<int64_t> value_bytes(const ir::Program& p, const infer::KernelOps& ops,
+std::vector<int64_t> value_bytes(const ir::Program& p, const analysis::KernelOps& ops,
                                  const std::vector<plan::ValuePlan>& values, const target::Target& target);
 
 // Elements from one slot of a shared value to the next: each begins at a multiple of 128 bytes, where the
@@ -37,15 +37,18 @@ int64_t value_alignment(const plan::ValuePlan& v, const target::Target& target);
 // Scratch slices share the bytes behind the values: a slice is used by one statement at a time.
 // Offsets of all values and scratch slices. On GPUs what is not alive at the same time may lie in the same
 // place.
-std::vector<plan::MemoryPlan> place_values(const ir::Program& p, int kernel, const infer::KernelOps& ops,
+std::vector<plan::MemoryPlan> place_values(const ir::Program& p, int kernel, const analysis::KernelOps& ops,
                                            const std::vector<plan::ValuePlan>& values,
                                            const std::vector<Scratch>& scratch, const target::Target& target,
                                            const EnginePlaces& engine = {});
 int64_t arena_bytes(const std::vector<plan::MemoryPlan>& plan);
 
 // The same; refuses limit_memory when the target's shared memory is exceeded, naming the largest tile.
-Expected<std::vector<plan::MemoryPlan>> plan_memory(
-    const ir::Program& p, int kernel, const infer::KernelOps& ops, const std::vector<plan::ValuePlan>& values,
-    const std::vector<Scratch>& scratch, const target::Target& target, const EnginePlaces& engine = {});
+Expected<std::vector<plan::MemoryPlan>> plan_memory(const ir::Program& p, int kernel,
+                                                    const analysis::KernelOps& ops,
+                                                    const std::vector<plan::ValuePlan>& values,
+                                                    const std::vector<Scratch>& scratch,
+                                                    const target::Target& target,
+                                                    const EnginePlaces& engine = {});
 
 }  // namespace tilegen::schedule

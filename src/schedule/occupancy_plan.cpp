@@ -16,18 +16,18 @@ constexpr int64_t kOtherRegisters = 24, kMinRegisters = 64, kManyValues = 40;
 int64_t words(int64_t elements, ir::DType type) { return ceil_div(elements * ir::dtype_bytes(type), 4); }
 
 // Registers of 4 bytes that a thread holds values in, and partial results of them.
-int64_t value_words(const ir::Program& p, const infer::KernelOps& ops, const target::Target& t,
+int64_t value_words(const ir::Program& p, const analysis::KernelOps& ops, const target::Target& t,
                     const plan::KernelSchedule& s) {
   int64_t sum = 0;
   for (size_t v = 0; v < s.values.size(); ++v)
     if (s.values[v].fragment)
       sum += words(s.values[v].fragment->registers(), p.buffer(ops.values[v].buffer).type);
-  for (const infer::KernelOp& op : ops.ops) {
+  for (const analysis::KernelOp& op : ops.ops) {
     const plan::OpPlan& plan = s.ops[static_cast<size_t>(&op - ops.ops.data())];
     for (const OpConversion& c : conversions_of(p, ops, op, s.values, s.conversions))
       sum += words(c.form.registers(), p.buffer(ops.values[static_cast<size_t>(c.value)].buffer).type);
     const auto* reduce = p.as<ir::TileOp>(op.stmt);
-    if (op.form != infer::OpForm::reduce || !reduce || !plan.iteration) continue;
+    if (op.form != analysis::OpForm::reduce || !reduce || !plan.iteration) continue;
     const int axis = static_cast<int>(reduce->attrs[ir::reduce_attr::axis]);
     const plan::ValuePlan& result = s.values[static_cast<size_t>(op.accesses[1].value)];
     const bool fetched = reduction_exchange(p, op, *plan.iteration, result, t).through_scratch;
@@ -39,7 +39,7 @@ int64_t value_words(const ir::Program& p, const infer::KernelOps& ops, const tar
 
 }  // namespace
 
-void plan_min_blocks(const ir::Program& p, const infer::KernelOps& ops, const target::Target& t,
+void plan_min_blocks(const ir::Program& p, const analysis::KernelOps& ops, const target::Target& t,
                      const plan::KernelSchedule* given, plan::KernelSchedule& s) {
   if (t.registers_per_multiprocessor == 0) return;
   if (!s.launch) s.launch.emplace();

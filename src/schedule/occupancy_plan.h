@@ -10,13 +10,13 @@
 //   whose threads hold many values, which have enough to do at once, keep one block.
 #pragma once
 
-#include "infer/kernel_ops.h"
+#include "analysis/kernel_ops.h"
 #include "plan/schedule.h"
 #include "target/target.h"
 
 namespace tilegen::schedule {
 
-void plan_min_blocks(const ir::Program& p, const infer::KernelOps& ops, const target::Target& t,
+void plan_min_blocks(const ir::Program& p, const analysis::KernelOps& ops, const target::Target& t,
                      const plan::KernelSchedule* given, plan::KernelSchedule& s);
 
 }  // namespace tilegen::schedule

@@ -4,8 +4,8 @@
 
 namespace tilegen::schedule {
 
-using infer::KernelOp;
-using infer::KernelOps;
+using analysis::KernelOp;
+using analysis::KernelOps;
 using plan::KernelSchedule;
 
 Expected<GemmPlans> plan_gemms(const ir::Program& p, const KernelOps& ops, const target::Target& t,
@@ -13,7 +13,7 @@ Expected<GemmPlans> plan_gemms(const ir::Program& p, const KernelOps& ops, const
   GemmPlans plans;
   for (size_t i = 0; i < ops.ops.size(); ++i) {
     const KernelOp& op = ops.ops[i];
-    if (op.form != infer::OpForm::gemm) continue;
+    if (op.form != analysis::OpForm::gemm) continue;
     const plan::OpPlan* g = given ? plan::find_op(*given, op.path) : nullptr;
     const auto no = refused.find(i);
     auto plan = ops::plan_gemm(p, *p.as<ir::TileOp>(op.stmt), t, threads, g, op.path, op.location,
@@ -33,7 +33,7 @@ int64_t choose_threads(const ir::Program& p, const KernelOps& ops, const target:
   constexpr int64_t kTwoWarpgroups = 256;
   constexpr int64_t kWithoutGemm = 96;  // registers for fragments where nothing needs them to be large
   int64_t fragment_bytes = 0;
-  for (const infer::Value& v : ops.values) {
+  for (const analysis::Value& v : ops.values) {
     if (v.scope != ir::MemScope::fragment) continue;
     int64_t bytes = ir::dtype_bytes(p.buffer(v.buffer).type);
     for (int64_t extent : v.shape) bytes *= extent;
@@ -110,7 +110,7 @@ void plan_streaming(const std::set<ir::BufferId>& read, const KernelOps& ops, co
   if (t.streaming_bytes == 0) return;
   for (size_t i = 0; i < ops.ops.size(); ++i) {
     const plan::OpPlan* g = given ? plan::find_op(*given, ops.ops[i].path) : nullptr;
-    for (const infer::OpAccess& a : ops.ops[i].accesses)
+    for (const analysis::OpAccess& a : ops.ops[i].accesses)
       if (a.write && a.value < 0)
         r.ops[i].streaming = g && g->streaming ? *g->streaming : !read.count(a.buffer);
   }

@@ -12,20 +12,20 @@ namespace tilegen::schedule {
 
 using GemmPlans = std::map<size_t, ops::GemmPlan>;  // by index into KernelOps::ops
 
-Expected<GemmPlans> plan_gemms(const ir::Program& p, const infer::KernelOps& ops, const target::Target& t,
+Expected<GemmPlans> plan_gemms(const ir::Program& p, const analysis::KernelOps& ops, const target::Target& t,
                                int64_t threads, const plan::KernelSchedule* given, const Refusals& refused);
 
-Expected<int64_t> plan_threads(const ir::Program& p, const ir::Kernel& k, const infer::KernelOps& ops,
+Expected<int64_t> plan_threads(const ir::Program& p, const ir::Kernel& k, const analysis::KernelOps& ops,
                                const target::Target& t, const plan::KernelSchedule* given,
                                const Refusals& refused);
 
 // Copies between global and shared memory: asynchronous where the target can and 4, 8 or 16 bytes move at
 // once.
-void plan_copy_engines(const ir::Program& p, const infer::KernelOps& ops, const target::Target& t,
+void plan_copy_engines(const ir::Program& p, const analysis::KernelOps& ops, const target::Target& t,
                        const plan::KernelSchedule* given, infer::InferResult& r);
 
 // On the host, results that the program never reads again need not displace the caches' contents.
-void plan_streaming(const std::set<ir::BufferId>& read, const infer::KernelOps& ops, const target::Target& t,
-                    const plan::KernelSchedule* given, infer::InferResult& r);
+void plan_streaming(const std::set<ir::BufferId>& read, const analysis::KernelOps& ops,
+                    const target::Target& t, const plan::KernelSchedule* given, infer::InferResult& r);
 
 }  // namespace tilegen::schedule

@@ -7,8 +7,8 @@
 
 namespace tilegen::schedule {
 
-using infer::KernelOp;
-using infer::KernelOps;
+using analysis::KernelOp;
+using analysis::KernelOps;
 
 namespace {
 
@@ -43,7 +43,7 @@ class Overlap {
           const std::set<const KernelOp*>& products, const std::set<const KernelOp*>& copies) {
     std::set<int> slotted;
     for (const KernelOp* copy : copies)
-      for (const infer::OpAccess& a : copy->accesses)
+      for (const analysis::OpAccess& a : copy->accesses)
         if (a.write) slotted.insert(a.value);
     std::map<ir::StmtId, const KernelOp*> op_of;
     for (const KernelOp& op : ops.ops) op_of[op.stmt] = &op;
@@ -58,7 +58,7 @@ class Overlap {
         if (op == op_of.end() || copies.count(op->second)) return;
         u.ops.push_back(op->second);
         u.product = u.product || products.count(op->second) > 0;
-        for (const infer::OpAccess& a : op->second->accesses) {
+        for (const analysis::OpAccess& a : op->second->accesses) {
           if (slotted.count(a.value)) continue;
           const int place = a.value >= 0 ? a.value : -1 - static_cast<int>(a.buffer.value);
           if (a.read) u.reads.insert(place);

@@ -19,7 +19,7 @@
 #include <string>
 #include <vector>
 
-#include "infer/kernel_ops.h"
+#include "analysis/kernel_ops.h"
 #include "plan/schedule.h"
 
 namespace tilegen::schedule {
@@ -27,9 +27,9 @@ namespace tilegen::schedule {
 // Stages of a loop's ops in the order of issue, behind those of `copies`, which fill tiles that have slots:
 // the stage behind the last is of the iteration before. With `given` the plan's own stages are judged
 // instead. `note`: why nothing lags though a product waits for another.
-Checked order_loop(const ir::Program& p, const infer::KernelOps& ops, ir::StmtId loop,
-                   const std::set<const infer::KernelOp*>& products,
-                   const std::set<const infer::KernelOp*>& copies, bool given, plan::LoopPlan& plan,
+Checked order_loop(const ir::Program& p, const analysis::KernelOps& ops, ir::StmtId loop,
+                   const std::set<const analysis::KernelOp*>& products,
+                   const std::set<const analysis::KernelOp*>& copies, bool given, plan::LoopPlan& plan,
                    std::string& note);
 
 }  // namespace tilegen::schedule

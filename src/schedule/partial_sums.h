@@ -24,7 +24,7 @@
 
 namespace tilegen::schedule {
 
-Checked plan_partial_sums(const ir::Program& p, int kernel, const infer::KernelOps& ops,
+Checked plan_partial_sums(const ir::Program& p, int kernel, const analysis::KernelOps& ops,
                           const target::Target& t, const plan::KernelSchedule* given,
                           infer::InferResult& layouts);
 
@@ -32,11 +32,11 @@ Checked plan_partial_sums(const ir::Program& p, int kernel, const infer::KernelO
 struct CarriedSums {
   ir::StmtId loop;
   // one that makes parts; all of them spread rows over the same threads
-  const infer::KernelOp* reduction = nullptr;
+  const analysis::KernelOp* reduction = nullptr;
   std::vector<int> joined;  // values that are used outside the loop as well: whole there, in parts in it
   std::set<int> split;      // those of them that may be other than 0, and are seen, when the loop begins
 };
-std::vector<CarriedSums> carried_sums(const ir::Program& p, int kernel, const infer::KernelOps& ops,
+std::vector<CarriedSums> carried_sums(const ir::Program& p, int kernel, const analysis::KernelOps& ops,
                                       const std::vector<plan::OpPlan>& plans);
 
 }  // namespace tilegen::schedule

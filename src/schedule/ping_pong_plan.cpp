@@ -7,8 +7,8 @@
 
 namespace tilegen::schedule {
 
-using infer::KernelOp;
-using infer::KernelOps;
+using analysis::KernelOp;
+using analysis::KernelOps;
 
 namespace {
 

@@ -16,7 +16,7 @@
 #include <optional>
 #include <set>
 
-#include "infer/kernel_ops.h"
+#include "analysis/kernel_ops.h"
 #include "plan/schedule.h"
 
 namespace tilegen::schedule {
@@ -26,18 +26,19 @@ constexpr int kFirstTurnBarrier = 10, kMostTurnBarriers = 6;
 
 // What is known of a loop when turns are decided.
 struct TurnFacts {
-  std::map<const infer::KernelOp*, double> products;  // of warpgroups, fed by a producer; cycles of the block
-  std::set<const infer::KernelOp*> copies;            // that the producer makes
-  std::set<const infer::KernelOp*> meetings;          // ops for which threads of the block meet
+  std::map<const analysis::KernelOp*, double>
+      products;                                       // of warpgroups, fed by a producer; cycles of the block
+  std::set<const analysis::KernelOp*> copies;         // that the producer makes
+  std::set<const analysis::KernelOp*> meetings;       // ops for which threads of the block meet
   int64_t threads = 0;                                // computing ones
 };
 
 // Issue slots of a multiprocessor, in cycles, that the op's work on elements takes in one iteration; what is
 // the same for elements is counted once, and indices are not.
-double thread_cycles(const ir::Program& p, const infer::KernelOp& op);
+double thread_cycles(const ir::Program& p, const analysis::KernelOp& op);
 
 // `given`: the schedule's word on it, or nothing.
-Checked plan_ping_pong(const ir::Program& p, const infer::KernelOps& ops, ir::StmtId loop,
+Checked plan_ping_pong(const ir::Program& p, const analysis::KernelOps& ops, ir::StmtId loop,
                        const TurnFacts& facts, std::optional<bool> given, plan::LoopPlan& plan);
 
 }  // namespace tilegen::schedule

@@ -13,7 +13,7 @@ constexpr int64_t kDefaultStages = 3, kProducedStages = 4;
 
 class LoopPlanner {
  public:
-  LoopPlanner(const ir::Program& p, int kernel, const infer::KernelOps& ops, const target::Target& t,
+  LoopPlanner(const ir::Program& p, int kernel, const analysis::KernelOps& ops, const target::Target& t,
               const std::vector<int64_t>& bytes, const ArenaBytes& arena, const std::set<size_t>& produced,
               const plan::KernelSchedule* given, PipelineResult& out)
       : p_(p),
@@ -30,10 +30,10 @@ class LoopPlanner {
   void loop(ir::StmtId id, const ir::Loop& loop) {
     plan::LoopPlan plan;
     plan.loop = paths_[id.value];
-    const std::vector<const infer::KernelOp*> body = ops_inside(p_, ops_, loop);
+    const std::vector<const analysis::KernelOp*> body = ops_inside(p_, ops_, loop);
     const bool produced =
         std::any_of(body.begin(), body.end(), [&](const auto* op) { return produced_.count(op) > 0; });
-    std::vector<const infer::KernelOp*> ahead;
+    std::vector<const analysis::KernelOp*> ahead;
     for (const auto* op : body)
       if (runs_ahead(loop, *op, produced)) ahead.push_back(op);
 
@@ -63,7 +63,7 @@ class LoopPlanner {
   // What may run ahead may do so by any number of iterations that it has slots for. Ops beside a producer's
   // copies are issued in the given order, which is looked at when products are ordered (overlap_plan.h).
   void take_stages(const plan::LoopPlan& given, ir::StmtId loop,
-                   const std::vector<const infer::KernelOp*>& ahead, bool produced, plan::LoopPlan& plan) {
+                   const std::vector<const analysis::KernelOp*>& ahead, bool produced, plan::LoopPlan& plan) {
     std::map<std::string, int64_t> stages(given.stages.begin(), given.stages.end());
     const auto stage_of = [&](const std::string& path) {
       const auto it = stages.find(path);
@@ -72,7 +72,9 @@ class LoopPlanner {
     std::string why;
     for (auto& [path, stage] : plan.stages) {
       const int64_t newest = plan.num_stages - 1, asked = stage_of(path);
-      const auto is = [name = std::string_view(path)](const infer::KernelOp* op) { return op->path == name; };
+      const auto is = [name = std::string_view(path)](const analysis::KernelOp* op) {
+        return op->path == name;
+      };
       const bool is_ahead = std::any_of(ahead.begin(), ahead.end(), is);
       if (asked < 0)
         why = "`stages` leaves out " + path;
@@ -95,7 +97,7 @@ class LoopPlanner {
 
   // Whether the copy may run in an earlier iteration; a copy between the right memories that may not is
   // noted. Where a producer fills the loop's tiles, only its copies do.
-  bool runs_ahead(const ir::Loop& loop, const infer::KernelOp& op, bool produced) {
+  bool runs_ahead(const ir::Loop& loop, const analysis::KernelOp& op, bool produced) {
     if (!is_tile_load(p_, op)) return false;
     if (produced && produced_.count(&op)) return true;
     const std::string why = produced ? "the loop's tiles come from a producer, which makes tensor copies only"
@@ -104,7 +106,7 @@ class LoopPlanner {
     return why.empty();
   }
 
-  int64_t fitting_stages(const ir::Loop& loop, const std::vector<const infer::KernelOp*>& ahead,
+  int64_t fitting_stages(const ir::Loop& loop, const std::vector<const analysis::KernelOp*>& ahead,
                          int64_t otherwise, plan::LoopPlan& plan) {
     if (ahead.empty()) {
       plan.reason = "no copy from global to shared memory can run ahead";
@@ -139,19 +141,19 @@ class LoopPlanner {
   }
 
   const ir::Program& p_;
-  const infer::KernelOps& ops_;
+  const analysis::KernelOps& ops_;
   const target::Target& target_;
   const std::vector<int64_t>& bytes_;
   const ArenaBytes& arena_;
   const plan::KernelSchedule* given_;
   PipelineResult& out_;
   const ir::KernelPaths paths_;
-  std::set<const infer::KernelOp*> produced_;
+  std::set<const analysis::KernelOp*> produced_;
 };
 
 }  // namespace
 
-PipelineResult plan_pipelines(const ir::Program& p, int kernel, const infer::KernelOps& ops,
+PipelineResult plan_pipelines(const ir::Program& p, int kernel, const analysis::KernelOps& ops,
                               const target::Target& target, const std::vector<int64_t>& bytes,
                               const ArenaBytes& arena, const std::set<size_t>& produced,
                               const plan::KernelSchedule* given) {

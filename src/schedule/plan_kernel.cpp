@@ -173,7 +173,7 @@ void KernelPlanner::take_engines() {
     plan.iteration.reset();
     plan.vector = 0;
     plan.reason = "a producer has the copy engine fill the tile in boxes";
-    for (const infer::OpAccess& a : ops_.ops[i].accesses)
+    for (const analysis::OpAccess& a : ops_.ops[i].accesses)
       if (a.write) engine_values_.insert(a.value);
   }
   std::erase_if(layouts_.notes, [&](const plan::Note& n) {

@@ -2,7 +2,7 @@
 // plan() down.
 #pragma once
 
-#include "infer/kernel_ops.h"
+#include "analysis/kernel_ops.h"
 #include "schedule/plan_program.h"
 
 namespace tilegen::schedule {

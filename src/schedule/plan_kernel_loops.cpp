@@ -110,13 +110,13 @@ bool KernelPlanner::threads_meet_for(const KernelOp& op) const {
   for (const WrittenOperand& w : written_) {
     const bool before =
         feed != feeds_.fed.end() && !written_inside(p_, ops_, w, *p_.as<ir::Loop>(feed->second.loop));
-    for (const infer::OpAccess& a : op.accesses)
+    for (const analysis::OpAccess& a : op.accesses)
       if (a.value == w.value && !w.own_rows && !before) return true;
   }
   const auto shared = [&](int value) {
     return layouts_.values[static_cast<size_t>(value)].memory && !engine_values_.count(value);
   };
-  for (const infer::OpAccess& a : op.accesses)
+  for (const analysis::OpAccess& a : op.accesses)
     if (a.value >= 0 ? shared(a.value) : !p_.buffer(a.buffer).read_only) return true;
   for (const auto& [where, value] : ops_.scalar_reads)
     if (where.first == op.stmt && value >= 0 && shared(value)) return true;

@@ -8,8 +8,8 @@ namespace tilegen::schedule {
 std::set<ir::BufferId> buffers_read(const ir::Program& p) {
   std::set<ir::BufferId> read;
   for (size_t k = 0; k < p.kernels.size(); ++k)
-    for (const infer::KernelOp& op : infer::collect_kernel_ops(p, static_cast<int>(k)).ops)
-      for (const infer::OpAccess& a : op.accesses)
+    for (const analysis::KernelOp& op : analysis::collect_kernel_ops(p, static_cast<int>(k)).ops)
+      for (const analysis::OpAccess& a : op.accesses)
         if (a.read) read.insert(a.buffer);
   return read;
 }

@@ -16,12 +16,12 @@ bool in_any_order(const ir::TileOp& op) {
 
 }  // namespace
 
-void plan_reduction_chains(const ir::Program& p, const infer::KernelOps& ops,
+void plan_reduction_chains(const ir::Program& p, const analysis::KernelOps& ops,
                            const plan::KernelSchedule* given, plan::KernelSchedule& s) {
   const bool producer = s.roles && s.roles->producer_threads > 0;
-  for (const infer::KernelOp& op : ops.ops) {
+  for (const analysis::KernelOp& op : ops.ops) {
     const auto* tile_op = p.as<ir::TileOp>(op.stmt);
-    if (op.form != infer::OpForm::reduce || !tile_op || op.accesses[0].value < 0) continue;
+    if (op.form != analysis::OpForm::reduce || !tile_op || op.accesses[0].value < 0) continue;
     plan::OpPlan& plan = s.ops[static_cast<size_t>(&op - ops.ops.data())];
     const plan::ValuePlan& source = s.values[static_cast<size_t>(op.accesses[0].value)];
     const bool in_memory = std::count(plan.through_memory.begin(), plan.through_memory.end(), source.value);

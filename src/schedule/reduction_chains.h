@@ -9,12 +9,12 @@
 // refuses: nothing.
 #pragma once
 
-#include "infer/kernel_ops.h"
+#include "analysis/kernel_ops.h"
 #include "plan/schedule.h"
 
 namespace tilegen::schedule {
 
-void plan_reduction_chains(const ir::Program& p, const infer::KernelOps& ops,
+void plan_reduction_chains(const ir::Program& p, const analysis::KernelOps& ops,
                            const plan::KernelSchedule* given, plan::KernelSchedule& s);
 
 }  // namespace tilegen::schedule

@@ -9,13 +9,13 @@
 
 namespace tilegen::schedule {
 
-using infer::KernelOp;
+using analysis::KernelOp;
 
 namespace {
 
 class RegisterPrefetch {
  public:
-  RegisterPrefetch(const ir::Program& p, const infer::KernelOps& ops, const target::Target& t,
+  RegisterPrefetch(const ir::Program& p, const analysis::KernelOps& ops, const target::Target& t,
                    const plan::KernelSchedule& s)
       : p_(p), t_(t), s_(s) {
     for (const KernelOp& op : ops.ops) op_of_[op.stmt] = &op;
@@ -36,7 +36,7 @@ class RegisterPrefetch {
         continue;
       }
       distances.insert(distance);
-      for (const infer::OpAccess& a : op->second->accesses)
+      for (const analysis::OpAccess& a : op->second->accesses)
         if (a.write) tiles.insert(a.value);
     }
     return rest && distances.size() == 1 && in_steps(*rest, tiles);
@@ -49,7 +49,7 @@ class RegisterPrefetch {
                                     [&](const auto& s) { return s.first == op.path; });
     if (stage == plan.stages.end()) return 0;
     const int64_t distance = std::max<int64_t>(plan.num_stages - 1 - stage->second, 0);
-    for (const infer::OpAccess& a : op.accesses)
+    for (const analysis::OpAccess& a : op.accesses)
       if (a.write && (a.value < 0 || s_.values[static_cast<size_t>(a.value)].slots <= distance)) return 0;
     return distance;
   }
@@ -57,7 +57,7 @@ class RegisterPrefetch {
   bool in_steps(const KernelOp& op, const std::set<int>& tiles) const {
     const auto* product = p_.as<ir::TileOp>(op.stmt);
     const plan::OpPlan* plan = plan::find_op(s_, op.path);
-    if (op.form != infer::OpForm::gemm || !product || !plan || plan->engine != plan::Engine::mma)
+    if (op.form != analysis::OpForm::gemm || !product || !plan || plan->engine != plan::Engine::mma)
       return false;
     for (size_t side : {0, 1}) {
       const int value = op.accesses[side].value;
@@ -80,7 +80,7 @@ class RegisterPrefetch {
 
 }  // namespace
 
-void plan_register_prefetch(const ir::Program& p, int kernel, const infer::KernelOps& ops,
+void plan_register_prefetch(const ir::Program& p, int kernel, const analysis::KernelOps& ops,
                             const target::Target& t, const plan::KernelSchedule* given,
                             plan::KernelSchedule& s) {
   if (s.roles && s.roles->producer_threads > 0) return;

@@ -9,13 +9,13 @@
 // refuses: nothing.
 #pragma once
 
-#include "infer/kernel_ops.h"
+#include "analysis/kernel_ops.h"
 #include "plan/schedule.h"
 #include "target/target.h"
 
 namespace tilegen::schedule {
 
-void plan_register_prefetch(const ir::Program& p, int kernel, const infer::KernelOps& ops,
+void plan_register_prefetch(const ir::Program& p, int kernel, const analysis::KernelOps& ops,
                             const target::Target& t, const plan::KernelSchedule* given,
                             plan::KernelSchedule& s);
 

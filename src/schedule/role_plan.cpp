@@ -70,8 +70,8 @@ plan::RolePlan completed(plan::RolePlan said, const std::vector<target::RoleRegi
 }
 
 // A loop over elements reads a tensor's, other ones for each.
-bool reads_elements(const ir::Program& p, const infer::KernelOp& op) {
-  if (p.as<ir::TileOp>(op.stmt) != nullptr || op.form != infer::OpForm::element) return false;
+bool reads_elements(const ir::Program& p, const analysis::KernelOp& op) {
+  if (p.as<ir::TileOp>(op.stmt) != nullptr || op.form != analysis::OpForm::element) return false;
   return std::any_of(op.view.accesses.begin(), op.view.accesses.end(), [&](const ops::ElementAccess& a) {
     return !a.write && p.buffer(a.buffer).scope == ir::MemScope::global &&
            std::any_of(a.dim_of.begin(), a.dim_of.end(), [](int dim) { return dim != ops::kUniformIndex; });
@@ -80,11 +80,11 @@ bool reads_elements(const ir::Program& p, const infer::KernelOp& op) {
 
 }  // namespace
 
-int64_t registers_needed(const ir::Program& p, const infer::KernelOps& ops,
+int64_t registers_needed(const ir::Program& p, const analysis::KernelOps& ops,
                          const std::vector<plan::ValuePlan>& values) {
   int64_t needed = kOtherRegisters;
   if (std::any_of(ops.ops.begin(), ops.ops.end(),
-                  [&](const infer::KernelOp& op) { return reads_elements(p, op); }))
+                  [&](const analysis::KernelOp& op) { return reads_elements(p, op); }))
     needed += kLoadsInFlight;
   for (size_t v = 0; v < values.size(); ++v)
     if (values[v].fragment)
@@ -148,7 +148,7 @@ std::string walk_refusal(const plan::PersistencePlan& given, const plan::RolePla
 }  // namespace
 
 Expected<plan::PersistencePlan> plan_persistence(const ir::Program& p, const ir::Kernel& kernel,
-                                                 const infer::KernelOps& ops, const target::Target& t,
+                                                 const analysis::KernelOps& ops, const target::Target& t,
                                                  int64_t threads, int64_t registers,
                                                  const plan::RolePlan& roles, int64_t arena_bytes,
                                                  const plan::KernelSchedule* given) {

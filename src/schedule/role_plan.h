@@ -6,14 +6,14 @@
 // refuses (schedule_illegal): given roles that a multiprocessor cannot have, or that have nothing to do.
 #pragma once
 
-#include "infer/kernel_ops.h"
+#include "analysis/kernel_ops.h"
 #include "plan/schedule.h"
 #include "target/target.h"
 
 namespace tilegen::schedule {
 
 // 32-bit registers a computing thread needs for the fragments it holds and what goes with them.
-int64_t registers_needed(const ir::Program& p, const infer::KernelOps& ops,
+int64_t registers_needed(const ir::Program& p, const analysis::KernelOps& ops,
                          const std::vector<plan::ValuePlan>& values);
 
 // `produced`: tiles come by tensor copies.
@@ -24,7 +24,7 @@ Expected<plan::RolePlan> plan_roles(const ir::Kernel& kernel, const target::Targ
 // this one. Where blocks have different amounts of work they claim their points, and pass over those at which
 // there is nothing to store.
 Expected<plan::PersistencePlan> plan_persistence(const ir::Program& p, const ir::Kernel& kernel,
-                                                 const infer::KernelOps& ops, const target::Target& t,
+                                                 const analysis::KernelOps& ops, const target::Target& t,
                                                  int64_t threads, int64_t registers,
                                                  const plan::RolePlan& roles, int64_t arena_bytes,
                                                  const plan::KernelSchedule* given);

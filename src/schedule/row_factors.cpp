@@ -6,8 +6,8 @@
 
 namespace tilegen::schedule {
 
-using infer::KernelOp;
-using infer::KernelOps;
+using analysis::KernelOp;
+using analysis::KernelOps;
 using ir::ExprId;
 using ir::ExprOp;
 
@@ -128,7 +128,7 @@ class RowFactors {
   bool sums_of_a_warpgroup(const std::vector<const KernelOp*>& inside, int value) const {
     return std::any_of(inside.begin(), inside.end(), [&](const KernelOp* op) {
       const auto at = static_cast<size_t>(op - ops_.ops.data());
-      return op->form == infer::OpForm::gemm && layouts_.ops[at].engine == plan::Engine::warpgroup_mma &&
+      return op->form == analysis::OpForm::gemm && layouts_.ops[at].engine == plan::Engine::warpgroup_mma &&
              std::any_of(op->accesses.begin(), op->accesses.end(),
                          [&](const auto& a) { return a.write && a.value == value; });
     });

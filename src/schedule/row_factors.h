@@ -18,7 +18,7 @@
 
 namespace tilegen::schedule {
 
-Checked plan_row_factors(const ir::Program& p, const infer::KernelOps& ops, const target::Target& t,
+Checked plan_row_factors(const ir::Program& p, const analysis::KernelOps& ops, const target::Target& t,
                          const plan::KernelSchedule* given, infer::InferResult& layouts);
 
 }  // namespace tilegen::schedule

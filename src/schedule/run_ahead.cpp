@@ -24,17 +24,17 @@ bool loads_any(const ir::Program& p, ir::ExprId root, const std::set<ir::BufferI
 
 }  // namespace
 
-std::vector<const infer::KernelOp*> ops_inside(const ir::Program& p, const infer::KernelOps& ops,
-                                               const ir::Loop& loop) {
+std::vector<const analysis::KernelOp*> ops_inside(const ir::Program& p, const analysis::KernelOps& ops,
+                                                  const ir::Loop& loop) {
   std::set<ir::StmtId> inside;
   ir::for_each_statement(p, loop.body, [&](ir::StmtId s, int) { inside.insert(s); });
-  std::vector<const infer::KernelOp*> body;
+  std::vector<const analysis::KernelOp*> body;
   for (const auto& op : ops.ops)
     if (inside.count(op.stmt)) body.push_back(&op);
   return body;
 }
 
-bool is_tile_load(const ir::Program& p, const infer::KernelOp& op) {
+bool is_tile_load(const ir::Program& p, const analysis::KernelOp& op) {
   const auto* copy = p.as<ir::TileOp>(op.stmt);
   return copy && copy->kind == ir::OpKind::copy &&
          p.buffer(copy->operands[0].buffer).scope == ir::MemScope::global &&
@@ -50,10 +50,10 @@ bool fills_whole_tile(const ir::Program& p, const ir::TileOp& copy) {
          });
 }
 
-std::string held_back(const ir::Program& p, const infer::KernelOps& ops, const ir::Loop& loop,
-                      const infer::KernelOp& op) {
+std::string held_back(const ir::Program& p, const analysis::KernelOps& ops, const ir::Loop& loop,
+                      const analysis::KernelOp& op) {
   const auto& copy = *p.as<ir::TileOp>(op.stmt);
-  const std::vector<const infer::KernelOp*> body = ops_inside(p, ops, loop);
+  const std::vector<const analysis::KernelOp*> body = ops_inside(p, ops, loop);
   std::set<ir::BufferId> written;
   for (const auto* other : body)
     for (const auto& a : other->accesses)

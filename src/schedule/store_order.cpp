@@ -136,15 +136,15 @@ std::string scalar_refusal(const ir::Program& p, const ir::Kernel& kernel, ir::B
 
 }  // namespace
 
-std::string order_refusal(const ir::Program& p, const ir::Kernel& kernel, const infer::KernelOps& ops,
+std::string order_refusal(const ir::Program& p, const ir::Kernel& kernel, const analysis::KernelOps& ops,
                           size_t op) {
-  const infer::KernelOp& store = ops.ops[op];
+  const analysis::KernelOp& store = ops.ops[op];
   const ir::Region& to = p.as<ir::TileOp>(store.stmt)->operands[1];
   const std::vector<const ir::Loop*> loops = loops_around(p, kernel, store.stmt);
   for (const ir::Loop* l : loops)
     if (l->kind == ir::LoopKind::pipelined) return "it stands in a pipelined loop";
   for (size_t i = 0; i < ops.ops.size(); ++i)
-    for (const infer::OpAccess& a : ops.ops[i].accesses) {
+    for (const analysis::OpAccess& a : ops.ops[i].accesses) {
       if (i == op || a.buffer != to.buffer) continue;
       if (loops.empty() && exclusive(p, kernel, ops.ops[i].stmt, store.stmt)) continue;
       if (a.write || i > op || !loops.empty())

@@ -10,11 +10,11 @@
 
 #include <string>
 
-#include "infer/kernel_ops.h"
+#include "analysis/kernel_ops.h"
 
 namespace tilegen::schedule {
 
-std::string order_refusal(const ir::Program& p, const ir::Kernel& kernel, const infer::KernelOps& ops,
+std::string order_refusal(const ir::Program& p, const ir::Kernel& kernel, const analysis::KernelOps& ops,
                           size_t op);
 
 }  // namespace tilegen::schedule

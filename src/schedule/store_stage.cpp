@@ -40,7 +40,7 @@ std::optional<StoreStage> accumulator_split(const layout::Fragment& f, const ops
 
 }  // namespace
 
-std::optional<StoreStage> store_stage(const ir::Program& p, const infer::KernelOp& op,
+std::optional<StoreStage> store_stage(const ir::Program& p, const analysis::KernelOp& op,
                                       const layout::Fragment& source, std::string* reason) {
   auto refuse = [&](std::string why) {
     if (reason) *reason = std::move(why);

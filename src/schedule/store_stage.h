@@ -10,7 +10,7 @@
 #include <optional>
 #include <string>
 
-#include "infer/kernel_ops.h"
+#include "analysis/kernel_ops.h"
 #include "layout/fragment.h"
 
 namespace tilegen::schedule {
@@ -27,7 +27,7 @@ struct StoreStage {
 };
 
 // `pass_columns` of the result is the whole width; planning may take less to save memory.
-std::optional<StoreStage> store_stage(const ir::Program& p, const infer::KernelOp& op,
+std::optional<StoreStage> store_stage(const ir::Program& p, const analysis::KernelOp& op,
                                       const layout::Fragment& source, std::string* reason);
 
 }  // namespace tilegen::schedule

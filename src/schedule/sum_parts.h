@@ -13,26 +13,26 @@
 #include <string>
 #include <vector>
 
-#include "infer/kernel_ops.h"
+#include "analysis/kernel_ops.h"
 
 namespace tilegen::schedule {
 
 struct SumParts {
-  std::set<const infer::KernelOp*> reductions;  // all that make parts
-  std::set<const infer::KernelOp*> others;      // element-wise ops in the loop that touch parts
+  std::set<const analysis::KernelOp*> reductions;  // all that make parts
+  std::set<const analysis::KernelOp*> others;      // element-wise ops in the loop that touch parts
   std::set<int> values;
   std::set<int> outside;  // those of them that are used outside the loop as well
   std::string refusal;    // empty: the loop may keep them in parts
 };
-SumParts sum_parts(const ir::Program& p, const infer::KernelOps& ops, ir::StmtId loop,
-                   const infer::KernelOp& reduction);
+SumParts sum_parts(const ir::Program& p, const analysis::KernelOps& ops, ir::StmtId loop,
+                   const analysis::KernelOp& reduction);
 
 // A reduction that adds up.
-bool is_sum(const ir::Program& p, const infer::KernelOp& op);
+bool is_sum(const ir::Program& p, const analysis::KernelOp& op);
 
 // The value is 0 when the loop begins, or nothing sees what it is then: the loop is known to run, and
 // overwrites it first.
-bool begins_as_zero(const ir::Program& p, int kernel, const infer::KernelOps& ops, ir::StmtId loop,
+bool begins_as_zero(const ir::Program& p, int kernel, const analysis::KernelOps& ops, ir::StmtId loop,
                     int value);
 
 }  // namespace tilegen::schedule

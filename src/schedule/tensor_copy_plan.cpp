@@ -13,9 +13,9 @@
 
 namespace tilegen::schedule {
 
-using infer::KernelOp;
-using infer::KernelOps;
-using infer::OpAccess;
+using analysis::KernelOp;
+using analysis::KernelOps;
+using analysis::OpAccess;
 using plan::Engine;
 
 namespace {
@@ -213,7 +213,7 @@ namespace {
 bool fills_operand(const KernelOps& ops, const KernelOp& copy) {
   const int value = written_value(copy);
   return std::any_of(ops.ops.begin(), ops.ops.end(), [&](const KernelOp& op) {
-    return op.form == infer::OpForm::gemm &&
+    return op.form == analysis::OpForm::gemm &&
            std::any_of(op.accesses.begin(), op.accesses.end(),
                        [&](const OpAccess& a) { return a.value == value && !a.write; });
   });

@@ -12,29 +12,30 @@ namespace tilegen::schedule {
 
 // Fed products whose loop has a product that warpgroups do not do, whose tiles lie as the instruction or the
 // engine cannot have them, or whose registers are held otherwise. Empty: the products can be done as planned.
-Refusals unfit_products(const ir::Program& p, const infer::KernelOps& ops, const target::Target& t,
+Refusals unfit_products(const ir::Program& p, const analysis::KernelOps& ops, const target::Target& t,
                         const TensorFeeds& feeds, const std::map<size_t, ops::GemmPlan>& gemms);
-Refusals unfit_layouts(const ir::Program& p, const infer::KernelOps& ops, const TensorFeeds& feeds,
+Refusals unfit_layouts(const ir::Program& p, const analysis::KernelOps& ops, const TensorFeeds& feeds,
                        const std::map<size_t, ops::GemmPlan>& gemms, const infer::InferResult& layouts);
 
 // The channels of fed products, with one slot each. Given ones are taken where they hold what has to be held.
 Expected<std::vector<plan::ChannelPlan>> plan_channels(const ir::Program& p, int kernel,
-                                                       const infer::KernelOps& ops, const TensorFeeds& feeds,
+                                                       const analysis::KernelOps& ops,
+                                                       const TensorFeeds& feeds,
                                                        const plan::KernelSchedule* given);
 
 // Why a copy to a tensor cannot be done by the engine; empty when it can. `values`, `conversions`: as
 // planned.
-std::string store_refusal(const ir::Program& p, const ir::Kernel& kernel, const infer::KernelOps& ops,
+std::string store_refusal(const ir::Program& p, const ir::Kernel& kernel, const analysis::KernelOps& ops,
                           size_t op, const std::vector<plan::ValuePlan>& values,
                           const std::vector<plan::ConversionPlan>& conversions);
 
 // How a tile that leaves by the copy should lie for the engine, and for the threads that write it from
 // accumulators; nothing where it may stay as it is. `held`: as inference has it.
-std::optional<layout::Layout> store_tile_layout(const ir::Program& p, const infer::KernelOp& op,
+std::optional<layout::Layout> store_tile_layout(const ir::Program& p, const analysis::KernelOp& op,
                                                 const plan::ValuePlan& held);
 
 // What a schedule that was made with tensor copies says beyond them.
 plan::KernelSchedule without_tensor_copies(const plan::KernelSchedule& given, const ir::Program& p,
-                                           const infer::KernelOps& ops, TensorCopies allowed);
+                                           const analysis::KernelOps& ops, TensorCopies allowed);
 
 }  // namespace tilegen::schedule

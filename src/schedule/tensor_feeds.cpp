@@ -8,9 +8,9 @@
 
 namespace tilegen::schedule {
 
-using infer::KernelOp;
-using infer::KernelOps;
-using infer::OpAccess;
+using analysis::KernelOp;
+using analysis::KernelOps;
+using analysis::OpAccess;
 using plan::Engine;
 
 namespace {
@@ -60,7 +60,7 @@ class FeedFinder {
     for (size_t i = 0; i < ops_.ops.size(); ++i)
       for (const OpAccess& a : ops_.ops[i].accesses) {
         if (a.value != value || !a.read) continue;
-        if (ops_.ops[i].form == infer::OpForm::gemm)
+        if (ops_.ops[i].form == analysis::OpForm::gemm)
           return "a product reads it, which does not take it from a producer";
         feed.readers.insert(i);
       }
@@ -124,7 +124,7 @@ class FeedFinder {
         if (a.write) {
           if (copy && copy != &op) return "several operations write it";
           copy = &op;
-        } else if (op.form != infer::OpForm::gemm || !stands_in(loop.body, op.stmt)) {
+        } else if (op.form != analysis::OpForm::gemm || !stands_in(loop.body, op.stmt)) {
           return op.path + " reads it too";
         }
       }
@@ -202,7 +202,7 @@ TensorFeeds find_tensor_feeds(const ir::Program& p, int kernel, const KernelOps&
   const FeedFinder finder(p, kernel, ops, given);
   const bool produced = !given || !given->roles || given->roles->producer_threads != 0;
   for (size_t i = 0; i < ops.ops.size(); ++i) {
-    if (ops.ops[i].form != infer::OpForm::gemm) continue;
+    if (ops.ops[i].form != analysis::OpForm::gemm) continue;
     TensorFeed feed;
     std::string why = allowed == TensorCopies::none ? "planned without tensor copies"
                       : !produced                   ? "the schedule gives no producer"

@@ -38,17 +38,17 @@ struct TensorFeeds {
   Refusals by_threads;                  // every other copy of such loops
 };
 // `given` may keep copies from the engine.
-TensorFeeds find_tensor_feeds(const ir::Program& p, int kernel, const infer::KernelOps& ops,
+TensorFeeds find_tensor_feeds(const ir::Program& p, int kernel, const analysis::KernelOps& ops,
                               const target::Target& t, const plan::KernelSchedule* given,
                               TensorCopies allowed);
 
 // Copies beside products that are fed no more go; the products of loops that no copy of the engine is left in
 // are returned.
-Refusals settle(const ir::Program& p, const infer::KernelOps& ops, TensorFeeds& feeds);
+Refusals settle(const ir::Program& p, const analysis::KernelOps& ops, TensorFeeds& feeds);
 
 // Tiles that only threads read lie as the engine can have them, where nobody asked for another form; copies
 // of others are returned.
-Refusals fit_thread_tiles(const ir::Program& p, const infer::KernelOps& ops, const TensorFeeds& feeds,
+Refusals fit_thread_tiles(const ir::Program& p, const analysis::KernelOps& ops, const TensorFeeds& feeds,
                           std::vector<plan::ValuePlan>& values);
 
 }  // namespace tilegen::schedule

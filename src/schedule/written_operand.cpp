@@ -10,9 +10,9 @@
 
 namespace tilegen::schedule {
 
-using infer::KernelOp;
-using infer::KernelOps;
-using infer::OpAccess;
+using analysis::KernelOp;
+using analysis::KernelOps;
+using analysis::OpAccess;
 using plan::Engine;
 
 namespace {
@@ -132,7 +132,7 @@ class Finder {
   bool same_thread_each_time(size_t writer, int value) const {
     const KernelOp& op = ops_.ops[writer];
     const plan::OpPlan& plan = plans_[writer];
-    if (op.form != infer::OpForm::element || !plan.iteration || !plan.through_memory.empty() ||
+    if (op.form != analysis::OpForm::element || !plan.iteration || !plan.through_memory.empty() ||
         !conversions_of(p_, ops_, op, values_, conversions_).empty())
       return false;
     int stores = 0;
@@ -219,7 +219,7 @@ bool overwritten_each_time(const ir::Program& p, const KernelOps& ops, const Wri
 
 }  // namespace
 
-std::vector<WrittenOperand> written_operands(const ir::Program& p, const infer::KernelOps& ops,
+std::vector<WrittenOperand> written_operands(const ir::Program& p, const analysis::KernelOps& ops,
                                              const target::Target& t, int64_t threads,
                                              const std::vector<plan::OpPlan>& plans,
                                              const std::vector<plan::ValuePlan>& values,
@@ -227,13 +227,13 @@ std::vector<WrittenOperand> written_operands(const ir::Program& p, const infer::
   return Finder(p, ops, t, threads, plans, values, conversions).run();
 }
 
-std::string written_reason(const ir::Program& p, const infer::KernelOps& ops, const WrittenOperand& w) {
+std::string written_reason(const ir::Program& p, const analysis::KernelOps& ops, const WrittenOperand& w) {
   return "; threads write '" + p.buffer(ops.values[static_cast<size_t>(w.value)].buffer).name + "', " +
          (w.own_rows ? "each warpgroup what it multiplies: the warpgroup meets"
                      : "for all warpgroups: these meet");
 }
 
-bool written_inside(const ir::Program& p, const infer::KernelOps& ops, const WrittenOperand& w,
+bool written_inside(const ir::Program& p, const analysis::KernelOps& ops, const WrittenOperand& w,
                     const ir::Loop& loop) {
   const auto inside = ops_inside(p, ops, loop);
   return std::any_of(w.writers.begin(), w.writers.end(), [&](size_t writer) {
@@ -241,7 +241,7 @@ bool written_inside(const ir::Program& p, const infer::KernelOps& ops, const Wri
   });
 }
 
-bool may_take_turns(const ir::Program& p, const infer::KernelOps& ops, const WrittenOperand& w,
+bool may_take_turns(const ir::Program& p, const analysis::KernelOps& ops, const WrittenOperand& w,
                     const ir::Loop& loop, const plan::LoopPlan& plan) {
   if (!overwritten_each_time(p, ops, w, loop)) return false;
   std::vector<size_t> users = w.products;

@@ -6,7 +6,7 @@
 // for turns, lowering for barriers.
 #pragma once
 
-#include "infer/kernel_ops.h"
+#include "analysis/kernel_ops.h"
 #include "plan/schedule.h"
 #include "target/target.h"
 
@@ -23,19 +23,19 @@ struct WrittenOperand {
 };
 
 // What the products' plans say of it.
-std::string written_reason(const ir::Program& p, const infer::KernelOps& ops, const WrittenOperand& w);
+std::string written_reason(const ir::Program& p, const analysis::KernelOps& ops, const WrittenOperand& w);
 
 // Something in the loop writes it.
-bool written_inside(const ir::Program& p, const infer::KernelOps& ops, const WrittenOperand& w,
+bool written_inside(const ir::Program& p, const analysis::KernelOps& ops, const WrittenOperand& w,
                     const ir::Loop& loop);
 
 // Iterations may have slots of their own, in turn: each overwrites all of the tile before its products read
 // it, and none of them lags.
-bool may_take_turns(const ir::Program& p, const infer::KernelOps& ops, const WrittenOperand& w,
+bool may_take_turns(const ir::Program& p, const analysis::KernelOps& ops, const WrittenOperand& w,
                     const ir::Loop& loop, const plan::LoopPlan& plan);
 
 // `plans` are those of `ops`, one by one.
-std::vector<WrittenOperand> written_operands(const ir::Program& p, const infer::KernelOps& ops,
+std::vector<WrittenOperand> written_operands(const ir::Program& p, const analysis::KernelOps& ops,
                                              const target::Target& t, int64_t threads,
                                              const std::vector<plan::OpPlan>& plans,
                                              const std::vector<plan::ValuePlan>& values,

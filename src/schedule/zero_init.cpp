@@ -8,7 +8,7 @@
 
 namespace tilegen::schedule {
 
-using infer::KernelOp;
+using analysis::KernelOp;
 
 namespace {
 
@@ -19,10 +19,10 @@ bool is_zero(const ir::ExprNode& n) {
 
 class ZeroInit {
  public:
-  ZeroInit(const ir::Program& p, int kernel, const infer::KernelOps& ops, const plan::KernelSchedule& s)
+  ZeroInit(const ir::Program& p, int kernel, const analysis::KernelOps& ops, const plan::KernelSchedule& s)
       : p_(p), paths_(p, kernel), s_(s) {
     for (const KernelOp& op : ops.ops) op_of_[op.stmt] = &op;
-    for (const infer::Value& v : ops.values) shapes_.push_back(v.shape);
+    for (const analysis::Value& v : ops.values) shapes_.push_back(v.shape);
   }
 
   // Paths of the fills.
@@ -81,7 +81,7 @@ class ZeroInit {
 
 }  // namespace
 
-void plan_zero_init(const ir::Program& p, int kernel, const infer::KernelOps& ops,
+void plan_zero_init(const ir::Program& p, int kernel, const analysis::KernelOps& ops,
                     const plan::KernelSchedule* given, plan::KernelSchedule& s) {
   if (!s.roles || s.roles->producer_threads <= 0) return;
   const std::set<std::string> fills =

@@ -11,12 +11,12 @@
 // refuses: nothing; any other fill is done as it stands.
 #pragma once
 
-#include "infer/kernel_ops.h"
+#include "analysis/kernel_ops.h"
 #include "plan/schedule.h"
 
 namespace tilegen::schedule {
 
-void plan_zero_init(const ir::Program& p, int kernel, const infer::KernelOps& ops,
+void plan_zero_init(const ir::Program& p, int kernel, const analysis::KernelOps& ops,
                     const plan::KernelSchedule* given, plan::KernelSchedule& s);
 
 }  // namespace tilegen::schedule

@@ -13,6 +13,10 @@
 namespace tilegen::infer {
 namespace {
 
+using analysis::collect_kernel_ops;
+using analysis::KernelOps;
+using analysis::OpForm;
+
 using layout::Fragment;
 using plan::Origin;
 

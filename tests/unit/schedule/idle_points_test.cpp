@@ -31,7 +31,7 @@ std::string tests_of(const std::string& body) {
     text += ir::print_expr(p, e);
     for (const auto& [v, number] : inside) text += " at " + p.var(v).name + " = " + std::to_string(number);
   };
-  for (const StoreTest& test : store_tests(p, p.kernels[0], infer::collect_kernel_ops(p, 0))) {
+  for (const StoreTest& test : store_tests(p, p.kernels[0], analysis::collect_kernel_ops(p, 0))) {
     text += "[";
     for (const StoreComparison& c : test) {
       if (text.back() != '[') text += "; ";

@@ -156,7 +156,7 @@ TEST(PingPongPlan, WorkIsCountedWhereElementsDiffer) {
       " parallel i, j in 64, 64 { x[i, j] = select(i <= j, x[i, j], 0.0f32) }\n"
       " copy x -> Y[0 :+ 64, 0 :+ 64]\n}\n");
   ASSERT_TRUE(p);
-  const infer::KernelOps ops = infer::collect_kernel_ops(*p, 0);
+  const analysis::KernelOps ops = analysis::collect_kernel_ops(*p, 0);
   ASSERT_EQ(ops.ops.size(), 5u);
   // a product, a difference, an exponential; a product a row
   EXPECT_EQ(thread_cycles(*p, ops.ops[2]), (10 * 64 * 64 + 64) / 128.0);

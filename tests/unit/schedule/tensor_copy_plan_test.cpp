@@ -411,7 +411,7 @@ TEST(TensorStores, StagesFollowTheAccumulators) {
     auto p = program_from(gemm_text(r.m, r.n, 32, 2, r.threads));
     ASSERT_TRUE(p);
     const plan::Schedule s = planned(*p);
-    const auto ops = infer::collect_kernel_ops(*p, 0);
+    const auto ops = analysis::collect_kernel_ops(*p, 0);
     const auto stage =
         store_stage(*p, ops.ops.back(), *plan::find_value(s.kernels[0], "gemm:acc")->fragment, nullptr);
     ASSERT_TRUE(stage) << r.m << "x" << r.n;
@@ -426,7 +426,7 @@ TEST(TensorStores, StagesFollowTheAccumulators) {
   auto p = program_from(gemm_text(64, 24, 32, 2, 128));
   ASSERT_TRUE(p);
   std::string why;
-  const auto ops = infer::collect_kernel_ops(*p, 0);
+  const auto ops = analysis::collect_kernel_ops(*p, 0);
   EXPECT_FALSE(
       store_stage(*p, ops.ops.back(), layout::Fragment::replicated(std::vector<int64_t>{64, 24}, 128), &why));
   EXPECT_EQ(why, "its source is not held as warpgroup instructions leave it");

@@ -1,4 +1,4 @@
-#include "infer/kernel_ops.h"
+#include "analysis/kernel_ops.h"
 #include "ir/statement_paths.h"
 
 #include <algorithm>
@@ -6,7 +6,7 @@
 #include <numeric>
 #include <set>
 
-namespace tilegen::infer {
+namespace tilegen::analysis {
 
 using ir::BufferId;
 using ir::Program;
@@ -263,4 +263,4 @@ KernelOps collect_kernel_ops(const Program& p, int kernel) {
   return out;
 }
 
-}  // namespace tilegen::infer
+}  // namespace tilegen::analysis

@@ -1,13 +1,13 @@
 // Which value each access of a program means: where a buffer's new value begins, and what must stay one
 // value.
-#include "infer/kernel_ops.h"
+#include "analysis/kernel_ops.h"
 
 #include <gtest/gtest.h>
 
 #include "check/check_program.h"
 #include "ir/text.h"
 
-namespace tilegen::infer {
+namespace tilegen::analysis {
 namespace {
 
 constexpr const char* kHeader = R"(tl 1 program p
@@ -53,7 +53,8 @@ TEST(KernelOps, AFullOverwriteBeginsANewValue) {
     copy x -> Y
     fill x, 0.0f32
     copy x -> Y
-  )"), "copy#0: x=; copy#1: x; copy#2: x@1=; copy#3: x@1; fill#0: x@2=; copy#4: x@2");
+  )"),
+            "copy#0: x=; copy#1: x; copy#2: x@1=; copy#3: x@1; fill#0: x@2=; copy#4: x@2");
   EXPECT_EQ(
       webs("copy X -> x\n copy x -> Y\n parallel i, j in 64, 64 {\n x[i, j] = 1.0f32\n }\n copy x -> Y\n"),
       "copy#0: x=; copy#1: x; i.j: x@1=; copy#2: x@1");
@@ -105,7 +106,8 @@ TEST(KernelOps, WhatALoopCarriesIsOneValue) {
       copy x -> Y
       copy X -> x
     }
-  )"), "copy#0: x=; t/copy#0: x; t/copy#1: x=");
+  )"),
+            "copy#0: x=; t/copy#0: x; t/copy#1: x=");
   // Without the read in front every iteration has one of its own; the loop may not run, so what is read
   // behind is either.
   EXPECT_EQ(webs(R"(
@@ -115,14 +117,16 @@ TEST(KernelOps, WhatALoopCarriesIsOneValue) {
     }
     copy X -> x
     copy x -> Y
-  )"), "t/copy#0: x=; t/copy#1: x; copy#0: x@1=; copy#1: x@1");
+  )"),
+            "t/copy#0: x=; t/copy#1: x; copy#0: x@1=; copy#1: x@1");
   EXPECT_EQ(webs(R"(
     copy X -> x
     serial t in 0 .. n {
       copy X -> x
     }
     copy x -> Y
-  )"), "copy#0: x=; t/copy#0: x=; copy#1: x");
+  )"),
+            "copy#0: x=; t/copy#0: x=; copy#1: x");
 }
 
 TEST(KernelOps, AReadThatOnlyEarlierIterationsFeed) {
@@ -133,7 +137,8 @@ TEST(KernelOps, AReadThatOnlyEarlierIterationsFeed) {
       }
       copy X -> x
     }
-  )"), "t/if#0/copy#0: x; t/copy#0: x=");
+  )"),
+            "t/if#0/copy#0: x; t/copy#0: x=");
   // Through two loops.
   EXPECT_EQ(webs(R"(
     serial t in 0 .. n {
@@ -144,7 +149,8 @@ TEST(KernelOps, AReadThatOnlyEarlierIterationsFeed) {
       }
       copy X -> x
     }
-  )"), "t/u/if#0/copy#0: x; t/copy#0: x=");
+  )"),
+            "t/u/if#0/copy#0: x; t/copy#0: x=");
   // A part is written over what the iteration before left.
   EXPECT_EQ(webs(R"(
     serial t in 0 .. n {
@@ -154,7 +160,8 @@ TEST(KernelOps, AReadThatOnlyEarlierIterationsFeed) {
       }
       copy X -> x
     }
-  )"), "t/if#0/copy#0: x=; t/if#0/copy#1: x; t/copy#0: x=");
+  )"),
+            "t/if#0/copy#0: x=; t/if#0/copy#1: x; t/copy#0: x=");
 }
 
 TEST(KernelOps, BothSidesOfABranchMeetBehindIt) {
@@ -165,7 +172,8 @@ TEST(KernelOps, BothSidesOfABranchMeetBehindIt) {
       fill x, 0.0f32
     }
     copy x -> Y
-  )"), "if#0/copy#0: x=; if#0.else/fill#0: x=; copy#0: x");
+  )"),
+            "if#0/copy#0: x=; if#0.else/fill#0: x=; copy#0: x");
   // One side overwrites: behind it both are possible. Within it they are two.
   EXPECT_EQ(webs(R"(
     copy X -> x
@@ -173,7 +181,8 @@ TEST(KernelOps, BothSidesOfABranchMeetBehindIt) {
       fill x, 0.0f32
     }
     copy x -> Y
-  )"), "copy#0: x=; if#0/fill#0: x=; copy#1: x");
+  )"),
+            "copy#0: x=; if#0/fill#0: x=; copy#1: x");
   EXPECT_EQ(webs(R"(
     copy X -> x
     if flag {
@@ -201,7 +210,8 @@ TEST(KernelOps, ScalarsOfStatementsNameTheValueTheyRead) {
     }
     copy X[c[0] % 2 :+ 32, 0 :+ 64] -> x[0 :+ 32, 0 :+ 64]
   }
-  )", "test.tl", Limits{});
+  )",
+                             "test.tl", Limits{});
   ASSERT_TRUE(p) << p.error().to_text();
   KernelOps ops = collect_kernel_ops(*p, 0);
   std::vector<std::string> paths = ir::statement_paths(*p);
@@ -219,7 +229,8 @@ TEST(KernelOps, DepthCountsLoopsOnly) {
       }
     }
   }
-  )", "test.tl", Limits{});
+  )",
+                             "test.tl", Limits{});
   ASSERT_TRUE(p) << p.error().to_text();
   KernelOps ops = collect_kernel_ops(*p, 0);
   ASSERT_EQ(ops.ops.size(), 2u);
@@ -228,4 +239,4 @@ TEST(KernelOps, DepthCountsLoopsOnly) {
 }
 
 }  // namespace
-}  // namespace tilegen::infer
+}  // namespace tilegen::analysis

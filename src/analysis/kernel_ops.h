@@ -14,7 +14,7 @@
 #include "ir/program.h"
 #include "ops/element_view.h"
 
-namespace tilegen::infer {
+namespace tilegen::analysis {
 
 struct Value {
   ir::BufferId buffer;
@@ -56,4 +56,4 @@ struct KernelOps {
 
 KernelOps collect_kernel_ops(const ir::Program& p, int kernel);
 
-}  // namespace tilegen::infer
+}  // namespace tilegen::analysis
