@@ -1,10 +1,10 @@
 #include "analysis/kernel_ops.h"
-#include "ir/statement_paths.h"
 
 #include <algorithm>
 #include <map>
-#include <numeric>
-#include <set>
+
+#include "analysis/loads.h"
+#include "ir/statement_paths.h"
 
 namespace tilegen::analysis {
 
@@ -96,21 +96,13 @@ class WebBuilder {
   }
 
   void scalar(StmtId id, ir::ExprId root, Reaching& state) {
-    std::vector<ir::ExprId> pending = {root};
-    std::set<ir::ExprId> seen;
-    while (!pending.empty()) {
-      const ir::ExprId e = pending.back();
-      pending.pop_back();
-      if (!e.valid() || !seen.insert(e).second) continue;
-      const ir::ExprNode& n = p_.exprs[e];
-      pending.insert(pending.end(), {n.a, n.b, n.c});
-      if (n.op != ir::ExprOp::load) continue;
-      for (ir::ExprId index : p_.exprs.indices(e)) pending.push_back(index);
-      if (!on_chip(n.object)) continue;
+    any_load(p_.exprs, root, [&](ir::ExprId, const ir::ExprNode& n) {
+      if (!on_chip(n.object)) return false;
       OpAccess a{n.object, -1, true, false, -1};
       use(state, a);
       out_.scalar_reads[{id, n.object}] = a.value;
-    }
+      return false;
+    });
   }
 
   bool covers_buffer(const ir::Region& r) const {

@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "analysis/loads.h"
+#include "analysis/uniformity.h"
 #include "infer/inference.h"
 #include "ir/statement_paths.h"
 
@@ -16,7 +18,7 @@ void Inference::find_unrolled(const ir::Block& block) {
   for (ir::StmtId id : block) {
     if (const auto* loop = p_.as<ir::Loop>(id); loop && loop->kind != ir::LoopKind::parallel) {
       if (loop->kind == ir::LoopKind::unroll && p_.exprs.is_const_int(loop->extents[0]) &&
-          told(loop->begin, {}))
+          is_constant(loop->begin, {}))
         unrolled_.insert(loop->vars[0]);
       find_unrolled(loop->body);
     }
@@ -28,14 +30,10 @@ void Inference::find_unrolled(const ir::Block& block) {
 }
 
 // A constant once loops are unrolled, but for `walked`, the variables of an iteration.
-bool Inference::told(ir::ExprId index, std::span<const ir::VarId> walked) const {
-  const ir::ExprNode& n = p_.exprs[index];
-  if (n.op == ir::ExprOp::load) return false;
-  if (n.op == ir::ExprOp::var)
-    return unrolled_.count(n.var()) > 0 || std::find(walked.begin(), walked.end(), n.var()) != walked.end();
-  for (ir::ExprId operand : {n.a, n.b, n.c})
-    if (operand.valid() && !told(operand, walked)) return false;
-  return true;
+bool Inference::is_constant(ir::ExprId index, std::span<const ir::VarId> walked) const {
+  return analysis::is_constant_with(p_.exprs, index, [&](ir::VarId v) {
+    return unrolled_.count(v) > 0 || std::find(walked.begin(), walked.end(), v) != walked.end();
+  });
 }
 
 InMemory given_in_memory(const InferInput& in) {
@@ -135,21 +133,14 @@ std::vector<ir::ExprId> scalars_of(const ir::Program& p, ir::StmtId id) {
 }  // namespace
 
 // Some element of the buffer that is read is told at run time only.
-bool Inference::reads_any_element(std::vector<ir::ExprId> todo, ir::BufferId buffer) const {
-  std::set<ir::ExprId> seen;
-  while (!todo.empty()) {
-    const ir::ExprId at = todo.back();
-    todo.pop_back();
-    if (!at.valid() || !seen.insert(at).second) continue;
-    const ir::ExprNode& n = p_.exprs[at];
-    todo.insert(todo.end(), {n.a, n.b, n.c});
-    if (n.op != ir::ExprOp::load) continue;
-    for (ir::ExprId index : p_.exprs.indices(at)) {
-      todo.push_back(index);
-      if (n.object == buffer && !told(index, {})) return true;
-    }
-  }
-  return false;
+bool Inference::reads_any_element(const std::vector<ir::ExprId>& roots, ir::BufferId buffer) const {
+  const auto chosen = [&](ir::ExprId load, const ir::ExprNode& n) {
+    const auto indices = p_.exprs.indices(load);
+    return n.object == buffer && std::any_of(indices.begin(), indices.end(),
+                                             [&](ir::ExprId index) { return !is_constant(index, {}); });
+  };
+  return std::any_of(roots.begin(), roots.end(),
+                     [&](ir::ExprId root) { return analysis::any_load(p_.exprs, root, chosen); });
 }
 
 void Inference::check_scalars() {
@@ -212,7 +203,7 @@ bool Inference::too_many_choices(const KernelOp& op, const Fragment& iteration, 
   for (size_t d = 0; d < a.dim_of.size(); ++d) {
     if (held.shape()[d] == 1 || threads_walk(held, static_cast<int>(d))) continue;
     const int k = a.dim_of[d];
-    if (a.unknown[d].valid() && !told(a.unknown[d], walked)) return true;
+    if (a.unknown[d].valid() && !is_constant(a.unknown[d], walked)) return true;
     if (k != ops::kUniformIndex && threads_walk(iteration, k == ops::kIrregularIndex ? -1 : k)) return true;
   }
   return false;

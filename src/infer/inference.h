@@ -118,8 +118,8 @@ class Inference {
   void check_scalars();
   void check_register_counts();
   void find_unrolled(const ir::Block& block);
-  bool told(ir::ExprId index, std::span<const ir::VarId> walked) const;
-  bool reads_any_element(std::vector<ir::ExprId> todo, ir::BufferId buffer) const;
+  bool is_constant(ir::ExprId index, std::span<const ir::VarId> walked) const;
+  bool reads_any_element(const std::vector<ir::ExprId>& roots, ir::BufferId buffer) const;
   bool works_on_registers(int v) const;  // a matrix atom does
 
   // strict: what instructions demand (infer_layouts.cpp)

@@ -62,7 +62,8 @@ bool KernelLowering::want_multiple(ExprId stride, int64_t divisor, std::map<VarI
     std::vector<VarId> used;
     for (VarId v : vars) {
       const auto facts = ctx_.facts_of(v);
-      if (!facts || !ops::has_multiple(facts->range.lo, facts->range.hi, facts->divisor, multiple)) continue;
+      if (!facts || !analysis::has_multiple(facts->range.lo, facts->range.hi, facts->divisor, multiple))
+        continue;
       ctx_.bind(v, facts->range.lo, facts->range.hi, std::lcm(facts->divisor, multiple));
       used.push_back(v);
       if (divides()) break;

@@ -22,8 +22,8 @@
 //
 // A block is told a number behind the last point exactly once. Points beyond the launched blocks are claimed
 // once each: the launch claims as often as the grid has points, which is what the counter counts to.
+#include "analysis/empty_tiles.h"
 #include "lower/kernel_lowering.h"
-#include "schedule/idle_points.h"
 
 namespace tilegen::lower {
 
@@ -126,9 +126,9 @@ ExprId KernelLowering::point_is_idle() {
     return lowered;
   };
   ExprId stores = e.const_int(0, ir::DType::boolean);
-  for (const schedule::StoreTest& test : schedule::store_tests(p_, kernel_, ops_)) {
+  for (const analysis::StoreTest& test : analysis::store_tests(p_, kernel_, ops_)) {
     ExprId passes;
-    for (const schedule::StoreComparison& c : test) {
+    for (const analysis::StoreComparison& c : test) {
       const ExprId a = at(c.a, c.in_a), b = at(c.b, c.in_b);
       passes = both(passes, simplified(c.or_equal ? e.le(a, b) : e.lt(a, b)));
     }

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <functional>
 
+#include "analysis/block_work.h"
 #include "lower/kernel_lowering.h"
 #include "lower/perfect_nest.h"
 #include "lower/statement_exprs.h"
-#include "schedule/work_order.h"
 
 namespace tilegen::lower {
 
@@ -155,7 +155,7 @@ void KernelLowering::longest_first(ExprId rest, const std::vector<ExprId>& exten
                                    std::vector<ExprId>& value) {
   ir::ExprPool& e = out_.exprs;
   const plan::RasterPlan& plan = *schedule_.raster;
-  const auto work = schedule::varying_work(p_, kernel_);
+  const auto work = analysis::varying_work(p_, kernel_);
   const auto d = static_cast<size_t>(plan.dimension);
   if (!work || work->dimension != d)
     return fail(DiagCode::schedule_illegal, kernel_.name,

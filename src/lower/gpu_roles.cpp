@@ -4,9 +4,9 @@
 //
 // A persistent block walks several points of the grid: the roles do so each for itself, as far apart as the
 // channels' slots let them.
+#include "analysis/block_work.h"
 #include "lower/kernel_lowering.h"
 #include "lower/statement_exprs.h"
-#include "schedule/work_order.h"
 
 namespace tilegen::lower {
 
@@ -65,7 +65,7 @@ void KernelLowering::warpgroup_barrier(thread::Block& out, const std::string& or
 
 bool KernelLowering::counted(const ir::Loop& loop) const {
   return tile_var_.valid() &&
-         (schedule::varies_by_block(p_, kernel_, loop) || schedule::pipelines_in_branch(p_, kernel_));
+         (analysis::varies_by_block(p_, kernel_, loop) || analysis::pipelines_in_branch(p_, kernel_));
 }
 
 MemoryId KernelLowering::count_of(const void* what, const char* name) {
@@ -103,12 +103,12 @@ void KernelLowering::count_fillings(const ir::Loop& loop, ExprId extent, thread:
 
 ExprId KernelLowering::uses_before(const Channel& c) {
   const bool some_only =
-      tile_var_.valid() && c.plan->loop.empty() && schedule::pipelines_in_branch(p_, kernel_);
+      tile_var_.valid() && c.plan->loop.empty() && analysis::pipelines_in_branch(p_, kernel_);
   return some_only ? held_count(count_of(&c, "uses")) : executions_;
 }
 
 void KernelLowering::count_use(const Channel& c, thread::Block& out) {
-  if (tile_var_.valid() && c.plan->loop.empty() && schedule::pipelines_in_branch(p_, kernel_))
+  if (tile_var_.valid() && c.plan->loop.empty() && analysis::pipelines_in_branch(p_, kernel_))
     add_to_count(count_of(&c, "uses"), out_.exprs.const_int(1), out);
 }
 

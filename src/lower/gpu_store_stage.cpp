@@ -77,7 +77,7 @@ class StagedStore {
 
   void place_tensor() {
     const ir::Region& to = tile_op_.operands[1];
-    dims_ = *ops::tensor_copy_dims(k_.p_, tile_op_, nullptr);  // store_stage has seen that it is one
+    dims_ = *analysis::tensor_copy_dims(k_.p_, tile_op_, nullptr);  // store_stage has seen that it is one
     map_ = k_.tensor_map(to.buffer, k_.box_of(to, dims_, stage_.rows, stage_.inner), stage_.swizzle);
     for (size_t d = 0; d < to.offsets.size(); ++d)
       origin_.push_back(tensor_coordinate(k_.ctx_, k_.lower_expr(to.offsets[d]),
@@ -193,7 +193,7 @@ class StagedStore {
   int64_t bytes_ = 2, unit_ = 8, pass_columns_ = 0, part_elements_ = 0;
   MemoryId memory_;
   ExprId group_, group_m_, group_n_, lane_, warp_;
-  ops::TensorCopyDims dims_;
+  analysis::TensorCopyDims dims_;
   int map_ = -1;
   std::vector<ExprId> origin_;
 };

@@ -51,7 +51,7 @@ int KernelLowering::tensor_map(ir::BufferId tensor, const std::vector<int64_t>& 
   return static_cast<int>(out_.tensor_maps.size()) - 1;
 }
 
-std::vector<int64_t> KernelLowering::box_of(const ir::Region& r, const ops::TensorCopyDims& dims,
+std::vector<int64_t> KernelLowering::box_of(const ir::Region& r, const analysis::TensorCopyDims& dims,
                                             int64_t rows, int64_t columns) const {
   const size_t last = r.offsets.size() - 1;
   std::vector<int64_t> box(r.offsets.size(), 1);
@@ -65,7 +65,7 @@ std::optional<KernelLowering::TensorBoxes> KernelLowering::tensor_boxes(const an
                                                                         int64_t rows) {
   const auto* copy = p_.as<ir::TileOp>(op.stmt);
   std::string reason;
-  const auto dims = ops::tensor_copy_dims(p_, *copy, &reason);
+  const auto dims = analysis::tensor_copy_dims(p_, *copy, &reason);
   const ir::Region& from = copy->operands[0];
   const auto shape =
       dims ? layout::tensor_tile(l, dims->tile_inner, ir::dtype_bytes(p_.buffer(from.buffer).type), &reason)
@@ -94,7 +94,7 @@ ExprId tensor_coordinate(arith::Context& ctx, ExprId at, ExprId extent) {
 }
 
 std::vector<ExprId> KernelLowering::box_coordinates(const std::vector<ExprId>& origin,
-                                                    const ops::TensorCopyDims& dims, ExprId row,
+                                                    const analysis::TensorCopyDims& dims, ExprId row,
                                                     ExprId column) {
   std::vector<ExprId> at = origin;
   const auto move = [&](int dim, ExprId by) {

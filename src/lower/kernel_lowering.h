@@ -27,6 +27,7 @@
 #include <set>
 
 #include "analysis/kernel_ops.h"
+#include "analysis/tensor_copy.h"
 #include "arith/context.h"
 #include "arith/prove.h"
 #include "arith/simplify.h"
@@ -35,7 +36,6 @@
 #include "lower/lowering_parts.h"
 #include "ops/element_view.h"
 #include "ops/gemm_plan.h"
-#include "ops/tensor_copy.h"
 #include "schedule/exchange_plan.h"
 #include "schedule/partial_sums.h"
 #include "schedule/written_operand.h"
@@ -353,7 +353,7 @@ class KernelLowering {
   struct TensorBoxes {
     int map = -1;
     std::vector<ExprId> origin;  // per tensor dimension, slowest first
-    ops::TensorCopyDims dims;
+    analysis::TensorCopyDims dims;
     layout::TensorTile tile;
   };
   // How the copy engine moves a region of a tensor from or to an on-chip tile of this layout.
@@ -362,9 +362,9 @@ class KernelLowering {
                                           int64_t rows = 0);
   // Coordinates of the box that begins `row` rows and `column` elements behind the region's begin, innermost
   // first.
-  std::vector<ExprId> box_coordinates(const std::vector<ExprId>& origin, const ops::TensorCopyDims& dims,
+  std::vector<ExprId> box_coordinates(const std::vector<ExprId>& origin, const analysis::TensorCopyDims& dims,
                                       ExprId row, ExprId column);
-  std::vector<int64_t> box_of(const ir::Region& r, const ops::TensorCopyDims& dims, int64_t rows,
+  std::vector<int64_t> box_of(const ir::Region& r, const analysis::TensorCopyDims& dims, int64_t rows,
                               int64_t columns) const;
   int64_t tensor_load_bytes(const analysis::KernelOp& op);
   int64_t shared_rows_of(const analysis::KernelOp& op) const;  // schedule::shared_rows

@@ -1,6 +1,7 @@
 // Scalars that are taken once, in front of what may change what they are read from: bounds of loops, `serial
 // i in t[0] .. n` begins where t[0] says then, and what tile operations fill with and where their regions
 // begin.
+#include "analysis/loads.h"
 #include "lower/kernel_lowering.h"
 #include "lower/statement_exprs.h"
 
@@ -13,19 +14,7 @@ bool KernelLowering::reads_what_is_written(ExprId program_expr, const ir::Block&
       for (const analysis::OpAccess& a : op->second->accesses)
         if (a.write) written.insert(a.buffer);
   });
-  std::set<ExprId> seen;
-  std::vector<ExprId> todo = {program_expr};
-  while (!todo.empty()) {
-    const ExprId at = todo.back();
-    todo.pop_back();
-    if (!at || !seen.insert(at).second) continue;
-    const ir::ExprNode& n = p_.exprs[at];
-    todo.insert(todo.end(), {n.a, n.b, n.c});
-    if (n.op != ir::ExprOp::load) continue;
-    if (written.count(n.object)) return true;
-    for (ExprId index : p_.exprs.indices(at)) todo.push_back(index);
-  }
-  return false;
+  return analysis::reads_any(p_.exprs, program_expr, written);
 }
 
 // As it is in front of `body`, which may write what it is read from.

@@ -4,11 +4,11 @@
 #include <bit>
 #include <cmath>
 
+#include "analysis/block_work.h"
+#include "analysis/tensor_copy.h"
 #include "arith/prove.h"
 #include "layout/tensor_tile.h"
 #include "ops/gemm_plan.h"
-#include "ops/tensor_copy.h"
-#include "schedule/work_order.h"
 #include "support/checked.h"
 #include "thread/thread_program.h"
 
@@ -43,10 +43,10 @@ class ClusterPlanner {
   std::string refusal() const {
     if (produced_.empty()) return "no tile comes by tensor copies";
     for (size_t op : produced_) {
-      if (in_branch(p_, kernel_, ops_.ops[op].stmt)) return "blocks have different amounts of work";
+      if (analysis::in_branch(p_, kernel_, ops_.ops[op].stmt)) return "blocks have different amounts of work";
       for (ir::StmtId id : kernel_.body)
         if (const auto* loop = p_.as<ir::Loop>(id);
-            loop && fills(*loop, ops_.ops[op]) && varies_by_block(p_, kernel_, *loop))
+            loop && fills(*loop, ops_.ops[op]) && analysis::varies_by_block(p_, kernel_, *loop))
           return "blocks have different amounts of work";
     }
     return "";
@@ -154,7 +154,7 @@ class ClusterPlanner {
     const auto& op = *p_.as<ir::TileOp>(copy.stmt);
     const ir::Region& from = op.operands[0];
     const ir::Buffer& buffer = p_.buffer(from.buffer);
-    const auto dims = ops::tensor_copy_dims(p_, op, nullptr);
+    const auto dims = analysis::tensor_copy_dims(p_, op, nullptr);
     const int64_t element = ir::dtype_bytes(buffer.type);
     int64_t rows = 1, inner = element;
     for (size_t d = 0; d < from.extents.size(); ++d)
@@ -167,7 +167,7 @@ class ClusterPlanner {
   bool begins_inside_lines(const analysis::KernelOp& copy) const {
     const auto& op = *p_.as<ir::TileOp>(copy.stmt);
     const ir::Buffer& buffer = p_.buffer(op.operands[0].buffer);
-    const auto dims = ops::tensor_copy_dims(p_, op, nullptr);
+    const auto dims = analysis::tensor_copy_dims(p_, op, nullptr);
     if (!dims || dims->tensor_outer < 0) return false;
     const auto outer = static_cast<size_t>(dims->tensor_outer);
     int64_t stride = 1;
@@ -205,7 +205,7 @@ int64_t shared_rows(const ir::Program& p, const ir::Kernel& kernel, const analys
   const ir::Region& from = op->operands[0];
   for (ir::ExprId offset : from.offsets)
     if (arith::depends_on(p.exprs, offset, *along)) return 0;
-  const auto dims = ops::tensor_copy_dims(p, *op, nullptr);
+  const auto dims = analysis::tensor_copy_dims(p, *op, nullptr);
   if (!dims || dims->tensor_outer < 0) return 0;
   const auto boxes =
       layout::tensor_tile(tile, dims->tile_inner, ir::dtype_bytes(p.buffer(from.buffer).type), nullptr);

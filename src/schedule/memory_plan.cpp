@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-#include "ir/statement_paths.h"
+#include "analysis/liveness.h"
 #include "support/checked.h"
 
 namespace tilegen::schedule {
@@ -14,82 +14,13 @@ namespace {
 constexpr int64_t kHostSkew = 192;
 constexpr int64_t kBanks = 128;  // bytes
 
-// Statements at which something must keep its bytes, numbered in program order.
-struct Life {
-  int64_t first = INT64_MAX, last = -1;
-  void touch(int64_t from, int64_t to) {
-    first = std::min(first, from);
-    last = std::max(last, to);
-  }
-  bool meets(const Life& o) const { return first <= o.last && o.first <= last; }
-};
-
-constexpr Life kAlways{0, INT64_MAX};
-
-// Where the statements of a kernel stand.
-class Positions {
- public:
-  Positions(const ir::Program& p, int kernel) : paths_(p, kernel) {
-    walk(p, p.kernels[static_cast<size_t>(kernel)].body, {INT64_MAX, -1});
-  }
-  // What is used in a loop lives as long as the outermost one: iterations follow each other, and copies run
-  // ahead.
-  Life around(ir::StmtId s) const {
-    const Life loop = outer_.at(s);
-    return loop.last >= 0 ? loop : at(s);
-  }
-  Life at(ir::StmtId s) const { return {number_.at(s), number_.at(s)}; }
-  // What a loop's bounds read is read in every iteration.
-  Life of_scalar(ir::StmtId s) const {
-    Life l = around(s);
-    if (auto it = body_.find(s); it != body_.end()) l.touch(it->second.first, it->second.last);
-    return l;
-  }
-  ir::StmtId named(const std::string& path) {
-    if (by_path_.empty())
-      for (const auto& [id, number] : number_) by_path_.emplace(paths_[id.value], id);
-    const auto it = by_path_.find(path);
-    return it == by_path_.end() ? ir::StmtId() : it->second;
-  }
-
- private:
-  void walk(const ir::Program& p, const ir::Block& block, Life outer) {
-    for (ir::StmtId id : block) {
-      number_[id] = next_++;
-      outer_[id] = outer;
-      if (const auto* loop = p.as<ir::Loop>(id); loop && loop->kind != ir::LoopKind::parallel) {
-        body_[id] = {number_[id], number_[id] + statements(p, loop->body)};
-        Life inside = outer;
-        if (outer.last < 0) inside = body_[id];
-        outer_[id] = inside;
-        walk(p, loop->body, inside);
-      }
-      if (const auto* branch = p.as<ir::Branch>(id)) {
-        walk(p, branch->then_body, outer);
-        walk(p, branch->else_body, outer);
-      }
-    }
-  }
-  static int64_t statements(const ir::Program& p, const ir::Block& block) {
-    int64_t n = 0;
-    ir::for_each_statement(p, block, [&](ir::StmtId, int) { ++n; });
-    return n;
-  }
-
-  ir::KernelPaths paths_;
-  std::map<std::string, ir::StmtId> by_path_;
-  std::map<ir::StmtId, int64_t> number_;
-  std::map<ir::StmtId, Life> outer_, body_;
-  int64_t next_ = 0;
-};
-
 struct Request {
   std::string name;
   int64_t bytes = 0, align = 16, offset = 0;
-  Life life;
+  analysis::LiveRange live;
 };
 
-// The largest first, each at the lowest place that is free while it lives.
+// The largest first, each at the lowest place that is free while it is alive.
 void place(std::vector<Request>& requests) {
   std::vector<Request*> order;
   for (Request& r : requests) order.push_back(&r);
@@ -98,7 +29,7 @@ void place(std::vector<Request>& requests) {
   std::multimap<int64_t, const Request*> placed;  // by offset: what was passed is never in the way again
   for (Request* r : order) {
     for (const auto& [offset, o] : placed)
-      if (o->life.meets(r->life) && r->offset < offset + o->bytes && offset < r->offset + r->bytes)
+      if (o->live.overlaps(r->live) && r->offset < offset + o->bytes && offset < r->offset + r->bytes)
         r->offset = ceil_div(offset + o->bytes, r->align) * r->align;
     placed.emplace(r->offset, r);
   }
@@ -147,19 +78,7 @@ std::vector<plan::MemoryPlan> place_values(const ir::Program& p, int kernel, con
                                            const std::vector<Scratch>& scratch, const target::Target& target,
                                            const EnginePlaces& engine) {
   const std::vector<int64_t> bytes = value_bytes(p, ops, values, target);
-  std::vector<Life> lives(values.size());
-  Positions positions(p, kernel);
-  for (const analysis::KernelOp& op : ops.ops)
-    for (const analysis::OpAccess& a : op.accesses)
-      if (a.value >= 0) {
-        const Life l = positions.around(op.stmt);
-        lives[static_cast<size_t>(a.value)].touch(l.first, l.last);
-      }
-  for (const auto& [where, value] : ops.scalar_reads)
-    if (value >= 0) {
-      const Life l = positions.of_scalar(where.first);
-      lives[static_cast<size_t>(value)].touch(l.first, l.last);
-    }
+  const analysis::Liveness liveness(p, kernel, ops);
   std::vector<Request> requests;
   for (size_t v = 0; v < values.size(); ++v)
     if (bytes[v] > 0) {
@@ -170,14 +89,13 @@ std::vector<plan::MemoryPlan> place_values(const ir::Program& p, int kernel, con
           values[v].memory ? slot_elements(values[v], type) * ir::dtype_bytes(type) : bytes[v];
       requests.push_back({values[v].value, slot * values[v].slots,
                           by_engine ? std::max(align, kEngineAlignment) : align, 0,
-                          by_engine ? kAlways : lives[v]});
+                          by_engine ? analysis::kAlwaysLive : liveness.values()[v]});
     }
-  for (const Reserved& r : engine.reserved) requests.push_back({r.name, r.bytes, r.align, 0, kAlways});
-  for (const Scratch& s : scratch) {
-    const ir::StmtId stmt = positions.named(s.statement);
-    requests.push_back({s.name, s.bytes, std::max<int64_t>(target.vector_bytes, 16), 0,
-                        stmt ? positions.at(stmt) : kAlways});
-  }
+  for (const Reserved& r : engine.reserved)
+    requests.push_back({r.name, r.bytes, r.align, 0, analysis::kAlwaysLive});
+  for (const Scratch& s : scratch)
+    requests.push_back(
+        {s.name, s.bytes, std::max<int64_t>(target.vector_bytes, 16), 0, liveness.of_statement(s.statement)});
   target.is_host() ? place_in_a_row(requests) : place(requests);
   std::vector<plan::MemoryPlan> plan;
   for (Request& r : requests) plan.push_back({std::move(r.name), r.offset, r.bytes});

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "schedule/run_ahead.h"
+#include "analysis/run_ahead.h"
 
 namespace tilegen::schedule {
 

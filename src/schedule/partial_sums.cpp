@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <map>
 
+#include "analysis/linear_sums.h"
 #include "ir/statement_paths.h"
 #include "schedule/exchange_plan.h"
-#include "schedule/sum_parts.h"
 
 namespace tilegen::schedule {
 
@@ -70,11 +70,11 @@ class PartialSums {
     const std::string* asked = given(op);
     const bool wanted = asked && !asked->empty();
     const std::vector<ir::StmtId>& around = loops_.at(op.stmt);
-    if (target_.is_host() || !is_sum(p_, op) || around.empty()) {
+    if (target_.is_host() || !analysis::is_sum(p_, op) || around.empty()) {
       if (!wanted) return Unit{};
-      return illegal(op, target_.is_host()   ? "rows are not spread over threads on " + target_.name
-                         : !is_sum(p_, op) ? "it is no sum"
-                                             : "no loop is around it");
+      return illegal(op, target_.is_host()           ? "rows are not spread over threads on " + target_.name
+                         : !analysis::is_sum(p_, op) ? "it is no sum"
+                                                     : "no loop is around it");
     }
     if (plan_of(op).joined_behind) return Unit{};
     plan_of(op).joined_behind = "";
@@ -82,7 +82,7 @@ class PartialSums {
     std::string why = "no loop around it has this path", note;
     for (ir::StmtId loop : around) {
       if (wanted && paths_[loop.value] != *asked) continue;
-      const SumParts parts = sum_parts(p_, ops_, loop, op);
+      const analysis::SumParts parts = analysis::sum_parts(p_, ops_, loop, op);
       why = parts.refusal;
       if (why.empty()) why = note = layout_refusal(loop, op, parts);
       if (why.empty() && exchange(op).partials.empty()) why = "one thread has all of a row";
@@ -97,7 +97,7 @@ class PartialSums {
     return Unit{};
   }
 
-  void take(ir::StmtId loop, const KernelOp& op, const SumParts& parts) {
+  void take(ir::StmtId loop, const KernelOp& op, const analysis::SumParts& parts) {
     int64_t threads = 1;
     for (const auto& part : exchange(op).partials) threads *= part.digit.extent;
     for (const KernelOp* r : parts.reductions) {
@@ -108,7 +108,7 @@ class PartialSums {
   }
 
   // Another member is decided otherwise.
-  std::string choice_refusal(ir::StmtId loop, const SumParts& parts) {
+  std::string choice_refusal(ir::StmtId loop, const analysis::SumParts& parts) {
     for (const KernelOp* r : parts.reductions) {
       const std::string* g = given(*r);
       const auto& planned = plan_of(*r).joined_behind;
@@ -133,7 +133,7 @@ class PartialSums {
   }
 
   // Why the layouts do not let the values stay in parts; empty: they do.
-  std::string layout_refusal(ir::StmtId loop, const KernelOp& op, const SumParts& parts) const {
+  std::string layout_refusal(ir::StmtId loop, const KernelOp& op, const analysis::SumParts& parts) const {
     const int dst = op.accesses[1].value;
     if (!layouts_.ops[index(op)].iteration) return "no thread has a part of it";
     const std::optional<Fragment> made = result_fragment(p_, op, *layouts_.ops[index(op)].iteration);
@@ -161,7 +161,7 @@ class PartialSums {
   }
 
   // Something moves the parts between threads in the loop.
-  std::string moved(ir::StmtId loop, const SumParts& parts) const {
+  std::string moved(ir::StmtId loop, const analysis::SumParts& parts) const {
     auto is_part = [&](const std::string& name) {
       return std::any_of(parts.values.begin(), parts.values.end(),
                          [&](int v) { return layouts_.values[static_cast<size_t>(v)].value == name; });
@@ -204,10 +204,10 @@ std::vector<CarriedSums> carried_sums(const ir::Program& p, int kernel, const Ke
     if (!plans[i].joined_behind || plans[i].joined_behind->empty() || done.count(&op)) continue;
     ir::for_each_statement(p, p.kernels[static_cast<size_t>(kernel)].body, [&](ir::StmtId s, int) {
       if (paths[s.value] != *plans[i].joined_behind || done.count(&op)) return;
-      const SumParts parts = sum_parts(p, ops, s, op);
+      const analysis::SumParts parts = analysis::sum_parts(p, ops, s, op);
       CarriedSums c{s, &op, {parts.outside.begin(), parts.outside.end()}, {}};
       for (int v : c.joined)
-        if (!begins_as_zero(p, kernel, ops, s, v)) c.split.insert(v);
+        if (!analysis::begins_as_zero(p, kernel, ops, s, v)) c.split.insert(v);
       done.insert(parts.reductions.begin(), parts.reductions.end());
       list.push_back(std::move(c));
     });

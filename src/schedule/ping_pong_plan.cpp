@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "schedule/run_ahead.h"
+#include "analysis/run_ahead.h"
 
 namespace tilegen::schedule {
 
@@ -96,7 +96,7 @@ std::string percent(double share) { return std::to_string(std::llround(100 * sha
 // Ops of the loop's threads and warpgroups in the order of issue.
 std::vector<const KernelOp*> issue_order(const ir::Program& p, const KernelOps& ops, const ir::Loop& loop,
                                          const TurnFacts& facts, const plan::LoopPlan& plan) {
-  std::vector<const KernelOp*> order = ops_inside(p, ops, loop);
+  std::vector<const KernelOp*> order = analysis::ops_inside(p, ops, loop);
   std::erase_if(order, [&](const KernelOp* op) { return facts.copies.count(op) > 0; });
   auto place = [&](const KernelOp* op) {
     return std::find_if(plan.stages.begin(), plan.stages.end(),

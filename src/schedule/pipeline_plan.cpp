@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "analysis/run_ahead.h"
 #include "ir/statement_paths.h"
-#include "schedule/run_ahead.h"
 
 namespace tilegen::schedule {
 
@@ -30,7 +30,7 @@ class LoopPlanner {
   void loop(ir::StmtId id, const ir::Loop& loop) {
     plan::LoopPlan plan;
     plan.loop = paths_[id.value];
-    const std::vector<const analysis::KernelOp*> body = ops_inside(p_, ops_, loop);
+    const std::vector<const analysis::KernelOp*> body = analysis::ops_inside(p_, ops_, loop);
     const bool produced =
         std::any_of(body.begin(), body.end(), [&](const auto* op) { return produced_.count(op) > 0; });
     std::vector<const analysis::KernelOp*> ahead;
@@ -98,10 +98,10 @@ class LoopPlanner {
   // Whether the copy may run in an earlier iteration; a copy between the right memories that may not is
   // noted. Where a producer fills the loop's tiles, only its copies do.
   bool runs_ahead(const ir::Loop& loop, const analysis::KernelOp& op, bool produced) {
-    if (!is_tile_load(p_, op)) return false;
+    if (!analysis::is_tile_load(p_, op)) return false;
     if (produced && produced_.count(&op)) return true;
     const std::string why = produced ? "the loop's tiles come from a producer, which makes tensor copies only"
-                                     : held_back(p_, ops_, loop, op);
+                                     : analysis::held_back(p_, ops_, loop, op);
     if (!why.empty() && target_.async_copy) out_.notes.push_back({op.path, "does not run ahead: " + why});
     return why.empty();
   }

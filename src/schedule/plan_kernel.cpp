@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "analysis/run_ahead.h"
 #include "ir/statement_paths.h"
 #include "schedule/check_schedule.h"
 #include "schedule/kernel_planner.h"
@@ -13,7 +14,6 @@
 #include "schedule/reduction_chains.h"
 #include "schedule/register_prefetch.h"
 #include "schedule/row_factors.h"
-#include "schedule/run_ahead.h"
 #include "schedule/zero_init.h"
 
 namespace tilegen::schedule {
@@ -161,7 +161,7 @@ void KernelPlanner::take_engines() {
     if (!produced_.count(i)) {
       // A loop with a producer has no asynchronous copies of the computing threads beside.
       const bool beside = std::any_of(feeds_.fed.begin(), feeds_.fed.end(), [&](const auto& f) {
-        const auto inside = ops_inside(p_, ops_, *p_.as<ir::Loop>(f.second.loop));
+        const auto inside = analysis::ops_inside(p_, ops_, *p_.as<ir::Loop>(f.second.loop));
         return std::find(inside.begin(), inside.end(), &ops_.ops[i]) != inside.end();
       });
       if (beside && plan.engine == Engine::async_copy) plan.engine = Engine::vector_copy;

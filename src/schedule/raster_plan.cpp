@@ -4,8 +4,8 @@
 #include <bit>
 #include <cmath>
 
+#include "analysis/block_work.h"
 #include "arith/prove.h"
-#include "schedule/work_order.h"
 
 namespace tilegen::schedule {
 
@@ -65,11 +65,12 @@ int64_t best_group(const ir::Program& p, const ir::Kernel& kernel, const target:
   return static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(std::max(rows, 1.0))));
 }
 
-plan::RasterPlan longest_first(const ir::Program& p, const VaryingWork& work, const target::Target& target) {
+plan::RasterPlan longest_first(const ir::Program& p, const analysis::VaryingWork& work,
+                               const target::Target& target) {
   plan::RasterPlan plan;
   plan.order = "longest_first";
   plan.dimension = static_cast<int64_t>(work.dimension);
-  plan.rising = work.rising;
+  plan.rising = work.increasing;
   const int64_t trip = std::max<int64_t>(1, bytes_of_trip(p, *p.as<ir::Loop>(work.loop)));
   plan.group_trips = std::max<int64_t>(1, target.l2_bytes / 6 / trip);
   // A part of the device would begin the next group's longest behind this one's shortest (measured on an
@@ -81,7 +82,7 @@ plan::RasterPlan longest_first(const ir::Program& p, const VaryingWork& work, co
 
 // Why blocks cannot walk the grid as given; empty when they can.
 std::string refusal(const plan::RasterPlan& given, const ir::Kernel& kernel, const target::Target& target,
-                    const std::optional<VaryingWork>& work) {
+                    const std::optional<analysis::VaryingWork>& work) {
   const std::string& order = given.order;
   if (target.is_host() && order != "row_major")
     return "`order` is '" + order + "', and " + target.name + " walks tiles by rows";
@@ -106,7 +107,7 @@ std::string refusal(const plan::RasterPlan& given, const ir::Kernel& kernel, con
 
 // What is said, and for the rest what is planned for that order.
 plan::RasterPlan completed(const plan::RasterPlan& given, const ir::Program& p, const ir::Kernel& kernel,
-                           const target::Target& target, const std::optional<VaryingWork>& work) {
+                           const target::Target& target, const std::optional<analysis::VaryingWork>& work) {
   plan::RasterPlan plan = given;
   if (plan.order == "grouped" && plan.group == 0) plan.group = best_group(p, kernel, target);
   if (plan.order != "longest_first" || !work) return plan;
@@ -122,7 +123,7 @@ plan::RasterPlan completed(const plan::RasterPlan& given, const ir::Program& p, 
 
 Expected<plan::RasterPlan> plan_raster(const ir::Program& p, const ir::Kernel& kernel,
                                        const target::Target& target, const plan::KernelSchedule* given) {
-  const auto work = target.is_host() ? std::nullopt : varying_work(p, kernel);
+  const auto work = target.is_host() ? std::nullopt : analysis::varying_work(p, kernel);
   if (given && given->raster && !given->raster->order.empty()) {
     plan::RasterPlan plan = completed(*given->raster, p, kernel, target, work);
     if (const std::string why = refusal(plan, kernel, target, work); !why.empty())

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "schedule/idle_points.h"
-#include "schedule/work_order.h"
+#include "analysis/block_work.h"
+#include "analysis/empty_tiles.h"
 #include "support/checked.h"
 #include "target/role_registers.h"
 
@@ -154,11 +154,11 @@ Expected<plan::PersistencePlan> plan_persistence(const ir::Program& p, const ir:
                                                  const plan::KernelSchedule* given) {
   constexpr int64_t kReserved = 1024;  // shared memory of a block that the system keeps
   if (given && given->persistence) {
-    const bool some_idle = !store_tests(p, kernel, ops).empty(),
+    const bool some_idle = !analysis::store_tests(p, kernel, ops).empty(),
                clustered = given->cluster && given->cluster->blocks > 1;
     plan::PersistencePlan walk = *given->persistence;
     if (walk.persistent && walk.order.empty())
-      walk.order = blocks_differ(p, kernel) && !clustered ? "claimed" : "static";
+      walk.order = analysis::blocks_differ(p, kernel) && !clustered ? "claimed" : "static";
     if (walk.claimed() && !walk.skips_idle) walk.skips_idle = some_idle;
     if (const std::string why = walk_refusal(walk, roles, *given, some_idle); !why.empty())
       return Error(DiagCode::schedule_illegal, kernel.name, "the given persistence is not possible: " + why,
@@ -170,7 +170,7 @@ Expected<plan::PersistencePlan> plan_persistence(const ir::Program& p, const ir:
     plan.reason = "no producer that could run ahead into the next tile";
     return plan;
   }
-  const bool differ = blocks_differ(p, kernel);
+  const bool differ = analysis::blocks_differ(p, kernel);
   if (differ && given && given->cluster && given->cluster->blocks > 1) {
     plan.reason =
         "blocks have different amounts of work: the device hands out the next cluster wherever one ends";
@@ -190,7 +190,7 @@ Expected<plan::PersistencePlan> plan_persistence(const ir::Program& p, const ir:
         "one block fills a multiprocessor, and blocks have different amounts of work: each claims its next "
         "tile, "
         "whose loads run beside the epilogue of this one";
-    plan.skips_idle = !store_tests(p, kernel, ops).empty();
+    plan.skips_idle = !analysis::store_tests(p, kernel, ops).empty();
     return plan;
   }
   plan.reason =

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "schedule/run_ahead.h"
+#include "analysis/run_ahead.h"
 
 namespace tilegen::schedule {
 
@@ -118,7 +118,7 @@ class RowFactors {
     for (size_t s = 0; s < p_.stmts.size(); ++s) {
       const auto* loop = p_.as<ir::Loop>(ir::StmtId(s));
       if (!loop || loop->kind == ir::LoopKind::parallel) continue;
-      const std::vector<const KernelOp*> inside = ops_inside(p_, ops_, *loop);
+      const std::vector<const KernelOp*> inside = analysis::ops_inside(p_, ops_, *loop);
       if (std::find(inside.begin(), inside.end(), &op) == inside.end()) continue;
       if (sums_of_a_warpgroup(inside, target_of(op)) && tells_how_far(p_, ops_, inside, factor)) return true;
     }

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "analysis/tensor_copy.h"
 #include "ops/gemm_spread.h"
-#include "ops/tensor_copy.h"
 
 namespace tilegen::schedule {
 
@@ -56,7 +56,7 @@ std::optional<StoreStage> store_stage(const ir::Program& p, const analysis::Kern
                   ir::dtype_name(to.type));
   if (copy->operands[0].extents != p.tile_shape(copy->operands[0].buffer))
     return refuse("it copies a part of its fragment");
-  const auto dims = ops::tensor_copy_dims(p, *copy, reason);
+  const auto dims = analysis::tensor_copy_dims(p, *copy, reason);
   if (!dims) return std::nullopt;
   if (dims->tile_outer < 0) return refuse("the fragment has one row");
   auto s = accumulator_split(source, {source.shape(), dims->tile_outer, dims->tile_inner});

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <numeric>
 
+#include "analysis/run_ahead.h"
+#include "analysis/store_order.h"
+#include "analysis/tensor_copy.h"
 #include "ir/statement_paths.h"
 #include "layout/tensor_tile.h"
-#include "ops/tensor_copy.h"
 #include "schedule/exchange_plan.h"
-#include "schedule/run_ahead.h"
-#include "schedule/store_order.h"
 #include "schedule/store_stage.h"
 
 namespace tilegen::schedule {
@@ -26,7 +26,7 @@ bool stands_in(const ir::Block& block, ir::StmtId s) {
 
 // Dimension of the tile that is dense in the tensor.
 int inner_dim(const ir::Program& p, const KernelOp& copy) {
-  return ops::tensor_copy_dims(p, *p.as<ir::TileOp>(copy.stmt), nullptr)->tile_inner;
+  return analysis::tensor_copy_dims(p, *p.as<ir::TileOp>(copy.stmt), nullptr)->tile_inner;
 }
 
 int written_value(const KernelOp& op) {
@@ -43,7 +43,7 @@ Refusals unfit_products(const ir::Program& p, const KernelOps& ops, const target
   if (!t.tensor_copy) return unfit;
   for (const auto& [product, feed] : feeds.fed) {
     if (gemms.at(product).engine != Engine::warpgroup_mma) continue;
-    for (const KernelOp* other : ops_inside(p, ops, *p.as<ir::Loop>(feed.loop))) {
+    for (const KernelOp* other : analysis::ops_inside(p, ops, *p.as<ir::Loop>(feed.loop))) {
       const auto gemm = gemms.find(static_cast<size_t>(other - ops.ops.data()));
       if (gemm != gemms.end() && gemm->second.engine != Engine::warpgroup_mma)
         unfit[product] = other->path + " of the same loop is not done by warpgroups";
@@ -172,7 +172,7 @@ std::string tile_store_refusal(const ir::Program& p, const KernelOp& op, const i
   if (copy.operands[0].extents != p.tile_shape(copy.operands[0].buffer))
     return "it copies a part of its tile";
   std::string why;
-  if (!ops::tensor_copy_dims(p, copy, &why)) return why;
+  if (!analysis::tensor_copy_dims(p, copy, &why)) return why;
   return layout::tensor_tile(*tile.memory, inner_dim(p, op), ir::dtype_bytes(from.type), &why) ? "" : why;
 }
 
@@ -183,7 +183,7 @@ std::string store_refusal(const ir::Program& p, const ir::Kernel& kernel, const 
                           const std::vector<plan::ConversionPlan>& conversions) {
   const KernelOp& store = ops.ops[op];
   const auto& copy = *p.as<ir::TileOp>(store.stmt);
-  if (std::string why = order_refusal(p, kernel, ops, op); !why.empty()) return why;
+  if (std::string why = analysis::order_refusal(p, kernel, ops, op); !why.empty()) return why;
   if (!conversions_of(p, ops, store, values, conversions).empty()) return "its source is converted for it";
   const plan::ValuePlan& source = values[static_cast<size_t>(store.accesses[0].value)];
   if (source.memory) return tile_store_refusal(p, store, copy, source);
@@ -196,7 +196,7 @@ std::optional<layout::Layout> store_tile_layout(const ir::Program& p, const Kern
   const auto& copy = *p.as<ir::TileOp>(op.stmt);
   if (held.origin != plan::Origin::free || !held.memory || !held.memory->swizzle().none())
     return std::nullopt;
-  const auto dims = ops::tensor_copy_dims(p, copy, nullptr);
+  const auto dims = analysis::tensor_copy_dims(p, copy, nullptr);
   if (!dims || dims->tile_outer < 0) return std::nullopt;
   const std::vector<int64_t>& shape = held.memory->shape();
   if (!held.memory->equivalent(layout::Layout::row_major(shape))) return std::nullopt;
@@ -220,7 +220,7 @@ bool fills_operand(const KernelOps& ops, const KernelOp& copy) {
 }
 
 bool is_left(const ir::Program& p, const KernelOp& copy, const KernelOps& ops, TensorCopies allowed) {
-  if (allowed == TensorCopies::none || !is_tile_load(p, copy)) return false;
+  if (allowed == TensorCopies::none || !analysis::is_tile_load(p, copy)) return false;
   return allowed == TensorCopies::loads || fills_operand(ops, copy);
 }
 
@@ -243,7 +243,7 @@ plan::KernelSchedule without_tensor_copies(const plan::KernelSchedule& given, co
     const auto op =
         std::find_if(ops.ops.begin(), ops.ops.end(), [&](const KernelOp& k) { return k.path == o.op; });
     if (o.engine != Engine::tensor_copy || op == ops.ops.end() || is_left(p, *op, ops, allowed)) return false;
-    fewer_loads = fewer_loads || is_tile_load(p, *op);
+    fewer_loads = fewer_loads || analysis::is_tile_load(p, *op);
     return true;
   });
   if (fewer_loads) {  // tiles without a channel: their slots and what is issued when

@@ -2,9 +2,10 @@
 
 #include <algorithm>
 
+#include "analysis/run_ahead.h"
+#include "analysis/tensor_copy.h"
+#include "analysis/uniformity.h"
 #include "layout/tensor_tile.h"
-#include "ops/tensor_copy.h"
-#include "schedule/run_ahead.h"
 
 namespace tilegen::schedule {
 
@@ -83,7 +84,7 @@ class FeedFinder {
     if (!block_around(kernel_.body, found, why))
       return why.empty() ? "its pipelined loop stands in a branch or another loop" : why;
     const auto& loop = *p_.as<ir::Loop>(found);
-    if (!ops::told_everywhere(p_, loop.begin) || !ops::told_everywhere(p_, loop.extents[0]))
+    if (!analysis::is_uniform(p_, loop.begin) || !analysis::is_uniform(p_, loop.extents[0]))
       return "its loop's bounds are read from memory that the kernel may write";
     return "";
   }
@@ -95,7 +96,7 @@ class FeedFinder {
       if (const auto* branch = p_.as<ir::Branch>(id))
         for (const ir::Block* side : {&branch->then_body, &branch->else_body})
           if (const ir::Block* found = block_around(*side, s, why)) {
-            if (ops::told_everywhere(p_, branch->condition)) return found;
+            if (analysis::is_uniform(p_, branch->condition)) return found;
             why = "the condition of its branch is read from memory that the kernel may write";
             return nullptr;
           }
@@ -109,7 +110,8 @@ class FeedFinder {
       for (const OpAccess& a : op.accesses) {
         if (a.value != value || !a.write) continue;
         const auto* copy = p_.as<ir::TileOp>(op.stmt);
-        if (!is_tile_load(p_, op) || p_.buffer(copy->operands[0].buffer).type != p_.buffer(a.buffer).type)
+        if (!analysis::is_tile_load(p_, op) ||
+            p_.buffer(copy->operands[0].buffer).type != p_.buffer(a.buffer).type)
           return true;
       }
     return false;
@@ -130,7 +132,7 @@ class FeedFinder {
       }
     for (const auto& [where, read] : ops_.scalar_reads)
       if (read == value) return "it is read by a scalar expression";
-    if (!copy || !is_tile_load(p_, *copy)) return "no copy from a tensor fills it";
+    if (!copy || !analysis::is_tile_load(p_, *copy)) return "no copy from a tensor fills it";
     if (std::string why = copy_refusal(loop, *copy); !why.empty()) return why;
     copies.push_back(static_cast<size_t>(copy - ops_.ops.data()));
     return "";
@@ -147,13 +149,13 @@ class FeedFinder {
         if (a.write && a.buffer == copy.operands[0].buffer)
           return "the kernel writes tensor '" + from.name + "'";
     std::string why;
-    if (!ops::tensor_copy_dims(p_, copy, &why)) return why;
+    if (!analysis::tensor_copy_dims(p_, copy, &why)) return why;
     return keeps_from_engine(given_, op.path) ? "the schedule gives another engine" : "";
   }
 
   // Copied in the loop, iteration by iteration, or once in front of it.
   std::string place_refusal(const ir::Loop& loop, const KernelOp& op) const {
-    if (stands_in(loop.body, op.stmt)) return held_back(p_, ops_, loop, op);
+    if (stands_in(loop.body, op.stmt)) return analysis::held_back(p_, ops_, loop, op);
     std::string why;
     const ir::Block* block = block_around(kernel_.body, op.stmt, why);
     const auto is_loop = [&](ir::StmtId id) { return p_.as<ir::Loop>(id) == &loop; };
@@ -163,7 +165,8 @@ class FeedFinder {
       if (id == op.stmt) break;
       if (p_.as<ir::Loop>(id) == &loop) return "it is copied behind the loop";
     }
-    return fills_whole_tile(p_, *p_.as<ir::TileOp>(op.stmt)) ? "" : "it fills only a part of its tile";
+    return analysis::fills_whole_tile(p_, *p_.as<ir::TileOp>(op.stmt)) ? ""
+                                                                       : "it fills only a part of its tile";
   }
 
   const ir::Program& p_;
@@ -181,9 +184,9 @@ void find_beside(const ir::Program& p, const KernelOps& ops, const FeedFinder& f
     copies.insert(feed.copies.begin(), feed.copies.end());
   }
   for (ir::StmtId loop : loops)
-    for (const KernelOp* op : ops_inside(p, ops, *p.as<ir::Loop>(loop))) {
+    for (const KernelOp* op : analysis::ops_inside(p, ops, *p.as<ir::Loop>(loop))) {
       const auto copy = static_cast<size_t>(op - ops.ops.data());
-      if (!is_tile_load(p, *op) || copies.count(copy)) continue;
+      if (!analysis::is_tile_load(p, *op) || copies.count(copy)) continue;
       ThreadFeed feed{loop, {}};
       std::string why = finder.find_beside(copy, feed);
       if (why.empty())
@@ -238,7 +241,7 @@ Refusals fit_thread_tiles(const ir::Program& p, const KernelOps& ops, const Tens
   for (const auto& [copy, feed] : feeds.beside) {
     const auto& op = *p.as<ir::TileOp>(ops.ops[copy].stmt);
     plan::ValuePlan& tile = values[static_cast<size_t>(written_value(ops.ops[copy]))];
-    const auto dims = ops::tensor_copy_dims(p, op, nullptr);
+    const auto dims = analysis::tensor_copy_dims(p, op, nullptr);
     const int bytes = ir::dtype_bytes(p.buffer(op.operands[1].buffer).type);
     std::string why;
     const auto fits = [&](const layout::Layout& l) {

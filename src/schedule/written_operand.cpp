@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <optional>
 
+#include "analysis/run_ahead.h"
 #include "infer/projection.h"
 #include "ops/gemm_plan.h"
 #include "schedule/exchange_plan.h"
-#include "schedule/run_ahead.h"
 
 namespace tilegen::schedule {
 
@@ -235,7 +235,7 @@ std::string written_reason(const ir::Program& p, const analysis::KernelOps& ops,
 
 bool written_inside(const ir::Program& p, const analysis::KernelOps& ops, const WrittenOperand& w,
                     const ir::Loop& loop) {
-  const auto inside = ops_inside(p, ops, loop);
+  const auto inside = analysis::ops_inside(p, ops, loop);
   return std::any_of(w.writers.begin(), w.writers.end(), [&](size_t writer) {
     return std::find(inside.begin(), inside.end(), &ops.ops[writer]) != inside.end();
   });

@@ -134,6 +134,17 @@ TEST(Persistence, ImpossibleOrdersAreRefused) {
             0u);
 }
 
+// A product whose tiles' lengths differ, and which stores the first rows only.
+TEST(EmptyTiles, ArePassedOverByBlocksThatClaimTheirTiles) {
+  std::string text = walked_text(true);
+  EXPECT_FALSE(planned(*program_from(text)).kernels[0].persistence->skips_idle.value());
+  text.insert(text.find(" copy acc -> C["), " if by * 128 < k {\n");
+  text.insert(text.size() - 2, " }\n");
+  const plan::PersistencePlan walk = *planned(*program_from(text)).kernels[0].persistence;
+  EXPECT_TRUE(walk.claimed());
+  EXPECT_TRUE(walk.skips_idle.value());
+}
+
 TEST(Roles, RegistersAreMovedWhereOneWarpBesideLeavesTooFew) {
   const std::string old = " alloc old: fragment f32[128, 256]\n", add =
       " copy C[by * 128 :+ 128, bx * 256 :+ 256] -> old\n"

@@ -1,16 +1,18 @@
 // Which stores of a kernel can be told from outside its blocks.
-#include "schedule/idle_points.h"
+#include "analysis/empty_tiles.h"
 
-#include "hopper_plans.h"
+#include <gtest/gtest.h>
+
+#include "check/check_program.h"
 #include "ir/text.h"
 
-namespace tilegen::schedule {
+namespace tilegen::analysis {
 namespace {
 
 // Rows of sequences of any length behind one another; `body` stores the tile y of 64 rows from row `first`
 // on.
-std::shared_ptr<const ir::Program> rows_of_sequences(const std::string& body) {
-  return program_from(
+Expected<ir::Program> rows_of_sequences(const std::string& body) {
+  return ir::parse_program(
       "tl 1 program rows\ndim batch\ndim all\ndim longest\n"
       "tensor ends: i32[batch + 1] readonly\ntensor X: f32[all, 64] readonly\ntensor Y: f32[all, 64]\ntensor "
       "Z: f32[all, 64]\n"
@@ -18,14 +20,16 @@ std::shared_ptr<const ir::Program> rows_of_sequences(const std::string& body) {
       "kernel rows grid (bb: batch, bq: ceildiv(longest, 64)) threads 128 {\n  alloc y: fragment f32[64, "
       "64]\n"
       "  copy X[bq * 64 :+ 64, 0 :+ 64] -> y\n" +
-      body + "}\n");
+          body + "}\n",
+      "test.tl", Limits{});
 }
 
 // The tests as text: comparisons of one in brackets, with what variables inside the block count as.
 std::string tests_of(const std::string& body) {
   const auto parsed = rows_of_sequences(body);
-  if (!parsed) return "no program";
+  if (!parsed) return parsed.error().to_text();
   const ir::Program& p = *parsed;
+  for (const Diagnostic& d : check::check_program(p, Limits{})) ADD_FAILURE() << d.to_text();
   std::string text;
   const auto side = [&](ir::ExprId e, const std::map<ir::VarId, int64_t>& inside) {
     text += ir::print_expr(p, e);
@@ -44,7 +48,7 @@ std::string tests_of(const std::string& body) {
   return text;
 }
 
-TEST(IdlePoints, StoresOutsideOfBranchesMayHappenAnywhere) {
+TEST(EmptyTiles, StoresOutsideOfBranchesMayHappenAnywhere) {
   EXPECT_EQ(tests_of("copy y -> Y[bq * 64 :+ 64, 0 :+ 64]\n"), "");
   EXPECT_EQ(
       tests_of(
@@ -52,14 +56,14 @@ TEST(IdlePoints, StoresOutsideOfBranchesMayHappenAnywhere) {
       "");
 }
 
-TEST(IdlePoints, BothSidesOfABranchAreToldApart) {
+TEST(EmptyTiles, BothSidesOfABranchAreToldApart) {
   EXPECT_EQ(tests_of("if bq * 64 + 64 <= longest {\n copy y -> Y[bq * 64 :+ 64, 0 :+ 64]\n} else {\n"
                      " parallel i, j in 64, 64 {\n  if bq * 64 + i < longest {\n   Y[bq * 64 + i, j] = y[i, "
                      "j]\n  }\n }\n}\n"),
             "[bq * 64 + 64 <= longest][longest < bq * 64 + 64; bq * 64 + i at i = 0 < longest]");
 }
 
-TEST(IdlePoints, VariablesInsideCountAsWhatLetsMostStoresHappen) {
+TEST(EmptyTiles, VariablesInsideCountAsWhatLetsMostStoresHappen) {
   const auto in_rows = [](const std::string& condition) {
     return tests_of("parallel i, j in 64, 64 {\n if " + condition +
                     " {\n  Y[bq * 64 + i, j] = y[i, j]\n }\n}\n");
@@ -72,26 +76,15 @@ TEST(IdlePoints, VariablesInsideCountAsWhatLetsMostStoresHappen) {
   EXPECT_EQ(in_rows("bq < batch or i < longest"), "") << "one of two is no comparison";
 }
 
-TEST(IdlePoints, OnlyTensorsThatNobodyWritesTell) {
+TEST(EmptyTiles, OnlyTensorsThatNobodyWritesTell) {
   const auto by = [](const std::string& tensor) {
-    return tests_of("if bq * 64 < cast(i64, " + tensor + "[bb + 1]) - cast(i64, " + tensor + "[bb]) {\n"
+    return tests_of("if bq * 64 < cast(i64, " + tensor + "[bb + 1]) - cast(i64, " + tensor +
+                    "[bb]) {\n"
                     " copy y -> Y[bq * 64 :+ 64, 0 :+ 64]\n}\n");
   };
   EXPECT_EQ(by("ends"), "[bq * 64 < cast(i64, ends[bb + 1]) - cast(i64, ends[bb])]");
   EXPECT_EQ(by("counts"), "");
 }
 
-// A product whose tiles' lengths differ, and which stores the first rows only.
-TEST(IdlePoints, ArePassedOverByBlocksThatClaimTheirTiles) {
-  std::string text = gemm_text(128, 256, 64, 4, 256);
-  text.replace(text.find("0 .. ceildiv(k, 64)"), 19, "0 .. by + 1");
-  EXPECT_FALSE(planned(*program_from(text)).kernels[0].persistence->skips_idle.value());
-  text.insert(text.find(" copy acc -> C["), " if by * 128 < k {\n");
-  text.insert(text.size() - 2, " }\n");
-  const plan::PersistencePlan walk = *planned(*program_from(text)).kernels[0].persistence;
-  EXPECT_TRUE(walk.claimed());
-  EXPECT_TRUE(walk.skips_idle.value());
-}
-
 }  // namespace
-}  // namespace tilegen::schedule
+}  // namespace tilegen::analysis

@@ -1,14 +1,12 @@
-#include "schedule/sum_parts.h"
+#include "analysis/linear_sums.h"
 
 #include <algorithm>
 #include <map>
 
-#include "schedule/run_ahead.h"
+#include "analysis/run_ahead.h"
 
-namespace tilegen::schedule {
+namespace tilegen::analysis {
 
-using analysis::KernelOp;
-using analysis::KernelOps;
 using ir::ExprId;
 using ir::ExprOp;
 
@@ -99,7 +97,7 @@ class PartFinder {
     const ir::Block one = {loop};
     ir::for_each_statement(p, one, [&](ir::StmtId s, int) { statements_.insert(s); });
     for (const KernelOp* op : inside_) {
-      for (const analysis::OpAccess& a : op->accesses)
+      for (const OpAccess& a : op->accesses)
         if (a.write && a.value >= 0) written_.insert(a.value);
       if (is_sum(p, *op)) sums_.insert(op->accesses[1].value);
     }
@@ -124,23 +122,22 @@ class PartFinder {
   }
 
   void visit(const KernelOp& op) {
-    const analysis::OpAccess* touched = nullptr;
-    for (const analysis::OpAccess& a : op.accesses)
+    const OpAccess* touched = nullptr;
+    for (const OpAccess& a : op.accesses)
       if (in_parts(a.value)) touched = &a;
     if (!touched) return;
-    if (op.form == analysis::OpForm::reduce) return visit_reduction(op);
-    if (op.form == analysis::OpForm::gemm)
-      return refuse(op.path + " uses " + name(touched->value) + " in the loop");
+    if (op.form == OpForm::reduce) return visit_reduction(op);
+    if (op.form == OpForm::gemm) return refuse(op.path + " uses " + name(touched->value) + " in the loop");
     parts_.others.insert(&op);
     const auto* tile_op = p_.as<ir::TileOp>(op.stmt);
     if (!tile_op) return visit_stores(op);
-    const analysis::OpAccess& to = op.accesses.back();
+    const OpAccess& to = op.accesses.back();
     if (tile_op->kind == ir::OpKind::fill) {
       if (!is_zero(p_, tile_op->value))
         refuse(op.path + " puts a number into " + name(to.value) + " in the loop");
       return;
     }
-    const analysis::OpAccess& from = op.accesses.front();
+    const OpAccess& from = op.accesses.front();
     if (to.value < 0 || from.value < 0 || p_.buffer(to.buffer).type != p_.buffer(from.buffer).type)
       return refuse(op.path + " uses " + name(touched->value) + " in the loop");
     add(op, {from.value, to.value});
@@ -186,7 +183,7 @@ class PartFinder {
 
   void find_outside() {
     for (const KernelOp& op : ops_.ops)
-      for (const analysis::OpAccess& a : op.accesses)
+      for (const OpAccess& a : op.accesses)
         if (in_parts(a.value) && !statements_.count(op.stmt)) parts_.outside.insert(a.value);
     for (const auto& [where, value] : ops_.scalar_reads) {
       if (!in_parts(value)) continue;
@@ -230,7 +227,7 @@ const KernelOp* first_use(const ir::Program& p, const KernelOps& ops, ir::StmtId
   const ir::Block one = {stmt};
   ir::for_each_statement(p, one, [&](ir::StmtId s, int) { statements.insert(s); });
   for (const KernelOp& op : ops.ops)
-    for (const analysis::OpAccess& a : op.accesses)
+    for (const OpAccess& a : op.accesses)
       if (a.value == value && statements.count(op.stmt)) return &op;
   return nullptr;
 }
@@ -240,7 +237,7 @@ bool overwrites(const ir::Program& p, const KernelOp& op, ir::StmtId stmt, int v
   const auto* tile_op = p.as<ir::TileOp>(stmt);
   if (op.stmt != stmt || !tile_op) return false;
   bool whole = false;
-  for (const analysis::OpAccess& a : op.accesses) {
+  for (const OpAccess& a : op.accesses) {
     if (a.value != value) continue;
     if (a.read) return false;
     whole = tile_op->operands[static_cast<size_t>(a.operand)].extents == p.tile_shape(a.buffer);
@@ -274,4 +271,4 @@ bool begins_as_zero(const ir::Program& p, int kernel, const KernelOps& ops, ir::
   return false;
 }
 
-}  // namespace tilegen::schedule
+}  // namespace tilegen::analysis

@@ -1,12 +1,13 @@
-#include "ops/tensor_copy.h"
+#include "analysis/tensor_copy.h"
 
 #include <algorithm>
 #include <numeric>
 
+#include "analysis/uniformity.h"
 #include "ops/element_view.h"
 #include "support/checked.h"
 
-namespace tilegen::ops {
+namespace tilegen::analysis {
 
 using ir::ExprId;
 using ir::ExprNode;
@@ -177,17 +178,6 @@ bool has_multiple(int64_t lower, int64_t upper, int64_t divisor, int64_t d) {
   return step && upper / *step * *step >= std::max<int64_t>(lower, 1);
 }
 
-bool told_everywhere(const ir::Program& p, ExprId e) {
-  if (!e.valid()) return true;
-  const ExprNode& n = p.exprs[e];
-  if (n.op == ExprOp::load) {
-    if (!p.buffer(n.object).read_only) return false;
-    const auto indices = p.exprs.indices(e);
-    return std::all_of(indices.begin(), indices.end(), [&](ExprId i) { return told_everywhere(p, i); });
-  }
-  return told_everywhere(p, n.a) && told_everywhere(p, n.b) && told_everywhere(p, n.c);
-}
-
 std::optional<TensorCopyDims> tensor_copy_dims(const ir::Program& p, const ir::TileOp& copy,
                                                std::string* reason) {
   auto refuse = [&](std::string why) {
@@ -211,13 +201,12 @@ std::optional<TensorCopyDims> tensor_copy_dims(const ir::Program& p, const ir::T
       return refuse("tensor '" + tensor.name + "' has no elements");
   for (const ir::Region& r : copy.operands)
     for (ExprId offset : r.offsets)
-      if (!told_everywhere(p, offset))
-        return refuse("its place is read from memory that the kernel may write");
+      if (!is_uniform(p, offset)) return refuse("its place is read from memory that the kernel may write");
   if (std::string why = strides_refusal(p, tensor); !why.empty()) return refuse(std::move(why));
   if (std::string why = place_refusal(p, region, tensor, dims.load); !why.empty())
     return refuse(std::move(why));
 
-  const RegionMatch match = match_regions(p, copy.operands);
+  const ops::RegionMatch match = ops::match_regions(p, copy.operands);
   auto dim_of = [&](size_t operand, int iteration) {
     const auto& of = match.dim_of[operand];
     const auto at = std::find(of.begin(), of.end(), iteration);
@@ -239,4 +228,4 @@ std::optional<TensorCopyDims> tensor_copy_dims(const ir::Program& p, const ir::T
   return dims;
 }
 
-}  // namespace tilegen::ops
+}  // namespace tilegen::analysis

@@ -1,40 +1,22 @@
-#include "schedule/run_ahead.h"
+#include "analysis/run_ahead.h"
 
 #include <algorithm>
 #include <set>
 
-namespace tilegen::schedule {
+#include "analysis/loads.h"
 
-namespace {
+namespace tilegen::analysis {
 
-bool loads_any(const ir::Program& p, ir::ExprId root, const std::set<ir::BufferId>& buffers) {
-  std::vector<ir::ExprId> todo = {root};
-  while (!todo.empty()) {
-    const ir::ExprId id = todo.back();
-    todo.pop_back();
-    if (!id.valid()) continue;
-    const ir::ExprNode& n = p.exprs[id];
-    todo.insert(todo.end(), {n.a, n.b, n.c});
-    if (n.op != ir::ExprOp::load) continue;
-    if (buffers.count(n.object)) return true;
-    for (ir::ExprId index : p.exprs.indices(id)) todo.push_back(index);
-  }
-  return false;
-}
-
-}  // namespace
-
-std::vector<const analysis::KernelOp*> ops_inside(const ir::Program& p, const analysis::KernelOps& ops,
-                                                  const ir::Loop& loop) {
+std::vector<const KernelOp*> ops_inside(const ir::Program& p, const KernelOps& ops, const ir::Loop& loop) {
   std::set<ir::StmtId> inside;
   ir::for_each_statement(p, loop.body, [&](ir::StmtId s, int) { inside.insert(s); });
-  std::vector<const analysis::KernelOp*> body;
+  std::vector<const KernelOp*> body;
   for (const auto& op : ops.ops)
     if (inside.count(op.stmt)) body.push_back(&op);
   return body;
 }
 
-bool is_tile_load(const ir::Program& p, const analysis::KernelOp& op) {
+bool is_tile_load(const ir::Program& p, const KernelOp& op) {
   const auto* copy = p.as<ir::TileOp>(op.stmt);
   return copy && copy->kind == ir::OpKind::copy &&
          p.buffer(copy->operands[0].buffer).scope == ir::MemScope::global &&
@@ -50,10 +32,9 @@ bool fills_whole_tile(const ir::Program& p, const ir::TileOp& copy) {
          });
 }
 
-std::string held_back(const ir::Program& p, const analysis::KernelOps& ops, const ir::Loop& loop,
-                      const analysis::KernelOp& op) {
+std::string held_back(const ir::Program& p, const KernelOps& ops, const ir::Loop& loop, const KernelOp& op) {
   const auto& copy = *p.as<ir::TileOp>(op.stmt);
-  const std::vector<const analysis::KernelOp*> body = ops_inside(p, ops, loop);
+  const std::vector<const KernelOp*> body = ops_inside(p, ops, loop);
   std::set<ir::BufferId> written;
   for (const auto* other : body)
     for (const auto& a : other->accesses)
@@ -63,7 +44,7 @@ std::string held_back(const ir::Program& p, const analysis::KernelOps& ops, cons
   if (written.count(copy.operands[0].buffer)) return "the loop writes its source";
   for (const ir::Region& r : copy.operands)
     for (ir::ExprId offset : r.offsets)
-      if (loads_any(p, offset, written)) return "its place depends on what the loop computes";
+      if (reads_any(p.exprs, offset, written)) return "its place depends on what the loop computes";
   if (!fills_whole_tile(p, copy)) return "it fills only a part of its tile";
   int value = -1;
   for (const auto& a : op.accesses)
@@ -91,4 +72,4 @@ std::string held_back(const ir::Program& p, const analysis::KernelOps& ops, cons
   return "";
 }
 
-}  // namespace tilegen::schedule
+}  // namespace tilegen::analysis

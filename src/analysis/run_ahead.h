@@ -6,21 +6,19 @@
 
 #include "analysis/kernel_ops.h"
 
-namespace tilegen::schedule {
+namespace tilegen::analysis {
 
 // Ops anywhere inside a loop, in program order.
-std::vector<const analysis::KernelOp*> ops_inside(const ir::Program& p, const analysis::KernelOps& ops,
-                                                  const ir::Loop& loop);
+std::vector<const KernelOp*> ops_inside(const ir::Program& p, const KernelOps& ops, const ir::Loop& loop);
 
 // From global to shared memory.
-bool is_tile_load(const ir::Program& p, const analysis::KernelOp& op);
+bool is_tile_load(const ir::Program& p, const KernelOp& op);
 
 // The copy writes every element of its destination.
 bool fills_whole_tile(const ir::Program& p, const ir::TileOp& copy);
 
 // Why the tile load may not run ahead; empty when it may: it depends on nothing computed in the loop, stands
 // directly in the loop's body, fills its tile, and the tile is read behind it and in this loop only.
-std::string held_back(const ir::Program& p, const analysis::KernelOps& ops, const ir::Loop& loop,
-                      const analysis::KernelOp& op);
+std::string held_back(const ir::Program& p, const KernelOps& ops, const ir::Loop& loop, const KernelOp& op);
 
-}  // namespace tilegen::schedule
+}  // namespace tilegen::analysis

@@ -13,7 +13,7 @@
 #include "analysis/kernel_ops.h"
 #include "ir/program.h"
 
-namespace tilegen::schedule {
+namespace tilegen::analysis {
 
 // a < b, or a <= b; variables of loops inside the block count as the number that makes it most likely.
 struct StoreComparison {
@@ -25,7 +25,6 @@ struct StoreComparison {
 using StoreTest = std::vector<StoreComparison>;
 
 // One test for each statement that writes a tensor; empty when one of them may write at every point.
-std::vector<StoreTest> store_tests(const ir::Program& p, const ir::Kernel& kernel,
-                                   const analysis::KernelOps& ops);
+std::vector<StoreTest> store_tests(const ir::Program& p, const ir::Kernel& kernel, const KernelOps& ops);
 
-}  // namespace tilegen::schedule
+}  // namespace tilegen::analysis

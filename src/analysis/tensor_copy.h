@@ -16,10 +16,10 @@
 
 #include "ir/program.h"
 
-namespace tilegen::ops {
+namespace tilegen::analysis {
 
 struct TensorCopyDims {
-  bool load = true;        // from the tensor to the tile; else the other way
+  bool load = true;                         // from the tensor to the tile; else the other way
   int tensor_inner = 0, tensor_outer = -1;  // dimensions with several elements; -1: there is one row only
   int tile_inner = 0, tile_outer = -1;
 };
@@ -30,7 +30,4 @@ std::optional<TensorCopyDims> tensor_copy_dims(const ir::Program& p, const ir::T
 // not 0: code that relies on it serves a launch.
 bool has_multiple(int64_t lower, int64_t upper, int64_t divisor, int64_t d);
 
-// The expression reads nothing but variables, constants and tensors that the program may not write.
-bool told_everywhere(const ir::Program& p, ir::ExprId e);
-
-}  // namespace tilegen::ops
+}  // namespace tilegen::analysis

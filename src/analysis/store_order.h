@@ -12,9 +12,8 @@
 
 #include "analysis/kernel_ops.h"
 
-namespace tilegen::schedule {
+namespace tilegen::analysis {
 
-std::string order_refusal(const ir::Program& p, const ir::Kernel& kernel, const analysis::KernelOps& ops,
-                          size_t op);
+std::string order_refusal(const ir::Program& p, const ir::Kernel& kernel, const KernelOps& ops, size_t op);
 
-}  // namespace tilegen::schedule
+}  // namespace tilegen::analysis

@@ -1,20 +1,20 @@
-#include "schedule/idle_points.h"
+#include "analysis/empty_tiles.h"
 
 #include <algorithm>
 #include <set>
 
-#include "schedule/trend.h"
+#include "analysis/monotonicity.h"
 
-namespace tilegen::schedule {
+namespace tilegen::analysis {
 
 namespace {
 
 class TestCollector {
  public:
-  TestCollector(const ir::Program& p, const analysis::KernelOps& ops) : p_(p), e_(p.exprs) {
-    for (const analysis::KernelOp& op : ops.ops)
+  TestCollector(const ir::Program& p, const KernelOps& ops) : p_(p), e_(p.exprs) {
+    for (const KernelOp& op : ops.ops)
       if (std::any_of(op.accesses.begin(), op.accesses.end(),
-                      [](const analysis::OpAccess& a) { return a.write && a.value < 0; }))
+                      [](const OpAccess& a) { return a.write && a.value < 0; }))
         writers_.insert(op.stmt);
   }
 
@@ -88,10 +88,10 @@ class TestCollector {
     std::set<ir::VarId> inside;
     if (!told(e, inside)) return false;
     for (ir::VarId v : inside) {
-      const Trend t = trend(e_, e, v);
-      if (t == Trend::unknown) return false;
+      const Monotonicity t = monotonicity(e_, e, v);
+      if (t == Monotonicity::unknown) return false;
       const auto [least, most] = ranges_.at(v);
-      at[v] = (t == Trend::rising) == largest ? most : least;
+      at[v] = (t == Monotonicity::increasing) == largest ? most : least;
     }
     return true;
   }
@@ -131,9 +131,8 @@ class TestCollector {
 
 }  // namespace
 
-std::vector<StoreTest> store_tests(const ir::Program& p, const ir::Kernel& kernel,
-                                   const analysis::KernelOps& ops) {
+std::vector<StoreTest> store_tests(const ir::Program& p, const ir::Kernel& kernel, const KernelOps& ops) {
   return TestCollector(p, ops).collect(kernel);
 }
 
-}  // namespace tilegen::schedule
+}  // namespace tilegen::analysis

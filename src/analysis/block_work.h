@@ -5,15 +5,15 @@
 
 #include "ir/program.h"
 
-namespace tilegen::schedule {
+namespace tilegen::analysis {
 
 // A pipelined loop of the kernel's body with a length that depends on one block index alone: the longer the
-// larger the index (rising), or the smaller. Nothing that the kernel may write decides it: every block
+// larger the index (increasing), or the smaller. Nothing that the kernel may write decides it: every block
 // divides the same grid.
 struct VaryingWork {
   ir::StmtId loop;
   size_t dimension = 0;  // of the grid
-  bool rising = true;
+  bool increasing = true;
 };
 // The first such loop; nothing where no loop's length depends on the block, or in another way.
 std::optional<VaryingWork> varying_work(const ir::Program& p, const ir::Kernel& kernel);
@@ -30,4 +30,4 @@ bool varies_by_block(const ir::Program& p, const ir::Kernel& kernel, const ir::L
 // branch.
 bool blocks_differ(const ir::Program& p, const ir::Kernel& kernel);
 
-}  // namespace tilegen::schedule
+}  // namespace tilegen::analysis

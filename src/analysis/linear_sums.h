@@ -15,24 +15,22 @@
 
 #include "analysis/kernel_ops.h"
 
-namespace tilegen::schedule {
+namespace tilegen::analysis {
 
 struct SumParts {
-  std::set<const analysis::KernelOp*> reductions;  // all that make parts
-  std::set<const analysis::KernelOp*> others;      // element-wise ops in the loop that touch parts
+  std::set<const KernelOp*> reductions;  // all that make parts
+  std::set<const KernelOp*> others;      // element-wise ops in the loop that touch parts
   std::set<int> values;
   std::set<int> outside;  // those of them that are used outside the loop as well
   std::string refusal;    // empty: the loop may keep them in parts
 };
-SumParts sum_parts(const ir::Program& p, const analysis::KernelOps& ops, ir::StmtId loop,
-                   const analysis::KernelOp& reduction);
+SumParts sum_parts(const ir::Program& p, const KernelOps& ops, ir::StmtId loop, const KernelOp& reduction);
 
 // A reduction that adds up.
-bool is_sum(const ir::Program& p, const analysis::KernelOp& op);
+bool is_sum(const ir::Program& p, const KernelOp& op);
 
 // The value is 0 when the loop begins, or nothing sees what it is then: the loop is known to run, and
 // overwrites it first.
-bool begins_as_zero(const ir::Program& p, int kernel, const analysis::KernelOps& ops, ir::StmtId loop,
-                    int value);
+bool begins_as_zero(const ir::Program& p, int kernel, const KernelOps& ops, ir::StmtId loop, int value);
 
-}  // namespace tilegen::schedule
+}  // namespace tilegen::analysis

@@ -1,12 +1,12 @@
-#include "schedule/work_order.h"
+#include "analysis/block_work.h"
 
 #include <algorithm>
 
+#include "analysis/monotonicity.h"
+#include "analysis/uniformity.h"
 #include "arith/prove.h"
-#include "ops/tensor_copy.h"
-#include "schedule/trend.h"
 
-namespace tilegen::schedule {
+namespace tilegen::analysis {
 
 namespace {
 
@@ -22,15 +22,15 @@ void for_each_pipeline(const ir::Program& p, const ir::Kernel& kernel, Visit&& v
 std::optional<VaryingWork> varying_work(const ir::Program& p, const ir::Kernel& kernel) {
   std::optional<VaryingWork> found;
   for_each_pipeline(p, kernel, [&](ir::StmtId id, const ir::Loop& loop) {
-    if (found || !ops::told_everywhere(p, loop.extents[0])) return;
-    Trend told = Trend::level;
+    if (found || !is_uniform(p, loop.extents[0])) return;
+    Monotonicity told = Monotonicity::constant;
     for (size_t d = 0; d < kernel.block_vars.size(); ++d) {
-      const Trend t = trend(p.exprs, loop.extents[0], kernel.block_vars[d]);
-      if (t == Trend::level) continue;
-      told = told == Trend::level ? t : Trend::unknown;
-      found = VaryingWork{id, d, t == Trend::rising};
+      const Monotonicity t = monotonicity(p.exprs, loop.extents[0], kernel.block_vars[d]);
+      if (t == Monotonicity::constant) continue;
+      told = told == Monotonicity::constant ? t : Monotonicity::unknown;
+      found = VaryingWork{id, d, t == Monotonicity::increasing};
     }
-    if (told != Trend::rising && told != Trend::falling) found.reset();
+    if (told != Monotonicity::increasing && told != Monotonicity::decreasing) found.reset();
   });
   return found;
 }
@@ -69,4 +69,4 @@ bool blocks_differ(const ir::Program& p, const ir::Kernel& kernel) {
   return differ;
 }
 
-}  // namespace tilegen::schedule
+}  // namespace tilegen::analysis

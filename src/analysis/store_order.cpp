@@ -5,7 +5,7 @@
 //
 // Of one dimension, digits by ascending coefficient: each has to reach beyond the region and all that smaller
 // digits add. The dimension then settles its variables; another one may use them as it likes.
-#include "schedule/store_order.h"
+#include "analysis/store_order.h"
 
 #include <algorithm>
 #include <set>
@@ -14,7 +14,7 @@
 #include "check/expr_walk.h"
 #include "check/index_form.h"
 
-namespace tilegen::schedule {
+namespace tilegen::analysis {
 
 namespace {
 
@@ -136,15 +136,14 @@ std::string scalar_refusal(const ir::Program& p, const ir::Kernel& kernel, ir::B
 
 }  // namespace
 
-std::string order_refusal(const ir::Program& p, const ir::Kernel& kernel, const analysis::KernelOps& ops,
-                          size_t op) {
-  const analysis::KernelOp& store = ops.ops[op];
+std::string order_refusal(const ir::Program& p, const ir::Kernel& kernel, const KernelOps& ops, size_t op) {
+  const KernelOp& store = ops.ops[op];
   const ir::Region& to = p.as<ir::TileOp>(store.stmt)->operands[1];
   const std::vector<const ir::Loop*> loops = loops_around(p, kernel, store.stmt);
   for (const ir::Loop* l : loops)
     if (l->kind == ir::LoopKind::pipelined) return "it stands in a pipelined loop";
   for (size_t i = 0; i < ops.ops.size(); ++i)
-    for (const analysis::OpAccess& a : ops.ops[i].accesses) {
+    for (const OpAccess& a : ops.ops[i].accesses) {
       if (i == op || a.buffer != to.buffer) continue;
       if (loops.empty() && exclusive(p, kernel, ops.ops[i].stmt, store.stmt)) continue;
       if (a.write || i > op || !loops.empty())
@@ -154,4 +153,4 @@ std::string order_refusal(const ir::Program& p, const ir::Kernel& kernel, const 
   return stores_again(p, loops, to);
 }
 
-}  // namespace tilegen::schedule
+}  // namespace tilegen::analysis
