@@ -13,8 +13,12 @@
 
 #include "ir/program.h"
 #include "ops/element_view.h"
+#include "support/id.h"
 
 namespace tilegen::analysis {
+
+using ValueId = Id<struct ValueTag>;  // of KernelOps::values
+using OpId = Id<struct OpTag>;        // of KernelOps::ops
 
 struct Value {
   ir::BufferId buffer;
@@ -52,6 +56,7 @@ struct KernelOps {
   // Value an op's access to `buffer` means, or -1; where reads and writes of one buffer by one op are
   // different values (never: they are joined), the first.
   int value_of(const KernelOp& op, ir::BufferId buffer) const;
+  OpId id_of(const KernelOp& op) const { return OpId(static_cast<size_t>(&op - ops.data())); }
 };
 
 KernelOps collect_kernel_ops(const ir::Program& p, int kernel);
