@@ -3,9 +3,22 @@
 #include <algorithm>
 #include <set>
 
-#include "analysis/loads.h"
-
 namespace tilegen::analysis {
+
+namespace {
+
+bool used_outside(const ir::Program& p, const KernelOps& ops, const ir::Block& body, int value) {
+  std::set<ir::StmtId> inside;
+  ir::for_each_statement(p, body, [&](ir::StmtId s, int) { inside.insert(s); });
+  for (const KernelOp& op : ops.ops)
+    for (const OpAccess& a : op.accesses)
+      if (a.value == value && !inside.count(op.stmt)) return true;
+  return std::any_of(ops.scalar_reads.begin(), ops.scalar_reads.end(), [&](const auto& read) {
+    return read.second == value && !inside.count(read.first.first);
+  });
+}
+
+}  // namespace
 
 std::vector<const KernelOp*> ops_inside(const ir::Program& p, const KernelOps& ops, const ir::Loop& loop) {
   std::set<ir::StmtId> inside;
@@ -32,44 +45,30 @@ bool fills_whole_tile(const ir::Program& p, const ir::TileOp& copy) {
          });
 }
 
-std::string held_back(const ir::Program& p, const KernelOps& ops, const ir::Loop& loop, const KernelOp& op) {
+std::string held_back(const ir::Program& p, const KernelOps& ops, LoopDependences& dependences,
+                      ir::StmtId loop, const KernelOp& op) {
   const auto& copy = *p.as<ir::TileOp>(op.stmt);
-  const std::vector<const KernelOp*> body = ops_inside(p, ops, loop);
-  std::set<ir::BufferId> written;
-  for (const auto* other : body)
-    for (const auto& a : other->accesses)
-      if (a.write) written.insert(a.buffer);
-  if (std::find(loop.body.begin(), loop.body.end(), op.stmt) == loop.body.end())
+  const ir::Block& body = p.as<ir::Loop>(loop)->body;
+  if (std::find(body.begin(), body.end(), op.stmt) == body.end())
     return "it stands in a branch or loop inside";
-  if (written.count(copy.operands[0].buffer)) return "the loop writes its source";
-  for (const ir::Region& r : copy.operands)
-    for (ir::ExprId offset : r.offsets)
-      if (reads_any(p.exprs, offset, written)) return "its place depends on what the loop computes";
+  const OpId self = ops.id_of(op);
+  const DependenceGraph& graph = dependences.of(loop);
+  const std::vector<Dependence> before = graph.to(self), after = graph.from(self);
+  bool source = false, place = false;
+  for (const Dependence& d : before)
+    if (d.kind == DependenceKind::flow) (d.place.tensor == copy.operands[0].buffer ? source : place) = true;
+  if (source) return "the loop writes its source";
+  if (place) return "its place depends on what the loop computes";
   if (!fills_whole_tile(p, copy)) return "it fills only a part of its tile";
-  int value = -1;
-  for (const auto& a : op.accesses)
-    if (a.write) value = a.value;
-  bool behind = false;  // statements behind the copy
-  for (const auto* other : body) {
-    if (other == &op) {
-      behind = true;
-      continue;
-    }
-    for (const auto& a : other->accesses) {
-      if (a.value != value) continue;
-      if (a.write) return "another operation writes the tile too";
-      if (!behind) return "the tile is read in front of it";
-    }
-  }
-  for (const auto& other : ops.ops)
-    if (std::find(body.begin(), body.end(), &other) == body.end())
-      for (const auto& a : other.accesses)
-        if (a.value == value) return "the tile is used outside the loop";
-  std::set<ir::StmtId> inside;
-  ir::for_each_statement(p, loop.body, [&](ir::StmtId s, int) { inside.insert(s); });
-  for (const auto& [where, read] : ops.scalar_reads)
-    if (read == value && !inside.count(where.first)) return "the tile is used outside the loop";
-  return "";
+  const auto by_another = [&](const Dependence& d) {
+    return d.kind == DependenceKind::output && d.from != d.to;
+  };
+  if (std::any_of(before.begin(), before.end(), by_another) ||
+      std::any_of(after.begin(), after.end(), by_another))
+    return "another operation writes the tile too";
+  for (const Dependence& d : before)
+    if (d.kind == DependenceKind::anti && d.distance == 0) return "the tile is read in front of it";
+  return used_outside(p, ops, body, op.accesses.back().value) ? "the tile is used outside the loop" : "";
 }
 
 }  // namespace tilegen::analysis

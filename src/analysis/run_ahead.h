@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/kernel_ops.h"
+#include "analysis/dependence.h"
 
 namespace tilegen::analysis {
 
@@ -19,6 +19,7 @@ bool fills_whole_tile(const ir::Program& p, const ir::TileOp& copy);
 
 // Why the tile load may not run ahead; empty when it may: it depends on nothing computed in the loop, stands
 // directly in the loop's body, fills its tile, and the tile is read behind it and in this loop only.
-std::string held_back(const ir::Program& p, const KernelOps& ops, const ir::Loop& loop, const KernelOp& op);
+std::string held_back(const ir::Program& p, const KernelOps& ops, LoopDependences& dependences,
+                      ir::StmtId loop, const KernelOp& op);
 
 }  // namespace tilegen::analysis

@@ -35,7 +35,8 @@ class KernelPlanner {
         kernel_(p.kernels[static_cast<size_t>(kernel)]),
         target_(t),
         options_(options),
-        ops_(analysis::collect_kernel_ops(p, kernel)) {}
+        ops_(analysis::collect_kernel_ops(p, kernel)),
+        dependences_(p, ops_) {}
 
   Expected<KernelSchedule> plan(const KernelSchedule* given);
 
@@ -76,6 +77,7 @@ class KernelPlanner {
   const target::Target& target_;
   const PlanOptions& options_;
   const KernelOps ops_;
+  analysis::LoopDependences dependences_;
   const KernelSchedule* given_ = nullptr;
 
   Refusals refused_;     // products, by warpgroups

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <optional>
 
-#include "analysis/run_ahead.h"
-
 namespace tilegen::schedule {
 
 using analysis::KernelOp;
@@ -18,58 +16,54 @@ struct IssuedOp {
   int64_t lag = 0;  // iterations behind the newest under way
 };
 
-// A statement of the loop's body, a branch with all ops in it, and what it touches besides tiles that have a
-// slot per
-// iteration: values by their index, tensors below zero.
+// A statement of the loop's body, a branch with all ops in it.
 struct Issue {
   ir::StmtId stmt;
   std::vector<const KernelOp*> ops;
   bool product = false;
-  std::set<int> reads, writes;
   int64_t lag = 0;
 };
 
-bool meet(const std::set<int>& a, const std::set<int>& b) {
-  return std::any_of(a.begin(), a.end(), [&](int v) { return b.count(v) > 0; });
-}
-bool feeds(const Issue& a, const Issue& b) { return meet(a.writes, b.reads); }
-bool conflict(const Issue& a, const Issue& b) {
-  return feeds(a, b) || meet(a.reads, b.writes) || meet(a.writes, b.writes);
-}
-
 class Overlap {
  public:
-  Overlap(const ir::Program& p, const KernelOps& ops, const ir::Loop& loop,
-          const std::set<const KernelOp*>& products, const std::set<const KernelOp*>& copies) {
+  // Tiles that `copies` fill have a slot for each iteration: these conflict with nothing.
+  Overlap(const ir::Program& p, const KernelOps& ops, const analysis::DependenceGraph& dependences,
+          const ir::Loop& loop, const std::set<const KernelOp*>& products,
+          const std::set<const KernelOp*>& copies) {
     std::set<int> slotted;
     for (const KernelOp* copy : copies)
       for (const analysis::OpAccess& a : copy->accesses)
         if (a.write) slotted.insert(a.value);
     std::map<ir::StmtId, const KernelOp*> op_of;
     for (const KernelOp& op : ops.ops) op_of[op.stmt] = &op;
+    std::map<analysis::OpId, size_t> unit_of;
     for (ir::StmtId id : loop.body) {
       Issue u;
       u.stmt = id;
       const ir::Block one = {id};
       ir::for_each_statement(p, one, [&](ir::StmtId inside, int) {
-        for (const auto& [where, value] : ops.scalar_reads)
-          if (where.first == inside) u.reads.insert(value);
         const auto op = op_of.find(inside);
         if (op == op_of.end() || copies.count(op->second)) return;
         u.ops.push_back(op->second);
         u.product = u.product || products.count(op->second) > 0;
-        for (const analysis::OpAccess& a : op->second->accesses) {
-          if (slotted.count(a.value)) continue;
-          const int place = a.value >= 0 ? a.value : -1 - static_cast<int>(a.buffer.value);
-          if (a.read) u.reads.insert(place);
-          if (a.write) u.writes.insert(place);
-        }
+        unit_of[ops.id_of(*op->second)] = units_.size();
       });
       if (!u.ops.empty()) units_.push_back(std::move(u));
+    }
+    for (const analysis::Dependence& d : dependences.edges()) {
+      const auto from = unit_of.find(d.from), to = unit_of.find(d.to);
+      if (d.distance > 0 || from == unit_of.end() || to == unit_of.end()) continue;
+      if (d.place.value && slotted.count(static_cast<int>(d.place.value.value))) continue;
+      conflicts_.emplace(from->second, to->second);
+      if (d.kind == analysis::DependenceKind::flow) flows_.emplace(from->second, to->second);
     }
   }
 
   std::vector<Issue>& units() { return units_; }
+
+  // Of two units in program order: the later one depends on the earlier one, or reads what it writes.
+  bool conflict(size_t a, size_t b) const { return conflicts_.count({a, b}) > 0; }
+  bool feeds(size_t a, size_t b) const { return flows_.count({a, b}) > 0; }
 
   // Every product behind what it needs, by as many iterations as there are products whose sums threads work
   // on in between; all else as early as it can be.
@@ -79,8 +73,8 @@ class Overlap {
     for (size_t b = 0; b < units_.size(); ++b) {
       Issue& u = units_[b];
       for (size_t a = 0; a < b; ++a) {
-        if (conflict(units_[a], u)) u.lag = std::max(u.lag, units_[a].lag);
-        if (!feeds(units_[a], u)) continue;
+        if (conflict(a, b)) u.lag = std::max(u.lag, units_[a].lag);
+        if (!feeds(a, b)) continue;
         if (u.product && !units_[a].product) u.lag = std::max(u.lag, ready[a]);
         ready[b] = std::max(ready[b], units_[a].product ? units_[a].lag + 1 : ready[a]);
       }
@@ -97,7 +91,7 @@ class Overlap {
       if (u.product || u.lag > 0) continue;
       bool needed = false, later = true;
       for (size_t b = i + 1; b < units_.size(); ++b)
-        if (feeds(u, units_[b])) {
+        if (feeds(i, b)) {
           needed = true;
           later = later && units_[b].lag > 0;
         }
@@ -110,8 +104,7 @@ class Overlap {
   bool legal_lags() const {
     for (size_t b = 0; b < units_.size(); ++b)
       for (size_t a = 0; a < b; ++a)
-        if (conflict(units_[a], units_[b]) &&
-            (units_[b].lag < units_[a].lag || units_[b].lag > units_[a].lag + 1))
+        if (conflict(a, b) && (units_[b].lag < units_[a].lag || units_[b].lag > units_[a].lag + 1))
           return false;
     return true;
   }
@@ -119,7 +112,7 @@ class Overlap {
   // Unit `first` is issued in front of `then`.
   bool precedes(size_t first, size_t then) const {
     const Issue &f = units_[first], &t = units_[then];
-    if (!conflict(f, t)) return false;
+    if (!conflict(std::min(first, then), std::max(first, then))) return false;
     return f.lag == t.lag ? first < then : first > then && f.lag > t.lag;
   }
 
@@ -161,10 +154,12 @@ class Overlap {
   }
 
   std::vector<Issue> units_;
+  std::set<std::pair<size_t, size_t>> conflicts_, flows_;  // units of one iteration, in program order
 };
 
 // Nothing where no op gains by lagging; then `reason` says why where a product waits for another.
 std::optional<std::vector<IssuedOp>> plan_overlap(const ir::Program& p, const KernelOps& ops,
+                                                  const analysis::DependenceGraph& dependences,
                                                   const ir::Loop& loop,
                                                   const std::set<const KernelOp*>& products,
                                                   const std::set<const KernelOp*>& copies,
@@ -173,7 +168,7 @@ std::optional<std::vector<IssuedOp>> plan_overlap(const ir::Program& p, const Ke
     *reason = why;
     return std::nullopt;
   };
-  Overlap overlap(p, ops, loop, products, copies);
+  Overlap overlap(p, ops, dependences, loop, products, copies);
   const int64_t most = overlap.assign_lags();
   if (most == 0) return std::nullopt;
   if (most > 1) return refuse("more than two products wait for each other");
@@ -188,9 +183,10 @@ std::optional<std::vector<IssuedOp>> plan_overlap(const ir::Program& p, const Ke
 }
 
 // Why ops may not be issued in this order; empty when they may.
-std::string order_refusal(const ir::Program& p, const KernelOps& ops, const ir::Loop& loop,
+std::string order_refusal(const ir::Program& p, const KernelOps& ops,
+                          const analysis::DependenceGraph& dependences, const ir::Loop& loop,
                           const std::vector<IssuedOp>& order, const std::set<const KernelOp*>& copies) {
-  Overlap overlap(p, ops, loop, {}, copies);
+  Overlap overlap(p, ops, dependences, loop, {}, copies);
   std::vector<Issue>& units = overlap.units();
   std::vector<size_t> place(units.size(), order.size());
   std::set<const KernelOp*> seen;
@@ -215,7 +211,7 @@ std::string order_refusal(const ir::Program& p, const KernelOps& ops, const ir::
     }
   for (size_t b = 0; b < units.size(); ++b)
     for (size_t a = 0; a < b; ++a) {
-      if (!conflict(units[a], units[b])) continue;
+      if (!overlap.conflict(a, b)) continue;
       const int64_t behind = units[b].lag - units[a].lag;
       const bool first = place[a] < place[b];
       if (behind < 0 || behind > 1 || (behind == 0 ? !first : first))
@@ -227,9 +223,10 @@ std::string order_refusal(const ir::Program& p, const KernelOps& ops, const ir::
 
 }  // namespace
 
-Checked order_loop(const ir::Program& p, const KernelOps& ops, ir::StmtId loop,
-                   const std::set<const KernelOp*>& products, const std::set<const KernelOp*>& copies,
-                   bool given, plan::LoopPlan& plan, std::string& note) {
+Checked order_loop(const ir::Program& p, const KernelOps& ops, analysis::LoopDependences& dependences,
+                   ir::StmtId loop, const std::set<const KernelOp*>& products,
+                   const std::set<const KernelOp*>& copies, bool given, plan::LoopPlan& plan,
+                   std::string& note) {
   const auto& statement = *p.as<ir::Loop>(loop);
   const int64_t newest = plan.num_stages - 1;
   if (given) {
@@ -237,14 +234,14 @@ Checked order_loop(const ir::Program& p, const KernelOps& ops, ir::StmtId loop,
     for (const auto& [path, stage] : plan.stages)
       for (const KernelOp& op : ops.ops)
         if (op.path == path && !copies.count(&op)) order.push_back({&op, stage - newest});
-    if (std::string why = order_refusal(p, ops, statement, order, copies); !why.empty())
+    if (std::string why = order_refusal(p, ops, dependences.of(loop), statement, order, copies); !why.empty())
       return Error(DiagCode::schedule_illegal, plan.loop,
                    "the given order of the loop's ops is not legal: " + why,
                    "leave `stages` out to have it planned", p.stmts[loop.value].location);
     return Unit{};
   }
   std::string why;
-  const auto order = plan_overlap(p, ops, statement, products, copies, &why);
+  const auto order = plan_overlap(p, ops, dependences.of(loop), statement, products, copies, &why);
   if (!why.empty()) note = "products do not run beside other work: " + why;
   if (!order) return Unit{};
   std::erase_if(plan.stages, [&](const auto& s) {

@@ -19,7 +19,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/kernel_ops.h"
+#include "analysis/dependence.h"
 #include "plan/schedule.h"
 
 namespace tilegen::schedule {
@@ -27,7 +27,8 @@ namespace tilegen::schedule {
 // Stages of a loop's ops in the order of issue, behind those of `copies`, which fill tiles that have slots:
 // the stage behind the last is of the iteration before. With `given` the plan's own stages are judged
 // instead. `note`: why nothing lags though a product waits for another.
-Checked order_loop(const ir::Program& p, const analysis::KernelOps& ops, ir::StmtId loop,
+Checked order_loop(const ir::Program& p, const analysis::KernelOps& ops,
+                   analysis::LoopDependences& dependences, ir::StmtId loop,
                    const std::set<const analysis::KernelOp*>& products,
                    const std::set<const analysis::KernelOp*>& copies, bool given, plan::LoopPlan& plan,
                    std::string& note);

@@ -13,11 +13,13 @@ constexpr int64_t kDefaultStages = 3, kProducedStages = 4;
 
 class LoopPlanner {
  public:
-  LoopPlanner(const ir::Program& p, int kernel, const analysis::KernelOps& ops, const target::Target& t,
+  LoopPlanner(const ir::Program& p, int kernel, const analysis::KernelOps& ops,
+              analysis::LoopDependences& dependences, const target::Target& t,
               const std::vector<int64_t>& bytes, const ArenaBytes& arena, const std::set<size_t>& produced,
               const plan::KernelSchedule* given, PipelineResult& out)
       : p_(p),
         ops_(ops),
+        dependences_(dependences),
         target_(t),
         bytes_(bytes),
         arena_(arena),
@@ -35,7 +37,7 @@ class LoopPlanner {
         std::any_of(body.begin(), body.end(), [&](const auto* op) { return produced_.count(op) > 0; });
     std::vector<const analysis::KernelOp*> ahead;
     for (const auto* op : body)
-      if (runs_ahead(loop, *op, produced)) ahead.push_back(op);
+      if (runs_ahead(id, *op, produced)) ahead.push_back(op);
 
     const plan::LoopPlan* given = given_ ? plan::find_loop(*given_, plan.loop) : nullptr;
     if (!target_.async_copy) {
@@ -97,11 +99,11 @@ class LoopPlanner {
 
   // Whether the copy may run in an earlier iteration; a copy between the right memories that may not is
   // noted. Where a producer fills the loop's tiles, only its copies do.
-  bool runs_ahead(const ir::Loop& loop, const analysis::KernelOp& op, bool produced) {
+  bool runs_ahead(ir::StmtId id, const analysis::KernelOp& op, bool produced) {
     if (!analysis::is_tile_load(p_, op)) return false;
     if (produced && produced_.count(&op)) return true;
     const std::string why = produced ? "the loop's tiles come from a producer, which makes tensor copies only"
-                                     : analysis::held_back(p_, ops_, loop, op);
+                                     : analysis::held_back(p_, ops_, dependences_, id, op);
     if (!why.empty() && target_.async_copy) out_.notes.push_back({op.path, "does not run ahead: " + why});
     return why.empty();
   }
@@ -142,6 +144,7 @@ class LoopPlanner {
 
   const ir::Program& p_;
   const analysis::KernelOps& ops_;
+  analysis::LoopDependences& dependences_;
   const target::Target& target_;
   const std::vector<int64_t>& bytes_;
   const ArenaBytes& arena_;
@@ -154,11 +157,11 @@ class LoopPlanner {
 }  // namespace
 
 PipelineResult plan_pipelines(const ir::Program& p, int kernel, const analysis::KernelOps& ops,
-                              const target::Target& target, const std::vector<int64_t>& bytes,
-                              const ArenaBytes& arena, const std::set<size_t>& produced,
-                              const plan::KernelSchedule* given) {
+                              analysis::LoopDependences& dependences, const target::Target& target,
+                              const std::vector<int64_t>& bytes, const ArenaBytes& arena,
+                              const std::set<size_t>& produced, const plan::KernelSchedule* given) {
   PipelineResult out;
-  LoopPlanner planner(p, kernel, ops, target, bytes, arena, produced, given, out);
+  LoopPlanner planner(p, kernel, ops, dependences, target, bytes, arena, produced, given, out);
   ir::for_each_statement(p, p.kernels[static_cast<size_t>(kernel)].body, [&](ir::StmtId id, int) {
     const auto* loop = p.as<ir::Loop>(id);
     if (loop && loop->kind == ir::LoopKind::pipelined) planner.loop(id, *loop);

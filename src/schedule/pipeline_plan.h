@@ -16,7 +16,7 @@
 #include <optional>
 #include <set>
 
-#include "analysis/kernel_ops.h"
+#include "analysis/dependence.h"
 #include "plan/schedule.h"
 #include "target/target.h"
 
@@ -35,8 +35,8 @@ using ArenaBytes = std::function<int64_t(const std::map<int, int64_t>& slots)>;
 // `bytes` of one slot of every value, by value index (0 for values in registers). `produced`: ops that a
 // producer does, where there is one: nothing else of their loops runs ahead.
 PipelineResult plan_pipelines(const ir::Program& p, int kernel, const analysis::KernelOps& ops,
-                              const target::Target& target, const std::vector<int64_t>& bytes,
-                              const ArenaBytes& arena, const std::set<size_t>& produced,
-                              const plan::KernelSchedule* given);
+                              analysis::LoopDependences& dependences, const target::Target& target,
+                              const std::vector<int64_t>& bytes, const ArenaBytes& arena,
+                              const std::set<size_t>& produced, const plan::KernelSchedule* given);
 
 }  // namespace tilegen::schedule

@@ -32,7 +32,8 @@ Expected<KernelSchedule> KernelPlanner::plan(const KernelSchedule* given) {
     kept = without_tensor_copies(*given, p_, ops_, options_.tensor_copies);
     given_ = &kept;
   }
-  const TensorFeeds found = find_tensor_feeds(p_, index_, ops_, target_, given_, options_.tensor_copies);
+  const TensorFeeds found =
+      find_tensor_feeds(p_, index_, ops_, dependences_, target_, given_, options_.tensor_copies);
   refused_ = found.refused;
   auto threads = plan_threads(p_, kernel_, ops_, target_, given_, refused_);
   if (!threads) return threads.error();
@@ -242,7 +243,7 @@ int64_t KernelPlanner::arena(const std::map<int, int64_t>& slots) const {
 
 void KernelPlanner::plan_loops() {
   pipelines_ = plan_pipelines(
-      p_, index_, ops_, target_, value_bytes(p_, ops_, layouts_.values, target_),
+      p_, index_, ops_, dependences_, target_, value_bytes(p_, ops_, layouts_.values, target_),
       [&](const std::map<int, int64_t>& slots) { return arena(slots); }, produced_, given_);
 }
 

@@ -96,7 +96,8 @@ Checked KernelPlanner::order_products() {
       if (l.loop != paths[loop.value]) continue;
       const plan::LoopPlan* given = given_ ? plan::find_loop(*given_, l.loop) : nullptr;
       std::string note;
-      Checked ok = order_loop(p_, ops_, loop, of_loop, copies, given && !given->stages.empty(), l, note);
+      Checked ok =
+          order_loop(p_, ops_, dependences_, loop, of_loop, copies, given && !given->stages.empty(), l, note);
       if (!ok) return ok;
       if (!note.empty()) notes_.push_back({l.loop, note});
     }

@@ -34,8 +34,13 @@ bool stands_in(const ir::Block& block, ir::StmtId s) {
 
 class FeedFinder {
  public:
-  FeedFinder(const ir::Program& p, int kernel, const KernelOps& ops, const plan::KernelSchedule* given)
-      : p_(p), kernel_(p.kernels[static_cast<size_t>(kernel)]), ops_(ops), given_(given) {}
+  FeedFinder(const ir::Program& p, int kernel, const KernelOps& ops, analysis::LoopDependences& dependences,
+             const plan::KernelSchedule* given)
+      : p_(p),
+        kernel_(p.kernels[static_cast<size_t>(kernel)]),
+        ops_(ops),
+        dependences_(dependences),
+        given_(given) {}
 
   std::string find(size_t product, TensorFeed& feed) const {
     const KernelOp& op = ops_.ops[product];
@@ -43,7 +48,7 @@ class FeedFinder {
     for (const OpAccess& a : op.accesses) {
       if (p_.buffer(a.buffer).scope != ir::MemScope::shared) continue;
       if (!a.write && written_by_threads(a.value)) continue;
-      const std::string why = filler(*p_.as<ir::Loop>(feed.loop), a.value, feed.copies);
+      const std::string why = filler(feed.loop, a.value, feed.copies);
       if (!why.empty())
         return "tile '" + p_.buffer(a.buffer).name + "' does not come by a tensor copy: " + why;
     }
@@ -53,8 +58,7 @@ class FeedFinder {
   // A copy in the loop whose tile threads read and nothing else does.
   std::string find_beside(size_t copy, ThreadFeed& feed) const {
     const KernelOp& op = ops_.ops[copy];
-    const auto& loop = *p_.as<ir::Loop>(feed.loop);
-    if (std::string why = copy_refusal(loop, op); !why.empty()) return why;
+    if (std::string why = copy_refusal(feed.loop, op); !why.empty()) return why;
     const int value = written_value(op);
     for (const auto& [where, read] : ops_.scalar_reads)
       if (read == value) return "it is read by a scalar expression";
@@ -118,7 +122,7 @@ class FeedFinder {
   }
 
   // The copy that fills the tile.
-  std::string filler(const ir::Loop& loop, int value, std::vector<size_t>& copies) const {
+  std::string filler(ir::StmtId loop, int value, std::vector<size_t>& copies) const {
     const KernelOp* copy = nullptr;
     for (const KernelOp& op : ops_.ops)
       for (const OpAccess& a : op.accesses) {
@@ -126,7 +130,7 @@ class FeedFinder {
         if (a.write) {
           if (copy && copy != &op) return "several operations write it";
           copy = &op;
-        } else if (op.form != analysis::OpForm::gemm || !stands_in(loop.body, op.stmt)) {
+        } else if (op.form != analysis::OpForm::gemm || !stands_in(p_.as<ir::Loop>(loop)->body, op.stmt)) {
           return op.path + " reads it too";
         }
       }
@@ -138,7 +142,7 @@ class FeedFinder {
     return "";
   }
 
-  std::string copy_refusal(const ir::Loop& loop, const KernelOp& op) const {
+  std::string copy_refusal(ir::StmtId loop, const KernelOp& op) const {
     if (std::string why = place_refusal(loop, op); !why.empty()) return why;
     const auto& copy = *p_.as<ir::TileOp>(op.stmt);
     const ir::Buffer &from = p_.buffer(copy.operands[0].buffer), &to = p_.buffer(copy.operands[1].buffer);
@@ -154,16 +158,15 @@ class FeedFinder {
   }
 
   // Copied in the loop, iteration by iteration, or once in front of it.
-  std::string place_refusal(const ir::Loop& loop, const KernelOp& op) const {
-    if (stands_in(loop.body, op.stmt)) return analysis::held_back(p_, ops_, loop, op);
+  std::string place_refusal(ir::StmtId loop, const KernelOp& op) const {
+    if (stands_in(p_.as<ir::Loop>(loop)->body, op.stmt))
+      return analysis::held_back(p_, ops_, dependences_, loop, op);
     std::string why;
     const ir::Block* block = block_around(kernel_.body, op.stmt, why);
-    const auto is_loop = [&](ir::StmtId id) { return p_.as<ir::Loop>(id) == &loop; };
-    if (!block || std::none_of(block->begin(), block->end(), is_loop))
-      return "it is copied in another loop or branch";
+    if (!block || !stands_in(*block, loop)) return "it is copied in another loop or branch";
     for (ir::StmtId id : *block) {
       if (id == op.stmt) break;
-      if (p_.as<ir::Loop>(id) == &loop) return "it is copied behind the loop";
+      if (id == loop) return "it is copied behind the loop";
     }
     return analysis::fills_whole_tile(p_, *p_.as<ir::TileOp>(op.stmt)) ? ""
                                                                        : "it fills only a part of its tile";
@@ -172,6 +175,7 @@ class FeedFinder {
   const ir::Program& p_;
   const ir::Kernel& kernel_;
   const KernelOps& ops_;
+  analysis::LoopDependences& dependences_;
   const plan::KernelSchedule* given_;
 };
 
@@ -198,11 +202,12 @@ void find_beside(const ir::Program& p, const KernelOps& ops, const FeedFinder& f
 
 }  // namespace
 
-TensorFeeds find_tensor_feeds(const ir::Program& p, int kernel, const KernelOps& ops, const target::Target& t,
+TensorFeeds find_tensor_feeds(const ir::Program& p, int kernel, const KernelOps& ops,
+                              analysis::LoopDependences& dependences, const target::Target& t,
                               const plan::KernelSchedule* given, TensorCopies allowed) {
   TensorFeeds feeds;
   if (!t.tensor_copy) return feeds;
-  const FeedFinder finder(p, kernel, ops, given);
+  const FeedFinder finder(p, kernel, ops, dependences, given);
   const bool produced = !given || !given->roles || given->roles->producer_threads != 0;
   for (size_t i = 0; i < ops.ops.size(); ++i) {
     if (ops.ops[i].form != analysis::OpForm::gemm) continue;

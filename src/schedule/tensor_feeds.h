@@ -13,6 +13,7 @@
 #include <map>
 #include <set>
 
+#include "analysis/dependence.h"
 #include "infer/infer_layouts.h"
 #include "plan/schedule.h"
 #include "schedule/plan_program.h"
@@ -39,8 +40,8 @@ struct TensorFeeds {
 };
 // `given` may keep copies from the engine.
 TensorFeeds find_tensor_feeds(const ir::Program& p, int kernel, const analysis::KernelOps& ops,
-                              const target::Target& t, const plan::KernelSchedule* given,
-                              TensorCopies allowed);
+                              analysis::LoopDependences& dependences, const target::Target& t,
+                              const plan::KernelSchedule* given, TensorCopies allowed);
 
 // Copies beside products that are fed no more go; the products of loops that no copy of the engine is left in
 // are returned.
