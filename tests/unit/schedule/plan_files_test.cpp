@@ -1,5 +1,6 @@
 // Plans as text: every program of tests/files/plan, for GPUs and for a host of each vector width; those of
-// tests/files/plan/hopper for that generation. The expected text stands beside the program as
+// tests/files/plan/hopper for that generation, and so the kernels that docs/performance.md compares with
+// others, in the folder `flagship` beside this file. The expected text stands beside the program as
 // NAME.<target>.plan; TILEGEN_BLESS=1 writes it anew. It has the decisions, and what there are notes of; the
 // words of reasons and notes are those of the programs named "*_refusals" alone, so that a better wording is
 // a change of few files.
@@ -64,6 +65,10 @@ std::string test_name(const ::testing::TestParamInfo<PlanFile::ParamType>& info)
 INSTANTIATE_TEST_SUITE_P(All, PlanFile,
                          ::testing::Combine(::testing::ValuesIn(programs("tests/files/plan")),
                                             ::testing::Values("sm_80", "sm_90a", "x86-64-v3", "x86-64-v4")),
+                         test_name);
+INSTANTIATE_TEST_SUITE_P(Flagship, PlanFile,
+                         ::testing::Combine(::testing::ValuesIn(programs("tests/unit/schedule/flagship")),
+                                            ::testing::Values("sm_90a")),
                          test_name);
 INSTANTIATE_TEST_SUITE_P(Hopper, PlanFile,
                          ::testing::Combine(::testing::ValuesIn(programs("tests/files/plan/hopper")),
