@@ -9,7 +9,7 @@
 #include <algorithm>
 
 #include "ir/statement_paths.h"
-#include "plan/schedule_fields.h"
+#include "plan/compare_given.h"
 #include "schedule/plan_kernel.h"
 
 namespace tilegen::driver {
@@ -40,15 +40,6 @@ bool remove(std::vector<Entry>& list, std::string Entry::*name, const std::strin
   return std::erase_if(list, [&](const Entry& e) { return e.*name == wanted; }) > 0;
 }
 
-std::string text_of(int64_t v) { return std::to_string(v); }
-std::string text_of(bool v) { return v ? "true" : "false"; }
-std::string text_of(const std::string& v) { return v.empty() ? "none" : v; }
-std::string text_of(plan::Engine v) { return plan::engine_name(v); }
-template <class T>
-std::string text_of(const std::optional<T>& v) {
-  return v ? text_of(*v) : "none";
-}
-
 // Looks for given fields that the plan has otherwise, and notes them.
 class Comparison {
  public:
@@ -57,7 +48,7 @@ class Comparison {
 
   void run() {
     name_ = given_.kernel;
-    if (given_.threads && given_.threads != plan_.threads) say("threads", text_of(plan_.threads));
+    if (given_.threads && given_.threads != plan_.threads) say("threads", plan::field_text(plan_.threads));
     part("raster", given_.raster, plan_.raster);
     part("roles", given_.roles, plan_.roles);
     part("persistence", given_.persistence, plan_.persistence);
@@ -89,68 +80,11 @@ class Comparison {
       plan_.notes.push_back(std::move(note));
   }
 
-  // The fields of one entry that say something and are otherwise in the plan.
-  template <class E>
-  struct Fields {
-    Comparison& all;
-    const std::string prefix;
-    const E &given, &here;
-
-    template <class Field>
-    void operator()(const Field& f) const {
-      compare(f);
-    }
-
-   private:
-    template <class Field>
-    void same(const Field& f) const {
-      if (!(given.*f.at == here.*f.at)) all.say(prefix + f.key, text_of(here.*f.at));
-    }
-    void compare(const plan::TextField<E>& f) const {
-      if (!(given.*f.at).empty()) same(f);
-    }
-    template <size_t N>
-    void compare(const plan::WordField<E, N>& f) const {
-      if (!(given.*f.at).empty()) same(f);
-    }
-    void compare(const plan::OptionalText<E>& f) const {
-      if (given.*f.at && *(given.*f.at) != (here.*f.at).value_or("")) same(f);
-    }
-    void compare(const plan::NumberField<E>& f) const {
-      if (given.*f.at != f.open) same(f);
-    }
-    void compare(const plan::FlagField<E>& f) const {
-      if (given.*f.at && *(given.*f.at) != (here.*f.at).value_or(f.otherwise)) same(f);
-    }
-    void compare(const plan::SetFlag<E>& f) const { same(f); }
-    void compare(const plan::EngineField<E>& f) const {
-      if (given.*f.at) same(f);
-    }
-    template <class L>
-    void compare(const plan::LayoutField<E, L>& f) const {
-      const auto &own = given.*f.at, &other = here.*f.at;
-      if (own && !(other && own->equivalent(*other)))
-        all.say(prefix + f.key, other ? "another layout" : "none");
-    }
-    void compare(const plan::StagesField<E>& f) const {
-      auto own = given.*f.at, other = here.*f.at;
-      std::sort(own.begin(), own.end());
-      std::sort(other.begin(), other.end());
-      if (!own.empty() && own != other) all.say(prefix + f.key, other.empty() ? "none" : "another list");
-    }
-    void compare(const plan::NamesField<E>& f) const {
-      for (const std::string& v : given.*f.at)
-        if (std::find((here.*f.at).begin(), (here.*f.at).end(), v) == (here.*f.at).end())
-          all.say(prefix + f.key, "without " + v);
-    }
-    void compare(const plan::NameField<E>&) const {}
-    void compare(const plan::OriginField<E>&) const {}
-    void compare(const plan::ReasonField<E>&) const {}
-  };
-
   template <class E>
   void fields(const std::string& prefix, const E& given, const E& here) {
-    plan::for_each_field<E>(Fields<E>{*this, prefix, given, here});
+    plan::compare_given(given, here, [&](const char* key, const std::string&, const std::string& other) {
+      say(prefix + key, other);
+    });
   }
   // A part of the kernel's own: one that is not planned is as its defaults say.
   template <class E>

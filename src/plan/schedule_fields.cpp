@@ -1,5 +1,6 @@
-// The rows of schedule_fields.h as tables for people.
+// The rows of schedule_fields.h, and values of theirs, as text for people.
 #include "plan/schedule_fields.h"
+#include "plan/compare_given.h"
 
 namespace tilegen::plan {
 namespace {
@@ -14,6 +15,19 @@ void add_table(std::string& out, const char* title) {
 }
 
 }  // namespace
+
+std::string field_text(const std::vector<std::string>& list) {
+  std::string text;
+  for (const std::string& v : list) text += (text.empty() ? "" : ", ") + v;
+  return "[" + text + "]";
+}
+
+std::string field_text(const std::vector<std::pair<std::string, int64_t>>& stages) {
+  std::string text;
+  for (const auto& [op, stage] : stages)
+    text += (text.empty() ? "" : ", ") + op + ": " + std::to_string(stage);
+  return "[" + text + "]";
+}
 
 std::string schedule_field_tables() {
   std::string out;

@@ -1,8 +1,7 @@
 // What was given against what was planned, field by field.
 #include <algorithm>
-#include <set>
 
-#include "plan/schedule_fields.h"
+#include "plan/compare_given.h"
 #include "schedule/check_schedule.h"
 
 namespace tilegen::schedule {
@@ -14,26 +13,7 @@ using plan::KernelSchedule;
 
 namespace {
 
-std::string text_of(int64_t v) { return std::to_string(v); }
-std::string text_of(bool v) { return v ? "true" : "false"; }
-std::string text_of(const std::string& v) { return "'" + v + "'"; }
-std::string text_of(plan::Engine v) { return std::string("'") + plan::engine_name(v) + "'"; }
-std::string text_of(const Fragment& v) { return v.to_text(); }
-std::string text_of(const layout::Layout& v) { return v.to_text(); }
-template <class T>
-std::string text_of(const std::optional<T>& v) {
-  return v ? text_of(*v) : "none";
-}
-std::string text_of(const std::vector<std::string>& list) {
-  std::string text;
-  for (const std::string& v : list) text += (text.empty() ? "" : ", ") + v;
-  return "[" + text + "]";
-}
-std::string text_of(const std::vector<std::pair<std::string, int64_t>>& list) {
-  std::string text;
-  for (const auto& [op, stage] : list) text += (text.empty() ? "" : ", ") + op + ": " + std::to_string(stage);
-  return "[" + text + "]";
-}
+using plan::field_text;
 
 class ResultCheck {
  public:
@@ -68,8 +48,9 @@ class ResultCheck {
   void check_entries(const std::vector<E>& given, std::vector<E>& planned, std::string E::*name) {
     for (const E& g : given) {
       enter(g.*name);
-      check_fields("", g, *std::find_if(planned.begin(), planned.end(),
-                                        [&](const E& e) { return e.*name == g.*name; }));
+      check_fields("", g, *std::find_if(planned.begin(), planned.end(), [&](const E& e) {
+                     return e.*name == g.*name;
+                   }));
     }
   }
 
@@ -94,86 +75,25 @@ class ResultCheck {
   }
   template <class T>
   void same(const char* field, const T& given, const T& planned) {
-    if (!(given == planned)) refuse(field, text_of(given), text_of(planned));
+    if (!(given == planned)) refuse(field, field_text(given), field_text(planned));
   }
   static void keep(std::string& reason, const std::string& given) {
     if (!given.empty()) reason = given;
   }
 
-  // Fields of one entry: what was given stands in the plan. A given reason is kept.
-  template <class E>
-  struct FieldCheck {
-    ResultCheck& check;
-    const std::string prefix;
-    const E& given;
-    E& planned;
-
-    template <class Field>
-    void operator()(const Field& f) const {
-      compare(f);
-    }
-
-   private:
-    template <class Field>
-    void same(const Field& f) const {
-      if (!(given.*f.at == planned.*f.at))
-        check.refuse(prefix + f.key, text_of(given.*f.at), text_of(planned.*f.at));
-    }
-    // Where the plan has no such choice, `otherwise` is what happens.
-    template <class Field, class T>
-    void same(const Field& f, const T& otherwise) const {
-      if (given.*f.at && *(given.*f.at) != (planned.*f.at).value_or(otherwise))
-        check.refuse(prefix + f.key, text_of(given.*f.at), text_of(planned.*f.at));
-    }
-
-    void compare(const plan::NameField<E>&) const {}
-    void compare(const plan::RequiredText<E>& f) const { same(f); }
-    void compare(const plan::TextField<E>& f) const {
-      if (!(given.*f.at).empty()) same(f);
-    }
-    template <size_t N>
-    void compare(const plan::WordField<E, N>& f) const {
-      if (!(given.*f.at).empty()) same(f);
-    }
-    void compare(const plan::OptionalText<E>& f) const { same(f, std::string()); }
-    void compare(const plan::NumberField<E>& f) const {
-      if (given.*f.at != f.open) same(f);
-    }
-    void compare(const plan::FlagField<E>& f) const { same(f, f.otherwise); }
-    void compare(const plan::SetFlag<E>& f) const { same(f); }
-    void compare(const plan::EngineField<E>& f) const {
-      if (given.*f.at) same(f);
-    }
-    template <class L>
-    void compare(const plan::LayoutField<E, L>& f) const {
-      const auto &own = given.*f.at, &other = planned.*f.at;
-      if (own && !(other && own->equivalent(*other)))
-        check.refuse(prefix + f.key, text_of(own), text_of(other));
-    }
-    // Where nothing issues ops in another order than the program's, the list has none.
-    void compare(const plan::StagesField<E>& f) const {
-      auto own = given.*f.at, other = planned.*f.at;
-      std::sort(own.begin(), own.end());
-      std::sort(other.begin(), other.end());
-      if (!own.empty() && own != other)
-        check.refuse(prefix + f.key, text_of(given.*f.at), text_of(planned.*f.at));
-    }
-    // Those of a required list are all there are; of another one, some.
-    void compare(const plan::NamesField<E>& f) const {
-      if (f.required) return same(f);
-      const std::set<std::string> known((planned.*f.at).begin(), (planned.*f.at).end());
-      for (const std::string& v : given.*f.at)
-        if (!known.count(v)) check.refuse(prefix + f.key, text_of(given.*f.at), text_of(planned.*f.at));
-    }
-    void compare(const plan::OriginField<E>& f) const {
-      if (given.fragment || given.memory) planned.*f.at = given.*f.at;
-    }
-    void compare(const plan::ReasonField<E>& f) const { keep(planned.*f.at, given.*f.at); }
-  };
-
+  // What was given of one entry stands in the plan. Given words are kept.
   template <class E>
   void check_fields(const std::string& prefix, const E& given, E& planned) {
-    plan::for_each_field<E>(FieldCheck<E>{*this, prefix, given, planned});
+    plan::compare_given(given, planned,
+                        [&](const char* key, const std::string& own, const std::string& other) {
+                          refuse(prefix + key, own, other);
+                        });
+    plan::for_each_field<E>([&](const auto& f) {
+      using Field = std::decay_t<decltype(f)>;
+      if constexpr (std::is_same_v<Field, plan::ReasonField<E>>) keep(planned.*f.at, given.*f.at);
+      if constexpr (std::is_same_v<Field, plan::OriginField<E>>)
+        if (given.fragment || given.memory) planned.*f.at = given.*f.at;
+    });
   }
   // A part of the kernel's own: one that is not planned is as its defaults say.
   template <class E>
@@ -186,7 +106,7 @@ class ResultCheck {
   void check_channel(const plan::ChannelPlan& g) {
     enter(given_.kernel);
     const plan::ChannelPlan* r = plan::find_channel(result_, g.name);
-    if (!r) return refuse("channels", text_of(g.name), "none: no tile comes by tensor copies");
+    if (!r) return refuse("channels", field_text(g.name), "none: no tile comes by tensor copies");
     plan::ChannelPlan planned = *r;
     check_fields("channels.", g, planned);
   }
@@ -211,7 +131,7 @@ class ResultCheck {
       return keep(r.reason, g.reason);
     }
     refuse("conversions",
-           "from " + text_of(g.producer) + " to " + text_of(g.consumer) + " (" +
+           "from " + field_text(g.producer) + " to " + field_text(g.consumer) + " (" +
                layout::conversion_name(g.kind) + ")",
            "held so that there is no such conversion");
   }

@@ -98,13 +98,13 @@ TEST(FallbackVersion, WhatCannotHoldIsNamed) {
   const auto of = [&](const std::string& version, const std::string& way) {
     return version + " gemm: the given `roles.producer_threads" + way + "0" + does + version +
            " gemm: the given `persistence.persistent" + way + "false" + does + version +
-           " gemm/ko/copy#0: the given `engine" + way + "async_copy" + does + version +
-           " gemm/ko/gemm#0: the given `engine" + way + "mma" + does + version +
-           " gemm/copy#0: the given `engine" + way + "vector_copy" + does;
+           " gemm/ko/copy#0: the given `engine" + way + "'async_copy'" + does + version +
+           " gemm/ko/gemm#0: the given `engine" + way + "'mma'" + does + version +
+           " gemm/copy#0: the given `engine" + way + "'vector_copy'" + does;
   };
   const std::string text = said(all);
   EXPECT_NE(text.find("1 gemm/copy#0: the given `engine" + begin +
-                      "does without tensor copies to tensors: it is vector_copy" + does),
+                      "does without tensor copies to tensors: it is 'vector_copy'" + does),
             text.npos)
       << text;
   EXPECT_NE(text.find(of("3", none)), text.npos) << text;
