@@ -1,0 +1,133 @@
+"""Matrix products, on a GPU and on the host."""
+
+import math
+
+from chart.family import Family, Table, bars, fastest, figures, limit_of, limit_text
+from chart.svg import Chart, Group, Panel
+
+DTYPES = {"fp16": "f16", "bf16": "bf16", "fp8": "e4m3", "int8": "i8"}
+
+PEERS = (
+    ("cuBLAS", ("cublas_nt", "cublas_nn", "scaled_mm", "int_mm")),
+    ("cuBLASLt", ("cublaslt",)),
+    ("Triton", ("triton",)),
+)
+
+
+class Product:
+    """The records of one product: ours and each peer at its fastest."""
+
+    def __init__(self, records, limits):
+        self.records, shape = records, records[0]["shape"]
+        self.dtype = records[0]["dtype"]
+        self.limit = limit_of(limits, self.dtype)
+        self.ours = fastest(records, ["ours"])
+        self.peers = {name: fastest(records, prefixes) for name, prefixes in PEERS}
+        name = records[0]["wl"].split("_")[0].replace("big", "")
+        self.name = f"{name} {DTYPES[self.dtype]}".strip()
+        self.sizes = f"{shape['m']} x {shape['n']} x {shape['k']}"
+        self.label = f"{self.name} {self.sizes}"
+
+    def ratio(self, field="ms"):
+        ours = fastest(self.records, ["ours"], field)
+        theirs = fastest([r for r in self.records if not r["peer"].startswith("ours")], [""], field)
+        return theirs[field] / ours[field]
+
+    def rates(self):
+        return {who: r["tflops"] if r else None for who, r in {"ours": self.ours, **self.peers}.items()}
+
+    def group(self):
+        return Group(f"{self.name}\n{self.sizes}", bars("TFLOP/s", self.rates()))
+
+    def row(self):
+        ratios = figures(self.ratio(), self.ratio("ms_sustained"), digits=3)
+        fraction = figures(self.ours["tflops"] / self.limit, digits=2)
+        return [self.label, *figures(*self.rates().values()), *ratios, *fraction]
+
+
+def products_of(records, limits):
+    names = list(dict.fromkeys(r["wl"] for r in records))
+    return [Product([r for r in records if r["wl"] == name], limits) for name in names]
+
+
+def geometric_mean(values):
+    return math.exp(sum(map(math.log, values)) / len(values))
+
+
+def gemm(results):
+    h200, limits = results["h200"], results["limits"]
+    products = products_of(h200["gemm"], limits)
+    ampere = products_of(h200["ampere_form"]["gemm"], limits)
+    two_bytes = [p for p in products if p.limit == limits["h200"]["tflops_16_bit"]]
+    one_byte = [p for p in products if p not in two_bytes]
+    panels = [
+        Panel(title, "TFLOP/s", [p.group() for p in chosen], chosen[0].limit, limit_text(chosen[0].limit))
+        for title, chosen in (
+            ("f16 and bf16, f32 sums", two_bytes),
+            ("e4m3 with bf16 results, i8 with i32 results", one_byte),
+            ("Ampere form (target sm_90), a run of its own", ampere),
+        )
+    ]
+    chart = Chart(
+        "gemm",
+        "Matrix products on an H200",
+        "TFLOP/s of matrix products on an H200: ours, cuBLAS, cuBLASLt and Triton, "
+        "with the fraction of the data sheet's limit",
+        panels,
+    )
+    peers = [who for who, _ in PEERS]
+    head = ["product", "ours", *peers, "ratio to the fastest", "ratio, sustained", "of the limit"]
+    rows = [p.row() for p in products]
+    listed = [p for p in products if p.name.startswith("M") and p.dtype == "fp16"]
+    means = [geometric_mean([p.ratio(field) for p in listed]) for field in ("ms", "ms_sustained")]
+    what = f"geometric mean of {listed[0].name} to {listed[-1].name}"
+    rows.insert(len(listed), [what, "", *("" for _ in peers), *figures(*means, digits=3), ""])
+    form = [[f"{p.label}, target `sm_90`", *p.row()[1:]] for p in ampere]
+    return Family("gemm", chart, [Table(head, rows), Table(["Ampere form", *head[1:]], form)])
+
+
+def gemm_shapes(results):
+    limit, groups, rows = limit_of(results["limits"], "fp16"), [], []
+    for r in results["h200"]["gemm_shapes"]:
+        work, ours = 2 * r["m"] * r["n"] * r["k"] / 1e9, {True: [], False: []}
+        for who, ms in r["ms"].items():
+            if who != "cublas":
+                ours[who.endswith("known sizes")].append(work / ms)
+        known, any_, theirs = max(ours[True]), max(ours[False]), work / r["ms"]["cublas"]
+        sizes = f"{r['m']} x {r['n']} x {r['k']}"
+        rates = {"ours": known, "any sizes": any_, "cuBLAS": theirs}
+        groups.append(Group(f"{sizes}\n{r['layout']}", bars("TFLOP/s", rates)))
+        ratio, fraction = figures(r["ratio"], digits=3), figures(r["tflops"] / limit, digits=2)
+        rows.append([f"{sizes} {r['layout']}", *figures(*rates.values()), *ratio, *fraction])
+    alt = "TFLOP/s of f16 products of many shapes on an H200: ours for known and for any sizes, and cuBLAS"
+    title = "f16, f32 sums; ours for these sizes and for any; n: stored as it is, t: transposed"
+    panel = Panel(title, "TFLOP/s", groups, limit, limit_text(limit))
+    chart = Chart("gemm_shapes", "Matrix products of other shapes on an H200", alt, [panel])
+    head = ["product", "ours, sizes known", "ours, any sizes", "cuBLAS", "ratio", "of the limit"]
+    return Family("gemm_shapes", chart, [Table(head, rows)])
+
+
+YARDSTICKS = (
+    ("f32", "f32_over_openblas", "OpenBLAS", "the micro-kernel alone"),
+    ("bf16", "bf16_over_f32", "our f32", "twice that in f32"),
+)
+
+
+def host_gemm(results):
+    data, limits = results["gemm_host"], results["limits"]["host"]
+    cores, panels, lines = data["machine"]["cores"], [], []
+    for kind, key, peer, what in YARDSTICKS:
+        limit, groups = cores * limits[f"{kind}_gflops_per_core"], []
+        for r in data["gemm"]:
+            ours, ratio, shape = r[kind]["gflops"], r[key], r["shape"].replace("x", " x ")
+            theirs = ours / ratio  # of the samples beside ours
+            groups.append(Group(shape, bars("GFLOP/s", {"ours": ours, peer: theirs})))
+            fractions = figures(ratio, ours / limit, digits=2)
+            lines.append([f"{kind} {shape}", *figures(ours), f"{peer} {theirs:.0f}", *fractions])
+        limit_name = f"limit: {limit} GFLOP/s, {what}"
+        panels.append(Panel(f"{kind}, f32 sums, {cores} cores", "GFLOP/s", groups, limit, limit_name))
+    alt = "GFLOP/s of f32 products beside OpenBLAS and of bf16 products beside our f32 ones, on two cores"
+    chart = Chart("host_gemm", "Matrix products on the host", alt, panels)
+    return Family(
+        "host_gemm", chart, [Table(["product", "ours", "yardstick", "ratio", "of the limit"], lines)]
+    )
