@@ -415,7 +415,7 @@ TL_API void tl_context_release(tl_context *context);
  *  What is told: TL_LOG_ERROR why a compilation failed; TL_LOG_WARNING a plan whose code was rejected, where
  *  another took its place; TL_LOG_INFO each stage with its time and what it decided, and each compilation,
  *  those that a launch with this context needs as well; TL_LOG_DEBUG parts of stages and the notes of the
- *  schedule; TL_LOG_TRACE that a stage begins. `stage` names who speaks: "plan", "lower", "verify",
+ *  schedule; TL_LOG_TRACE that a stage begins. `stage` names who speaks: "plan", "expand", "lower", "verify",
  *  "generate", "compile", "fallback". A message that finds no memory is left out.
  *  Where the environment variable TILEGEN_LOG is error, warn, info, debug or trace when the library first
  *  looks, the same is written to standard error, whatever contexts say; by default nothing is. */

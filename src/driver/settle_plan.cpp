@@ -11,6 +11,8 @@
 
 #include "driver/fallback_plan.h"
 #include "driver/stage_words.h"
+#include "expand/expand_kernel.h"
+#include "expand/verify_scheduled.h"
 #include "ir/text.h"
 #include "lower/forward_stores.h"
 #include "lower/fuse_loops.h"
@@ -31,6 +33,7 @@ struct Candidate {
   size_t kernel = 0;
   PlanForm form = PlanForm::full;
   std::optional<plan::KernelSchedule> plan;
+  std::optional<expand::ScheduledKernel> scheduled;
   std::optional<thread::ThreadProgram> code;
   std::optional<Error> rejected, first_rejected;
   bool given_left_out = false;  // of a fallback version
@@ -123,6 +126,15 @@ class Settler {
     if (settled(&Candidate::plan))
       stages_.dump("schedule", [&] { return plan::schedule_to_text(schedule_of(all)); });
     if (options_.plan_only) return Unit{};
+    const auto make_scheduled = [&](Candidate& c) { expand(c); };
+    const auto expanded = [](const Candidate& c) { return words_of(*c.scheduled); };
+    if (Checked ok = stage("expand", make_scheduled, expanded); !ok) return ok;
+    if (settled(&Candidate::scheduled))
+      stages_.dump("scheduled", [&] {
+        std::string text;
+        for (const Candidate& c : all) text += expand::print_scheduled(program_, *c.scheduled);
+        return text;
+      });
     const auto make_code = [&](Candidate& c) { lower(c); };
     const auto lowered = [](const Candidate& c) { return words_of(*c.code); };
     if (Checked ok = stage("lower", make_code, lowered); !ok) return ok;
@@ -144,6 +156,7 @@ class Settler {
 
   void plan(Candidate& c, const plan::KernelSchedule* given) const {
     c.plan.reset();
+    c.scheduled.reset();
     c.code.reset();
     if (planned_ && c.form == options_.form && !c.first_rejected) {
       c.plan = planned_->kernels[c.kernel];
@@ -170,9 +183,18 @@ class Settler {
     }
   }
 
+  void expand(Candidate& c) const {
+    c.scheduled.reset();
+    auto scheduled = expand::expand_kernel(program_, static_cast<int>(c.kernel), *c.plan, target_);
+    if (!scheduled) return void(c.rejected = scheduled.error());
+    const std::vector<std::string> broken = expand::verify_scheduled(program_, *scheduled);
+    if (!broken.empty()) return void(c.rejected = broken_kernel(c, broken.front()));
+    c.scheduled = std::move(*scheduled);
+  }
+
   void lower(Candidate& c) const {
     std::vector<plan::Note> notes;
-    auto code = lower::lower_kernel(program_, static_cast<int>(c.kernel), *c.plan, target_,
+    auto code = lower::lower_kernel(program_, *c.scheduled, target_,
                                     {.assume_aligned = level_ != AssumptionLevel::none,
                                      .for_copy_engine_only = level_ == AssumptionLevel::tensor_loads_alone,
                                      .notes = &notes});
@@ -194,8 +216,12 @@ class Settler {
     if (broken.empty()) broken = thread::verify_transactions(*c.code);
     if (broken.empty() && options_.check) broken = options_.check(*c.code);
     if (!broken.empty())
-      c.rejected = Error(DiagCode::internal_error, program_.kernels[c.kernel].name, broken.front(),
-                         "please report this program", program_.kernels[c.kernel].location);
+      c.rejected = broken_kernel(c, broken.front());
+  }
+
+  Error broken_kernel(const Candidate& c, const std::string& what) const {
+    const ir::Kernel& kernel = program_.kernels[c.kernel];
+    return Error(DiagCode::internal_error, kernel.name, what, "please report this program", kernel.location);
   }
 
   // False where there is none: hosts have one form, and what is given stays in a first version.
@@ -244,6 +270,7 @@ class Settler {
       Candidate other;
       other.kernel = c.kernel;
       plan(other, &less);
+      if (!other.rejected) expand(other);
       if (!other.rejected) lower(other);
       if (!other.rejected) verify(other);
       if (!other.rejected) found = name;

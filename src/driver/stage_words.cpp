@@ -31,6 +31,11 @@ std::string words_of(const plan::KernelSchedule& plan) {
   return text;
 }
 
+std::string words_of(const expand::ScheduledKernel& scheduled) {
+  return scheduled.schedule->kernel + ": " + counted(scheduled.roles.size(), "role") + ", " +
+         counted(scheduled.pipelines.size(), "pipeline");
+}
+
 std::string words_of(const thread::ThreadProgram& code) {
   std::string text = code.name + ": " + counted(code.stmts.size(), "statement");
   if (code.arena_bytes > 0) text += ", " + std::to_string(code.arena_bytes) + " bytes of shared memory";

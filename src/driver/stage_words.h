@@ -4,6 +4,7 @@
 #include <span>
 #include <string>
 
+#include "expand/scheduled_kernel.h"
 #include "plan/schedule.h"
 #include "thread/thread_program.h"
 
@@ -11,6 +12,8 @@ namespace tilegen::driver {
 
 // "gemm: 256 threads and 32 of a producer, wgmma.m64n128k16.f32.f16.f16, 4 stages, persistent"
 std::string words_of(const plan::KernelSchedule& plan);
+// "gemm: 2 roles, 1 pipeline"
+std::string words_of(const expand::ScheduledKernel& scheduled);
 // "gemm: 121 statements, 163904 bytes of shared memory, 8 guards"
 std::string words_of(const thread::ThreadProgram& code);
 

@@ -1,6 +1,6 @@
 #include "infer/fragment_table.h"
 
-#include "infer/projection.h"
+#include "analysis/projection.h"
 
 namespace tilegen::infer {
 
@@ -57,7 +57,7 @@ int FragmentTable::projected(int iteration, size_t op, size_t access) {
   const auto [it, fresh] = projected_.try_emplace(key(kinds_[op][access], iteration), -1);
   if (!fresh) return it->second;
   const KernelOp& o = ops_.ops[op];
-  const auto f = project(at(iteration), o.view.accesses[access],
+  const auto f = analysis::project(at(iteration), o.view.accesses[access],
                          ops_.values[static_cast<size_t>(o.accesses[access].value)].shape);
   return it->second = f ? number(*f) : -1;
 }
@@ -66,7 +66,7 @@ int FragmentTable::pulled_back(int held, size_t op, size_t access) {
   const auto [it, fresh] = pulled_back_.try_emplace(key(kinds_[op][access], held), -1);
   if (!fresh) return it->second;
   const KernelOp& o = ops_.ops[op];
-  const auto f = pull_back(at(held), o.view.accesses[access], o.view.extents);
+  const auto f = analysis::pull_back(at(held), o.view.accesses[access], o.view.extents);
   return it->second = f ? number(*f) : -1;
 }
 

@@ -3,8 +3,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "analysis/projection.h"
 #include "infer/inference.h"
-#include "infer/projection.h"
 
 namespace tilegen::infer {
 
@@ -125,10 +125,10 @@ void Inference::element_conversions(const KernelOp& op, const Fragment& iteratio
       return cannot_hold(op, v,
                          "chooses among " + std::to_string(held.registers()) + " registers of a thread",
                          "index it by the loop's own variables");
-    auto needed = project(iteration, a, ops_.values[static_cast<size_t>(v)].shape);
+    auto needed = analysis::project(iteration, a, ops_.values[static_cast<size_t>(v)].shape);
     if (!needed) {
       if (everywhere(v) && (!a.write || iteration.replicas() == in_.threads)) continue;
-      const bool walked = !everywhere(v) && part_of_fragment(p_, op, [&](int other) {
+      const bool walked = !everywhere(v) && analysis::part_of_fragment(p_, op, [&](int other) {
                                               return distributed(op, other);
                                             }) == static_cast<int>(i);
       if (walked) continue;
@@ -137,11 +137,12 @@ void Inference::element_conversions(const KernelOp& op, const Fragment& iteratio
     }
     // Conversions give an op one form of a value.
     const auto [form, first] = forms.try_emplace(v, *needed);
-    if (!first && !form->second.equivalent(*needed) && !(held.covers(iteration, index_map(a)) && !a.write))
+    if (!first && !form->second.equivalent(*needed) &&
+        !(held.covers(iteration, analysis::index_map(a)) && !a.write))
       return cannot_hold(op, v, "takes it in two layouts at once", "copy it into a second buffer");
     if (a.write)
       convert(v, *needed, held, op.path, state_.pinned_by[static_cast<size_t>(v)], op.location, false);
-    else if (!held.covers(iteration, index_map(a)))
+    else if (!held.covers(iteration, analysis::index_map(a)))
       convert(v, held, *needed, state_.pinned_by[static_cast<size_t>(v)], op.path, op.location, false);
   }
 }

@@ -6,12 +6,12 @@
 namespace tilegen::lower {
 
 struct KernelLowering::CarriedJoin {
-  CarriedJoin(KernelLowering& k, const schedule::CarriedSums& sums)
+  CarriedJoin(KernelLowering& k, const analysis::CarriedSums& sums)
       : reduction(*sums.reduction),
         tile_op(*k.p_.as<ir::TileOp>(reduction.stmt)),
         iteration(*plan::find_op(k.schedule_, reduction.path)->iteration),
         type(k.p_.buffer(tile_op.operands[1].buffer).type),
-        x(schedule::reduction_exchange(k.p_, reduction, iteration,
+        x(analysis::reduction_exchange(k.p_, reduction, iteration,
                                        k.schedule_.values[static_cast<size_t>(reduction.accesses[1].value)],
                                        k.target_)),
         join(k, x, ir::ReduceKind::sum, type, iteration,
@@ -20,14 +20,13 @@ struct KernelLowering::CarriedJoin {
   const ir::TileOp& tile_op;
   const layout::Fragment& iteration;
   const ir::DType type;
-  const schedule::ReductionExchange x;
+  const analysis::ReductionExchange x;
   PartJoin join;
 };
 
 void KernelLowering::split_sums(ir::StmtId loop, thread::Block& out) {
-  if (role_ == Role::producer) return;
   ir::ExprPool& e = out_.exprs;
-  for (const schedule::CarriedSums& sums : carried_) {
+  for (const analysis::CarriedSums& sums : scheduled_.carried) {
     if (sums.loop != loop || sums.split.empty()) continue;
     CarriedJoin c(*this, sums);
     const ExprId first = c.join.first_of_row(), zero = e.const_number(0, c.type);
@@ -45,9 +44,8 @@ void KernelLowering::split_sums(ir::StmtId loop, thread::Block& out) {
 }
 
 void KernelLowering::join_sums(ir::StmtId loop, thread::Block& out) {
-  if (role_ == Role::producer) return;
   ir::ExprPool& e = out_.exprs;
-  for (const schedule::CarriedSums& sums : carried_) {
+  for (const analysis::CarriedSums& sums : scheduled_.carried) {
     if (sums.loop != loop) continue;
     CarriedJoin c(*this, sums);
     if (c.x.through_scratch) c.join.begin_scratch();

@@ -111,7 +111,7 @@ thread::StmtId KernelLowering::set_point_to_number() {
 
 // The body once for each point, with the way to the next one behind it.
 thread::Block KernelLowering::walk_claimed(thread::Block body) {
-  role_ == Role::producer ? claim_next(body) : take_next(body);
+  role_ == expand::RoleKind::producer ? claim_next(body) : take_next(body);
   thread::Loop walk{tile_var_, points(), thread::LoopForm::serial, std::move(body), point_in_grid()};
   return {set_point(out_.exprs.var(out_.block_vars[0])), out_.add(std::move(walk), kernel_.name)};
 }

@@ -1,7 +1,7 @@
 // Element-wise ops of a block of many threads.
 #include <algorithm>
 
-#include "infer/projection.h"
+#include "analysis/projection.h"
 #include "lower/accesses.h"
 #include "lower/op_lowering.h"
 
@@ -68,7 +68,7 @@ void OpLowering::store_from_thread(const Nest& nest, ir::BufferId buffer, std::s
 }
 
 int OpLowering::part_of_fragment() const {
-  return infer::part_of_fragment(k_.p_, op_, [&](int value) {
+  return analysis::part_of_fragment(k_.p_, op_, [&](int value) {
     return k_.plan_of_value(value).fragment.has_value();
   });
 }
@@ -128,9 +128,9 @@ void OpLowering::check_holders(const layout::Fragment& iteration) {
     if (v < 0 || !k_.in_thread_registers(op_.accesses[i].buffer)) continue;
     const ops::ElementAccess& a = op_.view.accesses[i];
     const Held h = k_.held(v);
-    const auto needed = infer::project(iteration, a, h.fragment->shape());
+    const auto needed = analysis::project(iteration, a, h.fragment->shape());
     const bool everywhere = h.fragment->replicas() == h.fragment->threads();
-    bool held = needed ? h.fragment->covers(iteration, infer::index_map(a)) : everywhere;
+    bool held = needed ? h.fragment->covers(iteration, analysis::index_map(a)) : everywhere;
     if (!held && needed && a.write) {
       // More threads compute the element than hold it: the holders write.
       std::vector<int> same;

@@ -6,7 +6,7 @@
 namespace tilegen::lower {
 
 using layout::Fragment;
-using schedule::Exchange;
+using analysis::Exchange;
 
 // A slice of shared memory planned for a statement, seen as elements of `type`.
 MemoryId KernelLowering::slice(const std::string& name, const std::string& path, ir::DType type,
@@ -30,11 +30,11 @@ MemoryId KernelLowering::slice(const std::string& name, const std::string& path,
 }
 
 MemoryId KernelLowering::scratch(const std::string& path, ir::DType type, int64_t elements) {
-  return slice(schedule::scratch_name(path), path, type, elements);
+  return slice(analysis::scratch_name(path), path, type, elements);
 }
 
 void KernelLowering::exchange(const Held& from, const Held& to, const std::string& path, thread::Block& out) {
-  switch (schedule::exchange_for(*from.fragment, *to.fragment, target_, out_.memory(from.memory).type)) {
+  switch (analysis::exchange_for(*from.fragment, *to.fragment, target_, out_.memory(from.memory).type)) {
     case Exchange::registers:
       return emit_walk(
           {*to.fragment, 1, false, path},
@@ -78,7 +78,7 @@ void KernelLowering::fetch_from_memory(const Held& to, const layout::Layout& pla
 void KernelLowering::exchange_scratch(const Held& from, const Held& to, const std::string& path,
                                       thread::Block& out) {
   const ir::DType type = out_.memory(from.memory).type;
-  const layout::Layout place = schedule::exchange_layout(from.fragment->shape(), type);
+  const layout::Layout place = analysis::exchange_layout(from.fragment->shape(), type);
   const MemoryId memory = scratch(path, type, place.output_extent(0));
   put_in_memory(from, place, memory, path, out);
   fetch_from_memory(to, place, memory, path, out);
@@ -184,9 +184,9 @@ void KernelLowering::begin_copies(const analysis::KernelOp& op, const plan::OpPl
                                plan.through_memory.end())
       continue;
     const ir::DType type = p_.buffer(a.buffer).type;
-    Copy copy{schedule::copy_in_memory(value, type), MemoryId()};
+    Copy copy{analysis::copy_in_memory(value, type), MemoryId()};
     copy.memory =
-        slice(schedule::copy_name(op.path, value.value), op.path, type, copy.plan.memory->output_extent(0));
+        slice(analysis::copy_name(op.path, value.value), op.path, type, copy.plan.memory->output_extent(0));
     if (!overwrites(op, a.value)) put_in_memory(held(a.value), *copy.plan.memory, copy.memory, op.path, out);
     copies_[a.value] = std::move(copy);
   }
@@ -208,8 +208,8 @@ void KernelLowering::end_copies(const analysis::KernelOp& op, thread::Block& out
 void KernelLowering::begin_conversions(const analysis::KernelOp& op, thread::Block& out) {
   converted_.clear();
   if (op.form == analysis::OpForm::reduce) return;
-  for (schedule::OpConversion& c :
-       schedule::conversions_of(p_, ops_, op, schedule_.values, schedule_.conversions)) {
+  for (analysis::OpConversion& c :
+       analysis::conversions_of(p_, ops_, op, schedule_.values, schedule_.conversions)) {
     const Held held_as = held(c.value);
     forms_.push_back(std::make_unique<Fragment>(std::move(c.form)));
     const thread::Memory& m = out_.memory(held_as.memory);

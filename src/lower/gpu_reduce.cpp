@@ -33,7 +33,7 @@ class BlockReduction {
         to_(ops::reduce_dst_dims(tile_op_)),
         in_parts_(plan.joined_behind && !plan.joined_behind->empty()),
         out_(out),
-        x_(schedule::reduction_exchange(k.p_, op, iteration_, k.value_plan(dst_buffer_), k.target_)),
+        x_(analysis::reduction_exchange(k.p_, op, iteration_, k.value_plan(dst_buffer_), k.target_)),
         join_(k, x_, kind, type_, iteration_, axis, op.path),
         chains_(std::max<int64_t>(plan.chains, 1)) {}
 
@@ -173,7 +173,7 @@ class BlockReduction {
     bool holders_only = false;
     if (k_.in_thread_registers(dst_buffer_)) {
       const Held dst = k_.held(k_.value_of(dst_buffer_));
-      const auto made = schedule::result_fragment(k_.p_, op_, iteration_);
+      const auto made = analysis::result_fragment(k_.p_, op_, iteration_);
       std::vector<int> same;
       for (int d = 0; d < dst.fragment->rank(); ++d) same.push_back(d);
       holders_only =
@@ -239,7 +239,7 @@ class BlockReduction {
   const std::vector<int> to_;
   const bool in_parts_;  // the threads of a row meet behind the loop
   thread::Block& out_;
-  const schedule::ReductionExchange x_;
+  const analysis::ReductionExchange x_;
   PartJoin join_;
   const int64_t chains_;  // partial results of one result, a multiple of the results apart
   MemoryId acc_, sum_;

@@ -90,13 +90,14 @@ bool KernelLowering::overwrites(const analysis::KernelOp& op, int value) const {
 std::set<int> KernelLowering::moved_unwritten() const {
   std::set<int> moved;
   for (const analysis::KernelOp& op : ops_.ops) {
-    for (const auto& c : schedule::conversions_of(p_, ops_, op, schedule_.values, schedule_.conversions))
+    for (const auto& c : analysis::conversions_of(p_, ops_, op, schedule_.values, schedule_.conversions))
       if (c.before) moved.insert(c.value);
     const plan::OpPlan* plan = plan::find_op(schedule_, op.path);
     for (const analysis::OpAccess& a : op.accesses)
       if (a.value >= 0 && plan && !plan->through_memory.empty()) moved.insert(a.value);
   }
-  for (const schedule::CarriedSums& sums : carried_) moved.insert(sums.split.begin(), sums.split.end());
+  for (const analysis::CarriedSums& sums : scheduled_.carried)
+    moved.insert(sums.split.begin(), sums.split.end());
   // The first op writes all of it, and always runs.
   for (auto it = moved.begin(); it != moved.end();) {
     const auto first = std::find_if(ops_.ops.begin(), ops_.ops.end(), [&](const analysis::KernelOp& op) {

@@ -1,37 +1,14 @@
-// Kernels whose warps have tasks of their own: the body is lowered once for the computing threads, which come
-// first and see the thread index as ever, and once for the producer, which replays the loops and branches
-// around the copies that fill channels and issues them.
+// Kernels whose warps have tasks of their own: the computing threads come first and see the thread index as
+// ever, one thread of the producer issues its copies.
 //
-// A persistent block walks several points of the grid: the roles do so each for itself, as far apart as the
-// channels' slots let them.
+// A persistent block walks several tiles of the grid: the roles do so each for itself, as far apart as the
+// pipelines' slots let them.
 #include "analysis/block_work.h"
-#include "lower/kernel_lowering.h"
+#include "lower/scheduled_lowering.h"
 #include "lower/statement_exprs.h"
+#include "thread/named_barriers.h"
 
 namespace tilegen::lower {
-
-bool KernelLowering::fills_channel(ir::StmtId id) const {
-  bool fills = false;
-  const ir::Block one = {id};
-  ir::for_each_statement(p_, one, [&](ir::StmtId s, int) {
-    const auto it = op_of_.find(s);
-    if (it == op_of_.end() || !p_.as<ir::TileOp>(s)) return;
-    const plan::OpPlan* plan = plan::find_op(schedule_, it->second->path);
-    if (!plan || plan->engine != plan::Engine::tensor_copy) return;
-    for (const analysis::OpAccess& a : it->second->accesses)
-      fills = fills || (a.write && channel_of(a.value));
-  });
-  return fills;
-}
-
-bool KernelLowering::takes_part(ir::StmtId id) const {
-  switch (role_) {
-    case Role::all: return true;
-    case Role::producer: return fills_channel(id);
-    case Role::consumer: return !op_of_.count(id) || !fills_channel(id);
-  }
-  return true;
-}
 
 thread::StmtId KernelLowering::only_first_of_warpgroup(thread::Block body, const std::string& origin,
                                                        ExprId also, int64_t threads) {
@@ -43,7 +20,7 @@ thread::StmtId KernelLowering::only_first_of_warpgroup(thread::Block body, const
 }
 
 void KernelLowering::for_each_warpgroup(const std::function<thread::Block(int64_t)>& own, thread::Block& out,
-                                       const std::string& origin) {
+                                        const std::string& origin) {
   ir::ExprPool& e = out_.exprs;
   const int64_t warpgroups = *schedule_.threads / kWarpgroup;
   thread::Block rest = own(warpgroups - 1);
@@ -101,73 +78,129 @@ void KernelLowering::count_fillings(const ir::Loop& loop, ExprId extent, thread:
   if (counted(loop)) add_to_count(count_of(&loop, "fillings"), extent, out);
 }
 
-ExprId KernelLowering::uses_before(const Channel& c) {
+ExprId KernelLowering::uses_before(const PipelineBarriers& c) {
   const bool some_only =
-      tile_var_.valid() && c.plan->loop.empty() && analysis::pipelines_in_branch(p_, kernel_);
-  return some_only ? held_count(count_of(&c, "uses")) : executions_;
+      tile_var_.valid() && !c.pipeline->loop.valid() && analysis::pipelines_in_branch(p_, kernel_);
+  return some_only ? held_count(count_of(c.pipeline, "uses")) : executions_;
 }
 
-void KernelLowering::count_use(const Channel& c, thread::Block& out) {
-  if (tile_var_.valid() && c.plan->loop.empty() && analysis::pipelines_in_branch(p_, kernel_))
-    add_to_count(count_of(&c, "uses"), out_.exprs.const_int(1), out);
+void KernelLowering::count_use(const PipelineBarriers& c, thread::Block& out) {
+  if (tile_var_.valid() && !c.pipeline->loop.valid() && analysis::pipelines_in_branch(p_, kernel_))
+    add_to_count(count_of(c.pipeline, "uses"), out_.exprs.const_int(1), out);
 }
 
-thread::Block KernelLowering::role_body(Role role) {
-  ir::ExprPool& e = out_.exprs;
-  role_ = role;
-  fillings_.clear();
-  executions_ = tile_var_.valid() ? e.var(tile_var_) : e.const_int(0);
+namespace {
+
+thread::Barrier order_barrier(int64_t warpgroup, bool arrive_only) {
+  return {thread::kFirstOrderBarrier + static_cast<int>(warpgroup), 2 * kWarpgroup, arrive_only};
+}
+
+}  // namespace
+
+// A barrier counts both: the warpgroup that waits and the one that arrives. All are as they were when every
+// warpgroup has had as many turns as the others, so that none is left with arrivals at the end.
+void ScheduledLowering::lower(const expand::Order& s, thread::Block& out) {
+  using Step = expand::Order::Step;
+  const int64_t warpgroups = *k_.schedule_.threads / kWarpgroup;
+  const auto each = [&](bool pass) {
+    k_.for_each_warpgroup(
+        [&](int64_t w) {
+          const int64_t whose = pass ? (w + 1) % warpgroups : w;
+          return thread::Block{k_.out_.add(order_barrier(whose, pass), origin())};
+        },
+        out, origin());
+  };
+  const auto one = [&](ExprId mine, bool arrive_only) {
+    emit(thread::Branch{mine, {k_.out_.add(order_barrier(0, arrive_only), origin())}, {}}, out);
+  };
+  const ExprId tid = e_.var(k_.out_.thread_var);
+  switch (s.step) {
+    case Step::begin:
+      return one(e_.le(e_.const_int((warpgroups - 1) * kWarpgroup), tid), true);
+    case Step::wait:
+      return each(false);
+    case Step::pass:
+      return each(true);
+    case Step::end:
+      return one(e_.lt(tid, e_.const_int(kWarpgroup)), false);
+  }
+}
+
+void ScheduledLowering::lower(const expand::Barrier& s, thread::Block& out) {
+  if (s.scope == expand::Scope::warpgroup) return k_.warpgroup_barrier(out, origin());
+  emit(thread::Barrier{thread::kRoleBarrier, *k_.schedule_.threads, false}, out);
+}
+
+void ScheduledLowering::lower(const expand::AwaitStores&, thread::Block& out) {
+  thread::Block wait = {k_.out_.add(thread::BulkWait{0, true}, origin())};
+  out.push_back(k_.only_first_of_warpgroup(std::move(wait), origin()));
+}
+
+// What a block does for one tile of the grid, in the loop over its tiles.
+void ScheduledLowering::lower(const expand::TileLoop& s, thread::Block& out) {
   thread::Block body;
-  block(kernel_.body, body);
-  replace_block_indices(body);
-  if (claimed()) {
-    body = walk_claimed(std::move(body));
-  } else if (tile_var_.valid()) {
-    const ExprId points = e.binary(ir::ExprOp::min, tiles_, e.const_int(thread::kMostPersistentPoints));
-    const ExprId launched = e.var(out_.launched_var), behind = e.sub(points, e.var(out_.block_vars[0]));
-    const ExprId extent = e.floordiv(simplified(e.add(behind, e.sub(launched, e.const_int(1)))), launched);
-    body = {
-        out_.add(thread::Loop{tile_var_, extent, thread::LoopForm::serial, std::move(body)}, kernel_.name)};
+  if (k_.role_ == expand::RoleKind::all) {
+    lower(s.body, out);
+    if (!k_.failed()) k_.replace_block_indices(out);
+    return;
   }
-  for (const auto& [what, count] : fillings_)
-    body.insert(body.begin(), out_.add(thread::Store{count, e.const_int(0), e.const_int(0, ir::DType::i32),
-                                                     ExprId(), false, ExprId()},
-                                       kernel_.name));
-  role_ = Role::all;
-  executions_ = ExprId();
-  return body;
+  k_.fillings_.clear();
+  k_.executions_ = k_.tile_var_.valid() ? e_.var(k_.tile_var_) : e_.const_int(0);
+  lower(s.body, body);
+  k_.replace_block_indices(body);
+  if (s.walk == expand::Walk::claimed) {
+    body = k_.walk_claimed(std::move(body));
+  } else if (s.walk == expand::Walk::fixed) {
+    const ExprId points = k_.points();
+    const ExprId launched = e_.var(k_.out_.launched_var),
+                 behind = e_.sub(points, e_.var(k_.out_.block_vars[0]));
+    const ExprId extent =
+        e_.floordiv(k_.simplified(e_.add(behind, e_.sub(launched, e_.const_int(1)))), launched);
+    body = {
+        k_.out_.add(thread::Loop{k_.tile_var_, extent, thread::LoopForm::serial, std::move(body)}, origin())};
+  }
+  for (const auto& [what, count] : k_.fillings_)
+    body.insert(body.begin(),
+                k_.out_.add(thread::Store{count, e_.const_int(0), e_.const_int(0, ir::DType::i32), ExprId(),
+                                          false, ExprId()},
+                            origin()));
+  out.insert(out.end(), body.begin(), body.end());
+  k_.executions_ = ExprId();
 }
 
-void KernelLowering::specialised_body() {
-  ir::ExprPool& e = out_.exprs;
-  const plan::RolePlan& plan = *schedule_.roles;
-  const int64_t computing = out_.threads;
-  declare_channels();
-  declare_written();
-  if (claimed() && !failed()) declare_claims();
-  if (failed()) return;
-  thread::Role consumer{"consumer", 0, computing, static_cast<int>(plan.consumer_registers), {}};
-  if (takes_turns()) give_first_turn(consumer.body);
-  const thread::Block work = role_body(Role::consumer);
-  consumer.body.insert(consumer.body.end(), work.begin(), work.end());
-  if (takes_turns()) take_back_turn(consumer.body);
-  if (stores_in_flight_) {
-    thread::Block wait = {out_.add(thread::BulkWait{0, true}, kernel_.name)};
-    consumer.body.push_back(only_first_of_warpgroup(std::move(wait), kernel_.name));
+thread::Role ScheduledLowering::lower_role(const expand::Role& r) {
+  thread::Role role{r.name, r.first_thread, r.threads, static_cast<int>(r.registers), {}};
+  k_.role_ = r.kind;
+  if (r.kind != expand::RoleKind::producer) {
+    lower(r.body, role.body);
+  } else {
+    k_.out_.threads = r.first_thread + r.threads;
+    k_.ctx_.bind(k_.out_.thread_var, 0, k_.out_.threads - 1);
+    thread::Block one;
+    const auto last = r.body.size();
+    for (size_t i = 0; i < last; ++i)
+      if (!std::holds_alternative<expand::ClusterBarrier>(r.body[i].node))
+        std::visit([&](const auto& node) { lower(node, one); }, r.body[i].node);
+    role.body = {k_.out_.add(thread::OneThread{std::move(one)}, k_.kernel_.name)};
+    if (r.threads > k_.target_.warp) {
+      const ExprId first = e_.lt(e_.var(k_.out_.thread_var), e_.const_int(r.first_thread + k_.target_.warp));
+      role.body = {k_.out_.add(thread::Branch{first, std::move(role.body), {}}, k_.kernel_.name)};
+    }
+    for (const expand::Stmt& s : r.body)
+      if (const auto* meet = std::get_if<expand::ClusterBarrier>(&s.node)) lower(*meet, role.body);
   }
-  thread::Role producer{
-      "producer", computing, plan.producer_threads, static_cast<int>(plan.producer_registers), {}};
-  out_.threads = computing + plan.producer_threads;
-  ctx_.bind(out_.thread_var, 0, out_.threads - 1);
-  producer.body = {out_.add(thread::OneThread{role_body(Role::producer)}, kernel_.name)};
-  if (plan.producer_threads > target_.warp) {
-    const ExprId first = e.lt(e.var(out_.thread_var), e.const_int(computing + target_.warp));
-    producer.body = {out_.add(thread::Branch{first, std::move(producer.body), {}}, kernel_.name)};
+  k_.role_ = expand::RoleKind::all;
+  return role;
+}
+
+void ScheduledLowering::roles() {
+  if (k_.claimed() && !k_.failed()) k_.declare_claims();
+  thread::Roles roles;
+  for (const expand::Role& r : scheduled_.roles) {
+    if (k_.failed()) return;
+    roles.roles.push_back(lower_role(r));
   }
-  if (cluster_blocks() > 1)
-    for (thread::Role* role : {&consumer, &producer})
-      role->body.push_back(out_.add(thread::ClusterBarrier{}, kernel_.name));
-  out_.body.push_back(out_.add(thread::Roles{{std::move(consumer), std::move(producer)}}, kernel_.name));
+  emit(std::move(roles), k_.out_.body);
 }
 
 }  // namespace tilegen::lower

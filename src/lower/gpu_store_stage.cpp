@@ -6,9 +6,9 @@
 #include <algorithm>
 
 #include "lower/op_lowering.h"
-#include "lower/plant_barriers.h"
 #include "lower/tensor_coordinate.h"
-#include "schedule/store_stage.h"
+#include "thread/named_barriers.h"
+#include "analysis/store_stage.h"
 
 namespace tilegen::lower {
 
@@ -21,7 +21,7 @@ constexpr int64_t kUnit = 16;  // bytes that the swizzle moves as one
 class StagedStore {
  public:
   StagedStore(KernelLowering& k, const analysis::KernelOp& op, const plan::OpPlan& plan,
-              const schedule::StoreStage& stage, Held from, const ir::TileOp& tile_op, thread::Block& out)
+              const analysis::StoreStage& stage, Held from, const ir::TileOp& tile_op, thread::Block& out)
       : k_(k), e_(k.out_.exprs), op_(op), stage_(stage), from_(from), tile_op_(tile_op), out_(out) {
     pass_columns_ = plan.pass_columns > 0 ? plan.pass_columns : stage.columns;
     const ir::Buffer& tensor = k.p_.buffer(tile_op.operands[1].buffer);
@@ -47,7 +47,6 @@ class StagedStore {
     place_tensor();
     // What the epilogue read is dead here, not when the last pass needs its result.
     if (computed()) emit(thread::WarpgroupWait{0, {from_.memory}});
-    k_.stores_in_flight_ = true;
     for (int64_t column = 0; column < stage_.columns && !k_.failed(); column += pass_columns_) pass(column);
   }
 
@@ -92,7 +91,7 @@ class StagedStore {
       bytes_ == 2 ? write_matrices(row, column) : write_elements(row, column);
     emit(thread::ProxyFence{});
     if (column == 0 && stage_.warpgroups_m * stage_.warpgroups_n > 1 && tensor_is_read())
-      emit(thread::Barrier{kRoleBarrier, *k_.schedule_.threads, false});
+      emit(thread::Barrier{thread::kRoleBarrier, *k_.schedule_.threads, false});
     else
       k_.warpgroup_barrier(out_, op_.path);
     thread::Block store;
@@ -185,7 +184,7 @@ class StagedStore {
   KernelLowering& k_;
   ir::ExprPool& e_;
   const analysis::KernelOp& op_;
-  const schedule::StoreStage& stage_;
+  const analysis::StoreStage& stage_;
   const Held from_;
   const ir::TileOp& tile_op_;
   thread::Block& out_;
@@ -205,7 +204,7 @@ bool OpLowering::stage_and_store(int dst) {
   if (value < 0) return true;  // reported
   const Held from = k_.held(value);
   std::string reason;
-  const auto stage = schedule::store_stage(k_.p_, op_, *from.fragment, &reason);
+  const auto stage = analysis::store_stage(k_.p_, op_, *from.fragment, &reason);
   if (!stage) {
     k_.fail(DiagCode::schedule_illegal, op_.path, "the copy engine cannot store the fragment: " + reason,
             "leave the op's engine out of the schedule to have it planned");

@@ -2,7 +2,7 @@
 #include "arith/simplify.h"
 #include "lower/kernel_lowering.h"
 #include "lower/tensor_coordinate.h"
-#include "schedule/cluster_plan.h"
+#include "analysis/shared_rows.h"
 #include "thread/tensor_coordinates.h"
 
 namespace tilegen::lower {
@@ -118,13 +118,13 @@ int64_t KernelLowering::shared_rows_of(const analysis::KernelOp& op) const {
   if (cluster_blocks() == 1) return 0;
   for (const analysis::OpAccess& a : op.accesses)
     if (a.write && a.value >= 0 && schedule_.values[static_cast<size_t>(a.value)].memory)
-      return schedule::shared_rows(p_, kernel_, op, *schedule_.values[static_cast<size_t>(a.value)].memory,
+      return analysis::shared_rows(p_, kernel_, op, *schedule_.values[static_cast<size_t>(a.value)].memory,
                                    *schedule_.cluster);
   return 0;
 }
 
 // Of a tile that the blocks of a cluster share each reads its rows of every box, for all of them.
-void KernelLowering::tensor_loads(const analysis::KernelOp& op, const Channel& c, ExprId slot,
+void KernelLowering::tensor_loads(const analysis::KernelOp& op, const PipelineBarriers& line, ExprId slot,
                                   thread::Block& out) {
   ir::ExprPool& e = out_.exprs;
   int value = -1;
@@ -148,7 +148,7 @@ void KernelLowering::tensor_loads(const analysis::KernelOp& op, const Channel& c
           value,
           e.add(e.mul(first, tile.inner), e.const_int(row * tile.row_stride + column * tile.column_stride)));
       if (share > 0) load.multicast = (int64_t{1} << cluster_blocks()) - 1;
-      load.barriers = c.full;
+      load.barriers = line.full;
       load.barrier_index = slot;
       out.push_back(out_.add(std::move(load), op.path));
     }

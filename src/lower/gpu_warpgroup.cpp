@@ -5,13 +5,13 @@
 
 #include "lower/op_lowering.h"
 #include "ops/gemm_plan.h"
+#include "thread/named_barriers.h"
 
 namespace tilegen::lower {
 
 namespace {
 
 constexpr int64_t kRows = 64;  // of an instruction
-constexpr int kTurnBarrier = 9;  // behind those of warpgroups and of a role
 
 }  // namespace
 
@@ -123,7 +123,7 @@ class WarpgroupGemm {
     if (!any) return;
     emit(thread::WarpgroupWait{0, {}});
     emit(thread::ProxyFence{});
-    emit(thread::Barrier{kTurnBarrier, *k_.schedule_.threads, false});
+    emit(thread::Barrier{thread::kOperandBarrier, *k_.schedule_.threads, false});
   }
 
   // Sums of at most kPromoted products in registers of their own, added to the warpgroup's.

@@ -14,12 +14,9 @@
 //    in the layout the atom wants: KernelLowering::held; elements of shared tiles: memory_index.
 //  - asynchronous copies: OpLowering::async_copy_points (gpu_async.cpp), for Engine::async_copy. emit_nest
 //    walks the points; false says that the plain copy shall be emitted.
-//  - pipelined loops: KernelLowering::pipelined_loop (gpu_pipeline.cpp). While the body of a stage is
-//    lowered, `slots_` says which slot of a value its statements mean; without an entry slot 0.
+//  - statements of the scheduled program: ScheduledLowering. While those of an iteration are lowered,
+//    `slots_` says which slot of a value they mean; without an entry slot 0.
 //  - barriers: planted by a pass over the finished program.
-//  - kernels whose warps have tasks of their own: specialised_body (gpu_roles.cpp) lowers the body once per
-//    role; a statement is lowered for the roles that take part in it. Tiles handed from one role to another
-//    are those of channels_.
 #pragma once
 
 #include <map>
@@ -36,9 +33,7 @@
 #include "lower/lowering_parts.h"
 #include "ops/element_view.h"
 #include "ops/gemm_plan.h"
-#include "schedule/exchange_plan.h"
-#include "schedule/partial_sums.h"
-#include "schedule/written_operand.h"
+#include "analysis/exchange.h"
 
 namespace tilegen::lower {
 
@@ -46,7 +41,7 @@ using EmitPoint = std::function<void(const Nest&, thread::Block&)>;
 
 class KernelLowering {
  public:
-  KernelLowering(const ir::Program& p, int kernel, const plan::KernelSchedule& s, const target::Target& t,
+  KernelLowering(const ir::Program& p, const expand::ScheduledKernel& scheduled, const target::Target& t,
                  const LowerOptions& options);
   Expected<thread::ThreadProgram> run();
 
@@ -57,25 +52,22 @@ class KernelLowering {
   friend class GemmState;
   friend class GemmLowering;
   friend class MultiplyAdds;
-  friend class PipelineLowering;
+  friend class ScheduledLowering;
   friend class StagedGemm;
   friend class BlockReduction;
   friend class PartJoin;
-  friend class ChannelLoop;
-  friend class ChannelUnits;
   friend class WarpgroupGemm;
   friend class StagedStore;
   friend class OperandTurn;
-  friend class WrittenTiles;
 
   // lower_kernel.cpp
   void declare_parameters();
   void declare_grid();
   void declare_values();
-  void block(const ir::Block& b, thread::Block& out);
-  void statement(ir::StmtId id, thread::Block& out);
-  void serial_loop(const ir::Loop& loop, thread::Block& out, const std::string& origin);
-  void branch(const ir::Branch& b, thread::Block& out, const std::string& origin);
+  // What is lowered from here on belongs to the statement; its path.
+  const std::string& begin_operation(ir::StmtId id);
+  // A tile operation, parallel loop or store.
+  void operation(ir::StmtId id, thread::Block& out);
   // loop_bounds.cpp
   LoopBounds loop_bounds(const ir::Loop& loop, thread::Block& out, const std::string& origin);
   bool reads_what_is_written(ExprId program_expr, const ir::Block& body) const;
@@ -272,18 +264,15 @@ class KernelLowering {
   void join_sums(ir::StmtId loop, thread::Block& out);
 
   // gpu_roles.cpp
-  enum class Role : uint8_t { all, consumer, producer };
   bool specialised() const { return schedule_.roles && schedule_.roles->producer_threads > 0; }
-  void specialised_body();
-  thread::Block role_body(Role role);
   // How often iterations of the loop have filled its channels before it begins: a loop of one length for all
   // points of the grid tells by the points walked, others are counted behind each run.
   bool counted(const ir::Loop& loop) const;
   ExprId fillings_before(const ir::Loop& loop, ExprId extent);
   void count_fillings(const ir::Loop& loop, ExprId extent, thread::Block& out);
-  // The same for a channel that is filled once for a point of the grid, if at all.
-  ExprId uses_before(const Channel& c);
-  void count_use(const Channel& c, thread::Block& out);
+  // The same for a pipeline that is filled once for a point of the grid, if at all.
+  ExprId uses_before(const PipelineBarriers& line);
+  void count_use(const PipelineBarriers& line, thread::Block& out);
   MemoryId count_of(const void* what, const char* name);
   ExprId held_number(MemoryId number);  // of 32 bits, in a register
   ExprId held_count(MemoryId count);
@@ -303,19 +292,7 @@ class KernelLowering {
   ExprId handed_parity();
   thread::StmtId set_point(ExprId to);
   thread::StmtId set_point_to_number();
-  // Whether the role being lowered has a part in the statement.
-  bool takes_part(ir::StmtId id) const;
-  bool fills_channel(ir::StmtId id) const;  // it, or a statement inside it
   void warpgroup_barrier(thread::Block& out, const std::string& origin);
-  // Turns of the computing warpgroups with the matrix units (plan::LoopPlan::ping_pong): warpgroup w waits at
-  // a barrier of its own until the one in front of it in the ring passes the turn on. All barriers are as
-  // they were when every warpgroup has had as many turns as the others; the first turn is given to warpgroup
-  // 0, and taken back at the end.
-  bool takes_turns() const;
-  void wait_for_turn(thread::Block& out, const std::string& origin);
-  void pass_turn(thread::Block& out, const std::string& origin);
-  void give_first_turn(thread::Block& out);
-  void take_back_turn(thread::Block& out);
   // What a warpgroup of its own does, told apart by constant barrier numbers.
   void for_each_warpgroup(const std::function<thread::Block(int64_t)>& own, thread::Block& out,
                           const std::string& origin);
@@ -325,23 +302,15 @@ class KernelLowering {
   thread::StmtId only_first_of_warpgroup(thread::Block body, const std::string& origin,
                                          ExprId also = ExprId(), int64_t threads = 1);
 
-  // gpu_channels.cpp
-  void declare_channels();
-  void declare_written();
-  bool is_written_operand(int value) const;
-  bool in_turn(int value) const;  // ... with slots that iterations use in turn
-  bool in_registers(int value) const {
-    return !schedule_.values[static_cast<size_t>(value)].memory.has_value();
-  }
-  const Channel* channel_of(int value) const;
-  bool has_channels(const std::string& loop) const;
-  // The slot and the parity of the phase that the `count`th use of a channel has.
-  ExprId channel_slot(const Channel& c, ExprId count);
-  ExprId channel_parity(const Channel& c, ExprId count);
-  void fill_channel(const analysis::KernelOp& op, thread::Block& out);
-  // gpu_channel_loop.cpp
-  void channel_loop(const ir::Loop& loop, thread::Block& out, const std::string& origin);
-  bool elided(ir::StmtId fill) const;
+  // gpu_pipelines.cpp
+  void declare_pipelines();
+  bool fed_by_producer(ir::StmtId loop) const;
+  // The pipeline that a producer's copy fills.
+  const PipelineBarriers& pipeline_of(const analysis::KernelOp& copy) const;
+  // The slot and the parity of the phase that the `count`th use of a pipeline has.
+  ExprId pipeline_slot(const PipelineBarriers& line, ExprId count);
+  ExprId pipeline_parity(const PipelineBarriers& line, ExprId count);
+  void issue_tensor_copy(const analysis::KernelOp& op, thread::Block& out);
 
   // gpu_turn.cpp: the operand's copy for instructions that read rows along k only; none where they read it as
   // it lies.
@@ -367,23 +336,21 @@ class KernelLowering {
   std::vector<int64_t> box_of(const ir::Region& r, const analysis::TensorCopyDims& dims, int64_t rows,
                               int64_t columns) const;
   int64_t tensor_load_bytes(const analysis::KernelOp& op);
-  int64_t shared_rows_of(const analysis::KernelOp& op) const;  // schedule::shared_rows
-  void tensor_loads(const analysis::KernelOp& op, const Channel& c, ExprId slot, thread::Block& out);
-
-  // gpu_pipeline.cpp
-  void pipelined_loop(const ir::Loop& loop, thread::Block& out, const std::string& origin);
+  int64_t shared_rows_of(const analysis::KernelOp& op) const;  // analysis::shared_rows
+  void tensor_loads(const analysis::KernelOp& op, const PipelineBarriers& line, ExprId slot,
+                    thread::Block& out);
 
   // element.cpp, reduce.cpp, gemm.cpp: bodies of OpLowering
 
   const ir::Program& p_;
+  const expand::ScheduledKernel& scheduled_;
   int kernel_index_;
   const ir::Kernel& kernel_;
   const plan::KernelSchedule& schedule_;
   const target::Target& target_;
   const LowerOptions options_;
-  analysis::KernelOps ops_;
+  const analysis::KernelOps& ops_;
   std::vector<std::string> paths_;
-  std::vector<schedule::CarriedSums> carried_;  // GPU
   std::map<ir::StmtId, const analysis::KernelOp*> op_of_;
   thread::ThreadProgram out_;
   arith::Context ctx_;
@@ -422,14 +389,13 @@ class KernelLowering {
   std::vector<ActiveConversion> op_conversions_;            // of the op being lowered
   std::vector<std::unique_ptr<layout::Fragment>> forms_;    // what Held of conversions points to
   std::map<int, ExprId> slots_;            // GPU: slot of a value that statements mean; absent: 0
-  Role role_ = Role::all;                  // GPU: the role being lowered
-  std::vector<Channel> channels_;          // GPU
-  std::vector<schedule::WrittenOperand> written_;  // GPU: kernels with roles
+  expand::RoleKind role_ = expand::RoleKind::all;  // GPU: the role being lowered
+  std::vector<PipelineBarriers> pipelines_;  // GPU: of the scheduled program's pipelines
   // GPU, persistent kernels: points of the grid this block has walked
   VarId tile_var_;
   ExprId tiles_;                           // GPU: points of the grid
   ExprId inside_grid_;                     // GPU: the block has a tile of its own; invalid: it always has
-  std::map<const void*, MemoryId> fillings_;  // GPU: counted by the role being lowered, of loops and channels
+  std::map<const void*, MemoryId> fillings_;  // GPU: counts of the role being lowered, by loop or pipeline
   struct Claims {
     int full = -1, empty = -1;  // index into ThreadProgram::barriers
     MemoryId handed;            // shared: numbers on their way to the computing threads
@@ -441,9 +407,6 @@ class KernelLowering {
   ExprId executions_;
   bool products_overwrite_ = false;        // GPU: the accumulators' values are not to be added to
   bool product_in_flight_ = false;         // GPU: the loop around the product waits for it
-  // GPU: the copy engine may be reading staged tiles at the kernel's end
-  bool stores_in_flight_ = false;
-  ir::StmtId cleared_by_;                  // GPU: clears the accumulators where no product overwrites them
   // GPU: async copies being lowered belong to a pipelined loop's group
   bool groups_closed_by_loop_ = false;
   Error error_;

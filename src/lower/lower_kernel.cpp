@@ -6,8 +6,9 @@
 #include "ir/statement_paths.h"
 #include "lower/op_lowering.h"
 #include "lower/plant_barriers.h"
+#include "lower/scheduled_lowering.h"
 #include "ops/op.h"
-#include "schedule/memory_plan.h"
+#include "plan/slots.h"
 
 namespace tilegen::lower {
 
@@ -26,19 +27,19 @@ std::vector<std::string> paths_of(const ir::Program& p, int kernel) {
 
 }  // namespace
 
-KernelLowering::KernelLowering(const ir::Program& p, int kernel, const plan::KernelSchedule& s,
+KernelLowering::KernelLowering(const ir::Program& p, const expand::ScheduledKernel& scheduled,
                                const target::Target& t, const LowerOptions& options)
     : p_(p),
-      kernel_index_(kernel),
-      kernel_(p.kernels[static_cast<size_t>(kernel)]),
-      schedule_(s),
+      scheduled_(scheduled),
+      kernel_index_(scheduled.kernel),
+      kernel_(p.kernels[static_cast<size_t>(scheduled.kernel)]),
+      schedule_(*scheduled.schedule),
       target_(t),
       options_(options),
-      ops_(analysis::collect_kernel_ops(p, kernel)),
-      paths_(paths_of(p, kernel)),
+      ops_(*scheduled.ops),
+      paths_(paths_of(p, scheduled.kernel)),
       ctx_(out_.exprs) {
   for (const analysis::KernelOp& op : ops_.ops) op_of_[op.stmt] = &op;
-  if (gpu()) carried_ = schedule::carried_sums(p, kernel, ops_, s.ops);
 }
 
 void KernelLowering::fail(DiagCode code, const std::string& op, std::string message, std::string hint) {
@@ -113,7 +114,7 @@ void KernelLowering::declare_values() {
     m.in_registers = gpu() && !plan.memory;
     if (gpu() && plan.memory) {
       m.slots = plan.slots;
-      m.elements = schedule::slot_elements(plan, m.type) * plan.slots;
+      m.elements = plan::slot_elements(plan, m.type) * plan.slots;
     }
     for (const plan::MemoryPlan& place : schedule_.memory)
       if (place.value == plan.value) {
@@ -124,42 +125,22 @@ void KernelLowering::declare_values() {
   }
 }
 
-void KernelLowering::block(const ir::Block& b, thread::Block& out) {
-  for (size_t i = 0; i < b.size(); ++i) {
-    if (failed()) return;
-    if (role_ == Role::consumer && i + 1 < b.size() && elided(b[i])) {
-      products_overwrite_ = true;
-      cleared_by_ = b[i++];
-    }
-    statement(b[i], out);
-    products_overwrite_ = false;
-  }
+const std::string& KernelLowering::begin_operation(ir::StmtId id) {
+  origin_ = paths_[id.value];
+  statement_ = id;
+  const auto op = op_of_.find(id);
+  current_ = op == op_of_.end() ? nullptr : op->second;
+  return paths_[id.value];
 }
 
-void KernelLowering::statement(ir::StmtId id, thread::Block& out) {
-  if (!takes_part(id)) return;
-  const std::string& path = paths_[id.value];
-  origin_ = path;
-  statement_ = id;
-  if (const auto* loop = p_.as<ir::Loop>(id); loop && loop->kind != ir::LoopKind::parallel) {
-    split_sums(id, out);
-    gpu() && loop->kind == ir::LoopKind::pipelined ? pipelined_loop(*loop, out, path)
-                                                   : serial_loop(*loop, out, path);
-    return join_sums(id, out);
-  }
-  if (const auto* b = p_.as<ir::Branch>(id)) return branch(*b, out, path);
-  current_ = op_of_.at(id);
+void KernelLowering::operation(ir::StmtId id, thread::Block& out) {
+  const std::string& path = begin_operation(id);
   const plan::OpPlan* plan = plan::find_op(schedule_, path);
   if (inside_grid_ && writes_tensor(id)) {
     thread::Branch own{std::exchange(inside_grid_, ExprId()), {}, {}};
-    statement(id, own.then_body);
+    operation(id, own.then_body);
     inside_grid_ = own.condition;
     out.push_back(out_.add(std::move(own), path));
-    return;
-  }
-  if (role_ == Role::producer) {
-    fill_channel(*current_, out);
-    current_ = nullptr;
     return;
   }
   take_scalars(id, out, path);
@@ -180,42 +161,6 @@ void KernelLowering::statement(ir::StmtId id, thread::Block& out) {
   current_ = nullptr;
 }
 
-void KernelLowering::serial_loop(const ir::Loop& loop, thread::Block& out, const std::string& origin) {
-  ir::ExprPool& e = out_.exprs;
-  const auto [begin, extent] = loop_bounds(loop, out, origin);
-  if (int64_t trips = 0; e.is_const_int(extent, &trips) && trips <= 0) return;
-  VarId var = out_.add_var(p_.var(loop.vars[0]).name, ir::VarKind::loop);
-  auto mark = ctx_.mark();
-  bind_counter(var, extent);
-  ctx_.assume(e.lt(e.var(var), extent));
-  vars_[loop.vars[0]] = e.add(begin, e.var(var));
-  const ExprId executions = executions_;
-  const bool fills = has_channels(origin);
-  if (executions_)
-    executions_ =
-        simplified(e.add(fills ? fillings_before(loop, extent) : repeated(executions_, extent), e.var(var)));
-  thread::Loop lowered{var, extent, thread::LoopForm::serial, {}};
-  if (loop.kind == ir::LoopKind::unroll && e.is_const_int(extent)) {
-    lowered.form = thread::LoopForm::unrolled;
-    fixed_vars_.insert(var);
-  }
-  block(loop.body, lowered.body);
-  executions_ = executions;
-  ctx_.rollback(mark);
-  out.push_back(out_.add(std::move(lowered), origin));
-  if (fills) count_fillings(loop, extent, out);
-}
-
-void KernelLowering::branch(const ir::Branch& b, thread::Block& out, const std::string& origin) {
-  thread::Branch lowered{simplified(lower_expr(b.condition)), {}, {}};
-  auto mark = ctx_.mark();
-  if (!reads_what_is_written(b.condition, b.then_body)) ctx_.assume(lowered.condition);
-  block(b.then_body, lowered.then_body);
-  ctx_.rollback(mark);
-  block(b.else_body, lowered.else_body);
-  out.push_back(out_.add(std::move(lowered), origin));
-}
-
 Expected<thread::ThreadProgram> KernelLowering::run() {
   declare_parameters();
   if (gpu() && options_.assume_aligned) assume_alignment();
@@ -225,22 +170,16 @@ Expected<thread::ThreadProgram> KernelLowering::run() {
   for (size_t v = 0; gpu() && v < ops_.values.size(); ++v)
     if (schedule_.values[v].fragment)
       clear_unheld(held(static_cast<int>(v)), out_.body, kernel_.name, moved.count(static_cast<int>(v)) > 0);
-  if (specialised()) {
-    specialised_body();
-  } else {
-    block(kernel_.body, out_.body);
-    if (gpu() && !failed()) replace_block_indices(out_.body);
-  }
+  ScheduledLowering(*this, scheduled_).run();
   if (failed()) return std::move(error_);
   if (gpu())
     if (Checked planted = plant_barriers(out_); !planted) return planted.error();
   return std::move(out_);
 }
 
-Expected<thread::ThreadProgram> lower_kernel(const ir::Program& p, int kernel,
-                                             const plan::KernelSchedule& schedule,
+Expected<thread::ThreadProgram> lower_kernel(const ir::Program& p, const expand::ScheduledKernel& scheduled,
                                              const target::Target& target, const LowerOptions& options) {
-  return KernelLowering(p, kernel, schedule, target, options).run();
+  return KernelLowering(p, scheduled, target, options).run();
 }
 
 }  // namespace tilegen::lower

@@ -1,14 +1,14 @@
-// Tile program + Schedule -> thread program: loops bound to registers and vector lanes, predicates,
-// addresses, atoms.
+// Scheduled program -> thread program: loops bound to registers and vector lanes, predicates, addresses,
+// atoms.
 //
-// requires: a checked program; a complete KernelSchedule made by (or accepted by) planning for this target.
+// requires: a checked program; its expansion by a complete KernelSchedule for this target.
 // ensures: a thread program that verify_thread_program accepts and that does what the schedule says.
 // why here: last stage before code generation; the only one that knows addresses.
 // refuses: target_unsupported for what this target's lowering cannot express; limit_unroll.
 #pragma once
 
+#include "expand/scheduled_kernel.h"
 #include "ir/program.h"
-#include "plan/schedule.h"
 #include "target/target.h"
 #include "thread/thread_program.h"
 
@@ -24,8 +24,7 @@ struct LowerOptions {
   std::vector<plan::Note>* notes = nullptr;  // gets the forms that were left out because of their size
 };
 
-Expected<thread::ThreadProgram> lower_kernel(const ir::Program& p, int kernel,
-                                             const plan::KernelSchedule& schedule,
+Expected<thread::ThreadProgram> lower_kernel(const ir::Program& p, const expand::ScheduledKernel& scheduled,
                                              const target::Target& target, const LowerOptions& options = {});
 
 }  // namespace tilegen::lower

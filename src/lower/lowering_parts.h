@@ -1,4 +1,4 @@
-// What the files of this folder hand each other: nests of loops, fragments in registers, operands, channels.
+// What the files of this folder hand each other: nests of loops, fragments in registers, operands, pipelines.
 #pragma once
 
 #include <map>
@@ -6,6 +6,7 @@
 #include <set>
 #include <vector>
 
+#include "expand/scheduled_kernel.h"
 #include "layout/fragment.h"
 #include "ops/gemm_plan.h"
 #include "plan/schedule.h"
@@ -58,10 +59,9 @@ struct TurnedOperand {
   ExprId begin;
 };
 
-// GPU: tiles that one role fills and another uses (plan::ChannelPlan) and the barriers that hand them over.
-struct Channel {
-  const plan::ChannelPlan* plan = nullptr;
-  std::set<int> values;
+// GPU: a pipeline of the scheduled program and the barriers that hand its slots over, where it has some.
+struct PipelineBarriers {
+  const expand::Pipeline* pipeline = nullptr;
   int full = -1, empty = -1;  // index into ThreadProgram::barriers
   bool shared = false;        // blocks of the cluster fill tiles of each other
 };

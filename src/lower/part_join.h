@@ -9,7 +9,7 @@ namespace tilegen::lower {
 class PartJoin {
  public:
   // `iteration`, `axis`: of the reduction that makes the parts.
-  PartJoin(KernelLowering& k, const schedule::ReductionExchange& x, ir::ReduceKind kind, ir::DType type,
+  PartJoin(KernelLowering& k, const analysis::ReductionExchange& x, ir::ReduceKind kind, ir::DType type,
            const layout::Fragment& iteration, int axis, const std::string& path)
       : k_(k),
         e_(k.out_.exprs),
@@ -47,7 +47,7 @@ class PartJoin {
 
   KernelLowering& k_;
   ir::ExprPool& e_;
-  const schedule::ReductionExchange& x_;
+  const analysis::ReductionExchange& x_;
   const ir::ReduceKind kind_;
   const ir::DType type_;
   const layout::Fragment& iteration_;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "lower/hazard_walk.h"
+#include "thread/named_barriers.h"
 
 namespace tilegen::lower {
 
@@ -206,7 +207,7 @@ void make_role_barriers(ThreadProgram& p, const Block& block, int64_t threads) {
   for (StmtId id : block) {
     thread::StmtNode& node = p.stmts[id.value].node;
     if (auto* b = std::get_if<thread::Barrier>(&node); b && b->id == 0)
-      *b = {kRoleBarrier, threads, b->arrive_only};
+      *b = {thread::kRoleBarrier, threads, b->arrive_only};
     for (const Block* inside : thread::blocks_inside(std::as_const(node)))
       make_role_barriers(p, *inside, threads);
   }

@@ -20,9 +20,6 @@
 
 namespace tilegen::lower {
 
-// The barrier of all threads of a role, where the block has roles; those below belong to warpgroups.
-constexpr int kRoleBarrier = 8;
-
 Checked plant_barriers(thread::ThreadProgram& p);
 
 }  // namespace tilegen::lower

@@ -5,9 +5,8 @@
 #include <cmath>
 
 #include "analysis/block_work.h"
+#include "analysis/shared_rows.h"
 #include "analysis/tensor_copy.h"
-#include "arith/prove.h"
-#include "layout/tensor_tile.h"
 #include "ops/gemm_plan.h"
 #include "support/checked.h"
 #include "thread/thread_program.h"
@@ -16,16 +15,8 @@ namespace tilegen::schedule {
 
 namespace {
 
-constexpr int64_t kSwizzleRows = 8;  // of a box, behind which its swizzle repeats
-constexpr int64_t kLine = 128;       // bytes of the second cache
+constexpr int64_t kLine = 128;        // bytes of the second cache
 constexpr double kWorthwhile = 0.95;  // of the time without a cluster
-
-std::optional<ir::VarId> block_index(const ir::Program& p, const ir::Kernel& kernel,
-                                     const std::string& name) {
-  for (ir::VarId v : kernel.block_vars)
-    if (p.var(v).name == name) return v;
-  return std::nullopt;
-}
 
 int written_value(const analysis::KernelOp& op) {
   for (const analysis::OpAccess& a : op.accesses)
@@ -55,7 +46,7 @@ class ClusterPlanner {
   int64_t shared_tiles(const plan::ClusterPlan& cluster) const {
     return std::count_if(produced_.begin(), produced_.end(), [&](size_t op) {
       const plan::ValuePlan& v = tile_of(op);
-      return v.memory && shared_rows(p_, kernel_, ops_.ops[op], *v.memory, cluster) > 0;
+      return v.memory && analysis::shared_rows(p_, kernel_, ops_.ops[op], *v.memory, cluster) > 0;
     });
   }
 
@@ -128,10 +119,11 @@ class ClusterPlanner {
   double cycles(const Work& work, const plan::ClusterPlan& cluster) const {
     double bytes = 0;
     for (size_t op : produced_) {
-      const double part = cluster.blocks > 1 && tile_of(op).memory &&
-                                  shared_rows(p_, kernel_, ops_.ops[op], *tile_of(op).memory, cluster) > 0
-                              ? 1.0 / static_cast<double>(cluster.blocks)
-                              : 1.0;
+      const double part =
+          cluster.blocks > 1 && tile_of(op).memory &&
+                  analysis::shared_rows(p_, kernel_, ops_.ops[op], *tile_of(op).memory, cluster) > 0
+              ? 1.0 / static_cast<double>(cluster.blocks)
+              : 1.0;
       bytes += part * line_bytes(ops_.ops[op]);
     }
     double blocks = 1;
@@ -197,29 +189,13 @@ class ClusterPlanner {
 
 }  // namespace
 
-int64_t shared_rows(const ir::Program& p, const ir::Kernel& kernel, const analysis::KernelOp& copy,
-                    const layout::Layout& tile, const plan::ClusterPlan& cluster) {
-  const auto along = block_index(p, kernel, cluster.along);
-  const auto* op = p.as<ir::TileOp>(copy.stmt);
-  if (cluster.blocks < 2 || !along || !op) return 0;
-  const ir::Region& from = op->operands[0];
-  for (ir::ExprId offset : from.offsets)
-    if (arith::depends_on(p.exprs, offset, *along)) return 0;
-  const auto dims = analysis::tensor_copy_dims(p, *op, nullptr);
-  if (!dims || dims->tensor_outer < 0) return 0;
-  const auto boxes =
-      layout::tensor_tile(tile, dims->tile_inner, ir::dtype_bytes(p.buffer(from.buffer).type), nullptr);
-  if (!boxes || boxes->rows % (cluster.blocks * kSwizzleRows) != 0) return 0;
-  return boxes->rows / cluster.blocks;
-}
-
 Expected<plan::ClusterPlan> plan_cluster(const ir::Program& p, const ir::Kernel& kernel,
                                          const analysis::KernelOps& ops, const target::Target& t,
                                          const std::set<size_t>& produced, const infer::InferResult& layouts,
                                          const plan::RolePlan& roles, const plan::KernelSchedule* given) {
   const ClusterPlanner planner(p, kernel, ops, t, produced, layouts);
   if (given && given->cluster && !given->cluster->along.empty() &&
-      !block_index(p, kernel, given->cluster->along)) {
+      !analysis::block_index(p, kernel, given->cluster->along)) {
     std::string known;
     for (ir::VarId v : kernel.block_vars) known += (known.empty() ? "" : ", ") + p.var(v).name;
     return Error(

@@ -21,11 +21,6 @@
 
 namespace tilegen::schedule {
 
-// Rows of each box of a copied tile that one block of the cluster reads for all of them. 0: the tile is not
-// shared, since the blocks want different elements or the boxes do not divide.
-int64_t shared_rows(const ir::Program& p, const ir::Kernel& kernel, const analysis::KernelOp& copy,
-                    const layout::Layout& tile, const plan::ClusterPlan& cluster);
-
 // `produced`: the copies that fill channels.
 Expected<plan::ClusterPlan> plan_cluster(const ir::Program& p, const ir::Kernel& kernel,
                                          const analysis::KernelOps& ops, const target::Target& t,

@@ -1,13 +1,13 @@
 // Planning one kernel: the state that its steps share. Not used outside the files plan_kernel*.cpp.
 #pragma once
 
+#include "analysis/store_stage.h"
+#include "analysis/written_operand.h"
 #include "schedule/memory_plan.h"
 #include "schedule/op_engines.h"
 #include "schedule/pipeline_plan.h"
 #include "schedule/plan_kernel.h"
-#include "schedule/store_stage.h"
 #include "schedule/tensor_feeds.h"
-#include "schedule/written_operand.h"
 
 namespace tilegen::schedule {
 
@@ -19,7 +19,7 @@ using plan::KernelSchedule;
 // A fragment that leaves by tensor copies, staged in passes of columns.
 struct StagedStore {
   size_t op = 0;
-  StoreStage stage;
+  analysis::StoreStage stage;
   int64_t pass = 0;
   bool given = false;
   int64_t bytes(int64_t columns) const {
@@ -90,7 +90,7 @@ class KernelPlanner {
   std::vector<Scratch> scratch_;
   std::set<size_t> produced_;  // copies that a producer makes
   std::set<int> engine_values_;
-  std::vector<WrittenOperand> written_;
+  std::vector<analysis::WrittenOperand> written_;
   std::vector<plan::ChannelPlan> channels_;
   bool claims_ = false;  // blocks claim their points
   std::vector<StagedStore> stores_;

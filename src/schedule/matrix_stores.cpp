@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "schedule/exchange_plan.h"
+#include "analysis/exchange.h"
 
 namespace tilegen::schedule {
 
@@ -72,7 +72,7 @@ bool fits(const ir::Program& p, const analysis::KernelOps& ops, const KernelOp& 
   const bool in_memory = std::count(plan.through_memory.begin(), plan.through_memory.end(), held.value) > 0;
   if (!held.fragment || in_memory || !tile) return false;
   Fragment seen = *held.fragment;
-  for (const OpConversion& c : conversions_of(p, ops, op, s.values, s.conversions))
+  for (const analysis::OpConversion& c : analysis::conversions_of(p, ops, op, s.values, s.conversions))
     if (c.value == source && c.before) seen = c.form;
   return holds_matrices(seen, t.warp) && tile->shape() == seen.shape() && has_aligned_runs(*tile);
 }

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "analysis/liveness.h"
+#include "plan/slots.h"
 #include "support/checked.h"
 
 namespace tilegen::schedule {
@@ -12,7 +13,6 @@ namespace {
 
 // Host tiles of a power of two of bytes, one right behind the other, would fall into the same cache sets.
 constexpr int64_t kHostSkew = 192;
-constexpr int64_t kBanks = 128;  // bytes
 
 struct Request {
   std::string name;
@@ -49,14 +49,9 @@ void place_in_a_row(std::vector<Request>& requests) {
 // Swizzled tiles start at a repeat of their pattern, others of GPUs where the banks of shared memory begin.
 int64_t value_alignment(const plan::ValuePlan& v, const target::Target& target) {
   if (target.is_host()) return std::max(target.vector_bytes, 16);
-  if (!v.memory || v.memory->swizzle().none()) return kBanks;
+  if (!v.memory || v.memory->swizzle().none()) return plan::kBankBytes;
   const layout::Swizzle& s = v.memory->swizzle();
-  return std::max(kBanks, int64_t{1} << std::min(s.bits + s.base + s.shift, 10));
-}
-
-int64_t slot_elements(const plan::ValuePlan& v, ir::DType type) {
-  const int64_t elements = v.memory->output_extent(0), unit = kBanks / ir::dtype_bytes(type);
-  return v.slots > 1 ? ceil_div(elements, unit) * unit : elements;
+  return std::max(plan::kBankBytes, int64_t{1} << std::min(s.bits + s.base + s.shift, 10));
 }
 
 std::vector<int64_t> value_bytes(const ir::Program& p, const analysis::KernelOps& ops,
@@ -86,7 +81,7 @@ std::vector<plan::MemoryPlan> place_values(const ir::Program& p, int kernel, con
       const int64_t align = value_alignment(values[v], target);
       const ir::DType type = p.buffer(ops.values[v].buffer).type;
       const int64_t slot =
-          values[v].memory ? slot_elements(values[v], type) * ir::dtype_bytes(type) : bytes[v];
+          values[v].memory ? plan::slot_elements(values[v], type) * ir::dtype_bytes(type) : bytes[v];
       requests.push_back({values[v].value, slot * values[v].slots,
                           by_engine ? std::max(align, kEngineAlignment) : align, 0,
                           by_engine ? analysis::kAlwaysLive : liveness.values()[v]});

@@ -6,7 +6,7 @@
 
 #include "analysis/kernel_ops.h"
 #include "plan/schedule.h"
-#include "schedule/exchange_plan.h"
+#include "schedule/scratch_plan.h"
 #include "target/target.h"
 
 namespace tilegen::schedule {
@@ -14,10 +14,6 @@ namespace tilegen::schedule {
 // Bytes of one slot of every value; 0 for values that live in registers.
 std::vector<int64_t> value_bytes(const ir::Program& p, const analysis::KernelOps& ops,
                                  const std::vector<plan::ValuePlan>& values, const target::Target& target);
-
-// Elements from one slot of a shared value to the next: each begins at a multiple of 128 bytes, where the
-// copy engine may put a box and the banks begin.
-int64_t slot_elements(const plan::ValuePlan& v, ir::DType type);
 
 // What the copy engine works on while threads do something else: it shares its place with nothing.
 struct Reserved {

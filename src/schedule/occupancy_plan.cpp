@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "schedule/exchange_plan.h"
+#include "analysis/exchange.h"
 #include "support/checked.h"
 
 namespace tilegen::schedule {
@@ -24,13 +24,13 @@ int64_t value_words(const ir::Program& p, const analysis::KernelOps& ops, const 
       sum += words(s.values[v].fragment->registers(), p.buffer(ops.values[v].buffer).type);
   for (const analysis::KernelOp& op : ops.ops) {
     const plan::OpPlan& plan = s.ops[static_cast<size_t>(&op - ops.ops.data())];
-    for (const OpConversion& c : conversions_of(p, ops, op, s.values, s.conversions))
+    for (const analysis::OpConversion& c : analysis::conversions_of(p, ops, op, s.values, s.conversions))
       sum += words(c.form.registers(), p.buffer(ops.values[static_cast<size_t>(c.value)].buffer).type);
     const auto* reduce = p.as<ir::TileOp>(op.stmt);
     if (op.form != analysis::OpForm::reduce || !reduce || !plan.iteration) continue;
     const int axis = static_cast<int>(reduce->attrs[ir::reduce_attr::axis]);
     const plan::ValuePlan& result = s.values[static_cast<size_t>(op.accesses[1].value)];
-    const bool fetched = reduction_exchange(p, op, *plan.iteration, result, t).through_scratch;
+    const bool fetched = analysis::reduction_exchange(p, op, *plan.iteration, result, t).through_scratch;
     sum += words(plan.iteration->reduce(axis, true).registers() * std::max<int64_t>(plan.chains, 1) + fetched,
                  p.buffer(reduce->operands[1].buffer).type);
   }

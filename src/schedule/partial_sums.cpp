@@ -3,14 +3,15 @@
 #include <algorithm>
 #include <map>
 
+#include "analysis/exchange.h"
 #include "analysis/linear_sums.h"
 #include "ir/statement_paths.h"
-#include "schedule/exchange_plan.h"
 
 namespace tilegen::schedule {
 
 using analysis::KernelOp;
 using analysis::KernelOps;
+using analysis::ReductionExchange;
 using layout::Fragment;
 
 namespace {
@@ -120,8 +121,8 @@ class PartialSums {
 
   ReductionExchange exchange(const KernelOp& r) const {
     const int dst = r.accesses[1].value;
-    return reduction_exchange(p_, r, *layouts_.ops[index(r)].iteration,
-                              layouts_.values[static_cast<size_t>(dst)], target_);
+    return analysis::reduction_exchange(p_, r, *layouts_.ops[index(r)].iteration,
+                                        layouts_.values[static_cast<size_t>(dst)], target_);
   }
   static bool same_threads(const ReductionExchange& a, const ReductionExchange& b) {
     return a.butterflies == b.butterflies &&
@@ -136,7 +137,8 @@ class PartialSums {
   std::string layout_refusal(ir::StmtId loop, const KernelOp& op, const analysis::SumParts& parts) const {
     const int dst = op.accesses[1].value;
     if (!layouts_.ops[index(op)].iteration) return "no thread has a part of it";
-    const std::optional<Fragment> made = result_fragment(p_, op, *layouts_.ops[index(op)].iteration);
+    const std::optional<Fragment> made =
+        analysis::result_fragment(p_, op, *layouts_.ops[index(op)].iteration);
     if (!made) return "it fills only a part of " + ops_.values[static_cast<size_t>(dst)].name;
     const ir::DType type = p_.buffer(op.accesses[1].buffer).type;
     for (int v : parts.values) {
@@ -149,7 +151,7 @@ class PartialSums {
     }
     for (const KernelOp* r : parts.reductions) {
       const auto& iteration = layouts_.ops[index(*r)].iteration;
-      const auto other = iteration ? result_fragment(p_, *r, *iteration) : std::nullopt;
+      const auto other = iteration ? analysis::result_fragment(p_, *r, *iteration) : std::nullopt;
       if (!other || !other->equivalent(*made) || !same_threads(exchange(*r), exchange(op)))
         return r->path + " spreads rows over other threads";
     }
@@ -192,27 +194,6 @@ class PartialSums {
 Checked plan_partial_sums(const ir::Program& p, int kernel, const KernelOps& ops, const target::Target& t,
                           const plan::KernelSchedule* given, infer::InferResult& layouts) {
   return PartialSums(p, kernel, ops, t, given, layouts).run();
-}
-
-std::vector<CarriedSums> carried_sums(const ir::Program& p, int kernel, const KernelOps& ops,
-                                      const std::vector<plan::OpPlan>& plans) {
-  const ir::KernelPaths paths(p, kernel);
-  std::vector<CarriedSums> list;
-  std::set<const KernelOp*> done;
-  for (size_t i = 0; i < ops.ops.size(); ++i) {
-    const KernelOp& op = ops.ops[i];
-    if (!plans[i].joined_behind || plans[i].joined_behind->empty() || done.count(&op)) continue;
-    ir::for_each_statement(p, p.kernels[static_cast<size_t>(kernel)].body, [&](ir::StmtId s, int) {
-      if (paths[s.value] != *plans[i].joined_behind || done.count(&op)) return;
-      const analysis::SumParts parts = analysis::sum_parts(p, ops, s, op);
-      CarriedSums c{s, &op, {parts.outside.begin(), parts.outside.end()}, {}};
-      for (int v : c.joined)
-        if (!analysis::begins_as_zero(p, kernel, ops, s, v)) c.split.insert(v);
-      done.insert(parts.reductions.begin(), parts.reductions.end());
-      list.push_back(std::move(c));
-    });
-  }
-  return list;
 }
 
 }  // namespace tilegen::schedule

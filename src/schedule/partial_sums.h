@@ -14,7 +14,6 @@
 // iteration): a sum that the loop only carries, but in layouts that do not allow parts.
 #pragma once
 
-#include <set>
 #include <string>
 #include <vector>
 
@@ -27,16 +26,5 @@ namespace tilegen::schedule {
 Checked plan_partial_sums(const ir::Program& p, int kernel, const analysis::KernelOps& ops,
                           const target::Target& t, const plan::KernelSchedule* given,
                           infer::InferResult& layouts);
-
-// Sums that a loop carries in parts.
-struct CarriedSums {
-  ir::StmtId loop;
-  // one that makes parts; all of them spread rows over the same threads
-  const analysis::KernelOp* reduction = nullptr;
-  std::vector<int> joined;  // values that are used outside the loop as well: whole there, in parts in it
-  std::set<int> split;      // those of them that may be other than 0, and are seen, when the loop begins
-};
-std::vector<CarriedSums> carried_sums(const ir::Program& p, int kernel, const analysis::KernelOps& ops,
-                                      const std::vector<plan::OpPlan>& plans);
 
 }  // namespace tilegen::schedule

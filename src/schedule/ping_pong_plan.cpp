@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "analysis/run_ahead.h"
+#include "thread/named_barriers.h"
 
 namespace tilegen::schedule {
 
@@ -116,9 +117,9 @@ std::string refusal(const std::vector<const KernelOp*>& order, const TurnFacts& 
   if (first == order.end()) return "no product of it is one of warpgroups whose tiles come from a producer";
   const int64_t warpgroups = facts.threads / kWarpgroup;
   if (warpgroups < 2) return "one warpgroup computes, there is none to take turns with";
-  if (warpgroups > kMostTurnBarriers)
+  if (warpgroups > thread::kMostOrderBarriers)
     return std::to_string(warpgroups) + " warpgroups compute, there are barriers for " +
-           std::to_string(kMostTurnBarriers);
+           std::to_string(thread::kMostOrderBarriers);
   if (std::all_of(order.begin(), order.end(), product)) return "its threads do nothing beside the products";
   const auto last = std::find_if(order.rbegin(), order.rend(), product).base();
   for (auto op = first; op != last; ++op)

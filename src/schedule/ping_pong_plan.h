@@ -21,9 +21,6 @@
 
 namespace tilegen::schedule {
 
-// Barriers in front of it belong to the block, its warpgroups' stores, roles and operands; there are 16.
-constexpr int kFirstTurnBarrier = 10, kMostTurnBarriers = 6;
-
 // What is known of a loop when turns are decided.
 struct TurnFacts {
   std::map<const analysis::KernelOp*, double>

@@ -23,6 +23,12 @@ namespace {
 constexpr int64_t kBarrierBytes = 16;  // of a slot: full and empty
 constexpr int64_t kClaimsBytes = 2 * (kBarrierBytes + 8);
 
+std::string written_reason(const ir::Program& p, const KernelOps& ops, const analysis::WrittenOperand& w) {
+  return "; threads write '" + p.buffer(ops.values[static_cast<size_t>(w.value)].buffer).name + "', " +
+         (w.own_rows ? "each warpgroup what it multiplies: the warpgroup meets"
+                     : "for all warpgroups: these meet");
+}
+
 }  // namespace
 
 Expected<KernelSchedule> KernelPlanner::plan(const KernelSchedule* given) {
@@ -121,8 +127,7 @@ Expected<KernelSchedule> KernelPlanner::assemble(int64_t threads) {
   for (plan::ChannelPlan& c : channels_)
     for (const plan::ValuePlan& v : layouts_.values)
       if (v.value == c.values.front()) c.slots = v.slots;
-  auto memory =
-      plan_memory(p_, index_, ops_, layouts_.values, scratch_, target_, places(layouts_.values));
+  auto memory = plan_memory(p_, index_, ops_, layouts_.values, scratch_, target_, places(layouts_.values));
   if (!memory) return memory.error();
   auto raster = plan_raster(p_, kernel_, target_, given_);
   if (!raster) return raster.error();
@@ -185,9 +190,9 @@ void KernelPlanner::take_engines() {
 
 // Products read them while threads go on.
 void KernelPlanner::find_written_operands(int64_t threads) {
-  written_ =
-      written_operands(p_, ops_, target_, threads, layouts_.ops, layouts_.values, layouts_.conversions);
-  for (const WrittenOperand& w : written_) {
+  written_ = analysis::written_operands(p_, ops_, target_, threads, layouts_.ops, layouts_.values,
+                                        layouts_.conversions);
+  for (const analysis::WrittenOperand& w : written_) {
     engine_values_.insert(w.value);
     for (size_t product : w.products) layouts_.ops[product].reason += written_reason(p_, ops_, w);
   }
@@ -197,7 +202,7 @@ void KernelPlanner::find_written_operands(int64_t threads) {
 // one while the products read the other.
 void KernelPlanner::widen_written() {
   const ir::KernelPaths paths(p_, index_);
-  for (const WrittenOperand& w : written_) {
+  for (const analysis::WrittenOperand& w : written_) {
     plan::ValuePlan& tile = layouts_.values[static_cast<size_t>(w.value)];
     const plan::ValuePlan* given = given_ ? plan::find_value(*given_, tile.value) : nullptr;
     tile.slots = 1;
@@ -207,7 +212,7 @@ void KernelPlanner::widen_written() {
         std::find_if(pipelines_.loops.begin(), pipelines_.loops.end(),
                      [&](const plan::LoopPlan& l) { return l.loop == paths[feed->second.loop.value]; });
     if (loop == pipelines_.loops.end() ||
-        !may_take_turns(p_, ops_, w, *p_.as<ir::Loop>(feed->second.loop), *loop))
+        !analysis::may_take_turns(p_, ops_, w, *p_.as<ir::Loop>(feed->second.loop), *loop))
       continue;
     std::map<int, int64_t> slots = pipelines_.slots;
     slots[w.value] = 2;
@@ -311,8 +316,8 @@ target::Target without(const target::Target& t, PlanForm form) {
 }
 
 TensorCopies copies_of(PlanForm form) {
-  return form < PlanForm::no_tensor_stores ? TensorCopies::loads_and_stores
-         : form < PlanForm::product_loads  ? TensorCopies::loads
+  return form < PlanForm::no_tensor_stores   ? TensorCopies::loads_and_stores
+         : form < PlanForm::product_loads    ? TensorCopies::loads
          : form < PlanForm::no_tensor_copies ? TensorCopies::product_loads
                                              : TensorCopies::none;
 }

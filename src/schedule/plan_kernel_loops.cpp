@@ -1,8 +1,8 @@
 // How a kernel's blocks walk over the grid, and its loops over their tiles.
 #include <algorithm>
 
-#include "schedule/cluster_plan.h"
 #include "ir/statement_paths.h"
+#include "schedule/cluster_plan.h"
 #include "schedule/kernel_planner.h"
 #include "schedule/overlap_plan.h"
 #include "schedule/ping_pong_plan.h"
@@ -108,9 +108,9 @@ Checked KernelPlanner::order_products() {
 // op or in it.
 bool KernelPlanner::threads_meet_for(const KernelOp& op) const {
   const auto feed = feeds_.fed.find(static_cast<size_t>(&op - ops_.ops.data()));
-  for (const WrittenOperand& w : written_) {
-    const bool before =
-        feed != feeds_.fed.end() && !written_inside(p_, ops_, w, *p_.as<ir::Loop>(feed->second.loop));
+  for (const analysis::WrittenOperand& w : written_) {
+    const bool before = feed != feeds_.fed.end() &&
+                        !analysis::written_inside(p_, ops_, w, *p_.as<ir::Loop>(feed->second.loop));
     for (const analysis::OpAccess& a : op.accesses)
       if (a.value == w.value && !w.own_rows && !before) return true;
   }
@@ -145,8 +145,7 @@ Checked KernelPlanner::plan_turns(int64_t threads) {
     const std::optional<bool> asked = in_order() ? std::optional(false)
                                       : given    ? given->ping_pong
                                                  : std::nullopt;
-    if (Checked ok = plan_ping_pong(p_, ops_, loops.at(l.loop), facts, asked, l); !ok)
-      return ok;
+    if (Checked ok = plan_ping_pong(p_, ops_, loops.at(l.loop), facts, asked, l); !ok) return ok;
   }
   return Unit{};
 }

@@ -44,7 +44,7 @@ void KernelPlanner::find_stores() {
     StagedStore s;
     if (why.empty()) {
       s.op = i;
-      s.stage = *store_stage(p_, ops_.ops[i], *source.fragment, nullptr);
+      s.stage = *analysis::store_stage(p_, ops_.ops[i], *source.fragment, nullptr);
       s.pass = s.stage.inner;
       if (g && g->pass_columns > 0) {
         s.given = true;

@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <numeric>
 
+#include "analysis/exchange.h"
 #include "analysis/run_ahead.h"
 #include "analysis/store_order.h"
+#include "analysis/store_stage.h"
 #include "analysis/tensor_copy.h"
 #include "ir/statement_paths.h"
 #include "layout/tensor_tile.h"
-#include "schedule/exchange_plan.h"
-#include "schedule/store_stage.h"
 
 namespace tilegen::schedule {
 
@@ -61,7 +61,7 @@ Refusals unfit_layouts(const ir::Program& p, const KernelOps& ops, const TensorF
     if (gemm.engine != Engine::warpgroup_mma) continue;
     const KernelOp& op = ops.ops[product];
     const auto& tile_op = *p.as<ir::TileOp>(op.stmt);
-    for (const OpConversion& c : conversions_of(p, ops, op, values, layouts.conversions))
+    for (const analysis::OpConversion& c : analysis::conversions_of(p, ops, op, values, layouts.conversions))
       unfit[product] = "'" + values[static_cast<size_t>(c.value)].value + "' is held otherwise";
     for (int side = 0; side < 2; ++side) {
       if (!(side == 0 ? gemm.a_memory : gemm.b_memory)) continue;
@@ -184,11 +184,12 @@ std::string store_refusal(const ir::Program& p, const ir::Kernel& kernel, const 
   const KernelOp& store = ops.ops[op];
   const auto& copy = *p.as<ir::TileOp>(store.stmt);
   if (std::string why = analysis::order_refusal(p, kernel, ops, op); !why.empty()) return why;
-  if (!conversions_of(p, ops, store, values, conversions).empty()) return "its source is converted for it";
+  if (!analysis::conversions_of(p, ops, store, values, conversions).empty())
+    return "its source is converted for it";
   const plan::ValuePlan& source = values[static_cast<size_t>(store.accesses[0].value)];
   if (source.memory) return tile_store_refusal(p, store, copy, source);
   std::string why;
-  return store_stage(p, store, *source.fragment, &why) ? "" : why;
+  return analysis::store_stage(p, store, *source.fragment, &why) ? "" : why;
 }
 
 std::optional<layout::Layout> store_tile_layout(const ir::Program& p, const KernelOp& op,

@@ -193,14 +193,14 @@ TEST(Compile, CallbacksSeeEveryStage) {
   ASSERT_EQ(compile(context, program, make_target("host"), nullptr, &artifact, &failure), TL_OK)
       << tl_error_message(failure.get());
   EXPECT_GE(stages.size(), 2u);
-  ASSERT_EQ(messages.size(), 4u);
-  const char* const expected[] = {" ms: gemm: 1 thread,", " statements", "host code of 1 kernel"};
-  const char* const names[] = {"plan: ", "lower: ", "generate: "};
-  for (size_t i = 0; i < 3; ++i) {
+  ASSERT_EQ(messages.size(), 5u);
+  const char* const expected[] = {" ms: gemm: 1 thread,", " 1 role,", " statements", "host code of 1 kernel"};
+  const char* const names[] = {"plan: ", "expand: ", "lower: ", "generate: "};
+  for (size_t i = 0; i < 4; ++i) {
     EXPECT_EQ(messages[i].find(names[i]), 0u) << messages[i];
     EXPECT_NE(messages[i].find(expected[i]), std::string::npos) << messages[i];
   }
-  EXPECT_EQ(messages[3].find("compile: matmul for host in "), 0u) << messages[3];
+  EXPECT_EQ(messages[4].find("compile: matmul for host in "), 0u) << messages[4];
 }
 
 TEST(Compile, CancelStops) {

@@ -62,13 +62,14 @@ TEST(Compile, TimesOfEveryStage) {
   CompileOptions options;
   auto plain = compile(program(), target_named("host"), options);
   ASSERT_TRUE(plain) << plain.error().to_text();
-  EXPECT_EQ(stages_of(**plain), (std::vector<std::string>{"plan", "lower", "generate", "generate.emit",
-                                                          "generate.optimise", "generate.codegen"}));
+  EXPECT_EQ(stages_of(**plain),
+            (std::vector<std::string>{"plan", "expand", "lower", "generate", "generate.emit",
+                                      "generate.optimise", "generate.codegen"}));
   options.verify = true;
   auto verified = compile(program(), target_named("host"), options);
   ASSERT_TRUE(verified) << verified.error().to_text();
   EXPECT_EQ(stages_of(**verified),
-            (std::vector<std::string>{"plan", "lower", "verify", "generate", "generate.emit",
+            (std::vector<std::string>{"plan", "expand", "lower", "verify", "generate", "generate.emit",
                                       "generate.optimise", "generate.codegen"}));
   double whole = 0, parts = 0;
   for (const StageTime& t : (*verified)->times) {
@@ -92,14 +93,16 @@ TEST(Compile, TheDumpCallbackSeesEveryStageInOrder) {
     names.push_back(stage);
     EXPECT_FALSE(text.empty()) << stage;
   }
-  ASSERT_EQ(names, (std::vector<std::string>{"program", "schedule", "thread", "llvm", "llvm-opt"}));
+  ASSERT_EQ(names, (std::vector<std::string>{"program", "schedule", "scheduled", "thread", "llvm",
+                                             "llvm-opt"}));
   EXPECT_EQ(seen[0].second, ir::print_program(*p));
   EXPECT_EQ(seen[1].second, plan::schedule_to_text((*a)->schedule));
-  EXPECT_EQ(seen[2].second,
+  EXPECT_EQ(seen[2].second.find("kernel scale\n"), 0u) << seen[2].second;
+  EXPECT_EQ(seen[3].second,
             thread::print_thread_program((*a)->kernels[0]) + thread::print_thread_program((*a)->kernels[1]));
-  EXPECT_EQ(seen[3].second, (*a)->llvm_ir);
-  EXPECT_EQ(seen[4].second, (*a)->llvm_ir_optimised);
-  EXPECT_NE(seen[3].second, seen[4].second);
+  EXPECT_EQ(seen[4].second, (*a)->llvm_ir);
+  EXPECT_EQ(seen[5].second, (*a)->llvm_ir_optimised);
+  EXPECT_NE(seen[4].second, seen[5].second);
 }
 
 TEST(Compile, IrAndAssemblyAreKeptOnRequestOnly) {
@@ -116,7 +119,7 @@ TEST(Compile, IrAndAssemblyAreKeptOnRequestOnly) {
 }
 
 TEST(Compile, CancellationIsAskedForInFrontOfEveryStage) {
-  const std::vector<std::string> stages = {"plan", "lower", "verify"};
+  const std::vector<std::string> stages = {"plan", "expand", "lower", "verify"};
   for (size_t allowed = 0; allowed < stages.size(); ++allowed) {
     CompileOptions options;
     options.verify = true;
@@ -179,9 +182,11 @@ TEST(Compile, AGpuTargetGivesPtx) {
   options.keep_assembly = true;
   auto a = compile(program(), target_named("sm_90"), options);
   ASSERT_TRUE(a) << a.error().to_text();
-  EXPECT_EQ(stages_of(**a), (std::vector<std::string>{"plan", "lower", "verify", "generate", "generate.emit",
-                                                      "generate.optimise", "generate.codegen"}));
-  EXPECT_EQ(dumped, (std::vector<std::string>{"program", "schedule", "thread", "llvm", "llvm-opt", "ptx"}));
+  EXPECT_EQ(stages_of(**a),
+            (std::vector<std::string>{"plan", "expand", "lower", "verify", "generate", "generate.emit",
+                                      "generate.optimise", "generate.codegen"}));
+  EXPECT_EQ(dumped, (std::vector<std::string>{"program", "schedule", "scheduled", "thread", "llvm",
+                                              "llvm-opt", "ptx"}));
   ASSERT_EQ((*a)->kernels.size(), 2u);
   ASSERT_EQ((*a)->versions.size(), 2u);
   for (size_t k = 0; k < 2; ++k) {
@@ -346,7 +351,8 @@ kernel k grid (b: 1) {
   gemm a, a -> c {clear}
   copy c -> C
 }
-)"), target_named("host"), {});
+)"),
+                   target_named("host"), {});
   ASSERT_FALSE(a);
   EXPECT_EQ(a.error().diagnostics.at(0).code, DiagCode::no_atom);
   EXPECT_EQ(a.error().diagnostics.at(0).stage, "plan");

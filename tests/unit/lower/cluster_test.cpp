@@ -59,7 +59,8 @@ plan::Schedule schedule_of(const ir::Program& p, int64_t blocks, const std::stri
 }
 
 thread::ThreadProgram lowered_of(const ir::Program& p, const plan::Schedule& s) {
-  auto lowered = lower_kernel(p, 0, s.kernels[0], hopper(), {.assume_aligned = true});
+  auto lowered = lower_kernel(p, *expand::expand_kernel(p, 0, s.kernels[0], hopper()), hopper(),
+                              {.assume_aligned = true});
   EXPECT_TRUE(lowered) << lowered.error().to_text();
   return lowered ? std::move(*lowered) : thread::ThreadProgram{};
 }

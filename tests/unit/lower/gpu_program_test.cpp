@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "check/check_program.h"
+#include "expand/expand_kernel.h"
 #include "interp/interpreter.h"
 #include "interp/storage.h"
 #include "ir/text.h"
@@ -21,8 +22,8 @@ namespace tilegen::lower {
 namespace {
 
 struct Case {
-  const char* file;            // below tests/files
-  std::vector<int64_t> dims;   // dims and scalars, in parameter order
+  const char* file;           // below tests/files
+  std::vector<int64_t> dims;  // dims and scalars, in parameter order
   const char* name;
 };
 
@@ -96,11 +97,16 @@ struct Arguments {
 
 double tolerance(ir::DType t) {
   switch (t) {
-    case ir::DType::f16: return 4e-3;
-    case ir::DType::bf16: return 3e-2;
-    case ir::DType::f32: return 2e-5;
-    case ir::DType::f64: return 1e-12;
-    default: return 0;
+    case ir::DType::f16:
+      return 4e-3;
+    case ir::DType::bf16:
+      return 3e-2;
+    case ir::DType::f32:
+      return 2e-5;
+    case ir::DType::f64:
+      return 1e-12;
+    default:
+      return 0;
   }
 }
 
@@ -130,12 +136,13 @@ void expect_equal(const ir::Program& p, const Arguments& got, const Arguments& w
 
 // One launch of the kernels in one form, where its guards hold.
 void run_lowered(const ir::Program& p, const target::Target& target, const plan::Schedule& schedule,
-                    const std::vector<int64_t>& dims, bool assume_aligned, bool* ran) {
+                 const std::vector<int64_t>& dims, bool assume_aligned, bool* ran) {
   Arguments got(p, dims, 7), want(p, dims, 7);
   *ran = true;
   for (size_t k = 0; k < p.kernels.size(); ++k) {
     auto lowered =
-        lower_kernel(p, static_cast<int>(k), schedule.kernels[k], target, {.assume_aligned = assume_aligned});
+        lower_kernel(p, *expand::expand_kernel(p, static_cast<int>(k), schedule.kernels[k], target), target,
+                     {.assume_aligned = assume_aligned});
     if (!lowered) {
       ADD_FAILURE() << lowered.error().to_text();
       return;
@@ -414,7 +421,7 @@ kernel gemm grid (y: ceildiv(m, 8), x: ceildiv(n, 24)) {
   const auto target = *target::find_target("sm_80");
   auto schedule = schedule::plan_program(*p, target, {});
   ASSERT_TRUE(schedule) << schedule.error().to_text();
-  auto lowered = lower_kernel(*p, 0, schedule->kernels[0], target);
+  auto lowered = lower_kernel(*p, *expand::expand_kernel(*p, 0, schedule->kernels[0], target), target);
   ASSERT_TRUE(lowered) << lowered.error().to_text();
   const std::string text = thread::print_thread_program(*lowered);
   EXPECT_NE(text.find("* 24 + 23 < n {"), std::string::npos) << text;

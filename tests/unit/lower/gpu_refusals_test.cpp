@@ -3,6 +3,7 @@
 
 #include "check/check_program.h"
 #include "ir/text.h"
+#include "expand/expand_kernel.h"
 #include "lower/lower_kernel.h"
 #include "schedule/plan_program.h"
 
@@ -25,7 +26,7 @@ Diagnostic refusal(const std::string& text, const std::function<void(plan::Kerne
   EXPECT_TRUE(schedule) << schedule.error().to_text();
   if (!schedule) return {};
   if (change) change(schedule->kernels[0]);
-  auto lowered = lower_kernel(p, 0, schedule->kernels[0], target);
+  auto lowered = lower_kernel(p, *expand::expand_kernel(p, 0, schedule->kernels[0], target), target);
   EXPECT_FALSE(lowered);
   return lowered ? Diagnostic() : lowered.error().diagnostics.front();
 }

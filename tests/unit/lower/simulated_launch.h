@@ -8,6 +8,7 @@
 #include <cstring>
 #include <random>
 
+#include "expand/expand_kernel.h"
 #include "interp/interpreter.h"
 #include "interp/storage.h"
 #include "ir/program.h"
@@ -123,7 +124,8 @@ inline bool run_simulated(const ir::Program& p, const target::Target& target, co
   LaunchArguments got(p, dims, 7), want(p, dims, 7);
   for (size_t k = 0; k < p.kernels.size(); ++k) {
     auto lowered =
-        lower_kernel(p, static_cast<int>(k), schedule.kernels[k], target, {.assume_aligned = assume_aligned});
+        lower_kernel(p, *expand::expand_kernel(p, static_cast<int>(k), schedule.kernels[k], target), target,
+                     {.assume_aligned = assume_aligned});
     if (!lowered) {
       ADD_FAILURE() << lowered.error().to_text();
       return true;

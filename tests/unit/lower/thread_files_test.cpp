@@ -11,6 +11,7 @@
 #include <sstream>
 
 #include "check/check_program.h"
+#include "expand/expand_kernel.h"
 #include "ir/text.h"
 #include "lower/forward_stores.h"
 #include "lower/fuse_loops.h"
@@ -78,13 +79,16 @@ TEST_P(ThreadFile, IsAsWritten) {
   ASSERT_TRUE(schedule) << schedule.error().to_text();
   std::string got;
   for (size_t k = 0; k < program->kernels.size(); ++k) {
-    auto lowered = lower_kernel(*program, static_cast<int>(k), schedule->kernels[k], target);
+    auto lowered = lower_kernel(
+        *program, *expand::expand_kernel(*program, static_cast<int>(k), schedule->kernels[k], target),
+        target);
     ASSERT_TRUE(lowered) << lowered.error().to_text();
     expect_legal(*lowered, "lower_kernel");
     if (!target.is_host()) {
       got += thread::print_thread_program(*lowered);
-      auto small = lower_kernel(*program, static_cast<int>(k), schedule->kernels[k], target,
-                                {.assume_aligned = false});
+      auto small = lower_kernel(
+          *program, *expand::expand_kernel(*program, static_cast<int>(k), schedule->kernels[k], target),
+          target, {.assume_aligned = false});
       ASSERT_TRUE(small) << small.error().to_text();
       expect_legal(*small, "lower_kernel without assumptions");
       EXPECT_TRUE(small->guards.empty());

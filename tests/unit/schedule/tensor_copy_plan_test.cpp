@@ -5,7 +5,7 @@
 
 #include "infer/infer_layouts.h"
 #include "hopper_plans.h"
-#include "schedule/store_stage.h"
+#include "analysis/store_stage.h"
 #include "layout/tensor_tile.h"
 
 namespace tilegen::schedule {

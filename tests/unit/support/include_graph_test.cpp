@@ -13,8 +13,9 @@ namespace fs = std::filesystem;
 
 const std::vector<std::string> kRoad = {"support", "ir",       "arith",  "layout",  "thread", "target",
                                         "plan",    "cost",     "ops",    "builder", "check",  "analysis",
-                                        "infer",   "schedule", "lower",  "interp",  "sim",    "codegen",
-                                        "object",  "cache",    "driver", "runtime", "tune",   "capi"};
+                                        "infer",   "schedule", "expand", "lower",   "interp", "sim",
+                                        "codegen", "object",   "cache",  "driver",  "runtime", "tune",
+                                        "capi"};
 
 int place(const std::string& folder) {
   const auto at = std::find(kRoad.begin(), kRoad.end(), folder);

@@ -1,11 +1,9 @@
-#include "infer/projection.h"
+#include "analysis/projection.h"
 
 #include <algorithm>
 
-namespace tilegen::infer {
+namespace tilegen::analysis {
 
-using analysis::KernelOp;
-using analysis::OpForm;
 using layout::Digit;
 using layout::Fragment;
 using layout::kRegister;
@@ -122,4 +120,4 @@ std::vector<int> index_map(const ops::ElementAccess& access) {
   return map;
 }
 
-}  // namespace tilegen::infer
+}  // namespace tilegen::analysis

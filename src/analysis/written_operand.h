@@ -10,7 +10,7 @@
 #include "plan/schedule.h"
 #include "target/target.h"
 
-namespace tilegen::schedule {
+namespace tilegen::analysis {
 
 struct WrittenOperand {
   int value = -1;
@@ -22,23 +22,20 @@ struct WrittenOperand {
   bool own_rows = false;
 };
 
-// What the products' plans say of it.
-std::string written_reason(const ir::Program& p, const analysis::KernelOps& ops, const WrittenOperand& w);
-
 // Something in the loop writes it.
-bool written_inside(const ir::Program& p, const analysis::KernelOps& ops, const WrittenOperand& w,
+bool written_inside(const ir::Program& p, const KernelOps& ops, const WrittenOperand& w,
                     const ir::Loop& loop);
 
 // Iterations may have slots of their own, in turn: each overwrites all of the tile before its products read
 // it, and none of them lags.
-bool may_take_turns(const ir::Program& p, const analysis::KernelOps& ops, const WrittenOperand& w,
+bool may_take_turns(const ir::Program& p, const KernelOps& ops, const WrittenOperand& w,
                     const ir::Loop& loop, const plan::LoopPlan& plan);
 
 // `plans` are those of `ops`, one by one.
-std::vector<WrittenOperand> written_operands(const ir::Program& p, const analysis::KernelOps& ops,
+std::vector<WrittenOperand> written_operands(const ir::Program& p, const KernelOps& ops,
                                              const target::Target& t, int64_t threads,
                                              const std::vector<plan::OpPlan>& plans,
                                              const std::vector<plan::ValuePlan>& values,
                                              const std::vector<plan::ConversionPlan>& conversions);
 
-}  // namespace tilegen::schedule
+}  // namespace tilegen::analysis

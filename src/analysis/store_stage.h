@@ -13,7 +13,7 @@
 #include "analysis/kernel_ops.h"
 #include "layout/fragment.h"
 
-namespace tilegen::schedule {
+namespace tilegen::analysis {
 
 struct StoreStage {
   int64_t rows = 64;        // of a warpgroup's part: a multiple of 64, at most 256
@@ -27,7 +27,7 @@ struct StoreStage {
 };
 
 // `pass_columns` of the result is the whole width; planning may take less to save memory.
-std::optional<StoreStage> store_stage(const ir::Program& p, const analysis::KernelOp& op,
+std::optional<StoreStage> store_stage(const ir::Program& p, const KernelOp& op,
                                       const layout::Fragment& source, std::string* reason);
 
-}  // namespace tilegen::schedule
+}  // namespace tilegen::analysis

@@ -1,18 +1,14 @@
-#include "schedule/exchange_plan.h"
+#include "analysis/exchange.h"
 
 #include <algorithm>
 #include <bit>
-#include <map>
 #include <numeric>
 #include <set>
 #include <tuple>
 
-#include "infer/projection.h"
-#include "ir/statement_paths.h"
 #include "ops/op.h"
-#include "schedule/partial_sums.h"
 
-namespace tilegen::schedule {
+namespace tilegen::analysis {
 
 using layout::Digit;
 using layout::Fragment;
@@ -79,8 +75,7 @@ layout::Layout exchange_layout(std::span<const int64_t> shape, ir::DType type) {
   return layout::Layout::padded_row_major(shape, kVectorBytes / bytes);
 }
 
-std::optional<Fragment> result_fragment(const ir::Program& p, const analysis::KernelOp& op,
-                                        const Fragment& iteration) {
+std::optional<Fragment> result_fragment(const ir::Program& p, const KernelOp& op, const Fragment& iteration) {
   const auto& tile_op = *p.as<ir::TileOp>(op.stmt);
   const ir::Region& dst = tile_op.operands[1];
   const std::vector<int64_t> shape = p.tile_shape(dst.buffer);
@@ -99,9 +94,8 @@ std::optional<Fragment> result_fragment(const ir::Program& p, const analysis::Ke
   return f ? std::optional<Fragment>(*f) : std::nullopt;
 }
 
-ReductionExchange reduction_exchange(const ir::Program& p, const analysis::KernelOp& op,
-                                     const Fragment& iteration, const plan::ValuePlan& dst,
-                                     const target::Target& t) {
+ReductionExchange reduction_exchange(const ir::Program& p, const KernelOp& op, const Fragment& iteration,
+                                     const plan::ValuePlan& dst, const target::Target& t) {
   const auto& tile_op = *p.as<ir::TileOp>(op.stmt);
   const int axis = static_cast<int>(tile_op.attrs[ir::reduce_attr::axis]);
   const bool shuffles = ir::dtype_bytes(p.buffer(tile_op.operands[1].buffer).type) <= kShuffleBytes;
@@ -135,7 +129,7 @@ ReductionExchange reduction_exchange(const ir::Program& p, const analysis::Kerne
 namespace {
 
 // A loop that writes the buffer under conditions only leaves some elements as they were.
-bool may_keep_elements(const ir::Program& p, const analysis::KernelOp& op, ir::BufferId buffer) {
+bool may_keep_elements(const ir::Program& p, const KernelOp& op, ir::BufferId buffer) {
   const auto* loop = p.as<ir::Loop>(op.stmt);
   if (!loop) return !p.as<ir::TileOp>(op.stmt);
   return std::none_of(loop->body.begin(), loop->body.end(), [&](ir::StmtId s) {
@@ -146,8 +140,7 @@ bool may_keep_elements(const ir::Program& p, const analysis::KernelOp& op, ir::B
 
 }  // namespace
 
-std::vector<OpConversion> conversions_of(const ir::Program& p, const analysis::KernelOps& ops,
-                                         const analysis::KernelOp& op,
+std::vector<OpConversion> conversions_of(const ir::Program& p, const KernelOps& ops, const KernelOp& op,
                                          const std::vector<plan::ValuePlan>& values,
                                          const std::vector<plan::ConversionPlan>& conversions) {
   std::vector<OpConversion> list;
@@ -169,7 +162,7 @@ std::vector<OpConversion> conversions_of(const ir::Program& p, const analysis::K
     }
   }
   for (OpConversion& c : list)
-    for (const analysis::OpAccess& a : op.accesses)
+    for (const OpAccess& a : op.accesses)
       if (c.behind && a.value == c.value && (a.read || may_keep_elements(p, op, a.buffer))) c.before = true;
   (void)ops;
   return list;
@@ -186,64 +179,4 @@ plan::ValuePlan copy_in_memory(const plan::ValuePlan& held, ir::DType type) {
   return copy;
 }
 
-std::vector<Scratch> plan_scratch(const ir::Program& p, int kernel, const analysis::KernelOps& ops,
-                                  const std::vector<plan::ValuePlan>& values,
-                                  const std::vector<plan::OpPlan>& plans,
-                                  const std::vector<plan::ConversionPlan>& conversions,
-                                  const target::Target& t) {
-  std::vector<Scratch> list;
-  std::map<std::string, size_t> places;  // in the list, by name
-  if (t.is_host()) return list;
-  auto need_named = [&](const std::string& name, const std::string& path, int64_t bytes) {
-    if (bytes == 0) return;
-    const auto [at, fresh] = places.try_emplace(name, list.size());
-    if (fresh) list.push_back({name, path, 0});
-    list[at->second].bytes = std::max(list[at->second].bytes, bytes);
-  };
-  auto need = [&](const std::string& path, int64_t bytes) { need_named(scratch_name(path), path, bytes); };
-  auto type_of = [&](int v) { return p.buffer(ops.values[static_cast<size_t>(v)].buffer).type; };
-  auto value_bytes = [&](int v) {
-    const auto& shape = ops.values[static_cast<size_t>(v)].shape;
-    return exchange_layout(shape, type_of(v)).output_extent(0) * ir::dtype_bytes(type_of(v));
-  };
-  for (size_t i = 0; i < ops.ops.size(); ++i) {
-    const analysis::KernelOp& op = ops.ops[i];
-    std::map<int, plan::ValuePlan> copies;
-    for (const analysis::OpAccess& a : op.accesses) {
-      if (a.value < 0) continue;
-      const plan::ValuePlan& held = values[static_cast<size_t>(a.value)];
-      const auto& through = plans[i].through_memory;
-      if (!held.fragment || std::find(through.begin(), through.end(), held.value) == through.end()) continue;
-      copies[a.value] = copy_in_memory(held, type_of(a.value));
-      need_named(copy_name(op.path, held.value), op.path, value_bytes(a.value));
-    }
-    const bool in_parts = plans[i].joined_behind && !plans[i].joined_behind->empty();  // below
-    if (op.form == analysis::OpForm::reduce && plans[i].iteration && !in_parts) {
-      const int dst = op.accesses[1].value;
-      const auto x =
-          reduction_exchange(p, op, *plans[i].iteration,
-                             copies.count(dst) ? copies.at(dst) : values[static_cast<size_t>(dst)], t);
-      need(op.path, x.scratch_elements() * ir::dtype_bytes(type_of(dst)));
-      continue;  // the results go to dst's holders on the way
-    }
-    if (in_parts) continue;
-    for (const OpConversion& c : conversions_of(p, ops, op, values, conversions)) {
-      const Fragment& held = *values[static_cast<size_t>(c.value)].fragment;
-      const bool scratch =
-          (c.before && exchange_for(held, c.form, t, type_of(c.value)) == Exchange::scratch) ||
-          (c.behind && exchange_for(c.form, held, t, type_of(c.value)) == Exchange::scratch);
-      if (scratch) need(op.path, value_bytes(c.value));
-    }
-  }
-  const ir::KernelPaths paths(p, kernel);
-  for (const CarriedSums& c : carried_sums(p, kernel, ops, plans)) {
-    const int dst = c.reduction->accesses[1].value;
-    const auto& iteration = *plans[static_cast<size_t>(c.reduction - ops.ops.data())].iteration;
-    const auto x = reduction_exchange(p, *c.reduction, iteration, values[static_cast<size_t>(dst)], t);
-    need_named(scratch_name(c.reduction->path), paths[c.loop.value],
-               x.scratch_elements() * ir::dtype_bytes(type_of(dst)));
-  }
-  return list;
-}
-
-}  // namespace tilegen::schedule
+}  // namespace tilegen::analysis

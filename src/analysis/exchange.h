@@ -10,7 +10,7 @@
 #include "plan/schedule.h"
 #include "target/target.h"
 
-namespace tilegen::schedule {
+namespace tilegen::analysis {
 
 enum class Exchange : uint8_t {
   registers,  // every thread holds what it needs
@@ -40,9 +40,9 @@ struct ReductionExchange {
 };
 // Layout of the partial results in dst's terms: thread digits of the axis are replicas. Nothing for maps that
 // dst's shape does not take (a part of dst).
-std::optional<layout::Fragment> result_fragment(const ir::Program& p, const analysis::KernelOp& op,
+std::optional<layout::Fragment> result_fragment(const ir::Program& p, const KernelOp& op,
                                                 const layout::Fragment& iteration);
-ReductionExchange reduction_exchange(const ir::Program& p, const analysis::KernelOp& op,
+ReductionExchange reduction_exchange(const ir::Program& p, const KernelOp& op,
                                      const layout::Fragment& iteration, const plan::ValuePlan& dst,
                                      const target::Target& t);
 
@@ -53,26 +53,15 @@ struct OpConversion {
   layout::Fragment form;  // the op's
   bool before = false, behind = false;
 };
-std::vector<OpConversion> conversions_of(const ir::Program& p, const analysis::KernelOps& ops,
-                                         const analysis::KernelOp& op,
+std::vector<OpConversion> conversions_of(const ir::Program& p, const KernelOps& ops,
+                                         const KernelOp& op,
                                          const std::vector<plan::ValuePlan>& values,
                                          const std::vector<plan::ConversionPlan>& conversions);
 
-// Scratch slices a kernel needs: named "<path>.scratch", one per statement, and copies of values that ops
-// work on.
-struct Scratch {
-  std::string name;
-  std::string statement;  // path
-  int64_t bytes = 0;
-};
+// Names of the places in shared memory: the slice "<path>.scratch" of a statement, and copies of values that
+// ops work on.
 std::string scratch_name(const std::string& path);
 // Of the copy of a value that an op works on in memory, and the value as such an op sees it.
 std::string copy_name(const std::string& path, const std::string& value);
 plan::ValuePlan copy_in_memory(const plan::ValuePlan& held, ir::DType type);
-std::vector<Scratch> plan_scratch(const ir::Program& p, int kernel, const analysis::KernelOps& ops,
-                                  const std::vector<plan::ValuePlan>& values,
-                                  const std::vector<plan::OpPlan>& plans,
-                                  const std::vector<plan::ConversionPlan>& conversions,
-                                  const target::Target& t);
-
-}  // namespace tilegen::schedule
+}  // namespace tilegen::analysis

@@ -1,11 +1,11 @@
-#include "schedule/store_stage.h"
+#include "analysis/store_stage.h"
 
 #include <algorithm>
 
 #include "analysis/tensor_copy.h"
 #include "ops/gemm_spread.h"
 
-namespace tilegen::schedule {
+namespace tilegen::analysis {
 
 namespace {
 
@@ -40,7 +40,7 @@ std::optional<StoreStage> accumulator_split(const layout::Fragment& f, const ops
 
 }  // namespace
 
-std::optional<StoreStage> store_stage(const ir::Program& p, const analysis::KernelOp& op,
+std::optional<StoreStage> store_stage(const ir::Program& p, const KernelOp& op,
                                       const layout::Fragment& source, std::string* reason) {
   auto refuse = [&](std::string why) {
     if (reason) *reason = std::move(why);
@@ -56,7 +56,7 @@ std::optional<StoreStage> store_stage(const ir::Program& p, const analysis::Kern
                   ir::dtype_name(to.type));
   if (copy->operands[0].extents != p.tile_shape(copy->operands[0].buffer))
     return refuse("it copies a part of its fragment");
-  const auto dims = analysis::tensor_copy_dims(p, *copy, reason);
+  const auto dims = tensor_copy_dims(p, *copy, reason);
   if (!dims) return std::nullopt;
   if (dims->tile_outer < 0) return refuse("the fragment has one row");
   auto s = accumulator_split(source, {source.shape(), dims->tile_outer, dims->tile_inner});
@@ -75,4 +75,4 @@ std::optional<StoreStage> store_stage(const ir::Program& p, const analysis::Kern
                 " bytes of a row are no multiple of 32");
 }
 
-}  // namespace tilegen::schedule
+}  // namespace tilegen::analysis

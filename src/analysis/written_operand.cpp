@@ -1,18 +1,15 @@
-#include "schedule/written_operand.h"
+#include "analysis/written_operand.h"
 
 #include <algorithm>
 #include <optional>
 
+#include "analysis/exchange.h"
+#include "analysis/projection.h"
 #include "analysis/run_ahead.h"
-#include "infer/projection.h"
 #include "ops/gemm_plan.h"
-#include "schedule/exchange_plan.h"
 
-namespace tilegen::schedule {
+namespace tilegen::analysis {
 
-using analysis::KernelOp;
-using analysis::KernelOps;
-using analysis::OpAccess;
 using plan::Engine;
 
 namespace {
@@ -132,7 +129,7 @@ class Finder {
   bool same_thread_each_time(size_t writer, int value) const {
     const KernelOp& op = ops_.ops[writer];
     const plan::OpPlan& plan = plans_[writer];
-    if (op.form != analysis::OpForm::element || !plan.iteration || !plan.through_memory.empty() ||
+    if (op.form != OpForm::element || !plan.iteration || !plan.through_memory.empty() ||
         !conversions_of(p_, ops_, op, values_, conversions_).empty())
       return false;
     int stores = 0;
@@ -152,7 +149,7 @@ class Finder {
     const KernelOp& op = ops_.ops[writer];
     // A part of a fragment is walked by the threads that hold it.
     const auto held = [&](int v) { return v >= 0 && values_[static_cast<size_t>(v)].fragment.has_value(); };
-    if (infer::part_of_fragment(p_, op, held) >= 0) return false;
+    if (part_of_fragment(p_, op, held) >= 0) return false;
     for (size_t a = 0; a < op.accesses.size(); ++a) {
       if (!op.accesses[a].write || op.accesses[a].value != value) continue;
       const ops::ElementAccess& access = op.view.accesses[a];
@@ -219,7 +216,7 @@ bool overwritten_each_time(const ir::Program& p, const KernelOps& ops, const Wri
 
 }  // namespace
 
-std::vector<WrittenOperand> written_operands(const ir::Program& p, const analysis::KernelOps& ops,
+std::vector<WrittenOperand> written_operands(const ir::Program& p, const KernelOps& ops,
                                              const target::Target& t, int64_t threads,
                                              const std::vector<plan::OpPlan>& plans,
                                              const std::vector<plan::ValuePlan>& values,
@@ -227,22 +224,16 @@ std::vector<WrittenOperand> written_operands(const ir::Program& p, const analysi
   return Finder(p, ops, t, threads, plans, values, conversions).run();
 }
 
-std::string written_reason(const ir::Program& p, const analysis::KernelOps& ops, const WrittenOperand& w) {
-  return "; threads write '" + p.buffer(ops.values[static_cast<size_t>(w.value)].buffer).name + "', " +
-         (w.own_rows ? "each warpgroup what it multiplies: the warpgroup meets"
-                     : "for all warpgroups: these meet");
-}
-
-bool written_inside(const ir::Program& p, const analysis::KernelOps& ops, const WrittenOperand& w,
+bool written_inside(const ir::Program& p, const KernelOps& ops, const WrittenOperand& w,
                     const ir::Loop& loop) {
-  const auto inside = analysis::ops_inside(p, ops, loop);
+  const auto inside = ops_inside(p, ops, loop);
   return std::any_of(w.writers.begin(), w.writers.end(), [&](size_t writer) {
     return std::find(inside.begin(), inside.end(), &ops.ops[writer]) != inside.end();
   });
 }
 
-bool may_take_turns(const ir::Program& p, const analysis::KernelOps& ops, const WrittenOperand& w,
-                    const ir::Loop& loop, const plan::LoopPlan& plan) {
+bool may_take_turns(const ir::Program& p, const KernelOps& ops, const WrittenOperand& w, const ir::Loop& loop,
+                    const plan::LoopPlan& plan) {
   if (!overwritten_each_time(p, ops, w, loop)) return false;
   std::vector<size_t> users = w.products;
   users.push_back(w.writers[0]);
@@ -252,4 +243,4 @@ bool may_take_turns(const ir::Program& p, const analysis::KernelOps& ops, const 
   });
 }
 
-}  // namespace tilegen::schedule
+}  // namespace tilegen::analysis

@@ -9,7 +9,7 @@
 #include "layout/fragment.h"
 #include "ops/element_view.h"
 
-namespace tilegen::infer {
+namespace tilegen::analysis {
 
 // Layout of the buffer as the iterations need it: the digits of an iteration dimension go to the buffer
 // dimension it walks; iteration dimensions the buffer does not have become replicas (threads) or vanish
@@ -24,7 +24,7 @@ std::optional<layout::Fragment> pull_back(const layout::Fragment& held, const op
 
 // Operand of a copy or fill that is a part of a fragment, where no other operand is a fragment: threads then
 // walk what they hold of the fragment, not the op's points. -1 when there is none.
-int part_of_fragment(const ir::Program& p, const analysis::KernelOp& op,
+int part_of_fragment(const ir::Program& p, const KernelOp& op,
                      const std::function<bool(int value)>& in_registers);
 
 // For each buffer dimension the iteration dimension it reads, in Fragment::covers' terms.
@@ -34,4 +34,4 @@ std::vector<int> index_map(const ops::ElementAccess& access);
 std::optional<layout::Fragment> compacted(std::vector<int64_t> shape, std::vector<layout::Digit> digits,
                                           int64_t threads);
 
-}  // namespace tilegen::infer
+}  // namespace tilegen::analysis

@@ -1,5 +1,5 @@
 // project and pull_back against their definitions, point by point and thread by thread.
-#include "infer/projection.h"
+#include "analysis/projection.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 
 #include "target/target.h"
 
-namespace tilegen::infer {
+namespace tilegen::analysis {
 namespace {
 
 using layout::Fragment;
@@ -168,4 +168,4 @@ TEST(PullBack, UndoesAProjectionOfTheWhole) {
 }
 
 }  // namespace
-}  // namespace tilegen::infer
+}  // namespace tilegen::analysis

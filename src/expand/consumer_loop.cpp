@@ -1,0 +1,302 @@
+// A consumer's loop over tiles that come through pipelines.
+//
+// The ops of the body are issued in the order that the schedule gives. Those that lag work on the iteration
+// before the newest, so that their products run beside what threads do for the newest; the first iteration is
+// then peeled, and the lagging ops of the last one stand behind the loop:
+//
+//   iteration 0, without what lags
+//   for t in 1..n:  wait until the slot is full; a product is issued and goes on; ...
+//                   await it where a thread first needs its sums, or its registers
+//   what lags, of iteration n - 1
+//
+// Products stay in flight, also over the end of an iteration, until something needs them to be finished: an
+// op of the threads that touches their registers, or, once the next product is on its way, the slots they
+// read, which then go back to the producer. The products in flight at the end of an iteration are those at
+// its begin; where they are not, all are awaited.
+//
+// Where warpgroups take turns, each iteration's products stand between the wait for the turn and its passing
+// on, the peeled iteration's too. What lags of the last iteration is issued out of turn: nothing is in front
+// of it that could wait.
+#include <algorithm>
+#include <iterator>
+
+#include "expand/consumer_units.h"
+#include "expand/written_tiles.h"
+
+namespace tilegen::expand {
+
+namespace {
+
+constexpr Iteration kFirst{Iteration::From::first, 0}, kNewest{}, kEnd{Iteration::From::end, 0};
+
+class ConsumerLoop {
+ public:
+  ConsumerLoop(Expander& x, const ir::Loop& loop, StmtId id)
+      : x_(x),
+        found_(x, loop, id),
+        units_(found_.units),
+        tiles_(x, units_),
+        overwrites_(x.overwrites()),
+        cleared_by_(x.elided_fill()) {
+    settle();
+  }
+
+  Block run() {
+    Block out;
+    if (x_.failed()) return out;
+    for (int line : found_.once) emit(out, Wait{line, {}});
+    tiles_.enter(out);
+    found_.lagging || overwrites_ ? peeled(out) : whole(out);
+    tiles_.leave(out);
+    meet_without_products(out);
+    for (int line : found_.once) emit(out, Release{line, {}});
+    return out;
+  }
+
+ private:
+  using Unit = ConsumerUnit;
+  // A product under way, issued `age` iterations of the loop ago.
+  struct Flight {
+    size_t unit = 0;
+    int64_t age = 0;
+    bool operator==(const Flight&) const = default;
+  };
+  using Flights = std::vector<Flight>;  // oldest first
+
+  struct Pass {
+    Iteration newest;
+    int64_t from_lag = 0, to_lag = 1;
+    // flights of older iterations may not exist: iteration 0 is among those expanded
+    bool first_may_be = false;
+    Block* out = nullptr;      // none: only what is in flight at its end
+    bool none_may_be = false;  // the loop may have no iteration
+    bool ordered = false;      // products are issued in the warpgroup's turn
+    bool peeked = false;       // its waits were asked for ahead
+    bool peeks = false;        // those of the next one are
+  };
+
+  // What the iteration behind begins with waiting for is asked ahead: the answer comes beside the last work
+  // of the threads. Only that: the first product covers later waits, which keep the work behind it from being
+  // moved in front of it.
+  void peek(const Pass& it) {
+    for (int line : units_.front().first) emit(*it.out, Peek{line, it.newest + 1});
+  }
+
+  // Tiles that the unit's threads have read. `met`: behind that they have met.
+  void release_read(const Unit& u, Iteration at, bool met, Block& out) {
+    if (u.last.empty()) return;
+    if (!met) emit(out, Barrier{Scope::warpgroup});
+    for (int line : u.last) emit(out, Release{line, at});
+  }
+
+  // A product keeps the warps of a warpgroup together. Where a loop has none the thread that gives a slot
+  // back could be a round of the slots ahead of warps that have not seen it full, and would never.
+  void meet_without_products(Block& out) {
+    if (found_.once.empty() || !x_.persistent()) return;
+    WhereAnyIteration none;
+    emit(none.else_body, Barrier{Scope::warpgroup});
+    emit(out, std::move(none));
+  }
+
+  static bool meet(const std::set<int>& a, const std::set<int>& b) {
+    return std::any_of(a.begin(), a.end(), [&](int v) { return b.count(v) > 0; });
+  }
+  static std::set<int> operands(const Unit& product) {
+    std::set<int> only;
+    std::set_difference(product.reads.begin(), product.reads.end(), product.writes.begin(),
+                        product.writes.end(), std::inserter(only, only.end()));
+    return only;
+  }
+
+  // Whether a unit of the threads must not run beside the product: they share sums, or the unit changes its
+  // operand.
+  static bool disturbs(const Unit& u, const Unit& product) {
+    if (u.product && u.writes == product.writes) return meet(u.writes, operands(product));
+    return meet(u.writes, product.reads) || meet(u.reads, product.writes) || meet(u.writes, product.writes);
+  }
+  bool changes_operand(const Unit& u, const Flights& flights) const {
+    return !u.product && std::any_of(flights.begin(), flights.end(), [&](const Flight& f) {
+      return meet(u.writes, operands(units_[f.unit]));
+    });
+  }
+
+  // The `finished` oldest products are awaited; their slots go back.
+  void finish(const Pass& it, Flights& flights, size_t finished, const std::set<int>& also,
+              bool behind_work = false) {
+    const auto end = flights.begin() + static_cast<ptrdiff_t>(finished);
+    const Flights done(flights.begin(), end);
+    flights.erase(flights.begin(), end);
+    if (!it.out) return;
+    std::set<int> values = also;
+    for (const Flight& f : done) values.insert(units_[f.unit].writes.begin(), units_[f.unit].writes.end());
+    for (const Flight& f : flights)
+      for (int v : units_[f.unit].writes) values.erase(v);
+    Await await;
+    for (const Flight& f : done)
+      await.finished.push_back({units_[f.unit].stmt, it.newest + -(units_[f.unit].lag + f.age)});
+    await.pending = static_cast<int64_t>(flights.size());
+    for (int v : values)
+      if (x_.in_registers(v)) await.values.push_back(v);
+    await.behind_work = behind_work || !also.empty();
+    emit(*it.out, std::move(await));
+    for (const Flight& f : done) {
+      const Unit& u = units_[f.unit];
+      const bool may_miss = it.none_may_be || (it.first_may_be && f.age > 0);
+      for (int line : u.last) emit(*it.out, Release{line, it.newest + -(u.lag + f.age), may_miss});
+    }
+  }
+
+  // Products of the iteration before, which read the other slot of what the unit has written.
+  void finish_other_slot(const Pass& it, const Unit& u, Flights& flights) {
+    size_t finished = 0;
+    for (size_t f = 0; f < flights.size(); ++f)
+      if (meet(u.in_turn, units_[flights[f].unit].reads)) finished = f + 1;
+    if (finished > 0) finish(it, flights, finished, {}, true);
+  }
+
+  // A turn begins in front of a product, when its operands are there; it ends when the last is on its way.
+  struct Turn {
+    bool begins = false, ends = false;
+  };
+
+  void issue(const Pass& it, size_t index, Flights& flights, Turn turn) {
+    const Unit& u = units_[index];
+    size_t finished = 0;
+    for (size_t f = 0; f < flights.size(); ++f)
+      if (disturbs(u, units_[flights[f].unit])) finished = f + 1;
+    // What the threads compute from goes through the wait: nothing that overwrites an operand may move in
+    // front of it.
+    if (finished > 0) finish(it, flights, finished, changes_operand(u, flights) ? u.reads : std::set<int>());
+    if (it.out) {
+      Block& out = *it.out;
+      const Iteration at = it.newest + -u.lag;
+      for (int line : u.first) emit(out, Wait{line, at, it.peeked && index == 0});
+      if (turn.begins) emit(out, Order{Order::Step::wait});
+      tiles_.before(index, out);
+      At own{at, false, {}};
+      if (u.product)
+        emit(own.body, Issue{u.stmt, x_.overwrites()});
+      else
+        x_.statement(u.stmt, own.body);
+      emit(out, std::move(own));
+      finish_other_slot(it, u, flights);
+      const bool met = tiles_.behind(index, out);
+      if (!u.product) release_read(u, at, met, out);
+      if (turn.ends) emit(out, Order{Order::Step::pass});
+    } else {
+      finish_other_slot(it, u, flights);
+    }
+    if (!u.product) return;
+    const auto held = std::find_if(flights.rbegin(), flights.rend(),
+                                   [&](const Flight& f) { return !units_[f.unit].last.empty(); });
+    const size_t release = static_cast<size_t>(flights.rend() - held);
+    flights.push_back({index, 0});
+    if (u.waits) return finish(it, flights, flights.size(), {});
+    if (release > 0) finish(it, flights, release, {});
+  }
+
+  // `flights` at its begin are those of the iteration before, and become those at its end.
+  void iteration(const Pass& it, Flights& flights) {
+    for (Flight& f : flights) ++f.age;
+    std::vector<size_t> issued, products;
+    for (size_t u = 0; u < units_.size(); ++u)
+      if (units_[u].lag >= it.from_lag && units_[u].lag <= it.to_lag) issued.push_back(u);
+    for (size_t u : issued)
+      if (it.ordered && units_[u].product) products.push_back(u);
+    for (size_t u : issued) {
+      if (x_.failed()) return;
+      if (it.peeks && it.out && u == issued.back()) peek(it);
+      issue(it, u, flights,
+            {!products.empty() && u == products.front(), !products.empty() && u == products.back()});
+    }
+  }
+
+  // Threads work on the sums, or on an operand in registers, within the loop: ptxas would not keep them in
+  // place over its end.
+  bool touched_by_threads(const Flights& flights) const {
+    const auto of_threads = [&](int v, bool written) {
+      return x_.in_registers(v) && std::any_of(units_.begin(), units_.end(), [&](const Unit& u) {
+               return !u.product && (u.writes.count(v) > 0 || (written && u.reads.count(v) > 0));
+             });
+    };
+    return std::any_of(flights.begin(), flights.end(), [&](const Flight& f) {
+      const Unit& product = units_[f.unit];
+      return std::any_of(product.reads.begin(), product.reads.end(),
+                         [&](int v) { return of_threads(v, false); }) ||
+             std::any_of(product.writes.begin(), product.writes.end(),
+                         [&](int v) { return of_threads(v, true); });
+    });
+  }
+
+  // What is in flight between two iterations of the loop: what an iteration ends with that begins with it.
+  void settle() {
+    found_.lagging || overwrites_ ? iteration({kNewest, 0, 0}, steady_) : iteration({}, steady_);
+    Flights again = steady_;
+    iteration({}, again);
+    drains_ = steady_ != again || (!found_.lagging && touched_by_threads(steady_));
+    if (drains_) steady_.clear();
+    // Behind a product there is nothing to gain: the matrix units have work.
+    peeks_ = found_.lagging && !drains_ && units_.front().product && units_.front().lag == 0 &&
+             !units_.back().product;
+  }
+
+  // Iterations `first` .. of the steady state.
+  void loop(int64_t first, bool first_may_be, Block& out) {
+    Steady steady{first, {}};
+    Flights flights = steady_;
+    pass({kNewest, 0, 1, first_may_be, &steady.body, false, found_.ordered, peeks_, peeks_}, flights);
+    emit(out, std::move(steady));
+  }
+  void pass(const Pass& it, Flights& flights) {
+    iteration(it, flights);
+    if (drains_ && !flights.empty()) finish(it, flights, flights.size(), {});
+  }
+
+  // Awaits everything that the iteration `last` has left in flight.
+  void drain(Iteration last, Flights flights, Block& out, bool none_may_be) {
+    if (!flights.empty()) finish({last, 0, 1, false, &out, none_may_be}, flights, flights.size(), {});
+  }
+
+  void whole(Block& out) {
+    loop(0, true, out);
+    drain(kEnd + -1, steady_, out, true);
+  }
+
+  // The first iteration stands in front of the loop. Accumulators that are zero before it are overwritten by
+  // its product, and cleared only where there is none.
+  void peeled(Block& out) {
+    WhereAnyIteration some;
+    Block& body = some.then_body;
+    Flights flights;
+    pass({kFirst, 0, 0, false, &body, false, found_.ordered, false, peeks_}, flights);
+    x_.set_overwrite(false);
+    loop(1, false, body);
+    flights = steady_;
+    if (found_.lagging) iteration({kEnd, 1, 1, false, &body}, flights);
+    drain(found_.lagging ? kEnd : kEnd + -1, flights, body, false);
+    if (overwrites_) emit(some.else_body, Run{cleared_by_});
+    emit(out, std::move(some));
+  }
+
+  Expander& x_;
+  const ConsumerUnits found_;
+  const std::vector<Unit>& units_;
+  const WrittenTiles tiles_;
+  const bool overwrites_;  // the sums are zero in front of the loop
+  const StmtId cleared_by_;
+  bool peeks_ = false;   // the waits of an iteration are asked for in the one before
+  Flights steady_;       // in flight between two iterations
+  bool drains_ = false;  // nothing can be: each iteration awaits what it issued
+};
+
+}  // namespace
+
+Block consumer_loop(Expander& x, const ir::Loop& loop, StmtId id) {
+  for (const analysis::WrittenOperand& w : x.written())
+    if (x.in_turn(w.value) && x.touches(id, {w.value})) x.add_ring(w.value, id, Transport::threads);
+  Block out;
+  emit(out, Pipelined{id, ConsumerLoop(x, loop, id).run()});
+  return out;
+}
+
+}  // namespace tilegen::expand

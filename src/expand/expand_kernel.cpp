@@ -1,0 +1,257 @@
+// Roles: the kernel's body is expanded once for the computing threads, and once for the producer, which
+// replays the loops and branches around the copies that fill pipelines and issues them. A persistent block
+// walks several tiles of the grid; the roles do so each for itself, as far apart as the slots let them.
+#include "expand/expand_kernel.h"
+
+#include <algorithm>
+
+#include "analysis/carried_sums.h"
+#include "expand/expander.h"
+#include "ir/statement_paths.h"
+
+namespace tilegen::expand {
+
+namespace {
+
+std::vector<std::string> paths_of(const ir::Program& p, int kernel) {
+  const ir::KernelPaths known(p, kernel);
+  std::vector<std::string> paths(p.stmts.size());
+  ir::for_each_statement(p, p.kernels[static_cast<size_t>(kernel)].body,
+                         [&](StmtId id, int) { paths[id.value] = known[id.value]; });
+  return paths;
+}
+
+}  // namespace
+
+Expander::Expander(const ir::Program& p, int kernel, const plan::KernelSchedule& schedule,
+                   const target::Target& target)
+    : p_(p),
+      kernel_(p.kernels[static_cast<size_t>(kernel)]),
+      schedule_(schedule),
+      target_(target),
+      paths_(paths_of(p, kernel)) {
+  out_.kernel = kernel;
+  out_.schedule = &schedule;
+  out_.ops = std::make_unique<const analysis::KernelOps>(analysis::collect_kernel_ops(p, kernel));
+  for (const KernelOp& op : ops().ops) op_of_[op.stmt] = &op;
+  if (!target.is_host()) out_.carried = analysis::carried_sums(p, kernel, ops(), schedule.ops);
+}
+
+void Expander::fail(const std::string& op, std::string message, std::string hint) {
+  if (!failed())
+    error_ = Error(DiagCode::schedule_illegal, op, std::move(message), std::move(hint), kernel_.location);
+}
+
+bool Expander::is_written_operand(int v) const {
+  return std::any_of(out_.written.begin(), out_.written.end(),
+                     [&](const analysis::WrittenOperand& w) { return w.value == v; });
+}
+
+int Expander::pipeline_of(int value) const {
+  for (size_t i = 0; i < out_.pipelines.size(); ++i)
+    if (out_.pipelines[i].transport == Transport::tensor_copy && out_.pipelines[i].values.count(value))
+      return static_cast<int>(i);
+  return -1;
+}
+
+void Expander::add_ring(int value, StmtId loop, Transport transport) {
+  for (const Pipeline& line : out_.pipelines)
+    if (line.loop == loop && line.transport == transport && line.values.count(value)) return;
+  out_.pipelines.push_back({ops().values[static_cast<size_t>(value)].name,
+                            transport,
+                            {value},
+                            this->value(value).slots,
+                            loop,
+                            {},
+                            nullptr});
+}
+
+bool Expander::fills_pipeline(StmtId id) const {
+  bool fills = false;
+  const ir::Block one = {id};
+  ir::for_each_statement(p_, one, [&](StmtId s, int) {
+    const KernelOp* o = op(s);
+    const plan::OpPlan* plan = o && p_.as<ir::TileOp>(s) ? plan_of(*o) : nullptr;
+    if (!plan || plan->engine != plan::Engine::tensor_copy) return;
+    for (const analysis::OpAccess& a : o->accesses) fills = fills || (a.write && pipeline_of(a.value) >= 0);
+  });
+  return fills;
+}
+
+bool Expander::touches(StmtId id, const std::set<int>& values) const {
+  bool any = false;
+  const ir::Block one = {id};
+  ir::for_each_statement(p_, one, [&](StmtId s, int) {
+    if (const KernelOp* o = op(s))
+      for (const analysis::OpAccess& a : o->accesses) any = any || values.count(a.value) > 0;
+  });
+  return any;
+}
+
+bool Expander::takes_part(StmtId id) const {
+  switch (role_) {
+    case RoleKind::all:
+      return true;
+    case RoleKind::producer:
+      return fills_pipeline(id);
+    case RoleKind::consumer:
+      return !op(id) || !fills_pipeline(id);
+  }
+  return true;
+}
+
+// The products of the loop behind overwrite what it clears.
+bool Expander::elided(StmtId fill) const {
+  const plan::OpPlan* plan = op(fill) ? plan_of(*op(fill)) : nullptr;
+  return plan && plan->elided.value_or(false);
+}
+
+void Expander::declare_pipelines() {
+  for (const plan::ChannelPlan& c : schedule_.channels) {
+    Pipeline line;
+    line.name = c.name;
+    line.slots = c.slots;
+    line.plan = &c;
+    for (size_t v = 0; v < ops().values.size(); ++v)
+      if (std::find(c.values.begin(), c.values.end(), ops().values[v].name) != c.values.end())
+        line.values.insert(static_cast<int>(v));
+    for (size_t s = 0; s < paths_.size(); ++s)
+      if (!c.loop.empty() && paths_[s] == c.loop) line.loop = StmtId(s);
+    for (size_t i = 0; i < ops().ops.size(); ++i)
+      for (const analysis::OpAccess& a : ops().ops[i].accesses)
+        if (a.write && line.values.count(a.value)) line.copies.push_back(i);
+    if (line.values.size() != c.values.size() || line.copies.empty())
+      return fail(kernel_.name, "channel '" + c.name + "' names values that the kernel does not have",
+                  "plan the program for this target");
+    out_.pipelines.push_back(std::move(line));
+  }
+  out_.written = analysis::written_operands(p_, ops(), target_, *schedule_.threads, schedule_.ops,
+                                            schedule_.values, schedule_.conversions);
+}
+
+void Expander::block(const ir::Block& b, Block& out) {
+  const bool overwrite = overwrite_;
+  for (size_t i = 0; i < b.size(); ++i) {
+    if (failed()) return;
+    if (role_ == RoleKind::consumer && i + 1 < b.size() && elided(b[i])) {
+      overwrite_ = true;
+      elided_ = b[i++];
+    }
+    statement(b[i], out);
+    overwrite_ = overwrite;
+  }
+}
+
+void Expander::statement(StmtId id, Block& out) {
+  if (!takes_part(id)) return;
+  if (const auto* l = p_.as<ir::Loop>(id); l && l->kind != ir::LoopKind::parallel) return loop(*l, id, out);
+  if (const auto* b = p_.as<ir::Branch>(id)) {
+    Branch branch{id, {}, {}};
+    block(b->then_body, branch.then_body);
+    block(b->else_body, branch.else_body);
+    return emit(out, std::move(branch));
+  }
+  if (role_ == RoleKind::producer) return produce(*op(id), out);
+  emit(out, Run{id, overwrite_});
+}
+
+void Expander::loop(const ir::Loop& l, StmtId id, Block& out) {
+  const auto in_parts = [&](bool in_front) {
+    if (role_ == RoleKind::producer) return;
+    for (const analysis::CarriedSums& c : out_.carried) {
+      if (c.loop != id) continue;
+      if (in_front && !c.split.empty()) return emit(out, SplitSums{id});
+      if (!in_front) return emit(out, JoinSums{id});
+    }
+  };
+  in_parts(true);
+  const bool pipelined = !target_.is_host() && l.kind == ir::LoopKind::pipelined;
+  const bool fed = std::any_of(out_.pipelines.begin(), out_.pipelines.end(), [&](const Pipeline& line) {
+    return line.transport == Transport::tensor_copy && line.loop == id;
+  });
+  std::optional<Block> expanded;
+  if (pipelined && role_ == RoleKind::consumer && fed) expanded = consumer_loop(*this, l, id);
+  if (pipelined && role_ != RoleKind::producer && !expanded) expanded = commit_group_loop(*this, l, id);
+  if (expanded) {
+    out.insert(out.end(), expanded->begin(), expanded->end());
+  } else {
+    Serial serial{id, {}};
+    block(l.body, serial.body);
+    emit(out, std::move(serial));
+  }
+  in_parts(false);
+}
+
+// In front of the first copy of a slot the wait for it, behind the last its commit.
+void Expander::produce(const KernelOp& op, Block& out) {
+  int line = -1;
+  for (const analysis::OpAccess& a : op.accesses)
+    if (a.write) line = pipeline_of(a.value);
+  const std::vector<size_t>& copies = out_.pipelines[static_cast<size_t>(line)].copies;
+  if (&ops().ops[copies.front()] == &op) emit(out, Acquire{line});
+  emit(out, Issue{op.stmt});
+  if (&ops().ops[copies.back()] == &op) emit(out, Commit{line});
+}
+
+// Fragments leave by tensor copies, which read the staged tile while the role goes on.
+bool Expander::stores_in_bulk() const {
+  return std::any_of(ops().ops.begin(), ops().ops.end(), [&](const KernelOp& o) {
+    const plan::OpPlan* plan = plan_of(o);
+    const int from = o.accesses.front().value;
+    return plan && plan->engine == plan::Engine::tensor_copy && from >= 0 && in_registers(from);
+  });
+}
+
+Block Expander::tile_loop(RoleKind role) {
+  role_ = role;
+  TileLoop tiles;
+  if (specialised() && persistent())
+    tiles.walk = schedule_.persistence->claimed() ? Walk::claimed : Walk::fixed;
+  block(kernel_.body, tiles.body);
+  Block out;
+  emit(out, std::move(tiles));
+  return out;
+}
+
+void Expander::roles() {
+  const int64_t threads = *schedule_.threads;
+  if (!specialised()) {
+    out_.roles.push_back({"all", RoleKind::all, 0, threads, 0, tile_loop(RoleKind::all)});
+    return;
+  }
+  declare_pipelines();
+  if (failed()) return;
+  const plan::RolePlan& plan = *schedule_.roles;
+  const bool ordered = std::any_of(schedule_.loops.begin(), schedule_.loops.end(),
+                                   [](const plan::LoopPlan& l) { return l.ping_pong.value_or(false); });
+  const bool clustered = schedule_.cluster && schedule_.cluster->blocks > 1;
+  Role consumer{"consumer", RoleKind::consumer, 0, threads, plan.consumer_registers, {}};
+  if (ordered) emit(consumer.body, Order{Order::Step::begin});
+  const Block work = tile_loop(RoleKind::consumer);
+  consumer.body.insert(consumer.body.end(), work.begin(), work.end());
+  if (ordered) emit(consumer.body, Order{Order::Step::end});
+  if (stores_in_bulk()) emit(consumer.body, AwaitStores{});
+  Role producer{"producer",
+                RoleKind::producer,
+                threads,
+                plan.producer_threads,
+                plan.producer_registers,
+                tile_loop(RoleKind::producer)};
+  for (Role* role : {&consumer, &producer})
+    if (clustered) emit(role->body, ClusterBarrier{});
+  out_.roles.push_back(std::move(consumer));
+  out_.roles.push_back(std::move(producer));
+}
+
+Expected<ScheduledKernel> Expander::run() {
+  roles();
+  if (failed()) return std::move(*error_);
+  return std::move(out_);
+}
+
+Expected<ScheduledKernel> expand_kernel(const ir::Program& p, int kernel,
+                                        const plan::KernelSchedule& schedule, const target::Target& target) {
+  return Expander(p, kernel, schedule, target).run();
+}
+
+}  // namespace tilegen::expand

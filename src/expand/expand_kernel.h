@@ -1,0 +1,18 @@
+// Program + Schedule -> scheduled program.
+//
+// requires: a checked program; a complete KernelSchedule that planning made or accepted for the target.
+// ensures: the statements of every role do what the schedule says, in its order; a wait stands where a result
+// or a slot is needed first. Nothing is decided that the schedule leaves open.
+// why here: behind planning, which needs the un-expanded program; in front of lowering, which maps operations
+// to instructions and knows nothing of pipelines.
+// refuses (schedule_illegal): a pipeline that products and threads use side by side, or nobody does.
+#pragma once
+
+#include "expand/scheduled_kernel.h"
+
+namespace tilegen::expand {
+
+Expected<ScheduledKernel> expand_kernel(const ir::Program& p, int kernel,
+                                        const plan::KernelSchedule& schedule, const target::Target& target);
+
+}  // namespace tilegen::expand

@@ -1,0 +1,94 @@
+// State of expanding one kernel, shared by the files of this folder. Not used outside it.
+#pragma once
+
+#include <map>
+#include <optional>
+
+#include "expand/scheduled_kernel.h"
+
+namespace tilegen::expand {
+
+using analysis::KernelOp;
+
+// Bodies of the role being expanded. A statement of the program is expanded for the roles that take part in
+// it.
+class Expander {
+ public:
+  Expander(const ir::Program& p, int kernel, const plan::KernelSchedule& schedule,
+           const target::Target& target);
+
+  Expected<ScheduledKernel> run();
+
+  // A statement of the program, with those inside it.
+  void statement(StmtId id, Block& out);
+  void block(const ir::Block& b, Block& out);
+
+  const ir::Program& program() const { return p_; }
+  const plan::KernelSchedule& schedule() const { return schedule_; }
+  const analysis::KernelOps& ops() const { return *out_.ops; }
+  const std::vector<Pipeline>& pipelines() const { return out_.pipelines; }
+  const std::vector<analysis::WrittenOperand>& written() const { return out_.written; }
+  const std::string& path(StmtId id) const { return paths_[id.value]; }
+  // nullptr for a loop or branch
+  const KernelOp* op(StmtId id) const {
+    const auto it = op_of_.find(id);
+    return it == op_of_.end() ? nullptr : it->second;
+  }
+  const plan::OpPlan* plan_of(const KernelOp& op) const { return plan::find_op(schedule_, op.path); }
+  const plan::ValuePlan& value(int v) const { return schedule_.values[static_cast<size_t>(v)]; }
+  bool in_registers(int v) const { return !value(v).memory.has_value(); }
+  bool is_written_operand(int v) const;
+  // Written by threads into slots that iterations use in turn.
+  bool in_turn(int v) const { return is_written_operand(v) && value(v).slots > 1; }
+  bool persistent() const { return schedule_.persistence && schedule_.persistence->persistent; }
+  // The statement, or one inside it, is a copy that the producer makes.
+  bool fills_pipeline(StmtId id) const;
+  // The statement, or one inside it, reads or writes one of the values.
+  bool touches(StmtId id, const std::set<int>& values) const;
+  // The loop fills slots of the value without a producer.
+  void add_ring(int value, StmtId loop, Transport transport);
+  // Products made from here on do not add to their sums.
+  void set_overwrite(bool overwrite) { overwrite_ = overwrite; }
+  bool overwrites() const { return overwrite_; }
+  StmtId elided_fill() const { return elided_; }
+  void fail(const std::string& op, std::string message, std::string hint);
+  bool failed() const { return error_.has_value(); }
+
+ private:
+  bool specialised() const { return schedule_.roles && schedule_.roles->producer_threads > 0; }
+  void declare_pipelines();
+  int pipeline_of(int value) const;
+  bool takes_part(StmtId id) const;
+  bool elided(StmtId fill) const;
+  void loop(const ir::Loop& l, StmtId id, Block& out);
+  void produce(const KernelOp& op, Block& out);
+  bool stores_in_bulk() const;
+  Block tile_loop(RoleKind role);
+  void roles();
+
+  const ir::Program& p_;
+  const ir::Kernel& kernel_;
+  const plan::KernelSchedule& schedule_;
+  const target::Target& target_;
+  ScheduledKernel out_;
+  std::vector<std::string> paths_;  // by statement; empty for those of other kernels
+  std::map<StmtId, const KernelOp*> op_of_;
+  RoleKind role_ = RoleKind::all;
+  bool overwrite_ = false;
+  StmtId elided_;  // the fill that `overwrite_` stands for
+  std::optional<Error> error_;
+};
+
+// A consumer's loop over tiles that come through pipelines (consumer_loop.cpp).
+Block consumer_loop(Expander& x, const ir::Loop& loop, StmtId id);
+
+// A loop whose copies run ahead of what uses them in commit groups (commit_groups.cpp). Nothing where the
+// schedule has no copy of the loop run ahead.
+std::optional<Block> commit_group_loop(Expander& x, const ir::Loop& loop, StmtId id);
+
+template <class Node>
+void emit(Block& out, Node node) {
+  out.push_back(Stmt{std::move(node)});
+}
+
+}  // namespace tilegen::expand

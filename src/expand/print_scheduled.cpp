@@ -1,0 +1,165 @@
+#include <algorithm>
+#include <cstdlib>
+#include <utility>
+
+#include "expand/scheduled_kernel.h"
+#include "ir/statement_paths.h"
+
+namespace tilegen::expand {
+
+namespace {
+
+const char* transport_name(Transport t) {
+  switch (t) {
+    case Transport::tensor_copy:
+      return "tensor_copy";
+    case Transport::async_copy:
+      return "async_copy";
+    case Transport::threads:
+      return "threads";
+  }
+  return "";
+}
+
+std::string text_of(Iteration i) {
+  const char* from = i.from == Iteration::From::first ? "first"
+                     : i.from == Iteration::From::end ? "end"
+                                                      : "i";
+  if (i.plus == 0) return from;
+  return std::string(from) + (i.plus > 0 ? " + " : " - ") + std::to_string(std::abs(i.plus));
+}
+
+class Printer {
+ public:
+  Printer(const ir::Program& p, const ScheduledKernel& k) : k_(k), paths_(p, k.kernel) {}
+
+  std::string run() {
+    text_ = "kernel " + k_.schedule->kernel + "\n";
+    for (const Pipeline& line : k_.pipelines) {
+      text_ += "pipeline " + line.name + ": " + transport_name(line.transport) + " {";
+      const char* separator = "";
+      for (int v : line.values) text_ += std::exchange(separator, ", ") + value(v);
+      text_ +=
+          "}, " + std::to_string(line.slots) + " slots, " +
+          (line.loop.valid() ? "filled by iterations of " + paths_[line.loop.value] : "filled once a tile") +
+          "\n";
+    }
+    for (const Role& r : k_.roles) {
+      text_ += "role " + r.name + ": threads " + std::to_string(r.first_thread) + " .. " +
+               std::to_string(r.first_thread + r.threads);
+      if (r.registers > 0) text_ += ", " + std::to_string(r.registers) + " registers";
+      text_ += "\n";
+      block(r.body, 1);
+    }
+    return std::move(text_);
+  }
+
+ private:
+  const std::string& path(StmtId id) const { return paths_[id.value]; }
+  const std::string& value(int v) const { return k_.ops->values[static_cast<size_t>(v)].name; }
+  const std::string& name(int pipeline) const { return k_.pipelines[static_cast<size_t>(pipeline)].name; }
+  std::string slot(int pipeline, Iteration at) const {
+    return k_.pipelines[static_cast<size_t>(pipeline)].loop.valid()
+               ? name(pipeline) + " [" + text_of(at) + "]"
+               : name(pipeline);
+  }
+
+  void line(int depth, const std::string& words) {
+    text_ += std::string(2 * static_cast<size_t>(depth), ' ') + words + "\n";
+  }
+  void block(const Block& b, int depth, const std::string& suffix = "") {
+    for (const Stmt& s : b) std::visit([&](const auto& node) { print(node, depth, suffix); }, s.node);
+  }
+  void inside(const std::string& head, const Block& b, int depth) {
+    line(depth, head + " {");
+    block(b, depth + 1);
+    line(depth, "}");
+  }
+
+  void print(const Run& s, int d, const std::string& at) {
+    line(d, "run " + path(s.op) + (s.overwrite ? ", overwrites" : "") + at);
+  }
+  void print(const Issue& s, int d, const std::string& at) {
+    line(d, "issue " + path(s.op) + (s.overwrite ? ", overwrites" : "") + at);
+  }
+  void print(const Await& s, int d, const std::string&) {
+    std::string words = "await";
+    for (const Token& t : s.finished) words += " " + path(t.op) + " [" + text_of(t.at) + "]";
+    words += ", " + std::to_string(s.pending) + " pending";
+    if (!s.values.empty()) words += ", valid:";
+    for (int v : s.values) words += " " + value(v);
+    line(d, words + (s.behind_work ? ", behind the threads' work" : ""));
+  }
+  void print(const Acquire& s, int d, const std::string&) { line(d, "producer_acquire " + name(s.pipeline)); }
+  void print(const Commit& s, int d, const std::string&) { line(d, "producer_commit " + name(s.pipeline)); }
+  void print(const Wait& s, int d, const std::string&) {
+    line(d, "consumer_wait " + slot(s.pipeline, s.at) + (s.peeked ? ", peeked" : ""));
+  }
+  void print(const Peek& s, int d, const std::string&) { line(d, "consumer_peek " + slot(s.pipeline, s.at)); }
+  void print(const Release& s, int d, const std::string&) {
+    line(d, "consumer_release " + slot(s.pipeline, s.at) + (s.where_exists ? ", where it exists" : ""));
+  }
+  void print(const CommitGroup&, int d, const std::string&) { line(d, "commit_group"); }
+  void print(const WaitGroup& s, int d, const std::string&) {
+    line(d, "wait_group " + std::to_string(s.pending) + " pending");
+  }
+  void print(const Barrier& s, int d, const std::string&) {
+    line(d, s.scope == Scope::warpgroup ? "barrier warpgroup" : "barrier role");
+  }
+  void print(const Fence&, int d, const std::string&) { line(d, "fence async_proxy"); }
+  void print(const Order& s, int d, const std::string&) {
+    const char* const words[] = {"begin", "wait", "pass", "end"};
+    line(d, std::string("order ") + words[static_cast<int>(s.step)]);
+  }
+  void print(const SplitSums& s, int d, const std::string&) { line(d, "split sums of " + path(s.loop)); }
+  void print(const JoinSums& s, int d, const std::string&) { line(d, "join sums of " + path(s.loop)); }
+  void print(const LoadOperands& s, int d, const std::string& at) {
+    line(d, "load first operands of " + path(s.product) + at);
+  }
+  void print(const Multiply& s, int d, const std::string&) {
+    inside("run " + path(s.product) + ", before its last instructions", s.before_last, d);
+  }
+  void print(const Serial& s, int d, const std::string&) { inside("for " + path(s.loop), s.body, d); }
+  void print(const Branch& s, int d, const std::string&) {
+    inside("if " + path(s.branch), s.then_body, d);
+    if (!s.else_body.empty()) inside("else", s.else_body, d);
+  }
+  void print(const Pipelined& s, int d, const std::string&) {
+    inside("pipelined " + path(s.loop), s.body, d);
+  }
+  void print(const Steady& s, int d, const std::string&) {
+    inside("for i in " + std::to_string(s.first) + " .. end", s.body, d);
+  }
+  void print(const At& s, int d, const std::string&) {
+    const std::string at = text_of(s.iteration) + (s.where_exists ? ", where it exists" : "");
+    const auto plain = [](const Stmt& x) {
+      return std::holds_alternative<Run>(x.node) || std::holds_alternative<Issue>(x.node) ||
+             std::holds_alternative<LoadOperands>(x.node);
+    };
+    if (std::all_of(s.body.begin(), s.body.end(), plain))
+      block(s.body, d, " [" + at + "]");
+    else
+      inside("iteration " + at, s.body, d);
+  }
+  void print(const WhereAnyIteration& s, int d, const std::string&) {
+    if (!s.then_body.empty()) inside("where the loop has iterations", s.then_body, d);
+    if (!s.else_body.empty()) inside("where it has none", s.else_body, d);
+  }
+  void print(const TileLoop& s, int d, const std::string&) {
+    const char* const words[] = {"the block's tile", "tiles of the block's index",
+                                 "tiles that the block claims"};
+    inside(words[static_cast<int>(s.walk)], s.body, d);
+  }
+  void print(const AwaitStores&, int d, const std::string&) { line(d, "await bulk stores"); }
+  void print(const ClusterBarrier&, int d, const std::string&) { line(d, "barrier cluster"); }
+
+  const ScheduledKernel& k_;
+  const ir::KernelPaths paths_;
+  std::string text_;
+};
+
+}  // namespace
+
+std::string print_scheduled(const ir::Program& p, const ScheduledKernel& k) { return Printer(p, k).run(); }
+
+}  // namespace tilegen::expand

@@ -1,0 +1,215 @@
+// The scheduled program: a kernel after expansion. Every role has a statement list of its own, pipelined
+// loops are prologue, steady state and drain, and what hands tiles over or waits for results is a statement.
+//
+// Statements name operations of the tile program by their statement; how one is done is the Schedule's to
+// say. Iterations are named relative to the innermost Pipelined statement.
+//
+// A pipeline is a ring of slots. Use number n of it has slot n % slots; where the loop that fills it runs
+// again, numbers go on behind those of the run before, except for asynchronous copies, which begin with slot
+// 0 in every run. The producer acquires a slot, issues the copies and commits; the consumer waits for a slot,
+// reads it and releases it. Filled by asynchronous copies of the consuming threads themselves a pipeline has
+// commit groups in place of barriers; written by threads, meetings of these.
+#pragma once
+
+#include <memory>
+#include <set>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "analysis/carried_sums.h"
+#include "analysis/kernel_ops.h"
+#include "analysis/written_operand.h"
+#include "plan/schedule.h"
+#include "target/target.h"
+
+namespace tilegen::expand {
+
+using ir::StmtId;
+
+enum class Transport : uint8_t { tensor_copy, async_copy, threads };
+
+struct Pipeline {
+  std::string name;
+  Transport transport = Transport::tensor_copy;
+  std::set<int> values;  // of KernelOps::values
+  int64_t slots = 1;
+  StmtId loop;  // whose iterations fill it; invalid: filled once for a tile of the grid
+  // tensor_copy: the copies that fill it, in order; the entry of the Schedule
+  std::vector<size_t> copies;  // of KernelOps::ops
+  const plan::ChannelPlan* plan = nullptr;
+};
+
+// An iteration of the loop of the innermost Pipelined statement: `plus` behind the first one, behind the
+// counter of the steady state, or behind the end.
+struct Iteration {
+  enum class From : uint8_t { first, newest, end };
+  From from = From::newest;
+  int64_t plus = 0;
+  Iteration operator+(int64_t n) const { return {from, plus + n}; }
+  bool operator==(const Iteration&) const = default;
+};
+
+struct Stmt;
+using Block = std::vector<Stmt>;
+
+// An operation whose effects are there behind it. `overwrite`: a product that does not add to its sums.
+struct Run {
+  StmtId op;
+  bool overwrite = false;
+};
+// An operation that goes on behind it: copies of a producer (pending until the pipeline's slot is full),
+// copies into a commit group, products (pending until awaited).
+struct Issue {
+  StmtId op;
+  bool overwrite = false;
+};
+// The product of an iteration, if the loop has it.
+struct Token {
+  StmtId op;
+  Iteration at;
+  bool operator==(const Token&) const = default;
+};
+// The `finished` products are waited for; `pending` younger ones may go on. `values`: registers that are
+// valid behind it. `behind_work`: not before the threads have done what stands in front.
+struct Await {
+  std::vector<Token> finished;
+  int64_t pending = 0;
+  std::vector<int> values;
+  bool behind_work = false;
+};
+
+struct Acquire {
+  int pipeline = -1;
+};
+struct Commit {
+  int pipeline = -1;
+};
+struct Wait {
+  int pipeline = -1;
+  Iteration at;
+  bool peeked = false;  // a Peek has asked for it
+};
+// Asks whether a slot is full, for a Wait that comes later.
+struct Peek {
+  int pipeline = -1;
+  Iteration at;
+};
+struct Release {
+  int pipeline = -1;
+  Iteration at;
+  bool where_exists = false;  // the iteration may be none of the loop's
+};
+
+struct CommitGroup {};
+struct WaitGroup {
+  int64_t pending = 0;
+};
+
+// Threads that meet: a warpgroup's, or all of the role.
+enum class Scope : uint8_t { warpgroup, role };
+struct Barrier {
+  Scope scope = Scope::role;
+};
+// What threads have written to shared memory is there for engines that read it by another proxy.
+struct Fence {};
+
+// Order of the computing warpgroups' products (ping-pong), a ring: `begin` gives warpgroup 0 the first turn
+// and `end` takes it back, each once; in between every warpgroup waits for its turn and passes it on.
+struct Order {
+  enum class Step : uint8_t { begin, wait, pass, end };
+  Step step = Step::wait;
+};
+
+// Sums that the loop carries in parts: split in front of it, joined behind it.
+struct SplitSums {
+  StmtId loop;
+};
+struct JoinSums {
+  StmtId loop;
+};
+
+// Register prefetch: the operands of the product's first step, and the product with `before_last` in front of
+// its last instructions.
+struct LoadOperands {
+  StmtId product;
+};
+struct Multiply {
+  StmtId product;
+  Block before_last;
+};
+
+// A loop or branch as the program has it.
+struct Serial {
+  StmtId loop;
+  Block body;
+};
+struct Branch {
+  StmtId branch;
+  Block then_body, else_body;
+};
+
+// The bounds of the loop are taken here; inside, iterations have numbers.
+struct Pipelined {
+  StmtId loop;
+  Block body;
+};
+// Iterations first, first + 1, .. in order; the counter is `newest`.
+struct Steady {
+  int64_t first = 0;
+  Block body;
+};
+// What stands in it belongs to the iteration. `where_exists`: done where the loop has it.
+struct At {
+  Iteration iteration;
+  bool where_exists = false;
+  Block body;
+};
+struct WhereAnyIteration {
+  Block then_body, else_body;
+};
+
+// The tiles of the grid that a block computes: its own; those that its index tells; or those that it claims
+// (`next` then gets the number of the next one, at the end of `body`).
+enum class Walk : uint8_t { own, fixed, claimed };
+struct TileLoop {
+  Walk walk = Walk::own;
+  Block body;
+};
+
+// Bulk stores of the role have been read from shared memory.
+struct AwaitStores {};
+// All blocks of the cluster meet.
+struct ClusterBarrier {};
+
+struct Stmt {
+  std::variant<Run, Issue, Await, Acquire, Commit, Wait, Peek, Release, CommitGroup, WaitGroup, Barrier,
+               Fence, Order, SplitSums, JoinSums, LoadOperands, Multiply, Serial, Branch, Pipelined, Steady,
+               At, WhereAnyIteration, TileLoop, AwaitStores, ClusterBarrier>
+      node;
+};
+
+enum class RoleKind : uint8_t { all, consumer, producer };
+struct Role {
+  std::string name;
+  RoleKind kind = RoleKind::all;
+  int64_t first_thread = 0, threads = 0;
+  int64_t registers = 0;  // of a thread; 0: as launched
+  Block body;
+};
+
+// Refers to the program's and the schedule's kernel, which outlive it.
+struct ScheduledKernel {
+  int kernel = 0;
+  const plan::KernelSchedule* schedule = nullptr;
+  std::unique_ptr<const analysis::KernelOps> ops;
+  std::vector<Pipeline> pipelines;
+  std::vector<analysis::WrittenOperand> written;  // of products that a producer feeds
+  std::vector<analysis::CarriedSums> carried;
+  std::vector<Role> roles;
+};
+
+// Readable form: pipelines, then one role after the other. Deterministic.
+std::string print_scheduled(const ir::Program& p, const ScheduledKernel& k);
+
+}  // namespace tilegen::expand

@@ -1,0 +1,256 @@
+#include "expand/verify_scheduled.h"
+
+#include <algorithm>
+#include <deque>
+#include <map>
+
+#include "expand/scheduled_trace.h"
+#include "ir/statement_paths.h"
+
+namespace tilegen::expand {
+
+namespace {
+
+using analysis::KernelOp;
+
+constexpr size_t kMostWords = 4;  // things that are told
+
+// One run of all roles: each goes on until it has to wait for another.
+class Player {
+ public:
+  Player(const ir::Program& p, const ScheduledKernel& k, const Lengths& run, std::vector<std::string>& broken)
+      : k_(k), paths_(p, k.kernel), run_(run), broken_(broken), lines_(k.pipelines.size()) {
+    for (const Role& r : k.roles) {
+      roles_.emplace_back();
+      roles_.back().role = &r;
+      roles_.back().events = trace_role(p, k, r, run);
+    }
+  }
+
+  void play() {
+    for (bool moved = true; moved && !enough();) {
+      moved = false;
+      for (Played& r : roles_)
+        while (r.next < r.events.size() && !enough() && may_go(r.events[r.next])) {
+          execute(r, r.events[r.next++]);
+          moved = true;
+        }
+    }
+    if (enough()) return;
+    for (const Played& r : roles_)
+      if (r.next < r.events.size())
+        return tell("role " + r.role->name + " waits for ever for pipeline '" +
+                    name(waited_for(r.events[r.next])) + "', use " + std::to_string(r.events[r.next].use));
+    for (const Played& r : roles_) {
+      for (const Flight& f : r.flights) tell(path(f.op) + " is never awaited");
+      if (r.turn != 0) tell("role " + r.role->name + " ends within a turn of its products");
+    }
+    for (size_t i = 0; i < lines_.size(); ++i)
+      if (lines_[i].committed != lines_[i].released)
+        tell("pipeline '" + k_.pipelines[i].name + "' is filled " + std::to_string(lines_[i].committed) +
+             " times and released " + std::to_string(lines_[i].released) + " times");
+  }
+
+ private:
+  // Of a pipeline between roles. Uses below a count have the state.
+  struct Line {
+    int64_t acquired = 0, committed = 0, released = 0;
+    std::set<int64_t> waited;  // and not released
+  };
+  struct Flight {
+    StmtId op;
+    int64_t iteration = 0;
+  };
+  struct Played {
+    const Role* role = nullptr;
+    std::vector<Event> events;
+    size_t next = 0;
+    std::deque<Flight> flights;  // oldest first
+    int turn = 0;                // 1: between a wait for the turn and its passing on
+    // commit groups: by value and slot the iteration that lies there, and the group it came with
+    struct Filled {
+      int64_t iteration = -1, group = 0;
+    };
+    std::map<std::pair<int, int64_t>, Filled> filled;
+    int64_t groups = 0, complete = 0;
+  };
+
+  bool enough() const { return broken_.size() >= kMostWords; }
+  void tell(std::string words) {
+    words += " (loops of " + std::to_string(run_.iterations) + " iterations)";
+    if (!enough() && std::find(broken_.begin(), broken_.end(), words) == broken_.end())
+      broken_.push_back(std::move(words));
+  }
+  const std::string& path(StmtId id) const { return paths_[id.value]; }
+  const std::string& name(int line) const { return k_.pipelines[static_cast<size_t>(line)].name; }
+  const KernelOp* op(StmtId id) const {
+    for (const KernelOp& o : k_.ops->ops)
+      if (o.stmt == id) return &o;
+    return nullptr;
+  }
+
+  static int waited_for(const Event& e) {
+    if (const auto* acquire = std::get_if<Acquire>(&e.stmt->node)) return acquire->pipeline;
+    return std::get<Wait>(e.stmt->node).pipeline;
+  }
+  bool may_go(const Event& e) const {
+    if (const auto* s = std::get_if<Acquire>(&e.stmt->node)) {
+      const Line& line = lines_[static_cast<size_t>(s->pipeline)];
+      return e.use < k_.pipelines[static_cast<size_t>(s->pipeline)].slots + line.released;
+    }
+    if (const auto* s = std::get_if<Wait>(&e.stmt->node))
+      return e.use < lines_[static_cast<size_t>(s->pipeline)].committed;
+    return true;
+  }
+
+  void execute(Played& r, const Event& e) {
+    std::visit([&](const auto& node) { step(r, e, node); }, e.stmt->node);
+  }
+  template <class Node>
+  void step(Played&, const Event&, const Node&) {}
+
+  void step(Played&, const Event& e, const Acquire& s) {
+    Line& line = lines_[static_cast<size_t>(s.pipeline)];
+    if (e.use != line.acquired++) tell("pipeline '" + name(s.pipeline) + "' is acquired out of order");
+  }
+  void step(Played&, const Event&, const Commit& s) {
+    Line& line = lines_[static_cast<size_t>(s.pipeline)];
+    if (++line.committed > line.acquired)
+      tell("pipeline '" + name(s.pipeline) + "' is committed without being acquired");
+  }
+  void step(Played&, const Event& e, const Wait& s) {
+    Line& line = lines_[static_cast<size_t>(s.pipeline)];
+    if (e.use < line.released || !line.waited.insert(e.use).second)
+      tell("use " + std::to_string(e.use) + " of pipeline '" + name(s.pipeline) + "' is waited for twice");
+  }
+  void step(Played& r, const Event& e, const Release& s) {
+    Line& line = lines_[static_cast<size_t>(s.pipeline)];
+    if (line.waited.erase(e.use) == 0 || e.use != line.released)
+      tell("use " + std::to_string(e.use) + " of pipeline '" + name(s.pipeline) +
+           "' is released before it is waited for, or out of order");
+    ++line.released;
+    const Pipeline& pipeline = k_.pipelines[static_cast<size_t>(s.pipeline)];
+    for (const Flight& f : r.flights)
+      for (const analysis::OpAccess& a : op(f.op)->accesses)
+        if (pipeline.values.count(a.value) && (!pipeline.loop.valid() || f.iteration == e.use))
+          tell("the slot that " + path(f.op) + " reads is released while it runs");
+  }
+
+  void step(Played& r, const Event& e, const Run& s) { touch(r, e, s.op, false); }
+  void step(Played& r, const Event& e, const Multiply& s) { touch(r, e, s.product, false); }
+  void step(Played& r, const Event& e, const LoadOperands& s) { touch(r, e, s.product, false); }
+  void step(Played& r, const Event& e, const Issue& s) {
+    const KernelOp& o = *op(s.op);
+    if (r.role->kind == RoleKind::producer) {
+      for (const analysis::OpAccess& a : o.accesses)
+        for (size_t i = 0; i < lines_.size(); ++i)
+          if (a.write && k_.pipelines[i].values.count(a.value) &&
+              (e.use >= lines_[i].acquired || e.use < lines_[i].committed))
+            tell(path(s.op) + " fills a slot that is not acquired");
+      return;
+    }
+    const plan::OpPlan* plan = plan::find_op(*k_.schedule, o.path);
+    if (plan && plan->engine == plan::Engine::warpgroup_mma) {
+      touch(r, e, s.op, true);
+      r.flights.push_back({s.op, e.iteration});
+      return;
+    }
+    for (const Pipeline& line : k_.pipelines)
+      for (const analysis::OpAccess& a : o.accesses)
+        if (a.write && line.transport == Transport::async_copy && line.loop == e.loop &&
+            line.values.count(a.value))
+          r.filled[{a.value, e.iteration % line.slots}] = {e.iteration, r.groups};
+  }
+  void step(Played& r, const Event&, const CommitGroup&) { ++r.groups; }
+  void step(Played& r, const Event&, const WaitGroup& s) {
+    r.complete = std::max(r.complete, r.groups - s.pending);
+  }
+
+  void step(Played& r, const Event& e, const Await& s) {
+    for (StmtId product : e.finished) {
+      if (r.flights.empty() || r.flights.front().op != product) {
+        tell(path(product) + " is awaited, and is not the oldest product in flight");
+        return;
+      }
+      r.flights.pop_front();
+    }
+    if (static_cast<int64_t>(r.flights.size()) > s.pending)
+      tell("a wait leaves " + std::to_string(s.pending) + " products pending, in flight are " +
+           std::to_string(r.flights.size()));
+  }
+
+  void step(Played& r, const Event&, const Order& s) {
+    if (s.step == Order::Step::wait && ++r.turn != 1) tell("a turn is waited for within a turn");
+    if (s.step == Order::Step::pass && --r.turn != 0) tell("a turn is passed on that was not waited for");
+  }
+
+  // An operation of the computing threads, or a product of theirs, uses its values.
+  void touch(Played& r, const Event& e, StmtId id, bool product) {
+    const KernelOp* o = op(id);
+    if (!o) return;
+    for (const analysis::OpAccess& a : o->accesses) {
+      if (a.value < 0) continue;
+      for (size_t i = 0; i < lines_.size(); ++i)
+        if (k_.pipelines[i].values.count(a.value)) in_slot(r, e, id, i, a);
+      for (const Flight& f : r.flights)
+        for (const analysis::OpAccess& b : op(f.op)->accesses)
+          if (b.value == a.value && (a.write || b.write) && !apart(e, f, a, b, product))
+            tell(path(id) + " touches '" + k_.ops->values[static_cast<size_t>(a.value)].name + "' while " +
+                 path(f.op) + " runs");
+    }
+  }
+
+  // Products add to the same sums in the order of issue; slots that iterations use in turn are others.
+  bool apart(const Event& e, const Flight& f, const analysis::OpAccess& a, const analysis::OpAccess& b,
+             bool product) const {
+    if (product && a.write && b.write) return true;
+    for (const Pipeline& line : k_.pipelines)
+      if (line.transport == Transport::threads && line.values.count(a.value))
+        return (e.iteration - f.iteration) % line.slots != 0;
+    return false;
+  }
+
+  void in_slot(Played& r, const Event& e, StmtId id, size_t i, const analysis::OpAccess& a) {
+    const Pipeline& pipeline = k_.pipelines[i];
+    if (pipeline.transport == Transport::tensor_copy) {
+      const int64_t use = pipeline.loop.valid() ? e.iteration : lines_[i].released;
+      if (pipeline.loop.valid() && e.loop != pipeline.loop)
+        tell(path(id) + " reads pipeline '" + pipeline.name + "' outside of its loop");
+      else if (!lines_[i].waited.count(use))
+        tell(path(id) + " reads use " + std::to_string(use) + " of pipeline '" + pipeline.name +
+             "', which is not waited for or released");
+    }
+    if (pipeline.transport == Transport::async_copy && e.loop == pipeline.loop && a.read) {
+      const auto there = r.filled.find({a.value, e.iteration % pipeline.slots});
+      if (there == r.filled.end() || there->second.iteration != e.iteration)
+        tell(path(id) + " reads iteration " + std::to_string(e.iteration) + " of '" + pipeline.name +
+             "', whose slot has another");
+      else if (there->second.group >= r.complete)
+        tell(path(id) + " reads '" + pipeline.name + "' before its copies are awaited");
+    }
+  }
+
+  const ScheduledKernel& k_;
+  const ir::KernelPaths paths_;
+  const Lengths run_;
+  std::vector<std::string>& broken_;
+  std::vector<Played> roles_;
+  std::vector<Line> lines_;
+};
+
+}  // namespace
+
+std::vector<std::string> verify_scheduled(const ir::Program& p, const ScheduledKernel& k) {
+  std::vector<std::string> broken;
+  int64_t slots = 1;
+  for (const Pipeline& line : k.pipelines) slots = std::max(slots, line.slots);
+  const auto play = [&](const Lengths& run) {
+    if (broken.empty()) Player(p, k, run, broken).play();
+  };
+  if (k.pipelines.empty()) return broken;
+  for (int64_t iterations : {int64_t{0}, int64_t{1}, int64_t{2}, slots + 2})
+    for (bool conditions : {true, false}) play({iterations, 2, iterations <= 2 ? 3 : 2, conditions});
+  return broken;
+}
+
+}  // namespace tilegen::expand

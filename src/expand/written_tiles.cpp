@@ -1,0 +1,63 @@
+#include "expand/written_tiles.h"
+
+#include <algorithm>
+
+namespace tilegen::expand {
+
+namespace {
+
+// A unit of the loop that writes the tile, or multiplies it, where it stands among the others in time.
+struct Use {
+  size_t at = 0;
+  int64_t lag = 0;
+  bool product = false;
+};
+
+}  // namespace
+
+WrittenTiles::WrittenTiles(const Expander& x, const std::vector<ConsumerUnit>& order)
+    : x_(x), before_(order.size(), Meeting::none), behind_(order.size(), Meeting::none) {
+  for (const analysis::WrittenOperand& w : x.written()) place(w, order);
+}
+
+void WrittenTiles::place(const analysis::WrittenOperand& w, const std::vector<ConsumerUnit>& order) {
+  const Meeting those = w.own_rows ? Meeting::warpgroup : Meeting::role;
+  std::vector<Use> uses;
+  size_t inside = 0;  // writers
+  for (size_t at = 0; at < order.size(); ++at) {
+    const ir::Block one = {order[at].stmt};
+    bool writes = false, multiplies = false;
+    ir::for_each_statement(x_.program(), one, [&](StmtId s, int) {
+      const auto is = [&](size_t op) { return x_.ops().ops[op].stmt == s; };
+      if (std::any_of(w.writers.begin(), w.writers.end(), is)) writes = true, ++inside;
+      multiplies = multiplies || std::any_of(w.products.begin(), w.products.end(), is);
+    });
+    if (writes || multiplies) uses.push_back({at, order[at].lag, multiplies});
+  }
+  if (std::none_of(uses.begin(), uses.end(), [](const Use& u) { return u.product; })) return;
+  std::stable_sort(uses.begin(), uses.end(), [](const Use& a, const Use& b) { return a.lag < b.lag; });
+  // Iterations follow each other: behind the last use comes the first. With slots in turn the other slot's
+  // products are awaited in front of the meeting behind the writes (consumer_loop.cpp).
+  for (size_t i = 0; i < uses.size(); ++i) {
+    if (uses[i].product) continue;
+    if (uses[(i + 1) % uses.size()].product) raise(behind_[uses[i].at], those);
+    if (uses[(i + uses.size() - 1) % uses.size()].product && !w.own_rows && !x_.in_turn(w.value))
+      raise(before_[uses[i].at], Meeting::role);
+  }
+  if (inside == w.writers.size()) return;
+  raise(enter_, those);
+  const bool again = x_.persistent() || w.writers.back() > w.products.front();
+  if (again && !w.own_rows) raise(leave_, Meeting::role);
+}
+
+void WrittenTiles::meet(Meeting m, Block& out) {
+  if (m != Meeting::none) emit(out, Barrier{m == Meeting::warpgroup ? Scope::warpgroup : Scope::role});
+}
+
+void WrittenTiles::hand_over(Meeting m, Block& out) {
+  if (m == Meeting::none) return;
+  emit(out, Fence{});
+  meet(m, out);
+}
+
+}  // namespace tilegen::expand

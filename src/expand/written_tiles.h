@@ -1,0 +1,43 @@
+// Tiles that threads write and products of a consumer's loop read: where the threads have to meet.
+//
+//   write -> fence -> meet -> product .. await -> meet -> write again
+//
+// The fence puts the writes in front of the products' reads, which are the asynchronous proxy's. The first
+// meeting is that of the threads that share the tile: the warpgroup where it reads its own rows only, or all
+// of the role. The second has all warpgroups' products finished; a warpgroup that reads its own rows has
+// awaited them itself. Where iterations have slots of their own, two in turn, one meeting does both: the
+// products of the iteration before are awaited in front of it.
+#pragma once
+
+#include "expand/consumer_units.h"
+
+namespace tilegen::expand {
+
+class WrittenTiles {
+ public:
+  WrittenTiles(const Expander& x, const std::vector<ConsumerUnit>& order);
+
+  // In front of the loop and behind it: for what is written outside of it.
+  void enter(Block& out) const { hand_over(enter_, out); }
+  void leave(Block& out) const { meet(leave_, out); }
+  // In front of a unit, by its number in the order, and behind it; there it tells whether warpgroups have
+  // met.
+  void before(size_t at, Block& out) const { meet(before_[at], out); }
+  bool behind(size_t at, Block& out) const {
+    hand_over(behind_[at], out);
+    return behind_[at] != Meeting::none;
+  }
+
+ private:
+  enum class Meeting : uint8_t { none, warpgroup, role };
+  void place(const analysis::WrittenOperand& w, const std::vector<ConsumerUnit>& order);
+  static void raise(Meeting& m, Meeting to) { m = m < to ? to : m; }
+  static void meet(Meeting m, Block& out);
+  static void hand_over(Meeting m, Block& out);
+
+  const Expander& x_;
+  std::vector<Meeting> before_, behind_;  // by place in the order
+  Meeting enter_ = Meeting::none, leave_ = Meeting::none;
+};
+
+}  // namespace tilegen::expand

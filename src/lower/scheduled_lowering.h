@@ -1,0 +1,87 @@
+// Statements of the scheduled program -> thread statements: roles, loops and what hands tiles over.
+// Operations are KernelLowering's.
+#pragma once
+
+#include "lower/gpu_gemm.h"
+#include "lower/kernel_lowering.h"
+
+namespace tilegen::lower {
+
+// The loop of a Pipelined statement while its body is lowered.
+struct LoopScope {
+  const ir::Loop* loop = nullptr;
+  std::string origin;
+  ExprId begin, extent;
+  bool fed = false;  // by a producer: iterations are numbered over all runs of the loop
+  ExprId before;     // how often the loop has run
+  ExprId filled;     // and its pipelines were filled
+  ExprId newest;     // the counter of the steady state
+  MemoryId answers;  // of peeks, by pipeline
+  std::map<ir::StmtId, std::unique_ptr<StagedGemm>> products;  // with register prefetch
+};
+
+class ScheduledLowering {
+ public:
+  ScheduledLowering(KernelLowering& k, const expand::ScheduledKernel& scheduled)
+      : k_(k), e_(k.out_.exprs), scheduled_(scheduled) {}
+
+  void run();
+
+ private:
+  void lower(const expand::Block& b, thread::Block& out);
+
+  // scheduled_lowering.cpp
+  void lower(const expand::Run& s, thread::Block& out);
+  void lower(const expand::Issue& s, thread::Block& out);
+  void lower(const expand::Serial& s, thread::Block& out);
+  void lower(const expand::Branch& s, thread::Block& out);
+  void lower(const expand::SplitSums& s, thread::Block& out) { k_.split_sums(s.loop, out); }
+  void lower(const expand::JoinSums& s, thread::Block& out) { k_.join_sums(s.loop, out); }
+
+  // gpu_roles.cpp
+  void roles();
+  thread::Role lower_role(const expand::Role& r);
+  void lower(const expand::TileLoop& s, thread::Block& out);
+  void lower(const expand::Order& s, thread::Block& out);
+  void lower(const expand::Barrier& s, thread::Block& out);
+  void lower(const expand::Fence&, thread::Block& out) { emit(thread::ProxyFence{}, out); }
+  void lower(const expand::AwaitStores&, thread::Block& out);
+  void lower(const expand::ClusterBarrier&, thread::Block& out) { emit(thread::ClusterBarrier{}, out); }
+
+  // gpu_pipelines.cpp
+  ExprId use_number(const PipelineBarriers& line, expand::Iteration at);
+  void lower(const expand::Acquire& s, thread::Block& out);
+  void lower(const expand::Commit& s, thread::Block& out);
+  void lower(const expand::Wait& s, thread::Block& out);
+  void lower(const expand::Peek& s, thread::Block& out);
+  void lower(const expand::Release& s, thread::Block& out);
+  void lower(const expand::CommitGroup&, thread::Block& out) { emit(thread::AsyncCommit{}, out); }
+  void lower(const expand::WaitGroup& s, thread::Block& out) { emit(thread::AsyncWait{s.pending}, out); }
+  void lower(const expand::Await& s, thread::Block& out);
+  ExprId answer_of(const PipelineBarriers& line);
+
+  // gpu_scheduled_loop.cpp
+  void lower(const expand::Pipelined& s, thread::Block& out);
+  void lower(const expand::Steady& s, thread::Block& out);
+  void lower(const expand::At& s, thread::Block& out);
+  void lower(const expand::WhereAnyIteration& s, thread::Block& out);
+  void lower(const expand::LoadOperands& s, thread::Block& out);
+  void lower(const expand::Multiply& s, thread::Block& out);
+  ExprId number_of(expand::Iteration i);
+  void enter(ExprId iteration);
+  ExprId any_iteration();
+  StagedGemm& staged(ir::StmtId product);
+
+  const std::string& origin() const { return scope_ ? scope_->origin : k_.kernel_.name; }
+  template <class Node>
+  void emit(Node node, thread::Block& out) {
+    out.push_back(k_.out_.add(std::move(node), origin()));
+  }
+
+  KernelLowering& k_;
+  ir::ExprPool& e_;
+  const expand::ScheduledKernel& scheduled_;
+  LoopScope* scope_ = nullptr;
+};
+
+}  // namespace tilegen::lower

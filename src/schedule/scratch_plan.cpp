@@ -1,0 +1,76 @@
+#include "schedule/scratch_plan.h"
+
+#include <algorithm>
+#include <map>
+
+#include "analysis/carried_sums.h"
+#include "analysis/exchange.h"
+#include "ir/statement_paths.h"
+
+namespace tilegen::schedule {
+
+std::vector<Scratch> plan_scratch(const ir::Program& p, int kernel, const analysis::KernelOps& ops,
+                                  const std::vector<plan::ValuePlan>& values,
+                                  const std::vector<plan::OpPlan>& plans,
+                                  const std::vector<plan::ConversionPlan>& conversions,
+                                  const target::Target& t) {
+  std::vector<Scratch> list;
+  std::map<std::string, size_t> places;  // in the list, by name
+  if (t.is_host()) return list;
+  auto need_named = [&](const std::string& name, const std::string& path, int64_t bytes) {
+    if (bytes == 0) return;
+    const auto [at, fresh] = places.try_emplace(name, list.size());
+    if (fresh) list.push_back({name, path, 0});
+    list[at->second].bytes = std::max(list[at->second].bytes, bytes);
+  };
+  auto need = [&](const std::string& path, int64_t bytes) {
+    need_named(analysis::scratch_name(path), path, bytes);
+  };
+  auto type_of = [&](int v) { return p.buffer(ops.values[static_cast<size_t>(v)].buffer).type; };
+  auto value_bytes = [&](int v) {
+    const auto& shape = ops.values[static_cast<size_t>(v)].shape;
+    return analysis::exchange_layout(shape, type_of(v)).output_extent(0) * ir::dtype_bytes(type_of(v));
+  };
+  for (size_t i = 0; i < ops.ops.size(); ++i) {
+    const analysis::KernelOp& op = ops.ops[i];
+    std::map<int, plan::ValuePlan> copies;
+    for (const analysis::OpAccess& a : op.accesses) {
+      if (a.value < 0) continue;
+      const plan::ValuePlan& held = values[static_cast<size_t>(a.value)];
+      const auto& through = plans[i].through_memory;
+      if (!held.fragment || std::find(through.begin(), through.end(), held.value) == through.end()) continue;
+      copies[a.value] = analysis::copy_in_memory(held, type_of(a.value));
+      need_named(analysis::copy_name(op.path, held.value), op.path, value_bytes(a.value));
+    }
+    const bool in_parts = plans[i].joined_behind && !plans[i].joined_behind->empty();  // below
+    if (op.form == analysis::OpForm::reduce && plans[i].iteration && !in_parts) {
+      const int dst = op.accesses[1].value;
+      const auto x = analysis::reduction_exchange(
+          p, op, *plans[i].iteration, copies.count(dst) ? copies.at(dst) : values[static_cast<size_t>(dst)],
+          t);
+      need(op.path, x.scratch_elements() * ir::dtype_bytes(type_of(dst)));
+      continue;  // the results go to dst's holders on the way
+    }
+    if (in_parts) continue;
+    for (const analysis::OpConversion& c : analysis::conversions_of(p, ops, op, values, conversions)) {
+      const layout::Fragment& held = *values[static_cast<size_t>(c.value)].fragment;
+      const bool scratch = (c.before && analysis::exchange_for(held, c.form, t, type_of(c.value)) ==
+                                            analysis::Exchange::scratch) ||
+                           (c.behind && analysis::exchange_for(c.form, held, t, type_of(c.value)) ==
+                                            analysis::Exchange::scratch);
+      if (scratch) need(op.path, value_bytes(c.value));
+    }
+  }
+  const ir::KernelPaths paths(p, kernel);
+  for (const analysis::CarriedSums& c : analysis::carried_sums(p, kernel, ops, plans)) {
+    const int dst = c.reduction->accesses[1].value;
+    const auto& iteration = *plans[static_cast<size_t>(c.reduction - ops.ops.data())].iteration;
+    const auto x =
+        analysis::reduction_exchange(p, *c.reduction, iteration, values[static_cast<size_t>(dst)], t);
+    need_named(analysis::scratch_name(c.reduction->path), paths[c.loop.value],
+               x.scratch_elements() * ir::dtype_bytes(type_of(dst)));
+  }
+  return list;
+}
+
+}  // namespace tilegen::schedule

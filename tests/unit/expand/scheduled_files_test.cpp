@@ -1,0 +1,52 @@
+// Scheduled programs as text: the kernels that docs/performance.md compares with others on sm_90a, and
+// pipelines of asynchronous copies on sm_80. The expected text is scheduled/NAME.<target>.scheduled beside
+// this file; TILEGEN_BLESS=1 writes it anew.
+#include <cstdlib>
+
+#include "scheduled_support.h"
+
+namespace tilegen::expand {
+namespace {
+
+struct File {
+  const char* path;
+  const char* name;
+  const char* target;
+};
+
+class ScheduledFile : public ::testing::TestWithParam<File> {};
+
+TEST_P(ScheduledFile, IsAsWritten) {
+  const File& f = GetParam();
+  const auto e = expanded_from(schedule::source_path(std::string(f.path) + "/" + f.name + ".tl"), f.target);
+  ASSERT_TRUE(e);
+  const std::string got = print_scheduled(*e->program, e->kernel);
+  const std::string golden = schedule::source_path(std::string("tests/unit/expand/scheduled/") + f.name +
+                                                   "." + f.target + ".scheduled");
+  if (std::getenv("TILEGEN_BLESS")) {
+    std::ofstream(golden, std::ios::binary) << got;
+    return;
+  }
+  EXPECT_EQ(got, schedule::read_file(golden)) << "TILEGEN_BLESS=1 rewrites the file when the change is meant";
+}
+
+constexpr const char* kFlagship = "tests/unit/schedule/flagship";
+constexpr const char* kPlan = "tests/files/plan";
+
+INSTANTIATE_TEST_SUITE_P(
+    All, ScheduledFile,
+    ::testing::Values(File{kFlagship, "gemm_flagship", "sm_90a"}, File{kFlagship, "attention_full", "sm_90a"},
+                      File{kFlagship, "attention_causal", "sm_90a"},
+                      File{kFlagship, "attention_packed", "sm_90a"},
+                      File{kFlagship, "attention_split", "sm_90a"}, File{kFlagship, "softmax_rows", "sm_90a"},
+                      File{kPlan, "gemm_bias_relu", "sm_80"}, File{kPlan, "flash_attention", "sm_80"},
+                      File{kPlan, "gemm_bias_relu", "x86-64-v4"}),
+    [](const auto& info) {
+      std::string name = std::string(info.param.name) + "_" + info.param.target;
+      for (char& c : name)
+        if (!isalnum(static_cast<unsigned char>(c))) c = '_';
+      return name;
+    });
+
+}  // namespace
+}  // namespace tilegen::expand
