@@ -63,8 +63,9 @@ bool varies_by_block(const ir::Program& p, const ir::Kernel& kernel, const ir::L
 
 bool blocks_differ(const ir::Program& p, const ir::Kernel& kernel) {
   bool differ = pipelines_in_branch(p, kernel);
-  for_each_pipeline(p, kernel, [&](ir::StmtId, const ir::Loop& loop) {
-    differ = differ || varies_by_block(p, kernel, loop);
+  ir::for_each_statement(p, kernel.body, [&](ir::StmtId id, int) {
+    const auto* loop = p.as<ir::Loop>(id);
+    differ = differ || (loop && loop->kind != ir::LoopKind::parallel && varies_by_block(p, kernel, *loop));
   });
   return differ;
 }

@@ -31,8 +31,9 @@ constexpr Iteration kFirst{Iteration::From::first, 0}, kNewest{}, kEnd{Iteration
 
 class ConsumerLoop {
  public:
-  ConsumerLoop(Expander& x, const ir::Loop& loop, StmtId id)
+  ConsumerLoop(Expander& x, const ir::Loop& loop, StmtId id, const std::vector<int>& around)
       : x_(x),
+        around_(around),
         found_(x, loop, id),
         units_(found_.units),
         tiles_(x, units_),
@@ -44,12 +45,12 @@ class ConsumerLoop {
   Block run() {
     Block out;
     if (x_.failed()) return out;
-    for (int line : found_.once) emit(out, Wait{line, {}});
+    for (int line : around_) emit(out, Wait{line, {}});
     tiles_.enter(out);
     found_.lagging || overwrites_ ? peeled(out) : whole(out);
     tiles_.leave(out);
     meet_without_products(out);
-    for (int line : found_.once) emit(out, Release{line, {}});
+    for (int line : around_) emit(out, Release{line, {}});
     return out;
   }
 
@@ -82,9 +83,18 @@ class ConsumerLoop {
     for (int line : units_.front().first) emit(*it.out, Peek{line, it.newest + 1});
   }
 
-  // Tiles that the unit's threads have read. `met`: behind that they have met.
-  void release_read(const Unit& u, Iteration at, bool met, Block& out) {
+  // Tiles that the unit's threads have read, and products in flight may be reading. `met`: behind that they
+  // have met.
+  void release_read(const Pass& it, const Unit& u, Flights& flights, Iteration at, bool met) {
     if (u.last.empty()) return;
+    size_t finished = 0;
+    for (size_t f = 0; f < flights.size(); ++f)
+      for (int line : u.last)
+        if (x_.touches(units_[flights[f].unit].stmt, x_.pipelines()[static_cast<size_t>(line)].values))
+          finished = f + 1;
+    if (finished > 0) finish(it, flights, finished, {});
+    if (!it.out) return;
+    Block& out = *it.out;
     if (!met) emit(out, Barrier{Scope::warpgroup});
     for (int line : u.last) emit(out, Release{line, at});
   }
@@ -92,28 +102,12 @@ class ConsumerLoop {
   // A product keeps the warps of a warpgroup together. Where a loop has none the thread that gives a slot
   // back could be a round of the slots ahead of warps that have not seen it full, and would never.
   void meet_without_products(Block& out) {
-    if (found_.once.empty() || !x_.persistent()) return;
+    if (around_.empty() || !x_.persistent()) return;
     WhereAnyIteration none;
     emit(none.else_body, Barrier{Scope::warpgroup});
     emit(out, std::move(none));
   }
 
-  static bool meet(const std::set<int>& a, const std::set<int>& b) {
-    return std::any_of(a.begin(), a.end(), [&](int v) { return b.count(v) > 0; });
-  }
-  static std::set<int> operands(const Unit& product) {
-    std::set<int> only;
-    std::set_difference(product.reads.begin(), product.reads.end(), product.writes.begin(),
-                        product.writes.end(), std::inserter(only, only.end()));
-    return only;
-  }
-
-  // Whether a unit of the threads must not run beside the product: they share sums, or the unit changes its
-  // operand.
-  static bool disturbs(const Unit& u, const Unit& product) {
-    if (u.product && u.writes == product.writes) return meet(u.writes, operands(product));
-    return meet(u.writes, product.reads) || meet(u.reads, product.writes) || meet(u.writes, product.writes);
-  }
   bool changes_operand(const Unit& u, const Flights& flights) const {
     return !u.product && std::any_of(flights.begin(), flights.end(), [&](const Flight& f) {
       return meet(u.writes, operands(units_[f.unit]));
@@ -174,17 +168,21 @@ class ConsumerLoop {
       if (turn.begins) emit(out, Order{Order::Step::wait});
       tiles_.before(index, out);
       At own{at, false, {}};
+      const bool overwrites = x_.overwrites();
+      if (u.cleared_by.valid()) x_.set_overwrite(true, u.cleared_by);
       if (u.product)
         emit(own.body, Issue{u.stmt, x_.overwrites()});
       else
         x_.statement(u.stmt, own.body);
+      if (u.cleared_by.valid()) x_.set_overwrite(overwrites, cleared_by_);
       emit(out, std::move(own));
       finish_other_slot(it, u, flights);
       const bool met = tiles_.behind(index, out);
-      if (!u.product) release_read(u, at, met, out);
+      if (!u.product) release_read(it, u, flights, at, met);
       if (turn.ends) emit(out, Order{Order::Step::pass});
     } else {
       finish_other_slot(it, u, flights);
+      if (!u.product) release_read(it, u, flights, it.newest, true);
     }
     if (!u.product) return;
     const auto held = std::find_if(flights.rbegin(), flights.rend(),
@@ -279,6 +277,7 @@ class ConsumerLoop {
   }
 
   Expander& x_;
+  const std::vector<int>& around_;  // pipelines
   const ConsumerUnits found_;
   const std::vector<Unit>& units_;
   const WrittenTiles tiles_;
@@ -291,11 +290,11 @@ class ConsumerLoop {
 
 }  // namespace
 
-Block consumer_loop(Expander& x, const ir::Loop& loop, StmtId id) {
+Block consumer_loop(Expander& x, const ir::Loop& loop, StmtId id, const std::vector<int>& around) {
   for (const analysis::WrittenOperand& w : x.written())
     if (x.in_turn(w.value) && x.touches(id, {w.value})) x.add_ring(w.value, id, Transport::threads);
   Block out;
-  emit(out, Pipelined{id, ConsumerLoop(x, loop, id).run()});
+  emit(out, Pipelined{id, ConsumerLoop(x, loop, id, around).run()});
   return out;
 }
 

@@ -29,7 +29,8 @@ Expander::Expander(const ir::Program& p, int kernel, const plan::KernelSchedule&
       kernel_(p.kernels[static_cast<size_t>(kernel)]),
       schedule_(schedule),
       target_(target),
-      paths_(paths_of(p, kernel)) {
+      paths_(paths_of(p, kernel)),
+      tree_(p, kernel_) {
   out_.kernel = kernel;
   out_.schedule = &schedule;
   out_.ops = std::make_unique<const analysis::KernelOps>(analysis::collect_kernel_ops(p, kernel));
@@ -61,6 +62,7 @@ void Expander::add_ring(int value, StmtId loop, Transport transport) {
                             transport,
                             {value},
                             this->value(value).slots,
+                            &p_.as<ir::Loop>(loop)->body,
                             loop,
                             {},
                             nullptr});
@@ -100,7 +102,6 @@ bool Expander::takes_part(StmtId id) const {
   return true;
 }
 
-// The products of the loop behind overwrite what it clears.
 bool Expander::elided(StmtId fill) const {
   const plan::OpPlan* plan = op(fill) ? plan_of(*op(fill)) : nullptr;
   return plan && plan->elided.value_or(false);
@@ -115,14 +116,15 @@ void Expander::declare_pipelines() {
     for (size_t v = 0; v < ops().values.size(); ++v)
       if (std::find(c.values.begin(), c.values.end(), ops().values[v].name) != c.values.end())
         line.values.insert(static_cast<int>(v));
-    for (size_t s = 0; s < paths_.size(); ++s)
-      if (!c.loop.empty() && paths_[s] == c.loop) line.loop = StmtId(s);
     for (size_t i = 0; i < ops().ops.size(); ++i)
       for (const analysis::OpAccess& a : ops().ops[i].accesses)
         if (a.write && line.values.count(a.value)) line.copies.push_back(i);
     if (line.values.size() != c.values.size() || line.copies.empty())
       return fail(kernel_.name, "channel '" + c.name + "' names values that the kernel does not have",
                   "plan the program for this target");
+    const StmtId first = ops().ops[line.copies.front()].stmt;
+    line.home = &tree_.block_of(first);
+    line.loop = tree_.loop_of(first);
     out_.pipelines.push_back(std::move(line));
   }
   out_.written = analysis::written_operands(p_, ops(), target_, *schedule_.threads, schedule_.ops,
@@ -130,21 +132,17 @@ void Expander::declare_pipelines() {
 }
 
 void Expander::block(const ir::Block& b, Block& out) {
-  const bool overwrite = overwrite_;
-  for (size_t i = 0; i < b.size(); ++i) {
+  if (role_ == RoleKind::consumer) return consumer_block(*this, b, out);
+  for (StmtId id : b) {
     if (failed()) return;
-    if (role_ == RoleKind::consumer && i + 1 < b.size() && elided(b[i])) {
-      overwrite_ = true;
-      elided_ = b[i++];
-    }
-    statement(b[i], out);
-    overwrite_ = overwrite;
+    statement(id, out);
   }
 }
 
 void Expander::statement(StmtId id, Block& out) {
   if (!takes_part(id)) return;
-  if (const auto* l = p_.as<ir::Loop>(id); l && l->kind != ir::LoopKind::parallel) return loop(*l, id, out);
+  if (const auto* l = p_.as<ir::Loop>(id); l && l->kind != ir::LoopKind::parallel)
+    return loop(*l, id, {}, out);
   if (const auto* b = p_.as<ir::Branch>(id)) {
     Branch branch{id, {}, {}};
     block(b->then_body, branch.then_body);
@@ -155,7 +153,18 @@ void Expander::statement(StmtId id, Block& out) {
   emit(out, Run{id, overwrite_});
 }
 
-void Expander::loop(const ir::Loop& l, StmtId id, Block& out) {
+bool Expander::fed(StmtId loop) const {
+  return std::any_of(out_.pipelines.begin(), out_.pipelines.end(), [&](const Pipeline& line) {
+    return line.transport == Transport::tensor_copy && line.loop == loop;
+  });
+}
+
+bool Expander::is_product(StmtId id) const {
+  const plan::OpPlan* plan = op(id) && p_.as<ir::TileOp>(id) ? plan_of(*op(id)) : nullptr;
+  return plan && plan->engine == plan::Engine::warpgroup_mma;
+}
+
+void Expander::loop(const ir::Loop& l, StmtId id, const std::vector<int>& around, Block& out) {
   const auto in_parts = [&](bool in_front) {
     if (role_ == RoleKind::producer) return;
     for (const analysis::CarriedSums& c : out_.carried) {
@@ -165,13 +174,10 @@ void Expander::loop(const ir::Loop& l, StmtId id, Block& out) {
     }
   };
   in_parts(true);
-  const bool pipelined = !target_.is_host() && l.kind == ir::LoopKind::pipelined;
-  const bool fed = std::any_of(out_.pipelines.begin(), out_.pipelines.end(), [&](const Pipeline& line) {
-    return line.transport == Transport::tensor_copy && line.loop == id;
-  });
   std::optional<Block> expanded;
-  if (pipelined && role_ == RoleKind::consumer && fed) expanded = consumer_loop(*this, l, id);
-  if (pipelined && role_ != RoleKind::producer && !expanded) expanded = commit_group_loop(*this, l, id);
+  if (role_ == RoleKind::consumer && fed(id)) expanded = consumer_loop(*this, l, id, around);
+  if (!target_.is_host() && role_ != RoleKind::producer && !expanded)
+    expanded = commit_group_loop(*this, l, id);
   if (expanded) {
     out.insert(out.end(), expanded->begin(), expanded->end());
   } else {

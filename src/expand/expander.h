@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 
+#include "analysis/block_tree.h"
 #include "expand/scheduled_kernel.h"
 
 namespace tilegen::expand {
@@ -22,6 +23,13 @@ class Expander {
   // A statement of the program, with those inside it.
   void statement(StmtId id, Block& out);
   void block(const ir::Block& b, Block& out);
+  // The same, of a loop that is all that uses the pipelines `around` it.
+  void loop(const ir::Loop& l, StmtId id, const std::vector<int>& around, Block& out);
+  // A producer fills tiles of the loop's iterations.
+  bool fed(StmtId loop) const;
+  bool is_product(StmtId id) const;  // of warpgroups
+  // The products of the statement behind it overwrite what the fill clears.
+  bool elided(StmtId fill) const;
 
   const ir::Program& program() const { return p_; }
   const plan::KernelSchedule& schedule() const { return schedule_; }
@@ -47,10 +55,14 @@ class Expander {
   bool touches(StmtId id, const std::set<int>& values) const;
   // The loop fills slots of the value without a producer.
   void add_ring(int value, StmtId loop, Transport transport);
-  // Products made from here on do not add to their sums.
-  void set_overwrite(bool overwrite) { overwrite_ = overwrite; }
+  // Products made from here on do not add to their sums, which `fill` would clear.
+  void set_overwrite(bool overwrite, StmtId fill = StmtId()) {
+    overwrite_ = overwrite;
+    elided_ = fill;
+  }
   bool overwrites() const { return overwrite_; }
   StmtId elided_fill() const { return elided_; }
+  const analysis::BlockTree& tree() const { return tree_; }
   void fail(const std::string& op, std::string message, std::string hint);
   bool failed() const { return error_.has_value(); }
 
@@ -59,8 +71,6 @@ class Expander {
   void declare_pipelines();
   int pipeline_of(int value) const;
   bool takes_part(StmtId id) const;
-  bool elided(StmtId fill) const;
-  void loop(const ir::Loop& l, StmtId id, Block& out);
   void produce(const KernelOp& op, Block& out);
   bool stores_in_bulk() const;
   Block tile_loop(RoleKind role);
@@ -72,6 +82,7 @@ class Expander {
   const target::Target& target_;
   ScheduledKernel out_;
   std::vector<std::string> paths_;  // by statement; empty for those of other kernels
+  const analysis::BlockTree tree_;
   std::map<StmtId, const KernelOp*> op_of_;
   RoleKind role_ = RoleKind::all;
   bool overwrite_ = false;
@@ -79,8 +90,12 @@ class Expander {
   std::optional<Error> error_;
 };
 
-// A consumer's loop over tiles that come through pipelines (consumer_loop.cpp).
-Block consumer_loop(Expander& x, const ir::Loop& loop, StmtId id);
+// A consumer's loop over tiles that come through pipelines (consumer_loop.cpp). `around`: pipelines that are
+// filled in front of the loop, and used in it only.
+Block consumer_loop(Expander& x, const ir::Loop& loop, StmtId id, const std::vector<int>& around);
+
+// A consumer's block that is no such loop's body (consumer_block.cpp).
+void consumer_block(Expander& x, const ir::Block& b, Block& out);
 
 // A loop whose copies run ahead of what uses them in commit groups (commit_groups.cpp). Nothing where the
 // schedule has no copy of the loop run ahead.

@@ -22,11 +22,16 @@ const char* transport_name(Transport t) {
 }
 
 std::string text_of(Iteration i) {
+  if (i.from == Iteration::From::none) return "";
   const char* from = i.from == Iteration::From::first ? "first"
                      : i.from == Iteration::From::end ? "end"
                                                       : "i";
   if (i.plus == 0) return from;
   return std::string(from) + (i.plus > 0 ? " + " : " - ") + std::to_string(std::abs(i.plus));
+}
+
+std::string in_brackets(Iteration i) {
+  return i.from == Iteration::From::none ? "" : " [" + text_of(i) + "]";
 }
 
 class Printer {
@@ -39,10 +44,9 @@ class Printer {
       text_ += "pipeline " + line.name + ": " + transport_name(line.transport) + " {";
       const char* separator = "";
       for (int v : line.values) text_ += std::exchange(separator, ", ") + value(v);
-      text_ +=
-          "}, " + std::to_string(line.slots) + " slots, " +
-          (line.loop.valid() ? "filled by iterations of " + paths_[line.loop.value] : "filled once a tile") +
-          "\n";
+      text_ += "}, " + std::to_string(line.slots) + " slots, " +
+               (line.loop.valid() ? "filled by iterations of " + paths_[line.loop.value] : "filled once") +
+               "\n";
     }
     for (const Role& r : k_.roles) {
       text_ += "role " + r.name + ": threads " + std::to_string(r.first_thread) + " .. " +
@@ -84,7 +88,7 @@ class Printer {
   }
   void print(const Await& s, int d, const std::string&) {
     std::string words = "await";
-    for (const Token& t : s.finished) words += " " + path(t.op) + " [" + text_of(t.at) + "]";
+    for (const Token& t : s.finished) words += " " + path(t.op) + in_brackets(t.at);
     words += ", " + std::to_string(s.pending) + " pending";
     if (!s.values.empty()) words += ", valid:";
     for (int v : s.values) words += " " + value(v);

@@ -34,16 +34,17 @@ struct Pipeline {
   Transport transport = Transport::tensor_copy;
   std::set<int> values;  // of KernelOps::values
   int64_t slots = 1;
-  StmtId loop;  // whose iterations fill it; invalid: filled once for a tile of the grid
+  const ir::Block* home = nullptr;  // the block with what fills it
+  StmtId loop;                      // whose body that is; invalid: filled once whenever the block runs
   // tensor_copy: the copies that fill it, in order; the entry of the Schedule
   std::vector<size_t> copies;  // of KernelOps::ops
   const plan::ChannelPlan* plan = nullptr;
 };
 
 // An iteration of the loop of the innermost Pipelined statement: `plus` behind the first one, behind the
-// counter of the steady state, or behind the end.
+// counter of the steady state, or behind the end. `none`: what belongs to no iteration.
 struct Iteration {
-  enum class From : uint8_t { first, newest, end };
+  enum class From : uint8_t { first, newest, end, none };
   From from = From::newest;
   int64_t plus = 0;
   Iteration operator+(int64_t n) const { return {from, plus + n}; }

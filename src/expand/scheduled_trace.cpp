@@ -1,5 +1,6 @@
 #include "expand/scheduled_trace.h"
 
+#include <algorithm>
 #include <map>
 
 namespace tilegen::expand {
@@ -22,22 +23,26 @@ class Tracer {
     int64_t filled = 0;  // iterations of earlier runs, where uses count on
     int64_t newest = 0;
     int64_t at = 0;  // of the innermost At
+    Scope* around = nullptr;
   };
 
   void block(const Block& b) {
     for (const Stmt& s : b) std::visit([&](const auto& node) { step(s, node); }, s.node);
   }
   void add(const Stmt& s, int64_t use) {
-    events_.push_back(
-        {&s, use, scope_ ? scope_->filled + scope_->at : 0, scope_ ? scope_->loop : StmtId(), {}});
+    Event e{&s, use, {}, {}};
+    for (const Scope* scope = scope_; scope; scope = scope->around)
+      e.iterations.insert(e.iterations.begin(), {scope->loop, scope->filled + scope->at});
+    events_.push_back(std::move(e));
   }
   const Pipeline& line(int pipeline) const { return k_.pipelines[static_cast<size_t>(pipeline)]; }
   int64_t& uses(int pipeline) { return uses_[static_cast<size_t>(pipeline)]; }
 
   int64_t number(Iteration i) const {
-    const int64_t from = i.from == Iteration::From::first ? 0
-                         : i.from == Iteration::From::end ? run_.iterations
-                                                          : scope_->newest;
+    const int64_t from = i.from == Iteration::From::first  ? 0
+                         : i.from == Iteration::From::end  ? run_.iterations
+                         : i.from == Iteration::From::none ? 0
+                                                           : scope_->newest;
     return from + i.plus;
   }
   int64_t use_of(int pipeline, Iteration at) {
@@ -68,24 +73,25 @@ class Tracer {
   void step(const Stmt& s, const Await& node) {
     add(s, 0);
     for (const Token& t : node.finished)
-      if (number(t.at) >= 0 && number(t.at) < run_.iterations) events_.back().finished.push_back(t.op);
+      if (t.at.from == Iteration::From::none || (number(t.at) >= 0 && number(t.at) < run_.iterations))
+        events_.back().finished.push_back(t.op);
   }
   void step(const Stmt& s, const Multiply& node) {
     add(s, 0);
     block(node.before_last);
   }
   void step(const Stmt&, const Serial& node) {
-    const int64_t trips =
-        p_.as<ir::Loop>(node.loop)->kind == ir::LoopKind::pipelined ? run_.iterations : run_.trips;
+    const bool filled = std::any_of(k_.pipelines.begin(), k_.pipelines.end(),
+                                    [&](const Pipeline& line) { return line.loop == node.loop; });
+    const int64_t trips = filled ? run_.iterations : run_.trips;
     for (int64_t i = 0; i < trips; ++i) block(node.body);
   }
   void step(const Stmt&, const Branch& node) { block(run_.conditions ? node.then_body : node.else_body); }
   void step(const Stmt&, const Pipelined& node) {
-    Scope scope{node.loop, filled_[node.loop], 0, 0};
-    Scope* const around = scope_;
+    Scope scope{node.loop, filled_[node.loop], 0, 0, scope_};
     scope_ = &scope;
     block(node.body);
-    scope_ = around;
+    scope_ = scope.around;
     filled_[node.loop] += run_.iterations;
   }
   void step(const Stmt&, const Steady& node) {

@@ -1,6 +1,9 @@
 // A role's statements in the order of execution, for loops of given lengths. Not used outside this folder.
 #pragma once
 
+#include <optional>
+#include <utility>
+
 #include "expand/scheduled_kernel.h"
 
 namespace tilegen::expand {
@@ -13,14 +16,21 @@ struct Lengths {
   bool conditions = true;
 };
 
-// A statement that is executed, with the tokens of an Await that exist. `use`: of the pipeline;
-// `iteration`: of its own loop, counted on over the runs of the loop where its pipelines' uses are.
+// A statement that is executed, with the tokens of an Await that exist. `use`: of the pipeline.
 struct Event {
   const Stmt* stmt = nullptr;
   int64_t use = 0;
-  int64_t iteration = 0;
-  StmtId loop;  // of the innermost Pipelined statement; invalid: none
+  // Iterations of the Pipelined statements around, outermost first, counted on over the runs of each loop
+  // where its pipelines' uses are.
+  std::vector<std::pair<StmtId, int64_t>> iterations;
   std::vector<StmtId> finished;
+
+  // Of a loop that is around; else nothing.
+  std::optional<int64_t> iteration(StmtId loop) const {
+    for (const auto& [around, i] : iterations)
+      if (around == loop) return i;
+    return std::nullopt;
+  }
 };
 
 std::vector<Event> trace_role(const ir::Program& p, const ScheduledKernel& k, const Role& role,

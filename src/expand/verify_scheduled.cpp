@@ -59,7 +59,7 @@ class Player {
   };
   struct Flight {
     StmtId op;
-    int64_t iteration = 0;
+    Event issued;
   };
   struct Played {
     const Role* role = nullptr;
@@ -132,7 +132,8 @@ class Player {
     const Pipeline& pipeline = k_.pipelines[static_cast<size_t>(s.pipeline)];
     for (const Flight& f : r.flights)
       for (const analysis::OpAccess& a : op(f.op)->accesses)
-        if (pipeline.values.count(a.value) && (!pipeline.loop.valid() || f.iteration == e.use))
+        if (pipeline.values.count(a.value) &&
+            (!pipeline.loop.valid() || f.issued.iteration(pipeline.loop) == e.use))
           tell("the slot that " + path(f.op) + " reads is released while it runs");
   }
 
@@ -152,14 +153,13 @@ class Player {
     const plan::OpPlan* plan = plan::find_op(*k_.schedule, o.path);
     if (plan && plan->engine == plan::Engine::warpgroup_mma) {
       touch(r, e, s.op, true);
-      r.flights.push_back({s.op, e.iteration});
+      r.flights.push_back({s.op, e});
       return;
     }
     for (const Pipeline& line : k_.pipelines)
       for (const analysis::OpAccess& a : o.accesses)
-        if (a.write && line.transport == Transport::async_copy && line.loop == e.loop &&
-            line.values.count(a.value))
-          r.filled[{a.value, e.iteration % line.slots}] = {e.iteration, r.groups};
+        if (a.write && line.transport == Transport::async_copy && line.values.count(a.value))
+          if (const auto i = e.iteration(line.loop)) r.filled[{a.value, *i % line.slots}] = {*i, r.groups};
   }
   void step(Played& r, const Event&, const CommitGroup&) { ++r.groups; }
   void step(Played& r, const Event&, const WaitGroup& s) {
@@ -206,24 +206,27 @@ class Player {
     if (product && a.write && b.write) return true;
     for (const Pipeline& line : k_.pipelines)
       if (line.transport == Transport::threads && line.values.count(a.value))
-        return (e.iteration - f.iteration) % line.slots != 0;
+        return (e.iteration(line.loop).value_or(0) - f.issued.iteration(line.loop).value_or(0)) %
+                   line.slots !=
+               0;
     return false;
   }
 
   void in_slot(Played& r, const Event& e, StmtId id, size_t i, const analysis::OpAccess& a) {
     const Pipeline& pipeline = k_.pipelines[i];
-    if (pipeline.transport == Transport::tensor_copy) {
-      const int64_t use = pipeline.loop.valid() ? e.iteration : lines_[i].released;
-      if (pipeline.loop.valid() && e.loop != pipeline.loop)
+    const auto iteration = pipeline.loop.valid() ? e.iteration(pipeline.loop) : lines_[i].released;
+    if (!iteration) {
+      if (pipeline.transport == Transport::tensor_copy)
         tell(path(id) + " reads pipeline '" + pipeline.name + "' outside of its loop");
-      else if (!lines_[i].waited.count(use))
-        tell(path(id) + " reads use " + std::to_string(use) + " of pipeline '" + pipeline.name +
-             "', which is not waited for or released");
+      return;
     }
-    if (pipeline.transport == Transport::async_copy && e.loop == pipeline.loop && a.read) {
-      const auto there = r.filled.find({a.value, e.iteration % pipeline.slots});
-      if (there == r.filled.end() || there->second.iteration != e.iteration)
-        tell(path(id) + " reads iteration " + std::to_string(e.iteration) + " of '" + pipeline.name +
+    if (pipeline.transport == Transport::tensor_copy && !lines_[i].waited.count(*iteration))
+      tell(path(id) + " reads use " + std::to_string(*iteration) + " of pipeline '" + pipeline.name +
+           "', which is not waited for or released");
+    if (pipeline.transport == Transport::async_copy && a.read) {
+      const auto there = r.filled.find({a.value, *iteration % pipeline.slots});
+      if (there == r.filled.end() || there->second.iteration != *iteration)
+        tell(path(id) + " reads iteration " + std::to_string(*iteration) + " of '" + pipeline.name +
              "', whose slot has another");
       else if (there->second.group >= r.complete)
         tell(path(id) + " reads '" + pipeline.name + "' before its copies are awaited");

@@ -46,7 +46,9 @@ void WrittenTiles::place(const analysis::WrittenOperand& w, const std::vector<Co
   }
   if (inside == w.writers.size()) return;
   raise(enter_, those);
-  const bool again = x_.persistent() || w.writers.back() > w.products.front();
+  const StmtId loop = x_.tree().parent(order.front().stmt);
+  const bool again =
+      x_.persistent() || w.writers.back() > w.products.front() || !x_.tree().around(loop).empty();
   if (again && !w.own_rows) raise(leave_, Meeting::role);
 }
 

@@ -3,7 +3,6 @@
 //
 // A persistent block walks several tiles of the grid: the roles do so each for itself, as far apart as the
 // pipelines' slots let them.
-#include "analysis/block_work.h"
 #include "lower/scheduled_lowering.h"
 #include "lower/statement_exprs.h"
 #include "thread/named_barriers.h"
@@ -40,9 +39,8 @@ void KernelLowering::warpgroup_barrier(thread::Block& out, const std::string& or
       out, origin);
 }
 
-bool KernelLowering::counted(const ir::Loop& loop) const {
-  return tile_var_.valid() &&
-         (analysis::varies_by_block(p_, kernel_, loop) || analysis::pipelines_in_branch(p_, kernel_));
+bool KernelLowering::counted(ir::StmtId s) const {
+  return analysis::runs_irregularly(p_, kernel_, tree_, s, tile_var_.valid());
 }
 
 MemoryId KernelLowering::count_of(const void* what, const char* name) {
@@ -70,22 +68,24 @@ void KernelLowering::add_to_count(MemoryId count, ExprId more, thread::Block& ou
   out.push_back(out_.add(thread::Store{count, e.const_int(0), sum, ExprId(), false, ExprId()}, kernel_.name));
 }
 
-ExprId KernelLowering::fillings_before(const ir::Loop& loop, ExprId extent) {
-  return counted(loop) ? held_count(count_of(&loop, "fillings")) : repeated(executions_, extent);
+ExprId KernelLowering::fillings_before(ir::StmtId loop, ExprId extent) {
+  return counted(loop) ? held_count(count_of(&p_.stmt(loop), "fillings")) : repeated(executions_, extent);
 }
 
-void KernelLowering::count_fillings(const ir::Loop& loop, ExprId extent, thread::Block& out) {
-  if (counted(loop)) add_to_count(count_of(&loop, "fillings"), extent, out);
+void KernelLowering::count_fillings(ir::StmtId loop, ExprId extent, thread::Block& out) {
+  if (counted(loop)) add_to_count(count_of(&p_.stmt(loop), "fillings"), extent, out);
+}
+
+bool KernelLowering::uses_counted(const PipelineBarriers& c) const {
+  return !c.pipeline->loop.valid() && counted(ops_.ops[c.pipeline->copies.front()].stmt);
 }
 
 ExprId KernelLowering::uses_before(const PipelineBarriers& c) {
-  const bool some_only =
-      tile_var_.valid() && !c.pipeline->loop.valid() && analysis::pipelines_in_branch(p_, kernel_);
-  return some_only ? held_count(count_of(c.pipeline, "uses")) : executions_;
+  return uses_counted(c) ? held_count(count_of(c.pipeline, "uses")) : executions_;
 }
 
 void KernelLowering::count_use(const PipelineBarriers& c, thread::Block& out) {
-  if (tile_var_.valid() && !c.pipeline->loop.valid() && analysis::pipelines_in_branch(p_, kernel_))
+  if (uses_counted(c))
     add_to_count(count_of(c.pipeline, "uses"), out_.exprs.const_int(1), out);
 }
 

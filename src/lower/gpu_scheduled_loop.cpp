@@ -18,14 +18,14 @@ void ScheduledLowering::lower(const expand::Pipelined& s, thread::Block& out) {
   scope.extent = extent;
   scope.fed = k_.fed_by_producer(s.loop);
   scope.before = k_.executions_;
-  if (scope.fed) scope.filled = k_.fillings_before(*scope.loop, extent);
+  if (scope.fed) scope.filled = k_.fillings_before(s.loop, extent);
   if (int64_t trips = 0; !scope.fed && e_.is_const_int(extent, &trips) && trips <= 0) return;
   const std::map<int, ExprId> slots = k_.slots_;
   LoopScope* const around = std::exchange(scope_, &scope);
   lower(s.body, out);
   scope_ = around;
   k_.slots_ = slots;
-  if (scope.fed) k_.count_fillings(*scope.loop, extent, out);
+  if (scope.fed) k_.count_fillings(s.loop, extent, out);
 }
 
 ExprId ScheduledLowering::number_of(Iteration i) {

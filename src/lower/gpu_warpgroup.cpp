@@ -48,11 +48,12 @@ class WarpgroupGemm {
     const int value = k_.value_of(sum.buffer);
     if (value < 0) return;
     sum_ = k_.held(value);
+    clear = clear || k_.products_overwrite_;
     if (shape_.promote) return promoted(left, right, clear);
     emit(thread::WarpgroupFence{});
     for (int64_t m = 0; m < parts_m_; ++m)
       for (int64_t n = 0; n < parts_n_; ++n)
-        emit(product(left, right, m, n, clear || k_.products_overwrite_));
+        emit(product(left, right, m, n, clear));
     emit(thread::WarpgroupCommit{});
     if (!k_.product_in_flight_) emit(thread::WarpgroupWait{0, {sum_.memory}});
   }

@@ -23,6 +23,7 @@
 #include <memory>
 #include <set>
 
+#include "analysis/block_tree.h"
 #include "analysis/kernel_ops.h"
 #include "analysis/tensor_copy.h"
 #include "arith/context.h"
@@ -267,10 +268,11 @@ class KernelLowering {
   bool specialised() const { return schedule_.roles && schedule_.roles->producer_threads > 0; }
   // How often iterations of the loop have filled its channels before it begins: a loop of one length for all
   // points of the grid tells by the points walked, others are counted behind each run.
-  bool counted(const ir::Loop& loop) const;
-  ExprId fillings_before(const ir::Loop& loop, ExprId extent);
-  void count_fillings(const ir::Loop& loop, ExprId extent, thread::Block& out);
+  bool counted(ir::StmtId s) const;
+  ExprId fillings_before(ir::StmtId loop, ExprId extent);
+  void count_fillings(ir::StmtId loop, ExprId extent, thread::Block& out);
   // The same for a pipeline that is filled once for a point of the grid, if at all.
+  bool uses_counted(const PipelineBarriers& line) const;
   ExprId uses_before(const PipelineBarriers& line);
   void count_use(const PipelineBarriers& line, thread::Block& out);
   MemoryId count_of(const void* what, const char* name);
@@ -351,6 +353,7 @@ class KernelLowering {
   const LowerOptions options_;
   const analysis::KernelOps& ops_;
   std::vector<std::string> paths_;
+  const analysis::BlockTree tree_;
   std::map<ir::StmtId, const analysis::KernelOp*> op_of_;
   thread::ThreadProgram out_;
   arith::Context ctx_;

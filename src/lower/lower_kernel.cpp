@@ -38,6 +38,7 @@ KernelLowering::KernelLowering(const ir::Program& p, const expand::ScheduledKern
       options_(options),
       ops_(*scheduled.ops),
       paths_(paths_of(p, scheduled.kernel)),
+      tree_(p, kernel_),
       ctx_(out_.exprs) {
   for (const analysis::KernelOp& op : ops_.ops) op_of_[op.stmt] = &op;
 }

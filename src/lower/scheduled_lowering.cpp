@@ -56,7 +56,7 @@ void ScheduledLowering::lower(const expand::Serial& s, thread::Block& out) {
   const bool fills = k_.fed_by_producer(s.loop);
   if (executions)
     k_.executions_ = k_.simplified(
-        e_.add(fills ? k_.fillings_before(loop, extent) : k_.repeated(executions, extent), e_.var(var)));
+        e_.add(fills ? k_.fillings_before(s.loop, extent) : k_.repeated(executions, extent), e_.var(var)));
   thread::Loop lowered{var, extent, thread::LoopForm::serial, {}};
   if (loop.kind == ir::LoopKind::unroll && e_.is_const_int(extent)) {
     lowered.form = thread::LoopForm::unrolled;
@@ -66,7 +66,7 @@ void ScheduledLowering::lower(const expand::Serial& s, thread::Block& out) {
   k_.executions_ = executions;
   k_.ctx_.rollback(mark);
   out.push_back(k_.out_.add(std::move(lowered), origin));
-  if (fills) k_.count_fillings(loop, extent, out);
+  if (fills) k_.count_fillings(s.loop, extent, out);
 }
 
 void ScheduledLowering::lower(const expand::Branch& s, thread::Block& out) {

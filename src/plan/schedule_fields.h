@@ -183,7 +183,7 @@ struct EntryFields<OpPlan> {
                         "value of row factors: lanes leave the operation out where all of theirs are 1",
                         "unless % is 1"},
         FlagField<E>{"elided", &E::elided,
-                     "fills with zeros: the first product of the loop behind overwrites instead", "elided"},
+                     "fills with zeros: the product behind, or that of a loop behind, overwrites", "elided"},
         NumberField<E>{"chains", &E::chains, 1, 2, 0,
                        "reductions: partial results of a thread, none of which waits for another", "% chains",
                        1},

@@ -29,7 +29,7 @@ class Names {
     const ir::KernelPaths paths(p, kernel);
     ir::for_each_statement(p, p.kernels[static_cast<size_t>(kernel)].body, [&](ir::StmtId id, int) {
       const auto* loop = p.as<ir::Loop>(id);
-      if (!loop || loop->kind != ir::LoopKind::pipelined) return;
+      if (!loop || loop->kind == ir::LoopKind::parallel) return;
       pipelined_names_.insert(paths[id.value]);
     });
   }

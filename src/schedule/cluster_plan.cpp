@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 
+#include "analysis/block_tree.h"
 #include "analysis/block_work.h"
 #include "analysis/shared_rows.h"
 #include "analysis/tensor_copy.h"
@@ -28,16 +29,21 @@ class ClusterPlanner {
  public:
   ClusterPlanner(const ir::Program& p, const ir::Kernel& kernel, const analysis::KernelOps& ops,
                  const target::Target& t, const std::set<size_t>& produced, const infer::InferResult& layouts)
-      : p_(p), kernel_(kernel), ops_(ops), target_(t), produced_(produced), layouts_(layouts) {}
+      : p_(p),
+        kernel_(kernel),
+        tree_(p, kernel),
+        ops_(ops),
+        target_(t),
+        produced_(produced),
+        layouts_(layouts) {}
 
   // Why blocks of a kernel whose tiles come by tensor copies cannot make up clusters; empty when they can.
   std::string refusal() const {
     if (produced_.empty()) return "no tile comes by tensor copies";
     for (size_t op : produced_) {
       if (analysis::in_branch(p_, kernel_, ops_.ops[op].stmt)) return "blocks have different amounts of work";
-      for (ir::StmtId id : kernel_.body)
-        if (const auto* loop = p_.as<ir::Loop>(id);
-            loop && fills(*loop, ops_.ops[op]) && analysis::varies_by_block(p_, kernel_, *loop))
+      for (ir::StmtId id : tree_.around(ops_.ops[op].stmt))
+        if (const auto* loop = p_.as<ir::Loop>(id); loop && analysis::varies_by_block(p_, kernel_, *loop))
           return "blocks have different amounts of work";
     }
     return "";
@@ -181,6 +187,7 @@ class ClusterPlanner {
   }
   const ir::Program& p_;
   const ir::Kernel& kernel_;
+  const analysis::BlockTree tree_;
   const analysis::KernelOps& ops_;
   const target::Target& target_;
   const std::set<size_t>& produced_;

@@ -61,7 +61,7 @@ class KernelPlanner {
   void fit_stores();
   void widen_passes();
   Checked plan_walk(KernelSchedule& s, int64_t threads);
-  void widen_channels();
+  void widen_channels(bool persistent);
   Checked check_given_engines() const;
   const plan::OpPlan* given_op(size_t op) const {
     return given_ ? plan::find_op(*given_, ops_.ops[op].path) : nullptr;

@@ -35,7 +35,7 @@ Expected<KernelSchedule> KernelPlanner::plan(const KernelSchedule* given) {
   KernelSchedule kept;
   if (given) {
     if (Checked ok = check_names(*given, p_, index_, ops_); !ok) return ok.error();
-    kept = without_tensor_copies(*given, p_, ops_, options_.tensor_copies);
+    kept = without_tensor_copies(*given, p_, index_, ops_, options_.tensor_copies);
     given_ = &kept;
   }
   const TensorFeeds found =
@@ -50,7 +50,7 @@ Expected<KernelSchedule> KernelPlanner::plan(const KernelSchedule* given) {
     feeds_.by_threads.insert(by_threads_.begin(), by_threads_.end());
     for (const auto& [op, why] : refused_) feeds_.fed.erase(op);
     for (const auto& [op, why] : by_threads_) feeds_.beside.erase(op);
-    if (refuse(settle(p_, ops_, feeds_))) continue;
+    if (refuse(settle(p_, index_, ops_, feeds_))) continue;
     auto schedule = attempt(*threads);
     if (!schedule && !keep_in_registers_ && schedule.error().diagnostics[0].code == DiagCode::limit_memory) {
       keep_in_registers_ = true;
@@ -83,7 +83,7 @@ Expected<std::optional<KernelSchedule>> KernelPlanner::attempt(int64_t threads) 
   if (refuse(unfit_products(p_, ops_, target_, feeds_, gemms_))) return std::optional<KernelSchedule>(kAgain);
   std::erase_if(feeds_.fed,
                 [&](const auto& f) { return gemms_.at(f.first).engine != Engine::warpgroup_mma; });
-  if (refuse(settle(p_, ops_, feeds_))) return std::optional<KernelSchedule>(kAgain);
+  if (refuse(settle(p_, index_, ops_, feeds_))) return std::optional<KernelSchedule>(kAgain);
 
   auto layouts = infer::infer_layouts(
       {p_, ops_, target_, threads, gemms_, given_, options_.conversions, keep_in_registers_});
@@ -167,6 +167,7 @@ void KernelPlanner::take_engines() {
     if (!produced_.count(i)) {
       // A loop with a producer has no asynchronous copies of the computing threads beside.
       const bool beside = std::any_of(feeds_.fed.begin(), feeds_.fed.end(), [&](const auto& f) {
+        if (!f.second.loop.valid()) return false;
         const auto inside = analysis::ops_inside(p_, ops_, *p_.as<ir::Loop>(f.second.loop));
         return std::find(inside.begin(), inside.end(), &ops_.ops[i]) != inside.end();
       });
@@ -207,7 +208,8 @@ void KernelPlanner::widen_written() {
     const plan::ValuePlan* given = given_ ? plan::find_value(*given_, tile.value) : nullptr;
     tile.slots = 1;
     const auto feed = feeds_.fed.find(w.products.front());
-    if (in_order() || feed == feeds_.fed.end() || (given && given->slots == 1)) continue;
+    if (in_order() || feed == feeds_.fed.end() || !feed->second.direct || (given && given->slots == 1))
+      continue;
     const auto loop =
         std::find_if(pipelines_.loops.begin(), pipelines_.loops.end(),
                      [&](const plan::LoopPlan& l) { return l.loop == paths[feed->second.loop.value]; });

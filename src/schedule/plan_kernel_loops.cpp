@@ -1,6 +1,7 @@
 // How a kernel's blocks walk over the grid, and its loops over their tiles.
 #include <algorithm>
 
+#include "analysis/block_tree.h"
 #include "ir/statement_paths.h"
 #include "schedule/cluster_plan.h"
 #include "schedule/kernel_planner.h"
@@ -37,18 +38,27 @@ Checked KernelPlanner::plan_walk(KernelSchedule& s, int64_t threads) {
     *persistence = {};
     persistence->reason = "shared memory has no room for points that blocks would claim";
   }
-  if (persistence->persistent) widen_channels();
+  widen_channels(persistence->persistent);
   s.cluster = std::move(*cluster);
   s.roles = std::move(*roles);
   s.persistence = std::move(*persistence);
   return Unit{};
 }
 
-// Tiles that are filled once for a point of the grid have a second slot where there is room: those of the
-// next point come beside the last products of this one.
-void KernelPlanner::widen_channels() {
+// Tiles that are filled once whenever their block runs have a second slot where it runs again and there is
+// room: those of the next time come beside the last products of this one.
+void KernelPlanner::widen_channels(bool persistent) {
+  const analysis::BlockTree tree(p_, kernel_);
+  const auto in_loop = [&](const plan::ChannelPlan& c) {
+    return std::any_of(ops_.ops.begin(), ops_.ops.end(), [&](const KernelOp& op) {
+      const auto around = tree.around(op.stmt);
+      return produced_.count(static_cast<size_t>(&op - ops_.ops.data())) &&
+             ops_.values[static_cast<size_t>(op.accesses.back().value)].name == c.values.front() &&
+             std::any_of(around.begin(), around.end(), [&](ir::StmtId s) { return p_.as<ir::Loop>(s); });
+    });
+  };
   for (const plan::ChannelPlan& c : channels_) {
-    if (!c.loop.empty()) continue;
+    if (!c.loop.empty() || !(persistent || in_loop(c))) continue;
     std::map<int, int64_t> slots = pipelines_.slots;
     const plan::ChannelPlan* given = given_ ? plan::find_channel(*given_, c.name) : nullptr;
     bool one = given && given->slots == 1;
@@ -71,7 +81,7 @@ bool KernelPlanner::produced_loops_overlap() {
   Refusals alone;
   for (const auto& [product, feed] : feeds_.fed)
     for (const plan::LoopPlan& l : pipelines_.loops)
-      if (l.loop == paths[feed.loop.value] && l.num_stages < 2)
+      if (feed.loop.valid() && l.loop == paths[feed.loop.value] && l.num_stages < 2)
         alone[product] =
             "its loop has one stage (" + l.reason + "), a producer would have nothing to overlap";
   // Slots of tiles that threads could copy themselves are the first to go.
@@ -89,7 +99,8 @@ Checked KernelPlanner::order_products() {
   const ir::KernelPaths paths(p_, index_);
   std::map<ir::StmtId, std::set<const KernelOp*>> products;
   std::set<const KernelOp*> copies;
-  for (const auto& [product, feed] : feeds_.fed) products[feed.loop].insert(&ops_.ops[product]);
+  for (const auto& [product, feed] : feeds_.fed)
+    if (feed.direct) products[feed.loop].insert(&ops_.ops[product]);
   for (size_t op : produced_) copies.insert(&ops_.ops[op]);
   for (const auto& [loop, of_loop] : products)
     for (plan::LoopPlan& l : pipelines_.loops) {
@@ -109,7 +120,7 @@ Checked KernelPlanner::order_products() {
 bool KernelPlanner::threads_meet_for(const KernelOp& op) const {
   const auto feed = feeds_.fed.find(static_cast<size_t>(&op - ops_.ops.data()));
   for (const analysis::WrittenOperand& w : written_) {
-    const bool before = feed != feeds_.fed.end() &&
+    const bool before = feed != feeds_.fed.end() && feed->second.loop.valid() &&
                         !analysis::written_inside(p_, ops_, w, *p_.as<ir::Loop>(feed->second.loop));
     for (const analysis::OpAccess& a : op.accesses)
       if (a.value == w.value && !w.own_rows && !before) return true;
@@ -136,7 +147,7 @@ Checked KernelPlanner::plan_turns(int64_t threads) {
   TurnFacts facts;
   facts.threads = threads;
   for (const auto& [product, feed] : feeds_.fed)
-    facts.products[&ops_.ops[product]] = gemms_.at(product).cycles;
+    if (feed.direct) facts.products[&ops_.ops[product]] = gemms_.at(product).cycles;
   for (size_t op : produced_) facts.copies.insert(&ops_.ops[op]);
   for (const KernelOp& op : ops_.ops)
     if (threads_meet_for(op)) facts.meetings.insert(&op);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "analysis/block_tree.h"
 #include "analysis/exchange.h"
 #include "analysis/run_ahead.h"
 #include "analysis/store_order.h"
@@ -19,10 +20,6 @@ using analysis::OpAccess;
 using plan::Engine;
 
 namespace {
-
-bool stands_in(const ir::Block& block, ir::StmtId s) {
-  return std::find(block.begin(), block.end(), s) != block.end();
-}
 
 // Dimension of the tile that is dense in the tensor.
 int inner_dim(const ir::Program& p, const KernelOp& copy) {
@@ -43,11 +40,19 @@ Refusals unfit_products(const ir::Program& p, const KernelOps& ops, const target
   if (!t.tensor_copy) return unfit;
   for (const auto& [product, feed] : feeds.fed) {
     if (gemms.at(product).engine != Engine::warpgroup_mma) continue;
-    for (const KernelOp* other : analysis::ops_inside(p, ops, *p.as<ir::Loop>(feed.loop))) {
-      const auto gemm = gemms.find(static_cast<size_t>(other - ops.ops.data()));
+    const auto refuse_beside = [&](const KernelOp& other, const char* where) {
+      const auto gemm = gemms.find(static_cast<size_t>(&other - ops.ops.data()));
       if (gemm != gemms.end() && gemm->second.engine != Engine::warpgroup_mma)
-        unfit[product] = other->path + " of the same loop is not done by warpgroups";
-    }
+        unfit[product] = other.path + where + " is not done by warpgroups";
+    };
+    if (feed.loop.valid())
+      for (const KernelOp* other : analysis::ops_inside(p, ops, *p.as<ir::Loop>(feed.loop)))
+        refuse_beside(*other, " of the same loop");
+    for (size_t copy : feed.copies)
+      for (const KernelOp& other : ops.ops)
+        for (const OpAccess& a : other.accesses)
+          if (a.read && a.value == written_value(ops.ops[copy]))
+            refuse_beside(other, ", which reads its tile too,");
   }
   return unfit;
 }
@@ -86,27 +91,31 @@ Refusals unfit_layouts(const ir::Program& p, const KernelOps& ops, const TensorF
 
 namespace {
 
-// Tiles that are filled in one place and used by the same ops: they are handed over and given back together.
+// Tiles that are filled in one block and used by the same ops: they are handed over and given back together.
 struct Group {
-  ir::StmtId loop;  // invalid: filled once, in the kernel's body
+  const ir::Block* home = nullptr;
+  ir::StmtId loop;  // whose body that is; invalid: filled once, whenever the block runs
   std::set<size_t> users;
   std::set<int> values;
 };
 
-std::vector<Group> channel_groups(const ir::Program& p, const KernelOps& ops, const TensorFeeds& feeds) {
+std::vector<Group> channel_groups(const ir::Program& p, int kernel, const KernelOps& ops,
+                                  const TensorFeeds& feeds) {
+  const analysis::BlockTree tree(p, p.kernels[static_cast<size_t>(kernel)]);
   std::map<int, Group> users;  // by value
   for (const auto& [product, feed] : feeds.fed)
     for (size_t copy : feed.copies) {
       Group& g = users[written_value(ops.ops[copy])];
-      if (stands_in(p.as<ir::Loop>(feed.loop)->body, ops.ops[copy].stmt)) g.loop = feed.loop;
+      g.home = &tree.block_of(ops.ops[copy].stmt);
+      g.loop = tree.loop_of(ops.ops[copy].stmt);
       g.users.insert(product);
     }
   for (const auto& [copy, feed] : feeds.beside)
-    users[written_value(ops.ops[copy])] = {feed.loop, feed.readers, {}};
+    users[written_value(ops.ops[copy])] = {&tree.block_of(ops.ops[copy].stmt), feed.loop, feed.readers, {}};
   std::vector<Group> groups;
   for (auto& [value, user] : users) {
     auto g = std::find_if(groups.begin(), groups.end(), [u = &user](const Group& other) {
-      return other.loop == u->loop && other.users == u->users;
+      return other.home == u->home && other.users == u->users;
     });
     if (g == groups.end()) g = groups.insert(g, user);
     g->values.insert(value);
@@ -123,7 +132,7 @@ Expected<std::vector<plan::ChannelPlan>> plan_channels(const ir::Program& p, int
                                                        const plan::KernelSchedule* given) {
   const ir::KernelPaths paths(p, kernel);
   std::vector<plan::ChannelPlan> channels;
-  const std::vector<Group> groups = channel_groups(p, ops, feeds);
+  const std::vector<Group> groups = channel_groups(p, kernel, ops, feeds);
   for (const Group& g : groups) {
     const auto beside =
         std::count_if(groups.begin(), groups.end(), [&](const Group& o) { return o.loop == g.loop; });
@@ -234,7 +243,7 @@ bool lags(const plan::LoopPlan& l) {
 }  // namespace
 
 plan::KernelSchedule without_tensor_copies(const plan::KernelSchedule& given, const ir::Program& p,
-                                           const KernelOps& ops, TensorCopies allowed) {
+                                           int kernel, const KernelOps& ops, TensorCopies allowed) {
   plan::KernelSchedule kept = given;
   if (allowed == TensorCopies::loads_and_stores) return kept;
   bool fewer_loads = false;
@@ -258,6 +267,14 @@ plan::KernelSchedule without_tensor_copies(const plan::KernelSchedule& given, co
   kept.cluster.reset();
   kept.channels.clear();
   for (plan::OpPlan& o : kept.ops) o.elided.reset();
+  // Loops that only a producer makes pipelines of.
+  std::set<std::string> pipelined;
+  const ir::KernelPaths paths(p, kernel);
+  ir::for_each_statement(p, p.kernels[static_cast<size_t>(kernel)].body, [&](ir::StmtId id, int) {
+    const auto* loop = p.as<ir::Loop>(id);
+    if (loop && loop->kind == ir::LoopKind::pipelined) pipelined.insert(paths[id.value]);
+  });
+  std::erase_if(kept.loops, [&](const plan::LoopPlan& l) { return !pipelined.count(l.loop); });
   for (plan::LoopPlan& l : kept.loops) {
     l.ping_pong.reset();
     if (removed > 0 || lags(l)) l.stages.clear();

@@ -36,6 +36,6 @@ std::optional<layout::Layout> store_tile_layout(const ir::Program& p, const anal
 
 // What a schedule that was made with tensor copies says beyond them.
 plan::KernelSchedule without_tensor_copies(const plan::KernelSchedule& given, const ir::Program& p,
-                                           const analysis::KernelOps& ops, TensorCopies allowed);
+                                           int kernel, const analysis::KernelOps& ops, TensorCopies allowed);
 
 }  // namespace tilegen::schedule

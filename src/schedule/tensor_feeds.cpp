@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "analysis/block_tree.h"
 #include "analysis/run_ahead.h"
 #include "analysis/tensor_copy.h"
 #include "analysis/uniformity.h"
@@ -37,28 +38,36 @@ class FeedFinder {
   FeedFinder(const ir::Program& p, int kernel, const KernelOps& ops, analysis::LoopDependences& dependences,
              const plan::KernelSchedule* given)
       : p_(p),
-        kernel_(p.kernels[static_cast<size_t>(kernel)]),
+        tree_(p, p.kernels[static_cast<size_t>(kernel)]),
         ops_(ops),
         dependences_(dependences),
         given_(given) {}
 
   std::string find(size_t product, TensorFeed& feed) const {
     const KernelOp& op = ops_.ops[product];
-    if (std::string why = find_loop(op, feed.loop); !why.empty()) return why;
     for (const OpAccess& a : op.accesses) {
       if (p_.buffer(a.buffer).scope != ir::MemScope::shared) continue;
       if (!a.write && written_by_threads(a.value)) continue;
-      const std::string why = filler(feed.loop, a.value, feed.copies);
+      const std::string why = filler(a.value, feed.copies);
       if (!why.empty())
         return "tile '" + p_.buffer(a.buffer).name + "' does not come by a tensor copy: " + why;
     }
+    for (ir::StmtId at : tree_.around(op.stmt))
+      if (std::any_of(feed.copies.begin(), feed.copies.end(),
+                      [&](size_t copy) { return tree_.loop_of(ops_.ops[copy].stmt) == at; }))
+        feed.loop = at;
+    feed.direct = feed.loop.valid() && tree_.loop_of(op.stmt) == feed.loop;
     return "";
   }
+
+  // The loop whose body the op stands in.
+  ir::StmtId own_loop(size_t op) const { return tree_.loop_of(ops_.ops[op].stmt); }
 
   // A copy in the loop whose tile threads read and nothing else does.
   std::string find_beside(size_t copy, ThreadFeed& feed) const {
     const KernelOp& op = ops_.ops[copy];
-    if (std::string why = copy_refusal(feed.loop, op); !why.empty()) return why;
+    if (tree_.loop_of(op.stmt) != feed.loop) return "it stands in a branch or loop inside";
+    if (std::string why = copy_refusal(op); !why.empty()) return why;
     const int value = written_value(op);
     for (const auto& [where, read] : ops_.scalar_reads)
       if (read == value) return "it is read by a scalar expression";
@@ -73,38 +82,16 @@ class FeedFinder {
   }
 
  private:
-  std::string find_loop(const KernelOp& op, ir::StmtId& found) const {
-    bool inside = false;
-    ir::for_each_statement(p_, kernel_.body, [&](ir::StmtId id, int) {
-      const auto* loop = p_.as<ir::Loop>(id);
-      if (!loop || loop->kind != ir::LoopKind::pipelined) return;
-      if (stands_in(loop->body, op.stmt)) found = id;
-      ir::for_each_statement(p_, loop->body, [&](ir::StmtId s, int) { inside |= s == op.stmt; });
-    });
-    if (!found)
-      return inside ? "it stands in a branch or loop inside the pipelined loop"
-                    : "it is in no pipelined loop";
-    std::string why;
-    if (!block_around(kernel_.body, found, why))
-      return why.empty() ? "its pipelined loop stands in a branch or another loop" : why;
-    const auto& loop = *p_.as<ir::Loop>(found);
-    if (!analysis::is_uniform(p_, loop.begin) || !analysis::is_uniform(p_, loop.extents[0]))
-      return "its loop's bounds are read from memory that the kernel may write";
+  // What a producer follows to the copy.
+  std::string way_refusal(ir::StmtId copy) const {
+    for (ir::StmtId at : tree_.around(copy)) {
+      if (const auto* branch = p_.as<ir::Branch>(at); branch && !analysis::is_uniform(p_, branch->condition))
+        return "the condition of its branch is read from memory that the kernel may write";
+      if (const auto* loop = p_.as<ir::Loop>(at);
+          loop && (!analysis::is_uniform(p_, loop->begin) || !analysis::is_uniform(p_, loop->extents[0])))
+        return "its loop's bounds are read from memory that the kernel may write";
+    }
     return "";
-  }
-
-  // The block that the statement stands in: the kernel's, or that of a branch which producers take too.
-  const ir::Block* block_around(const ir::Block& block, ir::StmtId s, std::string& why) const {
-    if (stands_in(block, s)) return &block;
-    for (ir::StmtId id : block)
-      if (const auto* branch = p_.as<ir::Branch>(id))
-        for (const ir::Block* side : {&branch->then_body, &branch->else_body})
-          if (const ir::Block* found = block_around(*side, s, why)) {
-            if (analysis::is_uniform(p_, branch->condition)) return found;
-            why = "the condition of its branch is read from memory that the kernel may write";
-            return nullptr;
-          }
-    return nullptr;
   }
 
   // By something else than copies that only move elements of tensors: those are the engine's, or wait for
@@ -121,29 +108,35 @@ class FeedFinder {
     return false;
   }
 
-  // The copy that fills the tile.
-  std::string filler(ir::StmtId loop, int value, std::vector<size_t>& copies) const {
+  // The copy that fills the tile. Products that read it run behind it, whenever its block does.
+  std::string filler(int value, std::vector<size_t>& copies) const {
     const KernelOp* copy = nullptr;
     for (const KernelOp& op : ops_.ops)
       for (const OpAccess& a : op.accesses) {
-        if (a.value != value) continue;
-        if (a.write) {
-          if (copy && copy != &op) return "several operations write it";
-          copy = &op;
-        } else if (op.form != analysis::OpForm::gemm || !stands_in(p_.as<ir::Loop>(loop)->body, op.stmt)) {
-          return op.path + " reads it too";
-        }
+        if (a.value != value || !a.write) continue;
+        if (copy && copy != &op) return "several operations write it";
+        copy = &op;
+      }
+    if (!copy || !analysis::is_tile_load(p_, *copy)) return "no copy from a tensor fills it";
+    const ir::Block& home = tree_.block_of(copy->stmt);
+    for (const KernelOp& op : ops_.ops)
+      for (const OpAccess& a : op.accesses) {
+        if (a.value != value || a.write) continue;
+        if (op.form != analysis::OpForm::gemm) return op.path + " reads it too";
+        const ir::StmtId in_home = tree_.member(home, op.stmt);
+        if (!in_home.valid() || !tree_.precedes(copy->stmt, in_home))
+          return op.path + " reads it outside of what stands behind the copy";
       }
     for (const auto& [where, read] : ops_.scalar_reads)
       if (read == value) return "it is read by a scalar expression";
-    if (!copy || !analysis::is_tile_load(p_, *copy)) return "no copy from a tensor fills it";
-    if (std::string why = copy_refusal(loop, *copy); !why.empty()) return why;
+    if (std::string why = copy_refusal(*copy); !why.empty()) return why;
     copies.push_back(static_cast<size_t>(copy - ops_.ops.data()));
     return "";
   }
 
-  std::string copy_refusal(ir::StmtId loop, const KernelOp& op) const {
-    if (std::string why = place_refusal(loop, op); !why.empty()) return why;
+  std::string copy_refusal(const KernelOp& op) const {
+    if (std::string why = way_refusal(op.stmt); !why.empty()) return why;
+    if (std::string why = place_refusal(op); !why.empty()) return why;
     const auto& copy = *p_.as<ir::TileOp>(op.stmt);
     const ir::Buffer &from = p_.buffer(copy.operands[0].buffer), &to = p_.buffer(copy.operands[1].buffer);
     if (from.type != to.type)
@@ -157,23 +150,16 @@ class FeedFinder {
     return keeps_from_engine(given_, op.path) ? "the schedule gives another engine" : "";
   }
 
-  // Copied in the loop, iteration by iteration, or once in front of it.
-  std::string place_refusal(ir::StmtId loop, const KernelOp& op) const {
-    if (stands_in(p_.as<ir::Loop>(loop)->body, op.stmt))
+  // Copied in a loop, iteration by iteration, or once whenever its block runs.
+  std::string place_refusal(const KernelOp& op) const {
+    if (const ir::StmtId loop = tree_.loop_of(op.stmt); loop.valid())
       return analysis::held_back(p_, ops_, dependences_, loop, op);
-    std::string why;
-    const ir::Block* block = block_around(kernel_.body, op.stmt, why);
-    if (!block || !stands_in(*block, loop)) return "it is copied in another loop or branch";
-    for (ir::StmtId id : *block) {
-      if (id == op.stmt) break;
-      if (id == loop) return "it is copied behind the loop";
-    }
     return analysis::fills_whole_tile(p_, *p_.as<ir::TileOp>(op.stmt)) ? ""
                                                                        : "it fills only a part of its tile";
   }
 
   const ir::Program& p_;
-  const ir::Kernel& kernel_;
+  const analysis::BlockTree tree_;
   const KernelOps& ops_;
   analysis::LoopDependences& dependences_;
   const plan::KernelSchedule* given_;
@@ -184,7 +170,7 @@ void find_beside(const ir::Program& p, const KernelOps& ops, const FeedFinder& f
   std::set<ir::StmtId> loops;
   std::set<size_t> copies;
   for (const auto& [product, feed] : feeds.fed) {
-    loops.insert(feed.loop);
+    if (const ir::StmtId own = finder.own_loop(product); own.valid()) loops.insert(own);
     copies.insert(feed.copies.begin(), feed.copies.end());
   }
   for (ir::StmtId loop : loops)
@@ -224,19 +210,41 @@ TensorFeeds find_tensor_feeds(const ir::Program& p, int kernel, const KernelOps&
   return feeds;
 }
 
-Refusals settle(const ir::Program& p, const KernelOps& ops, TensorFeeds& feeds) {
+namespace {
+
+// A copy of the loop's body, beside its products, brings a tile that threads could copy ahead.
+bool loads_tiles(const ir::Program& p, const KernelOps& ops, const ir::Loop& loop) {
+  return std::any_of(ops.ops.begin(), ops.ops.end(), [&](const KernelOp& op) {
+    return analysis::is_tile_load(p, op) && stands_in(loop.body, op.stmt);
+  });
+}
+
+}  // namespace
+
+Refusals settle(const ir::Program& p, int kernel, const KernelOps& ops, TensorFeeds& feeds) {
+  const analysis::BlockTree tree(p, p.kernels[static_cast<size_t>(kernel)]);
   std::set<ir::StmtId> multiplies, produced;
-  for (const auto& [product, feed] : feeds.fed) {
-    multiplies.insert(feed.loop);
-    const ir::Block& body = p.as<ir::Loop>(feed.loop)->body;
-    for (size_t copy : feed.copies)
-      if (stands_in(body, ops.ops[copy].stmt)) produced.insert(feed.loop);
-  }
-  std::erase_if(feeds.beside, [&](const auto& b) { return multiplies.count(b.second.loop) == 0; });
+  for (const auto& [product, feed] : feeds.fed)
+    if (feed.loop.valid()) multiplies.insert(feed.loop), produced.insert(feed.loop);
+  std::erase_if(feeds.beside, [&](const auto& b) {
+    const ir::StmtId loop = b.second.loop;
+    return multiplies.count(loop) == 0 &&
+           std::none_of(feeds.fed.begin(), feeds.fed.end(),
+                        [&](const auto& f) { return tree.loop_of(ops.ops[f.first].stmt) == loop; });
+  });
   for (const auto& [copy, feed] : feeds.beside) produced.insert(feed.loop);
   Refusals alone;
-  for (const auto& [product, feed] : feeds.fed)
-    if (!produced.count(feed.loop)) alone.emplace(product, "no tile of its loop comes by a tensor copy");
+  for (auto& [product, feed] : feeds.fed) {
+    const ir::StmtId own = tree.loop_of(ops.ops[product].stmt);
+    const bool left = own.valid() && !produced.count(own) && loads_tiles(p, ops, *p.as<ir::Loop>(own));
+    if (!feed.loop.valid() && produced.count(own)) {  // beside tiles that threads read
+      feed.loop = own;
+      feed.direct = true;
+    }
+    if (left || (feed.copies.empty() && !produced.count(own)))
+      alone.emplace(product, own.valid() ? "no tile of its loop comes by a tensor copy"
+                                         : "no tile of it comes by a tensor copy");
+  }
   return alone;
 }
 

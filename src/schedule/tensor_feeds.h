@@ -1,10 +1,11 @@
 // Tiles that come by tensor copies, and who uses them: products of warpgroups, or threads beside such
 // products.
 //
-// requires: collected ops. ensures: a product that is fed stands in a pipelined loop and reads tiles that are
-// each filled by one copy that the engine can do, in the loop, where the copy may run ahead, or once in front
-// of it, and that are read by such products only; or tiles that threads write. All products of that loop are
-// fed, and one of its tiles comes by the engine.
+// requires: collected ops. ensures: a product that is fed reads tiles that are each filled by one copy that
+// the engine can do, and that are read by products only, behind the copy in its block or inside of what
+// stands there; or tiles that threads write. A copy in a loop may run ahead; elsewhere it fills its tile once
+// whenever its block runs. What the producer follows to the copies, bounds and conditions, is the same for
+// all threads and not written by the kernel.
 // why here: in front of engines and atoms, since warpgroup products need it; layouts, which may be given, are
 // seen to behind. refuses, with a note: products that are not fed; copies of such a loop that are left to
 // threads.
@@ -24,8 +25,10 @@ namespace tilegen::schedule {
 using Refusals = std::map<size_t, std::string>;
 
 struct TensorFeed {
-  ir::StmtId loop;             // of the product
-  std::vector<size_t> copies;  // ops that fill its tiles, in the loop or in front of it
+  // The innermost loop around the product with a copy of a tile of it in its body; invalid: there is none.
+  ir::StmtId loop;
+  bool direct = false;         // the product stands in the loop's body itself
+  std::vector<size_t> copies;  // ops that fill its tiles
 };
 // A copy in the loop of fed products whose tile only threads read.
 struct ThreadFeed {
@@ -43,9 +46,9 @@ TensorFeeds find_tensor_feeds(const ir::Program& p, int kernel, const analysis::
                               analysis::LoopDependences& dependences, const target::Target& t,
                               const plan::KernelSchedule* given, TensorCopies allowed);
 
-// Copies beside products that are fed no more go; the products of loops that no copy of the engine is left in
-// are returned.
-Refusals settle(const ir::Program& p, const analysis::KernelOps& ops, TensorFeeds& feeds);
+// Copies beside products that are fed no more go; products of which no tile comes by the engine, or none in a
+// loop whose tiles could be copied ahead, are returned.
+Refusals settle(const ir::Program& p, int kernel, const analysis::KernelOps& ops, TensorFeeds& feeds);
 
 // Tiles that only threads read lie as the engine can have them, where nobody asked for another form; copies
 // of others are returned.

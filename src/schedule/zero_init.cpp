@@ -46,17 +46,27 @@ class ZeroInit {
 
   bool clears_for(ir::StmtId fill, ir::StmtId next) const {
     const auto* clear = p_.as<ir::TileOp>(fill);
-    const auto* loop = p_.as<ir::Loop>(next);
-    if (!clear || clear->kind != ir::OpKind::fill || !loop || op_of_.count(next)) return false;
-    const bool fed = std::any_of(s_.channels.begin(), s_.channels.end(),
-                                 [&](const plan::ChannelPlan& c) { return c.loop == paths_[next.value]; });
-    if (!fed || !is_zero(p_.exprs[clear->value]) || op_of_.at(fill)->accesses.empty()) return false;
-    const ir::TileOp* product = only_product(loop->body);
-    if (!product || product->flag(ir::gemm_attr::promote)) return false;
+    if (!clear || clear->kind != ir::OpKind::fill || !is_zero(p_.exprs[clear->value]) ||
+        op_of_.at(fill)->accesses.empty())
+      return false;
+    const ir::TileOp* product = is_product(next) ? p_.as<ir::TileOp>(next) : nullptr;
+    if (const auto* loop = p_.as<ir::Loop>(next); loop && !op_of_.count(next)) {
+      const bool fed = std::any_of(s_.channels.begin(), s_.channels.end(), [&](const plan::ChannelPlan& c) {
+        return c.loop == paths_[next.value];
+      });
+      product = fed ? only_product(loop->body) : nullptr;
+      if (product && product->flag(ir::gemm_attr::promote)) return false;
+    }
+    if (!product) return false;
     const ir::Region &cleared = clear->operands[0], &sum = product->operands[2];
     const int value = op_of_.at(fill)->accesses[0].value;
     return value >= 0 && cleared.buffer == sum.buffer && cleared.extents == sum.extents &&
            cleared.extents == shapes_[static_cast<size_t>(value)];
+  }
+
+  bool is_product(ir::StmtId id) const {
+    const plan::OpPlan* how = plan(id);
+    return how && p_.as<ir::TileOp>(id) && how->engine == plan::Engine::warpgroup_mma;
   }
 
   // Of warpgroups, beside copies of the producer.
@@ -65,7 +75,7 @@ class ZeroInit {
     for (ir::StmtId id : body) {
       const plan::OpPlan* how = plan(id);
       if (how && p_.as<ir::TileOp>(id) && how->engine == plan::Engine::tensor_copy) continue;
-      if (product || !how || how->engine != plan::Engine::warpgroup_mma) return nullptr;
+      if (product || !is_product(id)) return nullptr;
       product = p_.as<ir::TileOp>(id);
     }
     return product;

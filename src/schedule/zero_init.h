@@ -4,9 +4,9 @@
 //   pipelined k in 0..n { gemm A, B -> acc }   ->   k in 1..n: acc += A * B
 //
 // requires: engines, channels and roles of the kernel.
-// ensures: OpPlan::elided of each fill of all of a product's accumulators with zeros, in front of a loop that
-//   does nothing else but that product of warpgroups, on tiles of a producer. The loop's first iteration is
-//   then peeled, and its product overwrites.
+// ensures: OpPlan::elided of each fill of all of a product's accumulators with zeros, in front of that
+//   product of warpgroups, or of a loop that does nothing else but it, on tiles of a producer. The loop's
+//   first iteration is then peeled, and its product overwrites.
 // why here: the engines tell which products can overwrite.
 // refuses: nothing; any other fill is done as it stands.
 #pragma once

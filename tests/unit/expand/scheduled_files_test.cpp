@@ -32,6 +32,7 @@ TEST_P(ScheduledFile, IsAsWritten) {
 
 constexpr const char* kFlagship = "tests/unit/schedule/flagship";
 constexpr const char* kPlan = "tests/files/plan";
+constexpr const char* kHopper = "tests/files/plan/hopper";
 
 INSTANTIATE_TEST_SUITE_P(
     All, ScheduledFile,
@@ -39,8 +40,10 @@ INSTANTIATE_TEST_SUITE_P(
                       File{kFlagship, "attention_causal", "sm_90a"},
                       File{kFlagship, "attention_packed", "sm_90a"},
                       File{kFlagship, "attention_split", "sm_90a"}, File{kFlagship, "softmax_rows", "sm_90a"},
-                      File{kPlan, "gemm_bias_relu", "sm_80"}, File{kPlan, "flash_attention", "sm_80"},
-                      File{kPlan, "gemm_bias_relu", "x86-64-v4"}),
+                      File{kHopper, "products_without_loop", "sm_90a"},
+                      File{kHopper, "tile_of_an_outer_loop", "sm_90a"},
+                      File{kHopper, "copies_in_a_branch", "sm_90a"}, File{kPlan, "gemm_bias_relu", "sm_80"},
+                      File{kPlan, "flash_attention", "sm_80"}, File{kPlan, "gemm_bias_relu", "x86-64-v4"}),
     [](const auto& info) {
       std::string name = std::string(info.param.name) + "_" + info.param.target;
       for (char& c : name)

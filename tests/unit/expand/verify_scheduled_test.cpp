@@ -128,6 +128,9 @@ INSTANTIATE_TEST_SUITE_P(
                       std::pair("tests/unit/schedule/flagship/attention_full.tl", "sm_90a"),
                       std::pair("tests/unit/schedule/flagship/attention_causal.tl", "sm_90a"),
                       std::pair("tests/unit/schedule/flagship/attention_split.tl", "sm_90a"),
+                      std::pair("tests/files/plan/hopper/products_without_loop.tl", "sm_90a"),
+                      std::pair("tests/files/plan/hopper/tile_of_an_outer_loop.tl", "sm_90a"),
+                      std::pair("tests/files/plan/hopper/product_in_a_branch.tl", "sm_90a"),
                       std::pair("tests/files/plan/gemm_bias_relu.tl", "sm_80"),
                       std::pair("tests/files/plan/flash_attention.tl", "sm_80")));
 

@@ -1,0 +1,185 @@
+// A consumer's block outside of loops that a producer feeds: statements in program order. Tiles that are
+// filled once whenever the block runs are waited for in front of the first statement that uses them, and
+// released behind the last.
+//
+//   consumer_wait tiles
+//   issue product                   goes on beside what follows
+//   ...
+//   await product                   where a statement needs its sums or changes an operand, or the block ends
+//   consumer_release tiles
+//
+// Operands that threads have written are handed over in front of a product: a fence, and the threads that
+// share the tile meet; in front of the next writing they meet again, with products awaited.
+#include <algorithm>
+
+#include "expand/consumer_units.h"
+
+namespace tilegen::expand {
+
+namespace {
+
+class ConsumerBlock {
+ public:
+  ConsumerBlock(Expander& x, const ir::Block& b, Block& out) : x_(x), block_(b), out_(out) {
+    for (StmtId id : b) units_.push_back(unit_of(x, id));
+    for (size_t i = 0; i < x.pipelines().size(); ++i) {
+      const Pipeline& line = x.pipelines()[i];
+      if (line.transport != Transport::tensor_copy || line.home != &b || line.loop.valid()) continue;
+      std::vector<size_t> users;
+      for (size_t u = 0; u < b.size(); ++u)
+        if (!copies(b[u]) && x.touches(b[u], line.values)) users.push_back(u);
+      if (users.empty())
+        x.fail(line.name, "channel '" + line.name + "' is used by nobody behind what fills it",
+               "leave `channels` out of the schedule to have them planned");
+      else
+        uses_.push_back({static_cast<int>(i), users.front(), users.back()});
+    }
+  }
+
+  void run() {
+    const bool overwrite = x_.overwrites();
+    for (size_t i = 0; i < block_.size(); ++i) {
+      if (x_.failed()) return;
+      if (copies(block_[i])) continue;
+      if (i + 1 < block_.size() && x_.elided(block_[i])) {
+        x_.set_overwrite(true, block_[i]);
+        ++i;
+      }
+      statement(i);
+      x_.set_overwrite(overwrite);
+    }
+    await(flights_.size());
+  }
+
+ private:
+  struct Use {
+    int pipeline = -1;
+    size_t first = 0, last = 0;  // statements of the block
+  };
+
+  // A copy that the producer makes.
+  bool copies(StmtId id) const { return x_.op(id) && x_.fills_pipeline(id); }
+  bool holds_products(StmtId id) const {
+    bool found = false;
+    const ir::Block one = {id};
+    ir::for_each_statement(x_.program(), one, [&](StmtId s, int) { found = found || x_.is_product(s); });
+    return found;
+  }
+
+  // The `finished` oldest products are awaited.
+  void await(size_t finished) {
+    if (finished == 0) return;
+    Await await;
+    std::set<int> values;
+    for (size_t f = 0; f < flights_.size(); ++f)
+      for (int v : units_[flights_[f]].writes) f < finished ? void(values.insert(v)) : void(values.erase(v));
+    for (size_t f = 0; f < finished; ++f)
+      await.finished.push_back({units_[flights_[f]].stmt, {Iteration::From::none, 0}});
+    flights_.erase(flights_.begin(), flights_.begin() + static_cast<ptrdiff_t>(finished));
+    await.pending = static_cast<int64_t>(flights_.size());
+    for (int v : values)
+      if (x_.in_registers(v)) await.values.push_back(v);
+    emit(out_, std::move(await));
+  }
+  template <class Concerns>
+  void await_up_to(Concerns&& concerns) {
+    size_t finished = 0;
+    for (size_t f = 0; f < flights_.size(); ++f)
+      if (concerns(units_[flights_[f]])) finished = f + 1;
+    await(finished);
+  }
+
+  void statement(size_t i) {
+    const ConsumerUnit& u = units_[i];
+    const auto* loop = x_.program().as<ir::Loop>(u.stmt);
+    const bool fed = loop && loop->kind != ir::LoopKind::parallel && x_.fed(u.stmt);
+    std::vector<int> around;
+    for (const Use& use : uses_) {
+      if (use.first != i) continue;
+      if (fed && use.last == i)
+        around.push_back(use.pipeline);
+      else
+        emit(out_, Wait{use.pipeline, {}});
+    }
+    if (!u.product && holds_products(u.stmt)) await(flights_.size());
+    await_up_to([&](const ConsumerUnit& product) { return disturbs(u, product); });
+    if (u.product) {
+      hand_over(u);
+      emit(out_, Issue{u.stmt, x_.overwrites()});
+      if (!u.waits) flights_.push_back(i);
+    } else {
+      if (!holds_products(u.stmt)) before_writing(u);
+      fed ? x_.loop(*loop, u.stmt, around, out_) : x_.statement(u.stmt, out_);
+    }
+    for (const Use& use : uses_) {
+      if (use.last != i || (fed && use.first == i)) continue;
+      const std::set<int>& values = x_.pipelines()[static_cast<size_t>(use.pipeline)].values;
+      await_up_to([&](const ConsumerUnit& product) { return x_.touches(product.stmt, values); });
+      if (!u.product || u.waits) emit(out_, Barrier{Scope::warpgroup});
+      emit(out_, Release{use.pipeline, {}});
+    }
+  }
+
+  static Scope scope_of(const analysis::WrittenOperand& w) {
+    return w.own_rows ? Scope::warpgroup : Scope::role;
+  }
+  bool writes(StmtId id, const analysis::WrittenOperand& w) const {
+    const ir::Block one = {id};
+    bool found = false;
+    ir::for_each_statement(x_.program(), one, [&](StmtId s, int) {
+      found = found || std::any_of(w.writers.begin(), w.writers.end(),
+                                   [&](size_t op) { return x_.ops().ops[op].stmt == s; });
+    });
+    return found;
+  }
+
+  // Tiles that threads may have written since the last meeting.
+  void hand_over(const ConsumerUnit& product) {
+    bool any = false;
+    Scope scope = Scope::warpgroup;
+    for (const analysis::WrittenOperand& w : x_.written()) {
+      if (!x_.touches(product.stmt, {w.value})) continue;
+      any = true;
+      if (scope_of(w) == Scope::role) scope = Scope::role;
+    }
+    if (!any) return;
+    emit(out_, Fence{});
+    emit(out_, Barrier{scope});
+  }
+
+  // Products of all warpgroups that read the tile are done: each has awaited its own.
+  void before_writing(const ConsumerUnit& u) {
+    for (const analysis::WrittenOperand& w : x_.written()) {
+      if (!writes(u.stmt, w) || !multiplied_here(w)) continue;
+      await_up_to([&](const ConsumerUnit& product) { return x_.touches(product.stmt, {w.value}); });
+      if (!w.own_rows && read_before(u.stmt, w)) emit(out_, Barrier{Scope::role});
+    }
+  }
+  // By a product outside of loops that a producer feeds: these see to it themselves (written_tiles.h).
+  bool multiplied_here(const analysis::WrittenOperand& w) const {
+    return std::any_of(w.products.begin(), w.products.end(), [&](size_t product) {
+      const StmtId loop = x_.tree().loop_of(x_.ops().ops[product].stmt);
+      return !loop.valid() || !x_.fed(loop);
+    });
+  }
+  // By a product that stands in this block, or runs before the statement does again.
+  bool read_before(StmtId id, const analysis::WrittenOperand& w) const {
+    return std::any_of(w.products.begin(), w.products.end(), [&](size_t product) {
+      const StmtId s = x_.ops().ops[product].stmt;
+      return x_.persistent() || x_.tree().precedes(s, id) || !x_.tree().around(id).empty();
+    });
+  }
+
+  Expander& x_;
+  const ir::Block& block_;
+  Block& out_;
+  std::vector<ConsumerUnit> units_;  // of the block's statements
+  std::vector<Use> uses_;
+  std::vector<size_t> flights_;  // products, oldest first
+};
+
+}  // namespace
+
+void consumer_block(Expander& x, const ir::Block& b, Block& out) { ConsumerBlock(x, b, out).run(); }
+
+}  // namespace tilegen::expand
