@@ -2,6 +2,10 @@
 
 #include <algorithm>
 #include <bit>
+#include <map>
+#include <set>
+
+#include "support/checked.h"
 
 namespace tilegen::infer {
 
@@ -63,10 +67,50 @@ int64_t widest_bytes(const ir::Program& p, const KernelOp& op, const KnownLayout
   for (const OpAccess& a : op.accesses) {
     const ir::Buffer& b = p.buffer(a.buffer);
     any = std::max<int64_t>(any, ir::dtype_bytes(b.type));
-    if (!in_registers(b, a.value, known))
-      memory = std::max<int64_t>(memory, ir::dtype_bytes(b.type));
+    if (!in_registers(b, a.value, known)) memory = std::max<int64_t>(memory, ir::dtype_bytes(b.type));
   }
   return t.is_host() || memory == 0 ? any : memory;
+}
+
+// The iteration point of a thread's first register.
+std::vector<int64_t> first_point(const Fragment& f, int64_t thread) {
+  std::vector<Digit> digits;
+  for (const Digit& d : f.map().digits())
+    if (d.output == kThread && d.stride > 0) digits.push_back(d);
+  std::sort(digits.begin(), digits.end(), [](const auto& a, const auto& b) { return a.stride > b.stride; });
+  std::vector<int64_t> point(static_cast<size_t>(f.rank()), 0);
+  for (const Digit& d : digits) {
+    if (d.dim != kReplica) point[static_cast<size_t>(d.dim)] += thread / d.stride % d.extent * d.weight;
+    thread %= d.stride;
+  }
+  return point;
+}
+
+// Transactions of a warp that touches single elements of a shared tile, its vector across the tile's rows,
+// under the best layout that keeps 16 bytes of a row together: of the units with an element in one of their
+// words, as many are served at once as the banks have units.
+double crossing_transactions(const ir::Program& p, const ops::ElementAccess& a, const Fragment& iteration,
+                             const target::Target& t) {
+  constexpr int64_t kUnitBytes = 16, kWordBytes = 4, kUnitsOfBanks = 8;
+  const std::vector<int64_t> shape = p.tile_shape(a.buffer);
+  const int64_t bytes = ir::dtype_bytes(p.buffer(a.buffer).type);
+  std::map<int64_t, std::set<std::pair<int64_t, int64_t>>> units;  // row and place, by word
+  for (int64_t lane = 0; lane < t.warp; ++lane) {
+    const std::vector<int64_t> point = first_point(iteration, lane);
+    int64_t row = 0, at = 0;
+    for (size_t d = 0; d < shape.size(); ++d) {
+      const int64_t index = a.dim_of[d] < 0 ? 0 : point[static_cast<size_t>(a.dim_of[d])];
+      if (d + 1 < shape.size())
+        row = row * shape[d] + index;
+      else
+        at = index * bytes;
+    }
+    units[at % kUnitBytes / kWordBytes].insert({row, at / kUnitBytes});
+  }
+  int64_t most = 1;
+  for (const auto& [word, of] : units)
+    most = std::max(most, ceil_div(static_cast<int64_t>(of.size()), kUnitsOfBanks));
+  return static_cast<double>(most);
 }
 
 int64_t points(const Fragment& f) { return f.map().elements(); }
@@ -118,6 +162,10 @@ double access_cost(const ir::Program& p, const KernelOp& op, const Fragment& ite
       bool contiguous =
           walked < 0 || (!irregular(a) && memory_run(p, a, op.accesses[i].value, walked, known) >= width);
       cost += accesses * (contiguous ? 1.0 : static_cast<double>(width) * (a.write ? 1.2 : 1.0));
+      continue;
+    }
+    if (!global && walked >= 0 && !irregular(a) && a.dim_of.back() != dim) {  // element by element
+      cost += accesses * static_cast<double>(width) / t.warp * crossing_transactions(p, a, iteration, t);
       continue;
     }
     // Segments of one warp access: lanes that continue the vector's run share 128-byte lines.

@@ -16,51 +16,6 @@ using layout::Fragment;
 using layout::Layout;
 using plan::Origin;
 
-std::optional<Fragment> Inference::vectors_along(const std::vector<int64_t>& extents, int dim,
-                                                 int64_t vector) const {
-  std::vector<int> order;  // new dimension i is old order[i]: `dim` last
-  for (int d = 0; d < static_cast<int>(extents.size()); ++d)
-    if (d != dim) order.push_back(d);
-  order.push_back(dim);
-  std::vector<int64_t> permuted;
-  for (int d : order) permuted.push_back(extents[static_cast<size_t>(d)]);
-  Fragment f = Fragment::row_major_vectors(permuted, in_.threads, vector);
-  std::vector<int> back(order.size());
-  for (size_t i = 0; i < order.size(); ++i) back[static_cast<size_t>(order[i])] = static_cast<int>(i);
-  auto placed = Fragment::make(f.map().permute(back), in_.threads);
-  if (!placed) return std::nullopt;
-  return *placed;
-}
-
-std::vector<Fragment> Inference::candidates(const KernelOp& op) const {
-  std::vector<int64_t> extents = iteration_extents(op);
-  std::vector<Fragment> list;
-  if (extents.empty()) {
-    list.push_back(Fragment::replicated({}, in_.threads));
-    return list;
-  }
-  std::set<int> dims = {static_cast<int>(extents.size()) - 1};
-  for (const ops::ElementAccess& a : op.view.accesses)
-    if (!a.dim_of.empty() && a.dim_of.back() >= 0) dims.insert(a.dim_of.back());
-  for (auto it = dims.rbegin(); it != dims.rend(); ++it) {
-    int64_t extent = extents[static_cast<size_t>(*it)];
-    for (int64_t vector = in_.target.is_host() ? 1 : in_.target.vector_bytes; vector >= 1; vector /= 2)
-      if (extent % vector == 0)
-        if (auto f = vectors_along(extents, *it, vector)) list.push_back(std::move(*f));
-  }
-  return list;
-}
-
-const std::vector<int>& Inference::candidate_forms(const KernelOp& op) {
-  std::set<int> dims;
-  for (const ops::ElementAccess& a : op.view.accesses)
-    if (!a.dim_of.empty() && a.dim_of.back() >= 0) dims.insert(a.dim_of.back());
-  const auto [it, fresh] = candidate_forms_.try_emplace({iteration_extents(op), std::move(dims)});
-  if (fresh)
-    for (const Fragment& f : candidates(op)) it->second.push_back(forms_.number(f));
-  return it->second;
-}
-
 double Inference::cost_of(size_t index, const Fragment& iteration) const {
   const KernelOp& op = ops_.ops[index];
   if (op.form != OpForm::element) return static_cast<double>(iteration.registers() * iteration.replicas());

@@ -151,10 +151,14 @@ class Inference {
   void propagate(std::set<size_t> dirty);
   std::set<size_t> users_since(size_t mark) const;  // ops that touch what was pinned since
 
-  // free: roots for what is left (infer_free.cpp)
+  // free: iterations that are tried (infer_candidates.cpp), roots for what is left (infer_free.cpp)
   // Row-major iteration with the vector along `dim`.
   std::optional<layout::Fragment> vectors_along(const std::vector<int64_t>& extents, int dim,
                                                 int64_t vector) const;
+  std::optional<layout::Fragment> vectors_in_blocks(const std::vector<int64_t>& extents, int dim,
+                                                    int64_t vector, int64_t block) const;
+  int64_t block_along(const KernelOp& op, int dim) const;
+  std::map<int, int64_t> vector_dims(const KernelOp& op) const;
   std::vector<layout::Fragment> candidates(const KernelOp& op) const;
   const std::vector<int>& candidate_forms(const KernelOp& op);
   double cost_of(size_t index, const layout::Fragment& iteration) const;
@@ -209,17 +213,17 @@ class Inference {
   const KernelOps& ops_;
   const InMemory& in_memory_;
   InMemory unheld_;
-  std::vector<int> islands_;  // by value: one value of those that ops join
-  std::set<int> unsettled_;   // islands
+  std::vector<int> islands_;      // by value: one value of those that ops join
+  std::set<int> unsettled_;       // islands
   std::set<ir::VarId> unrolled_;  // variables of loops that are unrolled
   State state_;
   FragmentTable forms_;
-  std::vector<std::vector<size_t>> users_;  // by value: the ops that touch it, in their order
-  std::vector<int> pinned_order_;           // values, as they were pinned
+  std::vector<std::vector<size_t>> users_;               // by value: the ops that touch it, in their order
+  std::vector<int> pinned_order_;                        // values, as they were pinned
   std::map<std::pair<size_t, int>, int> reduced_forms_;  // by op and form of its source
-  // by extents, dims of vectors
-  std::map<std::pair<std::vector<int64_t>, std::set<int>>, std::vector<int>> candidate_forms_;
-  std::vector<double> costs_;                            // by op, of what was pinned when a search began
+  // by extents, dims of vectors with their blocks
+  std::map<std::pair<std::vector<int64_t>, std::map<int, int64_t>>, std::vector<int>> candidate_forms_;
+  std::vector<double> costs_;                               // by op, of what was pinned when a search began
   std::vector<std::optional<layout::Fragment>> iteration_;  // given, by op
   std::set<size_t> fallback_to_loop_;
   InferResult result_;

@@ -1,0 +1,121 @@
+// Iteration layouts that are tried for an element-wise op: row-major, with vectors along one dimension or
+// another.
+//
+// Where the vector runs across the rows of a shared tile (a transpose), a warp that spans one long row of
+// what is dense elsewhere takes one or two columns of many rows of the tile: more rows than the banks have
+// units of 16 bytes, wherever the tile's elements lie. Lanes in blocks span 128 bytes of the dense row and
+// several rows of it, so that they take neighbouring columns of fewer rows of the tile:
+//
+//   64x64 f32, vectors of 4    16 lanes along, 2 across      16 rows of the tile, 2 columns
+//   in blocks                  8 lanes along, 4 across       8 rows of the tile, 4 columns
+#include <algorithm>
+
+#include "infer/inference.h"
+
+namespace tilegen::infer {
+
+using layout::Digit;
+using layout::Fragment;
+using layout::Layout;
+
+namespace {
+
+constexpr int64_t kLineBytes = 128;  // of global memory, which a warp's access should fill
+
+}  // namespace
+
+// Elements of a block along `dim`; 0 where no shared tile is crossed, or its rows are no longer than a line.
+int64_t Inference::block_along(const KernelOp& op, int dim) const {
+  if (in_.target.is_host()) return 0;
+  int64_t bytes = 0;
+  for (size_t i = 0; i < op.view.accesses.size(); ++i) {
+    const ops::ElementAccess& a = op.view.accesses[i];
+    const int v = op.accesses[i].value;
+    if (v < 0 || distributed(op, v) || a.dim_of.empty() || a.dim_of.back() == dim) continue;
+    if (std::find(a.dim_of.begin(), a.dim_of.end(), dim) != a.dim_of.end())
+      bytes = std::max<int64_t>(bytes, ir::dtype_bytes(p_.buffer(a.buffer).type));
+  }
+  const int64_t extent = iteration_extents(op)[static_cast<size_t>(dim)];
+  const int64_t block = bytes == 0 ? 0 : kLineBytes / bytes;
+  return block > 0 && extent > block && extent % block == 0 ? block : 0;
+}
+
+// Dimensions along which vectors may run, with the block of each.
+std::map<int, int64_t> Inference::vector_dims(const KernelOp& op) const {
+  const std::vector<int64_t> extents = iteration_extents(op);
+  std::map<int, int64_t> dims;
+  if (extents.empty()) return dims;
+  dims[static_cast<int>(extents.size()) - 1] = 0;
+  for (const ops::ElementAccess& a : op.view.accesses)
+    if (!a.dim_of.empty() && a.dim_of.back() >= 0) dims[a.dim_of.back()] = 0;
+  for (auto& [dim, block] : dims) block = block_along(op, dim);
+  return dims;
+}
+
+std::optional<Fragment> Inference::vectors_along(const std::vector<int64_t>& extents, int dim,
+                                                 int64_t vector) const {
+  std::vector<int> order;  // new dimension i is old order[i]: `dim` last
+  for (int d = 0; d < static_cast<int>(extents.size()); ++d)
+    if (d != dim) order.push_back(d);
+  order.push_back(dim);
+  std::vector<int64_t> permuted;
+  for (int d : order) permuted.push_back(extents[static_cast<size_t>(d)]);
+  Fragment f = Fragment::row_major_vectors(permuted, in_.threads, vector);
+  std::vector<int> back(order.size());
+  for (size_t i = 0; i < order.size(); ++i) back[static_cast<size_t>(order[i])] = static_cast<int>(i);
+  auto placed = Fragment::make(f.map().permute(back), in_.threads);
+  if (!placed) return std::nullopt;
+  return *placed;
+}
+
+// The same with the threads along `dim` within blocks of it. Nothing where other extents are ragged.
+std::optional<Fragment> Inference::vectors_in_blocks(const std::vector<int64_t>& extents, int dim,
+                                                     int64_t vector, int64_t block) const {
+  // Coordinates: the number of the block first, the place within it last.
+  std::vector<int64_t> placed = {extents[static_cast<size_t>(dim)] / block};
+  std::vector<Digit> digits = {{.dim = dim, .extent = placed[0], .weight = block, .output = 0, .stride = 1}};
+  const auto add = [&](int d, int64_t extent) {
+    digits.push_back(
+        {.dim = d, .extent = extent, .weight = 1, .output = static_cast<int>(placed.size()), .stride = 1});
+    placed.push_back(extent);
+  };
+  for (int d = 0; d < static_cast<int>(extents.size()); ++d)
+    if (d != dim) add(d, extents[static_cast<size_t>(d)]);
+  add(dim, block);
+  const auto places = Layout::make(extents, std::move(digits), static_cast<int>(placed.size()));
+  if (!places) return std::nullopt;
+  const auto map = Fragment::row_major_vectors(placed, in_.threads, vector).map().compose(*places);
+  if (!map) return std::nullopt;
+  const auto made = Fragment::make(*map, in_.threads);
+  return made ? std::optional(*made) : std::nullopt;
+}
+
+std::vector<Fragment> Inference::candidates(const KernelOp& op) const {
+  std::vector<int64_t> extents = iteration_extents(op);
+  std::vector<Fragment> list;
+  if (extents.empty()) {
+    list.push_back(Fragment::replicated({}, in_.threads));
+    return list;
+  }
+  const std::map<int, int64_t> dims = vector_dims(op);
+  for (auto it = dims.rbegin(); it != dims.rend(); ++it) {
+    const auto [dim, block] = *it;
+    int64_t extent = extents[static_cast<size_t>(dim)];
+    for (int64_t vector = in_.target.is_host() ? 1 : in_.target.vector_bytes; vector >= 1; vector /= 2) {
+      if (extent % vector != 0) continue;
+      if (auto f = vectors_along(extents, dim, vector)) list.push_back(std::move(*f));
+      if (block > 0 && vector > 1 && block % vector == 0)
+        if (auto f = vectors_in_blocks(extents, dim, vector, block)) list.push_back(std::move(*f));
+    }
+  }
+  return list;
+}
+
+const std::vector<int>& Inference::candidate_forms(const KernelOp& op) {
+  const auto [it, fresh] = candidate_forms_.try_emplace({iteration_extents(op), vector_dims(op)});
+  if (fresh)
+    for (const Fragment& f : candidates(op)) it->second.push_back(forms_.number(f));
+  return it->second;
+}
+
+}  // namespace tilegen::infer
