@@ -56,6 +56,7 @@ class KernelPlanner {
   Checked plan_turns(int64_t threads);
   bool threads_meet_for(const KernelOp& op) const;
   void choose_stores();
+  void lay_out_tiles();
   void find_stores();
   void store_tile(size_t op, plan::ValuePlan& tile);
   void fit_stores();

@@ -55,8 +55,12 @@ bool is_whole(const ir::Program& p, const ir::Region& r) {
                      [&](ir::ExprId at) { return p.exprs.is_const_int(at, &offset) && offset == 0; });
 }
 
-bool fits(const ir::Program& p, const analysis::KernelOps& ops, const KernelOp& op, const target::Target& t,
-          const plan::KernelSchedule& s, const plan::OpPlan& plan) {
+}  // namespace
+
+bool can_store_matrices(const ir::Program& p, const analysis::KernelOps& ops, const KernelOp& op,
+                        const target::Target& t, const std::vector<plan::ValuePlan>& values,
+                        const std::vector<plan::ConversionPlan>& conversions, const plan::OpPlan& plan) {
+  if (!t.store_matrix) return false;
   const auto* copy = p.as<ir::TileOp>(op.stmt);
   if (!copy || copy->kind != ir::OpKind::copy || plan.engine == plan::Engine::async_copy ||
       plan.engine == plan::Engine::tensor_copy)
@@ -67,24 +71,22 @@ bool fits(const ir::Program& p, const analysis::KernelOps& ops, const KernelOp& 
     return false;
   const int source = ops.value_of(op, from.buffer), value = ops.value_of(op, to.buffer);
   if (source < 0 || value < 0) return false;
-  const plan::ValuePlan& held = s.values[static_cast<size_t>(source)];
-  const auto& tile = s.values[static_cast<size_t>(value)].memory;
+  const plan::ValuePlan& held = values[static_cast<size_t>(source)];
+  const auto& tile = values[static_cast<size_t>(value)].memory;
   const bool in_memory = std::count(plan.through_memory.begin(), plan.through_memory.end(), held.value) > 0;
   if (!held.fragment || in_memory || !tile) return false;
   Fragment seen = *held.fragment;
-  for (const analysis::OpConversion& c : analysis::conversions_of(p, ops, op, s.values, s.conversions))
+  for (const analysis::OpConversion& c : analysis::conversions_of(p, ops, op, values, conversions))
     if (c.value == source && c.before) seen = c.form;
   return holds_matrices(seen, t.warp) && tile->shape() == seen.shape() && has_aligned_runs(*tile);
 }
-
-}  // namespace
 
 void plan_matrix_stores(const ir::Program& p, const analysis::KernelOps& ops, const target::Target& t,
                         const plan::KernelSchedule* given, plan::KernelSchedule& s) {
   if (!t.store_matrix) return;
   for (const KernelOp& op : ops.ops) {
     plan::OpPlan& plan = s.ops[static_cast<size_t>(&op - ops.ops.data())];
-    if (!fits(p, ops, op, t, s, plan)) continue;
+    if (!can_store_matrices(p, ops, op, t, s.values, s.conversions, plan)) continue;
     const plan::OpPlan* own = given ? plan::find_op(*given, op.path) : nullptr;
     plan.matrix_stores = !own || own->matrix_stores.value_or(true);
   }

@@ -104,6 +104,7 @@ Expected<std::optional<KernelSchedule>> KernelPlanner::attempt(int64_t threads) 
   }
   scratch_ = plan_scratch(p_, index_, ops_, layouts_.values, layouts_.ops, layouts_.conversions, target_);
   choose_stores();
+  lay_out_tiles();
   if (!produced_loops_overlap()) return std::optional<KernelSchedule>(kAgain);
   if (pipelines_.refused) return *pipelines_.refused;
   if (Checked ok = check_given_engines(); !ok) return ok.error();

@@ -1,0 +1,143 @@
+// A tile that is written along its rows and read along its columns: 32 lanes of a warp read elements that lie
+// a row of 256 bytes apart, in the same bank.
+//
+//   row-major          (i, j) at 64 * i + j                       a read takes up to 32 transactions
+//   swizzle(3,4,6)     units of 16 bytes XORed by i / 4 % 8       1, and rows are written in units as before
+//
+// What is refused: tiles whose layout an instruction or the caller's schedule tells.
+#include "schedule/tile_layouts.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "layout/bank_model.h"
+#include "schedule/matrix_stores.h"
+#include "schedule/tile_accesses.h"
+#include "support/checked.h"
+
+namespace tilegen::schedule {
+
+using analysis::KernelOp;
+using layout::Layout;
+
+std::vector<Layout> tile_layout_candidates(const std::vector<int64_t>& shape, int element_bytes,
+                                           int64_t widest) {
+  constexpr int kUsualShift = 3;  // that of the copy engine's swizzles
+  const Layout plain = Layout::row_major(shape);
+  std::vector<Layout> list = {plain};
+  if (shape.empty()) return list;
+  const int64_t unit = widest * element_bytes, row = shape.back() * element_bytes;
+  const int64_t tile = plain.output_extent(0) * element_bytes;
+  const int base = std::countr_zero(static_cast<uint64_t>(unit));
+  const auto keeps_units = [&](const Layout& l) {
+    return l.contiguous_run(static_cast<int>(shape.size()) - 1) % widest == 0;
+  };
+  for (int64_t span : {32, 64, 128}) {
+    const int bits = std::countr_zero(static_cast<uint64_t>(span)) - base;
+    if (bits < 1 || tile % span != 0) continue;
+    std::vector<int> shifts;
+    for (int s = bits; int64_t{1} << (base + s) < tile; ++s) shifts.push_back(s);
+    std::stable_partition(shifts.begin(), shifts.end(), [&](int s) { return base + s == 4 + kUsualShift; });
+    for (int s : shifts)
+      if (auto l = plain.with_swizzle({bits, base, s}, element_bytes); l && keeps_units(*l))
+        list.push_back(std::move(*l));
+  }
+  if (shape.size() < 2 || row == 0) return list;
+  const int64_t whole = ceil_div(row, unit) * unit;
+  for (int64_t padded : {whole, whole + unit, whole + 2 * unit, whole + 4 * unit})
+    if (padded > row && (padded - row) % element_bytes == 0)
+      list.push_back(Layout::padded_row_major(shape, (padded - row) / element_bytes));
+  return list;
+}
+
+namespace {
+
+constexpr int64_t kMatrixRowBytes = 16;  // of a matrix that an instruction stores
+
+struct Count {
+  double weighed = 0;  // by the loops around the ops
+  bool conflicts = false;
+};
+
+class Counter {
+ public:
+  Counter(const TileAccesses& accesses, size_t rank, int element_bytes)
+      : accesses_(accesses), rank_(rank), bytes_(element_bytes) {}
+
+  // Of as many as are fewer than `most`.
+  Count count(const Layout& l, double most) const {
+    Count c;
+    std::vector<int64_t> addresses;
+    for (const TileRequest& r : accesses_.requests) {
+      addresses.clear();
+      for (size_t at = 0; at < r.indices.size(); at += rank_)
+        addresses.push_back(l.offset({r.indices.data() + at, rank_}) * bytes_);
+      const int bytes = static_cast<int>(r.elements) * bytes_;
+      c.weighed += r.weight * static_cast<double>(layout::wavefronts(addresses, bytes));
+      c.conflicts = c.conflicts || layout::bank_conflicts(addresses, bytes) > 0;
+      if (c.weighed >= most) break;
+    }
+    return c;
+  }
+
+ private:
+  const TileAccesses& accesses_;
+  const size_t rank_;
+  const int bytes_;
+};
+
+bool is_of_threads(const analysis::KernelOps& ops, int value, const std::set<int>& engine_values,
+                   const infer::InferResult& r) {
+  const plan::ValuePlan& v = r.values[static_cast<size_t>(value)];
+  if (!v.memory || v.origin != plan::Origin::free || engine_values.count(value)) return false;
+  return std::none_of(ops.ops.begin(), ops.ops.end(), [&](const KernelOp& op) {
+    const plan::OpPlan& plan = r.ops[static_cast<size_t>(&op - ops.ops.data())];
+    return (op.form == analysis::OpForm::gemm || plan.engine == plan::Engine::tensor_copy) &&
+           std::any_of(op.accesses.begin(), op.accesses.end(),
+                       [&](const auto& a) { return a.value == value; });
+  });
+}
+
+std::string reason_of(const Count& chosen, const Count& plain) {
+  const int64_t tenths = std::llround(10 * plain.weighed / chosen.weighed);
+  const std::string text = std::to_string(tenths / 10) + "." + std::to_string(tenths % 10);
+  return (chosen.conflicts ? "fewest bank conflicts of its threads' accesses"
+                           : "no bank conflicts of its threads' accesses") +
+         std::string("; row-major takes ") + text + " times the transactions";
+}
+
+}  // namespace
+
+void plan_tile_layouts(const ir::Program& p, const analysis::KernelOps& ops, const target::Target& t,
+                       const std::set<int>& engine_values, const TileFits& fits, infer::InferResult& r) {
+  if (t.is_host()) return;
+  for (size_t i = 0; i < r.values.size(); ++i) {
+    const int value = static_cast<int>(i);
+    if (!is_of_threads(ops, value, engine_values, r)) continue;
+    plan::ValuePlan& tile = r.values[i];
+    const std::vector<int64_t> shape = tile.memory->shape();
+    const int bytes = ir::dtype_bytes(p.buffer(ops.values[i].buffer).type);
+    TileAccesses accesses = accesses_of_tile(p, ops, value, r.values, r.ops, t);
+    const Counter counter(accesses, shape.size(), bytes);
+    const Count plain = counter.count(*tile.memory, INFINITY);
+    if (!plain.conflicts) continue;
+    for (size_t o = 0; o < ops.ops.size(); ++o)
+      if (ops.value_of(ops.ops[o], ops.values[i].buffer) == value &&
+          can_store_matrices(p, ops, ops.ops[o], t, r.values, r.conversions, r.ops[o]))
+        accesses.widest = std::max<int64_t>(accesses.widest, kMatrixRowBytes / bytes);
+    Count best = plain;
+    for (const Layout& l : tile_layout_candidates(shape, bytes, accesses.widest)) {
+      const Count c = counter.count(l, best.weighed * (1 - 1e-9));
+      if (c.weighed >= best.weighed * (1 - 1e-9) || !fits(value, l)) continue;
+      best = c;
+      tile.memory = l;
+      if (!c.conflicts) break;
+    }
+    if (best.weighed == plain.weighed) continue;
+    const bool declared = ops.values[i].scope == ir::MemScope::shared;  // others say why they are in memory
+    tile.reason = (declared ? "" : tile.reason + "; ") + reason_of(best, plain);
+  }
+}
+
+}  // namespace tilegen::schedule
