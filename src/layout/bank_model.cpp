@@ -58,8 +58,4 @@ int64_t bank_conflicts(std::span<const int64_t> byte_addresses, int bytes, const
   return cost.taken - cost.floor;
 }
 
-int64_t global_segments(std::span<const int64_t> byte_addresses, int bytes) {
-  return bytes <= 0 ? 0 : static_cast<int64_t>(distinct_units(byte_addresses, bytes, 128).size());
-}
-
 }  // namespace tilegen::layout

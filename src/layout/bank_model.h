@@ -18,7 +18,5 @@ struct BankModel {
 int64_t wavefronts(std::span<const int64_t> byte_addresses, int bytes, const BankModel& model = {});
 // Wavefronts beyond the floor of a conflict-free access of that shape.
 int64_t bank_conflicts(std::span<const int64_t> byte_addresses, int bytes, const BankModel& model = {});
-// 128-byte segments touched by a warp-wide global access.
-int64_t global_segments(std::span<const int64_t> byte_addresses, int bytes);
 
 }  // namespace tilegen::layout

@@ -56,15 +56,5 @@ TEST(BankModel, SwizzleRemovesConflictsOfMatrixRows) {
   }
 }
 
-TEST(BankModel, GlobalSegments) {
-  EXPECT_EQ(global_segments(strided(32, 4), 4), 1);
-  EXPECT_EQ(global_segments(strided(32, 16), 16), 4);
-  EXPECT_EQ(global_segments(strided(32, 128), 4), 32);
-  std::vector<int64_t> shifted = strided(32, 4);
-  for (int64_t& a : shifted) a += 64;
-  EXPECT_EQ(global_segments(shifted, 4), 2);
-  EXPECT_EQ(global_segments(std::vector<int64_t>{126}, 4), 2);
-}
-
 }  // namespace
 }  // namespace tilegen::layout
