@@ -15,6 +15,7 @@ set(TILEGEN_TEST_SECONDS
   differential.planning 32
   differential.random_programs 30
   python.ptxas 26
+  differential.tile_layouts 30
   differential.specialised_mutants 18
   python.first_plans 18
   differential.ping_pong 14

@@ -44,6 +44,40 @@ inline std::string text_of(const std::filesystem::path& file) {
   return text.str();
 }
 
+inline Data data_of(const std::string& name) {
+  return name == "specials" ? Data::integers_specials
+         : name == "reals"  ? Data::reals
+         : name == "bits"   ? Data::bit_patterns
+                            : Data::integers;
+}
+
+// Launches that a program's comments state:
+//   ; launch n=8 m=3 seed=2 data=specials
+// data is integers, specials, reals or bits; floats are compared exactly unless "ulps=k" is given.
+inline std::vector<Launch> stated_launches(const std::string& text) {
+  std::vector<Launch> list;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.rfind("; launch", 0) != 0) continue;
+    Launch launch;
+    std::istringstream words(line.substr(8));
+    for (std::string word; words >> word;) {
+      const size_t eq = word.find('=');
+      const std::string name = word.substr(0, eq), value = word.substr(eq + 1);
+      if (name == "seed")
+        launch.seed = std::stoull(value);
+      else if (name == "data")
+        launch.data = data_of(value);
+      else if (name == "ulps")
+        launch.bound = Bound::of_ulps(std::stod(value));
+      else
+        launch.dims[name] = std::stoll(value);
+    }
+    list.push_back(std::move(launch));
+  }
+  return list;
+}
+
 // The value nearest to `wanted` that a dim's facts allow.
 inline int64_t allowed(const ir::Var& v, int64_t wanted) {
   int64_t value = std::clamp(wanted, v.lower, v.upper);

@@ -1,6 +1,4 @@
-// Every program of regressions/ on all executors. A file states its launches in comments:
-//   ; launch n=8 m=3 seed=2 data=specials
-// data is integers, specials, reals or bits; floats are compared exactly unless "ulps=k" is given.
+// Every program of regressions/ on all executors. A file states its launches in comments (files.h).
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -14,37 +12,6 @@ namespace {
 namespace fs = std::filesystem;
 
 std::vector<fs::path> programs() { return programs_in(test_data("regressions")); }
-
-Data data_of(const std::string& name) {
-  return name == "specials" ? Data::integers_specials
-         : name == "reals"  ? Data::reals
-         : name == "bits"   ? Data::bit_patterns
-                            : Data::integers;
-}
-
-std::vector<Launch> launches(const std::string& text) {
-  std::vector<Launch> list;
-  std::istringstream lines(text);
-  for (std::string line; std::getline(lines, line);) {
-    if (line.rfind("; launch", 0) != 0) continue;
-    Launch launch;
-    std::istringstream words(line.substr(8));
-    for (std::string word; words >> word;) {
-      const size_t eq = word.find('=');
-      const std::string name = word.substr(0, eq), value = word.substr(eq + 1);
-      if (name == "seed")
-        launch.seed = std::stoull(value);
-      else if (name == "data")
-        launch.data = data_of(value);
-      else if (name == "ulps")
-        launch.bound = Bound::of_ulps(std::stod(value));
-      else
-        launch.dims[name] = std::stoll(value);
-    }
-    list.push_back(std::move(launch));
-  }
-  return list;
-}
 
 // Every target of the feature tables, and simulators of the newer generation beside the oldest.
 std::vector<std::string> targets() {
@@ -63,7 +30,7 @@ TEST_P(Regression, ExecutorsAgree) {
   Subject subject(text.str(), targets());
   ASSERT_EQ(subject.invalid(), "");
   EXPECT_EQ(subject.program().name, file.stem());
-  const std::vector<Launch> list = launches(text.str());
+  const std::vector<Launch> list = stated_launches(text.str());
   EXPECT_FALSE(list.empty()) << "states no launch";
   for (const Launch& launch : list) {
     const Outcome o = subject.compare(launch);

@@ -1,0 +1,252 @@
+// How shared tiles that threads alone touch lie, judged by what the simulator counts. For each such tile of the
+// programs of tests/files, of the regressions and of the samples no candidate of the planner's takes fewer
+// transactions, all accesses of the tile together; and what has conflicts of two ways or more is in kConflicts.
+//   TILEGEN_SHOW=1         every tile that has conflicts
+//   TILEGEN_PROGRAMS=DIR   other programs, which may have any conflicts that no candidate avoids
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <iostream>
+#include <set>
+
+#include "analysis/kernel_ops.h"
+#include "check/check_program.h"
+#include "files.h"
+#include "ir/text.h"
+#include "launch_memory.h"
+#include "runtime/sim/sim_executable.h"
+#include "schedule/tile_accesses.h"
+#include "schedule/tile_layouts.h"
+
+namespace tilegen::differential {
+namespace {
+
+namespace fs = std::filesystem;
+
+// What moves a unit whole keeps it together. Of lanes that take single elements of it the banks serve as many
+// units at once as they have: 8 of 16 bytes.
+constexpr const char kBackwards[] = "vectors of threads are read backwards, elements a unit apart at a time";
+constexpr const char kComputed[] = "elements are read at an index that is computed for each";
+constexpr const char kConditional[] =
+    "vectors of threads are taken element by element, under a condition of each";
+constexpr const char kUnaligned[] =
+    "the tensor's rows, or its region, begin anywhere: units are copied in parts";
+constexpr const char kAcross[] = "one operation reads pairs of a row and elements across the rows";
+constexpr const char kData[] = "data tells the index";
+
+struct Conflict {
+  const char *program, *value, *why;
+};
+constexpr Conflict kConflicts[] = {
+    {"accesses_outside_a_tensor", "k:t", kUnaligned},
+    {"barrier_beside_a_branch", "k:t", kConditional},
+    {"exchange_beside_a_tile_in_flight", "k:t", kBackwards},
+    {"exchange_in_the_other_branch", "k:t", kBackwards},
+    {"exchange_under_a_condition_in_a_loop", "k:t", kConditional},
+    {"fragment_read_by_others", "k:y", kData},
+    {"local_larger_than_registers", "k:l", kComputed},
+    {"loops_of_different_extents_over_one_fragment", "k:f", kConditional},
+    {"operand_written_under_a_condition", "elements:packed", kUnaligned},
+    {"part_filled_behind_a_copy", "k:t", kBackwards},
+    {"part_filled_behind_a_copy", "k:t@1", kBackwards},
+    {"pipeline_that_reads_what_it_wrote", "k:t", kBackwards},
+    {"pipelined_tile_read_at_any_index", "g:Bs", kData},
+    {"reduce_in_a_loop_goes_on", "k:t", kBackwards},
+    {"regions_that_begin_beyond_i64", "k:u", kUnaligned},
+    {"tile_and_its_transpose", "k:x", kAcross},
+    {"tiles_of_branches_share_bytes", "k:first", kBackwards},
+    {"tiles_of_branches_share_bytes", "k:kept", kBackwards},
+    {"tiles_of_branches_share_bytes", "k:second", kComputed},
+    {"value_of_an_earlier_iteration_behind_a_branch", "branch:t", kBackwards},
+    {"value_of_an_earlier_iteration_behind_a_branch", "loop:t", kBackwards},
+    {"values_read_where_a_condition_holds", "k:y", kBackwards},
+};
+
+const Conflict* conflict_of(const std::string& program, const std::string& value) {
+  for (const Conflict& c : kConflicts)
+    if (program == c.program && value == c.value) return &c;
+  return nullptr;
+}
+
+std::shared_ptr<const ir::Program> program_of(const std::string& text) {
+  auto p = ir::parse_program(text, "case.tl", Limits{});
+  if (!p) return nullptr;
+  for (const Diagnostic& d : check::check_program(*p, Limits{}))
+    if (d.severity == Severity::error) return nullptr;
+  return std::make_shared<const ir::Program>(std::move(*p));
+}
+
+// Of the accesses to one memory of a kernel.
+struct Cost {
+  int64_t taken = 0, least = 0;
+  bool two_ways = false;  // some access takes twice its least
+};
+
+// A program on the simulator, under one launch.
+class Run {
+ public:
+  Run(std::shared_ptr<const ir::Program> p, const char* target, const Launch& launch)
+      : p_(std::move(p)), target_(*target::find_target(target)) {
+    done_ = memory_.bind(*p_, launch).empty() && under(nullptr);
+  }
+  bool done() const { return done_; }
+  const plan::Schedule& schedule() const { return artifact_->schedule; }
+
+  bool under(const plan::Schedule* given) {
+    driver::CompileOptions options;
+    if (given) options.schedule = *given;
+    auto artifact = driver::compile(p_, target_, options);
+    if (!artifact) return false;
+    artifact_ = *artifact;
+    const std::vector<GuardedMemory> memory = memory_.fresh(false);
+    sim::SimOptions simulation;
+    simulation.workers = 1;
+    simulation.max_statements = 20000;
+    auto results = runtime::simulate_artifact(*artifact_, memory_.slots(memory), simulation);
+    if (!results || !runtime::findings_error(*results)) return false;
+    results_ = std::move(*results);
+    return true;
+  }
+
+  // Nothing where engines, matrix loads or products touch the tile.
+  std::optional<Cost> cost(const analysis::KernelOps& ops, size_t kernel, const std::string& value) const {
+    static const std::set<std::string> kOfThreads = {"load", "store", "async copy", "matrix store"};
+    std::set<std::string> products;
+    for (const analysis::KernelOp& op : ops.ops)
+      if (op.form == analysis::OpForm::gemm) products.insert(op.path);
+    Cost c;
+    for (const sim::AccessCount& a : results_[kernel].counters.accesses) {
+      if (a.memory != value) continue;
+      if (!kOfThreads.count(a.action) || products.count(a.op)) return std::nullopt;
+      c.taken += a.transactions;
+      c.least += a.least;
+      c.two_ways = c.two_ways || a.transactions >= 2 * a.least;
+    }
+    return c;
+  }
+
+ private:
+  std::shared_ptr<const ir::Program> p_;
+  const target::Target target_;
+  LaunchMemory memory_;
+  std::shared_ptr<const driver::Artifact> artifact_;
+  std::vector<sim::SimResult> results_;
+  bool done_ = false;
+};
+
+// Round sizes, for which the first version is made; some programs run too long for them.
+std::optional<Run> run_of(std::shared_ptr<const ir::Program> p, const std::string& text, const char* target) {
+  Launch round = launch_near(*p, {128, 128, 128, 128});
+  for (auto& [dim, size] : round.dims)
+    if (dim == "batch" || dim == "heads") size = 2;
+  round.whole = {{"query_ends", {0, 50, 128}}, {"key_ends", {0, 40, 128}}};  // of packed sequences
+  std::vector<Launch> launches = stated_launches(text);
+  launches.insert(launches.begin(), std::move(round));
+  for (const Launch& launch : launches)
+    if (Run run(p, target, launch); run.done()) return run;
+  return std::nullopt;
+}
+
+// The same plan with the tile lying otherwise; widths of accesses follow.
+plan::Schedule with_layout(plan::Schedule s, size_t kernel, size_t value, const layout::Layout& l) {
+  for (plan::OpPlan& op : s.kernels[kernel].ops) op.vector = 0;
+  s.kernels[kernel].values[value].memory = l;
+  return s;
+}
+
+// Those of the planner.
+std::vector<layout::Layout> candidates(const ir::Program& p, const analysis::KernelOps& ops, size_t value,
+                                       const plan::KernelSchedule& s, const target::Target& t) {
+  const ir::BufferId buffer = ops.values[value].buffer;
+  const int bytes = ir::dtype_bytes(p.buffer(buffer).type);
+  int64_t widest = schedule::accesses_of_tile(p, ops, static_cast<int>(value), s.values, s.ops, t).widest;
+  for (size_t i = 0; i < ops.ops.size(); ++i)
+    if (s.ops[i].matrix_stores.value_or(false) && ops.value_of(ops.ops[i], buffer) == static_cast<int>(value))
+      widest = std::max<int64_t>(widest, 16 / bytes);
+  return schedule::tile_layout_candidates(ops.values[value].shape, bytes, widest);
+}
+
+struct Judged {
+  int tiles = 0, otherwise = 0;  // of them lie otherwise than row-major
+  std::set<const Conflict*> conflicts;
+};
+
+void judge(const std::string& name, const std::string& text, const char* target, bool listed,
+           Judged& judged) {
+  const auto p = program_of(text);
+  if (!p) return;  // files of the parser's tests
+  const auto planned = run_of(p, text, target);
+  if (!planned) return;
+  for (size_t k = 0; k < planned->schedule().kernels.size(); ++k) {
+    const auto ops = analysis::collect_kernel_ops(*p, static_cast<int>(k));
+    const plan::KernelSchedule& s = planned->schedule().kernels[k];
+    for (size_t v = 0; v < ops.values.size(); ++v) {
+      const plan::ValuePlan& tile = s.values[v];
+      if (!tile.memory || tile.origin != plan::Origin::free) continue;
+      const auto own = planned->cost(ops, k, tile.value);
+      if (!own || own->taken == 0) continue;
+      ++judged.tiles;
+      judged.otherwise += *tile.memory != layout::Layout::row_major(tile.memory->shape());
+      if (own->taken == own->least) continue;
+      const std::string what = name + " for " + target + ": " + tile.value + " lies as " +
+                               tile.memory->to_text() + " and takes " + std::to_string(own->taken) +
+                               " transactions, " + std::to_string(own->least) + " at least";
+      if (std::getenv("TILEGEN_SHOW")) std::cout << what << (own->two_ways ? " *" : "") << "\n";
+      const Conflict* known = conflict_of(name, tile.value);
+      if (own->two_ways && listed) {
+        EXPECT_TRUE(known) << what << ": conflicts that kConflicts does not have";
+      }
+      if (known) judged.conflicts.insert(known);
+      if (known && known->why == kData) continue;
+      for (const layout::Layout& l : candidates(*p, ops, v, s, *target::find_target(target))) {
+        if (l == *tile.memory) continue;
+        Run other = *planned;
+        const plan::Schedule given = with_layout(planned->schedule(), k, v, l);
+        if (!other.under(&given)) continue;
+        const auto cost = other.cost(ops, k, tile.value);
+        if (!cost) continue;
+        EXPECT_GE(cost->taken, own->taken) << what << "; as " << l.to_text();
+      }
+    }
+  }
+}
+
+class TileLayouts : public testing::TestWithParam<const char*> {};
+
+TEST_P(TileLayouts, NoneTakesFewerTransactions) {
+  Judged judged;
+  if (const char* folder = std::getenv("TILEGEN_PROGRAMS")) {
+    for (const fs::path& file : programs_in(folder))
+      judge(file.stem(), text_of(file), GetParam(), false, judged);
+    std::cout << judged.tiles << " tiles, " << judged.otherwise << " of them not row-major\n";
+    return;
+  }
+  for (const fs::path& folder :
+       {test_data("files"), test_data("regressions"), fs::path(TILEGEN_SAMPLE_PROGRAMS)}) {
+    const auto files = programs_in(folder);
+    EXPECT_FALSE(files.empty()) << folder;
+    for (const fs::path& file : files) judge(file.stem(), text_of(file), GetParam(), true, judged);
+  }
+  std::cout << judged.tiles << " tiles, " << judged.otherwise << " of them not row-major\n";
+  EXPECT_GT(judged.tiles, 60);
+  EXPECT_GT(judged.otherwise, 8);
+  for (const Conflict& c : kConflicts)
+    EXPECT_TRUE(c.why == kData || judged.conflicts.count(&c)) << c.program << " " << c.value << " has none";
+}
+
+TEST_P(TileLayouts, ATransposeHasNoConflicts) {
+  const std::string text = text_of(test_data("regressions") / "tile_read_across_its_rows.tl");
+  const auto p = program_of(text);
+  ASSERT_TRUE(p);
+  const auto run = run_of(p, text, GetParam());
+  ASSERT_TRUE(run);
+  const auto cost = run->cost(analysis::collect_kernel_ops(*p, 0), 0, "k:S");
+  ASSERT_TRUE(cost);
+  EXPECT_EQ(cost->taken, 1024) << "of 128x128 elements: 512 each to write and to read";
+  EXPECT_EQ(cost->least, 1024);
+}
+
+INSTANTIATE_TEST_SUITE_P(Targets, TileLayouts, testing::Values("sim:sm_80", "sim:sm_90a"));
+
+}  // namespace
+}  // namespace tilegen::differential
