@@ -6,7 +6,8 @@
 #include <optional>
 
 #include "analysis/loads.h"
-#include "infer/projection.h"
+#include "analysis/projection.h"
+#include "infer/access_cost.h"
 #include "ops/op.h"
 #include "support/checked.h"
 
@@ -142,6 +143,7 @@ class Collector {
     depth_ = std::pow(8.0, op.depth);
     if (op.form == analysis::OpForm::reduce) return reduction(op, plan);
     if (op.form != analysis::OpForm::element) return;
+    keep_vector(op, plan);
     if (const auto* copy = p_.as<ir::TileOp>(op.stmt)) return regions(op, *copy, plan);
     if (const auto* loop = p_.as<ir::Loop>(op.stmt)) {
       for (ir::StmtId s : loop->body) statement(s, loop->vars, plan);
@@ -153,6 +155,16 @@ class Collector {
   TileAccesses take() { return std::move(result_); }
 
  private:
+  // A vector that the plan states along the tile's rows stays possible, even where lowering takes it apart.
+  void keep_vector(const KernelOp& op, const plan::OpPlan& plan) {
+    const int along = infer::vector_dim(*plan.iteration);
+    for (size_t i = 0; i < op.view.accesses.size(); ++i) {
+      const std::vector<int>& dims = op.view.accesses[i].dim_of;
+      if (along >= 0 && op.accesses[i].value == value_ && !dims.empty() && dims.back() == along)
+        result_.widest = std::max(result_.widest, std::min(plan.vector, most_));
+    }
+  }
+
   bool inside(std::span<const int64_t> index) const {
     for (size_t d = 0; d < shape_.size(); ++d)
       if (index[d] < 0 || index[d] >= shape_[d]) return false;
@@ -247,7 +259,7 @@ class Collector {
 
   // A copy or a fill. Of a part of a fragment every thread walks what it holds (lower/gpu_element.cpp).
   void regions(const KernelOp& op, const ir::TileOp& copy, const plan::OpPlan& plan) {
-    const int part = infer::part_of_fragment(
+    const int part = analysis::part_of_fragment(
         p_, op, [&](int v) { return values_[static_cast<size_t>(v)].fragment.has_value(); });
     for (size_t i = 0; i < op.accesses.size(); ++i) {
       if (op.accesses[i].value != value_) continue;

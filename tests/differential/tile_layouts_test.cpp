@@ -1,6 +1,7 @@
-// How shared tiles that threads alone touch lie, judged by what the simulator counts. For each such tile of the
-// programs of tests/files, of the regressions and of the samples no candidate of the planner's takes fewer
-// transactions, all accesses of the tile together; and what has conflicts of two ways or more is in kConflicts.
+// How shared tiles that threads alone touch lie, judged by what the simulator counts. For each such tile of
+// the programs of tests/files, of the regressions and of the samples no candidate of the planner takes fewer
+// transactions, all accesses of the tile together; and what has conflicts of two ways or more is listed in
+// kConflicts.
 //   TILEGEN_SHOW=1         every tile that has conflicts
 //   TILEGEN_PROGRAMS=DIR   other programs, which may have any conflicts that no candidate avoids
 #include <gtest/gtest.h>

@@ -67,7 +67,6 @@ TEST(TileLayouts, TheGivenIsTaken) {
   given.kernels = {{.kernel = "k", .values = {{.value = "k:S", .memory = plain}}}};
   const plan::ValuePlan tile = value_of(transpose(64, 64), "k:S", "sm_80", &given);
   EXPECT_EQ(*tile.memory, plain);
-  EXPECT_EQ(tile.origin, Origin::given);
 }
 
 // Accumulators staged by threads: eight rows of 16 bytes at a time, or pairs, and rows to the tensor.
