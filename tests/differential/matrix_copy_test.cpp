@@ -77,11 +77,11 @@ kernel k grid (by: ceildiv(m, $M) + 2, bx: ceildiv(n, $N) + 2) {
                                                   {"s", at % 3 ? "fragment" : "shared"}});
       std::vector<Launch> launches;
       for (const auto& d : {std::array<int64_t, 4>{16, 16, 0, 0},
+                            {65, 33, 0, 1},
                             {7, 50, 3, 16},
                             {100, 1, 16, 1},
                             {0, 9, 1, 1},
                             {33, 64, 70, 5},
-                            {17, 33, 0, 1},
                             {9, 20, 0, 0}}) {
         Launch l;
         l.dims = {{"m", d[0]}, {"n", d[1]}, {"row", d[2]}, {"col", d[3]}};
