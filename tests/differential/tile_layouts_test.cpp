@@ -60,6 +60,7 @@ constexpr Conflict kConflicts[] = {
     {"tiles_of_branches_share_bytes", "k:second", kComputed},
     {"value_of_an_earlier_iteration_behind_a_branch", "branch:t", kBackwards},
     {"value_of_an_earlier_iteration_behind_a_branch", "loop:t", kBackwards},
+    {"values_read_where_a_condition_holds", "k:s", kConditional},
     {"values_read_where_a_condition_holds", "k:y", kBackwards},
 };
 
