@@ -1,6 +1,5 @@
 // How a kernel's blocks walk over the grid, and its loops over their tiles.
 #include <algorithm>
-#include <utility>
 
 #include "analysis/block_tree.h"
 #include "ir/statement_paths.h"
@@ -9,7 +8,6 @@
 #include "schedule/overlap_plan.h"
 #include "schedule/ping_pong_plan.h"
 #include "schedule/role_plan.h"
-#include "schedule/tile_layouts.h"
 
 namespace tilegen::schedule {
 
@@ -45,29 +43,6 @@ Checked KernelPlanner::plan_walk(KernelSchedule& s, int64_t threads) {
   s.roles = std::move(*roles);
   s.persistence = std::move(*persistence);
   return Unit{};
-}
-
-// Tiles of threads: another layout takes no stage of a loop away, and the block's shared memory holds it.
-void KernelPlanner::lay_out_tiles() {
-  const auto stages = [](const PipelineResult& r) {
-    std::vector<int64_t> list;
-    for (const plan::LoopPlan& l : r.loops) list.push_back(l.num_stages);
-    return list;
-  };
-  const std::vector<int64_t> before = value_bytes(p_, ops_, layouts_.values, target_);
-  const PipelineResult loops = pipelines_;
-  const TileFits fits = [&](int value, const layout::Layout& l) {
-    std::optional<layout::Layout>& memory = layouts_.values[static_cast<size_t>(value)].memory;
-    const std::optional<layout::Layout> own = std::exchange(memory, l);
-    if (l.output_extent(0) != own->output_extent(0)) plan_loops();
-    const bool same = pipelines_.slots == loops.slots && stages(pipelines_) == stages(loops);
-    const bool fit = same && arena(loops.slots) <= target_.shared_bytes;
-    memory = own;
-    pipelines_ = loops;
-    return fit;
-  };
-  plan_tile_layouts(p_, ops_, target_, engine_values_, fits, layouts_);
-  if (value_bytes(p_, ops_, layouts_.values, target_) != before) plan_loops();
 }
 
 // Tiles that are filled once whenever their block runs have a second slot where it runs again and there is
