@@ -12,7 +12,7 @@ import pathlib
 import re
 import sys
 
-from chart import attention, host_time, machines, products, rows
+from chart import attention, host_time, loops, machines, products, rows
 from chart.svg import drawn
 
 SOURCE = pathlib.Path(__file__).resolve().parent.parent
@@ -20,6 +20,7 @@ FAMILIES = (
     machines.machines,
     products.gemm,
     products.gemm_shapes,
+    loops.loop_forms,
     attention.attention,
     attention.attention_heads,
     attention.attention_forms,
@@ -32,7 +33,7 @@ FAMILIES = (
     rows.host_rows,
     attention.flash_attention_3,
 )
-RESULTS = ("h200", "gemm_host", "rows_host", "limits", "unsampled")
+RESULTS = ("h200", "loop_forms", "gemm_host", "rows_host", "limits", "unsampled")
 BLOCK = re.compile(r"^<!-- (\w+): written by bench/charts\.py -->\n(.*?)^<!-- /\1 -->\n", re.M | re.S)
 
 

@@ -1,0 +1,41 @@
+"""Programs under other forms of loops than one pipelined loop, beside PyTorch."""
+
+import statistics
+
+from chart.family import Family, Table, bars, figures, limit_of, limit_text
+from chart.svg import Chart, Group, Panel
+
+WORDS = {
+    "serial": "serial loop",
+    "pipelined": "pipelined loop",
+    "nested": "loop in a loop",
+    "lone": "no loop",
+    "transpose": "transposition, f32",
+}
+
+
+def loop_forms(results):
+    data = results["loop_forms"]["rows"]
+    tensor, copy = limit_of(results["limits"], "fp16"), results["h200"]["rows"]["copy_gb_per_s"]
+    groups, rows = {"TFLOP/s": [], "GB/s": []}, []
+    for r in data:
+        middle = {who: statistics.median(ms) for who, ms in r["ms"].items()}
+        theirs = middle.pop("torch")
+        ours = min(middle.values())
+        m, n, k, e = r["m"], r["n"], r["k"], r["experts"]
+        of_memory = r["form"] in ("lone", "transpose")
+        work = (8 * m * n if not k else 2 * (m * n + k * (m + n))) / 1e6 if of_memory else 2 * m * n * k * e / 1e9
+        unit, limit, digits = ("GB/s", copy, 0) if of_memory else ("TFLOP/s", tensor, 0)
+        sizes = f"{m} x {n}" + (f" x {k}" if k else "") + (f", {e} times" if e > 1 else "")
+        rates = {"ours": work / ours, "PyTorch": work / theirs}
+        groups[unit].append(Group(f"{WORDS[r['form']]}\n{sizes}", bars(unit, rates, digits)))
+        ratio, fraction = figures(theirs / ours, digits=3), figures(work / ours / limit, digits=2)
+        cells = [f"{rate:.0f} {unit}" for rate in rates.values()]
+        rows.append([f"{WORDS[r['form']]}, {sizes}", *cells, *ratio, *fraction])
+    panels = [
+        Panel("f16 products, f32 sums", "TFLOP/s", groups["TFLOP/s"], tensor, limit_text(tensor)),
+        Panel("bound by memory", "GB/s", groups["GB/s"], copy, f"limit: {copy:.0f} GB/s, best copy"),
+    ]
+    alt = "rates of products in serial, nested and no loops, and of a transposition, on an H200 beside PyTorch"
+    chart = Chart("loop_forms", "Other forms of loops on an H200", alt, panels)
+    return Family("loop_forms", chart, [Table(["program", "ours", "PyTorch", "ratio", "of the limit"], rows)])
