@@ -28,6 +28,11 @@ class Evaluator {
   void set(ir::VarId var, ir::ScalarValue value) { vars_[var.value] = value; }
   void set(ir::VarId var, int64_t value) { vars_[var.value] = {ir::DType::i64, value, 0}; }
 
+  ir::ScalarValue get(ir::VarId var) const { return vars_[var.value]; }
+  // Another set of variables comes into force, the one until now into its place.
+  void exchange(std::vector<ir::ScalarValue>& vars) { vars_.swap(vars); }
+  const std::vector<ir::ScalarValue>& vars() const { return vars_; }
+
   // Variables or buffers changed: forget the values of nodes.
   void begin_step() {
     ++step_;
@@ -46,6 +51,10 @@ class Evaluator {
 
   // The first fault stays; values after it mean nothing. Giving up is one without a fault.
   bool failed() const { return failed_; }
+  void fail(Fault fault) {
+    if (!failed_) fault_ = std::move(fault);
+    failed_ = true;
+  }
   const std::optional<Fault>& fault() const { return fault_; }
 
  private:

@@ -1,216 +1,37 @@
-// Kernels in order, blocks in row-major order, statements one after another; the iterations of a parallel
-// loop run in row-major order too, which is one of the orders the language allows.
+// Kernels in order, blocks in row-major order, statements one after another.
 #include "interp/interpreter.h"
 
-#include <algorithm>
-#include <bit>
-
-#include "interp/evaluator.h"
-#include "interp/op_sink.h"
-#include "interp/storage.h"
+#include "interp/execution.h"
 #include "ops/index_space.h"
-#include "ops/op.h"
-#include "support/checked.h"
 
 namespace tilegen::interp {
 namespace {
 
-using ir::StmtId;
-
-class Interpreter {
- public:
-  Interpreter(const ir::Program& program, const Cancellation* cancellation)
-      : program_(program),
-        cancellation_(cancellation),
-        buffers_(program.buffers.size()),
-        evaluator_(program, buffers_, cancellation) {}
-
-  Checked run(std::span<const uint64_t> params);
-
- private:
-  Checked bind(std::span<const uint64_t> params);
-  Checked bind_tensor(ir::BufferId id, uint64_t address);
-  Checked check_grid(const ir::Kernel& kernel, std::span<const int64_t> grid) const;
-  Checked run_kernel(size_t index);
-  void run_block(const ir::Block& block);
-  void run_statement(StmtId id);
-  void run_loop(const ir::Loop& loop);
-  void run_parallel(const ir::Loop& loop);
-  void run_store(const ir::Store& store);
-  Checked outcome() const;
-
-  const ir::Program& program_;
-  const Cancellation* cancellation_;
-  std::vector<Storage> buffers_;
-  Evaluator evaluator_;
-  StmtId failed_at_;  // the innermost statement running when the fault came
-  std::vector<int64_t> index_;
-};
-
-Checked Interpreter::bind_tensor(ir::BufferId id, uint64_t address) {
-  const ir::Buffer& b = program_.buffer(id);
-  std::vector<int64_t> shape, strides;
-  for (ir::ExprId e : b.shape) shape.push_back(evaluator_.eval_index(e));
-  for (ir::ExprId e : b.strides) strides.push_back(evaluator_.eval_index(e));
-  if (strides.empty()) {
-    strides.resize(shape.size());
-    int64_t stride = 1;
-    for (size_t d = shape.size(); d-- > 0;) {
-      strides[d] = stride;
-      const auto next = checked_mul(stride, shape[d]);
-      if (!next)
-        return Error(DiagCode::overflow, b.name, "the size of tensor " + b.name + " does not fit 64 bits",
-                     "pass smaller dimensions", b.location);
-      stride = *next;
-    }
-  }
-  buffers_[id.value] =
-      Storage::global(b.type, std::move(shape), std::move(strides), std::bit_cast<std::byte*>(address));
-  return Unit{};
-}
-
-Checked Interpreter::bind(std::span<const uint64_t> params) {
-  if (params.size() != program_.params.size())
-    return Error(DiagCode::launch_arity, program_.name,
-                 "expected " + std::to_string(program_.params.size()) + " parameters, got " +
-                     std::to_string(params.size()),
-                 "pass one slot per parameter of the program");
-  for (size_t i = 0; i < params.size(); ++i) {
-    const ir::Param& param = program_.params[i];
-    if (param.kind != ir::Param::Kind::tensor)
-      evaluator_.set(param.var, value_from_bits(program_.var(param.var).type, params[i]));
-  }
-  evaluator_.begin_step();
-  for (size_t i = 0; i < params.size(); ++i) {
-    const ir::Param& param = program_.params[i];
-    if (param.kind != ir::Param::Kind::tensor) continue;
-    if (Checked bound = bind_tensor(param.buffer, params[i]); !bound) return bound;
-  }
-  return Unit{};
-}
-
-Checked Interpreter::outcome() const {
-  if (!evaluator_.failed()) return Unit{};
-  if (!evaluator_.fault())
-    return cancellation_->error(
-        failed_at_.valid() ? ir::statement_paths(program_)[failed_at_.value] : program_.name,
-        "while the program was interpreted");
-  const Fault& fault = *evaluator_.fault();
-  Diagnostic d;
-  d.code = fault.code;
-  d.message = fault.message;
-  d.hint = fault.hint;
-  d.stage = "interpret";
-  if (failed_at_.valid()) {
-    d.op = ir::statement_paths(program_)[failed_at_.value];
-    d.location = program_.stmt(failed_at_).location;
-  }
-  return Error(std::move(d));
-}
-
-Checked Interpreter::run(std::span<const uint64_t> params) {
-  if (Checked bound = bind(params); !bound) return bound;
-  for (size_t k = 0; k < program_.kernels.size() && !evaluator_.failed(); ++k)
-    if (Checked ran = run_kernel(k); !ran) return ran;
-  return outcome();
-}
-
-Checked Interpreter::check_grid(const ir::Kernel& kernel, std::span<const int64_t> grid) const {
-  if (std::any_of(grid.begin(), grid.end(), [](int64_t extent) { return extent <= 0; })) return Unit{};
-  const auto blocks = checked_product(grid);
-  if (blocks && *blocks <= kMostBlocks) return Unit{};
-  return Error(DiagCode::launch_limit, kernel.name,
-               "the grid has " + (blocks ? std::to_string(*blocks) : "more than 2^63") + " blocks; at most " +
-                   std::to_string(kMostBlocks) + " are interpreted",
-               "launch with smaller dimensions", kernel.location);
-}
-
-Checked Interpreter::run_kernel(size_t index) {
-  const ir::Kernel& kernel = program_.kernels[index];
-  std::vector<int64_t> grid;
-  evaluator_.begin_step();
-  for (ir::ExprId e : kernel.grid) grid.push_back(evaluator_.eval_index(e));
-  if (Checked fits = check_grid(kernel, grid); !fits) return fits;
-  std::vector<ir::BufferId> owned;
-  for (size_t b = 0; b < program_.buffers.size(); ++b) {
-    if (program_.buffers[b].kernel != static_cast<int>(index)) continue;
-    owned.push_back(ir::BufferId(b));
-    buffers_[b] = Storage::on_chip(program_.buffers[b].type, program_.tile_shape(ir::BufferId(b)));
-  }
-  ops::for_each_index(grid, [&](std::span<const int64_t> block) {
-    for (size_t d = 0; d < block.size(); ++d) evaluator_.set(kernel.block_vars[d], block[d]);
-    evaluator_.count_work();
-    for (ir::BufferId b : owned) buffers_[b.value].forget();
-    run_block(kernel.body);
-    return !evaluator_.failed();
+Checked run_kernel(Execution& run, const ir::Program& program, size_t index) {
+  const ir::Kernel& kernel = program.kernels[index];
+  const auto grid = run.grid_of(kernel);
+  if (!grid) return grid.error();
+  const std::vector<ir::BufferId> owned = run.place_tiles(index);
+  ops::for_each_index(*grid, [&](std::span<const int64_t> block) {
+    for (size_t d = 0; d < block.size(); ++d) run.evaluator().set(kernel.block_vars[d], block[d]);
+    run.evaluator().count_work();
+    for (ir::BufferId b : owned) run.buffers()[b.value].forget();
+    run.run_block(kernel.body);
+    return !run.failed();
   });
-  for (ir::BufferId b : owned) buffers_[b.value] = Storage();
+  for (ir::BufferId b : owned) run.buffers()[b.value] = Storage();
   return Unit{};
-}
-
-void Interpreter::run_block(const ir::Block& block) {
-  for (StmtId id : block) {
-    run_statement(id);
-    if (evaluator_.failed()) {
-      if (!failed_at_.valid()) failed_at_ = id;
-      return;
-    }
-  }
-}
-
-void Interpreter::run_statement(StmtId id) {
-  if (const auto* loop = program_.as<ir::Loop>(id)) {
-    loop->kind == ir::LoopKind::parallel ? run_parallel(*loop) : run_loop(*loop);
-  } else if (const auto* branch = program_.as<ir::Branch>(id)) {
-    evaluator_.begin_step();
-    const bool taken = evaluator_.eval(branch->condition).i != 0;
-    if (!evaluator_.failed()) run_block(taken ? branch->then_body : branch->else_body);
-  } else if (const auto* store = program_.as<ir::Store>(id)) {
-    run_store(*store);
-  } else if (const auto* op = program_.as<ir::TileOp>(id)) {
-    evaluator_.begin_step();
-    OpSink sink(program_, evaluator_, *op);
-    if (!evaluator_.failed()) ops::op_def(op->kind).reference(*op, sink);
-  }
-}
-
-void Interpreter::run_loop(const ir::Loop& loop) {
-  evaluator_.begin_step();
-  const int64_t begin = evaluator_.eval_index(loop.begin);
-  const int64_t extent = evaluator_.eval_index(loop.extents[0]);
-  for (int64_t i = 0; i < extent && !evaluator_.failed(); ++i) {
-    evaluator_.count_work();
-    evaluator_.set(loop.vars[0],
-                   static_cast<int64_t>(static_cast<uint64_t>(begin) + static_cast<uint64_t>(i)));
-    run_block(loop.body);
-  }
-}
-
-void Interpreter::run_parallel(const ir::Loop& loop) {
-  std::vector<int64_t> extents;
-  evaluator_.begin_step();
-  for (ir::ExprId e : loop.extents) extents.push_back(evaluator_.eval_index(e));
-  ops::for_each_index(extents, [&](std::span<const int64_t> index) {
-    evaluator_.count_work();
-    for (size_t d = 0; d < index.size(); ++d) evaluator_.set(loop.vars[d], index[d]);
-    run_block(loop.body);
-    return !evaluator_.failed();
-  });
-}
-
-void Interpreter::run_store(const ir::Store& store) {
-  evaluator_.begin_step();
-  index_.clear();
-  for (ir::ExprId e : store.indices) index_.push_back(evaluator_.eval_index(e));
-  const ir::ScalarValue value = evaluator_.eval(store.value);
-  if (!evaluator_.failed()) evaluator_.store(store.buffer, index_, value);
 }
 
 }  // namespace
 
 Checked interpret(const ir::Program& program, std::span<const uint64_t> params,
                   const Cancellation* cancellation) {
-  return Interpreter(program, cancellation).run(params);
+  Execution run(program, cancellation);
+  if (Checked bound = run.bind(params); !bound) return bound;
+  for (size_t k = 0; k < program.kernels.size() && !run.failed(); ++k)
+    if (Checked ran = run_kernel(run, program, k); !ran) return ran;
+  return run.outcome();
 }
 
 }  // namespace tilegen::interp
