@@ -2,7 +2,7 @@
 // out, doubled or moved.
 #include <filesystem>
 
-#include "scheduled_support.h"
+#include "scheduled_mutants.h"
 
 namespace tilegen::expand {
 namespace {
@@ -37,58 +37,9 @@ TEST(VerifyScheduled, HoldsForEveryProgram) {
   EXPECT_GT(pipelined, 70u);
 }
 
-// Every block of a kernel, outermost first.
-void blocks_of(Block& b, std::vector<Block*>& list) {
-  list.push_back(&b);
-  for (Stmt& s : b)
-    std::visit(
-        [&](auto& node) {
-          if constexpr (requires { node.body; }) blocks_of(node.body, list);
-          if constexpr (requires { node.before_last; }) blocks_of(node.before_last, list);
-          if constexpr (requires { node.then_body; }) blocks_of(node.then_body, list);
-          if constexpr (requires { node.else_body; }) blocks_of(node.else_body, list);
-        },
-        s.node);
-}
-
-// Statements that order roles and engines.
-bool orders(const Stmt& s) {
-  return std::visit(
-      [](const auto& node) {
-        using Node = std::decay_t<decltype(node)>;
-        return std::is_same_v<Node, Acquire> || std::is_same_v<Node, Commit> || std::is_same_v<Node, Wait> ||
-               std::is_same_v<Node, Release> || std::is_same_v<Node, Await> ||
-               std::is_same_v<Node, CommitGroup> || std::is_same_v<Node, WaitGroup>;
-      },
-      s.node);
-}
-
-struct Counts {
-  int mutants = 0, told = 0;
-};
-
-// `change` at every statement that orders something.
-Counts mutate(Expanded& e, const std::function<bool(Block&, size_t)>& change) {
-  Counts counts;
-  for (Role& role : e.kernel.roles) {
-    std::vector<Block*> blocks;
-    blocks_of(role.body, blocks);
-    for (size_t b = 0; b < blocks.size(); ++b)
-      for (size_t i = 0; i < blocks[b]->size(); ++i) {
-        if (!orders((*blocks[b])[i])) continue;
-        const Block before = role.body;
-        if (change(*blocks[b], i)) {
-          ++counts.mutants;
-          const bool told = !verify_scheduled(*e.program, e.kernel).empty();
-          counts.told += told;
-          if (!told) std::printf("survives: statement %zu of block %zu, %s\n", i, b, role.name.c_str());
-        }
-        role.body = before;
-        blocks.clear();
-        blocks_of(role.body, blocks);
-      }
-  }
-  return counts;
+// Of the mutants that `change` makes.
+Counts judged(Expanded& e, const std::function<bool(Block&, size_t)>& change) {
+  return mutate(e, change, [&] { return !verify_scheduled(*e.program, e.kernel).empty(); });
 }
 
 class Mutants : public ::testing::TestWithParam<std::pair<const char*, const char*>> {};
@@ -97,29 +48,19 @@ TEST_P(Mutants, AreTold) {
   auto e = expanded_from(schedule::source_path(GetParam().first), GetParam().second);
   ASSERT_TRUE(e);
   ASSERT_TRUE(verify_scheduled(*e->program, e->kernel).empty());
-  const Counts left_out = mutate(*e, [](Block& b, size_t i) {
-    b.erase(b.begin() + static_cast<ptrdiff_t>(i));
-    return true;
-  });
+  const Counts left_out = judged(*e, leave_out);
   EXPECT_GE(left_out.mutants, 3);
   EXPECT_EQ(left_out.told, left_out.mutants) << "left out";
-  const Counts doubled = mutate(*e, [](Block& b, size_t i) {
-    if (std::holds_alternative<Await>(b[i].node) || std::holds_alternative<WaitGroup>(b[i].node) ||
-        std::holds_alternative<CommitGroup>(b[i].node))
-      return false;  // no harm
-    b.insert(b.begin() + static_cast<ptrdiff_t>(i), Stmt(b[i]));
-    return true;
-  });
+  const Counts doubled = judged(*e, double_it);
   EXPECT_EQ(doubled.told, doubled.mutants) << "doubled";
-  const Counts later = mutate(*e, [](Block& b, size_t i) {
-    const At* next = i + 1 < b.size() ? std::get_if<At>(&b[i + 1].node) : nullptr;
-    if (!next || (std::holds_alternative<WaitGroup>(b[i].node) && next->where_exists)) return false;
-    if (!std::holds_alternative<Wait>(b[i].node) && !std::holds_alternative<WaitGroup>(b[i].node))
-      return false;
-    std::swap(b[i], b[i + 1]);
-    return true;
-  });
+  const Counts later = judged(*e, wait_later);
   EXPECT_EQ(later.told, later.mutants) << "a wait behind what it is for";
+  const Counts pending = judged(*e, one_more_pending);
+  EXPECT_EQ(pending.told, pending.mutants) << "one more pending";
+  const Counts earlier = judged(*e, release_earlier);
+  EXPECT_EQ(earlier.told, earlier.mutants) << "released in front of the wait";
+  for (const Counts& other : {judged(*e, another_iteration(*e, 1)), judged(*e, another_iteration(*e, -1))})
+    EXPECT_EQ(other.told, other.mutants) << "another iteration";
 }
 
 INSTANTIATE_TEST_SUITE_P(
