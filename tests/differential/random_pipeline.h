@@ -1,0 +1,139 @@
+// Products in pipelined loops, put together at random from what such loops hold: operands that copies bring
+// whole, in parts or cast, that fragments and loops over elements write, tiles beside them of any number of
+// bytes that threads read at any index, results that are stored once, in loops, and over what has been read.
+#pragma once
+
+#include "executors.h"
+
+namespace tilegen::differential {
+
+class RandomPipeline {
+ public:
+  explicit RandomPipeline(uint64_t seed) : r_(seed) {}
+
+  std::string program() {
+    m_ = r_.pick<int64_t>({64, 128, 128, 40}), n_ = r_.pick<int64_t>({32, 64, 64, 24}),
+    k_ = r_.pick<int64_t>({32, 64});
+    beside_ = r_.pick<int64_t>({k_, k_ / 2, 8, 24, 40, 96});
+    const int64_t threads = r_.pick({128, 128, 256});
+    tile("As", "f16", {m_, k_}), tile("Bs", "f16", {n_, k_}), tile("acc", "f32", {m_, n_}, "fragment");
+    tile("side", "f16", {beside_});
+    const std::string a = operand("As", "A", "by", m_), b = operand("Bs", "B", "bx", n_);
+    const std::string end = epilogue();
+    return "tl 1 program random_pipeline\ndim m <= 512\ndim n <= 512\ndim k <= 1024" +
+           std::string(r_.chance(2) ? " divisible 8" : "") +
+           "\ntensor A: f16[m, k] readonly\ntensor B: f16[n, k] readonly\ntensor Af: f32[m, k] "
+           "readonly\ntensor Bf: f32[n, k] readonly\n"
+           "tensor S: f16[4096] readonly\ntensor at: i32[64] readonly\ntensor C: f32[m, n]\n\nkernel g grid "
+           "(by: ceildiv(m, " +
+           text(m_) + "), bx: ceildiv(n, " + text(n_) + ")) threads " + text(threads) + " {\n" + allocs_ +
+           before_ + "  fill acc, 0.0f32\n" + "  pipelined ko in 0 .. ceildiv(k, " + text(k_) + ") stages " +
+           text(r_.between(1, 4)) + " {\n" + a + b + "    gemm As, Bs -> acc {transpose_b}\n  }\n" + end +
+           "}\n";
+  }
+
+ private:
+  static std::string text(int64_t v) { return std::to_string(v); }
+  static std::string box(const std::string& at, int64_t extent) { return at + " :+ " + text(extent); }
+
+  void tile(const std::string& name, const std::string& type, std::vector<int64_t> shape,
+            const std::string& scope = "shared") {
+    allocs_ += "  alloc " + name + ": " + scope + " " + type + "[";
+    for (size_t d = 0; d < shape.size(); ++d) allocs_ += (d ? ", " : "") + text(shape[d]);
+    allocs_ += "]\n";
+  }
+
+  // The rows of a block, and columns of an iteration from `first` on.
+  std::string source(const std::string& tensor, const std::string& block, int64_t all, int64_t row,
+                     int64_t rows, int64_t first, int64_t columns) {
+    return tensor + "[" + box(block + " * " + text(all) + " + " + text(row), rows) + ", " +
+           box("ko * " + text(k_) + " + " + text(first), columns) + "]";
+  }
+
+  // What fills the tile in an iteration.
+  std::string operand(const std::string& tile_name, const std::string& tensor, const std::string& block,
+                      int64_t rows) {
+    const std::string whole = source(tensor, block, rows, 0, rows, 0, k_);
+    switch (r_.below(7)) {
+      case 0:  // a copy that casts
+        return "    copy " + source(tensor + "f", block, rows, 0, rows, 0, k_) + " -> " + tile_name + "\n";
+      case 1: {  // two copies, one of them casting at times
+        const std::string second = tensor + (r_.chance(2) ? "f" : "");
+        return "    copy " + source(tensor, block, rows, 0, rows, 0, k_ / 2) + " -> " + tile_name + "[" +
+               box("0", rows) + ", " + box("0", k_ / 2) + "]\n    copy " +
+               source(second, block, rows, 0, rows, k_ / 2, k_ / 2) + " -> " + tile_name + "[" +
+               box("0", rows) + ", " + box(text(k_ / 2), k_ / 2) + "]\n";
+      }
+      case 2: {  // parts of a fragment
+        const std::string held = tile_name + "_held";
+        tile(held, "f16", {rows, 2 * k_}, "fragment");
+        before_ += "  copy " + tensor + "[" + box(block + " * " + text(rows), rows) + ", " +
+                   box("0", 2 * k_) + "] -> " + held + "\n";
+        return "    copy " + held + "[" + box("0", rows) + ", " + box("ko % 2 * " + text(k_), k_) + "] -> " +
+               tile_name + "\n";
+      }
+      case 3: {  // a loop over elements of tiles that were brought
+        const std::string raw = tile_name + "_raw";
+        tile(raw, "f16", {rows, k_});
+        return "    copy " + whole + " -> " + raw + "\n    copy S[" + box("ko * " + text(beside_), beside_) +
+               "] -> side\n    parallel i, j in " + text(rows) + ", " + text(k_) + " {\n      " + tile_name +
+               "[i, j] = " + value(raw, rows) + "\n    }\n";
+      }
+      default:
+        return "    copy " + whole + " -> " + tile_name + "\n";
+    }
+  }
+
+  std::string value(const std::string& raw, int64_t rows) {
+    const auto column = [&] {
+      return r_.pick<std::string>({"j", "j // 2", "(j + 1) % " + text(k_), "j ^ 1", text(k_ - 1) + " - j",
+                                   "cast(i64, at[j]) & " + text(k_ - 1), "min(j + 3, " + text(k_ - 1) + ")"});
+    };
+    const std::string row = r_.pick<std::string>({"i", "i", text(rows - 1) + " - i", "i // 2 * 2"});
+    const std::string first = raw + "[" + row + ", " + column() + "]", second = raw + "[i, " + column() + "]";
+    const std::string scale =
+        "side[" +
+        r_.pick<std::string>({"j % " + text(beside_), "i % " + text(beside_), "(i + j) % " + text(beside_)}) +
+        "]";
+    return r_.pick<std::string>({first, first + " + " + scale, "select(j < 8, " + first + ", " + second + ")",
+                                 "select(i % 2 == 0, " + first + ", " + scale + ")"});
+  }
+
+  std::string epilogue() {
+    const std::string place = "[" + box("by * " + text(m_), m_) + ", " + box("bx * " + text(n_), n_) + "]",
+                      store = "copy acc -> C" + place + "\n";
+    const std::string add =
+        "parallel i, j in " + text(m_) + ", " + text(n_) + " {\n    acc[i, j] = acc[i, j] + ";
+    switch (r_.below(4)) {
+      case 0:
+        return "  serial z in 0 .. " + text(r_.between(0, 3)) + " {\n  " + add + "1.0f32\n  }\n  " + store +
+               "  }\n";
+      case 1:  // over what this block has read
+        return "  " + add + "C[by * " + text(m_) + " + " + text(m_ - 1) + " - i, bx * " + text(n_) +
+               " + j]\n  }\n  " + store;
+      case 2:
+        tile("out", "f32", {m_, n_});
+        return "  copy acc -> out\n  copy out -> C" + place + "\n";
+      default:
+        return "  " + store;
+    }
+  }
+
+  Random r_;
+  int64_t m_ = 64, n_ = 64, k_ = 64, beside_ = 64;
+  std::string allocs_, before_;
+};
+
+// A function of the seed.
+inline Case random_pipeline(uint64_t seed) {
+  Case c;
+  c.text = RandomPipeline(seed).program();
+  Random sizes(seed, "sizes");
+  c.launch.seed = seed;
+  for (const char* dim : {"m", "n"})
+    c.launch.dims[dim] = sizes.between(1, 20) * sizes.pick<int64_t>({8, 8, 7});
+  c.launch.dims["k"] = sizes.between(0, 30) * 8;
+  return c;
+}
+
+}  // namespace tilegen::differential
