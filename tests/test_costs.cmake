@@ -16,6 +16,7 @@ set(TILEGEN_TEST_SECONDS
   differential.random_programs 30
   python.ptxas 26
   differential.tile_layouts 30
+  differential.scheduled 20
   differential.specialised_mutants 18
   python.first_plans 18
   differential.ping_pong 14

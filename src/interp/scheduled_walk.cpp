@@ -1,0 +1,122 @@
+// The statements of a scheduled program that have others inside: each is a frame of its role's stack.
+#include <algorithm>
+
+#include "interp/scheduled_block.h"
+
+namespace tilegen::interp {
+
+void ScheduledBlock::execute(RoleState& r, const expand::Serial& s) {
+  const auto& loop = *p_.as<ir::Loop>(s.loop);
+  Execution::Bounds bounds;
+  ops_.with_scalars(s.loop, places(r), [&] { bounds = run_.bounds_of(loop); });
+  if (run_.failed() || bounds.extent <= 0) return;
+  run_.evaluator().set(loop.vars[0], bounds.begin);
+  Frame f{Frame::Kind::serial, &s.body, 0, s.loop};
+  f.begin = bounds.begin;
+  f.end = bounds.extent;
+  r.stack.push_back(f);
+}
+
+void ScheduledBlock::execute(RoleState& r, const expand::Branch& s) {
+  bool taken = false;
+  ops_.with_scalars(s.branch, places(r), [&] { taken = run_.holds(*p_.as<ir::Branch>(s.branch)); });
+  if (!run_.failed()) r.stack.push_back({Frame::Kind::list, taken ? &s.then_body : &s.else_body});
+}
+
+void ScheduledBlock::execute(RoleState& r, const expand::Pipelined& s) {
+  Execution::Bounds bounds;
+  ops_.with_scalars(s.loop, places(r), [&] { bounds = run_.bounds_of(*p_.as<ir::Loop>(s.loop)); });
+  if (run_.failed()) return;
+  Scope scope;
+  scope.loop = s.loop;
+  scope.run = ++r.runs;
+  scope.begin = bounds.begin;
+  scope.extent = std::max<int64_t>(bounds.extent, 0);
+  scope.filled = r.filled[s.loop];
+  r.scopes.push_back(scope);
+  r.stack.push_back({Frame::Kind::pipelined, &s.body});
+}
+
+void ScheduledBlock::execute(RoleState& r, const expand::Steady& s) {
+  Scope& scope = r.scopes.back();
+  if (s.first >= scope.extent) return;
+  scope.newest = scope.at = s.first;
+  Frame f{Frame::Kind::steady, &s.body};
+  f.i = s.first;
+  f.end = scope.extent;
+  r.stack.push_back(f);
+}
+
+void ScheduledBlock::execute(RoleState& r, const expand::At& s) {
+  Scope& scope = r.scopes.back();
+  const int64_t at = number_of(r, s.iteration);
+  if (s.where_exists && at >= scope.extent) return;
+  Frame f{Frame::Kind::at, &s.body};
+  f.at = std::exchange(scope.at, at);
+  f.value = run_.evaluator().get(p_.as<ir::Loop>(scope.loop)->vars[0]);
+  set_iteration(scope);
+  r.stack.push_back(f);
+}
+
+void ScheduledBlock::execute(RoleState& r, const expand::WhereAnyIteration& s) {
+  r.stack.push_back({Frame::Kind::list, r.scopes.back().extent > 0 ? &s.then_body : &s.else_body});
+}
+
+void ScheduledBlock::execute(RoleState& r, const expand::TileLoop& s) {
+  if (begin_tile(r, 0)) r.stack.push_back({Frame::Kind::tiles, &s.body});
+}
+
+// The role that comes to a turn first has its tile claimed.
+bool ScheduledBlock::begin_tile(RoleState& r, int64_t turn) {
+  if (grid_.walk == expand::Walk::own && turn > 0) return false;
+  if (turn == static_cast<int64_t>(points_.size()))
+    points_.push_back(grid_.walk == expand::Walk::claimed ? grid_.launched + grid_.claimed++
+                                                          : points_.back() + grid_.launched);
+  int64_t point = points_[static_cast<size_t>(turn)];
+  if (point >= grid_.tiles) return false;
+  const std::vector<ir::VarId>& vars = p_.kernels[static_cast<size_t>(k_.kernel)].block_vars;
+  for (size_t d = vars.size(); d-- > 0; point /= grid_.extents[d])
+    run_.evaluator().set(vars[d], point % grid_.extents[d]);
+  if (r.role->kind != expand::RoleKind::producer) tiles_.begin_tile();
+  return true;
+}
+
+// Its list is done: the next iteration of a loop, or what stands behind it.
+void ScheduledBlock::finish_frame(RoleState& r) {
+  Frame& f = r.stack.back();
+  switch (f.kind) {
+    case Frame::Kind::serial:
+      if (++f.i == f.end) break;
+      run_.evaluator().set(p_.as<ir::Loop>(f.stmt)->vars[0], iteration_at(f.begin, f.i));
+      f.next = 0;
+      return;
+    case Frame::Kind::steady:
+      if (++f.i == f.end) f.i = 0;
+      r.scopes.back().newest = r.scopes.back().at = f.i;
+      if (f.i == 0) break;
+      f.next = 0;
+      return;
+    case Frame::Kind::tiles:
+      if (!begin_tile(r, ++f.i)) break;
+      f.next = 0;
+      return;
+    case Frame::Kind::pipelined:
+      r.filled[r.scopes.back().loop] += r.scopes.back().extent;
+      r.scopes.pop_back();
+      break;
+    case Frame::Kind::at:
+      r.scopes.back().at = f.at;
+      run_.evaluator().set(p_.as<ir::Loop>(r.scopes.back().loop)->vars[0], f.value);
+      break;
+    case Frame::Kind::multiply: {
+      const ir::StmtId product = f.stmt;
+      r.stack.pop_back();
+      return execute(r, expand::Run{product});
+    }
+    case Frame::Kind::list:
+      break;
+  }
+  r.stack.pop_back();
+}
+
+}  // namespace tilegen::interp
