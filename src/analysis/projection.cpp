@@ -120,4 +120,15 @@ std::vector<int> index_map(const ops::ElementAccess& access) {
   return map;
 }
 
+const Digit* vector_digit(const Fragment& iteration) {
+  for (const Digit& d : iteration.map().digits())
+    if (d.dim != kReplica && d.output == kRegister && d.stride == 1 && d.weight == 1) return &d;
+  return nullptr;
+}
+
+int vector_dim(const Fragment& iteration) {
+  const Digit* d = vector_digit(iteration);
+  return d ? d->dim : -1;
+}
+
 }  // namespace tilegen::analysis

@@ -34,4 +34,9 @@ std::vector<int> index_map(const ops::ElementAccess& access);
 std::optional<layout::Fragment> compacted(std::vector<int64_t> shape, std::vector<layout::Digit> digits,
                                           int64_t threads);
 
+// The register digit that a vector runs along, of weight 1 and stride 1; nullptr where there is none. Its
+// dimension, or -1.
+const layout::Digit* vector_digit(const layout::Fragment& iteration);
+int vector_dim(const layout::Fragment& iteration);
+
 }  // namespace tilegen::analysis

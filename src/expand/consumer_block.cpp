@@ -106,7 +106,8 @@ class ConsumerBlock {
     if (u.product) {
       hand_over(u);
       emit(out_, Issue{u.stmt, x_.overwrites()});
-      if (!u.waits) flights_.push_back(i);
+      flights_.push_back(i);
+      if (u.waits) await(flights_.size());
     } else {
       if (!holds_products(u.stmt)) before_writing(u);
       fed ? x_.loop(*loop, u.stmt, around, out_) : x_.statement(u.stmt, out_);

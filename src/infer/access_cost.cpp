@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "analysis/projection.h"
 #include "support/checked.h"
 
 namespace tilegen::infer {
@@ -51,12 +52,6 @@ int64_t memory_run(const ir::Program& p, const ops::ElementAccess& a, int value,
   const auto& fragment = known.fragments[static_cast<size_t>(value)];
   if (fragment) return fragment->map().contiguous_run(dim, kRegister);
   return INT64_MAX;
-}
-
-const Digit* vector_digit(const Fragment& iteration) {
-  for (const Digit& d : iteration.map().digits())
-    if (d.dim != kReplica && d.output == kRegister && d.stride == 1 && d.weight == 1) return &d;
-  return nullptr;
 }
 
 // Of what one access moves. On a GPU registers are no memory: only where nothing else is touched do they
@@ -117,14 +112,9 @@ int64_t points(const Fragment& f) { return f.map().elements(); }
 
 }  // namespace
 
-int vector_dim(const Fragment& iteration) {
-  const Digit* d = vector_digit(iteration);
-  return d ? d->dim : -1;
-}
-
 int64_t vector_width(const ir::Program& p, const KernelOp& op, const Fragment& iteration,
                      const KnownLayouts& known, const target::Target& t) {
-  const Digit* digit = vector_digit(iteration);
+  const Digit* digit = analysis::vector_digit(iteration);
   if (!digit) return 1;
   int64_t limit = t.vector_bytes / widest_bytes(p, op, known, t);
   if (t.is_host())
@@ -148,7 +138,7 @@ int64_t vector_width(const ir::Program& p, const KernelOp& op, const Fragment& i
 double access_cost(const ir::Program& p, const KernelOp& op, const Fragment& iteration,
                    const KnownLayouts& known, const target::Target& t) {
   const int64_t width = vector_width(p, op, iteration, known, t);
-  const int dim = vector_dim(iteration);
+  const int dim = analysis::vector_dim(iteration);
   const double accesses =
       static_cast<double>(points(iteration) * iteration.replicas()) / static_cast<double>(width);
   double cost = accesses;  // loop and address work

@@ -19,9 +19,6 @@ struct KnownLayouts {
 int64_t vector_width(const ir::Program& p, const analysis::KernelOp& op, const layout::Fragment& iteration,
                      const KnownLayouts& known, const target::Target& t);
 
-// Dimension the vector runs along, or -1.
-int vector_dim(const layout::Fragment& iteration);
-
 // Estimated cycles of a block: memory transactions weighted by level, plus registers held.
 double access_cost(const ir::Program& p, const analysis::KernelOp& op, const layout::Fragment& iteration,
                    const KnownLayouts& known, const target::Target& t);

@@ -28,6 +28,7 @@
 
 #include "analysis/kernel_ops.h"
 #include "ops/gemm_plan.h"
+#include "plan/register_choices.h"
 #include "plan/schedule.h"
 #include "target/target.h"
 
@@ -51,9 +52,7 @@ struct InferResult {
   std::vector<plan::Note> notes;
 };
 
-// On GPUs a register chosen at run time is a choice among all that the thread has of a value; beyond this
-// many a trip through memory is better.
-inline constexpr int64_t kMostRegisterChoices = 64;
+using plan::kMostRegisterChoices;
 // Registers of a value in one thread beyond which it is held in shared memory: when every thread would have a
 // copy of all of it, and when it is spread over the threads, which is what all the registers of a thread come
 // to.

@@ -5,7 +5,7 @@
 #include <bit>
 #include <numeric>
 
-#include "infer/access_cost.h"
+#include "analysis/projection.h"
 #include "lower/kernel_lowering.h"
 
 namespace tilegen::lower {
@@ -40,7 +40,7 @@ std::map<ir::BufferId, int64_t> KernelLowering::planned_vectors() const {
           widest[a.buffer] = kWidestBytes / ir::dtype_bytes(p_.buffer(a.buffer).type);
     if (options_.for_copy_engine_only) continue;
     if (op.form != analysis::OpForm::element || !plan || plan->vector < 2 || !plan->iteration) continue;
-    const int dim = infer::vector_dim(*plan->iteration);
+    const int dim = analysis::vector_dim(*plan->iteration);
     for (const ops::ElementAccess& a : op.view.accesses) {
       if (!globals_.count(a.buffer) || a.dim_of.empty() || a.dim_of.back() != dim || dim < 0) continue;
       widest[a.buffer] = std::max(widest[a.buffer], plan->vector);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ops/gemm_spread.h"
 #include "support/checked.h"
 
 namespace tilegen::lower {
@@ -26,12 +27,11 @@ Held GemmState::operand_form(int value, int index) {
   for (const auto& c : k_.op_conversions_) forms += c.value == value;
   const auto same = [&](const analysis::OpAccess& a) { return a.value == value; };
   if (forms == 0 || std::count_if(op_.accesses.begin(), op_.accesses.end(), same) < 2) return k_.held(value);
-  const auto wanted =
-      ops::plan_gemm(k_.p_, tile_op_, k_.target_, k_.out_.threads, &plan_, op_.path, op_.location);
-  if (!wanted) return k_.held(value);
-  const auto& form = index == 0 ? wanted->a_fragment : wanted->b_fragment;
+  const int64_t warps = *k_.schedule_.threads / k_.target_.warp;
+  const ops::WarpGrid grid{plan_.warps_m, plan_.warps_n, warps / (plan_.warps_m * plan_.warps_n)};
+  const layout::Fragment form = ops::operand_fragment(k_.p_, tile_op_, atom_, grid, index, k_.target_.warp);
   for (const auto& c : k_.op_conversions_)
-    if (c.value == value && c.form.fragment->equivalent(*form)) return c.form;
+    if (c.value == value && c.form.fragment->equivalent(form)) return c.form;
   // As it is held: no conversion was made for this side.
   return {k_.values_[static_cast<size_t>(value)], &*k_.schedule_.values[static_cast<size_t>(value)].fragment};
 }

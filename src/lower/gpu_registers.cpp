@@ -2,14 +2,14 @@
 #include <algorithm>
 #include <bit>
 
-#include "infer/infer_layouts.h"
+#include "plan/register_choices.h"
 #include "lower/kernel_lowering.h"
 
 namespace tilegen::lower {
 
 using layout::Digit;
 
-using infer::kMostRegisterChoices;
+using plan::kMostRegisterChoices;
 
 bool KernelLowering::in_thread_registers(ir::BufferId buffer) {
   const ir::MemScope scope = p_.buffer(buffer).scope;

@@ -113,6 +113,11 @@ Cost cost_of(const GemmShape& s, const MmaAtom& atom, const WarpGrid& g, const S
   return cost;
 }
 
+MatrixDims operand_dims(const ir::Program& p, const TileOp& op, int side) {
+  return matrix_dims(p, op.operands[static_cast<size_t>(side)],
+                     op.flag(side == 0 ? ir::gemm_attr::transpose_a : ir::gemm_attr::transpose_b));
+}
+
 // ---- the plan
 
 GemmPlan make_plan(const ir::Program& p, const TileOp& op, const GemmShape& s, const MmaAtom& atom,
@@ -126,15 +131,11 @@ GemmPlan make_plan(const ir::Program& p, const TileOp& op, const GemmShape& s, c
   plan.c = spread(atom.c_layout, {{w.m, w.n}, {g.m, g.n}}, g, matrix_dims(p, op.operands[2], false),
                   {s.m, s.n}, t.warp);
   for (int side = 0; side < 2; ++side) {
-    const MatrixDims m =
-        matrix_dims(p, op.operands[static_cast<size_t>(side)],
-                    op.flag(side == 0 ? ir::gemm_attr::transpose_a : ir::gemm_attr::transpose_b));
     if (p.buffer(op.operands[static_cast<size_t>(side)].buffer).scope == ir::MemScope::shared)
-      (side == 0 ? plan.a_memory : plan.b_memory) = shared_layout(atom, side, m, side == 0 ? s.a : s.b);
-    else if (side == 0)
-      plan.a_fragment = spread(atom.a_layout, {{w.m, w.k}, {g.m, 1}}, g, m, {s.m, s.k}, t.warp);
+      (side == 0 ? plan.a_memory : plan.b_memory) =
+          shared_layout(atom, side, operand_dims(p, op, side), side == 0 ? s.a : s.b);
     else
-      plan.b_fragment = spread(atom.b_layout, {{w.k, w.n}, {1, g.n}}, g, m, {s.k, s.n}, t.warp);
+      (side == 0 ? plan.a_fragment : plan.b_fragment) = operand_fragment(p, op, atom, g, side, t.warp);
   }
   return plan;
 }
@@ -339,6 +340,15 @@ Expected<GemmPlan> plan_nvidia_gemm(const ir::Program& p, const TileOp& op, cons
       "a " + what + " cannot be split over " + number(warps) + " warps with " + considered,
       "use a tile whose m, n and k are multiples of the instruction's, or other `threads`, or policy square",
       loc);
+}
+
+layout::Fragment operand_fragment(const ir::Program& p, const TileOp& op, const MmaAtom& atom,
+                                  const WarpGrid& g, int side, int64_t lanes) {
+  const GemmShape s = gemm_shape(p, op);
+  const WarpTile w = warp_tile(s, atom, g);
+  const MatrixDims m = operand_dims(p, op, side);
+  return side == 0 ? spread(atom.a_layout, {{w.m, w.k}, {g.m, 1}}, g, m, {s.m, s.k}, lanes)
+                   : spread(atom.b_layout, {{w.k, w.n}, {1, g.n}}, g, m, {s.k, s.n}, lanes);
 }
 
 }  // namespace tilegen::ops

@@ -22,6 +22,10 @@ struct Spread {
 layout::Fragment spread(const layout::Fragment& atom, const Spread& by, const WarpGrid& g,
                         const MatrixDims& m, const int64_t (&extent)[2], int64_t lanes);
 
+// How a matrix instruction takes operand `side` of the product from registers, with C split over `g`.
+layout::Fragment operand_fragment(const ir::Program& p, const ir::TileOp& op, const target::MmaAtom& atom,
+                                  const WarpGrid& g, int side, int64_t lanes);
+
 // Splits of `warps` over m, n and copies that the policy allows.
 std::vector<WarpGrid> warp_grids(int64_t warps, ir::WarpPolicy policy);
 

@@ -157,7 +157,7 @@ class Collector {
  private:
   // A vector that the plan states along the tile's rows stays possible, even where lowering takes it apart.
   void keep_vector(const KernelOp& op, const plan::OpPlan& plan) {
-    const int along = infer::vector_dim(*plan.iteration);
+    const int along = analysis::vector_dim(*plan.iteration);
     for (size_t i = 0; i < op.view.accesses.size(); ++i) {
       const std::vector<int>& dims = op.view.accesses[i].dim_of;
       if (along >= 0 && op.accesses[i].value == value_ && !dims.empty() && dims.back() == along)
