@@ -63,6 +63,11 @@ void GpuEmitter::find_foldings() {
       Folding& f = folding_[block[i].value];
       f.fence_first =
           neighbour(i - 1, [](const StmtNode& n) { return std::holds_alternative<WarpgroupFence>(n); });
+      for (size_t next = i + 1; f.fence_first && next < block.size(); ++next) {
+        const auto* mma = std::get_if<WarpgroupMma>(&program_.stmts[block[next].value].node);
+        if (!mma) break;
+        if (registers_.owns(mma->a)) f.behind_fence.push_back(mma);
+      }
       f.commit_last =
           neighbour(i + 1, [](const StmtNode& n) { return std::holds_alternative<WarpgroupCommit>(n); });
     }
@@ -125,17 +130,23 @@ void GpuEmitter::add_accumulators(WarpgroupCode& code, const WarpgroupMma& mma) 
   for (int i = 0; i < code.results; ++i) code.add(number(i), registers_.get_register(mma.c, *first + i));
 }
 
+// The words of A in registers; the number of the first operand.
+size_t GpuEmitter::add_words(WarpgroupCode& code, const WarpgroupMma& mma) {
+  size_t begin = 0;
+  const auto first = first_word(mma.a, mma.a_index);
+  for (size_t s = 0; first && s < mma.a_steps.size(); ++s) {
+    const int64_t word = *first + mma.a_steps[s] / word_elements(program_.memory(mma.a).type);
+    for (int i = 0; i < kSourceWords; ++i) {
+      const size_t at = code.add("r", packing_.bits(registers_.get_register(mma.a, word + i)));
+      if (s == 0 && i == 0) begin = at;
+    }
+  }
+  return begin;
+}
+
 void GpuEmitter::add_sources(WarpgroupCode& code, const WarpgroupMma& mma) {
   if (code.a_in_registers) {
-    auto first = first_word(mma.a, mma.a_index);
-    if (!first) return;
-    for (size_t s = 0; s < mma.a_steps.size(); ++s) {
-      const int64_t word = *first + mma.a_steps[s] / word_elements(program_.memory(mma.a).type);
-      for (int i = 0; i < kSourceWords; ++i) {
-        const size_t at = code.add("r", packing_.bits(registers_.get_register(mma.a, word + i)));
-        if (s == 0 && i == 0) code.a = at;
-      }
-    }
+    code.a = add_words(code, mma);
   } else {
     code.a = code.add("r", low_descriptor(mma.a, mma.a_index, mma.a_form));
   }
@@ -205,6 +216,8 @@ void GpuEmitter::emit_node(const WarpgroupMma& mma) {
   add_accumulators(code, mma);
   add_sources(code, mma);
   if (accumulate) code.accumulate = code.add("b", accumulate);
+  // The fence is for all instructions of the group: what they read from registers is there before it.
+  for (const WarpgroupMma* next : folding_[statement_].behind_fence) add_words(code, *next);
   if (refused()) return;
   const bool floats = program_.memory(mma.c).type == ir::DType::f32;
   std::vector<llvm::Type*> types(static_cast<size_t>(code.results),

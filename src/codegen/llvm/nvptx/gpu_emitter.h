@@ -136,6 +136,7 @@ class GpuEmitter : private ProgramEmitter {
   void emit_node(const thread::WarpgroupWait& wait);
   bool fits(const thread::WarpgroupMma& mma, const target::WarpgroupInstruction& instruction);
   void add_accumulators(WarpgroupCode& code, const thread::WarpgroupMma& mma);
+  size_t add_words(WarpgroupCode& code, const thread::WarpgroupMma& mma);
   void add_sources(WarpgroupCode& code, const thread::WarpgroupMma& mma);
   std::string products(const WarpgroupCode& code, const thread::WarpgroupMma& mma);
   llvm::Value* low_descriptor(thread::MemoryId memory, ir::ExprId index, const thread::MatrixForm& form);
@@ -217,6 +218,7 @@ class GpuEmitter : private ProgramEmitter {
   struct Folding {
     bool contained = false;                        // a fence or commit that the product's code contains
     bool fence_first = false, commit_last = false;  // a product
+    std::vector<const thread::WarpgroupMma*> behind_fence;  // those with A in registers that follow it
   };
   std::vector<Folding> folding_;  // by StmtId
   size_t statement_ = 0;          // StmtId being emitted
