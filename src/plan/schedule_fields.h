@@ -173,7 +173,7 @@ struct EntryFields<OpPlan> {
                                          "element-wise work: which thread does which point"},
         NumberField<E>{"vector", &E::vector, 1, 1024, 0, "elements that one access moves", "vector %", 1},
         FlagField<E>{"streaming", &E::streaming, "results are stored past the caches", "streaming"},
-        NumberField<E>{"pass_columns", &E::pass_columns, 0, kMaxNumber, 0,
+        NumberField<E>{"pass_columns", &E::pass_columns, 1, kMaxNumber, 0,
                        "`tensor_copy` out of a fragment: columns that a warpgroup stages at once",
                        "passes of % columns"},
         OptionalText<E>{"joined_behind", &E::joined_behind,

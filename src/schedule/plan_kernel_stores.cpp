@@ -84,7 +84,7 @@ void KernelPlanner::fit_stores() {
       arena(pipelines_.slots) > target_.shared_bytes ||
       std::any_of(feeds_.fed.begin(), feeds_.fed.end(), [&](const auto& f) {
         return std::any_of(pipelines_.loops.begin(), pipelines_.loops.end(), [&](const auto& l) {
-          return l.loop == paths[f.second.loop.value] && l.num_stages < 2;
+          return f.second.loop.valid() && l.loop == paths[f.second.loop.value] && l.num_stages < 2;
         });
       });
   if (stores_.empty() || !crowded) return;

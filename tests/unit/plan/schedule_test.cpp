@@ -232,7 +232,7 @@ TEST(ScheduleJson, RefusalsNamePathExpectedGotAndWayOut) {
        "$.kernels[0].conversions[0].consumer: expected the key \"consumer\", got an object without it (add "
        "the key)"},
       {in_op(R"("engine": "tensor_copy", "pass_columns": -8)"),
-       "$.kernels[0].ops[0].pass_columns: expected an integer between 0 and 2147483648, got -8 (choose a "
+       "$.kernels[0].ops[0].pass_columns: expected an integer between 1 and 2147483648, got -8 (choose a "
        "value in that range)"},
       {in_kernel(R"("roles": {"producer_threads": 128, "consumer_registers": 257})"),
        "$.kernels[0].roles.consumer_registers: expected an integer between 0 and 256, got 257 (choose a "
