@@ -154,6 +154,8 @@ class ConsumerBlock {
       if (!writes(u.stmt, w) || !multiplied_here(w)) continue;
       await_up_to([&](const ConsumerUnit& product) { return x_.touches(product.stmt, {w.value}); });
       if (!w.own_rows && read_before(u.stmt, w)) emit(out_, Barrier{Scope::role});
+      // Written again by the next iteration, with no product between.
+      if (w.own_rows && !x_.tree().around(u.stmt).empty()) emit(out_, Barrier{Scope::warpgroup});
     }
   }
   // By a product outside of loops that a producer feeds: these see to it themselves (written_tiles.h).

@@ -203,8 +203,9 @@ void Expander::produce(const KernelOp& op, Block& out) {
 bool Expander::stores_in_bulk() const {
   return std::any_of(ops().ops.begin(), ops().ops.end(), [&](const KernelOp& o) {
     const plan::OpPlan* plan = plan_of(o);
+    if (!plan || plan->engine != plan::Engine::tensor_copy || o.accesses.empty()) return false;
     const int from = o.accesses.front().value;
-    return plan && plan->engine == plan::Engine::tensor_copy && from >= 0 && in_registers(from);
+    return from >= 0 && in_registers(from);
   });
 }
 
