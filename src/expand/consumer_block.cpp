@@ -29,7 +29,8 @@ class ConsumerBlock {
       for (size_t u = 0; u < b.size(); ++u)
         if (!copies(b[u]) && x.touches(b[u], line.values)) users.push_back(u);
       if (users.empty())
-        x.fail(line.name, "channel '" + line.name + "' is used by nobody behind what fills it",
+        x.fail(x.ops().ops[line.copies.front()].path,
+               "channel '" + line.name + "' is used by nobody behind what fills it",
                "leave `channels` out of the schedule to have them planned");
       else
         uses_.push_back({static_cast<int>(i), users.front(), users.back()});

@@ -92,7 +92,8 @@ void ConsumerUnits::use_of(int pipeline) {
   for (size_t u = 0; u < units.size(); ++u)
     if (x_.touches(units[u].stmt, line.values)) users.push_back(u);
   if (users.empty())
-    return x_.fail(line.name, "channel '" + line.name + "' is used by nobody in the loop that fills it",
+    return x_.fail(x_.ops().ops[line.copies.front()].path,
+                   "channel '" + line.name + "' is used by nobody in the loop that fills it",
                    "leave `channels` out of the schedule to have them planned");
   const auto by_time = [&](size_t a, size_t b) {
     return std::pair(units[a].lag, a) < std::pair(units[b].lag, b);

@@ -7,21 +7,8 @@
 
 #include "analysis/carried_sums.h"
 #include "expand/expander.h"
-#include "ir/statement_paths.h"
 
 namespace tilegen::expand {
-
-namespace {
-
-std::vector<std::string> paths_of(const ir::Program& p, int kernel) {
-  const ir::KernelPaths known(p, kernel);
-  std::vector<std::string> paths(p.stmts.size());
-  ir::for_each_statement(p, p.kernels[static_cast<size_t>(kernel)].body,
-                         [&](StmtId id, int) { paths[id.value] = known[id.value]; });
-  return paths;
-}
-
-}  // namespace
 
 Expander::Expander(const ir::Program& p, int kernel, const plan::KernelSchedule& schedule,
                    const target::Target& target)
@@ -29,7 +16,7 @@ Expander::Expander(const ir::Program& p, int kernel, const plan::KernelSchedule&
       kernel_(p.kernels[static_cast<size_t>(kernel)]),
       schedule_(schedule),
       target_(target),
-      paths_(paths_of(p, kernel)),
+      paths_(p, kernel),
       tree_(p, kernel_) {
   out_.kernel = kernel;
   out_.schedule = &schedule;
@@ -64,8 +51,7 @@ void Expander::add_ring(int value, StmtId loop, Transport transport) {
                             this->value(value).slots,
                             &p_.as<ir::Loop>(loop)->body,
                             loop,
-                            {},
-                            nullptr});
+                            {}});
 }
 
 bool Expander::fills_pipeline(StmtId id) const {
@@ -112,7 +98,6 @@ void Expander::declare_pipelines() {
     Pipeline line;
     line.name = c.name;
     line.slots = c.slots;
-    line.plan = &c;
     for (size_t v = 0; v < ops().values.size(); ++v)
       if (std::find(c.values.begin(), c.values.end(), ops().values[v].name) != c.values.end())
         line.values.insert(static_cast<int>(v));
@@ -151,12 +136,6 @@ void Expander::statement(StmtId id, Block& out) {
   }
   if (role_ == RoleKind::producer) return produce(*op(id), out);
   emit(out, Run{id, overwrite_});
-}
-
-bool Expander::fed(StmtId loop) const {
-  return std::any_of(out_.pipelines.begin(), out_.pipelines.end(), [&](const Pipeline& line) {
-    return line.transport == Transport::tensor_copy && line.loop == loop;
-  });
 }
 
 bool Expander::is_product(StmtId id) const {

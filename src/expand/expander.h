@@ -6,6 +6,7 @@
 
 #include "analysis/block_tree.h"
 #include "expand/scheduled_kernel.h"
+#include "ir/statement_paths.h"
 
 namespace tilegen::expand {
 
@@ -26,7 +27,7 @@ class Expander {
   // The same, of a loop that is all that uses the pipelines `around` it.
   void loop(const ir::Loop& l, StmtId id, const std::vector<int>& around, Block& out);
   // A producer fills tiles of the loop's iterations.
-  bool fed(StmtId loop) const;
+  bool fed(StmtId loop) const { return fed_by_producer(out_, loop); }
   bool is_product(StmtId id) const;  // of warpgroups
   // The products of the statement behind it overwrite what the fill clears.
   bool elided(StmtId fill) const;
@@ -81,7 +82,7 @@ class Expander {
   const plan::KernelSchedule& schedule_;
   const target::Target& target_;
   ScheduledKernel out_;
-  std::vector<std::string> paths_;  // by statement; empty for those of other kernels
+  const ir::KernelPaths paths_;
   const analysis::BlockTree tree_;
   std::map<StmtId, const KernelOp*> op_of_;
   RoleKind role_ = RoleKind::all;

@@ -36,9 +36,7 @@ struct Pipeline {
   int64_t slots = 1;
   const ir::Block* home = nullptr;  // the block with what fills it
   StmtId loop;                      // whose body that is; invalid: filled once whenever the block runs
-  // tensor_copy: the copies that fill it, in order; the entry of the Schedule
-  std::vector<size_t> copies;  // of KernelOps::ops
-  const plan::ChannelPlan* plan = nullptr;
+  std::vector<size_t> copies;       // tensor_copy: of KernelOps::ops, in order, what fills it
 };
 
 // An iteration of the loop of the innermost Pipelined statement: `plus` behind the first one, behind the
@@ -209,6 +207,9 @@ struct ScheduledKernel {
   std::vector<analysis::CarriedSums> carried;
   std::vector<Role> roles;
 };
+
+// A producer fills tiles of the loop's iterations.
+bool fed_by_producer(const ScheduledKernel& k, StmtId loop);
 
 // Readable form: pipelines, then one role after the other. Deterministic.
 std::string print_scheduled(const ir::Program& p, const ScheduledKernel& k);

@@ -53,12 +53,6 @@ void KernelLowering::declare_pipelines() {
   }
 }
 
-bool KernelLowering::fed_by_producer(ir::StmtId loop) const {
-  return std::any_of(pipelines_.begin(), pipelines_.end(), [&](const PipelineBarriers& line) {
-    return line.pipeline->transport == Transport::tensor_copy && line.pipeline->loop == loop;
-  });
-}
-
 const PipelineBarriers& KernelLowering::pipeline_of(const analysis::KernelOp& copy) const {
   const size_t number = static_cast<size_t>(&copy - ops_.ops.data());
   return *std::find_if(pipelines_.begin(), pipelines_.end(), [&](const PipelineBarriers& line) {

@@ -16,7 +16,7 @@ void ScheduledLowering::lower(const expand::Pipelined& s, thread::Block& out) {
   const auto [begin, extent] = k_.loop_bounds(*scope.loop, out, scope.origin);
   scope.begin = begin;
   scope.extent = extent;
-  scope.fed = k_.fed_by_producer(s.loop);
+  scope.fed = expand::fed_by_producer(scheduled_, s.loop);
   scope.before = k_.executions_;
   if (scope.fed) scope.filled = k_.fillings_before(s.loop, extent);
   if (int64_t trips = 0; !scope.fed && e_.is_const_int(extent, &trips) && trips <= 0) return;

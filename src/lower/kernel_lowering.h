@@ -24,17 +24,18 @@
 #include <set>
 
 #include "analysis/block_tree.h"
+#include "analysis/exchange.h"
 #include "analysis/kernel_ops.h"
 #include "analysis/tensor_copy.h"
 #include "arith/context.h"
 #include "arith/prove.h"
 #include "arith/simplify.h"
+#include "ir/statement_paths.h"
 #include "layout/tensor_tile.h"
 #include "lower/lower_kernel.h"
 #include "lower/lowering_parts.h"
 #include "ops/element_view.h"
 #include "ops/gemm_plan.h"
-#include "analysis/exchange.h"
 
 namespace tilegen::lower {
 
@@ -266,8 +267,9 @@ class KernelLowering {
 
   // gpu_roles.cpp
   bool specialised() const { return schedule_.roles && schedule_.roles->producer_threads > 0; }
-  // How often iterations of the loop have filled its channels before it begins: a loop of one length for all
-  // points of the grid tells by the points walked, others are counted behind each run.
+  // How often iterations of the loop have filled its pipelines before it begins: told by the points of the
+  // grid and the iterations around where trip counts say it, else counted behind each run
+  // (analysis::runs_irregularly).
   bool counted(ir::StmtId s) const;
   ExprId fillings_before(ir::StmtId loop, ExprId extent);
   void count_fillings(ir::StmtId loop, ExprId extent, thread::Block& out);
@@ -306,7 +308,6 @@ class KernelLowering {
 
   // gpu_pipelines.cpp
   void declare_pipelines();
-  bool fed_by_producer(ir::StmtId loop) const;
   // The pipeline that a producer's copy fills.
   const PipelineBarriers& pipeline_of(const analysis::KernelOp& copy) const;
   // The slot and the parity of the phase that the `count`th use of a pipeline has.
@@ -352,7 +353,7 @@ class KernelLowering {
   const target::Target& target_;
   const LowerOptions options_;
   const analysis::KernelOps& ops_;
-  std::vector<std::string> paths_;
+  const ir::KernelPaths paths_;
   const analysis::BlockTree tree_;
   std::map<ir::StmtId, const analysis::KernelOp*> op_of_;
   thread::ThreadProgram out_;

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "ir/statement_paths.h"
 #include "lower/op_lowering.h"
 #include "lower/plant_barriers.h"
 #include "lower/scheduled_lowering.h"
@@ -13,19 +12,6 @@
 namespace tilegen::lower {
 
 using ir::ExprOp;
-
-namespace {
-
-// By statement of the program; empty for those of other kernels.
-std::vector<std::string> paths_of(const ir::Program& p, int kernel) {
-  const ir::KernelPaths known(p, kernel);
-  std::vector<std::string> paths(p.stmts.size());
-  ir::for_each_statement(p, p.kernels[static_cast<size_t>(kernel)].body,
-                         [&](ir::StmtId id, int) { paths[id.value] = known[id.value]; });
-  return paths;
-}
-
-}  // namespace
 
 KernelLowering::KernelLowering(const ir::Program& p, const expand::ScheduledKernel& scheduled,
                                const target::Target& t, const LowerOptions& options)
@@ -37,7 +23,7 @@ KernelLowering::KernelLowering(const ir::Program& p, const expand::ScheduledKern
       target_(t),
       options_(options),
       ops_(*scheduled.ops),
-      paths_(paths_of(p, scheduled.kernel)),
+      paths_(p, scheduled.kernel),
       tree_(p, kernel_),
       ctx_(out_.exprs) {
   for (const analysis::KernelOp& op : ops_.ops) op_of_[op.stmt] = &op;

@@ -53,7 +53,7 @@ void ScheduledLowering::lower(const expand::Serial& s, thread::Block& out) {
   k_.ctx_.assume(e_.lt(e_.var(var), extent));
   k_.vars_[loop.vars[0]] = e_.add(begin, e_.var(var));
   const ExprId executions = k_.executions_;
-  const bool fills = k_.fed_by_producer(s.loop);
+  const bool fills = expand::fed_by_producer(scheduled_, s.loop);
   if (executions)
     k_.executions_ = k_.simplified(
         e_.add(fills ? k_.fillings_before(s.loop, extent) : k_.repeated(executions, extent), e_.var(var)));

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "analysis/block_tree.h"
 #include "analysis/run_ahead.h"
 #include "ir/statement_paths.h"
 
@@ -25,7 +26,8 @@ class LoopPlanner {
         arena_(arena),
         given_(given),
         out_(out),
-        paths_(p, kernel) {
+        paths_(p, kernel),
+        tree_(p, p.kernels[static_cast<size_t>(kernel)]) {
     for (size_t op : produced) produced_.insert(&ops.ops[op]);
   }
 
@@ -33,7 +35,7 @@ class LoopPlanner {
     plan::LoopPlan plan;
     plan.loop = paths_[id.value];
     const std::vector<const analysis::KernelOp*> body = analysis::ops_inside(p_, ops_, loop);
-    const bool produced = fed(loop);
+    const bool produced = fed(id);
     std::vector<const analysis::KernelOp*> ahead;
     for (const auto* op : body)
       if (runs_ahead(id, *op, produced)) ahead.push_back(op);
@@ -61,16 +63,12 @@ class LoopPlanner {
   }
 
   // A producer fills tiles of its iterations.
-  bool fed(const ir::Loop& loop) const {
+  bool fed(ir::StmtId loop) const {
     return std::any_of(produced_.begin(), produced_.end(),
-                       [&](const analysis::KernelOp* op) { return stands_in(loop.body, *op); });
+                       [&](const analysis::KernelOp* op) { return tree_.loop_of(op->stmt) == loop; });
   }
 
  private:
-  static bool stands_in(const ir::Block& body, const analysis::KernelOp& op) {
-    return std::find(body.begin(), body.end(), op.stmt) != body.end();
-  }
-
   // What may run ahead may do so by any number of iterations that it has slots for. Ops beside a producer's
   // copies are issued in the given order, which is looked at when products are ordered (overlap_plan.h).
   void take_stages(const plan::LoopPlan& given, ir::StmtId loop,
@@ -110,7 +108,7 @@ class LoopPlanner {
   // noted. Where a producer fills the loop's tiles, only its copies do.
   bool runs_ahead(ir::StmtId id, const analysis::KernelOp& op, bool produced) {
     if (!analysis::is_tile_load(p_, op)) return false;
-    if (produced && produced_.count(&op) && stands_in(p_.as<ir::Loop>(id)->body, op)) return true;
+    if (produced && produced_.count(&op) && tree_.loop_of(op.stmt) == id) return true;
     const std::string why = produced ? "the loop's tiles come from a producer, which makes tensor copies only"
                                      : analysis::held_back(p_, ops_, dependences_, id, op);
     if (!why.empty() && target_.async_copy) out_.notes.push_back({op.path, "does not run ahead: " + why});
@@ -160,6 +158,7 @@ class LoopPlanner {
   const plan::KernelSchedule* given_;
   PipelineResult& out_;
   const ir::KernelPaths paths_;
+  const analysis::BlockTree tree_;
   std::set<const analysis::KernelOp*> produced_;
 };
 
@@ -174,7 +173,7 @@ PipelineResult plan_pipelines(const ir::Program& p, int kernel, const analysis::
   ir::for_each_statement(p, p.kernels[static_cast<size_t>(kernel)].body, [&](ir::StmtId id, int) {
     const auto* loop = p.as<ir::Loop>(id);
     if (loop && loop->kind != ir::LoopKind::parallel &&
-        (loop->kind == ir::LoopKind::pipelined || planner.fed(*loop)))
+        (loop->kind == ir::LoopKind::pipelined || planner.fed(id)))
       planner.loop(id, *loop);
   });
   return out;

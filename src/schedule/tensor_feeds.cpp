@@ -29,10 +29,6 @@ bool keeps_from_engine(const plan::KernelSchedule* given, const std::string& pat
   return g && g->engine && g->engine != Engine::tensor_copy;
 }
 
-bool stands_in(const ir::Block& block, ir::StmtId s) {
-  return std::find(block.begin(), block.end(), s) != block.end();
-}
-
 class FeedFinder {
  public:
   FeedFinder(const ir::Program& p, int kernel, const KernelOps& ops, analysis::LoopDependences& dependences,
@@ -210,17 +206,6 @@ TensorFeeds find_tensor_feeds(const ir::Program& p, int kernel, const KernelOps&
   return feeds;
 }
 
-namespace {
-
-// A copy of the loop's body, beside its products, brings a tile that threads could copy ahead.
-bool loads_tiles(const ir::Program& p, const KernelOps& ops, const ir::Loop& loop) {
-  return std::any_of(ops.ops.begin(), ops.ops.end(), [&](const KernelOp& op) {
-    return analysis::is_tile_load(p, op) && stands_in(loop.body, op.stmt);
-  });
-}
-
-}  // namespace
-
 Refusals settle(const ir::Program& p, int kernel, const KernelOps& ops, TensorFeeds& feeds) {
   const analysis::BlockTree tree(p, p.kernels[static_cast<size_t>(kernel)]);
   std::set<ir::StmtId> multiplies, produced;
@@ -236,7 +221,10 @@ Refusals settle(const ir::Program& p, int kernel, const KernelOps& ops, TensorFe
   Refusals alone;
   for (auto& [product, feed] : feeds.fed) {
     const ir::StmtId own = tree.loop_of(ops.ops[product].stmt);
-    const bool left = own.valid() && !produced.count(own) && loads_tiles(p, ops, *p.as<ir::Loop>(own));
+    const bool left = own.valid() && !produced.count(own) &&
+                      std::any_of(ops.ops.begin(), ops.ops.end(), [&](const KernelOp& op) {
+                        return analysis::is_tile_load(p, op) && tree.loop_of(op.stmt) == own;
+                      });
     if (!feed.loop.valid() && produced.count(own)) {  // beside tiles that threads read
       feed.loop = own;
       feed.direct = true;
