@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "analysis/tensor_copy.h"
-#include "ops/gemm_spread.h"
+#include "analysis/warp_partition.h"
 
 namespace tilegen::analysis {
 
@@ -17,7 +17,7 @@ bool converts(ir::DType from, ir::DType to) {
 }
 
 // How wgmma's accumulators lie over warpgroups, when the fragment is such; rows and columns of a warpgroup.
-std::optional<StoreStage> accumulator_split(const layout::Fragment& f, const ops::MatrixDims& m) {
+std::optional<StoreStage> accumulator_split(const layout::Fragment& f, const MatrixDims& m) {
   if (f.threads() % kWarpgroup != 0) return std::nullopt;
   const int64_t warpgroups = f.threads() / kWarpgroup;
   const int64_t rows = m.shape[static_cast<size_t>(m.row)], columns = m.shape[static_cast<size_t>(m.col)];
@@ -26,7 +26,7 @@ std::optional<StoreStage> accumulator_split(const layout::Fragment& f, const ops
     if (wm * wn != warpgroups || rows % (wm * kRows) != 0 || columns % (wn * kColumns) != 0) continue;
     const auto atom = target::warpgroup_accumulator(static_cast<int>(columns / wn));
     const auto want =
-        ops::spread(atom, {{rows / (wm * kRows), 1}, {wm, wn}}, {wm, wn, 1}, m, {rows, columns}, kWarpgroup);
+        partitioned(atom, {{rows / (wm * kRows), 1}, {wm, wn}}, {wm, wn, 1}, m, {rows, columns}, kWarpgroup);
     if (!f.equivalent(want)) continue;
     StoreStage s;
     s.rows = rows / wm;

@@ -6,7 +6,7 @@
 #include "analysis/exchange.h"
 #include "analysis/projection.h"
 #include "analysis/run_ahead.h"
-#include "ops/gemm_plan.h"
+#include "analysis/warpgroup_operand.h"
 
 namespace tilegen::analysis {
 
@@ -55,10 +55,10 @@ class Finder {
  private:
   const ir::TileOp& tile_op(size_t op) const { return *p_.as<ir::TileOp>(ops_.ops[op].stmt); }
 
-  ops::MatrixDims dims(size_t product, int side) const {
+  MatrixDims dims(size_t product, int side) const {
     const ir::TileOp& op = tile_op(product);
-    return ops::matrix_dims(p_, op.operands[static_cast<size_t>(side)],
-                            op.flag(side == 0 ? ir::gemm_attr::transpose_a : ir::gemm_attr::transpose_b));
+    return matrix_dims(p_, op.operands[static_cast<size_t>(side)],
+                       op.flag(side == 0 ? ir::gemm_attr::transpose_a : ir::gemm_attr::transpose_b));
   }
 
   // In shared memory, and not copied on the way.
@@ -66,7 +66,7 @@ class Finder {
     const int value = ops_.ops[product].accesses[static_cast<size_t>(side)].value;
     if (value < 0 || !values_[static_cast<size_t>(value)].memory) return false;
     const auto instruction = target::find_warpgroup_atom(target_, plans_[product].atom);
-    return instruction && !ops::needs_k_major_copy(*instruction->atom, dims(product, side), side);
+    return instruction && !needs_k_major_copy(*instruction->atom, dims(product, side), side);
   }
 
   void note(std::vector<WrittenOperand>& list, int value, size_t product) const {
@@ -115,13 +115,13 @@ class Finder {
 
   // Nothing where a warpgroup reads rows of others: of B, and where warpgroups split columns.
   std::optional<OwnRows> rows_of(size_t product, int side) const {
-    const ops::GemmShape shape = ops::gemm_shape(p_, tile_op(product));
-    const bool swapped = ops::swaps_operands(shape);
+    const GemmShape shape = analysis::gemm_shape(p_, tile_op(product));
+    const bool swapped = swaps_operands(shape);
     const plan::OpPlan& plan = plans_[product];
     const int64_t groups_m = (swapped ? plan.warps_n : plan.warps_m) / 4,
                   groups_n = swapped ? plan.warps_m : plan.warps_n;
     if ((side == 1) != swapped || groups_n != 1 || groups_m * kWarpgroup != threads_) return std::nullopt;
-    const ops::MatrixDims d = dims(product, side);
+    const MatrixDims d = dims(product, side);
     return OwnRows{side == 0 ? d.row : d.col, (swapped ? shape.n : shape.m) / groups_m};
   }
 

@@ -44,7 +44,7 @@ const plan::OpPlan* Inference::given(size_t index) const {
 }
 
 void Inference::finish_gemm(size_t index, plan::OpPlan& plan) {
-  const ops::GemmPlan& gemm = in_.gemms.at(index);
+  const plan::GemmPlan& gemm = in_.gemms.at(index);
   const KernelOp& op = ops_.ops[index];
   plan.engine = fallback_to_loop_.count(index) ? plan::Engine::loop : gemm.engine;
   plan.atom = plan.engine == plan::Engine::loop ? "" : gemm.atom;

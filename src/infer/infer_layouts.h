@@ -27,7 +27,7 @@
 #include <vector>
 
 #include "analysis/kernel_ops.h"
-#include "ops/gemm_plan.h"
+#include "plan/gemm_plan.h"
 #include "plan/register_choices.h"
 #include "plan/schedule.h"
 #include "target/target.h"
@@ -39,7 +39,7 @@ struct InferInput {
   const analysis::KernelOps& ops;
   const target::Target& target;
   int64_t threads = 1;
-  const std::map<size_t, ops::GemmPlan>& gemms;  // by index into ops.ops
+  const std::map<size_t, plan::GemmPlan>& gemms;  // by index into ops.ops
   const plan::KernelSchedule* given = nullptr;
   bool conversions = true;
   bool keep_in_registers = false;  // however many they take: shared memory does not hold them

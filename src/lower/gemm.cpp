@@ -1,7 +1,7 @@
 // Gemms for a block of one thread: micro-kernels over the register tiles of C, or plain loops where no atom
 // applies.
 #include "lower/op_lowering.h"
-#include "ops/gemm_plan.h"
+#include "target/micro_tile.h"
 
 namespace tilegen::lower {
 
@@ -26,23 +26,24 @@ void OpLowering::contract(int a, int b, int c, bool clear) {
 
 void OpLowering::contract_micro_kernel(int a, int b, int c, bool clear) {
   ir::ExprPool& e = k_.out_.exprs;
-  auto tile = ops::micro_tile_from_name(k_.target_, plan_.atom);
+  auto tile = target::micro_tile_from_name(k_.target_, plan_.atom);
   if (!tile) {
     k_.fail(DiagCode::schedule_illegal, op_.path,
             "atom '" + plan_.atom + "' is not one of " + k_.target_.name, "plan the program for this target");
     return;
   }
-  const ops::GemmShape s = ops::gemm_shape(k_.p_, *tile_op_);
+  const analysis::GemmShape s = analysis::gemm_shape(k_.p_, *tile_op_);
   auto buffer = [&](int i) { return tile_op_->operands[static_cast<size_t>(i)].buffer; };
   auto matrix = [&](int i, bool transpose) {
-    return ops::matrix_dims(k_.p_, tile_op_->operands[static_cast<size_t>(i)], transpose);
+    return analysis::matrix_dims(k_.p_, tile_op_->operands[static_cast<size_t>(i)], transpose);
   };
-  const ops::MatrixDims va = matrix(a, tile_op_->flag(ir::gemm_attr::transpose_a)),
-                        vb = matrix(b, tile_op_->flag(ir::gemm_attr::transpose_b)), vc = matrix(c, false);
+  const analysis::MatrixDims va = matrix(a, tile_op_->flag(ir::gemm_attr::transpose_a)),
+                             vb = matrix(b, tile_op_->flag(ir::gemm_attr::transpose_b)),
+                             vc = matrix(c, false);
   const plan::ValuePlan &pa = k_.value_plan(buffer(a)), &pb = k_.value_plan(buffer(b)),
                         &pc = k_.value_plan(buffer(c));
   const int64_t pack = tile->atom->pack;
-  auto step = [&](const plan::ValuePlan& v, const ops::MatrixDims& m, int64_t row, int64_t col) {
+  auto step = [&](const plan::ValuePlan& v, const analysis::MatrixDims& m, int64_t row, int64_t col) {
     return offset_of(v, m.at<int64_t>(row, col, 0)) - offset_of(v, m.at<int64_t>(0, 0, 0));
   };
 
@@ -84,15 +85,16 @@ void OpLowering::contract_micro_kernel(int a, int b, int c, bool clear) {
 // for i, j: acc = C[i, j]; for k: acc += A[i, k] * B[k, j]; C[i, j] = acc
 void OpLowering::contract_loops(int a, int b, int c, bool clear) {
   ir::ExprPool& e = k_.out_.exprs;
-  const ops::GemmShape s = ops::gemm_shape(k_.p_, *tile_op_);
+  const analysis::GemmShape s = analysis::gemm_shape(k_.p_, *tile_op_);
   // Narrow floats accumulate in f32 and are rounded once, as the micro-kernels and tensor cores do.
   const ir::DType acc_type = ir::is_float(s.c) && ir::dtype_bits(s.c) < 32 ? ir::DType::f32 : s.c;
   auto buffer = [&](int i) { return tile_op_->operands[static_cast<size_t>(i)].buffer; };
   auto matrix = [&](int i, bool transpose) {
-    return ops::matrix_dims(k_.p_, tile_op_->operands[static_cast<size_t>(i)], transpose);
+    return analysis::matrix_dims(k_.p_, tile_op_->operands[static_cast<size_t>(i)], transpose);
   };
-  const ops::MatrixDims va = matrix(a, tile_op_->flag(ir::gemm_attr::transpose_a)),
-                        vb = matrix(b, tile_op_->flag(ir::gemm_attr::transpose_b)), vc = matrix(c, false);
+  const analysis::MatrixDims va = matrix(a, tile_op_->flag(ir::gemm_attr::transpose_a)),
+                             vb = matrix(b, tile_op_->flag(ir::gemm_attr::transpose_b)),
+                             vc = matrix(c, false);
   thread::Memory m;
   m.name = "sum" + std::to_string(k_.out_.memories.size());
   m.space = thread::Space::local;

@@ -5,11 +5,12 @@
 
 #include "lower/gpu_gemm_state.h"
 #include "lower/op_lowering.h"
+#include "target/operand_matrices.h"
 
 namespace tilegen::lower {
 
-using ops::OperandMatrix;
 using target::MmaAtom;
+using target::OperandMatrix;
 
 class GemmLowering : GemmState {
  public:
@@ -94,7 +95,7 @@ class GemmLowering : GemmState {
     const int bytes = ir::dtype_bytes(s.type);
     if (bytes > 4) return;
     const int64_t chunk = 16 / bytes;
-    std::vector<OperandMatrix> matrices = ops::operand_matrices(atom_, s.index);
+    std::vector<OperandMatrix> matrices = target::operand_matrices(atom_, s.index);
     if (matrices.empty()) return;
     const layout::Layout& layout = *s.place.layout;
     const int k_dim = s.index == 0 ? s.dims.col : s.dims.row,
@@ -251,7 +252,7 @@ void StagedGemm::steps(thread::Block& out, const std::function<void()>& next) { 
 void OpLowering::contract_warp_mma(int a, int b, int c, bool clear) {
   for (const MmaAtom& atom : k_.target_.mma)
     if (atom.name == plan_.atom) {
-      if (ops::is_multiply_add(atom)) return lower_multiply_adds(k_, op_, plan_, *tile_op_, atom, out_);
+      if (target::is_multiply_add(atom)) return lower_multiply_adds(k_, op_, plan_, *tile_op_, atom, out_);
       return GemmLowering(k_, op_, plan_, *tile_op_, atom, &out_).run(a, b, c, clear);
     }
   k_.fail(DiagCode::schedule_illegal, op_.path, "atom '" + plan_.atom + "' is not one of " + k_.target_.name,

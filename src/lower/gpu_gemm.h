@@ -7,8 +7,8 @@
 #include <memory>
 #include <vector>
 
+#include "analysis/gemm_shape.h"
 #include "lower/kernel_lowering.h"
-#include "ops/gemm_plan.h"
 
 namespace tilegen::lower {
 
@@ -17,7 +17,7 @@ class OperandAddresses {
   // Where the operand lies: `row0`, `k0` is the first element of the region used (row: along m or n).
   struct Place {
     const layout::Layout* layout = nullptr;
-    ops::MatrixDims dims;
+    analysis::MatrixDims dims;
     int side = 0;
     ExprId row0, k0;
     int64_t rows = 0;      // of the region: rows beyond are replaced by the last

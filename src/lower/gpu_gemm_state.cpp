@@ -2,8 +2,9 @@
 
 #include <algorithm>
 
-#include "ops/gemm_spread.h"
+#include "analysis/warp_partition.h"
 #include "support/checked.h"
+#include "target/operand_matrices.h"
 
 namespace tilegen::lower {
 
@@ -28,8 +29,9 @@ Held GemmState::operand_form(int value, int index) {
   const auto same = [&](const analysis::OpAccess& a) { return a.value == value; };
   if (forms == 0 || std::count_if(op_.accesses.begin(), op_.accesses.end(), same) < 2) return k_.held(value);
   const int64_t warps = *k_.schedule_.threads / k_.target_.warp;
-  const ops::WarpGrid grid{plan_.warps_m, plan_.warps_n, warps / (plan_.warps_m * plan_.warps_n)};
-  const layout::Fragment form = ops::operand_fragment(k_.p_, tile_op_, atom_, grid, index, k_.target_.warp);
+  const analysis::WarpGrid grid{plan_.warps_m, plan_.warps_n, warps / (plan_.warps_m * plan_.warps_n)};
+  const layout::Fragment form =
+      analysis::operand_fragment(k_.p_, tile_op_, atom_, grid, index, k_.target_.warp);
   for (const auto& c : k_.op_conversions_)
     if (c.value == value && c.form.fragment->equivalent(form)) return c.form;
   // As it is held: no conversion was made for this side.
@@ -70,7 +72,7 @@ GemmState::Side GemmState::side(int operand, int index, int64_t tiles, ExprId wa
   Side s;
   s.operand = operand;
   s.index = index;
-  s.dims = ops::matrix_dims(
+  s.dims = analysis::matrix_dims(
       k_.p_, r, tile_op_.flag(index == 0 ? ir::gemm_attr::transpose_a : ir::gemm_attr::transpose_b));
   const int row_dim = index == 0 ? s.dims.row : s.dims.col, k_dim = index == 0 ? s.dims.col : s.dims.row;
   s.row0 = k_.simplified(k_.lower_expr(r.offsets[static_cast<size_t>(row_dim)]));
@@ -94,7 +96,7 @@ GemmState::Side GemmState::side(int operand, int index, int64_t tiles, ExprId wa
   return s;
 }
 
-ExprId GemmState::register_at(const Held& held, const ops::MatrixDims& dims, ExprId row0, ExprId col0,
+ExprId GemmState::register_at(const Held& held, const analysis::MatrixDims& dims, ExprId row0, ExprId col0,
                               int64_t row, int64_t col) {
   const std::vector<ExprId> at =
       dims.at<ExprId>(k_.simplified(e_.add(row0, row)), k_.simplified(e_.add(col0, col)), e_.const_int(0));
@@ -117,12 +119,12 @@ void GemmState::begin_accumulators(int c, bool clear) {
   const int value = k_.value_of(r.buffer);
   if (value < 0) return;
   c_held_ = k_.held(value);
-  c_dims_ = ops::matrix_dims(k_.p_, r, false);
+  c_dims_ = analysis::matrix_dims(k_.p_, r, false);
   c_row0_ = k_.simplified(k_.lower_expr(r.offsets[static_cast<size_t>(c_dims_.row)]));
   c_col0_ = k_.simplified(k_.lower_expr(r.offsets[static_cast<size_t>(c_dims_.col)]));
   c_registers_ = atom_.c_layout.registers();
   rounds_ = shape_.c != atom_.c;
-  promotes_ = shape_.promote && !ops::is_multiply_add(atom_);
+  promotes_ = shape_.promote && !target::is_multiply_add(atom_);
   const bool own_sums = rounds_ || promotes_;
   sum_ = own_sums ? k_.add_registers("sum", atom_.c, tiles_m_ * tiles_n_ * c_registers_) : c_held_.memory;
   for_accumulators([&](ExprId sum, ExprId own) {

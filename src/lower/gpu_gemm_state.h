@@ -25,7 +25,7 @@ class GemmState {
         tile_op_(tile_op),
         atom_(atom),
         out_(out),
-        shape_(ops::gemm_shape(k.p_, tile_op)) {}
+        shape_(analysis::gemm_shape(k.p_, tile_op)) {}
 
   // The op is the one being lowered while this lives.
   struct Current {
@@ -38,7 +38,7 @@ class GemmState {
   // One of the two operands.
   struct Side {
     int operand = 0, index = 0;  // of the op; 0 = A, 1 = B
-    ops::MatrixDims dims;
+    analysis::MatrixDims dims;
     ExprId row0, k0;  // where the region begins
     int64_t tiles = 1;
     ExprId warp_row;  // first row of the warp
@@ -75,8 +75,8 @@ class GemmState {
   // ---- registers of fragments
   // Register of the fragment that holds the warp's element (row, col) of a region that begins at (row0,
   // col0).
-  ExprId register_at(const Held& held, const ops::MatrixDims& dims, ExprId row0, ExprId col0, int64_t row,
-                     int64_t col);
+  ExprId register_at(const Held& held, const analysis::MatrixDims& dims, ExprId row0, ExprId col0,
+                     int64_t row, int64_t col);
   ExprId register_of(const Side& s, int64_t row, int64_t k);
 
   // ---- accumulators
@@ -107,16 +107,16 @@ class GemmState {
   const ir::TileOp& tile_op_;
   const target::MmaAtom& atom_;
   thread::Block* out_;
-  const ops::GemmShape shape_;
+  const analysis::GemmShape shape_;
   ExprId lane_;
   int64_t tiles_m_ = 1, tiles_n_ = 1, steps_ = 1;  // atoms of a warp
   Side sides_[2];
   Held c_held_;
-  ops::MatrixDims c_dims_;
+  analysis::MatrixDims c_dims_;
   ExprId c_row0_, c_col0_;
   int64_t c_registers_ = 1;
-  MemoryId sum_;         // where sums are kept: C's registers, or wider ones
-  bool rounds_ = false;  // ... which C gets at the end
+  MemoryId sum_;           // where sums are kept: C's registers, or wider ones
+  bool rounds_ = false;    // ... which C gets at the end
   bool promotes_ = false;  // ... or sums of few steps, which are added to C's
 };
 

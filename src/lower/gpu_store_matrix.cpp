@@ -48,7 +48,7 @@ void OpLowering::store_matrices(int operand) {
       row = e.add(row, e.mul(digit, rows));
       column = e.add(column, e.mul(digit, columns));
     }
-    ops::MatrixDims dims;
+    analysis::MatrixDims dims;
     dims.shape = held.fragment->shape();
     const OperandAddresses::Place place = {&*memory, dims, 0, e.const_int(0), e.const_int(0), dims.shape[0]};
     return OperandAddresses(k_, place, k_.simplified(row), k_.simplified(column));

@@ -13,8 +13,8 @@ namespace tilegen::lower {
 
 class OperandTurn {
  public:
-  OperandTurn(KernelLowering& k, const std::string& path, int index, int value, const ops::MatrixDims& dims,
-              const TurnedOperand& to, thread::Block& out)
+  OperandTurn(KernelLowering& k, const std::string& path, int index, int value,
+              const analysis::MatrixDims& dims, const TurnedOperand& to, thread::Block& out)
       : k_(k),
         e_(k.out_.exprs),
         path_(path),
@@ -28,7 +28,7 @@ class OperandTurn {
 
   void run() {
     const ir::DType type = k_.out_.memory(from_).type;
-    block_ = ops::turned_block(ir::dtype_bytes(type));
+    block_ = analysis::turned_block(ir::dtype_bytes(type));
     const ExprId tid = e_.var(k_.out_.thread_var);
     lane_ = k_.simplified(e_.floormod(tid, number(32)));
     const ExprId warp = k_.simplified(e_.floordiv(tid, number(32)));
@@ -66,7 +66,7 @@ class OperandTurn {
     out_.push_back(k_.out_.add(std::move(node), path_));
   }
   ExprId number(int64_t v) { return e_.const_int(v); }
-  std::vector<ExprId> at(const ops::MatrixDims& dims, ExprId row, ExprId k) {
+  std::vector<ExprId> at(const analysis::MatrixDims& dims, ExprId row, ExprId k) {
     return index_ == 0 ? dims.at(row, k, number(0)) : dims.at(k, row, number(0));
   }
   ExprId element(ExprId row, ExprId k) {
@@ -153,12 +153,12 @@ class OperandTurn {
   ir::ExprPool& e_;
   const std::string& path_;
   const int index_, value_;
-  const ops::MatrixDims dims_;
+  const analysis::MatrixDims dims_;
   const TurnedOperand& to_;
   const MemoryId from_;
   const layout::Layout& lies_;
   thread::Block& out_;
-  ops::TurnedBlock block_;
+  analysis::TurnedBlock block_;
   ExprId lane_;
 };
 
@@ -169,11 +169,11 @@ TurnedOperand KernelLowering::turn_operand(const analysis::KernelOp& op, const i
   const ir::Region& r = tile_op.operands[static_cast<size_t>(index)];
   const int value = value_of(r.buffer);
   if (value < 0 || !schedule_.values[static_cast<size_t>(value)].memory) return turned;
-  const ops::MatrixDims dims = ops::matrix_dims(
+  const analysis::MatrixDims dims = analysis::matrix_dims(
       p_, r, tile_op.flag(index == 0 ? ir::gemm_attr::transpose_a : ir::gemm_attr::transpose_b));
-  if (!ops::needs_k_major_copy(atom, dims, index)) return turned;
+  if (!analysis::needs_k_major_copy(atom, dims, index)) return turned;
   const ir::DType type = p_.buffer(r.buffer).type;
-  turned.copy = ops::k_major_copy(dims, index, ir::dtype_bytes(type), part);
+  turned.copy = analysis::k_major_copy(dims, index, ir::dtype_bytes(type), part);
   if (!turned.copy) {
     fail(DiagCode::schedule_illegal, op.path,
          "'" + p_.buffer(r.buffer).name + "' cannot be turned for " + atom.name,
@@ -181,7 +181,7 @@ TurnedOperand KernelLowering::turn_operand(const analysis::KernelOp& op, const i
     return turned;
   }
   const int64_t elements = turned.copy->layout.output_extent(0);
-  const std::string name = ops::k_major_copy_name(op.path, index);
+  const std::string name = analysis::k_major_copy_name(op.path, index);
   auto found = turned_memories_.find(name);
   if (found == turned_memories_.end()) {
     found = turned_memories_.emplace(name, slice(name, op.path, type, 2 * elements)).first;

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "analysis/warpgroup_operand.h"
 #include "lower/op_lowering.h"
-#include "ops/gemm_plan.h"
 #include "thread/named_barriers.h"
 
 namespace tilegen::lower {
@@ -27,8 +27,8 @@ class WarpgroupGemm {
         n_(instruction.n),
         atom_(instruction.atom),
         k_step_(instruction.atom->k),
-        shape_(ops::gemm_shape(k.p_, tile_op)),
-        swapped_(ops::swaps_operands(shape_)),
+        shape_(analysis::gemm_shape(k.p_, tile_op)),
+        swapped_(analysis::swaps_operands(shape_)),
         out_(out) {}
 
   void run(int a, int b, int c, bool clear) {
@@ -52,8 +52,7 @@ class WarpgroupGemm {
     if (shape_.promote) return promoted(left, right, clear);
     emit(thread::WarpgroupFence{});
     for (int64_t m = 0; m < parts_m_; ++m)
-      for (int64_t n = 0; n < parts_n_; ++n)
-        emit(product(left, right, m, n, clear));
+      for (int64_t n = 0; n < parts_n_; ++n) emit(product(left, right, m, n, clear));
     emit(thread::WarpgroupCommit{});
     if (!k_.product_in_flight_) emit(thread::WarpgroupWait{0, {sum_.memory}});
   }
@@ -63,7 +62,7 @@ class WarpgroupGemm {
     MemoryId memory;
     bool shared = true;
     ExprId first;  // element of the warpgroup's first part, or register
-    ops::WarpgroupOperand form;
+    analysis::WarpgroupOperand form;
     Held held;
   };
 
@@ -88,9 +87,10 @@ class WarpgroupGemm {
       return o;
     }
     const TurnedOperand& turned = turned_[index];
-    const ops::MatrixDims dims = turned.copy ? turned.copy->dims : ops::matrix_dims(k_.p_, r, transpose);
+    const analysis::MatrixDims dims =
+        turned.copy ? turned.copy->dims : analysis::matrix_dims(k_.p_, r, transpose);
     const layout::Layout& lies = turned.copy ? turned.copy->layout : *plan.memory;
-    const auto form = ops::warpgroup_operand_form(
+    const auto form = analysis::warpgroup_operand_form(
         lies, dims, index, ir::dtype_bytes(k_.p_.buffer(r.buffer).type), side == 0 ? kRows : n_, k_step_);
     if (!form) {
       k_.fail(DiagCode::schedule_illegal, op_.path,
@@ -192,8 +192,8 @@ class WarpgroupGemm {
 
   ExprId register_at(const Held& h, int operand, int64_t row, int64_t col) {
     const bool transposed = operand == 0 && tile_op_.flag(ir::gemm_attr::transpose_a);
-    const ops::MatrixDims dims =
-        ops::matrix_dims(k_.p_, tile_op_.operands[static_cast<size_t>(operand)], transposed);
+    const analysis::MatrixDims dims =
+        analysis::matrix_dims(k_.p_, tile_op_.operands[static_cast<size_t>(operand)], transposed);
     return e_.const_int(KernelLowering::first_register(h, dims.row, dims.col, row, col));
   }
 
@@ -205,7 +205,7 @@ class WarpgroupGemm {
   const int64_t n_;
   const target::WarpgroupAtom* atom_;
   const int64_t k_step_;
-  const ops::GemmShape shape_;
+  const analysis::GemmShape shape_;
   const bool swapped_;
   thread::Block& out_;
   TurnedOperand turned_[2];

@@ -35,7 +35,6 @@
 #include "lower/lower_kernel.h"
 #include "lower/lowering_parts.h"
 #include "ops/element_view.h"
-#include "ops/gemm_plan.h"
 
 namespace tilegen::lower {
 
@@ -358,13 +357,13 @@ class KernelLowering {
   std::map<ir::StmtId, const analysis::KernelOp*> op_of_;
   thread::ThreadProgram out_;
   arith::Context ctx_;
-  std::map<VarId, ExprId> vars_;  // program variable -> thread expression
+  std::map<VarId, ExprId> vars_;    // program variable -> thread expression
   std::map<ExprId, ExprId> taken_;  // scalars of the op being lowered, as they were in front of it
   std::map<ir::BufferId, MemoryId> globals_;
-  std::vector<MemoryId> values_;              // by value index
+  std::vector<MemoryId> values_;                 // by value index
   const analysis::KernelOp* current_ = nullptr;  // op being lowered: decides which value a buffer means
-  ir::StmtId statement_;                      // statement being lowered: decides which value its scalars read
-  int scalar_value_ = -1;                     // while a scalar is lowered: the value it reads
+  ir::StmtId statement_;   // statement being lowered: decides which value its scalars read
+  int scalar_value_ = -1;  // while a scalar is lowered: the value it reads
   std::string origin_;
   bool interior_ = false;  // the tile op's regions are known to be in bounds
   // GPU: the point being walked is no padding; invalid: it never is, or none is walked
@@ -373,8 +372,8 @@ class KernelLowering {
   ExprId assumed_interior_;
   // GPU: condition under which the walk being lowered masks nothing; holds here
   ExprId mask_known_;
-  bool mask_open_ = false;          // GPU: the walk being lowered masks something
-  std::vector<Bound> bounds_;       // GPU: bounds of tensors that accesses were predicated with
+  bool mask_open_ = false;     // GPU: the walk being lowered masks something
+  std::vector<Bound> bounds_;  // GPU: bounds of tensors that accesses were predicated with
   // GPU: an element is read by all of its copies' threads before one writes it
   bool staged_ = false;
   std::map<VarId, ExprId> block_indices_;  // GPU: program block index -> expression of the one block variable
@@ -384,33 +383,33 @@ class KernelLowering {
     plan::ValuePlan plan;
     MemoryId memory;
   };
-  std::map<int, Copy> copies_;             // GPU: values that the op being lowered works on in memory
+  std::map<int, Copy> copies_;  // GPU: values that the op being lowered works on in memory
   struct ActiveConversion {
     int value = -1;
     Held form;
     bool behind = false;
   };
-  std::vector<ActiveConversion> op_conversions_;            // of the op being lowered
-  std::vector<std::unique_ptr<layout::Fragment>> forms_;    // what Held of conversions points to
-  std::map<int, ExprId> slots_;            // GPU: slot of a value that statements mean; absent: 0
+  std::vector<ActiveConversion> op_conversions_;          // of the op being lowered
+  std::vector<std::unique_ptr<layout::Fragment>> forms_;  // what Held of conversions points to
+  std::map<int, ExprId> slots_;                    // GPU: slot of a value that statements mean; absent: 0
   expand::RoleKind role_ = expand::RoleKind::all;  // GPU: the role being lowered
-  std::vector<PipelineBarriers> pipelines_;  // GPU: of the scheduled program's pipelines
+  std::vector<PipelineBarriers> pipelines_;        // GPU: of the scheduled program's pipelines
   // GPU, persistent kernels: points of the grid this block has walked
   VarId tile_var_;
-  ExprId tiles_;                           // GPU: points of the grid
-  ExprId inside_grid_;                     // GPU: the block has a tile of its own; invalid: it always has
+  ExprId tiles_;                              // GPU: points of the grid
+  ExprId inside_grid_;                        // GPU: the block has a tile of its own; invalid: it always has
   std::map<const void*, MemoryId> fillings_;  // GPU: counts of the role being lowered, by loop or pipeline
   struct Claims {
     int full = -1, empty = -1;  // index into ThreadProgram::barriers
     MemoryId handed;            // shared: numbers on their way to the computing threads
     MemoryId number, point;     // registers: claimed, or handed over; the point being walked
   };
-  Claims claims_;                              // GPU, kernels whose blocks claim their points
+  Claims claims_;                                    // GPU, kernels whose blocks claim their points
   std::map<std::string, MemoryId> turned_memories_;  // GPU: copies of products' operands, by name
   // GPU, specialised kernels: how often the body being lowered has begun before
   ExprId executions_;
-  bool products_overwrite_ = false;        // GPU: the accumulators' values are not to be added to
-  bool product_in_flight_ = false;         // GPU: the loop around the product waits for it
+  bool products_overwrite_ = false;  // GPU: the accumulators' values are not to be added to
+  bool product_in_flight_ = false;   // GPU: the loop around the product waits for it
   // GPU: async copies being lowered belong to a pipelined loop's group
   bool groups_closed_by_loop_ = false;
   Error error_;

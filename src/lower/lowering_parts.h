@@ -6,9 +6,9 @@
 #include <set>
 #include <vector>
 
+#include "analysis/warpgroup_operand.h"
 #include "expand/scheduled_kernel.h"
 #include "layout/fragment.h"
-#include "ops/gemm_plan.h"
 #include "plan/schedule.h"
 #include "thread/thread_program.h"
 
@@ -34,9 +34,9 @@ struct NestLoop {
 // Loops that walk an iteration layout, outermost first, and the logical point they stand for.
 struct Nest {
   std::vector<NestLoop> loops;
-  std::vector<ExprId> point;  // per iteration dimension
+  std::vector<ExprId> point;     // per iteration dimension
   std::vector<int64_t> extents;  // GPU: of those that have padding behind them; 0: none
-  ExprId inside;              // bool: the point is no padding; a true literal when it never is
+  ExprId inside;                 // bool: the point is no padding; a true literal when it never is
 
   // GPU: digit variable -> expression of the thread variable. Threads that no digit reaches walk the points
   //   of another.
@@ -54,7 +54,7 @@ struct Held {
 // GPU: a copy of a product's operand with k as its fast dimension, of which the statements being lowered use
 //   one at `begin`.
 struct TurnedOperand {
-  std::optional<ops::KMajorCopy> copy;
+  std::optional<analysis::KMajorCopy> copy;
   MemoryId memory;
   ExprId begin;
 };

@@ -6,9 +6,9 @@
 
 #include "analysis/block_tree.h"
 #include "analysis/block_work.h"
+#include "analysis/gemm_shape.h"
 #include "analysis/shared_rows.h"
 #include "analysis/tensor_copy.h"
-#include "ops/gemm_plan.h"
 #include "support/checked.h"
 #include "thread/thread_program.h"
 
@@ -114,7 +114,7 @@ class ClusterPlanner {
       if (!op || op->kind != ir::OpKind::gemm || !fills(*loop, ops_.ops[i])) continue;
       const auto atom = target::find_warpgroup_atom(target_, layouts_.ops[i].atom);
       if (!atom) return std::nullopt;
-      const ops::GemmShape s = ops::gemm_shape(p_, *op);
+      const analysis::GemmShape s = analysis::gemm_shape(p_, *op);
       work.products +=
           static_cast<double>(s.m * s.n * s.k) / (64.0 * 8 * atom->atom->k) * atom->atom->cycles_per_8;
     }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "schedule/gemm_plan.h"
+
 namespace tilegen::schedule {
 
 using analysis::KernelOp;
@@ -16,8 +18,8 @@ Expected<GemmPlans> plan_gemms(const ir::Program& p, const KernelOps& ops, const
     if (op.form != analysis::OpForm::gemm) continue;
     const plan::OpPlan* g = given ? plan::find_op(*given, op.path) : nullptr;
     const auto no = refused.find(i);
-    auto plan = ops::plan_gemm(p, *p.as<ir::TileOp>(op.stmt), t, threads, g, op.path, op.location,
-                               no == refused.end() ? "" : no->second);
+    auto plan = plan_gemm(p, *p.as<ir::TileOp>(op.stmt), t, threads, g, op.path, op.location,
+                          no == refused.end() ? "" : no->second);
     if (!plan) return plan.error();
     plans.emplace(i, std::move(*plan));
   }

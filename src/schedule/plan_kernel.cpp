@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "analysis/run_ahead.h"
+#include "analysis/warpgroup_operand.h"
 #include "ir/statement_paths.h"
 #include "schedule/check_schedule.h"
 #include "schedule/kernel_planner.h"
@@ -15,6 +16,7 @@
 #include "schedule/register_prefetch.h"
 #include "schedule/row_factors.h"
 #include "schedule/zero_init.h"
+#include "target/operand_matrices.h"
 
 namespace tilegen::schedule {
 
@@ -233,7 +235,7 @@ EnginePlaces KernelPlanner::places(const std::vector<plan::ValuePlan>& values) c
   for (const auto& [op, gemm] : gemms_)
     for (int side = 0; side < 2; ++side)
       if (const auto& copy = side == 0 ? gemm.a_copy : gemm.b_copy)
-        e.reserved.push_back({ops::k_major_copy_name(ops_.ops[op].path, side),
+        e.reserved.push_back({analysis::k_major_copy_name(ops_.ops[op].path, side),
                               2 * copy->output_extent(0) * copy->element_bytes(), kEngineAlignment});
   for (const plan::ChannelPlan& c : channels_)
     for (const plan::ValuePlan& v : values)
@@ -309,9 +311,9 @@ target::Target without(const target::Target& t, PlanForm form) {
   less.async_copy = false;
   if (form < PlanForm::multiply_adds) return less;
   std::erase_if(less.mma, [&](const target::MmaAtom& atom) {
-    return !ops::is_multiply_add(atom) &&
+    return !target::is_multiply_add(atom) &&
            std::any_of(t.mma.begin(), t.mma.end(), [&](const target::MmaAtom& other) {
-             return ops::is_multiply_add(other) && other.a == atom.a && other.b == atom.b &&
+             return target::is_multiply_add(other) && other.a == atom.a && other.b == atom.b &&
                     other.c == atom.c && other.tf32 == atom.tf32;
            });
   });

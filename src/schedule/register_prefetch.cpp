@@ -4,8 +4,9 @@
 #include <map>
 #include <set>
 
+#include "analysis/gemm_shape.h"
 #include "ir/statement_paths.h"
-#include "ops/gemm_plan.h"
+#include "target/operand_matrices.h"
 
 namespace tilegen::schedule {
 
@@ -67,8 +68,8 @@ class RegisterPrefetch {
       if (c.producer == op.path || c.consumer == op.path) return false;
     const auto atom = std::find_if(t_.mma.begin(), t_.mma.end(),
                                    [&](const target::MmaAtom& a) { return a.name == plan->atom; });
-    if (atom == t_.mma.end() || ops::is_multiply_add(*atom)) return false;
-    const int64_t steps = ops::gemm_shape(p_, *product).k / atom->k;
+    if (atom == t_.mma.end() || target::is_multiply_add(*atom)) return false;
+    const int64_t steps = analysis::gemm_shape(p_, *product).k / atom->k;
     return steps >= 2 && steps % 2 == 0;
   }
 

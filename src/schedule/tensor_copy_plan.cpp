@@ -35,7 +35,7 @@ int written_value(const KernelOp& op) {
 }  // namespace
 
 Refusals unfit_products(const ir::Program& p, const KernelOps& ops, const target::Target& t,
-                        const TensorFeeds& feeds, const std::map<size_t, ops::GemmPlan>& gemms) {
+                        const TensorFeeds& feeds, const std::map<size_t, plan::GemmPlan>& gemms) {
   Refusals unfit;
   if (!t.tensor_copy) return unfit;
   for (const auto& [product, feed] : feeds.fed) {
@@ -58,11 +58,11 @@ Refusals unfit_products(const ir::Program& p, const KernelOps& ops, const target
 }
 
 Refusals unfit_layouts(const ir::Program& p, const KernelOps& ops, const TensorFeeds& feeds,
-                       const std::map<size_t, ops::GemmPlan>& gemms, const infer::InferResult& layouts) {
+                       const std::map<size_t, plan::GemmPlan>& gemms, const infer::InferResult& layouts) {
   const std::vector<plan::ValuePlan>& values = layouts.values;
   Refusals unfit;
   for (const auto& [product, feed] : feeds.fed) {
-    const ops::GemmPlan& gemm = gemms.at(product);
+    const plan::GemmPlan& gemm = gemms.at(product);
     if (gemm.engine != Engine::warpgroup_mma) continue;
     const KernelOp& op = ops.ops[product];
     const auto& tile_op = *p.as<ir::TileOp>(op.stmt);

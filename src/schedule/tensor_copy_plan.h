@@ -13,9 +13,9 @@ namespace tilegen::schedule {
 // Fed products whose loop has a product that warpgroups do not do, whose tiles lie as the instruction or the
 // engine cannot have them, or whose registers are held otherwise. Empty: the products can be done as planned.
 Refusals unfit_products(const ir::Program& p, const analysis::KernelOps& ops, const target::Target& t,
-                        const TensorFeeds& feeds, const std::map<size_t, ops::GemmPlan>& gemms);
+                        const TensorFeeds& feeds, const std::map<size_t, plan::GemmPlan>& gemms);
 Refusals unfit_layouts(const ir::Program& p, const analysis::KernelOps& ops, const TensorFeeds& feeds,
-                       const std::map<size_t, ops::GemmPlan>& gemms, const infer::InferResult& layouts);
+                       const std::map<size_t, plan::GemmPlan>& gemms, const infer::InferResult& layouts);
 
 // The channels of fed products, with one slot each. Given ones are taken where they hold what has to be held.
 Expected<std::vector<plan::ChannelPlan>> plan_channels(const ir::Program& p, int kernel,

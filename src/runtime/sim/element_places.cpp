@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-#include "ops/gemm_plan.h"
+#include "analysis/gemm_shape.h"
 #include "runtime/dim_solver.h"
 
 namespace tilegen::runtime {
@@ -174,9 +174,11 @@ sim::ElementPlaces element_places(const driver::Artifact& artifact, size_t kerne
     if (op == nullptr) continue;
     sim::StatementPlaces& places_of_op = by_path[paths[s]];
     if (op->kind == ir::OpKind::gemm) {
-      const ops::MatrixDims a = ops::matrix_dims(p, op->operands[0], op->flag(ir::gemm_attr::transpose_a)),
-                            b = ops::matrix_dims(p, op->operands[1], op->flag(ir::gemm_attr::transpose_b)),
-                            c = ops::matrix_dims(p, op->operands[2], false);
+      const analysis::MatrixDims a = analysis::matrix_dims(p, op->operands[0],
+                                                           op->flag(ir::gemm_attr::transpose_a)),
+                                 b = analysis::matrix_dims(p, op->operands[1],
+                                                           op->flag(ir::gemm_attr::transpose_b)),
+                                 c = analysis::matrix_dims(p, op->operands[2], false);
       places_of_op.product = true;
       places_of_op.a_row = a.row, places_of_op.a_k = a.col, places_of_op.b_k = b.row,
       places_of_op.b_column = b.col;

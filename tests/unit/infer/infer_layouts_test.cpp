@@ -8,7 +8,7 @@
 
 #include "check/check_program.h"
 #include "ir/text.h"
-#include "ops/gemm_plan.h"
+#include "schedule/gemm_plan.h"
 
 namespace tilegen::infer {
 namespace {
@@ -37,8 +37,8 @@ class Inferred {
     const int64_t threads = target->is_host() ? 1 : 128;
     for (size_t i = 0; i < ops_.ops.size(); ++i) {
       if (ops_.ops[i].form != OpForm::gemm) continue;
-      auto plan = ops::plan_gemm(program_, *program_.as<ir::TileOp>(ops_.ops[i].stmt), *target, threads,
-                                 nullptr, ops_.ops[i].path, {});
+      auto plan = schedule::plan_gemm(program_, *program_.as<ir::TileOp>(ops_.ops[i].stmt), *target, threads,
+                                      nullptr, ops_.ops[i].path, {});
       if (plan)
         gemms_.emplace(i, *plan);
       else
@@ -68,12 +68,12 @@ class Inferred {
   }
   const InferResult& result() const { return result_; }
   const Error& error() const { return error_; }
-  const ops::GemmPlan& gemm() const { return gemms_.begin()->second; }
+  const plan::GemmPlan& gemm() const { return gemms_.begin()->second; }
 
  private:
   ir::Program program_;
   KernelOps ops_;
-  std::map<size_t, ops::GemmPlan> gemms_;
+  std::map<size_t, plan::GemmPlan> gemms_;
   InferResult result_;
   Error error_;
 };
@@ -405,7 +405,8 @@ kernel k grid (b: 1) threads 128 {
   }
   copy more -> C
 }
-)", nullptr, true, "x86-64-v3");
+)",
+             nullptr, true, "x86-64-v3");
   ASSERT_TRUE(k.error().diagnostics.empty()) << k.error().to_text();
   EXPECT_EQ(k.value("Bs").origin, Origin::strict);
   EXPECT_EQ(*k.value("Bs").memory, *k.gemm().b_memory);

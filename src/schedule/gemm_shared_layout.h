@@ -5,10 +5,12 @@
 // conflicts, padded rows: what takes the fewest wavefronts of loads and copies. refuses: nothing.
 #pragma once
 
-#include "ops/gemm_plan.h"
+#include "analysis/gemm_shape.h"
+#include "target/target.h"
 
-namespace tilegen::ops {
+namespace tilegen::schedule {
 
-layout::Layout shared_layout(const target::MmaAtom& atom, int side, const MatrixDims& m, ir::DType type);
+layout::Layout shared_layout(const target::MmaAtom& atom, int side, const analysis::MatrixDims& m,
+                             ir::DType type);
 
-}  // namespace tilegen::ops
+}  // namespace tilegen::schedule

@@ -4,32 +4,47 @@
 #include <cmath>
 #include <set>
 
-#include "ops/gemm_plan.h"
-#include "ops/gemm_shared_layout.h"
-#include "ops/gemm_spread.h"
+#include "analysis/warp_partition.h"
+#include "schedule/gemm_plan.h"
+#include "schedule/gemm_shared_layout.h"
 #include "support/checked.h"
+#include "target/operand_matrices.h"
 
-namespace tilegen::ops {
+namespace tilegen::schedule {
 
+using analysis::k_is_contiguous;
+using analysis::matrix_dims;
+using analysis::operand_dims;
+using analysis::operand_fragment;
+using analysis::warp_tile;
+using analysis::WarpGrid;
+using analysis::WarpTile;
 using ir::TileOp;
 using layout::Digit;
 using layout::Fragment;
 using layout::kRegister;
 using layout::kThread;
 using layout::Layout;
+using target::is_multiply_add;
 using target::MmaAtom;
+using target::operand_matrices;
 using target::Target;
 
 namespace {
 
 std::string number(int64_t v) { return std::to_string(v); }
 
-// What a warp does: atoms along each dimension.
-struct WarpTile {
-  int64_t m = 0, n = 0, k = 0;
-};
-WarpTile warp_tile(const GemmShape& s, const MmaAtom& atom, const WarpGrid& g) {
-  return {ceil_div(s.m, g.m * atom.m), ceil_div(s.n, g.n * atom.n), ceil_div(s.k, int64_t{atom.k})};
+// Splits of `warps` over m, n and copies that the policy allows.
+std::vector<WarpGrid> warp_grids(int64_t warps, ir::WarpPolicy policy) {
+  std::vector<WarpGrid> list;
+  for (int64_t m = 1; m <= warps; ++m)
+    for (int64_t n = 1; m * n <= warps; ++n) {
+      if (warps % (m * n) != 0) continue;
+      if (policy == ir::WarpPolicy::full_row && n != 1) continue;
+      if (policy == ir::WarpPolicy::full_col && m != 1) continue;
+      list.push_back({m, n, warps / (m * n)});
+    }
+  return list;
 }
 
 bool divides(const GemmShape& s, const MmaAtom& atom, const WarpGrid& g) {
@@ -113,11 +128,6 @@ Cost cost_of(const GemmShape& s, const MmaAtom& atom, const WarpGrid& g, const S
   return cost;
 }
 
-MatrixDims operand_dims(const ir::Program& p, const TileOp& op, int side) {
-  return matrix_dims(p, op.operands[static_cast<size_t>(side)],
-                     op.flag(side == 0 ? ir::gemm_attr::transpose_a : ir::gemm_attr::transpose_b));
-}
-
 // ---- the plan
 
 GemmPlan make_plan(const ir::Program& p, const TileOp& op, const GemmShape& s, const MmaAtom& atom,
@@ -128,8 +138,8 @@ GemmPlan make_plan(const ir::Program& p, const TileOp& op, const GemmShape& s, c
   plan.atom = atom.name;
   plan.warps_m = g.m;
   plan.warps_n = g.n;
-  plan.c = spread(atom.c_layout, {{w.m, w.n}, {g.m, g.n}}, g, matrix_dims(p, op.operands[2], false),
-                  {s.m, s.n}, t.warp);
+  plan.c = analysis::partitioned(atom.c_layout, {{w.m, w.n}, {g.m, g.n}}, g,
+                                 matrix_dims(p, op.operands[2], false), {s.m, s.n}, t.warp);
   for (int side = 0; side < 2; ++side) {
     if (p.buffer(op.operands[static_cast<size_t>(side)].buffer).scope == ir::MemScope::shared)
       (side == 0 ? plan.a_memory : plan.b_memory) =
@@ -205,35 +215,6 @@ Expected<std::optional<GemmPlan>> plan_by_warpgroups(const ir::Program& p, const
 }
 
 }  // namespace
-
-std::vector<OperandMatrix> operand_matrices(const MmaAtom& atom, int side) {
-  const Fragment& f = side == 0 ? atom.a_layout : atom.b_layout;
-  const int bytes = ir::dtype_bytes(side == 0 ? atom.a : atom.b);
-  if (bytes > 4 || f.replicas() != 1) return {};
-  const int64_t e = 4 / bytes, matrices = f.registers() / e;
-  if (f.registers() % e != 0 || matrices == 0) return {};
-  struct Point {
-    int64_t row = -1, k = -1;
-  };
-  std::vector<Point> held(static_cast<size_t>(32 * f.registers()));
-  for (int64_t i = 0; i < f.shape()[0]; ++i)
-    for (int64_t j = 0; j < f.shape()[1]; ++j) {
-      const std::vector<int64_t> index = {i, j}, place = f.map().eval(index);
-      held[static_cast<size_t>(place[kThread] * f.registers() + place[kRegister])] =
-          side == 0 ? Point{i, j} : Point{j, i};
-    }
-  std::vector<OperandMatrix> result;
-  for (int64_t m = 0; m < matrices; ++m) {
-    const Point first = held[static_cast<size_t>(m * e)];
-    for (int64_t lane = 0; lane < 32; ++lane)
-      for (int64_t u = 0; u < e; ++u) {
-        const Point at = held[static_cast<size_t>(lane * f.registers() + m * e + u)];
-        if (at.row != first.row + lane / 4 || at.k != first.k + lane % 4 * e + u) return {};
-      }
-    result.push_back({first.row, first.k});
-  }
-  return result;
-}
 
 Expected<GemmPlan> plan_nvidia_gemm(const ir::Program& p, const TileOp& op, const GemmShape& s,
                                     const Target& t, int64_t threads, const plan::OpPlan* given,
@@ -342,13 +323,4 @@ Expected<GemmPlan> plan_nvidia_gemm(const ir::Program& p, const TileOp& op, cons
       loc);
 }
 
-layout::Fragment operand_fragment(const ir::Program& p, const TileOp& op, const MmaAtom& atom,
-                                  const WarpGrid& g, int side, int64_t lanes) {
-  const GemmShape s = gemm_shape(p, op);
-  const WarpTile w = warp_tile(s, atom, g);
-  const MatrixDims m = operand_dims(p, op, side);
-  return side == 0 ? spread(atom.a_layout, {{w.m, w.k}, {g.m, 1}}, g, m, {s.m, s.k}, lanes)
-                   : spread(atom.b_layout, {{w.k, w.n}, {1, g.n}}, g, m, {s.k, s.n}, lanes);
-}
-
-}  // namespace tilegen::ops
+}  // namespace tilegen::schedule

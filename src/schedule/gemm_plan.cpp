@@ -1,18 +1,21 @@
-#include "ops/gemm_plan.h"
+#include "schedule/gemm_plan.h"
 
 #include <algorithm>
 #include <cassert>
 #include <cmath>
 
-#include "ops/op.h"
+#include "target/micro_tile.h"
 
-namespace tilegen::ops {
+namespace tilegen::schedule {
 
+using analysis::gemm_shape;
+using analysis::matrix_dims;
 using ir::TileOp;
 using layout::Digit;
 using layout::Fragment;
 using layout::Layout;
 using target::MicroKernelAtom;
+using target::MicroTile;
 using target::MmaAtom;
 using target::Target;
 
@@ -38,17 +41,6 @@ double cost_per_mac(int64_t mr, int64_t nr, int64_t lanes) {
   double fmas = static_cast<double>(mr) * vectors, loads = static_cast<double>(mr) + vectors;
   double cycles = std::max({fmas / 2, loads / 2, kFmaLatency}) + kLoadWeight * loads;
   return cycles / (static_cast<double>(mr) * static_cast<double>(nr));
-}
-
-int64_t vector_lanes(const MicroKernelAtom& atom, int64_t nr) {
-  int64_t lanes = atom.lanes;
-  while (nr % lanes != 0) lanes /= 2;
-  return lanes;
-}
-
-bool fits_registers(const MicroKernelAtom& atom, int64_t mr, int64_t nr) {
-  int64_t vectors = nr / vector_lanes(atom, nr);
-  return mr * vectors + vectors + 1 <= atom.registers;
 }
 
 MicroTile best_tile(const MicroKernelAtom& atom, int64_t m, int64_t n) {
@@ -198,54 +190,9 @@ Expected<GemmPlan> plan_host(const ir::Program& p, const TileOp& op, const GemmS
 
 }  // namespace
 
-MatrixDims matrix_dims(const ir::Program& p, const ir::Region& r, bool transpose) {
-  MatrixDims m;
-  m.shape = p.tile_shape(r.buffer);
-  const std::vector<int> dims = matched_dims(r, 2);
-  m.row = dims[0];
-  m.col = dims[1];
-  if (transpose) std::swap(m.row, m.col);
-  return m;
-}
-
-GemmShape gemm_shape(const ir::Program& p, const TileOp& op) {
-  MatrixDims a = matrix_dims(p, op.operands[0], op.flag(ir::gemm_attr::transpose_a));
-  MatrixDims c = matrix_dims(p, op.operands[2], false);
-  auto at = [&](int operand, int dim) {
-    return op.operands[static_cast<size_t>(operand)].extents[static_cast<size_t>(dim)];
-  };
-  return {at(2, c.row),
-          at(2, c.col),
-          at(0, a.col),
-          p.buffer(op.operands[0].buffer).type,
-          p.buffer(op.operands[1].buffer).type,
-          p.buffer(op.operands[2].buffer).type,
-          op.flag(ir::gemm_attr::tf32),
-          op.flag(ir::gemm_attr::promote)};
-}
-
 std::string split_text(const plan::OpPlan& given) {
   const auto text = [](int64_t warps) { return warps == 0 ? std::string("any") : number(warps); };
   return text(given.warps_m) + "x" + text(given.warps_n);
-}
-
-std::optional<MicroTile> micro_tile_from_name(const Target& t, std::string_view name) {
-  size_t colon = name.rfind(':'), x = name.rfind('x');
-  if (colon == std::string_view::npos || x == std::string_view::npos || x < colon) return std::nullopt;
-  auto parse = [](std::string_view s) -> int64_t {
-    int64_t v = 0;
-    if (s.empty() || s.size() > 4) return 0;
-    for (char c : s) {
-      if (c < '0' || c > '9') return 0;
-      v = v * 10 + (c - '0');
-    }
-    return v;
-  };
-  int64_t mr = parse(name.substr(colon + 1, x - colon - 1)), nr = parse(name.substr(x + 1));
-  if (mr < 1 || nr < 1) return std::nullopt;
-  for (const MicroKernelAtom& atom : t.micro_kernels)
-    if (atom.name == name.substr(0, colon) && fits_registers(atom, mr, nr)) return MicroTile{&atom, mr, nr};
-  return std::nullopt;
 }
 
 Expected<GemmPlan> plan_gemm(const ir::Program& p, const TileOp& op, const Target& target, int64_t threads,
@@ -256,4 +203,4 @@ Expected<GemmPlan> plan_gemm(const ir::Program& p, const TileOp& op, const Targe
                           : plan_nvidia_gemm(p, op, s, target, threads, given, path, location, no_warpgroups);
 }
 
-}  // namespace tilegen::ops
+}  // namespace tilegen::schedule

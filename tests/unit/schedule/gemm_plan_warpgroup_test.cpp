@@ -2,12 +2,16 @@
 // cost.
 #include <gtest/gtest.h>
 
+#include "analysis/warpgroup_operand.h"
 #include "ir/text.h"
 #include "layout/tensor_tile.h"
-#include "ops/gemm_plan.h"
+#include "schedule/gemm_plan.h"
 
-namespace tilegen::ops {
+namespace tilegen::schedule {
 namespace {
+
+using analysis::matrix_dims;
+using analysis::warpgroup_operand_form;
 
 struct Gemm {
   ir::Program program;
@@ -337,4 +341,4 @@ TEST(WarpgroupGemm, GivenEnginesAtomsAndSplitsAreObeyedOrRefused) {
 }
 
 }  // namespace
-}  // namespace tilegen::ops
+}  // namespace tilegen::schedule

@@ -3,14 +3,24 @@
 #include <tuple>
 #include <utility>
 
-#include "layout/tensor_tile.h"
-#include "ops/gemm_plan.h"
-#include "ops/gemm_spread.h"
+#include "analysis/warp_partition.h"
+#include "analysis/warpgroup_operand.h"
+#include "schedule/gemm_plan.h"
 #include "support/checked.h"
 #include "target/role_registers.h"
 
-namespace tilegen::ops {
+namespace tilegen::schedule {
 
+using analysis::boxed_operand;
+using analysis::k_major_copy;
+using analysis::matrix_dims;
+using analysis::needs_k_major_copy;
+using analysis::OperandSide;
+using analysis::partitioned;
+using analysis::side_of;
+using analysis::swaps_operands;
+using analysis::turned_block;
+using analysis::WarpGrid;
 using ir::TileOp;
 using layout::Digit;
 using layout::Fragment;
@@ -22,7 +32,6 @@ using target::WarpgroupAtom;
 namespace {
 
 constexpr int64_t kWarpgroup = 128, kRows = 64;
-constexpr int64_t kAtomRows = 8;          // rows after which a swizzle repeats
 constexpr int64_t kTurnedRegisters = 32;  // elements on their way into a copy, and their addresses
 constexpr int64_t kOtherRegisters = 32;   // addresses, barriers, loop counters, an element on its way out
 
@@ -32,40 +41,11 @@ std::string warpgroups_text(int64_t n) { return number(n) + (n == 1 ? " warpgrou
 
 std::string shape_text(const GemmShape& s) { return number(s.m) + "x" + number(s.n) + "x" + number(s.k); }
 
-// An operand's dimensions: rows are those of m or n, `inner` the one whose elements lie beside each other.
-struct Side {
-  MatrixDims dims;
-  int rows = 0, k = 1;
-  bool k_major() const { return k > rows; }
-  int inner() const { return std::max(rows, k); }
-  int outer() const { return std::min(rows, k); }
-  int64_t extent(int dim) const { return dims.shape[static_cast<size_t>(dim)]; }
-};
-
-Side side_of(const MatrixDims& m, int side) {
-  return side == 0 ? Side{m, m.row, m.col} : Side{m, m.col, m.row};
-}
-
-// Widest swizzle whose rows divide what the instruction takes of the inner dimension; 0 where there is none.
-int swizzle_width(int64_t inner_bytes) {
-  for (int width : {128, 64, 32})
-    if (inner_bytes % width == 0) return width;
-  return 0;
-}
-
-// The operand as boxes of rows of one swizzle width, one box behind the other. `part`: rows of one
-// instruction.
-std::optional<Layout> operand_layout(const Side& s, int64_t part, int bytes) {
-  const int width = swizzle_width((s.k_major() ? s.extent(s.inner()) : part) * bytes);
-  if (width == 0) return std::nullopt;
-  return layout::boxed_tile(s.dims.shape, s.inner(), s.outer(), bytes, width);
-}
-
 // The product as the instructions see it: `s` with A and B, rows and columns swapped where the tile's are.
 struct View {
   GemmShape s;
   bool swapped = false;
-  Side sides[2];  // A and B of the instructions
+  OperandSide sides[2];  // A and B of the instructions
   bool a_shared = true;
   bool copied[2] = {false, false};  // `sides` are those of copies
   std::string refused;              // a copy that cannot be made
@@ -94,7 +74,7 @@ View view_of(const ir::Program& p, const TileOp& op, const GemmShape& s) {
 // Operands that the instructions do not read as they lie are copied.
 void copy_operands(View& v, const WarpgroupAtom& atom) {
   for (int side = v.a_shared ? 0 : 1; side < 2; ++side) {
-    Side& s = v.sides[side];
+    OperandSide& s = v.sides[side];
     if (!needs_k_major_copy(atom, s.dims, v.operand(side))) continue;
     const ir::DType type = side == 0 ? v.s.a : v.s.b;
     const auto copy = k_major_copy(s.dims, v.operand(side), ir::dtype_bytes(type), kRows);
@@ -210,7 +190,7 @@ std::vector<Split> splits(const View& v, const WarpgroupAtom* atom, int64_t warp
     if (given_split ? !own_split() : !allows(policy, x, v.swapped)) continue;
     for (int width : atom->widths) {
       x.width = width;
-      if (s.n / x.n % width != 0 || !operand_layout(v.sides[1], width, ir::dtype_bytes(s.b))) continue;
+      if (s.n / x.n % width != 0 || !boxed_operand(v.sides[1], width, ir::dtype_bytes(s.b))) continue;
       if (given_atom && given->atom != target::warpgroup_instruction_name(*atom, width)) continue;
       list.push_back(x);
     }
@@ -248,26 +228,27 @@ GemmPlan make_plan(const ir::Program& p, const TileOp& op, const View& v, const 
   plan.atom = target::warpgroup_instruction_name(*x.atom, x.width);
   std::tie(plan.warps_m, plan.warps_n) = warps_of(x, v.swapped);
   MatrixDims c = matrix_dims(p, op.operands[2], v.swapped);
-  plan.c = spread(target::warpgroup_accumulator(x.width), {{reps, columns / x.width}, {x.m, x.n}}, grid, c,
-                  {s.m, s.n}, kWarpgroup);
+  plan.c = partitioned(target::warpgroup_accumulator(x.width), {{reps, columns / x.width}, {x.m, x.n}}, grid,
+                       c, {s.m, s.n}, kWarpgroup);
   const int bytes[2] = {ir::dtype_bytes(s.a), ir::dtype_bytes(s.b)};
   std::optional<Layout>& left = v.swapped ? plan.b_memory : plan.a_memory;
   std::optional<Layout>& right = v.swapped ? plan.a_memory : plan.b_memory;
   if (v.a_shared)
-    left = operand_layout(v.sides[0], kRows, bytes[0]);
+    left = boxed_operand(v.sides[0], kRows, bytes[0]);
   else
     plan.a_fragment =
-        spread(target::warpgroup_operand(x.atom->k, bytes[0]), {{reps, s.k / x.atom->k}, {x.m, 1}}, grid,
-               v.sides[0].dims, {s.m, s.k}, kWarpgroup);
-  right = operand_layout(v.sides[1], x.width, bytes[1]);
+        partitioned(target::warpgroup_operand(x.atom->k, bytes[0]), {{reps, s.k / x.atom->k}, {x.m, 1}}, grid,
+                    v.sides[0].dims, {s.m, s.k}, kWarpgroup);
+  right = boxed_operand(v.sides[1], x.width, bytes[1]);
   for (int side = 0; side < 2; ++side) {
     if (!v.copied[side]) continue;
     const int operand = v.operand(side);
     auto& memory = operand == 0 ? plan.a_memory : plan.b_memory;
     (operand == 0 ? plan.a_copy : plan.b_copy) = std::move(memory);
     const bool transpose = op.flag(operand == 0 ? ir::gemm_attr::transpose_a : ir::gemm_attr::transpose_b);
-    const Side lies = side_of(matrix_dims(p, op.operands[static_cast<size_t>(operand)], transpose), operand);
-    memory = operand_layout(lies, lies.extent(lies.rows), bytes[side]);
+    const OperandSide lies =
+        side_of(matrix_dims(p, op.operands[static_cast<size_t>(operand)], transpose), operand);
+    memory = boxed_operand(lies, lies.extent(lies.rows), bytes[side]);
   }
   return plan;
 }
@@ -304,7 +285,7 @@ std::optional<GemmPlan> plan_warpgroup_gemm(const ir::Program& p, const TileOp& 
   if (std::string why = refusal(p, op, v, t, threads, atom); !why.empty()) return refuse(std::move(why));
   copy_operands(v, *atom);
   if (!v.refused.empty()) return refuse(v.refused);
-  if (v.a_shared && !operand_layout(v.sides[0], kRows, ir::dtype_bytes(s.a)))
+  if (v.a_shared && !boxed_operand(v.sides[0], kRows, ir::dtype_bytes(s.a)))
     return refuse(std::string("rows of ") + v.name(0) + " are no multiples of 32 bytes");
 
   const int64_t limit = target::most_consumer_registers(t, threads);
@@ -327,64 +308,4 @@ std::optional<GemmPlan> plan_warpgroup_gemm(const ir::Program& p, const TileOp& 
   return plan;
 }
 
-bool needs_k_major_copy(const WarpgroupAtom& atom, const MatrixDims& dims, int side) {
-  return !atom.mn_major && !side_of(dims, side).k_major();
-}
-
-std::optional<KMajorCopy> k_major_copy(const MatrixDims& dims, int side, int element_bytes, int64_t part) {
-  const Side lies = side_of(dims, side);
-  const int64_t rows = lies.extent(lies.rows), k = lies.extent(lies.k);
-  const TurnedBlock block = turned_block(element_bytes);
-  if (rows % block.rows != 0 || k % block.k != 0) return std::nullopt;
-  KMajorCopy copy;
-  copy.dims = side == 0 ? MatrixDims{{rows, k}, 0, 1} : MatrixDims{{rows, k}, 1, 0};
-  copy.rows = rows;
-  copy.k = k;
-  auto layout = operand_layout(side_of(copy.dims, side), part, element_bytes);
-  if (!layout || !operand_layout(lies, rows, element_bytes)) return std::nullopt;
-  copy.layout = std::move(*layout);
-  return copy;
-}
-
-std::optional<WarpgroupOperand> warpgroup_operand_form(const Layout& l, const MatrixDims& dims, int side,
-                                                       int element_bytes, int64_t part, int64_t k) {
-  const Side s = side_of(dims, side);
-  const Swizzle& z = l.swizzle();
-  if (l.shape() != dims.shape || l.outputs() != 1 || z.none() || z.base != 4 || z.shift != 3 || z.bits > 3 ||
-      l.element_bytes() != element_bytes)
-    return std::nullopt;
-  const int64_t width = int64_t{16} << z.bits, row = width / element_bytes;
-  const int64_t inner = s.extent(s.inner()), outer = s.extent(s.outer()), rows = s.extent(s.rows);
-  // Rows of one swizzle width along the inner dimension, boxes of them any distance apart.
-  int64_t box = 0;
-  const Layout canonical = l.canonical();
-  for (const Digit& d : canonical.digits()) {
-    if (d.dim == s.inner() && d.weight == 1 ? d.extent != row || d.stride != 1
-        : d.dim == s.inner()                ? d.weight != row || d.extent != inner / row
-        : d.dim == s.outer()                ? d.extent != outer || d.stride != row
-                                            : true)
-      return std::nullopt;
-    if (d.dim == s.inner() && d.weight == row) box = d.stride;
-  }
-  if (inner % row != 0 || outer % kAtomRows != 0 || box * element_bytes % (kAtomRows * width) != 0)
-    return std::nullopt;
-  if (s.extent(s.k) % k != 0 || rows % part != 0) return std::nullopt;
-  WarpgroupOperand o;
-  o.form.swizzle = static_cast<int>(width);
-  o.form.k_major = s.k_major();
-  o.form.stride_bytes = kAtomRows * width;
-  const int64_t steps = s.extent(s.k) / k;
-  if (s.k_major()) {
-    if (row % k != 0 || part % kAtomRows != 0) return std::nullopt;
-    for (int64_t i = 0; i < steps; ++i) o.steps.push_back(i * k % row + i * k / row * box);
-    o.row_stride = part * row;
-  } else {
-    if (element_bytes != 2 || part % row != 0 || k % kAtomRows != 0) return std::nullopt;
-    o.form.leading_bytes = (box > 0 ? box : outer * row) * element_bytes;
-    for (int64_t i = 0; i < steps; ++i) o.steps.push_back(i * k * row);
-    o.row_stride = part / row * (box > 0 ? box : outer * row);
-  }
-  return o;
-}
-
-}  // namespace tilegen::ops
+}  // namespace tilegen::schedule

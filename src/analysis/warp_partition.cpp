@@ -1,20 +1,26 @@
-#include "ops/gemm_spread.h"
+#include "analysis/warp_partition.h"
 
 #include <cassert>
 
 #include "support/checked.h"
 
-namespace tilegen::ops {
+namespace tilegen::analysis {
 
+using ir::TileOp;
 using layout::Digit;
 using layout::Fragment;
 using layout::kRegister;
 using layout::kReplica;
 using layout::kThread;
 using layout::Layout;
+using target::MmaAtom;
 
-Fragment spread(const Fragment& atom, const Spread& by, const WarpGrid& g, const MatrixDims& m,
-                const int64_t (&extent)[2], int64_t lanes) {
+WarpTile warp_tile(const GemmShape& s, const MmaAtom& atom, const WarpGrid& g) {
+  return {ceil_div(s.m, g.m * atom.m), ceil_div(s.n, g.n * atom.n), ceil_div(s.k, int64_t{atom.k})};
+}
+
+Fragment partitioned(const Fragment& atom, const Partition& by, const WarpGrid& g, const MatrixDims& m,
+                     const int64_t (&extent)[2], int64_t lanes) {
   std::vector<Digit> digits = atom.map().digits();
   const int64_t size[2] = {atom.shape()[0], atom.shape()[1]};
   int64_t registers = atom.registers();
@@ -52,16 +58,18 @@ Fragment spread(const Fragment& atom, const Spread& by, const WarpGrid& g, const
   return *fragment;
 }
 
-std::vector<WarpGrid> warp_grids(int64_t warps, ir::WarpPolicy policy) {
-  std::vector<WarpGrid> list;
-  for (int64_t m = 1; m <= warps; ++m)
-    for (int64_t n = 1; m * n <= warps; ++n) {
-      if (warps % (m * n) != 0) continue;
-      if (policy == ir::WarpPolicy::full_row && n != 1) continue;
-      if (policy == ir::WarpPolicy::full_col && m != 1) continue;
-      list.push_back({m, n, warps / (m * n)});
-    }
-  return list;
+MatrixDims operand_dims(const ir::Program& p, const TileOp& op, int side) {
+  return matrix_dims(p, op.operands[static_cast<size_t>(side)],
+                     op.flag(side == 0 ? ir::gemm_attr::transpose_a : ir::gemm_attr::transpose_b));
 }
 
-}  // namespace tilegen::ops
+layout::Fragment operand_fragment(const ir::Program& p, const TileOp& op, const MmaAtom& atom,
+                                  const WarpGrid& g, int side, int64_t lanes) {
+  const GemmShape s = gemm_shape(p, op);
+  const WarpTile w = warp_tile(s, atom, g);
+  const MatrixDims m = operand_dims(p, op, side);
+  return side == 0 ? partitioned(atom.a_layout, {{w.m, w.k}, {g.m, 1}}, g, m, {s.m, s.k}, lanes)
+                   : partitioned(atom.b_layout, {{w.k, w.n}, {1, g.n}}, g, m, {s.k, s.n}, lanes);
+}
+
+}  // namespace tilegen::analysis

@@ -1,10 +1,13 @@
-#include "ops/gemm_shared_layout.h"
+#include "schedule/gemm_shared_layout.h"
 
 #include "layout/bank_model.h"
 #include "support/checked.h"
+#include "target/operand_matrices.h"
 
-namespace tilegen::ops {
+namespace tilegen::schedule {
 
+using analysis::k_is_contiguous;
+using analysis::MatrixDims;
 using layout::Digit;
 using layout::Fragment;
 using layout::kRegister;
@@ -35,7 +38,7 @@ std::vector<WarpAccess> operand_reads(const MmaAtom& atom, int side, const Matri
   };
   const int64_t outer_extent = m.shape[static_cast<size_t>(side == 0 ? m.row : m.col)];
   const int64_t k_extent = m.shape[static_cast<size_t>(side == 0 ? m.col : m.row)];
-  if (!operand_matrices(atom, side).empty() && (contiguous || bytes == 2)) {
+  if (!target::operand_matrices(atom, side).empty() && (contiguous || bytes == 2)) {
     const int64_t chunk = 16 / bytes;
     for (int64_t begin : {int64_t{0}, int64_t{1}}) {
       WarpAccess a;
@@ -127,4 +130,4 @@ Layout shared_layout(const MmaAtom& atom, int side, const MatrixDims& m, ir::DTy
   return best;
 }
 
-}  // namespace tilegen::ops
+}  // namespace tilegen::schedule

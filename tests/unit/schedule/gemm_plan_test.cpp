@@ -1,5 +1,5 @@
 // Atoms, register tiles and warp grids over a sweep of gemm shapes.
-#include "ops/gemm_plan.h"
+#include "schedule/gemm_plan.h"
 
 #include <gtest/gtest.h>
 
@@ -7,12 +7,17 @@
 #include <array>
 #include <set>
 
+#include "analysis/warp_partition.h"
 #include "ir/text.h"
 #include "support/checked.h"
 #include "target/host/host.h"
+#include "target/micro_tile.h"
 
-namespace tilegen::ops {
+namespace tilegen::schedule {
 namespace {
+
+using analysis::gemm_shape;
+using target::micro_tile_from_name;
 
 struct Gemm {
   ir::Program program;
@@ -245,4 +250,4 @@ TEST(GemmPlan, OperandFragmentsBelongToTheWarpsThatUseThem) {
 }
 
 }  // namespace
-}  // namespace tilegen::ops
+}  // namespace tilegen::schedule
