@@ -80,11 +80,11 @@ std::optional<Fragment> result_fragment(const ir::Program& p, const KernelOp& op
   const ir::Region& dst = tile_op.operands[1];
   const std::vector<int64_t> shape = p.tile_shape(dst.buffer);
   if (shape != dst.extents) return std::nullopt;
-  const Fragment made = iteration.reduce(static_cast<int>(tile_op.attrs[ir::reduce_attr::axis]), true);
-  const std::vector<int> to = ops::reduce_dst_dims(tile_op);
+  const ops::Reduction reduction = *ops::layout_rule(tile_op).reduction;
+  const Fragment made = iteration.reduce(reduction.axis, true);
   std::vector<Digit> digits;
   for (Digit d : made.map().digits()) {
-    if (d.dim != kReplica) d.dim = to[static_cast<size_t>(d.dim)];
+    if (d.dim != kReplica) d.dim = reduction.dst_dims[static_cast<size_t>(d.dim)];
     if (d.dim < 0 && d.dim != kReplica) return std::nullopt;
     digits.push_back(d);
   }
@@ -97,7 +97,7 @@ std::optional<Fragment> result_fragment(const ir::Program& p, const KernelOp& op
 ReductionExchange reduction_exchange(const ir::Program& p, const KernelOp& op, const Fragment& iteration,
                                      const plan::ValuePlan& dst, const target::Target& t) {
   const auto& tile_op = *p.as<ir::TileOp>(op.stmt);
-  const int axis = static_cast<int>(tile_op.attrs[ir::reduce_attr::axis]);
+  const int axis = ops::layout_rule(tile_op).reduction->axis;
   const bool shuffles = ir::dtype_bytes(p.buffer(tile_op.operands[1].buffer).type) <= kShuffleBytes;
   ReductionExchange x;
   for (size_t d = 0; d < iteration.shape().size(); ++d)

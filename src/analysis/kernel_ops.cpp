@@ -139,12 +139,11 @@ class WebBuilder {
   }
 
   void tile_op(StmtId id, const ir::TileOp& op, Reaching& state, KernelOp& record) {
-    const auto& rows = ir::op_row(op.kind).operands;
-    for (size_t i = 0; i < rows.size(); ++i) {
-      const ir::Region& region = op.operands[i];
-      bool drops_old = rows[i].access == ir::Access::update && drops_old_value(op);
-      OpAccess a{region.buffer, -1, rows[i].access != ir::Access::write && !drops_old,
-                 rows[i].access != ir::Access::read, static_cast<int>(i)};
+    const ops::TileOpDef& def = ops::op_def(op.kind);
+    record.form = def.layout_rule(op).form;
+    for (const ops::OperandAccess& access : def.accesses(op)) {
+      OpAccess a{op.operands[static_cast<size_t>(access.operand)].buffer, -1,
+                 access.access != ir::Access::write, access.access != ir::Access::read, access.operand};
       record.accesses.push_back(a);
     }
     if (auto view = ops::element_view(p_, id)) record.view = std::move(*view);
@@ -156,12 +155,6 @@ class WebBuilder {
     for (OpAccess& a : record.accesses)
       if (a.write && on_chip(a.buffer))
         define(state, a, !a.read && covers_buffer(op.operands[static_cast<size_t>(a.operand)]));
-  }
-
-  static bool drops_old_value(const ir::TileOp& op) {
-    if (op.kind == ir::OpKind::gemm) return op.flag(ir::gemm_attr::clear);
-    if (op.kind == ir::OpKind::reduce) return !op.flag(ir::reduce_attr::accumulate);
-    return false;
   }
 
   void element(StmtId id, Reaching& state, KernelOp& record) {
@@ -217,9 +210,6 @@ class WebBuilder {
     record.location = s.location;
     record.depth = depth;
     if (const auto* op = p_.as<ir::TileOp>(id)) {
-      record.form = op->kind == ir::OpKind::gemm     ? OpForm::gemm
-                    : op->kind == ir::OpKind::reduce ? OpForm::reduce
-                                                     : OpForm::element;
       tile_op(id, *op, state, record);
     } else {
       element(id, state, record);

@@ -13,6 +13,7 @@
 
 #include "ir/program.h"
 #include "ops/element_view.h"
+#include "ops/op.h"
 #include "support/id.h"
 
 namespace tilegen::analysis {
@@ -27,7 +28,7 @@ struct Value {
   std::vector<int64_t> shape;
 };
 
-enum class OpForm : uint8_t { element, gemm, reduce };
+using ops::OpForm;
 
 struct OpAccess {
   ir::BufferId buffer;

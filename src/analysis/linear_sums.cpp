@@ -12,8 +12,9 @@ using ir::ExprOp;
 
 bool is_sum(const ir::Program& p, const KernelOp& op) {
   const auto* tile_op = p.as<ir::TileOp>(op.stmt);
-  return tile_op && tile_op->kind == ir::OpKind::reduce &&
-         static_cast<ir::ReduceKind>(tile_op->attrs[ir::reduce_attr::kind]) == ir::ReduceKind::sum;
+  if (!tile_op) return false;
+  const auto reduction = ops::layout_rule(*tile_op).reduction;
+  return reduction && reduction->kind == ir::ReduceKind::sum;
 }
 
 namespace {
@@ -126,19 +127,21 @@ class PartFinder {
     for (const OpAccess& a : op.accesses)
       if (in_parts(a.value)) touched = &a;
     if (!touched) return;
-    if (op.form == OpForm::reduce) return visit_reduction(op);
-    if (op.form == OpForm::gemm) return refuse(op.path + " uses " + name(touched->value) + " in the loop");
+    if (op.form == OpForm::reduction) return visit_reduction(op);
+    if (op.form == OpForm::contraction)
+      return refuse(op.path + " uses " + name(touched->value) + " in the loop");
     parts_.others.insert(&op);
     const auto* tile_op = p_.as<ir::TileOp>(op.stmt);
     if (!tile_op) return visit_stores(op);
     const OpAccess& to = op.accesses.back();
-    if (tile_op->kind == ir::OpKind::fill) {
+    if (ops::is_fill(*tile_op)) {
       if (!is_zero(p_, tile_op->value))
         refuse(op.path + " puts a number into " + name(to.value) + " in the loop");
       return;
     }
     const OpAccess& from = op.accesses.front();
-    if (to.value < 0 || from.value < 0 || p_.buffer(to.buffer).type != p_.buffer(from.buffer).type)
+    if (!ops::is_copy(*tile_op) || to.value < 0 || from.value < 0 ||
+        p_.buffer(to.buffer).type != p_.buffer(from.buffer).type)
       return refuse(op.path + " uses " + name(touched->value) + " in the loop");
     add(op, {from.value, to.value});
   }
@@ -266,7 +269,7 @@ bool begins_as_zero(const ir::Program& p, int kernel, const KernelOps& ops, ir::
     const KernelOp* op = first_use(p, ops, s, value);
     if (!op) continue;
     const auto* fill = p.as<ir::TileOp>(s);
-    return fill && fill->kind == ir::OpKind::fill && is_zero(p, fill->value) && overwrites(p, *op, s, value);
+    return fill && ops::is_fill(*fill) && is_zero(p, fill->value) && overwrites(p, *op, s, value);
   }
   return false;
 }

@@ -31,8 +31,7 @@ std::vector<const KernelOp*> ops_inside(const ir::Program& p, const KernelOps& o
 
 bool is_tile_load(const ir::Program& p, const KernelOp& op) {
   const auto* copy = p.as<ir::TileOp>(op.stmt);
-  return copy && copy->kind == ir::OpKind::copy &&
-         p.buffer(copy->operands[0].buffer).scope == ir::MemScope::global &&
+  return copy && ops::is_copy(*copy) && p.buffer(copy->operands[0].buffer).scope == ir::MemScope::global &&
          p.buffer(copy->operands[1].buffer).scope == ir::MemScope::shared;
 }
 

@@ -47,7 +47,7 @@ std::optional<StoreStage> store_stage(const ir::Program& p, const KernelOp& op,
     return std::nullopt;
   };
   const auto* copy = p.as<ir::TileOp>(op.stmt);
-  if (!copy || copy->kind != ir::OpKind::copy) return refuse("it is no copy");
+  if (!copy || !ops::is_copy(*copy)) return refuse("it is no copy");
   const ir::Buffer &from = p.buffer(copy->operands[0].buffer), &to = p.buffer(copy->operands[1].buffer);
   if (from.scope != ir::MemScope::fragment || to.scope != ir::MemScope::global)
     return refuse("it is no copy from a fragment to a tensor");

@@ -5,6 +5,7 @@
 
 #include "analysis/uniformity.h"
 #include "ops/element_view.h"
+#include "ops/op.h"
 #include "support/checked.h"
 
 namespace tilegen::analysis {
@@ -184,7 +185,7 @@ std::optional<TensorCopyDims> tensor_copy_dims(const ir::Program& p, const ir::T
     if (reason) *reason = std::move(why);
     return std::nullopt;
   };
-  if (copy.kind != ir::OpKind::copy) return refuse("it is no copy");
+  if (!ops::is_copy(copy)) return refuse("it is no copy");
   auto scope = [&](size_t i) { return p.buffer(copy.operands[i].buffer).scope; };
   if ((scope(0) == ir::MemScope::global) == (scope(1) == ir::MemScope::global))
     return refuse("it is no copy between a tensor and a tile");
@@ -206,7 +207,7 @@ std::optional<TensorCopyDims> tensor_copy_dims(const ir::Program& p, const ir::T
   if (std::string why = place_refusal(p, region, tensor, dims.load); !why.empty())
     return refuse(std::move(why));
 
-  const ops::RegionMatch match = ops::match_regions(p, copy.operands);
+  const ops::RegionMatch match = ops::match_regions(copy.operands);
   auto dim_of = [&](size_t operand, int iteration) {
     const auto& of = match.dim_of[operand];
     const auto at = std::find(of.begin(), of.end(), iteration);

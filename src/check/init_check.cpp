@@ -162,12 +162,7 @@ void InitCheck::check_loads(StmtId id, bool always_only) {
 void InitCheck::check_op(StmtId id, const ir::TileOp& op) {
   const std::vector<ops::OperandAccess> accesses = ops::op_def(op.kind).accesses(op);
   for (const ops::OperandAccess& a : accesses) {
-    if (a.access == ir::Access::read)
-      read(id, op.operands[a.operand].buffer, "fill it or copy into it first");
-    if (a.access == ir::Access::update)
-      read(id, op.operands[a.operand].buffer,
-           op.kind == ir::OpKind::gemm ? "fill it with 0 first, or set clear"
-                                       : "fill it first, or drop accumulate");
+    if (a.access != ir::Access::write) read(id, op.operands[a.operand].buffer, a.way_out);
   }
   for (const ops::OperandAccess& a : accesses)
     if (a.access != ir::Access::read) write(op.operands[a.operand].buffer);

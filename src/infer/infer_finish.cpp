@@ -21,9 +21,10 @@ void Inference::finish_op(size_t index) {
   for (const auto& [access, why] : in_memory_.accesses)
     if (access.first == index)
       plan.through_memory.push_back(ops_.values[static_cast<size_t>(access.second)].name);
-  if (op.form == OpForm::gemm) return finish_gemm(index, plan);
-  plan.engine = op.form == OpForm::reduce ? plan::Engine::lane_reduce : plan::Engine::loop;
-  Fragment iteration = op.form == OpForm::reduce ? reduce_iteration(index) : element_iteration(index, plan);
+  if (op.form == OpForm::contraction) return finish_gemm(index, plan);
+  plan.engine = op.form == OpForm::reduction ? plan::Engine::lane_reduce : plan::Engine::loop;
+  Fragment iteration =
+      op.form == OpForm::reduction ? reduce_iteration(index) : element_iteration(index, plan);
   plan.iteration = iteration;
   if (op.form == OpForm::element) {
     plan.vector = vector_width(p_, op, iteration, state_.known, in_.target);
@@ -32,7 +33,7 @@ void Inference::finish_op(size_t index) {
       plan.vector = g->vector;
   }
   if (in_.threads > 1) {
-    if (op.form == OpForm::reduce)
+    if (op.form == OpForm::reduction)
       reduce_conversions(op, iteration);
     else
       element_conversions(op, iteration);

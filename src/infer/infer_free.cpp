@@ -73,7 +73,7 @@ void Inference::take_back(size_t mark) {
 std::vector<size_t> Inference::reduced_first() const {
   std::vector<bool> is_reduced(ops_.values.size(), false);
   for (const KernelOp& op : ops_.ops)
-    if (op.form == OpForm::reduce && op.accesses[0].value >= 0)
+    if (op.form == OpForm::reduction && op.accesses[0].value >= 0)
       is_reduced[static_cast<size_t>(op.accesses[0].value)] = true;
   std::vector<size_t> order(ops_.values.size());
   std::iota(order.begin(), order.end(), size_t{0});
@@ -95,7 +95,7 @@ void Inference::free_values() {
 void Inference::free_value(size_t v) {
   RootSearch search(static_cast<int>(v));
   for (size_t i : ops_leading_to(static_cast<int>(v)))
-    if (ops_.ops[i].form != OpForm::gemm && touches_unpinned(ops_.ops[i])) try_roots(i, search);
+    if (ops_.ops[i].form != OpForm::contraction && touches_unpinned(ops_.ops[i])) try_roots(i, search);
   if (!search.best.empty()) {
     for (RootSearch::Pin& p : search.best) pin_form(p.value, p.form, p.origin, std::move(p.reason), p.by);
     state_.reason[v] += "; cheapest root: " + search.best_root;

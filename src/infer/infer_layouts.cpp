@@ -67,8 +67,8 @@ void Inference::pin_strict() {
   for (size_t v = 0; v < ops_.values.size(); ++v)
     if (ops_.values[v].scope == ir::MemScope::local && distributed(static_cast<int>(v)) &&
         !pinned(state_, static_cast<int>(v)))
-      pin(static_cast<int>(v), Fragment::replicated(ops_.values[v].shape, in_.threads),
-          Origin::strict, "a local buffer is private to each thread", "");
+      pin(static_cast<int>(v), Fragment::replicated(ops_.values[v].shape, in_.threads), Origin::strict,
+          "a local buffer is private to each thread", "");
   for (const auto& [i, gemm] : in_.gemms) {
     const KernelOp& op = ops_.ops[i];
     const std::string why = "operand layout of " + gemm.atom;
@@ -121,13 +121,15 @@ std::atomic<int64_t> g_calls{0};
 
 // Every layout is given. What the copy engine moves has no iteration.
 bool is_complete(const plan::KernelSchedule& given, const KernelOps& ops) {
-  return std::all_of(ops.values.begin(), ops.values.end(), [&](const Value& v) {
-           const plan::ValuePlan* g = plan::find_value(given, v.name);
-           return g && (g->fragment || g->memory);
-         }) &&
+  return std::all_of(ops.values.begin(), ops.values.end(),
+                     [&](const Value& v) {
+                       const plan::ValuePlan* g = plan::find_value(given, v.name);
+                       return g && (g->fragment || g->memory);
+                     }) &&
          std::all_of(ops.ops.begin(), ops.ops.end(), [&](const KernelOp& op) {
            const plan::OpPlan* g = plan::find_op(given, op.path);
-           return op.form == OpForm::gemm || (g && (g->iteration || g->engine == plan::Engine::tensor_copy));
+           return op.form == OpForm::contraction ||
+                  (g && (g->iteration || g->engine == plan::Engine::tensor_copy));
          });
 }
 

@@ -14,7 +14,7 @@ namespace tilegen::infer {
 bool Inference::coherent(size_t index, const std::vector<bool>& fresh) {
   const KernelOp& op = ops_.ops[index];
   if (op.form == OpForm::element) return coherent_loop(index, fresh);
-  if (op.form != OpForm::reduce) return true;
+  if (op.form != OpForm::reduction) return true;
   const int src = op.accesses[0].value, dst = op.accesses[1].value;
   if (!distributed(op, src) || !distributed(op, dst) || !pinned(state_, src)) return true;
   const int form = reduced_form(index, state_.form[static_cast<size_t>(src)]);
@@ -57,7 +57,7 @@ std::vector<int> Inference::spread_by(int v, const std::vector<bool>& fresh) {
   std::vector<int> found;
   for (size_t index : users_[static_cast<size_t>(v)]) {
     const KernelOp& op = ops_.ops[index];
-    if (op.form == OpForm::reduce && op.accesses[1].value == v && distributed(op, v)) {
+    if (op.form == OpForm::reduction && op.accesses[1].value == v && distributed(op, v)) {
       const int src = op.accesses[0].value;
       if (distributed(op, src) && fresh[static_cast<size_t>(src)] &&
           reduced_form(index, state_.form[static_cast<size_t>(src)]) >= 0)

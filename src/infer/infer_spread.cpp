@@ -68,7 +68,7 @@ void Inference::propagate_op(size_t index) {
   if (op.form == OpForm::element) {
     const int iteration = iteration_[index] ? forms_.number(*iteration_[index]) : rooted_form(index);
     if (iteration >= 0) spread(index, iteration, Origin::common);
-  } else if (op.form == OpForm::reduce) {
+  } else if (op.form == OpForm::reduction) {
     const int src = op.accesses[0].value, dst = op.accesses[1].value;
     if (!distributed(op, src) || !distributed(op, dst) || !pinned(state_, src) || pinned(state_, dst)) return;
     const int form = reduced_form(index, state_.form[static_cast<size_t>(src)]);
@@ -91,7 +91,7 @@ std::optional<Fragment> Inference::reduced(const KernelOp& op, const Fragment& s
   bool keep = dst.extents.size() == tile_op.operands[0].extents.size();
   std::vector<int64_t> shape = p_.tile_shape(dst.buffer);
   if (shape != dst.extents || src.shape() != tile_op.operands[0].extents) return std::nullopt;
-  Fragment f = src.reduce(static_cast<int>(tile_op.attrs[ir::reduce_attr::axis]), keep);
+  Fragment f = src.reduce(ops::layout_rule(tile_op).reduction->axis, keep);
   if (f.shape() != shape) return std::nullopt;
   return f.canonical();
 }

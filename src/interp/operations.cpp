@@ -52,7 +52,7 @@ std::unique_ptr<Operation> Operations::prepare(ir::StmtId stmt, bool overwrite, 
   for (const analysis::OpAccess& a : op->accesses) {
     if (a.value < 0) continue;
     const Place place = places(a.value);
-    const bool drops = overwrite && op->form == analysis::OpForm::gemm && a.write;
+    const bool drops = overwrite && op->form == analysis::OpForm::contraction && a.write;
     const auto known = std::find_if(o->accesses.begin(), o->accesses.end(),
                                     [&](const Operation::Access& k) { return k.buffer == a.buffer; });
     if (known == o->accesses.end())
@@ -64,7 +64,7 @@ std::unique_ptr<Operation> Operations::prepare(ir::StmtId stmt, bool overwrite, 
   }
   if (const auto* tile_op = p_.as<ir::TileOp>(stmt)) {
     o->meaning = *tile_op;
-    if (overwrite && op->form == analysis::OpForm::gemm) o->meaning.attrs[ir::gemm_attr::clear] = 1;
+    if (overwrite && op->form == analysis::OpForm::contraction) o->meaning.attrs[ir::gemm_attr::clear] = 1;
     with_scalars(stmt, places, [&] {
       run_.evaluator().begin_step();
       o->sink = std::make_unique<OpSink>(p_, run_.evaluator(), o->meaning);
@@ -144,7 +144,7 @@ void Operations::issue_product(Operation& o) {
 void Operations::finish(Operation& o) {
   if (!o.under_way || run_.failed()) return;
   o.under_way = false;
-  const bool product = o.sink && op_of(o.stmt)->form == analysis::OpForm::gemm;
+  const bool product = o.sink && op_of(o.stmt)->form == analysis::OpForm::contraction;
   for (const Operation::Access& a : o.accesses) {
     if (!a.place.tile) continue;
     a.place.tile->readers -= a.read;

@@ -14,8 +14,8 @@ struct KernelLowering::CarriedJoin {
         x(analysis::reduction_exchange(k.p_, reduction, iteration,
                                        k.schedule_.values[static_cast<size_t>(reduction.accesses[1].value)],
                                        k.target_)),
-        join(k, x, ir::ReduceKind::sum, type, iteration,
-             static_cast<int>(tile_op.attrs[ir::reduce_attr::axis]), reduction.path) {}
+        join(k, x, ir::ReduceKind::sum, type, iteration, ops::layout_rule(tile_op).reduction->axis,
+             reduction.path) {}
   const analysis::KernelOp& reduction;
   const ir::TileOp& tile_op;
   const layout::Fragment& iteration;
@@ -63,13 +63,19 @@ void KernelLowering::join_sums(ir::StmtId loop, thread::Block& out) {
       ExprId part;
       const ExprId writer = c.join.writer(&part);
       const Walk walk{*h.fragment, 1, false, c.reduction.path};
-      emit_walk(walk, [&](const Nest& nest, thread::Block& body) {
-        c.join.put(writer, part, number(nest), load_register(h, nest.point), nest, body);
-      }, out);
-      emit_walk(walk, [&](const Nest& nest, thread::Block& body) {
-        c.join.fetch(sum, number(nest), nest, body);
-        store_register(h, nest.point, c.join.load(sum, e.const_int(0)), ExprId(), body, c.reduction.path);
-      }, out);
+      emit_walk(
+          walk,
+          [&](const Nest& nest, thread::Block& body) {
+            c.join.put(writer, part, number(nest), load_register(h, nest.point), nest, body);
+          },
+          out);
+      emit_walk(
+          walk,
+          [&](const Nest& nest, thread::Block& body) {
+            c.join.fetch(sum, number(nest), nest, body);
+            store_register(h, nest.point, c.join.load(sum, e.const_int(0)), ExprId(), body, c.reduction.path);
+          },
+          out);
     }
   }
 }

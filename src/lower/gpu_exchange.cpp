@@ -5,8 +5,8 @@
 
 namespace tilegen::lower {
 
-using layout::Fragment;
 using analysis::Exchange;
+using layout::Fragment;
 
 // A slice of shared memory planned for a statement, seen as elements of `type`.
 MemoryId KernelLowering::slice(const std::string& name, const std::string& path, ir::DType type,
@@ -52,27 +52,28 @@ void KernelLowering::exchange(const Held& from, const Held& to, const std::strin
 void KernelLowering::put_in_memory(const Held& from, const layout::Layout& place, MemoryId memory,
                                    const std::string& path, thread::Block& out) {
   const int64_t vector = target_.vector_bytes / ir::dtype_bytes(out_.memory(memory).type);
-  emit_walk({*from.fragment, vector, false, path},
-            [&](const Nest& nest, thread::Block& body) {
-              const ExprId predicate = both(nest.writer, both(ExprId(), nest.inside));
-              body.push_back(
-                  out_.add(thread::Store{memory, layout_index(place, 0, nest.point),
-                                         load_register(from, nest.point), predicate, false, ExprId()},
-                           path));
-            },
-            out);
+  emit_walk(
+      {*from.fragment, vector, false, path},
+      [&](const Nest& nest, thread::Block& body) {
+        const ExprId predicate = both(nest.writer, both(ExprId(), nest.inside));
+        body.push_back(out_.add(thread::Store{memory, layout_index(place, 0, nest.point),
+                                              load_register(from, nest.point), predicate, false, ExprId()},
+                                path));
+      },
+      out);
 }
 
 void KernelLowering::fetch_from_memory(const Held& to, const layout::Layout& place, MemoryId memory,
                                        const std::string& path, thread::Block& out) {
   const ir::DType type = out_.memory(memory).type;
-  emit_walk({*to.fragment, target_.vector_bytes / ir::dtype_bytes(type), false, path},
-            [&](const Nest& nest, thread::Block& body) {
-              std::vector<ExprId> load = {layout_index(place, 0, nest.point)};
-              if (const ExprId inside = both(ExprId(), nest.inside)) load.push_back(inside);
-              store_register(to, nest.point, out_.exprs.load(memory, type, load), ExprId(), body, path);
-            },
-            out);
+  emit_walk(
+      {*to.fragment, target_.vector_bytes / ir::dtype_bytes(type), false, path},
+      [&](const Nest& nest, thread::Block& body) {
+        std::vector<ExprId> load = {layout_index(place, 0, nest.point)};
+        if (const ExprId inside = both(ExprId(), nest.inside)) load.push_back(inside);
+        store_register(to, nest.point, out_.exprs.load(memory, type, load), ExprId(), body, path);
+      },
+      out);
 }
 
 void KernelLowering::exchange_scratch(const Held& from, const Held& to, const std::string& path,
@@ -164,9 +165,8 @@ void KernelLowering::exchange_lanes(const Held& from, const Held& to, const std:
       const ExprId element = e.load(from.memory, type, std::vector<ExprId>{e.const_int(r)});
       body.push_back(out_.add(
           thread::Shuffle{thread::Shuffle::Mode::indexed, passed, e.const_int(0), element, lane}, path));
-      const ExprId mine = candidates.size() == 1
-                              ? ExprId()
-                              : simplified(e.binary(ir::ExprOp::eq, source, e.const_int(r)));
+      const ExprId mine =
+          candidates.size() == 1 ? ExprId() : simplified(e.binary(ir::ExprOp::eq, source, e.const_int(r)));
       store_register(to, point, e.load(passed, type, std::vector<ExprId>{e.const_int(0)}), mine, body, path);
     }
   } while (next(value, registers));
@@ -207,7 +207,7 @@ void KernelLowering::end_copies(const analysis::KernelOp& op, thread::Block& out
 // made.
 void KernelLowering::begin_conversions(const analysis::KernelOp& op, thread::Block& out) {
   converted_.clear();
-  if (op.form == analysis::OpForm::reduce) return;
+  if (op.form == analysis::OpForm::reduction) return;
   for (analysis::OpConversion& c :
        analysis::conversions_of(p_, ops_, op, schedule_.values, schedule_.conversions)) {
     const Held held_as = held(c.value);

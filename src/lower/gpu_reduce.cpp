@@ -30,7 +30,7 @@ class BlockReduction {
         accumulate_(accumulate),
         dst_buffer_(tile_op_.operands[1].buffer),
         type_(k.p_.buffer(dst_buffer_).type),
-        to_(ops::reduce_dst_dims(tile_op_)),
+        to_(ops::layout_rule(tile_op_).reduction->dst_dims),
         in_parts_(plan.joined_behind && !plan.joined_behind->empty()),
         out_(out),
         x_(analysis::reduction_exchange(k.p_, op, iteration_, k.value_plan(dst_buffer_), k.target_)),
@@ -76,17 +76,18 @@ class BlockReduction {
     const int64_t bytes = ir::dtype_bytes(k_.p_.buffer(tile_op_.operands[0].buffer).type);
     for (int64_t width = k_.target_.vector_bytes / bytes; memory && width > 1; width /= 2)
       if (combine_vectors(width)) return;
-    k_.emit_walk({iteration_, 1, false, op_.path},
-                 [&](const Nest& nest, thread::Block& body) {
-                   ExprId at = acc_index(nest.point);
-                   if (chains_ > 1) {
-                     const ExprId own = k_.layout_index(iteration_.map(), layout::kRegister, nest.point);
-                     const ExprId chain = e_.floormod(own, e_.const_int(chains_));
-                     at = k_.simplified(e_.add(at, e_.mul(chain, e_.const_int(partial_.registers()))));
-                   }
-                   body.push_back(combine_into(at, source(nest), nest));
-                 },
-                 out_);
+    k_.emit_walk(
+        {iteration_, 1, false, op_.path},
+        [&](const Nest& nest, thread::Block& body) {
+          ExprId at = acc_index(nest.point);
+          if (chains_ > 1) {
+            const ExprId own = k_.layout_index(iteration_.map(), layout::kRegister, nest.point);
+            const ExprId chain = e_.floormod(own, e_.const_int(chains_));
+            at = k_.simplified(e_.add(at, e_.mul(chain, e_.const_int(partial_.registers()))));
+          }
+          body.push_back(combine_into(at, source(nest), nest));
+        },
+        out_);
   }
   ExprId source(const Nest& nest) {
     const ir::Region& src = tile_op_.operands[0];
@@ -206,23 +207,25 @@ class BlockReduction {
     const bool whole = k_.p_.tile_shape(dst_buffer_) == tile_op_.operands[1].extents;
     if (dst.fragment && whole) {
       // Each holder of the result fetches it. Source dimensions that dst does not have are of extent 1.
-      return k_.emit_walk({*k_.held(k_.value_of(dst_buffer_)).fragment, 1, false, op_.path},
-                          [&](const Nest& nest, thread::Block& body) {
-                            std::vector<ExprId> point(to_.size(), zero);
-                            for (size_t d = 0; d < to_.size(); ++d)
-                              if (to_[d] >= 0) point[d] = nest.point[static_cast<size_t>(to_[d])];
-                            join_.fetch(sum_, result_number(point), nest, body);
-                            put(nest, nest.point, load(sum_, zero), body, false);
-                          },
-                          out_);
+      return k_.emit_walk(
+          {*k_.held(k_.value_of(dst_buffer_)).fragment, 1, false, op_.path},
+          [&](const Nest& nest, thread::Block& body) {
+            std::vector<ExprId> point(to_.size(), zero);
+            for (size_t d = 0; d < to_.size(); ++d)
+              if (to_[d] >= 0) point[d] = nest.point[static_cast<size_t>(to_[d])];
+            join_.fetch(sum_, result_number(point), nest, body);
+            put(nest, nest.point, load(sum_, zero), body, false);
+          },
+          out_);
     }
     const Fragment everywhere = Fragment::replicated(partial_.shape(), iteration_.threads());
-    k_.emit_walk({dst.fragment ? everywhere : partial_, 1, false, op_.path},
-                 [&](const Nest& nest, thread::Block& body) {
-                   join_.fetch(sum_, result_number(nest.point), nest, body);
-                   put(nest, result_element(nest.point), load(sum_, zero), body, dst.fragment.has_value());
-                 },
-                 out_);
+    k_.emit_walk(
+        {dst.fragment ? everywhere : partial_, 1, false, op_.path},
+        [&](const Nest& nest, thread::Block& body) {
+          join_.fetch(sum_, result_number(nest.point), nest, body);
+          put(nest, result_element(nest.point), load(sum_, zero), body, dst.fragment.has_value());
+        },
+        out_);
   }
 
   KernelLowering& k_;

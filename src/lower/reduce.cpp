@@ -64,7 +64,7 @@ void OpLowering::reduce(int src, int dst, ReduceKind kind, int axis, bool accumu
     const ir::Region& r = tile_op_->operands[static_cast<size_t>(dst)];
     std::vector<ExprId> indices;
     for (ExprId offset : r.offsets) indices.push_back(k_.lower_expr(offset));
-    const std::vector<int> to = ops::reduce_dst_dims(*tile_op_);
+    const std::vector<int> to = ops::layout_rule(*tile_op_).reduction->dst_dims;
     for (size_t d = 0; d < to.size(); ++d)
       if (to[d] >= 0)
         indices[static_cast<size_t>(to[d])] = e.add(indices[static_cast<size_t>(to[d])], point[d]);

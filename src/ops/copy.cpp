@@ -37,6 +37,10 @@ std::vector<OperandAccess> accesses(const ir::TileOp&) {
   return {{kSrc, ir::Access::read}, {kDst, ir::Access::write}};
 }
 
+// ---- layout rule ----
+
+LayoutRule rule(const ir::TileOp&) { return {.form = OpForm::element, .result = LayoutRule::Result::source}; }
+
 // ---- lowering ----
 
 void lower(const ir::TileOp&, LowerSink& sink) {
@@ -62,6 +66,6 @@ void reference(const ir::TileOp& op, ReferenceSink& sink) {
 }  // namespace
 
 extern const TileOpDef copy_op;
-const TileOpDef copy_op = {ir::OpKind::copy, check, accesses, lower, reference};
+const TileOpDef copy_op = {ir::OpKind::copy, check, accesses, rule, lower, reference};
 
 }  // namespace tilegen::ops

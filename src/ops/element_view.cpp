@@ -1,5 +1,7 @@
 #include "ops/element_view.h"
 
+#include "ops/op.h"
+
 #include <algorithm>
 #include <unordered_map>
 
@@ -168,8 +170,7 @@ ElementAccess region_access(const Program& p, const ir::Region& r, const std::ve
 
 }  // namespace
 
-RegionMatch match_regions(const Program& p, const std::vector<ir::Region>& regions) {
-  (void)p;
+RegionMatch match_regions(const std::vector<ir::Region>& regions) {
   RegionMatch match;
   // Equal extents match dimension by dimension; otherwise the dimensions of extent 1 are left out everywhere.
   bool same = true;
@@ -188,8 +189,8 @@ RegionMatch match_regions(const Program& p, const std::vector<ir::Region>& regio
 std::optional<ElementView> element_view(const Program& p, ir::StmtId stmt) {
   ElementView view;
   if (const auto* op = p.as<ir::TileOp>(stmt)) {
-    if (op->kind != ir::OpKind::copy && op->kind != ir::OpKind::fill) return std::nullopt;
-    RegionMatch match = match_regions(p, op->operands);
+    if (layout_rule(*op).form != OpForm::element) return std::nullopt;
+    RegionMatch match = match_regions(op->operands);
     view.extents = match.extents;
     const auto& operands = ir::op_row(op->kind).operands;
     for (size_t i = 0; i < op->operands.size(); ++i)

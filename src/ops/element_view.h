@@ -1,5 +1,6 @@
-// Element-wise work seen uniformly: a copy, a fill, a parallel loop and a lone store are all an iteration box
-// and a list of accesses with affine index maps. Layout inference and lowering reason about this view only.
+// Element-wise work seen uniformly: tile operations of element form, parallel loops and lone stores are all
+// an iteration box and a list of accesses with affine index maps. Layout inference and lowering reason about
+// this view only.
 #pragma once
 
 #include <optional>
@@ -30,16 +31,16 @@ struct ElementView {
   std::vector<ElementAccess> accesses;  // reads before the write they feed, in program order
 };
 
-// View of a copy, fill, parallel loop or store; nothing for other statements.
+// View of a tile operation of element form, of a parallel loop or a store; nothing for other statements.
 std::optional<ElementView> element_view(const ir::Program& p, ir::StmtId stmt);
 
-// The iteration dimensions of a copy or fill: for each region the buffer dimension an iteration dimension
+// View of a tile operation of element form, of a parallel loop or a store; nothing for other statements.
 // walks, in order. Regions of different rank are matched on their dimensions of extent > 1.
 struct RegionMatch {
   std::vector<int64_t> extents;
   std::vector<std::vector<int>>
       dim_of;  // per operand, per buffer dimension: iteration dimension or kUniformIndex
 };
-RegionMatch match_regions(const ir::Program& p, const std::vector<ir::Region>& regions);
+RegionMatch match_regions(const std::vector<ir::Region>& regions);
 
 }  // namespace tilegen::ops

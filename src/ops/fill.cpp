@@ -26,6 +26,10 @@ void check(const ir::Program& p, const ir::TileOp& op, const std::string& path, 
 
 std::vector<OperandAccess> accesses(const ir::TileOp&) { return {{kDst, ir::Access::write}}; }
 
+// ---- layout rule ----
+
+LayoutRule rule(const ir::TileOp&) { return {.form = OpForm::element, .result = LayoutRule::Result::scalar}; }
+
 // ---- lowering ----
 
 void lower(const ir::TileOp&, LowerSink& sink) {
@@ -46,6 +50,6 @@ void reference(const ir::TileOp&, ReferenceSink& sink) {
 }  // namespace
 
 extern const TileOpDef fill_op;
-const TileOpDef fill_op = {ir::OpKind::fill, check, accesses, lower, reference};
+const TileOpDef fill_op = {ir::OpKind::fill, check, accesses, rule, lower, reference};
 
 }  // namespace tilegen::ops

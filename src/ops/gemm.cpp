@@ -124,8 +124,13 @@ void check(const ir::Program& p, const ir::TileOp& op, const std::string& path, 
 std::vector<OperandAccess> accesses(const ir::TileOp& op) {
   return {{kA, ir::Access::read},
           {kB, ir::Access::read},
-          {kC, op.flag(ir::gemm_attr::clear) ? ir::Access::write : ir::Access::update}};
+          {kC, op.flag(ir::gemm_attr::clear) ? ir::Access::write : ir::Access::update,
+           "fill it with 0 first, or set clear"}};
 }
+
+// ---- layout rule ----
+
+LayoutRule rule(const ir::TileOp&) { return {.form = OpForm::contraction}; }
 
 // ---- lowering ----
 
@@ -219,6 +224,6 @@ void reference(const ir::TileOp& op, ReferenceSink& sink) {
 }  // namespace
 
 extern const TileOpDef gemm_op;
-const TileOpDef gemm_op = {ir::OpKind::gemm, check, accesses, lower, reference};
+const TileOpDef gemm_op = {ir::OpKind::gemm, check, accesses, rule, lower, reference};
 
 }  // namespace tilegen::ops

@@ -1,11 +1,13 @@
 // A tile operation's behaviour: one TileOpDef per row of ir/ops.def, one file each, in this order: signature
-// check, access regions, reference meaning. The reference meaning is written against ops/reference_sink.h.
+// check, access regions, layout rule, lowering, reference meaning. Lowering is written against
+// ops/lower_sink.h, the reference meaning against ops/reference_sink.h.
 #pragma once
 
 #include <string>
 #include <vector>
 
 #include "ir/program.h"
+#include "ops/layout_rule.h"
 #include "ops/lower_sink.h"
 #include "ops/reference_sink.h"
 #include "support/diagnostic.h"
@@ -16,6 +18,8 @@ namespace tilegen::ops {
 struct OperandAccess {
   int operand = 0;
   ir::Access access = ir::Access::read;
+  // For the user who has the old value read before anything wrote it.
+  const char* way_out = "fill it or copy into it first";
 };
 
 struct TileOpDef {
@@ -26,11 +30,18 @@ struct TileOpDef {
   // What is read and written; an `update` operand whose old value is dropped (gemm clear, reduce without
   // accumulate) reports write.
   std::vector<OperandAccess> (*accesses)(const ir::TileOp& op);
+  LayoutRule (*layout_rule)(const ir::TileOp& op);
   void (*lower)(const ir::TileOp& op, LowerSink& sink);
   void (*reference)(const ir::TileOp& op, ReferenceSink& sink);
 };
 
 const TileOpDef& op_def(ir::OpKind kind);
+
+inline LayoutRule layout_rule(const ir::TileOp& op) { return op_def(op.kind).layout_rule(op); }
+// dst = src, element by element, but for the type: what engines that move data can do.
+inline bool is_copy(const ir::TileOp& op) { return layout_rule(op).result == LayoutRule::Result::source; }
+// Every element of dst gets the op's value.
+inline bool is_fill(const ir::TileOp& op) { return layout_rule(op).result == LayoutRule::Result::scalar; }
 
 // What the row of ops.def itself demands: number of operands, attribute ranges, presence of a value, regions
 // of their buffer's rank with positive extents. False when something is wrong; TileOpDef::check may run only
@@ -49,9 +60,5 @@ struct MatchedPair {
   std::vector<int> a, b;
 };
 MatchedPair matched_pair(const ir::Region& a, const ir::Region& b);
-
-// For every dimension of a reduce's source: the destination's dimension, or -1 (the axis; dimensions of
-// extent 1 the destination left out). Empty when the shapes do not fit.
-std::vector<int> reduce_dst_dims(const ir::TileOp& op);
 
 }  // namespace tilegen::ops

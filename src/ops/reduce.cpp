@@ -7,13 +7,24 @@
 
 namespace tilegen::ops {
 
+namespace {
+
+using ir::DType;
+using ir::ReduceKind;
+enum : int { kSrc, kDst };
+
+ReduceKind reduce_kind(const ir::TileOp& op) {
+  return static_cast<ReduceKind>(op.attrs[ir::reduce_attr::kind]);
+}
+
 // Dimensions other than the axis keep their order. With src's rank dst has extent 1 at the axis; with one
 // less the axis is gone; with any other rank dimensions of extent 1 are left out on both sides.
-std::vector<int> reduce_dst_dims(const ir::TileOp& op) {
+std::vector<int> dst_dims(const ir::TileOp& op) {
   const std::vector<int64_t>& src = op.operands[0].extents;
   const std::vector<int64_t>& dst = op.operands[1].extents;
   const size_t axis = static_cast<size_t>(op.attrs[ir::reduce_attr::axis]);
   std::vector<int> map(src.size(), -1);
+  if (axis >= src.size()) return {};
   if (dst.size() == src.size() || dst.size() + 1 == src.size()) {
     const bool keeps_axis = dst.size() == src.size();
     if (keeps_axis && dst[axis] != 1) return {};
@@ -36,16 +47,6 @@ std::vector<int> reduce_dst_dims(const ir::TileOp& op) {
   }
   skip_ones();
   return next == dst.size() ? map : std::vector<int>{};
-}
-
-namespace {
-
-using ir::DType;
-using ir::ReduceKind;
-enum : int { kSrc, kDst };
-
-ReduceKind reduce_kind(const ir::TileOp& op) {
-  return static_cast<ReduceKind>(op.attrs[ir::reduce_attr::kind]);
 }
 
 // ---- signature check ----
@@ -98,7 +99,7 @@ void check(const ir::Program& p, const ir::TileOp& op, const std::string& path, 
                  "axes count from 0");
     return;
   }
-  if (reduce_dst_dims(op).empty())
+  if (dst_dims(op).empty())
     report.error(DiagCode::shape_mismatch,
                  "dst " + operand_text(p, dst) + " does not fit src " + operand_text(p, src) +
                      " without axis " + std::to_string(axis),
@@ -110,7 +111,16 @@ void check(const ir::Program& p, const ir::TileOp& op, const std::string& path, 
 
 std::vector<OperandAccess> accesses(const ir::TileOp& op) {
   return {{kSrc, ir::Access::read},
-          {kDst, op.flag(ir::reduce_attr::accumulate) ? ir::Access::update : ir::Access::write}};
+          {kDst, op.flag(ir::reduce_attr::accumulate) ? ir::Access::update : ir::Access::write,
+           "fill it first, or drop accumulate"}};
+}
+
+// ---- layout rule ----
+
+LayoutRule rule(const ir::TileOp& op) {
+  return {.form = OpForm::reduction,
+          .reduction = Reduction{reduce_kind(op), static_cast<int>(op.attrs[ir::reduce_attr::axis]),
+                                 op.flag(ir::reduce_attr::accumulate), dst_dims(op)}};
 }
 
 // ---- lowering ----
@@ -159,7 +169,7 @@ ir::ScalarValue combine(ReduceKind kind, DType type, ir::ScalarValue acc, ir::Sc
 }
 
 void reference(const ir::TileOp& op, ReferenceSink& sink) {
-  const std::vector<int> map = reduce_dst_dims(op);
+  const std::vector<int> map = dst_dims(op);
   const size_t axis = static_cast<size_t>(op.attrs[ir::reduce_attr::axis]);
   const ReduceKind kind = reduce_kind(op);
   const DType type = sink.type(kDst);
@@ -186,6 +196,6 @@ void reference(const ir::TileOp& op, ReferenceSink& sink) {
 }  // namespace
 
 extern const TileOpDef reduce_op;
-const TileOpDef reduce_op = {ir::OpKind::reduce, check, accesses, lower, reference};
+const TileOpDef reduce_op = {ir::OpKind::reduce, check, accesses, rule, lower, reference};
 
 }  // namespace tilegen::ops

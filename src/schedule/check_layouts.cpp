@@ -126,7 +126,7 @@ class LayoutCheck {
                                                : p_.as<ir::TileOp>(op.stmt)->operands[0].extents;
       int64_t points = 1;
       for (int64_t extent : extents) points *= extent;
-      const std::string why = op.form == analysis::OpForm::gemm
+      const std::string why = op.form == analysis::OpForm::contraction
                                   ? "a product has none, its atom tells which thread does what"
                                   : fragment_refusal(*g.iteration, extents, threads_,
                                                      std::max(2 * points, infer::kMostRegisters));

@@ -111,7 +111,7 @@ class ClusterPlanner {
     }
     for (size_t i = 0; i < ops_.ops.size(); ++i) {
       const auto* op = p_.as<ir::TileOp>(ops_.ops[i].stmt);
-      if (!op || op->kind != ir::OpKind::gemm || !fills(*loop, ops_.ops[i])) continue;
+      if (!op || ops_.ops[i].form != analysis::OpForm::contraction || !fills(*loop, ops_.ops[i])) continue;
       const auto atom = target::find_warpgroup_atom(target_, layouts_.ops[i].atom);
       if (!atom) return std::nullopt;
       const analysis::GemmShape s = analysis::gemm_shape(p_, *op);

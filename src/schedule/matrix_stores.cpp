@@ -62,7 +62,7 @@ bool can_store_matrices(const ir::Program& p, const analysis::KernelOps& ops, co
                         const std::vector<plan::ConversionPlan>& conversions, const plan::OpPlan& plan) {
   if (!t.store_matrix) return false;
   const auto* copy = p.as<ir::TileOp>(op.stmt);
-  if (!copy || copy->kind != ir::OpKind::copy || plan.engine == plan::Engine::async_copy ||
+  if (!copy || !ops::is_copy(*copy) || plan.engine == plan::Engine::async_copy ||
       plan.engine == plan::Engine::tensor_copy)
     return false;
   const ir::Region &from = copy->operands[0], &to = copy->operands[1];

@@ -27,8 +27,8 @@ int64_t value_words(const ir::Program& p, const analysis::KernelOps& ops, const 
     for (const analysis::OpConversion& c : analysis::conversions_of(p, ops, op, s.values, s.conversions))
       sum += words(c.form.registers(), p.buffer(ops.values[static_cast<size_t>(c.value)].buffer).type);
     const auto* reduce = p.as<ir::TileOp>(op.stmt);
-    if (op.form != analysis::OpForm::reduce || !reduce || !plan.iteration) continue;
-    const int axis = static_cast<int>(reduce->attrs[ir::reduce_attr::axis]);
+    if (op.form != analysis::OpForm::reduction || !reduce || !plan.iteration) continue;
+    const int axis = ops::layout_rule(*reduce).reduction->axis;
     const plan::ValuePlan& result = s.values[static_cast<size_t>(op.accesses[1].value)];
     const bool fetched = analysis::reduction_exchange(p, op, *plan.iteration, result, t).through_scratch;
     sum += words(plan.iteration->reduce(axis, true).registers() * std::max<int64_t>(plan.chains, 1) + fetched,

@@ -15,7 +15,7 @@ Expected<GemmPlans> plan_gemms(const ir::Program& p, const KernelOps& ops, const
   GemmPlans plans;
   for (size_t i = 0; i < ops.ops.size(); ++i) {
     const KernelOp& op = ops.ops[i];
-    if (op.form != analysis::OpForm::gemm) continue;
+    if (op.form != analysis::OpForm::contraction) continue;
     const plan::OpPlan* g = given ? plan::find_op(*given, op.path) : nullptr;
     const auto no = refused.find(i);
     auto plan = plan_gemm(p, *p.as<ir::TileOp>(op.stmt), t, threads, g, op.path, op.location,
@@ -87,7 +87,7 @@ void plan_copy_engines(const ir::Program& p, const KernelOps& ops, const target:
   for (size_t i = 0; i < ops.ops.size(); ++i) {
     const KernelOp& op = ops.ops[i];
     const auto* tile_op = p.as<ir::TileOp>(op.stmt);
-    if (!tile_op || tile_op->kind != ir::OpKind::copy) continue;
+    if (!tile_op || !ops::is_copy(*tile_op)) continue;
     plan::OpPlan& plan = r.ops[i];
     plan.engine = plan::Engine::vector_copy;
     const ir::Buffer &src = p.buffer(tile_op->operands[0].buffer),

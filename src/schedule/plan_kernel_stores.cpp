@@ -29,8 +29,7 @@ void KernelPlanner::choose_stores() {
 void KernelPlanner::find_stores() {
   for (size_t i = 0; i < ops_.ops.size(); ++i) {
     const auto* copy = p_.as<ir::TileOp>(ops_.ops[i].stmt);
-    if (!copy || copy->kind != ir::OpKind::copy ||
-        p_.buffer(copy->operands[1].buffer).scope != ir::MemScope::global ||
+    if (!copy || !ops::is_copy(*copy) || p_.buffer(copy->operands[1].buffer).scope != ir::MemScope::global ||
         ops_.ops[i].accesses[0].value < 0)
       continue;
     const plan::OpPlan* g = given_op(i);

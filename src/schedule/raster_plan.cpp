@@ -6,6 +6,7 @@
 
 #include "analysis/block_work.h"
 #include "arith/prove.h"
+#include "ops/op.h"
 
 namespace tilegen::schedule {
 
@@ -23,7 +24,7 @@ SharedReads shared_reads(const ir::Program& p, const ir::Kernel& kernel) {
   SharedReads reads;
   ir::for_each_statement(p, kernel.body, [&](ir::StmtId id, int) {
     const auto* op = p.as<ir::TileOp>(id);
-    if (!op || op->kind != ir::OpKind::copy) return;
+    if (!op || !ops::is_copy(*op)) return;
     const ir::Region& source = op->operands[0];
     const ir::Buffer& buffer = p.buffer(source.buffer);
     if (buffer.scope != ir::MemScope::global) return;
@@ -45,8 +46,7 @@ int64_t bytes_of_trip(const ir::Program& p, const ir::Loop& loop) {
   int64_t bytes = 0;
   ir::for_each_statement(p, loop.body, [&](ir::StmtId id, int) {
     const auto* op = p.as<ir::TileOp>(id);
-    if (!op || op->kind != ir::OpKind::copy || p.buffer(op->operands[0].buffer).scope != ir::MemScope::global)
-      return;
+    if (!op || !ops::is_copy(*op) || p.buffer(op->operands[0].buffer).scope != ir::MemScope::global) return;
     int64_t read = ir::dtype_bytes(p.buffer(op->operands[0].buffer).type);
     for (int64_t extent : op->operands[0].extents) read *= extent;
     bytes += read;

@@ -58,7 +58,7 @@ class RegisterPrefetch {
   bool in_steps(const KernelOp& op, const std::set<int>& tiles) const {
     const auto* product = p_.as<ir::TileOp>(op.stmt);
     const plan::OpPlan* plan = plan::find_op(s_, op.path);
-    if (op.form != analysis::OpForm::gemm || !product || !plan || plan->engine != plan::Engine::mma)
+    if (op.form != analysis::OpForm::contraction || !product || !plan || plan->engine != plan::Engine::mma)
       return false;
     for (size_t side : {0, 1}) {
       const int value = op.accesses[side].value;

@@ -53,14 +53,13 @@ bool tells_how_far(const ir::Program& p, const KernelOps& ops, const std::vector
                    int factor) {
   for (const KernelOp* copied : inside) {
     const auto* copy = p.as<ir::TileOp>(copied->stmt);
-    if (!copy || copy->kind != ir::OpKind::copy || copied->accesses.back().value != factor) continue;
+    if (!copy || !ops::is_copy(*copy) || copied->accesses.back().value != factor) continue;
     const int extreme = copied->accesses.front().value;
     const auto goes_on = [&](const KernelOp* op) {
       const auto* reduce = p.as<ir::TileOp>(op->stmt);
-      if (!reduce || reduce->kind != ir::OpKind::reduce || op->accesses[1].value != extreme) return false;
-      const auto kind = static_cast<ir::ReduceKind>(reduce->attrs[ir::reduce_attr::kind]);
-      return (kind == ir::ReduceKind::max || kind == ir::ReduceKind::min) &&
-             reduce->flag(ir::reduce_attr::accumulate);
+      if (op->form != analysis::OpForm::reduction || op->accesses[1].value != extreme) return false;
+      const ops::Reduction r = *ops::layout_rule(*reduce).reduction;
+      return (r.kind == ir::ReduceKind::max || r.kind == ir::ReduceKind::min) && r.accumulate;
     };
     const auto is_exponential = [&](const KernelOp* op) {
       const ir::Store* store = only_store(p, *op);
@@ -128,7 +127,8 @@ class RowFactors {
   bool sums_of_a_warpgroup(const std::vector<const KernelOp*>& inside, int value) const {
     return std::any_of(inside.begin(), inside.end(), [&](const KernelOp* op) {
       const auto at = static_cast<size_t>(op - ops_.ops.data());
-      return op->form == analysis::OpForm::gemm && layouts_.ops[at].engine == plan::Engine::warpgroup_mma &&
+      return op->form == analysis::OpForm::contraction &&
+             layouts_.ops[at].engine == plan::Engine::warpgroup_mma &&
              std::any_of(op->accesses.begin(), op->accesses.end(),
                          [&](const auto& a) { return a.write && a.value == value; });
     });

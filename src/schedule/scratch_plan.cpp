@@ -43,7 +43,7 @@ std::vector<Scratch> plan_scratch(const ir::Program& p, int kernel, const analys
       need_named(analysis::copy_name(op.path, held.value), op.path, value_bytes(a.value));
     }
     const bool in_parts = plans[i].joined_behind && !plans[i].joined_behind->empty();  // below
-    if (op.form == analysis::OpForm::reduce && plans[i].iteration && !in_parts) {
+    if (op.form == analysis::OpForm::reduction && plans[i].iteration && !in_parts) {
       const int dst = op.accesses[1].value;
       const auto x = analysis::reduction_exchange(
           p, op, *plans[i].iteration, copies.count(dst) ? copies.at(dst) : values[static_cast<size_t>(dst)],

@@ -223,7 +223,7 @@ namespace {
 bool fills_operand(const KernelOps& ops, const KernelOp& copy) {
   const int value = written_value(copy);
   return std::any_of(ops.ops.begin(), ops.ops.end(), [&](const KernelOp& op) {
-    return op.form == analysis::OpForm::gemm &&
+    return op.form == analysis::OpForm::contraction &&
            std::any_of(op.accesses.begin(), op.accesses.end(),
                        [&](const OpAccess& a) { return a.value == value && !a.write; });
   });

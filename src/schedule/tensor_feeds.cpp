@@ -70,7 +70,7 @@ class FeedFinder {
     for (size_t i = 0; i < ops_.ops.size(); ++i)
       for (const OpAccess& a : ops_.ops[i].accesses) {
         if (a.value != value || !a.read) continue;
-        if (ops_.ops[i].form == analysis::OpForm::gemm)
+        if (ops_.ops[i].form == analysis::OpForm::contraction)
           return "a product reads it, which does not take it from a producer";
         feed.readers.insert(i);
       }
@@ -118,7 +118,7 @@ class FeedFinder {
     for (const KernelOp& op : ops_.ops)
       for (const OpAccess& a : op.accesses) {
         if (a.value != value || a.write) continue;
-        if (op.form != analysis::OpForm::gemm) return op.path + " reads it too";
+        if (op.form != analysis::OpForm::contraction) return op.path + " reads it too";
         const ir::StmtId in_home = tree_.member(home, op.stmt);
         if (!in_home.valid() || !tree_.precedes(copy->stmt, in_home))
           return op.path + " reads it outside of what stands behind the copy";
@@ -192,7 +192,7 @@ TensorFeeds find_tensor_feeds(const ir::Program& p, int kernel, const KernelOps&
   const FeedFinder finder(p, kernel, ops, dependences, given);
   const bool produced = !given || !given->roles || given->roles->producer_threads != 0;
   for (size_t i = 0; i < ops.ops.size(); ++i) {
-    if (ops.ops[i].form != analysis::OpForm::gemm) continue;
+    if (ops.ops[i].form != analysis::OpForm::contraction) continue;
     TensorFeed feed;
     std::string why = allowed == TensorCopies::none ? "planned without tensor copies"
                       : !produced                   ? "the schedule gives no producer"

@@ -141,7 +141,7 @@ class Collector {
         !plan.iteration)
       return;
     depth_ = std::pow(8.0, op.depth);
-    if (op.form == analysis::OpForm::reduce) return reduction(op, plan);
+    if (op.form == analysis::OpForm::reduction) return reduction(op, plan);
     if (op.form != analysis::OpForm::element) return;
     keep_vector(op, plan);
     if (const auto* copy = p_.as<ir::TileOp>(op.stmt)) return regions(op, *copy, plan);
@@ -292,7 +292,8 @@ class Collector {
 
   void reduction(const KernelOp& op, const plan::OpPlan& plan) {
     const auto& reduce = *p_.as<ir::TileOp>(op.stmt);
-    const int axis = static_cast<int>(reduce.attrs[ir::reduce_attr::axis]);
+    const ops::Reduction reduction = *ops::layout_rule(reduce).reduction;
+    const int axis = reduction.axis;
     if (op.accesses[0].value == value_)
       walk(*plan.iteration, most_, false, [&](std::span<const int64_t> point, std::span<int64_t> index) {
         for (size_t d = 0; d < index.size(); ++d)
@@ -300,7 +301,7 @@ class Collector {
         return true;
       });
     if (op.accesses[1].value != value_) return;
-    const std::vector<int> to = ops::reduce_dst_dims(reduce);
+    const std::vector<int>& to = reduction.dst_dims;
     const auto result = [&](std::span<const int64_t> point, std::span<int64_t> index) {
       for (size_t d = 0; d < index.size(); ++d) index[d] = constant(reduce.operands[1].offsets[d]);
       for (size_t d = 0; d < to.size(); ++d)

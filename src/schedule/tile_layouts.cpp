@@ -93,7 +93,7 @@ bool is_of_threads(const analysis::KernelOps& ops, int value, const std::set<int
   if (!v.memory || v.origin != plan::Origin::free || engine_values.count(value)) return false;
   return std::none_of(ops.ops.begin(), ops.ops.end(), [&](const KernelOp& op) {
     const plan::OpPlan& plan = r.ops[static_cast<size_t>(&op - ops.ops.data())];
-    return (op.form == analysis::OpForm::gemm || plan.engine == plan::Engine::tensor_copy) &&
+    return (op.form == analysis::OpForm::contraction || plan.engine == plan::Engine::tensor_copy) &&
            std::any_of(op.accesses.begin(), op.accesses.end(),
                        [&](const auto& a) { return a.value == value; });
   });

@@ -46,14 +46,13 @@ class ZeroInit {
 
   bool clears_for(ir::StmtId fill, ir::StmtId next) const {
     const auto* clear = p_.as<ir::TileOp>(fill);
-    if (!clear || clear->kind != ir::OpKind::fill || !is_zero(p_.exprs[clear->value]) ||
+    if (!clear || !ops::is_fill(*clear) || !is_zero(p_.exprs[clear->value]) ||
         op_of_.at(fill)->accesses.empty())
       return false;
     const ir::TileOp* product = is_product(next) ? p_.as<ir::TileOp>(next) : nullptr;
     if (const auto* loop = p_.as<ir::Loop>(next); loop && !op_of_.count(next)) {
-      const bool fed = std::any_of(s_.channels.begin(), s_.channels.end(), [&](const plan::ChannelPlan& c) {
-        return c.loop == paths_[next.value];
-      });
+      const bool fed = std::any_of(s_.channels.begin(), s_.channels.end(),
+                                   [&](const plan::ChannelPlan& c) { return c.loop == paths_[next.value]; });
       product = fed ? only_product(loop->body) : nullptr;
       if (product && product->flag(ir::gemm_attr::promote)) return false;
     }

@@ -115,7 +115,7 @@ class Run {
     static const std::set<std::string> kOfThreads = {"load", "store", "async copy", "matrix store"};
     std::set<std::string> products;
     for (const analysis::KernelOp& op : ops.ops)
-      if (op.form == analysis::OpForm::gemm) products.insert(op.path);
+      if (op.form == analysis::OpForm::contraction) products.insert(op.path);
     Cost c;
     for (const sim::AccessCount& a : results_[kernel].counters.accesses) {
       if (a.memory != value) continue;

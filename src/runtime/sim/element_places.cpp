@@ -4,6 +4,7 @@
 #include <map>
 
 #include "analysis/gemm_shape.h"
+#include "ops/op.h"
 #include "runtime/dim_solver.h"
 
 namespace tilegen::runtime {
@@ -173,7 +174,7 @@ sim::ElementPlaces element_places(const driver::Artifact& artifact, size_t kerne
     const auto* op = std::get_if<ir::TileOp>(&p.stmts[s].node);
     if (op == nullptr) continue;
     sim::StatementPlaces& places_of_op = by_path[paths[s]];
-    if (op->kind == ir::OpKind::gemm) {
+    if (ops::layout_rule(*op).form == ops::OpForm::contraction) {
       const analysis::MatrixDims a = analysis::matrix_dims(p, op->operands[0],
                                                            op->flag(ir::gemm_attr::transpose_a)),
                                  b = analysis::matrix_dims(p, op->operands[1],
@@ -184,7 +185,7 @@ sim::ElementPlaces element_places(const driver::Artifact& artifact, size_t kerne
       places_of_op.b_column = b.col;
       places_of_op.c_row = c.row, places_of_op.c_column = c.col;
     }
-    if (op->kind == ir::OpKind::copy) places_of_op = copy_places(p, *op, dims);
+    if (ops::is_copy(*op)) places_of_op = copy_places(p, *op, dims);
     places_of_op.op = places.ops++;
   }
   for (size_t s = 0; s < version.stmts.size(); ++s)

@@ -36,7 +36,7 @@ class Inferred {
     ops_ = collect_kernel_ops(program_, 0);
     const int64_t threads = target->is_host() ? 1 : 128;
     for (size_t i = 0; i < ops_.ops.size(); ++i) {
-      if (ops_.ops[i].form != OpForm::gemm) continue;
+      if (ops_.ops[i].form != OpForm::contraction) continue;
       auto plan = schedule::plan_gemm(program_, *program_.as<ir::TileOp>(ops_.ops[i].stmt), *target, threads,
                                       nullptr, ops_.ops[i].path, {});
       if (plan)

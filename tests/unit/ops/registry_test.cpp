@@ -21,6 +21,8 @@ TEST(Registry, EveryRowIsItsOwn) {
     EXPECT_EQ(def.kind, row.kind) << row.text;
     EXPECT_NE(def.check, nullptr);
     EXPECT_NE(def.accesses, nullptr);
+    EXPECT_NE(def.layout_rule, nullptr);
+    EXPECT_NE(def.lower, nullptr);
     EXPECT_NE(def.reference, nullptr);
   }
 }
@@ -45,6 +47,34 @@ TEST(Accesses, FollowTheRowAndItsAttributes) {
       }
     }
   }
+}
+
+// Analyses take the accesses of an element operation for those of its view, one by one.
+TEST(LayoutRule, SaysWhatPointsAre) {
+  ir::TileOp op;
+  const auto rule = [&](ir::OpKind kind) {
+    op.kind = kind;
+    op.operands.assign(ir::op_row(kind).operands.size(), region({4, 5}));
+    op.attrs.fill(0);
+    return layout_rule(op);
+  };
+  EXPECT_EQ(rule(ir::OpKind::copy).form, OpForm::element);
+  EXPECT_TRUE(is_copy(op));
+  EXPECT_FALSE(is_fill(op));
+  EXPECT_EQ(rule(ir::OpKind::fill).form, OpForm::element);
+  EXPECT_TRUE(is_fill(op));
+  EXPECT_FALSE(is_copy(op));
+  EXPECT_EQ(rule(ir::OpKind::gemm).form, OpForm::contraction);
+  EXPECT_FALSE(is_copy(op) || is_fill(op));
+  EXPECT_EQ(rule(ir::OpKind::reduce).form, OpForm::reduction);
+  op.operands = {region({4, 5}), region({5})};
+  op.attrs[ir::reduce_attr::kind] = static_cast<int64_t>(ir::ReduceKind::max);
+  const auto reduction = layout_rule(op).reduction;
+  ASSERT_TRUE(reduction);
+  EXPECT_EQ(reduction->kind, ir::ReduceKind::max);
+  EXPECT_EQ(reduction->axis, 0);
+  EXPECT_FALSE(reduction->accumulate);
+  EXPECT_EQ(reduction->dst_dims, (Dims{-1, 0}));
 }
 
 TEST(MatchedDims, LeavesOutExtentsOfOneFirstOnesFirst) {
@@ -72,7 +102,7 @@ TEST(ReduceDstDims, MapsSourceDimensions) {
     op.kind = ir::OpKind::reduce;
     op.operands = {region(std::move(src)), region(std::move(dst))};
     op.attrs[ir::reduce_attr::axis] = axis;
-    return reduce_dst_dims(op);
+    return layout_rule(op).reduction->dst_dims;
   };
   EXPECT_EQ(map({4, 5}, {4}, 1), (Dims{0, -1}));
   EXPECT_EQ(map({4, 5}, {5}, 0), (Dims{-1, 0}));

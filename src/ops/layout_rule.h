@@ -1,0 +1,37 @@
+// How an operation's iterations touch its operands: what the layouts of the operands have to do with each
+// other, and what its results are made of. Inference, planning and lowering ask this and not which operation
+// it is.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "ir/tile_op.h"
+
+namespace tilegen::ops {
+
+enum class OpForm : uint8_t {
+  element,      // a point is one element of each operand: the threads that run it hold them
+  contraction,  // a matrix product: the chosen instruction says which thread holds what
+  reduction,    // a point is an element of src; dst is src without an axis
+};
+
+// dst = kind over `axis` of src; with `accumulate` the old dst is a further term.
+struct Reduction {
+  ir::ReduceKind kind = ir::ReduceKind::sum;
+  int axis = 0;
+  bool accumulate = false;
+  // For every dimension of src: dst's dimension, or -1 (the axis; dimensions of extent 1 that dst left out).
+  // Empty where the shapes do not fit.
+  std::vector<int> dst_dims;
+};
+
+struct LayoutRule {
+  OpForm form = OpForm::element;
+  // Element form: what a point of dst gets. source: src's element, cast; scalar: the op's value.
+  enum class Result : uint8_t { computed, source, scalar } result = Result::computed;
+  std::optional<Reduction> reduction = std::nullopt;  // reduction form
+};
+
+}  // namespace tilegen::ops
