@@ -21,6 +21,8 @@ constexpr int kShuffleBytes = 4;
 
 bool power_of_two(int64_t v) { return v > 0 && (v & (v - 1)) == 0; }
 
+}  // namespace
+
 std::vector<Digit> thread_digits(const Fragment& f) {
   std::vector<Digit> list;
   for (const Digit& d : f.map().digits())
@@ -28,6 +30,19 @@ std::vector<Digit> thread_digits(const Fragment& f) {
   std::sort(list.begin(), list.end(), [](const Digit& a, const Digit& b) { return a.stride < b.stride; });
   return list;
 }
+
+// Flipping a bit of the thread changes this digit alone when nothing above carries into it.
+int64_t reached_by_lanes(const std::vector<Digit>& digits, const Digit& d, ir::DType type,
+                         const target::Target& t) {
+  bool separate = ir::dtype_bytes(type) <= kShuffleBytes && power_of_two(d.stride) && power_of_two(d.extent);
+  for (const Digit& other : digits)
+    if (other.stride > d.stride && other.stride % (d.stride * d.extent) != 0) separate = false;
+  int64_t reached = 1;
+  while (separate && reached < d.extent && d.stride * reached < t.warp) reached *= 2;
+  return reached;
+}
+
+namespace {
 
 // One bit of a thread number: the dimension and weight it stands for.
 using ThreadBit = std::tuple<int64_t, int, int64_t>;  // stride, dim, weight
@@ -98,7 +113,6 @@ ReductionExchange reduction_exchange(const ir::Program& p, const KernelOp& op, c
                                      const plan::ValuePlan& dst, const target::Target& t) {
   const auto& tile_op = *p.as<ir::TileOp>(op.stmt);
   const int axis = ops::layout_rule(tile_op).reduction->axis;
-  const bool shuffles = ir::dtype_bytes(p.buffer(tile_op.operands[1].buffer).type) <= kShuffleBytes;
   ReductionExchange x;
   for (size_t d = 0; d < iteration.shape().size(); ++d)
     if (static_cast<int>(d) != axis) x.results *= iteration.shape()[d];
@@ -106,13 +120,8 @@ ReductionExchange reduction_exchange(const ir::Program& p, const KernelOp& op, c
   const std::vector<Digit> digits = thread_digits(iteration);
   for (const Digit& d : digits) {
     if (d.dim != axis) continue;
-    int64_t reached = 1;
-    // Flipping a bit of the thread changes this digit alone when nothing above carries into it.
-    bool separate = shuffles && power_of_two(d.stride) && power_of_two(d.extent);
-    for (const Digit& other : digits)
-      if (other.stride > d.stride && other.stride % (d.stride * d.extent) != 0) separate = false;
-    for (; separate && reached < d.extent && d.stride * reached < t.warp; reached *= 2)
-      x.butterflies.push_back(d.stride * reached);
+    const int64_t reached = reached_by_lanes(digits, d, p.buffer(tile_op.operands[1].buffer).type, t);
+    for (int64_t bit = 1; bit < reached; bit *= 2) x.butterflies.push_back(d.stride * bit);
     x.partials.push_back({d, reached});
     x.parts *= d.extent / reached;
   }

@@ -21,6 +21,13 @@ enum class Exchange : uint8_t {
 Exchange exchange_for(const layout::Fragment& from, const layout::Fragment& to, const target::Target& t,
                       ir::DType type);
 
+// How many values of a thread digit its lanes reach by flipping bits of the thread: the whole extent, a part
+// of it, or 1. `digits`: all thread digits, by ascending stride.
+int64_t reached_by_lanes(const std::vector<layout::Digit>& digits, const layout::Digit& d, ir::DType type,
+                         const target::Target& t);
+// Of positive stride, by ascending stride.
+std::vector<layout::Digit> thread_digits(const layout::Fragment& f);
+
 // Where the elements of a value lie in its scratch slice.
 layout::Layout exchange_layout(std::span<const int64_t> shape, ir::DType type);
 
@@ -53,8 +60,7 @@ struct OpConversion {
   layout::Fragment form;  // the op's
   bool before = false, behind = false;
 };
-std::vector<OpConversion> conversions_of(const ir::Program& p, const KernelOps& ops,
-                                         const KernelOp& op,
+std::vector<OpConversion> conversions_of(const ir::Program& p, const KernelOps& ops, const KernelOp& op,
                                          const std::vector<plan::ValuePlan>& values,
                                          const std::vector<plan::ConversionPlan>& conversions);
 

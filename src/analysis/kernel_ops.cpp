@@ -140,7 +140,9 @@ class WebBuilder {
 
   void tile_op(StmtId id, const ir::TileOp& op, Reaching& state, KernelOp& record) {
     const ops::TileOpDef& def = ops::op_def(op.kind);
-    record.form = def.layout_rule(op).form;
+    const ops::LayoutRule rule = def.layout_rule(op);
+    record.form = rule.form;
+    record.scan = rule.scan;
     for (const ops::OperandAccess& access : def.accesses(op)) {
       OpAccess a{op.operands[static_cast<size_t>(access.operand)].buffer, -1,
                  access.access != ir::Access::write, access.access != ir::Access::read, access.operand};
@@ -152,9 +154,13 @@ class WebBuilder {
     scalar(id, op.value, state);
     for (OpAccess& a : record.accesses)
       if (a.read && on_chip(a.buffer)) use(state, a);
+    const auto reads = [&](BufferId buffer) {
+      return std::any_of(record.accesses.begin(), record.accesses.end(),
+                         [&](const OpAccess& a) { return a.read && a.buffer == buffer; });
+    };
     for (OpAccess& a : record.accesses)
       if (a.write && on_chip(a.buffer))
-        define(state, a, !a.read && covers_buffer(op.operands[static_cast<size_t>(a.operand)]));
+        define(state, a, !reads(a.buffer) && covers_buffer(op.operands[static_cast<size_t>(a.operand)]));
   }
 
   void element(StmtId id, Reaching& state, KernelOp& record) {

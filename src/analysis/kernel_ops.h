@@ -42,7 +42,8 @@ struct KernelOp {
   OpForm form = OpForm::element;
   std::string path;
   SourceLocation location;
-  ops::ElementView view;  // element form; accesses parallel to `accesses`
+  ops::ElementView view;          // element form; accesses parallel to `accesses`
+  std::optional<ops::Scan> scan;  // element form: points along an axis follow each other
   std::vector<OpAccess> accesses;
   int depth = 0;  // loops around it
 };

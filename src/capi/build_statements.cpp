@@ -185,12 +185,12 @@ void tl_gemm(tl_builder* builder, tl_region a, tl_region b, tl_region c_region, 
   on_builder(builder, "tl_gemm", [&](const BuilderCall& c) {
     const ir::Region operands[] = {c.region("a", a), c.region("b", b), c.region("c", c_region)};
     if (!c.known_flags(flags, TL_GEMM_TRANSPOSE_A | TL_GEMM_TRANSPOSE_B | TL_GEMM_CLEAR | TL_GEMM_TF32 |
-                                 TL_GEMM_PROMOTE))
+                                  TL_GEMM_PROMOTE))
       return;
     if (policy > TL_POLICY_FULL_COL)
       return c.fail(DiagCode::bad_enum, "there is no warp policy " + std::to_string(policy),
                     "use a tl_warp_policy");
-    int64_t attrs[ir::gemm_attr::promote + 1] = {};
+    int64_t attrs[ir::gemm_attr::count] = {};
     attrs[ir::gemm_attr::transpose_a] = (flags & TL_GEMM_TRANSPOSE_A) != 0;
     attrs[ir::gemm_attr::transpose_b] = (flags & TL_GEMM_TRANSPOSE_B) != 0;
     attrs[ir::gemm_attr::policy] = policy == TL_POLICY_DEFAULT ? 0 : policy - TL_POLICY_SQUARE;
@@ -209,7 +209,7 @@ void tl_reduce(tl_builder* builder, tl_region src, tl_region dst, tl_reduce_kind
     if (kind < TL_REDUCE_SUM || kind > TL_REDUCE_ABSMAX)
       return c.fail(DiagCode::bad_enum, "there is no reduction " + std::to_string(kind),
                     "use a tl_reduce_kind");
-    int64_t attrs[3] = {};
+    int64_t attrs[ir::reduce_attr::count] = {};
     attrs[ir::reduce_attr::kind] = kind - TL_REDUCE_SUM;
     attrs[ir::reduce_attr::axis] = axis;
     attrs[ir::reduce_attr::accumulate] = (flags & TL_REDUCE_ACCUMULATE) != 0;

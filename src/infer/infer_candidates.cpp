@@ -90,6 +90,39 @@ std::optional<Fragment> Inference::vectors_in_blocks(const std::vector<int64_t>&
   return made ? std::optional(*made) : std::nullopt;
 }
 
+// Threads along the other dimensions; those that these have no points for take blocks of the axis. Nothing
+// where other extents or the blocks are ragged.
+std::optional<Fragment> Inference::axis_in_registers(const std::vector<int64_t>& extents, int axis,
+                                                     int64_t vector) const {
+  const int64_t along = extents[static_cast<size_t>(axis)];
+  int64_t others = 1;
+  for (int64_t extent : extents) others *= extent;
+  others /= along;
+  const bool crossed = axis + 1 == static_cast<int>(extents.size());
+  if (others % vector != 0 || (vector > 1 && (crossed || extents.back() % vector != 0))) return std::nullopt;
+  const int64_t blocks = std::max<int64_t>(1, in_.threads / (others / vector));
+  if (along % blocks != 0 || (blocks > 1 && in_.threads % (others / vector) != 0)) return std::nullopt;
+  // Coordinates: the place in the block first, the number of the block behind it.
+  std::vector<int64_t> placed = {along / blocks, blocks};
+  std::vector<Digit> digits = {
+      {.dim = axis, .extent = along / blocks, .weight = 1, .output = 0, .stride = 1},
+      {.dim = axis, .extent = blocks, .weight = along / blocks, .output = 1, .stride = 1}};
+  for (int d = 0; d < static_cast<int>(extents.size()); ++d) {
+    if (d == axis) continue;
+    const int64_t extent = extents[static_cast<size_t>(d)];
+    digits.push_back(
+        {.dim = d, .extent = extent, .weight = 1, .output = static_cast<int>(placed.size()), .stride = 1});
+    placed.push_back(extent);
+  }
+  std::erase_if(digits, [](const Digit& d) { return d.extent == 1; });
+  const auto places = Layout::make(extents, std::move(digits), static_cast<int>(placed.size()));
+  if (!places) return std::nullopt;
+  const auto map = Fragment::row_major_vectors(placed, in_.threads, vector).map().compose(*places);
+  if (!map) return std::nullopt;
+  const auto made = Fragment::make(*map, in_.threads);
+  return made ? std::optional(*made) : std::nullopt;
+}
+
 std::vector<Fragment> Inference::candidates(const KernelOp& op) const {
   std::vector<int64_t> extents = iteration_extents(op);
   std::vector<Fragment> list;
@@ -108,11 +141,15 @@ std::vector<Fragment> Inference::candidates(const KernelOp& op) const {
         if (auto f = vectors_in_blocks(extents, dim, vector, block)) list.push_back(std::move(*f));
     }
   }
+  if (op.scan && op.scan->axis >= 0 && !in_.target.is_host())
+    for (int64_t vector = in_.target.vector_bytes; vector >= 1; vector /= 2)
+      if (auto f = axis_in_registers(extents, op.scan->axis, vector)) list.push_back(std::move(*f));
   return list;
 }
 
 const std::vector<int>& Inference::candidate_forms(const KernelOp& op) {
-  const auto [it, fresh] = candidate_forms_.try_emplace({iteration_extents(op), vector_dims(op)});
+  const auto [it, fresh] =
+      candidate_forms_.try_emplace({iteration_extents(op), vector_dims(op), op.scan ? op.scan->axis : -1});
   if (fresh)
     for (const Fragment& f : candidates(op)) it->second.push_back(forms_.number(f));
   return it->second;

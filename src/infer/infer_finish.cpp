@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "analysis/projection.h"
+#include "analysis/scan_exchange.h"
 #include "infer/inference.h"
 
 namespace tilegen::infer {
@@ -31,6 +32,7 @@ void Inference::finish_op(size_t index) {
     // Parts of the widest access, in powers of two.
     if (const plan::OpPlan* g = given(index); g && g->vector > 0 && plan.vector % g->vector == 0)
       plan.vector = g->vector;
+    if (op.scan) finish_scan(op, plan);
   }
   if (in_.threads > 1) {
     if (op.form == OpForm::reduction)
@@ -38,6 +40,20 @@ void Inference::finish_op(size_t index) {
     else
       element_conversions(op, iteration);
   }
+}
+
+// A scan has its elements in registers between reading and writing them.
+void Inference::finish_scan(const KernelOp& op, plan::OpPlan& plan) {
+  if (in_.threads == 1) return;
+  if (plan.iteration->registers() > kMostRegisters)
+    return fail(DiagCode::limit_memory, op.path,
+                "each thread would have " + std::to_string(plan.iteration->registers()) +
+                    " registers of it, more than " + std::to_string(kMostRegisters),
+                "use a smaller tile or more threads", op.location);
+  const ir::DType type = p_.buffer(op.accesses.back().buffer).type;
+  const std::string levels =
+      analysis::to_text(analysis::scan_exchange(*plan.iteration, op.scan->axis, type, in_.target));
+  if (!levels.empty()) plan.reason += "; the axis goes by " + levels;
 }
 
 const plan::OpPlan* Inference::given(size_t index) const {
@@ -111,7 +127,8 @@ Fragment Inference::element_iteration(size_t index, plan::OpPlan& plan) {
       best = i;
     }
   }
-  plan.reason = "fewest memory transactions of " + std::to_string(list.size()) + " candidates";
+  plan.reason = std::string(op.scan ? "cheapest accesses and exchange" : "fewest memory transactions") +
+                " of " + std::to_string(list.size()) + " candidates";
   return list[best];
 }
 
@@ -129,9 +146,9 @@ void Inference::element_conversions(const KernelOp& op, const Fragment& iteratio
     auto needed = analysis::project(iteration, a, ops_.values[static_cast<size_t>(v)].shape);
     if (!needed) {
       if (everywhere(v) && (!a.write || iteration.replicas() == in_.threads)) continue;
-      const bool walked = !everywhere(v) && analysis::part_of_fragment(p_, op, [&](int other) {
-                                              return distributed(op, other);
-                                            }) == static_cast<int>(i);
+      const bool walked = !everywhere(v) && !op.scan && analysis::part_of_fragment(p_, op, [&](int other) {
+                                                          return distributed(op, other);
+                                                        }) == static_cast<int>(i);
       if (walked) continue;
       return cannot_hold(op, v, "indexes it in a way that cannot be followed to a thread",
                          "index fragments by the loop's own variables over their whole extents");

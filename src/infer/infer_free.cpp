@@ -7,6 +7,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "analysis/scan_exchange.h"
 #include "infer/inference.h"
 #include "infer/root_search.h"
 
@@ -19,7 +20,11 @@ using plan::Origin;
 double Inference::cost_of(size_t index, const Fragment& iteration) const {
   const KernelOp& op = ops_.ops[index];
   if (op.form != OpForm::element) return static_cast<double>(iteration.registers() * iteration.replicas());
-  return access_cost(p_, op, iteration, state_.known, in_.target) * std::pow(8.0, op.depth);
+  double cost = access_cost(p_, op, iteration, state_.known, in_.target);
+  if (op.scan && !in_.target.is_host())
+    cost +=
+        analysis::scan_cost(iteration, op.scan->axis, p_.buffer(op.accesses.back().buffer).type, in_.target);
+  return cost * std::pow(8.0, op.depth);
 }
 
 double Inference::rooted_cost(size_t index) {

@@ -157,6 +157,8 @@ class Inference {
                                                 int64_t vector) const;
   std::optional<layout::Fragment> vectors_in_blocks(const std::vector<int64_t>& extents, int dim,
                                                     int64_t vector, int64_t block) const;
+  std::optional<layout::Fragment> axis_in_registers(const std::vector<int64_t>& extents, int axis,
+                                                    int64_t vector) const;
   int64_t block_along(const KernelOp& op, int dim) const;
   std::map<int, int64_t> vector_dims(const KernelOp& op) const;
   std::vector<layout::Fragment> candidates(const KernelOp& op) const;
@@ -192,6 +194,7 @@ class Inference {
   void finish_op(size_t index);
   const plan::OpPlan* given(size_t index) const;
   void finish_gemm(size_t index, plan::OpPlan& plan);
+  void finish_scan(const KernelOp& op, plan::OpPlan& plan);
   layout::Fragment reduce_iteration(size_t index);
   layout::Fragment element_iteration(size_t index, plan::OpPlan& plan);
   // Every thread runs every point: writes to private copies at places that no layout of the points follows.
@@ -221,8 +224,8 @@ class Inference {
   std::vector<std::vector<size_t>> users_;               // by value: the ops that touch it, in their order
   std::vector<int> pinned_order_;                        // values, as they were pinned
   std::map<std::pair<size_t, int>, int> reduced_forms_;  // by op and form of its source
-  // by extents, dims of vectors with their blocks
-  std::map<std::pair<std::vector<int64_t>, std::map<int, int64_t>>, std::vector<int>> candidate_forms_;
+  // by extents, dims of vectors with their blocks, axis of a scan or -1
+  std::map<std::tuple<std::vector<int64_t>, std::map<int, int64_t>, int>, std::vector<int>> candidate_forms_;
   std::vector<double> costs_;                               // by op, of what was pinned when a search began
   std::vector<std::optional<layout::Fragment>> iteration_;  // given, by op
   std::set<size_t> fallback_to_loop_;

@@ -12,12 +12,12 @@ namespace rows {
 #define TILEGEN_ATTR_BOOL(name) {#name, AttrType::boolean, ""},
 #define TILEGEN_ATTR_INT(name) {#name, AttrType::integer, ""},
 #define TILEGEN_ATTR_ENUM(name, values) {#name, AttrType::enumeration, values},
-#define TILEGEN_TILE_OP(name, text, operand_list, attr_list, has_value)            \
-  namespace name {                                                                 \
-  constexpr OperandRow kOperands[] = {operand_list {"", Access::read}};            \
-  constexpr AttrRow kAttrs[] = {attr_list {"", AttrType::boolean, ""}};            \
-  static_assert(std::size(kOperands) <= kMaxOperands + 1, "raise kMaxOperands");   \
-  static_assert(std::size(kAttrs) <= kMaxAttrs + 1, "raise kMaxAttrs");            \
+#define TILEGEN_TILE_OP(name, text, operand_list, attr_list, has_value)          \
+  namespace name {                                                               \
+  constexpr OperandRow kOperands[] = {operand_list{"", Access::read}};           \
+  constexpr AttrRow kAttrs[] = {attr_list{"", AttrType::boolean, ""}};           \
+  static_assert(std::size(kOperands) <= kMaxOperands + 1, "raise kMaxOperands"); \
+  static_assert(std::size(kAttrs) <= kMaxAttrs + 1, "raise kMaxAttrs");          \
   }
 #include "ir/ops.def"
 #undef TILEGEN_TILE_OP
@@ -28,8 +28,8 @@ namespace rows {
 }  // namespace rows
 
 constexpr OpRow kRows[] = {
-#define TILEGEN_TILE_OP(name, text, operand_list, attr_list, has_value)                          \
-  {OpKind::name, text, std::span(rows::name::kOperands, std::size(rows::name::kOperands) - 1),   \
+#define TILEGEN_TILE_OP(name, text, operand_list, attr_list, has_value)                        \
+  {OpKind::name, text, std::span(rows::name::kOperands, std::size(rows::name::kOperands) - 1), \
    std::span(rows::name::kAttrs, std::size(rows::name::kAttrs) - 1), has_value != 0},
 #include "ir/ops.def"
 #undef TILEGEN_TILE_OP
@@ -41,20 +41,6 @@ constexpr bool rows_are_in_order() {
   return true;
 }
 static_assert(rows_are_in_order(), "OpKind must list the ops in the order of ops.def");
-
-constexpr bool slot_is(OpKind kind, int slot, std::string_view name) {
-  const OpRow& row = kRows[static_cast<size_t>(kind)];
-  return static_cast<size_t>(slot) < row.attrs.size() && row.attrs[static_cast<size_t>(slot)].name == name;
-}
-static_assert(slot_is(OpKind::gemm, gemm_attr::transpose_a, "transpose_a"));
-static_assert(slot_is(OpKind::gemm, gemm_attr::transpose_b, "transpose_b"));
-static_assert(slot_is(OpKind::gemm, gemm_attr::policy, "policy"));
-static_assert(slot_is(OpKind::gemm, gemm_attr::clear, "clear"));
-static_assert(slot_is(OpKind::gemm, gemm_attr::tf32, "tf32"));
-static_assert(slot_is(OpKind::gemm, gemm_attr::promote, "promote"));
-static_assert(slot_is(OpKind::reduce, reduce_attr::kind, "kind"));
-static_assert(slot_is(OpKind::reduce, reduce_attr::axis, "axis"));
-static_assert(slot_is(OpKind::reduce, reduce_attr::accumulate, "accumulate"));
 
 }  // namespace
 

@@ -19,6 +19,7 @@ class OpLowering final : public ops::LowerSink {
   ExprId value() override;
   void for_each_point(int operand, const PointValue& value) override;
   void reduce(int src, int dst, ir::ReduceKind kind, int axis, bool accumulate) override;
+  void scan(int src, int dst, const ops::Scan& scan) override;
   void contract(int a, int b, int c, bool clear) override;
 
  private:
@@ -53,6 +54,9 @@ class OpLowering final : public ops::LowerSink {
   // gpu_reduce.cpp
   void reduce_in_block(int src, int dst, ir::ReduceKind kind, int axis, bool accumulate);
 
+  class BlockScan;  // gpu_scan.cpp
+  void scan_in_block(int src, int dst, const ops::Scan& scan);
+
   // gpu_gemm.cpp, gpu_async.cpp
   void contract_warp_mma(int a, int b, int c, bool clear);
   void contract_warpgroup(int a, int b, int c, bool clear);  // gpu_warpgroup.cpp
@@ -68,8 +72,8 @@ class OpLowering final : public ops::LowerSink {
   const ir::TileOp* tile_op_;
   ExprId no_padding_;  // loads of the point being emitted need it; invalid: nothing beyond bounds
   std::map<int, std::vector<int>> region_dims_;  // operand -> buffer dimension's iteration dimension
-  std::set<MemoryId> written_;  // GPU: by one thread of several that walk the point, so far
-  std::set<int> some_hold_;  // GPU: values whose elements more threads compute than hold
+  std::set<MemoryId> written_;                   // GPU: by one thread of several that walk the point, so far
+  std::set<int> some_hold_;                      // GPU: values whose elements more threads compute than hold
 };
 
 }  // namespace tilegen::lower

@@ -20,6 +20,11 @@ ExprId reduction_identity(ir::ExprPool& e, ReduceKind kind, DType t) {
   return e.const_int(lowest ? -high - 1 : high, t);
 }
 
+ExprId scan_identity(ir::ExprPool& e, ReduceKind kind, DType t) {
+  if (kind == ReduceKind::sum && ir::is_float(t)) return e.const_float(-0.0, t);
+  return reduction_identity(e, kind, t);
+}
+
 ExprId reduction_combine(ir::ExprPool& e, ReduceKind kind, ExprId a, ExprId b) {
   if (ir::is_bool(e.type(a)))
     return e.binary(kind == ReduceKind::min ? ExprOp::logical_and : ExprOp::logical_or, a, b);

@@ -46,12 +46,14 @@ bool provably_overlap(const ir::Program& p, const ir::Region& a, const ir::Regio
 
 }  // namespace
 
-void check_no_overlap(const ir::Program& p, const ir::TileOp& op, const Reporter& report) {
+void check_no_overlap(const ir::Program& p, const ir::TileOp& op, const Reporter& report, bool in_place) {
   const ir::OpRow& row = ir::op_row(op.kind);
   for (size_t w = 0; w < row.operands.size(); ++w) {
     if (row.operands[w].access == ir::Access::read) continue;
     for (size_t r = 0; r < row.operands.size(); ++r) {
-      if (r == w || !provably_overlap(p, op.operands[w], op.operands[r])) continue;
+      const ir::Region &to = op.operands[w], &from = op.operands[r];
+      if (r == w || !provably_overlap(p, to, from)) continue;
+      if (in_place && to.offsets == from.offsets && to.extents == from.extents) continue;
       report.error(DiagCode::parallel_race,
                    std::string(row.operands[w].name) + " " + ir::print_region(p, op.operands[w]) +
                        " overlaps " + std::string(row.operands[r].name) + " " +

@@ -25,7 +25,9 @@ struct Reporter {
 };
 
 // Reports a written operand that provably overlaps another operand of the same op: the elements of one op
-// have no order, so such an op has no meaning.
-void check_no_overlap(const ir::Program& p, const ir::TileOp& op, const Reporter& report);
+// have no order, so such an op has no meaning. `in_place`: the very same region is no fault, each element is
+// read before it is written.
+void check_no_overlap(const ir::Program& p, const ir::TileOp& op, const Reporter& report,
+                      bool in_place = false);
 
 }  // namespace tilegen::ops

@@ -34,8 +34,8 @@ struct ElementView {
 // View of a tile operation of element form, of a parallel loop or a store; nothing for other statements.
 std::optional<ElementView> element_view(const ir::Program& p, ir::StmtId stmt);
 
-// View of a tile operation of element form, of a parallel loop or a store; nothing for other statements.
-// walks, in order. Regions of different rank are matched on their dimensions of extent > 1.
+// The iteration dimensions of such a tile operation: for each region the buffer dimension that an iteration
+// dimension walks, in order. Regions of different rank are matched on their dimensions of extent > 1.
 struct RegionMatch {
   std::vector<int64_t> extents;
   std::vector<std::vector<int>>

@@ -27,11 +27,20 @@ struct Reduction {
   std::vector<int> dst_dims;
 };
 
+// dst[x] = kind over the elements of src up to x along an axis; `reverse`: from x to the axis's end.
+struct Scan {
+  ir::ReduceKind kind = ir::ReduceKind::sum;
+  int axis = 0;  // of the iterations (match_regions); -1: of one point
+  bool reverse = false;
+};
+
 struct LayoutRule {
   OpForm form = OpForm::element;
   // Element form: what a point of dst gets. source: src's element, cast; scalar: the op's value.
   enum class Result : uint8_t { computed, source, scalar } result = Result::computed;
   std::optional<Reduction> reduction = std::nullopt;  // reduction form
+  // Element form: points are no longer independent, those along the axis follow each other.
+  std::optional<Scan> scan = std::nullopt;
 };
 
 }  // namespace tilegen::ops

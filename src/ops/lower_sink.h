@@ -5,7 +5,7 @@
 #include <span>
 
 #include "ir/expr.h"
-#include "ir/tile_op.h"
+#include "ops/layout_rule.h"
 
 namespace tilegen::ops {
 
@@ -24,6 +24,8 @@ class LowerSink {
   virtual void for_each_point(int operand, const PointValue& value) = 0;
   // dst = kind over `axis` of src.
   virtual void reduce(int src, int dst, ir::ReduceKind kind, int axis, bool accumulate) = 0;
+  // dst = scan of src, an element of the iterations for one of each; the regions may be the same.
+  virtual void scan(int src, int dst, const Scan& scan) = 0;
   // c = a * b (+ c) with the planned atom.
   virtual void contract(int a, int b, int c, bool clear) = 0;
 };

@@ -49,6 +49,9 @@ inline bool is_fill(const ir::TileOp& op) { return layout_rule(op).result == Lay
 bool check_signature(const ir::Program& p, const ir::TileOp& op, const std::string& path,
                      const SourceLocation& loc, std::vector<Diagnostic>& out);
 
+// Elements of `src` may be combined in `dst`: their own type, f32 for f16 and bf16, i32 for i8 and u8.
+bool accumulates_in(ir::DType src, ir::DType dst);
+
 // The dimensions of a region that matter when shapes are matched against `rank` dimensions: dimensions of
 // extent 1 are left out, first ones first, until `rank` are left. Longer than `rank` when more extents are
 // above 1.

@@ -51,13 +51,6 @@ std::vector<int> dst_dims(const ir::TileOp& op) {
 
 // ---- signature check ----
 
-bool accumulates_in(DType src, DType dst) {
-  if (ir::is_storage_only(src)) return false;
-  if (src == dst) return true;
-  if (src == DType::f16 || src == DType::bf16) return dst == DType::f32;
-  return (src == DType::i8 || src == DType::u8) && dst == DType::i32;
-}
-
 void check_types(const ir::Program& p, const ir::TileOp& op, const Reporter& report) {
   const DType src = p.buffer(op.operands[kSrc].buffer).type;
   const DType dst = p.buffer(op.operands[kDst].buffer).type;

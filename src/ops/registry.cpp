@@ -96,6 +96,13 @@ bool check_signature(const ir::Program& p, const ir::TileOp& op, const std::stri
   return ok;
 }
 
+bool accumulates_in(ir::DType src, ir::DType dst) {
+  if (ir::is_storage_only(src)) return false;
+  if (src == dst) return true;
+  if (src == ir::DType::f16 || src == ir::DType::bf16) return dst == ir::DType::f32;
+  return (src == ir::DType::i8 || src == ir::DType::u8) && dst == ir::DType::i32;
+}
+
 std::vector<int> matched_dims(const ir::Region& r, size_t rank) {
   size_t surplus = r.extents.size() > rank ? r.extents.size() - rank : 0;
   std::vector<int> dims;

@@ -26,6 +26,8 @@ int64_t value_words(const ir::Program& p, const analysis::KernelOps& ops, const 
     const plan::OpPlan& plan = s.ops[static_cast<size_t>(&op - ops.ops.data())];
     for (const analysis::OpConversion& c : analysis::conversions_of(p, ops, op, s.values, s.conversions))
       sum += words(c.form.registers(), p.buffer(ops.values[static_cast<size_t>(c.value)].buffer).type);
+    if (op.scan && plan.iteration)
+      sum += words(2 * plan.iteration->registers(), p.buffer(op.accesses.back().buffer).type);
     const auto* reduce = p.as<ir::TileOp>(op.stmt);
     if (op.form != analysis::OpForm::reduction || !reduce || !plan.iteration) continue;
     const int axis = ops::layout_rule(*reduce).reduction->axis;

@@ -4,7 +4,7 @@
 #include <map>
 
 #include "analysis/carried_sums.h"
-#include "analysis/exchange.h"
+#include "analysis/scan_exchange.h"
 #include "ir/statement_paths.h"
 
 namespace tilegen::schedule {
@@ -52,6 +52,11 @@ std::vector<Scratch> plan_scratch(const ir::Program& p, int kernel, const analys
       continue;  // the results go to dst's holders on the way
     }
     if (in_parts) continue;
+    if (op.scan && plans[i].iteration) {
+      const ir::DType type = p.buffer(op.accesses.back().buffer).type;
+      need(op.path, analysis::scan_exchange(*plans[i].iteration, op.scan->axis, type, t).scratch_elements *
+                        ir::dtype_bytes(type));
+    }
     for (const analysis::OpConversion& c : analysis::conversions_of(p, ops, op, values, conversions)) {
       const layout::Fragment& held = *values[static_cast<size_t>(c.value)].fragment;
       const bool scratch = (c.before && analysis::exchange_for(held, c.form, t, type_of(c.value)) ==

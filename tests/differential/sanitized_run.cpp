@@ -76,7 +76,8 @@ class Run {
   int64_t kernel_ = 0, block_ = 0;
 };
 
-// Operands of one operation are its units: what it writes through one it may not touch through another.
+// Operands of one operation are its units: what it writes through one it may not touch through another. A
+// scan in place has one.
 class Sink final : public ops::ReferenceSink {
  public:
   Sink(Run& run, const ir::TileOp& op) : run_(run), op_(op) {
@@ -85,6 +86,8 @@ class Sink final : public ops::ReferenceSink {
       index_[i].resize(offsets_[i].size());
     }
     if (op.value.valid()) value_ = run.eval(op.value);
+    in_place_ = ops::layout_rule(op).scan && op.operands[0].buffer == op.operands[1].buffer &&
+                op.operands[0].extents == op.operands[1].extents && offsets_[0] == offsets_[1];
   }
 
   bool stopped() const override { return run_.over(); }
@@ -95,8 +98,7 @@ class Sink final : public ops::ReferenceSink {
   }
   void write(int operand, std::span<const int64_t> index, ScalarValue v) override {
     if (run_.over()) return;
-    if (run_.rounding_.moves() && ir::is_float(v.type) && op_.kind != ir::OpKind::copy &&
-        op_.kind != ir::OpKind::fill)
+    if (run_.rounding_.moves() && ir::is_float(v.type) && !ops::is_copy(op_) && !ops::is_fill(op_))
       v.f = run_.rounding_.moved(v.type, v.f, error());
     touch(operand, index, &v);
   }
@@ -116,10 +118,15 @@ class Sink final : public ops::ReferenceSink {
     return n;
   }
   double error() const {
-    if (op_.kind == ir::OpKind::gemm)
+    const ops::LayoutRule rule = ops::layout_rule(op_);
+    if (rule.form == ops::OpForm::contraction)
       return gemm_error(type(0), type(2), op_.flag(ir::gemm_attr::tf32), products_per_element(), terms_[0],
                         terms_[1], terms_[2]);
-    if (op_.attrs[ir::reduce_attr::kind] != 0) return 0;
+    const ir::ReduceKind kind = rule.scan ? rule.scan->kind : rule.reduction->kind;
+    if (kind != ir::ReduceKind::sum) return 0;
+    if (rule.scan)
+      return sum_error(type(1), static_cast<double>(extents(0)[static_cast<size_t>(rule.scan->axis)]),
+                       terms_[0]);
     Terms all = terms_[0];
     all.largest = std::max(all.largest, terms_[1].largest);
     all.whole = all.whole && terms_[1].whole;
@@ -132,12 +139,13 @@ class Sink final : public ops::ReferenceSink {
     for (size_t d = 0; d < index.size(); ++d)
       index_[i][d] =
           static_cast<int64_t>(static_cast<uint64_t>(offsets_[i][d]) + static_cast<uint64_t>(index[d]));
-    run_.unit_ = operand;
+    run_.unit_ = in_place_ ? 0 : operand;
     return run_.access(op_.operands[i].buffer, index_[i], value);
   }
 
   Run& run_;
   const ir::TileOp& op_;
+  bool in_place_ = false;
   std::array<std::vector<int64_t>, ir::kMaxOperands> offsets_, index_;
   std::array<Terms, ir::kMaxOperands> terms_;
   ScalarValue value_;

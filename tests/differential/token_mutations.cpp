@@ -3,6 +3,7 @@
 #include <array>
 #include <set>
 
+#include "ir/tile_op.h"
 #include "program_mutation.h"
 
 namespace tilegen::differential {
@@ -157,13 +158,12 @@ bool change_type(ProgramText& text, Random& random) {
 }
 
 bool is_used_name(const Token& t) {
-  return t.kind == Kind::name &&
-         !is_one_of(t.text,
-                    {"dim",      "tensor",   "scalar",    "kernel",   "grid",      "threads",    "alloc",
-                     "shared",   "fragment", "local",     "serial",   "unroll",    "vectorized", "pipelined",
-                     "parallel", "in",       "if",        "else",     "copy",      "fill",       "gemm",
-                     "reduce",   "stages",   "divisible", "readonly", "workspace", "strides",    "and",
-                     "or",       "axis",     "kind",      "policy",   "cast"}) &&
+  return t.kind == Kind::name && !ir::op_from_text(t.text) &&
+         !is_one_of(t.text, {"dim",        "tensor",    "scalar",   "kernel",    "grid",    "threads",
+                             "alloc",      "shared",    "fragment", "local",     "serial",  "unroll",
+                             "vectorized", "pipelined", "parallel", "in",        "if",      "else",
+                             "stages",     "divisible", "readonly", "workspace", "strides", "and",
+                             "or",         "axis",      "kind",     "policy",    "cast"}) &&
          std::find(kTypes.begin(), kTypes.end(), t.text) == kTypes.end();
 }
 

@@ -1,0 +1,83 @@
+// Scans for a block of one thread: loops over the kept dimensions outside, those over the axis inside, the
+// widest steps first, with a running total. Lanes of a vector are of a kept dimension and have totals of
+// their own; a vector along the axis is walked one by one.
+#include <algorithm>
+
+#include "arith/prove.h"
+#include "lower/op_lowering.h"
+#include "lower/reduction_math.h"
+
+namespace tilegen::lower {
+
+void OpLowering::scan(int src, int dst, const ops::Scan& scan) {
+  if (!has_iteration()) return;
+  if (k_.gpu()) return scan_in_block(src, dst, scan);
+  ir::ExprPool& e = k_.out_.exprs;
+  const ir::DType to = type(dst);
+  const int64_t bytes = std::max(ir::dtype_bytes(to), ir::dtype_bytes(type(src)));
+  const auto mark = k_.ctx_.mark();
+  const auto along = [&](const Nest& nest, const NestLoop& loop) {
+    return scan.axis >= 0 && arith::depends_on(e, nest.point[static_cast<size_t>(scan.axis)], loop.var);
+  };
+  const auto in_lanes_of = [](const Nest& nest) {
+    return !nest.loops.empty() && nest.loops.back().form == thread::LoopForm::vectorized;
+  };
+  Nest nest = k_.make_nest(*plan_.iteration, k_.target_.vector_bytes / bytes, op_.view.extents);
+  if (in_lanes_of(nest) && along(nest, nest.loops.back())) {
+    k_.ctx_.rollback(mark);
+    nest = k_.make_nest(*plan_.iteration, 1, op_.view.extents);
+  }
+  const bool vectorized = in_lanes_of(nest);
+  const int64_t width = vectorized ? nest.loops.back().extent : 1;
+  const ExprId lane = vectorized ? e.var(nest.loops.back().var) : e.const_int(0);
+  std::vector<NestLoop> kept, inner;
+  for (size_t i = 0; i + (vectorized ? 1 : 0) < nest.loops.size(); ++i)
+    (along(nest, nest.loops[i]) ? inner : kept).push_back(nest.loops[i]);
+  const auto step = [&](const NestLoop& loop) {
+    const auto split = arith::split_affine(k_.ctx_, nest.point[static_cast<size_t>(scan.axis)], loop.var);
+    return split && split->stride ? *split->stride : 0;
+  };
+  std::sort(inner.begin(), inner.end(),
+            [&](const NestLoop& a, const NestLoop& b) { return step(a) > step(b); });
+
+  thread::Memory m;
+  m.name = "running" + std::to_string(k_.out_.memories.size());
+  m.space = thread::Space::local;
+  m.type = to;
+  m.elements = width;
+  m.alignment = std::max<int64_t>(width * ir::dtype_bytes(to), 1);
+  m.in_registers = true;
+  const MemoryId running = k_.out_.add_memory(std::move(m));
+  const auto in_lanes = [&](thread::Block body) {
+    if (!vectorized) return body;
+    return k_.wrap(nest, nest.loops.size() - 1, nest.loops.size(), std::move(body), op_.path);
+  };
+  const auto set_running = [&](ExprId value) {
+    return in_lanes({k_.out_.add(thread::Store{running, lane, value, ExprId(), false, ExprId()}, op_.path)});
+  };
+  const ExprId total = e.load(running, to, std::vector<ExprId>{lane});
+  const ExprId identity = scan_identity(e, scan.kind, to);
+
+  Nest points = nest;
+  if (scan.reverse && scan.axis >= 0) {
+    ExprId& at = points.point[static_cast<size_t>(scan.axis)];
+    at = k_.simplified(e.sub(e.const_int(op_.view.extents[static_cast<size_t>(scan.axis)] - 1), at));
+  }
+  no_padding_ = k_.both(ExprId(), nest.inside);
+  ExprId value = e.cast(to, load(src, points.point));
+  if (no_padding_) value = e.select(no_padding_, value, identity);
+  no_padding_ = ExprId();
+  thread::Block body = set_running(reduction_combine(e, scan.kind, total, value)), write;
+  store_element(points, tile_op_->operands[static_cast<size_t>(dst)].buffer, element_at(dst, points.point),
+                total, ExprId(), write);
+  write = in_lanes(std::move(write));
+  body.insert(body.end(), write.begin(), write.end());
+  body = k_.wrap(Nest{inner, {}, {}}, 0, inner.size(), std::move(body), op_.path);
+  thread::Block all = set_running(identity);
+  all.insert(all.end(), body.begin(), body.end());
+  all = k_.wrap(Nest{kept, {}, {}}, 0, kept.size(), std::move(all), op_.path);
+  out_.insert(out_.end(), all.begin(), all.end());
+  k_.ctx_.rollback(mark);
+}
+
+}  // namespace tilegen::lower
