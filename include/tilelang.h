@@ -213,7 +213,8 @@ enum {
                               nearest by instructions of a warp, toward zero by those of a warpgroup */
   TL_GEMM_PROMOTE = 16,    /* tl_gemm of 8-bit floats: matrix instructions, which keep fewer bits of a sum
                               than TL_F32, sum at most 128 products; these sums are added in TL_F32 */
-  TL_REDUCE_ACCUMULATE = 1 /* tl_reduce: the old destination is one more term */
+  TL_REDUCE_ACCUMULATE = 1, /* tl_reduce: the old destination is one more term */
+  TL_CUMSUM_REVERSE = 1     /* tl_cumsum: sums begin at the end of the axis */
 };
 
 typedef uint32_t tl_severity;
@@ -665,6 +666,10 @@ TL_API void tl_gemm(tl_builder *builder, tl_region a, tl_region b, tl_region c, 
  *  there. `flags`: TL_REDUCE_ACCUMULATE or 0. (Paper: T.reduce_*.) */
 TL_API void tl_reduce(tl_builder *builder, tl_region src, tl_region dst, tl_reduce_kind kind, uint32_t axis,
                       uint32_t flags);
+
+/** dst = the sums of src's elements along dimension `axis`, each up to and with its own; dst has src's shape
+ *  and may be the same region. `flags`: TL_CUMSUM_REVERSE or 0. (TileLang: T.cumsum.) */
+TL_API void tl_cumsum(tl_builder *builder, tl_region src, tl_region dst, uint32_t axis, uint32_t flags);
 
 /** buffer[indices] = value, of the buffer's type. Inside parallel loops, or elsewhere to local tiles. A
  *  write outside a tensor is dropped. */

@@ -217,6 +217,17 @@ void tl_reduce(tl_builder* builder, tl_region src, tl_region dst, tl_reduce_kind
   });
 }
 
+void tl_cumsum(tl_builder* builder, tl_region src, tl_region dst, uint32_t axis, uint32_t flags) {
+  on_builder(builder, "tl_cumsum", [&](const BuilderCall& c) {
+    const ir::Region operands[] = {c.region("src", src), c.region("dst", dst)};
+    if (!c.known_flags(flags, TL_CUMSUM_REVERSE)) return;
+    int64_t attrs[ir::cumsum_attr::count] = {};
+    attrs[ir::cumsum_attr::axis] = axis;
+    attrs[ir::cumsum_attr::reverse] = (flags & TL_CUMSUM_REVERSE) != 0;
+    c->tile_op(ir::OpKind::cumsum, operands, attrs, {});
+  });
+}
+
 void tl_store(tl_builder* builder, tl_buffer buffer, uint32_t rank, const tl_expr* indices, tl_expr value) {
   on_builder(builder, "tl_store", [&](const BuilderCall& c) {
     const auto to = c.buffer("buffer", buffer);

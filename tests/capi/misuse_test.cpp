@@ -187,6 +187,7 @@ TEST(Misuse, CallsAfterAnErrorDoNothing) {
   tl_begin_else(b.get(), tl_scope{0});
   EXPECT_EQ(tl_alloc(b.get(), nullptr, 99, 99, 99, nullptr).bits, 0u);
   tl_reduce(b.get(), tl_region{0}, tl_region{0}, 0, 9, 0xff);
+  tl_cumsum(b.get(), tl_region{0}, tl_region{0}, 9, 0xff);
   tl_store(b.get(), tl_buffer{0}, 1, nullptr, e);
   tl_dim_fact(b.get(), e, -1, -2, -3);
   Failure failure;

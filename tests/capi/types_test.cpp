@@ -174,4 +174,37 @@ TEST(Gemm, PromoteIsAFlagOf8BitFloats) {
 }
 
 }  // namespace
+// The sums of 8 numbers, from the end.
+tl_status sums(const Builder& b, uint32_t axis, uint32_t flags, Program* program, Failure* failure) {
+  const int64_t extents[1] = {8};
+  const tl_expr shape[1] = {tl_index(b.get(), 8)}, grid[1] = {tl_index(b.get(), 1)};
+  const tl_buffer x = tl_tensor(b.get(), "X", TL_F32, 1, shape, nullptr, 0),
+                  y = tl_tensor(b.get(), "Y", TL_F32, 1, shape, nullptr, 0);
+  tl_expr block[1];
+  const tl_scope kernel = tl_begin_kernel(b.get(), "k", 1, grid, 0, nullptr, block);
+  const tl_buffer tile = tl_alloc(b.get(), "t", TL_SCOPE_FRAGMENT, TL_F32, 1, extents);
+  tl_copy(b.get(), tl_whole(b.get(), x), tl_whole(b.get(), tile));
+  tl_cumsum(b.get(), tl_whole(b.get(), tile), tl_whole(b.get(), tile), axis, flags);
+  tl_copy(b.get(), tl_whole(b.get(), tile), tl_whole(b.get(), y));
+  tl_end(b.get(), kernel);
+  return finish(b, program, failure);
+}
+
+TEST(Cumsum, SumsAndRefuses) {
+  const Context context = make_context();
+  Program program;
+  Failure failure;
+  ASSERT_EQ(sums(make_builder(context), 0, TL_CUMSUM_REVERSE, &program, &failure), TL_OK);
+  float x[8] = {1, 2, 3, 4, 5, 6, 7, 8}, y[8] = {};
+  const tl_arg args[2] = {{TL_ARG_POINTER, 0, reinterpret_cast<uint64_t>(x)},
+                          {TL_ARG_POINTER, 0, reinterpret_cast<uint64_t>(y)}};
+  ASSERT_EQ(tl_interpret(program.get(), args, 2, nullptr), TL_OK);
+  EXPECT_EQ(y[0], 36);
+  EXPECT_EQ(y[7], 8);
+  EXPECT_EQ(sums(make_builder(context), 0, 6, nullptr, &failure), TL_INVALID_ARGUMENT);
+  EXPECT_STREQ(first(failure).op, "tl_cumsum");
+  EXPECT_EQ(sums(make_builder(context), 1, 0, nullptr, &failure), TL_INVALID_PROGRAM);
+  EXPECT_STREQ(first(failure).code, "bad_attribute");
+}
+
 }  // namespace tilegen::test

@@ -53,6 +53,21 @@ class Building(unittest.TestCase):
         program.compile("host").load()(x_data, y_data)
         self.assertEqual(list(y_data), [1 + 2 * sum(range(8 * r, 8 * r + 8)) for r in range(4)])
 
+    def test_cumsum(self):
+        b = tg.Builder("sums")
+        x, y, z = (b.tensor(name, f32, [6]) for name in "XYZ")
+        with b.kernel("k", [1]):
+            tile, sums = b.shared("tile", f32, [6]), b.fragment("sums", f32, [6])
+            b.copy(x, tile)
+            b.cumsum(tile, sums, axis=0)
+            b.copy(sums, y)
+            b.cumsum(tile, sums, axis=0, reverse=True)
+            b.copy(sums, z)
+        y_data, z_data = floats([0] * 6), floats([0] * 6)
+        b.finish().compile("host").load()(floats(range(1, 7)), y_data, z_data)
+        self.assertEqual(list(y_data), [1, 3, 6, 10, 15, 21])
+        self.assertEqual(list(z_data), [21, 20, 18, 15, 11, 6])
+
     def test_an_expression_is_no_truth_value(self):
         b = tg.Builder("p")
         n = b.dim("n")

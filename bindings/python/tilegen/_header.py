@@ -115,6 +115,7 @@ TL_GEMM_CLEAR = 4
 TL_GEMM_TF32 = 8
 TL_GEMM_PROMOTE = 16
 TL_REDUCE_ACCUMULATE = 1
+TL_CUMSUM_REVERSE = 1
 
 TL_SEVERITY_NOTE = 1
 TL_SEVERITY_WARNING = 2
@@ -354,6 +355,7 @@ FUNCTIONS = {
     "tl_fill": (None, (c_void_p, tl_region, tl_expr,)),
     "tl_gemm": (None, (c_void_p, tl_region, tl_region, tl_region, c_uint32, c_uint32,)),
     "tl_reduce": (None, (c_void_p, tl_region, tl_region, c_uint32, c_uint32, c_uint32,)),
+    "tl_cumsum": (None, (c_void_p, tl_region, tl_region, c_uint32, c_uint32,)),
     "tl_store": (None, (c_void_p, tl_buffer, c_uint32, POINTER(tl_expr), tl_expr,)),
     "tl_layout_draw": (c_int32, (c_char_p, c_uint32, POINTER(c_void_p), POINTER(c_void_p),)),
     "tl_program_parse": (c_int32, (c_void_p, c_char_p, c_size_t, c_char_p, POINTER(c_void_p), POINTER(c_void_p),)),

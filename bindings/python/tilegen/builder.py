@@ -291,6 +291,10 @@ class Builder:
         lib.tl_reduce(self.handle, self._region(src), self._region(dst), kinds[kind], axis,
                       h.TL_REDUCE_ACCUMULATE if accumulate else 0)
 
+    def cumsum(self, src, dst, axis, reverse=False):
+        """dst = sums of src along axis, each up to its own element; with reverse from its own on."""
+        lib.tl_cumsum(self.handle, self._region(src), self._region(dst), axis, h.TL_CUMSUM_REVERSE if reverse else 0)
+
     def store(self, buffer, *indices_and_value):
         *indices, value = indices_and_value
         raw = [self.expr(i, i64).raw for i in indices]
