@@ -98,6 +98,11 @@ class Generator {
   std::array<int64_t, 3> gemm_extents(int64_t max_k);
   void gemm_loop();
   void reduce();
+  // A part of the tile, as text; the tile's shape becomes the part's.
+  std::string part_of(Tile& tile);
+  // The type that elements are combined in.
+  DType combined_type(DType from);
+  void cumsum();
   void chain();
   void parallel();
   void parallel_store(Tile* target, Tensor* output);

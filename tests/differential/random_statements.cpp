@@ -238,21 +238,55 @@ void Generator::gemm_loop() {
   if (ir::is_float(types.c)) clamp(tiles_.back());
 }
 
+std::string Generator::part_of(Tile& tile) {
+  std::string region;
+  for (size_t d = 0; d < tile.shape.size(); ++d) {
+    const int64_t e = r_.between(1, tile.shape[d]);
+    region +=
+        (d ? ", " : "[") + std::to_string(r_.between(0, tile.shape[d] - e)) + " :+ " + std::to_string(e);
+    tile.shape[d] = e;
+  }
+  return region + "]";
+}
+
+DType Generator::combined_type(DType from) {
+  if (ir::is_float(from) && ir::dtype_bits(from) == 16 && r_.chance(2)) return DType::f32;
+  if (ir::is_integer(from) && ir::dtype_bits(from) == 8 && r_.chance(2)) return DType::i32;
+  return from;
+}
+
+void Generator::cumsum() {
+  Tile* src = any_tile([](const Tile& t) { return !ir::is_bool(t.type); }, true);
+  if (!src || !affordable(product(src->shape))) return;
+  Tile from = *src;
+  const auto axis = static_cast<size_t>(r_.below(static_cast<int64_t>(from.shape.size())));
+  const std::string region = r_.chance(3) ? part_of(from) : "";
+  const std::string attrs = " {axis=" + std::to_string(axis) + (r_.chance(3) ? ", reverse}" : "}");
+  const auto exact = [&](DType to) {
+    return !ir::is_float(to) || static_cast<double>(from.shape[axis] + 1) * tile_cap(to) <= exact_limit(to);
+  };
+  if (r_.chance(4)) {
+    if (!exact(from.type)) return;
+    line("cumsum " + from.name + region + " -> " + from.name + region + attrs);
+    if (ir::is_float(from.type)) clamp(*src);
+    return;
+  }
+  const DType to = combined_type(from.type);
+  if (!exact(to)) return;
+  Tile* dst = tile_of(from.shape, to,
+                      r_.pick({MemScope::fragment, MemScope::fragment, MemScope::shared, MemScope::local}));
+  if (!dst || dst->name == from.name) return;
+  line("cumsum " + from.name + region + " -> " + dst->name + attrs);
+  dst->written = true;
+  if (ir::is_float(to)) clamp(*dst);
+}
+
 void Generator::reduce() {
   Tile* src = any_tile([](const Tile&) { return true; }, true);
   if (!src || !affordable(product(src->shape))) return;
   Tile from = *src;
   const auto axis = static_cast<size_t>(r_.below(static_cast<int64_t>(from.shape.size())));
-  std::string region;
-  if (r_.chance(3)) {
-    for (size_t d = 0; d < from.shape.size(); ++d) {
-      const int64_t e = r_.between(1, from.shape[d]);
-      region +=
-          (d ? ", " : "[") + std::to_string(r_.between(0, from.shape[d] - e)) + " :+ " + std::to_string(e);
-      from.shape[d] = e;
-    }
-    region += "]";
-  }
+  const std::string region = r_.chance(3) ? part_of(from) : "";
   const int64_t length = from.shape[axis];
   std::vector<int64_t> shape = from.shape;
   if (shape.size() == 1 || r_.chance(2))
@@ -264,9 +298,7 @@ void Generator::reduce() {
   if (ir::is_float(from.type) || ir::dtype_kind(from.type) == ir::DTypeKind::signed_int)
     kinds.push_back("absmax");
   const std::string kind = r_.pick(std::span<const char* const>(kinds));
-  DType to = from.type;
-  if (ir::is_float(to) && ir::dtype_bits(to) == 16 && r_.chance(2)) to = DType::f32;
-  if (ir::is_integer(to) && ir::dtype_bits(to) == 8 && r_.chance(2)) to = DType::i32;
+  const DType to = combined_type(from.type);
   if (kind == "sum" && ir::is_float(to) && static_cast<double>(length + 1) * tile_cap(to) > exact_limit(to))
     return;
   Tile* dst = tile_of(shape, to,
@@ -359,7 +391,7 @@ void Generator::statement(int depth) {
   if (choice < 7) return fill();
   if (choice < 9) return gemm();
   if (choice < 10) return gemm_loop();
-  if (choice < 12) return reduce();
+  if (choice < 12) return r_.chance(4) ? cumsum() : reduce();
   if (choice < 16) return parallel();
   if (choice < 17) return uniform_store();
   if (choice < 19) return branch(depth);
