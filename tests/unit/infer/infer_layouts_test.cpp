@@ -1,82 +1,14 @@
 // Layout inference by levels: what matrix atoms demand, what follows from it, what is chosen, and what is
 // given.
-#include "infer/infer_layouts.h"
-
-#include <gtest/gtest.h>
-
 #include <algorithm>
 
-#include "check/check_program.h"
-#include "ir/text.h"
-#include "schedule/gemm_plan.h"
+#include "inferred.h"
 
 namespace tilegen::infer {
 namespace {
 
-using analysis::collect_kernel_ops;
-using analysis::KernelOps;
-using analysis::OpForm;
-
 using layout::Fragment;
 using plan::Origin;
-
-// A program inferred for sm_80 with 128 threads.
-class Inferred {
- public:
-  explicit Inferred(const std::string& text, const plan::KernelSchedule* given = nullptr,
-                    bool conversions = true, const char* target_name = "sm_80") {
-    auto p = ir::parse_program(text, "test.tl", Limits{});
-    if (!p) {
-      ADD_FAILURE() << p.error().to_text();
-      return;
-    }
-    for (const Diagnostic& d : check::check_program(*p, Limits{})) ADD_FAILURE() << d.to_text();
-    program_ = std::move(*p);
-    auto target = target::find_target(target_name);
-    ops_ = collect_kernel_ops(program_, 0);
-    const int64_t threads = target->is_host() ? 1 : 128;
-    for (size_t i = 0; i < ops_.ops.size(); ++i) {
-      if (ops_.ops[i].form != OpForm::contraction) continue;
-      auto plan = schedule::plan_gemm(program_, *program_.as<ir::TileOp>(ops_.ops[i].stmt), *target, threads,
-                                      nullptr, ops_.ops[i].path, {});
-      if (plan)
-        gemms_.emplace(i, *plan);
-      else
-        ADD_FAILURE() << plan.error().to_text();
-    }
-    auto result = infer_layouts({program_, ops_, *target, threads, gemms_, given, conversions});
-    if (result)
-      result_ = std::move(*result);
-    else
-      error_ = result.error();
-  }
-
-  const plan::ValuePlan& value(const std::string& name) const {
-    for (const plan::ValuePlan& v : result_.values)
-      if (v.value == "k:" + name) return v;
-    ADD_FAILURE() << "no value " << name;
-    static const plan::ValuePlan none;
-    return none;
-  }
-  const Fragment& fragment(const std::string& name) const { return *value(name).fragment; }
-  const plan::OpPlan& op(const std::string& path) const {
-    for (const plan::OpPlan& o : result_.ops)
-      if (o.op == "k/" + path) return o;
-    ADD_FAILURE() << "no op " << path;
-    static const plan::OpPlan none;
-    return none;
-  }
-  const InferResult& result() const { return result_; }
-  const Error& error() const { return error_; }
-  const plan::GemmPlan& gemm() const { return gemms_.begin()->second; }
-
- private:
-  ir::Program program_;
-  KernelOps ops_;
-  std::map<size_t, plan::GemmPlan> gemms_;
-  InferResult result_;
-  Error error_;
-};
 
 const std::string kGemm = R"(tl 1 program p
 tensor A: f16[64, 64] readonly
