@@ -10,6 +10,7 @@
 #include "driver/stages.h"
 #include "ir/text.h"
 #include "ops/op.h"
+#include "schedule/canonical_form.h"
 
 namespace tilegen::driver {
 
@@ -161,8 +162,9 @@ Expected<std::shared_ptr<const Artifact>> compile(std::shared_ptr<const ir::Prog
   stages.dump("program", [&] { return ir::print_program(*program); });
 
   // plan: engines, atoms, layouts, stages, memory; lower: thread programs; verify: again with less where a
-  //   check says no
-  auto versions = make_versions(*program, target, options, stages);
+  //   check says no. All of them see one form of what may be written in several.
+  const std::optional<ir::Program> canonical = schedule::canonical_form(*program, target);
+  auto versions = make_versions(canonical ? *canonical : *program, target, options, stages);
   if (!versions) return versions.error();
   artifact->schedule = std::move(versions->schedule);
   if (options.plan_only || target.simulated) report_details(*artifact, options.log);

@@ -29,6 +29,23 @@ int Inference::root_form(size_t index, size_t access) {
   return forms_.pulled_back(state_.form[static_cast<size_t>(v)], index, access);
 }
 
+namespace {
+
+// Of two operands, wherever they stand in an expression: what the op writes again, as nothing has to be moved
+// for it twice; else what the program made first.
+bool is_operand_before(const KernelOp& op, size_t access, size_t other) {
+  const OpAccess &a = op.accesses[access], &b = op.accesses[other];
+  if (a.write || b.write) return false;
+  const auto written = [&](int value) {
+    return std::any_of(op.accesses.begin(), op.accesses.end(),
+                       [&](const OpAccess& w) { return w.write && w.value == value; });
+  };
+  if (written(a.value) != written(b.value)) return written(a.value);
+  return a.value < b.value;
+}
+
+}  // namespace
+
 int Inference::root_access(size_t index) {
   const KernelOp& op = ops_.ops[index];
   int best = -1, best_dims = -1;
@@ -39,7 +56,9 @@ int Inference::root_access(size_t index) {
     int dims =
         static_cast<int>(std::count_if(a.dim_of.begin(), a.dim_of.end(), [](int k) { return k >= 0; }));
     Origin o = state_.origin[static_cast<size_t>(op.accesses[i].value)];
-    if (dims > best_dims || (dims == best_dims && o < best_origin)) {
+    const bool equal = best >= 0 && dims == best_dims && o == best_origin;
+    if (dims > best_dims || (dims == best_dims && o < best_origin) ||
+        (equal && is_operand_before(op, i, static_cast<size_t>(best)))) {
       best = static_cast<int>(i);
       best_dims = dims;
       best_origin = o;

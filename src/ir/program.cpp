@@ -117,6 +117,7 @@ std::vector<int64_t> Program::tile_shape(BufferId id) const {
 }
 
 std::vector<std::string> statement_paths(const Program& p) {
+  if (p.written) return p.written->paths;
   std::vector<std::string> paths(p.stmts.size());
   PathWriter writer(p, 0, paths);
   for (const Kernel& kernel : p.kernels) writer.write_block(kernel.body, kernel.name);
@@ -132,6 +133,11 @@ KernelPaths::KernelPaths(const Program& p, int kernel) {
   });
   if (behind == 0) return;
   first_ = first;
+  if (p.written) {
+    paths_.assign(p.written->paths.begin() + static_cast<long>(first),
+                  p.written->paths.begin() + static_cast<long>(behind));
+    return;
+  }
   paths_.resize(behind - first);
   PathWriter(p, first, paths_).write_block(k.body, k.name);
 }

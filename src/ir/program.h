@@ -11,6 +11,7 @@
 #pragma once
 
 #include <array>
+#include <memory>
 #include <optional>
 #include <string>
 #include <variant>
@@ -135,6 +136,13 @@ struct Program {
   std::vector<Stmt> stmts;
   std::vector<Kernel> kernels;  // run in order
   std::vector<Param> params;
+
+  // What names the program as written, in a form that planning has given it (schedule/canonical_form.h).
+  struct Written {
+    std::string hash;
+    std::vector<std::string> paths;  // by statement
+  };
+  std::shared_ptr<const Written> written;
 
   const Var& var(VarId id) const { return vars[id.value]; }
   const Buffer& buffer(BufferId id) const { return buffers[id.value]; }

@@ -199,6 +199,8 @@ Expected<Program> parse_program(std::string_view text, std::string_view file, co
   return text::Parser(text, file, limits, cancellation).run();
 }
 
-std::string program_hash(const Program& p) { return stable_hash(print_program(p)); }
+std::string program_hash(const Program& p) {
+  return p.written ? p.written->hash : stable_hash(print_program(p));
+}
 
 }  // namespace tilegen::ir

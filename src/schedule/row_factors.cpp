@@ -1,13 +1,16 @@
 #include "schedule/row_factors.h"
 
 #include <algorithm>
+#include <set>
 
-#include "analysis/run_ahead.h"
+#include "analysis/iteration_values.h"
+#include "analysis/loads.h"
 
 namespace tilegen::schedule {
 
 using analysis::KernelOp;
 using analysis::KernelOps;
+using ir::BufferId;
 using ir::ExprId;
 using ir::ExprOp;
 
@@ -15,64 +18,56 @@ namespace {
 
 constexpr int64_t kWorthwhile = 16;  // elements of a thread for each factor
 
-// The only store of an element-wise op.
-const ir::Store* only_store(const ir::Program& p, const KernelOp& op) {
+// The stores of a parallel loop, those of branches included.
+std::vector<const ir::Store*> stores_of(const ir::Program& p, const KernelOp& op) {
+  std::vector<const ir::Store*> stores;
   const auto* loop = p.as<ir::Loop>(op.stmt);
-  if (!loop || loop->kind != ir::LoopKind::parallel || loop->body.size() != 1) return nullptr;
-  return p.as<ir::Store>(loop->body[0]);
+  if (!loop || loop->kind != ir::LoopKind::parallel) return stores;
+  ir::for_each_statement(p, loop->body, [&](ir::StmtId s, int) {
+    if (const auto* store = p.as<ir::Store>(s)) stores.push_back(store);
+  });
+  return stores;
 }
 
-bool loads(const ir::Program& p, const KernelOps& ops, const KernelOp& op, ExprId e, int value) {
-  if (!e.valid()) return false;
-  const ir::ExprNode n = p.exprs[e];
-  if (n.op == ExprOp::load && ops.value_of(op, n.object) == value) return true;
-  return loads(p, ops, op, n.a, value) || loads(p, ops, op, n.b, value) || loads(p, ops, op, n.c, value);
-}
+class AsOne : public ir::ExprRewriter {
+ public:
+  AsOne(const ir::ExprPool& from, ir::ExprPool& to, BufferId factor)
+      : ExprRewriter(from, to), factor_(factor) {}
 
-// x[..] = x[..] * f[..]: the value of f; -1 where the op is anything else.
-int factor_of(const ir::Program& p, const KernelOps& ops, const KernelOp& op) {
-  const ir::Store* store = only_store(p, op);
-  if (!store) return -1;
-  const ir::ExprNode product = p.exprs[store->value];
-  if (product.op != ExprOp::mul) return -1;
-  const int to = ops.value_of(op, store->buffer);
-  for (const auto& [own, other] : {std::pair(product.a, product.b), std::pair(product.b, product.a)}) {
-    const ir::ExprNode x = p.exprs[own], f = p.exprs[other];
-    if (x.op != ExprOp::load || f.op != ExprOp::load || ops.value_of(op, x.object) != to) continue;
-    const auto from = p.exprs.indices(own);
-    if (!std::equal(from.begin(), from.end(), store->indices.begin(), store->indices.end())) continue;
-    const int factor = ops.value_of(op, f.object);
-    if (factor >= 0 && factor != to) return factor;
+ protected:
+  ExprId rewrite_load(const ir::ExprNode& n, std::span<const ExprId> indices) override {
+    return n.object == factor_ ? to_->const_number(1, n.type) : to_->load(n.object, n.type, indices);
   }
-  return -1;
+
+ private:
+  const BufferId factor_;
+};
+
+// Where the factor is 1 each element is stored as it was.
+bool changes_nothing(const ir::Program& p, const std::vector<const ir::Store*>& stores, BufferId factor) {
+  ir::ExprPool pool;
+  AsOne as_one(p.exprs, pool, factor);
+  return std::all_of(stores.begin(), stores.end(), [&](const ir::Store* s) {
+    if (s->buffer == factor) return false;
+    std::vector<ExprId> indices;
+    for (ExprId index : s->indices) indices.push_back(as_one.rewrite(index));
+    return as_one.rewrite(s->value) == pool.load(s->buffer, p.buffer(s->buffer).type, indices);
+  });
 }
 
-// In the loop the factor is an exponential of what it was, a copy of some value, and of that value, which has
-// gone on to be the largest or least so far.
-bool tells_how_far(const ir::Program& p, const KernelOps& ops, const std::vector<const KernelOp*>& inside,
-                   int factor) {
-  for (const KernelOp* copied : inside) {
-    const auto* copy = p.as<ir::TileOp>(copied->stmt);
-    if (!copy || !ops::is_copy(*copy) || copied->accesses.back().value != factor) continue;
-    const int extreme = copied->accesses.front().value;
-    const auto goes_on = [&](const KernelOp* op) {
-      const auto* reduce = p.as<ir::TileOp>(op->stmt);
-      if (op->form != analysis::OpForm::reduction || op->accesses[1].value != extreme) return false;
-      const ops::Reduction r = *ops::layout_rule(*reduce).reduction;
-      return (r.kind == ir::ReduceKind::max || r.kind == ir::ReduceKind::min) && r.accumulate;
-    };
-    const auto is_exponential = [&](const KernelOp* op) {
-      const ir::Store* store = only_store(p, *op);
-      if (!store || ops.value_of(*op, store->buffer) != factor) return false;
-      const ir::ExprNode n = p.exprs[store->value];
-      return (n.op == ExprOp::exp || n.op == ExprOp::exp2) && loads(p, ops, *op, n.a, factor) &&
-             loads(p, ops, *op, n.a, extreme);
-    };
-    if (std::any_of(inside.begin(), inside.end(), goes_on) &&
-        std::any_of(inside.begin(), inside.end(), is_exponential))
-      return true;
-  }
-  return false;
+// Values of which the op changes nothing where they are 1.
+std::vector<int> factors_of(const ir::Program& p, const KernelOps& ops, const KernelOp& op) {
+  std::vector<int> factors;
+  const std::vector<const ir::Store*> stores = stores_of(p, op);
+  if (stores.empty()) return factors;
+  std::set<BufferId> read;
+  analysis::any_load(p.exprs, stores.front()->value, [&](ExprId, const ir::ExprNode& n) {
+    if (ops.value_of(op, n.object) >= 0) read.insert(n.object);
+    return false;
+  });
+  for (BufferId factor : read)
+    if (changes_nothing(p, stores, factor)) factors.push_back(ops.value_of(op, factor));
+  return factors;
 }
 
 class RowFactors {
@@ -84,19 +79,21 @@ class RowFactors {
   Checked run() {
     for (size_t i = 0; i < ops_.ops.size(); ++i) {
       const KernelOp& op = ops_.ops[i];
-      const int factor = factor_of(p_, ops_, op);
-      const plan::OpPlan* g = given_ ? plan::find_op(*given_, op.path) : nullptr;
-      const bool possible = factor >= 0 && in_registers(op, factor);
       layouts_.ops[i].unless_one.reset();
+      const std::vector<int> factors = target_.is_host() ? std::vector<int>() : factors_of(p_, ops_, op);
+      const plan::OpPlan* g = given_ ? plan::find_op(*given_, op.path) : nullptr;
       if (g && g->unless_one) {
-        if (!g->unless_one->empty() && (!possible || name(factor) != *g->unless_one))
+        const bool possible = std::any_of(factors.begin(), factors.end(), [&](int factor) {
+          return name(factor) == *g->unless_one && in_registers(op, factor);
+        });
+        if (!g->unless_one->empty() && !possible)
           return Error(DiagCode::schedule_illegal, op.path,
                        "the given schedule leaves it out where '" + *g->unless_one +
                            "' is 1, which is no factor, held in registers, of all that it computes",
                        "leave `unless_one` out of the schedule", op.location);
         layouts_.ops[i].unless_one = *g->unless_one;
-      } else if (possible) {
-        layouts_.ops[i].unless_one = pays(op, factor) ? name(factor) : "";
+      } else if (!factors.empty()) {
+        layouts_.ops[i].unless_one = chosen(op, factors);
       }
     }
     return Unit{};
@@ -105,33 +102,51 @@ class RowFactors {
  private:
   std::string name(int value) const { return ops_.values[static_cast<size_t>(value)].name; }
   const plan::ValuePlan& plan_of(int value) const { return layouts_.values[static_cast<size_t>(value)]; }
-  int target_of(const KernelOp& op) const { return ops_.value_of(op, only_store(p_, op)->buffer); }
+  bool in_registers(int value) const { return plan_of(value).fragment && !plan_of(value).memory; }
   bool in_registers(const KernelOp& op, int factor) const {
-    return !target_.is_host() && plan_of(factor).fragment && !plan_of(factor).memory &&
-           plan_of(target_of(op)).fragment && !plan_of(target_of(op)).memory;
+    return in_registers(factor) &&
+           std::all_of(op.accesses.begin(), op.accesses.end(), [&](const analysis::OpAccess& a) {
+             return !a.write || (a.value >= 0 && in_registers(a.value));
+           });
   }
 
-  bool pays(const KernelOp& op, int factor) const {
-    if (plan_of(target_of(op)).fragment->registers() < kWorthwhile * plan_of(factor).fragment->registers())
-      return false;
+  // The factor that is asked for; empty where none is worth it.
+  std::string chosen(const KernelOp& op, const std::vector<int>& factors) {
+    for (int factor : factors) {
+      if (!mostly_one(op, factor)) continue;
+      if (!in_registers(op, factor)) {
+        note(op, "'" + name(factor) + "' or what it scales is not held in registers");
+        continue;
+      }
+      std::set<int> scaled;
+      for (const analysis::OpAccess& a : op.accesses)
+        if (a.write) scaled.insert(a.value);
+      int64_t elements = 0;
+      for (int value : scaled) elements += plan_of(value).fragment->registers();
+      const int64_t each = elements / plan_of(factor).fragment->registers();
+      if (each >= kWorthwhile) return name(factor);
+      note(op, "a thread has " + std::to_string(each) + " elements for each of '" + name(factor) + "', and " +
+                   std::to_string(kWorthwhile) + " are worth the question");
+    }
+    return "";
+  }
+
+  void note(const KernelOp& op, const std::string& why) {
+    layouts_.notes.push_back({op.path, "computed also where its factor is 1: " + why});
+  }
+
+  // In some loop around the op.
+  bool mostly_one(const KernelOp& op, int factor) const {
+    const BufferId tile = ops_.values[static_cast<size_t>(factor)].buffer;
     for (size_t s = 0; s < p_.stmts.size(); ++s) {
       const auto* loop = p_.as<ir::Loop>(ir::StmtId(s));
       if (!loop || loop->kind == ir::LoopKind::parallel) continue;
-      const std::vector<const KernelOp*> inside = analysis::ops_inside(p_, ops_, *loop);
-      if (std::find(inside.begin(), inside.end(), &op) == inside.end()) continue;
-      if (sums_of_a_warpgroup(inside, target_of(op)) && tells_how_far(p_, ops_, inside, factor)) return true;
+      bool inside = false;
+      ir::for_each_statement(p_, loop->body, [&](ir::StmtId at, int) { inside |= at == op.stmt; });
+      if (inside && analysis::IterationValues(p_, ir::StmtId(s), op.stmt).is_one_where_unchanged(tile))
+        return true;
     }
     return false;
-  }
-
-  bool sums_of_a_warpgroup(const std::vector<const KernelOp*>& inside, int value) const {
-    return std::any_of(inside.begin(), inside.end(), [&](const KernelOp* op) {
-      const auto at = static_cast<size_t>(op - ops_.ops.data());
-      return op->form == analysis::OpForm::contraction &&
-             layouts_.ops[at].engine == plan::Engine::warpgroup_mma &&
-             std::any_of(op->accesses.begin(), op->accesses.end(),
-                         [&](const auto& a) { return a.write && a.value == value; });
-    });
   }
 
   const ir::Program& p_;

@@ -5,10 +5,10 @@
 // then, and multiplying by 1 changes nothing. The lanes of a warp ask together, and go over the products
 // where one of them has another factor.
 //
-// requires: layouts; the engines of products.
-// ensures: OpPlan::unless_one of element-wise ops in a loop that only multiply the sums of a warpgroup's
-// product by a factor of the row, where a thread has at least 16 elements for each factor. Results are the
-// same bits.
+// requires: layouts.
+// ensures: OpPlan::unless_one of element-wise ops that change nothing where a factor is 1, in a loop in which
+// the factor is 1 whenever what the loop carries stays as it was (analysis/iteration_values.h), where a
+// thread has at least 16 elements for each factor. Results are the same bits. Refused ones leave a note.
 // why here: it needs the layouts to know how many elements share a factor.
 // refuses: schedule_illegal, a given factor that the op does not multiply all its elements by.
 #pragma once

@@ -7,137 +7,21 @@
 #include <gtest/gtest.h>
 
 #include "../unit/expand/scheduled_mutants.h"
-#include "files.h"
 #include "interp/run_scheduled.h"
-#include "launch_memory.h"
 #include "random_pipeline.h"
 #include "random_program.h"
+#include "small_programs.h"
 
 namespace tilegen::differential {
 namespace {
 
 using interp::Order;
 
-constexpr int64_t kScale = 8;
-constexpr const char* kFlagship = "tests/unit/schedule/flagship";
-
-uint64_t number_of(const char* name, uint64_t otherwise) {
-  const char* value = std::getenv(name);
-  return value ? std::strtoull(value, nullptr, 10) : otherwise;
-}
-
-// Constants of `kScale` and more by it: tiles and what counts them. A scheduled program knows operations and
-// values by their place in the program only.
-std::string scaled(const std::string& text) {
-  std::string out;
-  for (size_t i = 0; i < text.size();) {
-    size_t end = i;
-    while (end < text.size() && (std::isalnum(static_cast<unsigned char>(text[end])) || text[end] == '_'))
-      ++end;
-    std::string word = text.substr(i, std::max<size_t>(end - i, 1));
-    if (!word.empty() && word.find_first_not_of("0123456789") == std::string::npos && word.size() < 7 &&
-        (i == 0 || text[i - 1] != '.')) {
-      const int64_t n = std::stoll(word);
-      if (n >= 2 * kScale && n % kScale == 0) word = std::to_string(n / kScale);
-    }
-    out += word;
-    i += std::max<size_t>(end - i, 1);
-  }
-  return out;
-}
-
-// A program as it is planned, and as it is run.
-struct Subject {
-  std::string path;
-  std::shared_ptr<const ir::Program> planned, run;
-};
-
-std::shared_ptr<const ir::Program> parsed(const std::string& text) {
-  auto p = ir::parse_program(text, "test.tl", Limits{});
-  if (!p || !check::check_program(*p, Limits{}).empty()) return nullptr;
-  return std::make_shared<const ir::Program>(std::move(*p));
-}
-
-Subject subject_of(const std::string& path) {
-  Subject s;
-  s.path = path;
-  const std::string text = schedule::read_file(path);
-  s.planned = s.run = parsed(text);
-  if (!s.planned || std::getenv("TILEGEN_LONG")) return s;
-  const auto small = parsed(scaled(text));
-  if (small && small->stmts.size() == s.planned->stmts.size() &&
-      small->buffers.size() == s.planned->buffers.size())
-    s.run = small;
-  return s;
-}
-
-std::vector<std::string> all_programs() {
-  std::vector<std::string> list;
-  for (const std::string folder : {"tests/files", kFlagship})
-    for (const auto& path : programs_in(schedule::source_path(folder))) list.push_back(path.string());
-  const char* filter = std::getenv("TILEGEN_FILTER");
-  std::erase_if(list, [&](const std::string& p) { return filter && p.find(filter) == std::string::npos; });
-  return list;
-}
-
-// Arguments of a launch, and the interpreter's results.
-struct Expectation {
-  LaunchMemory memory;
-  std::vector<GuardedMemory> results;
-
-  bool make(const ir::Program& p, const Launch& launch) {
-    if (!memory.bind(p, launch).empty()) return false;
-    results = memory.fresh(true);
-    return static_cast<bool>(interp::interpret(p, memory.slots(results)));
-  }
-
-  // What another order of things does to the results; empty: nothing.
-  std::string difference(const ir::Program& p, const std::vector<const expand::ScheduledKernel*>& kernels,
-                         Order order) const {
-    const std::vector<GuardedMemory> got = memory.fresh(true);
-    if (Checked ran = interp::interpret_scheduled(p, kernels, memory.slots(got), order); !ran)
-      return ran.error().to_text();
-    for (size_t i = 0; i < got.size(); ++i)
-      if (!memory.tensors()[i].workspace && !got[i].bytes().empty() &&
-          std::memcmp(got[i].bytes().data(), results[i].bytes().data(), got[i].bytes().size()) != 0) {
-        const std::string where = memory.compare(results, got, Bound::exact());
-        return where.empty() ? "bits of tensor " + memory.tensors()[i].name + " differ" : where;
-      }
-    return {};
-  }
-};
-
 constexpr Order::Kind kKinds[] = {Order::Kind::early, Order::Kind::late, Order::Kind::random};
 constexpr const char* kNames[] = {"early", "late", "random"};
 
-// Dims that give loops and grids from nothing to several times what pipelines hold.
-Launch launch_of(const ir::Program& p, uint64_t seed) {
-  static const std::vector<std::vector<int64_t>> kSizes = {
-      {33, 20, 40}, {17, 30, 0}, {1, 2, 3}, {20, 36, 9}, {3, 50, 16}, {40, 5, 70}, {60, 70, 20}};
-  Random random(seed, "sizes");
-  std::vector<int64_t> sizes =
-      seed < kSizes.size() ? kSizes[seed]
-                           : std::vector<int64_t>{random.below(50), random.below(50), random.below(90)};
-  if (std::getenv("TILEGEN_LONG"))
-    for (int64_t& size : sizes) size = size * kScale - random.below(kScale);
-  Launch launch;
-  launch.seed = seed + 1;
-  if (seed % 2 == 1) launch.data = Data::reals, launch.magnitude = 1;  // no exponential of them is infinite
-  size_t next = 0;
-  for (const ir::Var& v : p.vars) {
-    if (v.kind != ir::VarKind::dim) continue;
-    const bool few = v.name == "b" || v.name == "batch" || v.name == "heads" || v.name == "parts";
-    launch.dims[v.name] = allowed(v, few ? 1 + random.below(2) : sizes[next++ % sizes.size()]);
-  }
-  for (const char* ends : {"query_ends", "key_ends"}) {
-    int64_t end = 0;
-    for (int64_t b = 0; b <= launch.dims["batch"]; ++b, end += random.below(8 * kScale))
-      launch.whole[ends].push_back(end);
-  }
-  return launch;
-}
-
 struct Kernels {
+  std::shared_ptr<const ir::Program> program;  // as it is planned
   std::shared_ptr<const plan::Schedule> schedule;
   std::vector<expand::ScheduledKernel> owned;
   std::vector<const expand::ScheduledKernel*> list;
@@ -150,13 +34,14 @@ struct Kernels {
   }
 };
 
-std::optional<Kernels> kernels_of(const Subject& s, const std::string& target) {
-  auto plan = schedule::plan_for(*s.planned, target);
-  if (!plan) return std::nullopt;
+std::optional<Kernels> kernels_of(const PlannedProgram& s, const std::string& target) {
   Kernels k;
+  k.program = std::make_shared<const ir::Program>(schedule::planned_form(*s.planned, target));
+  auto plan = schedule::plan_for(*k.program, target);
+  if (!plan) return std::nullopt;
   k.schedule = std::make_shared<const plan::Schedule>(std::move(*plan));
   for (size_t i = 0; i < s.planned->kernels.size(); ++i) {
-    auto e = expand::expand_kernel(*s.planned, static_cast<int>(i), k.schedule->kernels[i],
+    auto e = expand::expand_kernel(*k.program, static_cast<int>(i), k.schedule->kernels[i],
                                    schedule::target_named(target));
     EXPECT_TRUE(e) << s.path << ": " << e.error().to_text();
     if (!e) return std::nullopt;
@@ -166,10 +51,18 @@ std::optional<Kernels> kernels_of(const Subject& s, const std::string& target) {
   return k;
 }
 
+// In another order of things.
+std::string difference(const Expectation& want, const ir::Program& p, const std::string& target,
+                       const std::vector<const expand::ScheduledKernel*>& kernels, Order order) {
+  const ir::Program form = schedule::planned_form(p, target);
+  return want.difference(
+      [&](const auto& slots) { return interp::interpret_scheduled(form, kernels, slots, order); });
+}
+
 // A program with its expansions for all targets that have a plan of it.
 class Compared {
  public:
-  explicit Compared(Subject s) : s_(std::move(s)) {
+  explicit Compared(PlannedProgram s) : s_(std::move(s)) {
     for (const char* target : {"sm_80", "sm_90a", "x86-64-v3"})
       if (auto k = kernels_of(s_, target)) targets_.push_back({target, std::move(*k)});
   }
@@ -180,7 +73,7 @@ class Compared {
     if (!want.make(run, launch)) return false;
     for (const auto& [target, k] : targets_)
       for (size_t o = 0; o < (k.issues() ? 3 : 1); ++o, ++count)
-        EXPECT_EQ(want.difference(run, k.list, {kKinds[o], launch.seed}), "")
+        EXPECT_EQ(difference(want, run, target, k.list, {kKinds[o], launch.seed}), "")
             << s_.path << " for " << target << ", " << kNames[o] << again;
     return true;
   }
@@ -188,7 +81,7 @@ class Compared {
   uint64_t count = 0;
 
  private:
-  Subject s_;
+  PlannedProgram s_;
   std::vector<std::pair<const char*, Kernels>> targets_;
 };
 
@@ -198,7 +91,7 @@ TEST(Scheduled, ComputesWhatTheProgramDoes) {
   uint64_t compared = 0;
   const std::vector<std::string> paths = all_programs();
   for (const std::string& path : paths) {
-    const Subject s = subject_of(path);
+    const PlannedProgram s = subject_of(path);
     if (!s.planned) continue;
     Compared each(s);
     for (uint64_t seed = first; seed < first + count; ++seed) {
@@ -216,7 +109,7 @@ TEST(Scheduled, ComputesWhatRegressionsDo) {
   uint64_t compared = 0;
   for (const auto& path : programs_in(test_data("regressions"))) {
     const std::string text = text_of(path);
-    Subject s{path.string(), parsed(text), nullptr};
+    PlannedProgram s{path.string(), parsed(text), nullptr};
     if (!s.planned) continue;
     Compared each(s);
     for (const Launch& launch : stated_launches(text)) each.launch(*s.planned, launch, to_text({"", launch}));
@@ -250,8 +143,9 @@ TEST(Scheduled, ComputesWhatRandomPipelinesDo) { compare_random(12, random_pipel
 // What a mutant of the first kernel is told by.
 class Judge {
  public:
-  Judge(Subject s, expand::Expanded& e, std::vector<const expand::ScheduledKernel*> behind)
-      : s_(std::move(s)), e_(e), behind_(std::move(behind)) {
+  Judge(PlannedProgram s, std::string target, expand::Expanded& e,
+        std::vector<const expand::ScheduledKernel*> behind)
+      : s_(std::move(s)), target_(std::move(target)), e_(e), behind_(std::move(behind)) {
     for (uint64_t seed = 0; seed < 7; ++seed) {
       expected_.emplace_back();
       if (!expected_.back().make(*s_.run, launch_of(*s_.run, seed))) expected_.pop_back();
@@ -265,12 +159,13 @@ class Judge {
     for (const Order::Kind kind : {Order::Kind::late, Order::Kind::random, Order::Kind::early})
       for (uint64_t seed = 0; seed < (kind == Order::Kind::random ? 4 : 1); ++seed)
         for (size_t i = expected_.size(); i-- > 0;)
-          if (!expected_[i].difference(*s_.run, kernels, {kind, seed}).empty()) return true;
+          if (!difference(expected_[i], *s_.run, target_, kernels, {kind, seed}).empty()) return true;
     return false;
   }
 
  private:
-  Subject s_;
+  PlannedProgram s_;
+  const std::string target_;
   expand::Expanded& e_;
   std::vector<const expand::ScheduledKernel*> behind_;
   std::vector<Expectation> expected_;
@@ -279,12 +174,12 @@ class Judge {
 class ScheduledMutants : public ::testing::TestWithParam<std::pair<const char*, const char*>> {};
 
 TEST_P(ScheduledMutants, AreTold) {
-  Subject s = subject_of(schedule::source_path(GetParam().first));
+  PlannedProgram s = subject_of(schedule::source_path(GetParam().first));
   auto k = kernels_of(s, GetParam().second);
   ASSERT_TRUE(k);
-  expand::Expanded e{s.planned, k->schedule, std::move(k->owned[0])};
+  expand::Expanded e{k->program, k->schedule, std::move(k->owned[0])};
   k->list.erase(k->list.begin());
-  const Judge judge(s, e, k->list);
+  const Judge judge(s, GetParam().second, e, k->list);
   ASSERT_FALSE(judge.told());
   const auto told = [&] { return judge.told(); };
   const expand::Counts left_out = mutate(e, expand::leave_out, told);
@@ -331,12 +226,12 @@ void leave_out_first(expand::Role& role) {
 }
 
 std::string error_without(const std::function<void(expand::ScheduledKernel&)>& change) {
-  const Subject s = subject_of(schedule::source_path(std::string(kFlagship) + "/gemm_flagship.tl"));
+  const PlannedProgram s = subject_of(schedule::source_path(std::string(kFlagship) + "/gemm_flagship.tl"));
   auto k = kernels_of(s, "sm_90a");
   Expectation want;
   if (!k || !want.make(*s.run, launch_of(*s.run, 5))) return "not run";
   change(k->owned[0]);
-  return want.difference(*s.run, k->list, {Order::Kind::late});
+  return difference(want, *s.run, "sm_90a", k->list, {Order::Kind::late});
 }
 
 TEST(Scheduled, NamesOperationPipelineAndUse) {

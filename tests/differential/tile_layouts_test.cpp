@@ -16,6 +16,7 @@
 #include "ir/text.h"
 #include "launch_memory.h"
 #include "runtime/sim/sim_executable.h"
+#include "schedule/canonical_form.h"
 #include "schedule/tile_accesses.h"
 #include "schedule/tile_layouts.h"
 
@@ -179,8 +180,10 @@ void judge(const std::string& name, const std::string& text, const char* target,
   if (!p) return;  // files of the parser's tests
   const auto planned = run_of(p, text, target);
   if (!planned) return;
+  const auto canonical = schedule::canonical_form(*p, *target::find_target(target));
+  const ir::Program& form = canonical ? *canonical : *p;
   for (size_t k = 0; k < planned->schedule().kernels.size(); ++k) {
-    const auto ops = analysis::collect_kernel_ops(*p, static_cast<int>(k));
+    const auto ops = analysis::collect_kernel_ops(form, static_cast<int>(k));
     const plan::KernelSchedule& s = planned->schedule().kernels[k];
     for (size_t v = 0; v < ops.values.size(); ++v) {
       const plan::ValuePlan& tile = s.values[v];
@@ -200,7 +203,7 @@ void judge(const std::string& name, const std::string& text, const char* target,
       }
       if (known) judged.conflicts.insert(known);
       if (known && known->why == kData) continue;
-      for (const layout::Layout& l : candidates(*p, ops, v, s, *target::find_target(target))) {
+      for (const layout::Layout& l : candidates(form, ops, v, s, *target::find_target(target))) {
         if (l == *tile.memory) continue;
         Run other = *planned;
         const plan::Schedule given = with_layout(planned->schedule(), k, v, l);

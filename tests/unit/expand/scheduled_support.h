@@ -17,8 +17,9 @@ struct Expanded {
 // The first kernel of a program file; nothing where the target has no plan for it.
 inline std::optional<Expanded> expanded_from(const std::string& path, const std::string& target) {
   Expanded e;
-  e.program = schedule::program_from(schedule::read_file(path));
-  if (!e.program) return std::nullopt;
+  const auto written = schedule::program_from(schedule::read_file(path));
+  if (!written) return std::nullopt;
+  e.program = std::make_shared<const ir::Program>(schedule::planned_form(*written, target));
   auto plan = schedule::plan_for(*e.program, target);
   if (!plan) return std::nullopt;
   e.schedule = std::make_shared<const plan::Schedule>(std::move(*plan));

@@ -22,15 +22,16 @@ TEST(VerifyScheduled, HoldsForEveryProgram) {
     auto p = ir::parse_program(schedule::read_file(path), "test.tl", Limits{});
     if (!p || !check::check_program(*p, Limits{}).empty()) continue;
     for (const char* target : {"sm_80", "sm_90a", "x86-64-v3"}) {
-      const auto plan = schedule::plan_for(*p, target);
+      const ir::Program form = schedule::planned_form(*p, target);
+      const auto plan = schedule::plan_for(form, target);
       if (!plan) continue;
       for (size_t k = 0; k < p->kernels.size(); ++k) {
         const auto e =
-            expand_kernel(*p, static_cast<int>(k), plan->kernels[k], schedule::target_named(target));
+            expand_kernel(form, static_cast<int>(k), plan->kernels[k], schedule::target_named(target));
         ASSERT_TRUE(e) << path << ": " << e.error().to_text();
         pipelined += !e->pipelines.empty();
-        for (const std::string& broken : verify_scheduled(*p, *e))
-          ADD_FAILURE() << path << " " << target << ": " << broken << "\n" << print_scheduled(*p, *e);
+        for (const std::string& broken : verify_scheduled(form, *e))
+          ADD_FAILURE() << path << " " << target << ": " << broken << "\n" << print_scheduled(form, *e);
       }
     }
   }

@@ -18,6 +18,7 @@
 #include "lower/lower_kernel.h"
 #include "lower/prefetch_blocks.h"
 #include "schedule/plan_program.h"
+#include "schedule/canonical_form.h"
 #include "target/host/host.h"
 #include "thread/sync_verify.h"
 
@@ -75,6 +76,7 @@ TEST_P(ThreadFile, IsAsWritten) {
   ASSERT_TRUE(program) << program.error().to_text();
   for (const Diagnostic& d : check::check_program(*program, Limits{})) ADD_FAILURE() << d.to_text();
   const target::Target target = target_named(target_name);
+  if (auto form = schedule::canonical_form(*program, target)) *program = std::move(*form);
   auto schedule = schedule::plan_program(*program, target, {});
   ASSERT_TRUE(schedule) << schedule.error().to_text();
   std::string got;

@@ -94,5 +94,47 @@ TEST(Permuted, IndependentCopiesAndAllocationsMayBeSwapped) {
   }
 }
 
+// The plan of a file, by places of ops and with `factor` for the value that rows are scaled by.
+std::string anonymous_plan(const std::string& file, const std::string& factor) {
+  auto p = program_from(read_file(source_path("tests/files/plan/" + file)));
+  auto s = plan_for(*p, "sm_90a");
+  EXPECT_TRUE(static_cast<bool>(s)) << s.error().to_text();
+  if (!s) return "";
+  plan::KernelSchedule& k = s->kernels[0];
+  std::map<std::string, std::string> places;
+  for (plan::OpPlan& o : k.ops) {
+    places[o.op] = "op" + std::to_string(places.size());
+    if (o.unless_one == factor) o.unless_one = "factor";
+    o.reason.clear();
+  }
+  const auto rename = [&](std::string& op) {
+    const size_t end = std::min(op.find(':'), op.size());
+    if (const auto it = places.find(op.substr(0, end)); it != places.end()) op = it->second + op.substr(end);
+  };
+  for (plan::OpPlan& o : k.ops) rename(o.op);
+  for (plan::LoopPlan& l : k.loops) {
+    for (auto& [op, stage] : l.stages) rename(op);
+    l.reason.clear();
+  }
+  for (plan::MemoryPlan& m : k.memory) rename(m.value);
+  for (plan::ValuePlan& v : k.values) v.reason.clear();
+  std::erase_if(k.values, [](const plan::ValuePlan& v) {
+    return v.value == "attention:factor" || v.value == "attention:top_before";
+  });
+  k.notes.clear();
+  for (std::string* reason : {&k.raster->reason, &k.roles->reason, &k.persistence->reason, &k.launch->reason})
+    reason->clear();
+  return plan::schedule_to_text(*s);
+}
+
+// The factor in place or in a buffer of its own, in a loop of its own or with the sum that it scales.
+TEST(Spelled, ARescaleFactorMayStandAnywhere) {
+  const std::string plan = anonymous_plan("flash_attention.tl", "attention:top_before");
+  EXPECT_NE(plan.find("unless factor is 1"), std::string::npos) << plan;
+  EXPECT_EQ(anonymous_plan("hopper/rescale_in_place.tl", "attention:top_before"), plan);
+  EXPECT_EQ(anonymous_plan("hopper/rescale_in_own_buffer.tl", "attention:factor"), plan);
+  EXPECT_EQ(anonymous_plan("hopper/rescale_in_one_loop.tl", "attention:factor"), plan);
+}
+
 }  // namespace
 }  // namespace tilegen::schedule

@@ -11,6 +11,7 @@
 #include "check/check_program.h"
 #include "ir/text.h"
 #include "plan/schedule.h"
+#include "schedule/canonical_form.h"
 #include "schedule/plan_program.h"
 #include "target/target.h"
 
@@ -45,9 +46,15 @@ inline target::Target target_named(const std::string& name) {
   return *t;
 }
 
+// As the driver has it planned.
+inline ir::Program planned_form(const ir::Program& p, const std::string& target) {
+  auto form = canonical_form(p, target_named(target));
+  return form ? std::move(*form) : p;
+}
+
 inline Expected<plan::Schedule> plan_for(const ir::Program& p, const std::string& target,
                                          const plan::Schedule* given = nullptr, bool conversions = true) {
-  return plan_program(p, target_named(target), {given, conversions});
+  return plan_program(planned_form(p, target), target_named(target), {given, conversions});
 }
 
 }  // namespace tilegen::schedule

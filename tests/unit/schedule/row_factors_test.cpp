@@ -10,7 +10,8 @@ struct Parts {
   std::string top = " reduce s -> top {kind=max, axis=1, accumulate}\n";
   std::string factor = " parallel i in 64 { before[i] = exp2((before[i] - top[i]) * 0.5f32) }\n";
   std::string scaled = " parallel i, j in 64, 64 { o[i, j] = o[i, j] * before[i] }\n";
-  int64_t columns = 64;  // of o
+  int64_t columns = 64;               // of o
+  std::string scales = "a/kb/i.j#1";  // the op that does
 };
 
 // Attention in small: o is scaled by how far the largest score of its row has moved.
@@ -27,13 +28,14 @@ std::string text_of(const Parts& t) {
          "]\n alloc s: fragment f32[64, 64]\n"
          " alloc w: fragment f16[64, 64]\n alloc o: fragment f32[64, " +
          d +
-         "]\n alloc top: fragment f32[64]\n alloc before: fragment f32[64]\n"
+         "]\n alloc top: fragment f32[64]\n alloc before: fragment f32[64]\n alloc f: fragment f32[64]\n"
+         " alloc top_of_block: fragment f32[64]\n alloc m: shared f32[64]\n"
          " copy Q[by * 64 :+ 64, 0 :+ 64] -> Qs\n fill o, 0.0f32\n fill top, -1e30f32\n"
          " pipelined kb in 0 .. ceildiv(n, 64) stages 2 {\n copy K[kb * 64 :+ 64, 0 :+ 64] -> Ks\n"
-         " gemm Qs, Ks -> s {transpose_b, clear}\n copy top -> before\n" +
+         " gemm Qs, Ks -> s {policy=full_row, transpose_b, clear}\n copy top -> before\n" +
          t.top + " parallel i, j in 64, 64 { s[i, j] = exp2(s[i, j] - top[i]) }\n" + t.factor +
          " copy s -> w\n" + scaled + " copy V[kb * 64 :+ 64, 0 :+ " + d +
-         "] -> Vs\n gemm w, Vs -> o\n }\n copy o -> O[by * 64 :+ 64, 0 :+ " + d + "]\n}\n";
+         "] -> Vs\n gemm w, Vs -> o {policy=full_row}\n }\n copy o -> O[by * 64 :+ 64, 0 :+ " + d + "]\n}\n";
 }
 
 Expected<plan::Schedule> plan_of(const Parts& t, const char* target, const plan::Schedule* given = nullptr) {
@@ -48,7 +50,7 @@ std::string factors(const Parts& t, const char* target = "sm_90a") {
   EXPECT_TRUE(s) << s.error().to_text();
   std::string found;
   for (const plan::OpPlan& op : s->kernels[0].ops) found += op.unless_one.value_or("");
-  const plan::OpPlan* scales = plan::find_op(s->kernels[0], "a/kb/i.j#1");
+  const plan::OpPlan* scales = plan::find_op(s->kernels[0], t.scales);
   EXPECT_TRUE(scales);
   if (scales) {
     EXPECT_EQ(scales->unless_one.value_or(""), found);
@@ -62,8 +64,50 @@ TEST(RowFactors, TellHowFarAnExtremeHasMoved) {
   EXPECT_EQ(factors({.scaled = " parallel i, j in 64, 64 { o[i, j] = before[i] * o[i, j] }\n"}), "a:before");
 }
 
+TEST(RowFactors, AreWhatTheyAreInAnyWords) {
+  const std::string into_f = " parallel i in 64 { f[i] = exp2((before[i] - top[i]) * 0.5f32) }\n";
+  const std::string by_f = " parallel i, j in 64, 64 { o[i, j] = o[i, j] * f[i] }\n";
+  EXPECT_EQ(factors({.factor = into_f, .scaled = by_f}), "a:f") << "a buffer of its own";
+  EXPECT_EQ(factors({.factor = " parallel i in 64 { f[i] = exp2(before[i] * 0.5f32 - 0.5f32 * top[i]) }\n",
+                     .scaled = by_f}),
+            "a:f")
+      << "scaled behind the maximum, or before";
+  EXPECT_EQ(factors({.top = " reduce s -> top_of_block {kind=max, axis=1}\n parallel i in 64 { top[i] = "
+                            "select(before[i] < top_of_block[i], top_of_block[i], before[i]) }\n"}),
+            "a:before")
+      << "the maximum in steps";
+  EXPECT_EQ(factors({.scaled = " parallel i, j in 64, 64 { if by < n { o[i, j] = o[i, j] * before[i] } }\n"}),
+            "a:before")
+      << "under a condition";
+  EXPECT_EQ(factors({.factor = " parallel i in 64 { before[i] = exp2(top[i] - before[i]) }\n",
+                     .scaled = " parallel i, j in 64, 64 { o[i, j] = o[i, j] / before[i] }\n"}),
+            "a:before")
+      << "a divisor";
+  EXPECT_EQ(factors({}, "sm_80"), "a:before") << "whichever instructions sum";
+}
+
+std::string notes_of(const Parts& t) {
+  auto s = plan_of(t, "sm_90a");
+  EXPECT_TRUE(s) << s.error().to_text();
+  std::string text;
+  for (const plan::Note& n : s->kernels[0].notes)
+    if (n.path == t.scales) text += n.text;
+  return text;
+}
+
+TEST(RowFactors, ThatAreNotWorthTheQuestionAreNoted) {
+  EXPECT_EQ(notes_of({}), "");
+  EXPECT_EQ(notes_of({.columns = 16}),
+            "computed also where its factor is 1: a thread has 4 elements for each of 'a:before', and 16 are "
+            "worth the "
+            "question");
+  EXPECT_EQ(
+      notes_of({.scaled = " copy before -> m\n parallel i, j in 64, 64 { o[i, j] = o[i, j] * m[i] }\n"}),
+      "computed also where its factor is 1: 'a:m' or what it scales is not held in registers");
+}
+
 TEST(RowFactors, OthersAreMultipliedBy) {
-  EXPECT_EQ(factors({}, "sm_80"), "") << "no sums of a warpgroup's product";
+  EXPECT_EQ(factors({}, "x86-64-v4"), "") << "no lanes that vote";
   EXPECT_EQ(factors({.top = " reduce s -> top {kind=max, axis=1}\n"}), "") << "not the largest so far";
   EXPECT_EQ(factors({.factor = " parallel i in 64 { before[i] = before[i] - top[i] }\n"}), "")
       << "no exponential";

@@ -1,0 +1,32 @@
+// The form of a program that is planned: programs that differ in how the same element-wise work is written
+// have one form, so that no rule of planning asks how it is.
+//
+//   1. Temporaries are forwarded: what one statement stores in registers for one other to load at the same
+//      point is computed there; a scalar of dims and scalars is computed where it is used.
+//   2. Neighbouring parallel loops over the same points that load the same element of memory, or of which one
+//      loads what the other stores, are one loop.
+//   3. Statements of a parallel loop that share nothing in memory are loops of their own.
+//
+//   parallel i in 64 { t[i] = old[i] - top[i] }
+//   parallel i in 64 { f[i] = exp(t[i])              ->  parallel i in 64 { f[i] = exp(old[i] - top[i]) }
+//                      sum[i] = sum[i] * f[i] }          parallel i in 64 { sum[i] = sum[i] * f[i] }
+//
+// requires: a checked program. ensures: the same meaning: iterations of a parallel loop are
+// independent, and an element is rounded to its type before it is stored. Statements keep their paths; a loop
+// made of a part of another has the path of its first statement ("k/i/store#1"). The hash is the program's as
+// written.
+// why here: in front of all planning; nothing behind sees the program as written.
+// refuses: hosts, where a tile is in memory, a loop is one pass over it, and lower/fuse_loops.h joins passes.
+#pragma once
+
+#include <optional>
+
+#include "ir/program.h"
+#include "target/target.h"
+
+namespace tilegen::schedule {
+
+// Nothing where the program has that form.
+std::optional<ir::Program> canonical_form(const ir::Program& p, const target::Target& t);
+
+}  // namespace tilegen::schedule

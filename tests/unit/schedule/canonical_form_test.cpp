@@ -1,0 +1,215 @@
+// The form in which a program is planned.
+#include "schedule/canonical_form.h"
+
+#include <set>
+
+#include "ir/statement_paths.h"
+#include "plan_support.h"
+
+namespace tilegen::schedule {
+namespace {
+
+ir::Program parsed(const std::string& text) {
+  auto p = ir::parse_program(text, "test.tl", Limits{});
+  EXPECT_TRUE(p) << p.error().to_text();
+  if (!p) return {};
+  for (const Diagnostic& d : check::check_program(*p, Limits{})) ADD_FAILURE() << d.to_text();
+  return std::move(*p);
+}
+
+std::optional<ir::Program> on_gpu(const ir::Program& p) { return canonical_form(p, target_named("sm_80")); }
+
+// Tiles x, y, z and S have elements; t has none yet, and x is used in the end.
+ir::Program with_body(const std::string& body) {
+  return parsed(
+      "tl 1 program p\ndim n\nscalar c: f32\ntensor A: f32[n, 64] readonly\ntensor B: f32[n, 64] readonly\n"
+      "tensor C: f32[n, 64]\ntensor D: f32[n, 64]\nkernel k grid (b: ceildiv(n, 64)) threads 128 {\n"
+      "  alloc S: shared f32[64]\n  alloc x: fragment f32[64]\n  alloc y: fragment f32[64]\n"
+      "  alloc z: fragment f32[64]\n  alloc t: fragment f32[64]\n  alloc u: fragment f32[64]\n"
+      "  alloc w: fragment f32[64, 64]\n  alloc h: local f32[1]\n  fill w, 0.0f32\n"
+      "  fill S, 0.0f32\n  fill x, 0.0f32\n  fill y, 0.0f32\n  fill z, 0.0f32\n" +
+      body + "  copy x -> C[b :+ 1, 0 :+ 64]\n}\n");
+}
+
+// The element-wise statements of the form, loops by their paths.
+std::string form_of(const std::string& body) {
+  const ir::Program p = with_body(body);
+  const auto form = on_gpu(p);
+  const ir::Program& of = form ? *form : p;
+  EXPECT_EQ(ir::program_hash(of), ir::program_hash(p));
+  if (form) {
+    EXPECT_FALSE(on_gpu(*form)) << "it is the form's form";
+  }
+  const std::vector<std::string> paths = ir::statement_paths(of);
+  std::string text;
+  std::set<std::string> unique;
+  ir::for_each_statement(of, of.kernels[0].body, [&](ir::StmtId s, int) {
+    EXPECT_TRUE(unique.insert(paths[s.value]).second) << paths[s.value];
+    EXPECT_EQ(ir::KernelPaths(of, 0)[s.value], paths[s.value]);
+    if (const auto* loop = of.as<ir::Loop>(s); loop && loop->kind == ir::LoopKind::parallel)
+      text += paths[s.value] + ":";
+    if (const auto* store = of.as<ir::Store>(s))
+      text += " " + of.buffer(store->buffer).name + " = " + ir::print_expr(of, store->value) + ";";
+  });
+  return text;
+}
+
+TEST(CanonicalForm, StoresToRegistersAreLoopsOfTheirOwn) {
+  EXPECT_EQ(form_of("  parallel i in 64 {\n    x[i] = y[i]\n  }\n"), "k/i: x = y[i];");
+  EXPECT_EQ(
+      form_of("  parallel i in 64 {\n    x[i] = y[i]\n    y[i] = x[i] * z[i]\n    z[i] = 1.0f32\n  }\n"),
+      "k/i/store#0: x = y[i];k/i/store#1: y = x[i] * z[i];k/i/store#2: z = 1.0f32;")
+      << "each sees what the one before stores at its point";
+  EXPECT_EQ(form_of("  parallel i in 64 {\n    x[i] = A[b, i]\n    y[i] = B[b, i]\n  }\n"),
+            "k/i/store#0: x = A[b, i];k/i/store#1: y = B[b, i];");
+  EXPECT_EQ(form_of("  parallel i in 64 {\n    if i < n {\n      x[i] = y[i]\n      y[i] = z[i]\n    }\n"
+                    "    z[i] = x[i]\n  }\n"),
+            "k/i/if#0: x = y[i]; y = z[i];k/i/store#0: z = x[i];")
+      << "a branch is whole";
+}
+
+TEST(CanonicalForm, WhatIsLoadedOnceIsOneLoop) {
+  const std::string both = " x = A[b, i]; y = A[b, i] * 2.0f32;";
+  EXPECT_EQ(form_of("  parallel i in 64 {\n    x[i] = A[b, i]\n    y[i] = A[b, i] * 2.0f32\n  }\n"),
+            "k/i:" + both);
+  EXPECT_EQ(
+      form_of("  parallel i in 64 {\n    x[i] = A[b, i]\n  }\n  parallel j in 64 {\n    y[j] = A[b, j] * "
+              "2.0f32\n  }\n"),
+      "k/i:" + both);
+  EXPECT_EQ(form_of("  parallel i in 64 {\n    x[i] = S[i]\n    y[i] = B[b, i]\n    z[i] = S[i]\n  }\n"),
+            "k/i: x = S[i]; y = B[b, i]; z = S[i];")
+      << "and what stands between";
+  EXPECT_EQ(form_of("  parallel i in 64 {\n    x[i] = S[i]\n    y[i] = S[i]\n    z[i] = B[b, i]\n  }\n"),
+            "k/i/store#0: x = S[i]; y = S[i];k/i/store#2: z = B[b, i];");
+  EXPECT_EQ(
+      form_of(
+          "  parallel i in 64 {\n    x[i] = S[i]\n    z[i] = B[b, i]\n  }\n  parallel i in 64 {\n    y[i] "
+          "= B[b, i]\n  }\n"),
+      "k/i/store#0: x = S[i];k/i/store#1: z = B[b, i]; y = B[b, i];");
+  EXPECT_EQ(
+      form_of("  parallel i in 64 {\n    S[i] = x[i]\n  }\n  parallel i in 64 {\n    y[i] = S[i]\n  }\n"),
+      "k/i: S = x[i]; y = S[i];")
+      << "stored and loaded by one thread";
+}
+
+TEST(CanonicalForm, OtherLoopsAreNotJoined) {
+  EXPECT_EQ(
+      form_of(
+          "  parallel i in 64 {\n    S[i] = x[i]\n  }\n  parallel i in 64 {\n    y[i] = S[63 - i]\n  }\n"),
+      "k/i: S = x[i];k/i#1: y = S[63 - i];")
+      << "of other points";
+  EXPECT_EQ(
+      form_of(
+          "  parallel i in 64 {\n    x[i] = S[i]\n  }\n  parallel i in 64 {\n    y[i] = S[i] + x[63 - i]\n"
+          "  }\n"),
+      "k/i: x = S[i];k/i#1: y = S[i] + x[63 - i];");
+  EXPECT_EQ(
+      form_of(
+          "  parallel i in 64 {\n    x[i] = A[b, i]\n  }\n  parallel i in 32 {\n    y[i] = A[b, i]\n  }\n"),
+      "k/i: x = A[b, i];k/i#1: y = A[b, i];");
+  EXPECT_EQ(
+      form_of(
+          "  parallel i in 64 {\n    x[i] = A[b, i]\n  }\n  fill z, 1.0f32\n  parallel i in 64 {\n    y[i] "
+          "= A[b, i]\n  }\n"),
+      "k/i: x = A[b, i];k/i#1: y = A[b, i];");
+}
+
+TEST(CanonicalForm, TemporariesAreForwarded) {
+  const std::string want = "x = exp(y[i] * 2.0f32 + z[i]);";
+  EXPECT_EQ(
+      form_of(
+          "  parallel i in 64 {\n    t[i] = y[i] * 2.0f32\n  }\n  parallel k in 64 {\n    x[k] = exp(t[k] "
+          "+ z[k])\n  }\n"),
+      "k/k: x = exp(y[k] * 2.0f32 + z[k]);");
+  EXPECT_EQ(form_of("  parallel i in 64 {\n    t[i] = y[i] * 2.0f32\n    x[i] = exp(t[i] + z[i])\n  }\n"),
+            "k/i: " + want);
+  EXPECT_EQ(
+      form_of(
+          "  parallel i in 64 {\n    t[i] = y[i] * 2.0f32\n    u[i] = t[i] + z[i]\n  }\n  fill S, 1.0f32\n"
+          "  parallel i in 64 {\n    x[i] = exp(u[i])\n  }\n"),
+      "k/i#1: " + want)
+      << "a chain, past what does not concern it";
+  EXPECT_EQ(
+      form_of("  parallel i in 64 {\n    t[i] = x[i] * 2.0f32\n  }\n  parallel i in 64 {\n    x[i] = t[i] - "
+              "1.0f32\n  }\n"),
+      "k/i#1: x = x[i] * 2.0f32 - 1.0f32;")
+      << "in place";
+}
+
+TEST(CanonicalForm, ValuesOfSeveralUsesOrPointsStay) {
+  const auto stays = [](const std::string& body) { EXPECT_FALSE(on_gpu(with_body(body))) << body; };
+  const std::string t = "  parallel i in 64 {\n    t[i] = y[i] * 2.0f32\n  }\n";
+  stays(t + "  parallel i in 64 {\n    x[i] = t[i]\n  }\n  parallel i in 64 {\n    z[i] = t[i]\n  }\n");
+  stays(t + "  parallel i, j in 64, 64 {\n    w[i, j] = w[i, j] * t[i]\n  }\n");
+  stays(t + "  parallel i in 64 {\n    x[i] = t[63 - i]\n  }\n");
+  stays(t + "  parallel i in 32 {\n    x[i] = t[i]\n  }\n");
+  stays(t + "  copy t -> x\n");
+  stays(t + "  fill y, 1.0f32\n  parallel i in 64 {\n    x[i] = t[i]\n  }\n");
+  stays(t + "  if n < 5 {\n    parallel i in 64 {\n      x[i] = t[i]\n    }\n  }\n");
+  stays(
+      "  parallel i in 64 {\n    t[i] = A[b, i] * 2.0f32\n  }\n  copy B[b :+ 1, 0 :+ 64] -> S\n"
+      "  parallel i in 64 {\n    x[i] = t[i]\n  }\n");
+  stays("  parallel i in 64 {\n    t[i] = x[63 - i]\n  }\n  parallel i in 64 {\n    x[i] = t[i]\n  }\n");
+  stays(
+      "  fill t, 0.0f32\n  serial s in 0 .. 3 {\n    parallel i in 64 {\n      x[i] = t[i]\n    }\n    "
+      "parallel i in "
+      "64 {\n      t[i] = y[i]\n    }\n  }\n");
+}
+
+TEST(CanonicalForm, ScalarsAreComputedWhereTheyAreUsed) {
+  EXPECT_EQ(
+      form_of(
+          "  h[0] = c * 2.0f32\n  parallel i in 64 {\n    x[i] = y[i] * h[0]\n  }\n  serial s in 0 .. 3 {\n"
+          "    parallel i in 64 {\n      z[i] = h[0]\n    }\n  }\n"),
+      "k/i: x = y[i] * (c * 2.0f32);k/s/i: z = c * 2.0f32;");
+  EXPECT_FALSE(
+      on_gpu(with_body("  h[0] = 1.0f32\n  serial s in 0 .. 3 {\n    parallel i in 64 {\n      x[i] "
+                       "= h[0]\n    }\n    h[0] = 2.0f32\n  }\n")));
+}
+
+TEST(CanonicalForm, ExpressionsStaySmall) {
+  std::string body = "  parallel i in 64 {\n    x[i] = y[i] * 2.0f32\n  }\n", allocs;
+  ir::Program p = with_body(body);
+  ASSERT_FALSE(on_gpu(p));
+  std::string text = "tl 1 program p\ntensor C: f32[64]\nkernel k grid (b: 1) threads 128 {\n";
+  for (int i = 0; i < 60; ++i) text += "  alloc t" + std::to_string(i) + ": fragment f32[64]\n";
+  text += "  fill t0, 1.5f32\n";
+  for (int i = 1; i < 60; ++i) {
+    const std::string a = "t" + std::to_string(i - 1) + "[i]";
+    text +=
+        "  parallel i in 64 {\n    t" + std::to_string(i) + "[i] = " + a + " * " + a + " + " + a + "\n  }\n";
+  }
+  const ir::Program chain = parsed(text + "  copy t59 -> C\n}\n");
+  const auto form = on_gpu(chain);
+  ASSERT_TRUE(form);
+  EXPECT_LE(ir::written_nodes(*form), 60u * 256u);
+}
+
+TEST(CanonicalForm, HostsTakeLoopsAsTheyAre) {
+  const ir::Program p = with_body("  parallel i in 64 {\n    x[i] = y[i]\n    y[i] = z[i]\n  }\n");
+  EXPECT_TRUE(on_gpu(p));
+  EXPECT_FALSE(canonical_form(p, target_named("x86-64-v4")));
+}
+
+TEST(CanonicalForm, PathsStayWhatTheyAre) {
+  const ir::Program p = with_body(
+      "  parallel i in 64 {\n    x[i] = y[i]\n    y[i] = z[i]\n  }\n  parallel i in 64 {\n    t[i] = y[i] + "
+      "1.0f32\n  "
+      "}\n  parallel i in 64 {\n    x[i] = t[i]\n  }\n");
+  const auto form = on_gpu(p);
+  ASSERT_TRUE(form);
+  plan::Schedule given;
+  given.program_hash = ir::program_hash(p);
+  given.kernels.resize(1);
+  given.kernels[0].kernel = "k";
+  given.kernels[0].ops.resize(2);
+  given.kernels[0].ops[0].op = "k/i/store#1";
+  given.kernels[0].ops[1].op = "k/i#2";
+  EXPECT_TRUE(plan_for(*form, "sm_80", &given));
+  given.kernels[0].ops.resize(1);
+  given.kernels[0].ops[0].op = "k/i";
+  EXPECT_FALSE(plan_for(*form, "sm_80", &given));
+}
+
+}  // namespace
+}  // namespace tilegen::schedule
