@@ -117,9 +117,19 @@ class ConsumerBlock {
       if (use.last != i || (fed && use.first == i)) continue;
       const std::set<int>& values = x_.pipelines()[static_cast<size_t>(use.pipeline)].values;
       await_up_to([&](const ConsumerUnit& product) { return x_.touches(product.stmt, values); });
-      if (!u.product || u.waits) emit(out_, Barrier{Scope::warpgroup});
+      const bool fenced = read_by_threads(use);
+      if (fenced) emit(out_, Fence{});
+      if (fenced || !u.product || u.waits) emit(out_, Barrier{Scope::warpgroup});
       emit(out_, Release{use.pipeline, {}});
     }
+  }
+
+  // The copy engine, another proxy, fills the slot again.
+  bool read_by_threads(const Use& use) const {
+    const std::set<int>& values = x_.pipelines()[static_cast<size_t>(use.pipeline)].values;
+    return std::any_of(block_.begin() + static_cast<ptrdiff_t>(use.first),
+                       block_.begin() + static_cast<ptrdiff_t>(use.last) + 1,
+                       [&](StmtId s) { return !copies(s) && x_.reads_by_threads(s, values); });
   }
 
   static Scope scope_of(const analysis::WrittenOperand& w) {

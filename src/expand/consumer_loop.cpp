@@ -50,7 +50,7 @@ class ConsumerLoop {
     found_.lagging || overwrites_ ? peeled(out) : whole(out);
     tiles_.leave(out);
     meet_without_products(out);
-    for (int line : around_) emit(out, Release{line, {}});
+    for (int line : around_) release_around(line, out);
     return out;
   }
 
@@ -95,8 +95,31 @@ class ConsumerLoop {
     if (finished > 0) finish(it, flights, finished, {});
     if (!it.out) return;
     Block& out = *it.out;
-    if (!met) emit(out, Barrier{Scope::warpgroup});
+    if (!met) {
+      if (std::any_of(u.last.begin(), u.last.end(), [&](int line) { return reads_slot(u, line); }))
+        emit(out, Fence{});
+      emit(out, Barrier{Scope::warpgroup});
+    }
     for (int line : u.last) emit(out, Release{line, at});
+  }
+
+  // By threads: a fence puts it before the copy engine, another proxy, fills the slot again.
+  bool reads_slot(const Unit& u, int line) const {
+    return x_.reads_by_threads(u.stmt, x_.pipelines()[static_cast<size_t>(line)].values);
+  }
+  // A product is the last to read a slot that the unit's threads have read: it keeps the warps together.
+  void fence_reads(const Unit& u, Block& out) const {
+    for (const Unit& other : units_)
+      for (int line : other.last)
+        if (other.product && reads_slot(u, line)) return emit(out, Fence{});
+  }
+  // Of a pipeline around the loop.
+  void release_around(int line, Block& out) const {
+    if (std::any_of(units_.begin(), units_.end(), [&](const Unit& u) { return reads_slot(u, line); })) {
+      emit(out, Fence{});
+      emit(out, Barrier{Scope::warpgroup});
+    }
+    emit(out, Release{line, {}});
   }
 
   // A product keeps the warps of a warpgroup together. Where a loop has none the thread that gives a slot
@@ -178,7 +201,10 @@ class ConsumerLoop {
       emit(out, std::move(own));
       finish_other_slot(it, u, flights);
       const bool met = tiles_.behind(index, out);
-      if (!u.product) release_read(it, u, flights, at, met);
+      if (!u.product) {
+        if (!met) fence_reads(u, out);
+        release_read(it, u, flights, at, met);
+      }
       if (turn.ends) emit(out, Order{Order::Step::pass});
     } else {
       finish_other_slot(it, u, flights);

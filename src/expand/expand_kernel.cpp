@@ -76,6 +76,18 @@ bool Expander::touches(StmtId id, const std::set<int>& values) const {
   return any;
 }
 
+bool Expander::reads_by_threads(StmtId id, const std::set<int>& values) const {
+  bool any = false;
+  const ir::Block one = {id};
+  ir::for_each_statement(p_, one, [&](StmtId s, int) {
+    if (op(s) && !is_product(s) && !(p_.as<ir::TileOp>(s) && fills_pipeline(s)))
+      any = any || touches(s, values);
+    for (const auto& [where, value] : ops().scalar_reads)
+      any = any || (where.first == s && values.count(value));
+  });
+  return any;
+}
+
 bool Expander::takes_part(StmtId id) const {
   switch (role_) {
     case RoleKind::all:

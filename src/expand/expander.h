@@ -54,6 +54,8 @@ class Expander {
   bool fills_pipeline(StmtId id) const;
   // The statement, or one inside it, reads or writes one of the values.
   bool touches(StmtId id, const std::set<int>& values) const;
+  // Threads read one of the values in the statement; a product reads as the copy engine does.
+  bool reads_by_threads(StmtId id, const std::set<int>& values) const;
   // The loop fills slots of the value without a producer.
   void add_ring(int value, StmtId loop, Transport transport);
   // Products made from here on do not add to their sums, which `fill` would clear.

@@ -110,7 +110,8 @@ enum class Scope : uint8_t { warpgroup, role };
 struct Barrier {
   Scope scope = Scope::role;
 };
-// What threads have written to shared memory is there for engines that read it by another proxy.
+// What threads have written to shared memory is there for engines that read it by another proxy; what they
+// have read is read before such an engine overwrites it (PTX ISA, "Proxies").
 struct Fence {};
 
 // Order of the computing warpgroups' products (ping-pong), a ring: `begin` gives warpgroup 0 the first turn

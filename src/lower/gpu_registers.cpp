@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <bit>
 
-#include "plan/register_choices.h"
 #include "lower/kernel_lowering.h"
+#include "plan/register_choices.h"
 
 namespace tilegen::lower {
 
@@ -207,7 +207,8 @@ ExprId KernelLowering::holds(const layout::Fragment& f, std::span<const ExprId> 
 }
 
 // Bits [base + shift, ..) of the byte address go into bits [base, ..); elements are powers of two of bytes,
-// so the same holds of element indices with the positions counted in elements.
+// so the same holds of element indices with the positions counted in elements. The place within a unit, which
+// stays, is kept apart: elements of a vector follow each other there.
 ExprId KernelLowering::swizzled(const layout::Layout& l, ExprId index) {
   const layout::Swizzle& s = l.swizzle();
   if (s.none()) return index;
@@ -215,7 +216,12 @@ ExprId KernelLowering::swizzled(const layout::Layout& l, ExprId index) {
   const int element_bits = std::countr_zero(static_cast<uint64_t>(l.element_bytes()));
   const int64_t low = int64_t{1} << (s.base - element_bits), high = low << s.shift;
   const ExprId key = e.floormod(e.floordiv(index, e.const_int(high)), e.const_int(int64_t{1} << s.bits));
-  return simplified(e.binary(ir::ExprOp::bit_xor, index, e.mul(key, low)));
+  const ExprId within = simplified(e.floormod(index, e.const_int(low)));
+  const auto terms = arith::exact_difference(ctx_, index, within);
+  if (!terms || e[within].op == ir::ExprOp::floormod)
+    return simplified(e.binary(ir::ExprOp::bit_xor, index, e.mul(key, low)));
+  const ExprId unit = arith::from_affine(ctx_, *terms);
+  return simplified(e.add(e.binary(ir::ExprOp::bit_xor, unit, e.mul(key, low)), within));
 }
 
 ExprId KernelLowering::in_slot(int value, ExprId index) {

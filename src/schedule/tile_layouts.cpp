@@ -4,6 +4,8 @@
 //   row-major          (i, j) at 64 * i + j                       a read takes up to 32 transactions
 //   swizzle(3,4,6)     units of 16 bytes XORed by i / 4 % 8       1, and rows are written in units as before
 //
+// A tile that the copy engine fills or stores has the engine's boxes to choose from.
+//
 // What is refused: tiles whose layout an instruction or the caller's schedule tells.
 #include "schedule/tile_layouts.h"
 
@@ -11,7 +13,9 @@
 #include <bit>
 #include <cmath>
 
+#include "analysis/tensor_copy.h"
 #include "layout/bank_model.h"
+#include "layout/tensor_tile.h"
 #include "schedule/matrix_stores.h"
 #include "schedule/tile_accesses.h"
 #include "support/checked.h"
@@ -87,24 +91,57 @@ class Counter {
   const int bytes_;
 };
 
-bool is_of_threads(const analysis::KernelOps& ops, int value, const std::set<int>& engine_values,
-                   const infer::InferResult& r) {
+// No product reads the tile where it lies.
+bool is_of_threads(const analysis::KernelOps& ops, int value, const infer::InferResult& r) {
   const plan::ValuePlan& v = r.values[static_cast<size_t>(value)];
-  if (!v.memory || v.origin != plan::Origin::free || engine_values.count(value)) return false;
+  if (!v.memory || v.origin != plan::Origin::free) return false;
   return std::none_of(ops.ops.begin(), ops.ops.end(), [&](const KernelOp& op) {
-    const plan::OpPlan& plan = r.ops[static_cast<size_t>(&op - ops.ops.data())];
-    return (op.form == analysis::OpForm::contraction || plan.engine == plan::Engine::tensor_copy) &&
+    return op.form == analysis::OpForm::contraction &&
            std::any_of(op.accesses.begin(), op.accesses.end(),
                        [&](const auto& a) { return a.value == value; });
   });
 }
 
-std::string reason_of(const Count& chosen, const Count& plain) {
-  const int64_t tenths = std::llround(10 * plain.weighed / chosen.weighed);
+// Copies between a tensor and the tile that the copy engine makes.
+std::vector<analysis::TensorCopyDims> engine_copies(const ir::Program& p, const analysis::KernelOps& ops,
+                                                    int value, const infer::InferResult& r) {
+  std::vector<analysis::TensorCopyDims> list;
+  for (size_t o = 0; o < ops.ops.size(); ++o) {
+    const auto* op = p.as<ir::TileOp>(ops.ops[o].stmt);
+    if (!op || r.ops[o].engine != plan::Engine::tensor_copy) continue;
+    for (const analysis::OpAccess& a : ops.ops[o].accesses)
+      if (a.value == value)
+        if (const auto dims = analysis::tensor_copy_dims(p, *op, nullptr)) list.push_back(*dims);
+  }
+  return list;
+}
+
+// Boxes of the copy engine: rows of 32, 64 or 128 bytes whose 16-byte units it permutes as it fills them.
+std::vector<Layout> boxed_candidates(const std::vector<int64_t>& shape, int element_bytes, int64_t widest,
+                                     const std::vector<analysis::TensorCopyDims>& copies) {
+  std::vector<Layout> list = {Layout::row_major(shape)};
+  const analysis::TensorCopyDims& first = copies.front();
+  for (int width : {32, 64, 128})
+    if (first.tile_outer >= 0)
+      if (auto l = layout::boxed_tile(shape, first.tile_inner, first.tile_outer, element_bytes, width))
+        list.push_back(std::move(*l));
+  std::erase_if(list, [&](const Layout& l) {
+    return l.contiguous_run(static_cast<int>(shape.size()) - 1) % widest != 0 ||
+           std::any_of(copies.begin(), copies.end(), [&](const analysis::TensorCopyDims& c) {
+             return !layout::tensor_tile(l, c.tile_inner, element_bytes, nullptr);
+           });
+  });
+  return list;
+}
+
+std::string reason_of(const Count& chosen, const Count& before, const Layout& layout) {
+  const int64_t tenths = std::llround(10 * before.weighed / chosen.weighed);
   const std::string text = std::to_string(tenths / 10) + "." + std::to_string(tenths % 10);
   return (chosen.conflicts ? "fewest bank conflicts of its threads' accesses"
                            : "no bank conflicts of its threads' accesses") +
-         std::string("; row-major takes ") + text + " times the transactions";
+         std::string(layout == Layout::row_major(layout.shape()) ? "; row-major takes "
+                                                                 : "; plainer boxes take ") +
+         text + " times the transactions";
 }
 
 }  // namespace
@@ -114,7 +151,9 @@ void plan_tile_layouts(const ir::Program& p, const analysis::KernelOps& ops, con
   if (t.is_host()) return;
   for (size_t i = 0; i < r.values.size(); ++i) {
     const int value = static_cast<int>(i);
-    if (!is_of_threads(ops, value, engine_values, r)) continue;
+    if (!is_of_threads(ops, value, r)) continue;
+    const auto boxes = engine_copies(p, ops, value, r);
+    if (boxes.empty() && engine_values.count(value)) continue;
     plan::ValuePlan& tile = r.values[i];
     const std::vector<int64_t> shape = tile.memory->shape();
     const int bytes = ir::dtype_bytes(p.buffer(ops.values[i].buffer).type);
@@ -127,7 +166,9 @@ void plan_tile_layouts(const ir::Program& p, const analysis::KernelOps& ops, con
           can_store_matrices(p, ops, ops.ops[o], t, r.values, r.conversions, r.ops[o]))
         accesses.widest = std::max<int64_t>(accesses.widest, kMatrixRowBytes / bytes);
     Count best = plain;
-    for (const Layout& l : tile_layout_candidates(shape, bytes, accesses.widest)) {
+    const Layout before = *tile.memory;
+    for (const Layout& l : boxes.empty() ? tile_layout_candidates(shape, bytes, accesses.widest)
+                                         : boxed_candidates(shape, bytes, accesses.widest, boxes)) {
       const Count c = counter.count(l, best.weighed * (1 - 1e-9));
       if (c.weighed >= best.weighed * (1 - 1e-9) || !fits(value, l)) continue;
       best = c;
@@ -136,7 +177,7 @@ void plan_tile_layouts(const ir::Program& p, const analysis::KernelOps& ops, con
     }
     if (best.weighed == plain.weighed) continue;
     const bool declared = ops.values[i].scope == ir::MemScope::shared;  // others say why they are in memory
-    tile.reason = (declared ? "" : tile.reason + "; ") + reason_of(best, plain);
+    tile.reason = (declared ? "" : tile.reason + "; ") + reason_of(best, plain, before);
   }
 }
 

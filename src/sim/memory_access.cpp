@@ -152,6 +152,9 @@ void BlockExecutor::report_shared(const Trouble& t, uint32_t access, int thread,
     case Conflict::unfenced:
       return access_finding(FindingKind::proxy_not_fenced, access, thread, element,
                             "no proxy fence of the thread that wrote it", t.other_access, t.other_thread);
+    case Conflict::unfenced_read:
+      return access_finding(FindingKind::proxy_not_fenced, access, thread, element,
+                            "no proxy fence of the thread that read it", t.other_access, t.other_thread);
     case Conflict::unwritten:
       return access_finding(FindingKind::uninitialised_read, access, thread, element,
                             "nothing has written it in this block");

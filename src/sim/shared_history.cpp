@@ -21,17 +21,25 @@ bool SharedHistory::unordered_reader(const Reader& r, const Actor& by) const {
   return r.party != by.party() || by.whole_warp || r.lane != (by.thread & 31);
 }
 
+bool SharedHistory::unfenced_reader(const Reader& r, const Actor& by) const {
+  if (!by.is_async() || !alive(r.epoch) || r.party >= by.warps) return false;
+  const bool own = r.lane != kSeveral && r.party * 32 + r.lane == by.issuer;
+  return r.epoch > (own ? by.own_fence : by.fenced[r.party]);
+}
+
 Trouble SharedHistory::check_readers(const Cell& c, const Actor& by) const {
-  const auto trouble = [&](const Reader& r) {
+  const auto trouble = [&](const Reader& r) -> Trouble {
     int lane = r.lane == kSeveral ? 0 : r.lane;
     if (r.lane == kSeveral && r.party == by.party() && (by.thread & 31) == 0) lane = 1;
-    return Trouble{Conflict::race, r.access, r.party * 32 + lane};
+    if (unordered_reader(r, by)) return {Conflict::race, r.access, r.party * 32 + lane};
+    if (unfenced_reader(r, by)) return {Conflict::unfenced_read, r.access, r.party * 32 + lane};
+    return {};
   };
   for (const Reader& r : c.readers)
-    if (unordered_reader(r, by)) return trouble(r);
+    if (const Trouble t = trouble(r); t.conflict != Conflict::none) return t;
   if (c.has_more != 0)
     for (const Reader& r : more_[c.more])
-      if (unordered_reader(r, by)) return trouble(r);
+      if (const Trouble t = trouble(r); t.conflict != Conflict::none) return t;
   return {};
 }
 

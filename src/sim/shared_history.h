@@ -14,8 +14,8 @@
 namespace tilegen::sim {
 
 // unfenced: a plain write and an access of the asynchronous proxy are ordered, but no proxy fence stands
-//   between them.
-enum class Conflict : uint8_t { none, race, unwritten, foreign, in_flight, unfenced };
+//   between them. unfenced_read: a plain read, and a write of the asynchronous proxy behind it.
+enum class Conflict : uint8_t { none, race, unwritten, foreign, in_flight, unfenced, unfenced_read };
 
 struct Trouble {
   Conflict conflict = Conflict::none;
@@ -39,7 +39,7 @@ class SharedHistory {
     uint32_t epoch = 0;
     const uint32_t* seen = nullptr;  // by party
     bool whole_warp = false;         // all lanes take part; `thread` is one of them
-    // Of the asynchronous proxy: plain writes that are fenced, by warp; the thread that asked for the access,
+    // Of the asynchronous proxy: plain accesses that are fenced, by warp; the thread that asked for the access,
     // or -1, and what of its own is fenced.
     const uint32_t* fenced = nullptr;
     int warps = 0;
@@ -83,6 +83,7 @@ class SharedHistory {
   Trouble check_writer(const Cell& c, const Actor& by) const;
   Trouble check_readers(const Cell& c, const Actor& by) const;
   bool unordered_reader(const Reader& r, const Actor& by) const;
+  bool unfenced_reader(const Reader& r, const Actor& by) const;
   void add_reader(Cell& c, const Actor& by);
   bool place_reader(Reader& r, const Actor& by) const;
   void clear_readers(Cell& c);
