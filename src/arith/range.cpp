@@ -125,7 +125,14 @@ Interval Analyzer::integer_range(const ExprNode& n) {
     case ExprOp::max: return interval_max(a, b);
     case ExprOp::bit_and: return interval_bit_and(a, b);
     case ExprOp::bit_or: return interval_bit_or(a, b);
-    case ExprOp::bit_xor: return interval_bit_xor(a, b);
+    case ExprOp::bit_xor: {
+      Interval r = interval_bit_xor(a, b);
+      if (n.type != DType::i64 || r.lo < 0 || !r.is_finite()) return r;
+      // Low bits that neither has stay clear.
+      const int64_t unit = power_of_two_in(gcd_of(divisor(linear(n.a)), divisor(linear(n.b))));
+      if (unit > 1) r.hi -= r.hi % unit;
+      return r;
+    }
     case ExprOp::shr: {
       bool plain = b.lo >= 0 && b.hi < ir::dtype_bits(n.type);
       return interval_shr(a, plain ? b : Interval::whole());

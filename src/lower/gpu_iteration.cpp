@@ -82,6 +82,7 @@ Nest KernelLowering::make_thread_nest(const layout::Fragment& iteration, int64_t
     const VarId var = out_.add_var(name + std::to_string(out_.vars.size()), ir::VarKind::loop);
     ctx_.bind(var, 0, extent - 1);
     if (form != thread::LoopForm::serial) fixed_vars_.insert(var);
+    if (form == thread::LoopForm::vectorized) lanes_[var] = extent;
     nest.loops.push_back({var, extent, form});
     return e.var(var);
   };

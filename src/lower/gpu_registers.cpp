@@ -207,21 +207,30 @@ ExprId KernelLowering::holds(const layout::Fragment& f, std::span<const ExprId> 
 }
 
 // Bits [base + shift, ..) of the byte address go into bits [base, ..); elements are powers of two of bytes,
-// so the same holds of element indices with the positions counted in elements. The place within a unit, which
-// stays, is kept apart: elements of a vector follow each other there.
+// so the same holds of element indices with the positions counted in elements. The lanes of a vector that lies
+// within a unit follow each other behind it.
 ExprId KernelLowering::swizzled(const layout::Layout& l, ExprId index) {
   const layout::Swizzle& s = l.swizzle();
   if (s.none()) return index;
   ir::ExprPool& e = out_.exprs;
   const int element_bits = std::countr_zero(static_cast<uint64_t>(l.element_bytes()));
   const int64_t low = int64_t{1} << (s.base - element_bits), high = low << s.shift;
+  ExprId lane;
+  if (const auto sum = arith::to_affine(ctx_, index))
+    for (const auto& [term, factor] : sum->terms) {
+      const auto vector = e[term].op == ir::ExprOp::var ? lanes_.find(e[term].var()) : lanes_.end();
+      if (vector != lanes_.end() && factor == 1 && low % vector->second == 0) lane = term;
+    }
+  if (lane) {
+    const ExprId first = simplified(e.sub(index, lane));
+    if (arith::divisor_of(ctx_, first) % lanes_.at(e[lane].var()) == 0)
+      index = first;
+    else
+      lane = ExprId();
+  }
   const ExprId key = e.floormod(e.floordiv(index, e.const_int(high)), e.const_int(int64_t{1} << s.bits));
-  const ExprId within = simplified(e.floormod(index, e.const_int(low)));
-  const auto terms = arith::exact_difference(ctx_, index, within);
-  if (!terms || e[within].op == ir::ExprOp::floormod)
-    return simplified(e.binary(ir::ExprOp::bit_xor, index, e.mul(key, low)));
-  const ExprId unit = arith::from_affine(ctx_, *terms);
-  return simplified(e.add(e.binary(ir::ExprOp::bit_xor, unit, e.mul(key, low)), within));
+  const ExprId unit = e.binary(ir::ExprOp::bit_xor, index, e.mul(key, low));
+  return simplified(lane ? e.add(unit, lane) : unit);
 }
 
 ExprId KernelLowering::in_slot(int value, ExprId index) {

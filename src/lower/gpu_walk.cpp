@@ -55,6 +55,7 @@ void KernelLowering::drop_since(const Sizes& before) {
   out_.vars.resize(before.vars);
   out_.memories.resize(before.memories);
   fixed_vars_.erase(fixed_vars_.lower_bound(VarId(before.vars)), fixed_vars_.end());
+  lanes_.erase(lanes_.lower_bound(VarId(before.vars)), lanes_.end());
 }
 
 KernelLowering::Attempt KernelLowering::try_walk(const Walk& walk, int64_t width, const EmitPoint& emit) {

@@ -378,6 +378,7 @@ class KernelLowering {
   bool staged_ = false;
   std::map<VarId, ExprId> block_indices_;  // GPU: program block index -> expression of the one block variable
   std::set<VarId> fixed_vars_;             // GPU: constants after unrolling, and vector lanes
+  std::map<VarId, int64_t> lanes_;         // GPU: lanes of vectors, with how many there are
   std::map<int, Held> converted_;          // GPU: values the op being lowered sees in another form
   struct Copy {
     plan::ValuePlan plan;

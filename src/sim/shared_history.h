@@ -39,8 +39,8 @@ class SharedHistory {
     uint32_t epoch = 0;
     const uint32_t* seen = nullptr;  // by party
     bool whole_warp = false;         // all lanes take part; `thread` is one of them
-    // Of the asynchronous proxy: plain accesses that are fenced, by warp; the thread that asked for the access,
-    // or -1, and what of its own is fenced.
+    // Of the asynchronous proxy: plain accesses that are fenced, by warp; the thread that asked for the
+    // access, or -1, and what of its own is fenced.
     const uint32_t* fenced = nullptr;
     int warps = 0;
     int issuer = -1;
