@@ -79,7 +79,7 @@ class ConsumerBlock {
     flights_.erase(flights_.begin(), flights_.begin() + static_cast<ptrdiff_t>(finished));
     await.pending = static_cast<int64_t>(flights_.size());
     for (int v : values)
-      if (x_.in_registers(v)) await.values.push_back(v);
+      if (x_.in_registers(v)) await.values.push_back({v});
     emit(out_, std::move(await));
   }
   template <class Concerns>
@@ -103,7 +103,7 @@ class ConsumerBlock {
         emit(out_, Wait{use.pipeline, {}});
     }
     if (!u.product && holds_products(u.stmt)) await(flights_.size());
-    await_up_to([&](const ConsumerUnit& product) { return disturbs(u, product); });
+    await_up_to([&](const ConsumerUnit& product) { return disturbs(u, product, [](int) { return true; }); });
     if (u.product) {
       hand_over(u);
       emit(out_, Issue{u.stmt, x_.overwrites()});

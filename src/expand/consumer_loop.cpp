@@ -1,13 +1,19 @@
 // A consumer's loop over tiles that come through pipelines.
 //
-// The ops of the body are issued in the order that the schedule gives. Those that lag work on the iteration
-// before the newest, so that their products run beside what threads do for the newest; the first iteration is
-// then peeled, and the lagging ops of the last one stand behind the loop:
+// The ops of the body are issued in the order that the schedule gives. Those that lag work on an iteration
+// before the newest, so that products run beside what threads do for another iteration. With L the most that
+// one lags, as many iterations are peeled, and what lags of the last ones stands behind the loop:
 //
-//   iteration 0, without what lags
-//   for t in 1..n:  wait until the slot is full; a product is issued and goes on; ...
+//   iterations 0 .. L - 1, each with what lags as far as there are iterations for it
+//   for t in L..n:  wait until the slot is full; a product is issued and goes on; ...
 //                   await it where a thread first needs its sums, or its registers
-//   what lags, of iteration n - 1
+//   what lags, of the last L iterations
+//
+// A loop of fewer iterations than are peeled runs them in program order.
+//
+// Values that iterations have in other registers, in turn, make the loop's body as many iterations long as
+// there are slots: which registers are meant is then told by the place in the body. Iterations that are left
+// over stand behind the loop, with what lags, once for each number of them.
 //
 // Products stay in flight, also over the end of an iteration, until something needs them to be finished: an
 // op of the threads that touches their registers, or, once the next product is on its way, the slots they
@@ -18,7 +24,7 @@
 // on, the peeled iteration's too. What lags of the last iteration is issued out of turn: nothing is in front
 // of it that could wait.
 #include <algorithm>
-#include <iterator>
+#include <numeric>
 
 #include "expand/consumer_units.h"
 #include "expand/written_tiles.h"
@@ -31,14 +37,21 @@ constexpr Iteration kFirst{Iteration::From::first, 0}, kNewest{}, kEnd{Iteration
 
 class ConsumerLoop {
  public:
-  ConsumerLoop(Expander& x, const ir::Loop& loop, StmtId id, const std::vector<int>& around)
+  ConsumerLoop(Expander& x, const ir::Loop& loop, StmtId id, const std::vector<int>& around,
+               bool in_order = false)
       : x_(x),
+        loop_(loop),
+        id_(id),
         around_(around),
-        found_(x, loop, id),
+        found_(x, loop, id, in_order),
         units_(found_.units),
         tiles_(x, units_),
         overwrites_(x.overwrites()),
-        cleared_by_(x.elided_fill()) {
+        cleared_by_(x.elided_fill()),
+        most_lag_(found_.most_lag),
+        peeled_(most_lag_ + (overwrites_ ? 1 : 0)) {
+    for (const Pipeline& line : x.pipelines())
+      if (line.loop == id && line.transport == Transport::registers) step_ = std::lcm(step_, line.slots);
     settle();
   }
 
@@ -47,7 +60,12 @@ class ConsumerLoop {
     if (x_.failed()) return out;
     for (int line : around_) emit(out, Wait{line, {}});
     tiles_.enter(out);
-    found_.lagging || overwrites_ ? peeled(out) : whole(out);
+    x_.set_overwrite(false);
+    if (peeled_ > 0) {
+      peeled(out);
+    } else {
+      steady(0, true, out);
+    }
     tiles_.leave(out);
     meet_without_products(out);
     for (int line : around_) release_around(line, out);
@@ -66,7 +84,7 @@ class ConsumerLoop {
 
   struct Pass {
     Iteration newest;
-    int64_t from_lag = 0, to_lag = 1;
+    int64_t from_lag = 0, to_lag = INT64_MAX;
     // flights of older iterations may not exist: iteration 0 is among those expanded
     bool first_may_be = false;
     Block* out = nullptr;      // none: only what is in flight at its end
@@ -126,42 +144,60 @@ class ConsumerLoop {
   // back could be a round of the slots ahead of warps that have not seen it full, and would never.
   void meet_without_products(Block& out) {
     if (around_.empty() || !x_.persistent()) return;
-    WhereAnyIteration none;
+    WhereIterations none;
     emit(none.else_body, Barrier{Scope::warpgroup});
     emit(out, std::move(none));
   }
 
+  // Both mean the same slot of a value.
+  auto same_slot(const Unit& u, const Flight& f) const {
+    return [this, apart = behind(f) - u.lag](int v) { return apart % x_.register_slots(v) == 0; };
+  }
   bool changes_operand(const Unit& u, const Flights& flights) const {
     return !u.product && std::any_of(flights.begin(), flights.end(), [&](const Flight& f) {
-      return meet(u.writes, operands(units_[f.unit]));
+      const std::set<int> read = operands(units_[f.unit]);
+      const auto same = same_slot(u, f);
+      return std::any_of(u.writes.begin(), u.writes.end(),
+                         [&](int v) { return read.count(v) > 0 && same(v); });
     });
   }
 
   // The `finished` oldest products are awaited; their slots go back.
   void finish(const Pass& it, Flights& flights, size_t finished, const std::set<int>& also,
-              bool behind_work = false) {
+              bool behind_work = false, int64_t also_lag = 0) {
     const auto end = flights.begin() + static_cast<ptrdiff_t>(finished);
     const Flights done(flights.begin(), end);
     flights.erase(flights.begin(), end);
     if (!it.out) return;
-    std::set<int> values = also;
-    for (const Flight& f : done) values.insert(units_[f.unit].writes.begin(), units_[f.unit].writes.end());
-    for (const Flight& f : flights)
-      for (int v : units_[f.unit].writes) values.erase(v);
-    Await await;
+    // By value and how many iterations before the newest, where it has slots.
+    std::set<std::pair<int, int64_t>> values;
+    const auto place = [&](int v, int64_t behind) {
+      const int64_t slots = x_.register_slots(v);
+      return std::pair(v, slots > 1 ? (behind % slots + slots) % slots : 0);
+    };
+    for (int v : also) values.insert(place(v, also_lag));
     for (const Flight& f : done)
-      await.finished.push_back({units_[f.unit].stmt, it.newest + -(units_[f.unit].lag + f.age)});
+      for (int v : units_[f.unit].writes) values.insert(place(v, behind(f)));
+    for (const Flight& f : flights)
+      for (int v : units_[f.unit].writes) values.erase(place(v, behind(f)));
+    Await await;
+    for (const Flight& f : done) await.finished.push_back({units_[f.unit].stmt, it.newest + -behind(f)});
     await.pending = static_cast<int64_t>(flights.size());
-    for (int v : values)
-      if (x_.in_registers(v)) await.values.push_back(v);
+    for (const auto& [v, lag] : values) {
+      if (!x_.in_registers(v)) continue;
+      await.values.push_back({v});
+      if (x_.register_slots(v) > 1) await.values.back().at = it.newest + -lag;
+    }
     await.behind_work = behind_work || !also.empty();
     emit(*it.out, std::move(await));
     for (const Flight& f : done) {
       const Unit& u = units_[f.unit];
       const bool may_miss = it.none_may_be || (it.first_may_be && f.age > 0);
-      for (int line : u.last) emit(*it.out, Release{line, it.newest + -(u.lag + f.age), may_miss});
+      for (int line : u.last) emit(*it.out, Release{line, it.newest + -behind(f), may_miss});
     }
   }
+  // Iterations before the newest.
+  int64_t behind(const Flight& f) const { return units_[f.unit].lag + f.age; }
 
   // Products of the iteration before, which read the other slot of what the unit has written.
   void finish_other_slot(const Pass& it, const Unit& u, Flights& flights) {
@@ -180,10 +216,11 @@ class ConsumerLoop {
     const Unit& u = units_[index];
     size_t finished = 0;
     for (size_t f = 0; f < flights.size(); ++f)
-      if (disturbs(u, units_[flights[f].unit])) finished = f + 1;
+      if (disturbs(u, units_[flights[f].unit], same_slot(u, flights[f]))) finished = f + 1;
     // What the threads compute from goes through the wait: nothing that overwrites an operand may move in
     // front of it.
-    if (finished > 0) finish(it, flights, finished, changes_operand(u, flights) ? u.reads : std::set<int>());
+    if (finished > 0)
+      finish(it, flights, finished, changes_operand(u, flights) ? u.reads : std::set<int>(), false, u.lag);
     if (it.out) {
       Block& out = *it.out;
       const Iteration at = it.newest + -u.lag;
@@ -191,13 +228,13 @@ class ConsumerLoop {
       if (turn.begins) emit(out, Order{Order::Step::wait});
       tiles_.before(index, out);
       At own{at, false, {}};
-      const bool overwrites = x_.overwrites();
+      if (overwrites_ && at == kFirst) x_.set_overwrite(true, cleared_by_);
       if (u.cleared_by.valid()) x_.set_overwrite(true, u.cleared_by);
       if (u.product)
         emit(own.body, Issue{u.stmt, x_.overwrites()});
       else
         x_.statement(u.stmt, own.body);
-      if (u.cleared_by.valid()) x_.set_overwrite(overwrites, cleared_by_);
+      x_.set_overwrite(false);
       emit(out, std::move(own));
       finish_other_slot(it, u, flights);
       const bool met = tiles_.behind(index, out);
@@ -254,64 +291,95 @@ class ConsumerLoop {
 
   // What is in flight between two iterations of the loop: what an iteration ends with that begins with it.
   void settle() {
-    found_.lagging || overwrites_ ? iteration({kNewest, 0, 0}, steady_) : iteration({}, steady_);
+    for (int64_t j = 0; j < peeled_; ++j) iteration({kNewest, 0, std::min(j, most_lag_)}, steady_);
+    if (peeled_ == 0) iteration({}, steady_);
     Flights again = steady_;
     iteration({}, again);
-    drains_ = steady_ != again || (!found_.lagging && touched_by_threads(steady_));
+    drains_ = steady_ != again || step_ > 1 || (most_lag_ == 0 && touched_by_threads(steady_));
     if (drains_) steady_.clear();
     // Behind a product there is nothing to gain: the matrix units have work.
-    peeks_ = found_.lagging && !drains_ && units_.front().product && units_.front().lag == 0 &&
+    peeks_ = most_lag_ > 0 && !drains_ && units_.front().product && units_.front().lag == 0 &&
              !units_.back().product;
   }
 
-  // Iterations `first` .. of the steady state.
-  void loop(int64_t first, bool first_may_be, Block& out) {
-    Steady steady{first, {}};
-    Flights flights = steady_;
-    pass({kNewest, 0, 1, first_may_be, &steady.body, false, found_.ordered, peeks_, peeks_}, flights);
-    emit(out, std::move(steady));
-  }
   void pass(const Pass& it, Flights& flights) {
     iteration(it, flights);
     if (drains_ && !flights.empty()) finish(it, flights, flights.size(), {});
   }
-
-  // Awaits everything that the iteration `last` has left in flight.
-  void drain(Iteration last, Flights flights, Block& out, bool none_may_be) {
-    if (!flights.empty()) finish({last, 0, 1, false, &out, none_may_be}, flights, flights.size(), {});
+  void whole_pass(Iteration newest, bool first_may_be, Block& out, Flights& flights) {
+    pass({newest, 0, INT64_MAX, first_may_be, &out, false, found_.ordered, peeks_, peeks_}, flights);
   }
 
-  void whole(Block& out) {
-    loop(0, true, out);
-    drain(kEnd + -1, steady_, out, true);
+  // Iterations `first` .. and what lags of the last ones. `none_may_be`: there may be none at all.
+  void steady(int64_t first, bool none_may_be, Block& out) {
+    Steady steady{first, step_, {}};
+    Flights flights = steady_;
+    for (int64_t i = 0; i < step_; ++i) whole_pass(kNewest + i, none_may_be && i == 0, steady.body, flights);
+    emit(out, std::move(steady));
+    if (step_ == 1) return last_passes(none_may_be, out);
+    Remainder rest{first, {}};
+    for (int64_t left = 0; left < step_; ++left) {
+      Block& own = rest.cases.emplace_back();
+      flights = steady_;
+      for (int64_t i = 0; i < left; ++i) whole_pass(kEnd + (i - left), false, own, flights);
+      last_passes(none_may_be, own);
+    }
+    emit(out, std::move(rest));
   }
 
-  // The first iteration stands in front of the loop. Accumulators that are zero before it are overwritten by
-  // its product, and cleared only where there is none.
+  // Awaits everything in flight, too.
+  void last_passes(bool none_may_be, Block& out) {
+    Flights flights = steady_;
+    for (int64_t d = 1; d <= most_lag_; ++d) pass({kEnd + (d - 1), d, INT64_MAX, false, &out}, flights);
+    if (!flights.empty())
+      finish({kEnd + (most_lag_ - 1), 0, INT64_MAX, false, &out, none_may_be}, flights, flights.size(), {});
+  }
+
+  // The first iterations stand in front of the loop. Accumulators that are zero before it are overwritten by
+  // the first product, and cleared only where there is none.
   void peeled(Block& out) {
-    WhereAnyIteration some;
-    Block& body = some.then_body;
+    WhereIterations some{peeled_, {}, {}};
     Flights flights;
-    pass({kFirst, 0, 0, false, &body, false, found_.ordered, false, peeks_}, flights);
-    x_.set_overwrite(false);
-    loop(1, false, body);
-    flights = steady_;
-    if (found_.lagging) iteration({kEnd, 1, 1, false, &body}, flights);
-    drain(found_.lagging ? kEnd : kEnd + -1, flights, body, false);
-    if (overwrites_) emit(some.else_body, Run{cleared_by_});
+    for (int64_t j = 0; j < peeled_; ++j)
+      pass({kFirst + j, 0, std::min(j, most_lag_), false, &some.then_body, false, found_.ordered,
+            j > 0 && peeks_, peeks_},
+           flights);
+    steady(peeled_, false, some.then_body);
+    if (peeled_ > 1) {
+      ConsumerLoop(x_, loop_, id_, around_, true).few(0, peeled_ - 1, some.else_body);
+    } else if (overwrites_) {
+      emit(some.else_body, Run{cleared_by_});
+    }
     emit(out, std::move(some));
   }
 
+  // A loop of `most` iterations or fewer, from iteration `j` on, each by itself.
+  void few(int64_t j, int64_t most, Block& out) {
+    if (j == most) return;
+    WhereIterations any{j + 1, {}, {}};
+    Flights flights;
+    const Pass it{kFirst + j, 0, INT64_MAX, false, &any.then_body};
+    iteration(it, flights);
+    if (!flights.empty()) finish(it, flights, flights.size(), {});
+    few(j + 1, most, any.then_body);
+    if (j == 0 && overwrites_) emit(any.else_body, Run{cleared_by_});
+    emit(out, std::move(any));
+  }
+
   Expander& x_;
+  const ir::Loop& loop_;
+  const StmtId id_;
   const std::vector<int>& around_;  // pipelines
   const ConsumerUnits found_;
   const std::vector<Unit>& units_;
   const WrittenTiles tiles_;
   const bool overwrites_;  // the sums are zero in front of the loop
   const StmtId cleared_by_;
-  bool peeks_ = false;   // the waits of an iteration are asked for in the one before
-  Flights steady_;       // in flight between two iterations
-  bool drains_ = false;  // nothing can be: each iteration awaits what it issued
+  const int64_t most_lag_, peeled_;  // iterations
+  int64_t step_ = 1;                 // iterations of a body: registers in turn
+  bool peeks_ = false;               // the waits of an iteration are asked for in the one before
+  Flights steady_;                   // in flight between two iterations
+  bool drains_ = false;              // nothing can be: each iteration awaits what it issued
 };
 
 }  // namespace
@@ -319,6 +387,9 @@ class ConsumerLoop {
 Block consumer_loop(Expander& x, const ir::Loop& loop, StmtId id, const std::vector<int>& around) {
   for (const analysis::WrittenOperand& w : x.written())
     if (x.in_turn(w.value) && x.touches(id, {w.value})) x.add_ring(w.value, id, Transport::threads);
+  for (size_t v = 0; v < x.ops().values.size(); ++v)
+    if (x.register_slots(static_cast<int>(v)) > 1 && x.used_in(id, static_cast<int>(v)))
+      x.add_ring(static_cast<int>(v), id, Transport::registers);
   Block out;
   emit(out, Pipelined{id, ConsumerLoop(x, loop, id, around).run()});
   return out;

@@ -6,8 +6,8 @@
 
 namespace tilegen::expand {
 
-ConsumerUnits::ConsumerUnits(Expander& x, const ir::Loop& loop, StmtId id) : x_(x) {
-  const plan::LoopPlan* plan = plan::find_loop(x.schedule(), x.path(id));
+ConsumerUnits::ConsumerUnits(Expander& x, const ir::Loop& loop, StmtId id, bool in_order) : x_(x) {
+  const plan::LoopPlan* plan = in_order ? nullptr : plan::find_loop(x.schedule(), x.path(id));
   ordered = plan && plan->ping_pong.value_or(false);
   std::vector<std::pair<size_t, ConsumerUnit>> found;  // by place in the schedule's order
   StmtId fill;
@@ -26,7 +26,7 @@ ConsumerUnits::ConsumerUnits(Expander& x, const ir::Loop& loop, StmtId id) : x_(
           at = i;
           u.lag = std::max<int64_t>(0, plan->stages[i].second - (plan->num_stages - 1));
         }
-    lagging = lagging || u.lag > 0;
+    most_lag = std::max(most_lag, u.lag);
     found.push_back({at, std::move(u)});
   }
   if (plan && plan->stages.size() >= found.size())
@@ -57,11 +57,6 @@ std::set<int> operands(const ConsumerUnit& product) {
   std::set_difference(product.reads.begin(), product.reads.end(), product.writes.begin(),
                       product.writes.end(), std::inserter(only, only.end()));
   return only;
-}
-
-bool disturbs(const ConsumerUnit& u, const ConsumerUnit& product) {
-  if (u.product && u.writes == product.writes) return meet(u.writes, operands(product));
-  return meet(u.writes, product.reads) || meet(u.reads, product.writes) || meet(u.writes, product.writes);
 }
 
 ConsumerUnit unit_of(const Expander& x, StmtId id) {

@@ -1,6 +1,8 @@
 // What a consumer's loop over pipelines issues: statements of its body in the order that the schedule gives.
 #pragma once
 
+#include <algorithm>
+
 #include "expand/expander.h"
 
 namespace tilegen::expand {
@@ -18,18 +20,30 @@ struct ConsumerUnit {
 
 // What the product reads beside its sums.
 std::set<int> operands(const ConsumerUnit& product);
-// The unit must not run beside the product: they share sums, or the unit changes its operand.
-bool disturbs(const ConsumerUnit& u, const ConsumerUnit& product);
 bool meet(const std::set<int>& a, const std::set<int>& b);
+
+// The unit must not run beside the product: they share sums, or the unit changes its operand. `same` tells of
+// a value whether both mean the same slot of it.
+template <class Same>
+bool disturbs(const ConsumerUnit& u, const ConsumerUnit& product, Same&& same) {
+  const auto shared = [&](const std::set<int>& a, const std::set<int>& b) {
+    return std::any_of(a.begin(), a.end(), [&](int v) { return b.count(v) > 0 && same(v); });
+  };
+  if (u.product && u.writes == product.writes && shared(u.writes, product.writes))
+    return shared(u.writes, operands(product));
+  return shared(u.writes, product.reads) || shared(u.reads, product.writes) ||
+         shared(u.writes, product.writes);
+}
 
 // A statement by itself: what it is and touches.
 ConsumerUnit unit_of(const Expander& x, StmtId id);
 
 struct ConsumerUnits {
-  ConsumerUnits(Expander& x, const ir::Loop& loop, StmtId id);
+  // `in_order`: of the program, with nothing that lags.
+  ConsumerUnits(Expander& x, const ir::Loop& loop, StmtId id, bool in_order);
 
-  std::vector<ConsumerUnit> units;
-  bool lagging = false;
+  std::vector<ConsumerUnit> units;  // in the order of issue
+  int64_t most_lag = 0;
   bool ordered = false;  // warpgroups take turns to issue an iteration's products
 
  private:

@@ -88,6 +88,14 @@ bool Expander::reads_by_threads(StmtId id, const std::set<int>& values) const {
   return any;
 }
 
+bool Expander::used_in(StmtId loop, int v) const {
+  return std::all_of(ops().ops.begin(), ops().ops.end(), [&](const KernelOp& o) {
+    return std::none_of(o.accesses.begin(), o.accesses.end(),
+                        [&](const analysis::OpAccess& a) { return a.value == v; }) ||
+           tree_.loop_of(o.stmt) == loop;
+  });
+}
+
 bool Expander::takes_part(StmtId id) const {
   switch (role_) {
     case RoleKind::all:

@@ -1,6 +1,7 @@
 // State of expanding one kernel, shared by the files of this folder. Not used outside it.
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <optional>
 
@@ -45,10 +46,14 @@ class Expander {
   }
   const plan::OpPlan* plan_of(const KernelOp& op) const { return plan::find_op(schedule_, op.path); }
   const plan::ValuePlan& value(int v) const { return schedule_.values[static_cast<size_t>(v)]; }
+  // All that uses the value stands in the loop's body, in no loop inside.
+  bool used_in(StmtId loop, int v) const;
   bool in_registers(int v) const { return !value(v).memory.has_value(); }
   bool is_written_operand(int v) const;
   // Written by threads into slots that iterations use in turn.
   bool in_turn(int v) const { return is_written_operand(v) && value(v).slots > 1; }
+  // Iterations of a loop have it in other registers, in turn.
+  int64_t register_slots(int v) const { return in_registers(v) ? std::max<int64_t>(1, value(v).slots) : 1; }
   bool persistent() const { return schedule_.persistence && schedule_.persistence->persistent; }
   // The statement, or one inside it, is a copy that the producer makes.
   bool fills_pipeline(StmtId id) const;

@@ -17,6 +17,8 @@ const char* transport_name(Transport t) {
       return "async_copy";
     case Transport::threads:
       return "threads";
+    case Transport::registers:
+      return "registers";
   }
   return "";
 }
@@ -91,7 +93,7 @@ class Printer {
     for (const Token& t : s.finished) words += " " + path(t.op) + in_brackets(t.at);
     words += ", " + std::to_string(s.pending) + " pending";
     if (!s.values.empty()) words += ", valid:";
-    for (int v : s.values) words += " " + value(v);
+    for (const ValueAt& v : s.values) words += " " + value(v.value) + in_brackets(v.at);
     line(d, words + (s.behind_work ? ", behind the threads' work" : ""));
   }
   void print(const Acquire& s, int d, const std::string&) { line(d, "producer_acquire " + name(s.pipeline)); }
@@ -132,7 +134,9 @@ class Printer {
     inside("pipelined " + path(s.loop), s.body, d);
   }
   void print(const Steady& s, int d, const std::string&) {
-    inside("for i in " + std::to_string(s.first) + " .. end", s.body, d);
+    inside("for i in " + std::to_string(s.first) + " .. end" +
+               (s.step > 1 ? " step " + std::to_string(s.step) : ""),
+           s.body, d);
   }
   void print(const At& s, int d, const std::string&) {
     const std::string at = text_of(s.iteration) + (s.where_exists ? ", where it exists" : "");
@@ -145,9 +149,15 @@ class Printer {
     else
       inside("iteration " + at, s.body, d);
   }
-  void print(const WhereAnyIteration& s, int d, const std::string&) {
-    if (!s.then_body.empty()) inside("where the loop has iterations", s.then_body, d);
-    if (!s.else_body.empty()) inside("where it has none", s.else_body, d);
+  void print(const Remainder& s, int d, const std::string&) {
+    for (size_t r = 0; r < s.cases.size(); ++r)
+      if (!s.cases[r].empty()) inside("where " + std::to_string(r) + " iterations are left", s.cases[r], d);
+  }
+  void print(const WhereIterations& s, int d, const std::string&) {
+    const std::string least = s.least > 1 ? std::to_string(s.least) + " or more " : "";
+    if (!s.then_body.empty()) inside("where the loop has " + least + "iterations", s.then_body, d);
+    if (!s.else_body.empty())
+      inside(s.least > 1 ? "where it has fewer" : "where it has none", s.else_body, d);
   }
   void print(const TileLoop& s, int d, const std::string&) {
     const char* const words[] = {"the block's tile", "tiles of the block's index",

@@ -8,7 +8,8 @@
 // again, numbers go on behind those of the run before, except for asynchronous copies, which begin with slot
 // 0 in every run. The producer acquires a slot, issues the copies and commits; the consumer waits for a slot,
 // reads it and releases it. Filled by asynchronous copies of the consuming threads themselves a pipeline has
-// commit groups in place of barriers; written by threads, meetings of these.
+// commit groups in place of barriers; written by threads, meetings of these. Slots in registers need neither:
+// a thread knows what it has; which slot an iteration means is told by its number, never at run time.
 #pragma once
 
 #include <memory>
@@ -27,7 +28,7 @@ namespace tilegen::expand {
 
 using ir::StmtId;
 
-enum class Transport : uint8_t { tensor_copy, async_copy, threads };
+enum class Transport : uint8_t { tensor_copy, async_copy, threads, registers };
 
 struct Pipeline {
   std::string name;
@@ -69,12 +70,17 @@ struct Token {
   Iteration at;
   bool operator==(const Token&) const = default;
 };
+// A value as the iteration has it.
+struct ValueAt {
+  int value = -1;
+  Iteration at{Iteration::From::none, 0};
+};
 // The `finished` products are waited for; `pending` younger ones may go on. `values`: registers that are
 // valid behind it. `behind_work`: not before the threads have done what stands in front.
 struct Await {
   std::vector<Token> finished;
   int64_t pending = 0;
-  std::vector<int> values;
+  std::vector<ValueAt> values;
   bool behind_work = false;
 };
 
@@ -154,10 +160,17 @@ struct Pipelined {
   StmtId loop;
   Block body;
 };
-// Iterations first, first + 1, .. in order; the counter is `newest`.
+// Iterations first, first + 1, .. in order, `step` of them in one body; the counter, `newest`, is the first
+// of these. What `step` leaves over is for a Remainder.
 struct Steady {
   int64_t first = 0;
+  int64_t step = 1;
   Block body;
+};
+// Behind a Steady: case r where it has left r iterations over, of at least `first`.
+struct Remainder {
+  int64_t first = 0;
+  std::vector<Block> cases;
 };
 // What stands in it belongs to the iteration. `where_exists`: done where the loop has it.
 struct At {
@@ -165,7 +178,8 @@ struct At {
   bool where_exists = false;
   Block body;
 };
-struct WhereAnyIteration {
+struct WhereIterations {
+  int64_t least = 1;  // as many or more
   Block then_body, else_body;
 };
 
@@ -185,7 +199,7 @@ struct ClusterBarrier {};
 struct Stmt {
   std::variant<Run, Issue, Await, Acquire, Commit, Wait, Peek, Release, CommitGroup, WaitGroup, Barrier,
                Fence, Order, SplitSums, JoinSums, LoadOperands, Multiply, Serial, Branch, Pipelined, Steady,
-               At, WhereAnyIteration, TileLoop, AwaitStores, ClusterBarrier>
+               Remainder, At, WhereIterations, TileLoop, AwaitStores, ClusterBarrier>
       node;
 };
 

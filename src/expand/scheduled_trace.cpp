@@ -95,11 +95,15 @@ class Tracer {
     filled_[node.loop] += run_.iterations;
   }
   void step(const Stmt&, const Steady& node) {
-    for (int64_t i = node.first; i < run_.iterations; ++i) {
+    for (int64_t i = node.first; i + node.step <= run_.iterations; i += node.step) {
       scope_->newest = scope_->at = i;
       block(node.body);
     }
     scope_->newest = scope_->at = 0;
+  }
+  void step(const Stmt&, const Remainder& node) {
+    const int64_t left = run_.iterations - node.first;
+    if (left >= 0) block(node.cases[static_cast<size_t>(left) % node.cases.size()]);
   }
   void step(const Stmt&, const At& node) {
     const int64_t at = number(node.iteration), around = scope_->at;
@@ -108,8 +112,8 @@ class Tracer {
     block(node.body);
     scope_->at = around;
   }
-  void step(const Stmt&, const WhereAnyIteration& node) {
-    block(run_.iterations > 0 ? node.then_body : node.else_body);
+  void step(const Stmt&, const WhereIterations& node) {
+    block(run_.iterations >= node.least ? node.then_body : node.else_body);
   }
   void step(const Stmt&, const TileLoop& node) {
     const int64_t tiles = node.walk == Walk::own ? 1 : run_.tiles;

@@ -208,7 +208,8 @@ class Player {
              bool product) const {
     if (product && a.write && b.write) return true;
     for (const Pipeline& line : k_.pipelines)
-      if (line.transport == Transport::threads && line.values.count(a.value))
+      if ((line.transport == Transport::threads || line.transport == Transport::registers) &&
+          line.values.count(a.value))
         return (e.iteration(line.loop).value_or(0) - f.issued.iteration(line.loop).value_or(0)) %
                    line.slots !=
                0;

@@ -136,8 +136,10 @@ void Operations::issue_copy(Operation& o) {
 
 void Operations::issue_product(Operation& o) {
   check_operands(o);
-  for (const Operation::Access& a : o.accesses)
+  for (const Operation::Access& a : o.accesses) {
     if (a.read) ++a.place.tile->readers;
+    if (a.write && !a.read && a.place.use.pipeline >= 0) begin_write(o, a.place, false);
+  }
   o.under_way = true;
 }
 

@@ -96,7 +96,7 @@ Place ScheduledBlock::place_of(const RoleState& r, int value) {
                                     [&](const Scope& s) { return line.loop.valid() && s.loop == line.loop; });
     Use use{static_cast<int>(i), 0, r.uses[i]};
     if (scope != r.scopes.rend()) {
-      const bool anew = line.transport == Transport::async_copy;
+      const bool anew = line.transport == Transport::async_copy || line.transport == Transport::registers;
       use.run = anew ? scope->run : 0;
       use.number = anew ? scope->at : scope->filled + scope->at;
     } else if (!handed) {

@@ -57,7 +57,7 @@ class ScheduledBlock {
     const expand::Block* body = nullptr;
     size_t next = 0;
     ir::StmtId stmt;  // serial: the loop; multiply: the product
-    int64_t i = 0, end = 0;
+    int64_t i = 0, end = 0, step = 1;
     int64_t begin = 0;      // serial: of the loop's variable
     int64_t at = 0;         // at: of the scope around
     ir::ScalarValue value;  // at: of the loop's variable around
@@ -100,7 +100,8 @@ class ScheduledBlock {
   void execute(RoleState& r, const expand::Pipelined& s);
   void execute(RoleState& r, const expand::Steady& s);
   void execute(RoleState& r, const expand::At& s);
-  void execute(RoleState& r, const expand::WhereAnyIteration& s);
+  void execute(RoleState& r, const expand::Remainder& s);
+  void execute(RoleState& r, const expand::WhereIterations& s);
   void execute(RoleState& r, const expand::TileLoop& s);
 
   bool may_go(const RoleState& r, const expand::Stmt& s);

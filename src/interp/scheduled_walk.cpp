@@ -39,10 +39,11 @@ void ScheduledBlock::execute(RoleState& r, const expand::Pipelined& s) {
 
 void ScheduledBlock::execute(RoleState& r, const expand::Steady& s) {
   Scope& scope = r.scopes.back();
-  if (s.first >= scope.extent) return;
+  if (s.first + s.step > scope.extent) return;
   scope.newest = scope.at = s.first;
   Frame f{Frame::Kind::steady, &s.body};
   f.i = s.first;
+  f.step = s.step;
   f.end = scope.extent;
   r.stack.push_back(f);
 }
@@ -58,8 +59,13 @@ void ScheduledBlock::execute(RoleState& r, const expand::At& s) {
   r.stack.push_back(f);
 }
 
-void ScheduledBlock::execute(RoleState& r, const expand::WhereAnyIteration& s) {
-  r.stack.push_back({Frame::Kind::list, r.scopes.back().extent > 0 ? &s.then_body : &s.else_body});
+void ScheduledBlock::execute(RoleState& r, const expand::Remainder& s) {
+  const int64_t left = r.scopes.back().extent - s.first;
+  if (left >= 0) r.stack.push_back({Frame::Kind::list, &s.cases[static_cast<size_t>(left) % s.cases.size()]});
+}
+
+void ScheduledBlock::execute(RoleState& r, const expand::WhereIterations& s) {
+  r.stack.push_back({Frame::Kind::list, r.scopes.back().extent >= s.least ? &s.then_body : &s.else_body});
 }
 
 void ScheduledBlock::execute(RoleState& r, const expand::TileLoop& s) {
@@ -91,7 +97,7 @@ void ScheduledBlock::finish_frame(RoleState& r) {
       f.next = 0;
       return;
     case Frame::Kind::steady:
-      if (++f.i == f.end) f.i = 0;
+      f.i = f.i + 2 * f.step > f.end ? 0 : f.i + f.step;
       r.scopes.back().newest = r.scopes.back().at = f.i;
       if (f.i == 0) break;
       f.next = 0;

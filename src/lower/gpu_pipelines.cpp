@@ -148,9 +148,19 @@ void ScheduledLowering::lower(const expand::Release& s, thread::Block& out) {
   k_.count_use(line, out);
 }
 
+MemoryId ScheduledLowering::registers_at(const expand::ValueAt& v) {
+  for (const PipelineBarriers& line : k_.pipelines_)
+    if (line.pipeline->transport == Transport::registers && line.pipeline->values.count(v.value))
+      return registers_of(v.value, k_.pipeline_slot(line, number_of(v.at)));
+  return k_.values_[static_cast<size_t>(v.value)];
+}
+
 void ScheduledLowering::lower(const expand::Await& s, thread::Block& out) {
   thread::WarpgroupWait wait{s.pending, {}};
-  for (int v : s.values) wait.registers.push_back(k_.values_[static_cast<size_t>(v)]);
+  for (const expand::ValueAt& v : s.values)
+    wait.registers.push_back(v.at.from == expand::Iteration::From::none
+                                 ? k_.values_[static_cast<size_t>(v.value)]
+                                 : registers_at(v));
   wait.behind_work = s.behind_work;
   emit(std::move(wait), out);
 }

@@ -360,7 +360,8 @@ class KernelLowering {
   std::map<VarId, ExprId> vars_;    // program variable -> thread expression
   std::map<ExprId, ExprId> taken_;  // scalars of the op being lowered, as they were in front of it
   std::map<ir::BufferId, MemoryId> globals_;
-  std::vector<MemoryId> values_;                 // by value index
+  std::vector<MemoryId> values_;                         // by value index
+  std::map<int, std::vector<MemoryId>> register_slots_;  // GPU: of values that iterations have in turn
   const analysis::KernelOp* current_ = nullptr;  // op being lowered: decides which value a buffer means
   ir::StmtId statement_;   // statement being lowered: decides which value its scalars read
   int scalar_value_ = -1;  // while a scalar is lowered: the value it reads

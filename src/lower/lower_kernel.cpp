@@ -108,7 +108,14 @@ void KernelLowering::declare_values() {
         m.arena_offset = place.offset;
         out_.arena_bytes = std::max(out_.arena_bytes, place.offset + place.bytes);
       }
-    values_.push_back(out_.add_memory(std::move(m)));
+    values_.push_back(out_.add_memory(m));
+    if (!m.in_registers || plan.slots < 2) continue;
+    std::vector<MemoryId>& slots = register_slots_[static_cast<int>(v)];
+    slots = {values_.back()};
+    for (int64_t s = 1; s < plan.slots; ++s) {
+      m.name = plan.value + "@slot" + std::to_string(s);
+      slots.push_back(out_.add_memory(m));
+    }
   }
 }
 

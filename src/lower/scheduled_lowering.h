@@ -12,6 +12,7 @@ struct LoopScope {
   const ir::Loop* loop = nullptr;
   std::string origin;
   ExprId begin, extent;
+  ExprId end;        // the extent, as the statements of a remainder know it
   bool fed = false;  // by a producer: iterations are numbered over all runs of the loop
   ExprId before;     // how often the loop has run
   ExprId filled;     // and its pipelines were filled
@@ -64,12 +65,16 @@ class ScheduledLowering {
   void lower(const expand::Pipelined& s, thread::Block& out);
   void lower(const expand::Steady& s, thread::Block& out);
   void lower(const expand::At& s, thread::Block& out);
-  void lower(const expand::WhereAnyIteration& s, thread::Block& out);
+  void lower(const expand::Remainder& s, thread::Block& out);
+  void lower(const expand::WhereIterations& s, thread::Block& out);
   void lower(const expand::LoadOperands& s, thread::Block& out);
   void lower(const expand::Multiply& s, thread::Block& out);
   ExprId number_of(expand::Iteration i);
   void enter(ExprId iteration);
-  ExprId any_iteration();
+  ExprId any_iteration(int64_t least = 1);
+  ExprId iterations_from(int64_t first);
+  MemoryId registers_of(int value, ExprId slot);
+  MemoryId registers_at(const expand::ValueAt& v);
   StagedGemm& staged(ir::StmtId product);
 
   const std::string& origin() const { return scope_ ? scope_->origin : k_.kernel_.name; }

@@ -5,6 +5,7 @@
 #include "analysis/written_operand.h"
 #include "schedule/memory_plan.h"
 #include "schedule/op_engines.h"
+#include "schedule/ping_pong_plan.h"
 #include "schedule/pipeline_plan.h"
 #include "schedule/plan_kernel.h"
 #include "schedule/tensor_feeds.h"
@@ -52,8 +53,10 @@ class KernelPlanner {
   void find_written_operands(int64_t threads);
   void widen_written();
   bool produced_loops_overlap();
-  Checked order_products();
-  Checked plan_turns(int64_t threads);
+  TurnFacts turn_facts(int64_t threads) const;
+  Checked order_products(const TurnFacts& facts);
+  bool registers_fit(const std::map<int, int64_t>& slots, int64_t threads) const;
+  Checked plan_turns(const TurnFacts& facts);
   bool threads_meet_for(const KernelOp& op) const;
   void choose_stores();
   void lay_out_tiles();

@@ -14,8 +14,8 @@ using analysis::KernelOps;
 namespace {
 
 constexpr int64_t kWarpgroup = 128;
-constexpr double kLanes = 128;        // of a multiprocessor, for plain arithmetic
-constexpr double kSpecialSlots = 8;   // exponentials, roots, quotients: 16 lanes
+constexpr double kLanes = 128;       // of a multiprocessor, for plain arithmetic
+constexpr double kSpecialSlots = 8;  // exponentials, roots, quotients: 16 lanes
 
 // Turns are planned where the threads' work on elements takes this share of the products' cycles. Less of it
 // hides behind the products in any order; where there is much more, matrix units idle in any order.
@@ -60,7 +60,7 @@ class Work {
       node.element = node.element || below.element;
       node.along |= below.along;
     }
-    if (node.element && n.op != ir::ExprOp::load) slots += price(n.op) * points(node.along);
+    if (node.element && n.op != ir::ExprOp::load) slots += price(n) * points(node.along);
     seen_.emplace(id, node);
     return node;
   }
@@ -71,16 +71,23 @@ class Work {
       if ((along >> d & 1) != 0) all *= extents_[d].second;
     return all;
   }
-  static double price(ir::ExprOp op) {
-    switch (op) {
+  double price(const ir::ExprNode& n) const {
+    switch (n.op) {
+      // 64 lanes of a multiprocessor convert between integers and floats (CUDA C++ Programming Guide, table
+      // of arithmetic throughput).
+      case ir::ExprOp::cast:
+        return ir::is_float(n.type) != ir::is_float(e_.type(n.a)) ? 2 : 1;
       case ir::ExprOp::exp:
       case ir::ExprOp::exp2:
       case ir::ExprOp::log:
       case ir::ExprOp::log2:
       case ir::ExprOp::sqrt:
-      case ir::ExprOp::rsqrt: case ir::ExprOp::tanh: case ir::ExprOp::div:
+      case ir::ExprOp::rsqrt:
+      case ir::ExprOp::tanh:
+      case ir::ExprOp::div:
         return kSpecialSlots;
-      case ir::ExprOp::erf: case ir::ExprOp::sigmoid:
+      case ir::ExprOp::erf:
+      case ir::ExprOp::sigmoid:
         return 2 * kSpecialSlots;
       default:
         return 1;

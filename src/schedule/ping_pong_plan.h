@@ -24,10 +24,10 @@ namespace tilegen::schedule {
 // What is known of a loop when turns are decided.
 struct TurnFacts {
   std::map<const analysis::KernelOp*, double>
-      products;                                       // of warpgroups, fed by a producer; cycles of the block
-  std::set<const analysis::KernelOp*> copies;         // that the producer makes
-  std::set<const analysis::KernelOp*> meetings;       // ops for which threads of the block meet
-  int64_t threads = 0;                                // computing ones
+      products;                                  // of warpgroups, fed by a producer; cycles of the block
+  std::set<const analysis::KernelOp*> copies;    // that the producer makes
+  std::set<const analysis::KernelOp*> meetings;  // ops for which threads of the block meet
+  int64_t threads = 0;                           // computing ones
 };
 
 // Issue slots of a multiprocessor, in cycles, that the op's work on elements takes in one iteration; what is

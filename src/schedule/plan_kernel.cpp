@@ -110,9 +110,10 @@ Expected<std::optional<KernelSchedule>> KernelPlanner::attempt(int64_t threads) 
   if (!produced_loops_overlap()) return std::optional<KernelSchedule>(kAgain);
   if (pipelines_.refused) return *pipelines_.refused;
   if (Checked ok = check_given_engines(); !ok) return ok.error();
-  if (Checked ok = order_products(); !ok) return ok.error();
+  const TurnFacts facts = turn_facts(threads);
+  if (Checked ok = order_products(facts); !ok) return ok.error();
   widen_written();
-  if (Checked ok = plan_turns(threads); !ok) return ok.error();
+  if (Checked ok = plan_turns(facts); !ok) return ok.error();
 
   auto schedule = assemble(threads);
   if (!schedule) return schedule.error();

@@ -8,6 +8,7 @@
 #include "schedule/overlap_plan.h"
 #include "schedule/ping_pong_plan.h"
 #include "schedule/role_plan.h"
+#include "target/role_registers.h"
 
 namespace tilegen::schedule {
 
@@ -93,22 +94,69 @@ bool KernelPlanner::produced_loops_overlap() {
   return leave_to_threads(crowded) ? false : !refuse(alone);
 }
 
+// Cycles of products, and what stands between them.
+TurnFacts KernelPlanner::turn_facts(int64_t threads) const {
+  TurnFacts facts;
+  facts.threads = threads;
+  for (const auto& [product, feed] : feeds_.fed)
+    if (feed.direct) facts.products[&ops_.ops[product]] = gemms_.at(product).cycles;
+  for (size_t op : produced_) facts.copies.insert(&ops_.ops[op]);
+  for (const KernelOp& op : ops_.ops)
+    if (threads_meet_for(op)) facts.meetings.insert(&op);
+  return facts;
+}
+
+// A computing thread has registers for the slots, and as many blocks are resident as before.
+bool KernelPlanner::registers_fit(const std::map<int, int64_t>& slots, int64_t threads) const {
+  std::vector<plan::ValuePlan> values = layouts_.values;
+  int64_t own = 0;
+  for (const auto& [op, gemm] : gemms_) own = std::max(own, gemm.own_registers);
+  const int64_t before = registers_needed(p_, ops_, values) + own;
+  for (auto [value, count] : slots) values[static_cast<size_t>(value)].slots = count;
+  const int64_t needed = registers_needed(p_, ops_, values) + own;
+  if (needed > target::most_consumer_registers(target_, threads)) return false;
+  const auto resident = [&](int64_t registers) {
+    return std::min(target_.shared_bytes / std::max<int64_t>(1, arena(pipelines_.slots)),
+                    target_.registers_per_multiprocessor / (registers * (threads + target_.warp)));
+  };
+  return resident(needed) >= resident(before);
+}
+
 // The order of issue of loops with a producer.
-Checked KernelPlanner::order_products() {
+Checked KernelPlanner::order_products(const TurnFacts& facts) {
   if (in_order()) return Unit{};
   const ir::KernelPaths paths(p_, index_);
-  std::map<ir::StmtId, std::set<const KernelOp*>> products;
-  std::set<const KernelOp*> copies;
+  OverlapFacts overlap{facts, {}, [&](const auto& slots) { return registers_fit(slots, facts.threads); }, {}};
+  for (const plan::ChannelPlan& c : channels_) {
+    std::set<int>& values = overlap.handed_over.emplace_back();
+    for (size_t v = 0; v < layouts_.values.size(); ++v)
+      if (!c.loop.empty() &&
+          std::find(c.values.begin(), c.values.end(), layouts_.values[v].value) != c.values.end())
+        values.insert(static_cast<int>(v));
+  }
+  for (size_t v = 0; v < layouts_.values.size(); ++v) {
+    const plan::ValuePlan& value = layouts_.values[v];
+    const bool converted =
+        std::any_of(layouts_.conversions.begin(), layouts_.conversions.end(),
+                    [&](const plan::ConversionPlan& c) { return c.value == value.value; }) ||
+        std::any_of(layouts_.ops.begin(), layouts_.ops.end(), [&](const plan::OpPlan& op) {
+          return std::find(op.through_memory.begin(), op.through_memory.end(), value.value) !=
+                 op.through_memory.end();
+        });
+    if (!value.memory && value.fragment && !converted) overlap.registers.insert(static_cast<int>(v));
+    const plan::ValuePlan* given = given_ ? plan::find_value(*given_, value.value) : nullptr;
+    if (given && !value.memory && given->slots > 1) pipelines_.slots[static_cast<int>(v)] = given->slots;
+  }
+  std::set<ir::StmtId> loops;
   for (const auto& [product, feed] : feeds_.fed)
-    if (feed.direct) products[feed.loop].insert(&ops_.ops[product]);
-  for (size_t op : produced_) copies.insert(&ops_.ops[op]);
-  for (const auto& [loop, of_loop] : products)
+    if (feed.direct) loops.insert(feed.loop);
+  for (ir::StmtId loop : loops)
     for (plan::LoopPlan& l : pipelines_.loops) {
       if (l.loop != paths[loop.value]) continue;
       const plan::LoopPlan* given = given_ ? plan::find_loop(*given_, l.loop) : nullptr;
       std::string note;
-      Checked ok =
-          order_loop(p_, ops_, dependences_, loop, of_loop, copies, given && !given->stages.empty(), l, note);
+      Checked ok = order_loop(p_, ops_, dependences_, loop, overlap, given && !given->stages.empty(), l,
+                              pipelines_.slots, note);
       if (!ok) return ok;
       if (!note.empty()) notes_.push_back({l.loop, note});
     }
@@ -140,17 +188,10 @@ bool KernelPlanner::threads_meet_for(const KernelOp& op) const {
 }
 
 // Behind the order of issue.
-Checked KernelPlanner::plan_turns(int64_t threads) {
+Checked KernelPlanner::plan_turns(const TurnFacts& facts) {
   const ir::KernelPaths paths(p_, index_);
   std::map<std::string, ir::StmtId> loops;
   ir::for_each_statement(p_, kernel_.body, [&](ir::StmtId id, int) { loops.emplace(paths[id.value], id); });
-  TurnFacts facts;
-  facts.threads = threads;
-  for (const auto& [product, feed] : feeds_.fed)
-    if (feed.direct) facts.products[&ops_.ops[product]] = gemms_.at(product).cycles;
-  for (size_t op : produced_) facts.copies.insert(&ops_.ops[op]);
-  for (const KernelOp& op : ops_.ops)
-    if (threads_meet_for(op)) facts.meetings.insert(&op);
   for (plan::LoopPlan& l : pipelines_.loops) {
     const plan::LoopPlan* given = given_ ? plan::find_loop(*given_, l.loop) : nullptr;
     const std::optional<bool> asked = in_order() ? std::optional(false)

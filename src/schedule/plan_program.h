@@ -26,12 +26,12 @@ enum class TensorCopies : uint8_t { loads_and_stores, loads, product_loads, none
 // before.
 enum class PlanForm : uint8_t {
   full,
-  in_order,           // ops run in program order, sums are joined in each iteration, blocks have one point
-  no_tensor_stores,   // TensorCopies::loads
-  product_loads,      // TensorCopies::product_loads
-  no_tensor_copies,   // TensorCopies::none, and nothing of warpgroups and roles
+  in_order,          // ops run in program order, sums are joined in each iteration, blocks have one point
+  no_tensor_stores,  // TensorCopies::loads
+  product_loads,     // TensorCopies::product_loads
+  no_tensor_copies,  // TensorCopies::none, and nothing of warpgroups and roles
   no_async_copies,
-  multiply_adds,      // no matrix instructions where multiply-adds can do the product
+  multiply_adds,  // no matrix instructions where multiply-adds can do the product
 };
 // As in "the kernel is planned without ..".
 const char* plan_form_text(PlanForm form);

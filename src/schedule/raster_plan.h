@@ -13,8 +13,8 @@
 // more of it neighbours fetch the same tiles at different times), and that are no smaller than a wave.
 #pragma once
 
-#include "plan/schedule.h"
 #include "ir/program.h"
+#include "plan/schedule.h"
 #include "target/target.h"
 
 namespace tilegen::schedule {

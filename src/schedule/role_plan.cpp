@@ -88,8 +88,9 @@ int64_t registers_needed(const ir::Program& p, const analysis::KernelOps& ops,
     needed += kLoadsInFlight;
   for (size_t v = 0; v < values.size(); ++v)
     if (values[v].fragment)
-      needed += ceil_div(
-          values[v].fragment->registers() * ir::dtype_bytes(p.buffer(ops.values[v].buffer).type), int64_t{4});
+      needed += ceil_div(values[v].fragment->registers() * std::max<int64_t>(1, values[v].slots) *
+                             ir::dtype_bytes(p.buffer(ops.values[v].buffer).type),
+                         int64_t{4});
   return needed;
 }
 

@@ -148,6 +148,7 @@ void load_boxes(const Box& b) {
     g.spread(tile_elements, [&](E j, E inside) {
       g.store_if(raw, r * tile_elements + j, g.load_if(tile, j, inside), inside);
     });
+    g.proxy_fence();  // what is read is read before the next box comes
     g.barrier();
   });
   Tensors start = {coordinates_of(at), numbers(b.type, b.tensor_elements(), 11),

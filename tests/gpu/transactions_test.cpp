@@ -126,6 +126,7 @@ struct Landing : EngineProgram {
       wait_for(full_, i(0), r % 2);
       spread(kAll * kRow,
              [&](E j, E inside) { store_if(out, r * (kAll * kRow) + j, load_if(tile_, j, inside), inside); });
+      proxy_fence();
       barrier();
     });
   }

@@ -41,6 +41,8 @@ INSTANTIATE_TEST_SUITE_P(
                       File{kFlagship, "attention_packed", "sm_90a"},
                       File{kFlagship, "attention_split", "sm_90a"}, File{kFlagship, "softmax_rows", "sm_90a"},
                       File{kHopper, "products_without_loop", "sm_90a"},
+                      File{kHopper, "operand_decoded_beside_products", "sm_90a"},
+                      File{kHopper, "chain_of_three_products", "sm_90a"},
                       File{kHopper, "tile_of_an_outer_loop", "sm_90a"},
                       File{kHopper, "copies_in_a_branch", "sm_90a"}, File{kPlan, "gemm_bias_relu", "sm_80"},
                       File{kPlan, "flash_attention", "sm_80"}, File{kPlan, "gemm_bias_relu", "x86-64-v4"}),
