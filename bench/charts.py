@@ -21,6 +21,7 @@ FAMILIES = (
     products.gemm,
     products.gemm_shapes,
     loops.loop_forms,
+    loops.overlap,
     attention.attention,
     attention.attention_heads,
     attention.attention_forms,
@@ -33,7 +34,7 @@ FAMILIES = (
     rows.host_rows,
     attention.flash_attention_3,
 )
-RESULTS = ("h200", "loop_forms", "gemm_host", "rows_host", "limits", "unsampled")
+RESULTS = ("h200", "loop_forms", "overlap", "gemm_host", "rows_host", "limits", "unsampled")
 BLOCK = re.compile(r"^<!-- (\w+): written by bench/charts\.py -->\n(.*?)^<!-- /\1 -->\n", re.M | re.S)
 
 

@@ -1,4 +1,4 @@
-"""Programs under other forms of loops than one pipelined loop, beside PyTorch."""
+"""Programs under other forms of loops than one pipelined loop, and products beside other work, beside PyTorch."""
 
 import statistics
 
@@ -39,3 +39,32 @@ def loop_forms(results):
     alt = "rates of products in serial, nested and no loops, and of a transposition, on an H200 beside PyTorch"
     chart = Chart("loop_forms", "Other forms of loops on an H200", alt, panels)
     return Family("loop_forms", chart, [Table(["program", "ours", "PyTorch", "ratio", "of the limit"], rows)])
+
+
+WORK = {"alone": "product alone", "decoded": "i8 operand decoded into registers", "scaled": "product scaled, then added"}
+SIZE, QUERIES, KEYS, WIDTH = 4096, 16896, 4096, 64
+
+
+def overlap(results):
+    data = results["overlap"]["rows"]
+    tensor = limit_of(results["limits"], "fp16")
+    groups, products, chains = [], [], []
+    for r in data:
+        middle = {who: statistics.median(ms) for who, ms in r["ms"].items()}
+        tile, ours = f"{r['rows']}x{r['columns']}", middle["ours"]
+        if r["form"] == "chain":
+            work = 2 * QUERIES * KEYS * WIDTH * 2 + 2 * QUERIES * (KEYS // r["columns"]) * WIDTH * WIDTH
+            chains.append([f"tiles of {tile}", f"{work / 1e9 / ours:.0f} TFLOP/s", *figures(work / 1e9 / ours / tensor, digits=2)])
+            continue
+        work = 2 * SIZE ** 3 / 1e9
+        rates = {"ours": work / ours, "PyTorch": work / middle["torch"]}
+        groups.append(Group(f"{WORK[r['form']]}\n{tile}", bars("TFLOP/s", rates, 0)))
+        cells = [f"{rate:.0f} TFLOP/s" for rate in rates.values()]
+        products.append([f"{WORK[r['form']]}, tiles of {tile}", *cells, *figures(middle["torch"] / ours, digits=3),
+                         *figures(work / ours / tensor, digits=2)])
+    alt = "rates of products beside work of the threads, on an H200 beside PyTorch's product of operands that are ready"
+    chart = Chart("overlap", "Products beside work of the threads on an H200", alt,
+                  [Panel("f16 products of 4096 cubed", "TFLOP/s", groups, tensor, limit_text(tensor))])
+    return Family("overlap", chart, [
+        Table(["program", "ours", "PyTorch's product alone", "ratio", "of the limit"], products),
+        Table(["three products with exponentials between", "ours", "of the limit"], chains)])
