@@ -11,8 +11,7 @@ namespace {
 
 constexpr int64_t kMaxSlots = 2;   // of a place in registers
 constexpr size_t kMaxChoices = 8;  // operations that may lag behind what feeds them, places with slots
-// Cycles to issue a product and to see that one has ended; measured with an empty loop body on an H200 they
-// are 16 to 24 and 40 to 70.
+// Cycles to issue a product and to see that one has ended: estimates, not measured.
 constexpr double kIssueCycles = 20, kAwaitCycles = 60;
 // Another order must be so much better than the one that would be taken. Groups of warps that take turns fill
 // each other's gaps, but not all of them: on an H200 an operand decoded beside the product of two groups that
