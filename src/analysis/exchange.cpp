@@ -83,11 +83,11 @@ Exchange exchange_for(const Fragment& from, const Fragment& to, const target::Ta
 }
 
 // Rows a vector apart from a multiple of the banks, so that neighbouring rows do not meet in one bank.
-layout::Layout exchange_layout(std::span<const int64_t> shape, ir::DType type) {
-  constexpr int64_t kBankBytes = 128, kVectorBytes = 16;
+layout::Layout exchange_layout(std::span<const int64_t> shape, ir::DType type, const target::Target& t) {
   const int64_t bytes = ir::dtype_bytes(type);
-  if (shape.size() < 2 || shape.back() * bytes % kBankBytes != 0) return layout::Layout::row_major(shape);
-  return layout::Layout::padded_row_major(shape, kVectorBytes / bytes);
+  if (shape.size() < 2 || shape.back() * bytes % t.banks.row_bytes() != 0)
+    return layout::Layout::row_major(shape);
+  return layout::Layout::padded_row_major(shape, t.vector_bytes / bytes);
 }
 
 std::optional<Fragment> result_fragment(const ir::Program& p, const KernelOp& op, const Fragment& iteration) {
@@ -181,9 +181,9 @@ std::string scratch_name(const std::string& path) { return path + ".scratch"; }
 
 std::string copy_name(const std::string& path, const std::string& value) { return path + "." + value; }
 
-plan::ValuePlan copy_in_memory(const plan::ValuePlan& held, ir::DType type) {
+plan::ValuePlan copy_in_memory(const plan::ValuePlan& held, ir::DType type, const target::Target& t) {
   plan::ValuePlan copy = held;
-  copy.memory = exchange_layout(held.fragment->shape(), type);
+  copy.memory = exchange_layout(held.fragment->shape(), type, t);
   copy.fragment.reset();
   return copy;
 }

@@ -29,7 +29,7 @@ int64_t reached_by_lanes(const std::vector<layout::Digit>& digits, const layout:
 std::vector<layout::Digit> thread_digits(const layout::Fragment& f);
 
 // Where the elements of a value lie in its scratch slice.
-layout::Layout exchange_layout(std::span<const int64_t> shape, ir::DType type);
+layout::Layout exchange_layout(std::span<const int64_t> shape, ir::DType type, const target::Target& t);
 
 // How the threads of a reduction's axis come together, behind what each has combined on its own.
 struct ReductionExchange {
@@ -69,5 +69,5 @@ std::vector<OpConversion> conversions_of(const ir::Program& p, const KernelOps& 
 std::string scratch_name(const std::string& path);
 // Of the copy of a value that an op works on in memory, and the value as such an op sees it.
 std::string copy_name(const std::string& path, const std::string& value);
-plan::ValuePlan copy_in_memory(const plan::ValuePlan& held, ir::DType type);
+plan::ValuePlan copy_in_memory(const plan::ValuePlan& held, ir::DType type, const target::Target& t);
 }  // namespace tilegen::analysis

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "ir/program.h"
+#include "target/target.h"
 
 namespace tilegen::analysis {
 
@@ -37,6 +38,8 @@ inline bool k_is_contiguous(const MatrixDims& m, int side) {
 
 // A tile of fewer rows than the instructions have is multiplied as C^T = B^T A^T: B in the place of A,
 // columns as rows.
-inline bool swaps_operands(const GemmShape& s) { return s.m % 64 != 0; }
+inline bool swaps_operands(const GemmShape& s, const target::Target& t) {
+  return s.m % t.warpgroup_rows() != 0;
+}
 
 }  // namespace tilegen::analysis

@@ -1,32 +1,35 @@
 #include "analysis/store_stage.h"
 
 #include <algorithm>
+#include <ranges>
 
 #include "analysis/tensor_copy.h"
 #include "analysis/warp_partition.h"
+#include "layout/tensor_tile.h"
 
 namespace tilegen::analysis {
 
 namespace {
-
-constexpr int64_t kWarpgroup = 128, kRows = 64, kColumns = 8, kBoxExtent = 256;
 
 bool converts(ir::DType from, ir::DType to) {
   if (from == ir::DType::boolean || to == ir::DType::boolean) return false;
   return ir::dtype_bytes(from) <= 4 && ir::dtype_bytes(to) <= 4;
 }
 
-// How wgmma's accumulators lie over warpgroups, when the fragment is such; rows and columns of a warpgroup.
-std::optional<StoreStage> accumulator_split(const layout::Fragment& f, const MatrixDims& m) {
-  if (f.threads() % kWarpgroup != 0) return std::nullopt;
-  const int64_t warpgroups = f.threads() / kWarpgroup;
+// How accumulators of warpgroup instructions lie over warpgroups, when the fragment is such; rows and columns
+// of a warpgroup. All atoms of a target leave them in one way.
+std::optional<StoreStage> accumulator_split(const layout::Fragment& f, const MatrixDims& m,
+                                            const target::Target& t) {
+  if (t.warpgroup_mma.empty() || f.threads() % t.warpgroup != 0) return std::nullopt;
+  const target::WarpgroupAtom& atom = t.warpgroup_mma.front();
+  const int64_t warpgroups = f.threads() / t.warpgroup, least_columns = atom.widths.front();
   const int64_t rows = m.shape[static_cast<size_t>(m.row)], columns = m.shape[static_cast<size_t>(m.col)];
   for (int64_t wm = warpgroups; wm >= 1; --wm) {
     const int64_t wn = warpgroups / wm;
-    if (wm * wn != warpgroups || rows % (wm * kRows) != 0 || columns % (wn * kColumns) != 0) continue;
-    const auto atom = target::warpgroup_accumulator(static_cast<int>(columns / wn));
+    if (wm * wn != warpgroups || rows % (wm * atom.m) != 0 || columns % (wn * least_columns) != 0) continue;
     const auto want =
-        partitioned(atom, {{rows / (wm * kRows), 1}, {wm, wn}}, {wm, wn, 1}, m, {rows, columns}, kWarpgroup);
+        partitioned(atom.accumulator(static_cast<int>(columns / wn)), {{rows / (wm * atom.m), 1}, {wm, wn}},
+                    {wm, wn, 1}, m, {rows, columns}, t.warpgroup);
     if (!f.equivalent(want)) continue;
     StoreStage s;
     s.rows = rows / wm;
@@ -41,7 +44,8 @@ std::optional<StoreStage> accumulator_split(const layout::Fragment& f, const Mat
 }  // namespace
 
 std::optional<StoreStage> store_stage(const ir::Program& p, const KernelOp& op,
-                                      const layout::Fragment& source, std::string* reason) {
+                                      const layout::Fragment& source, const target::Target& t,
+                                      std::string* reason) {
   auto refuse = [&](std::string why) {
     if (reason) *reason = std::move(why);
     return std::nullopt;
@@ -59,11 +63,12 @@ std::optional<StoreStage> store_stage(const ir::Program& p, const KernelOp& op,
   const auto dims = tensor_copy_dims(p, *copy, reason);
   if (!dims) return std::nullopt;
   if (dims->tile_outer < 0) return refuse("the fragment has one row");
-  auto s = accumulator_split(source, {source.shape(), dims->tile_outer, dims->tile_inner});
+  auto s = accumulator_split(source, {source.shape(), dims->tile_outer, dims->tile_inner}, t);
   if (!s) return refuse("its source is not held as warpgroup instructions leave it");
-  if (s->rows > kBoxExtent) return refuse("a warpgroup holds more than 256 rows");
+  if (s->rows > layout::kMaxBoxExtent)
+    return refuse("a warpgroup holds more than " + std::to_string(layout::kMaxBoxExtent) + " rows");
   const int64_t bytes = ir::dtype_bytes(to.type);
-  for (int width : {128, 64, 32}) {
+  for (int width : std::views::reverse(layout::kBoxSwizzles)) {
     if (s->columns * bytes % width != 0) continue;
     s->inner = width / bytes;
     s->swizzle = width;

@@ -12,11 +12,12 @@
 
 #include "analysis/kernel_ops.h"
 #include "layout/fragment.h"
+#include "target/target.h"
 
 namespace tilegen::analysis {
 
 struct StoreStage {
-  int64_t rows = 64;        // of a warpgroup's part: a multiple of 64, at most 256
+  int64_t rows = 0;         // of a warpgroup's part: a multiple of an instruction's, at most a box's
   int64_t columns = 0;      // of a warpgroup's part of the fragment
   // warpgroup w holds rows (w / warpgroups_n) * rows .., columns (w % warpgroups_n) * columns ..
   int64_t warpgroups_m = 1, warpgroups_n = 1;
@@ -28,6 +29,7 @@ struct StoreStage {
 
 // `pass_columns` of the result is the whole width; planning may take less to save memory.
 std::optional<StoreStage> store_stage(const ir::Program& p, const KernelOp& op,
-                                      const layout::Fragment& source, std::string* reason);
+                                      const layout::Fragment& source, const target::Target& t,
+                                      std::string* reason);
 
 }  // namespace tilegen::analysis

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "analysis/uniformity.h"
+#include "layout/tensor_tile.h"
 #include "ops/element_view.h"
 #include "ops/op.h"
 #include "support/checked.h"
@@ -17,7 +18,6 @@ using ir::ExprOp;
 namespace {
 
 constexpr size_t kMostDims = 5;
-constexpr int64_t kStrideBytes = 16;
 
 // x of (x + r) // c with 0 <= r < c: that is x // c where c divides x.
 ExprId dividend(const ir::Program& p, ExprId e, int64_t c) {
@@ -61,7 +61,7 @@ std::string no_multiple(const ir::Program& p, ExprId e, const std::string& what)
 }
 
 std::string strides_refusal(const ir::Program& p, const ir::Buffer& tensor) {
-  const int64_t d = std::max<int64_t>(1, kStrideBytes / ir::dtype_bytes(tensor.type));
+  const int64_t d = std::max<int64_t>(1, layout::kTensorUnit / ir::dtype_bytes(tensor.type));
   const std::string what = "a stride of tensor '" + tensor.name + "'";
   if (tensor.strides.empty())
     return tensor.shape.size() < 2 || can_be_multiple(p, tensor.shape.back(), d)
@@ -158,7 +158,7 @@ bool never_negative(const ir::Program& p, ExprId e) {
 // dimension, and for writing at one in front of the tensor.
 std::string place_refusal(const ir::Program& p, const ir::Region& region, const ir::Buffer& tensor,
                           bool load) {
-  const int64_t d = std::max<int64_t>(1, kStrideBytes / ir::dtype_bytes(tensor.type));
+  const int64_t d = std::max<int64_t>(1, layout::kTensorUnit / ir::dtype_bytes(tensor.type));
   if (known_divisor(p, region.offsets.back()) % d != 0)
     return "its place along the dense dimension of tensor '" + tensor.name +
            "' is not known to be a multiple of 16 bytes";

@@ -1,5 +1,6 @@
 #include "analysis/warpgroup_operand.h"
 
+#include <ranges>
 #include <utility>
 
 #include "layout/tensor_tile.h"
@@ -13,11 +14,11 @@ using target::WarpgroupAtom;
 
 namespace {
 
-constexpr int64_t kAtomRows = 8;  // rows after which a swizzle repeats
+constexpr int64_t kAtomRows = layout::kSwizzleRows;
 
 // Widest swizzle whose rows divide what the instruction takes of the inner dimension; 0 where there is none.
 int swizzle_width(int64_t inner_bytes) {
-  for (int width : {128, 64, 32})
+  for (int width : std::views::reverse(layout::kBoxSwizzles))
     if (inner_bytes % width == 0) return width;
   return 0;
 }
@@ -60,7 +61,7 @@ std::optional<WarpgroupOperand> warpgroup_operand_form(const Layout& l, const Ma
   if (l.shape() != dims.shape || l.outputs() != 1 || z.none() || z.base != 4 || z.shift != 3 || z.bits > 3 ||
       l.element_bytes() != element_bytes)
     return std::nullopt;
-  const int64_t width = int64_t{16} << z.bits, row = width / element_bytes;
+  const int64_t width = layout::kSwizzleUnit << z.bits, row = width / element_bytes;
   const int64_t inner = s.extent(s.inner()), outer = s.extent(s.outer()), rows = s.extent(s.rows);
   // Rows of one swizzle width along the inner dimension, boxes of them any distance apart.
   int64_t box = 0;

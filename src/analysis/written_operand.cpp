@@ -14,8 +14,6 @@ using plan::Engine;
 
 namespace {
 
-constexpr int64_t kWarpgroup = 128;
-
 // Rows of a tile that one warpgroup's product reads: `each` of dimension `dim`, as many for every warpgroup.
 struct OwnRows {
   int dim = 0;
@@ -89,7 +87,7 @@ class Finder {
   }
 
   bool own_rows(const WrittenOperand& w) const {
-    if (threads_ == kWarpgroup) return true;
+    if (threads_ == target_.warpgroup) return true;
     std::optional<OwnRows> rows;
     for (size_t product : w.products)
       for (int side = 0; side < 2; ++side) {
@@ -116,11 +114,12 @@ class Finder {
   // Nothing where a warpgroup reads rows of others: of B, and where warpgroups split columns.
   std::optional<OwnRows> rows_of(size_t product, int side) const {
     const GemmShape shape = analysis::gemm_shape(p_, tile_op(product));
-    const bool swapped = swaps_operands(shape);
+    const bool swapped = swaps_operands(shape, target_);
     const plan::OpPlan& plan = plans_[product];
-    const int64_t groups_m = (swapped ? plan.warps_n : plan.warps_m) / 4,
+    const int64_t groups_m = (swapped ? plan.warps_n : plan.warps_m) / target_.warpgroup_warps(),
                   groups_n = swapped ? plan.warps_m : plan.warps_n;
-    if ((side == 1) != swapped || groups_n != 1 || groups_m * kWarpgroup != threads_) return std::nullopt;
+    if ((side == 1) != swapped || groups_n != 1 || groups_m * target_.warpgroup != threads_)
+      return std::nullopt;
     const MatrixDims d = dims(product, side);
     return OwnRows{side == 0 ? d.row : d.col, (swapped ? shape.n : shape.m) / groups_m};
   }
@@ -161,12 +160,12 @@ class Finder {
   }
 
   // Of every point the threads that walk it belong to the warpgroup of its row.
-  static bool threads_own(const layout::Fragment& iteration, int along, int64_t offset, int64_t each) {
+  bool threads_own(const layout::Fragment& iteration, int along, int64_t offset, int64_t each) const {
     std::vector<int64_t> point(iteration.shape().size(), 0);
     for (;;) {
       const int64_t group = (point[static_cast<size_t>(along)] + offset) / each;
       for (int64_t thread : iteration.holders(point))
-        if (thread / kWarpgroup != group) return false;
+        if (thread / target_.warpgroup != group) return false;
       size_t d = point.size();
       while (d > 0 && ++point[d - 1] == iteration.shape()[d - 1]) point[--d] = 0;
       if (d == 0) return true;

@@ -141,7 +141,7 @@ std::string section_text(const driver::Artifact& a, tl_section section) {
     case TL_SECTION_ASSEMBLY:
       return a.assembly;
     case TL_SECTION_PTX:
-      return a.ptx;
+      return a.target.code == target::CodeFormat::ptx ? a.code : "";
   }
   return {};
 }

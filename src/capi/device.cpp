@@ -27,7 +27,7 @@ tl_status tl_device_describe(size_t ordinal, tl_device_info* out_info) {
       return Error(DiagCode::device_absent, "", "there is no device " + std::to_string(ordinal),
                    "see tl_device_count");
     const runtime::DeviceInfo& device = runtime::devices()[ordinal];
-    const bool cuda = device.kind == target::Kind::nvidia;
+    const bool cuda = device.kind == runtime::DeviceKind::cuda;
     tl_device_info info{};
     info.kind = cuda ? TL_DEVICE_CUDA : TL_DEVICE_HOST;
     info.cores = static_cast<uint32_t>(device.cores);

@@ -26,7 +26,7 @@ constexpr NumberRow kNumbers[] = {
     {"shared_bytes", [](const target::Target& t) -> int64_t { return t.shared_bytes; }},
     {"registers_per_thread", [](const target::Target& t) -> int64_t { return t.registers_per_thread; }},
     {"vector_bytes", [](const target::Target& t) -> int64_t { return t.vector_bytes; }},
-    {"async_copy", [](const target::Target& t) -> int64_t { return t.async_copy ? 1 : 0; }},
+    {"async_copy", [](const target::Target& t) -> int64_t { return t.async_copy() ? 1 : 0; }},
 };
 
 Checked make_target(Expected<target::Target> found, tl_target** out_target) {

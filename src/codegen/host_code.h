@@ -44,6 +44,7 @@ struct HostCodegenOptions {
 
 struct HostCodeResult {
   std::shared_ptr<HostCode> code;
+  std::string object;  // ELF, that `code` was linked from; entries have the kernel's name, "_" and its number
   std::string llvm_ir, llvm_ir_optimised, assembly;
   double emit_ms = 0, optimise_ms = 0, codegen_ms = 0;
 };

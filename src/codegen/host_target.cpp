@@ -1,11 +1,10 @@
-// The "host" target: this machine's CPU as LLVM sees it. Defined here because only code generation may ask
-// LLVM.
+// This machine's CPU as LLVM sees it. Defined here because only code generation may ask LLVM.
 #include "codegen/host_cpu.h"
 #include "target/host/host.h"
 
 namespace tilegen::target::host {
 
-Target this_machine() {
+CpuFacts this_machine() {
   const codegen::HostCpu& cpu = codegen::host_cpu();
   CpuFacts facts;
   facts.cpu = cpu.name;
@@ -17,7 +16,7 @@ Target this_machine() {
   if (cpu.l1_bytes > 0) facts.l1_bytes = cpu.l1_bytes;
   if (cpu.l2_bytes > 0) facts.l2_bytes = cpu.l2_bytes;
   if (cpu.l3_bytes > 0) facts.l3_bytes = cpu.l3_bytes;
-  return from_facts("host", facts);
+  return facts;
 }
 
 }  // namespace tilegen::target::host

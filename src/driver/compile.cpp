@@ -4,7 +4,7 @@
 #include <set>
 #include <span>
 
-#include "codegen/gpu_code.h"
+#include "codegen/backend.h"
 #include "driver/fallback_version.h"
 #include "driver/settle_plan.h"
 #include "driver/stages.h"
@@ -94,49 +94,9 @@ Expected<Lowered> make_versions(const ir::Program& program, const target::Target
   return out;
 }
 
-struct Generated {
-  std::shared_ptr<codegen::HostCode> host_code;
-  std::string ptx, llvm_ir, llvm_ir_optimised, assembly;
-  double emit_ms = 0, optimise_ms = 0, codegen_ms = 0;
-};
-
-Expected<Generated> generate(std::span<const thread::ThreadProgram> kernels, const target::Target& target,
-                             const CompileOptions& options) {
-  const bool keep_ir = options.keep_ir || static_cast<bool>(options.dump);
-  Generated out;
-  const auto take = [&out](auto& code) {
-    out.llvm_ir = std::move(code->llvm_ir);
-    out.llvm_ir_optimised = std::move(code->llvm_ir_optimised);
-    out.emit_ms = code->emit_ms;
-    out.optimise_ms = code->optimise_ms;
-    out.codegen_ms = code->codegen_ms;
-  };
-  if (target.is_host()) {
-    codegen::HostCodegenOptions host;
-    host.keep_ir = keep_ir;
-    host.cancellation = options.cancellation;
-    host.keep_assembly = options.keep_assembly;
-    auto code = codegen::compile_host(kernels, target, host);
-    if (!code) return code.error();
-    take(code);
-    out.host_code = std::move(code->code);
-    out.assembly = std::move(code->assembly);
-  } else {
-    codegen::GpuCodegenOptions gpu;
-    gpu.keep_ir = keep_ir;
-    gpu.cancellation = options.cancellation;
-    auto code = codegen::compile_ptx(kernels, target, gpu);
-    if (!code) return code.error();
-    take(code);
-    out.ptx = std::move(code->ptx);
-    if (options.keep_assembly) out.assembly = out.ptx;
-  }
-  return out;
-}
-
-std::string words_of(const Generated& code, size_t kernels) {
-  const std::string of = std::to_string(kernels) + (kernels == 1 ? " kernel" : " kernels");
-  return code.host_code ? "host code of " + of : std::to_string(code.ptx.size()) + " bytes of PTX for " + of;
+std::string words_of(const codegen::Code& code, const target::Target& target, size_t kernels) {
+  return std::to_string(code.bytes.size()) + " bytes of " + target::code_format_name(target.code) +
+         " code for " + std::to_string(kernels) + (kernels == 1 ? " kernel" : " kernels");
 }
 
 // Parts of stages, and what the schedule has to say.
@@ -187,19 +147,24 @@ Expected<std::shared_ptr<const Artifact>> compile(std::shared_ptr<const ir::Prog
   // the thread programs are what runs
   if (target.simulated) return std::shared_ptr<const Artifact>(artifact);
 
-  // generate: machine code, or PTX
+  // generate: code in the form that the target's loader takes
+  codegen::CodeOptions how;
+  how.keep_ir = options.keep_ir || static_cast<bool>(options.dump);
+  how.keep_assembly = options.keep_assembly;
+  how.cancellation = options.cancellation;
   auto code = stages.run(
-      "generate", [&] { return generate(artifact->kernels, target, options); },
-      [&](const Expected<Generated>& made) { return words_of(*made, artifact->kernels.size()); });
+      "generate", [&] { return codegen::backend_of(target).compile(artifact->kernels, target, how); },
+      [&](const Expected<codegen::Code>& made) { return words_of(*made, target, artifact->kernels.size()); });
   if (!code) return code.error();
-  artifact->host_code = std::move(code->host_code);
-  artifact->ptx = std::move(code->ptx);
+  artifact->code = std::move(code->bytes);
+  artifact->host_code = std::move(code->in_process);
   artifact->times.push_back({"generate.emit", code->emit_ms});
   artifact->times.push_back({"generate.optimise", code->optimise_ms});
   artifact->times.push_back({"generate.codegen", code->codegen_ms});
   stages.dump("llvm", [&] { return code->llvm_ir; });
   stages.dump("llvm-opt", [&] { return code->llvm_ir_optimised; });
-  if (!artifact->ptx.empty()) stages.dump("ptx", [&] { return artifact->ptx; });
+  if (!artifact->host_code)
+    stages.dump(target::code_format_name(target.code), [&] { return artifact->code; });
   artifact->llvm_ir = std::move(code->llvm_ir);
   artifact->llvm_ir_optimised = std::move(code->llvm_ir_optimised);
   artifact->assembly = std::move(code->assembly);

@@ -54,9 +54,10 @@ struct Artifact {
   // parallel to kernels: what each version was lowered from (simulated targets)
   std::vector<plan::KernelSchedule> decisions;
   std::vector<VersionRange> versions;                // one per kernel of the program, in launch order
-  std::shared_ptr<codegen::HostCode> host_code;      // host targets
-  std::string ptx;                                   // NVIDIA targets
-  std::shared_ptr<const FallbackVersion> fallback;   // NVIDIA targets, where a version has guards
+  std::string code;  // of the target's CodeFormat; empty: planned only, or simulated
+  std::shared_ptr<codegen::HostCode> host_code;  // where this process is the device: the same, linked
+  std::shared_ptr<const FallbackVersion>
+      fallback;  // where a version has guards; not where all are in `kernels`
   std::string llvm_ir, llvm_ir_optimised, assembly;  // kept on request
   sim::SimOptions simulation;  // of simulated targets: how launches run
   std::vector<StageTime> times;

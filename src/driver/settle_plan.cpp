@@ -63,7 +63,7 @@ class Settler {
     std::vector<Candidate*> open;
     for (size_t k = 0; k < all.size(); ++k) {
       all[k].kernel = k;
-      if (!target_.is_host() && !given_of(all[k])) all[k].form = options_.form;
+      if (target_.has_block_threads() && !given_of(all[k])) all[k].form = options_.form;
       open.push_back(&all[k]);
     }
     while (!open.empty()) {
@@ -144,7 +144,7 @@ class Settler {
         for (const Candidate& c : all) text += thread::print_thread_program(*c.code);
         return text;
       });
-    if (!options_.verify && target_.is_host()) return Unit{};
+    if (!options_.verify && !target_.has_block_threads()) return Unit{};
     const auto check = [&](Candidate& c) { verify(c); };
     const auto holds = [&](const Candidate& c) { return program_.kernels[c.kernel].name + ": holds"; };
     return stage("verify", check, holds);
@@ -199,7 +199,7 @@ class Settler {
                                      .for_copy_engine_only = level_ == AssumptionLevel::tensor_loads_alone,
                                      .notes = &notes});
     if (!code) return void(c.rejected = code.error());
-    if (target_.is_host()) {
+    if (!target_.has_block_threads()) {
       lower::fuse_loops(*code);
       lower::forward_stores(*code);
       lower::prefetch_blocks(*code);
@@ -226,7 +226,7 @@ class Settler {
 
   // False where there is none: hosts have one form, and what is given stays in a first version.
   bool next_form(Candidate& c) const {
-    if (target_.is_host()) return false;
+    if (!target_.has_block_threads()) return false;
     if (given_of(c)) return c.given_left_out = fallback_;
     do {
       if (c.form == PlanForm::multiply_adds) return false;
@@ -237,7 +237,7 @@ class Settler {
 
   Error refusal(const Candidate& c) const {
     const Diagnostic& first = c.first_rejected->diagnostics[0];
-    if (first.code != DiagCode::internal_error || target_.is_host()) return *c.first_rejected;
+    if (first.code != DiagCode::internal_error || !target_.has_block_threads()) return *c.first_rejected;
     const ir::Kernel& kernel = program_.kernels[c.kernel];
     Error e;
     if (given_of(c)) {

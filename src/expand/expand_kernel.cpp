@@ -22,7 +22,7 @@ Expander::Expander(const ir::Program& p, int kernel, const plan::KernelSchedule&
   out_.schedule = &schedule;
   out_.ops = std::make_unique<const analysis::KernelOps>(analysis::collect_kernel_ops(p, kernel));
   for (const KernelOp& op : ops().ops) op_of_[op.stmt] = &op;
-  if (!target.is_host()) out_.carried = analysis::carried_sums(p, kernel, ops(), schedule.ops);
+  if (target.has_block_threads()) out_.carried = analysis::carried_sums(p, kernel, ops(), schedule.ops);
 }
 
 void Expander::fail(const std::string& op, std::string message, std::string hint) {
@@ -175,7 +175,7 @@ void Expander::loop(const ir::Loop& l, StmtId id, const std::vector<int>& around
   in_parts(true);
   std::optional<Block> expanded;
   if (role_ == RoleKind::consumer && fed(id)) expanded = consumer_loop(*this, l, id, around);
-  if (!target_.is_host() && role_ != RoleKind::producer && !expanded)
+  if (target_.has_block_threads() && role_ != RoleKind::producer && !expanded)
     expanded = commit_group_loop(*this, l, id);
   if (expanded) {
     out.insert(out.end(), expanded->begin(), expanded->end());

@@ -64,7 +64,7 @@ int64_t widest_bytes(const ir::Program& p, const KernelOp& op, const KnownLayout
     any = std::max<int64_t>(any, ir::dtype_bytes(b.type));
     if (!in_registers(b, a.value, known)) memory = std::max<int64_t>(memory, ir::dtype_bytes(b.type));
   }
-  return t.is_host() || memory == 0 ? any : memory;
+  return t.addressable_registers() || memory == 0 ? any : memory;
 }
 
 // The iteration point of a thread's first register.
@@ -86,7 +86,8 @@ std::vector<int64_t> first_point(const Fragment& f, int64_t thread) {
 // words, as many are served at once as the banks have units.
 double crossing_transactions(const ir::Program& p, const ops::ElementAccess& a, const Fragment& iteration,
                              const target::Target& t) {
-  constexpr int64_t kUnitBytes = 16, kWordBytes = 4, kUnitsOfBanks = 8;
+  const int64_t unit_bytes = t.vector_bytes, word_bytes = t.banks.bank_bytes,
+                units_of_banks = t.banks.row_bytes() / unit_bytes;
   const std::vector<int64_t> shape = p.tile_shape(a.buffer);
   const int64_t bytes = ir::dtype_bytes(p.buffer(a.buffer).type);
   std::map<int64_t, std::set<std::pair<int64_t, int64_t>>> units;  // row and place, by word
@@ -100,11 +101,11 @@ double crossing_transactions(const ir::Program& p, const ops::ElementAccess& a, 
       else
         at = index * bytes;
     }
-    units[at % kUnitBytes / kWordBytes].insert({row, at / kUnitBytes});
+    units[at % unit_bytes / word_bytes].insert({row, at / unit_bytes});
   }
   int64_t most = 1;
   for (const auto& [word, of] : units)
-    most = std::max(most, ceil_div(static_cast<int64_t>(of.size()), kUnitsOfBanks));
+    most = std::max(most, ceil_div(static_cast<int64_t>(of.size()), units_of_banks));
   return static_cast<double>(most);
 }
 
@@ -117,7 +118,7 @@ int64_t vector_width(const ir::Program& p, const KernelOp& op, const Fragment& i
   const Digit* digit = analysis::vector_digit(iteration);
   if (!digit) return 1;
   int64_t limit = t.vector_bytes / widest_bytes(p, op, known, t);
-  if (t.is_host())
+  if (!t.has_block_threads())
     return std::min<int64_t>(limit,
                              static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(digit->extent))));
   int64_t width = digit->extent;
@@ -146,9 +147,9 @@ double access_cost(const ir::Program& p, const KernelOp& op, const Fragment& ite
     const ops::ElementAccess& a = op.view.accesses[i];
     const ir::Buffer& b = p.buffer(a.buffer);
     const bool global = b.scope == ir::MemScope::global;
-    if (!t.is_host() && in_registers(b, op.accesses[i].value, known)) continue;
+    if (!t.addressable_registers() && in_registers(b, op.accesses[i].value, known)) continue;
     int walked = dim < 0 ? -1 : buffer_dim_walking(a, dim);
-    if (t.is_host()) {
+    if (!t.has_block_threads()) {
       bool contiguous =
           walked < 0 || (!irregular(a) && memory_run(p, a, op.accesses[i].value, walked, known) >= width);
       cost += accesses * (contiguous ? 1.0 : static_cast<double>(width) * (a.write ? 1.2 : 1.0));
@@ -158,7 +159,7 @@ double access_cost(const ir::Program& p, const KernelOp& op, const Fragment& ite
       cost += accesses * static_cast<double>(width) / t.warp * crossing_transactions(p, a, iteration, t);
       continue;
     }
-    // Segments of one warp access: lanes that continue the vector's run share 128-byte lines.
+    // Segments of one warp access: lanes that continue the vector's run share lines.
     int64_t run = walked < 0 ? 1 : width;
     for (const Digit& d : iteration.map().digits())
       if (d.dim == dim && d.output == kThread && d.weight == run) run *= std::min<int64_t>(d.extent, t.warp);
@@ -166,7 +167,8 @@ double access_cost(const ir::Program& p, const KernelOp& op, const Fragment& ite
     double bytes = static_cast<double>(ir::dtype_bytes(b.type));
     double warp_bytes = static_cast<double>(t.warp * width) * bytes;
     double segments =
-        std::max(1.0, warp_bytes / std::min(128.0, static_cast<double>(std::max<int64_t>(run, 1)) * bytes));
+        std::max(1.0, warp_bytes / std::min(static_cast<double>(t.line_bytes),
+                                            static_cast<double>(std::max<int64_t>(run, 1)) * bytes));
     cost += accesses / t.warp * segments * (global ? 8.0 : 1.0);
   }
   return cost + static_cast<double>(iteration.registers());

@@ -20,13 +20,11 @@ using layout::Layout;
 
 namespace {
 
-constexpr int64_t kLineBytes = 128;  // of global memory, which a warp's access should fill
-
 }  // namespace
 
 // Elements of a block along `dim`; 0 where no shared tile is crossed, or its rows are no longer than a line.
 int64_t Inference::block_along(const KernelOp& op, int dim) const {
-  if (in_.target.is_host()) return 0;
+  if (!in_.target.has_block_threads()) return 0;
   int64_t bytes = 0;
   for (size_t i = 0; i < op.view.accesses.size(); ++i) {
     const ops::ElementAccess& a = op.view.accesses[i];
@@ -36,7 +34,7 @@ int64_t Inference::block_along(const KernelOp& op, int dim) const {
       bytes = std::max<int64_t>(bytes, ir::dtype_bytes(p_.buffer(a.buffer).type));
   }
   const int64_t extent = iteration_extents(op)[static_cast<size_t>(dim)];
-  const int64_t block = bytes == 0 ? 0 : kLineBytes / bytes;
+  const int64_t block = bytes == 0 ? 0 : in_.target.line_bytes / bytes;
   return block > 0 && extent > block && extent % block == 0 ? block : 0;
 }
 
@@ -134,14 +132,15 @@ std::vector<Fragment> Inference::candidates(const KernelOp& op) const {
   for (auto it = dims.rbegin(); it != dims.rend(); ++it) {
     const auto [dim, block] = *it;
     int64_t extent = extents[static_cast<size_t>(dim)];
-    for (int64_t vector = in_.target.is_host() ? 1 : in_.target.vector_bytes; vector >= 1; vector /= 2) {
+    for (int64_t vector = in_.target.has_block_threads() ? in_.target.vector_bytes : 1; vector >= 1;
+         vector /= 2) {
       if (extent % vector != 0) continue;
       if (auto f = vectors_along(extents, dim, vector)) list.push_back(std::move(*f));
       if (block > 0 && vector > 1 && block % vector == 0)
         if (auto f = vectors_in_blocks(extents, dim, vector, block)) list.push_back(std::move(*f));
     }
   }
-  if (op.scan && op.scan->axis >= 0 && !in_.target.is_host())
+  if (op.scan && op.scan->axis >= 0 && in_.target.has_block_threads())
     for (int64_t vector = in_.target.vector_bytes; vector >= 1; vector /= 2)
       if (auto f = axis_in_registers(extents, op.scan->axis, vector)) list.push_back(std::move(*f));
   return list;

@@ -69,7 +69,8 @@ void Inference::finish_gemm(size_t index, plan::OpPlan& plan) {
   plan.warps_n = gemm.warps_n;
   plan.reason =
       plan.engine == plan::Engine::loop ? "operand layouts contradict another op's (see notes)" : gemm.reason;
-  if (const int c = op.accesses[2].value; !in_.target.is_host() && plan.engine != plan::Engine::loop) {
+  if (const int c = op.accesses[2].value;
+      in_.target.has_block_threads() && plan.engine != plan::Engine::loop) {
     const std::string& by = state_.pinned_by[static_cast<size_t>(c)];
     if (op.accesses[2].read) convert(c, fragment(state_, c), gemm.c, by, op.path, op.location, true);
     convert(c, gemm.c, fragment(state_, c), op.path, by, op.location, true);

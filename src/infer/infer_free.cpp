@@ -21,7 +21,7 @@ double Inference::cost_of(size_t index, const Fragment& iteration) const {
   const KernelOp& op = ops_.ops[index];
   if (op.form != OpForm::element) return static_cast<double>(iteration.registers() * iteration.replicas());
   double cost = access_cost(p_, op, iteration, state_.known, in_.target);
-  if (op.scan && !in_.target.is_host())
+  if (op.scan && in_.target.has_block_threads())
     cost +=
         analysis::scan_cost(iteration, op.scan->axis, p_.buffer(op.accesses.back().buffer).type, in_.target);
   return cost * std::pow(8.0, op.depth);

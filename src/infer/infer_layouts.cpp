@@ -92,7 +92,7 @@ void Inference::strict_fragment(size_t op_index, int v, const Fragment& want, co
     return;
   }
   if (fragment(state_, v).equivalent(want)) return;
-  if (in_.target.is_host()) use_loop(op_index, v, want.to_text(), fragment(state_, v).to_text());
+  if (!in_.target.has_block_threads()) use_loop(op_index, v, want.to_text(), fragment(state_, v).to_text());
 }
 
 void Inference::strict_memory(size_t op_index, int v, const Layout& want, const std::string& why) {
@@ -102,7 +102,7 @@ void Inference::strict_memory(size_t op_index, int v, const Layout& want, const 
     return;
   }
   if (have->equivalent(want)) return;
-  if (!in_.target.is_host())
+  if (in_.target.has_block_threads())
     return;  // ldmatrix and plain loads read any layout; conflicts are counted, not refused
   use_loop(op_index, v, want.to_text(), have->to_text());
 }

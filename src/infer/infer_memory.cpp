@@ -103,7 +103,7 @@ void Inference::cannot_hold(const std::string& path, const SourceLocation& where
                             int v, const std::string& why, const std::string& hint) {
   const size_t i = static_cast<size_t>(v);
   const bool stays = state_.origin[i] == Origin::given || works_on_registers(v);
-  if (!in_.target.is_host() && (!stays || (op && in_.conversions))) {
+  if (in_.target.has_block_threads() && (!stays || (op && in_.conversions))) {
     if (stays)
       unheld_.accesses[{*op, v}] = why;
     else
@@ -146,7 +146,7 @@ bool Inference::reads_any_element(const std::vector<ir::ExprId>& roots, ir::Buff
 void Inference::check_scalars() {
   std::optional<ir::KernelPaths> paths;
   for (const auto& [where, v] : ops_.scalar_reads) {
-    if (failed() || !distributed(v) || in_.target.is_host() || unsettled(v)) continue;
+    if (failed() || !distributed(v) || !in_.target.has_block_threads() || unsettled(v)) continue;
     const bool chosen = fragment(state_, v).registers() > kMostRegisterChoices &&
                         reads_any_element(scalars_of(p_, where.first), where.second);
     if (everywhere(v) && !chosen) continue;
@@ -159,7 +159,7 @@ void Inference::check_scalars() {
 
 // Elements of one register each while they are computed with, and two of those that are wider.
 void Inference::check_register_counts() {
-  if (in_.target.is_host()) return;
+  if (!in_.target.has_block_threads()) return;
   for (size_t i = 0; i < ops_.values.size() && !failed(); ++i) {
     const int v = static_cast<int>(i);
     if (!distributed(v) || state_.origin[i] == Origin::given || unsettled(v)) continue;
@@ -210,7 +210,7 @@ bool Inference::too_many_choices(const KernelOp& op, const Fragment& iteration, 
 }
 
 std::optional<Fragment> Inference::iteration_of_copies(const KernelOp& op) const {
-  if (in_.target.is_host()) return std::nullopt;
+  if (!in_.target.has_block_threads()) return std::nullopt;
   int64_t points = 1;
   for (int64_t extent : op.view.extents) points *= extent;
   bool scattered = false;

@@ -6,11 +6,6 @@ namespace tilegen::layout {
 
 namespace {
 
-constexpr int64_t kBoxExtent = 256;  // elements of a box along one dimension
-constexpr int64_t kUnit = 16;        // bytes that the swizzle moves together, and the narrowest row of a box
-constexpr int64_t kPlace = 128;      // bytes that a box's place is aligned to
-constexpr int64_t kAtomRows = 8;     // rows after which the swizzle repeats
-
 // A dimension as `count` runs of `extent` elements, `stride` apart within a run and `step` from run to run.
 struct Runs {
   int64_t extent = 1, stride = 0, count = 1, step = 0;
@@ -78,17 +73,17 @@ std::optional<TensorTile> tensor_tile(const Layout& l, int inner_dim, int elemen
   t.inner = inner->extent;
   t.column_boxes = inner->count;
   t.column_stride = inner->count > 1 ? inner->step : 0;
-  if (outer->extent == 1 && width == 0 && t.inner > kBoxExtent) {  // one row: boxes of a part of it
+  if (outer->extent == 1 && width == 0 && t.inner > kMaxBoxExtent) {  // one row: boxes of a part of it
     if (t.column_boxes > 1) return refuse("the tile's elements are not in the order of boxes");
-    t.inner = largest_part(inner->extent, kBoxExtent, std::max<int64_t>(1, kPlace / element_bytes));
+    t.inner = largest_part(inner->extent, kMaxBoxExtent, std::max<int64_t>(1, kBoxAlignment / element_bytes));
     if (t.inner == 0)
       return refuse("the row has no part of at most 256 elements that is a multiple of 128 bytes");
     t.column_boxes = inner->extent / t.inner;
     t.column_stride = t.inner;
   }
   const int64_t row_bytes = t.inner * element_bytes;
-  if (t.inner > kBoxExtent) return refuse("rows of more than 256 elements that are not split into boxes");
-  if (row_bytes % kUnit != 0)
+  if (t.inner > kMaxBoxExtent) return refuse("rows of more than 256 elements that are not split into boxes");
+  if (row_bytes % kSwizzleUnit != 0)
     return refuse("rows of " + std::to_string(row_bytes) + " bytes, no multiple of 16");
   if (width > 0 && row_bytes != width)
     return refuse("rows of " + std::to_string(row_bytes) +
@@ -96,14 +91,14 @@ std::optional<TensorTile> tensor_tile(const Layout& l, int inner_dim, int elemen
   if (outer->extent > 1 && outer->stride != t.inner)
     return refuse("the tile's rows do not follow each other closely");
 
-  t.rows = largest_part(outer->extent, kBoxExtent, width > 0 ? kAtomRows : 1);
+  t.rows = largest_part(outer->extent, kMaxBoxExtent, width > 0 ? kSwizzleRows : 1);
   if (t.rows == 0)
     return refuse("the tile's rows cannot be split into boxes of whole repeats of the swizzle");
   const int64_t split = outer->extent / t.rows;  // boxes of one run of rows
   if (split > 1 && outer->count > 1) return refuse("the tile's elements are not in the order of boxes");
   t.row_boxes = split * outer->count;
   t.row_stride = split > 1 ? t.rows * t.inner : outer->count > 1 ? outer->step : 0;
-  const int64_t place = std::max<int64_t>(kPlace, width * kAtomRows);
+  const int64_t place = std::max<int64_t>(kBoxAlignment, width * kSwizzleRows);
   for (int64_t step : {t.row_boxes > 1 ? t.row_stride : 0, t.column_boxes > 1 ? t.column_stride : 0})
     if (step * element_bytes % place != 0)
       return refuse("its boxes would not begin at multiples of " + std::to_string(place) + " bytes");
@@ -114,7 +109,7 @@ std::optional<Layout> boxed_tile(std::vector<int64_t> shape, int inner_dim, int 
                                  int swizzle) {
   const int64_t inner = shape[static_cast<size_t>(inner_dim)], outer = shape[static_cast<size_t>(outer_dim)];
   const int64_t row = swizzle / element_bytes;
-  if (outer % kAtomRows != 0 || row == 0 || inner % row != 0) return std::nullopt;
+  if (outer % kSwizzleRows != 0 || row == 0 || inner % row != 0) return std::nullopt;
   std::vector<Digit> digits = {{inner_dim, row, 1, 0, 1},
                                {outer_dim, outer, 1, 0, row},
                                {inner_dim, inner / row, row, 0, outer * row}};

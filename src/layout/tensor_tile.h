@@ -15,6 +15,15 @@
 
 namespace tilegen::layout {
 
+// What the copy engine moves at once (CUDA driver API, cuTensorMapEncodeTiled; PTX ISA, "Tensors").
+inline constexpr int64_t kMaxBoxExtent = 256;         // elements along one dimension
+inline constexpr int64_t kBoxAlignment = 128;         // bytes, of a box's place
+inline constexpr int kBoxSwizzles[] = {32, 64, 128};  // bytes of a row
+inline constexpr int64_t kTensorUnit = 16;   // bytes: a multiple of it are addresses and strides of tensors
+inline constexpr int64_t kSwizzleUnit = 16;  // bytes that it moves together, and the narrowest row of a box
+inline constexpr int64_t kSwizzleRows = 8;   // after which it repeats
+inline constexpr int64_t kSwizzleRepeat = kSwizzleRows * 128;  // bytes: whole repeats of any of them
+
 // The tile as boxes of `rows` x `inner` elements: box (r, c) begins at element r * row_stride + c *
 // column_stride and holds the rows r * rows .. and the elements c * inner .. along the dense dimension.
 struct TensorTile {

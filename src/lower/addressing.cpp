@@ -132,7 +132,7 @@ ExprId KernelLowering::bounds_predicate(ir::BufferId buffer, std::span<const Exp
     if (given && (reads_memory(list[i].condition) || reads_memory(list[i].bound.index)))
       list[i] = required(asked[i].first, asked[i].second);
     predicate = both(predicate, list[i].condition);
-    if (tensor && gpu()) bounds_.push_back(list[i].bound);
+    if (tensor && block_threads()) bounds_.push_back(list[i].bound);
   }
   return predicate;
 }

@@ -29,7 +29,7 @@ std::vector<ExprId> OpLowering::element_at(int operand, std::span<const ExprId> 
 ExprId OpLowering::load(int operand, std::span<const ExprId> point) {
   // Elsewhere bounds alone keep padding lanes out of memory.
   return k_.load_element(tile_op_->operands[static_cast<size_t>(operand)].buffer, element_at(operand, point),
-                         k_.interior_, k_.interior_ || k_.gpu() ? no_padding_ : ExprId());
+                         k_.interior_, k_.interior_ || k_.block_threads() ? no_padding_ : ExprId());
 }
 
 std::vector<int64_t> OpLowering::iteration_extents() const {
@@ -61,7 +61,7 @@ ExprId OpLowering::interior_condition() {
 }
 
 void OpLowering::emit_nest(const layout::Fragment& iteration, int64_t vector, const EmitPoint& emit) {
-  if (k_.gpu()) return emit_thread_nest(iteration, vector, emit);
+  if (k_.block_threads()) return emit_thread_nest(iteration, vector, emit);
   auto emit_once = [&](thread::Block& out) {
     auto mark = k_.ctx_.mark();
     Nest nest = k_.make_nest(iteration, vector, iteration_extents());
@@ -82,22 +82,23 @@ void OpLowering::emit_nest(const layout::Fragment& iteration, int64_t vector, co
 }
 
 void OpLowering::for_each_point(int operand, const PointValue& value) {
-  if (plan_.engine == plan::Engine::async_copy && plan_.iteration && k_.gpu() && async_copy_points(operand))
+  if (plan_.engine == plan::Engine::async_copy && plan_.iteration && k_.block_threads() &&
+      async_copy_points(operand))
     return;
-  if (plan_.engine == plan::Engine::tensor_copy && k_.gpu() && stage_and_store(operand)) return;
+  if (plan_.engine == plan::Engine::tensor_copy && k_.block_threads() && stage_and_store(operand)) return;
   if (plan_.matrix_stores.value_or(false)) return store_matrices(operand);
-  if (k_.gpu() && walks_part()) return emit_part(operand, value);
+  if (k_.block_threads() && walks_part()) return emit_part(operand, value);
   if (!has_iteration()) return;
   ir::BufferId dst = tile_op_->operands[static_cast<size_t>(operand)].buffer;
   emit_nest(*plan_.iteration, plan_.vector, [&](const Nest& nest, thread::Block& body) {
-    if (!k_.gpu()) no_padding_ = k_.both(ExprId(), nest.inside);
+    if (!k_.block_threads()) no_padding_ = k_.both(ExprId(), nest.inside);
     store_element(nest, dst, element_at(operand, nest.point), value(nest.point), ExprId(), body);
   });
 }
 
 void OpLowering::store_element(const Nest& nest, ir::BufferId buffer, std::span<const ExprId> indices,
                                ExprId value, ExprId condition, thread::Block& body) {
-  if (k_.gpu()) return store_from_thread(nest, buffer, indices, value, condition, body);
+  if (k_.block_threads()) return store_from_thread(nest, buffer, indices, value, condition, body);
   ExprId predicate = k_.both(k_.both(ExprId(), nest.inside), condition);
   predicate = k_.store_predicate(buffer, indices, predicate, tile_op_ && k_.interior_);
   ExprId streaming = k_.streaming_condition(plan_, buffer);
@@ -164,7 +165,7 @@ void OpLowering::parallel_loop() {
           emit_store(*store, condition);
         } else if (const auto* branch = k_.p_.as<ir::Branch>(id)) {
           ExprId taken = k_.simplified(k_.lower_expr(branch->condition));
-          if (!k_.gpu() || reads_what_is_written(taken))
+          if (!k_.block_threads() || reads_what_is_written(taken))
             taken = frozen_condition(nest, taken, body);
           else
             k_.record_condition(taken);

@@ -14,9 +14,9 @@ int64_t offset_of(const plan::ValuePlan& v, std::vector<int64_t> index) {
 }  // namespace
 
 void OpLowering::contract(int a, int b, int c, bool clear) {
-  if (k_.gpu() && plan_.engine == plan::Engine::warpgroup_mma)
+  if (k_.block_threads() && plan_.engine == plan::Engine::warpgroup_mma)
     contract_warpgroup(a, b, c, clear);
-  else if (k_.gpu())
+  else if (k_.block_threads())
     contract_warp_mma(a, b, c, clear);
   else if (plan_.engine == plan::Engine::micro_kernel)
     contract_micro_kernel(a, b, c, clear);

@@ -6,13 +6,12 @@
 #include <numeric>
 
 #include "analysis/projection.h"
+#include "layout/tensor_tile.h"
 #include "lower/kernel_lowering.h"
 
 namespace tilegen::lower {
 
 namespace {
-
-constexpr int64_t kWidestBytes = 16;
 
 // Variables, and the product of the constants that something is divided by.
 void collect_vars(const ir::ExprPool& e, ExprId id, std::set<VarId>& out, int64_t& divided_by) {
@@ -33,11 +32,11 @@ std::map<ir::BufferId, int64_t> KernelLowering::planned_vectors() const {
   std::map<ir::BufferId, int64_t> widest;
   for (const analysis::KernelOp& op : ops_.ops) {
     const plan::OpPlan* plan = plan::find_op(schedule_, op.path);
-    // The copy engine wants bases and pitches of 16 bytes.
+    // The copy engine wants bases and pitches in units.
     if (plan && plan->engine == plan::Engine::tensor_copy)
       for (const analysis::OpAccess& a : op.accesses)
         if (globals_.count(a.buffer))
-          widest[a.buffer] = kWidestBytes / ir::dtype_bytes(p_.buffer(a.buffer).type);
+          widest[a.buffer] = layout::kTensorUnit / ir::dtype_bytes(p_.buffer(a.buffer).type);
     if (options_.for_copy_engine_only) continue;
     if (op.form != analysis::OpForm::element || !plan || plan->vector < 2 || !plan->iteration) continue;
     const int dim = analysis::vector_dim(*plan->iteration);
@@ -83,7 +82,7 @@ void KernelLowering::assume_alignment() {
     const ir::Buffer& b = p_.buffer(buffer);
     thread::Memory& m = out_.memories[globals_.at(buffer).value];
     const int64_t bytes = ir::dtype_bytes(b.type);
-    int64_t elements = std::min(vector, kWidestBytes / bytes);
+    int64_t elements = std::min(vector, target_.vector_bytes / bytes);
     std::vector<ExprId> strides;  // all but the last dimension's, without those that follow from others
     if (b.strides.empty()) {
       if (b.shape.size() > 1) strides.push_back(simplified(lower_expr(b.shape.back())));

@@ -11,8 +11,6 @@ namespace tilegen::lower {
 
 namespace {
 
-constexpr int64_t kLeastBytes = 4, kMostBytes = 16;  // of one cp.async
-
 }  // namespace
 
 // Copies of `width` elements; nothing where that is not known to be legal. `edges`: there were predicates.
@@ -79,8 +77,8 @@ bool OpLowering::async_copy_points(int dst) {
   const ir::DType type = k_.p_.buffer(tile_op_->operands[static_cast<size_t>(src)].buffer).type;
   for (int64_t width = plan_.vector; width >= 1; width /= 2) {
     const int64_t bytes = width * ir::dtype_bytes(type);
-    if (bytes > kMostBytes) continue;
-    if (bytes < kLeastBytes) break;
+    if (bytes > k_.target_.async_copy_bytes.back()) continue;
+    if (bytes < k_.target_.async_copy_bytes.front()) break;
     bool edges = false;
     ExprId interior, nothing;
     const size_t stmts = k_.out_.stmts.size();

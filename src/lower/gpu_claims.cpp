@@ -79,14 +79,15 @@ void KernelLowering::declare_claims() {
   claims_.full = static_cast<int>(out_.barriers.size());
   out_.barriers.push_back({name + ".full", kSlots, 1, offset});
   claims_.empty = static_cast<int>(out_.barriers.size());
-  out_.barriers.push_back({name + ".empty", kSlots, out_.threads / kWarpgroup, offset + 8 * kSlots});
+  out_.barriers.push_back({name + ".empty", kSlots, out_.threads / target_.warpgroup,
+                           offset + target_.transaction_barrier_bytes * kSlots});
   thread::Memory handed;
   handed.name = name;
   handed.space = thread::Space::shared;
   handed.type = ir::DType::i32;
   handed.elements = kSlots;
   handed.alignment = 4;
-  handed.arena_offset = offset + 16 * kSlots;
+  handed.arena_offset = offset + 2 * target_.transaction_barrier_bytes * kSlots;
   handed.ordered = true;
   out_.arena_bytes = std::max(out_.arena_bytes, handed.arena_offset + 4 * kSlots);
   claims_.handed = out_.add_memory(std::move(handed));

@@ -69,7 +69,7 @@ std::vector<bool> KernelLowering::rolled_loops(const Nest& nest, size_t first, s
   copies = 1;
   for (size_t i = first; i < last; ++i)
     if (nest.loops[i].form == thread::LoopForm::unrolled) copies *= nest.loops[i].extent;
-  if (!gpu() || copies <= kMostCopies) return rolled;
+  if (!block_threads() || copies <= kMostCopies) return rolled;
   const std::set<VarId> needed = register_vars(body);
   for (size_t i = first; i < last && copies > kMostCopies; ++i)
     if (nest.loops[i].form == thread::LoopForm::unrolled && !needed.count(nest.loops[i].var)) {

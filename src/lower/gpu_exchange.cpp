@@ -79,7 +79,7 @@ void KernelLowering::fetch_from_memory(const Held& to, const layout::Layout& pla
 void KernelLowering::exchange_scratch(const Held& from, const Held& to, const std::string& path,
                                       thread::Block& out) {
   const ir::DType type = out_.memory(from.memory).type;
-  const layout::Layout place = analysis::exchange_layout(from.fragment->shape(), type);
+  const layout::Layout place = analysis::exchange_layout(from.fragment->shape(), type, target_);
   const MemoryId memory = scratch(path, type, place.output_extent(0));
   put_in_memory(from, place, memory, path, out);
   fetch_from_memory(to, place, memory, path, out);
@@ -184,7 +184,7 @@ void KernelLowering::begin_copies(const analysis::KernelOp& op, const plan::OpPl
                                plan.through_memory.end())
       continue;
     const ir::DType type = p_.buffer(a.buffer).type;
-    Copy copy{analysis::copy_in_memory(value, type), MemoryId()};
+    Copy copy{analysis::copy_in_memory(value, type, target_), MemoryId()};
     copy.memory =
         slice(analysis::copy_name(op.path, value.value), op.path, type, copy.plan.memory->output_extent(0));
     if (!overwrites(op, a.value)) put_in_memory(held(a.value), *copy.plan.memory, copy.memory, op.path, out);

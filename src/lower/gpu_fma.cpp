@@ -67,7 +67,7 @@ class MultiplyAdds : GemmState {
     // `run` elements beside each other, or one by one.
     auto fetch = [&](int64_t tile, int64_t r, int64_t dk, int64_t run) {
       OperandAddresses& at = t.addresses[0];
-      const int64_t widest = 16 / ir::dtype_bytes(s.type);
+      const int64_t widest = k_.target_.vector_bytes / ir::dtype_bytes(s.type);
       for (int64_t done = 0; done < run;) {
         int64_t width = std::min(widest, run - done);
         auto first_row = [&] { return row_of(tile, t.along_k ? r : r + done); };

@@ -94,7 +94,7 @@ class GemmLowering : GemmState {
     const Side& s = *l.side;
     const int bytes = ir::dtype_bytes(s.type);
     if (bytes > 4) return;
-    const int64_t chunk = 16 / bytes;
+    const int64_t chunk = target::kMatrixRowBytes / bytes;
     std::vector<OperandMatrix> matrices = target::operand_matrices(atom_, s.index);
     if (matrices.empty()) return;
     const layout::Layout& layout = *s.place.layout;
@@ -128,7 +128,7 @@ class GemmLowering : GemmState {
       k = e_.add(k, e_.mul(digit, relative[bit].second));
     }
     OperandAddresses::Place place = s.place;
-    if (transpose) place.together = 16 / ir::dtype_bytes(s.type);
+    if (transpose) place.together = target::kMatrixRowBytes / ir::dtype_bytes(s.type);
     return {k_, place, k_.simplified(row), k_.simplified(k)};
   }
 
@@ -173,7 +173,8 @@ class GemmLowering : GemmState {
     auto together = [&](size_t reg, int64_t row, int64_t k) {
       int64_t width = 1;
       while (along_k && reg + static_cast<size_t>(width) < rows.size() &&
-             width < 16 / ir::dtype_bytes(s.type) && rows[reg + static_cast<size_t>(width)] == rows[reg] &&
+             width < k_.target_.vector_bytes / ir::dtype_bytes(s.type) &&
+             rows[reg + static_cast<size_t>(width)] == rows[reg] &&
              ks[reg + static_cast<size_t>(width)] == ks[reg] + width)
         ++width;
       while (width > 1 &&

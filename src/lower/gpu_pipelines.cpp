@@ -14,7 +14,7 @@ namespace tilegen::lower {
 using expand::Transport;
 
 void KernelLowering::declare_pipelines() {
-  const int64_t warpgroups = out_.threads / kWarpgroup;
+  const int64_t warpgroups = out_.threads / target_.warpgroup;
   for (const expand::Pipeline& p : scheduled_.pipelines) {
     PipelineBarriers line;
     line.pipeline = &p;
@@ -36,11 +36,11 @@ void KernelLowering::declare_pipelines() {
     line.shared = std::any_of(p.copies.begin(), p.copies.end(),
                               [&](size_t copy) { return shared_rows_of(ops_.ops[copy]) > 0; });
     out_.barriers.push_back({p.name + ".empty", p.slots, warpgroups * (line.shared ? cluster_blocks() : 1),
-                             offset + 8 * p.slots});
+                             offset + target_.transaction_barrier_bytes * p.slots});
     for (int v : p.values) {
       thread::Memory& m = out_.memories[values_[static_cast<size_t>(v)].value];
       m.ordered = true;
-      m.alignment = 1024;
+      m.alignment = target_.tensor_tile_alignment;
     }
     pipelines_.back() = line;
   }
@@ -49,7 +49,7 @@ void KernelLowering::declare_pipelines() {
   for (const analysis::WrittenOperand& w : scheduled_.written) {
     thread::Memory& m = out_.memories[values_[static_cast<size_t>(w.value)].value];
     m.ordered = w.own_rows || m.slots > 1;
-    m.alignment = 1024;
+    m.alignment = target_.tensor_tile_alignment;
   }
 }
 
@@ -142,7 +142,7 @@ void ScheduledLowering::lower(const expand::Release& s, thread::Block& out) {
   thread::TransactionArrive freed{line.empty, k_.pipeline_slot(line, number), 0, {}};
   const int64_t blocks = line.shared ? k_.cluster_blocks() : 1;
   if (blocks > 1)
-    freed.block = k_.simplified(e_.floormod(e_.var(k_.out_.thread_var), e_.const_int(kWarpgroup)));
+    freed.block = k_.simplified(e_.floormod(e_.var(k_.out_.thread_var), e_.const_int(k_.target_.warpgroup)));
   emit(std::move(freed), arrive);
   out.push_back(k_.only_first_of_warpgroup(std::move(arrive), origin(), condition, blocks));
   k_.count_use(line, out);

@@ -13,7 +13,8 @@ using plan::kMostRegisterChoices;
 
 bool KernelLowering::in_thread_registers(ir::BufferId buffer) {
   const ir::MemScope scope = p_.buffer(buffer).scope;
-  if (!gpu() || scope == ir::MemScope::global || scope == ir::MemScope::shared) return false;
+  if (target_.addressable_registers() || scope == ir::MemScope::global || scope == ir::MemScope::shared)
+    return false;
   const int v = value_of(buffer);
   return v < 0 || plan_of_value(v).fragment.has_value();
 }
@@ -45,7 +46,7 @@ MemoryId KernelLowering::add_registers(const std::string& name, ir::DType type, 
   m.space = thread::Space::local;
   m.type = type;
   m.elements = elements;
-  m.alignment = 16;
+  m.alignment = target_.vector_bytes;
   m.in_registers = true;
   return out_.add_memory(std::move(m));
 }

@@ -12,7 +12,7 @@ namespace tilegen::lower {
 thread::StmtId KernelLowering::only_first_of_warpgroup(thread::Block body, const std::string& origin,
                                                        ExprId also, int64_t threads) {
   ir::ExprPool& e = out_.exprs;
-  const ExprId within = simplified(e.floormod(e.var(out_.thread_var), e.const_int(kWarpgroup)));
+  const ExprId within = simplified(e.floormod(e.var(out_.thread_var), e.const_int(target_.warpgroup)));
   const ExprId first =
       threads == 1 ? e.binary(ir::ExprOp::eq, within, e.const_int(0)) : e.lt(within, e.const_int(threads));
   return out_.add(thread::Branch{both(simplified(first), also), std::move(body), {}}, origin);
@@ -21,11 +21,11 @@ thread::StmtId KernelLowering::only_first_of_warpgroup(thread::Block body, const
 void KernelLowering::for_each_warpgroup(const std::function<thread::Block(int64_t)>& own, thread::Block& out,
                                         const std::string& origin) {
   ir::ExprPool& e = out_.exprs;
-  const int64_t warpgroups = *schedule_.threads / kWarpgroup;
+  const int64_t warpgroups = *schedule_.threads / target_.warpgroup;
   thread::Block rest = own(warpgroups - 1);
   for (int64_t w = warpgroups - 2; w >= 0; --w) {
-    const ExprId mine =
-        e.binary(ir::ExprOp::eq, e.floordiv(e.var(out_.thread_var), e.const_int(kWarpgroup)), e.const_int(w));
+    const ExprId mine = e.binary(
+        ir::ExprOp::eq, e.floordiv(e.var(out_.thread_var), e.const_int(target_.warpgroup)), e.const_int(w));
     rest = {out_.add(thread::Branch{simplified(mine), own(w), std::move(rest)}, origin)};
   }
   out.insert(out.end(), rest.begin(), rest.end());
@@ -34,7 +34,8 @@ void KernelLowering::for_each_warpgroup(const std::function<thread::Block(int64_
 void KernelLowering::warpgroup_barrier(thread::Block& out, const std::string& origin) {
   for_each_warpgroup(
       [&](int64_t w) {
-        return thread::Block{out_.add(thread::Barrier{static_cast<int>(w) + 1, kWarpgroup, false}, origin)};
+        return thread::Block{
+            out_.add(thread::Barrier{static_cast<int>(w) + 1, target_.warpgroup, false}, origin)};
       },
       out, origin);
 }
@@ -91,8 +92,8 @@ void KernelLowering::count_use(const PipelineBarriers& c, thread::Block& out) {
 
 namespace {
 
-thread::Barrier order_barrier(int64_t warpgroup, bool arrive_only) {
-  return {thread::kFirstOrderBarrier + static_cast<int>(warpgroup), 2 * kWarpgroup, arrive_only};
+thread::Barrier order_barrier(int64_t warpgroup, int64_t threads, bool arrive_only) {
+  return {thread::kFirstOrderBarrier + static_cast<int>(warpgroup), threads, arrive_only};
 }
 
 }  // namespace
@@ -101,28 +102,28 @@ thread::Barrier order_barrier(int64_t warpgroup, bool arrive_only) {
 // warpgroup has had as many turns as the others, so that none is left with arrivals at the end.
 void ScheduledLowering::lower(const expand::Order& s, thread::Block& out) {
   using Step = expand::Order::Step;
-  const int64_t warpgroups = *k_.schedule_.threads / kWarpgroup;
+  const int64_t threads = k_.target_.warpgroup, warpgroups = *k_.schedule_.threads / threads;
   const auto each = [&](bool pass) {
     k_.for_each_warpgroup(
         [&](int64_t w) {
           const int64_t whose = pass ? (w + 1) % warpgroups : w;
-          return thread::Block{k_.out_.add(order_barrier(whose, pass), origin())};
+          return thread::Block{k_.out_.add(order_barrier(whose, 2 * threads, pass), origin())};
         },
         out, origin());
   };
   const auto one = [&](ExprId mine, bool arrive_only) {
-    emit(thread::Branch{mine, {k_.out_.add(order_barrier(0, arrive_only), origin())}, {}}, out);
+    emit(thread::Branch{mine, {k_.out_.add(order_barrier(0, 2 * threads, arrive_only), origin())}, {}}, out);
   };
   const ExprId tid = e_.var(k_.out_.thread_var);
   switch (s.step) {
     case Step::begin:
-      return one(e_.le(e_.const_int((warpgroups - 1) * kWarpgroup), tid), true);
+      return one(e_.le(e_.const_int((warpgroups - 1) * threads), tid), true);
     case Step::wait:
       return each(false);
     case Step::pass:
       return each(true);
     case Step::end:
-      return one(e_.lt(tid, e_.const_int(kWarpgroup)), false);
+      return one(e_.lt(tid, e_.const_int(threads)), false);
   }
 }
 

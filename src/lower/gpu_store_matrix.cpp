@@ -2,6 +2,7 @@
 // (plan::OpPlan::matrix_stores).
 #include "lower/gpu_gemm_state.h"
 #include "lower/op_lowering.h"
+#include "target/operand_matrices.h"
 
 namespace tilegen::lower {
 
@@ -15,7 +16,7 @@ void OpLowering::store_matrices(int operand) {
   const int value = k_.value_of(to.buffer), source = k_.value_of(from.buffer);
   const Held held = k_.held(source);
   const auto& memory = k_.plan_of_value(value).memory;
-  constexpr int64_t kRun = 8;  // elements of 16 bytes
+  constexpr int64_t kRun = target::kMatrixRowBytes / 2;  // elements
   const bool transpose = memory->contiguous_run(1) % kRun != 0;
 
   // Coordinates of the warp's first matrix; matrices follow by register.

@@ -5,16 +5,17 @@
 // another one still reads.
 #include <algorithm>
 
+#include "analysis/store_stage.h"
+#include "layout/tensor_tile.h"
 #include "lower/op_lowering.h"
 #include "lower/tensor_coordinate.h"
 #include "thread/named_barriers.h"
-#include "analysis/store_stage.h"
 
 namespace tilegen::lower {
 
 namespace {
 
-constexpr int64_t kUnit = 16;  // bytes that the swizzle moves as one
+constexpr int64_t kUnit = layout::kSwizzleUnit;
 
 }  // namespace
 
@@ -36,14 +37,15 @@ class StagedStore {
     memory_ = k_.slice(op_.path + ":stage", op_.path, type_, warpgroups * part_elements_);
     if (k_.failed()) return;
     thread::Memory& m = k_.out_.memories[memory_.value];
-    m.alignment = 1024;
+    m.alignment = k_.target_.tensor_tile_alignment;
     m.ordered = true;
     const ExprId tid = e_.var(k_.out_.thread_var);
-    group_ = k_.simplified(e_.floordiv(tid, e_.const_int(kWarpgroup)));
+    group_ = k_.simplified(e_.floordiv(tid, e_.const_int(k_.target_.warpgroup)));
     group_m_ = k_.simplified(e_.floordiv(group_, e_.const_int(stage_.warpgroups_n)));
     group_n_ = k_.simplified(e_.floormod(group_, e_.const_int(stage_.warpgroups_n)));
-    lane_ = k_.simplified(e_.floormod(tid, e_.const_int(32)));
-    warp_ = k_.simplified(e_.floormod(e_.floordiv(tid, e_.const_int(32)), e_.const_int(4)));
+    lane_ = k_.simplified(e_.floormod(tid, e_.const_int(k_.target_.warp)));
+    warp_ = k_.simplified(e_.floormod(e_.floordiv(tid, e_.const_int(k_.target_.warp)),
+                                      e_.const_int(k_.target_.warpgroup / k_.target_.warp)));
     place_tensor();
     // What the epilogue read is dead here, not when the last pass needs its result.
     if (computed()) emit(thread::WarpgroupWait{0, {from_.memory}});
@@ -204,7 +206,7 @@ bool OpLowering::stage_and_store(int dst) {
   if (value < 0) return true;  // reported
   const Held from = k_.held(value);
   std::string reason;
-  const auto stage = analysis::store_stage(k_.p_, op_, *from.fragment, &reason);
+  const auto stage = analysis::store_stage(k_.p_, op_, *from.fragment, k_.target_, &reason);
   if (!stage) {
     k_.fail(DiagCode::schedule_illegal, op_.path, "the copy engine cannot store the fragment: " + reason,
             "leave the op's engine out of the schedule to have it planned");

@@ -30,9 +30,10 @@ class OperandTurn {
     const ir::DType type = k_.out_.memory(from_).type;
     block_ = analysis::turned_block(ir::dtype_bytes(type));
     const ExprId tid = e_.var(k_.out_.thread_var);
-    lane_ = k_.simplified(e_.floormod(tid, number(32)));
-    const ExprId warp = k_.simplified(e_.floordiv(tid, number(32)));
-    const int64_t warps = *k_.schedule_.threads / 32, along = to_.copy->rows / block_.rows;
+    const int64_t lanes = k_.target_.warp;
+    lane_ = k_.simplified(e_.floormod(tid, number(lanes)));
+    const ExprId warp = k_.simplified(e_.floordiv(tid, number(lanes)));
+    const int64_t warps = *k_.schedule_.threads / lanes, along = to_.copy->rows / block_.rows;
     const int64_t blocks = along * (to_.copy->k / block_.k), whole = blocks / warps;
     const auto turn = [&](int64_t begin, int64_t end) {
       std::vector<Place> places;
@@ -49,7 +50,7 @@ class OperandTurn {
     // What is left is for the first warps.
     thread::Block all = std::exchange(out_, {});
     turn(whole, whole + 1);
-    const ExprId first = e_.lt(tid, number(32 * (blocks - whole * warps)));
+    const ExprId first = e_.lt(tid, number(lanes * (blocks - whole * warps)));
     all.push_back(k_.out_.add(thread::Branch{first, std::exchange(out_, {}), {}}, path_));
     out_ = std::move(all);
   }
@@ -187,7 +188,7 @@ TurnedOperand KernelLowering::turn_operand(const analysis::KernelOp& op, const i
     found = turned_memories_.emplace(name, slice(name, op.path, type, 2 * elements)).first;
     if (failed()) return turned;
     thread::Memory& m = out_.memories[found->second.value];
-    m.alignment = 1024;
+    m.alignment = target_.tensor_tile_alignment;
     m.ordered = true;
     m.slots = 2;
   }

@@ -96,7 +96,8 @@ void KernelLowering::inspect_vector(const Nest& nest, const thread::Block& body,
       result.lane_bounds = true;
       return;
     }
-    const int64_t bytes = ir::dtype_bytes(m.type), part = std::min<int64_t>(16, width * bytes);
+    const int64_t bytes = ir::dtype_bytes(m.type),
+                  part = std::min<int64_t>(target_.vector_bytes, width * bytes);
     result.wide = true;
     if (m.alignment % part != 0 || arith::divisor_of(ctx_, split->rest) * bytes % part != 0)
       result.legal = false;

@@ -11,7 +11,6 @@ namespace tilegen::lower {
 
 namespace {
 
-constexpr int64_t kRows = 64;  // of an instruction
 
 }  // namespace
 
@@ -28,15 +27,15 @@ class WarpgroupGemm {
         atom_(instruction.atom),
         k_step_(instruction.atom->k),
         shape_(analysis::gemm_shape(k.p_, tile_op)),
-        swapped_(analysis::swaps_operands(shape_)),
+        swapped_(analysis::swaps_operands(shape_, k.target_)),
         out_(out) {}
 
   void run(int a, int b, int c, bool clear) {
-    const int64_t groups_m = (swapped_ ? plan_.warps_n : plan_.warps_m) / 4,
+    const int64_t groups_m = (swapped_ ? plan_.warps_n : plan_.warps_m) / k_.target_.warpgroup_warps(),
                   groups_n = swapped_ ? plan_.warps_m : plan_.warps_n;
-    parts_m_ = (swapped_ ? shape_.n : shape_.m) / (groups_m * kRows);
+    parts_m_ = (swapped_ ? shape_.n : shape_.m) / (groups_m * atom_->m);
     parts_n_ = (swapped_ ? shape_.m : shape_.n) / (groups_n * n_);
-    const ExprId group = e_.floordiv(e_.var(k_.out_.thread_var), e_.const_int(kWarpgroup));
+    const ExprId group = e_.floordiv(e_.var(k_.out_.thread_var), e_.const_int(k_.target_.warpgroup));
     group_m_ = k_.simplified(e_.floordiv(group, e_.const_int(groups_n)));
     group_n_ = k_.simplified(e_.floormod(group, e_.const_int(groups_n)));
     turn_operands();
@@ -91,7 +90,7 @@ class WarpgroupGemm {
         turned.copy ? turned.copy->dims : analysis::matrix_dims(k_.p_, r, transpose);
     const layout::Layout& lies = turned.copy ? turned.copy->layout : *plan.memory;
     const auto form = analysis::warpgroup_operand_form(
-        lies, dims, index, ir::dtype_bytes(k_.p_.buffer(r.buffer).type), side == 0 ? kRows : n_, k_step_);
+        lies, dims, index, ir::dtype_bytes(k_.p_.buffer(r.buffer).type), side == 0 ? atom_->m : n_, k_step_);
     if (!form) {
       k_.fail(DiagCode::schedule_illegal, op_.path,
               "'" + k_.p_.buffer(r.buffer).name + "' lies as " + lies.to_text() + ", which " + plan_.atom +
@@ -118,7 +117,7 @@ class WarpgroupGemm {
     bool any = false;
     for (int index = 0; index < 2 && !k_.failed(); ++index) {
       turned_[index] =
-          k_.turn_operand(op_, tile_op_, index, *atom_, swapped_ == (index == 1) ? kRows : n_, out_);
+          k_.turn_operand(op_, tile_op_, index, *atom_, swapped_ == (index == 1) ? atom_->m : n_, out_);
       any = any || turned_[index].copy;
     }
     if (!any) return;
@@ -173,11 +172,11 @@ class WarpgroupGemm {
       mma.a_steps = left.form.steps;
       mma.a_form = left.form.form;
     } else {
-      mma.a_index = register_at(left.held, 0, m * kRows, 0);
+      mma.a_index = register_at(left.held, 0, m * atom_->m, 0);
       int64_t first = 0, step = 0;
       e_.is_const_int(mma.a_index, &first);
       for (int64_t at = 0; at < shape_.k; at += k_step_) {
-        e_.is_const_int(register_at(left.held, 0, m * kRows, at), &step);
+        e_.is_const_int(register_at(left.held, 0, m * atom_->m, at), &step);
         mma.a_steps.push_back(step - first);
       }
     }
@@ -185,7 +184,7 @@ class WarpgroupGemm {
     mma.b_steps = right.form.steps;
     mma.b_form = right.form.form;
     mma.c_index =
-        swapped_ ? register_at(sum_, 2, n * n_, m * kRows) : register_at(sum_, 2, m * kRows, n * n_);
+        swapped_ ? register_at(sum_, 2, n * n_, m * atom_->m) : register_at(sum_, 2, m * atom_->m, n * n_);
     if (overwrite) mma.accumulate = e_.const_int(0, ir::DType::boolean);
     return mma;
   }

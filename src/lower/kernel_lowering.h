@@ -117,7 +117,7 @@ class KernelLowering {
                      const std::string& origin);
 
   // gpu_grid.cpp: one linear block index; the program's indices are expressions of it, put in at the end.
-  bool gpu() const { return !target_.is_host(); }
+  bool block_threads() const { return target_.has_block_threads(); }
   void declare_linear_grid();
   ExprId launch_divisor(ExprId given);
   void longest_first(ExprId rest, const std::vector<ExprId>& extent, std::vector<ExprId>& value);

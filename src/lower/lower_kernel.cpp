@@ -37,9 +37,11 @@ void KernelLowering::fail(DiagCode code, const std::string& op, std::string mess
 
 void KernelLowering::declare_parameters() {
   out_.name = kernel_.name;
+  out_.machine = target_;
   out_.threads = *schedule_.threads;
   out_.dependent = schedule_.launch && schedule_.launch->dependent.value_or(false);
-  if (gpu() && schedule_.launch) out_.min_blocks = std::max<int64_t>(schedule_.launch->min_blocks, 1);
+  if (block_threads() && schedule_.launch)
+    out_.min_blocks = std::max<int64_t>(schedule_.launch->min_blocks, 1);
   const std::vector<int64_t> greatest = ir::greatest_values(p_);
   for (const ir::Param& param : p_.params) {
     if (param.kind == ir::Param::Kind::tensor) continue;
@@ -98,10 +100,10 @@ void KernelLowering::declare_values() {
     m.space = plan.memory ? thread::Space::shared : thread::Space::local;
     m.elements = plan.memory ? plan.memory->output_extent(0) : plan.fragment->registers();
     m.alignment = std::max(target_.vector_bytes, 16);
-    m.in_registers = gpu() && !plan.memory;
-    if (gpu() && plan.memory) {
+    m.in_registers = !target_.addressable_registers() && !plan.memory;
+    if (block_threads() && plan.memory) {
       m.slots = plan.slots;
-      m.elements = plan::slot_elements(plan, m.type) * plan.slots;
+      m.elements = plan::slot_elements(plan, m.type, target_.banks.row_bytes()) * plan.slots;
     }
     for (const plan::MemoryPlan& place : schedule_.memory)
       if (place.value == plan.value) {
@@ -138,8 +140,8 @@ void KernelLowering::operation(ir::StmtId id, thread::Block& out) {
     return;
   }
   take_scalars(id, out, path);
-  if (gpu()) begin_conversions(*current_, out);
-  if (gpu()) begin_copies(*current_, *plan, out);
+  if (block_threads()) begin_conversions(*current_, out);
+  if (block_threads()) begin_copies(*current_, *plan, out);
   thread::Branch unless_one{{}, {}, {}, true};
   if (plan->unless_one && !plan->unless_one->empty())
     unless_one.condition = some_factor_is_not_one(*current_, *plan->unless_one);
@@ -149,24 +151,24 @@ void KernelLowering::operation(ir::StmtId id, thread::Block& out) {
   else
     lowering.parallel_loop();
   if (unless_one.condition) out.push_back(out_.add(std::move(unless_one), path));
-  if (gpu()) end_copies(*current_, out);
-  if (gpu()) end_conversions(*current_, out);
+  if (block_threads()) end_copies(*current_, out);
+  if (block_threads()) end_conversions(*current_, out);
   taken_.clear();
   current_ = nullptr;
 }
 
 Expected<thread::ThreadProgram> KernelLowering::run() {
   declare_parameters();
-  if (gpu() && options_.assume_aligned) assume_alignment();
-  gpu() ? declare_linear_grid() : declare_grid();
+  if (block_threads() && options_.assume_aligned) assume_alignment();
+  block_threads() ? declare_linear_grid() : declare_grid();
   declare_values();
-  const std::set<int> moved = gpu() ? moved_unwritten() : std::set<int>();
-  for (size_t v = 0; gpu() && v < ops_.values.size(); ++v)
+  const std::set<int> moved = block_threads() ? moved_unwritten() : std::set<int>();
+  for (size_t v = 0; block_threads() && v < ops_.values.size(); ++v)
     if (schedule_.values[v].fragment)
       clear_unheld(held(static_cast<int>(v)), out_.body, kernel_.name, moved.count(static_cast<int>(v)) > 0);
   ScheduledLowering(*this, scheduled_).run();
   if (failed()) return std::move(error_);
-  if (gpu())
+  if (block_threads())
     if (Checked planted = plant_barriers(out_); !planted) return planted.error();
   return std::move(out_);
 }

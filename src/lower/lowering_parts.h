@@ -14,8 +14,6 @@
 
 namespace tilegen::lower {
 
-constexpr int64_t kWarpgroup = 128;  // threads
-
 using ir::ExprId;
 using ir::VarId;
 using thread::MemoryId;

@@ -21,7 +21,6 @@ constexpr int64_t kEvaluations = 65536;
 constexpr int64_t kMostTogether = 64;  // iterations of common loops looked at one by one
 constexpr int32_t kMany = -2;
 constexpr int32_t kWarps = -16;  // warp w, each lane of which may write the element, is kWarps - w
-constexpr int64_t kWarp = 32;
 
 struct Range {
   VarId var;
@@ -149,8 +148,8 @@ const ConflictOracle::Footprint* ConflictOracle::footprint(int id, const Assigne
     if (!first) return false;
     int32_t thread = p_.thread_var.valid() ? static_cast<int32_t>(*values[p_.thread_var]) : 0;
     if (c.access.collective) {
-      if (c.access.row_lanes > 0 && thread % kWarp >= c.access.row_lanes) return true;
-      thread = kWarps - thread / static_cast<int32_t>(kWarp);
+      if (c.access.row_lanes > 0 && thread % p_.machine.warp >= c.access.row_lanes) return true;
+      thread = kWarps - thread / p_.machine.warp;
     }
     if (slot_elements == 0) {
       runs.push_back({*first, *first + c.access.count - 1, thread});

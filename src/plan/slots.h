@@ -6,10 +6,8 @@
 
 namespace tilegen::plan {
 
-inline constexpr int64_t kBankBytes = 128;  // of one row of all banks
-
-// Elements from one slot of a shared value to the next: each begins at a multiple of 128 bytes, where the
-// copy engine may put a box and the banks begin.
-int64_t slot_elements(const ValuePlan& v, ir::DType type);
+// Elements from one slot of a shared value to the next: each begins at a multiple of `row_bytes`, where the
+// banks of shared memory begin; the copy engine puts no box elsewhere.
+int64_t slot_elements(const ValuePlan& v, ir::DType type, int64_t row_bytes);
 
 }  // namespace tilegen::plan

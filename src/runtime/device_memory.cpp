@@ -22,7 +22,7 @@ template <class R, class Host, class Cuda>
 R on_device(size_t device, Host&& on_host, Cuda&& on_cuda) {
   if (Checked ok = check_device(device); !ok) return ok.error();
   const DeviceInfo& info = devices()[device];
-  if (info.kind == target::Kind::host) return on_host();
+  if (info.kind == DeviceKind::host) return on_host();
   auto driver = cuda::machine_driver();
   if (!driver) return driver.error();
   return on_cuda(**driver, (*driver)->devices()[static_cast<size_t>(info.driver_ordinal)]);

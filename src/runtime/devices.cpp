@@ -11,36 +11,31 @@
 namespace tilegen::runtime {
 namespace {
 
-// "sm_90" or "sm_90a", which has what only that generation has.
-struct Generation {
-  int version = -1;  // of what is no such name
-  bool specific = false;
-};
-
-Generation generation_of(std::string_view name) {
-  if (name.substr(0, 3) != "sm_") return {};
-  Generation g;
-  const char* last = name.data() + name.size();
-  const auto [end, error] = std::from_chars(name.data() + 3, last, g.version);
-  g.specific = end + 1 == last && *end == 'a';
-  if (error != std::errc() || (end != last && !g.specific)) return {};
-  return g;
+// Code is compatible upwards, except for what only one capability has.
+bool can_run(const DeviceInfo& device, const target::Target& target) {
+  if (device.code != target.code || device.capability < target.capability) return false;
+  if (target.tensor_copy && !device.tensor_maps) return false;
+  return !target.one_capability || device.capability == target.capability;
 }
 
-// The newest generation with a table that the device can run: its code is compatible upwards, except for what
-// only one generation has. Such code needs a driver with tensor maps.
-std::string best_sm(int capability, bool tensor_maps) {
-  std::string best;
-  Generation known;
+// The targets whose code CUDA devices load, without simulated ones.
+std::vector<target::Target> cuda_targets() {
+  std::vector<target::Target> all;
   for (const std::string& name : target::target_names()) {
-    const Generation g = generation_of(name);
-    if (g.version < 0 || g.version > capability) continue;
-    if (g.specific && (g.version != capability || !tensor_maps)) continue;
-    if (g.version < known.version || (g.version == known.version && known.specific)) continue;
-    known = g;
-    best = name;
+    auto t = target::find_target(name);
+    if (t && !t->simulated && t->code == target::CodeFormat::ptx) all.push_back(std::move(*t));
   }
-  return best;
+  return all;
+}
+
+// The newest with a table that the device can run, and of these the one made for it; "" where there is none.
+std::string best_target_name(const DeviceInfo& device) {
+  const target::Target* best = nullptr;
+  const std::vector<target::Target> all = cuda_targets();
+  const auto rank = [](const target::Target& t) { return std::pair(t.capability, t.one_capability); };
+  for (const target::Target& t : all)
+    if (can_run(device, t) && (!best || rank(*best) < rank(t))) best = &t;
+  return best ? best->name : "";
 }
 
 DeviceInfo describe_host() {
@@ -61,10 +56,13 @@ std::vector<DeviceInfo> look() {
   if (!driver) return all;
   for (const cuda::Device& d : (*driver)->devices()) {
     DeviceInfo info;
-    info.kind = target::Kind::nvidia;
+    info.kind = DeviceKind::cuda;
+    info.code = target::CodeFormat::ptx;
     info.driver_ordinal = d.ordinal;
     info.name = d.name;
-    info.target_name = best_sm(10 * d.major + d.minor, (*driver)->api().tensor_map != nullptr);
+    info.capability = 10 * d.major + d.minor;
+    info.tensor_maps = (*driver)->api().tensor_map != nullptr;
+    info.target_name = best_target_name(info);
     info.features = "capability " + std::to_string(d.major) + "." + std::to_string(d.minor);
     info.cores = d.multiprocessors;
     info.memory_bytes = static_cast<int64_t>(d.memory_bytes);
@@ -75,12 +73,10 @@ std::vector<DeviceInfo> look() {
 }
 
 bool runs(const DeviceInfo& device, const target::Target& target) {
-  if (target.simulated) return device.kind == target::Kind::host;
-  if (device.kind != target.kind) return false;
-  if (target.is_host()) return true;
-  const Generation code = generation_of(target.name), own = generation_of(device.target_name);
-  return code.specific ? own.specific && code.version == own.version : code.version <= own.version;
+  return target.simulated ? device.kind == DeviceKind::host : can_run(device, target);
 }
+
+bool is_cuda_code(const target::Target& target) { return target.code == target::CodeFormat::ptx; }
 
 // The CUDA device whose context is current on this thread, -1 for none.
 int current_cuda_device() {
@@ -95,7 +91,7 @@ int current_cuda_device() {
 }
 
 Error no_device(const target::Target& target) {
-  if (!target.is_host())
+  if (is_cuda_code(target))
     if (auto driver = cuda::machine_driver(); !driver) return driver.error();
   return Error(DiagCode::device_absent, "", "no device of this machine runs code for " + target.name,
                "compile for 'cuda', which is the device of this machine, or for 'host'");
@@ -111,7 +107,7 @@ const std::vector<DeviceInfo>& devices() {
 Expected<const DeviceInfo*> find_device(const target::Target& target, size_t ordinal) {
   if (ordinal == kAnyDevice) {
     const DeviceInfo* first = nullptr;
-    const int current = target.is_host() ? -1 : current_cuda_device();
+    const int current = is_cuda_code(target) ? current_cuda_device() : -1;
     for (const DeviceInfo& d : devices()) {
       if (!runs(d, target)) continue;
       if (!first || d.driver_ordinal == current) first = &d;
@@ -121,7 +117,7 @@ Expected<const DeviceInfo*> find_device(const target::Target& target, size_t ord
   }
   if (ordinal >= devices().size()) {
     // Where the driver is what is missing, that is the news.
-    if (!target.is_host())
+    if (is_cuda_code(target))
       if (auto driver = cuda::machine_driver(); !driver) return driver.error();
     return Error(DiagCode::device_absent, "", "there is no device " + std::to_string(ordinal),
                  "see tl_device_count; device 0 is the host");
@@ -131,9 +127,9 @@ Expected<const DeviceInfo*> find_device(const target::Target& target, size_t ord
   return Error(DiagCode::device_absent, "",
                "the artifact is for " + target.name + ", device " + std::to_string(ordinal) + " is " +
                    (ordinal == 0 ? "the host" : device.name + " (" + device.features + ")"),
-               ordinal == 0 && !target.is_host() ? "compile for 'host', or load on TL_DEVICE_ANY"
-               : device.target_name.empty()           ? "compile for 'host'"
-                                                 : "compile for '" + device.target_name + "'");
+               ordinal == 0 && is_cuda_code(target) ? "compile for 'host', or load on TL_DEVICE_ANY"
+               : device.target_name.empty()         ? "compile for 'host'"
+                                                    : "compile for '" + device.target_name + "'");
 }
 
 Expected<target::Target> find_target(std::string_view name) {
@@ -151,16 +147,22 @@ Expected<target::Target> find_target(std::string_view name) {
                      std::to_string(devices().size() - 1),
                  "see tl_device_count, and CUDA_VISIBLE_DEVICES");
   const DeviceInfo& device = devices()[wanted + 1];
-  if (device.target_name.empty())
+  if (device.target_name.empty()) {
+    const std::vector<target::Target> all = cuda_targets();
+    const target::Target& oldest = *std::min_element(
+        all.begin(), all.end(), [](const auto& a, const auto& b) { return a.capability < b.capability; });
     return Error(DiagCode::device_absent, std::string(name),
-                 device.name + " has " + device.features + ", the oldest supported is 8.0 (sm_80)",
+                 device.name + " has " + device.features + ", the oldest supported is " +
+                     std::to_string(oldest.capability / 10) + "." + std::to_string(oldest.capability % 10) +
+                     " (" + oldest.name + ")",
                  "compile for 'host'");
+  }
   return target::find_target(device.target_name);
 }
 
 Expected<target::Target> best_target() {
   for (const DeviceInfo& d : devices())
-    if (d.kind == target::Kind::nvidia && !d.target_name.empty()) return target::find_target(d.target_name);
+    if (d.kind == DeviceKind::cuda && !d.target_name.empty()) return target::find_target(d.target_name);
   return target::find_target("host");
 }
 

@@ -11,11 +11,16 @@
 
 namespace tilegen::runtime {
 
+enum class DeviceKind : uint8_t { host, cuda };
+
 struct DeviceInfo {
-  target::Kind kind = target::Kind::host;
+  DeviceKind kind = DeviceKind::host;
+  target::CodeFormat code = target::CodeFormat::object;  // that it loads
   int driver_ordinal = 0;       // CUDA: the driver's number
   std::string name;             // "host (znver4)", "NVIDIA H200"
   std::string target_name;      // best target of the device; "" where this library has none
+  int capability = 0;           // CUDA: 10 * major + minor
+  bool tensor_maps = false;     // CUDA: the driver makes them, which a copy engine needs
   std::string features;         // host: as LLVM spells them; CUDA: "capability 9.0"
   int cores = 0;                // host: threads a launch uses; CUDA: multiprocessors
   int64_t memory_bytes = 0;     // CUDA

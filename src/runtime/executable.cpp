@@ -40,8 +40,14 @@ Expected<std::unique_ptr<Executable>> load(std::shared_ptr<const driver::Artifac
   auto device = find_device(artifact->target, ordinal);
   if (!device) return device.error();
   if (artifact->target.simulated) return load_in_simulator(std::move(artifact));
-  if (artifact->target.is_host()) return load_on_host(std::move(artifact));
-  return cuda::load_on_cuda(std::move(artifact), (*device)->driver_ordinal);
+  switch (artifact->target.code) {
+    case target::CodeFormat::object:
+      return load_on_host(std::move(artifact));
+    case target::CodeFormat::ptx:
+      return cuda::load_on_cuda(std::move(artifact), (*device)->driver_ordinal);
+  }
+  return Error(DiagCode::target_unsupported, "", "no loader takes code of " + artifact->target.name,
+               "compile for 'host'");
 }
 
 }  // namespace tilegen::runtime

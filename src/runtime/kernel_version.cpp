@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 
+#include "layout/tensor_tile.h"
 #include "support/checked.h"
 #include "thread/reciprocal.h"
 #include "thread/tensor_coordinates.h"
@@ -53,7 +54,7 @@ KernelVersion::KernelVersion(const thread::ThreadProgram& program)
 }
 
 bool KernelVersion::shapes(std::span<const uint64_t> slots, std::span<TensorShape> out) const {
-  constexpr int64_t kUnit = 16, kStrideEnd = int64_t{1} << 40;
+  constexpr int64_t kUnit = layout::kTensorUnit, kStrideEnd = int64_t{1} << 40;
   if (!map_code_) return program_->tensor_maps.empty();
   int64_t numbers[ScalarCode::kMaxSteps];
   const std::span<const int64_t> values(reinterpret_cast<const int64_t*>(slots.data()), slots.size());

@@ -19,7 +19,7 @@ bool has_elements(const ir::Program& p) {
 }  // namespace
 
 std::optional<ir::Program> canonical_form(const ir::Program& p, const target::Target& t) {
-  if (t.is_host() || !has_elements(p)) return std::nullopt;
+  if (!t.has_block_threads() || !has_elements(p)) return std::nullopt;
   ir::Program form = p;
   const bool forwarded = forward_temporaries(form);
   const StoreGroups groups = group_stores(form);

@@ -104,7 +104,8 @@ class LayoutCheck {
   void check_value(const analysis::Value& v, const plan::ValuePlan& g) {
     const ir::Buffer& buffer = p_.buffer(v.buffer);
     const int64_t bytes = ir::dtype_bytes(buffer.type);
-    const int64_t most = target_.is_host() ? target_.shared_bytes / bytes : infer::kMostRegisters;
+    const int64_t most =
+        target_.addressable_registers() ? target_.shared_bytes / bytes : infer::kMostRegisters;
     if (g.fragment) {
       const std::string why = in_registers(v)
                                   ? fragment_refusal(*g.fragment, v.shape, threads_, most)
@@ -112,7 +113,7 @@ class LayoutCheck {
       if (!why.empty()) refuse(v.name, "fragment", g.fragment->to_text(), why, buffer.location);
     }
     if (g.memory) {
-      const std::string why = in_registers(v) && target_.is_host()
+      const std::string why = in_registers(v) && target_.addressable_registers()
                                   ? "on " + target_.name + " the buffer is held as a fragment"
                                   : memory_refusal(*g.memory, v.shape, bytes, target_.shared_bytes);
       if (!why.empty()) refuse(v.name, "memory", g.memory->to_text(), why, buffer.location);

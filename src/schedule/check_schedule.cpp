@@ -14,12 +14,6 @@ using plan::KernelSchedule;
 
 namespace {
 
-// A simulated target is planned for as the one it simulates.
-std::string_view planned_target(std::string_view name) {
-  constexpr std::string_view kSimulated = "sim:";
-  return name.starts_with(kSimulated) ? name.substr(kSimulated.size()) : name;
-}
-
 // What a kernel's schedule may name.
 class Names {
  public:
@@ -77,7 +71,7 @@ class Names {
 }  // namespace
 
 Checked check_schedule(const plan::Schedule& given, const ir::Program& p, const target::Target& t) {
-  if (!given.target.empty() && planned_target(given.target) != planned_target(t.name))
+  if (!given.target.empty() && target::simulated_name(given.target) != target::simulated_name(t.name))
     return Error(
         DiagCode::schedule_mismatch, p.name,
         "the schedule is for target '" + given.target + "', and the program is compiled for " + t.name,

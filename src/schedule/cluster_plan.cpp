@@ -16,7 +16,6 @@ namespace tilegen::schedule {
 
 namespace {
 
-constexpr int64_t kLine = 128;        // bytes of the second cache
 constexpr double kWorthwhile = 0.95;  // of the time without a cluster
 
 int written_value(const analysis::KernelOp& op) {
@@ -115,8 +114,8 @@ class ClusterPlanner {
       const auto atom = target::find_warpgroup_atom(target_, layouts_.ops[i].atom);
       if (!atom) return std::nullopt;
       const analysis::GemmShape s = analysis::gemm_shape(p_, *op);
-      work.products +=
-          static_cast<double>(s.m * s.n * s.k) / (64.0 * 8 * atom->atom->k) * atom->atom->cycles_per_8;
+      work.products += static_cast<double>(s.m * s.n * s.k) / (8.0 * atom->atom->m * atom->atom->k) *
+                       atom->atom->cycles_per_8;
     }
     return work;
   }
@@ -157,8 +156,8 @@ class ClusterPlanner {
     int64_t rows = 1, inner = element;
     for (size_t d = 0; d < from.extents.size(); ++d)
       (dims && static_cast<int>(d) == dims->tensor_inner ? inner : rows) *= from.extents[d];
-    const int64_t lines = ceil_div(inner, kLine) + (begins_inside_lines(copy) ? 1 : 0);
-    return static_cast<double>(rows * lines * kLine);
+    const int64_t lines = ceil_div(inner, target_.line_bytes) + (begins_inside_lines(copy) ? 1 : 0);
+    return static_cast<double>(rows * lines * target_.line_bytes);
   }
 
   // Rows are known to be no multiple of a line apart.
@@ -178,7 +177,7 @@ class ClusterPlanner {
         stride *= extent;
       }
     }
-    return stride * ir::dtype_bytes(buffer.type) % kLine != 0;
+    return stride * ir::dtype_bytes(buffer.type) % target_.line_bytes != 0;
   }
   bool fills(const ir::Loop& loop, const analysis::KernelOp& op) const {
     bool found = false;
@@ -220,8 +219,9 @@ Expected<plan::ClusterPlan> plan_cluster(const ir::Program& p, const ir::Kernel&
     return Error(DiagCode::schedule_illegal, kernel.name, "the given cluster is not possible: " + why,
                  "leave `cluster` out to have it planned", kernel.location);
   };
-  if (!std::has_single_bit(static_cast<uint64_t>(plan.blocks)) || plan.blocks > thread::kMostCluster)
-    return illegal(std::to_string(plan.blocks) + " blocks are not 1, 2, 4 or 8");
+  if (!std::has_single_bit(static_cast<uint64_t>(plan.blocks)) || plan.blocks > t.max_cluster)
+    return illegal(std::to_string(plan.blocks) + " blocks are no power of two up to " +
+                   std::to_string(t.max_cluster));
   if (!t.tensor_copy || roles.producer_threads == 0) return illegal("the kernel has no producer");
   if (std::string why = planner.refusal(); !why.empty()) return illegal(std::move(why));
   for (size_t d = 0; given->cluster->along.empty() && d < kernel.block_vars.size(); ++d) {

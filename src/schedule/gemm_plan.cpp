@@ -199,8 +199,9 @@ Expected<GemmPlan> plan_gemm(const ir::Program& p, const TileOp& op, const Targe
                              const plan::OpPlan* given, const std::string& path,
                              const SourceLocation& location, const std::string& no_warpgroups) {
   GemmShape s = gemm_shape(p, op);
-  return target.is_host() ? plan_host(p, op, s, target, given, path, location)
-                          : plan_nvidia_gemm(p, op, s, target, threads, given, path, location, no_warpgroups);
+  return !target.micro_kernels.empty()
+             ? plan_host(p, op, s, target, given, path, location)
+             : plan_nvidia_gemm(p, op, s, target, threads, given, path, location, no_warpgroups);
 }
 
 }  // namespace tilegen::schedule

@@ -52,7 +52,7 @@ bool divides(const GemmShape& s, const MmaAtom& atom, const WarpGrid& g) {
 }
 
 // Of a warp; dot products of bytes are a thread's.
-bool is_matrix_instruction(const MmaAtom& atom) { return atom.name.starts_with("mma."); }
+bool is_matrix_instruction(const MmaAtom& atom) { return atom.unit == target::MmaUnit::matrix; }
 
 // What may overhang a tile. Rows and columns beyond it are computed from others and stored nowhere; steps
 // along k would add.
@@ -143,7 +143,7 @@ GemmPlan make_plan(const ir::Program& p, const TileOp& op, const GemmShape& s, c
   for (int side = 0; side < 2; ++side) {
     if (p.buffer(op.operands[static_cast<size_t>(side)].buffer).scope == ir::MemScope::shared)
       (side == 0 ? plan.a_memory : plan.b_memory) =
-          shared_layout(atom, side, operand_dims(p, op, side), side == 0 ? s.a : s.b);
+          shared_layout(atom, side, operand_dims(p, op, side), side == 0 ? s.a : s.b, t.banks);
     else
       (side == 0 ? plan.a_fragment : plan.b_fragment) = operand_fragment(p, op, atom, g, side, t.warp);
   }

@@ -7,7 +7,6 @@
 #include "analysis/warpgroup_operand.h"
 #include "schedule/gemm_plan.h"
 #include "support/checked.h"
-#include "target/role_registers.h"
 
 namespace tilegen::schedule {
 
@@ -31,7 +30,6 @@ using target::WarpgroupAtom;
 
 namespace {
 
-constexpr int64_t kWarpgroup = 128, kRows = 64;
 constexpr int64_t kTurnedRegisters = 32;  // elements on their way into a copy, and their addresses
 constexpr int64_t kOtherRegisters = 32;   // addresses, barriers, loop counters, an element on its way out
 
@@ -57,10 +55,10 @@ bool in_shared(const ir::Program& p, const TileOp& op, int operand) {
   return p.buffer(op.operands[static_cast<size_t>(operand)].buffer).scope == ir::MemScope::shared;
 }
 
-View view_of(const ir::Program& p, const TileOp& op, const GemmShape& s) {
+View view_of(const ir::Program& p, const TileOp& op, const GemmShape& s, const Target& t) {
   View v;
   v.s = s;
-  v.swapped = swaps_operands(s) && s.n % kRows == 0;
+  v.swapped = swaps_operands(s, t) && s.n % t.warpgroup_rows() == 0;
   if (v.swapped) {
     std::swap(v.s.m, v.s.n);
     std::swap(v.s.a, v.s.b);
@@ -77,7 +75,7 @@ void copy_operands(View& v, const WarpgroupAtom& atom) {
     OperandSide& s = v.sides[side];
     if (!needs_k_major_copy(atom, s.dims, v.operand(side))) continue;
     const ir::DType type = side == 0 ? v.s.a : v.s.b;
-    const auto copy = k_major_copy(s.dims, v.operand(side), ir::dtype_bytes(type), kRows);
+    const auto copy = k_major_copy(s.dims, v.operand(side), ir::dtype_bytes(type), atom.m);
     if (!copy)
       v.refused = std::string(v.name(side)) + " of " + ir::dtype_name(type) +
                   " must be stored with k as the last dimension: warps turn blocks of " +
@@ -103,32 +101,34 @@ struct Cost {
   int64_t own_registers = 0;  // of them
 };
 
-// Shared memory gives 128 bytes a cycle; every instruction fetches its operands for itself.
-Cost cost_of(const View& v, const Split& x) {
+// Every instruction fetches its operands for itself.
+Cost cost_of(const View& v, const Split& x, const Target& t) {
   const GemmShape& s = v.s;
   const bool a_shared = v.a_shared;
-  const int64_t reps = s.m / (kRows * x.m), columns = s.n / x.n, k_steps = s.k / x.atom->k;
+  const int64_t reps = s.m / (x.atom->m * x.m), columns = s.n / x.n, k_steps = s.k / x.atom->k;
   const double instructions = static_cast<double>(x.m * x.n * reps * (columns / x.width));
-  const int64_t a_bytes = kRows * x.atom->k * ir::dtype_bytes(s.a),
+  const int64_t a_bytes = x.atom->m * x.atom->k * ir::dtype_bytes(s.a),
                 b_bytes = x.width * x.atom->k * ir::dtype_bytes(s.b);
   const double tensor = instructions * x.width / 8 * x.atom->cycles_per_8;
-  double loads = instructions * static_cast<double>((a_shared ? a_bytes : 0) + b_bytes) / 128;
+  double loads =
+      instructions * static_cast<double>((a_shared ? a_bytes : 0) + b_bytes) / t.shared_bytes_per_cycle;
   // Turned: of the 8 rows that are read and written at once two lie in the same banks, but for reads of
   //   words.
   for (int side = 0; side < 2; ++side) {
     const int64_t bytes = ir::dtype_bytes(side == 0 ? s.a : s.b), passes = bytes == 1 ? 4 : 3;
     if (v.copied[side])
-      loads += static_cast<double>((side == 0 ? s.m : s.n) * bytes * x.atom->k * passes) / 128;
+      loads += static_cast<double>((side == 0 ? s.m : s.n) * bytes * x.atom->k * passes) /
+               t.shared_bytes_per_cycle;
   }
   Cost c;
   c.cycles = (std::max(tensor, loads) + 0.25 * std::min(tensor, loads)) * static_cast<double>(k_steps);
-  if (s.promote) {  // one instruction's sums, and additions by 128 lanes
+  if (s.promote) {  // one instruction's sums, and additions by plain lanes
     c.own_registers = x.width / 2;
-    c.cycles += static_cast<double>(s.m * s.n * ceil_div(s.k, ir::gemm_attr::kPromoted)) / 128;
+    c.cycles += static_cast<double>(s.m * s.n * ceil_div(s.k, ir::gemm_attr::kPromoted)) / t.plain_lanes;
   }
   if (v.copied[0] || v.copied[1]) c.own_registers += kTurnedRegisters;
   c.registers = reps * columns * ir::dtype_bytes(s.c) / 8 + c.own_registers + kOtherRegisters +
-                (a_shared ? 0 : reps * k_steps * a_bytes / (4 * kWarpgroup));
+                (a_shared ? 0 : reps * k_steps * a_bytes / (4 * t.warpgroup));
   return c;
 }
 
@@ -138,8 +138,9 @@ bool allows(ir::WarpPolicy policy, const Split& x, bool swapped) {
 }
 
 // Warps along the rows and columns of the op's C.
-std::pair<int64_t, int64_t> warps_of(const Split& x, bool swapped) {
-  return swapped ? std::pair(x.n, 4 * x.m) : std::pair(4 * x.m, x.n);
+std::pair<int64_t, int64_t> warps_of(const Split& x, bool swapped, const Target& t) {
+  const int64_t along_rows = t.warpgroup_warps() * x.m;
+  return swapped ? std::pair(x.n, along_rows) : std::pair(along_rows, x.n);
 }
 
 // 32-bit floats are multiplied as tf32 only, where the program says so.
@@ -166,8 +167,9 @@ std::string refusal(const ir::Program& p, const TileOp& op, const View& v, const
     const std::string name = in_shared(p, op, 1) ? "A" : "B";
     return name + " is in registers, it takes " + name + " from shared memory";
   }
-  if (threads % kWarpgroup != 0) return number(threads) + " threads are no multiple of a warpgroup's 128";
-  if (s.m % kRows != 0) return number(s.m) + " rows are no multiple of 64";
+  if (threads % t.warpgroup != 0)
+    return number(threads) + " threads are no multiple of a warpgroup's " + number(t.warpgroup);
+  if (s.m % atom->m != 0) return number(s.m) + " rows are no multiple of " + number(atom->m);
   if (s.k % atom->k != 0) return "k " + number(s.k) + " is no multiple of " + number(atom->k);
   return "";
 }
@@ -175,16 +177,16 @@ std::string refusal(const ir::Program& p, const TileOp& op, const View& v, const
 // Splits over the warpgroups, rows first, and widths, that divide the tile and that the schedule and the
 // policy allow.
 std::vector<Split> splits(const View& v, const WarpgroupAtom* atom, int64_t warpgroups, ir::WarpPolicy policy,
-                          const plan::OpPlan* given) {
+                          const plan::OpPlan* given, const Target& t) {
   const GemmShape& s = v.s;
   const bool given_atom = given && !given->atom.empty(),
              given_split = given && given->warps_m + given->warps_n > 0;
   std::vector<Split> list;
   for (int64_t m = warpgroups; m >= 1; --m) {
     Split x{atom, m, warpgroups / m, 0};
-    if (x.m * x.n != warpgroups || s.m % (kRows * x.m) != 0 || s.n % x.n != 0) continue;
+    if (x.m * x.n != warpgroups || s.m % (atom->m * x.m) != 0 || s.n % x.n != 0) continue;
     const auto own_split = [&] {
-      const auto [along_m, along_n] = warps_of(x, v.swapped);
+      const auto [along_m, along_n] = warps_of(x, v.swapped, t);
       return is_split(*given, along_m, along_n);
     };
     if (given_split ? !own_split() : !allows(policy, x, v.swapped)) continue;
@@ -204,10 +206,10 @@ struct Choice {
   int64_t fewest = 0;  // registers of splits that need too many
 };
 
-Choice cheapest(const std::vector<Split>& splits, const View& v, int64_t limit) {
+Choice cheapest(const std::vector<Split>& splits, const View& v, int64_t limit, const Target& t) {
   Choice best;
   for (const Split& x : splits) {
-    const Cost c = cost_of(v, x);
+    const Cost c = cost_of(v, x, t);
     if (c.registers > limit) {
       best.fewest = best.fewest == 0 ? c.registers : std::min(best.fewest, c.registers);
     } else if (!best.split || c.cycles < best.cost.cycles ||
@@ -219,26 +221,25 @@ Choice cheapest(const std::vector<Split>& splits, const View& v, int64_t limit) 
   return best;
 }
 
-GemmPlan make_plan(const ir::Program& p, const TileOp& op, const View& v, const Split& x) {
+GemmPlan make_plan(const ir::Program& p, const TileOp& op, const View& v, const Split& x, const Target& t) {
   const GemmShape& s = v.s;
-  const int64_t reps = s.m / (kRows * x.m), columns = s.n / x.n;
+  const int64_t reps = s.m / (x.atom->m * x.m), columns = s.n / x.n;
   const WarpGrid grid{x.m, x.n, 1};
   GemmPlan plan;
   plan.engine = plan::Engine::warpgroup_mma;
   plan.atom = target::warpgroup_instruction_name(*x.atom, x.width);
-  std::tie(plan.warps_m, plan.warps_n) = warps_of(x, v.swapped);
+  std::tie(plan.warps_m, plan.warps_n) = warps_of(x, v.swapped, t);
   MatrixDims c = matrix_dims(p, op.operands[2], v.swapped);
-  plan.c = partitioned(target::warpgroup_accumulator(x.width), {{reps, columns / x.width}, {x.m, x.n}}, grid,
-                       c, {s.m, s.n}, kWarpgroup);
+  plan.c = partitioned(x.atom->accumulator(x.width), {{reps, columns / x.width}, {x.m, x.n}}, grid, c,
+                       {s.m, s.n}, t.warpgroup);
   const int bytes[2] = {ir::dtype_bytes(s.a), ir::dtype_bytes(s.b)};
   std::optional<Layout>& left = v.swapped ? plan.b_memory : plan.a_memory;
   std::optional<Layout>& right = v.swapped ? plan.a_memory : plan.b_memory;
   if (v.a_shared)
-    left = boxed_operand(v.sides[0], kRows, bytes[0]);
+    left = boxed_operand(v.sides[0], x.atom->m, bytes[0]);
   else
-    plan.a_fragment =
-        partitioned(target::warpgroup_operand(x.atom->k, bytes[0]), {{reps, s.k / x.atom->k}, {x.m, 1}}, grid,
-                    v.sides[0].dims, {s.m, s.k}, kWarpgroup);
+    plan.a_fragment = partitioned(x.atom->a_operand(), {{reps, s.k / x.atom->k}, {x.m, 1}}, grid,
+                                  v.sides[0].dims, {s.m, s.k}, t.warpgroup);
   right = boxed_operand(v.sides[1], x.width, bytes[1]);
   for (int side = 0; side < 2; ++side) {
     if (!v.copied[side]) continue;
@@ -259,7 +260,8 @@ std::string reason_of(const View& v, const Split& x, const std::string& warpgrou
                        number(v.swapped ? columns : rows) + "x" + number(v.swapped ? rows : columns) +
                        " a warpgroup";
   if (v.swapped)
-    reason += ", B in the place of A: " + number(v.s.n) + " rows are no multiple of the instruction's 64";
+    reason += ", B in the place of A: " + number(v.s.n) + " rows are no multiple of the instruction's " +
+              number(x.atom->m);
   for (int side = 0; side < 2; ++side)
     if (v.copied[side])
       reason += std::string(", ") + v.name(side) + " turned on the way: the instructions read " +
@@ -279,28 +281,28 @@ std::optional<GemmPlan> plan_warpgroup_gemm(const ir::Program& p, const TileOp& 
     if (reason) *reason = std::move(why);
     return std::nullopt;
   };
-  View v = view_of(p, op, shape);
+  View v = view_of(p, op, shape, t);
   const GemmShape& s = v.s;
   const WarpgroupAtom* atom = atom_for(t, op, s);
   if (std::string why = refusal(p, op, v, t, threads, atom); !why.empty()) return refuse(std::move(why));
   copy_operands(v, *atom);
   if (!v.refused.empty()) return refuse(v.refused);
-  if (v.a_shared && !boxed_operand(v.sides[0], kRows, ir::dtype_bytes(s.a)))
+  if (v.a_shared && !boxed_operand(v.sides[0], atom->m, ir::dtype_bytes(s.a)))
     return refuse(std::string("rows of ") + v.name(0) + " are no multiples of 32 bytes");
 
   const int64_t limit = target::most_consumer_registers(t, threads);
   const auto policy = static_cast<ir::WarpPolicy>(op.attrs[ir::gemm_attr::policy]);
-  const Choice best = cheapest(splits(v, atom, threads / kWarpgroup, policy, given), v, limit);
+  const Choice best = cheapest(splits(v, atom, threads / t.warpgroup, policy, given, t), v, limit, t);
   if (!best.split && best.fewest > 0)
     return refuse("a thread would need " + number(best.fewest) + " registers of " + number(limit) +
                   "; use more threads or a smaller tile");
-  const std::string warpgroups = warpgroups_text(threads / kWarpgroup);
+  const std::string warpgroups = warpgroups_text(threads / t.warpgroup);
   if (!best.split)
     return refuse("no instruction's width divides a " + shape_text(shape) + " tile split over " + warpgroups +
                   (given && (!given->atom.empty() || given->warps_m + given->warps_n > 0)
                        ? " as the schedule says"
                        : ""));
-  GemmPlan plan = make_plan(p, op, v, *best.split);
+  GemmPlan plan = make_plan(p, op, v, *best.split, t);
   plan.registers = best.cost.registers;
   plan.own_registers = best.cost.own_registers;
   plan.cycles = best.cost.cycles;

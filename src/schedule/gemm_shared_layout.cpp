@@ -19,7 +19,7 @@ namespace {
 // Byte addresses of one warp-wide access.
 struct WarpAccess {
   std::vector<std::vector<int64_t>> lanes;  // index of each lane's first element
-  int bytes = 16;
+  int bytes = target::kMatrixRowBytes;
 };
 
 // Neighbouring k of a row that a lane holds in neighbouring registers.
@@ -39,10 +39,10 @@ std::vector<WarpAccess> operand_reads(const MmaAtom& atom, int side, const Matri
   const int64_t outer_extent = m.shape[static_cast<size_t>(side == 0 ? m.row : m.col)];
   const int64_t k_extent = m.shape[static_cast<size_t>(side == 0 ? m.col : m.row)];
   if (!target::operand_matrices(atom, side).empty() && (contiguous || bytes == 2)) {
-    const int64_t chunk = 16 / bytes;
+    const int64_t chunk = target::kMatrixRowBytes / bytes;
     for (int64_t begin : {int64_t{0}, int64_t{1}}) {
       WarpAccess a;
-      for (int64_t r = 0; r < 8; ++r) {
+      for (int64_t r = 0; r < target::kMatrixRows; ++r) {
         const int64_t outer = contiguous ? r : begin * chunk, k = contiguous ? begin * chunk : r;
         if (outer < outer_extent && k < k_extent) a.lanes.push_back(at(outer, k));
       }
@@ -68,10 +68,10 @@ std::vector<WarpAccess> operand_reads(const MmaAtom& atom, int side, const Matri
   return reads;
 }
 
-// Eight neighbouring pieces of 16 bytes, as copies write them.
+// Eight neighbouring pieces of as many bytes, as copies write them.
 std::vector<WarpAccess> row_writes(const MatrixDims& m, int bytes) {
   WarpAccess a;
-  const int64_t chunk = std::max(1, 16 / bytes), columns = m.shape.back();
+  const int64_t chunk = std::max<int64_t>(1, target::kMatrixRowBytes / bytes), columns = m.shape.back();
   int64_t rows = 1;
   for (size_t d = 0; d + 1 < m.shape.size(); ++d) rows *= m.shape[d];
   for (int64_t piece = 0; piece < 8; ++piece) {
@@ -89,42 +89,44 @@ std::vector<WarpAccess> row_writes(const MatrixDims& m, int bytes) {
   return {a};
 }
 
-int64_t wavefronts_of(const Layout& l, const std::vector<WarpAccess>& accesses, int element_bytes) {
+int64_t wavefronts_of(const Layout& l, const std::vector<WarpAccess>& accesses, int element_bytes,
+                      const layout::BankModel& banks) {
   int64_t sum = 0;
   for (const WarpAccess& a : accesses) {
     std::vector<int64_t> addresses;
     for (const auto& index : a.lanes) addresses.push_back(l.offset(index) * element_bytes);
-    sum += layout::wavefronts(addresses, a.bytes);
+    sum += layout::wavefronts(addresses, a.bytes, banks);
   }
   return sum;
 }
 
 }  // namespace
 
-Layout shared_layout(const MmaAtom& atom, int side, const MatrixDims& m, ir::DType type) {
+Layout shared_layout(const MmaAtom& atom, int side, const MatrixDims& m, ir::DType type,
+                     const layout::BankModel& banks) {
   const int bytes = ir::dtype_bytes(type);
   const auto reads = operand_reads(atom, side, m, bytes), writes = row_writes(m, bytes);
   const Layout plain = Layout::row_major(m.shape);
   const int64_t tile_bytes = plain.output_extent(0) * bytes, row_bytes = m.shape.back() * bytes;
   auto cost = [&](const Layout& l) {
-    return 4 * wavefronts_of(l, reads, bytes) + wavefronts_of(l, writes, bytes);
+    return 4 * wavefronts_of(l, reads, bytes, banks) + wavefronts_of(l, writes, bytes, banks);
   };
   Layout best = plain;
-  int64_t best_cost = row_bytes % 16 == 0 ? cost(plain) : INT64_MAX;
+  int64_t best_cost = row_bytes % target::kMatrixRowBytes == 0 ? cost(plain) : INT64_MAX;
   auto consider = [&](const Layout& l) {
     if (const int64_t c = cost(l); c < best_cost) {
       best_cost = c;
       best = l;
     }
   };
-  if (row_bytes % 16 == 0)
+  if (row_bytes % target::kMatrixRowBytes == 0)
     for (int bits = 1; bits <= 3; ++bits)
       for (int shift = std::max(bits, 3); shift <= 8; ++shift) {
-        if (tile_bytes % (int64_t{16} << bits) != 0) continue;
+        if (tile_bytes % (target::kMatrixRowBytes << bits) != 0) continue;
         if (auto l = plain.with_swizzle({bits, 4, shift}, bytes)) consider(*l);
       }
-  const int64_t pad_to = ceil_div(row_bytes, int64_t{16}) * 16;
-  for (int64_t padded : {pad_to, pad_to + 16})
+  const int64_t pad_to = ceil_div(row_bytes, target::kMatrixRowBytes) * target::kMatrixRowBytes;
+  for (int64_t padded : {pad_to, pad_to + target::kMatrixRowBytes})
     if (m.shape.size() >= 2 && padded > row_bytes && (padded - row_bytes) % bytes == 0)
       consider(Layout::padded_row_major(m.shape, (padded - row_bytes) / bytes));
   return best;

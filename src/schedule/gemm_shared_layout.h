@@ -11,6 +11,6 @@
 namespace tilegen::schedule {
 
 layout::Layout shared_layout(const target::MmaAtom& atom, int side, const analysis::MatrixDims& m,
-                             ir::DType type);
+                             ir::DType type, const layout::BankModel& banks);
 
 }  // namespace tilegen::schedule

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "analysis/exchange.h"
+#include "target/operand_matrices.h"
 
 namespace tilegen::schedule {
 
@@ -13,7 +14,7 @@ using layout::Layout;
 
 namespace {
 
-constexpr int64_t kRun = 8;  // elements of 16 bytes
+constexpr int64_t kRun = target::kMatrixRowBytes / 2;  // elements
 
 // No element has two holders, and nothing is padding.
 bool holds_matrices(const Fragment& f, int64_t warp) {

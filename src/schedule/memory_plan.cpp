@@ -46,12 +46,12 @@ void place_in_a_row(std::vector<Request>& requests) {
 
 }  // namespace
 
-// Swizzled tiles start at a repeat of their pattern, others of GPUs where the banks of shared memory begin.
+// Swizzled tiles start at a repeat of their pattern, others where the banks of shared memory begin.
 int64_t value_alignment(const plan::ValuePlan& v, const target::Target& target) {
-  if (target.is_host()) return std::max(target.vector_bytes, 16);
-  if (!v.memory || v.memory->swizzle().none()) return plan::kBankBytes;
+  if (target.banks.banks == 0) return std::max(target.vector_bytes, 16);
+  if (!v.memory || v.memory->swizzle().none()) return target.banks.row_bytes();
   const layout::Swizzle& s = v.memory->swizzle();
-  return std::max(plan::kBankBytes, int64_t{1} << std::min(s.bits + s.base + s.shift, 10));
+  return std::max<int64_t>(target.banks.row_bytes(), int64_t{1} << std::min(s.bits + s.base + s.shift, 10));
 }
 
 std::vector<int64_t> value_bytes(const ir::Program& p, const analysis::KernelOps& ops,
@@ -61,7 +61,7 @@ std::vector<int64_t> value_bytes(const ir::Program& p, const analysis::KernelOps
     int64_t elements = 0;
     if (values[v].memory)
       elements = values[v].memory->output_extent(0);
-    else if (target.is_host() && values[v].fragment)
+    else if (target.addressable_registers() && values[v].fragment)
       elements = values[v].fragment->registers();
     bytes[v] = elements * ir::dtype_bytes(p.buffer(ops.values[v].buffer).type);
   }
@@ -80,10 +80,11 @@ std::vector<plan::MemoryPlan> place_values(const ir::Program& p, int kernel, con
       const bool by_engine = engine.values.count(static_cast<int>(v)) > 0;
       const int64_t align = value_alignment(values[v], target);
       const ir::DType type = p.buffer(ops.values[v].buffer).type;
-      const int64_t slot =
-          values[v].memory ? plan::slot_elements(values[v], type) * ir::dtype_bytes(type) : bytes[v];
+      const int64_t slot = values[v].memory ? plan::slot_elements(values[v], type, target.banks.row_bytes()) *
+                                                  ir::dtype_bytes(type)
+                                            : bytes[v];
       requests.push_back({values[v].value, slot * values[v].slots,
-                          by_engine ? std::max(align, kEngineAlignment) : align, 0,
+                          by_engine ? std::max(align, target.tensor_tile_alignment) : align, 0,
                           by_engine ? analysis::kAlwaysLive : liveness.values()[v]});
     }
   for (const Reserved& r : engine.reserved)
@@ -91,7 +92,7 @@ std::vector<plan::MemoryPlan> place_values(const ir::Program& p, int kernel, con
   for (const Scratch& s : scratch)
     requests.push_back(
         {s.name, s.bytes, std::max<int64_t>(target.vector_bytes, 16), 0, liveness.of_statement(s.statement)});
-  target.is_host() ? place_in_a_row(requests) : place(requests);
+  target.has_block_threads() ? place(requests) : place_in_a_row(requests);
   std::vector<plan::MemoryPlan> plan;
   for (Request& r : requests) plan.push_back({std::move(r.name), r.offset, r.bytes});
   return plan;

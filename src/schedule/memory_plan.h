@@ -24,9 +24,6 @@ struct EnginePlaces {
   std::set<int> values;            // tiles that tensor copies fill or empty: aligned for every swizzle
   std::vector<Reserved> reserved;  // barriers, staged tiles
 };
-// Alignment of tiles that tensor copies fill or empty: eight rows of the widest swizzle.
-inline constexpr int64_t kEngineAlignment = 1024;
-
 // Bytes to which a value's place is aligned; thread::Memory::alignment of a tile may say so.
 int64_t value_alignment(const plan::ValuePlan& v, const target::Target& target);
 

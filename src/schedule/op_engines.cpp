@@ -32,7 +32,7 @@ namespace {
 // gemms need beside their accumulators.
 int64_t choose_threads(const ir::Program& p, const KernelOps& ops, const target::Target& t,
                        const Refusals& refused) {
-  constexpr int64_t kTwoWarpgroups = 256;
+  const int64_t two_warpgroups = 2 * int64_t{t.warpgroup};
   constexpr int64_t kWithoutGemm = 96;  // registers for fragments where nothing needs them to be large
   int64_t fragment_bytes = 0;
   for (const analysis::Value& v : ops.values) {
@@ -61,7 +61,7 @@ int64_t choose_threads(const ir::Program& p, const KernelOps& ops, const target:
                     (g.second.warps_n == 1 || g.second.warps_m == 1);
            });
   };
-  if (!t.warpgroup_mma.empty() && fits(kTwoWarpgroups) && by_rows(kTwoWarpgroups)) return kTwoWarpgroups;
+  if (!t.warpgroup_mma.empty() && fits(two_warpgroups) && by_rows(two_warpgroups)) return two_warpgroups;
   for (int64_t threads = t.default_threads; threads <= t.max_threads; threads *= 2)
     if (fits(threads)) return threads;
   return t.default_threads;
@@ -72,7 +72,7 @@ int64_t choose_threads(const ir::Program& p, const KernelOps& ops, const target:
 Expected<int64_t> plan_threads(const ir::Program& p, const ir::Kernel& k, const KernelOps& ops,
                                const target::Target& t, const KernelSchedule* given,
                                const Refusals& refused) {
-  int64_t threads = t.is_host() ? 1 : k.threads;
+  int64_t threads = t.has_block_threads() ? k.threads : 1;
   if (threads <= 0 && !(given && given->threads)) threads = choose_threads(p, ops, t, refused);
   if (given && given->threads) threads = *given->threads;
   if (threads >= 1 && threads <= t.max_threads && threads % t.warp == 0) return threads;
@@ -81,6 +81,18 @@ Expected<int64_t> plan_threads(const ir::Program& p, const ir::Kernel& k, const 
                    std::to_string(t.max_threads) + ", in multiples of " + std::to_string(t.warp),
                "choose another number of threads, or 0 to let the planner choose", k.location);
 }
+
+namespace {
+
+// "4, 8 or 16"
+std::string choices_text(const std::vector<int>& numbers) {
+  std::string text;
+  for (size_t i = 0; i < numbers.size(); ++i)
+    text += (i == 0 ? "" : i + 1 < numbers.size() ? ", " : " or ") + std::to_string(numbers[i]);
+  return text;
+}
+
+}  // namespace
 
 void plan_copy_engines(const ir::Program& p, const KernelOps& ops, const target::Target& t,
                        const KernelSchedule* given, infer::InferResult& r) {
@@ -92,18 +104,19 @@ void plan_copy_engines(const ir::Program& p, const KernelOps& ops, const target:
     plan.engine = plan::Engine::vector_copy;
     const ir::Buffer &src = p.buffer(tile_op->operands[0].buffer),
                      &dst = p.buffer(tile_op->operands[1].buffer);
-    if (!t.async_copy || src.scope != ir::MemScope::global || dst.scope != ir::MemScope::shared) continue;
+    if (!t.async_copy() || src.scope != ir::MemScope::global || dst.scope != ir::MemScope::shared) continue;
     const plan::OpPlan* g = given ? plan::find_op(*given, op.path) : nullptr;
     if (g && g->engine == plan::Engine::vector_copy) continue;
     int64_t bytes = plan.vector * ir::dtype_bytes(src.type);
-    if (src.type == dst.type && (bytes == 4 || bytes == 8 || bytes == 16))
+    if (src.type == dst.type && std::count(t.async_copy_bytes.begin(), t.async_copy_bytes.end(), bytes) > 0)
       plan.engine = plan::Engine::async_copy;
     else
-      r.notes.push_back({op.path, src.type != dst.type ? "no asynchronous copy: the copy casts " +
-                                                             std::string(ir::dtype_name(src.type)) + " to " +
-                                                             ir::dtype_name(dst.type)
-                                                       : "no asynchronous copy: " + std::to_string(bytes) +
-                                                             " bytes a thread, cp.async moves 4, 8 or 16"});
+      r.notes.push_back(
+          {op.path, src.type != dst.type
+                        ? "no asynchronous copy: the copy casts " + std::string(ir::dtype_name(src.type)) +
+                              " to " + ir::dtype_name(dst.type)
+                        : "no asynchronous copy: " + std::to_string(bytes) +
+                              " bytes a thread, cp.async moves " + choices_text(t.async_copy_bytes)});
   }
 }
 

@@ -11,8 +11,6 @@ using analysis::KernelOps;
 
 namespace {
 
-constexpr int64_t kWarpgroup = 128;
-
 // The loop's body as operations of the computing threads: statements, a branch or loop with all ops in it.
 class Overlap {
  public:
@@ -21,7 +19,8 @@ class Overlap {
       : ops_(ops) {
     std::map<ir::StmtId, const KernelOp*> op_of;
     for (const KernelOp& op : ops.ops) op_of[op.stmt] = &op;
-    const double groups = std::max<double>(1, static_cast<double>(facts.turns.threads / kWarpgroup));
+    const double groups =
+        std::max<double>(1, static_cast<double>(facts.turns.threads / facts.turns.target.warpgroup));
     std::map<analysis::OpId, size_t> unit_of;
     for (ir::StmtId id : loop.body) {
       std::vector<const KernelOp*> inside;
@@ -32,7 +31,8 @@ class Overlap {
         if (op == op_of.end() || facts.turns.copies.count(op->second)) return;
         const auto product = facts.turns.products.find(op->second);
         const bool multiplies = product != facts.turns.products.end();
-        const double cycles = multiplies ? product->second : thread_cycles(p, *op->second);
+        const double cycles =
+            multiplies ? product->second : thread_cycles(p, *op->second, facts.turns.target);
         unit.product = unit.product || multiplies;
         unit.cycles += cycles / groups;
         (multiplies ? graph_.busy_matrix : graph_.busy_threads) += cycles;

@@ -71,11 +71,11 @@ class PartialSums {
     const std::string* asked = given(op);
     const bool wanted = asked && !asked->empty();
     const std::vector<ir::StmtId>& around = loops_.at(op.stmt);
-    if (target_.is_host() || !analysis::is_sum(p_, op) || around.empty()) {
+    if (!target_.has_block_threads() || !analysis::is_sum(p_, op) || around.empty()) {
       if (!wanted) return Unit{};
-      return illegal(op, target_.is_host()           ? "rows are not spread over threads on " + target_.name
-                         : !analysis::is_sum(p_, op) ? "it is no sum"
-                                                     : "no loop is around it");
+      return illegal(op, !target_.has_block_threads() ? "rows are not spread over threads on " + target_.name
+                         : !analysis::is_sum(p_, op)  ? "it is no sum"
+                                                      : "no loop is around it");
     }
     if (plan_of(op).joined_behind) return Unit{};
     plan_of(op).joined_behind = "";

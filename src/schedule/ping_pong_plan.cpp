@@ -13,10 +13,6 @@ using analysis::KernelOps;
 
 namespace {
 
-constexpr int64_t kWarpgroup = 128;
-constexpr double kLanes = 128;       // of a multiprocessor, for plain arithmetic
-constexpr double kSpecialSlots = 8;  // exponentials, roots, quotients: 16 lanes
-
 // Turns are planned where the threads' work on elements takes this share of the products' cycles. Less of it
 // hides behind the products in any order; where there is much more, matrix units idle in any order.
 constexpr double kLeastShare = 0.25, kMostShare = 2;
@@ -24,7 +20,10 @@ constexpr double kLeastShare = 0.25, kMostShare = 2;
 // Work of an expression, by the loop variables that it differs along.
 class Work {
  public:
-  Work(const ir::Program& p, const ir::Loop& loop) : e_(p.exprs) {
+  Work(const ir::Program& p, const ir::Loop& loop, const target::Target& t)
+      : e_(p.exprs),
+        special_slots_(t.plain_lanes / t.special_lanes),
+        convert_slots_(t.plain_lanes / t.convert_lanes) {
     for (size_t d = 0; d < loop.vars.size(); ++d) {
       int64_t extent = 1;
       e_.is_const_int(loop.extents[d], &extent);
@@ -73,10 +72,8 @@ class Work {
   }
   double price(const ir::ExprNode& n) const {
     switch (n.op) {
-      // 64 lanes of a multiprocessor convert between integers and floats (CUDA C++ Programming Guide, table
-      // of arithmetic throughput).
       case ir::ExprOp::cast:
-        return ir::is_float(n.type) != ir::is_float(e_.type(n.a)) ? 2 : 1;
+        return ir::is_float(n.type) != ir::is_float(e_.type(n.a)) ? convert_slots_ : 1;
       case ir::ExprOp::exp:
       case ir::ExprOp::exp2:
       case ir::ExprOp::log:
@@ -85,16 +82,17 @@ class Work {
       case ir::ExprOp::rsqrt:
       case ir::ExprOp::tanh:
       case ir::ExprOp::div:
-        return kSpecialSlots;
+        return special_slots_;
       case ir::ExprOp::erf:
       case ir::ExprOp::sigmoid:
-        return 2 * kSpecialSlots;
+        return 2 * special_slots_;
       default:
         return 1;
     }
   }
 
   const ir::ExprPool& e_;
+  const double special_slots_, convert_slots_;  // issue slots of such an element
   std::vector<std::pair<ir::VarId, double>> extents_;
   std::map<ir::ExprId, Node> seen_;
 };
@@ -122,7 +120,7 @@ std::string refusal(const std::vector<const KernelOp*>& order, const TurnFacts& 
   auto product = [&](const KernelOp* op) { return facts.products.count(op) > 0; };
   const auto first = std::find_if(order.begin(), order.end(), product);
   if (first == order.end()) return "no product of it is one of warpgroups whose tiles come from a producer";
-  const int64_t warpgroups = facts.threads / kWarpgroup;
+  const int64_t warpgroups = facts.threads / facts.target.warpgroup;
   if (warpgroups < 2) return "one warpgroup computes, there is none to take turns with";
   if (warpgroups > thread::kMostOrderBarriers)
     return std::to_string(warpgroups) + " warpgroups compute, there are barriers for " +
@@ -137,21 +135,21 @@ std::string refusal(const std::vector<const KernelOp*>& order, const TurnFacts& 
 
 }  // namespace
 
-double thread_cycles(const ir::Program& p, const KernelOp& op) {
+double thread_cycles(const ir::Program& p, const KernelOp& op, const target::Target& t) {
   double slots = 0;
   if (const auto* tile = p.as<ir::TileOp>(op.stmt)) {
     double points = 1;
     for (int64_t extent : tile->operands[0].extents) points *= static_cast<double>(extent);
     slots = points;
   } else if (const auto* loop = p.as<ir::Loop>(op.stmt)) {
-    Work work(p, *loop);
+    Work work(p, *loop, t);
     ir::for_each_statement(p, loop->body, [&](ir::StmtId id, int) {
       if (const auto* store = p.as<ir::Store>(id)) work.add(store->value);
       if (const auto* branch = p.as<ir::Branch>(id)) work.add(branch->condition);
     });
     slots = work.slots;
   }
-  return slots / kLanes;
+  return slots / t.plain_lanes;
 }
 
 Checked plan_ping_pong(const ir::Program& p, const KernelOps& ops, ir::StmtId loop, const TurnFacts& facts,
@@ -168,7 +166,8 @@ Checked plan_ping_pong(const ir::Program& p, const KernelOps& ops, ir::StmtId lo
   double products = 0, threads = 0;
   for (const KernelOp* op : order) {
     const auto product = facts.products.find(op);
-    product != facts.products.end() ? products += product->second : threads += thread_cycles(p, *op);
+    product != facts.products.end() ? products += product->second
+                                    : threads += thread_cycles(p, *op, facts.target);
   }
   if (products == 0 || threads == 0) return Unit{};
   const double share = threads / products;

@@ -18,11 +18,13 @@
 
 #include "analysis/kernel_ops.h"
 #include "plan/schedule.h"
+#include "target/target.h"
 
 namespace tilegen::schedule {
 
 // What is known of a loop when turns are decided.
 struct TurnFacts {
+  const target::Target& target;
   std::map<const analysis::KernelOp*, double>
       products;                                  // of warpgroups, fed by a producer; cycles of the block
   std::set<const analysis::KernelOp*> copies;    // that the producer makes
@@ -32,7 +34,7 @@ struct TurnFacts {
 
 // Issue slots of a multiprocessor, in cycles, that the op's work on elements takes in one iteration; what is
 // the same for elements is counted once, and indices are not.
-double thread_cycles(const ir::Program& p, const analysis::KernelOp& op);
+double thread_cycles(const ir::Program& p, const analysis::KernelOp& op, const target::Target& t);
 
 // `given`: the schedule's word on it, or nothing.
 Checked plan_ping_pong(const ir::Program& p, const analysis::KernelOps& ops, ir::StmtId loop,

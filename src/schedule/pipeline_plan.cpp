@@ -41,7 +41,7 @@ class LoopPlanner {
       if (runs_ahead(id, *op, produced)) ahead.push_back(op);
 
     const plan::LoopPlan* given = given_ ? plan::find_loop(*given_, plan.loop) : nullptr;
-    if (!target_.async_copy) {
+    if (!target_.async_copy()) {
       plan.num_stages = 1;
       plan.reason = "one thread per block: nothing to overlap, loads are prefetched by the hardware";
       ahead.clear();
@@ -111,7 +111,7 @@ class LoopPlanner {
     if (produced && produced_.count(&op) && tree_.loop_of(op.stmt) == id) return true;
     const std::string why = produced ? "the loop's tiles come from a producer, which makes tensor copies only"
                                      : analysis::held_back(p_, ops_, dependences_, id, op);
-    if (!why.empty() && target_.async_copy) out_.notes.push_back({op.path, "does not run ahead: " + why});
+    if (!why.empty() && target_.async_copy()) out_.notes.push_back({op.path, "does not run ahead: " + why});
     return why.empty();
   }
 

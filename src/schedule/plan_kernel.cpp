@@ -22,8 +22,8 @@ namespace tilegen::schedule {
 
 namespace {
 
-constexpr int64_t kBarrierBytes = 16;  // of a slot: full and empty
-constexpr int64_t kClaimsBytes = 2 * (kBarrierBytes + 8);
+// Of two slots: a full and an empty barrier, and what was claimed.
+int64_t claims_bytes(const target::Target& t) { return 2 * (2 * t.transaction_barrier_bytes + 8); }
 
 std::string written_reason(const ir::Program& p, const KernelOps& ops, const analysis::WrittenOperand& w) {
   return "; threads write '" + p.buffer(ops.values[static_cast<size_t>(w.value)].buffer).name + "', " +
@@ -149,7 +149,7 @@ Expected<KernelSchedule> KernelPlanner::assemble(int64_t threads) {
     if (!gemm.note.empty()) s.notes.push_back({ops_.ops[op].path, gemm.note});
   for (const std::vector<plan::Note>& more : {layouts_.notes, notes_, pipelines_.notes})
     s.notes.insert(s.notes.end(), more.begin(), more.end());
-  if (target_.is_host()) return s;
+  if (!target_.has_block_threads()) return s;
   plan_zero_init(p_, index_, ops_, given_, s);
   plan_reduction_chains(p_, ops_, given_, s);
   plan_matrix_stores(p_, ops_, target_, given_, s);
@@ -232,17 +232,18 @@ EnginePlaces KernelPlanner::places(const std::vector<plan::ValuePlan>& values) c
   EnginePlaces e;
   e.values = engine_values_;
   for (const StagedStore& s : stores_)
-    e.reserved.push_back({ops_.ops[s.op].path + ":stage", s.bytes(s.pass), kEngineAlignment});
+    e.reserved.push_back({ops_.ops[s.op].path + ":stage", s.bytes(s.pass), target_.tensor_tile_alignment});
   for (const auto& [op, gemm] : gemms_)
     for (int side = 0; side < 2; ++side)
       if (const auto& copy = side == 0 ? gemm.a_copy : gemm.b_copy)
         e.reserved.push_back({analysis::k_major_copy_name(ops_.ops[op].path, side),
-                              2 * copy->output_extent(0) * copy->element_bytes(), kEngineAlignment});
+                              2 * copy->output_extent(0) * copy->element_bytes(),
+                              target_.tensor_tile_alignment});
   for (const plan::ChannelPlan& c : channels_)
     for (const plan::ValuePlan& v : values)
       if (v.value == c.values.front())
-        e.reserved.push_back({"channel:" + c.name, kBarrierBytes * v.slots, 16});
-  if (claims_) e.reserved.push_back({kernel_.name + ":claims", kClaimsBytes, 16});
+        e.reserved.push_back({"channel:" + c.name, 2 * target_.transaction_barrier_bytes * v.slots, 16});
+  if (claims_) e.reserved.push_back({kernel_.name + ":claims", claims_bytes(target_), 16});
   return e;
 }
 
@@ -298,9 +299,9 @@ bool is_form_of(PlanForm form, const target::Target& t) {
     case PlanForm::no_tensor_copies:
       return t.tensor_copy;
     case PlanForm::no_async_copies:
-      return t.async_copy;
+      return t.async_copy();
     default:
-      return !t.is_host();
+      return t.has_block_threads();
   }
 }
 
@@ -309,7 +310,7 @@ namespace {
 // As if it had less.
 target::Target without(const target::Target& t, PlanForm form) {
   target::Target less = t;
-  less.async_copy = false;
+  less.async_copy_bytes.clear();
   if (form < PlanForm::multiply_adds) return less;
   std::erase_if(less.mma, [&](const target::MmaAtom& atom) {
     return !target::is_multiply_add(atom) &&

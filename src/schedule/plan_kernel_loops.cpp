@@ -8,7 +8,6 @@
 #include "schedule/overlap_plan.h"
 #include "schedule/ping_pong_plan.h"
 #include "schedule/role_plan.h"
-#include "target/role_registers.h"
 
 namespace tilegen::schedule {
 
@@ -96,7 +95,7 @@ bool KernelPlanner::produced_loops_overlap() {
 
 // Cycles of products, and what stands between them.
 TurnFacts KernelPlanner::turn_facts(int64_t threads) const {
-  TurnFacts facts;
+  TurnFacts facts{target_, {}, {}, {}};
   facts.threads = threads;
   for (const auto& [product, feed] : feeds_.fed)
     if (feed.direct) facts.products[&ops_.ops[product]] = gemms_.at(product).cycles;

@@ -34,9 +34,10 @@ void KernelPlanner::find_stores() {
       continue;
     const plan::OpPlan* g = given_op(i);
     if (g && g->engine && g->engine != Engine::tensor_copy) continue;
-    std::string why = options_.tensor_copies == TensorCopies::loads_and_stores
-                          ? store_refusal(p_, kernel_, ops_, i, layouts_.values, layouts_.conversions)
-                          : "planned without them";
+    std::string why =
+        options_.tensor_copies == TensorCopies::loads_and_stores
+            ? store_refusal(p_, kernel_, ops_, i, layouts_.values, layouts_.conversions, target_)
+            : "planned without them";
     plan::ValuePlan& source = layouts_.values[static_cast<size_t>(ops_.ops[i].accesses[0].value)];
     if (why.empty() && source.memory) {
       store_tile(i, source);
@@ -45,7 +46,7 @@ void KernelPlanner::find_stores() {
     StagedStore s;
     if (why.empty()) {
       s.op = i;
-      s.stage = *analysis::store_stage(p_, ops_.ops[i], *source.fragment, nullptr);
+      s.stage = *analysis::store_stage(p_, ops_.ops[i], *source.fragment, target_, nullptr);
       s.pass = s.stage.inner;
       if (g && g->pass_columns > 0) {
         s.given = true;

@@ -84,7 +84,7 @@ plan::RasterPlan longest_first(const ir::Program& p, const analysis::VaryingWork
 std::string refusal(const plan::RasterPlan& given, const ir::Kernel& kernel, const target::Target& target,
                     const std::optional<analysis::VaryingWork>& work) {
   const std::string& order = given.order;
-  if (target.is_host() && order != "row_major")
+  if (!target.has_block_threads() && order != "row_major")
     return "`order` is '" + order + "', and " + target.name + " walks tiles by rows";
   if ((order == "column_major" || order == "grouped") && kernel.grid.size() < 2)
     return "`order` is '" + order + "', which takes two dimensions of the grid, and it has one";
@@ -123,7 +123,7 @@ plan::RasterPlan completed(const plan::RasterPlan& given, const ir::Program& p, 
 
 Expected<plan::RasterPlan> plan_raster(const ir::Program& p, const ir::Kernel& kernel,
                                        const target::Target& target, const plan::KernelSchedule* given) {
-  const auto work = target.is_host() ? std::nullopt : analysis::varying_work(p, kernel);
+  const auto work = target.has_block_threads() ? analysis::varying_work(p, kernel) : std::nullopt;
   if (given && given->raster && !given->raster->order.empty()) {
     plan::RasterPlan plan = completed(*given->raster, p, kernel, target, work);
     if (const std::string why = refusal(plan, kernel, target, work); !why.empty())

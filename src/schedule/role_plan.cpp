@@ -5,7 +5,6 @@
 #include "analysis/block_work.h"
 #include "analysis/empty_tiles.h"
 #include "support/checked.h"
-#include "target/role_registers.h"
 
 namespace tilegen::schedule {
 
@@ -13,7 +12,6 @@ namespace {
 
 constexpr int64_t kOtherRegisters = 32;  // addresses, barriers, loop counters
 constexpr int64_t kLoadsInFlight = 32;   // elements of tensors that a loop over a fragment reads
-constexpr int64_t kUnit = 8, kWarpgroup = 128, kLeast = 24, kMost = 256;
 
 std::string number(int64_t v) { return std::to_string(v); }
 
@@ -28,12 +26,14 @@ std::string roles_refusal(const target::Target& t, int64_t threads, const plan::
     return std::string("registers are given for the ") +
            (r.producer_registers == 0 ? "consuming" : "producing") + " threads only, both roles' are needed";
   for (int64_t registers : {r.producer_registers, r.consumer_registers})
-    if (registers % kUnit != 0 || registers < kLeast || registers > kMost)
-      return number(registers) + " registers are no multiple of 8 from 24 to 256";
-  if (r.producer_threads % kWarpgroup != 0 || threads % kWarpgroup != 0)
-    return "registers are moved between whole warpgroups of 128 threads";
-  const int64_t entry =
-      std::min<int64_t>(t.registers_per_multiprocessor / all, t.registers_per_thread) / kUnit * kUnit;
+    if (registers % t.register_unit != 0 || registers < t.min_role_registers ||
+        registers > t.max_role_registers)
+      return number(registers) + " registers are no multiple of " + number(t.register_unit) + " from " +
+             number(t.min_role_registers) + " to " + number(t.max_role_registers);
+  if (r.producer_threads % t.warpgroup != 0 || threads % t.warpgroup != 0)
+    return "registers are moved between whole warpgroups of " + number(t.warpgroup) + " threads";
+  const int64_t entry = std::min<int64_t>(t.registers_per_multiprocessor / all, t.registers_per_thread) /
+                        t.register_unit * t.register_unit;
   if (r.producer_registers * r.producer_threads + r.consumer_registers * threads > entry * all)
     return "the roles' registers are more than the " + number(entry) + " that each of " + number(all) +
            " threads is launched with";
@@ -153,7 +153,7 @@ Expected<plan::PersistencePlan> plan_persistence(const ir::Program& p, const ir:
                                                  int64_t threads, int64_t registers,
                                                  const plan::RolePlan& roles, int64_t arena_bytes,
                                                  const plan::KernelSchedule* given) {
-  constexpr int64_t kReserved = 1024;  // shared memory of a block that the system keeps
+  const int64_t reserved = t.reserved_shared_bytes;
   if (given && given->persistence) {
     const bool some_idle = !analysis::store_tests(p, kernel, ops).empty(),
                clustered = given->cluster && given->cluster->blocks > 1;
@@ -178,10 +178,12 @@ Expected<plan::PersistencePlan> plan_persistence(const ir::Program& p, const ir:
     return plan;
   }
   const int64_t all = threads + roles.producer_threads;
-  const int64_t by_memory = (t.shared_bytes + kReserved) / (arena_bytes + kReserved);
-  const int64_t by_registers = roles.consumer_registers > 0 ? 1
-                                                            : t.registers_per_multiprocessor /
-                                                                  (all * ceil_div(registers, kUnit) * kUnit);
+  const int64_t by_memory = (t.shared_bytes + reserved) / (arena_bytes + reserved);
+  const int64_t by_registers =
+      roles.consumer_registers > 0
+          ? 1
+          : t.registers_per_multiprocessor /
+                (all * ceil_div(registers, int64_t{t.register_unit}) * t.register_unit);
   const int64_t blocks = std::max<int64_t>(1, std::min(by_memory, by_registers));
   plan.persistent = blocks == 1;
   if (plan.persistent) plan.order = "static";

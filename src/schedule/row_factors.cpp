@@ -80,7 +80,8 @@ class RowFactors {
     for (size_t i = 0; i < ops_.ops.size(); ++i) {
       const KernelOp& op = ops_.ops[i];
       layouts_.ops[i].unless_one.reset();
-      const std::vector<int> factors = target_.is_host() ? std::vector<int>() : factors_of(p_, ops_, op);
+      const std::vector<int> factors =
+          target_.has_block_threads() ? factors_of(p_, ops_, op) : std::vector<int>();
       const plan::OpPlan* g = given_ ? plan::find_op(*given_, op.path) : nullptr;
       if (g && g->unless_one) {
         const bool possible = std::any_of(factors.begin(), factors.end(), [&](int factor) {

@@ -16,7 +16,7 @@ std::vector<Scratch> plan_scratch(const ir::Program& p, int kernel, const analys
                                   const target::Target& t) {
   std::vector<Scratch> list;
   std::map<std::string, size_t> places;  // in the list, by name
-  if (t.is_host()) return list;
+  if (!t.has_block_threads()) return list;
   auto need_named = [&](const std::string& name, const std::string& path, int64_t bytes) {
     if (bytes == 0) return;
     const auto [at, fresh] = places.try_emplace(name, list.size());
@@ -29,7 +29,7 @@ std::vector<Scratch> plan_scratch(const ir::Program& p, int kernel, const analys
   auto type_of = [&](int v) { return p.buffer(ops.values[static_cast<size_t>(v)].buffer).type; };
   auto value_bytes = [&](int v) {
     const auto& shape = ops.values[static_cast<size_t>(v)].shape;
-    return analysis::exchange_layout(shape, type_of(v)).output_extent(0) * ir::dtype_bytes(type_of(v));
+    return analysis::exchange_layout(shape, type_of(v), t).output_extent(0) * ir::dtype_bytes(type_of(v));
   };
   for (size_t i = 0; i < ops.ops.size(); ++i) {
     const analysis::KernelOp& op = ops.ops[i];
@@ -39,7 +39,7 @@ std::vector<Scratch> plan_scratch(const ir::Program& p, int kernel, const analys
       const plan::ValuePlan& held = values[static_cast<size_t>(a.value)];
       const auto& through = plans[i].through_memory;
       if (!held.fragment || std::find(through.begin(), through.end(), held.value) == through.end()) continue;
-      copies[a.value] = analysis::copy_in_memory(held, type_of(a.value));
+      copies[a.value] = analysis::copy_in_memory(held, type_of(a.value), t);
       need_named(analysis::copy_name(op.path, held.value), op.path, value_bytes(a.value));
     }
     const bool in_parts = plans[i].joined_behind && !plans[i].joined_behind->empty();  // below

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <ranges>
 
 #include "analysis/block_tree.h"
 #include "analysis/exchange.h"
@@ -189,7 +190,7 @@ std::string tile_store_refusal(const ir::Program& p, const KernelOp& op, const i
 
 std::string store_refusal(const ir::Program& p, const ir::Kernel& kernel, const KernelOps& ops, size_t op,
                           const std::vector<plan::ValuePlan>& values,
-                          const std::vector<plan::ConversionPlan>& conversions) {
+                          const std::vector<plan::ConversionPlan>& conversions, const target::Target& t) {
   const KernelOp& store = ops.ops[op];
   const auto& copy = *p.as<ir::TileOp>(store.stmt);
   if (std::string why = analysis::order_refusal(p, kernel, ops, op); !why.empty()) return why;
@@ -198,7 +199,7 @@ std::string store_refusal(const ir::Program& p, const ir::Kernel& kernel, const 
   const plan::ValuePlan& source = values[static_cast<size_t>(store.accesses[0].value)];
   if (source.memory) return tile_store_refusal(p, store, copy, source);
   std::string why;
-  return analysis::store_stage(p, store, *source.fragment, &why) ? "" : why;
+  return analysis::store_stage(p, store, *source.fragment, t, &why) ? "" : why;
 }
 
 std::optional<layout::Layout> store_tile_layout(const ir::Program& p, const KernelOp& op,
@@ -211,7 +212,7 @@ std::optional<layout::Layout> store_tile_layout(const ir::Program& p, const Kern
   const std::vector<int64_t>& shape = held.memory->shape();
   if (!held.memory->equivalent(layout::Layout::row_major(shape))) return std::nullopt;
   const int bytes = ir::dtype_bytes(p.buffer(copy.operands[0].buffer).type);
-  for (int width : {128, 64, 32})
+  for (int width : std::views::reverse(layout::kBoxSwizzles))
     if (auto boxed = layout::boxed_tile(shape, dims->tile_inner, dims->tile_outer, bytes, width))
       return boxed;
   return std::nullopt;

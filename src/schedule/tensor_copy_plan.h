@@ -27,7 +27,7 @@ Expected<std::vector<plan::ChannelPlan>> plan_channels(const ir::Program& p, int
 // planned.
 std::string store_refusal(const ir::Program& p, const ir::Kernel& kernel, const analysis::KernelOps& ops,
                           size_t op, const std::vector<plan::ValuePlan>& values,
-                          const std::vector<plan::ConversionPlan>& conversions);
+                          const std::vector<plan::ConversionPlan>& conversions, const target::Target& t);
 
 // How a tile that leaves by the copy should lie for the engine, and for the threads that write it from
 // accumulators; nothing where it may stay as it is. `held`: as inference has it.

@@ -257,7 +257,7 @@ Refusals fit_thread_tiles(const ir::Program& p, const KernelOps& ops, const Tens
     std::optional<layout::Layout> other;
     if (tile.origin == plan::Origin::free) {
       if (fits(layout::Layout::row_major(shape))) other = layout::Layout::row_major(shape);
-      for (int width : {32, 64, 128})
+      for (int width : layout::kBoxSwizzles)
         if (auto boxed = dims->tile_outer < 0
                              ? std::nullopt
                              : layout::boxed_tile(shape, dims->tile_inner, dims->tile_outer, bytes, width))

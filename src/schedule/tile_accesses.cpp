@@ -23,7 +23,6 @@ namespace {
 
 constexpr int64_t kMostRequests = 64;  // of one access that are listed
 constexpr int kMostNodes = 256;        // of an index that are evaluated
-constexpr int64_t kVectorBytes = 16;
 
 // An index under the variables of a point; whatever else varies is the same for all threads, and 0.
 class IndexValue {
@@ -132,7 +131,7 @@ class Collector {
       : p_(p), ops_(ops), value_(value), values_(values), target_(t) {
     shape_ = ops.values[static_cast<size_t>(value)].shape;
     buffer_ = ops.values[static_cast<size_t>(value)].buffer;
-    most_ = std::max<int64_t>(1, kVectorBytes / ir::dtype_bytes(p.buffer(buffer_).type));
+    most_ = std::max<int64_t>(1, t.vector_bytes / ir::dtype_bytes(p.buffer(buffer_).type));
   }
 
   void add(const KernelOp& op, const plan::OpPlan& plan) {

@@ -19,6 +19,7 @@
 #include "schedule/matrix_stores.h"
 #include "schedule/tile_accesses.h"
 #include "support/checked.h"
+#include "target/operand_matrices.h"
 
 namespace tilegen::schedule {
 
@@ -37,7 +38,7 @@ std::vector<Layout> tile_layout_candidates(const std::vector<int64_t>& shape, in
   const auto keeps_units = [&](const Layout& l) {
     return l.contiguous_run(static_cast<int>(shape.size()) - 1) % widest == 0;
   };
-  for (int64_t span : {32, 64, 128}) {
+  for (int64_t span : layout::kBoxSwizzles) {
     const int bits = std::countr_zero(static_cast<uint64_t>(span)) - base;
     if (bits < 1 || tile % span != 0) continue;
     std::vector<int> shifts;
@@ -57,8 +58,6 @@ std::vector<Layout> tile_layout_candidates(const std::vector<int64_t>& shape, in
 
 namespace {
 
-constexpr int64_t kMatrixRowBytes = 16;  // of a matrix that an instruction stores
-
 struct Count {
   double weighed = 0;  // by the loops around the ops
   bool conflicts = false;
@@ -66,8 +65,8 @@ struct Count {
 
 class Counter {
  public:
-  Counter(const TileAccesses& accesses, size_t rank, int element_bytes)
-      : accesses_(accesses), rank_(rank), bytes_(element_bytes) {}
+  Counter(const TileAccesses& accesses, size_t rank, int element_bytes, const layout::BankModel& banks)
+      : accesses_(accesses), rank_(rank), bytes_(element_bytes), banks_(banks) {}
 
   // Of as many as are fewer than `most`.
   Count count(const Layout& l, double most) const {
@@ -78,8 +77,8 @@ class Counter {
       for (size_t at = 0; at < r.indices.size(); at += rank_)
         addresses.push_back(l.offset({r.indices.data() + at, rank_}) * bytes_);
       const int bytes = static_cast<int>(r.elements) * bytes_;
-      c.weighed += r.weight * static_cast<double>(layout::wavefronts(addresses, bytes));
-      c.conflicts = c.conflicts || layout::bank_conflicts(addresses, bytes) > 0;
+      c.weighed += r.weight * static_cast<double>(layout::wavefronts(addresses, bytes, banks_));
+      c.conflicts = c.conflicts || layout::bank_conflicts(addresses, bytes, banks_) > 0;
       if (c.weighed >= most) break;
     }
     return c;
@@ -89,6 +88,7 @@ class Counter {
   const TileAccesses& accesses_;
   const size_t rank_;
   const int bytes_;
+  const layout::BankModel banks_;
 };
 
 // No product reads the tile where it lies.
@@ -121,7 +121,7 @@ std::vector<Layout> boxed_candidates(const std::vector<int64_t>& shape, int elem
                                      const std::vector<analysis::TensorCopyDims>& copies) {
   std::vector<Layout> list = {Layout::row_major(shape)};
   const analysis::TensorCopyDims& first = copies.front();
-  for (int width : {32, 64, 128})
+  for (int width : layout::kBoxSwizzles)
     if (first.tile_outer >= 0)
       if (auto l = layout::boxed_tile(shape, first.tile_inner, first.tile_outer, element_bytes, width))
         list.push_back(std::move(*l));
@@ -148,7 +148,7 @@ std::string reason_of(const Count& chosen, const Count& before, const Layout& la
 
 void plan_tile_layouts(const ir::Program& p, const analysis::KernelOps& ops, const target::Target& t,
                        const std::set<int>& engine_values, const TileFits& fits, infer::InferResult& r) {
-  if (t.is_host()) return;
+  if (!t.has_block_threads()) return;
   for (size_t i = 0; i < r.values.size(); ++i) {
     const int value = static_cast<int>(i);
     if (!is_of_threads(ops, value, r)) continue;
@@ -158,13 +158,13 @@ void plan_tile_layouts(const ir::Program& p, const analysis::KernelOps& ops, con
     const std::vector<int64_t> shape = tile.memory->shape();
     const int bytes = ir::dtype_bytes(p.buffer(ops.values[i].buffer).type);
     TileAccesses accesses = accesses_of_tile(p, ops, value, r.values, r.ops, t);
-    const Counter counter(accesses, shape.size(), bytes);
+    const Counter counter(accesses, shape.size(), bytes, t.banks);
     const Count plain = counter.count(*tile.memory, INFINITY);
     if (!plain.conflicts) continue;
     for (size_t o = 0; o < ops.ops.size(); ++o)
       if (ops.value_of(ops.ops[o], ops.values[i].buffer) == value &&
           can_store_matrices(p, ops, ops.ops[o], t, r.values, r.conversions, r.ops[o]))
-        accesses.widest = std::max<int64_t>(accesses.widest, kMatrixRowBytes / bytes);
+        accesses.widest = std::max<int64_t>(accesses.widest, target::kMatrixRowBytes / bytes);
     Count best = plain;
     const Layout before = *tile.memory;
     for (const Layout& l : boxes.empty() ? tile_layout_candidates(shape, bytes, accesses.widest)

@@ -9,8 +9,6 @@ namespace tilegen::sim {
 
 namespace {
 
-constexpr int kBanks = 32, kBankBits = 2, kBankBytes = 1 << kBankBits;
-constexpr int kSectorBits = 5, kSectorBytes = 1 << kSectorBits;
 constexpr int kMostUnits = kLanes * 16;
 
 // The distinct units of 2^`unit_bits` bytes that the lanes touch.
@@ -58,7 +56,7 @@ int64_t ceil_to(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 AccessCost shared_cost(const int64_t* offsets, uint32_t lanes, int bytes) {
   AccessCost cost;
-  const int phase = std::max(1, kBanks * kBankBytes / std::max(bytes, kBankBytes));
+  const int phase = std::max(1, kBankRowBytes / std::max(bytes, kBankBytes));
   Units words;
   for (int first = 0; first < kLanes; first += phase) {
     const int last = std::min(kLanes, first + phase);
@@ -70,7 +68,7 @@ AccessCost shared_cost(const int64_t* offsets, uint32_t lanes, int bytes) {
       taken = std::max<int64_t>(taken, ++n);
     }
     cost.taken += taken;
-    cost.least += ceil_to(distinct_bytes(offsets, lanes, first, last, bytes), kBanks * kBankBytes);
+    cost.least += ceil_to(distinct_bytes(offsets, lanes, first, last, bytes), kBankRowBytes);
   }
   return cost;
 }

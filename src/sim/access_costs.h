@@ -9,10 +9,10 @@ struct AccessCost {
   int64_t taken = 0, least = 0;
 };
 
-// Wavefronts of a shared access as layout/bank_model.h counts them: 32 banks of 4 bytes, accesses of 8 and 16
+// Wavefronts of a shared access as layout/bank_model.h counts them: accesses of 8 and 16
 // bytes in halves and quarters of the warp. `lanes` has one bit per active lane; addresses are byte offsets.
 AccessCost shared_cost(const int64_t* offsets, uint32_t lanes, int bytes);
-// Sectors of 32 bytes of a global access.
+// Sectors of a global access.
 AccessCost global_cost(const int64_t* addresses, uint32_t lanes, int bytes);
 
 }  // namespace tilegen::sim

@@ -1,6 +1,10 @@
 #include "sim/block_executor.h"
 
 #include <algorithm>
+#include <iterator>
+
+#include "layout/tensor_tile.h"
+#include "support/checked.h"
 
 namespace tilegen::sim {
 
@@ -11,14 +15,12 @@ uint32_t lanes_below(int64_t n) {
 }
 
 // A swizzle moves bytes of the last row of a box by less.
-constexpr size_t kSwizzleReach = 128;
-
-constexpr size_t kBarriers = 16;  // of a block
+constexpr size_t kSwizzleReach = std::end(layout::kBoxSwizzles)[-1];
 
 // A multiple of the repeat of any swizzle, where several follow each other.
 int64_t arena_stride(const thread::ThreadProgram& p) {
   const int64_t bytes = p.arena_bytes + static_cast<int64_t>(kSwizzleReach);
-  return p.cluster > 1 ? (bytes + 1023) / 1024 * 1024 : bytes;
+  return p.cluster > 1 ? ceil_div(bytes, layout::kSwizzleRepeat) * layout::kSwizzleRepeat : bytes;
 }
 
 }  // namespace
@@ -33,7 +35,7 @@ BlockExecutor::BlockExecutor(const Launch& launch)
       warps_(static_cast<size_t>(engines_.warps())),
       temporaries_((size_t{code_.temporaries} + 1) * kLanes),
       arena_(static_cast<size_t>(arena_stride_ * program_.cluster)),
-      barriers_(kBarriers * static_cast<size_t>(program_.cluster)),
+      barriers_(static_cast<size_t>(program_.machine.named_barriers) * static_cast<size_t>(program_.cluster)),
       order_(engines_.warps(), engines_.count()),
       history_(arena_stride_ * program_.cluster, launch.granule),
       groups_(static_cast<size_t>(engines_.groups())),

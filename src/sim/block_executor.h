@@ -304,7 +304,7 @@ class BlockExecutor {
   std::vector<Warp> warps_;
   std::vector<Cell> temporaries_;
   std::vector<std::byte> arena_;
-  std::vector<BarrierState> barriers_;  // 16 of each block
+  std::vector<BarrierState> barriers_;  // named ones of each block
   BarrierState cluster_barrier_;
   // By party and block: the newest arrival of a warp at a barrier of another block.
   struct Reach {

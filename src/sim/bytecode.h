@@ -17,8 +17,11 @@
 
 namespace tilegen::sim {
 
-constexpr int kLanes = 32;
+// The machine that is simulated; simulate() refuses targets of other figures.
+constexpr int kLanes = 32;          // of a warp
 constexpr int kGroupThreads = 128;  // of a warpgroup
+constexpr int kBanks = 32, kBankBits = 2, kBankBytes = 1 << kBankBits, kBankRowBytes = kBanks * kBankBytes;
+constexpr int kSectorBits = 5, kSectorBytes = 1 << kSectorBits;  // of global memory
 constexpr uint32_t kNothing = 0xffffffffu;
 
 // The value of one lane: integers and bools in `i`, floats of all types in `f`, exact.

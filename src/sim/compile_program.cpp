@@ -372,9 +372,8 @@ class ProgramCompiler {
       refuse(m.atom + " with operands of other types or places than its row", "use the row's operands");
     for (uint32_t i = 0; i < atoms.size(); ++i)
       if (atoms[i].name == m.atom) return i;
-    atoms.push_back({m.atom, &atom, found->n,
-                     element_table(target::warpgroup_operand(atom.k, ir::dtype_bytes(atom.a)), kGroupThreads),
-                     element_table(target::warpgroup_accumulator(found->n), kGroupThreads)});
+    atoms.push_back({m.atom, &atom, found->n, element_table(atom.a_operand(), kGroupThreads),
+                     element_table(atom.accumulator(found->n), kGroupThreads)});
     return static_cast<uint32_t>(atoms.size() - 1);
   }
 

@@ -13,6 +13,7 @@
 
 #include <vector>
 
+#include "support/checked.h"
 #include "thread/thread_program.h"
 
 namespace tilegen::sim {
@@ -21,10 +22,12 @@ enum class Party : uint8_t { warp, product, store_read, store_write, load };
 
 class Engines {
  public:
-  explicit Engines(const thread::ThreadProgram& p) : block_warps_(static_cast<int>((p.threads + 31) / 32)) {
-    if (p.cluster > 1) block_warps_ = (block_warps_ + 3) / 4 * 4;
+  explicit Engines(const thread::ThreadProgram& p)
+      : block_warps_(static_cast<int>(ceil_div(p.threads, int64_t{p.machine.warp}))) {
+    const int64_t whole = p.machine.warpgroup / p.machine.warp;
+    if (p.cluster > 1) block_warps_ = static_cast<int>(ceil_div(block_warps_, whole) * whole);
     warps_ = block_warps_ * static_cast<int>(p.cluster);
-    groups_ = (warps_ + 3) / 4;
+    groups_ = static_cast<int>(ceil_div(warps_, whole));
     count_ = 3 * warps_ + groups_;
     for (const thread::TransactionBarriers& b : p.barriers) {
       first_load_.push_back(count_);

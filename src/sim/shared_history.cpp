@@ -1,5 +1,7 @@
 #include "sim/shared_history.h"
 
+#include "sim/bytecode.h"
+
 namespace tilegen::sim {
 
 SharedHistory::SharedHistory(int64_t bytes, int granule)
@@ -17,22 +19,22 @@ Trouble SharedHistory::check_writer(const Cell& c, const Actor& by) const {
 
 bool SharedHistory::unordered_reader(const Reader& r, const Actor& by) const {
   if (!alive(r.epoch) || r.epoch <= by.seen[r.party]) return false;
-  if (by.is_async()) return r.lane == kSeveral || r.party * 32 + r.lane != by.issuer;
-  return r.party != by.party() || by.whole_warp || r.lane != (by.thread & 31);
+  if (by.is_async()) return r.lane == kSeveral || r.party * kLanes + r.lane != by.issuer;
+  return r.party != by.party() || by.whole_warp || r.lane != (by.thread & (kLanes - 1));
 }
 
 bool SharedHistory::unfenced_reader(const Reader& r, const Actor& by) const {
   if (!by.is_async() || !alive(r.epoch) || r.party >= by.warps) return false;
-  const bool own = r.lane != kSeveral && r.party * 32 + r.lane == by.issuer;
+  const bool own = r.lane != kSeveral && r.party * kLanes + r.lane == by.issuer;
   return r.epoch > (own ? by.own_fence : by.fenced[r.party]);
 }
 
 Trouble SharedHistory::check_readers(const Cell& c, const Actor& by) const {
   const auto trouble = [&](const Reader& r) -> Trouble {
     int lane = r.lane == kSeveral ? 0 : r.lane;
-    if (r.lane == kSeveral && r.party == by.party() && (by.thread & 31) == 0) lane = 1;
-    if (unordered_reader(r, by)) return {Conflict::race, r.access, r.party * 32 + lane};
-    if (unfenced_reader(r, by)) return {Conflict::unfenced_read, r.access, r.party * 32 + lane};
+    if (r.lane == kSeveral && r.party == by.party() && (by.thread & (kLanes - 1)) == 0) lane = 1;
+    if (unordered_reader(r, by)) return {Conflict::race, r.access, r.party * kLanes + lane};
+    if (unfenced_reader(r, by)) return {Conflict::unfenced_read, r.access, r.party * kLanes + lane};
     return {};
   };
   for (const Reader& r : c.readers)
@@ -45,7 +47,7 @@ Trouble SharedHistory::check_readers(const Cell& c, const Actor& by) const {
 
 // False when the slot belongs to a reader that must be kept beside this one.
 bool SharedHistory::place_reader(Reader& r, const Actor& by) const {
-  const uint8_t lane = by.whole_warp ? kSeveral : static_cast<uint8_t>(by.thread & 31);
+  const uint8_t lane = by.whole_warp ? kSeveral : static_cast<uint8_t>(by.thread & (kLanes - 1));
   if (alive(r.epoch) && r.epoch > by.seen[r.party]) {
     if (r.party != by.party()) return false;
     r.lane = r.lane == lane ? lane : kSeveral;

@@ -7,6 +7,7 @@
 #include <memory>
 #include <thread>
 
+#include "layout/tensor_tile.h"
 #include "sim/block_executor.h"
 #include "sim/compile_program.h"
 #include "support/checked.h"
@@ -54,8 +55,8 @@ MemoryView view_of(const Bytecode& code, size_t id, std::span<const uint64_t> pa
 class Simulation {
  public:
   Simulation(const Bytecode& code, std::span<const uint64_t> params, std::span<const TensorExtent> extents,
-             const SimOptions& options, int64_t registers)
-      : code_(code), program_(*code.program), options_(options), registers_(registers) {
+             const SimOptions& options)
+      : code_(code), program_(*code.program), options_(options) {
     launch_.code = &code;
     launch_.options = &options;
     launch_.uniform = code.uniform;
@@ -166,19 +167,23 @@ class Simulation {
     const auto refuse = [&](const std::string& why) {
       if (v.problem.empty()) v.problem = "map " + map.name + ": " + why;
     };
-    if (m.address % 16 != 0)
-      refuse("the address of " + program_.memory(map.tensor).name + " is no multiple of 16");
+    if (m.address % layout::kTensorUnit != 0)
+      refuse("the address of " + program_.memory(map.tensor).name + " is no multiple of " +
+             std::to_string(layout::kTensorUnit));
     v.strides[0] = m.element;
     for (size_t d = 0; d < map.box.size(); ++d) {
       v.extents[d] = launch_value(map.extents[d]);
       v.box[d] = map.box[d];
       v.box_elements *= map.box[d];
       if (d > 0) v.strides[d] = launch_value(map.strides[d - 1]);
-      if (d > 0 && (v.strides[d] % 16 != 0 || v.strides[d] < 0 || v.strides[d] >= int64_t{1} << 40))
+      if (d > 0 &&
+          (v.strides[d] % layout::kTensorUnit != 0 || v.strides[d] < 0 || v.strides[d] >= int64_t{1} << 40))
         refuse("a stride of " + std::to_string(v.strides[d]) + " bytes");
-      if (v.box[d] < 1 || v.box[d] > 256) refuse("a box of " + std::to_string(v.box[d]) + " elements");
+      if (v.box[d] < 1 || v.box[d] > layout::kMaxBoxExtent)
+        refuse("a box of " + std::to_string(v.box[d]) + " elements");
     }
-    if (v.row_bytes() % 16 != 0) refuse("a box that is " + std::to_string(v.row_bytes()) + " bytes wide");
+    if (v.row_bytes() % layout::kSwizzleUnit != 0)
+      refuse("a box that is " + std::to_string(v.row_bytes()) + " bytes wide");
     if (v.swizzle != 0 && v.row_bytes() > v.swizzle)
       refuse("a box wider than its swizzle of " + std::to_string(v.swizzle) + " bytes");
     return v;
@@ -204,8 +209,8 @@ class Simulation {
 
   // Registers of all roles' threads against what the block is launched with.
   void check_registers(FindingSink& findings) const {
-    const int64_t whole = registers_ / (std::max<int64_t>(1, program_.min_blocks) * program_.threads);
-    const int64_t launched = std::min<int64_t>(whole / 8 * 8, 256);
+    const int64_t launched =
+        program_.machine.registers_at_launch(std::max<int64_t>(1, program_.min_blocks) * program_.threads);
     for (size_t id = 0; id < program_.stmts.size(); ++id) {
       const auto* roles = std::get_if<thread::Roles>(&program_.stmts[id].node);
       if (roles == nullptr) continue;
@@ -282,7 +287,6 @@ class Simulation {
   const Bytecode& code_;
   const thread::ThreadProgram& program_;
   const SimOptions& options_;
-  const int64_t registers_;  // of a multiprocessor
   Launch launch_;
   std::unique_ptr<GlobalHistory> global_;
   std::unique_ptr<Claims> claims_;
@@ -307,12 +311,20 @@ Expected<SimResult> simulate(const thread::ThreadProgram& program, const target:
   if (!guards_hold(program, params))
     return Error(DiagCode::launch_fact, program.name, "a guard of this form of the kernel does not hold",
                  "launch the form without guards");
+  const thread::Machine& machine = program.machine;
+  if (machine.warp != kLanes || machine.warpgroup != kGroupThreads ||
+      target.banks.row_bytes() != kBankRowBytes)
+    return Error(DiagCode::target_unsupported, program.name,
+                 "the simulator runs warps of " + std::to_string(kLanes) + " lanes and warpgroups of " +
+                     std::to_string(kGroupThreads) + " threads, the program is for " +
+                     std::to_string(machine.warp) + " and " + std::to_string(machine.warpgroup),
+                 "compile for a target whose name begins with 'sim:'");
   if (Engines(program).count() > Engines::kMost)
     return Error(DiagCode::target_unsupported, program.name,
                  "the simulator cannot run so many transaction barriers", "use fewer slots");
   auto code = compile_program(program, target);
   if (!code) return code.error();
-  return Simulation(*code, params, extents, options, target.registers_per_multiprocessor).run();
+  return Simulation(*code, params, extents, options).run();
 }
 
 }  // namespace tilegen::sim

@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <cstring>
 
+#include "layout/tensor_tile.h"
 #include "sim/access_costs.h"
 #include "sim/block_executor.h"
+#include "support/checked.h"
 
 namespace tilegen::sim {
 
@@ -15,7 +17,7 @@ namespace {
 
 uint32_t bit(int lane) { return uint32_t{1} << lane; }
 
-constexpr int64_t kUnit = 16;  // bytes that a swizzle keeps together
+constexpr int64_t kUnit = layout::kSwizzleUnit;
 
 // Bytes [at, at + bytes) of a box that begins at `place`, in the parts that lie together: f(byte of the
 // arena, byte of the run, how many).
@@ -88,16 +90,16 @@ bool BlockExecutor::begin_copy(Warp& w, const Step& s, int map, TensorCopy& c, b
     return false;
   }
   if (c.at[0] * view.element % kUnit != 0)
-    access_finding(
-        FindingKind::misaligned, s.access2, thread, c.at[0],
-        "the box begins at byte " + std::to_string(c.at[0] * view.element) + " of a row, no multiple of 16");
+    access_finding(FindingKind::misaligned, s.access2, thread, c.at[0],
+                   "the box begins at byte " + std::to_string(c.at[0] * view.element) +
+                       " of a row, no multiple of " + std::to_string(kUnit));
   if (!load && std::any_of(c.at.begin(), c.at.begin() + view.rank, [](int64_t x) { return x < 0; }))
     access_finding(FindingKind::out_of_bounds, s.access2, thread, c.at[0],
                    "the box begins in front of the tensor, for a store");
   if (!load && view.extents[0] * view.element % kUnit != 0)
     step_finding(FindingKind::tensor_map, s.stmt, thread,
                  "rows of " + std::to_string(view.extents[0] * view.element) +
-                     " bytes are stored to, the engine stores whole 16 bytes");
+                     " bytes are stored to, the engine stores whole " + std::to_string(kUnit) + " bytes");
   const int64_t index = w.values.operand(s.x)[lane].i;
   if (index < 0 || index > shared.elements - view.box_elements) {
     access_finding(FindingKind::out_of_bounds, s.access, thread, index,
@@ -126,13 +128,14 @@ bool BlockExecutor::begin_copy(Warp& w, const Step& s, int map, TensorCopy& c, b
     if (!options_.count) return;
     AccessSum& sum = sums_[s.access2];
     const int64_t bytes = (row.end - row.first) * view.element;
-    sum.transactions += (row.offset + bytes + 31) / 32 - row.offset / 32;
-    sum.least += (bytes + 31) / 32;
+    sum.transactions += ceil_div(row.offset + bytes, kSectorBytes) - row.offset / kSectorBytes;
+    sum.least += ceil_div(bytes, kSectorBytes);
   });
   AccessSum &in_shared = sums_[s.access], &in_global = sums_[s.access2];
   ++in_shared.requests, ++in_global.requests;
   in_shared.bytes += view.box_bytes(), in_global.bytes += moved;
-  in_shared.transactions += (view.box_bytes() + 127) / 128, in_shared.least += (view.box_bytes() + 127) / 128;
+  const int64_t rows_of_banks = ceil_div(view.box_bytes(), kBankRowBytes);
+  in_shared.transactions += rows_of_banks, in_shared.least += rows_of_banks;
   counters_.global_bytes += moved, counters_.shared_bytes += view.box_bytes();
   counters_.tensor_bytes += load ? view.box_bytes() : moved;
   return true;

@@ -6,6 +6,7 @@
 #include <functional>
 #include <string>
 
+#include "layout/tensor_tile.h"
 #include "sim/bytecode.h"
 
 namespace tilegen::sim {
@@ -23,7 +24,7 @@ struct TensorMapView {
 
   int64_t row_bytes() const { return box[0] * element; }
   int64_t box_bytes() const { return box_elements * element; }
-  int64_t alignment() const { return swizzle == 0 ? 128 : 8 * swizzle; }
+  int64_t alignment() const { return swizzle == 0 ? layout::kBoxAlignment : layout::kSwizzleRows * swizzle; }
   // What is left of a row of the box at these coordinates once it is clipped, [first, end) in elements of the
   // row; and where it begins, in bytes from the tensor's address.
   struct Row {
@@ -38,7 +39,7 @@ struct TensorMapView {
 // The byte address within shared memory where a byte of a swizzled tile lies: 16-byte units are XORed by
 // their row.
 inline int64_t swizzled(int64_t address, int swizzle) {
-  const int64_t units = swizzle / 16 - 1;  // 7, 3, 1; none: -1
+  const int64_t units = swizzle / layout::kSwizzleUnit - 1;  // 7, 3, 1; none: -1
   return swizzle == 0 ? address : address ^ ((address >> 7 & units) << 4);
 }
 

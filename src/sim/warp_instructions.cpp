@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "sim/block_executor.h"
+#include "target/operand_matrices.h"
 
 namespace tilegen::sim {
 
@@ -13,8 +14,8 @@ namespace {
 
 uint32_t bit(int lane) { return uint32_t{1} << lane; }
 
-constexpr int kRows = 8;  // of one matrix
-constexpr int kRowBytes = 16;
+constexpr int kRows = target::kMatrixRows;
+constexpr int kRowBytes = target::kMatrixRowBytes;
 constexpr int kLaneBytes = 4;  // of one matrix that a lane holds
 constexpr int kUnitBytes = 2;  // that a transposed load keeps together
 

@@ -3,14 +3,16 @@
 // alone.
 #include <algorithm>
 
+#include "layout/tensor_tile.h"
 #include "sim/block_executor.h"
+#include "support/checked.h"
 
 namespace tilegen::sim {
 
 namespace {
 
-constexpr int64_t kUnit = 16;         // bytes that lie together, whatever the form
-constexpr int64_t kGroup = 8;         // rows of a core matrix
+constexpr int64_t kUnit = layout::kSwizzleUnit;   // bytes that lie together, whatever the form
+constexpr int64_t kGroup = layout::kSwizzleRows;  // rows of a core matrix
 constexpr int64_t kFields = 1 << 18;  // lengths are below: 14 bits of 16 bytes
 
 // One unit: its byte address, and the row (of A; column of B) and k of its first element. Its elements run
@@ -131,7 +133,8 @@ void BlockExecutor::judge_operand(int group, Product& p, bool of_a) {
     sum.requests += 1;
     sum.bytes += units * kUnit;
     counters_.shared_bytes += units * kUnit;
-    sum.transactions += (units * kUnit + 127) / 128, sum.least += (units * kUnit + 127) / 128;
+    sum.transactions += ceil_div(units * kUnit, kBankRowBytes),
+        sum.least += ceil_div(units * kUnit, kBankRowBytes);
   }
   if (!p.sound || options_.places == nullptr || !options_.places->memories[(of_a ? n.a : n.b).value].known())
     return;

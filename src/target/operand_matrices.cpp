@@ -15,7 +15,7 @@ std::vector<OperandMatrix> operand_matrices(const MmaAtom& atom, int side) {
   struct Point {
     int64_t row = -1, k = -1;
   };
-  std::vector<Point> held(static_cast<size_t>(32 * f.registers()));
+  std::vector<Point> held(static_cast<size_t>(f.threads() * f.registers()));
   for (int64_t i = 0; i < f.shape()[0]; ++i)
     for (int64_t j = 0; j < f.shape()[1]; ++j) {
       const std::vector<int64_t> index = {i, j}, place = f.map().eval(index);
@@ -25,7 +25,7 @@ std::vector<OperandMatrix> operand_matrices(const MmaAtom& atom, int side) {
   std::vector<OperandMatrix> result;
   for (int64_t m = 0; m < matrices; ++m) {
     const Point first = held[static_cast<size_t>(m * e)];
-    for (int64_t lane = 0; lane < 32; ++lane)
+    for (int64_t lane = 0; lane < f.threads(); ++lane)
       for (int64_t u = 0; u < e; ++u) {
         const Point at = held[static_cast<size_t>(lane * f.registers() + m * e + u)];
         if (at.row != first.row + lane / 4 || at.k != first.k + lane % 4 * e + u) return {};

@@ -9,13 +9,23 @@
 #include <vector>
 
 #include "ir/dtype.h"
+#include "layout/bank_model.h"
 #include "layout/fragment.h"
 #include "support/diagnostic.h"
 #include "target/mma_meaning.h"
+#include "thread/machine.h"
 
 namespace tilegen::target {
 
-enum class Kind : uint8_t { host, nvidia };
+// The form of code that a device's loader takes. Each has a back end (codegen/backend.h) and a loader
+// (runtime/executable.cpp).
+enum class CodeFormat : uint8_t { object, ptx };
+inline constexpr size_t kCodeFormats = 2;
+const char* code_format_name(CodeFormat format);  // "object", "ptx"
+
+// What a matrix atom's products run on: a matrix unit, or the lanes' own multiply-adds and dot products of
+// four bytes.
+enum class MmaUnit : uint8_t { matrix, multiply_add, byte_dot };
 
 // One matrix instruction of a warp: D[m x n] = A[m x k] * B[k x n] + C, with the (lane, register) layout of
 // each operand (PTX ISA, "Matrix Fragments for mma"). B is laid out as the k x n matrix.
@@ -26,19 +36,30 @@ struct MmaAtom {
   layout::Fragment a_layout, b_layout, c_layout;  // over the lanes of one warp
   int cycles = 0;                                 // issue cycles per warp, for the cost model
   MmaMeaning meaning;                             // what it computes on the gathered matrices
-  bool tf32 = false;                              // for products that ask for it: f32 operands are rounded
+  MmaUnit unit = MmaUnit::matrix;
+  // Of a matrix unit: LLVM's intrinsic ("llvm. ..."), or the vendor's instruction where LLVM has none.
+  std::string instruction;
+  bool tf32 = false;    // for products that ask for it: f32 operands are rounded
+  int isa_version = 0;  // least that has it, as Target::isa_version; 0: the target's
 };
 
-// A family of matrix instructions of a warpgroup (4 warps): D[64 x n] = A[64 x k] * B[k x n] + D,
-// asynchronous; B in shared memory, A there or in registers (PTX ISA, "wgmma.mma_async").
+// A family of matrix instructions of a warpgroup: D[m x n] = A[m x k] * B[k x n] + D, asynchronous; B in
+// shared memory, A there or in registers (PTX ISA, "wgmma.mma_async").
 struct WarpgroupAtom {
   std::string name;  // "wgmma.k16.f32.f16.f16"
-  int k = 0;
+  int m = 0, k = 0;
   ir::DType a = ir::DType::none, b = ir::DType::none, c = ir::DType::none;
   std::vector<int> widths;  // legal n, ascending
   bool mn_major = false;    // operands in shared memory may have k as the slow dimension
   int cycles_per_8 = 0;     // issue cycles of the tensor pipe per 8 columns, for the cost model
   MmaMeaning meaning;
+  // Where the warpgroup's threads have an accumulator [m x n], and A [m x k], in registers.
+  layout::Fragment (*accumulator_layout)(const WarpgroupAtom&, int n) = nullptr;
+  layout::Fragment (*a_layout)(const WarpgroupAtom&) = nullptr;
+  int isa_version = 0;  // least that has it, as Target::isa_version
+
+  layout::Fragment accumulator(int columns) const { return accumulator_layout(*this, columns); }
+  layout::Fragment a_operand() const { return a_layout(*this); }
 };
 // One of them: "wgmma.m64n256k16.f32.f16.f16".
 struct WarpgroupInstruction {
@@ -46,10 +67,6 @@ struct WarpgroupInstruction {
   int n = 0;
 };
 std::string warpgroup_instruction_name(const WarpgroupAtom& atom, int n);
-// Accumulator [64 x n] and A operand [64 x k] (of `bytes` bytes an element) in registers, over the 128
-// threads of a warpgroup.
-layout::Fragment warpgroup_accumulator(int n);
-layout::Fragment warpgroup_operand(int k, int bytes);
 
 // A family of register-tiled micro-kernels of one host vector unit: C[mr x nr] += A[mr x K] * B[K x nr], nr a
 // multiple of `lanes`. `pack` consecutive k share one accumulation step.
@@ -62,58 +79,96 @@ struct MicroKernelAtom {
   int macs_per_cycle = 1;
 };
 
-struct Target {
-  std::string name;  // "sm_80", "sim:sm_80", "host", "x86-64-v3", "x86-64-v4"
-  Kind kind = Kind::host;
-  int warp = 1;  // lanes of a warp; 1 on the host
+// How the registers of a multiprocessor can be shared between the computing threads of a block and warps that
+// only issue copies.
+struct RoleRegisters {
+  int64_t producer_threads = 0;
+  // Of a thread; 0: as launched, which is `at_most` for every thread.
+  int64_t producer = 0, consumer = 0;
+  int64_t at_most = 0;  // what a computing thread can have
+};
+
+struct Target : thread::Machine {
+  std::string name;         // "sm_80", "sim:sm_80", "host", "x86-64-v3", "x86-64-v4"
+  std::string_view vendor;  // "host", "nvidia"
+  bool simulated = false;   // its thread programs are run by the simulator, on the host's memory
+
+  // Code generation and the devices that run it.
+  CodeFormat code = CodeFormat::object;
+  std::string cpu;                    // LLVM cpu name
+  std::vector<std::string> features;  // LLVM feature flags
+  // Least version of the vendor's instruction set that serves, and that has conversions of 8-bit floats (0:
+  // none has); PTX: times 10.
+  int isa_version = 0, fp8_isa_version = 0;
+  // Devices: of this capability (CUDA: 10 * major + minor) or a later one; of this one alone.
+  int capability = 0;
+  bool one_capability = false;
+
+  // Blocks and memories.
   int default_threads = 1;
-  int max_threads = 1;           // of one block
-  int64_t shared_bytes = 0;      // per block
-  int64_t registers_per_multiprocessor = 0, threads_per_multiprocessor = 0;  // GPUs
+  int max_threads = 1;                // of one block
+  int64_t shared_bytes = 0;           // per block
+  int64_t reserved_shared_bytes = 0;  // of a block, that the system keeps beside them
+  layout::BankModel banks;            // of shared memory
+  int64_t threads_per_multiprocessor = 0;
   int multiprocessors = 1;       // of the generation's usual part, for the cost model
-  int registers_per_thread = 0;  // 32-bit registers; 0 = local memory is addressable (host)
   int vector_bytes = 16;         // widest plain memory access of a thread
-  bool async_copy = false;       // global -> shared without registers
-  int64_t streaming_bytes =
-      0;            // host: results of at least this size bypass the caches when nothing reads them again
-  std::string cpu;  // LLVM cpu name
-  std::vector<std::string> features;                  // LLVM feature flags
+  int64_t line_bytes = 0;        // of the device memory's caches
+  // Results of at least this size bypass the caches when nothing reads them again; 0: none do.
+  int64_t streaming_bytes = 0;
   // data caches of one core, for the cost model; GPUs: l2 of the device
   int64_t l1_bytes = 32 << 10, l2_bytes = 512 << 10;
+
+  // Arithmetic.
   std::vector<MmaAtom> mma;
   std::vector<WarpgroupAtom> warpgroup_mma;
-  bool dependent_launch = false;  // kernels that wait for the ones before them by themselves
-  bool store_matrix = false;  // 8x8 matrices from registers to shared memory (stmatrix)
+  std::vector<MicroKernelAtom> micro_kernels;
+  // Lanes of a multiprocessor for plain arithmetic, for exponentials, roots and quotients, and for
+  // conversions between integers and floats; bytes of shared memory that it reads in a cycle. For the cost
+  // model.
+  double plain_lanes = 0, special_lanes = 0, convert_lanes = 0, shared_bytes_per_cycle = 0;
+
+  // Data movement and launches.
+  std::vector<int> async_copy_bytes;  // global -> shared without registers: what one may move; empty: none
+  bool store_matrix = false;          // 8x8 matrices from registers to shared memory (stmatrix)
   bool tensor_copy = false;  // a copy engine that moves boxes of tensors (TMA), and transaction barriers
+  int64_t transaction_barrier_bytes = 0;
+  int64_t tensor_tile_alignment = 0;  // bytes: whole repeats of any swizzle of the copy engine
   // With a copy engine, for the cost model: bytes of the second cache's lines that a multiprocessor gets in a
   // cycle when all want some, and at most; cycles that a kernel of clusters takes longer to begin and to end;
   // multiprocessors that a cluster's blocks are chosen from.
   double line_bytes_per_cycle = 0, most_line_bytes_per_cycle = 0, cluster_cycles = 0;
   int cluster_multiprocessors = 1;
-  std::vector<MicroKernelAtom> micro_kernels;
-  bool simulated = false;  // its thread programs are run by the simulator, on the host's memory
+  bool dependent_launch = false;  // kernels that wait for the ones before them by themselves
+  // The ways to share registers between roles, preferred first; null: none.
+  std::vector<RoleRegisters> (*role_registers)(const Target&, int64_t computing_threads) = nullptr;
 
-  bool is_host() const { return kind == Kind::host; }
+  // Threads share a block's work, and values lie in their registers by layouts. Without: one thread does all.
+  bool has_block_threads() const { return max_threads > 1; }
+  // What a thread holds is memory, which any index reaches; else registers, which constants name.
+  bool addressable_registers() const { return registers_per_thread == 0; }
+  bool async_copy() const { return !async_copy_bytes.empty(); }
+  // Of a warpgroup; all of a target's instructions have as many rows.
+  int64_t warpgroup_warps() const { return warpgroup / warp; }
+  int64_t warpgroup_rows() const { return warpgroup_mma.empty() ? 1 : warpgroup_mma.front().m; }
 };
 
-// "host" (this machine), "x86-64-v3", "x86-64-v4", "sm_80", "sm_89", "sm_90", "sm_90a", and the last four
-// simulated: "sim:sm_80", ... Unknown names list the known ones.
+// A target by its name in the tables of vendors (target/registry.h); "sim:" + name where the simulator runs
+// it. Unknown names list the known ones.
 Expected<Target> find_target(std::string_view name);
 std::vector<std::string> target_names();
+// Without "sim:": a simulated target is planned for as the one it simulates.
+std::string_view simulated_name(std::string_view name);
 
 std::optional<WarpgroupInstruction> find_warpgroup_atom(const Target& t, std::string_view name);
+const MmaAtom* find_mma_atom(const Target& t, std::string_view name);  // null: none
+
+// Empty where the block has no room for more threads.
+std::vector<RoleRegisters> role_registers(const Target& t, int64_t computing_threads);
+// What a computing thread can have at most, by any of them.
+int64_t most_consumer_registers(const Target& t, int64_t computing_threads);
 
 // Description for tools and bug reports.
 std::string target_to_json(const Target& t);
-
-namespace host {
-Target this_machine();                  // defined where the CPU can be asked (codegen/host_cpu.cpp)
-Target x86_64(std::string_view level);  // "x86-64-v3" (AVX2) or "x86-64-v4" (AVX-512)
-}  // namespace host
-namespace nvidia {
-// `architecture_specific`: with what only this generation has, as "sm_90a" says.
-Target sm(int version, bool architecture_specific = false);
-std::vector<WarpgroupAtom> warpgroup_atoms();
-}
 
 }  // namespace tilegen::target

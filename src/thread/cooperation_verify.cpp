@@ -13,13 +13,14 @@ using ir::ExprId;
 
 namespace {
 
-constexpr int64_t kWarp = 32, kWarpgroup = 128;
 constexpr int64_t kBarrierBytes = 8;
 constexpr int64_t kMostArrivals = (1 << 20) - 1;  // of a barrier, and bytes announced at once
-constexpr int64_t kUnit = 16;                     // bytes, of descriptors and boxes
+constexpr int64_t kUnit = layout::kSwizzleUnit;   // bytes, of descriptors and boxes
 
 std::string number(int64_t v) { return std::to_string(v); }
-bool legal_swizzle(int s) { return s == 0 || s == 32 || s == 64 || s == 128; }
+bool legal_swizzle(int s) {
+  return s == 0 || std::count(std::begin(layout::kBoxSwizzles), std::end(layout::kBoxSwizzles), s) > 0;
+}
 
 // n and k of "wgmma.m64n<n>k<k>. ...".
 struct Shape {
@@ -51,8 +52,9 @@ void CooperationVerifier::check_header() {
 
 void CooperationVerifier::check_cluster() {
   if (p_.cluster == 1) return;
-  if (p_.cluster < 1 || p_.cluster > kMostCluster || (p_.cluster & (p_.cluster - 1)) != 0)
-    return report("a cluster has " + number(p_.cluster) + " blocks, expected 1, 2, 4 or 8");
+  if (p_.cluster < 1 || p_.cluster > p_.machine.max_cluster || (p_.cluster & (p_.cluster - 1)) != 0)
+    return report("a cluster has " + number(p_.cluster) + " blocks, expected a power of two, at most " +
+                  number(p_.machine.max_cluster));
   if (p_.grid.size() != 1)
     report("clusters of blocks in a grid of " + number(static_cast<int64_t>(p_.grid.size())) + " extents");
 }
@@ -107,7 +109,7 @@ void CooperationVerifier::check_map(const TensorMap& map) {
       report(what + " has a stride of " + number(bytes) + " bytes, expected a multiple of 16");
   }
   for (int64_t extent : map.box)
-    if (extent < 1 || extent > 256)
+    if (extent < 1 || extent > layout::kMaxBoxExtent)
       report(what + " has a box of " + number(extent) + " elements along a dimension");
   const int64_t row = map.box[0] * ir::dtype_bytes(tensor.type);
   if (!legal_swizzle(map.swizzle))
@@ -118,22 +120,24 @@ void CooperationVerifier::check_map(const TensorMap& map) {
 
 void CooperationVerifier::check_roles(const Roles& roles, bool last_of_body) {
   if (!last_of_body) report("roles stand elsewhere than at the end of the body");
-  constexpr int64_t kRegisters = 64 * 1024, kMost = 256;  // of a multiprocessor, of a thread
-  const int64_t threads = std::max<int64_t>(p_.threads * std::max<int64_t>(p_.min_blocks, 1), 1);
-  const int64_t at_launch = std::min(kRegisters / threads / 8 * 8, kMost);
+  const Machine& machine = p_.machine;
+  const int64_t at_launch = machine.registers_at_launch(p_.threads * std::max<int64_t>(p_.min_blocks, 1));
   int64_t next = 0, asked = 0;
   for (const Role& role : roles.roles) {
     const std::string what = "role " + role.name;
     if (role.first_thread != next)
       report(what + " begins at thread " + number(role.first_thread) + ", expected " + number(next));
     next = role.first_thread + role.threads;
-    const int64_t whole = role.registers != 0 ? kWarpgroup : kWarp;
+    const int64_t whole = role.registers != 0 ? machine.warpgroup : machine.warp;
     if (role.threads < 1 || role.threads % whole != 0 || role.first_thread % whole != 0)
       report(what + " is " + number(role.threads) + " threads from " + number(role.first_thread) +
              ", expected multiples of " + number(whole));
-    if (role.registers != 0 && (role.registers < 24 || role.registers > kMost || role.registers % 8 != 0))
-      report(what + " asks for " + number(role.registers) +
-             " registers, expected a multiple of 8 from 24 to 256");
+    if (role.registers != 0 &&
+        (role.registers < machine.min_role_registers || role.registers > machine.max_role_registers ||
+         role.registers % machine.register_unit != 0))
+      report(what + " asks for " + number(role.registers) + " registers, expected a multiple of " +
+             number(machine.register_unit) + " from " + number(machine.min_role_registers) + " to " +
+             number(machine.max_role_registers));
     asked += role.threads * (role.registers != 0 ? role.registers : at_launch);
   }
   if (next != p_.threads)
@@ -144,7 +148,7 @@ void CooperationVerifier::check_roles(const Roles& roles, bool last_of_body) {
 }
 
 void CooperationVerifier::check(const OneThread&) {
-  if (threads_ % kWarp != 0) report("one thread of a warp is chosen among " + number(threads_));
+  if (threads_ % p_.machine.warp != 0) report("one thread of a warp is chosen among " + number(threads_));
 }
 
 bool CooperationVerifier::check_barrier(int barriers, ExprId index, const std::string& what) {
@@ -217,7 +221,7 @@ void CooperationVerifier::check_box(int map_index, const std::vector<ExprId>& co
                   "; expected shared memory of its type");
   if (!load && tensor.read_only) report(what + ": " + tensor.name + " is read-only");
   int64_t box = 1, at = 0;
-  for (int64_t extent : map.box) box *= std::clamp<int64_t>(extent, 1, 256);
+  for (int64_t extent : map.box) box *= std::clamp(extent, int64_t{1}, layout::kMaxBoxExtent);
   exprs_.check_index(memory, index, box, what);
   const int64_t aligned = box_alignment(map);
   const bool constant = index.valid() && index.value < p_.exprs.size() && p_.exprs.is_const_int(index, &at);
@@ -236,7 +240,8 @@ void CooperationVerifier::check(const TensorLoad& load) {
   check_barrier(load.barriers, load.barrier_index, "a tensor load");
   if (load.multicast == 0) return;
   if (p_.cluster == 1) report("a tensor load to several blocks, and no cluster");
-  if (load.multicast < 0 || load.multicast >= int64_t{1} << std::clamp<int64_t>(p_.cluster, 1, kMostCluster))
+  if (load.multicast < 0 ||
+      load.multicast >= int64_t{1} << std::clamp<int64_t>(p_.cluster, 1, p_.machine.max_cluster))
     report("a tensor load to blocks " + number(load.multicast) + " (bits) of a cluster of " +
            number(p_.cluster));
 }
@@ -250,7 +255,7 @@ void CooperationVerifier::check(const BulkWait& wait) {
 }
 
 void CooperationVerifier::check_warpgroup(const std::string& what) {
-  if (threads_ % kWarpgroup != 0 || first_ % kWarpgroup != 0)
+  if (threads_ % p_.machine.warpgroup != 0 || first_ % p_.machine.warpgroup != 0)
     report(what + " among " + number(threads_) + " threads from " + number(first_) +
            ", expected whole warpgroups");
 }

@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "layout/tensor_tile.h"
 #include "thread/expr_verifier.h"
 #include "thread/thread_program.h"
 
@@ -11,7 +12,7 @@ namespace tilegen::thread {
 
 // Bytes to which a box's place in shared memory is aligned: eight rows of its swizzle.
 inline int64_t box_alignment(const TensorMap& map) {
-  return map.swizzle == 0 ? 128 : 8 * int64_t{map.swizzle};
+  return map.swizzle == 0 ? layout::kBoxAlignment : layout::kSwizzleRows * map.swizzle;
 }
 
 class CooperationVerifier {

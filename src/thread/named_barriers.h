@@ -1,5 +1,5 @@
-// Named barriers of a block, by use. The hardware has 16 (PTX ISA, bar.sync); number 0 is that of all
-// threads.
+// Named barriers of a block, by use; number 0 is that of all threads. Machine::named_barriers says how many
+// there are.
 #pragma once
 
 namespace tilegen::thread {

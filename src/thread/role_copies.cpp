@@ -97,12 +97,11 @@ void RoleWalk::product(Running& x, int i, const RoleStep& s) {
 // The threads of a warpgroup issue a product together: nobody goes on, and releases what it reads, before all
 // are there.
 void RoleWalk::issue_together(Running& x) {
-  constexpr int64_t kGroup = 128;
   const int party = product_party(x);
   int64_t& there = at_product_[static_cast<size_t>(party - first_product_)];
   there += x.threads;
   x.state = State::at_product;
-  if (there < kGroup) return;
+  if (there < p_.machine.warpgroup) return;
   there = 0;
   for (Running& other : running_)
     if (other.state == State::at_product && product_party(other) == party) other.state = State::ready;
@@ -156,7 +155,7 @@ void RoleWalk::touch(Running& x, int i, const RoleStep& s) {
     auto& places = each && x.gathering > 0 ? x.gathered[t] : places_of_step_;
     if (&places == &places_of_step_) places.clear();
     for (int64_t thread : each ? x.process.members : x.process.samples) {
-      if (a.row_lanes > 0 && thread % 32 >= a.row_lanes) continue;
+      if (a.row_lanes > 0 && thread % p_.machine.warp >= a.row_lanes) continue;
       if (p_.thread_var.valid()) x.values.set(p_.thread_var, thread);
       for (int64_t lane = 0; lane < a.lanes; ++lane) {
         if (a.lane.valid()) x.values.set(a.lane, lane);

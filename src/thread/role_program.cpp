@@ -15,8 +15,6 @@ using ir::ExprId;
 
 namespace {
 
-constexpr int64_t kWarp = 32, kGroup = 128;
-
 class Flattener {
  public:
   Flattener(const ThreadProgram& p, RoleProgram& out)
@@ -370,23 +368,24 @@ class Flattener {
     std::vector<std::vector<int64_t>> members;
     const size_t first = out_.processes.size();
     PointValues at(out_.variables);
+    const int64_t warp = p_.machine.warp, warpgroup = p_.machine.warpgroup;
     for (int64_t t = role.first_thread; t < role.first_thread + role.threads; ++t) {
       if (p_.thread_var.valid()) at.set(p_.thread_var, t);
-      std::vector<int64_t> key = {t / kGroup};
+      std::vector<int64_t> key = {t / warpgroup};
       for (int c : told) key.push_back(out_.values[static_cast<size_t>(c)].eval(at).value_or(1));
       const auto [place, fresh] = known.try_emplace(key, members.size());
       if (fresh) {
         members.emplace_back();
         RoleProcess process;
         process.begin = begin;
-        process.group = static_cast<int>(t / kGroup);
+        process.group = static_cast<int>(t / warpgroup);
         out_.processes.push_back(process);
       }
       members[place->second].push_back(t);
       RoleProcess& process = out_.processes[first + place->second];
       ++process.threads;
-      process.warps += t % kWarp == 0;
-      process.leads = process.leads || t % kGroup == 0;
+      process.warps += t % warp == 0;
+      process.leads = process.leads || t % warpgroup == 0;
     }
     for (size_t i = 0; i < members.size(); ++i) {
       const std::vector<int64_t>& m = members[i];

@@ -8,7 +8,6 @@ namespace {
 
 constexpr int64_t kMostSteps = 100'000;  // of a block
 constexpr size_t kMostHazards = 16;
-constexpr size_t kBarriers = 16;  // of a block
 
 }  // namespace
 
@@ -20,7 +19,8 @@ RoleWalk::RoleWalk(const RoleProgram& r, const PointValues& launch, std::vector<
       seen_(seen),
       places_(p_, static_cast<int>(r.processes.size()) * static_cast<int>(p_.cluster),
               [this](StmtId id, StmtId other, const std::string& text) { hazard(id, other, text); }),
-      meetings_(kBarriers * static_cast<size_t>(p_.cluster) + 1),
+      named_barriers_(static_cast<size_t>(std::max(p_.machine.named_barriers, 1))),
+      meetings_(named_barriers_ * static_cast<size_t>(p_.cluster) + 1),
       handed_(static_cast<size_t>(p_.cluster)) {
   const size_t n = r.processes.size() * static_cast<size_t>(p_.cluster);
   int parties = 2 * static_cast<int>(n);
@@ -135,8 +135,9 @@ void RoleWalk::step(int i) {
       return;
     case RoleOp::barrier: {
       const auto& b = node<Barrier>(s);
-      return meet(x, i, static_cast<size_t>(x.block) * kBarriers + static_cast<size_t>(b.id) % kBarriers,
-                  b.threads == 0 ? p_.threads : b.threads, b.arrive_only);
+      return meet(
+          x, i, static_cast<size_t>(x.block) * named_barriers_ + static_cast<size_t>(b.id) % named_barriers_,
+          b.threads == 0 ? p_.threads : b.threads, b.arrive_only);
     }
     case RoleOp::cluster_barrier:
       return meet(x, i, meetings_.size() - 1, p_.threads * p_.cluster, false);
@@ -204,13 +205,14 @@ void RoleWalk::meet(Running& x, int i, size_t at, int64_t wanted, bool arrive_on
   Meeting& m = meetings_[at];
   if (m.arrived > 0 && m.wanted != wanted)
     hazard(x.at, m.last,
-           "barrier " + std::to_string(at % kBarriers) + " is for " + std::to_string(wanted) +
+           "barrier " + std::to_string(at % named_barriers_) + " is for " + std::to_string(wanted) +
                " threads here, and for " + std::to_string(m.wanted) + " to those who are there");
   m.wanted = wanted;
   if (std::find(m.here.begin(), m.here.end(), static_cast<size_t>(i)) != m.here.end())
-    hazard(x.at, x.at, name_of(x) + " arrives again at barrier " + std::to_string(at % kBarriers) +
-                           " before its last arrival is taken (" + std::to_string(m.arrived) + " of " +
-                           std::to_string(wanted) + " threads)");
+    hazard(x.at, x.at,
+           name_of(x) + " arrives again at barrier " + std::to_string(at % named_barriers_) +
+               " before its last arrival is taken (" + std::to_string(m.arrived) + " of " +
+               std::to_string(wanted) + " threads)");
   m.here.push_back(static_cast<size_t>(i));
   m.last = x.at;
   m.arrived += x.threads;
@@ -246,7 +248,7 @@ std::vector<std::pair<int64_t, int64_t>> RoleWalk::arrivals(Running& x, const Ro
   if (s.second < 0) return {{x.block, x.threads}};
   std::vector<std::pair<int64_t, int64_t>> counts;
   for (int64_t thread : x.process.members) {
-    if (x.threads < x.process.threads && thread % 32 != 0) continue;  // one of each warp
+    if (x.threads < x.process.threads && thread % p_.machine.warp != 0) continue;  // one of each warp
     if (p_.thread_var.valid()) x.values.set(p_.thread_var, thread);
     const int64_t block = r_.values[static_cast<size_t>(s.second)].eval(x.values).value_or(x.block);
     const auto known =
@@ -348,9 +350,9 @@ void RoleWalk::report_stuck() {
     const bool of_cluster = static_cast<size_t>(x.array) + 1 == meetings_.size();
     text += (text.empty() ? "" : "; ") + name_of(x) + " waits " +
             (x.state == State::at_barrier
-                 ? (of_cluster
-                        ? "at the cluster's barrier ("
-                        : "at barrier " + std::to_string(static_cast<size_t>(x.array) % kBarriers) + " (") +
+                 ? (of_cluster ? "at the cluster's barrier ("
+                               : "at barrier " +
+                                     std::to_string(static_cast<size_t>(x.array) % named_barriers_) + " (") +
                        std::to_string(m.arrived) + " of " + std::to_string(m.wanted) + " threads)"
              : x.state == State::at_product
                  ? "for the others of its warpgroup at a product"
@@ -364,7 +366,7 @@ void RoleWalk::check_end() {
     if (const Meeting& m = meetings_[at]; m.arrived > 0)
       hazard(m.last, m.last,
              "the block ends with " + std::to_string(m.arrived) + " of " + std::to_string(m.wanted) +
-                 " threads at barrier " + std::to_string(at % kBarriers) + ", whom nobody waits for");
+                 " threads at barrier " + std::to_string(at % named_barriers_) + ", whom nobody waits for");
   for (size_t a = 0; a < phases_.size(); ++a)
     for (size_t k = 0; k < phases_[a].size(); ++k)
       if (const Phase& f = phases_[a][k]; f.loaded > f.waited)

@@ -138,6 +138,7 @@ class RoleWalk {
   PlaceHistory places_;
   std::vector<Running> running_;
   std::vector<std::vector<Phase>> phases_;
+  const size_t named_barriers_;
   std::vector<Meeting> meetings_;  // of each block, then of the cluster
   std::vector<int64_t> at_product_;  // by warpgroup: threads that wait for the others of it
   std::vector<int> first_load_;

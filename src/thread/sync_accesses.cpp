@@ -4,6 +4,8 @@
 #include <charconv>
 #include <set>
 
+#include "layout/tensor_tile.h"
+
 namespace tilegen::thread {
 
 using ir::ExprId;
@@ -183,15 +185,15 @@ std::vector<SyncAccess> sync_accesses(const ThreadProgram& p, const Loop& loop) 
 
 std::vector<OperandRange> operand_ranges(const ThreadProgram& p, const WarpgroupMma& m, bool of_a) {
   // "wgmma.m64n256k16.f32.f16.f16"
-  int64_t n = 0, k = 0;
-  const size_t at_n = m.atom.find('n'), at_k = m.atom.find('k');
+  int64_t m_rows = 0, n = 0, k = 0;
+  const size_t at_m = m.atom.find(".m"), at_n = m.atom.find('n'), at_k = m.atom.find('k');
   const auto number = [&](size_t at, int64_t& v) {
     if (at != std::string::npos) std::from_chars(m.atom.data() + at + 1, m.atom.data() + m.atom.size(), v);
   };
-  number(at_n, n), number(at_k, k);
+  number(at_m == std::string::npos ? at_m : at_m + 1, m_rows), number(at_n, n), number(at_k, k);
   const MatrixForm& f = of_a ? m.a_form : m.b_form;
-  constexpr int64_t kGroup = 8, kUnit = 16;
-  const int64_t bytes = ir::dtype_bytes(p.memory(of_a ? m.a : m.b).type), rows = of_a ? 64 : n;
+  constexpr int64_t kGroup = layout::kSwizzleRows, kUnit = layout::kSwizzleUnit;
+  const int64_t bytes = ir::dtype_bytes(p.memory(of_a ? m.a : m.b).type), rows = of_a ? m_rows : n;
   const int64_t width = f.swizzle == 0 ? kUnit : f.swizzle;
   const int64_t fast = (f.k_major ? k : rows) * bytes, slow = f.k_major ? rows : k;
   const int64_t across = (fast + width - 1) / width, down = (slow + kGroup - 1) / kGroup;

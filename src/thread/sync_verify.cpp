@@ -21,7 +21,6 @@ constexpr int64_t kLongestLoop = 512;      // iterations of one loop that are lo
 constexpr int64_t kMostSteps = 4'000'000;  // thread steps of one walk
 constexpr size_t kMostHazards = 16;
 constexpr int64_t kFew = 8;                // threads that are evaluated for one by one
-constexpr size_t kGroupThreads = 128;      // of a warpgroup
 constexpr int64_t kProducts = -16;         // a product of warpgroup g as a reader is kProducts - g
 
 // What happened to one unit of memory last.
@@ -51,6 +50,7 @@ class Walk {
   Walk(const ThreadProgram& p, int64_t unit, bool taken, std::vector<std::string>& hazards,
        std::set<std::pair<StmtId, StmtId>>& seen)
       : p_(p),
+        warpgroup_(static_cast<size_t>(p.machine.warpgroup)),
         unit_(unit),
         taken_(taken),
         split_(split_barriers(p)),
@@ -170,10 +170,10 @@ class Walk {
   }
 
   bool one_of_each_warp(const OneThread& one, const std::vector<bool>& active) {
-    constexpr size_t kWarp = 32;
+    const auto warp = static_cast<size_t>(p_.machine.warp);
     std::vector<bool> elected(active.size(), false);
-    for (size_t t = 0; t < active.size(); t = (t / kWarp + 1) * kWarp) {
-      const size_t end = std::min(active.size(), t + kWarp);
+    for (size_t t = 0; t < active.size(); t = (t / warp + 1) * warp) {
+      const size_t end = std::min(active.size(), t + warp);
       while (t + 1 < end && !active[t]) ++t;
       elected[t] = active[t];
     }
@@ -199,15 +199,15 @@ class Walk {
   };
   template <class F>
   void for_groups(const std::vector<bool>& active, F f) {
-    products_.resize(active.size() / kGroupThreads + 1);
-    for (size_t t = 0; t < active.size(); t += kGroupThreads)
-      if (active[t]) f(products_[t / kGroupThreads]);
+    products_.resize(active.size() / warpgroup_ + 1);
+    for (size_t t = 0; t < active.size(); t += warpgroup_)
+      if (active[t]) f(products_[t / warpgroup_]);
   }
 
   // The first thread of each warpgroup stands for it. Operands are being read until the wait.
   bool product(StmtId id, const std::vector<bool>& active) {
     std::vector<bool> first(active.size(), false);
-    for (size_t t = 0; t < active.size(); t += kGroupThreads) first[t] = active[t];
+    for (size_t t = 0; t < active.size(); t += warpgroup_) first[t] = active[t];
     const auto number = static_cast<int64_t>(finished_.size());
     finished_.push_back(false);
     for_groups(active, [&](Products& g) { g.under_way.push_back({number, g.commits}); });
@@ -250,7 +250,7 @@ class Walk {
         }
         for (size_t t = 0; t < active.size(); ++t) {
           const auto thread = static_cast<int64_t>(t);
-          if (!active[t] || (a.row_lanes > 0 && thread % 32 >= a.row_lanes)) continue;
+          if (!active[t] || (a.row_lanes > 0 && thread % p_.machine.warp >= a.row_lanes)) continue;
           for (size_t lane = 0; lane < places.size(); ++lane) {
             ++steps_;
             if (a.lane.valid()) values_.set(a.lane, static_cast<int64_t>(lane));
@@ -299,7 +299,7 @@ class Walk {
   }
 
   void read(StmtId id, const SyncAccess& a, int64_t thread, Cell& cell) {
-    const int64_t group = thread / static_cast<int64_t>(kGroupThreads);
+    const int64_t group = thread / static_cast<int64_t>(warpgroup_);
     const int64_t who = product_ != kNobody ? kProducts - group : a.collective ? kMany : thread;
     if (!write_is_visible(cell, who))
       clash(id, cell.write_stmt, a, thread, cell.writer, "reads what", "writes");
@@ -318,7 +318,7 @@ class Walk {
     if (cell.write_instance != instance_ && !write_is_visible(cell, who))
       clash(id, cell.write_stmt, a, thread, cell.writer, "writes what", "writes");
     // Its own product a warpgroup waits for without a barrier.
-    const bool own_product = cell.reader == kProducts - thread / static_cast<int64_t>(kGroupThreads);
+    const bool own_product = cell.reader == kProducts - thread / static_cast<int64_t>(warpgroup_);
     if (cell.reader != kNobody && !own_product && cell.read_epoch == epoch_ &&
         (cell.reader != who || who == kMany) && cell.read_instance != instance_)
       clash(id, cell.read_stmt, a, thread, cell.reader, "writes what", "reads");
@@ -353,6 +353,7 @@ class Walk {
   }
 
   const ThreadProgram& p_;
+  const size_t warpgroup_;  // threads
   const int64_t unit_;  // bytes of a cell
   const bool taken_;    // what unknown conditions are
   const uint32_t split_;  // barriers at which some only arrive

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "thread/machine.h"
 #include "thread/statements.h"
 
 namespace tilegen::thread {
@@ -42,10 +43,10 @@ constexpr int64_t kMostPersistentPoints = int64_t{1} << 30, kMostResidentBlocks 
 // The counter of a loop, or of a grid, that begins at 0 never gets here: at a nanosecond each, that takes
 // weeks.
 constexpr int64_t kMostIterations = int64_t{1} << 52;
-constexpr int64_t kMostCluster = 8;  // blocks, on every device that has clusters
 
 struct ThreadProgram {
   std::string name;  // kernel name, [A-Za-z0-9_]+
+  Machine machine;   // that it is made for
   ir::ExprPool exprs;
   std::vector<ir::Var> vars;  // dims, scalars, block indices, thread, loop variables
   std::vector<Memory> memories;
@@ -110,7 +111,8 @@ std::string print_thread_program(const ThreadProgram& p);
 //  - guards name parameters and divisors of at least 1; `divisors` are over dims and scalars
 //  - Roles stand once, last in the body, and make up the block; their registers, times threads, are no more
 //    than the block is launched with; statements of a warpgroup stand in roles or blocks of whole warpgroups
-//  - a cluster has 1, 2, 4 or 8 blocks of a one-dimensional grid; ranks and multicast masks are of its blocks
+//  - a cluster has a power of two of blocks, at most the machine's, of a one-dimensional grid; ranks and
+//  multicast masks are of its blocks
 //  - a loop with a condition is serial, and the condition does not use its variable; claims stand in programs
 //    that have a counter, which are persistent, without clusters
 //  - transaction barriers and tensor maps that statements name exist; barriers have their place in the arena;

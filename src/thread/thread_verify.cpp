@@ -243,10 +243,10 @@ class Verifier {
   }
 
   void check(const Barrier& barrier, int) {
-    constexpr int kBarriers = 16, kWarp = 32;
-    if (barrier.id < 0 || barrier.id >= kBarriers)
+    // Number 0 is that of all threads, of a machine without barriers too.
+    if (barrier.id < 0 || barrier.id >= std::max(p_.machine.named_barriers, 1))
       report("barrier " + std::to_string(barrier.id) + " does not exist");
-    if (barrier.threads < 0 || barrier.threads > p_.threads || barrier.threads % kWarp != 0)
+    if (barrier.threads < 0 || barrier.threads > p_.threads || barrier.threads % p_.machine.warp != 0)
       report("a barrier of " + std::to_string(barrier.threads) + " threads");
   }
 
@@ -274,8 +274,8 @@ class Verifier {
   }
 
   void check_warp_level(const std::string& what) {
-    constexpr int64_t kWarp = 32;
-    if (p_.threads % kWarp != 0) report(what + " in a block of " + std::to_string(p_.threads) + " threads");
+    if (p_.threads % p_.machine.warp != 0)
+      report(what + " in a block of " + std::to_string(p_.threads) + " threads");
   }
 
   void check(const Shuffle& shuffle, int) {

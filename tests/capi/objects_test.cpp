@@ -194,7 +194,8 @@ TEST(Compile, CallbacksSeeEveryStage) {
       << tl_error_message(failure.get());
   EXPECT_GE(stages.size(), 2u);
   ASSERT_EQ(messages.size(), 5u);
-  const char* const expected[] = {" ms: gemm: 1 thread,", " 1 role,", " statements", "host code of 1 kernel"};
+  const char* const expected[] = {" ms: gemm: 1 thread,", " 1 role,", " statements",
+                                  "bytes of object code for 1 kernel"};
   const char* const names[] = {"plan: ", "expand: ", "lower: ", "generate: "};
   for (size_t i = 0; i < 4; ++i) {
     EXPECT_EQ(messages[i].find(names[i]), 0u) << messages[i];

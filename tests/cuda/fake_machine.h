@@ -59,7 +59,7 @@ class ArtifactBuilder {
     EXPECT_TRUE(parsed) << (parsed ? "" : parsed.error().to_text());
     artifact_.program = std::make_shared<const ir::Program>(std::move(*parsed));
     artifact_.target = *target::find_target("sm_80");
-    artifact_.ptx = ".version 7.8\n.target sm_80\n";
+    artifact_.code = ".version 7.8\n.target sm_80\n";
   }
 
   // The next kernel begins with this version; ceildiv(m, rows) blocks.
@@ -72,6 +72,7 @@ class ArtifactBuilder {
     ++artifact_.versions.back().count;
     thread::ThreadProgram p;
     p.name = name;
+    p.machine = artifact_.target;
     p.threads = 128;
     for (const ir::Param& from : artifact_.program->params) {
       thread::Param q;
@@ -96,13 +97,13 @@ class ArtifactBuilder {
 
   std::shared_ptr<const driver::Artifact> done() {
     for (const thread::ThreadProgram& k : artifact_.kernels) {
-      artifact_.ptx += ".visible .entry " + k.name + "(";
+      artifact_.code += ".visible .entry " + k.name + "(";
       for (size_t i = 0; i < k.params.size(); ++i)
-        artifact_.ptx += (i ? ", " : "") + std::string(".param .u64 p") + std::to_string(i);
+        artifact_.code += (i ? ", " : "") + std::string(".param .u64 p") + std::to_string(i);
       for (size_t i = 0; i < k.tensor_maps.size(); ++i)
-        artifact_.ptx += ", .param .align 64 .b8 map" + std::to_string(i) + "[128]";
-      if (k.claims) artifact_.ptx += ", .param .u64 counter";
-      artifact_.ptx += std::string(") { ") + (k.dependent ? "griddepcontrol.wait; " : "") + "ret; }\n";
+        artifact_.code += ", .param .align 64 .b8 map" + std::to_string(i) + "[128]";
+      if (k.claims) artifact_.code += ", .param .u64 counter";
+      artifact_.code += std::string(") { ") + (k.dependent ? "griddepcontrol.wait; " : "") + "ret; }\n";
     }
     return std::make_shared<const driver::Artifact>(std::move(artifact_));
   }

@@ -244,7 +244,7 @@ TEST_F(LaunchTest, InfoOutlivesTheContextOfTheFirstLoad) {
 TEST_F(LaunchTest, AnArtifactWithoutCodeIsRefused) {
   ArtifactBuilder b;
   b.kernel("scale");
-  b.artifact_.ptx.clear();
+  b.artifact_.code.clear();
   auto artifact = std::make_shared<const driver::Artifact>(b.artifact_);
   auto loaded = load_on_cuda(driver(), artifact, 0);
   ASSERT_FALSE(loaded);

@@ -27,7 +27,7 @@ std::vector<int64_t> lines_of_ptx(const Compiled& made) {
   std::vector<int64_t> list;
   std::shared_ptr<const driver::Artifact> a = *made;
   while (a) {
-    list.push_back(lines(a->ptx));
+    list.push_back(lines(a->code));
     if (!a->fallback) break;
     auto next = a->fallback->get();
     if (!next) break;

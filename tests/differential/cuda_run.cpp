@@ -16,7 +16,7 @@ namespace {
 size_t cuda_device() {
   const auto& devices = runtime::devices();
   for (size_t i = 0; i < devices.size(); ++i)
-    if (devices[i].kind == target::Kind::nvidia && !devices[i].target_name.empty()) return i;
+    if (devices[i].kind == runtime::DeviceKind::cuda && !devices[i].target_name.empty()) return i;
   return 0;
 }
 

@@ -160,12 +160,13 @@ void Subject::compile_for(const std::string& name) {
     }
     if (!artifact) {
       const DiagCode code = artifact.error().diagnostics[0].code;
-      const bool refused = code == DiagCode::limit_memory || (!target->is_host() && is_gpu_limit(code));
+      const bool refused =
+          code == DiagCode::limit_memory || (target->has_block_threads() && is_gpu_limit(code));
       e.failed = {refused ? Kind::refused : Kind::rejected, name + ": " + artifact.error().to_text()};
       return;
     }
     e.artifact = *artifact;
-    if (target->kind == target::Kind::nvidia && !target->simulated)
+    if (target->code == target::CodeFormat::ptx && !target->simulated)
       e.cuda = std::make_shared<CudaRun>(e.artifact);
   });
   if (crash) e.failed = {Kind::crashed, name + ": compiling ends in " + *crash};

@@ -180,7 +180,7 @@ TEST(PingPong, IsInTheCodeWhereItIsAskedFor) {
     ASSERT_TRUE(artifact) << artifact.error().to_text();
     for (const char* text :
          {"bar.sync 10, 256;", "bar.sync 11, 256;", "bar.arrive 10, 256;", "bar.arrive 11, 256;"})
-      EXPECT_EQ((*artifact)->ptx.find(text) != std::string::npos, on) << text;
+      EXPECT_EQ((*artifact)->code.find(text) != std::string::npos, on) << text;
   }
 }
 

@@ -9,6 +9,7 @@
 #include "ir/text.h"
 #include "runtime/devices.h"
 #include "sim/simulator.h"
+#include "target/target.h"
 
 namespace tilegen::gpu {
 
@@ -18,6 +19,7 @@ using thread::MemoryId;
 
 WarpProgram::WarpProgram(std::string name) {
   program_.name = std::move(name);
+  program_.machine = *target::find_target("sm_90a");
   program_.threads = 32;
   program_.grid = {program_.exprs.const_int(1)};
   program_.block_vars = {program_.add_var("block", ir::VarKind::block_index)};
@@ -118,7 +120,7 @@ std::string DeviceProgram::load(const thread::ThreadProgram& p, const std::vecto
   artifact->program = std::make_shared<const ir::Program>(std::move(*parsed));
   artifact->kernels = {p};
   artifact->versions = {{0, 1}};
-  artifact->ptx = std::move(ptx->ptx);
+  artifact->code = std::move(ptx->ptx);
   loaded_ = std::make_unique<differential::CudaRun>(artifact);
   return {};
 }

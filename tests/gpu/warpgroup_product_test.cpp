@@ -84,7 +84,7 @@ class Product {
     artifact->program = std::make_shared<const ir::Program>(std::move(*parsed));
     artifact->kernels = {gemm.program()};
     artifact->versions = {{0, 1}};
-    artifact->ptx = std::move(ptx->ptx);
+    artifact->code = std::move(ptx->ptx);
     artifact_ = artifact;
     return {};
   }

@@ -3,9 +3,9 @@
 #include <llvm/Transforms/Utils/Cloning.h>
 
 #include "codegen/host_code.h"
-#include "codegen/llvm/backend.h"
 #include "codegen/llvm/compile_steps.h"
 #include "codegen/llvm/host_emitter.h"
+#include "codegen/llvm/llvm_setup.h"
 #include "codegen/llvm/machine_code.h"
 #include "codegen/llvm/optimise.h"
 
@@ -71,6 +71,7 @@ std::optional<Error> generate(Compile& c, std::span<const thread::ThreadProgram>
   auto code = load_object(bytes, symbols);
   if (!code) return code.error();
   result.code = *code;
+  result.object = bytes.str();
   result.codegen_ms = clock.lap();
   return std::nullopt;
 }

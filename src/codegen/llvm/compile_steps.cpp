@@ -3,7 +3,7 @@
 #include <llvm/IR/Verifier.h>
 #include <llvm/Support/raw_ostream.h>
 
-#include "codegen/llvm/backend.h"
+#include "codegen/llvm/llvm_setup.h"
 
 namespace tilegen::codegen {
 

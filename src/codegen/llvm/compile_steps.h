@@ -9,8 +9,8 @@
 
 #include <llvm/IR/Module.h>
 
-#include "codegen/llvm/backend.h"
 #include "codegen/llvm/guarded_memory.h"
+#include "codegen/llvm/llvm_setup.h"
 #include "support/cancellation.h"
 #include "support/diagnostic.h"
 #include "support/worker.h"

@@ -6,8 +6,8 @@
 
 #include <algorithm>
 
-#include "codegen/llvm/backend.h"
 #include "codegen/llvm/guarded_memory.h"
+#include "codegen/llvm/llvm_setup.h"
 
 namespace tilegen::codegen {
 namespace {

@@ -10,7 +10,7 @@
 #include <llvm/Support/MemoryBuffer.h>
 #include <llvm/Support/raw_ostream.h>
 
-#include "codegen/llvm/backend.h"
+#include "codegen/llvm/llvm_setup.h"
 
 namespace tilegen::codegen {
 namespace {

@@ -21,7 +21,7 @@
 
 #include <llvm/IR/IRBuilder.h>
 
-#include "codegen/llvm/backend.h"
+#include "codegen/llvm/llvm_setup.h"
 
 namespace tilegen::codegen::math {
 

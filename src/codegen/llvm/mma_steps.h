@@ -11,7 +11,7 @@
 
 #include <llvm/IR/IRBuilder.h>
 
-#include "codegen/llvm/backend.h"
+#include "codegen/llvm/llvm_setup.h"
 #include "ir/dtype.h"
 
 namespace tilegen::codegen {

@@ -7,7 +7,7 @@
 
 #include <llvm/IR/IRBuilder.h>
 
-#include "codegen/llvm/backend.h"
+#include "codegen/llvm/llvm_setup.h"
 #include "ir/expr.h"
 
 namespace tilegen::codegen {

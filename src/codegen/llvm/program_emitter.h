@@ -17,7 +17,7 @@
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/Module.h>
 
-#include "codegen/llvm/backend.h"
+#include "codegen/llvm/llvm_setup.h"
 #include "codegen/llvm/operators.h"
 #include "thread/thread_program.h"
 

@@ -281,7 +281,7 @@ Expected<std::vector<VersionInfo>> CudaExecutable::info() const {
 Expected<std::unique_ptr<Executable>> load_on_cuda(const Driver& driver,
                                                    std::shared_ptr<const driver::Artifact> artifact,
                                                    int ordinal) {
-  if (artifact->ptx.empty())
+  if (artifact->code.empty())
     return Error(DiagCode::target_unsupported, "", "the artifact has a schedule and no code",
                  "compile without the option 'plan_only'");
   for (const thread::ThreadProgram& kernel : artifact->kernels)

@@ -49,7 +49,7 @@ Checked LoadedModule::compile(const driver::Artifact& artifact) {
                     as_option(1)};
   const auto start = std::chrono::steady_clock::now();
   const CuResult result =
-      driver_.api().module_load(&module_, artifact.ptx.c_str(), std::size(names), names, values);
+      driver_.api().module_load(&module_, artifact.code.c_str(), std::size(names), names, values);
   load_ms_ = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
   log_ = text_of(info);
   if (result == kCuSuccess) return Unit{};

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "target/registry.h"
+
 namespace tilegen::target::host {
 
 using ir::DType;
@@ -43,13 +45,10 @@ std::vector<MicroKernelAtom> micro_kernels(const CpuFacts& f) {
 Target from_facts(std::string name, const CpuFacts& facts) {
   Target t;
   t.name = std::move(name);
-  t.kind = Kind::host;
-  t.warp = 1;
-  t.default_threads = 1;
-  t.max_threads = 1;
+  t.vendor = kVendor.name;
+  t.code = CodeFormat::object;
   t.shared_bytes =
       int64_t{256} << 20;  // the arena of a block; tiles should fit the caches, nothing forces them to
-  t.registers_per_thread = 0;
   t.vector_bytes = facts.avx512 ? 64 : 32;
   t.cpu = facts.cpu;
   t.features = facts.features;
@@ -60,11 +59,36 @@ Target from_facts(std::string name, const CpuFacts& facts) {
   return t;
 }
 
-Target x86_64(std::string_view level) {
-  CpuFacts f;
-  f.cpu = std::string(level);
-  f.avx512 = level == "x86-64-v4";
-  return from_facts(std::string(level), f);
+namespace {
+
+// Levels of the x86-64 psABI, which LLVM has as cpus.
+struct Level {
+  std::string_view name;
+  bool avx512 = false;
+};
+constexpr Level kLevels[] = {{"x86-64-v3"}, {"x86-64-v4", true}};
+constexpr std::string_view kThisMachine = "host";
+
+std::vector<std::string_view> names() {
+  std::vector<std::string_view> all = {kThisMachine};
+  for (const Level& level : kLevels) all.push_back(level.name);
+  return all;
 }
+
+std::optional<Target> find(std::string_view name) {
+  if (name == kThisMachine) return from_facts(std::string(name), this_machine());
+  for (const Level& level : kLevels) {
+    if (level.name != name) continue;
+    CpuFacts f;
+    f.cpu = std::string(name);
+    f.avx512 = level.avx512;
+    return from_facts(std::string(name), f);
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+const Vendor kVendor = {"host", names, find};
 
 }  // namespace tilegen::target::host

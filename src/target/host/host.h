@@ -19,4 +19,7 @@ struct CpuFacts {
 
 Target from_facts(std::string name, const CpuFacts& facts);
 
+// Defined where the CPU can be asked (codegen/host_target.cpp).
+CpuFacts this_machine();
+
 }  // namespace tilegen::target::host

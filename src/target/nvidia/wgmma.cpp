@@ -2,9 +2,8 @@
 // there are and where the 128 threads have the elements of A and of the accumulator. In the layouts thread =
 // 32 * warp + 4 * g + t.
 #include <cassert>
-#include <charconv>
 
-#include "target/target.h"
+#include "target/nvidia/nvidia.h"
 
 namespace tilegen::target {
 
@@ -36,7 +35,7 @@ Fragment over_warpgroup(int64_t rows, int64_t columns, std::initializer_list<D> 
   }
   auto map = Layout::make({rows, columns}, std::move(digits), 2);
   assert(map && "a warpgroup operand is not a layout");
-  auto fragment = Fragment::make(*map, 128);
+  auto fragment = Fragment::make(*map, nvidia::kWarpgroup);
   assert(fragment && "a warpgroup operand is not a fragment");
   return *fragment;
 }
@@ -54,60 +53,62 @@ std::vector<int> integer_widths() {
   return widths;
 }
 
-}  // namespace
-
-Fragment warpgroup_accumulator(int n) {
-  return over_warpgroup(64, n, {{8, kThread, 4}, {2, kRegister, 2}, {4, kThread, 32}},
+// PTX ISA, "Register Fragments": eight rows of a warp at a time, columns in pairs.
+Fragment accumulator(const WarpgroupAtom& atom, int n) {
+  return over_warpgroup(atom.m, n, {{8, kThread, 4}, {2, kRegister, 2}, {4, kThread, nvidia::kWarp}},
                         {{2, kRegister, 1}, {4, kThread, 1}, {n / 8, kRegister, 4}});
 }
 
-Fragment warpgroup_operand(int k, int bytes) {
-  const int64_t word = 4 / bytes;  // elements of a 32-bit register
-  return over_warpgroup(64, k, {{8, kThread, 4}, {2, kRegister, word}, {4, kThread, 32}},
-                        {{word, kRegister, 1}, {4, kThread, 1}, {k / (4 * word), kRegister, 2 * word}});
+Fragment a_operand(const WarpgroupAtom& atom) {
+  const int64_t word = 4 / ir::dtype_bytes(atom.a);  // elements of a 32-bit register
+  return over_warpgroup(atom.m, atom.k, {{8, kThread, 4}, {2, kRegister, word}, {4, kThread, nvidia::kWarp}},
+                        {{word, kRegister, 1}, {4, kThread, 1}, {atom.k / (4 * word), kRegister, 2 * word}});
 }
+
+}  // namespace
 
 std::string warpgroup_instruction_name(const WarpgroupAtom& atom, int n) {
   std::string name = atom.name;  // "wgmma.k16...." -> "wgmma.m64n256k16...."
-  return name.insert(name.find(".k") + 1, "m64n" + std::to_string(n));
+  return name.insert(name.find(".k") + 1, "m" + std::to_string(atom.m) + "n" + std::to_string(n));
 }
 
 std::optional<WarpgroupInstruction> find_warpgroup_atom(const Target& t, std::string_view name) {
-  constexpr std::string_view kBegin = "wgmma.m64n";
-  if (!name.starts_with(kBegin)) return std::nullopt;
-  int n = 0;
-  const char* begin = name.data() + kBegin.size();
-  if (std::from_chars(begin, name.data() + name.size(), n).ec != std::errc()) return std::nullopt;
   for (const WarpgroupAtom& atom : t.warpgroup_mma)
     for (int width : atom.widths)
-      if (width == n && warpgroup_instruction_name(atom, n) == name) return WarpgroupInstruction{&atom, n};
+      if (warpgroup_instruction_name(atom, width) == name) return WarpgroupInstruction{&atom, width};
   return std::nullopt;
 }
 
 namespace nvidia {
 
+// PTX versions times 10.
+constexpr int kPtx = 80, kMixedSignsPtx = 84;
+
 // The tensor pipe takes 64 x 8 x 16 products of 16-bit numbers in 4 cycles, of 8-bit ones twice as many, of
 // tf32 half as many.
 std::vector<WarpgroupAtom> warpgroup_atoms() {
-  constexpr int kCycles = 4;
+  constexpr int kRows = 64, kCycles = 4;
   const std::vector<int> all = multiples_of_8(), integers = integer_widths();
-  std::vector<WarpgroupAtom> atoms = {
-      {"wgmma.k16.f32.f16.f16", 16, DType::f16, DType::f16, DType::f32, all, true, kCycles, meaning::dot_f32},
-      {"wgmma.k16.f32.bf16.bf16", 16, DType::bf16, DType::bf16, DType::f32, all, true, kCycles,
-       meaning::dot_f32},
-      {"wgmma.k16.f16.f16.f16", 16, DType::f16, DType::f16, DType::f16, all, true, kCycles, meaning::dot_f16},
-      {"wgmma.k8.f32.tf32.tf32", 8, DType::f32, DType::f32, DType::f32, all, false, kCycles,
-       meaning::dot_tf32_truncated},
+  std::vector<WarpgroupAtom> atoms;
+  const auto add = [&](std::string name, int k, DType a, DType b, DType c, const std::vector<int>& widths,
+                       bool mn_major, MmaMeaning meaning, int ptx = kPtx) {
+    atoms.push_back({std::move(name), kRows, k, a, b, c, widths, mn_major, kCycles, meaning, accumulator,
+                     a_operand, ptx});
   };
+  add("wgmma.k16.f32.f16.f16", 16, DType::f16, DType::f16, DType::f32, all, true, meaning::dot_f32);
+  add("wgmma.k16.f32.bf16.bf16", 16, DType::bf16, DType::bf16, DType::f32, all, true, meaning::dot_f32);
+  add("wgmma.k16.f16.f16.f16", 16, DType::f16, DType::f16, DType::f16, all, true, meaning::dot_f16);
+  add("wgmma.k8.f32.tf32.tf32", 8, DType::f32, DType::f32, DType::f32, all, false,
+      meaning::dot_tf32_truncated);
   for (DType a : {DType::e4m3, DType::e5m2})
     for (DType b : {DType::e4m3, DType::e5m2})
-      atoms.push_back({std::string("wgmma.k32.f32.") + ir::dtype_name(a) + "." + ir::dtype_name(b), 32, a, b,
-                       DType::f32, all, false, kCycles, meaning::dot_f32});
+      add(std::string("wgmma.k32.f32.") + ir::dtype_name(a) + "." + ir::dtype_name(b), 32, a, b, DType::f32,
+          all, false, meaning::dot_f32);
   const auto sign = [](DType t) { return t == DType::i8 ? "s8" : "u8"; };
   for (DType a : {DType::i8, DType::u8})
     for (DType b : {DType::i8, DType::u8})
-      atoms.push_back({std::string("wgmma.k32.s32.") + sign(a) + "." + sign(b), 32, a, b, DType::i32,
-                       integers, false, kCycles, meaning::dot_i32});
+      add(std::string("wgmma.k32.s32.") + sign(a) + "." + sign(b), 32, a, b, DType::i32, integers, false,
+          meaning::dot_i32, a == b ? kPtx : kMixedSignsPtx);
   return atoms;
 }
 

@@ -47,7 +47,7 @@ const target::MmaAtom& atom(const target::Target& t, const std::string& name) {
 
 // Iteration layouts of 16 x 8 points: mma accumulators, rows over threads, one thread, copies.
 std::vector<Fragment> iterations() {
-  const target::Target sm80 = target::nvidia::sm(80);
+  const target::Target sm80 = *target::find_target("sm_80");
   const std::vector<int64_t> shape = {16, 8}, two = {2, 1};
   const std::vector<int> order = {1, 0};
   std::vector<Fragment> list = {atom(sm80, "mma.m16n8k16.f32.f16").c_layout};

@@ -17,6 +17,7 @@ struct GpuBuilder : KernelBuilder {
   ir::VarId thread;
 
   explicit GpuBuilder(int64_t threads, std::string name = "kernel") : KernelBuilder(std::move(name)) {
+    p.machine = *target::find_target("sm_90a");
     p.threads = threads;
     thread = p.thread_var = p.add_var("tid", ir::VarKind::thread);
   }

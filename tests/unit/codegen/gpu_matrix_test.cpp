@@ -49,10 +49,10 @@ const Atom kAtoms[] = {
     {"mma.m16n8k32.s32.s8.u8", DType::i8, DType::u8, DType::i32, 16, 8, 4, "m16n8k32.row.col.s32.s8.u8.s32"},
     {"mma.m16n8k32.s32.u8.s8", DType::u8, DType::i8, DType::i32, 16, 8, 4, "m16n8k32.row.col.s32.u8.s8.s32"},
     {"mma.m8n8k4.f64", DType::f64, DType::f64, DType::f64, 1, 1, 2, "m8n8k4.row.col.f64.f64.f64.f64"},
-    {"fma.f32", DType::f32, DType::f32, DType::f32, 1, 1, 1, "fma.rn.f32"},
-    {"fma.f16.f32", DType::f16, DType::f16, DType::f32, 1, 1, 1, "fma.rn.f32"},
-    {"fma.bf16.f32", DType::bf16, DType::bf16, DType::f32, 1, 1, 1, "fma.rn.f32"},
-    {"fma.f64", DType::f64, DType::f64, DType::f64, 1, 1, 1, "fma.rn.f64"},
+    {"fma.f32:1x1", DType::f32, DType::f32, DType::f32, 1, 1, 1, "fma.rn.f32"},
+    {"fma.f32.f16:1x1", DType::f16, DType::f16, DType::f32, 1, 1, 1, "fma.rn.f32"},
+    {"fma.f32.bf16:1x1", DType::bf16, DType::bf16, DType::f32, 1, 1, 1, "fma.rn.f32"},
+    {"fma.f64:1x1", DType::f64, DType::f64, DType::f64, 1, 1, 1, "fma.rn.f64"},
 };
 
 TEST(GpuMatrix, EveryAtomOfTheTargetsHasAnInstruction) {
@@ -66,7 +66,7 @@ TEST(GpuMatrix, EveryAtomOfTheTargetsHasAnInstruction) {
                 static_cast<int>(row.b_layout.registers()),
                 static_cast<int>(row.c_layout.registers()),
                 ""};
-      if (row.name.starts_with("fma.")) atom.a = atom.b = atom.c = 1;
+      if (row.unit == target::MmaUnit::multiply_add) atom.a = atom.b = atom.c = 1;
       EXPECT_FALSE(compile_gpu(one_atom(atom), sm).ptx.empty()) << row.name;
     }
 }
@@ -106,7 +106,7 @@ TEST(GpuMatrix, WrongAtoms) {
   EXPECT_HAS(refusal({"mma.m4n4k4", DType::f16, DType::f16, DType::f32, 8, 4, 4, ""}), "mma.m4n4k4");
   EXPECT_HAS(refusal({"mma.m16n8k16.f32.f16", DType::f16, DType::f16, DType::f32, 4, 4, 4, ""}),
              "takes 4 registers");
-  EXPECT_HAS(refusal({"fma.f32", DType::f32, DType::f32, DType::f32, 2, 1, 1, ""}), "one element");
+  EXPECT_HAS(refusal({"fma.f32:1x1", DType::f32, DType::f32, DType::f32, 2, 1, 1, ""}), "one element");
 }
 
 // Matrices through shared memory: every size, both directions.

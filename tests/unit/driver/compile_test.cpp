@@ -194,9 +194,9 @@ TEST(Compile, AGpuTargetGivesPtx) {
     EXPECT_EQ((*a)->versions[k].count, 1u);
     EXPECT_EQ((*a)->kernels[k].name, (*a)->program->kernels[k].name);
     EXPECT_FALSE((*a)->kernels[k].guards.empty());
-    EXPECT_NE((*a)->ptx.find(".entry " + (*a)->kernels[k].name + "("), std::string::npos);
+    EXPECT_NE((*a)->code.find(".entry " + (*a)->kernels[k].name + "("), std::string::npos);
   }
-  EXPECT_EQ((*a)->assembly, (*a)->ptx);
+  EXPECT_EQ((*a)->assembly, (*a)->code);
   EXPECT_EQ((*a)->host_code, nullptr);
 
   ASSERT_NE((*a)->fallback, nullptr);
@@ -205,7 +205,7 @@ TEST(Compile, AGpuTargetGivesPtx) {
   EXPECT_EQ((*fallback)->fallback, nullptr);
   ASSERT_EQ((*fallback)->kernels.size(), 2u);
   for (const thread::ThreadProgram& k : (*fallback)->kernels) EXPECT_TRUE(k.guards.empty()) << k.name;
-  EXPECT_NE((*fallback)->ptx, (*a)->ptx);
+  EXPECT_NE((*fallback)->code, (*a)->code);
   EXPECT_EQ(*(*a)->fallback->get(), *fallback) << "compiled once";
 }
 

@@ -118,7 +118,7 @@ TEST(FallbackVersion, AWholeScheduleIsNoReasonToRefuse) {
   options.schedule = planned[0]->schedule;
   const auto all = versions(options);
   ASSERT_EQ(all.size(), planned.size());
-  EXPECT_EQ(all[0]->ptx, planned[0]->ptx);
+  EXPECT_EQ(all[0]->code, planned[0]->code);
   const std::string text = said(all);
   EXPECT_NE(text.find("3 gemm:Bs: the given `memory` does not hold"), text.npos) << text;
   EXPECT_NE(text.find("4 gemm/ko/copy#0: "), text.npos) << text;

@@ -26,7 +26,7 @@ class Inferred {
     program_ = std::move(*p);
     auto target = target::find_target(target_name);
     ops_ = analysis::collect_kernel_ops(program_, 0);
-    const int64_t threads = target->is_host() ? 1 : 128;
+    const int64_t threads = target->default_threads;
     for (size_t i = 0; i < ops_.ops.size(); ++i) {
       if (ops_.ops[i].form != analysis::OpForm::contraction) continue;
       auto plan = schedule::plan_gemm(program_, *program_.as<ir::TileOp>(ops_.ops[i].stmt), *target, threads,

@@ -10,6 +10,8 @@
 namespace tilegen::layout {
 namespace {
 
+constexpr BankModel kBanks = {32, 4};
+
 std::vector<int64_t> strided(int64_t lanes, int64_t stride) {
   std::vector<int64_t> a;
   for (int64_t l = 0; l < lanes; ++l) a.push_back(l * stride);
@@ -17,26 +19,26 @@ std::vector<int64_t> strided(int64_t lanes, int64_t stride) {
 }
 
 TEST(BankModel, WordAccesses) {
-  EXPECT_EQ(wavefronts(strided(32, 4), 4), 1);
-  EXPECT_EQ(wavefronts(strided(32, 8), 4), 2);
-  EXPECT_EQ(wavefronts(strided(32, 128), 4), 32);
-  EXPECT_EQ(wavefronts(strided(32, 132), 4), 1);
-  EXPECT_EQ(wavefronts(strided(32, 0), 4), 1);  // broadcast
-  EXPECT_EQ(bank_conflicts(strided(32, 128), 4), 31);
-  EXPECT_EQ(bank_conflicts(strided(32, 4), 4), 0);
-  EXPECT_EQ(wavefronts(strided(32, 2), 2), 1);  // two lanes share each word
-  EXPECT_EQ(wavefronts(strided(32, 64), 2), 16);
-  EXPECT_EQ(wavefronts({}, 4), 0);
+  EXPECT_EQ(wavefronts(strided(32, 4), 4, kBanks), 1);
+  EXPECT_EQ(wavefronts(strided(32, 8), 4, kBanks), 2);
+  EXPECT_EQ(wavefronts(strided(32, 128), 4, kBanks), 32);
+  EXPECT_EQ(wavefronts(strided(32, 132), 4, kBanks), 1);
+  EXPECT_EQ(wavefronts(strided(32, 0), 4, kBanks), 1);  // broadcast
+  EXPECT_EQ(bank_conflicts(strided(32, 128), 4, kBanks), 31);
+  EXPECT_EQ(bank_conflicts(strided(32, 4), 4, kBanks), 0);
+  EXPECT_EQ(wavefronts(strided(32, 2), 2, kBanks), 1);  // two lanes share each word
+  EXPECT_EQ(wavefronts(strided(32, 64), 2, kBanks), 16);
+  EXPECT_EQ(wavefronts({}, 4, kBanks), 0);
 }
 
 TEST(BankModel, WideAccessesAreServedInParts) {
-  EXPECT_EQ(wavefronts(strided(32, 8), 8), 2);
-  EXPECT_EQ(bank_conflicts(strided(32, 8), 8), 0);
-  EXPECT_EQ(wavefronts(strided(32, 16), 16), 4);
-  EXPECT_EQ(bank_conflicts(strided(32, 16), 16), 0);
-  EXPECT_EQ(wavefronts(strided(32, 128), 16), 32);  // the classic column of 16-byte rows
-  EXPECT_EQ(bank_conflicts(strided(32, 128), 16), 28);
-  EXPECT_EQ(bank_conflicts(strided(32, 144), 16), 0);
+  EXPECT_EQ(wavefronts(strided(32, 8), 8, kBanks), 2);
+  EXPECT_EQ(bank_conflicts(strided(32, 8), 8, kBanks), 0);
+  EXPECT_EQ(wavefronts(strided(32, 16), 16, kBanks), 4);
+  EXPECT_EQ(bank_conflicts(strided(32, 16), 16, kBanks), 0);
+  EXPECT_EQ(wavefronts(strided(32, 128), 16, kBanks), 32);  // the classic column of 16-byte rows
+  EXPECT_EQ(bank_conflicts(strided(32, 128), 16, kBanks), 28);
+  EXPECT_EQ(bank_conflicts(strided(32, 144), 16, kBanks), 0);
   EXPECT_EQ(wavefronts(strided(64, 4), 4, BankModel{64, 4}), 1);
 }
 
@@ -51,8 +53,8 @@ TEST(BankModel, SwizzleRemovesConflictsOfMatrixRows) {
       a.push_back(plain.offset(std::vector<int64_t>{row, column}) * 2);
       b.push_back(swizzled.offset(std::vector<int64_t>{row, column}) * 2);
     }
-    EXPECT_EQ(bank_conflicts(a, 16), 28);
-    EXPECT_EQ(bank_conflicts(b, 16), 0);
+    EXPECT_EQ(bank_conflicts(a, 16, kBanks), 28);
+    EXPECT_EQ(bank_conflicts(b, 16, kBanks), 0);
   }
 }
 

@@ -6,6 +6,7 @@
 
 #include <functional>
 
+#include "target/target.h"
 #include "thread/sync_verify.h"
 
 namespace tilegen::lower {
@@ -28,6 +29,7 @@ struct Maker {
 
   Maker() {
     p.name = "test";
+    p.machine = *target::find_target("sm_90a");
     p.threads = kThreads;
     p.thread_var = p.add_var("t", ir::VarKind::thread);
     t = p.exprs.var(p.thread_var);

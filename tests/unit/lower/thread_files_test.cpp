@@ -86,7 +86,7 @@ TEST_P(ThreadFile, IsAsWritten) {
         target);
     ASSERT_TRUE(lowered) << lowered.error().to_text();
     expect_legal(*lowered, "lower_kernel");
-    if (!target.is_host()) {
+    if (target.has_block_threads()) {
       got += thread::print_thread_program(*lowered);
       auto small = lower_kernel(
           *program, *expand::expand_kernel(*program, static_cast<int>(k), schedule->kernels[k], target),

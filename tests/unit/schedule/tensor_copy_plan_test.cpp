@@ -313,8 +313,8 @@ TEST_F(GivenFields, ClustersAreTakenOrRefusedWithTheReason) {
     }
   EXPECT_EQ(planned(*program_).kernels[0].cluster->blocks, 1);
   const std::string impossible = "the given cluster is not possible: ";
-  EXPECT_EQ(refused(*program_, with_cluster(3, "by")), impossible + "3 blocks are not 1, 2, 4 or 8");
-  EXPECT_EQ(refused(*program_, with_cluster(16, "by")), impossible + "16 blocks are not 1, 2, 4 or 8");
+  EXPECT_EQ(refused(*program_, with_cluster(3, "by")), impossible + "3 blocks are no power of two up to 8");
+  EXPECT_EQ(refused(*program_, with_cluster(16, "by")), impossible + "16 blocks are no power of two up to 8");
   plan::Schedule given = with_cluster(2, "bz");
   auto unknown = plan_for(*program_, "sm_90a", &given);
   ASSERT_FALSE(unknown);
@@ -412,8 +412,8 @@ TEST(TensorStores, StagesFollowTheAccumulators) {
     ASSERT_TRUE(p);
     const plan::Schedule s = planned(*p);
     const auto ops = analysis::collect_kernel_ops(*p, 0);
-    const auto stage =
-        store_stage(*p, ops.ops.back(), *plan::find_value(s.kernels[0], "gemm:acc")->fragment, nullptr);
+    const auto stage = store_stage(*p, ops.ops.back(), *plan::find_value(s.kernels[0], "gemm:acc")->fragment,
+                                   *target::find_target("sm_90a"), nullptr);
     ASSERT_TRUE(stage) << r.m << "x" << r.n;
     EXPECT_EQ(stage->rows, r.rows);
     EXPECT_EQ(stage->columns, r.columns);
@@ -427,8 +427,9 @@ TEST(TensorStores, StagesFollowTheAccumulators) {
   ASSERT_TRUE(p);
   std::string why;
   const auto ops = analysis::collect_kernel_ops(*p, 0);
-  EXPECT_FALSE(
-      store_stage(*p, ops.ops.back(), layout::Fragment::replicated(std::vector<int64_t>{64, 24}, 128), &why));
+  EXPECT_FALSE(store_stage(*p, ops.ops.back(),
+                           layout::Fragment::replicated(std::vector<int64_t>{64, 24}, 128),
+                           *target::find_target("sm_90a"), &why));
   EXPECT_EQ(why, "its source is not held as warpgroup instructions leave it");
 }
 

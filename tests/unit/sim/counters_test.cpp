@@ -28,8 +28,8 @@ TEST(SimCosts, SharedCostsAreThoseOfTheBankModel) {
                                           : pattern == 1 ? static_cast<int64_t>(random() % 512) * bytes
                                                          : (l / 4 ^ l % 4) * stride + l % 2 * bytes;
     const AccessCost cost = shared_cost(addresses.data(), 0xffffffffu, bytes);
-    ASSERT_EQ(cost.taken, layout::wavefronts(addresses, bytes)) << bytes;
-    ASSERT_EQ(cost.taken - cost.least, layout::bank_conflicts(addresses, bytes)) << bytes;
+    ASSERT_EQ(cost.taken, layout::wavefronts(addresses, bytes, sm80().banks)) << bytes;
+    ASSERT_EQ(cost.taken - cost.least, layout::bank_conflicts(addresses, bytes, sm80().banks)) << bytes;
   }
 }
 

@@ -48,6 +48,7 @@ struct GpuProgram {
 
   explicit GpuProgram(int64_t threads, int64_t blocks = 1) {
     p.name = "kernel";
+    p.machine = *target::find_target("sm_90a");
     p.threads = threads;
     p.thread_var = p.add_var("t", ir::VarKind::thread);
     p.block_vars = {p.add_var("b", ir::VarKind::block_index)};
@@ -165,7 +166,7 @@ struct Arguments {
   }
 };
 
-inline target::Target sm80() { return target::nvidia::sm(80); }
+inline target::Target sm80() { return *target::find_target("sm_80"); }
 
 inline SimResult run(const GpuProgram& g, const Arguments& a, const SimOptions& options = {},
                      const target::Target& target = sm80()) {

@@ -136,8 +136,8 @@ void check_atom(const target::Target& target, const target::MmaAtom& atom) {
 }
 
 TEST(SimMatrix, EveryAtomMultipliesMatrices) {
-  for (int version : {80, 89, 90}) {
-    const target::Target t = target::nvidia::sm(version);
+  for (const char* name : {"sm_80", "sm_89", "sm_90"}) {
+    const target::Target t = *target::find_target(name);
     ASSERT_FALSE(t.mma.empty());
     for (const target::MmaAtom& atom : t.mma) check_atom(t, atom);
   }

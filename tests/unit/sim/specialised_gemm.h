@@ -241,7 +241,7 @@ struct SpecialisedData {
   Arguments arguments() { return Arguments().tensor(a).tensor(b).tensor(c).dim(m).dim(n).dim(k); }
 };
 
-inline target::Target sm90a() { return target::nvidia::sm(90, true); }
+inline target::Target sm90a() { return *target::find_target("sm_90a"); }
 
 inline SimResult run(const SpecialisedGemm& g, SpecialisedData& data, const SimOptions& options = {}) {
   const Arguments arguments = data.arguments();

@@ -162,14 +162,16 @@ TEST(NvidiaTargets, LimitsAreThoseOfTheProgrammingGuide) {
     auto t = find_target(name);
     ASSERT_TRUE(t) << name;
     EXPECT_EQ(t->name, name);
-    EXPECT_FALSE(t->is_host());
+    EXPECT_EQ(t->code, CodeFormat::ptx);
+    EXPECT_TRUE(t->has_block_threads());
+    EXPECT_FALSE(t->addressable_registers());
     EXPECT_EQ(t->shared_bytes, kilobytes * 1024);
     EXPECT_EQ(t->warp, 32);
     EXPECT_EQ(t->max_threads, 1024);
     EXPECT_EQ(t->registers_per_thread, 255);
     EXPECT_EQ(t->vector_bytes, 16);
     EXPECT_EQ(t->default_threads % t->warp, 0);
-    EXPECT_TRUE(t->async_copy);
+    EXPECT_TRUE(t->async_copy());
     EXPECT_TRUE(t->micro_kernels.empty());
   }
 }

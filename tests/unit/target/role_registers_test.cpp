@@ -1,5 +1,5 @@
 // Registers of producing and computing threads against what a multiprocessor has.
-#include "target/role_registers.h"
+#include "target/target.h"
 
 #include <gtest/gtest.h>
 

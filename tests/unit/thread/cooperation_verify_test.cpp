@@ -2,6 +2,7 @@
 // breaks one and expects its report.
 #include <gtest/gtest.h>
 
+#include "target/target.h"
 #include "thread/thread_program.h"
 
 namespace tilegen::thread {
@@ -54,6 +55,7 @@ struct CooperationVerifyTest : ::testing::Test {
 
   void SetUp() override {
     p.name = "kernel";
+    p.machine = *target::find_target("sm_90a");
     p.threads = 384;
     p.thread_var = p.add_var("t", VarKind::thread);
     p.block_vars = {p.add_var("b", VarKind::block_index)};
@@ -262,7 +264,7 @@ TEST_F(CooperationVerifyTest, Clusters) {
   broken(ClusterBarrier{}, "a barrier of the cluster, and no cluster");
   broken(TransactionArrive{0, c(0), 0, c(1)}, "the barrier of another block, and no cluster");
   p.cluster = 3;
-  broken(OneThread{}, "a cluster has 3 blocks, expected 1, 2, 4 or 8");
+  broken(OneThread{}, "a cluster has 3 blocks, expected a power of two, at most 8");
   p.cluster = 16;
   broken(OneThread{}, "a cluster has 16 blocks");
   p.cluster = 2;

@@ -2,6 +2,7 @@
 // report.
 #include <gtest/gtest.h>
 
+#include "target/target.h"
 #include "thread/thread_program.h"
 
 namespace tilegen::thread {
@@ -46,6 +47,7 @@ struct GpuVerifyTest : ::testing::Test {
 
   void SetUp() override {
     p.name = "kernel";
+    p.machine = *target::find_target("sm_90a");
     p.threads = 64;
     t = p.thread_var = p.add_var("t", VarKind::thread);
     p.block_vars = {p.add_var("b", VarKind::block_index)};

@@ -1,6 +1,7 @@
 // Each test starts from a legal program, breaks one invariant and expects the one report that names it.
 #include <gtest/gtest.h>
 
+#include "target/target.h"
 #include "thread/thread_program.h"
 
 namespace tilegen::thread {
@@ -39,6 +40,7 @@ struct ThreadVerifyTest : Test {
   }
 
   void SetUp() override {
+    p.machine = *target::find_target("sm_90a");
     p.name = "axpy";
     n = p.add_var("n", VarKind::dim);
     alpha = p.add_var("alpha", VarKind::scalar);

@@ -5,8 +5,8 @@
 #include <llvm/IR/OptBisect.h>
 
 #include "codegen/gpu_code.h"
-#include "codegen/llvm/backend.h"
 #include "codegen/llvm/compile_steps.h"
+#include "codegen/llvm/llvm_setup.h"
 #include "codegen/llvm/machine_code.h"
 #include "codegen/llvm/nvptx/gpu_emitter.h"
 #include "codegen/llvm/optimise.h"
@@ -16,41 +16,25 @@ namespace {
 
 using Kernels = std::span<const thread::ThreadProgram>;
 
-// Least PTX version that serves an architecture; instructions may ask for more (matrix_rows.h).
-struct Architecture {
-  std::string_view name;
-  int ptx;
-  int fp8_ptx = 0;  // least that has conversions of 8-bit floats
-};
-constexpr Architecture kArchitectures[] = {{"sm_80", 70},     {"sm_86", 71},     {"sm_87", 74},
-                                           {"sm_89", 78, 81}, {"sm_90", 78, 78}, {"sm_90a", 80, 80}};
+constexpr int kStoreMatrixPtx = 78;  // PTX ISA, "stmatrix"
 
-const Architecture* find_architecture(const target::Target& target) {
-  for (const Architecture& a : kArchitectures)
-    if (a.name == target.cpu) return &a;
-  return nullptr;
-}
-
-int least_ptx(const target::Target& target, const thread::WarpgroupMma& mma) {
-  auto instruction = target::find_warpgroup_atom(target, mma.atom);
-  if (!instruction || instruction->atom->c != ir::DType::i32) return 80;
-  return instruction->atom->a == instruction->atom->b ? 80 : 84;  // mixed signs
-}
-
-int least_ptx(const Architecture& architecture, const target::Target& target, Kernels kernels) {
-  int ptx = architecture.ptx;
+// Least PTX version that serves the target and what the kernels use of it.
+int least_ptx(const target::Target& target, Kernels kernels) {
+  int ptx = target.isa_version;
   for (const thread::ThreadProgram& k : kernels)
     for (const thread::Stmt& s : k.stmts) {
       if (auto* mma = std::get_if<thread::WarpMma>(&s.node))
-        if (const MatrixRow* row = find_matrix_row(mma->atom)) ptx = std::max(ptx, row->ptx);
+        if (const target::MmaAtom* atom = target::find_mma_atom(target, mma->atom))
+          ptx = std::max(ptx, atom->isa_version);
       if (auto* mma = std::get_if<thread::WarpgroupMma>(&s.node))
-        ptx = std::max(ptx, least_ptx(target, *mma));
-      if (std::holds_alternative<thread::StoreMatrix>(s.node)) ptx = std::max(ptx, 78);
+        if (const auto instruction = target::find_warpgroup_atom(target, mma->atom))
+          ptx = std::max(ptx, instruction->atom->isa_version);
+      if (std::holds_alternative<thread::StoreMatrix>(s.node)) ptx = std::max(ptx, kStoreMatrixPtx);
     }
-  if (architecture.fp8_ptx > ptx)
+  if (target.fp8_isa_version > ptx)
     for (const thread::ThreadProgram& k : kernels)
       for (size_t id = 0; id < k.exprs.size(); ++id)
-        if (ir::is_storage_only(k.exprs.type(ir::ExprId(id)))) return architecture.fp8_ptx;
+        if (ir::is_storage_only(k.exprs.type(ir::ExprId(id)))) return target.fp8_isa_version;
   return ptx;
 }
 
@@ -59,9 +43,7 @@ std::optional<Error> foreign_atom(Kernels kernels, const target::Target& target)
   for (const thread::ThreadProgram& k : kernels)
     for (const thread::Stmt& s : k.stmts) {
       auto* mma = std::get_if<thread::WarpMma>(&s.node);
-      if (!mma || !find_matrix_row(mma->atom)) continue;
-      auto named = [&](const target::MmaAtom& atom) { return atom.name == mma->atom; };
-      if (std::none_of(target.mma.begin(), target.mma.end(), named))
+      if (mma && !target::find_mma_atom(target, mma->atom))
         return backend_error(s.origin.empty() ? k.name : s.origin,
                              target.name + " has no matrix atom '" + mma->atom + "'");
     }
@@ -154,15 +136,16 @@ std::optional<Error> generate(Compile& c, Kernels kernels, const target::Target&
 
 Expected<PtxResult> compile_ptx(Kernels kernels, const target::Target& target,
                                 const GpuCodegenOptions& options) {
-  const Architecture* architecture = find_architecture(target);
-  if (!architecture) return backend_error(names_of(kernels), "no PTX for target '" + target.cpu + "'");
+  if (target.code != target::CodeFormat::ptx)
+    return backend_error(names_of(kernels), "no PTX for target '" + target.name + "'");
   if (!options.symbols.empty() && options.symbols.size() != kernels.size())
     return backend_error(names_of(kernels), "as many symbols as kernels are needed");
   if (auto foreign = foreign_atom(kernels, target)) return *foreign;
   MachineFeatures features;
   features.fma = features.nvptx = true;
-  features.fp8_pairs = architecture->fp8_ptx > 0;
-  auto machine = make_gpu_machine(target, least_ptx(*architecture, target, kernels));
+  features.fp8_pairs = target.fp8_isa_version > 0;
+  auto machine =
+      make_machine("nvptx64-nvidia-cuda", target.cpu, {"+ptx" + std::to_string(least_ptx(target, kernels))});
   if (!machine) return machine.error();
   PtxResult result;
   const GuardedScope calls_llvm;

@@ -13,8 +13,7 @@ using thread::Space;
 
 namespace {
 
-constexpr unsigned kGlobal = 1, kShared = 3;           // address spaces
-constexpr uint64_t kSharedAlignment = 1024;            // whole repeats of any swizzle
+constexpr unsigned kGlobal = 1, kShared = 3;             // address spaces
 constexpr uint64_t kMapBytes = 128, kMapAlignment = 64;  // of a tensor map
 constexpr const char* kSharedName = "$shared_memory";  // no kernel is called that
 
@@ -122,7 +121,7 @@ void GpuEmitter::declare_shared() {
   shared_ =
       new llvm::GlobalVariable(module_, bytes, /*isConstant=*/false, llvm::GlobalValue::ExternalLinkage,
                                nullptr, kSharedName, nullptr, llvm::GlobalValue::NotThreadLocal, kShared);
-  shared_->setAlignment(llvm::Align(kSharedAlignment));
+  shared_->setAlignment(llvm::Align(static_cast<uint64_t>(target_.tensor_tile_alignment)));
 }
 
 void GpuEmitter::bind_params() {

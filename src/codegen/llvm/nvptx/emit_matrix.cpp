@@ -76,8 +76,8 @@ Value* operand_of(llvm::IRBuilder<>& b, MatrixWord w, Value* v) {
 char constraint_of(MatrixWord w) { return w == MatrixWord::f32 ? 'f' : w == MatrixWord::f64 ? 'd' : 'r'; }
 
 // "mnemonic {d...}, {a...}, {b...}, {c...};" with one constraint for each register.
-std::pair<std::string, std::string> assembly_of(const MatrixRow& row) {
-  std::string text(row.instruction), constraints;
+std::pair<std::string, std::string> assembly_of(std::string text, const MatrixOperands& row) {
+  std::string constraints;
   int next = 0;
   auto list = [&](int count, const char* prefix, MatrixWord w) {
     text += next ? ", {" : " {";
@@ -143,7 +143,7 @@ void GpuEmitter::emit_byte_dots(const WarpMma& mma) {
     }
 }
 
-GpuEmitter::Values GpuEmitter::mma_operands(const MatrixRow& row, const WarpMma& mma) {
+GpuEmitter::Values GpuEmitter::mma_operands(const MatrixOperands& row, const WarpMma& mma) {
   Values operands;
   auto add = [&](MemoryId m, ir::ExprId index, int elements, int registers, MatrixWord w) {
     if (elements != registers * word_elements(program_.memory(m).type))
@@ -160,25 +160,27 @@ GpuEmitter::Values GpuEmitter::mma_operands(const MatrixRow& row, const WarpMma&
 }
 
 void GpuEmitter::emit_node(const WarpMma& mma) {
-  if (is_fma_atom(mma.atom)) return emit_fma(mma);
-  if (is_byte_dot_atom(mma.atom)) return emit_byte_dots(mma);
-  const MatrixRow* row = find_matrix_row(mma.atom);
-  if (!row) return refuse("no instruction for matrix atom '" + mma.atom + "'");
-  Values operands = mma_operands(*row, mma);
+  const target::MmaAtom* atom = target::find_mma_atom(target_, mma.atom);
+  if (!atom) return refuse("no instruction for matrix atom '" + mma.atom + "'");
+  if (atom->unit == target::MmaUnit::multiply_add) return emit_fma(mma);
+  if (atom->unit == target::MmaUnit::byte_dot) return emit_byte_dots(mma);
+  const MatrixOperands row = matrix_operands(*atom);
+  Values operands = mma_operands(row, mma);
   if (refused()) return;
   llvm::CallInst* call = nullptr;
-  if (llvm::Function* f = declaration(module_, row->intrinsic)) {
+  if (llvm::Function* f = declaration(module_, atom->instruction)) {
     call = b_.CreateCall(f, operands);
   } else {
-    if (row->instruction.empty()) return refuse("LLVM has no instruction for matrix atom '" + mma.atom + "'");
-    auto [text, constraints] = assembly_of(*row);
-    std::vector<llvm::Type*> results(static_cast<size_t>(row->c), type_of(b_, row->c_word));
+    if (atom->instruction.empty() || atom->instruction.starts_with("llvm."))
+      return refuse("LLVM has no instruction for matrix atom '" + mma.atom + "'");
+    auto [text, constraints] = assembly_of(atom->instruction, row);
+    std::vector<llvm::Type*> results(static_cast<size_t>(row.c), type_of(b_, row.c_word));
     call = assembly(llvm::StructType::get(context_, results), text, constraints, operands);
     call->setDoesNotAccessMemory();
   }
   convergent(call);
   auto word = first_word(mma.c, mma.c_index);
-  for (int i = 0; word && i < row->c; ++i)
+  for (int i = 0; word && i < row.c; ++i)
     registers_.set_register(mma.c, *word + i, b_.CreateExtractValue(call, static_cast<unsigned>(i)));
 }
 

@@ -10,6 +10,7 @@
 #include <bit>
 
 #include "codegen/llvm/nvptx/gpu_emitter.h"
+#include "support/checked.h"
 
 namespace tilegen::codegen {
 
@@ -21,10 +22,6 @@ using namespace thread;
 
 namespace {
 
-constexpr int64_t kWarp = 32;
-constexpr int64_t kRegisters = 64 * 1024;  // of a multiprocessor
-constexpr int64_t kMostRegisters = 256;    // of a thread, as the hardware hands them out
-
 bool parts_warps(const Stmt& s) {
   return std::holds_alternative<Roles>(s.node) || std::holds_alternative<WarpgroupMma>(s.node) ||
          std::holds_alternative<OneThread>(s.node);
@@ -35,11 +32,13 @@ bool parts_warps(const Stmt& s) {
 void GpuEmitter::bind_warp() {
   if (!program_.thread_var.valid() || !std::any_of(program_.stmts.begin(), program_.stmts.end(), parts_warps))
     return;
-  Value* own = b_.CreateLShr(bound_[program_.thread_var.value].value, b_.getInt32(5));
-  llvm::CallInst* shared =
-      b_.CreateIntrinsic(llvm::Intrinsic::nvvm_shfl_sync_idx_i32, {},
-                         {b_.getInt32(0xffffffff), own, b_.getInt32(0), b_.getInt32(31)});
-  const auto warps = static_cast<uint64_t>((program_.threads + kWarp - 1) / kWarp);
+  Value* own = b_.CreateLShr(
+      bound_[program_.thread_var.value].value,
+      b_.getInt32(static_cast<uint32_t>(std::countr_zero(static_cast<unsigned>(target_.warp)))));
+  llvm::CallInst* shared = b_.CreateIntrinsic(
+      llvm::Intrinsic::nvvm_shfl_sync_idx_i32, {},
+      {b_.getInt32(0xffffffff), own, b_.getInt32(0), b_.getInt32(static_cast<uint32_t>(target_.warp - 1))});
+  const auto warps = static_cast<uint64_t>(ceil_div(program_.threads, int64_t{target_.warp}));
   shared->setMetadata(llvm::LLVMContext::MD_range,
                       llvm::MDBuilder(context_).createRange(llvm::APInt(32, 0), llvm::APInt(32, warps)));
   warp_ = convergent(shared);
@@ -53,9 +52,10 @@ std::optional<GpuEmitter::Emitted> GpuEmitter::of_warp(const ExprNode& n) {
   };
   auto warps = [&](ExprId e) -> std::optional<int64_t> {
     int64_t threads = 0;
-    if (!exprs_.is_const_int(e, &threads) || threads <= 0 || threads % kWarp != 0 || threads > INT32_MAX)
+    if (!exprs_.is_const_int(e, &threads) || threads <= 0 || threads % target_.warp != 0 ||
+        threads > INT32_MAX)
       return std::nullopt;
-    return threads / kWarp;
+    return threads / target_.warp;
   };
   auto number = [&](int64_t v) { return b_.getInt32(static_cast<uint32_t>(v)); };
   const int level = bound_[program_.thread_var.value].level;
@@ -76,8 +76,8 @@ std::optional<GpuEmitter::Emitted> GpuEmitter::of_warp(const ExprNode& n) {
 
 // Registers of a thread at launch follow from the block's size (maxntid, minnctapersm).
 void GpuEmitter::emit_register_budget(int registers) {
-  const int64_t at_launch = std::min(
-      kRegisters / (program_.threads * std::max<int64_t>(program_.min_blocks, 1)) / 8 * 8, kMostRegisters);
+  const int64_t at_launch =
+      target_.registers_at_launch(program_.threads * std::max<int64_t>(program_.min_blocks, 1));
   if (registers == 0 || registers == at_launch) return;
   auto id = registers > at_launch ? llvm::Intrinsic::nvvm_setmaxnreg_inc_sync_aligned_u32
                                   : llvm::Intrinsic::nvvm_setmaxnreg_dec_sync_aligned_u32;
@@ -95,7 +95,7 @@ void GpuEmitter::emit_node(const Roles& roles) {
     llvm::BasicBlock* others = nullptr;
     if (i + 1 < roles.roles.size()) {
       others = llvm::BasicBlock::Create(context_, "others", function_);
-      const int64_t behind = (role.first_thread + role.threads) / kWarp;
+      const int64_t behind = (role.first_thread + role.threads) / target_.warp;
       b_.CreateCondBr(b_.CreateICmpULT(warp_, b_.getInt32(static_cast<uint32_t>(behind))), body, others);
     } else {
       b_.CreateBr(body);

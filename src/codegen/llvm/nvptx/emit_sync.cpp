@@ -2,6 +2,7 @@
 #include <llvm/IR/IntrinsicsNVPTX.h>
 
 #include "codegen/llvm/nvptx/gpu_emitter.h"
+#include "support/checked.h"
 
 namespace tilegen::codegen {
 
@@ -21,7 +22,8 @@ void GpuEmitter::emit_node(const Barrier& barrier) {
   }
   // LLVM passes the numbers of its intrinsic in registers, which makes ptxas reserve all barriers.
   const char* text = barrier.arrive_only ? "bar.arrive $0, $1;" : "bar.sync $0, $1;";
-  int64_t threads = barrier.threads ? barrier.threads : (program_.threads + 31) / 32 * 32;
+  int64_t threads =
+      barrier.threads ? barrier.threads : ceil_div(program_.threads, int64_t{target_.warp}) * target_.warp;
   convergent(assembly(b_.getVoidTy(), text, "n,n,~{memory}", {number(barrier.id), number(threads)}));
 }
 

@@ -8,12 +8,6 @@ namespace tilegen::codegen {
 using llvm::Value;
 using namespace thread;
 
-namespace {
-
-constexpr int64_t kBarrierBytes = 8;
-
-}  // namespace
-
 // One thread sets up the barriers, for all threads and engines, and has the tensor maps fetched.
 void GpuEmitter::initialise_block() {
   if (program_.barriers.empty() && maps_.empty()) return;
@@ -31,7 +25,7 @@ void GpuEmitter::initialise_block() {
   for (const TransactionBarriers& barriers : program_.barriers)
     for (int64_t i = 0; i < barriers.count; ++i)
       text += "mbarrier.init.shared::cta.b64 [$0+" +
-              std::to_string(barriers.arena_offset + kBarrierBytes * i) + "], " +
+              std::to_string(barriers.arena_offset + target_.transaction_barrier_bytes * i) + "], " +
               std::to_string(barriers.arrivals) + ";\n";
   if (!text.empty())
     effect(b_.getVoidTy(), text + "fence.mbarrier_init.release.cluster;", "r,~{memory}", {shared_});
@@ -47,7 +41,8 @@ void GpuEmitter::initialise_block() {
 
 GpuEmitter::Place GpuEmitter::barrier_place(int barriers, ir::ExprId index) {
   const arith::Affine form = facts_.affine(index);  // a copy: emitting asks for further ones
-  return shared_place(form, kBarrierBytes, program_.barriers[static_cast<size_t>(barriers)].arena_offset);
+  return shared_place(form, target_.transaction_barrier_bytes,
+                      program_.barriers[static_cast<size_t>(barriers)].arena_offset);
 }
 
 void GpuEmitter::emit_node(const TransactionArrive& arrive) {

@@ -12,7 +12,7 @@
 #include <unordered_map>
 
 #include "codegen/llvm/index_facts.h"
-#include "codegen/llvm/nvptx/matrix_rows.h"
+#include "codegen/llvm/nvptx/matrix_operands.h"
 #include "codegen/llvm/nvptx/packing.h"
 #include "codegen/llvm/nvptx/register_file.h"
 #include "codegen/llvm/program_emitter.h"
@@ -141,7 +141,7 @@ class GpuEmitter : private ProgramEmitter {
   std::string products(const WarpgroupCode& code, const thread::WarpgroupMma& mma);
   llvm::Value* low_descriptor(thread::MemoryId memory, ir::ExprId index, const thread::MatrixForm& form);
 
-  Values mma_operands(const MatrixRow& row, const thread::WarpMma& mma);
+  Values mma_operands(const MatrixOperands& row, const thread::WarpMma& mma);
   void emit_fma(const thread::WarpMma& mma);
   void emit_byte_dots(const thread::WarpMma& mma);
   // First word of a register memory's slice that matrix instructions use as words.

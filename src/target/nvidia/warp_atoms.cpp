@@ -1,9 +1,8 @@
-// NVIDIA targets: limits from the CUDA programming guide (table "Technical Specifications per Compute
-// Capability"), atoms from the PTX ISA ("Matrix Fragments for mma").
+// Matrix atoms of a warp: the instructions of the PTX ISA ("Matrix Fragments for mma"), and multiply-adds.
 #include <cassert>
 #include <initializer_list>
 
-#include "target/target.h"
+#include "target/nvidia/nvidia.h"
 
 namespace tilegen::target::nvidia {
 
@@ -35,7 +34,7 @@ Fragment over_lanes(std::vector<int64_t> shape, std::initializer_list<D> list) {
   }
   auto map = Layout::make(std::move(shape), std::move(digits), 2);
   assert(map && "atom table row is not a layout");
-  auto fragment = Fragment::make(*map, 32);
+  auto fragment = Fragment::make(*map, kWarp);
   assert(fragment && "atom table row is not a fragment");
   return *fragment;
 }
@@ -47,22 +46,23 @@ Fragment c_16x8() {
                               {1, 4, kThread, 1}});
 }
 
-MmaAtom m16n8k16(const char* name, DType in, DType out, MmaMeaning meaning) {
+MmaAtom m16n8k16(const char* name, const char* instruction, DType in, DType out, MmaMeaning meaning) {
   return {name, 16, 8, 16, in, in, out,
           over_lanes({16, 16}, {{0, 8, kThread, 4}, {0, 2, kRegister, 2},
                                 {1, 2, kRegister, 1}, {1, 4, kThread, 1}, {1, 2, kRegister, 4}}),
           over_lanes({16, 8}, {{0, 2, kRegister, 1}, {0, 4, kThread, 1}, {0, 2, kRegister, 2},
                                {1, 8, kThread, 4}}),
-          c_16x8(), 16, meaning};
+          c_16x8(), 16, meaning, MmaUnit::matrix, instruction};
 }
 
-MmaAtom m16n8k32(const char* name, DType a, DType b, DType out, MmaMeaning meaning, int cycles = 16) {
+MmaAtom m16n8k32(const std::string& name, const std::string& instruction, DType a, DType b, DType out,
+                 MmaMeaning meaning) {
   return {name, 16, 8, 32, a, b, out,
           over_lanes({16, 32}, {{0, 8, kThread, 4}, {0, 2, kRegister, 4},
                                 {1, 4, kRegister, 1}, {1, 4, kThread, 1}, {1, 2, kRegister, 8}}),
           over_lanes({32, 8}, {{0, 4, kRegister, 1}, {0, 4, kThread, 1}, {0, 2, kRegister, 4},
                                {1, 8, kThread, 4}}),
-          c_16x8(), cycles, meaning};
+          c_16x8(), 16, meaning, MmaUnit::matrix, instruction};
 }
 
 // Operands of 4 bytes, which the instruction takes as tf32.
@@ -71,14 +71,16 @@ MmaAtom m16n8k8_tf32() {
           over_lanes({16, 8}, {{0, 8, kThread, 4}, {0, 2, kRegister, 1}, {1, 4, kThread, 1},
                                {1, 2, kRegister, 2}}),
           over_lanes({8, 8}, {{0, 4, kThread, 1}, {0, 2, kRegister, 1}, {1, 8, kThread, 4}}),
-          c_16x8(), 16, meaning::dot_tf32, /*tf32=*/true};
+          c_16x8(), 16, meaning::dot_tf32, MmaUnit::matrix, "llvm.nvvm.mma.m16n8k8.row.col.tf32",
+          /*tf32=*/true};
 }
 
 MmaAtom m16n8k4_tf32() {
   return {"mma.m16n8k4.f32.tf32", 16, 8, 4, DType::f32, DType::f32, DType::f32,
           over_lanes({16, 4}, {{0, 8, kThread, 4}, {0, 2, kRegister, 1}, {1, 4, kThread, 1}}),
           over_lanes({4, 8}, {{0, 4, kThread, 1}, {1, 8, kThread, 4}}),
-          c_16x8(), 8, meaning::dot_tf32, /*tf32=*/true};
+          c_16x8(), 8, meaning::dot_tf32, MmaUnit::matrix, "llvm.nvvm.mma.m16n8k4.row.col.tf32",
+          /*tf32=*/true};
 }
 
 MmaAtom m8n8k4_f64() {
@@ -86,7 +88,7 @@ MmaAtom m8n8k4_f64() {
           over_lanes({8, 4}, {{0, 8, kThread, 4}, {1, 4, kThread, 1}}),
           over_lanes({4, 8}, {{0, 4, kThread, 1}, {1, 8, kThread, 4}}),
           over_lanes({8, 8}, {{0, 8, kThread, 4}, {1, 2, kRegister, 1}, {1, 4, kThread, 1}}),
-          8, meaning::fma_f64};
+          8, meaning::fma_f64, MmaUnit::matrix, "llvm.nvvm.mma.m8n8k4.row.col.f64"};
 }
 
 // Plain multiply-adds, exact in every type: for types without a matrix instruction, and for tiles that none
@@ -97,14 +99,15 @@ MmaAtom fma_4x4(const std::string& name, DType a, DType b, DType out, MmaMeaning
           over_lanes({1, 16}, {{1, 4, kRegister, 1}, {1, 4, kThread, 1}, {kReplica, 8, kThread, 4}}),
           over_lanes({32, 16}, {{0, 4, kRegister, 4}, {0, 8, kThread, 4}, {1, 4, kRegister, 1},
                                 {1, 4, kThread, 1}}),
-          32, meaning};
+          32, meaning, MmaUnit::multiply_add, {}};
 }
 
 MmaAtom fma_1x1(const std::string& name, DType a, DType b, DType out, MmaMeaning meaning) {
   return {name + ":1x1", 8, 4, 1, a, b, out,
           over_lanes({8, 1}, {{0, 8, kThread, 4}, {kReplica, 4, kThread, 1}}),
           over_lanes({1, 4}, {{1, 4, kThread, 1}, {kReplica, 8, kThread, 4}}),
-          over_lanes({8, 4}, {{0, 8, kThread, 4}, {1, 4, kThread, 1}}), 2, meaning};
+          over_lanes({8, 4}, {{0, 8, kThread, 4}, {1, 4, kThread, 1}}), 2, meaning,
+          MmaUnit::multiply_add, {}};
 }
 
 // Dot products of four bytes (dp4a) in the arrangement of the multiply-adds: the four k of a row are one
@@ -117,42 +120,58 @@ MmaAtom dp4a_4x4(const std::string& name, DType a, DType b) {
                                {kReplica, 8, kThread, 4}}),
           over_lanes({32, 16}, {{0, 4, kRegister, 4}, {0, 8, kThread, 4}, {1, 4, kRegister, 1},
                                 {1, 4, kThread, 1}}),
-          32, meaning::dot_i32};
+          32, meaning::dot_i32, MmaUnit::byte_dot, {}};
 }
 
 MmaAtom dp4a_1x1(const std::string& name, DType a, DType b) {
   return {name + ":1x1", 8, 4, 4, a, b, DType::i32,
           over_lanes({8, 4}, {{0, 8, kThread, 4}, {1, 4, kRegister, 1}, {kReplica, 4, kThread, 1}}),
           over_lanes({4, 4}, {{0, 4, kRegister, 1}, {1, 4, kThread, 1}, {kReplica, 8, kThread, 4}}),
-          over_lanes({8, 4}, {{0, 8, kThread, 4}, {1, 4, kThread, 1}}), 2, meaning::dot_i32};
+          over_lanes({8, 4}, {{0, 8, kThread, 4}, {1, 4, kThread, 1}}), 2, meaning::dot_i32,
+          MmaUnit::byte_dot, {}};
 }
 
 // clang-format on
 
+// 8-bit floats came with PTX 8.4; LLVM has no intrinsic.
+constexpr int kFp8Ptx = 84;
+
 void add_fp8_atoms(std::vector<MmaAtom>& atoms) {
-  const struct {
-    const char* name;
-    DType a, b;
-  } rows[] = {{"mma.m16n8k32.f32.e4m3.e4m3", DType::e4m3, DType::e4m3},
-              {"mma.m16n8k32.f32.e4m3.e5m2", DType::e4m3, DType::e5m2},
-              {"mma.m16n8k32.f32.e5m2.e4m3", DType::e5m2, DType::e4m3},
-              {"mma.m16n8k32.f32.e5m2.e5m2", DType::e5m2, DType::e5m2}};
-  for (const auto& r : rows) atoms.push_back(m16n8k32(r.name, r.a, r.b, DType::f32, meaning::dot_f32));
+  for (DType a : {DType::e4m3, DType::e5m2})
+    for (DType b : {DType::e4m3, DType::e5m2}) {
+      const std::string types = std::string(".f32.") + ir::dtype_name(a) + "." + ir::dtype_name(b);
+      atoms.push_back(m16n8k32("mma.m16n8k32" + types, "mma.sync.aligned.m16n8k32.row.col" + types + ".f32",
+                               a, b, DType::f32, meaning::dot_f32));
+      atoms.back().isa_version = kFp8Ptx;
+    }
 }
+
+// 8-bit integers; LLVM writes a type once where both are the same.
+void add_integer_atoms(std::vector<MmaAtom>& atoms) {
+  const auto sign = [](DType t) { return t == DType::i8 ? ".s8" : ".u8"; };
+  for (const auto& [a, b] : {std::pair(DType::i8, DType::i8), std::pair(DType::u8, DType::u8),
+                             std::pair(DType::i8, DType::u8), std::pair(DType::u8, DType::i8)})
+    atoms.push_back(
+        m16n8k32(std::string("mma.m16n8k32.s32") + sign(a) + sign(b),
+                 std::string("llvm.nvvm.mma.m16n8k32.row.col") + sign(a) + (a == b ? "" : sign(b)), a, b,
+                 DType::i32, meaning::dot_i32));
+}
+
+}  // namespace
 
 std::vector<MmaAtom> warp_atoms(bool fp8) {
   std::vector<MmaAtom> atoms = {
-      m16n8k16("mma.m16n8k16.f32.f16", DType::f16, DType::f32, meaning::dot_f32),
-      m16n8k16("mma.m16n8k16.f16.f16", DType::f16, DType::f16, meaning::dot_f16),
-      m16n8k16("mma.m16n8k16.f32.bf16", DType::bf16, DType::f32, meaning::dot_f32),
-      m16n8k32("mma.m16n8k32.s32.s8.s8", DType::i8, DType::i8, DType::i32, meaning::dot_i32),
-      m16n8k32("mma.m16n8k32.s32.u8.u8", DType::u8, DType::u8, DType::i32, meaning::dot_i32),
-      m16n8k32("mma.m16n8k32.s32.s8.u8", DType::i8, DType::u8, DType::i32, meaning::dot_i32),
-      m16n8k32("mma.m16n8k32.s32.u8.s8", DType::u8, DType::i8, DType::i32, meaning::dot_i32),
-      m8n8k4_f64(),
-      m16n8k8_tf32(),
-      m16n8k4_tf32(),
+      m16n8k16("mma.m16n8k16.f32.f16", "llvm.nvvm.mma.m16n8k16.row.col.f32.f32", DType::f16, DType::f32,
+               meaning::dot_f32),
+      m16n8k16("mma.m16n8k16.f16.f16", "llvm.nvvm.mma.m16n8k16.row.col.f16.f16", DType::f16, DType::f16,
+               meaning::dot_f16),
+      m16n8k16("mma.m16n8k16.f32.bf16", "llvm.nvvm.mma.m16n8k16.row.col.bf16", DType::bf16, DType::f32,
+               meaning::dot_f32),
   };
+  add_integer_atoms(atoms);
+  atoms.push_back(m8n8k4_f64());
+  atoms.push_back(m16n8k8_tf32());
+  atoms.push_back(m16n8k4_tf32());
   if (fp8) add_fp8_atoms(atoms);
   for (DType a : {DType::i8, DType::u8})
     for (DType b : {DType::i8, DType::u8}) {
@@ -184,57 +203,6 @@ std::vector<MmaAtom> warp_atoms(bool fp8) {
     atoms.push_back(fma_1x1(t.name, t.a, t.b, t.c, t.meaning));
   }
   return atoms;
-}
-
-struct Row {
-  int version;
-  int64_t shared_bytes;
-  int multiprocessors;
-  int threads_per_multiprocessor;
-  bool fp8_mma, store_matrix, dependent_launch;
-  int64_t l2_bytes;
-};
-constexpr Row kRows[] = {{80, 163 * 1024, 108, 2048, false, false, false, 40 << 20},
-                         {89, 99 * 1024, 128, 1536, true, false, false, 72 << 20},
-                         {90, 227 * 1024, 132, 2048, true, true, true, 50 << 20}};
-
-}  // namespace
-
-Target sm(int version, bool architecture_specific) {
-  for (const Row& row : kRows) {
-    if (row.version != version) continue;
-    Target t;
-    t.name = "sm_" + std::to_string(version);
-    t.kind = Kind::nvidia;
-    t.warp = 32;
-    t.default_threads = 128;
-    t.max_threads = 1024;
-    t.shared_bytes = row.shared_bytes;
-    t.multiprocessors = row.multiprocessors;
-    t.l2_bytes = row.l2_bytes;
-    t.registers_per_multiprocessor = 64 * 1024;
-    t.threads_per_multiprocessor = row.threads_per_multiprocessor;
-    t.registers_per_thread = 255;
-    t.vector_bytes = 16;
-    t.async_copy = true;
-    t.cpu = t.name;
-    t.mma = warp_atoms(row.fp8_mma);
-    t.store_matrix = row.store_matrix;
-    t.dependent_launch = row.dependent_launch;
-    if (architecture_specific) {
-      t.name += 'a';
-      t.cpu = t.name;
-      t.warpgroup_mma = warpgroup_atoms();
-      t.tensor_copy = true;
-      // Measured on an H200.
-      t.line_bytes_per_cycle = 70;
-      t.most_line_bytes_per_cycle = 85;
-      t.cluster_cycles = 2200;
-      t.cluster_multiprocessors = 18;
-    }
-    return t;
-  }
-  return {};
 }
 
 }  // namespace tilegen::target::nvidia

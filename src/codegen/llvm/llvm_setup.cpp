@@ -1,4 +1,4 @@
-#include "codegen/llvm/backend.h"
+#include "codegen/llvm/llvm_setup.h"
 
 #include <new>
 
@@ -39,9 +39,9 @@ void collect(const llvm::DiagnosticInfo* info, void* sink) {
   info->print(printer);
 }
 
-std::string joined_features(const target::Target& target) {
+std::string joined(const std::vector<std::string>& features) {
   std::string out;
-  for (const std::string& f : target.features) {
+  for (const std::string& f : features) {
     if (f.empty()) continue;
     if (!out.empty()) out += ',';
     if (f[0] != '+' && f[0] != '-') out += '+';
@@ -126,41 +126,29 @@ MachineFeatures host_features(const llvm::TargetMachine& machine) {
   return f;
 }
 
-Expected<std::unique_ptr<llvm::TargetMachine>> make_target_machine(const target::Target& target) {
+Expected<std::unique_ptr<llvm::TargetMachine>> make_machine(const char* triple, const std::string& cpu,
+                                                            const std::vector<std::string>& features,
+                                                            std::optional<llvm::CodeModel::Model> code_model,
+                                                            bool in_process) {
   ensure_backend();
   const GuardedScope calls_llvm;
-  const char* triple = "x86_64-unknown-linux-gnu";
   std::string why;
   const llvm::Target* t = llvm::TargetRegistry::lookupTarget(triple, why);
   if (!t) return backend_error({}, why);
+  if (auto bad = unknown_cpu_or_feature(*t, triple, cpu, features)) return backend_error({}, *bad);
   llvm::TargetOptions options;
   options.AllowFPOpFusion = llvm::FPOpFusion::Fast;
   options.EnableMachineFunctionSplitter = false;
-  std::string cpu = target.cpu.empty() ? "x86-64-v3" : target.cpu;
-  if (auto bad = unknown_cpu_or_feature(*t, triple, cpu, target.features)) return backend_error({}, *bad);
   std::unique_ptr<llvm::TargetMachine> machine(
-      t->createTargetMachine(triple, cpu, joined_features(target), options, llvm::Reloc::PIC_,
-                             llvm::CodeModel::Small, llvm::CodeGenOptLevel::Default, /*JIT=*/true));
+      t->createTargetMachine(triple, cpu, joined(features), options, llvm::Reloc::PIC_, code_model,
+                             llvm::CodeGenOptLevel::Default, in_process));
   if (!machine) return backend_error({}, "no code generator for cpu '" + cpu + "'");
   return machine;
 }
 
-Expected<std::unique_ptr<llvm::TargetMachine>> make_gpu_machine(const target::Target& target, int ptx) {
-  ensure_backend();
-  const GuardedScope calls_llvm;
-  const char* triple = "nvptx64-nvidia-cuda";
-  std::string why;
-  const llvm::Target* t = llvm::TargetRegistry::lookupTarget(triple, why);
-  if (!t) return backend_error({}, why);
-  std::vector<std::string> features{"+ptx" + std::to_string(ptx)};
-  if (auto bad = unknown_cpu_or_feature(*t, triple, target.cpu, features)) return backend_error({}, *bad);
-  llvm::TargetOptions options;
-  options.AllowFPOpFusion = llvm::FPOpFusion::Fast;
-  std::unique_ptr<llvm::TargetMachine> machine(
-      t->createTargetMachine(triple, target.cpu, features[0], options, llvm::Reloc::PIC_, std::nullopt,
-                             llvm::CodeGenOptLevel::Default));
-  if (!machine) return backend_error({}, "no code generator for '" + target.cpu + "'");
-  return machine;
+Expected<std::unique_ptr<llvm::TargetMachine>> make_target_machine(const target::Target& target) {
+  return make_machine("x86_64-unknown-linux-gnu", target.cpu.empty() ? "x86-64-v3" : target.cpu,
+                      target.features, llvm::CodeModel::Small, /*in_process=*/true);
 }
 
 Error backend_error(const std::string& kernel, std::string message) {

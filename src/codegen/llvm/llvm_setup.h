@@ -38,16 +38,19 @@ struct MachineFeatures {
   bool avx512_bf16 = false;
   bool avx512_vnni = false;
   bool avx_vnni = false;
-  bool nvptx = false;  // rounding to bf16, minnum, maxnum, saturating casts and 2^x are instructions
+  bool nvptx = false;        // rounding to bf16, minnum, maxnum, saturating casts and 2^x are instructions
   bool fp8_pairs = false;    // two 8-bit floats are converted by one instruction (NVPTX)
   bool approximate = false;  // the function's f32 result is rounded to 16 bits: a few ulps do
 };
 MachineFeatures host_features(const llvm::TargetMachine& machine);
 
+// This machine's code generator, whose code this process runs.
 Expected<std::unique_ptr<llvm::TargetMachine>> make_target_machine(const target::Target& target);
 
-// For NVIDIA targets: `ptx` is the PTX version times 10.
-Expected<std::unique_ptr<llvm::TargetMachine>> make_gpu_machine(const target::Target& target, int ptx);
+// The code generator of `triple`. Refuses what LLVM does not know.
+Expected<std::unique_ptr<llvm::TargetMachine>> make_machine(
+    const char* triple, const std::string& cpu, const std::vector<std::string>& features,
+    std::optional<llvm::CodeModel::Model> code_model = std::nullopt, bool in_process = false);
 
 Error backend_error(const std::string& kernel, std::string message);
 

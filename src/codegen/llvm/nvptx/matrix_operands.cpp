@@ -1,0 +1,36 @@
+#include "codegen/llvm/nvptx/matrix_operands.h"
+
+#include <algorithm>
+
+namespace tilegen::codegen {
+namespace {
+
+constexpr int64_t kRegisterBytes = 4;
+
+MatrixWord word_of(ir::DType type) {
+  switch (type) {
+    case ir::DType::f16:
+      return MatrixWord::half2;
+    case ir::DType::f32:
+      return MatrixWord::f32;
+    case ir::DType::f64:
+      return MatrixWord::f64;
+    default:
+      return MatrixWord::i32;
+  }
+}
+
+int registers_of(const layout::Fragment& lanes, ir::DType type) {
+  const int64_t bytes = ir::dtype_bytes(type);
+  return static_cast<int>(lanes.registers() * bytes / std::max(bytes, kRegisterBytes));
+}
+
+}  // namespace
+
+MatrixOperands matrix_operands(const target::MmaAtom& atom) {
+  return {atom.tf32 ? MatrixWord::tf32 : word_of(atom.a), word_of(atom.c),
+          registers_of(atom.a_layout, atom.a), registers_of(atom.b_layout, atom.b),
+          registers_of(atom.c_layout, atom.c)};
+}
+
+}  // namespace tilegen::codegen

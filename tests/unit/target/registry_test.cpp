@@ -1,0 +1,114 @@
+// Targets by name, and what the tables of vendors must agree in.
+#include "target/registry.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "thread/named_barriers.h"
+
+namespace tilegen::target {
+namespace {
+
+TEST(FindTarget, EveryNameItLists) {
+  std::set<std::string> seen;
+  for (const std::string& name : target_names()) {
+    EXPECT_TRUE(seen.insert(name).second) << name << " twice";
+    auto t = find_target(name);
+    ASSERT_TRUE(t) << name;
+    EXPECT_EQ(t->name, name);
+    EXPECT_NE(target_to_json(*t).find("\"name\": \"" + name + "\""), std::string::npos);
+  }
+}
+
+TEST(FindTarget, AnUnknownNameListsTheKnownOnes) {
+  for (const char* name : {"sm_75", "", "SM_80", "x86-64", "host "}) {
+    auto t = find_target(name);
+    ASSERT_FALSE(t) << name;
+    const Diagnostic& d = t.error().diagnostics.at(0);
+    EXPECT_EQ(d.code, DiagCode::no_such_target);
+    EXPECT_EQ(d.op, name);
+    EXPECT_EQ(d.message, "no target is called '" + std::string(name) + "'");
+    EXPECT_EQ(d.hint,
+              "known targets: host, x86-64-v3, x86-64-v4, sm_80, sm_89, sm_90, sm_90a, sim:sm_80, sim:sm_89, "
+              "sim:sm_90, sim:sm_90a");
+  }
+}
+
+TEST(FindTarget, ASimulatedTargetIsTheDeviceByAnotherName) {
+  size_t simulated = 0;
+  for (const std::string& name : target_names()) {
+    Target t = *find_target(name);
+    EXPECT_EQ(t.simulated, simulated_name(name) != name) << name;
+    if (!t.simulated) continue;
+    ++simulated;
+    t.name = simulated_name(name);
+    EXPECT_EQ(target_to_json(t), target_to_json(*find_target(t.name)));
+  }
+  EXPECT_GT(simulated, 0u);
+  EXPECT_FALSE(find_target("sim:host"));
+  EXPECT_FALSE(find_target("sim:"));
+  EXPECT_FALSE(find_target("sim:sim:sm_80"));
+}
+
+TEST(Targets, FiguresOfAMachineFitTogether) {
+  for (const std::string& name : target_names()) {
+    const Target t = *find_target(name);
+    SCOPED_TRACE(name);
+    EXPECT_EQ(t.has_block_threads(), t.warp > 1);
+    EXPECT_EQ(t.warpgroup % t.warp, 0);
+    EXPECT_EQ(t.max_threads % t.warpgroup, 0);
+    EXPECT_EQ(t.default_threads % t.warp, 0);
+    EXPECT_EQ(t.micro_kernels.empty(), t.has_block_threads());
+    EXPECT_EQ(t.mma.empty(), !t.has_block_threads());
+    EXPECT_EQ(t.addressable_registers(), t.registers_per_multiprocessor == 0);
+    if (!t.has_block_threads()) continue;
+    EXPECT_EQ(t.banks.row_bytes() % t.vector_bytes, 0);
+    EXPECT_EQ(t.max_role_registers % t.register_unit, 0);
+    EXPECT_LE(t.registers_per_thread, t.max_role_registers);
+    EXPECT_GE(t.registers_per_multiprocessor, t.min_role_registers * t.max_threads);
+    EXPECT_GT(t.line_bytes, 0);
+    EXPECT_GT(t.special_lanes * t.convert_lanes, 0);
+    EXPECT_GE(t.named_barriers, thread::kFirstOrderBarrier + thread::kMostOrderBarriers);
+    for (int bytes : t.async_copy_bytes) EXPECT_LE(bytes, t.vector_bytes);
+    if (t.tensor_copy) {
+      EXPECT_GT(t.transaction_barrier_bytes, 0);
+      EXPECT_EQ(t.tensor_tile_alignment % t.banks.row_bytes(), 0);
+      EXPECT_GT(t.line_bytes_per_cycle, 0);
+      EXPECT_GT(t.max_cluster, 1);
+    }
+  }
+}
+
+TEST(Targets, AtomsAreOfTheMachine) {
+  for (const std::string& name : target_names()) {
+    const Target t = *find_target(name);
+    SCOPED_TRACE(name);
+    for (const MmaAtom& atom : t.mma) {
+      EXPECT_EQ(find_mma_atom(t, atom.name), &atom);
+      EXPECT_EQ(atom.instruction.empty(), atom.unit != MmaUnit::matrix) << atom.name;
+      for (const layout::Fragment* f : {&atom.a_layout, &atom.b_layout, &atom.c_layout})
+        EXPECT_EQ(f->threads(), t.warp) << atom.name;
+    }
+    EXPECT_EQ(find_mma_atom(t, "mma"), nullptr);
+    for (const WarpgroupAtom& atom : t.warpgroup_mma) {
+      EXPECT_EQ(atom.m, t.warpgroup_rows()) << atom.name;
+      EXPECT_GE(atom.isa_version, t.isa_version) << atom.name;
+      for (int n : atom.widths) {
+        const auto found = find_warpgroup_atom(t, warpgroup_instruction_name(atom, n));
+        ASSERT_TRUE(found) << atom.name << " " << n;
+        EXPECT_EQ(found->atom, &atom);
+        EXPECT_EQ(found->n, n);
+        EXPECT_EQ(atom.accumulator(n).threads(), t.warpgroup);
+        EXPECT_EQ(atom.accumulator(n).shape(), (std::vector<int64_t>{atom.m, n}));
+      }
+      EXPECT_EQ(atom.a_operand().threads(), t.warpgroup);
+      EXPECT_EQ(atom.a_operand().shape(), (std::vector<int64_t>{atom.m, atom.k}));
+    }
+  }
+  EXPECT_FALSE(find_warpgroup_atom(*find_target("sm_90a"), "wgmma.m64n12k16.f32.f16.f16"));
+  EXPECT_FALSE(find_warpgroup_atom(*find_target("sm_90"), "wgmma.m64n64k16.f32.f16.f16"));
+}
+
+}  // namespace
+}  // namespace tilegen::target
