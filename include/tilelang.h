@@ -251,7 +251,8 @@ enum {
   TL_SECTION_LLVM_IR = 5,           /* option "keep_ir" */
   TL_SECTION_LLVM_IR_OPTIMISED = 6, /* option "keep_ir" */
   TL_SECTION_ASSEMBLY = 7,          /* option "keep_assembly"; for NVIDIA targets the PTX */
-  TL_SECTION_PTX = 8                /* NVIDIA targets: the code that the driver compiles when it is loaded */
+  TL_SECTION_PTX = 8,               /* NVIDIA targets: TL_SECTION_CODE, which is PTX there */
+  TL_SECTION_CODE = 9               /* what is loaded on a device, in the form of tl_artifact_code_format */
 };
 
 typedef uint32_t tl_param_kind;
@@ -735,9 +736,14 @@ TL_API void tl_artifact_retain(tl_artifact *artifact);
 TL_API void tl_artifact_release(tl_artifact *artifact);
 
 /** Text of one section, NUL-terminated behind *out_size, owned by the artifact. A section that was not
- *  asked for by the options is empty. */
+ *  asked for by the options is empty. TL_SECTION_CODE may be binary: only *out_size tells its end. */
 TL_API tl_status tl_artifact_section(const tl_artifact *artifact, tl_section section, const char **out_data,
                                      size_t *out_size, tl_error **out_error);
+
+/** Form of TL_SECTION_CODE: "ptx" (NVIDIA targets), text that the driver compiles when it is loaded, or
+ *  "object" (hosts), a relocatable ELF file with a function for each version of a kernel. More forms may
+ *  come. "" where there is no code: for simulated targets, with option "plan_only", and for NULL. */
+TL_API const char* tl_artifact_code_format(const tl_artifact* artifact);
 
 /** The version of the code for arguments that this one's guards refuse, with its own schedule and code, and
  *  maybe a fallback of its own; NULL where the code relies on nothing that the program does not promise, and

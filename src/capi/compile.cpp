@@ -142,6 +142,8 @@ std::string section_text(const driver::Artifact& a, tl_section section) {
       return a.assembly;
     case TL_SECTION_PTX:
       return a.target.code == target::CodeFormat::ptx ? a.code : "";
+    case TL_SECTION_CODE:
+      return a.code;
   }
   return {};
 }
@@ -199,6 +201,11 @@ tl_status tl_artifact_fallback(const tl_context* context, const tl_artifact* art
 
 void tl_artifact_retain(tl_artifact* artifact) { retain(artifact); }
 void tl_artifact_release(tl_artifact* artifact) { release(artifact); }
+
+const char* tl_artifact_code_format(const tl_artifact* artifact) {
+  const bool made = artifact && !artifact->artifact->code.empty();
+  return made ? target::code_format_name(artifact->artifact->target.code) : "";
+}
 
 tl_status tl_artifact_section(const tl_artifact* artifact, tl_section section, const char** out_data,
                               size_t* out_size, tl_error** out_error) {

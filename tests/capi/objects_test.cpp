@@ -204,6 +204,43 @@ TEST(Compile, CallbacksSeeEveryStage) {
   EXPECT_EQ(messages[4].find("compile: matmul for host in "), 0u) << messages[4];
 }
 
+TEST(Compile, CodeHasAFormat) {
+  const Context context = make_context();
+  const Program program = make_gemm(context);
+  Failure failure;
+  const auto sections = [&](const char* target, const Options& options, std::string& code, std::string& ptx) {
+    Artifact artifact;
+    EXPECT_EQ(compile(context, program, make_target(target), options, &artifact, &failure), TL_OK)
+        << tl_error_message(failure.get());
+    for (const auto& [section, text] : {std::pair(TL_SECTION_CODE, &code), {TL_SECTION_PTX, &ptx}}) {
+      const char* data = nullptr;
+      size_t size = 0;
+      EXPECT_EQ(tl_artifact_section(artifact.get(), static_cast<tl_section>(section), &data, &size, nullptr),
+                TL_OK);
+      text->assign(data, size);
+      EXPECT_EQ(data[size], 0);
+    }
+    return std::string(tl_artifact_code_format(artifact.get()));
+  };
+  const Options options = make_options(), planned = make_options();
+  ASSERT_EQ(tl_options_set_bool(planned.get(), "plan_only", 1, nullptr), TL_OK);
+  std::string code, ptx;
+  EXPECT_EQ(sections("sm_80", options, code, ptx), "ptx");
+  EXPECT_NE(code.find(".target sm_80"), std::string::npos);
+  EXPECT_EQ(code, ptx);
+  EXPECT_EQ(sections("x86-64-v3", options, code, ptx), "object");
+  EXPECT_EQ(code.substr(0, 4),
+            "\x7f"
+            "ELF");
+  EXPECT_NE(code.find("gemm"), std::string::npos) << "no symbol of the kernel";
+  EXPECT_EQ(ptx, "");
+  EXPECT_EQ(sections("sim:sm_80", options, code, ptx), "");
+  EXPECT_EQ(code + ptx, "");
+  EXPECT_EQ(sections("sm_80", planned, code, ptx), "");
+  EXPECT_EQ(code + ptx, "");
+  EXPECT_STREQ(tl_artifact_code_format(nullptr), "");
+}
+
 TEST(Compile, CancelStops) {
   const Context context = make_context();
   const Program program = make_gemm(context);

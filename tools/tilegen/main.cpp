@@ -40,7 +40,7 @@ constexpr char kHelp[] =
   tilegen show FILE [options]         print a form of the result
       --target T  --schedule S.json   as above
       --what WHAT                     text schedule schedule-json layouts pictures thread llvm llvm-opt asm
-                                      ptx (NVIDIA targets)
+                                      code (what a device loads) ptx (NVIDIA targets)
       --fallback N                    of the N-th fallback version, for arguments that those in front refuse
       --svg DIR                       with layouts or pictures: an SVG of each layout too
   tilegen help | version

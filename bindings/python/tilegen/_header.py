@@ -140,6 +140,7 @@ TL_SECTION_LLVM_IR = 5
 TL_SECTION_LLVM_IR_OPTIMISED = 6
 TL_SECTION_ASSEMBLY = 7
 TL_SECTION_PTX = 8
+TL_SECTION_CODE = 9
 
 TL_PARAM_DIM = 1
 TL_PARAM_SCALAR = 2
@@ -372,6 +373,7 @@ FUNCTIONS = {
     "tl_artifact_retain": (None, (c_void_p,)),
     "tl_artifact_release": (None, (c_void_p,)),
     "tl_artifact_section": (c_int32, (c_void_p, c_uint32, POINTER(c_char_p), POINTER(c_size_t), POINTER(c_void_p),)),
+    "tl_artifact_code_format": (c_char_p, (c_void_p,)),
     "tl_artifact_fallback": (c_int32, (c_void_p, c_void_p, POINTER(c_void_p), POINTER(c_void_p),)),
     "tl_artifact_stage_count": (c_size_t, (c_void_p,)),
     "tl_artifact_stage": (c_int32, (c_void_p, c_size_t, POINTER(c_char_p), POINTER(c_double),)),

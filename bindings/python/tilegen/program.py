@@ -157,10 +157,22 @@ class Artifact(_Handle):
 
     def section(self, name):
         """Text of a section by the end of its constant's name: "schedule_text", "thread_program", "ptx"."""
+        return self._section_bytes(getattr(h, "TL_SECTION_" + name.upper())).decode()
+
+    @property
+    def code(self):
+        """What is loaded on a device, as bytes in the form of `code_format`."""
+        return self._section_bytes(h.TL_SECTION_CODE)
+
+    @property
+    def code_format(self):
+        """ "ptx" or "object"; "" for an artifact without code (plan_only, simulated targets)."""
+        return lib.tl_artifact_code_format(self.handle).decode()
+
+    def _section_bytes(self, section):
         data, size = ctypes.c_char_p(), ctypes.c_size_t()
-        call("tl_artifact_section", self.handle, getattr(h, "TL_SECTION_" + name.upper()), ctypes.byref(data),
-             ctypes.byref(size))
-        return (data.value or b"").decode()
+        call("tl_artifact_section", self.handle, section, ctypes.byref(data), ctypes.byref(size))
+        return ctypes.string_at(data, size.value)
 
     @property
     def schedule(self):
