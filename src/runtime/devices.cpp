@@ -11,13 +11,6 @@
 namespace tilegen::runtime {
 namespace {
 
-// Code is compatible upwards, except for what only one capability has.
-bool can_run(const DeviceInfo& device, const target::Target& target) {
-  if (device.code != target.code || device.capability < target.capability) return false;
-  if (target.tensor_copy && !device.tensor_maps) return false;
-  return !target.one_capability || device.capability == target.capability;
-}
-
 // The targets whose code CUDA devices load, without simulated ones.
 std::vector<target::Target> cuda_targets() {
   std::vector<target::Target> all;
@@ -26,6 +19,15 @@ std::vector<target::Target> cuda_targets() {
     if (t && !t->simulated && t->code == target::CodeFormat::ptx) all.push_back(std::move(*t));
   }
   return all;
+}
+
+}  // namespace
+
+// Code is compatible upwards, except for what only one capability has.
+bool can_run(const DeviceInfo& device, const target::Target& target) {
+  if (device.code != target.code || device.capability < target.capability) return false;
+  if (target.tensor_copy && !device.tensor_maps) return false;
+  return !target.one_capability || device.capability == target.capability;
 }
 
 // The newest with a table that the device can run, and of these the one made for it; "" where there is none.
@@ -37,6 +39,8 @@ std::string best_target_name(const DeviceInfo& device) {
     if (can_run(device, t) && (!best || rank(*best) < rank(t))) best = &t;
   return best ? best->name : "";
 }
+
+namespace {
 
 DeviceInfo describe_host() {
   DeviceInfo host;

@@ -27,6 +27,10 @@ struct DeviceInfo {
   int driver_version = 0;       // CUDA: 1000 * major + 10 * minor
 };
 
+// Whether code of a target that is not simulated runs there, and the best such target; "" where none is.
+bool can_run(const DeviceInfo& device, const target::Target& target);
+std::string best_target_name(const DeviceInfo& device);
+
 // Asked once; the host is first.
 const std::vector<DeviceInfo>& devices();
 
