@@ -77,10 +77,18 @@ typedef struct tl_kernel tl_kernel;     /* an artifact loaded on a device, ready
 /* Things inside a builder are values of 64 bits (index, kind and builder). All bits zero is "none". They
  * may be copied and forgotten freely; a value of another builder, of another kind or none is reported,
  * never followed. */
-typedef struct tl_expr { uint64_t bits; } tl_expr;     /* a constant, dimension, loop variable, a + b */
-typedef struct tl_buffer { uint64_t bits; } tl_buffer; /* a tensor parameter or an on-chip tile */
-typedef struct tl_region { uint64_t bits; } tl_region; /* a box of a buffer */
-typedef struct tl_scope { uint64_t bits; } tl_scope;   /* an open kernel, loop or if */
+typedef struct tl_expr {
+  uint64_t bits;
+} tl_expr; /* a constant, dimension, loop variable, a + b */
+typedef struct tl_buffer {
+  uint64_t bits;
+} tl_buffer; /* a tensor parameter or an on-chip tile */
+typedef struct tl_region {
+  uint64_t bits;
+} tl_region; /* a box of a buffer */
+typedef struct tl_scope {
+  uint64_t bits;
+} tl_scope; /* an open kernel, loop or if */
 
 /* -------------------------------------------------------------------------------- enums -- */
 
@@ -186,12 +194,7 @@ enum {
 };
 
 typedef uint32_t tl_reduce_kind;
-enum {
-  TL_REDUCE_SUM = 1,
-  TL_REDUCE_MAX = 2,
-  TL_REDUCE_MIN = 3,
-  TL_REDUCE_ABSMAX = 4
-};
+enum { TL_REDUCE_SUM = 1, TL_REDUCE_MAX = 2, TL_REDUCE_MIN = 3, TL_REDUCE_ABSMAX = 4 };
 
 /* How the warps of a block share the output tile of a gemm. 0 is the same as TL_POLICY_SQUARE. */
 typedef uint32_t tl_warp_policy;
@@ -204,25 +207,21 @@ enum {
 
 /* Bits of `flags` arguments. */
 enum {
-  TL_TENSOR_READ_ONLY = 1, /* tl_tensor: the program may not write it */
-  TL_TENSOR_WORKSPACE = 2, /* tl_tensor: memory of each launch's own, which no argument gives */
-  TL_GEMM_TRANSPOSE_A = 1, /* tl_gemm: A is given as k x m */
-  TL_GEMM_TRANSPOSE_B = 2, /* tl_gemm: B is given as n x k */
-  TL_GEMM_CLEAR = 4,       /* tl_gemm: C = A * B, the old C is dropped */
-  TL_GEMM_TF32 = 8,        /* tl_gemm of TL_F32: A and B may be reduced to tf32 (10 bits of mantissa), to
+  TL_TENSOR_READ_ONLY = 1,  /* tl_tensor: the program may not write it */
+  TL_TENSOR_WORKSPACE = 2,  /* tl_tensor: memory of each launch's own, which no argument gives */
+  TL_GEMM_TRANSPOSE_A = 1,  /* tl_gemm: A is given as k x m */
+  TL_GEMM_TRANSPOSE_B = 2,  /* tl_gemm: B is given as n x k */
+  TL_GEMM_CLEAR = 4,        /* tl_gemm: C = A * B, the old C is dropped */
+  TL_GEMM_TF32 = 8,         /* tl_gemm of TL_F32: A and B may be reduced to tf32 (10 bits of mantissa), to
                               nearest by instructions of a warp, toward zero by those of a warpgroup */
-  TL_GEMM_PROMOTE = 16,    /* tl_gemm of 8-bit floats: matrix instructions, which keep fewer bits of a sum
+  TL_GEMM_PROMOTE = 16,     /* tl_gemm of 8-bit floats: matrix instructions, which keep fewer bits of a sum
                               than TL_F32, sum at most 128 products; these sums are added in TL_F32 */
   TL_REDUCE_ACCUMULATE = 1, /* tl_reduce: the old destination is one more term */
   TL_CUMSUM_REVERSE = 1     /* tl_cumsum: sums begin at the end of the axis */
 };
 
 typedef uint32_t tl_severity;
-enum {
-  TL_SEVERITY_NOTE = 1,
-  TL_SEVERITY_WARNING = 2,
-  TL_SEVERITY_ERROR = 3
-};
+enum { TL_SEVERITY_NOTE = 1, TL_SEVERITY_WARNING = 2, TL_SEVERITY_ERROR = 3 };
 
 typedef uint32_t tl_log_level;
 enum {
@@ -235,11 +234,7 @@ enum {
 };
 
 typedef uint32_t tl_option_type;
-enum {
-  TL_OPTION_I64 = 1,
-  TL_OPTION_BOOL = 2,
-  TL_OPTION_STR = 3
-};
+enum { TL_OPTION_I64 = 1, TL_OPTION_BOOL = 2, TL_OPTION_STR = 3 };
 
 /* Parts of an artifact. */
 typedef uint32_t tl_section;
@@ -256,11 +251,7 @@ enum {
 };
 
 typedef uint32_t tl_param_kind;
-enum {
-  TL_PARAM_DIM = 1,
-  TL_PARAM_SCALAR = 2,
-  TL_PARAM_TENSOR = 3
-};
+enum { TL_PARAM_DIM = 1, TL_PARAM_SCALAR = 2, TL_PARAM_TENSOR = 3 };
 
 /* What a tl_arg carries; see tl_arg. */
 typedef uint32_t tl_arg_kind;
@@ -273,10 +264,7 @@ enum {
 };
 
 typedef uint32_t tl_device_kind;
-enum {
-  TL_DEVICE_HOST = 1,
-  TL_DEVICE_CUDA = 2
-};
+enum { TL_DEVICE_HOST = 1, TL_DEVICE_CUDA = 2 };
 
 /* -------------------------------------------------------------------------------- structs -- */
 
@@ -288,21 +276,21 @@ typedef struct tl_diagnostic {
   int32_t consequence; /* 1: follows from an earlier error of the same object */
   uint32_t line;       /* 0: unknown */
   uint32_t column;
-  const char *code;    /* stable name, e.g. "shape_mismatch" */
-  const char *message; /* what is wrong and why, with the user's names and shapes */
-  const char *hint;    /* a way out */
-  const char *op;      /* path of the operation ("gemm/ko/copy#1") or function called ("tl_copy") */
-  const char *stage;   /* who noticed, e.g. "builder", "check", "layout" */
-  const char *file;
+  const char* code;    /* stable name, e.g. "shape_mismatch" */
+  const char* message; /* what is wrong and why, with the user's names and shapes */
+  const char* hint;    /* a way out */
+  const char* op;      /* path of the operation ("gemm/ko/copy#1") or function called ("tl_copy") */
+  const char* stage;   /* who noticed, e.g. "builder", "check", "layout" */
+  const char* file;
 } tl_diagnostic;
 
 /* One row of the option table. Strings belong to the library. */
 typedef struct tl_option_info {
   uint32_t struct_size;
   tl_option_type type;
-  const char *name;
-  const char *summary;
-  const char *default_value; /* as text */
+  const char* name;
+  const char* summary;
+  const char* default_value; /* as text */
   int32_t affects_code;      /* 1: two values may give different artifacts */
   int32_t reserved;
 } tl_option_info;
@@ -315,7 +303,7 @@ typedef struct tl_param_info {
   uint32_t rank;     /* tensors */
   int32_t read_only; /* tensors */
   int32_t reserved;
-  const char *name;
+  const char* name;
 } tl_param_info;
 
 /* One device. Strings belong to the library. */
@@ -324,9 +312,9 @@ typedef struct tl_device_info {
   tl_device_kind kind;
   uint32_t cores; /* host: threads a launch uses by default; CUDA: multiprocessors */
   uint32_t reserved;
-  const char *name;        /* e.g. "host (sapphirerapids)", "NVIDIA H200" */
-  const char *target;      /* name to hand to tl_target_parse; "" where no target fits the device */
-  const char *features;    /* host: comma-separated, as LLVM spells them; CUDA: "capability 9.0" */
+  const char* name;        /* e.g. "host (sapphirerapids)", "NVIDIA H200" */
+  const char* target;      /* name to hand to tl_target_parse; "" where no target fits the device */
+  const char* features;    /* host: comma-separated, as LLVM spells them; CUDA: "capability 9.0" */
   uint64_t memory_bytes;   /* CUDA; 0 for the host */
   uint32_t driver_ordinal; /* CUDA: the driver's number of the device, DLPack's device_id */
   uint32_t driver_version; /* CUDA: 1000 * major + 10 * minor of the CUDA version that the driver supports */
@@ -337,19 +325,19 @@ typedef struct tl_device_info {
  * from then on. Numbers are -1 where they are not known. Strings belong to the tl_kernel. */
 typedef struct tl_kernel_info {
   uint32_t struct_size;
-  uint32_t kernel;    /* which kernel of the program, in launch order */
-  uint32_t variant;   /* which version of it, in the order they are tried */
-  uint32_t threads;   /* of a block */
-  const char *name;   /* of the version, which is its symbol in the code */
-  const char *guards; /* "A % 16 == 0, m % 8 == 0": addresses in bytes, dimensions; "" for none */
-  int32_t measured;   /* 1: the device's driver said so; 0: not loaded yet, from the device's limits */
-  int32_t registers;  /* 32-bit registers of a thread */
-  int32_t max_threads;               /* of a block, for this code */
+  uint32_t kernel;     /* which kernel of the program, in launch order */
+  uint32_t variant;    /* which version of it, in the order they are tried */
+  uint32_t threads;    /* of a block */
+  const char* name;    /* of the version, which is its symbol in the code */
+  const char* guards;  /* "A % 16 == 0, m % 8 == 0": addresses in bytes, dimensions; "" for none */
+  int32_t measured;    /* 1: the device's driver said so; 0: not loaded yet, from the device's limits */
+  int32_t registers;   /* 32-bit registers of a thread */
+  int32_t max_threads; /* of a block, for this code */
   int32_t blocks_per_multiprocessor; /* that run at once */
   int64_t local_bytes;               /* of a thread: spilled registers */
   int64_t static_shared_bytes;       /* of a block */
   int64_t dynamic_shared_bytes;      /* of a block; host: working memory of a thread */
-  const char *log;   /* what the driver's compiler said when the code was first loaded; "" before. Simulated
+  const char* log;   /* what the driver's compiler said when the code was first loaded; "" before. Simulated
                         targets: findings and counters of the last launch, as JSON */
   double compile_ms; /* of all stages of tl_compile */
   double load_ms;    /* of the first load: the driver's compilation */
@@ -359,11 +347,11 @@ typedef struct tl_kernel_info {
 typedef struct tl_launch {
   uint32_t struct_size;
   uint32_t max_threads; /* host: threads to use at most, 0 = all cores */
-  void *stream;         /* CUDA: a CUstream (cudaStream_t), NULL = the default stream; NULL for the host */
+  void* stream;         /* CUDA: a CUstream (cudaStream_t), NULL = the default stream; NULL for the host */
   int64_t timeout_ms;   /* TL_CANCELLED after so long, 0 = never. On CUDA this is for launches that have
                            code compiled first: others wait for nothing, and nothing stops them. What the
                            driver compiles it compiles to the end; then the launch is left out */
-  const tl_context *context; /* the same: its cancel callback is asked, its time holds; NULL for neither */
+  const tl_context* context; /* the same: its cancel callback is asked, its time holds; NULL for neither */
 } tl_launch;
 
 /* For tl_kernel_load: a device that the artifact is for. On CUDA the one of the context that is current on
@@ -380,12 +368,12 @@ typedef struct tl_arg {
 
 /* -------------------------------------------------------------------------------- callbacks -- */
 
-typedef void (*tl_log_fn)(void *user, tl_log_level level, const char *stage, const char *message);
+typedef void (*tl_log_fn)(void* user, tl_log_level level, const char* stage, const char* message);
 /* A compiler stage and the text of its result, NUL-terminated behind `size`, which lives during the call. */
-typedef void (*tl_dump_fn)(void *user, const char *stage, const char *text, size_t size);
+typedef void (*tl_dump_fn)(void* user, const char* stage, const char* text, size_t size);
 /* Asked every few milliseconds while a call works; non-zero ends the call with TL_CANCELLED. */
-typedef int32_t (*tl_cancel_fn)(void *user);
-typedef void (*tl_drop_fn)(void *user);
+typedef int32_t (*tl_cancel_fn)(void* user);
+typedef void (*tl_drop_fn)(void* user);
 
 /* -------------------------------------------------------------------------------- library -- */
 
@@ -393,13 +381,13 @@ typedef void (*tl_drop_fn)(void *user);
 TL_API uint32_t tilelang_api_version(void);
 
 /** Version, build id and back end of the library as one JSON object. */
-TL_API const char *tl_build_info(void);
+TL_API const char* tl_build_info(void);
 
 /** Name of a status ("ok", "invalid_argument"); "unknown" for a value that is not in the table. [stable] */
-TL_API const char *tl_status_name(tl_status status);
+TL_API const char* tl_status_name(tl_status status);
 
 /** Name of a dtype ("f16"), "" for an unknown value. */
-TL_API const char *tl_dtype_name(tl_dtype dtype);
+TL_API const char* tl_dtype_name(tl_dtype dtype);
 
 /** Bits of one element in memory, 0 for an unknown value. */
 TL_API uint32_t tl_dtype_bits(tl_dtype dtype);
@@ -408,26 +396,25 @@ TL_API uint32_t tl_dtype_bits(tl_dtype dtype);
 
 /** Makes a context with no callbacks and default limits. It may be shared by all threads once its setters
  *  ran. */
-TL_API tl_status tl_context_create(tl_context **out_context, tl_error **out_error);
-TL_API void tl_context_retain(tl_context *context);
-TL_API void tl_context_release(tl_context *context);
+TL_API tl_status tl_context_create(tl_context** out_context, tl_error** out_error);
+TL_API void tl_context_retain(tl_context* context);
+TL_API void tl_context_release(tl_context* context);
 
 /** Sends messages of `level` and more severe ones to `fn`; NULL switches logging off. `drop` may be NULL.
  *  Not to be called while another thread uses the context. On failure `drop` is not called.
  *  What is told: TL_LOG_ERROR why a compilation failed; TL_LOG_WARNING a plan whose code was rejected, where
  *  another took its place; TL_LOG_INFO each stage with its time and what it decided, and each compilation,
  *  those that a launch with this context needs as well; TL_LOG_DEBUG parts of stages and the notes of the
- *  schedule; TL_LOG_TRACE that a stage begins. `stage` names who speaks: "plan", "expand", "lower", "verify",
- *  "generate", "compile", "fallback". A message that finds no memory is left out.
+ *  schedule; TL_LOG_TRACE that a stage begins. `stage` names who speaks: "plan", "expand", "accesses",
+ *  "lower", "verify", "generate", "compile", "fallback". A message that finds no memory is left out.
  *  Where the environment variable TILEGEN_LOG is error, warn, info, debug or trace when the library first
  *  looks, the same is written to standard error, whatever contexts say; by default nothing is. */
-TL_API tl_status tl_context_set_log(tl_context *context, tl_log_level level, tl_log_fn fn, tl_drop_fn drop,
-                                    void *user,
-                                    tl_error **out_error);
+TL_API tl_status tl_context_set_log(tl_context* context, tl_log_level level, tl_log_fn fn, tl_drop_fn drop,
+                                    void* user, tl_error** out_error);
 
 /** Hands the result of every compiler stage to `fn`; NULL switches it off. */
-TL_API tl_status tl_context_set_dump(tl_context *context, tl_dump_fn fn, tl_drop_fn drop, void *user,
-                                     tl_error **out_error);
+TL_API tl_status tl_context_set_dump(tl_context* context, tl_dump_fn fn, tl_drop_fn drop, void* user,
+                                     tl_error** out_error);
 
 /** Asks `fn` whether to stop, on the calling thread or one of the library, for one call by one thread at a
  *  time; NULL switches it off. Calls that are given the context ask: tl_program_parse, tl_builder_finish of
@@ -438,170 +425,169 @@ TL_API tl_status tl_context_set_dump(tl_context *context, tl_dump_fn fn, tl_drop
  *  its caller left ends in the background, without a further callback. At most four do at a time, the next
  *  compilation that may be cancelled waits for one of them; the process's exit and the unloading of the
  *  library wait for all. */
-TL_API tl_status tl_context_set_cancel(tl_context *context, tl_cancel_fn fn, tl_drop_fn drop, void *user,
-                                       tl_error **out_error);
+TL_API tl_status tl_context_set_cancel(tl_context* context, tl_cancel_fn fn, tl_drop_fn drop, void* user,
+                                       tl_error** out_error);
 
 /** Gives each of those calls so many milliseconds, 0 = any number (the default). The shorter of this and a
  *  call's own "timeout_ms" holds. */
-TL_API tl_status tl_context_set_timeout(tl_context *context, int64_t timeout_ms, tl_error **out_error);
+TL_API tl_status tl_context_set_timeout(tl_context* context, int64_t timeout_ms, tl_error** out_error);
 
 /** Lowers a limit: "text_bytes", "expr_nodes", "expr_depth", "statements", "buffers", "nesting", "rank",
  *  "tile_elements", "unroll", "diagnostics". Raising one above its present value, or a value below 1, is
  *  refused. Holds for builders and parses begun afterwards. */
-TL_API tl_status tl_context_set_limit(tl_context *context, const char *name, int64_t value,
-                                      tl_error **out_error);
+TL_API tl_status tl_context_set_limit(tl_context* context, const char* name, int64_t value,
+                                      tl_error** out_error);
 
 /** Present value of a limit. */
-TL_API tl_status tl_context_get_limit(const tl_context *context, const char *name, int64_t *out_value,
-                                      tl_error **out_error);
+TL_API tl_status tl_context_get_limit(const tl_context* context, const char* name, int64_t* out_value,
+                                      tl_error** out_error);
 
 /* -------------------------------------------------------------------------------- errors -- */
 
 /** Reference counting. */
-TL_API void tl_error_retain(tl_error *error);
-TL_API void tl_error_release(tl_error *error);
+TL_API void tl_error_retain(tl_error* error);
+TL_API void tl_error_release(tl_error* error);
 
 /** Status of the first diagnostic, which is what the failing call returned. TL_OK for NULL. [stable] */
-TL_API tl_status tl_error_status(const tl_error *error);
+TL_API tl_status tl_error_status(const tl_error* error);
 
 /** All diagnostics as text, one per line; "" for NULL. [stable] */
-TL_API const char *tl_error_message(const tl_error *error);
+TL_API const char* tl_error_message(const tl_error* error);
 
 /** Number of diagnostics; 0 for NULL. */
-TL_API size_t tl_error_count(const tl_error *error);
+TL_API size_t tl_error_count(const tl_error* error);
 
 /** Fills *out_diagnostic (struct_size set by the caller) with diagnostic `index`. Its strings belong to the
  *  error. */
-TL_API tl_status tl_error_diagnostic(const tl_error *error, size_t index, tl_diagnostic *out_diagnostic);
+TL_API tl_status tl_error_diagnostic(const tl_error* error, size_t index, tl_diagnostic* out_diagnostic);
 
 /* -------------------------------------------------------------------------------- blobs -- */
 
 /** Reference counting. */
-TL_API void tl_blob_retain(tl_blob *blob);
-TL_API void tl_blob_release(tl_blob *blob);
+TL_API void tl_blob_retain(tl_blob* blob);
+TL_API void tl_blob_release(tl_blob* blob);
 
 /** The bytes, followed by a NUL that is not counted. "" for NULL. */
-TL_API const char *tl_blob_data(const tl_blob *blob);
-TL_API size_t tl_blob_size(const tl_blob *blob);
+TL_API const char* tl_blob_data(const tl_blob* blob);
+TL_API size_t tl_blob_size(const tl_blob* blob);
 
 /* -------------------------------------------------------------------------------- options -- */
 
 /** Compile options, all at their defaults. */
-TL_API tl_status tl_options_create(tl_options **out_options, tl_error **out_error);
-TL_API void tl_options_destroy(tl_options *options);
+TL_API tl_status tl_options_create(tl_options** out_options, tl_error** out_error);
+TL_API void tl_options_destroy(tl_options* options);
 
 /** Sets one option. An unknown name or a wrong type is TL_INVALID_ARGUMENT; the message lists the names. */
-TL_API tl_status tl_options_set_i64(tl_options *options, const char *name, int64_t value,
-                                    tl_error **out_error);
-TL_API tl_status tl_options_set_bool(tl_options *options, const char *name, int32_t value,
-                                     tl_error **out_error);
-TL_API tl_status tl_options_set_str(tl_options *options, const char *name, const char *value,
-                                    tl_error **out_error);
+TL_API tl_status tl_options_set_i64(tl_options* options, const char* name, int64_t value,
+                                    tl_error** out_error);
+TL_API tl_status tl_options_set_bool(tl_options* options, const char* name, int32_t value,
+                                     tl_error** out_error);
+TL_API tl_status tl_options_set_str(tl_options* options, const char* name, const char* value,
+                                    tl_error** out_error);
 
 /** The option table: number of rows, and row `index`. */
 TL_API size_t tl_option_count(void);
-TL_API tl_status tl_option_describe(size_t index, tl_option_info *out_info);
+TL_API tl_status tl_option_describe(size_t index, tl_option_info* out_info);
 
 /* -------------------------------------------------------------------------------- targets -- */
 
 /** Names of the targets that this library can plan for; "" behind the end. */
 TL_API size_t tl_target_count(void);
-TL_API const char *tl_target_name_at(size_t index);
+TL_API const char* tl_target_name_at(size_t index);
 
 /** A target by name: "host" (this machine), "x86-64-v3", "sm_80", ... An unknown name is TL_UNKNOWN_TARGET
  *  and the message lists the known ones. No device is needed. "sim:sm_80" is sm_80 with the simulator in
  *  place of a device: launches run on the host's memory and fail with what the simulator finds. "cuda" and
  *  "cuda:1" stand for the target of this machine's first and second CUDA device, and are TL_DRIVER where
  *  there is none. */
-TL_API tl_status tl_target_parse(const char *name, tl_target **out_target, tl_error **out_error);
+TL_API tl_status tl_target_parse(const char* name, tl_target** out_target, tl_error** out_error);
 
 /** The best target that this library can compile for and run on this machine: that of the first CUDA device,
  *  else "host". A kernel for a CUDA device takes tensors in its memory (tl_device_allocate). */
-TL_API tl_status tl_target_best(const tl_context *context, tl_target **out_target, tl_error **out_error);
-TL_API void tl_target_retain(tl_target *target);
-TL_API void tl_target_release(tl_target *target);
+TL_API tl_status tl_target_best(const tl_context* context, tl_target** out_target, tl_error** out_error);
+TL_API void tl_target_retain(tl_target* target);
+TL_API void tl_target_release(tl_target* target);
 
 /** Name of a target; "" for NULL. */
-TL_API const char *tl_target_name(const tl_target *target);
+TL_API const char* tl_target_name(const tl_target* target);
 
 /** The whole description as JSON. */
-TL_API tl_status tl_target_to_json(const tl_target *target, tl_blob **out_json, tl_error **out_error);
+TL_API tl_status tl_target_to_json(const tl_target* target, tl_blob** out_json, tl_error** out_error);
 
 /** One number of a target: "warp", "max_threads", "default_threads", "shared_bytes",
  *  "registers_per_thread", "vector_bytes", "async_copy" (0 or 1). */
-TL_API tl_status tl_target_get_i64(const tl_target *target, const char *name, int64_t *out_value,
-                                   tl_error **out_error);
+TL_API tl_status tl_target_get_i64(const tl_target* target, const char* name, int64_t* out_value,
+                                   tl_error** out_error);
 
 /* -------------------------------------------------------------------------------- builder --
  * A builder is sticky: after the first mistake every call is a no-op that returns none, and tl_builder_finish
  * reports what went wrong and where. So nothing needs checking in between. */
 
 /** Begins a program of that name. */
-TL_API tl_status tl_builder_create(const tl_context *context, const char *name, tl_builder **out_builder,
-                                   tl_error **out_error);
-TL_API void tl_builder_destroy(tl_builder *builder);
+TL_API tl_status tl_builder_create(const tl_context* context, const char* name, tl_builder** out_builder,
+                                   tl_error** out_error);
+TL_API void tl_builder_destroy(tl_builder* builder);
 
 /** Source place of what is built from now on, for diagnostics. `file` NULL or line 0: unknown. */
-TL_API void tl_builder_set_location(tl_builder *builder, const char *file, uint32_t line, uint32_t column);
+TL_API void tl_builder_set_location(tl_builder* builder, const char* file, uint32_t line, uint32_t column);
 
 /** Status of the first mistake so far; TL_OK while there is none. */
-TL_API tl_status tl_builder_status(const tl_builder *builder);
+TL_API tl_status tl_builder_status(const tl_builder* builder);
 
 /** Ends the program, checks it as a whole and hands it out. The builder is spent, whatever the result;
  *  destroy it. */
-TL_API tl_status tl_builder_finish(tl_builder *builder, tl_program **out_program, tl_error **out_error);
+TL_API tl_status tl_builder_finish(tl_builder* builder, tl_program** out_program, tl_error** out_error);
 
 /* Parameters, in launch order, before the first kernel. */
 
 /** A symbolic extent: i64, >= 0, known at launch. */
-TL_API tl_expr tl_dim(tl_builder *builder, const char *name);
+TL_API tl_expr tl_dim(tl_builder* builder, const char* name);
 
 /** States what is known of a dimension: lower <= value <= upper and value % divisor == 0. Checked at
  *  launch, used to drop guards. Use 0, INT64_MAX, 1 for "nothing". */
-TL_API void tl_dim_fact(tl_builder *builder, tl_expr dim, int64_t lower, int64_t upper, int64_t divisor);
+TL_API void tl_dim_fact(tl_builder* builder, tl_expr dim, int64_t lower, int64_t upper, int64_t divisor);
 
 /** A by-value parameter. */
-TL_API tl_expr tl_scalar(tl_builder *builder, const char *name, tl_dtype dtype);
+TL_API tl_expr tl_scalar(tl_builder* builder, const char* name, tl_dtype dtype);
 
 /** A tensor in global memory. `shape` holds `rank` i64 expressions over constants, dimensions and scalars,
  *  slowest first. `strides`, in elements, likewise, or NULL for compact row-major. `flags`:
  *  TL_TENSOR_READ_ONLY, TL_TENSOR_WORKSPACE or 0. A workspace is what the program's kernels leave for
  *  each other: the library allocates it for each launch, its contents are unspecified when the first
  *  kernel begins, and it is no parameter. Dimensions that only its shape has are passed as TL_ARG_I64. */
-TL_API tl_buffer tl_tensor(tl_builder *builder, const char *name, tl_dtype dtype, uint32_t rank,
-                           const tl_expr *shape,
-                           const tl_expr *strides, uint32_t flags);
+TL_API tl_buffer tl_tensor(tl_builder* builder, const char* name, tl_dtype dtype, uint32_t rank,
+                           const tl_expr* shape, const tl_expr* strides, uint32_t flags);
 
 /* Expressions. Operand types must agree; nothing is converted silently. Constants are folded. */
 
 /** An integer or bool literal; `value` must fit the type. */
-TL_API tl_expr tl_const_i64(tl_builder *builder, tl_dtype dtype, int64_t value);
+TL_API tl_expr tl_const_i64(tl_builder* builder, tl_dtype dtype, int64_t value);
 
 /** A floating literal, rounded to the type. */
-TL_API tl_expr tl_const_f64(tl_builder *builder, tl_dtype dtype, double value);
+TL_API tl_expr tl_const_f64(tl_builder* builder, tl_dtype dtype, double value);
 
 /** Short for tl_const_i64(builder, TL_I64, value): extents, offsets, indices. */
-TL_API tl_expr tl_index(tl_builder *builder, int64_t value);
+TL_API tl_expr tl_index(tl_builder* builder, int64_t value);
 
 /** op(a). Arithmetic: any number; exp .. ceil: floating; TL_NOT: bool; TL_BIT_NOT: integers. */
-TL_API tl_expr tl_unary(tl_builder *builder, tl_unary_op op, tl_expr a);
+TL_API tl_expr tl_unary(tl_builder* builder, tl_unary_op op, tl_expr a);
 
 /** a op b, both of one type, which is the result's, or bool for comparisons. */
-TL_API tl_expr tl_binary(tl_builder *builder, tl_binary_op op, tl_expr a, tl_expr b);
+TL_API tl_expr tl_binary(tl_builder* builder, tl_binary_op op, tl_expr a, tl_expr b);
 
 /** a where `condition` (bool) holds, else b. */
-TL_API tl_expr tl_select(tl_builder *builder, tl_expr condition, tl_expr a, tl_expr b);
+TL_API tl_expr tl_select(tl_builder* builder, tl_expr condition, tl_expr a, tl_expr b);
 
 /** Converts. To a narrower float: nearest even, to TL_E4M3 and TL_E5M2 saturating at the largest finite
  *  value, infinities too; float to integer: truncates and saturates, NaN gives 0;
  *  integers wrap; to bool: x != 0. */
-TL_API tl_expr tl_cast(tl_builder *builder, tl_dtype dtype, tl_expr a);
+TL_API tl_expr tl_cast(tl_builder* builder, tl_dtype dtype, tl_expr a);
 
 /** One element of a buffer; `rank` i64 indices. Outside a tensor it reads 0. */
-TL_API tl_expr tl_load(tl_builder *builder, tl_buffer buffer, uint32_t rank, const tl_expr *indices);
+TL_API tl_expr tl_load(tl_builder* builder, tl_buffer buffer, uint32_t rank, const tl_expr* indices);
 
 /** Type of an expression; 0 for none. */
-TL_API tl_dtype tl_expr_dtype(tl_builder *builder, tl_expr expr);
+TL_API tl_dtype tl_expr_dtype(tl_builder* builder, tl_expr expr);
 
 /* Scopes. Each begin is closed by tl_end with the scope it returned, innermost first. A begin that fails sets
  * the variables it would have handed out to none. */
@@ -610,71 +596,68 @@ TL_API tl_dtype tl_expr_dtype(tl_builder *builder, tl_expr expr);
  *  slowest first. `threads`: computing threads of a block, 0 = the planner decides. `names`: of the block
  *  indices, or NULL. `out_blocks` receives `rank` block indices. Kernels of a program run in order. (Paper:
  *  T.Kernel.) */
-TL_API tl_scope tl_begin_kernel(tl_builder *builder, const char *name, uint32_t rank, const tl_expr *grid,
-                                int64_t threads, const char *const *names, tl_expr *out_blocks);
+TL_API tl_scope tl_begin_kernel(tl_builder* builder, const char* name, uint32_t rank, const tl_expr* grid,
+                                int64_t threads, const char* const* names, tl_expr* out_blocks);
 
 /** Opens `for var in begin .. end` (end exclusive). `num_stages`: pipelined loops, 0 = the planner decides;
  *  0 for the other kinds. Unrolled and vectorized loops need a constant trip count. `name` may be NULL.
  *  (Paper: T.serial, T.unroll, T.vectorized, T.Pipelined.) */
-TL_API tl_scope tl_begin_loop(tl_builder *builder, tl_loop_kind kind, tl_expr begin, tl_expr end,
-                              int64_t num_stages,
-                              const char *name, tl_expr *out_var);
+TL_API tl_scope tl_begin_loop(tl_builder* builder, tl_loop_kind kind, tl_expr begin, tl_expr end,
+                              int64_t num_stages, const char* name, tl_expr* out_var);
 
 /** Opens a loop nest of `rank` constant extents whose iterations are independent; the planner maps them to
  *  threads. Only stores, ifs and loads may stand inside. `names` may be NULL. (Paper: T.Parallel.) */
-TL_API tl_scope tl_begin_parallel(tl_builder *builder, uint32_t rank, const int64_t *extents,
-                                  const char *const *names,
-                                  tl_expr *out_vars);
+TL_API tl_scope tl_begin_parallel(tl_builder* builder, uint32_t rank, const int64_t* extents,
+                                  const char* const* names, tl_expr* out_vars);
 
 /** Opens the branch taken when `condition` (bool) holds. Outside parallel loops it must be the same for the
  *  block. */
-TL_API tl_scope tl_begin_if(tl_builder *builder, tl_expr condition);
+TL_API tl_scope tl_begin_if(tl_builder* builder, tl_expr condition);
 
 /** Ends the first branch of an open if and begins the other. */
-TL_API void tl_begin_else(tl_builder *builder, tl_scope if_scope);
+TL_API void tl_begin_else(tl_builder* builder, tl_scope if_scope);
 
 /** Closes a scope, which must be the innermost open one. */
-TL_API void tl_end(tl_builder *builder, tl_scope scope);
+TL_API void tl_end(tl_builder* builder, tl_scope scope);
 
 /* Statements of the innermost scope. */
 
 /** An on-chip tile of constant shape, alive as long as its kernel; called directly inside the kernel.
  *  (Paper: T.alloc_shared, T.alloc_fragment, T.alloc_local.) */
-TL_API tl_buffer tl_alloc(tl_builder *builder, const char *name, tl_mem_scope scope, tl_dtype dtype,
-                          uint32_t rank,
-                          const int64_t *shape);
+TL_API tl_buffer tl_alloc(tl_builder* builder, const char* name, tl_mem_scope scope, tl_dtype dtype,
+                          uint32_t rank, const int64_t* shape);
 
 /** The box at `offsets` (i64 expressions, the same for the block) of constant `extents`. It may hang over
  *  the edge of a tensor: reads give 0 there, writes are dropped. */
-TL_API tl_region tl_region_of(tl_builder *builder, tl_buffer buffer, uint32_t rank, const tl_expr *offsets,
-                              const int64_t *extents);
+TL_API tl_region tl_region_of(tl_builder* builder, tl_buffer buffer, uint32_t rank, const tl_expr* offsets,
+                              const int64_t* extents);
 
 /** The whole of an on-chip tile, or of a tensor of constant shape. */
-TL_API tl_region tl_whole(tl_builder *builder, tl_buffer buffer);
+TL_API tl_region tl_whole(tl_builder* builder, tl_buffer buffer);
 
 /** dst = src, converted where types differ. Shapes agree up to dimensions of extent 1. (Paper: T.copy.) */
-TL_API void tl_copy(tl_builder *builder, tl_region src, tl_region dst);
+TL_API void tl_copy(tl_builder* builder, tl_region src, tl_region dst);
 
 /** dst = value, of dst's type. (Paper: T.fill, T.clear.) */
-TL_API void tl_fill(tl_builder *builder, tl_region dst, tl_expr value);
+TL_API void tl_fill(tl_builder* builder, tl_region dst, tl_expr value);
 
 /** C += A * B, A being m x k, B k x n, C m x n, accumulated in C's type. `flags`: TL_GEMM_* bits. (Paper:
  *  T.gemm.) */
-TL_API void tl_gemm(tl_builder *builder, tl_region a, tl_region b, tl_region c, uint32_t flags,
+TL_API void tl_gemm(tl_builder* builder, tl_region a, tl_region b, tl_region c, uint32_t flags,
                     tl_warp_policy policy);
 
 /** dst = kind over dimension `axis` of src; dst has src's shape without that dimension, or with extent 1
  *  there. `flags`: TL_REDUCE_ACCUMULATE or 0. (Paper: T.reduce_*.) */
-TL_API void tl_reduce(tl_builder *builder, tl_region src, tl_region dst, tl_reduce_kind kind, uint32_t axis,
+TL_API void tl_reduce(tl_builder* builder, tl_region src, tl_region dst, tl_reduce_kind kind, uint32_t axis,
                       uint32_t flags);
 
 /** dst = the sums of src's elements along dimension `axis`, each up to and with its own; dst has src's shape
  *  and may be the same region. `flags`: TL_CUMSUM_REVERSE or 0. (TileLang: T.cumsum.) */
-TL_API void tl_cumsum(tl_builder *builder, tl_region src, tl_region dst, uint32_t axis, uint32_t flags);
+TL_API void tl_cumsum(tl_builder* builder, tl_region src, tl_region dst, uint32_t axis, uint32_t flags);
 
 /** buffer[indices] = value, of the buffer's type. Inside parallel loops, or elsewhere to local tiles. A
  *  write outside a tensor is dropped. */
-TL_API void tl_store(tl_builder *builder, tl_buffer buffer, uint32_t rank, const tl_expr *indices,
+TL_API void tl_store(tl_builder* builder, tl_buffer buffer, uint32_t rank, const tl_expr* indices,
                      tl_expr value);
 
 /* --------------------------------------------------------------------------------- layouts -- */
@@ -690,55 +673,54 @@ enum {
  *  offset in every cell, a fragment the thread and register ("T5:R2", "+n" for n further holders). Ranks
  *  above 2 show their last two dimensions. Errors: TL_PARSE_ERROR, TL_INVALID_ARGUMENT. (Paper figures 6
  *  and 7.) */
-TL_API tl_status tl_layout_draw(const char *layout, tl_picture form, tl_blob **out_picture,
-                                tl_error **out_error);
+TL_API tl_status tl_layout_draw(const char* layout, tl_picture form, tl_blob** out_picture,
+                                tl_error** out_error);
 
 /* -------------------------------------------------------------------------------- programs -- */
 
 /** Reads the .tl text form and checks the program. `file_name` (may be NULL) stands in diagnostics; no file
  *  is read. */
-TL_API tl_status tl_program_parse(const tl_context *context, const char *text, size_t size,
-                                  const char *file_name,
-                                  tl_program **out_program, tl_error **out_error);
-TL_API void tl_program_retain(tl_program *program);
-TL_API void tl_program_release(tl_program *program);
+TL_API tl_status tl_program_parse(const tl_context* context, const char* text, size_t size,
+                                  const char* file_name, tl_program** out_program, tl_error** out_error);
+TL_API void tl_program_retain(tl_program* program);
+TL_API void tl_program_release(tl_program* program);
 
 /** The canonical text; parsing it gives an equal program. */
-TL_API tl_status tl_program_print(const tl_program *program, tl_blob **out_text, tl_error **out_error);
+TL_API tl_status tl_program_print(const tl_program* program, tl_blob** out_text, tl_error** out_error);
 
 /** 32 hex digits that identify the canonical text, on every machine; "" for NULL. */
-TL_API const char *tl_program_hash(const tl_program *program);
+TL_API const char* tl_program_hash(const tl_program* program);
 
 /** Name of the program; "" for NULL. */
-TL_API const char *tl_program_name(const tl_program *program);
+TL_API const char* tl_program_name(const tl_program* program);
 
 /** Parameters in launch order, without workspaces: how many, and number `index`. */
-TL_API size_t tl_program_param_count(const tl_program *program);
-TL_API tl_status tl_program_param(const tl_program *program, size_t index, tl_param_info *out_info);
+TL_API size_t tl_program_param_count(const tl_program* program);
+TL_API tl_status tl_program_param(const tl_program* program, size_t index, tl_param_info* out_info);
 
 /** Runs the program by interpretation, slowly, on host tensors: the reference for compiled code. Arguments
  *  as for tl_kernel_launch. Also reports reads of on-chip elements that nobody wrote and indices outside
  *  on-chip tiles. */
-TL_API tl_status tl_interpret(const tl_program *program, const tl_arg *args, size_t count,
-                              tl_error **out_error);
+TL_API tl_status tl_interpret(const tl_program* program, const tl_arg* args, size_t count,
+                              tl_error** out_error);
 
 /** The same with a tl_launch, of which `timeout_ms` and `context` count. */
-TL_API tl_status tl_interpret_launch(const tl_program *program, const tl_launch *launch, const tl_arg *args,
-                                     size_t count, tl_error **out_error);
+TL_API tl_status tl_interpret_launch(const tl_program* program, const tl_launch* launch, const tl_arg* args,
+                                     size_t count, tl_error** out_error);
 
 /* -------------------------------------------------------------------------------- compiling -- */
 
 /** Compiles. `options` may be NULL. Re-entrant. A program that the target cannot run is TL_UNSUPPORTED or,
  *  where it needs too much memory, TL_LIMIT_EXCEEDED. */
-TL_API tl_status tl_compile(const tl_context *context, const tl_program *program, const tl_target *target,
-                            const tl_options *options, tl_artifact **out_artifact, tl_error **out_error);
-TL_API void tl_artifact_retain(tl_artifact *artifact);
-TL_API void tl_artifact_release(tl_artifact *artifact);
+TL_API tl_status tl_compile(const tl_context* context, const tl_program* program, const tl_target* target,
+                            const tl_options* options, tl_artifact** out_artifact, tl_error** out_error);
+TL_API void tl_artifact_retain(tl_artifact* artifact);
+TL_API void tl_artifact_release(tl_artifact* artifact);
 
 /** Text of one section, NUL-terminated behind *out_size, owned by the artifact. A section that was not
  *  asked for by the options is empty. TL_SECTION_CODE may be binary: only *out_size tells its end. */
-TL_API tl_status tl_artifact_section(const tl_artifact *artifact, tl_section section, const char **out_data,
-                                     size_t *out_size, tl_error **out_error);
+TL_API tl_status tl_artifact_section(const tl_artifact* artifact, tl_section section, const char** out_data,
+                                     size_t* out_size, tl_error** out_error);
 
 /** Form of TL_SECTION_CODE: "ptx" (NVIDIA targets), text that the driver compiles when it is loaded, or
  *  "object" (hosts), a relocatable ELF file with a function for each version of a kernel. More forms may
@@ -750,50 +732,50 @@ TL_API const char* tl_artifact_code_format(const tl_artifact* artifact);
  *  for targets that need none or hold all versions in one artifact (host, simulator). It is compiled once, by
  *  the options of tl_compile, by this call or by the first launch that needs it. `context` (NULL for none) is
  *  whom to ask whether to stop. Versions compiled so far are loaded by tl_kernel_prepare. */
-TL_API tl_status tl_artifact_fallback(const tl_context *context, const tl_artifact *artifact,
-                                      tl_artifact **out_fallback, tl_error **out_error);
+TL_API tl_status tl_artifact_fallback(const tl_context* context, const tl_artifact* artifact,
+                                      tl_artifact** out_fallback, tl_error** out_error);
 
 /** Compiler stages that ran: how many, and name and milliseconds of number `index`. */
-TL_API size_t tl_artifact_stage_count(const tl_artifact *artifact);
-TL_API tl_status tl_artifact_stage(const tl_artifact *artifact, size_t index, const char **out_name,
-                                   double *out_ms);
+TL_API size_t tl_artifact_stage_count(const tl_artifact* artifact);
+TL_API tl_status tl_artifact_stage(const tl_artifact* artifact, size_t index, const char** out_name,
+                                   double* out_ms);
 
 /* -------------------------------------------------------------------------------- running -- */
 
 /** Devices of this machine: how many, and number `ordinal`. Device 0 is the host, then come the CUDA devices
  *  in the driver's order. The driver is looked for once, on the first call that needs it. */
 TL_API size_t tl_device_count(void);
-TL_API tl_status tl_device_describe(size_t ordinal, tl_device_info *out_info);
+TL_API tl_status tl_device_describe(size_t ordinal, tl_device_info* out_info);
 
 /** Memory of a device: allocated (NULL for 0 bytes), freed (NULL is ignored), copied between host and device
  *  in either direction. A copy runs behind the work of `stream` and returns when the bytes are there;
  *  tl_device_wait returns when the work of `stream` is done. Device 0 is the host, whose `stream` is
  *  ignored. Meant for tools and small clients: tensors of any origin can be launched on. */
-TL_API tl_status tl_device_allocate(size_t ordinal, size_t bytes, void **out_memory, tl_error **out_error);
-TL_API tl_status tl_device_free(size_t ordinal, void *memory, tl_error **out_error);
-TL_API tl_status tl_device_copy(size_t ordinal, void *to, const void *from, size_t bytes, void *stream,
-                                tl_error **out_error);
-TL_API tl_status tl_device_wait(size_t ordinal, void *stream, tl_error **out_error);
+TL_API tl_status tl_device_allocate(size_t ordinal, size_t bytes, void** out_memory, tl_error** out_error);
+TL_API tl_status tl_device_free(size_t ordinal, void* memory, tl_error** out_error);
+TL_API tl_status tl_device_copy(size_t ordinal, void* to, const void* from, size_t bytes, void* stream,
+                                tl_error** out_error);
+TL_API tl_status tl_device_wait(size_t ordinal, void* stream, tl_error** out_error);
 
 /** Makes an artifact ready for device `ordinal`, or for TL_DEVICE_ANY. A device that the artifact is not for
  *  is TL_DRIVER. On CUDA the code itself is loaded later, by tl_kernel_prepare or the first launch. */
-TL_API tl_status tl_kernel_load(const tl_context *context, const tl_artifact *artifact, size_t ordinal,
-                                tl_kernel **out_kernel, tl_error **out_error);
-TL_API void tl_kernel_retain(tl_kernel *kernel);
+TL_API tl_status tl_kernel_load(const tl_context* context, const tl_artifact* artifact, size_t ordinal,
+                                tl_kernel** out_kernel, tl_error** out_error);
+TL_API void tl_kernel_retain(tl_kernel* kernel);
 
 /** On CUDA a kernel must live until its work, and the graphs it was captured in, are done. */
-TL_API void tl_kernel_release(tl_kernel *kernel);
+TL_API void tl_kernel_release(tl_kernel* kernel);
 
 /** Brings everything a launch needs in place. On CUDA: loads the code in the context that is current on this
  *  thread if that is one of the kernel's device, else in the device's primary context; of the fallback
  *  versions those that are compiled (tl_artifact_fallback). A launch does the same when it is the first; call
  *  this to choose the moment, and before the capture of a graph. */
-TL_API tl_status tl_kernel_prepare(const tl_kernel *kernel, tl_error **out_error);
+TL_API tl_status tl_kernel_prepare(const tl_kernel* kernel, tl_error** out_error);
 
 /** What the code needs of the device: number of versions over all kernels, and number `index`. */
-TL_API size_t tl_kernel_form_count(const tl_kernel *kernel);
-TL_API tl_status tl_kernel_describe(const tl_kernel *kernel, size_t index, tl_kernel_info *out_info,
-                                    tl_error **out_error);
+TL_API size_t tl_kernel_form_count(const tl_kernel* kernel);
+TL_API tl_status tl_kernel_describe(const tl_kernel* kernel, size_t index, tl_kernel_info* out_info,
+                                    tl_error** out_error);
 
 /** Runs all kernels of the program in order. `args`: one per parameter in launch order, where dimensions
  *  may be TL_ARG_AUTO; or one per tensor and scalar, with every dimension solved from the tensors.
@@ -803,14 +785,13 @@ TL_API tl_status tl_kernel_describe(const tl_kernel *kernel, size_t index, tl_ke
  *  waited for once the kernel is prepared, so launches can be captured in a graph. Tensors are borrowed
  *  for the time of the work. `launch` may be NULL. A kernel that fails on the device shows in a later
  *  call, and its context is lost. */
-TL_API tl_status tl_kernel_launch(const tl_kernel *kernel, const tl_launch *launch, const tl_arg *args,
-                                  size_t count,
-                                  tl_error **out_error);
+TL_API tl_status tl_kernel_launch(const tl_kernel* kernel, const tl_launch* launch, const tl_arg* args,
+                                  size_t count, tl_error** out_error);
 
 /** The same for a program whose parameters are tensors and dimensions solved from them. */
-TL_API tl_status tl_kernel_launch_dlpack(const tl_kernel *kernel, const tl_launch *launch,
-                                         const struct DLTensor *const *tensors, size_t count,
-                                         tl_error **out_error);
+TL_API tl_status tl_kernel_launch_dlpack(const tl_kernel* kernel, const tl_launch* launch,
+                                         const struct DLTensor* const* tensors, size_t count,
+                                         tl_error** out_error);
 
 #ifdef __cplusplus
 }

@@ -12,10 +12,10 @@ std::vector<CarriedSums> carried_sums(const ir::Program& p, int kernel, const Ke
   std::set<const KernelOp*> done;
   for (size_t i = 0; i < ops.ops.size(); ++i) {
     const KernelOp& op = ops.ops[i];
-    if (!plans[i].joined_behind || plans[i].joined_behind->empty() || done.count(&op)) continue;
+    if (!plans[i].deferred_to || plans[i].deferred_to->empty() || done.count(&op)) continue;
     ir::for_each_statement(p, p.kernels[static_cast<size_t>(kernel)].body, [&](ir::StmtId s, int) {
-      if (paths[s.value] != *plans[i].joined_behind || done.count(&op)) return;
-      const SumParts parts = sum_parts(p, ops, s, op);
+      if (paths[s.value] != *plans[i].deferred_to || done.count(&op)) return;
+      const PartialSums parts = sum_parts(p, ops, s, op);
       CarriedSums c{s, &op, {parts.outside.begin(), parts.outside.end()}, {}};
       for (int v : c.joined)
         if (!begins_as_zero(p, kernel, ops, s, v)) c.split.insert(v);

@@ -1,4 +1,4 @@
-// Sums that loops carry in parts, one a thread of the row (plan::OpPlan::joined_behind): what is split in
+// Sums that loops carry in parts, one a thread of the row (plan::OpPlan::deferred_to): what is split in
 // front of the loop and joined behind it.
 #pragma once
 

@@ -66,20 +66,46 @@ std::vector<int> identity_map(const Fragment& f) {
 
 // Lanes: every bit of `from`'s threads above the lanes stands for what it stands for in `to` (or for a copy),
 // so the element's holder that differs from the asking thread in lane bits only is of its warp.
-Exchange exchange_for(const Fragment& from, const Fragment& to, const target::Target& t, ir::DType type) {
-  if (from.covers(to, identity_map(from))) return Exchange::registers;
-  if (ir::dtype_bytes(type) > kShuffleBytes) return Exchange::scratch;
+layout::ConversionKind conversion_kind(const Fragment& from, const Fragment& to, const target::Target& t,
+                                       ir::DType type) {
+  using layout::ConversionKind;
+  if (from.covers(to, identity_map(from)))
+    return layout::same_registers(from, to) ? ConversionKind::none : ConversionKind::register_permute;
+  if (ir::dtype_bytes(type) > kShuffleBytes) return ConversionKind::shared_bounce;
   const auto have = thread_bits(from), want = thread_bits(to);
-  if (!have || !want) return Exchange::scratch;
+  if (!have || !want) return ConversionKind::shared_bounce;
   std::set<int64_t> held_by;
   for (const ThreadBit& bit : *have) {
     held_by.insert(std::get<0>(bit));
     if (std::get<0>(bit) >= t.warp && std::get<1>(bit) != kReplica && !want->count(bit))
-      return Exchange::scratch;
+      return ConversionKind::shared_bounce;
   }
   for (const ThreadBit& bit : *want)  // a warp that holds nothing cannot ask its own lanes
-    if (std::get<0>(bit) >= t.warp && !held_by.count(std::get<0>(bit))) return Exchange::scratch;
-  return Exchange::lanes;
+    if (std::get<0>(bit) >= t.warp && !held_by.count(std::get<0>(bit))) return ConversionKind::shared_bounce;
+  return ConversionKind::shuffle;
+}
+
+bool may_convert(layout::ConversionKind kind, const Fragment& from, const Fragment& to,
+                 const target::Target& t, ir::DType type) {
+  if (kind == layout::ConversionKind::shared_bounce) return true;
+  const layout::ConversionKind least = conversion_kind(from, to, t, type);
+  return kind == least ||
+         (kind == layout::ConversionKind::register_permute && least == layout::ConversionKind::none);
+}
+
+int64_t conversion_cycles(layout::ConversionKind kind, const Fragment& to, ir::DType type) {
+  const int64_t words = (to.registers() * ir::dtype_bytes(type) + 3) / 4;
+  switch (kind) {
+    case layout::ConversionKind::none:
+      return 0;
+    case layout::ConversionKind::register_permute:
+      return words;
+    case layout::ConversionKind::shuffle:
+      return 4 * words;
+    case layout::ConversionKind::shared_bounce:
+      return 8 * words + 60;
+  }
+  return 0;
 }
 
 // Rows a vector apart from a multiple of the banks, so that neighbouring rows do not meet in one bank.
@@ -165,9 +191,9 @@ std::vector<OpConversion> conversions_of(const ir::Program& p, const KernelOps& 
       auto same = std::find_if(list.begin(), list.end(), [&](const OpConversion& o) {
         return o.value == static_cast<int>(v) && o.form.equivalent(form);
       });
-      if (same == list.end()) same = list.insert(list.end(), {static_cast<int>(v), form, false, false});
-      same->before |= reads;
-      same->behind |= writes;
+      if (same == list.end()) same = list.insert(list.end(), {static_cast<int>(v), form});
+      (reads ? same->before : same->behind) = true;
+      (reads ? same->kind_before : same->kind_behind) = c.kind;
     }
   }
   for (OpConversion& c : list)
@@ -177,9 +203,12 @@ std::vector<OpConversion> conversions_of(const ir::Program& p, const KernelOps& 
   return list;
 }
 
-std::string scratch_name(const std::string& path) { return path + ".scratch"; }
-
-std::string copy_name(const std::string& path, const std::string& value) { return path + "." + value; }
+layout::ConversionKind planned_kind(layout::ConversionKind planned, const Fragment& from, const Fragment& to,
+                                    const target::Target& t, ir::DType type) {
+  if (planned != layout::ConversionKind::none) return planned;
+  const layout::ConversionKind least = conversion_kind(from, to, t, type);
+  return least == layout::ConversionKind::none ? layout::ConversionKind::register_permute : least;
+}
 
 plan::ValuePlan copy_in_memory(const plan::ValuePlan& held, ir::DType type, const target::Target& t) {
   plan::ValuePlan copy = held;

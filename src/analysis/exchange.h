@@ -12,14 +12,17 @@
 
 namespace tilegen::analysis {
 
-enum class Exchange : uint8_t {
-  registers,  // every thread holds what it needs
-  lanes,      // shuffles: a lane of the own warp holds it, told by the lane's own digits
-  scratch,
-};
-// For a value held as `from` and needed as `to`.
-Exchange exchange_for(const layout::Fragment& from, const layout::Fragment& to, const target::Target& t,
-                      ir::DType type);
+// What it takes at least to turn a value held as `from` into one held as `to`: no threads that exchange where
+// every thread has what it needs; shuffles where a lane of the own warp has it, told by the lane's own
+// digits.
+layout::ConversionKind conversion_kind(const layout::Fragment& from, const layout::Fragment& to,
+                                       const target::Target& t, ir::DType type);
+// `kind` can do it: that, or a way through memory.
+bool may_convert(layout::ConversionKind kind, const layout::Fragment& from, const layout::Fragment& to,
+                 const target::Target& t, ir::DType type);
+// Cycles of a block: a move per register, a shuffle per register, or a trip through shared memory with two
+// barriers.
+int64_t conversion_cycles(layout::ConversionKind kind, const layout::Fragment& to, ir::DType type);
 
 // How many values of a thread digit its lanes reach by flipping bits of the thread: the whole extent, a part
 // of it, or 1. `digits`: all thread digits, by ascending stride.
@@ -59,15 +62,17 @@ struct OpConversion {
   int value = -1;
   layout::Fragment form;  // the op's
   bool before = false, behind = false;
+  // As planned; none: what it takes at least.
+  layout::ConversionKind kind_before = layout::ConversionKind::none,
+                         kind_behind = layout::ConversionKind::none;
 };
 std::vector<OpConversion> conversions_of(const ir::Program& p, const KernelOps& ops, const KernelOp& op,
                                          const std::vector<plan::ValuePlan>& values,
                                          const std::vector<plan::ConversionPlan>& conversions);
+// How the value goes from `from` to `to`; register_permute where every thread has what it needs.
+layout::ConversionKind planned_kind(layout::ConversionKind planned, const layout::Fragment& from,
+                                    const layout::Fragment& to, const target::Target& t, ir::DType type);
 
-// Names of the places in shared memory: the slice "<path>.scratch" of a statement, and copies of values that
-// ops work on.
-std::string scratch_name(const std::string& path);
-// Of the copy of a value that an op works on in memory, and the value as such an op sees it.
-std::string copy_name(const std::string& path, const std::string& value);
+// The value as an op that works on a copy in memory sees it.
 plan::ValuePlan copy_in_memory(const plan::ValuePlan& held, ir::DType type, const target::Target& t);
 }  // namespace tilegen::analysis

@@ -104,7 +104,7 @@ class PartFinder {
     }
   }
 
-  SumParts run(const KernelOp& reduction) {
+  PartialSums run(const KernelOp& reduction) {
     parts_.values = {reduction.accesses[1].value};
     for (size_t size = 0; size < parts_.values.size() && parts_.refusal.empty();) {
       size = parts_.values.size();
@@ -203,7 +203,7 @@ class PartFinder {
   const std::vector<const KernelOp*> inside_;
   std::set<ir::StmtId> statements_;  // the loop and what is in it
   std::set<int> written_, sums_;     // in the loop, by any op and by sums
-  SumParts parts_;
+  PartialSums parts_;
 };
 
 // The block that has the statement, and the statement's place there.
@@ -250,7 +250,8 @@ bool overwrites(const ir::Program& p, const KernelOp& op, ir::StmtId stmt, int v
 
 }  // namespace
 
-SumParts sum_parts(const ir::Program& p, const KernelOps& ops, ir::StmtId loop, const KernelOp& reduction) {
+PartialSums sum_parts(const ir::Program& p, const KernelOps& ops, ir::StmtId loop,
+                      const KernelOp& reduction) {
   return PartFinder(p, ops, loop).run(reduction);
 }
 

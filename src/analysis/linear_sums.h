@@ -17,14 +17,14 @@
 
 namespace tilegen::analysis {
 
-struct SumParts {
+struct PartialSums {
   std::set<const KernelOp*> reductions;  // all that make parts
   std::set<const KernelOp*> others;      // element-wise ops in the loop that touch parts
   std::set<int> values;
   std::set<int> outside;  // those of them that are used outside the loop as well
   std::string refusal;    // empty: the loop may keep them in parts
 };
-SumParts sum_parts(const ir::Program& p, const KernelOps& ops, ir::StmtId loop, const KernelOp& reduction);
+PartialSums sum_parts(const ir::Program& p, const KernelOps& ops, ir::StmtId loop, const KernelOp& reduction);
 
 // A reduction that adds up.
 bool is_sum(const ir::Program& p, const KernelOp& op);

@@ -62,14 +62,14 @@ class Places {
       uint64_t coefficient = 0;
       const ir::Loop* loop = nullptr;
     };
-    constexpr uint64_t kMost = uint64_t{1} << 31;  // nothing below overflows
+    constexpr uint64_t kMax = uint64_t{1} << 31;  // nothing below overflows
     std::vector<Digit> digits;
     for (const arith::Term& t : forms_.linear(offset).terms) {
       const ir::ExprNode& n = p_.exprs[t.atom];
       if (!varies(t.atom)) continue;
       const uint64_t coefficient =
           t.coeff < 0 ? 0 - static_cast<uint64_t>(t.coeff) : static_cast<uint64_t>(t.coeff);
-      if (n.op != ir::ExprOp::var || coefficient > kMost) return false;
+      if (n.op != ir::ExprOp::var || coefficient > kMax) return false;
       digits.push_back({coefficient, *std::find_if(loops_.begin(), loops_.end(),
                                                    [&](auto* l) { return l->vars[0] == n.var(); })});
     }
@@ -79,11 +79,11 @@ class Places {
       if (digits[i].coefficient <= reach) return false;
       if (i + 1 == digits.size()) break;
       const int64_t n = trips(*digits[i].loop);
-      if (n < 0 || static_cast<uint64_t>(n) > kMost ||
+      if (n < 0 || static_cast<uint64_t>(n) > kMax ||
           (digits[i].loop->begin && varies(digits[i].loop->begin)))
         return false;
       reach += digits[i].coefficient * static_cast<uint64_t>(std::max<int64_t>(n, 1) - 1);
-      if (reach > kMost) return false;
+      if (reach > kMax) return false;
     }
     for (const Digit& d : digits) open_.erase(d.loop->vars[0]);
     return !digits.empty();

@@ -17,7 +17,7 @@ using ir::ExprOp;
 
 namespace {
 
-constexpr size_t kMostDims = 5;
+constexpr size_t kMaxDims = 5;
 
 // x of (x + r) // c with 0 <= r < c: that is x // c where c divides x.
 ExprId dividend(const ir::Program& p, ExprId e, int64_t c) {
@@ -194,7 +194,7 @@ std::optional<TensorCopyDims> tensor_copy_dims(const ir::Program& p, const ir::T
   const size_t tensor_operand = dims.load ? 0 : 1;
   const ir::Region& region = copy.operands[tensor_operand];
   const ir::Buffer& tensor = p.buffer(region.buffer);
-  if (tensor.shape.empty() || tensor.shape.size() > kMostDims)
+  if (tensor.shape.empty() || tensor.shape.size() > kMaxDims)
     return refuse("tensor '" + tensor.name + "' has " + std::to_string(tensor.shape.size()) +
                   " dimensions, tensor copies take 1 to 5");
   for (ExprId extent : tensor.shape)

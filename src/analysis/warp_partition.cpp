@@ -21,39 +21,30 @@ WarpTile warp_tile(const GemmShape& s, const MmaAtom& atom, const WarpGrid& g) {
 
 Fragment partitioned(const Fragment& atom, const Partition& by, const WarpGrid& g, const MatrixDims& m,
                      const int64_t (&extent)[2], int64_t lanes) {
-  std::vector<Digit> digits = atom.map().digits();
-  const int64_t size[2] = {atom.shape()[0], atom.shape()[1]};
-  int64_t registers = atom.registers();
-  auto add = [&](int dim, int64_t count, int64_t weight, int output, int64_t stride) {
-    if (count > 1) digits.push_back({dim, count, weight, output, stride});
-  };
-  int64_t replicas = atom.replicas();
-  for (int d : {1, 0}) {
-    add(d, by.reps[d], size[d], kRegister, registers);
-    registers *= by.reps[d];
-  }
+  constexpr int kColumnsFirst[] = {1, 0};
+  const int64_t reps[] = {by.reps[0], by.reps[1]};
+  Fragment f = atom.repeat(reps, kColumnsFirst);
+  assert(f.threads() == lanes);
   // Warp = copy * (m * n) + row of warps * n + column.
-  const int64_t count[2] = {g.m, g.n}, stride[2] = {lanes * g.n, lanes};
-  for (int d : {1, 0}) {
-    const bool own = by.warps[d] > 1;
-    add(own ? d : kReplica, count[d], own ? size[d] * by.reps[d] : replicas, kThread, stride[d]);
-    if (!own) replicas *= count[d];
+  const int64_t warps[2] = {g.m, g.n};
+  for (int d : kColumnsFirst) {
+    int64_t along[] = {1, 1};
+    along[d] = warps[d];
+    if (warps[d] > 1) f = by.warps[d] > 1 ? f.repeat_on_thread(along, kColumnsFirst) : f.replicate(warps[d]);
   }
-  add(kReplica, g.copies, replicas, kThread, lanes * g.m * g.n);
+  if (g.copies > 1) f = f.replicate(g.copies);
   // A gemm on a part: further parts follow in registers.
-  const int64_t part[2] = {by.reps[0] * by.warps[0] * size[0], by.reps[1] * by.warps[1] * size[1]};
-  for (int d : {1, 0}) {
-    const int64_t whole = m.shape[static_cast<size_t>(d == 0 ? m.row : m.col)];
-    if (whole <= extent[d]) continue;
-    const int64_t parts = ceil_div(whole, extent[d]);
-    add(d, parts, part[d], kRegister, registers);
-    registers *= parts;
-  }
+  int64_t parts[] = {1, 1};
+  for (int d : {0, 1})
+    parts[d] =
+        std::max<int64_t>(1, ceil_div(m.shape[static_cast<size_t>(d == 0 ? m.row : m.col)], extent[d]));
+  f = f.repeat(parts, kColumnsFirst);
+  std::vector<Digit> digits = f.map().digits();
   for (Digit& d : digits)
     if (d.dim != kReplica) d.dim = d.dim == 0 ? m.row : m.col;
   auto map = Layout::make(m.shape, std::move(digits), 2);
   assert(map && "warps and repeats of an atom are a mixed radix system");
-  auto fragment = Fragment::make(*map, lanes * g.m * g.n * g.copies);
+  auto fragment = Fragment::make(*map, f.threads());
   assert(fragment && "warps and repeats of an atom are a fragment");
   return *fragment;
 }

@@ -53,15 +53,11 @@ struct KMajorCopy {
 std::optional<KMajorCopy> k_major_copy(const MatrixDims& dims, int side, int element_bytes, int64_t part);
 bool needs_k_major_copy(const target::WarpgroupAtom& atom, const MatrixDims& dims, int side);
 // What a warp turns at once: k and rows.
-struct TurnedBlock {
+struct TransposeTile {
   int64_t k = 0, rows = 0;
 };
-inline TurnedBlock turned_block(int element_bytes) {
-  return element_bytes == 1 ? TurnedBlock{16, 32} : TurnedBlock{32, 16};
-}
-// The name of a copy's place among those of the schedule.
-inline std::string k_major_copy_name(const std::string& op, int side) {
-  return op + (side == 0 ? ":a" : ":b");
+inline TransposeTile turned_block(int element_bytes) {
+  return element_bytes == 1 ? TransposeTile{16, 32} : TransposeTile{32, 16};
 }
 
 }  // namespace tilegen::analysis

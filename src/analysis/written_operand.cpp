@@ -34,16 +34,16 @@ class Finder {
         values_(values),
         conversions_(conversions) {}
 
-  std::vector<WrittenOperand> run() const {
-    std::vector<WrittenOperand> list;
+  std::vector<ThreadWrittenOperand> run() const {
+    std::vector<ThreadWrittenOperand> list;
     for (size_t i = 0; i < ops_.ops.size(); ++i) {
       if (plans_[i].engine != Engine::warpgroup_mma) continue;
       for (int side = 0; side < 2; ++side)
         if (read_by_instructions(i, side))
           note(list, ops_.ops[i].accesses[static_cast<size_t>(side)].value, i);
     }
-    std::erase_if(list, [](const WrittenOperand& w) { return w.writers.empty(); });
-    for (WrittenOperand& w : list) {
+    std::erase_if(list, [](const ThreadWrittenOperand& w) { return w.writers.empty(); });
+    for (ThreadWrittenOperand& w : list) {
       w.lone = w.writers.size() == 1 && !touched_otherwise(w) && same_thread_each_time(w.writers[0], w.value);
       w.own_rows = w.lone && own_rows(w);
     }
@@ -67,11 +67,11 @@ class Finder {
     return instruction && !needs_k_major_copy(*instruction->atom, dims(product, side), side);
   }
 
-  void note(std::vector<WrittenOperand>& list, int value, size_t product) const {
-    auto known =
-        std::find_if(list.begin(), list.end(), [&](const WrittenOperand& w) { return w.value == value; });
+  void note(std::vector<ThreadWrittenOperand>& list, int value, size_t product) const {
+    auto known = std::find_if(list.begin(), list.end(),
+                              [&](const ThreadWrittenOperand& w) { return w.value == value; });
     if (known == list.end()) {
-      WrittenOperand w;
+      ThreadWrittenOperand w;
       w.value = value;
       for (size_t i = 0; i < ops_.ops.size(); ++i)
         if (plans_[i].engine != Engine::tensor_copy && writes(i, value)) w.writers.push_back(i);
@@ -86,7 +86,7 @@ class Finder {
                        [&](const OpAccess& a) { return a.write && a.value == value; });
   }
 
-  bool own_rows(const WrittenOperand& w) const {
+  bool own_rows(const ThreadWrittenOperand& w) const {
     if (threads_ == target_.warpgroup) return true;
     std::optional<OwnRows> rows;
     for (size_t product : w.products)
@@ -99,7 +99,7 @@ class Finder {
     return rows && writes_own(w.writers[0], w.value, *rows);
   }
 
-  bool touched_otherwise(const WrittenOperand& w) const {
+  bool touched_otherwise(const ThreadWrittenOperand& w) const {
     for (const auto& [where, value] : ops_.scalar_reads)
       if (value == w.value) return true;
     for (size_t i = 0; i < ops_.ops.size(); ++i) {
@@ -186,7 +186,7 @@ bool stands_in(const ir::Block& block, ir::StmtId s) {
 }
 
 // By every iteration, in front of its products.
-bool overwritten_each_time(const ir::Program& p, const KernelOps& ops, const WrittenOperand& w,
+bool overwritten_each_time(const ir::Program& p, const KernelOps& ops, const ThreadWrittenOperand& w,
                            const ir::Loop& loop) {
   if (!w.lone) return false;
   const KernelOp& writer = ops.ops[w.writers[0]];
@@ -215,15 +215,15 @@ bool overwritten_each_time(const ir::Program& p, const KernelOps& ops, const Wri
 
 }  // namespace
 
-std::vector<WrittenOperand> written_operands(const ir::Program& p, const KernelOps& ops,
-                                             const target::Target& t, int64_t threads,
-                                             const std::vector<plan::OpPlan>& plans,
-                                             const std::vector<plan::ValuePlan>& values,
-                                             const std::vector<plan::ConversionPlan>& conversions) {
+std::vector<ThreadWrittenOperand> written_operands(const ir::Program& p, const KernelOps& ops,
+                                                   const target::Target& t, int64_t threads,
+                                                   const std::vector<plan::OpPlan>& plans,
+                                                   const std::vector<plan::ValuePlan>& values,
+                                                   const std::vector<plan::ConversionPlan>& conversions) {
   return Finder(p, ops, t, threads, plans, values, conversions).run();
 }
 
-bool written_inside(const ir::Program& p, const KernelOps& ops, const WrittenOperand& w,
+bool written_inside(const ir::Program& p, const KernelOps& ops, const ThreadWrittenOperand& w,
                     const ir::Loop& loop) {
   const auto inside = ops_inside(p, ops, loop);
   return std::any_of(w.writers.begin(), w.writers.end(), [&](size_t writer) {
@@ -231,8 +231,8 @@ bool written_inside(const ir::Program& p, const KernelOps& ops, const WrittenOpe
   });
 }
 
-bool may_take_turns(const ir::Program& p, const KernelOps& ops, const WrittenOperand& w, const ir::Loop& loop,
-                    const plan::LoopPlan& plan) {
+bool may_double_buffer(const ir::Program& p, const KernelOps& ops, const ThreadWrittenOperand& w,
+                       const ir::Loop& loop, const plan::LoopPlan& plan) {
   if (!overwritten_each_time(p, ops, w, loop)) return false;
   std::vector<size_t> users = w.products;
   users.push_back(w.writers[0]);

@@ -12,7 +12,7 @@
 
 namespace tilegen::analysis {
 
-struct WrittenOperand {
+struct ThreadWrittenOperand {
   int value = -1;
   std::vector<size_t> writers, products;  // ops, in program order
   // One op writes it, each element by the same thread whenever it runs, and but for products nothing else
@@ -23,19 +23,19 @@ struct WrittenOperand {
 };
 
 // Something in the loop writes it.
-bool written_inside(const ir::Program& p, const KernelOps& ops, const WrittenOperand& w,
+bool written_inside(const ir::Program& p, const KernelOps& ops, const ThreadWrittenOperand& w,
                     const ir::Loop& loop);
 
 // Iterations may have slots of their own, in turn: each overwrites all of the tile before its products read
 // it, and none of them lags.
-bool may_take_turns(const ir::Program& p, const KernelOps& ops, const WrittenOperand& w,
-                    const ir::Loop& loop, const plan::LoopPlan& plan);
+bool may_double_buffer(const ir::Program& p, const KernelOps& ops, const ThreadWrittenOperand& w,
+                       const ir::Loop& loop, const plan::LoopPlan& plan);
 
 // `plans` are those of `ops`, one by one.
-std::vector<WrittenOperand> written_operands(const ir::Program& p, const KernelOps& ops,
-                                             const target::Target& t, int64_t threads,
-                                             const std::vector<plan::OpPlan>& plans,
-                                             const std::vector<plan::ValuePlan>& values,
-                                             const std::vector<plan::ConversionPlan>& conversions);
+std::vector<ThreadWrittenOperand> written_operands(const ir::Program& p, const KernelOps& ops,
+                                                   const target::Target& t, int64_t threads,
+                                                   const std::vector<plan::OpPlan>& plans,
+                                                   const std::vector<plan::ValuePlan>& values,
+                                                   const std::vector<plan::ConversionPlan>& conversions);
 
 }  // namespace tilegen::analysis

@@ -104,7 +104,8 @@ Compiled compile_until_cancelled(const tl_program& program, const tl_target& tar
         job->done.emplace(driver::compile(job->program, job->target, job->options));
         job->options = {};
       },
-      call, [&](const std::string& place) {
+      call,
+      [&](const std::string& place) {
         gate.close();
         if (log) log->close();
         if (!place.empty()) where = "in stage '" + place + "'";

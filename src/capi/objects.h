@@ -145,7 +145,7 @@ struct tl_artifact : tilegen::capi::RefCounted {
 
 struct tl_kernel : tilegen::capi::RefCounted {
   std::unique_ptr<tilegen::runtime::Executable> executable;
-  mutable std::mutex describing;                // of what stands below
+  mutable std::mutex describing;                 // of what stands below
   mutable std::deque<std::string> descriptions;  // strings handed out by tl_kernel_describe
 };
 

@@ -36,10 +36,10 @@ class HostCode {
 };
 
 struct HostCodegenOptions {
-  bool keep_ir = false;        // fill llvm_ir (before optimisation) and llvm_ir_optimised
+  bool keep_ir = false;  // fill llvm_ir (before optimisation) and llvm_ir_optimised
   bool keep_assembly = false;
   const Cancellation* cancellation = nullptr;
-  bool verify = true;          // LLVM's module verifier before optimisation
+  bool verify = true;  // LLVM's module verifier before optimisation
 };
 
 struct HostCodeResult {

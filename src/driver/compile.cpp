@@ -10,7 +10,7 @@
 #include "driver/stages.h"
 #include "ir/text.h"
 #include "ops/op.h"
-#include "schedule/canonical_form.h"
+#include "schedule/form/canonical_form.h"
 
 namespace tilegen::driver {
 

@@ -53,20 +53,20 @@ struct Artifact {
   std::vector<thread::ThreadProgram> kernels;
   // parallel to kernels: what each version was lowered from (simulated targets)
   std::vector<plan::KernelSchedule> decisions;
-  std::vector<VersionRange> versions;                // one per kernel of the program, in launch order
-  std::string code;  // of the target's CodeFormat; empty: planned only, or simulated
+  std::vector<VersionRange> versions;  // one per kernel of the program, in launch order
+  std::string code;                    // of the target's CodeFormat; empty: planned only, or simulated
   std::shared_ptr<codegen::HostCode> host_code;  // where this process is the device: the same, linked
   std::shared_ptr<const FallbackVersion>
       fallback;  // where a version has guards; not where all are in `kernels`
   std::string llvm_ir, llvm_ir_optimised, assembly;  // kept on request
-  sim::SimOptions simulation;  // of simulated targets: how launches run
+  sim::SimOptions simulation;                        // of simulated targets: how launches run
   std::vector<StageTime> times;
 };
 
 struct CompileOptions {
   // Decisions to take as given; by fallback versions as far as they can hold there (fallback_plan.h).
   std::optional<plan::Schedule> schedule;
-  bool conversions = true;                 // false: refuse instead of inserting layout conversions
+  bool conversions = true;  // false: refuse instead of inserting layout conversions
   bool keep_ir = false;
   bool keep_assembly = false;
   bool plan_only = false;  // stop behind planning (any target); the artifact has only the schedule

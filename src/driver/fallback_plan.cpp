@@ -8,7 +8,6 @@
 
 #include <algorithm>
 
-#include "ir/statement_paths.h"
 #include "plan/compare_given.h"
 #include "schedule/plan_kernel.h"
 
@@ -28,8 +27,9 @@ const char* does_without(AssumptionLevel level) {
     case AssumptionLevel::tensor_loads_alone:
       return "does without tensor copies to tensors and of tiles that no product reads";
     case AssumptionLevel::aligned:
-    case AssumptionLevel::none:
       return "does without tensor copies";
+    case AssumptionLevel::none:
+      return "relies on nothing that the program does not promise";
   }
   return "";
 }
@@ -58,10 +58,10 @@ class Comparison {
     entries(given_.values, plan_.values, &plan::ValuePlan::value);
     entries(given_.loops, plan_.loops, &plan::LoopPlan::loop);
     name_ = given_.kernel;
-    for (const plan::ChannelPlan& g : given_.channels) {
-      const plan::ChannelPlan* here = plan::find_channel(plan_, g.name);
+    for (const plan::PipelinePlan& g : given_.pipelines) {
+      const plan::PipelinePlan* here = plan::find_pipeline(plan_, g.name);
       if (!here || here->loop != g.loop || here->values != g.values)
-        say("channels", here ? "another" : "none");
+        say("pipelines", here ? "another" : "none");
     }
     for (const plan::ConversionPlan& g : given_.conversions) {
       const auto same = [&](const plan::ConversionPlan& c) {
@@ -106,24 +106,6 @@ class Comparison {
   std::string name_;
 };
 
-// Lowering narrows what it cannot prove to be aligned, whatever the plan's vectors are.
-void note_narrow_accesses(const ir::Program& program, const KernelSchedule& given, KernelSchedule& plan) {
-  const std::vector<std::string> paths = ir::statement_paths(program);
-  for (const plan::OpPlan& g : given.ops) {
-    if (g.vector < 2 && g.engine != plan::Engine::async_copy) continue;
-    bool reaches_tensors = true;
-    for (size_t s = 0; s < paths.size(); ++s)
-      if (const auto* op = program.as<ir::TileOp>(ir::StmtId(s)); op && paths[s] == g.op)
-        reaches_tensors = std::any_of(op->operands.begin(), op->operands.end(), [&](const ir::Region& r) {
-          return program.buffer(r.buffer).scope == ir::MemScope::global;
-        });
-    if (reaches_tensors)
-      plan.notes.push_back({g.op,
-                            "this version assumes nothing of its arguments: accesses to tensors are as "
-                            "narrow as the program's promises ask, whatever `engine` and `vector` say"});
-  }
-}
-
 class Fallback {
  public:
   Fallback(const ir::Program& program, int kernel, const target::Target& target, KernelSchedule given,
@@ -166,7 +148,7 @@ class Fallback {
            (given_.raster && without(&KernelSchedule::raster)) ||
            (given_.launch && without(&KernelSchedule::launch)) ||
            (given_.threads && without(&KernelSchedule::threads)) ||
-           (!given_.channels.empty() && without(&KernelSchedule::channels));
+           (!given_.pipelines.empty() && without(&KernelSchedule::pipelines));
   }
 
   const ir::Program& program_;
@@ -194,16 +176,23 @@ TensorCopies tensor_copies_at(AssumptionLevel level) {
   return TensorCopies::none;
 }
 
+schedule::Assumptions assumptions_at(AssumptionLevel level) {
+  switch (level) {
+    case AssumptionLevel::tensor_loads_alone:
+      return schedule::Assumptions::copy_engine;
+    case AssumptionLevel::none:
+      return schedule::Assumptions::none;
+    default:
+      return schedule::Assumptions::all;
+  }
+}
+
 Expected<KernelSchedule> plan_fallback(const ir::Program& program, int kernel, const target::Target& target,
-                                       const KernelSchedule& given, AssumptionLevel level,
-                                       const schedule::PlanOptions& options) {
+                                       const KernelSchedule& given, const schedule::PlanOptions& options) {
   Fallback fallback(program, kernel, target, given, options);
   for (;;) {
     auto plan = fallback.plan();
-    if (plan) {
-      note_what_is_otherwise(program, given, level, *plan);
-      return plan;
-    }
+    if (plan) return plan;
     const Diagnostic& why = plan.error().diagnostics[0];
     if (why.code == DiagCode::cancelled_by_caller || why.code == DiagCode::conversion_refused ||
         !fallback.leave_out(why))
@@ -211,10 +200,8 @@ Expected<KernelSchedule> plan_fallback(const ir::Program& program, int kernel, c
   }
 }
 
-void note_what_is_otherwise(const ir::Program& program, const KernelSchedule& given, AssumptionLevel level,
-                            KernelSchedule& plan) {
+void note_what_is_otherwise(const KernelSchedule& given, AssumptionLevel level, KernelSchedule& plan) {
   Comparison(given, level, plan).run();
-  if (level == AssumptionLevel::none) note_narrow_accesses(program, given, plan);
 }
 
 }  // namespace tilegen::driver

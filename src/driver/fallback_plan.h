@@ -10,16 +10,17 @@
 
 namespace tilegen::driver {
 
-// What of the copy engine a level does without.
+// What of the copy engine a level does without, and what it relies on.
 schedule::TensorCopies tensor_copies_at(AssumptionLevel level);
+schedule::Assumptions assumptions_at(AssumptionLevel level);
 
 // `options` as for a kernel of which nothing is given.
 Expected<plan::KernelSchedule> plan_fallback(const ir::Program& program, int kernel,
                                              const target::Target& target, const plan::KernelSchedule& given,
-                                             AssumptionLevel level, const schedule::PlanOptions& options);
+                                             const schedule::PlanOptions& options);
 
 // Notes of given fields that `plan`, made for `level`, does not have.
-void note_what_is_otherwise(const ir::Program& program, const plan::KernelSchedule& given,
-                            AssumptionLevel level, plan::KernelSchedule& plan);
+void note_what_is_otherwise(const plan::KernelSchedule& given, AssumptionLevel level,
+                            plan::KernelSchedule& plan);
 
 }  // namespace tilegen::driver

@@ -2,23 +2,26 @@
 // ends. That is the planner's fault, not the program's: the kernel is planned again with less of the target
 // (schedule::PlanForm), down to plain multiply-adds:
 //
-//   plan -> lower -> verify: gemm/ko: a deadlock: ..    plan {in_order} -> lower -> verify: holds
+//   plan -> expand -> accesses -> lower -> verify: gemm/ko: a deadlock: ..    plan {in_order} -> .. ->
+//   verify: holds
 //
 // What the caller gives is never left out of a first version: a rejected kernel with given decisions is
 // refused, with the name of the one at fault. A fallback version does without what cannot hold there, and
 // says so.
 #include "driver/settle_plan.h"
 
+#include "driver/decide_accesses.h"
 #include "driver/fallback_plan.h"
 #include "driver/stage_words.h"
 #include "expand/expand_kernel.h"
 #include "expand/verify_scheduled.h"
 #include "ir/text.h"
-#include "lower/forward_stores.h"
-#include "lower/fuse_loops.h"
+#include "lower/host/forward_stores.h"
+#include "lower/host/fuse_loops.h"
+#include "lower/host/prefetch_blocks.h"
 #include "lower/lower_kernel.h"
-#include "lower/prefetch_blocks.h"
-#include "schedule/check_schedule.h"
+#include "schedule/accesses/access_plan.h"
+#include "schedule/check/check_schedule.h"
 #include "schedule/plan_kernel.h"
 #include "thread/transaction_verify.h"
 
@@ -123,12 +126,14 @@ class Settler {
     const auto settled = [&](const auto& part) {
       return std::all_of(all.begin(), all.end(), [&](const Candidate& c) { return (c.*part).has_value(); });
     };
-    if (settled(&Candidate::plan))
-      stages_.dump("schedule", [&] { return plan::schedule_to_text(schedule_of(all)); });
-    if (options_.plan_only) return Unit{};
     const auto make_scheduled = [&](Candidate& c) { expand(c); };
     const auto expanded = [](const Candidate& c) { return words_of(*c.scheduled); };
     if (Checked ok = stage("expand", make_scheduled, expanded); !ok) return ok;
+    const auto make_accesses = [&](Candidate& c) { decide_accesses(c, given_of(c)); };
+    if (Checked ok = stage("accesses", make_accesses, planned); !ok) return ok;
+    if (settled(&Candidate::plan))
+      stages_.dump("schedule", [&] { return plan::schedule_to_text(schedule_of(all)); });
+    if (options_.plan_only) return Unit{};
     if (settled(&Candidate::scheduled))
       stages_.dump("scheduled", [&] {
         std::string text;
@@ -159,16 +164,16 @@ class Settler {
     c.scheduled.reset();
     c.code.reset();
     if (planned_ && c.form == options_.form && !c.first_rejected) {
-      c.plan = planned_->kernels[c.kernel];
-      if (given) note_what_is_otherwise(program_, *given, level_, *c.plan);
+      c.plan = schedule::without_assumptions(planned_->kernels[c.kernel]);
       return;
     }
     schedule::PlanOptions how{nullptr, options_.conversions};
     how.form = c.form;
     how.read = &read_;
     how.tensor_copies = tensor_copies_at(level_);
+    how.assumptions = assumptions_at(level_);
     const int kernel = static_cast<int>(c.kernel);
-    auto plan = given && fallback_ ? plan_fallback(program_, kernel, target_, *given, level_, how)
+    auto plan = given && fallback_ ? plan_fallback(program_, kernel, target_, *given, how)
                                    : schedule::plan_kernel(program_, kernel, target_, given, how);
     if (!plan) return void(c.rejected = plan.error());
     c.plan = std::move(*plan);
@@ -192,12 +197,15 @@ class Settler {
     c.scheduled = std::move(*scheduled);
   }
 
+  void decide_accesses(Candidate& c, const plan::KernelSchedule* given) const {
+    Checked ok = driver::decide_accesses(program_, target_, assumptions_at(level_), given, !fallback_,
+                                         *c.plan, *c.scheduled);
+    if (!ok) return void(c.rejected = ok.error());
+    if (given && fallback_) note_what_is_otherwise(*given, level_, *c.plan);
+  }
+
   void lower(Candidate& c) const {
-    std::vector<plan::Note> notes;
-    auto code = lower::lower_kernel(program_, *c.scheduled, target_,
-                                    {.assume_aligned = level_ != AssumptionLevel::none,
-                                     .for_copy_engine_only = level_ == AssumptionLevel::tensor_loads_alone,
-                                     .notes = &notes});
+    auto code = lower::lower_kernel(program_, *c.scheduled, target_);
     if (!code) return void(c.rejected = code.error());
     if (!target_.has_block_threads()) {
       lower::fuse_loops(*code);
@@ -205,18 +213,13 @@ class Settler {
       lower::prefetch_blocks(*code);
     }
     c.code = std::move(*code);
-    // A schedule that was given may have them already.
-    for (plan::Note& n : notes)
-      if (std::find(c.plan->notes.begin(), c.plan->notes.end(), n) == c.plan->notes.end())
-        c.plan->notes.push_back(std::move(n));
   }
 
   void verify(Candidate& c) const {
     std::vector<std::string> broken = thread::verify_thread_program(*c.code);
     if (broken.empty()) broken = thread::verify_transactions(*c.code);
     if (broken.empty() && options_.check) broken = options_.check(*c.code);
-    if (!broken.empty())
-      c.rejected = broken_kernel(c, broken.front());
+    if (!broken.empty()) c.rejected = broken_kernel(c, broken.front());
   }
 
   Error broken_kernel(const Candidate& c, const std::string& what) const {
@@ -271,6 +274,7 @@ class Settler {
       other.kernel = c.kernel;
       plan(other, &less);
       if (!other.rejected) expand(other);
+      if (!other.rejected) decide_accesses(other, &less);
       if (!other.rejected) lower(other);
       if (!other.rejected) verify(other);
       if (!other.rejected) found = name;
@@ -293,8 +297,8 @@ class Settler {
     of_list(&plan::KernelSchedule::loops, &plan::LoopPlan::loop);
     of_list(&plan::KernelSchedule::ops, &plan::OpPlan::op);
     of_list(&plan::KernelSchedule::values, &plan::ValuePlan::value);
-    if (!given.channels.empty())
-      without(given.kernel + ": channels", [](plan::KernelSchedule& s) { s.channels.clear(); });
+    if (!given.pipelines.empty())
+      without(given.kernel + ": pipelines", [](plan::KernelSchedule& s) { s.pipelines.clear(); });
     of_list(&plan::KernelSchedule::conversions, &plan::ConversionPlan::value);
     return found;
   }

@@ -23,7 +23,7 @@ std::string words_of(const plan::KernelSchedule& plan) {
     text += ", " + counted(static_cast<size_t>(loop.num_stages), "stage");
   if (plan.raster && plan.raster->order != "row_major") text += ", " + plan.raster->order;
   if (plan.persistence && plan.persistence->persistent)
-    text += plan.persistence->claimed() ? ", persistent and claimed" : ", persistent";
+    text += plan.persistence->dynamic() ? ", persistent, tiles taken dynamically" : ", persistent";
   if (plan.cluster && plan.cluster->blocks > 1)
     text += ", clusters of " + std::to_string(plan.cluster->blocks);
   if (!plan.conversions.empty()) text += ", " + counted(plan.conversions.size(), "conversion");

@@ -30,8 +30,8 @@ class ConsumerBlock {
         if (!copies(b[u]) && x.touches(b[u], line.values)) users.push_back(u);
       if (users.empty())
         x.fail(x.ops().ops[line.copies.front()].path,
-               "channel '" + line.name + "' is used by nobody behind what fills it",
-               "leave `channels` out of the schedule to have them planned");
+               "pipeline '" + line.name + "' is used by nobody behind what fills it",
+               "leave `pipelines` out of the schedule to have them planned");
       else
         uses_.push_back({static_cast<int>(i), users.front(), users.back()});
     }
@@ -60,13 +60,6 @@ class ConsumerBlock {
 
   // A copy that the producer makes.
   bool copies(StmtId id) const { return x_.op(id) && x_.fills_pipeline(id); }
-  bool holds_products(StmtId id) const {
-    bool found = false;
-    const ir::Block one = {id};
-    ir::for_each_statement(x_.program(), one, [&](StmtId s, int) { found = found || x_.is_product(s); });
-    return found;
-  }
-
   // The `finished` oldest products are awaited.
   void await(size_t finished) {
     if (finished == 0) return;
@@ -102,7 +95,7 @@ class ConsumerBlock {
       else
         emit(out_, Wait{use.pipeline, {}});
     }
-    if (!u.product && holds_products(u.stmt)) await(flights_.size());
+    if (u.holds_products) await(flights_.size());
     await_up_to([&](const ConsumerUnit& product) { return disturbs(u, product, [](int) { return true; }); });
     if (u.product) {
       hand_over(u);
@@ -110,7 +103,7 @@ class ConsumerBlock {
       flights_.push_back(i);
       if (u.waits) await(flights_.size());
     } else {
-      if (!holds_products(u.stmt)) before_writing(u);
+      if (!u.holds_products) before_writing(u);
       fed ? x_.loop(*loop, u.stmt, around, out_) : x_.statement(u.stmt, out_);
     }
     for (const Use& use : uses_) {
@@ -132,10 +125,10 @@ class ConsumerBlock {
                        [&](StmtId s) { return !copies(s) && x_.reads_by_threads(s, values); });
   }
 
-  static Scope scope_of(const analysis::WrittenOperand& w) {
+  static Scope scope_of(const analysis::ThreadWrittenOperand& w) {
     return w.own_rows ? Scope::warpgroup : Scope::role;
   }
-  bool writes(StmtId id, const analysis::WrittenOperand& w) const {
+  bool writes(StmtId id, const analysis::ThreadWrittenOperand& w) const {
     const ir::Block one = {id};
     bool found = false;
     ir::for_each_statement(x_.program(), one, [&](StmtId s, int) {
@@ -149,7 +142,7 @@ class ConsumerBlock {
   void hand_over(const ConsumerUnit& product) {
     bool any = false;
     Scope scope = Scope::warpgroup;
-    for (const analysis::WrittenOperand& w : x_.written()) {
+    for (const analysis::ThreadWrittenOperand& w : x_.written()) {
       if (!x_.touches(product.stmt, {w.value})) continue;
       any = true;
       if (scope_of(w) == Scope::role) scope = Scope::role;
@@ -161,7 +154,7 @@ class ConsumerBlock {
 
   // Products of all warpgroups that read the tile are done: each has awaited its own.
   void before_writing(const ConsumerUnit& u) {
-    for (const analysis::WrittenOperand& w : x_.written()) {
+    for (const analysis::ThreadWrittenOperand& w : x_.written()) {
       if (!writes(u.stmt, w) || !multiplied_here(w)) continue;
       await_up_to([&](const ConsumerUnit& product) { return x_.touches(product.stmt, {w.value}); });
       if (!w.own_rows && read_before(u.stmt, w)) emit(out_, Barrier{Scope::role});
@@ -170,14 +163,14 @@ class ConsumerBlock {
     }
   }
   // By a product outside of loops that a producer feeds: these see to it themselves (written_tiles.h).
-  bool multiplied_here(const analysis::WrittenOperand& w) const {
+  bool multiplied_here(const analysis::ThreadWrittenOperand& w) const {
     return std::any_of(w.products.begin(), w.products.end(), [&](size_t product) {
       const StmtId loop = x_.tree().loop_of(x_.ops().ops[product].stmt);
       return !loop.valid() || !x_.fed(loop);
     });
   }
   // By a product that stands in this block, or runs before the statement does again.
-  bool read_before(StmtId id, const analysis::WrittenOperand& w) const {
+  bool read_before(StmtId id, const analysis::ThreadWrittenOperand& w) const {
     return std::any_of(w.products.begin(), w.products.end(), [&](size_t product) {
       const StmtId s = x_.ops().ops[product].stmt;
       return x_.persistent() || x_.tree().precedes(s, id) || !x_.tree().around(id).empty();

@@ -219,6 +219,8 @@ class ConsumerLoop {
       if (disturbs(u, units_[flights[f].unit], same_slot(u, flights[f]))) finished = f + 1;
     // What the threads compute from goes through the wait: nothing that overwrites an operand may move in
     // front of it.
+    // Products inside of the unit are told apart from those in flight by nothing.
+    if (u.holds_products) finished = flights.size();
     if (finished > 0)
       finish(it, flights, finished, changes_operand(u, flights) ? u.reads : std::set<int>(), false, u.lag);
     if (it.out) {
@@ -272,34 +274,16 @@ class ConsumerLoop {
     }
   }
 
-  // Threads work on the sums, or on an operand in registers, within the loop: ptxas would not keep them in
-  // place over its end.
-  bool touched_by_threads(const Flights& flights) const {
-    const auto of_threads = [&](int v, bool written) {
-      return x_.in_registers(v) && std::any_of(units_.begin(), units_.end(), [&](const Unit& u) {
-               return !u.product && (u.writes.count(v) > 0 || (written && u.reads.count(v) > 0));
-             });
-    };
-    return std::any_of(flights.begin(), flights.end(), [&](const Flight& f) {
-      const Unit& product = units_[f.unit];
-      return std::any_of(product.reads.begin(), product.reads.end(),
-                         [&](int v) { return of_threads(v, false); }) ||
-             std::any_of(product.writes.begin(), product.writes.end(),
-                         [&](int v) { return of_threads(v, true); });
-    });
-  }
-
   // What is in flight between two iterations of the loop: what an iteration ends with that begins with it.
   void settle() {
     for (int64_t j = 0; j < peeled_; ++j) iteration({kNewest, 0, std::min(j, most_lag_)}, steady_);
     if (peeled_ == 0) iteration({}, steady_);
     Flights again = steady_;
     iteration({}, again);
-    drains_ = steady_ != again || step_ > 1 || (most_lag_ == 0 && touched_by_threads(steady_));
+    const plan::LoopPlan* plan = plan::find_loop(x_.schedule(), x_.path(id_));
+    drains_ = steady_ != again || step_ > 1 || !plan || plan->drained.value_or(true);
     if (drains_) steady_.clear();
-    // Behind a product there is nothing to gain: the matrix units have work.
-    peeks_ = most_lag_ > 0 && !drains_ && units_.front().product && units_.front().lag == 0 &&
-             !units_.back().product;
+    peeks_ = !drains_ && plan->peek.value_or(false);
   }
 
   void pass(const Pass& it, Flights& flights) {
@@ -385,7 +369,7 @@ class ConsumerLoop {
 }  // namespace
 
 Block consumer_loop(Expander& x, const ir::Loop& loop, StmtId id, const std::vector<int>& around) {
-  for (const analysis::WrittenOperand& w : x.written())
+  for (const analysis::ThreadWrittenOperand& w : x.written())
     if (x.in_turn(w.value) && x.touches(id, {w.value})) x.add_ring(w.value, id, Transport::threads);
   for (size_t v = 0; v < x.ops().values.size(); ++v)
     if (x.register_slots(static_cast<int>(v)) > 1 && x.used_in(id, static_cast<int>(v)))

@@ -64,6 +64,7 @@ ConsumerUnit unit_of(const Expander& x, StmtId id) {
   u.stmt = id;
   u.product = x.is_product(id);
   u.waits = u.product && x.program().as<ir::TileOp>(id)->flag(ir::gemm_attr::promote);
+  u.holds_products = x.holds_products(id);
   const ir::Block one = {id};
   const auto concerns = [&](int value) {
     return value >= 0 && (x.in_registers(value) || x.is_written_operand(value));
@@ -88,8 +89,8 @@ void ConsumerUnits::use_of(int pipeline) {
     if (x_.touches(units[u].stmt, line.values)) users.push_back(u);
   if (users.empty())
     return x_.fail(x_.ops().ops[line.copies.front()].path,
-                   "channel '" + line.name + "' is used by nobody in the loop that fills it",
-                   "leave `channels` out of the schedule to have them planned");
+                   "pipeline '" + line.name + "' is used by nobody in the loop that fills it",
+                   "leave `pipelines` out of the schedule to have them planned");
   const auto by_time = [&](size_t a, size_t b) {
     return std::pair(units[a].lag, a) < std::pair(units[b].lag, b);
   };

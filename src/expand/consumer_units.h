@@ -13,6 +13,7 @@ struct ConsumerUnit {
   StmtId cleared_by;             // a fill that it stands for: its products overwrite
   bool product = false;          // of warpgroups
   bool waits = false;            // ... that has waited for its instructions
+  bool holds_products = false;   // a branch or loop with products of its own, which it awaits
   std::set<int> reads, writes;   // values in registers, and tiles that threads write for products
   std::set<int> in_turn;         // such tiles that it writes, with slots that iterations use in turn
   std::vector<int> first, last;  // pipelines whose use begins and ends with it

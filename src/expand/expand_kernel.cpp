@@ -32,7 +32,7 @@ void Expander::fail(const std::string& op, std::string message, std::string hint
 
 bool Expander::is_written_operand(int v) const {
   return std::any_of(out_.written.begin(), out_.written.end(),
-                     [&](const analysis::WrittenOperand& w) { return w.value == v; });
+                     [&](const analysis::ThreadWrittenOperand& w) { return w.value == v; });
 }
 
 int Expander::pipeline_of(int value) const {
@@ -114,7 +114,7 @@ bool Expander::elided(StmtId fill) const {
 }
 
 void Expander::declare_pipelines() {
-  for (const plan::ChannelPlan& c : schedule_.channels) {
+  for (const plan::PipelinePlan& c : schedule_.pipelines) {
     Pipeline line;
     line.name = c.name;
     line.slots = c.slots;
@@ -125,7 +125,7 @@ void Expander::declare_pipelines() {
       for (const analysis::OpAccess& a : ops().ops[i].accesses)
         if (a.write && line.values.count(a.value)) line.copies.push_back(i);
     if (line.values.size() != c.values.size() || line.copies.empty())
-      return fail(kernel_.name, "channel '" + c.name + "' names values that the kernel does not have",
+      return fail(kernel_.name, "pipeline '" + c.name + "' names values that the kernel does not have",
                   "plan the program for this target");
     const StmtId first = ops().ops[line.copies.front()].stmt;
     line.home = &tree_.block_of(first);
@@ -156,6 +156,14 @@ void Expander::statement(StmtId id, Block& out) {
   }
   if (role_ == RoleKind::producer) return produce(*op(id), out);
   emit(out, Run{id, overwrite_});
+}
+
+bool Expander::holds_products(StmtId id) const {
+  if (is_product(id)) return false;
+  bool found = false;
+  const ir::Block one = {id};
+  ir::for_each_statement(p_, one, [&](StmtId s, int) { found = found || is_product(s); });
+  return found;
 }
 
 bool Expander::is_product(StmtId id) const {
@@ -212,7 +220,7 @@ Block Expander::tile_loop(RoleKind role) {
   role_ = role;
   TileLoop tiles;
   if (specialised() && persistent())
-    tiles.walk = schedule_.persistence->claimed() ? Walk::claimed : Walk::fixed;
+    tiles.walk = schedule_.persistence->dynamic() ? Walk::dynamic : Walk::fixed;
   block(kernel_.body, tiles.body);
   Block out;
   emit(out, std::move(tiles));

@@ -29,7 +29,8 @@ class Expander {
   void loop(const ir::Loop& l, StmtId id, const std::vector<int>& around, Block& out);
   // A producer fills tiles of the loop's iterations.
   bool fed(StmtId loop) const { return fed_by_producer(out_, loop); }
-  bool is_product(StmtId id) const;  // of warpgroups
+  bool is_product(StmtId id) const;      // of warpgroups
+  bool holds_products(StmtId id) const;  // none itself, with some inside
   // The products of the statement behind it overwrite what the fill clears.
   bool elided(StmtId fill) const;
 
@@ -37,7 +38,7 @@ class Expander {
   const plan::KernelSchedule& schedule() const { return schedule_; }
   const analysis::KernelOps& ops() const { return *out_.ops; }
   const std::vector<Pipeline>& pipelines() const { return out_.pipelines; }
-  const std::vector<analysis::WrittenOperand>& written() const { return out_.written; }
+  const std::vector<analysis::ThreadWrittenOperand>& written() const { return out_.written; }
   const std::string& path(StmtId id) const { return paths_[id.value]; }
   // nullptr for a loop or branch
   const KernelOp* op(StmtId id) const {

@@ -185,7 +185,7 @@ struct WhereIterations {
 
 // The tiles of the grid that a block computes: its own; those that its index tells; or those that it claims
 // (`next` then gets the number of the next one, at the end of `body`).
-enum class Walk : uint8_t { own, fixed, claimed };
+enum class Walk : uint8_t { own, fixed, dynamic };
 struct TileLoop {
   Walk walk = Walk::own;
   Block body;
@@ -218,7 +218,7 @@ struct ScheduledKernel {
   const plan::KernelSchedule* schedule = nullptr;
   std::unique_ptr<const analysis::KernelOps> ops;
   std::vector<Pipeline> pipelines;
-  std::vector<analysis::WrittenOperand> written;  // of products that a producer feeds
+  std::vector<analysis::ThreadWrittenOperand> written;  // of products that a producer feeds
   std::vector<analysis::CarriedSums> carried;
   std::vector<Role> roles;
 };

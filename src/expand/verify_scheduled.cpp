@@ -13,7 +13,7 @@ namespace {
 
 using analysis::KernelOp;
 
-constexpr size_t kMostWords = 4;  // things that are told
+constexpr size_t kMaxWords = 4;  // things that are told
 
 // One run of all roles: each goes on until it has to wait for another.
 class Player {
@@ -75,7 +75,7 @@ class Player {
     int64_t groups = 0, complete = 0;
   };
 
-  bool enough() const { return broken_.size() >= kMostWords; }
+  bool enough() const { return broken_.size() >= kMaxWords; }
   void tell(std::string words) {
     words += " (loops of " + std::to_string(run_.iterations) + " iterations)";
     if (!enough() && std::find(broken_.begin(), broken_.end(), words) == broken_.end())
@@ -132,7 +132,7 @@ class Player {
     const Pipeline& pipeline = k_.pipelines[static_cast<size_t>(s.pipeline)];
     for (const Flight& f : r.flights)
       for (const analysis::OpAccess& a : op(f.op)->accesses)
-        if (pipeline.values.count(a.value) &&
+        if (pipeline.values.count(a.value) && runs_on(f, a) &&
             (!pipeline.loop.valid() || f.issued.iteration(pipeline.loop) == e.use))
           tell("the slot that " + path(f.op) + " reads is released while it runs");
   }
@@ -197,10 +197,19 @@ class Player {
         if (k_.pipelines[i].values.count(a.value)) in_slot(r, e, id, i, a);
       for (const Flight& f : r.flights)
         for (const analysis::OpAccess& b : op(f.op)->accesses)
-          if (b.value == a.value && (a.write || b.write) && !apart(e, f, a, b, product))
+          if (b.value == a.value && (a.write || b.write) && runs_on(f, b) && !apart(e, f, a, b, product))
             tell(path(id) + " touches '" + k_.ops->values[static_cast<size_t>(a.value)].name + "' while " +
                  path(f.op) + " runs");
     }
+  }
+
+  // An operand that is turned for the product is read by threads before it is issued.
+  bool runs_on(const Flight& f, const analysis::OpAccess& a) const {
+    const KernelOp& product = *op(f.op);
+    const auto side = &a - product.accesses.data();
+    return side > 1 ||
+           !plan::find_memory(*k_.schedule, side == 0 ? plan::Storage::operand_a : plan::Storage::operand_b,
+                              product.path);
   }
 
   // Products add to the same sums in the order of issue; slots that iterations use in turn are others.

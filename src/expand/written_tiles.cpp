@@ -17,10 +17,10 @@ struct Use {
 
 WrittenTiles::WrittenTiles(const Expander& x, const std::vector<ConsumerUnit>& order)
     : x_(x), before_(order.size(), Meeting::none), behind_(order.size(), Meeting::none) {
-  for (const analysis::WrittenOperand& w : x.written()) place(w, order);
+  for (const analysis::ThreadWrittenOperand& w : x.written()) place(w, order);
 }
 
-void WrittenTiles::place(const analysis::WrittenOperand& w, const std::vector<ConsumerUnit>& order) {
+void WrittenTiles::place(const analysis::ThreadWrittenOperand& w, const std::vector<ConsumerUnit>& order) {
   const Meeting those = w.own_rows ? Meeting::warpgroup : Meeting::role;
   std::vector<Use> uses;
   size_t inside = 0;  // writers

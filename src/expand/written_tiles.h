@@ -30,7 +30,7 @@ class WrittenTiles {
 
  private:
   enum class Meeting : uint8_t { none, warpgroup, role };
-  void place(const analysis::WrittenOperand& w, const std::vector<ConsumerUnit>& order);
+  void place(const analysis::ThreadWrittenOperand& w, const std::vector<ConsumerUnit>& order);
   static void raise(Meeting& m, Meeting to) { m = m < to ? to : m; }
   static void meet(Meeting m, Block& out);
   static void hand_over(Meeting m, Block& out);

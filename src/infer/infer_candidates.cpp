@@ -18,9 +18,7 @@ using layout::Digit;
 using layout::Fragment;
 using layout::Layout;
 
-namespace {
-
-}  // namespace
+namespace {}  // namespace
 
 // Elements of a block along `dim`; 0 where no shared tile is crossed, or its rows are no longer than a line.
 int64_t Inference::block_along(const KernelOp& op, int dim) const {

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "analysis/exchange.h"
 #include "analysis/projection.h"
 #include "analysis/scan_exchange.h"
 #include "infer/inference.h"
@@ -45,10 +46,10 @@ void Inference::finish_op(size_t index) {
 // A scan has its elements in registers between reading and writing them.
 void Inference::finish_scan(const KernelOp& op, plan::OpPlan& plan) {
   if (in_.threads == 1) return;
-  if (plan.iteration->registers() > kMostRegisters)
+  if (plan.iteration->registers() > kMaxRegisters)
     return fail(DiagCode::limit_memory, op.path,
                 "each thread would have " + std::to_string(plan.iteration->registers()) +
-                    " registers of it, more than " + std::to_string(kMostRegisters),
+                    " registers of it, more than " + std::to_string(kMaxRegisters),
                 "use a smaller tile or more threads", op.location);
   const ir::DType type = p_.buffer(op.accesses.back().buffer).type;
   const std::string levels =
@@ -173,7 +174,7 @@ void Inference::reduce_conversions(const KernelOp& op, const Fragment& iteration
     std::vector<int> same(static_cast<size_t>(held.rank()));
     std::iota(same.begin(), same.end(), 0);
     const bool whole = held.shape() == iteration_extents(op);
-    if (whole ? !held.covers(iteration, same) : !everywhere(src) || held.registers() > kMostRegisterChoices)
+    if (whole ? !held.covers(iteration, same) : !everywhere(src) || held.registers() > kMaxRegisterChoices)
       return cannot_hold(op, src,
                          whole ? "reduces elements that its threads do not hold" : "reduces a part of it",
                          "copy the part into a fragment of its own");
@@ -191,9 +192,10 @@ void Inference::reduce_conversions(const KernelOp& op, const Fragment& iteration
 void Inference::convert(int v, const Fragment& from, const Fragment& to, const std::string& producer,
                         const std::string& consumer, const SourceLocation& loc, bool registers_matter) {
   if (from.equivalent(to) || in_.threads == 1) return;
-  ConversionKind kind = layout::classify_conversion(from, to, in_.target.warp);
-  if (kind == ConversionKind::none || (kind == ConversionKind::register_permute && !registers_matter)) return;
   const Value& value = ops_.values[static_cast<size_t>(v)];
+  const ir::DType type = p_.buffer(value.buffer).type;
+  const ConversionKind kind = analysis::conversion_kind(from, to, in_.target, type);
+  if (kind == ConversionKind::none || (kind == ConversionKind::register_permute && !registers_matter)) return;
   if (!in_.conversions) {
     fail(DiagCode::conversion_refused, consumer,
          "value '" + value.name + "' is made by " + producer + " as " + from.to_text() + " but " + consumer +
@@ -208,7 +210,7 @@ void Inference::convert(int v, const Fragment& from, const Fragment& to, const s
   c.kind = kind;
   c.from = from.canonical();
   c.to = to.canonical();
-  c.cost = conversion_cost(kind, to, ir::dtype_bytes(p_.buffer(value.buffer).type));
+  c.cost = analysis::conversion_cycles(kind, to, type);
   c.reason = std::string(layout::conversion_name(kind)) + ": the two ops hold the value on different " +
              (kind == ConversionKind::register_permute ? "registers" : "threads");
   result_.conversions.push_back(std::move(c));
@@ -221,23 +223,6 @@ std::string Inference::holder(int v, const std::string& pinned_by, const std::st
         std::any_of(op.accesses.begin(), op.accesses.end(), [&](const OpAccess& a) { return a.value == v; }))
       return op.path;
   return "";
-}
-
-int64_t Inference::conversion_cost(ConversionKind kind, const Fragment& to, int bytes) {
-  int64_t words = (to.registers() * bytes + 3) / 4;
-  switch (kind) {
-    case ConversionKind::none:
-      return 0;
-    case ConversionKind::register_permute:
-      return words;
-    case ConversionKind::shuffle:
-      return 4 * words;
-    case ConversionKind::replication:
-      return 6 * words;
-    case ConversionKind::shared_bounce:
-      return 8 * words + 60;
-  }
-  return 0;
 }
 
 }  // namespace tilegen::infer

@@ -84,7 +84,7 @@ void Inference::pin_strict() {
   }
 }
 
-// Held otherwise, it is converted: that is seen to when the op is finished.
+// FragmentView otherwise, it is converted: that is seen to when the op is finished.
 void Inference::strict_fragment(size_t op_index, int v, const Fragment& want, const std::string& why) {
   const KernelOp& op = ops_.ops[op_index];
   if (!pinned(state_, v)) {

@@ -52,14 +52,14 @@ struct InferResult {
   std::vector<plan::Note> notes;
 };
 
-using plan::kMostRegisterChoices;
+using plan::kMaxRegisterChoices;
 // Registers of a value in one thread beyond which it is held in shared memory: when every thread would have a
 // copy of all of it, and when it is spread over the threads, which is what all the registers of a thread come
 // to.
-inline constexpr int64_t kMostCopiedRegisters = 64, kMostSpreadRegisters = 256;
+inline constexpr int64_t kMaxCopiedRegisters = 64, kMaxSpreadRegisters = 256;
 // Where shared memory does not hold it either it stays in registers, and spills; but not with more than
 // these.
-inline constexpr int64_t kMostRegisters = 1024;
+inline constexpr int64_t kMaxRegisters = 1024;
 
 Expected<InferResult> infer_layouts(const InferInput& input);
 

@@ -147,7 +147,7 @@ void Inference::check_scalars() {
   std::optional<ir::KernelPaths> paths;
   for (const auto& [where, v] : ops_.scalar_reads) {
     if (failed() || !distributed(v) || !in_.target.has_block_threads() || unsettled(v)) continue;
-    const bool chosen = fragment(state_, v).registers() > kMostRegisterChoices &&
+    const bool chosen = fragment(state_, v).registers() > kMaxRegisterChoices &&
                         reads_any_element(scalars_of(p_, where.first), where.second);
     if (everywhere(v) && !chosen) continue;
     if (!paths) paths.emplace(p_, static_cast<int>(kernel()));
@@ -167,12 +167,12 @@ void Inference::check_register_counts() {
     const int64_t wide = std::max(1, ir::dtype_bytes(p_.buffer(value.buffer).type) / 4);
     const int64_t registers = fragment(state_, v).registers() * wide;
     const bool stays = works_on_registers(v);
-    if (registers > kMostRegisters && (stays || in_.keep_in_registers))
+    if (registers > kMaxRegisters && (stays || in_.keep_in_registers))
       fail(DiagCode::limit_memory, value.name,
            "each thread would have " + std::to_string(registers) + " registers of it, more than " +
-               std::to_string(kMostRegisters) + (stays ? "" : ", and shared memory does not hold it"),
+               std::to_string(kMaxRegisters) + (stays ? "" : ", and shared memory does not hold it"),
            "use a smaller tile or more threads", p_.buffer(value.buffer).location);
-    if (stays || registers <= (everywhere(v) ? kMostCopiedRegisters : kMostSpreadRegisters)) continue;
+    if (stays || registers <= (everywhere(v) ? kMaxCopiedRegisters : kMaxSpreadRegisters)) continue;
     if (in_.keep_in_registers) {
       result_.notes.push_back({value.name, "has " + std::to_string(registers) +
                                                " registers of each thread: shared memory does not hold it"});
@@ -190,7 +190,7 @@ bool Inference::too_many_choices(const KernelOp& op, const Fragment& iteration, 
   const int v = op.accesses[access].value;
   const ops::ElementAccess& a = op.view.accesses[access];
   const Fragment& held = fragment(state_, v);
-  if (held.registers() <= kMostRegisterChoices || held.replicas() == 1) return false;
+  if (held.registers() <= kMaxRegisterChoices || held.replicas() == 1) return false;
   auto threads_walk = [&](const Fragment& f, int dim) {
     return std::any_of(f.map().digits().begin(), f.map().digits().end(), [&](const Digit& d) {
       return d.output == layout::kThread && d.stride > 0 &&
@@ -231,7 +231,7 @@ std::optional<Fragment> Inference::iteration_of_copies(const KernelOp& op) const
         scattered = true;
     }
   }
-  if (!scattered || points > kMostRegisterChoices) return std::nullopt;
+  if (!scattered || points > kMaxRegisterChoices) return std::nullopt;
   return Fragment::replicated(op.view.extents, in_.threads);
 }
 

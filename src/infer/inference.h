@@ -207,9 +207,6 @@ class Inference {
   std::string holder(int v, const std::string& pinned_by, const std::string& other) const;
   void convert(int v, const layout::Fragment& from, const layout::Fragment& to, const std::string& producer,
                const std::string& consumer, const SourceLocation& loc, bool registers_matter);
-  // Cycles of a block: a move per register, a shuffle per register, or a trip through shared memory with two
-  // barriers.
-  static int64_t conversion_cost(layout::ConversionKind kind, const layout::Fragment& to, int bytes);
 
   const InferInput& in_;
   const ir::Program& p_;

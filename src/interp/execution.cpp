@@ -78,10 +78,10 @@ Checked Execution::outcome() const {
 Checked Execution::check_grid(const ir::Kernel& kernel, std::span<const int64_t> grid) const {
   if (std::any_of(grid.begin(), grid.end(), [](int64_t extent) { return extent <= 0; })) return Unit{};
   const auto blocks = checked_product(grid);
-  if (blocks && *blocks <= kMostBlocks) return Unit{};
+  if (blocks && *blocks <= kMaxBlocks) return Unit{};
   return Error(DiagCode::launch_limit, kernel.name,
                "the grid has " + (blocks ? std::to_string(*blocks) : "more than 2^63") + " blocks; at most " +
-                   std::to_string(kMostBlocks) + " are interpreted",
+                   std::to_string(kMaxBlocks) + " are interpreted",
                "launch with smaller dimensions", kernel.location);
 }
 

@@ -16,7 +16,7 @@
 namespace tilegen::interp {
 
 // Of one kernel: more would not end within anybody's lifetime.
-inline constexpr int64_t kMostBlocks = int64_t{1} << 31;
+inline constexpr int64_t kMaxBlocks = int64_t{1} << 31;
 
 // `params`: one 8-byte slot per Program::params entry, as for run_host. Tensors are host memory. Ends early,
 // with what was written until then, when `cancellation` asks for it.

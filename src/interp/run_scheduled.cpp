@@ -11,7 +11,7 @@ namespace tilegen::interp {
 namespace {
 
 constexpr int64_t kPersistentBlocks = 2;
-constexpr uint64_t kMostStatementsInARow = 6;
+constexpr uint64_t kMaxStatementsInARow = 6;
 constexpr uint64_t kOneLandsOf = 4;  // statements, of a random order
 
 using Blocks = std::vector<std::unique_ptr<ScheduledBlock>>;
@@ -49,7 +49,7 @@ bool at_random(const std::vector<Runner>& runners, Chance& chance) {
   const size_t first = chance.below(runners.size());
   for (size_t i = 0; i < runners.size() && !moved; ++i) {
     const Runner& r = runners[(first + i) % runners.size()];
-    for (uint64_t n = 1 + chance.below(kMostStatementsInARow); n > 0 && r.step() == Step::done; --n) {
+    for (uint64_t n = 1 + chance.below(kMaxStatementsInARow); n > 0 && r.step() == Step::done; --n) {
       moved = true;
       if (chance.below(kOneLandsOf) == 0) r.block->land_one();
     }

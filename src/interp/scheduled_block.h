@@ -25,7 +25,7 @@ struct GridWalk {
   std::vector<int64_t> extents;
   int64_t tiles = 0, launched = 1;
   expand::Walk walk = expand::Walk::own;
-  int64_t claimed = 0;
+  int64_t taken = 0;
 };
 
 class ScheduledBlock {

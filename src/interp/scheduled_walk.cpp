@@ -76,7 +76,7 @@ void ScheduledBlock::execute(RoleState& r, const expand::TileLoop& s) {
 bool ScheduledBlock::begin_tile(RoleState& r, int64_t turn) {
   if (grid_.walk == expand::Walk::own && turn > 0) return false;
   if (turn == static_cast<int64_t>(points_.size()))
-    points_.push_back(grid_.walk == expand::Walk::claimed ? grid_.launched + grid_.claimed++
+    points_.push_back(grid_.walk == expand::Walk::dynamic ? grid_.launched + grid_.taken++
                                                           : points_.back() + grid_.launched);
   int64_t point = points_[static_cast<size_t>(turn)];
   if (point >= grid_.tiles) return false;

@@ -212,13 +212,13 @@ class ProgramPrinter {
 
 // Sizes of all expressions as trees: operands come before their users, so one sweep does.
 std::vector<uint64_t> tree_sizes(const ExprPool& pool) {
-  constexpr uint64_t kMost = uint64_t{1} << 48;  // sums of a few of these cannot overflow
+  constexpr uint64_t kMax = uint64_t{1} << 48;  // sums of a few of these cannot overflow
   std::vector<uint64_t> sizes(pool.size());
   for (size_t i = 0; i < pool.size(); ++i) {
     const ExprNode& n = pool[ExprId(i)];
     uint64_t size = 1;
     auto add = [&](ExprId id) {
-      if (id.valid()) size = std::min(kMost, size + sizes[id.value]);
+      if (id.valid()) size = std::min(kMax, size + sizes[id.value]);
     };
     add(n.a), add(n.b), add(n.c);
     if (n.op == ExprOp::load)

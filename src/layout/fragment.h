@@ -70,19 +70,15 @@ class Fragment {
 
 constexpr int kBroadcast = -2;
 
-// What it takes to turn a value held as `from` into one held as `to` (same shape).
+// How a value held in one way is turned into one held in another (same shape).
 enum class ConversionKind : uint8_t {
-  none,              // `to` asks only for what `from` already has, in the same registers
-  register_permute,  // every thread already holds what it needs, in other registers
+  none,              // every thread has what it needs, in the same registers
+  register_permute,  // every thread has what it needs, in other registers
   shuffle,           // what a thread needs is held by lanes of its own warp
-  shared_bounce,     // through shared memory
-  replication,  // each element must reach more threads than hold it; all of them in the same warp's reach or
-                // not
+  shared_bounce      // through shared memory
 };
 const char* conversion_name(ConversionKind k);
-// `warp` is the number of lanes. Decided exactly on one table per dimension, never element by element.
-// Precedence: none, register_permute, then replication when some element has more holders in `to` than in
-// `from`, then shuffle, then shared_bounce.
-ConversionKind classify_conversion(const Fragment& from, const Fragment& to, int64_t warp);
+// Every element has the same register in both.
+bool same_registers(const Fragment& a, const Fragment& b);
 
 }  // namespace tilegen::layout

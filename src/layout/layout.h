@@ -99,17 +99,6 @@ class Layout {
   // replicas, and its padded box inside this one's. Refused where a digit of inner straddles two digits or
   // sums of digits carry.
   Expected<Layout> compose(const Layout& inner) const;
-  // Needs a bijective layout with one output and no swizzle; the result maps offset -> indices (outputs =
-  // rank).
-  Expected<Layout> inverse() const;
-  // Splits this layout (of a tile) by an atom's shape: the result has rank 2*rank, dims (outer..., inner...),
-  // where inner has the atom's shape. Refused when a digit straddles the split, or the atom does not divide
-  // the shape (its padding would become elements).
-  Expected<Layout> divide(std::span<const int64_t> atom_shape) const;
-  // Splits digits so that every dimension has a boundary at each given weight; refused when radices do not
-  // refine.
-  Expected<Layout> refine(int dim, int64_t weight) const;
-
   // Layout of the dimensions reordered: result dim i is this dim order[i].
   Layout permute(std::span<const int> order) const;
   // The swizzle set or replaced; refused unless the layout has one output.

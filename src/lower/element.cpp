@@ -71,8 +71,12 @@ void OpLowering::emit_nest(const layout::Fragment& iteration, int64_t vector, co
     out.insert(out.end(), loops.begin(), loops.end());
     k_.ctx_.rollback(mark);
   };
-  ExprId interior = interior_condition();
-  if (!interior) return emit_once(out_);
+  const ExprId interior = interior_condition();
+  if (k_.facts_) {
+    if (interior) k_.facts_of(op_.path).edge_operations[vector];
+    return;
+  }
+  if (!interior || !plan_.full_tile_version.value_or(false)) return emit_once(out_);
   thread::Branch branch{interior, {}, {}};
   k_.interior_ = true;
   emit_once(branch.then_body);
@@ -82,11 +86,15 @@ void OpLowering::emit_nest(const layout::Fragment& iteration, int64_t vector, co
 }
 
 void OpLowering::for_each_point(int operand, const PointValue& value) {
-  if (plan_.engine == plan::Engine::async_copy && plan_.iteration && k_.block_threads() &&
-      async_copy_points(operand))
-    return;
+  if (plan_.engine == plan::Engine::async_copy && plan_.iteration && k_.block_threads()) {
+    if (!k_.facts_) return async_copy_points(operand);
+    find_async_facts(operand);
+  }
   if (plan_.engine == plan::Engine::tensor_copy && k_.block_threads() && stage_and_store(operand)) return;
-  if (plan_.matrix_stores.value_or(false)) return store_matrices(operand);
+  if (plan_.matrix_stores.value_or(false)) {
+    if (!k_.facts_) store_matrices(operand);
+    return;
+  }
   if (k_.block_threads() && walks_part()) return emit_part(operand, value);
   if (!has_iteration()) return;
   ir::BufferId dst = tile_op_->operands[static_cast<size_t>(operand)].buffer;

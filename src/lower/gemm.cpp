@@ -14,6 +14,7 @@ int64_t offset_of(const plan::ValuePlan& v, std::vector<int64_t> index) {
 }  // namespace
 
 void OpLowering::contract(int a, int b, int c, bool clear) {
+  if (k_.facts_) return;
   if (k_.block_threads() && plan_.engine == plan::Engine::warpgroup_mma)
     contract_warpgroup(a, b, c, clear);
   else if (k_.block_threads())

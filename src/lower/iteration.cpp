@@ -65,7 +65,7 @@ Nest KernelLowering::make_nest(const layout::Fragment& iteration, int64_t vector
 thread::Block KernelLowering::wrap(const Nest& nest, size_t first, size_t last, thread::Block body,
                                    const std::string& origin) {
   int64_t copies = 1;
-  const std::vector<bool> rolled = rolled_loops(nest, first, last, body, copies);
+  const std::vector<bool> rolled = rolled_loops(nest, first, last, body, origin, copies);
   for (size_t i = last; i-- > first;) {
     const NestLoop& l = nest.loops[i];
     if (rolled[i]) {

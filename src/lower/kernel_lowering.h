@@ -35,6 +35,7 @@
 #include "lower/lower_kernel.h"
 #include "lower/lowering_parts.h"
 #include "ops/element_view.h"
+#include "plan/access_facts.h"
 
 namespace tilegen::lower {
 
@@ -42,9 +43,9 @@ using EmitPoint = std::function<void(const Nest&, thread::Block&)>;
 
 class KernelLowering {
  public:
-  KernelLowering(const ir::Program& p, const expand::ScheduledKernel& scheduled, const target::Target& t,
-                 const LowerOptions& options);
+  KernelLowering(const ir::Program& p, const expand::ScheduledKernel& scheduled, const target::Target& t);
   Expected<thread::ThreadProgram> run();
+  Expected<plan::AccessFacts> find_facts();  // access_facts.h; in place of run()
 
  private:
   friend class OpLowering;
@@ -56,12 +57,13 @@ class KernelLowering {
   friend class ScheduledLowering;
   friend class StagedGemm;
   friend class BlockReduction;
-  friend class PartJoin;
+  friend class DeferredReduction;
   friend class WarpgroupGemm;
   friend class StagedStore;
-  friend class OperandTurn;
+  friend class OperandTranspose;
 
   // lower_kernel.cpp
+  void declare();
   void declare_parameters();
   void declare_grid();
   void declare_values();
@@ -120,7 +122,7 @@ class KernelLowering {
   bool block_threads() const { return target_.has_block_threads(); }
   void declare_linear_grid();
   ExprId launch_divisor(ExprId given);
-  void longest_first(ExprId rest, const std::vector<ExprId>& extent, std::vector<ExprId>& value);
+  void lpt(ExprId rest, const std::vector<ExprId>& extent, std::vector<ExprId>& value);
   void replace_block_indices(thread::Block& body);
   // Of the cluster that the kernel's blocks come in; 1: none.
   int64_t cluster_blocks() const {
@@ -130,10 +132,7 @@ class KernelLowering {
   ExprId own_tile(ExprId of_cluster, ExprId tiles);
   bool writes_tensor(ir::StmtId id) const;
 
-  // gpu_alignment.cpp
-  void assume_alignment();
-  std::map<ir::BufferId, int64_t> planned_vectors() const;
-  bool want_multiple(ExprId stride, int64_t divisor, std::map<VarId, int64_t>& wanted);
+  void declare_assumptions();  // gpu_assumptions.cpp
 
   // gpu_interior.cpp
   struct Bound {  // 0 <= index, or index < extent where there is one; a dimension of a tensor
@@ -141,7 +140,7 @@ class KernelLowering {
   };
   // Stores that depend on a condition of the user's: a bound like those of tensors where it compares indices.
   void record_condition(ExprId condition);
-  std::optional<ExprId> hardest_case(const Bound& bound, const Nest& nest);
+  std::optional<ExprId> extremal_index(const Bound& bound, const Nest& nest);
   bool settle_padded(const Nest& nest, bool upper, ExprId& index, int64_t& further);
   // Condition, the same for the whole block, under which every recorded bound holds; invalid when none can be
   // told.
@@ -174,9 +173,10 @@ class KernelLowering {
   // gpu_walk.cpp
   struct Walk {
     layout::Fragment iteration;
-    int64_t vector = 1;   // widest vector to try
-    bool serial = false;  // loops that need not be unrolled are not
+    int64_t vector = 1;
     std::string origin;
+    const plan::OpPlan* plan = nullptr;  // of the op whose points are walked; null: `vector` is the most
+    bool in_memory = false;              // no access is to a register
   };
   // The loops over the points that one thread walks, around what `emit` puts into their body.
   void emit_walk(const Walk& walk, const EmitPoint& emit, thread::Block& out);
@@ -195,34 +195,45 @@ class KernelLowering {
     ExprId interior;           // the block's accesses to tensors are all in bounds; invalid: not told
   };
   Attempt try_walk(const Walk& walk, int64_t width, const EmitPoint& emit);
-  bool emit_vectors(const Walk& walk, int64_t width, const EmitPoint& emit, thread::Block& out);
+  bool emit_vectors(const Walk& walk, const EmitPoint& emit, thread::Block& out);
+  void emit_widest(const Walk& walk, const EmitPoint& emit, thread::Block& out);
   void inspect_vector(const Nest& nest, const thread::Block& body, Attempt& result);
+  void judge_vector(const Attempt& a, int64_t width, const std::string& op);
+
+  // gpu_access_facts.cpp: while there are facts to be found nothing is emitted for walks of ops.
+  plan::OpAccessFacts& facts_of(const std::string& op);
+  void find_facts(const Walk& walk, const EmitPoint& emit);
+  void find_facts_of_width(const Walk& walk, int64_t width, const EmitPoint& emit,
+                           plan::OpAccessFacts& facts);
+  static int64_t widest_of(const Walk& walk, const plan::OpAccessFacts& facts);
+  int64_t operations_of(const Walk& walk, int64_t width, const EmitPoint& emit);
 
   // gpu_code_size.cpp
   std::set<VarId> register_vars(const thread::Block& body);
   // `copies`: that the others write out.
   std::vector<bool> rolled_loops(const Nest& nest, size_t first, size_t last, const thread::Block& body,
-                                 int64_t& copies);
+                                 const std::string& origin, int64_t& copies);
   thread::Block rolled_loop(const NestLoop& l, int64_t together, thread::Block body,
                             const std::string& origin);
   // Of one thread, as written out, in loops that are unrolled.
   int64_t operations(const thread::Block& block, const std::set<VarId>& unrolled = {});
-  // Whether a form of a walk may stand beside another; where it may not, a note says so: "`what`: how large
-  // it is".
-  bool second_form_fits(const thread::Block& form, const std::string& origin, const char* what);
 
   // gpu_exchange.cpp
   MemoryId scratch(const std::string& path, ir::DType type, int64_t elements);
-  MemoryId slice(const std::string& name, const std::string& path, ir::DType type, int64_t elements);
+  MemoryId planned_memory(plan::Storage storage, const std::string& op, ir::DType type, int64_t elements,
+                          const std::string& value = {});
   // Every element of a fragment from its registers to memory, and back to all that hold it.
-  void put_in_memory(const Held& from, const layout::Layout& place, MemoryId memory, const std::string& path,
-                     thread::Block& out);
-  void fetch_from_memory(const Held& to, const layout::Layout& place, MemoryId memory,
+  void put_in_memory(const FragmentView& from, const layout::Layout& place, MemoryId memory,
+                     const std::string& path, thread::Block& out);
+  void fetch_from_memory(const FragmentView& to, const layout::Layout& place, MemoryId memory,
                          const std::string& path, thread::Block& out);
   // to = from, element by element; every holder in `to` has it then.
-  void exchange(const Held& from, const Held& to, const std::string& path, thread::Block& out);
-  void exchange_lanes(const Held& from, const Held& to, const std::string& path, thread::Block& out);
-  void exchange_scratch(const Held& from, const Held& to, const std::string& path, thread::Block& out);
+  void exchange(layout::ConversionKind planned, const FragmentView& from, const FragmentView& to,
+                const std::string& path, thread::Block& out);
+  void exchange_lanes(const FragmentView& from, const FragmentView& to, const std::string& path,
+                      thread::Block& out);
+  void exchange_scratch(const FragmentView& from, const FragmentView& to, const std::string& path,
+                        thread::Block& out);
   // The planned conversions in front of an op and behind it; between the two held() gives the op's forms.
   void begin_conversions(const analysis::KernelOp& op, thread::Block& out);
   void end_conversions(const analysis::KernelOp& op, thread::Block& out);
@@ -233,20 +244,21 @@ class KernelLowering {
   // gpu_registers.cpp
   // What the op being lowered means by the buffer is spread over the threads' registers.
   bool in_thread_registers(ir::BufferId buffer);
-  Held held(int value);
-  ExprId load_register(const Held& from, std::span<const ExprId> indices);
+  FragmentView held(int value);
+  ExprId load_register(const FragmentView& from, std::span<const ExprId> indices);
   // memory[register of the element] = value where `predicate` holds (invalid: always).
-  void store_register(const Held& to, std::span<const ExprId> indices, ExprId value, ExprId predicate,
+  void store_register(const FragmentView& to, std::span<const ExprId> indices, ExprId value, ExprId predicate,
                       thread::Block& out, const std::string& origin);
   // Index of an element's register, kept in range where the element may be none of the fragment's; `inside`
   // (invalid: always) is when it is one.
   ExprId register_index(const layout::Fragment& f, std::span<const ExprId> indices, ExprId* inside);
   bool fixed_index(ExprId index) const;
   // Where a thread has its element at (row, column) of the first thread's part.
-  static int64_t first_register(const Held& h, int row_dim, int column_dim, int64_t row, int64_t column);
+  static int64_t first_register(const FragmentView& h, int row_dim, int column_dim, int64_t row,
+                                int64_t column);
   // Registers that hold no element of the fragment get a value; so do all that may be moved before they are
   // written.
-  void clear_unheld(const Held& h, thread::Block& out, const std::string& origin, bool all = false);
+  void clear_unheld(const FragmentView& h, thread::Block& out, const std::string& origin, bool all = false);
   // The op writes all of the value and reads nothing of it.
   bool overwrites(const analysis::KernelOp& op, int value) const;
   // Values that are moved as a whole to another layout, to memory or into parts, with nothing that must have
@@ -282,19 +294,19 @@ class KernelLowering {
   void add_to_count(MemoryId count, ExprId more, thread::Block& out);
   // gpu_claims.cpp: points of the grid that the block claims while it runs, handed from the producer to the
   // computing threads.
-  bool claimed() const { return specialised() && schedule_.persistence && schedule_.persistence->claimed(); }
-  void declare_claims();
-  ExprId walked_point();
-  thread::Block walk_claimed(thread::Block body);
-  void claim_next(thread::Block& out);
+  bool dynamic() const { return specialised() && schedule_.persistence && schedule_.persistence->dynamic(); }
+  void declare_tile_scheduler();
+  ExprId current_tile();
+  thread::Block walk_dynamic(thread::Block body);
+  void fetch_next(thread::Block& out);
   void take_next(thread::Block& out);
   ExprId points();
-  ExprId point_in_grid();
-  ExprId point_is_idle();
+  ExprId tile_in_grid();
+  ExprId tile_is_empty();
   ExprId handed_slot();
   ExprId handed_parity();
-  thread::StmtId set_point(ExprId to);
-  thread::StmtId set_point_to_number();
+  thread::StmtId set_tile(ExprId to);
+  thread::StmtId set_tile_to_number();
   void warpgroup_barrier(thread::Block& out, const std::string& origin);
   // What a warpgroup of its own does, told apart by constant barrier numbers.
   void for_each_warpgroup(const std::function<thread::Block(int64_t)>& own, thread::Block& out,
@@ -316,8 +328,8 @@ class KernelLowering {
 
   // gpu_turn.cpp: the operand's copy for instructions that read rows along k only; none where they read it as
   // it lies.
-  TurnedOperand turn_operand(const analysis::KernelOp& op, const ir::TileOp& tile_op, int index,
-                             const target::WarpgroupAtom& atom, int64_t part, thread::Block& out);
+  TurnedOperand transpose_operand(const analysis::KernelOp& op, const ir::TileOp& tile_op, int index,
+                                  const target::WarpgroupAtom& atom, int64_t part, thread::Block& out);
 
   // gpu_tensor.cpp
   int tensor_map(ir::BufferId tensor, const std::vector<int64_t>& box, int swizzle);
@@ -350,7 +362,7 @@ class KernelLowering {
   const ir::Kernel& kernel_;
   const plan::KernelSchedule& schedule_;
   const target::Target& target_;
-  const LowerOptions options_;
+  std::optional<plan::AccessFacts> facts_;  // while they are looked for
   const analysis::KernelOps& ops_;
   const ir::KernelPaths paths_;
   const analysis::BlockTree tree_;
@@ -380,7 +392,7 @@ class KernelLowering {
   std::map<VarId, ExprId> block_indices_;  // GPU: program block index -> expression of the one block variable
   std::set<VarId> fixed_vars_;             // GPU: constants after unrolling, and vector lanes
   std::map<VarId, int64_t> lanes_;         // GPU: lanes of vectors, with how many there are
-  std::map<int, Held> converted_;          // GPU: values the op being lowered sees in another form
+  std::map<int, FragmentView> converted_;  // GPU: values the op being lowered sees in another form
   struct Copy {
     plan::ValuePlan plan;
     MemoryId memory;
@@ -388,11 +400,12 @@ class KernelLowering {
   std::map<int, Copy> copies_;  // GPU: values that the op being lowered works on in memory
   struct ActiveConversion {
     int value = -1;
-    Held form;
+    FragmentView form;
     bool behind = false;
+    layout::ConversionKind kind = layout::ConversionKind::none;  // planned, behind
   };
   std::vector<ActiveConversion> op_conversions_;          // of the op being lowered
-  std::vector<std::unique_ptr<layout::Fragment>> forms_;  // what Held of conversions points to
+  std::vector<std::unique_ptr<layout::Fragment>> forms_;  // what FragmentView of conversions points to
   std::map<int, ExprId> slots_;                    // GPU: slot of a value that statements mean; absent: 0
   expand::RoleKind role_ = expand::RoleKind::all;  // GPU: the role being lowered
   std::vector<PipelineBarriers> pipelines_;        // GPU: of the scheduled program's pipelines
@@ -401,15 +414,15 @@ class KernelLowering {
   ExprId tiles_;                              // GPU: points of the grid
   ExprId inside_grid_;                        // GPU: the block has a tile of its own; invalid: it always has
   std::map<const void*, MemoryId> fillings_;  // GPU: counts of the role being lowered, by loop or pipeline
-  struct Claims {
+  struct TileScheduler {
     int full = -1, empty = -1;  // index into ThreadProgram::barriers
     MemoryId handed;            // shared: numbers on their way to the computing threads
-    MemoryId number, point;     // registers: claimed, or handed over; the point being walked
+    MemoryId number, tile;      // registers: claimed, or handed over; the point being walked
   };
-  Claims claims_;                                    // GPU, kernels whose blocks claim their points
-  std::map<std::string, MemoryId> turned_memories_;  // GPU: copies of products' operands, by name
+  TileScheduler scheduler_;  // GPU, kernels whose blocks claim their points
+  std::map<std::pair<ir::StmtId, int>, MemoryId> turned_memories_;  // GPU: copies of products' operands
   // GPU, specialised kernels: how often the body being lowered has begun before
-  ExprId executions_;
+  ExprId iteration_counts_;
   bool products_overwrite_ = false;  // GPU: the accumulators' values are not to be added to
   bool product_in_flight_ = false;   // GPU: the loop around the product waits for it
   // GPU: async copies being lowered belong to a pipelined loop's group

@@ -60,13 +60,13 @@ ExprId KernelLowering::repeated(ExprId count, ExprId extent) {
   ir::ExprPool& e = out_.exprs;
   const ExprId all = e.mul(count, extent);
   ctx_.assume(e.le(e.const_int(0), all));
-  ctx_.assume(e.le(all, e.const_int(thread::kMostIterations)));
+  ctx_.assume(e.le(all, e.const_int(thread::kMaxIterations)));
   return all;
 }
 
 void KernelLowering::bind_counter(VarId var, ExprId extent) {
   const int64_t most = arith::range_of(ctx_, extent).hi;
-  ctx_.bind(var, 0, most > thread::kMostIterations ? thread::kMostIterations : most - 1);
+  ctx_.bind(var, 0, most > thread::kMaxIterations ? thread::kMaxIterations : most - 1);
 }
 
 }  // namespace tilegen::lower

@@ -4,24 +4,23 @@
 #include <utility>
 
 #include "lower/op_lowering.h"
-#include "lower/plant_barriers.h"
 #include "lower/scheduled_lowering.h"
 #include "ops/op.h"
 #include "plan/slots.h"
+#include "sync/plant_barriers.h"
 
 namespace tilegen::lower {
 
 using ir::ExprOp;
 
 KernelLowering::KernelLowering(const ir::Program& p, const expand::ScheduledKernel& scheduled,
-                               const target::Target& t, const LowerOptions& options)
+                               const target::Target& t)
     : p_(p),
       scheduled_(scheduled),
       kernel_index_(scheduled.kernel),
       kernel_(p.kernels[static_cast<size_t>(scheduled.kernel)]),
       schedule_(*scheduled.schedule),
       target_(t),
-      options_(options),
       ops_(*scheduled.ops),
       paths_(p, scheduled.kernel),
       tree_(p, kernel_),
@@ -105,11 +104,10 @@ void KernelLowering::declare_values() {
       m.slots = plan.slots;
       m.elements = plan::slot_elements(plan, m.type, target_.banks.row_bytes()) * plan.slots;
     }
-    for (const plan::MemoryPlan& place : schedule_.memory)
-      if (place.value == plan.value) {
-        m.arena_offset = place.offset;
-        out_.arena_bytes = std::max(out_.arena_bytes, place.offset + place.bytes);
-      }
+    if (const plan::MemoryPlan* place = plan::find_memory(schedule_, plan::Storage::value, plan.value)) {
+      m.arena_offset = place->offset;
+      out_.arena_bytes = std::max(out_.arena_bytes, place->offset + place->bytes);
+    }
     values_.push_back(out_.add_memory(m));
     if (!m.in_registers || plan.slots < 2) continue;
     std::vector<MemoryId>& slots = register_slots_[static_cast<int>(v)];
@@ -142,26 +140,38 @@ void KernelLowering::operation(ir::StmtId id, thread::Block& out) {
   take_scalars(id, out, path);
   if (block_threads()) begin_conversions(*current_, out);
   if (block_threads()) begin_copies(*current_, *plan, out);
-  thread::Branch unless_one{{}, {}, {}, true};
-  if (plan->unless_one && !plan->unless_one->empty())
-    unless_one.condition = some_factor_is_not_one(*current_, *plan->unless_one);
-  OpLowering lowering(*this, *current_, *plan, unless_one.condition ? unless_one.then_body : out);
+  thread::Branch skip_if_identity{{}, {}, {}, true};
+  if (plan->skip_if_identity && !plan->skip_if_identity->empty())
+    skip_if_identity.condition = some_factor_is_not_one(*current_, *plan->skip_if_identity);
+  OpLowering lowering(*this, *current_, *plan, skip_if_identity.condition ? skip_if_identity.then_body : out);
   if (const auto* op = p_.as<ir::TileOp>(id))
     ops::op_def(op->kind).lower(*op, lowering);
   else
     lowering.parallel_loop();
-  if (unless_one.condition) out.push_back(out_.add(std::move(unless_one), path));
+  if (skip_if_identity.condition) out.push_back(out_.add(std::move(skip_if_identity), path));
   if (block_threads()) end_copies(*current_, out);
   if (block_threads()) end_conversions(*current_, out);
   taken_.clear();
   current_ = nullptr;
 }
 
-Expected<thread::ThreadProgram> KernelLowering::run() {
+void KernelLowering::declare() {
   declare_parameters();
-  if (block_threads() && options_.assume_aligned) assume_alignment();
+  if (block_threads()) declare_assumptions();
   block_threads() ? declare_linear_grid() : declare_grid();
   declare_values();
+}
+
+Expected<plan::AccessFacts> KernelLowering::find_facts() {
+  facts_.emplace();
+  declare();
+  ScheduledLowering(*this, scheduled_).run();
+  if (failed()) return std::move(error_);
+  return std::move(*facts_);
+}
+
+Expected<thread::ThreadProgram> KernelLowering::run() {
+  declare();
   const std::set<int> moved = block_threads() ? moved_unwritten() : std::set<int>();
   for (size_t v = 0; block_threads() && v < ops_.values.size(); ++v)
     if (schedule_.values[v].fragment)
@@ -169,13 +179,13 @@ Expected<thread::ThreadProgram> KernelLowering::run() {
   ScheduledLowering(*this, scheduled_).run();
   if (failed()) return std::move(error_);
   if (block_threads())
-    if (Checked planted = plant_barriers(out_); !planted) return planted.error();
+    if (Checked planted = sync::plant_barriers(out_); !planted) return planted.error();
   return std::move(out_);
 }
 
 Expected<thread::ThreadProgram> lower_kernel(const ir::Program& p, const expand::ScheduledKernel& scheduled,
-                                             const target::Target& target, const LowerOptions& options) {
-  return KernelLowering(p, scheduled, target, options).run();
+                                             const target::Target& target) {
+  return KernelLowering(p, scheduled, target).run();
 }
 
 }  // namespace tilegen::lower

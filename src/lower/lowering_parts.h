@@ -44,7 +44,7 @@ struct Nest {
 };
 
 // GPU: where the registers of a fragment are and how its elements are spread over threads and registers.
-struct Held {
+struct FragmentView {
   MemoryId memory;
   const layout::Fragment* fragment = nullptr;
 };

@@ -62,7 +62,8 @@ class OpLowering final : public ops::LowerSink {
   void contract_warpgroup(int a, int b, int c, bool clear);  // gpu_warpgroup.cpp
   bool stage_and_store(int dst);                             // gpu_store_stage.cpp
   bool has_iteration();  // the schedule says which thread does what; else an error
-  bool async_copy_points(int operand);
+  void async_copy_points(int operand);
+  void find_async_facts(int operand);
   std::optional<thread::Block> async_copies(int src, int dst, int64_t width, bool& edges, ExprId* interior);
 
   KernelLowering& k_;

@@ -12,6 +12,7 @@ namespace tilegen::lower {
 void OpLowering::scan(int src, int dst, const ops::Scan& scan) {
   if (!has_iteration()) return;
   if (k_.block_threads()) return scan_in_block(src, dst, scan);
+  if (k_.facts_) return;
   ir::ExprPool& e = k_.out_.exprs;
   const ir::DType to = type(dst);
   const int64_t bytes = std::max(ir::dtype_bytes(to), ir::dtype_bytes(type(src)));

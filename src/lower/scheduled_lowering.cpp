@@ -52,10 +52,10 @@ void ScheduledLowering::lower(const expand::Serial& s, thread::Block& out) {
   k_.bind_counter(var, extent);
   k_.ctx_.assume(e_.lt(e_.var(var), extent));
   k_.vars_[loop.vars[0]] = e_.add(begin, e_.var(var));
-  const ExprId executions = k_.executions_;
+  const ExprId executions = k_.iteration_counts_;
   const bool fills = expand::fed_by_producer(scheduled_, s.loop);
   if (executions)
-    k_.executions_ = k_.simplified(
+    k_.iteration_counts_ = k_.simplified(
         e_.add(fills ? k_.fillings_before(s.loop, extent) : k_.repeated(executions, extent), e_.var(var)));
   thread::Loop lowered{var, extent, thread::LoopForm::serial, {}};
   if (loop.kind == ir::LoopKind::unroll && e_.is_const_int(extent)) {
@@ -63,7 +63,7 @@ void ScheduledLowering::lower(const expand::Serial& s, thread::Block& out) {
     k_.fixed_vars_.insert(var);
   }
   lower(s.body, lowered.body);
-  k_.executions_ = executions;
+  k_.iteration_counts_ = executions;
   k_.ctx_.rollback(mark);
   out.push_back(k_.out_.add(std::move(lowered), origin));
   if (fills) k_.count_fillings(s.loop, extent, out);

@@ -2,7 +2,7 @@
 // Operations are KernelLowering's.
 #pragma once
 
-#include "lower/gpu_gemm.h"
+#include "lower/gpu/gemm.h"
 #include "lower/kernel_lowering.h"
 
 namespace tilegen::lower {

@@ -30,7 +30,7 @@ struct Fields {
   void operator()(thread::TransactionArrive& s) const { all({&s.index, &s.block}); }
   void operator()(thread::TransactionWait& s) const { all({&s.index, &s.parity, &s.unless}); }
   void operator()(thread::TransactionTest& s) const { all({&s.index, &s.parity, &s.dst_index}); }
-  void operator()(thread::Claim& s) const { visit(s.dst_index); }
+  void operator()(thread::FetchTile& s) const { visit(s.dst_index); }
   void operator()(thread::TensorLoad& s) const {
     all({&s.dst_index, &s.barrier_index});
     for (ExprId& c : s.coordinates) visit(c);

@@ -32,6 +32,7 @@ struct GivenComparison {
   void operator()(const NameField<E>&) const {}
   void operator()(const OriginField<E>&) const {}
   void operator()(const ReasonField<E>&) const {}
+  void operator()(const StorageField<E>&) const {}
   void operator()(const RequiredText<E>& f) const { compare(f, true); }
   void operator()(const TextField<E>& f) const { compare(f, !(given.*f.at).empty()); }
   template <size_t N>

@@ -4,24 +4,36 @@ namespace tilegen::plan {
 
 const char* origin_name(Origin o) {
   switch (o) {
-    case Origin::strict: return "strict";
-    case Origin::common: return "common";
-    case Origin::free: return "free";
-    case Origin::given: return "given";
+    case Origin::strict:
+      return "strict";
+    case Origin::common:
+      return "common";
+    case Origin::free:
+      return "free";
+    case Origin::given:
+      return "given";
   }
   return "unknown";
 }
 
 const char* engine_name(Engine e) {
   switch (e) {
-    case Engine::loop: return "loop";
-    case Engine::vector_copy: return "vector_copy";
-    case Engine::async_copy: return "async_copy";
-    case Engine::mma: return "mma";
-    case Engine::micro_kernel: return "micro_kernel";
-    case Engine::lane_reduce: return "lane_reduce";
-    case Engine::tensor_copy: return "tensor_copy";
-    case Engine::warpgroup_mma: return "warpgroup_mma";
+    case Engine::loop:
+      return "loop";
+    case Engine::vector_copy:
+      return "vector_copy";
+    case Engine::async_copy:
+      return "async_copy";
+    case Engine::mma:
+      return "mma";
+    case Engine::micro_kernel:
+      return "micro_kernel";
+    case Engine::lane_reduce:
+      return "lane_reduce";
+    case Engine::tensor_copy:
+      return "tensor_copy";
+    case Engine::warpgroup_mma:
+      return "warpgroup_mma";
   }
   return "unknown";
 }
@@ -50,10 +62,39 @@ const LoopPlan* find_loop(const KernelSchedule& k, std::string_view path) {
   return nullptr;
 }
 
-const ChannelPlan* find_channel(const KernelSchedule& k, std::string_view name) {
-  for (const ChannelPlan& c : k.channels)
+const PipelinePlan* find_pipeline(const KernelSchedule& k, std::string_view name) {
+  for (const PipelinePlan& c : k.pipelines)
     if (c.name == name) return &c;
   return nullptr;
+}
+
+const MemoryPlan* find_memory(const KernelSchedule& k, Storage storage, std::string_view owner,
+                              std::string_view value) {
+  for (const MemoryPlan& m : k.memory)
+    if (m.storage == storage && m.owner == owner && m.value == value) return &m;
+  return nullptr;
+}
+
+const char* storage_name(Storage s) {
+  switch (s) {
+    case Storage::value:
+      return "value";
+    case Storage::copy:
+      return "copy";
+    case Storage::scratch:
+      return "scratch";
+    case Storage::stage:
+      return "stage";
+    case Storage::operand_a:
+      return "operand_a";
+    case Storage::operand_b:
+      return "operand_b";
+    case Storage::barriers:
+      return "barriers";
+    case Storage::tile_scheduler:
+      return "tile_scheduler";
+  }
+  return "";
 }
 
 }  // namespace tilegen::plan

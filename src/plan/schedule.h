@@ -65,22 +65,30 @@ struct OpPlan {
   int64_t vector = 0;                         // elements one access moves
   std::optional<bool> streaming;              // results bypass the caches
   // tensor_copy out of a fragment: columns a warpgroup stages at once
-  int64_t pass_columns = 0;
+  int64_t epilogue_columns = 0;
   std::string reason;
   // Fragments whose elements the op finds in shared memory: put there in front of it, fetched from there
   // behind it.
   std::vector<std::string> through_memory;
   // Sums: the loop (its path) behind which the threads of a row meet, each keeping a part of the row's sum
   // until then. Empty: they meet in the op, every time.
-  std::optional<std::string> joined_behind;
+  std::optional<std::string> deferred_to;
   // Element-wise products with a factor of the row: the value of the factors. Lanes of a warp leave the op
   // out where all of theirs are 1, which changes nothing. Empty: they compute.
-  std::optional<std::string> unless_one;
+  std::optional<std::string> skip_if_identity;
   // Fills with zeros: the first product of the loop behind overwrites what would be cleared; the fill is done
   // where the loop has no iteration.
   std::optional<bool> elided;
   std::optional<bool> matrix_stores;  // copies of accumulators to a shared tile: by 8x8 matrices of a warp
-  int64_t chains = 0;                 // reductions: partial results of a thread, combined at the end
+  // Versions of the op's code, chosen while the kernel runs: blocks whose accesses to tensors are all in
+  // bounds need no predicates; blocks in which a condition on indices holds everywhere do without it.
+  std::optional<bool> full_tile_version, unmasked_version;
+  // tensor_copy out of a fragment: its values are all computed in front of the first pass, so that what they
+  // are computed from is dead there.
+  std::optional<bool> computed_first;
+  int64_t chains = 0;  // reductions: partial results of a thread, combined at the end
+  // Copies of the body that loops over a thread's points come to, where these need not be unrolled; 0: all.
+  int64_t unroll = 0;
   bool operator==(const OpPlan&) const = default;
 };
 
@@ -96,13 +104,17 @@ struct LoopPlan {
   // The product's registers of an iteration's first step are loaded in front of the last instructions of the
   // iteration before.
   std::optional<bool> register_prefetch;
+  // Each iteration awaits the products that it issues; else those at its end are in flight over it.
+  std::optional<bool> drained;
+  // What the iteration behind begins with waiting for is asked for in front of the last op of an iteration.
+  std::optional<bool> peek;
   bool operator==(const LoopPlan&) const = default;
 };
 
 // Data movement inserted because two ops hold one value differently.
 struct ConversionPlan {
   std::string value;
-  std::string producer, consumer;  // ops that disagree
+  std::string producer, consumer;                              // ops that disagree
   layout::ConversionKind kind = layout::ConversionKind::none;  // none: open, as fragments of no dimension are
   layout::Fragment from, to;
   int64_t cost = 0;  // estimated cycles of the block
@@ -118,27 +130,27 @@ struct Note {
 };
 
 struct RasterPlan {
-  std::string order = "row_major";  // row_major | column_major | grouped | longest_first
+  std::string order = "row_major";  // row_major | column_major | grouped | lpt
   int64_t group = 0;                // grouped: rows of tiles walked together
-  // longest_first: blocks have the more work the larger (`rising`) or the smaller their index along
+  // lpt: blocks have the more work the larger (`increasing`) or the smaller their index along
   // `dimension` is, and go by falling work; points of the other dimensions go together as long as their
-  // longest loops have no more than `group_trips` iterations, and at least so many that they have
+  // longest loops have no more than `group_iterations` iterations, and at least so many that they have
   // `group_tiles` tiles.
   int64_t dimension = kOpen;
-  std::optional<bool> rising;
-  int64_t group_trips = kOpen, group_tiles = kOpen;
+  std::optional<bool> increasing;
+  int64_t group_iterations = kOpen, group_tiles = kOpen;
   std::string reason;
   bool operator==(const RasterPlan&) const = default;
 };
 
 // Tiles that one role fills and another uses, handed over by transaction barriers: one "full" and one "empty"
 // barrier a slot. The values are copied together, used together and given back together.
-struct ChannelPlan {
+struct PipelinePlan {
   std::string name;
   std::string loop;                 // the pipelined loop whose iterations fill it; empty: the kernel's body
   std::vector<std::string> values;  // tiles, each with `slots` slots
   int64_t slots = 0;
-  bool operator==(const ChannelPlan&) const = default;
+  bool operator==(const PipelinePlan&) const = default;
 };
 
 // Warps with tasks of their own: `producer_threads` behind the computing threads issue the tensor copies that
@@ -155,10 +167,10 @@ struct RolePlan {
 // that nobody has whenever it is ready for one.
 struct PersistencePlan {
   bool persistent = false;
-  std::string order;  // static | claimed
+  std::string order;  // static | dynamic
   // claimed: points at which a block would store nothing are passed over by the thread that claims.
-  std::optional<bool> skips_idle;
-  bool claimed() const { return persistent && order == "claimed"; }
+  std::optional<bool> skip_empty_tiles;
+  bool dynamic() const { return persistent && order == "dynamic"; }
   std::string reason;
   bool operator==(const PersistencePlan&) const = default;
 };
@@ -167,7 +179,7 @@ struct PersistencePlan {
 // tiles that are the same for all of them are read once, each block a part of them, and delivered to all.
 struct ClusterPlan {
   int64_t blocks = 1;  // or 0: open
-  std::string along;  // name of the kernel's block index that tells the blocks of a cluster apart
+  std::string along;   // name of the kernel's block index that tells the blocks of a cluster apart
   std::string reason;
   bool operator==(const ClusterPlan&) const = default;
 };
@@ -183,13 +195,32 @@ struct LaunchPlan {
   bool operator==(const LaunchPlan&) const = default;
 };
 
-// Derived: where each shared tile lies. Points that a block claimed, with their barriers: value
-// "<kernel>:claims". Barriers of a channel: value "channel:<name>", 16 bytes a slot (full, then empty). The
-// staged tile of a tensor_copy out of a fragment: value "<op>:stage".
+// What a place in a block's on-chip memory is for. value: an on-chip value, its slots one behind the other.
+// copy: `value`, as the op `owner` works on it in memory. scratch: an exchange between the threads of a
+// statement. stage: the staged tile of a tensor_copy out of a fragment. operand_a, operand_b: a product's
+// operand, turned. barriers: of a pipeline, "full" then "empty", one of each a slot. tile_scheduler: numbers
+// of the tiles that a block took from the grid, behind the barriers that hand them over.
+enum class Storage : uint8_t { value, copy, scratch, stage, operand_a, operand_b, barriers, tile_scheduler };
+const char* storage_name(Storage s);
+
+// Tiles that the tile scheduler hands over at once, and bytes of one's number.
+inline constexpr int64_t kTileSlots = 2, kTileBytes = 4;
+
+// Derived: where each lies.
 struct MemoryPlan {
-  std::string value;
+  Storage storage = Storage::value;
+  std::string owner;  // value, path of a statement, pipeline or kernel
+  std::string value;  // of a copy
   int64_t offset = 0, bytes = 0;
   bool operator==(const MemoryPlan&) const = default;
+};
+
+// What the code relies on though the program does not promise it: a tensor's address, in bytes, or the value
+// of a dim is a multiple. Launches with other arguments take a fallback version.
+struct Assumption {
+  std::string param;
+  int64_t multiple = 0;
+  bool operator==(const Assumption&) const = default;
 };
 
 struct KernelSchedule {
@@ -203,8 +234,9 @@ struct KernelSchedule {
   std::vector<OpPlan> ops;
   std::vector<ValuePlan> values;
   std::vector<LoopPlan> loops;
-  std::vector<ChannelPlan> channels;
+  std::vector<PipelinePlan> pipelines;
   std::vector<ConversionPlan> conversions;
+  std::optional<std::vector<Assumption>> assumptions;
   std::vector<MemoryPlan> memory;  // derived
   std::vector<Note> notes;         // derived
   bool operator==(const KernelSchedule&) const = default;
@@ -222,7 +254,9 @@ struct Schedule {
 const OpPlan* find_op(const KernelSchedule& k, std::string_view path);
 const ValuePlan* find_value(const KernelSchedule& k, std::string_view value);
 const LoopPlan* find_loop(const KernelSchedule& k, std::string_view path);
-const ChannelPlan* find_channel(const KernelSchedule& k, std::string_view name);
+const PipelinePlan* find_pipeline(const KernelSchedule& k, std::string_view name);
+const MemoryPlan* find_memory(const KernelSchedule& k, Storage storage, std::string_view owner,
+                              std::string_view value = {});
 
 // Readable form, one line per decision with its reason. Deterministic.
 std::string schedule_to_text(const Schedule& s);

@@ -39,8 +39,9 @@ std::string schedule_field_tables() {
   add_table<OpPlan>(out, "An entry of `ops`");
   add_table<ValuePlan>(out, "An entry of `values`");
   add_table<LoopPlan>(out, "An entry of `loops`");
-  add_table<ChannelPlan>(out, "An entry of `channels`");
+  add_table<PipelinePlan>(out, "An entry of `pipelines`");
   add_table<ConversionPlan>(out, "An entry of `conversions`");
+  add_table<Assumption>(out, "An entry of `assumptions`");
   return out;
 }
 

@@ -98,6 +98,12 @@ struct EngineField {
   const char* meaning;
 };
 template <class E>
+struct StorageField {
+  const char* key;
+  Storage E::*at;
+  const char* meaning;
+};
+template <class E>
 struct OriginField {
   const char* key;
   Origin E::*at;
@@ -173,15 +179,15 @@ struct EntryFields<OpPlan> {
                                          "element-wise work: which thread does which point"},
         NumberField<E>{"vector", &E::vector, 1, 1024, 0, "elements that one access moves", "vector %", 1},
         FlagField<E>{"streaming", &E::streaming, "results are stored past the caches", "streaming"},
-        NumberField<E>{"pass_columns", &E::pass_columns, 1, kMaxNumber, 0,
+        NumberField<E>{"epilogue_columns", &E::epilogue_columns, 1, kMaxNumber, 0,
                        "`tensor_copy` out of a fragment: columns that a warpgroup stages at once",
-                       "passes of % columns"},
-        OptionalText<E>{"joined_behind", &E::joined_behind,
+                       "epilogue tiles of % columns"},
+        OptionalText<E>{"deferred_to", &E::deferred_to,
                         "sums: the loop behind which the threads of a row meet; empty: in the operation",
-                        "joined behind %"},
-        OptionalText<E>{"unless_one", &E::unless_one,
+                        "deferred to %"},
+        OptionalText<E>{"skip_if_identity", &E::skip_if_identity,
                         "value of row factors: lanes leave the operation out where all of theirs are 1",
-                        "unless % is 1"},
+                        "skipped where % is 1"},
         FlagField<E>{"elided", &E::elided,
                      "fills with zeros: the product behind, or that of a loop behind, overwrites", "elided"},
         NumberField<E>{"chains", &E::chains, 1, 2, 0,
@@ -190,6 +196,19 @@ struct EntryFields<OpPlan> {
         FlagField<E>{"matrix_stores", &E::matrix_stores,
                      "copies of accumulators to a shared tile: matrices of 8x8 elements at a time (stmatrix)",
                      "matrix stores"},
+        FlagField<E>{"full_tile_version", &E::full_tile_version,
+                     "blocks whose accesses to tensors are all in bounds run code without predicates",
+                     "full-tile version"},
+        FlagField<E>{"unmasked_version", &E::unmasked_version,
+                     "blocks in which a condition on indices holds for every element run code without it",
+                     "unmasked version"},
+        NumberField<E>{"unroll", &E::unroll, 1, kMaxNumber, 0,
+                       "copies of its body that loops over a thread's points make at most, where they need "
+                       "not be unrolled",
+                       "unroll %"},
+        FlagField<E>{"computed_first", &E::computed_first,
+                     "`tensor_copy` out of a fragment: its values are computed in front of the first pass",
+                     "computed first"},
         NamesField<E>{"through_memory", &E::through_memory, false,
                       "fragments that the operation finds in shared memory", "% through memory"},
         ReasonField<E>{"reason", &E::reason}};
@@ -224,6 +243,10 @@ struct EntryFields<LoopPlan> {
                      "registers for the first step of an iteration are loaded beside the last instructions "
                      "of the one before",
                      "register prefetch"},
+        FlagField<E>{"drained", &E::drained, "an iteration awaits all products that it issues", "drained"},
+        FlagField<E>{"peek", &E::peek,
+                     "the first wait of an iteration is asked for beside the last work of the one before",
+                     "peek"},
         ReasonField<E>{"reason", &E::reason}};
   }
 };
@@ -232,15 +255,14 @@ template <>
 struct EntryFields<ConversionPlan> {
   using E = ConversionPlan;
   static constexpr auto rows() {
-    return std::tuple{
-        RequiredText<E>{"value", &E::value, "name of the value"},
-        RequiredText<E>{"producer", &E::producer, "operation that holds it one way"},
-        RequiredText<E>{"consumer", &E::consumer, "operation that holds it the other way"},
-        KindField<E>{"kind", &E::kind, "how it is moved"},
-        FragmentField<E>{"from", &E::from, "layout that it has"},
-        FragmentField<E>{"to", &E::to, "layout that it gets"},
-        NumberField<E>{"cost", &E::cost, 0, INT64_MAX, 0, "estimated cycles of the block"},
-        ReasonField<E>{"reason", &E::reason}};
+    return std::tuple{RequiredText<E>{"value", &E::value, "name of the value"},
+                      RequiredText<E>{"producer", &E::producer, "operation that holds it one way"},
+                      RequiredText<E>{"consumer", &E::consumer, "operation that holds it the other way"},
+                      KindField<E>{"kind", &E::kind, "how it is moved"},
+                      FragmentField<E>{"from", &E::from, "layout that it has"},
+                      FragmentField<E>{"to", &E::to, "layout that it gets"},
+                      NumberField<E>{"cost", &E::cost, 0, INT64_MAX, 0, "estimated cycles of the block"},
+                      ReasonField<E>{"reason", &E::reason}};
   }
 };
 
@@ -249,17 +271,19 @@ struct EntryFields<RasterPlan> {
   using E = RasterPlan;
   static constexpr auto rows() {
     return std::tuple{
-        WordField<E, 4>{"order", &E::order, {"row_major", "column_major", "grouped", "longest_first"},
+        WordField<E, 4>{"order",
+                        &E::order,
+                        {"row_major", "column_major", "grouped", "lpt"},
                         "order in which blocks walk the tiles"},
         NumberField<E>{"group", &E::group, 1, kMaxNumber, 0, "`grouped`: rows of tiles walked together",
                        nullptr, 1},
         NumberField<E>{"dimension", &E::dimension, 0, 2, kOpen,
-                       "`longest_first`: dimension of the grid along which the work changes"},
-        FlagField<E>{"rising", &E::rising, "`longest_first`: the work grows with the index", nullptr, true},
-        NumberField<E>{"group_trips", &E::group_trips, 0, kMaxNumber, kOpen,
-                       "`longest_first`: iterations of the longest loop up to which points go together"},
+                       "`lpt`: dimension of the grid along which the work changes"},
+        FlagField<E>{"increasing", &E::increasing, "`lpt`: the work grows with the index", nullptr, true},
+        NumberField<E>{"group_iterations", &E::group_iterations, 0, kMaxNumber, kOpen,
+                       "`lpt`: iterations of the longest loop up to which points go together"},
         NumberField<E>{"group_tiles", &E::group_tiles, 0, kMaxNumber, kOpen,
-                       "`longest_first`: tiles that a group has at least"},
+                       "`lpt`: tiles that a group has at least"},
         ReasonField<E>{"reason", &E::reason}};
   }
 };
@@ -268,14 +292,13 @@ template <>
 struct EntryFields<RolePlan> {
   using E = RolePlan;
   static constexpr auto rows() {
-    return std::tuple{
-        NumberField<E>{"producer_threads", &E::producer_threads, 0, 1024, kOpen,
-                       "threads of a producer beside the computing ones; 0: none"},
-        NumberField<E>{"producer_registers", &E::producer_registers, 0, 256, kOpen,
-                       "registers of a producer's thread; 0: as launched"},
-        NumberField<E>{"consumer_registers", &E::consumer_registers, 0, 256, kOpen,
-                       "registers of a computing thread; 0: as launched"},
-        ReasonField<E>{"reason", &E::reason}};
+    return std::tuple{NumberField<E>{"producer_threads", &E::producer_threads, 0, 1024, kOpen,
+                                     "threads of a producer beside the computing ones; 0: none"},
+                      NumberField<E>{"producer_registers", &E::producer_registers, 0, 256, kOpen,
+                                     "registers of a producer's thread; 0: as launched"},
+                      NumberField<E>{"consumer_registers", &E::consumer_registers, 0, 256, kOpen,
+                                     "registers of a computing thread; 0: as launched"},
+                      ReasonField<E>{"reason", &E::reason}};
   }
 };
 
@@ -286,11 +309,13 @@ struct EntryFields<PersistencePlan> {
     return std::tuple{
         SetFlag<E>{"persistent", &E::persistent, true,
                    "blocks walk over several tiles, as many blocks as are resident at once"},
-        TextField<E>{"order", &E::order,
-                     "`static`: each walks tiles that its index tells; `claimed`: each takes the next one "
-                     "that nobody has"},
-        FlagField<E>{"skips_idle", &E::skips_idle,
-                     "`claimed`: tiles at which nothing would be stored are passed over"},
+        WordField<E, 2>{"order",
+                        &E::order,
+                        {"static", "dynamic"},
+                        "`static`: each walks tiles that its index tells; `dynamic`: each takes the next one "
+                        "that nobody has"},
+        FlagField<E>{"skip_empty_tiles", &E::skip_empty_tiles,
+                     "`dynamic`: tiles at which nothing would be stored are passed over"},
         ReasonField<E>{"reason", &E::reason}};
   }
 };
@@ -324,14 +349,25 @@ struct EntryFields<LaunchPlan> {
 };
 
 template <>
-struct EntryFields<ChannelPlan> {
-  using E = ChannelPlan;
+struct EntryFields<PipelinePlan> {
+  using E = PipelinePlan;
   static constexpr auto rows() {
     return std::tuple{
-        NameField<E>{"name", &E::name, "name of the channel"},
+        NameField<E>{"name", &E::name, "name of the pipeline"},
         RequiredText<E>{"loop", &E::loop, "pipelined loop whose iterations fill it; empty: the body"},
         NamesField<E>{"values", &E::values, true, "tiles that are handed over together"},
         NumberField<E>{"slots", &E::slots, 1, 1024, 0, "copies of each tile"}};
+  }
+};
+
+template <>
+struct EntryFields<Assumption> {
+  using E = Assumption;
+  static constexpr auto rows() {
+    return std::tuple{
+        NameField<E>{"param", &E::param, "tensor or dim of the program"},
+        NumberField<E>{"multiple", &E::multiple, 1, kMaxNumber, kOpen,
+                       "of what its value, or a tensor's address in bytes, is a multiple", nullptr, 0, true}};
   }
 };
 
@@ -340,7 +376,9 @@ struct EntryFields<MemoryPlan> {
   using E = MemoryPlan;
   static constexpr auto rows() {
     return std::tuple{
-        NameField<E>{"value", &E::value, "value, or what else lies there"},
+        StorageField<E>{"storage", &E::storage, "what the place is for"},
+        RequiredText<E>{"owner", &E::owner, "value, operation or loop, pipeline or kernel"},
+        TextField<E>{"value", &E::value, "`copy`: the value that the operation works on there"},
         NumberField<E>{"offset", &E::offset, 0, INT64_MAX, kOpen, "first byte", nullptr, 0, true},
         NumberField<E>{"bytes", &E::bytes, 0, INT64_MAX, kOpen, "of all slots", nullptr, 0, true}};
   }

@@ -17,16 +17,20 @@ constexpr int64_t kVersion = 1;  // of the keys; a reader refuses what it does n
 constexpr std::array kEngines = {Engine::loop,        Engine::vector_copy,  Engine::async_copy,
                                  Engine::mma,         Engine::micro_kernel, Engine::lane_reduce,
                                  Engine::tensor_copy, Engine::warpgroup_mma};
+constexpr std::array kStorages = {Storage::value,    Storage::copy,          Storage::scratch,
+                                  Storage::stage,    Storage::operand_a,     Storage::operand_b,
+                                  Storage::barriers, Storage::tile_scheduler};
 constexpr std::array kOrigins = {Origin::strict, Origin::common, Origin::free, Origin::given};
 // Not `none`: what is not converted stands in no list.
 constexpr std::array kConversions = {ConversionKind::register_permute, ConversionKind::shuffle,
-                                     ConversionKind::shared_bounce, ConversionKind::replication};
+                                     ConversionKind::shared_bounce};
 
 // --- writing ---
 
 template <class List, class Write>
-void write_list(JsonWriter& w, std::string_view key, const List& list, Write&& write) {
-  if (list.empty()) return;
+void write_list(JsonWriter& w, std::string_view key, const List& list, Write&& write,
+                bool even_empty = false) {
+  if (list.empty() && !even_empty) return;
   w.key(key);
   w.begin_array();
   for (const auto& item : list) {
@@ -63,6 +67,7 @@ struct FieldWriter {
   void operator()(const EngineField<E>& f) const {
     if (entry.*f.at) w.member(f.key, engine_name(*(entry.*f.at)));
   }
+  void operator()(const StorageField<E>& f) const { w.member(f.key, storage_name(entry.*f.at)); }
   void operator()(const OriginField<E>& f) const { w.member(f.key, origin_name(entry.*f.at)); }
   void operator()(const KindField<E>& f) const {
     if (entry.*f.at != ConversionKind::none) w.member(f.key, conversion_name(entry.*f.at));
@@ -112,6 +117,13 @@ template <class E>
 void write_entries(JsonWriter& w, const char* key, const std::vector<E>& list) {
   write_list(w, key, list, [&](const E& entry) { write_fields(w, entry); });
 }
+// A list that is a choice even when empty.
+template <class E>
+void write_entries(JsonWriter& w, const char* key, const std::optional<std::vector<E>>& list) {
+  if (list)
+    write_list(
+        w, key, *list, [&](const E& entry) { write_fields(w, entry); }, true);
+}
 
 void write_kernel(JsonWriter& w, const KernelSchedule& k) {
   w.member("kernel", k.kernel);
@@ -124,8 +136,9 @@ void write_kernel(JsonWriter& w, const KernelSchedule& k) {
   write_entries(w, "ops", k.ops);
   write_entries(w, "values", k.values);
   write_entries(w, "loops", k.loops);
-  write_entries(w, "channels", k.channels);
+  write_entries(w, "pipelines", k.pipelines);
   write_entries(w, "conversions", k.conversions);
+  write_entries(w, "assumptions", k.assumptions);
   write_entries(w, "memory", k.memory);
   write_entries(w, "notes", k.notes);
 }
@@ -176,6 +189,41 @@ std::optional<T> read_layout(const JsonCursor& c, const char* what) {
   return std::nullopt;
 }
 
+// Words of earlier schedules, refused with those of today.
+struct Renamed {
+  const char *earlier, *today;
+};
+constexpr Renamed kRenamedKeys[] = {
+    {"joined_behind", "deferred_to"},
+    {"unless_one", "skip_if_identity"},
+    {"pass_columns", "epilogue_columns"},
+    {"skips_idle", "skip_empty_tiles"},
+    {"rising", "increasing"},
+    {"group_trips", "group_iterations"},
+    {"channels", "pipelines"},
+};
+constexpr Renamed kRenamedNames[] = {{"longest_first", "lpt"}, {"claimed", "dynamic"}};
+
+bool has_earlier_keys(const JsonCursor& object) {
+  for (const Renamed& r : kRenamedKeys)
+    if (const JsonCursor field = object.optional(r.earlier)) {
+      field.refuse_with(std::string("the key \"") + r.earlier + "\" is called \"" + r.today + "\"",
+                        "rename the key, or plan the program anew");
+      return true;
+    }
+  return false;
+}
+
+bool is_earlier_name(const JsonCursor& name) {
+  for (const Renamed& r : kRenamedNames)
+    if (name.shown() == '"' + std::string(r.earlier) + '"') {
+      name.refuse_with(name.shown() + " is called \"" + r.today + '"',
+                       "use that name, or plan the program anew");
+      return true;
+    }
+  return false;
+}
+
 template <class E>
 struct FieldReader {
   JsonCursor c;
@@ -208,11 +256,14 @@ struct FieldReader {
   template <size_t N>
   void operator()(const WordField<E, N>& f) const {
     const JsonCursor word = said(f.key);
-    entry.*f.at = word ? f.names[word.choice(f.names)] : "";
+    entry.*f.at = word && !is_earlier_name(word) ? f.names[word.choice(f.names)] : "";
   }
   void operator()(const EngineField<E>& f) const {
     if (const JsonCursor engine = said(f.key))
       entry.*f.at = read_enum(engine, kEngines, engine_name, Engine::loop);
+  }
+  void operator()(const StorageField<E>& f) const {
+    entry.*f.at = read_enum(c.required(f.key), kStorages, storage_name, Storage::value);
   }
   void operator()(const OriginField<E>& f) const {
     entry.*f.at = read_enum(c.optional(f.key), kOrigins, origin_name, Origin::given);
@@ -256,6 +307,7 @@ template <class E>
 bool read_fields(const JsonCursor& cursor, E& entry, UniqueNames& names) {
   std::vector<std::string_view> keys;
   for_each_field<E>([&](const auto& f) { keys.push_back(f.key); });
+  if (has_earlier_keys(cursor)) return false;
   const JsonCursor c = cursor.object(keys);
   bool says_something = false;
   if (c) for_each_field<E>(FieldReader<E>{c, entry, names, &says_something});
@@ -291,8 +343,9 @@ std::optional<E> read_entry(const JsonCursor& c) {
 
 KernelSchedule read_kernel(JsonCursor c, UniqueNames& names) {
   KernelSchedule k;
+  if (has_earlier_keys(c)) return k;
   c = c.object({"kernel", "threads", "raster", "roles", "persistence", "cluster", "launch", "ops", "values",
-                "loops", "channels", "conversions", "memory", "notes"});
+                "loops", "pipelines", "conversions", "assumptions", "memory", "notes"});
   if (!c) return k;
   k.kernel = names.read(c.required("kernel"));
   if (const JsonCursor t = c.optional("threads")) k.threads = t.integer(1, kMaxNumber, 1);
@@ -304,8 +357,9 @@ KernelSchedule read_kernel(JsonCursor c, UniqueNames& names) {
   k.ops = read_entries<OpPlan>(c.optional("ops"));
   k.values = read_entries<ValuePlan>(c.optional("values"));
   k.loops = read_entries<LoopPlan>(c.optional("loops"));
-  k.channels = read_entries<ChannelPlan>(c.optional("channels"));
+  k.pipelines = read_entries<PipelinePlan>(c.optional("pipelines"));
   k.conversions = read_entries<ConversionPlan>(c.optional("conversions"));
+  if (const JsonCursor list = c.optional("assumptions")) k.assumptions = read_entries<Assumption>(list);
   k.memory = read_entries<MemoryPlan>(c.optional("memory"));
   k.notes = read_entries<Note>(c.optional("notes"));
   return k;

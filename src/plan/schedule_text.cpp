@@ -16,7 +16,8 @@ namespace tilegen::plan {
 namespace {
 
 std::string one_line(std::string s) {
-  std::replace_if(s.begin(), s.end(), [](char c) { return c == '\n' || c == '\r' || c == '\t'; }, ' ');
+  std::replace_if(
+      s.begin(), s.end(), [](char c) { return c == '\n' || c == '\r' || c == '\t'; }, ' ');
   return s;
 }
 
@@ -101,10 +102,10 @@ std::string kernel_line(const KernelSchedule& k) {
   const RasterPlan& r = *k.raster;
   s += ", raster " + (r.order.empty() ? "open" : r.order) +
        (r.order == "grouped" ? " by " + std::to_string(r.group) : "");
-  if (r.order == "longest_first")
-    s += std::string(" along ") + (r.rising.value_or(true) ? "falling" : "rising") + " index " +
-         std::to_string(r.dimension) + ", groups of " + std::to_string(r.group_trips) + " trips, at least " +
-         plural(r.group_tiles, "tile");
+  if (r.order == "lpt")
+    s += std::string(" along ") + (r.increasing.value_or(true) ? "decreasing" : "increasing") + " index " +
+         std::to_string(r.dimension) + ", groups of " + std::to_string(r.group_iterations) +
+         " trips, at least " + plural(r.group_tiles, "tile");
   if (!r.reason.empty()) s += " -- " + r.reason;
   return one_line(s) + "\n";
 }
@@ -184,7 +185,7 @@ Table::Row loop_row(const LoopPlan& l) {
   return row;
 }
 
-Table::Row channel_row(const ChannelPlan& c) {
+Table::Row pipeline_row(const PipelinePlan& c) {
   std::string values;
   for (const std::string& v : c.values) values += (values.empty() ? "" : "  ") + v;
   return {{c.name, "in " + c.loop, c.slots <= 1 ? "" : plural(c.slots, "slot"), values}, "", {}};
@@ -207,9 +208,9 @@ Table block_table(const KernelSchedule& k) {
     const PersistencePlan& w = *k.persistence;
     t.add({{"persistent",
             !w.persistent          ? "no"
-            : w.order == "claimed" ? w.order
+            : w.order == "dynamic" ? w.order
                                    : "yes",
-            w.skips_idle.value_or(false) ? "idle tiles skipped" : ""},
+            w.skip_empty_tiles.value_or(false) ? "empty tiles skipped" : ""},
            w.reason,
            {}});
   }
@@ -235,28 +236,35 @@ Table::Row conversion_row(const ConversionPlan& c) {
 
 void print_kernel(std::string& out, const KernelSchedule& k) {
   out += "\n" + kernel_line(k);
-  Table ops, values, loops, channels, conversions, memory, notes;
+  Table ops, values, loops, pipelines, conversions, assumptions, memory, notes;
   for (const OpPlan& o : k.ops) ops.add(op_row(o));
   for (const ValuePlan& v : k.values) values.add(value_row(v));
   for (const LoopPlan& l : k.loops) loops.add(loop_row(l));
-  for (const ChannelPlan& c : k.channels) channels.add(channel_row(c));
+  for (const PipelinePlan& c : k.pipelines) pipelines.add(pipeline_row(c));
   for (const ConversionPlan& c : k.conversions) conversions.add(conversion_row(c));
+  if (k.assumptions)
+    for (const Assumption& a : *k.assumptions)
+      assumptions.add({{a.param, "a multiple of " + std::to_string(a.multiple)}, "", {}});
   uint64_t end = 0;  // unsigned: a hand-written schedule may hold any sizes
   for (const MemoryPlan& m : k.memory) {
     uint64_t last = static_cast<uint64_t>(m.offset) + static_cast<uint64_t>(m.bytes);
     end = std::max(end, last);
-    memory.add({{m.value, "[" + std::to_string(m.offset) + ", " + std::to_string(last) + ")",
-                 plural(m.bytes, "byte")},
-                "",
-                {}});
+    std::string what = m.owner;
+    if (m.storage != Storage::value) what += std::string(" ") + storage_name(m.storage);
+    if (!m.value.empty()) what += " of " + m.value;
+    memory.add(
+        {{what, "[" + std::to_string(m.offset) + ", " + std::to_string(last) + ")", plural(m.bytes, "byte")},
+         "",
+         {}});
   }
   for (const Note& n : k.notes) notes.add({{n.path, n.text}, "", {}});
   block_table(k).print(out, "block");
   ops.print(out, "ops");
   values.print(out, "values");
   loops.print(out, "loops");
-  channels.print(out, "channels");
+  pipelines.print(out, "pipelines");
   conversions.print(out, "conversions");
+  assumptions.print(out, "assumptions");
   memory.print(out, "memory  " + std::to_string(end) + " bytes");
   notes.print(out, "notes");
 }

@@ -16,15 +16,15 @@ enum class DeviceKind : uint8_t { host, cuda };
 struct DeviceInfo {
   DeviceKind kind = DeviceKind::host;
   target::CodeFormat code = target::CodeFormat::object;  // that it loads
-  int driver_ordinal = 0;       // CUDA: the driver's number
-  std::string name;             // "host (znver4)", "NVIDIA H200"
-  std::string target_name;      // best target of the device; "" where this library has none
-  int capability = 0;           // CUDA: 10 * major + minor
-  bool tensor_maps = false;     // CUDA: the driver makes them, which a copy engine needs
-  std::string features;         // host: as LLVM spells them; CUDA: "capability 9.0"
-  int cores = 0;                // host: threads a launch uses; CUDA: multiprocessors
-  int64_t memory_bytes = 0;     // CUDA
-  int driver_version = 0;       // CUDA: 1000 * major + 10 * minor
+  int driver_ordinal = 0;                                // CUDA: the driver's number
+  std::string name;                                      // "host (znver4)", "NVIDIA H200"
+  std::string target_name;   // best target of the device; "" where this library has none
+  int capability = 0;        // CUDA: 10 * major + minor
+  bool tensor_maps = false;  // CUDA: the driver makes them, which a copy engine needs
+  std::string features;      // host: as LLVM spells them; CUDA: "capability 9.0"
+  int cores = 0;             // host: threads a launch uses; CUDA: multiprocessors
+  int64_t memory_bytes = 0;  // CUDA
+  int driver_version = 0;    // CUDA: 1000 * major + 10 * minor
 };
 
 // Whether code of a target that is not simulated runs there, and the best such target; "" where none is.

@@ -22,7 +22,7 @@ KernelVersion::KernelVersion(const thread::ThreadProgram& program)
   traits_.cluster = static_cast<uint32_t>(program.cluster);
   traits_.rank = static_cast<uint8_t>(program.grid.size());
   traits_.persistent = program.launched_var.valid();
-  traits_.claims = program.claims;
+  traits_.dynamic_tiles = program.dynamic_tiles;
   traits_.dependent = program.dependent;
   traits_.plain_slots = static_cast<uint32_t>(program.params.size() + 2 * program.divisors.size());
   traits_.maps = static_cast<uint32_t>(program.tensor_maps.size());
@@ -67,7 +67,7 @@ bool KernelVersion::shapes(std::span<const uint64_t> slots, std::span<TensorShap
     shape.rank = map.extents.size();
     bool legal = shape.address % kUnit == 0;
     for (size_t d = 0; d < shape.rank; ++d, ++next) {
-      legal = legal && *next >= 1 && *next <= thread::kMostTensorExtent;
+      legal = legal && *next >= 1 && *next <= thread::kMaxTensorExtent;
       shape.extents[d] = static_cast<uint64_t>(*next);
     }
     // Stores are clipped to whole units: rows that end inside one would be overwritten behind their end.

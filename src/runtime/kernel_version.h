@@ -33,8 +33,8 @@ class KernelVersion {
   struct Traits {
     uint32_t threads = 1, shared_bytes = 0, cluster = 1;
     uint8_t rank = 1;  // of the grid
-    bool persistent = false, claims = false, dependent = false;
-    bool only_slots = true;  // no parameters behind them: divisors, then tensor maps
+    bool persistent = false, dynamic_tiles = false, dependent = false;
+    bool only_slots = true;              // no parameters behind them: divisors, then tensor maps
     uint32_t plain_slots = 0, maps = 0;  // parameters: slots and divisors, tensor maps
   };
   const Traits& traits() const { return traits_; }
@@ -82,7 +82,7 @@ class KernelVersion {
   uint64_t id_;
   const thread::ThreadProgram* program_;
   std::optional<ScalarCode> divisor_code_;
-  std::vector<bool> stored_;  // by map: boxes are stored through it
+  std::vector<bool> stored_;            // by map: boxes are stored through it
   std::optional<ScalarCode> map_code_;  // of each map its extents, then its strides
 };
 

@@ -1,14 +1,14 @@
 // Planning one kernel: the state that its steps share. Not used outside the files plan_kernel*.cpp.
 #pragma once
 
-#include "analysis/store_stage.h"
+#include "analysis/epilogue_tile.h"
 #include "analysis/written_operand.h"
-#include "schedule/memory_plan.h"
-#include "schedule/op_engines.h"
-#include "schedule/ping_pong_plan.h"
-#include "schedule/pipeline_plan.h"
+#include "schedule/memory/memory_plan.h"
+#include "schedule/pipeline/ping_pong_plan.h"
+#include "schedule/pipeline/pipeline_plan.h"
 #include "schedule/plan_kernel.h"
-#include "schedule/tensor_feeds.h"
+#include "schedule/products/op_engines.h"
+#include "schedule/transport/tensor_loads.h"
 
 namespace tilegen::schedule {
 
@@ -20,11 +20,11 @@ using plan::KernelSchedule;
 // A fragment that leaves by tensor copies, staged in passes of columns.
 struct StagedStore {
   size_t op = 0;
-  analysis::StoreStage stage;
+  analysis::EpilogueTile stage;
   int64_t pass = 0;
   bool given = false;
   int64_t bytes(int64_t columns) const {
-    return stage.part_bytes / stage.pass_columns * columns * stage.warpgroups_m * stage.warpgroups_n;
+    return stage.part_bytes / stage.epilogue_columns * columns * stage.warpgroups_m * stage.warpgroups_n;
   }
 };
 
@@ -45,6 +45,8 @@ class KernelPlanner {
   // Nothing when a product turned out unfit for warpgroups, which is then refused.
   Expected<std::optional<KernelSchedule>> attempt(int64_t threads);
   Expected<KernelSchedule> assemble(int64_t threads);
+  void take_given_conversions();
+  void keep_given_accesses(KernelSchedule& s) const;
   bool in_order() const { return options_.form >= PlanForm::in_order; }
   bool refuse(const Refusals& more);
   bool leave_to_threads(const Refusals& more);
@@ -53,25 +55,27 @@ class KernelPlanner {
   void find_written_operands(int64_t threads);
   void widen_written();
   bool produced_loops_overlap();
-  TurnFacts turn_facts(int64_t threads) const;
-  Checked order_products(const TurnFacts& facts);
+  PingPongFacts turn_facts(int64_t threads) const;
+  Checked order_products(const PingPongFacts& facts);
   bool registers_fit(const std::map<int, int64_t>& slots, int64_t threads) const;
-  Checked plan_turns(const TurnFacts& facts);
+  Checked plan_turns(const PingPongFacts& facts);
+  Checked plan_loop_ends();
   bool threads_meet_for(const KernelOp& op) const;
   void choose_stores();
   void lay_out_tiles();
   void find_stores();
+  bool computed_by_threads(size_t copy) const;
   void store_tile(size_t op, plan::ValuePlan& tile);
   void fit_stores();
-  void widen_passes();
+  void widen_epilogue_tiles();
   Checked plan_walk(KernelSchedule& s, int64_t threads);
-  void widen_channels(bool persistent);
+  void widen_pipelines(bool persistent);
   Checked check_given_engines() const;
   const plan::OpPlan* given_op(size_t op) const {
     return given_ ? plan::find_op(*given_, ops_.ops[op].path) : nullptr;
   }
 
-  EnginePlaces places(const std::vector<plan::ValuePlan>& values) const;
+  SharedReservations places(const std::vector<plan::ValuePlan>& values) const;
   int64_t arena(const std::map<int, int64_t>& slots) const;
   void plan_loops();
 
@@ -86,7 +90,7 @@ class KernelPlanner {
 
   Refusals refused_;     // products, by warpgroups
   Refusals by_threads_;  // copies beside them, by the engine
-  TensorFeeds feeds_;
+  TensorLoads tensor_loads_;
   bool keep_in_registers_ = false;  // what would take too many: shared memory does not hold it either
   // Of one attempt.
   GemmPlans gemms_;
@@ -94,9 +98,9 @@ class KernelPlanner {
   std::vector<Scratch> scratch_;
   std::set<size_t> produced_;  // copies that a producer makes
   std::set<int> engine_values_;
-  std::vector<analysis::WrittenOperand> written_;
-  std::vector<plan::ChannelPlan> channels_;
-  bool claims_ = false;  // blocks claim their points
+  std::vector<analysis::ThreadWrittenOperand> written_;
+  std::vector<plan::PipelinePlan> copy_pipelines_;
+  bool dynamic_tiles_ = false;  // blocks claim their points
   std::vector<StagedStore> stores_;
   Refusals not_stored_;  // why not by tensor copies
   PipelineResult pipelines_;

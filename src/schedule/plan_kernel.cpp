@@ -2,30 +2,36 @@
 
 #include <algorithm>
 
+#include "analysis/exchange.h"
+#include "analysis/projection.h"
 #include "analysis/run_ahead.h"
 #include "analysis/warpgroup_operand.h"
 #include "ir/statement_paths.h"
-#include "schedule/check_schedule.h"
+#include "schedule/accesses/assumption_plan.h"
+#include "schedule/check/check_schedule.h"
+#include "schedule/grid/launch_plan.h"
+#include "schedule/grid/occupancy_plan.h"
+#include "schedule/grid/raster_plan.h"
 #include "schedule/kernel_planner.h"
-#include "schedule/launch_plan.h"
-#include "schedule/matrix_stores.h"
-#include "schedule/occupancy_plan.h"
-#include "schedule/partial_sums.h"
-#include "schedule/raster_plan.h"
-#include "schedule/reduction_chains.h"
-#include "schedule/register_prefetch.h"
-#include "schedule/row_factors.h"
-#include "schedule/zero_init.h"
+#include "schedule/memory/matrix_stores.h"
+#include "schedule/products/reduction_chains.h"
+#include "schedule/products/register_prefetch.h"
+#include "schedule/products/zero_init.h"
+#include "schedule/reductions/conditional_rescale.h"
+#include "schedule/reductions/deferred_reduction.h"
 #include "target/operand_matrices.h"
 
 namespace tilegen::schedule {
 
 namespace {
 
-// Of two slots: a full and an empty barrier, and what was claimed.
-int64_t claims_bytes(const target::Target& t) { return 2 * (2 * t.transaction_barrier_bytes + 8); }
+// Of the tile scheduler: a full and an empty barrier of each slot, and the tile's number there.
+int64_t tile_scheduler_bytes(const target::Target& t) {
+  return plan::kTileSlots * (2 * t.transaction_barrier_bytes + plan::kTileBytes);
+}
 
-std::string written_reason(const ir::Program& p, const KernelOps& ops, const analysis::WrittenOperand& w) {
+std::string written_reason(const ir::Program& p, const KernelOps& ops,
+                           const analysis::ThreadWrittenOperand& w) {
   return "; threads write '" + p.buffer(ops.values[static_cast<size_t>(w.value)].buffer).name + "', " +
          (w.own_rows ? "each warpgroup what it multiplies: the warpgroup meets"
                      : "for all warpgroups: these meet");
@@ -40,7 +46,7 @@ Expected<KernelSchedule> KernelPlanner::plan(const KernelSchedule* given) {
     kept = without_tensor_copies(*given, p_, index_, ops_, options_.tensor_copies);
     given_ = &kept;
   }
-  const TensorFeeds found =
+  const TensorLoads found =
       find_tensor_feeds(p_, index_, ops_, dependences_, target_, given_, options_.tensor_copies);
   refused_ = found.refused;
   auto threads = plan_threads(p_, kernel_, ops_, target_, given_, refused_);
@@ -48,11 +54,11 @@ Expected<KernelSchedule> KernelPlanner::plan(const KernelSchedule* given) {
   if (given_)
     if (Checked ok = check_layouts(*given_, p_, ops_, target_, *threads); !ok) return ok.error();
   for (;;) {  // every round refuses a product more, or leaves a copy to threads
-    feeds_ = found;
-    feeds_.by_threads.insert(by_threads_.begin(), by_threads_.end());
-    for (const auto& [op, why] : refused_) feeds_.fed.erase(op);
-    for (const auto& [op, why] : by_threads_) feeds_.beside.erase(op);
-    if (refuse(settle(p_, index_, ops_, feeds_))) continue;
+    tensor_loads_ = found;
+    tensor_loads_.by_threads.insert(by_threads_.begin(), by_threads_.end());
+    for (const auto& [op, why] : refused_) tensor_loads_.fed.erase(op);
+    for (const auto& [op, why] : by_threads_) tensor_loads_.beside.erase(op);
+    if (refuse(settle(p_, index_, ops_, tensor_loads_))) continue;
     auto schedule = attempt(*threads);
     if (!schedule && !keep_in_registers_ && schedule.error().diagnostics[0].code == DiagCode::limit_memory) {
       keep_in_registers_ = true;
@@ -82,27 +88,30 @@ Expected<std::optional<KernelSchedule>> KernelPlanner::attempt(int64_t threads) 
   auto gemms = plan_gemms(p_, ops_, target_, threads, given_, refused_);
   if (!gemms) return gemms.error();
   gemms_ = std::move(*gemms);
-  if (refuse(unfit_products(p_, ops_, target_, feeds_, gemms_))) return std::optional<KernelSchedule>(kAgain);
-  std::erase_if(feeds_.fed,
+  if (refuse(unfit_products(p_, ops_, target_, tensor_loads_, gemms_)))
+    return std::optional<KernelSchedule>(kAgain);
+  std::erase_if(tensor_loads_.fed,
                 [&](const auto& f) { return gemms_.at(f.first).engine != Engine::warpgroup_mma; });
-  if (refuse(settle(p_, index_, ops_, feeds_))) return std::optional<KernelSchedule>(kAgain);
+  if (refuse(settle(p_, index_, ops_, tensor_loads_))) return std::optional<KernelSchedule>(kAgain);
 
   auto layouts = infer::infer_layouts(
       {p_, ops_, target_, threads, gemms_, given_, options_.conversions, keep_in_registers_});
   if (!layouts) return layouts.error();
   layouts_ = std::move(*layouts);
-  if (refuse(unfit_layouts(p_, ops_, feeds_, gemms_, layouts_))) return std::optional<KernelSchedule>(kAgain);
-  if (leave_to_threads(fit_thread_tiles(p_, ops_, feeds_, layouts_.values)))
+  take_given_conversions();
+  if (refuse(unfit_layouts(p_, ops_, tensor_loads_, gemms_, layouts_)))
+    return std::optional<KernelSchedule>(kAgain);
+  if (leave_to_threads(fit_thread_tiles(p_, ops_, tensor_loads_, layouts_.values)))
     return std::optional<KernelSchedule>(kAgain);
 
-  auto channels = plan_channels(p_, index_, ops_, feeds_, given_);
-  if (!channels) return channels.error();
-  channels_ = std::move(*channels);
+  auto pipelines = plan_copy_pipelines(p_, index_, ops_, tensor_loads_, given_);
+  if (!pipelines) return pipelines.error();
+  copy_pipelines_ = std::move(*pipelines);
   take_engines();
   find_written_operands(threads);
   if (!in_order()) {
     if (Checked ok = plan_partial_sums(p_, index_, ops_, target_, given_, layouts_); !ok) return ok.error();
-    if (Checked ok = plan_row_factors(p_, ops_, target_, given_, layouts_); !ok) return ok.error();
+    if (Checked ok = plan_conditional_rescale(p_, ops_, target_, given_, layouts_); !ok) return ok.error();
   }
   scratch_ = plan_scratch(p_, index_, ops_, layouts_.values, layouts_.ops, layouts_.conversions, target_);
   choose_stores();
@@ -110,10 +119,11 @@ Expected<std::optional<KernelSchedule>> KernelPlanner::attempt(int64_t threads) 
   if (!produced_loops_overlap()) return std::optional<KernelSchedule>(kAgain);
   if (pipelines_.refused) return *pipelines_.refused;
   if (Checked ok = check_given_engines(); !ok) return ok.error();
-  const TurnFacts facts = turn_facts(threads);
+  const PingPongFacts facts = turn_facts(threads);
   if (Checked ok = order_products(facts); !ok) return ok.error();
   widen_written();
   if (Checked ok = plan_turns(facts); !ok) return ok.error();
+  if (Checked ok = plan_loop_ends(); !ok) return ok.error();
 
   auto schedule = assemble(threads);
   if (!schedule) return schedule.error();
@@ -126,9 +136,9 @@ Expected<KernelSchedule> KernelPlanner::assemble(int64_t threads) {
   s.kernel = kernel_.name;
   s.threads = threads;
   for (auto [value, slots] : pipelines_.slots) layouts_.values[static_cast<size_t>(value)].slots = slots;
-  claims_ = false;
+  dynamic_tiles_ = false;
   if (Checked ok = plan_walk(s, threads); !ok) return ok.error();
-  for (plan::ChannelPlan& c : channels_)
+  for (plan::PipelinePlan& c : copy_pipelines_)
     for (const plan::ValuePlan& v : layouts_.values)
       if (v.value == c.values.front()) c.slots = v.slots;
   auto memory = plan_memory(p_, index_, ops_, layouts_.values, scratch_, target_, places(layouts_.values));
@@ -143,13 +153,16 @@ Expected<KernelSchedule> KernelPlanner::assemble(int64_t threads) {
   s.values = std::move(layouts_.values);
   s.conversions = std::move(layouts_.conversions);
   s.loops = std::move(pipelines_.loops);
-  s.channels = std::move(channels_);
+  s.pipelines = std::move(copy_pipelines_);
   s.memory = std::move(*memory);
   for (const auto& [op, gemm] : gemms_)
     if (!gemm.note.empty()) s.notes.push_back({ops_.ops[op].path, gemm.note});
   for (const std::vector<plan::Note>& more : {layouts_.notes, notes_, pipelines_.notes})
     s.notes.insert(s.notes.end(), more.begin(), more.end());
+  keep_given_accesses(s);
   if (!target_.has_block_threads()) return s;
+  if (Checked ok = plan_assumptions(p_, ops_, target_, options_.assumptions, given_, s); !ok)
+    return ok.error();
   plan_zero_init(p_, index_, ops_, given_, s);
   plan_reduction_chains(p_, ops_, given_, s);
   plan_matrix_stores(p_, ops_, target_, given_, s);
@@ -158,25 +171,58 @@ Expected<KernelSchedule> KernelPlanner::assemble(int64_t threads) {
   return s;
 }
 
+// A value may go through memory where less would do.
+void KernelPlanner::take_given_conversions() {
+  if (!given_) return;
+  for (const plan::ConversionPlan& g : given_->conversions)
+    for (plan::ConversionPlan& c : layouts_.conversions) {
+      const auto value = std::find_if(layouts_.values.begin(), layouts_.values.end(),
+                                      [&](const plan::ValuePlan& v) { return v.value == c.value; });
+      if (g.kind == layout::ConversionKind::none || !is_same_conversion(g, c, &*value)) continue;
+      const ir::DType type =
+          p_.buffer(ops_.values[static_cast<size_t>(value - layouts_.values.begin())].buffer).type;
+      if (g.kind == c.kind || !analysis::may_convert(g.kind, c.from, c.to, target_, type)) continue;
+      c.kind = g.kind;
+      c.cost = analysis::conversion_cycles(g.kind, c.to, type);
+    }
+}
+
+// They are judged by plan_accesses.
+void KernelPlanner::keep_given_accesses(KernelSchedule& s) const {
+  for (size_t i = 0; i < s.ops.size(); ++i)
+    if (const plan::OpPlan* g = given_op(i)) {
+      // Inference has no vectors for reductions, and for boxes of fragments.
+      const bool open = ops_.ops[i].form == analysis::OpForm::reduction ||
+                        analysis::part_of_fragment(p_, ops_.ops[i], [&](int value) {
+                          return s.values[static_cast<size_t>(value)].fragment.has_value();
+                        }) >= 0;
+      if (g->vector > 0 && open) s.ops[i].vector = g->vector;
+      s.ops[i].full_tile_version = g->full_tile_version;
+      s.ops[i].unmasked_version = g->unmasked_version;
+      s.ops[i].unroll = g->unroll;
+    }
+}
+
 // Copies of the products' tiles are the engine's, all others are the threads'.
 void KernelPlanner::take_engines() {
   plan_copy_engines(p_, ops_, target_, given_, layouts_);
   plan_streaming(*options_.read, ops_, target_, given_, layouts_);
   produced_.clear();
   engine_values_.clear();
-  for (const auto& [product, feed] : feeds_.fed) produced_.insert(feed.copies.begin(), feed.copies.end());
-  for (const auto& [copy, feed] : feeds_.beside) produced_.insert(copy);
+  for (const auto& [product, feed] : tensor_loads_.fed)
+    produced_.insert(feed.copies.begin(), feed.copies.end());
+  for (const auto& [copy, feed] : tensor_loads_.beside) produced_.insert(copy);
   for (size_t i = 0; i < ops_.ops.size(); ++i) {
     plan::OpPlan& plan = layouts_.ops[i];
     if (!produced_.count(i)) {
       // A loop with a producer has no asynchronous copies of the computing threads beside.
-      const bool beside = std::any_of(feeds_.fed.begin(), feeds_.fed.end(), [&](const auto& f) {
+      const bool beside = std::any_of(tensor_loads_.fed.begin(), tensor_loads_.fed.end(), [&](const auto& f) {
         if (!f.second.loop.valid()) return false;
         const auto inside = analysis::ops_inside(p_, ops_, *p_.as<ir::Loop>(f.second.loop));
         return std::find(inside.begin(), inside.end(), &ops_.ops[i]) != inside.end();
       });
       if (beside && plan.engine == Engine::async_copy) plan.engine = Engine::vector_copy;
-      if (const auto why = feeds_.by_threads.find(i); beside && why != feeds_.by_threads.end())
+      if (const auto why = tensor_loads_.by_threads.find(i); beside && why != tensor_loads_.by_threads.end())
         notes_.push_back({ops_.ops[i].path, "no tensor copies: " + why->second});
       continue;
     }
@@ -197,7 +243,7 @@ void KernelPlanner::take_engines() {
 void KernelPlanner::find_written_operands(int64_t threads) {
   written_ = analysis::written_operands(p_, ops_, target_, threads, layouts_.ops, layouts_.values,
                                         layouts_.conversions);
-  for (const analysis::WrittenOperand& w : written_) {
+  for (const analysis::ThreadWrittenOperand& w : written_) {
     engine_values_.insert(w.value);
     for (size_t product : w.products) layouts_.ops[product].reason += written_reason(p_, ops_, w);
   }
@@ -207,18 +253,18 @@ void KernelPlanner::find_written_operands(int64_t threads) {
 // one while the products read the other.
 void KernelPlanner::widen_written() {
   const ir::KernelPaths paths(p_, index_);
-  for (const analysis::WrittenOperand& w : written_) {
+  for (const analysis::ThreadWrittenOperand& w : written_) {
     plan::ValuePlan& tile = layouts_.values[static_cast<size_t>(w.value)];
     const plan::ValuePlan* given = given_ ? plan::find_value(*given_, tile.value) : nullptr;
     tile.slots = 1;
-    const auto feed = feeds_.fed.find(w.products.front());
-    if (in_order() || feed == feeds_.fed.end() || !feed->second.direct || (given && given->slots == 1))
+    const auto feed = tensor_loads_.fed.find(w.products.front());
+    if (in_order() || feed == tensor_loads_.fed.end() || !feed->second.direct || (given && given->slots == 1))
       continue;
     const auto loop =
         std::find_if(pipelines_.loops.begin(), pipelines_.loops.end(),
                      [&](const plan::LoopPlan& l) { return l.loop == paths[feed->second.loop.value]; });
     if (loop == pipelines_.loops.end() ||
-        !analysis::may_take_turns(p_, ops_, w, *p_.as<ir::Loop>(feed->second.loop), *loop))
+        !analysis::may_double_buffer(p_, ops_, w, *p_.as<ir::Loop>(feed->second.loop), *loop))
       continue;
     std::map<int, int64_t> slots = pipelines_.slots;
     slots[w.value] = 2;
@@ -228,22 +274,25 @@ void KernelPlanner::widen_written() {
   }
 }
 
-EnginePlaces KernelPlanner::places(const std::vector<plan::ValuePlan>& values) const {
-  EnginePlaces e;
+SharedReservations KernelPlanner::places(const std::vector<plan::ValuePlan>& values) const {
+  SharedReservations e;
   e.values = engine_values_;
   for (const StagedStore& s : stores_)
-    e.reserved.push_back({ops_.ops[s.op].path + ":stage", s.bytes(s.pass), target_.tensor_tile_alignment});
+    e.reserved.push_back(
+        {plan::Storage::stage, ops_.ops[s.op].path, s.bytes(s.pass), target_.tensor_tile_alignment});
   for (const auto& [op, gemm] : gemms_)
     for (int side = 0; side < 2; ++side)
       if (const auto& copy = side == 0 ? gemm.a_copy : gemm.b_copy)
-        e.reserved.push_back({analysis::k_major_copy_name(ops_.ops[op].path, side),
-                              2 * copy->output_extent(0) * copy->element_bytes(),
+        e.reserved.push_back({side == 0 ? plan::Storage::operand_a : plan::Storage::operand_b,
+                              ops_.ops[op].path, 2 * copy->output_extent(0) * copy->element_bytes(),
                               target_.tensor_tile_alignment});
-  for (const plan::ChannelPlan& c : channels_)
+  for (const plan::PipelinePlan& c : copy_pipelines_)
     for (const plan::ValuePlan& v : values)
       if (v.value == c.values.front())
-        e.reserved.push_back({"channel:" + c.name, 2 * target_.transaction_barrier_bytes * v.slots, 16});
-  if (claims_) e.reserved.push_back({kernel_.name + ":claims", claims_bytes(target_), 16});
+        e.reserved.push_back(
+            {plan::Storage::barriers, c.name, 2 * target_.transaction_barrier_bytes * v.slots, 16});
+  if (dynamic_tiles_)
+    e.reserved.push_back({plan::Storage::tile_scheduler, kernel_.name, tile_scheduler_bytes(target_), 16});
   return e;
 }
 

@@ -2,12 +2,14 @@
 #include <algorithm>
 
 #include "analysis/block_tree.h"
+#include "analysis/run_ahead.h"
 #include "ir/statement_paths.h"
-#include "schedule/cluster_plan.h"
+#include "schedule/grid/cluster_plan.h"
+#include "schedule/grid/role_plan.h"
 #include "schedule/kernel_planner.h"
-#include "schedule/overlap_plan.h"
-#include "schedule/ping_pong_plan.h"
-#include "schedule/role_plan.h"
+#include "schedule/pipeline/in_flight_plan.h"
+#include "schedule/pipeline/overlap_plan.h"
+#include "schedule/pipeline/ping_pong_plan.h"
 
 namespace tilegen::schedule {
 
@@ -31,14 +33,14 @@ Checked KernelPlanner::plan_walk(KernelSchedule& s, int64_t threads) {
   if (!persistence) return persistence.error();
   auto cluster = plan_cluster(p_, kernel_, ops_, target_, produced_, layouts_, *roles, given_);
   if (!cluster) return cluster.error();
-  claims_ = persistence->claimed();
-  if (claims_ && !(given_ && given_->persistence && given_->persistence->claimed()) &&
+  dynamic_tiles_ = persistence->dynamic();
+  if (dynamic_tiles_ && !(given_ && given_->persistence && given_->persistence->dynamic()) &&
       arena(pipelines_.slots) > target_.shared_bytes) {
-    claims_ = false;
+    dynamic_tiles_ = false;
     *persistence = {};
-    persistence->reason = "shared memory has no room for points that blocks would claim";
+    persistence->reason = "shared memory has no room for points that blocks would take";
   }
-  widen_channels(persistence->persistent);
+  widen_pipelines(persistence->persistent);
   s.cluster = std::move(*cluster);
   s.roles = std::move(*roles);
   s.persistence = std::move(*persistence);
@@ -47,9 +49,9 @@ Checked KernelPlanner::plan_walk(KernelSchedule& s, int64_t threads) {
 
 // Tiles that are filled once whenever their block runs have a second slot where it runs again and there is
 // room: those of the next time come beside the last products of this one.
-void KernelPlanner::widen_channels(bool persistent) {
+void KernelPlanner::widen_pipelines(bool persistent) {
   const analysis::BlockTree tree(p_, kernel_);
-  const auto in_loop = [&](const plan::ChannelPlan& c) {
+  const auto in_loop = [&](const plan::PipelinePlan& c) {
     return std::any_of(ops_.ops.begin(), ops_.ops.end(), [&](const KernelOp& op) {
       const auto around = tree.around(op.stmt);
       return produced_.count(static_cast<size_t>(&op - ops_.ops.data())) &&
@@ -57,10 +59,10 @@ void KernelPlanner::widen_channels(bool persistent) {
              std::any_of(around.begin(), around.end(), [&](ir::StmtId s) { return p_.as<ir::Loop>(s); });
     });
   };
-  for (const plan::ChannelPlan& c : channels_) {
+  for (const plan::PipelinePlan& c : copy_pipelines_) {
     if (!c.loop.empty() || !(persistent || in_loop(c))) continue;
     std::map<int, int64_t> slots = pipelines_.slots;
-    const plan::ChannelPlan* given = given_ ? plan::find_channel(*given_, c.name) : nullptr;
+    const plan::PipelinePlan* given = given_ ? plan::find_pipeline(*given_, c.name) : nullptr;
     bool one = given && given->slots == 1;
     for (const std::string& name : c.values)
       if (const plan::ValuePlan* tile = given_ ? plan::find_value(*given_, name) : nullptr)
@@ -79,7 +81,7 @@ void KernelPlanner::widen_channels(bool persistent) {
 bool KernelPlanner::produced_loops_overlap() {
   const ir::KernelPaths paths(p_, index_);
   Refusals alone;
-  for (const auto& [product, feed] : feeds_.fed)
+  for (const auto& [product, feed] : tensor_loads_.fed)
     for (const plan::LoopPlan& l : pipelines_.loops)
       if (feed.loop.valid() && l.loop == paths[feed.loop.value] && l.num_stages < 2)
         alone[product] =
@@ -87,17 +89,17 @@ bool KernelPlanner::produced_loops_overlap() {
   // Slots of tiles that threads could copy themselves are the first to go.
   Refusals crowded;
   for (const auto& [product, why] : alone)
-    for (const auto& [copy, feed] : feeds_.beside)
-      if (feed.loop == feeds_.fed.at(product).loop)
+    for (const auto& [copy, feed] : tensor_loads_.beside)
+      if (feed.loop == tensor_loads_.fed.at(product).loop)
         crowded.emplace(copy, "with slots for its tile the loop would have one stage");
   return leave_to_threads(crowded) ? false : !refuse(alone);
 }
 
 // Cycles of products, and what stands between them.
-TurnFacts KernelPlanner::turn_facts(int64_t threads) const {
-  TurnFacts facts{target_, {}, {}, {}};
+PingPongFacts KernelPlanner::turn_facts(int64_t threads) const {
+  PingPongFacts facts{target_, {}, {}, {}};
   facts.threads = threads;
-  for (const auto& [product, feed] : feeds_.fed)
+  for (const auto& [product, feed] : tensor_loads_.fed)
     if (feed.direct) facts.products[&ops_.ops[product]] = gemms_.at(product).cycles;
   for (size_t op : produced_) facts.copies.insert(&ops_.ops[op]);
   for (const KernelOp& op : ops_.ops)
@@ -122,11 +124,11 @@ bool KernelPlanner::registers_fit(const std::map<int, int64_t>& slots, int64_t t
 }
 
 // The order of issue of loops with a producer.
-Checked KernelPlanner::order_products(const TurnFacts& facts) {
+Checked KernelPlanner::order_products(const PingPongFacts& facts) {
   if (in_order()) return Unit{};
   const ir::KernelPaths paths(p_, index_);
   OverlapFacts overlap{facts, {}, [&](const auto& slots) { return registers_fit(slots, facts.threads); }, {}};
-  for (const plan::ChannelPlan& c : channels_) {
+  for (const plan::PipelinePlan& c : copy_pipelines_) {
     std::set<int>& values = overlap.handed_over.emplace_back();
     for (size_t v = 0; v < layouts_.values.size(); ++v)
       if (!c.loop.empty() &&
@@ -147,7 +149,7 @@ Checked KernelPlanner::order_products(const TurnFacts& facts) {
     if (given && !value.memory && given->slots > 1) pipelines_.slots[static_cast<int>(v)] = given->slots;
   }
   std::set<ir::StmtId> loops;
-  for (const auto& [product, feed] : feeds_.fed)
+  for (const auto& [product, feed] : tensor_loads_.fed)
     if (feed.direct) loops.insert(feed.loop);
   for (ir::StmtId loop : loops)
     for (plan::LoopPlan& l : pipelines_.loops) {
@@ -165,9 +167,9 @@ Checked KernelPlanner::order_products(const TurnFacts& facts) {
 // Shared memory that threads write, or a tensor that the program writes, may need a barrier in front of the
 // op or in it.
 bool KernelPlanner::threads_meet_for(const KernelOp& op) const {
-  const auto feed = feeds_.fed.find(static_cast<size_t>(&op - ops_.ops.data()));
-  for (const analysis::WrittenOperand& w : written_) {
-    const bool before = feed != feeds_.fed.end() && feed->second.loop.valid() &&
+  const auto feed = tensor_loads_.fed.find(static_cast<size_t>(&op - ops_.ops.data()));
+  for (const analysis::ThreadWrittenOperand& w : written_) {
+    const bool before = feed != tensor_loads_.fed.end() && feed->second.loop.valid() &&
                         !analysis::written_inside(p_, ops_, w, *p_.as<ir::Loop>(feed->second.loop));
     for (const analysis::OpAccess& a : op.accesses)
       if (a.value == w.value && !w.own_rows && !before) return true;
@@ -186,8 +188,39 @@ bool KernelPlanner::threads_meet_for(const KernelOp& op) const {
                      [&](const Scratch& s) { return s.statement == op.path; });
 }
 
+// Of loops that a producer fills.
+Checked KernelPlanner::plan_loop_ends() {
+  Checked result = Unit{};
+  InFlightFacts facts;
+  facts.copies = produced_;
+  for (size_t i = 0; i < ops_.ops.size(); ++i)
+    if (layouts_.ops[i].engine == Engine::warpgroup_mma) facts.products.insert(i);
+  for (size_t v = 0; v < layouts_.values.size(); ++v)
+    if (!layouts_.values[v].memory) facts.registers.insert(static_cast<int>(v));
+  const ir::KernelPaths paths(p_, index_);
+  ir::for_each_statement(p_, kernel_.body, [&](ir::StmtId id, int) {
+    const auto* loop = p_.as<ir::Loop>(id);
+    const auto own = std::find_if(pipelines_.loops.begin(), pipelines_.loops.end(),
+                                  [&](const plan::LoopPlan& l) { return l.loop == paths[id.value]; });
+    if (!loop || own == pipelines_.loops.end() || !result) return;
+    bool produced = false;
+    facts.registers_in_turn = false;
+    for (const KernelOp* op : analysis::ops_inside(p_, ops_, *loop)) {
+      produced = produced || produced_.count(static_cast<size_t>(op - ops_.ops.data())) > 0;
+      for (const analysis::OpAccess& a : op->accesses)
+        facts.registers_in_turn = facts.registers_in_turn ||
+                                  (facts.registers.count(a.value) > 0 &&
+                                   pipelines_.slots.count(a.value) > 0 && pipelines_.slots.at(a.value) > 1);
+    }
+    if (produced)
+      result =
+          plan_in_flight(p_, ops_, id, facts, given_ ? plan::find_loop(*given_, own->loop) : nullptr, *own);
+  });
+  return result;
+}
+
 // Behind the order of issue.
-Checked KernelPlanner::plan_turns(const TurnFacts& facts) {
+Checked KernelPlanner::plan_turns(const PingPongFacts& facts) {
   const ir::KernelPaths paths(p_, index_);
   std::map<std::string, ir::StmtId> loops;
   ir::for_each_statement(p_, kernel_.body, [&](ir::StmtId id, int) { loops.emplace(paths[id.value], id); });

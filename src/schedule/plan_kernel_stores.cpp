@@ -4,7 +4,7 @@
 
 #include "ir/statement_paths.h"
 #include "schedule/kernel_planner.h"
-#include "schedule/tile_layouts.h"
+#include "schedule/memory/tile_layouts.h"
 
 namespace tilegen::schedule {
 
@@ -14,16 +14,28 @@ void KernelPlanner::choose_stores() {
   not_stored_.clear();
   if (!produced_.empty()) find_stores();
   fit_stores();
-  widen_passes();
+  widen_epilogue_tiles();
   for (const StagedStore& s : stores_) {
     plan::OpPlan& plan = layouts_.ops[s.op];
     plan.engine = Engine::tensor_copy;
     plan.iteration.reset();
     plan.vector = 0;
-    plan.pass_columns = s.pass;
+    plan.epilogue_columns = s.pass;
+    const plan::OpPlan* given = given_op(s.op);
+    plan.computed_first = given && given->computed_first ? *given->computed_first : computed_by_threads(s.op);
     plan.reason = "staged in shared memory, " + std::to_string(s.pass) + " of " +
                   std::to_string(s.stage.columns) + " columns of a warpgroup at once";
   }
+}
+
+// A loop over elements writes what the copy stores.
+bool KernelPlanner::computed_by_threads(size_t copy) const {
+  return std::any_of(ops_.ops.begin(), ops_.ops.end(), [&](const KernelOp& op) {
+    return !p_.as<ir::TileOp>(op.stmt) &&
+           std::any_of(op.accesses.begin(), op.accesses.end(), [&](const analysis::OpAccess& a) {
+             return a.write && a.value == ops_.ops[copy].accesses[0].value;
+           });
+  });
 }
 
 void KernelPlanner::find_stores() {
@@ -46,13 +58,13 @@ void KernelPlanner::find_stores() {
     StagedStore s;
     if (why.empty()) {
       s.op = i;
-      s.stage = *analysis::store_stage(p_, ops_.ops[i], *source.fragment, target_, nullptr);
+      s.stage = *analysis::epilogue_tile(p_, ops_.ops[i], *source.fragment, target_, nullptr);
       s.pass = s.stage.inner;
-      if (g && g->pass_columns > 0) {
+      if (g && g->epilogue_columns > 0) {
         s.given = true;
-        s.pass = g->pass_columns;
+        s.pass = g->epilogue_columns;
         if (s.pass % s.stage.inner != 0 || s.stage.columns % s.pass != 0)
-          why = "passes of " + std::to_string(s.pass) + " columns do not divide " +
+          why = "epilogue tiles of " + std::to_string(s.pass) + " columns do not divide " +
                 std::to_string(s.stage.columns) + " into multiples of " + std::to_string(s.stage.inner);
       }
     }
@@ -82,7 +94,7 @@ void KernelPlanner::fit_stores() {
   const ir::KernelPaths paths(p_, index_);
   const bool crowded =
       arena(pipelines_.slots) > target_.shared_bytes ||
-      std::any_of(feeds_.fed.begin(), feeds_.fed.end(), [&](const auto& f) {
+      std::any_of(tensor_loads_.fed.begin(), tensor_loads_.fed.end(), [&](const auto& f) {
         return std::any_of(pipelines_.loops.begin(), pipelines_.loops.end(), [&](const auto& l) {
           return f.second.loop.valid() && l.loop == paths[f.second.loop.value] && l.num_stages < 2;
         });
@@ -99,7 +111,7 @@ void KernelPlanner::fit_stores() {
 }
 
 // The widest passes that leave the loops their stages.
-void KernelPlanner::widen_passes() {
+void KernelPlanner::widen_epilogue_tiles() {
   for (StagedStore& s : stores_) {
     const int64_t least = s.pass;
     for (int64_t pass = s.stage.columns; !s.given && pass > least; pass -= s.stage.inner) {

@@ -1,6 +1,6 @@
 #include "schedule/plan_program.h"
 
-#include "schedule/check_schedule.h"
+#include "schedule/check/check_schedule.h"
 #include "schedule/plan_kernel.h"
 
 namespace tilegen::schedule {

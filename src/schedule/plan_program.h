@@ -21,6 +21,10 @@ namespace tilegen::schedule {
 // no product its engine.
 enum class TensorCopies : uint8_t { loads_and_stores, loads, product_loads, none };
 
+// What code may rely on beyond what the program promises: all that makes accesses wide; only what the copy
+// engine demands; nothing.
+enum class Assumptions : uint8_t { all, copy_engine, none };
+
 // How much of what planning knows and the target has a plan uses, most first: each form does without all that
 // the ones behind `full` and in front of it do without. For a kernel whose code is rejected in the form
 // before.
@@ -42,6 +46,7 @@ struct PlanOptions {
   const plan::Schedule* given = nullptr;
   bool conversions = true;
   TensorCopies tensor_copies = TensorCopies::loads_and_stores;
+  Assumptions assumptions = Assumptions::all;
   // no_tensor_stores to no_tensor_copies allow no more than `tensor_copies` does
   PlanForm form = PlanForm::full;
   // Of the program, once for all kernels; plan_program finds it itself.

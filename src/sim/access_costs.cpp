@@ -9,11 +9,11 @@ namespace tilegen::sim {
 
 namespace {
 
-constexpr int kMostUnits = kLanes * 16;
+constexpr int kMaxUnits = kLanes * 16;
 
 // The distinct units of 2^`unit_bits` bytes that the lanes touch.
 struct Units {
-  std::array<int64_t, kMostUnits> at;
+  std::array<int64_t, kMaxUnits> at;
   int count = 0;
 
   // Lanes mostly ascend, so that sorting is rarely needed.

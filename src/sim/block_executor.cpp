@@ -157,7 +157,7 @@ void BlockExecutor::end_block() {
     check_unfinished();
     check_reached();
     check_unclaimed();
-    if (launch_.claims) launch_.claims->block_ends();
+    if (launch_.tile_order) launch_.tile_order->block_ends();
   }
   for (Warp& w : warps_) {
     for (TensorCopy& c : w.stores)
@@ -261,8 +261,8 @@ void BlockExecutor::step(Warp& w, const Step& s) {
       return transaction_wait(w, s);
     case StepKind::transaction_test:
       return transaction_test(w, s);
-    case StepKind::claim:
-      return claim(w, s);
+    case StepKind::fetch_tile:
+      return fetch_tile(w, s);
     case StepKind::tensor_load:
       return tensor_load(w, s);
     case StepKind::tensor_store:

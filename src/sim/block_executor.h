@@ -15,7 +15,6 @@
 #include <vector>
 
 #include "sim/bytecode.h"
-#include "sim/claims.h"
 #include "sim/engines.h"
 #include "sim/findings.h"
 #include "sim/global_history.h"
@@ -25,6 +24,7 @@
 #include "sim/shared_history.h"
 #include "sim/simulator.h"
 #include "sim/tensor_engine.h"
+#include "sim/tile_order.h"
 #include "sim/transaction_barriers.h"
 #include "sim/warpgroup_products.h"
 
@@ -55,7 +55,7 @@ struct Launch {
   std::vector<std::vector<int>> swizzles;  // of the tensor loads to each memory
   std::vector<bool> product_inputs;        // memories that products only read
   int64_t launched = 1;                    // blocks
-  Claims* claims = nullptr;                // of programs whose blocks claim points
+  TileOrder* tile_order = nullptr;         // of programs whose blocks claim points
   GlobalHistory* global = nullptr;
   int granule = 4;  // of the shared history
 };
@@ -98,7 +98,7 @@ class BlockExecutor {
   enum class Awaited : uint8_t { barrier, transaction, warpgroup, cluster };
   struct Warp {
     int index = 0, local = 0, rank = 0;  // in the cluster, in its block; its block in the cluster
-    uint32_t all = 0, mask = 0;  // lanes that exist; that run now
+    uint32_t all = 0, mask = 0;          // lanes that exist; that run now
     uint32_t pc = 0;
     State state = State::ready;
     Awaited awaited = Awaited::barrier;  // when waiting:
@@ -107,7 +107,7 @@ class BlockExecutor {
     uint32_t touched = 0;                // lanes that touched memory since the warp released what it did
     int64_t statements = 0;
     std::vector<Cell> uniform, kept, registers;
-    std::vector<uint32_t> written;  // lanes by register
+    std::vector<uint32_t> written;        // lanes by register
     std::vector<ProductPlaces> products;  // by operation, where places are known
     // by register and lane, where places are known: memory + 1 and element of it
     std::vector<uint64_t> origins;
@@ -183,7 +183,7 @@ class BlockExecutor {
   TransactionState& transaction_at(int barriers, int64_t at) {
     return transactions_[static_cast<size_t>(barriers)][static_cast<size_t>(at)];
   }
-  void claim(Warp& w, const Step& s);
+  void fetch_tile(Warp& w, const Step& s);
   void transaction_arrive(Warp& w, const Step& s);
   void transaction_wait(Warp& w, const Step& s);
   void transaction_test(Warp& w, const Step& s);
@@ -320,8 +320,8 @@ class BlockExecutor {
   std::vector<std::vector<TransactionState>> transactions_;  // by array and index
   std::vector<TensorCopy> loads_;                            // under way, oldest first
   std::vector<Warpgroup> groups_;
-  std::vector<int> asked_by_;          // of each party: the thread that gave it its newest work
-  std::vector<uint32_t> unit_marks_;   // of 16-byte units of the arena
+  std::vector<int> asked_by_;         // of each party: the thread that gave it its newest work
+  std::vector<uint32_t> unit_marks_;  // of 16-byte units of the arena
   uint32_t unit_mark_ = 0;
   FindingSink findings_;
   std::vector<AccessSum> sums_;
@@ -329,7 +329,7 @@ class BlockExecutor {
   std::mt19937_64 random_;
   int64_t block_ = 0;
   int turn_ = 0;
-  int64_t lane_element_ = 0;  // of the vectorized loop
+  int64_t lane_element_ = 0;      // of the vectorized loop
   bool guarded_ = false;          // a store with a predicate is evaluated: not all lanes may make it
   std::vector<Event> held_back_;  // reads for it of what nothing has written, which matter where it is made
   struct WideElement {

@@ -113,13 +113,13 @@ enum class StepKind : uint8_t {
   load_matrix,
   store_matrix,
   mma,
-  role,      // the warps of a role go on, others jump
+  role,  // the warps of a role go on, others jump
   role_end,
   one_thread,
   transaction_arrive,
   transaction_wait,
   transaction_test,
-  claim,
+  fetch_tile,
   tensor_load,
   tensor_store,
   bulk_commit,
@@ -154,7 +154,8 @@ struct Step {
   uint32_t lane_segment = kNothing;  // wide_store: evaluated for each element; loops: for each iteration
   // loop_begin, loop_while: the loop's end; loop_end: its begin; branch: its else; else: its end
   uint32_t jump = 0;
-  // loop: extent, -; while, branch: condition; claim: dst; store: index, value, predicate; async: dst, src,
+  // loop: extent, -; while, branch: condition; fetch_tile: dst; store: index, value, predicate; async: dst,
+  // src,
   //   predicate;
   // shuffle: dst, value, lane; matrices: registers, rows; mma: a, b, c; transactions: index, parity,
   // a wait's `unless`, a test's dst; tensor copies:

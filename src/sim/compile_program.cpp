@@ -307,10 +307,10 @@ class ProgramCompiler {
     close(step);
   }
 
-  void compile(const thread::Claim& c) {
-    Step& step = open(StepKind::claim);
+  void compile(const thread::FetchTile& c) {
+    Step& step = open(StepKind::fetch_tile);
     step.x = exprs_.use(c.dst_index);
-    step.access = exprs_.add_access(c.dst, "claim", true, 1);
+    step.access = exprs_.add_access(c.dst, "fetch_tile", true, 1);
     close(step);
   }
 

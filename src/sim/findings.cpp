@@ -44,7 +44,7 @@ std::string action_of(const Bytecode& code, uint32_t access, uint32_t stmt) {
   if (const auto* t = std::get_if<thread::TransactionTest>(&node)) return "test of " + barrier(t->barriers);
   if (const auto* l = std::get_if<thread::TensorLoad>(&node))
     return "tensor load for " + barrier(l->barriers);
-  if (std::holds_alternative<thread::Claim>(node)) return "claim";
+  if (std::holds_alternative<thread::FetchTile>(node)) return "fetch_tile";
   if (std::holds_alternative<thread::TensorStore>(node)) return "tensor store";
   if (const auto* m = std::get_if<thread::WarpgroupMma>(&node)) return m->atom;
   if (std::holds_alternative<thread::WarpgroupWait>(node)) return "wait for products";

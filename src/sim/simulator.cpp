@@ -90,23 +90,23 @@ class Simulation {
   // A persistent program is launched with fewer blocks than points where there are enough.
   int64_t launched(int64_t points) const {
     if (!program_.launched_var.valid() || points <= 1) return points;
-    constexpr int64_t kFew = 2, kMost = 3;
+    constexpr int64_t kFew = 2, kMax = 3;
     const int64_t clusters = points / program_.cluster;
     const int64_t resident = options_.resident_blocks / program_.cluster;
-    return std::min(clusters, resident > 0 ? resident : clusters > 6 ? kMost : kFew) * program_.cluster;
+    return std::min(clusters, resident > 0 ? resident : clusters > 6 ? kMax : kFew) * program_.cluster;
   }
 
   Expected<SimResult> run() {
     const int64_t points = blocks();
-    if (points > kMostBlocks)
+    if (points > kMaxBlocks)
       return Error(DiagCode::launch_limit, program_.name,
                    "the grid has " + (points == INT64_MAX ? "more than 2^63" : std::to_string(points)) +
-                       " blocks; at most " + std::to_string(kMostBlocks) + " are simulated",
+                       " blocks; at most " + std::to_string(kMaxBlocks) + " are simulated",
                    "launch with smaller dimensions");
     const int64_t total = launched(points);
     launch_.launched = total;
-    if (program_.claims) claims_ = std::make_unique<Claims>(points, total, options_);
-    launch_.claims = claims_.get();
+    if (program_.dynamic_tiles) tile_order_ = std::make_unique<TileOrder>(points, total, options_);
+    launch_.tile_order = tile_order_.get();
     const int64_t cores = std::max<int64_t>(1, std::thread::hardware_concurrency());
     const int64_t wanted = options_.workers > 0 ? options_.workers : cores;
     const int64_t clusters = total / program_.cluster;
@@ -228,12 +228,13 @@ class Simulation {
   }
 
   void check_counter(FindingSink& findings) const {
-    if (!claims_ || !claims_->all_ended() || claims_->counter() == 0) return;
+    if (!tile_order_ || !tile_order_->all_ended() || tile_order_->counter() == 0) return;
     Event e;
     e.kind = FindingKind::counter_left;
     for (size_t id = 0; id < program_.stmts.size(); ++id)
-      if (std::holds_alternative<thread::Claim>(program_.stmts[id].node)) e.stmt = static_cast<uint32_t>(id);
-    e.detail = "it is " + std::to_string(claims_->counter()) + ", where the next launch begins to count";
+      if (std::holds_alternative<thread::FetchTile>(program_.stmts[id].node))
+        e.stmt = static_cast<uint32_t>(id);
+    e.detail = "it is " + std::to_string(tile_order_->counter()) + ", where the next launch begins to count";
     findings.report(std::move(e));
   }
 
@@ -289,7 +290,7 @@ class Simulation {
   const SimOptions& options_;
   Launch launch_;
   std::unique_ptr<GlobalHistory> global_;
-  std::unique_ptr<Claims> claims_;
+  std::unique_ptr<TileOrder> tile_order_;
 };
 
 }  // namespace
@@ -319,7 +320,7 @@ Expected<SimResult> simulate(const thread::ThreadProgram& program, const target:
                      std::to_string(kGroupThreads) + " threads, the program is for " +
                      std::to_string(machine.warp) + " and " + std::to_string(machine.warpgroup),
                  "compile for a target whose name begins with 'sim:'");
-  if (Engines(program).count() > Engines::kMost)
+  if (Engines(program).count() > Engines::kMax)
     return Error(DiagCode::target_unsupported, program.name,
                  "the simulator cannot run so many transaction barriers", "use fewer slots");
   auto code = compile_program(program, target);

@@ -83,7 +83,7 @@ struct Counters {
 enum class WarpOrder : uint8_t { round_robin, reversed, random };
 
 // Of one kernel: more would not end within anybody's lifetime.
-inline constexpr int64_t kMostBlocks = int64_t{1} << 31;
+inline constexpr int64_t kMaxBlocks = int64_t{1} << 31;
 
 struct SimOptions {
   WarpOrder order = WarpOrder::round_robin;
@@ -99,7 +99,7 @@ struct SimOptions {
   int64_t max_findings = 64;
   // the run, soon; further ones may be missing, and the values are unfinished
   bool first_finding_ends = false;
-  int64_t max_statements = 0;  // per warp; 0: no bound. Passing it is the finding `too_long`
+  int64_t max_statements = 0;                  // per warp; 0: no bound. Passing it is the finding `too_long`
   const Cancellation* cancellation = nullptr;  // asked while blocks run; nobody to ask without one
   const ElementPlaces* places = nullptr;  // of this program; without them `wrong_element` is not looked for
   std::function<SourceLocation(const std::string& path)> locate;  // optional: where an operation stands

@@ -33,7 +33,7 @@ void for_each_part(int64_t place, int64_t at, int64_t bytes, int swizzle, F f) {
 
 }  // namespace
 
-void TensorMapView::for_each_row(const std::array<int64_t, kMostDims>& at,
+void TensorMapView::for_each_row(const std::array<int64_t, kMaxDims>& at,
                                  const std::function<void(const Row&)>& f) const {
   Row row;
   for (int64_t rows = box_elements / box[0]; row.number < rows; ++row.number) {

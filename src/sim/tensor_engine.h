@@ -11,13 +11,13 @@
 
 namespace tilegen::sim {
 
-constexpr int kMostDims = 5;
+constexpr int kMaxDims = 5;
 
 // A tensor map with the numbers of a launch.
 struct TensorMapView {
   int rank = 0;
-  int element = 1;                                             // bytes
-  std::array<int64_t, kMostDims> extents{}, strides{}, box{};  // strides[0]: the element
+  int element = 1;                                            // bytes
+  std::array<int64_t, kMaxDims> extents{}, strides{}, box{};  // strides[0]: the element
   int swizzle = 0;
   int64_t box_elements = 1;
   std::string problem;  // why the engine would not take it; empty when it does
@@ -33,7 +33,7 @@ struct TensorMapView {
     int64_t offset = 0;  // of element `first`
     bool empty() const { return first >= end; }
   };
-  void for_each_row(const std::array<int64_t, kMostDims>& at, const std::function<void(const Row&)>& f) const;
+  void for_each_row(const std::array<int64_t, kMaxDims>& at, const std::function<void(const Row&)>& f) const;
 };
 
 // The byte address within shared memory where a byte of a swizzled tile lies: 16-byte units are XORed by
@@ -47,7 +47,7 @@ inline int64_t swizzled(int64_t address, int swizzle) {
 struct TensorCopy {
   const Step* step = nullptr;
   int map = -1;
-  std::array<int64_t, kMostDims> at{};
+  std::array<int64_t, kMaxDims> at{};
   int64_t place = -1;  // arena byte; -1: there is no such place, and nothing is moved
   int barriers = -1;   // load
   int64_t barrier = 0;

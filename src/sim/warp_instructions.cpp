@@ -55,10 +55,10 @@ void BlockExecutor::shuffle(Warp& w, const Step& s) {
   write_lanes(w, s.access, w.mask, w.values.operand(s.x), {result.data(), 1}, true);
 }
 
-void BlockExecutor::claim(Warp& w, const Step& s) {
+void BlockExecutor::fetch_tile(Warp& w, const Step& s) {
   std::array<Cell, kLanes> number{};
   for (int l = 0; l < kLanes; ++l)
-    if ((w.mask & bit(l)) != 0) number[static_cast<size_t>(l)].i = launch_.claims->take(block_);
+    if ((w.mask & bit(l)) != 0) number[static_cast<size_t>(l)].i = launch_.tile_order->take(block_);
   write_lanes(w, s.access, w.mask, w.values.operand(s.x), {number.data(), 1}, true);
 }
 
@@ -168,8 +168,8 @@ void BlockExecutor::mma(Warp& w, const Step& s) {
     return;
   if (const StatementPlaces* places = statement_places(s.stmt); places != nullptr && places->product)
     check_product(w, s);
-  constexpr size_t kMost = 1024;  // elements of one operand
-  std::array<double, kMost> a, b, c;
+  constexpr size_t kMax = 1024;  // elements of one operand
+  std::array<double, kMax> a, b, c;
   gather(w, s.access_a, ma, ia, tables.a, a.data());
   gather(w, s.access_b, mb, ib, tables.b, b.data());
   gather(w, s.access, mc, ic, tables.c, c.data());

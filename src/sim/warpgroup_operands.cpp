@@ -13,7 +13,7 @@ namespace {
 
 constexpr int64_t kUnit = layout::kSwizzleUnit;   // bytes that lie together, whatever the form
 constexpr int64_t kGroup = layout::kSwizzleRows;  // rows of a core matrix
-constexpr int64_t kFields = 1 << 18;  // lengths are below: 14 bits of 16 bytes
+constexpr int64_t kFields = 1 << 18;              // lengths are below: 14 bits of 16 bytes
 
 // One unit: its byte address, and the row (of A; column of B) and k of its first element. Its elements run
 // along k, or along the rows where k is the slow dimension.

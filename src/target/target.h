@@ -12,7 +12,7 @@
 #include "layout/bank_model.h"
 #include "layout/fragment.h"
 #include "support/diagnostic.h"
-#include "target/mma_meaning.h"
+#include "target/mma_semantics.h"
 #include "thread/machine.h"
 
 namespace tilegen::target {
@@ -35,7 +35,7 @@ struct MmaAtom {
   ir::DType a = ir::DType::none, b = ir::DType::none, c = ir::DType::none;
   layout::Fragment a_layout, b_layout, c_layout;  // over the lanes of one warp
   int cycles = 0;                                 // issue cycles per warp, for the cost model
-  MmaMeaning meaning;                             // what it computes on the gathered matrices
+  MmaSemantics meaning;                           // what it computes on the gathered matrices
   MmaUnit unit = MmaUnit::matrix;
   // Of a matrix unit: LLVM's intrinsic ("llvm. ..."), or the vendor's instruction where LLVM has none.
   std::string instruction;
@@ -52,7 +52,7 @@ struct WarpgroupAtom {
   std::vector<int> widths;  // legal n, ascending
   bool mn_major = false;    // operands in shared memory may have k as the slow dimension
   int cycles_per_8 = 0;     // issue cycles of the tensor pipe per 8 columns, for the cost model
-  MmaMeaning meaning;
+  MmaSemantics meaning;
   // Where the warpgroup's threads have an accumulator [m x n], and A [m x k], in registers.
   layout::Fragment (*accumulator_layout)(const WarpgroupAtom&, int n) = nullptr;
   layout::Fragment (*a_layout)(const WarpgroupAtom&) = nullptr;
@@ -111,9 +111,9 @@ struct Target : thread::Machine {
   int64_t reserved_shared_bytes = 0;  // of a block, that the system keeps beside them
   layout::BankModel banks;            // of shared memory
   int64_t threads_per_multiprocessor = 0;
-  int multiprocessors = 1;       // of the generation's usual part, for the cost model
-  int vector_bytes = 16;         // widest plain memory access of a thread
-  int64_t line_bytes = 0;        // of the device memory's caches
+  int multiprocessors = 1;  // of the generation's usual part, for the cost model
+  int vector_bytes = 16;    // widest plain memory access of a thread
+  int64_t line_bytes = 0;   // of the device memory's caches
   // Results of at least this size bypass the caches when nothing reads them again; 0: none do.
   int64_t streaming_bytes = 0;
   // data caches of one core, for the cost model; GPUs: l2 of the device

@@ -14,8 +14,8 @@ using ir::ExprId;
 namespace {
 
 constexpr int64_t kBarrierBytes = 8;
-constexpr int64_t kMostArrivals = (1 << 20) - 1;  // of a barrier, and bytes announced at once
-constexpr int64_t kUnit = layout::kSwizzleUnit;   // bytes, of descriptors and boxes
+constexpr int64_t kMaxArrivals = (1 << 20) - 1;  // of a barrier, and bytes announced at once
+constexpr int64_t kUnit = layout::kSwizzleUnit;  // bytes, of descriptors and boxes
 
 std::string number(int64_t v) { return std::to_string(v); }
 bool legal_swizzle(int s) {
@@ -60,22 +60,22 @@ void CooperationVerifier::check_cluster() {
 }
 
 void CooperationVerifier::check_counter() {
-  if (!p_.claims) return;
-  if (!p_.launched_var.valid()) report("blocks claim points of the grid, and the program is not persistent");
-  if (p_.cluster != 1) report("blocks of a cluster claim points of the grid");
+  if (!p_.dynamic_tiles) return;
+  if (!p_.launched_var.valid()) report("blocks take tiles from a counter, and the program is not persistent");
+  if (p_.cluster != 1) report("blocks of a cluster take tiles from a counter");
 }
 
-void CooperationVerifier::check(const Claim& claim) {
-  if (!p_.claims) report("a claim, and no counter");
-  if (!check_registers("a claim", claim.dst, claim.dst_index, 1)) return;
-  if (p_.memory(claim.dst).type != DType::i32)
-    report("a claim into " + p_.memory(claim.dst).name + ", which holds " +
-           ir::dtype_name(p_.memory(claim.dst).type));
+void CooperationVerifier::check(const FetchTile& fetch) {
+  if (!p_.dynamic_tiles) report("a fetched tile, and no counter");
+  if (!check_registers("a fetched tile", fetch.dst, fetch.dst_index, 1)) return;
+  if (p_.memory(fetch.dst).type != DType::i32)
+    report("a fetched tile into " + p_.memory(fetch.dst).name + ", which holds " +
+           ir::dtype_name(p_.memory(fetch.dst).type));
 }
 
 void CooperationVerifier::check_barriers(const TransactionBarriers& b) {
   if (b.count < 1) return report("barriers " + b.name + " are " + number(b.count));
-  if (b.arrivals < 1 || b.arrivals > kMostArrivals)
+  if (b.arrivals < 1 || b.arrivals > kMaxArrivals)
     report("barriers " + b.name + " wait for " + number(b.arrivals) + " arrivals");
   const int64_t end = b.arena_offset + kBarrierBytes * b.count;
   if (b.arena_offset < 0 || b.arena_offset % kBarrierBytes != 0 || end > p_.arena_bytes)
@@ -166,7 +166,7 @@ bool CooperationVerifier::check_barrier(int barriers, ExprId index, const std::s
 
 void CooperationVerifier::check(const TransactionArrive& arrive) {
   check_barrier(arrive.barriers, arrive.index, "an arrival");
-  if (arrive.bytes < 0 || arrive.bytes > kMostArrivals)
+  if (arrive.bytes < 0 || arrive.bytes > kMaxArrivals)
     report("an arrival announces " + number(arrive.bytes) + " bytes");
   if (!arrive.block.valid()) return;
   if (p_.cluster == 1) report("an arrival at the barrier of another block, and no cluster");

@@ -29,7 +29,7 @@ class CooperationVerifier {
   void check(const TransactionArrive& arrive);
   void check(const TransactionWait& wait);
   void check(const TransactionTest& test);
-  void check(const Claim& claim);
+  void check(const FetchTile& fetch);
   void check(const TensorLoad& load);
   void check(const TensorStore& store);
   void check(const BulkCommit&) {}

@@ -8,6 +8,6 @@ constexpr int kFirstWarpgroupBarrier = 1;  // one for each warpgroup of computin
 constexpr int kRoleBarrier = 8;            // all threads of a role
 constexpr int kOperandBarrier = 9;         // operands that the computing threads have rewritten for a product
 constexpr int kFirstOrderBarrier = 10;     // order of the warpgroups' products (ping-pong), one for each
-constexpr int kMostOrderBarriers = 6;
+constexpr int kMaxOrderBarriers = 6;
 
 }  // namespace tilegen::thread

@@ -12,7 +12,7 @@
 
 namespace tilegen::thread {
 
-constexpr int64_t kMostDivided = INT32_MAX - 1;  // of the numbers divided
+constexpr int64_t kMaxDivided = INT32_MAX - 1;  // of the numbers divided
 
 // m in the low half, s in the high one. Divisors from 2^31 on divide like 2^31 - 1: to nothing; below 1 they
 // do not occur.

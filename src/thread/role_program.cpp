@@ -81,11 +81,11 @@ class Flattener {
         else
           unknown.insert(shuffle->dst.value);
       }
-      if (const auto* claim = std::get_if<Claim>(&s.node)) {
-        if (p_.exprs.is_const_int(claim->dst_index, &element))
-          sets[{claim->dst, element}] += 2;
+      if (const auto* fetch = std::get_if<FetchTile>(&s.node)) {
+        if (p_.exprs.is_const_int(fetch->dst_index, &element))
+          sets[{fetch->dst, element}] += 2;
         else
-          unknown.insert(claim->dst.value);
+          unknown.insert(fetch->dst.value);
       }
       if (const auto* test = std::get_if<TransactionTest>(&s.node)) unknown.insert(test->dst.value);
       if (const auto* reduce = std::get_if<LaneReduce>(&s.node)) unknown.insert(reduce->dst.value);
@@ -115,8 +115,7 @@ class Flattener {
     }
     for (size_t m = 0; m < p_.memories.size(); ++m) {
       const Memory& memory = p_.memories[m];
-      if (memory.space == Space::global && !written.count(MemoryId(m)))
-        loads_.data.insert(MemoryId(m));
+      if (memory.space == Space::global && !written.count(MemoryId(m))) loads_.data.insert(MemoryId(m));
     }
     out_.data = loads_.data;
     loads_.data.insert(out_.handed.begin(), out_.handed.end());
@@ -126,16 +125,16 @@ class Flattener {
 
   std::optional<ir::VarId> changing(const StmtNode& node) const {
     const auto* store = std::get_if<Store>(&node);
-    const auto* claim = std::get_if<Claim>(&node);
+    const auto* fetch = std::get_if<FetchTile>(&node);
     const auto* shuffle = std::get_if<Shuffle>(&node);
     const ExprId index = store     ? store->index
-                         : claim   ? claim->dst_index
+                         : fetch   ? fetch->dst_index
                          : shuffle ? shuffle->dst_index
                                    : ExprId();
     int64_t element = 0;
     if (!index.valid() || !p_.exprs.is_const_int(index, &element)) return std::nullopt;
     const auto it = loads_.changing.find({store   ? store->memory
-                                          : claim ? claim->dst
+                                          : fetch ? fetch->dst
                                                   : shuffle->dst,
                                           element});
     return it == loads_.changing.end() ? std::nullopt : std::optional(it->second);
@@ -277,9 +276,9 @@ class Flattener {
     touches(id);
     if (const auto variable = changing(p_.stmts[id.value].node)) set(id, shuffle.value, *variable);
   }
-  void flatten(StmtId id, const Claim&) {
+  void flatten(StmtId id, const FetchTile&) {
     if (const auto variable = changing(p_.stmts[id.value].node))
-      add(RoleOp::claim, id).first = variable->value;
+      add(RoleOp::fetch_tile, id).first = variable->value;
   }
   void set(StmtId id, ExprId to, ir::VarId variable) {
     const int number = value(to);

@@ -30,10 +30,10 @@ enum class RoleOp : uint8_t {
   product,  // value: A; second: B; -1: in registers
   product_commit,
   product_wait,
-  set,    // variable `first` = value
-  claim,  // variable `first` = a claim
-  hand,   // to a memory of `handed`; value: what; second: where. A touch is beside it
-  touch,  // plain accesses, `first` .. `last` of RoleProgram::touches
+  set,         // variable `first` = value
+  fetch_tile,  // variable `first` = a claim
+  hand,        // to a memory of `handed`; value: what; second: where. A touch is beside it
+  touch,       // plain accesses, `first` .. `last` of RoleProgram::touches
   end,
 };
 
@@ -56,7 +56,7 @@ struct RoleProcess {
   int group = 0;       // warpgroup
   int64_t threads = 0, warps = 0;
   std::vector<int64_t> members, samples;  // the first of them first
-  bool leads = false;            // has the first thread of its warpgroup
+  bool leads = false;                     // has the first thread of its warpgroup
 };
 
 struct RoleTouch {
@@ -81,9 +81,9 @@ struct RoleProgram {
   std::vector<RoleTouch> touches;
   std::vector<RoleProcess> processes;
   std::vector<bool> operands;  // memories that threads write and products read
-  std::set<MemoryId> data;    // tensors whose elements say how often loops run, among others
-  std::set<MemoryId> handed;  // ordered memory of whole numbers that roles hand each other by plain stores
-  size_t variables = 0;  // of the program, and registers that change
+  std::set<MemoryId> data;     // tensors whose elements say how often loops run, among others
+  std::set<MemoryId> handed;   // ordered memory of whole numbers that roles hand each other by plain stores
+  size_t variables = 0;        // of the program, and registers that change
 
   explicit RoleProgram(const ThreadProgram& p);
   bool judges(MemoryId m) const { return program->memory(m).ordered || operands[m.value]; }

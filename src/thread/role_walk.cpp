@@ -6,8 +6,8 @@ namespace tilegen::thread {
 
 namespace {
 
-constexpr int64_t kMostSteps = 100'000;  // of a block
-constexpr size_t kMostHazards = 16;
+constexpr int64_t kMaxSteps = 100'000;  // of a block
+constexpr size_t kMaxHazards = 16;
 
 }  // namespace
 
@@ -57,7 +57,7 @@ RoleWalk::RoleWalk(const RoleProgram& r, const PointValues& launch, std::vector<
 }
 
 void RoleWalk::run() {
-  const int64_t most = kMostSteps * p_.cluster;
+  const int64_t most = kMaxSteps * p_.cluster;
   for (bool progress = true; progress;) {
     progress = false;
     for (size_t i = 0; i < running_.size(); ++i)
@@ -74,7 +74,7 @@ void RoleWalk::run() {
 }
 
 void RoleWalk::hazard(StmtId id, StmtId other, const std::string& text) {
-  if (!seen_.insert({id, other}).second || hazards_.size() >= kMostHazards) return;
+  if (!seen_.insert({id, other}).second || hazards_.size() >= kMaxHazards) return;
   const std::string &a = p_.stmts[id.value].origin, &b = p_.stmts[other.value].origin;
   const std::string line = a + (id == other || a == b ? "" : " behind " + b) + ": " + text;
   if (std::find(hazards_.begin(), hazards_.end(), line) == hazards_.end()) hazards_.push_back(line);
@@ -168,11 +168,11 @@ void RoleWalk::step(int i) {
       return product_wait(x, node<WarpgroupWait>(s));
     case RoleOp::set:
       return void(x.values.set(ir::VarId(s.first), eval(x, s.value, 0)));
-    case RoleOp::claim: {
+    case RoleOp::fetch_tile: {
       // As if the blocks claimed in turns.
       const int64_t launched = x.values[p_.launched_var].value_or(1),
                     own = x.values[p_.block_vars[0]].value_or(0);
-      return void(x.values.set(ir::VarId(s.first), x.claims++ * launched + own));
+      return void(x.values.set(ir::VarId(s.first), x.fetched++ * launched + own));
     }
     case RoleOp::hand: {
       const auto what = r_.values[static_cast<size_t>(s.value)].eval(x.values);

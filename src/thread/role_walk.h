@@ -52,13 +52,13 @@ class RoleWalk {
     uint32_t epoch = 1, products = 0, copies = 0;
     int64_t product_commits = 0, bulk_commits = 0;
     std::vector<Work> products_under_way, copies_under_way;
-    int64_t claims = 0;
+    int64_t fetched = 0;
     int array = 0;  // waiting: for what
     int64_t index = 0, parity = 0;
     StmtId at;
     std::map<std::pair<MemoryId, ir::ExprId>, Tested> tested;  // by where the answer is
-    int64_t gathering = 0;  // loops around that gather
-    std::map<size_t, Places> gathered;  // places of operands, by touch
+    int64_t gathering = 0;                                     // loops around that gather
+    std::map<size_t, Places> gathered;                         // places of operands, by touch
     std::vector<Work> reached;  // by block of the cluster: the newest arrival at one of its barriers
   };
   // A transaction barrier: its phases, and the newest that a copy came to and that someone waited for.
@@ -139,7 +139,7 @@ class RoleWalk {
   std::vector<Running> running_;
   std::vector<std::vector<Phase>> phases_;
   const size_t named_barriers_;
-  std::vector<Meeting> meetings_;  // of each block, then of the cluster
+  std::vector<Meeting> meetings_;    // of each block, then of the cluster
   std::vector<int64_t> at_product_;  // by warpgroup: threads that wait for the others of it
   std::vector<int> first_load_;
   int first_product_ = 0, groups_ = 0;

@@ -52,12 +52,12 @@ struct TransactionBarriers {
 // parameter of the kernel. Elements outside the extents read as zero and are not written.
 struct TensorMap {
   std::string name;
-  MemoryId tensor;                   // global; its address is the map's, 16-byte aligned
-  std::vector<ir::ExprId> extents;   // elements, innermost first, over dims and scalars; 1 .. 5 dimensions
+  MemoryId tensor;                  // global; its address is the map's, 16-byte aligned
+  std::vector<ir::ExprId> extents;  // elements, innermost first, over dims and scalars; 1 .. 5 dimensions
   // bytes, of dimensions 1, 2, ...: multiples of 16; the innermost is dense
   std::vector<ir::ExprId> strides;
-  std::vector<int64_t> box;          // elements of one copy, innermost first; each at most 256
-  int swizzle = 0;                   // bytes: 0, 32, 64 or 128; the box is that wide (any width for 0)
+  std::vector<int64_t> box;  // elements of one copy, innermost first; each at most 256
+  int swizzle = 0;           // bytes: 0, 32, 64 or 128; the box is that wide (any width for 0)
 };
 
 // How a loop runs. serial: as written. unrolled: fully, at emission (extent is a constant). vectorized: the
@@ -74,7 +74,7 @@ struct Loop {
   Block body;
   // optional, of serial loops: asked before each iteration, the first that it does not hold for ends the loop
   ir::ExprId condition = {};
-  bool rolled = false;        // serial, GPU: stays a loop in the machine's code, whatever its extent
+  bool rolled = false;  // serial, GPU: stays a loop in the machine's code, whatever its extent
 };
 
 struct Branch {
@@ -258,10 +258,11 @@ struct TransactionTest {
   ir::ExprId dst_index;
 };
 
-// dst[dst_index] = how many claims of the launch, of any block, came before this one (ThreadProgram::claims):
-// every thread that runs it claims, in no particular order; it orders nothing else. The launch makes as many
-// claims as its grid has points, the last of which leaves the counter at 0 for the next launch.
-struct Claim {
+// dst[dst_index] = how many claims of the launch, of any block, came before this one
+// (ThreadProgram::dynamic_tiles): every thread that runs it claims, in no particular order; it orders nothing
+// else. The launch makes as many claims as its grid has points, the last of which leaves the counter at 0 for
+// the next launch.
+struct FetchTile {
   MemoryId dst;  // i32, in registers
   ir::ExprId dst_index;
 };
@@ -347,7 +348,7 @@ struct WarpgroupWait {
 using StmtNode =
     std::variant<Loop, Branch, Store, LaneReduce, HostMma, Prefetch, Barrier, AsyncCopy, AsyncCommit,
                  AsyncWait, Shuffle, LoadMatrix, StoreMatrix, WarpMma, Roles, OneThread, TransactionArrive,
-                 TransactionWait, TransactionTest, Claim, TensorLoad, TensorStore, BulkCommit, BulkWait,
+                 TransactionWait, TransactionTest, FetchTile, TensorLoad, TensorStore, BulkCommit, BulkWait,
                  ProxyFence, ClusterBarrier, WarpgroupMma, WarpgroupFence, WarpgroupCommit, WarpgroupWait>;
 
 // The blocks that stand directly inside a statement, in the order of the text.

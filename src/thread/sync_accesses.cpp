@@ -107,7 +107,7 @@ class Collector {
   void operator()(const TransactionArrive& a) { loads({a.index, a.block}); }
   void operator()(const TransactionWait& w) { loads({w.index, w.parity, w.unless}); }
   void operator()(const TransactionTest& t) { loads({t.index, t.parity, t.dst_index}); }
-  void operator()(const Claim& c) { loads({c.dst_index}); }
+  void operator()(const FetchTile& c) { loads({c.dst_index}); }
   void operator()(const TensorLoad& l) {
     for (ExprId x : l.coordinates) loads({x});
     loads({l.dst_index, l.barrier_index});

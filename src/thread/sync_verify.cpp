@@ -17,11 +17,11 @@ using ir::VarId;
 namespace {
 
 constexpr int64_t kNobody = -1, kMany = -2, kSynchronous = -1;
-constexpr int64_t kLongestLoop = 512;      // iterations of one loop that are looked at
-constexpr int64_t kMostSteps = 4'000'000;  // thread steps of one walk
-constexpr size_t kMostHazards = 16;
-constexpr int64_t kFew = 8;                // threads that are evaluated for one by one
-constexpr int64_t kProducts = -16;         // a product of warpgroup g as a reader is kProducts - g
+constexpr int64_t kLongestLoop = 512;     // iterations of one loop that are looked at
+constexpr int64_t kMaxSteps = 4'000'000;  // thread steps of one walk
+constexpr size_t kMaxHazards = 16;
+constexpr int64_t kFew = 8;         // threads that are evaluated for one by one
+constexpr int64_t kProducts = -16;  // a product of warpgroup g as a reader is kProducts - g
 
 // What happened to one unit of memory last.
 struct Cell {
@@ -154,7 +154,7 @@ class Walk {
     auto it = accesses_.find(id);
     if (it == accesses_.end()) it = accesses_.emplace(id, sync_accesses(p_, id)).first;
     touch(id, it->second, active);
-    return steps_ < kMostSteps;
+    return steps_ < kMaxSteps;
   }
 
   // One role after the other: what they share is ordered memory.
@@ -214,7 +214,7 @@ class Walk {
     product_ = number;
     touch(id, sync_accesses(p_, id), first);
     product_ = kNobody;
-    return steps_ < kMostSteps;
+    return steps_ < kMaxSteps;
   }
 
   bool serial(StmtId id, const Loop& loop, const std::vector<bool>& active) {
@@ -347,21 +347,21 @@ class Walk {
                " in between");
   }
   void hazard(StmtId id, StmtId other, const std::string& text) {
-    if (!seen_.insert({id, other}).second || hazards_.size() >= kMostHazards) return;
+    if (!seen_.insert({id, other}).second || hazards_.size() >= kMaxHazards) return;
     const std::string &x = p_.stmts[id.value].origin, &y = p_.stmts[other.value].origin;
     hazards_.push_back(x + (id == other || x == y ? "" : " behind " + y) + ": " + text);
   }
 
   const ThreadProgram& p_;
-  const size_t warpgroup_;  // threads
-  const int64_t unit_;  // bytes of a cell
-  const bool taken_;    // what unknown conditions are
-  const uint32_t split_;  // barriers at which some only arrive
+  const size_t warpgroup_;            // threads
+  const int64_t unit_;                // bytes of a cell
+  const bool taken_;                  // what unknown conditions are
+  const uint32_t split_;              // barriers at which some only arrive
   const std::vector<bool> operands_;  // memories that threads write and products read
   std::vector<std::string>& hazards_;
   std::set<std::pair<StmtId, StmtId>>& seen_;
   PointValues values_, begin_;
-  bool asked_ = false;  // a condition was unknown
+  bool asked_ = false;          // a condition was unknown
   std::vector<Groups> groups_;  // by thread
   std::vector<Cell> cells_;
   std::unordered_map<ExprId, IndexProgram> programs_;
@@ -369,8 +369,8 @@ class Walk {
   std::vector<Products> products_;  // by warpgroup
   std::vector<bool> finished_;      // products, by number
   Row row_;
-  int64_t product_ = kNobody;       // being issued
-  int64_t present_ = 0;             // threads of the role, or of the block
+  int64_t product_ = kNobody;  // being issued
+  int64_t present_ = 0;        // threads of the role, or of the block
   int64_t epoch_ = 0, instance_ = 0, steps_ = 0;
 };
 

@@ -6,7 +6,7 @@
 
 namespace tilegen::thread {
 
-constexpr int64_t kMostTensorExtent = (int64_t{1} << 31) - (int64_t{1} << 21);
-constexpr int64_t kMostTensorTile = int64_t{1} << 20;  // from a tile's begin to that of any of its boxes
+constexpr int64_t kMaxTensorExtent = (int64_t{1} << 31) - (int64_t{1} << 21);
+constexpr int64_t kMaxTensorTile = int64_t{1} << 20;  // from a tile's begin to that of any of its boxes
 
 }  // namespace tilegen::thread

@@ -43,7 +43,7 @@ class Printer {
       out_ += (i > 0 ? ", " : " ") + var_text(p_, var) + ": " + expr_text(p_, p_.grid[i]);
     }
     if (p_.launched_var.valid()) out_ += " persistent over " + var_text(p_, p_.launched_var);
-    if (p_.claims) out_ += ", claimed";
+    if (p_.dynamic_tiles) out_ += ", dynamic tiles";
     if (p_.cluster > 1) out_ += " clusters of " + std::to_string(p_.cluster);
     if (p_.dependent) out_ += " dependent";
     if (p_.min_blocks > 1) out_ += "\nmin_blocks " + std::to_string(p_.min_blocks);
@@ -277,8 +277,8 @@ class Printer {
          origin);
   }
 
-  void print(const Claim& claim, int indent, const std::string& origin) {
-    line(indent, at(claim.dst, claim.dst_index) + " = claim", origin);
+  void print(const FetchTile& fetch, int indent, const std::string& origin) {
+    line(indent, at(fetch.dst, fetch.dst_index) + " = fetch_tile", origin);
   }
 
   std::string box(int map, const std::vector<ir::ExprId>& coordinates) const {

@@ -39,10 +39,10 @@ struct Guard {
 
 // A persistent program's limits, which every launch of it keeps: points of the grid, blocks that are resident
 // at once.
-constexpr int64_t kMostPersistentPoints = int64_t{1} << 30, kMostResidentBlocks = 65535;
+constexpr int64_t kMaxPersistentPoints = int64_t{1} << 30, kMaxResidentBlocks = 65535;
 // The counter of a loop, or of a grid, that begins at 0 never gets here: at a nanosecond each, that takes
 // weeks.
-constexpr int64_t kMostIterations = int64_t{1} << 52;
+constexpr int64_t kMaxIterations = int64_t{1} << 52;
 
 struct ThreadProgram {
   std::string name;  // kernel name, [A-Za-z0-9_]+
@@ -58,10 +58,10 @@ struct ThreadProgram {
   // resident at once. The body walks the points block, block + launched, ... of the (one-dimensional) grid
   // itself. Of kind block_index. Invalid: a block per point.
   ir::VarId launched_var;
-  // Persistent programs: a block walks the point `block` and then points that it claims, `launched` + Claim,
-  // until one is none of the grid. The counter is a parameter of the kernel behind all others: its address, 8
-  // bytes; it is 0 when a launch begins, and no two launches that may run at once share it.
-  bool claims = false;
+  // Persistent programs: a block walks the point `block` and then points that it claims, `launched` +
+  // FetchTile, until one is none of the grid. The counter is a parameter of the kernel behind all others: its
+  // address, 8 bytes; it is 0 when a launch begins, and no two launches that may run at once share it.
+  bool dynamic_tiles = false;
   ir::VarId thread_var;  // invalid when threads == 1
   int64_t threads = 1;
   int64_t arena_bytes = 0;
@@ -73,7 +73,7 @@ struct ThreadProgram {
   // begins they wait for that one's end and see what it wrote; the kernel behind may begin its blocks when
   // all of these run (griddepcontrol). A launch that does not is right, too.
   bool dependent = false;
-  int64_t min_blocks = 1;     // blocks of a multiprocessor that registers should allow for (GPU)
+  int64_t min_blocks = 1;  // blocks of a multiprocessor that registers should allow for (GPU)
   std::vector<TransactionBarriers> barriers;
   // What indices are divided by though no constant, over dims and integer scalars, positive wherever a block
   // runs: a launch passes each one's value and reciprocal (thread/reciprocal.h), two slots each behind

@@ -30,7 +30,7 @@ std::vector<std::string> verify_transactions(const ThreadProgram& p) {
   // Points that are claimed go through slots, which are used again for the third.
   for (int64_t trips : {7, 3, 2, 1, 0, -1})
     for (int64_t points : {4, 2, 1}) {
-      if (points > 2 && !p.claims) continue;
+      if (points > 2 && !p.dynamic_tiles) continue;
       const PointValues launch = launch_numbers(program, trips, points);
       if (!has_blocks(p, launch) || !walked.insert(launch_dims(program, launch)).second) continue;
       RoleWalk(program, launch, hazards, seen).run();

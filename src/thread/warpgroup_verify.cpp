@@ -10,8 +10,8 @@ namespace {
 using ir::ExprId;
 using ir::ExprOp;
 
-constexpr size_t kMostGroups = 64;  // older ones are taken as one
-constexpr int kMostDoubled = 6;     // nested loops that are walked twice
+constexpr size_t kMaxGroups = 64;  // older ones are taken as one
+constexpr int kMaxDoubled = 6;     // nested loops that are walked twice
 
 // Register memories that products write and read, with the statement that did; any one will do for the
 // report.
@@ -94,7 +94,7 @@ struct Uses {
     expressions = {s.index, s.parity, s.dst_index};
     writes = {s.dst};
   }
-  void operator()(const Claim& s) {
+  void operator()(const FetchTile& s) {
     expressions = {s.dst_index};
     writes = {s.dst};
   }
@@ -227,8 +227,8 @@ class WarpgroupVerifier {
   static void commit(State& s) {
     s.groups.insert(s.groups.begin(), std::move(s.open));
     s.open = {};
-    if (s.groups.size() <= kMostGroups) return;
-    s.groups[kMostGroups - 1].join(s.groups.back());
+    if (s.groups.size() <= kMaxGroups) return;
+    s.groups[kMaxGroups - 1].join(s.groups.back());
     s.groups.pop_back();
   }
 
@@ -284,7 +284,7 @@ class WarpgroupVerifier {
       s = round;
     else
       s.join(round);
-    if (!concerned_[id.value] || extent == 1 || doubled_ == kMostDoubled) return;
+    if (!concerned_[id.value] || extent == 1 || doubled_ == kMaxDoubled) return;
     ++doubled_;
     walk(loop.body, round);
     --doubled_;

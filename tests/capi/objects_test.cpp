@@ -193,15 +193,15 @@ TEST(Compile, CallbacksSeeEveryStage) {
   ASSERT_EQ(compile(context, program, make_target("host"), nullptr, &artifact, &failure), TL_OK)
       << tl_error_message(failure.get());
   EXPECT_GE(stages.size(), 2u);
-  ASSERT_EQ(messages.size(), 5u);
-  const char* const expected[] = {" ms: gemm: 1 thread,", " 1 role,", " statements",
+  ASSERT_EQ(messages.size(), 6u);
+  const char* const expected[] = {" ms: gemm: 1 thread,", " 1 role,", " ms", " statements",
                                   "bytes of object code for 1 kernel"};
-  const char* const names[] = {"plan: ", "expand: ", "lower: ", "generate: "};
-  for (size_t i = 0; i < 4; ++i) {
+  const char* const names[] = {"plan: ", "expand: ", "accesses: ", "lower: ", "generate: "};
+  for (size_t i = 0; i < 5; ++i) {
     EXPECT_EQ(messages[i].find(names[i]), 0u) << messages[i];
     EXPECT_NE(messages[i].find(expected[i]), std::string::npos) << messages[i];
   }
-  EXPECT_EQ(messages[4].find("compile: matmul for host in "), 0u) << messages[4];
+  EXPECT_EQ(messages[5].find("compile: matmul for host in "), 0u) << messages[4];
 }
 
 TEST(Compile, CodeHasAFormat) {

@@ -46,9 +46,9 @@ class FakeMachine : public testing::Test {
 // Parameters m, X: f32[m, 8], Y: f32[m, 8]; kernels as told by add().
 class ArtifactBuilder {
  public:
-  explicit ArtifactBuilder(const std::string& kernels = "scale",
-                           const std::string& declarations = "dim m\ntensor X: f32[m, 8] readonly\n"
-                                                             "tensor Y: f32[m, 8]\n") {
+  explicit ArtifactBuilder(const std::string& kernels = "scale", const std::string& declarations =
+                                                                     "dim m\ntensor X: f32[m, 8] readonly\n"
+                                                                     "tensor Y: f32[m, 8]\n") {
     std::string text = "tl 1 program p\n" + declarations;
     for (size_t at = 0; at <= kernels.size();) {
       const size_t end = std::min(kernels.find(' ', at), kernels.size());
@@ -102,7 +102,7 @@ class ArtifactBuilder {
         artifact_.code += (i ? ", " : "") + std::string(".param .u64 p") + std::to_string(i);
       for (size_t i = 0; i < k.tensor_maps.size(); ++i)
         artifact_.code += ", .param .align 64 .b8 map" + std::to_string(i) + "[128]";
-      if (k.claims) artifact_.code += ", .param .u64 counter";
+      if (k.dynamic_tiles) artifact_.code += ", .param .u64 counter";
       artifact_.code += std::string(") { ") + (k.dependent ? "griddepcontrol.wait; " : "") + "ret; }\n";
     }
     return std::make_shared<const driver::Artifact>(std::move(artifact_));

@@ -140,7 +140,7 @@ int calls_of_launch(const Executable& e, std::span<const Argument> args, const L
 TEST_F(LaunchCostTest, ClaimsOnAStreamCostTwoCalls) {
   ArtifactBuilder b("gemm", kThreeTensors);
   thread::ThreadProgram& p = b.kernel("gemm");
-  p.claims = true;
+  p.dynamic_tiles = true;
   auto e = executable(b.done());
   fake().fake_set_current(fake().fake_make_context(0));
   ASSERT_TRUE(e->prepare());

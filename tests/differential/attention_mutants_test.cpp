@@ -131,13 +131,13 @@ std::vector<Subject> subjects() {
            all_of({kOfAll, kOfTwoSlots, kOfManyTiles})},
           {"in turns, tiles claimed, causal",
            causal,
-           walk("claimed", true),
+           walk("dynamic", true),
            {falling, ones, none},
            all_of({kOfAll, kOfTwoSlots, kOfManyTiles})},
           {"a block a tile", full, walk("none", false), every, all_of({kOfAll, kOfTwoSlots, kOfOneTile})},
           {"tiles claimed, in a window",
            window,
-           walk("claimed", false, 3),
+           walk("dynamic", false, 3),
            {falling, ones, none, attention_launch(300, 300)},
            all_of({kOfAll, kOfManyTiles}),
            kByValues}};
@@ -156,8 +156,8 @@ class Judge {
   std::vector<SpecialisedDefect> defects() const { return specialised_defects(kernel_.best()); }
 
   struct Verdict {
-    std::string by;       // who named it; empty: nobody
-    bool differs = false; // ... and results are others
+    std::string by;        // who named it; empty: nobody
+    bool differs = false;  // ... and results are others
   };
   Verdict judge(const SpecialisedDefect& d, bool simulator_alone) const {
     ThreadProgram p = kernel_.best();

@@ -14,13 +14,13 @@ struct Attention {
   std::string type = "f16";
   int64_t dim = 64, rows = 64, keys = 64;  // of a head, of a tile
   int threads = 128, stages = 2;
-  int64_t group = 1;                 // heads of queries to a head of keys
+  int64_t group = 1;                   // heads of queries to a head of keys
   std::optional<int64_t> left, right;  // keys seen in front of and behind the query's place
   bool cap = false, packed = false, heads_last = false, row_sums = false;
-  bool mask_in_branch = false;  // where a block of keys ends behind the last
+  bool mask_in_branch = false;       // where a block of keys ends behind the last
   std::string weights = "fragment";  // memory they are kept in
   bool scaled_queries = false;       // by threads, in front of the loop
-  bool guarded = false;         // nothing is done where the tile has no query
+  bool guarded = false;              // nothing is done where the tile has no query
 };
 
 inline std::string loop_text(const Attention& a) {
@@ -195,12 +195,12 @@ inline std::string plan_refusal(const std::string& text) {
 }
 
 // How blocks walk over the tiles, given.
-inline plan::Schedule persistence(const std::string& order, bool skips_idle = false) {
+inline plan::Schedule persistence(const std::string& order, bool skip_empty_tiles = false) {
   plan::Schedule given;
   given.kernels.resize(1);
   given.kernels[0].kernel = "attention";
   given.kernels[0].persistence =
-      plan::PersistencePlan{order != "none", order == "none" ? "static" : order, skips_idle, ""};
+      plan::PersistencePlan{order != "none", order == "none" ? "static" : order, skip_empty_tiles, ""};
   return given;
 }
 

@@ -61,10 +61,10 @@ std::string to_text(const Case& c);
 struct Outcome {
   enum class Kind : uint8_t {
     agree,
-    invalid,   // not a program that may run: parse, check or interpreter error, or a size this test will not
-               // run
-    refused,   // a target has a stated limit (limit_memory)
-    differ,    // everything below is a defect
+    invalid,  // not a program that may run: parse, check or interpreter error, or a size this test will not
+              // run
+    refused,  // a target has a stated limit (limit_memory)
+    differ,   // everything below is a defect
     // compilation of a checked program failed, or took another plan since a check behind planning said no
     rejected,
     crashed

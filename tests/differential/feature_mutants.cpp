@@ -7,10 +7,10 @@
 namespace tilegen::differential {
 namespace {
 
-constexpr size_t kMostLaunches = 4;  // of one program
+constexpr size_t kMaxLaunches = 4;  // of one program
 // Their programs take seconds each.
 bool is_rare(std::string_view suite) {
-  return suite == "Attention" || suite == "AttentionSplit" || suite == "WrittenOperand" ||
+  return suite == "Attention" || suite == "AttentionSplit" || suite == "ThreadWrittenOperand" ||
          suite == "WarpgroupProduct";
 }
 constexpr int64_t kRarer = 5;
@@ -29,7 +29,7 @@ class FeatureMutants : public testing::Environment {
                           is_rare(test->test_suite_name()) ? kRarer : 1});
       }
       auto& launches = cases_[at->second].launches;
-      if (launches.size() < kMostLaunches) launches.push_back(launch);
+      if (launches.size() < kMaxLaunches) launches.push_back(launch);
     };
   }
 

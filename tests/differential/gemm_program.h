@@ -21,17 +21,17 @@ inline std::string replaced(std::string text,
 struct GemmProgram {
   std::string a = "f16", b = "f16", sum = "f32", out = "f16";
   bool ta = false, tb = false;
-  std::string attrs;                   // more of the gemm's: "clear, tf32"
-  int64_t m = 64, n = 64, k = 32;      // tile
-  int threads = 0, stages = 2;         // 0 threads: the planner's choice
-  bool batched = false;                // a dimension `batch` in front of all tensors
+  std::string attrs;               // more of the gemm's: "clear, tf32"
+  int64_t m = 64, n = 64, k = 32;  // tile
+  int threads = 0, stages = 2;     // 0 threads: the planner's choice
+  bool batched = false;            // a dimension `batch` in front of all tensors
   std::string a_scope = "shared", b_scope = "shared";
   std::string sum_shape = "$M, $N";
-  std::string tensors, allocs;         // that the texts below need
+  std::string tensors, allocs;  // that the texts below need
   std::string begin = "fill c, $zero";
-  std::string second;                  // behind the product
-  std::string epilogue;                // behind the loop
-  std::string result = "c";            // what is copied out
+  std::string second;        // behind the product
+  std::string epilogue;      // behind the loop
+  std::string result = "c";  // what is copied out
 };
 
 // In the texts $M, $N and $K stand for the tile's extents, $zero for that of the sum's type, $at for "bz :+

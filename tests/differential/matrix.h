@@ -24,8 +24,7 @@ inline std::function<void(const std::string& text, const Launch& launch)> take_c
 inline void expect_agree(Subject& subject, const std::string& text, const Launch& launch) {
   if (take_case) return take_case(text, launch);
   const Outcome o = subject.compare(launch);
-  EXPECT_TRUE(o.is_fine()) << kind_name(o.kind) << ": " << o.text << "\n"
-                                          << to_text({text, launch});
+  EXPECT_TRUE(o.is_fine()) << kind_name(o.kind) << ": " << o.text << "\n" << to_text({text, launch});
 }
 
 inline void expect_agree(const std::string& text, const std::vector<Launch>& launches) {

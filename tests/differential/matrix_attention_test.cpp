@@ -232,10 +232,10 @@ TEST(Attention, BlocksThatClaimTheirTiles) {
   a.rows = 128;
   a.threads = 256;
   a.right = 0;
-  EXPECT_EQ(walk_order(attention_text(a)), "claimed");
+  EXPECT_EQ(walk_order(attention_text(a)), "dynamic");
   run_attention(a, lengths);
   a.left = 90;
-  EXPECT_EQ(walk_order(attention_text(a)), "claimed");
+  EXPECT_EQ(walk_order(attention_text(a)), "dynamic");
   run_attention(a, lengths);
   a = Attention();
   a.rows = 128;
@@ -243,7 +243,7 @@ TEST(Attention, BlocksThatClaimTheirTiles) {
   for (bool guarded : {false, true}) {
     a.packed = true;
     a.guarded = guarded;
-    EXPECT_EQ(walk_order(attention_text(a)), "claimed");
+    EXPECT_EQ(walk_order(attention_text(a)), "dynamic");
     run_attention(a, ends);
     if (HasFailure()) return;
   }
@@ -259,7 +259,7 @@ TEST(Attention, EveryOrderOfTiles) {
   packed.packed = true;
   Attention guarded = packed;
   guarded.guarded = true;
-  for (const char* order : {"none", "static", "claimed"}) {
+  for (const char* order : {"none", "static", "dynamic"}) {
     run_attention(a, std::vector<Lengths>{{1, 2, 390, 200}}, On::specialised, persistence(order));
     run_attention(guarded, std::vector<Ends>{{1, {0, 140, 140, 150}, {0, 70, 70, 200}}}, On::specialised,
                   persistence(order));
@@ -269,7 +269,7 @@ TEST(Attention, EveryOrderOfTiles) {
   const std::vector<Ends> ends = {{1, {0, 140, 140, 150, 420}, {0, 70, 70, 200, 300}},
                                   {2, {0, 0, 0, 130}, {0, 10, 10, 64}}};
   for (const Attention& form : {packed, guarded})
-    run_attention(form, ends, On::specialised, persistence("claimed", true));
+    run_attention(form, ends, On::specialised, persistence("dynamic", true));
 }
 
 TEST(Attention, Bf16) {
@@ -295,8 +295,8 @@ TEST(Attention, Windows) {
 // Blocks in the middle of the window, which the mask leaves alone; limits inside a block and between two.
 TEST(Attention, WindowsOfSeveralBlocks) {
   const std::vector<Lengths> lengths = {{1, 1, 260, 260}, {1, 1, 70, 330}, {1, 1, 200, 130}};
-  for (const auto& [left, right] : std::vector<std::pair<int64_t, std::optional<int64_t>>>{
-           {150, std::nullopt}, {191, 0}, {130, 150}}) {
+  for (const auto& [left, right] :
+       std::vector<std::pair<int64_t, std::optional<int64_t>>>{{150, std::nullopt}, {191, 0}, {130, 150}}) {
     Attention a;
     a.left = left;
     a.right = right;

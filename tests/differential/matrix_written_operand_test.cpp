@@ -60,7 +60,7 @@ Attention through_memory(int64_t dim, int64_t rows, int threads) {
   return a;
 }
 
-TEST(WrittenOperand, WeightsOfAttention) {
+TEST(ThreadWrittenOperand, WeightsOfAttention) {
   Attention a = through_memory(64, 64, 128);
   EXPECT_EQ(plan_refusal(attention_text(a)), "");
   run_attention(a, kByWarpgroup, kLengths, On::all);
@@ -68,7 +68,7 @@ TEST(WrittenOperand, WeightsOfAttention) {
   run_attention(a, kByWarpgroup);
 }
 
-TEST(WrittenOperand, WeightsOfSeveralWarpgroups) {
+TEST(ThreadWrittenOperand, WeightsOfSeveralWarpgroups) {
   for (int64_t dim : {64, 128}) {
     Attention a = through_memory(dim, 128, 256);
     a.keys = 128;
@@ -81,13 +81,13 @@ TEST(WrittenOperand, WeightsOfSeveralWarpgroups) {
   }
 }
 
-TEST(WrittenOperand, WeightsOfAnotherType) {
+TEST(ThreadWrittenOperand, WeightsOfAnotherType) {
   Attention a = through_memory(128, 64, 128);
   a.type = "bf16";
   run_attention(a, kByWarpgroup, {{1, 2, 70, 130}, {1, 1, 3, 0}, {1, 1, 100, 30}});
 }
 
-TEST(WrittenOperand, QueriesThatThreadsScale) {
+TEST(ThreadWrittenOperand, QueriesThatThreadsScale) {
   Attention a;
   a.scaled_queries = true;
   run_attention(a, kByWarpgroup, kLengths, On::all);
@@ -103,7 +103,7 @@ TEST(WrittenOperand, QueriesThatThreadsScale) {
 
 // Keys and values of bytes, unpacked by threads: the values of the iteration before beside the scores of this
 // one.
-TEST(WrittenOperand, KeysAndValuesOfBytes) {
+TEST(ThreadWrittenOperand, KeysAndValuesOfBytes) {
   for (const auto& [rows, threads, weights] :
        {std::tuple{64, 128, "fragment"}, {128, 256, "fragment"}, {128, 256, "shared"}}) {
     Attention a;
@@ -122,7 +122,7 @@ TEST(WrittenOperand, KeysAndValuesOfBytes) {
     }
     plan::KernelSchedule k;
     ASSERT_EQ(plan_on_hopper(text, k), "");
-    EXPECT_EQ(k.channels.size(), 3u);
+    EXPECT_EQ(k.pipelines.size(), 3u);
     run_attention(a, threads == 128 ? kByWarpgroup : kByAll,
                   {{1, 1, 200, 448}, {1, 2, 70, 130}, {1, 1, 64, 64}, {1, 1, 3, 0}}, On::hopper, text);
     if (HasFailure()) return;
@@ -131,7 +131,7 @@ TEST(WrittenOperand, KeysAndValuesOfBytes) {
 
 // One tile is keys and values; warpgroups share the columns of the result, so that each multiplies weights of
 // both.
-TEST(WrittenOperand, LatentHeads) {
+TEST(ThreadWrittenOperand, LatentHeads) {
   const std::string text = R"(tl 1 program mla
 dim batch
 dim keys
@@ -299,7 +299,7 @@ Written dequantised(int64_t m, int threads) {
   return w;
 }
 
-TEST(WrittenOperand, SecondOperandOfBytes) {
+TEST(ThreadWrittenOperand, SecondOperandOfBytes) {
   run(dequantised(128, 256), kByAll, On::all);
   run(dequantised(64, 128), kByWarpgroup);
   Written w = dequantised(128, 256);
@@ -310,7 +310,7 @@ TEST(WrittenOperand, SecondOperandOfBytes) {
 }
 
 // Along n, as it lies in the tensor.
-TEST(WrittenOperand, SecondOperandOfBytesInRows) {
+TEST(ThreadWrittenOperand, SecondOperandOfBytesInRows) {
   Written w = dequantised(128, 256);
   w.tensor_b = "i8[k, n]";
   w.shape_b = "$K, $N";
@@ -325,7 +325,7 @@ TEST(WrittenOperand, SecondOperandOfBytesInRows) {
 }
 
 // Two numbers of four bits in a byte.
-TEST(WrittenOperand, SecondOperandOfHalfBytes) {
+TEST(ThreadWrittenOperand, SecondOperandOfHalfBytes) {
   for (const int threads : {128, 256}) {
     Written w = dequantised(threads / 2, threads);
     w.tensor_b = "u8[n, k // 2]";
@@ -340,7 +340,7 @@ TEST(WrittenOperand, SecondOperandOfHalfBytes) {
   }
 }
 
-TEST(WrittenOperand, FirstOperandOfAFunction) {
+TEST(ThreadWrittenOperand, FirstOperandOfAFunction) {
   Written w;
   w.allocs = "alloc raw: shared f16[$M, $K]";
   w.fill = std::string(kCopyB) + R"(
@@ -367,7 +367,7 @@ TEST(WrittenOperand, FirstOperandOfAFunction) {
 }
 
 // A copy that casts is the threads'.
-TEST(WrittenOperand, CopiesThatCast) {
+TEST(ThreadWrittenOperand, CopiesThatCast) {
   Written w;
   w.tensor_a = "f32[m, k]";
   w.fill = std::string(kCopyA) + "\n    " + kCopyB;
@@ -375,7 +375,7 @@ TEST(WrittenOperand, CopiesThatCast) {
 }
 
 // Tiles that threads alone read: scales of groups, in a branch, beside products that lag.
-TEST(WrittenOperand, TilesThatThreadsRead) {
+TEST(ThreadWrittenOperand, TilesThatThreadsRead) {
   Written w = dequantised(128, 256);
   w.allocs += "\n  alloc s: shared f32[$N]";
   w.tensor_b += " readonly\ntensor S: f32[ceildiv(k, $K), n]";
@@ -413,7 +413,7 @@ TEST(WrittenOperand, TilesThatThreadsRead) {
 }
 
 // Instructions that read along k only: as the tile lies, and turned by the product.
-TEST(WrittenOperand, BytesThatThreadsWrite) {
+TEST(ThreadWrittenOperand, BytesThatThreadsWrite) {
   Written w;
   w.a = w.b = "e4m3";
   w.tensor_a = "f16[m, k]", w.tensor_b = "e4m3[n, k]";
@@ -432,7 +432,7 @@ TEST(WrittenOperand, BytesThatThreadsWrite) {
 }
 
 // Written in front of the loop as well as in it, by some of the iterations, and in parts.
-TEST(WrittenOperand, PlacesOfWriters) {
+TEST(ThreadWrittenOperand, PlacesOfWriters) {
   Written w;
   w.begin = "fill c, $zero\n  fill a, 1.0f16";
   w.fill = std::string(kCopyB) + R"(

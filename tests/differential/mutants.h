@@ -27,9 +27,9 @@ constexpr KnownSurvivor kKnownSurvivors[] = {
      "a[0] and a[1] hold s; what is stored, c[0, 2], was a[1] and is s too"},
     {"Local.BuffersOfEveryType", "predicate removed k/v/store#0",
      "the last iteration leaves c[2, 2] in a[6] where the first left c[0, 0]: both are s"},
-    {"WrittenOperand.PlacesOfWriters", "swizzle dropped gemm/fill#1 ",
+    {"ThreadWrittenOperand.PlacesOfWriters", "swizzle dropped gemm/fill#1 ",
      "every element is 1, wherever in its row it is put"},
-    {"WrittenOperand.PlacesOfWriters", "swizzle dropped gemm/ko/if#0/i.j ",
+    {"ThreadWrittenOperand.PlacesOfWriters", "swizzle dropped gemm/ko/if#0/i.j ",
      "i % 4 - ko is the same for a whole row, which the swizzle does not leave"},
 };
 inline const char* known_survivor(const std::string& name) {

@@ -114,9 +114,8 @@ std::vector<Barrier*> turn_barriers(ThreadProgram& p, bool arrive_only) {
 }
 
 void remove(ThreadProgram& p, thread::Block& block, const Barrier* which) {
-  std::erase_if(block, [&](thread::StmtId id) {
-    return std::get_if<Barrier>(&p.stmts[id.value].node) == which;
-  });
+  std::erase_if(block,
+                [&](thread::StmtId id) { return std::get_if<Barrier>(&p.stmts[id.value].node) == which; });
   for (thread::StmtId id : block)
     for (thread::Block* inside : thread::blocks_inside(p.stmts[id.value].node)) remove(p, *inside, which);
 }

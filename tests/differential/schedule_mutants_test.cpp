@@ -180,7 +180,7 @@ TEST(ScheduleMutants, AreRefusedOrHappen) {
 // Digits that reach beyond the tile: what lies there is guarded, and no part of the tile.
 TEST(ScheduleMutants, PaddingOfAnIterationIsNotCopied) {
   for (Scheduled& program : all_programs()) {
-    if (program.name() != "convert_shuffle.tl") continue;
+    if (program.name() != "convert_doubles.tl") continue;
     std::string text = program.planned("sim:sm_80")->print();
     const std::string digit = "1: d0/16%2*2 + d1/1%2*1";
     const size_t at = text.find(digit);

@@ -153,7 +153,7 @@ class Mutation {
          {"loop", "vector_copy", "async_copy", "mma", "micro_kernel", "lane_reduce", "tensor_copy",
           "warpgroup_mma"}},
         {"kind", {"none", "register_permute", "shuffle", "shared_bounce", "replication"}},
-        {"order", {"row_major", "column_major", "grouped", "longest_first", "static", "claimed"}},
+        {"order", {"row_major", "column_major", "grouped", "lpt", "static", "dynamic"}},
         {"atom",
          {"mma.m16n8k8.f32.f16.f16", "mma.m16n8k16.f32.f16.f16", "fma.f32.f16.f16", "fma.f32.f32.f32",
           "fma.f32:4x16", "fma.f32:1x1", "wgmma.m64n64k16.f32.f16.f16"}}};
@@ -198,9 +198,9 @@ class Mutation {
       fields = {{"vector", JsonTree::number(small)},
                 {"warps_m", JsonTree::number(small)},
                 {"streaming", JsonTree::boolean(true)},
-                {"pass_columns", JsonTree::number("64")},
-                {"joined_behind", JsonTree::string(any_string_of("loop"))},
-                {"unless_one", JsonTree::string(any_string_of("value"))},
+                {"epilogue_columns", JsonTree::number("64")},
+                {"deferred_to", JsonTree::string(any_string_of("loop"))},
+                {"skip_if_identity", JsonTree::string(any_string_of("value"))},
                 {"iteration", JsonTree::string(any_string_of("iteration"))},
                 {"through_memory", JsonTree::array({any_string_of("value")})},
                 {"atom", JsonTree::string(any_string_of("atom"))}};
@@ -213,9 +213,9 @@ class Mutation {
     else if (entry.find("order"))
       fields = {{"group", JsonTree::number(small)},
                 {"dimension", JsonTree::number("1")},
-                {"rising", JsonTree::boolean(false)},
-                {"group_trips", JsonTree::number(small)},
-                {"skips_idle", JsonTree::boolean(true)}};
+                {"increasing", JsonTree::boolean(false)},
+                {"group_iterations", JsonTree::number(small)},
+                {"skip_empty_tiles", JsonTree::boolean(true)}};
     else if (entry.find("producer_threads"))
       fields = {{"producer_registers", JsonTree::number("40")},
                 {"consumer_registers", JsonTree::number("232")}};
@@ -250,7 +250,7 @@ std::string object_lost(const JsonTree& given, const JsonTree& result, const std
 std::string name_key(const std::string& list) {
   static const std::map<std::string, std::string> kKeys = {{"kernels", "kernel"}, {"ops", "op"},
                                                            {"values", "value"},   {"loops", "loop"},
-                                                           {"stages", "op"},      {"channels", "name"}};
+                                                           {"stages", "op"},      {"pipelines", "name"}};
   const auto it = kKeys.find(list);
   return it == kKeys.end() ? "" : it->second;
 }

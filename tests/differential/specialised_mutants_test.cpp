@@ -32,8 +32,8 @@ std::string product_text(int columns, int stages, const std::string& steps = "ce
          "  alloc a: shared f16[128, 64]\n  alloc b: shared f16[" +
          n + ", 64]\n  alloc c: fragment f32[128, " + n +
          "]\n"
-         "  fill c, 0.0f32\n  pipelined ko in 0 .. " + steps + " stages " +
-         s +
+         "  fill c, 0.0f32\n  pipelined ko in 0 .. " +
+         steps + " stages " + s +
          " {\n"
          "    copy A[by * 128 :+ 128, ko * 64 :+ 64] -> a\n    copy B[bx * " +
          n + " :+ " + n +
@@ -72,7 +72,7 @@ class Lowered {
   std::set<std::string> simulate(const ThreadProgram& p, sim::SimOptions options) const {
     const std::vector<GuardedMemory> memory = memory_.fresh(false);
     options.count = false;
-    if (p.claims) options.resident_blocks = 1;
+    if (p.dynamic_tiles) options.resident_blocks = 1;
     options.max_statements = 200'000;
     const auto result = sim::simulate(p, artifact_->target, memory_.slots(memory), extents_, options);
     std::set<std::string> kinds;
@@ -198,7 +198,7 @@ const std::vector<Defect>& defects() {
        {"product_not_fenced"}},
       {"proxy fence dropped",
        [](ThreadProgram& p) { return remove<thread::ProxyFence>(p); },
-       "verify_transactions: gemm/copy#0: gemm/copy#0:stage is used with no proxy fence",
+       "verify_transactions: gemm/copy#0: gemm/copy#0.stage is used with no proxy fence",
        {"proxy_not_fenced"}},
       {"16 bytes more expected",
        [](ThreadProgram& p) { return expect_more(p, 16); },
@@ -296,10 +296,10 @@ void expect_all_named(int columns, int stages, bool persistent) {
   for (const Defect& d : defects()) expect_named(lowered, d);
 }
 
-// ---- defects of the way to the next tile, where blocks claim theirs
+// ---- defects of the way to the next tile, where blocks take theirs from a counter
 
 bool of_claims(const ThreadProgram& p, int barriers, const char* which) {
-  return p.barriers[static_cast<size_t>(barriers)].name == std::string("gemm:claims.") + which;
+  return p.barriers[static_cast<size_t>(barriers)].name == std::string("gemm:tile_scheduler.") + which;
 }
 template <class Node>
 int remove_of_claims(ThreadProgram& p, const char* which) {
@@ -315,7 +315,7 @@ int remove_of_claims(ThreadProgram& p, const char* which) {
 int release_at_once(ThreadProgram& p) {
   int removed = 0;
   each<thread::Shuffle>(p, p.body, [&](thread::Block& block, size_t i, thread::Shuffle& s) {
-    if (!p.memory(s.dst).name.starts_with("claimed")) return;
+    if (!p.memory(s.dst).name.starts_with("number")) return;
     block.erase(block.begin() + static_cast<std::ptrdiff_t>(i) + 1);
     ++removed;
   });
@@ -328,7 +328,7 @@ const std::vector<Defect>& claim_defects() {
   static const std::vector<Defect> list = {
       {"the next tile read before it is there",
        [](ThreadProgram& p) { return remove_of_claims<TransactionWait>(p, "full"); },
-       "gemm:claims",
+       "gemm:tile_scheduler",
        {"uninitialised_read", "data_race"}},
       {"the next tile handed over in the place of one that nobody took",
        [](ThreadProgram& p) {
@@ -337,7 +337,7 @@ const std::vector<Defect>& claim_defects() {
        },
        "a deadlock",
        {"data_race", "deadlock"}},
-      {"the next tile released before all have it", release_at_once, "gemm:claims", {"data_race"}},
+      {"the next tile released before all have it", release_at_once, "gemm:tile_scheduler", {"data_race"}},
       {"the next tile never handed over",
        [](ThreadProgram& p) { return remove_of_claims<TransactionArrive>(p, "full"); },
        "a deadlock",
@@ -347,7 +347,7 @@ const std::vector<Defect>& claim_defects() {
        "a deadlock",
        {"deadlock"}},
       {"nothing claimed",
-       [](ThreadProgram& p) { return remove<thread::Claim>(p); },
+       [](ThreadProgram& p) { return remove<thread::FetchTile>(p); },
        "verify_transactions: gemm/ko/copy#1: nobody waits for the copy to gemm/ko.full",
        {"uninitialised_read"}},
   };
@@ -358,7 +358,7 @@ const std::vector<Defect>& claim_defects() {
 TEST(SpecialisedMutants, OfBlocksThatClaimTheTiles) {
   const Lowered lowered(product_text(128, 4, "min(ceildiv(k, 64), by)"), 128);
   const ThreadProgram p = lowered.program();
-  ASSERT_TRUE(p.claims);
+  ASSERT_TRUE(p.dynamic_tiles);
   ASSERT_EQ(verifiers(p), std::vector<std::string>());
   sim::test::for_each_schedule([&](const sim::SimOptions& options) {
     ASSERT_EQ(lowered.simulate(p, options), std::set<std::string>()) << sim::test::order_name(options);
@@ -437,7 +437,8 @@ kernel gemm grid (by: ceildiv(m, 128), bx: ceildiv(n, 64)) threads 256 {
   pipelined ko in 0 .. ceildiv(k, 64) stages 3 {
     copy B[bx * 64 :+ 64, ko * 64 :+ 64] -> raw
     copy A[by * 128 :+ 128, ko * 64 :+ 64] -> a
-)" + unpack + R"(    gemm a, b -> c {transpose_b}
+)" + unpack +
+         R"(    gemm a, b -> c {transpose_b}
   }
   copy c -> C[by * 128 :+ 128, bx * 64 :+ 64]
 }

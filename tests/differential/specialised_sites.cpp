@@ -247,7 +247,7 @@ class Sites {
   void of(const thread::BulkCommit&, const Block& block, size_t i) {
     remove("commit of a store removed", block[i]);
   }
-  void of(const thread::Claim&, const Block& block, size_t i) { remove("claim removed", block[i]); }
+  void of(const thread::FetchTile&, const Block& block, size_t i) { remove("fetch_tile removed", block[i]); }
   void of(const thread::BulkWait&, const Block& block, size_t i) {
     remove("wait for the store removed", block[i]);
     change<thread::BulkWait>("wait for the store weakened", block[i],

@@ -84,7 +84,8 @@ class Translation {
 
 // Decisions alone, with names of `words`; reasons, origins, notes and places in memory say how they came
 // about.
-plan::KernelSchedule translated(plan::KernelSchedule k, const Translation& words, bool swapped) {
+plan::KernelSchedule translated(plan::KernelSchedule k, const Translation& words,
+                                const std::map<std::string, std::string>& params, bool swapped) {
   const auto name = [&](std::string& of) {
     const auto other = words.name(of);
     if (other) of = *other;
@@ -103,8 +104,8 @@ plan::KernelSchedule translated(plan::KernelSchedule k, const Translation& words
     o.reason.clear();
     if (swapped) o.iteration.reset();
     std::erase_if(o.through_memory, [&](std::string& v) { return !name(v); });
-    if (o.joined_behind) name(*o.joined_behind);
-    if (o.unless_one) name(*o.unless_one);
+    if (o.deferred_to) name(*o.deferred_to);
+    if (o.skip_if_identity) name(*o.skip_if_identity);
     return name(o.op);
   });
   keep(k.values, [&](plan::ValuePlan& v) {
@@ -117,7 +118,7 @@ plan::KernelSchedule translated(plan::KernelSchedule k, const Translation& words
     std::erase_if(l.stages, [&](auto& s) { return !name(s.first); });
     return name(l.loop);
   });
-  keep(k.channels, [&](plan::ChannelPlan& c) {
+  keep(k.pipelines, [&](plan::PipelinePlan& c) {
     std::erase_if(c.values, [&](std::string& v) { return !name(v); });
     return name(c.loop) && name(c.name);
   });
@@ -125,6 +126,11 @@ plan::KernelSchedule translated(plan::KernelSchedule k, const Translation& words
     c.reason.clear();
     return name(c.value) && name(c.producer) && name(c.consumer);
   });
+  if (k.assumptions) {
+    for (plan::Assumption& a : *k.assumptions) a.param = params.at(a.param);
+    std::sort(k.assumptions->begin(), k.assumptions->end(),
+              [](const auto& a, const auto& b) { return a.param < b.param; });
+  }
   std::stable_sort(k.values.begin(), k.values.end(),
                    [](const auto& a, const auto& b) { return a.value < b.value; });
   // What is overwritten as a whole is another value than before, and held alike.
@@ -152,6 +158,10 @@ std::string first_difference(const std::string& a, const std::string& b) {
   }
 }
 
+std::string name_of(const ir::Program& p, const ir::Param& param) {
+  return param.kind == ir::Param::Kind::tensor ? p.buffer(param.buffer).name : p.var(param.var).name;
+}
+
 std::string difference_of_plans(const ir::Program& a, const ir::Program& b, const char* target,
                                 bool swapped) {
   const auto x = schedule::plan_for(a, target), y = schedule::plan_for(b, target);
@@ -159,11 +169,17 @@ std::string difference_of_plans(const ir::Program& a, const ir::Program& b, cons
     if (static_cast<bool>(x) == static_cast<bool>(y)) return "";
     return "one is refused: " + (x ? y : x).error().to_text();
   }
+  // Params keep their places.
+  std::map<std::string, std::string> own_params, params;
+  for (size_t i = 0; i < a.params.size(); ++i) {
+    own_params.emplace(name_of(a, a.params[i]), name_of(a, a.params[i]));
+    params.emplace(name_of(b, b.params[i]), name_of(a, a.params[i]));
+  }
   for (size_t k = 0; k < a.kernels.size(); ++k) {
     const Translation words(b, a, static_cast<int>(k)), own(a, a, static_cast<int>(k));
     if (!words.broken().empty()) return words.broken();
-    const std::string was = text_of(translated(x->kernels[k], own, swapped));
-    const std::string is = text_of(translated(y->kernels[k], words, swapped));
+    const std::string was = text_of(translated(x->kernels[k], own, own_params, swapped));
+    const std::string is = text_of(translated(y->kernels[k], words, params, swapped));
     if (was != is) return first_difference(was, is);
   }
   return "";

@@ -16,9 +16,9 @@
 #include "ir/text.h"
 #include "launch_memory.h"
 #include "runtime/sim/sim_executable.h"
-#include "schedule/canonical_form.h"
-#include "schedule/tile_accesses.h"
-#include "schedule/tile_layouts.h"
+#include "schedule/form/canonical_form.h"
+#include "schedule/memory/tile_accesses.h"
+#include "schedule/memory/tile_layouts.h"
 
 namespace tilegen::differential {
 namespace {

@@ -98,7 +98,7 @@ constexpr Entry kStatements[] = {
     {"TransactionArrive", "Transactions.PhasesOfOneAndMoreArrivals"},
     {"TransactionWait", "Transactions.PhasesOfOneAndMoreArrivals"},
     {"TransactionTest", "Transactions.PhasesAskedAhead"},
-    {"Claim", nullptr, "in kernels whose blocks claim their tiles; not alone"},
+    {"FetchTile", nullptr, "in kernels whose blocks take tiles from a counter; not alone"},
     {"TensorLoad", "TensorCopies.LoadsOfEveryRankSwizzleAndElement"},
     {"TensorStore", "TensorCopies.StoresOfEveryRankSwizzleAndElement"},
     {"BulkCommit", "TensorCopies.BulkGroupsInARing"},

@@ -107,7 +107,8 @@ bool compare_atom(const target::Target& target, const target::MmaAtom& atom, con
 
 TEST(Instructions, MatrixAtomsAreSumsOfProducts) {
   const target::Target target = instruction_target();
-  const Case cases[] = {{"whole numbers", Data::integers, 8}, {"reals", Data::reals, 2},
+  const Case cases[] = {{"whole numbers", Data::integers, 8},
+                        {"reals", Data::reals, 2},
                         {"whole numbers with NaN, infinities and zeros", Data::integers_specials, 8}};
   int compared = 0;
   for (const target::MmaAtom& atom : target.mma) {

@@ -6,8 +6,8 @@
 
 #include "../unit/codegen/hopper_gemm_program.h"
 #include "cuda_run.h"
-#include "launch_watch.h"
 #include "ir/text.h"
+#include "launch_watch.h"
 #include "runtime/device_memory.h"
 #include "runtime/devices.h"
 #include "runtime/executable.h"

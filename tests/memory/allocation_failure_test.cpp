@@ -20,7 +20,7 @@
 namespace tilegen::test {
 namespace {
 
-constexpr long kMost = 2000;
+constexpr long kMax = 2000;
 
 constexpr char kWholeTiles[] = "tl 1 program g\ndim m divisible 64\ndim n divisible 64\ndim k divisible 64\n";
 constexpr char kAnySize[] = "tl 1 program g\ndim m\ndim n\ndim k\n";  // its best form needs rows of 16 bytes
@@ -76,12 +76,12 @@ std::vector<long> places(long count, size_t size) {
   size_t first = (size + 1) / 2, behind = size / 2;
   if (const char* asked = std::getenv("TILEGEN_ALLOCATIONS")) {
     const bool all = std::strcmp(asked, "all") == 0;
-    first = all ? kMost : (std::strtoul(asked, nullptr, 10) + 1) / 2;
+    first = all ? kMax : (std::strtoul(asked, nullptr, 10) + 1) / 2;
     behind = all ? 200 : first;
   }
-  const long border = std::min(count, kMost);
+  const long border = std::min(count, kMax);
   std::vector<long> out;
-  sample(0, border, count > kMost ? first : first + behind, out);
+  sample(0, border, count > kMax ? first : first + behind, out);
   sample(border, count, behind, out);
   return out;
 }

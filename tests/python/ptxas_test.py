@@ -99,6 +99,8 @@ def in_order(program):
     ahead = [s["op"] for s in loop["stages"] if s["stage"] == 0]
     rest = [op["op"] for op in schedule["kernels"][0]["ops"] if stages.get(op["op"], 0) > 0]
     loop["stages"] = [{"op": op, "stage": min(stages[op], 1)} for op in ahead + rest]
+    for end in ("drained", "peek"):
+        loop.pop(end, None)
     return schedule
 
 

@@ -18,12 +18,12 @@ IndexFacts::IndexFacts(const thread::ThreadProgram& program, GridLimits limits)
     if (v.kind == ir::VarKind::dim)
       bind(ir::VarId(i), v.lower, v.upper, std::lcm(v.divisor, guarded_divisor(ir::VarId(i))));
   }
-  if (program.launched_var.valid()) bind(program.launched_var, 1, thread::kMostResidentBlocks, 1);
+  if (program.launched_var.valid()) bind(program.launched_var, 1, thread::kMaxResidentBlocks, 1);
   if (program.thread_var.valid()) bind(program.thread_var, 0, program.threads - 1, 1);
   for (size_t i = 0; i < program.block_vars.size(); ++i) {
-    int64_t limit = program.launched_var.valid()            ? thread::kMostPersistentPoints
+    int64_t limit = program.launched_var.valid()         ? thread::kMaxPersistentPoints
                     : i + 1 == program.block_vars.size() ? limits.fastest
-                                                          : limits.others;
+                                                         : limits.others;
     Interval extent = i < program.grid.size() ? range(program.grid[i]) : Interval::whole();
     bind(program.block_vars[i], 0, std::min(limit, std::max<int64_t>(extent.hi, 1)) - 1, 1);
   }
@@ -45,7 +45,7 @@ void IndexFacts::assume_points() {
   const bool persistent = program_.launched_var.valid();
   const std::vector<ExprId> points =
       program_.grid.size() == 1 ? factors(program_.grid[0]) : std::vector<ExprId>();
-  if (persistent) assume_between(1, program_.grid[0], thread::kMostPersistentPoints);
+  if (persistent) assume_between(1, program_.grid[0], thread::kMaxPersistentPoints);
   for (ExprId factor : points) {
     const ir::ExprNode n = pool_[factor];
     assume_between(0, factor, INT64_MAX);
@@ -62,7 +62,7 @@ void IndexFacts::assume_points() {
     if (n.op != ExprOp::mul || n.type != ir::DType::i64) continue;
     const bool walks = (is_var(n.a, is_loop) && is_var(n.b, is_launched)) ||
                        (is_var(n.b, is_loop) && is_var(n.a, is_launched));
-    if (walks) assume_between(0, ExprId(i), thread::kMostPersistentPoints - 1);
+    if (walks) assume_between(0, ExprId(i), thread::kMaxPersistentPoints - 1);
     const std::vector<ExprId> part = factors(ExprId(i));
     if (!walks && std::includes(points.begin(), points.end(), part.begin(), part.end()))
       assume_between(0, ExprId(i), INT64_MAX);
@@ -106,7 +106,7 @@ void IndexFacts::bind_loops(const thread::Block& body) {
     const thread::StmtNode& node = program_.stmts[id.value].node;
     if (auto* loop = std::get_if<thread::Loop>(&node)) {
       int64_t extent = range(loop->extent).hi;
-      int64_t last = std::min(std::max<int64_t>(extent, 1) - 1, thread::kMostIterations);
+      int64_t last = std::min(std::max<int64_t>(extent, 1) - 1, thread::kMaxIterations);
       auto known = context_.facts_of(loop->var);
       bind(loop->var, 0, known ? std::max(known->range.hi, last) : last, 1);
     }

@@ -20,7 +20,7 @@ namespace tilegen::codegen {
 struct GridLimits {
   int64_t fastest, others;  // most blocks along a dimension of the grid
 };
-constexpr GridLimits kHostGrid{thread::kMostIterations, thread::kMostIterations};
+constexpr GridLimits kHostGrid{thread::kMaxIterations, thread::kMaxIterations};
 constexpr GridLimits kNvidiaGrid{INT32_MAX, 65535};
 
 class IndexFacts {

@@ -71,7 +71,7 @@ class ProgramEmitter {
     llvm::BasicBlock* exit = nullptr;
     llvm::PHINode* index = nullptr;
     llvm::Value* extent = nullptr;
-    bool may_be_empty = false;  // `before` is a predecessor of `exit`
+    bool may_be_empty = false;          // `before` is a predecessor of `exit`
     llvm::PHINode* position = nullptr;  // of a stepped loop, (index + 1) * step
     llvm::Value* step = nullptr;
   };

@@ -64,9 +64,9 @@ class CudaExecutable final : public Executable {
   const Device& device_;
   std::vector<std::vector<KernelVersion>> versions_;
   std::vector<size_t> first_versions_;  // of each kernel, among a module's functions
-  const bool has_maps_;  // the driver makes them in a context only
+  const bool has_maps_;                 // the driver makes them in a context only
   mutable Routes routes_;
-  mutable std::mutex mutex_;  // of making what stands below
+  mutable std::mutex mutex_;                          // of making what stands below
   mutable std::unique_ptr<CudaExecutable> fallback_;  // for arguments that no version here takes
   mutable std::atomic<CudaExecutable*> fallback_ready_{nullptr};
 };

@@ -6,7 +6,7 @@ namespace tilegen::runtime::cuda {
 namespace {
 
 int64_t most_blocks(const Device& device, const KernelVersion& version, size_t dimension) {
-  return version.traits().persistent ? thread::kMostPersistentPoints : device.max_grid[dimension];
+  return version.traits().persistent ? thread::kMaxPersistentPoints : device.max_grid[dimension];
 }
 
 // An older driver has no launches with attributes: it runs a dependent kernel behind the one before, which is
@@ -34,10 +34,10 @@ inline CuResult call(const Driver& driver, CuStream stream, const KernelLaunch& 
 // Parameters that are more than slots, one pointer each.
 CuResult queue_with_pointers(const Driver& driver, CuStream stream, const KernelLaunch& launch) {
   const KernelVersion::Traits& traits = launch.version->traits();
-  void* pointers[kMostParameters];
+  void* pointers[kMaxParameters];
   void** end = point_to_parameters(traits, launch.parameters, pointers);
   CuPointer counter = 0;
-  if (traits.claims) {
+  if (traits.dynamic_tiles) {
     counter = launch.function->counters->of_launch(stream);
     *end = &counter;
   }
@@ -85,7 +85,7 @@ CuResult queue_with_pointers(const Driver& driver, CuStream stream, const Kernel
 [[gnu::hot]] CuResult queue(const Driver& driver, std::span<const uint64_t> slots, CuStream stream,
                             const KernelLaunch& launch) {
   const KernelVersion::Traits& traits = launch.version->traits();
-  if (!traits.only_slots || traits.claims) return queue_with_pointers(driver, stream, launch);
+  if (!traits.only_slots || traits.dynamic_tiles) return queue_with_pointers(driver, stream, launch);
   size_t bytes = slots.size_bytes();
   void* extra[] = {kLaunchParamBuffer, const_cast<uint64_t*>(slots.data()), kLaunchParamBufferSize, &bytes,
                    kLaunchParamEnd};

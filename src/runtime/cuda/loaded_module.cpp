@@ -86,14 +86,14 @@ Checked LoadedModule::find(const thread::ThreadProgram& kernel) {
   if (kernel.launched_var.valid() || kernel.cluster > 1)
     if (Checked ok = kernel.cluster > 1 ? count_clusters(kernel, f) : count_resident(kernel, f); !ok)
       return ok;
-  if (kernel.claims && !counters_) {
-    counters_ = ClaimCounters::make(driver_, result);
+  if (kernel.dynamic_tiles && !counters_) {
+    counters_ = TileCounters::make(driver_, result);
     if (!counters_)
       return call_failed(driver_, &state_, result,
-                         "allocating what the blocks of '" + kernel.name + "' claim their work from",
+                         "allocating what the blocks of '" + kernel.name + "' take their tiles from",
                          kernel.name);
   }
-  if (kernel.claims) f.counters = counters_.get();
+  if (kernel.dynamic_tiles) f.counters = counters_.get();
   functions_.push_back(f);
   return Unit{};
 }
@@ -106,7 +106,7 @@ Checked LoadedModule::count_resident(const thread::ThreadProgram& kernel, Loaded
     return call_failed(driver_, &state_, result, "asking for the occupancy of '" + kernel.name + "'",
                        kernel.name);
   f.resident_blocks =
-      std::clamp<int64_t>(int64_t{blocks} * state_.device->multiprocessors, 1, thread::kMostResidentBlocks);
+      std::clamp<int64_t>(int64_t{blocks} * state_.device->multiprocessors, 1, thread::kMaxResidentBlocks);
   return Unit{};
 }
 
@@ -137,7 +137,7 @@ Checked LoadedModule::count_clusters(const thread::ThreadProgram& kernel, Loaded
   if (clusters < 1)
     return Error(DiagCode::launch_limit, kernel.name, state_.device->text() + " runs no cluster of " + what,
                  kHint);
-  const int64_t most = thread::kMostResidentBlocks / kernel.cluster;
+  const int64_t most = thread::kMaxResidentBlocks / kernel.cluster;
   f.resident_blocks = std::min<int64_t>(clusters, most) * kernel.cluster;
   return Unit{};
 }

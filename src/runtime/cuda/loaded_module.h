@@ -7,17 +7,17 @@
 #include <vector>
 
 #include "driver/compile.h"
-#include "runtime/cuda/claim_counters.h"
 #include "runtime/cuda/contexts.h"
+#include "runtime/cuda/tile_counters.h"
 #include "runtime/cuda/workspace_pools.h"
 
 namespace tilegen::runtime::cuda {
 
 struct LoadedFunction {
   CuFunction function = nullptr;
-  const char* name = nullptr;  // lives for ever
-  int64_t resident_blocks = 0;  // of a persistent kernel, or in clusters: on the whole device at once
-  ClaimCounters* counters = nullptr;  // of kernels whose blocks claim points of the grid
+  const char* name = nullptr;        // lives for ever
+  int64_t resident_blocks = 0;       // of a persistent kernel, or in clusters: on the whole device at once
+  TileCounters* counters = nullptr;  // of kernels whose blocks claim points of the grid
   int registers = 0, local_bytes = 0, static_shared = 0, max_threads = 0;
 };
 
@@ -47,7 +47,7 @@ class LoadedModule {
   ContextState& state_;
   CuModule module_ = nullptr;
   CuMemoryPool pool_ = nullptr;  // the device's
-  std::unique_ptr<ClaimCounters> counters_;
+  std::unique_ptr<TileCounters> counters_;
   std::vector<LoadedFunction> functions_;
   std::string log_;
   double load_ms_ = 0;

@@ -94,11 +94,11 @@ static_assert(kPlaces == 8);  // as many as the hash has values
 
 bool fill(const Driver& driver, const KernelVersion& version, std::span<const uint64_t> slots,
           std::byte* block) {
-  constexpr size_t kMostMaps = kMaxParameterBytes / sizeof(CuTensorMap);
+  constexpr size_t kMaxMaps = kMaxParameterBytes / sizeof(CuTensorMap);
   const thread::ThreadProgram& program = version.program();
   const size_t count = program.tensor_maps.size();
-  if (count > kMostMaps) return false;
-  InlineArray<TensorShape, kMostMaps> shapes(count);
+  if (count > kMaxMaps) return false;
+  InlineArray<TensorShape, kMaxMaps> shapes(count);
   if (!version.shapes(slots, shapes)) return false;
   std::memcpy(block, slots.data(), slots.size_bytes());
   if (!program.divisors.empty())
@@ -115,7 +115,7 @@ size_t parameter_bytes(const thread::ThreadProgram& program) {
   const size_t maps = program.tensor_maps.size();
   const size_t bytes = maps == 0 ? plain_slots(program) * sizeof(uint64_t)
                                  : maps_begin(plain_slots(program)) + maps * sizeof(CuTensorMap);
-  return bytes + (program.claims ? sizeof(CuPointer) : 0);
+  return bytes + (program.dynamic_tiles ? sizeof(CuPointer) : 0);
 }
 
 void** point_to_parameters(const KernelVersion::Traits& traits, const void* block, void** pointers) {

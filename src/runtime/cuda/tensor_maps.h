@@ -15,7 +15,7 @@ namespace tilegen::runtime::cuda {
 
 constexpr size_t kMaxParameterBytes = 4096;
 
-constexpr size_t kMostParameters = kMaxParameterBytes / sizeof(uint64_t);
+constexpr size_t kMaxParameters = kMaxParameterBytes / sizeof(uint64_t);
 
 // Where the parameters are in the block, one pointer each, and where the next one's would be: a kernel's own
 // layout of aligned parameters is the driver's to know.

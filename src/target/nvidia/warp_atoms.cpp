@@ -46,7 +46,7 @@ Fragment c_16x8() {
                               {1, 4, kThread, 1}});
 }
 
-MmaAtom m16n8k16(const char* name, const char* instruction, DType in, DType out, MmaMeaning meaning) {
+MmaAtom m16n8k16(const char* name, const char* instruction, DType in, DType out, MmaSemantics meaning) {
   return {name, 16, 8, 16, in, in, out,
           over_lanes({16, 16}, {{0, 8, kThread, 4}, {0, 2, kRegister, 2},
                                 {1, 2, kRegister, 1}, {1, 4, kThread, 1}, {1, 2, kRegister, 4}}),
@@ -56,7 +56,7 @@ MmaAtom m16n8k16(const char* name, const char* instruction, DType in, DType out,
 }
 
 MmaAtom m16n8k32(const std::string& name, const std::string& instruction, DType a, DType b, DType out,
-                 MmaMeaning meaning) {
+                 MmaSemantics meaning) {
   return {name, 16, 8, 32, a, b, out,
           over_lanes({16, 32}, {{0, 8, kThread, 4}, {0, 2, kRegister, 4},
                                 {1, 4, kRegister, 1}, {1, 4, kThread, 1}, {1, 2, kRegister, 8}}),
@@ -93,7 +93,7 @@ MmaAtom m8n8k4_f64() {
 
 // Plain multiply-adds, exact in every type: for types without a matrix instruction, and for tiles that none
 // divides. A lane holds 4x4 elements of C, so that operands can be read four at a time, or one.
-MmaAtom fma_4x4(const std::string& name, DType a, DType b, DType out, MmaMeaning meaning) {
+MmaAtom fma_4x4(const std::string& name, DType a, DType b, DType out, MmaSemantics meaning) {
   return {name + ":4x4", 32, 16, 1, a, b, out,
           over_lanes({32, 1}, {{0, 4, kRegister, 1}, {0, 8, kThread, 4}, {kReplica, 4, kThread, 1}}),
           over_lanes({1, 16}, {{1, 4, kRegister, 1}, {1, 4, kThread, 1}, {kReplica, 8, kThread, 4}}),
@@ -102,7 +102,7 @@ MmaAtom fma_4x4(const std::string& name, DType a, DType b, DType out, MmaMeaning
           32, meaning, MmaUnit::multiply_add, {}};
 }
 
-MmaAtom fma_1x1(const std::string& name, DType a, DType b, DType out, MmaMeaning meaning) {
+MmaAtom fma_1x1(const std::string& name, DType a, DType b, DType out, MmaSemantics meaning) {
   return {name + ":1x1", 8, 4, 1, a, b, out,
           over_lanes({8, 1}, {{0, 8, kThread, 4}, {kReplica, 4, kThread, 1}}),
           over_lanes({1, 4}, {{1, 4, kThread, 1}, {kReplica, 8, kThread, 4}}),
@@ -182,7 +182,7 @@ std::vector<MmaAtom> warp_atoms(bool fp8) {
   struct Types {
     const char* name;
     DType a, b, c;
-    MmaMeaning meaning;
+    MmaSemantics meaning;
   };
   const Types plain[] = {
       {"fma.f32", DType::f32, DType::f32, DType::f32, meaning::fma_f32},

@@ -91,7 +91,7 @@ std::vector<WarpgroupAtom> warpgroup_atoms() {
   const std::vector<int> all = multiples_of_8(), integers = integer_widths();
   std::vector<WarpgroupAtom> atoms;
   const auto add = [&](std::string name, int k, DType a, DType b, DType c, const std::vector<int>& widths,
-                       bool mn_major, MmaMeaning meaning, int ptx = kPtx) {
+                       bool mn_major, MmaSemantics meaning, int ptx = kPtx) {
     atoms.push_back({std::move(name), kRows, k, a, b, c, widths, mn_major, kCycles, meaning, accumulator,
                      a_operand, ptx});
   };

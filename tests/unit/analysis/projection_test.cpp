@@ -101,11 +101,11 @@ TEST(Project, RefusesWhatItCannotFollow) {
   const Fragment it = Fragment::row_major_vectors(std::vector<int64_t>{16, 8}, 32, 2);
   auto refused = [&](ops::ElementAccess a, std::vector<int64_t> shape) { return !project(it, a, shape); };
   EXPECT_TRUE(refused(access({0, ops::kIrregularIndex}), {16, 8}));
-  EXPECT_TRUE(refused(access({0, ops::kUniformIndex}), {16, 8}));     // one column of eight
-  EXPECT_TRUE(refused(access({0, 1}), {16, 16}));                     // a part
-  EXPECT_TRUE(refused(access({0, 1}, {0, 1}), {16, 8}));              // shifted
+  EXPECT_TRUE(refused(access({0, ops::kUniformIndex}), {16, 8}));  // one column of eight
+  EXPECT_TRUE(refused(access({0, 1}), {16, 16}));                  // a part
+  EXPECT_TRUE(refused(access({0, 1}, {0, 1}), {16, 8}));           // shifted
   EXPECT_TRUE(refused(access({0, 1}, {0, ops::ElementAccess::kUnknownOffset}), {16, 8}));
-  EXPECT_TRUE(refused(access({1, 1}), {8, 8}));                       // a diagonal
+  EXPECT_TRUE(refused(access({1, 1}), {8, 8}));  // a diagonal
 }
 
 // pull_back: every thread runs exactly the points whose element it holds.

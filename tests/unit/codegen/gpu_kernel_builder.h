@@ -94,9 +94,9 @@ inline Assembled assemble(const std::string& ptx, const Architecture& sm) {
   if (!mkdtemp(folder)) return a;
   const std::string base = std::string(folder) + "/k";
   std::ofstream(base + ".ptx") << ptx;
-  a.ok = std::system(("ptxas -v -arch=" + sm.name + " " + base + ".ptx -o " + base +
-                      ".cubin > " + base + ".log 2>&1")
-                         .c_str()) == 0;
+  a.ok = std::system(
+             ("ptxas -v -arch=" + sm.name + " " + base + ".ptx -o " + base + ".cubin > " + base + ".log 2>&1")
+                 .c_str()) == 0;
   std::stringstream log;
   log << std::ifstream(base + ".log").rdbuf();
   a.log = log.str();

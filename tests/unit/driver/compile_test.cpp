@@ -63,14 +63,14 @@ TEST(Compile, TimesOfEveryStage) {
   auto plain = compile(program(), target_named("host"), options);
   ASSERT_TRUE(plain) << plain.error().to_text();
   EXPECT_EQ(stages_of(**plain),
-            (std::vector<std::string>{"plan", "expand", "lower", "generate", "generate.emit",
+            (std::vector<std::string>{"plan", "expand", "accesses", "lower", "generate", "generate.emit",
                                       "generate.optimise", "generate.codegen"}));
   options.verify = true;
   auto verified = compile(program(), target_named("host"), options);
   ASSERT_TRUE(verified) << verified.error().to_text();
   EXPECT_EQ(stages_of(**verified),
-            (std::vector<std::string>{"plan", "expand", "lower", "verify", "generate", "generate.emit",
-                                      "generate.optimise", "generate.codegen"}));
+            (std::vector<std::string>{"plan", "expand", "accesses", "lower", "verify", "generate",
+                                      "generate.emit", "generate.optimise", "generate.codegen"}));
   double whole = 0, parts = 0;
   for (const StageTime& t : (*verified)->times) {
     EXPECT_GE(t.ms, 0) << t.stage;
@@ -93,8 +93,8 @@ TEST(Compile, TheDumpCallbackSeesEveryStageInOrder) {
     names.push_back(stage);
     EXPECT_FALSE(text.empty()) << stage;
   }
-  ASSERT_EQ(names, (std::vector<std::string>{"program", "schedule", "scheduled", "thread", "llvm",
-                                             "llvm-opt"}));
+  ASSERT_EQ(names,
+            (std::vector<std::string>{"program", "schedule", "scheduled", "thread", "llvm", "llvm-opt"}));
   EXPECT_EQ(seen[0].second, ir::print_program(*p));
   EXPECT_EQ(seen[1].second, plan::schedule_to_text((*a)->schedule));
   EXPECT_EQ(seen[2].second.find("kernel scale\n"), 0u) << seen[2].second;
@@ -119,15 +119,15 @@ TEST(Compile, IrAndAssemblyAreKeptOnRequestOnly) {
 }
 
 TEST(Compile, CancellationIsAskedForInFrontOfEveryStage) {
-  const std::vector<std::string> stages = {"plan", "expand", "lower", "verify"};
+  const std::vector<std::string> stages = {"plan", "expand", "accesses", "lower", "verify"};
   for (size_t allowed = 0; allowed < stages.size(); ++allowed) {
     CompileOptions options;
     options.verify = true;
-    std::vector<std::string> dumped;
-    // Once the stage before it is dumped; loops inside of stages ask as well.
-    const Cancellation cancellation([&] { return dumped.size() > allowed; });
+    size_t ended = 0;
+    // Once the log has the stage before it; loops inside of stages ask as well.
+    const Cancellation cancellation([&] { return ended >= allowed; });
     options.cancellation = &cancellation;
-    options.dump = [&](std::string_view stage, std::string_view) { dumped.emplace_back(stage); };
+    options.log = Log::make(LogLevel::info, [&](LogLevel, const char*, const char*) { ++ended; });
     auto a = compile(program(), target_named("host"), options);
     ASSERT_FALSE(a) << allowed;
     const Diagnostic& d = a.error().diagnostics.at(0);
@@ -169,7 +169,7 @@ TEST(Compile, PlanOnlyStopsBehindPlanningForAnyTarget) {
     EXPECT_EQ((*a)->schedule.target, name);
     EXPECT_TRUE((*a)->kernels.empty());
     EXPECT_EQ((*a)->host_code, nullptr);
-    EXPECT_EQ(stages_of(**a), std::vector<std::string>{"plan"});
+    EXPECT_EQ(stages_of(**a), (std::vector<std::string>{"plan", "expand", "accesses"}));
     EXPECT_EQ(dumped, (std::vector<std::string>{"program", "schedule"}));
   }
 }
@@ -183,8 +183,8 @@ TEST(Compile, AGpuTargetGivesPtx) {
   auto a = compile(program(), target_named("sm_90"), options);
   ASSERT_TRUE(a) << a.error().to_text();
   EXPECT_EQ(stages_of(**a),
-            (std::vector<std::string>{"plan", "expand", "lower", "verify", "generate", "generate.emit",
-                                      "generate.optimise", "generate.codegen"}));
+            (std::vector<std::string>{"plan", "expand", "accesses", "lower", "verify", "generate",
+                                      "generate.emit", "generate.optimise", "generate.codegen"}));
   EXPECT_EQ(dumped, (std::vector<std::string>{"program", "schedule", "scheduled", "thread", "llvm",
                                               "llvm-opt", "ptx"}));
   ASSERT_EQ((*a)->kernels.size(), 2u);

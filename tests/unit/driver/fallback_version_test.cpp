@@ -126,13 +126,14 @@ TEST(FallbackVersion, AWholeScheduleIsNoReasonToRefuse) {
 
 // A field of tensor copies, given without the engine.
 TEST(FallbackVersion, WhatPlanningRefusesThereIsLeftOut) {
-  const auto all = versions(given(R"({"kernel": "gemm", "ops": [{"op": "gemm/copy#0", "pass_columns": 64}],
+  const auto all =
+      versions(given(R"({"kernel": "gemm", "ops": [{"op": "gemm/copy#0", "epilogue_columns": 64}],
                                       "loops": [{"loop": "gemm/ko", "num_stages": 3}]})"));
   ASSERT_EQ(all.size(), 5u);
   for (const Version& v : all) EXPECT_EQ(v->schedule.kernels[0].loops[0].num_stages, 3);
   const std::string text = said(all);
   for (const char* version : {"1", "2", "3", "4"})
-    EXPECT_NE(text.find(std::string(version) + " gemm/copy#0: the given `pass_columns` does not hold"),
+    EXPECT_NE(text.find(std::string(version) + " gemm/copy#0: the given `epilogue_columns` does not hold"),
               text.npos)
         << text;
 }
@@ -142,9 +143,8 @@ TEST(FallbackVersion, NarrowAccessesAreNamed) {
       versions(given(R"({"kernel": "gemm", "ops": [{"op": "gemm/copy#0", "vector": 2}]})"), "sm_80");
   ASSERT_EQ(all.size(), 2u);
   EXPECT_EQ(said(all),
-            "1 gemm/copy#0: this version assumes nothing of its arguments: accesses to tensors are as narrow "
-            "as the "
-            "program's promises ask, whatever `engine` and `vector` say\n");
+            "1 gemm/copy#0: the given `vector` does not hold in this version, which relies on nothing that "
+            "the program does not promise: it is 1 here\n");
 }
 
 TEST(FallbackVersion, GivenDecisionsThatMakeRejectedCodeAreLeftOutThere) {

@@ -16,8 +16,8 @@
 namespace tilegen::driver {
 namespace {
 
-constexpr double kMostTimes = 9;  // longer for four times as much
-constexpr double kNoise = 6;      // ms, of the longer
+constexpr double kMaxTimes = 9;  // longer for four times as much
+constexpr double kNoise = 6;     // ms, of the longer
 
 std::string number(int n) { return std::to_string(n); }
 
@@ -138,7 +138,7 @@ TEST_P(Scaling, IsNearLinear) {
                  more = work_ms(family.text(4 * family.n), target);
     std::printf("%-14s %-10s n = %4d: %7.1f ms, 4 n: %7.1f ms, %4.1f times\n", family.name, name, family.n,
                 once, more, more / once);
-    EXPECT_LE(more, kMostTimes * once + kNoise) << family.name << " for " << name;
+    EXPECT_LE(more, kMaxTimes * once + kNoise) << family.name << " for " << name;
   }
 }
 

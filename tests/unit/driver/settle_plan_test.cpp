@@ -92,7 +92,7 @@ TEST(SettlePlan, FormsLeaveOutMoreAndMore) {
     EXPECT_EQ(copies, options.form == PlanForm::no_tensor_copies) << form;
     EXPECT_EQ(matrices, options.form < PlanForm::multiply_adds) << form;
     for (const plan::OpPlan& o : (*a)->schedule.kernels[1].ops)
-      EXPECT_TRUE(options.form == PlanForm::full || o.joined_behind.value_or("").empty()) << o.op;
+      EXPECT_TRUE(options.form == PlanForm::full || o.deferred_to.value_or("").empty()) << o.op;
   }
 }
 

@@ -9,7 +9,7 @@
 #include "check/check_program.h"
 #include "infer/infer_layouts.h"
 #include "ir/text.h"
-#include "schedule/gemm_plan.h"
+#include "schedule/products/gemm_plan.h"
 
 namespace tilegen::infer {
 

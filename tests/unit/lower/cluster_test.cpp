@@ -59,8 +59,7 @@ plan::Schedule schedule_of(const ir::Program& p, int64_t blocks, const std::stri
 }
 
 thread::ThreadProgram lowered_of(const ir::Program& p, const plan::Schedule& s) {
-  auto lowered = lower_kernel(p, *expand::expand_kernel(p, 0, s.kernels[0], hopper()), hopper(),
-                              {.assume_aligned = true});
+  auto lowered = schedule::lowered_as_planned(p, 0, s.kernels[0], hopper());
   EXPECT_TRUE(lowered) << lowered.error().to_text();
   return lowered ? std::move(*lowered) : thread::ThreadProgram{};
 }
@@ -147,7 +146,7 @@ TEST(ClusterLowering, GridsOfThreeDimensions) {
         << along;
 }
 
-// Two channels of a loop are shared, and one that is filled once is not.
+// Two pipelines of a loop are shared, and one that is filled once is not.
 TEST(ClusterLowering, Attention) {
   std::stringstream text;
   text << std::ifstream(TILEGEN_SOURCE_DIR "/tests/files/plan/flash_attention.tl").rdbuf();

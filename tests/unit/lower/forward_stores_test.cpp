@@ -1,5 +1,5 @@
 // Which stores to on-chip memory are handed to their readers and dropped, and which must stay.
-#include "lower/forward_stores.h"
+#include "lower/host/forward_stores.h"
 
 #include "nest_builder.h"
 

@@ -1,5 +1,5 @@
 // Which neighbouring nests become one, and which must not.
-#include "lower/fuse_loops.h"
+#include "lower/host/fuse_loops.h"
 
 #include "nest_builder.h"
 
@@ -114,9 +114,9 @@ TEST_F(FuseLoops, OtherLoops) {
 }
 
 TEST_F(FuseLoops, AnotherElement) {
-  expect_refused({store(U, b, load(T, add(b, 1)))});                                // a later iteration's
-  expect_refused({store(U, b, load(T, p.exprs.sub(c(31), b)))});                    // backwards
-  expect_refused({store(U, b, load(T, add(mul(use(w), 4), use(j))))});              // transposed
+  expect_refused({store(U, b, load(T, add(b, 1)))});                    // a later iteration's
+  expect_refused({store(U, b, load(T, p.exprs.sub(c(31), b)))});        // backwards
+  expect_refused({store(U, b, load(T, add(mul(use(w), 4), use(j))))});  // transposed
   expect_refused({store(U, b, load(T, c(0)))});
   expect_refused({store(T, add(b, 1), c(7))});
   expect_refused({store(U, b, add(load(T, b), load(T, add(b, 1))))});               // one of two
@@ -194,9 +194,9 @@ TEST_F(FuseLoops, AStatementBetween) {
     expect_unchanged();
   };
   VarId k = var("k"), l = var("l");
-  between(store(T, c(3), c(1)));                    // writes what the nest writes
-  between(store(n, c(0), load(T, c(3))));           // reads what the nest writes
-  between(store(Y, c(0), c(1)));                    // may write what the nest reads
+  between(store(T, c(3), c(1)));           // writes what the nest writes
+  between(store(n, c(0), load(T, c(3))));  // reads what the nest writes
+  between(store(Y, c(0), c(1)));           // may write what the nest reads
   between(p.add(thread::Barrier{}, ""));
   between(loop(k, c(2), LoopForm::serial, {p.add(thread::Barrier{}, "")}));
   between(p.add(thread::Branch{p.exprs.lt(load(T, c(3)), c(1)), {store(n, c(0), c(1))}, {}}, ""));

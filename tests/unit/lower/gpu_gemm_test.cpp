@@ -335,6 +335,7 @@ TEST(GpuGemm, ProgramsOfOtherTests) {
       {"plan/chained_gemm.tl", {{}}},
       {"plan/convert_replication.tl", {{}}},
       {"plan/convert_shared_bounce.tl", {{}}},
+      {"plan/convert_doubles.tl", {{}}},
       {"plan/convert_shuffle.tl", {{}}},
       {"plan/flash_attention.tl", {{96, 192, 1}, {33, 64, 1}}},
       {"plan/gemm_bias_relu.tl", {{72, 136, 96}, {65, 67, 35}}},

@@ -8,12 +8,11 @@
 #include <random>
 #include <sstream>
 
+#include "../schedule/complete_plan.h"
 #include "check/check_program.h"
-#include "expand/expand_kernel.h"
 #include "interp/interpreter.h"
 #include "interp/storage.h"
 #include "ir/text.h"
-#include "lower/lower_kernel.h"
 #include "schedule/plan_program.h"
 #include "sim/simulator.h"
 #include "simulated_launch.h"
@@ -140,9 +139,9 @@ void run_lowered(const ir::Program& p, const target::Target& target, const plan:
   Arguments got(p, dims, 7), want(p, dims, 7);
   *ran = true;
   for (size_t k = 0; k < p.kernels.size(); ++k) {
-    auto lowered =
-        lower_kernel(p, *expand::expand_kernel(p, static_cast<int>(k), schedule.kernels[k], target), target,
-                     {.assume_aligned = assume_aligned});
+    auto lowered = schedule::lowered_as_planned(
+        p, static_cast<int>(k), schedule.kernels[k], target,
+        assume_aligned ? schedule::Assumptions::all : schedule::Assumptions::none);
     if (!lowered) {
       ADD_FAILURE() << lowered.error().to_text();
       return;
@@ -201,6 +200,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{"plan/softmax.tl", {2}, "softmax"}, Case{"plan/layernorm.tl", {2, 1}, "layernorm"},
                       Case{"plan/convert_replication.tl", {}, "convert_replication"},
                       Case{"plan/convert_shared_bounce.tl", {}, "convert_shared_bounce"},
+                      Case{"plan/convert_doubles.tl", {}, "convert_doubles"},
                       Case{"plan/convert_shuffle.tl", {}, "convert_shuffle"},
                       Case{"plan/bias_replication.tl", {}, "bias_replication"},
                       Case{"plan/chained_gemm.tl", {130}, "chained_gemm"},
@@ -421,7 +421,7 @@ kernel gemm grid (y: ceildiv(m, 8), x: ceildiv(n, 24)) {
   const auto target = *target::find_target("sm_80");
   auto schedule = schedule::plan_program(*p, target, {});
   ASSERT_TRUE(schedule) << schedule.error().to_text();
-  auto lowered = lower_kernel(*p, *expand::expand_kernel(*p, 0, schedule->kernels[0], target), target);
+  auto lowered = schedule::lowered_as_planned(*p, 0, schedule->kernels[0], target);
   ASSERT_TRUE(lowered) << lowered.error().to_text();
   const std::string text = thread::print_thread_program(*lowered);
   EXPECT_NE(text.find("* 24 + 23 < n {"), std::string::npos) << text;

@@ -1,10 +1,9 @@
 // What GPU lowering refuses, by name and with a way out.
 #include <gtest/gtest.h>
 
+#include "../schedule/complete_plan.h"
 #include "check/check_program.h"
 #include "ir/text.h"
-#include "expand/expand_kernel.h"
-#include "lower/lower_kernel.h"
 #include "schedule/plan_program.h"
 
 namespace tilegen::lower {
@@ -26,7 +25,7 @@ Diagnostic refusal(const std::string& text, const std::function<void(plan::Kerne
   EXPECT_TRUE(schedule) << schedule.error().to_text();
   if (!schedule) return {};
   if (change) change(schedule->kernels[0]);
-  auto lowered = lower_kernel(p, *expand::expand_kernel(p, 0, schedule->kernels[0], target), target);
+  auto lowered = schedule::lowered_as_planned(p, 0, schedule->kernels[0], target);
   EXPECT_FALSE(lowered);
   return lowered ? Diagnostic() : lowered.error().diagnostics.front();
 }

@@ -1,5 +1,5 @@
 // Where prefetches of the next block's tile are put, and where not.
-#include "lower/prefetch_blocks.h"
+#include "lower/host/prefetch_blocks.h"
 
 #include "nest_builder.h"
 
@@ -78,8 +78,8 @@ TEST_F(PrefetchBlocks, OnlyWhatTheNextBlockSurelyReads) {
 TEST_F(PrefetchBlocks, NoNestToCarry) {
   ExprId tile = tile_of(use(bx), a);
   expect_unchanged({reader(tile)});
-  expect_unchanged({worker(j, w), reader(tile)});                                               // in front
-  expect_unchanged({reader(tile), nest(j, w, {store(U, b, load(T, b))})});                      // no work
+  expect_unchanged({worker(j, w), reader(tile)});                           // in front
+  expect_unchanged({reader(tile), nest(j, w, {store(U, b, load(T, b))})});  // no work
   // bound by memory itself
   expect_unchanged({reader(tile), nest(j, w, {store(Y, b, light(load(T, b)))})});
   expect_unchanged(

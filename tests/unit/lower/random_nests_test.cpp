@@ -2,9 +2,9 @@
 // wherever the caller's tensors overlap.
 #include <random>
 
-#include "lower/forward_stores.h"
-#include "lower/fuse_loops.h"
-#include "lower/prefetch_blocks.h"
+#include "lower/host/forward_stores.h"
+#include "lower/host/fuse_loops.h"
+#include "lower/host/prefetch_blocks.h"
 #include "nest_builder.h"
 #include "thread_executor.h"
 
@@ -82,20 +82,32 @@ class RandomNests : public NestBuilder {
     ExprId inner = vars_.size() > 1 ? use(vars_[1]) : c(0);
     ExprId row_major = add(mul(use(vars_[0]), 8), inner);
     switch (pick(20)) {
-      case 0: return c(static_cast<int64_t>(pick(8)));
-      case 1: return use(vars_[0]);
-      case 2: return inner;
-      case 3: return add(mul(inner, 4), use(vars_[0]));
-      case 4: return add(row_major, 1);
-      case 5: return p.exprs.floormod(row_major, c(16));
-      case 6: return p.exprs.floordiv(row_major, c(2));
-      case 7: return add(mul(use(vars_[0]), 7), inner);
-      case 8: return p.exprs.sub(c(31), row_major);
-      case 9: return p.exprs.floormod(load(any_tile(), row_major), c(64));
+      case 0:
+        return c(static_cast<int64_t>(pick(8)));
+      case 1:
+        return use(vars_[0]);
+      case 2:
+        return inner;
+      case 3:
+        return add(mul(inner, 4), use(vars_[0]));
+      case 4:
+        return add(row_major, 1);
+      case 5:
+        return p.exprs.floormod(row_major, c(16));
+      case 6:
+        return p.exprs.floordiv(row_major, c(2));
+      case 7:
+        return add(mul(use(vars_[0]), 7), inner);
+      case 8:
+        return p.exprs.sub(c(31), row_major);
+      case 9:
+        return p.exprs.floormod(load(any_tile(), row_major), c(64));
       case 10:
       case 11:
-      case 12: return add(load(counters_, c(0)), row_major);
-      default: return row_major;
+      case 12:
+        return add(load(counters_, c(0)), row_major);
+      default:
+        return row_major;
     }
   }
 
@@ -109,10 +121,14 @@ class RandomNests : public NestBuilder {
     }
     ExprId a = random_value(depth - 1), b = random_value(depth - 1);
     switch (pick(4)) {
-      case 0: return p.exprs.add(a, b);
-      case 1: return p.exprs.sub(a, b);
-      case 2: return p.exprs.binary(ExprOp::max, a, b);
-      default: return p.exprs.select(p.exprs.lt(a, b), b, a);
+      case 0:
+        return p.exprs.add(a, b);
+      case 1:
+        return p.exprs.sub(a, b);
+      case 2:
+        return p.exprs.binary(ExprOp::max, a, b);
+      default:
+        return p.exprs.select(p.exprs.lt(a, b), b, a);
     }
   }
 

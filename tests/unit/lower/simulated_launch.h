@@ -8,11 +8,10 @@
 #include <cstring>
 #include <random>
 
-#include "expand/expand_kernel.h"
+#include "../schedule/complete_plan.h"
 #include "interp/interpreter.h"
 #include "interp/storage.h"
 #include "ir/program.h"
-#include "lower/lower_kernel.h"
 #include "schedule/plan_program.h"
 #include "sim/simulator.h"
 #include "thread/sync_verify.h"
@@ -123,9 +122,9 @@ inline bool run_simulated(const ir::Program& p, const target::Target& target, co
                           sim::Counters* counters = nullptr) {
   LaunchArguments got(p, dims, 7), want(p, dims, 7);
   for (size_t k = 0; k < p.kernels.size(); ++k) {
-    auto lowered =
-        lower_kernel(p, *expand::expand_kernel(p, static_cast<int>(k), schedule.kernels[k], target), target,
-                     {.assume_aligned = assume_aligned});
+    auto lowered = schedule::lowered_as_planned(
+        p, static_cast<int>(k), schedule.kernels[k], target,
+        assume_aligned ? schedule::Assumptions::all : schedule::Assumptions::none);
     if (!lowered) {
       ADD_FAILURE() << lowered.error().to_text();
       return true;

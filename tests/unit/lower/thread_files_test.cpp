@@ -10,15 +10,14 @@
 #include <fstream>
 #include <sstream>
 
+#include "../schedule/complete_plan.h"
 #include "check/check_program.h"
-#include "expand/expand_kernel.h"
 #include "ir/text.h"
-#include "lower/forward_stores.h"
-#include "lower/fuse_loops.h"
-#include "lower/lower_kernel.h"
-#include "lower/prefetch_blocks.h"
+#include "lower/host/forward_stores.h"
+#include "lower/host/fuse_loops.h"
+#include "lower/host/prefetch_blocks.h"
+#include "schedule/form/canonical_form.h"
 #include "schedule/plan_program.h"
-#include "schedule/canonical_form.h"
 #include "target/host/host.h"
 #include "thread/sync_verify.h"
 
@@ -81,16 +80,13 @@ TEST_P(ThreadFile, IsAsWritten) {
   ASSERT_TRUE(schedule) << schedule.error().to_text();
   std::string got;
   for (size_t k = 0; k < program->kernels.size(); ++k) {
-    auto lowered = lower_kernel(
-        *program, *expand::expand_kernel(*program, static_cast<int>(k), schedule->kernels[k], target),
-        target);
+    auto lowered = schedule::lowered_as_planned(*program, static_cast<int>(k), schedule->kernels[k], target);
     ASSERT_TRUE(lowered) << lowered.error().to_text();
     expect_legal(*lowered, "lower_kernel");
     if (target.has_block_threads()) {
       got += thread::print_thread_program(*lowered);
-      auto small = lower_kernel(
-          *program, *expand::expand_kernel(*program, static_cast<int>(k), schedule->kernels[k], target),
-          target, {.assume_aligned = false});
+      auto small = schedule::lowered_as_planned(*program, static_cast<int>(k), schedule->kernels[k], target,
+                                                schedule::Assumptions::none);
       ASSERT_TRUE(small) << small.error().to_text();
       expect_legal(*small, "lower_kernel without assumptions");
       EXPECT_TRUE(small->guards.empty());

@@ -36,7 +36,7 @@ TEST(ScheduleFields, EveryMemberHasARow) {
   expect_all_members<PersistencePlan>();
   expect_all_members<ClusterPlan>();
   expect_all_members<LaunchPlan>();
-  expect_all_members<ChannelPlan>();
+  expect_all_members<PipelinePlan>();
   expect_all_members<MemoryPlan>();
   expect_all_members<Note>();
 }

@@ -29,9 +29,9 @@ Schedule full_schedule() {
   k.threads = 128;
   k.raster = RasterPlan{"grouped", 8, 1, false, 40, 128, "neighbouring blocks share B"};
   k.roles = RolePlan{128, 40, 232, "one thread issues the copies"};
-  k.persistence = PersistencePlan{true, "claimed", true, "one block fills a multiprocessor"};
+  k.persistence = PersistencePlan{true, "dynamic", true, "one block fills a multiprocessor"};
   k.cluster = ClusterPlan{2, "by", "B is read once for two rows"};
-  k.channels = {{"gemm/ko", "gemm/ko", {"gemm:As", "gemm:Bs"}, 4}, {"gemm/ko@1", "gemm/ko", {"gemm:Vs"}, 1}};
+  k.pipelines = {{"gemm/ko", "gemm/ko", {"gemm:As", "gemm:Bs"}, 4}, {"gemm/ko@1", "gemm/ko", {"gemm:Vs"}, 1}};
   k.ops = {
       {"gemm/ko/copy#0",
        Engine::async_copy,
@@ -81,7 +81,7 @@ Schedule full_schedule() {
   k.loops[0].ping_pong = true;
   k.conversions = {{"gemm:acc", "gemm/ko/gemm#0", "gemm/i.j/store#0", layout::ConversionKind::shared_bounce,
                     acc, everywhere, 420, "the two ops hold the value on different warps"}};
-  k.memory = {{"gemm:As", 0, 24576}, {"gemm:Bs", 24576, 20480}};
+  k.memory = {{Storage::value, "gemm:As", "", 0, 24576}, {Storage::value, "gemm:Bs", "", 24576, 20480}};
   k.notes = {{"gemm/ko", "fewer stages: 4 do not fit\nshared memory"}};
   KernelSchedule open;
   open.kernel = "cast";
@@ -122,7 +122,7 @@ TEST(ScheduleJson, RoundTripsEveryEnumerator) {
       ASSERT_TRUE(back) << back.error().to_text();
       EXPECT_EQ(*back, s);
     }
-  for (int kind = 0; kind < 5; kind++) {
+  for (int kind = 0; kind < 4; kind++) {
     Schedule s = full_schedule();
     s.kernels[0].conversions[0].kind = static_cast<layout::ConversionKind>(kind);
     auto back = read(schedule_to_json(s));
@@ -187,7 +187,7 @@ TEST(ScheduleJson, RefusalsNamePathExpectedGotAndWayOut) {
        "$.kernels[0].threads: expected an integer between 1 and 2147483648, got 0 (choose a value in that "
        "range)"},
       {in_kernel(R"("raster": {"order": "diagonal"})"),
-       "$.kernels[0].raster.order: expected one of row_major, column_major, grouped, longest_first, got "
+       "$.kernels[0].raster.order: expected one of row_major, column_major, grouped, lpt, got "
        "\"diagonal\" (use one of the names)"},
       {in_kernel(R"("ops": {})"),
        "$.kernels[0].ops: expected an array, got an object (put the values in [ ])"},
@@ -225,14 +225,13 @@ TEST(ScheduleJson, RefusalsNamePathExpectedGotAndWayOut) {
            R"("loops": [{"loop": "k/ko", "stages": [{"op": "o", "stage": 0}, {"op": "o", "stage": 1}]}])"),
        "$.kernels[0].loops[0].stages[1].op: \"o\" is listed twice (merge the two entries)"},
       {in_kernel(R"("conversions": [{"value": "v", "producer": "a", "consumer": "b", "kind": "shufle"}])"),
-       "$.kernels[0].conversions[0].kind: expected one of register_permute, shuffle, shared_bounce, "
-       "replication, got "
+       "$.kernels[0].conversions[0].kind: expected one of register_permute, shuffle, shared_bounce, got "
        "\"shufle\" (did you mean 'shuffle'?)"},
       {in_kernel(R"("conversions": [{"value": "v", "producer": "a", "from": )" + good_fragment + "}]"),
        "$.kernels[0].conversions[0].consumer: expected the key \"consumer\", got an object without it (add "
        "the key)"},
-      {in_op(R"("engine": "tensor_copy", "pass_columns": -8)"),
-       "$.kernels[0].ops[0].pass_columns: expected an integer between 1 and 2147483648, got -8 (choose a "
+      {in_op(R"("engine": "tensor_copy", "epilogue_columns": -8)"),
+       "$.kernels[0].ops[0].epilogue_columns: expected an integer between 1 and 2147483648, got -8 (choose a "
        "value in that range)"},
       {in_kernel(R"("roles": {"producer_threads": 128, "consumer_registers": 257})"),
        "$.kernels[0].roles.consumer_registers: expected an integer between 0 and 256, got 257 (choose a "
@@ -242,12 +241,12 @@ TEST(ScheduleJson, RefusalsNamePathExpectedGotAndWayOut) {
       {in_kernel(R"("cluster": {"blocks": 0, "along": "by"})"),
        "$.kernels[0].cluster.blocks: expected an integer between 1 and 1024, got 0 (choose a value in that "
        "range)"},
-      {in_kernel(R"("channels": [{"name": "c", "loop": "k/ko"}])"),
-       "$.kernels[0].channels[0].values: expected the key \"values\", got an object without it (add the "
+      {in_kernel(R"("pipelines": [{"name": "c", "loop": "k/ko"}])"),
+       "$.kernels[0].pipelines[0].values: expected the key \"values\", got an object without it (add the "
        "key)"},
-      {in_kernel(R"("channels": [{"name": "c", "loop": "k/ko", "values": ["k:A", "k:A"]}])"),
-       "$.kernels[0].channels[0].values[1]: \"k:A\" is listed twice (merge the two entries)"},
-      {in_kernel(R"("memory": [{"value": "v", "offset": 1.5, "bytes": 1}])"),
+      {in_kernel(R"("pipelines": [{"name": "c", "loop": "k/ko", "values": ["k:A", "k:A"]}])"),
+       "$.kernels[0].pipelines[0].values[1]: \"k:A\" is listed twice (merge the two entries)"},
+      {in_kernel(R"("memory": [{"storage": "value", "owner": "v", "offset": 1.5, "bytes": 1}])"),
        "$.kernels[0].memory[0].offset: expected an integer, got 1.5 (an integer between 0 and "
        "9223372036854775807)"},
       {in_kernel(R"("notes": [{"path": "p"}])"),
@@ -266,6 +265,27 @@ TEST(ScheduleJson, RefusalsNamePathExpectedGotAndWayOut) {
   tight.text_bytes = 10;
   EXPECT_EQ(schedule_from_json(R"({"target": "host"})", tight).error().diagnostics[0].code,
             DiagCode::limit_bytes);
+}
+
+TEST(ScheduleJson, EarlierWordsAreRefusedWithThoseOfToday) {
+  const std::tuple<std::string, std::string, std::string> cases[] = {
+      {in_op(R"("joined_behind": "k/ko")"), "joined_behind", "deferred_to"},
+      {in_op(R"("unless_one": "k:f")"), "unless_one", "skip_if_identity"},
+      {in_op(R"("pass_columns": 64)"), "pass_columns", "epilogue_columns"},
+      {in_kernel(R"("persistence": {"skips_idle": true})"), "skips_idle", "skip_empty_tiles"},
+      {in_kernel(R"("persistence": {"persistent": true, "order": "claimed"})"), "claimed", "dynamic"},
+      {in_kernel(R"("raster": {"order": "longest_first"})"), "longest_first", "lpt"},
+      {in_kernel(R"("raster": {"rising": true})"), "rising", "increasing"},
+      {in_kernel(R"("raster": {"group_trips": 4})"), "group_trips", "group_iterations"},
+      {in_kernel(R"("channels": [])"), "channels", "pipelines"},
+  };
+  for (const auto& [json, earlier, today] : cases) {
+    auto s = read(json);
+    ASSERT_FALSE(s) << json;
+    const std::string text = s.error().to_text();
+    EXPECT_NE(text.find('"' + earlier + "\" is called \"" + today + '"'), std::string::npos) << text;
+    EXPECT_EQ(s.error().diagnostics.size(), 1u) << text;
+  }
 }
 
 TEST(ScheduleJson, PassesOnWhatTheLayoutReaderRefuses) {
@@ -314,10 +334,18 @@ TEST(ScheduleJson, SurvivesMutations) {
     for (size_t edits = 1 + below(3); edits > 0 && !text.empty(); edits--) {
       size_t at = below(text.size());
       switch (below(5)) {
-        case 0: text.erase(at, 1 + below(8)); break;
-        case 1: text.insert(at, pieces[below(std::size(pieces))]); break;
-        case 2: text[at] = static_cast<char>(random()); break;
-        case 3: text.insert(at, text.substr(below(text.size()), below(200))); break;
+        case 0:
+          text.erase(at, 1 + below(8));
+          break;
+        case 1:
+          text.insert(at, pieces[below(std::size(pieces))]);
+          break;
+        case 2:
+          text[at] = static_cast<char>(random());
+          break;
+        case 3:
+          text.insert(at, text.substr(below(text.size()), below(200)));
+          break;
         default:  // a digit becomes another, so that layouts and numbers change but the grammar does not
           at = text.find_first_of("0123456789", at);
           if (at != std::string::npos) text[at] = static_cast<char>('0' + below(10));
@@ -347,7 +375,7 @@ TEST(ScheduleText, ReadsWell) {
 kernel gemm  128 threads, raster grouped by 8 -- neighbouring blocks share B
   block
     producer    128 threads  registers 40, computing 232  -- one thread issues the copies
-    persistent  claimed      idle tiles skipped           -- one block fills a multiprocessor
+    persistent  dynamic      empty tiles skipped          -- one block fills a multiprocessor
     cluster     2 blocks     along by                     -- B is read once for two rows
   ops
     gemm/ko/copy#0    async_copy   cp_async_16, vector 8                           -- 16 bytes per thread
@@ -355,8 +383,8 @@ kernel gemm  128 threads, raster grouped by 8 -- neighbouring blocks share B
     gemm/i.j/store#0  loop         vector 4, streaming, gemm:acc@1 through memory  -- rows are contiguous
       64x64 over 128 threads, 32 registers each
       threads 128 : (64,64) -> [0: d0/1%8*16 + d1/4%16*1; 1: d0/8%8*4 + d1/1%4*1]
-    gemm/copy#0       tensor_copy  passes of 128 columns                           -- staged
-    gemm/ko/reduce#0  lane_reduce  joined behind gemm/ko                           -- only added up
+    gemm/copy#0       tensor_copy  epilogue tiles of 128 columns                   -- staged
+    gemm/ko/reduce#0  lane_reduce  deferred to gemm/ko                             -- only added up
     gemm/ko/reduce#1  lane_reduce
   values
     gemm:As     strict  3 slots  memory 128x32 row-major swizzle(2,4,3)                         -- free of bank conflicts
@@ -368,7 +396,7 @@ kernel gemm  128 threads, raster grouped by 8 -- neighbouring blocks share B
   loops
     gemm/ko  3 stages, ping-pong  -- default 3 stages
       0: gemm/ko/copy#0  2: gemm/ko/gemm#0
-  channels
+  pipelines
     gemm/ko    in gemm/ko  4 slots  gemm:As  gemm:Bs
     gemm/ko@1  in gemm/ko           gemm:Vs
   conversions
@@ -392,7 +420,7 @@ TEST(ScheduleText, HasOneLinePerDecisionWhateverTheNames) {
   s.kernels.resize(1);
   s.kernels[0].kernel = "k\tk";
   s.kernels[0].notes = {{"p\n", "t\r\nt"}};
-  s.kernels[0].memory = {{"v", INT64_MAX, INT64_MAX}};
+  s.kernels[0].memory = {{Storage::value, "v", "", INT64_MAX, INT64_MAX}};
   EXPECT_EQ(
       schedule_to_text(s),
       "schedule for a b\n\nkernel k k  threads open, raster open\n  memory  18446744073709551614 bytes\n"

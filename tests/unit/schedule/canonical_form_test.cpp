@@ -1,5 +1,5 @@
 // The form in which a program is planned.
-#include "schedule/canonical_form.h"
+#include "schedule/form/canonical_form.h"
 
 #include <set>
 

@@ -62,10 +62,10 @@ TEST(CheckSchedule, IllegalFieldsAreRefusedByName) {
       {p, "sm_80", ops(copy + R"(, "engine": "loop")"), "the schedule gives `engine` 'loop'"},
       {p, "sm_80", ops(copy + R"(, "warps_n": 2)"), "the schedule gives `warps_n` 2"},
       {p, "sm_80", ops(copy + R"(, "streaming": true)"), "the schedule gives `streaming` true"},
-      {p, "sm_80", ops(copy + R"(, "pass_columns": 8)"), "the schedule gives `pass_columns` 8"},
+      {p, "sm_80", ops(copy + R"(, "epilogue_columns": 8)"), "the schedule gives `epilogue_columns` 8"},
       {p, "sm_80", ops(copy + R"(, "through_memory": ["gemm:As"])"),
        "the schedule gives `through_memory` [gemm:As]"},
-      {p, "sm_80", ops(copy + R"(, "unless_one": "gemm:As")"), "which is no factor"},
+      {p, "sm_80", ops(copy + R"(, "skip_if_identity": "gemm:As")"), "which is no factor"},
       {p, "sm_80", values(as + R"(, "slots": 1)"),
        "the schedule gives `slots` 1, but with the program, the target and its other fields it is 3"},
       {p, "sm_80", values(as + R"(, "fragment": "threads 128 : (128,32) -> [0: d0/1%128*1; 1: d1/1%32*1]")"),
@@ -89,23 +89,21 @@ TEST(CheckSchedule, IllegalFieldsAreRefusedByName) {
       {p, "host", loop(R"("num_stages": 2)"), "the schedule gives `num_stages` 2"},
       {p, "sm_80", loop(R"("ping_pong": true)"), "take turns (ping_pong)"},
       {p, "sm_90a", stages(1, 0, 2), "`stages` gives gemm/ko/copy#0 stage 1, expected 0: its producer"},
-      {p, "sm_80", R"("raster": {"order": "longest_first"})",
-       "no pipelined loop's length depends on a block index"},
+      {p, "sm_80", R"("raster": {"order": "lpt"})", "no pipelined loop's length depends on a block index"},
       {p, "sm_80", R"("raster": {"order": "row_major", "group": 4})",
        "`group` is 4, which only 'grouped' has"},
-      {p, "sm_80", R"("raster": {"order": "row_major", "dimension": 1})",
-       "are of order 'longest_first' only"},
+      {p, "sm_80", R"("raster": {"order": "row_major", "dimension": 1})", "are of order 'lpt' only"},
       {p, "host", R"("raster": {"order": "column_major"})", "walks tiles by rows"},
       {kRows, "sm_80", R"("raster": {"order": "grouped"})", "which takes two dimensions of the grid"},
       {p, "sm_80", R"("roles": {"producer_threads": 32})", "a producer has nothing to do"},
       {p, "sm_80", R"("persistence": {"persistent": true})", "it needs a producer"},
       {p, "sm_80", R"("launch": {"dependent": true})", "does not know"},
-      {p, "sm_80", R"("channels": [{"name": "c", "loop": "gemm/ko", "values": ["gemm:As"]}])",
-       "the given channels do not hold"},
+      {p, "sm_80", R"("pipelines": [{"name": "c", "loop": "gemm/ko", "values": ["gemm:As"]}])",
+       "the given pipelines do not hold"},
       {p, "sm_80", R"("threads": 100)", "100 threads are not possible"},
       {p, "sm_90a",
-       R"("channels": [{"name": "gemm/ko", "loop": "gemm/ko", "values": ["gemm:As", "gemm:Bs"], "slots": 9}])",
-       "the schedule gives `channels.slots` 9"},
+       R"("pipelines": [{"name": "gemm/ko", "loop": "gemm/ko", "values": ["gemm:As", "gemm:Bs"], "slots": 9}])",
+       "the schedule gives `pipelines.slots` 9"},
       {kRows, "sm_80", ops(R"("op": "k/reduce#0", "iteration": "threads 128 : (8) -> [0: d0/1%8*1; 1: 0]")"),
        "expected a layout of shape (8, 64), got (8)"},
       {kRows, "sm_80",
@@ -120,7 +118,7 @@ TEST(CheckSchedule, IllegalFieldsAreRefusedByName) {
       {kRows, "host",
        ops(R"("op": "k/copy#0", "iteration": "threads 1 : (8,64) -> [0: 0; 1: d0/1%8388608*64 + d1/1%64*1]")"),
        "a thread has at most"},
-      {kRows, "sm_80", ops(R"("op": "k/reduce#0", "joined_behind": "k/loop")"), "no loop is around it"},
+      {kRows, "sm_80", ops(R"("op": "k/reduce#0", "deferred_to": "k/loop")"), "no loop is around it"},
       {kRows, "sm_80",
        R"("conversions": [{"value": "k:x", "producer": "k/copy#0", "consumer": "k/reduce#0"}])",
        "held so that there is no such conversion"},
@@ -191,12 +189,23 @@ TEST(CheckSchedule, FieldsOfOpsAreThePlannersWhenLeftOut) {
         plan::Schedule less = *full;
         plan::OpPlan& op = less.kernels[0].ops[i];
         switch (field) {
-          case 0: op.engine.reset(); break;
-          case 1: op.atom.clear(); break;
-          case 2: op.warps_m = 0; break;
-          case 3: op.warps_n = 0; break;
-          case 4: op.vector = 0; break;
-          default: op.streaming.reset();
+          case 0:
+            op.engine.reset();
+            break;
+          case 1:
+            op.atom.clear();
+            break;
+          case 2:
+            op.warps_m = 0;
+            break;
+          case 3:
+            op.warps_n = 0;
+            break;
+          case 4:
+            op.vector = 0;
+            break;
+          default:
+            op.streaming.reset();
         }
         auto again = plan_for(*program, target, &less);
         ASSERT_TRUE(again) << op.op << " " << again.error().to_text();

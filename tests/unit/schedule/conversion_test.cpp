@@ -45,13 +45,41 @@ TEST_P(ForcedConversion, IsRecordedAndRefusedWhenOff) {
 INSTANTIATE_TEST_SUITE_P(Kinds, ForcedConversion,
                          ::testing::Values(Forced{"convert_shuffle.tl", ConversionKind::shuffle, "chain:s",
                                                   "chain/gemm#0", "chain/gemm#1"},
+                                           Forced{"convert_doubles.tl", ConversionKind::shared_bounce,
+                                                  "chain:s", "chain/gemm#0", "chain/gemm#1"},
                                            Forced{"convert_shared_bounce.tl", ConversionKind::shared_bounce,
                                                   "mixed:rows", "mixed/gemm#0", "mixed/i.j"},
-                                           Forced{"convert_replication.tl", ConversionKind::replication,
+                                           Forced{"convert_replication.tl", ConversionKind::shared_bounce,
                                                   "statistic:total", "statistic/reduce#0", "statistic/i.j"}),
                          [](const auto& info) {
-                           return std::string(layout::conversion_name(info.param.kind));
+                           const std::string file = info.param.file;
+                           return file.substr(0, file.find('.'));
                          });
+
+// The kind is what lowering does: a trip through memory may be given where shuffles would do, and not the
+// other way round.
+TEST(ForcedConversion, TheGivenKindIsTaken) {
+  auto program = program_from(read_file(source_path("tests/files/plan/convert_shuffle.tl")));
+  ASSERT_TRUE(program);
+  auto planned = plan_for(*program, "sm_80");
+  ASSERT_TRUE(static_cast<bool>(planned)) << planned.error().to_text();
+  plan::Schedule given = *planned;
+  ASSERT_EQ(given.kernels[0].conversions.size(), 1u);
+  given.kernels[0].conversions[0].kind = ConversionKind::shared_bounce;
+  auto bounced = plan_for(*program, "sm_80", &given);
+  ASSERT_TRUE(static_cast<bool>(bounced)) << bounced.error().to_text();
+  EXPECT_EQ(bounced->kernels[0].conversions[0].kind, ConversionKind::shared_bounce);
+  const auto code = [&](const plan::Schedule& s) {
+    return thread::print_thread_program(
+        *lowered_as_planned(*program, 0, s.kernels[0], target_named("sm_80")));
+  };
+  EXPECT_NE(code(*planned).find("shuffle"), std::string::npos);
+  EXPECT_EQ(code(*bounced).find("shuffle"), std::string::npos);
+  given.kernels[0].conversions[0].kind = ConversionKind::register_permute;
+  auto refused = plan_for(*program, "sm_80", &given);
+  ASSERT_FALSE(static_cast<bool>(refused));
+  EXPECT_EQ(refused.error().diagnostics[0].code, DiagCode::schedule_illegal);
+}
 
 // A thread keeps its elements but in other registers than the matrix instruction reads: forced by giving the
 // operand a layout whose registers are reversed.

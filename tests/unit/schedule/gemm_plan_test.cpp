@@ -1,5 +1,5 @@
 // Atoms, register tiles and warp grids over a sweep of gemm shapes.
-#include "schedule/gemm_plan.h"
+#include "schedule/products/gemm_plan.h"
 
 #include <gtest/gtest.h>
 

@@ -5,7 +5,7 @@
 #include "analysis/warpgroup_operand.h"
 #include "ir/text.h"
 #include "layout/tensor_tile.h"
-#include "schedule/gemm_plan.h"
+#include "schedule/products/gemm_plan.h"
 
 namespace tilegen::schedule {
 namespace {

@@ -29,11 +29,11 @@ inline Expected<plan::Schedule> plan_with(const ir::Program& p, TensorCopies all
   PlanOptions options;
   options.given = given;
   options.tensor_copies = allowed;
-  return plan_program(p, target_named(target), options);
+  return complete_plan(p, target_named(target), plan_program(p, target_named(target), options), given);
 }
 
 inline plan::Schedule planned(const ir::Program& p, TensorCopies allowed = TensorCopies::loads_and_stores,
-                       const plan::Schedule* given = nullptr) {
+                              const plan::Schedule* given = nullptr) {
   auto s = plan_with(p, allowed, given);
   EXPECT_TRUE(s) << s.error().to_text();
   return s ? *s : plan::Schedule{};

@@ -104,7 +104,7 @@ std::string anonymous_plan(const std::string& file, const std::string& factor) {
   std::map<std::string, std::string> places;
   for (plan::OpPlan& o : k.ops) {
     places[o.op] = "op" + std::to_string(places.size());
-    if (o.unless_one == factor) o.unless_one = "factor";
+    if (o.skip_if_identity == factor) o.skip_if_identity = "factor";
     o.reason.clear();
   }
   const auto rename = [&](std::string& op) {
@@ -116,7 +116,7 @@ std::string anonymous_plan(const std::string& file, const std::string& factor) {
     for (auto& [op, stage] : l.stages) rename(op);
     l.reason.clear();
   }
-  for (plan::MemoryPlan& m : k.memory) rename(m.value);
+  for (plan::MemoryPlan& m : k.memory) rename(m.owner);
   for (plan::ValuePlan& v : k.values) v.reason.clear();
   std::erase_if(k.values, [](const plan::ValuePlan& v) {
     return v.value == "attention:factor" || v.value == "attention:top_before";
@@ -130,7 +130,7 @@ std::string anonymous_plan(const std::string& file, const std::string& factor) {
 // The factor in place or in a buffer of its own, in a loop of its own or with the sum that it scales.
 TEST(Spelled, ARescaleFactorMayStandAnywhere) {
   const std::string plan = anonymous_plan("flash_attention.tl", "attention:top_before");
-  EXPECT_NE(plan.find("unless factor is 1"), std::string::npos) << plan;
+  EXPECT_NE(plan.find("skipped where factor is 1"), std::string::npos) << plan;
   EXPECT_EQ(anonymous_plan("hopper/rescale_in_place.tl", "attention:top_before"), plan);
   EXPECT_EQ(anonymous_plan("hopper/rescale_in_own_buffer.tl", "attention:factor"), plan);
   EXPECT_EQ(anonymous_plan("hopper/rescale_in_one_loop.tl", "attention:factor"), plan);

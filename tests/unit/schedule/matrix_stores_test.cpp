@@ -1,5 +1,5 @@
 // Which copies of accumulators store matrices.
-#include "schedule/matrix_stores.h"
+#include "schedule/memory/matrix_stores.h"
 
 #include "plan_support.h"
 

@@ -1,5 +1,5 @@
 // Orders of loops by hand and by chance: what runs beside what, and that every dependence holds.
-#include "schedule/modulo_schedule.h"
+#include "schedule/pipeline/modulo_schedule.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Blocks of a multiprocessor that a kernel's registers should allow for.
-#include "schedule/occupancy_plan.h"
+#include "schedule/grid/occupancy_plan.h"
 
 #include "plan_support.h"
 

@@ -48,18 +48,18 @@ std::string refusal(const ir::Program& p, const Stages& stages) {
   return s.error().diagnostics[0].message;
 }
 
-const Stages kLagging = {{"a/kb/copy#0", 0},   {"a/kb/copy#2", 0}, {"a/kb/gemm#0", 1}, {"a/kb/i.j#1", 2},
-                         {"a/kb/gemm#1", 2},   {"a/kb/reduce#0", 1}, {"a/kb/i.j", 1},  {"a/kb/copy#1", 1}};
+const Stages kLagging = {{"a/kb/copy#0", 0}, {"a/kb/copy#2", 0},   {"a/kb/gemm#0", 1}, {"a/kb/i.j#1", 2},
+                         {"a/kb/gemm#1", 2}, {"a/kb/reduce#0", 1}, {"a/kb/i.j", 1},    {"a/kb/copy#1", 1}};
 
 TEST(Overlap, AProductThatWaitsForAnotherLagsBehindIt) {
   auto p = program_from(attention());
   ASSERT_TRUE(p);
   const plan::KernelSchedule k = planned(*p);
   EXPECT_EQ(k.loops[0].stages, kLagging);
-  ASSERT_EQ(k.channels.size(), 3u);
-  EXPECT_EQ(k.channels[0], (plan::ChannelPlan{"a:Qs", "", {"a:Qs"}, 1}));
-  EXPECT_EQ(k.channels[1], (plan::ChannelPlan{"a/kb:Ks", "a/kb", {"a:Ks"}, 2}));
-  EXPECT_EQ(k.channels[2], (plan::ChannelPlan{"a/kb:Vs", "a/kb", {"a:Vs"}, 2}));
+  ASSERT_EQ(k.pipelines.size(), 3u);
+  EXPECT_EQ(k.pipelines[0], (plan::PipelinePlan{"a:Qs", "", {"a:Qs"}, 1}));
+  EXPECT_EQ(k.pipelines[1], (plan::PipelinePlan{"a/kb:Ks", "a/kb", {"a:Ks"}, 2}));
+  EXPECT_EQ(k.pipelines[2], (plan::PipelinePlan{"a/kb:Vs", "a/kb", {"a:Vs"}, 2}));
 }
 
 TEST(Overlap, AGivenOrderIsTakenWhereEveryOpSeesWhatItDoesInTheText) {

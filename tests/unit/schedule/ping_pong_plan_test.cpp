@@ -1,5 +1,5 @@
 // When the warpgroups of a loop take turns with the matrix units.
-#include "schedule/ping_pong_plan.h"
+#include "schedule/pipeline/ping_pong_plan.h"
 
 #include <algorithm>
 
@@ -10,8 +10,8 @@ namespace {
 
 struct Loop {
   int64_t rows = 128, keys = 64, threads = 256;
-  std::string between;    // the products, on their sums
-  std::string behind;     // the first product, in front of what scales the sums of the second
+  std::string between;  // the products, on their sums
+  std::string behind;   // the first product, in front of what scales the sums of the second
   std::string kind = "pipelined", stages = "stages 2";
 };
 

@@ -9,9 +9,10 @@
 #include <string>
 
 #include "check/check_program.h"
+#include "complete_plan.h"
 #include "ir/text.h"
 #include "plan/schedule.h"
-#include "schedule/canonical_form.h"
+#include "schedule/form/canonical_form.h"
 #include "schedule/plan_program.h"
 #include "target/target.h"
 
@@ -54,7 +55,9 @@ inline ir::Program planned_form(const ir::Program& p, const std::string& target)
 
 inline Expected<plan::Schedule> plan_for(const ir::Program& p, const std::string& target,
                                          const plan::Schedule* given = nullptr, bool conversions = true) {
-  return plan_program(planned_form(p, target), target_named(target), {given, conversions});
+  const ir::Program form = planned_form(p, target);
+  const target::Target t = target_named(target);
+  return complete_plan(form, t, plan_program(form, t, {given, conversions}), given);
 }
 
 }  // namespace tilegen::schedule

@@ -1,5 +1,5 @@
 // Partial results that a thread keeps while it reduces.
-#include "schedule/reduction_chains.h"
+#include "schedule/products/reduction_chains.h"
 
 #include "hopper_plans.h"
 #include "plan_support.h"

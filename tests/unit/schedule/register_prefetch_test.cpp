@@ -1,5 +1,5 @@
 // Loops whose product has its first operands in registers when an iteration begins.
-#include "schedule/register_prefetch.h"
+#include "schedule/products/register_prefetch.h"
 
 #include "plan_support.h"
 

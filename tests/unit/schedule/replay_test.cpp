@@ -1,7 +1,7 @@
 // A Schedule is data: a full one replays without inference, a field left out is inferred again, a field
 // changed is obeyed or refused with the reason.
-#include "infer/infer_layouts.h"
 #include "expand/expand_kernel.h"
+#include "infer/infer_layouts.h"
 #include "lower/lower_kernel.h"
 #include "plan_support.h"
 
@@ -124,7 +124,7 @@ TEST(ReplayHost, ChangedFieldsChangeTheCode) {
   given.kernels.push_back(kernel);
   auto s = plan_for(*program, "x86-64-v4", &given);
   ASSERT_TRUE(static_cast<bool>(s)) << s.error().to_text();
-  auto lowered = lower::lower_kernel(*program, *expand::expand_kernel(*program, 0, s->kernels[0], t), t);
+  auto lowered = lowered_as_planned(*program, 0, s->kernels[0], t);
   ASSERT_TRUE(static_cast<bool>(lowered)) << lowered.error().to_text();
   EXPECT_TRUE(thread::verify_thread_program(*lowered).empty());
   EXPECT_NE(thread::print_thread_program(*lowered).find("mma 2x16x"), std::string::npos);

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "infer/infer_layouts.h"
+#include "analysis/epilogue_tile.h"
 #include "hopper_plans.h"
-#include "analysis/store_stage.h"
+#include "infer/infer_layouts.h"
 #include "layout/tensor_tile.h"
 
 namespace tilegen::schedule {
@@ -81,13 +81,13 @@ TEST_P(HopperFile, WhatIsLeftOutIsPlannedAgain) {
       EXPECT_EQ(a.roles, b.roles);
       EXPECT_EQ(a.persistence, b.persistence);
       EXPECT_EQ(a.cluster, b.cluster);
-      EXPECT_EQ(a.channels, b.channels);
+      EXPECT_EQ(a.pipelines, b.pipelines);
       EXPECT_EQ(a.memory, b.memory);
       ASSERT_EQ(a.ops.size(), b.ops.size());
       for (size_t i = 0; i < a.ops.size(); ++i) {
         EXPECT_EQ(a.ops[i].engine, b.ops[i].engine) << a.ops[i].op;
         EXPECT_EQ(a.ops[i].atom, b.ops[i].atom) << a.ops[i].op;
-        EXPECT_EQ(a.ops[i].pass_columns, b.ops[i].pass_columns) << a.ops[i].op;
+        EXPECT_EQ(a.ops[i].epilogue_columns, b.ops[i].epilogue_columns) << a.ops[i].op;
       }
     };
     plan::Schedule given = full;
@@ -96,7 +96,7 @@ TEST_P(HopperFile, WhatIsLeftOutIsPlannedAgain) {
     given.kernels[k].cluster.reset();
     same(given);
     given = full;
-    given.kernels[k].channels.clear();
+    given.kernels[k].pipelines.clear();
     same(given);
     for (size_t i = 0; i < full.kernels[k].ops.size(); ++i) {
       given = full;
@@ -118,7 +118,7 @@ TEST_P(HopperFile, WithoutTensorCopiesThePlanIsThatOfWarps) {
     for (size_t k = 0; k < s.kernels.size(); ++k) {
       EXPECT_EQ(s.kernels[k].roles->producer_threads, 0);
       EXPECT_FALSE(s.kernels[k].persistence->persistent);
-      EXPECT_TRUE(s.kernels[k].channels.empty());
+      EXPECT_TRUE(s.kernels[k].pipelines.empty());
     }
   }
   for (size_t k = 0; k < without.kernels.size(); ++k) {
@@ -137,12 +137,12 @@ TEST_P(HopperFile, LoadsAloneLeaveStoresToThreads) {
     EXPECT_EQ(engines(s, Engine::warpgroup_mma), engines(full, Engine::warpgroup_mma));
     int produced = 0;
     for (const plan::KernelSchedule& k : s.kernels)
-      for (const plan::ChannelPlan& c : k.channels) produced += static_cast<int>(c.values.size());
+      for (const plan::PipelinePlan& c : k.pipelines) produced += static_cast<int>(c.values.size());
     EXPECT_EQ(engines(s, Engine::tensor_copy), produced);
     EXPECT_GE(produced, engines(full, Engine::warpgroup_mma));
     for (const plan::KernelSchedule& k : s.kernels)
       for (const plan::OpPlan& o : k.ops) {
-        EXPECT_EQ(o.pass_columns, 0);
+        EXPECT_EQ(o.epilogue_columns, 0);
         if (o.engine == Engine::vector_copy) {
           EXPECT_TRUE(o.iteration) << o.op;
         }
@@ -153,20 +153,19 @@ TEST_P(HopperFile, LoadsAloneLeaveStoresToThreads) {
 TEST_P(HopperFile, EverythingOfTheEngineHasAPlaceOfItsOwn) {
   const plan::Schedule full = planned(*program_);
   for (const plan::KernelSchedule& k : full.kernels) {
-    if (k.channels.empty()) continue;
-    auto place = [&](const std::string& name) {
-      const auto at =
-          std::find_if(k.memory.begin(), k.memory.end(), [&](const auto& m) { return m.value == name; });
-      EXPECT_NE(at, k.memory.end()) << name;
-      return at == k.memory.end() ? plan::MemoryPlan{} : *at;
+    if (k.pipelines.empty()) continue;
+    auto place = [&](plan::Storage storage, const std::string& owner) {
+      const plan::MemoryPlan* m = plan::find_memory(k, storage, owner);
+      EXPECT_NE(m, nullptr) << plan::storage_name(storage) << " of " << owner;
+      return m ? *m : plan::MemoryPlan{};
     };
     std::vector<plan::MemoryPlan> own;
-    for (const plan::ChannelPlan& c : k.channels) {
-      own.push_back(place("channel:" + c.name));
+    for (const plan::PipelinePlan& c : k.pipelines) {
+      own.push_back(place(plan::Storage::barriers, c.name));
       EXPECT_EQ(own.back().bytes, 16 * c.slots);
       EXPECT_EQ(own.back().offset % 16, 0);
       for (const std::string& v : c.values) {
-        own.push_back(place(v));
+        own.push_back(place(plan::Storage::value, v));
         EXPECT_EQ(own.back().offset % 1024, 0) << v;
         EXPECT_EQ(plan::find_value(k, v)->slots, c.slots);
         // Every slot begins where the swizzle does.
@@ -176,22 +175,21 @@ TEST_P(HopperFile, EverythingOfTheEngineHasAPlaceOfItsOwn) {
       }
     }
     for (const plan::OpPlan& o : k.ops)
-      if (o.pass_columns > 0) {
-        own.push_back(place(o.op + ":stage"));
+      if (o.epilogue_columns > 0) {
+        own.push_back(place(plan::Storage::stage, o.op));
         EXPECT_EQ(own.back().offset % 1024, 0);
       }
     for (const plan::MemoryPlan& a : own) {
       EXPECT_LE(a.offset + a.bytes, 227 * 1024);
       for (const plan::MemoryPlan& b : k.memory)
-        EXPECT_TRUE(a.value == b.value || a.offset + a.bytes <= b.offset || b.offset + b.bytes <= a.offset)
-            << a.value << " meets " << b.value;
+        EXPECT_TRUE(a == b || a.offset + a.bytes <= b.offset || b.offset + b.bytes <= a.offset)
+            << a.owner << " meets " << b.owner;
     }
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, HopperFile, ::testing::ValuesIn(hopper_programs()), [](const auto& info) {
-  return std::filesystem::path(info.param).stem().string();
-});
+INSTANTIATE_TEST_SUITE_P(All, HopperFile, ::testing::ValuesIn(hopper_programs()),
+                         [](const auto& info) { return std::filesystem::path(info.param).stem().string(); });
 
 // ---- given fields
 
@@ -281,18 +279,19 @@ TEST_F(GivenFields, RolesAreCheckedAgainstTheMultiprocessor) {
 
 TEST_F(GivenFields, PassesStagesAndPersistenceAreTakenAsTheyAre) {
   plan::Schedule given = one_op("gemm", "gemm/copy#0", Engine::tensor_copy);
-  given.kernels[0].ops[0].pass_columns = 64;
+  given.kernels[0].ops[0].epilogue_columns = 64;
   given.kernels[0].persistence = plan::PersistencePlan{false, "static", false, "x"};
   given.kernels[0].loops = {{"gemm/ko", 3, {}, "x"}};
   const plan::Schedule s = planned(*program_, TensorCopies::loads_and_stores, &given);
   const plan::KernelSchedule& k = s.kernels[0];
-  EXPECT_EQ(plan::find_op(k, "gemm/copy#0")->pass_columns, 64);
+  EXPECT_EQ(plan::find_op(k, "gemm/copy#0")->epilogue_columns, 64);
   EXPECT_FALSE(k.persistence->persistent);
-  EXPECT_EQ(k.channels[0].slots, 3);
-  given.kernels[0].ops[0].pass_columns = 48;
+  EXPECT_EQ(k.pipelines[0].slots, 3);
+  given.kernels[0].ops[0].epilogue_columns = 48;
   EXPECT_EQ(
       refused(*program_, given),
-      "the schedule gives tensor copies, but passes of 48 columns do not divide 256 into multiples of 64");
+      "the schedule gives tensor copies, but epilogue tiles of 48 columns do not divide 256 into multiples "
+      "of 64");
 }
 
 TEST_F(GivenFields, ClustersAreTakenOrRefusedWithTheReason) {
@@ -341,17 +340,17 @@ TEST_F(GivenFields, ChannelsHoldTheTilesOfALoop) {
   plan::Schedule given;
   given.kernels.resize(1);
   given.kernels[0].kernel = "gemm";
-  given.kernels[0].channels = {{"mine", "gemm/ko", {"gemm:Bs", "gemm:As"}, 4}};
-  EXPECT_EQ(planned(*program_, TensorCopies::loads_and_stores, &given).kernels[0].channels,
-            given.kernels[0].channels);
-  for (const std::vector<plan::ChannelPlan>& wrong :
-       {std::vector<plan::ChannelPlan>{{"a", "gemm/ko", {"gemm:As"}, 4}, {"b", "gemm/ko", {"gemm:Bs"}, 4}},
+  given.kernels[0].pipelines = {{"mine", "gemm/ko", {"gemm:Bs", "gemm:As"}, 4}};
+  EXPECT_EQ(planned(*program_, TensorCopies::loads_and_stores, &given).kernels[0].pipelines,
+            given.kernels[0].pipelines);
+  for (const std::vector<plan::PipelinePlan>& wrong :
+       {std::vector<plan::PipelinePlan>{{"a", "gemm/ko", {"gemm:As"}, 4}, {"b", "gemm/ko", {"gemm:Bs"}, 4}},
         {{"a", "gemm/ko", {"gemm:As"}, 4}},
         {{"a", "gemm/ko", {"gemm:As", "gemm:Bs", "gemm:acc"}, 4}}}) {
-    given.kernels[0].channels = wrong;
-    EXPECT_NE(refused(*program_, given).find("the given channels do not hold"), std::string::npos);
+    given.kernels[0].pipelines = wrong;
+    EXPECT_NE(refused(*program_, given).find("the given pipelines do not hold"), std::string::npos);
   }
-  given.kernels[0].channels = {{"a", "gemm/ki", {"gemm:As", "gemm:Bs"}, 4}};
+  given.kernels[0].pipelines = {{"a", "gemm/ki", {"gemm:As", "gemm:Bs"}, 4}};
   auto s = plan_for(*program_, "sm_90a", &given);
   ASSERT_FALSE(s);
   EXPECT_EQ(s.error().diagnostics[0].code, DiagCode::schedule_mismatch);
@@ -377,11 +376,10 @@ TEST(TensorStores, GiveWayToStagesFirstByPassesThenAltogether) {
     int64_t m, n, k, stages, pass, fit;
     const char* c;
   };
-  for (const Row& r : {Row{128, 256, 64, 3, 256, 3, "f16"},   // the whole width fits
-                       Row{128, 256, 64, 4, 128, 4, "f16"},   // half of it
-                       Row{128, 256, 64, 5, 128, 4, "f16"},   // a stage less
-                       Row{128, 192, 128, 2, 192, 2, "f16"},
-                       Row{128, 256, 128, 2, 128, 2, "f16"},
+  for (const Row& r : {Row{128, 256, 64, 3, 256, 3, "f16"},  // the whole width fits
+                       Row{128, 256, 64, 4, 128, 4, "f16"},  // half of it
+                       Row{128, 256, 64, 5, 128, 4, "f16"},  // a stage less
+                       Row{128, 192, 128, 2, 192, 2, "f16"}, Row{128, 256, 128, 2, 128, 2, "f16"},
                        Row{256, 128, 128, 2, 32, 2, "f32"},
                        Row{128, 256, 144, 2, 0, 2, "f32"}}) {  // 2 stages leave less than a box
     auto p = program_from(gemm_text(r.m, r.n, r.k, r.stages, 256, r.c));
@@ -390,7 +388,7 @@ TEST(TensorStores, GiveWayToStagesFirstByPassesThenAltogether) {
     const std::string what = std::to_string(r.m) + "x" + std::to_string(r.n) + "x" + std::to_string(r.k);
     const plan::OpPlan& store = *plan::find_op(s.kernels[0], "gemm/copy#0");
     EXPECT_EQ(store.engine, r.pass > 0 ? Engine::tensor_copy : Engine::vector_copy) << what;
-    EXPECT_EQ(store.pass_columns, r.pass) << what;
+    EXPECT_EQ(store.epilogue_columns, r.pass) << what;
     EXPECT_EQ(s.kernels[0].loops[0].num_stages, r.fit) << what;
     if (r.pass == 0) {
       EXPECT_EQ(note_of(s.kernels[0], "gemm/copy#0"),
@@ -412,8 +410,9 @@ TEST(TensorStores, StagesFollowTheAccumulators) {
     ASSERT_TRUE(p);
     const plan::Schedule s = planned(*p);
     const auto ops = analysis::collect_kernel_ops(*p, 0);
-    const auto stage = store_stage(*p, ops.ops.back(), *plan::find_value(s.kernels[0], "gemm:acc")->fragment,
-                                   *target::find_target("sm_90a"), nullptr);
+    const auto stage =
+        epilogue_tile(*p, ops.ops.back(), *plan::find_value(s.kernels[0], "gemm:acc")->fragment,
+                      *target::find_target("sm_90a"), nullptr);
     ASSERT_TRUE(stage) << r.m << "x" << r.n;
     EXPECT_EQ(stage->rows, r.rows);
     EXPECT_EQ(stage->columns, r.columns);
@@ -427,9 +426,9 @@ TEST(TensorStores, StagesFollowTheAccumulators) {
   ASSERT_TRUE(p);
   std::string why;
   const auto ops = analysis::collect_kernel_ops(*p, 0);
-  EXPECT_FALSE(store_stage(*p, ops.ops.back(),
-                           layout::Fragment::replicated(std::vector<int64_t>{64, 24}, 128),
-                           *target::find_target("sm_90a"), &why));
+  EXPECT_FALSE(epilogue_tile(*p, ops.ops.back(),
+                             layout::Fragment::replicated(std::vector<int64_t>{64, 24}, 128),
+                             *target::find_target("sm_90a"), &why));
   EXPECT_EQ(why, "its source is not held as warpgroup instructions leave it");
 }
 
@@ -447,8 +446,8 @@ TEST(WarpgroupProducts, AnAccumulatorHeldOtherwiseGoesToWarps) {
   EXPECT_EQ(plan::find_op(s.kernels[0], "gemm/kk/gemm#0")->engine, Engine::mma);
   EXPECT_EQ(note_of(s.kernels[0], "gemm/kk/gemm#0"),
             "no warpgroup instructions: 'gemm:acc' is held otherwise");
-  ASSERT_EQ(s.kernels[0].channels.size(), 1u);
-  EXPECT_EQ(s.kernels[0].channels[0].name, "gemm/ko");
+  ASSERT_EQ(s.kernels[0].pipelines.size(), 1u);
+  EXPECT_EQ(s.kernels[0].pipelines[0].name, "gemm/ko");
 }
 
 TEST(WarpgroupProducts, TilesOfAProductShareAChannel) {
@@ -467,9 +466,9 @@ TEST(WarpgroupProducts, TilesOfAProductShareAChannel) {
   auto p = program_from(text);
   ASSERT_TRUE(p);
   const plan::KernelSchedule k = planned(*p).kernels[0];
-  ASSERT_EQ(k.channels.size(), 2u);
-  EXPECT_EQ(k.channels[0], (plan::ChannelPlan{"gemm/ko:As", "gemm/ko", {"gemm:As", "gemm:Bs"}, 3}));
-  EXPECT_EQ(k.channels[1], (plan::ChannelPlan{"gemm/ko:Xs", "gemm/ko", {"gemm:Xs", "gemm:Ys"}, 3}));
+  ASSERT_EQ(k.pipelines.size(), 2u);
+  EXPECT_EQ(k.pipelines[0], (plan::PipelinePlan{"gemm/ko:As", "gemm/ko", {"gemm:As", "gemm:Bs"}, 3}));
+  EXPECT_EQ(k.pipelines[1], (plan::PipelinePlan{"gemm/ko:Xs", "gemm/ko", {"gemm:Xs", "gemm:Ys"}, 3}));
 }
 
 // Measured on an H200: the engine's instructions are illegal there.

@@ -1,8 +1,8 @@
 // Where shared tiles of threads lie.
-#include "schedule/tile_layouts.h"
+#include "schedule/memory/tile_layouts.h"
 
 #include "plan_support.h"
-#include "schedule/tile_accesses.h"
+#include "schedule/memory/tile_accesses.h"
 
 namespace tilegen::schedule {
 namespace {

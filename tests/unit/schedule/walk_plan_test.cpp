@@ -21,7 +21,7 @@ TEST(Persistence, BlocksWithoutAProductWalkToo) {
   ASSERT_TRUE(p);
   const plan::KernelSchedule k = planned(*p).kernels[0];
   EXPECT_EQ(plan::find_op(k, "gemm/if#0/ko/gemm#0")->engine, Engine::warpgroup_mma);
-  EXPECT_TRUE(k.persistence->claimed());
+  EXPECT_TRUE(k.persistence->dynamic());
 }
 
 // Rows of 1040 bytes begin inside lines of the cache, which makes bringing the tiles the longer part; rows of
@@ -66,18 +66,17 @@ TEST(Persistence, BlocksWalkAloneOnAMultiprocessorAndClaimWhereWorkDiffers) {
   EXPECT_FALSE(k.persistence->persistent);
   k = planned(*program_from(walked_text(false))).kernels[0];
   EXPECT_TRUE(k.persistence->persistent);
-  EXPECT_FALSE(k.persistence->claimed());
+  EXPECT_FALSE(k.persistence->dynamic());
   k = planned(*program_from(walked_text(true))).kernels[0];
-  EXPECT_TRUE(k.persistence->claimed());
+  EXPECT_TRUE(k.persistence->dynamic());
   EXPECT_EQ(k.persistence->reason,
-            "one block fills a multiprocessor, and blocks have different amounts of work: each claims its "
-            "next tile, whose loads "
-            "run beside the epilogue of this one");
-  EXPECT_EQ(k.raster->order, "longest_first");
-  const auto place =
-      std::find_if(k.memory.begin(), k.memory.end(), [](const auto& m) { return m.value == "gemm:claims"; });
+            "one block fills a multiprocessor, and tiles have different amounts of work: each block takes "
+            "its next one when it is done, whose loads run beside the epilogue of this one");
+  EXPECT_EQ(k.raster->order, "lpt");
+  const auto place = std::find_if(k.memory.begin(), k.memory.end(),
+                                  [](const auto& m) { return m.storage == plan::Storage::tile_scheduler; });
   ASSERT_NE(place, k.memory.end());
-  EXPECT_EQ(place->bytes, 48);
+  EXPECT_EQ(place->bytes, 2 * (8 + 8 + 4));
 }
 
 TEST(Persistence, TheGivenOrderIsTaken) {
@@ -85,7 +84,7 @@ TEST(Persistence, TheGivenOrderIsTaken) {
     auto p = program_from(walked_text(differ));
     ASSERT_TRUE(p);
     for (const auto& [persistent, order] :
-         {std::pair(false, "static"), std::pair(true, "static"), std::pair(true, "claimed")}) {
+         {std::pair(false, "static"), std::pair(true, "static"), std::pair(true, "dynamic")}) {
       plan::Schedule given;
       given.kernels.resize(1);
       given.kernels[0].kernel = "gemm";
@@ -93,9 +92,10 @@ TEST(Persistence, TheGivenOrderIsTaken) {
       const auto s = plan_for(*p, "sm_90a", &given);
       ASSERT_TRUE(s) << s.error().to_text();
       EXPECT_EQ(*s->kernels[0].persistence, *given.kernels[0].persistence);
-      const bool claims = std::any_of(s->kernels[0].memory.begin(), s->kernels[0].memory.end(),
-                                      [](const auto& m) { return m.value == "gemm:claims"; });
-      EXPECT_EQ(claims, persistent && std::string(order) == "claimed");
+      const bool dynamic_tiles =
+          std::any_of(s->kernels[0].memory.begin(), s->kernels[0].memory.end(),
+                      [](const auto& m) { return m.storage == plan::Storage::tile_scheduler; });
+      EXPECT_EQ(dynamic_tiles, persistent && std::string(order) == "dynamic");
     }
   }
 }
@@ -117,38 +117,40 @@ TEST(Persistence, ImpossibleOrdersAreRefused) {
     return s.error().diagnostics[0].message;
   };
   const std::string impossible = "the given persistence is not possible: ";
-  EXPECT_EQ(refusal({true, "dynamic", false, ""}),
-            impossible + "order 'dynamic' is neither 'static' nor 'claimed'");
-  EXPECT_EQ(refusal({false, "claimed", false, ""}),
-            impossible + "blocks of one point have no order to walk in");
-  EXPECT_EQ(refusal({true, "claimed", false, ""}, 2),
-            impossible + "blocks of a cluster walk their points together, none claims one for itself");
-  EXPECT_EQ(refusal({true, "claimed", false, ""}, 1, 0),
+  EXPECT_EQ(refusal({true, "guided", false, ""}),
+            impossible + "order 'guided' is neither 'static' nor 'dynamic'");
+  EXPECT_EQ(refusal({false, "dynamic", false, ""}), impossible + "blocks of one tile have no order of tiles");
+  EXPECT_EQ(
+      refusal({true, "dynamic", false, ""}, 2),
+      impossible +
+          "blocks of a cluster compute their tiles together, and a dynamic tile scheduler gives one to each");
+  EXPECT_EQ(refusal({true, "dynamic", false, ""}, 1, 0),
             impossible + "it needs a producer, which the kernel has not");
   EXPECT_EQ(refusal({true, "static", false, ""}, 1, 0),
             impossible + "it needs a producer, which the kernel has not");
   EXPECT_EQ(refusal({true, "static", true, ""}),
-            impossible + "only points that are claimed can be passed over ('skips_idle')");
-  EXPECT_EQ(refusal({true, "claimed", true, ""})
-                .rfind(impossible + "no point can be passed over ('skips_idle')", 0),
+            impossible + "only a dynamic tile scheduler skips tiles ('skip_empty_tiles')");
+  EXPECT_EQ(refusal({true, "dynamic", true, ""})
+                .rfind(impossible + "no tile can be skipped ('skip_empty_tiles')", 0),
             0u);
 }
 
 // A product whose tiles' lengths differ, and which stores the first rows only.
 TEST(EmptyTiles, ArePassedOverByBlocksThatClaimTheirTiles) {
   std::string text = walked_text(true);
-  EXPECT_FALSE(planned(*program_from(text)).kernels[0].persistence->skips_idle.value());
+  EXPECT_FALSE(planned(*program_from(text)).kernels[0].persistence->skip_empty_tiles.value());
   text.insert(text.find(" copy acc -> C["), " if by * 128 < k {\n");
   text.insert(text.size() - 2, " }\n");
   const plan::PersistencePlan walk = *planned(*program_from(text)).kernels[0].persistence;
-  EXPECT_TRUE(walk.claimed());
-  EXPECT_TRUE(walk.skips_idle.value());
+  EXPECT_TRUE(walk.dynamic());
+  EXPECT_TRUE(walk.skip_empty_tiles.value());
 }
 
 TEST(Roles, RegistersAreMovedWhereOneWarpBesideLeavesTooFew) {
-  const std::string old = " alloc old: fragment f32[128, 256]\n", add =
-      " copy C[by * 128 :+ 128, bx * 256 :+ 256] -> old\n"
-      " parallel i, j in 128, 256 {\n acc[i, j] = acc[i, j] + old[i, j]\n }\n";
+  const std::string old = " alloc old: fragment f32[128, 256]\n",
+                    add =
+                        " copy C[by * 128 :+ 128, bx * 256 :+ 256] -> old\n"
+                        " parallel i, j in 128, 256 {\n acc[i, j] = acc[i, j] + old[i, j]\n }\n";
   for (const auto& [text, expected] :
        {std::pair(gemm_text(128, 256, 64, 3, 256), plan::RolePlan{32, 0, 0, ""}),
         std::pair(gemm_text(128, 256, 64, 3, 256, "f32", old, add), plan::RolePlan{128, 24, 240, ""}),

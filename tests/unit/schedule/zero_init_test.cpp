@@ -1,5 +1,5 @@
 // Which fills are left to the first product of the loop behind.
-#include "schedule/zero_init.h"
+#include "schedule/products/zero_init.h"
 
 #include "plan_support.h"
 

@@ -70,7 +70,7 @@ TEST(Targets, FiguresOfAMachineFitTogether) {
     EXPECT_GE(t.registers_per_multiprocessor, t.min_role_registers * t.max_threads);
     EXPECT_GT(t.line_bytes, 0);
     EXPECT_GT(t.special_lanes * t.convert_lanes, 0);
-    EXPECT_GE(t.named_barriers, thread::kFirstOrderBarrier + thread::kMostOrderBarriers);
+    EXPECT_GE(t.named_barriers, thread::kFirstOrderBarrier + thread::kMaxOrderBarriers);
     for (int bytes : t.async_copy_bytes) EXPECT_LE(bytes, t.vector_bytes);
     if (t.tensor_copy) {
       EXPECT_GT(t.transaction_barrier_bytes, 0);

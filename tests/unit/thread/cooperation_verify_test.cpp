@@ -185,19 +185,19 @@ TEST_F(CooperationVerifyTest, Claims) {
   m.name = "number", m.space = Space::local, m.type = ir::DType::i32, m.elements = 1, m.alignment = 4,
   m.in_registers = true;
   const MemoryId number = p.add_memory(m);
-  p.body.push_back(add(Claim{number, c(0)}));
-  expect_reports(verify_thread_program(p), "a claim, and no counter");
-  p.claims = true;
+  p.body.push_back(add(FetchTile{number, c(0)}));
+  expect_reports(verify_thread_program(p), "a fetched tile, and no counter");
+  p.dynamic_tiles = true;
   EXPECT_EQ(verify_thread_program(p), std::vector<std::string>());
   p.memories[number.value].type = ir::DType::i64;
   p.memories[number.value].alignment = 8;
-  expect_reports(verify_thread_program(p), "a claim into number, which holds i64");
+  expect_reports(verify_thread_program(p), "a fetched tile into number, which holds i64");
   p.memories[number.value].type = ir::DType::i32;
   const ir::VarId launched = std::exchange(p.launched_var, ir::VarId());
   expect_reports(verify_thread_program(p), "the program is not persistent");
   p.launched_var = launched;
   p.cluster = 2;
-  expect_reports(verify_thread_program(p), "blocks of a cluster claim points");
+  expect_reports(verify_thread_program(p), "blocks of a cluster take tiles");
 }
 
 TEST_F(CooperationVerifyTest, RolesStandLastAndOnce) {

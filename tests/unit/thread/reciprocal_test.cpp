@@ -14,11 +14,11 @@ void expect_exact(int64_t d, int64_t x) {
 
 // Quotients are decided where they change.
 void expect_exact_at_steps(int64_t d) {
-  const int64_t most = kMostDivided / d;
+  const int64_t most = kMaxDivided / d;
   for (int64_t q : {int64_t{0}, int64_t{1}, int64_t{2}, most / 3, most / 2, most - 1, most})
     for (int64_t x = q * d - 1; x <= q * d + 1; ++x)
-      if (x >= 0 && x <= kMostDivided) expect_exact(d, x);
-  expect_exact(d, kMostDivided);
+      if (x >= 0 && x <= kMaxDivided) expect_exact(d, x);
+  expect_exact(d, kMaxDivided);
 }
 
 TEST(Reciprocal, IsExactForEverySmallDivisor) {
@@ -38,13 +38,13 @@ TEST(Reciprocal, IsExactAtRandom) {
   for (int i = 0; i < 200000; ++i) {
     const auto bits = random() % 31;
     const auto d = static_cast<int64_t>(random() >> (33 + bits)) + 1;
-    expect_exact(d, static_cast<int64_t>(random() % (kMostDivided + 1)));
+    expect_exact(d, static_cast<int64_t>(random() % (kMaxDivided + 1)));
   }
 }
 
 TEST(Reciprocal, DividesByMoreThan31BitsToNothing) {
   for (int64_t d : {int64_t{INT32_MAX} + 1, int64_t{1} << 40, INT64_MAX})
-    for (int64_t x : {int64_t{0}, int64_t{1}, kMostDivided}) expect_exact(d, x);
+    for (int64_t x : {int64_t{0}, int64_t{1}, kMaxDivided}) expect_exact(d, x);
 }
 
 }  // namespace

@@ -71,7 +71,9 @@ struct ThreadVerifyTest : Test {
     simd =
         p.add(Loop{lane, c(8), LoopForm::vectorized, {p.add(Store{tile, at, scaled, inside}, "axpy/copy#0")}},
               "axpy/copy#0");
-    unrolled = p.add(Loop{u, c(8), LoopForm::unrolled,
+    unrolled = p.add(Loop{u,
+                          c(8),
+                          LoopForm::unrolled,
                           {p.add(Store{acc, use(u), load(tile, p.exprs.add(use(i), use(u))), {}}, "axpy/s")}},
                      "axpy/s");
     const StmtId guarded = p.add(Store{out, p.exprs.add(use(bx), use(i)), load(acc, c(0)), {}}, "axpy/s");

@@ -15,7 +15,7 @@ namespace {
 
 constexpr unsigned kGlobal = 1, kShared = 3;             // address spaces
 constexpr uint64_t kMapBytes = 128, kMapAlignment = 64;  // of a tensor map
-constexpr const char* kSharedName = "$shared_memory";  // no kernel is called that
+constexpr const char* kSharedName = "$shared_memory";    // no kernel is called that
 
 llvm::Align alignment_of(const Memory& m) {
   uint64_t known = static_cast<uint64_t>(std::max<int64_t>(m.alignment, ir::dtype_bytes(m.type)));
@@ -64,7 +64,7 @@ void GpuEmitter::create_function() {
   types.insert(types.end(), 2 * program_.divisors.size(), b_.getInt64Ty());
   const size_t first_map = types.size();
   types.insert(types.end(), program_.tensor_maps.size(), b_.getPtrTy());
-  if (program_.claims) types.push_back(b_.getPtrTy(kGlobal));
+  if (program_.dynamic_tiles) types.push_back(b_.getPtrTy(kGlobal));
   auto* type = llvm::FunctionType::get(b_.getVoidTy(), types, false);
   function_ = llvm::Function::Create(type, llvm::GlobalValue::ExternalLinkage, symbol_, module_);
   function_->addFnAttr(llvm::Attribute::NoUnwind);
@@ -86,7 +86,7 @@ void GpuEmitter::create_function() {
     };
     divisors_[program_.divisors[i]] = {slot(0, "divisor"), slot(1, "reciprocal")};
   }
-  if (program_.claims) {
+  if (program_.dynamic_tiles) {
     counter_ = function_->getArg(static_cast<unsigned>(types.size() - 1));
     counter_->setName("counter");
   }

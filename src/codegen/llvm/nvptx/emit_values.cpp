@@ -1,7 +1,7 @@
 // Expressions. The value of an i64 expression is an i32 where its range allows, else an i64.
 #include "codegen/llvm/nvptx/gpu_emitter.h"
-#include "thread/reciprocal.h"
 #include "codegen/llvm/types.h"
+#include "thread/reciprocal.h"
 
 namespace tilegen::codegen {
 
@@ -178,9 +178,9 @@ Value* GpuEmitter::index_operation(const ExprNode& n, ExprId e, Value* a, Value*
   if (is_modular(n.op)) return modular(n, e, a, b);
   const Interval ra = facts_.range(n.a), rb = facts_.range(n.b);
   const bool division = n.op == ExprOp::floordiv || n.op == ExprOp::floormod;
-  if (division && ra.within({0, thread::kMostDivided}) && divisors_.contains(n.b))
+  if (division && ra.within({0, thread::kMaxDivided}) && divisors_.contains(n.b))
     return divided_by_reciprocal(n, e, a, b);
-  if (division && ra.within({0, thread::kMostDivided}) && !facts_.narrow(n.b))
+  if (division && ra.within({0, thread::kMaxDivided}) && !facts_.narrow(n.b))
     return divided_narrow(n, e, a, b);
   bool narrow = facts_.narrow(n.a) && facts_.narrow(n.b);
   if (is_index(n.type)) narrow = narrow && facts_.narrow(e);

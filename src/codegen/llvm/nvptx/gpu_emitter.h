@@ -118,7 +118,7 @@ class GpuEmitter : private ProgramEmitter {
   void emit_node(const thread::TransactionArrive& arrive);
   void emit_node(const thread::TransactionWait& wait);
   void emit_node(const thread::TransactionTest& test);
-  void emit_node(const thread::Claim& claim);
+  void emit_node(const thread::FetchTile& fetch);
   void emit_node(const thread::TensorLoad& load);
   void emit_node(const thread::TensorStore& store);
   std::string coordinates(const std::vector<ir::ExprId>& at, std::string& constraints, Values& operands);
@@ -165,7 +165,7 @@ class GpuEmitter : private ProgramEmitter {
   Place place(thread::MemoryId memory, ir::ExprId index);
   Place place(thread::MemoryId memory, const arith::Affine& index);
   Place shared_place(const arith::Affine& index, int64_t scale, int64_t first);  // in the arena, bytes
-  llvm::Value* pointer(const Place& at);  // with its offset
+  llvm::Value* pointer(const Place& at);                                         // with its offset
   // The two operands `[pointer+offset]` of an instruction are made of.
   Values address(Place at);
   std::vector<Summand> summands(const arith::Affine& index, int64_t scale);
@@ -216,13 +216,13 @@ class GpuEmitter : private ProgramEmitter {
   llvm::Value* warp_ = nullptr;
   // Neighbours of warpgroup products that share their assembly.
   struct Folding {
-    bool contained = false;                        // a fence or commit that the product's code contains
+    bool contained = false;                         // a fence or commit that the product's code contains
     bool fence_first = false, commit_last = false;  // a product
     std::vector<const thread::WarpgroupMma*> behind_fence;  // those with A in registers that follow it
   };
   std::vector<Folding> folding_;  // by StmtId
   size_t statement_ = 0;          // StmtId being emitted
-  ir::VarId lane_var_;                      // valid inside a vectorized loop
+  ir::VarId lane_var_;            // valid inside a vectorized loop
   int64_t width_ = 1;
   std::vector<OpenLoop> loops_;                        // serial loops being emitted, outermost first
   std::unordered_map<ir::ExprId, Values> wide_loads_;  // of the statement: elements by lane

@@ -96,7 +96,7 @@ void RegisterFile::collect_written(const Block& body, Memories& out) const {
     for (const Block* inner : blocks_inside(node)) collect_written(*inner, out);
     if (auto* s = std::get_if<Store>(&node)) add(s->memory);
     if (auto* s = std::get_if<Shuffle>(&node)) add(s->dst);
-    if (auto* s = std::get_if<Claim>(&node)) add(s->dst);
+    if (auto* s = std::get_if<FetchTile>(&node)) add(s->dst);
     if (auto* s = std::get_if<TransactionTest>(&node)) add(s->dst);
     if (auto* s = std::get_if<LoadMatrix>(&node)) add(s->dst);
     if (auto* s = std::get_if<WarpMma>(&node)) add(s->c);

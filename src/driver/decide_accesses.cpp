@@ -1,0 +1,26 @@
+#include "driver/decide_accesses.h"
+
+#include "expand/expand_kernel.h"
+#include "lower/access_facts.h"
+#include "schedule/accesses/access_plan.h"
+
+namespace tilegen::driver {
+
+Checked decide_accesses(const ir::Program& program, const target::Target& target,
+                        schedule::Assumptions allowed, const plan::KernelSchedule* given, bool must_hold,
+                        plan::KernelSchedule& plan, expand::ScheduledKernel& scheduled) {
+  auto facts = lower::find_access_facts(program, scheduled, target);
+  if (!facts) return facts.error();
+  bool engines_changed = false;
+  if (Checked ok =
+          schedule::plan_accesses(*scheduled.ops, *facts, allowed, given, must_hold, plan, engines_changed);
+      !ok)
+    return ok;
+  if (!engines_changed) return Unit{};
+  auto again = expand::expand_kernel(program, scheduled.kernel, plan, target);
+  if (!again) return again.error();
+  scheduled = std::move(*again);
+  return Unit{};
+}
+
+}  // namespace tilegen::driver

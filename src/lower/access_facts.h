@@ -1,0 +1,17 @@
+// Facts of a kernel's accesses: which vectors are aligned, where predicates are the same for whole blocks,
+// how much code versions and unrolled loops come to.
+//
+// requires: as lower_kernel. ensures: facts of every op whose points threads walk; nothing is decided.
+// why here: addresses are made by lowering alone; the schedule decides by these facts, and lowering obeys.
+// refuses: what lower_kernel refuses of the ops that it looks at.
+#pragma once
+
+#include "lower/lower_kernel.h"
+#include "plan/access_facts.h"
+
+namespace tilegen::lower {
+
+Expected<plan::AccessFacts> find_access_facts(const ir::Program& p, const expand::ScheduledKernel& scheduled,
+                                              const target::Target& target);
+
+}  // namespace tilegen::lower

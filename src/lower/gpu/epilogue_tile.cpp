@@ -1,0 +1,220 @@
+// Fragments of matrix sums stored by the copy engine: pass by pass of columns every warpgroup writes the rows
+// it holds to a staged tile of its own, in the engine's swizzle, and one of its threads stores the boxes. The
+// engine reads the stage while the warpgroup goes on; before the stage is written again that thread waits.
+// Where threads have read the tensor all warpgroups meet in front of the first box: it may fall on what
+// another one still reads.
+#include <algorithm>
+
+#include "analysis/epilogue_tile.h"
+#include "layout/tensor_tile.h"
+#include "lower/gpu/tensor_coordinate.h"
+#include "lower/op_lowering.h"
+#include "thread/named_barriers.h"
+
+namespace tilegen::lower {
+
+namespace {
+
+constexpr int64_t kUnit = layout::kSwizzleUnit;
+
+}  // namespace
+
+class StagedStore {
+ public:
+  StagedStore(KernelLowering& k, const analysis::KernelOp& op, const plan::OpPlan& plan,
+              const analysis::EpilogueTile& stage, FragmentView from, const ir::TileOp& tile_op,
+              thread::Block& out)
+      : k_(k),
+        e_(k.out_.exprs),
+        op_(op),
+        plan_(plan),
+        stage_(stage),
+        from_(from),
+        tile_op_(tile_op),
+        out_(out) {
+    pass_columns_ = plan.epilogue_columns > 0 ? plan.epilogue_columns : stage.columns;
+    const ir::Buffer& tensor = k.p_.buffer(tile_op.operands[1].buffer);
+    type_ = tensor.type;
+    bytes_ = ir::dtype_bytes(type_);
+    unit_ = kUnit / bytes_;
+    part_elements_ = stage.rows * pass_columns_;
+  }
+
+  void run() {
+    const int64_t warpgroups = stage_.warpgroups_m * stage_.warpgroups_n;
+    memory_ = k_.planned_memory(plan::Storage::stage, op_.path, type_, warpgroups * part_elements_);
+    if (k_.failed()) return;
+    thread::Memory& m = k_.out_.memories[memory_.value];
+    m.alignment = k_.target_.tensor_tile_alignment;
+    m.ordered = true;
+    const ExprId tid = e_.var(k_.out_.thread_var);
+    group_ = k_.simplified(e_.floordiv(tid, e_.const_int(k_.target_.warpgroup)));
+    group_m_ = k_.simplified(e_.floordiv(group_, e_.const_int(stage_.warpgroups_n)));
+    group_n_ = k_.simplified(e_.floormod(group_, e_.const_int(stage_.warpgroups_n)));
+    lane_ = k_.simplified(e_.floormod(tid, e_.const_int(k_.target_.warp)));
+    warp_ = k_.simplified(e_.floormod(e_.floordiv(tid, e_.const_int(k_.target_.warp)),
+                                      e_.const_int(k_.target_.warpgroup / k_.target_.warp)));
+    place_tensor();
+    if (plan_.computed_first.value_or(false)) emit(thread::WarpgroupWait{0, {from_.memory}});
+    for (int64_t column = 0; column < stage_.columns && !k_.failed(); column += pass_columns_) pass(column);
+  }
+
+ private:
+  template <class Node>
+  void emit(Node node) {
+    out_.push_back(k_.out_.add(std::move(node), op_.path));
+  }
+  // By what has been lowered.
+  bool tensor_is_read() const {
+    const MemoryId tensor = k_.globals_.at(tile_op_.operands[1].buffer);
+    for (size_t i = 0; i < e_.size(); ++i)
+      if (const ir::ExprNode& n = e_[ExprId(i)]; n.op == ir::ExprOp::load && n.object == tensor) return true;
+    return std::any_of(k_.out_.stmts.begin(), k_.out_.stmts.end(), [&](const thread::Stmt& s) {
+      const auto* copy = std::get_if<thread::AsyncCopy>(&s.node);
+      return copy && copy->src == tensor;
+    });
+  }
+  ExprId number(int64_t v) { return e_.const_int(v); }
+
+  void place_tensor() {
+    const ir::Region& to = tile_op_.operands[1];
+    dims_ = *analysis::tensor_copy_dims(k_.p_, tile_op_, nullptr);  // epilogue_tile has seen that it is one
+    map_ = k_.tensor_map(to.buffer, k_.box_of(to, dims_, stage_.rows, stage_.inner), stage_.swizzle);
+    for (size_t d = 0; d < to.offsets.size(); ++d)
+      origin_.push_back(tensor_coordinate(k_.ctx_, k_.lower_expr(to.offsets[d]),
+                                          k_.lower_expr(k_.p_.buffer(to.buffer).shape[d])));
+  }
+
+  void pass(int64_t column) {
+    thread::Block wait = {k_.out_.add(thread::BulkWait{0, true}, op_.path)};
+    out_.push_back(k_.only_first_of_warpgroup(std::move(wait), op_.path));
+    k_.warpgroup_barrier(out_, op_.path);
+    for (int64_t row = 0; row < stage_.rows; row += 64)
+      bytes_ == 2 ? write_matrices(row, column) : write_elements(row, column);
+    emit(thread::ProxyFence{});
+    if (column == 0 && stage_.warpgroups_m * stage_.warpgroups_n > 1 && tensor_is_read())
+      emit(thread::Barrier{thread::kRoleBarrier, *k_.schedule_.threads, false});
+    else
+      k_.warpgroup_barrier(out_, op_.path);
+    thread::Block store;
+    for (int64_t box = 0; box < pass_columns_ / stage_.inner; ++box) {
+      thread::TensorStore s;
+      s.map = map_;
+      s.coordinates = coordinates(column + box * stage_.inner);
+      s.src = memory_;
+      s.src_index =
+          k_.simplified(e_.add(e_.mul(group_, part_elements_), number(box * stage_.rows * stage_.inner)));
+      store.push_back(k_.out_.add(std::move(s), op_.path));
+    }
+    store.push_back(k_.out_.add(thread::BulkCommit{}, op_.path));
+    out_.push_back(k_.only_first_of_warpgroup(std::move(store), op_.path));
+  }
+
+  std::vector<ExprId> coordinates(int64_t column) {
+    return k_.box_coordinates(origin_, dims_, e_.mul(group_m_, stage_.rows),
+                              e_.add(e_.mul(group_n_, stage_.columns), number(column)));
+  }
+
+  ExprId held_register(int64_t row, int64_t column) {
+    return number(KernelLowering::first_register(from_, dims_.tile_outer, dims_.tile_inner, row, column));
+  }
+  ExprId held_value(int64_t row, int64_t column, int64_t i) {
+    const ExprId at = e_.add(held_register(row, column), i);
+    const ir::DType type = k_.out_.memory(from_.memory).type;
+    return e_.cast(type_, e_.load(from_.memory, type, std::vector<ExprId>{at}));
+  }
+
+  // First element of 16-byte unit `unit` (an expression below `units`) in row `row` of the stage's box `box`.
+  ExprId place(int64_t box, ExprId row, ExprId unit) {
+    const int64_t units = stage_.inner / unit_;  // of a row
+    const ExprId linear = k_.simplified(e_.add(e_.mul(row, units), unit));
+    const int64_t mask = stage_.swizzle / kUnit - 1;
+    ExprId at = linear;
+    if (mask > 0) {
+      // Bits 4.. of the byte address are XORed with bits 7..: units with groups of 8 units.
+      const ExprId with =
+          e_.binary(ir::ExprOp::bit_and, e_.binary(ir::ExprOp::shr, linear, number(3)), number(mask));
+      at = e_.binary(ir::ExprOp::bit_xor, linear, with);
+    }
+    const ExprId base = e_.add(e_.mul(group_, part_elements_), number(box * stage_.rows * stage_.inner));
+    return e_.add(k_.simplified(base), e_.mul(at, unit_));
+  }
+
+  // 16 columns of 64 rows at a time: four 8x8 matrices a warp.
+  void write_matrices(int64_t row, int64_t column) {
+    const ExprId own_row = e_.add(e_.add(e_.mul(warp_, 16), e_.floormod(lane_, number(16))), row);
+    const int64_t pass_begin = column;
+    for (int64_t c = 0; c < pass_columns_; c += 16) {
+      const int64_t left = std::min<int64_t>(16, pass_columns_ - c);
+      const int matrices = left == 16 ? 4 : 2;
+      const MemoryId packed = k_.add_registers("packed", type_, int64_t{2} * matrices);
+      for (int64_t i = 0; i < 2 * matrices; ++i)
+        emit(thread::Store{packed, number(i), held_value(row, pass_begin + c + i / 4 * 8, i % 4), ExprId(),
+                           false, ExprId()});
+      const int64_t box = c / stage_.inner, within = c % stage_.inner;
+      ExprId unit = number(within / unit_);
+      if (matrices == 4) unit = e_.add(unit, e_.floordiv(lane_, number(16)));
+      emit(thread::StoreMatrix{memory_, place(box, k_.simplified(own_row), k_.simplified(unit)), packed,
+                               number(0), matrices, false});
+    }
+  }
+
+  // Two neighbours at a time, as a lane holds them.
+  void write_elements(int64_t row, int64_t column) {
+    const ExprId quarter = e_.floormod(lane_, number(4));
+    for (int64_t c = 0; c < pass_columns_; c += 8)
+      for (int64_t half = 0; half < 2; ++half) {
+        const ExprId own_row =
+            k_.simplified(e_.add(e_.add(e_.mul(warp_, 16), e_.floordiv(lane_, number(4))), row + 8 * half));
+        const int64_t box = c / stage_.inner, within = c % stage_.inner;
+        // Element 2 * quarter of the 8 columns: its unit and its place in it.
+        const ExprId element = k_.simplified(e_.add(e_.mul(quarter, 2), within));
+        const ExprId first = e_.add(place(box, own_row, k_.simplified(e_.floordiv(element, number(unit_)))),
+                                    k_.simplified(e_.floormod(element, number(unit_))));
+        const VarId lane = k_.out_.add_var("lane", ir::VarKind::loop);
+        k_.fixed_vars_.insert(lane);
+        const ir::DType type = k_.out_.memory(from_.memory).type;
+        const ExprId reg = e_.add(e_.add(held_register(row, column + c), 2 * half), e_.var(lane));
+        const ExprId value = e_.cast(type_, e_.load(from_.memory, type, std::vector<ExprId>{reg}));
+        thread::Loop pair{lane, number(2), thread::LoopForm::vectorized, {}};
+        pair.body = {k_.out_.add(
+            thread::Store{memory_, e_.add(first, e_.var(lane)), value, ExprId(), false, ExprId()}, op_.path)};
+        emit(std::move(pair));
+      }
+  }
+
+  KernelLowering& k_;
+  ir::ExprPool& e_;
+  const analysis::KernelOp& op_;
+  const plan::OpPlan& plan_;
+  const analysis::EpilogueTile& stage_;
+  const FragmentView from_;
+  const ir::TileOp& tile_op_;
+  thread::Block& out_;
+  ir::DType type_ = ir::DType::none;
+  int64_t bytes_ = 2, unit_ = 8, pass_columns_ = 0, part_elements_ = 0;
+  MemoryId memory_;
+  ExprId group_, group_m_, group_n_, lane_, warp_;
+  analysis::TensorCopyDims dims_;
+  int map_ = -1;
+  std::vector<ExprId> origin_;
+};
+
+// fragment -> tensor; false when the copy is another.
+bool OpLowering::stage_and_store(int dst) {
+  if (dst != 1 || !k_.in_thread_registers(tile_op_->operands[0].buffer)) return false;
+  const int value = k_.value_of(tile_op_->operands[0].buffer);
+  if (value < 0) return true;  // reported
+  const FragmentView from = k_.held(value);
+  std::string reason;
+  const auto stage = analysis::epilogue_tile(k_.p_, op_, *from.fragment, k_.target_, &reason);
+  if (!stage) {
+    k_.fail(DiagCode::schedule_illegal, op_.path, "the copy engine cannot store the fragment: " + reason,
+            "leave the op's engine out of the schedule to have it planned");
+    return true;
+  }
+  if (!k_.facts_) StagedStore(k_, op_, plan_, *stage, from, *tile_op_, out_).run();
+  return true;
+}
+
+}  // namespace tilegen::lower

@@ -1,0 +1,204 @@
+// Operands of warpgroup products that lie along m or n, and that the instructions read along k only: all
+// warps copy the tile, turned, to memory of the product's own.
+//
+// Bytes: two transposed matrix loads give a lane four k of two neighbouring rows, since the rows of a load
+// may be any; a byte permutation parts them, and a matrix store writes rows of 16 k. Words of 4 bytes: 4 x 4
+// of them in a thread's registers.
+#include <algorithm>
+#include <utility>
+
+#include "lower/kernel_lowering.h"
+
+namespace tilegen::lower {
+
+class OperandTranspose {
+ public:
+  OperandTranspose(KernelLowering& k, const std::string& path, int index, int value,
+                   const analysis::MatrixDims& dims, const TurnedOperand& to, thread::Block& out)
+      : k_(k),
+        e_(k.out_.exprs),
+        path_(path),
+        index_(index),
+        value_(value),
+        dims_(dims),
+        to_(to),
+        from_(k.values_[static_cast<size_t>(value)]),
+        lies_(*k.schedule_.values[static_cast<size_t>(value)].memory),
+        out_(out) {}
+
+  void run() {
+    const ir::DType type = k_.out_.memory(from_).type;
+    block_ = analysis::turned_block(ir::dtype_bytes(type));
+    const ExprId tid = e_.var(k_.out_.thread_var);
+    const int64_t lanes = k_.target_.warp;
+    lane_ = k_.simplified(e_.floormod(tid, number(lanes)));
+    const ExprId warp = k_.simplified(e_.floordiv(tid, number(lanes)));
+    const int64_t warps = *k_.schedule_.threads / lanes, along = to_.copy->rows / block_.rows;
+    const int64_t blocks = along * (to_.copy->k / block_.k), whole = blocks / warps;
+    const auto turn = [&](int64_t begin, int64_t end) {
+      std::vector<Place> places;
+      for (int64_t t = begin; t < end; ++t) {
+        const ExprId number_of = k_.simplified(e_.add(warp, number(t * warps)));
+        places.push_back({k_.simplified(e_.mul(e_.floormod(number_of, number(along)), number(block_.rows))),
+                          k_.simplified(e_.mul(e_.floordiv(number_of, number(along)), number(block_.k)))});
+      }
+      ir::dtype_bytes(type) == 1 ? turn_bytes(places) : turn_words(places, type);
+    };
+    for (int64_t begin = 0; begin < whole; begin += kTogether)
+      turn(begin, std::min(begin + kTogether, whole));
+    if (blocks % warps == 0) return;
+    // What is left is for the first warps.
+    thread::Block all = std::exchange(out_, {});
+    turn(whole, whole + 1);
+    const ExprId first = e_.lt(tid, number(lanes * (blocks - whole * warps)));
+    all.push_back(k_.out_.add(thread::Branch{first, std::exchange(out_, {}), {}}, path_));
+    out_ = std::move(all);
+  }
+
+ private:
+  static constexpr int64_t kTogether = 2;  // blocks whose loads are issued before the stores of the first
+  static constexpr int64_t kHeld = 16;     // elements of a block in a thread
+  struct Place {
+    ExprId row, k;  // of the block's first element
+  };
+
+  template <class Node>
+  void emit(Node node) {
+    out_.push_back(k_.out_.add(std::move(node), path_));
+  }
+  ExprId number(int64_t v) { return e_.const_int(v); }
+  std::vector<ExprId> at(const analysis::MatrixDims& dims, ExprId row, ExprId k) {
+    return index_ == 0 ? dims.at(row, k, number(0)) : dims.at(k, row, number(0));
+  }
+  ExprId element(ExprId row, ExprId k) {
+    const std::vector<ExprId> index = at(dims_, k_.simplified(row), k_.simplified(k));
+    return k_.in_slot(value_, k_.swizzled(lies_, k_.layout_index(lies_, 0, index)));
+  }
+  ExprId copied_element(ExprId row, ExprId k) {
+    const layout::Layout& l = to_.copy->layout;
+    const std::vector<ExprId> index = at(to_.copy->dims, k_.simplified(row), k_.simplified(k));
+    return e_.add(to_.begin, k_.swizzled(l, k_.layout_index(l, 0, index)));
+  }
+
+  void turn_bytes(const std::vector<Place>& places) {
+    const auto held = kHeld * static_cast<int64_t>(places.size());
+    const MemoryId lying = k_.add_registers("lying", ir::DType::u8, held),
+                   turned = k_.add_registers("turned", ir::DType::u8, held);
+    const ExprId matrix = k_.simplified(e_.floordiv(lane_, number(8))),
+                 r = k_.simplified(e_.floormod(lane_, number(8)));
+    const ExprId odd = e_.floormod(matrix, number(2)), upper = e_.floordiv(matrix, number(2));
+    // Lane l receives of matrix 2b the k 4 * (l % 4) and the next, of matrix 2b + 1 the two behind, of two
+    // rows.
+    const ExprId k_of_row =
+        e_.add(e_.add(e_.mul(e_.floordiv(r, number(2)), 4), e_.floormod(r, number(2))), e_.mul(odd, 2));
+    for (size_t p = 0; p < places.size(); ++p)
+      emit(thread::LoadMatrix{
+          lying, number(first(p)), from_,
+          element(e_.add(places[p].row, e_.mul(upper, 16)), e_.add(places[p].k, k_of_row)), 4, true});
+    for (size_t p = 0; p < places.size(); ++p)
+      for (int64_t word = 0; word < 4; ++word)
+        for (int64_t k = 0; k < 4; ++k) {
+          const int64_t source = first(p) + (word / 2 * 2 + k / 2) * 4 + k % 2 * 2 + word % 2;
+          emit(thread::Store{turned, number(first(p) + word * 4 + k),
+                             e_.load(lying, ir::DType::u8, std::vector<ExprId>{number(source)}), ExprId(),
+                             false, ExprId()});
+        }
+    const ExprId row = e_.add(e_.add(e_.mul(upper, 16), e_.mul(r, 2)), odd);
+    for (size_t p = 0; p < places.size(); ++p)
+      emit(thread::StoreMatrix{to_.memory, copied_element(e_.add(places[p].row, row), places[p].k), turned,
+                               number(first(p)), 4, false});
+  }
+
+  // Eight lanes read rows of four and two k, so that neither reads nor writes of all eight fall into few
+  // banks.
+  void turn_words(const std::vector<Place>& places, ir::DType type) {
+    const MemoryId words = k_.add_registers("words", type, kHeld * static_cast<int64_t>(places.size()));
+    const ExprId row = e_.mul(e_.floormod(lane_, number(4)), 4);
+    const ExprId of_eight = e_.floormod(e_.floordiv(lane_, number(4)), number(2));
+    const ExprId k = e_.mul(e_.add(of_eight, e_.mul(e_.floordiv(lane_, number(8)), 2)), 4);
+    const auto load = [&](MemoryId from, ExprId index) {
+      return e_.load(from, type, std::vector<ExprId>{index});
+    };
+    for (size_t p = 0; p < places.size(); ++p)
+      for (int64_t i = 0; i < 4; ++i) {
+        const ExprId from = element(e_.add(places[p].row, row), e_.add(e_.add(places[p].k, k), i));
+        wide([&](ExprId lane) {
+          return thread::Store{
+              words,   e_.add(lane, first(p) + i * 4), load(from_, e_.add(from, lane)), ExprId(), false,
+              ExprId()};
+        });
+      }
+    for (size_t p = 0; p < places.size(); ++p)
+      for (int64_t j = 0; j < 4; ++j) {
+        const ExprId to = copied_element(e_.add(e_.add(places[p].row, row), j), e_.add(places[p].k, k));
+        wide([&](ExprId lane) {
+          return thread::Store{
+              to_.memory, e_.add(to, lane), load(words, e_.add(e_.mul(lane, 4), first(p) + j)), ExprId(),
+              false,      ExprId()};
+        });
+      }
+  }
+
+  template <class Make>
+  void wide(Make&& make) {
+    const VarId lane = k_.out_.add_var("lane", ir::VarKind::loop);
+    k_.fixed_vars_.insert(lane);
+    thread::Loop loop{lane, number(4), thread::LoopForm::vectorized, {}};
+    loop.body = {k_.out_.add(make(e_.var(lane)), path_)};
+    emit(std::move(loop));
+  }
+
+  static int64_t first(size_t place) { return kHeld * static_cast<int64_t>(place); }
+
+  KernelLowering& k_;
+  ir::ExprPool& e_;
+  const std::string& path_;
+  const int index_, value_;
+  const analysis::MatrixDims dims_;
+  const TurnedOperand& to_;
+  const MemoryId from_;
+  const layout::Layout& lies_;
+  thread::Block& out_;
+  analysis::TransposeTile block_;
+  ExprId lane_;
+};
+
+TurnedOperand KernelLowering::transpose_operand(const analysis::KernelOp& op, const ir::TileOp& tile_op,
+                                                int index, const target::WarpgroupAtom& atom, int64_t part,
+                                                thread::Block& out) {
+  TurnedOperand turned;
+  const ir::Region& r = tile_op.operands[static_cast<size_t>(index)];
+  const int value = value_of(r.buffer);
+  if (value < 0 || !schedule_.values[static_cast<size_t>(value)].memory) return turned;
+  const analysis::MatrixDims dims = analysis::matrix_dims(
+      p_, r, tile_op.flag(index == 0 ? ir::gemm_attr::transpose_a : ir::gemm_attr::transpose_b));
+  if (!analysis::needs_k_major_copy(atom, dims, index)) return turned;
+  const ir::DType type = p_.buffer(r.buffer).type;
+  turned.copy = analysis::k_major_copy(dims, index, ir::dtype_bytes(type), part);
+  if (!turned.copy) {
+    fail(DiagCode::schedule_illegal, op.path,
+         "'" + p_.buffer(r.buffer).name + "' cannot be turned for " + atom.name,
+         "leave the op's engine out of the schedule to have it planned");
+    return turned;
+  }
+  const int64_t elements = turned.copy->layout.output_extent(0);
+  const std::pair key(op.stmt, index);
+  auto found = turned_memories_.find(key);
+  if (found == turned_memories_.end()) {
+    const auto storage = index == 0 ? plan::Storage::operand_a : plan::Storage::operand_b;
+    found = turned_memories_.emplace(key, planned_memory(storage, op.path, type, 2 * elements)).first;
+    if (failed()) return turned;
+    thread::Memory& m = out_.memories[found->second.value];
+    m.alignment = target_.tensor_tile_alignment;
+    m.ordered = true;
+    m.slots = 2;
+  }
+  turned.memory = found->second;
+  ir::ExprPool& e = out_.exprs;
+  const ExprId uses = iteration_counts_.valid() ? iteration_counts_ : e.const_int(0);
+  turned.begin = simplified(e.mul(e.floormod(uses, e.const_int(2)), e.const_int(elements)));
+  OperandTranspose(*this, op.path, index, value, dims, turned, out).run();
+  return turned;
+}
+
+}  // namespace tilegen::lower

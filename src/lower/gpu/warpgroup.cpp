@@ -1,0 +1,222 @@
+// Matrix products of whole warpgroups (wgmma): the operands are read where they lie in shared memory, the
+// sums stay in registers, and the instructions run beside what follows until somebody waits for them.
+#include <algorithm>
+#include <utility>
+
+#include "analysis/warpgroup_operand.h"
+#include "lower/op_lowering.h"
+#include "thread/named_barriers.h"
+
+namespace tilegen::lower {
+
+namespace {}  // namespace
+
+class WarpgroupGemm {
+ public:
+  WarpgroupGemm(KernelLowering& k, const analysis::KernelOp& op, const plan::OpPlan& plan,
+                const ir::TileOp& tile_op, target::WarpgroupInstruction instruction, thread::Block& out)
+      : k_(k),
+        e_(k.out_.exprs),
+        op_(op),
+        plan_(plan),
+        tile_op_(tile_op),
+        n_(instruction.n),
+        atom_(instruction.atom),
+        k_step_(instruction.atom->k),
+        shape_(analysis::gemm_shape(k.p_, tile_op)),
+        swapped_(analysis::swaps_operands(shape_, k.target_)),
+        out_(out) {}
+
+  void run(int a, int b, int c, bool clear) {
+    const int64_t groups_m = (swapped_ ? plan_.warps_n : plan_.warps_m) / k_.target_.warpgroup_warps(),
+                  groups_n = swapped_ ? plan_.warps_m : plan_.warps_n;
+    parts_m_ = (swapped_ ? shape_.n : shape_.m) / (groups_m * atom_->m);
+    parts_n_ = (swapped_ ? shape_.m : shape_.n) / (groups_n * n_);
+    const ExprId group = e_.floordiv(e_.var(k_.out_.thread_var), e_.const_int(k_.target_.warpgroup));
+    group_m_ = k_.simplified(e_.floordiv(group, e_.const_int(groups_n)));
+    group_n_ = k_.simplified(e_.floormod(group, e_.const_int(groups_n)));
+    turn_operands();
+    if (k_.failed()) return;
+    const Operand left = swapped_ ? operand(b, 0) : operand(a, 0),
+                  right = swapped_ ? operand(a, 1) : operand(b, 1);
+    if (k_.failed()) return;
+    const ir::Region& sum = tile_op_.operands[static_cast<size_t>(c)];
+    const int value = k_.value_of(sum.buffer);
+    if (value < 0) return;
+    sum_ = k_.held(value);
+    clear = clear || k_.products_overwrite_;
+    if (shape_.promote) return promoted(left, right, clear);
+    emit(thread::WarpgroupFence{});
+    for (int64_t m = 0; m < parts_m_; ++m)
+      for (int64_t n = 0; n < parts_n_; ++n) emit(product(left, right, m, n, clear));
+    emit(thread::WarpgroupCommit{});
+    if (!k_.product_in_flight_) emit(thread::WarpgroupWait{0, {sum_.memory}});
+  }
+
+ private:
+  struct Operand {
+    MemoryId memory;
+    bool shared = true;
+    ExprId first;  // element of the warpgroup's first part, or register
+    analysis::WarpgroupOperand form;
+    FragmentView held;
+  };
+
+  template <class Node>
+  void emit(Node node) {
+    out_.push_back(k_.out_.add(std::move(node), op_.path));
+  }
+
+  // Operand `side` of the instructions is operand `index` of the op.
+  Operand operand(int index, int side) {
+    const ir::Region& r = tile_op_.operands[static_cast<size_t>(index)];
+    const bool transpose =
+        tile_op_.flag(index == 0 ? ir::gemm_attr::transpose_a : ir::gemm_attr::transpose_b);
+    Operand o;
+    const int value = k_.value_of(r.buffer);
+    if (value < 0) return o;
+    const plan::ValuePlan& plan = k_.schedule_.values[static_cast<size_t>(value)];
+    o.memory = k_.values_[static_cast<size_t>(value)];
+    o.shared = plan.memory.has_value();
+    if (!o.shared) {
+      o.held = k_.held(value);
+      return o;
+    }
+    const TurnedOperand& turned = turned_[index];
+    const analysis::MatrixDims dims =
+        turned.copy ? turned.copy->dims : analysis::matrix_dims(k_.p_, r, transpose);
+    const layout::Layout& lies = turned.copy ? turned.copy->layout : *plan.memory;
+    const auto form = analysis::warpgroup_operand_form(
+        lies, dims, index, ir::dtype_bytes(k_.p_.buffer(r.buffer).type), side == 0 ? atom_->m : n_, k_step_);
+    if (!form) {
+      k_.fail(DiagCode::schedule_illegal, op_.path,
+              "'" + k_.p_.buffer(r.buffer).name + "' lies as " + lies.to_text() + ", which " + plan_.atom +
+                  " does not read",
+              "leave the value's layout out of the schedule to have it planned");
+      return o;
+    }
+    o.form = *form;
+    const ExprId group = side == 0 ? group_m_ : group_n_;
+    const int64_t parts = side == 0 ? parts_m_ : parts_n_;
+    o.first = k_.simplified(e_.mul(group, parts * o.form.row_stride));
+    if (turned.copy) {
+      o.memory = turned.memory;
+      o.first = k_.simplified(e_.add(o.first, turned.begin));
+    } else {
+      o.first = k_.in_slot(value, o.first);
+    }
+    return o;
+  }
+
+  // Copies of operands that the instructions do not read as they lie. The instructions of the iteration
+  // before run meanwhile on the other copy; behind the barrier all warpgroups' are done.
+  void turn_operands() {
+    bool any = false;
+    for (int index = 0; index < 2 && !k_.failed(); ++index) {
+      turned_[index] =
+          k_.transpose_operand(op_, tile_op_, index, *atom_, swapped_ == (index == 1) ? atom_->m : n_, out_);
+      any = any || turned_[index].copy;
+    }
+    if (!any) return;
+    emit(thread::WarpgroupWait{0, {}});
+    emit(thread::ProxyFence{});
+    emit(thread::Barrier{thread::kOperandBarrier, *k_.schedule_.threads, false});
+  }
+
+  // Sums of at most kPromoted products in registers of their own, added to the warpgroup's.
+  void promoted(const Operand& left, const Operand& right, bool clear) {
+    const int64_t registers = n_ / 2;
+    const MemoryId partial = k_.add_registers("partial", shape_.c, registers);
+    const int64_t steps = std::max<int64_t>(1, ir::gemm_attr::kPromoted / k_step_), all = shape_.k / k_step_;
+    for (int64_t begin = 0; begin < all; begin += steps)
+      for (int64_t m = 0; m < parts_m_; ++m)
+        for (int64_t n = 0; n < parts_n_; ++n) {
+          thread::WarpgroupMma mma = product(left, right, m, n, true);
+          const ExprId sum = std::exchange(mma.c_index, e_.const_int(0));
+          mma.c = partial;
+          for (std::vector<int64_t>* at : {&mma.a_steps, &mma.b_steps})
+            *at = {at->begin() + begin, at->begin() + std::min(begin + steps, all)};
+          emit(thread::WarpgroupFence{});
+          emit(std::move(mma));
+          emit(thread::WarpgroupCommit{});
+          emit(thread::WarpgroupWait{0, {partial}});
+          add(sum, partial, registers, clear && begin == 0);
+        }
+  }
+
+  void add(ExprId sum, MemoryId partial, int64_t registers, bool overwrite) {
+    const VarId var = k_.out_.add_var("r", ir::VarKind::loop);
+    k_.fixed_vars_.insert(var);
+    const ExprId at = e_.add(sum, e_.var(var));
+    ExprId value = e_.load(partial, shape_.c, std::vector<ExprId>{e_.var(var)});
+    if (!overwrite)
+      value = e_.binary(ir::ExprOp::add, e_.load(sum_.memory, shape_.c, std::vector<ExprId>{at}), value);
+    thread::Loop loop{var, e_.const_int(registers), thread::LoopForm::unrolled, {}};
+    loop.body = {k_.out_.add(thread::Store{sum_.memory, at, value, ExprId(), false, ExprId()}, op_.path)};
+    emit(std::move(loop));
+  }
+
+  // One 64 x n part of the warpgroup's sum.
+  thread::WarpgroupMma product(const Operand& left, const Operand& right, int64_t m, int64_t n,
+                               bool overwrite) {
+    thread::WarpgroupMma mma;
+    mma.atom = plan_.atom;
+    mma.a = left.memory;
+    mma.b = right.memory;
+    mma.c = sum_.memory;
+    if (left.shared) {
+      mma.a_index = k_.simplified(e_.add(left.first, m * left.form.row_stride));
+      mma.a_steps = left.form.steps;
+      mma.a_form = left.form.form;
+    } else {
+      mma.a_index = register_at(left.held, 0, m * atom_->m, 0);
+      int64_t first = 0, step = 0;
+      e_.is_const_int(mma.a_index, &first);
+      for (int64_t at = 0; at < shape_.k; at += k_step_) {
+        e_.is_const_int(register_at(left.held, 0, m * atom_->m, at), &step);
+        mma.a_steps.push_back(step - first);
+      }
+    }
+    mma.b_index = k_.simplified(e_.add(right.first, n * right.form.row_stride));
+    mma.b_steps = right.form.steps;
+    mma.b_form = right.form.form;
+    mma.c_index =
+        swapped_ ? register_at(sum_, 2, n * n_, m * atom_->m) : register_at(sum_, 2, m * atom_->m, n * n_);
+    if (overwrite) mma.accumulate = e_.const_int(0, ir::DType::boolean);
+    return mma;
+  }
+
+  ExprId register_at(const FragmentView& h, int operand, int64_t row, int64_t col) {
+    const bool transposed = operand == 0 && tile_op_.flag(ir::gemm_attr::transpose_a);
+    const analysis::MatrixDims dims =
+        analysis::matrix_dims(k_.p_, tile_op_.operands[static_cast<size_t>(operand)], transposed);
+    return e_.const_int(KernelLowering::first_register(h, dims.row, dims.col, row, col));
+  }
+
+  KernelLowering& k_;
+  ir::ExprPool& e_;
+  const analysis::KernelOp& op_;
+  const plan::OpPlan& plan_;
+  const ir::TileOp& tile_op_;
+  const int64_t n_;
+  const target::WarpgroupAtom* atom_;
+  const int64_t k_step_;
+  const analysis::GemmShape shape_;
+  const bool swapped_;
+  thread::Block& out_;
+  TurnedOperand turned_[2];
+  int64_t parts_m_ = 1, parts_n_ = 1;
+  ExprId group_m_, group_n_;
+  FragmentView sum_;
+};
+
+void OpLowering::contract_warpgroup(int a, int b, int c, bool clear) {
+  const auto instruction = target::find_warpgroup_atom(k_.target_, plan_.atom);
+  if (!instruction)
+    return k_.fail(DiagCode::schedule_illegal, op_.path,
+                   "atom '" + plan_.atom + "' is not one of " + k_.target_.name,
+                   "plan the program for this target");
+  WarpgroupGemm(k_, op_, plan_, *tile_op_, *instruction, out_).run(a, b, c, clear);
+}
+
+}  // namespace tilegen::lower

@@ -1,0 +1,40 @@
+#include "schedule/form/canonical_form.h"
+
+#include <algorithm>
+
+#include "ir/text.h"
+#include "schedule/form/forward_temporaries.h"
+#include "schedule/form/group_stores.h"
+
+namespace tilegen::schedule {
+
+namespace {
+
+// Only element-wise statements of more than one store or op can have another form.
+bool has_elements(const ir::Program& p) {
+  return std::any_of(p.stmts.begin(), p.stmts.end(),
+                     [](const ir::Stmt& s) { return std::holds_alternative<ir::Store>(s.node); });
+}
+
+}  // namespace
+
+std::optional<ir::Program> canonical_form(const ir::Program& p, const target::Target& t) {
+  if (!t.has_block_threads() || !has_elements(p)) return std::nullopt;
+  ir::Program form = p;
+  const bool forwarded = forward_temporaries(form);
+  const StoreGroups groups = group_stores(form);
+  if (!forwarded && groups.parts.empty() && !groups.joined) return std::nullopt;
+  ir::Program::Written written{ir::program_hash(p), ir::statement_paths(p)};
+  written.paths.resize(form.stmts.size());
+  const std::vector<std::string> paths = written.paths;
+  for (const auto& [loop, first] : groups.parts) {
+    const std::string& path = written.paths[loop.value] = paths[first.value];
+    ir::for_each_statement(form, form.as<ir::Loop>(loop)->body, [&](ir::StmtId s, int) {
+      written.paths[s.value] = path + paths[s.value].substr(paths[s.value].rfind('/'));
+    });
+  }
+  form.written = std::make_shared<const ir::Program::Written>(std::move(written));
+  return form;
+}
+
+}  // namespace tilegen::schedule

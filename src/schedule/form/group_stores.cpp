@@ -1,0 +1,265 @@
+#include "schedule/form/group_stores.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "analysis/loads.h"
+#include "arith/prove.h"
+
+namespace tilegen::schedule {
+
+using ir::BufferId;
+using ir::ExprId;
+using ir::StmtId;
+using ir::VarId;
+
+namespace {
+
+using Elements = std::map<BufferId, std::set<std::vector<ExprId>>>;
+
+// What statements of a parallel loop load and store; equal indices have equal ids.
+struct ElementUse {
+  Elements loaded, stored;
+};
+
+class Renaming : public ir::ExprRewriter {
+ public:
+  Renaming(ir::ExprPool& pool, const std::vector<VarId>& from, const std::vector<VarId>& to)
+      : ExprRewriter(pool, pool), own_(from), others_(to) {}
+
+ protected:
+  ExprId rewrite_var(const ir::ExprNode& n) override {
+    const auto it = std::find(own_.begin(), own_.end(), n.var());
+    return to_->var(it == own_.end() ? n.var() : others_[static_cast<size_t>(it - own_.begin())], n.type);
+  }
+
+ private:
+  const std::vector<VarId>&own_, &others_;
+};
+
+class StoreGrouper {
+ public:
+  explicit StoreGrouper(ir::Program& p) : p_(p) {}
+
+  StoreGroups run() {
+    for (size_t k = 0; k < p_.kernels.size(); ++k) {
+      ir::Block body = p_.kernels[k].body;
+      block(body);
+      p_.kernels[k].body = std::move(body);
+    }
+    return std::move(out_);
+  }
+
+ private:
+  const ir::Loop* parallel(StmtId s) const {
+    const auto* loop = p_.as<ir::Loop>(s);
+    return loop && loop->kind == ir::LoopKind::parallel ? loop : nullptr;
+  }
+
+  // Statements are added meanwhile: blocks are worked on outside the program.
+  void block(ir::Block& b) {
+    for (StmtId s : b) {
+      if (const auto* loop = p_.as<ir::Loop>(s); loop && loop->kind != ir::LoopKind::parallel) {
+        ir::Block body = loop->body;
+        block(body);
+        std::get<ir::Loop>(p_.stmts[s.value].node).body = std::move(body);
+      } else if (const auto* branch = p_.as<ir::Branch>(s)) {
+        ir::Block then_body = branch->then_body, else_body = branch->else_body;
+        block(then_body);
+        block(else_body);
+        auto& made = std::get<ir::Branch>(p_.stmts[s.value].node);
+        made.then_body = std::move(then_body);
+        made.else_body = std::move(else_body);
+      }
+    }
+    for (size_t i = 0; i + 1 < b.size();)
+      if (join(b[i], b[i + 1]))
+        b.erase(b.begin() + static_cast<long>(i) + 1);
+      else
+        ++i;
+    for (size_t i = 0; i < b.size(); ++i) {
+      const std::vector<StmtId> more = split(b[i]);
+      b.insert(b.begin() + static_cast<long>(i) + 1, more.begin(), more.end());
+      i += more.size();
+    }
+  }
+
+  template <class Made>
+  ElementUse use_of(const ir::Block& body, Made&& made) const {
+    ElementUse use;
+    const auto indices_of = [&](std::vector<ExprId> indices) {
+      for (ExprId& index : indices) index = made(index);
+      return indices;
+    };
+    const auto load = [&](ExprId root) {
+      analysis::any_load(p_.exprs, root, [&](ExprId id, const ir::ExprNode& n) {
+        const BufferId buffer = n.object;
+        const auto at = p_.exprs.indices(id);
+        use.loaded[buffer].insert(indices_of({at.begin(), at.end()}));
+        return false;
+      });
+    };
+    ir::for_each_statement(p_, body, [&](StmtId s, int) {
+      if (const auto* branch = p_.as<ir::Branch>(s)) load(branch->condition);
+      const auto* store = p_.as<ir::Store>(s);
+      if (!store) return;
+      load(store->value);
+      for (ExprId index : store->indices) load(index);
+      use.stored[store->buffer].insert(indices_of(store->indices));
+    });
+    return use;
+  }
+  ElementUse use_of(StmtId s) const {
+    return use_of(ir::Block{s}, [](ExprId e) { return e; });
+  }
+
+  bool in_memory(BufferId b) const {
+    const ir::MemScope scope = p_.buffer(b).scope;
+    return scope == ir::MemScope::global || scope == ir::MemScope::shared;
+  }
+
+  // Tensors that the program writes may share memory.
+  bool may_alias(BufferId a, BufferId b) const {
+    const auto written = [&](BufferId t) {
+      return p_.buffer(t).scope == ir::MemScope::global && !p_.buffer(t).read_only;
+    };
+    return a == b || (written(a) && written(b));
+  }
+
+  // They load the same element of memory, or one stores where the other loads or stores.
+  bool share_memory(const ElementUse& a, const ElementUse& b) const {
+    for (const auto& [buffer, loaded] : a.loaded) {
+      const auto it = in_memory(buffer) ? b.loaded.find(buffer) : b.loaded.end();
+      if (it != b.loaded.end() &&
+          std::any_of(loaded.begin(), loaded.end(), [&](const auto& at) { return it->second.count(at) > 0; }))
+        return true;
+    }
+    const auto meet = [&](const ElementUse& x, const ElementUse& y) {
+      return std::any_of(x.stored.begin(), x.stored.end(), [&](const auto& s) {
+        return in_memory(s.first) && (y.loaded.count(s.first) > 0 || y.stored.count(s.first) > 0);
+      });
+    };
+    return meet(a, b) || meet(b, a);
+  }
+
+  // What the one stores the other touches at the same points only: by one list of indices that tells the
+  // points apart.
+  bool is_pointwise(const ir::Loop& loop, const ElementUse& a, const ElementUse& b) const {
+    for (const auto& [buffer, stored] : a.stored)
+      for (const Elements* other : {&b.loaded, &b.stored})
+        for (const auto& [touched, at] : *other)
+          if (may_alias(buffer, touched) &&
+              (stored.size() != 1 || at != stored || !tells_points_apart(loop, *stored.begin())))
+            return false;
+    return true;
+  }
+
+  bool tells_points_apart(const ir::Loop& loop, const std::vector<ExprId>& indices) const {
+    for (size_t v = 0; v < loop.vars.size(); ++v) {
+      int64_t extent = 0;
+      if (p_.exprs.is_const_int(loop.extents[v], &extent) && extent == 1) continue;
+      if (std::none_of(indices.begin(), indices.end(),
+                       [&](ExprId e) { return walked(loop, e) == loop.vars[v]; }))
+        return false;
+    }
+    return true;
+  }
+
+  // The variable of the loop that the index goes along with, beside terms that are the same for all points.
+  VarId walked(const ir::Loop& loop, ExprId e) const {
+    const ir::ExprNode n = p_.exprs[e];
+    const auto is_own = [&](VarId v) { return std::count(loop.vars.begin(), loop.vars.end(), v) > 0; };
+    if (n.op == ir::ExprOp::var) return is_own(n.var()) ? n.var() : VarId();
+    if (n.op != ir::ExprOp::add && n.op != ir::ExprOp::sub) return VarId();
+    const auto is_same = [&](ExprId part) {
+      return std::none_of(loop.vars.begin(), loop.vars.end(),
+                          [&](VarId v) { return arith::depends_on(p_.exprs, part, v); });
+    };
+    if (is_same(n.b)) return walked(loop, n.a);
+    return is_same(n.a) ? walked(loop, n.b) : VarId();
+  }
+
+  // The second loop's statements go on in the first.
+  bool join(StmtId first, StmtId second) {
+    const ir::Loop *a = parallel(first), *b = parallel(second);
+    if (!a || !b || a->extents != b->extents) return false;
+    const auto same = [](ExprId e) { return e; };
+    const ElementUse x = use_of(a->body, same), y = use_of(b->body, same);
+    const auto common = [&](const Elements& l, const Elements& r) {
+      return std::any_of(l.begin(), l.end(),
+                         [&](const auto& u) { return in_memory(u.first) && r.count(u.first); });
+    };
+    if (!common(x.loaded, y.loaded) && !common(x.stored, y.loaded) && !common(x.loaded, y.stored) &&
+        !common(x.stored, y.stored))
+      return false;
+    const std::vector<VarId> from = b->vars, to = a->vars;
+    Renaming rename(p_.exprs, from, to);
+    const auto renamed = [&](ExprId e) { return rename.rewrite(e); };
+    const ElementUse z = use_of(b->body, renamed);
+    if (!share_memory(x, z) || !is_pointwise(*a, x, z) || !is_pointwise(*a, z, x)) return false;
+    const ir::Block more = b->body;
+    std::vector<StmtId> inside;
+    ir::for_each_statement(p_, more, [&](StmtId s, int) { inside.push_back(s); });
+    for (StmtId s : inside) {
+      if (auto* store = std::get_if<ir::Store>(&p_.stmts[s.value].node)) {
+        store->value = renamed(store->value);
+        for (ExprId& index : store->indices) index = renamed(index);
+      } else if (auto* branch = std::get_if<ir::Branch>(&p_.stmts[s.value].node)) {
+        branch->condition = renamed(branch->condition);
+      }
+    }
+    ir::Block& body = std::get<ir::Loop>(p_.stmts[first.value].node).body;
+    body.insert(body.end(), more.begin(), more.end());
+    return out_.joined = true;
+  }
+
+  // The loop keeps its first part; those behind it.
+  std::vector<StmtId> split(StmtId s) {
+    if (!parallel(s) || parallel(s)->body.size() < 2) return {};
+    const ir::Loop whole = *parallel(s);
+    const std::vector<size_t> cuts = cuts_of(whole.body);
+    if (cuts.empty()) return {};
+    const auto part = [&](size_t begin, size_t end) {
+      ir::Loop loop = whole;
+      loop.body.assign(whole.body.begin() + static_cast<long>(begin),
+                       whole.body.begin() + static_cast<long>(end));
+      return loop;
+    };
+    std::vector<StmtId> more;
+    for (size_t c = 0; c < cuts.size(); ++c) {
+      const size_t end = c + 1 < cuts.size() ? cuts[c + 1] : whole.body.size();
+      const StmtId first = whole.body[cuts[c]];
+      more.push_back(StmtId(p_.stmts.size()));
+      out_.parts.emplace_back(more.back(), first);
+      p_.stmts.push_back({part(cuts[c], end), p_.stmt(first).location});
+    }
+    p_.stmts[s.value].node = part(0, cuts.front());
+    out_.parts.emplace_back(s, whole.body.front());
+    return more;
+  }
+
+  // Places in front of which the body is cut: nothing is shared across.
+  std::vector<size_t> cuts_of(const ir::Block& body) const {
+    std::vector<ElementUse> uses;
+    for (StmtId s : body) uses.push_back(use_of(s));
+    std::vector<size_t> cuts;
+    size_t reach = 0;
+    for (size_t i = 0; i < body.size(); ++i) {
+      if (i > reach) cuts.push_back(i);
+      reach = std::max(reach, i);
+      for (size_t k = i + 1; k < body.size(); ++k)
+        if (share_memory(uses[i], uses[k])) reach = std::max(reach, k);
+    }
+    return cuts;
+  }
+
+  ir::Program& p_;
+  StoreGroups out_;
+};
+
+}  // namespace
+
+StoreGroups group_stores(ir::Program& p) { return StoreGrouper(p).run(); }
+
+}  // namespace tilegen::schedule

@@ -1,0 +1,63 @@
+#include "schedule/grid/occupancy_plan.h"
+
+#include <algorithm>
+
+#include "analysis/exchange.h"
+#include "support/checked.h"
+
+namespace tilegen::schedule {
+
+namespace {
+
+// Addresses, conditions and what an expression is computed through; what any kernel may have; and the values
+// with which a thread has enough to do at once without more warps beside it.
+constexpr int64_t kOtherRegisters = 24, kMinRegisters = 64, kManyValues = 40;
+
+int64_t words(int64_t elements, ir::DType type) { return ceil_div(elements * ir::dtype_bytes(type), 4); }
+
+// Registers of 4 bytes that a thread holds values in, and partial results of them.
+int64_t value_words(const ir::Program& p, const analysis::KernelOps& ops, const target::Target& t,
+                    const plan::KernelSchedule& s) {
+  int64_t sum = 0;
+  for (size_t v = 0; v < s.values.size(); ++v)
+    if (s.values[v].fragment)
+      sum += words(s.values[v].fragment->registers(), p.buffer(ops.values[v].buffer).type);
+  for (const analysis::KernelOp& op : ops.ops) {
+    const plan::OpPlan& plan = s.ops[static_cast<size_t>(&op - ops.ops.data())];
+    for (const analysis::OpConversion& c : analysis::conversions_of(p, ops, op, s.values, s.conversions))
+      sum += words(c.form.registers(), p.buffer(ops.values[static_cast<size_t>(c.value)].buffer).type);
+    if (op.scan && plan.iteration)
+      sum += words(2 * plan.iteration->registers(), p.buffer(op.accesses.back().buffer).type);
+    const auto* reduce = p.as<ir::TileOp>(op.stmt);
+    if (op.form != analysis::OpForm::reduction || !reduce || !plan.iteration) continue;
+    const int axis = ops::layout_rule(*reduce).reduction->axis;
+    const plan::ValuePlan& result = s.values[static_cast<size_t>(op.accesses[1].value)];
+    const bool fetched = analysis::reduction_exchange(p, op, *plan.iteration, result, t).through_scratch;
+    sum += words(plan.iteration->reduce(axis, true).registers() * std::max<int64_t>(plan.chains, 1) + fetched,
+                 p.buffer(reduce->operands[1].buffer).type);
+  }
+  return sum;
+}
+
+}  // namespace
+
+void plan_min_blocks(const ir::Program& p, const analysis::KernelOps& ops, const target::Target& t,
+                     const plan::KernelSchedule* given, plan::KernelSchedule& s) {
+  if (t.registers_per_multiprocessor == 0) return;
+  if (!s.launch) s.launch.emplace();
+  const bool multiplies = std::any_of(s.ops.begin(), s.ops.end(), [](const plan::OpPlan& op) {
+    return op.engine == plan::Engine::mma || op.engine == plan::Engine::warpgroup_mma;
+  });
+  const int64_t threads = *s.threads, values = value_words(p, ops, t, s);
+  s.launch->min_blocks = 1;
+  if (!multiplies && values <= kManyValues) {
+    const int64_t registers = std::max(values + kOtherRegisters, kMinRegisters);
+    const int64_t blocks = std::min(t.registers_per_multiprocessor / (threads * registers),
+                                    t.threads_per_multiprocessor / threads);
+    s.launch->min_blocks = std::max<int64_t>(blocks, 1);
+  }
+  if (given && given->launch && given->launch->min_blocks > 0)
+    s.launch->min_blocks = given->launch->min_blocks;
+}
+
+}  // namespace tilegen::schedule

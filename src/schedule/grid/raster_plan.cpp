@@ -1,0 +1,148 @@
+#include "schedule/grid/raster_plan.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "analysis/block_work.h"
+#include "arith/prove.h"
+#include "ops/op.h"
+
+namespace tilegen::schedule {
+
+namespace {
+
+// Bytes that one block reads from places that one of the two fastest block indices decides alone.
+struct SharedReads {
+  int64_t row_panel = 0;     // the same for blocks of one row of tiles
+  int64_t column_panel = 0;  // the same for blocks of one column
+};
+
+SharedReads shared_reads(const ir::Program& p, const ir::Kernel& kernel) {
+  const size_t rank = kernel.block_vars.size();
+  const ir::VarId row = kernel.block_vars[rank - 2], column = kernel.block_vars[rank - 1];
+  SharedReads reads;
+  ir::for_each_statement(p, kernel.body, [&](ir::StmtId id, int) {
+    const auto* op = p.as<ir::TileOp>(id);
+    if (!op || !ops::is_copy(*op)) return;
+    const ir::Region& source = op->operands[0];
+    const ir::Buffer& buffer = p.buffer(source.buffer);
+    if (buffer.scope != ir::MemScope::global) return;
+    bool by_row = false, by_column = false;
+    for (ir::ExprId offset : source.offsets) {
+      by_row |= arith::depends_on(p.exprs, offset, row);
+      by_column |= arith::depends_on(p.exprs, offset, column);
+    }
+    if (by_row == by_column) return;
+    int64_t bytes = ir::dtype_bytes(buffer.type);
+    for (int64_t extent : source.extents) bytes *= extent;
+    (by_row ? reads.row_panel : reads.column_panel) += bytes;
+  });
+  return reads;
+}
+
+// Bytes that an iteration of the loop reads.
+int64_t bytes_of_trip(const ir::Program& p, const ir::Loop& loop) {
+  int64_t bytes = 0;
+  ir::for_each_statement(p, loop.body, [&](ir::StmtId id, int) {
+    const auto* op = p.as<ir::TileOp>(id);
+    if (!op || !ops::is_copy(*op) || p.buffer(op->operands[0].buffer).scope != ir::MemScope::global) return;
+    int64_t read = ir::dtype_bytes(p.buffer(op->operands[0].buffer).type);
+    for (int64_t extent : op->operands[0].extents) read *= extent;
+    bytes += read;
+  });
+  return bytes;
+}
+
+// Rows of tiles that a wave of blocks covers when it reads least; 1 where nothing is shared.
+int64_t best_group(const ir::Program& p, const ir::Kernel& kernel, const target::Target& target) {
+  if (kernel.grid.size() < 2 || target.multiprocessors < 2) return 1;
+  const SharedReads reads = shared_reads(p, kernel);
+  if (reads.row_panel == 0 || reads.column_panel == 0) return 1;
+  const double rows =
+      std::sqrt(static_cast<double>(target.multiprocessors) * static_cast<double>(reads.column_panel) /
+                static_cast<double>(reads.row_panel));
+  return static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(std::max(rows, 1.0))));
+}
+
+plan::RasterPlan lpt(const ir::Program& p, const analysis::VaryingWork& work, const target::Target& target) {
+  plan::RasterPlan plan;
+  plan.order = "lpt";
+  plan.dimension = static_cast<int64_t>(work.dimension);
+  plan.increasing = work.increasing;
+  const int64_t trip = std::max<int64_t>(1, bytes_of_trip(p, *p.as<ir::Loop>(work.loop)));
+  plan.group_iterations = std::max<int64_t>(1, target.l2_bytes / 6 / trip);
+  // A part of the device would begin the next group's longest behind this one's shortest (measured on an
+  // H200: 4 to 20 % slower). A few blocks less than a wave are as good as one.
+  plan.group_tiles = std::max<int64_t>(1, target.multiprocessors * 97 / 100);
+  plan.reason = "blocks have different amounts of work; what a group reads takes a part of the second cache";
+  return plan;
+}
+
+// Why blocks cannot walk the grid as given; empty when they can.
+std::string refusal(const plan::RasterPlan& given, const ir::Kernel& kernel, const target::Target& target,
+                    const std::optional<analysis::VaryingWork>& work) {
+  const std::string& order = given.order;
+  if (!target.has_block_threads() && order != "row_major")
+    return "`order` is '" + order + "', and " + target.name + " walks tiles by rows";
+  if ((order == "column_major" || order == "grouped") && kernel.grid.size() < 2)
+    return "`order` is '" + order + "', which takes two dimensions of the grid, and it has one";
+  if (order != "grouped" && given.group > 1)
+    return "`group` is " + std::to_string(given.group) + ", which only 'grouped' has";
+  const bool along = given.dimension != plan::kOpen || given.increasing ||
+                     given.group_iterations != plan::kOpen || given.group_tiles != plan::kOpen;
+  if (order != "lpt")
+    return along ? "`dimension`, `increasing`, `group_iterations` and `group_tiles` are of order 'lpt' "
+                   "only, got '" +
+                       order + "'"
+                 : "";
+  if (!work) return "`order` is 'lpt', and no pipelined loop's length depends on a block index alone";
+  if (given.dimension != static_cast<int64_t>(work->dimension))
+    return "`dimension` is " + std::to_string(given.dimension) +
+           ", and the pipelined loop's length depends on index " + std::to_string(work->dimension);
+  return "";
+}
+
+// What is said, and for the rest what is planned for that order.
+plan::RasterPlan completed(const plan::RasterPlan& given, const ir::Program& p, const ir::Kernel& kernel,
+                           const target::Target& target, const std::optional<analysis::VaryingWork>& work) {
+  plan::RasterPlan plan = given;
+  if (plan.order == "grouped" && plan.group == 0) plan.group = best_group(p, kernel, target);
+  if (plan.order != "lpt" || !work) return plan;
+  const plan::RasterPlan planned = lpt(p, *work, target);
+  if (plan.dimension == plan::kOpen) plan.dimension = planned.dimension;
+  if (!plan.increasing) plan.increasing = planned.increasing;
+  if (plan.group_iterations == plan::kOpen) plan.group_iterations = planned.group_iterations;
+  if (plan.group_tiles == plan::kOpen) plan.group_tiles = planned.group_tiles;
+  return plan;
+}
+
+}  // namespace
+
+Expected<plan::RasterPlan> plan_raster(const ir::Program& p, const ir::Kernel& kernel,
+                                       const target::Target& target, const plan::KernelSchedule* given) {
+  const auto work = target.has_block_threads() ? analysis::varying_work(p, kernel) : std::nullopt;
+  if (given && given->raster && !given->raster->order.empty()) {
+    plan::RasterPlan plan = completed(*given->raster, p, kernel, target, work);
+    if (const std::string why = refusal(plan, kernel, target, work); !why.empty())
+      return Error(DiagCode::schedule_illegal, kernel.name, "the given raster is not possible: " + why,
+                   "leave `raster` out to have it planned", kernel.location);
+    return plan;
+  }
+  plan::RasterPlan plan;
+  if (work) return lpt(p, *work, target);
+  if (kernel.grid.size() < 2) {
+    plan.reason = "one grid dimension";
+    return plan;
+  }
+  plan.reason = "neighbouring blocks share the operand of the slower dimension";
+  const int64_t group = best_group(p, kernel, target);
+  if (group == 1) return plan;
+  plan.order = "grouped";
+  plan.group = group;
+  plan.reason = std::to_string(target.multiprocessors) + " blocks at once read least when they cover about " +
+                std::to_string(plan.group) + " rows of tiles";
+  return plan;
+}
+
+}  // namespace tilegen::schedule

@@ -1,0 +1,48 @@
+// Where the on-chip values of a kernel lie: offsets in the block's arena (host: every value; GPU: the shared
+// ones).
+#pragma once
+
+#include <set>
+
+#include "analysis/kernel_ops.h"
+#include "plan/schedule.h"
+#include "schedule/memory/scratch_plan.h"
+#include "target/target.h"
+
+namespace tilegen::schedule {
+
+// Bytes of one slot of every value; 0 for values that live in registers.
+std::vector<int64_t> value_bytes(const ir::Program& p, const analysis::KernelOps& ops,
+                                 const std::vector<plan::ValuePlan>& values, const target::Target& target);
+
+// What the copy engine works on while threads do something else: it shares its place with nothing.
+struct Reservation {
+  plan::Storage storage = plan::Storage::barriers;
+  std::string owner;
+  int64_t bytes = 0, align = 16;
+};
+struct SharedReservations {
+  std::set<int> values;               // tiles that tensor copies fill or empty: aligned for every swizzle
+  std::vector<Reservation> reserved;  // barriers, staged tiles
+};
+// Bytes to which a value's place is aligned; thread::Memory::alignment of a tile may say so.
+int64_t value_alignment(const plan::ValuePlan& v, const target::Target& target);
+
+// Scratch slices share the bytes behind the values: a slice is used by one statement at a time.
+// Offsets of all values and scratch slices. On GPUs what is not alive at the same time may lie in the same
+// place.
+std::vector<plan::MemoryPlan> place_values(const ir::Program& p, int kernel, const analysis::KernelOps& ops,
+                                           const std::vector<plan::ValuePlan>& values,
+                                           const std::vector<Scratch>& scratch, const target::Target& target,
+                                           const SharedReservations& engine = {});
+int64_t arena_bytes(const std::vector<plan::MemoryPlan>& plan);
+
+// The same; refuses limit_memory when the target's shared memory is exceeded, naming the largest tile.
+Expected<std::vector<plan::MemoryPlan>> plan_memory(const ir::Program& p, int kernel,
+                                                    const analysis::KernelOps& ops,
+                                                    const std::vector<plan::ValuePlan>& values,
+                                                    const std::vector<Scratch>& scratch,
+                                                    const target::Target& target,
+                                                    const SharedReservations& engine = {});
+
+}  // namespace tilegen::schedule

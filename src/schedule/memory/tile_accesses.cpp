@@ -1,0 +1,338 @@
+#include "schedule/memory/tile_accesses.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <optional>
+
+#include "analysis/loads.h"
+#include "analysis/projection.h"
+#include "infer/access_cost.h"
+#include "ops/op.h"
+#include "support/checked.h"
+
+namespace tilegen::schedule {
+
+using analysis::KernelOp;
+using layout::Digit;
+using layout::Fragment;
+using layout::kRegister;
+using layout::kReplica;
+
+namespace {
+
+constexpr int64_t kMaxRequests = 64;  // of one access that are listed
+constexpr int kMaxNodes = 256;        // of an index that are evaluated
+
+// An index under the variables of a point; whatever else varies is the same for all threads, and 0.
+class IndexValue {
+ public:
+  IndexValue(const ir::Program& p, const std::vector<ir::VarId>& vars) : p_(p), vars_(vars) {}
+
+  std::optional<int64_t> at(ir::ExprId index, std::span<const int64_t> point) {
+    point_ = point;
+    left_ = kMaxNodes;
+    const auto v = eval(index);
+    return v ? std::optional(v->i) : std::nullopt;
+  }
+
+ private:
+  // Expressions are of bounded depth (ir/expr.h).
+  std::optional<ir::ScalarValue> eval(ir::ExprId id) {
+    if (--left_ < 0) return std::nullopt;
+    const ir::ExprNode& n = p_.exprs[id];
+    if (n.op == ir::ExprOp::const_int) return ir::ScalarValue{n.type, n.imm, 0};
+    if (n.op == ir::ExprOp::var) {
+      const auto it = std::find(vars_.begin(), vars_.end(), n.var());
+      return ir::ScalarValue{n.type, it == vars_.end() ? 0 : point_[static_cast<size_t>(it - vars_.begin())],
+                             0};
+    }
+    if (n.op == ir::ExprOp::load || ir::is_float(n.type)) return std::nullopt;
+    std::optional<ir::ScalarValue> operands[3];
+    for (int i = 0; i < ir::expr_arity(n.op); ++i) {
+      operands[i] = eval(i == 0 ? n.a : i == 1 ? n.b : n.c);
+      if (!operands[i]) return std::nullopt;
+    }
+    switch (ir::expr_arity(n.op)) {
+      case 1:
+        return ir::eval_unary(n.op, n.type, *operands[0]);
+      case 2:
+        return ir::eval_binary(n.op, n.type, *operands[0], *operands[1]);
+      case 3:
+        return operands[0]->i != 0 ? operands[1] : operands[2];
+      default:
+        return std::nullopt;
+    }
+  }
+
+  const ir::Program& p_;
+  const std::vector<ir::VarId>& vars_;
+  std::span<const int64_t> point_;
+  int left_ = 0;
+};
+
+// The element of the tile at a point of the iterations; false where there is none, or nobody knows it.
+using ElementAt = std::function<bool(std::span<const int64_t> point, std::span<int64_t> index)>;
+
+// Loops over what one thread does, and the thread digits, as lowering makes them of an iteration layout.
+class Walk {
+ public:
+  Walk(const Fragment& f, int64_t vector) : shape_(f.shape()), threads_(f.threads()) {
+    for (const Digit& d : f.map().digits()) {
+      if (d.output == layout::kThread && d.stride > 0) digits_.push_back(d);
+      if (d.dim != kReplica && (d.output == kRegister || d.stride == 0)) loops_.push_back(d);
+    }
+    std::sort(digits_.begin(), digits_.end(),
+              [](const auto& a, const auto& b) { return a.stride > b.stride; });
+    for (Digit& d : loops_) {
+      if (d.output != kRegister || d.stride != 1 || d.weight != 1 || d.extent % vector != 0) continue;
+      lane_dim_ = d.dim;
+      vector_ = vector;
+      d.extent /= vector;
+      d.weight *= vector;
+    }
+    for (const Digit& d : loops_) steps_ *= d.extent;
+  }
+
+  int64_t steps() const { return steps_; }
+  int64_t vector() const { return vector_; }
+  int lane_dim() const { return lane_dim_; }
+
+  // The point of a thread in a step, at the first lane of its vector. False: padding; of a writer, a copy.
+  bool point(int64_t thread, int64_t step, bool write, std::span<int64_t> at) const {
+    std::fill(at.begin(), at.end(), 0);
+    for (const Digit& d : digits_) {
+      const int64_t value = thread / d.stride;
+      thread %= d.stride;
+      if (write && (value >= d.extent || (d.dim == kReplica && value != 0))) return false;
+      if (d.dim != kReplica) at[static_cast<size_t>(d.dim)] += value % d.extent * d.weight;
+    }
+    if (write && thread != 0) return false;
+    for (const Digit& d : loops_) {
+      at[static_cast<size_t>(d.dim)] += step % d.extent * d.weight;
+      step /= d.extent;
+    }
+    for (size_t k = 0; k < at.size(); ++k)
+      if (at[k] >= shape_[k]) return false;
+    return true;
+  }
+
+ private:
+  std::vector<int64_t> shape_;
+  int64_t threads_ = 1, steps_ = 1, vector_ = 1;
+  int lane_dim_ = -1;
+  std::vector<Digit> digits_, loops_;
+};
+
+class Collector {
+ public:
+  Collector(const ir::Program& p, const analysis::KernelOps& ops, int value,
+            const std::vector<plan::ValuePlan>& values, const target::Target& t)
+      : p_(p), ops_(ops), value_(value), values_(values), target_(t) {
+    shape_ = ops.values[static_cast<size_t>(value)].shape;
+    buffer_ = ops.values[static_cast<size_t>(value)].buffer;
+    most_ = std::max<int64_t>(1, t.vector_bytes / ir::dtype_bytes(p.buffer(buffer_).type));
+  }
+
+  void add(const KernelOp& op, const plan::OpPlan& plan) {
+    if (std::none_of(op.accesses.begin(), op.accesses.end(),
+                     [&](const auto& a) { return a.value == value_; }) ||
+        !plan.iteration)
+      return;
+    depth_ = std::pow(8.0, op.depth);
+    if (op.form == analysis::OpForm::reduction) return reduction(op, plan);
+    if (op.form != analysis::OpForm::element) return;
+    keep_vector(op, plan);
+    if (const auto* copy = p_.as<ir::TileOp>(op.stmt)) return regions(op, *copy, plan);
+    if (const auto* loop = p_.as<ir::Loop>(op.stmt)) {
+      for (ir::StmtId s : loop->body) statement(s, loop->vars, plan);
+    } else {
+      statement(op.stmt, {}, plan);
+    }
+  }
+
+  TileAccesses take() { return std::move(result_); }
+
+ private:
+  // A vector that the plan states along the tile's rows stays possible, even where lowering takes it apart.
+  void keep_vector(const KernelOp& op, const plan::OpPlan& plan) {
+    const int along = analysis::vector_dim(*plan.iteration);
+    for (size_t i = 0; i < op.view.accesses.size(); ++i) {
+      const std::vector<int>& dims = op.view.accesses[i].dim_of;
+      if (along >= 0 && op.accesses[i].value == value_ && !dims.empty() && dims.back() == along)
+        result_.widest = std::max(result_.widest, std::min(plan.vector, most_));
+    }
+  }
+
+  bool inside(std::span<const int64_t> index) const {
+    for (size_t d = 0; d < shape_.size(); ++d)
+      if (index[d] < 0 || index[d] >= shape_[d]) return false;
+    return true;
+  }
+
+  // Requests of all warps in all steps, or an even part of them.
+  void walk(const Fragment& iteration, int64_t vector, bool write, const ElementAt& element) {
+    const Walk w(iteration, std::min(vector, most_));
+    const int64_t warps = ceil_div(iteration.threads(), int64_t{target_.warp}), all = warps * w.steps();
+    const int64_t stride = all <= kMaxRequests ? 1 : ceil_div(all, kMaxRequests) | 1;
+    const double weight = depth_ * static_cast<double>(all) / static_cast<double>(ceil_div(all, stride));
+    std::vector<int64_t> point(iteration.shape().size()), index(shape_.size()), next(shape_.size());
+    for (int64_t r = 0; r < all; r += stride) {
+      std::vector<TileRequest> lanes(static_cast<size_t>(w.vector()));  // one by one
+      bool together = branches_ == 0;  // a condition is asked for each element
+      for (int64_t lane = 0; lane < target_.warp; ++lane) {
+        const int64_t thread = r % warps * target_.warp + lane;
+        if (thread >= iteration.threads() || !w.point(thread, r / warps, write, point)) continue;
+        for (int64_t v = 0; v < w.vector(); ++v) {
+          if (v > 0) ++point[static_cast<size_t>(w.lane_dim())];
+          if (!element(point, next) || !inside(next)) {
+            together = together && v == 0;
+            break;
+          }
+          if (v == 0) index = next;
+          together = together && follows(index, next, v) && index.back() % w.vector() == 0;
+          auto& list = lanes[static_cast<size_t>(v)].indices;
+          list.insert(list.end(), next.begin(), next.end());
+        }
+      }
+      if (together) {
+        lanes.resize(1);
+        lanes[0].elements = w.vector();
+        result_.widest = std::max(result_.widest, w.vector());
+      } else if (std::all_of(lanes.begin(), lanes.end(),
+                             [&](const TileRequest& l) { return l.indices == lanes[0].indices; })) {
+        lanes.resize(1);  // an element that the whole vector takes
+      }
+      for (TileRequest& l : lanes) {
+        l.weight = weight;
+        if (!l.indices.empty()) result_.requests.push_back(std::move(l));
+      }
+    }
+  }
+  // Consecutive along the last dimension.
+  bool follows(std::span<const int64_t> first, std::span<const int64_t> index, int64_t by) const {
+    for (size_t d = 0; d + 1 < index.size(); ++d)
+      if (first[d] != index[d]) return false;
+    return !index.empty() && index.back() == first.back() + by;
+  }
+
+  int64_t constant(ir::ExprId e) const {
+    int64_t v = 0;
+    return p_.exprs.is_const_int(e, &v) ? v : 0;
+  }
+
+  // A loop's body.
+  void statement(ir::StmtId id, const std::vector<ir::VarId>& vars, const plan::OpPlan& plan) {
+    if (const auto* branch = p_.as<ir::Branch>(id)) {
+      loads(branch->condition, vars, plan);
+      ++branches_;
+      for (const ir::Block* block : {&branch->then_body, &branch->else_body})
+        for (ir::StmtId s : *block) statement(s, vars, plan);
+      --branches_;
+    }
+    const auto* store = p_.as<ir::Store>(id);
+    if (!store) return;
+    loads(store->value, vars, plan);
+    for (ir::ExprId i : store->indices) loads(i, vars, plan);
+    if (store->buffer == buffer_) indexed(store->indices, vars, plan, true);
+  }
+  void loads(ir::ExprId root, const std::vector<ir::VarId>& vars, const plan::OpPlan& plan) {
+    analysis::any_load(p_.exprs, root, [&](ir::ExprId load, const ir::ExprNode& n) {
+      if (n.object == buffer_) indexed(p_.exprs.indices(load), vars, plan, false);
+      return false;
+    });
+  }
+  void indexed(std::span<const ir::ExprId> indices, const std::vector<ir::VarId>& vars,
+               const plan::OpPlan& plan, bool write) {
+    IndexValue value(p_, vars);
+    walk(*plan.iteration, std::max<int64_t>(plan.vector, 1), write,
+         [&](std::span<const int64_t> point, std::span<int64_t> index) {
+           for (size_t d = 0; d < index.size(); ++d) {
+             const auto i = value.at(indices[d], point);
+             if (!i) return false;
+             index[d] = *i;
+           }
+           return true;
+         });
+  }
+
+  // A copy or a fill. Of a part of a fragment every thread walks what it holds (lower/gpu_element.cpp).
+  void regions(const KernelOp& op, const ir::TileOp& copy, const plan::OpPlan& plan) {
+    const int part = analysis::part_of_fragment(
+        p_, op, [&](int v) { return values_[static_cast<size_t>(v)].fragment.has_value(); });
+    for (size_t i = 0; i < op.accesses.size(); ++i) {
+      if (op.accesses[i].value != value_) continue;
+      const ops::ElementAccess& a = op.view.accesses[i];
+      const auto element = [&](std::span<const int64_t> point, std::span<int64_t> index) {
+        for (size_t d = 0; d < index.size(); ++d)
+          index[d] = (a.unknown[d].valid() ? 0 : a.offset[d]) +
+                     (a.dim_of[d] < 0 ? 0 : point[static_cast<size_t>(a.dim_of[d])]);
+        return true;
+      };
+      if (part < 0) {
+        walk(*plan.iteration, std::max<int64_t>(plan.vector, 1), a.write, element);
+        continue;
+      }
+      const ops::ElementAccess& held = op.view.accesses[static_cast<size_t>(part)];
+      const ir::Region& box = copy.operands[static_cast<size_t>(part)];
+      std::vector<int64_t> at(op.view.extents.size());
+      walk(*values_[static_cast<size_t>(op.accesses[static_cast<size_t>(part)].value)].fragment, most_,
+           a.write, [&](std::span<const int64_t> point, std::span<int64_t> index) {
+             std::fill(at.begin(), at.end(), 0);
+             for (size_t d = 0; d < point.size(); ++d) {
+               const int64_t offset = point[d] - constant(box.offsets[d]);
+               if (offset < 0 || offset >= box.extents[d]) return false;
+               if (held.dim_of[d] >= 0) at[static_cast<size_t>(held.dim_of[d])] = offset;
+             }
+             return element(at, index);
+           });
+    }
+  }
+
+  void reduction(const KernelOp& op, const plan::OpPlan& plan) {
+    const auto& reduce = *p_.as<ir::TileOp>(op.stmt);
+    const ops::Reduction reduction = *ops::layout_rule(reduce).reduction;
+    const int axis = reduction.axis;
+    if (op.accesses[0].value == value_)
+      walk(*plan.iteration, most_, false, [&](std::span<const int64_t> point, std::span<int64_t> index) {
+        for (size_t d = 0; d < index.size(); ++d)
+          index[d] = constant(reduce.operands[0].offsets[d]) + point[d];
+        return true;
+      });
+    if (op.accesses[1].value != value_) return;
+    const std::vector<int>& to = reduction.dst_dims;
+    const auto result = [&](std::span<const int64_t> point, std::span<int64_t> index) {
+      for (size_t d = 0; d < index.size(); ++d) index[d] = constant(reduce.operands[1].offsets[d]);
+      for (size_t d = 0; d < to.size(); ++d)
+        if (to[d] >= 0) index[static_cast<size_t>(to[d])] += point[d];
+      return true;
+    };
+    const Fragment made = plan.iteration->reduce(axis, true);
+    walk(made, 1, true, result);
+    if (op.accesses[1].read) walk(made, 1, true, result);
+  }
+
+  const ir::Program& p_;
+  const analysis::KernelOps& ops_;
+  const int value_;
+  const std::vector<plan::ValuePlan>& values_;
+  const target::Target& target_;
+  std::vector<int64_t> shape_;
+  ir::BufferId buffer_;
+  int64_t most_ = 1;  // elements of the widest access
+  double depth_ = 1;  // of the loops around the op
+  int branches_ = 0;  // around the statement
+  TileAccesses result_;
+};
+
+}  // namespace
+
+TileAccesses accesses_of_tile(const ir::Program& p, const analysis::KernelOps& ops, int value,
+                              const std::vector<plan::ValuePlan>& values, std::span<const plan::OpPlan> plans,
+                              const target::Target& t) {
+  Collector c(p, ops, value, values, t);
+  for (size_t i = 0; i < ops.ops.size(); ++i) c.add(ops.ops[i], plans[i]);
+  return c.take();
+}
+
+}  // namespace tilegen::schedule

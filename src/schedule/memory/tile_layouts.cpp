@@ -1,0 +1,184 @@
+// A tile that is written along its rows and read along its columns: 32 lanes of a warp read elements that lie
+// a row of 256 bytes apart, in the same bank.
+//
+//   row-major          (i, j) at 64 * i + j                       a read takes up to 32 transactions
+//   swizzle(3,4,6)     units of 16 bytes XORed by i / 4 % 8       1, and rows are written in units as before
+//
+// A tile that the copy engine fills or stores has the engine's boxes to choose from.
+//
+// What is refused: tiles whose layout an instruction or the caller's schedule tells.
+#include "schedule/memory/tile_layouts.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "analysis/tensor_copy.h"
+#include "layout/bank_model.h"
+#include "layout/tensor_tile.h"
+#include "schedule/memory/matrix_stores.h"
+#include "schedule/memory/tile_accesses.h"
+#include "support/checked.h"
+#include "target/operand_matrices.h"
+
+namespace tilegen::schedule {
+
+using analysis::KernelOp;
+using layout::Layout;
+
+std::vector<Layout> tile_layout_candidates(const std::vector<int64_t>& shape, int element_bytes,
+                                           int64_t widest) {
+  constexpr int kUsualShift = 3;  // that of the copy engine's swizzles
+  const Layout plain = Layout::row_major(shape);
+  std::vector<Layout> list = {plain};
+  if (shape.empty()) return list;
+  const int64_t unit = widest * element_bytes, row = shape.back() * element_bytes;
+  const int64_t tile = plain.output_extent(0) * element_bytes;
+  const int base = std::countr_zero(static_cast<uint64_t>(unit));
+  const auto keeps_units = [&](const Layout& l) {
+    return l.contiguous_run(static_cast<int>(shape.size()) - 1) % widest == 0;
+  };
+  for (int64_t span : layout::kBoxSwizzles) {
+    const int bits = std::countr_zero(static_cast<uint64_t>(span)) - base;
+    if (bits < 1 || tile % span != 0) continue;
+    std::vector<int> shifts;
+    for (int s = bits; int64_t{1} << (base + s) < tile; ++s) shifts.push_back(s);
+    std::stable_partition(shifts.begin(), shifts.end(), [&](int s) { return base + s == 4 + kUsualShift; });
+    for (int s : shifts)
+      if (auto l = plain.with_swizzle({bits, base, s}, element_bytes); l && keeps_units(*l))
+        list.push_back(std::move(*l));
+  }
+  if (shape.size() < 2 || row == 0) return list;
+  const int64_t whole = ceil_div(row, unit) * unit;
+  for (int64_t padded : {whole, whole + unit, whole + 2 * unit, whole + 4 * unit})
+    if (padded > row && (padded - row) % element_bytes == 0)
+      list.push_back(Layout::padded_row_major(shape, (padded - row) / element_bytes));
+  return list;
+}
+
+namespace {
+
+struct Count {
+  double weighed = 0;  // by the loops around the ops
+  bool conflicts = false;
+};
+
+class Counter {
+ public:
+  Counter(const TileAccesses& accesses, size_t rank, int element_bytes, const layout::BankModel& banks)
+      : accesses_(accesses), rank_(rank), bytes_(element_bytes), banks_(banks) {}
+
+  // Of as many as are fewer than `most`.
+  Count count(const Layout& l, double most) const {
+    Count c;
+    std::vector<int64_t> addresses;
+    for (const TileRequest& r : accesses_.requests) {
+      addresses.clear();
+      for (size_t at = 0; at < r.indices.size(); at += rank_)
+        addresses.push_back(l.offset({r.indices.data() + at, rank_}) * bytes_);
+      const int bytes = static_cast<int>(r.elements) * bytes_;
+      c.weighed += r.weight * static_cast<double>(layout::wavefronts(addresses, bytes, banks_));
+      c.conflicts = c.conflicts || layout::bank_conflicts(addresses, bytes, banks_) > 0;
+      if (c.weighed >= most) break;
+    }
+    return c;
+  }
+
+ private:
+  const TileAccesses& accesses_;
+  const size_t rank_;
+  const int bytes_;
+  const layout::BankModel banks_;
+};
+
+// No product reads the tile where it lies.
+bool is_of_threads(const analysis::KernelOps& ops, int value, const infer::InferResult& r) {
+  const plan::ValuePlan& v = r.values[static_cast<size_t>(value)];
+  if (!v.memory || v.origin != plan::Origin::free) return false;
+  return std::none_of(ops.ops.begin(), ops.ops.end(), [&](const KernelOp& op) {
+    return op.form == analysis::OpForm::contraction &&
+           std::any_of(op.accesses.begin(), op.accesses.end(),
+                       [&](const auto& a) { return a.value == value; });
+  });
+}
+
+// Copies between a tensor and the tile that the copy engine makes.
+std::vector<analysis::TensorCopyDims> engine_copies(const ir::Program& p, const analysis::KernelOps& ops,
+                                                    int value, const infer::InferResult& r) {
+  std::vector<analysis::TensorCopyDims> list;
+  for (size_t o = 0; o < ops.ops.size(); ++o) {
+    const auto* op = p.as<ir::TileOp>(ops.ops[o].stmt);
+    if (!op || r.ops[o].engine != plan::Engine::tensor_copy) continue;
+    for (const analysis::OpAccess& a : ops.ops[o].accesses)
+      if (a.value == value)
+        if (const auto dims = analysis::tensor_copy_dims(p, *op, nullptr)) list.push_back(*dims);
+  }
+  return list;
+}
+
+// Boxes of the copy engine: rows of 32, 64 or 128 bytes whose 16-byte units it permutes as it fills them.
+std::vector<Layout> boxed_candidates(const std::vector<int64_t>& shape, int element_bytes, int64_t widest,
+                                     const std::vector<analysis::TensorCopyDims>& copies) {
+  std::vector<Layout> list = {Layout::row_major(shape)};
+  const analysis::TensorCopyDims& first = copies.front();
+  for (int width : layout::kBoxSwizzles)
+    if (first.tile_outer >= 0)
+      if (auto l = layout::boxed_tile(shape, first.tile_inner, first.tile_outer, element_bytes, width))
+        list.push_back(std::move(*l));
+  std::erase_if(list, [&](const Layout& l) {
+    return l.contiguous_run(static_cast<int>(shape.size()) - 1) % widest != 0 ||
+           std::any_of(copies.begin(), copies.end(), [&](const analysis::TensorCopyDims& c) {
+             return !layout::tensor_tile(l, c.tile_inner, element_bytes, nullptr);
+           });
+  });
+  return list;
+}
+
+std::string reason_of(const Count& chosen, const Count& before, const Layout& layout) {
+  const int64_t tenths = std::llround(10 * before.weighed / chosen.weighed);
+  const std::string text = std::to_string(tenths / 10) + "." + std::to_string(tenths % 10);
+  return (chosen.conflicts ? "fewest bank conflicts of its threads' accesses"
+                           : "no bank conflicts of its threads' accesses") +
+         std::string(layout == Layout::row_major(layout.shape()) ? "; row-major takes "
+                                                                 : "; plainer boxes take ") +
+         text + " times the transactions";
+}
+
+}  // namespace
+
+void plan_tile_layouts(const ir::Program& p, const analysis::KernelOps& ops, const target::Target& t,
+                       const std::set<int>& engine_values, const TileFits& fits, infer::InferResult& r) {
+  if (!t.has_block_threads()) return;
+  for (size_t i = 0; i < r.values.size(); ++i) {
+    const int value = static_cast<int>(i);
+    if (!is_of_threads(ops, value, r)) continue;
+    const auto boxes = engine_copies(p, ops, value, r);
+    if (boxes.empty() && engine_values.count(value)) continue;
+    plan::ValuePlan& tile = r.values[i];
+    const std::vector<int64_t> shape = tile.memory->shape();
+    const int bytes = ir::dtype_bytes(p.buffer(ops.values[i].buffer).type);
+    TileAccesses accesses = accesses_of_tile(p, ops, value, r.values, r.ops, t);
+    const Counter counter(accesses, shape.size(), bytes, t.banks);
+    const Count plain = counter.count(*tile.memory, INFINITY);
+    if (!plain.conflicts) continue;
+    for (size_t o = 0; o < ops.ops.size(); ++o)
+      if (ops.value_of(ops.ops[o], ops.values[i].buffer) == value &&
+          can_store_matrices(p, ops, ops.ops[o], t, r.values, r.conversions, r.ops[o]))
+        accesses.widest = std::max<int64_t>(accesses.widest, target::kMatrixRowBytes / bytes);
+    Count best = plain;
+    const Layout before = *tile.memory;
+    for (const Layout& l : boxes.empty() ? tile_layout_candidates(shape, bytes, accesses.widest)
+                                         : boxed_candidates(shape, bytes, accesses.widest, boxes)) {
+      const Count c = counter.count(l, best.weighed * (1 - 1e-9));
+      if (c.weighed >= best.weighed * (1 - 1e-9) || !fits(value, l)) continue;
+      best = c;
+      tile.memory = l;
+      if (!c.conflicts) break;
+    }
+    if (best.weighed == plain.weighed) continue;
+    const bool declared = ops.values[i].scope == ir::MemScope::shared;  // others say why they are in memory
+    tile.reason = (declared ? "" : tile.reason + "; ") + reason_of(best, plain, before);
+  }
+}
+
+}  // namespace tilegen::schedule

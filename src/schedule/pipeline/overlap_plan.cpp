@@ -1,0 +1,250 @@
+#include "schedule/pipeline/overlap_plan.h"
+
+#include <algorithm>
+
+#include "schedule/pipeline/modulo_schedule.h"
+
+namespace tilegen::schedule {
+
+using analysis::KernelOp;
+using analysis::KernelOps;
+
+namespace {
+
+// The loop's body as operations of the computing threads: statements, a branch or loop with all ops in it.
+class Overlap {
+ public:
+  Overlap(const ir::Program& p, const KernelOps& ops, const analysis::DependenceGraph& dependences,
+          const ir::Loop& loop, const OverlapFacts& facts, const std::map<int, int64_t>& slots)
+      : ops_(ops) {
+    std::map<ir::StmtId, const KernelOp*> op_of;
+    for (const KernelOp& op : ops.ops) op_of[op.stmt] = &op;
+    const double groups =
+        std::max<double>(1, static_cast<double>(facts.turns.threads / facts.turns.target.warpgroup));
+    std::map<analysis::OpId, size_t> unit_of;
+    for (ir::StmtId id : loop.body) {
+      std::vector<const KernelOp*> inside;
+      LoopOp unit;
+      const ir::Block one = {id};
+      ir::for_each_statement(p, one, [&](ir::StmtId s, int) {
+        const auto op = op_of.find(s);
+        if (op == op_of.end() || facts.turns.copies.count(op->second)) return;
+        const auto product = facts.turns.products.find(op->second);
+        const bool multiplies = product != facts.turns.products.end();
+        const double cycles =
+            multiplies ? product->second : thread_cycles(p, *op->second, facts.turns.target);
+        unit.product = unit.product || (multiplies && s == id);
+        unit.cycles += cycles / groups;
+        (multiplies ? graph_.busy_matrix : graph_.busy_threads) += cycles;
+        inside.push_back(op->second);
+        unit_of[ops.id_of(*op->second)] = units_.size();
+      });
+      if (inside.empty()) continue;
+      if (p.as<ir::Branch>(id) || (p.as<ir::Loop>(id) && inside.front()->stmt != id))
+        nested_.insert(units_.size());
+      units_.push_back(std::move(inside));
+      graph_.ops.push_back(unit);
+    }
+    find_places(dependences, unit_of, facts);
+    add_edges(dependences, unit_of, facts);
+    for (const std::set<int>& values : facts.handed_over) {
+      LoopTiles tiles;
+      for (int v : values)
+        if (const auto count = slots.find(v); count != slots.end()) tiles.slots = count->second;
+      for (size_t u = 0; u < units_.size(); ++u)
+        if (std::any_of(units_[u].begin(), units_[u].end(), [&](const KernelOp* op) {
+              return std::any_of(op->accesses.begin(), op->accesses.end(),
+                                 [&](const auto& a) { return values.count(a.value) > 0; });
+            }))
+          tiles.users.push_back(u);
+      graph_.tiles.push_back(std::move(tiles));
+    }
+  }
+
+  const LoopGraph& graph() const { return graph_; }
+  const std::vector<std::vector<const KernelOp*>>& units() const { return units_; }
+  int value_of(int64_t place) const { return places_[static_cast<size_t>(place)]; }
+  const std::vector<int>& places() const { return places_; }
+
+ private:
+  using UnitOf = std::map<analysis::OpId, size_t>;
+
+  // Values in registers that live within one iteration: a product and the threads share them.
+  void find_places(const analysis::DependenceGraph& dependences, const UnitOf& unit_of,
+                   const OverlapFacts& facts) {
+    for (int v : facts.registers) {
+      bool product = false, threads = false, here = true;
+      for (const KernelOp& op : ops_.ops) {
+        if (std::none_of(op.accesses.begin(), op.accesses.end(), [&](const auto& a) { return a.value == v; }))
+          continue;
+        const auto unit = unit_of.find(ops_.id_of(op));
+        here = here && unit != unit_of.end() && nested_.count(unit->second) == 0;
+        if (!here) break;
+        (graph_.ops[unit->second].product ? product : threads) = true;
+      }
+      for (const auto& [where, value] : ops_.scalar_reads) here = here && value != v;
+      for (const analysis::Dependence& d : dependences.edges())
+        here = here && !(d.kind == analysis::DependenceKind::flow && d.distance > 0 && d.place.value &&
+                         static_cast<int>(d.place.value.value) == v);
+      if (product && threads && here) places_.push_back(v);
+    }
+    graph_.places = static_cast<int64_t>(places_.size());
+  }
+
+  void add_edges(const analysis::DependenceGraph& dependences, const UnitOf& unit_of,
+                 const OverlapFacts& facts) {
+    std::set<int> slotted;  // a slot for each iteration: conflicts with nothing
+    for (const KernelOp* copy : facts.turns.copies)
+      for (const analysis::OpAccess& a : copy->accesses)
+        if (a.write) slotted.insert(a.value);
+    for (const analysis::Dependence& d : dependences.edges()) {
+      const auto from = unit_of.find(d.from), to = unit_of.find(d.to);
+      if (from == unit_of.end() || to == unit_of.end()) continue;
+      const int value = d.place.value ? static_cast<int>(d.place.value.value) : -1;
+      if (value >= 0 && slotted.count(value)) continue;
+      if (from->second == to->second && d.distance == 0) continue;
+      LoopEdge e{from->second, to->second, d.distance, d.kind == analysis::DependenceKind::flow};
+      const auto place = std::find(places_.begin(), places_.end(), value);
+      if (place != places_.end()) e.place = static_cast<int>(place - places_.begin());
+      const auto writes = [&](const KernelOp& op) {
+        return std::any_of(op.accesses.begin(), op.accesses.end(),
+                           [&](const auto& a) { return a.write && a.value == value; });
+      };
+      e.queued = value >= 0 && writes(ops_.ops[d.from.value]) && writes(ops_.ops[d.to.value]);
+      graph_.edges.push_back(e);
+    }
+  }
+
+  const KernelOps& ops_;
+  LoopGraph graph_;
+  std::vector<std::vector<const KernelOp*>> units_;
+  std::set<size_t> nested_;  // branches and loops
+  std::vector<int> places_;
+};
+
+// The given stages as an order; `why` they are none.
+LoopOrder given_order(const Overlap& overlap, const plan::LoopPlan& plan, const OverlapFacts& facts,
+                      const std::map<int, int64_t>& slots, std::string& why) {
+  const auto& units = overlap.units();
+  const int64_t newest = plan.num_stages - 1;
+  LoopOrder o = program_order(overlap.graph());
+  std::vector<std::pair<const KernelOp*, int64_t>> issued;
+  for (const auto& [path, stage] : plan.stages) {
+    for (const auto& unit : units)
+      for (const KernelOp* op : unit)
+        if (op->path == path) issued.push_back({op, stage - newest});
+    if (stage < newest && std::none_of(facts.turns.copies.begin(), facts.turns.copies.end(),
+                                       [&](const KernelOp* c) { return c->path == path; }))
+      why = path + " is in a stage that the loop does not have";
+  }
+  o.order.clear();
+  for (size_t at = 0; at < issued.size() && why.empty();) {
+    const auto unit = std::find_if(units.begin(), units.end(),
+                                   [&](const auto& u) { return u.front() == issued[at].first; });
+    if (unit == units.end()) {
+      for (const auto& u : units)
+        if (std::find(u.begin(), u.end(), issued[at].first) != u.end())
+          why = issued[at].first->path + " is issued apart from " + u.front()->path +
+                " of the same branch or loop";
+      break;
+    }
+    const auto u = static_cast<size_t>(unit - units.begin());
+    if (std::find(o.order.begin(), o.order.end(), u) != o.order.end())
+      why = issued[at].first->path + " stands in it twice";
+    o.lag[u] = issued[at].second;
+    o.order.push_back(u);
+    for (const KernelOp* op : *unit) {
+      if (at == issued.size() || issued[at].first != op || issued[at].second != o.lag[u])
+        why = op->path + " is issued apart from " + unit->front()->path + " of the same branch or loop";
+      if (!why.empty()) break;
+      ++at;
+    }
+  }
+  for (size_t u = 0; u < units.size() && why.empty(); ++u)
+    if (std::find(o.order.begin(), o.order.end(), u) == o.order.end())
+      why = units[u].front()->path + " is missing";
+  if (why.empty() && !units.empty() && *std::min_element(o.lag.begin(), o.lag.end()) > 0)
+    why = "all ops lag, and none works on the newest iteration";
+  for (size_t place = 0; place < overlap.places().size(); ++place)
+    if (const auto given = slots.find(overlap.places()[place]); given != slots.end())
+      o.slots[place] = std::max<int64_t>(1, given->second);
+  return o;
+}
+
+std::string order_refusal(const KernelOps& ops, const Overlap& overlap, const plan::LoopPlan& plan,
+                          const OverlapFacts& facts, const std::map<int, int64_t>& slots) {
+  std::string why;
+  const LoopOrder o = given_order(overlap, plan, facts, slots, why);
+  if (!why.empty()) return why;
+  for (const auto& [value, count] : slots)
+    if (count > 1 && facts.registers.count(value) &&
+        std::find(overlap.places().begin(), overlap.places().end(), value) == overlap.places().end())
+      return "'" + ops.values[static_cast<size_t>(value)].name +
+             "' has slots in registers, and is no value of one iteration that a product and threads share";
+  if (!slots_suffice(overlap.graph(), o))
+    return "more iterations are under way between the first and the last use of a tile than it has slots";
+  const auto broken = broken_edges(overlap.graph(), o);
+  if (broken.empty()) return "";
+  return overlap.units()[broken.front().to].front()->path + " would not see what " +
+         overlap.units()[broken.front().from].front()->path + " leaves, or the other way round";
+}
+
+// What keeps products from running beside the threads' work; empty where they do, or nothing is to gain.
+std::string serial_note(const LoopGraph& g, const LoopOrder& o) {
+  if (o.most_lag() > 0) return "";
+  const LoopOrder any = modulo_schedule(g, [](const auto&) { return true; });
+  if (any.most_lag() > 0)
+    return "products do not run beside the threads' work: the values of both would take more registers than "
+           "a "
+           "thread has, or leave room for fewer blocks";
+  const auto feeds = [&](bool product, size_t op, bool from) {
+    return std::any_of(g.edges.begin(), g.edges.end(), [&](const LoopEdge& e) {
+      return e.flow && e.distance == 0 && (from ? e.from : e.to) == op &&
+             g.ops[from ? e.to : e.from].product == product;
+    });
+  };
+  for (size_t i = 0; i < g.ops.size(); ++i)
+    if (!g.ops[i].product && feeds(true, i, false) && feeds(true, i, true))
+      return "products do not run beside the threads' work: a value would have to live in two iterations at "
+             "once, or little is gained";
+  return "";
+}
+
+}  // namespace
+
+Checked order_loop(const ir::Program& p, const KernelOps& ops, analysis::LoopDependences& dependences,
+                   ir::StmtId loop, const OverlapFacts& facts, bool given, plan::LoopPlan& plan,
+                   std::map<int, int64_t>& slots, std::string& note) {
+  const auto& statement = *p.as<ir::Loop>(loop);
+  const int64_t newest = plan.num_stages - 1;
+  const Overlap overlap(p, ops, dependences.of(loop), statement, facts, slots);
+  if (given) {
+    if (std::string why = order_refusal(ops, overlap, plan, facts, slots); !why.empty())
+      return Error(DiagCode::schedule_illegal, plan.loop,
+                   "the given order of the loop's ops is not legal: " + why,
+                   "leave `stages` out to have it planned", p.stmts[loop.value].location);
+    return Unit{};
+  }
+  const auto by_value = [&](const std::vector<int64_t>& counts) {
+    std::map<int, int64_t> of;
+    for (size_t i = 0; i < counts.size(); ++i)
+      if (counts[i] > 1) of[overlap.value_of(static_cast<int64_t>(i))] = counts[i];
+    return of;
+  };
+  const LoopOrder o =
+      modulo_schedule(overlap.graph(), [&](const auto& counts) { return facts.fit(by_value(counts)); });
+  note = serial_note(overlap.graph(), o);
+  if (o.most_lag() == 0) return Unit{};
+  std::set<std::string> ordered;
+  for (const auto& unit : overlap.units())
+    for (const KernelOp* op : unit) ordered.insert(op->path);
+  std::erase_if(plan.stages, [&](const auto& s) { return ordered.count(s.first) > 0; });
+  for (size_t u : o.order)
+    for (const KernelOp* op : overlap.units()[u]) plan.stages.push_back({op->path, newest + o.lag[u]});
+  plan.reason +=
+      "; products that wait for others lag an iteration behind, so that both run beside the threads' work";
+  for (const auto& [value, count] : by_value(o.slots)) slots[value] = count;
+  return Unit{};
+}
+
+}  // namespace tilegen::schedule

@@ -1,0 +1,326 @@
+// Engine, atom, warp split and operand layouts of a gemm on NVIDIA GPUs.
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+#include <set>
+
+#include "analysis/warp_partition.h"
+#include "schedule/products/gemm_plan.h"
+#include "schedule/products/gemm_shared_layout.h"
+#include "support/checked.h"
+#include "target/operand_matrices.h"
+
+namespace tilegen::schedule {
+
+using analysis::k_is_contiguous;
+using analysis::matrix_dims;
+using analysis::operand_dims;
+using analysis::operand_fragment;
+using analysis::warp_tile;
+using analysis::WarpGrid;
+using analysis::WarpTile;
+using ir::TileOp;
+using layout::Digit;
+using layout::Fragment;
+using layout::kRegister;
+using layout::kThread;
+using layout::Layout;
+using target::is_multiply_add;
+using target::MmaAtom;
+using target::operand_matrices;
+using target::Target;
+
+namespace {
+
+std::string number(int64_t v) { return std::to_string(v); }
+
+// Splits of `warps` over m, n and copies that the policy allows.
+std::vector<WarpGrid> warp_grids(int64_t warps, ir::WarpPolicy policy) {
+  std::vector<WarpGrid> list;
+  for (int64_t m = 1; m <= warps; ++m)
+    for (int64_t n = 1; m * n <= warps; ++n) {
+      if (warps % (m * n) != 0) continue;
+      if (policy == ir::WarpPolicy::full_row && n != 1) continue;
+      if (policy == ir::WarpPolicy::full_col && m != 1) continue;
+      list.push_back({m, n, warps / (m * n)});
+    }
+  return list;
+}
+
+bool divides(const GemmShape& s, const MmaAtom& atom, const WarpGrid& g) {
+  return s.m % (g.m * atom.m) == 0 && s.n % (g.n * atom.n) == 0 && s.k % atom.k == 0;
+}
+
+// Of a warp; dot products of bytes are a thread's.
+bool is_matrix_instruction(const MmaAtom& atom) { return atom.unit == target::MmaUnit::matrix; }
+
+// What may overhang a tile. Rows and columns beyond it are computed from others and stored nowhere; steps
+// along k would add.
+enum class Pad : uint8_t { none, instructions, multiply_adds };
+
+bool fits(const GemmShape& s, const MmaAtom& atom, const WarpGrid& g, Pad pad) {
+  switch (pad) {
+    case Pad::none:
+      return divides(s, atom, g);
+    case Pad::instructions:
+      return is_matrix_instruction(atom) && s.k % atom.k == 0;
+    case Pad::multiply_adds:
+      return is_multiply_add(atom);
+  }
+  return false;
+}
+
+// An f16 C is summed in f32 and rounded once, which no instruction with f16 accumulators does.
+bool serves(const MmaAtom& atom, const GemmShape& s) {
+  return (s.tf32 || !atom.tf32) && atom.a == s.a && atom.b == s.b &&
+         atom.c == (s.c == ir::DType::f16 ? ir::DType::f32 : s.c);
+}
+
+// ---- cost
+
+struct Cost {
+  double cycles = 0;
+  int64_t registers = 0;
+  int64_t own_registers = 0;  // of them
+  bool operator<(const Cost& o) const { return cycles < o.cycles; }
+};
+
+// Where an operand is read from.
+struct Source {
+  bool shared = true;
+  bool along_k = true;  // elements along k lie beside each other
+};
+
+// Wavefronts of shared memory that a warp takes for one k step of an operand's atom.
+int64_t load_wavefronts(const MmaAtom& atom, int side, const Source& from) {
+  const Fragment& f = side == 0 ? atom.a_layout : atom.b_layout;
+  const int64_t bytes = ir::dtype_bytes(side == 0 ? atom.a : atom.b);
+  if (!is_multiply_add(atom) && bytes == 1 && !from.along_k) return f.registers();  // byte by byte
+  const auto matrices = operand_matrices(atom, side);
+  if (!matrices.empty()) return static_cast<int64_t>(matrices.size());
+  return std::max<int64_t>(1, ceil_div(f.registers() * bytes, int64_t{4}));
+}
+
+Cost cost_of(const GemmShape& s, const MmaAtom& atom, const WarpGrid& g, const Source& from_a,
+             const Source& from_b, const Target& t) {
+  const bool a_shared = from_a.shared, b_shared = from_b.shared;
+  constexpr double kSchedulers = 4;        // of a multiprocessor
+  constexpr int64_t kOtherRegisters = 40;  // addresses, predicates, loop counters
+  const WarpTile w = warp_tile(s, atom, g);
+  const double warps = static_cast<double>(g.m * g.n * g.copies);
+  const double issue = warps * static_cast<double>(w.m * w.n * w.k * atom.cycles) / kSchedulers;
+  const double loads = static_cast<double>((a_shared ? w.m * load_wavefronts(atom, 0, from_a) : 0) +
+                                           (b_shared ? w.n * load_wavefronts(atom, 1, from_b) : 0)) *
+                       static_cast<double>(w.k) * warps;
+  auto words = [](const Fragment& f, ir::DType type) {
+    return ceil_div(f.registers() * ir::dtype_bytes(type), int64_t{4});
+  };
+  Cost cost;
+  cost.own_registers = s.promote && !is_multiply_add(atom) ? w.m * w.n * words(atom.c_layout, atom.c) : 0;
+  const int64_t accumulators = w.m * w.n * words(atom.c_layout, atom.c) + cost.own_registers;
+  const int64_t a = w.m * words(atom.a_layout, atom.a), b = w.n * words(atom.b_layout, atom.b);
+  cost.registers =
+      accumulators + (a_shared ? 2 * a : a * w.k) + (b_shared ? 2 * b : b * w.k) + kOtherRegisters;
+  // Loads run beside the instructions but share issue slots with them.
+  cost.cycles = std::max(issue, loads) + 0.25 * std::min(issue, loads);
+  if (cost.registers > t.registers_per_thread)
+    cost.cycles *= 4 * static_cast<double>(cost.registers) / static_cast<double>(t.registers_per_thread);
+  return cost;
+}
+
+// ---- the plan
+
+GemmPlan make_plan(const ir::Program& p, const TileOp& op, const GemmShape& s, const MmaAtom& atom,
+                   const WarpGrid& g, const Target& t) {
+  const WarpTile w = warp_tile(s, atom, g);
+  GemmPlan plan;
+  plan.engine = plan::Engine::mma;
+  plan.atom = atom.name;
+  plan.warps_m = g.m;
+  plan.warps_n = g.n;
+  plan.c = analysis::partitioned(atom.c_layout, {{w.m, w.n}, {g.m, g.n}}, g,
+                                 matrix_dims(p, op.operands[2], false), {s.m, s.n}, t.warp);
+  for (int side = 0; side < 2; ++side) {
+    if (p.buffer(op.operands[static_cast<size_t>(side)].buffer).scope == ir::MemScope::shared)
+      (side == 0 ? plan.a_memory : plan.b_memory) =
+          shared_layout(atom, side, operand_dims(p, op, side), side == 0 ? s.a : s.b, t.banks);
+    else
+      (side == 0 ? plan.a_fragment : plan.b_fragment) = operand_fragment(p, op, atom, g, side, t.warp);
+  }
+  return plan;
+}
+
+// Registers hold parts of one size only, so that a part's place is known.
+Checked check_parts(const ir::Program& p, const TileOp& op, const std::string& path,
+                    const SourceLocation& loc) {
+  for (size_t i = 0; i < op.operands.size(); ++i) {
+    const ir::Region& r = op.operands[i];
+    if (p.buffer(r.buffer).scope == ir::MemScope::shared) continue;
+    const std::vector<int64_t> shape = p.tile_shape(r.buffer);
+    for (size_t d = 0; d < shape.size(); ++d) {
+      int64_t offset = 0;
+      const bool fixed = p.exprs.is_const_int(r.offsets[d], &offset);
+      if (shape[d] % r.extents[d] == 0 && (shape[d] == r.extents[d] || !fixed || offset % r.extents[d] == 0))
+        continue;
+      return Error(DiagCode::target_unsupported, path,
+                   "operand " + std::string(ir::op_row(op.kind).operands[i].name) +
+                       " is a part of fragment '" + p.buffer(r.buffer).name +
+                       "' that does not stand at a multiple of its size",
+                   "give gemm whole fragments: allocate the part as a buffer of its own and copy it", loc);
+    }
+  }
+  return Unit{};
+}
+
+// What keeps multiply-adds from being instructions of matrices: an extent that is no multiple of the
+// instruction's.
+std::string no_instruction(const GemmShape& s, const Target& t, bool in_parts) {
+  for (const MmaAtom& atom : t.mma) {
+    if (!serves(atom, s) || !is_matrix_instruction(atom)) continue;
+    const std::string begin = "no matrix instructions: ",
+                      of = ", no multiple of the " + atom.name + " instruction's ";
+    if (s.k % atom.k != 0)
+      return begin + "k is " + number(s.k) + of + number(atom.k) +
+             " (copy the operands into tiles of more, filled with zeros)";
+    if (in_parts && s.m % atom.m != 0)
+      return begin + "m is " + number(s.m) + of + number(atom.m) + ", of a part of a fragment";
+    if (in_parts && s.n % atom.n != 0)
+      return begin + "n is " + number(s.n) + of + number(atom.n) + ", of a part of a fragment";
+    return "";
+  }
+  return "";
+}
+
+bool asks_for_warpgroups(const plan::OpPlan* given) {
+  return given && (given->engine == plan::Engine::warpgroup_mma || given->atom.starts_with("wgmma."));
+}
+
+// Nothing, with a note, where warpgroups cannot; an error where the schedule asks for them all the same.
+Expected<std::optional<GemmPlan>> plan_by_warpgroups(const ir::Program& p, const TileOp& op,
+                                                     const GemmShape& s, const Target& t, int64_t threads,
+                                                     const plan::OpPlan* given, const std::string& path,
+                                                     const SourceLocation& loc,
+                                                     const std::string& no_warpgroups, std::string& note) {
+  const bool asked = asks_for_warpgroups(given);
+  if (given && !asked && (given->engine == plan::Engine::mma || !given->atom.empty()))
+    return std::optional<GemmPlan>();
+  std::string why = no_warpgroups;
+  if (why.empty())
+    if (auto plan = plan_warpgroup_gemm(p, op, s, t, threads, given, &why)) return plan;
+  if (asked)
+    return Error(DiagCode::schedule_illegal, path, "the schedule gives warpgroup instructions, but " + why,
+                 "leave engine, atom and warps out to let the planner choose", loc);
+  note = "no warpgroup instructions: " + why;
+  return std::optional<GemmPlan>();
+}
+
+}  // namespace
+
+Expected<GemmPlan> plan_nvidia_gemm(const ir::Program& p, const TileOp& op, const GemmShape& s,
+                                    const Target& t, int64_t threads, const plan::OpPlan* given,
+                                    const std::string& path, const SourceLocation& loc,
+                                    const std::string& no_warpgroups) {
+  if (Checked ok = check_parts(p, op, path, loc); !ok) return ok.error();
+  if (given && given->engine && *given->engine != plan::Engine::mma &&
+      (*given->engine != plan::Engine::warpgroup_mma || t.warpgroup_mma.empty()))
+    return Error(DiagCode::schedule_illegal, path,
+                 std::string("the schedule gives engine '") + plan::engine_name(*given->engine) +
+                     "', but on " + t.name + " products are done by 'mma'" +
+                     (t.warpgroup_mma.empty() ? "" : " or 'warpgroup_mma'"),
+                 "leave engine, atom and warps out to let the planner choose", loc);
+  std::string note;
+  std::optional<GemmPlan> by_warpgroups;
+  if (!t.warpgroup_mma.empty()) {
+    auto plan = plan_by_warpgroups(p, op, s, t, threads, given, path, loc, no_warpgroups, note);
+    if (!plan) return plan.error();
+    by_warpgroups = std::move(*plan);
+    if (by_warpgroups && asks_for_warpgroups(given)) return std::move(*by_warpgroups);
+  }
+  const bool given_atom = given && !given->atom.empty(),
+             given_grid = given && given->warps_m + given->warps_n > 0;
+  auto policy = static_cast<ir::WarpPolicy>(op.attrs[ir::gemm_attr::policy]);
+  const int64_t warps = threads / t.warp;
+  const auto source = [&](int side) {
+    const ir::Region& r = op.operands[static_cast<size_t>(side)];
+    const bool transpose = op.flag(side == 0 ? ir::gemm_attr::transpose_a : ir::gemm_attr::transpose_b);
+    return Source{p.buffer(r.buffer).scope == ir::MemScope::shared,
+                  k_is_contiguous(matrix_dims(p, r, transpose), side)};
+  };
+  const Source from_a = source(0), from_b = source(1);
+  struct Choice {
+    const MmaAtom* atom = nullptr;
+    WarpGrid grid;
+    Cost cost;
+  };
+  Choice best;
+  bool any = false;
+  std::string considered;
+  auto consider = [&](const MmaAtom& atom, const WarpGrid& g) {
+    const Cost cost = cost_of(s, atom, g, from_a, from_b, t);
+    if (!best.atom || cost < best.cost) best = {&atom, g, cost};
+  };
+  const bool in_parts = std::any_of(op.operands.begin(), op.operands.end(), [&](const ir::Region& r) {
+    return p.buffer(r.buffer).scope != ir::MemScope::shared && r.extents != p.tile_shape(r.buffer);
+  });
+  // Exact divisions first; then matrix instructions on a tile that is padded along m and n, where none
+  // divides it; then multiply-adds on a padded tile.
+  for (Pad pad : {Pad::none, Pad::instructions, Pad::multiply_adds}) {
+    if (best.atom && (pad == Pad::multiply_adds || is_matrix_instruction(*best.atom))) break;
+    if (pad != Pad::none && in_parts) break;
+    for (const MmaAtom& atom : t.mma) {
+      if (!serves(atom, s) || (given_atom && atom.name != given->atom)) continue;
+      any = true;
+      if (pad == Pad::none) considered += (considered.empty() ? "" : ", ") + atom.name;
+      for (const WarpGrid& g : warp_grids(warps, given_grid ? ir::WarpPolicy::square : policy)) {
+        if (given_grid && !is_split(*given, g.m, g.n)) continue;
+        if (fits(s, atom, g, pad)) consider(atom, g);
+      }
+    }
+  }
+  if (by_warpgroups) {
+    if (!best.atom || by_warpgroups->cycles <= best.cost.cycles) return std::move(*by_warpgroups);
+    note = "no warpgroup instructions: they take " + number(static_cast<int64_t>(by_warpgroups->cycles)) +
+           " cycles, " + best.atom->name + " " + number(static_cast<int64_t>(best.cost.cycles));
+  }
+  std::string what = number(s.m) + "x" + number(s.n) + "x" + number(s.k) + " gemm of " + ir::dtype_name(s.a) +
+                     " and " + ir::dtype_name(s.b) + " into " + ir::dtype_name(s.c);
+  if (best.atom) {
+    GemmPlan plan = make_plan(p, op, s, *best.atom, best.grid, t);
+    plan.registers = best.cost.registers;
+    plan.cycles = best.cost.cycles;
+    plan.own_registers = best.cost.own_registers;
+    plan.note = note;
+    const WarpTile w = warp_tile(s, *best.atom, best.grid);
+    plan.reason = "fewest cycles of what divides the tile over " + number(warps) + " warps (" + considered +
+                  "): " + number(w.m * best.atom->m) + "x" + number(w.n * best.atom->n) + " a warp";
+    if (best.grid.copies > 1) plan.reason += ", every one done by " + number(best.grid.copies);
+    if (!divides(s, *best.atom, best.grid))
+      plan.reason =
+          "no instruction divides a " + what + ": " +
+          (is_multiply_add(*best.atom) ? "multiply-adds on a padded tile"
+                                       : number(w.m * best.atom->m) + "x" + number(w.n * best.atom->n) +
+                                             " a warp, some of it beyond the tile");
+    if (const std::string why =
+            !is_matrix_instruction(*best.atom) && !given_atom ? no_instruction(s, t, in_parts) : "";
+        !why.empty())
+      plan.note += (plan.note.empty() ? "" : "; ") + why;
+    return plan;
+  }
+  if (given_atom || given_grid)
+    return Error(DiagCode::schedule_illegal, path,
+                 "the schedule's atom " +
+                     (given_atom ? "'" + given->atom + "'" : std::string("of any name")) + " with " +
+                     split_text(*given) + " warps cannot do a " + what + " with " + number(warps) + " warps",
+                 "leave atom and warps out to let the planner choose", loc);
+  if (!any)
+    return Error(DiagCode::no_atom, path, "no instruction of " + t.name + " does a " + what,
+                 "use a type combination listed in docs/language.md, or cast the operands while copying them",
+                 loc);
+  return Error(
+      DiagCode::no_atom, path,
+      "a " + what + " cannot be split over " + number(warps) + " warps with " + considered,
+      "use a tile whose m, n and k are multiples of the instruction's, or other `threads`, or policy square",
+      loc);
+}
+
+}  // namespace tilegen::schedule

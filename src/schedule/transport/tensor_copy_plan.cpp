@@ -1,0 +1,293 @@
+#include "schedule/transport/tensor_copy_plan.h"
+
+#include <algorithm>
+#include <numeric>
+#include <ranges>
+
+#include "analysis/block_tree.h"
+#include "analysis/epilogue_tile.h"
+#include "analysis/exchange.h"
+#include "analysis/run_ahead.h"
+#include "analysis/store_order.h"
+#include "analysis/tensor_copy.h"
+#include "ir/statement_paths.h"
+#include "layout/tensor_tile.h"
+
+namespace tilegen::schedule {
+
+using analysis::KernelOp;
+using analysis::KernelOps;
+using analysis::OpAccess;
+using plan::Engine;
+
+namespace {
+
+// Dimension of the tile that is dense in the tensor.
+int inner_dim(const ir::Program& p, const KernelOp& copy) {
+  return analysis::tensor_copy_dims(p, *p.as<ir::TileOp>(copy.stmt), nullptr)->tile_inner;
+}
+
+int written_value(const KernelOp& op) {
+  for (const OpAccess& a : op.accesses)
+    if (a.write) return a.value;
+  return -1;
+}
+
+}  // namespace
+
+Refusals unfit_products(const ir::Program& p, const KernelOps& ops, const target::Target& t,
+                        const TensorLoads& feeds, const std::map<size_t, plan::GemmPlan>& gemms) {
+  Refusals unfit;
+  if (!t.tensor_copy) return unfit;
+  for (const auto& [product, feed] : feeds.fed) {
+    if (gemms.at(product).engine != Engine::warpgroup_mma) continue;
+    const auto refuse_beside = [&](const KernelOp& other, const char* where) {
+      const auto gemm = gemms.find(static_cast<size_t>(&other - ops.ops.data()));
+      if (gemm != gemms.end() && gemm->second.engine != Engine::warpgroup_mma)
+        unfit[product] = other.path + where + " is not done by warpgroups";
+    };
+    if (feed.loop.valid())
+      for (const KernelOp* other : analysis::ops_inside(p, ops, *p.as<ir::Loop>(feed.loop)))
+        refuse_beside(*other, " of the same loop");
+    for (size_t copy : feed.copies)
+      for (const KernelOp& other : ops.ops)
+        for (const OpAccess& a : other.accesses)
+          if (a.read && a.value == written_value(ops.ops[copy]))
+            refuse_beside(other, ", which reads its tile too,");
+  }
+  return unfit;
+}
+
+Refusals unfit_layouts(const ir::Program& p, const KernelOps& ops, const TensorLoads& feeds,
+                       const std::map<size_t, plan::GemmPlan>& gemms, const infer::InferResult& layouts) {
+  const std::vector<plan::ValuePlan>& values = layouts.values;
+  Refusals unfit;
+  for (const auto& [product, feed] : feeds.fed) {
+    const plan::GemmPlan& gemm = gemms.at(product);
+    if (gemm.engine != Engine::warpgroup_mma) continue;
+    const KernelOp& op = ops.ops[product];
+    const auto& tile_op = *p.as<ir::TileOp>(op.stmt);
+    for (const analysis::OpConversion& c : analysis::conversions_of(p, ops, op, values, layouts.conversions))
+      unfit[product] = "'" + values[static_cast<size_t>(c.value)].value + "' is held otherwise";
+    for (int side = 0; side < 2; ++side) {
+      if (!(side == 0 ? gemm.a_memory : gemm.b_memory)) continue;
+      const plan::ValuePlan& v = values[static_cast<size_t>(op.accesses[static_cast<size_t>(side)].value)];
+      const auto& want = side == 0 ? gemm.a_memory : gemm.b_memory;
+      if (!v.memory || !v.memory->equivalent(*want))
+        unfit[product] = "tile '" + p.buffer(tile_op.operands[static_cast<size_t>(side)].buffer).name +
+                         "' lies as " +
+                         (v.origin == plan::Origin::given ? "the schedule says" : "another product wants it");
+    }
+    for (size_t copy : feed.copies) {
+      const auto& v = values[static_cast<size_t>(written_value(ops.ops[copy]))];
+      const auto& type = p.buffer(p.as<ir::TileOp>(ops.ops[copy].stmt)->operands[1].buffer).type;
+      std::string why;
+      if (v.memory &&
+          !layout::tensor_tile(*v.memory, inner_dim(p, ops.ops[copy]), ir::dtype_bytes(type), &why))
+        unfit[product] = ops.ops[copy].path + " cannot be a tensor copy: " + why;
+    }
+  }
+  return unfit;
+}
+
+namespace {
+
+// Tiles that are filled in one block and used by the same ops: they are handed over and given back together.
+struct Group {
+  const ir::Block* home = nullptr;
+  ir::StmtId loop;  // whose body that is; invalid: filled once, whenever the block runs
+  std::set<size_t> users;
+  std::set<int> values;
+};
+
+std::vector<Group> channel_groups(const ir::Program& p, int kernel, const KernelOps& ops,
+                                  const TensorLoads& feeds) {
+  const analysis::BlockTree tree(p, p.kernels[static_cast<size_t>(kernel)]);
+  std::map<int, Group> users;  // by value
+  for (const auto& [product, feed] : feeds.fed)
+    for (size_t copy : feed.copies) {
+      Group& g = users[written_value(ops.ops[copy])];
+      g.home = &tree.block_of(ops.ops[copy].stmt);
+      g.loop = tree.loop_of(ops.ops[copy].stmt);
+      g.users.insert(product);
+    }
+  for (const auto& [copy, feed] : feeds.beside)
+    users[written_value(ops.ops[copy])] = {&tree.block_of(ops.ops[copy].stmt), feed.loop, feed.readers, {}};
+  std::vector<Group> groups;
+  for (auto& [value, user] : users) {
+    auto g = std::find_if(groups.begin(), groups.end(), [u = &user](const Group& other) {
+      return other.home == u->home && other.users == u->users;
+    });
+    if (g == groups.end()) g = groups.insert(g, user);
+    g->values.insert(value);
+  }
+  return groups;
+}
+
+std::set<std::string> names_of(const plan::PipelinePlan& c) { return {c.values.begin(), c.values.end()}; }
+
+}  // namespace
+
+Expected<std::vector<plan::PipelinePlan>> plan_copy_pipelines(const ir::Program& p, int kernel,
+                                                              const KernelOps& ops, const TensorLoads& feeds,
+                                                              const plan::KernelSchedule* given) {
+  const ir::KernelPaths paths(p, kernel);
+  std::vector<plan::PipelinePlan> pipelines;
+  const std::vector<Group> groups = channel_groups(p, kernel, ops, feeds);
+  for (const Group& g : groups) {
+    const auto beside =
+        std::count_if(groups.begin(), groups.end(), [&](const Group& o) { return o.loop == g.loop; });
+    plan::PipelinePlan c;
+    if (g.loop) c.loop = paths[g.loop.value];
+    c.name = g.loop ? c.loop : p.kernels[static_cast<size_t>(kernel)].name;
+    if (!g.loop || beside > 1)
+      c.name += ":" + p.buffer(ops.values[static_cast<size_t>(*g.values.begin())].buffer).name;
+    for (int v : g.values) c.values.push_back(ops.values[static_cast<size_t>(v)].name);
+    pipelines.push_back(std::move(c));
+  }
+  if (!given || given->pipelines.empty()) return pipelines;
+  std::set<std::string> planned, covered, names;
+  for (const plan::PipelinePlan& c : pipelines) planned.insert(c.values.begin(), c.values.end());
+  bool fits = true;
+  for (const plan::PipelinePlan& g : given->pipelines) {
+    const std::set<std::string> values = names_of(g);
+    fits = fits && !values.empty() && values.size() == g.values.size() && names.insert(g.name).second;
+    for (const plan::PipelinePlan& c : pipelines) {
+      const std::set<std::string> own = names_of(c);
+      const bool holds = std::includes(values.begin(), values.end(), own.begin(), own.end());
+      const bool meets =
+          std::any_of(own.begin(), own.end(), [&](const std::string& v) { return values.count(v) > 0; });
+      fits = fits && (holds || !meets) && (!meets || c.loop == g.loop);
+    }
+    for (const std::string& v : values) fits = fits && planned.count(v) && covered.insert(v).second;
+  }
+  if (!fits || covered != planned)
+    return Error(DiagCode::schedule_illegal, p.kernels[static_cast<size_t>(kernel)].name,
+                 "the given pipelines do not hold each tile that comes by tensor copies once, together with "
+                 "the tiles of "
+                 "its loop",
+                 "leave `pipelines` out to have them planned");
+  pipelines = given->pipelines;
+  for (plan::PipelinePlan& c : pipelines) c.slots = 1;
+  return pipelines;
+}
+
+namespace {
+
+std::string tile_store_refusal(const ir::Program& p, const KernelOp& op, const ir::TileOp& copy,
+                               const plan::ValuePlan& tile) {
+  const ir::Buffer &from = p.buffer(copy.operands[0].buffer), &to = p.buffer(copy.operands[1].buffer);
+  if (from.type != to.type)
+    return std::string("the copy casts ") + ir::dtype_name(from.type) + " to " + ir::dtype_name(to.type);
+  if (copy.operands[0].extents != p.tile_shape(copy.operands[0].buffer))
+    return "it copies a part of its tile";
+  std::string why;
+  if (!analysis::tensor_copy_dims(p, copy, &why)) return why;
+  return layout::tensor_tile(*tile.memory, inner_dim(p, op), ir::dtype_bytes(from.type), &why) ? "" : why;
+}
+
+}  // namespace
+
+std::string store_refusal(const ir::Program& p, const ir::Kernel& kernel, const KernelOps& ops, size_t op,
+                          const std::vector<plan::ValuePlan>& values,
+                          const std::vector<plan::ConversionPlan>& conversions, const target::Target& t) {
+  const KernelOp& store = ops.ops[op];
+  const auto& copy = *p.as<ir::TileOp>(store.stmt);
+  if (std::string why = analysis::order_refusal(p, kernel, ops, op); !why.empty()) return why;
+  if (!analysis::conversions_of(p, ops, store, values, conversions).empty())
+    return "its source is converted for it";
+  const plan::ValuePlan& source = values[static_cast<size_t>(store.accesses[0].value)];
+  if (source.memory) return tile_store_refusal(p, store, copy, source);
+  std::string why;
+  return analysis::epilogue_tile(p, store, *source.fragment, t, &why) ? "" : why;
+}
+
+std::optional<layout::Layout> store_tile_layout(const ir::Program& p, const KernelOp& op,
+                                                const plan::ValuePlan& held) {
+  const auto& copy = *p.as<ir::TileOp>(op.stmt);
+  if (held.origin != plan::Origin::free || !held.memory || !held.memory->swizzle().none())
+    return std::nullopt;
+  const auto dims = analysis::tensor_copy_dims(p, copy, nullptr);
+  if (!dims || dims->tile_outer < 0) return std::nullopt;
+  const std::vector<int64_t>& shape = held.memory->shape();
+  if (!held.memory->equivalent(layout::Layout::row_major(shape))) return std::nullopt;
+  const int bytes = ir::dtype_bytes(p.buffer(copy.operands[0].buffer).type);
+  for (int width : std::views::reverse(layout::kBoxSwizzles))
+    if (auto boxed = layout::boxed_tile(shape, dims->tile_inner, dims->tile_outer, bytes, width))
+      return boxed;
+  return std::nullopt;
+}
+
+namespace {
+
+// Products read the tile that the copy fills.
+bool fills_operand(const KernelOps& ops, const KernelOp& copy) {
+  const int value = written_value(copy);
+  return std::any_of(ops.ops.begin(), ops.ops.end(), [&](const KernelOp& op) {
+    return op.form == analysis::OpForm::contraction &&
+           std::any_of(op.accesses.begin(), op.accesses.end(),
+                       [&](const OpAccess& a) { return a.value == value && !a.write; });
+  });
+}
+
+bool is_left(const ir::Program& p, const KernelOp& copy, const KernelOps& ops, TensorCopies allowed) {
+  if (allowed == TensorCopies::none || !analysis::is_tile_load(p, copy)) return false;
+  return allowed == TensorCopies::loads || fills_operand(ops, copy);
+}
+
+// An order of issue that only a loop with a producer has: something lags behind its iteration.
+bool lags(const plan::LoopPlan& l) {
+  return std::any_of(l.stages.begin(), l.stages.end(),
+                     [&](const auto& s) { return s.second >= std::max<int64_t>(l.num_stages, 1); });
+}
+
+}  // namespace
+
+plan::KernelSchedule without_tensor_copies(const plan::KernelSchedule& given, const ir::Program& p,
+                                           int kernel, const KernelOps& ops, TensorCopies allowed) {
+  plan::KernelSchedule kept = given;
+  if (allowed == TensorCopies::loads_and_stores) return kept;
+  bool fewer_loads = false;
+  const size_t removed = std::erase_if(kept.ops, [&](const plan::OpPlan& o) {
+    if (o.engine == Engine::warpgroup_mma || o.atom.starts_with("wgmma."))
+      return allowed == TensorCopies::none;
+    const auto op =
+        std::find_if(ops.ops.begin(), ops.ops.end(), [&](const KernelOp& k) { return k.path == o.op; });
+    if (o.engine != Engine::tensor_copy || op == ops.ops.end() || is_left(p, *op, ops, allowed)) return false;
+    fewer_loads = fewer_loads || analysis::is_tile_load(p, *op);
+    return true;
+  });
+  if (fewer_loads) {  // tiles without a pipeline: their slots and what is issued when
+    kept.pipelines.clear();
+    for (plan::LoopPlan& l : kept.loops) l.stages.clear();
+    for (plan::ValuePlan& v : kept.values) v.slots = 0;
+  }
+  if (allowed != TensorCopies::none) return kept;
+  kept.roles.reset();
+  kept.persistence.reset();
+  kept.cluster.reset();
+  kept.pipelines.clear();
+  for (plan::OpPlan& o : kept.ops) o.elided.reset();
+  // Loops that only a producer makes pipelines of.
+  std::set<std::string> pipelined;
+  const ir::KernelPaths paths(p, kernel);
+  ir::for_each_statement(p, p.kernels[static_cast<size_t>(kernel)].body, [&](ir::StmtId id, int) {
+    const auto* loop = p.as<ir::Loop>(id);
+    if (loop && loop->kind == ir::LoopKind::pipelined) pipelined.insert(paths[id.value]);
+  });
+  std::erase_if(kept.loops, [&](const plan::LoopPlan& l) { return !pipelined.count(l.loop); });
+  for (plan::LoopPlan& l : kept.loops) {
+    l.ping_pong.reset();
+    l.drained.reset();
+    l.peek.reset();
+    if (removed > 0 || lags(l)) l.stages.clear();
+  }
+  if (removed == 0) return kept;
+  // What was laid out for them.
+  kept.values.clear();
+  kept.conversions.clear();
+  for (plan::OpPlan& o : kept.ops) o.iteration.reset();
+  return kept;
+}
+
+}  // namespace tilegen::schedule

@@ -1,0 +1,42 @@
+// What the tiles of fed products ask of plans and layouts, the pipelines that hand tiles over, and what
+// leaves by tensor copies.
+//
+// requires: feeds (tensor_feeds.h); behind layouts: the held layouts. ensures: a pipeline holds the tiles
+// that are filled in one place and used by the same ops. refuses, with a note: products that cannot have
+// their tiles or registers so, stores by threads.
+#pragma once
+
+#include "schedule/transport/tensor_loads.h"
+
+namespace tilegen::schedule {
+
+// Fed products whose loop has a product that warpgroups do not do, whose tiles lie as the instruction or the
+// engine cannot have them, or whose registers are held otherwise. Empty: the products can be done as planned.
+Refusals unfit_products(const ir::Program& p, const analysis::KernelOps& ops, const target::Target& t,
+                        const TensorLoads& feeds, const std::map<size_t, plan::GemmPlan>& gemms);
+Refusals unfit_layouts(const ir::Program& p, const analysis::KernelOps& ops, const TensorLoads& feeds,
+                       const std::map<size_t, plan::GemmPlan>& gemms, const infer::InferResult& layouts);
+
+// The pipelines of fed products, with one slot each. Given ones are taken where they hold what has to be
+// held.
+Expected<std::vector<plan::PipelinePlan>> plan_copy_pipelines(const ir::Program& p, int kernel,
+                                                              const analysis::KernelOps& ops,
+                                                              const TensorLoads& feeds,
+                                                              const plan::KernelSchedule* given);
+
+// Why a copy to a tensor cannot be done by the engine; empty when it can. `values`, `conversions`: as
+// planned.
+std::string store_refusal(const ir::Program& p, const ir::Kernel& kernel, const analysis::KernelOps& ops,
+                          size_t op, const std::vector<plan::ValuePlan>& values,
+                          const std::vector<plan::ConversionPlan>& conversions, const target::Target& t);
+
+// How a tile that leaves by the copy should lie for the engine, and for the threads that write it from
+// accumulators; nothing where it may stay as it is. `held`: as inference has it.
+std::optional<layout::Layout> store_tile_layout(const ir::Program& p, const analysis::KernelOp& op,
+                                                const plan::ValuePlan& held);
+
+// What a schedule that was made with tensor copies says beyond them.
+plan::KernelSchedule without_tensor_copies(const plan::KernelSchedule& given, const ir::Program& p,
+                                           int kernel, const analysis::KernelOps& ops, TensorCopies allowed);
+
+}  // namespace tilegen::schedule

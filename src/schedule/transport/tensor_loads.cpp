@@ -1,0 +1,276 @@
+#include "schedule/transport/tensor_loads.h"
+
+#include <algorithm>
+
+#include "analysis/block_tree.h"
+#include "analysis/run_ahead.h"
+#include "analysis/tensor_copy.h"
+#include "analysis/uniformity.h"
+#include "layout/tensor_tile.h"
+
+namespace tilegen::schedule {
+
+using analysis::KernelOp;
+using analysis::KernelOps;
+using analysis::OpAccess;
+using plan::Engine;
+
+namespace {
+
+int written_value(const KernelOp& op) {
+  for (const OpAccess& a : op.accesses)
+    if (a.write) return a.value;
+  return -1;
+}
+
+// The schedule says that tiles are moved otherwise.
+bool keeps_from_engine(const plan::KernelSchedule* given, const std::string& path) {
+  const plan::OpPlan* g = given ? plan::find_op(*given, path) : nullptr;
+  return g && g->engine && g->engine != Engine::tensor_copy;
+}
+
+class FeedFinder {
+ public:
+  FeedFinder(const ir::Program& p, int kernel, const KernelOps& ops, analysis::LoopDependences& dependences,
+             const plan::KernelSchedule* given)
+      : p_(p),
+        tree_(p, p.kernels[static_cast<size_t>(kernel)]),
+        ops_(ops),
+        dependences_(dependences),
+        given_(given) {}
+
+  std::string find(size_t product, TensorFeed& feed) const {
+    const KernelOp& op = ops_.ops[product];
+    for (const OpAccess& a : op.accesses) {
+      if (p_.buffer(a.buffer).scope != ir::MemScope::shared) continue;
+      if (!a.write && written_by_threads(a.value)) continue;
+      const std::string why = filler(a.value, feed.copies);
+      if (!why.empty())
+        return "tile '" + p_.buffer(a.buffer).name + "' does not come by a tensor copy: " + why;
+    }
+    for (ir::StmtId at : tree_.around(op.stmt))
+      if (std::any_of(feed.copies.begin(), feed.copies.end(),
+                      [&](size_t copy) { return tree_.loop_of(ops_.ops[copy].stmt) == at; }))
+        feed.loop = at;
+    feed.direct = feed.loop.valid() && tree_.loop_of(op.stmt) == feed.loop;
+    return "";
+  }
+
+  // The loop whose body the op stands in.
+  ir::StmtId own_loop(size_t op) const { return tree_.loop_of(ops_.ops[op].stmt); }
+
+  // A copy in the loop whose tile threads read and nothing else does.
+  std::string find_beside(size_t copy, ThreadFeed& feed) const {
+    const KernelOp& op = ops_.ops[copy];
+    if (tree_.loop_of(op.stmt) != feed.loop) return "it stands in a branch or loop inside";
+    if (std::string why = copy_refusal(op); !why.empty()) return why;
+    const int value = written_value(op);
+    for (const auto& [where, read] : ops_.scalar_reads)
+      if (read == value) return "it is read by a scalar expression";
+    for (size_t i = 0; i < ops_.ops.size(); ++i)
+      for (const OpAccess& a : ops_.ops[i].accesses) {
+        if (a.value != value || !a.read) continue;
+        if (ops_.ops[i].form == analysis::OpForm::contraction)
+          return "a product reads it, which does not take it from a producer";
+        feed.readers.insert(i);
+      }
+    return feed.readers.empty() ? "nothing reads it" : "";
+  }
+
+ private:
+  // What a producer follows to the copy.
+  std::string way_refusal(ir::StmtId copy) const {
+    for (ir::StmtId at : tree_.around(copy)) {
+      if (const auto* branch = p_.as<ir::Branch>(at); branch && !analysis::is_uniform(p_, branch->condition))
+        return "the condition of its branch is read from memory that the kernel may write";
+      if (const auto* loop = p_.as<ir::Loop>(at);
+          loop && (!analysis::is_uniform(p_, loop->begin) || !analysis::is_uniform(p_, loop->extents[0])))
+        return "its loop's bounds are read from memory that the kernel may write";
+    }
+    return "";
+  }
+
+  // By something else than copies that only move elements of tensors: those are the engine's, or wait for
+  // their elements.
+  bool written_by_threads(int value) const {
+    for (const KernelOp& op : ops_.ops)
+      for (const OpAccess& a : op.accesses) {
+        if (a.value != value || !a.write) continue;
+        const auto* copy = p_.as<ir::TileOp>(op.stmt);
+        if (!analysis::is_tile_load(p_, op) ||
+            p_.buffer(copy->operands[0].buffer).type != p_.buffer(a.buffer).type)
+          return true;
+      }
+    return false;
+  }
+
+  // The copy that fills the tile. Products that read it run behind it, whenever its block does.
+  std::string filler(int value, std::vector<size_t>& copies) const {
+    const KernelOp* copy = nullptr;
+    for (const KernelOp& op : ops_.ops)
+      for (const OpAccess& a : op.accesses) {
+        if (a.value != value || !a.write) continue;
+        if (copy && copy != &op) return "several operations write it";
+        copy = &op;
+      }
+    if (!copy || !analysis::is_tile_load(p_, *copy)) return "no copy from a tensor fills it";
+    const ir::Block& home = tree_.block_of(copy->stmt);
+    for (const KernelOp& op : ops_.ops)
+      for (const OpAccess& a : op.accesses) {
+        if (a.value != value || a.write) continue;
+        if (op.form != analysis::OpForm::contraction) return op.path + " reads it too";
+        const ir::StmtId in_home = tree_.member(home, op.stmt);
+        if (!in_home.valid() || !tree_.precedes(copy->stmt, in_home))
+          return op.path + " reads it outside of what stands behind the copy";
+      }
+    for (const auto& [where, read] : ops_.scalar_reads)
+      if (read == value) return "it is read by a scalar expression";
+    if (std::string why = copy_refusal(*copy); !why.empty()) return why;
+    copies.push_back(static_cast<size_t>(copy - ops_.ops.data()));
+    return "";
+  }
+
+  std::string copy_refusal(const KernelOp& op) const {
+    if (std::string why = way_refusal(op.stmt); !why.empty()) return why;
+    if (std::string why = place_refusal(op); !why.empty()) return why;
+    const auto& copy = *p_.as<ir::TileOp>(op.stmt);
+    const ir::Buffer &from = p_.buffer(copy.operands[0].buffer), &to = p_.buffer(copy.operands[1].buffer);
+    if (from.type != to.type)
+      return std::string("the copy casts ") + ir::dtype_name(from.type) + " to " + ir::dtype_name(to.type);
+    for (const KernelOp& other : ops_.ops)
+      for (const OpAccess& a : other.accesses)
+        if (a.write && a.buffer == copy.operands[0].buffer)
+          return "the kernel writes tensor '" + from.name + "'";
+    std::string why;
+    if (!analysis::tensor_copy_dims(p_, copy, &why)) return why;
+    return keeps_from_engine(given_, op.path) ? "the schedule gives another engine" : "";
+  }
+
+  // Copied in a loop, iteration by iteration, or once whenever its block runs.
+  std::string place_refusal(const KernelOp& op) const {
+    if (const ir::StmtId loop = tree_.loop_of(op.stmt); loop.valid())
+      return analysis::held_back(p_, ops_, dependences_, loop, op);
+    return analysis::fills_whole_tile(p_, *p_.as<ir::TileOp>(op.stmt)) ? ""
+                                                                       : "it fills only a part of its tile";
+  }
+
+  const ir::Program& p_;
+  const analysis::BlockTree tree_;
+  const KernelOps& ops_;
+  analysis::LoopDependences& dependences_;
+  const plan::KernelSchedule* given_;
+};
+
+// Of every loop with fed products the other copies from tensors.
+void find_beside(const ir::Program& p, const KernelOps& ops, const FeedFinder& finder, TensorLoads& feeds) {
+  std::set<ir::StmtId> loops;
+  std::set<size_t> copies;
+  for (const auto& [product, feed] : feeds.fed) {
+    if (const ir::StmtId own = finder.own_loop(product); own.valid()) loops.insert(own);
+    copies.insert(feed.copies.begin(), feed.copies.end());
+  }
+  for (ir::StmtId loop : loops)
+    for (const KernelOp* op : analysis::ops_inside(p, ops, *p.as<ir::Loop>(loop))) {
+      const auto copy = static_cast<size_t>(op - ops.ops.data());
+      if (!analysis::is_tile_load(p, *op) || copies.count(copy)) continue;
+      ThreadFeed feed{loop, {}};
+      std::string why = finder.find_beside(copy, feed);
+      if (why.empty())
+        feeds.beside.emplace(copy, std::move(feed));
+      else
+        feeds.by_threads.emplace(copy, std::move(why));
+    }
+}
+
+}  // namespace
+
+TensorLoads find_tensor_feeds(const ir::Program& p, int kernel, const KernelOps& ops,
+                              analysis::LoopDependences& dependences, const target::Target& t,
+                              const plan::KernelSchedule* given, TensorCopies allowed) {
+  TensorLoads feeds;
+  if (!t.tensor_copy) return feeds;
+  const FeedFinder finder(p, kernel, ops, dependences, given);
+  const bool produced = !given || !given->roles || given->roles->producer_threads != 0;
+  for (size_t i = 0; i < ops.ops.size(); ++i) {
+    if (ops.ops[i].form != analysis::OpForm::contraction) continue;
+    TensorFeed feed;
+    std::string why = allowed == TensorCopies::none ? "planned without tensor copies"
+                      : !produced                   ? "the schedule gives no producer"
+                                                    : finder.find(i, feed);
+    if (why.empty())
+      feeds.fed.emplace(i, std::move(feed));
+    else
+      feeds.refused.emplace(i, std::move(why));
+  }
+  if (allowed != TensorCopies::product_loads) find_beside(p, ops, finder, feeds);
+  return feeds;
+}
+
+Refusals settle(const ir::Program& p, int kernel, const KernelOps& ops, TensorLoads& feeds) {
+  const analysis::BlockTree tree(p, p.kernels[static_cast<size_t>(kernel)]);
+  std::set<ir::StmtId> multiplies, produced;
+  for (const auto& [product, feed] : feeds.fed)
+    if (feed.loop.valid()) multiplies.insert(feed.loop), produced.insert(feed.loop);
+  std::erase_if(feeds.beside, [&](const auto& b) {
+    const ir::StmtId loop = b.second.loop;
+    return multiplies.count(loop) == 0 &&
+           std::none_of(feeds.fed.begin(), feeds.fed.end(),
+                        [&](const auto& f) { return tree.loop_of(ops.ops[f.first].stmt) == loop; });
+  });
+  for (const auto& [copy, feed] : feeds.beside) produced.insert(feed.loop);
+  Refusals alone;
+  for (auto& [product, feed] : feeds.fed) {
+    const ir::StmtId own = tree.loop_of(ops.ops[product].stmt);
+    const bool left = own.valid() && !produced.count(own) &&
+                      std::any_of(ops.ops.begin(), ops.ops.end(), [&](const KernelOp& op) {
+                        return analysis::is_tile_load(p, op) && tree.loop_of(op.stmt) == own;
+                      });
+    if (!feed.loop.valid() && produced.count(own)) {  // beside tiles that threads read
+      feed.loop = own;
+      feed.direct = true;
+    }
+    if (left || (feed.copies.empty() && !produced.count(own)))
+      alone.emplace(product, own.valid() ? "no tile of its loop comes by a tensor copy"
+                                         : "no tile of it comes by a tensor copy");
+  }
+  return alone;
+}
+
+Refusals fit_thread_tiles(const ir::Program& p, const KernelOps& ops, const TensorLoads& feeds,
+                          std::vector<plan::ValuePlan>& values) {
+  Refusals unfit;
+  for (const auto& [copy, feed] : feeds.beside) {
+    const auto& op = *p.as<ir::TileOp>(ops.ops[copy].stmt);
+    plan::ValuePlan& tile = values[static_cast<size_t>(written_value(ops.ops[copy]))];
+    const auto dims = analysis::tensor_copy_dims(p, op, nullptr);
+    const int bytes = ir::dtype_bytes(p.buffer(op.operands[1].buffer).type);
+    std::string why;
+    const auto fits = [&](const layout::Layout& l) {
+      return layout::tensor_tile(l, dims->tile_inner, bytes, &why).has_value();
+    };
+    if (!tile.memory) {
+      unfit.emplace(copy, "its tile is not in shared memory");
+      continue;
+    }
+    if (fits(*tile.memory)) continue;
+    const std::vector<int64_t> shape = tile.memory->shape();
+    std::optional<layout::Layout> other;
+    if (tile.origin == plan::Origin::free) {
+      if (fits(layout::Layout::row_major(shape))) other = layout::Layout::row_major(shape);
+      for (int width : layout::kBoxSwizzles)
+        if (auto boxed = dims->tile_outer < 0
+                             ? std::nullopt
+                             : layout::boxed_tile(shape, dims->tile_inner, dims->tile_outer, bytes, width))
+          other = std::move(boxed);
+    }
+    if (!other) {
+      unfit.emplace(copy, std::move(why));
+      continue;
+    }
+    tile.memory = std::move(*other);
+    tile.reason = "boxes of the copy engine: no instruction asks for another form";
+  }
+  return unfit;
+}
+
+}  // namespace tilegen::schedule

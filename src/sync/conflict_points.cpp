@@ -1,0 +1,271 @@
+// What accesses touch, point by point: threads and the iterations of small loops are enumerated.
+#include <algorithm>
+#include <functional>
+#include <tuple>
+
+#include "arith/prove.h"
+#include "sync/conflicts.h"
+
+namespace tilegen::sync {
+
+using ir::ExprId;
+using ir::ExprOp;
+using ir::VarId;
+using thread::IndexProgram;
+using thread::PointValues;
+
+namespace {
+
+// Evaluations one comparison may take.
+constexpr int64_t kEvaluations = 65536;
+constexpr int64_t kMaxTogether = 64;  // iterations of common loops looked at one by one
+constexpr int32_t kMany = -2;
+constexpr int32_t kWarps = -16;  // warp w, each lane of which may write the element, is kWarps - w
+
+struct Range {
+  VarId var;
+  int64_t extent = 1;
+};
+
+// Calls visit() at every point of the ranges; false when visit stopped it.
+template <class Visit>
+bool for_each_point(const std::vector<Range>& ranges, PointValues& at, Visit&& visit, size_t d = 0) {
+  if (d == ranges.size()) return visit();
+  for (int64_t i = 0; i < ranges[d].extent; ++i) {
+    at.set(ranges[d].var, i);
+    if (!for_each_point(ranges, at, visit, d + 1)) return false;
+  }
+  return true;
+}
+
+int64_t points(const std::vector<Range>& ranges) {
+  int64_t n = 1;
+  for (const Range& r : ranges) {
+    n *= std::clamp<int64_t>(r.extent, 1, kEvaluations + 1);
+    if (n > kEvaluations) return kEvaluations + 1;
+  }
+  return n;
+}
+
+}  // namespace
+
+// The parts of the access's condition that the block's threads and loops decide; others may hold.
+std::vector<ExprId> ConflictOracle::told_conditions(const AccessClass& c) const {
+  std::vector<ExprId> told, open = {c.access.predicate};
+  while (!open.empty()) {
+    const ExprId e = open.back();
+    open.pop_back();
+    if (!e) continue;
+    const ir::ExprNode& n = p_.exprs[e];
+    if (n.op == ExprOp::logical_and) {
+      open.push_back(n.a);
+      open.push_back(n.b);
+      continue;
+    }
+    const IndexProgram program(p_.exprs, e);
+    auto known = [&](VarId v) {
+      return v == p_.thread_var || v == c.access.lane ||
+             std::any_of(c.loops.begin(), c.loops.end(), [&](const OpenLoop& l) { return l.var == v; });
+    };
+    if (!program.reads_memory() && std::all_of(program.vars().begin(), program.vars().end(), known))
+      told.push_back(e);
+  }
+  return told;
+}
+
+// Elements by which one iteration more of the loop moves everything the access touches; nothing where it does
+// something else to it.
+std::optional<int64_t> ConflictOracle::step_of(int id, VarId loop) {
+  auto [it, fresh] = steps_.try_emplace({id, loop});
+  if (!fresh) return it->second;
+  const AccessClass& c = (*this)[id];
+  for (ExprId condition : told_conditions(c))
+    if (arith::depends_on(p_.exprs, condition, loop)) return std::nullopt;
+  const auto sum = arith::to_affine(ctx_, c.within);
+  if (!sum) return std::nullopt;
+  int64_t step = 0;
+  for (const auto& [atom, coefficient] : sum->terms) {
+    const ir::ExprNode& n = p_.exprs[atom];
+    if (n.op == ExprOp::var && n.var() == loop)
+      step = coefficient;
+    else if (arith::depends_on(p_.exprs, atom, loop))
+      return std::nullopt;
+  }
+  return it->second = step;
+}
+
+// What the access touches under an assignment of some of its loop variables, each element with the thread
+// that does; all other variables run over their range. Nothing when that cannot be told or takes too long.
+ConflictOracle::Touched ConflictOracle::touched(int id, const Assigned& assigned) {
+  Assigned kept;
+  int64_t shift = 0;
+  for (const auto& [var, value] : assigned) {
+    const auto step = step_of(id, var);
+    kept[var] = step ? 0 : value;
+    if (step) shift += *step * value;
+  }
+  const Footprint* base = footprint(id, kept);
+  const thread::Memory& m = p_.memory((*this)[id].access.memory);
+  const int64_t slot_elements = m.slots > 1 ? m.elements / m.slots : 0;
+  const bool wraps = base && !base->empty() && slot_elements > 0 &&
+                     (base->front().first + shift < 0 || base->back().last + shift >= slot_elements);
+  return wraps ? Touched{footprint(id, assigned), 0} : Touched{base, shift};
+}
+
+const ConflictOracle::Footprint* ConflictOracle::footprint(int id, const Assigned& assigned) {
+  auto [it, fresh] = footprints_.try_emplace({id, assigned});
+  std::optional<Footprint>& result = it->second;
+  if (!fresh) return result ? &*result : nullptr;
+  const AccessClass& c = (*this)[id];
+  const IndexProgram index(p_.exprs, c.within);
+  std::vector<IndexProgram> conditions;
+  for (ExprId e : told_conditions(c)) conditions.emplace_back(p_.exprs, e);
+  auto depends = [&](VarId v) {
+    return index.depends_on(v) || std::any_of(conditions.begin(), conditions.end(),
+                                              [&](const IndexProgram& p) { return p.depends_on(v); });
+  };
+  const thread::Memory& m = p_.memory(c.access.memory);
+  const int64_t slot_elements = m.slots > 1 ? m.elements / m.slots : 0;
+  PointValues values(p_.vars.size());
+  std::vector<Range> ranges;
+  if (p_.thread_var.valid()) ranges.push_back({p_.thread_var, p_.threads});
+  if (c.access.lane.valid()) ranges.push_back({c.access.lane, c.access.lanes});
+  for (const OpenLoop& l : c.loops) {
+    if (!depends(l.var)) continue;
+    if (auto at = assigned.find(l.var); at != assigned.end())
+      values.set(l.var, at->second);
+    else if (l.extent < 0)
+      return nullptr;
+    else
+      ranges.push_back({l.var, l.extent});
+  }
+  if (points(ranges) > kEvaluations) return nullptr;
+  Footprint runs;
+  const bool complete = for_each_point(ranges, values, [&] {
+    for (const IndexProgram& condition : conditions)
+      if (condition.eval(values) == 0) return true;
+    const auto first = index.eval(values);
+    if (!first) return false;
+    int32_t thread = p_.thread_var.valid() ? static_cast<int32_t>(*values[p_.thread_var]) : 0;
+    if (c.access.collective) {
+      if (c.access.row_lanes > 0 && thread % p_.machine.warp >= c.access.row_lanes) return true;
+      thread = kWarps - thread / p_.machine.warp;
+    }
+    if (slot_elements == 0) {
+      runs.push_back({*first, *first + c.access.count - 1, thread});
+      return true;
+    }
+    for (int64_t i = 0, run = 0; i < c.access.count; i += run) {
+      const int64_t at = ((*first + i) % slot_elements + slot_elements) % slot_elements;
+      run = std::min(c.access.count - i, slot_elements - at);
+      runs.push_back({at, at + run - 1, thread});
+    }
+    return true;
+  });
+  if (!complete) return nullptr;
+  put_in_order(runs);
+  result = std::move(runs);
+  return &*result;
+}
+
+// Sorts the runs and joins those that overlap; where they belong to different threads the whole belongs to
+// many.
+void ConflictOracle::put_in_order(Footprint& f) {
+  std::sort(f.begin(), f.end(), [](const Run& a, const Run& b) {
+    return std::tie(a.first, a.last, a.thread) < std::tie(b.first, b.last, b.thread);
+  });
+  Footprint out;
+  for (const Run& r : f) {
+    const bool overlaps = !out.empty() && r.first <= out.back().last;
+    const bool continues = !out.empty() && r.first == out.back().last + 1 && r.thread == out.back().thread;
+    if (!overlaps && !continues) {
+      out.push_back(r);
+      continue;
+    }
+    out.back().last = std::max(out.back().last, r.last);
+    if (out.back().thread != r.thread) out.back().thread = kMany;
+  }
+  f = std::move(out);
+}
+
+Meeting ConflictOracle::meet(Touched a, Touched b) {
+  Meeting result = Meeting::disjoint;
+  const Footprint &x = *a.footprint, &y = *b.footprint;
+  for (size_t i = 0, k = 0; i < x.size() && k < y.size();) {
+    if (x[i].last + a.shift < y[k].first + b.shift) {
+      ++i;
+    } else if (y[k].last + b.shift < x[i].first + a.shift) {
+      ++k;
+    } else {
+      if (x[i].thread != y[k].thread || x[i].thread < 0) return Meeting::clash;
+      result = Meeting::same_thread;
+      x[i].last + a.shift < y[k].last + b.shift ? ++i : ++k;
+    }
+  }
+  return result;
+}
+
+// Loops that both stand in, at known distances, are walked together; everything else apart. Different slots
+// are looked at as if they were one.
+Meeting ConflictOracle::enumerate(int a, const Bindings& a_at, int b, const Bindings& b_at) {
+  const int id[2] = {a, b};
+  const Bindings* at[2] = {&a_at, &b_at};
+  auto inside = [&](int s, VarId v) {
+    const AccessClass& c = (*this)[id[s]];
+    for (ExprId x : {c.within, c.access.predicate})
+      if (x.valid() && arith::depends_on(p_.exprs, x, v)) return true;
+    return false;
+  };
+  std::vector<Range> common;  // loops of both
+  std::vector<Binding> distance[2];
+  std::map<VarId, int64_t> fixed[2];
+  for (size_t i = 0; i < (*this)[a].loops.size(); ++i) {
+    const OpenLoop& l = (*this)[a].loops[i];
+    const auto other = (*this)[b].binding_of(b_at, l.var);
+    const Binding own = a_at[i];
+    const bool relative = own.kind == Binding::Kind::back || own.kind == Binding::Kind::far;
+    if (l.extent < 0 || !relative || !other || other->kind != Binding::Kind::back || !inside(0, l.var) ||
+        !inside(1, l.var))
+      continue;
+    common.push_back({l.var, l.extent});
+    distance[0].push_back(own);
+    distance[1].push_back(*other);
+  }
+  if (points(common) > kMaxTogether) common.clear();
+  for (int s = 0; s < 2; ++s) {
+    const AccessClass& c = (*this)[id[s]];
+    for (size_t i = 0; i < c.loops.size(); ++i)
+      if ((*at[s])[i].kind == Binding::Kind::at && inside(s, c.loops[i].var))
+        fixed[s][c.loops[i].var] = (*at[s])[i].value;
+  }
+  Meeting result = Meeting::disjoint;
+  PointValues values(p_.vars.size());
+  // Iterations of the earlier access that a far distance leaves open are walked too.
+  auto compare_at = [&](const std::map<VarId, int64_t>& earlier) {
+    std::map<VarId, int64_t> later = fixed[1];
+    for (size_t i = 0; i < common.size(); ++i)
+      later[common[i].var] = *values[common[i].var] - distance[1][i].value;
+    for (const Range& r : common)
+      if (later[r.var] < 0) return true;
+    const Touched x = touched(a, earlier), y = touched(b, later);
+    if (!x.footprint || !y.footprint) return false;
+    result = std::max(result, meet(x, y));
+    return result != Meeting::clash;
+  };
+  std::function<bool(size_t, std::map<VarId, int64_t>)> earlier_points =
+      [&](size_t i, std::map<VarId, int64_t> chosen) {
+        if (i == common.size()) return compare_at(chosen);
+        const int64_t nearest = *values[common[i].var] - distance[0][i].value;
+        const int64_t farthest = distance[0][i].kind == Binding::Kind::far ? 0 : nearest;
+        for (int64_t v = farthest; v <= nearest; ++v) {
+          if (v < 0) continue;
+          chosen[common[i].var] = v;
+          if (!earlier_points(i + 1, chosen)) return false;
+        }
+        return true;
+      };
+  const bool told = for_each_point(common, values, [&] { return earlier_points(0, fixed[0]); });
+  return told ? result : Meeting::clash;
+}
+
+}  // namespace tilegen::sync

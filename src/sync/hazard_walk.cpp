@@ -1,0 +1,275 @@
+#include "sync/hazard_walk.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "arith/prove.h"
+
+namespace tilegen::sync {
+
+using thread::Block;
+using thread::StmtId;
+using thread::ThreadProgram;
+
+namespace {
+
+void add_to(State& into, const State& other) {
+  for (const auto& [access, commits] : other) {
+    auto [it, fresh] = into.try_emplace(access, commits);
+    if (!fresh) it->second = std::min(it->second, commits);
+  }
+}
+
+}  // namespace
+
+HazardWalk::HazardWalk(ThreadProgram& p) : p_(p), split_(thread::split_barriers(p)), oracle_(p) {
+  for (const thread::Memory& m : p.memories) back_ = std::max(back_, m.slots + 2);
+}
+
+template <class T>
+const T* HazardWalk::as(StmtId id) const {
+  return std::get_if<T>(&p_.stmts[id.value].node);
+}
+
+bool HazardWalk::is_leaf(StmtId id) const {
+  const auto* loop = as<thread::Loop>(id);
+  return !as<thread::Branch>(id) && (!loop || loop->form == thread::LoopForm::vectorized);
+}
+
+void HazardWalk::enter(const OpenLoop& loop) {
+  around_.push_back(loop);
+  current_[loop.var] = {Binding::Kind::back, 0};
+}
+
+void HazardWalk::leave() {
+  current_.erase(around_.back().var);
+  around_.pop_back();
+}
+
+template <class Change>
+State HazardWalk::rebound(const State& state, const OpenLoop& loop, Change&& change) {
+  State next;
+  for (const auto& [outstanding, commits] : state) {
+    Outstanding access = outstanding;
+    const auto& loops = oracle_[access.access].loops;
+    bool exists = true;
+    for (size_t i = 0; i < loops.size(); ++i)
+      if (loops[i].var == loop.var) exists = change(access.at[i]) && exists;
+    if (exists) add_to(next, {{std::move(access), commits}});
+  }
+  return next;
+}
+
+// One iteration later. What lies further back than slots reach counts as any iteration.
+void HazardWalk::age(State& state, const OpenLoop& loop) {
+  state = rebound(state, loop, [&](Binding& b) {
+    if (b.kind == Binding::Kind::back && ++b.value > back_) b.kind = Binding::Kind::far;
+    const bool relative = b.kind == Binding::Kind::back || b.kind == Binding::Kind::far;
+    return !relative || loop.extent < 0 || b.value < loop.extent;
+  });
+}
+State HazardWalk::from_numbers(const State& state, const OpenLoop& loop, int64_t now) {
+  return rebound(state, loop, [&](Binding& b) {
+    if (b.kind == Binding::Kind::at) b = Binding{Binding::Kind::back, now - b.value};
+    if (b.kind == Binding::Kind::back && b.value > back_) b.kind = Binding::Kind::far;
+    return true;
+  });
+}
+State HazardWalk::released(const State& state, const OpenLoop& loop) {
+  return rebound(state, loop, [](Binding& b) {
+    b = {};
+    return true;
+  });
+}
+OpenLoop HazardWalk::open_loop(StmtId id) const {
+  const auto& loop = std::get<thread::Loop>(p_.stmts[id.value].node);
+  int64_t extent = -1;
+  p_.exprs.is_const_int(loop.extent, &extent);
+  return {loop.var, extent, p_.stmts[id.value].origin};
+}
+
+Need HazardWalk::walk(const Block& block, State& state) {
+  Need need = Need::nothing;
+  for (size_t i = 0; i < block.size(); ++i) need = std::max(need, walk(block[i], state));
+  return need;
+}
+
+Need HazardWalk::walk(StmtId id, State& state) {
+  if (!touches_memory(id)) return Need::nothing;
+  if (is_leaf(id)) return walk_leaf(id, state);
+  if (as<thread::Loop>(id)) return walk_loop(id, state);
+  Need need = meet(id, state);
+  State other = state;
+  const Block then_body = as<thread::Branch>(id)->then_body, else_body = as<thread::Branch>(id)->else_body;
+  need = std::max(need, walk(then_body, state));
+  need = std::max(need, walk(else_body, other));
+  add_to(state, other);
+  return need;
+}
+
+Need HazardWalk::walk_leaf(StmtId id, State& state) {
+  if (const auto* b = as<thread::Barrier>(id)) {
+    if (thread::is_block_barrier(p_, *b, split_))
+      std::erase_if(state, [](const auto& s) { return !s.first.in_flight; });
+    return Need::nothing;
+  }
+  if (as<thread::AsyncCommit>(id)) {
+    for (auto& [access, commits] : state)
+      if (access.in_flight) ++commits;
+    return Need::nothing;
+  }
+  if (const auto* wait = as<thread::AsyncWait>(id)) {
+    State next;
+    for (const auto& [outstanding, commits] : state) {
+      const bool done = outstanding.in_flight && commits > wait->pending;
+      Outstanding access = outstanding;
+      if (done) access.in_flight = false;
+      add_to(next, {{std::move(access), done ? 0 : commits}});
+    }
+    state = std::move(next);
+    return Need::nothing;
+  }
+  return meet(id, state);
+}
+
+bool HazardWalk::enters(StmtId id, State& state) {
+  if (!touches_memory(id)) return true;
+  if (!is_leaf(id) || as<thread::Barrier>(id) || as<thread::AsyncCommit>(id) || as<thread::AsyncWait>(id))
+    return false;
+  std::vector<Outstanding> fresh;
+  if (meet(id, state, fresh) != Need::nothing) return false;
+  for (Outstanding& o : fresh) state[std::move(o)] = 0;
+  return true;
+}
+
+Need HazardWalk::meet(StmtId id, State& state) {
+  std::vector<Outstanding> fresh;
+  const Need need = meet(id, state, fresh);
+  for (Outstanding& o : fresh) state[std::move(o)] = 0;
+  return need;
+}
+
+// The accesses of the statement itself, and what they clash with.
+Need HazardWalk::meet(StmtId id, const State& state, std::vector<Outstanding>& fresh) {
+  Need need = Need::nothing;
+  const std::vector<int> classes = classes_of(id);
+  for (int c : classes) {
+    Outstanding own{c, {}, oracle_[c].access.async};
+    for (const OpenLoop& l : oracle_[c].loops) {
+      auto it = current_.find(l.var);
+      own.at.push_back(it == current_.end() ? Binding{} : it->second);
+    }
+    for (const auto& [other, commits] : state) need = std::max(need, between(other, own));
+    fresh.push_back(std::move(own));
+  }
+  return need;
+}
+
+Need HazardWalk::between(const Outstanding& earlier, const Outstanding& later) {
+  if (!oracle_[earlier.access].access.write && !oracle_[later.access].access.write) return Need::nothing;
+  if (oracle_.same_points(earlier.access, earlier.at, later.access, later.at)) return Need::nothing;
+  const Meeting m = oracle_.meeting(earlier.access, earlier.at, later.access, later.at);
+  if (m == Meeting::disjoint) return Need::nothing;
+  if (earlier.in_flight) return Need::wait;
+  return m == Meeting::clash ? Need::barrier : Need::nothing;
+}
+
+// The first iterations by their number, as what stands in front of a pipelined loop fills slots by number;
+// then by their distance.
+Need HazardWalk::walk_loop(StmtId id, State& state) {
+  const OpenLoop loop = open_loop(id);
+  const Block body = as<thread::Loop>(id)->body;
+  Need need = meet(id, state);
+  State after;
+  if (loop.extent < 0) after = state;
+  int64_t numbered =
+      std::any_of(state.begin(), state.end(), [](auto& s) { return s.first.in_flight; }) ? back_ : 0;
+  if (loop.extent >= 0) numbered = std::min(numbered, loop.extent);
+  around_.push_back(loop);
+  int64_t n = 0;
+  for (; n < numbered; ++n) {
+    current_[loop.var] = {Binding::Kind::at, n};
+    need = std::max(need, walk(body, state));
+    if (loop.extent < 0 || n + 1 == loop.extent) add_to(after, released(state, loop));
+    state = rebound(state, loop, [](Binding&) { return true; });
+  }
+  if (loop.extent < 0 || n < loop.extent) {
+    state = from_numbers(state, loop, n);
+    current_[loop.var] = {Binding::Kind::back, 0};
+    for (int64_t k = 0; k <= 2 * back_ && (loop.extent < 0 || n + k < loop.extent); ++k) {
+      const State before = state;
+      need = std::max(need, walk(body, state));
+      add_to(after, released(state, loop));
+      age(state, loop);
+      if (state == before) break;
+    }
+  }
+  current_.erase(loop.var);
+  around_.pop_back();
+  state = std::move(after);
+  return need;
+}
+
+bool HazardWalk::varies(ir::ExprId e) const {
+  return p_.thread_var.valid() && arith::depends_on(p_.exprs, e, p_.thread_var);
+}
+
+const std::vector<int>& HazardWalk::classes_of(StmtId id) {
+  Leaf& leaf = leaves_[id];
+  if (!leaf.known) {
+    leaf.known = true;
+    const auto* loop = as<thread::Loop>(id);
+    const auto list = loop && loop->form != thread::LoopForm::vectorized ? thread::sync_accesses(p_, *loop)
+                                                                         : thread::sync_accesses(p_, id);
+    const bool engine =
+        as<thread::TensorLoad>(id) || as<thread::TensorStore>(id) || as<thread::WarpgroupMma>(id);
+    for (const thread::SyncAccess& a : list)
+      if (!engine && shared_by_accesses(a))
+        leaf.classes.push_back(oracle_.add(a, around_, p_.stmts[id.value].origin));
+    std::sort(leaf.classes.begin(), leaf.classes.end());
+    leaf.classes.erase(std::unique(leaf.classes.begin(), leaf.classes.end()), leaf.classes.end());
+  }
+  return leaf.classes;
+}
+
+// Tensors that are only read need no look at their indices.
+bool HazardWalk::shared_by_accesses(const thread::SyncAccess& a) {
+  if (p_.memory(a.memory).space == thread::Space::shared) return !p_.memory(a.memory).ordered;
+  if (written_tensors_.empty()) find_written_tensors(p_.body);
+  return written_tensors_.count(a.memory) > 0;
+}
+void HazardWalk::find_written_tensors(const Block& block) {
+  written_tensors_.insert(thread::MemoryId());
+  for (StmtId id : block) {
+    const auto* loop = as<thread::Loop>(id);
+    const bool inner = loop && loop->form != thread::LoopForm::vectorized;
+    for (const auto& a : inner ? thread::sync_accesses(p_, *loop) : thread::sync_accesses(p_, id))
+      if (a.write) written_tensors_.insert(a.memory);
+    if (inner) find_written_tensors(loop->body);
+    if (!inner)
+      for (const Block* b : thread::blocks_inside(std::as_const(p_.stmts[id.value].node)))
+        find_written_tensors(*b);
+  }
+}
+
+bool HazardWalk::touches_memory(StmtId id) {
+  if (as<thread::Barrier>(id) || as<thread::AsyncCommit>(id) || as<thread::AsyncWait>(id)) return true;
+  if (is_leaf(id)) return !classes_of(id).empty();
+  auto [it, fresh] = touches_.try_emplace(id, false);
+  if (!fresh) return it->second;
+  bool any = false;
+  if (const auto* b = as<thread::Branch>(id)) {
+    any = !classes_of(id).empty();
+    for (const Block* block : {&b->then_body, &b->else_body})
+      for (StmtId s : *block) any = touches_memory(s) || any;
+  } else {
+    const Block body = as<thread::Loop>(id)->body;
+    any = !classes_of(id).empty();
+    around_.push_back(open_loop(id));
+    for (StmtId s : body) any = touches_memory(s) || any;
+    around_.pop_back();
+  }
+  return touches_[id] = any;
+}
+
+}  // namespace tilegen::sync

@@ -1,0 +1,84 @@
+// Accesses that no barrier orders yet, followed through a program: what is outstanding behind a statement,
+// and what a statement needs in front.
+//
+// Loops are walked as consecutive iterations, of which as many are told apart as the slots of a memory reach.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <unordered_map>
+#include <vector>
+
+#include "sync/conflicts.h"
+
+namespace tilegen::sync {
+
+// An access that no barrier orders yet.
+struct Outstanding {
+  int access = 0;  // id of its class
+  Bindings at;     // parallel to the class's loops
+  bool in_flight = false;
+  auto operator<=>(const Outstanding&) const = default;
+};
+// With the number of commits since an async copy was issued (0 for others).
+using State = std::map<Outstanding, int64_t>;
+
+enum class Need : uint8_t { nothing, barrier, wait };  // wait: for async copies, with a barrier
+
+class HazardWalk {
+ public:
+  explicit HazardWalk(thread::ThreadProgram& p);
+
+  // Changes the state to the one behind; the need is that of the statement, or of the neediest of the block.
+  Need walk(const thread::Block& block, State& state);
+  Need walk(thread::StmtId id, State& state);
+  Need walk_loop(thread::StmtId id, State& state);
+  // Walks the statement where it only touches memory and needs nothing; else false, and the state is as it
+  // was. Copies no state.
+  bool enters(thread::StmtId id, State& state);
+  // Of the accesses of the statement itself: a branch's condition, a loop's extent.
+  Need meet(thread::StmtId id, State& state);
+
+  // What is walked until leave() is the current iteration of the loop; age() makes the state's an earlier
+  // one.
+  void enter(const OpenLoop& loop);
+  void leave();
+  void age(State& state, const OpenLoop& loop);
+
+  OpenLoop open_loop(thread::StmtId id) const;
+  bool is_leaf(thread::StmtId id) const;  // vectorized loops are
+  bool touches_memory(thread::StmtId id);
+  bool varies(ir::ExprId e) const;  // between the threads of a block
+  int64_t back() const { return back_; }
+
+ private:
+  struct Leaf {
+    std::vector<int> classes;
+    bool known = false;
+  };
+  template <class T>
+  const T* as(thread::StmtId id) const;
+  template <class Change>
+  State rebound(const State& state, const OpenLoop& loop, Change&& change);
+  State from_numbers(const State& state, const OpenLoop& loop, int64_t now);
+  State released(const State& state, const OpenLoop& loop);
+  Need walk_leaf(thread::StmtId id, State& state);
+  Need meet(thread::StmtId id, const State& state, std::vector<Outstanding>& fresh);
+  Need between(const Outstanding& earlier, const Outstanding& later);
+  const std::vector<int>& classes_of(thread::StmtId id);
+  bool shared_by_accesses(const thread::SyncAccess& a);
+  void find_written_tensors(const thread::Block& block);
+
+  thread::ThreadProgram& p_;
+  const uint32_t split_;  // barriers at which some only arrive
+  ConflictOracle oracle_;
+  int64_t back_ = 3;  // iterations told apart
+  std::vector<OpenLoop> around_;
+  std::map<ir::VarId, Binding> current_;
+  std::unordered_map<thread::StmtId, Leaf> leaves_;
+  std::unordered_map<thread::StmtId, bool> touches_;
+  std::set<thread::MemoryId> written_tensors_;
+};
+
+}  // namespace tilegen::sync

@@ -1,0 +1,396 @@
+// Planting and its verifier, on hand-made programs: what misses a barrier is found by the verifier, planting
+// mends it, and no barrier is planted that is not needed.
+#include "sync/plant_barriers.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "target/target.h"
+#include "thread/sync_verify.h"
+
+namespace tilegen::sync {
+namespace {
+
+using ir::ExprId;
+using thread::Block;
+using thread::MemoryId;
+using thread::Space;
+using thread::StmtId;
+
+constexpr int64_t kThreads = 64;
+
+struct Maker {
+  thread::ThreadProgram p;
+  ExprId t;      // thread
+  MemoryId reg;  // f32[8]
+  MemoryId tensor;
+  ir::VarId n;
+
+  Maker() {
+    p.name = "test";
+    p.machine = *target::find_target("sm_90a");
+    p.threads = kThreads;
+    p.thread_var = p.add_var("t", ir::VarKind::thread);
+    t = p.exprs.var(p.thread_var);
+    p.grid = {p.exprs.const_int(1)};
+    p.block_vars = {p.add_var("b", ir::VarKind::block_index)};
+    n = p.add_var("n", ir::VarKind::dim);
+    p.params.push_back({thread::Param::Kind::dim, "n", ir::DType::i64, n, MemoryId()});
+    thread::Memory g;
+    g.name = "A";
+    g.type = ir::DType::f32;
+    g.alignment = 16;
+    g.read_only = true;
+    g.param = 1;
+    tensor = p.add_memory(g);
+    p.params.push_back({thread::Param::Kind::tensor, "A", ir::DType::f32, ir::VarId(), tensor});
+    thread::Memory r;
+    r.name = "r";
+    r.space = Space::local;
+    r.type = ir::DType::f32;
+    r.elements = 8;
+    r.alignment = 16;
+    r.in_registers = true;
+    reg = p.add_memory(r);
+  }
+  MemoryId shared(const char* name, int64_t elements, int64_t slots = 1, int64_t offset = -1) {
+    thread::Memory m;
+    m.name = name;
+    m.space = Space::shared;
+    m.type = ir::DType::f32;
+    m.elements = elements * slots;
+    m.slots = slots;
+    m.alignment = 16;
+    m.arena_offset = offset < 0 ? p.arena_bytes : offset;
+    p.arena_bytes = std::max(p.arena_bytes, m.arena_offset + m.elements * 4);
+    return p.add_memory(m);
+  }
+  ExprId c(int64_t v) { return p.exprs.const_int(v); }
+  ExprId add(ExprId a, int64_t b) { return p.exprs.add(a, b); }
+  ExprId load(MemoryId m, ExprId i) { return p.exprs.load(m, ir::DType::f32, std::vector<ExprId>{i}); }
+  StmtId write(MemoryId m, ExprId i) {
+    return p.add(thread::Store{m, i, load(reg, c(0)), ExprId()}, "write");
+  }
+  StmtId read(MemoryId m, ExprId i) { return p.add(thread::Store{reg, c(0), load(m, i), ExprId()}, "read"); }
+  StmtId copy(MemoryId m, ExprId i) {
+    return p.add(thread::AsyncCopy{m, i, tensor, c(0), 4, ExprId()}, "copy");
+  }
+  StmtId loop(ExprId extent, const std::function<Block(ExprId)>& body,
+              thread::LoopForm form = thread::LoopForm::serial) {
+    const ir::VarId v = p.add_var("i" + std::to_string(p.vars.size()), ir::VarKind::loop);
+    Block inside = body(p.exprs.var(v));
+    return p.add(thread::Loop{v, extent, form, inside}, "loop");
+  }
+  int count(const Block& b) const {
+    int barriers = 0;
+    for (StmtId id : b) {
+      const auto& node = p.stmts[id.value].node;
+      barriers += std::holds_alternative<thread::Barrier>(node);
+      if (const auto* l = std::get_if<thread::Loop>(&node)) barriers += count(l->body);
+      if (const auto* x = std::get_if<thread::Branch>(&node))
+        barriers += count(x->then_body) + count(x->else_body);
+    }
+    return barriers;
+  }
+  int waits(const Block& b) const {
+    int waits = 0;
+    for (StmtId id : b) {
+      const auto& node = p.stmts[id.value].node;
+      waits += std::holds_alternative<thread::AsyncWait>(node);
+      if (const auto* l = std::get_if<thread::Loop>(&node)) waits += this->waits(l->body);
+    }
+    return waits;
+  }
+  // Barriers planted; the verifier must agree before (hazards or none) and after.
+  int plant(bool hazards_before) {
+    EXPECT_EQ(thread::verify_thread_program(p), std::vector<std::string>());
+    EXPECT_EQ(!thread::verify_synchronization(p).empty(), hazards_before);
+    const Checked done = plant_barriers(p);
+    EXPECT_TRUE(done) << (done ? "" : done.error().to_text());
+    EXPECT_EQ(thread::verify_synchronization(p), std::vector<std::string>()) << print_thread_program(p);
+    EXPECT_EQ(thread::verify_thread_program(p), std::vector<std::string>());
+    return count(p.body);
+  }
+};
+
+TEST(PlantBarriers, ReadOfAnothersElement) {
+  Maker m;
+  MemoryId s = m.shared("s", 64);
+  m.p.body = {m.write(s, m.t), m.read(s, m.p.exprs.sub(m.c(63), m.t))};
+  EXPECT_EQ(m.plant(true), 1);
+}
+
+TEST(PlantBarriers, OwnElementNeedsNone) {
+  Maker m;
+  MemoryId s = m.shared("s", 128);
+  m.p.body = {m.write(s, m.t), m.write(s, m.add(m.t, 64)), m.read(s, m.t)};
+  EXPECT_EQ(m.plant(false), 0);
+}
+
+TEST(PlantBarriers, OneBarrierServesSeveralHazards) {
+  Maker m;
+  MemoryId s = m.shared("s", 64), u = m.shared("u", 64);
+  ExprId other = m.p.exprs.sub(m.c(63), m.t);
+  m.p.body = {m.write(s, m.t), m.write(u, m.t), m.read(s, other), m.read(u, other)};
+  EXPECT_EQ(m.plant(true), 1);
+}
+
+TEST(PlantBarriers, StraightCodeGetsTheFewest) {
+  Maker m;
+  MemoryId s = m.shared("s", 64), u = m.shared("u", 64);
+  ExprId other = m.p.exprs.sub(m.c(63), m.t);
+  // s -> read needs one; u is written before that one and read behind it; the second write of s needs
+  // another.
+  m.p.body = {m.write(s, m.t),  m.write(u, m.t), m.read(s, other),
+              m.read(u, other), m.write(s, m.t), m.read(s, m.t)};
+  EXPECT_EQ(m.plant(true), 2);
+}
+
+TEST(PlantBarriers, OverlappingSlicesOfTheArena) {
+  Maker m;
+  MemoryId s = m.shared("s", 64), u = m.shared("u", 64, 1, 128);
+  m.p.body = {m.read(s, m.t), m.write(u, m.t)};
+  EXPECT_EQ(m.plant(true), 1);
+}
+
+TEST(PlantBarriers, BarrierStandsInFrontOfTheLoopThatReads) {
+  Maker m;
+  MemoryId s = m.shared("s", 64);
+  m.p.body = {m.write(s, m.t), m.loop(m.c(8), [&](ExprId i) {
+                return Block{m.read(s, m.p.exprs.floormod(m.p.exprs.add(m.t, i), m.c(64)))};
+              })};
+  EXPECT_EQ(m.plant(true), 1);
+  EXPECT_EQ(m.p.body.size(), 3u);
+}
+
+TEST(PlantBarriers, LoopCarriedNeedsTwo) {
+  Maker m;
+  MemoryId s = m.shared("s", 64);
+  m.p.body = {m.loop(m.p.exprs.var(m.n), [&](ExprId) {
+    return Block{m.write(s, m.t), m.read(s, m.p.exprs.sub(m.c(63), m.t))};
+  })};
+  EXPECT_EQ(m.plant(true), 2);
+}
+
+TEST(PlantBarriers, TwoSlotsNeedOneAnIteration) {
+  Maker m;
+  MemoryId s = m.shared("s", 64, 2);
+  m.p.body = {m.loop(m.p.exprs.var(m.n), [&](ExprId i) {
+    ExprId slot = m.p.exprs.mul(m.p.exprs.floormod(i, m.c(2)), 64);
+    return Block{m.write(s, m.p.exprs.add(slot, m.t)),
+                 m.read(s, m.p.exprs.add(slot, m.p.exprs.sub(m.c(63), m.t)))};
+  })};
+  EXPECT_EQ(m.plant(true), 1);
+}
+
+TEST(PlantBarriers, ElementWiseNestsNeedNone) {
+  Maker m;
+  MemoryId s = m.shared("s", 512);
+  auto at = [&](ExprId i) { return m.p.exprs.add(m.p.exprs.mul(i, 64), m.t); };
+  m.p.body = {
+      m.loop(
+          m.c(8), [&](ExprId i) { return Block{m.write(s, at(i))}; }, thread::LoopForm::unrolled),
+      m.loop(m.p.exprs.var(m.n), [&](ExprId) {
+        return Block{m.loop(m.c(8), [&](ExprId i) { return Block{m.read(s, at(i)), m.write(s, at(i))}; })};
+      })};
+  EXPECT_EQ(m.plant(false), 0);
+}
+
+TEST(PlantBarriers, UniformBranchIsPassedByTheBarrierInFront) {
+  Maker m;
+  MemoryId s = m.shared("s", 64);
+  StmtId guarded = m.p.add(
+      thread::Branch{m.p.exprs.lt(m.c(3), m.p.exprs.var(m.n)), {m.read(s, m.p.exprs.sub(m.c(63), m.t))}, {}},
+      "if");
+  m.p.body = {m.write(s, m.t), guarded};
+  EXPECT_EQ(m.plant(true), 1);
+  EXPECT_EQ(m.p.body.size(), 3u);
+}
+
+TEST(PlantBarriers, DivergentBranchHasItsBarrierInFront) {
+  Maker m;
+  MemoryId s = m.shared("s", 64);
+  StmtId guarded = m.p.add(thread::Branch{m.p.exprs.lt(m.t, m.c(32)), {m.read(s, m.add(m.t, 32))}, {}}, "if");
+  m.p.body = {m.write(s, m.t), guarded};
+  EXPECT_EQ(m.plant(true), 1);
+}
+
+TEST(PlantBarriers, HazardInsideDivergentBranchIsRefused) {
+  Maker m;
+  MemoryId s = m.shared("s", 64);
+  ExprId other = m.p.exprs.sub(m.c(31), m.t);
+  m.p.body = {
+      m.p.add(thread::Branch{m.p.exprs.lt(m.t, m.c(32)), {m.write(s, m.t), m.read(s, other)}, {}}, "if")};
+  EXPECT_FALSE(plant_barriers(m.p));
+}
+
+TEST(PlantBarriers, BarrierThatStandsThereIsUsed) {
+  Maker m;
+  MemoryId s = m.shared("s", 64);
+  m.p.body = {m.write(s, m.t), m.p.add(thread::Barrier{}, "sync"), m.read(s, m.p.exprs.sub(m.c(63), m.t))};
+  EXPECT_EQ(m.plant(false), 1);
+}
+
+TEST(PlantBarriers, MatrixLoadsReachOtherLanes) {
+  Maker m;
+  MemoryId s = m.shared("s", 256);
+  m.p.body = {
+      m.write(s, m.p.exprs.mul(m.t, 4)),
+      m.p.add(thread::LoadMatrix{m.reg, m.c(0), s, m.p.exprs.mul(m.p.exprs.floormod(m.t, m.c(32)), 4), 4},
+              "ld")};
+  EXPECT_EQ(m.plant(true), 1);
+}
+
+// Lanes have rows of eight elements one behind the other; a warp has two times 32.
+TEST(PlantBarriers, MatrixStoresMeetWhereTheirRowsDo) {
+  for (const bool apart : {true, false}) {
+    Maker m;
+    MemoryId s = m.shared("s", 1024);
+    for (MemoryId half : {s, m.reg}) m.p.memories[half.value].type = ir::DType::f16;
+    auto store = [&](int64_t at) {
+      ir::ExprPool& e = m.p.exprs;
+      const ExprId row = e.add(e.mul(e.floordiv(m.t, m.c(32)), 512), e.mul(e.floormod(m.t, m.c(32)), 8));
+      return m.p.add(thread::StoreMatrix{s, e.add(row, at), m.reg, m.c(0), 4}, "st");
+    };
+    m.p.body = {store(0), store(apart ? 256 : 128)};
+    EXPECT_EQ(m.plant(!apart), apart ? 0 : 1);
+  }
+}
+
+TEST(PlantBarriers, CopyWithoutWaitIsWaitedFor) {
+  Maker m;
+  MemoryId s = m.shared("s", 64);
+  m.p.body = {m.copy(s, m.t), m.read(s, m.t)};
+  EXPECT_EQ(m.plant(true), 0);  // what the thread itself copied
+  EXPECT_EQ(m.waits(m.p.body), 1);
+}
+
+TEST(PlantBarriers, CopyOfAnotherThreadTakesWaitAndBarrier) {
+  Maker m;
+  MemoryId s = m.shared("s", 64);
+  m.p.body = {m.copy(s, m.t), m.read(s, m.p.exprs.sub(m.c(63), m.t))};
+  EXPECT_EQ(m.plant(true), 1);
+  EXPECT_EQ(m.waits(m.p.body), 1);
+}
+
+TEST(PlantBarriers, OneTensorWrittenByTwoOperations) {
+  Maker m;
+  thread::Memory g = m.p.memories[m.tensor.value];
+  g.name = "C";
+  g.read_only = false;
+  g.param = 2;
+  MemoryId c = m.p.add_memory(g);
+  m.p.params.push_back({thread::Param::Kind::tensor, "C", ir::DType::f32, ir::VarId(), c});
+  auto at = [&](ExprId i) { return m.p.exprs.add(m.p.exprs.mul(i, m.p.exprs.var(m.n)), m.t); };
+  auto store = [&](ExprId i, const char* op) {
+    return m.p.add(thread::Store{c, i, m.load(m.reg, m.c(0)), ExprId()}, op);
+  };
+  StmtId walk = m.loop(
+      m.c(4), [&](ExprId i) { return Block{store(at(i), "loop")}; }, thread::LoopForm::unrolled);
+  m.p.body = {walk, store(m.c(0), "second")};
+  m.shared("s", 4);
+  EXPECT_EQ(m.plant(false), 1);  // between the two, none within the walk of the first
+  EXPECT_EQ(m.p.body.size(), 3u);
+}
+
+TEST(PlantBarriers, ManyCopiesInALoopDoNotWaitForEachOther) {
+  Maker m;
+  MemoryId s = m.shared("s", 64 * 32);
+  auto at = [&](ExprId i) { return m.p.exprs.add(m.p.exprs.mul(i, 64), m.t); };
+  m.p.body = {m.loop(
+                  m.c(32), [&](ExprId i) { return Block{m.copy(s, at(i))}; }, thread::LoopForm::unrolled),
+              m.read(s, m.p.exprs.sub(m.c(63), m.t))};
+  EXPECT_EQ(m.plant(true), 1);
+  EXPECT_EQ(m.waits(m.p.body), 1);
+}
+
+// The shape that pipeline lowering emits.
+void pipeline(Maker& m, int64_t stages, bool wait) {
+  ir::ExprPool& e = m.p.exprs;
+  MemoryId s = m.shared("s", 64, stages);
+  ExprId trips = e.var(m.n);
+  for (int64_t k = 0; k + 1 < stages; ++k) {
+    m.p.body.push_back(
+        m.p.add(thread::Branch{e.lt(m.c(k), trips), {m.copy(s, m.add(m.t, k * 64))}, {}}, "first"));
+    m.p.body.push_back(m.p.add(thread::AsyncCommit{}, "first"));
+  }
+  m.p.body.push_back(m.loop(trips, [&](ExprId i) {
+    Block b;
+    if (wait) b.push_back(m.p.add(thread::AsyncWait{stages - 2}, "wait"));
+    ExprId ahead = m.add(i, stages - 1);
+    ExprId into = e.add(e.mul(e.floormod(ahead, m.c(stages)), 64), m.t);
+    b.push_back(m.p.add(thread::Branch{e.lt(ahead, trips), {m.copy(s, into)}, {}}, "issue"));
+    b.push_back(m.p.add(thread::AsyncCommit{}, "issue"));
+    b.push_back(m.read(s, e.add(e.mul(e.floormod(i, m.c(stages)), 64), e.sub(m.c(63), m.t))));
+    return b;
+  }));
+}
+
+TEST(PlantBarriers, PipelinesHaveOneBarrierAnIteration) {
+  for (int64_t stages : {2, 3, 4, 5}) {
+    Maker m;
+    pipeline(m, stages, true);
+    EXPECT_EQ(m.plant(true), 1) << print_thread_program(m.p);
+    EXPECT_EQ(m.waits(m.p.body), 1) << print_thread_program(m.p);
+  }
+}
+
+TEST(PlantBarriers, PipelineWithoutWaitIsMended) {
+  Maker m;
+  pipeline(m, 3, false);
+  m.plant(true);
+}
+
+TEST(PlantBarriers, PipelineInALoop) {
+  Maker m;
+  Maker inner;
+  pipeline(m, 3, true);
+  Block body = m.p.body;
+  m.p.body = {m.loop(m.p.exprs.var(m.n), [&](ExprId) { return body; })};
+  EXPECT_EQ(m.plant(true), 2) << print_thread_program(m.p);
+}
+
+TEST(PlantBarriers, EpilogueThatReusesTheRing) {
+  Maker m;
+  pipeline(m, 3, true);
+  MemoryId u = m.shared("u", 64, 1, 0);
+  m.p.body.push_back(m.write(u, m.t));
+  m.p.body.push_back(m.read(u, m.p.exprs.sub(m.c(63), m.t)));
+  EXPECT_EQ(m.plant(true), 3) << print_thread_program(m.p);
+}
+
+TEST(SyncVerify, SlotReadTooEarlyIsFound) {
+  Maker m;
+  pipeline(m, 3, true);
+  ASSERT_TRUE(plant_barriers(m.p));
+  ASSERT_TRUE(thread::verify_synchronization(m.p).empty());
+  for (thread::Stmt& s : m.p.stmts)
+    if (auto* w = std::get_if<thread::AsyncWait>(&s.node)) w->pending = 2;
+  EXPECT_FALSE(thread::verify_synchronization(m.p).empty());
+}
+
+TEST(SyncVerify, SlotOverwrittenTooEarlyIsFound) {
+  Maker m;
+  ir::ExprPool& e = m.p.exprs;
+  // Writes slot (i + 1) % 2 behind the barrier that precedes the reads of slot i % 2, but reads it again
+  // after that.
+  MemoryId s = m.shared("s", 64, 2);
+  m.p.body = {m.loop(e.var(m.n), [&](ExprId i) {
+    ExprId slot = e.mul(e.floormod(i, m.c(2)), 64), next = e.mul(e.floormod(m.add(i, 1), m.c(2)), 64);
+    return Block{m.p.add(thread::Barrier{}, "sync"), m.write(s, e.add(next, m.t)),
+                 m.read(s, e.add(slot, e.sub(m.c(63), m.t))), m.read(s, e.add(next, e.sub(m.c(63), m.t)))};
+  })};
+  EXPECT_FALSE(thread::verify_synchronization(m.p).empty());
+}
+
+TEST(SyncVerify, DivergentBarrierIsFound) {
+  Maker m;
+  m.shared("s", 64);
+  m.p.body = {
+      m.p.add(thread::Branch{m.p.exprs.lt(m.t, m.c(32)), {m.p.add(thread::Barrier{}, "sync")}, {}}, "if")};
+  EXPECT_FALSE(thread::verify_synchronization(m.p).empty());
+}
+
+}  // namespace
+}  // namespace tilegen::sync
