@@ -155,7 +155,22 @@ void Expander::statement(StmtId id, Block& out) {
     return emit(out, std::move(branch));
   }
   if (role_ == RoleKind::producer) return produce(*op(id), out);
+  if (overwrites_stored_tile(*op(id))) {
+    emit(out, AwaitStores{});
+    emit(out, Barrier{});
+  }
   emit(out, Run{id, overwrite_});
+}
+
+// The copy engine may still read the tile for a store of an earlier statement, iteration or tile of the grid.
+bool Expander::overwrites_stored_tile(const KernelOp& writer) const {
+  const bool comes_again = persistent() || !tree_.around(writer.stmt).empty();
+  return std::any_of(ops().ops.begin(), ops().ops.end(), [&](const KernelOp& store) {
+    if (&store == &writer || !stores_in_bulk(store) || (&store > &writer && !comes_again)) return false;
+    return std::any_of(writer.accesses.begin(), writer.accesses.end(), [&](const analysis::OpAccess& a) {
+      return a.write && a.value >= 0 && a.value == store.accesses.front().value && !in_registers(a.value);
+    });
+  });
 }
 
 bool Expander::holds_products(StmtId id) const {
@@ -206,14 +221,15 @@ void Expander::produce(const KernelOp& op, Block& out) {
   if (&ops().ops[copies.back()] == &op) emit(out, Commit{line});
 }
 
-// Fragments leave by tensor copies, which read the staged tile while the role goes on.
+// A tile leaves by tensor copies, which read it, or where a fragment is staged, while the role goes on.
+bool Expander::stores_in_bulk(const KernelOp& o) const {
+  const plan::OpPlan* plan = plan_of(o);
+  return plan && plan->engine == plan::Engine::tensor_copy && !o.accesses.empty() &&
+         o.accesses.front().value >= 0 && o.accesses.front().read;
+}
 bool Expander::stores_in_bulk() const {
-  return std::any_of(ops().ops.begin(), ops().ops.end(), [&](const KernelOp& o) {
-    const plan::OpPlan* plan = plan_of(o);
-    if (!plan || plan->engine != plan::Engine::tensor_copy || o.accesses.empty()) return false;
-    const int from = o.accesses.front().value;
-    return from >= 0 && in_registers(from);
-  });
+  return std::any_of(ops().ops.begin(), ops().ops.end(),
+                     [&](const KernelOp& o) { return stores_in_bulk(o); });
 }
 
 Block Expander::tile_loop(RoleKind role) {
@@ -230,7 +246,9 @@ Block Expander::tile_loop(RoleKind role) {
 void Expander::roles() {
   const int64_t threads = *schedule_.threads;
   if (!specialised()) {
-    out_.roles.push_back({"all", RoleKind::all, 0, threads, 0, tile_loop(RoleKind::all)});
+    Role all{"all", RoleKind::all, 0, threads, 0, tile_loop(RoleKind::all)};
+    if (stores_in_bulk()) emit(all.body, AwaitStores{});
+    out_.roles.push_back(std::move(all));
     return;
   }
   declare_pipelines();

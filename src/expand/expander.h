@@ -82,6 +82,8 @@ class Expander {
   bool takes_part(StmtId id) const;
   void produce(const KernelOp& op, Block& out);
   bool stores_in_bulk() const;
+  bool stores_in_bulk(const KernelOp& o) const;
+  bool overwrites_stored_tile(const KernelOp& writer) const;
   Block tile_loop(RoleKind role);
   void roles();
 

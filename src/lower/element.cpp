@@ -90,7 +90,7 @@ void OpLowering::for_each_point(int operand, const PointValue& value) {
     if (!k_.facts_) return async_copy_points(operand);
     find_async_facts(operand);
   }
-  if (plan_.engine == plan::Engine::tensor_copy && k_.block_threads() && stage_and_store(operand)) return;
+  if (plan_.engine == plan::Engine::tensor_copy && k_.block_threads() && store_in_bulk(operand)) return;
   if (plan_.matrix_stores.value_or(false)) {
     if (!k_.facts_) store_matrices(operand);
     return;

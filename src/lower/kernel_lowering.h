@@ -1,18 +1,18 @@
 // State of lowering one kernel, shared by the files of this folder. Not used outside it.
 //
 // Blocks of one thread (host) and blocks of many (GPU) share statements, expressions and the walk over an
-// op's points; what differs stands in functions of its own: files named gpu_* belong to GPUs alone.
+// op's points; what differs stands in functions of its own: those of gpu/ belong to GPUs alone.
 //
 // A GPU op is emitted in terms of digit variables: Nest::thread_digits names one variable per thread digit of
 // the iteration layout, bound to its range, so that index arithmetic sees independent digits instead of
 // quotients of the thread index. finish_thread_nest() replaces them by expressions of the thread variable.
 // Register indices lose every digit variable on the way; one that does not is a choice among registers
-// (gpu_registers.cpp).
+// (gpu/registers.cpp).
 //
 // What plugs in:
-//  - matrix products: OpLowering::contract_warp_mma (gpu_gemm.cpp), for Engine::mma. Registers of an operand
+//  - matrix products: OpLowering::contract_warp_mma (gpu/gemm.cpp), for Engine::mma. Registers of an operand
 //    in the layout the atom wants: KernelLowering::held; elements of shared tiles: memory_index.
-//  - asynchronous copies: OpLowering::async_copy_points (gpu_async.cpp), for Engine::async_copy. emit_nest
+//  - asynchronous copies: OpLowering::async_copy_points (gpu/async.cpp), for Engine::async_copy. emit_nest
 //    walks the points; false says that the plain copy shall be emitted.
 //  - statements of the scheduled program: ScheduledLowering. While those of an iteration are lowered,
 //    `slots_` says which slot of a value they mean; without an entry slot 0.
@@ -118,7 +118,7 @@ class KernelLowering {
   thread::Block wrap(const Nest& nest, size_t first, size_t last, thread::Block body,
                      const std::string& origin);
 
-  // gpu_grid.cpp: one linear block index; the program's indices are expressions of it, put in at the end.
+  // gpu/grid.cpp: one linear block index; the program's indices are expressions of it, put in at the end.
   bool block_threads() const { return target_.has_block_threads(); }
   void declare_linear_grid();
   ExprId launch_divisor(ExprId given);
@@ -134,7 +134,7 @@ class KernelLowering {
 
   void declare_assumptions();  // gpu_assumptions.cpp
 
-  // gpu_interior.cpp
+  // gpu/full_tile.cpp
   struct Bound {  // 0 <= index, or index < extent where there is one; a dimension of a tensor
     ExprId index, extent;
   };
@@ -146,7 +146,7 @@ class KernelLowering {
   // told.
   ExprId interior_of_bounds(const Nest& nest);
 
-  // gpu_iteration.cpp
+  // gpu/iteration.cpp
   struct ThreadDigit {
     layout::Digit digit;
     ExprId value;  // expression of the thread variable, inside the digit's extent for every thread
@@ -163,14 +163,14 @@ class KernelLowering {
   // Digit variables replaced by what they stand for, in the stores of `body` and below its loops.
   void finish_thread_nest(const Nest& nest, const thread::Block& body);
 
-  // gpu_masks.cpp
+  // gpu/masks.cpp
   struct Walk;
   bool emit_split_by_mask(const Walk& walk, const EmitPoint& emit, thread::Block& out);
   ExprId unmasked(const Walk& walk, const EmitPoint& emit);
   void fold_mask(thread::Block& body);
   void shorten_mask(const Nest& nest, const thread::Block& body);
 
-  // gpu_walk.cpp
+  // gpu/element_nest.cpp
   struct Walk {
     layout::Fragment iteration;
     int64_t vector = 1;
@@ -208,7 +208,7 @@ class KernelLowering {
   static int64_t widest_of(const Walk& walk, const plan::OpAccessFacts& facts);
   int64_t operations_of(const Walk& walk, int64_t width, const EmitPoint& emit);
 
-  // gpu_code_size.cpp
+  // gpu/code_size.cpp
   std::set<VarId> register_vars(const thread::Block& body);
   // `copies`: that the others write out.
   std::vector<bool> rolled_loops(const Nest& nest, size_t first, size_t last, const thread::Block& body,
@@ -218,7 +218,7 @@ class KernelLowering {
   // Of one thread, as written out, in loops that are unrolled.
   int64_t operations(const thread::Block& block, const std::set<VarId>& unrolled = {});
 
-  // gpu_exchange.cpp
+  // gpu/exchange.cpp
   MemoryId scratch(const std::string& path, ir::DType type, int64_t elements);
   MemoryId planned_memory(plan::Storage storage, const std::string& op, ir::DType type, int64_t elements,
                           const std::string& value = {});
@@ -241,7 +241,7 @@ class KernelLowering {
   void begin_copies(const analysis::KernelOp& op, const plan::OpPlan& plan, thread::Block& out);
   void end_copies(const analysis::KernelOp& op, thread::Block& out);
 
-  // gpu_registers.cpp
+  // gpu/registers.cpp
   // What the op being lowered means by the buffer is spread over the threads' registers.
   bool in_thread_registers(ir::BufferId buffer);
   FragmentView held(int value);
@@ -271,12 +271,12 @@ class KernelLowering {
   // Element `index` of the slot that the statements being lowered mean.
   ExprId in_slot(int value, ExprId index);
 
-  // gpu_carried_sums.cpp: in front of a loop and behind it.
+  // gpu/carried_sums.cpp: in front of a loop and behind it.
   struct CarriedJoin;
   void split_sums(ir::StmtId loop, thread::Block& out);
   void join_sums(ir::StmtId loop, thread::Block& out);
 
-  // gpu_roles.cpp
+  // gpu/roles.cpp
   bool specialised() const { return schedule_.roles && schedule_.roles->producer_threads > 0; }
   // How often iterations of the loop have filled its pipelines before it begins: told by the points of the
   // grid and the iterations around where trip counts say it, else counted behind each run
@@ -292,8 +292,8 @@ class KernelLowering {
   ExprId held_number(MemoryId number);  // of 32 bits, in a register
   ExprId held_count(MemoryId count);
   void add_to_count(MemoryId count, ExprId more, thread::Block& out);
-  // gpu_claims.cpp: points of the grid that the block claims while it runs, handed from the producer to the
-  // computing threads.
+  // gpu/tile_scheduler.cpp: points of the grid that the block claims while it runs, handed from the producer
+  // to the computing threads.
   bool dynamic() const { return specialised() && schedule_.persistence && schedule_.persistence->dynamic(); }
   void declare_tile_scheduler();
   ExprId current_tile();
@@ -317,7 +317,7 @@ class KernelLowering {
   thread::StmtId only_first_of_warpgroup(thread::Block body, const std::string& origin,
                                          ExprId also = ExprId(), int64_t threads = 1);
 
-  // gpu_pipelines.cpp
+  // gpu/pipelines.cpp
   void declare_pipelines();
   // The pipeline that a producer's copy fills.
   const PipelineBarriers& pipeline_of(const analysis::KernelOp& copy) const;
@@ -326,12 +326,12 @@ class KernelLowering {
   ExprId pipeline_parity(const PipelineBarriers& line, ExprId count);
   void issue_tensor_copy(const analysis::KernelOp& op, thread::Block& out);
 
-  // gpu_turn.cpp: the operand's copy for instructions that read rows along k only; none where they read it as
-  // it lies.
+  // gpu/operand_transpose.cpp: the operand's copy for instructions that read rows along k only; none where
+  // they read it as it lies.
   TurnedOperand transpose_operand(const analysis::KernelOp& op, const ir::TileOp& tile_op, int index,
                                   const target::WarpgroupAtom& atom, int64_t part, thread::Block& out);
 
-  // gpu_tensor.cpp
+  // gpu/tensor.cpp
   int tensor_map(ir::BufferId tensor, const std::vector<int64_t>& box, int swizzle);
   struct TensorBoxes {
     int map = -1;
@@ -351,6 +351,8 @@ class KernelLowering {
                               int64_t columns) const;
   int64_t tensor_load_bytes(const analysis::KernelOp& op);
   int64_t shared_rows_of(const analysis::KernelOp& op) const;  // analysis::shared_rows
+  void store_tile(const analysis::KernelOp& op, thread::Block& out);
+  void role_barrier(thread::Block& out, const std::string& origin);  // of the computing threads
   void tensor_loads(const analysis::KernelOp& op, const PipelineBarriers& line, ExprId slot,
                     thread::Block& out);
 

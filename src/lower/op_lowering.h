@@ -39,9 +39,9 @@ class OpLowering final : public ops::LowerSink {
   void contract_micro_kernel(int a, int b, int c, bool clear);
   void contract_loops(int a, int b, int c, bool clear);
 
-  // gpu_element.cpp
+  // gpu/element.cpp
   void emit_thread_nest(const layout::Fragment& iteration, int64_t vector, const EmitPoint& emit);
-  void store_matrices(int operand);  // gpu_store_matrix.cpp
+  void store_matrices(int operand);  // gpu/store_matrix.cpp
   void store_from_thread(const Nest& nest, ir::BufferId buffer, std::span<const ExprId> indices, ExprId value,
                          ExprId condition, thread::Block& body);
   bool reads_written(ExprId value);
@@ -51,16 +51,16 @@ class OpLowering final : public ops::LowerSink {
   int part_of_fragment() const;
   void emit_part(int operand, const PointValue& value);
 
-  // gpu_reduce.cpp
+  // gpu/reduce.cpp
   void reduce_in_block(int src, int dst, ir::ReduceKind kind, int axis, bool accumulate);
 
-  class BlockScan;  // gpu_scan.cpp
+  class BlockScan;  // gpu/scan.cpp
   void scan_in_block(int src, int dst, const ops::Scan& scan);
 
-  // gpu_gemm.cpp, gpu_async.cpp
+  // gpu/gemm.cpp, gpu/async.cpp
   void contract_warp_mma(int a, int b, int c, bool clear);
-  void contract_warpgroup(int a, int b, int c, bool clear);  // gpu_warpgroup.cpp
-  bool stage_and_store(int dst);                             // gpu_store_stage.cpp
+  void contract_warpgroup(int a, int b, int c, bool clear);  // gpu/warpgroup.cpp
+  bool store_in_bulk(int dst);                               // gpu/epilogue_tile.cpp
   bool has_iteration();  // the schedule says which thread does what; else an error
   void async_copy_points(int operand);
   void find_async_facts(int operand);

@@ -39,7 +39,7 @@ class ScheduledLowering {
   void lower(const expand::SplitSums& s, thread::Block& out) { k_.split_sums(s.loop, out); }
   void lower(const expand::JoinSums& s, thread::Block& out) { k_.join_sums(s.loop, out); }
 
-  // gpu_roles.cpp
+  // gpu/roles.cpp
   void roles();
   thread::Role lower_role(const expand::Role& r);
   void lower(const expand::TileLoop& s, thread::Block& out);
@@ -49,7 +49,7 @@ class ScheduledLowering {
   void lower(const expand::AwaitStores&, thread::Block& out);
   void lower(const expand::ClusterBarrier&, thread::Block& out) { emit(thread::ClusterBarrier{}, out); }
 
-  // gpu_pipelines.cpp
+  // gpu/pipelines.cpp
   ExprId use_number(const PipelineBarriers& line, expand::Iteration at);
   void lower(const expand::Acquire& s, thread::Block& out);
   void lower(const expand::Commit& s, thread::Block& out);
@@ -61,7 +61,7 @@ class ScheduledLowering {
   void lower(const expand::Await& s, thread::Block& out);
   ExprId answer_of(const PipelineBarriers& line);
 
-  // gpu_scheduled_loop.cpp
+  // gpu/scheduled_loop.cpp
   void lower(const expand::Pipelined& s, thread::Block& out);
   void lower(const expand::Steady& s, thread::Block& out);
   void lower(const expand::At& s, thread::Block& out);

@@ -50,6 +50,7 @@ class KernelPlanner {
   bool in_order() const { return options_.form >= PlanForm::in_order; }
   bool refuse(const Refusals& more);
   bool leave_to_threads(const Refusals& more);
+  Refusals unfit_threads(int64_t threads) const;
 
   void take_engines();
   void find_written_operands(int64_t threads);

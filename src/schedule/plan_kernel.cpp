@@ -47,7 +47,7 @@ Expected<KernelSchedule> KernelPlanner::plan(const KernelSchedule* given) {
     given_ = &kept;
   }
   const TensorLoads found =
-      find_tensor_feeds(p_, index_, ops_, dependences_, target_, given_, options_.tensor_copies);
+      find_tensor_loads(p_, index_, ops_, dependences_, target_, given_, options_.tensor_copies);
   refused_ = found.refused;
   auto threads = plan_threads(p_, kernel_, ops_, target_, given_, refused_);
   if (!threads) return threads.error();
@@ -56,8 +56,8 @@ Expected<KernelSchedule> KernelPlanner::plan(const KernelSchedule* given) {
   for (;;) {  // every round refuses a product more, or leaves a copy to threads
     tensor_loads_ = found;
     tensor_loads_.by_threads.insert(by_threads_.begin(), by_threads_.end());
-    for (const auto& [op, why] : refused_) tensor_loads_.fed.erase(op);
-    for (const auto& [op, why] : by_threads_) tensor_loads_.beside.erase(op);
+    for (const auto& [op, why] : refused_) tensor_loads_.products.erase(op);
+    for (const auto& [op, why] : by_threads_) tensor_loads_.tiles.erase(op);
     if (refuse(settle(p_, index_, ops_, tensor_loads_))) continue;
     auto schedule = attempt(*threads);
     if (!schedule && !keep_in_registers_ && schedule.error().diagnostics[0].code == DiagCode::limit_memory) {
@@ -90,7 +90,7 @@ Expected<std::optional<KernelSchedule>> KernelPlanner::attempt(int64_t threads) 
   gemms_ = std::move(*gemms);
   if (refuse(unfit_products(p_, ops_, target_, tensor_loads_, gemms_)))
     return std::optional<KernelSchedule>(kAgain);
-  std::erase_if(tensor_loads_.fed,
+  std::erase_if(tensor_loads_.products,
                 [&](const auto& f) { return gemms_.at(f.first).engine != Engine::warpgroup_mma; });
   if (refuse(settle(p_, index_, ops_, tensor_loads_))) return std::optional<KernelSchedule>(kAgain);
 
@@ -101,6 +101,7 @@ Expected<std::optional<KernelSchedule>> KernelPlanner::attempt(int64_t threads) 
   take_given_conversions();
   if (refuse(unfit_layouts(p_, ops_, tensor_loads_, gemms_, layouts_)))
     return std::optional<KernelSchedule>(kAgain);
+  if (leave_to_threads(unfit_threads(threads))) return std::optional<KernelSchedule>(kAgain);
   if (leave_to_threads(fit_thread_tiles(p_, ops_, tensor_loads_, layouts_.values)))
     return std::optional<KernelSchedule>(kAgain);
 
@@ -209,20 +210,21 @@ void KernelPlanner::take_engines() {
   plan_streaming(*options_.read, ops_, target_, given_, layouts_);
   produced_.clear();
   engine_values_.clear();
-  for (const auto& [product, feed] : tensor_loads_.fed)
-    produced_.insert(feed.copies.begin(), feed.copies.end());
-  for (const auto& [copy, feed] : tensor_loads_.beside) produced_.insert(copy);
+  for (const auto& [product, load] : tensor_loads_.products)
+    produced_.insert(load.copies.begin(), load.copies.end());
+  for (const auto& [copy, load] : tensor_loads_.tiles) produced_.insert(copy);
   for (size_t i = 0; i < ops_.ops.size(); ++i) {
     plan::OpPlan& plan = layouts_.ops[i];
     if (!produced_.count(i)) {
       // A loop with a producer has no asynchronous copies of the computing threads beside.
-      const bool beside = std::any_of(tensor_loads_.fed.begin(), tensor_loads_.fed.end(), [&](const auto& f) {
-        if (!f.second.loop.valid()) return false;
-        const auto inside = analysis::ops_inside(p_, ops_, *p_.as<ir::Loop>(f.second.loop));
-        return std::find(inside.begin(), inside.end(), &ops_.ops[i]) != inside.end();
-      });
+      const bool beside =
+          std::any_of(tensor_loads_.products.begin(), tensor_loads_.products.end(), [&](const auto& f) {
+            if (!f.second.loop.valid()) return false;
+            const auto inside = analysis::ops_inside(p_, ops_, *p_.as<ir::Loop>(f.second.loop));
+            return std::find(inside.begin(), inside.end(), &ops_.ops[i]) != inside.end();
+          });
       if (beside && plan.engine == Engine::async_copy) plan.engine = Engine::vector_copy;
-      if (const auto why = tensor_loads_.by_threads.find(i); beside && why != tensor_loads_.by_threads.end())
+      if (const auto why = tensor_loads_.by_threads.find(i); why != tensor_loads_.by_threads.end())
         notes_.push_back({ops_.ops[i].path, "no tensor copies: " + why->second});
       continue;
     }
@@ -257,14 +259,15 @@ void KernelPlanner::widen_written() {
     plan::ValuePlan& tile = layouts_.values[static_cast<size_t>(w.value)];
     const plan::ValuePlan* given = given_ ? plan::find_value(*given_, tile.value) : nullptr;
     tile.slots = 1;
-    const auto feed = tensor_loads_.fed.find(w.products.front());
-    if (in_order() || feed == tensor_loads_.fed.end() || !feed->second.direct || (given && given->slots == 1))
+    const auto load = tensor_loads_.products.find(w.products.front());
+    if (in_order() || load == tensor_loads_.products.end() || !load->second.direct ||
+        (given && given->slots == 1))
       continue;
     const auto loop =
         std::find_if(pipelines_.loops.begin(), pipelines_.loops.end(),
-                     [&](const plan::LoopPlan& l) { return l.loop == paths[feed->second.loop.value]; });
+                     [&](const plan::LoopPlan& l) { return l.loop == paths[load->second.loop.value]; });
     if (loop == pipelines_.loops.end() ||
-        !analysis::may_double_buffer(p_, ops_, w, *p_.as<ir::Loop>(feed->second.loop), *loop))
+        !analysis::may_double_buffer(p_, ops_, w, *p_.as<ir::Loop>(load->second.loop), *loop))
       continue;
     std::map<int, int64_t> slots = pipelines_.slots;
     slots[w.value] = 2;
@@ -312,8 +315,13 @@ Checked KernelPlanner::check_given_engines() const {
   for (size_t i = 0; i < ops_.ops.size(); ++i) {
     const plan::OpPlan* g = given_op(i);
     if (!g || g->engine != Engine::tensor_copy || layouts_.ops[i].engine == Engine::tensor_copy) continue;
-    std::string why = "no product of warpgroups in a pipelined loop uses its tile";
+    std::string why =
+        analysis::is_tile_load(p_, ops_.ops[i])
+            ? "no producer loads its tile, which only products of warpgroups and threads have from one"
+            : "it moves no tile between a tensor and shared memory";
     if (const auto it = not_stored_.find(i); it != not_stored_.end()) why = it->second;
+    if (const auto it = tensor_loads_.by_threads.find(i); it != tensor_loads_.by_threads.end())
+      why = it->second;
     for (const auto& [product, refusal] : refused_) why += "; " + ops_.ops[product].path + ": " + refusal;
     return Error(DiagCode::schedule_illegal, ops_.ops[i].path, "the schedule gives tensor copies, but " + why,
                  "leave the engine out to let the planner choose", ops_.ops[i].location);

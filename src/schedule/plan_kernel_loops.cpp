@@ -77,21 +77,36 @@ void KernelPlanner::widen_pipelines(bool persistent) {
   }
 }
 
+// Warpgroups tell the producer that they have read a tile.
+Refusals KernelPlanner::unfit_threads(int64_t threads) const {
+  Refusals unfit;
+  if (threads % target_.warpgroup == 0) return unfit;
+  for (const auto& [copy, load] : tensor_loads_.tiles)
+    unfit.emplace(copy, std::to_string(threads) + " threads are no whole warpgroups of " +
+                            std::to_string(target_.warpgroup) + ", which hand tiles back to a producer");
+  return unfit;
+}
+
 // One slot leaves a producer nothing to run ahead into.
 bool KernelPlanner::produced_loops_overlap() {
   const ir::KernelPaths paths(p_, index_);
   Refusals alone;
-  for (const auto& [product, feed] : tensor_loads_.fed)
+  for (const auto& [product, load] : tensor_loads_.products)
     for (const plan::LoopPlan& l : pipelines_.loops)
-      if (feed.loop.valid() && l.loop == paths[feed.loop.value] && l.num_stages < 2)
+      if (load.loop.valid() && l.loop == paths[load.loop.value] && l.num_stages < 2)
         alone[product] =
             "its loop has one stage (" + l.reason + "), a producer would have nothing to overlap";
   // Slots of tiles that threads could copy themselves are the first to go.
   Refusals crowded;
   for (const auto& [product, why] : alone)
-    for (const auto& [copy, feed] : tensor_loads_.beside)
-      if (feed.loop == tensor_loads_.fed.at(product).loop)
+    for (const auto& [copy, load] : tensor_loads_.tiles)
+      if (load.loop == tensor_loads_.products.at(product).loop)
         crowded.emplace(copy, "with slots for its tile the loop would have one stage");
+  for (const auto& [copy, load] : tensor_loads_.tiles)
+    for (const plan::LoopPlan& l : pipelines_.loops)
+      if (load.alone && load.loop.valid() && l.loop == paths[load.loop.value] && l.num_stages < 2)
+        crowded.emplace(
+            copy, "its loop has one stage (" + l.reason + "), a producer would have nothing to overlap");
   return leave_to_threads(crowded) ? false : !refuse(alone);
 }
 
@@ -99,8 +114,8 @@ bool KernelPlanner::produced_loops_overlap() {
 PingPongFacts KernelPlanner::turn_facts(int64_t threads) const {
   PingPongFacts facts{target_, {}, {}, {}};
   facts.threads = threads;
-  for (const auto& [product, feed] : tensor_loads_.fed)
-    if (feed.direct) facts.products[&ops_.ops[product]] = gemms_.at(product).cycles;
+  for (const auto& [product, load] : tensor_loads_.products)
+    if (load.direct) facts.products[&ops_.ops[product]] = gemms_.at(product).cycles;
   for (size_t op : produced_) facts.copies.insert(&ops_.ops[op]);
   for (const KernelOp& op : ops_.ops)
     if (threads_meet_for(op)) facts.meetings.insert(&op);
@@ -149,8 +164,8 @@ Checked KernelPlanner::order_products(const PingPongFacts& facts) {
     if (given && !value.memory && given->slots > 1) pipelines_.slots[static_cast<int>(v)] = given->slots;
   }
   std::set<ir::StmtId> loops;
-  for (const auto& [product, feed] : tensor_loads_.fed)
-    if (feed.direct) loops.insert(feed.loop);
+  for (const auto& [product, load] : tensor_loads_.products)
+    if (load.direct) loops.insert(load.loop);
   for (ir::StmtId loop : loops)
     for (plan::LoopPlan& l : pipelines_.loops) {
       if (l.loop != paths[loop.value]) continue;
@@ -167,10 +182,10 @@ Checked KernelPlanner::order_products(const PingPongFacts& facts) {
 // Shared memory that threads write, or a tensor that the program writes, may need a barrier in front of the
 // op or in it.
 bool KernelPlanner::threads_meet_for(const KernelOp& op) const {
-  const auto feed = tensor_loads_.fed.find(static_cast<size_t>(&op - ops_.ops.data()));
+  const auto load = tensor_loads_.products.find(static_cast<size_t>(&op - ops_.ops.data()));
   for (const analysis::ThreadWrittenOperand& w : written_) {
-    const bool before = feed != tensor_loads_.fed.end() && feed->second.loop.valid() &&
-                        !analysis::written_inside(p_, ops_, w, *p_.as<ir::Loop>(feed->second.loop));
+    const bool before = load != tensor_loads_.products.end() && load->second.loop.valid() &&
+                        !analysis::written_inside(p_, ops_, w, *p_.as<ir::Loop>(load->second.loop));
     for (const analysis::OpAccess& a : op.accesses)
       if (a.value == w.value && !w.own_rows && !before) return true;
   }

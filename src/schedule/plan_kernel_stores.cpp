@@ -12,7 +12,7 @@ namespace tilegen::schedule {
 void KernelPlanner::choose_stores() {
   stores_.clear();
   not_stored_.clear();
-  if (!produced_.empty()) find_stores();
+  if (target_.tensor_copy) find_stores();
   fit_stores();
   widen_epilogue_tiles();
   for (const StagedStore& s : stores_) {
@@ -46,6 +46,7 @@ void KernelPlanner::find_stores() {
       continue;
     const plan::OpPlan* g = given_op(i);
     if (g && g->engine && g->engine != Engine::tensor_copy) continue;
+    if (produced_.empty() && !(g && g->engine == Engine::tensor_copy)) continue;
     std::string why =
         options_.tensor_copies == TensorCopies::loads_and_stores
             ? store_refusal(p_, kernel_, ops_, i, layouts_.values, layouts_.conversions, target_)
@@ -83,7 +84,9 @@ void KernelPlanner::store_tile(size_t op, plan::ValuePlan& tile) {
     tile.reason = "boxes of the copy engine: no instruction asks for another form";
   }
   plan::OpPlan& plan = layouts_.ops[op];
-  plan.engine = Engine::tensor_copy;  // the iteration stays: threads can do the copy as well
+  plan.engine = Engine::tensor_copy;
+  plan.iteration.reset();
+  plan.vector = 0;
   plan.reason = "the copy engine stores the tile in boxes";
   engine_values_.insert(ops_.ops[op].accesses[0].value);
 }
@@ -94,7 +97,7 @@ void KernelPlanner::fit_stores() {
   const ir::KernelPaths paths(p_, index_);
   const bool crowded =
       arena(pipelines_.slots) > target_.shared_bytes ||
-      std::any_of(tensor_loads_.fed.begin(), tensor_loads_.fed.end(), [&](const auto& f) {
+      std::any_of(tensor_loads_.products.begin(), tensor_loads_.products.end(), [&](const auto& f) {
         return std::any_of(pipelines_.loops.begin(), pipelines_.loops.end(), [&](const auto& l) {
           return f.second.loop.valid() && l.loop == paths[f.second.loop.value] && l.num_stages < 2;
         });

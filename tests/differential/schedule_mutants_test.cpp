@@ -177,6 +177,54 @@ TEST(ScheduleMutants, AreRefusedOrHappen) {
   }
 }
 
+// Each copy of a kernel asked of the copy engine, and all of them: refused with a way out, or done so, with
+// the interpreter's results and nothing found.
+TEST(ScheduleMutants, EveryCopyMayBeAskedOfTheEngine) {
+  const char* const target = "sim:sm_90a";
+  std::map<std::string, int> outcomes;
+  for (Scheduled& program : all_programs()) {
+    auto planned = program.compile(target, std::nullopt, true);
+    if (!planned) continue;
+    std::vector<plan::Schedule> asked;
+    for (const plan::KernelSchedule& kernel : (*planned)->schedule.kernels) {
+      plan::Schedule all;
+      all.kernels.push_back({.kernel = kernel.kernel});
+      for (const plan::OpPlan& op : kernel.ops) {
+        if (op.op.find("/copy#") == std::string::npos || op.engine == plan::Engine::tensor_copy) continue;
+        plan::Schedule one;
+        one.kernels.push_back({.kernel = kernel.kernel});
+        one.kernels[0].ops.push_back({.op = op.op, .engine = plan::Engine::tensor_copy});
+        all.kernels[0].ops.push_back(one.kernels[0].ops[0]);
+        asked.push_back(std::move(one));
+      }
+      if (all.kernels[0].ops.size() > 1) asked.push_back(std::move(all));
+    }
+    for (const plan::Schedule& given : asked) {
+      SCOPED_TRACE(program.name() + ": " + plan::schedule_to_json(given));
+      auto artifact = program.compile(target, given, false);
+      if (!artifact) {
+        ++outcomes["refused"];
+        if (std::getenv("TILEGEN_SHOW"))
+          std::cout << program.name() << ": " << artifact.error().diagnostics[0].message << "\n";
+        EXPECT_TRUE(is_refusal(artifact.error())) << artifact.error().to_text();
+        continue;
+      }
+      ++outcomes["runs"];
+      const plan::KernelSchedule& wanted = given.kernels[0];
+      const auto kernel =
+          std::find_if((*artifact)->schedule.kernels.begin(), (*artifact)->schedule.kernels.end(),
+                       [&](const auto& k) { return k.kernel == wanted.kernel; });
+      for (const plan::OpPlan& op : wanted.ops)
+        EXPECT_EQ(plan::find_op(*kernel, op.op)->engine, plan::Engine::tensor_copy);
+      for (uint64_t seed = 0; seed < 6; ++seed)
+        EXPECT_EQ(program.run(**artifact, seed), "") << "seed " << seed;
+    }
+  }
+  for (const auto& [outcome, times] : outcomes) std::cout << times << " " << outcome << "\n";
+  EXPECT_GT(outcomes["runs"], 12);
+  EXPECT_GT(outcomes["refused"], 100);
+}
+
 // Digits that reach beyond the tile: what lies there is guarded, and no part of the tile.
 TEST(ScheduleMutants, PaddingOfAnIterationIsNotCopied) {
   for (Scheduled& program : all_programs()) {

@@ -85,7 +85,7 @@ class Translation {
 // Decisions alone, with names of `words`; reasons, origins, notes and places in memory say how they came
 // about.
 plan::KernelSchedule translated(plan::KernelSchedule k, const Translation& words,
-                                const std::map<std::string, std::string>& params, bool swapped) {
+                                const std::map<std::string, std::string>& params) {
   const auto name = [&](std::string& of) {
     const auto other = words.name(of);
     if (other) of = *other;
@@ -102,7 +102,6 @@ plan::KernelSchedule translated(plan::KernelSchedule k, const Translation& words
   if (k.launch) k.launch->reason.clear();
   keep(k.ops, [&](plan::OpPlan& o) {
     o.reason.clear();
-    if (swapped) o.iteration.reset();
     std::erase_if(o.through_memory, [&](std::string& v) { return !name(v); });
     if (o.deferred_to) name(*o.deferred_to);
     if (o.skip_if_identity) name(*o.skip_if_identity);
@@ -162,8 +161,7 @@ std::string name_of(const ir::Program& p, const ir::Param& param) {
   return param.kind == ir::Param::Kind::tensor ? p.buffer(param.buffer).name : p.var(param.var).name;
 }
 
-std::string difference_of_plans(const ir::Program& a, const ir::Program& b, const char* target,
-                                bool swapped) {
+std::string difference_of_plans(const ir::Program& a, const ir::Program& b, const char* target) {
   const auto x = schedule::plan_for(a, target), y = schedule::plan_for(b, target);
   if (!x || !y) {
     if (static_cast<bool>(x) == static_cast<bool>(y)) return "";
@@ -178,8 +176,8 @@ std::string difference_of_plans(const ir::Program& a, const ir::Program& b, cons
   for (size_t k = 0; k < a.kernels.size(); ++k) {
     const Translation words(b, a, static_cast<int>(k)), own(a, a, static_cast<int>(k));
     if (!words.broken().empty()) return words.broken();
-    const std::string was = text_of(translated(x->kernels[k], own, own_params, swapped));
-    const std::string is = text_of(translated(y->kernels[k], words, params, swapped));
+    const std::string was = text_of(translated(x->kernels[k], own, own_params));
+    const std::string is = text_of(translated(y->kernels[k], words, params));
     if (was != is) return first_difference(was, is);
   }
   return "";
@@ -205,7 +203,7 @@ TEST_P(Spelling, PlanIsUnchanged) {
       ADD_FAILURE() << path << ": " << d.to_text();
     for (const char* target : {"sm_80", "sm_90a"})
       EXPECT_EQ(difference_of_plans(schedule::planned_form(*p, target), schedule::planned_form(other, target),
-                                    target, GetParam().name == "swapped variables"),
+                                    target),
                 "")
           << path << " for " << target;
   }

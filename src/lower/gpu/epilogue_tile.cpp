@@ -200,9 +200,15 @@ class StagedStore {
   std::vector<ExprId> origin_;
 };
 
-// fragment -> tensor; false when the copy is another.
-bool OpLowering::stage_and_store(int dst) {
-  if (dst != 1 || !k_.in_thread_registers(tile_op_->operands[0].buffer)) return false;
+// To a tensor; false when the copy is another.
+bool OpLowering::store_in_bulk(int dst) {
+  if (dst != 1 || !k_.target_.tensor_copy ||
+      k_.p_.buffer(tile_op_->operands[1].buffer).scope != ir::MemScope::global)
+    return false;
+  if (!k_.in_thread_registers(tile_op_->operands[0].buffer)) {
+    k_.store_tile(op_, out_);
+    return true;
+  }
   const int value = k_.value_of(tile_op_->operands[0].buffer);
   if (value < 0) return true;  // reported
   const FragmentView from = k_.held(value);

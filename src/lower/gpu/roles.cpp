@@ -129,7 +129,7 @@ void ScheduledLowering::lower(const expand::Order& s, thread::Block& out) {
 
 void ScheduledLowering::lower(const expand::Barrier& s, thread::Block& out) {
   if (s.scope == expand::Scope::warpgroup) return k_.warpgroup_barrier(out, origin());
-  emit(thread::Barrier{thread::kRoleBarrier, *k_.schedule_.threads, false}, out);
+  k_.role_barrier(out, origin());
 }
 
 void ScheduledLowering::lower(const expand::AwaitStores&, thread::Block& out) {

@@ -3,6 +3,7 @@
 #include "arith/simplify.h"
 #include "lower/gpu/tensor_coordinate.h"
 #include "lower/kernel_lowering.h"
+#include "thread/named_barriers.h"
 #include "thread/tensor_coordinates.h"
 
 namespace tilegen::lower {
@@ -66,9 +67,10 @@ std::optional<KernelLowering::TensorBoxes> KernelLowering::tensor_boxes(const an
   const auto* copy = p_.as<ir::TileOp>(op.stmt);
   std::string reason;
   const auto dims = analysis::tensor_copy_dims(p_, *copy, &reason);
-  const ir::Region& from = copy->operands[0];
+  const bool load = p_.buffer(copy->operands[0].buffer).scope == ir::MemScope::global;
+  const ir::Region& tensor = copy->operands[load ? 0 : 1];
   const auto shape =
-      dims ? layout::tensor_tile(l, dims->tile_inner, ir::dtype_bytes(p_.buffer(from.buffer).type), &reason)
+      dims ? layout::tensor_tile(l, dims->tile_inner, ir::dtype_bytes(p_.buffer(tensor.buffer).type), &reason)
            : std::nullopt;
   if (!shape) {
     fail(DiagCode::schedule_illegal, op.path, "the copy engine cannot move the tile: " + reason,
@@ -76,11 +78,11 @@ std::optional<KernelLowering::TensorBoxes> KernelLowering::tensor_boxes(const an
     return std::nullopt;
   }
   TensorBoxes b{-1, {}, *dims, *shape};
-  b.map = tensor_map(from.buffer, box_of(from, *dims, rows > 0 ? rows : shape->rows, shape->inner),
+  b.map = tensor_map(tensor.buffer, box_of(tensor, *dims, rows > 0 ? rows : shape->rows, shape->inner),
                      shape->swizzle);
-  for (size_t d = 0; d < from.offsets.size(); ++d)
-    b.origin.push_back(
-        tensor_coordinate(ctx_, lower_expr(from.offsets[d]), lower_expr(p_.buffer(from.buffer).shape[d])));
+  for (size_t d = 0; d < tensor.offsets.size(); ++d)
+    b.origin.push_back(tensor_coordinate(ctx_, lower_expr(tensor.offsets[d]),
+                                         lower_expr(p_.buffer(tensor.buffer).shape[d])));
   return b;
 }
 
@@ -152,6 +154,40 @@ void KernelLowering::tensor_loads(const analysis::KernelOp& op, const PipelineBa
       load.barrier_index = slot;
       out.push_back(out_.add(std::move(load), op.path));
     }
+}
+
+// What threads wrote is there for the engine behind their fences and a barrier; one thread has it stored. Who
+// overwrites the tile waits until the engine has read it (expand/expand_kernel.cpp).
+void KernelLowering::store_tile(const analysis::KernelOp& op, thread::Block& out) {
+  ir::ExprPool& e = out_.exprs;
+  const int value = op.accesses.front().value;
+  const auto boxes = tensor_boxes(op, *schedule_.values[static_cast<size_t>(value)].memory, 0);
+  if (!boxes) return;
+  const layout::TensorTile& tile = boxes->tile;
+  const MemoryId memory = values_[static_cast<size_t>(value)];
+  thread::Memory& bytes = out_.memories[memory.value];
+  bytes.alignment = std::max<int64_t>(bytes.alignment, target_.tensor_tile_alignment);
+  out.push_back(out_.add(thread::ProxyFence{}, op.path));
+  role_barrier(out, op.path);
+  thread::Block stores;
+  for (int64_t row = 0; row < tile.row_boxes; ++row)
+    for (int64_t column = 0; column < tile.column_boxes; ++column) {
+      thread::TensorStore store;
+      store.map = boxes->map;
+      store.coordinates = box_coordinates(boxes->origin, boxes->dims, e.const_int(row * tile.rows),
+                                          e.const_int(column * tile.inner));
+      store.src = memory;
+      store.src_index = in_slot(value, e.const_int(row * tile.row_stride + column * tile.column_stride));
+      stores.push_back(out_.add(std::move(store), op.path));
+    }
+  stores.push_back(out_.add(thread::BulkCommit{}, op.path));
+  const ExprId first = e.binary(ir::ExprOp::eq, e.var(out_.thread_var), e.const_int(0));
+  out.push_back(out_.add(thread::Branch{first, std::move(stores), {}}, op.path));
+}
+
+// Named, also where no other role is: planting barriers leaves it where it stands.
+void KernelLowering::role_barrier(thread::Block& out, const std::string& origin) {
+  out.push_back(out_.add(thread::Barrier{thread::kRoleBarrier, *schedule_.threads, false}, origin));
 }
 
 }  // namespace tilegen::lower

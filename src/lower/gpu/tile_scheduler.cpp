@@ -69,8 +69,7 @@ ExprId KernelLowering::current_tile() {
 void KernelLowering::declare_tile_scheduler() {
   const plan::MemoryPlan* place = plan::find_memory(schedule_, plan::Storage::tile_scheduler, kernel_.name);
   if (!place)
-    return fail(DiagCode::schedule_illegal, kernel_.name,
-                "the tile scheduler has no place in shared memory",
+    return fail(DiagCode::schedule_illegal, kernel_.name, "the tile scheduler has no place in shared memory",
                 "plan the program for this target");
   const int64_t barriers = target_.transaction_barrier_bytes * kSlots;
   const std::string name = kernel_.name + ":tile_scheduler";

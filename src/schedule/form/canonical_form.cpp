@@ -5,6 +5,7 @@
 #include "ir/text.h"
 #include "schedule/form/forward_temporaries.h"
 #include "schedule/form/group_stores.h"
+#include "schedule/form/order_variables.h"
 
 namespace tilegen::schedule {
 
@@ -22,8 +23,10 @@ std::optional<ir::Program> canonical_form(const ir::Program& p, const target::Ta
   if (!t.has_block_threads() || !has_elements(p)) return std::nullopt;
   ir::Program form = p;
   const bool forwarded = forward_temporaries(form);
+  bool ordered = order_variables(form);
   const StoreGroups groups = group_stores(form);
-  if (!forwarded && groups.parts.empty() && !groups.joined) return std::nullopt;
+  ordered = order_variables(form) || ordered;  // of loops that were parts of others
+  if (!forwarded && !ordered && groups.parts.empty() && !groups.joined) return std::nullopt;
   ir::Program::Written written{ir::program_hash(p), ir::statement_paths(p)};
   written.paths.resize(form.stmts.size());
   const std::vector<std::string> paths = written.paths;

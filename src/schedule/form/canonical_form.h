@@ -6,6 +6,7 @@
 //   2. Neighbouring parallel loops over the same points that load the same element of memory, or of which one
 //      loads what the other stores, are one loop.
 //   3. Statements of a parallel loop that share nothing in memory are loops of their own.
+//   4. Variables of a parallel loop stand in the order of the dims that they walk.
 //
 //   parallel i in 64 { t[i] = old[i] - top[i] }
 //   parallel i in 64 { f[i] = exp(t[i])              ->  parallel i in 64 { f[i] = exp(old[i] - top[i]) }

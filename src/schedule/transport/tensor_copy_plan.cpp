@@ -36,20 +36,20 @@ int written_value(const KernelOp& op) {
 }  // namespace
 
 Refusals unfit_products(const ir::Program& p, const KernelOps& ops, const target::Target& t,
-                        const TensorLoads& feeds, const std::map<size_t, plan::GemmPlan>& gemms) {
+                        const TensorLoads& loads, const std::map<size_t, plan::GemmPlan>& gemms) {
   Refusals unfit;
   if (!t.tensor_copy) return unfit;
-  for (const auto& [product, feed] : feeds.fed) {
+  for (const auto& [product, load] : loads.products) {
     if (gemms.at(product).engine != Engine::warpgroup_mma) continue;
     const auto refuse_beside = [&](const KernelOp& other, const char* where) {
       const auto gemm = gemms.find(static_cast<size_t>(&other - ops.ops.data()));
       if (gemm != gemms.end() && gemm->second.engine != Engine::warpgroup_mma)
         unfit[product] = other.path + where + " is not done by warpgroups";
     };
-    if (feed.loop.valid())
-      for (const KernelOp* other : analysis::ops_inside(p, ops, *p.as<ir::Loop>(feed.loop)))
+    if (load.loop.valid())
+      for (const KernelOp* other : analysis::ops_inside(p, ops, *p.as<ir::Loop>(load.loop)))
         refuse_beside(*other, " of the same loop");
-    for (size_t copy : feed.copies)
+    for (size_t copy : load.copies)
       for (const KernelOp& other : ops.ops)
         for (const OpAccess& a : other.accesses)
           if (a.read && a.value == written_value(ops.ops[copy]))
@@ -58,11 +58,11 @@ Refusals unfit_products(const ir::Program& p, const KernelOps& ops, const target
   return unfit;
 }
 
-Refusals unfit_layouts(const ir::Program& p, const KernelOps& ops, const TensorLoads& feeds,
+Refusals unfit_layouts(const ir::Program& p, const KernelOps& ops, const TensorLoads& loads,
                        const std::map<size_t, plan::GemmPlan>& gemms, const infer::InferResult& layouts) {
   const std::vector<plan::ValuePlan>& values = layouts.values;
   Refusals unfit;
-  for (const auto& [product, feed] : feeds.fed) {
+  for (const auto& [product, load] : loads.products) {
     const plan::GemmPlan& gemm = gemms.at(product);
     if (gemm.engine != Engine::warpgroup_mma) continue;
     const KernelOp& op = ops.ops[product];
@@ -78,7 +78,7 @@ Refusals unfit_layouts(const ir::Program& p, const KernelOps& ops, const TensorL
                          "' lies as " +
                          (v.origin == plan::Origin::given ? "the schedule says" : "another product wants it");
     }
-    for (size_t copy : feed.copies) {
+    for (size_t copy : load.copies) {
       const auto& v = values[static_cast<size_t>(written_value(ops.ops[copy]))];
       const auto& type = p.buffer(p.as<ir::TileOp>(ops.ops[copy].stmt)->operands[1].buffer).type;
       std::string why;
@@ -100,19 +100,19 @@ struct Group {
   std::set<int> values;
 };
 
-std::vector<Group> channel_groups(const ir::Program& p, int kernel, const KernelOps& ops,
-                                  const TensorLoads& feeds) {
+std::vector<Group> pipeline_groups(const ir::Program& p, int kernel, const KernelOps& ops,
+                                   const TensorLoads& loads) {
   const analysis::BlockTree tree(p, p.kernels[static_cast<size_t>(kernel)]);
   std::map<int, Group> users;  // by value
-  for (const auto& [product, feed] : feeds.fed)
-    for (size_t copy : feed.copies) {
+  for (const auto& [product, load] : loads.products)
+    for (size_t copy : load.copies) {
       Group& g = users[written_value(ops.ops[copy])];
       g.home = &tree.block_of(ops.ops[copy].stmt);
       g.loop = tree.loop_of(ops.ops[copy].stmt);
       g.users.insert(product);
     }
-  for (const auto& [copy, feed] : feeds.beside)
-    users[written_value(ops.ops[copy])] = {&tree.block_of(ops.ops[copy].stmt), feed.loop, feed.readers, {}};
+  for (const auto& [copy, load] : loads.tiles)
+    users[written_value(ops.ops[copy])] = {&tree.block_of(ops.ops[copy].stmt), load.loop, load.readers, {}};
   std::vector<Group> groups;
   for (auto& [value, user] : users) {
     auto g = std::find_if(groups.begin(), groups.end(), [u = &user](const Group& other) {
@@ -129,11 +129,11 @@ std::set<std::string> names_of(const plan::PipelinePlan& c) { return {c.values.b
 }  // namespace
 
 Expected<std::vector<plan::PipelinePlan>> plan_copy_pipelines(const ir::Program& p, int kernel,
-                                                              const KernelOps& ops, const TensorLoads& feeds,
+                                                              const KernelOps& ops, const TensorLoads& loads,
                                                               const plan::KernelSchedule* given) {
   const ir::KernelPaths paths(p, kernel);
   std::vector<plan::PipelinePlan> pipelines;
-  const std::vector<Group> groups = channel_groups(p, kernel, ops, feeds);
+  const std::vector<Group> groups = pipeline_groups(p, kernel, ops, loads);
   for (const Group& g : groups) {
     const auto beside =
         std::count_if(groups.begin(), groups.end(), [&](const Group& o) { return o.loop == g.loop; });

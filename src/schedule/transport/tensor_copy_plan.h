@@ -1,7 +1,7 @@
-// What the tiles of fed products ask of plans and layouts, the pipelines that hand tiles over, and what
-// leaves by tensor copies.
+// What the tiles that a producer loads ask of plans and layouts, the pipelines that hand tiles over, and
+// what leaves by tensor copies.
 //
-// requires: feeds (tensor_feeds.h); behind layouts: the held layouts. ensures: a pipeline holds the tiles
+// requires: loads (tensor_loads.h); behind layouts: the held layouts. ensures: a pipeline holds the tiles
 // that are filled in one place and used by the same ops. refuses, with a note: products that cannot have
 // their tiles or registers so, stores by threads.
 #pragma once
@@ -10,18 +10,18 @@
 
 namespace tilegen::schedule {
 
-// Fed products whose loop has a product that warpgroups do not do, whose tiles lie as the instruction or the
+// Products whose loop has a product that warpgroups do not do, whose tiles lie as the instruction or the
 // engine cannot have them, or whose registers are held otherwise. Empty: the products can be done as planned.
 Refusals unfit_products(const ir::Program& p, const analysis::KernelOps& ops, const target::Target& t,
-                        const TensorLoads& feeds, const std::map<size_t, plan::GemmPlan>& gemms);
-Refusals unfit_layouts(const ir::Program& p, const analysis::KernelOps& ops, const TensorLoads& feeds,
+                        const TensorLoads& loads, const std::map<size_t, plan::GemmPlan>& gemms);
+Refusals unfit_layouts(const ir::Program& p, const analysis::KernelOps& ops, const TensorLoads& loads,
                        const std::map<size_t, plan::GemmPlan>& gemms, const infer::InferResult& layouts);
 
-// The pipelines of fed products, with one slot each. Given ones are taken where they hold what has to be
-// held.
+// The pipelines of what a producer loads, with one slot each. Given ones are taken where they hold what has
+// to be held.
 Expected<std::vector<plan::PipelinePlan>> plan_copy_pipelines(const ir::Program& p, int kernel,
                                                               const analysis::KernelOps& ops,
-                                                              const TensorLoads& feeds,
+                                                              const TensorLoads& loads,
                                                               const plan::KernelSchedule* given);
 
 // Why a copy to a tensor cannot be done by the engine; empty when it can. `values`, `conversions`: as

@@ -29,9 +29,9 @@ bool keeps_from_engine(const plan::KernelSchedule* given, const std::string& pat
   return g && g->engine && g->engine != Engine::tensor_copy;
 }
 
-class FeedFinder {
+class LoadFinder {
  public:
-  FeedFinder(const ir::Program& p, int kernel, const KernelOps& ops, analysis::LoopDependences& dependences,
+  LoadFinder(const ir::Program& p, int kernel, const KernelOps& ops, analysis::LoopDependences& dependences,
              const plan::KernelSchedule* given)
       : p_(p),
         tree_(p, p.kernels[static_cast<size_t>(kernel)]),
@@ -39,30 +39,34 @@ class FeedFinder {
         dependences_(dependences),
         given_(given) {}
 
-  std::string find(size_t product, TensorFeed& feed) const {
+  std::string find(size_t product, ProductLoads& load) const {
     const KernelOp& op = ops_.ops[product];
     for (const OpAccess& a : op.accesses) {
       if (p_.buffer(a.buffer).scope != ir::MemScope::shared) continue;
       if (!a.write && written_by_threads(a.value)) continue;
-      const std::string why = filler(a.value, feed.copies);
+      const std::string why = filler(a.value, load.copies);
       if (!why.empty())
         return "tile '" + p_.buffer(a.buffer).name + "' does not come by a tensor copy: " + why;
     }
     for (ir::StmtId at : tree_.around(op.stmt))
-      if (std::any_of(feed.copies.begin(), feed.copies.end(),
+      if (std::any_of(load.copies.begin(), load.copies.end(),
                       [&](size_t copy) { return tree_.loop_of(ops_.ops[copy].stmt) == at; }))
-        feed.loop = at;
-    feed.direct = feed.loop.valid() && tree_.loop_of(op.stmt) == feed.loop;
+        load.loop = at;
+    load.direct = load.loop.valid() && tree_.loop_of(op.stmt) == load.loop;
     return "";
   }
 
   // The loop whose body the op stands in.
   ir::StmtId own_loop(size_t op) const { return tree_.loop_of(ops_.ops[op].stmt); }
 
-  // A copy in the loop whose tile threads read and nothing else does.
-  std::string find_beside(size_t copy, ThreadFeed& feed) const {
+  // A copy whose tile threads read and nothing else does; in the loop, or outside of loops.
+  std::string find_tile_load(size_t copy, TileLoad& load) const {
     const KernelOp& op = ops_.ops[copy];
-    if (tree_.loop_of(op.stmt) != feed.loop) return "it stands in a branch or loop inside";
+    if (tree_.loop_of(op.stmt) != load.loop) return "it stands in a branch or loop inside";
+    for (const KernelOp& other : ops_.ops)
+      for (const OpAccess& a : other.accesses)
+        if (&other != &op && a.write && a.value == written_value(op))
+          return "several operations write its tile";
     if (std::string why = copy_refusal(op); !why.empty()) return why;
     const int value = written_value(op);
     for (const auto& [where, read] : ops_.scalar_reads)
@@ -72,9 +76,11 @@ class FeedFinder {
         if (a.value != value || !a.read) continue;
         if (ops_.ops[i].form == analysis::OpForm::contraction)
           return "a product reads it, which does not take it from a producer";
-        feed.readers.insert(i);
+        if (reads_elsewhere(op, ops_.ops[i]))
+          return ops_.ops[i].path + " reads it outside of what stands behind the copy";
+        load.readers.insert(i);
       }
-    return feed.readers.empty() ? "nothing reads it" : "";
+    return load.readers.empty() ? "nothing reads it" : "";
   }
 
  private:
@@ -88,6 +94,12 @@ class FeedFinder {
         return "its loop's bounds are read from memory that the kernel may write";
     }
     return "";
+  }
+
+  // Not behind the copy in its block, or inside of what stands there.
+  bool reads_elsewhere(const KernelOp& copy, const KernelOp& reader) const {
+    const ir::StmtId in_home = tree_.member(tree_.block_of(copy.stmt), reader.stmt);
+    return !in_home.valid() || !tree_.precedes(copy.stmt, in_home);
   }
 
   // By something else than copies that only move elements of tensors: those are the engine's, or wait for
@@ -114,14 +126,11 @@ class FeedFinder {
         copy = &op;
       }
     if (!copy || !analysis::is_tile_load(p_, *copy)) return "no copy from a tensor fills it";
-    const ir::Block& home = tree_.block_of(copy->stmt);
     for (const KernelOp& op : ops_.ops)
       for (const OpAccess& a : op.accesses) {
         if (a.value != value || a.write) continue;
         if (op.form != analysis::OpForm::contraction) return op.path + " reads it too";
-        const ir::StmtId in_home = tree_.member(home, op.stmt);
-        if (!in_home.valid() || !tree_.precedes(copy->stmt, in_home))
-          return op.path + " reads it outside of what stands behind the copy";
+        if (reads_elsewhere(*copy, op)) return op.path + " reads it outside of what stands behind the copy";
       }
     for (const auto& [where, read] : ops_.scalar_reads)
       if (read == value) return "it is read by a scalar expression";
@@ -161,85 +170,117 @@ class FeedFinder {
   const plan::KernelSchedule* given_;
 };
 
-// Of every loop with fed products the other copies from tensors.
-void find_beside(const ir::Program& p, const KernelOps& ops, const FeedFinder& finder, TensorLoads& feeds) {
-  std::set<ir::StmtId> loops;
+// The schedule has a tile of the loop come by the copy engine.
+bool asks_for_engine(const plan::KernelSchedule* given, const std::vector<const KernelOp*>& inside) {
+  return given && std::any_of(inside.begin(), inside.end(), [&](const KernelOp* op) {
+           const plan::OpPlan* g = plan::find_op(*given, op->path);
+           return g && g->engine == Engine::tensor_copy;
+         });
+}
+
+// The other copies from tensors of loops with products that are loaded for; those of loops without any, and
+// outside of loops.
+void find_tile_loads(const ir::Program& p, int kernel, const KernelOps& ops, const LoadFinder& finder,
+                     const plan::KernelSchedule* given, TensorLoads& loads) {
+  std::set<ir::StmtId> multiply;
   std::set<size_t> copies;
-  for (const auto& [product, feed] : feeds.fed) {
-    if (const ir::StmtId own = finder.own_loop(product); own.valid()) loops.insert(own);
-    copies.insert(feed.copies.begin(), feed.copies.end());
+  for (const auto& [product, load] : loads.products) {
+    if (const ir::StmtId own = finder.own_loop(product); own.valid()) multiply.insert(own);
+    copies.insert(load.copies.begin(), load.copies.end());
   }
-  for (ir::StmtId loop : loops)
-    for (const KernelOp* op : analysis::ops_inside(p, ops, *p.as<ir::Loop>(loop))) {
-      const auto copy = static_cast<size_t>(op - ops.ops.data());
-      if (!analysis::is_tile_load(p, *op) || copies.count(copy)) continue;
-      ThreadFeed feed{loop, {}};
-      std::string why = finder.find_beside(copy, feed);
-      if (why.empty())
-        feeds.beside.emplace(copy, std::move(feed));
-      else
-        feeds.by_threads.emplace(copy, std::move(why));
+  const auto add = [&](const KernelOp& op, TileLoad load) {
+    const auto copy = static_cast<size_t>(&op - ops.ops.data());
+    if (!analysis::is_tile_load(p, op) || copies.count(copy)) return;
+    std::string why = finder.find_tile_load(copy, load);
+    if (why.empty())
+      loads.tiles.emplace(copy, std::move(load));
+    else
+      loads.by_threads.emplace(copy, std::move(why));
+  };
+  ir::for_each_statement(p, p.kernels[static_cast<size_t>(kernel)].body, [&](ir::StmtId id, int) {
+    const auto* loop = p.as<ir::Loop>(id);
+    if (!loop || loop->kind == ir::LoopKind::parallel) return;
+    const std::vector<const KernelOp*> inside = analysis::ops_inside(p, ops, *loop);
+    const bool alone = multiply.count(id) == 0;
+    if (alone && !asks_for_engine(given, inside)) return;
+    for (const KernelOp* op : inside) {
+      if (alone && finder.own_loop(static_cast<size_t>(op - ops.ops.data())) != id) continue;
+      add(*op, {id, {}, alone});
     }
+  });
+  for (const KernelOp& op : ops.ops)
+    if (!finder.own_loop(static_cast<size_t>(&op - ops.ops.data())).valid() && asks_for_engine(given, {&op}))
+      add(op, {{}, {}, true});
 }
 
 }  // namespace
 
-TensorLoads find_tensor_feeds(const ir::Program& p, int kernel, const KernelOps& ops,
+TensorLoads find_tensor_loads(const ir::Program& p, int kernel, const KernelOps& ops,
                               analysis::LoopDependences& dependences, const target::Target& t,
                               const plan::KernelSchedule* given, TensorCopies allowed) {
-  TensorLoads feeds;
-  if (!t.tensor_copy) return feeds;
-  const FeedFinder finder(p, kernel, ops, dependences, given);
+  TensorLoads loads;
+  if (!t.tensor_copy) return loads;
+  const LoadFinder finder(p, kernel, ops, dependences, given);
   const bool produced = !given || !given->roles || given->roles->producer_threads != 0;
   for (size_t i = 0; i < ops.ops.size(); ++i) {
     if (ops.ops[i].form != analysis::OpForm::contraction) continue;
-    TensorFeed feed;
+    ProductLoads load;
     std::string why = allowed == TensorCopies::none ? "planned without tensor copies"
                       : !produced                   ? "the schedule gives no producer"
-                                                    : finder.find(i, feed);
+                                                    : finder.find(i, load);
     if (why.empty())
-      feeds.fed.emplace(i, std::move(feed));
+      loads.products.emplace(i, std::move(load));
     else
-      feeds.refused.emplace(i, std::move(why));
+      loads.refused.emplace(i, std::move(why));
   }
-  if (allowed != TensorCopies::product_loads) find_beside(p, ops, finder, feeds);
-  return feeds;
+  if (allowed < TensorCopies::product_loads && produced)
+    find_tile_loads(p, kernel, ops, finder, given, loads);
+  return loads;
 }
 
-Refusals settle(const ir::Program& p, int kernel, const KernelOps& ops, TensorLoads& feeds) {
+Refusals settle(const ir::Program& p, int kernel, const KernelOps& ops, TensorLoads& loads) {
   const analysis::BlockTree tree(p, p.kernels[static_cast<size_t>(kernel)]);
   std::set<ir::StmtId> multiplies, produced;
-  for (const auto& [product, feed] : feeds.fed)
-    if (feed.loop.valid()) multiplies.insert(feed.loop), produced.insert(feed.loop);
-  std::erase_if(feeds.beside, [&](const auto& b) {
+  for (const auto& [product, load] : loads.products)
+    if (load.loop.valid()) multiplies.insert(load.loop), produced.insert(load.loop);
+  const Refusals left = loads.by_threads;
+  std::erase_if(loads.tiles, [&](const auto& b) {
     const ir::StmtId loop = b.second.loop;
-    return multiplies.count(loop) == 0 &&
-           std::none_of(feeds.fed.begin(), feeds.fed.end(),
-                        [&](const auto& f) { return tree.loop_of(ops.ops[f.first].stmt) == loop; });
+    if (!b.second.alone)
+      return multiplies.count(loop) == 0 &&
+             std::none_of(loads.products.begin(), loads.products.end(),
+                          [&](const auto& f) { return tree.loop_of(ops.ops[f.first].stmt) == loop; });
+    const auto other = std::find_if(left.begin(), left.end(), [&](const auto& l) {
+      return loop.valid() && tree.loop_of(ops.ops[l.first].stmt) == loop;
+    });
+    if (other == left.end()) return false;
+    loads.by_threads.emplace(
+        b.first, ops.ops[other->first].path + " of its loop is left to threads: " + other->second);
+    return true;
   });
-  for (const auto& [copy, feed] : feeds.beside) produced.insert(feed.loop);
+  for (const auto& [copy, load] : loads.tiles) produced.insert(load.loop);
   Refusals alone;
-  for (auto& [product, feed] : feeds.fed) {
+  for (auto& [product, load] : loads.products) {
     const ir::StmtId own = tree.loop_of(ops.ops[product].stmt);
     const bool left = own.valid() && !produced.count(own) &&
                       std::any_of(ops.ops.begin(), ops.ops.end(), [&](const KernelOp& op) {
                         return analysis::is_tile_load(p, op) && tree.loop_of(op.stmt) == own;
                       });
-    if (!feed.loop.valid() && produced.count(own)) {  // beside tiles that threads read
-      feed.loop = own;
-      feed.direct = true;
+    if (!load.loop.valid() && produced.count(own)) {  // beside tiles that threads read
+      load.loop = own;
+      load.direct = true;
     }
-    if (left || (feed.copies.empty() && !produced.count(own)))
+    if (left || (load.copies.empty() && !produced.count(own)))
       alone.emplace(product, own.valid() ? "no tile of its loop comes by a tensor copy"
                                          : "no tile of it comes by a tensor copy");
   }
   return alone;
 }
 
-Refusals fit_thread_tiles(const ir::Program& p, const KernelOps& ops, const TensorLoads& feeds,
+Refusals fit_thread_tiles(const ir::Program& p, const KernelOps& ops, const TensorLoads& loads,
                           std::vector<plan::ValuePlan>& values) {
   Refusals unfit;
-  for (const auto& [copy, feed] : feeds.beside) {
+  for (const auto& [copy, load] : loads.tiles) {
     const auto& op = *p.as<ir::TileOp>(ops.ops[copy].stmt);
     plan::ValuePlan& tile = values[static_cast<size_t>(written_value(ops.ops[copy]))];
     const auto dims = analysis::tensor_copy_dims(p, op, nullptr);

@@ -1,14 +1,14 @@
-// Tiles that come by tensor copies, and who uses them: products of warpgroups, or threads beside such
-// products.
+// Tiles that a producer has the copy engine load, and who reads them: products of warpgroups, or threads.
 //
-// requires: collected ops. ensures: a product that is fed reads tiles that are each filled by one copy that
-// the engine can do, and that are read by products only, behind the copy in its block or inside of what
+// requires: collected ops. ensures: a product of `products` reads tiles that are each filled by one copy that
+// the engine can do, and that are read by products only, after the copy in its block or inside of what
 // stands there; or tiles that threads write. A copy in a loop may run ahead; elsewhere it fills its tile once
 // whenever its block runs. What the producer follows to the copies, bounds and conditions, is the same for
-// all threads and not written by the kernel.
-// why here: in front of engines and atoms, since warpgroup products need it; layouts, which may be given, are
-// seen to behind. refuses, with a note: products that are not fed; copies of such a loop that are left to
-// threads.
+// all threads and not written by the kernel. A loop without such products has all of its tiles from the
+// producer, or none.
+// why here: before engines and atoms, since warpgroup products need it; layouts, which may be given, are
+// seen to afterwards. refuses, with a note: products that are not loaded for; copies of such a loop that are
+// left to threads.
 #pragma once
 
 #include <map>
@@ -24,35 +24,38 @@ namespace tilegen::schedule {
 // Why an op cannot be done by the copy engine or by warpgroups, by index into KernelOps::ops.
 using Refusals = std::map<size_t, std::string>;
 
-struct TensorFeed {
+// The loads of a product's tiles.
+struct ProductLoads {
   // The innermost loop around the product with a copy of a tile of it in its body; invalid: there is none.
   ir::StmtId loop;
   bool direct = false;         // the product stands in the loop's body itself
   std::vector<size_t> copies;  // ops that fill its tiles
 };
-// A copy in the loop of fed products whose tile only threads read.
-struct ThreadFeed {
+// The load of a tile that only threads read.
+struct TileLoad {
   ir::StmtId loop;
   std::set<size_t> readers;
+  bool alone = false;  // no product of the loop has its tiles from the producer
 };
 struct TensorLoads {
-  std::map<size_t, TensorFeed> fed;     // by the product
-  std::map<size_t, ThreadFeed> beside;  // by the copy
-  Refusals refused;                     // every other product of the kernel
-  Refusals by_threads;                  // every other copy of such loops
+  std::map<size_t, ProductLoads> products;  // by the product
+  std::map<size_t, TileLoad> tiles;         // by the copy
+  Refusals refused;                         // every other product of the kernel
+  Refusals by_threads;                      // every other copy of the loops concerned
 };
-// `given` may keep copies from the engine.
-TensorLoads find_tensor_feeds(const ir::Program& p, int kernel, const analysis::KernelOps& ops,
+// `given` may keep copies from the engine, or ask for it.
+TensorLoads find_tensor_loads(const ir::Program& p, int kernel, const analysis::KernelOps& ops,
                               analysis::LoopDependences& dependences, const target::Target& t,
                               const plan::KernelSchedule* given, TensorCopies allowed);
 
-// Copies beside products that are fed no more go; products of which no tile comes by the engine, or none in a
-// loop whose tiles could be copied ahead, are returned.
-Refusals settle(const ir::Program& p, int kernel, const analysis::KernelOps& ops, TensorLoads& feeds);
+// Tiles of loops whose products are loaded for no more go, and those of a loop without products of which
+// another tile is not loaded; products of which no tile comes by the engine, or none in a loop whose tiles
+// could be copied ahead, are returned.
+Refusals settle(const ir::Program& p, int kernel, const analysis::KernelOps& ops, TensorLoads& loads);
 
 // Tiles that only threads read lie as the engine can have them, where nobody asked for another form; copies
 // of others are returned.
-Refusals fit_thread_tiles(const ir::Program& p, const analysis::KernelOps& ops, const TensorLoads& feeds,
+Refusals fit_thread_tiles(const ir::Program& p, const analysis::KernelOps& ops, const TensorLoads& loads,
                           std::vector<plan::ValuePlan>& values);
 
 }  // namespace tilegen::schedule

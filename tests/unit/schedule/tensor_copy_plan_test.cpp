@@ -230,12 +230,11 @@ TEST_F(GivenFields, EnginesOfWarpsKeepTheKernelWithoutAProducer) {
 TEST_F(GivenFields, TensorCopiesThatCannotBeAreRefusedWithTheReason) {
   auto odd = program_from(read_file(source_path("tests/files/plan/hopper/gemm_refusals.tl")));
   ASSERT_TRUE(odd);
-  EXPECT_EQ(
-      refused(*odd, one_op("odd_stride", "odd_stride/ko/copy#0", Engine::tensor_copy)),
-      "the schedule gives tensor copies, but no product of warpgroups in a pipelined loop uses its tile; "
-      "odd_stride/ko/gemm#0: tile 'As' does not come by a tensor copy: a stride of tensor 'odd' is no "
-      "multiple of 16 "
-      "bytes");
+  EXPECT_EQ(refused(*odd, one_op("odd_stride", "odd_stride/ko/copy#0", Engine::tensor_copy)),
+            "the schedule gives tensor copies, but a stride of tensor 'odd' is no multiple of 16 bytes; "
+            "odd_stride/ko/gemm#0: tile 'As' does not come by a tensor copy: a stride of tensor 'odd' is no "
+            "multiple of 16 "
+            "bytes");
   EXPECT_EQ(refused(*odd, one_op("halves", "halves/ko/gemm#0", Engine::warpgroup_mma)),
             "the schedule gives warpgroup instructions, but tile 'As' does not come by a tensor copy: "
             "several operations write it");

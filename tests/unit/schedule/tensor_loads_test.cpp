@@ -1,0 +1,109 @@
+// Tiles that threads read come from a producer, and tiles leave by the copy engine, where a schedule asks so.
+#include "hopper_plans.h"
+
+namespace tilegen::schedule {
+namespace {
+
+using plan::Engine;
+
+ir::Program program_of(const char* file) {
+  auto p = program_from(read_file(source_path(std::string("tests/files/plan/") + file)));
+  EXPECT_TRUE(p) << file;
+  return p ? std::move(*p) : ir::Program{};
+}
+
+plan::Schedule engines(const std::vector<std::pair<std::string, Engine>>& ops) {
+  plan::Schedule s;
+  s.kernels.push_back({.kernel = "k"});
+  for (const auto& [op, engine] : ops) s.kernels[0].ops.push_back({.op = op, .engine = engine});
+  return s;
+}
+
+std::string code_of(const ir::Program& p, const plan::Schedule& s) {
+  return thread::print_thread_program(*lowered_as_planned(p, 0, s.kernels[0], target_named("sm_90a")));
+}
+
+int count(const std::string& text, const std::string& what) {
+  int n = 0;
+  for (size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + 1)) ++n;
+  return n;
+}
+
+TEST(TensorLoads, ALoopWithoutProductsHasItsTilesFromAProducer) {
+  const ir::Program p = program_of("rows_times_vector.tl");
+  EXPECT_EQ(planned(p).kernels[0].roles->producer_threads, 0);
+  const plan::Schedule given = engines({{"k/ko/copy#0", Engine::tensor_copy}});
+  const plan::Schedule s = planned(p, TensorCopies::loads_and_stores, &given);
+  const plan::KernelSchedule& k = s.kernels[0];
+  EXPECT_GT(k.roles->producer_threads, 0);
+  EXPECT_EQ(plan::find_op(k, "k/ko/copy#1")->engine, Engine::tensor_copy);
+  ASSERT_EQ(k.pipelines.size(), 1u);
+  EXPECT_EQ(k.pipelines[0].values, (std::vector<std::string>{"k:As", "k:xs"}));
+  EXPECT_EQ(k.pipelines[0].slots, 2);
+  EXPECT_FALSE(plan::find_value(k, "k:As")->memory->swizzle().none());
+  const std::string code = code_of(p, s);
+  EXPECT_EQ(count(code, "tensor_load k:As"), 8) << code;
+  EXPECT_EQ(count(code, "async_copy"), 0) << code;
+}
+
+TEST(TensorLoads, ATileOutsideOfLoopsComesFromAProducerToo) {
+  const ir::Program p = program_of("tile_through_shared.tl");
+  const plan::Schedule given = engines({{"k/copy#0", Engine::tensor_copy}});
+  const plan::Schedule s = planned(p, TensorCopies::loads_and_stores, &given);
+  EXPECT_GT(s.kernels[0].roles->producer_threads, 0);
+  ASSERT_EQ(s.kernels[0].pipelines.size(), 1u);
+  EXPECT_EQ(s.kernels[0].pipelines[0].loop, "");
+}
+
+TEST(TensorLoads, WhatAProducerCannotLoadIsRefusedWithTheReason) {
+  const ir::Program p = program_of("rows_times_vector.tl");
+  EXPECT_EQ(
+      refused(p, engines({{"k/ko/copy#0", Engine::tensor_copy}, {"k/ko/copy#1", Engine::async_copy}})),
+      "the schedule gives tensor copies, but k/ko/copy#1 of its loop is left to threads: the schedule gives "
+      "another engine");
+  const auto with = [](const std::string& head, const std::string& behind) {
+    auto q = program_from(
+        "tl 1 program q\ntensor A: f16[64, 512] readonly\ntensor C: f16[64, 64]\n"
+        "kernel k grid (b: 1) threads " +
+        head +
+        " {\n alloc S: shared f16[64, 64]\n pipelined ko in 0 .. 8 stages 2 {\n"
+        " copy A[0 :+ 64, ko * 64 :+ 64] -> S\n"
+        " parallel i, j in 64, 64 { C[i, j] = S[i, j] }\n }\n" +
+        behind + "}\n");
+    EXPECT_TRUE(q);
+    return refused(*q, engines({{"k/ko/copy#0", Engine::tensor_copy}}));
+  };
+  EXPECT_EQ(with("128", ""), "not refused");
+  EXPECT_EQ(
+      with("64", ""),
+      "the schedule gives tensor copies, but 64 threads are no whole warpgroups of 128, which hand tiles "
+      "back to a producer");
+  EXPECT_NE(with("128", " parallel i, j in 64, 64 { C[i, j] = S[j, i] }\n")
+                .find("the schedule gives tensor copies"),
+            std::string::npos);
+}
+
+TEST(TensorStores, ATileLeavesWithoutAProducer) {
+  const ir::Program p = program_of("tile_through_shared.tl");
+  const plan::Schedule given = engines({{"k/copy#1", Engine::tensor_copy}});
+  const plan::Schedule s = planned(p, TensorCopies::loads_and_stores, &given);
+  EXPECT_EQ(s.kernels[0].roles->producer_threads, 0);
+  EXPECT_FALSE(plan::find_op(s.kernels[0], "k/copy#1")->iteration);
+  const std::string code = code_of(p, s);
+  EXPECT_EQ(count(code, "tensor_store C.map"), 2) << code;
+  EXPECT_EQ(count(code, "bulk_wait"), 1) << code;
+}
+
+// Threads wait until the engine has read what they overwrite.
+TEST(TensorStores, ATileIsOverwrittenWhenItHasBeenRead) {
+  const ir::Program p = program_of("tiles_in_a_loop.tl");
+  const plan::Schedule given = engines({{"k/x/copy#0", Engine::tensor_copy}});
+  const std::string code = code_of(p, planned(p, TensorCopies::loads_and_stores, &given));
+  EXPECT_EQ(count(code, "bulk_wait"), 2) << code;
+  const size_t wait = code.find("bulk_wait"), store = code.find("tensor_store"), loop = code.find("serial x");
+  EXPECT_LT(loop, wait);
+  EXPECT_LT(wait, store);
+}
+
+}  // namespace
+}  // namespace tilegen::schedule
