@@ -53,7 +53,7 @@ Resident resident();
 // fails.
 std::string run_self(const std::string& argument, const std::string& variable, const std::string& value);
 
-// Writes `results` behind the machine's description to the file, indented.
+// Writes `results` after the machine's description to the file, indented.
 void write_results(const std::string& path, const Json& results);
 
 }  // namespace bench

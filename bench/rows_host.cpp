@@ -62,7 +62,7 @@ class ThreadedCopy {
   const char* from_;
   size_t bytes_;
   int threads_;
-  bool stop_ = false;  // written before, read behind the barrier
+  bool stop_ = false;  // written before, read after the barrier
   std::barrier<> gate_;
   std::vector<std::thread> pool_;
 };

@@ -29,7 +29,7 @@
  *              through the library and must not use the object they are set on. `drop(user)`, if given, is
  *              called once when the callback is replaced or its owner dies.
  *   Structs    Public structs start with `struct_size`, set by the caller to sizeof. They only ever grow at
- *              the end. The library never reads or writes behind struct_size.
+ *              the end. The library never reads or writes after struct_size.
  *   Enums      Are 32-bit integers; 0 is never a valid value unless it is listed; unknown values are errors.
  *   Sizes      Extents, offsets and strides count elements; sizes count bytes; times are milliseconds.
  *   Names      Of programs, kernels, parameters, tiles and loop variables: [A-Za-z_][A-Za-z0-9_]*, at most
@@ -369,7 +369,7 @@ typedef struct tl_arg {
 /* -------------------------------------------------------------------------------- callbacks -- */
 
 typedef void (*tl_log_fn)(void* user, tl_log_level level, const char* stage, const char* message);
-/* A compiler stage and the text of its result, NUL-terminated behind `size`, which lives during the call. */
+/* A compiler stage and the text of its result, NUL-terminated after `size`, which lives during the call. */
 typedef void (*tl_dump_fn)(void* user, const char* stage, const char* text, size_t size);
 /* Asked every few milliseconds while a call works; non-zero ends the call with TL_CANCELLED. */
 typedef int32_t (*tl_cancel_fn)(void* user);
@@ -491,7 +491,7 @@ TL_API tl_status tl_option_describe(size_t index, tl_option_info* out_info);
 
 /* -------------------------------------------------------------------------------- targets -- */
 
-/** Names of the targets that this library can plan for; "" behind the end. */
+/** Names of the targets that this library can plan for; "" after the end. */
 TL_API size_t tl_target_count(void);
 TL_API const char* tl_target_name_at(size_t index);
 
@@ -717,7 +717,7 @@ TL_API tl_status tl_compile(const tl_context* context, const tl_program* program
 TL_API void tl_artifact_retain(tl_artifact* artifact);
 TL_API void tl_artifact_release(tl_artifact* artifact);
 
-/** Text of one section, NUL-terminated behind *out_size, owned by the artifact. A section that was not
+/** Text of one section, NUL-terminated after *out_size, owned by the artifact. A section that was not
  *  asked for by the options is empty. TL_SECTION_CODE may be binary: only *out_size tells its end. */
 TL_API tl_status tl_artifact_section(const tl_artifact* artifact, tl_section section, const char** out_data,
                                      size_t* out_size, tl_error** out_error);
@@ -748,7 +748,7 @@ TL_API size_t tl_device_count(void);
 TL_API tl_status tl_device_describe(size_t ordinal, tl_device_info* out_info);
 
 /** Memory of a device: allocated (NULL for 0 bytes), freed (NULL is ignored), copied between host and device
- *  in either direction. A copy runs behind the work of `stream` and returns when the bytes are there;
+ *  in either direction. A copy runs after the work of `stream` and returns when the bytes are there;
  *  tl_device_wait returns when the work of `stream` is done. Device 0 is the host, whose `stream` is
  *  ignored. Meant for tools and small clients: tensors of any origin can be launched on. */
 TL_API tl_status tl_device_allocate(size_t ordinal, size_t bytes, void** out_memory, tl_error** out_error);

@@ -11,7 +11,7 @@ struct rows {
   int64_t begin, step, count;
 };
 
-/* Packed sequences lie behind one another, the others each have the same length. */
+/* Packed sequences lie after one another, the others each have the same length. */
 static struct rows find_rows(const struct attention_job* job, int64_t sequence, int64_t head,
                              int of_queries) {
   const struct npy_array* ends = of_queries ? &job->query_ends : &job->key_ends;

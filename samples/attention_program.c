@@ -230,7 +230,7 @@ tl_expr attention_row_sum(const struct attention_frame* f, tl_expr exponent, tl_
 
 /* ---- all keys by one block */
 
-/* Where a sequence of packed ones begins, and how long it is. Never in front of the tensor: known, results
+/* Where a sequence of packed ones begins, and how long it is. Never before the tensor: known, results
  * may leave through the copy engine. */
 static tl_expr sequence_place(const struct attention_frame* f, tl_buffer ends, tl_expr* length) {
   tl_builder* b = f->b;

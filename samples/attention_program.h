@@ -18,11 +18,11 @@ struct attention_spec {
   int64_t dim;    /* size of a head */
   int64_t group;  /* heads of Q that share a head of K and V */
   int64_t left;   /* a query sees the keys up to so many places before its own, or ATTENTION_ALL of them */
-  int64_t right;  /* the same behind it */
+  int64_t right;  /* the same after it */
   int cap;        /* scores are capped smoothly: cap * tanh(score / cap) */
   int row_sums;   /* also L, the logarithm of the sum of a query's weights: -inf where it sees no key */
   int heads_last; /* tensors lie in memory as [batch, length, heads, dim] */
-  int packed;     /* sequences of any lengths behind one another */
+  int packed;     /* sequences of any lengths after one another */
   int split;      /* keys in parts */
   int64_t tile_queries, tile_keys, threads;
 };
@@ -39,7 +39,7 @@ void attention_spec_fit(struct attention_spec* spec, const char* target);
  *            Packed: batch, heads, all_queries, all_keys, queries (at least those of the longest sequence)
  *   scalars  scale, times log2(e) and positive; with a cap: cap, times log2(e), too. f32
  *   tensors  Q [batch, heads * group, queries, dim], K and V [batch, heads, keys, dim], O as Q;
- *            with row sums L behind them, f32 [batch, heads * group, queries].
+ *            with row sums L after them, f32 [batch, heads * group, queries].
  *            Split: Q, O and L are the same memory as [batch, heads, group * queries(, dim)].
  *            Packed: Q [all_queries, heads * group, dim], K and V [all_keys, heads, dim]; query_ends and
  *            key_ends i32 [batch + 1], where each sequence begins and the last one ends; O; then

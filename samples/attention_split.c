@@ -111,7 +111,7 @@ static struct combination allocate(const struct attention_frame* f) {
   return c;
 }
 
-/* The shares of a step's parts beside the largest sum so far; parts behind the last count nothing. */
+/* The shares of a step's parts beside the largest sum so far; parts after the last count nothing. */
 static void weigh(const struct attention_frame* f, const struct combination* c, tl_expr first) {
   static const int64_t one = 1, many = TOGETHER;
   tl_builder* b = f->b;
@@ -156,7 +156,7 @@ static void add_up(const struct attention_frame* f, const struct combination* c)
   tl_end(b, loop);
 }
 
-/* Behind the loop: L of the row, and its result divided by the total. */
+/* After the loop: L of the row, and its result divided by the total. */
 static void finish(const struct attention_frame* f, const struct combination* c, const tl_expr row[3]) {
   static const int64_t one = 1;
   tl_builder* b = f->b;

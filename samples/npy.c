@@ -56,7 +56,7 @@ static const char* skip_spaces(const char* p) {
   return p;
 }
 
-/* The text behind 'key': in the dictionary, or NULL. */
+/* The text after 'key': in the dictionary, or NULL. */
 static const char* find_key(const char* header, const char* key) {
   const size_t length = strlen(key);
   const char* p;

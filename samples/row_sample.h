@@ -7,7 +7,7 @@
 #include "npy.h"
 #include "row_programs.h"
 
-/* What the parameters of a program behind its number of rows are, and what they hold. */
+/* What the parameters of a program after its number of rows are, and what they hold. */
 enum row_param {
   ROW_END,
   ROW_X,       /* the matrix: from a file or at random */
@@ -34,7 +34,7 @@ struct row_sample {
   enum row_param params[ROW_PARAMS];
   void (*build)(tl_builder* builder, const struct row_spec* spec);
   /* One row in double, and how far rounding may take each element of the computed row away from it, before
-   * the rounding to the type of the results. Of several results the second one's columns are behind the
+   * the rounding to the type of the results. Of several results the second one's columns are after the
    * first one's. */
   void (*reference)(const struct row_job* job, int64_t row, double* y, double* allowed);
 };

@@ -62,7 +62,7 @@ def form_label(r):
     text = str(r["lengths"][0]) + (" causal" if r["causal"] else "")
     if r["window"]:
         left, right = r["window"]
-        text += f", {left} keys before, {right} behind" if right else f", the last {left + 1} keys"
+        text += f", {left} keys before, {right} after" if right else f", the last {left + 1} keys"
     text += {"cap": ", a cap", "row_sums": ", sums of rows"}.get(r["name"], "")
     return text + ("" if r["dim"] == 128 else f", heads of {r['dim']}")
 

@@ -1,4 +1,4 @@
-"""Draws a chart as SVG: panels of horizontal bars in groups, values behind the bars, an axis of the unit
+"""Draws a chart as SVG: panels of horizontal bars in groups, values after the bars, an axis of the unit
 below and one of the fraction of the limit above. The same chart always gives the same text.
 
 Coordinates are pixels. Widths of text are estimates from above: what does not overlap here overlaps nowhere.
@@ -120,7 +120,7 @@ class Canvas:
         )
 
     def text(self, x, y, text, size=SMALL, fill=INK, anchor="start", bold=False, paper=False):
-        """`y` is the base line; `paper` hides the lines behind the text."""
+        """`y` is the base line; `paper` hides the lines after the text."""
         width = text_width(text, size, bold)
         left = x - {"start": 0.0, "middle": width / 2, "end": width}[anchor]
         self.boxes.append(Box(left, y - 0.8 * size, left + width, y + 0.22 * size, text))

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What a new process pays from nothing to a product that is ready to launch: the first process on a machine, and those behind
+"""What a new process pays from nothing to a product that is ready to launch: the first process on a machine, and those after
 it, for which the driver has the code compiled in its own cache.   fresh_load.py [--json FILE] [--processes 9] [--target cuda]
 
 Each process is timed from within, step by step; the driver is started before, so that no step pays for it:

@@ -184,10 +184,10 @@ def attention(dtype, dim, tile, threads, stages, causal=False, group=1, window=N
     head of K and V. `scale` is given times log2(e) and is positive. A query without a key to see gives zeros.
 
     causal      query i sees the keys up to i + keys - queries, its own position when both lengths end together
-    window      (left, right): only keys that many places before and behind that position; None for no limit
-    cap         scores are capped smoothly, cap * tanh(score / cap); `cap`, behind scale, is given times log2(e) too
+    window      (left, right): only keys that many places before and after that position; None for no limit
+    cap         scores are capped smoothly, cap * tanh(score / cap); `cap`, after scale, is given times log2(e) too
     heads_last  tensors [batch, length, heads, dim]
-    packed      sequences of any lengths behind one another: tensors [length of all, heads, dim], and where each begins,
+    packed      sequences of any lengths after one another: tensors [length of all, heads, dim], and where each begins,
                 and the last ends, in query_ends and key_ends, i32[batch + 1]; `queries` is at least the longest
     row_sums    also L = log(sum(exp(scores * scale / log2(e)))), f32 [batch, heads, queries] ([heads, length] when packed)
     """
@@ -225,7 +225,7 @@ def attention(dtype, dim, tile, threads, stages, causal=False, group=1, window=N
         part, total = b.fragment("part", f32, [tq]), b.fragment("total", f32, [tq])
         first_query = first_key = 0
         if packed:
-            # Not in front of the tensor: known, results may leave through the copy engine.
+            # Not before the tensor: known, results may leave through the copy engine.
             first_query, end = b.max(b.cast(query_ends(bb), i64), b.expr(0)), b.cast(query_ends(bb + 1), i64)
             queries = end - first_query
             first_key, end = b.cast(key_ends(bb), i64), b.cast(key_ends(bb + 1), i64)
@@ -279,7 +279,7 @@ def attention(dtype, dim, tile, threads, stages, causal=False, group=1, window=N
             b.store(out, i, j, out(i, j) * total(i))
         if not packed:
             b.copy(out, box(O, at, tq, bh))
-        else:  # rows behind the end are of the next sequence
+        else:  # rows after the end are of the next sequence
             with b.branch(at + tq <= queries) as otherwise:
                 b.copy(out, box(O, first_query + at, tq, bh))
                 otherwise()
@@ -302,11 +302,11 @@ def attention_split(dtype, dim, tile, threads, stages, causal=False, group=1, wi
     and a second kernel combines what they found. The `group` query heads that share a head of K and V are rows of the same
     tile, so that it is read once. Options and parameters are those of `attention`, but for
 
-    parts       a dimension behind `keys`, which no tensor tells
+    parts       a dimension after `keys`, which no tensor tells
     Q, O, L     [batch, heads, group * queries(, dim)]: the memory of [batch, heads * group, queries(, dim)]
 
     together    parts that the second kernel reads at once
-    passed      what the kernels leave for each other is no workspace but tensors behind the others: f32 [batch * heads,
+    passed      what the kernels leave for each other is no workspace but tensors after the others: f32 [batch * heads,
                 parts, group * queries, dim] and [batch * heads, parts, group * queries]
     """
     tq, tk = tile

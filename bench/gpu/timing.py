@@ -1,4 +1,4 @@
-"""Timing of contenders: CUDA graphs of back-to-back launches over input sets that rotate past the L2, short bursts behind a
+"""Timing of contenders: CUDA graphs of back-to-back launches over input sets that rotate past the L2, short bursts after a
 rest, in random order."""
 import random
 import statistics

@@ -1,5 +1,5 @@
 // Sums that loops carry in parts, one a thread of the row (plan::OpPlan::deferred_to): what is split in
-// front of the loop and joined behind it.
+// front of the loop and joined after it.
 #pragma once
 
 #include <set>

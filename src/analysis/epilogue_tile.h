@@ -3,7 +3,7 @@
 //
 // requires: a copy from a fragment, laid out by wgmma, to a tensor whose last dimension is dense.
 // ensures: warpgroup w's part begins at byte w * part_bytes; a pass is boxes of `rows` x `inner` elements of
-// the tensor's type, one behind the other, each with the engine's swizzle.
+// the tensor's type, one after the other, each with the engine's swizzle.
 // refuses (a reason): other layouts, 8-byte elements, tensors whose strides cannot be multiples of 16 bytes.
 #pragma once
 

@@ -34,7 +34,7 @@ std::vector<layout::Digit> thread_digits(const layout::Fragment& f);
 // Where the elements of a value lie in its scratch slice.
 layout::Layout exchange_layout(std::span<const int64_t> shape, ir::DType type, const target::Target& t);
 
-// How the threads of a reduction's axis come together, behind what each has combined on its own.
+// How the threads of a reduction's axis come together, after what each has combined on its own.
 struct ReductionExchange {
   std::vector<int64_t> butterflies;  // lane masks
   // Thread digits of the axis, by ascending stride, and the part of each that butterflies do not reach.
@@ -56,8 +56,8 @@ ReductionExchange reduction_exchange(const ir::Program& p, const KernelOp& op,
                                      const layout::Fragment& iteration, const plan::ValuePlan& dst,
                                      const target::Target& t);
 
-// A conversion as an op sees it: in front of it the value goes from how it is held to how the op takes it,
-// behind it from how the op made it to how it is held.
+// A conversion as an op sees it: before it the value goes from how it is held to how the op takes it,
+// after it from how the op made it to how it is held.
 struct OpConversion {
   int value = -1;
   layout::Fragment form;  // the op's

@@ -194,7 +194,7 @@ class PartFinder {
         return refuse("an index, a bound or a condition in the loop reads " + name(value));
       parts_.outside.insert(value);
     }
-    if (parts_.outside.empty()) refuse("nothing behind the loop reads it");
+    if (parts_.outside.empty()) refuse("nothing after the loop reads it");
   }
 
   const ir::Program& p_;

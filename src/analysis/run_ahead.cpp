@@ -66,7 +66,7 @@ std::string held_back(const ir::Program& p, const KernelOps& ops, LoopDependence
       std::any_of(after.begin(), after.end(), by_another))
     return "another operation writes the tile too";
   for (const Dependence& d : before)
-    if (d.kind == DependenceKind::anti && d.distance == 0) return "the tile is read in front of it";
+    if (d.kind == DependenceKind::anti && d.distance == 0) return "the tile is read before it";
   return used_outside(p, ops, body, op.accesses.back().value) ? "the tile is used outside the loop" : "";
 }
 

@@ -18,7 +18,7 @@ bool is_tile_load(const ir::Program& p, const KernelOp& op);
 bool fills_whole_tile(const ir::Program& p, const ir::TileOp& copy);
 
 // Why the tile load may not run ahead; empty when it may: it depends on nothing computed in the loop, stands
-// directly in the loop's body, fills its tile, and the tile is read behind it and in this loop only.
+// directly in the loop's body, fills its tile, and the tile is read after it and in this loop only.
 std::string held_back(const ir::Program& p, const KernelOps& ops, LoopDependences& dependences,
                       ir::StmtId loop, const KernelOp& op);
 

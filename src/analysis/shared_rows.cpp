@@ -8,7 +8,7 @@ namespace tilegen::analysis {
 
 namespace {
 
-constexpr int64_t kSwizzleRows = 8;  // of a box, behind which its swizzle repeats
+constexpr int64_t kSwizzleRows = 8;  // of a box, after which its swizzle repeats
 
 }  // namespace
 

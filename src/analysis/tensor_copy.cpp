@@ -155,7 +155,7 @@ bool never_negative(const ir::Program& p, ExprId e) {
 }
 
 // The engine's instructions are illegal for a place that is no multiple of 16 bytes along the dense
-// dimension, and for writing at one in front of the tensor.
+// dimension, and for writing at one before the tensor.
 std::string place_refusal(const ir::Program& p, const ir::Region& region, const ir::Buffer& tensor,
                           bool load) {
   const int64_t d = std::max<int64_t>(1, layout::kTensorUnit / ir::dtype_bytes(tensor.type));
@@ -167,7 +167,7 @@ std::string place_refusal(const ir::Program& p, const ir::Region& region, const 
            ", in which the engine stores";
   if (!load && !std::all_of(region.offsets.begin(), region.offsets.end(),
                             [&](ExprId o) { return never_negative(p, o); }))
-    return "its place may lie in front of tensor '" + tensor.name +
+    return "its place may lie before tensor '" + tensor.name +
            "', as far as is known (max(.., 0) says that it does not)";
   return "";
 }

@@ -5,7 +5,7 @@
 // ensures: the copy moves boxes of at most two dimensions, one of them the tensor's dense one; strides of the
 // tensor are multiples of 16 bytes, or become so when dims are multiples of a constant (guards of the kernel,
 // with the tensor's address); the place is the same for all threads and told by what every thread can read, a
-// multiple of 16 bytes along the dense dimension, and for stores not in front of the tensor (measured on an
+// multiple of 16 bytes along the dense dimension, and for stores not before the tensor (measured on an
 // H200: the instruction is illegal otherwise); rows of a tensor that is stored to are, or become, multiples
 // of 16 bytes (the engine clips in such units). refuses (a reason): anything else. How the tile lies in
 // memory is layout/tensor_tile.h's business.

@@ -1,4 +1,4 @@
-// Operands in shared memory as warpgroup instructions read them: rows of one swizzle width, box behind box.
+// Operands in shared memory as warpgroup instructions read them: rows of one swizzle width, box after box.
 //
 // Instructions that read their operands along k only take a copy where one lies along m or n.
 #pragma once
@@ -26,7 +26,7 @@ struct OperandSide {
 
 OperandSide side_of(const MatrixDims& m, int side);
 
-// The operand as boxes of rows of one swizzle width, one box behind the other. `part`: rows of one
+// The operand as boxes of rows of one swizzle width, one box after the other. `part`: rows of one
 // instruction. Nothing where no swizzle width divides the rows.
 std::optional<layout::Layout> boxed_operand(const OperandSide& s, int64_t part, int element_bytes);
 

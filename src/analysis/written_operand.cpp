@@ -185,7 +185,7 @@ bool stands_in(const ir::Block& block, ir::StmtId s) {
   return std::find(block.begin(), block.end(), s) != block.end();
 }
 
-// By every iteration, in front of its products.
+// By every iteration, before its products.
 bool overwritten_each_time(const ir::Program& p, const KernelOps& ops, const ThreadWrittenOperand& w,
                            const ir::Loop& loop) {
   if (!w.lone) return false;

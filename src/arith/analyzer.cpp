@@ -13,10 +13,10 @@ using ir::ExprNode;
 using ir::ExprOp;
 
 namespace {
-constexpr int kMaxDepth = 300;          // of recursion, operand chains of the pool are bounded by less
-constexpr size_t kMaxTerms = 48;        // of one sum
-constexpr size_t kMaxProductTerms = 16; // of a product that is multiplied out
-constexpr int kMaxResultDepth = 200;    // leaves room below Limits::expr_depth for what is built on a result
+constexpr int kMaxDepth = 300;           // of recursion, operand chains of the pool are bounded by less
+constexpr size_t kMaxTerms = 48;         // of one sum
+constexpr size_t kMaxProductTerms = 16;  // of a product that is multiplied out
+constexpr int kMaxResultDepth = 200;     // leaves room below Limits::expr_depth for what is built on a result
 }  // namespace
 
 Analyzer::Question::Question(Analyzer& a) : analyzer_(a) {
@@ -63,10 +63,14 @@ Sum Analyzer::combine(const Sum& a, const Sum& b, int64_t k, ExprId fallback) {
 Sum Analyzer::linear_node(ExprId e) {
   const ExprNode n = pool_[e];
   switch (n.op) {
-    case ExprOp::add: return combine(linear(n.a), linear(n.b), 1, e);
-    case ExprOp::sub: return combine(linear(n.a), linear(n.b), -1, e);
-    case ExprOp::neg: return combine(Sum{}, linear(n.a), -1, e);
-    case ExprOp::mul: return multiply(linear(n.a), linear(n.b));
+    case ExprOp::add:
+      return combine(linear(n.a), linear(n.b), 1, e);
+    case ExprOp::sub:
+      return combine(linear(n.a), linear(n.b), -1, e);
+    case ExprOp::neg:
+      return combine(Sum{}, linear(n.a), -1, e);
+    case ExprOp::mul:
+      return multiply(linear(n.a), linear(n.b));
     case ExprOp::floordiv:
     case ExprOp::floormod: {
       Sum a = linear(n.a), b = linear(n.b);
@@ -74,13 +78,17 @@ Sum Analyzer::linear_node(ExprId e) {
       return n.op == ExprOp::floordiv ? quotient(a, b.constant) : remainder(a, b.constant);
     }
     case ExprOp::min:
-    case ExprOp::max: return linear_extremum(n.op, n.a, n.b);
+    case ExprOp::max:
+      return linear_extremum(n.op, n.a, n.b);
     case ExprOp::shl:
-    case ExprOp::shr: return linear_shift(n);
+    case ExprOp::shr:
+      return linear_shift(n);
     case ExprOp::bit_and:
     case ExprOp::bit_or:
-    case ExprOp::bit_xor: return linear_bits(n.op, linear(n.a), linear(n.b));
-    case ExprOp::bit_not: return combine(Sum::of_constant(-1), linear(n.a), -1, e);
+    case ExprOp::bit_xor:
+      return linear_bits(n.op, linear(n.a), linear(n.b));
+    case ExprOp::bit_not:
+      return combine(Sum::of_constant(-1), linear(n.a), -1, e);
     case ExprOp::abs: {
       Sum a = linear(n.a);
       ExprId operand = build(a);
@@ -101,9 +109,12 @@ Sum Analyzer::linear_node(ExprId e) {
       ExprId x = build(a), y = build(b);
       return atom_unless_folded(ExprOp::select, pool_.select(cond, x, y));
     }
-    case ExprOp::cast: return linear_cast(n);
-    case ExprOp::load: return opaque(simplify_load(e));
-    default: return opaque(e);
+    case ExprOp::cast:
+      return linear_cast(n);
+    case ExprOp::load:
+      return opaque(simplify_load(e));
+    default:
+      return opaque(e);
   }
 }
 
@@ -192,7 +203,7 @@ ExprId Analyzer::product(std::vector<ExprId> factors) {
   return e;
 }
 
-// Largest coefficients first, what is subtracted behind what is added, the constant last.
+// Largest coefficients first, what is subtracted after what is added, the constant last.
 ExprId Analyzer::build(const Sum& s) {
   std::vector<Term> order = s.terms;
   auto magnitude = [](int64_t v) { return v < 0 ? 0 - static_cast<uint64_t>(v) : static_cast<uint64_t>(v); };

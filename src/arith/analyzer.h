@@ -1,4 +1,4 @@
-// Analyzer: the engine behind simplify.h and prove.h, one per Context, with the answers it remembers.
+// Analyzer: the engine after simplify.h and prove.h, one per Context, with the answers it remembers.
 //
 // Everything rests on linear(): the normal form of an i64 expression as a Sum. Terms that speak of "exact"
 // sums mean that the i64 value equals the sum over the mathematical integers, that is, nothing wraps (see
@@ -33,22 +33,22 @@ class Analyzer {
   void forget();  // facts changed
 
   ir::ExprId simplify(ir::ExprId e);
-  Sum linear(ir::ExprId e);        // e is i64
+  Sum linear(ir::ExprId e);  // e is i64
   ir::ExprId build(const Sum& s);
 
   // Ranges and divisors.
-  Interval range(ir::ExprId e);              // of any integer or bool
-  Interval sum_range(const Sum& s);          // over the mathematical integers
+  Interval range(ir::ExprId e);      // of any integer or bool
+  Interval sum_range(const Sum& s);  // over the mathematical integers
   bool is_exact(const Sum& s);
-  bool is_exact_product(ir::ExprId atom);    // or no product
-  int64_t divisor(const Sum& s);             // 0 for the constant 0
+  bool is_exact_product(ir::ExprId atom);  // or no product
+  int64_t divisor(const Sum& s);           // 0 for the constant 0
   int64_t atom_divisor(ir::ExprId atom);
-  Sum exact_sum(ir::ExprId e);               // linear(e), or e as one atom when that may wrap
+  Sum exact_sum(ir::ExprId e);  // linear(e), or e as one atom when that may wrap
   std::optional<Sum> exact_difference(ir::ExprId a, ir::ExprId b);  // a - b
 
   // Proofs about exact sums.
   bool non_negative(const Sum& s, int depth = 3);
-  Sum tightened(const Sum& s);               // same truth of "s >= 0", constant rounded by the divisor
+  Sum tightened(const Sum& s);  // same truth of "s >= 0", constant rounded by the divisor
   // same truth of "s >= 0", fewer terms; nothing when that is hopeless
   std::optional<Sum> reduced_guard(Sum s);
 
@@ -62,7 +62,7 @@ class Analyzer {
 
   // analyzer.cpp
   Sum linear_node(ir::ExprId e);
-  Sum opaque(ir::ExprId e);                        // e as one atom, or its value when that is known
+  Sum opaque(ir::ExprId e);                             // e as one atom, or its value when that is known
   Sum atom_unless_folded(ir::ExprOp op, ir::ExprId e);  // e was built as `op`; the pool may have folded it
   Sum combine(const Sum& a, const Sum& b, int64_t k, ir::ExprId fallback);
   Sum multiply(const Sum& a, const Sum& b);
@@ -118,8 +118,8 @@ class Analyzer {
 
   Context& ctx_;
   ir::ExprPool& pool_;
-  int open_ = 0;        // questions being answered
-  int depth_ = 0;       // of recursion
+  int open_ = 0;   // questions being answered
+  int depth_ = 0;  // of recursion
   int64_t steps_ = 0;
   std::unordered_set<ir::ExprId> open_sums_;  // being worked out
   std::unordered_map<ir::ExprId, Sum> sums_;

@@ -4,7 +4,7 @@
 
 namespace tilegen::arith {
 
-// One pass leaves few chances behind (a rule may enable another one level up); a second pass takes them.
+// One pass leaves few chances after (a rule may enable another one level up); a second pass takes them.
 ir::ExprId simplify(Context& ctx, ir::ExprId e) {
   Analyzer& an = ctx.analyzer();
   Analyzer::Question question(an);

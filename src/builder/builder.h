@@ -1,4 +1,4 @@
-// The sticky builder behind the C API: makes Programs, nothing else.
+// The sticky builder after the C API: makes Programs, nothing else.
 //
 // After the first error every call is a cheap no-op that returns an invalid id; finish() reports all
 // diagnostics. Every argument is checked here (ids in range, live scopes, types), so nothing a caller passes
@@ -29,7 +29,7 @@ class Builder {
   const std::vector<Diagnostic>& diagnostics() const { return diagnostics_; }
   const Limits& limits() const { return limits_; }
   void set_location(SourceLocation loc) { location_ = std::move(loc); }
-  // Records an error of `call` at the current location. Those behind the first are consequences.
+  // Records an error of `call` at the current location. Those after the first are consequences.
   void fail(DiagCode code, std::string_view call, std::string message, std::string hint);
 
   // Parameters, before the first kernel.

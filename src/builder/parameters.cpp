@@ -8,7 +8,7 @@ namespace tilegen::builder {
 bool Builder::before_kernels(std::string_view call) {
   if (program_.kernels.empty()) return true;
   fail(DiagCode::misplaced_statement, call, "parameters are declared before the first kernel",
-       "move the call in front of tl_begin_kernel");
+       "move the call before tl_begin_kernel");
   return false;
 }
 

@@ -46,7 +46,7 @@ ir::BufferId Builder::alloc(std::string_view name, ir::MemScope scope, ir::DType
   if (frames_.size() != 1) {
     fail(DiagCode::misplaced_statement, kCall,
          "a tile is allocated directly in its kernel, not inside the " + frames_.back().what,
-         "move the call in front of the loop; a tile lives as long as its kernel");
+         "move the call before the loop; a tile lives as long as its kernel");
     return {};
   }
   if (scope != ir::MemScope::shared && scope != ir::MemScope::fragment && scope != ir::MemScope::local) {

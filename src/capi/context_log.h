@@ -9,7 +9,7 @@
 namespace tilegen::capi {
 
 // Of one call; null where nobody listens. The context must live until the call ends, which closes the log
-// where it leaves work behind.
+// where it leaves work after.
 std::shared_ptr<Log> log_of(const tl_context& context);
 
 }  // namespace tilegen::capi

@@ -17,7 +17,7 @@ using LaunchArguments = runtime::InlineArray<runtime::Argument, 24>;
 
 constexpr size_t kMaxArguments = 1u << 16;
 
-// Of a null array or an absurd count there is nothing to convert; behind it LaunchArguments(count) is safe to
+// Of a null array or an absurd count there is nothing to convert; after it LaunchArguments(count) is safe to
 // make.
 inline bool sane_argument_array(const void* array, size_t count) {
   return count == 0 || (array && count <= kMaxArguments);

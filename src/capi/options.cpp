@@ -36,7 +36,7 @@ constexpr OptionRow kOptions[] = {
     flag_row("keep_assembly", "false", false, &OptionValues::keep_assembly,
              "keep the assembly of the target"),
     flag_row("plan_only", "false", true, &OptionValues::plan_only,
-             "stop behind planning: the artifact has a schedule and no code"),
+             "stop after planning: the artifact has a schedule and no code"),
     flag_row("verify", "false", false, &OptionValues::verify, "verify between stages"),
     {TL_OPTION_STR, "simulator_order", "round_robin", false,
      "simulated targets: the order in which warps run (round_robin, reversed, random)", nullptr, nullptr,

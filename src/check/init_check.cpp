@@ -2,7 +2,7 @@
 // written buffer counts as written; the interpreter finds the rest.
 //
 // A statement of a loop also runs in the first iteration, where nothing later in the body has happened yet,
-// so program order alone decides. Only behind a guard (an if, a select, an inner loop whose trip count
+// so program order alone decides. Only after a guard (an if, a select, an inner loop whose trip count
 // varies) may a read wait for a later iteration; there the writes of the whole loop count.
 #include <algorithm>
 
@@ -35,7 +35,7 @@ class InitCheck {
   }
 
  private:
-  // Behind a guard the writes of every loop around it reach; undone when the guard ends.
+  // After a guard the writes of every loop around it reach; undone when the guard ends.
   class Guard {
    public:
     Guard(InitCheck& c, bool active) : check_(c), first_(c.guarded_loops_) {

@@ -69,11 +69,11 @@ struct CompileOptions {
   bool conversions = true;  // false: refuse instead of inserting layout conversions
   bool keep_ir = false;
   bool keep_assembly = false;
-  bool plan_only = false;  // stop behind planning (any target); the artifact has only the schedule
+  bool plan_only = false;  // stop after planning (any target); the artifact has only the schedule
   bool verify = false;     // verify between stages (tests, fuzzing)
   // GPU targets: the first version's; a target without the engine starts lower
   AssumptionLevel level = AssumptionLevel::tensor_stores;
-  // The version is one behind the first.
+  // The version is one after the first.
   bool fallback = false;
   // At level `none`: the decisions of the level above, to begin with.
   std::shared_ptr<const plan::Schedule> planned;
@@ -91,7 +91,7 @@ struct CompileOptions {
   std::function<void(std::string_view stage, std::string_view text)> dump;
   // Hears what each stage decided; may be null.
   std::shared_ptr<Log> log;
-  // Asked in front of every stage and kernel, and by long loops inside.
+  // Asked before every stage and kernel, and by long loops inside.
   const Cancellation* cancellation = nullptr;
 };
 

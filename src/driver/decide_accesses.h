@@ -1,5 +1,5 @@
 // The last step of planning a kernel: how its threads access memory, which the facts of its lowering decide.
-// A plan is complete behind it.
+// A plan is complete after it.
 //
 // requires: a plan by schedule::plan_kernel, expanded. ensures: plan.ops have vectors and versions that
 // lowering takes as they are; `scheduled` is the expansion of the plan as it is then.

@@ -97,7 +97,7 @@ class Settler {
           [&] { return "a plan is rejected by the checks of its code: " + first.message; });
   }
 
-  // The stages for those that are open, one behind the other.
+  // The stages for those that are open, one after the other.
   Checked round(const std::vector<Candidate*>& open, const std::vector<Candidate>& all) {
     const auto stage = [&](const char* name, auto&& one, const auto& words) {
       const auto run = [&]() -> Checked {

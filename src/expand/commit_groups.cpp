@@ -8,11 +8,11 @@
 //                   if i + D < n: copies of iteration i + D into slot (i + D) % slots;  commit
 //                   the rest, on slot i % slots
 //
-// Where a product is all that uses the tiles, wait and barrier stand in front of its last instructions
+// Where a product is all that uses the tiles, wait and barrier stand before its last instructions
 // instead, and the first loads of the next iteration behind them (register prefetch).
 //
 // A group is committed in every iteration, so that the wait counts right when fewer than D iterations are
-// left. That all threads have read a slot before it is filled again is seen to by the barrier planted behind
+// left. That all threads have read a slot before it is filled again is seen to by the barrier planted after
 // the wait, which is also what makes everybody's copies visible to everybody.
 #include <algorithm>
 
@@ -134,7 +134,7 @@ class CommitGroupLoop {
     return product == loop_.body.end() ? StmtId() : *product;
   }
 
-  // The first k step of iteration i + 1 is loaded in front of the last instructions of iteration i, so that
+  // The first k step of iteration i + 1 is loaded before the last instructions of iteration i, so that
   // they hide the wait, the barrier and the loads.
   void around_product(StmtId product, Block& body) {
     issue_all(body);

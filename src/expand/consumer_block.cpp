@@ -1,6 +1,6 @@
 // A consumer's block outside of loops that a producer feeds: statements in program order. Tiles that are
-// filled once whenever the block runs are waited for in front of the first statement that uses them, and
-// released behind the last.
+// filled once whenever the block runs are waited for before the first statement that uses them, and
+// released after the last.
 //
 //   consumer_wait tiles
 //   issue product                   goes on beside what follows
@@ -8,8 +8,8 @@
 //   await product                   where a statement needs its sums or changes an operand, or the block ends
 //   consumer_release tiles
 //
-// Operands that threads have written are handed over in front of a product: a fence, and the threads that
-// share the tile meet; in front of the next writing they meet again, with products awaited.
+// Operands that threads have written are handed over before a product: a fence, and the threads that
+// share the tile meet; before the next writing they meet again, with products awaited.
 #include <algorithm>
 
 #include "expand/consumer_units.h"
@@ -30,7 +30,7 @@ class ConsumerBlock {
         if (!copies(b[u]) && x.touches(b[u], line.values)) users.push_back(u);
       if (users.empty())
         x.fail(x.ops().ops[line.copies.front()].path,
-               "pipeline '" + line.name + "' is used by nobody behind what fills it",
+               "pipeline '" + line.name + "' is used by nobody after what fills it",
                "leave `pipelines` out of the schedule to have them planned");
       else
         uses_.push_back({static_cast<int>(i), users.front(), users.back()});

@@ -13,7 +13,7 @@
 //
 // Values that iterations have in other registers, in turn, make the loop's body as many iterations long as
 // there are slots: which registers are meant is then told by the place in the body. Iterations that are left
-// over stand behind the loop, with what lags, once for each number of them.
+// over stand after the loop, with what lags, once for each number of them.
 //
 // Products stay in flight, also over the end of an iteration, until something needs them to be finished: an
 // op of the threads that touches their registers, or, once the next product is on its way, the slots they
@@ -95,13 +95,13 @@ class ConsumerLoop {
   };
 
   // What the iteration behind begins with waiting for is asked ahead: the answer comes beside the last work
-  // of the threads. Only that: the first product covers later waits, which keep the work behind it from being
-  // moved in front of it.
+  // of the threads. Only that: the first product covers later waits, which keep the work after it from being
+  // moved before it.
   void peek(const Pass& it) {
     for (int line : units_.front().first) emit(*it.out, Peek{line, it.newest + 1});
   }
 
-  // Tiles that the unit's threads have read, and products in flight may be reading. `met`: behind that they
+  // Tiles that the unit's threads have read, and products in flight may be reading. `met`: after that they
   // have met.
   void release_read(const Pass& it, const Unit& u, Flights& flights, Iteration at, bool met) {
     if (u.last.empty()) return;
@@ -207,7 +207,7 @@ class ConsumerLoop {
     if (finished > 0) finish(it, flights, finished, {}, true);
   }
 
-  // A turn begins in front of a product, when its operands are there; it ends when the last is on its way.
+  // A turn begins before a product, when its operands are there; it ends when the last is on its way.
   struct Turn {
     bool begins = false, ends = false;
   };
@@ -319,7 +319,7 @@ class ConsumerLoop {
       finish({kEnd + (most_lag_ - 1), 0, INT64_MAX, false, &out, none_may_be}, flights, flights.size(), {});
   }
 
-  // The first iterations stand in front of the loop. Accumulators that are zero before it are overwritten by
+  // The first iterations stand before the loop. Accumulators that are zero before it are overwritten by
   // the first product, and cleared only where there is none.
   void peeled(Block& out) {
     WhereIterations some{peeled_, {}, {}};
@@ -357,7 +357,7 @@ class ConsumerLoop {
   const ConsumerUnits found_;
   const std::vector<Unit>& units_;
   const WrittenTiles tiles_;
-  const bool overwrites_;  // the sums are zero in front of the loop
+  const bool overwrites_;  // the sums are zero before the loop
   const StmtId cleared_by_;
   const int64_t most_lag_, peeled_;  // iterations
   int64_t step_ = 1;                 // iterations of a body: registers in turn

@@ -210,7 +210,7 @@ void Expander::loop(const ir::Loop& l, StmtId id, const std::vector<int>& around
   in_parts(false);
 }
 
-// In front of the first copy of a slot the wait for it, behind the last its commit.
+// Before the first copy of a slot the wait for it, after the last its commit.
 void Expander::produce(const KernelOp& op, Block& out) {
   int line = -1;
   for (const analysis::OpAccess& a : op.accesses)

@@ -31,7 +31,7 @@ class Expander {
   bool fed(StmtId loop) const { return fed_by_producer(out_, loop); }
   bool is_product(StmtId id) const;      // of warpgroups
   bool holds_products(StmtId id) const;  // none itself, with some inside
-  // The products of the statement behind it overwrite what the fill clears.
+  // The products of the statement after it overwrite what the fill clears.
   bool elided(StmtId fill) const;
 
   const ir::Program& program() const { return p_; }
@@ -102,7 +102,7 @@ class Expander {
 };
 
 // A consumer's loop over tiles that come through pipelines (consumer_loop.cpp). `around`: pipelines that are
-// filled in front of the loop, and used in it only.
+// filled before the loop, and used in it only.
 Block consumer_loop(Expander& x, const ir::Loop& loop, StmtId id, const std::vector<int>& around);
 
 // A consumer's block that is no such loop's body (consumer_block.cpp).

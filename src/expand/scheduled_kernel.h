@@ -5,7 +5,7 @@
 // say. Iterations are named relative to the innermost Pipelined statement.
 //
 // A pipeline is a ring of slots. Use number n of it has slot n % slots; where the loop that fills it runs
-// again, numbers go on behind those of the run before, except for asynchronous copies, which begin with slot
+// again, numbers go on after those of the run before, except for asynchronous copies, which begin with slot
 // 0 in every run. The producer acquires a slot, issues the copies and commits; the consumer waits for a slot,
 // reads it and releases it. Filled by asynchronous copies of the consuming threads themselves a pipeline has
 // commit groups in place of barriers; written by threads, meetings of these. Slots in registers need neither:
@@ -40,8 +40,8 @@ struct Pipeline {
   std::vector<size_t> copies;       // tensor_copy: of KernelOps::ops, in order, what fills it
 };
 
-// An iteration of the loop of the innermost Pipelined statement: `plus` behind the first one, behind the
-// counter of the steady state, or behind the end. `none`: what belongs to no iteration.
+// An iteration of the loop of the innermost Pipelined statement: `plus` after the first one, after the
+// counter of the steady state, or after the end. `none`: what belongs to no iteration.
 struct Iteration {
   enum class From : uint8_t { first, newest, end, none };
   From from = From::newest;
@@ -53,12 +53,12 @@ struct Iteration {
 struct Stmt;
 using Block = std::vector<Stmt>;
 
-// An operation whose effects are there behind it. `overwrite`: a product that does not add to its sums.
+// An operation whose effects are there after it. `overwrite`: a product that does not add to its sums.
 struct Run {
   StmtId op;
   bool overwrite = false;
 };
-// An operation that goes on behind it: copies of a producer (pending until the pipeline's slot is full),
+// An operation that goes on after it: copies of a producer (pending until the pipeline's slot is full),
 // copies into a commit group, products (pending until awaited).
 struct Issue {
   StmtId op;
@@ -76,7 +76,7 @@ struct ValueAt {
   Iteration at{Iteration::From::none, 0};
 };
 // The `finished` products are waited for; `pending` younger ones may go on. `values`: registers that are
-// valid behind it. `behind_work`: not before the threads have done what stands in front.
+// valid after it. `behind_work`: not before the threads have done what stands in front.
 struct Await {
   std::vector<Token> finished;
   int64_t pending = 0;
@@ -127,7 +127,7 @@ struct Order {
   Step step = Step::wait;
 };
 
-// Sums that the loop carries in parts: split in front of it, joined behind it.
+// Sums that the loop carries in parts: split before it, joined after it.
 struct SplitSums {
   StmtId loop;
 };
@@ -135,7 +135,7 @@ struct JoinSums {
   StmtId loop;
 };
 
-// Register prefetch: the operands of the product's first step, and the product with `before_last` in front of
+// Register prefetch: the operands of the product's first step, and the product with `before_last` before
 // its last instructions.
 struct LoadOperands {
   StmtId product;
@@ -167,7 +167,7 @@ struct Steady {
   int64_t step = 1;
   Block body;
 };
-// Behind a Steady: case r where it has left r iterations over, of at least `first`.
+// After a Steady: case r where it has left r iterations over, of at least `first`.
 struct Remainder {
   int64_t first = 0;
   std::vector<Block> cases;

@@ -179,7 +179,7 @@ class Player {
            std::to_string(r.flights.size()));
     if (!e.finished.empty() && static_cast<int64_t>(r.flights.size()) < s.pending)
       tell("a wait for " + path(e.finished.back()) + " lets " + std::to_string(s.pending) +
-           " products go on, behind it are " + std::to_string(r.flights.size()));
+           " products go on, after it are " + std::to_string(r.flights.size()));
   }
 
   void step(Played& r, const Event&, const Order& s) {

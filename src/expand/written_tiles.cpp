@@ -36,8 +36,8 @@ void WrittenTiles::place(const analysis::ThreadWrittenOperand& w, const std::vec
   }
   if (std::none_of(uses.begin(), uses.end(), [](const Use& u) { return u.product; })) return;
   std::stable_sort(uses.begin(), uses.end(), [](const Use& a, const Use& b) { return a.lag < b.lag; });
-  // Iterations follow each other: behind the last use comes the first. With slots in turn the other slot's
-  // products are awaited in front of the meeting behind the writes (consumer_loop.cpp).
+  // Iterations follow each other: after the last use comes the first. With slots in turn the other slot's
+  // products are awaited before the meeting after the writes (consumer_loop.cpp).
   for (size_t i = 0; i < uses.size(); ++i) {
     if (uses[i].product) continue;
     if (uses[(i + 1) % uses.size()].product) raise(behind_[uses[i].at], those);

@@ -2,11 +2,11 @@
 //
 //   write -> fence -> meet -> product .. await -> meet -> write again
 //
-// The fence puts the writes in front of the products' reads, which are the asynchronous proxy's. The first
+// The fence puts the writes before the products' reads, which are the asynchronous proxy's. The first
 // meeting is that of the threads that share the tile: the warpgroup where it reads its own rows only, or all
 // of the role. The second has all warpgroups' products finished; a warpgroup that reads its own rows has
 // awaited them itself. Where iterations have slots of their own, two in turn, one meeting does both: the
-// products of the iteration before are awaited in front of it.
+// products of the iteration before are awaited before it.
 #pragma once
 
 #include "expand/consumer_units.h"
@@ -17,10 +17,10 @@ class WrittenTiles {
  public:
   WrittenTiles(const Expander& x, const std::vector<ConsumerUnit>& order);
 
-  // In front of the loop and behind it: for what is written outside of it.
+  // Before the loop and after it: for what is written outside of it.
   void enter(Block& out) const { hand_over(enter_, out); }
   void leave(Block& out) const { meet(leave_, out); }
-  // In front of a unit, by its number in the order, and behind it; there it tells whether warpgroups have
+  // Before a unit, by its number in the order, and after it; there it tells whether warpgroups have
   // met.
   void before(size_t at, Block& out) const { meet(before_[at], out); }
   bool behind(size_t at, Block& out) const {

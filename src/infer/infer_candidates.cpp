@@ -98,7 +98,7 @@ std::optional<Fragment> Inference::axis_in_registers(const std::vector<int64_t>&
   if (others % vector != 0 || (vector > 1 && (crossed || extents.back() % vector != 0))) return std::nullopt;
   const int64_t blocks = std::max<int64_t>(1, in_.threads / (others / vector));
   if (along % blocks != 0 || (blocks > 1 && in_.threads % (others / vector) != 0)) return std::nullopt;
-  // Coordinates: the place in the block first, the number of the block behind it.
+  // Coordinates: the place in the block first, the number of the block after it.
   std::vector<int64_t> placed = {along / blocks, blocks};
   std::vector<Digit> digits = {
       {.dim = axis, .extent = along / blocks, .weight = 1, .output = 0, .stride = 1},

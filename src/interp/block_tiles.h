@@ -48,7 +48,7 @@ class BlockTiles {
   void begin_tile();
 
  private:
-  // Also of an iteration that a faulty program puts in front of the first one.
+  // Also of an iteration that a faulty program puts before the first one.
   static size_t slot_of(int64_t use, size_t slots) { return static_cast<uint64_t>(use) % slots; }
 
   std::vector<std::vector<Tile>> tiles_;      // by value, slot

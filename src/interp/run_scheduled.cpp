@@ -38,7 +38,7 @@ bool each_in_turn(const std::vector<Runner>& runners) {
   return moved;
 }
 
-// The last that can: producers stand behind those that they feed.
+// The last that can: producers stand after those that they feed.
 bool last_first(const std::vector<Runner>& runners) {
   return std::any_of(runners.rbegin(), runners.rend(),
                      [](const Runner& r) { return r.step() == Step::done; });

@@ -7,7 +7,7 @@
 // as their statements say. Pipelines have a tile for each slot of each of their values, chosen by the
 // iteration as lowering does. What is issued takes effect between its issue and the wait that has it
 // finished, when `order` says. Persistent blocks are two, which share the grid.
-// why here: behind expansion, whose statements it runs; its values are those of the interpreter.
+// why here: after expansion, whose statements it runs; its values are those of the interpreter.
 // refuses (internal_error, naming op, pipeline and use): a use that is read and not there; one that is filled
 // while its slot is read, copied or not acquired; a release or commit without its counterpart; what is left
 // at the end, unreleased or never awaited; roles that wait for ever.

@@ -201,7 +201,7 @@ void ScheduledBlock::execute(RoleState& r, const expand::WaitGroup& s) {
   });
 }
 
-// Its operands can be read now; a product reads them all in execute() or behind `before_last`.
+// Its operands can be read now; a product reads them all in execute() or after `before_last`.
 void ScheduledBlock::execute(RoleState& r, const expand::LoadOperands& s) {
   const std::unique_ptr<Operation> o = prepare(r, s.product, false);
   if (!run_.failed()) ops_.check_operands(*o);

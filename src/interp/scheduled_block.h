@@ -41,7 +41,7 @@ class ScheduledBlock {
   void land_one();
   // Names what a role waits for that does not come. False: none waits.
   bool tell_waiting();
-  // Behind the last statements: fails where something is left.
+  // After the last statements: fails where something is left.
   void end();
 
  private:

@@ -87,7 +87,7 @@ bool ScheduledBlock::begin_tile(RoleState& r, int64_t turn) {
   return true;
 }
 
-// Its list is done: the next iteration of a loop, or what stands behind it.
+// Its list is done: the next iteration of a loop, or what stands after it.
 void ScheduledBlock::finish_frame(RoleState& r) {
   Frame& f = r.stack.back();
   switch (f.kind) {

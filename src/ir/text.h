@@ -24,7 +24,7 @@
 //
 // Loops: `a .. b` runs from a to b, b excluded; `a :+ n` runs n times from a. Canonical is `..` when both
 // ends are constants, when a is 0, or when the extent is literally b - a; else `:+`.
-// Ops: read operands stand before "->", written and updated ones behind it. An op that reads nothing has no
+// Ops: read operands stand before "->", written and updated ones after it. An op that reads nothing has no
 // "->" and lists what it writes first: `fill C, 0.0f32`. Attributes at their default are not printed.
 // Regions: a bare NAME is the whole buffer; its shape must then be constant.
 //

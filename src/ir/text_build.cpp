@@ -83,8 +83,8 @@ ExprId Parser::make_literal(const Token& t, bool negative) {
       for (DType d :
            {DType::f16, DType::bf16, DType::f32, DType::f64, DType::i8, DType::u8, DType::i32, DType::i64})
         nearest.offer(dtype_name(d));
-      error(DiagCode::syntax_error, t, "expected a numeric type behind the digits, found " + describe(t),
-            nearest.hint("write the type right behind the digits, for example 1.5f32 or 7i32"));
+      error(DiagCode::syntax_error, t, "expected a numeric type after the digits, found " + describe(t),
+            nearest.hint("write the type right after the digits, for example 1.5f32 or 7i32"));
       return {};
     }
     type = *named;

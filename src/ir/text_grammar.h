@@ -29,7 +29,7 @@ std::optional<ExprOp> function_from_text(std::string_view text);
 bool is_plain_name(std::string_view name);  // [A-Za-z_][A-Za-z0-9_]*, not longer than kMaxNameLength
 bool is_reserved(std::string_view name);    // cannot name a variable or buffer
 
-// An op lists these operand slots first, then its value, then behind "->" the others.
+// An op lists these operand slots first, then its value, then after "->" the others.
 struct OperandOrder {
   int front[kMaxOperands], back[kMaxOperands];
   int front_count = 0, back_count = 0;

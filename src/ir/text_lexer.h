@@ -13,9 +13,9 @@ struct Token {
   TokenKind kind = TokenKind::end;
   std::string_view text;    // the whole token; of a bad one, its first byte
   std::string_view body;    // number: the part before the suffix
-  std::string_view suffix;  // number: letters and digits glued behind it
+  std::string_view suffix;  // number: letters and digits glued after it
   bool fractional = false;  // number: has a point or an exponent
-  bool hex = false;         // number: 0x...; body is the digits behind 0x
+  bool hex = false;         // number: 0x...; body is the digits after 0x
   bool first_on_line = false;
   uint32_t line = 1;
   uint32_t column = 1;

@@ -46,7 +46,7 @@ bool Parser::parse_header() {
   if (token_.kind != TokenKind::number || token_.text != "1")
     return expected("the version 1 of the text form", "the first line is 'tl 1 program NAME'");
   advance();
-  if (!expect("program", "behind 'tl 1'")) return false;
+  if (!expect("program", "after 'tl 1'")) return false;
   Token name;
   if (!parse_name(name, "the program's name", NameUse::other)) return false;
   program_.name = name.text;
@@ -58,7 +58,7 @@ void Parser::parse_top_level() {
   size_t mark = declared_.size();
   bool ok = false;
   if (!program_.kernels.empty() && starts_declaration(token_) && !token_.is("kernel")) {
-    error(DiagCode::misplaced_statement, token_, describe(token_) + " stands behind a kernel",
+    error(DiagCode::misplaced_statement, token_, describe(token_) + " stands after a kernel",
           "declare dims, scalars and tensors before the first kernel");
   }
   if (static_cast<int64_t>(program_.params.size()) >= limits_.buffers && !token_.is("kernel")) {
@@ -151,7 +151,7 @@ bool Parser::parse_tensor() {
 
 bool Parser::parse_grid(Kernel& kernel, std::vector<Token>& names) {
   constexpr size_t kMaxGridRank = 3;
-  if (!expect("grid", "behind the kernel's name") || !expect("(", "and the grid's extents")) return false;
+  if (!expect("grid", "after the kernel's name") || !expect("(", "and the grid's extents")) return false;
   do {
     Token name;
     ExprId extent;

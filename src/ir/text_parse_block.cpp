@@ -96,7 +96,7 @@ bool Parser::parse_alloc() {
   if (!parse_name(name, "the buffer's name")) return false;
   if (open_.size() > 1 || statement_seen_) {
     error(DiagCode::misplaced_statement, name,
-          "the buffer " + describe(name) + " is allocated behind a statement",
+          "the buffer " + describe(name) + " is allocated after a statement",
           "move the alloc to the top of the kernel");
   }
   if (static_cast<int64_t>(program_.buffers.size()) >= limits_.buffers)
@@ -191,9 +191,9 @@ bool Parser::parse_loop(LoopKind kind) {
   loop.kind = kind;
   if (!parse_name(name, "the loop variable")) return false;
   size_t mark = declared_.size();
-  bool ok = expect("in", "behind the loop variable") && parse_bounds(loop);
+  bool ok = expect("in", "after the loop variable") && parse_bounds(loop);
   if (ok && accept("stages")) ok = parse_int(loop.num_stages, "the number of stages");
-  loop.vars.push_back(add_loop_var(name, VarKind::loop));  // behind the bounds: they cannot use it
+  loop.vars.push_back(add_loop_var(name, VarKind::loop));  // after the bounds: they cannot use it
   if (!ok) return false;
   StmtId id = add_statement(at, std::move(loop));
   return id.valid() && open_block(BlockKind::loop, id, mark);

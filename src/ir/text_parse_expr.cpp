@@ -32,7 +32,7 @@ bool Parser::parse_expr(ExprId& out) {
     bool complete = false;
     while (!complete)
       if (!parse_operand(s, complete)) return false;
-    // Behind an operand: close what closes here, then go on with an operator, a further argument, or end.
+    // After an operand: close what closes here, then go on with an operator, a further argument, or end.
     while (s.brackets > 0 && (token_.is(")") || token_.is("]")))
       if (!close_bracket(s)) return false;
     if (std::optional<Infix> infix = infix_from_text(token_.text);
@@ -56,7 +56,7 @@ bool Parser::parse_expr(ExprId& out) {
   return true;
 }
 
-// Reads up to one operand; `complete` stays false behind an opening bracket or a unary minus.
+// Reads up to one operand; `complete` stays false after an opening bracket or a unary minus.
 bool Parser::parse_operand(ExprStacks& s, bool& complete) {
   Token at = token_;
   if (token_.is("-")) {

@@ -184,7 +184,7 @@ bool Parser::starts_declaration(const Token& t) {
   return t.is("dim") || t.is("scalar") || t.is("tensor") || t.is("kernel");
 }
 
-// Goes on behind a syntax error: at the next token that stands first on a line (outside kernels: a
+// Goes on after a syntax error: at the next token that stands first on a line (outside kernels: a
 // declaration), or at the "}" that closes the block around the statement. Blocks opened on the way are read
 // and dropped. `start` is the statement's first token; names declared since `scope_mark` live until the first
 // dropped block closes, or on when there is none.

@@ -1,4 +1,4 @@
-// The parser behind parse_program. One object reads one text.
+// The parser after parse_program. One object reads one text.
 //
 // Nothing here recurses on the input: statements nest in `open_`, expressions in two stacks of parse_expr.
 // After an error an invalid ExprId (a poisoned expression) or a discarded block takes the place of what was

@@ -24,7 +24,7 @@ std::string nan_text(DType t, double v) {
 std::string float_text(DType t, double v) {
   if (std::isnan(v)) return nan_text(t, v);
   if (std::isinf(v)) return std::string(v < 0 ? "-inf:" : "inf:") + dtype_name(t);
-  if (is_storage_only(t)) return bits_text(t, v);  // behind decimal digits the name would read as an exponent
+  if (is_storage_only(t)) return bits_text(t, v);  // after decimal digits the name would read as an exponent
   char digits[64];
   // Every value of a type narrower than f64 is a float exactly, whose shortest digits are fewer than the
   // double's.

@@ -1,4 +1,4 @@
-// The table behind ops.def: names, operands and attributes of every tile operation, as plain data.
+// The table after ops.def: names, operands and attributes of every tile operation, as plain data.
 #pragma once
 
 #include <array>

@@ -21,7 +21,7 @@ std::string dim_name(int dim) {
   return dim == kReplica ? "the replica index" : "dimension " + std::to_string(dim);
 }
 
-// Replicas sort behind every dimension.
+// Replicas sort after every dimension.
 int sort_key(int dim) { return dim == kReplica ? INT32_MAX : dim; }
 
 std::optional<Error> check_digit(const Digit& d, int rank, int outputs) {

@@ -38,7 +38,7 @@ struct TensorTile {
 std::optional<TensorTile> tensor_tile(const Layout& l, int inner_dim, int element_bytes, std::string* reason);
 
 // A tile made for the engine: rows of `swizzle` bytes (32, 64, 128) along `inner_dim`, one box of
-// `outer_dim`'s rows behind the other. Nothing where the extents do not divide into such boxes.
+// `outer_dim`'s rows after the other. Nothing where the extents do not divide into such boxes.
 std::optional<Layout> boxed_tile(std::vector<int64_t> shape, int inner_dim, int outer_dim, int element_bytes,
                                  int swizzle);
 

@@ -234,7 +234,7 @@ class KernelLowering {
                       thread::Block& out);
   void exchange_scratch(const FragmentView& from, const FragmentView& to, const std::string& path,
                         thread::Block& out);
-  // The planned conversions in front of an op and behind it; between the two held() gives the op's forms.
+  // The planned conversions before an op and after it; between the two held() gives the op's forms.
   void begin_conversions(const analysis::KernelOp& op, thread::Block& out);
   void end_conversions(const analysis::KernelOp& op, thread::Block& out);
   // The same for what the op works on in memory.
@@ -271,7 +271,7 @@ class KernelLowering {
   // Element `index` of the slot that the statements being lowered mean.
   ExprId in_slot(int value, ExprId index);
 
-  // gpu/carried_sums.cpp: in front of a loop and behind it.
+  // gpu/carried_sums.cpp: before a loop and after it.
   struct CarriedJoin;
   void split_sums(ir::StmtId loop, thread::Block& out);
   void join_sums(ir::StmtId loop, thread::Block& out);
@@ -279,7 +279,7 @@ class KernelLowering {
   // gpu/roles.cpp
   bool specialised() const { return schedule_.roles && schedule_.roles->producer_threads > 0; }
   // How often iterations of the loop have filled its pipelines before it begins: told by the points of the
-  // grid and the iterations around where trip counts say it, else counted behind each run
+  // grid and the iterations around where trip counts say it, else counted after each run
   // (analysis::runs_irregularly).
   bool counted(ir::StmtId s) const;
   ExprId fillings_before(ir::StmtId loop, ExprId extent);
@@ -343,7 +343,7 @@ class KernelLowering {
   // `rows`: of a box, where not all that the layout has are moved at once.
   std::optional<TensorBoxes> tensor_boxes(const analysis::KernelOp& op, const layout::Layout& l,
                                           int64_t rows = 0);
-  // Coordinates of the box that begins `row` rows and `column` elements behind the region's begin, innermost
+  // Coordinates of the box that begins `row` rows and `column` elements after the region's begin, innermost
   // first.
   std::vector<ExprId> box_coordinates(const std::vector<ExprId>& origin, const analysis::TensorCopyDims& dims,
                                       ExprId row, ExprId column);
@@ -372,7 +372,7 @@ class KernelLowering {
   thread::ThreadProgram out_;
   arith::Context ctx_;
   std::map<VarId, ExprId> vars_;    // program variable -> thread expression
-  std::map<ExprId, ExprId> taken_;  // scalars of the op being lowered, as they were in front of it
+  std::map<ExprId, ExprId> taken_;  // scalars of the op being lowered, as they were before it
   std::map<ir::BufferId, MemoryId> globals_;
   std::vector<MemoryId> values_;                         // by value index
   std::map<int, std::vector<MemoryId>> register_slots_;  // GPU: of values that iterations have in turn
@@ -404,7 +404,7 @@ class KernelLowering {
     int value = -1;
     FragmentView form;
     bool behind = false;
-    layout::ConversionKind kind = layout::ConversionKind::none;  // planned, behind
+    layout::ConversionKind kind = layout::ConversionKind::none;  // planned, after
   };
   std::vector<ActiveConversion> op_conversions_;          // of the op being lowered
   std::vector<std::unique_ptr<layout::Fragment>> forms_;  // what FragmentView of conversions points to

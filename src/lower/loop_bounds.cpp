@@ -1,4 +1,4 @@
-// Scalars that are taken once, in front of what may change what they are read from: bounds of loops, `serial
+// Scalars that are taken once, before what may change what they are read from: bounds of loops, `serial
 // i in t[0] .. n` begins where t[0] says then, and what tile operations fill with and where their regions
 // begin.
 #include "analysis/loads.h"
@@ -17,7 +17,7 @@ bool KernelLowering::reads_what_is_written(ExprId program_expr, const ir::Block&
   return analysis::reads_any(p_.exprs, program_expr, written);
 }
 
-// As it is in front of `body`, which may write what it is read from.
+// As it is before `body`, which may write what it is read from.
 ExprId KernelLowering::taken_before(ExprId program_expr, const ir::Block& body, const char* name,
                                     thread::Block& out, const std::string& origin) {
   const ExprId value = lower_expr(program_expr);

@@ -33,7 +33,7 @@ struct NestLoop {
 struct Nest {
   std::vector<NestLoop> loops;
   std::vector<ExprId> point;     // per iteration dimension
-  std::vector<int64_t> extents;  // GPU: of those that have padding behind them; 0: none
+  std::vector<int64_t> extents;  // GPU: of those that have padding after them; 0: none
   ExprId inside;                 // bool: the point is no padding; a true literal when it never is
 
   // GPU: digit variable -> expression of the thread variable. Threads that no digit reaches walk the points

@@ -23,7 +23,7 @@ void ScheduledLowering::lower(const expand::Run& s, thread::Block& out) {
   k_.products_overwrite_ = false;
 }
 
-// What goes on behind the statement: a producer's tensor copies, products, copies into a commit group.
+// What goes on after the statement: a producer's tensor copies, products, copies into a commit group.
 void ScheduledLowering::lower(const expand::Issue& s, thread::Block& out) {
   const analysis::KernelOp& op = *k_.op_of_.at(s.op);
   if (k_.role_ == expand::RoleKind::producer) {

@@ -67,23 +67,23 @@ struct OpPlan {
   // tensor_copy out of a fragment: columns a warpgroup stages at once
   int64_t epilogue_columns = 0;
   std::string reason;
-  // Fragments whose elements the op finds in shared memory: put there in front of it, fetched from there
-  // behind it.
+  // Fragments whose elements the op finds in shared memory: put there before it, fetched from there
+  // after it.
   std::vector<std::string> through_memory;
-  // Sums: the loop (its path) behind which the threads of a row meet, each keeping a part of the row's sum
+  // Sums: the loop (its path) after which the threads of a row meet, each keeping a part of the row's sum
   // until then. Empty: they meet in the op, every time.
   std::optional<std::string> deferred_to;
   // Element-wise products with a factor of the row: the value of the factors. Lanes of a warp leave the op
   // out where all of theirs are 1, which changes nothing. Empty: they compute.
   std::optional<std::string> skip_if_identity;
-  // Fills with zeros: the first product of the loop behind overwrites what would be cleared; the fill is done
+  // Fills with zeros: the first product of the loop after overwrites what would be cleared; the fill is done
   // where the loop has no iteration.
   std::optional<bool> elided;
   std::optional<bool> matrix_stores;  // copies of accumulators to a shared tile: by 8x8 matrices of a warp
   // Versions of the op's code, chosen while the kernel runs: blocks whose accesses to tensors are all in
   // bounds need no predicates; blocks in which a condition on indices holds everywhere do without it.
   std::optional<bool> full_tile_version, unmasked_version;
-  // tensor_copy out of a fragment: its values are all computed in front of the first pass, so that what they
+  // tensor_copy out of a fragment: its values are all computed before the first pass, so that what they
   // are computed from is dead there.
   std::optional<bool> computed_first;
   int64_t chains = 0;  // reductions: partial results of a thread, combined at the end
@@ -101,12 +101,12 @@ struct LoopPlan {
   // Computing warpgroups take turns to issue an iteration's products: while one works on its elements,
   // another's products have the matrix units. Of no meaning where warpgroups make no products.
   std::optional<bool> ping_pong;
-  // The product's registers of an iteration's first step are loaded in front of the last instructions of the
+  // The product's registers of an iteration's first step are loaded before the last instructions of the
   // iteration before.
   std::optional<bool> register_prefetch;
   // Each iteration awaits the products that it issues; else those at its end are in flight over it.
   std::optional<bool> drained;
-  // What the iteration behind begins with waiting for is asked for in front of the last op of an iteration.
+  // What the iteration behind begins with waiting for is asked for before the last op of an iteration.
   std::optional<bool> peek;
   bool operator==(const LoopPlan&) const = default;
 };
@@ -153,7 +153,7 @@ struct PipelinePlan {
   bool operator==(const PipelinePlan&) const = default;
 };
 
-// Warps with tasks of their own: `producer_threads` behind the computing threads issue the tensor copies that
+// Warps with tasks of their own: `producer_threads` after the computing threads issue the tensor copies that
 // fill pipelined tiles. 0: no roles, every thread does everything.
 struct RolePlan {
   int64_t producer_threads = 0;                            // or kOpen
@@ -184,9 +184,9 @@ struct ClusterPlan {
   bool operator==(const ClusterPlan&) const = default;
 };
 
-// How the kernel follows the one in front of it on its stream. `dependent`: its blocks begin, and make
+// How the kernel follows the one before it on its stream. `dependent`: its blocks begin, and make
 // themselves ready, while that one ends; they wait for its end before they touch memory, and let the kernel
-// behind do the same.
+// after do the same.
 // `min_blocks`: as many of the kernel's blocks as a multiprocessor should have registers for.
 struct LaunchPlan {
   std::optional<bool> dependent;
@@ -195,11 +195,11 @@ struct LaunchPlan {
   bool operator==(const LaunchPlan&) const = default;
 };
 
-// What a place in a block's on-chip memory is for. value: an on-chip value, its slots one behind the other.
+// What a place in a block's on-chip memory is for. value: an on-chip value, its slots one after the other.
 // copy: `value`, as the op `owner` works on it in memory. scratch: an exchange between the threads of a
 // statement. stage: the staged tile of a tensor_copy out of a fragment. operand_a, operand_b: a product's
 // operand, turned. barriers: of a pipeline, "full" then "empty", one of each a slot. tile_scheduler: numbers
-// of the tiles that a block took from the grid, behind the barriers that hand them over.
+// of the tiles that a block took from the grid, after the barriers that hand them over.
 enum class Storage : uint8_t { value, copy, scratch, stage, operand_a, operand_b, barriers, tile_scheduler };
 const char* storage_name(Storage s);
 

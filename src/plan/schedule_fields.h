@@ -183,13 +183,13 @@ struct EntryFields<OpPlan> {
                        "`tensor_copy` out of a fragment: columns that a warpgroup stages at once",
                        "epilogue tiles of % columns"},
         OptionalText<E>{"deferred_to", &E::deferred_to,
-                        "sums: the loop behind which the threads of a row meet; empty: in the operation",
+                        "sums: the loop after which the threads of a row meet; empty: in the operation",
                         "deferred to %"},
         OptionalText<E>{"skip_if_identity", &E::skip_if_identity,
                         "value of row factors: lanes leave the operation out where all of theirs are 1",
                         "skipped where % is 1"},
         FlagField<E>{"elided", &E::elided,
-                     "fills with zeros: the product behind, or that of a loop behind, overwrites", "elided"},
+                     "fills with zeros: the product after, or that of a loop after, overwrites", "elided"},
         NumberField<E>{"chains", &E::chains, 1, 2, 0,
                        "reductions: partial results of a thread, none of which waits for another", "% chains",
                        1},
@@ -207,7 +207,7 @@ struct EntryFields<OpPlan> {
                        "not be unrolled",
                        "unroll %"},
         FlagField<E>{"computed_first", &E::computed_first,
-                     "`tensor_copy` out of a fragment: its values are computed in front of the first pass",
+                     "`tensor_copy` out of a fragment: its values are computed before the first pass",
                      "computed first"},
         NamesField<E>{"through_memory", &E::through_memory, false,
                       "fragments that the operation finds in shared memory", "% through memory"},
@@ -339,7 +339,7 @@ struct EntryFields<LaunchPlan> {
   static constexpr auto rows() {
     return std::tuple{
         FlagField<E>{"dependent", &E::dependent,
-                     "blocks may begin while the kernel in front of this one on its stream ends; they wait "
+                     "blocks may begin while the kernel before this one on its stream ends; they wait "
                      "for its end before they touch memory"},
         NumberField<E>{"min_blocks", &E::min_blocks, 1, 64, 0,
                        "blocks of a multiprocessor that its registers should allow for",

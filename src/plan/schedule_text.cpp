@@ -1,4 +1,4 @@
-// A Schedule for people. One line per decision: what, how, and behind "--" why; columns are aligned within a
+// A Schedule for people. One line per decision: what, how, and after "--" why; columns are aligned within a
 // section. Layouts that have a name (row-major, padded) are shown by it, others in full on a line of their
 // own below.
 //
@@ -220,7 +220,7 @@ Table block_table(const KernelSchedule& k) {
            {}});
   if (k.launch) {
     std::string how, registers;
-    if (k.launch->dependent) how = *k.launch->dependent ? "dependent" : "behind the kernel before";
+    if (k.launch->dependent) how = *k.launch->dependent ? "dependent" : "after the kernel before";
     for_each_field<LaunchPlan>(ShownFields<LaunchPlan>{*k.launch, registers});
     if (!how.empty() || !registers.empty()) t.add({{"launch", how, registers}, k.launch->reason, {}});
   }

@@ -12,7 +12,7 @@ namespace tilegen::runtime {
 Expected<void*> allocate_memory(size_t device, size_t bytes);
 Checked free_memory(size_t device, void* memory);
 
-// From host or device to host or device, behind the work of `stream`; returns when the bytes are there.
+// From host or device to host or device, after the work of `stream`; returns when the bytes are there.
 Checked copy_memory(size_t device, void* to, const void* from, size_t bytes, void* stream);
 
 // Waits for the work of a stream.

@@ -70,7 +70,7 @@ bool KernelVersion::shapes(std::span<const uint64_t> slots, std::span<TensorShap
       legal = legal && *next >= 1 && *next <= thread::kMaxTensorExtent;
       shape.extents[d] = static_cast<uint64_t>(*next);
     }
-    // Stores are clipped to whole units: rows that end inside one would be overwritten behind their end.
+    // Stores are clipped to whole units: rows that end inside one would be overwritten after their end.
     legal = legal && (!stored_[i] || static_cast<int64_t>(shape.extents[0]) *
                                              ir::dtype_bytes(program_->memory(map.tensor).type) % kUnit ==
                                          0);

@@ -34,7 +34,7 @@ class KernelVersion {
     uint32_t threads = 1, shared_bytes = 0, cluster = 1;
     uint8_t rank = 1;  // of the grid
     bool persistent = false, dynamic_tiles = false, dependent = false;
-    bool only_slots = true;              // no parameters behind them: divisors, then tensor maps
+    bool only_slots = true;              // no parameters after them: divisors, then tensor maps
     uint32_t plain_slots = 0, maps = 0;  // parameters: slots and divisors, tensor maps
   };
   const Traits& traits() const { return traits_; }

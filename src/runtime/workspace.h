@@ -1,4 +1,4 @@
-// The memory that a launch has of its own: a program's workspaces, one behind the other in one piece.
+// The memory that a launch has of its own: a program's workspaces, one after the other in one piece.
 //
 // requires: slots with every dim bound. ensures: each workspace begins at a multiple of kAlignment. refuses:
 // launch_shape for extents that are negative or overflow, limit_memory where the host has none left.

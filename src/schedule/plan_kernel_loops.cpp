@@ -179,7 +179,7 @@ Checked KernelPlanner::order_products(const PingPongFacts& facts) {
   return Unit{};
 }
 
-// Shared memory that threads write, or a tensor that the program writes, may need a barrier in front of the
+// Shared memory that threads write, or a tensor that the program writes, may need a barrier before the
 // op or in it.
 bool KernelPlanner::threads_meet_for(const KernelOp& op) const {
   const auto load = tensor_loads_.products.find(static_cast<size_t>(&op - ops_.ops.data()));
@@ -234,7 +234,7 @@ Checked KernelPlanner::plan_loop_ends() {
   return result;
 }
 
-// Behind the order of issue.
+// After the order of issue.
 Checked KernelPlanner::plan_turns(const PingPongFacts& facts) {
   const ir::KernelPaths paths(p_, index_);
   std::map<std::string, ir::StmtId> loops;

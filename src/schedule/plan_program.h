@@ -26,7 +26,7 @@ enum class TensorCopies : uint8_t { loads_and_stores, loads, product_loads, none
 enum class Assumptions : uint8_t { all, copy_engine, none };
 
 // How much of what planning knows and the target has a plan uses, most first: each form does without all that
-// the ones behind `full` and in front of it do without. For a kernel whose code is rejected in the form
+// the ones after `full` and before it do without. For a kernel whose code is rejected in the form
 // before.
 enum class PlanForm : uint8_t {
   full,

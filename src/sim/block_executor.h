@@ -79,7 +79,7 @@ class BlockExecutor {
   const Counters& counters() const { return counters_; }
 
  private:
-  // What a warp returns to behind a loop or branch. `mask`: the lanes that entered; `other`: those of the
+  // What a warp returns to after a loop or branch. `mask`: the lanes that entered; `other`: those of the
   // else, or of a loop those that its condition ended it for.
   struct Frame {
     uint32_t mask = 0, other = 0;
@@ -118,7 +118,7 @@ class BlockExecutor {
     std::array<uint32_t, kLanes> bulk_commits{};
     std::vector<TensorCopy> stores;  // oldest first
     // Of each register: the work of the product that has it, 0: none; 1 + the fences that it was touched
-    // behind.
+    // after.
     std::vector<uint32_t> in_product, touched_at;
     uint32_t fences = 0, product_commits = 0;
     bool has_products = false;  // some register may be in one

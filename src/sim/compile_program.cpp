@@ -261,7 +261,7 @@ class ProgramCompiler {
     close(step);
   }
 
-  // Each role's warps run its body, and go on behind the last.
+  // Each role's warps run its body, and go on after the last.
   void compile(const thread::Roles& roles) {
     const uint32_t stmt = stmt_;
     std::vector<uint32_t> ends;

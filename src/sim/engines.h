@@ -8,7 +8,7 @@
 //   load           what it writes to shared memory for one transaction barrier: its works are the phases
 //
 // Warps are numbered block by block, those of a cluster's blocks from a multiple of a warpgroup's on. Of an
-// array of transaction barriers each block has its own, one block's behind the other's.
+// array of transaction barriers each block has its own, one block's after the other's.
 #pragma once
 
 #include <vector>

@@ -312,7 +312,7 @@ Ref ExprCompiler::use(ExprId id) {
   return {Ref::Space::none, v};
 }
 
-// Temporaries are reused behind their last use; what a step reads stays.
+// Temporaries are reused after their last use; what a step reads stays.
 uint32_t ExprCompiler::number_segment(uint32_t segment, uint32_t used) {
   Segment& code = out_.segments[segment];
   std::unordered_map<uint32_t, size_t> last;
@@ -343,7 +343,7 @@ uint32_t ExprCompiler::number_segment(uint32_t segment, uint32_t used) {
 }
 
 void ExprCompiler::end_statement(std::span<Ref* const> operands) {
-  // What the statement computes once is read behind what it computes per lane.
+  // What the statement computes once is read after what it computes per lane.
   const uint32_t used = number_segment(segment_, 0);
   if (lane_var_.valid()) number_segment(lane_segment_, used);
   for (Ref* r : operands) *r = resolved(*r);

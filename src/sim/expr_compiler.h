@@ -65,7 +65,7 @@ class ExprCompiler {
   uint32_t uniform_slot() {
     return out_.uniform.push_back({.i = 0}), static_cast<uint32_t>(out_.uniform.size() - 1);
   }
-  // Temporaries from `used` on; returns the first that is free behind.
+  // Temporaries from `used` on; returns the first that is free after.
   uint32_t number_segment(uint32_t segment, uint32_t used);
   Ref resolved(Ref value) const { return value.at == kNothing ? Ref{} : places_[value.at]; }
 

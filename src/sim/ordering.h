@@ -52,7 +52,7 @@ class Ordering {
   const uint32_t* fenced(int warp, uint32_t lanes) const { return row(warp, lanes).clock.fenced.data(); }
   uint32_t own_fence(int warp) const { return own_fence_[warp]; }
 
-  // The warp's plain accesses so far come before the asynchronous proxy's behind.
+  // The warp's plain accesses so far come before the asynchronous proxy's after.
   void fence(int warp) {
     own_fence_[warp] = epoch_[warp];
     ++epoch_[warp];

@@ -2,7 +2,7 @@
 //
 // A granule is as large as the smallest element of the arena's memories, so that every access covers whole
 // granules. Of the readers since the last write one per warp is kept, and none that a later reader is ordered
-// behind: a write that is ordered behind the later one is ordered behind both.
+// after: a write that is ordered after the later one is ordered after both.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@
 namespace tilegen::sim {
 
 // unfenced: a plain write and an access of the asynchronous proxy are ordered, but no proxy fence stands
-//   between them. unfenced_read: a plain read, and a write of the asynchronous proxy behind it.
+//   between them. unfenced_read: a plain read, and a write of the asynchronous proxy after it.
 enum class Conflict : uint8_t { none, race, unwritten, foreign, in_flight, unfenced, unfenced_read };
 
 struct Trouble {

@@ -95,7 +95,7 @@ bool BlockExecutor::begin_copy(Warp& w, const Step& s, int map, TensorCopy& c, b
                        " of a row, no multiple of " + std::to_string(kUnit));
   if (!load && std::any_of(c.at.begin(), c.at.begin() + view.rank, [](int64_t x) { return x < 0; }))
     access_finding(FindingKind::out_of_bounds, s.access2, thread, c.at[0],
-                   "the box begins in front of the tensor, for a store");
+                   "the box begins before the tensor, for a store");
   if (!load && view.extents[0] * view.element % kUnit != 0)
     step_finding(FindingKind::tensor_map, s.stmt, thread,
                  "rows of " + std::to_string(view.extents[0] * view.element) +

@@ -15,10 +15,10 @@ class TileOrder {
  public:
   TileOrder(int64_t points, int64_t launched, const SimOptions& options);
 
-  // The number of the block's next claim. A block that goes on behind its last is told that one again, as
+  // The number of the block's next claim. A block that goes on after its last is told that one again, as
   // there is none.
   int64_t take(int64_t block);
-  // What the counter holds behind the claims so far.
+  // What the counter holds after the claims so far.
   int64_t counter() const { return points_ > 0 ? made_.load() % points_ : 0; }
 
   void block_ends() { ++ended_; }

@@ -172,7 +172,7 @@ void BlockExecutor::warpgroup_wait(Warp& w, const Step& s) {
   for (size_t id = 0; id < launch_.memories.size(); ++id) {
     const MemoryView& m = launch_.memories[id];
     if (!m.in_registers) continue;
-    // A's registers are only read: code generation has nothing to keep behind the wait.
+    // A's registers are only read: code generation has nothing to keep after the wait.
     const bool named =
         std::find(n.registers.begin(), n.registers.end(), thread::MemoryId(id)) != n.registers.end();
     for (size_t at = m.first_register; at < m.first_register + static_cast<size_t>(m.elements); ++at)

@@ -9,7 +9,7 @@ namespace tilegen {
 // One thread at a time passes. The caller who leaves closes it, once nobody is inside.
 class CallbackGate {
  public:
-  // `call` runs with no lock held. Not at all behind close().
+  // `call` runs with no lock held. Not at all after close().
   template <class Call>
   void pass(const Call& call) {
     if (!enter()) return;

@@ -174,9 +174,9 @@ LeftWorkers& left_workers() {
   return *fresh.release();
 }
 
-// exit() destroys what is local to its thread in front of all statics, those that a worker has yet to make
+// exit() destroys what is local to its thread before all statics, those that a worker has yet to make
 // included; the main thread, which mostly calls it, waits there. Handlers of exit() and of the library's
-// unloading run in the reverse order of their registration: one that is registered now runs in front of the
+// unloading run in the reverse order of their registration: one that is registered now runs before the
 // destructors of all statics that exist.
 struct JoinedByMainThread {
   bool left = false;

@@ -92,7 +92,7 @@ class ConflictOracle {
   };
   using Footprint = std::vector<Run>;  // ascending, each element once
   using Assigned = std::map<ir::VarId, int64_t>;
-  // What an access touches: `shift` elements behind a footprint that is kept.
+  // What an access touches: `shift` elements after a footprint that is kept.
   struct Touched {
     const Footprint* footprint = nullptr;  // null: cannot be told
     int64_t shift = 0;

@@ -174,7 +174,7 @@ Need HazardWalk::between(const Outstanding& earlier, const Outstanding& later) {
   return m == Meeting::clash ? Need::barrier : Need::nothing;
 }
 
-// The first iterations by their number, as what stands in front of a pipelined loop fills slots by number;
+// The first iterations by their number, as what stands before a pipelined loop fills slots by number;
 // then by their distance.
 Need HazardWalk::walk_loop(StmtId id, State& state) {
   const OpenLoop loop = open_loop(id);

@@ -1,4 +1,4 @@
-// Accesses that no barrier orders yet, followed through a program: what is outstanding behind a statement,
+// Accesses that no barrier orders yet, followed through a program: what is outstanding after a statement,
 // and what a statement needs in front.
 //
 // Loops are walked as consecutive iterations, of which as many are told apart as the slots of a memory reach.
@@ -30,7 +30,7 @@ class HazardWalk {
  public:
   explicit HazardWalk(thread::ThreadProgram& p);
 
-  // Changes the state to the one behind; the need is that of the statement, or of the neediest of the block.
+  // Changes the state to the one after; the need is that of the statement, or of the neediest of the block.
   Need walk(const thread::Block& block, State& state);
   Need walk(thread::StmtId id, State& state);
   Need walk_loop(thread::StmtId id, State& state);

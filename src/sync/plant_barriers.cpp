@@ -43,7 +43,7 @@ class Planter {
 
   // ---- planning: children first, then what stands between them
 
-  // `before`: what the condition or the extent in front of the block reads.
+  // `before`: what the condition or the extent before the block reads.
   void plan_block(Block& block, bool uniform, const State& before) {
     for (StmtId id : block) plan_children(id, uniform);
     State state = before;
@@ -100,7 +100,7 @@ class Planter {
     }
   }
 
-  // Leaves `state` as it is behind the block.
+  // Leaves `state` as it is after the block.
   void plant_between(Block& block, State& state, bool uniform) {
     for (size_t i = 0; i < block.size(); ++i) {
       if (walk_.enters(block[i], state)) continue;
@@ -111,13 +111,13 @@ class Planter {
         continue;
       }
       if (!uniform) return refuse(block[i]);
-      // Copies in flight may be waited for within the statement with no barrier behind: they are waited for
+      // Copies in flight may be waited for within the statement with no barrier after: they are waited for
       // here.
       if (!order(block, i, state, need) && !order(block, i, state, Need::wait)) return refuse(block[i]);
     }
   }
 
-  // Puts what is needed in front of block[i]; false, and nothing is done, when that does not help.
+  // Puts what is needed before block[i]; false, and nothing is done, when that does not help.
   bool order(Block& block, size_t& i, State& state, Need need) {
     State behind = state;
     const std::vector<StmtId> ordered = ordering(need, state, block[i]);
@@ -172,7 +172,7 @@ class Planter {
     }
   }
 
-  // The states that are others without block[i], of the statements behind it; nothing where one of them needs
+  // The states that are others without block[i], of the statements after it; nothing where one of them needs
   // it.
   std::optional<std::vector<State>> walk_without(const Block& block, size_t i, State state,
                                                  const std::vector<State>& behind) {

@@ -4,8 +4,8 @@
 // requires: a thread program with no barrier for hazards; async copies committed, and waited for where
 // lowering knows their first use. A condition or loop extent that reads no thread variable is the same for
 // all threads of a block. ensures: between two accesses of different threads to one element, of which one
-// writes, every path has a block barrier; behind an async copy also a wait of the copying thread. Barriers
-// stand where all threads come by. why here: behind everything that moves statements; exact indices are
+// writes, every path has a block barrier; after an async copy also a wait of the copying thread. Barriers
+// stand where all threads come by. why here: after everything that moves statements; exact indices are
 // known, and what the indices do not show (overlapping slices of the arena) is in the program. refuses:
 // internal_error for a hazard within control flow that differs between threads.
 //

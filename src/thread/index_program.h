@@ -19,7 +19,7 @@ class PointValues {
   void clear(ir::VarId v) { values_[v.value].reset(); }
   const std::optional<int64_t>& operator[](ir::VarId v) const { return values_[v.value]; }
 
-  // What memory holds that a walk writes: looked at in front of what `data` memory holds.
+  // What memory holds that a walk writes: looked at before what `data` memory holds.
   using Elements = std::map<std::pair<ir::ObjectId, int64_t>, int64_t>;
   void set_elements(const Elements* elements) { elements_ = elements; }
   std::optional<int64_t> element(ir::ObjectId memory, int64_t index) const {
@@ -28,7 +28,7 @@ class PointValues {
     return it == elements_->end() ? std::nullopt : std::optional(it->second);
   }
 
-  // What `data` memory holds: element i is (i + 1) * step, as offsets of parts behind one another are.
+  // What `data` memory holds: element i is (i + 1) * step, as offsets of parts after one another are.
   void set_data(ir::ObjectId memory, int64_t step) { data_[memory] = step; }
   std::optional<int64_t> data(ir::ObjectId memory) const {
     const auto it = data_.find(memory);

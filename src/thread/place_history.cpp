@@ -18,7 +18,7 @@ void PlaceHistory::name_reader(int party, std::string name) {
   readers_[static_cast<size_t>(party)] = std::move(name);
 }
 
-// Index of the first range that begins at or behind `at`, which lies inside none.
+// Index of the first range that begins at or after `at`, which lies inside none.
 size_t PlaceHistory::split(int64_t at) {
   auto r = std::lower_bound(ranges_.begin(), ranges_.end(), at,
                             [](const Range& x, int64_t v) { return x.end <= v; });
@@ -45,7 +45,7 @@ void PlaceHistory::check_writers(const Range& r, const PlaceAccess& by, int proc
   if (plain && !handed) return;  // threads among themselves
   for (const PlaceAccess& w : r.writes) {
     if (w.party != process && w.epoch > knows.seen[static_cast<size_t>(w.party)])
-      report_(by.stmt, w.stmt, place.text() + " is used with no barrier behind the threads that write it");
+      report_(by.stmt, w.stmt, place.text() + " is used with no barrier after the threads that write it");
     else if (!plain && w.epoch > knows.fenced[static_cast<size_t>(w.party)])
       report_(by.stmt, w.stmt, place.text() + " is used with no proxy fence of the threads that write it");
   }

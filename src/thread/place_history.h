@@ -1,4 +1,4 @@
-// Who filled, wrote and read each range of the arena last, and whether what comes next is ordered behind: the
+// Who filled, wrote and read each range of the arena last, and whether what comes next is ordered after: the
 // state of a walk over a program's roles. Parties are processes and the engines that work for them; epochs
 // number what each did.
 #pragma once

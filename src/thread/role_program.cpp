@@ -205,7 +205,7 @@ class Flattener {
     add(RoleOp::loop_end, id).jump = begin;
     out_.steps[begin].jump = here();
   }
-  // Whether what stands behind step `begin` touches anything, in some iteration of the loop.
+  // Whether what stands after step `begin` touches anything, in some iteration of the loop.
   bool decides(ir::VarId loop, size_t begin) const {
     const auto on = [&](int v) { return v >= 0 && out_.values[static_cast<size_t>(v)].depends_on(loop); };
     for (size_t s = begin + 1; s < out_.steps.size(); ++s) {

@@ -11,11 +11,11 @@
 namespace tilegen::thread {
 
 enum class RoleOp : uint8_t {
-  loop,      // value: extent; second: condition; jump: behind the loop
+  loop,      // value: extent; second: condition; jump: after the loop
   loop_end,  // jump: its loop
   branch,    // value: condition; jump: the else
   jump,
-  one_thread,  // jump: behind it
+  one_thread,  // jump: after it
   one_thread_end,
   barrier,
   cluster_barrier,

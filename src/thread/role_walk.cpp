@@ -76,7 +76,7 @@ void RoleWalk::run() {
 void RoleWalk::hazard(StmtId id, StmtId other, const std::string& text) {
   if (!seen_.insert({id, other}).second || hazards_.size() >= kMaxHazards) return;
   const std::string &a = p_.stmts[id.value].origin, &b = p_.stmts[other.value].origin;
-  const std::string line = a + (id == other || a == b ? "" : " behind " + b) + ": " + text;
+  const std::string line = a + (id == other || a == b ? "" : " after " + b) + ": " + text;
   if (std::find(hazards_.begin(), hazards_.end(), line) == hazards_.end()) hazards_.push_back(line);
 }
 
@@ -311,7 +311,7 @@ void RoleWalk::wait(Running& x, const RoleStep& s) {
   (f->number & 1) != x.parity ? pass(x, *f) : void(x.state = State::at_phase);
 }
 
-// Its answer may be no at any time: the wait behind it is walked as if it were.
+// Its answer may be no at any time: the wait after it is walked as if it were.
 void RoleWalk::test(Running& x, const RoleStep& s) {
   const auto& n = node<TransactionTest>(s);
   x.tested[{n.dst, n.dst_index}] = {n.barriers, eval(x, s.value, 0), eval(x, s.second, 0) & 1};

@@ -27,7 +27,7 @@ struct Memory {
   int64_t elements = 0;       // 0 for global: known at launch only
   int64_t alignment = 0;      // bytes the base is known to be aligned to (>= element size)
   int64_t arena_offset = -1;  // bytes, when it lives in the arena
-  // shared: copies alive at once, one behind the other: slot s begins at s * elements / slots
+  // shared: copies alive at once, one after the other: slot s begins at s * elements / slots
   int64_t slots = 1;
   bool in_registers = false;  // local: every index is a constant after unrolling; on GPUs always
   bool read_only = false;
@@ -132,7 +132,7 @@ struct Prefetch {
 };
 
 // `threads` threads of the block (0: all of them) meet at hardware barrier `id` (bar.sync); shared memory
-// written before is visible behind. With `arrive_only` the thread does not wait (bar.arrive): those that do
+// written before is visible after. With `arrive_only` the thread does not wait (bar.arrive): those that do
 // wait for as many arrivals as `threads` says, their own among them. A no-op where a block has one thread.
 struct Barrier {
   int id = 0;
@@ -155,7 +155,7 @@ struct AsyncCopy {
 // Closes the group of this thread's copies issued since the last commit (it may be empty).
 struct AsyncCommit {};
 // Waits until at most `pending` of this thread's newest groups are unfinished. The bytes of finished groups
-// are then visible to this thread; to others behind the next Barrier.
+// are then visible to this thread; to others after the next Barrier.
 struct AsyncWait {
   int64_t pending = 0;
 };
@@ -207,7 +207,7 @@ struct WarpMma {
 // warpgroup
 //
 // The copy engine (TensorLoad, TensorStore) and WarpgroupMma reach shared memory through the asynchronous
-// proxy: what threads wrote by plain stores they see behind a ProxyFence of the writing threads and a
+// proxy: what threads wrote by plain stores they see after a ProxyFence of the writing threads and a
 //   barrier.
 
 // Warps with tasks of their own. Stands once, at the end of the program's body; the roles' threads are
@@ -240,7 +240,7 @@ struct TransactionArrive {
 };
 // Waits until the phase of parity `parity` (0 or 1) has completed. A fresh barrier is in phase 0: a wait for
 // parity 1 passes at once. What was written before the completing arrivals, and bytes that landed, are
-// visible behind it.
+// visible after it.
 struct TransactionWait {
   int barriers = -1;
   ir::ExprId index;
@@ -249,7 +249,7 @@ struct TransactionWait {
   ir::ExprId unless;
 };
 // dst[dst_index] = 1 where the phase of parity `parity` has completed, else 0: asked ahead of the wait, so
-// that the answer is there when it is needed. After a 1 the same is visible as behind a TransactionWait.
+// that the answer is there when it is needed. After a 1 the same is visible as after a TransactionWait.
 struct TransactionTest {
   int barriers = -1;
   ir::ExprId index;
@@ -299,11 +299,11 @@ struct BulkWait {
   bool read = false;
 };
 // This thread's plain accesses to shared memory before it come before accesses of the asynchronous proxy
-// behind it.
+// after it.
 struct ProxyFence {};
 
 // All threads of the cluster meet: what they did before, to any shared memory of the cluster, is visible
-// behind. At the end of a body it keeps blocks from leaving while others may still reach their shared memory.
+// after. At the end of a body it keeps blocks from leaving while others may still reach their shared memory.
 struct ClusterBarrier {};
 
 // How an operand of WarpgroupMma lies in shared memory (PTX ISA, "Asynchronous warpgroup level matrix: shared
@@ -331,14 +331,14 @@ struct WarpgroupMma {
   MatrixForm a_form, b_form;  // a_form: A in shared memory
   ir::ExprId accumulate;      // optional, bool, the same for the warpgroup
 };
-// In front of the first WarpgroupMma of a group whose registers (C, A) were touched: orders those accesses
+// Before the first WarpgroupMma of a group whose registers (C, A) were touched: orders those accesses
 // before it.
 struct WarpgroupFence {};
 // Closes the group of the warpgroup's products issued since the last commit.
 struct WarpgroupCommit {};
-// Waits until at most `pending` of the newest groups are unfinished. Behind it the values of `registers` are
-// those of finished products: code generation moves no use of them in front of it. Work on `registers` that
-// stands in front of the wait stays there with `behind_work`: it runs beside the products.
+// Waits until at most `pending` of the newest groups are unfinished. After it the values of `registers` are
+// those of finished products: code generation moves no use of them before it. Work on `registers` that
+// stands before the wait stays there with `behind_work`: it runs beside the products.
 struct WarpgroupWait {
   int64_t pending = 0;
   std::vector<MemoryId> registers;

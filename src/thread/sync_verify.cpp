@@ -343,13 +343,13 @@ class Walk {
     hazard(id, other,
            thread_text(thread) + " " + verb + " " + thread_text(other_thread) + " " + other_verb + " in " +
                p_.memory(a.memory).name + " with no barrier" +
-               (p_.stmts[other.value].node.index() == StmtNode(AsyncCopy{}).index() ? " behind a wait" : "") +
+               (p_.stmts[other.value].node.index() == StmtNode(AsyncCopy{}).index() ? " after a wait" : "") +
                " in between");
   }
   void hazard(StmtId id, StmtId other, const std::string& text) {
     if (!seen_.insert({id, other}).second || hazards_.size() >= kMaxHazards) return;
     const std::string &x = p_.stmts[id.value].origin, &y = p_.stmts[other.value].origin;
-    hazards_.push_back(x + (id == other || x == y ? "" : " behind " + y) + ": " + text);
+    hazards_.push_back(x + (id == other || x == y ? "" : " after " + y) + ": " + text);
   }
 
   const ThreadProgram& p_;

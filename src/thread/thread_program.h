@@ -59,7 +59,7 @@ struct ThreadProgram {
   // itself. Of kind block_index. Invalid: a block per point.
   ir::VarId launched_var;
   // Persistent programs: a block walks the point `block` and then points that it claims, `launched` +
-  // FetchTile, until one is none of the grid. The counter is a parameter of the kernel behind all others: its
+  // FetchTile, until one is none of the grid. The counter is a parameter of the kernel after all others: its
   // address, 8 bytes; it is 0 when a launch begins, and no two launches that may run at once share it.
   bool dynamic_tiles = false;
   ir::VarId thread_var;  // invalid when threads == 1
@@ -69,17 +69,17 @@ struct ThreadProgram {
   // memory. A block's rank is its index modulo the cluster. The one-dimensional grid, and launched_var, are
   // multiples of it.
   int64_t cluster = 1;
-  // The launch lets blocks begin while the kernel in front of it on its stream still runs. Before the body
-  // begins they wait for that one's end and see what it wrote; the kernel behind may begin its blocks when
+  // The launch lets blocks begin while the kernel before it on its stream still runs. Before the body
+  // begins they wait for that one's end and see what it wrote; the kernel after may begin its blocks when
   // all of these run (griddepcontrol). A launch that does not is right, too.
   bool dependent = false;
   int64_t min_blocks = 1;  // blocks of a multiprocessor that registers should allow for (GPU)
   std::vector<TransactionBarriers> barriers;
   // What indices are divided by though no constant, over dims and integer scalars, positive wherever a block
-  // runs: a launch passes each one's value and reciprocal (thread/reciprocal.h), two slots each behind
+  // runs: a launch passes each one's value and reciprocal (thread/reciprocal.h), two slots each after
   // `params`, for code that multiplies. What the expressions mean does not depend on it.
   std::vector<ir::ExprId> divisors;
-  std::vector<TensorMap> tensor_maps;  // kernel parameters behind `divisors`
+  std::vector<TensorMap> tensor_maps;  // kernel parameters after `divisors`
   // facts the code relies on: alignments and divisors that the program does not promise
   std::vector<Guard> guards;
   Block body;

@@ -23,7 +23,7 @@ namespace tilegen::thread {
 //  reach
 //  - the bytes that are announced to a phase are those that its copies bring, and its arrivals are those it
 //  counts
-//  - a place is filled only when all who read what it held have released it, and read only behind the wait
+//  - a place is filled only when all who read what it held have released it, and read only after the wait
 //  for what fills it
 //  - a place is released only when the products that read it are finished, as far as WarpgroupWait says
 //  - what threads write for products is fenced, and ordered across warpgroups, before a product reads it, and

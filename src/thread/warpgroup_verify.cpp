@@ -172,7 +172,7 @@ class WarpgroupVerifier {
       report(at,
              "registers " + name(m) + " are read while " + product(*w) + " that writes them is in flight");
     else if (s.kept.contains(m))
-      report(at, "registers " + name(m) + " are read, but no warpgroup wait behind the product names them");
+      report(at, "registers " + name(m) + " are read, but no warpgroup wait after the product names them");
     s.touched.insert(m);
   }
 
@@ -217,7 +217,7 @@ class WarpgroupVerifier {
                        " that writes them is in flight");
       else if (s.kept.contains(mma.a.value))
         report(at, "registers " + name(mma.a.value) +
-                       " are read, but no warpgroup wait behind the product names them");
+                       " are read, but no warpgroup wait after the product names them");
       s.open.read.emplace(mma.a.value, at);
     }
     s.kept.erase(mma.c.value);

@@ -1,4 +1,4 @@
-// Calls end soon behind the moment in which the cancel callback, or the clock, says so: wherever they are.
+// Calls end soon after the moment in which the cancel callback, or the clock, says so: wherever they are.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -24,7 +24,7 @@ double ms_since(Clock::time_point t) {
   return std::chrono::duration<double, std::milli>(Clock::now() - t).count();
 }
 
-// Says yes `after_ms` behind its making, and remembers when it first did.
+// Says yes `after_ms` after its making, and remembers when it first did.
 struct Asked {
   explicit Asked(double ms) : after_ms(ms) {}
   static int32_t answer(void* user) {
@@ -53,7 +53,7 @@ void expect_soon(const char* what, const Context& context,
   EXPECT_STREQ(first(Failure(error)).code, "cancelled_by_caller") << what;
   EXPECT_TRUE(asked.said) << what;
   EXPECT_LE(late, kAllowedMs) << what;
-  std::printf("%-28s callback %6.1f ms behind", what, late);
+  std::printf("%-28s callback %6.1f ms after", what, late);
 
   ASSERT_EQ(tl_context_set_cancel(context.get(), nullptr, nullptr, nullptr, nullptr), TL_OK);
   EXPECT_FALSE(asked.asked_behind_the_call) << what;
@@ -195,7 +195,7 @@ TEST(Cancel, WhileLlvmWorks) {
   EXPECT_NE(std::string(first(failure).message).find("stage 'generate'"), std::string::npos)
       << first(failure).message;
   EXPECT_LE(late, kAllowedMs);
-  std::printf("%-28s callback %6.1f ms behind (promised: %.0f)\n", "LLVM", late, kPromisedMs);
+  std::printf("%-28s callback %6.1f ms after (promised: %.0f)\n", "LLVM", late, kPromisedMs);
 }
 
 TEST(Cancel, TheErrorNamesTheStage) {

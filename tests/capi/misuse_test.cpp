@@ -166,7 +166,7 @@ TEST(Misuse, UnmatchedScopesAreReported) {
   }
 }
 
-// Every call behind a mistake is harmless and makes nothing.
+// Every call after a mistake is harmless and makes nothing.
 TEST(Misuse, CallsAfterAnErrorDoNothing) {
   const Context context = make_context();
   const Builder b = make_builder(context);
@@ -255,7 +255,7 @@ TEST(Misuse, StructSizes) {
   info.struct_size = 0xffffffffu;
   EXPECT_EQ(tl_option_describe(0, &info), TL_INVALID_ARGUMENT);
 
-  // A caller from the future: what we do not know is zeroed, nothing behind its struct is touched.
+  // A caller from the future: what we do not know is zeroed, nothing after its struct is touched.
   struct Grown {
     tl_option_info known;
     uint64_t future;

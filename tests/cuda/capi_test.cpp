@@ -105,7 +105,7 @@ TEST_F(Cuda, DevicesComeBehindTheHost) {
   EXPECT_EQ(tl_device_describe(3, &info), TL_DRIVER);
 }
 
-// A client compiled with the first version of the struct still fits, and nothing is written behind it.
+// A client compiled with the first version of the struct still fits, and nothing is written after it.
 TEST_F(Cuda, TheFirstDeviceStructStillFits) {
   tl_device_info info;
   std::memset(&info, 0x5a, sizeof info);
@@ -333,7 +333,7 @@ TEST_F(Cuda, MemoryErrors) {
   EXPECT_EQ(tl_kernel_describe(nullptr, 0, nullptr, nullptr), TL_INVALID_ARGUMENT);
 }
 
-// Last: the primary context of the second device is lost behind it.
+// Last: the primary context of the second device is lost after it.
 TEST_F(Cuda, ZFailedKernelIsReportedAndItsContextLost) {
   const Program program = parse(context_);
   const Artifact artifact = compile(context_, program, "sm_80");
@@ -341,7 +341,8 @@ TEST_F(Cuda, ZFailedKernelIsReportedAndItsContextLost) {
   ASSERT_EQ(load(context_, artifact, 2, &kernel), TL_OK);
   void* memory = nullptr;
   ASSERT_EQ(tl_device_allocate(2, 4096, &memory, nullptr), TL_OK);
-  const tl_arg args[] = {{TL_ARG_I64, 0, 1}, {TL_ARG_F64, 0, 0},
+  const tl_arg args[] = {{TL_ARG_I64, 0, 1},
+                         {TL_ARG_F64, 0, 0},
                          {TL_ARG_POINTER, 0, static_cast<uint64_t>(reinterpret_cast<uintptr_t>(memory))},
                          {TL_ARG_POINTER, 0, static_cast<uint64_t>(reinterpret_cast<uintptr_t>(memory))}};
   ASSERT_EQ(tl_kernel_launch(kernel.get(), nullptr, args, 4, nullptr), TL_OK);

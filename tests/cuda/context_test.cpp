@@ -226,7 +226,7 @@ TEST_F(ContextTest, AFailedKernelIsReportedOnceAndThenTheContextIsBroken) {
   expect_refusal(e->launch(arguments(8), {}), DiagCode::context_broken,
                  "the context on cuda:0 (Fake H200) is broken since CUDA_ERROR_ILLEGAL_ADDRESS (an illegal "
                  "memory access "
-                 "was encountered) behind kernel 'scale'",
+                 "was encountered) after kernel 'scale'",
                  "start the process anew");
   expect_refusal(bystander->launch(arguments(8), {}), DiagCode::context_broken, "is broken since");
   expect_refusal(executable(artifact)->prepare(), DiagCode::context_broken, "is broken since");

@@ -10,7 +10,7 @@ namespace {
 thread_local long t_allocations = 0;
 }
 
-// Not inlined, so that the compiler does not see malloc behind new.
+// Not inlined, so that the compiler does not see malloc after new.
 __attribute__((noinline)) void* operator new(size_t size) {
   ++t_allocations;
   if (void* p = std::malloc(size)) return p;

@@ -92,7 +92,7 @@ TEST_F(LaunchTest, KernelsOfASequenceRunInOrderOnOneStream) {
   for (int i = 0; i < 3; ++i) EXPECT_EQ(launch_at(i).stream, &token);
 }
 
-// A driver that knows it may begin the kernel early: its code waits. An older one runs it behind the one
+// A driver that knows it may begin the kernel early: its code waits. An older one runs it after the one
 // before.
 TEST_F(LaunchTest, DependentKernelsMayBeginEarly) {
   ArtifactBuilder two("scale other");

@@ -26,22 +26,22 @@ struct Survivor {
 using Survivors = std::vector<Survivor>;
 
 constexpr const char* kBehindValues =
-    "the producer fills K's place again only behind V of the block before, whose wait is for all products of "
+    "the producer fills K's place again only after V of the block before, whose wait is for all products of "
     "this iteration";
 constexpr const char* kListedForWork =
     "its scores are finished already: they are listed so that the work on them stays beside the products";
-constexpr const char* kNothingUnderWay = "behind the loop all products have been waited for";
+constexpr const char* kNothingUnderWay = "after the loop all products have been waited for";
 constexpr const char* kOtherSlot =
     "the producer waits slot by slot: this wait or the ones before it are for as late a release";
 constexpr const char* kNobodyWaits =
-    "the block has one tile: nothing is filled behind it, and nothing was before";
+    "the block has one tile: nothing is filled after it, and nothing was before";
 
 const Survivors kOfAll = {
-    {"release in front of the wait", "attention/kb, arrival at attention/kb:Ks.empty #2", kBehindValues},
-    {"release in front of the use", "attention/kb, arrival at attention/kb:Ks.empty #2", kBehindValues},
+    {"release before the wait", "attention/kb, arrival at attention/kb:Ks.empty #2", kBehindValues},
+    {"release before the use", "attention/kb, arrival at attention/kb:Ks.empty #2", kBehindValues},
     {"wait for products without its registers", "attention/kb, attention:scores #3", kListedForWork},
     {"wait for products weakened", "attention/copy#1", kNothingUnderWay},
-    {"wait for products behind the use", "attention/copy#1", kNothingUnderWay},
+    {"wait for products after the use", "attention/copy#1", kNothingUnderWay},
     {"wait for products without its registers", "attention/copy#1, attention:out", kNothingUnderWay}};
 const Survivors kOfTwoSlots = {
     {"wait for another slot", "attention/kb/copy#0, wait for attention/kb:Ks.empty", kOtherSlot},
@@ -53,14 +53,14 @@ const Survivors kOfOneTile = {
     {"an arrival more counted", "attention:Qs.empty", kNobodyWaits},
     {"an arrival fewer counted", "attention:Qs.empty", kNobodyWaits},
     {"arrival removed", "attention/kb, arrival at attention:Qs.empty", kNobodyWaits},
-    {"release in front of the wait", "attention/kb, arrival at attention:Qs.empty", kNobodyWaits},
-    {"release in front of the use", "attention/kb, arrival at attention:Qs.empty", kNobodyWaits},
+    {"release before the wait", "attention/kb, arrival at attention:Qs.empty", kNobodyWaits},
+    {"release before the use", "attention/kb, arrival at attention:Qs.empty", kNobodyWaits},
     {"wait for a phase removed", "attention/copy#0, wait for attention:Qs.empty", kNobodyWaits},
-    {"wait for a phase behind the use", "attention/copy#0, wait for attention:Qs.empty", kNobodyWaits},
+    {"wait for a phase after the use", "attention/copy#0, wait for attention:Qs.empty", kNobodyWaits},
     {"arrival removed", "attention/kb, arrival at attention/kb:Vs.empty #2", kNobodyWaits},
     {"arrival for another slot", "attention/kb, arrival at attention/kb:Vs.empty #2", kNobodyWaits},
-    {"release in front of the wait", "attention/kb, arrival at attention/kb:Vs.empty #2", kNobodyWaits},
-    {"release in front of the use", "attention/kb, arrival at attention/kb:Vs.empty #2", kNobodyWaits},
+    {"release before the wait", "attention/kb, arrival at attention/kb:Vs.empty #2", kNobodyWaits},
+    {"release before the use", "attention/kb, arrival at attention/kb:Vs.empty #2", kNobodyWaits},
     {"arrival for another slot", "attention/kb, arrival at attention/kb:Ks.empty #2", kOtherSlot},
     {"arrival for another slot", "attention/kb, arrival at attention/kb:Vs.empty", kOtherSlot},
     {"wait for the store removed", "attention/copy#1", kNobodyWaits},
@@ -121,7 +121,7 @@ std::vector<Subject> subjects() {
   // 7 blocks of keys, 1, and 2 and 3.
   const std::vector<Launch> every = {attention_launch(140, 7 * 64 - 5), attention_launch(100, 1, 5),
                                      attention_launch(140, 128), attention_launch(100, 130)};
-  // Tiles of 0, 1, 3 and 4 blocks; of one each; many of none behind those of one.
+  // Tiles of 0, 1, 3 and 4 blocks; of one each; many of none after those of one.
   const Launch falling = attention_launch(400, 200), ones = attention_launch(100, 60, 5),
                none = attention_launch(400, 60, 3);
   return {{"in turns, tiles dealt out, causal",

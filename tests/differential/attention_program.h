@@ -15,11 +15,11 @@ struct Attention {
   int64_t dim = 64, rows = 64, keys = 64;  // of a head, of a tile
   int threads = 128, stages = 2;
   int64_t group = 1;                   // heads of queries to a head of keys
-  std::optional<int64_t> left, right;  // keys seen in front of and behind the query's place
+  std::optional<int64_t> left, right;  // keys seen before and after the query's place
   bool cap = false, packed = false, heads_last = false, row_sums = false;
-  bool mask_in_branch = false;       // where a block of keys ends behind the last
+  bool mask_in_branch = false;       // where a block of keys ends after the last
   std::string weights = "fragment";  // memory they are kept in
-  bool scaled_queries = false;       // by threads, in front of the loop
+  bool scaled_queries = false;       // by threads, before the loop
   bool guarded = false;              // nothing is done where the tile has no query
 };
 

@@ -23,7 +23,7 @@ class CudaRun {
   explicit CudaRun(std::shared_ptr<const driver::Artifact> artifact);
 
   // `slots` as for the host, one per parameter; those of tensors hold addresses of `memory`, which holds the
-  // results afterwards. Tensors begin `shift` elements behind an aligned address. An error text, or empty. A
+  // results afterwards. Tensors begin `shift` elements after an aligned address. An error text, or empty. A
   // launch that does not end takes the process with it (launch_watch.h).
   std::string launch(std::span<const uint64_t> slots, std::vector<GuardedMemory>& memory, int64_t shift);
 

@@ -65,7 +65,7 @@ struct Outcome {
               // run
     refused,  // a target has a stated limit (limit_memory)
     differ,   // everything below is a defect
-    // compilation of a checked program failed, or took another plan since a check behind planning said no
+    // compilation of a checked program failed, or took another plan since a check after planning said no
     rejected,
     crashed
   } kind = Kind::agree;

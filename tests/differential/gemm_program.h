@@ -1,5 +1,5 @@
 // The tiled matrix product that the tables vary: C = A B over tiles of k in a pipelined loop, with what
-// stands in front of the loop, behind the product and behind the loop given as text.
+// stands before the loop, after the product and after the loop given as text.
 #pragma once
 
 #include <cstdint>
@@ -24,13 +24,13 @@ struct GemmProgram {
   std::string attrs;               // more of the gemm's: "clear, tf32"
   int64_t m = 64, n = 64, k = 32;  // tile
   int threads = 0, stages = 2;     // 0 threads: the planner's choice
-  bool batched = false;            // a dimension `batch` in front of all tensors
+  bool batched = false;            // a dimension `batch` before all tensors
   std::string a_scope = "shared", b_scope = "shared";
   std::string sum_shape = "$M, $N";
   std::string tensors, allocs;  // that the texts below need
   std::string begin = "fill c, $zero";
-  std::string second;        // behind the product
-  std::string epilogue;      // behind the loop
+  std::string second;        // after the product
+  std::string epilogue;      // after the loop
   std::string result = "c";  // what is copied out
 };
 

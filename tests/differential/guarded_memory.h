@@ -9,7 +9,7 @@ namespace tilegen::differential {
 
 class GuardedMemory {
  public:
-  // `at_end`: the last byte lies before an inaccessible page; else the first byte lies behind one. What is
+  // `at_end`: the last byte lies before an inaccessible page; else the first byte lies after one. What is
   // left of the pages on the other side holds the mark.
   GuardedMemory(size_t bytes, bool at_end);
   GuardedMemory(GuardedMemory&& o) noexcept;

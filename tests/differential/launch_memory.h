@@ -24,7 +24,7 @@ struct Tensor {
   std::vector<std::byte> initial;
   int64_t elements = 1;
   bool workspace = false;
-  bool dense = false;  // rows behind one another
+  bool dense = false;  // rows after one another
 
   int64_t offset(int64_t linear) const {
     if (dense) return linear;

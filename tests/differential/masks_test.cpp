@@ -70,7 +70,7 @@ std::vector<Form> forms() {
   add("limited on the left, causal", 1024, 0);
   add("limited at odd places", 1001, 77);
   add("shared heads", 1024, 0).group = 4;
-  add("behind the length", 1000, 0).heads_last = true;
+  add("after the length", 1000, 0).heads_last = true;
   Attention& small = add("in tiles of 64", 600, 0);
   small.dim = small.rows = small.keys = 64;
   small.threads = 128;

@@ -55,7 +55,7 @@ const std::vector<Form>& forms() {
       with("chunks", "", "", "",
            "select(kb * 64 + j < keys and (kb * 64 + j) // 48 == (bq * 64 + i) // 48, scores[i, j], "
            "-inf:f32)"),
-      {"a mask in front of the product",
+      {"a mask before the product",
        {{kProduct,
          "parallel i, j in 64, 64 { scores[i, j] = select(kb * 64 + j < keys, 0.0f32, -inf:f32) }\n"
          "gemm Qs, Ks -> scores {transpose_b}"},

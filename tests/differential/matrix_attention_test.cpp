@@ -143,7 +143,7 @@ Launch launch_of(const Lengths& l) {
   launch.dims = {{"batch", l.batch}, {"heads", l.heads}, {"queries", l.queries}, {"keys", l.keys}};
   return launch;
 }
-// Tensors have rows behind the last sequence, which nobody may touch.
+// Tensors have rows after the last sequence, which nobody may touch.
 Launch launch_of(const Ends& e) {
   int64_t longest = 0;
   for (size_t b = 1; b < e.queries.size(); ++b) longest = std::max(longest, e.queries[b] - e.queries[b - 1]);

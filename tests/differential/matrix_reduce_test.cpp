@@ -117,7 +117,7 @@ kernel k grid (b: 1) threads 128 {
       copy X[0 :+ $rows, t * $cols :+ $cols] -> x
       $body
     }
-    $behind
+    $after
   }
   copy total -> Y[0 :+ $rows]
   copy beside -> Z[0 :+ $rows]
@@ -158,7 +158,7 @@ kernel k grid (b: 1) threads 128 {
               const std::string program = replaced(text, {{"body", body},
                                                           {"front", front},
                                                           {"again", again},
-                                                          {"behind", behind},
+                                                          {"after", behind},
                                                           {"kind", kind},
                                                           {"rows", std::to_string(rows)},
                                                           {"cols", std::to_string(cols)},

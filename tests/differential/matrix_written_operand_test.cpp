@@ -431,7 +431,7 @@ TEST(ThreadWrittenOperand, BytesThatThreadsWrite) {
   run(w, kByAll);
 }
 
-// Written in front of the loop as well as in it, by some of the iterations, and in parts.
+// Written before the loop as well as in it, by some of the iterations, and in parts.
 TEST(ThreadWrittenOperand, PlacesOfWriters) {
   Written w;
   w.begin = "fill c, $zero\n  fill a, 1.0f16";

@@ -44,7 +44,7 @@ std::string ProgramText::text() const {
 
 std::vector<Token> ProgramText::tokens() const {
   std::vector<Token> list;
-  for (size_t l = 1; l < lines_.size(); ++l) {  // behind the header
+  for (size_t l = 1; l < lines_.size(); ++l) {  // after the header
     const std::string_view line = lines_[l];
     for (size_t i = 0; i < line.size();) {
       const std::string_view rest = line.substr(i);

@@ -6,7 +6,7 @@
 
 namespace tilegen::differential {
 
-// Element-wise steps over one shape, one behind the other: what loop fusion and store forwarding look for.
+// Element-wise steps over one shape, one after the other: what loop fusion and store forwarding look for.
 void Generator::chain() {
   std::vector<Tensor*> outputs;
   for (Tensor& t : tensors_)

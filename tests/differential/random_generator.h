@@ -1,4 +1,4 @@
-// The state behind random_case: what is declared, what is in scope, how much work was spent.
+// The state after random_case: what is declared, what is in scope, how much work was spent.
 #pragma once
 
 #include <array>
@@ -55,7 +55,7 @@ struct GridVar {
   std::string name;
   Extent extent;
   int64_t tile = 1;
-  std::string dim;  // behind ceildiv, else empty
+  std::string dim;  // after ceildiv, else empty
   int64_t dim_value = 0;
 };
 

@@ -25,7 +25,7 @@ namespace {
 
 const char* const kTargets[] = {"host", "sim:sm_80", "sim:sm_90a"};
 
-// A program, a launch of it and what is in memory behind that; its schedule for each target.
+// A program, a launch of it and what is in memory after that; its schedule for each target.
 class Scheduled {
  public:
   Scheduled(std::string name, const std::string& text) : name_(std::move(name)) {

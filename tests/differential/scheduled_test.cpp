@@ -193,12 +193,12 @@ TEST_P(ScheduledMutants, AreTold) {
       told);
   EXPECT_EQ(doubled.told, doubled.mutants) << "doubled";
   const expand::Counts later = mutate(e, expand::wait_later, told);
-  EXPECT_EQ(later.told, later.mutants) << "a wait behind what it is for";
+  EXPECT_EQ(later.told, later.mutants) << "a wait after what it is for";
   const expand::Counts pending = mutate(e, expand::one_more_pending, told);
   EXPECT_EQ(pending.told, pending.mutants) << "one more pending";
   const expand::Counts earlier = mutate(e, expand::release_earlier, told);
   // Some do no harm: the producer waits for another slot first, or fills none any more.
-  EXPECT_GE(earlier.told, std::min(earlier.mutants, 1)) << "released in front of the wait";
+  EXPECT_GE(earlier.told, std::min(earlier.mutants, 1)) << "released before the wait";
   for (const expand::Counts& other :
        {mutate(e, expand::another_iteration(e, 1), told), mutate(e, expand::another_iteration(e, -1), told)})
     EXPECT_EQ(other.told, other.mutants) << "another iteration";

@@ -199,7 +199,7 @@ struct Number {
   int64_t value = 0;
 };
 
-// Whole numbers behind the header that are no part of a name or of a fraction; "2.0f32" is left alone.
+// Whole numbers after the header that are no part of a name or of a fraction; "2.0f32" is left alone.
 std::vector<Number> numbers(const std::string& text) {
   std::vector<Number> list;
   const auto word = [&](size_t i) {

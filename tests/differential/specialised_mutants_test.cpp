@@ -188,7 +188,7 @@ const std::vector<Defect>& defects() {
        {"async_not_waited", "uninitialised_read", "deadlock"}},
       {"phase of the producer flipped",
        [](ThreadProgram& p) { return flip(p, false); },
-       "verify_transactions: gemm/ko behind gemm/ko/copy#0: a deadlock: thread 0 waits for parity 0 of "
+       "verify_transactions: gemm/ko after gemm/ko/copy#0: a deadlock: thread 0 waits for parity 0 of "
        "gemm/ko.full[0]",
        {"deadlock"}},
       {"warpgroup fence dropped",
@@ -210,11 +210,11 @@ const std::vector<Defect>& defects() {
        {"transaction_bytes"}},
       {"an arrival more counted",
        [](ThreadProgram& p) { return count_more(p, 1); },
-       "verify_transactions: gemm/ko behind gemm/ko/copy#0: a deadlock: ",
+       "verify_transactions: gemm/ko after gemm/ko/copy#0: a deadlock: ",
        {"deadlock"}},
       {"an arrival fewer counted",
        [](ThreadProgram& p) { return count_more(p, -1); },
-       "verify_transactions: gemm/ko/copy#0 behind gemm/ko/gemm#0: gemm:a (slot 0) is filled while a product "
+       "verify_transactions: gemm/ko/copy#0 after gemm/ko/gemm#0: gemm:a (slot 0) is filled while a product "
        "may still read it",
        {"operand_in_flight"}},
       {"stride of A halved",
@@ -227,12 +227,12 @@ const std::vector<Defect>& defects() {
        [](ThreadProgram& p) {
          return change<WarpgroupMma>(p, [](WarpgroupMma& m) { return m.b_form.stride_bytes *= 2, true; });
        },
-       "verify_transactions: gemm/ko/gemm#0 behind gemm/ko/copy#1: gemm:b (slot 1) is used with no wait for "
+       "verify_transactions: gemm/ko/gemm#0 after gemm/ko/copy#1: gemm:b (slot 1) is used with no wait for "
        "the copy",
        {"out_of_bounds"}},
       {"wait before the release weakened",
        [](ThreadProgram& p) { return weaken(p, 1); },
-       "verify_transactions: gemm/ko/copy#0 behind gemm/ko/gemm#0: gemm:a (slot 0) is filled while a product "
+       "verify_transactions: gemm/ko/copy#0 after gemm/ko/gemm#0: gemm:a (slot 0) is filled while a product "
        "may still read it",
        {"operand_in_flight"}},
       {"wait before the results weakened",
@@ -311,7 +311,7 @@ int remove_of_claims(ThreadProgram& p, const char* which) {
   });
   return removed;
 }
-// What stands behind the threads' taking of the next number: the meeting of the warpgroup.
+// What stands after the threads' taking of the next number: the meeting of the warpgroup.
 int release_at_once(ThreadProgram& p) {
   int removed = 0;
   each<thread::Shuffle>(p, p.body, [&](thread::Block& block, size_t i, thread::Shuffle& s) {
@@ -368,8 +368,8 @@ TEST(SpecialisedMutants, OfBlocksThatClaimTheTiles) {
 
 // ---- defects around operands that threads write
 
-// Barriers of the loop: of all computing threads in front of the writes or behind their fence, or of a
-// warpgroup behind it.
+// Barriers of the loop: of all computing threads before the writes or after their fence, or of a
+// warpgroup after it.
 enum class Around { front, behind, warpgroup };
 int remove_barriers(ThreadProgram& p, Around where) {
   int removed = 0;
@@ -392,7 +392,7 @@ int remove_fences(ThreadProgram& p) {
   });
   return removed;
 }
-// What the threads read goes back in front of their meeting.
+// What the threads read goes back before their meeting.
 int release_read_at_once(ThreadProgram& p) {
   int moved = 0;
   each<thread::ProxyFence>(p, p.body, [&](thread::Block& block, size_t i, thread::ProxyFence&) {
@@ -450,22 +450,22 @@ TEST(SpecialisedMutants, OfAnOperandThatAllWarpgroupsWrite) {
   expect_named_around(unpacking_text("parallel i, j in 64, 64 {\n b[i, j] = cast(f16, raw[i, j])\n }\n"), 64,
                       {{"proxy fence dropped",
                         remove_fences,
-                        "verify_transactions: gemm/ko/gemm#0 behind gemm/ko/i.j: gemm:b (slot 0) is used "
+                        "verify_transactions: gemm/ko/gemm#0 after gemm/ko/i.j: gemm:b (slot 0) is used "
                         "with no proxy fence of the threads",
                         {"proxy_not_fenced"}},
-                       {"barrier in front of the product dropped",
+                       {"barrier before the product dropped",
                         [](ThreadProgram& p) { return remove_barriers(p, Around::behind); },
-                        "verify_transactions: gemm/ko/gemm#0 behind gemm/ko/i.j: gemm:b (slot 0) is used "
-                        "with no barrier behind the threads",
+                        "verify_transactions: gemm/ko/gemm#0 after gemm/ko/i.j: gemm:b (slot 0) is used "
+                        "with no barrier after the threads",
                         {"data_race"}},
                        {"tile of the threads given back before all have read it",
                         release_read_at_once,
-                        "verify_transactions: gemm/ko/copy#0 behind gemm/ko/i.j: gemm:raw (slot 0) is filled "
+                        "verify_transactions: gemm/ko/copy#0 after gemm/ko/i.j: gemm:raw (slot 0) is filled "
                         "while threads may still read it",
                         {"data_race"}},
                        {"wait for the product dropped",
                         forget_products,
-                        "verify_transactions: gemm/ko/i.j behind gemm/ko/gemm#0: gemm:b (slot 0) is written "
+                        "verify_transactions: gemm/ko/i.j after gemm/ko/gemm#0: gemm:b (slot 0) is written "
                         "while a product may still read it",
                         {"operand_in_flight", "data_race"}}});
 }
@@ -490,22 +490,22 @@ TEST(SpecialisedMutants, OfAnOperandInOnePlace) {
       64,
       {{"proxy fence dropped",
         remove_fences,
-        "verify_transactions: gemm/ko/gemm#0 behind gemm/ko/i.j#1: gemm:b is used with no proxy fence of the "
+        "verify_transactions: gemm/ko/gemm#0 after gemm/ko/i.j#1: gemm:b is used with no proxy fence of the "
         "threads",
         {"proxy_not_fenced"}},
-       {"barrier in front of the product dropped",
+       {"barrier before the product dropped",
         [](ThreadProgram& p) { return remove_barriers(p, Around::behind); },
-        "verify_transactions: gemm/ko/gemm#0 behind gemm/ko/i.j#1: gemm:b is used with no barrier behind the "
+        "verify_transactions: gemm/ko/gemm#0 after gemm/ko/i.j#1: gemm:b is used with no barrier after the "
         "threads",
         {"data_race"}},
-       {"barrier behind the product dropped",
+       {"barrier after the product dropped",
         [](ThreadProgram& p) { return remove_barriers(p, Around::front); },
-        "verify_transactions: gemm/ko/i.j behind gemm/ko/gemm#0: gemm:b is written while a product may still "
+        "verify_transactions: gemm/ko/i.j after gemm/ko/gemm#0: gemm:b is written while a product may still "
         "read it",
         {"operand_in_flight", "data_race"}},
        {"wait for the product dropped",
         forget_products,
-        "verify_transactions: gemm/ko/i.j behind gemm/ko/gemm#0: gemm:b is written while a product may still "
+        "verify_transactions: gemm/ko/i.j after gemm/ko/gemm#0: gemm:b is written while a product may still "
         "read it",
         {"operand_in_flight", "data_race"}}});
 }
@@ -542,17 +542,17 @@ kernel gemm grid (by: ceildiv(m, 128), bx: ceildiv(n, 64)) threads 256 {
       64,
       {{"proxy fence dropped",
         remove_fences,
-        "verify_transactions: gemm/ko/gemm#1 behind gemm/ko/copy#1: gemm:w is used with no proxy fence of "
+        "verify_transactions: gemm/ko/gemm#1 after gemm/ko/copy#1: gemm:w is used with no proxy fence of "
         "the threads",
         {"proxy_not_fenced"}},
        {"barrier of the warpgroup dropped",
         [](ThreadProgram& p) { return remove_barriers(p, Around::warpgroup); },
-        "verify_synchronization: gemm/ko/gemm#1 behind gemm/ko/copy#1: thread 0 reads what several threads "
+        "verify_synchronization: gemm/ko/gemm#1 after gemm/ko/copy#1: thread 0 reads what several threads "
         "writes in gemm:w",
         {"data_race"}},
        {"wait for the product dropped",
         forget_products,
-        "verify_transactions: gemm/ko/copy#1 behind gemm/ko/gemm#1: gemm:w is written while a product may "
+        "verify_transactions: gemm/ko/copy#1 after gemm/ko/gemm#1: gemm:w is written while a product may "
         "still read it",
         {"operand_in_flight", "data_race"}}});
 }

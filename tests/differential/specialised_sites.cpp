@@ -115,7 +115,7 @@ class Sites {
   template <class Node>
   void of(const Node&, const Block&, size_t) {}
 
-  // Behind the next statement of the block that uses one of these.
+  // After the next statement of the block that uses one of these.
   void later(const std::string& kind, const Block& block, size_t i, const std::set<MemoryId>& uses) {
     for (size_t j = i + 1; j < block.size(); ++j) {
       const std::set<MemoryId> there = touched(p_, {block[j]});
@@ -151,7 +151,7 @@ class Sites {
     if (const int64_t n = count(w.barriers); n > 1)
       change<Wait>("wait for another slot", block[i],
                    [n](ThreadProgram& p, Wait& x) { x.index = next_of(p, x.index, 1, n); });
-    later("wait for a phase behind the use", block, i, tiles_of(w.barriers));
+    later("wait for a phase after the use", block, i, tiles_of(w.barriers));
   }
 
   void of(const thread::TransactionArrive& a, const Block& block, size_t i) {
@@ -167,7 +167,7 @@ class Sites {
                        [by](ThreadProgram&, Arrive& x) { x.bytes += by; });
   }
 
-  // A branch or a thread's task that only gives something back: in front of what it waited behind, and by too
+  // A branch or a thread's task that only gives something back: before what it waited behind, and by too
   // many.
   bool only_arrives(const Block& body) const {
     return body.size() == 1 &&
@@ -186,12 +186,12 @@ class Sites {
     for (size_t j = i; j-- > 0 && !(waited && used);) {
       if (!waited && (holds<thread::WarpgroupWait>(block[j]) || holds<thread::Barrier>(block[j]))) {
         waited = true;
-        earlier("release in front of the wait", block[i], block[j]);
+        earlier("release before the wait", block[i], block[j]);
       }
       const std::set<MemoryId> there = touched(p_, {block[j]});
       if (!used && std::any_of(tiles.begin(), tiles.end(), [&](MemoryId m) { return there.contains(m); })) {
         used = true;
-        earlier("release in front of the use", block[i], block[j]);
+        earlier("release before the use", block[i], block[j]);
       }
     }
   }
@@ -256,7 +256,7 @@ class Sites {
   void of(const thread::WarpgroupWait& w, const Block& block, size_t i) {
     using Wait = thread::WarpgroupWait;
     change<Wait>("wait for products weakened", block[i], [](ThreadProgram&, Wait& x) { ++x.pending; });
-    later("wait for products behind the use", block, i, {w.registers.begin(), w.registers.end()});
+    later("wait for products after the use", block, i, {w.registers.begin(), w.registers.end()});
     const std::string here = where_;
     for (size_t r = 0; r < w.registers.size(); ++r) {
       where_ = here + ", " + p_.memory(w.registers[r]).name;

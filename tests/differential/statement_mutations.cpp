@@ -84,7 +84,7 @@ bool change_bound(ProgramText& text, Random& random) {
   return true;
 }
 
-// Where a new line of an allocation goes: behind the head of the kernel that holds `line`.
+// Where a new line of an allocation goes: after the head of the kernel that holds `line`.
 size_t top_of_kernel(const ProgramText& text, size_t line) {
   while (line > 0 && ProgramText::first_word(text.lines()[line]) != "kernel") --line;
   return line + 1;
@@ -169,7 +169,7 @@ bool delete_statement(ProgramText& text, Random& random) {
   return true;
 }
 
-// A copy of a statement in front of another, or the statement itself.
+// A copy of a statement before another, or the statement itself.
 bool move_statement(ProgramText& text, Random& random) {
   const std::vector<size_t> list = text.statements();
   if (list.empty()) return false;
@@ -178,7 +178,7 @@ bool move_statement(ProgramText& text, Random& random) {
   const Lines statement = lines_between(text.lines(), first, last);
   const bool keeps = random.chance(2);
   if (to > first && to <= last) return false;
-  if (to == last + 1 && !keeps) {  // behind the statement that follows
+  if (to == last + 1 && !keeps) {  // after the statement that follows
     if (std::find(list.begin(), list.end(), to) == list.end()) return false;
     insert(text.lines(), text.end_of(to) + 1, statement);
     erase(text.lines(), first, last);

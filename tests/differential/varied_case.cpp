@@ -69,7 +69,7 @@ void vary_tiles(ProgramText& text, Random& random) {
   for (size_t i = tokens.size(); i-- > 0;) text.replace(tokens[i], to[tokens[i].text]);
 }
 
-// The number behind the word, which is put in front of the "{" where the line has none.
+// The number after the word, which is put before the "{" where the line has none.
 void set_number(std::string& line, const std::string& word, int64_t to) {
   const size_t at = line.find(" " + word + " "), brace = line.rfind(" {");
   if (brace == line.npos) return;

@@ -16,14 +16,14 @@ constexpr uint32_t kFakeTensorMap = 0x7e450a4d;
 struct FakeLaunch {
   char name[128];
   unsigned grid[3], block[3], shared_bytes, cluster;  // cluster: its blocks, along x
-  unsigned dependent;  // may begin before the kernel in front of it has ended
+  unsigned dependent;                                 // may begin before the kernel before it has ended
   void* stream;
   void* context;
   size_t parameters;
   uint64_t values[16];
-  size_t maps;  // tensor maps behind the parameters
+  size_t maps;  // tensor maps after the parameters
   FakeTensorMap map[4];
-  uint64_t behind;  // the slot behind the maps, where there is one
+  uint64_t behind;  // the slot after the maps, where there is one
   int pooled;       // pieces of pools' memory that its stream has then
 };
 using FakeKernel = void (*)(const FakeLaunch* launch);
@@ -35,7 +35,7 @@ using FakeKernel = void (*)(const FakeLaunch* launch);
   FAKE_CUDA_CONTROL(void, fake_set_devices, (int count))                                               \
   FAKE_CUDA_CONTROL(void, fake_set_capability, (int device, int major, int minor))                     \
   FAKE_CUDA_CONTROL(void, fake_set_version, (int version))                                             \
-  /* The calls of `function` behind the next `after` ones give `result`, `times` of them (-1: all). */ \
+  /* The calls of `function` after the next `after` ones give `result`, `times` of them (-1: all). */  \
   FAKE_CUDA_CONTROL(void, fake_fail, (const char* function, int result, int after, int times))         \
   FAKE_CUDA_CONTROL(int, fake_calls, (const char* function))                                           \
   FAKE_CUDA_CONTROL(int, fake_all_calls, ())                                                           \

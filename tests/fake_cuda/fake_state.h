@@ -43,7 +43,7 @@ struct Module;
 // The parameters of an entry: 8-byte slots, then tensor maps, then slots.
 struct Entry {
   size_t slots = 0, maps = 0, behind = 0;
-  bool waits = false;  // for the kernel in front of it
+  bool waits = false;  // for the kernel before it
   size_t bytes() const {
     return (maps == 0 ? 8 * slots : (8 * slots + 63) / 64 * 64 + 128 * maps) + 8 * behind;
   }
@@ -101,8 +101,8 @@ struct State {
 
 State& state();
 int pooled(const State& s, void* stream);  // pieces of pools' memory that it has
-std::vector<Context*>& context_stack();  // of this thread
-int& capture_mode();                     // of this thread
+std::vector<Context*>& context_stack();    // of this thread
+int& capture_mode();                       // of this thread
 inline Context* current() { return context_stack().empty() ? nullptr : context_stack().back(); }
 // For calls that need a current context; counts those that come without.
 inline bool has_context(State& s) {
@@ -117,8 +117,8 @@ int enter(State& s, size_t function);
 
 }  // namespace fake
 
-#define ENTER()                                           \
-  State& s = state();                                     \
+#define ENTER()                                            \
+  State& s = state();                                      \
   static const size_t function_index = index_of(__func__); \
-  std::unique_lock<std::mutex> lock(s.mutex);             \
+  std::unique_lock<std::mutex> lock(s.mutex);              \
   if (const int r = enter(s, function_index)) return r

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """A launch that never ends, on the stand-in for the driver: its test is killed and named with program, target, kernel and
-sizes, and the tests behind it run; a test that a checker has findings on fails.   check_watch.py RUN_GPU_TESTS GPU_TESTS FAKE_CUDA"""
+sizes, and the tests after it run; a test that a checker has findings on fails.   check_watch.py RUN_GPU_TESTS GPU_TESTS FAKE_CUDA"""
 import os
 import subprocess
 import sys

@@ -9,8 +9,8 @@ namespace tilegen::gpu {
 
 using ir::DType;
 using sim::test::E;
-using sim::test::op;
 using sim::test::LoopForm;
+using sim::test::op;
 using thread::MemoryId;
 
 // A block whose parameters are tensors. Barriers stand in the first bytes of the arena.
@@ -88,7 +88,7 @@ class EngineRun {
 // "tensor 1, element 7: 3, expected 4", in the bytes of elements; empty for equal ones.
 std::string difference(const EngineProgram& p, const Tensors& actual, const Tensors& expected);
 
-// A table goes on behind a row that fails, until this says that the rest tells nothing new.
+// A table goes on after a row that fails, until this says that the rest tells nothing new.
 bool enough_failures();
 
 // Elements of any bits; a NaN has those of a computed one.

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Kernels that begin before the one in front of them has ended: chains of launches, one reading what the one before wrote and
+"""Kernels that begin before the one before them has ended: chains of launches, one reading what the one before wrote and
 writing what it read, against the same with a wait for the device between any two. Needs PyTorch, a device, and
 `programs` of the benchmarks on PYTHONPATH.   launches_in_order.py [--rounds 20]"""
 import argparse
@@ -53,7 +53,7 @@ def products(size, tile, threads, stages):
 
 
 def softmaxes(rows):
-    """All meet in one tensor between: each is read by the next and overwritten by the one behind it."""
+    """All meet in one tensor between: each is read by the next and overwritten by the one after it."""
     kernel = load(programs.softmax(COLS))
     x, y, between = [normal(rows, COLS) for _ in range(8)], [normal(rows, COLS) for _ in range(8)], normal(rows, COLS)
     steps = [step for a, b in zip(x, y) for step in (kernel.bind(a, between), kernel.bind(between, b))]

@@ -60,7 +60,7 @@ struct Box {
 };
 
 // Within, across and beyond each edge, by one dimension and by all; rows from a multiple of 16 bytes on.
-// Stores do not begin in front of the tensor.
+// Stores do not begin before the tensor.
 std::vector<std::vector<int64_t>> places(const Box& b, bool load) {
   std::vector<std::vector<int64_t>> list = {std::vector<int64_t>(b.rank(), 0)};
   const auto options = [&](size_t d) {
@@ -259,7 +259,7 @@ TEST(TensorCopies, BoxesOfTheGreatestWidth) {
 }
 
 // Two groups under way, each of two boxes, whose tiles are used again once they were read; and what was
-// written is there behind the wait for whole groups.
+// written is there after the wait for whole groups.
 TEST(TensorCopies, BulkGroupsInARing) {
   constexpr int64_t kRounds = 7, kRows = 8, kColumns = 64, kBox = kRows * kColumns;
   EngineProgram g(64);

@@ -50,7 +50,7 @@ TEST(Transactions, PhasesOfOneAndMoreArrivals) {
   for (int64_t arrivals : {1, 3, 32, 96}) pass_numbers(arrivals);
 }
 
-// Warp 1 writes, warp 0 reads what it has asked for ahead, now before and now behind the arrival; what it was
+// Warp 1 writes, warp 0 reads what it has asked for ahead, now before and now after the arrival; what it was
 // told is a result, where there is no doubt.
 TEST(Transactions, PhasesAskedAhead) {
   constexpr int64_t kRounds = 8;
@@ -64,7 +64,7 @@ TEST(Transactions, PhasesAskedAhead) {
     g.branch(
         g.thread() < kWarp,
         [&] {
-          // Nobody writes before the first barrier, all have arrived behind the second.
+          // Nobody writes before the first barrier, all have arrived after the second.
           g.test(full, g.i(0), r % 2, answer);
           g.branch(g.thread() == 0, [&] { g.store(told, r * 2, g.load(answer, g.i(0))); });
           g.barrier(1, 2 * kWarp);
@@ -306,7 +306,7 @@ TEST(Transactions, RegistersOfTheRoles) {
 
 // ---- both proxies
 
-// In by the copy engine, changed by threads, out by the copy engine; the next round's box behind the threads'
+// In by the copy engine, changed by threads, out by the copy engine; the next round's box after the threads'
 // reads.
 TEST(Transactions, ThreadsAndTheCopyEngineTakeTurns) {
   constexpr int64_t kRounds = 5, kRows = 16, kColumns = 64, kBox = kRows * kColumns;

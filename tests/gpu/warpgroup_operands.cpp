@@ -45,7 +45,7 @@ OperandImage::OperandImage(const OperandForm& form, DType type, int64_t rows, in
   bytes_ = padded_rows * padded_k * element_;
 }
 
-// In front of the swizzle.
+// Before the swizzle.
 int64_t OperandImage::straight(int64_t row, int64_t byte_of_row, int64_t k) const {
   const int64_t w = form_.swizzle;
   if (form_.in_registers) {

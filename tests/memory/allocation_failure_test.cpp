@@ -1,7 +1,7 @@
 // No allocation that fails ends the process or spoils an object: every call that finds no memory says so, and
 // the same call with memory works. Each workload fails at a seeded sample of its allocations, half of it
 // among the first 2,000, at one alone and at all from there on. TILEGEN_ALLOCATIONS=n takes n places, =all
-// each of the first 2,000 and 200 behind them; TILEGEN_SEED=n chooses others.
+// each of the first 2,000 and 200 after them; TILEGEN_SEED=n chooses others.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -127,7 +127,7 @@ void fails_everywhere(
       const Failure failure(error);
       refused += status != TL_OK;
       ASSERT_EQ(complaint(status, failure), "") << what << " without allocation " << n << " of " << count;
-      ASSERT_EQ(work(&error), TL_OK) << what << " behind a failed allocation " << n << ": "
+      ASSERT_EQ(work(&error), TL_OK) << what << " after a failed allocation " << n << ": "
                                      << tl_error_message(error);
     }
   std::printf("%s: %ld allocations, %ld failures\n", what, count, refused);
@@ -344,7 +344,7 @@ int child(const char* target, bool computes, Fails how, long n) {
   }
   const tl_status again = whole_life(target, computes, &error);
   if (again != TL_OK)
-    std::fprintf(stderr, "%s behind allocation %ld: %s\n", target, n, tl_error_message(error));
+    std::fprintf(stderr, "%s after allocation %ld: %s\n", target, n, tl_error_message(error));
   return again == TL_OK ? 0 : 2;
 }
 

@@ -124,7 +124,7 @@ void print_counters(const Json& report) {
   }
 }
 
-// NAME=VALUE behind the file is --NAME VALUE.
+// NAME=VALUE after the file is --NAME VALUE.
 CommandLine parse(int argc, char** argv) {
   std::vector<std::string> words;
   for (int i = 0; i < argc; ++i) {

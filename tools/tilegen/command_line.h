@@ -1,4 +1,4 @@
-// Arguments behind the command word: `--name value`, `-o value`, flags, and plain words.
+// Arguments after the command word: `--name value`, `-o value`, flags, and plain words.
 #pragma once
 
 #include <cstdint>

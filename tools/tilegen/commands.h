@@ -1,4 +1,4 @@
-// The commands of the tool; each takes the arguments behind its name and returns the exit status.
+// The commands of the tool; each takes the arguments after its name and returns the exit status.
 #pragma once
 
 namespace tool {

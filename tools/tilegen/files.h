@@ -10,7 +10,7 @@ namespace tool {
 
 [[noreturn]] void fail_file(const std::string& message);
 
-// "-" is standard input. A file that goes on behind `most` bytes, perhaps for ever, is refused.
+// "-" is standard input. A file that goes on after `most` bytes, perhaps for ever, is refused.
 std::string read_file(const std::string& path, size_t most);
 void write_file(const std::string& path, std::string_view bytes);  // "-" = standard output
 

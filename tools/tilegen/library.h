@@ -43,7 +43,7 @@ Program read_program(const Context& context, const std::string& path);  // "-" =
 Options make_options();
 Artifact compile(const Context& context, const Program& program, const Target& target,
                  const Options& options);
-// Its next fallback version; none behind the last.
+// Its next fallback version; none after the last.
 Artifact fallback_of(const Context& context, const Artifact& artifact);
 std::string section(const Artifact& artifact, tl_section section);
 std::string program_text(const Program& program);

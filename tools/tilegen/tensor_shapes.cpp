@@ -9,7 +9,7 @@ namespace tool {
 
 namespace {
 
-// Splits "a, b + 1]..." up to the closing bracket; returns what stands behind it.
+// Splits "a, b + 1]..." up to the closing bracket; returns what stands after it.
 std::string_view split_list(std::string_view text, std::vector<std::string>& out) {
   size_t begin = 0, i = 0;
   for (int depth = 0; i < text.size(); ++i) {

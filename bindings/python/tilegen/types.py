@@ -28,7 +28,7 @@ e5m2 = DType(h.TL_E5M2, "e5m2", _E5M2, 8)
 
 ALL = (f16, bf16, f32, f64, i8, u8, i32, i64, boolean, e4m3, e5m2)
 
-# NumPy's and PyTorch's names, behind "torch." where they have it.
+# NumPy's and PyTorch's names, after "torch." where they have it.
 _FOREIGN = {
     "float16": f16, "half": f16, "bfloat16": bf16, "float32": f32, "float": f32, "float64": f64, "double": f64,
     "int8": i8, "uint8": u8, "int32": i32, "int": i32, "int64": i64, "long": i64, "bool": boolean, "bool_": boolean,

@@ -1,5 +1,5 @@
 // exp, exp2, sigmoid, tanh. e^x = 2^n * e^r with n = round(x / ln 2), |r| <= ln(2)/2; the polynomials are
-// Chebyshev fits of the remainder behind the leading exact terms.
+// Chebyshev fits of the remainder after the leading exact terms.
 #include <llvm/IR/IntrinsicsNVPTX.h>
 
 #include "codegen/llvm/math_parts.h"

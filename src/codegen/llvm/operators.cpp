@@ -199,7 +199,7 @@ Value* Operators::division(ExprOp op, DType t, Value* a, Value* b, bool non_nega
   if (constant && constant->isZero()) return zero_like(a);
   if (constant && (!signed_type(t) || !constant->isNegative()))
     return by_constant(quotient, t, a, b, non_negative);
-  // LLVM 19 takes a select's arm for never chosen when any lane of it divides by zero; behind a freeze it
+  // LLVM 19 takes a select's arm for never chosen when any lane of it divides by zero; after a freeze it
   // cannot look.
   Value* is_zero = non_zero ? nullptr : b_.CreateICmpEQ(b, zero_like(b));
   auto unless_zero = [&](Value* v) { return is_zero ? b_.CreateSelect(is_zero, zero_like(v), v) : v; };

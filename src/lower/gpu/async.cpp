@@ -1,8 +1,8 @@
 // Copies from global to shared memory that run beside the block's other work: cp.async per vector, zeros
 // where the source is outside its tensor.
 //
-// The copies of an op make one group, closed right behind them; inside a pipelined loop the loop closes it.
-// The wait is not emitted here: planting barriers puts it in front of the first use.
+// The copies of an op make one group, closed right after them; inside a pipelined loop the loop closes it.
+// The wait is not emitted here: planting barriers puts it before the first use.
 #include <algorithm>
 
 #include "lower/op_lowering.h"

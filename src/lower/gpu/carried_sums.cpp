@@ -1,4 +1,4 @@
-// Sums that a loop carries in parts, one a thread of the row: split in front of the loop, joined behind it.
+// Sums that a loop carries in parts, one a thread of the row: split before the loop, joined after it.
 // What the ops in the loop do is the same for parts as for whole sums.
 #include "lower/gpu/deferred_reduction.h"
 #include "ops/op.h"

@@ -1,7 +1,7 @@
 // Fragments of matrix sums stored by the copy engine: pass by pass of columns every warpgroup writes the rows
 // it holds to a staged tile of its own, in the engine's swizzle, and one of its threads stores the boxes. The
 // engine reads the stage while the warpgroup goes on; before the stage is written again that thread waits.
-// Where threads have read the tensor all warpgroups meet in front of the first box: it may fall on what
+// Where threads have read the tensor all warpgroups meet before the first box: it may fall on what
 // another one still reads.
 #include <algorithm>
 

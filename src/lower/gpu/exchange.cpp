@@ -90,7 +90,7 @@ void KernelLowering::exchange_scratch(const FragmentView& from, const FragmentVi
 
 namespace {
 
-// Every value of a set of digits, one after the other; false behind the last.
+// Every value of a set of digits, one after the other; false after the last.
 bool next(std::vector<int64_t>& values, const std::vector<layout::Digit>& digits) {
   for (size_t i = digits.size(); i-- > 0;) {
     if (++values[i] < digits[i].extent) return true;

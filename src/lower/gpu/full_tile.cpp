@@ -31,7 +31,7 @@ void KernelLowering::record_condition(ExprId condition) {
   }
 }
 
-// Along a dimension with padding the last point is that in front of it, not the last that the digits reach.
+// Along a dimension with padding the last point is that before it, not the last that the digits reach.
 // False where the index leaves i64 on the way there.
 bool KernelLowering::settle_padded(const Nest& nest, bool upper, ExprId& index, int64_t& further) {
   for (size_t d = 0; d < nest.extents.size(); ++d) {

@@ -115,7 +115,7 @@ class GemmLowering : GemmState {
     l.matrices = std::move(matrices);
   }
 
-  // The rows that the lanes address: matrix i of a load lies `relative[i]` behind the first.
+  // The rows that the lanes address: matrix i of a load lies `relative[i]` after the first.
   OperandAddresses matrix_rows(const Side& s, const std::vector<std::pair<int64_t, int64_t>>& relative,
                                bool transpose) {
     ExprId row = s.warp_row, k = e_.const_int(0);

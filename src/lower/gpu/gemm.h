@@ -60,7 +60,7 @@ class StagedGemm {
   StagedGemm(KernelLowering& lowering, const analysis::KernelOp& op, const ir::TileOp& tile_op);
   ~StagedGemm();
   void first_step(thread::Block& out);
-  // All instructions; `next` is called in front of the last ones, when all of this iteration's tiles has been
+  // All instructions; `next` is called before the last ones, when all of this iteration's tiles has been
   // read.
   void steps(thread::Block& out, const std::function<void()>& next);
 

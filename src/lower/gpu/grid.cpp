@@ -70,7 +70,7 @@ void KernelLowering::declare_linear_grid() {
     rest = dynamic() ? current_tile() : e.add(rest, e.mul(e.var(tile_var_), e.var(out_.launched_var)));
     rest = e.binary(ir::ExprOp::min, rest, e.const_int(kMaxPoints - 1));
   }
-  // Clusters are walked as points are; their blocks lie behind one another along their dimension.
+  // Clusters are walked as points are; their blocks lie after one another along their dimension.
   const std::vector<ExprId> tiles = extent;
   if (cluster > 1) {
     rest = e.floordiv(rest, e.const_int(cluster));

@@ -91,7 +91,7 @@ class ShortComparisons {
 };
 
 // Comparisons of places in an iteration become comparisons of its number with a bound that is the same in all
-// of them: the threads ask behind a wait, where a longer computation would stand in everyone's way.
+// of them: the threads ask after a wait, where a longer computation would stand in everyone's way.
 class IterationBounds {
  public:
   IterationBounds(const thread::ThreadProgram& p, ir::ExprPool& e, arith::Context& ctx)

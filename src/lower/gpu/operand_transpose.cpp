@@ -87,7 +87,7 @@ class OperandTranspose {
     const ExprId matrix = k_.simplified(e_.floordiv(lane_, number(8))),
                  r = k_.simplified(e_.floormod(lane_, number(8)));
     const ExprId odd = e_.floormod(matrix, number(2)), upper = e_.floordiv(matrix, number(2));
-    // Lane l receives of matrix 2b the k 4 * (l % 4) and the next, of matrix 2b + 1 the two behind, of two
+    // Lane l receives of matrix 2b the k 4 * (l % 4) and the next, of matrix 2b + 1 the two after, of two
     // rows.
     const ExprId k_of_row =
         e_.add(e_.add(e_.mul(e_.floordiv(r, number(2)), 4), e_.floormod(r, number(2))), e_.mul(odd, 2));

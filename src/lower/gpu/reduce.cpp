@@ -247,7 +247,7 @@ class BlockReduction {
   const ir::BufferId dst_buffer_;
   const DType type_;
   const std::vector<int> to_;
-  const bool in_parts_;  // the threads of a row meet behind the loop
+  const bool in_parts_;  // the threads of a row meet after the loop
   thread::Block& out_;
   const analysis::ReductionExchange x_;
   DeferredReduction join_;

@@ -210,7 +210,7 @@ ExprId KernelLowering::holds(const layout::Fragment& f, std::span<const ExprId> 
 
 // Bits [base + shift, ..) of the byte address go into bits [base, ..); elements are powers of two of bytes,
 // so the same holds of element indices with the positions counted in elements. The lanes of a vector that
-// lies within a unit follow each other behind it.
+// lies within a unit follow each other after it.
 ExprId KernelLowering::swizzled(const layout::Layout& l, ExprId index) {
   const layout::Swizzle& s = l.swizzle();
   if (s.none()) return index;

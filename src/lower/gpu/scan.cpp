@@ -43,7 +43,7 @@ class OpLowering::BlockScan {
   MemoryId values() const { return values_; }
   ExprId identity() const { return identity_; }
 
-  // Behind the elements in `values()`, at the registers of the iteration: every one has become the sum of all
+  // After the elements in `values()`, at the registers of the iteration: every one has become the sum of all
   // up to it.
   void run() {
     find_runs();
@@ -166,7 +166,7 @@ class OpLowering::BlockScan {
     for (size_t r = 0; r < runs_.size(); ++r) add_to(runs_[r], load(before, static_cast<int64_t>(r)));
   }
 
-  // Of all threads each has its own place. A thread behind the digits has the values of another, whose place
+  // Of all threads each has its own place. A thread after the digits has the values of another, whose place
   // is told by the digits alone.
   void join_through_scratch(const ScanLevel& level) {
     const int64_t threads = iteration_.threads(), at_once = x_.runs_at_once;

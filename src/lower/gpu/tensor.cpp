@@ -156,7 +156,7 @@ void KernelLowering::tensor_loads(const analysis::KernelOp& op, const PipelineBa
     }
 }
 
-// What threads wrote is there for the engine behind their fences and a barrier; one thread has it stored. Who
+// What threads wrote is there for the engine after their fences and a barrier; one thread has it stored. Who
 // overwrites the tile waits until the engine has read it (expand/expand_kernel.cpp).
 void KernelLowering::store_tile(const analysis::KernelOp& op, thread::Block& out) {
   ir::ExprPool& e = out_.exprs;

@@ -107,7 +107,7 @@ thread::StmtId KernelLowering::set_tile_to_number() {
   return set_tile(out_.exprs.add(held_number(scheduler_.number), out_.exprs.var(out_.launched_var)));
 }
 
-// The body once for each point, with the way to the next one behind it.
+// The body once for each point, with the way to the next one after it.
 thread::Block KernelLowering::walk_dynamic(thread::Block body) {
   role_ == expand::RoleKind::producer ? fetch_next(body) : take_next(body);
   thread::Loop walk{tile_var_, points(), thread::LoopForm::serial, std::move(body), tile_in_grid()};
@@ -138,7 +138,7 @@ ExprId KernelLowering::tile_is_empty() {
       AtTile(out_, block_indices_, in_grid).rewrite(e.unary(ir::ExprOp::logical_not, simplified(stores))));
 }
 
-// Where the number behind this turn is handed over, and the parity of the phase that has it.
+// Where the number after this turn is handed over, and the parity of the phase that has it.
 ExprId KernelLowering::handed_slot() {
   ir::ExprPool& e = out_.exprs;
   return simplified(e.floormod(e.var(tile_var_), e.const_int(kSlots)));

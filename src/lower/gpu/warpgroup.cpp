@@ -109,7 +109,7 @@ class WarpgroupGemm {
   }
 
   // Copies of operands that the instructions do not read as they lie. The instructions of the iteration
-  // before run meanwhile on the other copy; behind the barrier all warpgroups' are done.
+  // before run meanwhile on the other copy; after the barrier all warpgroups' are done.
   void turn_operands() {
     bool any = false;
     for (int index = 0; index < 2 && !k_.failed(); ++index) {

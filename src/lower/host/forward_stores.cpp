@@ -122,7 +122,7 @@ class Forwarder {
   }
 
  private:
-  // What is forwarded at an earlier position changes nothing behind it.
+  // What is forwarded at an earlier position changes nothing after it.
   bool read_behind(size_t position, MemoryId memory) const {
     const auto aliases = aliases_.of(memory);
     return std::any_of(aliases.begin(), aliases.end(),
@@ -147,7 +147,7 @@ class Forwarder {
     return keeps_meaning(stores, s, candidate);
   }
 
-  // Readers in front of the store see the old value; at another index, or by another name, they could mean
+  // Readers before the store see the old value; at another index, or by another name, they could mean
   // another iteration's. No second store may hide behind this one, and the value must still mean the same
   // where it is used.
   bool keeps_meaning(NestStores& stores, size_t s, const thread::Store& candidate) const {

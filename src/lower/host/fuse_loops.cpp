@@ -63,7 +63,7 @@ class LoopFuser {
     }
   }
 
-  // Merges b[i] into the closest earlier nest of its shape; what stands between moves in front of that nest.
+  // Merges b[i] into the closest earlier nest of its shape; what stands between moves before that nest.
   bool fuse_backwards(Block& b, size_t i) {
     auto second = thread::perfect_nest(p_, b[i]);
     if (!second) return false;

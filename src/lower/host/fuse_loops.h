@@ -5,7 +5,7 @@
 // ensures: the same results; statements keep their origin; nests of one shape that depend on each other only
 // point by point
 //   become one nest.
-// why here: behind lowering, which writes one nest per operation; in front of code generation, which keeps
+// why here: after lowering, which writes one nest per operation; before code generation, which keeps
 // values of one
 //   iteration in registers.
 // refuses (silently, it is a derived step): nests of different loops, accesses to one memory at different

@@ -7,7 +7,7 @@
 //
 // requires: a verified host thread program, loops fused.
 // ensures: only Prefetch statements are added; they never fault, so the last block may name what is not
-// there. why here: behind fusion, which decides what the nests are. refuses (silently, it is a derived step):
+// there. why here: after fusion, which decides what the nests are. refuses (silently, it is a derived step):
 // predicated loads, kernels without such a pair of nests.
 #pragma once
 

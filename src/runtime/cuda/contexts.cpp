@@ -114,7 +114,7 @@ Error context_broken(const Driver& driver, const ContextState& state, const std:
   return Error(DiagCode::context_broken, culprit ? culprit : "cuda",
                what + " is not possible: the context on " + state.device->text() + " is broken since " +
                    driver.describe(state.broken.load()) +
-                   (culprit ? " behind kernel '" + std::string(culprit) + "'" : ""),
+                   (culprit ? " after kernel '" + std::string(culprit) + "'" : ""),
                "start the process anew; a CUDA context does not recover from a failed kernel");
 }
 

@@ -225,8 +225,8 @@ Expected<CudaExecutable*> CudaExecutable::fallback(const LaunchOptions& options)
   return ready ? run_on(*way, slots, options, launch) : run_prepared(way, slots, options);
 }
 
-// The memory is the launch's own from the stream's point of view: allocated behind what is in it and free
-// behind the kernels, for the next launch to have. A capture makes both nodes of its graph.
+// The memory is the launch's own from the stream's point of view: allocated after what is in it and free
+// after the kernels, for the next launch to have. A capture makes both nodes of its graph.
 Checked CudaExecutable::run_in_workspace(std::span<uint64_t> slots, const LaunchOptions& options) const {
   const auto bytes = workspace().lay_out(slots);
   if (!bytes) return bytes.error();

@@ -2,7 +2,7 @@
 //
 // The code is loaded in a context when that is first needed there: by prepare(), or by the first launch.
 // Which
-// context: contexts.h. Loading happens once per context however many threads ask; a launch behind it looks
+// context: contexts.h. Loading happens once per context however many threads ask; a launch after it looks
 // the context up in a list that only grows.
 #pragma once
 

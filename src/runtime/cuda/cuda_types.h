@@ -97,7 +97,7 @@ enum CuTensorMapFill : int32_t { kFillZeros = 0 };
 // A launch with attributes, CUlaunchConfig.
 enum CuLaunchAttributeId : int32_t {
   kLaunchCluster = 4,    // value: x, y, z
-  kLaunchDependent = 6,  // value[0]: 1, blocks may begin before the kernel in front of it has ended
+  kLaunchDependent = 6,  // value[0]: 1, blocks may begin before the kernel before it has ended
 };
 struct CuLaunchAttribute {
   CuLaunchAttributeId id = kLaunchCluster;

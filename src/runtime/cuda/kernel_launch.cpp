@@ -9,7 +9,7 @@ int64_t most_blocks(const Device& device, const KernelVersion& version, size_t d
   return version.traits().persistent ? thread::kMaxPersistentPoints : device.max_grid[dimension];
 }
 
-// An older driver has no launches with attributes: it runs a dependent kernel behind the one before, which is
+// An older driver has no launches with attributes: it runs a dependent kernel after the one before, which is
 // right, too.
 inline CuResult call(const Driver& driver, CuStream stream, const KernelLaunch& launch, void** pointers,
                      void** extra) {

@@ -1,4 +1,4 @@
-// The parameters of kernels with more than slots: behind them divisors and their reciprocals, then tensor
+// The parameters of kernels with more than slots: after them divisors and their reciprocals, then tensor
 // maps, as the kernel expects them in one block.
 //
 // requires: a driver that has cuTensorMapEncodeTiled. ensures: no lock, no allocation; a thread that launches

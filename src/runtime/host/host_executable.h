@@ -6,7 +6,7 @@
 namespace tilegen::runtime {
 
 // Refuses: device_absent for code this machine's processor cannot run, target_unsupported for an artifact
-// that stopped behind planning.
+// that stopped after planning.
 Expected<std::unique_ptr<Executable>> load_on_host(std::shared_ptr<const driver::Artifact> artifact);
 
 }  // namespace tilegen::runtime

@@ -17,7 +17,7 @@ Expected<std::vector<sim::SimResult>> simulate_artifact(const driver::Artifact& 
 // What the findings say, as the error of the launch; none: success.
 Checked findings_error(const std::vector<sim::SimResult>& results);
 
-// Refuses: target_unsupported for an artifact that stopped behind planning.
+// Refuses: target_unsupported for an artifact that stopped after planning.
 Expected<std::unique_ptr<Executable>> load_in_simulator(std::shared_ptr<const driver::Artifact> artifact);
 
 }  // namespace tilegen::runtime

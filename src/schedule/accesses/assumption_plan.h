@@ -4,7 +4,7 @@
 // requires: engines, iterations and vectors of all ops.
 // ensures: s.assumptions is set, to what is given where all is allowed; nothing is assumed of a param that
 //   the program's facts exclude.
-// why here: behind the ops' vectors, which are what asks for it; lowering only makes guards of them.
+// why here: after the ops' vectors, which are what asks for it; lowering only makes guards of them.
 // refuses: schedule_mismatch, a given assumption of a param that the program does not have; schedule_illegal,
 //   one that its facts exclude.
 #pragma once

@@ -4,7 +4,7 @@
 // requires: the schedule as it was read. ensures: what it names exists; layouts are of the shapes, scopes,
 // threads and types of what they are for, tell every element's place and no two the same; then planning may
 // take them without a look. When a kernel is planned, each field that was given stands in the result. why
-// here: in front of planning, so that no stage meets a layout or a number it was not made for; and behind it,
+// here: before planning, so that no stage meets a layout or a number it was not made for; and after it,
 // since whether engines, vectors, stages and slots can be had is what planning finds out. refuses:
 // schedule_mismatch, a name that the program does not have, another program or target; schedule_illegal, a
 // field that cannot be had, by its name, with what was given, what was expected, and a way out.

@@ -16,7 +16,7 @@
 // independent, and an element is rounded to its type before it is stored. Statements keep their paths; a loop
 // made of a part of another has the path of its first statement ("k/i/store#1"). The hash is the program's as
 // written.
-// why here: in front of all planning; nothing behind sees the program as written.
+// why here: before all planning; nothing after sees the program as written.
 // refuses: hosts, where a tile is in memory, a loop is one pass over it, and lower/fuse_loops.h joins passes.
 #pragma once
 

@@ -307,7 +307,7 @@ class Forwarder {
         !reads(store(writer).value).empty())
       return;
     const std::set<StmtId> readers = uses_.at(tile).readers;
-    // Each behind it, in its block or below.
+    // Each after it, in its block or below.
     for (StmtId r : readers) {
       const auto& around = places_.at(r).around;
       const auto at = std::find_if(around.begin(), around.end(),

@@ -4,7 +4,7 @@
 //   parallel i in 64 { y[i] = exp(t[i]) }      ->      parallel i in 64 { y[i] = exp(x[i] * 2) }
 //
 // requires: a checked program. ensures: the same results. A tile is forwarded that one store of a parallel
-// loop writes and one store reads, each point what the same point wrote, in the same block behind it; a
+// loop writes and one store reads, each point what the same point wrote, in the same block after it; a
 // scalar that is made of dims, scalars and numbers wherever it is read. Nothing is computed at more points
 // than before, and nothing in between writes what is read later now. Loads of memory move past element-wise
 // work only.

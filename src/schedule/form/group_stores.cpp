@@ -214,7 +214,7 @@ class StoreGrouper {
     return out_.joined = true;
   }
 
-  // The loop keeps its first part; those behind it.
+  // The loop keeps its first part; those after it.
   std::vector<StmtId> split(StmtId s) {
     if (!parallel(s) || parallel(s)->body.size() < 2) return {};
     const ir::Loop whole = *parallel(s);
@@ -239,7 +239,7 @@ class StoreGrouper {
     return more;
   }
 
-  // Places in front of which the body is cut: nothing is shared across.
+  // Places before which the body is cut: nothing is shared across.
   std::vector<size_t> cuts_of(const ir::Block& body) const {
     std::vector<ElementUse> uses;
     for (StmtId s : body) uses.push_back(use_of(s));

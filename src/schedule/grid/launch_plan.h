@@ -1,4 +1,4 @@
-// How a kernel follows the one in front of it on its stream.
+// How a kernel follows the one before it on its stream.
 //
 // requires: nothing of other plans.
 // ensures: on targets that can, kernels are dependent (plan::LaunchPlan::dependent); elsewhere there is no

@@ -72,7 +72,7 @@ plan::RasterPlan lpt(const ir::Program& p, const analysis::VaryingWork& work, co
   plan.increasing = work.increasing;
   const int64_t trip = std::max<int64_t>(1, bytes_of_trip(p, *p.as<ir::Loop>(work.loop)));
   plan.group_iterations = std::max<int64_t>(1, target.l2_bytes / 6 / trip);
-  // A part of the device would begin the next group's longest behind this one's shortest (measured on an
+  // A part of the device would begin the next group's longest after this one's shortest (measured on an
   // H200: 4 to 20 % slower). A few blocks less than a wave are as good as one.
   plan.group_tiles = std::max<int64_t>(1, target.multiprocessors * 97 / 100);
   plan.reason = "blocks have different amounts of work; what a group reads takes a part of the second cache";

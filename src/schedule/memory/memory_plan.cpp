@@ -11,7 +11,7 @@ namespace tilegen::schedule {
 
 namespace {
 
-// Host tiles of a power of two of bytes, one right behind the other, would fall into the same cache sets.
+// Host tiles of a power of two of bytes, one right after the other, would fall into the same cache sets.
 constexpr int64_t kHostSkew = 192;
 
 struct Request {

@@ -28,7 +28,7 @@ struct SharedReservations {
 // Bytes to which a value's place is aligned; thread::Memory::alignment of a tile may say so.
 int64_t value_alignment(const plan::ValuePlan& v, const target::Target& target);
 
-// Scratch slices share the bytes behind the values: a slice is used by one statement at a time.
+// Scratch slices share the bytes after the values: a slice is used by one statement at a time.
 // Offsets of all values and scratch slices. On GPUs what is not alive at the same time may lie in the same
 // place.
 std::vector<plan::MemoryPlan> place_values(const ir::Program& p, int kernel, const analysis::KernelOps& ops,

@@ -2,7 +2,7 @@
 //
 // requires: layouts, iterations and conversions of every op.
 // ensures: a slice of enough bytes for every exchange
-// that goes through memory. why here: shared memory is divided behind it.
+// that goes through memory. why here: shared memory is divided after it.
 #pragma once
 
 #include "analysis/kernel_ops.h"

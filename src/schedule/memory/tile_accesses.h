@@ -22,7 +22,7 @@ namespace tilegen::schedule {
 
 // The first element that each active lane of a warp touches, of consecutive ones along the last dimension.
 struct TileRequest {
-  std::vector<int64_t> indices;  // one index of the tile for each lane, one behind the other
+  std::vector<int64_t> indices;  // one index of the tile for each lane, one after the other
   int64_t elements = 1;          // consecutive ones of a lane
   double weight = 1;             // requests that it stands for
 };

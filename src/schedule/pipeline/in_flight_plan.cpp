@@ -93,7 +93,7 @@ Checked plan_in_flight(const ir::Program& p, const analysis::KernelOps& ops, ir:
   if (given && given->peek.value_or(false) && !may_peek)
     return illegal("peek", "true",
                    "an iteration does not begin with a product's wait while the one before has work left");
-  // Behind a product there is nothing to gain: the matrix units have work.
+  // After a product there is nothing to gain: the matrix units have work.
   plan.peek = given && given->peek ? *given->peek : may_peek && !units.back().product;
   return Unit{};
 }

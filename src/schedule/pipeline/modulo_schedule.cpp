@@ -22,7 +22,7 @@ int64_t slots_of(const LoopOrder& o, int place) {
   return place < 0 ? 1 : o.slots[static_cast<size_t>(place)];
 }
 
-// Iterations from `from` to the next `to` that has to be behind it.
+// Iterations from `from` to the next `to` that has to be after it.
 int64_t distance_of(const LoopOrder& o, const LoopEdge& e) {
   return e.distance + (e.flow ? 0 : slots_of(o, e.place) - 1);
 }
@@ -83,7 +83,7 @@ class Orders {
       if (e.to == to && e.from < to && e.distance == 0) visit(e);
   }
 
-  // Every product behind what it needs, by as many iterations as there are products whose sums threads work
+  // Every product after what it needs, by as many iterations as there are products whose sums threads work
   // on in between; all else as early as it can be.
   Lags late_products() const {
     Lags lag(n_, 0), ready(n_, 0);  // ready: lag of a product that uses the result
@@ -100,7 +100,7 @@ class Orders {
     return lag;
   }
 
-  // `behind[b]`: b lags an iteration behind what the other kind of operation feeds it.
+  // `after[b]`: b lags an iteration behind what the other kind of operation feeds it.
   Lags lags_of(const std::vector<bool>& behind) const {
     Lags lag(n_, 0);
     for (size_t b = 0; b < n_; ++b)
@@ -134,14 +134,14 @@ class Orders {
     }
   }
 
-  // `first` is issued in front of `then`, of the same iteration of the loop.
+  // `first` is issued before `then`, of the same iteration of the loop.
   bool precedes(const LoopOrder& o, size_t first, size_t then) const {
     return std::any_of(g_.edges.begin(), g_.edges.end(), [&](const LoopEdge& e) {
       return e.from == first && e.to == then && first != then && slack_of(o, e) == 0;
     });
   }
 
-  // Products as early as possible, what lags in front of the rest. False when dependences are broken.
+  // Products as early as possible, what lags before the rest. False when dependences are broken.
   bool put_in_order(LoopOrder& o) const {
     if (!slots_suffice(g_, o)) return false;
     for (const LoopEdge& e : g_.edges)

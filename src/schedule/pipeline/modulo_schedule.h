@@ -60,7 +60,7 @@ struct LoopOrder {
 // As the program has it.
 LoopOrder program_order(const LoopGraph& g);
 
-// No iteration waits for a slot that another, under way, gives back behind it.
+// No iteration waits for a slot that another, under way, gives back after it.
 bool slots_suffice(const LoopGraph& g, const LoopOrder& o);
 
 // The dependences that the order breaks: of each, the edge.

@@ -35,7 +35,7 @@ struct OverlapFacts {
   std::vector<std::set<int>> handed_over;  // tiles of the producer, those that come together
 };
 
-// Stages of a loop's ops in the order of issue, behind those of the producer's copies, which fill tiles that
+// Stages of a loop's ops in the order of issue, after those of the producer's copies, which fill tiles that
 // have slots: stages behind the last are of iterations before. `slots`: of values in registers, given or
 // planned. With `given` the plan's own stages are judged instead. `note`: what keeps products from running
 // beside the threads' work.

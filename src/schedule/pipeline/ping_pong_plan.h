@@ -8,7 +8,7 @@
 // requires: engines, layouts and the order of issue of the loop; cycles of its products.
 // ensures: plan.ping_pong is set for a loop whose products are warpgroups', and on only where no op from the
 // first product of an iteration to the last makes threads of several warpgroups meet.
-// why here: behind order_loop, whose order tells what stands between the products.
+// why here: after order_loop, whose order tells what stands between the products.
 // refuses (schedule_illegal): given turns in a loop that cannot have them.
 #pragma once
 

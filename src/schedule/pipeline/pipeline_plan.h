@@ -2,12 +2,12 @@
 //
 // requires: collected ops with their engines; layouts of the shared values (their bytes).
 // ensures: every op of a planned loop has a stage; a value written in an earlier stage than it is read has
-// num_stages slots. why here: behind layouts, whose bytes decide how many stages fit. refuses, with a note:
+// num_stages slots. why here: after layouts, whose bytes decide how many stages fit. refuses, with a note:
 // overlap on a target that has no asynchronous copy; stages that do not fit shared memory.
 //
 // Rule: a copy from global to shared memory that depends on nothing computed in the loop runs num_stages - 1
 // iterations ahead (stage 0); everything else runs in the last stage. Such a copy stands directly in the
-// loop's body, fills its tile, and the tile is read behind it and in this loop only: then every iteration may
+// loop's body, fills its tile, and the tile is read after it and in this loop only: then every iteration may
 // have a slot of its own.
 #pragma once
 

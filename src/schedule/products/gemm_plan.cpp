@@ -79,7 +79,7 @@ Layout host_b(const MatrixDims& b, int64_t n, int64_t k, int64_t nr, int64_t pac
                                   {b.col, n / nr, nr, 0, k * nr}});
 }
 
-// C as tiles of mr x nr, one behind the other: what the micro-kernel loads and stores is contiguous.
+// C as tiles of mr x nr, one after the other: what the micro-kernel loads and stores is contiguous.
 Layout host_c(const MatrixDims& c, int64_t m, int64_t n, int64_t mr, int64_t nr) {
   return checked_layout(c.shape, {{c.row, mr, 1, 0, nr},
                                   {c.row, m / mr, mr, 0, mr * nr},

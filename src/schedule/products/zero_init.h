@@ -4,7 +4,7 @@
 //   pipelined k in 0..n { gemm A, B -> acc }   ->   k in 1..n: acc += A * B
 //
 // requires: engines, pipelines and roles of the kernel.
-// ensures: OpPlan::elided of each fill of all of a product's accumulators with zeros, in front of that
+// ensures: OpPlan::elided of each fill of all of a product's accumulators with zeros, before that
 //   product of warpgroups, or of a loop that does nothing else but it, on tiles of a producer. The loop's
 //   first iteration is then peeled, and its product overwrites.
 // why here: the engines tell which products can overwrite.

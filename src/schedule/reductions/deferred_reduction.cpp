@@ -61,7 +61,7 @@ class PartialSums {
   Error illegal(const KernelOp& op, const std::string& why) const {
     return Error(
         DiagCode::schedule_illegal, op.path,
-        "the schedule joins it behind '" + *given(op) +
+        "the schedule joins it after '" + *given(op) +
             "', expected a loop that may carry it in parts: " + why,
         "give \"\" to join it in every iteration, or leave deferred_to out to let the planner choose",
         op.location);
@@ -104,7 +104,7 @@ class PartialSums {
     for (const KernelOp* r : parts.reductions) {
       plan_of(*r).deferred_to = paths_[loop.value];
       plan_of(*r).reason = "the loop only adds up and scales what becomes of it: the " +
-                           std::to_string(threads) + " threads of a row meet once, behind the loop";
+                           std::to_string(threads) + " threads of a row meet once, after the loop";
     }
   }
 

@@ -1,7 +1,7 @@
 // What the tiles that a producer loads ask of plans and layouts, the pipelines that hand tiles over, and
 // what leaves by tensor copies.
 //
-// requires: loads (tensor_loads.h); behind layouts: the held layouts. ensures: a pipeline holds the tiles
+// requires: loads (tensor_loads.h); after layouts: the held layouts. ensures: a pipeline holds the tiles
 // that are filled in one place and used by the same ops. refuses, with a note: products that cannot have
 // their tiles or registers so, stores by threads.
 #pragma once

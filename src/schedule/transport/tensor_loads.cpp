@@ -77,7 +77,7 @@ class LoadFinder {
         if (ops_.ops[i].form == analysis::OpForm::contraction)
           return "a product reads it, which does not take it from a producer";
         if (reads_elsewhere(op, ops_.ops[i]))
-          return ops_.ops[i].path + " reads it outside of what stands behind the copy";
+          return ops_.ops[i].path + " reads it outside of what stands after the copy";
         load.readers.insert(i);
       }
     return load.readers.empty() ? "nothing reads it" : "";
@@ -96,7 +96,7 @@ class LoadFinder {
     return "";
   }
 
-  // Not behind the copy in its block, or inside of what stands there.
+  // Not after the copy in its block, or inside of what stands there.
   bool reads_elsewhere(const KernelOp& copy, const KernelOp& reader) const {
     const ir::StmtId in_home = tree_.member(tree_.block_of(copy.stmt), reader.stmt);
     return !in_home.valid() || !tree_.precedes(copy.stmt, in_home);
@@ -116,7 +116,7 @@ class LoadFinder {
     return false;
   }
 
-  // The copy that fills the tile. Products that read it run behind it, whenever its block does.
+  // The copy that fills the tile. Products that read it run after it, whenever its block does.
   std::string filler(int value, std::vector<size_t>& copies) const {
     const KernelOp* copy = nullptr;
     for (const KernelOp& op : ops_.ops)
@@ -130,7 +130,7 @@ class LoadFinder {
       for (const OpAccess& a : op.accesses) {
         if (a.value != value || a.write) continue;
         if (op.form != analysis::OpForm::contraction) return op.path + " reads it too";
-        if (reads_elsewhere(*copy, op)) return op.path + " reads it outside of what stands behind the copy";
+        if (reads_elsewhere(*copy, op)) return op.path + " reads it outside of what stands after the copy";
       }
     for (const auto& [where, read] : ops_.scalar_reads)
       if (read == value) return "it is read by a scalar expression";

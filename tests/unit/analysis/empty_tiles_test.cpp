@@ -9,7 +9,7 @@
 namespace tilegen::analysis {
 namespace {
 
-// Rows of sequences of any length behind one another; `body` stores the tile y of 64 rows from row `first`
+// Rows of sequences of any length after one another; `body` stores the tile y of 64 rows from row `first`
 // on.
 Expected<ir::Program> rows_of_sequences(const std::string& body) {
   return ir::parse_program(

@@ -74,13 +74,13 @@ TEST(IterationValues, TemporariesAreLookedThrough) {
       is_one("reduce s -> w {kind=max, axis=1}\n"
              "parallel i2 in 16 { new[i2] = max(w[i2, 0], top[i2])\nf[i2] = exp(top[i2] - new[i2])\n"
              "top[i2] = new[i2] }"))
-      << "of another rank, and carried on behind the factor";
+      << "of another rank, and carried on after the factor";
   EXPECT_TRUE(
       is_one("reduce s -> new {kind=max, axis=1}\n"
              "parallel i2 in 16 { f[i2] = exp(top[i2] - max(top[i2], new[i2])) }",
              "parallel r, q in 16, 64 { o[r, q] = o[r, q] * f[r] }\n"
              "parallel i2 in 16 { top[i2] = max(top[i2], new[i2]) }"))
-      << "carried on behind the product";
+      << "carried on after the product";
 }
 
 TEST(IterationValues, AMaximumIsAlsoAChoice) {

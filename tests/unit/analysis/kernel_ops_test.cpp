@@ -99,7 +99,7 @@ TEST(KernelOps, AGuardedStoreGoesOnWithTheOldOne) {
 }
 
 TEST(KernelOps, WhatALoopCarriesIsOneValue) {
-  // x of one iteration is read by the next, in front of its overwriting.
+  // x of one iteration is read by the next, before its overwriting.
   EXPECT_EQ(webs(R"(
     copy X -> x
     serial t in 0 .. n {
@@ -109,7 +109,7 @@ TEST(KernelOps, WhatALoopCarriesIsOneValue) {
   )"),
             "copy#0: x=; t/copy#0: x; t/copy#1: x=");
   // Without the read in front every iteration has one of its own; the loop may not run, so what is read
-  // behind is either.
+  // after is either.
   EXPECT_EQ(webs(R"(
     serial t in 0 .. n {
       copy X -> x
@@ -174,7 +174,7 @@ TEST(KernelOps, BothSidesOfABranchMeetBehindIt) {
     copy x -> Y
   )"),
             "if#0/copy#0: x=; if#0.else/fill#0: x=; copy#0: x");
-  // One side overwrites: behind it both are possible. Within it they are two.
+  // One side overwrites: after it both are possible. Within it they are two.
   EXPECT_EQ(webs(R"(
     copy X -> x
     if flag {

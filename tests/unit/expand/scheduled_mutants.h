@@ -76,7 +76,7 @@ inline bool double_it(Block& b, size_t i) {
   return true;
 }
 
-// A wait behind what it is for.
+// A wait after what it is for.
 inline bool wait_later(Block& b, size_t i) {
   const At* next = i + 1 < b.size() ? std::get_if<At>(&b[i + 1].node) : nullptr;
   if (!next || (std::holds_alternative<WaitGroup>(b[i].node) && next->where_exists)) return false;
@@ -100,7 +100,7 @@ inline bool release_earlier(Block& b, size_t i) {
   return true;
 }
 
-// The iteration behind, or in front of, the one that is meant.
+// The iteration behind, or before, the one that is meant.
 inline std::function<bool(Block&, size_t)> another_iteration(const Expanded& e, int64_t by) {
   return [&e, by](Block& b, size_t i) {
     return std::visit(

@@ -55,11 +55,11 @@ TEST_P(Mutants, AreTold) {
   const Counts doubled = judged(*e, double_it);
   EXPECT_EQ(doubled.told, doubled.mutants) << "doubled";
   const Counts later = judged(*e, wait_later);
-  EXPECT_EQ(later.told, later.mutants) << "a wait behind what it is for";
+  EXPECT_EQ(later.told, later.mutants) << "a wait after what it is for";
   const Counts pending = judged(*e, one_more_pending);
   EXPECT_EQ(pending.told, pending.mutants) << "one more pending";
   const Counts earlier = judged(*e, release_earlier);
-  EXPECT_EQ(earlier.told, earlier.mutants) << "released in front of the wait";
+  EXPECT_EQ(earlier.told, earlier.mutants) << "released before the wait";
   for (const Counts& other : {judged(*e, another_iteration(*e, 1)), judged(*e, another_iteration(*e, -1))})
     EXPECT_EQ(other.told, other.mutants) << "another iteration";
 }

@@ -149,7 +149,7 @@ kernel k grid (b: 1) threads 128 {
 )";
   Inferred k(text);
   ASSERT_TRUE(k.error().diagnostics.empty()) << k.error().to_text();
-  ASSERT_EQ(k.result().conversions.size(), 2u);  // in front of the second product and behind it
+  ASSERT_EQ(k.result().conversions.size(), 2u);  // before the second product and after it
   EXPECT_EQ(k.result().conversions[0].consumer, "k/gemm#1");
   EXPECT_EQ(k.result().conversions[1].producer, "k/gemm#1");
   EXPECT_EQ(k.result().conversions[1].to, k.fragment("x"));

@@ -33,7 +33,7 @@ void expect_same(const Layout& l, int inner_dim, int bytes, const TensorTile& t)
     }
 }
 
-// `columns` along dimension 1 in boxes of `box` columns, one behind the other.
+// `columns` along dimension 1 in boxes of `box` columns, one after the other.
 Layout boxes(int64_t rows, int64_t columns, int64_t box, int swizzle_bits, int bytes) {
   auto l = Layout::make({rows, columns},
                         {{1, box, 1, 0, 1}, {0, rows, 1, 0, box}, {1, columns / box, box, 0, rows * box}}, 1,

@@ -142,7 +142,7 @@ TEST_F(ForwardStores, AnMmaBehindTheNest) {
 }
 
 TEST_F(ForwardStores, NestsInsideLoopsAndBranches) {
-  // The next iteration reads T in front of writing it.
+  // The next iteration reads T before writing it.
   VarId k = var("k"), j = var("j"), w = var("w");
   ExprId b = at(j, w);
   auto writer = [&] { return nest(i, v, {store(T, a, load(X, a)), store(U, a, load(T, a))}); };
@@ -187,7 +187,7 @@ TEST_F(ForwardStores, TheValueChangesOnTheWay) {
 }
 
 TEST_F(ForwardStores, TheIndexChangesOnTheWay) {
-  // T[n[0] + i] is another element behind n[0] = n[1].
+  // T[n[0] + i] is another element after n[0] = n[1].
   ExprId moving = add(load(n, c(0)), a);
   expect_kept({store(T, moving, load(X, a)), store(n, c(0), load(n, c(1))), store(Y, a, load(T, moving))});
   expect_kept({store(Y, a, load(T, moving)), store(T, moving, load(X, a)),

@@ -408,7 +408,7 @@ TEST(GpuGemm, ThreadsAreChosenByRegisters) {
   }
 }
 
-// The value of the last iteration is read behind the loop; another tile is read before it is copied.
+// The value of the last iteration is read after the loop; another tile is read before it is copied.
 TEST(GpuPipeline, ValuesThatLiveAcrossIterations) {
   expect_simulated(R"(
 tl 1 program p

@@ -1,4 +1,4 @@
-// Random nests through fusion, forwarding and prefetching: what the tensors hold behind them must not change,
+// Random nests through fusion, forwarding and prefetching: what the tensors hold after them must not change,
 // wherever the caller's tensors overlap.
 #include <random>
 
@@ -141,7 +141,7 @@ class RandomNests : public NestBuilder {
   size_t shape_ = 0;
 };
 
-// Contents of the arrays behind two blocks.
+// Contents of the arrays after two blocks.
 std::vector<std::vector<int64_t>> result_of(const thread::ThreadProgram& p, uint64_t seed) {
   std::mt19937_64 random(seed);
   std::vector<ThreadExecutor::Place> places(p.memories.size());
@@ -176,7 +176,7 @@ TEST(RandomNests, MeanWhatTheyMeant) {
     size_t count = stores_of(nests.p);
     auto check = [&](const char* step) {
       nests.expect_legal();
-      EXPECT_EQ(result_of(nests.p, seed), expected) << "seed " << seed << " behind " << step << "\n"
+      EXPECT_EQ(result_of(nests.p, seed), expected) << "seed " << seed << " after " << step << "\n"
                                                     << before << "->\n"
                                                     << nests.body();
       return !::testing::Test::HasFailure();

@@ -1,5 +1,5 @@
 // Thread programs as text: every program of tests/files/lower, for a host of each vector width (the bf16
-// product also for one with dot products), behind the steps of a compile; some for a GPU, with and without
+// product also for one with dot products), after the steps of a compile; some for a GPU, with and without
 // the facts that a launch has to check.
 // The expected text stands beside the program as NAME.<target>.thread; TILEGEN_BLESS=1 writes it anew.
 #include <gtest/gtest.h>
@@ -62,9 +62,9 @@ target::Target target_named(const std::string& name) {
 
 void expect_legal(const thread::ThreadProgram& p, const char* step) {
   for (const std::string& hazard : thread::verify_synchronization(p))
-    ADD_FAILURE() << "behind " << step << ": " << hazard;
+    ADD_FAILURE() << "after " << step << ": " << hazard;
   for (const std::string& broken : thread::verify_thread_program(p))
-    ADD_FAILURE() << "behind " << step << ": " << broken;
+    ADD_FAILURE() << "after " << step << ": " << broken;
 }
 
 class ThreadFile : public ::testing::TestWithParam<std::tuple<std::string, const char*>> {};

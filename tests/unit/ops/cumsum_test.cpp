@@ -103,7 +103,7 @@ TEST(Cumsum, SumsInTheDestinationsType) {
   EXPECT_EQ(sums(DType::f16, DType::f32, "[3]", {2048, 1, 1}, "axis=0"), (Values{2048, 2049, 2050}));
 }
 
-// A sum is not spoilt by what stands behind it, and begins with its first element, a zero's sign included.
+// A sum is not spoilt by what stands after it, and begins with its first element, a zero's sign included.
 TEST(Cumsum, OnlyWhatStandsBeforeCounts) {
   const double nan = std::numeric_limits<double>::quiet_NaN(), inf = std::numeric_limits<double>::infinity();
   const auto s = sums(DType::f32, DType::f32, "[5]", {-0.0, 1, inf, -inf, nan}, "axis=0");

@@ -71,7 +71,7 @@ TEST(RowFactors, AreWhatTheyAreInAnyWords) {
   EXPECT_EQ(factors({.factor = " parallel i in 64 { f[i] = exp2(before[i] * 0.5f32 - 0.5f32 * top[i]) }\n",
                      .scaled = by_f}),
             "a:f")
-      << "scaled behind the maximum, or before";
+      << "scaled after the maximum, or before";
   EXPECT_EQ(factors({.top = " reduce s -> top_of_block {kind=max, axis=1}\n parallel i in 64 { top[i] = "
                             "select(before[i] < top_of_block[i], top_of_block[i], before[i]) }\n"}),
             "a:before")

@@ -1,4 +1,4 @@
-// Sums that a loop carries in parts: which, behind which loop, and what keeps the others from it.
+// Sums that a loop carries in parts: which, after which loop, and what keeps the others from it.
 #include <algorithm>
 
 #include "plan_support.h"
@@ -6,7 +6,7 @@
 namespace tilegen::schedule {
 namespace {
 
-// Rows of 64 over the columns of X, a tile in every iteration; `in_loop` works on x, `behind` on what is
+// Rows of 64 over the columns of X, a tile in every iteration; `in_loop` works on x, `after` on what is
 // left.
 std::string rows(const std::string& in_loop, const std::string& front = " fill total, 0.0f32\n",
                  const std::string& behind = " copy total -> Y[b * 16 :+ 16]\n") {

@@ -11,7 +11,7 @@ namespace {
 struct Loop {
   int64_t rows = 128, keys = 64, threads = 256;
   std::string between;  // the products, on their sums
-  std::string behind;   // the first product, in front of what scales the sums of the second
+  std::string behind;   // the first product, before what scales the sums of the second
   std::string kind = "pipelined", stages = "stages 2";
 };
 

@@ -8,7 +8,7 @@ namespace {
 
 struct Parts {
   int k = 32;
-  std::string more;  // in the loop, behind the product
+  std::string more;  // in the loop, after the product
   std::string stages = " stages 3";
 };
 

@@ -485,7 +485,7 @@ TEST(TensorCopies, BeginAtMultiplesOf16BytesAndStoresNotInFrontOfTheTensor) {
                 .find("not known to be a multiple of 16 bytes"),
             std::string::npos);
   EXPECT_EQ(note("ko * 64 :+ 64] -> As", "ko * 64 + m * 8 :+ 64] -> As", "gemm/ko/gemm#0"), "");
-  EXPECT_NE(note("C[by * 128", "C[by * 128 - m", "gemm/copy#0").find("may lie in front of tensor 'C'"),
+  EXPECT_NE(note("C[by * 128", "C[by * 128 - m", "gemm/copy#0").find("may lie before tensor 'C'"),
             std::string::npos);
   EXPECT_EQ(note("C[by * 128", "C[max(by * 128 - m, 0)", "gemm/copy#0"), "");
 }

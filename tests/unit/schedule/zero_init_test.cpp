@@ -1,4 +1,4 @@
-// Which fills are left to the first product of the loop behind.
+// Which fills are left to the first product of the loop after.
 #include "schedule/products/zero_init.h"
 
 #include "plan_support.h"

@@ -76,7 +76,7 @@ struct GpuProgram {
     p.params.push_back({thread::Param::Kind::dim, name, DType::i64, v, {}});
     return {&p.exprs, p.exprs.var(v)};
   }
-  // At `offset` of the arena; -1: behind what is there.
+  // At `offset` of the arena; -1: after what is there.
   MemoryId shared(const std::string& name, DType t, int64_t elements, int64_t slots = 1,
                   int64_t offset = -1) {
     thread::Memory m;

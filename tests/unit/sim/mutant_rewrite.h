@@ -70,7 +70,7 @@ inline std::vector<Slot> slots_of(thread::StmtNode& node) {
   return {};
 }
 
-// Puts statements in front of another, wherever it stands.
+// Puts statements before another, wherever it stands.
 inline bool insert_before(ThreadProgram& p, thread::Block& block, StmtId at, const thread::Block& inserted) {
   const auto found = std::find(block.begin(), block.end(), at);
   if (found != block.end()) return block.insert(found, inserted.begin(), inserted.end()), true;

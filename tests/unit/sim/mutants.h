@@ -42,7 +42,7 @@ std::optional<thread::ThreadProgram> predicate_probe(const thread::ThreadProgram
 // without a finding, dropping it changes nothing. Nothing for branches that do more.
 std::optional<thread::ThreadProgram> store_probe(const thread::ThreadProgram& p, const MutationSite& site);
 
-// The unspoilt program with a store far out of bounds in front of the site's statement: without a finding the
+// The unspoilt program with a store far out of bounds before the site's statement: without a finding the
 // statement never runs. Nothing for slots_reduced.
 std::optional<thread::ThreadProgram> reach_probe(const thread::ThreadProgram& p, const MutationSite& site);
 // The mutant in which whatever the dropped predicate kept from being read or written is `poison` (NaN for

@@ -79,8 +79,8 @@ TEST(SimMutants, AStoreOfWhatIsThereIsProvenToNeedNoPredicate) {
   }
 }
 
-// A branch around a loop of stores, which mask what lies behind a limit: needed where the limit is before it,
-// not where all is in front of it in any case.
+// A branch around a loop of stores, which mask what lies after a limit: needed where the limit is before it,
+// not where all is before it in any case.
 TEST(SimMutants, ABranchAroundStoresOfWhatIsThereIsProvenToBeNeedless) {
   for (const bool same : {true, false}) {
     GpuProgram g(32);

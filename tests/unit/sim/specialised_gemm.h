@@ -199,7 +199,7 @@ struct SpecialisedGemm : GpuProgram {
       store(stage, place + row * t.n + column, load(acc, r), "gemm/copy#2");
     });
     named("proxy fence", thread::ProxyFence{}, "gemm/copy#2");
-    group_barrier("barrier behind");
+    group_barrier("barrier after");
     branch(leader(), [&] {
       const E row = tile / n_tiles() * t.m + group() * 64, column = tile % n_tiles() * t.n;
       named("store", thread::TensorStore{map_c, {column.id, row.id}, stage, place.id}, "gemm/copy#2");

@@ -159,7 +159,7 @@ TEST(SimSpecialisedMutants, ProxyFenceRemoved) {
 
 TEST(SimSpecialisedMutants, BarrierRemoved) {
   for (const GemmTiles& t : {kOne, kTwo})
-    expect_found(t, {FindingKind::data_race}, [](SpecialisedGemm& g) { g.remove("barrier behind"); });
+    expect_found(t, {FindingKind::data_race}, [](SpecialisedGemm& g) { g.remove("barrier after"); });
   for (const GemmTiles& t : {kOne, kTwo})
     expect_found(t, {FindingKind::async_source_changed},
                  [](SpecialisedGemm& g) { g.remove("barrier before"); });

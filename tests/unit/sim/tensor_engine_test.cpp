@@ -280,7 +280,7 @@ TEST_F(SimFindings, OneLaneWaitsForAll) {
           g.store(r, zero, g.load(s, g.lane()), "k/read");
         });
     if (all) expect_clean(g, none);
-    // The reads of lanes that did not wait come before or behind the writes.
+    // The reads of lanes that did not wait come before or after the writes.
     if (!all)
       for_each_schedule([&](const SimOptions& options) {
         const SimResult result = run(g, none(), options);

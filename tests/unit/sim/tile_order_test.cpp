@@ -1,4 +1,4 @@
-// Blocks that claim points of the grid: who gets which, that the counter is 0 behind every launch, and what
+// Blocks that claim points of the grid: who gets which, that the counter is 0 after every launch, and what
 // is said where it is not.
 #include <set>
 
@@ -45,7 +45,7 @@ struct Walk : GpuProgram {
   MemoryId y, point, number;
   thread::StmtId fetch;
 
-  // `most` turns of a block; `extra` claims behind the loop.
+  // `most` turns of a block; `extra` claims after the loop.
   explicit Walk(std::optional<int64_t> most = std::nullopt, int extra = 0) : GpuProgram(32) {
     const E points = dim("points");
     y = tensor("Y", DType::i32), point = registers("point", DType::i64, 1),
@@ -72,7 +72,7 @@ struct Walk : GpuProgram {
     open.pop_back();
     add(std::move(loop), "walk");
     for (int e = 0; e < extra; ++e)
-      branch(thread() < 1, [&] { add(thread::FetchTile{number, i(0).id}, "behind"); });
+      branch(thread() < 1, [&] { add(thread::FetchTile{number, i(0).id}, "after"); });
   }
 };
 

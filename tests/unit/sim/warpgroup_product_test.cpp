@@ -10,7 +10,7 @@ constexpr int64_t kN = 32, kK = 32;  // two k steps of 16
 int64_t place(int swizzle, bool k_major, int64_t rows, int64_t row, int64_t k) {
   const int64_t fast = k_major ? k : row, slow = k_major ? row : k, fast_extent = k_major ? kK : rows;
   const int64_t slow_extent = k_major ? rows : kK;
-  if (swizzle == 0)  // core matrices of 8 x 8, one along the fast dimension behind the other
+  if (swizzle == 0)  // core matrices of 8 x 8, one along the fast dimension after the other
     return (slow / 8 * (fast_extent / 8) + fast / 8) * 64 + slow % 8 * 8 + fast % 8;
   // Columns of `width` elements, each all rows deep; units of 8 are XORed by the 128-byte line they lie in.
   const int64_t width = swizzle / 2, e = fast / width * (slow_extent * width) + slow * width + fast % width;
@@ -166,7 +166,7 @@ TEST(SimWarpgroupProduct, RegistersOfAAreTakenUntilTheWait) {
   expect_product(FindingKind::product_not_fenced, true, [&](ProductProgram& g) {
     insert_behind(g, g.fence, thread::Store{g.ar, g.i(3).id, g.num(0, DType::f16).id, {}});
   });
-  // Behind the wait they are free.
+  // After the wait they are free.
   ProductProgram g(-1, true, 64, true);
   insert_behind(g, g.wait, thread::Store{g.ar, g.i(3).id, g.num(0, DType::f16).id, {}});
   ProductData data(-1, true, 64, true);

@@ -140,7 +140,7 @@ TEST(PlantBarriers, StraightCodeGetsTheFewest) {
   Maker m;
   MemoryId s = m.shared("s", 64), u = m.shared("u", 64);
   ExprId other = m.p.exprs.sub(m.c(63), m.t);
-  // s -> read needs one; u is written before that one and read behind it; the second write of s needs
+  // s -> read needs one; u is written before that one and read after it; the second write of s needs
   // another.
   m.p.body = {m.write(s, m.t),  m.write(u, m.t), m.read(s, other),
               m.read(u, other), m.write(s, m.t), m.read(s, m.t)};
@@ -242,7 +242,7 @@ TEST(PlantBarriers, MatrixLoadsReachOtherLanes) {
   EXPECT_EQ(m.plant(true), 1);
 }
 
-// Lanes have rows of eight elements one behind the other; a warp has two times 32.
+// Lanes have rows of eight elements one after the other; a warp has two times 32.
 TEST(PlantBarriers, MatrixStoresMeetWhereTheirRowsDo) {
   for (const bool apart : {true, false}) {
     Maker m;
@@ -373,7 +373,7 @@ TEST(SyncVerify, SlotReadTooEarlyIsFound) {
 TEST(SyncVerify, SlotOverwrittenTooEarlyIsFound) {
   Maker m;
   ir::ExprPool& e = m.p.exprs;
-  // Writes slot (i + 1) % 2 behind the barrier that precedes the reads of slot i % 2, but reads it again
+  // Writes slot (i + 1) % 2 after the barrier that precedes the reads of slot i % 2, but reads it again
   // after that.
   MemoryId s = m.shared("s", 64, 2);
   m.p.body = {m.loop(e.var(m.n), [&](ExprId i) {

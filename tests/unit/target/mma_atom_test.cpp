@@ -145,7 +145,7 @@ TEST_P(MmaAtoms, NamesTypesAndCosts) {
     for (size_t k = 0; k < i; ++k)
       if (t->mma[i].a == t->mma[k].a && t->mma[i].b == t->mma[k].b && t->mma[i].c == t->mma[k].c) {
         auto rank = [](const MmaAtom& a) { return std::string("mdf").find(a.name[0]); };  // mma, dp4a, fma
-        EXPECT_LE(rank(t->mma[k]), rank(t->mma[i])) << t->mma[k].name << " in front of " << t->mma[i].name;
+        EXPECT_LE(rank(t->mma[k]), rank(t->mma[i])) << t->mma[k].name << " before " << t->mma[i].name;
         // What only some products ask for comes first for them.
         if (t->mma[i].tf32 != t->mma[k].tf32) continue;
         auto macs_per_cycle = [](const MmaAtom& a) { return a.m * a.n * a.k / a.cycles; };

@@ -428,7 +428,7 @@ TEST_F(CooperationVerifyTest, FenceStandsBehindTouchedRegisters) {
 
 TEST_F(CooperationVerifyTest, WaitsHandResultsOver) {
   consumer = {fence(), product(), commit(), wait(0), read(acc)};
-  expect_report("no warpgroup wait behind the product names them");
+  expect_report("no warpgroup wait after the product names them");
 }
 
 TEST_F(CooperationVerifyTest, BranchesJoin) {

@@ -87,13 +87,14 @@ TEST(TransactionVerify, LoopsWhoseLengthsFollowSeveralDims) {
   EXPECT_NE(found.find("As (slot 0) is "), std::string::npos) << found;
 }
 
-// What is done where there is no step, behind a loop over all steps but the first.
+// What is done where there is no step, after a loop over all steps but the first.
 TEST(TransactionVerify, LoopsWithAnIterationInFrontOfThem) {
   for (const int64_t threads : {128, 256}) {
     SpecialisedGemm g(kTiles[0]);
     Block& consumer = g.stmt<Roles>("roles").roles[0].body;
     Block added = g.body([&] {
-      g.loop(g.steps() - 1, LoopForm::serial, [&](E) { g.add(ProxyFence{}, "gemm/ko"); }, "rest");
+      g.loop(
+          g.steps() - 1, LoopForm::serial, [&](E) { g.add(ProxyFence{}, "gemm/ko"); }, "rest");
       g.branch(g.steps() == 0, [&] { g.barrier(7, threads); });
     });
     consumer.insert(consumer.begin(), added.begin(), added.end());
@@ -157,7 +158,7 @@ TEST(TransactionVerify, PhasesFlipped) {
 
 // A wait that is left out must be for the phase that was asked for.
 TEST(TransactionVerify, AskedAhead) {
-  // Puts the test in front of the wait, changed by `spoil`; none where that says so.
+  // Puts the test before the wait, changed by `spoil`; none where that says so.
   const auto ask = [](SpecialisedGemm& g, const std::function<bool(TransactionTest&)>& spoil) {
     auto& wait = g.stmt<TransactionWait>("wait full");
     const MemoryId answer = g.registers("answer", ir::DType::i32, 1);
@@ -219,7 +220,7 @@ TEST(TransactionVerify, PlacesOfBoxes) {
 
 // ---- what threads read
 
-// Bytes of As that the threads would read behind the wait for them: at `index` of the slot, as `lanes` lanes
+// Bytes of As that the threads would read after the wait for them: at `index` of the slot, as `lanes` lanes
 // of one access.
 std::string read_behind_wait(const std::function<E(SpecialisedGemm&, E thread)>& index, int64_t lanes,
                              bool waits) {
@@ -232,7 +233,7 @@ std::string read_behind_wait(const std::function<E(SpecialisedGemm&, E thread)>&
       const E at = index(g, g.thread() * lanes + lane);
       g.store(out, g.thread() * lanes + lane, g.load(g.as, slot * (g.t.m * g.t.k) + at));
     });
-    g.barrier(7, 128);  // in front of the slot's release
+    g.barrier(7, 128);  // before the slot's release
   });
   for (Stmt& s : g.p.stmts)
     for (Block* block : blocks_inside(s.node))
@@ -265,7 +266,7 @@ TEST(TransactionVerify, ReadsOfThreadsAtAnyIndex) {
 
 TEST(TransactionVerify, ReleasedBeforeTheProductIsFinished) {
   const std::string words =
-      "gemm/ko/copy#0 behind gemm/ko/gemm#0: As (slot 0) is filled while a product may still read it";
+      "gemm/ko/copy#0 after gemm/ko/gemm#0: As (slot 0) is filled while a product may still read it";
   expect_hazard(words, [](SpecialisedGemm& g) { g.stmt<WarpgroupWait>("wait one").pending = 2; });
   expect_hazard(words, [](SpecialisedGemm& g) { g.remove("wait one"); });
   expect_hazard(words, [](SpecialisedGemm& g) { g.remove("commit"); });
@@ -288,8 +289,8 @@ TEST(TransactionVerify, SlotsOneFewerThanTheBarriersAssume) {
 TEST(TransactionVerify, StagedStores) {
   expect_hazard("stage is used with no proxy fence of the threads that write it",
                 [](SpecialisedGemm& g) { g.remove("proxy fence"); });
-  expect_hazard("stage is used with no barrier behind the threads that write it",
-                [](SpecialisedGemm& g) { g.remove("barrier behind"); });
+  expect_hazard("stage is used with no barrier after the threads that write it",
+                [](SpecialisedGemm& g) { g.remove("barrier after"); });
   const std::string read = "stage is written while the copy engine may still read it";
   expect_hazard(read, [](SpecialisedGemm& g) { g.remove("bulk wait"); });
   expect_hazard(read, [](SpecialisedGemm& g) { g.remove("barrier before"); });

@@ -6,7 +6,7 @@ namespace tilegen::codegen {
 using llvm::Value;
 using namespace thread;
 
-// "{$n, $m}", the coordinates as operands behind those there are.
+// "{$n, $m}", the coordinates as operands after those there are.
 std::string GpuEmitter::coordinates(const std::vector<ir::ExprId>& at, std::string& constraints,
                                     Values& operands) {
   std::string text;

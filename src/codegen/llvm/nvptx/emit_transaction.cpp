@@ -71,7 +71,7 @@ void GpuEmitter::emit_node(const TransactionWait& wait) {
   Value* parity = resized(value(wait.parity), 32, wait.parity);
   Values operands = address(barrier_place(wait.barriers, wait.index));
   operands.push_back(parity);
-  // Operands stand in front of the branch: others use them, too.
+  // Operands stand before the branch: others use them, too.
   llvm::BasicBlock* over = nullptr;
   if (wait.unless.valid()) {
     Value* tested = value(wait.unless);

@@ -1,6 +1,6 @@
 // Matrix products of a warpgroup.
 //
-// All k steps of a statement are one piece of assembly, with the fence before and the commit behind where
+// All k steps of a statement are one piece of assembly, with the fence before and the commit after where
 // they are the statement's neighbours: nothing comes between them, and the accumulators are named to LLVM
 // once. They are tied operands: the register that goes in comes out. The low half of a descriptor is an
 // operand, the high half a constant.
@@ -16,7 +16,7 @@ struct GpuEmitter::WarpgroupCode {
   target::WarpgroupInstruction instruction;
   int results = 0;
   bool a_in_registers = false, overwrites = false;
-  size_t a = 0, b = 0, accumulate = 0;  // operand numbers; accumulate 0: always, or never if it overwrites
+  size_t a = 0, b = 0, accumulate = 0;    // operand numbers; accumulate 0: always, or never if it overwrites
   bool a_moves = false, b_moves = false;  // the loop around moves the operand on
   std::string constraints;
   Values operands;
@@ -233,9 +233,9 @@ void GpuEmitter::emit_node(const WarpgroupFence&) { effect("wgmma.fence.sync.ali
 
 void GpuEmitter::emit_node(const WarpgroupCommit&) { effect("wgmma.commit_group.sync.aligned;"); }
 
-// The registers pass through the wait, so that no use of theirs can be moved in front of it.
+// The registers pass through the wait, so that no use of theirs can be moved before it.
 void GpuEmitter::emit_node(const WarpgroupWait& wait) {
-  // ptxas moves the wait as far up as registers allow, in front of the work that should hide it. It moves
+  // ptxas moves the wait as far up as registers allow, before the work that should hide it. It moves
   // nothing across a look at a transaction barrier, and a wait for arithmetic neither.
   if (wait.behind_work && !program_.barriers.empty())
     effect(b_.getVoidTy(),

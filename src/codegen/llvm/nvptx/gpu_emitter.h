@@ -31,7 +31,7 @@ class GpuEmitter : private ProgramEmitter {
   const std::string& refused_origin() const { return refused_origin_; }
 
  private:
-  // A place in memory: `offset` bytes behind `pointer`.
+  // A place in memory: `offset` bytes after `pointer`.
   struct Place {
     llvm::Value* pointer = nullptr;
     int64_t offset = 0;
