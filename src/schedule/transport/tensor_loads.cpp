@@ -258,7 +258,8 @@ Refusals settle(const ir::Program& p, int kernel, const KernelOps& ops, TensorLo
         b.first, ops.ops[other->first].path + " of its loop is left to threads: " + other->second);
     return true;
   });
-  for (const auto& [copy, load] : loads.tiles) produced.insert(load.loop);
+  for (const auto& [copy, load] : loads.tiles)
+    if (load.loop.valid()) produced.insert(load.loop);
   Refusals alone;
   for (auto& [product, load] : loads.products) {
     const ir::StmtId own = tree.loop_of(ops.ops[product].stmt);

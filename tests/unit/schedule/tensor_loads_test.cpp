@@ -55,6 +55,23 @@ TEST(TensorLoads, ATileOutsideOfLoopsComesFromAProducerToo) {
   EXPECT_EQ(s.kernels[0].pipelines[0].loop, "");
 }
 
+// A tile that threads read is no tile of a product outside of loops.
+TEST(TensorLoads, AProductOfWrittenTilesStaysWithoutAProducer) {
+  auto p = program_from(
+      "tl 1 program q\ntensor A: f16[64, 64] readonly\ntensor C: f32[64, 64]\ntensor D: f16[64, 64]\n"
+      "kernel k grid (b: 1) threads 128 {\n alloc S: shared f16[64, 64]\n alloc T: shared f16[64, 64]\n"
+      " alloc c: fragment f32[64, 64]\n copy A[0 :+ 64, 0 :+ 64] -> S\n"
+      " parallel i, j in 64, 64 { D[i, j] = S[i, j] }\n parallel i, j in 64, 64 { T[i, j] = A[i, j] * 2.0f16 "
+      "}\n"
+      " gemm T, T -> c {clear}\n copy c -> C[0 :+ 64, 0 :+ 64]\n}\n");
+  ASSERT_TRUE(p);
+  const plan::Schedule given = engines({{"k/copy#0", Engine::tensor_copy}});
+  const auto engine_of = [&](const plan::Schedule& s) {
+    return plan::find_op(s.kernels[0], "k/gemm#0")->engine;
+  };
+  EXPECT_EQ(engine_of(planned(*p, TensorCopies::loads_and_stores, &given)), engine_of(planned(*p)));
+}
+
 TEST(TensorLoads, WhatAProducerCannotLoadIsRefusedWithTheReason) {
   const ir::Program p = program_of("rows_times_vector.tl");
   EXPECT_EQ(
