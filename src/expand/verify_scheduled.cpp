@@ -13,7 +13,7 @@ namespace {
 
 using analysis::KernelOp;
 
-constexpr size_t kMaxWords = 4;  // things that are told
+constexpr size_t kMaxWords = 4;  // named in one message
 
 // One run of all roles: each goes on until it has to wait for another.
 class Player {

@@ -12,7 +12,6 @@
 namespace tilegen::plan {
 
 struct OpAccessFacts {
-  int64_t widest = 0;      // elements of a vector that was looked at, at most; 0: threads walk no points
   std::set<int64_t> wide;  // widths at which accesses are vectors, ...
   std::set<int64_t> misaligned;  // ... one of which may be unaligned, or has lanes that wait for each other
   // Widths at which blocks inside the tensors do without predicates that differ between lanes: operations of

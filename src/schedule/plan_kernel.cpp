@@ -204,7 +204,7 @@ void KernelPlanner::keep_given_accesses(KernelSchedule& s) const {
     }
 }
 
-// Copies of the products' tiles are the engine's, all others are the threads'.
+// Copies that a producer makes are the engine's, all others are the threads'.
 void KernelPlanner::take_engines() {
   plan_copy_engines(p_, ops_, target_, given_, layouts_);
   plan_streaming(*options_.read, ops_, target_, given_, layouts_);
@@ -315,10 +315,10 @@ Checked KernelPlanner::check_given_engines() const {
   for (size_t i = 0; i < ops_.ops.size(); ++i) {
     const plan::OpPlan* g = given_op(i);
     if (!g || g->engine != Engine::tensor_copy || layouts_.ops[i].engine == Engine::tensor_copy) continue;
-    std::string why =
-        analysis::is_tile_load(p_, ops_.ops[i])
-            ? "no producer loads its tile, which only products of warpgroups and threads have from one"
-            : "it moves no tile between a tensor and shared memory";
+    std::string why = "it moves no tile between a tensor and shared memory";
+    if (analysis::is_tile_load(p_, ops_.ops[i]))
+      why = "no producer loads its tile: neither threads nor products of warpgroups alone read it";
+    if (!target_.tensor_copy) why = target_.name + " has no copy engine";
     if (const auto it = not_stored_.find(i); it != not_stored_.end()) why = it->second;
     if (const auto it = tensor_loads_.by_threads.find(i); it != tensor_loads_.by_threads.end())
       why = it->second;

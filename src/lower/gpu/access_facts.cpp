@@ -10,7 +10,6 @@ plan::OpAccessFacts& KernelLowering::facts_of(const std::string& op) { return (*
 // Whatever the plan says of vectors and versions: what each would be.
 void KernelLowering::find_facts(const Walk& walk, const EmitPoint& emit) {
   plan::OpAccessFacts& facts = facts_of(walk.origin);
-  facts.widest = std::max(facts.widest, walk.vector);
   facts.in_memory = walk.in_memory;
   const auto all_widths = [&] {
     for (int64_t width = walk.vector; width > 1 && !failed(); width /= 2)

@@ -76,9 +76,8 @@ class BlockReduction {
     const bool memory = !k_.in_thread_registers(tile_op_.operands[0].buffer);
     const int64_t bytes = ir::dtype_bytes(k_.p_.buffer(tile_op_.operands[0].buffer).type);
     if (k_.facts_) {
-      plan::OpAccessFacts& facts = k_.facts_of(op_.path);
-      facts.widest = memory ? k_.target_.vector_bytes / bytes : 1;
-      for (int64_t width = facts.widest; width > 1; width /= 2) combine_vectors(width);
+      for (int64_t width = memory ? k_.target_.vector_bytes / bytes : 1; width > 1; width /= 2)
+        combine_vectors(width);
     } else if (memory && vector_ > 1 && combine_vectors(vector_)) {
       return;
     }

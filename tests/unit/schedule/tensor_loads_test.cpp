@@ -72,6 +72,15 @@ TEST(TensorLoads, AProductOfWrittenTilesStaysWithoutAProducer) {
   EXPECT_EQ(engine_of(planned(*p, TensorCopies::loads_and_stores, &given)), engine_of(planned(*p)));
 }
 
+TEST(TensorLoads, ATargetWithoutACopyEngineSaysSo) {
+  const ir::Program p = program_of("rows_times_vector.tl");
+  const plan::Schedule given = engines({{"k/ko/copy#0", Engine::tensor_copy}});
+  auto s = plan_for(p, "sm_80", &given);
+  ASSERT_FALSE(s);
+  EXPECT_EQ(s.error().diagnostics[0].message,
+            "the schedule gives tensor copies, but sm_80 has no copy engine");
+}
+
 TEST(TensorLoads, WhatAProducerCannotLoadIsRefusedWithTheReason) {
   const ir::Program p = program_of("rows_times_vector.tl");
   EXPECT_EQ(
