@@ -21,7 +21,7 @@ namespace {
 // How often a caller who waits is asked whether it still does.
 constexpr std::chrono::milliseconds kPatience{4};
 
-thread_local bool on_worker = false;
+[[gnu::tls_model("initial-exec")]] constinit thread_local bool on_worker = false;
 
 struct Job {
   const std::function<void()>& work;

@@ -126,8 +126,7 @@ FAKE_API int cuCtxGetCurrent(void** context) {
 FAKE_API int cuCtxPushCurrent_v2(void* context) {
   ENTER();
   if (!context || !static_cast<Context*>(context)->alive) return kInvalidContext;
-  context_stack().push_back(static_cast<Context*>(context));
-  return kSuccess;
+  return context_stack().push_back(static_cast<Context*>(context)) ? kSuccess : kOutOfMemory;
 }
 FAKE_API int cuCtxPopCurrent_v2(void** context) {
   ENTER();

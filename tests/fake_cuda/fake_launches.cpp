@@ -161,7 +161,7 @@ FAKE_API int cuTensorMapEncodeTiled(void* out, int type, uint32_t rank, void* ad
 FAKE_API int cuStreamGetId(void* stream, unsigned long long* id) {
   ENTER();
   if (!stream && !has_context(s)) return kInvalidContext;
-  static thread_local char own;
+  FAKE_THREAD_LOCAL static char own = 0;
   void* const key = stream == reinterpret_cast<void*>(2) ? &own : stream;
   *id = s.stream_ids.try_emplace(key, s.stream_ids.size() + 1).first->second;
   return kSuccess;

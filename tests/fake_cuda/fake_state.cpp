@@ -74,13 +74,13 @@ int pooled(const State& s, void* stream) {
                                         [&](const auto& piece) { return piece.second == stream; }));
 }
 
-std::vector<Context*>& context_stack() {
-  thread_local std::vector<Context*> stack;
+ContextStack& context_stack() {
+  FAKE_THREAD_LOCAL static ContextStack stack;
   return stack;
 }
 
 int& capture_mode() {
-  thread_local int mode = 0;
+  FAKE_THREAD_LOCAL static int mode = 0;
   return mode;
 }
 

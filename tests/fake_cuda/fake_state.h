@@ -99,9 +99,31 @@ struct State {
   bool stuck = false;
 };
 
+// What a thread has of its own lies in memory that the library reserves as it is loaded, and needs no destructor:
+// the system ends a process that finds no memory for either later on.
+#define FAKE_THREAD_LOCAL [[gnu::tls_model("initial-exec")]] constinit thread_local
+
+// The contexts that a thread has pushed.
+class ContextStack {
+ public:
+  bool empty() const { return size_ == 0; }
+  Context* back() const { return items_[size_ - 1]; }
+  bool push_back(Context* context) {
+    if (size_ == items_.size()) return false;
+    items_[size_++] = context;
+    return true;
+  }
+  void pop_back() { --size_; }
+  void clear() { size_ = 0; }
+
+ private:
+  std::array<Context*, 8> items_{};
+  size_t size_ = 0;
+};
+
 State& state();
 int pooled(const State& s, void* stream);  // pieces of pools' memory that it has
-std::vector<Context*>& context_stack();    // of this thread
+ContextStack& context_stack();             // of this thread
 int& capture_mode();                       // of this thread
 inline Context* current() { return context_stack().empty() ? nullptr : context_stack().back(); }
 // For calls that need a current context; counts those that come without.

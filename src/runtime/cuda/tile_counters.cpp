@@ -34,7 +34,7 @@ uint64_t TileCounters::key_of(CuStream stream) const {
   unsigned long long id = 0;
   if (driver_.api().stream_id && driver_.api().stream_id(stream, &id) == kCuSuccess)
     return 2 * uint64_t{id} + 1;
-  static thread_local const char own = 0;
+  [[gnu::tls_model("initial-exec")]] static constinit thread_local const char own = 0;
   const uint64_t thread =
       stream == kPerThreadStream ? reinterpret_cast<uintptr_t>(&own) * 0x9e3779b97f4a7c15u : 0;
   return 2 * (reinterpret_cast<uintptr_t>(stream) + thread) + 1;
