@@ -50,7 +50,7 @@ class Comparison {
     name_ = given_.kernel;
     if (given_.threads && given_.threads != plan_.threads) say("threads", plan::field_text(plan_.threads));
     part("raster", given_.raster, plan_.raster);
-    part("roles", given_.roles, plan_.roles);
+    roles();
     part("persistence", given_.persistence, plan_.persistence);
     part("cluster", given_.cluster, plan_.cluster);
     part("launch", given_.launch, plan_.launch);
@@ -85,6 +85,13 @@ class Comparison {
     plan::compare_given(given, here, [&](const char* key, const std::string&, const std::string& other) {
       say(prefix + key, other);
     });
+  }
+  void roles() {
+    if (!given_.roles) return;
+    const std::vector<plan::RolePlan> here = plan_.roles.value_or(std::vector<plan::RolePlan>());
+    if (given_.roles->size() != here.size()) return say("roles", plan::names_text(here));
+    for (size_t r = 0; r < here.size(); ++r)
+      fields("roles." + here[r].name + ".", (*given_.roles)[r], here[r]);
   }
   // A part of the kernel's own: one that is not planned is as its defaults say.
   template <class E>

@@ -13,8 +13,9 @@ std::string counted(size_t n, const std::string& one) {
 
 std::string words_of(const plan::KernelSchedule& plan) {
   std::string text = plan.kernel + ": " + counted(static_cast<size_t>(plan.threads.value_or(0)), "thread");
-  if (plan.roles && plan.roles->producer_threads > 0)
-    text += " and " + std::to_string(plan.roles->producer_threads) + " of a producer";
+  if (plan.has_producer())
+    for (size_t r = 1; r < plan.roles->size(); ++r)
+      text += " and " + counted(static_cast<size_t>((*plan.roles)[r].warps), "warp") + " of a producer";
   std::set<std::string> atoms;
   for (const plan::OpPlan& op : plan.ops)
     if (!op.atom.empty()) atoms.insert(op.atom);

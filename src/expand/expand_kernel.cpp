@@ -1,5 +1,5 @@
-// Roles: the kernel's body is expanded once for the computing threads, and once for the producer, which
-// replays the loops and branches around the copies that fill pipelines and issues them. A persistent block
+// Roles: the kernel's body is expanded once for the computing threads, and once for each producer, which
+// replays the loops and branches around the copies of its list and issues them. A persistent block
 // walks several tiles of the grid; the roles do so each for itself, as far apart as the slots let them.
 #include "expand/expand_kernel.h"
 
@@ -66,6 +66,16 @@ bool Expander::fills_pipeline(StmtId id) const {
   return fills;
 }
 
+bool Expander::is_produced_here(StmtId id) const {
+  const ir::Block one = {id};
+  bool any = false;
+  ir::for_each_statement(p_, one, [&](StmtId s, int) {
+    any = any || (op(s) && std::find(producer_->ops.begin(), producer_->ops.end(), op(s)->path) !=
+                               producer_->ops.end());
+  });
+  return any;
+}
+
 bool Expander::touches(StmtId id, const std::set<int>& values) const {
   bool any = false;
   const ir::Block one = {id};
@@ -101,7 +111,7 @@ bool Expander::takes_part(StmtId id) const {
     case RoleKind::all:
       return true;
     case RoleKind::producer:
-      return fills_pipeline(id);
+      return is_produced_here(id);
     case RoleKind::consumer:
       return !op(id) || !fills_pipeline(id);
   }
@@ -232,11 +242,14 @@ bool Expander::stores_in_bulk() const {
                      [&](const KernelOp& o) { return stores_in_bulk(o); });
 }
 
-Block Expander::tile_loop(RoleKind role) {
+Block Expander::tile_loop(RoleKind role, const plan::RolePlan* producer) {
   role_ = role;
+  producer_ = producer;
   TileLoop tiles;
   if (specialised() && persistent())
-    tiles.walk = schedule_.persistence->dynamic() ? Walk::dynamic : Walk::fixed;
+    tiles.walk = !schedule_.persistence->dynamic()    ? Walk::fixed
+                 : producer == &(*schedule_.roles)[1] ? Walk::fetch
+                                                      : Walk::dynamic;
   block(kernel_.body, tiles.body);
   Block out;
   emit(out, std::move(tiles));
@@ -253,26 +266,24 @@ void Expander::roles() {
   }
   declare_pipelines();
   if (failed()) return;
-  const plan::RolePlan& plan = *schedule_.roles;
   const bool ordered = std::any_of(schedule_.loops.begin(), schedule_.loops.end(),
                                    [](const plan::LoopPlan& l) { return l.ping_pong.value_or(false); });
   const bool clustered = schedule_.cluster && schedule_.cluster->blocks > 1;
-  Role consumer{"consumer", RoleKind::consumer, 0, threads, plan.consumer_registers, {}};
-  if (ordered) emit(consumer.body, Order{Order::Step::begin});
-  const Block work = tile_loop(RoleKind::consumer);
-  consumer.body.insert(consumer.body.end(), work.begin(), work.end());
-  if (ordered) emit(consumer.body, Order{Order::Step::end});
-  if (stores_in_bulk()) emit(consumer.body, AwaitStores{});
-  Role producer{"producer",
-                RoleKind::producer,
-                threads,
-                plan.producer_threads,
-                plan.producer_registers,
-                tile_loop(RoleKind::producer)};
-  for (Role* role : {&consumer, &producer})
-    if (clustered) emit(role->body, ClusterBarrier{});
-  out_.roles.push_back(std::move(consumer));
-  out_.roles.push_back(std::move(producer));
+  int64_t first = 0;
+  for (const plan::RolePlan& plan : *schedule_.roles) {
+    const bool computes = first == 0;
+    Role role{plan.name,      computes ? RoleKind::consumer : RoleKind::producer,
+              first,          plan.warps * target_.warp,
+              plan.registers, {}};
+    if (computes && ordered) emit(role.body, Order{Order::Step::begin});
+    const Block work = computes ? tile_loop(RoleKind::consumer) : tile_loop(RoleKind::producer, &plan);
+    role.body.insert(role.body.end(), work.begin(), work.end());
+    if (computes && ordered) emit(role.body, Order{Order::Step::end});
+    if (computes && stores_in_bulk()) emit(role.body, AwaitStores{});
+    if (clustered) emit(role.body, ClusterBarrier{});
+    first += role.threads;
+    out_.roles.push_back(std::move(role));
+  }
 }
 
 Expected<ScheduledKernel> Expander::run() {

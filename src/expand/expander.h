@@ -58,6 +58,8 @@ class Expander {
   bool persistent() const { return schedule_.persistence && schedule_.persistence->persistent; }
   // The statement, or one inside it, is a copy that the producer makes.
   bool fills_pipeline(StmtId id) const;
+  // ... the producer that is being expanded.
+  bool is_produced_here(StmtId id) const;
   // The statement, or one inside it, reads or writes one of the values.
   bool touches(StmtId id, const std::set<int>& values) const;
   // Threads read one of the values in the statement; a product reads as the copy engine does.
@@ -76,7 +78,7 @@ class Expander {
   bool failed() const { return error_.has_value(); }
 
  private:
-  bool specialised() const { return schedule_.roles && schedule_.roles->producer_threads > 0; }
+  bool specialised() const { return schedule_.has_producer(); }
   void declare_pipelines();
   int pipeline_of(int value) const;
   bool takes_part(StmtId id) const;
@@ -84,7 +86,7 @@ class Expander {
   bool stores_in_bulk() const;
   bool stores_in_bulk(const KernelOp& o) const;
   bool overwrites_stored_tile(const KernelOp& writer) const;
-  Block tile_loop(RoleKind role);
+  Block tile_loop(RoleKind role, const plan::RolePlan* producer = nullptr);
   void roles();
 
   const ir::Program& p_;
@@ -96,6 +98,7 @@ class Expander {
   const analysis::BlockTree tree_;
   std::map<StmtId, const KernelOp*> op_of_;
   RoleKind role_ = RoleKind::all;
+  const plan::RolePlan* producer_ = nullptr;  // the one being expanded
   bool overwrite_ = false;
   StmtId elided_;  // the fill that `overwrite_` stands for
   std::optional<Error> error_;

@@ -161,7 +161,7 @@ class Printer {
   }
   void print(const TileLoop& s, int d, const std::string&) {
     const char* const words[] = {"the block's tile", "tiles of the block's index",
-                                 "tiles that the block takes"};
+                                 "tiles that the scheduler hands over", "tiles that the role fetches"};
     inside(words[static_cast<int>(s.walk)], s.body, d);
   }
   void print(const AwaitStores&, int d, const std::string&) { line(d, "await bulk stores"); }

@@ -183,9 +183,10 @@ struct WhereIterations {
   Block then_body, else_body;
 };
 
-// The tiles of the grid that a block computes: its own; those that its index tells; or those that it claims
-// (`next` then gets the number of the next one, at the end of `body`).
-enum class Walk : uint8_t { own, fixed, dynamic };
+// The tiles of the grid that a block computes: its own; those that its index tells; or those that it fetches
+// from the tile scheduler. One role fetches the number of the next tile at the end of `body`, and hands it to
+// the others, which have it there (`dynamic`).
+enum class Walk : uint8_t { own, fixed, dynamic, fetch };
 struct TileLoop {
   Walk walk = Walk::own;
   Block body;

@@ -277,7 +277,7 @@ class KernelLowering {
   void join_sums(ir::StmtId loop, thread::Block& out);
 
   // gpu/roles.cpp
-  bool specialised() const { return schedule_.roles && schedule_.roles->producer_threads > 0; }
+  bool specialised() const { return schedule_.has_producer(); }
   // How often iterations of the loop have filled its pipelines before it begins: told by the points of the
   // grid and the iterations around where trip counts say it, else counted after each run
   // (analysis::runs_irregularly).
@@ -297,9 +297,10 @@ class KernelLowering {
   bool dynamic() const { return specialised() && schedule_.persistence && schedule_.persistence->dynamic(); }
   void declare_tile_scheduler();
   ExprId current_tile();
-  thread::Block walk_dynamic(thread::Block body);
+  thread::Block walk_dynamic(thread::Block body, bool fetches);
   void fetch_next(thread::Block& out);
   void take_next(thread::Block& out);
+  void take_next_alone(thread::Block& out);
   ExprId points();
   ExprId tile_in_grid();
   ExprId tile_is_empty();

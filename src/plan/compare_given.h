@@ -22,6 +22,8 @@ std::string field_text(const std::optional<T>& v) {
 }
 std::string field_text(const std::vector<std::string>& list);
 std::string field_text(const std::vector<std::pair<std::string, int64_t>>& stages);
+// Of roles, or "none".
+std::string names_text(const std::vector<RolePlan>& roles);
 
 // Calls differs(key, given, planned), with both values as text, for each field that the plan has otherwise.
 template <class E, class Differs>

@@ -153,11 +153,14 @@ struct PipelinePlan {
   bool operator==(const PipelinePlan&) const = default;
 };
 
-// Warps with tasks of their own: `producer_threads` after the computing threads issue the tensor copies that
-// fill pipelined tiles. 0: no roles, every thread does everything.
+// Warps with an instruction list of their own, in the order of their threads. The first role of a kernel
+// computes: it has `threads` and all operations that no other role lists. The others are producers: one
+// thread of each issues the tensor copies in `ops`, which fill pipelines.
 struct RolePlan {
-  int64_t producer_threads = 0;                            // or kOpen
-  int64_t producer_registers = 0, consumer_registers = 0;  // of a thread; 0: as launched; or kOpen
+  std::string name;
+  int64_t warps = kOpen;
+  int64_t registers = kOpen;     // of a thread; 0: as launched
+  std::vector<std::string> ops;  // in program order; none in a given schedule: what no other role lists
   std::string reason;
   bool operator==(const RolePlan&) const = default;
 };
@@ -227,7 +230,7 @@ struct KernelSchedule {
   std::string kernel;
   std::optional<int64_t> threads;  // computing threads of a block
   std::optional<RasterPlan> raster;
-  std::optional<RolePlan> roles;
+  std::optional<std::vector<RolePlan>> roles;  // none: every thread has all operations
   std::optional<PersistencePlan> persistence;
   std::optional<ClusterPlan> cluster;
   std::optional<LaunchPlan> launch;
@@ -239,6 +242,7 @@ struct KernelSchedule {
   std::optional<std::vector<Assumption>> assumptions;
   std::vector<MemoryPlan> memory;  // derived
   std::vector<Note> notes;         // derived
+  bool has_producer() const { return roles && roles->size() > 1; }
   bool operator==(const KernelSchedule&) const = default;
 };
 

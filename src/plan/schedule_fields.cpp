@@ -22,6 +22,12 @@ std::string field_text(const std::vector<std::string>& list) {
   return "[" + text + "]";
 }
 
+std::string names_text(const std::vector<RolePlan>& roles) {
+  std::string text;
+  for (const RolePlan& r : roles) text += (text.empty() ? "'" : ", '") + r.name + "'";
+  return text.empty() ? "none" : text;
+}
+
 std::string field_text(const std::vector<std::pair<std::string, int64_t>>& stages) {
   std::string text;
   for (const auto& [op, stage] : stages)

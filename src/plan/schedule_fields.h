@@ -292,13 +292,12 @@ template <>
 struct EntryFields<RolePlan> {
   using E = RolePlan;
   static constexpr auto rows() {
-    return std::tuple{NumberField<E>{"producer_threads", &E::producer_threads, 0, 1024, kOpen,
-                                     "threads of a producer beside the computing ones; 0: none"},
-                      NumberField<E>{"producer_registers", &E::producer_registers, 0, 256, kOpen,
-                                     "registers of a producer's thread; 0: as launched"},
-                      NumberField<E>{"consumer_registers", &E::consumer_registers, 0, 256, kOpen,
-                                     "registers of a computing thread; 0: as launched"},
-                      ReasonField<E>{"reason", &E::reason}};
+    return std::tuple{
+        NameField<E>{"name", &E::name, "name of the role; the first computes, the others are producers"},
+        NumberField<E>{"warps", &E::warps, 1, 32, kOpen, "warps; of the first role, the kernel's threads"},
+        NumberField<E>{"registers", &E::registers, 0, 256, kOpen, "registers of a thread; 0: as launched"},
+        NamesField<E>{"ops", &E::ops, false, "tensor copies that a producer issues"},
+        ReasonField<E>{"reason", &E::reason}};
   }
 };
 

@@ -129,7 +129,7 @@ void write_kernel(JsonWriter& w, const KernelSchedule& k) {
   w.member("kernel", k.kernel);
   if (k.threads) w.member("threads", *k.threads);
   write_entry(w, "raster", k.raster);
-  write_entry(w, "roles", k.roles);
+  write_entries(w, "roles", k.roles);
   write_entry(w, "persistence", k.persistence);
   write_entry(w, "cluster", k.cluster);
   write_entry(w, "launch", k.launch);
@@ -201,6 +201,9 @@ constexpr Renamed kRenamedKeys[] = {
     {"rising", "increasing"},
     {"group_trips", "group_iterations"},
     {"channels", "pipelines"},
+    {"producer_threads", "warps"},
+    {"producer_registers", "registers"},
+    {"consumer_registers", "registers"},
 };
 constexpr Renamed kRenamedNames[] = {{"longest_first", "lpt"}, {"claimed", "dynamic"}};
 
@@ -341,6 +344,12 @@ std::optional<E> read_entry(const JsonCursor& c) {
   return c && read_fields(c, entry, names) ? std::optional<E>(std::move(entry)) : std::nullopt;
 }
 
+// One object with the threads and registers of a producer was the form of earlier schedules.
+std::vector<RolePlan> read_roles(const JsonCursor& list) {
+  if (list.kind() == JsonKind::object && has_earlier_keys(list)) return {};
+  return read_entries<RolePlan>(list);
+}
+
 KernelSchedule read_kernel(JsonCursor c, UniqueNames& names) {
   KernelSchedule k;
   if (has_earlier_keys(c)) return k;
@@ -350,7 +359,7 @@ KernelSchedule read_kernel(JsonCursor c, UniqueNames& names) {
   k.kernel = names.read(c.required("kernel"));
   if (const JsonCursor t = c.optional("threads")) k.threads = t.integer(1, kMaxNumber, 1);
   k.raster = read_entry<RasterPlan>(c.optional("raster"));
-  k.roles = read_entry<RolePlan>(c.optional("roles"));
+  if (const JsonCursor list = c.optional("roles")) k.roles = read_roles(list);
   k.persistence = read_entry<PersistencePlan>(c.optional("persistence"));
   k.cluster = read_entry<ClusterPlan>(c.optional("cluster"));
   k.launch = read_entry<LaunchPlan>(c.optional("launch"));

@@ -194,15 +194,14 @@ Table::Row pipeline_row(const PipelinePlan& c) {
 // The producer, what blocks walk over and when they may begin, where a schedule says so.
 Table block_table(const KernelSchedule& k) {
   Table t;
-  if (k.roles) {
-    const RolePlan& r = *k.roles;
-    std::string registers;
-    if (r.producer_registers > 0 || r.consumer_registers > 0)
-      registers = "registers " + std::to_string(r.producer_registers) + ", computing " +
-                  std::to_string(r.consumer_registers);
-    t.add({{"producer", r.producer_threads <= 0 ? "none" : plural(r.producer_threads, "thread"), registers},
-           r.reason,
-           {}});
+  if (k.roles && k.roles->empty()) t.add({{"roles", "none"}, "", {}});
+  for (const RolePlan& r : k.roles.value_or(std::vector<RolePlan>())) {
+    const auto number = [](int64_t n, const char* what) { return n <= 0 ? std::string() : plural(n, what); };
+    std::string ops;
+    for (const std::string& op : r.ops) ops += (ops.empty() ? "" : "  ") + op;
+    Table::Row row{{r.name, number(r.warps, "warp"), number(r.registers, "register")}, r.reason, {}};
+    if (!ops.empty()) row.below = {ops};
+    t.add(std::move(row));
   }
   if (k.persistence) {
     const PersistencePlan& w = *k.persistence;

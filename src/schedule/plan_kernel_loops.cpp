@@ -20,7 +20,16 @@ Checked KernelPlanner::plan_walk(KernelSchedule& s, int64_t threads) {
   int64_t own_registers = 0;
   for (const auto& [op, gemm] : gemms_) own_registers = std::max(own_registers, gemm.own_registers);
   const int64_t registers = registers_needed(p_, ops_, layouts_.values) + own_registers;
-  auto roles = plan_roles(kernel_, target_, threads, registers, !produced_.empty(), given_);
+  std::vector<std::vector<std::string>> copies;
+  for (const plan::PipelinePlan& c : copy_pipelines_) {
+    copies.emplace_back();
+    for (size_t op : produced_)
+      if (std::find(c.values.begin(), c.values.end(),
+                    ops_.values[static_cast<size_t>(ops_.ops[op].accesses.back().value)].name) !=
+          c.values.end())
+        copies.back().push_back(ops_.ops[op].path);
+  }
+  auto roles = plan_roles(kernel_, target_, threads, registers, copies, given_);
   if (!roles) return roles.error();
   if (in_order()) {
     s.roles = std::move(*roles);
@@ -28,10 +37,10 @@ Checked KernelPlanner::plan_walk(KernelSchedule& s, int64_t threads) {
     s.cluster.emplace();
     return Unit{};
   }
-  auto persistence = plan_persistence(p_, kernel_, ops_, target_, threads, registers, *roles,
-                                      arena(pipelines_.slots), given_);
+  auto persistence =
+      plan_persistence(p_, kernel_, ops_, target_, registers, *roles, arena(pipelines_.slots), given_);
   if (!persistence) return persistence.error();
-  auto cluster = plan_cluster(p_, kernel_, ops_, target_, produced_, layouts_, *roles, given_);
+  auto cluster = plan_cluster(p_, kernel_, ops_, target_, produced_, layouts_, !roles->empty(), given_);
   if (!cluster) return cluster.error();
   dynamic_tiles_ = persistence->dynamic();
   if (dynamic_tiles_ && !(given_ && given_->persistence && given_->persistence->dynamic()) &&

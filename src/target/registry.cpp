@@ -57,8 +57,8 @@ const MmaAtom* find_mma_atom(const Target& t, std::string_view name) {
   return found == t.mma.end() ? nullptr : &*found;
 }
 
-std::vector<RoleRegisters> role_registers(const Target& t, int64_t computing_threads) {
-  return t.role_registers ? t.role_registers(t, computing_threads) : std::vector<RoleRegisters>();
+std::vector<RoleRegisters> role_registers(const Target& t, int64_t computing_threads, int64_t producers) {
+  return t.role_registers ? t.role_registers(t, computing_threads, producers) : std::vector<RoleRegisters>();
 }
 
 int64_t most_consumer_registers(const Target& t, int64_t computing_threads) {

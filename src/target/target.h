@@ -79,10 +79,10 @@ struct MicroKernelAtom {
   int macs_per_cycle = 1;
 };
 
-// How the registers of a multiprocessor can be shared between the computing threads of a block and warps that
-// only issue copies.
+// How the registers of a multiprocessor can be shared between the computing threads of a block and producers,
+// whose warps only issue copies.
 struct RoleRegisters {
-  int64_t producer_threads = 0;
+  int64_t producer_threads = 0;  // of each producer
   // Of a thread; 0: as launched, which is `at_most` for every thread.
   int64_t producer = 0, consumer = 0;
   int64_t at_most = 0;  // what a computing thread can have
@@ -141,7 +141,8 @@ struct Target : thread::Machine {
   int cluster_multiprocessors = 1;
   bool dependent_launch = false;  // kernels that wait for the ones before them by themselves
   // The ways to share registers between roles, preferred first; null: none.
-  std::vector<RoleRegisters> (*role_registers)(const Target&, int64_t computing_threads) = nullptr;
+  std::vector<RoleRegisters> (*role_registers)(const Target&, int64_t computing_threads,
+                                               int64_t producers) = nullptr;
 
   // Threads share a block's work, and values lie in their registers by layouts. Without: one thread does all.
   bool has_block_threads() const { return max_threads > 1; }
@@ -164,8 +165,8 @@ std::optional<WarpgroupInstruction> find_warpgroup_atom(const Target& t, std::st
 const MmaAtom* find_mma_atom(const Target& t, std::string_view name);  // null: none
 
 // Empty where the block has no room for more threads.
-std::vector<RoleRegisters> role_registers(const Target& t, int64_t computing_threads);
-// What a computing thread can have at most, by any of them.
+std::vector<RoleRegisters> role_registers(const Target& t, int64_t computing_threads, int64_t producers = 1);
+// What a computing thread can have at most beside one producer.
 int64_t most_consumer_registers(const Target& t, int64_t computing_threads);
 
 // Description for tools and bug reports.

@@ -10,6 +10,7 @@
 #include <iostream>
 #include <map>
 
+#include "analysis/kernel_ops.h"
 #include "attention_program.h"
 #include "check/check_program.h"
 #include "fault_guard.h"
@@ -58,6 +59,19 @@ class Scheduled {
     options.plan_only = plan_only;
     options.verify = true;
     return driver::compile(program_, *target::find_target(target), options);
+  }
+
+  // The operation of that path writes one of the values.
+  bool writes(const std::string& op, const std::vector<std::string>& values) const {
+    for (size_t kernel = 0; kernel < program_->kernels.size(); ++kernel) {
+      const analysis::KernelOps ops = analysis::collect_kernel_ops(*program_, static_cast<int>(kernel));
+      for (const analysis::KernelOp& o : ops.ops)
+        for (const analysis::OpAccess& a : o.accesses)
+          if (o.path == op && a.write && a.value >= 0 &&
+              std::count(values.begin(), values.end(), ops.values[static_cast<size_t>(a.value)].name) > 0)
+            return true;
+    }
+    return false;
   }
 
   // Empty, or what is wrong with the results.
@@ -223,6 +237,46 @@ TEST(ScheduleMutants, EveryCopyMayBeAskedOfTheEngine) {
   for (const auto& [outcome, times] : outcomes) std::cout << times << " " << outcome << "\n";
   EXPECT_GT(outcomes["runs"], 12);
   EXPECT_GT(outcomes["refused"], 100);
+}
+
+// A producer for each pipeline, where blocks walk over tiles as planned, as their index tells and as they
+// fetch them: the interpreter's results and nothing found.
+TEST(ScheduleMutants, EveryPipelineMayHaveAProducerOfItsOwn) {
+  const char* const target = "sim:sm_90a";
+  int found = 0, ran = 0;
+  for (Scheduled& program : all_programs()) {
+    auto planned = program.compile(target, std::nullopt, true);
+    if (!planned) continue;
+    for (const plan::KernelSchedule& kernel : (*planned)->schedule.kernels) {
+      if (!kernel.has_producer() || kernel.pipelines.size() < 2) continue;
+      if (++found % 3 != 0 && !long_run()) continue;
+      plan::Schedule given;
+      given.kernels.push_back({.kernel = kernel.kernel});
+      given.kernels[0].roles = {plan::RolePlan{.name = "math"}};
+      std::vector<plan::RolePlan>& roles = *given.kernels[0].roles;
+      for (const plan::PipelinePlan& line : kernel.pipelines) {
+        plan::RolePlan role{.name = line.name};
+        for (const std::string& op : (*kernel.roles)[1].ops)
+          if (program.writes(op, line.values)) role.ops.push_back(op);
+        roles.push_back(std::move(role));
+      }
+      for (const char* order : {"", "static", "dynamic"}) {
+        given.kernels[0].persistence.reset();
+        if (*order) given.kernels[0].persistence = plan::PersistencePlan{.persistent = true, .order = order};
+        SCOPED_TRACE(program.name() + ": " + plan::schedule_to_json(given));
+        auto artifact = program.compile(target, given, false);
+        if (!artifact) {
+          // A warp for each may be too many, or a cluster have no tiles to fetch.
+          EXPECT_TRUE(is_refusal(artifact.error())) << artifact.error().to_text();
+          continue;
+        }
+        const uint64_t seed = static_cast<uint64_t>(++ran);
+        EXPECT_EQ(program.run(**artifact, seed), "") << "seed " << seed;
+      }
+    }
+  }
+  std::cout << ran << " schedules ran\n";
+  EXPECT_GT(ran, 12);
 }
 
 // Digits that reach beyond the tile: what lies there is guarded, and no part of the tile.

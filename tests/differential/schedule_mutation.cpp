@@ -216,9 +216,10 @@ class Mutation {
                 {"increasing", JsonTree::boolean(false)},
                 {"group_iterations", JsonTree::number(small)},
                 {"skip_empty_tiles", JsonTree::boolean(true)}};
-    else if (entry.find("producer_threads"))
-      fields = {{"producer_registers", JsonTree::number("40")},
-                {"consumer_registers", JsonTree::number("232")}};
+    else if (entry.find("warps"))
+      fields = {{"registers", JsonTree::number(random_.chance(2) ? "40" : "232")},
+                {"warps", JsonTree::number(small)},
+                {"ops", JsonTree::array({any_string_of("op")})}};
     if (fields.empty()) return "";
     auto& [key, value] = fields[static_cast<size_t>(random_.below(static_cast<int64_t>(fields.size())))];
     std::string what = "has " + key + " " + shortened(value);

@@ -96,7 +96,8 @@ plan::KernelSchedule translated(plan::KernelSchedule k, const Translation& words
   };
   name(k.kernel);
   if (k.raster) k.raster->reason.clear();
-  if (k.roles) k.roles->reason.clear();
+  if (k.roles)
+    for (plan::RolePlan& r : *k.roles) r.reason.clear();
   if (k.persistence) k.persistence->reason.clear();
   if (k.cluster) k.cluster->reason.clear(), name(k.cluster->along);
   if (k.launch) k.launch->reason.clear();

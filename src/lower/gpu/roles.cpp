@@ -149,8 +149,8 @@ void ScheduledLowering::lower(const expand::TileLoop& s, thread::Block& out) {
   k_.iteration_counts_ = k_.tile_var_.valid() ? e_.var(k_.tile_var_) : e_.const_int(0);
   lower(s.body, body);
   k_.replace_block_indices(body);
-  if (s.walk == expand::Walk::dynamic) {
-    body = k_.walk_dynamic(std::move(body));
+  if (s.walk == expand::Walk::dynamic || s.walk == expand::Walk::fetch) {
+    body = k_.walk_dynamic(std::move(body), s.walk == expand::Walk::fetch);
   } else if (s.walk == expand::Walk::fixed) {
     const ExprId points = k_.points();
     const ExprId launched = e_.var(k_.out_.launched_var),

@@ -16,6 +16,8 @@
 //       arrive full[turn % slots]                       }
 //     }
 //
+// Further producers take the number as the computing threads do, one thread each.
+//
 // A tile is empty where a block would store nothing. Where the schedule has them skipped, the computing
 // threads never see them; each costs the producer one fetch, concurrent with the work on other tiles.
 //
@@ -76,8 +78,8 @@ void KernelLowering::declare_tile_scheduler() {
   scheduler_.full = static_cast<int>(out_.barriers.size());
   out_.barriers.push_back({name + ".full", kSlots, 1, place->offset});
   scheduler_.empty = static_cast<int>(out_.barriers.size());
-  out_.barriers.push_back(
-      {name + ".empty", kSlots, out_.threads / target_.warpgroup, place->offset + barriers});
+  const int64_t takers = out_.threads / target_.warpgroup + static_cast<int64_t>(scheduled_.roles.size()) - 2;
+  out_.barriers.push_back({name + ".empty", kSlots, takers, place->offset + barriers});
   thread::Memory handed;
   handed.name = name;
   handed.space = thread::Space::shared;
@@ -108,8 +110,11 @@ thread::StmtId KernelLowering::set_tile_to_number() {
 }
 
 // The body once for each point, with the way to the next one after it.
-thread::Block KernelLowering::walk_dynamic(thread::Block body) {
-  role_ == expand::RoleKind::producer ? fetch_next(body) : take_next(body);
+thread::Block KernelLowering::walk_dynamic(thread::Block body, bool fetches) {
+  if (fetches)
+    fetch_next(body);
+  else
+    role_ == expand::RoleKind::producer ? take_next_alone(body) : take_next(body);
   thread::Loop walk{tile_var_, points(), thread::LoopForm::serial, std::move(body), tile_in_grid()};
   return {set_tile(out_.exprs.var(out_.block_vars[0])), out_.add(std::move(walk), kernel_.name)};
 }
@@ -182,6 +187,18 @@ void KernelLowering::take_next(thread::Block& out) {
   warpgroup_barrier(out, kernel_.name);
   thread::Block freed = {out_.add(thread::TransactionArrive{scheduler_.empty, slot, 0, {}}, kernel_.name)};
   out.push_back(only_first_of_warpgroup(std::move(freed), kernel_.name));
+  out.push_back(set_tile_to_number());
+}
+
+// By the one thread of a producer.
+void KernelLowering::take_next_alone(thread::Block& out) {
+  ir::ExprPool& e = out_.exprs;
+  const ExprId zero = e.const_int(0), slot = handed_slot();
+  const auto emit = [&](auto node) { out.push_back(out_.add(std::move(node), kernel_.name)); };
+  emit(thread::TransactionWait{scheduler_.full, slot, handed_parity()});
+  const ExprId handed = e.load(scheduler_.handed, ir::DType::i32, std::vector<ExprId>{slot});
+  emit(thread::Store{scheduler_.number, zero, handed, ExprId(), false, ExprId()});
+  emit(thread::TransactionArrive{scheduler_.empty, slot, 0, {}});
   out.push_back(set_tile_to_number());
 }
 

@@ -29,7 +29,7 @@ class ResultCheck {
     name_ = given_.kernel;
     if (given_.threads) same("threads", *given_.threads, *result_.threads);
     check_part("raster", given_.raster, result_.raster);
-    check_part("roles", given_.roles, result_.roles);
+    check_roles();
     check_part("persistence", given_.persistence, result_.persistence);
     check_part("cluster", given_.cluster, result_.cluster);
     check_part("launch", given_.launch, result_.launch);
@@ -105,6 +105,15 @@ class ResultCheck {
     if (!given) return;
     E otherwise;
     check_fields(std::string(key) + ".", *given, planned ? *planned : otherwise);
+  }
+
+  // All of them, in order: planning takes given roles as they are, or refuses them.
+  void check_roles() {
+    if (!given_.roles || !result_.roles) return;
+    if (given_.roles->size() != result_.roles->size())
+      return refuse("roles", plan::names_text(*given_.roles), plan::names_text(*result_.roles));
+    for (size_t r = 0; r < given_.roles->size(); ++r)
+      check_fields("roles." + (*given_.roles)[r].name + ".", (*given_.roles)[r], (*result_.roles)[r]);
   }
 
   void check_pipeline(const plan::PipelinePlan& g) {

@@ -33,6 +33,8 @@ class Names {
       op(o.op);
       for (const std::string& v : o.through_memory) value(v);
     }
+    for (const plan::RolePlan& r : given_.roles.value_or(std::vector<plan::RolePlan>()))
+      for (const std::string& path : r.ops) op(path);
     for (const plan::ValuePlan& v : given_.values) value(v.value);
     for (const plan::LoopPlan& l : given_.loops) {
       look_up("loop", l.loop, pipelined_names_);

@@ -198,7 +198,7 @@ class ClusterPlanner {
 Expected<plan::ClusterPlan> plan_cluster(const ir::Program& p, const ir::Kernel& kernel,
                                          const analysis::KernelOps& ops, const target::Target& t,
                                          const std::set<size_t>& produced, const infer::InferResult& layouts,
-                                         const plan::RolePlan& roles, const plan::KernelSchedule* given) {
+                                         bool producer, const plan::KernelSchedule* given) {
   const ClusterPlanner planner(p, kernel, ops, t, produced, layouts);
   if (given && given->cluster && !given->cluster->along.empty() &&
       !analysis::block_index(p, kernel, given->cluster->along)) {
@@ -210,7 +210,7 @@ Expected<plan::ClusterPlan> plan_cluster(const ir::Program& p, const ir::Kernel&
         "known: " + known, kernel.location);
   }
   if (!given || !given->cluster || given->cluster->blocks == 0) {
-    const bool possible = t.tensor_copy && roles.producer_threads > 0 && planner.refusal().empty();
+    const bool possible = t.tensor_copy && producer && planner.refusal().empty();
     return possible ? planner.best() : plan::ClusterPlan{};
   }
   plan::ClusterPlan plan = *given->cluster;
@@ -222,7 +222,7 @@ Expected<plan::ClusterPlan> plan_cluster(const ir::Program& p, const ir::Kernel&
   if (!std::has_single_bit(static_cast<uint64_t>(plan.blocks)) || plan.blocks > t.max_cluster)
     return illegal(std::to_string(plan.blocks) + " blocks are no power of two up to " +
                    std::to_string(t.max_cluster));
-  if (!t.tensor_copy || roles.producer_threads == 0) return illegal("the kernel has no producer");
+  if (!t.tensor_copy || !producer) return illegal("the kernel has no producer");
   if (std::string why = planner.refusal(); !why.empty()) return illegal(std::move(why));
   for (size_t d = 0; given->cluster->along.empty() && d < kernel.block_vars.size(); ++d) {
     plan.along = p.var(kernel.block_vars[d]).name;

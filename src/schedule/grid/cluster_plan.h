@@ -25,6 +25,6 @@ namespace tilegen::schedule {
 Expected<plan::ClusterPlan> plan_cluster(const ir::Program& p, const ir::Kernel& kernel,
                                          const analysis::KernelOps& ops, const target::Target& t,
                                          const std::set<size_t>& produced, const infer::InferResult& layouts,
-                                         const plan::RolePlan& roles, const plan::KernelSchedule* given);
+                                         bool producer, const plan::KernelSchedule* given);
 
 }  // namespace tilegen::schedule

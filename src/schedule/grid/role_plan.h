@@ -1,9 +1,11 @@
-// Who does what in a block: a producer beside the computing threads, registers of both, and blocks that walk
+// Who does what in a block: producers beside the computing threads, registers of all, and blocks that walk
 // over tiles.
 //
-// requires: whether a producer has something to do; registers a computing thread needs; the arena.
-// ensures: plans with their reasons; registers, times threads, are no more than a block is launched with.
-// refuses (schedule_illegal): given roles that a multiprocessor cannot have, or that have nothing to do.
+// requires: the copies that producers can make; registers a computing thread needs; the arena.
+// ensures: plans with their reasons; every such copy is in the list of one producer; registers, times
+// threads, are no more than a block is launched with.
+// refuses (schedule_illegal): given roles that a multiprocessor cannot have, or that have nothing to do;
+// lists that share a pipeline, or hold another operation than a producer's copies.
 #pragma once
 
 #include "analysis/kernel_ops.h"
@@ -16,17 +18,18 @@ namespace tilegen::schedule {
 int64_t registers_needed(const ir::Program& p, const analysis::KernelOps& ops,
                          const std::vector<plan::ValuePlan>& values);
 
-// `produced`: tiles come by tensor copies.
-Expected<plan::RolePlan> plan_roles(const ir::Kernel& kernel, const target::Target& t, int64_t threads,
-                                    int64_t registers, bool produced, const plan::KernelSchedule* given);
+// `produced`: the copies that fill each pipeline, in program order.
+Expected<std::vector<plan::RolePlan>> plan_roles(const ir::Kernel& kernel, const target::Target& t,
+                                                 int64_t threads, int64_t registers,
+                                                 const std::vector<std::vector<std::string>>& produced,
+                                                 const plan::KernelSchedule* given);
 
 // Persistent where one block fills a multiprocessor: the next tile's loads then run beside the epilogue of
 // this one. Where blocks have different amounts of work they claim their points, and pass over those at which
 // there is nothing to store.
 Expected<plan::PersistencePlan> plan_persistence(const ir::Program& p, const ir::Kernel& kernel,
                                                  const analysis::KernelOps& ops, const target::Target& t,
-                                                 int64_t threads, int64_t registers,
-                                                 const plan::RolePlan& roles, int64_t arena_bytes,
-                                                 const plan::KernelSchedule* given);
+                                                 int64_t registers, const std::vector<plan::RolePlan>& roles,
+                                                 int64_t arena_bytes, const plan::KernelSchedule* given);
 
 }  // namespace tilegen::schedule

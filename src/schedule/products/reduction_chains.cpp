@@ -15,7 +15,7 @@ bool in_any_order(ir::ReduceKind kind) { return kind == ir::ReduceKind::max || k
 
 void plan_reduction_chains(const ir::Program& p, const analysis::KernelOps& ops,
                            const plan::KernelSchedule* given, plan::KernelSchedule& s) {
-  const bool producer = s.roles && s.roles->producer_threads > 0;
+  const bool producer = s.has_producer();
   for (const analysis::KernelOp& op : ops.ops) {
     const auto* tile_op = p.as<ir::TileOp>(op.stmt);
     if (op.form != analysis::OpForm::reduction || !tile_op || op.accesses[0].value < 0) continue;

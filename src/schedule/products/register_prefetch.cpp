@@ -84,7 +84,7 @@ class RegisterPrefetch {
 void plan_register_prefetch(const ir::Program& p, int kernel, const analysis::KernelOps& ops,
                             const target::Target& t, const plan::KernelSchedule* given,
                             plan::KernelSchedule& s) {
-  if (s.roles && s.roles->producer_threads > 0) return;
+  if (s.has_producer()) return;
   const RegisterPrefetch prefetch(p, ops, t, s);
   const ir::KernelPaths paths(p, kernel);
   ir::for_each_statement(p, p.kernels[static_cast<size_t>(kernel)].body, [&](ir::StmtId id, int) {

@@ -92,7 +92,7 @@ class ZeroInit {
 
 void plan_zero_init(const ir::Program& p, int kernel, const analysis::KernelOps& ops,
                     const plan::KernelSchedule* given, plan::KernelSchedule& s) {
-  if (!s.roles || s.roles->producer_threads <= 0) return;
+  if (!s.has_producer()) return;
   const std::set<std::string> fills =
       ZeroInit(p, kernel, ops, s).found(p.kernels[static_cast<size_t>(kernel)].body);
   for (plan::OpPlan& op : s.ops) {

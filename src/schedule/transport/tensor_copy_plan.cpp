@@ -1,6 +1,7 @@
 #include "schedule/transport/tensor_copy_plan.h"
 
 #include <algorithm>
+#include <functional>
 #include <numeric>
 #include <ranges>
 
@@ -235,6 +236,16 @@ bool is_left(const ir::Program& p, const KernelOp& copy, const KernelOps& ops, T
   return allowed == TensorCopies::loads || fills_operand(ops, copy);
 }
 
+// Copies of producers that are left; a producer of none goes, and so do roles without a producer.
+void keep_copies(std::optional<std::vector<plan::RolePlan>>& roles,
+                 const std::function<bool(const std::string& op)>& left) {
+  if (!roles) return;
+  std::erase_if(*roles, [&](plan::RolePlan& r) {
+    return std::erase_if(r.ops, [&](const std::string& op) { return !left(op); }) > 0 && r.ops.empty();
+  });
+  if (roles->size() == 1) roles.reset();
+}
+
 // An order of issue that only a loop with a producer has: something lags behind its iteration.
 bool lags(const plan::LoopPlan& l) {
   return std::any_of(l.stages.begin(), l.stages.end(),
@@ -261,6 +272,11 @@ plan::KernelSchedule without_tensor_copies(const plan::KernelSchedule& given, co
     kept.pipelines.clear();
     for (plan::LoopPlan& l : kept.loops) l.stages.clear();
     for (plan::ValuePlan& v : kept.values) v.slots = 0;
+    keep_copies(kept.roles, [&](const std::string& path) {
+      const auto op =
+          std::find_if(ops.ops.begin(), ops.ops.end(), [&](const KernelOp& k) { return k.path == path; });
+      return op == ops.ops.end() || is_left(p, *op, ops, allowed);
+    });
   }
   if (allowed != TensorCopies::none) return kept;
   kept.roles.reset();

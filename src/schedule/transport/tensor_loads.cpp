@@ -221,7 +221,7 @@ TensorLoads find_tensor_loads(const ir::Program& p, int kernel, const KernelOps&
   TensorLoads loads;
   if (!t.tensor_copy) return loads;
   const LoadFinder finder(p, kernel, ops, dependences, given);
-  const bool produced = !given || !given->roles || given->roles->producer_threads != 0;
+  const bool produced = !given || !given->roles || !given->roles->empty();
   for (size_t i = 0; i < ops.ops.size(); ++i) {
     if (ops.ops[i].form != analysis::OpForm::contraction) continue;
     ProductLoads load;

@@ -13,6 +13,6 @@ std::vector<MmaAtom> warp_atoms(bool fp8);
 // wgmma.mma_async, of sm_90a.
 std::vector<WarpgroupAtom> warpgroup_atoms();
 // The ways, preferred first: one warp beside the computing threads, or a warpgroup that gives registers away.
-std::vector<RoleRegisters> role_registers(const Target& t, int64_t computing_threads);
+std::vector<RoleRegisters> role_registers(const Target& t, int64_t computing_threads, int64_t producers);
 
 }  // namespace tilegen::target::nvidia

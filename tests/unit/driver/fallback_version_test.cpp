@@ -88,7 +88,8 @@ TEST(FallbackVersion, WhatCanHoldHoldsAndNothingIsSaid) {
 }
 
 TEST(FallbackVersion, WhatCannotHoldIsNamed) {
-  const auto all = versions(given(R"({"kernel": "gemm", "roles": {"producer_threads": 128},
+  const auto all =
+      versions(given(R"({"kernel": "gemm", "roles": [{"name": "consumer"}, {"name": "producer", "warps": 4}],
       "persistence": {"persistent": true},
       "ops": [{"op": "gemm/ko/copy#0", "engine": "tensor_copy"}, {"op": "gemm/ko/gemm#0", "engine": "warpgroup_mma"},
               {"op": "gemm/copy#0", "engine": "tensor_copy"}]})"));
@@ -96,7 +97,7 @@ TEST(FallbackVersion, WhatCannotHoldIsNamed) {
   const std::string does = " here\n", begin = "` does not hold in this version, which ";
   const std::string none = begin + "does without tensor copies: it is ";
   const auto of = [&](const std::string& version, const std::string& way) {
-    return version + " gemm: the given `roles.producer_threads" + way + "0" + does + version +
+    return version + " gemm: the given `roles" + way + "none" + does + version +
            " gemm: the given `persistence.persistent" + way + "false" + does + version +
            " gemm/ko/copy#0: the given `engine" + way + "'async_copy'" + does + version +
            " gemm/ko/gemm#0: the given `engine" + way + "'mma'" + does + version +

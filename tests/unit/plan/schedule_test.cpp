@@ -28,7 +28,8 @@ Schedule full_schedule() {
   k.kernel = "gemm";
   k.threads = 128;
   k.raster = RasterPlan{"grouped", 8, 1, false, 40, 128, "neighbouring blocks share B"};
-  k.roles = RolePlan{128, 40, 232, "one thread issues the copies"};
+  k.roles = {{"consumer", 8, 232, {}, ""},
+             {"producer", 4, 40, {"gemm/ko/copy#0"}, "one thread issues the copies"}};
   k.persistence = PersistencePlan{true, "dynamic", true, "one block fills a multiprocessor"};
   k.cluster = ClusterPlan{2, "by", "B is read once for two rows"};
   k.pipelines = {{"gemm/ko", "gemm/ko", {"gemm:As", "gemm:Bs"}, 4}, {"gemm/ko@1", "gemm/ko", {"gemm:Vs"}, 1}};
@@ -134,7 +135,7 @@ TEST(ScheduleJson, RoundTripsEveryEnumerator) {
 TEST(ScheduleJson, LeavesUnsetFieldsToThePlanner) {
   auto s = read(R"({"kernels": [{"kernel": "k", "ops": [{"op": "k/copy#0"}], "values": [{"value": "k:B"}],
     "loops": [{"loop": "k/kk"}], "conversions": [{"value": "k:B", "producer": "a", "consumer": "b"}],
-    "roles": {}, "cluster": {}, "raster": {}, "launch": {}, "persistence": {}}]})");
+    "cluster": {}, "raster": {}, "launch": {}, "persistence": {}}]})");
   ASSERT_TRUE(s) << s.error().to_text();
   const KernelSchedule* k = s->find("k");
   ASSERT_NE(k, nullptr);
@@ -233,8 +234,8 @@ TEST(ScheduleJson, RefusalsNamePathExpectedGotAndWayOut) {
       {in_op(R"("engine": "tensor_copy", "epilogue_columns": -8)"),
        "$.kernels[0].ops[0].epilogue_columns: expected an integer between 1 and 2147483648, got -8 (choose a "
        "value in that range)"},
-      {in_kernel(R"("roles": {"producer_threads": 128, "consumer_registers": 257})"),
-       "$.kernels[0].roles.consumer_registers: expected an integer between 0 and 256, got 257 (choose a "
+      {in_kernel(R"("roles": [{"name": "consumer", "registers": 257}])"),
+       "$.kernels[0].roles[0].registers: expected an integer between 0 and 256, got 257 (choose a "
        "value in that range)"},
       {in_kernel(R"("persistence": {"persistent": 1})"),
        "$.kernels[0].persistence.persistent: expected a boolean, got 1 (true or false)"},
@@ -278,6 +279,7 @@ TEST(ScheduleJson, EarlierWordsAreRefusedWithThoseOfToday) {
       {in_kernel(R"("raster": {"rising": true})"), "rising", "increasing"},
       {in_kernel(R"("raster": {"group_trips": 4})"), "group_trips", "group_iterations"},
       {in_kernel(R"("channels": [])"), "channels", "pipelines"},
+      {in_kernel(R"("roles": {"producer_threads": 128})"), "producer_threads", "warps"},
   };
   for (const auto& [json, earlier, today] : cases) {
     auto s = read(json);
@@ -374,9 +376,11 @@ TEST(ScheduleText, ReadsWell) {
 
 kernel gemm  128 threads, raster grouped by 8 -- neighbouring blocks share B
   block
-    producer    128 threads  registers 40, computing 232  -- one thread issues the copies
-    persistent  dynamic      empty tiles skipped          -- one block fills a multiprocessor
-    cluster     2 blocks     along by                     -- B is read once for two rows
+    consumer    8 warps   232 registers
+    producer    4 warps   40 registers         -- one thread issues the copies
+      gemm/ko/copy#0
+    persistent  dynamic   empty tiles skipped  -- one block fills a multiprocessor
+    cluster     2 blocks  along by             -- B is read once for two rows
   ops
     gemm/ko/copy#0    async_copy   cp_async_16, vector 8                           -- 16 bytes per thread
     gemm/ko/gemm#0    mma          mma_m16n8k16_f16, warps 2x2                     -- fewest shared loads

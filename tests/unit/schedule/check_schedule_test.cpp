@@ -95,7 +95,7 @@ TEST(CheckSchedule, IllegalFieldsAreRefusedByName) {
       {p, "sm_80", R"("raster": {"order": "row_major", "dimension": 1})", "are of order 'lpt' only"},
       {p, "host", R"("raster": {"order": "column_major"})", "walks tiles by rows"},
       {kRows, "sm_80", R"("raster": {"order": "grouped"})", "which takes two dimensions of the grid"},
-      {p, "sm_80", R"("roles": {"producer_threads": 32})", "a producer has nothing to do"},
+      {p, "sm_80", R"("roles": [{"name": "a"}, {"name": "b"}])", "a producer has nothing to do"},
       {p, "sm_80", R"("persistence": {"persistent": true})", "it needs a producer"},
       {p, "sm_80", R"("launch": {"dependent": true})", "does not know"},
       {p, "sm_80", R"("pipelines": [{"name": "c", "loop": "gemm/ko", "values": ["gemm:As"]}])",
@@ -173,9 +173,9 @@ TEST(CheckSchedule, AFieldMayStandAlone) {
   s = given(*program, "host", R"("ops": [{"op": "gemm/ko/gemm#0", "engine": "loop"}])");
   ASSERT_TRUE(s) << s.error().to_text();
   EXPECT_EQ(plan::find_op(s->kernels[0], "gemm/ko/gemm#0")->engine, plan::Engine::loop);
-  s = given(*program, "sm_90a", R"("roles": {"producer_threads": 128})");
+  s = given(*program, "sm_90a", R"("roles": [{"name": "a"}, {"name": "b", "warps": 4}])");
   ASSERT_TRUE(s) << s.error().to_text();
-  EXPECT_EQ(s->kernels[0].roles->producer_threads, 128);
+  EXPECT_EQ((*s->kernels[0].roles)[1].warps, 4);
 }
 
 // Of every field of a full schedule, the key taken out: planned again as it was.

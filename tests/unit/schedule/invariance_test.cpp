@@ -122,8 +122,8 @@ std::string anonymous_plan(const std::string& file, const std::string& factor) {
     return v.value == "attention:factor" || v.value == "attention:top_before";
   });
   k.notes.clear();
-  for (std::string* reason : {&k.raster->reason, &k.roles->reason, &k.persistence->reason, &k.launch->reason})
-    reason->clear();
+  for (std::string* reason : {&k.raster->reason, &k.persistence->reason, &k.launch->reason}) reason->clear();
+  for (plan::RolePlan& r : *k.roles) r.reason.clear();
   return plan::schedule_to_text(*s);
 }
 

@@ -29,7 +29,8 @@ plan::Schedule without_words(plan::Schedule s) {
     for (plan::ConversionPlan& c : k.conversions) c.reason.clear();
     for (plan::Note& n : k.notes) n.text.clear();
     if (k.raster) k.raster->reason.clear();
-    if (k.roles) k.roles->reason.clear();
+    if (k.roles)
+      for (plan::RolePlan& r : *k.roles) r.reason.clear();
     if (k.persistence) k.persistence->reason.clear();
     if (k.cluster) k.cluster->reason.clear();
     if (k.launch) k.launch->reason.clear();

@@ -116,7 +116,7 @@ TEST_P(HopperFile, WithoutTensorCopiesThePlanIsThatOfWarps) {
     EXPECT_EQ(engines(s, Engine::tensor_copy), 0);
     EXPECT_EQ(engines(s, Engine::warpgroup_mma), 0);
     for (size_t k = 0; k < s.kernels.size(); ++k) {
-      EXPECT_EQ(s.kernels[k].roles->producer_threads, 0);
+      EXPECT_FALSE(s.kernels[k].has_producer());
       EXPECT_FALSE(s.kernels[k].persistence->persistent);
       EXPECT_TRUE(s.kernels[k].pipelines.empty());
     }
@@ -199,13 +199,6 @@ class GivenFields : public ::testing::Test {
     program_ = program_from(read_file(source_path(kRagged)));
     ASSERT_TRUE(program_);
   }
-  plan::Schedule with_roles(plan::RolePlan roles) {
-    plan::Schedule s;
-    s.kernels.resize(1);
-    s.kernels[0].kernel = "gemm";
-    s.kernels[0].roles = std::move(roles);
-    return s;
-  }
   std::shared_ptr<const ir::Program> program_;
 };
 
@@ -218,7 +211,7 @@ TEST_F(GivenFields, EnginesOfWarpsKeepTheKernelWithoutAProducer) {
     const plan::Schedule s = planned(*program_, TensorCopies::loads_and_stores, &given);
     EXPECT_EQ(plan::find_op(s.kernels[0], op)->engine, engine);
     EXPECT_EQ(plan::find_op(s.kernels[0], "gemm/ko/gemm#0")->engine, Engine::mma);
-    EXPECT_EQ(s.kernels[0].roles->producer_threads, 0);
+    EXPECT_FALSE(s.kernels[0].has_producer());
     EXPECT_EQ(engines(s, Engine::tensor_copy), 0);
   }
   const plan::Schedule given = one_op("gemm", "gemm/copy#0", Engine::vector_copy),
@@ -244,32 +237,11 @@ TEST_F(GivenFields, TensorCopiesThatCannotBeAreRefusedWithTheReason) {
   EXPECT_FALSE(plan_for(*program_, "sm_80", &given));
 }
 
-TEST_F(GivenFields, RolesAreCheckedAgainstTheMultiprocessor) {
-  for (const plan::RolePlan& r : {plan::RolePlan{128, 40, 232, "x"}, {128, 24, 240, "x"}, {64, 0, 0, "x"}}) {
-    const plan::Schedule given = with_roles(r);
-    EXPECT_EQ(*planned(*program_, TensorCopies::loads_and_stores, &given).kernels[0].roles, r);
-  }
-  const std::string impossible = "the given roles are not possible: ";
-  EXPECT_EQ(
-      refused(*program_, with_roles({128, 24, 248, ""})),
-      impossible + "the roles' registers are more than the 168 that each of 384 threads is launched with");
-  EXPECT_EQ(refused(*program_, with_roles({32, 40, 232, ""})),
-            impossible + "registers are moved between whole warpgroups of 128 threads");
-  EXPECT_EQ(refused(*program_, with_roles({128, 20, 232, ""})),
-            impossible + "20 registers are no multiple of 8 from 24 to 256");
-  EXPECT_EQ(refused(*program_, with_roles({128, 40, 0, ""})),
-            impossible + "registers are given for the producing threads only, both roles' are needed");
-  EXPECT_EQ(refused(*program_, with_roles({128, 0, 232, ""})),
-            impossible + "registers are given for the consuming threads only, both roles' are needed");
-  EXPECT_EQ(refused(*program_, with_roles({48, 0, 0, ""})),
-            impossible + "48 producing threads beside 256 are not possible on sm_90a");
-  auto refusals = program_from(read_file(source_path("tests/files/plan/hopper/gemm_refusals.tl")));
-  plan::Schedule given = with_roles({32, 0, 0, ""});
-  given.kernels[0].kernel = "halves";
-  EXPECT_EQ(refused(*refusals, given),
-            impossible + "no tile comes by tensor copies, a producer has nothing to do");
-  // None: the plan of warps.
-  given = with_roles({0, 0, 0, ""});
+TEST_F(GivenFields, NoRolesIsThePlanOfWarps) {
+  plan::Schedule given;
+  given.kernels.resize(1);
+  given.kernels[0].kernel = "gemm";
+  given.kernels[0].roles.emplace();
   const plan::Schedule s = planned(*program_, TensorCopies::loads_and_stores, &given);
   EXPECT_EQ(engines(s, Engine::mma), 1);
   EXPECT_EQ(note_of(s.kernels[0], "gemm/ko/gemm#0"),
@@ -321,7 +293,7 @@ TEST_F(GivenFields, ClustersAreTakenOrRefusedWithTheReason) {
             "the given cluster is along 'bz', which is no block index of the kernel");
   EXPECT_EQ(unknown.error().diagnostics[0].hint, "known: by, bx");
   given = with_cluster(2, "by");
-  given.kernels[0].roles = plan::RolePlan{0, 0, 0, ""};
+  given.kernels[0].roles.emplace();
   EXPECT_EQ(refused(*program_, given), impossible + "the kernel has no producer");
   std::string text = read_file(source_path(kRagged));
   const std::string loop = "0 .. ceildiv(k, 64) stages 4";

@@ -31,11 +31,11 @@ int count(const std::string& text, const std::string& what) {
 
 TEST(TensorLoads, ALoopWithoutProductsHasItsTilesFromAProducer) {
   const ir::Program p = program_of("rows_times_vector.tl");
-  EXPECT_EQ(planned(p).kernels[0].roles->producer_threads, 0);
+  EXPECT_FALSE(planned(p).kernels[0].has_producer());
   const plan::Schedule given = engines({{"k/ko/copy#0", Engine::tensor_copy}});
   const plan::Schedule s = planned(p, TensorCopies::loads_and_stores, &given);
   const plan::KernelSchedule& k = s.kernels[0];
-  EXPECT_GT(k.roles->producer_threads, 0);
+  EXPECT_TRUE(k.has_producer());
   EXPECT_EQ(plan::find_op(k, "k/ko/copy#1")->engine, Engine::tensor_copy);
   ASSERT_EQ(k.pipelines.size(), 1u);
   EXPECT_EQ(k.pipelines[0].values, (std::vector<std::string>{"k:As", "k:xs"}));
@@ -50,7 +50,7 @@ TEST(TensorLoads, ATileOutsideOfLoopsComesFromAProducerToo) {
   const ir::Program p = program_of("tile_through_shared.tl");
   const plan::Schedule given = engines({{"k/copy#0", Engine::tensor_copy}});
   const plan::Schedule s = planned(p, TensorCopies::loads_and_stores, &given);
-  EXPECT_GT(s.kernels[0].roles->producer_threads, 0);
+  EXPECT_TRUE(s.kernels[0].has_producer());
   ASSERT_EQ(s.kernels[0].pipelines.size(), 1u);
   EXPECT_EQ(s.kernels[0].pipelines[0].loop, "");
 }
@@ -113,7 +113,7 @@ TEST(TensorStores, ATileLeavesWithoutAProducer) {
   const ir::Program p = program_of("tile_through_shared.tl");
   const plan::Schedule given = engines({{"k/copy#1", Engine::tensor_copy}});
   const plan::Schedule s = planned(p, TensorCopies::loads_and_stores, &given);
-  EXPECT_EQ(s.kernels[0].roles->producer_threads, 0);
+  EXPECT_FALSE(s.kernels[0].has_producer());
   EXPECT_FALSE(plan::find_op(s.kernels[0], "k/copy#1")->iteration);
   const std::string code = code_of(p, s);
   EXPECT_EQ(count(code, "tensor_store C.map"), 2) << code;

@@ -62,7 +62,7 @@ TEST(Persistence, BlocksWalkAloneOnAMultiprocessorAndClaimWhereWorkDiffers) {
   auto p = program_from(gemm_text(64, 64, 32, 2, 128));
   ASSERT_TRUE(p);
   plan::KernelSchedule k = planned(*p).kernels[0];
-  EXPECT_GT(k.roles->producer_threads, 0);
+  EXPECT_TRUE(k.has_producer());
   EXPECT_FALSE(k.persistence->persistent);
   k = planned(*program_from(walked_text(false))).kernels[0];
   EXPECT_TRUE(k.persistence->persistent);
@@ -103,13 +103,13 @@ TEST(Persistence, TheGivenOrderIsTaken) {
 TEST(Persistence, ImpossibleOrdersAreRefused) {
   auto p = program_from(walked_text(true));
   ASSERT_TRUE(p);
-  const auto refusal = [&](plan::PersistencePlan persistence, int64_t cluster = 1, int64_t producer = 128) {
+  const auto refusal = [&](plan::PersistencePlan persistence, int64_t cluster = 1, bool producer = true) {
     plan::Schedule given;
     given.kernels.resize(1);
     given.kernels[0].kernel = "gemm";
     given.kernels[0].persistence = std::move(persistence);
     if (cluster > 1) given.kernels[0].cluster = plan::ClusterPlan{cluster, "by", ""};
-    if (producer == 0) given.kernels[0].roles = plan::RolePlan{};
+    if (!producer) given.kernels[0].roles.emplace();
     const auto s = plan_for(*p, "sm_90a", &given);
     if (s) return std::string("none");
     EXPECT_EQ(s.error().diagnostics[0].code, DiagCode::schedule_illegal);
@@ -124,9 +124,9 @@ TEST(Persistence, ImpossibleOrdersAreRefused) {
       refusal({true, "dynamic", false, ""}, 2),
       impossible +
           "blocks of a cluster compute their tiles together, and a dynamic tile scheduler gives one to each");
-  EXPECT_EQ(refusal({true, "dynamic", false, ""}, 1, 0),
+  EXPECT_EQ(refusal({true, "dynamic", false, ""}, 1, false),
             impossible + "it needs a producer, which the kernel has not");
-  EXPECT_EQ(refusal({true, "static", false, ""}, 1, 0),
+  EXPECT_EQ(refusal({true, "static", false, ""}, 1, false),
             impossible + "it needs a producer, which the kernel has not");
   EXPECT_EQ(refusal({true, "static", true, ""}),
             impossible + "only a dynamic tile scheduler skips tiles ('skip_empty_tiles')");
@@ -152,15 +152,17 @@ TEST(Roles, RegistersAreMovedWhereOneWarpBesideLeavesTooFew) {
                         " copy C[by * 128 :+ 128, bx * 256 :+ 256] -> old\n"
                         " parallel i, j in 128, 256 {\n acc[i, j] = acc[i, j] + old[i, j]\n }\n";
   for (const auto& [text, expected] :
-       {std::pair(gemm_text(128, 256, 64, 3, 256), plan::RolePlan{32, 0, 0, ""}),
-        std::pair(gemm_text(128, 256, 64, 3, 256, "f32", old, add), plan::RolePlan{128, 24, 240, ""}),
-        std::pair(gemm_text(192, 256, 64, 2, 384), plan::RolePlan{128, 32, 160, ""})}) {
+       {std::pair(gemm_text(128, 256, 64, 3, 256), std::array<int64_t, 3>{1, 0, 0}),
+        std::pair(gemm_text(128, 256, 64, 3, 256, "f32", old, add), std::array<int64_t, 3>{4, 24, 240}),
+        std::pair(gemm_text(192, 256, 64, 2, 384), std::array<int64_t, 3>{4, 32, 160})}) {
     auto p = program_from(text);
     ASSERT_TRUE(p);
-    const plan::RolePlan roles = *planned(*p).kernels[0].roles;
-    EXPECT_EQ(roles.producer_threads, expected.producer_threads) << roles.reason;
-    EXPECT_EQ(roles.producer_registers, expected.producer_registers) << roles.reason;
-    EXPECT_EQ(roles.consumer_registers, expected.consumer_registers) << roles.reason;
+    const std::vector<plan::RolePlan> roles = *planned(*p).kernels[0].roles;
+    ASSERT_EQ(roles.size(), 2u);
+    const auto& [warps, registers, computing] = expected;
+    EXPECT_EQ(roles[1].warps, warps) << roles[1].reason;
+    EXPECT_EQ(roles[1].registers, registers) << roles[1].reason;
+    EXPECT_EQ(roles[0].registers, computing) << roles[1].reason;
   }
 }
 
