@@ -47,16 +47,12 @@ class Overlap {
     }
     find_places(dependences, unit_of, facts);
     add_edges(dependences, unit_of, facts);
+    order_nested_tiles(p, loop, facts);
     for (const std::set<int>& values : facts.handed_over) {
       LoopTiles tiles;
       for (int v : values)
         if (const auto count = slots.find(v); count != slots.end()) tiles.slots = count->second;
-      for (size_t u = 0; u < units_.size(); ++u)
-        if (std::any_of(units_[u].begin(), units_[u].end(), [&](const KernelOp* op) {
-              return std::any_of(op->accesses.begin(), op->accesses.end(),
-                                 [&](const auto& a) { return values.count(a.value) > 0; });
-            }))
-          tiles.users.push_back(u);
+      tiles.users = users_of(values);
       graph_.tiles.push_back(std::move(tiles));
     }
   }
@@ -112,6 +108,38 @@ class Overlap {
       };
       e.queued = value >= 0 && writes(ops_.ops[d.from.value]) && writes(ops_.ops[d.to.value]);
       graph_.edges.push_back(e);
+    }
+  }
+
+  std::vector<size_t> users_of(const std::set<int>& values) const {
+    std::vector<size_t> users;
+    for (size_t u = 0; u < units_.size(); ++u)
+      if (std::any_of(units_[u].begin(), units_[u].end(), [&](const KernelOp* op) {
+            return std::any_of(op->accesses.begin(), op->accesses.end(),
+                               [&](const auto& a) { return values.count(a.value) > 0; });
+          }))
+        users.push_back(u);
+    return users;
+  }
+
+  // A producer comes to a tile of the next iteration when it has filled those of a loop inside, which takes as
+  // many slots as that loop has iterations: they are given back first.
+  void order_nested_tiles(const ir::Program& p, const ir::Loop& loop, const OverlapFacts& facts) {
+    std::set<ir::StmtId> inside;
+    ir::for_each_statement(p, loop.body, [&](ir::StmtId s, int) {
+      if (const auto* l = p.as<ir::Loop>(s); l && l->kind != ir::LoopKind::parallel)
+        ir::for_each_statement(p, l->body, [&](ir::StmtId id, int) { inside.insert(id); });
+    });
+    for (const std::set<int>& inner : facts.handed_over) {
+      const bool nested = std::any_of(ops_.ops.begin(), ops_.ops.end(), [&](const KernelOp& op) {
+        return facts.turns.copies.count(&op) && inner.count(op.accesses.back().value) &&
+               inside.count(op.stmt);
+      });
+      if (!nested) continue;
+      for (const std::set<int>& other : facts.handed_over)
+        for (size_t from : users_of(inner))
+          for (size_t to : users_of(other))
+            if (from != to) graph_.edges.push_back({from, to, 1, false});
     }
   }
 
