@@ -112,8 +112,8 @@ struct LoweredRole {
   bool groups_closed_by_loop = false;        // async copies belong to a pipelined loop's group
 };
 
-// One kernel while it is lowered. Statements are made in the order in which they run: what a member says holds
-// where the next statement goes.
+// One kernel while it is lowered. Statements are made in the order in which they run: what a member says
+// holds where the next statement goes.
 struct LoweringContext {
   LoweringContext(const ir::Program& p, const expand::ScheduledKernel& scheduled, const target::Target& t);
   ~LoweringContext();

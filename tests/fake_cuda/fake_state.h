@@ -99,7 +99,8 @@ struct State {
   bool stuck = false;
 };
 
-// What a thread has of its own lies in memory that the library reserves as it is loaded, and needs no destructor:
+// What a thread has of its own lies in memory that the library reserves as it is loaded, and needs no
+// destructor:
 // the system ends a process that finds no memory for either later on.
 #define FAKE_THREAD_LOCAL [[gnu::tls_model("initial-exec")]] constinit thread_local
 
