@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <unordered_map>
 #include <variant>
 #include <vector>
@@ -51,6 +52,11 @@ class Context {
   void rollback(Mark mark);
 
   std::optional<VarFacts> facts_of(ir::VarId var) const;
+  // What assumptions say of atoms and of conditions as they stand.
+  std::span<const Sum> non_negative_sums() const { return linear_; }
+  std::optional<Interval> assumed_bounds(ir::ExprId atom) const { return found(bounds_, atom); }
+  std::optional<int64_t> assumed_divisor(ir::ExprId atom) const { return found(divisors_, atom); }
+  std::optional<bool> assumed_truth(ir::ExprId condition) const { return found(truths_, condition); }
 
   // Steps one question may take.
   void set_step_budget(int64_t steps) { step_budget_ = steps; }
@@ -59,7 +65,11 @@ class Context {
   Analyzer& analyzer() { return *analyzer_; }  // internal to src/arith
 
  private:
-  friend class Analyzer;
+  template <class Value>
+  static std::optional<Value> found(const std::unordered_map<ir::ExprId, Value>& facts, ir::ExprId of) {
+    const auto it = facts.find(of);
+    return it == facts.end() ? std::nullopt : std::optional<Value>(it->second);
+  }
 
   struct UndoVar { ir::VarId var; std::optional<VarFacts> before; };
   struct UndoLinear {};

@@ -34,8 +34,7 @@ ExprId Analyzer::simplify_bool(ExprId e) {
     r = simplify_load(e);
   }
   for (ExprId known : {e, r})
-    if (auto it = ctx_.truths_.find(known); it != ctx_.truths_.end())
-      return pool_.const_int(it->second, DType::boolean);
+    if (const auto truth = ctx_.assumed_truth(known)) return pool_.const_int(*truth, DType::boolean);
   return r;
 }
 

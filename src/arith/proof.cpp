@@ -34,7 +34,7 @@ bool Analyzer::non_negative(const Sum& s, int depth) {
 
 // s >= 0 follows from a*s - b*f >= 0 for a fact f >= 0 and a, b > 0; a and b are chosen to cancel one term.
 bool Analyzer::proved_by_facts(const Sum& s, int depth) {
-  for (const Sum& f : ctx_.linear_) {
+  for (const Sum& f : ctx_.non_negative_sums()) {
     std::pair<int64_t, int64_t> tried{0, 0};
     for (const Term& t : f.terms) {
       int64_t k = s.coeff_of(t.atom);

@@ -56,7 +56,7 @@ Interval Analyzer::atom_range(ExprId atom) {
   depth_++;
   Interval r = structural_range(atom);
   depth_--;
-  if (auto it = ctx_.bounds_.find(atom); it != ctx_.bounds_.end()) r = intersect(r, it->second);
+  if (const auto bounds = ctx_.assumed_bounds(atom)) r = intersect(r, *bounds);
   if (!exhausted()) ranges_.insert_or_assign(atom, r);
   return r;
 }
@@ -199,9 +199,9 @@ int64_t Analyzer::atom_divisor(ExprId atom) {
   depth_++;
   int64_t d = structural_divisor(atom);
   depth_--;
-  if (auto it = ctx_.divisors_.find(atom); it != ctx_.divisors_.end() && d != 0) {
-    std::optional<int64_t> lcm = checked_mul(d, it->second / gcd_of(d, it->second));
-    d = lcm ? *lcm : std::max(d, it->second);
+  if (const auto known = ctx_.assumed_divisor(atom); known && d != 0) {
+    std::optional<int64_t> lcm = checked_mul(d, *known / gcd_of(d, *known));
+    d = lcm ? *lcm : std::max(d, *known);
   }
   if (!exhausted()) atom_divisors_.insert_or_assign(atom, d);
   return d;

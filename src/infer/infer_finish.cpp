@@ -89,9 +89,9 @@ Fragment Inference::reduce_iteration(size_t index) {
   if (iteration_[index]) return *iteration_[index];
   const KernelOp& op = ops_.ops[index];
   int src = op.accesses[0].value;
-  if (distributed(op, src) && fragment(state_, src).shape() == iteration_extents(op))
+  if (distributed(op, src) && fragment(state_, src).shape() == iteration_extents(p_, op))
     return fragment(state_, src);
-  return candidates(op).front();
+  return candidates_.of(op).front();
 }
 
 Fragment Inference::element_iteration(size_t index, plan::OpPlan& plan) {
@@ -119,7 +119,7 @@ Fragment Inference::element_iteration(size_t index, plan::OpPlan& plan) {
     plan.reason = "every thread writes its own copy";
     return Fragment::replicated(op.view.extents, in_.threads);
   }
-  std::vector<Fragment> list = candidates(op);
+  std::vector<Fragment> list = candidates_.of(op);
   size_t best = 0;
   double best_cost = INFINITY;
   for (size_t i = 0; i < list.size(); ++i) {
@@ -173,7 +173,7 @@ void Inference::reduce_conversions(const KernelOp& op, const Fragment& iteration
     const Fragment& held = fragment(state_, src);
     std::vector<int> same(static_cast<size_t>(held.rank()));
     std::iota(same.begin(), same.end(), 0);
-    const bool whole = held.shape() == iteration_extents(op);
+    const bool whole = held.shape() == iteration_extents(p_, op);
     if (whole ? !held.covers(iteration, same) : !everywhere(src) || held.registers() > kMaxRegisterChoices)
       return cannot_hold(op, src,
                          whole ? "reduces elements that its threads do not hold" : "reduces a part of it",

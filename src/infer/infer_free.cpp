@@ -115,7 +115,7 @@ void Inference::free_value(size_t v) {
 }
 
 void Inference::try_roots(size_t index, RootSearch& search) {
-  const std::vector<int> forms = candidate_forms(ops_.ops[index]);
+  const std::vector<int> forms = candidates_.forms_of(ops_.ops[index]);
   for (int form : forms) {
     const size_t mark = pinned_order_.size();
     if (seed(index, form)) {

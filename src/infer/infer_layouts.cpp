@@ -13,6 +13,43 @@ using layout::Fragment;
 using layout::Layout;
 using plan::Origin;
 
+namespace {
+
+// Of the kernel whose values they are.
+UnrolledVars unrolled_vars(const InferInput& in) {
+  if (in.ops.values.empty()) return UnrolledVars(in.program);
+  const int kernel = in.program.buffer(in.ops.values[0].buffer).kernel;
+  return UnrolledVars(in.program, in.program.kernels[static_cast<size_t>(kernel)].body);
+}
+
+}  // namespace
+
+Inference::Inference(const InferInput& in, const InMemory& in_memory)
+    : in_(in),
+      p_(in.program),
+      ops_(in.ops),
+      in_memory_(in_memory),
+      in_registers_(in.ops, in_memory),
+      unrolled_(unrolled_vars(in)),
+      forms_(in.ops),
+      candidates_(in, in_registers_, forms_) {
+  const size_t n = ops_.values.size();
+  state_.known.fragments.resize(n);
+  state_.known.memories.resize(n);
+  state_.form.resize(n, -1);
+  state_.origin.resize(n, plan::Origin::free);
+  state_.reason.resize(n);
+  state_.pinned_by.resize(n);
+  result_.ops.resize(ops_.ops.size());
+  iteration_.resize(ops_.ops.size());
+  users_.resize(n);
+  for (size_t i = 0; i < ops_.ops.size(); ++i)
+    for (const OpAccess& a : ops_.ops[i].accesses)
+      if (a.value >= 0 && (users_[static_cast<size_t>(a.value)].empty() ||
+                           users_[static_cast<size_t>(a.value)].back() != i))
+        users_[static_cast<size_t>(a.value)].push_back(i);
+}
+
 Expected<InferResult> Inference::run() {
   find_islands();
   take_given();

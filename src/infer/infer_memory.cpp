@@ -14,28 +14,6 @@ using layout::Fragment;
 using layout::Layout;
 using plan::Origin;
 
-void Inference::find_unrolled(const ir::Block& block) {
-  for (ir::StmtId id : block) {
-    if (const auto* loop = p_.as<ir::Loop>(id); loop && loop->kind != ir::LoopKind::parallel) {
-      if (loop->kind == ir::LoopKind::unroll && p_.exprs.is_const_int(loop->extents[0]) &&
-          is_constant(loop->begin, {}))
-        unrolled_.insert(loop->vars[0]);
-      find_unrolled(loop->body);
-    }
-    if (const auto* branch = p_.as<ir::Branch>(id)) {
-      find_unrolled(branch->then_body);
-      find_unrolled(branch->else_body);
-    }
-  }
-}
-
-// A constant once loops are unrolled, but for `walked`, the variables of an iteration.
-bool Inference::is_constant(ir::ExprId index, std::span<const ir::VarId> walked) const {
-  return analysis::is_constant_with(p_.exprs, index, [&](ir::VarId v) {
-    return unrolled_.count(v) > 0 || std::find(walked.begin(), walked.end(), v) != walked.end();
-  });
-}
-
 InMemory given_in_memory(const InferInput& in) {
   InMemory list;
   if (!in.given || in.threads == 1) return list;
@@ -137,7 +115,7 @@ bool Inference::reads_any_element(const std::vector<ir::ExprId>& roots, ir::Buff
   const auto chosen = [&](ir::ExprId load, const ir::ExprNode& n) {
     const auto indices = p_.exprs.indices(load);
     return n.object == buffer && std::any_of(indices.begin(), indices.end(),
-                                             [&](ir::ExprId index) { return !is_constant(index, {}); });
+                                             [&](ir::ExprId index) { return !unrolled_.fix(index); });
   };
   return std::any_of(roots.begin(), roots.end(),
                      [&](ir::ExprId root) { return analysis::any_load(p_.exprs, root, chosen); });
@@ -203,7 +181,7 @@ bool Inference::too_many_choices(const KernelOp& op, const Fragment& iteration, 
   for (size_t d = 0; d < a.dim_of.size(); ++d) {
     if (held.shape()[d] == 1 || threads_walk(held, static_cast<int>(d))) continue;
     const int k = a.dim_of[d];
-    if (a.unknown[d].valid() && !is_constant(a.unknown[d], walked)) return true;
+    if (a.unknown[d].valid() && !unrolled_.fix(a.unknown[d], walked)) return true;
     if (k != ops::kUniformIndex && threads_walk(iteration, k == ops::kIrregularIndex ? -1 : k)) return true;
   }
   return false;

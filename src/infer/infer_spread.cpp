@@ -8,11 +8,6 @@ namespace tilegen::infer {
 using layout::Fragment;
 using plan::Origin;
 
-std::vector<int64_t> Inference::iteration_extents(const KernelOp& op) const {
-  if (op.form == OpForm::element) return op.view.extents;
-  return p_.as<ir::TileOp>(op.stmt)->operands[0].extents;
-}
-
 // What all points share says nothing about where they run.
 bool Inference::shared_by_all_points(const KernelOp& op, const ops::ElementAccess& a) const {
   const bool walked = std::any_of(a.dim_of.begin(), a.dim_of.end(), [](int k) { return k >= 0; });

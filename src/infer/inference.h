@@ -2,11 +2,13 @@
 #pragma once
 
 #include <set>
-#include <span>
 
 #include "infer/access_cost.h"
+#include "infer/candidate_iterations.h"
 #include "infer/fragment_table.h"
+#include "infer/in_memory.h"
 #include "infer/infer_layouts.h"
+#include "infer/unrolled_vars.h"
 
 namespace tilegen::infer {
 
@@ -17,16 +19,6 @@ using analysis::OpForm;
 using analysis::Value;
 
 struct RootSearch;
-
-// Values of register scopes that are held in shared memory instead, and why.
-struct InMemory {
-  std::map<int, std::string> values;
-  // Those that must stay in registers: an op works on a copy in memory.
-  std::map<std::pair<size_t, int>, std::string> accesses;  // index of the op, value
-  bool empty() const { return values.empty() && accesses.empty(); }
-};
-// What the given schedule places there.
-InMemory given_in_memory(const InferInput& in);
 
 // What is decided so far.
 struct State {
@@ -39,25 +31,7 @@ struct State {
 
 class Inference {
  public:
-  Inference(const InferInput& in, const InMemory& in_memory)
-      : in_(in), p_(in.program), ops_(in.ops), in_memory_(in_memory), forms_(in.ops) {
-    size_t n = ops_.values.size();
-    state_.known.fragments.resize(n);
-    state_.known.memories.resize(n);
-    state_.form.resize(n, -1);
-    state_.origin.resize(n, plan::Origin::free);
-    state_.reason.resize(n);
-    state_.pinned_by.resize(n);
-    result_.ops.resize(ops_.ops.size());
-    iteration_.resize(ops_.ops.size());
-    users_.resize(n);
-    for (size_t i = 0; i < ops_.ops.size(); ++i)
-      for (const OpAccess& a : ops_.ops[i].accesses)
-        if (a.value >= 0 && (users_[static_cast<size_t>(a.value)].empty() ||
-                             users_[static_cast<size_t>(a.value)].back() != i))
-          users_[static_cast<size_t>(a.value)].push_back(i);
-    if (n > 0) find_unrolled(p_.kernels[kernel()].body);
-  }
+  Inference(const InferInput& in, const InMemory& in_memory);
   Expected<InferResult> run();
   // Values that an access keeps out of registers; run() has no result then.
   const InMemory& unheld() const { return unheld_; }
@@ -69,15 +43,8 @@ class Inference {
   void fail(DiagCode code, const std::string& op, std::string message, std::string hint, SourceLocation loc) {
     if (!failed()) error_ = Error(code, op, std::move(message), std::move(hint), std::move(loc));
   }
-  bool distributed(int v) const {
-    if (v < 0 || in_memory_.values.count(v)) return false;
-    ir::MemScope s = ops_.values[static_cast<size_t>(v)].scope;
-    return s == ir::MemScope::fragment || s == ir::MemScope::local;
-  }
-  // The op works on registers of the value.
-  bool distributed(const KernelOp& op, int v) const {
-    return distributed(v) && !in_memory_.accesses.count({static_cast<size_t>(&op - ops_.ops.data()), v});
-  }
+  bool distributed(int v) const { return in_registers_.has(v); }
+  bool distributed(const KernelOp& op, int v) const { return in_registers_.has(op, v); }
   bool everywhere(int v) const { return fragment(state_, v).replicas() == in_.threads; }
   bool pinned(const State& s, int v) const { return s.known.fragments[static_cast<size_t>(v)].has_value(); }
   const layout::Fragment& fragment(const State& s, int v) const {
@@ -117,8 +84,6 @@ class Inference {
   // Conditions, bounds, offsets and fill values: every thread reads them.
   void check_scalars();
   void check_register_counts();
-  void find_unrolled(const ir::Block& block);
-  bool is_constant(ir::ExprId index, std::span<const ir::VarId> walked) const;
   bool reads_any_element(const std::vector<ir::ExprId>& roots, ir::BufferId buffer) const;
   bool works_on_registers(int v) const;  // a matrix atom does
 
@@ -130,7 +95,6 @@ class Inference {
   void use_loop(size_t op_index, int v, const std::string& want, const std::string& have);
 
   // common: from pinned values through the ops that touch them (infer_spread.cpp)
-  std::vector<int64_t> iteration_extents(const KernelOp& op) const;
   // Pinned access whose layout says most about the iterations: most dimensions walked, then strictness, then
   // order.
   int root_access(size_t index);
@@ -151,18 +115,7 @@ class Inference {
   void propagate(std::set<size_t> dirty);
   std::set<size_t> users_since(size_t mark) const;  // ops that touch what was pinned since
 
-  // free: iterations that are tried (infer_candidates.cpp), roots for what is left (infer_free.cpp)
-  // Row-major iteration with the vector along `dim`.
-  std::optional<layout::Fragment> vectors_along(const std::vector<int64_t>& extents, int dim,
-                                                int64_t vector) const;
-  std::optional<layout::Fragment> vectors_in_blocks(const std::vector<int64_t>& extents, int dim,
-                                                    int64_t vector, int64_t block) const;
-  std::optional<layout::Fragment> axis_in_registers(const std::vector<int64_t>& extents, int axis,
-                                                    int64_t vector) const;
-  int64_t block_along(const KernelOp& op, int dim) const;
-  std::map<int, int64_t> vector_dims(const KernelOp& op) const;
-  std::vector<layout::Fragment> candidates(const KernelOp& op) const;
-  const std::vector<int>& candidate_forms(const KernelOp& op);
+  // free: roots for what is left (infer_free.cpp)
   double cost_of(size_t index, const layout::Fragment& iteration) const;
   // Of an op as it follows from what is pinned; 0 where nothing follows.
   double rooted_cost(size_t index);
@@ -212,17 +165,17 @@ class Inference {
   const ir::Program& p_;
   const KernelOps& ops_;
   const InMemory& in_memory_;
+  const RegisterValues in_registers_;
+  const UnrolledVars unrolled_;
   InMemory unheld_;
-  std::vector<int> islands_;      // by value: one value of those that ops join
-  std::set<int> unsettled_;       // islands
-  std::set<ir::VarId> unrolled_;  // variables of loops that are unrolled
+  std::vector<int> islands_;  // by value: one value of those that ops join
+  std::set<int> unsettled_;   // islands
   State state_;
   FragmentTable forms_;
-  std::vector<std::vector<size_t>> users_;               // by value: the ops that touch it, in their order
-  std::vector<int> pinned_order_;                        // values, as they were pinned
-  std::map<std::pair<size_t, int>, int> reduced_forms_;  // by op and form of its source
-  // by extents, dims of vectors with their blocks, axis of a scan or -1
-  std::map<std::tuple<std::vector<int64_t>, std::map<int, int64_t>, int>, std::vector<int>> candidate_forms_;
+  CandidateIterations candidates_;
+  std::vector<std::vector<size_t>> users_;                  // by value: the ops that touch it, in their order
+  std::vector<int> pinned_order_;                           // values, as they were pinned
+  std::map<std::pair<size_t, int>, int> reduced_forms_;     // by op and form of its source
   std::vector<double> costs_;                               // by op, of what was pinned when a search began
   std::vector<std::optional<layout::Fragment>> iteration_;  // given, by op
   std::set<size_t> fallback_to_loop_;

@@ -1,8 +1,11 @@
 // Iteration layouts -> loop nests. Register digits become loops, slowest first; the unit digit becomes the
 // vector.
+#include "lower/iteration.h"
+
 #include <algorithm>
 
-#include "lower/kernel_lowering.h"
+#include "lower/gpu/code_size.h"
+#include "lower/lowering_context.h"
 #include "support/checked.h"
 
 namespace tilegen::lower {
@@ -13,9 +16,9 @@ using layout::Digit;
 constexpr int64_t kUnroll = 4;
 constexpr int64_t kCopiesTogether = 8;  // of the body of a loop that stays rolled
 
-Nest KernelLowering::make_nest(const layout::Fragment& iteration, int64_t vector,
-                               const std::vector<int64_t>& extents) {
-  ir::ExprPool& e = out_.exprs;
+Nest make_nest(LoweringContext& k, const layout::Fragment& iteration, int64_t vector,
+               const std::vector<int64_t>& extents) {
+  ir::ExprPool& e = k.out.exprs;
   std::vector<Digit> digits;
   for (const Digit& d : iteration.map().digits())
     if (d.dim != layout::kReplica && d.output == layout::kRegister) digits.push_back(d);
@@ -25,8 +28,8 @@ Nest KernelLowering::make_nest(const layout::Fragment& iteration, int64_t vector
   nest.point.assign(extents.size(), e.const_int(0));
   nest.inside = e.const_int(1, ir::DType::boolean);
   auto loop = [&](int64_t extent, thread::LoopForm form, const char* name) {
-    VarId var = out_.add_var(name + std::to_string(out_.vars.size()), ir::VarKind::loop);
-    ctx_.bind(var, 0, extent - 1);
+    VarId var = k.out.add_var(name + std::to_string(k.out.vars.size()), ir::VarKind::loop);
+    k.ctx.bind(var, 0, extent - 1);
     nest.loops.push_back({var, extent, form});
     return e.var(var);
   };
@@ -54,25 +57,26 @@ Nest KernelLowering::make_nest(const layout::Fragment& iteration, int64_t vector
     nest.point[dim] = e.add(nest.point[dim], e.mul(value, d.weight));
     reach[dim] += (d.extent - 1) * d.weight;
   }
-  for (size_t k = 0; k < extents.size(); ++k) {
-    nest.point[k] = simplified(nest.point[k]);
-    if (reach[k] > extents[k])
-      nest.inside = e.logical_and(nest.inside, e.lt(nest.point[k], e.const_int(extents[k])));
+  for (size_t d = 0; d < extents.size(); ++d) {
+    nest.point[d] = k.simplified(nest.point[d]);
+    if (reach[d] > extents[d])
+      nest.inside = e.logical_and(nest.inside, e.lt(nest.point[d], e.const_int(extents[d])));
   }
   return nest;
 }
 
-thread::Block KernelLowering::wrap(const Nest& nest, size_t first, size_t last, thread::Block body,
-                                   const std::string& origin) {
+thread::Block wrap(LoweringContext& k, const Nest& nest, size_t first, size_t last, thread::Block body,
+                   const std::string& origin) {
   int64_t copies = 1;
-  const std::vector<bool> rolled = rolled_loops(nest, first, last, body, origin, copies);
+  const std::vector<bool> rolled = rolled_loops(k, nest, first, last, body, origin, copies);
   for (size_t i = last; i-- > first;) {
     const NestLoop& l = nest.loops[i];
     if (rolled[i]) {
-      body = rolled_loop(l, std::max<int64_t>(1, kCopiesTogether / copies), std::move(body), origin);
+      body = rolled_loop(k, l, std::max<int64_t>(1, kCopiesTogether / copies), std::move(body), origin);
       copies = kCopiesTogether;  // loops around it write nothing out
     } else {
-      body = {out_.add(thread::Loop{l.var, out_.exprs.const_int(l.extent), l.form, std::move(body)}, origin)};
+      body = {
+          k.out.add(thread::Loop{l.var, k.out.exprs.const_int(l.extent), l.form, std::move(body)}, origin)};
     }
   }
   return body;

@@ -1,6 +1,7 @@
 // What the files of this folder hand each other: nests of loops, fragments in registers, operands, pipelines.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -17,6 +18,8 @@ namespace tilegen::lower {
 using ir::ExprId;
 using ir::VarId;
 using thread::MemoryId;
+
+struct LoweringContext;  // lowering_context.h
 
 struct LoopBounds {
   ExprId begin, extent;
@@ -41,6 +44,14 @@ struct Nest {
   std::map<VarId, ExprId> thread_digits;
   // GPU: of the threads that walk this point, the one that writes to memory; invalid when there is only one.
   ExprId writer;
+};
+
+// Puts what is done at a point of the nest into the body of its innermost loop.
+using EmitPoint = std::function<void(const Nest&, thread::Block&)>;
+
+// GPU: 0 <= index, or index < extent where there is one; a dimension of a tensor.
+struct Bound {
+  ExprId index, extent;
 };
 
 // GPU: where the registers of a fragment are and how its elements are spread over threads and registers.

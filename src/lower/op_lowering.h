@@ -1,19 +1,20 @@
 // One op while it is lowered: what ops ask of lowering (ops::LowerSink), and the forms it gives them.
 #pragma once
 
-#include "lower/kernel_lowering.h"
+#include "lower/lowering_context.h"
+#include "ops/layout_rule.h"
 #include "ops/lower_sink.h"
 
 namespace tilegen::lower {
 
 class OpLowering final : public ops::LowerSink {
  public:
-  OpLowering(KernelLowering& k, const analysis::KernelOp& op, const plan::OpPlan& plan, thread::Block& out)
-      : k_(k), op_(op), plan_(plan), out_(out), tile_op_(k.p_.as<ir::TileOp>(op.stmt)) {}
+  OpLowering(LoweringContext& k, const analysis::KernelOp& op, const plan::OpPlan& plan, thread::Block& out)
+      : k_(k), op_(op), plan_(plan), out_(out), tile_op_(k.in.program.as<ir::TileOp>(op.stmt)) {}
 
   void parallel_loop();  // element form that is no tile op
 
-  ir::ExprPool& exprs() override { return k_.out_.exprs; }
+  ir::ExprPool& exprs() override { return k_.out.exprs; }
   ir::DType type(int operand) const override;
   ExprId load(int operand, std::span<const ExprId> point) override;
   ExprId value() override;
@@ -23,7 +24,6 @@ class OpLowering final : public ops::LowerSink {
   void contract(int a, int b, int c, bool clear) override;
 
  private:
-  friend class KernelLowering;
   std::vector<ExprId> element_at(int operand, std::span<const ExprId> point) const;
   std::vector<int64_t> iteration_extents() const;
   // Emits the nest around `emit(point, predicate, stores)`, twice (interior and edge) where bounds can be
@@ -54,8 +54,7 @@ class OpLowering final : public ops::LowerSink {
   // gpu/reduce.cpp
   void reduce_in_block(int src, int dst, ir::ReduceKind kind, int axis, bool accumulate);
 
-  class BlockScan;  // gpu/scan.cpp
-  void scan_in_block(int src, int dst, const ops::Scan& scan);
+  void scan_in_block(int src, int dst, const ops::Scan& scan);  // gpu/scan.cpp
 
   // gpu/gemm.cpp, gpu/async.cpp
   void contract_warp_mma(int a, int b, int c, bool clear);
@@ -66,15 +65,14 @@ class OpLowering final : public ops::LowerSink {
   void find_async_facts(int operand);
   std::optional<thread::Block> async_copies(int src, int dst, int64_t width, bool& edges, ExprId* interior);
 
-  KernelLowering& k_;
+  LoweringContext& k_;
   const analysis::KernelOp& op_;
   const plan::OpPlan& plan_;
   thread::Block& out_;
   const ir::TileOp* tile_op_;
-  ExprId no_padding_;  // loads of the point being emitted need it; invalid: nothing beyond bounds
-  std::map<int, std::vector<int>> region_dims_;  // operand -> buffer dimension's iteration dimension
-  std::set<MemoryId> written_;                   // GPU: by one thread of several that walk the point, so far
-  std::set<int> some_hold_;                      // GPU: values whose elements more threads compute than hold
+  ExprId no_padding_;           // loads of the point being emitted need it; invalid: nothing beyond bounds
+  std::set<MemoryId> written_;  // GPU: by one thread of several that walk the point, so far
+  std::set<int> some_hold_;     // GPU: values whose elements more threads compute than hold
 };
 
 }  // namespace tilegen::lower

@@ -4,29 +4,33 @@
 #include <algorithm>
 
 #include "arith/prove.h"
+#include "lower/addressing.h"
+#include "lower/iteration.h"
+#include "lower/lowering_context.h"
 #include "lower/op_lowering.h"
 #include "lower/reduction_math.h"
+#include "ops/layout_rule.h"
 
 namespace tilegen::lower {
 
 void OpLowering::scan(int src, int dst, const ops::Scan& scan) {
   if (!has_iteration()) return;
   if (k_.block_threads()) return scan_in_block(src, dst, scan);
-  if (k_.facts_) return;
-  ir::ExprPool& e = k_.out_.exprs;
+  if (k_.facts) return;
+  ir::ExprPool& e = k_.out.exprs;
   const ir::DType to = type(dst);
   const int64_t bytes = std::max(ir::dtype_bytes(to), ir::dtype_bytes(type(src)));
-  const auto mark = k_.ctx_.mark();
+  const auto mark = k_.ctx.mark();
   const auto along = [&](const Nest& nest, const NestLoop& loop) {
     return scan.axis >= 0 && arith::depends_on(e, nest.point[static_cast<size_t>(scan.axis)], loop.var);
   };
   const auto in_lanes_of = [](const Nest& nest) {
     return !nest.loops.empty() && nest.loops.back().form == thread::LoopForm::vectorized;
   };
-  Nest nest = k_.make_nest(*plan_.iteration, k_.target_.vector_bytes / bytes, op_.view.extents);
+  Nest nest = make_nest(k_, *plan_.iteration, k_.in.target.vector_bytes / bytes, op_.view.extents);
   if (in_lanes_of(nest) && along(nest, nest.loops.back())) {
-    k_.ctx_.rollback(mark);
-    nest = k_.make_nest(*plan_.iteration, 1, op_.view.extents);
+    k_.ctx.rollback(mark);
+    nest = make_nest(k_, *plan_.iteration, 1, op_.view.extents);
   }
   const bool vectorized = in_lanes_of(nest);
   const int64_t width = vectorized ? nest.loops.back().extent : 1;
@@ -35,26 +39,26 @@ void OpLowering::scan(int src, int dst, const ops::Scan& scan) {
   for (size_t i = 0; i + (vectorized ? 1 : 0) < nest.loops.size(); ++i)
     (along(nest, nest.loops[i]) ? inner : kept).push_back(nest.loops[i]);
   const auto step = [&](const NestLoop& loop) {
-    const auto split = arith::split_affine(k_.ctx_, nest.point[static_cast<size_t>(scan.axis)], loop.var);
+    const auto split = arith::split_affine(k_.ctx, nest.point[static_cast<size_t>(scan.axis)], loop.var);
     return split && split->stride ? *split->stride : 0;
   };
   std::sort(inner.begin(), inner.end(),
             [&](const NestLoop& a, const NestLoop& b) { return step(a) > step(b); });
 
   thread::Memory m;
-  m.name = "running" + std::to_string(k_.out_.memories.size());
+  m.name = "running" + std::to_string(k_.out.memories.size());
   m.space = thread::Space::local;
   m.type = to;
   m.elements = width;
   m.alignment = std::max<int64_t>(width * ir::dtype_bytes(to), 1);
   m.in_registers = true;
-  const MemoryId running = k_.out_.add_memory(std::move(m));
+  const MemoryId running = k_.out.add_memory(std::move(m));
   const auto in_lanes = [&](thread::Block body) {
     if (!vectorized) return body;
-    return k_.wrap(nest, nest.loops.size() - 1, nest.loops.size(), std::move(body), op_.path);
+    return wrap(k_, nest, nest.loops.size() - 1, nest.loops.size(), std::move(body), op_.path);
   };
   const auto set_running = [&](ExprId value) {
-    return in_lanes({k_.out_.add(thread::Store{running, lane, value, ExprId(), false, ExprId()}, op_.path)});
+    return in_lanes({k_.out.add(thread::Store{running, lane, value, ExprId(), false, ExprId()}, op_.path)});
   };
   const ExprId total = e.load(running, to, std::vector<ExprId>{lane});
   const ExprId identity = scan_identity(e, scan.kind, to);
@@ -64,7 +68,7 @@ void OpLowering::scan(int src, int dst, const ops::Scan& scan) {
     ExprId& at = points.point[static_cast<size_t>(scan.axis)];
     at = k_.simplified(e.sub(e.const_int(op_.view.extents[static_cast<size_t>(scan.axis)] - 1), at));
   }
-  no_padding_ = k_.both(ExprId(), nest.inside);
+  no_padding_ = both(k_, ExprId(), nest.inside);
   ExprId value = e.cast(to, load(src, points.point));
   if (no_padding_) value = e.select(no_padding_, value, identity);
   no_padding_ = ExprId();
@@ -73,12 +77,12 @@ void OpLowering::scan(int src, int dst, const ops::Scan& scan) {
                 total, ExprId(), write);
   write = in_lanes(std::move(write));
   body.insert(body.end(), write.begin(), write.end());
-  body = k_.wrap(Nest{inner, {}, {}}, 0, inner.size(), std::move(body), op_.path);
+  body = wrap(k_, Nest{inner, {}, {}}, 0, inner.size(), std::move(body), op_.path);
   thread::Block all = set_running(identity);
   all.insert(all.end(), body.begin(), body.end());
-  all = k_.wrap(Nest{kept, {}, {}}, 0, kept.size(), std::move(all), op_.path);
+  all = wrap(k_, Nest{kept, {}, {}}, 0, kept.size(), std::move(all), op_.path);
   out_.insert(out_.end(), all.begin(), all.end());
-  k_.ctx_.rollback(mark);
+  k_.ctx.rollback(mark);
 }
 
 }  // namespace tilegen::lower

@@ -1,9 +1,10 @@
 // Statements of the scheduled program -> thread statements: roles, loops and what hands tiles over.
-// Operations are KernelLowering's.
+// Operations are operation.h's.
 #pragma once
 
+#include "lower/gpu/carried_sums.h"
 #include "lower/gpu/gemm.h"
-#include "lower/kernel_lowering.h"
+#include "lower/lowering_context.h"
 
 namespace tilegen::lower {
 
@@ -14,8 +15,7 @@ struct LoopScope {
   ExprId begin, extent;
   ExprId end;        // the extent, as the statements of a remainder know it
   bool fed = false;  // by a producer: iterations are numbered over all runs of the loop
-  ExprId before;     // how often the loop has run
-  ExprId filled;     // and its pipelines were filled
+  ExprId filled;     // how often iterations have begun before the loop does, where roles count them
   ExprId newest;     // the counter of the steady state
   MemoryId answers;  // of peeks, by pipeline
   std::map<ir::StmtId, std::unique_ptr<StagedGemm>> products;  // with register prefetch
@@ -23,8 +23,8 @@ struct LoopScope {
 
 class ScheduledLowering {
  public:
-  ScheduledLowering(KernelLowering& k, const expand::ScheduledKernel& scheduled)
-      : k_(k), e_(k.out_.exprs), scheduled_(scheduled) {}
+  ScheduledLowering(LoweringContext& k, const expand::ScheduledKernel& scheduled)
+      : k_(k), e_(k.out.exprs), scheduled_(scheduled) {}
 
   void run();
 
@@ -36,8 +36,8 @@ class ScheduledLowering {
   void lower(const expand::Issue& s, thread::Block& out);
   void lower(const expand::Serial& s, thread::Block& out);
   void lower(const expand::Branch& s, thread::Block& out);
-  void lower(const expand::SplitSums& s, thread::Block& out) { k_.split_sums(s.loop, out); }
-  void lower(const expand::JoinSums& s, thread::Block& out) { k_.join_sums(s.loop, out); }
+  void lower(const expand::SplitSums& s, thread::Block& out) { split_sums(k_, s.loop, out); }
+  void lower(const expand::JoinSums& s, thread::Block& out) { join_sums(k_, s.loop, out); }
 
   // gpu/roles.cpp
   void roles();
@@ -77,13 +77,13 @@ class ScheduledLowering {
   MemoryId registers_at(const expand::ValueAt& v);
   StagedGemm& staged(ir::StmtId product);
 
-  const std::string& origin() const { return scope_ ? scope_->origin : k_.kernel_.name; }
+  const std::string& origin() const { return scope_ ? scope_->origin : k_.in.kernel.name; }
   template <class Node>
   void emit(Node node, thread::Block& out) {
-    out.push_back(k_.out_.add(std::move(node), origin()));
+    out.push_back(k_.out.add(std::move(node), origin()));
   }
 
-  KernelLowering& k_;
+  LoweringContext& k_;
   ir::ExprPool& e_;
   const expand::ScheduledKernel& scheduled_;
   LoopScope* scope_ = nullptr;

@@ -1,8 +1,14 @@
 // cp.async: copies in flight, their groups, and who touches their bytes meanwhile.
+#include "sim/async_copies.h"
+
 #include <algorithm>
 #include <cstring>
 
-#include "sim/block_executor.h"
+#include "sim/cluster_run.h"
+#include "sim/element_check.h"
+#include "sim/memory_access.h"
+#include "sim/run_findings.h"
+#include "sim/tensor_engine.h"
 
 namespace tilegen::sim {
 
@@ -12,52 +18,20 @@ namespace {
 
 uint32_t bit(int lane) { return uint32_t{1} << lane; }
 
-}  // namespace
-
-void BlockExecutor::global_access(const Warp& w, uint32_t access, int lane, uint64_t address, int64_t bytes,
-                                  bool write) {
-  if (write && watched_sources_ > 0) check_sources(w, access, lane, address, bytes);
-  global_access(actor(w, lane, access), address, bytes, write);
-}
-
-void BlockExecutor::global_access(const SharedHistory::Actor& who, uint64_t address, int64_t bytes,
-                                  bool write) {
-  if (!options_.check_races || launch_.global == nullptr) return;
-  GlobalHistory::Actor by{who};
-  const auto thread_of_party = [&](int64_t thread) {
-    const auto party = static_cast<size_t>(thread / kLanes);
-    return party < warps_.size() ? thread : asked_by_[party];
-  };
-  by.block = block_ + thread_of_party(by.thread) / block_threads();
-  const GlobalHistory::Found f =
-      write ? launch_.global->write(by, address, bytes) : launch_.global->read(by, address, bytes);
-  if (f.trouble.conflict == Conflict::none) return;
-  const MemoryView& m = memory(code_.accesses[who.access].memory);
-  Event e;
-  e.kind = FindingKind::data_race;
-  e.access = who.access;
-  e.other_access = f.trouble.other_access;
-  e.block = block_;
-  e.other_block = f.other_block;
-  e.thread = thread_of_party(by.thread);
-  e.other_thread = thread_of_party(f.trouble.other_thread);
-  e.element = (static_cast<int64_t>(f.at) - static_cast<int64_t>(m.address)) / m.element;
-  report(std::move(e));
-}
-
 // A store to what a copy of this block still reads.
-void BlockExecutor::check_sources(const Warp& w, uint32_t access, int lane, uint64_t address, int64_t bytes) {
-  for (const Warp& owner : warps_)
+void check_sources(ClusterRun& run, const Warp& w, uint32_t access, int lane, uint64_t address,
+                   int64_t bytes) {
+  for (const Warp& owner : run.warps)
     for (uint32_t id : owner.copies) {
-      const Copy& c = copies_[id];
+      const CopyInFlight& c = run.copies[id];
       for (int l = 0; l < kLanes; ++l) {
         if ((c.pending & c.fetched & bit(l)) == 0) continue;
         const uint64_t from = c.from[static_cast<size_t>(l)];
         if (from >= address + static_cast<uint64_t>(bytes) ||
             address >= from + static_cast<uint64_t>(c.bytes))
           continue;
-        const MemoryView& m = memory(code_.accesses[access].memory);
-        return access_finding(FindingKind::async_source_changed, access, thread_of(w, lane),
+        const MemoryView& m = run.memory(run.code.accesses[access].memory);
+        return access_finding(run, FindingKind::async_source_changed, access, thread_of(w, lane),
                               static_cast<int64_t>(address - m.address) / m.element,
                               "an async copy reads it until it is waited for", c.src_access,
                               thread_of(owner, l));
@@ -65,33 +39,92 @@ void BlockExecutor::check_sources(const Warp& w, uint32_t access, int lane, uint
     }
 }
 
-void BlockExecutor::async_copy(Warp& w, const Step& s) {
-  const auto& n = node<thread::AsyncCopy>(s);
-  const MemoryView &dst = memory(n.dst), &src = memory(n.src);
-  const Addresses to = locate(w, s.access, w.mask, w.values.operand(s.x), true);
+// The bytes of one lane's copy arrive.
+void move(ClusterRun& run, CopyInFlight& c, int lane) {
+  std::byte* to = run.arena.data() + c.to[static_cast<size_t>(lane)];
+  if (c.fetched & bit(lane))
+    std::memcpy(to, std::bit_cast<const std::byte*>(c.from[static_cast<size_t>(lane)]),
+                static_cast<size_t>(c.bytes));
+  else
+    std::memset(to, 0, static_cast<size_t>(c.bytes));
+}
+
+void land(ClusterRun& run, Warp& w, CopyInFlight& c, uint32_t id, uint32_t lanes) {
+  const MemoryView& src = run.memory(run.code.accesses[c.src_access].memory);
+  for (int l = 0; l < kLanes; ++l) {
+    if ((lanes & bit(l)) == 0) continue;
+    if (run.options.async_latest) move(run, c, l);
+    if (run.options.check_races)
+      run.history.land(actor(run, w, l, c.dst_access), c.to[static_cast<size_t>(l)], c.bytes,
+                       id * kLanes + l + 1);
+    // The copy has read its source at any time up to now.
+    if (src.watched && (c.fetched & bit(l)))
+      global_access(run, w, c.src_access, l, c.from[static_cast<size_t>(l)], c.bytes, false);
+  }
+  c.pending &= ~lanes;
+  if (c.pending == 0 && src.watched && c.fetched != 0) --run.watched_sources;
+}
+
+}  // namespace
+
+void global_access(ClusterRun& run, const Warp& w, uint32_t access, int lane, uint64_t address, int64_t bytes,
+                   bool write) {
+  if (write && run.watched_sources > 0) check_sources(run, w, access, lane, address, bytes);
+  global_access(run, actor(run, w, lane, access), address, bytes, write);
+}
+
+void global_access(ClusterRun& run, const SharedHistory::Actor& who, uint64_t address, int64_t bytes,
+                   bool write) {
+  if (!run.options.check_races || run.launch.global == nullptr) return;
+  GlobalHistory::Actor by{who};
+  const auto thread_of_party = [&](int64_t thread) {
+    const auto party = static_cast<size_t>(thread / kLanes);
+    return party < run.warps.size() ? thread : run.asked_by[party];
+  };
+  by.block = run.block + thread_of_party(by.thread) / run.block_threads();
+  const GlobalHistory::Found f =
+      write ? run.launch.global->write(by, address, bytes) : run.launch.global->read(by, address, bytes);
+  if (f.trouble.conflict == Conflict::none) return;
+  const MemoryView& m = run.memory(run.code.accesses[who.access].memory);
+  Event e;
+  e.kind = FindingKind::data_race;
+  e.access = who.access;
+  e.other_access = f.trouble.other_access;
+  e.block = run.block;
+  e.other_block = f.other_block;
+  e.thread = thread_of_party(by.thread);
+  e.other_thread = thread_of_party(f.trouble.other_thread);
+  e.element = (static_cast<int64_t>(f.at) - static_cast<int64_t>(m.address)) / m.element;
+  report(run, std::move(e));
+}
+
+void async_copy(ClusterRun& run, Warp& w, const Step& s) {
+  const auto& n = run.node<thread::AsyncCopy>(s);
+  const MemoryView &dst = run.memory(n.dst), &src = run.memory(n.src);
+  const Addresses to = locate(run, w, s.access, w.mask, w.values.operand(s.x), true);
   const uint32_t wanted = s.z ? true_lanes(w, s.z, to.lanes) : to.lanes;
-  const Addresses from = locate(w, s.access2, wanted, w.values.operand(s.y), true);
-  check_alignment(w, s.access, to, n.bytes);
-  check_alignment(w, s.access2, from, n.bytes);
-  count_access(s.access, dst, to, n.bytes);
-  count_access(s.access2, src, from, n.bytes);
-  counters_.async_bytes += int64_t{n.bytes} * std::popcount(to.lanes);
+  const Addresses from = locate(run, w, s.access2, wanted, w.values.operand(s.y), true);
+  check_alignment(run, w, s.access, to, n.bytes);
+  check_alignment(run, w, s.access2, from, n.bytes);
+  count_access(run, s.access, dst, to, n.bytes);
+  count_access(run, s.access2, src, from, n.bytes);
+  run.counters.async_bytes += int64_t{n.bytes} * std::popcount(to.lanes);
   if (to.lanes == 0) return;
-  if (const StatementPlaces* places = statement_places(s.stmt); places != nullptr && places->copy) {
+  if (const StatementPlaces* places = statement_places(run, s.stmt); places != nullptr && places->copy) {
     std::array<int64_t, kLanes> from_index{}, to_index{};
     for (size_t l = 0; l < kLanes; ++l) {
       from_index[l] = w.values.operand(s.y)[static_cast<int>(l)].i;
       to_index[l] = w.values.operand(s.x)[static_cast<int>(l)].i;
     }
-    check_copy(w, s.access, *places, from.lanes & to.lanes, n.src, from_index, n.dst, to_index);
+    check_copy(run, w, s.access, *places, from.lanes & to.lanes, n.src, from_index, n.dst, to_index);
   }
-  if (free_copies_.empty()) {
-    free_copies_.push_back(static_cast<uint32_t>(copies_.size()));
-    copies_.emplace_back();
+  if (run.free_copies.empty()) {
+    run.free_copies.push_back(static_cast<uint32_t>(run.copies.size()));
+    run.copies.emplace_back();
   }
-  const uint32_t id = free_copies_.back();
-  free_copies_.pop_back();
-  Copy& c = copies_[id];
+  const uint32_t id = run.free_copies.back();
+  run.free_copies.pop_back();
+  CopyInFlight& c = run.copies[id];
   c.pending = to.lanes;
   c.fetched = from.lanes;
   c.dst_access = s.access;
@@ -102,68 +135,44 @@ void BlockExecutor::async_copy(Warp& w, const Step& s) {
   for (size_t l = 0; l < kLanes; ++l) c.from[l] = static_cast<uint64_t>(from.at[l]);
   w.copies.push_back(id);
   if (src.watched && from.lanes != 0) {
-    ++watched_sources_;
-    check_history(w, s.access2, src, from, n.bytes, false);
+    ++run.watched_sources;
+    check_history(run, w, s.access2, src, from, n.bytes, false);
   }
   for (int l = 0; l < kLanes; ++l) {
     if ((to.lanes & bit(l)) == 0) continue;
-    if (options_.check_races) {
+    if (run.options.check_races) {
       int64_t at = 0;
-      const auto by = actor(w, l, s.access);
-      const Trouble t = history_.launch(by, to.at[static_cast<size_t>(l)], n.bytes, id * kLanes + l + 1, &at);
+      const auto by = actor(run, w, l, s.access);
+      const Trouble t =
+          run.history.launch(by, to.at[static_cast<size_t>(l)], n.bytes, id * kLanes + l + 1, &at);
       // Another copy on the way to the same bytes is in their record no more: it is named by its access.
-      if (t.conflict != Conflict::none) report_shared(t, s.access, by.thread, at);
+      if (t.conflict != Conflict::none) report_shared(run, t, s.access, by.thread, at);
     }
-    if (!options_.async_latest) move(c, l);
+    if (!run.options.async_latest) move(run, c, l);
   }
 }
 
-// The bytes of one lane's copy arrive.
-void BlockExecutor::move(Copy& c, int lane) {
-  std::byte* to = arena_.data() + c.to[static_cast<size_t>(lane)];
-  if (c.fetched & bit(lane))
-    std::memcpy(to, std::bit_cast<const std::byte*>(c.from[static_cast<size_t>(lane)]),
-                static_cast<size_t>(c.bytes));
-  else
-    std::memset(to, 0, static_cast<size_t>(c.bytes));
-}
-
-void BlockExecutor::async_commit(Warp& w) {
+void async_commit(Warp& w) {
   for (int l = 0; l < kLanes; ++l)
     if (w.mask & bit(l)) ++w.commits[static_cast<size_t>(l)];
 }
 
-void BlockExecutor::land(Warp& w, Copy& c, uint32_t id, uint32_t lanes) {
-  const MemoryView& src = memory(code_.accesses[c.src_access].memory);
-  for (int l = 0; l < kLanes; ++l) {
-    if ((lanes & bit(l)) == 0) continue;
-    if (options_.async_latest) move(c, l);
-    if (options_.check_races)
-      history_.land(actor(w, l, c.dst_access), c.to[static_cast<size_t>(l)], c.bytes, id * kLanes + l + 1);
-    // The copy has read its source at any time up to now.
-    if (src.watched && (c.fetched & bit(l)))
-      global_access(w, c.src_access, l, c.from[static_cast<size_t>(l)], c.bytes, false);
-  }
-  c.pending &= ~lanes;
-  if (c.pending == 0 && src.watched && c.fetched != 0) --watched_sources_;
-}
-
-void BlockExecutor::async_wait(Warp& w, const Step& s) {
-  const int64_t pending = node<thread::AsyncWait>(s).pending;
+void async_wait(ClusterRun& run, Warp& w, const Step& s) {
+  const int64_t pending = run.node<thread::AsyncWait>(s).pending;
   size_t kept = 0;
   for (uint32_t id : w.copies) {
-    Copy& c = copies_[id];
+    CopyInFlight& c = run.copies[id];
     uint32_t lanes = 0;
     for (int l = 0; l < kLanes; ++l) {
       const auto at = static_cast<size_t>(l);
       lanes |= uint32_t{int64_t{c.group[at]} + pending < int64_t{w.commits[at]}} << l;
     }
     lanes &= c.pending & w.mask;
-    if (lanes != 0) land(w, c, id, lanes);
+    if (lanes != 0) land(run, w, c, id, lanes);
     if (c.pending != 0)
       w.copies[kept++] = id;
     else
-      free_copies_.push_back(id);
+      run.free_copies.push_back(id);
   }
   w.copies.resize(kept);
 }

@@ -1,6 +1,6 @@
 #include "sim/compile_program.h"
 
-#include "layout/fragment.h"
+#include "sim/atom_tables.h"
 #include "sim/expr_compiler.h"
 
 namespace tilegen::sim {
@@ -14,20 +14,6 @@ using thread::StmtId;
 using thread::Store;
 
 namespace {
-
-// Matrix element, row-major, that a thread holds in a register. Of the lanes that hold copies each names it.
-std::vector<uint32_t> element_table(const layout::Fragment& f, int64_t threads = kLanes) {
-  std::vector<uint32_t> table(static_cast<size_t>(f.registers() * threads), kNothing);
-  const int64_t rows = f.shape()[0], columns = f.shape()[1];
-  for (int64_t i = 0; i < rows; ++i)
-    for (int64_t j = 0; j < columns; ++j) {
-      const int64_t at[] = {i, j};
-      for (int64_t lane : f.holders(at))
-        table[static_cast<size_t>(f.register_of(at) * threads + lane)] =
-            static_cast<uint32_t>(i * columns + j);
-    }
-  return table;
-}
 
 class ProgramCompiler {
  public:
@@ -249,7 +235,7 @@ class ProgramCompiler {
   }
 
   void compile(const thread::WarpMma& m) {
-    const uint32_t atom = find_atom(m);
+    const uint32_t atom = find_atom(out_, p_, target_, m, refuse_);
     Step& step = open(StepKind::mma);
     step.x = exprs_.use(m.a_index);
     step.y = exprs_.use(m.b_index);
@@ -345,7 +331,7 @@ class ProgramCompiler {
   void compile(const thread::WarpgroupWait&) { add(StepKind::warpgroup_wait); }
 
   void compile(const thread::WarpgroupMma& m) {
-    const uint32_t atom = find_warpgroup_atom(m);
+    const uint32_t atom = find_warpgroup_atom(out_, p_, target_, m, refuse_);
     Step& step = open(StepKind::warpgroup_mma);
     step.x = exprs_.use(m.a_index);
     step.y = exprs_.use(m.b_index);
@@ -356,47 +342,6 @@ class ProgramCompiler {
     step.access_b = exprs_.add_access(m.b, "product", false, 1);
     step.access = exprs_.add_access(m.c, "product", true, 1);
     close(step);
-  }
-
-  uint32_t find_warpgroup_atom(const thread::WarpgroupMma& m) {
-    auto& atoms = out_.warpgroup_atoms;
-    const auto found = target::find_warpgroup_atom(target_, m.atom);
-    if (!found) {
-      refuse(m.atom, "target " + target_.name + " has no such matrix instruction");
-      return kNothing;
-    }
-    const target::WarpgroupAtom& atom = *found->atom;
-    const thread::Memory &a = p_.memory(m.a), &b = p_.memory(m.b), &c = p_.memory(m.c);
-    if (a.type != atom.a || b.type != atom.b || c.type != atom.c || b.in_registers || !c.in_registers ||
-        m.a_steps.size() != m.b_steps.size())
-      refuse(m.atom + " with operands of other types or places than its row", "use the row's operands");
-    for (uint32_t i = 0; i < atoms.size(); ++i)
-      if (atoms[i].name == m.atom) return i;
-    atoms.push_back({m.atom, &atom, found->n, element_table(atom.a_operand(), kGroupThreads),
-                     element_table(atom.accumulator(found->n), kGroupThreads)});
-    return static_cast<uint32_t>(atoms.size() - 1);
-  }
-
-  uint32_t find_atom(const thread::WarpMma& m) {
-    for (uint32_t i = 0; i < out_.atoms.size(); ++i)
-      if (out_.atoms[i].atom->name == m.atom) return i;
-    for (const target::MmaAtom& atom : target_.mma) {
-      if (atom.name != m.atom) continue;
-      AtomTables tables{&atom, element_table(atom.a_layout), element_table(atom.b_layout),
-                        element_table(atom.c_layout)};
-      const auto fits = [](const std::vector<uint32_t>& table, int registers) {
-        return table.size() == static_cast<size_t>(registers) * kLanes;
-      };
-      if (!fits(tables.a, m.a_registers) || !fits(tables.b, m.b_registers) ||
-          !fits(tables.c, m.c_registers) || p_.memory(m.a).type != atom.a || p_.memory(m.b).type != atom.b ||
-          p_.memory(m.c).type != atom.c)
-        refuse(m.atom + " with operands of other types or register counts than its row",
-               "use the row's fragments");
-      out_.atoms.push_back(std::move(tables));
-      return static_cast<uint32_t>(out_.atoms.size() - 1);
-    }
-    refuse(m.atom, "target " + target_.name + " has no such matrix instruction");
-    return kNothing;
   }
 
   void refuse(const std::string& what, const std::string& hint) {
@@ -410,6 +355,7 @@ class ProgramCompiler {
   Bytecode out_;
   ExprCompiler exprs_;
   uint32_t stmt_ = 0;
+  const RefuseAtom refuse_ = [this](const std::string& what, const std::string& hint) { refuse(what, hint); };
   Error refusal_;
 };
 

@@ -1,8 +1,11 @@
 // Elements that are taken for others of their tile: copies that do not move all by one distance, matrix
 // instructions whose operands are not rows and columns.
+#include "sim/element_check.h"
+
 #include <algorithm>
 
-#include "sim/block_executor.h"
+#include "sim/cluster_run.h"
+#include "sim/run_findings.h"
 
 namespace tilegen::sim {
 
@@ -35,111 +38,6 @@ uint64_t weighted(const std::vector<CopySide::Dimension>& dimensions, int64_t el
   }
   return sum;
 }
-
-}  // namespace
-
-const StatementPlaces* BlockExecutor::statement_places(uint32_t stmt) const {
-  if (options_.places == nullptr || stmt >= options_.places->statements.size()) return nullptr;
-  return &options_.places->statements[stmt];
-}
-
-// The element of a tile at `index` of a memory, as the thread sees it; -1: none is known.
-int64_t BlockExecutor::tile_element(MemoryId id, int thread, int64_t index) const {
-  const TilePlaces& t = options_.places->memories[id.value];
-  const thread::Memory& m = program_.memory(id);
-  if (!t.known() || index < 0 || index >= m.elements) return -1;
-  if (m.in_registers) {
-    if (thread >= t.threads) return -1;
-    index = index * t.threads + thread;
-  } else {
-    index %= m.elements / m.slots;
-  }
-  return index < static_cast<int64_t>(t.element.size()) ? t.element[static_cast<size_t>(index)] : -1;
-}
-
-// Which element of which tile a lane holds in a register; 0: unknown.
-uint64_t BlockExecutor::origin_of(const Warp& w, MemoryId id, int lane, int64_t index) const {
-  if (program_.memory(id).in_registers && !options_.places->memories[id.value].known()) {
-    const MemoryView& m = memory(id);
-    if (index < 0 || index >= m.elements) return 0;
-    return w.origins[(m.first_register + static_cast<size_t>(index)) * kLanes + static_cast<size_t>(lane)];
-  }
-  const int64_t element = tile_element(id, thread_in_block(w, lane), index);
-  return element < 0 ? 0 : (uint64_t{id.value} + 1) << 32 | static_cast<uint64_t>(element);
-}
-
-// One warp's part of a copy: the distance between where elements come from and where they go is the same for
-// all.
-void BlockExecutor::check_copy(Warp& w, uint32_t access, const StatementPlaces& s, uint32_t lanes,
-                               MemoryId from, const std::array<int64_t, kLanes>& from_index, MemoryId to,
-                               const std::array<int64_t, kLanes>& to_index) {
-  const auto position = [&](MemoryId id, int lane, int64_t index, const CopySide& side, uint64_t* at) {
-    if ((program_.memory(id).space == Space::global) != side.tensor) return false;
-    if (side.tensor) return *at = weighted(side.dimensions, index), true;
-    const TilePlaces& t = options_.places->memories[id.value];
-    const int64_t element =
-        t.shape.size() == side.weights.size() ? tile_element(id, thread_in_block(w, lane), index) : -1;
-    if (element < 0) return false;
-    *at = weighted(t, element, side.weights);
-    return true;
-  };
-  bool first = true;
-  uint64_t distance = 0;
-  for (int l = 0; l < kLanes; ++l) {
-    const auto i = static_cast<size_t>(l);
-    uint64_t a = 0, b = 0;
-    if ((lanes & bit(l)) == 0 || !position(from, l, from_index[i], s.from, &a) ||
-        !position(to, l, to_index[i], s.to, &b))
-      continue;
-    if (first) distance = b - a;
-    first = false;
-    if (b - a == distance) continue;
-    const bool named = !s.to.tensor;
-    const MemoryId tile = named ? to : from;
-    return access_finding(
-        FindingKind::wrong_element, access, thread_of(w, l), to_index[i],
-        "element " +
-            place_text(options_.places->memories[tile.value],
-                       tile_element(tile, thread_in_block(w, l), named ? to_index[i] : from_index[i])) +
-            " of " + program_.memory(tile).name +
-            " is not the one that belongs to the other side of the copy");
-  }
-}
-
-// A store whose value is an element as it lies in a memory: judged when it is part of a copy; which elements
-// of a tile registers hold now is noted for products.
-void BlockExecutor::note_move(Warp& w, const Step& s, uint32_t lanes, Operand index, Origins& origins) {
-  origins.fill(0);
-  const StatementPlaces* places = statement_places(s.stmt);
-  if (places == nullptr || s.moved_from == kNothing || s.times != kNothing ||
-      (!places->copy && !places->product))
-    return;
-  if (s.moved_if) lanes = true_lanes(w, s.moved_if, lanes);
-  const MemoryId to = code_.accesses[s.access].memory, from(size_t{s.moved_from});
-  const Operand source = w.values.operand(s.moved);
-  if (places->product) {
-    for (int l = 0; l < kLanes; ++l)
-      if (lanes & bit(l)) origins[static_cast<size_t>(l)] = origin_of(w, from, l, source[l].i);
-    return;
-  }
-  std::array<int64_t, kLanes> from_index{}, to_index{};
-  for (int l = 0; l < kLanes; ++l) {
-    from_index[static_cast<size_t>(l)] = source[l].i;
-    to_index[static_cast<size_t>(l)] = index[l].i;
-  }
-  check_copy(w, s.access, *places, lanes, from, from_index, to, to_index);
-}
-
-void BlockExecutor::set_origins(Warp& w, uint32_t lanes, MemoryId id, int64_t index, const Origins& origins) {
-  const MemoryView& m = memory(id);
-  if (!m.in_registers || index < 0 || index >= m.elements) return;
-  for (int l = 0; l < kLanes; ++l)
-    if (lanes & bit(l))
-      w.origins[(m.first_register + static_cast<size_t>(index)) * kLanes + static_cast<size_t>(l)] =
-          origins[static_cast<size_t>(l)];
-}
-
-namespace {
 
 // `elements`: row-major, as origin_of names them. Accumulators may have elements of no tile.
 MatrixPlaces matrix_places(const ElementPlaces& places, const std::vector<uint64_t>& elements, size_t rows,
@@ -195,46 +93,173 @@ bool keeps(std::optional<int64_t>& known, std::optional<int64_t> now) {
   return *known == *now;
 }
 
-}  // namespace
-
-const MatrixPlaces& BlockExecutor::places_of(const Warp& w, MemoryId id, int64_t index,
-                                             const std::vector<uint32_t>& table, size_t rows,
-                                             size_t columns) {
+const MatrixPlaces& places_of(ClusterRun& run, const Warp& w, MemoryId id, int64_t index,
+                              const std::vector<uint32_t>& table, size_t rows, size_t columns) {
   static const MatrixPlaces unknown;
-  const MemoryView& m = memory(id);
-  asked_.table = &table;
-  if (options_.places->memories[id.value].known()) {
-    asked_.held = {id.value, static_cast<uint64_t>(w.index), static_cast<uint64_t>(index)};
+  const MemoryView& m = run.memory(id);
+  run.asked.table = &table;
+  if (run.options.places->memories[id.value].known()) {
+    run.asked.held = {id.value, static_cast<uint64_t>(w.index), static_cast<uint64_t>(index)};
   } else {
     if (index < 0 || index + static_cast<int64_t>(table.size() / kLanes) > m.elements) return unknown;
     const uint64_t* first = &w.origins[(m.first_register + static_cast<size_t>(index)) * kLanes];
-    asked_.held.assign(first, first + table.size());
+    run.asked.held.assign(first, first + table.size());
   }
-  if (const auto seen = matrix_places_.find(asked_); seen != matrix_places_.end()) return seen->second;
+  if (const auto seen = run.matrix_places.find(run.asked); seen != run.matrix_places.end())
+    return seen->second;
   std::vector<uint64_t> elements(rows * columns, 0);
   for (size_t i = 0; i < table.size(); ++i)
     if (table[i] != kNothing)
       elements[table[i]] =
-          origin_of(w, id, static_cast<int>(i % kLanes), index + static_cast<int64_t>(i / kLanes));
-  return matrix_places_.emplace(asked_, matrix_places(*options_.places, elements, rows, columns))
+          origin_of(run, w, id, static_cast<int>(i % kLanes), index + static_cast<int64_t>(i / kLanes));
+  return run.matrix_places.emplace(run.asked, matrix_places(*run.options.places, elements, rows, columns))
       .first->second;
 }
 
-void BlockExecutor::check_product(Warp& w, const Step& s) {
-  const auto& n = node<thread::WarpMma>(s);
-  const AtomTables& tables = code_.atoms[s.atom];
+void check_distances(ClusterRun& run, Warp& w, const Step& s, const MatrixPlaces& a, const MatrixPlaces& b,
+                     const MatrixPlaces& c) {
+  const auto wrong = [&](const MatrixPlaces& m, const std::string& text) {
+    access_finding(run, FindingKind::wrong_element, &m == &a ? s.access_a : s.access_b, thread_of(w, 0), 0,
+                   "elements of " + run.program.memory(MemoryId(size_t{m.memory})).name + ": " + text);
+  };
+  if (a.known && !a.wrong.empty()) return wrong(a, a.wrong);
+  if (b.known && !b.wrong.empty()) return wrong(b, b.wrong);
+  ProductPlaces& product = w.products[statement_places(run, s.stmt)->op];
+  if (s.stmt <= product.last) product = {};
+  product.last = s.stmt;
+  bool constant = true;
+  if (a.known && b.known && (!keeps(product.k, distance(a.columns, b.rows, constant)) || !constant))
+    return wrong(b, "they do not run along k as the other side's do");
+  if (a.known && c.known && (!keeps(product.row, distance(a.rows, c.rows, constant)) || !constant))
+    return wrong(a, "they are not the rows that belong to these sums");
+  if (b.known && c.known && (!keeps(product.column, distance(b.columns, c.columns, constant)) || !constant))
+    return wrong(b, "they are not the columns that belong to these sums");
+  auto& sum = product.sums[{run.code.accesses[s.access].memory.value, scalar(w, s.z)}];
+  if (a.known && !a.rows.empty() && !keeps(sum[0], a.rows[0]))
+    return wrong(a, "other rows went into these sums before");
+  if (b.known && !b.columns.empty() && !keeps(sum[1], b.columns[0]))
+    return wrong(b, "other columns went into these sums before");
+}
+
+}  // namespace
+
+const StatementPlaces* statement_places(const ClusterRun& run, uint32_t stmt) {
+  if (run.options.places == nullptr || stmt >= run.options.places->statements.size()) return nullptr;
+  return &run.options.places->statements[stmt];
+}
+
+// The element of a tile at `index` of a memory, as the thread sees it; -1: none is known.
+int64_t tile_element(const ClusterRun& run, MemoryId id, int thread, int64_t index) {
+  const TilePlaces& t = run.options.places->memories[id.value];
+  const thread::Memory& m = run.program.memory(id);
+  if (!t.known() || index < 0 || index >= m.elements) return -1;
+  if (m.in_registers) {
+    if (thread >= t.threads) return -1;
+    index = index * t.threads + thread;
+  } else {
+    index %= m.elements / m.slots;
+  }
+  return index < static_cast<int64_t>(t.element.size()) ? t.element[static_cast<size_t>(index)] : -1;
+}
+
+// Which element of which tile a lane holds in a register; 0: unknown.
+uint64_t origin_of(const ClusterRun& run, const Warp& w, MemoryId id, int lane, int64_t index) {
+  if (run.program.memory(id).in_registers && !run.options.places->memories[id.value].known()) {
+    const MemoryView& m = run.memory(id);
+    if (index < 0 || index >= m.elements) return 0;
+    return w.origins[(m.first_register + static_cast<size_t>(index)) * kLanes + static_cast<size_t>(lane)];
+  }
+  const int64_t element = tile_element(run, id, thread_in_block(w, lane), index);
+  return element < 0 ? 0 : (uint64_t{id.value} + 1) << 32 | static_cast<uint64_t>(element);
+}
+
+// One warp's part of a copy: the distance between where elements come from and where they go is the same for
+// all.
+void check_copy(ClusterRun& run, Warp& w, uint32_t access, const StatementPlaces& s, uint32_t lanes,
+                MemoryId from, const std::array<int64_t, kLanes>& from_index, MemoryId to,
+                const std::array<int64_t, kLanes>& to_index) {
+  const auto position = [&](MemoryId id, int lane, int64_t index, const CopySide& side, uint64_t* at) {
+    if ((run.program.memory(id).space == Space::global) != side.tensor) return false;
+    if (side.tensor) return *at = weighted(side.dimensions, index), true;
+    const TilePlaces& t = run.options.places->memories[id.value];
+    const int64_t element =
+        t.shape.size() == side.weights.size() ? tile_element(run, id, thread_in_block(w, lane), index) : -1;
+    if (element < 0) return false;
+    *at = weighted(t, element, side.weights);
+    return true;
+  };
+  bool first = true;
+  uint64_t distance = 0;
+  for (int l = 0; l < kLanes; ++l) {
+    const auto i = static_cast<size_t>(l);
+    uint64_t a = 0, b = 0;
+    if ((lanes & bit(l)) == 0 || !position(from, l, from_index[i], s.from, &a) ||
+        !position(to, l, to_index[i], s.to, &b))
+      continue;
+    if (first) distance = b - a;
+    first = false;
+    if (b - a == distance) continue;
+    const bool named = !s.to.tensor;
+    const MemoryId tile = named ? to : from;
+    return access_finding(
+        run, FindingKind::wrong_element, access, thread_of(w, l), to_index[i],
+        "element " +
+            place_text(run.options.places->memories[tile.value],
+                       tile_element(run, tile, thread_in_block(w, l), named ? to_index[i] : from_index[i])) +
+            " of " + run.program.memory(tile).name +
+            " is not the one that belongs to the other side of the copy");
+  }
+}
+
+// A store whose value is an element as it lies in a memory: judged when it is part of a copy; which elements
+// of a tile registers hold now is noted for products.
+void note_move(ClusterRun& run, Warp& w, const Step& s, uint32_t lanes, Operand index, Origins& origins) {
+  origins.fill(0);
+  const StatementPlaces* places = statement_places(run, s.stmt);
+  if (places == nullptr || s.moved_from == kNothing || s.times != kNothing ||
+      (!places->copy && !places->product))
+    return;
+  if (s.moved_if) lanes = true_lanes(w, s.moved_if, lanes);
+  const MemoryId to = run.code.accesses[s.access].memory, from(size_t{s.moved_from});
+  const Operand source = w.values.operand(s.moved);
+  if (places->product) {
+    for (int l = 0; l < kLanes; ++l)
+      if (lanes & bit(l)) origins[static_cast<size_t>(l)] = origin_of(run, w, from, l, source[l].i);
+    return;
+  }
+  std::array<int64_t, kLanes> from_index{}, to_index{};
+  for (int l = 0; l < kLanes; ++l) {
+    from_index[static_cast<size_t>(l)] = source[l].i;
+    to_index[static_cast<size_t>(l)] = index[l].i;
+  }
+  check_copy(run, w, s.access, *places, lanes, from, from_index, to, to_index);
+}
+
+void set_origins(ClusterRun& run, Warp& w, uint32_t lanes, MemoryId id, int64_t index,
+                 const Origins& origins) {
+  const MemoryView& m = run.memory(id);
+  if (!m.in_registers || index < 0 || index >= m.elements) return;
+  for (int l = 0; l < kLanes; ++l)
+    if (lanes & bit(l))
+      w.origins[(m.first_register + static_cast<size_t>(index)) * kLanes + static_cast<size_t>(l)] =
+          origins[static_cast<size_t>(l)];
+}
+
+void check_product(ClusterRun& run, Warp& w, const Step& s) {
+  const auto& n = run.node<thread::WarpMma>(s);
+  const AtomTables& tables = run.code.atoms[s.atom];
   const auto extent = [](int e) { return static_cast<size_t>(e); };
   const size_t rows = extent(tables.atom->m), columns = extent(tables.atom->n), k = extent(tables.atom->k);
-  check_distances(w, s, places_of(w, n.a, scalar(w, s.x), tables.a, rows, k),
-                  places_of(w, n.b, scalar(w, s.y), tables.b, k, columns),
-                  places_of(w, n.c, scalar(w, s.z), tables.c, rows, columns));
+  check_distances(run, w, s, places_of(run, w, n.a, scalar(w, s.x), tables.a, rows, k),
+                  places_of(run, w, n.b, scalar(w, s.y), tables.b, k, columns),
+                  places_of(run, w, n.c, scalar(w, s.z), tables.c, rows, columns));
 }
 
 // An operand whose elements the hardware finds for itself: next to each other in its tile, along rows and
 // along k.
-void BlockExecutor::check_order(uint32_t access, int thread, const std::vector<uint64_t>& elements,
-                                size_t rows, size_t columns) {
-  const MatrixPlaces m = matrix_places(*options_.places, elements, rows, columns);
+void check_order(ClusterRun& run, uint32_t access, int thread, const std::vector<uint64_t>& elements,
+                 size_t rows, size_t columns) {
+  const MatrixPlaces m = matrix_places(*run.options.places, elements, rows, columns);
   if (!m.known) return;
   const auto in_order = [](const std::vector<int64_t>& at) {
     for (size_t i = 0; i < at.size(); ++i)
@@ -245,21 +270,21 @@ void BlockExecutor::check_order(uint32_t access, int thread, const std::vector<u
   if (text.empty() && !in_order(m.rows)) text = "rows of the operand do not follow each other in the tile";
   if (text.empty() && !in_order(m.columns)) text = "k of the operand do not follow each other in the tile";
   if (!text.empty())
-    access_finding(FindingKind::wrong_element, access, thread, 0,
-                   "elements of " + program_.memory(MemoryId(size_t{m.memory})).name + ": " + text);
+    access_finding(run, FindingKind::wrong_element, access, thread, 0,
+                   "elements of " + run.program.memory(MemoryId(size_t{m.memory})).name + ": " + text);
 }
 
 // A product of plain numbers: one element of each tile.
-void BlockExecutor::check_multiply_add(Warp& w, const Step& s, uint32_t lanes, Operand index) {
-  const StatementPlaces* places = statement_places(s.stmt);
+void check_multiply_add(ClusterRun& run, Warp& w, const Step& s, uint32_t lanes, Operand index) {
+  const StatementPlaces* places = statement_places(run, s.stmt);
   if (places == nullptr || !places->product) return;
   ProductPlaces& product = w.products[places->op];
   if (s.stmt <= product.last) product = {};
   product.last = s.stmt;
-  const MemoryId c = code_.accesses[s.access].memory;
+  const MemoryId c = run.code.accesses[s.access].memory;
   const int64_t at[] = {scalar(w, s.moved), scalar(w, s.times_at), index[0].i};
   const auto coordinate = [&](uint64_t origin, int dimension) -> int64_t {
-    const TilePlaces& t = options_.places->memories[(origin >> 32) - 1];
+    const TilePlaces& t = run.options.places->memories[(origin >> 32) - 1];
     auto element = static_cast<uint32_t>(origin);
     for (size_t d = t.shape.size(); --d > static_cast<size_t>(dimension);)
       element /= static_cast<uint32_t>(t.shape[d]);
@@ -267,11 +292,12 @@ void BlockExecutor::check_multiply_add(Warp& w, const Step& s, uint32_t lanes, O
   };
   for (int l = 0; l < kLanes; ++l) {
     if ((lanes & bit(l)) == 0) continue;
-    const uint64_t a = origin_of(w, MemoryId(size_t{s.moved_from}), l, at[0]),
-                   b = origin_of(w, MemoryId(size_t{s.times}), l, at[1]), sum = origin_of(w, c, l, at[2]);
+    const uint64_t a = origin_of(run, w, MemoryId(size_t{s.moved_from}), l, at[0]),
+                   b = origin_of(run, w, MemoryId(size_t{s.times}), l, at[1]),
+                   sum = origin_of(run, w, c, l, at[2]);
     const auto wrong = [&](uint64_t origin, const char* text) {
-      access_finding(FindingKind::wrong_element, s.access, thread_of(w, l), at[2],
-                     "the element of " + program_.memory(MemoryId((origin >> 32) - 1)).name +
+      access_finding(run, FindingKind::wrong_element, s.access, thread_of(w, l), at[2],
+                     "the element of " + run.program.memory(MemoryId((origin >> 32) - 1)).name +
                          " that is multiplied " + text);
     };
     if (a != 0 && b != 0 && !keeps(product.k, coordinate(b, places->b_k) - coordinate(a, places->a_k)))
@@ -283,31 +309,6 @@ void BlockExecutor::check_multiply_add(Warp& w, const Step& s, uint32_t lanes, O
         !keeps(product.column, coordinate(sum, places->c_column) - coordinate(b, places->b_column)))
       return wrong(b, "is not of the column that belongs to this sum");
   }
-}
-
-void BlockExecutor::check_distances(Warp& w, const Step& s, const MatrixPlaces& a, const MatrixPlaces& b,
-                                    const MatrixPlaces& c) {
-  const auto wrong = [&](const MatrixPlaces& m, const std::string& text) {
-    access_finding(FindingKind::wrong_element, &m == &a ? s.access_a : s.access_b, thread_of(w, 0), 0,
-                   "elements of " + program_.memory(MemoryId(size_t{m.memory})).name + ": " + text);
-  };
-  if (a.known && !a.wrong.empty()) return wrong(a, a.wrong);
-  if (b.known && !b.wrong.empty()) return wrong(b, b.wrong);
-  ProductPlaces& product = w.products[statement_places(s.stmt)->op];
-  if (s.stmt <= product.last) product = {};
-  product.last = s.stmt;
-  bool constant = true;
-  if (a.known && b.known && (!keeps(product.k, distance(a.columns, b.rows, constant)) || !constant))
-    return wrong(b, "they do not run along k as the other side's do");
-  if (a.known && c.known && (!keeps(product.row, distance(a.rows, c.rows, constant)) || !constant))
-    return wrong(a, "they are not the rows that belong to these sums");
-  if (b.known && c.known && (!keeps(product.column, distance(b.columns, c.columns, constant)) || !constant))
-    return wrong(b, "they are not the columns that belong to these sums");
-  auto& sum = product.sums[{code_.accesses[s.access].memory.value, scalar(w, s.z)}];
-  if (a.known && !a.rows.empty() && !keeps(sum[0], a.rows[0]))
-    return wrong(a, "other rows went into these sums before");
-  if (b.known && !b.columns.empty() && !keeps(sum[1], b.columns[0]))
-    return wrong(b, "other columns went into these sums before");
 }
 
 }  // namespace tilegen::sim

@@ -11,6 +11,9 @@
 
 namespace tilegen::sim {
 
+struct ClusterRun;
+struct Warp;
+
 constexpr int kMaxDims = 5;
 
 // A tensor map with the numbers of a launch.
@@ -56,5 +59,14 @@ struct TensorCopy {
   uint32_t group = 0, work = 0;
   bool moved = false, read = false;
 };
+
+void tensor_load(ClusterRun& run, Warp& w, const Step& s);
+void tensor_store(ClusterRun& run, Warp& w, const Step& s);
+void bulk_commit(Warp& w);
+void bulk_wait(ClusterRun& run, Warp& w, const Step& s);
+// The bytes arrive, and are reported.
+void land(ClusterRun& run, const TensorCopy& c);
+// The bytes of a store are written.
+void move_out(ClusterRun& run, TensorCopy& c);
 
 }  // namespace tilegen::sim

@@ -1,9 +1,14 @@
 // Instructions that all lanes of a warp execute together: shuffles, matrix loads and stores, matrix
 // instructions.
+#include "sim/warp_instructions.h"
+
 #include <algorithm>
 #include <cstring>
 
-#include "sim/block_executor.h"
+#include "sim/cluster_run.h"
+#include "sim/element_check.h"
+#include "sim/memory_access.h"
+#include "sim/run_findings.h"
 #include "target/operand_matrices.h"
 
 namespace tilegen::sim {
@@ -19,21 +24,32 @@ constexpr int kRowBytes = target::kMatrixRowBytes;
 constexpr int kLaneBytes = 4;  // of one matrix that a lane holds
 constexpr int kUnitBytes = 2;  // that a transposed load keeps together
 
+void gather(ClusterRun& run, Warp& w, uint32_t access, const MemoryView& m, int64_t index,
+            const std::vector<uint32_t>& table, double* to) {
+  const bool floating = ir::is_float(m.type);
+  for (size_t r = 0; r * kLanes < table.size(); ++r) {
+    const Cell* from = read_register(run, w, access, w.mask, m, index + static_cast<int64_t>(r));
+    const uint32_t* at = &table[r * kLanes];
+    for (int l = 0; l < kLanes; ++l)
+      if (at[l] != kNothing) to[at[l]] = floating ? from[l].f : static_cast<double>(from[l].i);
+  }
+}
+
 }  // namespace
 
-void BlockExecutor::shuffle(Warp& w, const Step& s) {
-  const auto& n = node<thread::Shuffle>(s);
-  converged(w, s, FindingKind::divergent_instruction);
-  ++counters_.shuffles;
+void shuffle(ClusterRun& run, Warp& w, const Step& s) {
+  const auto& n = run.node<thread::Shuffle>(s);
+  converged(run, w, s, FindingKind::divergent_instruction);
+  ++run.counters.shuffles;
   const Operand value = w.values.operand(s.y), lane = w.values.operand(s.z);
   const auto finding = [&](FindingKind kind, int at, std::string detail) {
     Event e;
     e.kind = kind;
     e.stmt = s.stmt;
-    e.block = block_;
+    e.block = run.block;
     e.thread = thread_of(w, at);
     e.detail = std::move(detail);
-    report(std::move(e));
+    report(run, std::move(e));
   };
   std::array<Cell, kLanes> result{};
   const int first = std::countr_zero(w.mask);
@@ -52,21 +68,22 @@ void BlockExecutor::shuffle(Warp& w, const Step& s) {
     }
     result[static_cast<size_t>(l)] = value[static_cast<int>(from)];
   }
-  write_lanes(w, s.access, w.mask, w.values.operand(s.x), {result.data(), 1}, true);
+  write_lanes(run, w, s.access, w.mask, w.values.operand(s.x), {result.data(), 1}, true);
 }
 
-void BlockExecutor::fetch_tile(Warp& w, const Step& s) {
+void fetch_tile(ClusterRun& run, Warp& w, const Step& s) {
   std::array<Cell, kLanes> number{};
   for (int l = 0; l < kLanes; ++l)
-    if ((w.mask & bit(l)) != 0) number[static_cast<size_t>(l)].i = launch_.tile_order->take(block_);
-  write_lanes(w, s.access, w.mask, w.values.operand(s.x), {number.data(), 1}, true);
+    if ((w.mask & bit(l)) != 0) number[static_cast<size_t>(l)].i = run.launch.tile_order->take(run.block);
+  write_lanes(run, w, s.access, w.mask, w.values.operand(s.x), {number.data(), 1}, true);
 }
 
-void BlockExecutor::lane_reduce(Warp& w, const Step& s) {
-  const auto& n = node<thread::LaneReduce>(s);
-  const MemoryView &dst = memory(n.dst), &src = memory(n.src);
+void lane_reduce(ClusterRun& run, Warp& w, const Step& s) {
+  const auto& n = run.node<thread::LaneReduce>(s);
+  const MemoryView &dst = run.memory(n.dst), &src = run.memory(n.src);
   const int64_t to = scalar(w, s.x), from = scalar(w, s.y);
-  if (!register_range(w, s.access, dst, to, 1) || !register_range(w, s.access2, src, from, n.width)) return;
+  if (!register_range(run, w, s.access, dst, to, 1) || !register_range(run, w, s.access2, src, from, n.width))
+    return;
   const ir::ExprOp op = n.combine == thread::Combine::sum   ? ir::ExprOp::add
                         : n.combine == thread::Combine::max ? ir::ExprOp::max
                                                             : ir::ExprOp::min;
@@ -76,8 +93,8 @@ void BlockExecutor::lane_reduce(Warp& w, const Step& s) {
   };
   std::array<Cell, kLanes> result{};
   for (int64_t i = n.accumulate ? -1 : 0; i < n.width; ++i) {
-    const Cell* x = i < 0 ? read_register(w, s.access, w.mask, dst, to)
-                          : read_register(w, s.access2, w.mask, src, from + i);
+    const Cell* x = i < 0 ? read_register(run, w, s.access, w.mask, dst, to)
+                          : read_register(run, w, s.access2, w.mask, src, from + i);
     for (int l = 0; l < kLanes; ++l) {
       Cell& r = result[static_cast<size_t>(l)];
       const bool first = i == (n.accumulate ? -1 : 0);
@@ -89,35 +106,35 @@ void BlockExecutor::lane_reduce(Warp& w, const Step& s) {
       floating ? void(r.f = v.f) : void(r.i = v.i);
     }
   }
-  write_lanes(w, s.access, w.mask, w.values.operand(s.x), {result.data(), 1}, true);
+  write_lanes(run, w, s.access, w.mask, w.values.operand(s.x), {result.data(), 1}, true);
 }
 
 // Matrix i, row r is named by lane 8 * i + r; lane l holds the four bytes from 4 * (l % 4) of row l / 4, or,
 // transposed, the two bytes of unit l / 4 of the rows 2 * (l % 4) and the next.
-void BlockExecutor::matrices(Warp& w, const Step& s, bool load) {
-  converged(w, s, FindingKind::divergent_instruction);
-  const auto& stmt = program_.stmts[s.stmt].node;
+void matrices(ClusterRun& run, Warp& w, const Step& s, bool load) {
+  converged(run, w, s, FindingKind::divergent_instruction);
+  const auto& stmt = run.program.stmts[s.stmt].node;
   const bool transpose =
       load ? std::get<thread::LoadMatrix>(stmt).transpose : std::get<thread::StoreMatrix>(stmt).transpose;
   const int count =
       load ? std::get<thread::LoadMatrix>(stmt).matrices : std::get<thread::StoreMatrix>(stmt).matrices;
-  const MemoryView& registers = memory(code_.accesses[s.access].memory);
-  const MemoryView& shared = memory(code_.accesses[s.access2].memory);
+  const MemoryView& registers = run.memory(run.code.accesses[s.access].memory);
+  const MemoryView& shared = run.memory(run.code.accesses[s.access2].memory);
   const int per_lane = kLaneBytes / shared.element;
   const int64_t first = scalar(w, s.x);
-  if (!register_range(w, s.access, registers, first, int64_t{count} * per_lane)) return;
+  if (!register_range(run, w, s.access, registers, first, int64_t{count} * per_lane)) return;
   const uint32_t rows = count * kRows >= kLanes ? 0xffffffffu : bit(count * kRows) - 1;
-  const Addresses a = locate(w, s.access2, rows & w.mask, w.values.operand(s.y), true);
-  check_alignment(w, s.access2, a, kRowBytes);
-  count_access(s.access2, shared, a, kRowBytes);
-  check_history(w, s.access2, shared, a, kRowBytes, true);
-  const StatementPlaces* places = statement_places(s.stmt);
+  const Addresses a = locate(run, w, s.access2, rows & w.mask, w.values.operand(s.y), true);
+  check_alignment(run, w, s.access2, a, kRowBytes);
+  count_access(run, s.access2, shared, a, kRowBytes);
+  check_history(run, w, s.access2, shared, a, kRowBytes, true);
+  const StatementPlaces* places = statement_places(run, s.stmt);
   const bool noted = places != nullptr && places->product;
   for (int i = 0; i < count; ++i)
     for (int e = 0; e < per_lane; ++e) {
       const int64_t index = first + int64_t{i} * per_lane + e;
-      const Cell* from = load ? nullptr : read_register(w, s.access, w.mask, registers, index);
-      Cell* to = load ? write_register(w, s.access, w.mask, registers, index) : nullptr;
+      const Cell* from = load ? nullptr : read_register(run, w, s.access, w.mask, registers, index);
+      Cell* to = load ? write_register(run, w, s.access, w.mask, registers, index) : nullptr;
       for (int l = 0; l < kLanes; ++l) {
         if ((w.mask & bit(l)) == 0) continue;
         const int64_t within = int64_t{e} * shared.element;  // of the four bytes
@@ -131,10 +148,10 @@ void BlockExecutor::matrices(Warp& w, const Step& s, bool load) {
         if (load && noted)
           w.origins[(registers.first_register + static_cast<size_t>(index)) * kLanes +
                     static_cast<size_t>(l)] =
-              origin_of(
-                  w, code_.accesses[s.access2].memory, l,
-                  (in_arena(a.at[static_cast<size_t>(row)] + byte) - shared.arena_offset) / shared.element);
-        std::byte* at = arena_.data() + a.at[static_cast<size_t>(row)] + byte;
+              origin_of(run, w, run.code.accesses[s.access2].memory, l,
+                        (run.in_arena(a.at[static_cast<size_t>(row)] + byte) - shared.arena_offset) /
+                            shared.element);
+        std::byte* at = run.arena.data() + a.at[static_cast<size_t>(row)] + byte;
         if (load)
           to[l] = decode_one(registers.type, at);
         else
@@ -143,40 +160,29 @@ void BlockExecutor::matrices(Warp& w, const Step& s, bool load) {
     }
 }
 
-void BlockExecutor::gather(Warp& w, uint32_t access, const MemoryView& m, int64_t index,
-                           const std::vector<uint32_t>& table, double* to) {
-  const bool floating = ir::is_float(m.type);
-  for (size_t r = 0; r * kLanes < table.size(); ++r) {
-    const Cell* from = read_register(w, access, w.mask, m, index + static_cast<int64_t>(r));
-    const uint32_t* at = &table[r * kLanes];
-    for (int l = 0; l < kLanes; ++l)
-      if (at[l] != kNothing) to[at[l]] = floating ? from[l].f : static_cast<double>(from[l].i);
-  }
-}
-
-void BlockExecutor::mma(Warp& w, const Step& s) {
-  const auto& n = node<thread::WarpMma>(s);
-  converged(w, s, FindingKind::divergent_instruction);
-  ++counters_.matrix_instructions;
-  const AtomTables& tables = code_.atoms[s.atom];
+void mma(ClusterRun& run, Warp& w, const Step& s) {
+  const auto& n = run.node<thread::WarpMma>(s);
+  converged(run, w, s, FindingKind::divergent_instruction);
+  ++run.counters.matrix_instructions;
+  const AtomTables& tables = run.code.atoms[s.atom];
   const target::MmaAtom& atom = *tables.atom;
-  const MemoryView &ma = memory(n.a), &mb = memory(n.b), &mc = memory(n.c);
+  const MemoryView &ma = run.memory(n.a), &mb = run.memory(n.b), &mc = run.memory(n.c);
   const int64_t ia = scalar(w, s.x), ib = scalar(w, s.y), ic = scalar(w, s.z);
-  if (!register_range(w, s.access_a, ma, ia, n.a_registers) ||
-      !register_range(w, s.access_b, mb, ib, n.b_registers) ||
-      !register_range(w, s.access, mc, ic, n.c_registers))
+  if (!register_range(run, w, s.access_a, ma, ia, n.a_registers) ||
+      !register_range(run, w, s.access_b, mb, ib, n.b_registers) ||
+      !register_range(run, w, s.access, mc, ic, n.c_registers))
     return;
-  if (const StatementPlaces* places = statement_places(s.stmt); places != nullptr && places->product)
-    check_product(w, s);
+  if (const StatementPlaces* places = statement_places(run, s.stmt); places != nullptr && places->product)
+    check_product(run, w, s);
   constexpr size_t kMax = 1024;  // elements of one operand
   std::array<double, kMax> a, b, c;
-  gather(w, s.access_a, ma, ia, tables.a, a.data());
-  gather(w, s.access_b, mb, ib, tables.b, b.data());
-  gather(w, s.access, mc, ic, tables.c, c.data());
+  gather(run, w, s.access_a, ma, ia, tables.a, a.data());
+  gather(run, w, s.access_b, mb, ib, tables.b, b.data());
+  gather(run, w, s.access, mc, ic, tables.c, c.data());
   atom.meaning({atom.m, atom.n, atom.k}, a.data(), b.data(), c.data());
   const bool floating = ir::is_float(mc.type);
   for (int r = 0; r < n.c_registers; ++r) {
-    Cell* to = write_register(w, s.access, w.mask, mc, ic + r);
+    Cell* to = write_register(run, w, s.access, w.mask, mc, ic + r);
     const uint32_t* at = &tables.c[static_cast<size_t>(r) * kLanes];
     for (int l = 0; l < kLanes; ++l) {
       if ((w.mask & bit(l)) == 0 || at[l] == kNothing) continue;

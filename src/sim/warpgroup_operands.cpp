@@ -4,7 +4,9 @@
 #include <algorithm>
 
 #include "layout/tensor_tile.h"
-#include "sim/block_executor.h"
+#include "sim/cluster_run.h"
+#include "sim/element_check.h"
+#include "sim/run_findings.h"
 #include "support/checked.h"
 
 namespace tilegen::sim {
@@ -60,25 +62,25 @@ Side side_of(const thread::WarpgroupMma& n, const Product& p, const Launch& laun
 
 // Bounds, form and history of an operand in shared memory. It is read from the product's issue until it is
 // waited for.
-void BlockExecutor::judge_operand(int group, Product& p, bool of_a) {
-  const auto& n = node<thread::WarpgroupMma>(*p.step);
-  const WarpgroupTables& atom = code_.warpgroup_atoms[p.step->atom];
-  const Side side = side_of(n, p, launch_, atom.n, of_a);
+void judge_operand(ClusterRun& run, int group, Product& p, bool of_a) {
+  const auto& n = run.node<thread::WarpgroupMma>(*p.step);
+  const WarpgroupTables& atom = run.code.warpgroup_atoms[p.step->atom];
+  const Side side = side_of(n, p, run.launch, atom.n, of_a);
   const uint32_t access = of_a ? p.step->access_a : p.step->access_b;
   const int thread = group * kGroupThreads;
   const MemoryView& m = side.memory;
-  const int64_t slot_bytes = m.elements / program_.memory(of_a ? n.a : n.b).slots * m.element;
-  const int64_t begin = arena_begin(side.base / arena_stride_) + m.arena_offset;
+  const int64_t slot_bytes = m.elements / run.program.memory(of_a ? n.a : n.b).slots * m.element;
+  const int64_t begin = run.arena_begin(side.base / run.arena_stride) + m.arena_offset;
   const int64_t slot = begin + (side.base - begin) / slot_bytes * slot_bytes;
   const auto element_of = [&](int64_t address) { return (address - begin) / m.element; };
   const auto finding = [&](FindingKind kind, int64_t address, std::string detail) {
-    access_finding(kind, access, thread, element_of(address), std::move(detail));
+    access_finding(run, kind, access, thread, element_of(address), std::move(detail));
   };
   for (const int64_t bytes : {side.form.leading_bytes, side.form.stride_bytes})
     if (bytes < 0 || bytes >= kFields || bytes % kUnit != 0)
       finding(FindingKind::matrix_form, side.base,
               std::to_string(bytes) + " bytes are no distance in a descriptor");
-  const std::vector<int>& written_as = launch_.swizzles[(of_a ? n.a : n.b).value];
+  const std::vector<int>& written_as = run.launch.swizzles[(of_a ? n.a : n.b).value];
   if (!written_as.empty() &&
       std::find(written_as.begin(), written_as.end(), side.form.swizzle) == written_as.end())
     finding(FindingKind::matrix_form, side.base,
@@ -86,30 +88,30 @@ void BlockExecutor::judge_operand(int group, Product& p, bool of_a) {
                 std::to_string(written_as.front()));
 
   // Warps have their own view of what is over: the product reads when all of them have issued it.
-  std::vector<uint32_t> seen(static_cast<size_t>(engines_.count()), 0xffffffffu);
-  std::vector<uint32_t> fenced(static_cast<size_t>(engines_.warps()), 0xffffffffu);
+  std::vector<uint32_t> seen(static_cast<size_t>(run.engines.count()), 0xffffffffu);
+  std::vector<uint32_t> fenced(static_cast<size_t>(run.engines.warps()), 0xffffffffu);
   for (int i = group * kGroupWarps; i < (group + 1) * kGroupWarps; ++i) {
-    for (size_t q = 0; q < seen.size(); ++q) seen[q] = std::min(seen[q], order_.seen(i, ~uint32_t{0})[q]);
+    for (size_t q = 0; q < seen.size(); ++q) seen[q] = std::min(seen[q], run.order.seen(i, ~uint32_t{0})[q]);
     for (size_t q = 0; q < fenced.size(); ++q)
-      fenced[q] = std::min(fenced[q], order_.fenced(i, ~uint32_t{0})[q]);
+      fenced[q] = std::min(fenced[q], run.order.fenced(i, ~uint32_t{0})[q]);
   }
   SharedHistory::Actor by;
   by.access = access;
-  by.memory = code_.accesses[access].memory.value;
-  by.thread = engines_.product(group) * kLanes;
+  by.memory = run.code.accesses[access].memory.value;
+  by.thread = run.engines.product(group) * kLanes;
   by.epoch = p.work;
-  by.seen = seen.data(), by.fenced = fenced.data(), by.warps = engines_.warps();
+  by.seen = seen.data(), by.fenced = fenced.data(), by.warps = run.engines.warps();
 
-  AccessSum& sum = sums_[access];
+  AccessSum& sum = run.sums[access];
   for (size_t step = 0; step < side.steps.size() && p.sound; ++step) {
     const int64_t base = side.at(step);
     const int64_t lines = side.form.swizzle == 0 ? 8 : side.form.swizzle;
     const int64_t off = side.form.swizzle == 0 ? base % kUnit : base % (kGroup * lines);
     if (side.form.swizzle == 0 ? off != 0 : off >= lines || off % kUnit != 0)
       finding(FindingKind::misaligned, base,
-              "byte address " + std::to_string(in_arena(base)) +
+              "byte address " + std::to_string(run.in_arena(base)) +
                   " of shared memory does not begin 8 rows of the swizzle");
-    ++unit_mark_;
+    ++run.unit_mark;
     int64_t units = 0;
     for_each_unit(side.form, base, side.rows, atom.atom->k, side.element, [&](const Unit& u) {
       if (!p.sound) return;
@@ -121,24 +123,25 @@ void BlockExecutor::judge_operand(int group, Product& p, bool of_a) {
         return;
       }
       ++units;
-      uint32_t& mark = unit_marks_[static_cast<size_t>(u.address / kUnit)];
-      if (mark == unit_mark_)
+      uint32_t& mark = run.unit_marks[static_cast<size_t>(u.address / kUnit)];
+      if (mark == run.unit_mark)
         finding(FindingKind::matrix_form, u.address, "two elements of the operand lie there");
-      mark = unit_mark_;
-      if (!options_.check_races) return;
+      mark = run.unit_mark;
+      if (!run.options.check_races) return;
       int64_t at = 0;
-      const Trouble t = history_.read(by, u.address, kUnit, &at);
-      if (t.conflict != Conflict::none) report_shared(t, access, thread, at);
+      const Trouble t = run.history.read(by, u.address, kUnit, &at);
+      if (t.conflict != Conflict::none) report_shared(run, t, access, thread, at);
     });
     sum.requests += 1;
     sum.bytes += units * kUnit;
-    counters_.shared_bytes += units * kUnit;
+    run.counters.shared_bytes += units * kUnit;
     sum.transactions += ceil_div(units * kUnit, kBankRowBytes),
         sum.least += ceil_div(units * kUnit, kBankRowBytes);
   }
-  if (!p.sound || options_.places == nullptr || !options_.places->memories[(of_a ? n.a : n.b).value].known())
+  if (!p.sound || run.options.places == nullptr ||
+      !run.options.places->memories[(of_a ? n.a : n.b).value].known())
     return;
-  if (!checked_operands_.insert({p.step, of_a, (side.base - begin) % slot_bytes}).second) return;
+  if (!run.checked_operands.insert({p.step, of_a, (side.base - begin) % slot_bytes}).second) return;
   // All steps' parts beside each other: rows x (k of all).
   const int64_t k = atom.atom->k, width = k * static_cast<int64_t>(side.steps.size());
   std::vector<uint64_t> elements(static_cast<size_t>(side.rows * width), 0);
@@ -146,20 +149,20 @@ void BlockExecutor::judge_operand(int group, Product& p, bool of_a) {
     for_each_unit(side.form, side.at(step), side.rows, k, side.element, [&](const Unit& u) {
       for (int64_t i = 0; i < kUnit / side.element; ++i) {
         const int64_t row = u.row + (side.form.k_major ? 0 : i), at = u.k + (side.form.k_major ? i : 0);
-        const int64_t element = tile_element(of_a ? n.a : n.b, 0, element_of(u.address) + i);
+        const int64_t element = tile_element(run, of_a ? n.a : n.b, 0, element_of(u.address) + i);
         if (element >= 0)
           elements[static_cast<size_t>(row * width + static_cast<int64_t>(step) * k + at)] =
               (uint64_t{(of_a ? n.a : n.b).value} + 1) << 32 | static_cast<uint64_t>(element);
       }
     });
-  check_order(access, thread, elements, static_cast<size_t>(side.rows), static_cast<size_t>(width));
+  check_order(run, access, thread, elements, static_cast<size_t>(side.rows), static_cast<size_t>(width));
 }
 
 // The operand of one step, row-major: A as 64 x k, B as k x n.
-void BlockExecutor::read_operand(const Product& p, bool of_a, size_t step, double* to) const {
-  const auto& n = node<thread::WarpgroupMma>(*p.step);
-  const WarpgroupTables& atom = code_.warpgroup_atoms[p.step->atom];
-  const Side side = side_of(n, p, launch_, atom.n, of_a);
+void read_operand(const ClusterRun& run, const Product& p, bool of_a, size_t step, double* to) {
+  const auto& n = run.node<thread::WarpgroupMma>(*p.step);
+  const WarpgroupTables& atom = run.code.warpgroup_atoms[p.step->atom];
+  const Side side = side_of(n, p, run.launch, atom.n, of_a);
   const int64_t k = atom.atom->k, count = kUnit / side.element;
   const bool floating = ir::is_float(side.memory.type);
   // Distances in the result of a step along the rows, and along k.
@@ -167,7 +170,7 @@ void BlockExecutor::read_operand(const Product& p, bool of_a, size_t step, doubl
   for_each_unit(side.form, side.at(step), side.rows, k, side.element, [&](const Unit& u) {
     double* at = to + u.row * by_row + u.k * by_k;
     const int64_t stride = side.form.k_major ? by_k : by_row;
-    const std::byte* from = arena_.data() + u.address;
+    const std::byte* from = run.arena.data() + u.address;
     for (int64_t i = 0; i < count; ++i, at += stride, from += side.element) {
       const Cell c = decode_one(side.memory.type, from);
       *at = floating ? c.f : static_cast<double>(c.i);

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 
-#include "sim/block_executor.h"
+#include "sim/cluster_run.h"
+#include "sim/memory_access.h"
+#include "sim/run_findings.h"
 
 namespace tilegen::sim {
 
@@ -12,102 +14,49 @@ namespace {
 
 size_t in_group(int warp) { return static_cast<size_t>(warp % kGroupWarps); }
 
-}  // namespace
-
-void BlockExecutor::warpgroup_mma(Warp& w, const Step& s) {
-  const auto& n = node<thread::WarpgroupMma>(s);
-  converged(w, s, FindingKind::divergent_instruction);
-  if (w.mask == 0) return;
-  const int number = w.index / kGroupWarps;
-  const MemoryView &a = memory(n.a), &b = memory(n.b);
-  Product mine;
-  mine.step = &s;
-  mine.a = same_for_lanes(w, s, s.x, "the place of A");
-  mine.b = arena_begin(w.rank) + b.arena_offset + same_for_lanes(w, s, s.y, "the place of B") * b.element;
-  mine.c = same_for_lanes(w, s, s.z, "the place of C");
-  if (!a.in_registers) mine.a = arena_begin(w.rank) + a.arena_offset + mine.a * a.element;
-  const Ref accumulate = s.coordinates[0];
-  mine.accumulate = !accumulate || same_for_lanes(w, s, accumulate, "whether to accumulate") != 0;
-  if ((number + 1) * kGroupWarps > static_cast<int>(warps_.size()))
-    return step_finding(FindingKind::divergent_instruction, s.stmt, first_thread(w, w.mask),
-                        "the block has no four warps here");
-  Warpgroup& g = groups_[static_cast<size_t>(number)];
-  if (g.here == 0) {
-    g.next = mine;
-  } else if (g.next.step != &s || g.next.a != mine.a || g.next.b != mine.b || g.next.c != mine.c ||
-             g.next.accumulate != mine.accumulate) {
-    step_finding(FindingKind::divergent_operand, s.stmt, first_thread(w, w.mask),
-                 "the warps of the warpgroup disagree about the product or its operands");
-  }
-  g.next.group[in_group(w.index)] = w.product_commits;
-  g.here |= 1u << in_group(w.index);
-  w.state = State::waiting;
-  w.awaited = Awaited::warpgroup;
-  if (g.here == (1u << kGroupWarps) - 1) issue(number);
-}
-
-void BlockExecutor::issue(int number) {
-  Warpgroup& g = groups_[static_cast<size_t>(number)];
-  g.here = 0;
-  Product p = g.next;
-  const auto& n = node<thread::WarpgroupMma>(*p.step);
-  const int party = engines_.product(number);
-  p.work = order_.epoch(party);
-  asked_by_[static_cast<size_t>(party)] = number * kGroupThreads;
-  counters_.matrix_instructions += static_cast<int64_t>(n.b_steps.size());
-  judge_registers(number, p);
-  if (!memory(n.a).in_registers) judge_operand(number, p, true);
-  judge_operand(number, p, false);
-  order_.advance(party);
-  if (!options_.async_latest) compute(number, p);
-  g.under_way.push_back(p);
-  for (int i = 0; i < kGroupWarps; ++i)
-    warps_[static_cast<size_t>(number * kGroupWarps + i)].state = State::ready;
-}
-
 // The product has the registers of one warp from now on. False when they do not exist.
-bool BlockExecutor::take_registers(Warp& w, uint32_t access, thread::MemoryId id, int64_t first,
-                                   int64_t count, bool read, uint32_t work) {
-  const MemoryView& m = memory(id);
-  if (!register_range(w, access, m, first, count)) return false;
+bool take_registers(ClusterRun& run, Warp& w, uint32_t access, thread::MemoryId id, int64_t first,
+                    int64_t count, bool read, uint32_t work) {
+  const MemoryView& m = run.memory(id);
+  if (!register_range(run, w, access, m, first, count)) return false;
   const auto begin = m.first_register + static_cast<size_t>(first), end = begin + static_cast<size_t>(count);
   for (size_t at = begin; at < end; ++at) {
     const int64_t index = static_cast<int64_t>(at) - m.first_register;
     if (w.touched_at[at] == w.fences + 1 || w.fences == 0)
       access_finding(
-          FindingKind::product_not_fenced, access, first_thread(w, w.mask), index,
+          run, FindingKind::product_not_fenced, access, first_thread(w, w.mask), index,
           w.fences == 0 ? "the warp has run no fence" : "the register was touched since the newest fence");
     if (read && w.in_product[at] == 0 && w.written[at] != w.all)
-      access_finding(FindingKind::uninitialised_read, access, first_thread(w, w.all & ~w.written[at]), index,
-                     "nothing has written this register of the thread");
+      access_finding(run, FindingKind::uninitialised_read, access, first_thread(w, w.all & ~w.written[at]),
+                     index, "nothing has written this register of the thread");
     w.in_product[at] = work;
   }
   w.has_products = true;
   return true;
 }
 
-void BlockExecutor::judge_registers(int number, Product& p) {
-  const auto& n = node<thread::WarpgroupMma>(*p.step);
-  const WarpgroupTables& atom = code_.warpgroup_atoms[p.step->atom];
+void judge_registers(ClusterRun& run, int number, Product& p) {
+  const auto& n = run.node<thread::WarpgroupMma>(*p.step);
+  const WarpgroupTables& atom = run.code.warpgroup_atoms[p.step->atom];
   for (int i = 0; i < kGroupWarps; ++i) {
-    Warp& w = warps_[static_cast<size_t>(number * kGroupWarps + i)];
+    Warp& w = run.warps[static_cast<size_t>(number * kGroupWarps + i)];
     const auto c_registers = static_cast<int64_t>(atom.c.size()) / kGroupThreads;
-    p.sound &= take_registers(w, p.step->access, n.c, p.c, c_registers, p.accumulate, p.work);
-    if (!memory(n.a).in_registers) continue;
+    p.sound &= take_registers(run, w, p.step->access, n.c, p.c, c_registers, p.accumulate, p.work);
+    if (!run.memory(n.a).in_registers) continue;
     for (int64_t step : n.a_steps)
-      p.sound &= take_registers(w, p.step->access_a, n.a, p.a + step,
+      p.sound &= take_registers(run, w, p.step->access_a, n.a, p.a + step,
                                 static_cast<int64_t>(atom.a.size()) / kGroupThreads, true, p.work);
   }
 }
 
 // All steps, ascending, on C as it is in the registers.
-void BlockExecutor::compute(int number, Product& p) {
+void compute(ClusterRun& run, int number, Product& p) {
   p.computed = true;
   if (!p.sound) return;
-  const auto& n = node<thread::WarpgroupMma>(*p.step);
-  const WarpgroupTables& tables = code_.warpgroup_atoms[p.step->atom];
+  const auto& n = run.node<thread::WarpgroupMma>(*p.step);
+  const WarpgroupTables& tables = run.code.warpgroup_atoms[p.step->atom];
   const target::WarpgroupAtom& atom = *tables.atom;
-  const MemoryView &ma = memory(n.a), &mc = memory(n.c);
+  const MemoryView &ma = run.memory(n.a), &mc = run.memory(n.c);
   const int64_t rows = 64, columns = tables.n;
   std::vector<double> a(static_cast<size_t>(rows * atom.k)), b(static_cast<size_t>(columns * atom.k)),
       c(static_cast<size_t>(rows * columns));
@@ -116,7 +65,7 @@ void BlockExecutor::compute(int number, Product& p) {
                                  auto f) {
     for (size_t r = 0; r * kGroupThreads < table.size(); ++r)
       for (int i = 0; i < kGroupWarps; ++i) {
-        Warp& w = warps_[static_cast<size_t>(number * kGroupWarps + i)];
+        Warp& w = run.warps[static_cast<size_t>(number * kGroupWarps + i)];
         const size_t at = m.first_register + static_cast<size_t>(first) + r;
         f(w, at, &table[r * kGroupThreads + static_cast<size_t>(i) * kLanes]);
       }
@@ -135,8 +84,8 @@ void BlockExecutor::compute(int number, Product& p) {
     if (ma.in_registers)
       gather(ma, p.a + n.a_steps[step], tables.a, a.data());
     else
-      read_operand(p, true, step, a.data());
-    read_operand(p, false, step, b.data());
+      read_operand(run, p, true, step, a.data());
+    read_operand(run, p, false, step, b.data());
     atom.meaning({static_cast<int>(rows), static_cast<int>(columns), atom.k}, a.data(), b.data(), c.data());
   }
   const bool floating = ir::is_float(mc.type);
@@ -149,34 +98,88 @@ void BlockExecutor::compute(int number, Product& p) {
   });
 }
 
+void issue(ClusterRun& run, int number) {
+  Warpgroup& g = run.groups[static_cast<size_t>(number)];
+  g.here = 0;
+  Product p = g.next;
+  const auto& n = run.node<thread::WarpgroupMma>(*p.step);
+  const int party = run.engines.product(number);
+  p.work = run.order.epoch(party);
+  run.asked_by[static_cast<size_t>(party)] = number * kGroupThreads;
+  run.counters.matrix_instructions += static_cast<int64_t>(n.b_steps.size());
+  judge_registers(run, number, p);
+  if (!run.memory(n.a).in_registers) judge_operand(run, number, p, true);
+  judge_operand(run, number, p, false);
+  run.order.advance(party);
+  if (!run.options.async_latest) compute(run, number, p);
+  g.under_way.push_back(p);
+  for (int i = 0; i < kGroupWarps; ++i)
+    run.warps[static_cast<size_t>(number * kGroupWarps + i)].state = WarpState::ready;
+}
+
+}  // namespace
+
+void warpgroup_mma(ClusterRun& run, Warp& w, const Step& s) {
+  const auto& n = run.node<thread::WarpgroupMma>(s);
+  converged(run, w, s, FindingKind::divergent_instruction);
+  if (w.mask == 0) return;
+  const int number = w.index / kGroupWarps;
+  const MemoryView &a = run.memory(n.a), &b = run.memory(n.b);
+  Product mine;
+  mine.step = &s;
+  mine.a = same_for_lanes(run, w, s, s.x, "the place of A");
+  mine.b =
+      run.arena_begin(w.rank) + b.arena_offset + same_for_lanes(run, w, s, s.y, "the place of B") * b.element;
+  mine.c = same_for_lanes(run, w, s, s.z, "the place of C");
+  if (!a.in_registers) mine.a = run.arena_begin(w.rank) + a.arena_offset + mine.a * a.element;
+  const Ref accumulate = s.coordinates[0];
+  mine.accumulate = !accumulate || same_for_lanes(run, w, s, accumulate, "whether to accumulate") != 0;
+  if ((number + 1) * kGroupWarps > static_cast<int>(run.warps.size()))
+    return step_finding(run, FindingKind::divergent_instruction, s.stmt, first_thread(w, w.mask),
+                        "the block has no four warps here");
+  Warpgroup& g = run.groups[static_cast<size_t>(number)];
+  if (g.here == 0) {
+    g.next = mine;
+  } else if (g.next.step != &s || g.next.a != mine.a || g.next.b != mine.b || g.next.c != mine.c ||
+             g.next.accumulate != mine.accumulate) {
+    step_finding(run, FindingKind::divergent_operand, s.stmt, first_thread(w, w.mask),
+                 "the warps of the warpgroup disagree about the product or its operands");
+  }
+  g.next.group[in_group(w.index)] = w.product_commits;
+  g.here |= 1u << in_group(w.index);
+  w.state = WarpState::waiting;
+  w.awaited = Awaited::warpgroup;
+  if (g.here == (1u << kGroupWarps) - 1) issue(run, number);
+}
+
 // Products of finished groups are done, and their operands read. Registers are given back where the wait
 // names them.
-void BlockExecutor::warpgroup_wait(Warp& w, const Step& s) {
-  const auto& n = node<thread::WarpgroupWait>(s);
-  converged(w, s, FindingKind::divergent_instruction);
-  const int number = w.index / kGroupWarps, party = engines_.product(number);
-  Warpgroup& g = groups_[static_cast<size_t>(number)];
-  uint32_t first_left = order_.epoch(party);
+void warpgroup_wait(ClusterRun& run, Warp& w, const Step& s) {
+  const auto& n = run.node<thread::WarpgroupWait>(s);
+  converged(run, w, s, FindingKind::divergent_instruction);
+  const int number = w.index / kGroupWarps, party = run.engines.product(number);
+  Warpgroup& g = run.groups[static_cast<size_t>(number)];
+  uint32_t first_left = run.order.epoch(party);
   for (Product& p : g.under_way) {
     if (p.group[in_group(w.index)] + n.pending >= w.product_commits) {
       first_left = p.work;
       break;
     }
-    if (!p.computed) compute(number, p);
+    if (!p.computed) compute(run, number, p);
     p.waited[in_group(w.index)] = true;
   }
-  order_.see(w.index, w.mask, w.mask == w.all, party, first_left - 1);
+  run.order.see(w.index, w.mask, w.mask == w.all, party, first_left - 1);
   std::erase_if(g.under_way, [](const Product& p) {
     return std::all_of(p.waited.begin(), p.waited.end(), [](bool waited) { return waited; });
   });
-  for (size_t id = 0; id < launch_.memories.size(); ++id) {
-    const MemoryView& m = launch_.memories[id];
+  for (size_t id = 0; id < run.launch.memories.size(); ++id) {
+    const MemoryView& m = run.launch.memories[id];
     if (!m.in_registers) continue;
     // A's registers are only read: code generation has nothing to keep after the wait.
     const bool named =
         std::find(n.registers.begin(), n.registers.end(), thread::MemoryId(id)) != n.registers.end();
     for (size_t at = m.first_register; at < m.first_register + static_cast<size_t>(m.elements); ++at)
-      if (w.in_product[at] < first_left && (named || launch_.product_inputs[id])) w.in_product[at] = 0;
+      if (w.in_product[at] < first_left && (named || run.launch.product_inputs[id])) w.in_product[at] = 0;
   }
 }
 

@@ -9,6 +9,9 @@
 
 namespace tilegen::sim {
 
+struct ClusterRun;
+struct Warp;
+
 constexpr int kGroupWarps = kGroupThreads / kLanes;
 
 struct Product {
@@ -28,5 +31,15 @@ struct Warpgroup {
   Product next;
   std::vector<Product> under_way;  // oldest first
 };
+
+void warpgroup_mma(ClusterRun& run, Warp& w, const Step& s);
+void warpgroup_wait(ClusterRun& run, Warp& w, const Step& s);
+
+// warpgroup_operands.cpp
+// Bounds, form and history of an operand in shared memory. It is read from the product's issue until it is
+// waited for.
+void judge_operand(ClusterRun& run, int group, Product& p, bool of_a);
+// The operand of one step, row-major: A as 64 x k, B as k x n.
+void read_operand(const ClusterRun& run, const Product& p, bool of_a, size_t step, double* to);
 
 }  // namespace tilegen::sim

@@ -24,17 +24,20 @@ void JsonDocument::fail(std::string path, std::string message, std::string hint)
   error_.diagnostics[0].stage = what_;
 }
 
-JsonKind JsonCursor::kind() const { return *this ? doc_->nodes_[node_].kind : JsonKind::null; }
+const JsonNode& JsonCursor::node() const { return doc_->values().nodes[node_]; }
+const std::string& JsonCursor::text(uint32_t of) const { return doc_->values().texts[of]; }
+
+JsonKind JsonCursor::kind() const { return *this ? node().kind : JsonKind::null; }
 
 std::string JsonCursor::shown() const {
   if (!*this) return "nothing";
-  const JsonDocument::Node& n = doc_->nodes_[node_];
+  const JsonNode& n = node();
   switch (n.kind) {
     case JsonKind::boolean: return n.integer ? "true" : "false";
     case JsonKind::integer: return std::to_string(n.integer);
-    case JsonKind::number: return doc_->texts_[n.text].substr(0, 40);
+    case JsonKind::number: return text(n.text).substr(0, 40);
     case JsonKind::string: {
-      const std::string& s = doc_->texts_[n.text];
+      const std::string& s = text(n.text);
       return s.size() <= 60 ? json_quoted(s) : json_quoted(std::string_view(s).substr(0, 57)) + "...";
     }
     default: return json_kind_name(n.kind);
@@ -64,8 +67,8 @@ JsonCursor JsonCursor::object(std::span<const std::string_view> keys) const {
   std::string known;
   for (std::string_view k : keys) known += (known.empty() ? "" : ", ") + std::string(k);
   if (!is(JsonKind::object, "an object with the keys " + known)) return {};
-  for (uint32_t n = doc_->nodes_[node_].first; n != kNone; n = doc_->nodes_[n].next) {
-    const std::string& key = doc_->texts_[doc_->nodes_[n].key];
+  for (uint32_t n = node().first; n != kNone; n = doc_->values().nodes[n].next) {
+    const std::string& key = text(doc_->values().nodes[n].key);
     NearestName nearest(key);
     bool found = false;
     for (std::string_view k : keys) {
@@ -83,8 +86,8 @@ JsonCursor JsonCursor::object(std::span<const std::string_view> keys) const {
 
 uint32_t JsonCursor::member(std::string_view key) const {
   if (kind() != JsonKind::object) return kNone;
-  for (uint32_t n = doc_->nodes_[node_].first; n != kNone; n = doc_->nodes_[n].next)
-    if (doc_->texts_[doc_->nodes_[n].key] == key) return n;
+  for (uint32_t n = node().first; n != kNone; n = doc_->values().nodes[n].next)
+    if (text(doc_->values().nodes[n].key) == key) return n;
   return kNone;
 }
 
@@ -105,7 +108,7 @@ JsonCursor JsonCursor::required(std::string_view key) const {
 std::vector<JsonCursor> JsonCursor::array() const {
   std::vector<JsonCursor> out;
   if (!is(JsonKind::array, "put the values in [ ]")) return out;
-  for (uint32_t n = doc_->nodes_[node_].first; n != kNone; n = doc_->nodes_[n].next)
+  for (uint32_t n = node().first; n != kNone; n = doc_->values().nodes[n].next)
     out.push_back(JsonCursor(doc_, n, path_ + "[" + std::to_string(out.size()) + "]"));
   return out;
 }
@@ -114,23 +117,23 @@ int64_t JsonCursor::integer(int64_t lo, int64_t hi, int64_t absent) const {
   if (!*this) return absent;
   const std::string range = "between " + std::to_string(lo) + " and " + std::to_string(hi);
   if (!is(JsonKind::integer, "an integer " + range)) return absent;
-  int64_t v = doc_->nodes_[node_].integer;
+  int64_t v = node().integer;
   if (v >= lo && v <= hi) return v;
   refuse("an integer " + range, "choose a value in that range");
   return absent;
 }
 
 double JsonCursor::number(double absent) const {
-  if (kind() == JsonKind::integer) return static_cast<double>(doc_->nodes_[node_].integer);
-  return is(JsonKind::number, "a number") ? doc_->nodes_[node_].number : absent;
+  if (kind() == JsonKind::integer) return static_cast<double>(node().integer);
+  return is(JsonKind::number, "a number") ? node().number : absent;
 }
 
 bool JsonCursor::boolean(bool absent) const {
-  return is(JsonKind::boolean, "true or false") ? doc_->nodes_[node_].integer != 0 : absent;
+  return is(JsonKind::boolean, "true or false") ? node().integer != 0 : absent;
 }
 
 std::string JsonCursor::string(std::string_view absent) const {
-  return is(JsonKind::string, "put the value in double quotes") ? doc_->texts_[doc_->nodes_[node_].text]
+  return is(JsonKind::string, "put the value in double quotes") ? text(node().text)
                                                                 : std::string(absent);
 }
 
@@ -139,7 +142,7 @@ size_t JsonCursor::choice(std::span<const char* const> names, size_t absent) con
   for (const char* n : names) known += (known.empty() ? "" : ", ") + std::string(n);
   if (!*this) return absent;
   if (!is(JsonKind::string, "one of " + known)) return absent;
-  const std::string& s = doc_->texts_[doc_->nodes_[node_].text];
+  const std::string& s = text(node().text);
   NearestName nearest(s);
   for (size_t i = 0; i < names.size(); i++) {
     if (s == names[i]) return i;

@@ -28,6 +28,24 @@ namespace tilegen {
 enum class JsonKind : uint8_t { null, boolean, integer, number, string, array, object };
 const char* json_kind_name(JsonKind k);  // with article: "an integer"
 
+// A value of a document, in a list of them.
+struct JsonNode {
+  static constexpr uint32_t kNone = 0xffffffffu;
+  JsonKind kind = JsonKind::null;
+  uint32_t key = 0;        // into the texts, of an object's member
+  uint32_t text = 0;       // into the texts: a string, or a number's spelling
+  uint32_t first = kNone;  // child
+  uint32_t next = kNone;   // sibling
+  int64_t integer = 0;
+  double number = 0;
+};
+
+// The values of a document, the outermost first.
+struct JsonValues {
+  std::vector<JsonNode> nodes;
+  std::vector<std::string> texts;
+};
+
 class JsonDocument;
 
 // Refers to its document, which must stay where it is. A cursor of nothing (an absent optional key, a read
@@ -35,6 +53,9 @@ class JsonDocument;
 class JsonCursor {
  public:
   JsonCursor() = default;
+  // At a node of the document.
+  JsonCursor(JsonDocument* doc, uint32_t node, std::string path)
+      : doc_(doc), node_(node), path_(std::move(path)) {}
   explicit operator bool() const { return node_ != kNone; }
   JsonKind kind() const;
   const std::string& path() const { return path_; }
@@ -59,13 +80,11 @@ class JsonCursor {
   std::string shown() const;  // the value as a message shows it, shortened
 
  private:
-  friend class JsonDocument;
-  friend struct JsonBuilder;
-  static constexpr uint32_t kNone = 0xffffffffu;
-  JsonCursor(JsonDocument* doc, uint32_t node, std::string path)
-      : doc_(doc), node_(node), path_(std::move(path)) {}
+  static constexpr uint32_t kNone = JsonNode::kNone;
   uint32_t member(std::string_view key) const;
   bool is(JsonKind k, std::string_view hint) const;
+  const JsonNode& node() const;
+  const std::string& text(uint32_t of) const;
 
   JsonDocument* doc_ = nullptr;
   uint32_t node_ = kNone;
@@ -80,28 +99,18 @@ class JsonDocument {
   // `what` names the text in messages, e.g. "schedule".
   static Expected<std::unique_ptr<JsonDocument>> parse(std::string_view text, std::string_view what,
                                                        const Limits& limits);
+  JsonDocument(std::string_view what, JsonValues values) : what_(what), values_(std::move(values)) {}
+  const JsonValues& values() const { return values_; }
   JsonCursor root() { return JsonCursor(this, 0, "$"); }
 
   bool failed() const { return !error_.diagnostics.empty(); }
   const Error& error() const { return error_; }
-
- private:
-  friend class JsonCursor;
-  friend struct JsonBuilder;
-  struct Node {
-    JsonKind kind = JsonKind::null;
-    uint32_t key = 0;                             // into texts_, of an object's member
-    uint32_t text = 0;                            // into texts_: a string, or a number's spelling
-    uint32_t first = JsonCursor::kNone;           // child
-    uint32_t next = JsonCursor::kNone;            // sibling
-    int64_t integer = 0;
-    double number = 0;
-  };
+  // The first failure counts.
   void fail(std::string path, std::string message, std::string hint);
 
+ private:
   std::string what_;
-  std::vector<Node> nodes_;
-  std::vector<std::string> texts_;
+  JsonValues values_;
   Error error_;
 };
 

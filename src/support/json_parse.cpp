@@ -3,11 +3,14 @@
 // into a double. Events let us stop at the first value too many.
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <unordered_set>
 
 #include "support/json.h"
 
 namespace tilegen {
+
+namespace {
 
 struct JsonBuilder {
   using number_integer_t = nlohmann::json::number_integer_t;
@@ -18,18 +21,23 @@ struct JsonBuilder {
 
   struct Open {
     uint32_t node;
-    uint32_t last_child = JsonCursor::kNone;
+    uint32_t last_child = JsonNode::kNone;
     size_t count = 0;
     uint32_t key = 0;
     std::unordered_set<std::string> keys;
   };
 
-  JsonDocument& doc;
+  struct Failure {
+    std::string path, message, hint;
+  };
+
   std::string_view text;
+  JsonValues values;
   std::vector<Open> open;
+  std::optional<Failure> failure;  // the first
 
   bool fail(std::string message, std::string hint) {
-    doc.fail(path(), std::move(message), std::move(hint));
+    if (!failure) failure = Failure{path(), std::move(message), std::move(hint)};
     return false;
   }
 
@@ -38,30 +46,30 @@ struct JsonBuilder {
     std::string p = "$";
     for (const Open& o : open) {
       size_t index = &o == &open.back() ? o.count : o.count - 1;  // outer ones already count the open child
-      if (doc.nodes_[o.node].kind == JsonKind::array) p += "[" + std::to_string(index) + "]";
-      else if (!o.keys.empty()) p += "." + doc.texts_[o.key].substr(0, 60);
+      if (values.nodes[o.node].kind == JsonKind::array) p += "[" + std::to_string(index) + "]";
+      else if (!o.keys.empty()) p += "." + values.texts[o.key].substr(0, 60);
     }
     return p;
   }
 
   uint32_t keep(std::string s) {
-    doc.texts_.push_back(std::move(s));
-    return static_cast<uint32_t>(doc.texts_.size() - 1);
+    values.texts.push_back(std::move(s));
+    return static_cast<uint32_t>(values.texts.size() - 1);
   }
 
-  bool add(JsonDocument::Node n) {
-    if (doc.nodes_.size() >= JsonDocument::kMaxValues)
+  bool add(JsonNode n) {
+    if (values.nodes.size() >= JsonDocument::kMaxValues)
       return fail("more than " + std::to_string(JsonDocument::kMaxValues) + " values", "split the text");
-    auto id = static_cast<uint32_t>(doc.nodes_.size());
+    auto id = static_cast<uint32_t>(values.nodes.size());
     if (!open.empty()) {
       Open& o = open.back();
       n.key = o.key;
-      if (o.last_child == JsonCursor::kNone) doc.nodes_[o.node].first = id;
-      else doc.nodes_[o.last_child].next = id;
+      if (o.last_child == JsonNode::kNone) values.nodes[o.node].first = id;
+      else values.nodes[o.last_child].next = id;
       o.last_child = id;
       o.count++;
     }
-    doc.nodes_.push_back(n);
+    values.nodes.push_back(n);
     return true;
   }
 
@@ -70,7 +78,7 @@ struct JsonBuilder {
       return fail("nested deeper than " + std::to_string(JsonDocument::kMaxDepth) + " levels",
                   "flatten the value");
     if (!add({.kind = k})) return false;
-    open.push_back({.node = static_cast<uint32_t>(doc.nodes_.size() - 1)});
+    open.push_back({.node = static_cast<uint32_t>(values.nodes.size() - 1)});
     return true;
   }
   bool end() {
@@ -98,7 +106,7 @@ struct JsonBuilder {
     Open& o = open.back();
     bool fresh = o.keys.insert(name).second;
     o.key = keep(std::move(name));
-    return fresh || fail("the key " + json_quoted(doc.texts_[o.key].substr(0, 60)) + " is given twice",
+    return fresh || fail("the key " + json_quoted(values.texts[o.key].substr(0, 60)) + " is given twice",
                          "keep one of them");
   }
 
@@ -119,6 +127,8 @@ struct JsonBuilder {
   }
 };
 
+}  // namespace
+
 Expected<std::unique_ptr<JsonDocument>> JsonDocument::parse(std::string_view text, std::string_view what,
                                                             const Limits& limits) {
   if (static_cast<int64_t>(text.size()) > limits.text_bytes)
@@ -126,13 +136,16 @@ Expected<std::unique_ptr<JsonDocument>> JsonDocument::parse(std::string_view tex
                  "expected at most " + std::to_string(limits.text_bytes) + " bytes of JSON, got " +
                      std::to_string(text.size()),
                  "shorten the text or raise the limit");
-  auto doc = std::make_unique<JsonDocument>();
-  doc->what_ = what;
-  doc->texts_.emplace_back();
-  JsonBuilder builder{*doc, text, {}};
-  bool ok = nlohmann::json::sax_parse(text.begin(), text.end(), &builder);
-  if (!ok && !doc->failed()) doc->fail("$", "malformed JSON", "write standard JSON");
-  if (doc->failed()) return doc->error_;
+  JsonBuilder builder{.text = text};
+  builder.values.texts.emplace_back();
+  const bool ok = nlohmann::json::sax_parse(text.begin(), text.end(), &builder);
+  auto doc = std::make_unique<JsonDocument>(what, std::move(builder.values));
+  if (builder.failure)
+    doc->fail(std::move(builder.failure->path), std::move(builder.failure->message),
+              std::move(builder.failure->hint));
+  else if (!ok)
+    doc->fail("$", "malformed JSON", "write standard JSON");
+  if (doc->failed()) return doc->error();
   return doc;
 }
 

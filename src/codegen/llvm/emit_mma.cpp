@@ -28,18 +28,17 @@ int64_t lanes_of_atom(const HostMma& m, const MmaTypes& t, const MachineFeatures
   return lanes_for(m.nr, f.vector_bits / (8 * std::max(4, ir::dtype_bytes(t.c))));
 }
 
-}  // namespace
-
 class MmaEmitter {
  public:
-  MmaEmitter(HostEmitter& k, const HostMma& m, MmaTypes t)
+  MmaEmitter(HostEmitter& k, Builder& b, const MachineFeatures& features, const HostMma& m, MmaTypes t)
       : k_(k),
-        b_(k.b_),
+        b_(b),
+        features_(features),
         m_(m),
         types_(t),
-        lanes_(lanes_of_atom(m, t, k.features_)),
+        lanes_(lanes_of_atom(m, t, features)),
         vectors_(m.nr / lanes_),
-        step_(k.b_, k.features_, t, lanes_, m.pack) {}
+        step_(b, features, t, lanes_, m.pack) {}
 
   void emit() {
     a_ = k_.place(m_.a, m_.a_index);
@@ -55,7 +54,7 @@ class MmaEmitter {
   using Place = HostEmitter::Place;
   using Values = std::vector<Value*>;
 
-  llvm::Type* storage(ir::DType t) { return storage_type(k_.context_, t); }
+  llvm::Type* storage(ir::DType t) { return storage_type(b_.getContext(), t); }
   Value* offset(ir::DType t, Value* p, int64_t elements) {
     return elements ? b_.CreateConstGEP1_64(storage(t), p, static_cast<uint64_t>(elements)) : p;
   }
@@ -77,7 +76,7 @@ class MmaEmitter {
   void store_tile() {
     for (int64_t i = 0; i < m_.mr; ++i)
       for (int64_t v = 0; v < vectors_; ++v) {
-        Value* r = to_storage(b_, types_.c, round_held(b_, k_.features_, types_.c, acc(i, v)));
+        Value* r = to_storage(b_, types_.c, round_held(b_, features_, types_.c, acc(i, v)));
         k_.store_contiguous(c_place(i, v), m_.c, r, nullptr, false);
       }
   }
@@ -145,6 +144,7 @@ class MmaEmitter {
 
   HostEmitter& k_;
   Builder& b_;
+  const MachineFeatures& features_;
   const HostMma& m_;
   MmaTypes types_;
   int64_t lanes_, vectors_;
@@ -153,13 +153,15 @@ class MmaEmitter {
   Values acc_;
 };
 
+}  // namespace
+
 void HostEmitter::emit_mma(const HostMma& m) {
   MmaTypes types{program_.memory(m.a).type, program_.memory(m.b).type, program_.memory(m.c).type};
   if (auto why = mma_refusal(types)) return refuse(*why);
   if (m.mr < 1 || m.nr < 1 || m.k < 1 || m.pack < 1 || m.k % m.pack != 0)
     return refuse("a matrix atom of mr=" + std::to_string(m.mr) + " nr=" + std::to_string(m.nr) +
                   " k=" + std::to_string(m.k) + " pack=" + std::to_string(m.pack));
-  MmaEmitter(*this, m, types).emit();
+  MmaEmitter(*this, b_, features_, m, types).emit();
 }
 
 }  // namespace tilegen::codegen

@@ -30,12 +30,20 @@ class HostEmitter : private ProgramEmitter {
   // Emits the function; a message when the program asks for something this emitter cannot do.
   std::optional<std::string> emit();
 
- private:
+  // Memory accesses and loops, for code of whole atoms (emit_access.cpp).
   struct Place {
     llvm::Value* pointer = nullptr;
     llvm::Align align;
   };
+  Place place(thread::MemoryId memory, ir::ExprId index);  // of lane 0
+  llvm::Value* load_contiguous(const Place& p, thread::MemoryId memory, int64_t lanes, llvm::Value* mask);
+  void store_contiguous(const Place& p, thread::MemoryId memory, llvm::Value* storage, llvm::Value* mask,
+                        bool nontemporal);
+  using ProgramEmitter::begin_counted_loop;
+  using ProgramEmitter::CountedLoop;
+  using ProgramEmitter::end_counted_loop;
 
+ private:
   // entry (emit_entry.cpp)
   void create_function();
   void bind_params();
@@ -69,12 +77,8 @@ class HostEmitter : private ProgramEmitter {
 
   // memory (emit_access.cpp)
   llvm::Value* element_pointer(thread::MemoryId memory, llvm::Value* index);
-  Place place(thread::MemoryId memory, ir::ExprId index);  // of lane 0
   llvm::Align alignment(thread::MemoryId memory, ir::ExprId index);
   Emitted emit_load(ir::ExprId e);
-  llvm::Value* load_contiguous(const Place& p, thread::MemoryId memory, int64_t lanes, llvm::Value* mask);
-  void store_contiguous(const Place& p, thread::MemoryId memory, llvm::Value* storage, llvm::Value* mask,
-                        bool nontemporal);
   llvm::Value* gather(thread::MemoryId memory, ir::ExprId index, llvm::Value* mask);
   void scatter(thread::MemoryId memory, ir::ExprId index, llvm::Value* storage, llvm::Value* mask);
   llvm::Value* load_scalar(const Place& p, thread::MemoryId memory, llvm::Value* condition);
@@ -99,7 +103,6 @@ class HostEmitter : private ProgramEmitter {
 
   // matrix atom (emit_mma.cpp)
   void emit_mma(const thread::HostMma& mma);
-  friend class MmaEmitter;
 
   llvm::BasicBlock *entry_ = nullptr, *return_ = nullptr;
   llvm::Value* arena_ = nullptr;

@@ -1,72 +1,75 @@
+#include "lower/gpu/access_facts.h"
+
 #include <algorithm>
 
 #include "lower/access_facts.h"
-#include "lower/kernel_lowering.h"
+#include "lower/gpu/code_size.h"
+#include "lower/gpu/element_nest.h"
+#include "lower/gpu/masks.h"
+#include "lower/lowering_context.h"
 
 namespace tilegen::lower {
 
-plan::OpAccessFacts& KernelLowering::facts_of(const std::string& op) { return (*facts_)[op]; }
+namespace {
 
-// Whatever the plan says of vectors and versions: what each would be.
-void KernelLowering::find_facts(const Walk& walk, const EmitPoint& emit) {
-  plan::OpAccessFacts& facts = facts_of(walk.origin);
-  facts.in_memory = walk.in_memory;
-  const auto all_widths = [&] {
-    for (int64_t width = walk.vector; width > 1 && !failed(); width /= 2)
-      find_facts_of_width(walk, width, emit, facts);
-  };
-  if (const ExprId clear = unmasked(walk, emit)) {
-    facts.masked = true;
-    mask_known_ = clear;
-    all_widths();
-    facts.unmasked_operations =
-        std::max(facts.unmasked_operations, operations_of(walk, widest_of(walk, facts), emit));
-    mask_known_ = ExprId();
-    mask_open_ = true;
-    all_widths();
-    mask_open_ = false;
-  } else {
-    all_widths();
-  }
-  const Sizes before = sizes();
-  try_walk(walk, 1, emit);  // what is unrolled
-  drop_since(before);
-}
-
-int64_t KernelLowering::widest_of(const Walk& walk, const plan::OpAccessFacts& facts) {
+int64_t widest_of(const Walk& walk, const plan::OpAccessFacts& facts) {
   for (int64_t width = walk.vector; width > 1; width /= 2)
     if (facts.wide.count(width) && !facts.misaligned.count(width)) return width;
   return 1;
 }
 
-int64_t KernelLowering::operations_of(const Walk& walk, int64_t width, const EmitPoint& emit) {
-  const Sizes before = sizes();
-  const Attempt attempt = try_walk(walk, width, emit);
-  const int64_t count = operations(attempt.block);
-  drop_since(before);
+int64_t operations_of(LoweringContext& k, const Walk& walk, int64_t width, const EmitPoint& emit) {
+  const Sizes before = sizes(k);
+  const Attempt attempt = try_walk(k, walk, width, emit);
+  const int64_t count = operations(k, attempt.block);
+  drop_since(k, before);
   return count;
 }
 
-void KernelLowering::find_facts_of_width(const Walk& walk, int64_t width, const EmitPoint& emit,
-                                         plan::OpAccessFacts& facts) {
-  const Sizes before = sizes();
-  Attempt attempt = try_walk(walk, width, emit);
+void find_facts_of_width(LoweringContext& k, const Walk& walk, int64_t width, const EmitPoint& emit,
+                         plan::OpAccessFacts& facts) {
+  const Sizes before = sizes(k);
+  Attempt attempt = try_walk(k, walk, width, emit);
   const bool versions = attempt.lane_bounds && attempt.interior;
   if (versions) {
-    assumed_interior_ = attempt.interior;
-    attempt = try_walk(walk, width, emit);
-    assumed_interior_ = ExprId();
+    k.walk.assumed_interior = attempt.interior;
+    attempt = try_walk(k, walk, width, emit);
+    k.walk.assumed_interior = ExprId();
   }
-  drop_since(before);
-  judge_vector(attempt, width, walk.origin);
+  drop_since(k, before);
+  judge_vector(k, attempt, width, walk.origin);
   if (!versions || !attempt.wide || !attempt.legal) return;
   int64_t& edge = facts.edge_operations[width];
-  edge = std::max(edge, operations_of(walk, 1, emit));
+  edge = std::max(edge, operations_of(k, walk, 1, emit));
 }
 
-Expected<plan::AccessFacts> find_access_facts(const ir::Program& p, const expand::ScheduledKernel& scheduled,
-                                              const target::Target& target) {
-  return KernelLowering(p, scheduled, target).find_facts();
+}  // namespace
+
+plan::OpAccessFacts& facts_of(LoweringContext& k, const std::string& op) { return (*k.facts)[op]; }
+
+void find_facts(LoweringContext& k, const Walk& walk, const EmitPoint& emit) {
+  plan::OpAccessFacts& facts = facts_of(k, walk.origin);
+  facts.in_memory = walk.in_memory;
+  const auto all_widths = [&] {
+    for (int64_t width = walk.vector; width > 1 && !k.failed(); width /= 2)
+      find_facts_of_width(k, walk, width, emit, facts);
+  };
+  if (const ExprId clear = unmasked(k, walk, emit)) {
+    facts.masked = true;
+    k.walk.mask_known = clear;
+    all_widths();
+    facts.unmasked_operations =
+        std::max(facts.unmasked_operations, operations_of(k, walk, widest_of(walk, facts), emit));
+    k.walk.mask_known = ExprId();
+    k.walk.mask_open = true;
+    all_widths();
+    k.walk.mask_open = false;
+  } else {
+    all_widths();
+  }
+  const Sizes before = sizes(k);
+  try_walk(k, walk, 1, emit);  // what is unrolled
+  drop_since(k, before);
 }
 
 }  // namespace tilegen::lower

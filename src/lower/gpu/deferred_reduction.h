@@ -2,17 +2,19 @@
 // is left in a scratch slice. Used by reductions and by sums that a loop has carried in parts.
 #pragma once
 
-#include "lower/kernel_lowering.h"
+#include "analysis/exchange.h"
+#include "lower/gpu/exchange.h"
+#include "lower/lowering_context.h"
 
 namespace tilegen::lower {
 
 class DeferredReduction {
  public:
   // `iteration`, `axis`: of the reduction that makes the parts.
-  DeferredReduction(KernelLowering& k, const analysis::ReductionExchange& x, ir::ReduceKind kind,
+  DeferredReduction(LoweringContext& k, const analysis::ReductionExchange& x, ir::ReduceKind kind,
                     ir::DType type, const layout::Fragment& iteration, int axis, const std::string& path)
       : k_(k),
-        e_(k.out_.exprs),
+        e_(k.out.exprs),
         x_(x),
         kind_(kind),
         type_(type),
@@ -22,7 +24,7 @@ class DeferredReduction {
 
   ExprId load(MemoryId m, ExprId index) { return e_.load(m, type_, std::vector<ExprId>{index}); }
   thread::StmtId store(MemoryId m, ExprId index, ExprId value, ExprId predicate = ExprId()) {
-    return k_.out_.add(thread::Store{m, index, value, predicate, false, ExprId()}, path_);
+    return k_.out.add(thread::Store{m, index, value, predicate, false, ExprId()}, path_);
   }
   // for r in 0 .. count, unrolled
   using EmitRegister = std::function<void(ExprId r, thread::Block& body)>;
@@ -33,7 +35,7 @@ class DeferredReduction {
   // The first of the threads of a row; invalid: each is alone with its row.
   ExprId first_of_row();
 
-  void begin_scratch() { scratch_ = k_.scratch(path_, type_, x_.scratch_elements()); }
+  void begin_scratch() { scratch_ = scratch_memory(k_, path_, type_, x_.scratch_elements()); }
   // This thread writes the part that its lanes have, which is number `part`: first of the copies, first of
   // the lanes that have met.
   ExprId writer(ExprId* part);
@@ -45,7 +47,7 @@ class DeferredReduction {
  private:
   ExprId is_zero(ExprId v) { return k_.simplified(e_.binary(ir::ExprOp::eq, v, e_.const_int(0))); }
 
-  KernelLowering& k_;
+  LoweringContext& k_;
   ir::ExprPool& e_;
   const analysis::ReductionExchange& x_;
   const ir::ReduceKind kind_;

@@ -6,8 +6,14 @@
 #include <algorithm>
 
 #include "analysis/epilogue_tile.h"
+#include "analysis/tensor_copy.h"
 #include "layout/tensor_tile.h"
-#include "lower/gpu/tensor_coordinate.h"
+#include "lower/addressing.h"
+#include "lower/gpu/exchange.h"
+#include "lower/gpu/registers.h"
+#include "lower/gpu/tensor.h"
+#include "lower/gpu/warpgroups.h"
+#include "lower/lowering_context.h"
 #include "lower/op_lowering.h"
 #include "thread/named_barriers.h"
 
@@ -17,15 +23,13 @@ namespace {
 
 constexpr int64_t kUnit = layout::kSwizzleUnit;
 
-}  // namespace
-
 class StagedStore {
  public:
-  StagedStore(KernelLowering& k, const analysis::KernelOp& op, const plan::OpPlan& plan,
+  StagedStore(LoweringContext& k, const analysis::KernelOp& op, const plan::OpPlan& plan,
               const analysis::EpilogueTile& stage, FragmentView from, const ir::TileOp& tile_op,
               thread::Block& out)
       : k_(k),
-        e_(k.out_.exprs),
+        e_(k.out.exprs),
         op_(op),
         plan_(plan),
         stage_(stage),
@@ -33,7 +37,7 @@ class StagedStore {
         tile_op_(tile_op),
         out_(out) {
     pass_columns_ = plan.epilogue_columns > 0 ? plan.epilogue_columns : stage.columns;
-    const ir::Buffer& tensor = k.p_.buffer(tile_op.operands[1].buffer);
+    const ir::Buffer& tensor = k.in.program.buffer(tile_op.operands[1].buffer);
     type_ = tensor.type;
     bytes_ = ir::dtype_bytes(type_);
     unit_ = kUnit / bytes_;
@@ -42,18 +46,18 @@ class StagedStore {
 
   void run() {
     const int64_t warpgroups = stage_.warpgroups_m * stage_.warpgroups_n;
-    memory_ = k_.planned_memory(plan::Storage::stage, op_.path, type_, warpgroups * part_elements_);
+    memory_ = planned_memory(k_, plan::Storage::stage, op_.path, type_, warpgroups * part_elements_);
     if (k_.failed()) return;
-    thread::Memory& m = k_.out_.memories[memory_.value];
-    m.alignment = k_.target_.tensor_tile_alignment;
+    thread::Memory& m = k_.out.memories[memory_.value];
+    m.alignment = k_.in.target.tensor_tile_alignment;
     m.ordered = true;
-    const ExprId tid = e_.var(k_.out_.thread_var);
-    group_ = k_.simplified(e_.floordiv(tid, e_.const_int(k_.target_.warpgroup)));
+    const ExprId tid = e_.var(k_.out.thread_var);
+    group_ = k_.simplified(e_.floordiv(tid, e_.const_int(k_.in.target.warpgroup)));
     group_m_ = k_.simplified(e_.floordiv(group_, e_.const_int(stage_.warpgroups_n)));
     group_n_ = k_.simplified(e_.floormod(group_, e_.const_int(stage_.warpgroups_n)));
-    lane_ = k_.simplified(e_.floormod(tid, e_.const_int(k_.target_.warp)));
-    warp_ = k_.simplified(e_.floormod(e_.floordiv(tid, e_.const_int(k_.target_.warp)),
-                                      e_.const_int(k_.target_.warpgroup / k_.target_.warp)));
+    lane_ = k_.simplified(e_.floormod(tid, e_.const_int(k_.in.target.warp)));
+    warp_ = k_.simplified(e_.floormod(e_.floordiv(tid, e_.const_int(k_.in.target.warp)),
+                                      e_.const_int(k_.in.target.warpgroup / k_.in.target.warp)));
     place_tensor();
     if (plan_.computed_first.value_or(false)) emit(thread::WarpgroupWait{0, {from_.memory}});
     for (int64_t column = 0; column < stage_.columns && !k_.failed(); column += pass_columns_) pass(column);
@@ -62,14 +66,14 @@ class StagedStore {
  private:
   template <class Node>
   void emit(Node node) {
-    out_.push_back(k_.out_.add(std::move(node), op_.path));
+    out_.push_back(k_.out.add(std::move(node), op_.path));
   }
   // By what has been lowered.
   bool tensor_is_read() const {
-    const MemoryId tensor = k_.globals_.at(tile_op_.operands[1].buffer);
+    const MemoryId tensor = k_.names.globals.at(tile_op_.operands[1].buffer);
     for (size_t i = 0; i < e_.size(); ++i)
       if (const ir::ExprNode& n = e_[ExprId(i)]; n.op == ir::ExprOp::load && n.object == tensor) return true;
-    return std::any_of(k_.out_.stmts.begin(), k_.out_.stmts.end(), [&](const thread::Stmt& s) {
+    return std::any_of(k_.out.stmts.begin(), k_.out.stmts.end(), [&](const thread::Stmt& s) {
       const auto* copy = std::get_if<thread::AsyncCopy>(&s.node);
       return copy && copy->src == tensor;
     });
@@ -78,24 +82,24 @@ class StagedStore {
 
   void place_tensor() {
     const ir::Region& to = tile_op_.operands[1];
-    dims_ = *analysis::tensor_copy_dims(k_.p_, tile_op_, nullptr);  // epilogue_tile has seen that it is one
-    map_ = k_.tensor_map(to.buffer, k_.box_of(to, dims_, stage_.rows, stage_.inner), stage_.swizzle);
+    dims_ = *analysis::tensor_copy_dims(k_.in.program, tile_op_, nullptr);  // seen by epilogue_tile
+    map_ = tensor_map(k_, to.buffer, box_of(to, dims_, stage_.rows, stage_.inner), stage_.swizzle);
     for (size_t d = 0; d < to.offsets.size(); ++d)
-      origin_.push_back(tensor_coordinate(k_.ctx_, k_.lower_expr(to.offsets[d]),
-                                          k_.lower_expr(k_.p_.buffer(to.buffer).shape[d])));
+      origin_.push_back(tensor_coordinate(k_.ctx, lower_expr(k_, to.offsets[d]),
+                                          lower_expr(k_, k_.in.program.buffer(to.buffer).shape[d])));
   }
 
   void pass(int64_t column) {
-    thread::Block wait = {k_.out_.add(thread::BulkWait{0, true}, op_.path)};
-    out_.push_back(k_.only_first_of_warpgroup(std::move(wait), op_.path));
-    k_.warpgroup_barrier(out_, op_.path);
+    thread::Block wait = {k_.out.add(thread::BulkWait{0, true}, op_.path)};
+    out_.push_back(only_first_of_warpgroup(k_, std::move(wait), op_.path));
+    warpgroup_barrier(k_, out_, op_.path);
     for (int64_t row = 0; row < stage_.rows; row += 64)
       bytes_ == 2 ? write_matrices(row, column) : write_elements(row, column);
     emit(thread::ProxyFence{});
     if (column == 0 && stage_.warpgroups_m * stage_.warpgroups_n > 1 && tensor_is_read())
-      emit(thread::Barrier{thread::kRoleBarrier, *k_.schedule_.threads, false});
+      emit(thread::Barrier{thread::kRoleBarrier, *k_.in.schedule.threads, false});
     else
-      k_.warpgroup_barrier(out_, op_.path);
+      warpgroup_barrier(k_, out_, op_.path);
     thread::Block store;
     for (int64_t box = 0; box < pass_columns_ / stage_.inner; ++box) {
       thread::TensorStore s;
@@ -104,23 +108,23 @@ class StagedStore {
       s.src = memory_;
       s.src_index =
           k_.simplified(e_.add(e_.mul(group_, part_elements_), number(box * stage_.rows * stage_.inner)));
-      store.push_back(k_.out_.add(std::move(s), op_.path));
+      store.push_back(k_.out.add(std::move(s), op_.path));
     }
-    store.push_back(k_.out_.add(thread::BulkCommit{}, op_.path));
-    out_.push_back(k_.only_first_of_warpgroup(std::move(store), op_.path));
+    store.push_back(k_.out.add(thread::BulkCommit{}, op_.path));
+    out_.push_back(only_first_of_warpgroup(k_, std::move(store), op_.path));
   }
 
   std::vector<ExprId> coordinates(int64_t column) {
-    return k_.box_coordinates(origin_, dims_, e_.mul(group_m_, stage_.rows),
-                              e_.add(e_.mul(group_n_, stage_.columns), number(column)));
+    return box_coordinates(k_, origin_, dims_, e_.mul(group_m_, stage_.rows),
+                           e_.add(e_.mul(group_n_, stage_.columns), number(column)));
   }
 
   ExprId held_register(int64_t row, int64_t column) {
-    return number(KernelLowering::first_register(from_, dims_.tile_outer, dims_.tile_inner, row, column));
+    return number(first_register(from_, dims_.tile_outer, dims_.tile_inner, row, column));
   }
   ExprId held_value(int64_t row, int64_t column, int64_t i) {
     const ExprId at = e_.add(held_register(row, column), i);
-    const ir::DType type = k_.out_.memory(from_.memory).type;
+    const ir::DType type = k_.out.memory(from_.memory).type;
     return e_.cast(type_, e_.load(from_.memory, type, std::vector<ExprId>{at}));
   }
 
@@ -147,7 +151,7 @@ class StagedStore {
     for (int64_t c = 0; c < pass_columns_; c += 16) {
       const int64_t left = std::min<int64_t>(16, pass_columns_ - c);
       const int matrices = left == 16 ? 4 : 2;
-      const MemoryId packed = k_.add_registers("packed", type_, int64_t{2} * matrices);
+      const MemoryId packed = add_registers(k_, "packed", type_, int64_t{2} * matrices);
       for (int64_t i = 0; i < 2 * matrices; ++i)
         emit(thread::Store{packed, number(i), held_value(row, pass_begin + c + i / 4 * 8, i % 4), ExprId(),
                            false, ExprId()});
@@ -171,19 +175,19 @@ class StagedStore {
         const ExprId element = k_.simplified(e_.add(e_.mul(quarter, 2), within));
         const ExprId first = e_.add(place(box, own_row, k_.simplified(e_.floordiv(element, number(unit_)))),
                                     k_.simplified(e_.floormod(element, number(unit_))));
-        const VarId lane = k_.out_.add_var("lane", ir::VarKind::loop);
-        k_.fixed_vars_.insert(lane);
-        const ir::DType type = k_.out_.memory(from_.memory).type;
+        const VarId lane = k_.out.add_var("lane", ir::VarKind::loop);
+        k_.walk.fixed_vars.insert(lane);
+        const ir::DType type = k_.out.memory(from_.memory).type;
         const ExprId reg = e_.add(e_.add(held_register(row, column + c), 2 * half), e_.var(lane));
         const ExprId value = e_.cast(type_, e_.load(from_.memory, type, std::vector<ExprId>{reg}));
         thread::Loop pair{lane, number(2), thread::LoopForm::vectorized, {}};
-        pair.body = {k_.out_.add(
+        pair.body = {k_.out.add(
             thread::Store{memory_, e_.add(first, e_.var(lane)), value, ExprId(), false, ExprId()}, op_.path)};
         emit(std::move(pair));
       }
   }
 
-  KernelLowering& k_;
+  LoweringContext& k_;
   ir::ExprPool& e_;
   const analysis::KernelOp& op_;
   const plan::OpPlan& plan_;
@@ -200,26 +204,28 @@ class StagedStore {
   std::vector<ExprId> origin_;
 };
 
+}  // namespace
+
 // To a tensor; false when the copy is another.
 bool OpLowering::store_in_bulk(int dst) {
-  if (dst != 1 || !k_.target_.tensor_copy ||
-      k_.p_.buffer(tile_op_->operands[1].buffer).scope != ir::MemScope::global)
+  if (dst != 1 || !k_.in.target.tensor_copy ||
+      k_.in.program.buffer(tile_op_->operands[1].buffer).scope != ir::MemScope::global)
     return false;
-  if (!k_.in_thread_registers(tile_op_->operands[0].buffer)) {
-    k_.store_tile(op_, out_);
+  if (!in_thread_registers(k_, tile_op_->operands[0].buffer)) {
+    store_tile(k_, op_, out_);
     return true;
   }
-  const int value = k_.value_of(tile_op_->operands[0].buffer);
+  const int value = value_of(k_, tile_op_->operands[0].buffer);
   if (value < 0) return true;  // reported
-  const FragmentView from = k_.held(value);
+  const FragmentView from = fragment_view(k_, value);
   std::string reason;
-  const auto stage = analysis::epilogue_tile(k_.p_, op_, *from.fragment, k_.target_, &reason);
+  const auto stage = analysis::epilogue_tile(k_.in.program, op_, *from.fragment, k_.in.target, &reason);
   if (!stage) {
     k_.fail(DiagCode::schedule_illegal, op_.path, "the copy engine cannot store the fragment: " + reason,
             "leave the op's engine out of the schedule to have it planned");
     return true;
   }
-  if (!k_.facts_) StagedStore(k_, op_, plan_, *stage, from, *tile_op_, out_).run();
+  if (!k_.facts) StagedStore(k_, op_, plan_, *stage, from, *tile_op_, out_).run();
   return true;
 }
 

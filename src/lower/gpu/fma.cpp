@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "lower/gpu/gemm_state.h"
+#include "lower/gpu/registers.h"
+#include "lower/lowering_context.h"
 
 namespace tilegen::lower {
 
@@ -11,11 +13,9 @@ namespace {
 // Multiply-adds that are written out before the loop over k stays a loop.
 constexpr int64_t kUnrolledProducts = 4096;
 
-}  // namespace
-
 class MultiplyAdds : GemmState {
  public:
-  MultiplyAdds(KernelLowering& k, const analysis::KernelOp& op, const plan::OpPlan& plan,
+  MultiplyAdds(LoweringContext& k, const analysis::KernelOp& op, const plan::OpPlan& plan,
                const ir::TileOp& tile_op, const target::MmaAtom& atom, thread::Block& out)
       : GemmState(k, op, plan, tile_op, atom, &out) {}
 
@@ -52,7 +52,7 @@ class MultiplyAdds : GemmState {
     t.places = register_places(*s.atom);
     if (!s.shared) return t;
     t.addresses.push_back(lane_addresses(s));
-    t.registers = k_.add_registers(s.index == 0 ? "a" : "b", s.type, s.tiles * s.atom->registers() * depth);
+    t.registers = add_registers(k_, s.index == 0 ? "a" : "b", s.type, s.tiles * s.atom->registers() * depth);
     t.along_k = s.place.layout->contiguous_run(s.index == 0 ? s.dims.col : s.dims.row) > 1;
     return t;
   }
@@ -67,7 +67,7 @@ class MultiplyAdds : GemmState {
     // `run` elements beside each other, or one by one.
     auto fetch = [&](int64_t tile, int64_t r, int64_t dk, int64_t run) {
       OperandAddresses& at = t.addresses[0];
-      const int64_t widest = k_.target_.vector_bytes / ir::dtype_bytes(s.type);
+      const int64_t widest = k_.in.target.vector_bytes / ir::dtype_bytes(s.type);
       for (int64_t done = 0; done < run;) {
         int64_t width = std::min(widest, run - done);
         auto first_row = [&] { return row_of(tile, t.along_k ? r : r + done); };
@@ -108,14 +108,14 @@ class MultiplyAdds : GemmState {
       for (int64_t k = 0; k < steps_ && !k_.failed(); k += depth) products_at(a, b, k, ExprId());
       return;
     }
-    const VarId var = k_.out_.add_var("k" + std::to_string(k_.out_.vars.size()), ir::VarKind::loop);
-    auto mark = k_.ctx_.mark();
-    k_.ctx_.bind(var, 0, steps_ / depth - 1);
+    const VarId var = k_.out.add_var("k" + std::to_string(k_.out.vars.size()), ir::VarKind::loop);
+    auto mark = k_.ctx.mark();
+    k_.ctx.bind(var, 0, steps_ / depth - 1);
     thread::Block body;
     thread::Block* const around = std::exchange(out_, &body);
     products_at(a, b, 0, e_.var(var));
     out_ = around;
-    k_.ctx_.rollback(mark);
+    k_.ctx.rollback(mark);
     emit(thread::Loop{var, e_.const_int(steps_ / depth), thread::LoopForm::serial, std::move(body)});
   }
 
@@ -143,7 +143,9 @@ class MultiplyAdds : GemmState {
   }
 };
 
-void lower_multiply_adds(KernelLowering& k, const analysis::KernelOp& op, const plan::OpPlan& plan,
+}  // namespace
+
+void lower_multiply_adds(LoweringContext& k, const analysis::KernelOp& op, const plan::OpPlan& plan,
                          const ir::TileOp& tile_op, const target::MmaAtom& atom, thread::Block& out) {
   MultiplyAdds(k, op, plan, tile_op, atom, out).run();
 }

@@ -1,9 +1,13 @@
 // Matrix products of a block of many threads: per warp a grid of atoms, unrolled. Operands in shared memory
 // are loaded into registers one k step ahead of the instructions that use them, eight rows of 16 bytes at a
 // time where the atom's layout and the tile's allow it.
+#include "lower/gpu/gemm.h"
+
 #include <algorithm>
 
 #include "lower/gpu/gemm_state.h"
+#include "lower/gpu/registers.h"
+#include "lower/lowering_context.h"
 #include "lower/op_lowering.h"
 #include "target/operand_matrices.h"
 
@@ -14,7 +18,7 @@ using target::OperandMatrix;
 
 class GemmLowering : GemmState {
  public:
-  GemmLowering(KernelLowering& k, const analysis::KernelOp& op, const plan::OpPlan& plan,
+  GemmLowering(LoweringContext& k, const analysis::KernelOp& op, const plan::OpPlan& plan,
                const ir::TileOp& tile_op, const MmaAtom& atom, thread::Block* out)
       : GemmState(k, op, plan, tile_op, atom, out) {}
 
@@ -81,7 +85,7 @@ class GemmLowering : GemmState {
     const int64_t registers = s.atom->registers();
     l.per_step = s.tiles * registers;
     l.registers =
-        k_.add_registers(s.index == 0 ? "a" : "b", s.type, std::min<int64_t>(steps_, 2) * l.per_step);
+        add_registers(k_, s.index == 0 ? "a" : "b", s.type, std::min<int64_t>(steps_, 2) * l.per_step);
     choose_matrix_loads(l);
     if (l.matrices.empty()) {
       l.places = register_places(*s.atom);
@@ -173,7 +177,7 @@ class GemmLowering : GemmState {
     auto together = [&](size_t reg, int64_t row, int64_t k) {
       int64_t width = 1;
       while (along_k && reg + static_cast<size_t>(width) < rows.size() &&
-             width < k_.target_.vector_bytes / ir::dtype_bytes(s.type) &&
+             width < k_.in.target.vector_bytes / ir::dtype_bytes(s.type) &&
              rows[reg + static_cast<size_t>(width)] == rows[reg] &&
              ks[reg + static_cast<size_t>(width)] == ks[reg] + width)
         ++width;
@@ -237,9 +241,9 @@ class GemmLowering : GemmState {
   Loader a_, b_;
 };
 
-StagedGemm::StagedGemm(KernelLowering& lowering, const analysis::KernelOp& op, const ir::TileOp& tile_op) {
-  const plan::OpPlan& plan = *plan::find_op(lowering.schedule_, op.path);
-  for (const MmaAtom& atom : lowering.target_.mma)
+StagedGemm::StagedGemm(LoweringContext& lowering, const analysis::KernelOp& op, const ir::TileOp& tile_op) {
+  const plan::OpPlan& plan = *plan::find_op(lowering.in.schedule, op.path);
+  for (const MmaAtom& atom : lowering.in.target.mma)
     if (atom.name == plan.atom)
       gemm_ = std::make_unique<GemmLowering>(lowering, op, plan, tile_op, atom, nullptr);
   gemm_->prepare();
@@ -251,13 +255,13 @@ void StagedGemm::first_step(thread::Block& out) { gemm_->load_first(out); }
 void StagedGemm::steps(thread::Block& out, const std::function<void()>& next) { gemm_->staged(out, next); }
 
 void OpLowering::contract_warp_mma(int a, int b, int c, bool clear) {
-  for (const MmaAtom& atom : k_.target_.mma)
+  for (const MmaAtom& atom : k_.in.target.mma)
     if (atom.name == plan_.atom) {
       if (target::is_multiply_add(atom)) return lower_multiply_adds(k_, op_, plan_, *tile_op_, atom, out_);
       return GemmLowering(k_, op_, plan_, *tile_op_, atom, &out_).run(a, b, c, clear);
     }
-  k_.fail(DiagCode::schedule_illegal, op_.path, "atom '" + plan_.atom + "' is not one of " + k_.target_.name,
-          "plan the program for this target");
+  k_.fail(DiagCode::schedule_illegal, op_.path,
+          "atom '" + plan_.atom + "' is not one of " + k_.in.target.name, "plan the program for this target");
 }
 
 }  // namespace tilegen::lower

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "analysis/gemm_shape.h"
-#include "lower/kernel_lowering.h"
+#include "lower/lowering_context.h"
 
 namespace tilegen::lower {
 
@@ -24,7 +24,7 @@ class OperandAddresses {
     int64_t together = 1;  // that are read at once, from the first of them on
   };
   // `row`, `k`: what a thread's place adds to the coordinates, expressions of the thread variable.
-  OperandAddresses(KernelLowering& lowering, const Place& place, ExprId row, ExprId k);
+  OperandAddresses(LoweringContext& lowering, const Place& place, ExprId row, ExprId k);
 
   // Element (thread's row + row, thread's k + k + step * loop variable), as an index into the slot.
   ExprId at(int64_t row, int64_t k, ExprId loop = ExprId(), int64_t step = 0);
@@ -41,7 +41,7 @@ class OperandAddresses {
   ExprId general(int64_t row, int64_t k, ExprId further_k);
   std::vector<ExprId> coordinates(ExprId row, ExprId k) const;
 
-  KernelLowering& lowering_;
+  LoweringContext& lowering_;
   Place place_;
   ExprId row_, k_;
   std::vector<int64_t> thread_row_, thread_k_;
@@ -57,7 +57,7 @@ class GemmLowering;
 // at every call.
 class StagedGemm {
  public:
-  StagedGemm(KernelLowering& lowering, const analysis::KernelOp& op, const ir::TileOp& tile_op);
+  StagedGemm(LoweringContext& lowering, const analysis::KernelOp& op, const ir::TileOp& tile_op);
   ~StagedGemm();
   void first_step(thread::Block& out);
   // All instructions; `next` is called before the last ones, when all of this iteration's tiles has been

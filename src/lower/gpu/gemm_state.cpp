@@ -2,7 +2,11 @@
 
 #include <algorithm>
 
+#include "analysis/gemm_shape.h"
 #include "analysis/warp_partition.h"
+#include "lower/addressing.h"
+#include "lower/gpu/registers.h"
+#include "lower/lowering_context.h"
 #include "support/checked.h"
 #include "target/operand_matrices.h"
 
@@ -25,34 +29,36 @@ RegisterPlaces register_places(const layout::Fragment& f) {
 // A value that is both operands may stand in a form for each.
 FragmentView GemmState::operand_form(int value, int index) {
   int forms = 0;
-  for (const auto& c : k_.op_conversions_) forms += c.value == value;
+  for (const auto& c : k_.forms.conversions) forms += c.value == value;
   const auto same = [&](const analysis::OpAccess& a) { return a.value == value; };
-  if (forms == 0 || std::count_if(op_.accesses.begin(), op_.accesses.end(), same) < 2) return k_.held(value);
-  const int64_t warps = *k_.schedule_.threads / k_.target_.warp;
+  if (forms == 0 || std::count_if(op_.accesses.begin(), op_.accesses.end(), same) < 2)
+    return fragment_view(k_, value);
+  const int64_t warps = *k_.in.schedule.threads / k_.in.target.warp;
   const analysis::WarpGrid grid{plan_.warps_m, plan_.warps_n, warps / (plan_.warps_m * plan_.warps_n)};
   const layout::Fragment form =
-      analysis::operand_fragment(k_.p_, tile_op_, atom_, grid, index, k_.target_.warp);
-  for (const auto& c : k_.op_conversions_)
+      analysis::operand_fragment(k_.in.program, tile_op_, atom_, grid, index, k_.in.target.warp);
+  for (const auto& c : k_.forms.conversions)
     if (c.value == value && c.form.fragment->equivalent(form)) return c.form;
   // As it is held: no conversion was made for this side.
-  return {k_.values_[static_cast<size_t>(value)], &*k_.schedule_.values[static_cast<size_t>(value)].fragment};
+  return {k_.names.values[static_cast<size_t>(value)],
+          &*k_.in.schedule.values[static_cast<size_t>(value)].fragment};
 }
 
 void GemmState::load_wide(MemoryId to, int64_t place, MemoryId from, ExprId index, int64_t width) {
   if (width == 1) return store(to, e_.const_int(place), load(from, index));
-  const VarId lane = k_.out_.add_var("lane" + std::to_string(k_.out_.vars.size()), ir::VarKind::loop);
-  k_.fixed_vars_.insert(lane);
+  const VarId lane = k_.out.add_var("lane" + std::to_string(k_.out.vars.size()), ir::VarKind::loop);
+  k_.walk.fixed_vars.insert(lane);
   const thread::StmtId element =
-      k_.out_.add(thread::Store{to, e_.add(e_.var(lane), place), load(from, e_.add(index, e_.var(lane))),
-                                ExprId(), false, ExprId()},
-                  op_.path);
+      k_.out.add(thread::Store{to, e_.add(e_.var(lane), place), load(from, e_.add(index, e_.var(lane))),
+                               ExprId(), false, ExprId()},
+                 op_.path);
   emit(thread::Loop{lane, e_.const_int(width), thread::LoopForm::vectorized, {element}});
 }
 
 void GemmState::place_operands(int a, int b) {
-  const ExprId tid = k_.out_.thread_var.valid() ? e_.var(k_.out_.thread_var) : e_.const_int(0);
-  lane_ = k_.simplified(e_.floormod(tid, e_.const_int(k_.target_.warp)));
-  const ExprId warp = e_.floordiv(tid, e_.const_int(k_.target_.warp));
+  const ExprId tid = k_.out.thread_var.valid() ? e_.var(k_.out.thread_var) : e_.const_int(0);
+  lane_ = k_.simplified(e_.floormod(tid, e_.const_int(k_.in.target.warp)));
+  const ExprId warp = e_.floordiv(tid, e_.const_int(k_.in.target.warp));
   tiles_m_ = ceil_div(shape_.m, plan_.warps_m * atom_.m);
   tiles_n_ = ceil_div(shape_.n, plan_.warps_n * atom_.n);
   steps_ = shape_.k / atom_.k;
@@ -64,7 +70,7 @@ void GemmState::place_operands(int a, int b) {
 }
 
 void GemmState::mean_current_slots() {
-  for (Side& s : sides_) s.slot = k_.in_slot(s.value, e_.const_int(0));
+  for (Side& s : sides_) s.slot = in_slot(k_, s.value, e_.const_int(0));
 }
 
 GemmState::Side GemmState::side(int operand, int index, int64_t tiles, ExprId warp_row) {
@@ -73,23 +79,23 @@ GemmState::Side GemmState::side(int operand, int index, int64_t tiles, ExprId wa
   s.operand = operand;
   s.index = index;
   s.dims = analysis::matrix_dims(
-      k_.p_, r, tile_op_.flag(index == 0 ? ir::gemm_attr::transpose_a : ir::gemm_attr::transpose_b));
+      k_.in.program, r, tile_op_.flag(index == 0 ? ir::gemm_attr::transpose_a : ir::gemm_attr::transpose_b));
   const int row_dim = index == 0 ? s.dims.row : s.dims.col, k_dim = index == 0 ? s.dims.col : s.dims.row;
-  s.row0 = k_.simplified(k_.lower_expr(r.offsets[static_cast<size_t>(row_dim)]));
-  s.k0 = k_.simplified(k_.lower_expr(r.offsets[static_cast<size_t>(k_dim)]));
+  s.row0 = k_.simplified(lower_expr(k_, r.offsets[static_cast<size_t>(row_dim)]));
+  s.k0 = k_.simplified(lower_expr(k_, r.offsets[static_cast<size_t>(k_dim)]));
   s.tiles = tiles;
   s.warp_row = warp_row;
   s.atom = index == 0 ? &atom_.a_layout : &atom_.b_layout;
-  s.type = k_.p_.buffer(r.buffer).type;
-  const int value = k_.value_of(r.buffer);
+  s.type = k_.in.program.buffer(r.buffer).type;
+  const int value = value_of(k_, r.buffer);
   if (value < 0) return s;  // reported
-  const plan::ValuePlan& plan = k_.schedule_.values[static_cast<size_t>(value)];
+  const plan::ValuePlan& plan = k_.in.schedule.values[static_cast<size_t>(value)];
   s.shared = plan.memory.has_value();
   if (s.shared) {
     s.place = {&*plan.memory, s.dims, index, s.row0, s.k0, index == 0 ? shape_.m : shape_.n};
-    s.memory = k_.values_[static_cast<size_t>(value)];
+    s.memory = k_.names.values[static_cast<size_t>(value)];
     s.value = value;
-    s.slot = k_.in_slot(value, e_.const_int(0));
+    s.slot = in_slot(k_, value, e_.const_int(0));
   } else {
     s.held = operand_form(value, index);
   }
@@ -100,10 +106,10 @@ ExprId GemmState::register_at(const FragmentView& held, const analysis::MatrixDi
                               ExprId col0, int64_t row, int64_t col) {
   const std::vector<ExprId> at =
       dims.at<ExprId>(k_.simplified(e_.add(row0, row)), k_.simplified(e_.add(col0, col)), e_.const_int(0));
-  const ExprId index = k_.layout_index(held.fragment->map(), layout::kRegister, at);
-  if (!k_.fixed_index(index))
+  const ExprId index = layout_index(k_, held.fragment->map(), layout::kRegister, at);
+  if (!fixed_index(k_, index))
     k_.fail(DiagCode::target_unsupported, op_.path,
-            "which part of fragment '" + k_.out_.memory(held.memory).name +
+            "which part of fragment '" + k_.out.memory(held.memory).name +
                 "' the product works on is known at run time only",
             "unroll the loop, or keep each part in a buffer of its own");
   return index;
@@ -116,17 +122,17 @@ ExprId GemmState::register_of(const Side& s, int64_t row, int64_t k) {
 
 void GemmState::begin_accumulators(int c, bool clear) {
   const ir::Region& r = tile_op_.operands[static_cast<size_t>(c)];
-  const int value = k_.value_of(r.buffer);
+  const int value = value_of(k_, r.buffer);
   if (value < 0) return;
-  c_held_ = k_.held(value);
-  c_dims_ = analysis::matrix_dims(k_.p_, r, false);
-  c_row0_ = k_.simplified(k_.lower_expr(r.offsets[static_cast<size_t>(c_dims_.row)]));
-  c_col0_ = k_.simplified(k_.lower_expr(r.offsets[static_cast<size_t>(c_dims_.col)]));
+  c_held_ = fragment_view(k_, value);
+  c_dims_ = analysis::matrix_dims(k_.in.program, r, false);
+  c_row0_ = k_.simplified(lower_expr(k_, r.offsets[static_cast<size_t>(c_dims_.row)]));
+  c_col0_ = k_.simplified(lower_expr(k_, r.offsets[static_cast<size_t>(c_dims_.col)]));
   c_registers_ = atom_.c_layout.registers();
   rounds_ = shape_.c != atom_.c;
   promotes_ = shape_.promote && !target::is_multiply_add(atom_);
   const bool own_sums = rounds_ || promotes_;
-  sum_ = own_sums ? k_.add_registers("sum", atom_.c, tiles_m_ * tiles_n_ * c_registers_) : c_held_.memory;
+  sum_ = own_sums ? add_registers(k_, "sum", atom_.c, tiles_m_ * tiles_n_ * c_registers_) : c_held_.memory;
   for_accumulators([&](ExprId sum, ExprId own) {
     if (promotes_) {
       store(sum_, sum, e_.const_number(0, atom_.c));

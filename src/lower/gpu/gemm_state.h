@@ -4,7 +4,9 @@
 
 #include <utility>
 
+#include "analysis/gemm_shape.h"
 #include "lower/gpu/gemm.h"
+#include "lower/lowering_context.h"
 
 namespace tilegen::lower {
 
@@ -16,22 +18,22 @@ RegisterPlaces register_places(const layout::Fragment& f);
 
 class GemmState {
  protected:
-  GemmState(KernelLowering& k, const analysis::KernelOp& op, const plan::OpPlan& plan,
+  GemmState(LoweringContext& k, const analysis::KernelOp& op, const plan::OpPlan& plan,
             const ir::TileOp& tile_op, const target::MmaAtom& atom, thread::Block* out)
       : k_(k),
-        e_(k.out_.exprs),
+        e_(k.out.exprs),
         op_(op),
         plan_(plan),
         tile_op_(tile_op),
         atom_(atom),
         out_(out),
-        shape_(analysis::gemm_shape(k.p_, tile_op)) {}
+        shape_(analysis::gemm_shape(k.in.program, tile_op)) {}
 
   // The op is the one being lowered while this lives.
   struct Current {
-    explicit Current(GemmState& g) : k(g.k_), before(std::exchange(g.k_.current_, &g.op_)) {}
-    ~Current() { k.current_ = before; }
-    KernelLowering& k;
+    explicit Current(GemmState& g) : k(g.k_), before(std::exchange(g.k_.at.op, &g.op_)) {}
+    ~Current() { k.at.op = before; }
+    LoweringContext& k;
     const analysis::KernelOp* before;
   };
 
@@ -56,7 +58,7 @@ class GemmState {
 
   template <class Node>
   void emit(Node node) {
-    out_->push_back(k_.out_.add(std::move(node), op_.path));
+    out_->push_back(k_.out.add(std::move(node), op_.path));
   }
   void store(MemoryId m, ExprId index, ExprId value) {
     emit(thread::Store{m, index, value, ExprId(), false, ExprId()});
@@ -64,7 +66,7 @@ class GemmState {
   // `width` elements beside each other, as one access.
   void load_wide(MemoryId to, int64_t place, MemoryId from, ExprId index, int64_t width);
   ExprId load(MemoryId m, ExprId index) {
-    return e_.load(m, k_.out_.memory(m).type, std::vector<ExprId>{index});
+    return e_.load(m, k_.out.memory(m).type, std::vector<ExprId>{index});
   }
 
   void place_operands(int a, int b);
@@ -100,7 +102,7 @@ class GemmState {
   // Where the lanes of the atom's layout stand.
   OperandAddresses lane_addresses(const Side& s);
 
-  KernelLowering& k_;
+  LoweringContext& k_;
   ir::ExprPool& e_;
   const analysis::KernelOp& op_;
   const plan::OpPlan& plan_;
@@ -121,7 +123,7 @@ class GemmState {
 };
 
 // The product as plain multiply-adds.
-void lower_multiply_adds(KernelLowering& k, const analysis::KernelOp& op, const plan::OpPlan& plan,
+void lower_multiply_adds(LoweringContext& k, const analysis::KernelOp& op, const plan::OpPlan& plan,
                          const ir::TileOp& tile_op, const target::MmaAtom& atom, thread::Block& out);
 
 }  // namespace tilegen::lower

@@ -1,10 +1,18 @@
 // The grid of a GPU kernel: one linear block index, the program's block indices as expressions of it, in the
 // order in which the schedule walks the tiles.
+#include "lower/gpu/grid.h"
+
 #include <algorithm>
 #include <functional>
 
 #include "analysis/block_work.h"
-#include "lower/kernel_lowering.h"
+#include "arith/prove.h"
+#include "lower/addressing.h"
+#include "lower/declarations.h"
+#include "lower/gpu/registers.h"
+#include "lower/gpu/tile_scheduler.h"
+#include "lower/loop_bounds.h"
+#include "lower/lowering_context.h"
 #include "lower/statement_exprs.h"
 #include "thread/perfect_nest.h"
 
@@ -14,151 +22,52 @@ namespace {
 
 constexpr int64_t kMaxPoints = thread::kMaxPersistentPoints;
 
-}  // namespace
-
-// While the kernel is lowered the program's block indices are variables of their own, so that facts about
-// them are facts about variables; replace_block_indices() puts the expressions in.
-void KernelLowering::declare_linear_grid() {
-  ir::ExprPool& e = out_.exprs;
-  if (out_.threads > 1) {
-    out_.thread_var = out_.add_var("tid", ir::VarKind::thread);
-    ctx_.bind(out_.thread_var, 0, out_.threads - 1);
-  }
-  // Before facts about block indices are known: where they exist there is a block, which a launch must not
-  // assume.
-  const int64_t cluster = cluster_blocks();
-  const auto clustered = [&](size_t d) {
-    return cluster > 1 && p_.var(kernel_.block_vars[d]).name == schedule_.cluster->along;
+// Its simplest form, passed by the launch together with what makes dividing by it cheap where it is over dims
+// and scalars alone: blocks begin with divisions, and nothing else runs meanwhile.
+ExprId launch_divisor(LoweringContext& k, ExprId given) {
+  const ExprId divisor = k.simplified(given);
+  const ir::ExprPool& e = k.out.exprs;
+  const auto passed = [&](ExprId x) {
+    return ir::is_integer(e.type(x)) &&
+           std::any_of(k.out.params.begin(), k.out.params.end(), [&](const thread::Param& p) {
+             return p.kind != thread::Param::Kind::tensor && p.var == e[x].var();
+           });
   };
-  const auto product = [&](const std::vector<ExprId>& extents) {
-    ExprId all = e.const_int(1);
-    for (size_t d = 0; d < extents.size(); ++d)
-      all =
-          e.mul(all, clustered(d) ? e.mul(e.ceildiv(extents[d], e.const_int(cluster)), cluster) : extents[d]);
-    return simplified(all);
+  const std::function<bool(ExprId)> known = [&](ExprId x) {
+    if (!x.valid()) return true;
+    const ir::ExprNode n = e[x];
+    if (n.op == ir::ExprOp::load) return false;
+    return n.op == ir::ExprOp::var ? passed(x) : known(n.a) && known(n.b) && known(n.c);
   };
-  std::vector<ExprId> given, counted;  // of two extents below 0 the product is above
-  for (ExprId extent : kernel_.grid) given.push_back(lower_expr(extent));
-  ExprId blocks = product(given);
-  for (ExprId extent : given) {
-    const bool known = given.size() == 1 || arith::prove(ctx_, e.le(e.const_int(0), extent));
-    counted.push_back(known ? extent : e.binary(ir::ExprOp::max, extent, e.const_int(0)));
-  }
-  if (counted != given) blocks = product(counted);
-  declare_grid();
-  const size_t rank = out_.grid.size();
-  const bool persistent = specialised() && schedule_.persistence && schedule_.persistence->persistent;
-  const bool ordered = schedule_.raster && schedule_.raster->order == "lpt";
-  out_.cluster = cluster;
-  if (rank < 2 && !persistent && !ordered && cluster == 1) return;
-  std::vector<ExprId> extent = out_.grid;
-  const std::vector<VarId> index = out_.block_vars;
-  const VarId linear = out_.add_var("block", ir::VarKind::block_index);
-  out_.grid = {blocks};
-  out_.block_vars = {linear};
-  bind_counter(linear, blocks);
-
-  const std::string order = schedule_.raster ? schedule_.raster->order : "row_major";
-  int64_t group = schedule_.raster ? schedule_.raster->group : 1;
-  ExprId rest = e.var(linear);
-  if (persistent) {
-    tiles_ = blocks;
-    out_.launched_var = out_.add_var("blocks", ir::VarKind::block_index);
-    tile_var_ = out_.add_var("tile", ir::VarKind::loop);
-    ctx_.bind(out_.launched_var, 1, thread::kMaxResidentBlocks);
-    bind_counter(tile_var_, blocks);
-    rest = dynamic() ? current_tile() : e.add(rest, e.mul(e.var(tile_var_), e.var(out_.launched_var)));
-    rest = e.binary(ir::ExprOp::min, rest, e.const_int(kMaxPoints - 1));
-  }
-  // Clusters are walked as points are; their blocks lie after one another along their dimension.
-  const std::vector<ExprId> tiles = extent;
-  if (cluster > 1) {
-    rest = e.floordiv(rest, e.const_int(cluster));
-    for (size_t d = 0; d < rank; ++d) {
-      if (!clustered(d)) continue;
-      extent[d] = simplified(e.ceildiv(extent[d], e.const_int(cluster)));
-      if (d + 2 == rank) group = std::max<int64_t>(1, group / cluster);
-    }
-  }
-  // Divided once for every point: in 32 bits where code generation can see that it may. A point exists, so
-  // extents are positive, and the points of a launch are few.
-  const auto narrow = [&](ExprId x, int64_t most) {
-    if (!persistent) return x;
-    return e.binary(ir::ExprOp::min, e.binary(ir::ExprOp::max, x, e.const_int(1)), e.const_int(most));
-  };
-  std::vector<ExprId> value(rank);
-  // The dimension walked fastest comes off first; what is left over belongs to the slower ones.
-  auto take = [&](size_t d, bool last) {
-    const ExprId divisor = last ? ExprId() : launch_divisor(narrow(extent[d], kMaxPoints));
-    value[d] = last ? rest : e.floormod(rest, divisor);
-    if (!last) rest = e.floordiv(rest, divisor);
-  };
-  if (order == "lpt") {
-    lpt(rest, extent, value);
-  } else if (order == "column_major") {
-    for (size_t d = 0; d < rank; ++d) take(d, d + 1 == rank);
-  } else if (order == "grouped" && group > 1) {
-    // Within bands of `group` rows of tiles the row index moves fastest; a narrower last one is walked by
-    // rows, so that nothing is divided by its height.
-    const ExprId rows = narrow(extent[rank - 2], kMaxPoints);
-    const ExprId columns = launch_divisor(narrow(extent[rank - 1], kMaxPoints / group));
-    ExprId tile = rest;
-    if (rank == 3) {
-      const ExprId plane = launch_divisor(e.mul(rows, columns));
-      value[0] = e.floordiv(rest, plane);
-      tile = e.floormod(rest, plane);
-    }
-    const ExprId row = e.floordiv(tile, columns), column = e.floormod(tile, columns);
-    const ExprId first = e.mul(e.floordiv(row, e.const_int(group)), group);
-    const ExprId within = e.add(e.mul(e.floormod(row, e.const_int(group)), columns), column);
-    const ExprId whole = e.binary(ir::ExprOp::le, e.add(first, e.const_int(group)), rows);
-    value[rank - 2] = e.select(whole, e.add(first, e.floormod(within, e.const_int(group))), row);
-    value[rank - 1] = e.select(whole, e.floordiv(within, e.const_int(group)), column);
-  } else {
-    for (size_t d = rank; d-- > 0;) take(d, d == 0);
-  }
-  for (size_t d = 0; d < rank; ++d)
-    if (clustered(d)) value[d] = own_tile(value[d], tiles[d]);
-  // launch_divisor's, which stay as they are
-  const bool known_parts = persistent || order == "lpt";
-  for (size_t d = 0; d < rank; ++d) block_indices_[index[d]] = known_parts ? value[d] : simplified(value[d]);
-}
-
-ExprId KernelLowering::cluster_rank() {
-  ir::ExprPool& e = out_.exprs;
-  return e.floormod(e.var(out_.block_vars[0]), e.const_int(cluster_blocks()));
+  const bool listed =
+      std::find(k.out.divisors.begin(), k.out.divisors.end(), divisor) != k.out.divisors.end();
+  if (!e.is_const(divisor) && !listed && known(divisor)) k.out.divisors.push_back(divisor);
+  return divisor;
 }
 
 // Where the tiles do not divide into clusters, the last cluster's blocks beyond them do the last tile's work
 // again, without
 // the results: their neighbours need what they read.
-ExprId KernelLowering::own_tile(ExprId of_cluster, ExprId tiles) {
-  ir::ExprPool& e = out_.exprs;
-  const ExprId own = e.add(e.mul(of_cluster, cluster_blocks()), cluster_rank());
-  if (arith::prove(
-          ctx_, e.binary(ir::ExprOp::eq, e.floormod(tiles, e.const_int(cluster_blocks())), e.const_int(0))))
+ExprId own_tile(LoweringContext& k, ExprId of_cluster, ExprId tiles) {
+  ir::ExprPool& e = k.out.exprs;
+  const ExprId own = e.add(e.mul(of_cluster, k.cluster_blocks()), cluster_rank(k));
+  if (arith::prove(k.ctx, e.binary(ir::ExprOp::eq, e.floormod(tiles, e.const_int(k.cluster_blocks())),
+                                   e.const_int(0))))
     return own;
-  inside_grid_ = e.lt(own, tiles);
+  k.grid.inside = e.lt(own, tiles);
   return e.binary(ir::ExprOp::min, own, e.sub(tiles, e.const_int(1)));
-}
-
-bool KernelLowering::writes_tensor(ir::StmtId id) const {
-  const auto it = op_of_.find(id);
-  return it != op_of_.end() &&
-         std::any_of(it->second->accesses.begin(), it->second->accesses.end(),
-                     [](const analysis::OpAccess& a) { return a.write && a.value < 0; });
 }
 
 // Bands of points of the other dimensions; within a band the index along the dimension falls (or rises), and
 // the band's points are next to each other.
-void KernelLowering::lpt(ExprId rest, const std::vector<ExprId>& extent, std::vector<ExprId>& value) {
-  ir::ExprPool& e = out_.exprs;
-  const plan::RasterPlan& plan = *schedule_.raster;
-  const auto work = analysis::varying_work(p_, kernel_);
+void lpt(LoweringContext& k, ExprId rest, const std::vector<ExprId>& extent, std::vector<ExprId>& value) {
+  ir::ExprPool& e = k.out.exprs;
+  const plan::RasterPlan& plan = *k.in.schedule.raster;
+  const auto work = analysis::varying_work(k.in.program, k.in.kernel);
   const auto d = static_cast<size_t>(plan.dimension);
   if (!work || work->dimension != d)
-    return fail(
-        DiagCode::schedule_illegal, kernel_.name,
+    return k.fail(
+        DiagCode::schedule_illegal, k.in.kernel.name,
         "raster order lpt along index " + std::to_string(d) + ", of which no pipelined loop's length depends",
         "leave `raster` out of the schedule to have it planned");
   const auto at_least_one = [&](ExprId x) {
@@ -170,27 +79,27 @@ void KernelLowering::lpt(ExprId rest, const std::vector<ExprId>& extent, std::ve
   for (size_t i = 0; i < extent.size(); ++i) {
     if (i == d) continue;
     others = e.mul(others, extent[i]);
-    positive = positive && arith::prove(ctx_, e.le(e.const_int(1), extent[i]));
+    positive = positive && arith::prove(k.ctx, e.le(e.const_int(1), extent[i]));
   }
   // a launch whose points do not fit 64 bits is refused
-  if (positive) ctx_.assume(e.le(e.const_int(1), others));
+  if (positive) k.ctx.assume(e.le(e.const_int(1), others));
   others = at_least_one(others);
   // Trips of the longest block.
-  const VarId var = kernel_.block_vars[d];
-  const ExprId own = vars_.at(var);
-  vars_[var] = *plan.increasing ? e.sub(length, e.const_int(1)) : e.const_int(0);
-  const ExprId trips = at_least_one(lower_expr(p_.as<ir::Loop>(work->loop)->extents[0]));
-  vars_[var] = own;
+  const VarId var = k.in.kernel.block_vars[d];
+  const ExprId own = k.names.vars.at(var);
+  k.names.vars[var] = *plan.increasing ? e.sub(length, e.const_int(1)) : e.const_int(0);
+  const ExprId trips = at_least_one(lower_expr(k, k.in.program.as<ir::Loop>(work->loop)->extents[0]));
+  k.names.vars[var] = own;
   const ExprId least = e.ceildiv(e.const_int(std::max<int64_t>(1, plan.group_tiles)), length);
   const ExprId fitting =
       e.binary(ir::ExprOp::max, e.floordiv(e.const_int(plan.group_iterations), trips), least);
-  const ExprId group = launch_divisor(at_least_one(e.binary(ir::ExprOp::min, fitting, others)));
-  const ExprId band = launch_divisor(e.mul(group, length));
+  const ExprId group = launch_divisor(k, at_least_one(e.binary(ir::ExprOp::min, fitting, others)));
+  const ExprId band = launch_divisor(k, e.mul(group, length));
   const ExprId first = e.mul(e.floordiv(rest, band), group), within = e.floormod(rest, band);
   const ExprId left = e.sub(others, first);
   // The last band may be narrower. Its height is known before the launch, as every divisor shall be.
   const ExprId narrower = launch_divisor(
-      at_least_one(e.sub(others, e.mul(e.floordiv(e.sub(others, e.const_int(1)), group), group))));
+      k, at_least_one(e.sub(others, e.mul(e.floordiv(e.sub(others, e.const_int(1)), group), group))));
   const ExprId whole = e.binary(ir::ExprOp::le, group, left);
   const ExprId along = e.select(whole, e.floordiv(within, group), e.floordiv(within, narrower));
   value[d] = *plan.increasing ? e.sub(e.sub(length, e.const_int(1)), along) : along;
@@ -204,53 +113,155 @@ void KernelLowering::lpt(ExprId rest, const std::vector<ExprId>& extent, std::ve
       value[i] = other;
       continue;
     }
-    const ExprId divisor = launch_divisor(at_least_one(extent[i]));
+    const ExprId divisor = launch_divisor(k, at_least_one(extent[i]));
     value[i] = e.floormod(other, divisor);
     other = e.floordiv(other, divisor);
   }
 }
 
-// Its simplest form, passed by the launch together with what makes dividing by it cheap where it is over dims
-// and scalars alone: blocks begin with divisions, and nothing else runs meanwhile.
-ExprId KernelLowering::launch_divisor(ExprId given) {
-  const ExprId divisor = simplified(given);
-  const ir::ExprPool& e = out_.exprs;
-  const auto passed = [&](ExprId x) {
-    return ir::is_integer(e.type(x)) &&
-           std::any_of(out_.params.begin(), out_.params.end(), [&](const thread::Param& p) {
-             return p.kind != thread::Param::Kind::tensor && p.var == e[x].var();
-           });
+}  // namespace
+
+// While the kernel is lowered the program's block indices are variables of their own, so that facts about
+// them are facts about variables; replace_block_indices() puts the expressions in.
+void declare_linear_grid(LoweringContext& k) {
+  ir::ExprPool& e = k.out.exprs;
+  if (k.out.threads > 1) {
+    k.out.thread_var = k.out.add_var("tid", ir::VarKind::thread);
+    k.ctx.bind(k.out.thread_var, 0, k.out.threads - 1);
+  }
+  // Before facts about block indices are known: where they exist there is a block, which a launch must not
+  // assume.
+  const int64_t cluster = k.cluster_blocks();
+  const auto clustered = [&](size_t d) {
+    return cluster > 1 && k.in.program.var(k.in.kernel.block_vars[d]).name == k.in.schedule.cluster->along;
   };
-  const std::function<bool(ExprId)> known = [&](ExprId x) {
-    if (!x.valid()) return true;
-    const ir::ExprNode n = e[x];
-    if (n.op == ir::ExprOp::load) return false;
-    return n.op == ir::ExprOp::var ? passed(x) : known(n.a) && known(n.b) && known(n.c);
+  const auto product = [&](const std::vector<ExprId>& extents) {
+    ExprId all = e.const_int(1);
+    for (size_t d = 0; d < extents.size(); ++d)
+      all =
+          e.mul(all, clustered(d) ? e.mul(e.ceildiv(extents[d], e.const_int(cluster)), cluster) : extents[d]);
+    return k.simplified(all);
   };
-  const bool listed = std::find(out_.divisors.begin(), out_.divisors.end(), divisor) != out_.divisors.end();
-  if (!e.is_const(divisor) && !listed && known(divisor)) out_.divisors.push_back(divisor);
-  return divisor;
+  std::vector<ExprId> given, counted;  // of two extents below 0 the product is above
+  for (ExprId extent : k.in.kernel.grid) given.push_back(lower_expr(k, extent));
+  ExprId blocks = product(given);
+  for (ExprId extent : given) {
+    const bool known = given.size() == 1 || arith::prove(k.ctx, e.le(e.const_int(0), extent));
+    counted.push_back(known ? extent : e.binary(ir::ExprOp::max, extent, e.const_int(0)));
+  }
+  if (counted != given) blocks = product(counted);
+  declare_grid(k);
+  const size_t rank = k.out.grid.size();
+  const bool persistent =
+      k.specialised() && k.in.schedule.persistence && k.in.schedule.persistence->persistent;
+  const bool ordered = k.in.schedule.raster && k.in.schedule.raster->order == "lpt";
+  k.out.cluster = cluster;
+  if (rank < 2 && !persistent && !ordered && cluster == 1) return;
+  std::vector<ExprId> extent = k.out.grid;
+  const std::vector<VarId> index = k.out.block_vars;
+  const VarId linear = k.out.add_var("block", ir::VarKind::block_index);
+  k.out.grid = {blocks};
+  k.out.block_vars = {linear};
+  bind_counter(k, linear, blocks);
+
+  const std::string order = k.in.schedule.raster ? k.in.schedule.raster->order : "row_major";
+  int64_t group = k.in.schedule.raster ? k.in.schedule.raster->group : 1;
+  ExprId rest = e.var(linear);
+  if (persistent) {
+    k.grid.tiles = blocks;
+    k.out.launched_var = k.out.add_var("blocks", ir::VarKind::block_index);
+    k.grid.tile_var = k.out.add_var("tile", ir::VarKind::loop);
+    k.ctx.bind(k.out.launched_var, 1, thread::kMaxResidentBlocks);
+    bind_counter(k, k.grid.tile_var, blocks);
+    if (k.dynamic()) k.tile_scheduler = std::make_unique<TileScheduler>(k);
+    rest = k.dynamic() ? k.tile_scheduler->current_tile()
+                       : e.add(rest, e.mul(e.var(k.grid.tile_var), e.var(k.out.launched_var)));
+    rest = e.binary(ir::ExprOp::min, rest, e.const_int(kMaxPoints - 1));
+  }
+  // Clusters are walked as points are; their blocks lie after one another along their dimension.
+  const std::vector<ExprId> tiles = extent;
+  if (cluster > 1) {
+    rest = e.floordiv(rest, e.const_int(cluster));
+    for (size_t d = 0; d < rank; ++d) {
+      if (!clustered(d)) continue;
+      extent[d] = k.simplified(e.ceildiv(extent[d], e.const_int(cluster)));
+      if (d + 2 == rank) group = std::max<int64_t>(1, group / cluster);
+    }
+  }
+  // Divided once for every point: in 32 bits where code generation can see that it may. A point exists, so
+  // extents are positive, and the points of a launch are few.
+  const auto narrow = [&](ExprId x, int64_t most) {
+    if (!persistent) return x;
+    return e.binary(ir::ExprOp::min, e.binary(ir::ExprOp::max, x, e.const_int(1)), e.const_int(most));
+  };
+  std::vector<ExprId> value(rank);
+  // The dimension walked fastest comes off first; what is left over belongs to the slower ones.
+  auto take = [&](size_t d, bool last) {
+    const ExprId divisor = last ? ExprId() : launch_divisor(k, narrow(extent[d], kMaxPoints));
+    value[d] = last ? rest : e.floormod(rest, divisor);
+    if (!last) rest = e.floordiv(rest, divisor);
+  };
+  if (order == "lpt") {
+    lpt(k, rest, extent, value);
+  } else if (order == "column_major") {
+    for (size_t d = 0; d < rank; ++d) take(d, d + 1 == rank);
+  } else if (order == "grouped" && group > 1) {
+    // Within bands of `group` rows of tiles the row index moves fastest; a narrower last one is walked by
+    // rows, so that nothing is divided by its height.
+    const ExprId rows = narrow(extent[rank - 2], kMaxPoints);
+    const ExprId columns = launch_divisor(k, narrow(extent[rank - 1], kMaxPoints / group));
+    ExprId tile = rest;
+    if (rank == 3) {
+      const ExprId plane = launch_divisor(k, e.mul(rows, columns));
+      value[0] = e.floordiv(rest, plane);
+      tile = e.floormod(rest, plane);
+    }
+    const ExprId row = e.floordiv(tile, columns), column = e.floormod(tile, columns);
+    const ExprId first = e.mul(e.floordiv(row, e.const_int(group)), group);
+    const ExprId within = e.add(e.mul(e.floormod(row, e.const_int(group)), columns), column);
+    const ExprId whole = e.binary(ir::ExprOp::le, e.add(first, e.const_int(group)), rows);
+    value[rank - 2] = e.select(whole, e.add(first, e.floormod(within, e.const_int(group))), row);
+    value[rank - 1] = e.select(whole, e.floordiv(within, e.const_int(group)), column);
+  } else {
+    for (size_t d = rank; d-- > 0;) take(d, d == 0);
+  }
+  for (size_t d = 0; d < rank; ++d)
+    if (clustered(d)) value[d] = own_tile(k, value[d], tiles[d]);
+  // launch_divisor's, which stay as they are
+  const bool known_parts = persistent || order == "lpt";
+  for (size_t d = 0; d < rank; ++d)
+    k.grid.block_indices[index[d]] = known_parts ? value[d] : k.simplified(value[d]);
+}
+
+ExprId cluster_rank(LoweringContext& k) {
+  ir::ExprPool& e = k.out.exprs;
+  return e.floormod(e.var(k.out.block_vars[0]), e.const_int(k.cluster_blocks()));
 }
 
 // Computed once, in registers at the kernel's begin: they hold divisions, which code generation would not
 // move out of loops.
-void KernelLowering::replace_block_indices(thread::Block& body) {
-  if (block_indices_.empty()) return;
-  ir::ExprPool& e = out_.exprs;
+void replace_block_indices(LoweringContext& k, thread::Block& body) {
+  if (k.grid.block_indices.empty()) return;
+  ir::ExprPool& e = k.out.exprs;
   // Points of a persistent program are few.
-  const ir::DType type = tile_var_.valid() ? ir::DType::i32 : ir::DType::i64;
-  const MemoryId indices = add_registers("block_index", type, static_cast<int64_t>(block_indices_.size()));
+  const ir::DType type = k.grid.tile_var.valid() ? ir::DType::i32 : ir::DType::i64;
+  const MemoryId indices =
+      add_registers(k, "block_index", type, static_cast<int64_t>(k.grid.block_indices.size()));
   thread::Block begin;
   std::map<VarId, ExprId> loads;
-  for (const auto& [var, index] : block_indices_) {
+  for (const auto& [var, index] : k.grid.block_indices) {
     const ExprId at = e.const_int(static_cast<int64_t>(begin.size()));
-    begin.push_back(
-        out_.add(thread::Store{indices, at, e.cast(type, index), ExprId(), false, ExprId()}, kernel_.name));
+    begin.push_back(k.out.add(thread::Store{indices, at, e.cast(type, index), ExprId(), false, ExprId()},
+                              k.in.kernel.name));
     loads[var] = e.cast(ir::DType::i64, e.load(indices, type, std::vector<ExprId>{at}));
   }
   thread::VarSubstitution replace(e, loads);
-  for_each_expr_below(out_, body, [&](ExprId& x) { x = replace(x); });
+  for_each_expr_below(k.out, body, [&](ExprId& x) { x = replace(x); });
   body.insert(body.begin(), begin.begin(), begin.end());
+}
+
+ExprId points(LoweringContext& k) {
+  return k.simplified(k.out.exprs.binary(ir::ExprOp::min, k.grid.tiles, k.out.exprs.const_int(kMaxPoints)));
 }
 
 }  // namespace tilegen::lower

@@ -1,8 +1,11 @@
 // Iteration layouts of a block of many threads -> loops over what one thread does, and the thread digits that
 // say which part is its own.
+#include "lower/gpu/iteration.h"
+
 #include <algorithm>
 
-#include "lower/kernel_lowering.h"
+#include "lower/addressing.h"
+#include "lower/lowering_context.h"
 #include "lower/statement_exprs.h"
 #include "support/checked.h"
 #include "thread/perfect_nest.h"
@@ -14,8 +17,8 @@ using layout::Digit;
 // The thread coordinate taken apart, digit by digit from the largest stride. Threads in the gaps that the
 // digits leave wrap around into the digits, so that what they compute is inside the tile; `reached` tells
 // them from the others.
-KernelLowering::ThreadDigits KernelLowering::thread_digits(const layout::Fragment& f) {
-  ir::ExprPool& e = out_.exprs;
+ThreadDigits thread_digits(LoweringContext& k, const layout::Fragment& f) {
+  ir::ExprPool& e = k.out.exprs;
   std::vector<Digit> digits;
   for (const Digit& d : f.map().digits())
     if (d.output == layout::kThread && d.stride > 0) digits.push_back(d);
@@ -24,37 +27,38 @@ KernelLowering::ThreadDigits KernelLowering::thread_digits(const layout::Fragmen
   int64_t below = 0;  // largest thread that the digits below reach
   for (size_t i = digits.size(); i-- > 0;) {
     if (digits[i].stride <= below)
-      fail(DiagCode::target_unsupported, origin_,
-           "the thread digits of " + f.to_text() + " overlap: a thread does not tell which elements it holds",
-           "use strides that are multiples of what the smaller digits reach");
+      k.fail(
+          DiagCode::target_unsupported, k.at.origin,
+          "the thread digits of " + f.to_text() + " overlap: a thread does not tell which elements it holds",
+          "use strides that are multiples of what the smaller digits reach");
     below += digits[i].stride * (digits[i].extent - 1);
   }
 
   ThreadDigits result;
-  const ExprId tid = out_.thread_var.valid() ? e.var(out_.thread_var) : e.const_int(0);
+  const ExprId tid = k.out.thread_var.valid() ? e.var(k.out.thread_var) : e.const_int(0);
   ExprId rest = tid;
-  int64_t span = out_.threads;  // values of `rest`
+  int64_t span = k.out.threads;  // values of `rest`
   for (const Digit& d : digits) {
     ExprId value = e.floordiv(rest, e.const_int(d.stride));
     const int64_t values = ceil_div(span, d.stride);
     if (values > d.extent) {
-      result.reached = both(result.reached, simplified(e.lt(value, e.const_int(d.extent))));
+      result.reached = both(k, result.reached, k.simplified(e.lt(value, e.const_int(d.extent))));
       value = e.floormod(value, e.const_int(d.extent));
     }
-    result.digits.push_back({d, simplified(value)});
+    result.digits.push_back({d, k.simplified(value)});
     rest = e.floormod(rest, e.const_int(d.stride));
     span = std::min(span, d.stride);
   }
   if (span > 1) {
-    rest = simplified(rest);
-    result.reached = both(result.reached, simplified(e.binary(ir::ExprOp::eq, rest, e.const_int(0))));
+    rest = k.simplified(rest);
+    result.reached = both(k, result.reached, k.simplified(e.binary(ir::ExprOp::eq, rest, e.const_int(0))));
   }
   return result;
 }
 
-Nest KernelLowering::make_thread_nest(const layout::Fragment& iteration, int64_t vector,
-                                      const std::vector<int64_t>& extents, bool serial) {
-  ir::ExprPool& e = out_.exprs;
+Nest make_thread_nest(LoweringContext& k, const layout::Fragment& iteration, int64_t vector,
+                      const std::vector<int64_t>& extents, bool serial) {
+  ir::ExprPool& e = k.out.exprs;
   Nest nest;
   nest.point.assign(extents.size(), e.const_int(0));
   nest.inside = e.const_int(1, ir::DType::boolean);
@@ -65,24 +69,24 @@ Nest KernelLowering::make_thread_nest(const layout::Fragment& iteration, int64_t
     reach[dim] += (d.extent - 1) * d.weight;
   };
 
-  const ThreadDigits threads = thread_digits(iteration);
+  const ThreadDigits threads = thread_digits(k, iteration);
   nest.writer = threads.reached;
   for (const ThreadDigit& t : threads.digits) {
     if (t.digit.dim == layout::kReplica) {
-      nest.writer = both(nest.writer, simplified(e.binary(ir::ExprOp::eq, t.value, e.const_int(0))));
+      nest.writer = both(k, nest.writer, k.simplified(e.binary(ir::ExprOp::eq, t.value, e.const_int(0))));
       continue;
     }
-    const VarId var = out_.add_var("t" + std::to_string(out_.vars.size()), ir::VarKind::loop);
-    ctx_.bind(var, 0, t.digit.extent - 1);
+    const VarId var = k.out.add_var("t" + std::to_string(k.out.vars.size()), ir::VarKind::loop);
+    k.ctx.bind(var, 0, t.digit.extent - 1);
     nest.thread_digits[var] = t.value;
     add(t.digit, e.var(var));
   }
 
   auto loop = [&](int64_t extent, thread::LoopForm form, const char* name) {
-    const VarId var = out_.add_var(name + std::to_string(out_.vars.size()), ir::VarKind::loop);
-    ctx_.bind(var, 0, extent - 1);
-    if (form != thread::LoopForm::serial) fixed_vars_.insert(var);
-    if (form == thread::LoopForm::vectorized) lanes_[var] = extent;
+    const VarId var = k.out.add_var(name + std::to_string(k.out.vars.size()), ir::VarKind::loop);
+    k.ctx.bind(var, 0, extent - 1);
+    if (form != thread::LoopForm::serial) k.walk.fixed_vars.insert(var);
+    if (form == thread::LoopForm::vectorized) k.walk.lanes[var] = extent;
     nest.loops.push_back({var, extent, form});
     return e.var(var);
   };
@@ -102,20 +106,20 @@ Nest KernelLowering::make_thread_nest(const layout::Fragment& iteration, int64_t
     const ExprId chunk = d.extent > vector ? loop(d.extent / vector, form, "i") : e.const_int(0);
     add(d, e.add(e.mul(chunk, vector), loop(vector, thread::LoopForm::vectorized, "lane")));
   }
-  for (size_t k = 0; k < extents.size(); ++k) {
-    nest.point[k] = simplified(nest.point[k]);
-    nest.extents.push_back(reach[k] > extents[k] ? extents[k] : 0);
-    if (reach[k] > extents[k])
-      nest.inside = e.logical_and(nest.inside, e.lt(nest.point[k], e.const_int(extents[k])));
+  for (size_t d = 0; d < extents.size(); ++d) {
+    nest.point[d] = k.simplified(nest.point[d]);
+    nest.extents.push_back(reach[d] > extents[d] ? extents[d] : 0);
+    if (reach[d] > extents[d])
+      nest.inside = e.logical_and(nest.inside, e.lt(nest.point[d], e.const_int(extents[d])));
   }
   return nest;
 }
 
-void KernelLowering::finish_thread_nest(const Nest& nest, const thread::Block& body) {
+void finish_thread_nest(LoweringContext& k, const Nest& nest, const thread::Block& body) {
   if (nest.thread_digits.empty()) return;
-  thread::VarSubstitution replace(out_.exprs, nest.thread_digits);
-  for_each_expr_below(out_, body, [&](ExprId& e) {
-    if (e) e = simplified(replace(e));
+  thread::VarSubstitution replace(k.out.exprs, nest.thread_digits);
+  for_each_expr_below(k.out, body, [&](ExprId& e) {
+    if (e) e = k.simplified(replace(e));
   });
 }
 

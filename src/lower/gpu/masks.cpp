@@ -1,9 +1,17 @@
 // Masks: work that depends on where an element lies, as in select(key <= query, score, -inf). Most blocks lie
 // on one side of the mask, where the condition is the same for every element: they take a path on which it is
 // known, and where nothing is left to do, none.
+#include "lower/gpu/masks.h"
+
 #include <algorithm>
 
-#include "lower/kernel_lowering.h"
+#include "arith/interval.h"
+#include "arith/prove.h"
+#include "lower/addressing.h"
+#include "lower/gpu/element_nest.h"
+#include "lower/gpu/full_tile.h"
+#include "lower/gpu/iteration.h"
+#include "lower/lowering_context.h"
 
 namespace tilegen::lower {
 
@@ -142,67 +150,65 @@ class IterationBounds {
 
 }  // namespace
 
-// The condition, the same for the whole block, under which every select takes its first value and no store
-// that depends on a comparison of indices is done; invalid when none can be told.
-ExprId KernelLowering::unmasked(const Walk& walk, const EmitPoint& emit) {
-  ir::ExprPool& e = out_.exprs;
-  const Sizes before = sizes();
-  auto mark = ctx_.mark();
-  const bool staged = staged_;
-  Nest nest = make_thread_nest(walk.iteration, 1, walk.iteration.shape(), false);
+ExprId unmasked(LoweringContext& k, const Walk& walk, const EmitPoint& emit) {
+  ir::ExprPool& e = k.out.exprs;
+  const Sizes before = sizes(k);
+  auto mark = k.ctx.mark();
+  const bool staged = k.walk.staged;
+  Nest nest = make_thread_nest(k, walk.iteration, 1, walk.iteration.shape(), false);
   thread::Block body;
-  no_padding_ = both(ExprId(), nest.inside);
+  k.walk.no_padding = both(k, ExprId(), nest.inside);
   emit(nest, body);
-  no_padding_ = ExprId();
-  bounds_.clear();
+  k.walk.no_padding = ExprId();
+  k.walk.bounds.clear();
   std::set<ExprId> seen;
   std::vector<ExprId> conditions;
   for (thread::StmtId id : body) {
-    const auto* store = std::get_if<thread::Store>(&out_.stmts[id.value].node);
+    const auto* store = std::get_if<thread::Store>(&k.out.stmts[id.value].node);
     if (!store) continue;
     collect_conditions(e, store->value, seen, conditions);
-    if (!store->predicate || !out_.memory(store->memory).in_registers) continue;
+    if (!store->predicate || !k.out.memory(store->memory).in_registers) continue;
     const ir::ExprNode n = e[store->predicate];
     if (n.op == ir::ExprOp::lt) conditions.push_back(e.le(n.b, n.a));
     if (n.op == ir::ExprOp::le) conditions.push_back(e.lt(n.b, n.a));
   }
-  for (ExprId condition : conditions) record_condition(condition);
-  const ExprId all = bounds_.empty() ? ExprId() : interior_of_bounds(nest);
-  ctx_.rollback(mark);
-  staged_ = staged;
-  drop_since(before);
+  for (ExprId condition : conditions) record_condition(k, condition);
+  const ExprId all = k.walk.bounds.empty() ? ExprId() : interior_of_bounds(k, nest);
+  k.ctx.rollback(mark);
+  k.walk.staged = staged;
+  drop_since(k, before);
   int64_t known = 1;
-  return all && e.is_const_int(simplified(all), &known) ? ExprId() : all;
+  return all && e.is_const_int(k.simplified(all), &known) ? ExprId() : all;
 }
 
-bool KernelLowering::emit_split_by_mask(const Walk& walk, const EmitPoint& emit, thread::Block& out) {
-  if (mask_known_ || mask_open_) return false;
-  const ExprId clear = unmasked(walk, emit);
+bool emit_split_by_mask(LoweringContext& k, const Walk& walk, const EmitPoint& emit, thread::Block& out) {
+  if (k.walk.mask_known || k.walk.mask_open) return false;
+  const ExprId clear = unmasked(k, walk, emit);
   if (!clear) return false;
   thread::Branch branch{clear, {}, {}};
   const bool split = walk.plan->unmasked_version.value_or(false);
   if (split) {
-    mask_known_ = clear;
-    emit_walk(walk, emit, branch.then_body);
-    mask_known_ = ExprId();
+    k.walk.mask_known = clear;
+    emit_walk(k, walk, emit, branch.then_body);
+    k.walk.mask_known = ExprId();
   }
-  mask_open_ = true;
-  emit_walk(walk, emit, split ? branch.else_body : out);
-  mask_open_ = false;
+  k.walk.mask_open = true;
+  emit_walk(k, walk, emit, split ? branch.else_body : out);
+  k.walk.mask_open = false;
   if (!split) return true;
-  branch.condition = IterationBounds(out_, out_.exprs, ctx_)(clear);
+  branch.condition = IterationBounds(k.out, k.out.exprs, k.ctx)(clear);
   if (branch.then_body.empty()) {
-    branch.condition = out_.exprs.unary(ir::ExprOp::logical_not, branch.condition);
+    branch.condition = k.out.exprs.unary(ir::ExprOp::logical_not, branch.condition);
     std::swap(branch.then_body, branch.else_body);
   }
-  out.push_back(out_.add(std::move(branch), walk.origin));
+  out.push_back(k.out.add(std::move(branch), walk.origin));
   return true;
 }
 
-void KernelLowering::shorten_mask(const Nest& nest, const thread::Block& body) {
-  ShortComparisons shorten(out_.exprs, ctx_, nest);
+void shorten_mask(LoweringContext& k, const Nest& nest, const thread::Block& body) {
+  ShortComparisons shorten(k.out.exprs, k.ctx, nest);
   for (thread::StmtId id : body)
-    if (auto* store = std::get_if<thread::Store>(&out_.stmts[id.value].node)) {
+    if (auto* store = std::get_if<thread::Store>(&k.out.stmts[id.value].node)) {
       const ExprId value = shorten(store->value),
                    predicate = store->predicate ? shorten(store->predicate) : ExprId();
       store->value = value;
@@ -210,14 +216,13 @@ void KernelLowering::shorten_mask(const Nest& nest, const thread::Block& body) {
     }
 }
 
-// What is known of the mask is put into the stores; those that store an element onto itself, or never, go.
-void KernelLowering::fold_mask(thread::Block& body) {
-  ir::ExprPool& e = out_.exprs;
+void fold_mask(LoweringContext& k, thread::Block& body) {
+  ir::ExprPool& e = k.out.exprs;
   std::erase_if(body, [&](thread::StmtId id) {
-    auto* store = std::get_if<thread::Store>(&out_.stmts[id.value].node);
+    auto* store = std::get_if<thread::Store>(&k.out.stmts[id.value].node);
     if (!store) return false;
-    store->value = simplified(store->value);
-    if (store->predicate) store->predicate = simplified(store->predicate);
+    store->value = k.simplified(store->value);
+    if (store->predicate) store->predicate = k.simplified(store->predicate);
     int64_t taken = 1;
     if (store->predicate && e.is_const_int(store->predicate, &taken)) {
       if (taken == 0) return true;
@@ -225,7 +230,7 @@ void KernelLowering::fold_mask(thread::Block& body) {
     }
     const ir::ExprNode& n = e[store->value];
     return n.op == ir::ExprOp::load && n.object == store->memory && e.indices(store->value).size() == 1 &&
-           simplified(e.indices(store->value)[0]) == simplified(store->index);
+           k.simplified(e.indices(store->value)[0]) == k.simplified(store->index);
   });
 }
 

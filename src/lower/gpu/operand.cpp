@@ -1,6 +1,9 @@
 #include <algorithm>
 
+#include "arith/prove.h"
+#include "lower/addressing.h"
 #include "lower/gpu/gemm.h"
+#include "lower/lowering_context.h"
 #include "thread/index_program.h"
 
 namespace tilegen::lower {
@@ -20,15 +23,15 @@ std::vector<int64_t> by_thread(const thread::ThreadProgram& p, ExprId e) {
 
 }  // namespace
 
-OperandAddresses::OperandAddresses(KernelLowering& lowering, const Place& place, ExprId row, ExprId k)
+OperandAddresses::OperandAddresses(LoweringContext& lowering, const Place& place, ExprId row, ExprId k)
     : lowering_(lowering),
       place_(place),
       row_(row),
       k_(k),
-      thread_row_(by_thread(lowering.out_, row)),
-      thread_k_(by_thread(lowering.out_, k)) {
-  fixed_ = lowering.out_.exprs.is_const_int(place.row0, &row_offset_) &&
-           lowering.out_.exprs.is_const_int(place.k0, &k_offset_);
+      thread_row_(by_thread(lowering.out, row)),
+      thread_k_(by_thread(lowering.out, k)) {
+  fixed_ = lowering.out.exprs.is_const_int(place.row0, &row_offset_) &&
+           lowering.out.exprs.is_const_int(place.k0, &k_offset_);
 }
 
 std::vector<int64_t> OperandAddresses::values(int64_t row, int64_t k) const {
@@ -43,12 +46,12 @@ std::vector<int64_t> OperandAddresses::values(int64_t row, int64_t k) const {
 }
 
 std::vector<ExprId> OperandAddresses::coordinates(ExprId row, ExprId k) const {
-  const ExprId zero = lowering_.out_.exprs.const_int(0);
+  const ExprId zero = lowering_.out.exprs.const_int(0);
   return place_.side == 0 ? place_.dims.at<ExprId>(row, k, zero) : place_.dims.at<ExprId>(k, row, zero);
 }
 
 ExprId OperandAddresses::general(int64_t row, int64_t k, ExprId further_k) {
-  ir::ExprPool& e = lowering_.out_.exprs;
+  ir::ExprPool& e = lowering_.out.exprs;
   ExprId r = e.add(row_, row), c = e.add(k_, k);
   const int64_t last = *std::max_element(thread_row_.begin(), thread_row_.end()) + row;
   if (last > place_.rows - place_.together)
@@ -57,11 +60,11 @@ ExprId OperandAddresses::general(int64_t row, int64_t k, ExprId further_k) {
   c = e.add(place_.k0, c);
   if (further_k) c = e.add(c, further_k);
   const auto at = coordinates(r, lowering_.simplified(c));
-  return lowering_.swizzled(*place_.layout, lowering_.layout_index(*place_.layout, 0, at));
+  return swizzled(lowering_, *place_.layout, layout_index(lowering_, *place_.layout, 0, at));
 }
 
 ExprId OperandAddresses::at(int64_t row, int64_t k, ExprId loop, int64_t step) {
-  ir::ExprPool& e = lowering_.out_.exprs;
+  ir::ExprPool& e = lowering_.out.exprs;
   if (loop) return general(row, k, e.mul(loop, step));
   if (!fixed_) return general(row, k, ExprId());
   std::vector<int64_t> want = values(row, k);
@@ -93,7 +96,7 @@ bool OperandAddresses::aligned(int64_t row, int64_t k, int64_t elements) {
   if (!contiguous(k_dim) && !contiguous(row_dim)) return false;
   if (!fixed_) {
     const ExprId along = contiguous(k_dim) ? place_.k0 : place_.row0;
-    if (arith::divisor_of(lowering_.ctx_, along) % elements != 0) return false;
+    if (arith::divisor_of(lowering_.ctx, along) % elements != 0) return false;
   }
   const std::vector<int64_t> want = values(row, k);
   return std::all_of(want.begin(), want.end(), [&](int64_t v) { return v % elements == 0; });

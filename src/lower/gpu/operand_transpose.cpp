@@ -4,36 +4,45 @@
 // Bytes: two transposed matrix loads give a lane four k of two neighbouring rows, since the rows of a load
 // may be any; a byte permutation parts them, and a matrix store writes rows of 16 k. Words of 4 bytes: 4 x 4
 // of them in a thread's registers.
+#include "lower/gpu/operand_transpose.h"
+
 #include <algorithm>
 #include <utility>
 
-#include "lower/kernel_lowering.h"
+#include "analysis/gemm_shape.h"
+#include "analysis/warpgroup_operand.h"
+#include "lower/addressing.h"
+#include "lower/gpu/exchange.h"
+#include "lower/gpu/registers.h"
+#include "lower/lowering_context.h"
 
 namespace tilegen::lower {
 
+namespace {
+
 class OperandTranspose {
  public:
-  OperandTranspose(KernelLowering& k, const std::string& path, int index, int value,
+  OperandTranspose(LoweringContext& k, const std::string& path, int index, int value,
                    const analysis::MatrixDims& dims, const TurnedOperand& to, thread::Block& out)
       : k_(k),
-        e_(k.out_.exprs),
+        e_(k.out.exprs),
         path_(path),
         index_(index),
         value_(value),
         dims_(dims),
         to_(to),
-        from_(k.values_[static_cast<size_t>(value)]),
-        lies_(*k.schedule_.values[static_cast<size_t>(value)].memory),
+        from_(k.names.values[static_cast<size_t>(value)]),
+        lies_(*k.in.schedule.values[static_cast<size_t>(value)].memory),
         out_(out) {}
 
   void run() {
-    const ir::DType type = k_.out_.memory(from_).type;
+    const ir::DType type = k_.out.memory(from_).type;
     block_ = analysis::turned_block(ir::dtype_bytes(type));
-    const ExprId tid = e_.var(k_.out_.thread_var);
-    const int64_t lanes = k_.target_.warp;
+    const ExprId tid = e_.var(k_.out.thread_var);
+    const int64_t lanes = k_.in.target.warp;
     lane_ = k_.simplified(e_.floormod(tid, number(lanes)));
     const ExprId warp = k_.simplified(e_.floordiv(tid, number(lanes)));
-    const int64_t warps = *k_.schedule_.threads / lanes, along = to_.copy->rows / block_.rows;
+    const int64_t warps = *k_.in.schedule.threads / lanes, along = to_.copy->rows / block_.rows;
     const int64_t blocks = along * (to_.copy->k / block_.k), whole = blocks / warps;
     const auto turn = [&](int64_t begin, int64_t end) {
       std::vector<Place> places;
@@ -51,7 +60,7 @@ class OperandTranspose {
     thread::Block all = std::exchange(out_, {});
     turn(whole, whole + 1);
     const ExprId first = e_.lt(tid, number(lanes * (blocks - whole * warps)));
-    all.push_back(k_.out_.add(thread::Branch{first, std::exchange(out_, {}), {}}, path_));
+    all.push_back(k_.out.add(thread::Branch{first, std::exchange(out_, {}), {}}, path_));
     out_ = std::move(all);
   }
 
@@ -64,7 +73,7 @@ class OperandTranspose {
 
   template <class Node>
   void emit(Node node) {
-    out_.push_back(k_.out_.add(std::move(node), path_));
+    out_.push_back(k_.out.add(std::move(node), path_));
   }
   ExprId number(int64_t v) { return e_.const_int(v); }
   std::vector<ExprId> at(const analysis::MatrixDims& dims, ExprId row, ExprId k) {
@@ -72,18 +81,18 @@ class OperandTranspose {
   }
   ExprId element(ExprId row, ExprId k) {
     const std::vector<ExprId> index = at(dims_, k_.simplified(row), k_.simplified(k));
-    return k_.in_slot(value_, k_.swizzled(lies_, k_.layout_index(lies_, 0, index)));
+    return in_slot(k_, value_, swizzled(k_, lies_, layout_index(k_, lies_, 0, index)));
   }
   ExprId copied_element(ExprId row, ExprId k) {
     const layout::Layout& l = to_.copy->layout;
     const std::vector<ExprId> index = at(to_.copy->dims, k_.simplified(row), k_.simplified(k));
-    return e_.add(to_.begin, k_.swizzled(l, k_.layout_index(l, 0, index)));
+    return e_.add(to_.begin, swizzled(k_, l, layout_index(k_, l, 0, index)));
   }
 
   void turn_bytes(const std::vector<Place>& places) {
     const auto held = kHeld * static_cast<int64_t>(places.size());
-    const MemoryId lying = k_.add_registers("lying", ir::DType::u8, held),
-                   turned = k_.add_registers("turned", ir::DType::u8, held);
+    const MemoryId lying = add_registers(k_, "lying", ir::DType::u8, held),
+                   turned = add_registers(k_, "turned", ir::DType::u8, held);
     const ExprId matrix = k_.simplified(e_.floordiv(lane_, number(8))),
                  r = k_.simplified(e_.floormod(lane_, number(8)));
     const ExprId odd = e_.floormod(matrix, number(2)), upper = e_.floordiv(matrix, number(2));
@@ -112,7 +121,7 @@ class OperandTranspose {
   // Eight lanes read rows of four and two k, so that neither reads nor writes of all eight fall into few
   // banks.
   void turn_words(const std::vector<Place>& places, ir::DType type) {
-    const MemoryId words = k_.add_registers("words", type, kHeld * static_cast<int64_t>(places.size()));
+    const MemoryId words = add_registers(k_, "words", type, kHeld * static_cast<int64_t>(places.size()));
     const ExprId row = e_.mul(e_.floormod(lane_, number(4)), 4);
     const ExprId of_eight = e_.floormod(e_.floordiv(lane_, number(4)), number(2));
     const ExprId k = e_.mul(e_.add(of_eight, e_.mul(e_.floordiv(lane_, number(8)), 2)), 4);
@@ -141,16 +150,16 @@ class OperandTranspose {
 
   template <class Make>
   void wide(Make&& make) {
-    const VarId lane = k_.out_.add_var("lane", ir::VarKind::loop);
-    k_.fixed_vars_.insert(lane);
+    const VarId lane = k_.out.add_var("lane", ir::VarKind::loop);
+    k_.walk.fixed_vars.insert(lane);
     thread::Loop loop{lane, number(4), thread::LoopForm::vectorized, {}};
-    loop.body = {k_.out_.add(make(e_.var(lane)), path_)};
+    loop.body = {k_.out.add(make(e_.var(lane)), path_)};
     emit(std::move(loop));
   }
 
   static int64_t first(size_t place) { return kHeld * static_cast<int64_t>(place); }
 
-  KernelLowering& k_;
+  LoweringContext& k_;
   ir::ExprPool& e_;
   const std::string& path_;
   const int index_, value_;
@@ -163,41 +172,43 @@ class OperandTranspose {
   ExprId lane_;
 };
 
-TurnedOperand KernelLowering::transpose_operand(const analysis::KernelOp& op, const ir::TileOp& tile_op,
-                                                int index, const target::WarpgroupAtom& atom, int64_t part,
-                                                thread::Block& out) {
+}  // namespace
+
+TurnedOperand transpose_operand(LoweringContext& k, const analysis::KernelOp& op, const ir::TileOp& tile_op,
+                                int index, const target::WarpgroupAtom& atom, int64_t part,
+                                thread::Block& out) {
   TurnedOperand turned;
   const ir::Region& r = tile_op.operands[static_cast<size_t>(index)];
-  const int value = value_of(r.buffer);
-  if (value < 0 || !schedule_.values[static_cast<size_t>(value)].memory) return turned;
+  const int value = value_of(k, r.buffer);
+  if (value < 0 || !k.in.schedule.values[static_cast<size_t>(value)].memory) return turned;
   const analysis::MatrixDims dims = analysis::matrix_dims(
-      p_, r, tile_op.flag(index == 0 ? ir::gemm_attr::transpose_a : ir::gemm_attr::transpose_b));
+      k.in.program, r, tile_op.flag(index == 0 ? ir::gemm_attr::transpose_a : ir::gemm_attr::transpose_b));
   if (!analysis::needs_k_major_copy(atom, dims, index)) return turned;
-  const ir::DType type = p_.buffer(r.buffer).type;
+  const ir::DType type = k.in.program.buffer(r.buffer).type;
   turned.copy = analysis::k_major_copy(dims, index, ir::dtype_bytes(type), part);
   if (!turned.copy) {
-    fail(DiagCode::schedule_illegal, op.path,
-         "'" + p_.buffer(r.buffer).name + "' cannot be turned for " + atom.name,
-         "leave the op's engine out of the schedule to have it planned");
+    k.fail(DiagCode::schedule_illegal, op.path,
+           "'" + k.in.program.buffer(r.buffer).name + "' cannot be turned for " + atom.name,
+           "leave the op's engine out of the schedule to have it planned");
     return turned;
   }
   const int64_t elements = turned.copy->layout.output_extent(0);
   const std::pair key(op.stmt, index);
-  auto found = turned_memories_.find(key);
-  if (found == turned_memories_.end()) {
+  auto found = k.forms.turned.find(key);
+  if (found == k.forms.turned.end()) {
     const auto storage = index == 0 ? plan::Storage::operand_a : plan::Storage::operand_b;
-    found = turned_memories_.emplace(key, planned_memory(storage, op.path, type, 2 * elements)).first;
-    if (failed()) return turned;
-    thread::Memory& m = out_.memories[found->second.value];
-    m.alignment = target_.tensor_tile_alignment;
+    found = k.forms.turned.emplace(key, planned_memory(k, storage, op.path, type, 2 * elements)).first;
+    if (k.failed()) return turned;
+    thread::Memory& m = k.out.memories[found->second.value];
+    m.alignment = k.in.target.tensor_tile_alignment;
     m.ordered = true;
     m.slots = 2;
   }
   turned.memory = found->second;
-  ir::ExprPool& e = out_.exprs;
-  const ExprId uses = iteration_counts_.valid() ? iteration_counts_ : e.const_int(0);
-  turned.begin = simplified(e.mul(e.floormod(uses, e.const_int(2)), e.const_int(elements)));
-  OperandTranspose(*this, op.path, index, value, dims, turned, out).run();
+  ir::ExprPool& e = k.out.exprs;
+  const ExprId uses = k.role.iteration_counts.valid() ? k.role.iteration_counts : e.const_int(0);
+  turned.begin = k.simplified(e.mul(e.floormod(uses, e.const_int(2)), e.const_int(elements)));
+  OperandTranspose(k, op.path, index, value, dims, turned, out).run();
   return turned;
 }
 

@@ -3,7 +3,14 @@
 // layout; without scratch every thread of a row has it in the end.
 #include <algorithm>
 
+#include "analysis/exchange.h"
+#include "lower/addressing.h"
 #include "lower/gpu/deferred_reduction.h"
+#include "lower/gpu/element_nest.h"
+#include "lower/gpu/iteration.h"
+#include "lower/gpu/registers.h"
+#include "lower/iteration.h"
+#include "lower/lowering_context.h"
 #include "lower/op_lowering.h"
 #include "lower/reduction_math.h"
 #include "ops/op.h"
@@ -14,32 +21,35 @@ using ir::DType;
 using ir::ReduceKind;
 using layout::Fragment;
 
+namespace {
+
 // One reduction while it is lowered.
 class BlockReduction {
  public:
-  BlockReduction(KernelLowering& k, const analysis::KernelOp& op, const plan::OpPlan& plan, ReduceKind kind,
+  BlockReduction(LoweringContext& k, const analysis::KernelOp& op, const plan::OpPlan& plan, ReduceKind kind,
                  int axis, bool accumulate, thread::Block& out)
       : k_(k),
-        e_(k.out_.exprs),
+        e_(k.out.exprs),
         op_(op),
-        tile_op_(*k.p_.as<ir::TileOp>(op.stmt)),
+        tile_op_(*k.in.program.as<ir::TileOp>(op.stmt)),
         iteration_(*plan.iteration),
         partial_(iteration_.reduce(axis, true)),
         kind_(kind),
         axis_(axis),
         accumulate_(accumulate),
         dst_buffer_(tile_op_.operands[1].buffer),
-        type_(k.p_.buffer(dst_buffer_).type),
+        type_(k.in.program.buffer(dst_buffer_).type),
         to_(ops::layout_rule(tile_op_).reduction->dst_dims),
         in_parts_(plan.deferred_to && !plan.deferred_to->empty()),
         out_(out),
-        x_(analysis::reduction_exchange(k.p_, op, iteration_, k.value_plan(dst_buffer_), k.target_)),
+        x_(analysis::reduction_exchange(k.in.program, op, iteration_, value_plan(k, dst_buffer_),
+                                        k.in.target)),
         join_(k, x_, kind, type_, iteration_, axis, op.path),
         chains_(std::max<int64_t>(plan.chains, 1)),
         vector_(plan.vector) {}
 
   void run() {
-    acc_ = k_.add_registers("partial", type_, partial_.registers() * chains_);
+    acc_ = add_registers(k_, "partial", type_, partial_.registers() * chains_);
     combine_own();
     join_chains();
     if (in_parts_) return store_own();
@@ -56,7 +66,7 @@ class BlockReduction {
   }
   ExprId acc_index(std::vector<ExprId> point) {
     point[static_cast<size_t>(axis_)] = e_.const_int(0);
-    return k_.layout_index(partial_.map(), layout::kRegister, point);
+    return layout_index(k_, partial_.map(), layout::kRegister, point);
   }
 
   void join_chains() {
@@ -73,20 +83,20 @@ class BlockReduction {
           body.push_back(store(acc_, r, reduction_identity(e_, kind_, type_)));
         },
         out_);
-    const bool memory = !k_.in_thread_registers(tile_op_.operands[0].buffer);
-    const int64_t bytes = ir::dtype_bytes(k_.p_.buffer(tile_op_.operands[0].buffer).type);
-    if (k_.facts_) {
-      for (int64_t width = memory ? k_.target_.vector_bytes / bytes : 1; width > 1; width /= 2)
+    const bool memory = !in_thread_registers(k_, tile_op_.operands[0].buffer);
+    const int64_t bytes = ir::dtype_bytes(k_.in.program.buffer(tile_op_.operands[0].buffer).type);
+    if (k_.facts) {
+      for (int64_t width = memory ? k_.in.target.vector_bytes / bytes : 1; width > 1; width /= 2)
         combine_vectors(width);
     } else if (memory && vector_ > 1 && combine_vectors(vector_)) {
       return;
     }
-    k_.emit_walk(
-        {iteration_, 1, op_.path},
+    emit_walk(
+        k_, {iteration_, 1, op_.path},
         [&](const Nest& nest, thread::Block& body) {
           ExprId at = acc_index(nest.point);
           if (chains_ > 1) {
-            const ExprId own = k_.layout_index(iteration_.map(), layout::kRegister, nest.point);
+            const ExprId own = layout_index(k_, iteration_.map(), layout::kRegister, nest.point);
             const ExprId chain = e_.floormod(own, e_.const_int(chains_));
             at = k_.simplified(e_.add(at, e_.mul(chain, e_.const_int(partial_.registers()))));
           }
@@ -98,52 +108,52 @@ class BlockReduction {
     const ir::Region& src = tile_op_.operands[0];
     std::vector<ExprId> indices;
     for (size_t d = 0; d < src.offsets.size(); ++d)
-      indices.push_back(k_.simplified(e_.add(k_.lower_expr(src.offsets[d]), nest.point[d])));
-    return k_.load_element(src.buffer, indices, false);
+      indices.push_back(k_.simplified(e_.add(lower_expr(k_, src.offsets[d]), nest.point[d])));
+    return load_element(k_, src.buffer, indices, false);
   }
   thread::StmtId combine_into(ExprId at, ExprId element, const Nest& nest) {
     ExprId v = reduction_term(e_, kind_, e_.cast(type_, element));
-    if (const ExprId in = k_.both(ExprId(), nest.inside))
+    if (const ExprId in = both(k_, ExprId(), nest.inside))
       v = e_.select(in, v, reduction_identity(e_, kind_, type_));
     return store(acc_, at, reduction_combine(e_, kind_, load(acc_, at), v));
   }
 
   // Elements are fetched a vector at a time and combined one by one. False where none are.
   bool combine_vectors(int64_t width) {
-    auto mark = k_.ctx_.mark();
-    const Nest nest = k_.make_thread_nest(iteration_, width, iteration_.shape(), false);
+    auto mark = k_.ctx.mark();
+    const Nest nest = make_thread_nest(k_, iteration_, width, iteration_.shape(), false);
     const bool vector = !nest.loops.empty() && nest.loops.back().form == thread::LoopForm::vectorized;
-    KernelLowering::Attempt attempt;
+    Attempt attempt;
     if (vector) {
       const VarId lane = nest.loops.back().var;
-      const DType type = k_.p_.buffer(tile_op_.operands[0].buffer).type;
+      const DType type = k_.in.program.buffer(tile_op_.operands[0].buffer).type;
       const ExprId element = source(nest);
-      const MemoryId fetched = k_.add_registers("fetched", type, width);
+      const MemoryId fetched = add_registers(k_, "fetched", type, width);
       const ExprId at = e_.load(fetched, type, std::vector<ExprId>{e_.var(lane)});
       thread::Block fetch = {store(fetched, e_.var(lane), element)};
-      k_.inspect_vector(nest, fetch, attempt);
-      k_.judge_vector(attempt, width, op_.path);
+      inspect_vector(k_, nest, fetch, attempt);
+      judge_vector(k_, attempt, width, op_.path);
       if (attempt.wide && attempt.legal) {
         thread::Block combine = {combine_into(acc_index(nest.point), at, nest)};
         const size_t inner = nest.loops.size() - 1;
         Nest one_by_one = nest;
         one_by_one.loops.back().form = thread::LoopForm::unrolled;
-        thread::Block body = k_.wrap(nest, inner, inner + 1, std::move(fetch), op_.path);
-        combine = k_.wrap(one_by_one, inner, inner + 1, std::move(combine), op_.path);
+        thread::Block body = wrap(k_, nest, inner, inner + 1, std::move(fetch), op_.path);
+        combine = wrap(k_, one_by_one, inner, inner + 1, std::move(combine), op_.path);
         body.insert(body.end(), combine.begin(), combine.end());
-        k_.finish_thread_nest(nest, body);
-        body = k_.wrap(nest, 0, inner, std::move(body), op_.path);
+        finish_thread_nest(k_, nest, body);
+        body = wrap(k_, nest, 0, inner, std::move(body), op_.path);
         out_.insert(out_.end(), body.begin(), body.end());
       }
     }
-    k_.ctx_.rollback(mark);
+    k_.ctx.rollback(mark);
     return attempt.wide && attempt.legal;
   }
 
   // dst's element of a point of the source's dimensions; the axis does not count.
   std::vector<ExprId> result_element(std::span<const ExprId> point) {
     std::vector<ExprId> indices;
-    for (ExprId offset : tile_op_.operands[1].offsets) indices.push_back(k_.lower_expr(offset));
+    for (ExprId offset : tile_op_.operands[1].offsets) indices.push_back(lower_expr(k_, offset));
     for (size_t d = 0; d < to_.size(); ++d)
       if (to_[d] >= 0) {
         ExprId& at = indices[static_cast<size_t>(to_[d])];
@@ -161,33 +171,34 @@ class BlockReduction {
 
   void put(const Nest& nest, std::span<const ExprId> indices, ExprId value, thread::Block& body,
            bool holders_only) {
-    const ExprId predicate = k_.both(nest.writer, k_.both(ExprId(), nest.inside));
+    const ExprId predicate = both(k_, nest.writer, both(k_, ExprId(), nest.inside));
     // In memory the old result is read by the thread that writes the new one.
-    const ExprId reader = k_.in_thread_registers(dst_buffer_) ? ExprId() : predicate;
+    const ExprId reader = in_thread_registers(k_, dst_buffer_) ? ExprId() : predicate;
     if (accumulate_) {
-      const ExprId old = k_.load_element(dst_buffer_, indices, false, reader);
+      const ExprId old = load_element(k_, dst_buffer_, indices, false, reader);
       value = reduction_combine(e_, kind_, reduction_term(e_, kind_, old), value);
     }
-    if (k_.in_thread_registers(dst_buffer_)) {
-      const FragmentView dst = k_.held(k_.value_of(dst_buffer_));
-      const ExprId mine = holders_only ? k_.holds(*dst.fragment, indices) : ExprId();
-      return k_.store_register(dst, indices, value, mine, body, op_.path);
+    if (in_thread_registers(k_, dst_buffer_)) {
+      const FragmentView dst = fragment_view(k_, value_of(k_, dst_buffer_));
+      const ExprId mine = holders_only ? holds(k_, *dst.fragment, indices) : ExprId();
+      return store_register(k_, dst, indices, value, mine, body, op_.path);
     }
-    body.push_back(store(k_.memory_of(dst_buffer_), k_.memory_index(dst_buffer_, indices), value, predicate));
+    body.push_back(
+        store(memory_of(k_, dst_buffer_), memory_index(k_, dst_buffer_, indices), value, predicate));
   }
 
   void store_own() {
     bool holders_only = false;
-    if (k_.in_thread_registers(dst_buffer_)) {
-      const FragmentView dst = k_.held(k_.value_of(dst_buffer_));
-      const auto made = analysis::result_fragment(k_.p_, op_, iteration_);
+    if (in_thread_registers(k_, dst_buffer_)) {
+      const FragmentView dst = fragment_view(k_, value_of(k_, dst_buffer_));
+      const auto made = analysis::result_fragment(k_.in.program, op_, iteration_);
       std::vector<int> same;
       for (int d = 0; d < dst.fragment->rank(); ++d) same.push_back(d);
       holders_only =
           made ? !dst.fragment->covers(*made, same) : dst.fragment->replicas() != dst.fragment->threads();
     }
-    k_.emit_walk(
-        {partial_, 1, op_.path},
+    emit_walk(
+        k_, {partial_, 1, op_.path},
         [&](const Nest& nest, thread::Block& body) {
           put(nest, result_element(nest.point), load(acc_, acc_index(nest.point)), body, holders_only);
         },
@@ -198,8 +209,8 @@ class BlockReduction {
     join_.begin_scratch();
     ExprId part;
     const ExprId writer = join_.writer(&part);
-    k_.emit_walk(
-        {partial_, 1, op_.path},
+    emit_walk(
+        k_, {partial_, 1, op_.path},
         [&](const Nest& nest, thread::Block& body) {
           join_.put(writer, part, result_number(nest.point), load(acc_, acc_index(nest.point)), nest, body);
         },
@@ -207,14 +218,14 @@ class BlockReduction {
   }
 
   void from_scratch() {
-    sum_ = k_.add_registers("sum", type_, 1);
+    sum_ = add_registers(k_, "sum", type_, 1);
     const ExprId zero = e_.const_int(0);
-    const plan::ValuePlan& dst = k_.value_plan(dst_buffer_);
-    const bool whole = k_.p_.tile_shape(dst_buffer_) == tile_op_.operands[1].extents;
+    const plan::ValuePlan& dst = value_plan(k_, dst_buffer_);
+    const bool whole = k_.in.program.tile_shape(dst_buffer_) == tile_op_.operands[1].extents;
     if (dst.fragment && whole) {
       // Each holder of the result fetches it. Source dimensions that dst does not have are of extent 1.
-      return k_.emit_walk(
-          {*k_.held(k_.value_of(dst_buffer_)).fragment, 1, op_.path},
+      return emit_walk(
+          k_, {*fragment_view(k_, value_of(k_, dst_buffer_)).fragment, 1, op_.path},
           [&](const Nest& nest, thread::Block& body) {
             std::vector<ExprId> point(to_.size(), zero);
             for (size_t d = 0; d < to_.size(); ++d)
@@ -225,8 +236,8 @@ class BlockReduction {
           out_);
     }
     const Fragment everywhere = Fragment::replicated(partial_.shape(), iteration_.threads());
-    k_.emit_walk(
-        {dst.fragment ? everywhere : partial_, 1, op_.path},
+    emit_walk(
+        k_, {dst.fragment ? everywhere : partial_, 1, op_.path},
         [&](const Nest& nest, thread::Block& body) {
           join_.fetch(sum_, result_number(nest.point), nest, body);
           put(nest, result_element(nest.point), load(sum_, zero), body, dst.fragment.has_value());
@@ -234,7 +245,7 @@ class BlockReduction {
         out_);
   }
 
-  KernelLowering& k_;
+  LoweringContext& k_;
   ir::ExprPool& e_;
   const analysis::KernelOp& op_;
   const ir::TileOp& tile_op_;
@@ -255,18 +266,20 @@ class BlockReduction {
   MemoryId acc_, sum_;
 };
 
+}  // namespace
+
 void OpLowering::reduce_in_block(int src, int, ReduceKind kind, int axis, bool accumulate) {
   const Fragment& iteration = *plan_.iteration;
   const ir::Region& r = tile_op_->operands[static_cast<size_t>(src)];
-  if (k_.in_thread_registers(r.buffer)) {
-    const Fragment& held = *k_.held(k_.value_of(r.buffer)).fragment;
+  if (in_thread_registers(k_, r.buffer)) {
+    const Fragment& held = *fragment_view(k_, value_of(k_, r.buffer)).fragment;
     std::vector<int> same;
     for (int d = 0; d < held.rank(); ++d) same.push_back(d);
     const bool whole = held.shape() == r.extents;
     if (whole ? !held.covers(iteration, same) : held.replicas() != held.threads())
       return k_.fail(DiagCode::target_unsupported, op_.path,
                      "it reduces " + std::string(whole ? "elements" : "a part") + " of fragment '" +
-                         k_.p_.buffer(r.buffer).name + "', which is held as " + held.to_text(),
+                         k_.in.program.buffer(r.buffer).name + "', which is held as " + held.to_text(),
                      "copy the part into a fragment of its own, or reduce from a shared buffer");
   }
   BlockReduction(k_, op_, plan_, kind, axis, accumulate, out_).run();

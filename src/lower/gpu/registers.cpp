@@ -1,8 +1,15 @@
 // Elements of fragments: which register of this thread holds one.
+#include "lower/gpu/registers.h"
+
 #include <algorithm>
 #include <bit>
 
-#include "lower/kernel_lowering.h"
+#include "analysis/carried_sums.h"
+#include "analysis/exchange.h"
+#include "arith/prove.h"
+#include "lower/addressing.h"
+#include "lower/gpu/iteration.h"
+#include "lower/lowering_context.h"
 #include "plan/register_choices.h"
 
 namespace tilegen::lower {
@@ -11,26 +18,27 @@ using layout::Digit;
 
 using plan::kMaxRegisterChoices;
 
-bool KernelLowering::in_thread_registers(ir::BufferId buffer) {
-  const ir::MemScope scope = p_.buffer(buffer).scope;
-  if (target_.addressable_registers() || scope == ir::MemScope::global || scope == ir::MemScope::shared)
+bool in_thread_registers(LoweringContext& k, ir::BufferId buffer) {
+  const ir::MemScope scope = k.in.program.buffer(buffer).scope;
+  if (k.in.target.addressable_registers() || scope == ir::MemScope::global || scope == ir::MemScope::shared)
     return false;
-  const int v = value_of(buffer);
-  return v < 0 || plan_of_value(v).fragment.has_value();
+  const int v = value_of(k, buffer);
+  return v < 0 || k.plan_of_value(v).fragment.has_value();
 }
 
-FragmentView KernelLowering::held(int value) {
-  if (auto it = converted_.find(value); it != converted_.end()) return it->second;
-  return {values_[static_cast<size_t>(value)], &*schedule_.values[static_cast<size_t>(value)].fragment};
+FragmentView fragment_view(LoweringContext& k, int value) {
+  if (auto it = k.forms.converted.find(value); it != k.forms.converted.end()) return it->second;
+  return {k.names.values[static_cast<size_t>(value)],
+          &*k.in.schedule.values[static_cast<size_t>(value)].fragment};
 }
 
-ExprId KernelLowering::some_factor_is_not_one(const analysis::KernelOp& op, const std::string& factors) {
-  ir::ExprPool& e = out_.exprs;
+ExprId some_factor_is_not_one(LoweringContext& k, const analysis::KernelOp& op, const std::string& factors) {
+  ir::ExprPool& e = k.out.exprs;
   ExprId some;
   for (const analysis::OpAccess& a : op.accesses) {
-    if (some || a.value < 0 || ops_.values[static_cast<size_t>(a.value)].name != factors) continue;
-    const FragmentView f = held(a.value);
-    const ir::DType type = out_.memory(f.memory).type;
+    if (some || a.value < 0 || k.in.ops.values[static_cast<size_t>(a.value)].name != factors) continue;
+    const FragmentView f = fragment_view(k, a.value);
+    const ir::DType type = k.out.memory(f.memory).type;
     for (int64_t r = 0; r < f.fragment->registers(); ++r) {
       const ExprId factor = e.load(f.memory, type, std::vector<ExprId>{e.const_int(r)});
       const ExprId other = e.binary(ir::ExprOp::ne, factor, e.const_float(1, type));
@@ -40,19 +48,18 @@ ExprId KernelLowering::some_factor_is_not_one(const analysis::KernelOp& op, cons
   return some;
 }
 
-MemoryId KernelLowering::add_registers(const std::string& name, ir::DType type, int64_t elements) {
+MemoryId add_registers(LoweringContext& k, const std::string& name, ir::DType type, int64_t elements) {
   thread::Memory m;
-  m.name = name + std::to_string(out_.memories.size());
+  m.name = name + std::to_string(k.out.memories.size());
   m.space = thread::Space::local;
   m.type = type;
   m.elements = elements;
-  m.alignment = target_.vector_bytes;
+  m.alignment = k.in.target.vector_bytes;
   m.in_registers = true;
-  return out_.add_memory(std::move(m));
+  return k.out.add_memory(std::move(m));
 }
 
-int64_t KernelLowering::first_register(const FragmentView& h, int row_dim, int column_dim, int64_t row,
-                                       int64_t column) {
+int64_t first_register(const FragmentView& h, int row_dim, int column_dim, int64_t row, int64_t column) {
   std::vector<int64_t> at(h.fragment->shape().size(), 0);
   at[static_cast<size_t>(row_dim)] = row;
   at[static_cast<size_t>(column_dim)] = column;
@@ -61,9 +68,9 @@ int64_t KernelLowering::first_register(const FragmentView& h, int row_dim, int c
 
 // Threads may hold fewer elements than they have registers, or none; they compute on all registers all the
 // same, and code generation must not see that as something that does not happen.
-void KernelLowering::clear_unheld(const FragmentView& h, thread::Block& out, const std::string& origin,
-                                  bool all) {
-  ir::ExprPool& e = out_.exprs;
+void clear_unheld(LoweringContext& k, const FragmentView& h, thread::Block& out, const std::string& origin,
+                  bool all) {
+  ir::ExprPool& e = k.out.exprs;
   const layout::Layout& map = h.fragment->map();
   bool unheld = false;
   for (int d = 0; d < h.fragment->rank(); ++d)
@@ -72,96 +79,98 @@ void KernelLowering::clear_unheld(const FragmentView& h, thread::Block& out, con
   for (const Digit& d : map.digits())
     if (d.output == layout::kThread && d.stride > 0) holders *= d.extent;
   if (!all && !unheld && holders == h.fragment->threads()) return;
-  const thread::Memory& m = out_.memory(h.memory);
+  const thread::Memory& m = k.out.memory(h.memory);
   const ExprId zero = e.const_number(0, m.type), extent = e.const_int(m.elements);
-  const VarId var = out_.add_var("i" + std::to_string(out_.vars.size()), ir::VarKind::loop);
+  const VarId var = k.out.add_var("i" + std::to_string(k.out.vars.size()), ir::VarKind::loop);
   const thread::StmtId store =
-      out_.add(thread::Store{h.memory, e.var(var), zero, ExprId(), false, ExprId()}, origin);
-  out.push_back(out_.add(thread::Loop{var, extent, thread::LoopForm::unrolled, {store}}, origin));
+      k.out.add(thread::Store{h.memory, e.var(var), zero, ExprId(), false, ExprId()}, origin);
+  out.push_back(k.out.add(thread::Loop{var, extent, thread::LoopForm::unrolled, {store}}, origin));
 }
 
-bool KernelLowering::overwrites(const analysis::KernelOp& op, int value) const {
-  const auto* tile_op = p_.as<ir::TileOp>(op.stmt);
+bool overwrites(const LoweringContext& k, const analysis::KernelOp& op, int value) {
+  const auto* tile_op = k.in.program.as<ir::TileOp>(op.stmt);
   return tile_op && std::all_of(op.accesses.begin(), op.accesses.end(), [&](const analysis::OpAccess& a) {
-           return a.value != value ||
-                  (a.write && !a.read &&
-                   tile_op->operands[static_cast<size_t>(a.operand)].extents == p_.tile_shape(a.buffer));
+           return a.value != value || (a.write && !a.read &&
+                                       tile_op->operands[static_cast<size_t>(a.operand)].extents ==
+                                           k.in.program.tile_shape(a.buffer));
          });
 }
 
-std::set<int> KernelLowering::moved_unwritten() const {
+std::set<int> moved_unwritten(const LoweringContext& k) {
   std::set<int> moved;
-  for (const analysis::KernelOp& op : ops_.ops) {
-    for (const auto& c : analysis::conversions_of(p_, ops_, op, schedule_.values, schedule_.conversions))
+  for (const analysis::KernelOp& op : k.in.ops.ops) {
+    for (const auto& c : analysis::conversions_of(k.in.program, k.in.ops, op, k.in.schedule.values,
+                                                  k.in.schedule.conversions))
       if (c.before) moved.insert(c.value);
-    const plan::OpPlan* plan = plan::find_op(schedule_, op.path);
+    const plan::OpPlan* plan = plan::find_op(k.in.schedule, op.path);
     for (const analysis::OpAccess& a : op.accesses)
       if (a.value >= 0 && plan && !plan->through_memory.empty()) moved.insert(a.value);
   }
-  for (const analysis::CarriedSums& sums : scheduled_.carried)
+  for (const analysis::CarriedSums& sums : k.in.scheduled.carried)
     moved.insert(sums.split.begin(), sums.split.end());
   // The first op writes all of it, and always runs.
   for (auto it = moved.begin(); it != moved.end();) {
-    const auto first = std::find_if(ops_.ops.begin(), ops_.ops.end(), [&](const analysis::KernelOp& op) {
-      return std::any_of(op.accesses.begin(), op.accesses.end(),
-                         [&](const auto& a) { return a.value == *it; });
-    });
+    const auto first =
+        std::find_if(k.in.ops.ops.begin(), k.in.ops.ops.end(), [&](const analysis::KernelOp& op) {
+          return std::any_of(op.accesses.begin(), op.accesses.end(),
+                             [&](const auto& a) { return a.value == *it; });
+        });
     const bool always =
-        std::find(kernel_.body.begin(), kernel_.body.end(), first->stmt) != kernel_.body.end();
-    it = always && overwrites(*first, *it) ? moved.erase(it) : std::next(it);
+        std::find(k.in.kernel.body.begin(), k.in.kernel.body.end(), first->stmt) != k.in.kernel.body.end();
+    it = always && overwrites(k, *first, *it) ? moved.erase(it) : std::next(it);
   }
   return moved;
 }
 
-bool KernelLowering::fixed_index(ExprId index) const {
-  const ir::ExprNode& n = out_.exprs[index];
+bool fixed_index(const LoweringContext& k, ExprId index) {
+  const ir::ExprNode& n = k.out.exprs[index];
   if (n.op == ir::ExprOp::load) return false;
-  if (n.op == ir::ExprOp::var) return fixed_vars_.count(n.var()) > 0;
+  if (n.op == ir::ExprOp::var) return k.walk.fixed_vars.count(n.var()) > 0;
   for (ExprId operand : {n.a, n.b, n.c})
-    if (operand && !fixed_index(operand)) return false;
+    if (operand && !fixed_index(k, operand)) return false;
   return true;
 }
 
-ExprId KernelLowering::register_index(const layout::Fragment& f, std::span<const ExprId> indices,
-                                      ExprId* inside) {
-  ir::ExprPool& e = out_.exprs;
+ExprId register_index(LoweringContext& k, const layout::Fragment& f, std::span<const ExprId> indices,
+                      ExprId* inside) {
+  ir::ExprPool& e = k.out.exprs;
   for (size_t d = 0; d < indices.size(); ++d) {
     const ExprId low = e.le(e.const_int(0), indices[d]);
     const ExprId high = e.lt(indices[d], e.const_int(f.map().padded_extent(static_cast<int>(d))));
-    if (!arith::prove(ctx_, low)) *inside = both(*inside, simplified(low));
-    if (!arith::prove(ctx_, high)) *inside = both(*inside, simplified(high));
+    if (!arith::prove(k.ctx, low)) *inside = both(k, *inside, k.simplified(low));
+    if (!arith::prove(k.ctx, high)) *inside = both(k, *inside, k.simplified(high));
   }
-  ExprId index = layout_index(f.map(), layout::kRegister, indices);
+  ExprId index = layout_index(k, f.map(), layout::kRegister, indices);
   if (*inside) {
     index = e.binary(ir::ExprOp::max, index, e.const_int(0));
-    index = simplified(e.binary(ir::ExprOp::min, index, e.const_int(f.registers() - 1)));
+    index = k.simplified(e.binary(ir::ExprOp::min, index, e.const_int(f.registers() - 1)));
   }
   return index;
 }
 
-ExprId KernelLowering::load_register(const FragmentView& from, std::span<const ExprId> indices) {
-  ir::ExprPool& e = out_.exprs;
-  const ir::DType type = out_.memory(from.memory).type;
+ExprId load_register(LoweringContext& k, const FragmentView& from, std::span<const ExprId> indices) {
+  ir::ExprPool& e = k.out.exprs;
+  const ir::DType type = k.out.memory(from.memory).type;
   ExprId inside;
-  const ExprId index = register_index(*from.fragment, indices, &inside);
+  const ExprId index = register_index(k, *from.fragment, indices, &inside);
   auto load = [&](ExprId at) { return e.load(from.memory, type, std::vector<ExprId>{at}); };
   ExprId value;
-  if (fixed_index(index)) {
+  if (fixed_index(k, index)) {
     value = load(index);
   } else {
     const int64_t registers = from.fragment->registers();
     if (registers > kMaxRegisterChoices) {
-      fail(DiagCode::target_unsupported, origin_,
-           "an element of '" + out_.memory(from.memory).name + "' is chosen at run time among the " +
-               std::to_string(registers) + " registers of a thread",
-           "copy it into a shared buffer first, or index it by the loop's own variables");
+      k.fail(DiagCode::target_unsupported, k.at.origin,
+             "an element of '" + k.out.memory(from.memory).name + "' is chosen at run time among the " +
+                 std::to_string(registers) + " registers of a thread",
+             "copy it into a shared buffer first, or index it by the loop's own variables");
       return e.const_number(0, type);
     }
     // Halves the choices bit by bit of the index.
     std::vector<ExprId> choices;
     for (int64_t r = 0; r < registers; ++r) choices.push_back(load(e.const_int(r)));
     for (int64_t bit = 1; choices.size() > 1; bit *= 2) {
-      const ExprId odd = simplified(e.binary(
+      const ExprId odd = k.simplified(e.binary(
           ir::ExprOp::ne, e.floormod(e.floordiv(index, e.const_int(bit)), e.const_int(2)), e.const_int(0)));
       std::vector<ExprId> next;
       for (size_t i = 0; i < choices.size(); i += 2)
@@ -173,73 +182,39 @@ ExprId KernelLowering::load_register(const FragmentView& from, std::span<const E
   return inside ? e.select(inside, value, e.const_number(0, type)) : value;
 }
 
-void KernelLowering::store_register(const FragmentView& to, std::span<const ExprId> indices, ExprId value,
-                                    ExprId predicate, thread::Block& out, const std::string& origin) {
-  ir::ExprPool& e = out_.exprs;
+void store_register(LoweringContext& k, const FragmentView& to, std::span<const ExprId> indices, ExprId value,
+                    ExprId predicate, thread::Block& out, const std::string& origin) {
+  ir::ExprPool& e = k.out.exprs;
   ExprId inside;
-  const ExprId index = register_index(*to.fragment, indices, &inside);
-  predicate = both(predicate, inside);
+  const ExprId index = register_index(k, *to.fragment, indices, &inside);
+  predicate = both(k, predicate, inside);
   auto store = [&](ExprId at, ExprId when) {
-    out.push_back(out_.add(thread::Store{to.memory, at, value, when, false, ExprId()}, origin));
+    out.push_back(k.out.add(thread::Store{to.memory, at, value, when, false, ExprId()}, origin));
   };
-  if (fixed_index(index)) return store(index, predicate);
+  if (fixed_index(k, index)) return store(index, predicate);
   const int64_t registers = to.fragment->registers();
   if (registers > kMaxRegisterChoices)
-    return fail(DiagCode::target_unsupported, origin,
-                "an element of '" + out_.memory(to.memory).name + "' is chosen at run time among the " +
-                    std::to_string(registers) + " registers of a thread",
-                "write it through a shared buffer, or index it by the loop's own variables");
+    return k.fail(DiagCode::target_unsupported, origin,
+                  "an element of '" + k.out.memory(to.memory).name + "' is chosen at run time among the " +
+                      std::to_string(registers) + " registers of a thread",
+                  "write it through a shared buffer, or index it by the loop's own variables");
   for (int64_t r = 0; r < registers; ++r)
-    store(e.const_int(r), both(predicate, simplified(e.binary(ir::ExprOp::eq, index, e.const_int(r)))));
+    store(e.const_int(r), both(k, predicate, k.simplified(e.binary(ir::ExprOp::eq, index, e.const_int(r)))));
 }
 
 // The digits of the element against those of this thread.
-ExprId KernelLowering::holds(const layout::Fragment& f, std::span<const ExprId> indices) {
-  ir::ExprPool& e = out_.exprs;
-  const ThreadDigits threads = thread_digits(f);
+ExprId holds(LoweringContext& k, const layout::Fragment& f, std::span<const ExprId> indices) {
+  ir::ExprPool& e = k.out.exprs;
+  const ThreadDigits threads = thread_digits(k, f);
   ExprId condition = threads.reached;
   for (const ThreadDigit& t : threads.digits) {
     if (t.digit.dim == layout::kReplica) continue;
     ExprId digit = e.floordiv(indices[static_cast<size_t>(t.digit.dim)], e.const_int(t.digit.weight));
     if (t.digit.weight * t.digit.extent < f.map().padded_extent(t.digit.dim))
       digit = e.floormod(digit, e.const_int(t.digit.extent));
-    condition = both(condition, e.binary(ir::ExprOp::eq, simplified(digit), t.value));
+    condition = both(k, condition, e.binary(ir::ExprOp::eq, k.simplified(digit), t.value));
   }
   return condition;
-}
-
-// Bits [base + shift, ..) of the byte address go into bits [base, ..); elements are powers of two of bytes,
-// so the same holds of element indices with the positions counted in elements. The lanes of a vector that
-// lies within a unit follow each other after it.
-ExprId KernelLowering::swizzled(const layout::Layout& l, ExprId index) {
-  const layout::Swizzle& s = l.swizzle();
-  if (s.none()) return index;
-  ir::ExprPool& e = out_.exprs;
-  const int element_bits = std::countr_zero(static_cast<uint64_t>(l.element_bytes()));
-  const int64_t low = int64_t{1} << (s.base - element_bits), high = low << s.shift;
-  ExprId lane;
-  if (const auto sum = arith::to_affine(ctx_, index))
-    for (const auto& [term, factor] : sum->terms) {
-      const auto vector = e[term].op == ir::ExprOp::var ? lanes_.find(e[term].var()) : lanes_.end();
-      if (vector != lanes_.end() && factor == 1 && low % vector->second == 0) lane = term;
-    }
-  if (lane) {
-    const ExprId first = simplified(e.sub(index, lane));
-    if (arith::divisor_of(ctx_, first) % lanes_.at(e[lane].var()) == 0)
-      index = first;
-    else
-      lane = ExprId();
-  }
-  const ExprId key = e.floormod(e.floordiv(index, e.const_int(high)), e.const_int(int64_t{1} << s.bits));
-  const ExprId unit = e.binary(ir::ExprOp::bit_xor, index, e.mul(key, low));
-  return simplified(lane ? e.add(unit, lane) : unit);
-}
-
-ExprId KernelLowering::in_slot(int value, ExprId index) {
-  auto slot = slots_.find(value);
-  if (slot == slots_.end()) return index;
-  const thread::Memory& m = out_.memory(values_[static_cast<size_t>(value)]);
-  return simplified(out_.exprs.add(index, out_.exprs.mul(slot->second, m.elements / m.slots)));
 }
 
 }  // namespace tilegen::lower

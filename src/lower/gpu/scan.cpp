@@ -9,8 +9,15 @@
 #include <map>
 
 #include "analysis/scan_exchange.h"
+#include "lower/addressing.h"
+#include "lower/gpu/element_nest.h"
+#include "lower/gpu/exchange.h"
+#include "lower/gpu/iteration.h"
+#include "lower/gpu/registers.h"
+#include "lower/lowering_context.h"
 #include "lower/op_lowering.h"
 #include "lower/reduction_math.h"
+#include "ops/layout_rule.h"
 
 namespace tilegen::lower {
 
@@ -22,22 +29,20 @@ namespace {
 
 constexpr int64_t kUnrolledRuns = 16;  // totals of other threads that are fetched without a loop
 
-}  // namespace
-
-class OpLowering::BlockScan {
+class BlockScan {
  public:
-  BlockScan(KernelLowering& k, const layout::Fragment& iteration, DType type, const ops::Scan& scan,
+  BlockScan(LoweringContext& k, const layout::Fragment& iteration, DType type, const ops::Scan& scan,
             const std::string& path, thread::Block& out)
       : k_(k),
-        e_(k.out_.exprs),
+        e_(k.out.exprs),
         iteration_(iteration),
         type_(type),
         scan_(scan),
         path_(path),
         out_(out),
-        x_(analysis::scan_exchange(iteration, scan.axis, type, k.target_)),
+        x_(analysis::scan_exchange(iteration, scan.axis, type, k.in.target)),
         identity_(scan_identity(e_, scan.kind, type)) {
-    values_ = k_.add_registers("scanned", type, iteration.registers());
+    values_ = add_registers(k_, "scanned", type, iteration.registers());
   }
 
   MemoryId values() const { return values_; }
@@ -72,7 +77,7 @@ class OpLowering::BlockScan {
   ExprId load(MemoryId m, ExprId index) { return e_.load(m, type_, std::vector<ExprId>{index}); }
   ExprId load(MemoryId m, int64_t index) { return load(m, e_.const_int(index)); }
   thread::StmtId store(MemoryId m, ExprId index, ExprId value) {
-    return k_.out_.add(thread::Store{m, index, value, ExprId(), false, ExprId()}, path_);
+    return k_.out.add(thread::Store{m, index, value, ExprId(), false, ExprId()}, path_);
   }
   void put(MemoryId m, int64_t index, ExprId value) { out_.push_back(store(m, e_.const_int(index), value)); }
   ExprId combine(ExprId a, ExprId b) { return reduction_combine(e_, scan_.kind, a, b); }
@@ -101,7 +106,7 @@ class OpLowering::BlockScan {
   }
 
   void take_totals() {
-    totals_ = k_.add_registers("total", type_, static_cast<int64_t>(runs_.size()));
+    totals_ = add_registers(k_, "total", type_, static_cast<int64_t>(runs_.size()));
     for (size_t r = 0; r < runs_.size(); ++r) {
       runs_[r].total = static_cast<int64_t>(r);
       put(totals_, runs_[r].total, load(values_, runs_[r].registers.back()));
@@ -137,15 +142,15 @@ class OpLowering::BlockScan {
   }
 
   ExprId digit_value(const Digit& d) {
-    for (const auto& t : k_.thread_digits(iteration_).digits)
+    for (const auto& t : thread_digits(k_, iteration_).digits)
       if (t.digit.stride == d.stride) return t.value;
     return e_.const_int(0);
   }
 
   void join_lanes(const ScanLevel& level) {
     const ExprId digit = digit_value(level.digit), zero = e_.const_int(0);
-    const MemoryId other = k_.add_registers("other", type_, 1);
-    const MemoryId before = k_.add_registers("before", type_, static_cast<int64_t>(runs_.size()));
+    const MemoryId other = add_registers(k_, "other", type_, 1);
+    const MemoryId before = add_registers(k_, "before", type_, static_cast<int64_t>(runs_.size()));
     for (size_t r = 0; r < runs_.size(); ++r) put(before, static_cast<int64_t>(r), identity_);
     for (int64_t bit = 1; bit < level.extent; bit *= 2) {
       const ExprId set = k_.simplified(
@@ -155,9 +160,9 @@ class OpLowering::BlockScan {
         const auto at = static_cast<int64_t>(r);
         const int64_t total = runs_[r].total;
         out_.push_back(
-            k_.out_.add(thread::Shuffle{thread::Shuffle::Mode::butterfly, other, zero, load(totals_, total),
-                                        e_.const_int(level.digit.stride * bit)},
-                        path_));
+            k_.out.add(thread::Shuffle{thread::Shuffle::Mode::butterfly, other, zero, load(totals_, total),
+                                       e_.const_int(level.digit.stride * bit)},
+                       path_));
         put(before, at, combine(e_.select(set, load(other, zero), identity_), load(before, at)));
         if (!level.last || bit * 2 < level.extent)
           put(totals_, total, combine(load(totals_, total), load(other, zero)));
@@ -170,10 +175,10 @@ class OpLowering::BlockScan {
   // is told by the digits alone.
   void join_through_scratch(const ScanLevel& level) {
     const int64_t threads = iteration_.threads(), at_once = x_.runs_at_once;
-    const MemoryId scratch = k_.scratch(path_, type_, x_.scratch_elements);
-    const ExprId own = k_.out_.thread_var.valid() ? e_.var(k_.out_.thread_var) : e_.const_int(0);
+    const MemoryId scratch = scratch_memory(k_, path_, type_, x_.scratch_elements);
+    const ExprId own = k_.out.thread_var.valid() ? e_.var(k_.out.thread_var) : e_.const_int(0);
     ExprId first = e_.const_int(0);  // thread of the digit's first run
-    for (const auto& t : k_.thread_digits(iteration_).digits) {
+    for (const auto& t : thread_digits(k_, iteration_).digits) {
       const ExprId value =
           t.digit.stride == level.digit.stride ? e_.floormod(t.value, e_.const_int(level.first)) : t.value;
       first = e_.add(first, e_.mul(value, t.digit.stride));
@@ -181,8 +186,8 @@ class OpLowering::BlockScan {
     first = k_.simplified(first);
     const ExprId part = k_.simplified(e_.floordiv(digit_value(level.digit), e_.const_int(level.first)));
     const int64_t stride = level.digit.stride * level.first;
-    const MemoryId before = k_.add_registers("before", type_, 1),
-                   fetched = k_.add_registers("fetched", type_, 1);
+    const MemoryId before = add_registers(k_, "before", type_, 1),
+                   fetched = add_registers(k_, "fetched", type_, 1);
     const ExprId zero = e_.const_int(0);
     for (size_t begin = 0; begin < runs_.size(); begin += static_cast<size_t>(at_once)) {
       const size_t end = std::min(runs_.size(), begin + static_cast<size_t>(at_once));
@@ -193,8 +198,8 @@ class OpLowering::BlockScan {
         const int64_t total = runs_[r].total, slice = static_cast<int64_t>(r - begin) * threads;
         put(before, 0, identity_);
         put(totals_, total, identity_);
-        const VarId var = k_.out_.add_var("p" + std::to_string(k_.out_.vars.size()), ir::VarKind::loop);
-        k_.ctx_.bind(var, 0, level.extent - 1);
+        const VarId var = k_.out.add_var("p" + std::to_string(k_.out.vars.size()), ir::VarKind::loop);
+        k_.ctx.bind(var, 0, level.extent - 1);
         ExprId number = e_.var(var);  // from the first run of the scan to its last
         if (scan_.reverse) number = e_.sub(e_.const_int(level.extent - 1), number);
         const ExprId at = k_.simplified(e_.add(e_.add(first, slice), e_.mul(number, stride)));
@@ -207,13 +212,13 @@ class OpLowering::BlockScan {
         const thread::LoopForm form =
             level.extent <= kUnrolledRuns ? thread::LoopForm::unrolled : thread::LoopForm::serial;
         out_.push_back(
-            k_.out_.add(thread::Loop{var, e_.const_int(level.extent), form, std::move(body)}, path_));
+            k_.out.add(thread::Loop{var, e_.const_int(level.extent), form, std::move(body)}, path_));
         add_to(runs_[r], load(before, zero));
       }
     }
   }
 
-  KernelLowering& k_;
+  LoweringContext& k_;
   ir::ExprPool& e_;
   const layout::Fragment& iteration_;
   const DType type_;
@@ -227,6 +232,8 @@ class OpLowering::BlockScan {
   std::vector<Run> runs_;
 };
 
+}  // namespace
+
 void OpLowering::scan_in_block(int src, int dst, const ops::Scan& scan) {
   const layout::Fragment& iteration = *plan_.iteration;
   check_holders(iteration);
@@ -234,26 +241,26 @@ void OpLowering::scan_in_block(int src, int dst, const ops::Scan& scan) {
   const DType to = type(dst);
   BlockScan block(k_, iteration, to, scan, op_.path, out_);
   const auto element = [&](const Nest& nest) {
-    return k_.layout_index(iteration.map(), layout::kRegister, nest.point);
+    return layout_index(k_, iteration.map(), layout::kRegister, nest.point);
   };
-  k_.emit_walk(
-      {iteration, plan_.vector, op_.path, &plan_},
+  emit_walk(
+      k_, {iteration, plan_.vector, op_.path, &plan_},
       [&](const Nest& nest, thread::Block& body) {
-        ir::ExprPool& e = k_.out_.exprs;
+        ir::ExprPool& e = k_.out.exprs;
         ExprId value = e.cast(to, load(src, nest.point));
-        if (const ExprId inside = k_.both(ExprId(), nest.inside))
+        if (const ExprId inside = both(k_, ExprId(), nest.inside))
           value = e.select(inside, value, block.identity());
-        body.push_back(k_.out_.add(
+        body.push_back(k_.out.add(
             thread::Store{block.values(), element(nest), value, ExprId(), false, ExprId()}, op_.path));
       },
       out_);
-  if (!k_.facts_) block.run();
+  if (!k_.facts) block.run();
   const ir::BufferId buffer = tile_op_->operands[static_cast<size_t>(dst)].buffer;
-  k_.emit_walk(
-      {iteration, plan_.vector, op_.path, &plan_},
+  emit_walk(
+      k_, {iteration, plan_.vector, op_.path, &plan_},
       [&](const Nest& nest, thread::Block& body) {
         written_.clear();
-        const ExprId value = k_.out_.exprs.load(block.values(), to, std::vector<ExprId>{element(nest)});
+        const ExprId value = k_.out.exprs.load(block.values(), to, std::vector<ExprId>{element(nest)});
         store_from_thread(nest, buffer, element_at(dst, nest.point), value, ExprId(), body);
       },
       out_);

@@ -2,6 +2,12 @@
 // variable, the slots that values mean, and how often what is counted has happened before.
 #include <utility>
 
+#include "arith/prove.h"
+#include "lower/gpu/counts.h"
+#include "lower/gpu/pipelines.h"
+#include "lower/loop_bounds.h"
+#include "lower/lowering_context.h"
+#include "lower/operation.h"
 #include "lower/scheduled_lowering.h"
 
 namespace tilegen::lower {
@@ -11,21 +17,23 @@ using expand::Transport;
 
 void ScheduledLowering::lower(const expand::Pipelined& s, thread::Block& out) {
   LoopScope scope;
-  scope.loop = k_.p_.as<ir::Loop>(s.loop);
-  scope.origin = k_.begin_operation(s.loop);
-  const auto [begin, extent] = k_.loop_bounds(*scope.loop, out, scope.origin);
+  scope.loop = k_.in.program.as<ir::Loop>(s.loop);
+  scope.origin = begin_operation(k_, s.loop);
+  const auto [begin, extent] = loop_bounds(k_, *scope.loop, out, scope.origin);
   scope.begin = begin;
   scope.extent = scope.end = extent;
   scope.fed = expand::fed_by_producer(scheduled_, s.loop);
-  scope.before = k_.iteration_counts_;
-  if (scope.fed) scope.filled = k_.fillings_before(s.loop, extent);
+  if (scope.fed)
+    scope.filled = fillings_before(k_, s.loop, extent);
+  else if (k_.role.iteration_counts)
+    scope.filled = repeated(k_, k_.role.iteration_counts, extent);
   if (int64_t trips = 0; !scope.fed && e_.is_const_int(extent, &trips) && trips <= 0) return;
-  const std::map<int, ExprId> slots = k_.slots_;
+  const std::map<int, ExprId> slots = k_.names.slots;
   LoopScope* const around = std::exchange(scope_, &scope);
   lower(s.body, out);
   scope_ = around;
-  k_.slots_ = slots;
-  if (scope.fed) k_.count_fillings(s.loop, extent, out);
+  k_.names.slots = slots;
+  if (scope.fed) count_fillings(k_, s.loop, extent, out);
 }
 
 ExprId ScheduledLowering::number_of(Iteration i) {
@@ -37,18 +45,20 @@ ExprId ScheduledLowering::number_of(Iteration i) {
 
 void ScheduledLowering::enter(ExprId iteration) {
   const ExprId at = e_.add(scope_->begin, iteration);
-  k_.vars_[scope_->loop->vars[0]] = scope_->fed ? k_.simplified(at) : at;
-  if (scope_->fed) k_.iteration_counts_ = k_.simplified(e_.add(scope_->filled, iteration));
-  for (const PipelineBarriers& line : k_.pipelines_) {
-    if (!line.pipeline->loop.valid() || k_.p_.as<ir::Loop>(line.pipeline->loop) != scope_->loop) continue;
+  k_.names.vars[scope_->loop->vars[0]] = scope_->fed ? k_.simplified(at) : at;
+  if (scope_->filled) k_.role.iteration_counts = k_.simplified(e_.add(scope_->filled, iteration));
+  for (const PipelineBarriers& line : k_.role.pipelines) {
+    if (!line.pipeline->loop.valid() || k_.in.program.as<ir::Loop>(line.pipeline->loop) != scope_->loop)
+      continue;
     const bool anew = line.pipeline->transport == Transport::async_copy;
-    const ExprId slot = k_.pipeline_slot(
-        line, anew || line.pipeline->transport == Transport::registers ? iteration : k_.iteration_counts_);
+    const ExprId slot = pipeline_slot(
+        k_, line,
+        anew || line.pipeline->transport == Transport::registers ? iteration : k_.role.iteration_counts);
     for (int v : line.pipeline->values) {
       if (line.pipeline->transport == Transport::registers)
-        k_.values_[static_cast<size_t>(v)] = registers_of(v, slot);
+        k_.names.values[static_cast<size_t>(v)] = registers_of(v, slot);
       else
-        k_.slots_[v] = slot;
+        k_.names.slots[v] = slot;
     }
   }
 }
@@ -58,12 +68,12 @@ MemoryId ScheduledLowering::registers_of(int value, ExprId slot) {
   int64_t known = 0;
   if (!e_.is_const_int(slot, &known)) {
     k_.fail(DiagCode::internal_error, scope_->origin,
-            "a slot of '" + k_.schedule_.values[static_cast<size_t>(value)].value +
+            "a slot of '" + k_.in.schedule.values[static_cast<size_t>(value)].value +
                 "' in registers depends on the iteration",
             "report this program");
-    return k_.values_[static_cast<size_t>(value)];
+    return k_.names.values[static_cast<size_t>(value)];
   }
-  return k_.register_slots_.at(value)[static_cast<size_t>(known)];
+  return k_.names.register_slots.at(value)[static_cast<size_t>(known)];
 }
 
 // Where the iteration may be none of the loop's, under the condition that it is.
@@ -77,23 +87,23 @@ void ScheduledLowering::lower(const expand::At& s, thread::Block& out) {
     if (decided && known == 0) return;
     if (decided) exists = ExprId();
   }
-  auto mark = k_.ctx_.mark();
-  if (exists) k_.ctx_.assume(exists);
-  const std::map<int, ExprId> slots = k_.slots_;
-  const std::vector<MemoryId> values = k_.values_;
-  const ExprId executions = k_.iteration_counts_;
+  auto mark = k_.ctx.mark();
+  if (exists) k_.ctx.assume(exists);
+  const std::map<int, ExprId> slots = k_.names.slots;
+  const std::vector<MemoryId> values = k_.names.values;
+  const ExprId executions = k_.role.iteration_counts;
   const ir::VarId var = scope_->loop->vars[0];
-  const auto outer = k_.vars_.find(var);
+  const auto outer = k_.names.vars.find(var);
   const std::optional<ExprId> counter =
-      outer == k_.vars_.end() ? std::nullopt : std::optional<ExprId>(outer->second);
+      outer == k_.names.vars.end() ? std::nullopt : std::optional<ExprId>(outer->second);
   enter(iteration);
   thread::Block inside;
   lower(s.body, exists ? inside : out);
-  k_.slots_ = slots;
-  k_.values_ = values;
-  k_.iteration_counts_ = executions;
-  if (counter) k_.vars_[var] = *counter;
-  k_.ctx_.rollback(mark);
+  k_.names.slots = slots;
+  k_.names.values = values;
+  k_.role.iteration_counts = executions;
+  if (counter) k_.names.vars[var] = *counter;
+  k_.ctx.rollback(mark);
   if (exists && !inside.empty()) emit(thread::Branch{exists, std::move(inside), {}}, out);
 }
 
@@ -105,16 +115,16 @@ void ScheduledLowering::lower(const expand::Steady& s, thread::Block& out) {
   ExprId trips = iterations_from(s.first);
   if (int64_t known = 0; s.first == 0 && e_.is_const_int(trips, &known) && known <= 0) return;
   if (s.step > 1) trips = k_.simplified(e_.floordiv(trips, e_.const_int(s.step)));
-  const VarId var = k_.out_.add_var(k_.p_.var(scope_->loop->vars[0]).name, ir::VarKind::loop);
+  const VarId var = k_.out.add_var(k_.in.program.var(scope_->loop->vars[0]).name, ir::VarKind::loop);
   thread::Loop lowered{var, trips, thread::LoopForm::serial, {}};
-  auto mark = k_.ctx_.mark();
-  k_.bind_counter(var, trips);
-  k_.ctx_.assume(e_.lt(e_.var(var), trips));
+  auto mark = k_.ctx.mark();
+  bind_counter(k_, var, trips);
+  k_.ctx.assume(e_.lt(e_.var(var), trips));
   const ExprId number = s.step > 1 ? e_.mul(e_.var(var), s.step) : e_.var(var);
   const ExprId around = std::exchange(scope_->newest, s.first == 0 ? number : e_.add(number, s.first));
   lower(s.body, lowered.body);
   scope_->newest = around;
-  k_.ctx_.rollback(mark);
+  k_.ctx.rollback(mark);
   emit(std::move(lowered), out);
 }
 
@@ -153,13 +163,13 @@ ExprId ScheduledLowering::any_iteration(int64_t least) {
 void ScheduledLowering::lower(const expand::WhereIterations& s, thread::Block& out) {
   const ExprId some = any_iteration(s.least);
   int64_t known = 1;
-  if (arith::prove(k_.ctx_, some)) return lower(s.then_body, out);
+  if (arith::prove(k_.ctx, some)) return lower(s.then_body, out);
   if (e_.is_const_int(some, &known) && known == 0) return lower(s.else_body, out);
   thread::Branch branch{some, {}, {}};
-  auto mark = k_.ctx_.mark();
-  k_.ctx_.assume(some);
+  auto mark = k_.ctx.mark();
+  k_.ctx.assume(some);
   lower(s.then_body, branch.then_body);
-  k_.ctx_.rollback(mark);
+  k_.ctx.rollback(mark);
   lower(s.else_body, branch.else_body);
   if (branch.then_body.empty()) {
     branch.condition = k_.simplified(e_.le(scope_->extent, e_.const_int(s.least - 1)));
@@ -170,7 +180,8 @@ void ScheduledLowering::lower(const expand::WhereIterations& s, thread::Block& o
 
 StagedGemm& ScheduledLowering::staged(ir::StmtId product) {
   std::unique_ptr<StagedGemm>& gemm = scope_->products[product];
-  if (!gemm) gemm = std::make_unique<StagedGemm>(k_, *k_.op_of_.at(product), *k_.p_.as<ir::TileOp>(product));
+  if (!gemm)
+    gemm = std::make_unique<StagedGemm>(k_, *k_.in.op_of.at(product), *k_.in.program.as<ir::TileOp>(product));
   return *gemm;
 }
 

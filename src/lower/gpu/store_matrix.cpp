@@ -1,6 +1,10 @@
 // Copies of matrix accumulators to shared tiles of 2-byte elements, eight rows of 16 bytes at a time
 // (plan::OpPlan::matrix_stores).
+#include "analysis/gemm_shape.h"
+#include "lower/addressing.h"
 #include "lower/gpu/gemm_state.h"
+#include "lower/gpu/registers.h"
+#include "lower/lowering_context.h"
 #include "lower/op_lowering.h"
 #include "target/operand_matrices.h"
 
@@ -9,22 +13,22 @@ namespace tilegen::lower {
 using layout::Digit;
 
 void OpLowering::store_matrices(int operand) {
-  ir::ExprPool& e = k_.out_.exprs;
+  ir::ExprPool& e = k_.out.exprs;
   const ir::Region &from = tile_op_->operands[static_cast<size_t>(1 - operand)],
                    &to = tile_op_->operands[static_cast<size_t>(operand)];
-  const ir::DType type = k_.p_.buffer(to.buffer).type;
-  const int value = k_.value_of(to.buffer), source = k_.value_of(from.buffer);
-  const FragmentView held = k_.held(source);
+  const ir::DType type = k_.in.program.buffer(to.buffer).type;
+  const int value = value_of(k_, to.buffer), source = value_of(k_, from.buffer);
+  const FragmentView held = fragment_view(k_, source);
   const auto& memory = k_.plan_of_value(value).memory;
   constexpr int64_t kRun = target::kMatrixRowBytes / 2;  // elements
   const bool transpose = memory->contiguous_run(1) % kRun != 0;
 
   // Coordinates of the warp's first matrix; matrices follow by register.
-  const ExprId tid = e.var(k_.out_.thread_var),
-               lane = k_.simplified(e.floormod(tid, e.const_int(k_.target_.warp)));
+  const ExprId tid = e.var(k_.out.thread_var),
+               lane = k_.simplified(e.floormod(tid, e.const_int(k_.in.target.warp)));
   ExprId first[2] = {e.const_int(0), e.const_int(0)};
   for (const Digit& d : held.fragment->map().digits()) {
-    if (d.output != layout::kThread || d.stride < k_.target_.warp) continue;
+    if (d.output != layout::kThread || d.stride < k_.in.target.warp) continue;
     const ExprId digit = e.floormod(e.floordiv(tid, e.const_int(d.stride)), e.const_int(d.extent));
     first[d.dim] = e.add(first[d.dim], e.mul(digit, d.weight));
   }
@@ -65,9 +69,9 @@ void OpLowering::store_matrices(int operand) {
     parts.push_back({m, count, addresses(m, count)});
     m += count;
   }
-  const MemoryId into = k_.memory_of(to.buffer);
-  const ExprId slot = k_.in_slot(value, e.const_int(0));
-  const ir::DType source_type = k_.out_.memory(held.memory).type;
+  const MemoryId into = memory_of(k_, to.buffer);
+  const ExprId slot = in_slot(k_, value, e.const_int(0));
+  const ir::DType source_type = k_.out.memory(held.memory).type;
   for (Part& p : parts) {
     const ExprId index = e.add(p.at.at(places.first[static_cast<size_t>(2 * p.matrix)],
                                        places.second[static_cast<size_t>(2 * p.matrix)]),
@@ -75,17 +79,17 @@ void OpLowering::store_matrices(int operand) {
     MemoryId packed = held.memory;
     int64_t packed_at = 2 * p.matrix;
     if (source_type != type) {
-      packed = k_.add_registers("packed", type, 2 * p.count);
+      packed = add_registers(k_, "packed", type, 2 * p.count);
       packed_at = 0;
       for (int64_t i = 0; i < 2 * p.count; ++i) {
         const ExprId element =
             e.load(held.memory, source_type, std::vector<ExprId>{e.const_int(2 * p.matrix + i)});
-        out_.push_back(k_.out_.add(
+        out_.push_back(k_.out.add(
             thread::Store{packed, e.const_int(i), e.cast(type, element), ExprId(), false, ExprId()},
             op_.path));
       }
     }
-    out_.push_back(k_.out_.add(
+    out_.push_back(k_.out.add(
         thread::StoreMatrix{into, index, packed, e.const_int(packed_at), p.count, transpose}, op_.path));
   }
 }

@@ -1,8 +1,15 @@
 // Boxes of tensors moved by the copy engine: the maps it needs and the copies that fill a tile.
+#include "lower/gpu/tensor.h"
+
 #include "analysis/shared_rows.h"
+#include "analysis/tensor_copy.h"
+#include "arith/prove.h"
 #include "arith/simplify.h"
-#include "lower/gpu/tensor_coordinate.h"
-#include "lower/kernel_lowering.h"
+#include "layout/tensor_tile.h"
+#include "lower/addressing.h"
+#include "lower/gpu/grid.h"
+#include "lower/gpu/warpgroups.h"
+#include "lower/lowering_context.h"
 #include "thread/named_barriers.h"
 #include "thread/tensor_coordinates.h"
 
@@ -24,66 +31,75 @@ ExprId simplified_for_launch(thread::ThreadProgram& p, ExprId e) {
   return p.exprs.is_const_int(simple, &known) && known <= 0 ? e : simple;
 }
 
+struct TensorBoxes {
+  int map = -1;
+  std::vector<ExprId> origin;  // per tensor dimension, slowest first
+  analysis::TensorCopyDims dims;
+  layout::TensorTile tile;
+};
+
+// How the copy engine moves a region of a tensor from or to an on-chip tile of this layout.
+// `rows`: of a box, where not all that the layout has are moved at once.
+std::optional<TensorBoxes> tensor_boxes(LoweringContext& k, const analysis::KernelOp& op,
+                                        const layout::Layout& l, int64_t rows) {
+  const auto* copy = k.in.program.as<ir::TileOp>(op.stmt);
+  std::string reason;
+  const auto dims = analysis::tensor_copy_dims(k.in.program, *copy, &reason);
+  const bool load = k.in.program.buffer(copy->operands[0].buffer).scope == ir::MemScope::global;
+  const ir::Region& tensor = copy->operands[load ? 0 : 1];
+  const auto shape =
+      dims ? layout::tensor_tile(l, dims->tile_inner,
+                                 ir::dtype_bytes(k.in.program.buffer(tensor.buffer).type), &reason)
+           : std::nullopt;
+  if (!shape) {
+    k.fail(DiagCode::schedule_illegal, op.path, "the copy engine cannot move the tile: " + reason,
+           "leave the op's engine out of the schedule to have it planned");
+    return std::nullopt;
+  }
+  TensorBoxes b{-1, {}, *dims, *shape};
+  b.map = tensor_map(k, tensor.buffer, box_of(tensor, *dims, rows > 0 ? rows : shape->rows, shape->inner),
+                     shape->swizzle);
+  for (size_t d = 0; d < tensor.offsets.size(); ++d)
+    b.origin.push_back(tensor_coordinate(k.ctx, lower_expr(k, tensor.offsets[d]),
+                                         lower_expr(k, k.in.program.buffer(tensor.buffer).shape[d])));
+  return b;
+}
+
 }  // namespace
 
-int KernelLowering::tensor_map(ir::BufferId tensor, const std::vector<int64_t>& box, int swizzle) {
-  const ir::Buffer& b = p_.buffer(tensor);
-  const MemoryId memory = globals_.at(tensor);
-  for (size_t i = 0; i < out_.tensor_maps.size(); ++i) {
-    const thread::TensorMap& m = out_.tensor_maps[i];
+int tensor_map(LoweringContext& k, ir::BufferId tensor, const std::vector<int64_t>& box, int swizzle) {
+  const ir::Buffer& b = k.in.program.buffer(tensor);
+  const MemoryId memory = k.names.globals.at(tensor);
+  for (size_t i = 0; i < k.out.tensor_maps.size(); ++i) {
+    const thread::TensorMap& m = k.out.tensor_maps[i];
     if (m.tensor == memory && m.box == box && m.swizzle == swizzle) return static_cast<int>(i);
   }
-  ir::ExprPool& e = out_.exprs;
+  ir::ExprPool& e = k.out.exprs;
   thread::TensorMap map;
-  map.name = b.name + ".map" + (out_.tensor_maps.empty() ? "" : std::to_string(out_.tensor_maps.size()));
+  map.name = b.name + ".map" + (k.out.tensor_maps.empty() ? "" : std::to_string(k.out.tensor_maps.size()));
   map.tensor = memory;
   map.box = box;
   map.swizzle = swizzle;
   const int64_t bytes = ir::dtype_bytes(b.type);
   ExprId stride = e.const_int(bytes);
   for (size_t d = b.shape.size(); d-- > 0;) {
-    map.extents.push_back(simplified_for_launch(out_, lower_expr(b.shape[d])));
+    map.extents.push_back(simplified_for_launch(k.out, lower_expr(k, b.shape[d])));
     if (d == 0) break;
-    stride = b.strides.empty() ? e.mul(stride, lower_expr(b.shape[d]))
-                               : e.mul(lower_expr(b.strides[d - 1]), bytes);
-    map.strides.push_back(simplified_for_launch(out_, stride));
+    stride = b.strides.empty() ? e.mul(stride, lower_expr(k, b.shape[d]))
+                               : e.mul(lower_expr(k, b.strides[d - 1]), bytes);
+    map.strides.push_back(simplified_for_launch(k.out, stride));
   }
-  out_.tensor_maps.push_back(std::move(map));
-  return static_cast<int>(out_.tensor_maps.size()) - 1;
+  k.out.tensor_maps.push_back(std::move(map));
+  return static_cast<int>(k.out.tensor_maps.size()) - 1;
 }
 
-std::vector<int64_t> KernelLowering::box_of(const ir::Region& r, const analysis::TensorCopyDims& dims,
-                                            int64_t rows, int64_t columns) const {
+std::vector<int64_t> box_of(const ir::Region& r, const analysis::TensorCopyDims& dims, int64_t rows,
+                            int64_t columns) {
   const size_t last = r.offsets.size() - 1;
   std::vector<int64_t> box(r.offsets.size(), 1);
   box[last - static_cast<size_t>(dims.tensor_inner)] = columns;
   if (dims.tensor_outer >= 0) box[last - static_cast<size_t>(dims.tensor_outer)] = rows;
   return box;
-}
-
-std::optional<KernelLowering::TensorBoxes> KernelLowering::tensor_boxes(const analysis::KernelOp& op,
-                                                                        const layout::Layout& l,
-                                                                        int64_t rows) {
-  const auto* copy = p_.as<ir::TileOp>(op.stmt);
-  std::string reason;
-  const auto dims = analysis::tensor_copy_dims(p_, *copy, &reason);
-  const bool load = p_.buffer(copy->operands[0].buffer).scope == ir::MemScope::global;
-  const ir::Region& tensor = copy->operands[load ? 0 : 1];
-  const auto shape =
-      dims ? layout::tensor_tile(l, dims->tile_inner, ir::dtype_bytes(p_.buffer(tensor.buffer).type), &reason)
-           : std::nullopt;
-  if (!shape) {
-    fail(DiagCode::schedule_illegal, op.path, "the copy engine cannot move the tile: " + reason,
-         "leave the op's engine out of the schedule to have it planned");
-    return std::nullopt;
-  }
-  TensorBoxes b{-1, {}, *dims, *shape};
-  b.map = tensor_map(tensor.buffer, box_of(tensor, *dims, rows > 0 ? rows : shape->rows, shape->inner),
-                     shape->swizzle);
-  for (size_t d = 0; d < tensor.offsets.size(); ++d)
-    b.origin.push_back(tensor_coordinate(ctx_, lower_expr(tensor.offsets[d]),
-                                         lower_expr(p_.buffer(tensor.buffer).shape[d])));
-  return b;
 }
 
 ExprId tensor_coordinate(arith::Context& ctx, ExprId at, ExprId extent) {
@@ -95,99 +111,94 @@ ExprId tensor_coordinate(arith::Context& ctx, ExprId at, ExprId extent) {
   return e.binary(ir::ExprOp::min, e.binary(ir::ExprOp::max, at, least), most);
 }
 
-std::vector<ExprId> KernelLowering::box_coordinates(const std::vector<ExprId>& origin,
-                                                    const analysis::TensorCopyDims& dims, ExprId row,
-                                                    ExprId column) {
+std::vector<ExprId> box_coordinates(LoweringContext& k, const std::vector<ExprId>& origin,
+                                    const analysis::TensorCopyDims& dims, ExprId row, ExprId column) {
   std::vector<ExprId> at = origin;
   const auto move = [&](int dim, ExprId by) {
-    if (dim >= 0) at[static_cast<size_t>(dim)] = out_.exprs.add(at[static_cast<size_t>(dim)], by);
+    if (dim >= 0) at[static_cast<size_t>(dim)] = k.out.exprs.add(at[static_cast<size_t>(dim)], by);
   };
   move(dims.tensor_inner, column);
   move(dims.tensor_outer, row);
-  for (ExprId& x : at) x = simplified(x);
+  for (ExprId& x : at) x = k.simplified(x);
   return {at.rbegin(), at.rend()};
 }
 
-int64_t KernelLowering::tensor_load_bytes(const analysis::KernelOp& op) {
+int64_t tensor_load_bytes(const LoweringContext& k, const analysis::KernelOp& op) {
   for (const analysis::OpAccess& a : op.accesses)
     if (a.write)
-      return schedule_.values[static_cast<size_t>(a.value)].memory->output_extent(0) *
-             ir::dtype_bytes(out_.memory(values_[static_cast<size_t>(a.value)]).type);
+      return k.in.schedule.values[static_cast<size_t>(a.value)].memory->output_extent(0) *
+             ir::dtype_bytes(k.out.memory(k.names.values[static_cast<size_t>(a.value)]).type);
   return 0;
 }
 
-int64_t KernelLowering::shared_rows_of(const analysis::KernelOp& op) const {
-  if (cluster_blocks() == 1) return 0;
+int64_t shared_rows_of(const LoweringContext& k, const analysis::KernelOp& op) {
+  if (k.cluster_blocks() == 1) return 0;
   for (const analysis::OpAccess& a : op.accesses)
-    if (a.write && a.value >= 0 && schedule_.values[static_cast<size_t>(a.value)].memory)
-      return analysis::shared_rows(p_, kernel_, op, *schedule_.values[static_cast<size_t>(a.value)].memory,
-                                   *schedule_.cluster);
+    if (a.write && a.value >= 0 && k.in.schedule.values[static_cast<size_t>(a.value)].memory)
+      return analysis::shared_rows(k.in.program, k.in.kernel, op,
+                                   *k.in.schedule.values[static_cast<size_t>(a.value)].memory,
+                                   *k.in.schedule.cluster);
   return 0;
 }
 
 // Of a tile that the blocks of a cluster share each reads its rows of every box, for all of them.
-void KernelLowering::tensor_loads(const analysis::KernelOp& op, const PipelineBarriers& line, ExprId slot,
-                                  thread::Block& out) {
-  ir::ExprPool& e = out_.exprs;
+void tensor_loads(LoweringContext& k, const analysis::KernelOp& op, const PipelineBarriers& line, ExprId slot,
+                  thread::Block& out) {
+  ir::ExprPool& e = k.out.exprs;
   int value = -1;
   for (const analysis::OpAccess& a : op.accesses)
     if (a.write) value = a.value;
-  const int64_t share = shared_rows_of(op);
-  const auto boxes = tensor_boxes(op, *schedule_.values[static_cast<size_t>(value)].memory, share);
+  const int64_t share = shared_rows_of(k, op);
+  const auto boxes = tensor_boxes(k, op, *k.in.schedule.values[static_cast<size_t>(value)].memory, share);
   if (!boxes) return;
   const layout::TensorTile& tile = boxes->tile;
-  slots_[value] = slot;
-  const ExprId first = share > 0 ? e.mul(cluster_rank(), share) : e.const_int(0);  // row of a box
+  k.names.slots[value] = slot;
+  const ExprId first = share > 0 ? e.mul(cluster_rank(k), share) : e.const_int(0);  // row of a box
   for (int64_t row = 0; row < tile.row_boxes; ++row)
     for (int64_t column = 0; column < tile.column_boxes; ++column) {
       thread::TensorLoad load;
       load.map = boxes->map;
       load.coordinates =
-          box_coordinates(boxes->origin, boxes->dims, e.add(first, e.const_int(row * tile.rows)),
+          box_coordinates(k, boxes->origin, boxes->dims, e.add(first, e.const_int(row * tile.rows)),
                           e.const_int(column * tile.inner));
-      load.dst = values_[static_cast<size_t>(value)];
+      load.dst = k.names.values[static_cast<size_t>(value)];
       load.dst_index = in_slot(
-          value,
+          k, value,
           e.add(e.mul(first, tile.inner), e.const_int(row * tile.row_stride + column * tile.column_stride)));
-      if (share > 0) load.multicast = (int64_t{1} << cluster_blocks()) - 1;
+      if (share > 0) load.multicast = (int64_t{1} << k.cluster_blocks()) - 1;
       load.barriers = line.full;
       load.barrier_index = slot;
-      out.push_back(out_.add(std::move(load), op.path));
+      out.push_back(k.out.add(std::move(load), op.path));
     }
 }
 
 // What threads wrote is there for the engine after their fences and a barrier; one thread has it stored. Who
 // overwrites the tile waits until the engine has read it (expand/expand_kernel.cpp).
-void KernelLowering::store_tile(const analysis::KernelOp& op, thread::Block& out) {
-  ir::ExprPool& e = out_.exprs;
+void store_tile(LoweringContext& k, const analysis::KernelOp& op, thread::Block& out) {
+  ir::ExprPool& e = k.out.exprs;
   const int value = op.accesses.front().value;
-  const auto boxes = tensor_boxes(op, *schedule_.values[static_cast<size_t>(value)].memory, 0);
+  const auto boxes = tensor_boxes(k, op, *k.in.schedule.values[static_cast<size_t>(value)].memory, 0);
   if (!boxes) return;
   const layout::TensorTile& tile = boxes->tile;
-  const MemoryId memory = values_[static_cast<size_t>(value)];
-  thread::Memory& bytes = out_.memories[memory.value];
-  bytes.alignment = std::max<int64_t>(bytes.alignment, target_.tensor_tile_alignment);
-  out.push_back(out_.add(thread::ProxyFence{}, op.path));
-  role_barrier(out, op.path);
+  const MemoryId memory = k.names.values[static_cast<size_t>(value)];
+  thread::Memory& bytes = k.out.memories[memory.value];
+  bytes.alignment = std::max<int64_t>(bytes.alignment, k.in.target.tensor_tile_alignment);
+  out.push_back(k.out.add(thread::ProxyFence{}, op.path));
+  role_barrier(k, out, op.path);
   thread::Block stores;
   for (int64_t row = 0; row < tile.row_boxes; ++row)
     for (int64_t column = 0; column < tile.column_boxes; ++column) {
       thread::TensorStore store;
       store.map = boxes->map;
-      store.coordinates = box_coordinates(boxes->origin, boxes->dims, e.const_int(row * tile.rows),
+      store.coordinates = box_coordinates(k, boxes->origin, boxes->dims, e.const_int(row * tile.rows),
                                           e.const_int(column * tile.inner));
       store.src = memory;
-      store.src_index = in_slot(value, e.const_int(row * tile.row_stride + column * tile.column_stride));
-      stores.push_back(out_.add(std::move(store), op.path));
+      store.src_index = in_slot(k, value, e.const_int(row * tile.row_stride + column * tile.column_stride));
+      stores.push_back(k.out.add(std::move(store), op.path));
     }
-  stores.push_back(out_.add(thread::BulkCommit{}, op.path));
-  const ExprId first = e.binary(ir::ExprOp::eq, e.var(out_.thread_var), e.const_int(0));
-  out.push_back(out_.add(thread::Branch{first, std::move(stores), {}}, op.path));
-}
-
-// Named, also where no other role is: planting barriers leaves it where it stands.
-void KernelLowering::role_barrier(thread::Block& out, const std::string& origin) {
-  out.push_back(out_.add(thread::Barrier{thread::kRoleBarrier, *schedule_.threads, false}, origin));
+  stores.push_back(k.out.add(thread::BulkCommit{}, op.path));
+  const ExprId first = e.binary(ir::ExprOp::eq, e.var(k.out.thread_var), e.const_int(0));
+  out.push_back(k.out.add(thread::Branch{first, std::move(stores), {}}, op.path));
 }
 
 }  // namespace tilegen::lower

@@ -23,15 +23,21 @@
 //
 // A block gets a number after the last tile exactly once. Tiles beyond the launched blocks are fetched once
 // each: a launch fetches as often as the grid has tiles, which is what the counter counts to.
+#include "lower/gpu/tile_scheduler.h"
+
 #include "analysis/empty_tiles.h"
-#include "lower/kernel_lowering.h"
+#include "lower/addressing.h"
+#include "lower/gpu/counts.h"
+#include "lower/gpu/grid.h"
+#include "lower/gpu/registers.h"
+#include "lower/gpu/warpgroups.h"
+#include "lower/lowering_context.h"
 
 namespace tilegen::lower {
 
 namespace {
 
 constexpr int64_t kSlots = plan::kTileSlots;
-constexpr int64_t kMax = thread::kMaxPersistentPoints;
 
 // What was said of the block's own tile, of another: block indices as they are there, and tensors are read
 // only where it is a tile of the grid.
@@ -59,27 +65,30 @@ class AtTile final : public ir::ExprRewriter {
 
 }  // namespace
 
-// Registers that both roles know by one name; each has its own.
-ExprId KernelLowering::current_tile() {
-  ir::ExprPool& e = out_.exprs;
-  out_.dynamic_tiles = true;
-  scheduler_.number = add_registers("number", ir::DType::i32, 1);
-  scheduler_.tile = add_registers("tile", ir::DType::i32, 1);
-  return e.binary(ir::ExprOp::max, held_number(scheduler_.tile), e.const_int(0));
+TileScheduler::TileScheduler(LoweringContext& k) : k_(k), e_(k.out.exprs) {
+  k.out.dynamic_tiles = true;
+  number_ = add_registers(k, "number", ir::DType::i32, 1);
+  tile_ = add_registers(k, "tile", ir::DType::i32, 1);
 }
 
-void KernelLowering::declare_tile_scheduler() {
-  const plan::MemoryPlan* place = plan::find_memory(schedule_, plan::Storage::tile_scheduler, kernel_.name);
+ExprId TileScheduler::current_tile() {
+  return e_.binary(ir::ExprOp::max, held_number(k_, tile_), e_.const_int(0));
+}
+
+void TileScheduler::declare() {
+  const plan::MemoryPlan* place =
+      plan::find_memory(k_.in.schedule, plan::Storage::tile_scheduler, k_.in.kernel.name);
   if (!place)
-    return fail(DiagCode::schedule_illegal, kernel_.name, "the tile scheduler has no place in shared memory",
-                "plan the program for this target");
-  const int64_t barriers = target_.transaction_barrier_bytes * kSlots;
-  const std::string name = kernel_.name + ":tile_scheduler";
-  scheduler_.full = static_cast<int>(out_.barriers.size());
-  out_.barriers.push_back({name + ".full", kSlots, 1, place->offset});
-  scheduler_.empty = static_cast<int>(out_.barriers.size());
-  const int64_t takers = out_.threads / target_.warpgroup + static_cast<int64_t>(scheduled_.roles.size()) - 2;
-  out_.barriers.push_back({name + ".empty", kSlots, takers, place->offset + barriers});
+    return k_.fail(DiagCode::schedule_illegal, k_.in.kernel.name,
+                   "the tile scheduler has no place in shared memory", "plan the program for this target");
+  const int64_t barriers = k_.in.target.transaction_barrier_bytes * kSlots;
+  const std::string name = k_.in.kernel.name + ":tile_scheduler";
+  full_ = static_cast<int>(k_.out.barriers.size());
+  k_.out.barriers.push_back({name + ".full", kSlots, 1, place->offset});
+  empty_ = static_cast<int>(k_.out.barriers.size());
+  const int64_t takers = k_.out.threads / k_.in.target.warpgroup +
+                         static_cast<int64_t>(k_.in.scheduled.roles.size()) - 2;
+  k_.out.barriers.push_back({name + ".empty", kSlots, takers, place->offset + barriers});
   thread::Memory handed;
   handed.name = name;
   handed.space = thread::Space::shared;
@@ -88,117 +97,107 @@ void KernelLowering::declare_tile_scheduler() {
   handed.alignment = 4;
   handed.arena_offset = place->offset + 2 * barriers;
   handed.ordered = true;
-  out_.arena_bytes = std::max(out_.arena_bytes, place->offset + place->bytes);
-  scheduler_.handed = out_.add_memory(std::move(handed));
+  k_.out.arena_bytes = std::max(k_.out.arena_bytes, place->offset + place->bytes);
+  handed_ = k_.out.add_memory(std::move(handed));
 }
 
-ExprId KernelLowering::points() {
-  return simplified(out_.exprs.binary(ir::ExprOp::min, tiles_, out_.exprs.const_int(kMax)));
-}
+ExprId TileScheduler::tile_in_grid() { return e_.lt(held_number(k_, tile_), points(k_)); }
 
-ExprId KernelLowering::tile_in_grid() { return out_.exprs.lt(held_number(scheduler_.tile), points()); }
-
-thread::StmtId KernelLowering::set_tile(ExprId to) {
+thread::StmtId TileScheduler::set_tile(ExprId to) {
   // of a grid of few points, and the blocks launched
-  const ExprId narrow = out_.exprs.cast(ir::DType::i32, to);
-  return out_.add(thread::Store{scheduler_.tile, out_.exprs.const_int(0), narrow, ExprId(), false, ExprId()},
-                  kernel_.name);
+  const ExprId narrow = e_.cast(ir::DType::i32, to);
+  return k_.out.add(thread::Store{tile_, e_.const_int(0), narrow, ExprId(), false, ExprId()},
+                    k_.in.kernel.name);
 }
 
-thread::StmtId KernelLowering::set_tile_to_number() {
-  return set_tile(out_.exprs.add(held_number(scheduler_.number), out_.exprs.var(out_.launched_var)));
+thread::StmtId TileScheduler::set_tile_to_number() {
+  return set_tile(e_.add(held_number(k_, number_), e_.var(k_.out.launched_var)));
 }
 
 // The body once for each point, with the way to the next one after it.
-thread::Block KernelLowering::walk_dynamic(thread::Block body, bool fetches) {
+thread::Block TileScheduler::walk(thread::Block body, bool fetches) {
   if (fetches)
     fetch_next(body);
   else
-    role_ == expand::RoleKind::producer ? take_next_alone(body) : take_next(body);
-  thread::Loop walk{tile_var_, points(), thread::LoopForm::serial, std::move(body), tile_in_grid()};
-  return {set_tile(out_.exprs.var(out_.block_vars[0])), out_.add(std::move(walk), kernel_.name)};
+    k_.role.kind == expand::RoleKind::producer ? take_next_alone(body) : take_next(body);
+  thread::Loop walk{k_.grid.tile_var, points(k_), thread::LoopForm::serial, std::move(body), tile_in_grid()};
+  return {set_tile(e_.var(k_.out.block_vars[0])), k_.out.add(std::move(walk), k_.in.kernel.name)};
 }
 
 // The block's point is one of the grid, and nothing is to be stored there.
-ExprId KernelLowering::tile_is_empty() {
-  ir::ExprPool& e = out_.exprs;
+ExprId TileScheduler::tile_is_empty() {
   const auto at = [&](ExprId index, const std::map<VarId, int64_t>& inside) {
-    for (const auto& [var, number] : inside) vars_[var] = e.const_int(number);
-    const ExprId lowered = lower_expr(index);
-    for (const auto& [var, number] : inside) vars_.erase(var);
+    for (const auto& [var, number] : inside) k_.names.vars[var] = e_.const_int(number);
+    const ExprId lowered = lower_expr(k_, index);
+    for (const auto& [var, number] : inside) k_.names.vars.erase(var);
     return lowered;
   };
-  ExprId stores = e.const_int(0, ir::DType::boolean);
-  for (const analysis::StoreTest& test : analysis::store_tests(p_, kernel_, ops_)) {
+  ExprId stores = e_.const_int(0, ir::DType::boolean);
+  for (const analysis::StoreTest& test : analysis::store_tests(k_.in.program, k_.in.kernel, k_.in.ops)) {
     ExprId passes;
     for (const analysis::StoreComparison& c : test) {
       const ExprId a = at(c.a, c.in_a), b = at(c.b, c.in_b);
-      passes = both(passes, simplified(c.or_equal ? e.le(a, b) : e.lt(a, b)));
+      passes = both(k_, passes, k_.simplified(c.or_equal ? e_.le(a, b) : e_.lt(a, b)));
     }
-    stores = e.binary(ir::ExprOp::logical_or, stores, passes ? passes : e.const_int(1, ir::DType::boolean));
+    stores = e_.binary(ir::ExprOp::logical_or, stores, passes ? passes : e_.const_int(1, ir::DType::boolean));
   }
   const ExprId in_grid = tile_in_grid();
-  return e.logical_and(
-      in_grid,
-      AtTile(out_, block_indices_, in_grid).rewrite(e.unary(ir::ExprOp::logical_not, simplified(stores))));
+  return e_.logical_and(in_grid, AtTile(k_.out, k_.grid.block_indices, in_grid)
+                                     .rewrite(e_.unary(ir::ExprOp::logical_not, k_.simplified(stores))));
 }
 
 // Where the number after this turn is handed over, and the parity of the phase that has it.
-ExprId KernelLowering::handed_slot() {
-  ir::ExprPool& e = out_.exprs;
-  return simplified(e.floormod(e.var(tile_var_), e.const_int(kSlots)));
+ExprId TileScheduler::handed_slot() {
+  return k_.simplified(e_.floormod(e_.var(k_.grid.tile_var), e_.const_int(kSlots)));
 }
-ExprId KernelLowering::handed_parity() {
-  ir::ExprPool& e = out_.exprs;
-  return simplified(e.floormod(e.floordiv(e.var(tile_var_), e.const_int(kSlots)), e.const_int(2)));
+ExprId TileScheduler::handed_parity() {
+  return k_.simplified(
+      e_.floormod(e_.floordiv(e_.var(k_.grid.tile_var), e_.const_int(kSlots)), e_.const_int(2)));
 }
 
-void KernelLowering::fetch_next(thread::Block& out) {
-  ir::ExprPool& e = out_.exprs;
-  const ExprId zero = e.const_int(0), slot = handed_slot();
-  const auto emit = [&](auto node) { out.push_back(out_.add(std::move(node), kernel_.name)); };
-  emit(thread::FetchTile{scheduler_.number, zero});
+void TileScheduler::fetch_next(thread::Block& out) {
+  const ExprId zero = e_.const_int(0), slot = handed_slot();
+  const auto emit = [&](auto node) { out.push_back(k_.out.add(std::move(node), k_.in.kernel.name)); };
+  emit(thread::FetchTile{number_, zero});
   out.push_back(set_tile_to_number());
-  if (schedule_.persistence->skip_empty_tiles.value_or(false)) {
-    const VarId again = out_.add_var("again", ir::VarKind::loop);
-    thread::Block next = {out_.add(thread::FetchTile{scheduler_.number, zero}, kernel_.name),
+  if (k_.in.schedule.persistence->skip_empty_tiles.value_or(false)) {
+    const VarId again = k_.out.add_var("again", ir::VarKind::loop);
+    thread::Block next = {k_.out.add(thread::FetchTile{number_, zero}, k_.in.kernel.name),
                           set_tile_to_number()};
-    emit(thread::Loop{again, points(), thread::LoopForm::serial, std::move(next), tile_is_empty()});
+    emit(thread::Loop{again, points(k_), thread::LoopForm::serial, std::move(next), tile_is_empty()});
   }
-  const ExprId number = e.load(scheduler_.number, ir::DType::i32, std::vector<ExprId>{zero});
-  emit(thread::TransactionWait{scheduler_.empty, slot, simplified(e.sub(e.const_int(1), handed_parity()))});
-  emit(thread::Store{scheduler_.handed, slot, number, ExprId(), false, ExprId()});
-  emit(thread::TransactionArrive{scheduler_.full, slot, 0, {}});
+  const ExprId number = e_.load(number_, ir::DType::i32, std::vector<ExprId>{zero});
+  emit(thread::TransactionWait{empty_, slot, k_.simplified(e_.sub(e_.const_int(1), handed_parity()))});
+  emit(thread::Store{handed_, slot, number, ExprId(), false, ExprId()});
+  emit(thread::TransactionArrive{full_, slot, 0, {}});
 }
 
 // The first lane's, so that it is known to be the same for the warp.
-void KernelLowering::take_next(thread::Block& out) {
-  ir::ExprPool& e = out_.exprs;
-  const ExprId zero = e.const_int(0), slot = handed_slot();
-  const auto emit = [&](auto node) { out.push_back(out_.add(std::move(node), kernel_.name)); };
-  emit(thread::TransactionWait{scheduler_.full, slot, handed_parity()});
+void TileScheduler::take_next(thread::Block& out) {
+  const ExprId zero = e_.const_int(0), slot = handed_slot();
+  const auto emit = [&](auto node) { out.push_back(k_.out.add(std::move(node), k_.in.kernel.name)); };
+  emit(thread::TransactionWait{full_, slot, handed_parity()});
   thread::Shuffle take;
   take.mode = thread::Shuffle::Mode::indexed;
-  take.dst = scheduler_.number;
+  take.dst = number_;
   take.dst_index = zero;
-  take.value = e.load(scheduler_.handed, ir::DType::i32, std::vector<ExprId>{slot});
+  take.value = e_.load(handed_, ir::DType::i32, std::vector<ExprId>{slot});
   take.lane = zero;
   emit(std::move(take));
-  warpgroup_barrier(out, kernel_.name);
-  thread::Block freed = {out_.add(thread::TransactionArrive{scheduler_.empty, slot, 0, {}}, kernel_.name)};
-  out.push_back(only_first_of_warpgroup(std::move(freed), kernel_.name));
+  warpgroup_barrier(k_, out, k_.in.kernel.name);
+  thread::Block freed = {k_.out.add(thread::TransactionArrive{empty_, slot, 0, {}}, k_.in.kernel.name)};
+  out.push_back(only_first_of_warpgroup(k_, std::move(freed), k_.in.kernel.name));
   out.push_back(set_tile_to_number());
 }
 
 // By the one thread of a producer.
-void KernelLowering::take_next_alone(thread::Block& out) {
-  ir::ExprPool& e = out_.exprs;
-  const ExprId zero = e.const_int(0), slot = handed_slot();
-  const auto emit = [&](auto node) { out.push_back(out_.add(std::move(node), kernel_.name)); };
-  emit(thread::TransactionWait{scheduler_.full, slot, handed_parity()});
-  const ExprId handed = e.load(scheduler_.handed, ir::DType::i32, std::vector<ExprId>{slot});
-  emit(thread::Store{scheduler_.number, zero, handed, ExprId(), false, ExprId()});
-  emit(thread::TransactionArrive{scheduler_.empty, slot, 0, {}});
+void TileScheduler::take_next_alone(thread::Block& out) {
+  const ExprId zero = e_.const_int(0), slot = handed_slot();
+  const auto emit = [&](auto node) { out.push_back(k_.out.add(std::move(node), k_.in.kernel.name)); };
+  emit(thread::TransactionWait{full_, slot, handed_parity()});
+  const ExprId handed = e_.load(handed_, ir::DType::i32, std::vector<ExprId>{slot});
+  emit(thread::Store{number_, zero, handed, ExprId(), false, ExprId()});
+  emit(thread::TransactionArrive{empty_, slot, 0, {}});
   out.push_back(set_tile_to_number());
 }
 

@@ -3,36 +3,41 @@
 #include <algorithm>
 #include <utility>
 
+#include "analysis/gemm_shape.h"
 #include "analysis/warpgroup_operand.h"
+#include "lower/addressing.h"
+#include "lower/gpu/operand_transpose.h"
+#include "lower/gpu/registers.h"
+#include "lower/lowering_context.h"
 #include "lower/op_lowering.h"
 #include "thread/named_barriers.h"
 
 namespace tilegen::lower {
 
-namespace {}  // namespace
+namespace {
 
 class WarpgroupGemm {
  public:
-  WarpgroupGemm(KernelLowering& k, const analysis::KernelOp& op, const plan::OpPlan& plan,
+  WarpgroupGemm(LoweringContext& k, const analysis::KernelOp& op, const plan::OpPlan& plan,
                 const ir::TileOp& tile_op, target::WarpgroupInstruction instruction, thread::Block& out)
       : k_(k),
-        e_(k.out_.exprs),
+        e_(k.out.exprs),
         op_(op),
         plan_(plan),
         tile_op_(tile_op),
         n_(instruction.n),
         atom_(instruction.atom),
         k_step_(instruction.atom->k),
-        shape_(analysis::gemm_shape(k.p_, tile_op)),
-        swapped_(analysis::swaps_operands(shape_, k.target_)),
+        shape_(analysis::gemm_shape(k.in.program, tile_op)),
+        swapped_(analysis::swaps_operands(shape_, k.in.target)),
         out_(out) {}
 
   void run(int a, int b, int c, bool clear) {
-    const int64_t groups_m = (swapped_ ? plan_.warps_n : plan_.warps_m) / k_.target_.warpgroup_warps(),
+    const int64_t groups_m = (swapped_ ? plan_.warps_n : plan_.warps_m) / k_.in.target.warpgroup_warps(),
                   groups_n = swapped_ ? plan_.warps_m : plan_.warps_n;
     parts_m_ = (swapped_ ? shape_.n : shape_.m) / (groups_m * atom_->m);
     parts_n_ = (swapped_ ? shape_.m : shape_.n) / (groups_n * n_);
-    const ExprId group = e_.floordiv(e_.var(k_.out_.thread_var), e_.const_int(k_.target_.warpgroup));
+    const ExprId group = e_.floordiv(e_.var(k_.out.thread_var), e_.const_int(k_.in.target.warpgroup));
     group_m_ = k_.simplified(e_.floordiv(group, e_.const_int(groups_n)));
     group_n_ = k_.simplified(e_.floormod(group, e_.const_int(groups_n)));
     turn_operands();
@@ -41,16 +46,16 @@ class WarpgroupGemm {
                   right = swapped_ ? operand(a, 1) : operand(b, 1);
     if (k_.failed()) return;
     const ir::Region& sum = tile_op_.operands[static_cast<size_t>(c)];
-    const int value = k_.value_of(sum.buffer);
+    const int value = value_of(k_, sum.buffer);
     if (value < 0) return;
-    sum_ = k_.held(value);
-    clear = clear || k_.products_overwrite_;
+    sum_ = fragment_view(k_, value);
+    clear = clear || k_.role.products_overwrite;
     if (shape_.promote) return promoted(left, right, clear);
     emit(thread::WarpgroupFence{});
     for (int64_t m = 0; m < parts_m_; ++m)
       for (int64_t n = 0; n < parts_n_; ++n) emit(product(left, right, m, n, clear));
     emit(thread::WarpgroupCommit{});
-    if (!k_.product_in_flight_) emit(thread::WarpgroupWait{0, {sum_.memory}});
+    if (!k_.role.product_in_flight) emit(thread::WarpgroupWait{0, {sum_.memory}});
   }
 
  private:
@@ -64,7 +69,7 @@ class WarpgroupGemm {
 
   template <class Node>
   void emit(Node node) {
-    out_.push_back(k_.out_.add(std::move(node), op_.path));
+    out_.push_back(k_.out.add(std::move(node), op_.path));
   }
 
   // Operand `side` of the instructions is operand `index` of the op.
@@ -73,25 +78,26 @@ class WarpgroupGemm {
     const bool transpose =
         tile_op_.flag(index == 0 ? ir::gemm_attr::transpose_a : ir::gemm_attr::transpose_b);
     Operand o;
-    const int value = k_.value_of(r.buffer);
+    const int value = value_of(k_, r.buffer);
     if (value < 0) return o;
-    const plan::ValuePlan& plan = k_.schedule_.values[static_cast<size_t>(value)];
-    o.memory = k_.values_[static_cast<size_t>(value)];
+    const plan::ValuePlan& plan = k_.in.schedule.values[static_cast<size_t>(value)];
+    o.memory = k_.names.values[static_cast<size_t>(value)];
     o.shared = plan.memory.has_value();
     if (!o.shared) {
-      o.held = k_.held(value);
+      o.held = fragment_view(k_, value);
       return o;
     }
     const TurnedOperand& turned = turned_[index];
     const analysis::MatrixDims dims =
-        turned.copy ? turned.copy->dims : analysis::matrix_dims(k_.p_, r, transpose);
+        turned.copy ? turned.copy->dims : analysis::matrix_dims(k_.in.program, r, transpose);
     const layout::Layout& lies = turned.copy ? turned.copy->layout : *plan.memory;
-    const auto form = analysis::warpgroup_operand_form(
-        lies, dims, index, ir::dtype_bytes(k_.p_.buffer(r.buffer).type), side == 0 ? atom_->m : n_, k_step_);
+    const auto form = analysis::warpgroup_operand_form(lies, dims, index,
+                                                       ir::dtype_bytes(k_.in.program.buffer(r.buffer).type),
+                                                       side == 0 ? atom_->m : n_, k_step_);
     if (!form) {
       k_.fail(DiagCode::schedule_illegal, op_.path,
-              "'" + k_.p_.buffer(r.buffer).name + "' lies as " + lies.to_text() + ", which " + plan_.atom +
-                  " does not read",
+              "'" + k_.in.program.buffer(r.buffer).name + "' lies as " + lies.to_text() + ", which " +
+                  plan_.atom + " does not read",
               "leave the value's layout out of the schedule to have it planned");
       return o;
     }
@@ -103,7 +109,7 @@ class WarpgroupGemm {
       o.memory = turned.memory;
       o.first = k_.simplified(e_.add(o.first, turned.begin));
     } else {
-      o.first = k_.in_slot(value, o.first);
+      o.first = in_slot(k_, value, o.first);
     }
     return o;
   }
@@ -114,19 +120,19 @@ class WarpgroupGemm {
     bool any = false;
     for (int index = 0; index < 2 && !k_.failed(); ++index) {
       turned_[index] =
-          k_.transpose_operand(op_, tile_op_, index, *atom_, swapped_ == (index == 1) ? atom_->m : n_, out_);
+          transpose_operand(k_, op_, tile_op_, index, *atom_, swapped_ == (index == 1) ? atom_->m : n_, out_);
       any = any || turned_[index].copy;
     }
     if (!any) return;
     emit(thread::WarpgroupWait{0, {}});
     emit(thread::ProxyFence{});
-    emit(thread::Barrier{thread::kOperandBarrier, *k_.schedule_.threads, false});
+    emit(thread::Barrier{thread::kOperandBarrier, *k_.in.schedule.threads, false});
   }
 
   // Sums of at most kPromoted products in registers of their own, added to the warpgroup's.
   void promoted(const Operand& left, const Operand& right, bool clear) {
     const int64_t registers = n_ / 2;
-    const MemoryId partial = k_.add_registers("partial", shape_.c, registers);
+    const MemoryId partial = add_registers(k_, "partial", shape_.c, registers);
     const int64_t steps = std::max<int64_t>(1, ir::gemm_attr::kPromoted / k_step_), all = shape_.k / k_step_;
     for (int64_t begin = 0; begin < all; begin += steps)
       for (int64_t m = 0; m < parts_m_; ++m)
@@ -145,14 +151,14 @@ class WarpgroupGemm {
   }
 
   void add(ExprId sum, MemoryId partial, int64_t registers, bool overwrite) {
-    const VarId var = k_.out_.add_var("r", ir::VarKind::loop);
-    k_.fixed_vars_.insert(var);
+    const VarId var = k_.out.add_var("r", ir::VarKind::loop);
+    k_.walk.fixed_vars.insert(var);
     const ExprId at = e_.add(sum, e_.var(var));
     ExprId value = e_.load(partial, shape_.c, std::vector<ExprId>{e_.var(var)});
     if (!overwrite)
       value = e_.binary(ir::ExprOp::add, e_.load(sum_.memory, shape_.c, std::vector<ExprId>{at}), value);
     thread::Loop loop{var, e_.const_int(registers), thread::LoopForm::unrolled, {}};
-    loop.body = {k_.out_.add(thread::Store{sum_.memory, at, value, ExprId(), false, ExprId()}, op_.path)};
+    loop.body = {k_.out.add(thread::Store{sum_.memory, at, value, ExprId(), false, ExprId()}, op_.path)};
     emit(std::move(loop));
   }
 
@@ -189,11 +195,11 @@ class WarpgroupGemm {
   ExprId register_at(const FragmentView& h, int operand, int64_t row, int64_t col) {
     const bool transposed = operand == 0 && tile_op_.flag(ir::gemm_attr::transpose_a);
     const analysis::MatrixDims dims =
-        analysis::matrix_dims(k_.p_, tile_op_.operands[static_cast<size_t>(operand)], transposed);
-    return e_.const_int(KernelLowering::first_register(h, dims.row, dims.col, row, col));
+        analysis::matrix_dims(k_.in.program, tile_op_.operands[static_cast<size_t>(operand)], transposed);
+    return e_.const_int(first_register(h, dims.row, dims.col, row, col));
   }
 
-  KernelLowering& k_;
+  LoweringContext& k_;
   ir::ExprPool& e_;
   const analysis::KernelOp& op_;
   const plan::OpPlan& plan_;
@@ -210,11 +216,13 @@ class WarpgroupGemm {
   FragmentView sum_;
 };
 
+}  // namespace
+
 void OpLowering::contract_warpgroup(int a, int b, int c, bool clear) {
-  const auto instruction = target::find_warpgroup_atom(k_.target_, plan_.atom);
+  const auto instruction = target::find_warpgroup_atom(k_.in.target, plan_.atom);
   if (!instruction)
     return k_.fail(DiagCode::schedule_illegal, op_.path,
-                   "atom '" + plan_.atom + "' is not one of " + k_.target_.name,
+                   "atom '" + plan_.atom + "' is not one of " + k_.in.target.name,
                    "plan the program for this target");
   WarpgroupGemm(k_, op_, plan_, *tile_op_, *instruction, out_).run(a, b, c, clear);
 }

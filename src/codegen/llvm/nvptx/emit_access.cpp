@@ -2,9 +2,8 @@
 //
 // A predicated access is one inline instruction under a predicate register: what it does not reach is not
 // touched, and the code stays in one block. Others are LLVM's, which may share and hoist them.
-#include <llvm/IR/InlineAsm.h>
-
 #include "codegen/llvm/nvptx/gpu_emitter.h"
+#include "codegen/llvm/nvptx/word_access.h"
 #include "codegen/llvm/types.h"
 
 namespace tilegen::codegen {
@@ -14,129 +13,6 @@ using llvm::Value;
 using thread::Memory;
 using thread::MemoryId;
 using thread::Space;
-
-namespace {
-
-const char* space_prefix(Space s) { return s == Space::shared ? "shared" : "global"; }
-
-// The registers of one access: `count` of `bits` each.
-struct Shape {
-  int count = 1;
-  unsigned bits = 32;
-};
-
-Shape shape_of(int64_t bytes, ir::DType t) {
-  const int64_t word = word_bytes(t);
-  if (bytes < word) return {1, static_cast<unsigned>(8 * bytes)};
-  return {static_cast<int>(bytes / word), static_cast<unsigned>(8 * word)};
-}
-
-// "{$first, ...}" or "$first"
-std::string register_list(int first, int count) {
-  std::string text = count > 1 ? "{" : "";
-  for (int i = 0; i < count; ++i) text += (i ? ", $" : "$") + std::to_string(first + i);
-  return count > 1 ? text + "}" : text;
-}
-
-std::string type_suffix(const Shape& s) {
-  return (s.count > 1 ? ".v" + std::to_string(s.count) : "") + ".b" + std::to_string(s.bits);
-}
-
-// 8-bit values live in 16-bit registers.
-char register_class(const Shape& s) { return s.bits <= 16 ? 'h' : s.bits == 32 ? 'r' : 'l'; }
-unsigned register_bits(const Shape& s) { return std::max(s.bits, 16u); }
-
-}  // namespace
-
-llvm::CallInst* GpuEmitter::assembly(llvm::Type* result, const llvm::Twine& text,
-                                     const llvm::Twine& constraints, llvm::ArrayRef<Value*> operands) {
-  std::vector<llvm::Type*> types;
-  for (Value* v : operands) types.push_back(v->getType());
-  auto* type = llvm::FunctionType::get(result, types, false);
-  bool reads_only = !result->isVoidTy();
-  auto* code = llvm::InlineAsm::get(type, text.str(), constraints.str(), /*hasSideEffects=*/!reads_only);
-  llvm::CallInst* call = b_.CreateCall(type, code, operands);
-  call->addFnAttr(llvm::Attribute::NoUnwind);
-  if (reads_only) {
-    call->addFnAttr(llvm::Attribute::WillReturn);
-    call->setOnlyReadsMemory();
-  }
-  return call;
-}
-
-llvm::CallInst* GpuEmitter::effect(llvm::Type* result, const llvm::Twine& text,
-                                   const llvm::Twine& constraints, llvm::ArrayRef<Value*> operands) {
-  std::vector<llvm::Type*> types;
-  for (Value* v : operands) types.push_back(v->getType());
-  auto* type = llvm::FunctionType::get(result, types, false);
-  auto* code = llvm::InlineAsm::get(type, text.str(), constraints.str(), /*hasSideEffects=*/true);
-  llvm::CallInst* call = b_.CreateCall(type, code, operands);
-  call->addFnAttr(llvm::Attribute::NoUnwind);
-  return convergent(call);
-}
-
-// At most 16 bytes, as words or one smaller register.
-GpuEmitter::Values GpuEmitter::load_words(const Place& at, const Memory& m, int64_t bytes, Value* condition) {
-  const Shape s = shape_of(bytes, m.type);
-  Values words;
-  if (!condition) {
-    llvm::Type* type = b_.getIntNTy(s.bits);
-    if (s.count > 1) type = llvm::FixedVectorType::get(type, static_cast<unsigned>(s.count));
-    Value* v = b_.CreateAlignedLoad(type, pointer(at), llvm::Align(static_cast<uint64_t>(bytes)));
-    for (int i = 0; i < s.count; ++i)
-      words.push_back(s.count > 1 ? b_.CreateExtractElement(v, static_cast<uint64_t>(i)) : v);
-    return words;
-  }
-  std::string text = "{ ", constraints;
-  for (int i = 0; i < s.count; ++i) {
-    text += "mov.b" + std::to_string(register_bits(s)) + " $" + std::to_string(i) + ", 0; ";
-    constraints += std::string("=&") + register_class(s) + ",";
-  }
-  auto operand = [&](int i) { return "$" + std::to_string(s.count + i); };
-  text += "@" + operand(2) + " ld." + space_prefix(m.space) + type_suffix(s) + " " +
-          register_list(0, s.count) + ", [" + operand(0) + "+" + operand(1) + "]; }";
-  constraints += m.space == Space::shared ? "r,n,b,~{memory}" : "l,n,b,~{memory}";
-  llvm::Type* word = b_.getIntNTy(register_bits(s));
-  llvm::Type* type = word;
-  if (s.count > 1)
-    type = llvm::StructType::get(context_, std::vector<llvm::Type*>(static_cast<size_t>(s.count), word));
-  Values operands = address(at);
-  operands.push_back(condition);
-  Value* v = assembly(type, text, constraints, operands);
-  for (int i = 0; i < s.count; ++i)
-    words.push_back(s.count > 1 ? b_.CreateExtractValue(v, static_cast<unsigned>(i)) : v);
-  if (s.bits < 16) words[0] = b_.CreateTrunc(words[0], b_.getIntNTy(s.bits));
-  return words;
-}
-
-void GpuEmitter::store_words(const Place& at, const Memory& m, int64_t bytes, Values words, Value* condition,
-                             bool streaming) {
-  const Shape s = shape_of(bytes, m.type);
-  if (!condition && !streaming) {
-    Value* v = words[0];
-    if (s.count > 1) {
-      v = llvm::PoisonValue::get(
-          llvm::FixedVectorType::get(b_.getIntNTy(s.bits), static_cast<unsigned>(s.count)));
-      for (int i = 0; i < s.count; ++i)
-        v = b_.CreateInsertElement(v, words[static_cast<size_t>(i)], static_cast<uint64_t>(i));
-    }
-    b_.CreateAlignedStore(v, pointer(at), llvm::Align(static_cast<uint64_t>(bytes)));
-    return;
-  }
-  if (s.bits < 16) words[0] = b_.CreateZExt(words[0], b_.getInt16Ty());
-  std::string text, constraints = m.space == Space::shared ? "r,n" : "l,n";
-  for (int i = 0; i < s.count; ++i) constraints += std::string(",") + register_class(s);
-  if (condition) {
-    text = "@$" + std::to_string(2 + s.count) + " ";
-    constraints += ",b";
-  }
-  text += std::string("st.") + space_prefix(m.space) + (streaming ? ".cs" : "") + type_suffix(s) +
-          " [$0+$1], " + register_list(2, s.count) + ";";
-  Values operands = address(at);
-  operands.insert(operands.end(), words.begin(), words.end());
-  if (condition) operands.push_back(condition);
-  assembly(b_.getVoidTy(), text, constraints + ",~{memory}", operands);
-}
 
 namespace {
 
@@ -154,7 +30,7 @@ GpuEmitter::Values GpuEmitter::load_wide(MemoryId memory, const Place& at, int64
   const int64_t size = ir::dtype_bytes(m.type), bytes = count * size, part = part_bytes(bytes);
   Values held;
   for (int64_t done = 0; done < bytes; done += part) {
-    Values words = load_words({at.pointer, at.offset + done}, m, part, condition.value);
+    Values words = load_words(b_, {at.pointer, at.offset + done}, m, part, condition.value);
     for (Value* v : packing_.elements(m.type, words, part / size)) held.push_back(v);
   }
   return held;
@@ -171,13 +47,14 @@ void GpuEmitter::store_wide(const thread::Store& s, const Place& at, const Value
     Values words = packing_.words(m.type, {held.data() + i, static_cast<size_t>(per_part)});
     const Place here{at.pointer, at.offset + i * size};
     if (!streams) {
-      store_words(here, m, part, words, condition.value, s.streaming && m.space == Space::global);
+      store_words(b_, here, m, part, words, condition.value, s.streaming && m.space == Space::global);
       continue;
     }
     Value* plain = b_.CreateNot(streams);
-    store_words(here, m, part, words, condition.value ? b_.CreateAnd(condition.value, streams) : streams,
+    store_words(b_, here, m, part, words, condition.value ? b_.CreateAnd(condition.value, streams) : streams,
                 true);
-    store_words(here, m, part, words, condition.value ? b_.CreateAnd(condition.value, plain) : plain, false);
+    store_words(b_, here, m, part, words, condition.value ? b_.CreateAnd(condition.value, plain) : plain,
+                false);
   }
 }
 

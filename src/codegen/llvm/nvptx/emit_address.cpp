@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "codegen/llvm/nvptx/address_sums.h"
 #include "codegen/llvm/nvptx/gpu_emitter.h"
 #include "support/checked.h"
 
@@ -45,19 +46,19 @@ void GpuEmitter::add_dim_products(const std::vector<std::pair<ExprId, Summand>>&
   std::map<std::pair<ExprId, int>, std::vector<Summand>> groups;
   for (const auto& [dim, part] : products) groups[{dim, part.level}].push_back(part);
   for (const auto& [key, parts] : groups) {
-    Summand factor = sum_level(parts);
+    Summand factor = sum_level(b_, parts);
     Emitted dim = emit_expr(key.first);
     Summand s;
     s.level = std::max(key.second, dim.level);
     s.range = arith::interval_mul(factor.range, facts_.range(key.first));
-    s.value =
-        b_.CreateMul(resized(factor.value, 64, factor.range.lo >= 0), resized(dim.value, 64, key.first));
+    s.value = b_.CreateMul(with_bits(b_, factor.value, 64, factor.range.lo >= 0),
+                           resized(dim.value, 64, key.first));
     out.push_back(s);
   }
 }
 
 // The terms of `index` times `scale`; constants among their values are summed up in the last one.
-std::vector<GpuEmitter::Summand> GpuEmitter::summands(const Affine& index, int64_t scale) {
+std::vector<Summand> GpuEmitter::summands(const Affine& index, int64_t scale) {
   std::vector<Summand> out;
   std::vector<std::pair<ExprId, Summand>> products;
   Summand rest;
@@ -91,61 +92,16 @@ std::vector<GpuEmitter::Summand> GpuEmitter::summands(const Affine& index, int64
   return out;
 }
 
-Interval GpuEmitter::range_of_sum(const std::vector<Summand>& parts) {
-  Interval r = Interval::point(0);
-  for (const Summand& s : parts) r = arith::interval_add(r, arith::interval_scale(s.range, s.scale));
-  return r;
-}
-
-// In 32 bits, modulo 2^32. Null for an empty sum.
-Value* GpuEmitter::sum_narrow(const std::vector<Summand>& parts) {
-  Value* sum = nullptr;
-  for (const Summand& s : parts) {
-    Value* v = resized(s.value, 32, s.range.lo >= 0);
-    if (s.scale != 1) v = b_.CreateMul(v, b_.getInt32(static_cast<uint32_t>(s.scale)));
-    sum = sum ? b_.CreateAdd(sum, v) : v;
-  }
-  return sum;
-}
-
-// One sum of parts of one level: in 32 bits as far as they provably fit, the rest in 64.
-GpuEmitter::Summand GpuEmitter::sum_level(const std::vector<Summand>& parts) {
-  std::vector<Summand> narrow;
-  Interval narrow_range = Interval::point(0);
-  Summand sum;
-  sum.level = parts.front().level;
-  sum.range = range_of_sum(parts);
-  Value* wide = nullptr;
-  for (const Summand& s : parts) {
-    Interval r = arith::interval_add(narrow_range, arith::interval_scale(s.range, s.scale));
-    if (s.range.within(kI32) && s.scale >= INT32_MIN && s.scale <= INT32_MAX && r.within(kI32)) {
-      narrow.push_back(s);
-      narrow_range = r;
-      continue;
-    }
-    Value* v = resized(s.value, 64, s.range.lo >= 0);
-    if (s.scale != 1) v = b_.CreateMul(v, b_.getInt64(static_cast<uint64_t>(s.scale)));
-    wide = wide ? b_.CreateAdd(wide, v) : v;
-  }
-  Value* small = sum_narrow(narrow);
-  if (!wide) {
-    sum.value = small;
-    return sum;
-  }
-  sum.value = small ? b_.CreateAdd(wide, resized(small, 64, narrow_range.lo >= 0)) : wide;
-  return sum;
-}
-
 // Offsets are small; what they are summed from may wrap on the way.
-GpuEmitter::Place GpuEmitter::shared_place(const Affine& index, int64_t scale, int64_t first) {
+Place GpuEmitter::shared_place(const Affine& index, int64_t scale, int64_t first) {
   std::vector<Summand> parts = summands(index, scale);
   Place at{shared_, first + llvm::cast<llvm::ConstantInt>(parts.back().value)->getSExtValue()};
   parts.pop_back();
-  if (Value* sum = sum_narrow(parts)) at.pointer = b_.CreateGEP(b_.getInt8Ty(), shared_, sum);
+  if (Value* sum = sum_narrow(b_, parts)) at.pointer = b_.CreateGEP(b_.getInt8Ty(), shared_, sum);
   return at;
 }
 
-GpuEmitter::Place GpuEmitter::place(MemoryId memory, const Affine& index) {
+Place GpuEmitter::place(MemoryId memory, const Affine& index) {
   const thread::Memory& m = program_.memory(memory);
   if (m.space == Space::shared) return shared_place(index, ir::dtype_bytes(m.type), m.arena_offset);
   std::vector<Summand> parts = summands(index, ir::dtype_bytes(m.type));
@@ -155,36 +111,22 @@ GpuEmitter::Place GpuEmitter::place(MemoryId memory, const Affine& index) {
   at.pointer = bases_[memory.value];
   Interval whole = range_of_sum(parts);
   if (whole.within(kI32)) {
-    if (Value* sum = sum_narrow(parts))
-      at.pointer = b_.CreateGEP(b_.getInt8Ty(), at.pointer, resized(sum, 64, whole.lo >= 0));
+    if (Value* sum = sum_narrow(b_, parts))
+      at.pointer = b_.CreateGEP(b_.getInt8Ty(), at.pointer, with_bits(b_, sum, 64, whole.lo >= 0));
     return at;
   }
   for (size_t i = 0; i < parts.size();) {
     std::vector<Summand> level;
     for (int of = parts[i].level; i < parts.size() && parts[i].level == of; ++i) level.push_back(parts[i]);
-    Summand s = sum_level(level);
-    at.pointer = b_.CreateGEP(b_.getInt8Ty(), at.pointer, resized(s.value, 64, s.range.lo >= 0));
+    Summand s = sum_level(b_, level);
+    at.pointer = b_.CreateGEP(b_.getInt8Ty(), at.pointer, with_bits(b_, s.value, 64, s.range.lo >= 0));
   }
   return at;
 }
 
-GpuEmitter::Place GpuEmitter::place(MemoryId memory, ExprId index) {
+Place GpuEmitter::place(MemoryId memory, ExprId index) {
   const Affine form = facts_.affine(index);  // a copy: emitting asks for further ones
   return place(memory, form);
-}
-
-Value* GpuEmitter::pointer(const Place& at) {
-  if (at.offset == 0) return at.pointer;
-  bool shared = at.pointer->getType()->getPointerAddressSpace() == 3;
-  Value* offset =
-      shared ? b_.getInt32(static_cast<uint32_t>(at.offset)) : b_.getInt64(static_cast<uint64_t>(at.offset));
-  return b_.CreateGEP(b_.getInt8Ty(), at.pointer, offset);
-}
-
-GpuEmitter::Values GpuEmitter::address(Place at) {
-  constexpr int64_t kLimit = 1 << 30;  // instructions have 32 bits for the offset
-  if (at.offset <= -kLimit || at.offset >= kLimit) at = {pointer(at), 0};
-  return {at.pointer, b_.getInt32(static_cast<uint32_t>(at.offset))};
 }
 
 bool GpuEmitter::uniform(ExprId e) {
@@ -192,7 +134,7 @@ bool GpuEmitter::uniform(ExprId e) {
          !facts_.depends_on(facts_.simplified(e), lane_var_);
 }
 
-std::optional<GpuEmitter::Place> GpuEmitter::contiguous(MemoryId memory, ExprId index) {
+std::optional<Place> GpuEmitter::contiguous(MemoryId memory, ExprId index) {
   Affine form = facts_.affine(index);
   bool found = false;
   for (auto it = form.terms.begin(); it != form.terms.end();) {

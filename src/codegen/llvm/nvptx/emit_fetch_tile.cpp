@@ -105,7 +105,7 @@ static_assert(kClaimTableTag == 1 && kClaimTableUsed == 4 && kClaimRecordBytes =
 void GpuEmitter::emit_node(const FetchTile& fetch) {
   const ir::ExprId points = program_.grid[0];
   Value* last = b_.CreateSub(resized(value(points), 32, points), b_.getInt32(1));
-  Value* number = effect(b_.getInt32Ty(), kClaimText, "=&r,l,r,~{memory}", {counter_, last});
+  Value* number = ptx_.effect(b_.getInt32Ty(), kClaimText, "=&r,l,r,~{memory}", {counter_, last});
   Store store;
   store.memory = fetch.dst;
   store_element(store, fetch.dst_index, number, {});

@@ -29,6 +29,7 @@ GpuEmitter::GpuEmitter(llvm::Module& module, const thread::ThreadProgram& progra
     : ProgramEmitter(module, program, facts.pool(), features, std::move(symbol)),
       facts_(facts),
       target_(target),
+      ptx_(b_),
       packing_(b_),
       registers_(program, b_, packing_) {}
 
@@ -38,16 +39,16 @@ std::optional<std::string> GpuEmitter::emit() {
       return "local memory '" + m.name + "' is not in registers, which a GPU kernel needs";
   if (!target_.tensor_copy && !(program_.barriers.empty() && program_.tensor_maps.empty()))
     return "transaction barriers and tensor copies need a target with a copy engine, as sm_90a is";
-  find_foldings();
+  folding_ = find_foldings(program_, registers_);
   create_function();
   open_scope(true);
   bind_params();
   bind_launch_vars();
   // The next kernel's blocks may take the places of those that end. This one's shared memory is made ready
   // beside the end of the one before.
-  if (program_.dependent) effect("griddepcontrol.launch_dependents;");
+  if (program_.dependent) ptx_.effect("griddepcontrol.launch_dependents;");
   if (!refused()) initialise_block();
-  if (program_.dependent) effect("griddepcontrol.wait;");
+  if (program_.dependent) ptx_.effect("griddepcontrol.wait;");
   if (!refused()) emit_early_divisions(program_.body);
   emit_body(program_.body);
   b_.CreateRetVoid();

@@ -27,7 +27,7 @@ void GpuEmitter::emit_node(const LoadMatrix& load) {
       {nvvm_ldmatrix_sync_aligned_m8n8_x1_trans_b16, nvvm_ldmatrix_sync_aligned_m8n8_x2_trans_b16,
        nvvm_ldmatrix_sync_aligned_m8n8_x4_trans_b16}};
   const int size = load.matrices == 1 ? 0 : load.matrices == 2 ? 1 : 2;
-  Value* from = pointer(place(load.src, load.src_index));
+  Value* from = pointer(b_, place(load.src, load.src_index));
   auto word = first_word(load.dst, load.dst_index);
   if (!word) return;
   Value* v = convergent(b_.CreateIntrinsic(kIds[load.transpose][size], {from->getType()}, {from}));
@@ -44,13 +44,13 @@ void GpuEmitter::emit_node(const StoreMatrix& store) {
   std::string text = "stmatrix.sync.aligned.m8n8.x" + std::to_string(store.matrices);
   text += store.transpose ? ".trans.shared.b16 [$0+$1], {" : ".shared.b16 [$0+$1], {";
   std::string constraints = "r,n";
-  Values operands = address(to);
+  Values operands = address(b_, to);
   for (int i = 0; i < store.matrices; ++i) {
     text += (i ? ", $" : "$") + std::to_string(2 + i);
     constraints += ",r";
     operands.push_back(packing_.bits(registers_.get_register(store.src, *word + i)));
   }
-  convergent(assembly(b_.getVoidTy(), text + "};", constraints + ",~{memory}", operands));
+  convergent(ptx_.instruction(b_.getVoidTy(), text + "};", constraints + ",~{memory}", operands));
 }
 
 namespace {
@@ -135,9 +135,10 @@ void GpuEmitter::emit_byte_dots(const WarpMma& mma) {
   for (int i = 0; i < rows; ++i)
     for (int j = 0; j < columns; ++j) {
       const int64_t at = *c + i * columns + j;
-      llvm::CallInst* sum = assembly(b_.getInt32Ty(), text, "=r,r,r,r",
-                                     {registers_.get_register(mma.a, *a + i),
-                                      registers_.get_register(mma.b, *b + j), registers_.get(mma.c, at)});
+      llvm::CallInst* sum =
+          ptx_.instruction(b_.getInt32Ty(), text, "=r,r,r,r",
+                           {registers_.get_register(mma.a, *a + i), registers_.get_register(mma.b, *b + j),
+                            registers_.get(mma.c, at)});
       sum->setDoesNotAccessMemory();
       registers_.set(mma.c, at, sum);
     }
@@ -175,7 +176,7 @@ void GpuEmitter::emit_node(const WarpMma& mma) {
       return refuse("LLVM has no instruction for matrix atom '" + mma.atom + "'");
     auto [text, constraints] = assembly_of(atom->instruction, row);
     std::vector<llvm::Type*> results(static_cast<size_t>(row.c), type_of(b_, row.c_word));
-    call = assembly(llvm::StructType::get(context_, results), text, constraints, operands);
+    call = ptx_.instruction(llvm::StructType::get(context_, results), text, constraints, operands);
     call->setDoesNotAccessMemory();
   }
   convergent(call);

@@ -115,7 +115,7 @@ void GpuEmitter::emit_node(const Roles& roles) {
 }
 
 void GpuEmitter::emit_node(const OneThread& one) {
-  Value* elected = effect(b_.getInt1Ty(), "elect.sync _|$0, 0xffffffff;", "=b", {});
+  Value* elected = ptx_.effect(b_.getInt1Ty(), "elect.sync _|$0, 0xffffffff;", "=b", {});
   emit_sides(elected, one.body, {});
 }
 

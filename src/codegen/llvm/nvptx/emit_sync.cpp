@@ -9,11 +9,6 @@ namespace tilegen::codegen {
 using llvm::Value;
 using namespace thread;
 
-llvm::CallInst* GpuEmitter::convergent(llvm::CallInst* call) {
-  call->setConvergent();
-  return call;
-}
-
 void GpuEmitter::emit_node(const Barrier& barrier) {
   auto number = [&](int64_t v) { return b_.getInt32(static_cast<uint32_t>(v)); };
   if (barrier.id == 0 && barrier.threads == 0 && !barrier.arrive_only) {
@@ -24,7 +19,7 @@ void GpuEmitter::emit_node(const Barrier& barrier) {
   const char* text = barrier.arrive_only ? "bar.arrive $0, $1;" : "bar.sync $0, $1;";
   int64_t threads =
       barrier.threads ? barrier.threads : ceil_div(program_.threads, int64_t{target_.warp}) * target_.warp;
-  convergent(assembly(b_.getVoidTy(), text, "n,n,~{memory}", {number(barrier.id), number(threads)}));
+  convergent(ptx_.instruction(b_.getVoidTy(), text, "n,n,~{memory}", {number(barrier.id), number(threads)}));
 }
 
 // LLVM's intrinsics cannot take a 32-bit shared and a 64-bit global address together.
@@ -34,15 +29,15 @@ void GpuEmitter::emit_node(const AsyncCopy& copy) {
   std::string text = copy.bytes == 16 ? "cp.async.cg" : "cp.async.ca";
   std::string constraints = "r,n,l,n";
   text += ".shared.global [$0+$1], [$2+$3], " + std::to_string(copy.bytes);
-  Values operands = address(to);
-  for (Value* v : address(from)) operands.push_back(v);
+  Values operands = address(b_, to);
+  for (Value* v : address(b_, from)) operands.push_back(v);
   Value* bytes = b_.getInt32(static_cast<uint32_t>(copy.bytes));
   if (c.value || c.never) {
     text += ", $4";
     constraints += ",r";
     operands.push_back(c.never ? b_.getInt32(0) : b_.CreateSelect(c.value, bytes, b_.getInt32(0)));
   }
-  assembly(b_.getVoidTy(), text + ";", constraints + ",~{memory}", operands);
+  ptx_.instruction(b_.getVoidTy(), text + ";", constraints + ",~{memory}", operands);
 }
 
 void GpuEmitter::emit_node(const AsyncCommit&) {

@@ -20,7 +20,7 @@ void GpuEmitter::initialise_block() {
     b_.SetInsertPoint(first);
   }
   // First: their way is the longest.
-  for (Value* map : maps_) effect(b_.getVoidTy(), "prefetch.tensormap [$0];", "l,~{memory}", {map});
+  for (Value* map : maps_) ptx_.effect(b_.getVoidTy(), "prefetch.tensormap [$0];", "l,~{memory}", {map});
   std::string text;
   for (const TransactionBarriers& barriers : program_.barriers)
     for (int64_t i = 0; i < barriers.count; ++i)
@@ -28,48 +28,48 @@ void GpuEmitter::initialise_block() {
               std::to_string(barriers.arena_offset + target_.transaction_barrier_bytes * i) + "], " +
               std::to_string(barriers.arrivals) + ";\n";
   if (!text.empty())
-    effect(b_.getVoidTy(), text + "fence.mbarrier_init.release.cluster;", "r,~{memory}", {shared_});
+    ptx_.effect(b_.getVoidTy(), text + "fence.mbarrier_init.release.cluster;", "r,~{memory}", {shared_});
   if (next) {
     b_.CreateBr(next);
     b_.SetInsertPoint(next);
   }
   if (program_.cluster > 1)
-    effect("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;");
+    ptx_.effect("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;");
   else if (!text.empty() && next)
     b_.CreateIntrinsic(llvm::Intrinsic::nvvm_barrier0, {}, {});
 }
 
-GpuEmitter::Place GpuEmitter::barrier_place(int barriers, ir::ExprId index) {
+Place GpuEmitter::barrier_place(int barriers, ir::ExprId index) {
   const arith::Affine form = facts_.affine(index);  // a copy: emitting asks for further ones
   return shared_place(form, target_.transaction_barrier_bytes,
                       program_.barriers[static_cast<size_t>(barriers)].arena_offset);
 }
 
 void GpuEmitter::emit_node(const TransactionArrive& arrive) {
-  Values operands = address(barrier_place(arrive.barriers, arrive.index));
+  Values operands = address(b_, barrier_place(arrive.barriers, arrive.index));
   if (arrive.block.valid()) {
     operands.push_back(resized(value(arrive.block), 32, arrive.block));
     // What the arriving threads did with the slot is over: a release to the cluster would wait for all their
     // writes.
-    effect(b_.getVoidTy(),
-           "{\n.reg .b32 there;\nmapa.shared::cluster.u32 there, $0, $2;\n"
-           "mbarrier.arrive.shared::cluster.b64 _, [there+$1];\n}",
-           "r,n,r,~{memory}", operands);
+    ptx_.effect(b_.getVoidTy(),
+                "{\n.reg .b32 there;\nmapa.shared::cluster.u32 there, $0, $2;\n"
+                "mbarrier.arrive.shared::cluster.b64 _, [there+$1];\n}",
+                "r,n,r,~{memory}", operands);
     return;
   }
   if (arrive.bytes == 0) {
-    effect(b_.getVoidTy(), "mbarrier.arrive.shared::cta.b64 _, [$0+$1];", "r,n,~{memory}", operands);
+    ptx_.effect(b_.getVoidTy(), "mbarrier.arrive.shared::cta.b64 _, [$0+$1];", "r,n,~{memory}", operands);
     return;
   }
   operands.push_back(b_.getInt32(static_cast<uint32_t>(arrive.bytes)));
-  effect(b_.getVoidTy(), "mbarrier.arrive.expect_tx.shared::cta.b64 _, [$0+$1], $2;", "r,n,n,~{memory}",
-         operands);
+  ptx_.effect(b_.getVoidTy(), "mbarrier.arrive.expect_tx.shared::cta.b64 _, [$0+$1], $2;", "r,n,n,~{memory}",
+              operands);
 }
 
 // The instruction sleeps in hardware for a while; it returns when the phase is over or its patience is.
 void GpuEmitter::emit_node(const TransactionWait& wait) {
   Value* parity = resized(value(wait.parity), 32, wait.parity);
-  Values operands = address(barrier_place(wait.barriers, wait.index));
+  Values operands = address(b_, barrier_place(wait.barriers, wait.index));
   operands.push_back(parity);
   // Operands stand before the branch: others use them, too.
   llvm::BasicBlock* over = nullptr;
@@ -80,11 +80,11 @@ void GpuEmitter::emit_node(const TransactionWait& wait) {
     b_.CreateCondBr(tested, over, waits);
     b_.SetInsertPoint(waits);
   }
-  effect(b_.getVoidTy(),
-         "{\n.reg .pred over;\nagain:\n"
-         "mbarrier.try_wait.parity.shared::cta.b64 over, [$0+$1], $2;\n"
-         "@over bra done;\nbra again;\ndone:\n}",
-         "r,n,r,~{memory}", operands);
+  ptx_.effect(b_.getVoidTy(),
+              "{\n.reg .pred over;\nagain:\n"
+              "mbarrier.try_wait.parity.shared::cta.b64 over, [$0+$1], $2;\n"
+              "@over bra done;\nbra again;\ndone:\n}",
+              "r,n,r,~{memory}", operands);
   if (over) {
     b_.CreateBr(over);
     b_.SetInsertPoint(over);
@@ -93,12 +93,13 @@ void GpuEmitter::emit_node(const TransactionWait& wait) {
 
 void GpuEmitter::emit_node(const TransactionTest& test) {
   Value* parity = resized(value(test.parity), 32, test.parity);
-  Values operands = address(barrier_place(test.barriers, test.index));
+  Values operands = address(b_, barrier_place(test.barriers, test.index));
   operands.push_back(parity);
-  Value* yes = effect(b_.getInt32Ty(),
-                      "{\n.reg .pred over;\nmbarrier.test_wait.parity.shared::cta.b64 over, [$1+$2], $3;\n"
-                      "selp.b32 $0, 1, 0, over;\n}",
-                      "=r,r,n,r,~{memory}", operands);
+  Value* yes =
+      ptx_.effect(b_.getInt32Ty(),
+                  "{\n.reg .pred over;\nmbarrier.test_wait.parity.shared::cta.b64 over, [$1+$2], $3;\n"
+                  "selp.b32 $0, 1, 0, over;\n}",
+                  "=r,r,n,r,~{memory}", operands);
   Store store;
   store.memory = test.dst;
   store_element(store, test.dst_index, yes, {});

@@ -33,17 +33,9 @@ Interval exact_range(ExprOp op, Interval a, Interval b) {
 
 }  // namespace
 
-Value* GpuEmitter::resized(Value* v, unsigned bits, bool non_negative) {
-  llvm::Type* type = b_.getIntNTy(bits);
-  unsigned have = v->getType()->getIntegerBitWidth();
-  if (have == bits) return v;
-  if (have > bits) return b_.CreateTrunc(v, type);
-  return non_negative ? b_.CreateZExt(v, type, "", /*IsNonNeg=*/true) : b_.CreateSExt(v, type);
-}
-
 Value* GpuEmitter::resized(Value* v, unsigned bits, ExprId e) {
   if (v->getType()->getIntegerBitWidth() == bits) return v;
-  return resized(v, bits, facts_.range(e).lo >= 0);
+  return with_bits(b_, v, bits, facts_.range(e).lo >= 0);
 }
 
 Value* GpuEmitter::held_value(ExprId e) {
@@ -157,7 +149,7 @@ Value* GpuEmitter::divided_narrow(const ExprNode& n, ExprId e, Value* a, Value* 
   if (non_negative || n.op == ExprOp::floordiv)
     return resized(ops_.division(n.op, DType::i32, a, cut, non_negative, non_zero), index_bits(e), e);
   Value* q = ops_.division(ExprOp::floordiv, DType::i32, a, cut, false, non_zero);
-  Value* r = b_.CreateSub(resized(a, 64, true), b_.CreateMul(resized(q, 64, false), b));
+  Value* r = b_.CreateSub(with_bits(b_, a, 64, true), b_.CreateMul(with_bits(b_, q, 64, false), b));
   if (!non_zero) r = b_.CreateSelect(b_.CreateICmpEQ(b, b_.getInt64(0)), b_.getInt64(0), r);
   return resized(r, index_bits(e), e);
 }
@@ -169,9 +161,9 @@ Value* GpuEmitter::divided_by_reciprocal(const ExprNode& n, ExprId e, Value* a, 
                                 b_.CreateAnd(slot, b_.getInt64(UINT32_MAX)), "", true);
   Value* high = b_.CreateTrunc(b_.CreateLShr(product, b_.getInt64(32)), b_.getInt32Ty());
   Value* q = b_.CreateLShr(high, b_.CreateTrunc(b_.CreateLShr(slot, b_.getInt64(32)), b_.getInt32Ty()));
-  if (n.op == ExprOp::floordiv) return resized(q, index_bits(e), true);
+  if (n.op == ExprOp::floordiv) return with_bits(b_, q, index_bits(e), true);
   Value* whole = b_.CreateMul(q, b_.CreateTrunc(b, b_.getInt32Ty()));
-  return resized(b_.CreateSub(a, whole, "", true), index_bits(e), true);
+  return with_bits(b_, b_.CreateSub(a, whole, "", true), index_bits(e), true);
 }
 
 Value* GpuEmitter::index_operation(const ExprNode& n, ExprId e, Value* a, Value* b) {

@@ -49,32 +49,6 @@ std::string number(int64_t v) { return std::to_string(v); }
 
 }  // namespace
 
-void GpuEmitter::find_foldings() {
-  folding_.assign(program_.stmts.size(), {});
-  auto fold = [&](const Block& block, const auto& self) -> void {
-    for (size_t i = 0; i < block.size(); ++i) {
-      const StmtNode& node = program_.stmts[block[i].value].node;
-      for (const Block* inner : blocks_inside(node)) self(*inner, self);
-      if (!std::holds_alternative<WarpgroupMma>(node)) continue;
-      auto neighbour = [&](size_t at, auto is) {
-        if (at >= block.size() || !is(program_.stmts[block[at].value].node)) return false;
-        return folding_[block[at].value].contained = true;
-      };
-      Folding& f = folding_[block[i].value];
-      f.fence_first =
-          neighbour(i - 1, [](const StmtNode& n) { return std::holds_alternative<WarpgroupFence>(n); });
-      for (size_t next = i + 1; f.fence_first && next < block.size(); ++next) {
-        const auto* mma = std::get_if<WarpgroupMma>(&program_.stmts[block[next].value].node);
-        if (!mma) break;
-        if (registers_.owns(mma->a)) f.behind_fence.push_back(mma);
-      }
-      f.commit_last =
-          neighbour(i + 1, [](const StmtNode& n) { return std::holds_alternative<WarpgroupCommit>(n); });
-    }
-  };
-  fold(program_.body, fold);
-}
-
 // Bits 0 .. 31 of a descriptor: the address, the distance along a row's direction. What does not depend on
 // the loop comes first, and the rest is added in units: addresses of shared memory have no more units than
 // the field holds.
@@ -88,14 +62,14 @@ Value* GpuEmitter::low_descriptor(MemoryId memory, ir::ExprId index, const Matri
       constant % kUnit == 0 &&
       std::all_of(parts.begin(), parts.end(), [](const Summand& s) { return s.scale % kUnit == 0; });
   if (!in_units) parts.clear();
-  Value* address = b_.CreatePtrToInt(in_units ? pointer({shared_, constant}) : pointer(place(memory, at)),
-                                     b_.getInt32Ty());
+  Value* address = b_.CreatePtrToInt(
+      in_units ? pointer(b_, {shared_, constant}) : pointer(b_, place(memory, at)), b_.getInt32Ty());
   Value* low = b_.CreateAnd(b_.CreateLShr(address, b_.getInt32(4)), b_.getInt32(0x3fff));
   const bool ignored = form.k_major && form.swizzle != 0;
   const int64_t leading = ignored ? 1 : form.leading_bytes / kUnit;
   low = b_.CreateOr(low, b_.getInt32(static_cast<uint32_t>(leading) << 16));
   for (Summand& s : parts) s.scale /= kUnit;
-  Value* more = sum_narrow(parts);
+  Value* more = sum_narrow(b_, parts);
   return more ? b_.CreateAdd(low, more) : low;
 }
 
@@ -165,7 +139,7 @@ std::string GpuEmitter::products(const WarpgroupCode& code, const WarpgroupMma& 
   std::string flags = ir::is_float(atom.c) ? ", 1, 1" : "";
   if (atom.mn_major && !code.a_in_registers) flags += mma.a_form.k_major ? ", 0" : ", 1";
   if (atom.mn_major) flags += mma.b_form.k_major ? ", 0" : ", 1";
-  const Folding& f = folding_[statement_];
+  const ProductFolding& f = folding_[statement_];
   std::string text =
       "{\n.reg .pred always, first;\n.reg .b32 low, high_a, high_b;\n.reg .b64 a, b, first_a, first_b;\n";
   if (f.fence_first) text += "wgmma.fence.sync.aligned;\n";
@@ -222,32 +196,32 @@ void GpuEmitter::emit_node(const WarpgroupMma& mma) {
   const bool floats = program_.memory(mma.c).type == ir::DType::f32;
   std::vector<llvm::Type*> types(static_cast<size_t>(code.results),
                                  floats ? b_.getFloatTy() : b_.getInt32Ty());
-  llvm::CallInst* call = effect(llvm::StructType::get(context_, types), products(code, mma),
-                                code.constraints + ",~{memory}", code.operands);
+  llvm::CallInst* call = ptx_.effect(llvm::StructType::get(context_, types), products(code, mma),
+                                     code.constraints + ",~{memory}", code.operands);
   auto first = first_word(mma.c, mma.c_index);
   for (int i = 0; first && i < code.results; ++i)
     registers_.set_register(mma.c, *first + i, b_.CreateExtractValue(call, static_cast<unsigned>(i)));
 }
 
-void GpuEmitter::emit_node(const WarpgroupFence&) { effect("wgmma.fence.sync.aligned;"); }
+void GpuEmitter::emit_node(const WarpgroupFence&) { ptx_.effect("wgmma.fence.sync.aligned;"); }
 
-void GpuEmitter::emit_node(const WarpgroupCommit&) { effect("wgmma.commit_group.sync.aligned;"); }
+void GpuEmitter::emit_node(const WarpgroupCommit&) { ptx_.effect("wgmma.commit_group.sync.aligned;"); }
 
 // The registers pass through the wait, so that no use of theirs can be moved before it.
 void GpuEmitter::emit_node(const WarpgroupWait& wait) {
   // ptxas moves the wait as far up as registers allow, before the work that should hide it. It moves
   // nothing across a look at a transaction barrier, and a wait for arithmetic neither.
   if (wait.behind_work && !program_.barriers.empty())
-    effect(b_.getVoidTy(),
-           "{\n.reg .pred over;\nmbarrier.test_wait.parity.shared::cta.b64 over, [$0+$1], 0;\n}",
-           "r,n,~{memory}",
-           {shared_, b_.getInt32(static_cast<uint32_t>(program_.barriers.front().arena_offset))});
+    ptx_.effect(b_.getVoidTy(),
+                "{\n.reg .pred over;\nmbarrier.test_wait.parity.shared::cta.b64 over, [$0+$1], 0;\n}",
+                "r,n,~{memory}",
+                {shared_, b_.getInt32(static_cast<uint32_t>(program_.barriers.front().arena_offset))});
   const std::string text = "wgmma.wait_group.sync.aligned " + number(wait.pending) + ";";
   RegisterFile::Memories memories;
   for (MemoryId m : wait.registers)
     if (registers_.owns(m)) memories.insert(m.value);
   RegisterFile::Values before = registers_.values(memories);
-  if (before.empty()) return effect(text);
+  if (before.empty()) return ptx_.effect(text);
   for (Value*& v : before)
     if (v->getType()->isVectorTy()) v = packing_.bits(v);
   std::string constraints;
@@ -262,7 +236,7 @@ void GpuEmitter::emit_node(const WarpgroupWait& wait) {
   }
   for (size_t i = 0; i < before.size(); ++i) constraints += std::to_string(i) + ",";
   llvm::Type* result = types.size() == 1 ? types[0] : llvm::StructType::get(context_, types);
-  llvm::CallInst* call = effect(result, text, constraints + "~{memory}", before);
+  llvm::CallInst* call = ptx_.effect(result, text, constraints + "~{memory}", before);
   RegisterFile::Values after;
   for (size_t i = 0; i < before.size(); ++i)
     after.push_back(before.size() == 1 ? call : b_.CreateExtractValue(call, static_cast<unsigned>(i)));

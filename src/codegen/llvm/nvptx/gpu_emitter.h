@@ -12,8 +12,12 @@
 #include <unordered_map>
 
 #include "codegen/llvm/index_facts.h"
+#include "codegen/llvm/nvptx/address_sums.h"
+#include "codegen/llvm/nvptx/assembly.h"
 #include "codegen/llvm/nvptx/matrix_operands.h"
 #include "codegen/llvm/nvptx/packing.h"
+#include "codegen/llvm/nvptx/place.h"
+#include "codegen/llvm/nvptx/product_foldings.h"
 #include "codegen/llvm/nvptx/register_file.h"
 #include "codegen/llvm/program_emitter.h"
 #include "target/target.h"
@@ -31,18 +35,6 @@ class GpuEmitter : private ProgramEmitter {
   const std::string& refused_origin() const { return refused_origin_; }
 
  private:
-  // A place in memory: `offset` bytes after `pointer`.
-  struct Place {
-    llvm::Value* pointer = nullptr;
-    int64_t offset = 0;
-  };
-  // Part of a sum: scale * value, the value i32 or i64.
-  struct Summand {
-    llvm::Value* value = nullptr;
-    int64_t scale = 1;
-    int level = 0;
-    arith::Interval range;  // of the value
-  };
   // (variable of a serial loop + constant) % modulus, counted along instead of divided.
   struct Counter {
     llvm::PHINode* value = nullptr;
@@ -129,7 +121,6 @@ class GpuEmitter : private ProgramEmitter {
 
   // products of a warpgroup (emit_warpgroup.cpp)
   struct WarpgroupCode;
-  void find_foldings();
   void emit_node(const thread::WarpgroupMma& mma);
   void emit_node(const thread::WarpgroupFence&);
   void emit_node(const thread::WarpgroupCommit&);
@@ -155,9 +146,6 @@ class GpuEmitter : private ProgramEmitter {
   llvm::Value* load_element(thread::MemoryId memory, ir::ExprId index, const Condition& condition);
   void store_element(const thread::Store& store, ir::ExprId index, llvm::Value* held,
                      const Condition& condition);
-  Values load_words(const Place& at, const thread::Memory& m, int64_t bytes, llvm::Value* condition);
-  void store_words(const Place& at, const thread::Memory& m, int64_t bytes, Values words,
-                   llvm::Value* condition, bool streaming);
   Condition condition(ir::ExprId predicate);  // of no predicate: always
   bool uniform(ir::ExprId e);                 // the same for all lanes, as nothing is
   // The address of the element at lane 0 when `index` is lane + (the same for all lanes).
@@ -165,15 +153,9 @@ class GpuEmitter : private ProgramEmitter {
   Place place(thread::MemoryId memory, ir::ExprId index);
   Place place(thread::MemoryId memory, const arith::Affine& index);
   Place shared_place(const arith::Affine& index, int64_t scale, int64_t first);  // in the arena, bytes
-  llvm::Value* pointer(const Place& at);                                         // with its offset
-  // The two operands `[pointer+offset]` of an instruction are made of.
-  Values address(Place at);
   std::vector<Summand> summands(const arith::Affine& index, int64_t scale);
   void add_dim_products(const std::vector<std::pair<ir::ExprId, Summand>>& products,
                         std::vector<Summand>& out);
-  llvm::Value* sum_narrow(const std::vector<Summand>& parts);
-  Summand sum_level(const std::vector<Summand>& parts);
-  arith::Interval range_of_sum(const std::vector<Summand>& parts);
   std::optional<int64_t> constant_index(ir::ExprId e);
 
   // expressions (emit_values.cpp)
@@ -189,19 +171,11 @@ class GpuEmitter : private ProgramEmitter {
   llvm::Value* divided_narrow(const ir::ExprNode& n, ir::ExprId e, llvm::Value* a, llvm::Value* b);
   llvm::Value* modular(const ir::ExprNode& n, ir::ExprId e, llvm::Value* a, llvm::Value* b);
   unsigned index_bits(ir::ExprId e) { return facts_.narrow(e) ? 32 : 64; }
-  llvm::Value* resized(llvm::Value* v, unsigned bits, bool non_negative);
   llvm::Value* resized(llvm::Value* v, unsigned bits, ir::ExprId e);
-
-  llvm::CallInst* assembly(llvm::Type* result, const llvm::Twine& text, const llvm::Twine& constraints,
-                           llvm::ArrayRef<llvm::Value*> operands);
-  llvm::CallInst* convergent(llvm::CallInst* call);
-  // An instruction with effects beyond its results, of all threads that come by together.
-  llvm::CallInst* effect(llvm::Type* result, const llvm::Twine& text, const llvm::Twine& constraints,
-                         llvm::ArrayRef<llvm::Value*> operands);
-  void effect(const llvm::Twine& text) { effect(b_.getVoidTy(), text, "~{memory}", {}); }
 
   IndexFacts& facts_;
   const target::Target& target_;
+  Assembly ptx_;
   Packing packing_;
   RegisterFile registers_;
   llvm::GlobalVariable* shared_ = nullptr;  // the block's dynamic shared memory
@@ -214,15 +188,9 @@ class GpuEmitter : private ProgramEmitter {
   std::unordered_map<ir::ExprId, Divisor> divisors_;  // that the launch passes
   // index of the warp in the block, the same register for the warp; where it is of use
   llvm::Value* warp_ = nullptr;
-  // Neighbours of warpgroup products that share their assembly.
-  struct Folding {
-    bool contained = false;                         // a fence or commit that the product's code contains
-    bool fence_first = false, commit_last = false;  // a product
-    std::vector<const thread::WarpgroupMma*> behind_fence;  // those with A in registers that follow it
-  };
-  std::vector<Folding> folding_;  // by StmtId
-  size_t statement_ = 0;          // StmtId being emitted
-  ir::VarId lane_var_;            // valid inside a vectorized loop
+  std::vector<ProductFolding> folding_;  // by StmtId
+  size_t statement_ = 0;                 // StmtId being emitted
+  ir::VarId lane_var_;                   // valid inside a vectorized loop
   int64_t width_ = 1;
   std::vector<OpenLoop> loops_;                        // serial loops being emitted, outermost first
   std::unordered_map<ir::ExprId, Values> wide_loads_;  // of the statement: elements by lane

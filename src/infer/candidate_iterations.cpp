@@ -8,37 +8,42 @@
 //
 //   64x64 f32, vectors of 4    16 lanes along, 2 across      16 rows of the tile, 2 columns
 //   in blocks                  8 lanes along, 4 across       8 rows of the tile, 4 columns
-#include <algorithm>
+#include "infer/candidate_iterations.h"
 
-#include "infer/inference.h"
+#include <algorithm>
 
 namespace tilegen::infer {
 
+using analysis::KernelOp;
+using analysis::OpForm;
 using layout::Digit;
 using layout::Fragment;
 using layout::Layout;
 
-namespace {}  // namespace
+std::vector<int64_t> iteration_extents(const ir::Program& p, const KernelOp& op) {
+  if (op.form == OpForm::element) return op.view.extents;
+  return p.as<ir::TileOp>(op.stmt)->operands[0].extents;
+}
 
 // Elements of a block along `dim`; 0 where no shared tile is crossed, or its rows are no longer than a line.
-int64_t Inference::block_along(const KernelOp& op, int dim) const {
+int64_t CandidateIterations::block_along(const KernelOp& op, int dim) const {
   if (!in_.target.has_block_threads()) return 0;
   int64_t bytes = 0;
   for (size_t i = 0; i < op.view.accesses.size(); ++i) {
     const ops::ElementAccess& a = op.view.accesses[i];
     const int v = op.accesses[i].value;
-    if (v < 0 || distributed(op, v) || a.dim_of.empty() || a.dim_of.back() == dim) continue;
+    if (v < 0 || in_registers_.has(op, v) || a.dim_of.empty() || a.dim_of.back() == dim) continue;
     if (std::find(a.dim_of.begin(), a.dim_of.end(), dim) != a.dim_of.end())
-      bytes = std::max<int64_t>(bytes, ir::dtype_bytes(p_.buffer(a.buffer).type));
+      bytes = std::max<int64_t>(bytes, ir::dtype_bytes(in_.program.buffer(a.buffer).type));
   }
-  const int64_t extent = iteration_extents(op)[static_cast<size_t>(dim)];
+  const int64_t extent = iteration_extents(in_.program, op)[static_cast<size_t>(dim)];
   const int64_t block = bytes == 0 ? 0 : in_.target.line_bytes / bytes;
   return block > 0 && extent > block && extent % block == 0 ? block : 0;
 }
 
 // Dimensions along which vectors may run, with the block of each.
-std::map<int, int64_t> Inference::vector_dims(const KernelOp& op) const {
-  const std::vector<int64_t> extents = iteration_extents(op);
+std::map<int, int64_t> CandidateIterations::vector_dims(const KernelOp& op) const {
+  const std::vector<int64_t> extents = iteration_extents(in_.program, op);
   std::map<int, int64_t> dims;
   if (extents.empty()) return dims;
   dims[static_cast<int>(extents.size()) - 1] = 0;
@@ -48,8 +53,8 @@ std::map<int, int64_t> Inference::vector_dims(const KernelOp& op) const {
   return dims;
 }
 
-std::optional<Fragment> Inference::vectors_along(const std::vector<int64_t>& extents, int dim,
-                                                 int64_t vector) const {
+std::optional<Fragment> CandidateIterations::vectors_along(const std::vector<int64_t>& extents, int dim,
+                                                           int64_t vector) const {
   std::vector<int> order;  // new dimension i is old order[i]: `dim` last
   for (int d = 0; d < static_cast<int>(extents.size()); ++d)
     if (d != dim) order.push_back(d);
@@ -65,8 +70,8 @@ std::optional<Fragment> Inference::vectors_along(const std::vector<int64_t>& ext
 }
 
 // The same with the threads along `dim` within blocks of it. Nothing where other extents are ragged.
-std::optional<Fragment> Inference::vectors_in_blocks(const std::vector<int64_t>& extents, int dim,
-                                                     int64_t vector, int64_t block) const {
+std::optional<Fragment> CandidateIterations::vectors_in_blocks(const std::vector<int64_t>& extents, int dim,
+                                                               int64_t vector, int64_t block) const {
   // Coordinates: the number of the block first, the place within it last.
   std::vector<int64_t> placed = {extents[static_cast<size_t>(dim)] / block};
   std::vector<Digit> digits = {{.dim = dim, .extent = placed[0], .weight = block, .output = 0, .stride = 1}};
@@ -88,8 +93,8 @@ std::optional<Fragment> Inference::vectors_in_blocks(const std::vector<int64_t>&
 
 // Threads along the other dimensions; those that these have no points for take blocks of the axis. Nothing
 // where other extents or the blocks are ragged.
-std::optional<Fragment> Inference::axis_in_registers(const std::vector<int64_t>& extents, int axis,
-                                                     int64_t vector) const {
+std::optional<Fragment> CandidateIterations::axis_in_registers(const std::vector<int64_t>& extents, int axis,
+                                                               int64_t vector) const {
   const int64_t along = extents[static_cast<size_t>(axis)];
   int64_t others = 1;
   for (int64_t extent : extents) others *= extent;
@@ -119,8 +124,8 @@ std::optional<Fragment> Inference::axis_in_registers(const std::vector<int64_t>&
   return made ? std::optional(*made) : std::nullopt;
 }
 
-std::vector<Fragment> Inference::candidates(const KernelOp& op) const {
-  std::vector<int64_t> extents = iteration_extents(op);
+std::vector<Fragment> CandidateIterations::of(const KernelOp& op) const {
+  std::vector<int64_t> extents = iteration_extents(in_.program, op);
   std::vector<Fragment> list;
   if (extents.empty()) {
     list.push_back(Fragment::replicated({}, in_.threads));
@@ -144,11 +149,11 @@ std::vector<Fragment> Inference::candidates(const KernelOp& op) const {
   return list;
 }
 
-const std::vector<int>& Inference::candidate_forms(const KernelOp& op) {
-  const auto [it, fresh] =
-      candidate_forms_.try_emplace({iteration_extents(op), vector_dims(op), op.scan ? op.scan->axis : -1});
+const std::vector<int>& CandidateIterations::forms_of(const KernelOp& op) {
+  const auto [it, fresh] = forms_of_.try_emplace(
+      {iteration_extents(in_.program, op), vector_dims(op), op.scan ? op.scan->axis : -1});
   if (fresh)
-    for (const Fragment& f : candidates(op)) it->second.push_back(forms_.number(f));
+    for (const Fragment& f : of(op)) it->second.push_back(forms_.number(f));
   return it->second;
 }
 

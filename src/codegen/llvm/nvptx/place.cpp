@@ -1,0 +1,21 @@
+#include "codegen/llvm/nvptx/place.h"
+
+namespace tilegen::codegen {
+
+using llvm::Value;
+
+Value* pointer(llvm::IRBuilder<>& b, const Place& at) {
+  if (at.offset == 0) return at.pointer;
+  bool shared = at.pointer->getType()->getPointerAddressSpace() == 3;
+  Value* offset =
+      shared ? b.getInt32(static_cast<uint32_t>(at.offset)) : b.getInt64(static_cast<uint64_t>(at.offset));
+  return b.CreateGEP(b.getInt8Ty(), at.pointer, offset);
+}
+
+std::vector<Value*> address(llvm::IRBuilder<>& b, Place at) {
+  constexpr int64_t kLimit = 1 << 30;  // instructions have 32 bits for the offset
+  if (at.offset <= -kLimit || at.offset >= kLimit) at = {pointer(b, at), 0};
+  return {at.pointer, b.getInt32(static_cast<uint32_t>(at.offset))};
+}
+
+}  // namespace tilegen::codegen

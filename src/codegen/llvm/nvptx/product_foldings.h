@@ -1,0 +1,20 @@
+// Which neighbours of a warpgroup's products share their assembly.
+#pragma once
+
+#include <vector>
+
+#include "codegen/llvm/nvptx/register_file.h"
+#include "thread/thread_program.h"
+
+namespace tilegen::codegen {
+
+struct ProductFolding {
+  bool contained = false;                         // a fence or commit that the product's code contains
+  bool fence_first = false, commit_last = false;  // a product
+  std::vector<const thread::WarpgroupMma*> behind_fence;  // those with A in registers that follow it
+};
+
+// By StmtId.
+std::vector<ProductFolding> find_foldings(const thread::ThreadProgram& p, const RegisterFile& registers);
+
+}  // namespace tilegen::codegen

@@ -1,0 +1,112 @@
+#include "codegen/llvm/nvptx/word_access.h"
+
+#include <string>
+
+#include "codegen/llvm/nvptx/assembly.h"
+#include "codegen/llvm/nvptx/packing.h"
+#include "codegen/llvm/types.h"
+
+namespace tilegen::codegen {
+
+using llvm::Value;
+using thread::Memory;
+using thread::Space;
+
+namespace {
+
+const char* space_prefix(Space s) { return s == Space::shared ? "shared" : "global"; }
+
+// The registers of one access: `count` of `bits` each.
+struct Shape {
+  int count = 1;
+  unsigned bits = 32;
+};
+
+Shape shape_of(int64_t bytes, ir::DType t) {
+  const int64_t word = word_bytes(t);
+  if (bytes < word) return {1, static_cast<unsigned>(8 * bytes)};
+  return {static_cast<int>(bytes / word), static_cast<unsigned>(8 * word)};
+}
+
+// "{$first, ...}" or "$first"
+std::string register_list(int first, int count) {
+  std::string text = count > 1 ? "{" : "";
+  for (int i = 0; i < count; ++i) text += (i ? ", $" : "$") + std::to_string(first + i);
+  return count > 1 ? text + "}" : text;
+}
+
+std::string type_suffix(const Shape& s) {
+  return (s.count > 1 ? ".v" + std::to_string(s.count) : "") + ".b" + std::to_string(s.bits);
+}
+
+// 8-bit values live in 16-bit registers.
+char register_class(const Shape& s) { return s.bits <= 16 ? 'h' : s.bits == 32 ? 'r' : 'l'; }
+unsigned register_bits(const Shape& s) { return std::max(s.bits, 16u); }
+
+}  // namespace
+
+std::vector<Value*> load_words(llvm::IRBuilder<>& b, const Place& at, const Memory& m, int64_t bytes,
+                               Value* condition) {
+  const Shape s = shape_of(bytes, m.type);
+  std::vector<Value*> words;
+  if (!condition) {
+    llvm::Type* type = b.getIntNTy(s.bits);
+    if (s.count > 1) type = llvm::FixedVectorType::get(type, static_cast<unsigned>(s.count));
+    Value* v = b.CreateAlignedLoad(type, pointer(b, at), llvm::Align(static_cast<uint64_t>(bytes)));
+    for (int i = 0; i < s.count; ++i)
+      words.push_back(s.count > 1 ? b.CreateExtractElement(v, static_cast<uint64_t>(i)) : v);
+    return words;
+  }
+  std::string text = "{ ", constraints;
+  for (int i = 0; i < s.count; ++i) {
+    text += "mov.b" + std::to_string(register_bits(s)) + " $" + std::to_string(i) + ", 0; ";
+    constraints += std::string("=&") + register_class(s) + ",";
+  }
+  auto operand = [&](int i) { return "$" + std::to_string(s.count + i); };
+  text += "@" + operand(2) + " ld." + space_prefix(m.space) + type_suffix(s) + " " +
+          register_list(0, s.count) + ", [" + operand(0) + "+" + operand(1) + "]; }";
+  constraints += m.space == Space::shared ? "r,n,b,~{memory}" : "l,n,b,~{memory}";
+  llvm::Type* word = b.getIntNTy(register_bits(s));
+  llvm::Type* type = word;
+  if (s.count > 1)
+    type =
+        llvm::StructType::get(b.getContext(), std::vector<llvm::Type*>(static_cast<size_t>(s.count), word));
+  std::vector<Value*> operands = address(b, at);
+  operands.push_back(condition);
+  Value* v = Assembly(b).instruction(type, text, constraints, operands);
+  for (int i = 0; i < s.count; ++i)
+    words.push_back(s.count > 1 ? b.CreateExtractValue(v, static_cast<unsigned>(i)) : v);
+  if (s.bits < 16) words[0] = b.CreateTrunc(words[0], b.getIntNTy(s.bits));
+  return words;
+}
+
+void store_words(llvm::IRBuilder<>& b, const Place& at, const Memory& m, int64_t bytes,
+                 std::vector<Value*> words, Value* condition, bool streaming) {
+  const Shape s = shape_of(bytes, m.type);
+  if (!condition && !streaming) {
+    Value* v = words[0];
+    if (s.count > 1) {
+      v = llvm::PoisonValue::get(
+          llvm::FixedVectorType::get(b.getIntNTy(s.bits), static_cast<unsigned>(s.count)));
+      for (int i = 0; i < s.count; ++i)
+        v = b.CreateInsertElement(v, words[static_cast<size_t>(i)], static_cast<uint64_t>(i));
+    }
+    b.CreateAlignedStore(v, pointer(b, at), llvm::Align(static_cast<uint64_t>(bytes)));
+    return;
+  }
+  if (s.bits < 16) words[0] = b.CreateZExt(words[0], b.getInt16Ty());
+  std::string text, constraints = m.space == Space::shared ? "r,n" : "l,n";
+  for (int i = 0; i < s.count; ++i) constraints += std::string(",") + register_class(s);
+  if (condition) {
+    text = "@$" + std::to_string(2 + s.count) + " ";
+    constraints += ",b";
+  }
+  text += std::string("st.") + space_prefix(m.space) + (streaming ? ".cs" : "") + type_suffix(s) +
+          " [$0+$1], " + register_list(2, s.count) + ";";
+  std::vector<Value*> operands = address(b, at);
+  operands.insert(operands.end(), words.begin(), words.end());
+  if (condition) operands.push_back(condition);
+  Assembly(b).instruction(b.getVoidTy(), text, constraints + ",~{memory}", operands);
+}
+
+}  // namespace tilegen::codegen
